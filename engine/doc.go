@@ -1,0 +1,155 @@
+// Package engine defines what it means to run one end of one flow for one
+// trial, and the test packet both ends agree on.
+//
+// Orders come in, traffic happens, reports go out. The implementations live in
+// engine/udp and engine/tcp. The package knows no plan, no path and no other
+// host than the one peer of the flow; who talks to that peer's agent is not
+// its business (package fleet does).
+package engine
+
+import (
+	"context"
+	"net/netip"
+
+	"pelt/model"
+)
+
+// Host is where an end lives: a machine, or a lab node's network namespace.
+type Host interface {
+	// Do runs f with the calling goroutine locked to a thread inside the host's
+	// network namespace, and returns f's error. Sockets f opens stay there.
+	Do(f func() error) error
+}
+
+// Meter counts what a receiver sees of one flow. A meter belongs to one flow
+// of one trial. Observe may be called concurrently for different streams, never
+// for the same one; it must not keep batch.
+type Meter interface {
+	Observe(stream int, batch []model.Arrival)
+	// Received returns distinct packets and their payload bytes so far; it may
+	// be called at any time from any goroutine.
+	Received() (packets, bytes uint64)
+	// Tally closes the account. It must not run beside Observe.
+	Tally() model.Tally
+}
+
+// NewMeter makes the meter of one flow: streams, expected payload length in
+// bytes, step of the per-step series in nanoseconds, and whether send and
+// receive times are of one clock.
+type NewMeter func(streams, payloadBytes int, stepNanos int64, oneClock bool) Meter
+
+// Role is what an end does in a flow.
+type Role string
+
+// The roles. A prober and its echo make the thin flow that measures round-trip times.
+const (
+	Send    Role = "send"
+	Receive Role = "receive"
+	Probe   Role = "probe" // sends probes and times the answers; always the dialing end
+	Echo    Role = "echo"  // answers probes; always the listening end
+)
+
+// Order is everything one end needs to know for one flow of one trial.
+type Order struct {
+	Flow     model.Flow   `json:"flow"`
+	Timing   model.Timing `json:"timing"`
+	Role     Role         `json:"role"`
+	Listen   bool         `json:"listen"` // this end waits for the other's consent handshake; else it dials
+	Peer     netip.Addr   `json:"peer"`   // dialing end: address of the listening host
+	Ports    []uint16     `json:"ports"`  // dialing end: the listener's port of each stream
+	Trial    uint16       `json:"trial"`  // measured packets carry Trial, warm-up packets Trial^WarmupBit; never has WarmupBit set
+	Tag      uint16       `json:"tag"` // tells this flow from others of the same trial on a shared listening port
+	Key      []byte       `json:"key"` // 32 B shared by the two ends of this flow only, for the consent handshake
+	OneClock bool         `json:"one_clock"`
+	CPU      int          `json:"cpu"` // first core to pin threads to; -1 leaves them free
+}
+
+// StepNanos is the step of every per-second series.
+const StepNanos = 1_000_000_000
+
+// Engine makes ends. Its methods may be called concurrently.
+type Engine interface {
+	// Name is udp, tcp or xdp.
+	Name() string
+	// Prepare opens the sockets of one end. A listening end is ready for the
+	// peer's handshake when Prepare returns. Errors: *Refusal when the order can
+	// never run here, else what the system said.
+	Prepare(ctx context.Context, host Host, order Order) (End, error)
+}
+
+// End is one end of one flow of one trial, used in this order: Connect, Run
+// (both ends; receivers first), then Finish on a receiver, then Close at any
+// time. Sample and Stop may be called from any goroutine while Run is running.
+type End interface {
+	// Ports lists the local port of each stream, for the dialing peer.
+	Ports() []uint16
+	// Connect exchanges nonces with the peer over the very 5-tuples of the
+	// flow, and fails if the peer does not consent before ctx ends.
+	Connect(ctx context.Context) error
+	// Run sends or receives until the order is fulfilled (sender), or until
+	// Finish, Stop or ctx ends it (receiver, probe, echo).
+	Run(ctx context.Context) error
+	// Sample returns cumulative packets and payload bytes of the measured part.
+	Sample() (packets, bytes uint64)
+	// Finish tells a receiver what each stream of the sender attempted. It
+	// returns when all of it has arrived, when nothing has arrived for a
+	// quarter of the drain time, or when the drain time is over.
+	Finish(ctx context.Context, attempted []uint64) error
+	// Stop ends Run early; what was measured stays in the report.
+	Stop()
+	// Report returns the account after Run has ended.
+	Report() Report
+	// Close frees everything; it may be called at any time and more than once.
+	Close() error
+}
+
+// Report is one end's account of a trial. Only the part of its role is set.
+type Report struct {
+	Role     Role           `json:"role"`
+	Send     *SendReport    `json:"send,omitempty"`
+	Receive  *ReceiveReport `json:"receive,omitempty"`
+	Probe    *ProbeReport   `json:"probe,omitempty"`
+	CPU      model.CPU      `json:"cpu"`                // of this host during the measured part
+	PathMTU  int            `json:"path_mtu,omitempty"` // bytes, as the kernel knows it for this destination; 0 unknown
+	Local    string         `json:"local,omitempty"`    // address and port of the first stream
+	Warnings []string       `json:"warnings,omitempty"`
+	Stopped  bool           `json:"stopped,omitempty"` // ended before the order was fulfilled
+}
+
+// SendReport is a sender's account of the measured part.
+type SendReport struct {
+	Planned       uint64             `json:"planned"`
+	Attempted     uint64             `json:"attempted"`
+	Accepted      uint64             `json:"accepted"`
+	Streams       []uint64           `json:"streams"` // attempted by each stream
+	DurationNanos int64              `json:"duration_ns"`
+	Gap           *model.Percentiles `json:"gap,omitempty"` // between consecutive sends of one stream
+	GapCounts     []model.Bucket     `json:"gap_counts,omitempty"`
+	BurstMax      int                `json:"burst_max"`
+	Errors        map[string]uint64  `json:"errors,omitempty"` // errno name -> packets not accepted
+	PerStep       []uint64           `json:"per_step"`
+	TCP           *model.TCPFacts    `json:"tcp,omitempty"`
+}
+
+// ReceiveReport is a receiver's account of the measured part.
+type ReceiveReport struct {
+	Tally       model.Tally     `json:"tally"`
+	SocketDrops uint64          `json:"socket_drops"` // SO_MEMINFO drops of the flow's sockets during the measured part
+	SocketKnown bool            `json:"socket_known"` // the kernel gave that figure
+	Foreign     uint64          `json:"foreign"`      // datagrams that were not of this trial
+	BufferBytes int             `json:"buffer_bytes"` // receive buffer granted to each socket
+	Unread      uint64          `json:"unread"`       // left in the sockets at the end
+	TCP         *model.TCPFacts `json:"tcp,omitempty"`
+}
+
+// ProbeReport is the prober's account of the thin flow.
+type ProbeReport struct {
+	Sent      uint64             `json:"sent"`
+	Answered  uint64             `json:"answered"`
+	RoundTrip *model.Percentiles `json:"round_trip,omitempty"`
+}
+
+// Refusal says that an order can never run on this host, and why.
+type Refusal struct{ Why string }
+
+func (r *Refusal) Error() string { return r.Why }

@@ -1,0 +1,45 @@
+package engine
+
+import "encoding/binary"
+
+// HeaderBytes is the length of the test header that opens every UDP payload:
+// magic u16 | trial u16 | sequence u48 | send time u48, big endian.
+const HeaderBytes = 16
+
+// Magic opens every test datagram.
+const Magic = 0x9E17
+
+// WarmupBit marks the trial number of packets that are sent but not counted.
+const WarmupBit = 0x8000
+
+const mask48 = 1<<48 - 1
+
+// Header is the test header.
+type Header struct {
+	Trial     uint16
+	Sequence  uint64 // u48
+	SendNanos uint64 // u48: ns of the sender's monotonic clock, wraps at 78 h
+}
+
+// PutHeader writes h to the first HeaderBytes of b.
+func PutHeader(b []byte, h Header) {
+	_ = b[HeaderBytes-1]
+	binary.BigEndian.PutUint64(b, Magic<<48|uint64(h.Trial)<<32|h.Sequence&mask48>>16)
+	binary.BigEndian.PutUint64(b[8:], h.Sequence<<48|h.SendNanos&mask48)
+}
+
+// ParseHeader reads a test header; ok is false if b does not open with one.
+func ParseHeader(b []byte) (h Header, ok bool) {
+	if len(b) < HeaderBytes {
+		return Header{}, false
+	}
+	hi, lo := binary.BigEndian.Uint64(b), binary.BigEndian.Uint64(b[8:])
+	if hi>>48 != Magic {
+		return Header{}, false
+	}
+	return Header{Trial: uint16(hi >> 32), Sequence: hi<<16&mask48 | lo>>48, SendNanos: lo & mask48}, true
+}
+
+// Elapsed48 returns b-a in nanoseconds for two 48-bit readings of one clock,
+// signed, right as long as they lie less than 39 h apart.
+func Elapsed48(a, b uint64) int64 { return int64((b-a)<<16) >> 16 }

@@ -1,0 +1,82 @@
+package fleet
+
+import (
+	"net/netip"
+
+	"pelt/engine"
+	"pelt/model"
+)
+
+// ProtocolVersion is what two peers must share to understand each other.
+const ProtocolVersion = 1
+
+// DefaultPort is the control port of pelt serve; data flows use the port above it.
+const DefaultPort = 7358
+
+// Limits are what an agent lets a controller ask. Zero means no limit.
+type Limits struct {
+	MaxSessions    int     `json:"max_sessions"`
+	MaxRatePPS     float64 `json:"max_rate_pps"` // of all flows of an order
+	MaxRateBPS     float64 `json:"max_rate_bps"` // payload bits per second
+	MaxTimeSeconds float64 `json:"max_time_s"`   // warm-up and measured part of one trial
+}
+
+// AgentInfo is how an agent introduces itself.
+type AgentInfo struct {
+	ID       string     `json:"id"`   // unique on its hub
+	Node     string     `json:"node"` // name on the path
+	Version  string     `json:"version"`
+	Protocol int        `json:"protocol"`
+	Engines  []string   `json:"engines"`
+	Host     model.Host `json:"host"`
+	Limits   Limits     `json:"limits"`
+}
+
+// PlacedFlow is a flow whose two ends are agents.
+type PlacedFlow struct {
+	Flow   model.Flow
+	Engine string     // name of the engine both ends use
+	From   string     // agent ID of the sender
+	To     string     // agent ID of the receiver
+	Dialer string     // From or To: the end that opens the 5-tuples; the other listens
+	Listen netip.Addr // address of the listening host, as the dialer reaches it
+	CPU    int        // first core for the sender's threads, -1 free; the receiver's follow
+}
+
+// Trial is one trial placed on agents.
+type Trial struct {
+	Number   uint16 // 1..0x7fff, different from the trial before
+	Flows    []PlacedFlow
+	Timing   model.Timing
+	OneClock bool // all agents read one monotonic clock
+	Probe    bool // add the thin round-trip flow between dialer and listener of the first flow
+}
+
+// Progress is one per-second sample of a running trial.
+type Progress struct {
+	Flow    string // name of the flow
+	Role    engine.Role
+	Agent   string
+	Packets uint64 // cumulative, measured part
+	Bytes   uint64 // payload
+}
+
+// FlowOutcome is both ends' account of one flow. An end that was lost left nil.
+type FlowOutcome struct {
+	Send    *engine.Report
+	Receive *engine.Report
+}
+
+// Watched is what an agent's host did during the measured part.
+type Watched struct {
+	CPU    model.CPU
+	Series []model.Series
+}
+
+// Outcome is what a trial's agents reported.
+type Outcome struct {
+	Flows []FlowOutcome // in the order of Trial.Flows
+	Probe *engine.ProbeReport
+	Watch map[string]Watched // by agent ID
+	Cut   string             // why the trial was cut short; "" if it ran to its end
+}

@@ -1,0 +1,168 @@
+package model
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"pelt/unit"
+)
+
+// Value is one setting of a knob: a number in the knob's unit, or a word.
+type Value struct {
+	Number float64
+	Text   string // if not empty, the value is this word
+}
+
+// Number and Word make values.
+func Number(n float64) Value { return Value{Number: n} }
+func Word(s string) Value    { return Value{Text: s} }
+
+func (v Value) String() string {
+	if v.Text != "" {
+		return v.Text
+	}
+	return strconv.FormatFloat(v.Number, 'f', -1, 64)
+}
+
+// MarshalJSON writes a number or a string.
+func (v Value) MarshalJSON() ([]byte, error) {
+	if v.Text != "" {
+		return json.Marshal(v.Text)
+	}
+	return json.Marshal(v.Number)
+}
+
+// UnmarshalJSON reads a number or a string.
+func (v *Value) UnmarshalJSON(b []byte) error {
+	*v = Value{}
+	if len(b) > 0 && b[0] == '"' {
+		if err := json.Unmarshal(b, &v.Text); err != nil {
+			return err
+		}
+		if v.Text == "" {
+			return fmt.Errorf("a level must not be empty")
+		}
+		return nil
+	}
+	return json.Unmarshal(b, &v.Number)
+}
+
+// Cell is one combination of knob settings.
+type Cell map[string]Value
+
+// Key is the cell as text, the same for equal cells.
+func (c Cell) Key() string {
+	var words []string
+	for _, k := range slices.Sorted(maps.Keys(c)) {
+		words = append(words, k+"="+c[k].String())
+	}
+	return strings.Join(words, " ")
+}
+
+// Equal reports whether both cells set the same knobs to the same values.
+func (c Cell) Equal(d Cell) bool { return maps.Equal(c, d) }
+
+// Trial is one complete instruction: nothing is left to a default.
+type Trial struct {
+	Cell   Cell
+	Repeat int // 0-based
+	Flows  []Flow
+	Timing Timing
+}
+
+type knob func(*Trial, Value) error
+
+// knobs is the one table of what a factor may vary.
+func knobs() map[string]knob {
+	return map[string]knob{
+		"payload_bytes": eachFlow(func(f *Flow, v Value) error { return setInt(&f.PayloadBytes, v) }),
+		"frame_bytes": eachFlow(func(f *Flow, v Value) error {
+			var frame int
+			if err := setInt(&frame, v); err != nil {
+				return err
+			}
+			if f.Protocol != UDP || frame < minFrame {
+				return fmt.Errorf("a frame size is for UDP and at least %d B", minFrame)
+			}
+			f.PayloadBytes = PayloadOf(f.Family, frame)
+			return nil
+		}),
+		"rate_pps": eachFlow(func(f *Flow, v Value) error {
+			if v.Text == "max" {
+				f.Rate = unit.Rate{}
+				return nil
+			}
+			r, err := unit.ParseRate(strconv.FormatFloat(v.Number, 'f', -1, 64) + "pps")
+			f.Rate = r
+			return err
+		}),
+		"interval_ns": eachFlow(func(f *Flow, v Value) error {
+			if v.Text != "" || !(v.Number >= 0 && v.Number <= 86400e9) {
+				return fmt.Errorf("an interval is 0 ns (unpaced) to a day, not %v", v)
+			}
+			f.Rate = unit.IntervalRate(time.Duration(v.Number))
+			return nil
+		}),
+		"streams": eachFlow(func(f *Flow, v Value) error { return setInt(&f.Streams, v) }),
+		"control": eachFlow(func(f *Flow, v Value) error { f.Control = v.Text; return nil }),
+		"direction": func(t *Trial, v Value) error {
+			keep := map[string][]string{"up": {"up"}, "down": {"down"}, "both": {"up", "down"}}[v.Text]
+			if keep == nil {
+				return fmt.Errorf("a direction is up, down or both, not %v", v)
+			}
+			t.Flows = slices.DeleteFunc(t.Flows, func(f Flow) bool { return !slices.Contains(keep, f.Name) })
+			if len(t.Flows) != len(keep) {
+				return fmt.Errorf("the plan has no flow for direction %v", v)
+			}
+			return nil
+		},
+	}
+}
+
+// KnobNames lists what a factor may vary, sorted.
+func KnobNames() []string { return slices.Sorted(maps.Keys(knobs())) }
+
+func eachFlow(set func(*Flow, Value) error) knob {
+	return func(t *Trial, v Value) error {
+		for i := range t.Flows {
+			if err := set(&t.Flows[i], v); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+}
+
+func setInt(to *int, v Value) error {
+	if v.Text != "" || v.Number != float64(int(v.Number)) {
+		return fmt.Errorf("want a whole number, not %v", v)
+	}
+	*to = int(v.Number)
+	return nil
+}
+
+// Trial makes the complete instruction for one cell of the plan.
+func (p Plan) Trial(cell Cell, repeat int) (Trial, error) {
+	t := Trial{Cell: cell, Repeat: repeat, Flows: slices.Clone(p.Flows), Timing: p.Timing}
+	table := knobs()
+	for _, name := range slices.Sorted(maps.Keys(cell)) {
+		set, ok := table[name]
+		if !ok {
+			return Trial{}, fmt.Errorf("unknown knob %q", name)
+		}
+		if err := set(&t, cell[name]); err != nil {
+			return Trial{}, err
+		}
+	}
+	for i, f := range t.Flows {
+		if err := f.check(fmt.Sprintf("flows[%d]", i)); err != nil {
+			return Trial{}, err
+		}
+	}
+	return t, nil
+}

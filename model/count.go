@@ -1,0 +1,26 @@
+package model
+
+// Arrival is one test datagram as the receiver saw it.
+type Arrival struct {
+	Sequence     uint64 // u48, from 0 in each stream
+	SendNanos    uint64 // u48, of the sender's monotonic clock
+	ReceiveNanos int64  // of the receiver's monotonic clock
+	Bytes        int    // payload length
+}
+
+// Tally is what a receiver counted of one flow's measured part.
+type Tally struct {
+	Received    uint64       `json:"received"` // distinct sequences
+	Bytes       uint64       `json:"bytes"`    // payload of the distinct ones
+	Duplicates  uint64       `json:"duplicates"`
+	Reordered   uint64       `json:"reordered"`
+	Late        uint64       `json:"late"`
+	WrongLength uint64       `json:"wrong_length"` // right header, other length than ordered: not counted as received
+	FirstNanos  int64        `json:"first_ns"`     // receiver's monotonic clock; meaningless while Received is 0
+	LastNanos   int64        `json:"last_ns"`
+	JitterNanos float64      `json:"jitter_ns"`
+	Delay       *Percentiles `json:"delay,omitempty"`   // nil when the clocks are not one
+	PerStep     []uint64     `json:"per_step"`          // distinct packets in each step of the series
+	StepBytes   []uint64     `json:"step_bytes"`        // their payload
+	Streams     []uint64     `json:"streams,omitempty"` // distinct packets of each stream
+}

@@ -1,0 +1,347 @@
+package model
+
+import (
+	"fmt"
+	"math"
+	"net/netip"
+	"slices"
+	"strings"
+	"time"
+
+	"pelt/unit"
+)
+
+// Protocol is a transport protocol: UDP or TCP.
+type Protocol string
+
+// The transport protocols.
+const (
+	UDP Protocol = "udp"
+	TCP Protocol = "tcp"
+)
+
+// Names of the two ends of a path. In the lab they are nodes; between real
+// hosts the sender is where the command was typed.
+const (
+	Sender   = "sender"
+	Receiver = "receiver"
+)
+
+// Plan is everything needed to run an experiment, and to run it again.
+type Plan struct {
+	Format  string   `json:"format"`
+	Command string   `json:"command"`         // preset that made it: "curve", ...
+	Target  string   `json:"target"`          // HOST[:PORT], lab:NAME or fleet:NAME
+	Links   []Link   `json:"links,omitempty"` // lab targets only
+	Flows   []Flow   `json:"flows"`
+	Factors []Factor `json:"factors,omitempty"`
+	Design  Design   `json:"design"`
+	Timing  Timing   `json:"timing"`
+	Engine  string   `json:"engine"` // auto, udp, xdp
+	Limits  Limits   `json:"limits,omitzero"`
+}
+
+// Flow is one direction between two ends with one traffic profile.
+type Flow struct {
+	Name         string    `json:"name"` // "up" is sender to receiver, "down" the reverse
+	Protocol     Protocol  `json:"protocol"`
+	From         string    `json:"from"`
+	To           string    `json:"to"`
+	PayloadBytes int       `json:"payload_bytes"`           // UDP: datagram 16..65507; TCP: bytes per write 1..1 MiB
+	Rate         unit.Rate `json:"rate"`                    // of the whole flow, shared evenly by its streams
+	Burst        int       `json:"burst,omitempty"`         // packets that may leave back to back; 0 means chosen from the rate
+	Streams      int       `json:"streams"`                 // 1..128
+	Family       int       `json:"family,omitempty"`        // 4 or 6; 0 means whichever the target has
+	DSCP         int       `json:"dscp,omitempty"`          // 0..63
+	DontFragment bool      `json:"dont_fragment,omitempty"` // UDP: set DF; a datagram beyond the path MTU is refused or lost
+	SourcePort   int       `json:"source_port,omitempty"`   // first of Streams consecutive local ports; 0 means ephemeral
+	Bulk         bool      `json:"bulk,omitempty"`          // TCP: large writes, Nagle on, as a file transfer; else small writes with TCP_NODELAY
+	Control      string    `json:"control,omitempty"`       // TCP: congestion control name; "" leaves the host's default
+}
+
+// Factor is one knob and the levels it takes.
+type Factor struct {
+	Knob   string  `json:"knob"`
+	Levels []Value `json:"levels"`
+}
+
+// Design says how trials are chosen.
+type Design struct {
+	Kind    string `json:"kind"`    // grid
+	Repeats int    `json:"repeats"` // trials of each cell, 1..1000
+	Seed    uint64 `json:"seed"`    // order of cells within each repeat
+	Ordered bool   `json:"ordered"` // keep the cells in the order given instead of shuffling them within each repeat
+}
+
+// Timing is the clock of every trial, in seconds.
+type Timing struct {
+	WarmupSeconds  float64 `json:"warmup_s"`  // sent, not counted
+	MeasureSeconds float64 `json:"measure_s"` // counted
+	DrainSeconds   float64 `json:"drain_s"`   // longest wait for packets still on their way
+}
+
+// Warmup, Measure and Drain give the timing as durations.
+func (t Timing) Warmup() time.Duration  { return seconds(t.WarmupSeconds) }
+func (t Timing) Measure() time.Duration { return seconds(t.MeasureSeconds) }
+func (t Timing) Drain() time.Duration   { return seconds(t.DrainSeconds) }
+
+func seconds(s float64) time.Duration { return time.Duration(math.Round(s * 1e9)) }
+
+// Limits turn a finished run into pass or fail (exit code 3).
+type Limits struct {
+	MaxLossRatio *float64 `json:"max_loss_ratio,omitempty"`
+}
+
+// Bounds of what a plan may ask.
+const (
+	MinUDPPayload  = 16
+	MaxUDPPayload  = 65507
+	MaxTCPWrite    = 1 << 20
+	MaxStreams     = 128
+	MaxRepeats     = 1000
+	MaxTrials      = 100_000
+	MaxMeasure     = 7 * 24 * time.Hour
+	MaxWarmup      = 10 * time.Minute
+	MaxDrain       = time.Minute
+	MinMeasure     = 10 * time.Millisecond
+	maxTextLength  = 255
+	maxFlows       = 16
+	maxFactors     = 8
+	MaxSourcePort  = 65535
+	MaxBurst       = 65536
+	maxKnobPackets = unit.MaxPacketsPerSecond
+)
+
+// FieldError names the field of a plan that is wrong and what would be right.
+type FieldError struct {
+	Field string // path in the plan, as "flows[0].payload_bytes"
+	Want  string
+}
+
+func (e *FieldError) Error() string { return e.Field + ": " + e.Want }
+
+func wrong(field, format string, args ...any) error {
+	return &FieldError{field, fmt.Sprintf(format, args...)}
+}
+
+// Check returns the first thing in the plan that cannot be run, as a *FieldError.
+func (p Plan) Check() error {
+	if p.Format != PlanFormat {
+		return wrong("format", "is %q; this pelt reads %s", p.Format, PlanFormat)
+	}
+	if err := checkTarget(p.Target); err != nil {
+		return err
+	}
+	if len(p.Links) > 0 && !strings.HasPrefix(p.Target, "lab:") {
+		return wrong("links", "only a lab has links to shape; target %s is not lab:NAME", p.Target)
+	}
+	for i, l := range p.Links {
+		if err := l.check(fmt.Sprintf("links[%d]", i)); err != nil {
+			return err
+		}
+	}
+	if len(p.Flows) == 0 || len(p.Flows) > maxFlows {
+		return wrong("flows", "want 1 to %d flows, not %d", maxFlows, len(p.Flows))
+	}
+	names := map[string]bool{}
+	for i, f := range p.Flows {
+		at := fmt.Sprintf("flows[%d]", i)
+		if err := f.check(at); err != nil {
+			return err
+		}
+		if names[f.Name] {
+			return wrong(at+".name", "%q stands twice", f.Name)
+		}
+		names[f.Name] = true
+	}
+	if !slices.Contains([]string{"auto", "udp", "xdp"}, p.Engine) {
+		return wrong("engine", "want auto, udp or xdp, not %q", p.Engine)
+	}
+	if err := p.checkTiming(); err != nil {
+		return err
+	}
+	if r := p.Limits.MaxLossRatio; r != nil && !(*r >= 0 && *r <= 1) {
+		return wrong("limits.max_loss_ratio", "want 0..1, not %v", *r)
+	}
+	return p.checkDesign()
+}
+
+func checkTarget(t string) error {
+	if t == "" || len(t) > maxTextLength || strings.ContainsAny(t, " \t\r\n\x00") {
+		return wrong("target", "want HOST[:PORT], lab:NAME or fleet:NAME, not %q", t)
+	}
+	return nil
+}
+
+func (p Plan) checkTiming() error {
+	t := p.Timing
+	for _, c := range []struct {
+		field    string
+		value    float64
+		min, max time.Duration
+	}{
+		{"timing.measure_s", t.MeasureSeconds, MinMeasure, MaxMeasure},
+		{"timing.warmup_s", t.WarmupSeconds, 0, MaxWarmup},
+		{"timing.drain_s", t.DrainSeconds, 0, MaxDrain},
+	} {
+		if !(c.value >= c.min.Seconds() && c.value <= c.max.Seconds()) {
+			return wrong(c.field, "want %v to %v, not %vs", c.min, c.max, c.value)
+		}
+	}
+	return nil
+}
+
+func (p Plan) checkDesign() error {
+	if p.Design.Kind != "grid" {
+		return wrong("design.kind", "want grid, not %q", p.Design.Kind)
+	}
+	if p.Design.Repeats < 1 || p.Design.Repeats > MaxRepeats {
+		return wrong("design.repeats", "want 1 to %d, not %d", MaxRepeats, p.Design.Repeats)
+	}
+	if len(p.Factors) > maxFactors {
+		return wrong("factors", "want at most %d", maxFactors)
+	}
+	trials := p.Design.Repeats
+	knobs := map[string]bool{}
+	for i, f := range p.Factors {
+		at := fmt.Sprintf("factors[%d]", i)
+		if knobs[f.Knob] {
+			return wrong(at+".knob", "%q stands twice", f.Knob)
+		}
+		knobs[f.Knob] = true
+		if err := p.checkFactor(at, f); err != nil {
+			return err
+		}
+		if trials *= len(f.Levels); trials > MaxTrials {
+			return wrong("factors", "make more than %d trials", MaxTrials)
+		}
+	}
+	return nil
+}
+
+func (p Plan) checkFactor(at string, f Factor) error {
+	if _, ok := knobs()[f.Knob]; !ok {
+		return wrong(at+".knob", "unknown knob %q; want one of %s", f.Knob, strings.Join(KnobNames(), ", "))
+	}
+	if len(f.Levels) == 0 {
+		return wrong(at+".levels", "want at least one level")
+	}
+	for j, v := range f.Levels {
+		if slices.Contains(f.Levels[:j], v) {
+			return wrong(fmt.Sprintf("%s.levels[%d]", at, j), "%v stands twice", v)
+		}
+		// A level is possible if a trial made with it passes all checks.
+		if _, err := p.Trial(Cell{f.Knob: v}, 0); err != nil {
+			return wrong(fmt.Sprintf("%s.levels[%d]", at, j), "%v", err)
+		}
+	}
+	return nil
+}
+
+func (f Flow) check(at string) error {
+	switch {
+	case f.Name == "" || len(f.Name) > maxTextLength:
+		return wrong(at+".name", "want a short name")
+	case f.From == "" || f.To == "" || f.From == f.To:
+		return wrong(at+".from", "want two different ends, not %q to %q", f.From, f.To)
+	case f.Protocol != UDP && f.Protocol != TCP:
+		return wrong(at+".protocol", "want udp or tcp, not %q", f.Protocol)
+	case f.Protocol == UDP && (f.PayloadBytes < MinUDPPayload || f.PayloadBytes > MaxUDPPayload):
+		return wrong(at+".payload_bytes", "a UDP payload is %d to %d B, not %d", MinUDPPayload, MaxUDPPayload, f.PayloadBytes)
+	case f.Protocol == TCP && (f.PayloadBytes < 1 || f.PayloadBytes > MaxTCPWrite):
+		return wrong(at+".payload_bytes", "a TCP write is 1 to %d B, not %d", MaxTCPWrite, f.PayloadBytes)
+	case f.Streams < 1 || f.Streams > MaxStreams:
+		return wrong(at+".streams", "want 1 to %d, not %d", MaxStreams, f.Streams)
+	case f.Family != 0 && f.Family != 4 && f.Family != 6:
+		return wrong(at+".family", "want 4 or 6, not %d", f.Family)
+	case f.DSCP < 0 || f.DSCP > 63:
+		return wrong(at+".dscp", "want 0 to 63, not %d", f.DSCP)
+	case f.Burst < 0 || f.Burst > MaxBurst:
+		return wrong(at+".burst", "want 1 to %d packets, not %d", MaxBurst, f.Burst)
+	case f.SourcePort < 0 || f.SourcePort+f.Streams-1 > MaxSourcePort:
+		return wrong(at+".source_port", "%d streams from port %d pass port 65535", f.Streams, f.SourcePort)
+	case len(f.Control) > 15: // TCP_CA_NAME_MAX, include/net/tcp.h
+		return wrong(at+".control", "%q is too long for a congestion control", f.Control)
+	}
+	if pps, ok := f.Rate.PPS(f.PayloadBytes); ok && pps > unit.MaxPacketsPerSecond {
+		return wrong(at+".rate", "%v is %s at %d B; at most %s", f.Rate, unit.FormatPPS(pps), f.PayloadBytes, unit.FormatPPS(unit.MaxPacketsPerSecond))
+	}
+	return nil
+}
+
+// Ethernet and IP sizes in bytes.
+const (
+	ethernetBytes = 14 + 4 // header and FCS
+	minFrame      = 64     // RFC 2544 section 9.1, FCS included
+	ipv4Bytes     = 20
+	ipv6Bytes     = 40
+	udpBytes      = 8
+	tcpBytes      = 20 + 12 // header with the time stamp option, as Linux sends by default
+)
+
+// FrameBytes returns the length of the Ethernet frame, FCS included, that
+// carries one UDP payload, or one TCP write if it fits a segment. It is the
+// frame before any fragmentation; family 0 counts as IPv4.
+func FrameBytes(p Protocol, family, payload int) int {
+	n := payload + ethernetBytes + udpBytes + ipv4Bytes
+	if p == TCP {
+		n += tcpBytes - udpBytes
+	}
+	if family == 6 {
+		n += ipv6Bytes - ipv4Bytes
+	}
+	return max(n, minFrame)
+}
+
+// PayloadOf is the UDP payload that makes an Ethernet frame of the given
+// length, FCS included: the reverse of FrameBytes.
+func PayloadOf(family, frame int) int {
+	n := frame - ethernetBytes - udpBytes - ipv4Bytes
+	if family == 6 {
+		n -= ipv6Bytes - ipv4Bytes
+	}
+	return n
+}
+
+// Fragments returns how many IP packets carry one UDP payload over a path with
+// the given MTU in bytes (RFC 791 section 3.2: fragment data is a multiple of 8 B).
+func Fragments(family, payload, mtu int) int {
+	header := ipv4Bytes
+	if family == 6 {
+		header = ipv6Bytes
+	}
+	n := payload + udpBytes
+	if n+header <= mtu || mtu <= 0 {
+		return 1
+	}
+	if family == 6 {
+		header += 8 // fragment extension header, RFC 8200 section 4.5
+	}
+	room := (mtu - header) / 8 * 8
+	if room <= 0 {
+		return 1
+	}
+	return (n + room - 1) / room
+}
+
+// HostPort splits a plain target; port 0 means none was given.
+func HostPort(target string) (host string, port uint16, err error) {
+	if a, e := netip.ParseAddr(strings.Trim(target, "[]")); e == nil {
+		return a.String(), 0, nil
+	}
+	if ap, e := netip.ParseAddrPort(target); e == nil {
+		return ap.Addr().String(), ap.Port(), nil
+	}
+	host, portText, found := strings.Cut(target, ":")
+	if host == "" || strings.ContainsAny(host, "/@[]%") {
+		return "", 0, wrong("target", "want HOST[:PORT] or lab:NAME, not %q", target)
+	}
+	if !found {
+		return host, 0, nil
+	}
+	var n int
+	if _, e := fmt.Sscanf(portText, "%d", &n); e != nil || n < 1 || n > 65535 || fmt.Sprint(n) != portText {
+		return "", 0, wrong("target", "port %q is not 1..65535", portText)
+	}
+	return host, uint16(n), nil
+}

@@ -1,0 +1,214 @@
+package model
+
+import "time"
+
+// Document is a whole run: what --json writes and what a run file is read back into.
+type Document struct {
+	Format   string    `json:"format"`
+	ID       string    `json:"id"`
+	Started  time.Time `json:"started"`
+	Tool     Tool      `json:"tool"`
+	Plan     Plan      `json:"plan"`
+	Host     []Host    `json:"host"`
+	Lab      *LabFacts `json:"lab,omitempty"`
+	Complete bool      `json:"complete"` // the design had no further trial
+	Results  []Result  `json:"results"`
+	Findings []Finding `json:"findings"`
+	Warnings []string  `json:"warnings"`
+}
+
+// Tool says which pelt made a document.
+type Tool struct {
+	Version string `json:"version"`
+}
+
+// LabFacts says how an emulated path was made.
+type LabFacts struct {
+	Topology string   `json:"topology"`
+	Nodes    []string `json:"nodes"`    // in travel order
+	Backends []string `json:"backends"` // one sentence per shaped link direction: what shapes it, where
+}
+
+// Host is the environment of one end. An empty string or nil means unknown here.
+type Host struct {
+	Node           string            `json:"node"` // name on the path: sender, receiver, router, ...
+	Name           string            `json:"name"` // host name
+	OS             string            `json:"os"`   // GOOS/GOARCH
+	Kernel         string            `json:"kernel,omitempty"`
+	CPU            string            `json:"cpu,omitempty"`
+	Cores          int               `json:"cores"`
+	MemoryBytes    uint64            `json:"memory_bytes,omitempty"`
+	Version        string            `json:"version"` // of pelt there
+	Boot           string            `json:"boot,omitempty"`
+	ClockSource    string            `json:"clock_source,omitempty"`
+	Governor       string            `json:"governor,omitempty"`
+	Interface      string            `json:"interface,omitempty"` // that carries the test
+	Driver         string            `json:"driver,omitempty"`
+	LinkSpeedBits  uint64            `json:"link_speed_bps,omitempty"`
+	MTUBytes       int               `json:"mtu_bytes,omitempty"`
+	Address        string            `json:"address,omitempty"`
+	ReceiveBufferB int               `json:"receive_buffer_max_bytes,omitempty"` // net.core.rmem_max
+	SendBufferB    int               `json:"send_buffer_max_bytes,omitempty"`    // net.core.wmem_max
+	Privileged     bool              `json:"privileged"`                         // may administer its network
+	Notes          map[string]string `json:"notes,omitempty"`
+}
+
+// State tells whether a result may be believed.
+type State string
+
+// The states of a trial.
+const (
+	Valid   State = "valid"   // ran as ordered
+	Invalid State = "invalid" // the generator or emulator fell short: says nothing about the path
+	Aborted State = "aborted" // was cut
+)
+
+// Result is what one trial showed.
+type Result struct {
+	Cell         Cell         `json:"cell"`
+	Repeat       int          `json:"repeat"`
+	Started      time.Time    `json:"started"`
+	State        State        `json:"state"`
+	Why          string       `json:"why"` // of a state other than valid
+	Engine       string       `json:"engine"`
+	EngineReason string       `json:"engine_reason,omitempty"`
+	Flows        []FlowResult `json:"flows"`
+	Series       []Series     `json:"series"`
+}
+
+// FlowResult is one flow of one trial. Packets are UDP datagrams; for TCP they
+// are data segments as the sender's TCP counted them, and lost ones are those
+// it sent again.
+type FlowResult struct {
+	Name         string   `json:"name"`
+	Protocol     Protocol `json:"protocol"`
+	From         string   `json:"from"`
+	To           string   `json:"to"`
+	PayloadBytes int      `json:"payload_bytes"`
+	FrameBytes   int      `json:"frame_bytes"`         // before fragmentation
+	Fragments    int      `json:"fragments,omitempty"` // IP packets per datagram, where the path's MTU is known and splits it
+	Streams      int      `json:"streams"`
+	DurationS    float64  `json:"duration_s"` // of the sender's measured part
+
+	Planned    uint64 `json:"planned_packets"`
+	Attempted  uint64 `json:"attempted_packets"`
+	Accepted   uint64 `json:"accepted_packets"` // the kernel took them
+	Received   uint64 `json:"received_packets"` // distinct sequences
+	Duplicates uint64 `json:"duplicate_packets"`
+	Reordered  uint64 `json:"reordered_packets"` // RFC 4737 section 3: sequence below the next expected
+	Late       uint64 `json:"late_packets"`      // arrived after their place in the account was closed; counted as lost
+	Lost       uint64 `json:"lost_packets"`      // attempted - received
+
+	LossRatio      float64 `json:"loss_ratio"`
+	SendPPS        float64 `json:"send_pps"`
+	ReceivePPS     float64 `json:"receive_pps"`
+	GoodputBPS     float64 `json:"goodput_bps"`
+	SendGoodputBPS float64 `json:"send_bps"` // payload bits per second that left
+
+	Delay     *Percentiles `json:"delay_ns,omitempty"`      // one way; absent when the two clocks are not one
+	RoundTrip *Percentiles `json:"round_trip_ns,omitempty"` // of the thin probe flow, or TCP's own
+	JitterNS  float64      `json:"jitter_ns"`               // RFC 3550 section 6.4.1
+	SendGap   *Percentiles `json:"send_gap_ns,omitempty"`
+	GapCounts []Bucket     `json:"send_gap_counts,omitempty"`
+	BurstMax  int          `json:"send_burst_max_packets,omitempty"` // most packets that left in one go
+
+	SendErrors map[string]uint64 `json:"send_errors,omitempty"` // errno name -> packets
+	TCP        *TCPFacts         `json:"tcp,omitempty"`
+
+	SenderCPU   CPU `json:"sender_cpu"`
+	ReceiverCPU CPU `json:"receiver_cpu"`
+
+	Ledger Ledger `json:"ledger"`
+}
+
+// CPU is the processor time a host spent during the measured part.
+type CPU struct {
+	ThreadRatio  float64 `json:"thread_ratio"`  // busiest thread of the engine, share of one core 0..1
+	HostRatio    float64 `json:"host_ratio"`    // whole host busy, share of all cores 0..1
+	SoftirqRatio float64 `json:"softirq_ratio"` // whole host in softirq, share of all cores 0..1
+	BusiestRatio float64 `json:"busiest_ratio"` // busiest core 0..1
+}
+
+// TCPFacts are the figures of a TCP flow that UDP has not.
+type TCPFacts struct {
+	Writes           uint64  `json:"writes"`
+	SentBytes        uint64  `json:"sent_bytes"`
+	ReceivedBytes    uint64  `json:"received_bytes"`
+	SegmentsOut      uint64  `json:"segments_out"`      // data segments, TCP_INFO tcpi_data_segs_out
+	SegmentsIn       uint64  `json:"segments_in"`       // at the receiver, tcpi_data_segs_in
+	Retransmits      uint64  `json:"retransmits"`       // tcpi_total_retrans
+	SegmentSizeBytes int     `json:"segment_max_bytes"` // tcpi_snd_mss
+	Control          string  `json:"control"`           // congestion control in use, read back
+	RTTNanos         float64 `json:"rtt_ns"`            // smoothed, at the end
+}
+
+// Percentiles summarise a distribution, in nanoseconds.
+type Percentiles struct {
+	Count uint64  `json:"count"`
+	Min   float64 `json:"min"`
+	P50   float64 `json:"p50"`
+	P90   float64 `json:"p90"`
+	P99   float64 `json:"p99"`
+	P999  float64 `json:"p999"`
+	Max   float64 `json:"max"`
+	Mean  float64 `json:"mean"`
+	Out   uint64  `json:"out_of_range,omitempty"` // values the histogram could not hold
+}
+
+// Bucket is one bar of a histogram: values above the previous bucket's bound up to this one.
+type Bucket struct {
+	UpToNanos int64  `json:"up_to_ns"`
+	Count     uint64 `json:"count"`
+}
+
+// Series is one metric over time. A metric's unit is in its name.
+type Series struct {
+	Metric       string    `json:"metric"` // receive_pps, send_pps, goodput_bps, cpu_softirq_ratio, ...
+	Flow         string    `json:"flow,omitempty"`
+	At           string    `json:"at"` // node where it was measured
+	Core         *int      `json:"core,omitempty"`
+	StartSeconds float64   `json:"start_s"` // after the start of the measured part
+	StepSeconds  float64   `json:"step_s"`
+	Values       []float64 `json:"values"`
+}
+
+// Ledger is where each attempted packet of one flow ended: lost = sum of lines + unattributed.
+type Ledger struct {
+	Lost         uint64  `json:"lost"`
+	Unattributed uint64  `json:"unattributed"`
+	Lines        []Line  `json:"lines"`
+	Checks       []Check `json:"checks"`
+}
+
+// Line is one layer and cause of loss.
+type Line struct {
+	Layer      string     `json:"layer"` // docs/words.md lists them in travel order
+	Host       string     `json:"host"`
+	Cause      string     `json:"cause"`
+	Packets    uint64     `json:"packets"`
+	Confidence string     `json:"confidence"` // exact-seq, exact-count, bounded, inferred
+	Evidence   []Evidence `json:"evidence"`
+}
+
+// Evidence is one counter that supports a line.
+type Evidence struct {
+	Counter string `json:"counter"`
+	Scope   string `json:"scope"` // socket, namespace, device, host
+	Unit    string `json:"unit"`  // datagram, skb
+	Delta   uint64 `json:"delta"`
+	Excess  uint64 `json:"excess,omitempty"` // counted beyond our own loss: foreign traffic
+}
+
+// Check is one conservation law between counters.
+type Check struct {
+	Name string `json:"name"`
+	Held bool   `json:"held"`
+	Text string `json:"text"`
+}
+
+// Finding is one sentence about a whole run, with the numbers it rests on.
+type Finding struct {
+	Kind   string             `json:"kind"` // docs/words.md lists them
+	Text   string             `json:"text"`
+	Values map[string]float64 `json:"values"`
+}

@@ -1,0 +1,81 @@
+package unit
+
+import (
+	"fmt"
+	"math"
+	"strconv"
+)
+
+// FormatPPS prints packets per second in human units with three significant
+// digits: "262 kpps", "1.49 Mpps".
+func FormatPPS(pps float64) string {
+	return human(pps, []string{"pps", "kpps", "Mpps", "Gpps"})
+}
+
+// FormatBits prints bits per second: "935 Mbit/s", "1.2 Gbit/s".
+func FormatBits(bps float64) string {
+	return human(bps, []string{"bit/s", "kbit/s", "Mbit/s", "Gbit/s", "Tbit/s"})
+}
+
+// FormatNanos prints a time span given in nanoseconds: "12.3 µs".
+func FormatNanos(ns float64) string {
+	if math.Abs(ns) >= 1e9 {
+		return significant(ns/1e9) + " s"
+	}
+	return human(ns, []string{"ns", "µs", "ms"})
+}
+
+// FormatRatio prints a share as percent with enough digits to tell it from 0
+// and from 1: "0 %", "0.0031 %", "3.1 %".
+func FormatRatio(ratio float64) string {
+	p := ratio * 100
+	switch {
+	case math.IsNaN(p):
+		return "–"
+	case p == 0, p == 100:
+		return strconv.FormatFloat(p, 'f', 0, 64) + " %"
+	case p > 99.9 && p < 100:
+		return strconv.FormatFloat(math.Floor(p*1e4)/1e4, 'f', -1, 64) + " %"
+	case p < 0.001:
+		return "<0.001 %"
+	}
+	return strconv.FormatFloat(p, 'g', 2+max(0, int(math.Floor(math.Log10(p)))), 64) + " %"
+}
+
+// FormatCount prints a whole number with thin groups: "287 920 000".
+func FormatCount(n uint64) string {
+	s := strconv.FormatUint(n, 10)
+	for i := len(s) - 3; i > 0; i -= 3 {
+		s = s[:i] + " " + s[i:]
+	}
+	return s
+}
+
+// FormatSize prints bytes exactly: "1472 B".
+func FormatSize(n int) string { return fmt.Sprintf("%d B", n) }
+
+func human(v float64, names []string) string {
+	if math.IsNaN(v) || math.IsInf(v, 0) {
+		return "–"
+	}
+	i := 0
+	// 999.5 would print as "1000" of the smaller unit.
+	for math.Abs(v) >= 999.5 && i < len(names)-1 {
+		v /= 1000
+		i++
+	}
+	return significant(v) + " " + names[i]
+}
+
+func significant(v float64) string {
+	switch a := math.Abs(v); {
+	case a >= 99.95:
+		return strconv.FormatFloat(v, 'f', 0, 64)
+	case a >= 9.995:
+		return strconv.FormatFloat(v, 'f', 1, 64)
+	case a == math.Trunc(a):
+		return strconv.FormatFloat(v, 'f', 0, 64)
+	default:
+		return strconv.FormatFloat(v, 'f', 2, 64)
+	}
+}

@@ -1,0 +1,108 @@
+package unit
+
+import (
+	"math/big"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// ParseDuration reads Go duration text ("10s", "5ms", "2h", "1m30s"). A bare
+// number is refused, because its unit would be a guess; "0" is 0.
+func ParseDuration(text string) (time.Duration, error) {
+	t := strings.ToLower(strings.TrimSpace(text))
+	d, err := time.ParseDuration(t)
+	if err != nil {
+		if _, e := strconv.ParseFloat(t, 64); e == nil {
+			return 0, &SyntaxError{"duration", text, "lacks a unit: " + t + "s, " + t + "ms?"}
+		}
+		return 0, &SyntaxError{"duration", text, "want a number and a unit, as 10s, 5ms or 1h30m"}
+	}
+	if d < 0 {
+		return 0, &SyntaxError{"duration", text, "must not be negative"}
+	}
+	return d, nil
+}
+
+var byteUnits = []scale{
+	{"gib", 1 << 30}, {"mib", 1 << 20}, {"kib", 1 << 10},
+	{"gb", 1e9}, {"mb", 1e6}, {"kb", 1e3}, {"b", 1}, {"", 1},
+}
+
+// ParseBytes reads a size in bytes: "64", "1472B", "64KiB", "640MB".
+func ParseBytes(text string) (int64, error) {
+	v, ok := scaled(strings.ToLower(strings.TrimSpace(text)), byteUnits)
+	if !ok || !v.IsInt() || v.Cmp(new(big.Rat).SetInt64(1<<50)) > 0 {
+		return 0, &SyntaxError{"size", text, "want whole bytes, as 64, 1472 or 64KiB"}
+	}
+	return v.Num().Int64(), nil
+}
+
+// MaxListLength bounds what one list of levels may expand to.
+const MaxListLength = 10000
+
+// ParseSizes reads a list of sizes in bytes: "64,1460" or a range with a step
+// "256..10240/256", or both. Order is kept; a repeated size is an error.
+func ParseSizes(text string) ([]int, error) {
+	var sizes []int
+	seen := map[int]bool{}
+	add := func(n int64) error {
+		if n > 1<<30 || len(sizes) >= MaxListLength {
+			return &SyntaxError{"sizes", text, "is too large or too long"}
+		}
+		if seen[int(n)] {
+			return &SyntaxError{"sizes", text, "names " + strconv.FormatInt(n, 10) + " twice"}
+		}
+		seen[int(n)] = true
+		sizes = append(sizes, int(n))
+		return nil
+	}
+	for _, word := range strings.Split(text, ",") {
+		lo, hi, step, err := sizeRange(word)
+		if err != nil {
+			return nil, &SyntaxError{"sizes", text, "want bytes as 64,1460 or a range with a step as 256..1024/256"}
+		}
+		for n := lo; n <= hi; n += step {
+			if err := add(n); err != nil {
+				return nil, err
+			}
+		}
+	}
+	return sizes, nil
+}
+
+func sizeRange(word string) (lo, hi, step int64, err error) {
+	from, rest, isRange := strings.Cut(word, "..")
+	if lo, err = ParseBytes(from); err != nil || !isRange {
+		return lo, lo, 1, err
+	}
+	to, by, stepped := strings.Cut(rest, "/")
+	if hi, err = ParseBytes(to); err != nil {
+		return 0, 0, 0, err
+	}
+	if !stepped {
+		by = ""
+	}
+	if step, err = ParseBytes(by); err != nil || step <= 0 || hi < lo {
+		return 0, 0, 0, &SyntaxError{"range", word, "want low..high/step"}
+	}
+	return lo, hi, step, nil
+}
+
+// ParseRatio reads "0.1%" or "0.001" into a ratio 0..1.
+func ParseRatio(text string) (float64, error) {
+	t := strings.TrimSpace(text)
+	number, percent := strings.CutSuffix(t, "%")
+	v, ok := decimal(strings.TrimSpace(number))
+	if !ok {
+		return 0, &SyntaxError{"ratio", text, "want a share as 0.1% or 0.001"}
+	}
+	f, _ := v.Float64()
+	if percent {
+		f /= 100
+	}
+	if f > 1 {
+		return 0, &SyntaxError{"ratio", text, "must lie between 0 and 100%"}
+	}
+	return f, nil
+}
