@@ -1,0 +1,400 @@
+// Package rows folds the trials of a document into what a reader compares: one
+// row per cell and flow, with the middle and the spread of its repeats.
+//
+// A model.Document comes in, rows with plain numbers in base units go out. The
+// package formats nothing and judges nothing: a trial that is not valid counts
+// only where its cell has no valid one, and then the row says so.
+package rows
+
+import (
+	"cmp"
+	"math"
+	"slices"
+	"strings"
+
+	"pelt/model"
+)
+
+// Stat is the middle and the spread of one figure over repeats.
+type Stat struct {
+	Median, Min, Max float64
+	N                int // 0 means nobody measured it: the other fields are 0
+}
+
+// Spread reports whether the repeats differ.
+func (s Stat) Spread() bool { return s.N > 1 && s.Max > s.Min }
+
+// Delays are the medians over repeats of each percentile, in nanoseconds.
+type Delays struct {
+	P50, P90, P99, P999 Stat
+	Min, Max            float64 // of all repeats
+}
+
+// TCP are the figures only a TCP flow has.
+type TCP struct {
+	WritesPerSecond   Stat
+	SegmentsPerSecond Stat   // data segments at the receiver; at the sender where the receiver cannot tell
+	Retransmits       uint64 // of all trials of the row
+	RTTNanos          Stat
+	Control           string // congestion control, the last one read back
+	SegmentSizeBytes  int
+}
+
+// Row is one cell's trials of one flow.
+type Row struct {
+	Cell     model.Cell
+	Flow     string
+	Protocol model.Protocol
+	From, To string
+	Payload  int // B
+	Frame    int // B, before fragmentation
+	Pieces   int // IP packets per datagram, where known; else 0
+	Streams  int
+	Engine   string
+	Trials   []int       // indices into Document.Results that the figures are of
+	State    model.State // of those trials
+	Why      string      // of the first, unless valid
+
+	SendPPS, ReceivePPS, GoodputBPS, SendBPS, LossRatio, JitterNanos Stat
+	DurationS                                                        Stat
+
+	Share     float64 // of the best row of the same flow, 0..1: packets, or goodput for TCP; NaN while nothing was received
+	Delay     *Delays // one way
+	RoundTrip *Delays
+	TCP       *TCP
+
+	Attempted, Received    uint64       // of all trials of the row
+	Ledger                 model.Ledger // of all trials of the row, summed; without checks
+	SenderCPU, ReceiverCPU model.CPU    // medians
+}
+
+// Trouble is a trial whose figures say nothing, or not all, about the path.
+type Trouble struct {
+	Result int // index into Document.Results
+	Row    int // index of the first row of its cell, -1 if the cell has none
+}
+
+// Table is the whole document, folded.
+type Table struct {
+	Rows    []Row
+	Keys    []string // knobs that differ between cells, sizes first
+	Flows   []string // names of flows in the order of the plan, then of appearance
+	Trouble []Trouble
+}
+
+// Fold makes the table. Rows are in the order of the flows, then of the cells:
+// numbers ascending, words in the order of the plan.
+func Fold(doc model.Document) Table {
+	var t Table
+	index := map[string]int{}
+	var members [][]member
+	for i, r := range doc.Results {
+		for j := range r.Flows {
+			f := &doc.Results[i].Flows[j]
+			key := r.Cell.Key() + "\x00" + f.Name
+			at, ok := index[key]
+			if !ok {
+				at = len(t.Rows)
+				index[key] = at
+				t.Rows = append(t.Rows, Row{Cell: r.Cell, Flow: f.Name})
+				members = append(members, nil)
+			}
+			members[at] = append(members[at], member{i, r.State, f})
+		}
+	}
+	for i := range t.Rows {
+		t.Rows[i].fill(doc, members[i])
+	}
+	t.Keys = varying(doc)
+	t.Flows = flowOrder(doc)
+	sortRows(doc, &t)
+	share(t.Rows)
+	t.Trouble = troubles(doc, t.Rows)
+	return t
+}
+
+type member struct {
+	result int
+	state  model.State
+	flow   *model.FlowResult
+}
+
+// believable keeps the valid trials, or all when there is none.
+func believable(all []member) []member {
+	var valid []member
+	for _, m := range all {
+		if m.state == model.Valid {
+			valid = append(valid, m)
+		}
+	}
+	if len(valid) > 0 {
+		return valid
+	}
+	return all
+}
+
+func (r *Row) fill(doc model.Document, all []member) {
+	ms := believable(all)
+	first := ms[0].flow
+	r.Protocol, r.From, r.To = first.Protocol, first.From, first.To
+	r.Payload, r.Frame, r.Pieces, r.Streams = first.PayloadBytes, first.FrameBytes, first.Fragments, first.Streams
+	r.Engine = doc.Results[ms[0].result].Engine
+	r.State = ms[0].state
+	if r.State != model.Valid {
+		r.Why = doc.Results[ms[0].result].Why
+	}
+	for _, m := range ms {
+		r.Trials = append(r.Trials, m.result)
+		r.Attempted += m.flow.Attempted
+		r.Received += m.flow.Received
+	}
+	of := func(get func(*model.FlowResult) float64) Stat {
+		var v []float64
+		for _, m := range ms {
+			v = append(v, get(m.flow))
+		}
+		return stat(v)
+	}
+	r.SendPPS = of(func(f *model.FlowResult) float64 { return f.SendPPS })
+	r.ReceivePPS = of(func(f *model.FlowResult) float64 { return f.ReceivePPS })
+	r.GoodputBPS = of(func(f *model.FlowResult) float64 { return f.GoodputBPS })
+	r.SendBPS = of(func(f *model.FlowResult) float64 { return f.SendGoodputBPS })
+	r.LossRatio = of(func(f *model.FlowResult) float64 { return f.LossRatio })
+	r.JitterNanos = of(func(f *model.FlowResult) float64 { return f.JitterNS })
+	r.DurationS = of(func(f *model.FlowResult) float64 { return f.DurationS })
+	r.Delay = delays(ms, func(f *model.FlowResult) *model.Percentiles { return f.Delay })
+	r.RoundTrip = delays(ms, func(f *model.FlowResult) *model.Percentiles { return f.RoundTrip })
+	r.TCP = tcp(ms)
+	r.Ledger = sumLedgers(ms)
+	r.SenderCPU = cpu(ms, func(f *model.FlowResult) model.CPU { return f.SenderCPU })
+	r.ReceiverCPU = cpu(ms, func(f *model.FlowResult) model.CPU { return f.ReceiverCPU })
+}
+
+// stat ignores what is not a number: it was not measured.
+func stat(values []float64) Stat {
+	v := slices.DeleteFunc(values, func(x float64) bool { return math.IsNaN(x) || math.IsInf(x, 0) })
+	if len(v) == 0 {
+		return Stat{}
+	}
+	slices.Sort(v)
+	mid := v[len(v)/2]
+	if len(v)%2 == 0 {
+		// Halves first: the sum of two finite numbers may not be finite.
+		mid = v[len(v)/2-1]/2 + mid/2
+	}
+	return Stat{Median: mid, Min: v[0], Max: v[len(v)-1], N: len(v)}
+}
+
+func delays(ms []member, get func(*model.FlowResult) *model.Percentiles) *Delays {
+	var p50, p90, p99, p999, low, high []float64
+	for _, m := range ms {
+		if p := get(m.flow); p != nil && p.Count > 0 {
+			p50, p90, p99, p999 = append(p50, p.P50), append(p90, p.P90), append(p99, p.P99), append(p999, p.P999)
+			low, high = append(low, p.Min), append(high, p.Max)
+		}
+	}
+	if len(p50) == 0 {
+		return nil
+	}
+	return &Delays{P50: stat(p50), P90: stat(p90), P99: stat(p99), P999: stat(p999), Min: stat(low).Min, Max: stat(high).Max}
+}
+
+func tcp(ms []member) *TCP {
+	var t TCP
+	var writes, segments, rtt []float64
+	for _, m := range ms {
+		f := m.flow
+		if f.TCP == nil {
+			continue
+		}
+		if f.DurationS > 0 {
+			n := f.TCP.SegmentsIn
+			if n == 0 {
+				n = f.TCP.SegmentsOut
+			}
+			writes = append(writes, float64(f.TCP.Writes)/f.DurationS)
+			segments = append(segments, float64(n)/f.DurationS)
+		}
+		if f.TCP.RTTNanos > 0 {
+			rtt = append(rtt, f.TCP.RTTNanos)
+		}
+		t.Retransmits += f.TCP.Retransmits
+		t.Control, t.SegmentSizeBytes = f.TCP.Control, f.TCP.SegmentSizeBytes
+	}
+	if ms[0].flow.Protocol != model.TCP {
+		return nil
+	}
+	t.WritesPerSecond, t.SegmentsPerSecond, t.RTTNanos = stat(writes), stat(segments), stat(rtt)
+	return &t
+}
+
+func cpu(ms []member, get func(*model.FlowResult) model.CPU) model.CPU {
+	var v [4][]float64
+	for _, m := range ms {
+		c := get(m.flow)
+		for i, x := range []float64{c.ThreadRatio, c.HostRatio, c.SoftirqRatio, c.BusiestRatio} {
+			v[i] = append(v[i], x)
+		}
+	}
+	return model.CPU{ThreadRatio: stat(v[0]).Median, HostRatio: stat(v[1]).Median, SoftirqRatio: stat(v[2]).Median, BusiestRatio: stat(v[3]).Median}
+}
+
+// sumLedgers keeps the order of travel in which the lines came; equal causes are one line.
+func sumLedgers(ms []member) model.Ledger {
+	sum := model.Ledger{}
+	at := map[[4]string]int{}
+	for _, m := range ms {
+		l := m.flow.Ledger
+		sum.Lost += l.Lost
+		sum.Unattributed += l.Unattributed
+		for _, line := range l.Lines {
+			key := [4]string{line.Layer, line.Host, line.Cause, line.Confidence}
+			i, ok := at[key]
+			if !ok {
+				i = len(sum.Lines)
+				at[key] = i
+				sum.Lines = append(sum.Lines, model.Line{Layer: line.Layer, Host: line.Host, Cause: line.Cause, Confidence: line.Confidence})
+			}
+			sum.Lines[i].Packets += line.Packets
+		}
+	}
+	return sum
+}
+
+func varying(doc model.Document) []string {
+	first := map[string]model.Value{}
+	count := map[string]int{}
+	differs := map[string]bool{}
+	for _, r := range doc.Results {
+		for k, v := range r.Cell {
+			if old, ok := first[k]; !ok {
+				first[k] = v
+			} else if old != v {
+				differs[k] = true
+			}
+			count[k]++
+		}
+	}
+	var keys []string
+	for k := range first {
+		if differs[k] || count[k] != len(doc.Results) {
+			keys = append(keys, k)
+		}
+	}
+	slices.SortFunc(keys, func(a, b string) int {
+		return cmp.Or(cmp.Compare(rank(a), rank(b)), cmp.Compare(a, b))
+	})
+	return keys
+}
+
+func rank(key string) int {
+	if key == "payload_bytes" || key == "frame_bytes" {
+		return 0
+	}
+	return 1
+}
+
+func flowOrder(doc model.Document) []string {
+	var names []string
+	add := func(n string) {
+		if !slices.Contains(names, n) {
+			names = append(names, n)
+		}
+	}
+	for _, f := range doc.Plan.Flows {
+		add(f.Name)
+	}
+	seen := map[string]bool{}
+	for _, r := range doc.Results {
+		for _, f := range r.Flows {
+			add(f.Name)
+			seen[f.Name] = true
+		}
+	}
+	return slices.DeleteFunc(names, func(n string) bool { return !seen[n] })
+}
+
+func sortRows(doc model.Document, t *Table) {
+	slices.SortStableFunc(t.Rows, func(a, b Row) int {
+		// Other knobs make the groups, the size runs inside each.
+		order := []int{cmp.Compare(slices.Index(t.Flows, a.Flow), slices.Index(t.Flows, b.Flow))}
+		for i := len(t.Keys) - 1; i >= 0; i-- {
+			order = append(order, CompareLevels(doc.Plan, t.Keys[i], a.Cell, b.Cell))
+		}
+		return cmp.Or(order...)
+	})
+}
+
+// CompareLevels orders two cells by one knob: absent first, numbers ascending,
+// words in the order of the plan, then by name.
+func CompareLevels(p model.Plan, key string, a, b model.Cell) int {
+	x, okX := a[key]
+	y, okY := b[key]
+	if okX != okY {
+		if okY {
+			return -1
+		}
+		return 1
+	}
+	if x.Text == "" && y.Text == "" {
+		return cmp.Compare(x.Number, y.Number)
+	}
+	return cmp.Or(cmp.Compare(place(p, key, x), place(p, key, y)), strings.Compare(x.Text, y.Text))
+}
+
+func place(p model.Plan, key string, v model.Value) int {
+	for _, f := range p.Factors {
+		if f.Knob == key {
+			return slices.Index(f.Levels, v)
+		}
+	}
+	return -1
+}
+
+// Offered is what the sender put in per second: packets, or writes for TCP.
+func (r Row) Offered() Stat {
+	if r.TCP != nil {
+		return r.TCP.WritesPerSecond
+	}
+	return r.SendPPS
+}
+
+// Carried is what came out per second: packets, or data segments for TCP.
+func (r Row) Carried() Stat {
+	if r.TCP != nil {
+		return r.TCP.SegmentsPerSecond
+	}
+	return r.ReceivePPS
+}
+
+func share(all []Row) {
+	best := map[string]float64{}
+	name := func(r Row) string { return r.Flow + "\x00" + string(r.Protocol) }
+	figure := func(r Row) Stat {
+		if r.TCP != nil {
+			return r.GoodputBPS
+		}
+		return r.ReceivePPS
+	}
+	for _, r := range all {
+		best[name(r)] = max(best[name(r)], figure(r).Median)
+	}
+	for i, r := range all {
+		all[i].Share = math.NaN()
+		if b := best[name(r)]; b > 0 && figure(r).N > 0 {
+			all[i].Share = figure(r).Median / b
+		}
+	}
+}
+
+func troubles(doc model.Document, all []Row) []Trouble {
+	var out []Trouble
+	for i, r := range doc.Results {
+		if r.State == model.Valid {
+			continue
+		}
+		row := slices.IndexFunc(all, func(x Row) bool { return x.Cell.Equal(r.Cell) })
+		out = append(out, Trouble{Result: i, Row: row})
+	}
+	return out
+}
