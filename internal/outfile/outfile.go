@@ -1,0 +1,74 @@
+// Package outfile writes the files a user asked for: it finds out beforehand
+// whether that will be possible, and a file is whole or not there, even after
+// kill -9.
+package outfile
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+)
+
+// Check reports why path could not be written, without leaving anything behind.
+func Check(path string) error {
+	if info, err := os.Stat(path); err == nil {
+		if info.IsDir() {
+			return fmt.Errorf("%s is a directory; want a file name", path)
+		}
+		f, err := os.OpenFile(path, os.O_WRONLY, 0)
+		if err != nil {
+			return fmt.Errorf("cannot write %s: %w", path, cause(err))
+		}
+		if info.Mode().IsRegular() {
+			return errors.Join(f.Close(), checkDir(path))
+		}
+		return f.Close() // a device or a pipe is written in place
+	}
+	return checkDir(path)
+}
+
+func checkDir(path string) error {
+	t, err := openTemp(filepath.Dir(path))
+	if err != nil {
+		return fmt.Errorf("cannot write %s: %w", path, cause(err))
+	}
+	return t.discard()
+}
+
+// Write makes path hold what write writes; on any error path is as it was.
+func Write(path string, write func(io.Writer) error) error {
+	if info, err := os.Stat(path); err == nil && !info.Mode().IsRegular() {
+		return writeInPlace(path, write)
+	}
+	t, err := openTemp(filepath.Dir(path))
+	if err != nil {
+		return fmt.Errorf("writing %s: %w", path, cause(err))
+	}
+	if err := write(t.f); err != nil {
+		return errors.Join(fmt.Errorf("writing %s: %w", path, cause(err)), t.discard())
+	}
+	if err := t.publish(path); err != nil {
+		return fmt.Errorf("writing %s: %w", path, cause(err))
+	}
+	return nil
+}
+
+func writeInPlace(path string, write func(io.Writer) error) error {
+	f, err := os.OpenFile(path, os.O_WRONLY, 0)
+	if err != nil {
+		return fmt.Errorf("writing %s: %w", path, cause(err))
+	}
+	return errors.Join(write(f), f.Close())
+}
+
+// cause drops the temporary name that an os error would show.
+func cause(err error) error {
+	var p *fs.PathError
+	if errors.As(err, &p) {
+		return p.Err
+	}
+	return err
+}

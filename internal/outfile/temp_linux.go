@@ -1,0 +1,63 @@
+package outfile
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"golang.org/x/sys/unix"
+)
+
+// temp is a file without a name where the file system can (O_TMPFILE), so that
+// a killed process leaves nothing.
+type temp struct {
+	f    *os.File
+	name string // "" while it has none
+}
+
+func openTemp(dir string) (*temp, error) {
+	fd, err := unix.Open(dir, unix.O_TMPFILE|unix.O_WRONLY|unix.O_CLOEXEC, 0o666)
+	if err == nil {
+		return &temp{f: os.NewFile(uintptr(fd), dir)}, nil
+	}
+	if !errors.Is(err, unix.EOPNOTSUPP) && !errors.Is(err, unix.EISDIR) {
+		return nil, err
+	}
+	f, err := os.CreateTemp(dir, ".pelt-*")
+	if err != nil {
+		return nil, err
+	}
+	return &temp{f: f, name: f.Name()}, nil
+}
+
+func (t *temp) discard() error {
+	err := t.f.Close()
+	if t.name != "" {
+		err = errors.Join(err, os.Remove(t.name))
+	}
+	return err
+}
+
+func (t *temp) publish(path string) error {
+	if err := t.f.Sync(); err != nil {
+		return errors.Join(err, t.discard())
+	}
+	from := fmt.Sprintf("/proc/self/fd/%d", t.f.Fd())
+	if t.name == "" {
+		err := unix.Linkat(unix.AT_FDCWD, from, unix.AT_FDCWD, path, unix.AT_SYMLINK_FOLLOW)
+		if err == nil {
+			return t.f.Close()
+		}
+		// linkat does not replace: give it a name beside the old file, then rename over it.
+		t.name = filepath.Join(filepath.Dir(path), fmt.Sprintf(".pelt-%d-%s", os.Getpid(), filepath.Base(path)))
+		if err := unix.Linkat(unix.AT_FDCWD, from, unix.AT_FDCWD, t.name, unix.AT_SYMLINK_FOLLOW); err != nil {
+			t.name = ""
+			return errors.Join(err, t.discard())
+		}
+	}
+	if err := os.Rename(t.name, path); err != nil {
+		return errors.Join(err, t.discard())
+	}
+	return t.f.Close()
+}

@@ -1,0 +1,30 @@
+//go:build !linux
+
+package outfile
+
+import (
+	"errors"
+	"os"
+)
+
+type temp struct{ f *os.File }
+
+func openTemp(dir string) (*temp, error) {
+	f, err := os.CreateTemp(dir, ".pelt-*")
+	if err != nil {
+		return nil, err
+	}
+	return &temp{f}, nil
+}
+
+func (t *temp) discard() error { return errors.Join(t.f.Close(), os.Remove(t.f.Name())) }
+
+func (t *temp) publish(path string) error {
+	if err := errors.Join(t.f.Sync(), t.f.Close()); err != nil {
+		return errors.Join(err, os.Remove(t.f.Name()))
+	}
+	if err := os.Rename(t.f.Name(), path); err != nil {
+		return errors.Join(err, os.Remove(t.f.Name()))
+	}
+	return nil
+}

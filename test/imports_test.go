@@ -1,0 +1,109 @@
+// Package test holds what is tested across packages: the import rule, the
+// commands as a user types them, whole labs, and the bargains with the outside
+// world (cross builds, no traces).
+package test
+
+import (
+	"encoding/json"
+	"os/exec"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// layers lists which packages of this module each package may import. A
+// package that is missing here fails the test: decide its place first.
+var layers = map[string][]string{
+	"unit":             {},
+	"model":            {"unit"},
+	"plan":             {"model", "unit"},
+	"design":           {"model", "unit"},
+	"measure":          {"model", "unit"},
+	"ledger":           {"model", "unit"},
+	"analysis":         {"model", "unit"},
+	"report":           {"model", "unit", "report/chart"},
+	"report/chart":     {"model", "unit"},
+	"engine":           {"model", "unit"},
+	"engine/udp":       {"engine", "model", "unit"},
+	"engine/tcp":       {"engine", "model", "unit"},
+	"observe":          {"model", "unit"},
+	"lab":              {"model", "unit", "internal/netns"},
+	"fleet":            {"engine", "model", "unit"},
+	"store":            {"model", "unit", "internal/outfile"},
+	"internal/netns":   {},
+	"internal/outfile": {},
+	"run": {"analysis", "design", "engine", "engine/tcp", "engine/udp", "fleet", "lab", "ledger", "measure", "model",
+		"observe", "store", "unit"},
+	"cmd/pelt": {"analysis", "fleet", "internal/outfile", "lab", "model", "plan", "report", "report/chart", "run", "store", "unit"},
+	"test":     {},
+}
+
+// shared lists third-party modules that more than one package may import.
+var shared = []string{
+	"golang.org/x/sys", // the system call layer
+}
+
+type listed struct {
+	ImportPath string
+	Imports    []string
+	Standard   bool
+}
+
+func goList(t *testing.T, args ...string) (out []listed) {
+	t.Helper()
+	b, err := exec.Command("go", append([]string{"list", "-json=ImportPath,Imports,Standard"}, args...)...).Output()
+	if err != nil {
+		t.Fatalf("go list: %v", err)
+	}
+	for d := json.NewDecoder(strings.NewReader(string(b))); d.More(); {
+		var p listed
+		if err := d.Decode(&p); err != nil {
+			t.Fatal(err)
+		}
+		out = append(out, p)
+	}
+	return out
+}
+
+func TestImportsPointDown(t *testing.T) {
+	users := map[string][]string{} // third-party module root -> packages
+	for _, p := range goList(t, "pelt/...") {
+		name := strings.TrimPrefix(p.ImportPath, "pelt/")
+		allowed, known := layers[name]
+		if !known {
+			t.Errorf("package %s has no place in the layers", name)
+		}
+		for _, i := range p.Imports {
+			if own, ok := strings.CutPrefix(i, "pelt/"); ok {
+				if !slices.Contains(allowed, own) {
+					t.Errorf("%s imports %s; allowed: %s", name, own, strings.Join(allowed, ", "))
+				}
+				continue
+			}
+			if first, _, _ := strings.Cut(i, "/"); strings.Contains(first, ".") {
+				m := module(i)
+				if !slices.Contains(users[m], name) {
+					users[m] = append(users[m], name)
+				}
+			}
+		}
+	}
+	for m, by := range users {
+		if len(by) > 1 && !slices.Contains(shared, m) {
+			t.Errorf("%s is imported by %s; want one package", m, strings.Join(by, ", "))
+		}
+	}
+	if n := len(users); n > 18 {
+		t.Errorf("%d direct run-time dependencies; about 18 were meant", n)
+	}
+}
+
+// module cuts an import path down to what identifies its library here.
+func module(path string) string {
+	parts := strings.Split(path, "/")
+	n := min(len(parts), 3)
+	if parts[0] == "modernc.org" {
+		n = 2
+	}
+	return strings.Join(parts[:n], "/")
+}
