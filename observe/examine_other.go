@@ -1,0 +1,9 @@
+//go:build !linux
+
+package observe
+
+import "time"
+
+func sleepFor(d time.Duration) { time.Sleep(d) }
+
+func examineSystem(*survey) {}

@@ -1,0 +1,7 @@
+//go:build !linux
+
+package observe
+
+import "pelt/model"
+
+func systemFacts(*model.Host) {}

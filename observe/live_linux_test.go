@@ -1,0 +1,91 @@
+package observe
+
+import (
+	"errors"
+	"net/netip"
+	"os"
+	"runtime"
+	"strings"
+	"testing"
+
+	"golang.org/x/sys/unix"
+)
+
+func here(f func() error) error { return f() }
+
+func TestFacts(t *testing.T) {
+	h := Facts()
+	for name, got := range map[string]string{"name": h.Name, "kernel": h.Kernel, "boot": h.Boot, "clock source": h.ClockSource} {
+		if got == "" || strings.ContainsAny(got, "\n\x00") {
+			t.Errorf("%s is %q", name, got)
+		}
+	}
+	if h.OS != runtime.GOOS+"/"+runtime.GOARCH || h.Cores < 1 || h.MemoryBytes < 1<<20 || h.ReceiveBufferB <= 0 || h.SendBufferB <= 0 {
+		t.Errorf("odd facts: %+v", h)
+	}
+	if h.Privileged != (os.Geteuid() == 0) {
+		t.Errorf("privileged %v for user %d", h.Privileged, os.Geteuid())
+	}
+}
+
+func TestFactsOfEmptyRoot(t *testing.T) {
+	h := Facts()
+	root := files(t.TempDir())
+	root.facts(&h)
+	if h.Kernel != "" || h.Boot != "" || h.ReceiveBufferB != 0 {
+		t.Errorf("facts from an empty root: %+v", h)
+	}
+}
+
+func TestInterfaceForLoopback(t *testing.T) {
+	for _, addr := range []string{"127.0.0.1", "127.9.9.9", "::ffff:127.0.0.1", "::1"} {
+		i, err := InterfaceFor(here, netip.MustParseAddr(addr))
+		if err != nil || i.Name != "lo" || i.MTUBytes <= 0 || !i.Address.IsLoopback() {
+			t.Errorf("%s: got %+v, %v; want lo", addr, i, err)
+		}
+	}
+}
+
+// inNamespace runs f on a thread of its own in a new network namespace, whose
+// loopback is down; both end with the thread.
+func inNamespace(f func() error) error {
+	result := make(chan error)
+	go func() {
+		runtime.LockOSThread() // never unlocked: the thread dies with the goroutine
+		if err := unix.Unshare(unix.CLONE_NEWNET); err != nil {
+			result <- err
+			return
+		}
+		result <- f()
+	}()
+	return <-result
+}
+
+func TestInterfaceForWithoutRoute(t *testing.T) {
+	_, err := InterfaceFor(inNamespace, netip.MustParseAddr("192.0.2.1"))
+	if !errors.Is(err, unix.ENETUNREACH) || !strings.Contains(err.Error(), "192.0.2.1") {
+		t.Errorf("in an empty namespace: %v, want network unreachable with the address", err)
+	}
+}
+
+func TestDoctorOnThisMachine(t *testing.T) {
+	before := descriptors(t)
+	for _, c := range Doctor() {
+		t.Logf("%-9s %-32s %-5v %s | %s | %s", c.Topic, c.Name, c.OK, c.Detail, c.Reason, c.Remedy)
+		if !c.OK && (c.Reason == "" || c.Remedy == "") {
+			t.Errorf("%q says no without reason or remedy: %+v", c.Name, c)
+		}
+	}
+	if after := descriptors(t); after != before {
+		t.Errorf("%d descriptors open before, %d after", before, after)
+	}
+}
+
+func descriptors(t *testing.T) int {
+	t.Helper()
+	d, err := os.ReadDir("/proc/self/fd")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return len(d)
+}

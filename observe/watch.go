@@ -1,0 +1,156 @@
+package observe
+
+import (
+	"maps"
+	"slices"
+	"time"
+
+	"pelt/model"
+)
+
+const watchStep = time.Second
+
+// Watcher samples the processor time of this host once a second.
+type Watcher struct {
+	read  func() (load, error)
+	quit  chan struct{}
+	done  chan struct{}
+	first load
+	last  load
+	begun time.Time // of last
+	valid bool      // first was read
+	steps []step
+}
+
+type step struct {
+	all   share
+	cores map[int]share
+}
+
+// StartWatch begins a watch. On a system that does not tell its processor time
+// the watch is empty. The caller must call Stop.
+func StartWatch() *Watcher { return startWatch(readLoad) }
+
+func startWatch(read func() (load, error)) *Watcher {
+	w := &Watcher{read: read, quit: make(chan struct{}), done: make(chan struct{})}
+	first, err := read()
+	w.first, w.last, w.valid, w.begun = first, first, err == nil, time.Now()
+	if !w.valid {
+		close(w.done)
+		return w
+	}
+	go w.sample()
+	return w
+}
+
+func (w *Watcher) sample() {
+	defer close(w.done)
+	ticker := time.NewTicker(watchStep)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-w.quit:
+			w.take(true)
+			return
+		case <-ticker.C:
+			w.take(false)
+		}
+	}
+}
+
+// take closes the steps that ended since the last sample. A busy host may
+// wake the sampler late; the steps it slept through share one mean.
+func (w *Watcher) take(end bool) {
+	now, err := w.read()
+	if err != nil {
+		return
+	}
+	at := time.Now()
+	n := int((at.Sub(w.begun) + watchStep/2) / watchStep)
+	if end && len(w.steps) == 0 {
+		n = max(n, 1)
+	}
+	if n == 0 {
+		return
+	}
+	s := step{cores: map[int]share{}}
+	var ok bool
+	if s.all, ok = now.all.since(w.last.all); !ok {
+		return
+	}
+	for core, t := range now.cores {
+		if before, known := w.last.cores[core]; known {
+			if c, ok := t.since(before); ok {
+				s.cores[core] = c
+			}
+		}
+	}
+	w.last, w.begun = now, at
+	for range n {
+		w.steps = append(w.steps, s)
+	}
+}
+
+// Stop ends the watch and returns the host's load since it began, with the
+// series cpu_busy_ratio of the whole host and cpu_softirq_ratio and
+// cpu_idle_ratio of each core, one value a second. A last part of less than
+// half a second is in the load, not in the series. ThreadRatio is left 0: it
+// belongs to whoever runs the threads. A core that was away for a step counts
+// as idle in it. Stop may be called once.
+func (w *Watcher) Stop() (model.CPU, []model.Series) {
+	close(w.quit)
+	<-w.done
+	if !w.valid {
+		return model.CPU{}, nil
+	}
+	return w.cpu(), w.series()
+}
+
+func (w *Watcher) cpu() (c model.CPU) {
+	end, err := w.read()
+	if err != nil {
+		end = w.last
+	}
+	s, ok := end.all.since(w.first.all)
+	if !ok {
+		return c
+	}
+	c.HostRatio, c.SoftirqRatio = s.busy, s.softirq
+	for core, t := range end.cores {
+		if before, known := w.first.cores[core]; known {
+			if s, ok := t.since(before); ok {
+				c.BusiestRatio = max(c.BusiestRatio, s.busy)
+			}
+		}
+	}
+	return c
+}
+
+func (w *Watcher) series() []model.Series {
+	if len(w.steps) == 0 {
+		return nil
+	}
+	cores := map[int]bool{}
+	host := model.Series{Metric: "cpu_busy_ratio", StepSeconds: watchStep.Seconds()}
+	for _, s := range w.steps {
+		host.Values = append(host.Values, s.all.busy)
+		for core := range s.cores {
+			cores[core] = true
+		}
+	}
+	all := []model.Series{host}
+	for _, core := range slices.Sorted(maps.Keys(cores)) {
+		softirq := model.Series{Metric: "cpu_softirq_ratio", Core: &core, StepSeconds: watchStep.Seconds()}
+		idle := model.Series{Metric: "cpu_idle_ratio", Core: &core, StepSeconds: watchStep.Seconds()}
+		for _, s := range w.steps {
+			c, ok := s.cores[core]
+			if !ok {
+				c = share{idle: 1}
+			}
+			softirq.Values = append(softirq.Values, c.softirq)
+			idle.Values = append(idle.Values, c.idle)
+		}
+		all = append(all, softirq, idle)
+	}
+	return all
+}

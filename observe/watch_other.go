@@ -1,0 +1,7 @@
+//go:build !linux
+
+package observe
+
+import "errors"
+
+func readLoad() (load, error) { return load{}, errors.ErrUnsupported }
