@@ -1,0 +1,216 @@
+package model
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"reflect"
+	"strings"
+)
+
+// EncodeDocument writes a run as indented JSON that ends with a newline. Lists
+// are never null. A number that JSON cannot hold (NaN, infinity) becomes null in
+// a series, is left out of a finding's values, and is 0 elsewhere.
+func EncodeDocument(d Document) ([]byte, error) {
+	d.Format = RunFormat
+	var out bytes.Buffer
+	enc := json.NewEncoder(&out)
+	enc.SetEscapeHTML(false)
+	enc.SetIndent("", "  ")
+	if err := enc.Encode(Finite(d)); err != nil {
+		return nil, fmt.Errorf("encode run %s: %w", d.ID, err)
+	}
+	return out.Bytes(), nil
+}
+
+// DecodeDocument reads what EncodeDocument writes. Fields it does not know are
+// ignored, because a format version may gain some. name is the file's name for
+// the error, which is one line: name:line: field: what is wrong.
+func DecodeDocument(b []byte, name string) (Document, error) {
+	var head struct {
+		Format string `json:"format"`
+	}
+	if err := DecodeJSON(b, name, &head); err != nil {
+		return Document{}, err
+	}
+	if head.Format != RunFormat {
+		return Document{}, fmt.Errorf("%s: format: is %q; want %q, as --json writes it", name, clip(head.Format), RunFormat)
+	}
+	var d Document
+	if err := DecodeJSON(b, name, &d); err != nil {
+		return Document{}, err
+	}
+	for i, r := range d.Results {
+		if err := r.check(); err != nil {
+			return Document{}, fmt.Errorf("%s: results[%d].%w", name, i, err)
+		}
+	}
+	return d, nil
+}
+
+func (r Result) check() error {
+	switch {
+	case r.State != Valid && r.State != Invalid && r.State != Aborted:
+		return wrong("state", "want %s, %s or %s, not %q", Valid, Invalid, Aborted, clip(string(r.State)))
+	case r.Repeat < 0 || r.Repeat >= MaxRepeats:
+		return wrong("repeat", "want 0 to %d, not %d", MaxRepeats-1, r.Repeat)
+	}
+	for i, f := range r.Flows {
+		if f.Received > f.Attempted && f.Protocol == UDP {
+			return wrong(fmt.Sprintf("flows[%d].received_packets", i), "%d is more than the %d attempted", f.Received, f.Attempted)
+		}
+	}
+	return nil
+}
+
+// Check returns what is impossible in a result that was read, as a *FieldError.
+func (r Result) Check() error { return r.check() }
+
+// DecodeJSON reads exactly one JSON value from b into v. Its errors are one
+// line: name:line: field: what is wrong.
+func DecodeJSON(b []byte, name string, v any) error {
+	dec := json.NewDecoder(bytes.NewReader(b))
+	err := dec.Decode(v)
+	if err == nil {
+		if _, more := dec.Token(); more != io.EOF {
+			return fmt.Errorf("%s:%d: more text after the end of the JSON value", name, lineAt(b, dec.InputOffset()))
+		}
+		return nil
+	}
+	var syntax *json.SyntaxError
+	var kind *json.UnmarshalTypeError
+	switch {
+	case errors.As(err, &syntax):
+		return fmt.Errorf("%s:%d: not JSON: %s", name, lineAt(b, syntax.Offset), oneLine(syntax.Error()))
+	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
+		return fmt.Errorf("%s:%d: the JSON value is cut short", name, lineAt(b, int64(len(b))))
+	case errors.As(err, &kind):
+		field := kind.Field
+		if field == "" {
+			field = "top level"
+		}
+		return fmt.Errorf("%s:%d: %s: want %s, not a JSON %s", name, lineAt(b, kind.Offset), field, kindName(kind.Type), kind.Value)
+	}
+	return fmt.Errorf("%s:%d: %s", name, lineAt(b, dec.InputOffset()), oneLine(err.Error()))
+}
+
+func kindName(t reflect.Type) string {
+	switch t.Kind() {
+	case reflect.String:
+		return "text"
+	case reflect.Bool:
+		return "true or false"
+	case reflect.Slice, reflect.Array:
+		return "a list"
+	case reflect.Struct, reflect.Map:
+		return "an object"
+	case reflect.Float64:
+		return "a number"
+	case reflect.Uint64, reflect.Uint32, reflect.Uint16:
+		return "a whole number, not negative"
+	default:
+		return "a whole number"
+	}
+}
+
+func lineAt(b []byte, offset int64) int {
+	offset = max(0, min(offset, int64(len(b))))
+	return 1 + bytes.Count(b[:offset], []byte{'\n'})
+}
+
+func oneLine(s string) string { return clip(strings.Join(strings.Fields(s), " ")) }
+
+// clip keeps foreign text in an error short.
+func clip(s string) string {
+	if len(s) > maxTextLength {
+		return strings.ToValidUTF8(s[:maxTextLength], "") + "…"
+	}
+	return s
+}
+
+// Finite returns a copy of v that JSON can hold: see EncodeDocument. Nothing in
+// the copy is shared with v except values that cannot be changed.
+func Finite[T any](v T) T {
+	return finite(reflect.ValueOf(&v).Elem()).Interface().(T)
+}
+
+var seriesType = reflect.TypeFor[Series]()
+
+func finite(v reflect.Value) reflect.Value {
+	out := reflect.New(v.Type()).Elem()
+	out.Set(v)
+	switch v.Kind() {
+	case reflect.Float64:
+		if f := v.Float(); math.IsNaN(f) || math.IsInf(f, 0) {
+			out.SetFloat(0)
+		}
+	case reflect.Pointer:
+		if !v.IsNil() {
+			out.Set(reflect.New(v.Type().Elem()))
+			out.Elem().Set(finite(v.Elem()))
+		}
+	case reflect.Slice:
+		out.Set(reflect.MakeSlice(v.Type(), v.Len(), v.Len()))
+		for i := range v.Len() {
+			out.Index(i).Set(finite(v.Index(i)))
+		}
+	case reflect.Map:
+		out.Set(reflect.MakeMap(v.Type()))
+		for it := v.MapRange(); it.Next(); {
+			if e := it.Value(); e.Kind() != reflect.Float64 || !math.IsNaN(e.Float()) && !math.IsInf(e.Float(), 0) {
+				out.SetMapIndex(it.Key(), finite(e))
+			}
+		}
+	case reflect.Struct:
+		if v.Type() == seriesType { // writes its own null for NaN
+			s := v.Interface().(Series)
+			s.Values = append(make([]float64, 0, len(s.Values)), s.Values...)
+			out.Set(reflect.ValueOf(s))
+			break
+		}
+		for i := range v.NumField() {
+			if out.Field(i).CanSet() {
+				out.Field(i).Set(finite(v.Field(i)))
+			}
+		}
+	}
+	return out
+}
+
+type plainSeries Series
+
+type nullableSeries struct {
+	plainSeries
+	Values []*float64 `json:"values"`
+}
+
+// MarshalJSON writes a value that is not a number as null: no sample there.
+func (s Series) MarshalJSON() ([]byte, error) {
+	n := nullableSeries{plainSeries(s), make([]*float64, len(s.Values))}
+	for i := range s.Values {
+		if !math.IsNaN(s.Values[i]) && !math.IsInf(s.Values[i], 0) {
+			n.Values[i] = &s.Values[i]
+		}
+	}
+	return json.Marshal(n)
+}
+
+// UnmarshalJSON reads null as NaN.
+func (s *Series) UnmarshalJSON(b []byte) error {
+	var n nullableSeries
+	if err := json.Unmarshal(b, &n); err != nil {
+		return err
+	}
+	*s = Series(n.plainSeries)
+	s.Values = make([]float64, len(n.Values))
+	for i, v := range n.Values {
+		s.Values[i] = math.NaN()
+		if v != nil {
+			s.Values[i] = *v
+		}
+	}
+	return nil
+}
