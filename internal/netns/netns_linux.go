@@ -1,0 +1,118 @@
+package netns
+
+import (
+	"errors"
+	"os"
+	"runtime"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+)
+
+// New makes a network namespace with nothing in it but a loopback interface
+// that is down. It needs CAP_SYS_ADMIN; without it the error is unix.EPERM.
+func New() (*Handle, error) {
+	var h *Handle
+	err := onThread(func() error {
+		old, err := Current()
+		if err != nil {
+			return err
+		}
+		defer old.Close()
+		if err := unix.Unshare(unix.CLONE_NEWNET); err != nil {
+			runtime.UnlockOSThread()
+			return opError("make a network namespace", err)
+		}
+		h, err = Current()
+		if back := old.enter(); back != nil {
+			return errors.Join(err, back) // the thread stays locked and ends
+		}
+		runtime.UnlockOSThread()
+		return err
+	})
+	if err != nil && h != nil {
+		return nil, errors.Join(err, h.Close())
+	}
+	return h, err
+}
+
+// Current holds the namespace of the calling thread. A goroutine that is not
+// locked to its thread gets the namespace of the process.
+func Current() (*Handle, error) {
+	fd, err := unix.Open("/proc/thread-self/ns/net", unix.O_RDONLY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return nil, opError("open the current network namespace", err)
+	}
+	return &Handle{os.NewFile(uintptr(fd), "netns")}, nil
+}
+
+// FromFD takes over a descriptor of a namespace, as received from another
+// process. The descriptor is closed if it is anything else.
+func FromFD(fd int) (*Handle, error) {
+	unix.CloseOnExec(fd)
+	kind, err := unix.IoctlRetInt(fd, unix.NS_GET_NSTYPE)
+	if err == nil && kind != unix.CLONE_NEWNET {
+		err = unix.EINVAL
+	}
+	if err != nil {
+		return nil, errors.Join(opError("descriptor is not a network namespace", err), unix.Close(fd))
+	}
+	return &Handle{os.NewFile(uintptr(fd), "netns")}, nil
+}
+
+// Inode identifies the namespace on this machine while it lives, as in the
+// link /proc/PID/ns/net.
+func (h *Handle) Inode() (uint64, error) {
+	info, err := h.file.Stat()
+	if err != nil {
+		return 0, opError("identify the network namespace", err)
+	}
+	return uint64(info.Sys().(*syscall.Stat_t).Ino), nil
+}
+
+// Same reports whether both handles hold one namespace.
+func Same(a, b *Handle) (bool, error) {
+	infoA, errA := a.file.Stat()
+	infoB, errB := b.file.Stat()
+	if err := errors.Join(errA, errB); err != nil {
+		return false, opError("compare network namespaces", err)
+	}
+	return os.SameFile(infoA, infoB), nil
+}
+
+// within runs f inside h on the calling locked thread and unlocks the thread
+// only when it is back where it was.
+func within(h *Handle, f func() error) error {
+	old, err := Current()
+	if err != nil {
+		return err
+	}
+	defer old.Close()
+	if err := h.enter(); err != nil {
+		runtime.UnlockOSThread()
+		return err
+	}
+	defer func() { // also after a panic
+		if old.enter() == nil {
+			runtime.UnlockOSThread()
+		}
+	}()
+	return f()
+}
+
+// enter moves the calling thread into the namespace. Going through SyscallConn
+// keeps the descriptor open during the call even if Close runs beside it.
+func (h *Handle) enter() error {
+	conn, err := h.file.SyscallConn()
+	if err != nil {
+		return opError("enter a network namespace", err)
+	}
+	var entered error
+	if err := conn.Control(func(fd uintptr) { entered = unix.Setns(int(fd), unix.CLONE_NEWNET) }); err != nil {
+		return opError("enter a network namespace", err)
+	}
+	if entered != nil {
+		return opError("enter a network namespace", entered)
+	}
+	return nil
+}

@@ -1,0 +1,188 @@
+package netns
+
+import (
+	"errors"
+	"net"
+	"os"
+	"runtime"
+	"sync"
+	"testing"
+
+	"golang.org/x/sys/unix"
+)
+
+func open(t *testing.T) *Handle {
+	t.Helper()
+	h, err := New()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = h.Close() })
+	return h
+}
+
+func inside(t *testing.T, h *Handle) bool {
+	t.Helper()
+	now, err := Current()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer now.Close()
+	same, err := Same(h, now)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return same
+}
+
+// allThreadsHome fails if any thread of the process is in h.
+func allThreadsHome(t *testing.T, h *Handle) {
+	t.Helper()
+	var held, at unix.Stat_t
+	if err := unix.Fstat(int(h.file.Fd()), &held); err != nil {
+		t.Fatal(err)
+	}
+	tasks, err := os.ReadDir("/proc/self/task")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, task := range tasks {
+		err := unix.Stat("/proc/self/task/"+task.Name()+"/ns/net", &at)
+		if err == nil && at.Ino == held.Ino {
+			t.Errorf("thread %s is still inside the namespace", task.Name())
+		}
+	}
+}
+
+func TestDoReturns(t *testing.T) {
+	broken := errors.New("broken")
+	for _, c := range []struct {
+		name string
+		f    func() error
+		want error
+	}{
+		{"nil", func() error { return nil }, nil},
+		{"error", func() error { return broken }, broken},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			h := open(t)
+			was := false
+			got := h.Do(func() error { was = inside(t, h); return c.f() })
+			if got != c.want || !was {
+				t.Errorf("Do: got %v, inside %v; want %v, true", got, was, c.want)
+			}
+			allThreadsHome(t, h)
+		})
+	}
+}
+
+func TestPanicReachesTheCaller(t *testing.T) {
+	h := open(t)
+	func() {
+		defer func() {
+			if got := recover(); got != "boom" {
+				t.Errorf("recovered %v, want boom", got)
+			}
+		}()
+		_ = h.Do(func() error { panic("boom") })
+		t.Error("Do returned after a panic")
+	}()
+	allThreadsHome(t, h)
+}
+
+func TestGoexitReachesTheCaller(t *testing.T) {
+	h := open(t)
+	returned := true
+	var wait sync.WaitGroup
+	wait.Go(func() {
+		_ = h.Do(func() error { returned = false; runtime.Goexit(); return nil })
+		returned = true
+	})
+	wait.Wait()
+	if returned {
+		t.Error("Do returned after runtime.Goexit")
+	}
+	allThreadsHome(t, h)
+}
+
+func TestSocketStaysInside(t *testing.T) {
+	h := open(t)
+	var listener net.PacketConn
+	// The namespace's loopback is down, so any port is free and nothing reaches it.
+	err := h.Do(func() (err error) { listener, err = net.ListenPacket("udp4", "0.0.0.0:9"); return err })
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer listener.Close()
+	var names []net.Interface
+	if err := h.Do(func() (err error) { names, err = net.Interfaces(); return err }); err != nil {
+		t.Fatal(err)
+	}
+	if len(names) != 1 || names[0].Name != "lo" || names[0].Flags&net.FlagUp != 0 {
+		t.Errorf("interfaces of a new namespace: %v, want one lo that is down", names)
+	}
+}
+
+func TestManyAtOnce(t *testing.T) {
+	a, b := open(t), open(t)
+	if same, err := Same(a, b); err != nil || same {
+		t.Fatalf("Same(a, b) = %v, %v; want false", same, err)
+	}
+	var wait sync.WaitGroup
+	for i := range 64 {
+		wait.Go(func() {
+			h, other := a, b
+			if i%2 == 1 {
+				h, other = b, a
+			}
+			_ = h.Do(func() error {
+				if !inside(t, h) || inside(t, other) {
+					t.Errorf("call %d ran in the wrong namespace", i)
+				}
+				return nil
+			})
+			if inside(t, a) || inside(t, b) {
+				t.Errorf("call %d left its caller in a namespace", i)
+			}
+		})
+	}
+	wait.Wait()
+	allThreadsHome(t, a)
+	allThreadsHome(t, b)
+}
+
+func TestFromFD(t *testing.T) {
+	h := open(t)
+	fd, err := unix.Dup(int(h.file.Fd()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	copied, err := FromFD(fd)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer copied.Close()
+	if same, err := Same(h, copied); err != nil || !same {
+		t.Errorf("Same(h, FromFD(dup)) = %v, %v; want true", same, err)
+	}
+	other, err := unix.Open("/proc/self/ns/uts", unix.O_RDONLY, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := FromFD(other); err == nil {
+		t.Error("FromFD took a UTS namespace")
+	}
+	if err := unix.Fstat(other, &unix.Stat_t{}); err != unix.EBADF {
+		t.Errorf("the refused descriptor: %v, want it closed", err)
+	}
+}
+
+func TestClosedHandle(t *testing.T) {
+	h := open(t)
+	if err := h.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if err := h.Do(func() error { t.Error("f ran"); return nil }); err == nil {
+		t.Error("Do on a closed handle: no error")
+	}
+}

@@ -1,0 +1,24 @@
+//go:build !linux
+
+package netns
+
+import "errors"
+
+// New fails: only Linux has network namespaces.
+func New() (*Handle, error) { return nil, unsupported() }
+
+// Current fails: only Linux has network namespaces.
+func Current() (*Handle, error) { return nil, unsupported() }
+
+// FromFD fails: only Linux has network namespaces.
+func FromFD(int) (*Handle, error) { return nil, unsupported() }
+
+// Inode fails: only Linux has network namespaces.
+func (h *Handle) Inode() (uint64, error) { return 0, unsupported() }
+
+// Same fails: only Linux has network namespaces.
+func Same(a, b *Handle) (bool, error) { return false, unsupported() }
+
+func within(*Handle, func() error) error { return unsupported() }
+
+func unsupported() error { return opError("network namespace", errors.ErrUnsupported) }
