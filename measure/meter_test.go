@@ -1,0 +1,229 @@
+package measure
+
+import (
+	"math"
+	"sync"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"pelt/model"
+)
+
+const second = 1_000_000_000
+
+// naive is the same account kept the slow way, in maps.
+type naive struct {
+	seen                        map[int64]bool
+	highest                     int64
+	received, dup, reord, late  uint64
+	wrong                       uint64
+	steps                       map[int64]uint64
+	first                       int64
+	transit                     int64
+	jitter                      float64
+	delays, outOfRange, clamped uint64
+}
+
+func (n *naive) observe(at, sendNanos, recvNanos int64, bytes, payload int, span int64, from int64) {
+	switch {
+	case bytes != payload:
+		n.wrong++
+		return
+	case at < from || n.highest>>chunkBits-at>>chunkBits >= span>>chunkBits:
+		n.late++
+		return
+	case n.seen[at]:
+		n.dup++
+		return
+	}
+	n.seen[at] = true
+	if at < n.highest {
+		n.reord++
+	}
+	n.highest = max(n.highest, at)
+	if n.received == 0 {
+		n.first = recvNanos
+	}
+	n.steps[max(recvNanos-n.first, 0)/second]++
+	transit := recvNanos - sendNanos
+	if n.received > 0 {
+		n.jitter += (math.Abs(float64(transit-n.transit)) - n.jitter) / 16
+	}
+	n.transit = transit
+	n.received++
+	if transit < -stampErrorNanos || transit > histogramMax {
+		n.outOfRange++
+	} else {
+		n.delays++
+	}
+}
+
+func TestMeterAgainstMaps(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		const payload = 64
+		from := rapid.SampledFrom([]int64{0, 1, 1<<48 - 50, 1<<48 - 70000, 5<<48 - 3}).Draw(t, "from")
+		meter := newAt(from, 1, payload, second, true)
+		want := naive{seen: map[int64]bool{}, steps: map[int64]uint64{}, highest: from - 1, transit: 0}
+		span := int64(allWindows)
+		at, recv := from, int64(5*second)
+		n := rapid.IntRange(1, 400).Draw(t, "n")
+		var batch []model.Arrival
+		for range n {
+			step := rapid.SampledFrom([]int64{1, 1, 1, 1, 2, 5, 0, -1, -3, 65536, -65536, 1 << 20, -1 << 20, 1 << 24, -1 << 24, 1 << 25}).Draw(t, "step")
+			at = max(at+step, from-2)
+			recv += rapid.Int64Range(-200, 1_500_000).Draw(t, "gap") * rapid.SampledFrom([]int64{1, 1, 1, 1000}).Draw(t, "times")
+			send := recv - rapid.SampledFrom([]int64{-2000, -5, 0, 700, 12_000, 3_000_000, 61 * second}).Draw(t, "delay")
+			bytes := rapid.SampledFrom([]int{payload, payload, payload, payload, 63}).Draw(t, "bytes")
+			batch = append(batch, model.Arrival{Sequence: uint64(at) & (1<<48 - 1), SendNanos: uint64(send) & (1<<48 - 1), ReceiveNanos: recv, Bytes: bytes})
+			want.observe(at, send, recv, bytes, payload, span, from)
+			if rapid.Bool().Draw(t, "flush") {
+				meter.Observe(0, batch)
+				batch = batch[:0]
+			}
+		}
+		meter.Observe(0, batch)
+		if p, b := meter.Received(); p != want.received || b != p*payload {
+			t.Fatalf("Received() = %d, %d; want %d", p, b, want.received)
+		}
+		got := meter.Tally()
+		if got.Received != want.received || got.Duplicates != want.dup || got.Reordered != want.reord || got.Late != want.late || got.WrongLength != want.wrong {
+			t.Fatalf("tally %+v\nwant %+v", got, want)
+		}
+		for i, n := range got.PerStep {
+			if n != want.steps[int64(i)] {
+				t.Fatalf("step %d: %d, want %d", i, n, want.steps[int64(i)])
+			}
+		}
+		if sum := total(got.PerStep); sum != want.received {
+			t.Fatalf("steps sum to %d of %d", sum, want.received)
+		}
+		if math.Abs(got.JitterNanos-want.jitter) > 1e-6*want.jitter {
+			t.Fatalf("jitter %v, want %v", got.JitterNanos, want.jitter)
+		}
+		if d := got.Delay; want.received > 0 && (d == nil || d.Count != want.delays || d.Out != want.outOfRange) {
+			t.Fatalf("delay %+v, want %d and %d out of range", d, want.delays, want.outOfRange)
+		}
+	})
+}
+
+func total(of []uint64) (sum uint64) {
+	for _, n := range of {
+		sum += n
+	}
+	return sum
+}
+
+func arrivals(sequences ...uint64) []model.Arrival {
+	out := make([]model.Arrival, len(sequences))
+	for i, s := range sequences {
+		out[i] = model.Arrival{Sequence: s, SendNanos: uint64(1000 * i), ReceiveNanos: int64(1000*i + 500), Bytes: 16}
+	}
+	return out
+}
+
+func TestTally(t *testing.T) {
+	for _, c := range []struct {
+		name      string
+		sequences []uint64
+		want      model.Tally
+	}{
+		{"nothing", nil, model.Tally{}},
+		{"in order", []uint64{0, 1, 2}, model.Tally{Received: 3}},
+		{"hole", []uint64{0, 2, 3}, model.Tally{Received: 3}},
+		{"swapped", []uint64{0, 2, 1, 3}, model.Tally{Received: 4, Reordered: 1}},
+		{"RFC 4737: all after an early one", []uint64{3, 0, 1, 2, 4}, model.Tally{Received: 5, Reordered: 3}},
+		{"duplicate is not reordered", []uint64{0, 1, 0, 1}, model.Tally{Received: 2, Duplicates: 2}},
+		{"behind the window", []uint64{allWindows * 2, 5}, model.Tally{Received: 1, Late: 1}},
+		{"before the first", []uint64{1<<48 - 1, 0}, model.Tally{Received: 1, Late: 1}},
+	} {
+		m := New(1, 16, second, false)
+		m.Observe(0, arrivals(c.sequences...))
+		got := m.Tally()
+		if got.Received != c.want.Received || got.Duplicates != c.want.Duplicates || got.Reordered != c.want.Reordered || got.Late != c.want.Late {
+			t.Errorf("%s: %v gave %+v, want %+v", c.name, c.sequences, got, c.want)
+		}
+		if got.Delay != nil {
+			t.Errorf("%s: a delay without one clock: %+v", c.name, got.Delay)
+		}
+	}
+}
+
+func TestJitterOfEvenFlowIsZero(t *testing.T) {
+	m := New(1, 16, second, true)
+	m.Observe(0, arrivals(0, 1, 2, 3))
+	got := m.Tally()
+	if got.JitterNanos != 0 || got.Delay == nil || got.Delay.Min != 500 || got.Delay.Max != 500 || got.Delay.P50 != 500 {
+		t.Errorf("got jitter %v, delay %+v; want 0 and 500 ns", got.JitterNanos, got.Delay)
+	}
+}
+
+func TestStreamsBesideEachOther(t *testing.T) {
+	const streams, each = 8, 20_000
+	m := New(streams, 16, 1000, true)
+	var wg sync.WaitGroup
+	for s := range streams {
+		wg.Go(func() {
+			batch := make([]model.Arrival, 10)
+			for n := 0; n < each; n += len(batch) {
+				for i := range batch {
+					batch[i] = model.Arrival{Sequence: uint64(n + i), ReceiveNanos: int64(n + i), Bytes: 16}
+				}
+				m.Observe(s, batch)
+				m.Received()
+			}
+		})
+	}
+	wg.Wait()
+	got := m.Tally()
+	if got.Received != streams*each || total(got.PerStep) != streams*each || len(got.PerStep) != each/1000 {
+		t.Errorf("received %d in %d steps, want %d in %d", got.Received, len(got.PerStep), streams*each, each/1000)
+	}
+}
+
+func TestSeriesIsBounded(t *testing.T) {
+	m := New(1, 16, 1, false)
+	m.Observe(0, []model.Arrival{{Sequence: 0, Bytes: 16}, {Sequence: 1, Bytes: 16, ReceiveNanos: math.MaxInt64}, {Sequence: 2, Bytes: 16, ReceiveNanos: 3}})
+	got := m.Tally()
+	if len(got.PerStep) != maxSteps || total(got.PerStep) != 3 || got.PerStep[maxSteps-1] != 1 {
+		t.Errorf("%d steps holding %d, want %d holding 3", len(got.PerStep), total(got.PerStep), maxSteps)
+	}
+}
+
+func TestObserveDoesNotAllocate(t *testing.T) {
+	m := New(1, 16, second, true)
+	batch := make([]model.Arrival, 64)
+	var seq uint64
+	observe := func() {
+		for i := range batch {
+			batch[i] = model.Arrival{Sequence: seq, ReceiveNanos: int64(seq), Bytes: 16}
+			seq++
+		}
+		m.Observe(0, batch)
+	}
+	for range allWindows >> chunkBits << chunkBits / 64 * 2 {
+		observe() // every chunk of the window is made
+	}
+	if n := testing.AllocsPerRun(20000, observe); n != 0 {
+		t.Errorf("%v allocations a batch", n)
+	}
+}
+
+func BenchmarkObserve(b *testing.B) {
+	for _, oneClock := range []bool{false, true} {
+		b.Run(map[bool]string{false: "counts", true: "delay"}[oneClock], func(b *testing.B) {
+			m := New(1, 64, second, oneClock)
+			batch := make([]model.Arrival, 64)
+			var seq uint64
+			b.ReportAllocs()
+			for b.Loop() {
+				for i := range batch {
+					batch[i] = model.Arrival{Sequence: seq, SendNanos: seq * 1000, ReceiveNanos: int64(seq*1000 + 4000 + seq*7919%8000), Bytes: 64}
+					seq++
+				}
+				m.Observe(0, batch)
+			}
+			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/64, "ns/packet")
+		})
+	}
+}

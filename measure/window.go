@@ -1,0 +1,64 @@
+package measure
+
+// One chunk of a window holds a bit for each of 2^chunkBits sequences, 8 KiB.
+const (
+	chunkBits  = 16
+	chunkWords = 1 << chunkBits / 64
+)
+
+type chunk [chunkWords]uint64
+
+// window remembers which of the newest sequences were seen. Its memory is
+// fixed; chunks are made when first needed. Positions are 64-bit, unwrapped.
+type window struct {
+	ring []*chunk // chunk number n stands at n & mask
+	mask int64
+	top  int64 // newest chunk number
+	from int64 // first position there can be
+}
+
+// newWindow spans a number of chunks, a power of two.
+func newWindow(chunks int, first int64) window {
+	return window{ring: make([]*chunk, chunks), mask: int64(chunks - 1), top: first >> chunkBits, from: first}
+}
+
+type mark uint8
+
+const (
+	fresh mark = iota
+	again
+	behind // older than the window, so whether it was seen is forgotten; or before the first
+)
+
+// see marks a position and says whether it was seen before.
+func (w *window) see(at int64) mark {
+	n := at >> chunkBits
+	if n > w.top {
+		w.advance(n)
+	}
+	if w.top-n > w.mask || at < w.from {
+		return behind
+	}
+	c := w.ring[n&w.mask]
+	if c == nil {
+		c = new(chunk)
+		w.ring[n&w.mask] = c
+	}
+	word, bit := &c[at>>6&(chunkWords-1)], uint64(1)<<(at&63)
+	if *word&bit != 0 {
+		return again
+	}
+	*word |= bit
+	return fresh
+}
+
+// advance makes n the newest chunk and forgets those that fall out.
+func (w *window) advance(n int64) {
+	steps := min(n-w.top, w.mask+1)
+	for i := n - steps + 1; i <= n; i++ {
+		if c := w.ring[i&w.mask]; c != nil {
+			*c = chunk{}
+		}
+	}
+	w.top = n
+}
