@@ -1,0 +1,113 @@
+// Package design says which trial comes next.
+//
+// A plan and the results so far come in, the next cell and repeat go out. It
+// keeps no state between calls and runs nothing, so a cut run goes on from its
+// stored results exactly as it would have gone on uncut.
+package design
+
+import (
+	"fmt"
+	"maps"
+	"math/bits"
+	"math/rand/v2"
+
+	"pelt/model"
+)
+
+// Design chooses trials. Its methods may be called concurrently.
+type Design interface {
+	// Next returns the first trial that done does not hold; ok is false when
+	// none is left. The order of done does not matter; results of cells that
+	// are not of the design count for nothing.
+	Next(done []model.Result) (cell model.Cell, repeat int, ok bool)
+	// Total is the number of trials of an uncut run.
+	Total() int
+}
+
+// New makes the design of a plan. Every combination of levels is checked: a
+// trial that cannot run is an error now, not in the middle of the night.
+func New(p model.Plan) (Design, error) {
+	if p.Design.Kind != "grid" {
+		return nil, &model.FieldError{Field: "design.kind", Want: fmt.Sprintf("want grid, not %q", p.Design.Kind)}
+	}
+	if p.Design.Repeats < 1 || p.Design.Repeats > model.MaxRepeats {
+		return nil, &model.FieldError{Field: "design.repeats", Want: fmt.Sprintf("want 1 to %d, not %d", model.MaxRepeats, p.Design.Repeats)}
+	}
+	trials := p.Design.Repeats
+	for _, f := range p.Factors {
+		if trials *= len(f.Levels); trials > model.MaxTrials || trials == 0 {
+			return nil, &model.FieldError{Field: "factors", Want: fmt.Sprintf("want 1 to %d trials in all", model.MaxTrials)}
+		}
+	}
+	g := &grid{design: p.Design, cells: cells(p.Factors), index: map[string]int{}}
+	for i, c := range g.cells {
+		if _, err := p.Trial(c, 0); err != nil {
+			return nil, &model.FieldError{Field: "factors", Want: fmt.Sprintf("the combination %s cannot run: %v", c.Key(), err)}
+		}
+		g.index[c.Key()] = i
+	}
+	return g, nil
+}
+
+// grid is every combination of levels, Repeats times. Repeats are interleaved
+// and shuffled, so that slow drift of the path falls on all cells alike.
+type grid struct {
+	design model.Design
+	cells  []model.Cell
+	index  map[string]int // cell key -> place in cells
+}
+
+func (g *grid) Total() int { return len(g.cells) * g.design.Repeats }
+
+func (g *grid) Next(done []model.Result) (model.Cell, int, bool) {
+	seen := make([]bool, g.Total())
+	for _, r := range done {
+		i, known := g.index[r.Cell.Key()]
+		if known && r.State != model.Aborted && r.Repeat >= 0 && r.Repeat < g.design.Repeats {
+			seen[r.Repeat*len(g.cells)+i] = true
+		}
+	}
+	for repeat := range g.design.Repeats {
+		for _, i := range g.order(repeat) {
+			if !seen[repeat*len(g.cells)+i] {
+				return maps.Clone(g.cells[i]), repeat, true
+			}
+		}
+	}
+	return nil, 0, false
+}
+
+// order is the sequence of cells within one repeat. The shuffle is spelt out
+// because a stored run must resume in the same order under a later Go.
+func (g *grid) order(repeat int) []int {
+	order := make([]int, len(g.cells))
+	for i := range order {
+		order[i] = i
+	}
+	if g.design.Ordered {
+		return order
+	}
+	source := rand.NewPCG(g.design.Seed, uint64(repeat))
+	for i := len(order) - 1; i > 0; i-- {
+		j, _ := bits.Mul64(source.Uint64(), uint64(i+1)) // 0..i; its bias is below 2^-40
+		order[i], order[j] = order[j], order[i]
+	}
+	return order
+}
+
+// cells lists every combination; the last factor changes fastest.
+func cells(factors []model.Factor) []model.Cell {
+	all := []model.Cell{{}}
+	for _, f := range factors {
+		next := make([]model.Cell, 0, len(all)*len(f.Levels))
+		for _, c := range all {
+			for _, v := range f.Levels {
+				d := maps.Clone(c)
+				d[f.Knob] = v
+				next = append(next, d)
+			}
+		}
+		all = next
+	}
+	return all
+}

@@ -1,0 +1,205 @@
+package design
+
+import (
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"pelt/model"
+)
+
+func planOf(factors []model.Factor, d model.Design) model.Plan {
+	d.Kind = "grid"
+	return model.Plan{
+		Format: model.PlanFormat, Target: "lab:router", Engine: "auto",
+		Flows: []model.Flow{
+			{Name: "up", Protocol: model.UDP, From: model.Sender, To: model.Receiver, PayloadBytes: 64, Streams: 1},
+			{Name: "down", Protocol: model.UDP, From: model.Receiver, To: model.Sender, PayloadBytes: 64, Streams: 1},
+		},
+		Factors: factors, Design: d, Timing: model.Timing{MeasureSeconds: 1},
+	}
+}
+
+func numbers(knob string, values ...float64) model.Factor {
+	f := model.Factor{Knob: knob}
+	for _, v := range values {
+		f.Levels = append(f.Levels, model.Number(v))
+	}
+	return f
+}
+
+// walk runs a design to its end on top of done and returns the trials it chose.
+func walk(d Design, done []model.Result, at int) (trials []string, all []model.Result) {
+	for at != 0 {
+		cell, repeat, ok := d.Next(done)
+		if !ok {
+			break
+		}
+		trials = append(trials, fmt.Sprintf("%s #%d", cell.Key(), repeat))
+		done = append(done, model.Result{Cell: cell, Repeat: repeat, State: model.Valid})
+		at--
+	}
+	return trials, done
+}
+
+func TestGridOrderedWalk(t *testing.T) {
+	p := planOf([]model.Factor{
+		numbers("payload_bytes", 64, 1472),
+		{Knob: "direction", Levels: []model.Value{model.Word("up"), model.Word("both")}},
+	}, model.Design{Repeats: 2, Ordered: true})
+	d, err := New(p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, _ := walk(d, nil, -1)
+	want := []string{
+		"direction=up payload_bytes=64 #0", "direction=both payload_bytes=64 #0", "direction=up payload_bytes=1472 #0", "direction=both payload_bytes=1472 #0",
+		"direction=up payload_bytes=64 #1", "direction=both payload_bytes=64 #1", "direction=up payload_bytes=1472 #1", "direction=both payload_bytes=1472 #1",
+	}
+	if !slices.Equal(got, want) || d.Total() != len(want) {
+		t.Errorf("ordered walk, total %d:\n got %q\nwant %q", d.Total(), got, want)
+	}
+}
+
+// A stored run resumes in this very order: it must never change.
+func TestGridShuffleIsFixed(t *testing.T) {
+	d, err := New(planOf([]model.Factor{numbers("payload_bytes", 18, 64, 200, 800, 1472)}, model.Design{Repeats: 2, Seed: 7}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, _ := walk(d, nil, -1)
+	want := "800 200 18 1472 64 / 64 200 18 1472 800"
+	var words []string
+	for i, w := range got {
+		if i == 5 {
+			words = append(words, "/")
+		}
+		words = append(words, strings.TrimPrefix(strings.Fields(w)[0], "payload_bytes="))
+	}
+	if s := strings.Join(words, " "); s != want {
+		t.Errorf("order with seed 7:\n got %s\nwant %s", s, want)
+	}
+}
+
+func TestNextCountsOnlyWhatIsDone(t *testing.T) {
+	d, err := New(planOf([]model.Factor{numbers("payload_bytes", 64, 128)}, model.Design{Repeats: 1, Ordered: true}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	cell := func(n float64) model.Cell { return model.Cell{"payload_bytes": model.Number(n)} }
+	for name, c := range map[string]struct {
+		done []model.Result
+		want string
+	}{
+		"nothing":          {nil, "payload_bytes=64"},
+		"valid":            {[]model.Result{{Cell: cell(64), State: model.Valid}}, "payload_bytes=128"},
+		"invalid counts":   {[]model.Result{{Cell: cell(64), State: model.Invalid}}, "payload_bytes=128"},
+		"aborted is rerun": {[]model.Result{{Cell: cell(64), State: model.Aborted}}, "payload_bytes=64"},
+		"foreign cell":     {[]model.Result{{Cell: cell(65), State: model.Valid}, {State: model.Valid}}, "payload_bytes=64"},
+		"foreign repeat":   {[]model.Result{{Cell: cell(64), Repeat: 1, State: model.Valid}, {Cell: cell(64), Repeat: -1, State: model.Valid}}, "payload_bytes=64"},
+		"all":              {[]model.Result{{Cell: cell(128), State: model.Valid}, {Cell: cell(64), State: model.Invalid}}, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got, _, ok := d.Next(c.done)
+			if got.Key() != c.want || ok != (c.want != "") {
+				t.Errorf("Next(%v): got %q, %v; want %q", c.done, got.Key(), ok, c.want)
+			}
+		})
+	}
+}
+
+func TestNewRefuses(t *testing.T) {
+	for name, c := range map[string]struct {
+		plan model.Plan
+		want string
+	}{
+		"kind":       {model.Plan{Design: model.Design{Kind: "search"}}, `design.kind: want grid, not "search"`},
+		"no repeats": {planOf(nil, model.Design{}), "design.repeats: want 1 to 1000, not 0"},
+		"no levels":  {planOf([]model.Factor{{Knob: "streams"}}, model.Design{Repeats: 1}), "factors: want 1 to 100000 trials in all"},
+		"impossible": {planOf([]model.Factor{numbers("payload_bytes", 64, 15)}, model.Design{Repeats: 1}),
+			"factors: the combination payload_bytes=15 cannot run: flows[0].payload_bytes: a UDP payload is 16 to 65507 B, not 15"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			_, err := New(c.plan)
+			if err == nil || err.Error() != c.want {
+				t.Errorf("New: got %v, want %s", err, c.want)
+			}
+		})
+	}
+}
+
+// drawPlan makes any grid of up to 3 factors.
+func drawPlan(t *rapid.T) model.Plan {
+	var factors []model.Factor
+	for i, knob := range []string{"payload_bytes", "streams", "interval_ns"} {
+		n := rapid.IntRange(0, 4).Draw(t, knob)
+		if n == 0 {
+			continue
+		}
+		var levels []float64
+		for j := range n {
+			levels = append(levels, float64(16+j+i))
+		}
+		factors = append(factors, numbers(knob, levels...))
+	}
+	return planOf(factors, model.Design{
+		Repeats: rapid.IntRange(1, 4).Draw(t, "repeats"), Seed: rapid.Uint64().Draw(t, "seed"), Ordered: rapid.Bool().Draw(t, "ordered"),
+	})
+}
+
+func TestGridProperties(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		p := drawPlan(t)
+		d, err := New(p)
+		if err != nil {
+			t.Fatal(err)
+		}
+		uncut, _ := walk(d, nil, -1)
+		if len(uncut) != d.Total() {
+			t.Fatalf("an uncut run has %d trials, Total says %d", len(uncut), d.Total())
+		}
+		count := map[string]int{}
+		for i, trial := range uncut {
+			count[trial]++
+			if want := fmt.Sprintf(" #%d", i*p.Design.Repeats/d.Total()); !strings.HasSuffix(trial, want) {
+				t.Fatalf("trial %d is %s: repeats are not interleaved (want %s)", i, trial, want)
+			}
+		}
+		if len(count) != len(uncut) {
+			t.Fatalf("%d different trials of %d", len(count), len(uncut))
+		}
+
+		// Cut anywhere, shuffle what is stored, add results that count for nothing, and go on.
+		cut := rapid.IntRange(0, d.Total()).Draw(t, "cut")
+		before, done := walk(d, nil, cut)
+		if cut < d.Total() {
+			cell, repeat, _ := d.Next(done)
+			done = append(done, model.Result{Cell: cell, Repeat: repeat, State: model.Aborted})
+		}
+		done = append(done, model.Result{Cell: model.Cell{"payload_bytes": model.Number(1)}, State: model.Valid})
+		stored := slices.Clone(done)
+		rand.New(rand.NewPCG(rapid.Uint64().Draw(t, "shuffle"), 0)).Shuffle(len(stored), func(i, j int) { stored[i], stored[j] = stored[j], stored[i] })
+		after, _ := walk(d, stored, -1)
+		if got := append(before, after...); !slices.Equal(got, uncut) {
+			t.Fatalf("cut after %d:\n got %q\nwant %q", cut, got, uncut)
+		}
+	})
+}
+
+func TestNextDoesNotShareItsCell(t *testing.T) {
+	d, err := New(planOf([]model.Factor{numbers("payload_bytes", 64)}, model.Design{Repeats: 1}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	first, _, _ := d.Next(nil)
+	kept := maps.Clone(first)
+	first["payload_bytes"] = model.Number(9)
+	if second, _, _ := d.Next(nil); !second.Equal(kept) {
+		t.Errorf("a caller's change reached the design: %v", second)
+	}
+}
