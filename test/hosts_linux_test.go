@@ -1,0 +1,402 @@
+package test
+
+import (
+	"bufio"
+	"bytes"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// hosts are two machines, as named namespaces joined by one cable:
+//
+//	near 10.77.0.1 ──── 10.77.0.2 far
+type hosts struct {
+	near, far string
+	work      string
+}
+
+func newHosts(t *testing.T) hosts {
+	t.Helper()
+	needRoot(t)
+	h := hosts{near: fmt.Sprintf("pelt-near-%d", os.Getpid()), far: fmt.Sprintf("pelt-far-%d", os.Getpid()), work: t.TempDir()}
+	ip := func(args ...string) {
+		t.Helper()
+		if out, err := exec.Command("ip", args...).CombinedOutput(); err != nil {
+			t.Fatalf("ip %s: %v\n%s", strings.Join(args, " "), err, out)
+		}
+	}
+	for _, ns := range []string{h.near, h.far} {
+		ip("netns", "add", ns)
+		t.Cleanup(func() {
+			if out, err := exec.Command("ip", "netns", "del", ns).CombinedOutput(); err != nil {
+				t.Errorf("deleting %s: %v\n%s", ns, err, out)
+			}
+		})
+	}
+	ip("-n", h.near, "link", "add", "eth0", "type", "veth", "peer", "name", "eth0", "netns", h.far)
+	for i, ns := range []string{h.near, h.far} {
+		ip("-n", ns, "address", "add", fmt.Sprintf("10.77.0.%d/24", i+1), "dev", "eth0")
+		ip("-n", ns, "address", "add", fmt.Sprintf("fd77::%d/64", i+1), "dev", "eth0", "nodad")
+		ip("-n", ns, "link", "set", "lo", "up")
+		ip("-n", ns, "link", "set", "eth0", "up")
+	}
+	return h
+}
+
+func (h hosts) command(ns string, args ...string) *exec.Cmd {
+	c := exec.Command("ip", append([]string{"netns", "exec", ns, binary}, args...)...)
+	c.Dir = h.work
+	c.Env = append(os.Environ(), "PELT_DATA="+filepath.Join(h.work, ns))
+	return c
+}
+
+// server is a running pelt serve.
+type server struct {
+	cmd    *exec.Cmd
+	line   []string // to paste on the near host
+	stderr *lockedBuffer
+}
+
+type lockedBuffer struct {
+	mu sync.Mutex
+	b  bytes.Buffer
+}
+
+func (l *lockedBuffer) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.b.Write(p)
+}
+
+func (l *lockedBuffer) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.b.String()
+}
+
+var pasteLine = regexp.MustCompile(`(?m)^\s+pelt (curve 10\.77\.0\.2\S* --code \S+)$`)
+
+// serve starts pelt serve on the far host and reads the line it prints.
+func (h hosts) serve(t *testing.T, args ...string) *server {
+	t.Helper()
+	s := &server{cmd: h.command(h.far, append([]string{"serve"}, args...)...), stderr: &lockedBuffer{}}
+	s.cmd.Stderr = s.stderr
+	out, err := s.cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := s.cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		_ = s.cmd.Process.Signal(syscall.SIGTERM)
+		_ = s.cmd.Wait()
+	})
+	var text strings.Builder
+	for r := bufio.NewReader(out); s.line == nil; {
+		line, err := r.ReadString('\n')
+		text.WriteString(line)
+		if m := pasteLine.FindStringSubmatch(line); m != nil {
+			s.line = strings.Fields(m[1])
+		}
+		if err != nil {
+			t.Fatalf("pelt serve printed no line to paste:\n%s%s", text.String(), s.stderr)
+		}
+	}
+	go func() { _, _ = io.Copy(io.Discard, out) }()
+	return s
+}
+
+// run pastes the line on the near host with more flags.
+func (h hosts) run(t *testing.T, s *server, flags ...string) (string, error) {
+	t.Helper()
+	out, err := h.command(h.near, append(s.line, flags...)...).CombinedOutput()
+	return string(out), err
+}
+
+// TestTwoHosts is the README's way: serve there, paste its line here.
+func TestTwoHosts(t *testing.T) {
+	h := newHosts(t)
+	s := h.serve(t)
+	for _, c := range []struct {
+		name  string
+		flags string
+	}{
+		{"up at full rate", "--payload 64,1472"},
+		{"both ways, paced", "--payload 64,1472 --direction up,down,both --rate 10kpps"},
+		{"tcp both ways", "--proto tcp --payload 64,1460 --direction both"},
+		{"two streams", "--payload 64 --streams 2 --rate 20kpps"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			path := filepath.Join(h.work, "out.json")
+			out, err := h.run(t, s, append(strings.Fields(c.flags), "--time", "400ms", "--warmup", "100ms", "--repeats", "1", "--json", path)...)
+			if err != nil {
+				t.Fatalf("%v\n%s\nserver: %s", err, out, s.stderr)
+			}
+			d, err := readDocument(path, "one-clock")
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, r := range d.Results {
+				for _, f := range r.Flows {
+					if r.State != "valid" || *f.ReceivedPackets == 0 {
+						t.Errorf("cell %v flow %s: %s (%s), received %d", r.Cell, f.Name, r.State, r.Why, *f.ReceivedPackets)
+					}
+				}
+			}
+		})
+	}
+}
+
+// TestFarHostDies: kill -9 of the server, and a pulled cable, both end the near
+// side's sending within three seconds and keep what was measured.
+func TestFarHostDies(t *testing.T) {
+	for _, c := range []struct {
+		name string
+		cut  func(t *testing.T, h hosts, s *server)
+	}{
+		{"killed", func(t *testing.T, h hosts, s *server) {
+			if err := s.cmd.Process.Kill(); err != nil {
+				t.Fatal(err)
+			}
+		}},
+		{"cable pulled", func(t *testing.T, h hosts, s *server) {
+			if out, err := exec.Command("ip", "-n", h.far, "link", "set", "eth0", "down").CombinedOutput(); err != nil {
+				t.Fatalf("%v\n%s", err, out)
+			}
+		}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			h := newHosts(t)
+			s := h.serve(t)
+			path := filepath.Join(h.work, "out.json")
+			near := h.command(h.near, append(s.line, "--payload", "64", "--rate", "5kpps", "--time", "60s", "--repeats", "1", "--json", path)...)
+			var stderr lockedBuffer
+			near.Stderr = &stderr
+			if err := near.Start(); err != nil {
+				t.Fatal(err)
+			}
+			waitSending(t, h.far)
+			c.cut(t, h, s)
+			start := time.Now()
+			err := near.Wait()
+			took := time.Since(start)
+			var exit *exec.ExitError
+			if !errors.As(err, &exit) || exit.ExitCode() != 1 {
+				t.Errorf("near side ended with %v, want exit code 1; stderr:\n%s", err, &stderr)
+			}
+			if took > 5*time.Second {
+				t.Errorf("near side ended %v after the cut, want 3 s and a little", took)
+			}
+			d, err := readDocument(path, "")
+			if err != nil {
+				t.Fatalf("what was measured is not kept: %v; stderr:\n%s", err, &stderr)
+			}
+			if d.Results[0].State != "aborted" || *d.Results[0].Flows[0].AttemptedPackets == 0 {
+				t.Errorf("result is %s (%s) with %d packets; want an aborted one with packets", d.Results[0].State, d.Results[0].Why, *d.Results[0].Flows[0].AttemptedPackets)
+			}
+		})
+	}
+}
+
+// TestNearHostDies: the far side stops sending within three seconds.
+func TestNearHostDies(t *testing.T) {
+	h := newHosts(t)
+	s := h.serve(t)
+	near := h.command(h.near, append(s.line, "--payload", "64", "--rate", "5kpps", "--direction", "down", "--time", "60s", "--repeats", "1")...)
+	if err := near.Start(); err != nil {
+		t.Fatal(err)
+	}
+	waitSending(t, h.near)
+	if err := near.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	_ = near.Wait()
+	start := time.Now()
+	for received(t, h.near) > 500 {
+		if time.Since(start) > 5*time.Second {
+			t.Fatalf("the far host still sends %v after the near one was killed", time.Since(start))
+		}
+	}
+	if out, err := h.run(t, s, "--payload", "64", "--rate", "1kpps", "--time", "100ms", "--repeats", "1"); err != nil {
+		t.Errorf("the server does not serve the next client: %v\n%s", err, out)
+	}
+}
+
+// waitSending waits until packets at more than 1000 a second arrive in ns.
+func waitSending(t *testing.T, ns string) {
+	t.Helper()
+	for range 100 {
+		if received(t, ns) > 1000 {
+			return
+		}
+	}
+	t.Fatal("no traffic arrives")
+}
+
+// received measures packets per second that arrive at eth0 of ns, over 200 ms.
+func received(t *testing.T, ns string) float64 {
+	t.Helper()
+	read := func() (n float64) {
+		out, err := exec.Command("ip", "netns", "exec", ns, "cat", "/sys/class/net/eth0/statistics/rx_packets").Output()
+		if err != nil {
+			t.Fatal(err)
+		}
+		n, err = strconv.ParseFloat(strings.TrimSpace(string(out)), 64)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return n
+	}
+	start, from := time.Now(), read()
+	time.Sleep(200 * time.Millisecond)
+	return (read() - from) / time.Since(start).Seconds()
+}
+
+// TestStrangers: wrong codes, garbage and half-open connections neither disturb
+// a running test nor end the server.
+func TestStrangers(t *testing.T) {
+	h := newHosts(t)
+	s := h.serve(t, "--listen", "10.77.0.2")
+	path := filepath.Join(h.work, "out.json")
+	near := h.command(h.near, append(s.line, "--payload", "64", "--rate", "2kpps", "--time", "8s", "--repeats", "1", "--json", path)...)
+	var stderr lockedBuffer
+	near.Stderr = &stderr
+	if err := near.Start(); err != nil {
+		t.Fatal(err)
+	}
+	waitSending(t, h.far)
+	attack(t, h)
+	if err := near.Wait(); err != nil {
+		t.Fatalf("the test beside the strangers: %v\n%s", err, &stderr)
+	}
+	d, err := readDocument(path, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	f := d.Results[0].Flows[0]
+	if d.Results[0].State == "aborted" || *f.LossRatio > 0.01 {
+		t.Errorf("trial is %s (%s) with %.2f %% lost; strangers must not disturb it", d.Results[0].State, d.Results[0].Why, *f.LossRatio*100)
+	}
+	out, err := h.command(h.near, "curve", "10.77.0.2", "--code", "wrong-11-wrong", "--payload", "64").CombinedOutput()
+	if err == nil || !strings.Contains(string(out), "code") {
+		t.Errorf("a wrong code gave %v: %s", err, out)
+	}
+	if out, err := h.run(t, s, "--payload", "64", "--rate", "1kpps", "--time", "100ms", "--repeats", "1"); err != nil {
+		t.Errorf("the server does not serve after the attack: %v\n%s", err, out)
+	}
+}
+
+// attack opens 10 000 connections with random bytes, 100 at a time, and some
+// that say nothing, from inside the near namespace.
+func attack(t *testing.T, h hosts) {
+	t.Helper()
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := exec.Command("ip", "netns", "exec", h.near, self, "-test.run", "^TestAttacker$")
+	c.Env = append(os.Environ(), "PELT_TEST_ATTACK=10.77.0.2:7358")
+	if out, err := c.CombinedOutput(); err != nil {
+		t.Fatalf("attacker: %v\n%s", err, out)
+	}
+}
+
+// TestAttacker is the attacker's process, started by attack alone.
+func TestAttacker(t *testing.T) {
+	addr := os.Getenv("PELT_TEST_ATTACK")
+	if addr == "" {
+		return
+	}
+	var silent []net.Conn
+	for range 200 {
+		if c, err := net.DialTimeout("tcp", addr, time.Second); err == nil {
+			silent = append(silent, c)
+		}
+	}
+	var wg sync.WaitGroup
+	tokens := make(chan struct{}, 100)
+	for range 10_000 {
+		tokens <- struct{}{}
+		wg.Go(func() {
+			defer func() { <-tokens }()
+			c, err := net.DialTimeout("tcp", addr, time.Second)
+			if err != nil {
+				return
+			}
+			noise := make([]byte, 512)
+			_, _ = rand.Read(noise)
+			_, _ = c.Write(noise)
+			_ = c.Close()
+		})
+	}
+	wg.Wait()
+	for _, c := range silent {
+		_ = c.Close()
+	}
+}
+
+// TestMemoryStaysSmall: both ends of a full-rate trial stay under 100 MiB
+// resident, and do not grow while it runs.
+func TestMemoryStaysSmall(t *testing.T) {
+	h := newHosts(t)
+	s := h.serve(t)
+	near := h.command(h.near, append(s.line, "--payload", "18", "--time", "6s", "--repeats", "1")...)
+	if err := near.Start(); err != nil {
+		t.Fatal(err)
+	}
+	waitSending(t, h.far)
+	first := map[string]int{}
+	const limit = 100 << 10
+	for i := range 5 {
+		time.Sleep(time.Second)
+		for name, pid := range map[string]int{"near": near.Process.Pid, "far": s.cmd.Process.Pid} {
+			kib := resident(t, pid)
+			t.Logf("%d s: %s %d MiB resident", i+1, name, kib>>10)
+			if kib > limit {
+				t.Errorf("%s is %d KiB resident, want under %d", name, kib, limit)
+			}
+			if i == 0 {
+				first[name] = kib
+			} else if kib > first[name]+(8<<10) {
+				t.Errorf("%s grew from %d to %d KiB during the trial", name, first[name], kib)
+			}
+		}
+	}
+	if err := near.Wait(); err != nil {
+		t.Error(err)
+	}
+}
+
+// resident reads VmRSS in KiB. ip netns exec replaces itself by pelt, so the pid is pelt's.
+func resident(t *testing.T, pid int) int {
+	t.Helper()
+	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for line := range strings.Lines(string(b)) {
+		if rest, ok := strings.CutPrefix(line, "VmRSS:"); ok {
+			n, err := strconv.Atoi(strings.Fields(rest)[0])
+			if err != nil {
+				t.Fatal(err)
+			}
+			return n
+		}
+	}
+	t.Fatalf("no VmRSS of %d", pid)
+	return 0
+}

@@ -1,0 +1,308 @@
+package test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+)
+
+// traces is all that a killed pelt might leave on a machine.
+type traces map[string][]string
+
+// takeTraces reads the machine: namespaces that any process holds, links,
+// qdiscs, nft rules, loaded BPF programs, network sysctls, and files in dirs.
+func takeTraces(t *testing.T, dirs ...string) traces {
+	t.Helper()
+	tr := traces{
+		"namespace":   namespaces(t),
+		"link":        output(t, "ip", "-o", "link"),
+		"address":     output(t, "ip", "-o", "address"),
+		"qdisc":       output(t, "tc", "qdisc"),
+		"nft rule":    output(t, "nft", "list", "ruleset"),
+		"BPF program": bpfPrograms(t),
+		"sysctl":      sysctls(t),
+		"mount":       mounts(t),
+	}
+	for _, d := range dirs {
+		tr["file"] = append(tr["file"], files(t, d)...)
+	}
+	return tr
+}
+
+// added lists what is in now and was not before.
+func added(before, now traces) (list []string) {
+	for kind, lines := range now {
+		for _, l := range lines {
+			if !slices.Contains(before[kind], l) {
+				list = append(list, kind+": "+l)
+			}
+		}
+	}
+	for kind, lines := range before {
+		for _, l := range lines {
+			if kind != "file" && !slices.Contains(now[kind], l) {
+				list = append(list, kind+" gone: "+l)
+			}
+		}
+	}
+	slices.Sort(list)
+	return list
+}
+
+func output(t *testing.T, name string, args ...string) []string {
+	t.Helper()
+	out, err := exec.Command(name, args...).Output()
+	if err != nil {
+		t.Fatalf("%s %s: %v", name, strings.Join(args, " "), err)
+	}
+	return strings.Split(strings.TrimSpace(string(out)), "\n")
+}
+
+// namespaces lists network namespaces by inode: of every thread, of every open
+// descriptor and of every mount.
+func namespaces(t *testing.T) []string {
+	t.Helper()
+	found := map[string]bool{}
+	for _, pattern := range []string{"/proc/[0-9]*/task/*/ns/net", "/proc/[0-9]*/fd/*"} {
+		paths, err := filepath.Glob(pattern)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, p := range paths {
+			if to, err := os.Readlink(p); err == nil && strings.HasPrefix(to, "net:[") {
+				found[to] = true
+			}
+		}
+	}
+	var list []string
+	for n := range found {
+		list = append(list, n)
+	}
+	return list
+}
+
+func mounts(t *testing.T) []string {
+	t.Helper()
+	b, err := os.ReadFile("/proc/self/mounts")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return strings.Split(strings.TrimSpace(string(b)), "\n")
+}
+
+func bpfPrograms(t *testing.T) (list []string) {
+	t.Helper()
+	const progGetNextID = 11 // enum bpf_cmd, include/uapi/linux/bpf.h
+	for id := uint32(0); ; {
+		attr := struct{ start, next, flags uint32 }{start: id}
+		_, _, errno := unix.Syscall(unix.SYS_BPF, progGetNextID, uintptr(unsafe.Pointer(&attr)), unsafe.Sizeof(attr))
+		if errno == unix.ENOENT {
+			return list
+		}
+		if errno != 0 {
+			t.Fatalf("bpf prog get next id: %v", errno)
+		}
+		id = attr.next
+		list = append(list, fmt.Sprint(id))
+	}
+}
+
+func sysctls(t *testing.T) (list []string) {
+	t.Helper()
+	err := filepath.WalkDir("/proc/sys/net", func(path string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return nil
+		}
+		// Counters and states that live on by themselves are no settings.
+		if strings.Contains(path, "nf_conntrack_count") || strings.Contains(path, "/neigh/") {
+			return nil
+		}
+		if b, err := os.ReadFile(path); err == nil {
+			list = append(list, path+"="+string(bytes.TrimSpace(b)))
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return list
+}
+
+func files(t *testing.T, dir string) (list []string) {
+	t.Helper()
+	err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+		if err != nil {
+			if errors.Is(err, fs.ErrNotExist) {
+				return nil
+			}
+			return err
+		}
+		if !d.IsDir() {
+			list = append(list, path)
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return list
+}
+
+// TestKilledAnywhereLeavesNothing ends pelt with kill -9 at moments spread over
+// its whole life: building the lab, shaking hands, warming up, measuring,
+// draining, storing, reporting.
+//
+//	sender ── wire ── router ── receiver
+func TestKilledAnywhereLeavesNothing(t *testing.T) {
+	needRoot(t)
+	work := t.TempDir()
+	data := filepath.Join(work, "data")
+	before := takeTraces(t, work, "/run", "/dev/shm")
+	args := []string{"curve", "lab:router", "--link", "rate=100mbit", "--payload", "64,1472", "--time", "250ms", "--warmup", "100ms",
+		"--repeats", "1", "--json", filepath.Join(work, "out.json"), "--html", filepath.Join(work, "out.html")}
+	whole := lifeOf(t, work, data, args)
+	if err := os.RemoveAll(data); err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range []string{"out.json", "out.html"} {
+		if err := os.Remove(filepath.Join(work, f)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	const moments = 16
+	for i := range moments {
+		at := whole * time.Duration(2*i+1) / (2 * moments)
+		killAt(t, work, data, args, at)
+		left := slices.DeleteFunc(waitFor(before, func() traces { return takeTraces(t, work, "/run", "/dev/shm") }), func(s string) bool {
+			// What was asked for may be there, but then it must be whole.
+			return strings.HasPrefix(s, "file: "+data) || wholeFile(t, s, work)
+		})
+		if len(left) > 0 {
+			t.Fatalf("killed after %v of %v, this was left:\n%s", at, whole, strings.Join(left, "\n"))
+		}
+		readable(t, work, data)
+	}
+}
+
+// waitFor gives the kernel a moment: it frees namespaces behind the process's back.
+func waitFor(before traces, take func() traces) (left []string) {
+	for range 40 {
+		if left = added(before, take()); !slices.ContainsFunc(left, func(s string) bool { return !strings.HasPrefix(s, "file: ") }) {
+			return left
+		}
+		time.Sleep(50 * time.Millisecond)
+	}
+	return left
+}
+
+func command(ctx context.Context, work, data string, args []string) *exec.Cmd {
+	c := exec.CommandContext(ctx, binary, args...)
+	c.Dir = work
+	c.Env = append(os.Environ(), "PELT_DATA="+data)
+	return c
+}
+
+func lifeOf(t *testing.T, work, data string, args []string) time.Duration {
+	t.Helper()
+	start := time.Now()
+	if out, err := command(t.Context(), work, data, args).CombinedOutput(); err != nil {
+		t.Fatalf("pelt %s: %v\n%s", strings.Join(args, " "), err, out)
+	}
+	return time.Since(start)
+}
+
+func killAt(t *testing.T, work, data string, args []string, after time.Duration) {
+	t.Helper()
+	c := command(t.Context(), work, data, args)
+	if err := c.Start(); err != nil {
+		t.Fatal(err)
+	}
+	time.Sleep(after)
+	if err := c.Process.Signal(syscall.SIGKILL); err != nil && !errors.Is(err, os.ErrProcessDone) {
+		t.Fatal(err)
+	}
+	_ = c.Wait()
+}
+
+func wholeFile(t *testing.T, trace, work string) bool {
+	t.Helper()
+	path, isFile := strings.CutPrefix(trace, "file: ")
+	if !isFile || filepath.Dir(path) != work {
+		return false
+	}
+	b, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	switch filepath.Base(path) {
+	case "out.json":
+		_, err := readDocument(path, "")
+		return err == nil
+	case "out.html":
+		return bytes.Contains(b, []byte("</html>"))
+	}
+	return false
+}
+
+// readable checks that whatever the killed process stored can be read.
+func readable(t *testing.T, work, data string) {
+	t.Helper()
+	c := command(t.Context(), work, data, []string{"list"})
+	if out, err := c.CombinedOutput(); err != nil {
+		t.Fatalf("pelt list after a kill: %v\n%s", err, out)
+	}
+}
+
+// TestKilledRunGoesOn cuts a run with kill -9 in its middle and resumes it.
+func TestKilledRunGoesOn(t *testing.T) {
+	work := t.TempDir()
+	data := filepath.Join(work, "data")
+	args := []string{"curve", "lab:loopback", "--payload", "64,128,256,512", "--rate", "2kpps", "--time", "300ms", "--warmup", "50ms", "--repeats", "2"}
+	killAt(t, work, data, args, 1600*time.Millisecond)
+	kept, err := readStored(t, work, data)
+	if err != nil {
+		t.Fatalf("the cut run cannot be read: %v", err)
+	}
+	if n := len(kept.Results); n == 0 || n >= 8 {
+		t.Fatalf("the cut run holds %d of 8 trials; want some and not all", n)
+	}
+	if out, err := command(t.Context(), work, data, []string{"run", "--resume", "last"}).CombinedOutput(); err != nil {
+		t.Fatalf("resume: %v\n%s", err, out)
+	}
+	whole, err := readStored(t, work, data)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(whole.Results) != 8 || whole.ID != kept.ID {
+		t.Errorf("after resume run %s holds %d trials, want run %s with 8", whole.ID, len(whole.Results), kept.ID)
+	}
+	for i, r := range kept.Results {
+		if *whole.Results[i].Flows[0].AttemptedPackets != *r.Flows[0].AttemptedPackets {
+			t.Errorf("trial %d changed by the resume", i)
+		}
+	}
+}
+
+func readStored(t *testing.T, work, data string) (document, error) {
+	t.Helper()
+	var d document
+	out, err := command(t.Context(), work, data, []string{"show", "last", "--json"}).Output()
+	if err == nil {
+		err = json.Unmarshal(out, &d)
+	}
+	return d, err
+}
