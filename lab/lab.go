@@ -1,0 +1,93 @@
+package lab
+
+import (
+	"errors"
+	"fmt"
+	"net/netip"
+	"slices"
+
+	"pelt/internal/netns"
+	"pelt/model"
+)
+
+// Lab is an open lab. Its methods may be called concurrently, Close once.
+type Lab struct {
+	facts model.LabFacts
+	nodes []*Node
+	held  []*netns.Handle // the nodes' namespaces and the hidden ones
+}
+
+// Node is one node of a lab. Its methods may be called concurrently. It stays
+// usable until its lab is closed.
+type Node struct {
+	ns   *netns.Handle
+	info nodeInfo
+}
+
+// nodeInfo is what a holder tells of a node.
+type nodeInfo struct {
+	Name       string      `json:"name"`
+	Interfaces []Interface `json:"interfaces"`
+}
+
+// Interface is one of a node's network interfaces.
+type Interface struct {
+	Name  string       `json:"name"`
+	Peer  string       `json:"peer"` // node at the other end of the link
+	MTU   int          `json:"mtu_bytes"`
+	Addr4 netip.Prefix `json:"addr4,omitzero"` // invalid for a switch's ports
+	Addr6 netip.Prefix `json:"addr6,omitzero"` // invalid too where the MTU is below 1280 B or the kernel has no IPv6
+}
+
+// Facts says how the path was made.
+func (l *Lab) Facts() model.LabFacts { return l.facts }
+
+// Nodes lists the nodes in travel order; wires hidden in the links are left out.
+func (l *Lab) Nodes() []*Node { return slices.Clone(l.nodes) }
+
+// Node finds a node by name. The error is a *UsageError.
+func (l *Lab) Node(name string) (*Node, error) {
+	for _, n := range l.nodes {
+		if n.info.Name == name {
+			return n, nil
+		}
+	}
+	return nil, &UsageError{fmt.Sprintf("lab %s has no node %q; there are %v", l.facts.Topology, name, l.facts.Nodes)}
+}
+
+// Close lets go of every namespace; the kernel then removes what is in them,
+// unless a program still runs in one. It tries all and joins the errors. On an
+// attached lab it closes the copies only.
+func (l *Lab) Close() error {
+	var errs []error
+	for _, h := range slices.Backward(l.held) {
+		errs = append(errs, h.Close())
+	}
+	return errors.Join(errs...)
+}
+
+// Name is sender, receiver, switch or router.
+func (n *Node) Name() string { return n.info.Name }
+
+// Do runs f on a thread inside the node's network namespace and returns its
+// error. Sockets f opens stay in the node; goroutines f starts do not run there.
+func (n *Node) Do(f func() error) error { return n.ns.Do(f) }
+
+// Interfaces lists the node's interfaces in travel order, without loopback.
+func (n *Node) Interfaces() []Interface { return slices.Clone(n.info.Interfaces) }
+
+// Interface is the node's first interface in travel order: an end's only one.
+func (n *Node) Interface() Interface { return n.info.Interfaces[0] }
+
+// Addr is the address of the node's first interface for family 4 or 6; for 0,
+// the IPv4 address. It is the zero Addr where the node has none.
+func (n *Node) Addr(family int) netip.Addr {
+	if family == 6 {
+		return n.Interface().Addr6.Addr()
+	}
+	return n.Interface().Addr4.Addr()
+}
+
+// NamespaceInode identifies the node's namespace on this machine, as in
+// /proc/PID/ns/net.
+func (n *Node) NamespaceInode() (uint64, error) { return n.ns.Inode() }

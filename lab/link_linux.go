@@ -1,0 +1,194 @@
+package lab
+
+import (
+	"fmt"
+	"net"
+	"net/netip"
+
+	"github.com/vishvananda/netlink"
+	"golang.org/x/sys/unix"
+)
+
+// buildLink joins two nodes, through a relay where the plan needs one, and
+// shapes the directions.
+func (b *builder) buildLink(link int, pa, pb port) error {
+	plan := b.plans[link]
+	homes := b.spec.homes(link, plan)
+	sa, sb := b.spaces[pa.node], b.spaces[pb.node]
+	nameA, nameB := b.spec.ifaceName(link, pa.node), b.spec.ifaceName(link, pb.node)
+	// Where each direction's frames leave for their destination.
+	exits := [2]struct {
+		s    *space
+		name string
+	}{{sa, nameA}, {sb, nameB}}
+	if homes[0] == atRelay || homes[1] == atRelay {
+		relay, err := b.relaySpace(link)
+		if err != nil {
+			return err
+		}
+		toA, toB := b.spec.relayNames(link)
+		if err := b.veth(plan.mtu, sa, nameA, b.macOf(pa), relay, toA, nil); err != nil {
+			return err
+		}
+		if err := b.veth(plan.mtu, relay, toB, nil, sb, nameB, b.macOf(pb)); err != nil {
+			return err
+		}
+		if err := relay.relay(toA, toB); err != nil {
+			return err
+		}
+		for direction, name := range []string{toB, toA} {
+			if homes[direction] == atRelay {
+				exits[direction].s, exits[direction].name = relay, name
+			}
+		}
+	} else if err := b.veth(plan.mtu, sa, nameA, b.macOf(pa), sb, nameB, b.macOf(pb)); err != nil {
+		return err
+	}
+	for direction, s := range plan.toward {
+		if homes[direction] == nowhere {
+			continue
+		}
+		p := s.tbf(plan.mtu)
+		if err := exits[direction].s.addTBF(exits[direction].name, p); err != nil {
+			return err
+		}
+		b.lab.facts.Backends = append(b.lab.facts.Backends, b.spec.sentence(link, direction, s, p, homes[direction]))
+	}
+	for _, p := range []port{pa, pb} {
+		if err := b.equip(p, plan.mtu); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (b *builder) macOf(p port) net.HardwareAddr {
+	if p.host == 0 {
+		return nil
+	}
+	return p.mac()
+}
+
+// veth makes a pair with one end in each namespace and brings both up.
+func (b *builder) veth(mtu int, sa *space, nameA string, macA net.HardwareAddr, sb *space, nameB string, macB net.HardwareAddr) error {
+	attrs := netlink.NewLinkAttrs()
+	attrs.Name, attrs.MTU, attrs.HardwareAddr = nameA, mtu, macA
+	pair := netlink.NewVeth(attrs)
+	pair.PeerName, pair.PeerMTU, pair.PeerHardwareAddr = nameB, uint32(mtu), macB
+	pair.PeerNamespace = netlink.NsFd(int(sb.ns.File().Fd()))
+	if err := sa.rt.LinkAdd(pair); err != nil {
+		return missing("veth", "CONFIG_VETH", fmt.Errorf("add veth %s: %w", nameA, err))
+	}
+	if err := b.raise(sa, nameA, mtu); err != nil {
+		return err
+	}
+	return b.raise(sb, nameB, mtu)
+}
+
+// equip gives a node's new interface its addresses, or makes it a bridge's port.
+func (b *builder) equip(p port, mtu int) error {
+	s := b.spaces[p.node]
+	link, err := s.link(b.spec.ifaceName(p.link, p.node))
+	if err != nil {
+		return err
+	}
+	l := b.spec.links[p.link]
+	iface := Interface{Name: link.Attrs().Name, Peer: b.spec.nodes[l.a+l.b-p.node].name, MTU: mtu}
+	if p.host == 0 {
+		master, err := s.link(bridgeName)
+		if err != nil {
+			return err
+		}
+		if err := s.rt.LinkSetMaster(link, master); err != nil {
+			return fmt.Errorf("make %s a port of the bridge: %w", iface.Name, err)
+		}
+	} else {
+		iface.Addr4 = p.prefix4()
+		if b.ipv6 && mtu >= minMTU6 {
+			iface.Addr6 = p.prefix6()
+		}
+	}
+	for _, a := range []netip.Prefix{iface.Addr4, iface.Addr6} {
+		if !a.IsValid() {
+			continue
+		}
+		addr := &netlink.Addr{IPNet: ipNet(a)}
+		if a.Addr().Is6() {
+			addr.Flags = unix.IFA_F_NODAD
+		}
+		if err := s.rt.AddrAdd(link, addr); err != nil {
+			return fmt.Errorf("give %s the address %v: %w", iface.Name, a, err)
+		}
+	}
+	n := b.lab.nodes[p.node]
+	n.info.Interfaces = append(n.info.Interfaces, iface)
+	return nil
+}
+
+func ipNet(p netip.Prefix) *net.IPNet {
+	return &net.IPNet{IP: p.Addr().AsSlice(), Mask: net.CIDRMask(p.Bits(), p.Addr().BitLen())}
+}
+
+// introduce tells the node at p its neighbours, so that no ARP or neighbour
+// discovery disturbs a test, and an end its way to the other segments.
+func (b *builder) introduce(p port, ports []port) error {
+	if p.host == 0 {
+		return nil
+	}
+	s := b.spaces[p.node]
+	link, err := s.link(b.spec.ifaceName(p.link, p.node))
+	if err != nil {
+		return err
+	}
+	own := b.ifaceOf(p)
+	for _, q := range ports {
+		if q.segment != p.segment || q.host == 0 || q == p {
+			continue
+		}
+		peer := b.ifaceOf(q)
+		for _, pair := range [][2]netip.Prefix{{own.Addr4, peer.Addr4}, {own.Addr6, peer.Addr6}} {
+			if !pair[0].IsValid() || !pair[1].IsValid() {
+				continue
+			}
+			err := s.rt.NeighSet(&netlink.Neigh{LinkIndex: link.Attrs().Index, State: netlink.NUD_PERMANENT,
+				IP: pair[1].Addr().AsSlice(), HardwareAddr: q.mac()})
+			if err != nil {
+				return fmt.Errorf("introduce %v: %w", pair[1].Addr(), err)
+			}
+			if err := b.route(s, p, q, pair[1].Addr()); err != nil {
+				return err
+			}
+		}
+	}
+	if b.spec.nodes[p.node].role == nat && p.link == 0 {
+		return s.ns.Do(func() error { return addMasquerade(own.Name) })
+	}
+	return nil
+}
+
+func (b *builder) ifaceOf(p port) Interface {
+	name := b.spec.ifaceName(p.link, p.node)
+	for _, i := range b.lab.nodes[p.node].info.Interfaces {
+		if i.Name == name {
+			return i
+		}
+	}
+	return Interface{}
+}
+
+// route makes a router the default way of an end beside it. What lies outside
+// of a masquerading router has no way in: it does not know the inside exists.
+func (b *builder) route(s *space, p, q port, gateway netip.Addr) error {
+	r := b.spec.nodes[q.node].role
+	if b.spec.nodes[p.node].role != end || r != forward && (r != nat || q.link != 0) {
+		return nil
+	}
+	all := netip.PrefixFrom(netip.IPv4Unspecified(), 0)
+	if gateway.Is6() {
+		all = netip.PrefixFrom(netip.IPv6Unspecified(), 0)
+	}
+	if err := s.rt.RouteAdd(&netlink.Route{Dst: ipNet(all), Gw: gateway.AsSlice()}); err != nil {
+		return fmt.Errorf("route through %v: %w", gateway, err)
+	}
+	return nil
+}

@@ -1,0 +1,169 @@
+package lab
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"os/signal"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"pelt/internal/netns"
+)
+
+const (
+	childEnv = "LAB_TEST_CHILD" // the test binary plays this part instead of testing
+	ownEnv   = "LAB_TEST_OWN_HOST"
+)
+
+// TestMain runs the tests in a network namespace of their own: it stands for
+// the host, so that nothing else on the machine moves what the tests compare.
+func TestMain(m *testing.M) {
+	if part := os.Getenv(childEnv); part != "" {
+		os.Exit(childParts()[part]())
+	}
+	if os.Getenv(ownEnv) != "" || os.Geteuid() != 0 {
+		os.Exit(m.Run())
+	}
+	signal.Ignore(os.Interrupt)
+	cmd := exec.Command("/proc/self/exe", os.Args[1:]...)
+	cmd.Env = append(os.Environ(), ownEnv+"=1")
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = os.Stdin, os.Stdout, os.Stderr
+	cmd.SysProcAttr = &syscall.SysProcAttr{Cloneflags: unix.CLONE_NEWNET}
+	err := cmd.Run()
+	if code := cmd.ProcessState.ExitCode(); code >= 0 {
+		os.Exit(code)
+	}
+	fmt.Fprintln(os.Stderr, "run tests in their own network namespace:", err)
+	os.Exit(1)
+}
+
+// hostState is everything a lab could leave on its host, as text.
+func hostState(t *testing.T) string {
+	t.Helper()
+	var text strings.Builder
+	for _, argv := range [][]string{
+		{"ip", "-o", "link"}, {"ip", "-o", "address"}, {"ip", "route", "show", "table", "all"}, {"ip", "netns", "list"},
+		{"tc", "qdisc"}, {"nft", "list", "ruleset"},
+	} {
+		out, err := exec.Command(argv[0], argv[1:]...).CombinedOutput()
+		fmt.Fprintf(&text, "%v %v\n%s", argv, err, out)
+	}
+	for _, pattern := range []string{"/proc/sys/net/ipv[46]/ip_forward", "/proc/sys/net/ipv[46]/conf/*/*", "/proc/sys/net/ipv4/tcp_no*", "/proc/sys/net/core/*"} {
+		files, _ := filepath.Glob(pattern)
+		for _, f := range files {
+			if b, err := os.ReadFile(f); err == nil && !strings.HasSuffix(f, "_secret") {
+				fmt.Fprintf(&text, "%s %s", f, b)
+			}
+		}
+	}
+	mounts, err := os.ReadFile("/proc/self/mountinfo")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for line := range strings.Lines(string(mounts)) {
+		if strings.Contains(line, "nsfs") {
+			text.WriteString(line)
+		}
+	}
+	return text.String()
+}
+
+// watchHost fails the test if the host looks different at its end.
+func watchHost(t *testing.T) {
+	t.Helper()
+	before := hostState(t)
+	t.Cleanup(func() {
+		if after := hostState(t); after != before {
+			t.Errorf("the host changed.\nbefore:\n%s\nafter:\n%s", before, after)
+		}
+	})
+}
+
+// inodes lists the namespaces a lab holds, hidden ones included.
+func inodes(t *testing.T, l *Lab) map[uint64]bool {
+	t.Helper()
+	set := map[uint64]bool{}
+	for _, h := range l.held {
+		n, err := h.Inode()
+		if err != nil {
+			t.Fatal(err)
+		}
+		set[n] = true
+	}
+	return set
+}
+
+// holders lists the files of /proc that keep one of the namespaces alive.
+func holders(set map[uint64]bool) (found []string) {
+	for _, pattern := range []string{"/proc/[0-9]*/fd/*", "/proc/[0-9]*/task/[0-9]*/ns/net"} {
+		files, _ := filepath.Glob(pattern)
+		for _, f := range files {
+			target, err := os.Readlink(f)
+			var inode uint64
+			if err == nil && strings.HasPrefix(target, "net:[") {
+				if _, err := fmt.Sscanf(target, "net:[%d]", &inode); err == nil && set[inode] {
+					found = append(found, f)
+				}
+			}
+		}
+	}
+	return found
+}
+
+// expectGone waits until nothing holds the namespaces any more.
+func expectGone(t *testing.T, set map[uint64]bool) {
+	t.Helper()
+	if len(set) == 0 {
+		t.Error("no namespaces to look for")
+	}
+	var left []string
+	for deadline := time.Now().Add(5 * time.Second); time.Now().Before(deadline); {
+		if left = holders(set); len(left) == 0 {
+			return
+		}
+	}
+	t.Errorf("namespaces outlived their lab, held by %v", left)
+}
+
+// openLab opens a lab, and checks at the test's end that nothing of it is left.
+func openLab(t *testing.T, topology string, links ...string) *Lab {
+	t.Helper()
+	watchHost(t)
+	l, err := Open(t.Context(), topology, parseLinks(t, links))
+	if err != nil {
+		t.Fatal(err)
+	}
+	set := inodes(t, l)
+	t.Cleanup(func() {
+		if err := l.Close(); err != nil {
+			t.Error(err)
+		}
+		expectGone(t, set)
+	})
+	return l
+}
+
+func node(t *testing.T, l *Lab, name string) *Node {
+	t.Helper()
+	n, err := l.Node(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return n
+}
+
+func hostNamespace(t *testing.T) *netns.Handle {
+	t.Helper()
+	h, err := netns.Current()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = h.Close() })
+	return h
+}

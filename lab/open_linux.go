@@ -1,0 +1,213 @@
+package lab
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+
+	"github.com/vishvananda/netlink"
+	"golang.org/x/sys/unix"
+
+	"pelt/internal/netns"
+	"pelt/model"
+)
+
+// Open makes a lab. Errors: *UsageError for a request that can never work,
+// *RightsError without the needed permissions, *KernelError where the kernel
+// lacks something. On error, and when ctx ends first, nothing is left behind.
+func Open(ctx context.Context, topology string, links []model.Link) (*Lab, error) {
+	t, err := findTopology(topology)
+	if err != nil {
+		return nil, err
+	}
+	plans, err := planLinks(t, links)
+	if err != nil {
+		return nil, err
+	}
+	b := &builder{spec: t, plans: plans, ipv6: kernelHasIPv6()}
+	b.lab = &Lab{facts: model.LabFacts{Topology: t.name, Nodes: t.nodeNames(), Backends: []string{}}}
+	err = b.build(ctx)
+	for _, s := range b.spaces {
+		s.rt.Close()
+	}
+	if err != nil {
+		return nil, errors.Join(explain("open lab "+topology, err), b.lab.Close())
+	}
+	return b.lab, nil
+}
+
+func kernelHasIPv6() bool {
+	_, err := os.Stat("/proc/sys/net/ipv6")
+	return err == nil
+}
+
+// space is a namespace under construction: rt speaks rtnetlink inside it.
+type space struct {
+	ns *netns.Handle
+	rt *netlink.Handle
+}
+
+type builder struct {
+	spec   topologySpec
+	plans  []linkPlan
+	ipv6   bool
+	lab    *Lab
+	spaces []*space // the nodes' first, in their order, then hidden ones
+}
+
+func (b *builder) build(ctx context.Context) error {
+	for _, n := range b.spec.nodes {
+		s, err := b.newSpace()
+		if err != nil {
+			return err
+		}
+		b.lab.nodes = append(b.lab.nodes, &Node{ns: s.ns, info: nodeInfo{Name: n.name}})
+		if err := b.prepareNode(s, n); err != nil {
+			return fmt.Errorf("node %s: %w", n.name, err)
+		}
+	}
+	ports := b.spec.ports()
+	for i := range b.spec.links {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		if err := b.buildLink(i, ports[2*i], ports[2*i+1]); err != nil {
+			return fmt.Errorf("link %s: %w", b.spec.linkName(i), err)
+		}
+	}
+	for _, p := range ports {
+		if err := b.introduce(p, ports); err != nil {
+			return fmt.Errorf("node %s: %w", b.spec.nodes[p.node].name, err)
+		}
+	}
+	return nil
+}
+
+// newSpace makes a namespace that b.lab will close, with its loopback up.
+func (b *builder) newSpace() (*space, error) {
+	ns, err := netns.New()
+	if err != nil {
+		return nil, err
+	}
+	b.lab.held = append(b.lab.held, ns)
+	s := &space{ns: ns}
+	err = ns.Do(func() (err error) {
+		s.rt, err = netlink.NewHandle(unix.NETLINK_ROUTE)
+		return err
+	})
+	if err != nil {
+		return nil, fmt.Errorf("open rtnetlink: %w", err)
+	}
+	b.spaces = append(b.spaces, s)
+	if err := s.up("lo"); err != nil {
+		return nil, err
+	}
+	return s, nil
+}
+
+func (s *space) up(name string) error {
+	link, err := s.link(name)
+	if err != nil {
+		return err
+	}
+	if err := s.rt.LinkSetUp(link); err != nil {
+		return fmt.Errorf("bring up %s: %w", name, err)
+	}
+	return nil
+}
+
+func (s *space) link(name string) (netlink.Link, error) {
+	link, err := s.rt.LinkByName(name)
+	if err != nil {
+		return nil, fmt.Errorf("find interface %s: %w", name, err)
+	}
+	return link, nil
+}
+
+const bridgeName = "bridge"
+
+// prepareNode does what must be there before the node's links.
+func (b *builder) prepareNode(s *space, n nodeSpec) error {
+	forwarding := "0"
+	if n.role == forward || n.role == nat {
+		forwarding = "1"
+	}
+	// A new namespace takes some of these from the host, so each is set.
+	settings := [][2]string{
+		{"net/ipv4/ip_forward", forwarding},
+		{"net/ipv4/conf/all/rp_filter", "0"},
+		{"net/ipv4/conf/default/rp_filter", "0"},
+		{"net/ipv4/tcp_no_metrics_save", "1"}, // else one trial's ssthresh spoils the next
+	}
+	if b.ipv6 {
+		settings = append(settings, [2]string{"net/ipv6/conf/all/forwarding", forwarding})
+	}
+	if err := s.ns.Do(func() error { return writeSettings(settings) }); err != nil {
+		return err
+	}
+	if n.role != bridge {
+		return nil
+	}
+	attrs := netlink.NewLinkAttrs()
+	attrs.Name = bridgeName
+	snooping := false
+	if err := s.rt.LinkAdd(&netlink.Bridge{LinkAttrs: attrs, MulticastSnooping: &snooping}); err != nil {
+		return missing("bridge", "CONFIG_BRIDGE", fmt.Errorf("add bridge: %w", err))
+	}
+	return b.raise(s, bridgeName, defaultMTU)
+}
+
+// writeSettings writes sysctls of the calling thread's network namespace.
+func writeSettings(settings [][2]string) error {
+	for _, kv := range settings {
+		if err := os.WriteFile("/proc/sys/"+kv[0], []byte(kv[1]), 0); err != nil {
+			return fmt.Errorf("set sysctl of the node (in a container, /proc/sys must be writable): %w", err)
+		}
+	}
+	return nil
+}
+
+// raise brings an interface up that shall not speak IPv6 of its own accord:
+// no link-local address, so no duplicate detection and no router solicitation.
+func (b *builder) raise(s *space, name string, mtu int) error {
+	link, err := s.link(name)
+	if err != nil {
+		return err
+	}
+	if b.ipv6 && mtu >= minMTU6 {
+		if err := s.rt.LinkSetIP6AddrGenMode(link, addrGenNone); err != nil {
+			return fmt.Errorf("silence IPv6 on %s: %w", name, err)
+		}
+	}
+	if err := s.rt.LinkSetUp(link); err != nil {
+		return fmt.Errorf("bring up %s: %w", name, err)
+	}
+	return nil
+}
+
+const (
+	minMTU6     = 1280 // RFC 8200 section 5; the kernel has no IPv6 on an interface below it
+	addrGenNone = 1    // IN6_ADDR_GEN_MODE_NONE, include/uapi/linux/if_link.h
+)
+
+// explain turns what the kernel said into what the user can do about it.
+func explain(doing string, err error) error {
+	var kernel *KernelError
+	switch {
+	case errors.Is(err, unix.EPERM) || errors.Is(err, unix.EACCES):
+		return &RightsError{Doing: doing, Missing: "CAP_SYS_ADMIN and CAP_NET_ADMIN",
+			Remedy: "run it with sudo, or in an unprivileged user namespace where the kernel allows one", Err: err}
+	case errors.As(err, &kernel):
+		return err
+	}
+	return fmt.Errorf("%s: %w", doing, err)
+}
+
+// missing recognises what the kernel answers when it lacks a facility.
+func missing(facility, config string, err error) error {
+	if errors.Is(err, unix.EOPNOTSUPP) || errors.Is(err, unix.ENOENT) || errors.Is(err, unix.EAFNOSUPPORT) || errors.Is(err, unix.EPROTONOSUPPORT) {
+		return &KernelError{Facility: facility, Config: config, Err: err}
+	}
+	return err
+}

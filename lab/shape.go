@@ -1,0 +1,258 @@
+package lab
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"pelt/model"
+	"pelt/unit"
+)
+
+// shape is what one direction of one link does. The zero shape leaves packets alone.
+type shape struct {
+	rate         unit.BitRate
+	queuePackets int
+	queueBytes   int
+	overhead     int
+}
+
+// linkPlan is one link of a lab, ready to be built.
+type linkPlan struct {
+	mtu    int
+	toward [2]shape // 0: from a to b, 1: from b to a
+}
+
+const defaultMTU = 1500
+
+// planLinks merges the asked links over the topology's: a later entry overrides
+// an earlier one field by field.
+func planLinks(t topologySpec, links []model.Link) ([]linkPlan, error) {
+	plans := make([]linkPlan, len(t.links))
+	for i := range plans {
+		plans[i].mtu = defaultMTU
+	}
+	for _, l := range links {
+		if err := checkLink(t, l); err != nil {
+			return nil, err
+		}
+		eachDirection(t, l, func(link, direction int) { plans[link].set(direction, l) })
+	}
+	for _, l := range links { // a queue may come before its rate
+		if l.QueuePackets == 0 && l.QueueBytes == 0 && l.OverheadBytes == 0 {
+			continue
+		}
+		shaped := false
+		eachDirection(t, l, func(link, direction int) { shaped = shaped || plans[link].toward[direction].rate > 0 })
+		if !shaped {
+			key := "queue"
+			if l.OverheadBytes != 0 {
+				key = "overhead"
+			}
+			return nil, linkError(l, "%s needs a rate on the same link; without one nothing queues", key)
+		}
+	}
+	return plans, nil
+}
+
+func (p *linkPlan) set(direction int, l model.Link) {
+	p.mtu = cmp.Or(l.MTU, p.mtu)
+	s := &p.toward[direction]
+	s.rate = cmp.Or(l.Rate, s.rate)
+	s.overhead = cmp.Or(l.OverheadBytes, s.overhead)
+	if l.QueuePackets != 0 || l.QueueBytes != 0 {
+		s.queuePackets, s.queueBytes = l.QueuePackets, l.QueueBytes
+	}
+}
+
+// eachDirection calls f for every link direction that l speaks of.
+func eachDirection(t topologySpec, l model.Link, f func(link, direction int)) {
+	node, toward := t.index(l.Node), t.index(l.Toward)
+	for i, s := range t.links {
+		if l.Node != "" && s.a != node && s.b != node {
+			continue
+		}
+		for direction := range 2 {
+			if l.Toward == "" || t.beyond(i, toward) == (direction == 0) {
+				f(i, direction)
+			}
+		}
+	}
+}
+
+func checkLink(t topologySpec, l model.Link) error {
+	for _, name := range []string{l.Node, l.Toward} {
+		if name != "" && t.index(name) < 0 {
+			return linkError(l, "lab %s has no node %q; there are %s", t.name, name, strings.Join(t.nodeNames(), ", "))
+		}
+	}
+	if key := l.Unsupported(); key != "" {
+		return linkError(l, "%s is not supported; rate, queue, mtu and overhead are", key)
+	}
+	if l.Seed != 0 {
+		return linkError(l, "seed is not supported: rate, queue, mtu and overhead are, and they draw nothing at random")
+	}
+	if l.MTU != 0 && l.Toward != "" {
+		return linkError(l, "mtu holds for both directions; give it without toward")
+	}
+	for _, n := range []int{l.QueuePackets, l.QueueBytes, l.OverheadBytes, l.MTU} {
+		if n < 0 {
+			return linkError(l, "a size must not be negative")
+		}
+	}
+	if l.Rate != 0 && l.Rate < minRate || l.MTU != 0 && (l.MTU < minMTU || l.MTU > maxMTU) || l.OverheadBytes > maxOverhead {
+		return linkError(l, "want a rate of at least %v, an mtu of %d to %d B, an overhead of at most %d B", minRate, minMTU, maxMTU, maxOverhead)
+	}
+	return nil
+}
+
+const (
+	minRate     = unit.BitRate(1000)
+	minMTU      = 68    // ETH_MIN_MTU, include/uapi/linux/if_ether.h
+	maxMTU      = 65535 // ETH_MAX_MTU
+	maxOverhead = 256
+)
+
+func linkError(l model.Link, format string, args ...any) error {
+	name := "link"
+	if l.Node != "" {
+		name += "-" + l.Node
+	}
+	return &UsageError{name + ": " + fmt.Sprintf(format, args...)}
+}
+
+const (
+	etherHeader = 14 // what tbf counts besides the IP packet
+	etherLeast  = 60 // shortest frame without its FCS (IEEE 802.3 clause 4.4.2)
+
+	queueTime        = 50 * time.Millisecond // default queue, within these bounds
+	queueLeastFrames = 16
+	queueMostBytes   = 2 << 20
+
+	// The bucket must cover how late a timer fires, or tokens run over and the
+	// link is slower than asked. See docs/lab.md for the measurement.
+	burstTime        = 250 * time.Microsecond
+	burstLeastFrames = 2
+)
+
+// tbfPlan is a shape in tbf's own terms.
+type tbfPlan struct {
+	bytesPerSecond uint64
+	burstBytes     uint32
+	limitBytes     uint32 // of the queue; 0 when limitPackets holds
+	limitPackets   uint32
+	overhead       uint16
+	leastBytes     uint16 // a shorter frame takes as long as this one
+}
+
+func (s shape) tbf(mtu int) tbfPlan {
+	frame := int64(mtu + etherHeader)
+	bytesIn := func(d time.Duration) int64 { return int64(float64(s.rate) / 8 * d.Seconds()) }
+	p := tbfPlan{
+		bytesPerSecond: uint64(s.rate) / 8,
+		burstBytes:     uint32(max(bytesIn(burstTime), burstLeastFrames*frame)),
+		overhead:       uint16(s.overhead),
+		leastBytes:     uint16(etherLeast + s.overhead),
+	}
+	switch {
+	case s.queuePackets > 0:
+		p.limitPackets = uint32(s.queuePackets)
+	case s.queueBytes > 0:
+		p.limitBytes = uint32(s.queueBytes)
+	default:
+		p.limitBytes = uint32(min(max(bytesIn(queueTime), queueLeastFrames*frame), max(queueMostBytes, queueLeastFrames*frame)))
+	}
+	return p
+}
+
+// home says where a direction of a link is shaped.
+type home int
+
+const (
+	nowhere  home = iota
+	atRouter      // on the sending router's own interface
+	atRelay       // on a relay spliced into the link
+)
+
+// homes returns where the two directions of a link are shaped. The egress of an
+// end is never used, because the kernel tells a local sender of drops there. A
+// bridge's is not used either: frames cross a bridge while they still count
+// against the sender's socket buffer, which would then throttle the sender
+// instead of overflowing the queue. A router takes that charge off, as a relay does.
+func (t topologySpec) homes(link int, p linkPlan) [2]home {
+	from := [2]int{t.links[link].a, t.links[link].b}
+	var h [2]home
+	for direction, s := range p.toward {
+		switch r := t.nodes[from[direction]].role; {
+		case s.rate == 0:
+		case slices.Contains([]role{forward, nat}, r):
+			h[direction] = atRouter
+		default:
+			h[direction] = atRelay
+		}
+	}
+	return h
+}
+
+// relayOwner is the bridge whose namespace a relay on the link lives in, as part
+// of the bridge's port; -1 means a hidden namespace of the relay's own.
+func (t topologySpec) relayOwner(link int) int {
+	for _, n := range []int{t.links[link].a, t.links[link].b} {
+		if t.nodes[n].role == bridge {
+			return n
+		}
+	}
+	return -1
+}
+
+// relayNames are the relay's interfaces toward the link's a and b.
+func (t topologySpec) relayNames(link int) (toA, toB string) {
+	l := t.links[link]
+	name := func(neighbour, other int) string {
+		if t.relayOwner(link) == neighbour {
+			return "in-" + t.nodes[other].name
+		}
+		return "out-" + t.nodes[neighbour].name
+	}
+	return name(l.a, l.b), name(l.b, l.a)
+}
+
+// sentence describes one shaped direction for the report.
+func (t topologySpec) sentence(link, direction int, s shape, p tbfPlan, h home) string {
+	l := t.links[link]
+	from, to := l.a, l.b
+	if direction == 1 {
+		from, to = to, from
+	}
+	queue := fmt.Sprintf("%d packets", p.limitPackets)
+	if p.limitPackets == 0 {
+		queue = fmt.Sprintf("%d B", p.limitBytes)
+	}
+	place := "on interface " + t.ifaceName(link, from) + " of " + t.nodes[from].name
+	if h == atRelay {
+		place = "on a hidden wire between them"
+		if owner := t.relayOwner(link); owner >= 0 {
+			toA, toB := t.relayNames(link)
+			place = "on interface " + []string{toB, toA}[direction] + " of " + t.nodes[owner].name
+		}
+	}
+	counted := "frames counted without FCS"
+	if s.overhead > 0 {
+		counted += fmt.Sprintf(" plus %d B each", s.overhead)
+	}
+	return fmt.Sprintf("%s to %s: %v by the kernel's tbf %s; queue %s, burst %d B, %s",
+		t.nodes[from].name, t.nodes[to].name, s.rate, place, queue, p.burstBytes, counted)
+}
+
+// Check reports whether Open could understand the request, without making
+// anything. Its errors are *UsageError.
+func Check(topology string, links []model.Link) error {
+	t, err := findTopology(topology)
+	if err != nil {
+		return err
+	}
+	_, err = planLinks(t, links)
+	return err
+}

@@ -1,0 +1,187 @@
+package lab
+
+import (
+	"fmt"
+	"net/netip"
+	"slices"
+	"strings"
+)
+
+type role int
+
+const (
+	end     role = iota // sends or receives; has one link
+	bridge              // forwards frames; has no address
+	forward             // forwards IP packets
+	nat                 // forward, and hides its first link's side behind its address on the others
+)
+
+type nodeSpec struct {
+	name string
+	role role
+}
+
+// linkSpec joins two nodes by their place in topologySpec.nodes.
+type linkSpec struct{ a, b int }
+
+type topologySpec struct {
+	name, text string
+	nodes      []nodeSpec // in travel order
+	links      []linkSpec // in travel order
+}
+
+// topologySpecs is the one table of topologies, in display order.
+func topologySpecs() []topologySpec {
+	chain := []linkSpec{{0, 1}, {1, 2}}
+	via := func(name string, r role) []nodeSpec {
+		return []nodeSpec{{"sender", end}, {name, r}, {"receiver", end}}
+	}
+	return []topologySpec{
+		{"direct", "sender and receiver on one cable", []nodeSpec{{"sender", end}, {"receiver", end}}, []linkSpec{{0, 1}}},
+		{"switch", "sender and receiver on an Ethernet switch", via("switch", bridge), chain},
+		{"router", "sender and receiver in two subnets with a router between", via("router", forward), chain},
+		{"nat", "sender in the LAN of a masquerading router, receiver in its WAN", via("router", nat), chain},
+	}
+}
+
+// Topology describes one topology for people.
+type Topology struct {
+	Name string
+	Text string // one line
+}
+
+// Topologies lists what Open can make, in display order.
+func Topologies() []Topology {
+	var list []Topology
+	for _, t := range topologySpecs() {
+		list = append(list, Topology{t.name, t.text})
+	}
+	return list
+}
+
+func findTopology(name string) (topologySpec, error) {
+	var names []string
+	for _, t := range topologySpecs() {
+		if t.name == name {
+			return t, nil
+		}
+		names = append(names, t.name)
+	}
+	return topologySpec{}, &UsageError{fmt.Sprintf("lab %q: no such topology; there are %s", name, strings.Join(names, ", "))}
+}
+
+func (t topologySpec) index(node string) int {
+	return slices.IndexFunc(t.nodes, func(n nodeSpec) bool { return n.name == node })
+}
+
+func (t topologySpec) nodeNames() []string {
+	var names []string
+	for _, n := range t.nodes {
+		names = append(names, n.name)
+	}
+	return names
+}
+
+func (t topologySpec) linkName(link int) string {
+	l := t.links[link]
+	return t.nodes[l.a].name + "-" + t.nodes[l.b].name
+}
+
+// beyond reports whether node lies on the b side of a link.
+func (t topologySpec) beyond(link, node int) bool {
+	side := map[int]bool{t.links[link].b: true}
+	for grown := true; grown; {
+		grown = false
+		for i, l := range t.links {
+			if i != link && side[l.a] != side[l.b] {
+				side[l.a], side[l.b], grown = true, true, true
+			}
+		}
+	}
+	return side[node]
+}
+
+// ifaceName is the interface of a node on a link: an end has one, eth0; a
+// middle node's are named after the neighbour.
+func (t topologySpec) ifaceName(link, node int) string {
+	if t.nodes[node].role == end {
+		return "eth0"
+	}
+	l := t.links[link]
+	return "to-" + t.nodes[l.a+l.b-node].name
+}
+
+// port is one node's place on one link, and its addresses there.
+type port struct {
+	link, node int
+	segment    int
+	host       int // 1-based within the segment; 0 for a bridge
+}
+
+// ports lists every end of every link, link by link, with addresses dealt out:
+// links joined by bridges share a segment, and hosts count from 1 in travel order.
+func (t topologySpec) ports() []port {
+	segment := make([]int, len(t.links))
+	for i := range segment {
+		segment[i] = -1
+	}
+	segments := 0
+	var spread func(link int)
+	spread = func(link int) {
+		for other := range t.links {
+			if segment[other] < 0 && t.shareBridge(link, other) {
+				segment[other] = segment[link]
+				spread(other)
+			}
+		}
+	}
+	for i := range t.links {
+		if segment[i] < 0 {
+			segment[i] = segments
+			segments++
+			spread(i)
+		}
+	}
+	hosts := make([]int, segments)
+	var list []port
+	for i, l := range t.links {
+		for _, n := range []int{l.a, l.b} {
+			p := port{link: i, node: n, segment: segment[i]}
+			if t.nodes[n].role != bridge {
+				hosts[p.segment]++
+				p.host = hosts[p.segment]
+			}
+			list = append(list, p)
+		}
+	}
+	return list
+}
+
+func (t topologySpec) shareBridge(link, other int) bool {
+	l, o := t.links[link], t.links[other]
+	for _, n := range []int{l.a, l.b} {
+		if t.nodes[n].role == bridge && (o.a == n || o.b == n) {
+			return true
+		}
+	}
+	return false
+}
+
+// IPv4 comes from 198.18.0.0/15 (RFC 2544 appendix C.2.2: 198.18 on the first
+// side of the device under test, 198.19 on the second), IPv6 from 2001:2::/48
+// (RFC 5180 section 8), one /64 a segment.
+func (p port) prefix4() netip.Prefix {
+	return netip.PrefixFrom(netip.AddrFrom4([4]byte{198, byte(18 + p.segment), byte(p.host >> 8), byte(p.host)}), 16)
+}
+
+func (p port) prefix6() netip.Prefix {
+	a := netip.MustParseAddr("2001:2::").As16()
+	a[7], a[14], a[15] = byte(p.segment), byte(p.host>>8), byte(p.host)
+	return netip.PrefixFrom(netip.AddrFrom16(a), 64)
+}
+
+// mac is a locally administered unicast address, fixed so that neighbours can
+// be told instead of asked. Bridge ports take what the kernel gives.
+func (p port) mac() []byte {
+	return []byte{0x02, 0x70, 0x65, byte(p.segment), byte(p.host >> 8), byte(p.host)}
+}

@@ -1,0 +1,233 @@
+package lab
+
+import (
+	"context"
+	"errors"
+	"net"
+	"net/netip"
+	"os"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+
+	"pelt/model"
+)
+
+// parseLinks reads "rate=1gbit" or "sender:rate=1gbit" as the command line does.
+func parseLinks(t *testing.T, texts []string) []model.Link {
+	t.Helper()
+	var links []model.Link
+	for _, text := range texts {
+		node, rest, ok := strings.Cut(text, ":")
+		if !ok {
+			node, rest = "", text
+		}
+		l, err := model.ParseLink(node, rest)
+		if err != nil {
+			t.Fatal(err)
+		}
+		links = append(links, l)
+	}
+	return links
+}
+
+// listen opens a UDP socket in a node with a receive buffer that holds a burst.
+func listen(t *testing.T, n *Node, addr netip.Addr) *net.UDPConn {
+	t.Helper()
+	var conn *net.UDPConn
+	err := n.Do(func() (err error) {
+		conn, err = net.ListenUDP("udp", net.UDPAddrFromAddrPort(netip.AddrPortFrom(addr, 0)))
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = conn.Close() })
+	option(t, conn, unix.SO_RCVBUFFORCE, 64<<20)
+	return conn
+}
+
+func dial(t *testing.T, n *Node, to netip.AddrPort) *net.UDPConn {
+	t.Helper()
+	var conn *net.UDPConn
+	err := n.Do(func() (err error) {
+		conn, err = net.DialUDP("udp", nil, net.UDPAddrFromAddrPort(to))
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = conn.Close() })
+	return conn
+}
+
+func option(t *testing.T, conn *net.UDPConn, name, value int) {
+	t.Helper()
+	raw, err := conn.SyscallConn()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := raw.Control(func(fd uintptr) { err = unix.SetsockoptInt(int(fd), unix.SOL_SOCKET, name, value) }); err != nil {
+		t.Fatal(err)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func local(c *net.UDPConn) netip.AddrPort { return c.LocalAddr().(*net.UDPAddr).AddrPort() }
+
+type mmsghdr struct {
+	hdr unix.Msghdr
+	len uint32
+}
+
+// batch sends or receives up to 64 datagrams with one system call.
+type batch struct {
+	msgs [64]mmsghdr
+	iovs [64]unix.Iovec
+}
+
+func newBatch(payload int) *batch {
+	b := &batch{}
+	for i := range b.msgs {
+		buf := make([]byte, payload)
+		b.iovs[i].Base = &buf[0]
+		b.iovs[i].SetLen(payload)
+		b.msgs[i].hdr.Iov = &b.iovs[i]
+		b.msgs[i].hdr.SetIovlen(1)
+	}
+	return b
+}
+
+func (b *batch) call(trap uintptr, fd uintptr) (int, error) {
+	n, _, e := unix.Syscall6(trap, fd, uintptr(unsafe.Pointer(&b.msgs[0])), uintptr(len(b.msgs)), unix.MSG_DONTWAIT, 0, 0)
+	if e != 0 {
+		return 0, e
+	}
+	return int(n), nil
+}
+
+// flood sends as fast as it can until ctx ends; it returns packets sent.
+func flood(ctx context.Context, c *net.UDPConn, payload int) (sent int, err error) {
+	raw, err := c.SyscallConn()
+	if err != nil {
+		return 0, err
+	}
+	b := newBatch(payload)
+	deadline, _ := ctx.Deadline()
+	if err := c.SetWriteDeadline(deadline); err != nil {
+		return 0, err
+	}
+	for ctx.Err() == nil {
+		var n int
+		var callErr error
+		err := raw.Write(func(fd uintptr) bool {
+			n, callErr = b.call(unix.SYS_SENDMMSG, fd)
+			return callErr != unix.EAGAIN
+		})
+		if errors.Is(err, os.ErrDeadlineExceeded) {
+			break
+		}
+		if err = errors.Join(err, callErr); err != nil {
+			return sent, err
+		}
+		sent += n
+	}
+	return sent, nil
+}
+
+// count receives until nothing has come for quiet. It returns the packets
+// after the first at bytes/s reckoned between the first and the last arrival.
+func count(c *net.UDPConn, payload int, quiet time.Duration) (packets int, pps float64, err error) {
+	raw, err := c.SyscallConn()
+	if err != nil {
+		return 0, 0, err
+	}
+	b := newBatch(payload)
+	var first, last time.Time
+	start := 0
+	for {
+		if err := c.SetReadDeadline(time.Now().Add(quiet)); err != nil {
+			return 0, 0, err
+		}
+		var n int
+		var callErr error
+		err := raw.Read(func(fd uintptr) bool {
+			n, callErr = b.call(unix.SYS_RECVMMSG, fd)
+			return callErr != unix.EAGAIN
+		})
+		if errors.Is(err, os.ErrDeadlineExceeded) {
+			return packets, float64(packets-start) / last.Sub(first).Seconds(), nil
+		}
+		if err = errors.Join(err, callErr); err != nil {
+			return packets, 0, err
+		}
+		packets += n
+		last = time.Now()
+		// The bucket starts full: judge the rate after its first burst.
+		if first.IsZero() || start == 0 && last.Sub(first) > 0 && packets >= 2 {
+			first, start = last, packets
+		}
+	}
+}
+
+type flooded struct {
+	sent, received int
+	pps            float64
+}
+
+// floodFor sends from one node to another for a while and counts what arrives.
+func floodFor(t *testing.T, from, to *Node, family, payload int, d time.Duration) flooded {
+	t.Helper()
+	in := listen(t, to, to.Addr(family))
+	out := dial(t, from, local(in))
+	option(t, out, unix.SO_SNDBUF, 200<<10)
+	ctx, cancel := context.WithTimeout(t.Context(), d)
+	defer cancel()
+	var (
+		f       flooded
+		sendErr error
+		wait    sync.WaitGroup
+	)
+	wait.Go(func() { f.sent, sendErr = flood(ctx, out, payload) })
+	packets, pps, err := count(in, payload, max(d/2, 300*time.Millisecond))
+	wait.Wait()
+	if err := errors.Join(err, sendErr); err != nil {
+		t.Fatal(err)
+	}
+	f.received, f.pps = packets, pps
+	return f
+}
+
+// exchange sends one datagram there and one back, and returns the address the
+// far end saw.
+func exchange(t *testing.T, from, to *Node, family int) netip.Addr {
+	t.Helper()
+	in := listen(t, to, to.Addr(family))
+	out := dial(t, from, local(in))
+	for _, c := range []*net.UDPConn{in, out} {
+		if err := c.SetDeadline(time.Now().Add(2 * time.Second)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := out.Write([]byte("there")); err != nil {
+		t.Fatal(err)
+	}
+	buf := make([]byte, 64)
+	n, peer, err := in.ReadFromUDPAddrPort(buf)
+	if err != nil || string(buf[:n]) != "there" {
+		t.Fatalf("%s to %s, IPv%d: %q, %v", from.Name(), to.Name(), family, buf[:n], err)
+	}
+	if _, err := in.WriteToUDPAddrPort([]byte("back"), peer); err != nil {
+		t.Fatal(err)
+	}
+	if n, err := out.Read(buf); err != nil || string(buf[:n]) != "back" {
+		t.Fatalf("%s to %s, IPv%d, back: %q, %v", to.Name(), from.Name(), family, buf[:n], err)
+	}
+	return peer.Addr().Unmap()
+}
