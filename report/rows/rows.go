@@ -55,15 +55,15 @@ type Row struct {
 	State    model.State // of those trials
 	Why      string      // of the first, unless valid
 
-	SendPPS, ReceivePPS, GoodputBPS, SendBPS, LossRatio, JitterNanos Stat
-	DurationS                                                        Stat
+	SendPPS, ReceivePPS, GoodputBPS, SendBPS, JitterNanos Stat
+	DurationS                                             Stat
 
-	Share     float64 // of the best row of the same flow, 0..1: packets, or goodput for TCP; NaN while nothing was received
+	Share     float64 // of the best row of the same flow, 0..1: packets, or goodput for TCP; NaN for a row that is not valid or while nothing was received
 	Delay     *Delays // one way
 	RoundTrip *Delays
 	TCP       *TCP
 
-	Attempted, Received    uint64       // of all trials of the row
+	Attempted, Lost        uint64       // of all trials of the row
 	Ledger                 model.Ledger // of all trials of the row, summed; without checks
 	SenderCPU, ReceiverCPU model.CPU    // medians
 }
@@ -146,7 +146,7 @@ func (r *Row) fill(doc model.Document, all []member) {
 	for _, m := range ms {
 		r.Trials = append(r.Trials, m.result)
 		r.Attempted += m.flow.Attempted
-		r.Received += m.flow.Received
+		r.Lost += m.flow.Lost
 	}
 	of := func(get func(*model.FlowResult) float64) Stat {
 		var v []float64
@@ -159,7 +159,6 @@ func (r *Row) fill(doc model.Document, all []member) {
 	r.ReceivePPS = of(func(f *model.FlowResult) float64 { return f.ReceivePPS })
 	r.GoodputBPS = of(func(f *model.FlowResult) float64 { return f.GoodputBPS })
 	r.SendBPS = of(func(f *model.FlowResult) float64 { return f.SendGoodputBPS })
-	r.LossRatio = of(func(f *model.FlowResult) float64 { return f.LossRatio })
 	r.JitterNanos = of(func(f *model.FlowResult) float64 { return f.JitterNS })
 	r.DurationS = of(func(f *model.FlowResult) float64 { return f.DurationS })
 	r.Delay = delays(ms, func(f *model.FlowResult) *model.Percentiles { return f.Delay })
@@ -351,6 +350,15 @@ func place(p model.Plan, key string, v model.Value) int {
 	return -1
 }
 
+// LossRatio is the share lost of all that was attempted in the row's trials, so
+// that it is the sum of its ledger's lines; ok is false when nothing was.
+func (r Row) LossRatio() (ratio float64, ok bool) {
+	if r.Attempted == 0 {
+		return 0, false
+	}
+	return float64(r.Lost) / float64(r.Attempted), true
+}
+
 // Offered is what the sender put in per second: packets, or writes for TCP.
 func (r Row) Offered() Stat {
 	if r.TCP != nil {
@@ -377,11 +385,14 @@ func share(all []Row) {
 		return r.ReceivePPS
 	}
 	for _, r := range all {
+		if r.State != model.Valid {
+			continue
+		}
 		best[name(r)] = max(best[name(r)], figure(r).Median)
 	}
 	for i, r := range all {
 		all[i].Share = math.NaN()
-		if b := best[name(r)]; b > 0 && figure(r).N > 0 {
+		if b := best[name(r)]; b > 0 && figure(r).N > 0 && r.State == model.Valid {
 			all[i].Share = figure(r).Median / b
 		}
 	}

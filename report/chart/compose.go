@@ -1,0 +1,265 @@
+package chart
+
+import (
+	"fmt"
+	"math"
+	"strings"
+
+	"gonum.org/v1/plot"
+
+	"pelt/model"
+	"pelt/report/internal/words"
+	"pelt/report/rows"
+)
+
+// Most curves one panel can hold legibly; a note says what was left out.
+const mostLines = 7
+
+var (
+	packetNames = []string{"pps", "kpps", "Mpps", "Gpps"}
+	countNames  = []string{"/s", "k/s", "M/s", "G/s"}
+	bitNames    = []string{"bit/s", "kbit/s", "Mbit/s", "Gbit/s", "Tbit/s"}
+)
+
+// overSize draws rate and goodput over what varies, or at the one setting there is.
+func overSize(doc model.Document, t rows.Table) (figure, error) {
+	key := t.Axis()
+	if key == "" {
+		key = rows.PayloadKey
+	}
+	lines := t.Lines(key)
+	if len(lines) == 0 {
+		return figure{}, ErrNothing
+	}
+	f := frame(doc, t)
+	left := len(lines) - mostLines
+	if left > 0 {
+		lines = lines[:mostLines]
+		f.caption += fmt.Sprintf(" · %d further lines not drawn", left)
+	}
+	var xs []float64
+	var rate, bits []*curve
+	for i, l := range lines {
+		label := lineName(t, l, len(lines) > 1)
+		got := curveOf(t, l, label+carriedWord(l), i, rows.Row.Carried)
+		sent := curveOf(t, l, label+offeredWord(l), i, rows.Row.Offered)
+		sent.dashed, sent.lo, sent.hi = true, nil, nil
+		goodput := curveOf(t, l, "", i, func(r rows.Row) rows.Stat { return r.GoodputBPS })
+		rate, bits = append(rate, sent, got), append(bits, goodput)
+		f.legend = append(f.legend, got, sent)
+		xs = append(xs, got.x...)
+	}
+	names, title := packetNames, "packets per second"
+	if lines[0].Protocol == model.TCP {
+		names, title = countNames, "per second"
+	}
+	x := across(key, xs)
+	upper := x
+	upper.label = ""
+	f.panels = []*plot.Plot{
+		filled(panel(upper, upward(title, highest(rate), names)), rate),
+		filled(panel(x, upward("goodput", highest(bits), bitNames)), bits),
+	}
+	return f, nil
+}
+
+func filled(p *plot.Plot, curves []*curve) *plot.Plot {
+	for _, c := range curves {
+		p.Add(c)
+	}
+	return p
+}
+
+func lineName(t rows.Table, l rows.Line, several bool) string {
+	if !several {
+		return ""
+	}
+	var parts []string
+	if len(t.Flows) > 1 {
+		parts = append(parts, words.Shorten(words.Plain(l.Flow), 24))
+	}
+	if len(l.Cell) > 0 {
+		parts = append(parts, words.Shorten(words.Cell(l.Cell), 40))
+	}
+	return strings.Join(parts, ", ") + " "
+}
+
+func carriedWord(l rows.Line) string {
+	if l.Protocol == model.TCP {
+		return "segments received"
+	}
+	return "received"
+}
+
+func offeredWord(l rows.Line) string {
+	if l.Protocol == model.TCP {
+		return "writes"
+	}
+	return "sent"
+}
+
+func curveOf(t rows.Table, l rows.Line, name string, i int, get func(rows.Row) rows.Stat) *curve {
+	c := &curve{name: name, colour: hue(i)}
+	for _, p := range l.Points {
+		r := t.Rows[p.Row]
+		s := get(r)
+		y := math.NaN()
+		if s.N > 0 {
+			y = bounded(s.Median)
+		}
+		c.x, c.y = append(c.x, bounded(p.X)), append(c.y, y)
+		c.lo, c.hi = append(c.lo, bounded(s.Min)), append(c.hi, bounded(s.Max))
+		c.hollow = append(c.hollow, r.State != model.Valid)
+	}
+	return c
+}
+
+func bounded(v float64) float64 {
+	if math.IsNaN(v) {
+		return v
+	}
+	return min(max(v, -largest), largest)
+}
+
+func highest(curves []*curve) float64 {
+	top := 0.0
+	for _, c := range curves {
+		for i, y := range c.y {
+			if y > top {
+				top = y
+			}
+			if c.hi != nil && c.hi[i] > top {
+				top = c.hi[i]
+			}
+		}
+	}
+	return top
+}
+
+// overTime draws the rates of one cell's trials, or of several cells' first
+// trials, over seconds.
+func overTime(doc model.Document, t rows.Table) (figure, error) {
+	f := frame(doc, t)
+	var curves []*curve
+	left := 0
+	for _, r := range t.Rows {
+		shown := 0
+		for _, i := range r.Trials {
+			if shown > 0 && len(t.Rows) > 1 {
+				break // several cells: one trial of each
+			}
+			pair := timeCurves(doc, t, r, i, len(f.legend)/2)
+			if pair == nil {
+				continue
+			}
+			if len(curves) >= 2*mostLines {
+				left++
+				continue
+			}
+			curves = append(curves, pair...)
+			shown++
+			f.legend = curves
+		}
+	}
+	if len(curves) == 0 {
+		return figure{}, ErrNothing
+	}
+	if left > 0 {
+		f.caption += fmt.Sprintf(" · %d further trials not drawn", left)
+	}
+	end := 0.0
+	for _, c := range curves {
+		end = max(end, c.x[len(c.x)-1])
+	}
+	p := panel(overSeconds(end), upward("packets per second", highest(curves), packetNames))
+	f.panels = []*plot.Plot{filled(p, curves)}
+	return f, nil
+}
+
+// timeCurves are the received and the sent rate of one trial; nil without series.
+func timeCurves(doc model.Document, t rows.Table, r rows.Row, result, i int) []*curve {
+	label := ""
+	if len(t.Rows) > 1 {
+		label = strings.TrimSpace(lineName(t, rows.Line{Flow: r.Flow, Cell: t.Rest(r.Cell, "")}, true)) + " "
+	} else if len(r.Trials) > 1 {
+		label = fmt.Sprintf("trial %d ", doc.Results[result].Repeat+1)
+	}
+	var out []*curve
+	for _, want := range []struct{ metric, word string }{{"receive_pps", "received"}, {"send_pps", "sent"}} {
+		for _, s := range doc.Results[result].Series {
+			if s.Metric != want.metric || s.Flow != r.Flow || s.Core != nil || len(s.Values) == 0 || !(s.StepSeconds > 0) {
+				continue
+			}
+			c := &curve{name: label + want.word, colour: hue(i), dashed: want.word == "sent", thin: len(s.Values) > 40}
+			for n, v := range s.Values {
+				// A value is the mean of the step that ends there.
+				c.x, c.y = append(c.x, bounded(s.StartSeconds+s.StepSeconds*float64(n+1))), append(c.y, bounded(v))
+			}
+			out = append(out, c)
+			break
+		}
+	}
+	return out
+}
+
+// frame is the text around the panels.
+func frame(doc model.Document, t rows.Table) figure {
+	f := figure{title: words.Headline(doc), subtitle: join(words.Path(doc), words.Plan(doc))}
+	if len(doc.Findings) > 0 && doc.Findings[0].Text != "" {
+		f.title = words.Plain(doc.Findings[0].Text)
+		f.subtitle = join(words.Headline(doc), words.Path(doc))
+	}
+	f.caption = caption(doc, t)
+	return f
+}
+
+func join(parts ...string) string {
+	var kept []string
+	for _, p := range parts {
+		if p != "" {
+			kept = append(kept, p)
+		}
+	}
+	return strings.Join(kept, " · ")
+}
+
+// caption names host, port, size, duration and date, as a reader of a lone picture needs.
+func caption(doc model.Document, t rows.Table) string {
+	host := "path " + words.Name(doc.Plan.Target)
+	if h, port, err := model.HostPort(doc.Plan.Target); err == nil && !strings.HasPrefix(doc.Plan.Target, "lab:") && !strings.HasPrefix(doc.Plan.Target, "fleet:") {
+		host = "host " + words.Name(h)
+		if port > 0 {
+			host += fmt.Sprintf(" · port %d", port)
+		}
+	}
+	notes := ""
+	repeats, invalid := 0, false
+	for _, r := range t.Rows {
+		repeats = max(repeats, len(r.Trials))
+		invalid = invalid || r.State != model.Valid
+	}
+	if repeats > 1 {
+		notes = fmt.Sprintf("middle and range of %d trials", repeats)
+	}
+	if invalid {
+		notes = join(notes, "hollow: not a valid trial")
+	}
+	made := ""
+	if !doc.Started.IsZero() {
+		made = doc.Started.UTC().Format("2006-01-02 15:04 UTC")
+	}
+	return join(host, payloads(t), words.Seconds(doc.Plan.Timing.MeasureSeconds)+" each", notes, made, strings.TrimSpace("pelt "+words.Name(doc.Tool.Version)))
+}
+
+func payloads(t rows.Table) string {
+	seen := map[int]bool{}
+	low, high := math.MaxInt, 0
+	for _, r := range t.Rows {
+		seen[r.Payload] = true
+		low, high = min(low, r.Payload), max(high, r.Payload)
+	}
+	if len(seen) == 1 {
+		return fmt.Sprintf("payload %d B", high)
+	}
+	return fmt.Sprintf("payload %d to %d B (%d sizes)", low, high, len(seen))
+}

@@ -1,0 +1,165 @@
+package words
+
+import (
+	"fmt"
+	"strings"
+
+	"pelt/model"
+)
+
+// Headline names what was run: "pelt curve lab:router".
+func Headline(doc model.Document) string {
+	words := "pelt " + Plain(doc.Plan.Command) + " " + Plain(doc.Plan.Target)
+	if doc.Plan.Command == "" && doc.Plan.Target == "" {
+		return "pelt run"
+	}
+	return strings.Join(strings.Fields(words), " ")
+}
+
+// Run names the run itself.
+func Run(doc model.Document) string {
+	var parts []string
+	if doc.ID != "" {
+		parts = append(parts, "run "+Name(doc.ID))
+	}
+	if doc.Tool.Version != "" {
+		parts = append(parts, "pelt "+Name(doc.Tool.Version))
+	}
+	if !doc.Started.IsZero() {
+		parts = append(parts, doc.Started.UTC().Format("2006-01-02 15:04 UTC"))
+	}
+	if !doc.Complete {
+		parts = append(parts, "not complete")
+	}
+	return strings.Join(parts, ", ")
+}
+
+// Plan says what each trial was: "UDP up at full rate; 8 sizes, 3 trials
+// of 3 s each after 500 ms of warm-up".
+func Plan(doc model.Document) string {
+	var parts []string
+	var levels []string
+	paced := false // by a factor, so that the flow's own rate means nothing
+	for _, f := range doc.Plan.Factors {
+		paced = paced || f.Knob == "rate_pps" || f.Knob == "interval_ns"
+		if len(f.Levels) > 1 {
+			levels = append(levels, fmt.Sprintf("%d %s", len(f.Levels), knobPlural(f.Knob)))
+		}
+	}
+	for _, f := range doc.Plan.Flows {
+		parts = append(parts, flowWords(f, paced))
+	}
+	t := doc.Plan.Timing
+	if len(parts) == 0 || t.MeasureSeconds <= 0 {
+		return engineWords(doc)
+	}
+	trials := fmt.Sprintf("%d trials of %s each", doc.Plan.Design.Repeats, Seconds(t.MeasureSeconds))
+	if doc.Plan.Design.Repeats <= 1 {
+		trials = Seconds(t.MeasureSeconds) + " each"
+	}
+	if t.WarmupSeconds > 0 {
+		trials += " after " + Seconds(t.WarmupSeconds) + " of warm-up"
+	}
+	text := strings.Join(append([]string{strings.Join(parts, " and ")}, append(levels, trials)...), ", ")
+	if reason := engineWords(doc); reason != "" {
+		text += "; " + reason
+	}
+	return text
+}
+
+func knobPlural(knob string) string {
+	switch knob {
+	case "payload_bytes":
+		return "payload sizes"
+	case "frame_bytes":
+		return "frame sizes"
+	case "rate_pps":
+		return "offered rates"
+	case "interval_ns":
+		return "intervals"
+	case "streams":
+		return "numbers of streams"
+	case "direction":
+		return "directions"
+	case "control":
+		return "congestion controls"
+	}
+	return "levels of " + Name(knob)
+}
+
+// flowWords says one flow's profile: "UDP up at 150kpps, 4 streams".
+func flowWords(f model.Flow, paced bool) string {
+	text := strings.ToUpper(Name(string(f.Protocol))) + " " + Name(f.Name)
+	switch {
+	case paced:
+	case f.Protocol == model.TCP && f.Bulk:
+		text += " in bulk"
+	case f.Rate.IsMax():
+		text += " at full rate"
+	default:
+		text += " at " + f.Rate.String()
+	}
+	if f.Streams > 1 {
+		text += fmt.Sprintf(", %d streams", f.Streams)
+	}
+	if f.Control != "" {
+		text += ", " + Plain(f.Control)
+	}
+	if f.DSCP > 0 {
+		text += fmt.Sprintf(", DSCP %d", f.DSCP)
+	}
+	if f.DontFragment {
+		text += ", not fragmented"
+	}
+	return text
+}
+
+// engineWords names the engines that really ran, once each.
+func engineWords(doc model.Document) string {
+	seen := map[string]bool{}
+	for _, r := range doc.Results {
+		if r.Engine != "" {
+			seen[Shorten(Plain(r.Engine), 40)] = true
+		}
+	}
+	if len(seen) == 0 {
+		return ""
+	}
+	return "engine " + strings.Join(sortedKeys(seen), ", ")
+}
+
+// Path says where it ran: "desk (192.168.1.20) to nas (192.168.2.5)".
+func Path(doc model.Document) string {
+	if doc.Lab != nil {
+		nodes := make([]string, len(doc.Lab.Nodes))
+		for i, n := range doc.Lab.Nodes {
+			nodes[i] = Name(n)
+		}
+		return "lab " + Name(doc.Lab.Topology) + ": " + strings.Join(nodes, " – ")
+	}
+	var ends []string
+	for _, node := range []string{model.Sender, model.Receiver} {
+		for _, h := range doc.Host {
+			if h.Node != node {
+				continue
+			}
+			text := Name(h.Name)
+			if h.Address != "" {
+				text += " (" + Plain(h.Address) + ")"
+			}
+			ends = append(ends, strings.TrimSpace(text))
+		}
+	}
+	return strings.Join(ends, " to ")
+}
+
+func Lab(doc model.Document) []string {
+	if doc.Lab == nil {
+		return nil
+	}
+	var lines []string
+	for _, b := range doc.Lab.Backends {
+		lines = append(lines, Plain(b))
+	}
+	return lines
+}

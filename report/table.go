@@ -1,0 +1,159 @@
+package report
+
+import (
+	"io"
+	"strings"
+	"unicode/utf8"
+)
+
+// Styles of a terminal: select graphic rendition, ECMA-48 section 8.3.117.
+const (
+	styleBold   = "1"
+	styleDim    = "2"
+	styleYellow = "33"
+)
+
+// screen lays text out for one terminal width.
+type screen struct {
+	width  int
+	colour bool
+	text   strings.Builder
+}
+
+func (s *screen) flush(w io.Writer) error {
+	_, err := io.WriteString(w, s.text.String())
+	return err
+}
+
+func (s *screen) line(style, text string) {
+	text = strings.TrimRight(text, " ")
+	if s.colour && style != "" && text != "" {
+		text = "\x1b[" + style + "m" + text + "\x1b[0m"
+	}
+	s.text.WriteString(text + "\n")
+}
+
+// wrap writes text in lines that fit; the first begins with head, the others
+// with as many blanks.
+func (s *screen) wrap(style, head, text string) {
+	if text == "" {
+		return
+	}
+	indent := strings.Repeat(" ", utf8.RuneCountInString(head))
+	line, used := head, false
+	for _, word := range phrases(text) {
+		room := s.width - utf8.RuneCountInString(line)
+		if used && utf8.RuneCountInString(word)+1 > room {
+			s.line(style, line)
+			line, used = indent, false
+		}
+		if used {
+			line += " "
+		}
+		line, used = line+word, true
+	}
+	s.line(style, line)
+}
+
+// phrases splits text where a line may break: never between a number and its unit.
+func phrases(text string) []string {
+	var out []string
+	for _, word := range strings.Fields(text) {
+		last := len(out) - 1
+		if last >= 0 && strings.ContainsAny(out[last][len(out[last])-1:], "0123456789") && isUnit(strings.TrimRight(word, ",.;:)")) {
+			out[last] += " " + word
+			continue
+		}
+		out = append(out, word)
+	}
+	return out
+}
+
+func isUnit(word string) bool {
+	switch word {
+	case "%", "B", "s", "ms", "µs", "ns", "min", "h", "pps", "kpps", "Mpps", "Gpps", "bit/s", "kbit/s", "Mbit/s", "Gbit/s", "Tbit/s":
+		return true
+	}
+	return false
+}
+
+// field is one column of a terminal table.
+type field struct {
+	head  string
+	cells []string
+	left  bool // aligned left
+	drop  int  // columns with the highest number go first when width is short; 0 stays
+}
+
+func (f field) width() int {
+	n := utf8.RuneCountInString(f.head)
+	for _, c := range f.cells {
+		n = max(n, utf8.RuneCountInString(c))
+	}
+	return n
+}
+
+func (f field) empty() bool {
+	for _, c := range f.cells {
+		if c != "" {
+			return false
+		}
+	}
+	return true
+}
+
+// fit drops empty columns, then the most droppable ones until the rest fits.
+func fit(fields []field, width int) []field {
+	var kept []field
+	for _, f := range fields {
+		if !f.empty() {
+			kept = append(kept, f)
+		}
+	}
+	for {
+		total, worst := -1, -1
+		for i, f := range kept {
+			total += f.width() + 1
+			if f.drop > 0 && (worst < 0 || f.drop > kept[worst].drop) {
+				worst = i
+			}
+		}
+		if total <= width || worst < 0 {
+			return kept
+		}
+		kept = append(kept[:worst:worst], kept[worst+1:]...)
+	}
+}
+
+// lay joins one line of the table; gap is what stands between columns.
+func lay(fields []field, cell func(field) string, gap string) string {
+	var words []string
+	for _, f := range fields {
+		words = append(words, pad(cell(f), f.width(), f.left))
+	}
+	return strings.Join(words, gap)
+}
+
+func pad(text string, width int, left bool) string {
+	blanks := strings.Repeat(" ", max(0, width-utf8.RuneCountInString(text)))
+	if left {
+		return text + blanks
+	}
+	return blanks + text
+}
+
+// bar draws a share 0..1 in eighths of a character.
+func bar(ratio float64, width int) string {
+	if !(ratio > 0) {
+		return ""
+	}
+	eighths := int(min(ratio, 1)*float64(width*8) + 0.5)
+	if eighths == 0 {
+		eighths = 1
+	}
+	text := strings.Repeat("█", eighths/8)
+	if rest := eighths % 8; rest > 0 {
+		text += string([]rune("▏▎▍▌▋▊▉")[rest-1])
+	}
+	return text
+}
