@@ -1,0 +1,132 @@
+package main
+
+import (
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"pelt/model"
+	"pelt/plan"
+	"pelt/unit"
+)
+
+func newCurve() *cobra.Command {
+	var traffic trafficFlags
+	var common commonFlags
+	c := &cobra.Command{
+		Use:   "curve TARGET",
+		Short: "Measure how many packets a path carries at each packet size",
+		Long: `curve sends packets of several sizes through whatever lies between this host and
+TARGET, and shows packets and bits per second at each size: where small packets
+stop fitting, and what limits large ones.
+
+TARGET is HOST[:PORT], where pelt serve runs, or a lab on this machine:
+lab:direct, lab:switch, lab:router, lab:nat, lab:loopback (needs no rights), or
+lab:NAME for a lab that pelt lab up holds.`,
+		Example: `  pelt curve lab:router --link rate=1gbit
+  pelt curve 192.168.1.5 --code tiger-42-amber
+  pelt curve 192.168.1.5 --code tiger-42-amber --proto tcp --payload 64,1460 --direction both --time 10s`,
+		Args: cobra.ExactArgs(1),
+		RunE: func(c *cobra.Command, args []string) error {
+			o, err := traffic.options(args[0])
+			if err != nil {
+				return err
+			}
+			common.apply(&o)
+			if o.Links, err = common.links(); err != nil {
+				return err
+			}
+			p, err := plan.Curve(o)
+			if err != nil {
+				return err
+			}
+			return common.execute(c, p)
+		},
+	}
+	traffic.register(c.Flags())
+	common.register(c.Flags())
+	return c
+}
+
+// trafficFlags say what is sent.
+type trafficFlags struct {
+	proto, payload, frame, rate, interval, direction string
+	time, warmup                                     string
+	family, control                                  string
+	streams, repeats, dscp, burst, sourcePort        int
+	df, bulk                                         bool
+	maxLoss                                          string
+}
+
+func (t *trafficFlags) register(f *pflag.FlagSet) {
+	f.StringVar(&t.proto, "proto", "udp", "transport protocol: udp or tcp")
+	f.StringVar(&t.payload, "payload", "", "payload sizes in bytes: 64,1460 or 256..1472/256; UDP 16 to 65507 (default: a curve's worth)")
+	f.StringVar(&t.frame, "frame", "", "Ethernet frame sizes in bytes, FCS included, in place of --payload: 64,128,1518")
+	f.StringVar(&t.rate, "rate", "max", "offered rate of a flow: max, packets as 150kpps, or payload bits as 95mbit")
+	f.StringVar(&t.interval, "interval", "", "time between packets in place of --rate: 5ms")
+	f.StringVar(&t.direction, "direction", "up", "up (from here), down, both at once, or a list as up,down,both")
+	f.StringVar(&t.time, "time", "", "measured time of each trial: 10s (default 2s)")
+	f.StringVar(&t.warmup, "warmup", "", "sent before it and not counted: 1s (default 500ms)")
+	f.IntVar(&t.repeats, "repeats", 0, "trials of each size, interleaved (default 2)")
+	f.IntVar(&t.streams, "streams", 1, "streams of a flow, each a socket and a thread: 1 to 128")
+	f.StringVar(&t.family, "family", "", "4 or 6: IP version to use (default: what the target has)")
+	f.IntVar(&t.dscp, "dscp", 0, "differentiated services code point of the test packets: 0 to 63")
+	f.IntVar(&t.burst, "burst", 0, "packets that may leave back to back when paced (default 1 up to 100 kpps)")
+	f.IntVar(&t.sourcePort, "source-port", 0, "first local port; --streams ports are used from there (default: any)")
+	f.BoolVar(&t.df, "df", false, "forbid fragmentation of UDP packets")
+	f.BoolVar(&t.bulk, "bulk", false, "TCP: write as much as goes, in place of one small write per payload")
+	f.StringVar(&t.control, "control", "", "TCP: congestion control, as cubic or bbr (default: the host's)")
+	f.StringVar(&t.maxLoss, "max-loss", "", "fail with exit code 3 if any size loses more: 0.1%")
+}
+
+func (t *trafficFlags) options(target string) (o plan.CurveOptions, err error) {
+	o = plan.CurveOptions{
+		Target: target, Protocol: model.Protocol(t.proto), Direction: t.direction, Streams: t.streams, Repeats: t.repeats,
+		DSCP: t.dscp, DontFragment: t.df, Burst: t.burst, SourcePort: t.sourcePort, Bulk: t.bulk, Control: t.control,
+	}
+	read := func(flag, text string, into func(string) error) {
+		if err == nil && text != "" {
+			if e := into(text); e != nil {
+				err = usagef("--%s: %v", flag, e)
+			}
+		}
+	}
+	read("payload", t.payload, func(s string) (e error) { o.Payloads, e = unit.ParseSizes(s); return e })
+	read("frame", t.frame, func(s string) (e error) { o.Frames, e = unit.ParseSizes(s); return e })
+	read("rate", t.rate, func(s string) (e error) { o.Rate, e = unit.ParseRate(s); return e })
+	read("interval", t.interval, func(s string) (e error) {
+		if t.rate != "max" {
+			return usagef("give --rate or --interval, not both")
+		}
+		o.Rate, e = unit.ParseRate("every " + s)
+		return e
+	})
+	read("time", t.time, func(s string) (e error) { o.Time, e = positive(s); return e })
+	read("warmup", t.warmup, func(s string) error {
+		d, e := unit.ParseDuration(s)
+		o.Warmup = &d
+		return e
+	})
+	read("family", t.family, func(s string) error {
+		if s != "4" && s != "6" {
+			return usagef("want 4 or 6, not %q", s)
+		}
+		o.Family = int(s[0] - '0')
+		return nil
+	})
+	read("max-loss", t.maxLoss, func(s string) error {
+		r, e := unit.ParseRatio(s)
+		o.MaxLoss = &r
+		return e
+	})
+	return o, err
+}
+
+func positive(text string) (time.Duration, error) {
+	d, err := unit.ParseDuration(text)
+	if err == nil && d == 0 {
+		return 0, usagef("must be more than 0")
+	}
+	return d, err
+}

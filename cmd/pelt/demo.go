@@ -1,0 +1,53 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"pelt/plan"
+	"pelt/run"
+)
+
+func newDemo() *cobra.Command {
+	var f commonFlags
+	c := &cobra.Command{
+		Use:   "demo",
+		Short: "See it work in under a minute: a router on this machine, its size curve, a report",
+		Long: `demo builds a small router out of network namespaces on this machine, sends
+packets of several sizes through it, tells what limits it, and writes
+pelt-demo.html and pelt-demo.png into the current directory.
+
+It needs no hardware and no configuration. Without root it uses an unprivileged
+user namespace where the kernel allows one, else the loopback interface, and
+says which.`,
+		Example: "  pelt demo",
+		Args:    cobra.NoArgs,
+		RunE: func(c *cobra.Command, _ []string) error {
+			p, err := plan.Demo()
+			if err != nil {
+				return err
+			}
+			if f.output == (outputFlags{}) {
+				f.output = outputFlags{html: "pelt-demo.html", chart: "pelt-demo.png"}
+			}
+			if err := f.output.check(); err != nil {
+				return err
+			}
+			code, done, err := viaUserNamespace(p.Target, c.ErrOrStderr())
+			if done {
+				return errors.Join(err, exitCode(code))
+			}
+			if err != nil {
+				fmt.Fprintf(c.ErrOrStderr(), "no lab here (%v): this demo uses the loopback interface, so it shows this machine and no router\n", err)
+				p.Target, p.Links = "lab:"+run.Loopback, nil
+			}
+			return f.execute(c, p)
+		},
+	}
+	f.output.register(c.Flags())
+	c.Flags().BoolVar(&f.noStore, "no-store", false, "do not keep this run for pelt list and show")
+	f.yes = true
+	return c
+}

@@ -1,0 +1,87 @@
+package main
+
+import (
+	"bytes"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/spf13/cobra"
+)
+
+var update = flag.Bool("update", false, "write docs/commands.md anew")
+
+// TestCommandsPage keeps docs/commands.md the same text as --help.
+func TestCommandsPage(t *testing.T) {
+	const path = "../../docs/commands.md"
+	var page bytes.Buffer
+	fmt.Fprint(&page, "# Commands\n\nThe text of `pelt COMMAND --help`, written by `go test ./cmd/pelt -update`.\n\n"+exitCodes)
+	walk(newRoot(io.Discard, io.Discard), func(c *cobra.Command) { writeHelp(&page, c) })
+	if *update {
+		if err := os.WriteFile(path, page.Bytes(), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	old, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !bytes.Equal(old, page.Bytes()) {
+		t.Errorf("%s differs from the help texts; run go test ./cmd/pelt -update", path)
+	}
+}
+
+const exitCodes = `| exit code | meaning |
+| --- | --- |
+| 0 | ran and passed |
+| 1 | error |
+| 2 | usage: nothing was done |
+| 3 | ran, and a limit (--max-loss) failed |
+| 4 | ran, but a trial is invalid |
+| 130 | interrupted; what was measured is kept and reported |
+`
+
+func walk(c *cobra.Command, visit func(*cobra.Command)) {
+	if c.Hidden {
+		return
+	}
+	visit(c)
+	for _, sub := range c.Commands() {
+		walk(sub, visit)
+	}
+}
+
+func writeHelp(w io.Writer, c *cobra.Command) {
+	c.InitDefaultHelpFlag()
+	text := c.Long
+	if text == "" {
+		text = c.Short + "."
+	}
+	fmt.Fprintf(w, "\n## %s\n\n%s\n\n```\n%s\n```\n", c.CommandPath(), text, strings.TrimSpace(c.UsageString()))
+}
+
+// TestHelpEndsWithAnExample: every command shows a line that works.
+func TestHelpEndsWithAnExample(t *testing.T) {
+	walk(newRoot(io.Discard, io.Discard), func(c *cobra.Command) {
+		if c.Parent() != nil && c.Example == "" {
+			t.Errorf("%s has no example", c.CommandPath())
+		}
+	})
+}
+
+func TestNodeLinkArgs(t *testing.T) {
+	for _, c := range []struct{ in, want string }{
+		{"curve lab:nat --link-receiver rate=1mbit --time 1s", "curve lab:nat --node-link receiver:rate=1mbit --time 1s"},
+		{"curve lab:nat --link-router=rate=1mbit", "curve lab:nat --node-link router:rate=1mbit"},
+		{"curve lab:nat --link rate=1mbit", "curve lab:nat --link rate=1mbit"},
+		{"lab exec r1 receiver -- x --link-y z", "lab exec r1 receiver -- x --link-y z"},
+		{"curve lab:nat --link-sender", "curve lab:nat --node-link sender:"},
+	} {
+		if got := strings.Join(nodeLinkArgs(strings.Fields(c.in)), " "); got != c.want {
+			t.Errorf("%q became %q, want %q", c.in, got, c.want)
+		}
+	}
+}

@@ -1,0 +1,202 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"slices"
+	"text/tabwriter"
+
+	"github.com/spf13/cobra"
+
+	"pelt/lab"
+	"pelt/model"
+)
+
+func newLab() *cobra.Command {
+	c := &cobra.Command{
+		Use:   "lab",
+		Short: "Keep a lab of network namespaces for your own programs and pelt's tests",
+		Long: `lab holds a small network of unnamed network namespaces on this machine. A
+background process owns it; when that ends, nothing is left.`,
+		Example: `  pelt lab up nat --name r1
+  pelt lab exec r1 receiver -- iperf3 -s
+  pelt curve lab:r1
+  pelt lab down r1`,
+	}
+	c.AddCommand(newLabUp(), newLabHold(), newLabExec(), newLabList(), newLabDown())
+	return c
+}
+
+func isTopology(name string) bool {
+	return slices.ContainsFunc(lab.Topologies(), func(t lab.Topology) bool { return t.Name == name })
+}
+
+func newLabUp() *cobra.Command {
+	var name string
+	var link, nodes []string
+	c := &cobra.Command{
+		Use:     "up TOPOLOGY",
+		Short:   "Start a lab: direct, switch, router or nat",
+		Example: "  pelt lab up nat --name r1 --link rate=1gbit",
+		Args:    cobra.ExactArgs(1),
+		RunE: func(c *cobra.Command, args []string) error {
+			if !isTopology(args[0]) {
+				return usagef("unknown topology %q; want one of %s", args[0], topologyNames())
+			}
+			links, err := parseLinks(link, nodes)
+			if err != nil {
+				return err
+			}
+			if name == "" {
+				if name, err = freeName(args[0]); err != nil {
+					return err
+				}
+			}
+			text, err := json.Marshal(links)
+			if err != nil {
+				return err
+			}
+			if err := lab.StartHolder([]string{"lab", "hold", name, args[0], string(text)}); err != nil {
+				return err
+			}
+			fmt.Fprintf(c.OutOrStdout(), "lab %s is up: pelt curve lab:%s; pelt lab exec %s receiver -- COMMAND; pelt lab down %s\n", name, name, name, name)
+			return nil
+		},
+	}
+	c.Flags().StringVar(&name, "name", "", "name of the lab (default: the topology and a number)")
+	c.Flags().StringArrayVar(&link, "link", nil, "what every link does: rate=1gbit,queue=100,mtu=1500; --link-NODE for one node's link")
+	c.Flags().StringArrayVar(&nodes, "node-link", nil, "")
+	_ = c.Flags().MarkHidden("node-link")
+	return c
+}
+
+func topologyNames() string {
+	text := ""
+	for i, t := range lab.Topologies() {
+		if i > 0 {
+			text += ", "
+		}
+		text += t.Name
+	}
+	return text
+}
+
+func freeName(topology string) (string, error) {
+	labs, err := lab.List()
+	if err != nil {
+		return "", err
+	}
+	for i := 1; ; i++ {
+		name := fmt.Sprintf("%s-%d", topology, i)
+		if !slices.ContainsFunc(labs, func(l lab.Info) bool { return l.Name == name }) {
+			return name, nil
+		}
+	}
+}
+
+// newLabHold is the background process that owns a lab; lab up starts it.
+func newLabHold() *cobra.Command {
+	return &cobra.Command{
+		Use:    "hold NAME TOPOLOGY LINKS",
+		Hidden: true,
+		Args:   cobra.ExactArgs(3),
+		RunE: func(c *cobra.Command, args []string) error {
+			var links []model.Link
+			if err := json.Unmarshal([]byte(args[2]), &links); err != nil {
+				return usagef("links: %v", err)
+			}
+			return lab.Hold(c.Context(), args[0], args[1], links)
+		},
+	}
+}
+
+func newLabExec() *cobra.Command {
+	c := &cobra.Command{
+		Use:     "exec [NAME] NODE -- COMMAND [ARG...]",
+		Short:   "Run a program of yours in a node of a lab",
+		Example: "  pelt lab exec r1 receiver -- iperf3 -s",
+		Args:    cobra.MinimumNArgs(1),
+		RunE: func(c *cobra.Command, args []string) error {
+			dash := c.ArgsLenAtDash()
+			if dash < 1 || dash > 2 || dash == len(args) {
+				return usagef("want: pelt lab exec [NAME] NODE -- COMMAND [ARG...]")
+			}
+			name, node, argv := "", args[dash-1], args[dash:]
+			if dash == 2 {
+				name = args[0]
+			} else {
+				labs, err := lab.List()
+				if err != nil {
+					return err
+				}
+				if len(labs) != 1 {
+					return usagef("%d labs are up; say which: pelt lab exec NAME %s -- ...", len(labs), node)
+				}
+				name = labs[0].Name
+			}
+			code, err := lab.Exec(name, node, argv)
+			if err != nil {
+				return err
+			}
+			if code != 0 {
+				return exitCode(code)
+			}
+			return nil
+		},
+	}
+	return c
+}
+
+func newLabList() *cobra.Command {
+	var asJSON bool
+	c := &cobra.Command{
+		Use:     "list",
+		Short:   "List the labs that are up",
+		Example: "  pelt lab list",
+		Args:    cobra.NoArgs,
+		RunE: func(c *cobra.Command, _ []string) error {
+			labs, err := lab.List()
+			if err != nil {
+				return err
+			}
+			if asJSON {
+				return writeJSON(c.OutOrStdout(), labs)
+			}
+			if len(labs) == 0 {
+				fmt.Fprintln(c.ErrOrStderr(), "no lab is up; pelt lab up nat --name r1 starts one")
+				return nil
+			}
+			w := tabwriter.NewWriter(c.OutOrStdout(), 0, 0, 2, ' ', 0)
+			fmt.Fprintln(w, "NAME\tTOPOLOGY\tPID\tNODES")
+			for _, l := range labs {
+				fmt.Fprintf(w, "%s\t%s\t%d\t%s\n", l.Name, l.Topology, l.PID, l.Nodes)
+			}
+			return w.Flush()
+		},
+	}
+	c.Flags().BoolVar(&asJSON, "json", false, "as JSON")
+	return c
+}
+
+func newLabDown() *cobra.Command {
+	return &cobra.Command{
+		Use:     "down NAME",
+		Short:   "End a lab",
+		Example: "  pelt lab down r1",
+		Args:    cobra.ExactArgs(1),
+		RunE: func(c *cobra.Command, args []string) error {
+			if err := lab.Down(args[0]); err != nil {
+				return err
+			}
+			fmt.Fprintf(c.OutOrStdout(), "lab %s is down\n", args[0])
+			return nil
+		},
+	}
+}
+
+func writeJSON(w io.Writer, v any) error {
+	e := json.NewEncoder(w)
+	e.SetIndent("", "  ")
+	return e.Encode(v)
+}

@@ -1,0 +1,57 @@
+package main
+
+import (
+	"strings"
+
+	"pelt/model"
+)
+
+// nodeLinkArgs turns --link-NODE k=v into --node-link NODE:k=v: the names of
+// the nodes belong to the lab, so they cannot be flags known beforehand.
+func nodeLinkArgs(args []string) []string {
+	var out []string
+	for i := 0; i < len(args); i++ {
+		if args[i] == "--" {
+			return append(out, args[i:]...)
+		}
+		name, ok := strings.CutPrefix(args[i], "--link-")
+		if !ok || name == "" {
+			out = append(out, args[i])
+			continue
+		}
+		node, value, joined := strings.Cut(name, "=")
+		if !joined && i+1 < len(args) {
+			i++
+			value = args[i]
+		}
+		out = append(out, "--node-link", node+":"+value)
+	}
+	return out
+}
+
+// parseLinks reads --link and --link-NODE; what is said of one node overrides
+// what is said of all.
+func parseLinks(all, nodes []string) ([]model.Link, error) {
+	var links []model.Link
+	for _, text := range all {
+		l, err := model.ParseLink("", text)
+		if err != nil {
+			return nil, usagef("--link: %v", err)
+		}
+		links = append(links, l)
+	}
+	for _, text := range nodes {
+		node, value, _ := strings.Cut(text, ":")
+		l, err := model.ParseLink(node, value)
+		if err != nil {
+			return nil, usagef("--link-%s: %v", node, err)
+		}
+		links = append(links, l)
+	}
+	for _, l := range links {
+		if word := l.Unsupported(); word != "" {
+			return nil, usagef("--link: %s is not among what this lab's links can do; they take rate, queue, mtu, overhead and toward", word)
+		}
+	}
+	return links, nil
+}

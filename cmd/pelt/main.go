@@ -1,0 +1,131 @@
+// Command pelt fires small packets down a network path and accounts for every
+// one of them. Each file of this package is one command: flags in, a plan or a
+// question to a stored run out; nothing else is decided here.
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"strings"
+	"syscall"
+
+	"github.com/spf13/cobra"
+
+	"pelt/model"
+	"pelt/unit"
+)
+
+// Exit codes, the same for every command.
+const (
+	exitOK          = 0
+	exitError       = 1
+	exitUsage       = 2
+	exitLimit       = 3
+	exitInvalid     = 4
+	exitInterrupted = 130
+)
+
+// usageError is the user's to mend: nothing was done.
+type usageError struct{ error }
+
+func usagef(format string, args ...any) error { return usageError{fmt.Errorf(format, args...)} }
+
+// exitCode is an outcome that is told already.
+type exitCode int
+
+func (e exitCode) Error() string { return fmt.Sprintf("exit code %d", int(e)) }
+
+func main() { os.Exit(execute(os.Args[1:], os.Stdout, os.Stderr)) }
+
+// execute runs one command line and returns its exit code.
+func execute(args []string, stdout, stderr io.Writer) int {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	// A second Ctrl-C ends at once: the first one has handed the signal back.
+	context.AfterFunc(ctx, stop)
+	root := newRoot(stdout, stderr)
+	root.SetArgs(nodeLinkArgs(args))
+	return report(root.ExecuteContext(ctx), stderr)
+}
+
+// report prints an error as one line and returns the exit code it stands for.
+func report(err error, stderr io.Writer) int {
+	var code exitCode
+	switch {
+	case err == nil:
+		return exitOK
+	case errors.As(err, &code):
+		return int(code)
+	case errors.Is(err, context.Canceled):
+		fmt.Fprintln(stderr, "pelt: interrupted")
+		return exitInterrupted
+	}
+	fmt.Fprintln(stderr, "pelt: "+strings.Join(strings.FieldsFunc(err.Error(), func(r rune) bool { return r == '\n' }), "; "))
+	if isUsage(err) {
+		return exitUsage
+	}
+	return exitError
+}
+
+func isUsage(err error) bool {
+	var usage usageError
+	var field *model.FieldError
+	var syntax *unit.SyntaxError
+	return errors.As(err, &usage) || errors.As(err, &field) || errors.As(err, &syntax)
+}
+
+func newRoot(stdout, stderr io.Writer) *cobra.Command {
+	root := &cobra.Command{
+		Use:   "pelt",
+		Short: "Find out what a network path does to small packets, and why",
+		Long: `pelt fires small packets down a path and accounts for every one of them: how many
+the path carries at each packet size, and where the missing ones died.
+
+Start here: pelt demo`,
+		SilenceErrors: true,
+		SilenceUsage:  true,
+		Version:       version(),
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) > 0 {
+				return usagef("unknown command %q; pelt --help lists them", args[0])
+			}
+			return nil
+		},
+		RunE: func(c *cobra.Command, _ []string) error { return c.Help() },
+	}
+	root.SetOut(stdout)
+	root.SetErr(stderr)
+	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error {
+		return usagef("%v; %s --help lists the flags", err, c.CommandPath())
+	})
+	root.SetVersionTemplate("pelt {{.Version}}\n")
+	root.AddCommand(newDemo(), newServe(), newCurve(), newRun(), newList(), newShow(), newReport(), newLab(), newDoctor())
+	for _, c := range root.Commands() {
+		usageArgs(c)
+	}
+	return root
+}
+
+// usageArgs makes a wrong number of arguments a usage error that shows the right form.
+func usageArgs(c *cobra.Command) {
+	for _, sub := range c.Commands() {
+		usageArgs(sub)
+	}
+	check := c.Args
+	c.Args = func(c *cobra.Command, args []string) error {
+		if check == nil {
+			check = cobra.NoArgs
+		}
+		if c.HasSubCommands() && !c.Runnable() && len(args) > 0 {
+			return usagef("unknown command %q; %s --help lists them", args[0], c.CommandPath())
+		}
+		if err := check(c, args); err != nil {
+			return usagef("%v; want: %s", err, c.UseLine())
+		}
+		return nil
+	}
+}

@@ -1,0 +1,128 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"sync"
+	"time"
+
+	"pelt/engine"
+	"pelt/model"
+	"pelt/report"
+	"pelt/run"
+	"pelt/unit"
+)
+
+// screen tells on stderr how a run goes on: one live line on a terminal, a
+// plain line per finished trial elsewhere.
+type screen struct {
+	mu     sync.Mutex
+	w      io.Writer
+	live   bool
+	width  int
+	trial  *run.TrialStarted
+	began  time.Time
+	rates  map[string]rateNow // by flow and role
+	total  int
+	number int
+}
+
+type rateNow struct {
+	at      time.Time
+	packets uint64
+	pps     float64
+}
+
+func newScreen(w io.Writer) *screen {
+	s := &screen{w: w, width: 80}
+	if f, ok := w.(*os.File); ok && isTerminal(f) {
+		s.live = true
+		s.width, _ = terminal(f)
+	}
+	return s
+}
+
+func (s *screen) event(e run.Event) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	switch {
+	case e.Note != "":
+		s.line(e.Note)
+	case e.Document != nil:
+		s.line(heading(*e.Document))
+	case e.Started != nil:
+		s.trial, s.began, s.rates = e.Started, time.Now(), map[string]rateNow{}
+		s.number, s.total = e.Started.Number, e.Started.Total
+		s.status()
+	case e.Progress != nil:
+		s.sample(*e.Progress)
+		s.status()
+	case e.Done != nil:
+		s.line(fmt.Sprintf("%*d/%d  %s", len(fmt.Sprint(s.total)), s.number, s.total, report.Line(*e.Done)))
+	}
+}
+
+func heading(d model.Document) string {
+	var ends []string
+	for _, h := range d.Host {
+		ends = append(ends, fmt.Sprintf("%s %s", h.Node, h.Name))
+	}
+	text := fmt.Sprintf("%s %s: %s", d.Plan.Command, d.Plan.Target, strings.Join(ends, ", "))
+	if d.Lab != nil {
+		text = fmt.Sprintf("%s %s: %s", d.Plan.Command, d.Plan.Target, strings.Join(d.Lab.Nodes, " – "))
+		if len(d.Lab.Backends) > 0 {
+			text += "; " + strings.Join(d.Lab.Backends, "; ")
+		}
+	}
+	return text
+}
+
+func (s *screen) sample(p run.TrialProgress) {
+	key := p.Sample.Flow + " " + string(p.Sample.Role)
+	now, last := time.Now(), s.rates[key]
+	next := rateNow{at: now, packets: p.Sample.Packets, pps: last.pps}
+	if d := now.Sub(last.at).Seconds(); !last.at.IsZero() && d > 0 && p.Sample.Packets >= last.packets {
+		next.pps = float64(p.Sample.Packets-last.packets) / d
+	}
+	s.rates[key] = next
+}
+
+// status redraws the live line.
+func (s *screen) status() {
+	if !s.live || s.trial == nil {
+		return
+	}
+	t := s.trial.Trial
+	whole := t.Timing.Warmup() + t.Timing.Measure()
+	text := fmt.Sprintf("%d/%d  %s  %.0f of %.0f s", s.number, s.total, t.Cell.Key(), time.Since(s.began).Seconds(), whole.Seconds())
+	for _, f := range t.Flows {
+		sent, got := s.rates[f.Name+" "+string(engine.Send)], s.rates[f.Name+" "+string(engine.Receive)]
+		if sent.pps > 0 || got.pps > 0 {
+			text += fmt.Sprintf("  %s: sends %s, arrives %s", f.Name, unit.FormatPPS(sent.pps), unit.FormatPPS(got.pps))
+		}
+	}
+	if r := []rune(text); len(r) > s.width-1 {
+		text = string(r[:s.width-1])
+	}
+	fmt.Fprintf(s.w, "\r\x1b[K%s", text)
+}
+
+// line prints a lasting line above the live one.
+func (s *screen) line(text string) {
+	if s.live {
+		fmt.Fprint(s.w, "\r\x1b[K")
+	}
+	fmt.Fprintln(s.w, text)
+}
+
+// done clears the live line.
+func (s *screen) done() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.live {
+		fmt.Fprint(s.w, "\r\x1b[K")
+	}
+	s.trial = nil
+}

@@ -1,0 +1,161 @@
+package main
+
+import (
+	"fmt"
+	"net"
+	"net/netip"
+	"os"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"pelt/fleet"
+	"pelt/run"
+	"pelt/unit"
+)
+
+func newServe() *cobra.Command {
+	var listen, code, maxRate, maxTime string
+	var port, sessions int
+	var open bool
+	c := &cobra.Command{
+		Use:   "serve",
+		Short: "Be the far end: wait for pelt on another host",
+		Long: `serve waits for pelt curve on another host and is the other end of its tests. It
+prints the line to paste there, with a code that lives as long as this serve.
+Nobody without the code can start traffic.
+
+A firewall must let in the control port (TCP, 7358) and the data port above it
+(UDP and TCP, 7359).`,
+		Example: "  pelt serve\n  pelt serve --max-rate 100kpps --max-time 30s --max-sessions 2",
+		Args:    cobra.NoArgs,
+		RunE: func(c *cobra.Command, _ []string) error {
+			s := run.ServeOptions{Version: version(), Port: port, Code: code, Open: open}
+			var err error
+			if s.Listen, err = listenAddress(listen); err != nil {
+				return err
+			}
+			if s.Limits, err = serveLimits(maxRate, maxTime, sessions); err != nil {
+				return err
+			}
+			if port < 1 || port > 65534 {
+				return usagef("--port: want 1 to 65534, not %d: the port above it carries the data", port)
+			}
+			if s.Code == "" {
+				s.Code = fleet.NewCode()
+			} else if len(s.Code) < 8 {
+				return usagef("--code: want at least 8 characters")
+			}
+			s.Ready = func() { fmt.Fprint(c.OutOrStdout(), invitation(s)) }
+			s.Events = func(text string) { fmt.Fprintln(c.ErrOrStderr(), text) }
+			return run.Serve(c.Context(), s)
+		},
+	}
+	f := c.Flags()
+	f.StringVar(&listen, "listen", "", "address to listen on (default: every address)")
+	f.IntVar(&port, "port", fleet.DefaultPort, "control port; data uses the port above it")
+	f.StringVar(&code, "code", "", "use this code in place of a new one")
+	f.BoolVar(&open, "open", false, "ask no code: anyone who reaches the port can make this host send and receive")
+	f.StringVar(&maxRate, "max-rate", "", "most that a client may ask of a flow: 100kpps or 500mbit")
+	f.StringVar(&maxTime, "max-time", "", "longest trial that a client may ask: 60s")
+	f.IntVar(&sessions, "max-sessions", 16, "clients served at once")
+	return c
+}
+
+func listenAddress(text string) (netip.Addr, error) {
+	if text == "" {
+		return netip.Addr{}, nil
+	}
+	a, err := netip.ParseAddr(text)
+	if err != nil {
+		return a, usagef("--listen: %q is not an IP address of this host", text)
+	}
+	return a, nil
+}
+
+func serveLimits(maxRate, maxTime string, sessions int) (l fleet.Limits, err error) {
+	if sessions < 1 || sessions > 1000 {
+		return l, usagef("--max-sessions: want 1 to 1000, not %d", sessions)
+	}
+	l.MaxSessions = sessions
+	if maxTime != "" {
+		d, err := positive(maxTime)
+		if err != nil {
+			return l, usagef("--max-time: %v", err)
+		}
+		l.MaxTimeSeconds = d.Seconds()
+	}
+	if maxRate == "" {
+		return l, nil
+	}
+	if b, err := unit.ParseBitRate(maxRate); err == nil {
+		l.MaxRateBPS = float64(b)
+		return l, nil
+	}
+	r, err := unit.ParseRate(maxRate)
+	if err != nil || r.IsMax() {
+		return l, usagef("--max-rate: want packets as 100kpps or payload bits as 500mbit, not %q", maxRate)
+	}
+	l.MaxRatePPS, _ = r.PPS(1)
+	return l, nil
+}
+
+// invitation is what serve prints: the line to paste on the near host.
+func invitation(s run.ServeOptions) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "pelt serve: control on %d/tcp, data on %d/udp and %d/tcp\n\n", s.Port, s.Port+1, s.Port+1)
+	addresses := []netip.Addr{s.Listen}
+	if !s.Listen.IsValid() || s.Listen.IsUnspecified() {
+		addresses = ownAddresses()
+	}
+	fmt.Fprintln(&b, "On the other host, paste:")
+	for i, a := range addresses {
+		if i == 1 {
+			fmt.Fprintln(&b, "\nor, if that address is not the one it reaches:")
+		}
+		fmt.Fprintf(&b, "\n    pelt curve %s%s\n", targetText(a, s.Port), codeText(s))
+	}
+	fmt.Fprint(&b, "\nCtrl-C ends it; the code ends with it.\n")
+	return b.String()
+}
+
+func codeText(s run.ServeOptions) string {
+	if s.Open {
+		return ""
+	}
+	return " --code " + s.Code
+}
+
+func targetText(a netip.Addr, port int) string {
+	switch {
+	case port != fleet.DefaultPort:
+		return netip.AddrPortFrom(a, uint16(port)).String()
+	default:
+		return a.String()
+	}
+}
+
+// ownAddresses lists this host's addresses that others may reach, IPv4 first.
+func ownAddresses() []netip.Addr {
+	var four, six []netip.Addr
+	list, _ := net.InterfaceAddrs()
+	for _, x := range list {
+		p, err := netip.ParsePrefix(x.String())
+		if err != nil || p.Addr().IsLoopback() || p.Addr().IsLinkLocalUnicast() {
+			continue
+		}
+		if p.Addr().Is4() {
+			four = append(four, p.Addr())
+		} else {
+			six = append(six, p.Addr())
+		}
+	}
+	if all := append(four, six...); len(all) > 0 {
+		return all
+	}
+	name, err := os.Hostname()
+	if a, e := netip.ParseAddr(name); err == nil && e == nil {
+		return []netip.Addr{a}
+	}
+	return []netip.Addr{netip.AddrFrom4([4]byte{127, 0, 0, 1})}
+}

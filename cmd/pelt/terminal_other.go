@@ -1,0 +1,12 @@
+//go:build !unix
+
+package main
+
+import "os"
+
+func isTerminal(f *os.File) bool {
+	info, err := f.Stat()
+	return err == nil && info.Mode()&os.ModeCharDevice != 0
+}
+
+func terminal(f *os.File) (columns int, colour bool) { return 100, false }

@@ -1,0 +1,18 @@
+//go:build !linux
+
+package main
+
+import (
+	"errors"
+	"io"
+	"strings"
+
+	"pelt/run"
+)
+
+func viaUserNamespace(target string, _ io.Writer) (code int, done bool, err error) {
+	if name, isLab := strings.CutPrefix(target, "lab:"); isLab && name != run.Loopback {
+		return 0, false, errors.New("labs are made of Linux network namespaces")
+	}
+	return 0, false, nil
+}

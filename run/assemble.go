@@ -1,0 +1,218 @@
+package run
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+
+	"pelt/engine"
+	"pelt/fleet"
+	"pelt/ledger"
+	"pelt/model"
+	"pelt/unit"
+)
+
+// maxMissedRatio is the share of its schedule that a sender may miss before
+// its trial says nothing about the path.
+const maxMissedRatio = 0.01
+
+// assemble joins both ends' accounts of a trial into its result.
+func assemble(t model.Trial, placed fleet.Trial, out fleet.Outcome, p *path) model.Result {
+	r := model.Result{Cell: t.Cell, Repeat: t.Repeat, State: model.Valid, Series: []model.Series{}, Flows: []model.FlowResult{}}
+	var engines, doubts []string
+	for i, f := range placed.Flows {
+		o := out.Flows[i]
+		flow := flowResult(f.Flow, p.family(f), t.Timing, o)
+		if out.Probe != nil && flow.Delay == nil {
+			flow.RoundTrip = out.Probe.RoundTrip
+		}
+		if doubt := shortfall(flow, f.Flow); doubt != "" {
+			doubts = append(doubts, doubt)
+		}
+		r.Flows = append(r.Flows, flow)
+		r.Series = append(r.Series, flowSeries(f.Flow, flow.DurationS, o)...)
+		if len(engines) == 0 || engines[len(engines)-1] != f.Engine {
+			engines = append(engines, f.Engine)
+		}
+	}
+	for node, end := range p.ends {
+		for _, s := range out.Watch[end.ID].Series {
+			s.At = node
+			r.Series = append(r.Series, s)
+		}
+	}
+	sortSeries(r.Series)
+	r.Engine = strings.Join(engines, "+")
+	switch {
+	case out.Cut != "":
+		r.State, r.Why = model.Aborted, out.Cut
+	case len(doubts) > 0:
+		r.State, r.Why = model.Invalid, strings.Join(doubts, "; ")
+	}
+	return r
+}
+
+func (p *path) family(f fleet.PlacedFlow) int {
+	if f.Listen.Is4() || f.Listen.Is4In6() {
+		return 4
+	}
+	return 6
+}
+
+// shortfall says how the generator fell short of its order, "" if it did not.
+func shortfall(f model.FlowResult, asked model.Flow) string {
+	if f.Attempted == 0 {
+		return fmt.Sprintf("flow %s: nothing was sent", f.Name)
+	}
+	missed := f.Planned - min(f.Attempted, f.Planned)
+	if asked.Protocol == model.TCP || asked.Rate.IsMax() || float64(missed) <= maxMissedRatio*float64(f.Planned) {
+		return ""
+	}
+	return fmt.Sprintf("flow %s: the sender kept %s of the %s asked and missed %s of its schedule; ask for less, allow more --burst, or spread it over --streams",
+		f.Name, unit.FormatPPS(float64(f.Attempted)/f.DurationS), unit.FormatPPS(float64(f.Planned)/f.DurationS), unit.FormatRatio(float64(missed)/float64(f.Planned)))
+}
+
+func flowResult(f model.Flow, family int, timing model.Timing, o fleet.FlowOutcome) model.FlowResult {
+	r := model.FlowResult{
+		Name: f.Name, Protocol: f.Protocol, From: f.From, To: f.To, PayloadBytes: f.PayloadBytes,
+		FrameBytes: model.FrameBytes(f.Protocol, family, f.PayloadBytes), Streams: f.Streams,
+		DurationS: timing.MeasureSeconds,
+	}
+	if o.Send != nil && o.Send.Send != nil {
+		addSend(&r, *o.Send.Send)
+		r.SenderCPU = o.Send.CPU
+		if f.Protocol == model.UDP && o.Send.PathMTU > 0 {
+			if n := model.Fragments(family, f.PayloadBytes, o.Send.PathMTU); n > 1 {
+				r.Fragments = n
+			}
+		}
+	}
+	var receive engine.ReceiveReport
+	if o.Receive != nil && o.Receive.Receive != nil {
+		receive = *o.Receive.Receive
+		r.ReceiverCPU = o.Receive.CPU
+	}
+	if f.Protocol == model.TCP {
+		addTCP(&r, o.Send, receive)
+	} else {
+		addReceive(&r, receive)
+		r.Ledger = balance(r, o, receive)
+	}
+	if r.Attempted > 0 {
+		r.LossRatio = float64(r.Lost) / float64(r.Attempted)
+	}
+	return r
+}
+
+func addSend(r *model.FlowResult, s engine.SendReport) {
+	r.Planned, r.Attempted, r.Accepted = s.Planned, s.Attempted, s.Accepted
+	r.SendGap, r.GapCounts, r.BurstMax, r.SendErrors = s.Gap, s.GapCounts, s.BurstMax, s.Errors
+	if s.DurationNanos > 0 {
+		r.DurationS = float64(s.DurationNanos) / 1e9
+	}
+	if r.DurationS > 0 {
+		r.SendPPS = float64(s.Attempted) / r.DurationS
+		r.SendGoodputBPS = r.SendPPS * 8 * float64(r.PayloadBytes)
+	}
+}
+
+func addReceive(r *model.FlowResult, in engine.ReceiveReport) {
+	t := in.Tally
+	// The two ends count on their own: a receiver that claims more than was
+	// sent is a broken account, and the ledger's checks say so.
+	r.Received = min(t.Received, r.Attempted)
+	r.Duplicates, r.Reordered, r.Late = t.Duplicates, t.Reordered, t.Late
+	r.Lost = r.Attempted - r.Received
+	r.JitterNS, r.Delay = t.JitterNanos, t.Delay
+	// A queue on the path may deliver for longer than the sender sent; the
+	// rate is over whichever took longer.
+	seconds := max(r.DurationS, float64(t.LastNanos-t.FirstNanos)/1e9)
+	if r.Received > 0 && seconds > 0 {
+		r.ReceivePPS = float64(r.Received) / seconds
+		r.GoodputBPS = float64(t.Bytes) * 8 / seconds
+	}
+}
+
+func balance(r model.FlowResult, o fleet.FlowOutcome, in engine.ReceiveReport) model.Ledger {
+	return ledger.Balance(ledger.Input{
+		Sender: r.From, Receiver: r.To,
+		Planned: r.Planned, Attempted: r.Attempted, Accepted: r.Accepted, SendErrors: r.SendErrors,
+		Received: in.Tally.Received, Late: in.Tally.Late, WrongLength: in.Tally.WrongLength,
+		SocketDrops: in.SocketDrops, SocketKnown: in.SocketKnown, Unread: in.Unread,
+	})
+}
+
+func addTCP(r *model.FlowResult, sent *engine.Report, in engine.ReceiveReport) {
+	facts := model.TCPFacts{}
+	if sent != nil && sent.Send != nil && sent.Send.TCP != nil {
+		facts = *sent.Send.TCP
+	}
+	facts.ReceivedBytes = in.Tally.Bytes
+	if in.TCP != nil {
+		facts.SegmentsIn = in.TCP.SegmentsIn
+	}
+	r.TCP = &facts
+	r.Lost = min(facts.Retransmits, r.Attempted)
+	r.Received = r.Attempted - r.Lost
+	r.Ledger = model.Ledger{Lost: r.Lost, Unattributed: r.Lost, Lines: []model.Line{}, Checks: []model.Check{}}
+	seconds := float64(in.Tally.LastNanos-in.Tally.FirstNanos) / 1e9
+	if seconds <= 0 {
+		seconds = r.DurationS
+	}
+	if seconds > 0 {
+		r.GoodputBPS = float64(in.Tally.Bytes) * 8 / seconds
+		r.ReceivePPS = float64(in.Tally.Received) / seconds
+	}
+	if r.DurationS > 0 {
+		r.SendGoodputBPS = float64(facts.SentBytes) * 8 / r.DurationS
+	}
+}
+
+// flowSeries keeps whole steps only: a last one cut short would look like a
+// fall of the rate. A trial shorter than a step is one step of its own length.
+func flowSeries(f model.Flow, seconds float64, o fleet.FlowOutcome) []model.Series {
+	var out []model.Series
+	step := float64(engine.StepNanos) / 1e9
+	whole := int(seconds/step + 0.01)
+	add := func(metric, at string, counts []uint64, factor float64) {
+		s := model.Series{Metric: metric, Flow: f.Name, At: at, StepSeconds: step}
+		if whole == 0 {
+			s.StepSeconds = seconds
+		}
+		for _, n := range counts[:min(len(counts), max(whole, 1))] {
+			s.Values = append(s.Values, float64(n)*factor/s.StepSeconds)
+		}
+		if len(s.Values) > 0 && s.StepSeconds > 0 {
+			out = append(out, s)
+		}
+	}
+	if o.Send != nil && o.Send.Send != nil {
+		add("send_pps", f.From, o.Send.Send.PerStep, 1)
+	}
+	if o.Receive != nil && o.Receive.Receive != nil {
+		add("receive_pps", f.To, o.Receive.Receive.Tally.PerStep, 1)
+		add("goodput_bps", f.To, o.Receive.Receive.Tally.StepBytes, 8)
+	}
+	return out
+}
+
+func sortSeries(series []model.Series) {
+	core := func(s model.Series) int {
+		if s.Core == nil {
+			return -1
+		}
+		return *s.Core
+	}
+	slices.SortStableFunc(series, func(a, b model.Series) int {
+		return cmp.Or(cmp.Compare(a.Flow, b.Flow), cmp.Compare(a.Metric, b.Metric), cmp.Compare(a.At, b.At), cmp.Compare(core(a), core(b)))
+	})
+	for i := range series {
+		for j, v := range series[i].Values {
+			if math.IsNaN(v) || math.IsInf(v, 0) {
+				series[i].Values[j] = 0
+			}
+		}
+	}
+}

@@ -1,0 +1,294 @@
+package run
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/netip"
+	"runtime"
+	"slices"
+	"strings"
+
+	"pelt/engine"
+	"pelt/engine/tcp"
+	"pelt/engine/udp"
+	"pelt/fleet"
+	"pelt/lab"
+	"pelt/measure"
+	"pelt/model"
+	"pelt/observe"
+)
+
+// path is an opened way from sender to receiver: agents at both ends and the
+// controller that commands them.
+type path struct {
+	controller *fleet.Controller
+	ends       map[string]fleet.AgentInfo      // by node name
+	address    map[string]func(int) netip.Addr // of the ends that can listen, by node name and family
+	oneClock   bool
+	pin        bool // the ends share this machine's cores
+	lab        *model.LabFacts
+	closers    []func() error
+}
+
+func (p *path) onClose(f func() error) { p.closers = append(p.closers, f) }
+
+// Close ends everything in reverse order.
+func (p *path) Close() error {
+	var errs []error
+	for _, f := range slices.Backward(p.closers) {
+		errs = append(errs, f())
+	}
+	p.closers = nil
+	return errors.Join(errs...)
+}
+
+func openPath(ctx context.Context, p model.Plan, o Options) (*path, error) {
+	kind, name, found := strings.Cut(p.Target, ":")
+	switch {
+	case found && kind == "lab" && name == Loopback:
+		return openLoopback(ctx, p, o)
+	case found && kind == "lab":
+		return openLab(ctx, name, p, o)
+	case found && kind == "fleet":
+		return nil, &model.FieldError{Field: "target", Want: "this pelt runs no fleets yet; want HOST[:PORT] or lab:NAME"}
+	}
+	return openHost(ctx, p, o)
+}
+
+// Loopback is the lab that needs no rights: both ends in the host's own stack.
+const Loopback = "loopback"
+
+// agentConfig is one end: engines bound to the host's namespace. The returned
+// function frees them once the agent is closed.
+func agentConfig(node string, host engine.Host, version string, port uint16) (fleet.AgentConfig, func() error) {
+	u := udp.New(udp.Config{
+		NewMeter:     func(s, b int, step int64, one bool) engine.Meter { return measure.New(s, b, step, one) },
+		NewHistogram: func() engine.Histogram { return measure.NewHistogram() },
+		Port:         port,
+	})
+	t := tcp.New(tcp.Config{Port: port})
+	return fleet.AgentConfig{
+		Node: node, Host: host, Version: version,
+		Engines: map[string]engine.Engine{u.Name(): u, t.Name(): t},
+		Facts:   observe.Facts,
+		Watch:   func() engine.Watch { return observe.StartWatch() },
+	}, func() error { return errors.Join(u.Close(), t.Close()) }
+}
+
+// plainHost is the machine itself.
+type plainHost struct{}
+
+func (plainHost) Do(f func() error) error { return f() }
+
+func openLab(ctx context.Context, name string, p model.Plan, o Options) (*path, error) {
+	l, err := labOf(ctx, name, p.Links)
+	if err != nil {
+		return nil, err
+	}
+	way := &path{oneClock: true, pin: true, address: map[string]func(int) netip.Addr{}}
+	way.onClose(l.Close)
+	facts := l.Facts()
+	way.lab = &facts
+	var ends []end
+	for _, node := range []string{model.Sender, model.Receiver} {
+		n, err := l.Node(node)
+		if err != nil {
+			return nil, errors.Join(err, way.Close())
+		}
+		ends = append(ends, end{node, n, func(h *model.Host) {
+			i := n.Interface()
+			h.Interface, h.MTUBytes, h.Driver, h.Address = i.Name, i.MTU, "veth", i.Addr4.Addr().String()
+		}})
+		way.address[node] = n.Addr
+	}
+	return way.join(ctx, ends, o)
+}
+
+// end is one place where an agent of this process sits.
+type end struct {
+	node     string
+	host     engine.Host
+	describe func(*model.Host)
+}
+
+func labOf(ctx context.Context, name string, links []model.Link) (*lab.Lab, error) {
+	if slices.ContainsFunc(lab.Topologies(), func(t lab.Topology) bool { return t.Name == name }) {
+		return lab.Open(ctx, name, links)
+	}
+	if len(links) > 0 {
+		return nil, &model.FieldError{Field: "links", Want: "lab " + name + " runs already and its links are set; give --link to pelt lab up"}
+	}
+	return lab.Attach(name)
+}
+
+func openLoopback(ctx context.Context, p model.Plan, o Options) (*path, error) {
+	if len(p.Links) > 0 {
+		return nil, &model.FieldError{Field: "links", Want: "lab:loopback has no links to shape"}
+	}
+	loop := func(family int) netip.Addr {
+		if family == 6 {
+			return netip.IPv6Loopback()
+		}
+		return netip.AddrFrom4([4]byte{127, 0, 0, 1})
+	}
+	way := &path{
+		oneClock: true, pin: true,
+		address: map[string]func(int) netip.Addr{model.Sender: loop, model.Receiver: loop},
+		lab:     &model.LabFacts{Topology: Loopback, Nodes: []string{model.Sender, model.Receiver}, Backends: []string{}},
+	}
+	describe := func(h *model.Host) { h.Interface, h.Driver, h.Address = "lo", "loopback", loop(4).String() }
+	return way.join(ctx, []end{{model.Sender, plainHost{}, describe}, {model.Receiver, plainHost{}, describe}}, o)
+}
+
+// join puts agents on a hub of this process that nothing outside can reach.
+func (p *path) join(ctx context.Context, ends []end, o Options) (_ *path, err error) {
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, p.Close())
+		}
+	}()
+	hub, err := fleet.StartHub(fleet.HubConfig{DontListen: true})
+	if err != nil {
+		return nil, err
+	}
+	p.onClose(hub.Close)
+	for _, e := range ends {
+		config, free := agentConfig(e.node, e.host, o.Version, 0)
+		p.onClose(free)
+		config.Facts = func() model.Host {
+			h := observe.Facts()
+			e.describe(&h)
+			return h
+		}
+		agent, err := hub.Join(config)
+		if err != nil {
+			return nil, err
+		}
+		p.onClose(agent.Close)
+	}
+	p.controller, err = fleet.NewController(ctx, hub, o.Version)
+	if err != nil {
+		return nil, err
+	}
+	p.onClose(p.controller.Close)
+	return p, p.meet()
+}
+
+// meet learns who sits at the ends.
+func (p *path) meet() error {
+	p.ends = map[string]fleet.AgentInfo{}
+	for _, a := range p.controller.Agents() {
+		p.ends[a.Node] = a
+	}
+	for _, node := range []string{model.Sender, model.Receiver} {
+		if _, ok := p.ends[node]; !ok {
+			return fmt.Errorf("no agent answers for the %s", node)
+		}
+	}
+	return nil
+}
+
+func openHost(ctx context.Context, p model.Plan, o Options) (_ *path, err error) {
+	host, port, err := model.HostPort(p.Target)
+	if err != nil {
+		return nil, err
+	}
+	if port == 0 {
+		port = fleet.DefaultPort
+	}
+	way := &path{}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, way.Close())
+		}
+	}()
+	far, err := fleet.Resolve(ctx, host, p.Flows[0].Family)
+	if err != nil {
+		return nil, err
+	}
+	config, free := agentConfig(model.Sender, plainHost{}, o.Version, 0)
+	way.onClose(free)
+	config.Facts = func() model.Host {
+		h := observe.Facts()
+		if i, err := observe.InterfaceFor(nil, far); err == nil {
+			i.Describe(&h)
+		}
+		return h
+	}
+	way.controller, err = fleet.Dial(ctx, netip.AddrPortFrom(far, port), o.Code, config)
+	if err != nil {
+		return nil, err
+	}
+	way.onClose(way.controller.Close)
+	way.address = map[string]func(int) netip.Addr{model.Receiver: func(int) netip.Addr { return far }}
+	if err := way.meet(); err != nil {
+		return nil, err
+	}
+	near, there := way.ends[model.Sender].Host, way.ends[model.Receiver].Host
+	way.oneClock = near.Boot != "" && near.Boot == there.Boot
+	return way, nil
+}
+
+func (p *path) hosts() []model.Host {
+	var hosts []model.Host
+	for _, node := range []string{model.Sender, model.Receiver} {
+		h := p.ends[node].Host
+		h.Node = node
+		hosts = append(hosts, h)
+	}
+	return hosts
+}
+
+// place turns a trial into orders for this path's agents. The sender's host
+// always dials, so that a path with NAT works in both directions.
+func (p *path) place(t model.Trial) (fleet.Trial, string, error) {
+	placed := fleet.Trial{Timing: t.Timing, OneClock: p.oneClock, Probe: !p.oneClock}
+	reason := ""
+	for i, f := range t.Flows {
+		from, to := p.ends[f.From], p.ends[f.To]
+		if from.ID == "" || to.ID == "" {
+			return fleet.Trial{}, "", &model.FieldError{Field: fmt.Sprintf("flows[%d]", i), Want: "the path has a sender and a receiver, not " + f.From + " and " + f.To}
+		}
+		name := "udp"
+		placed.Probe = placed.Probe || f.Protocol == model.TCP // TCP tells its own round trips only
+		reason = "udp sockets: the engine both hosts have"
+		if f.Protocol == model.TCP {
+			name, reason = "tcp", "the plan's flows are TCP"
+		}
+		for _, a := range []fleet.AgentInfo{from, to} {
+			if !slices.Contains(a.Engines, name) {
+				return fleet.Trial{}, "", fmt.Errorf("the %s has no %s engine", a.Node, name)
+			}
+		}
+		family := f.Family
+		if family == 0 && p.pin {
+			family = 4
+		}
+		placed.Flows = append(placed.Flows, fleet.PlacedFlow{
+			Flow: f, Engine: name, From: from.ID, To: to.ID,
+			Dialer: p.ends[model.Sender].ID, Listen: p.address[model.Receiver](family), CPU: p.core(i),
+		})
+	}
+	return placed, reason, nil
+}
+
+// core gives the sender of flow i its first core; the engines put the
+// receiver's threads on the next ones. Ends that share a machine are pinned,
+// so that they do not chase each other; on a real host the scheduler knows better.
+func (p *path) core(i int) int {
+	if !p.pin || runtime.NumCPU() < 2 {
+		return -1
+	}
+	return i % runtime.NumCPU()
+}
+
+func differentHosts(before, now []model.Host) string {
+	for i := range min(len(before), len(now)) {
+		a, b := before[i], now[i]
+		if a.Name != b.Name || a.Kernel != b.Kernel || a.CPU != b.CPU {
+			return fmt.Sprintf("the %s was %s (%s, %s), now it is %s (%s, %s)", a.Node, a.Name, a.Kernel, a.CPU, b.Name, b.Kernel, b.CPU)
+		}
+	}
+	return ""
+}

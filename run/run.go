@@ -1,0 +1,217 @@
+package run
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"pelt/analysis"
+	"pelt/design"
+	"pelt/fleet"
+	"pelt/model"
+	"pelt/store"
+)
+
+// Options are what a run needs beside its plan.
+type Options struct {
+	Version string
+	Code    string       // of the far host's pelt serve; never stored
+	Store   *store.Store // nil keeps nothing
+	Events  func(Event)  // called from one goroutine at a time; nil for none
+	Now     func() time.Time
+}
+
+// Event tells a reader how a run goes on. Exactly one field is set.
+type Event struct {
+	Note     string          // a sentence worth telling
+	Started  *TrialStarted   // a trial begins
+	Progress *TrialProgress  // a sample of the running trial
+	Done     *model.Result   // a trial has ended
+	Document *model.Document // the run has its identity: sent once, before the first trial
+}
+
+// TrialStarted says which trial begins.
+type TrialStarted struct {
+	Number, Total int // from 1
+	Trial         model.Trial
+}
+
+// TrialProgress is one per-second sample.
+type TrialProgress struct {
+	Elapsed time.Duration
+	Sample  fleet.Progress
+}
+
+// Execute runs a plan to its end. The document holds every finished trial,
+// also when an error or ctx cut the run: then Complete is false. A problem of
+// the store does not stop a measurement; it stands in the warnings.
+func Execute(ctx context.Context, p model.Plan, o Options) (model.Document, error) {
+	if err := p.Check(); err != nil {
+		return model.Document{}, err
+	}
+	path, err := openPath(ctx, p, o)
+	if err != nil {
+		return model.Document{}, err
+	}
+	doc := model.Document{
+		Format: model.RunFormat, Started: o.now().UTC().Truncate(time.Millisecond),
+		Tool: model.Tool{Version: o.Version}, Plan: p, Host: path.hosts(), Lab: path.lab,
+		Results: []model.Result{}, Findings: []model.Finding{}, Warnings: []string{},
+	}
+	r := &runner{Options: o, path: path, doc: &doc}
+	if o.Store != nil {
+		r.log, err = o.Store.Create(doc)
+		if err != nil {
+			r.warn(fmt.Sprintf("this run is not stored: %v", err))
+		} else {
+			doc.ID = r.log.ID()
+		}
+	}
+	return doc, errors.Join(r.walk(ctx), path.Close())
+}
+
+// Resume continues a stored run where it was cut.
+func Resume(ctx context.Context, ref string, o Options) (model.Document, error) {
+	log, doc, err := o.Store.Resume(ref)
+	if err != nil {
+		return model.Document{}, err
+	}
+	if d, err := design.New(doc.Plan); err != nil {
+		return doc, errors.Join(err, log.Close())
+	} else if _, _, more := d.Next(doc.Results); !more {
+		o.event(Event{Note: "run " + doc.ID + " is complete; nothing is left to do"})
+		return doc, log.Close()
+	}
+	path, err := openPath(ctx, doc.Plan, o)
+	if err != nil {
+		return doc, errors.Join(err, log.Close())
+	}
+	doc.Findings, doc.Warnings = []model.Finding{}, []string{}
+	if differ := differentHosts(doc.Host, path.hosts()); differ != "" {
+		doc.Warnings = append(doc.Warnings, "resumed on different ground: "+differ)
+	}
+	r := &runner{Options: o, path: path, doc: &doc, log: log}
+	return doc, errors.Join(r.walk(ctx), path.Close())
+}
+
+func (o Options) now() time.Time {
+	if o.Now != nil {
+		return o.Now()
+	}
+	return time.Now()
+}
+
+func (o Options) event(e Event) {
+	if o.Events != nil {
+		o.Events(e)
+	}
+}
+
+type runner struct {
+	Options
+	path   *path
+	doc    *model.Document
+	log    *store.Run // nil when nothing is stored
+	number uint16
+}
+
+func (r *runner) warn(text string) {
+	r.doc.Warnings = append(r.doc.Warnings, text)
+	r.event(Event{Note: text})
+}
+
+// walk is the loop of every experiment.
+func (r *runner) walk(ctx context.Context) error {
+	r.event(Event{Document: r.doc})
+	d, err := design.New(r.doc.Plan)
+	if err != nil {
+		return err
+	}
+	for ctx.Err() == nil {
+		cell, repeat, ok := d.Next(r.doc.Results)
+		if !ok {
+			r.doc.Complete = true
+			break
+		}
+		trial, err2 := r.doc.Plan.Trial(cell, repeat)
+		if err2 != nil {
+			err = err2
+			break
+		}
+		result, err2 := r.execute(ctx, trial, d.Total())
+		if err2 != nil {
+			err = err2
+			break
+		}
+		r.keep(result)
+		if result.State == model.Aborted {
+			err = fmt.Errorf("trial cut: %s", result.Why)
+			break
+		}
+	}
+	r.finish()
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	return err
+}
+
+func (r *runner) execute(ctx context.Context, t model.Trial, total int) (model.Result, error) {
+	r.event(Event{Started: &TrialStarted{Number: finished(r.doc.Results) + 1, Total: total, Trial: t}})
+	placed, reason, err := r.path.place(t)
+	if err != nil {
+		return model.Result{}, err
+	}
+	r.number = r.number%0x7ffe + 1
+	placed.Number = r.number
+	started := r.now()
+	outcome, err := r.path.controller.RunTrial(ctx, placed, func(p fleet.Progress) {
+		r.event(Event{Progress: &TrialProgress{Elapsed: r.now().Sub(started), Sample: p}})
+	})
+	if err != nil {
+		return model.Result{}, err
+	}
+	result := assemble(t, placed, outcome, r.path)
+	result.Started, result.EngineReason = started.UTC().Truncate(time.Millisecond), reason
+	return result, nil
+}
+
+func finished(results []model.Result) (n int) {
+	for _, x := range results {
+		if x.State != model.Aborted {
+			n++
+		}
+	}
+	return n
+}
+
+func (r *runner) keep(result model.Result) {
+	r.doc.Results = append(r.doc.Results, result)
+	if r.log != nil {
+		if err := r.log.Append(result); err != nil {
+			r.warn(fmt.Sprintf("the run is no longer stored: %v", err))
+			r.warnClose()
+		}
+	}
+	r.event(Event{Done: &r.doc.Results[len(r.doc.Results)-1]})
+}
+
+func (r *runner) warnClose() {
+	if err := r.log.Close(); err != nil {
+		r.warn(fmt.Sprintf("closing the stored run: %v", err))
+	}
+	r.log = nil
+}
+
+func (r *runner) finish() {
+	r.doc.Findings = analysis.Analyze(*r.doc)
+	r.doc.Warnings = append(r.doc.Warnings, analysis.Warnings(*r.doc)...)
+	if r.log == nil {
+		return
+	}
+	if err := r.log.End(r.doc.Complete, r.doc.Findings, r.doc.Warnings); err != nil {
+		r.warn(fmt.Sprintf("the end of the run is not stored: %v", err))
+	}
+	r.warnClose()
+}
