@@ -25,8 +25,8 @@ type axis struct {
 // arithmetic of drawing stays finite.
 const largest = 1e15
 
-// upward is an axis from 0 whose ticks have the unit of the highest: names are
-// those of 1, 1000, 1 000 000, ...
+// upward is an axis from 0 with about four ticks; names are the units of 1,
+// 1000, 1 000 000, ...
 func upward(label string, highest float64, names []string) axis {
 	if !(highest > 0) {
 		highest = 1
@@ -39,18 +39,21 @@ func upward(label string, highest float64, names []string) axis {
 			break
 		}
 	}
-	div, name := 1.0, names[0]
-	for i := 1; i < len(names) && highest >= div*1000; i++ {
-		div, name = div*1000, names[i]
-	}
 	a := axis{label: label, max: highest}
 	for i := 0; float64(i)*step <= highest; i++ {
 		v := float64(i) * step
-		text := strconv.FormatFloat(v/div, 'g', 6, 64)
-		a.ticks = append(a.ticks, plot.Tick{Value: v, Label: text + " " + name})
+		a.ticks = append(a.ticks, plot.Tick{Value: v, Label: tickLabel(v, names)})
 	}
 	a.ticks[0].Label = "0"
 	return a
+}
+
+func tickLabel(v float64, names []string) string {
+	i := 0
+	for ; v >= 1000 && i < len(names)-1; i++ {
+		v /= 1000
+	}
+	return strconv.FormatFloat(v, 'g', 6, 64) + " " + names[i]
 }
 
 // across is the axis of what varies, with a tick at each value really measured.
@@ -93,6 +96,9 @@ func level(key string, v float64) string {
 	if strings.HasSuffix(key, "_bytes") {
 		return strconv.FormatFloat(v, 'f', 0, 64)
 	}
+	if strings.HasSuffix(key, "_pps") {
+		return tickLabel(v, packetNames())
+	}
 	text := words.Knob(key, model.Number(v))
 	if rest, ok := strings.CutSuffix(text, " "+key); ok {
 		return rest
@@ -112,12 +118,27 @@ func axisLabel(key string) string {
 	return words.Name(strings.ReplaceAll(key, "_", " "))
 }
 
-// overSeconds is the axis of a trial's time.
+// overSeconds is the axis of a trial's time; a long one counts minutes or hours.
 func overSeconds(end float64) axis {
-	a := upward("seconds", end, []string{""})
-	a.max = end
-	for i := range a.ticks {
-		a.ticks[i].Label = strings.TrimSpace(a.ticks[i].Label)
+	a, div := axis{label: "seconds", max: end}, 1.0
+	switch {
+	case end > 4*3600:
+		a.label, div = "hours", 3600
+	case end > 10*60:
+		a.label, div = "minutes", 60
+	}
+	step := 10.0
+	for _, s := range []float64{0.1, 0.2, 0.5, 1, 2, 5, 10, 15, 20, 30, 60} {
+		if step = s; end/div/step <= 8 {
+			break
+		}
+	}
+	for end/div/step > 8 {
+		step *= 2
+	}
+	for i := 0; float64(i)*step*div <= end; i++ {
+		v := float64(i) * step
+		a.ticks = append(a.ticks, plot.Tick{Value: v * div, Label: strconv.FormatFloat(v, 'g', 6, 64)})
 	}
 	return a
 }

@@ -7,6 +7,7 @@
 package chart
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"image"
@@ -78,7 +79,7 @@ func WriteKind(w io.Writer, doc model.Document, format, kind string) error {
 	case "svg":
 		c := vgsvg.NewWith(vgsvg.UseWH(width, height))
 		f.draw(draw.New(c))
-		_, err = c.WriteTo(w)
+		err = writeSVG(w, c)
 	default:
 		return fmt.Errorf("chart format %q: want png, jpeg or svg", format)
 	}
@@ -86,6 +87,17 @@ func WriteKind(w io.Writer, doc model.Document, format, kind string) error {
 		return fmt.Errorf("writing the chart: %w", err)
 	}
 	return nil
+}
+
+// writeSVG names fonts of the same widths beside Liberation, which few readers of a picture have.
+func writeSVG(w io.Writer, c *vgsvg.Canvas) error {
+	var b bytes.Buffer
+	if _, err := c.WriteTo(&b); err != nil {
+		return err
+	}
+	family := []byte("font-family:Liberation Sans;")
+	_, err := w.Write(bytes.ReplaceAll(b.Bytes(), family, []byte("font-family:'Liberation Sans',Arial,Helvetica,sans-serif;")))
+	return err
 }
 
 func encode(w io.Writer, img image.Image, format string) error {

@@ -13,13 +13,12 @@ import (
 )
 
 // Most curves one panel can hold legibly; a note says what was left out.
-const mostLines = 7
+const mostLines = 8
 
-var (
-	packetNames = []string{"pps", "kpps", "Mpps", "Gpps"}
-	countNames  = []string{"/s", "k/s", "M/s", "G/s"}
-	bitNames    = []string{"bit/s", "kbit/s", "Mbit/s", "Gbit/s", "Tbit/s"}
-)
+// Units of 1, 1000, 1 000 000, ... on an axis.
+func packetNames() []string { return []string{"pps", "kpps", "Mpps", "Gpps"} }
+func countNames() []string  { return []string{"/s", "k/s", "M/s", "G/s"} }
+func bitNames() []string    { return []string{"bit/s", "kbit/s", "Mbit/s", "Gbit/s", "Tbit/s"} }
 
 // overSize draws rate and goodput over what varies, or at the one setting there is.
 func overSize(doc model.Document, t rows.Table) (figure, error) {
@@ -31,11 +30,11 @@ func overSize(doc model.Document, t rows.Table) (figure, error) {
 	if len(lines) == 0 {
 		return figure{}, ErrNothing
 	}
-	f := frame(doc, t)
+	f := frame(doc, t, true)
 	left := len(lines) - mostLines
 	if left > 0 {
 		lines = lines[:mostLines]
-		f.caption += fmt.Sprintf(" · %d further lines not drawn", left)
+		f.caption += fmt.Sprintf(" · %d more not drawn", left)
 	}
 	var xs []float64
 	var rate, bits []*curve
@@ -49,16 +48,16 @@ func overSize(doc model.Document, t rows.Table) (figure, error) {
 		f.legend = append(f.legend, got, sent)
 		xs = append(xs, got.x...)
 	}
-	names, title := packetNames, "packets per second"
+	names, title := packetNames(), "packets per second"
 	if lines[0].Protocol == model.TCP {
-		names, title = countNames, "per second"
+		names, title = countNames(), "per second"
 	}
 	x := across(key, xs)
 	upper := x
 	upper.label = ""
 	f.panels = []*plot.Plot{
 		filled(panel(upper, upward(title, highest(rate), names)), rate),
-		filled(panel(x, upward("goodput", highest(bits), bitNames)), bits),
+		filled(panel(x, upward("goodput", highest(bits), bitNames())), bits),
 	}
 	return f, nil
 }
@@ -139,39 +138,44 @@ func highest(curves []*curve) float64 {
 // overTime draws the rates of one cell's trials, or of several cells' first
 // trials, over seconds.
 func overTime(doc model.Document, t rows.Table) (figure, error) {
-	f := frame(doc, t)
+	f := frame(doc, t, false)
 	var curves []*curve
-	left := 0
+	left, drawn := 0, 0
 	for _, r := range t.Rows {
 		shown := 0
 		for _, i := range r.Trials {
 			if shown > 0 && len(t.Rows) > 1 {
 				break // several cells: one trial of each
 			}
-			pair := timeCurves(doc, t, r, i, len(f.legend)/2)
-			if pair == nil {
+			pair := timeCurves(doc, t, r, i, drawn)
+			if len(pair) == 0 {
 				continue
 			}
-			if len(curves) >= 2*mostLines {
+			if drawn == mostLines {
 				left++
-				continue
+				break
 			}
 			curves = append(curves, pair...)
 			shown++
-			f.legend = curves
+			drawn++
 		}
 	}
 	if len(curves) == 0 {
 		return figure{}, ErrNothing
 	}
 	if left > 0 {
-		f.caption += fmt.Sprintf(" · %d further trials not drawn", left)
+		f.caption += fmt.Sprintf(" · %d more not drawn", left)
 	}
+	f.legend = curves
 	end := 0.0
 	for _, c := range curves {
 		end = max(end, c.x[len(c.x)-1])
 	}
-	p := panel(overSeconds(end), upward("packets per second", highest(curves), packetNames))
+	title := "packets per second"
+	if len(t.Rows) > 1 {
+		title = "packets received per second"
+	}
+	p := panel(overSeconds(end), upward(title, highest(curves), packetNames()))
 	f.panels = []*plot.Plot{filled(p, curves)}
 	return f, nil
 }
@@ -184,16 +188,21 @@ func timeCurves(doc model.Document, t rows.Table, r rows.Row, result, i int) []*
 	} else if len(r.Trials) > 1 {
 		label = fmt.Sprintf("trial %d ", doc.Results[result].Repeat+1)
 	}
+	wanted := []struct{ metric, word string }{{"receive_pps", "received"}, {"send_pps", "sent"}}
+	if len(t.Rows) > 1 {
+		wanted, wanted[0].word = wanted[:1], "" // two lines a setting are too many to read
+	}
 	var out []*curve
-	for _, want := range []struct{ metric, word string }{{"receive_pps", "received"}, {"send_pps", "sent"}} {
+	for _, want := range wanted {
 		for _, s := range doc.Results[result].Series {
 			if s.Metric != want.metric || s.Flow != r.Flow || s.Core != nil || len(s.Values) == 0 || !(s.StepSeconds > 0) {
 				continue
 			}
-			c := &curve{name: label + want.word, colour: hue(i), dashed: want.word == "sent", thin: len(s.Values) > 40}
+			c := &curve{name: label + want.word, colour: hue(i), dashed: want.word == "sent", thin: true}
 			for n, v := range s.Values {
-				// A value is the mean of the step that ends there.
-				c.x, c.y = append(c.x, bounded(s.StartSeconds+s.StepSeconds*float64(n+1))), append(c.y, bounded(v))
+				// A value is the mean of its whole step: a stair, not a point.
+				from := s.StartSeconds + s.StepSeconds*float64(n)
+				c.x, c.y = append(c.x, bounded(from), bounded(from+s.StepSeconds)), append(c.y, bounded(v), bounded(v))
 			}
 			out = append(out, c)
 			break
@@ -203,13 +212,13 @@ func timeCurves(doc model.Document, t rows.Table, r rows.Row, result, i int) []*
 }
 
 // frame is the text around the panels.
-func frame(doc model.Document, t rows.Table) figure {
+func frame(doc model.Document, t rows.Table, spread bool) figure {
 	f := figure{title: words.Headline(doc), subtitle: join(words.Path(doc), words.Plan(doc))}
 	if len(doc.Findings) > 0 && doc.Findings[0].Text != "" {
 		f.title = words.Plain(doc.Findings[0].Text)
 		f.subtitle = join(words.Headline(doc), words.Path(doc))
 	}
-	f.caption = caption(doc, t)
+	f.caption = caption(doc, t, spread)
 	return f
 }
 
@@ -224,7 +233,7 @@ func join(parts ...string) string {
 }
 
 // caption names host, port, size, duration and date, as a reader of a lone picture needs.
-func caption(doc model.Document, t rows.Table) string {
+func caption(doc model.Document, t rows.Table, spread bool) string {
 	host := "path " + words.Name(doc.Plan.Target)
 	if h, port, err := model.HostPort(doc.Plan.Target); err == nil && !strings.HasPrefix(doc.Plan.Target, "lab:") && !strings.HasPrefix(doc.Plan.Target, "fleet:") {
 		host = "host " + words.Name(h)
@@ -238,10 +247,10 @@ func caption(doc model.Document, t rows.Table) string {
 		repeats = max(repeats, len(r.Trials))
 		invalid = invalid || r.State != model.Valid
 	}
-	if repeats > 1 {
+	if repeats > 1 && spread {
 		notes = fmt.Sprintf("middle and range of %d trials", repeats)
 	}
-	if invalid {
+	if invalid && spread {
 		notes = join(notes, "hollow: not a valid trial")
 	}
 	made := ""

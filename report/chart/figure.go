@@ -22,7 +22,8 @@ type figure struct {
 }
 
 // Inks, and the palette of Okabe and Ito, which colour-blind people can tell
-// apart (jfly.uni-koeln.de/color), without its yellow, too pale for lines.
+// apart (jfly.uni-koeln.de/color); its yellow, too pale for lines, gives way to
+// the wine of Tol (personal.sron.nl/~pault).
 var (
 	ink   = color.RGBA{0x1a, 0x1f, 0x26, 0xff}
 	faint = color.RGBA{0x5b, 0x65, 0x70, 0xff}
@@ -32,7 +33,7 @@ var (
 func hue(i int) color.RGBA {
 	palette := []color.RGBA{
 		{0x00, 0x72, 0xb2, 0xff}, {0xd5, 0x5e, 0x00, 0xff}, {0x00, 0x9e, 0x73, 0xff}, {0xcc, 0x79, 0xa7, 0xff},
-		{0xe6, 0x9f, 0x00, 0xff}, {0x56, 0xb4, 0xe9, 0xff}, {0x44, 0x44, 0x44, 0xff},
+		{0xe6, 0x9f, 0x00, 0xff}, {0x56, 0xb4, 0xe9, 0xff}, {0x44, 0x44, 0x44, 0xff}, {0x88, 0x22, 0x55, 0xff},
 	}
 	return palette[i%len(palette)]
 }
@@ -49,8 +50,9 @@ func style(size vg.Length, c color.Color, bold bool) text.Style {
 func (f figure) draw(c draw.Canvas) {
 	c = draw.Crop(c, 24, -24, 16, -18)
 	top := c.Max.Y
+	room := (c.Max.X - c.Min.X) * 0.88 // an SVG may be shown in a wider font than the one measured here
 	paragraph := func(s text.Style, words string, lines int, gap vg.Length) {
-		for _, line := range wrap(s, words, c.Max.X-c.Min.X, lines) {
+		for _, line := range wrap(s, words, room, lines) {
 			c.FillText(s, vg.Point{X: c.Min.X, Y: top}, line)
 			top -= s.Font.Size * 1.28
 		}
@@ -61,7 +63,7 @@ func (f figure) draw(c draw.Canvas) {
 	top = f.drawLegend(c, top)
 
 	small := style(9, faint, false)
-	lines := wrap(small, f.caption, c.Max.X-c.Min.X, 3)
+	lines := wrap(small, f.caption, room, 3)
 	bottom := c.Min.Y + vg.Length(len(lines))*small.Font.Size*1.28
 	for i, line := range lines {
 		c.FillText(small, vg.Point{X: c.Min.X, Y: bottom - vg.Length(i)*small.Font.Size*1.28}, line)
@@ -150,6 +152,7 @@ func dress(a *plot.Axis, from axis) {
 	a.Label.Text = from.label
 	a.Label.TextStyle.Font = style(10.5, ink, false).Font
 	a.Label.TextStyle.Color = ink
+	a.Label.Padding = 5
 	a.Tick.Label.Font = style(10, ink, false).Font
 	a.Tick.Label.Color = ink
 	a.Tick.Marker = plot.ConstantTicks(from.ticks)

@@ -1,0 +1,223 @@
+package chart
+
+import (
+	"bytes"
+	"encoding/xml"
+	"errors"
+	"image"
+	_ "image/jpeg"
+	_ "image/png"
+	"io"
+	"math"
+	"strings"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"pelt/model"
+	"pelt/report/internal/sample"
+	"pelt/report/rows"
+)
+
+func TestFormat(t *testing.T) {
+	for _, c := range []struct{ path, want, err string }{
+		{"a.png", "png", ""}, {"dir.x/a.JPEG", "jpeg", ""}, {"a.jpg", "jpeg", ""}, {"a.svg", "svg", ""},
+		{"a.gif", "", ".png, .jpeg or .svg"}, {"a", "", ".png, .jpeg or .svg"}, {"", "", ".png, .jpeg or .svg"}, {"-", "", ".png, .jpeg or .svg"},
+	} {
+		got, err := Format(c.path)
+		if got != c.want || (err == nil) != (c.err == "") || err != nil && !strings.Contains(err.Error(), c.err) {
+			t.Errorf("Format(%q) = %q, %v; want %q, error with %q", c.path, got, err, c.want, c.err)
+		}
+	}
+}
+
+func TestWriteUnknownFormat(t *testing.T) {
+	if err := Write(io.Discard, sample.Router(), "gif"); err == nil || !strings.Contains(err.Error(), "png, jpeg or svg") {
+		t.Errorf("Write(gif) = %v; want an error that names the formats", err)
+	}
+}
+
+func TestPictures(t *testing.T) {
+	for _, d := range sample.All() {
+		for _, format := range []string{"png", "jpeg"} {
+			t.Run(d.Name+"/"+format, func(t *testing.T) {
+				var b bytes.Buffer
+				err := Write(&b, d.Doc, format)
+				if !hasFlows(d.Doc) {
+					if !errors.Is(err, ErrNothing) || b.Len() > 0 {
+						t.Fatalf("Write = %v and %d bytes; want ErrNothing and none", err, b.Len())
+					}
+					return
+				}
+				if err != nil {
+					t.Fatal(err)
+				}
+				img, kind, err := image.Decode(&b)
+				if err != nil || kind != format {
+					t.Fatalf("decoded as %q, %v; want %s", kind, err, format)
+				}
+				if s := img.Bounds().Size(); s.X != 1600 || s.Y != 1080 {
+					t.Errorf("size %v; want 1600x1080", s)
+				}
+				if n := coloured(img); n < 200 {
+					t.Errorf("%d coloured pixels: no curve was drawn", n)
+				}
+			})
+		}
+	}
+}
+
+func hasFlows(d model.Document) bool {
+	for _, r := range d.Results {
+		if len(r.Flows) > 0 {
+			return true
+		}
+	}
+	return false
+}
+
+// coloured counts pixels that are neither grey nor near it: only curves are.
+func coloured(img image.Image) int {
+	n := 0
+	b := img.Bounds()
+	for y := b.Min.Y; y < b.Max.Y; y += 2 {
+		for x := b.Min.X; x < b.Max.X; x += 2 {
+			r, g, bl, _ := img.At(x, y).RGBA()
+			if max(r, g, bl)-min(r, g, bl) > 0x5000 {
+				n++
+			}
+		}
+	}
+	return n
+}
+
+func TestSVG(t *testing.T) {
+	for _, d := range sample.All() {
+		for _, kind := range []string{Size, Time, Auto} {
+			t.Run(d.Name+"/"+kind, func(t *testing.T) {
+				var b bytes.Buffer
+				err := WriteKind(&b, d.Doc, "svg", kind)
+				if errors.Is(err, ErrNothing) {
+					return
+				}
+				if err != nil {
+					t.Fatal(err)
+				}
+				words := svgText(t, &b)
+				for _, want := range []string{"UTC", "each"} {
+					if !strings.Contains(words, want) {
+						t.Errorf("text %q lacks %q", words, want)
+					}
+				}
+			})
+		}
+	}
+}
+
+// svgText reads every element: SVG that is not XML or holds a script fails.
+func svgText(t *testing.T, r io.Reader) string {
+	t.Helper()
+	var words strings.Builder
+	d := xml.NewDecoder(r)
+	for {
+		token, err := d.Token()
+		if err == io.EOF {
+			return words.String()
+		}
+		if err != nil {
+			t.Fatalf("the SVG is not XML: %v", err)
+		}
+		switch x := token.(type) {
+		case xml.StartElement:
+			if n := x.Name.Local; n == "script" || n == "image" || n == "a" || n == "foreignObject" {
+				t.Fatalf("the SVG holds <%s>", n)
+			}
+		case xml.CharData:
+			words.Write(x)
+			words.WriteByte('\n')
+		}
+	}
+}
+
+func TestCaption(t *testing.T) {
+	for _, c := range []struct {
+		name string
+		doc  model.Document
+		kind string
+		want []string
+	}{
+		{"host and port", sample.Router(), Size, []string{"host 192.168.2.5 · port 7358", "16 to 6400 B (8 sizes)", "3 s each", "range of 3 trials", "2026-11-14", "pelt 0.1.0"}},
+		{"over time", sample.Single(), Time, []string{"host 192.168.2.5 ·", "payload 64 B", "2 min each", "After 80 s", "seconds"}},
+		{"lab", sample.Both(), Size, []string{"path lab:router"}},
+		{"ipv6", sample.IPv6(), Size, []string{"host 2001:db8::5 · port 7358"}},
+		{"invalid", sample.Invalid(), Size, []string{"hollow: not a valid trial"}},
+		{"tcp", sample.TCP(), Size, []string{"segments received", "writes"}},
+		{"two directions", sample.Both(), Size, []string{"up received", "down sent"}},
+		{"rates", sample.Rates(), Auto, []string{"offered rate", "400 kpps"}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			var b bytes.Buffer
+			if err := WriteKind(&b, c.doc, "svg", c.kind); err != nil {
+				t.Fatal(err)
+			}
+			words := strings.ReplaceAll(svgText(t, &b), "\n", " ")
+			for _, want := range c.want {
+				if !strings.Contains(words, want) {
+					t.Errorf("picture says %q; want %q in it", words, want)
+				}
+			}
+		})
+	}
+}
+
+func TestAutoChoosesByCells(t *testing.T) {
+	for _, c := range []struct {
+		name   string
+		doc    model.Document
+		panels int
+	}{{"several sizes", sample.Router(), 2}, {"one cell", sample.Single(), 1}} {
+		f, err := compose(c.doc, Auto)
+		if err != nil || len(f.panels) != c.panels {
+			t.Errorf("%s: %d panels, %v; want %d", c.name, len(f.panels), err, c.panels)
+		}
+	}
+	one := sample.Single()
+	one.Results[0].Series = nil
+	if f, err := compose(one, Auto); err != nil || len(f.panels) != 2 {
+		t.Errorf("one cell without series: %d panels, %v; want the size picture", len(f.panels), err)
+	}
+}
+
+// Labels of an axis must not run into each other, whatever sizes were measured.
+func TestAcrossLabelsKeepApart(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		values := rapid.SliceOfN(rapid.Custom(func(t *rapid.T) float64 { return float64(rapid.IntRange(1, 65507).Draw(t, "size")) }), 1, 60).Draw(t, "sizes")
+		a := across(rows.PayloadKey, values)
+		const panel, character = 560.0, 5.6
+		last, any := math.Inf(-1), false
+		for _, tick := range a.ticks {
+			if tick.Label == "" {
+				continue
+			}
+			at := math.Log(tick.Value/a.min) / math.Log(a.max/a.min) * panel
+			half := float64(len(tick.Label)) * character / 2
+			if at-half < last {
+				t.Fatalf("label %q starts at %.1f pt, the one before it ends at %.1f pt", tick.Label, at-half, last)
+			}
+			last, any = at+half, true
+		}
+		if !any {
+			t.Fatal("no label at all")
+		}
+	})
+}
+
+func TestUpwardStartsAtZero(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		top := rapid.Float64Range(1e-3, 1e14).Draw(t, "highest")
+		a := upward("", top, bitNames())
+		if a.min != 0 || a.max < top || len(a.ticks) < 3 || len(a.ticks) > 8 {
+			t.Fatalf("highest %g: axis %g..%g with %d ticks; want from 0, beyond the highest, 3 to 8 ticks", top, a.min, a.max, len(a.ticks))
+		}
+	})
+}
