@@ -21,6 +21,42 @@ type Limits struct {
 	MaxTimeSeconds float64 `json:"max_time_s"`   // warm-up and measured part of one trial
 }
 
+// ServeConfig is what pelt serve needs.
+type ServeConfig struct {
+	Listen  netip.Addr // invalid means all addresses of the host
+	Port    uint16     // 0 means DefaultPort
+	AnyPort bool       // take any free port if Port is 0; the listening event names it
+	Code    string     // what clients must know
+	Open    bool       // let everybody in, without a code
+	Limits  Limits
+	Agent   AgentConfig // its Limits are replaced
+	// Events, if set, is told what happens, from any goroutine, one event at a
+	// time or several at once; it must not block.
+	Events func(Event)
+}
+
+// EventKind tells events of a serving host apart.
+type EventKind string
+
+// The kinds of events.
+const (
+	EventListening EventKind = "listening"
+	EventConnected EventKind = "connected"
+	EventWrongCode EventKind = "wrong code"
+	EventStarted   EventKind = "started" // a trial's ends were opened
+	EventEnded     EventKind = "ended"   // ... and closed
+	EventRefused   EventKind = "refused"
+)
+
+// Event is something the user of a serving host wants to see.
+type Event struct {
+	Kind    EventKind
+	Peer    netip.AddrPort // the client's, or where the hub listens; invalid if inside this process
+	Session string         // "" if it is not about one
+	Flows   []model.Flow   // of the session
+	Text    string         // one line that says it all
+}
+
 // AgentInfo is how an agent introduces itself.
 type AgentInfo struct {
 	ID       string     `json:"id"`   // unique on its hub

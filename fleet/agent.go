@@ -1,0 +1,328 @@
+package fleet
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/nats-io/nats.go"
+
+	"pelt/engine"
+	"pelt/model"
+)
+
+// AgentConfig is a host that obeys orders.
+type AgentConfig struct {
+	ID      string // unique on the hub: letters, digits, - and _; "" for a random one
+	Node    string // name on the path
+	Version string // of pelt
+	Host    engine.Host
+	Engines map[string]engine.Engine
+	Limits  Limits
+	// Facts describes the host; called for each introduction. May be nil.
+	Facts func() model.Host
+	// Watch begins a watch of the host for the measured part. May be nil.
+	Watch engine.StartWatch
+	// Log takes a line for the curious, formatted as by fmt. May be nil.
+	Log func(format string, args ...any)
+
+	events func(Event)
+}
+
+// maxBusy bounds the orders an agent works on at a time; more are answered with an error.
+const maxBusy = 128
+
+// Agent obeys controllers: it keeps their sessions, runs the ends they order
+// and gives up a session whose controller or peer has gone silent.
+type Agent struct {
+	cfg    AgentConfig
+	link   *link // nil until it is on a hub
+	busy   atomic.Int64
+	orders sync.WaitGroup
+
+	mu       sync.Mutex
+	sessions map[string]*session
+	closed   string // why no more sessions are taken
+	// direct hears this agent's beats if its controller is in this process.
+	direct func(session string, b beat)
+}
+
+// NewAgent checks the configuration; it starts nothing.
+func NewAgent(cfg AgentConfig) (*Agent, error) {
+	if cfg.ID == "" {
+		cfg.ID = randomHex()
+	}
+	if !agentName.MatchString(cfg.ID) || cfg.ID == controllerName {
+		return nil, fmt.Errorf("agent name %q: want up to %d letters, digits, - and _", cfg.ID, maxAgentIDText)
+	}
+	if cfg.Host == nil || len(cfg.Engines) == 0 {
+		return nil, fmt.Errorf("agent %s: want a host and at least one engine", cfg.ID)
+	}
+	if cfg.Node == "" {
+		cfg.Node = cfg.ID
+	}
+	if cfg.Log == nil {
+		cfg.Log = func(string, ...any) {}
+	}
+	if cfg.events == nil {
+		cfg.events = func(Event) {}
+	}
+	return &Agent{cfg: cfg, sessions: map[string]*session{}}, nil
+}
+
+// ID is the agent's name on its hub.
+func (a *Agent) ID() string { return a.cfg.ID }
+
+func (a *Agent) engineNames() []string { return slices.Sorted(maps.Keys(a.cfg.Engines)) }
+
+func (a *Agent) info() AgentInfo {
+	i := AgentInfo{ID: a.cfg.ID, Node: a.cfg.Node, Version: a.cfg.Version, Protocol: ProtocolVersion,
+		Engines: a.engineNames(), Limits: a.cfg.Limits}
+	if a.cfg.Facts != nil {
+		i.Host = a.cfg.Facts()
+	}
+	return i
+}
+
+// serve answers whoever the hub lets through.
+func (a *Agent) serve(l *link) error {
+	a.link = l
+	prefix := "pelt.agent." + a.cfg.ID + "."
+	if _, err := l.subscribe(helloSubject, func(m *nats.Msg) { a.respond(m, "hello") }); err != nil {
+		return err
+	}
+	if _, err := l.subscribe(prefix+"*", func(m *nats.Msg) { a.respond(m, strings.TrimPrefix(m.Subject, prefix)) }); err != nil {
+		return err
+	}
+	if err := l.nc.FlushTimeout(5 * time.Second); err != nil {
+		return fmt.Errorf("joining the hub: %w", err)
+	}
+	a.orders.Go(func() {
+		<-l.lost
+		a.endSessions("the connection to the hub was lost")
+	})
+	return nil
+}
+
+// respond works on a goroutine of its own, because orders may take long and
+// stop must overtake them.
+func (a *Agent) respond(m *nats.Msg, verb string) {
+	if m.Reply == "" {
+		return
+	}
+	if a.busy.Add(1) > maxBusy {
+		a.busy.Add(-1)
+		_ = m.Respond(encodeReply(nil, errors.New("the agent is busy with too many orders")))
+		return
+	}
+	a.mu.Lock() // so that no order begins once shutdown waits for them
+	if a.closed != "" {
+		a.mu.Unlock()
+		a.busy.Add(-1)
+		return
+	}
+	a.orders.Add(1)
+	a.mu.Unlock()
+	go func() {
+		defer a.orders.Done()
+		defer a.busy.Add(-1)
+		if err := m.Respond(a.answer(context.Background(), verb, m.Data)); err != nil {
+			a.cfg.Log("answering %s: %v", verb, err)
+		}
+	}()
+}
+
+// answer obeys one order and returns the encoded reply, whatever the order
+// holds. Controllers of this process call it directly.
+func (a *Agent) answer(ctx context.Context, verb string, data []byte) []byte {
+	body, err := a.obey(ctx, verb, data)
+	if err != nil {
+		a.cfg.Log("%s: %v", verb, err)
+	}
+	return encodeReply(body, err)
+}
+
+func (a *Agent) obey(ctx context.Context, verb string, data []byte) (any, error) {
+	if len(data) > maxOrder {
+		return nil, fmt.Errorf("%s: an order of %d B; at most %d", verb, len(data), maxOrder)
+	}
+	switch verb {
+	case "hello":
+		// Another version may say more in its hello, and must still learn ours.
+		if checkProtocol(data, a.cfg.Version, "the controller") == nil {
+			if _, err := decode[hello](data); err != nil {
+				return nil, err
+			}
+		}
+		return a.info(), nil
+	case verbPrepare:
+		if err := checkProtocol(data, a.cfg.Version, "the controller"); err != nil {
+			return nil, err
+		}
+		return with(data, func(p prepareOrder) (any, error) { return a.prepare(ctx, p) })
+	case verbConnect:
+		return with(data, func(o sessionOrder) (any, error) {
+			return a.in(o.Session, func(s *session) (any, error) { return struct{}{}, s.connect(ctx) })
+		})
+	case verbRun:
+		return with(data, func(o runOrder) (any, error) {
+			return a.in(o.Session, func(s *session) (any, error) { return struct{}{}, s.run(o) })
+		})
+	case verbFinish:
+		return with(data, func(o finishOrder) (any, error) {
+			return a.in(o.Session, func(s *session) (any, error) { return struct{}{}, s.finish(ctx, o.Attempted) })
+		})
+	case verbStop:
+		return with(data, func(o stopOrder) (any, error) {
+			return a.in(o.Session, func(s *session) (any, error) {
+				s.halt(o.Why[:min(len(o.Why), maxTextBytes)])
+				return struct{}{}, nil
+			})
+		})
+	case verbReport:
+		return with(data, func(o reportOrder) (any, error) {
+			return a.in(o.Session, func(s *session) (any, error) { return s.report(ctx, o) })
+		})
+	case verbRelease:
+		return with(data, func(o sessionOrder) (any, error) {
+			return a.in(o.Session, func(s *session) (any, error) { return struct{}{}, s.close("") })
+		})
+	}
+	return nil, fmt.Errorf("unknown verb %q", verb[:min(len(verb), maxTextBytes)])
+}
+
+// with decodes the one kind of order that a verb takes.
+func with[Q any](data []byte, f func(Q) (any, error)) (any, error) {
+	q, err := decode[Q](data)
+	if err != nil {
+		return nil, err
+	}
+	return f(q)
+}
+
+func (a *Agent) find(id string) *session {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.sessions[id]
+}
+
+func (a *Agent) in(id string, f func(*session) (any, error)) (any, error) {
+	s := a.find(id)
+	if s == nil {
+		return nil, errors.New("no such session here (any more)")
+	}
+	return f(s)
+}
+
+// prepare checks everything, then opens the ends; on error none stays open.
+func (a *Agent) prepare(ctx context.Context, p prepareOrder) (any, error) {
+	if err := a.checkPrepare(p); err != nil {
+		a.refused(p, err)
+		return nil, err
+	}
+	s, fresh, err := a.admit(p)
+	if err != nil {
+		a.refused(p, err)
+		return nil, err
+	}
+	if fresh {
+		a.cfg.events(Event{Kind: EventStarted, Session: s.id, Flows: flowsOf(p.Ends), Text: "trial started: " + flowText(p.Ends)})
+	}
+	ports, err := s.prepare(ctx, p.Ends)
+	if err != nil {
+		return nil, err
+	}
+	return prepareAnswer{Ports: ports}, nil
+}
+
+// admit finds or makes the session, with room for the new ends reserved in it.
+func (a *Agent) admit(p prepareOrder) (s *session, fresh bool, err error) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.closed != "" {
+		return nil, false, errors.New(a.closed)
+	}
+	s = a.sessions[p.Session]
+	if s == nil {
+		if n := a.cfg.Limits.MaxSessions; n > 0 && len(a.sessions) >= n {
+			return nil, false, refuse("%d sessions run on this host, and it allows no more (--max-sessions there): try again later", n)
+		}
+		if len(a.sessions) >= maxSessions {
+			return nil, false, refuse("%d sessions run on this host, the most it can: try again later", maxSessions)
+		}
+	}
+	streams := 0
+	for _, other := range a.sessions {
+		streams += other.streams()
+	}
+	for _, e := range p.Ends {
+		streams += e.Order.Flow.Streams
+	}
+	if streams > maxAllStreams {
+		return nil, false, refuse("%d streams at a time are too many for this host: at most %d over all sessions", streams, maxAllStreams)
+	}
+	if s == nil {
+		if s, err = openSession(a, p); err != nil {
+			return nil, false, err
+		}
+		a.sessions[p.Session] = s
+		return s, true, nil
+	}
+	return s, false, s.reserve(p.Ends)
+}
+
+func (a *Agent) refused(p prepareOrder, err error) {
+	a.cfg.events(Event{Kind: EventRefused, Session: p.Session, Flows: flowsOf(p.Ends), Text: "refused: " + err.Error()})
+}
+
+func flowsOf(ends []endOrder) []model.Flow {
+	var flows []model.Flow
+	for _, e := range ends {
+		if e.Order.Role == engine.Send || e.Order.Role == engine.Receive {
+			flows = append(flows, e.Order.Flow)
+		}
+	}
+	return flows
+}
+
+func (a *Agent) forget(s *session) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.sessions[s.id] == s {
+		delete(a.sessions, s.id)
+	}
+}
+
+// endSessions stops and closes all sessions, at once, and tells their controllers why.
+func (a *Agent) endSessions(why string) {
+	a.mu.Lock()
+	open := slices.Collect(maps.Values(a.sessions))
+	a.mu.Unlock()
+	var wg sync.WaitGroup
+	for _, s := range open {
+		wg.Go(func() {
+			s.halt(why)
+			s.sendBeat(false)
+			_ = s.close(why) // an end that does not close is in the log
+		})
+	}
+	wg.Wait()
+}
+
+// shutdown takes no more orders, ends all sessions and leaves the hub.
+func (a *Agent) shutdown(why string) {
+	a.mu.Lock()
+	a.closed = why
+	a.mu.Unlock()
+	a.endSessions(why)
+	if a.link != nil {
+		a.link.close()
+	}
+	a.orders.Wait()
+}

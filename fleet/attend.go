@@ -1,0 +1,450 @@
+package fleet
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/nats-io/nats.go"
+
+	"pelt/engine"
+)
+
+// enter begins to beat and to hear.
+func (t *trial) enter() error {
+	c := t.c
+	t.hearing.expect(time.Now(), t.agents...)
+	for _, id := range t.agents {
+		if t.isLocal(id) {
+			continue
+		}
+		sub, err := c.link.subscribe(sessionSubject(t.session, id), func(m *nats.Msg) {
+			if b, err := decode[beat](m.Data); err == nil {
+				t.heard(id, b)
+			}
+		})
+		if err != nil {
+			t.drop()
+			return err
+		}
+		t.subs = append(t.subs, sub)
+	}
+	c.mu.Lock()
+	c.trials[t.session] = t
+	c.mu.Unlock()
+	t.beating.Go(t.beat)
+	return nil
+}
+
+func (t *trial) leave() {
+	close(t.over)
+	t.beating.Wait()
+	t.c.mu.Lock()
+	delete(t.c.trials, t.session)
+	t.c.mu.Unlock()
+	t.drop()
+}
+
+func (t *trial) drop() {
+	for _, s := range t.subs {
+		_ = s.Unsubscribe() // fails only if the connection is gone
+	}
+}
+
+func (t *trial) isLocal(id string) bool { return t.c.local != nil && id == t.c.local.cfg.ID }
+
+// beat counts from enter to leave, even when the trial was cut, because agents
+// that report must know that somebody listens. It cuts the trial when an agent
+// is silent or the connection is gone.
+func (t *trial) beat() {
+	tick := time.NewTicker(beatEvery)
+	defer tick.Stop()
+	lost := t.c.link.lost
+	last := time.Now()
+	for n := uint64(1); ; n++ {
+		t.say(n)
+		select {
+		case <-tick.C:
+		case <-lost:
+			lost = nil
+			t.giveUpFar()
+			t.cancel(&cutError{"the connection to the far host was lost"})
+		case <-t.over:
+			return
+		}
+		now := time.Now()
+		stalled := now.Sub(last) > time.Second // see session.live
+		last = now
+		if who, silent := t.hearing.silent(now); silent && !stalled {
+			t.giveUp(who)
+			t.cancel(&cutError{fmt.Sprintf("%s has not answered for %v", t.c.members[who].name, silentAfter)})
+		}
+	}
+}
+
+// say sends one beat to all agents; the one of this host hears it directly.
+func (t *trial) say(n uint64) {
+	t.hearing.hear(controllerName, n, time.Now())
+	data, err := json.Marshal(beat{Number: n})
+	if err != nil { // a number always marshals
+		return
+	}
+	t.c.link.post(sessionSubject(t.session, controllerName), data)
+	if t.c.local != nil {
+		if s := t.c.local.find(t.session); s != nil {
+			s.hearing.hear(controllerName, n, time.Now())
+		}
+	}
+}
+
+// heard takes the beat of an agent, which also tells whom the agent hears.
+func (t *trial) heard(id string, b beat) {
+	now := time.Now()
+	t.hearing.hear(id, b.Number, now)
+	for peer, n := range b.Heard {
+		t.hearing.hear(peer, n, now)
+	}
+	t.mu.Lock()
+	for _, n := range b.Ended {
+		if n >= 0 && n < len(t.ends) && t.ends[n].agent == id {
+			t.ended[n] = true
+		}
+	}
+	for _, s := range b.Samples {
+		if s.End < 0 || s.End >= len(t.ends) || t.ends[s.End].agent != id {
+			continue
+		}
+		if len(t.samples) >= maxSamples {
+			t.missed++
+			continue
+		}
+		o := t.ends[s.End].Order
+		t.samples = append(t.samples, Progress{Flow: o.Flow.Name, Role: o.Role, Agent: id, Packets: s.Packets, Bytes: s.Bytes})
+	}
+	t.mu.Unlock()
+	if b.Cut != "" {
+		t.cancel(&cutError{t.c.members[id].name + ": " + b.Cut})
+	}
+	select {
+	case t.news <- struct{}{}:
+	default:
+	}
+}
+
+func (t *trial) giveUp(id string) {
+	t.hearing.mu.Lock()
+	if h := t.hearing.from[id]; h != nil {
+		h.exempt = true
+	}
+	t.hearing.mu.Unlock()
+	t.mu.Lock()
+	t.gone[id] = true
+	t.mu.Unlock()
+}
+
+func (t *trial) giveUpFar() {
+	for _, id := range t.agents {
+		if !t.isLocal(id) {
+			t.giveUp(id)
+		}
+	}
+}
+
+// reachable lists the agents worth asking.
+func (t *trial) reachable() []string {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return slices.DeleteFunc(slices.Clone(t.agents), func(id string) bool { return t.gone[id] })
+}
+
+// all gives orders to several agents at once; the error is the first by time.
+func (t *trial) all(ids []string, f func(id string, m member) error) error {
+	results := make(chan error, len(ids))
+	for _, id := range ids {
+		go func() { results <- f(id, t.c.members[id]) }()
+	}
+	var first error
+	for range ids {
+		if err := <-results; err != nil && first == nil {
+			first = err
+		}
+	}
+	return first
+}
+
+// start brings all ends to the running state: prepare, connect, run, gate.
+func (t *trial) start(ctx context.Context) error {
+	if err := t.prepare(ctx, true); err != nil {
+		return err
+	}
+	if err := t.prepare(ctx, false); err != nil {
+		return err
+	}
+	limit, cancel := context.WithTimeout(ctx, connectPatience+preparePatience)
+	defer cancel()
+	err := t.all(t.agents, func(_ string, m member) error {
+		_, err := order[struct{}](limit, m, verbConnect, sessionOrder{t.session})
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	var mu sync.Mutex
+	rtt := map[string]time.Duration{}
+	err = t.all(t.agents, func(id string, m member) error {
+		began := time.Now()
+		_, err := order[struct{}](limit, m, verbRun, runOrder{Session: t.session})
+		mu.Lock()
+		defer mu.Unlock()
+		rtt[id] = time.Since(began)
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	return t.gate(limit, rtt)
+}
+
+// prepare opens listening or dialing ends; dialing ones learn the ports.
+func (t *trial) prepare(ctx context.Context, listening bool) error {
+	ctx, cancel := context.WithTimeout(ctx, preparePatience)
+	defer cancel()
+	var mu sync.Mutex
+	err := t.all(t.agents, func(id string, m member) error {
+		p := prepareOrder{Protocol: ProtocolVersion, Version: t.c.version, Session: t.session}
+		for _, e := range t.ends {
+			if e.agent == id && e.Order.Listen == listening {
+				p.Ends = append(p.Ends, e.endOrder)
+			}
+		}
+		if len(p.Ends) == 0 {
+			return nil
+		}
+		a, err := order[prepareAnswer](ctx, m, verbPrepare, p)
+		if err != nil {
+			return err
+		}
+		mu.Lock()
+		defer mu.Unlock()
+		for _, e := range p.Ends {
+			if listening {
+				t.ends[e.End^1].Order.Ports = a.Ports[e.End]
+			}
+		}
+		t.hearing.await(time.Now(), id)
+		return nil
+	})
+	return err
+}
+
+// gate tells everybody to start at the same moment: half a round trip counts
+// for the way there. The answers are in before traffic can drown them.
+func (t *trial) gate(ctx context.Context, rtt map[string]time.Duration) error {
+	longest := time.Duration(0)
+	for _, d := range rtt {
+		longest = max(longest, d)
+	}
+	return t.all(t.agents, func(id string, m member) error {
+		wait := min(longest+gateMargin, maxGateWait) - min(rtt[id], maxGateWait)/2
+		_, err := order[struct{}](ctx, m, verbRun, runOrder{Session: t.session, Gate: true, WaitNanos: wait.Nanoseconds()})
+		return err
+	})
+}
+
+// attend waits until the senders have ended, and passes samples on.
+func (t *trial) attend(ctx context.Context, progress func(Progress)) error {
+	length := t.order.Timing.Warmup() + t.order.Timing.Measure()
+	overdue := time.NewTimer(length + overtime + 2*time.Second)
+	defer overdue.Stop()
+	for {
+		t.mu.Lock()
+		samples := t.samples
+		t.samples = nil
+		sending := 0
+		for _, e := range t.ends {
+			if e.Order.Role == engine.Send && !t.ended[e.End] {
+				sending++
+			}
+		}
+		t.mu.Unlock()
+		for _, s := range samples {
+			progress(s)
+		}
+		if sending == 0 {
+			return ctxCut(ctx)
+		}
+		select {
+		case <-ctx.Done():
+			return ctxCut(ctx)
+		case <-t.news:
+		case <-overdue.C:
+			return nil // its beats may be held up; settle asks it
+		}
+	}
+}
+
+// ctxCut is why the trial was cut, or nil.
+func ctxCut(ctx context.Context) error {
+	var cut *cutError
+	switch cause := context.Cause(ctx); {
+	case cause == nil:
+		return nil
+	case errors.As(cause, &cut):
+		return cut
+	case errors.Is(cause, context.DeadlineExceeded):
+		return &cutError{"out of time"}
+	}
+	return &cutError{"interrupted"}
+}
+
+// settle learns what the senders attempted and lets the receivers drain.
+func (t *trial) settle(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, settlePatience+t.order.Timing.Drain())
+	defer cancel()
+	var mu sync.Mutex
+	finish := map[string]map[int][]uint64{}
+	err := t.all(t.with(engine.Send), func(id string, m member) error {
+		r, err := t.fetch(ctx, m, false)
+		if err != nil {
+			return err
+		}
+		mu.Lock()
+		defer mu.Unlock()
+		for _, e := range t.ends {
+			if e.agent != id || e.Order.Role != engine.Send {
+				continue
+			}
+			report, ok := r.Ends[e.End]
+			if !ok || report.Send == nil {
+				return &cutError{fmt.Sprintf("%s: flow %s: the sender did not end in time", m.name, e.Order.Flow.Name)}
+			}
+			if finish[e.Peer] == nil {
+				finish[e.Peer] = map[int][]uint64{}
+			}
+			finish[e.Peer][e.End^1] = report.Send.Streams
+		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	return t.all(slices.Collect(maps.Keys(finish)), func(id string, m member) error {
+		_, err := order[struct{}](ctx, m, verbFinish, finishOrder{t.session, finish[id]})
+		return err
+	})
+}
+
+func (t *trial) with(role engine.Role) []string {
+	var ids []string
+	for _, e := range t.ends {
+		if e.Order.Role == role && !slices.Contains(ids, e.agent) {
+			ids = append(ids, e.agent)
+		}
+	}
+	return ids
+}
+
+// fetch gets all parts of an agent's report.
+func (t *trial) fetch(ctx context.Context, m member, final bool) (sessionReport, error) {
+	var data []byte
+	for part, parts := 0, 1; part < parts; part++ {
+		a, err := order[reportAnswer](ctx, m, verbReport, reportOrder{t.session, final, part})
+		if err != nil {
+			return sessionReport{}, err
+		}
+		if parts = a.Parts; parts > maxParts || len(a.Data) > partBytes {
+			return sessionReport{}, fmt.Errorf("%s: report: too long", m.name)
+		}
+		data = append(data, a.Data...)
+	}
+	r, err := decode[sessionReport](data)
+	if err != nil {
+		return sessionReport{}, fmt.Errorf("%s: report: %w", m.name, err)
+	}
+	return r, nil
+}
+
+// collect gathers the reports of whoever is reachable. after is what ended the
+// trial early, or nil.
+func (t *trial) collect(ctx, run context.Context, after error) Outcome {
+	out := Outcome{Flows: make([]FlowOutcome, len(t.order.Flows)), Watch: map[string]Watched{}}
+	patience := settlePatience
+	if after != nil {
+		if cut := ctxCut(run); cut != nil {
+			after = cut // the reason rather than its consequence
+		}
+		out.Cut = after.Error()
+		patience = salvagePatience
+		t.stop(out.Cut)
+	} else {
+		ctx = run
+	}
+	limit, cancel := context.WithTimeout(context.WithoutCancel(ctx), patience)
+	defer cancel()
+	if after == nil { // a host lost only now must not be waited for
+		defer context.AfterFunc(run, cancel)()
+	}
+	var mu sync.Mutex
+	err := t.all(t.reachable(), func(id string, m member) error {
+		r, err := t.fetch(limit, m, true)
+		if err != nil {
+			return err
+		}
+		mu.Lock()
+		defer mu.Unlock()
+		t.enterReport(&out, id, r)
+		return nil
+	})
+	if err != nil && out.Cut == "" {
+		out.Cut = err.Error()
+		if cut := ctxCut(run); cut != nil {
+			out.Cut = cut.Error()
+		}
+	}
+	return out
+}
+
+func (t *trial) enterReport(out *Outcome, id string, r sessionReport) {
+	if r.Watch != nil {
+		out.Watch[id] = *r.Watch
+	}
+	for n, report := range r.Ends {
+		if n < 0 || n >= len(t.ends) || t.ends[n].agent != id {
+			continue
+		}
+		switch e := t.ends[n]; e.Order.Role {
+		case engine.Send:
+			out.Flows[n/2].Send = &report
+		case engine.Receive:
+			out.Flows[n/2].Receive = &report
+		case engine.Probe:
+			out.Probe = report.Probe
+		}
+	}
+}
+
+// stop ends all traffic; agents that cannot be told find out by themselves.
+func (t *trial) stop(why string) {
+	ctx, cancel := context.WithTimeout(context.Background(), salvagePatience)
+	defer cancel()
+	_ = t.all(t.reachable(), func(_ string, m member) error {
+		_, err := order[struct{}](ctx, m, verbStop, stopOrder{t.session, why})
+		return err
+	})
+}
+
+// release lets every agent close the session. Nothing can be done about one
+// that does not answer, and it will miss the beats.
+func (t *trial) release() {
+	ctx, cancel := context.WithTimeout(context.Background(), salvagePatience+closePatience)
+	defer cancel()
+	_ = t.all(t.reachable(), func(_ string, m member) error {
+		_, err := order[struct{}](ctx, m, verbRelease, sessionOrder{t.session})
+		return err
+	})
+}

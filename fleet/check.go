@@ -1,0 +1,181 @@
+package fleet
+
+import (
+	"fmt"
+	"net/netip"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+
+	"pelt/engine"
+	"pelt/model"
+	"pelt/unit"
+)
+
+// Bounds that hold whatever the limits say; they bound memory and sockets.
+const (
+	maxSessions    = 256
+	maxEnds        = 34   // of a session at one agent: 16 flows both ways and a probe
+	maxAllStreams  = 1024 // of all sessions of an agent
+	maxProbePPS    = 1000
+	maxProbeBytes  = 1472 // fills a 1500 B packet
+	maxTextBytes   = 255
+	keyBytes       = 32
+	maxGateWait    = 10 * time.Second
+	maxEndNumber   = 1 << 16
+	maxAgentIDText = 64
+)
+
+var (
+	agentName   = regexp.MustCompile(`^[a-zA-Z0-9_-]{1,64}$`)
+	sessionName = regexp.MustCompile(`^[0-9a-f]{32}\.[0-9a-f]{32}$`)
+)
+
+func refuse(format string, args ...any) error {
+	return &engine.Refusal{Why: fmt.Sprintf(format, args...)}
+}
+
+// checkPrepare finds the first thing that is wrong with the order itself.
+// Errors of form are plain; what the host will not do is an *engine.Refusal.
+func (a *Agent) checkPrepare(p prepareOrder) error {
+	if !sessionName.MatchString(p.Session) {
+		return fmt.Errorf("session: want two names of 32 hex digits")
+	}
+	if len(p.Ends) == 0 || len(p.Ends) > maxEnds {
+		return fmt.Errorf("ends: want 1 to %d, not %d", maxEnds, len(p.Ends))
+	}
+	seen := map[int]bool{}
+	for i, e := range p.Ends {
+		if e.End < 0 || e.End > maxEndNumber || seen[e.End] {
+			return fmt.Errorf("ends[%d].end: %d is out of range or stands twice", i, e.End)
+		}
+		seen[e.End] = true
+		if !agentName.MatchString(e.Peer) || e.Peer == a.cfg.ID || e.Peer == controllerName {
+			return fmt.Errorf("ends[%d].peer: want the name of another agent", i)
+		}
+		if _, ok := a.cfg.Engines[e.Engine]; !ok {
+			return refuse("engine %q: this host has %s", e.Engine, strings.Join(a.engineNames(), ", "))
+		}
+		if err := checkOrder(e.Order); err != nil {
+			return fmt.Errorf("ends[%d].%w", i, err)
+		}
+		if e.Order.Timing != p.Ends[0].Order.Timing || e.Order.Trial != p.Ends[0].Order.Trial {
+			return fmt.Errorf("ends[%d]: all ends of a trial have one number and one timing", i)
+		}
+	}
+	return nil
+}
+
+func checkOrder(o engine.Order) error {
+	// The plan's own checks of a flow, with their field names.
+	if _, err := (model.Plan{Flows: []model.Flow{o.Flow}, Timing: o.Timing}).Trial(nil, 0); err != nil {
+		return fmt.Errorf("order.%w", err)
+	}
+	for _, text := range []string{o.Flow.Name, o.Flow.From, o.Flow.To, o.Flow.Control} {
+		if len(text) > maxTextBytes || strings.ContainsFunc(text, func(r rune) bool { return r < ' ' || r == 0x7f }) {
+			return fmt.Errorf("order.flow: names are short and printable")
+		}
+	}
+	if err := checkTiming(o.Timing); err != nil {
+		return err
+	}
+	if o.Trial == 0 || o.Trial >= engine.WarmupBit {
+		return fmt.Errorf("order.trial: want 1 to %d, not %d", engine.WarmupBit-1, o.Trial)
+	}
+	if len(o.Key) != keyBytes {
+		return fmt.Errorf("order.key: want %d bytes, not %d", keyBytes, len(o.Key))
+	}
+	if o.CPU < -1 || o.CPU > 4095 {
+		return fmt.Errorf("order.cpu: want -1 to 4095, not %d", o.CPU)
+	}
+	switch o.Role {
+	case engine.Send, engine.Receive:
+	case engine.Probe, engine.Echo:
+		pps, paced := o.Flow.Rate.PPS(o.Flow.PayloadBytes)
+		if o.Listen != (o.Role == engine.Echo) || o.Flow.Streams != 1 || o.Flow.Protocol != model.UDP ||
+			!paced || pps > maxProbePPS || o.Flow.PayloadBytes > maxProbeBytes {
+			return fmt.Errorf("order.role: a probe is one dialed UDP stream of at most %d pps and %d B", maxProbePPS, maxProbeBytes)
+		}
+	default:
+		return fmt.Errorf("order.role: unknown role %q", o.Role)
+	}
+	return checkAddress(o)
+}
+
+func checkTiming(t model.Timing) error {
+	for _, c := range []struct {
+		field    string
+		value    float64
+		min, max time.Duration
+	}{
+		{"measure_s", t.MeasureSeconds, model.MinMeasure, model.MaxMeasure},
+		{"warmup_s", t.WarmupSeconds, 0, model.MaxWarmup},
+		{"drain_s", t.DrainSeconds, 0, model.MaxDrain},
+	} {
+		if !(c.value >= c.min.Seconds() && c.value <= c.max.Seconds()) {
+			return fmt.Errorf("order.timing.%s: want %v to %v, not %vs", c.field, c.min, c.max, c.value)
+		}
+	}
+	return nil
+}
+
+func checkAddress(o engine.Order) error {
+	if o.Listen {
+		if len(o.Ports) != 0 || o.Peer.IsValid() {
+			return fmt.Errorf("order.peer: a listening end has no peer address or ports yet")
+		}
+		return nil
+	}
+	p := o.Peer.Unmap()
+	if !p.IsValid() || p.IsUnspecified() || p.IsMulticast() || p == netip.AddrFrom4([4]byte{255, 255, 255, 255}) {
+		return fmt.Errorf("order.peer: want the address of one host, not %v", o.Peer)
+	}
+	if f := o.Flow.Family; f == 4 && !p.Is4() || f == 6 && !p.Is6() {
+		return fmt.Errorf("order.peer: %v is not of family %d", o.Peer, f)
+	}
+	if len(o.Ports) != o.Flow.Streams || slices.Contains(o.Ports, 0) {
+		return fmt.Errorf("order.ports: want %d ports, one a stream, none 0", o.Flow.Streams)
+	}
+	return nil
+}
+
+// check compares all ends of a session with what this host grants.
+func (l Limits) check(ends []endOrder) error {
+	var pps, bps float64
+	for _, e := range ends {
+		f, t := e.Order.Flow, e.Order.Timing
+		if s := t.WarmupSeconds + t.MeasureSeconds; l.MaxTimeSeconds > 0 && s > l.MaxTimeSeconds {
+			return refuse("the trial takes %gs with its warm-up; this host allows %gs (--max-time there)", s, l.MaxTimeSeconds)
+		}
+		if e.Order.Role == engine.Probe || e.Order.Role == engine.Echo {
+			continue // thin already, see checkOrder
+		}
+		p, paced := f.Rate.PPS(f.PayloadBytes)
+		if !paced && (l.MaxRatePPS > 0 || l.MaxRateBPS > 0) {
+			return refuse("flow %s asks for rate max; this host allows %s (--max-rate there), so give a --rate", f.Name, l.rateText())
+		}
+		pps += p
+		bps += p * float64(f.PayloadBytes) * 8
+	}
+	// A rate that equals the limit may differ from it in the last bits.
+	const rounding = 1 + 1e-9
+	if l.MaxRatePPS > 0 && pps > l.MaxRatePPS*rounding {
+		return refuse("the flows ask for %s together; this host allows %s (--max-rate there)", unit.FormatPPS(pps), l.rateText())
+	}
+	if l.MaxRateBPS > 0 && bps > l.MaxRateBPS*rounding {
+		return refuse("the flows ask for %s together; this host allows %s (--max-rate there)", unit.FormatBits(bps), l.rateText())
+	}
+	return nil
+}
+
+func (l Limits) rateText() string {
+	var parts []string
+	if l.MaxRatePPS > 0 {
+		parts = append(parts, unit.FormatPPS(l.MaxRatePPS))
+	}
+	if l.MaxRateBPS > 0 {
+		parts = append(parts, unit.FormatBits(l.MaxRateBPS))
+	}
+	return strings.Join(parts, " and ")
+}

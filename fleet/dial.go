@@ -1,0 +1,176 @@
+package fleet
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/netip"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nkeys"
+)
+
+const (
+	dialPatience  = 5 * time.Second
+	greetPatience = 5 * time.Second
+	authPatience  = 15 * time.Second // the guard may hold an answer back for maxQueue
+	maxGreeting   = 32 << 10         // bytes of the INFO line
+)
+
+// Resolve turns a host name or address into the one address that control and
+// data will use: the first of the asked family (4 or 6), or the first of any
+// with family 0.
+func Resolve(ctx context.Context, host string, family int) (netip.Addr, error) {
+	network := map[int]string{4: "ip4", 6: "ip6"}[family]
+	if network == "" {
+		network = "ip"
+	}
+	found, err := net.DefaultResolver.LookupNetIP(ctx, network, host)
+	var dns *net.DNSError
+	if errors.As(err, &dns) && dns.IsNotFound {
+		if family != 0 {
+			return netip.Addr{}, fmt.Errorf("%s: no such host with an IPv%d address", host, family)
+		}
+		return netip.Addr{}, fmt.Errorf("%s: no such host", host)
+	}
+	if err != nil {
+		return netip.Addr{}, fmt.Errorf("resolving %s: %w", host, err)
+	}
+	for _, a := range found {
+		a = a.Unmap()
+		if family == 0 || a.Is4() == (family == 4) {
+			return a, nil
+		}
+	}
+	return netip.Addr{}, fmt.Errorf("%s: no IPv%d address", host, family)
+}
+
+// dialHub connects to a hub on another host. Every way it can fail has its own
+// line, with what to do.
+func dialHub(ctx context.Context, addr netip.AddrPort, code string) (*link, error) {
+	var pair nkeys.KeyPair
+	public := ""
+	if code != "" {
+		var err error
+		if pair, err = codeKey(code); err != nil {
+			return nil, err
+		}
+		if public, err = pair.PublicKey(); err != nil {
+			return nil, fmt.Errorf("deriving the key of the code: %w", err)
+		}
+	}
+	d := net.Dialer{Timeout: dialPatience}
+	raw, err := d.DialContext(ctx, "tcp", addr.String())
+	if err != nil {
+		return nil, dialError(ctx, addr, err)
+	}
+	quietTCP(raw)
+	greeted, err := greet(raw, addr)
+	if err != nil {
+		return nil, errors.Join(err, raw.Close())
+	}
+	defer context.AfterFunc(ctx, func() { _ = raw.SetDeadline(time.Now()) })()
+	client := randomHex()
+	l := newLink(client, raw)
+	opts := append(l.options(client), nats.Timeout(authPatience), nats.SetCustomDialer(greeted))
+	if pair != nil {
+		opts = append(opts, nats.Nkey(public, pair.Sign))
+	}
+	nc, err := nats.Connect("nats://"+netip.AddrPortFrom(addr.Addr().WithZone(""), addr.Port()).String(), opts...)
+	if err != nil {
+		_ = raw.Close()
+		return nil, greetError(ctx, addr, code, err)
+	}
+	l.use(nc)
+	return l, nil
+}
+
+func dialError(ctx context.Context, addr netip.AddrPort, err error) error {
+	var timeout net.Error
+	switch {
+	case ctx.Err() != nil:
+		return ctx.Err()
+	case isErrno(err, syscall.ECONNREFUSED, 10061):
+		return fmt.Errorf("%v: connection refused: is `pelt serve` running there, on that port?", addr)
+	case isErrno(err, syscall.EHOSTUNREACH, 10065), isErrno(err, syscall.ENETUNREACH, 10051):
+		return fmt.Errorf("%v: no route to that host: check the address and this host's network", addr)
+	case errors.As(err, &timeout) && timeout.Timeout():
+		return fmt.Errorf("%v: no answer within %v: is that host up, and does its firewall let TCP port %d in?", addr, dialPatience, addr.Port())
+	}
+	return fmt.Errorf("%v: connecting: %w", addr, err)
+}
+
+func greetError(ctx context.Context, addr netip.AddrPort, code string, err error) error {
+	text := strings.ToLower(err.Error())
+	switch {
+	case ctx.Err() != nil:
+		return ctx.Err()
+	case strings.Contains(text, "authorization violation") && code == "":
+		return fmt.Errorf("%v: %w: it wants a code, given with --code; pelt serve there prints it", addr, ErrCode)
+	case strings.Contains(text, "authorization violation"):
+		return fmt.Errorf("%v: %w: the right one stands in the line that pelt serve printed there; it changes with each start", addr, ErrCode)
+	case strings.Contains(text, "maximum connections"):
+		return fmt.Errorf("%v: too many connections there: try again in a few seconds", addr)
+	case errors.Is(err, nats.ErrTimeout) || strings.Contains(text, "timeout"):
+		return fmt.Errorf("%v: pelt serve there did not answer within %v: it may be overloaded, or slowing down wrong codes from this address", addr, authPatience)
+	}
+	return fmt.Errorf("%v: connecting to pelt serve: %w", addr, err)
+}
+
+// greeting is a dialer that hands out one connection whose greeting was read
+// already and is replayed.
+type greeting struct{ conn net.Conn }
+
+func (g *greeting) Dial(string, string) (net.Conn, error) {
+	if g.conn == nil {
+		return nil, ErrLost
+	}
+	c := g.conn
+	g.conn = nil
+	return c, nil
+}
+
+type replayed struct {
+	net.Conn
+	r io.Reader
+}
+
+func (r *replayed) Read(b []byte) (int, error) { return r.r.Read(b) }
+
+// greet reads the first line a server sends and tells whether it is a hub's.
+func greet(raw net.Conn, addr netip.AddrPort) (*greeting, error) {
+	if err := raw.SetReadDeadline(time.Now().Add(greetPatience)); err != nil {
+		return nil, fmt.Errorf("%v: %w", addr, err)
+	}
+	r := bufio.NewReaderSize(raw, maxGreeting)
+	line, err := r.ReadSlice('\n')
+	info, isNATS := strings.CutPrefix(string(line), "INFO ")
+	var server struct {
+		Name string `json:"server_name"`
+	}
+	switch {
+	case len(line) == 0 && err != nil:
+		return nil, fmt.Errorf("%v: something listens there but says nothing: is it `pelt serve`, and is the port right?", addr)
+	case err != nil || !isNATS || json.Unmarshal([]byte(info), &server) != nil:
+		return nil, fmt.Errorf("%v: what listens there is not `pelt serve` (it says %.40q): is the port right?", addr, line)
+	case server.Name != serverName:
+		return nil, fmt.Errorf("%v: a NATS server listens there, but not the one of `pelt serve`: is the port right?", addr)
+	}
+	if err := raw.SetReadDeadline(time.Time{}); err != nil {
+		return nil, fmt.Errorf("%v: %w", addr, err)
+	}
+	first := append(append([]byte(nil), line...), peekAll(r)...)
+	return &greeting{&replayed{raw, io.MultiReader(strings.NewReader(string(first)), raw)}}, nil
+}
+
+func peekAll(r *bufio.Reader) []byte {
+	b, _ := r.Peek(r.Buffered()) // what is buffered is there
+	return b
+}

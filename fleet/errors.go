@@ -1,0 +1,45 @@
+package fleet
+
+import (
+	"errors"
+	"fmt"
+	"runtime"
+	"syscall"
+)
+
+// ErrCode is wrapped by the error of a connection whose code the hub did not accept.
+var ErrCode = errors.New("wrong code")
+
+// ErrLost is wrapped by the error of an order that could not be given because
+// the connection to the hub is gone.
+var ErrLost = errors.New("connection lost")
+
+// VersionError says that two peers do not speak the same protocol.
+type VersionError struct {
+	Host                        string // the other side
+	Here, There                 string // versions of pelt
+	HereProtocol, ThereProtocol int
+}
+
+func (e *VersionError) Error() string {
+	upgrade := "here"
+	if e.HereProtocol > e.ThereProtocol {
+		upgrade = "on " + e.Host
+	}
+	return fmt.Sprintf("%s runs pelt %s (protocol %d), this is pelt %s (protocol %d): upgrade pelt %s",
+		e.Host, orUnknown(e.There), e.ThereProtocol, orUnknown(e.Here), e.HereProtocol, upgrade)
+}
+
+func orUnknown(s string) string {
+	if s == "" {
+		return "of unknown version"
+	}
+	return s
+}
+
+// isErrno compares with a POSIX errno or its Winsock number, which differs
+// from package syscall's constant there.
+func isErrno(err error, posix syscall.Errno, winsock syscall.Errno) bool {
+	var errno syscall.Errno
+	return errors.As(err, &errno) && (errno == posix || runtime.GOOS == "windows" && errno == winsock)
+}

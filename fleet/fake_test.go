@@ -1,0 +1,359 @@
+package fleet
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/netip"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"pelt/engine"
+	"pelt/model"
+	"pelt/unit"
+)
+
+type here struct{}
+
+func (here) Do(f func() error) error { return f() }
+
+// wire is the data path of a test: ends that share a key meet on it.
+type wire struct {
+	cut      atomic.Bool // nothing gets through
+	opened   atomic.Int64
+	closed   atomic.Int64
+	prepared atomic.Int64
+
+	mu    sync.Mutex
+	pairs map[string]*pair
+	log   []event
+}
+
+type event struct {
+	at   time.Time
+	what string // "run send", "stopped send", ...
+	host string
+}
+
+type pair struct {
+	ready     chan struct{} // closed when the dialer has connected
+	once      sync.Once
+	delivered atomic.Uint64
+	pulse     [2]atomic.Uint64 // to the echo, to the prober
+}
+
+func newWire() *wire { return &wire{pairs: map[string]*pair{}} }
+
+func (w *wire) note(host, what string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.log = append(w.log, event{time.Now(), what, host})
+}
+
+// events returns when something happened at a host.
+func (w *wire) events(host, what string) []time.Time {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	var out []time.Time
+	for _, e := range w.log {
+		if e.what == what && (host == "" || e.host == host) {
+			out = append(out, e.at)
+		}
+	}
+	return out
+}
+
+func (w *wire) pair(key []byte) *pair {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	p := w.pairs[string(key)]
+	if p == nil {
+		p = &pair{ready: make(chan struct{})}
+		w.pairs[string(key)] = p
+	}
+	return p
+}
+
+// fakeEngine is one host's engine on a wire.
+type fakeEngine struct {
+	name, host string
+	wire       *wire
+	refuse     error  // of Prepare
+	connectErr error  // of Connect
+	runErr     error  // of a sender's Run, halfway
+	noEnd      bool   // senders do not end by themselves
+	before     func() // called first in Prepare
+}
+
+func (e *fakeEngine) Name() string { return e.name }
+
+func (e *fakeEngine) Prepare(_ context.Context, host engine.Host, o engine.Order) (engine.End, error) {
+	e.wire.prepared.Add(1)
+	if e.before != nil {
+		e.before()
+	}
+	if e.refuse != nil {
+		return nil, e.refuse
+	}
+	e.wire.opened.Add(1)
+	return &fakeEnd{engine: e, order: o, pair: e.wire.pair(o.Key), stop: make(chan struct{}), finished: make(chan struct{})}, host.Do(func() error { return nil })
+}
+
+type fakeEnd struct {
+	engine         *fakeEngine
+	order          engine.Order
+	pair           *pair
+	stop, finished chan struct{}
+	stopOnce       sync.Once
+	finishOnce     sync.Once
+	closeOnce      sync.Once
+	attempted      atomic.Uint64
+	told           atomic.Uint64
+	stoppedEarly   atomic.Bool
+}
+
+func (f *fakeEnd) Ports() []uint16 {
+	ports := make([]uint16, f.order.Flow.Streams)
+	for i := range ports {
+		ports[i] = 40000 + f.order.Tag%1000 + uint16(i)
+	}
+	return ports
+}
+
+func (f *fakeEnd) Connect(ctx context.Context) error {
+	if f.engine.connectErr != nil {
+		return f.engine.connectErr
+	}
+	if !f.order.Listen {
+		f.pair.once.Do(func() { close(f.pair.ready) })
+		return nil
+	}
+	select {
+	case <-f.pair.ready:
+		return nil
+	case <-ctx.Done():
+		return errors.New("the peer did not consent")
+	}
+}
+
+func (f *fakeEnd) Run(ctx context.Context) error {
+	f.engine.wire.note(f.engine.host, "run "+string(f.order.Role))
+	defer f.engine.wire.note(f.engine.host, "ended "+string(f.order.Role))
+	if f.order.Role != engine.Send {
+		select {
+		case <-ctx.Done():
+			f.stoppedEarly.Store(true)
+		case <-f.stop:
+			f.stoppedEarly.Store(true)
+		case <-f.finished:
+		}
+		return nil
+	}
+	tick := time.NewTicker(time.Millisecond)
+	defer tick.Stop()
+	began := time.Now()
+	for {
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			f.stoppedEarly.Store(true)
+			return ctx.Err()
+		case <-f.stop:
+			f.stoppedEarly.Store(true)
+			return nil
+		}
+		on := time.Since(began)
+		if on >= f.order.Timing.Warmup()+f.order.Timing.Measure() && !f.engine.noEnd {
+			return nil
+		}
+		if f.engine.runErr != nil && on > f.order.Timing.Measure()/2 {
+			return f.engine.runErr
+		}
+		f.attempted.Add(1)
+		if !f.engine.wire.cut.Load() {
+			f.pair.delivered.Add(1)
+		}
+	}
+}
+
+func (f *fakeEnd) Sample() (packets, bytes uint64) {
+	n := f.attempted.Load()
+	if f.order.Role == engine.Receive {
+		n = f.pair.delivered.Load()
+	}
+	return n, n * uint64(f.order.Flow.PayloadBytes)
+}
+
+func (f *fakeEnd) Finish(_ context.Context, attempted []uint64) error {
+	sum := uint64(0)
+	for _, n := range attempted {
+		sum += n
+	}
+	f.told.Store(sum)
+	f.finishOnce.Do(func() { close(f.finished) })
+	return nil
+}
+
+func (f *fakeEnd) Stop() { f.stopOnce.Do(func() { close(f.stop) }) }
+
+func (f *fakeEnd) Report() engine.Report {
+	r := engine.Report{Role: f.order.Role, Stopped: f.stoppedEarly.Load()}
+	switch f.order.Role {
+	case engine.Send:
+		n := f.attempted.Load()
+		r.Send = &engine.SendReport{Attempted: n, Streams: make([]uint64, f.order.Flow.Streams)}
+		r.Send.Streams[0] = n
+	case engine.Receive:
+		r.Receive = &engine.ReceiveReport{Tally: model.Tally{Received: f.pair.delivered.Load(), Late: f.told.Load()}}
+	case engine.Probe:
+		r.Probe = &engine.ProbeReport{Sent: 7}
+	}
+	return r
+}
+
+func (f *fakeEnd) Close() error {
+	f.Stop()
+	f.closeOnce.Do(func() {
+		f.engine.wire.closed.Add(1)
+		f.engine.wire.note(f.engine.host, "closed "+string(f.order.Role))
+	})
+	return nil
+}
+
+func (f *fakeEnd) SetPulse(n uint64) {
+	if !f.engine.wire.cut.Load() {
+		i := 0
+		if f.order.Role == engine.Echo {
+			i = 1
+		}
+		f.pair.pulse[i].Store(n)
+	}
+}
+
+func (f *fakeEnd) PeerPulse() uint64 {
+	if f.order.Role == engine.Echo {
+		return f.pair.pulse[0].Load()
+	}
+	return f.pair.pulse[1].Load()
+}
+
+// agentOn describes an agent with fake engines on a wire.
+func agentOn(w *wire, id string) AgentConfig {
+	return AgentConfig{ID: id, Node: id, Version: "1.0", Host: here{}, Engines: map[string]engine.Engine{
+		"udp": &fakeEngine{name: "udp", host: id, wire: w},
+	}}
+}
+
+// upTrial sends from one agent to the other, who listens.
+func upTrial(from, to string, measure time.Duration) Trial {
+	rate, err := unit.ParseRate("1kpps")
+	if err != nil {
+		panic(err)
+	}
+	return Trial{Number: 7, Timing: model.Timing{MeasureSeconds: measure.Seconds(), DrainSeconds: 0.2},
+		Flows: []PlacedFlow{{
+			Flow:   model.Flow{Name: "up", Protocol: model.UDP, From: "sender", To: "receiver", PayloadBytes: 64, Rate: rate, Streams: 1},
+			Engine: "udp", From: from, To: to, Dialer: from, Listen: netip.MustParseAddr("127.0.0.1"), CPU: -1,
+		}}}
+}
+
+func bothTrial(near, far string, measure time.Duration) Trial {
+	t := upTrial(near, far, measure)
+	down := t.Flows[0]
+	down.Flow.Name, down.Flow.From, down.Flow.To = "down", "receiver", "sender"
+	down.From, down.To = far, near
+	t.Flows = append(t.Flows, down)
+	t.Probe = true
+	return t
+}
+
+// within waits for a condition that another goroutine brings about.
+func within(t *testing.T, limit time.Duration, what string, ok func() bool) {
+	t.Helper()
+	deadline := time.Now().Add(limit)
+	for !ok() {
+		if time.Now().After(deadline) {
+			t.Fatalf("not within %v: %s", limit, what)
+		}
+		time.Sleep(2 * time.Millisecond)
+	}
+}
+
+// served is a Serve with one agent, and what it says.
+type served struct {
+	addr   netip.AddrPort
+	code   string
+	mu     sync.Mutex
+	events []Event
+	stop   func() // ends Serve and waits
+}
+
+func (s *served) count(kind EventKind) int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	n := 0
+	for _, e := range s.events {
+		if e.Kind == kind {
+			n++
+		}
+	}
+	return n
+}
+
+func (s *served) text() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	text := ""
+	for _, e := range s.events {
+		text += fmt.Sprintf("%s: %s\n", e.Kind, e.Text)
+	}
+	return text
+}
+
+func serve(t *testing.T, w *wire, change func(*ServeConfig)) *served {
+	t.Helper()
+	s := &served{code: "tiger-42-amber"}
+	ctx, cancel := context.WithCancel(context.Background())
+	ready := make(chan netip.AddrPort, 1)
+	cfg := ServeConfig{Listen: netip.MustParseAddr("127.0.0.1"), AnyPort: true, Code: s.code, Agent: agentOn(w, "far"),
+		Events: func(e Event) {
+			s.mu.Lock()
+			s.events = append(s.events, e)
+			s.mu.Unlock()
+			if e.Kind == EventListening {
+				ready <- e.Peer
+			}
+		}}
+	if change != nil {
+		change(&cfg)
+	}
+	ended := make(chan error, 1)
+	go func() { ended <- Serve(ctx, cfg) }()
+	s.stop = sync.OnceFunc(func() {
+		cancel()
+		if err := <-ended; err != nil {
+			t.Errorf("Serve: %v", err)
+		}
+	})
+	t.Cleanup(s.stop)
+	select {
+	case s.addr = <-ready:
+	case err := <-ended:
+		t.Fatalf("Serve: %v", err)
+	}
+	return s
+}
+
+func dial(t *testing.T, addr netip.AddrPort, code string, cfg AgentConfig) *Controller {
+	t.Helper()
+	c, err := Dial(t.Context(), addr, code, cfg)
+	if err != nil {
+		t.Fatalf("Dial: %v", err)
+	}
+	t.Cleanup(func() { c.Close() })
+	return c
+}
+
+func addrPort(a netip.Addr, port uint16) netip.AddrPort { return netip.AddrPortFrom(a, port) }

@@ -1,0 +1,114 @@
+package fleet
+
+import (
+	"net/netip"
+	"sync"
+	"time"
+)
+
+// guard slows whoever guesses codes. Each source address (an IPv6 /64 counts
+// as one) may be wrong a few times for free; then its answers come one after
+// the other, each later than the one before, right or wrong alike, so that
+// neither hanging up early nor many connections at once buy more guesses. A
+// source that would wait too long is refused without looking at its code.
+type guard struct {
+	firstDelay, maxDelay time.Duration
+
+	mu      sync.Mutex
+	sources map[netip.Prefix]*source
+	crowd   source // all sources beyond maxSources together
+	waiting int    // answers under way, of all sources
+	wrongs  float64
+	drained time.Time // when wrongs was last brought up to date
+}
+
+type source struct {
+	wrong, pending int
+	next           time.Time // the last answer promised to this source
+}
+
+const (
+	freeGuesses   = 3
+	maxQueue      = 10 * time.Second // longest wait for an answer; clients wait longer
+	maxSources    = 4096
+	maxWaiting    = 64
+	sourceMemory  = 10 * time.Minute
+	manyWrongs    = 60               // undelayed wrong answers of all sources in one go ...
+	wrongsRecover = 10 * time.Second // ... and one more each time this has passed
+	crowdedDelay  = time.Second
+)
+
+func newGuard() *guard {
+	return &guard{firstDelay: 250 * time.Millisecond, maxDelay: 3 * time.Second, sources: map[netip.Prefix]*source{}}
+}
+
+// admit promises an answer after wait; ok is false if the source asks too
+// much. Each admitted question must be settled.
+func (g *guard) admit(from netip.Addr, now time.Time) (wait time.Duration, ok bool) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	s := g.source(from, now)
+	delay := time.Duration(0)
+	if n := s.wrong + s.pending - freeGuesses; n >= 0 {
+		delay = min(g.firstDelay<<min(n, 16), g.maxDelay)
+	}
+	g.wrongs = max(0, g.wrongs-float64(now.Sub(g.drained))/float64(wrongsRecover))
+	g.drained = now
+	if g.wrongs >= manyWrongs {
+		delay = max(delay, min(crowdedDelay, g.maxDelay))
+	}
+	answer := now
+	if delay > 0 {
+		if s.next.After(now) {
+			answer = s.next
+		}
+		answer = answer.Add(delay)
+	}
+	wait = answer.Sub(now)
+	if wait > maxQueue || wait > 0 && g.waiting >= maxWaiting {
+		return 0, false
+	}
+	s.next = answer
+	s.pending++
+	g.waiting++
+	return wait, true
+}
+
+// settle tells how an admitted question ended.
+func (g *guard) settle(from netip.Addr, right bool, now time.Time) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	s := g.source(from, now)
+	s.pending = max(0, s.pending-1)
+	g.waiting--
+	if right {
+		s.wrong = 0
+		return
+	}
+	s.wrong++
+	g.wrongs++
+}
+
+func (g *guard) source(from netip.Addr, now time.Time) *source {
+	length := 32
+	if from = from.Unmap(); from.Is6() {
+		length = 64
+	}
+	key, _ := from.WithZone("").Prefix(length) // the zero address gives the zero prefix, a source like others
+	if s := g.sources[key]; s != nil {
+		return s
+	}
+	if len(g.sources) >= maxSources {
+		for k, s := range g.sources {
+			if s.pending == 0 && now.Sub(s.next) > sourceMemory {
+				delete(g.sources, k)
+			}
+		}
+	}
+	if len(g.sources) >= maxSources {
+		return &g.crowd
+	}
+	s := &source{next: now}
+	g.sources[key] = s
+	return s
+}

@@ -1,0 +1,104 @@
+package fleet
+
+import (
+	"sync"
+	"time"
+)
+
+const (
+	beatEvery   = 250 * time.Millisecond
+	silentAfter = 2500 * time.Millisecond // with one beat's delay this stays below 3 s
+)
+
+// controllerName is what the controller is called beside agents' IDs.
+const controllerName = "controller"
+
+// hearing knows how far each party of a session has come, in numbers that only
+// the controller counts.
+type hearing struct {
+	mu     sync.Mutex
+	opened time.Time
+	from   map[string]*heard
+}
+
+type heard struct {
+	number uint64
+	at     time.Time // when it last advanced
+	exempt bool      // its silence does not count yet
+}
+
+func newHearing(now time.Time) *hearing {
+	return &hearing{opened: now, from: map[string]*heard{controllerName: {at: now}}}
+}
+
+// await makes the silence of these parties count from now on.
+func (h *hearing) await(now time.Time, who ...string) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for _, w := range who {
+		if h.from[w] == nil {
+			h.from[w] = &heard{}
+		}
+		h.from[w].at, h.from[w].exempt = now, false
+	}
+}
+
+// expect lets a party be heard without counting its silence.
+func (h *hearing) expect(now time.Time, who ...string) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for _, w := range who {
+		if h.from[w] == nil {
+			h.from[w] = &heard{at: now, exempt: true}
+		}
+	}
+}
+
+// hear records that who has come as far as number. That is a sign of the
+// controller too, for it alone can have made the number. A number the
+// controller cannot have reached is dropped: it would deafen us for good.
+func (h *hearing) hear(who string, number uint64, now time.Time) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	const slack = 512 // numbers counted before this session was opened here
+	if number > uint64(now.Sub(h.opened)/beatEvery)*2+slack {
+		return
+	}
+	for _, w := range []string{who, controllerName} {
+		if e := h.from[w]; e != nil && number > e.number {
+			e.number, e.at = number, now
+		}
+	}
+}
+
+// highest is the number to pass on.
+func (h *hearing) highest() uint64 {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.from[controllerName].number
+}
+
+// numbers returns how far each party but the controller has come.
+func (h *hearing) numbers() map[string]uint64 {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	out := map[string]uint64{}
+	for w, e := range h.from {
+		if w != controllerName {
+			out[w] = e.number
+		}
+	}
+	return out
+}
+
+// silent names a party not heard for too long, the controller first.
+func (h *hearing) silent(now time.Time) (who string, found bool) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for w, e := range h.from {
+		if !e.exempt && now.Sub(e.at) >= silentAfter && (!found || w == controllerName) {
+			who, found = w, true
+		}
+	}
+	return who, found
+}

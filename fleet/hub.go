@@ -1,0 +1,339 @@
+package fleet
+
+import (
+	"context"
+	"crypto/rand"
+	"crypto/subtle"
+	"encoding/base64"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"net"
+	"net/netip"
+	"regexp"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+
+	"github.com/nats-io/nats-server/v2/server"
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nkeys"
+)
+
+// HubConfig says where a hub listens and whom it lets in.
+type HubConfig struct {
+	DontListen bool           // connections from this process only; all below is ignored
+	Listen     netip.AddrPort // an invalid address means all of the host's; port 0 means any free one
+	Code       string         // what clients must know
+	Open       bool           // let everybody in
+	// Events, if set, is told of clients that connect or guess, from any goroutine.
+	Events func(Event)
+}
+
+const (
+	maxPayload     = 1 << 20 // bytes of one message; longer reports travel in parts
+	maxConnections = 1024    // about 25 KiB each
+	authTimeout    = 3 * time.Second
+	// A flood may starve the control connection for a while without an end of
+	// the trial, so NATS itself is patient; sessions have their own 3 s.
+	pingEvery     = 30 * time.Second
+	pingsOut      = 3
+	writeDeadline = 30 * time.Second
+	serverName    = "pelt" // tells a client that this NATS server is one of ours
+)
+
+// Hub is a NATS server inside this process. Its methods may be called concurrently.
+type Hub struct {
+	server *server.Server
+	addr   netip.AddrPort
+	done   chan struct{}
+	close  func()
+
+	mu      sync.Mutex
+	clients map[string]netip.AddrPort // CLIENT -> where it connected from
+	agents  []*Agent
+}
+
+// StartHub starts a hub; the caller closes it. Unless Open is set, nothing
+// from outside the process gets past the server's greeting without the code.
+func StartHub(cfg HubConfig) (*Hub, error) {
+	h := &Hub{done: make(chan struct{}), clients: map[string]netip.AddrPort{}}
+	door := &door{hub: h, open: cfg.Open, guard: newGuard(), events: cfg.Events}
+	if !cfg.DontListen && !cfg.Open {
+		pair, err := codeKey(cfg.Code)
+		if err != nil {
+			return nil, err
+		}
+		if door.public, err = pair.PublicKey(); err != nil {
+			return nil, fmt.Errorf("deriving the key of the code: %w", err)
+		}
+	}
+	opts := &server.Options{
+		ServerName: serverName, DontListen: cfg.DontListen, Port: server.RANDOM_PORT,
+		NoSigs: true, NoLog: true, NoSystemAccount: true,
+		AlwaysEnableNonce: true, CustomClientAuthentication: door,
+		MaxPayload: maxPayload, MaxControlLine: 4096, MaxPending: 8 << 20, MaxConn: maxConnections, MaxSubs: 4096,
+		AuthTimeout: authTimeout.Seconds(), PingInterval: pingEvery, MaxPingsOut: pingsOut,
+		WriteDeadline: writeDeadline, MaxClosedClients: 16, NoFastProducerStall: true,
+	}
+	if !cfg.DontListen {
+		addr, err := listenable(cfg.Listen)
+		if err != nil {
+			return nil, err
+		}
+		h.addr = addr
+		opts.Host, opts.Port = addr.Addr().String(), int(addr.Port())
+	}
+	s, err := server.NewServer(opts)
+	if err != nil {
+		return nil, fmt.Errorf("starting the hub: %w", err)
+	}
+	h.server = s
+	h.close = sync.OnceFunc(func() {
+		close(h.done)
+		s.Shutdown()
+		s.WaitForShutdown()
+	})
+	go s.Start()
+	if !s.ReadyForConnections(10 * time.Second) {
+		h.close()
+		if !cfg.DontListen {
+			return nil, fmt.Errorf("starting the hub: cannot listen on %v", h.addr)
+		}
+		return nil, errors.New("starting the hub: not ready within 10 s")
+	}
+	return h, nil
+}
+
+// listenable finds out what the address resolves to and whether it is free,
+// because the server itself keeps the reason of a failure to its log.
+func listenable(want netip.AddrPort) (netip.AddrPort, error) {
+	host := ""
+	if want.Addr().IsValid() {
+		host = want.Addr().String()
+	}
+	l, err := net.Listen("tcp", net.JoinHostPort(host, strconv.Itoa(int(want.Port()))))
+	if err != nil {
+		switch {
+		case isErrno(err, syscall.EADDRINUSE, 10048):
+			return netip.AddrPort{}, fmt.Errorf("port %d is in use: stop what listens there (another pelt serve?) or choose another with --port", want.Port())
+		case isErrno(err, syscall.EACCES, 10013):
+			return netip.AddrPort{}, fmt.Errorf("port %d needs more rights: choose one above 1023 with --port", want.Port())
+		case isErrno(err, syscall.EADDRNOTAVAIL, 10049):
+			return netip.AddrPort{}, fmt.Errorf("address %v is none of this host's", want.Addr())
+		}
+		return netip.AddrPort{}, fmt.Errorf("listening for clients: %w", err)
+	}
+	got := l.Addr().(*net.TCPAddr).AddrPort()
+	if err := l.Close(); err != nil {
+		return netip.AddrPort{}, fmt.Errorf("listening for clients: %w", err)
+	}
+	return got, nil
+}
+
+// Addr is where the hub listens, with the real port; invalid if it does not.
+func (h *Hub) Addr() netip.AddrPort { return h.addr }
+
+// Close ends every agent that joined, then the server. It may be called more than once.
+func (h *Hub) Close() error {
+	h.mu.Lock()
+	agents := h.agents
+	h.agents = nil
+	h.mu.Unlock()
+	for _, a := range agents {
+		a.shutdown("the hub was closed")
+	}
+	h.close()
+	return nil
+}
+
+// Join makes an agent on an in-process connection. The hub closes it.
+func (h *Hub) Join(cfg AgentConfig) (*Agent, error) {
+	a, err := NewAgent(cfg)
+	if err != nil {
+		return nil, err
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for _, other := range h.agents {
+		if other.cfg.ID == a.cfg.ID {
+			return nil, fmt.Errorf("agent %s: an agent of that name is on the hub already", a.cfg.ID)
+		}
+	}
+	l, err := h.connect()
+	if err != nil {
+		return nil, err
+	}
+	if err := a.serve(l); err != nil {
+		l.close()
+		return nil, err
+	}
+	h.agents = append(h.agents, a)
+	return a, nil
+}
+
+// joined lists the agents of this process.
+func (h *Hub) joined() []string {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	var ids []string
+	for _, a := range h.agents {
+		ids = append(ids, a.cfg.ID)
+	}
+	return ids
+}
+
+// connect makes a connection that does not leave the process.
+func (h *Hub) connect() (*link, error) {
+	client := randomHex()
+	l := newLink(client, nil)
+	nc, err := nats.Connect("", append(l.options(client), nats.InProcessServer(h.server))...)
+	if err != nil {
+		return nil, fmt.Errorf("connecting to the hub: %w", err)
+	}
+	l.use(nc)
+	return l, nil
+}
+
+// clientOf tells where the client of a session connected from.
+func (h *Hub) clientOf(session string) netip.AddrPort {
+	client, _, _ := strings.Cut(session, ".")
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.clients[client]
+}
+
+func (h *Hub) welcome(client string, from netip.AddrPort) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if len(h.clients) >= 4*maxConnections { // only events lose by forgetting
+		clear(h.clients)
+	}
+	h.clients[client] = from
+}
+
+// door is the server's authenticator: NATS's nkey challenge with a key made from the code.
+type door struct {
+	hub    *Hub
+	open   bool
+	public string
+	guard  *guard
+	events func(Event)
+}
+
+var hexName = regexp.MustCompile(`^[0-9a-f]{32}$`)
+
+// Check is called by the server on the goroutine of the one connection, so a
+// wait here delays nobody else.
+func (d *door) Check(c server.ClientAuthentication) bool {
+	tcp, ok := c.RemoteAddress().(*net.TCPAddr)
+	if !ok { // a pipe of this process
+		return true
+	}
+	from := tcp.AddrPort()
+	from = netip.AddrPortFrom(from.Addr().Unmap(), from.Port())
+	client := c.GetOpts().Name
+	if !d.open {
+		wait, ok := d.guard.admit(from.Addr(), time.Now())
+		if !ok {
+			return false
+		}
+		right := d.knows(c)
+		if wait > 0 {
+			t := time.NewTimer(wait)
+			defer t.Stop()
+			select {
+			case <-t.C:
+			case <-d.hub.done:
+			}
+		}
+		d.guard.settle(from.Addr(), right, time.Now())
+		if !right {
+			d.tell(Event{Kind: EventWrongCode, Peer: from, Text: fmt.Sprintf("wrong code from %v", from.Addr())})
+			return false
+		}
+	}
+	if !hexName.MatchString(client) {
+		return false
+	}
+	// A client speaks to agents and hears only what is meant for it.
+	c.RegisterUser(&server.User{Permissions: &server.Permissions{
+		Publish:   &server.SubjectPermission{Allow: []string{helloSubject, "pelt.agent.>", "pelt.session." + client + ".>"}},
+		Subscribe: &server.SubjectPermission{Allow: []string{"pelt.inbox." + client + ".>", "pelt.session." + client + ".>"}},
+	}})
+	d.hub.welcome(client, from)
+	d.tell(Event{Kind: EventConnected, Peer: from, Text: fmt.Sprintf("client connected from %v", from.Addr())})
+	return true
+}
+
+func (d *door) tell(e Event) {
+	if d.events != nil {
+		d.events(e)
+	}
+}
+
+// knows checks the signature over the nonce of this very connection.
+func (d *door) knows(c server.ClientAuthentication) bool {
+	o := c.GetOpts()
+	if len(c.GetNonce()) == 0 || subtle.ConstantTimeCompare([]byte(o.Nkey), []byte(d.public)) != 1 {
+		return false
+	}
+	signature, err := base64.RawURLEncoding.DecodeString(o.Sig)
+	if err != nil {
+		return false
+	}
+	key, err := nkeys.FromPublicKey(d.public)
+	return err == nil && key.Verify(c.GetNonce(), signature) == nil
+}
+
+// randomHex is a name nobody can guess: 128 bits.
+func randomHex() string {
+	var b [16]byte
+	_, _ = rand.Read(b[:]) // never fails since Go 1.24: it ends the process instead
+	return hex.EncodeToString(b[:])
+}
+
+// Serve runs a hub with one agent until ctx ends, then closes both; the error
+// is nil then. The agent's limits are cfg.Limits.
+func Serve(ctx context.Context, cfg ServeConfig) error {
+	tell := func(e Event) {
+		if cfg.Events != nil {
+			cfg.Events(e)
+		}
+	}
+	port := cfg.Port
+	if port == 0 && !cfg.AnyPort {
+		port = DefaultPort
+	}
+	h, err := StartHub(HubConfig{Listen: netip.AddrPortFrom(cfg.Listen, port), Code: cfg.Code, Open: cfg.Open, Events: tell})
+	if err != nil {
+		return err
+	}
+	defer h.Close()
+	agent := cfg.Agent
+	agent.Limits = cfg.Limits
+	agent.events = func(e Event) {
+		if e.Session != "" {
+			e.Peer = h.clientOf(e.Session)
+		}
+		e.Text = strings.TrimSpace(e.Text + " " + fromText(e.Peer))
+		tell(e)
+	}
+	a, err := h.Join(agent)
+	if err != nil {
+		return err
+	}
+	tell(Event{Kind: EventListening, Peer: h.Addr(), Text: fmt.Sprintf("listening on %v", h.Addr())})
+	<-ctx.Done()
+	a.shutdown("pelt serve was stopped there")
+	return nil
+}
+
+func fromText(p netip.AddrPort) string {
+	if !p.IsValid() {
+		return ""
+	}
+	return fmt.Sprintf("(client %v)", p.Addr())
+}

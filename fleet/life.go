@@ -1,0 +1,169 @@
+package fleet
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"pelt/engine"
+)
+
+// live beats for the session and ends it when nobody it needs is heard.
+func (s *session) live() {
+	t := time.NewTicker(beatEvery)
+	defer t.Stop()
+	last := time.Now()
+	for n := 1; ; n++ {
+		select {
+		case <-s.ctx.Done():
+			return
+		case <-s.kick:
+			s.sendBeat(false)
+			n--
+			continue
+		case <-t.C:
+		}
+		now := time.Now()
+		stalled := now.Sub(last) > time.Second // we were not running: let waiting beats be heard first
+		last = now
+		s.exchangePulses(now)
+		s.sendBeat(n%sampleBeats == 0)
+		if stalled {
+			continue
+		}
+		if s.giveUp(now) {
+			return
+		}
+	}
+}
+
+// giveUp stops a session that is alone or overdue. Without its controller
+// nobody will ask for the report, so then it is closed too; that runs on its
+// own because closing waits for this very goroutine.
+func (s *session) giveUp(now time.Time) bool {
+	who, silent := s.hearing.silent(now)
+	switch {
+	case silent && who == controllerName:
+		s.end(fmt.Sprintf("the controlling host has not been heard for %v", silentAfter))
+		return true
+	case now.After(s.until):
+		s.end("the trial took far longer than ordered")
+		return true
+	case silent && s.why() == "":
+		s.halt(fmt.Sprintf("%s has not been heard for %v", who, silentAfter))
+	}
+	return false
+}
+
+func (s *session) end(why string) {
+	s.halt(why)
+	s.sendBeat(false)
+	a := s.agent
+	a.orders.Add(1) // the agent waits for it; this goroutine's own work keeps that legal
+	go func() {
+		defer a.orders.Done()
+		_ = s.close(why) // errors are in the log
+	}()
+}
+
+// exchangePulses lets the probe's packets carry the number beside the beats.
+func (s *session) exchangePulses(now time.Time) {
+	for _, p := range s.places(engine.Probe, engine.Echo) {
+		if pulse, ok := p.end.(engine.Pulse); ok {
+			if n := pulse.PeerPulse(); n > 0 {
+				s.hearing.hear(p.order.Peer, n, now)
+			}
+			pulse.SetPulse(s.hearing.highest())
+		}
+	}
+}
+
+func (s *session) sendBeat(samples bool) {
+	b := beat{Number: s.hearing.highest(), Heard: s.hearing.numbers(), Cut: s.why()}
+	for _, p := range s.places() {
+		if p.over() {
+			b.Ended = append(b.Ended, p.order.End)
+		}
+		role := p.order.Order.Role
+		if samples && p.isStarted(s) && (role == engine.Send || role == engine.Receive) {
+			packets, bytes := p.end.Sample()
+			b.Samples = append(b.Samples, sample{End: p.order.End, Packets: packets, Bytes: bytes})
+		}
+	}
+	slices.Sort(b.Ended)
+	slices.SortFunc(b.Samples, func(x, y sample) int { return x.End - y.End })
+	data, err := json.Marshal(b)
+	if err != nil {
+		s.agent.cfg.Log("beat: %v", err)
+		return
+	}
+	if l := s.agent.link; l != nil {
+		l.post(sessionSubject(s.id, s.agent.cfg.ID), data)
+	}
+	if s.agent.direct != nil {
+		s.agent.direct(s.id, b)
+	}
+}
+
+// Bounds of one report, which holds a value a second and series.
+const (
+	partBytes = 512 << 10 // base64 of it fits a message
+	maxParts  = 128
+)
+
+// report answers one part. Part 0 makes the report; a final one first ends
+// whatever still runs.
+func (s *session) report(ctx context.Context, o reportOrder) (any, error) {
+	if o.Part == 0 {
+		if err := s.compile(ctx, o.Final); err != nil {
+			return nil, err
+		}
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if o.Part < 0 || o.Part >= len(s.parts) {
+		return nil, fmt.Errorf("report: no part %d", o.Part)
+	}
+	return reportAnswer{Parts: len(s.parts), Data: s.parts[o.Part]}, nil
+}
+
+func (s *session) compile(ctx context.Context, final bool) error {
+	ctx, cancel := context.WithTimeout(ctx, 2*stopPatience)
+	defer cancel()
+	r := sessionReport{Ends: map[int]engine.Report{}}
+	for _, p := range s.places() {
+		if final && p.isStarted(s) && !p.over() {
+			p.end.Stop()
+			if err := p.wait(ctx); err != nil {
+				s.agent.cfg.Log("report: %v", err)
+			}
+		}
+	}
+	for _, p := range s.places() {
+		if !p.over() {
+			continue
+		}
+		s.mu.Lock()
+		if p.report == nil {
+			report := p.end.Report()
+			p.report = &report
+		}
+		r.Ends[p.order.End] = *p.report
+		s.mu.Unlock()
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	r.Watch, r.Cut = s.watched, s.cut
+	data, err := json.Marshal(r)
+	if err != nil {
+		return fmt.Errorf("report: %w", err)
+	}
+	if len(data) > maxParts*partBytes {
+		return errors.New("report: larger than 64 MiB")
+	}
+	s.parts = slices.Collect(slices.Chunk(data, partBytes))
+	return nil
+}

@@ -1,0 +1,179 @@
+package fleet
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+
+	"pelt/engine"
+)
+
+// The verbs of pelt.agent.AGENT.VERB.
+const (
+	verbPrepare = "prepare"
+	verbConnect = "connect"
+	verbRun     = "run"
+	verbFinish  = "finish"
+	verbStop    = "stop"
+	verbReport  = "report"
+	verbRelease = "release"
+)
+
+const helloSubject = "pelt.hello"
+
+// maxOrder bounds every order in bytes: the largest real one, 34 ends of 128
+// ports each, stays below 64 KiB.
+const maxOrder = 128 << 10
+
+// hello asks an agent to introduce itself, and says who asks.
+type hello struct {
+	Protocol int    `json:"protocol"`
+	Version  string `json:"version"`
+}
+
+// prepareOrder opens ends, and the session if it is its first.
+type prepareOrder struct {
+	Protocol int        `json:"protocol"`
+	Version  string     `json:"version"`
+	Session  string     `json:"session"` // CLIENT.SESSION
+	Ends     []endOrder `json:"ends"`
+}
+
+type endOrder struct {
+	End    int          `json:"end"` // number of the end within the session
+	Engine string       `json:"engine"`
+	Peer   string       `json:"peer"` // agent of the other end
+	Order  engine.Order `json:"order"`
+}
+
+type prepareAnswer struct {
+	Ports map[int][]uint16 `json:"ports"`
+}
+
+// sessionOrder is connect and release.
+type sessionOrder struct {
+	Session string `json:"session"`
+}
+
+// runOrder starts receivers and echoes, or, with Gate, senders and probers
+// after a wait.
+type runOrder struct {
+	Session   string `json:"session"`
+	Gate      bool   `json:"gate"`
+	WaitNanos int64  `json:"wait_ns"`
+}
+
+type finishOrder struct {
+	Session   string           `json:"session"`
+	Attempted map[int][]uint64 `json:"attempted"` // by end, of each stream
+}
+
+type stopOrder struct {
+	Session string `json:"session"`
+	Why     string `json:"why"`
+}
+
+// reportOrder asks for one part of the report. Final ends whatever still runs.
+type reportOrder struct {
+	Session string `json:"session"`
+	Final   bool   `json:"final"`
+	Part    int    `json:"part"`
+}
+
+// reportAnswer is one part of a sessionReport's JSON.
+type reportAnswer struct {
+	Parts int    `json:"parts"`
+	Data  []byte `json:"data"`
+}
+
+// sessionReport is what an agent has to say of a session; ends that have not
+// ended are missing.
+type sessionReport struct {
+	Ends  map[int]engine.Report `json:"ends"`
+	Watch *Watched              `json:"watch,omitempty"`
+	Cut   string                `json:"cut,omitempty"`
+}
+
+// beat is a sign of life of the controller or of an agent.
+type beat struct {
+	Number  uint64            `json:"number"`            // the highest controller's number known to the sender
+	Heard   map[string]uint64 `json:"heard,omitempty"`   // ... and how far each peer is known to have come
+	Ended   []int             `json:"ended,omitempty"`   // ends whose run is over
+	Cut     string            `json:"cut,omitempty"`     // why the session was cut short
+	Samples []sample          `json:"samples,omitempty"` // once a second
+}
+
+type sample struct {
+	End     int    `json:"end"`
+	Packets uint64 `json:"packets"`
+	Bytes   uint64 `json:"bytes"`
+}
+
+// reply wraps every answer.
+type reply struct {
+	Fault *fault          `json:"fault,omitempty"`
+	Body  json.RawMessage `json:"body,omitempty"`
+}
+
+// fault is an error on its way.
+type fault struct {
+	Kind     string `json:"kind"` // refusal, version or ""
+	Text     string `json:"text"`
+	Version  string `json:"version,omitempty"`  // of the agent, with kind version
+	Protocol int    `json:"protocol,omitempty"` // likewise
+}
+
+func faultOf(err error) *fault {
+	var refusal *engine.Refusal
+	var version *VersionError
+	switch {
+	case errors.As(err, &refusal):
+		return &fault{Kind: "refusal", Text: err.Error()}
+	case errors.As(err, &version):
+		return &fault{Kind: "version", Text: err.Error(), Version: version.Here, Protocol: version.HereProtocol}
+	}
+	return &fault{Text: err.Error()}
+}
+
+// encodeReply never fails: what cannot be encoded becomes a fault.
+func encodeReply(body any, err error) []byte {
+	var r reply
+	if err == nil {
+		r.Body, err = json.Marshal(body)
+	}
+	if err != nil {
+		r = reply{Fault: faultOf(err)}
+	}
+	data, _ := json.Marshal(r) // strings and a valid RawMessage always marshal
+	return data
+}
+
+// decode reads exactly one JSON object with known fields of the right types.
+// Everything that comes from another process passes through it.
+func decode[T any](data []byte) (T, error) {
+	var v, zero T
+	if t := bytes.TrimLeft(data, " \t\r\n"); len(t) == 0 || t[0] != '{' {
+		return zero, errors.New("message: not a JSON object")
+	}
+	d := json.NewDecoder(bytes.NewReader(data))
+	d.DisallowUnknownFields()
+	if err := d.Decode(&v); err != nil {
+		return zero, fmt.Errorf("message: %w", err)
+	}
+	if _, err := d.Token(); err != io.EOF {
+		return zero, errors.New("message: more than one JSON object")
+	}
+	return v, nil
+}
+
+// checkProtocol looks only at who speaks, before the rest is decoded strictly,
+// so that another version is told apart from rubbish.
+func checkProtocol(data []byte, here, where string) error {
+	var h hello
+	if json.Unmarshal(data, &h) == nil && h.Protocol > 0 && h.Protocol != ProtocolVersion {
+		return &VersionError{Host: where, Here: here, There: h.Version, HereProtocol: ProtocolVersion, ThereProtocol: h.Protocol}
+	}
+	return nil
+}

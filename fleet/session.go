@@ -1,0 +1,490 @@
+package fleet
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/nats-io/nats.go"
+
+	"pelt/engine"
+)
+
+const (
+	connectPatience = 8 * time.Second  // for the consent handshake
+	stepPatience    = 30 * time.Second // a session may idle so long between two orders
+	overtime        = 3 * time.Second  // a sender may run so long past its order
+	stopPatience    = 2 * time.Second  // for an end to return from Run once it was stopped
+	closePatience   = 5 * time.Second
+	sampleBeats     = int(time.Second / beatEvery)
+)
+
+// session is one trial at one agent.
+type session struct {
+	id      string
+	agent   *Agent
+	hearing *hearing
+	first   prepareOrder
+	ctx     context.Context // ends when the session is closed
+	cancel  context.CancelFunc
+	kick    chan struct{} // beat now
+	work    sync.WaitGroup
+	subs    []*nats.Subscription // guarded by mu
+
+	mu        sync.Mutex
+	ends      map[int]*place
+	reserved  int // streams
+	connected bool
+	gated     bool
+	closed    bool
+	cut       string
+	until     time.Time // the session ends itself then
+	watched   *Watched
+	parts     [][]byte // of the final report
+}
+
+// place is one end and how far it has come.
+type place struct {
+	order   endOrder
+	end     engine.End
+	started bool
+	ended   chan struct{} // closed when Run has returned
+	err     error         // of Run, valid once ended
+	report  *engine.Report
+}
+
+func (p *place) over() bool {
+	select {
+	case <-p.ended:
+		return true
+	default:
+		return false
+	}
+}
+
+func (p *place) name() string {
+	return fmt.Sprintf("flow %s: %s", p.order.Order.Flow.Name, p.order.Order.Role)
+}
+
+// openSession starts the beats; the caller holds the agent's lock.
+func openSession(a *Agent, p prepareOrder) (*session, error) {
+	ctx, cancel := context.WithCancel(context.Background())
+	s := &session{id: p.Session, agent: a, first: p, ctx: ctx, cancel: cancel,
+		hearing: newHearing(time.Now()), kick: make(chan struct{}, 1), ends: map[int]*place{}}
+	t := p.Ends[0].Order.Timing
+	s.until = time.Now().Add(3*stepPatience + t.Warmup() + t.Measure() + 2*t.Drain())
+	if err := s.reserve(p.Ends); err != nil {
+		cancel()
+		return nil, err
+	}
+	if err := s.listen(controllerName); err != nil {
+		cancel()
+		return nil, err
+	}
+	s.work.Go(s.live)
+	return s, nil
+}
+
+func flowText(ends []endOrder) string {
+	text := ""
+	for _, f := range flowsOf(ends) {
+		if text != "" {
+			text += ", "
+		}
+		text += fmt.Sprintf("%s %s %d B at %v", f.Name, f.Protocol, f.PayloadBytes, f.Rate)
+		if f.Streams > 1 {
+			text += fmt.Sprintf(" in %d streams", f.Streams)
+		}
+	}
+	if text == "" {
+		text = "probe only"
+	}
+	return text
+}
+
+func (s *session) streams() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.reserved
+}
+
+// reserve makes room for further ends, before any is opened.
+func (s *session) reserve(ends []endOrder) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	all := make([]endOrder, 0, len(s.ends)+len(ends))
+	for _, p := range s.ends {
+		all = append(all, p.order)
+	}
+	all = append(all, ends...)
+	switch {
+	case s.closed || s.connected || s.cut != "":
+		return errors.New("the session takes no more ends")
+	case len(all) > maxEnds:
+		return fmt.Errorf("ends: want at most %d, not %d", maxEnds, len(all))
+	case ends[0].Order.Timing != s.first.Ends[0].Order.Timing || ends[0].Order.Trial != s.first.Ends[0].Order.Trial:
+		return errors.New("all ends of a trial have one number and one timing")
+	}
+	if err := s.agent.cfg.Limits.check(all); err != nil {
+		return err
+	}
+	for _, e := range ends {
+		if s.ends[e.End] != nil {
+			return fmt.Errorf("end %d is prepared already", e.End)
+		}
+	}
+	for _, e := range ends {
+		s.ends[e.End] = &place{order: e, ended: make(chan struct{})}
+		s.reserved += e.Order.Flow.Streams
+	}
+	return nil
+}
+
+// prepare opens what reserve made room for. If one end fails, the whole
+// session is given up: a trial with half its ends is none.
+func (s *session) prepare(ctx context.Context, ends []endOrder) (map[int][]uint16, error) {
+	ctx, cancel := context.WithTimeout(ctx, stepPatience)
+	defer cancel()
+	defer context.AfterFunc(s.ctx, cancel)()
+	ports := map[int][]uint16{}
+	for _, e := range ends {
+		end, err := s.agent.cfg.Engines[e.Engine].Prepare(ctx, s.agent.cfg.Host, e.Order)
+		if err == nil {
+			err = s.install(e, end)
+		}
+		if err != nil {
+			err = fmt.Errorf("flow %s: %s: %w", e.Order.Flow.Name, e.Order.Role, err)
+			_ = s.close(err.Error()) // the reason is what the controller needs
+			return nil, err
+		}
+		ports[e.End] = end.Ports()
+	}
+	return ports, nil
+}
+
+func (s *session) install(e endOrder, end engine.End) error {
+	if err := s.listen(e.Peer); err != nil {
+		_ = end.Close()
+		return err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed {
+		_ = end.Close()
+		return errors.New("the session was closed meanwhile")
+	}
+	s.ends[e.End].end = end
+	return nil
+}
+
+// listen hears the beats of one party.
+func (s *session) listen(who string) error {
+	s.hearing.expect(time.Now(), who)
+	l := s.agent.link
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	subject := sessionSubject(s.id, who)
+	for _, have := range s.subs {
+		if have.Subject == subject {
+			return nil
+		}
+	}
+	if s.closed {
+		return errors.New("the session was closed meanwhile")
+	}
+	sub, err := l.subscribe(subject, func(m *nats.Msg) {
+		if b, err := decode[beat](m.Data); err == nil {
+			s.hearing.hear(who, b.Number, time.Now())
+		}
+	})
+	if err != nil {
+		return err
+	}
+	s.subs = append(s.subs, sub)
+	return nil
+}
+
+func sessionSubject(session, who string) string { return "pelt.session." + session + "." + who }
+
+// places returns the opened ends of the given roles, or all.
+func (s *session) places(roles ...engine.Role) []*place {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var out []*place
+	for _, p := range s.ends {
+		if p.end == nil {
+			continue
+		}
+		for _, r := range roles {
+			if p.order.Order.Role == r {
+				out = append(out, p)
+			}
+		}
+		if len(roles) == 0 {
+			out = append(out, p)
+		}
+	}
+	return out
+}
+
+// connect lets all ends exchange consent with their peers.
+func (s *session) connect(ctx context.Context) error {
+	s.mu.Lock()
+	for _, p := range s.ends {
+		if p.end == nil {
+			s.mu.Unlock()
+			return errors.New("connect: the ends are not prepared yet")
+		}
+	}
+	if s.closed || s.connected || s.cut != "" {
+		s.mu.Unlock()
+		return errors.New("connect: not now")
+	}
+	s.connected = true
+	s.mu.Unlock()
+	ctx, cancel := context.WithTimeout(ctx, connectPatience)
+	defer cancel()
+	defer context.AfterFunc(s.ctx, cancel)()
+	return each(s.places(), func(p *place) error {
+		if err := p.end.Connect(ctx); err != nil {
+			return fmt.Errorf("%s: %w", p.name(), err)
+		}
+		return nil
+	})
+}
+
+// each works on all places at once and returns the first error by time.
+func each(places []*place, f func(*place) error) error {
+	results := make(chan error, len(places))
+	for _, p := range places {
+		go func() { results <- f(p) }()
+	}
+	var first error
+	for range places {
+		if err := <-results; err != nil && first == nil {
+			first = err
+		}
+	}
+	return first
+}
+
+// run starts the receiving half, or the sending half after the gate's wait.
+func (s *session) run(o runOrder) error {
+	wait := time.Duration(o.WaitNanos)
+	if wait < 0 || wait > maxGateWait {
+		return fmt.Errorf("run: a wait of %v; want 0 to %v", wait, maxGateWait)
+	}
+	s.mu.Lock()
+	if s.closed || !s.connected || s.gated || s.cut != "" {
+		s.mu.Unlock()
+		return errors.New("run: not connected, or running already")
+	}
+	s.gated = o.Gate
+	if o.Gate {
+		s.work.Go(func() { s.open(wait) }) // under the lock: close waits for it
+	}
+	s.mu.Unlock()
+	if o.Gate {
+		return nil
+	}
+	var peers []string
+	for _, p := range s.places(engine.Receive, engine.Echo) {
+		s.start(p, stepPatience+s.length()+s.first.Ends[0].Order.Timing.Drain()+stepPatience)
+	}
+	for _, p := range s.places() {
+		peers = append(peers, p.order.Peer)
+	}
+	s.hearing.await(time.Now(), peers...)
+	return nil
+}
+
+// length is the time a sender is on.
+func (s *session) length() time.Duration {
+	t := s.first.Ends[0].Order.Timing
+	return t.Warmup() + t.Measure()
+}
+
+// open is the start gate: it lets the senders go and watches the host during
+// the measured part.
+func (s *session) open(wait time.Duration) {
+	if !sleep(s.ctx, wait) {
+		return
+	}
+	for _, p := range s.places(engine.Probe) {
+		s.start(p, s.length()+s.first.Ends[0].Order.Timing.Drain()+stepPatience)
+	}
+	for _, p := range s.places(engine.Send) {
+		s.start(p, s.length()+overtime)
+	}
+	t := s.first.Ends[0].Order.Timing
+	if s.agent.cfg.Watch == nil || !sleep(s.ctx, t.Warmup()) || s.why() != "" {
+		return
+	}
+	w := s.agent.cfg.Watch()
+	end := time.Now().Add(t.Measure())
+	for time.Now().Before(end) && s.why() == "" && sleep(s.ctx, min(100*time.Millisecond, time.Until(end))) {
+	}
+	cpu, series := w.Stop()
+	s.mu.Lock()
+	s.watched = &Watched{CPU: cpu, Series: series}
+	s.mu.Unlock()
+}
+
+func sleep(ctx context.Context, d time.Duration) bool {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return ctx.Err() == nil
+	case <-ctx.Done():
+		return false
+	}
+}
+
+func (s *session) why() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.cut
+}
+
+// start runs one end, for at most limit whatever anybody says.
+func (s *session) start(p *place, limit time.Duration) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if p.started || s.closed || s.cut != "" {
+		return
+	}
+	p.started = true
+	s.work.Go(func() {
+		ctx, cancel := context.WithTimeout(s.ctx, limit)
+		defer cancel()
+		p.err = p.end.Run(ctx)
+		failed := p.err != nil && ctx.Err() == nil && s.why() == ""
+		close(p.ended)
+		if failed {
+			s.halt(fmt.Sprintf("%s: %v", p.name(), p.err))
+		}
+		s.wake()
+	})
+}
+
+func (s *session) wake() {
+	select {
+	case s.kick <- struct{}{}:
+	default:
+	}
+}
+
+// finish drains receivers: each is told what its sender attempted.
+func (s *session) finish(ctx context.Context, attempted map[int][]uint64) error {
+	var places []*place
+	for _, p := range s.places(engine.Receive) {
+		if counts, ok := attempted[p.order.End]; ok && p.isStarted(s) {
+			if len(counts) != p.order.Order.Flow.Streams {
+				return fmt.Errorf("finish: end %d has %d streams, not %d", p.order.End, p.order.Order.Flow.Streams, len(counts))
+			}
+			places = append(places, p)
+		}
+	}
+	if len(places) != len(attempted) {
+		return errors.New("finish: names an end that is no running receiver")
+	}
+	ctx, cancel := context.WithTimeout(ctx, s.first.Ends[0].Order.Timing.Drain()+stopPatience)
+	defer cancel()
+	defer context.AfterFunc(s.ctx, cancel)()
+	return each(places, func(p *place) error {
+		if p.over() {
+			return nil // it was stopped, or reached its own time limit
+		}
+		if err := p.end.Finish(ctx, attempted[p.order.End]); err != nil {
+			return fmt.Errorf("%s: %w", p.name(), err)
+		}
+		return p.wait(ctx)
+	})
+}
+
+func (p *place) isStarted(s *session) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return p.started
+}
+
+// wait returns when Run has, or stops it.
+func (p *place) wait(ctx context.Context) error {
+	select {
+	case <-p.ended:
+		return nil
+	case <-ctx.Done():
+	}
+	p.end.Stop()
+	t := time.NewTimer(stopPatience)
+	defer t.Stop()
+	select {
+	case <-p.ended:
+		return nil
+	case <-t.C:
+		return fmt.Errorf("%s: did not stop", p.name())
+	}
+}
+
+// halt stops all traffic but keeps the account; the first reason stays.
+func (s *session) halt(why string) {
+	s.mu.Lock()
+	if s.cut == "" {
+		s.cut = why
+	}
+	s.mu.Unlock()
+	for _, p := range s.places() {
+		p.end.Stop()
+	}
+	s.wake()
+}
+
+// close frees everything and forgets the session; it may be called more than
+// once. why is for the event, "" for a release.
+func (s *session) close(why string) error {
+	s.mu.Lock()
+	if s.closed {
+		s.mu.Unlock()
+		return nil
+	}
+	s.closed = true
+	subs := s.subs
+	s.mu.Unlock()
+	s.agent.forget(s)
+	s.cancel()
+	for _, sub := range subs {
+		_ = sub.Unsubscribe() // fails only if the connection is gone
+	}
+	err := each(s.places(), func(p *place) error {
+		p.end.Stop()
+		return p.end.Close()
+	})
+	done := make(chan struct{})
+	go func() { s.work.Wait(); close(done) }()
+	select {
+	case <-done:
+	case <-time.After(closePatience):
+		err = errors.Join(err, errors.New("an end did not stop"))
+	}
+	if err != nil {
+		s.agent.cfg.Log("closing session: %v", err)
+	}
+	text := "trial ended"
+	if why == "" {
+		why = s.why()
+	}
+	if why != "" {
+		text += ": " + why
+	}
+	s.mu.Lock()
+	var ends []endOrder
+	for _, p := range s.ends {
+		ends = append(ends, p.order)
+	}
+	s.mu.Unlock()
+	s.agent.cfg.events(Event{Kind: EventEnded, Session: s.id, Flows: flowsOf(ends), Text: text})
+	return err
+}

@@ -1,0 +1,168 @@
+package fleet
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/nats-io/nats.go"
+
+	"pelt/engine"
+	"pelt/model"
+	"pelt/unit"
+)
+
+const (
+	preparePatience = 15 * time.Second
+	settlePatience  = 30 * time.Second // an order right after a flood may wait for TCP to recover
+	salvagePatience = 3 * time.Second  // for what is left of a cut trial
+	gateMargin      = 50 * time.Millisecond
+	probeInterval   = 20 * time.Millisecond
+	probeBytes      = 64
+	probeName       = "probe"
+	maxSamples      = 4096 // waiting for the caller's progress function
+)
+
+// trialEnd is one end of a trial: Flows[i] has ends 2i (sender) and 2i+1
+// (receiver), the probe the two numbers after.
+type trialEnd struct {
+	agent string
+	endOrder
+}
+
+// trial is a Trial under way.
+type trial struct {
+	c       *Controller
+	order   Trial
+	session string
+	ends    []trialEnd
+	agents  []string // that take part, in order of first use
+	hearing *hearing
+	cancel  context.CancelCauseFunc
+	subs    []*nats.Subscription
+	over    chan struct{} // ends the beats
+	beating sync.WaitGroup
+
+	mu      sync.Mutex
+	ended   map[int]bool
+	gone    map[string]bool // agents not worth asking any more
+	samples []Progress
+	missed  uint64 // samples beyond maxSamples
+	news    chan struct{}
+}
+
+// cutError ends a trial that is running; its text is Outcome.Cut.
+type cutError struct{ why string }
+
+func (e *cutError) Error() string { return e.why }
+
+// RunTrial runs one trial, from sockets to reports. progress, which may be
+// nil, is called with samples, never concurrently and never after RunTrial has
+// returned.
+//
+// An error means that no traffic was measured: an order was refused, or a host
+// could not be reached; it names host and step. Once the senders have been let
+// go there is no error any more: if ctx ends or a host is lost, all ends are
+// stopped and what the reachable ones measured is returned with Outcome.Cut set.
+func (c *Controller) RunTrial(ctx context.Context, order Trial, progress func(Progress)) (Outcome, error) {
+	t, err := c.place(order)
+	if err != nil {
+		return Outcome{}, err
+	}
+	if progress == nil {
+		progress = func(Progress) {}
+	}
+	run, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	t.cancel = cancel
+	if err := t.enter(); err != nil {
+		return Outcome{}, err
+	}
+	defer t.leave()
+	defer t.release()
+	if err := t.start(run); err != nil {
+		var cut *cutError
+		if errors.As(context.Cause(run), &cut) { // the reason rather than its consequence
+			err = cut
+		} else if ctx.Err() != nil {
+			err = ctx.Err()
+		}
+		return Outcome{}, err
+	}
+	err = t.attend(run, progress)
+	if err == nil {
+		err = t.settle(run)
+	}
+	return t.collect(ctx, run, err), nil
+}
+
+// place makes the orders of all ends.
+func (c *Controller) place(order Trial) (*trial, error) {
+	if len(order.Flows) == 0 {
+		return nil, errors.New("a trial needs at least one flow")
+	}
+	t := &trial{c: c, order: order, session: c.link.client + "." + randomHex(), hearing: newHearing(time.Now()),
+		ended: map[int]bool{}, gone: map[string]bool{},
+		news: make(chan struct{}, 1), over: make(chan struct{})}
+	var tag [2]byte
+	_, _ = rand.Read(tag[:]) // never fails
+	base := binary.BigEndian.Uint16(tag[:])
+	for i, f := range order.Flows {
+		send := engine.Order{Flow: f.Flow, Role: engine.Send, CPU: f.CPU}
+		receive := engine.Order{Flow: f.Flow, Role: engine.Receive, CPU: f.CPU}
+		if f.CPU >= 0 {
+			receive.CPU = f.CPU + f.Flow.Streams
+		}
+		if f.Dialer != f.From && f.Dialer != f.To {
+			return nil, fmt.Errorf("flow %s: the dialer %s is none of its ends", f.Flow.Name, f.Dialer)
+		}
+		t.pair(f, base+uint16(i), send, receive)
+	}
+	if order.Probe {
+		f := order.Flows[0]
+		flow := model.Flow{Name: probeName, Protocol: model.UDP, From: f.Flow.From, To: f.Flow.To, PayloadBytes: probeBytes,
+			Rate: unit.IntervalRate(probeInterval), Streams: 1, Family: f.Flow.Family, DSCP: f.Flow.DSCP}
+		if f.Dialer != f.From {
+			flow.From, flow.To, f.From, f.To = flow.To, flow.From, f.To, f.From
+		}
+		f.Engine = "udp"
+		t.pair(f, base+uint16(len(order.Flows)), engine.Order{Flow: flow, Role: engine.Probe, CPU: -1}, engine.Order{Flow: flow, Role: engine.Echo, CPU: -1})
+	}
+	for _, e := range t.ends {
+		m, ok := c.members[e.agent]
+		if !ok {
+			return nil, fmt.Errorf("flow %s: no agent %s on the hub", e.Order.Flow.Name, e.agent)
+		}
+		if !slices.Contains(m.info.Engines, e.Engine) {
+			return nil, fmt.Errorf("flow %s: %s has no engine %s; it has %s", e.Order.Flow.Name, m.name, e.Engine, strings.Join(m.info.Engines, ", "))
+		}
+	}
+	return t, nil
+}
+
+// pair adds both ends of a flow, which share a fresh key.
+func (t *trial) pair(f PlacedFlow, tag uint16, from, to engine.Order) {
+	key := make([]byte, keyBytes)
+	_, _ = rand.Read(key) // never fails
+	for _, e := range []struct {
+		order       engine.Order
+		agent, peer string
+	}{{from, f.From, f.To}, {to, f.To, f.From}} {
+		o := e.order
+		o.Timing, o.Trial, o.Tag, o.Key, o.OneClock = t.order.Timing, t.order.Number, tag, key, t.order.OneClock
+		if o.Listen = e.agent != f.Dialer; !o.Listen {
+			o.Peer = f.Listen
+		}
+		n := len(t.ends)
+		t.ends = append(t.ends, trialEnd{agent: e.agent, endOrder: endOrder{End: n, Engine: f.Engine, Peer: e.peer, Order: o}})
+		if !slices.Contains(t.agents, e.agent) {
+			t.agents = append(t.agents, e.agent)
+		}
+	}
+}

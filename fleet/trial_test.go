@@ -1,0 +1,279 @@
+package fleet
+
+import (
+	"context"
+	"errors"
+	"runtime"
+	"strings"
+	"testing"
+	"time"
+
+	"pelt/engine"
+	"pelt/model"
+)
+
+// quick serves two agents on a hub that does not listen.
+func quick(t *testing.T, configs ...AgentConfig) (*Hub, *Controller) {
+	t.Helper()
+	h, err := StartHub(HubConfig{DontListen: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { h.Close() })
+	for _, cfg := range configs {
+		if _, err := h.Join(cfg); err != nil {
+			t.Fatal(err)
+		}
+	}
+	c, err := NewController(t.Context(), h, "1.0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { c.Close() })
+	return h, c
+}
+
+func nothingOpen(t *testing.T, w *wire) {
+	t.Helper()
+	within(t, 4*time.Second, "all ends closed", func() bool { return w.opened.Load() == w.closed.Load() })
+}
+
+func TestTrialInLab(t *testing.T) {
+	t.Parallel()
+	w := newWire()
+	a, b := agentOn(w, "near"), agentOn(w, "far")
+	b.Watch = func() engine.Watch { return fakeWatch{} }
+	_, c := quick(t, a, b)
+	var got []Progress
+	trial := bothTrial("near", "far", 1200*time.Millisecond)
+	trial.Timing.WarmupSeconds = 0.1
+	out, err := c.RunTrial(t.Context(), trial, func(p Progress) { got = append(got, p) })
+	if err != nil {
+		t.Fatal(err)
+	}
+	if out.Cut != "" {
+		t.Errorf("cut: %s", out.Cut)
+	}
+	for i, f := range out.Flows {
+		if f.Send == nil || f.Receive == nil {
+			t.Fatalf("flow %d: an end has no report: %+v", i, f)
+		}
+		if f.Receive.Receive.Tally.Late != f.Send.Send.Attempted {
+			t.Errorf("flow %d: receiver was told %d attempted packets, sender says %d", i, f.Receive.Receive.Tally.Late, f.Send.Send.Attempted)
+		}
+		if f.Send.Stopped || f.Receive.Stopped {
+			t.Errorf("flow %d was stopped early", i)
+		}
+	}
+	if out.Probe == nil || out.Probe.Sent != 7 {
+		t.Errorf("probe report: %+v", out.Probe)
+	}
+	if out.Watch["far"].CPU.HostRatio != 0.5 {
+		t.Errorf("watch: %+v", out.Watch)
+	}
+	receivers, senders := w.events("", "run receive"), w.events("", "run send")
+	if len(receivers) != 2 || len(senders) != 2 || senders[0].Before(receivers[1]) {
+		t.Errorf("receivers began at %v, senders at %v: want receivers first", receivers, senders)
+	}
+	if gap := senders[1].Sub(senders[0]); gap > 50*time.Millisecond {
+		t.Errorf("senders began %v apart", gap)
+	}
+	if len(got) != 4 {
+		t.Errorf("samples: %+v; want one of each of 4 ends", got)
+	}
+	nothingOpen(t, w)
+}
+
+type fakeWatch struct{}
+
+func (fakeWatch) Stop() (model.CPU, []model.Series) { return model.CPU{HostRatio: 0.5}, nil }
+
+func TestTrialBetweenHosts(t *testing.T) {
+	t.Parallel()
+	w := newWire()
+	s := serve(t, w, nil)
+	c := dial(t, s.addr, s.code, agentOn(w, "near"))
+	if a := c.Agents(); len(a) != 2 || a[0].ID != "near" || a[1].ID != "far" {
+		t.Fatalf("agents: %+v", a)
+	}
+	for n := range 2 {
+		trial := bothTrial("near", "far", 100*time.Millisecond)
+		trial.Number = uint16(n + 1)
+		out, err := c.RunTrial(t.Context(), trial, nil)
+		if err != nil || out.Cut != "" || out.Flows[0].Receive == nil || out.Flows[1].Send == nil {
+			t.Fatalf("trial %d: %+v, %v", n, out, err)
+		}
+	}
+	nothingOpen(t, w)
+	for kind, want := range map[EventKind]int{EventListening: 1, EventConnected: 1, EventStarted: 2, EventEnded: 2} {
+		if got := s.count(kind); got != want {
+			t.Errorf("%d events %q, want %d:\n%s", got, kind, want, s.text())
+		}
+	}
+	if !strings.Contains(s.text(), "trial started: up udp 64 B at 1kpps, down udp 64 B at 1kpps (client 127.0.0.1)") {
+		t.Errorf("events:\n%s", s.text())
+	}
+}
+
+func TestTrialErrors(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		name   string
+		change func(near, far *fakeEngine, trial *Trial)
+		want   string
+	}{
+		{"refused by the far engine", func(_, far *fakeEngine, _ *Trial) { far.refuse = &engine.Refusal{Why: "no such control here"} },
+			"far: prepare: flow up: receive: no such control here"},
+		{"no consent", func(near, _ *fakeEngine, _ *Trial) { near.connectErr = errors.New("no answer from 127.0.0.1") },
+			"near: connect: flow up: send: no answer from 127.0.0.1"},
+		{"unknown agent", func(_, _ *fakeEngine, tr *Trial) { tr.Flows[0].To = "nobody" }, "flow up: no agent nobody on the hub"},
+		{"unknown engine", func(_, _ *fakeEngine, tr *Trial) { tr.Flows[0].Engine = "xdp" }, "flow up: near has no engine xdp; it has udp"},
+		{"bad dialer", func(_, _ *fakeEngine, tr *Trial) { tr.Flows[0].Dialer = "x" }, "flow up: the dialer x is none of its ends"},
+		{"bad payload", func(_, _ *fakeEngine, tr *Trial) { tr.Flows[0].Flow.PayloadBytes = 15 },
+			"far: prepare: ends[0].order.flows[0].payload_bytes: a UDP payload is 16 to 65507 B, not 15"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			w := newWire()
+			near, far := agentOn(w, "near"), agentOn(w, "far")
+			trial := upTrial("near", "far", 100*time.Millisecond)
+			c.change(near.Engines["udp"].(*fakeEngine), far.Engines["udp"].(*fakeEngine), &trial)
+			_, controller := quick(t, near, far)
+			_, err := controller.RunTrial(t.Context(), trial, nil)
+			if err == nil || err.Error() != c.want {
+				t.Errorf("got error %q\nwant      %q", err, c.want)
+			}
+			var refusal *engine.Refusal
+			if want := strings.Contains(c.name, "refused"); errors.As(err, &refusal) != want {
+				t.Errorf("is a refusal: %v, want %v", !want, want)
+			}
+			nothingOpen(t, w)
+		})
+	}
+}
+
+func TestTrialCut(t *testing.T) {
+	t.Parallel()
+	t.Run("interrupted", func(t *testing.T) {
+		t.Parallel()
+		w := newWire()
+		_, c := quick(t, agentOn(w, "near"), agentOn(w, "far"))
+		ctx, cancel := context.WithCancel(t.Context())
+		go func() {
+			for len(w.events("", "run send")) == 0 {
+				time.Sleep(time.Millisecond)
+			}
+			cancel()
+		}()
+		out, err := c.RunTrial(ctx, upTrial("near", "far", time.Minute), nil)
+		if err != nil || out.Cut != "interrupted" || out.Flows[0].Send == nil || out.Flows[0].Receive == nil || !out.Flows[0].Send.Stopped {
+			t.Errorf("got %+v, %v; want both ends' partial reports", out, err)
+		}
+		nothingOpen(t, w)
+	})
+	t.Run("before it began", func(t *testing.T) {
+		t.Parallel()
+		w := newWire()
+		_, c := quick(t, agentOn(w, "near"), agentOn(w, "far"))
+		ctx, cancel := context.WithCancel(t.Context())
+		cancel()
+		if _, err := c.RunTrial(ctx, upTrial("near", "far", time.Minute), nil); !errors.Is(err, context.Canceled) {
+			t.Errorf("got %v, want the context's error", err)
+		}
+		nothingOpen(t, w)
+	})
+	t.Run("sender fails", func(t *testing.T) {
+		t.Parallel()
+		w := newWire()
+		near := agentOn(w, "near")
+		near.Engines["udp"].(*fakeEngine).runErr = errors.New("network is down")
+		_, c := quick(t, near, agentOn(w, "far"))
+		out, err := c.RunTrial(t.Context(), upTrial("near", "far", 200*time.Millisecond), nil)
+		if want := "near: flow up: send: network is down"; err != nil || out.Cut != want || out.Flows[0].Receive == nil {
+			t.Errorf("got %+v, %v; want cut %q with the receiver's report", out, err, want)
+		}
+		nothingOpen(t, w)
+	})
+	t.Run("sender does not end", func(t *testing.T) {
+		t.Parallel()
+		w := newWire()
+		near := agentOn(w, "near")
+		near.Engines["udp"].(*fakeEngine).noEnd = true
+		_, c := quick(t, near, agentOn(w, "far"))
+		out, err := c.RunTrial(t.Context(), upTrial("near", "far", 100*time.Millisecond), nil)
+		if err != nil || out.Flows[0].Send == nil || !out.Flows[0].Send.Stopped {
+			t.Errorf("got %+v, %v; want the agent to stop its sender", out, err)
+		}
+		if on := w.events("near", "ended send")[0].Sub(w.events("near", "run send")[0]); on > 100*time.Millisecond+overtime+time.Second {
+			t.Errorf("the sender was on for %v", on)
+		}
+		nothingOpen(t, w)
+	})
+	t.Run("serve ends", func(t *testing.T) {
+		t.Parallel()
+		w := newWire()
+		s := serve(t, w, nil)
+		c := dial(t, s.addr, s.code, agentOn(w, "near"))
+		go func() {
+			for len(w.events("", "run send")) < 1 {
+				time.Sleep(time.Millisecond)
+			}
+			s.stop()
+		}()
+		began := time.Now()
+		out, err := c.RunTrial(t.Context(), upTrial("near", "far", time.Minute), nil)
+		if err != nil || !strings.Contains(out.Cut, "pelt serve was stopped there") || out.Flows[0].Send == nil {
+			t.Errorf("got %+v, %v", out, err)
+		}
+		if d := time.Since(began); d > 2*time.Second {
+			t.Errorf("took %v", d)
+		}
+		nothingOpen(t, w)
+	})
+}
+
+// TestNoLeaks runs alone: it counts goroutines.
+func TestNoLeaks(t *testing.T) {
+	before := runtime.NumGoroutine()
+	w := newWire()
+	ctx, cancel := context.WithCancel(context.Background())
+	ready, ended := make(chan Event, 16), make(chan error, 1)
+	go func() {
+		ended <- Serve(ctx, ServeConfig{AnyPort: true, Code: "a-10-b", Agent: agentOn(w, "far"), Events: func(e Event) { ready <- e }})
+	}()
+	addr := (<-ready).Peer
+	if !addr.IsValid() || addr.Port() == 0 {
+		t.Fatalf("listening on %v", addr)
+	}
+	local, err := Resolve(ctx, "localhost", 4)
+	if err != nil {
+		t.Fatal(err)
+	}
+	to := addrPort(local, addr.Port())
+	for range 3 {
+		c, err := Dial(ctx, to, "A 10 b", agentOn(w, "near"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if out, err := c.RunTrial(ctx, upTrial("near", "far", 50*time.Millisecond), nil); err != nil || out.Cut != "" {
+			t.Fatalf("%+v, %v", out, err)
+		}
+		if err := c.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+	cancel()
+	if err := <-ended; err != nil {
+		t.Errorf("Serve: %v", err)
+	}
+	within(t, 5*time.Second, "goroutines gone", func() bool {
+		if runtime.NumGoroutine() <= before {
+			return true
+		}
+		return false
+	})
+	if t.Failed() {
+		buf := make([]byte, 1<<20)
+		t.Logf("%s", buf[:runtime.Stack(buf, true)])
+	}
+}
