@@ -1,0 +1,5 @@
+//go:build !linux
+
+package udp
+
+func newCarrier(uint16) carrier { return plain{} }

@@ -1,0 +1,174 @@
+package udp
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+)
+
+const (
+	repeatEvery = 100 * time.Millisecond // of an unanswered consent message
+	attendFor   = 10 * time.Millisecond  // an attendant looks up that often
+)
+
+// Connect waits for both sides' consent on every stream; see engine.End.
+func (e *end) Connect(ctx context.Context) error {
+	e.mu.Lock()
+	if e.closed {
+		e.mu.Unlock()
+		return errors.New("connect udp: the end is closed")
+	}
+	e.connecting.Add(1)
+	e.mu.Unlock()
+	defer e.connecting.Done()
+	errs := make([]error, len(e.wires))
+	var wg sync.WaitGroup
+	for i := range e.wires {
+		wg.Go(func() {
+			if e.order.Listen {
+				errs[i] = e.awaitCaller(ctx, i)
+			} else {
+				errs[i] = e.call(ctx, i)
+			}
+		})
+	}
+	wg.Wait()
+	for i, err := range errs {
+		if err != nil {
+			return fmt.Errorf("stream %d: %w", i, err)
+		}
+	}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.connected = true
+	return nil
+}
+
+func (e *end) awaitCaller(ctx context.Context, i int) error {
+	d := e.desks[i]
+	select {
+	case <-d.done:
+	case <-e.bell.rung:
+		return fmt.Errorf("await the peer's consent on UDP port %d: %w", e.ports[i], context.Canceled)
+	case <-ctx.Done():
+		return fmt.Errorf("await the peer's consent on UDP port %d: none came: %w", e.ports[i], context.Cause(ctx))
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	e.tokens[i] = d.token(d.theirs, d.mine)
+	return nil
+}
+
+// call asks the listener for consent until it is ready.
+func (e *end) call(ctx context.Context, i int) error {
+	w, c := e.wires[i], newCaller(e.label(i))
+	var out [consentBytes]byte
+	var last error
+	for send := time.Now(); ctx.Err() == nil && !e.bell.rang(); {
+		if now := time.Now(); !now.Before(send) {
+			c.next.put(&out, c.key)
+			if err := w.write(out[:]); err != nil {
+				last = err
+			}
+			send = now.Add(repeatEvery)
+		}
+		d, err := w.read(attendFor)
+		if err != nil {
+			last = err // such as an ICMP error for the message before
+			continue
+		}
+		turn, done := c.hear(d.whole())
+		if done {
+			w.settle()
+			e.tokens[i] = c.token(c.next.dialer, c.next.listener)
+			return nil
+		}
+		if turn {
+			send = time.Time{}
+		}
+	}
+	cause := context.Cause(ctx)
+	if cause == nil {
+		cause = context.Canceled
+	}
+	if last != nil {
+		return fmt.Errorf("ask %v for consent on UDP port %d: no answer: %w (%w)", e.order.Peer, e.order.Ports[i], cause, last)
+	}
+	return fmt.Errorf("ask %v for consent on UDP port %d: no answer: %w", e.order.Peer, e.order.Ports[i], cause)
+}
+
+// admit takes over the socket of a stream from the carrier and answers its caller.
+func (e *end) admit(i int, w wire) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.wires[i] = w
+	e.attend.Go(func() {
+		for {
+			e.mu.Lock()
+			mine := e.wires[i] == w
+			e.mu.Unlock()
+			if !mine {
+				w.close()
+				return
+			}
+			select {
+			case <-e.attended:
+				return
+			default:
+			}
+			d, err := w.read(attendFor)
+			if err != nil || d.nanos == 0 || e.answer(i, w, d.whole()) {
+				continue
+			}
+			if e.consented(i) { // the flow has begun: what comes now is for Run
+				d.head = slices.Clone(d.head)
+				e.mu.Lock()
+				e.early[i] = d
+				e.mu.Unlock()
+				return
+			}
+		}
+	})
+}
+
+// answer serves a consent message that reached the listening end, also while
+// the flow runs: the last answer may have been lost.
+func (e *end) answer(i int, w wire, b []byte) bool {
+	reply, ok := e.desks[i].answer(b)
+	if !ok {
+		return false
+	}
+	settled := e.consented(i)
+	w.answer(reply[:])
+	if settled {
+		w.settle()
+	}
+	return true
+}
+
+// consented reports whether the caller of a listening end's stream has confirmed.
+func (e *end) consented(i int) bool {
+	select {
+	case <-e.desks[i].done:
+		return true
+	default:
+		return false
+	}
+}
+
+func (e *end) endAttendance() {
+	if e.attended == nil {
+		return
+	}
+	e.mu.Lock()
+	select {
+	case <-e.attended:
+	default:
+		close(e.attended)
+	}
+	e.mu.Unlock()
+	e.attend.Wait()
+}

@@ -1,0 +1,206 @@
+package udp
+
+import (
+	"errors"
+	"io"
+	"net"
+	"net/netip"
+	"os"
+	"sync/atomic"
+	"time"
+
+	"pelt/engine"
+)
+
+// plain is the carrier for every system: each stream has an ephemeral port and
+// an unconnected socket, and what does not come from the peer is ignored.
+type plain struct{}
+
+func (plain) close() error { return nil }
+
+func (plain) dial(host engine.Host, s settings, stream int, peer netip.AddrPort) (wire, error) {
+	from := netip.AddrPortFrom(netip.IPv4Unspecified(), 0)
+	if peer.Addr().Is6() {
+		from = netip.AddrPortFrom(netip.IPv6Unspecified(), 0)
+	}
+	if s.sourcePort != 0 {
+		from = netip.AddrPortFrom(from.Addr(), s.sourcePort+uint16(stream))
+	}
+	w, err := openPlain(host, s, from.String())
+	if err != nil {
+		return nil, err
+	}
+	w.peer.Store(&peer)
+	w.settled.Store(true)
+	return w, nil
+}
+
+func (plain) listen(host engine.Host, s settings, desks []*desk, admit func(int, wire)) (io.Closer, []uint16, error) {
+	ports := make([]uint16, len(desks))
+	for i := range desks {
+		w, err := openPlain(host, s, ":0")
+		if err != nil {
+			return nil, nil, err // the end closes the wires that it was given
+		}
+		ports[i] = w.local().Port()
+		admit(i, w)
+	}
+	return io.NopCloser(nil), ports, nil
+}
+
+// plainWire is a wire over net.UDPConn.
+type plainWire struct {
+	conn    *net.UDPConn
+	clock   clock
+	granted int
+	peer    atomic.Pointer[netip.AddrPort]
+	settled atomic.Bool
+	from    netip.AddrPort // of the last datagram read
+	whole   []byte         // room for any datagram: its length must be seen
+	until   time.Time      // read deadline that is set
+}
+
+func openPlain(host engine.Host, s settings, at string) (w *plainWire, err error) {
+	err = host.Do(func() error {
+		address, err := net.ResolveUDPAddr("udp", at)
+		if err != nil {
+			return err
+		}
+		conn, err := net.ListenUDP("udp", address)
+		if err != nil {
+			return err
+		}
+		w = &plainWire{conn: conn, clock: s.clock, whole: make([]byte, 1<<16)}
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	if s.sends {
+		err = w.conn.SetWriteBuffer(s.sendBuffer())
+	} else if err = w.conn.SetReadBuffer(s.receiveBuffer()); err == nil {
+		w.granted = s.receiveBuffer()
+	}
+	if s.dscp != 0 || s.dontFragment {
+		err = &engine.Refusal{Why: "DSCP and the don't-fragment bit cannot be set on this system"}
+	}
+	if err != nil {
+		return nil, errors.Join(err, w.conn.Close())
+	}
+	return w, nil
+}
+
+func (w *plainWire) local() netip.AddrPort {
+	a := w.conn.LocalAddr().(*net.UDPAddr).AddrPort()
+	return netip.AddrPortFrom(a.Addr().Unmap(), a.Port())
+}
+
+// take reads one datagram from the peer into whole, or from anyone while the peer is not settled.
+func (w *plainWire) take(wait time.Duration) (n int, nanos int64, err error) {
+	// A deadline is moved only when it has passed: that costs as much as a packet.
+	if now := time.Now(); !now.Before(w.until) || w.until.Sub(now) > wait {
+		w.until = now.Add(max(wait, time.Microsecond))
+		if err := w.conn.SetReadDeadline(w.until); err != nil {
+			return 0, 0, err
+		}
+	}
+	n, from, err := w.conn.ReadFromUDPAddrPort(w.whole)
+	nanos = w.clock.now()
+	if errors.Is(err, os.ErrDeadlineExceeded) {
+		return 0, 0, nil
+	}
+	if err != nil {
+		return 0, 0, err
+	}
+	w.from = netip.AddrPortFrom(from.Addr().Unmap(), from.Port())
+	return n, nanos, nil
+}
+
+func (w *plainWire) stranger() bool {
+	peer := w.peer.Load()
+	return w.settled.Load() && (peer == nil || *peer != w.from)
+}
+
+func (w *plainWire) read(wait time.Duration) (datagram, error) {
+	n, nanos, err := w.take(wait)
+	if err != nil || nanos == 0 {
+		return datagram{}, err
+	}
+	d := datagram{head: w.whole[:min(n, headBytes)], bytes: n, nanos: nanos}
+	if w.stranger() {
+		d.head = nil // whatever it is, it is foreign
+	}
+	return d, nil
+}
+
+func (w *plainWire) write(b []byte) error {
+	peer := w.peer.Load()
+	if peer == nil {
+		return errors.New("nobody has called yet")
+	}
+	_, err := w.conn.WriteToUDPAddrPort(b, *peer)
+	return err
+}
+
+func (w *plainWire) answer(b []byte) error {
+	if from := w.from; !w.settled.Load() {
+		w.peer.Store(&from)
+	}
+	return w.write(b)
+}
+
+func (w *plainWire) settle()          { w.settled.Store(true) }
+func (w *plainWire) pathMTU() int     { return 0 }
+func (w *plainWire) bufferBytes() int { return w.granted }
+func (w *plainWire) close() error     { return w.conn.Close() }
+
+// plainOut sends one packet a call.
+type plainOut struct {
+	wire  *plainWire
+	peer  netip.AddrPort
+	bytes [][]byte
+	until time.Time // write deadline that is set
+}
+
+func (w *plainWire) outbox(payloadBytes, _ int) outbox {
+	return &plainOut{wire: w, peer: *w.peer.Load(), bytes: layOut(payloadBytes, 1)}
+}
+
+func (o *plainOut) packets() [][]byte { return o.bytes }
+
+func (o *plainOut) send(from, to int) (int, error) {
+	for i := from; i < to; i++ {
+		if now := time.Now(); !now.Before(o.until) {
+			o.until = now.Add(plainWait)
+			if err := o.wire.conn.SetWriteDeadline(o.until); err != nil {
+				return i - from, err
+			}
+		}
+		if _, err := o.wire.conn.WriteToUDPAddrPort(o.bytes[i], o.peer); err != nil {
+			return i - from, err
+		}
+	}
+	return to - from, nil
+}
+
+// plainInbox receives one packet a call.
+type plainInbox struct {
+	wire *plainWire
+	out  [1]datagram
+}
+
+func (w *plainWire) inbox(*bell) inbox { return &plainInbox{wire: w} }
+
+// plainWait bounds how long a thread does not see its bell.
+const plainWait = 20 * time.Millisecond
+
+func (in *plainInbox) receive(wait time.Duration) ([]datagram, error) {
+	d, err := in.wire.read(min(wait, plainWait))
+	if err != nil || d.nanos == 0 {
+		return nil, err
+	}
+	in.out[0] = d
+	return in.out[:], nil
+}
+
+func (in *plainInbox) drops() (uint32, bool) { return 0, false }

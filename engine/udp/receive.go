@@ -1,0 +1,263 @@
+package udp
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"net"
+	"runtime"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"pelt/engine"
+	"pelt/model"
+)
+
+// receiver counts the packets of all streams.
+type receiver struct {
+	end     *end
+	meter   engine.Meter
+	streams []*receiving
+}
+
+// receiving is one stream's receiver; its fields belong to its thread.
+type receiving struct {
+	_        padding
+	receiver *receiver
+	stream   int
+	in       inbox
+	batch    []model.Arrival
+	seen     atomic.Uint64 // datagrams of the trial, published after each batch
+
+	foreign, unread uint64
+	drops           dropAccount
+	begun           bool
+	cpuFrom, cpuTo  thread
+	granted         int
+	warning         string
+	_               padding
+}
+
+// thread is a thread's processor time at some time.
+type thread struct{ at, used int64 }
+
+func newReceiver(e *end) *receiver {
+	f := e.order.Flow
+	r := &receiver{end: e, meter: e.engine.config.NewMeter(f.Streams, f.PayloadBytes, engine.StepNanos, e.order.OneClock)}
+	for i := range e.wires {
+		r.streams = append(r.streams, &receiving{receiver: r, stream: i, batch: make([]model.Arrival, 0, 256)})
+	}
+	return r
+}
+
+// lookUp is how long a receiver waits at most before it does its housekeeping.
+const lookUp = 50 * time.Millisecond
+
+func (r *receiver) run() error {
+	errs := make([]error, len(r.streams))
+	var done sync.WaitGroup
+	for i, w := range r.streams {
+		done.Go(func() {
+			runtime.LockOSThread() // never unlocked: the thread ends with its timer slack and pinning
+			if err := ownThread(coreOf(r.end.order.CPU, i)); err != nil {
+				w.warning = fmt.Sprintf("the thread of stream %d could not be set up: %v", i, err)
+			}
+			w.granted = r.end.wires[i].bufferBytes()
+			w.in = r.end.wires[i].inbox(r.end.bell)
+			if errs[i] = w.work(); errs[i] != nil {
+				r.end.bell.ring()
+			}
+		})
+	}
+	done.Wait()
+	return errors.Join(errs...)
+}
+
+// cpuEvery is how often a receiver reads its own processor time.
+const cpuEvery = 50_000_000
+
+func (w *receiving) work() error {
+	e := w.receiver.end
+	var n uint32
+	if n, w.drops.known = w.in.drops(); w.drops.known {
+		w.drops.before = n
+	}
+	early := e.early[w.stream : w.stream+1]
+	for !e.bell.rang() {
+		got, err := early, error(nil)
+		if early = nil; len(got) == 0 || got[0].nanos == 0 {
+			got, err = w.in.receive(lookUp)
+		}
+		if errors.Is(err, net.ErrClosed) {
+			return fmt.Errorf("receive: %w", err)
+		}
+		// Any other error is an ICMP message for something this end answered.
+		if len(got) == 0 {
+			continue
+		}
+		w.sort(got)
+		if now := got[len(got)-1].nanos; len(w.batch) > 0 && (!w.begun || now-w.cpuTo.at > cpuEvery) {
+			w.readThread(now)
+		}
+		w.receiver.meter.Observe(w.stream, w.batch)
+		w.seen.Add(uint64(len(w.batch)))
+	}
+	if w.begun {
+		w.readThread(e.settings.clock.now())
+	}
+	if n, ok := w.in.drops(); ok {
+		w.drops.after = n
+	}
+	w.sweep()
+	return nil
+}
+
+func (w *receiving) readThread(now int64) {
+	used, _ := threadNanos()
+	w.cpuTo = thread{now, used}
+	if !w.begun {
+		w.begun, w.cpuFrom = true, w.cpuTo
+	}
+}
+
+// sort puts the measured packets into the batch and deals with the others.
+func (w *receiving) sort(got []datagram) {
+	e := w.receiver.end
+	w.batch = w.batch[:0]
+	for i := range got {
+		d := &got[i]
+		h, ok := engine.ParseHeader(d.head)
+		switch {
+		case ok && h.Trial == e.order.Trial:
+			if !w.drops.begun {
+				w.drops.begin(d.dropped, h.Sequence)
+			}
+			w.batch = append(w.batch, model.Arrival{Sequence: h.Sequence, SendNanos: h.SendNanos, ReceiveNanos: d.nanos, Bytes: d.bytes})
+		case ok && h.Trial == e.order.Trial^engine.WarmupBit:
+			w.drops.warm(d.dropped)
+		case e.order.Listen && e.answer(w.stream, e.wires[w.stream], d.whole()):
+		default:
+			if m, isConsent := parseConsent(d.head); !isConsent || m.trial != e.order.Trial {
+				w.foreign++
+			}
+		}
+	}
+}
+
+// sweep counts what the end came too early for.
+func (w *receiving) sweep() {
+	for w.unread < 1<<20 { // far beyond what a socket buffer holds
+		got, err := w.in.receive(0)
+		if len(got) == 0 || err != nil {
+			return
+		}
+		w.sort(got)
+		w.unread += uint64(len(w.batch))
+	}
+}
+
+// dropAccount tells a socket's drops during the measured part from those before.
+// The kernel counts drops for the socket's whole life, and notes with each
+// packet how many there were before it (SO_RXQ_OVFL), so that it does not
+// matter how long the packet then waited to be read.
+type dropAccount struct {
+	known         bool
+	begun         bool
+	before, after uint32 // drops before the measured part, and at the end
+}
+
+// warm notes the drops before a warm-up packet.
+func (a *dropAccount) warm(dropped uint32) {
+	if dropped != 0 && !a.begun {
+		a.before = dropped
+	}
+}
+
+// begin notes the first measured packet. Of the drops since the warm-up
+// packet before it, as many were measured ones as sequences are missing.
+func (a *dropAccount) begin(dropped uint32, sequence uint64) {
+	a.begun = true
+	if dropped == 0 {
+		return // none in the socket's life: before is 0, too
+	}
+	between := dropped - a.before
+	a.before = dropped - uint32(min(uint64(between), sequence))
+}
+
+func (a *dropAccount) measured() uint64 {
+	if !a.known {
+		return 0
+	}
+	return uint64(a.after - a.before) // modulo 2^32, as the kernel counts
+}
+
+// drain waits for packets still on their way; see engine.End.Finish.
+func (r *receiver) drain(ctx context.Context, attempted []uint64) {
+	var want uint64
+	for _, n := range attempted {
+		want += n
+	}
+	whole := r.end.order.Timing.Drain()
+	over := time.NewTimer(whole)
+	defer over.Stop()
+	tick := time.NewTicker(min(max(whole/100, 200*time.Microsecond), 2*time.Millisecond))
+	defer tick.Stop()
+	last, since := uint64(math.MaxUint64), time.Now()
+	for {
+		if got, _ := r.meter.Received(); got >= want {
+			return
+		}
+		seen := r.seen()
+		if now := time.Now(); seen != last {
+			last, since = seen, now
+		} else if now.Sub(since) >= whole/4 {
+			return
+		}
+		select {
+		case <-tick.C:
+		case <-over.C:
+			return
+		case <-ctx.Done():
+			return
+		case <-r.end.bell.rung:
+			return
+		}
+	}
+}
+
+func (r *receiver) seen() (n uint64) {
+	for _, w := range r.streams {
+		n += w.seen.Load()
+	}
+	return n
+}
+
+func (r *receiver) sample() (packets, bytes uint64) { return r.meter.Received() }
+
+// fulfilled is false: only Finish ends a receiver in order, and it rings the bell itself.
+func (r *receiver) fulfilled() bool { return false }
+
+func (r *receiver) report(out *engine.Report) {
+	rec := &engine.ReceiveReport{Tally: r.meter.Tally(), SocketKnown: true}
+	for i, w := range r.streams {
+		rec.SocketDrops += w.drops.measured()
+		rec.SocketKnown = rec.SocketKnown && w.drops.known
+		rec.Foreign += w.foreign
+		rec.Unread += w.unread
+		if i == 0 {
+			rec.BufferBytes = w.granted
+		}
+		if span := w.cpuTo.at - w.cpuFrom.at; span > 0 {
+			out.CPU.ThreadRatio = max(out.CPU.ThreadRatio, min(float64(w.cpuTo.used-w.cpuFrom.used)/float64(span), 1))
+		}
+		if w.warning != "" {
+			out.Warnings = append(out.Warnings, w.warning)
+		}
+	}
+	if want := r.end.settings.receiveBuffer(); rec.BufferBytes > 0 && rec.BufferBytes < want {
+		out.Warnings = append(out.Warnings, fmt.Sprintf("the system granted a receive buffer of %d of %d B: raise net.core.rmem_max", rec.BufferBytes, want))
+	}
+	out.Receive = rec
+}

@@ -1,0 +1,69 @@
+package udp
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"syscall"
+	"time"
+)
+
+// refusals judges the errors that sending returns.
+type refusals struct {
+	row    int   // packets refused since the last one taken
+	since  int64 // when the first of them was
+	single int   // packets still to be sent one by one
+}
+
+const (
+	// oneByOne is how many packets go alone after a refusal.
+	oneByOne = 1024
+	// So many in a row, or fewer over a longer time, and sending is hopeless:
+	// what the error says holds for the packets to come.
+	hopelessRow   = 64
+	hopelessFew   = 4
+	hopelessNanos = 500_000_000
+	// An error that may pass, such as a missing route, may last longer.
+	passingNanos = 2_000_000_000
+	// refusedNap keeps a sender that is only refused from spinning.
+	refusedNap = time.Millisecond
+)
+
+// hopeless notes a refusal and says whether to give up.
+func (r *refusals) hopeless(err error, now int64) bool {
+	if r.row == 0 {
+		r.since = now
+	}
+	r.row++
+	r.single = oneByOne
+	lasted := now - r.since
+	if errors.Is(err, syscall.EMSGSIZE) || errors.Is(err, syscall.EPERM) || errors.Is(err, syscall.EACCES) || errors.Is(err, syscall.EINVAL) {
+		return r.row >= hopelessRow || r.row >= hopelessFew && lasted > hopelessNanos
+	}
+	return r.row >= hopelessRow && lasted > passingNanos
+}
+
+// temporary says that nothing was tried: there was no room in time.
+func temporary(err error) bool {
+	return errors.Is(err, syscall.EAGAIN) || errors.Is(err, syscall.EINTR) || errors.Is(err, os.ErrDeadlineExceeded)
+}
+
+// causeName names an error for the ledger.
+func causeName(err error) string {
+	var errno syscall.Errno
+	if errors.As(err, &errno) {
+		return errnoName(errno)
+	}
+	return err.Error()
+}
+
+// remedy tells the user what an error means here.
+func remedy(err error, mtu int) string {
+	switch {
+	case errors.Is(err, syscall.EMSGSIZE) && mtu > 0:
+		return fmt.Sprintf("; the path takes IP packets of %d B and the don't-fragment bit is set", mtu)
+	case errors.Is(err, syscall.EPERM):
+		return "; a packet filter on this host forbids it"
+	}
+	return ""
+}

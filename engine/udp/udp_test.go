@@ -1,0 +1,258 @@
+package udp
+
+import (
+	"bytes"
+	"context"
+	"net/netip"
+	"runtime"
+	"sync"
+	"testing"
+	"time"
+
+	"pelt/engine"
+	"pelt/measure"
+	"pelt/model"
+	"pelt/unit"
+)
+
+// here is the machine that the test runs on.
+type here struct{}
+
+func (here) Do(f func() error) error {
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	return f()
+}
+
+func config(port uint16) Config {
+	return Config{
+		NewMeter: func(streams, payloadBytes int, stepNanos int64, oneClock bool) engine.Meter {
+			return measure.New(streams, payloadBytes, stepNanos, oneClock)
+		},
+		NewHistogram: func(parts int) engine.Histogram { return measure.NewHistogram(parts) },
+		Port:         port,
+	}
+}
+
+// trial is one flow between two hosts, ready to be run.
+type trial struct {
+	flow         model.Flow
+	timing       model.Timing
+	peer         netip.Addr
+	dialer       engine.Role // Send (default), Receive or Probe
+	near, far    engine.Host // dialer's and listener's; nil is here
+	plain        bool
+	number, tag  uint16
+	key          []byte
+	nearE, farE  *Engine
+	cpu          int
+	duringTheRun func(dialer, listener engine.End)
+}
+
+// newTrial is a paced flow over loopback for a quarter of a second.
+func newTrial() trial {
+	return trial{
+		flow:   model.Flow{Name: "up", Protocol: model.UDP, From: "sender", To: "receiver", PayloadBytes: 64, Rate: unit.PacketRate(2000), Streams: 1},
+		timing: model.Timing{WarmupSeconds: 0.05, MeasureSeconds: 0.25, DrainSeconds: 0.4},
+		peer:   netip.MustParseAddr("127.0.0.1"),
+		number: 5, tag: 1, key: bytes.Repeat([]byte{7}, 32), cpu: -1,
+		dialer: engine.Send,
+	}
+}
+
+func testEngine(t testing.TB, plainSockets bool) *Engine {
+	e := New(config(0))
+	if plainSockets {
+		e.carrier = plain{}
+	}
+	t.Cleanup(func() {
+		if err := e.Close(); err != nil {
+			t.Errorf("close the engine: %v", err)
+		}
+	})
+	return e
+}
+
+// prepare makes both ends; they are closed with the test.
+func (r *trial) prepare(t testing.TB) (dialer, listener engine.End) {
+	t.Helper()
+	if r.near == nil {
+		r.near = here{}
+	}
+	if r.far == nil {
+		r.far = here{}
+	}
+	if r.nearE == nil {
+		r.nearE = testEngine(t, r.plain)
+	}
+	if r.farE == nil {
+		r.farE = testEngine(t, r.plain)
+	}
+	other := map[engine.Role]engine.Role{engine.Send: engine.Receive, engine.Receive: engine.Send, engine.Probe: engine.Echo}[r.dialer]
+	order := engine.Order{Flow: r.flow, Timing: r.timing, Role: other, Listen: true, Trial: r.number, Tag: r.tag, Key: r.key, OneClock: true, CPU: -1}
+	if r.cpu >= 0 {
+		order.CPU = r.cpu + 1
+	}
+	listener, err := r.farE.Prepare(t.Context(), r.far, order)
+	if err != nil {
+		t.Fatalf("prepare the listener: %v", err)
+	}
+	t.Cleanup(func() { listener.Close() })
+	order.Listen, order.Role, order.Peer, order.Ports, order.CPU = false, r.dialer, r.peer, listener.Ports(), r.cpu
+	dialer, err = r.nearE.Prepare(t.Context(), r.near, order)
+	if err != nil {
+		t.Fatalf("prepare the dialer: %v", err)
+	}
+	t.Cleanup(func() { dialer.Close() })
+	return dialer, listener
+}
+
+func connectBoth(t testing.TB, dialer, listener engine.End) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
+	defer cancel()
+	heard := make(chan error, 1)
+	go func() { heard <- listener.Connect(ctx) }()
+	if err := dialer.Connect(ctx); err != nil {
+		t.Fatalf("dialer: %v", err)
+	}
+	if err := <-heard; err != nil {
+		t.Fatalf("listener: %v", err)
+	}
+}
+
+// run plays the whole trial and returns the reports of sender and receiver.
+func (r *trial) run(t testing.TB) (send, receive engine.Report) {
+	t.Helper()
+	dialer, listener := r.prepare(t)
+	connectBoth(t, dialer, listener)
+	sender, receiver := dialer, listener
+	if r.dialer == engine.Receive {
+		sender, receiver = listener, dialer
+	}
+	ran := make(chan error, 1)
+	go func() { ran <- receiver.Run(t.Context()) }()
+	if r.duringTheRun != nil {
+		go r.duringTheRun(dialer, listener)
+	}
+	if err := sender.Run(t.Context()); err != nil {
+		t.Fatalf("sender: %v", err)
+	}
+	send = sender.Report()
+	if err := receiver.Finish(t.Context(), send.Send.Streams); err != nil {
+		t.Fatalf("finish: %v", err)
+	}
+	if err := <-ran; err != nil {
+		t.Fatalf("receiver: %v", err)
+	}
+	receive = receiver.Report()
+	for _, e := range []engine.End{dialer, listener} {
+		if err := e.Close(); err != nil {
+			t.Errorf("close: %v", err)
+		}
+	}
+	return send, receive
+}
+
+func both(t *testing.T, f func(t *testing.T, r trial)) {
+	for _, c := range []struct {
+		name  string
+		plain bool
+	}{{"native", false}, {"portable", true}} {
+		t.Run(c.name, func(t *testing.T) {
+			r := newTrial()
+			r.plain = c.plain
+			f(t, r)
+		})
+	}
+}
+
+// exact checks what must hold of every trial on a path that loses nothing.
+func exact(t *testing.T, send, receive engine.Report) {
+	t.Helper()
+	s, r := send.Send, receive.Receive
+	if s.Attempted != s.Accepted || s.Attempted == 0 || r.Tally.Received != s.Accepted {
+		t.Errorf("planned %d, attempted %d, accepted %d, received %d (errors %v, drops %d, unread %d)", s.Planned, s.Attempted, s.Accepted, r.Tally.Received, s.Errors, r.SocketDrops, r.Unread)
+	}
+	if n := r.Tally.Duplicates + r.Tally.Reordered + r.Tally.Late + r.Tally.WrongLength + r.Foreign + r.SocketDrops + r.Unread; n != 0 {
+		t.Errorf("oddities on loopback: %+v", r)
+	}
+	var steps, streams uint64
+	for _, n := range s.PerStep {
+		steps += n
+	}
+	for _, n := range s.Streams {
+		streams += n
+	}
+	if steps != s.Attempted || streams != s.Attempted {
+		t.Errorf("attempted %d, steps sum to %d, streams to %d", s.Attempted, steps, streams)
+	}
+}
+
+func TestPacedFlowIsExact(t *testing.T) {
+	for _, c := range []struct {
+		name string
+		set  func(*trial)
+		want uint64 // planned
+	}{
+		{"2 kpps", func(*trial) {}, 500},
+		{"IPv6", func(r *trial) { r.peer = netip.IPv6Loopback() }, 500},
+		{"three streams", func(r *trial) { r.flow.Streams = 3 }, 500},
+		{"dialer receives", func(r *trial) { r.dialer = engine.Receive }, 500},
+		{"16 B", func(r *trial) { r.flow.PayloadBytes = 16 }, 500},
+		{"largest payload", func(r *trial) { r.flow.PayloadBytes, r.flow.Rate = 65507, unit.PacketRate(100) }, 25},
+		{"no warm-up", func(r *trial) { r.timing.WarmupSeconds = 0 }, 500},
+		{"every 100 ms", func(r *trial) { r.flow.Rate = unit.IntervalRate(100 * time.Millisecond) }, 3},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			both(t, func(t *testing.T, r trial) {
+				c.set(&r)
+				send, receive := r.run(t)
+				exact(t, send, receive)
+				s := send.Send
+				if s.Planned != c.want || s.Planned-s.Attempted > c.want/10 {
+					t.Errorf("planned %d, attempted %d, want %d", s.Planned, s.Attempted, c.want)
+				}
+				if d := time.Duration(s.DurationNanos); d < 250*time.Millisecond || d > 300*time.Millisecond || send.Stopped || receive.Stopped {
+					t.Errorf("lasted %v, stopped %v %v", d, send.Stopped, receive.Stopped)
+				}
+				if s.BurstMax != 1 || s.Gap == nil || s.Gap.Count == 0 {
+					t.Errorf("burst %d, gap %+v", s.BurstMax, s.Gap)
+				}
+				if d := receive.Receive.Tally.Delay; d == nil || d.Count != s.Attempted || d.Out != 0 || d.P50 <= 0 || d.P50 > 1e8 {
+					t.Errorf("delay %+v", d)
+				}
+			})
+		})
+	}
+}
+
+func TestFullRateIsAccountedFor(t *testing.T) {
+	both(t, func(t *testing.T, r trial) {
+		r.flow.Rate, r.flow.Streams = unit.Rate{}, 2
+		send, receive := r.run(t)
+		s, got := send.Send, receive.Receive
+		if s.Planned != s.Attempted || s.Attempted != s.Accepted || s.Attempted < 1000 {
+			t.Errorf("planned %d, attempted %d, accepted %d", s.Planned, s.Attempted, s.Accepted)
+		}
+		if lost := s.Attempted - got.Tally.Received; got.SocketKnown && lost != got.SocketDrops {
+			t.Errorf("lost %d, the sockets dropped %d", lost, got.SocketDrops)
+		}
+	})
+}
+
+func TestBothDirectionsAtOnce(t *testing.T) {
+	both(t, func(t *testing.T, r trial) {
+		r.nearE, r.farE = testEngine(t, r.plain), testEngine(t, r.plain)
+		up, down := r, r
+		down.tag, down.dialer = 2, engine.Receive
+		var wg sync.WaitGroup
+		for _, r := range []*trial{&up, &down} {
+			wg.Go(func() {
+				send, receive := r.run(t)
+				exact(t, send, receive)
+			})
+		}
+		wg.Wait()
+	})
+}

@@ -1,0 +1,176 @@
+package udp
+
+import (
+	"io"
+	"net/netip"
+	"time"
+
+	"pelt/engine"
+	"pelt/model"
+)
+
+// carrier makes sockets: on Linux connected ones, elsewhere plain ones.
+type carrier interface {
+	// dial opens the socket of one stream to the listener.
+	dial(host engine.Host, s settings, stream int, peer netip.AddrPort) (wire, error)
+	// listen awaits the callers of all desks and hands over each stream's wire
+	// at least once, before or when its first hello comes; a later one replaces
+	// it. It returns the port of each stream.
+	listen(host engine.Host, s settings, desks []*desk, admit func(stream int, w wire)) (stop io.Closer, ports []uint16, err error)
+	close() error
+}
+
+// wire is one stream's socket. Only one goroutine reads and one writes at a
+// time, and close must come after both.
+type wire interface {
+	local() netip.AddrPort
+	// read waits for one datagram and returns it until the next call; its time
+	// is 0 if none came.
+	read(wait time.Duration) (datagram, error)
+	write(b []byte) error
+	// answer writes to whom the last datagram came from; settle makes that peer the only one.
+	answer(b []byte) error
+	settle()
+	outbox(payloadBytes, batch int) outbox
+	inbox(b *bell) inbox
+	pathMTU() int // 0 unknown
+	bufferBytes() int
+	close() error
+}
+
+// outbox sends a batch of equally long datagrams that were laid out once.
+type outbox interface {
+	packets() [][]byte
+	// send hands packets from..to-1 to the kernel and returns how many it took.
+	// With an error, the packet after those was refused; a temporary one means
+	// that nothing was tried.
+	send(from, to int) (int, error)
+}
+
+// inbox receives batches.
+type inbox interface {
+	// receive waits for datagrams and returns them until the next call.
+	receive(wait time.Duration) ([]datagram, error)
+	// drops returns how many datagrams for this socket the kernel has dropped
+	// for want of room, modulo 2^32.
+	drops() (n uint32, ok bool)
+}
+
+// datagram is one received datagram.
+type datagram struct {
+	head    []byte // its first headBytes at most
+	bytes   int    // true length
+	nanos   int64  // arrival, monotonic clock
+	dropped uint32 // socket drops before it, if the kernel says so
+}
+
+// whole returns the datagram if all of it was kept.
+func (d datagram) whole() []byte {
+	if d.bytes > len(d.head) {
+		return nil
+	}
+	return d.head
+}
+
+// headBytes is what a receiver looks at: enough for every header and consent message.
+const headBytes = 64
+
+// settings are the socket options of one end.
+type settings struct {
+	dscp         int
+	dontFragment bool
+	sourcePort   uint16 // of stream 0; 0 is any
+	streams      int
+	payloadBytes int
+	sends        bool // the end floods, rather than being flooded
+	clock        clock
+}
+
+func settingsOf(o engine.Order, c clock) settings {
+	s := settings{
+		dscp: o.Flow.DSCP, dontFragment: o.Flow.DontFragment, streams: streamsOf(o),
+		payloadBytes: o.Flow.PayloadBytes, sends: o.Role == engine.Send, clock: c,
+	}
+	if o.Role == engine.Probe || o.Role == engine.Echo {
+		s.dontFragment = false
+	} else if !o.Listen {
+		s.sourcePort = uint16(o.Flow.SourcePort)
+	}
+	return s
+}
+
+// streamsOf counts the streams of an end; the probe flow has one.
+func streamsOf(o engine.Order) int {
+	if o.Role == engine.Probe || o.Role == engine.Echo {
+		return 1
+	}
+	return o.Flow.Streams
+}
+
+// Receive buffers asked for. All streams together take at most receiveAll, as
+// the kernel accounts it: 16 MiB hold some 20 000 small packets, over 70 ms at
+// the quarter million a second that a core can take in.
+const (
+	receiveAll = 16 << 20
+	receiveMin = 256 << 10
+)
+
+func (s settings) receiveBuffer() int {
+	return max(receiveAll/2/s.streams, receiveMin, 4*s.payloadBytes)
+}
+
+// sendBuffer is small enough that the packets of all streams which the kernel
+// holds fit the usual queue of 1000 (txqueuelen) beneath: then a full queue
+// makes the sender wait instead of losing packets. A small packet counts 768 B
+// (its truesize on 64-bit Linux); the buffer is never below four payloads.
+func (s settings) sendBuffer() int {
+	return max(min(208<<10, 768*800/s.streams), 8<<10, 4*s.payloadBytes)
+}
+
+// checkOrder says what makes an order impossible, "" if nothing.
+func checkOrder(o engine.Order) string {
+	switch {
+	case o.Flow.Protocol != "" && o.Flow.Protocol != model.UDP:
+		return "the udp engine cannot carry " + string(o.Flow.Protocol)
+	case len(o.Key) < nonceBytes:
+		return "the flow has no key for the consent of its ends"
+	case o.Trial&engine.WarmupBit != 0:
+		return "the trial number is beyond 32767"
+	case streamsOf(o) < 1 || streamsOf(o) > model.MaxStreams:
+		return "a flow has 1 to 128 streams"
+	case !o.Listen && !o.Peer.IsValid():
+		return "the address of the listening host is missing"
+	case !o.Listen && len(o.Ports) < streamsOf(o):
+		return "the listening host named fewer ports than the flow has streams"
+	case o.Role == engine.Probe && o.Listen || o.Role == engine.Echo && !o.Listen:
+		return "a probe dials and its echo listens"
+	}
+	switch o.Role {
+	case engine.Probe, engine.Echo:
+		return ""
+	case engine.Send, engine.Receive:
+		if n := o.Flow.PayloadBytes; n < model.MinUDPPayload || n > model.MaxUDPPayload {
+			return "a UDP payload is 16 to 65507 B"
+		}
+		return ""
+	}
+	return "the udp engine has no role " + string(o.Role)
+}
+
+// layOut makes equal datagrams whose bytes beyond the header do not compress.
+func layOut(payloadBytes, batch int) [][]byte {
+	all := make([]byte, payloadBytes*batch)
+	x := uint64(0x9e3779b97f4a7c15) // xorshift64, Marsaglia 2003
+	for i := range all[:payloadBytes] {
+		x ^= x << 13
+		x ^= x >> 7
+		x ^= x << 17
+		all[i] = byte(x)
+	}
+	out := make([][]byte, batch)
+	for i := range out {
+		out[i] = all[i*payloadBytes : (i+1)*payloadBytes : (i+1)*payloadBytes]
+		copy(out[i], all[:payloadBytes])
+	}
+	return out
+}
