@@ -1,0 +1,340 @@
+package tcp
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/netip"
+	"os"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"time"
+
+	"pelt/engine"
+)
+
+// count is a number that one goroutine or several add to while others read it.
+type count = atomic.Uint64
+
+// end is one end of one flow.
+type end struct {
+	host    engine.Host
+	order   engine.Order
+	clock   clock
+	message []byte // what a sender writes
+
+	listener      *listener // nil on a dialing end
+	release       func() error
+	refusedBefore uint64
+
+	mu       sync.Mutex
+	streams  []*stream // nil until connected
+	joined   int
+	closed   bool
+	failed   error // why an accepted connection could not be used
+	warnings []string
+	busiest  float64 // share of a core that the busiest thread used
+	span     span
+
+	ready chan struct{} // closed when all streams are connected, or failed is set
+	quit  chan struct{} // closed by Stop
+	first chan struct{} // receiver: closed at the flow's first byte
+	idle  chan struct{} // closed when all streams of Run have ended
+	over  chan struct{} // closed when a sender's measured part is over, or Finish lets a receiver go
+
+	stopOnce, firstOnce, overOnce sync.Once
+
+	origin       atomic.Int64 // when the warm-up began, ns after the clock's start; set before first is closed
+	firstSeen    atomic.Int64 // receiver, measured part: ns after the clock's start, plus 1; 0 none
+	lastSeen     atomic.Int64
+	arrived      count // receiver: bytes, warm-up included
+	stepSegments []count
+	stepBytes    []count
+}
+
+// span is how the measured part went.
+type span struct {
+	begun, ended time.Duration // after the origin
+	complete     bool
+}
+
+// stream is one connection.
+type stream struct {
+	number int
+	conn   *net.TCPConn
+	raw    syscall.RawConn
+
+	writes, bytes count  // sender: since the origin; receiver: bytes read in the measured part
+	made          count  // sender with a rate: writes of the measured part
+	heldBack      count  // sender with a rate: writes not made because TCP took no more
+	late          count  // sender with a rate: writes not made because the sender was late
+	burst         int    // sender with a rate: most writes made in one go; the writer's until it ends
+	control       string // sender: congestion control in use, read back
+	ended         error  // why the stream ended, nil at its regular end; its goroutine's until it ends
+
+	mu     sync.Mutex
+	active bool // the measured part is running
+	known  bool // the kernel tells its counters
+	last   info // at the newest reading
+	sum    tally
+	base   written // sender: before the measured part
+	wrote  written // sender: in it, at the newest reading
+}
+
+type written struct{ writes, bytes uint64 }
+
+// Ports lists the local port of each stream; 0 where none is known yet.
+func (e *end) Ports() []uint16 {
+	ports := make([]uint16, e.order.Flow.Streams)
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	for i := range ports {
+		switch s := e.streams[i]; {
+		case e.listener != nil:
+			ports[i] = e.listener.port
+		case s != nil:
+			ports[i] = uint16(s.conn.LocalAddr().(*net.TCPAddr).Port)
+		case e.order.Flow.SourcePort != 0:
+			ports[i] = uint16(e.order.Flow.SourcePort + i)
+		}
+	}
+	return ports
+}
+
+// Connect makes all streams, each with mutual consent. See engine.End.
+func (e *end) Connect(ctx context.Context) error {
+	if e.listener == nil {
+		if err := e.dialAll(ctx); err != nil {
+			return err
+		}
+	}
+	select {
+	case <-e.ready:
+		e.mu.Lock()
+		defer e.mu.Unlock()
+		if e.failed != nil {
+			return fmt.Errorf("connect tcp: %w", e.failed)
+		}
+		return nil
+	case <-e.quit:
+		return fmt.Errorf("connect tcp: %w", errStopped)
+	case <-ctx.Done():
+		e.mu.Lock()
+		defer e.mu.Unlock()
+		return fmt.Errorf("connect tcp: the peer opened %d of %d streams on port %d: %w", e.joined, len(e.streams), e.listener.port, context.Cause(ctx))
+	}
+}
+
+// take makes an open connection the stream of that number. It refuses a
+// second one, and all once the end is closed.
+func (e *end) take(number int, conn *net.TCPConn) bool {
+	s, err := e.adopt(number, conn)
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.closed || e.failed != nil || e.streams[number] != nil {
+		return false
+	}
+	if err != nil {
+		e.failed = fmt.Errorf("stream %d: %w", number, err)
+		close(e.ready)
+		return false
+	}
+	e.streams[number] = s
+	if e.joined++; e.joined == len(e.streams) {
+		close(e.ready)
+	}
+	return true
+}
+
+func (e *end) adopt(number int, conn *net.TCPConn) (*stream, error) {
+	raw, err := conn.SyscallConn()
+	if err != nil {
+		return nil, err
+	}
+	if e.listener != nil {
+		if err := setOptions(raw, e.order); err != nil {
+			return nil, err
+		}
+	}
+	// Go turns Nagle's algorithm off by itself; bulk data wants it.
+	if err := conn.SetNoDelay(!e.order.Flow.Bulk); err != nil {
+		return nil, err
+	}
+	s := &stream{number: number, conn: conn, raw: raw}
+	s.last, s.known = readInfo(raw)
+	s.control = controlInUse(raw)
+	return s, nil
+}
+
+func (e *end) dialAll(ctx context.Context) error {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	over := make(chan struct{})
+	defer close(over)
+	go func() {
+		select {
+		case <-e.quit:
+			cancel(errStopped)
+		case <-over:
+		}
+	}()
+	var group sync.WaitGroup
+	for i := range e.order.Flow.Streams {
+		group.Go(func() {
+			if err := e.dial(ctx, i); err != nil {
+				cancel(fmt.Errorf("connect tcp: stream %d to %v: %w", i, e.peer(i), err)) // the first one counts
+			}
+		})
+	}
+	group.Wait()
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	return nil
+}
+
+func (e *end) peer(i int) netip.AddrPort {
+	return netip.AddrPortFrom(e.order.Peer.Unmap(), e.order.Ports[i])
+}
+
+func (e *end) dial(ctx context.Context, i int) error {
+	var conn *net.TCPConn
+	err := e.host.Do(func() (err error) {
+		conn, err = openConn(ctx, e.peer(i), e.order, i)
+		return err
+	})
+	if err != nil {
+		return e.explain(ctx, err, i)
+	}
+	if err := e.prove(ctx, conn, i); err != nil {
+		conn.Close()
+		return err
+	}
+	if !e.take(i, conn) {
+		conn.Close()
+		e.mu.Lock()
+		defer e.mu.Unlock()
+		if e.failed != nil {
+			return e.failed
+		}
+		return net.ErrClosed
+	}
+	return nil
+}
+
+func (e *end) explain(ctx context.Context, err error, i int) error {
+	switch {
+	case ctx.Err() != nil:
+		return context.Cause(ctx)
+	case errors.Is(err, syscall.EADDRINUSE), errors.Is(err, syscall.EADDRNOTAVAIL) && e.order.Flow.SourcePort != 0:
+		return fmt.Errorf("local port %d is in use: %w", e.order.Flow.SourcePort+i, err)
+	}
+	return err
+}
+
+// prove does the dialing end's part of the opening, see hello.go.
+func (e *end) prove(ctx context.Context, conn *net.TCPConn, i int) error {
+	defer context.AfterFunc(ctx, func() { conn.SetDeadline(longAgo) })()
+	h := hello{trial: e.order.Trial, tag: e.order.Tag, stream: uint16(i)}
+	rand.Read(h.nonce[:]) // never fails, see crypto/rand
+	message := h.marshal(e.order.Key)
+	welcome := make([]byte, welcomeBytes)
+	_, err := conn.Write(message)
+	if err == nil {
+		_, err = io.ReadFull(conn, welcome)
+	}
+	switch {
+	case ctx.Err() != nil:
+		return context.Cause(ctx)
+	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, syscall.ECONNRESET), errors.Is(err, syscall.EPIPE):
+		return fmt.Errorf("the peer does not consent to this flow: %w", err)
+	case err != nil:
+		return err
+	case !welcomeSigned(message, welcome, e.order.Key):
+		return errors.New("who answers there is not the peer of this flow")
+	}
+	if _, err := conn.Write(makeConfirm(message, welcome, e.order.Key)); err != nil {
+		return err
+	}
+	return nil
+}
+
+var longAgo = time.Unix(1, 0)
+
+// Run sends or receives. See engine.End.
+func (e *end) Run(ctx context.Context) error {
+	select {
+	case <-e.ready:
+	default:
+		return errors.New("run tcp: not connected")
+	}
+	defer context.AfterFunc(ctx, e.Stop)()
+	if e.order.Role == engine.Send {
+		return e.send()
+	}
+	return e.receive()
+}
+
+// Stop ends Run and Connect at once, even while TCP takes or brings nothing.
+func (e *end) Stop() {
+	e.stopOnce.Do(func() {
+		close(e.quit)
+		e.interrupt()
+	})
+}
+
+func (e *end) letGo() { e.overOnce.Do(func() { close(e.over) }) }
+
+// interrupt wakes every stream that waits in a read or a write.
+func (e *end) interrupt() {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	for _, s := range e.streams {
+		if s != nil {
+			s.conn.SetDeadline(longAgo)
+		}
+	}
+}
+
+// Close frees the connections and, with the last listening end, the port.
+func (e *end) Close() error {
+	e.Stop()
+	e.mu.Lock()
+	if e.closed {
+		e.mu.Unlock()
+		return nil
+	}
+	e.closed = true
+	var errs []error
+	for _, s := range e.streams {
+		if s == nil {
+			continue
+		}
+		if e.order.Role == engine.Receive || !e.span.complete {
+			// A reset leaves nothing behind: no waiting state that holds the
+			// port for a minute, no sender that goes on with what it had queued.
+			s.conn.SetLinger(0)
+		}
+		if err := s.conn.Close(); err != nil && !errors.Is(err, os.ErrClosed) && !errors.Is(err, net.ErrClosed) {
+			errs = append(errs, err)
+		}
+	}
+	release := e.release
+	e.release = nil
+	e.mu.Unlock()
+	if release != nil {
+		e.listener.leave(e)
+		errs = append(errs, release())
+	}
+	return errors.Join(errs...)
+}
+
+func (e *end) warn(format string, args ...any) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.warnings = append(e.warnings, fmt.Sprintf(format, args...))
+}

@@ -1,0 +1,172 @@
+package tcp
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"strings"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"pelt/engine"
+	"pelt/unit"
+)
+
+func TestFlow(t *testing.T) {
+	for _, address := range []string{"127.0.0.1", "::1"} {
+		for _, senderListens := range []bool{false, true} {
+			for _, streams := range []int{1, 8} {
+				name := fmt.Sprintf("%s/sender listens %v/%d streams", address, senderListens, streams)
+				t.Run(name, func(t *testing.T) {
+					leakCheck(t)
+					p := newPair(t, here{}, address, senderListens, flow(streams, 128<<10, true), timing(100*time.Millisecond, 300*time.Millisecond, time.Second))
+					p.connect()
+					s, r := p.play()
+					p.close()
+					checkBulk(t, streams, s, r)
+				})
+			}
+		}
+	}
+}
+
+func checkBulk(t *testing.T, streams int, s engine.SendReport, r engine.ReceiveReport) {
+	t.Helper()
+	seconds := float64(s.DurationNanos) / 1e9
+	rate := float64(r.Tally.Bytes*8) / seconds
+	t.Logf("%s, %d segments out, %d in, planned %d, %d writes, %d retransmits, mss %d, rtt %.0f ns, %s", unit.FormatBits(rate),
+		s.Attempted, r.Tally.Received, s.Planned, s.TCP.Writes, s.TCP.Retransmits, s.TCP.SegmentSizeBytes, s.TCP.RTTNanos, s.TCP.Control)
+	if rate < 0.5e9 {
+		t.Errorf("bulk data over loopback ran at %s, want at least 0.5 Gbit/s", unit.FormatBits(rate))
+	}
+	if seconds < .3 || seconds > .5 {
+		t.Errorf("measured part took %v s, want 0.3", seconds)
+	}
+	if s.Planned != s.Attempted || s.Accepted != s.Attempted || s.Attempted == 0 || len(s.Streams) != streams {
+		t.Errorf("planned %d, attempted %d, accepted %d, streams %v", s.Planned, s.Attempted, s.Accepted, s.Streams)
+	}
+	if sum(s.PerStep) != s.Attempted || sum(r.Tally.PerStep) != r.Tally.Received || sum(r.Tally.StepBytes) != r.Tally.Bytes {
+		t.Errorf("steps do not add up: %v of %d, %v of %d, %v of %d", s.PerStep, s.Attempted, r.Tally.PerStep, r.Tally.Received, r.Tally.StepBytes, r.Tally.Bytes)
+	}
+	// The two windows are cut by different clocks and shift by milliseconds.
+	near(t, "bytes received against sent", float64(r.Tally.Bytes), float64(s.TCP.SentBytes), .15)
+	near(t, "segments in against out", float64(r.Tally.Received), float64(s.Attempted), .15)
+	if s.TCP.Control == "" || s.TCP.RTTNanos <= 0 || s.TCP.SegmentSizeBytes <= 0 {
+		t.Errorf("facts are missing: %+v", *s.TCP)
+	}
+	if span := r.Tally.LastNanos - r.Tally.FirstNanos; span <= 0 || span > 300e6 {
+		t.Errorf("first to last byte took %d ns, want 0 to 0.3 s", span)
+	}
+}
+
+func near(t *testing.T, what string, got, want, tolerance float64) {
+	t.Helper()
+	if math.Abs(got-want) > tolerance*want {
+		t.Errorf("%s: %.0f, want %.0f within %.0f %%", what, got, want, tolerance*100)
+	}
+}
+
+func sum(values []uint64) (n uint64) {
+	for _, v := range values {
+		n += v
+	}
+	return n
+}
+
+// At a rate the path carries with ease each small write is a segment, the
+// schedule is met to the write, and both ends agree.
+func TestSmallWritesPaced(t *testing.T) {
+	leakCheck(t)
+	f := flow(2, 64, false)
+	f.Rate = unit.PacketRate(2000)
+	p := newPair(t, here{}, "127.0.0.1", false, f, timing(100*time.Millisecond, 500*time.Millisecond, time.Second))
+	p.connect()
+	s, r := p.play()
+	t.Logf("%d writes, %d segments, planned %d, %d in, burst %d", s.TCP.Writes, s.Attempted, s.Planned, r.Tally.Received, s.BurstMax)
+	near(t, "writes", float64(s.TCP.Writes), 1000, .02)
+	near(t, "segments", float64(s.Attempted), 1000, .02)
+	near(t, "planned", float64(s.Planned), 1000, .02)
+	near(t, "segments in", float64(r.Tally.Received), 1000, .02)
+	near(t, "bytes", float64(r.Tally.Bytes), 64000, .02)
+}
+
+func TestSmallWritesFlatOut(t *testing.T) {
+	leakCheck(t)
+	p := newPair(t, here{}, "127.0.0.1", false, flow(1, 64, false), timing(100*time.Millisecond, 300*time.Millisecond, time.Second))
+	p.connect()
+	s, r := p.play()
+	t.Logf("%d writes, %d segments, %d in, %s", s.TCP.Writes, s.Attempted, r.Tally.Received,
+		unit.FormatPPS(float64(s.TCP.Writes)/float64(s.DurationNanos)*1e9))
+	// TCP may join writes that wait, but never splits one.
+	if s.Attempted == 0 || s.TCP.Writes == 0 || s.Attempted > s.TCP.Writes+s.TCP.Retransmits+2 {
+		t.Errorf("%d segments for %d writes", s.Attempted, s.TCP.Writes)
+	}
+	near(t, "bytes sent against writes", float64(s.TCP.SentBytes), float64(s.TCP.Writes*64), .15)
+}
+
+func TestOptions(t *testing.T) {
+	leakCheck(t)
+	f := flow(2, 1000, false)
+	f.Control, f.DSCP, f.SourcePort = "reno", 46, 45731
+	f.Rate = unit.PacketRate(1000)
+	for round := range 2 { // the second finds the ports of the first free
+		for _, senderListens := range []bool{false, true} {
+			p := newPair(t, here{}, "127.0.0.1", senderListens, f, timing(0, 50*time.Millisecond, time.Second))
+			p.connect()
+			s, _ := p.play()
+			if s.TCP.Control != "reno" {
+				t.Errorf("round %d, sender listens %v: congestion control is %q, want reno", round, senderListens, s.TCP.Control)
+			}
+			dialing := p.sender
+			if senderListens {
+				dialing = p.receiver
+			}
+			if got := fmt.Sprint(dialing.Ports()); got != "[45731 45732]" {
+				t.Errorf("round %d: source ports %s", round, got)
+			}
+			for _, e := range []engine.End{p.sender, p.receiver} {
+				for i, s := range e.(*end).streams {
+					tos := 0
+					control(s.raw, func(fd int) (err error) {
+						tos, err = unix.GetsockoptInt(fd, unix.IPPROTO_IP, unix.IP_TOS)
+						return err
+					})
+					if tos != 46<<2 {
+						t.Errorf("stream %d has the traffic class %d, want %d", i, tos, 46<<2)
+					}
+				}
+			}
+			p.close()
+		}
+	}
+}
+
+func TestUnknownControlIsRefused(t *testing.T) {
+	for _, listens := range []bool{false, true} {
+		o := engine.Order{Flow: flow(1, 64, false), Timing: timing(0, time.Second, 0), Role: engine.Send, Listen: listens, Key: make([]byte, keyBytes)}
+		o.Flow.Control = "teleport"
+		o.Peer, o.Ports = mustAddr("127.0.0.1"), []uint16{1}
+		_, err := New(Config{}).Prepare(t.Context(), here{}, o)
+		var refusal *engine.Refusal
+		if !errors.As(err, &refusal) || !strings.Contains(refusal.Why, "teleport") || !strings.Contains(refusal.Why, "cubic") {
+			t.Errorf("listening %v: error %v, want a refusal that names teleport and what there is", listens, err)
+		}
+	}
+}
+
+// The measured part begins after the warm-up: a flow paced over 0.5 s of which
+// 0.3 s are measured reports 0.3 s of writes.
+func TestWarmupIsNotCounted(t *testing.T) {
+	f := flow(1, 100, false)
+	f.Rate = unit.PacketRate(1000)
+	p := newPair(t, here{}, "127.0.0.1", false, f, timing(200*time.Millisecond, 300*time.Millisecond, time.Second))
+	p.connect()
+	s, r := p.play()
+	near(t, "writes", float64(s.TCP.Writes), 300, .03)
+	near(t, "segments out", float64(s.Attempted), 300, .03)
+	near(t, "segments in", float64(r.Tally.Received), 300, .03)
+	near(t, "bytes in", float64(r.Tally.Bytes), 30000, .03)
+	near(t, "bytes out", float64(s.TCP.SentBytes), 30000, .03)
+}

@@ -1,0 +1,177 @@
+package tcp
+
+import (
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"time"
+
+	"pelt/engine"
+)
+
+const (
+	// greetTime is how long a caller may take to prove that it belongs to a
+	// flow: two round trips of the slowest path, a satellite's, several times over.
+	greetTime = 5 * time.Second
+	// maxGreeted bounds callers that have not proved it yet. Beyond it the
+	// oldest is dropped: a peer proves itself within two round trips, a stranger
+	// that only holds connections does not.
+	maxGreeted = 1024
+)
+
+type route struct{ trial, tag uint16 }
+
+// listener is the one listening port of an Engine.
+type listener struct {
+	net     net.Listener
+	port    uint16
+	refused atomic.Uint64 // callers that were no peer of a waiting end, or came too late, or were dropped
+	group   sync.WaitGroup
+
+	mu      sync.Mutex
+	users   int
+	closed  bool
+	waiting map[route][]*end // several, when clients chose the same numbers; the key tells them apart
+	greeted []net.Conn       // oldest first
+}
+
+func listen(host engine.Host, port uint16) (*listener, error) {
+	l := &listener{waiting: map[route][]*end{}}
+	err := host.Do(func() (err error) {
+		l.net, err = openListener(port)
+		return err
+	})
+	switch {
+	case errors.Is(err, syscall.EADDRINUSE):
+		return nil, fmt.Errorf("listen on TCP port %d: it is in use by another program: %w", port, err)
+	case err != nil:
+		return nil, fmt.Errorf("listen on TCP port %d: %w", port, err)
+	}
+	l.port = uint16(l.net.Addr().(*net.TCPAddr).Port)
+	l.group.Go(l.accept)
+	return l, nil
+}
+
+func (l *listener) accept() {
+	for {
+		conn, err := l.net.Accept()
+		switch {
+		case errors.Is(err, net.ErrClosed):
+			return
+		case err != nil:
+			// Out of descriptors, or the caller left already: neither ends the port.
+			l.refused.Add(1)
+			time.Sleep(time.Millisecond)
+		case l.admit(conn):
+			l.group.Go(func() { l.greet(conn.(*net.TCPConn)) })
+		default:
+			conn.Close()
+		}
+	}
+}
+
+func (l *listener) admit(conn net.Conn) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.closed {
+		return false
+	}
+	if len(l.greeted) >= maxGreeted {
+		l.greeted[0].Close() // its greet fails and counts it
+		l.greeted = l.greeted[1:]
+	}
+	l.greeted = append(l.greeted, conn)
+	return true
+}
+
+// greet finds the end that a caller belongs to and hands the connection over, or closes it.
+func (l *listener) greet(conn *net.TCPConn) {
+	taken := l.verify(conn)
+	l.mu.Lock()
+	if i := slices.Index(l.greeted, net.Conn(conn)); i >= 0 {
+		l.greeted = slices.Delete(l.greeted, i, i+1)
+	}
+	l.mu.Unlock()
+	if !taken {
+		l.refused.Add(1)
+		conn.Close()
+	}
+}
+
+func (l *listener) verify(conn *net.TCPConn) bool {
+	conn.SetDeadline(time.Now().Add(greetTime))
+	var message [helloBytes]byte
+	if _, err := io.ReadFull(conn, message[:]); err != nil {
+		return false
+	}
+	h, ok := parseHello(message[:])
+	if !ok {
+		return false
+	}
+	e := l.find(h, message[:])
+	if e == nil {
+		return false
+	}
+	var nonce [nonceBytes]byte
+	rand.Read(nonce[:]) // never fails, see crypto/rand
+	welcome := makeWelcome(message[:], nonce, e.order.Key)
+	if _, err := conn.Write(welcome); err != nil {
+		return false
+	}
+	var confirm [confirmBytes]byte
+	if _, err := io.ReadFull(conn, confirm[:]); err != nil {
+		return false
+	}
+	if !confirmSigned(message[:], welcome, confirm[:], e.order.Key) {
+		return false
+	}
+	conn.SetDeadline(time.Time{})
+	return e.take(int(h.stream), conn)
+}
+
+func (l *listener) find(h hello, message []byte) *end {
+	l.mu.Lock()
+	candidates := slices.Clone(l.waiting[route{h.trial, h.tag}])
+	l.mu.Unlock()
+	for _, e := range candidates {
+		if int(h.stream) < e.order.Flow.Streams && helloSigned(message, e.order.Key) {
+			return e
+		}
+	}
+	return nil
+}
+
+func (l *listener) enter(e *end) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	r := route{e.order.Trial, e.order.Tag}
+	l.waiting[r] = append(l.waiting[r], e)
+}
+
+func (l *listener) leave(e *end) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	r := route{e.order.Trial, e.order.Tag}
+	l.waiting[r] = slices.DeleteFunc(l.waiting[r], func(o *end) bool { return o == e })
+	if len(l.waiting[r]) == 0 {
+		delete(l.waiting, r)
+	}
+}
+
+func (l *listener) close() error {
+	l.mu.Lock()
+	l.closed = true
+	for _, conn := range l.greeted {
+		conn.Close()
+	}
+	l.mu.Unlock()
+	err := l.net.Close()
+	l.group.Wait()
+	return err
+}

@@ -1,0 +1,148 @@
+package tcp
+
+import (
+	"runtime"
+	"time"
+
+	"pelt/engine"
+)
+
+// measure reads the counters of all streams at the beginning of the measured
+// part, at each step and at its end. It returns at the end, or as soon as Stop
+// is called, Finish lets go or all streams have ended; the origin is set then.
+func (e *end) measure() span {
+	origin := e.clock.begun.Add(time.Duration(e.origin.Load()))
+	s := span{}
+	// Without a warm-up the counters of before the first byte are the base.
+	if warmup := e.order.Timing.Warmup(); warmup > 0 {
+		if !e.wait(origin.Add(warmup)) {
+			return s
+		}
+		e.each((*stream).refresh)
+		s.begun = time.Since(origin)
+	}
+	e.each((*stream).begin)
+	length := e.order.Timing.Measure()
+	for k := range e.stepSegments {
+		upTo := min(time.Duration(k+1)*engine.StepNanos, length)
+		reached := e.wait(origin.Add(s.begun + upTo))
+		e.each(func(t *stream) { e.stepSegments[k].Add(t.step(e.order.Role)) })
+		s.ended = time.Since(origin)
+		if !reached {
+			break
+		}
+		s.complete = upTo == length
+	}
+	e.each((*stream).finish)
+	return s
+}
+
+// wait returns true at the moment, false if there is nothing left to wait for.
+func (e *end) wait(until time.Time) bool {
+	timer := time.NewTimer(time.Until(until))
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return true
+	case <-e.quit:
+	case <-e.over:
+	case <-e.idle:
+	}
+	return false
+}
+
+func (e *end) each(f func(*stream)) {
+	for _, s := range e.streams {
+		f(s)
+	}
+}
+
+// refresh makes the measured part count from here.
+func (s *stream) refresh() {
+	now, ok := readInfo(s.raw)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.last, s.known = now, ok
+	s.base = written{s.writes.Load(), s.bytes.Load()}
+}
+
+func (s *stream) begin() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.active = true
+}
+
+// step reads the counters and returns the data segments since the reading before.
+func (s *stream) step(role engine.Role) uint64 {
+	now, ok := readInfo(s.raw)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.wrote = written{s.writes.Load() - s.base.writes, s.bytes.Load() - s.base.bytes}
+	if !ok || !s.known {
+		return 0
+	}
+	before := s.sum
+	s.sum, s.last = s.sum.plus(s.last, now), now
+	if role == engine.Send {
+		return s.sum.segmentsOut - before.segmentsOut
+	}
+	return s.sum.segmentsIn - before.segmentsIn
+}
+
+func (s *stream) finish() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.active = false
+}
+
+// current returns the figures of the measured part up to now.
+func (s *stream) current() tally {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.active && s.known {
+		if now, ok := readInfo(s.raw); ok {
+			return s.sum.plus(s.last, now)
+		}
+	}
+	return s.sum
+}
+
+// work runs f for each stream on a thread of its own, pinned if the order says
+// so, and closes idle when all have ended.
+func (e *end) work(f func(*stream)) {
+	left := make(chan struct{}, len(e.streams))
+	for i, s := range e.streams {
+		go func() {
+			defer func() { left <- struct{}{} }()
+			e.onThread(i, func() { f(s) })
+		}()
+	}
+	go func() {
+		for range e.streams {
+			<-left
+		}
+		close(e.idle)
+	}()
+}
+
+func (e *end) onThread(i int, f func()) {
+	runtime.LockOSThread()
+	if e.order.CPU >= 0 {
+		// A pinned thread must not serve others later: it stays locked and ends
+		// with its goroutine.
+		if err := pin((e.order.CPU + i) % runtime.NumCPU()); err != nil && i == 0 {
+			e.warn("threads run on any core: %v", err)
+		}
+	} else {
+		defer runtime.UnlockOSThread()
+	}
+	start := time.Now()
+	before, ok := threadTime()
+	f()
+	after, _ := threadTime()
+	if span := time.Since(start); ok && span > 0 {
+		e.mu.Lock()
+		e.busiest = max(e.busiest, float64(after-before)/float64(span))
+		e.mu.Unlock()
+	}
+}

@@ -1,0 +1,151 @@
+package tcp
+
+import (
+	"context"
+	"net/netip"
+	"os"
+	"runtime"
+	"testing"
+	"time"
+
+	"pelt/engine"
+	"pelt/model"
+)
+
+// here is the machine the test runs on, used over loopback only.
+type here struct{}
+
+func (here) Do(f func() error) error { return f() }
+
+// pair is one flow over loopback: both ends, prepared by engines of their own.
+type pair struct {
+	t        *testing.T
+	host     engine.Host
+	engines  [2]*Engine // sender's, receiver's
+	send     engine.Order
+	receive  engine.Order
+	sender   engine.End
+	receiver engine.End
+}
+
+func flow(streams, payload int, bulk bool) model.Flow {
+	return model.Flow{Name: "up", Protocol: model.TCP, From: model.Sender, To: model.Receiver, PayloadBytes: payload, Streams: streams, Bulk: bulk}
+}
+
+func timing(warmup, measure, drain time.Duration) model.Timing {
+	return model.Timing{WarmupSeconds: warmup.Seconds(), MeasureSeconds: measure.Seconds(), DrainSeconds: drain.Seconds()}
+}
+
+// newPair prepares both ends; the sender listens if senderListens, else the receiver.
+func newPair(t *testing.T, host engine.Host, address string, senderListens bool, f model.Flow, timing model.Timing) *pair {
+	t.Helper()
+	p := &pair{t: t, host: host, engines: [2]*Engine{New(Config{}), New(Config{})}}
+	base := engine.Order{Flow: f, Timing: timing, Trial: 7, Tag: 3, Key: []byte("0123456789abcdef0123456789abcdef"), CPU: -1, OneClock: true}
+	p.send, p.receive = base, base
+	p.send.Role, p.send.Listen = engine.Send, senderListens
+	p.receive.Role, p.receive.Listen = engine.Receive, !senderListens
+	listening, dialing := &p.send, &p.receive
+	if !senderListens {
+		listening, dialing = dialing, listening
+	}
+	end := p.prepare(*listening)
+	dialing.Peer, dialing.Ports = netip.MustParseAddr(address), end.Ports()
+	other := p.prepare(*dialing)
+	p.sender, p.receiver = end, other
+	if !senderListens {
+		p.sender, p.receiver = other, end
+	}
+	return p
+}
+
+func (p *pair) prepare(o engine.Order) engine.End {
+	p.t.Helper()
+	g := p.engines[0]
+	if o.Role == engine.Receive {
+		g = p.engines[1]
+	}
+	e, err := g.Prepare(p.t.Context(), p.host, o)
+	if err != nil {
+		p.t.Fatalf("prepare %s: %v", o.Role, err)
+	}
+	p.t.Cleanup(func() { e.Close() })
+	return e
+}
+
+func (p *pair) connect() {
+	p.t.Helper()
+	ctx, cancel := context.WithTimeout(p.t.Context(), 5*time.Second)
+	defer cancel()
+	failed := make(chan error, 2)
+	for _, e := range []engine.End{p.sender, p.receiver} {
+		go func() { failed <- e.Connect(ctx) }()
+	}
+	for range 2 {
+		if err := <-failed; err != nil {
+			p.t.Fatalf("connect: %v", err)
+		}
+	}
+}
+
+// play runs a connected pair to its end and returns both reports.
+func (p *pair) play() (engine.SendReport, engine.ReceiveReport) {
+	p.t.Helper()
+	received := make(chan error, 1)
+	go func() { received <- p.receiver.Run(p.t.Context()) }()
+	if err := p.sender.Run(p.t.Context()); err != nil {
+		p.t.Fatalf("send: %v", err)
+	}
+	s := p.sender.Report()
+	if err := p.receiver.Finish(p.t.Context(), s.Send.Streams); err != nil {
+		p.t.Fatalf("finish: %v", err)
+	}
+	if err := <-received; err != nil {
+		p.t.Fatalf("receive: %v", err)
+	}
+	r := p.receiver.Report()
+	for role, report := range map[string]engine.Report{"sender": s, "receiver": r} {
+		if report.Stopped {
+			p.t.Errorf("%s says it was stopped", role)
+		}
+		for _, w := range report.Warnings {
+			p.t.Logf("%s warns: %s", role, w)
+		}
+	}
+	return *s.Send, *r.Receive
+}
+
+func (p *pair) close() {
+	p.t.Helper()
+	for _, e := range []engine.End{p.sender, p.receiver} {
+		if err := e.Close(); err != nil {
+			p.t.Errorf("close: %v", err)
+		}
+	}
+}
+
+// leakCheck fails the test if descriptors or goroutines are left at its end.
+func leakCheck(t *testing.T) {
+	t.Helper()
+	goroutines, files := runtime.NumGoroutine(), openFiles(t)
+	t.Cleanup(func() {
+		// The last goroutines are on their way out: they have closed what they
+		// hold, and end without anything to wait for.
+		for range 200 {
+			if runtime.NumGoroutine() <= goroutines && openFiles(t) <= files {
+				return
+			}
+			time.Sleep(5 * time.Millisecond)
+		}
+		buffer := make([]byte, 1<<16)
+		t.Errorf("%d goroutines and %d descriptors before, %d and %d after:\n%s", goroutines, files,
+			runtime.NumGoroutine(), openFiles(t), buffer[:runtime.Stack(buffer, true)])
+	})
+}
+
+func openFiles(t *testing.T) int {
+	d, err := os.ReadDir("/proc/self/fd")
+	if err != nil && runtime.GOOS == "linux" {
+		t.Fatal(err)
+	}
+	return len(d)
+}

@@ -1,0 +1,154 @@
+package tcp
+
+import (
+	"bytes"
+	"encoding/binary"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"pelt/unit"
+)
+
+func TestHelloRoundTrip(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		want := hello{trial: rapid.Uint16().Draw(t, "trial"), tag: rapid.Uint16().Draw(t, "tag"), stream: rapid.Uint16().Draw(t, "stream")}
+		copy(want.nonce[:], rapid.SliceOfN(rapid.Byte(), nonceBytes, nonceBytes).Draw(t, "nonce"))
+		key := rapid.SliceOfN(rapid.Byte(), keyBytes, keyBytes).Draw(t, "key")
+		b := want.marshal(key)
+		got, ok := parseHello(b)
+		if !ok || got != want || !helloSigned(b, key) {
+			t.Fatalf("%+v came back as %+v %v", want, got, ok)
+		}
+		b[rapid.IntRange(0, helloBytes-1).Draw(t, "at")] ^= 1 << rapid.IntRange(0, 7).Draw(t, "bit")
+		if helloSigned(b, key) {
+			t.Fatalf("a changed bit went unseen: % x", b)
+		}
+	})
+}
+
+// No message of the opening passes as another.
+func TestMessagesAreDistinct(t *testing.T) {
+	key := bytes.Repeat([]byte{7}, keyBytes)
+	h := hello{trial: 1}.marshal(key)
+	w := makeWelcome(h, [nonceBytes]byte{}, key)
+	c := makeConfirm(h, w, key)
+	if !welcomeSigned(h, w, key) || !confirmSigned(h, w, c, key) {
+		t.Fatal("a good opening is refused")
+	}
+	other := hello{trial: 2}.marshal(key)
+	for name, taken := range map[string]bool{
+		"welcome to another hello":    welcomeSigned(other, w, key),
+		"confirm of another hello":    confirmSigned(other, w, c, key),
+		"hello's MAC as confirm":      confirmSigned(h, w, h[helloBytes-macBytes:], key),
+		"welcome's MAC as confirm":    confirmSigned(h, w, w[nonceBytes:], key),
+		"empty confirm":               confirmSigned(h, w, nil, key),
+		"short welcome":               welcomeSigned(h, w[:10], key),
+		"hello's own MAC as welcome":  welcomeSigned(h, h[helloBytes-welcomeBytes:], key),
+		"hello cut short":             helloSigned(h[:helloBytes-1], key),
+		"confirm under another key":   confirmSigned(h, w, c, make([]byte, keyBytes)),
+		"welcome under another key":   welcomeSigned(h, w, make([]byte, keyBytes)),
+		"hello under an all-zero key": helloSigned(h, make([]byte, keyBytes)),
+	} {
+		if taken {
+			t.Errorf("%s is taken", name)
+		}
+	}
+}
+
+func FuzzParseHello(f *testing.F) {
+	key := make([]byte, keyBytes)
+	f.Add(hello{trial: 1, tag: 2, stream: 3}.marshal(key))
+	f.Add([]byte{})
+	f.Add(bytes.Repeat([]byte{0xff}, helloBytes))
+	f.Fuzz(func(t *testing.T, b []byte) {
+		h, ok := parseHello(b)
+		signed := helloSigned(b, key)
+		if !ok {
+			return
+		}
+		back := h.marshal(key)
+		if signed != bytes.Equal(back, b) || !bytes.Equal(back[:helloBytes-macBytes], b[:helloBytes-macBytes]) {
+			t.Errorf("% x parsed as %+v, signed %v, written as % x", b, h, signed, back)
+		}
+	})
+}
+
+func TestParseInfo(t *testing.T) {
+	b := make([]byte, 256)
+	for at, v := range map[int]uint32{offSndMSS: 1448, offRTT: 250, offTotalRetrans: 3, offSegmentsIn: 5, offSegmentsOut: 7} {
+		binary.NativeEndian.PutUint32(b[at:], v)
+	}
+	binary.NativeEndian.PutUint64(b[offBytesSent:], 1<<40)
+	binary.NativeEndian.PutUint64(b[offBytesResent:], 99)
+	full := info{mss: 1448, rttMicros: 250, retransmits: 3, segmentsIn: 5, segmentsOut: 7, bytesSent: 1 << 40, bytesResent: 99, segmentsKnown: true, bytesKnown: true}
+	old := info{mss: 1448, rttMicros: 250, retransmits: 3}
+	middle := info{mss: 1448, rttMicros: 250, retransmits: 3, segmentsIn: 5, segmentsOut: 7, segmentsKnown: true}
+	for _, c := range []struct {
+		name   string
+		length int
+		want   info
+		ok     bool
+	}{
+		{"nothing", 0, info{}, false},
+		{"cut in the first fields", 103, info{}, false},
+		{"Linux 3.10", 104, old, true},
+		{"cut before segments out", 156, old, true},
+		{"Linux 4.9", 168, middle, true},
+		{"Linux 4.19", 216, full, true},
+		{"a release to come", 256, full, true},
+	} {
+		got, ok := parseInfo(b[:c.length])
+		if got != c.want || ok != c.ok {
+			t.Errorf("%s (%d B): got %+v %v, want %+v %v", c.name, c.length, got, ok, c.want, c.ok)
+		}
+	}
+}
+
+func TestTallyOverTheWrap(t *testing.T) {
+	from := info{segmentsOut: 1<<32 - 10, segmentsIn: 1<<32 - 1, retransmits: 1<<32 - 1, bytesSent: 100, bytesResent: 10}
+	to := info{segmentsOut: 5, segmentsIn: 1, retransmits: 0, bytesSent: 500, bytesResent: 60}
+	got := tally{segmentsOut: 100}.plus(from, to)
+	want := tally{segmentsOut: 115, segmentsIn: 2, retransmits: 1, bytesLeft: 350}
+	if got != want {
+		t.Errorf("from %+v to %+v: got %+v, want %+v", from, to, got, want)
+	}
+}
+
+func TestPlannedSegments(t *testing.T) {
+	for _, c := range []struct {
+		name                 string
+		attempted, due, made uint64
+		want                 uint64
+	}{
+		{"all made", 1000, 1000, 1000, 1000},
+		{"a tenth not made", 900, 1000, 900, 1000},
+		{"writes joined, all made", 500, 1000, 1000, 500},
+		{"writes split, half made", 4500, 200, 100, 9000},
+		{"none made", 0, 1000, 0, 1000},
+	} {
+		if got := plannedSegments(c.attempted, c.due, c.made); got != c.want {
+			t.Errorf("%s: planned(%d, %d, %d) = %d, want %d", c.name, c.attempted, c.due, c.made, got, c.want)
+		}
+	}
+}
+
+// Skipping leaves exactly a burst of overdue writes, whatever the schedule.
+func TestOverdueLeavesOneBurst(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		schedule, _ := unit.PacketRate(rapid.Uint64Range(1, 1_000_000).Draw(t, "pps")).Schedule(64)
+		p := pace{schedule: schedule, streams: rapid.Uint64Range(1, 16).Draw(t, "streams"), burst: rapid.Uint64Range(1, 100).Draw(t, "burst")}
+		n := rapid.Uint64Range(0, 1_000_000).Draw(t, "n")
+		elapsed := time.Duration(rapid.Int64Range(0, 1e10).Draw(t, "elapsed"))
+		beyond := p.overdue(n, elapsed)
+		n += beyond * p.streams
+		var left uint64
+		for m := n; schedule.Due(m) < int64(elapsed) && left <= p.burst; m += p.streams {
+			left++
+		}
+		if left > p.burst || beyond > 0 && left != p.burst {
+			t.Fatalf("%d skipped leaves %d overdue, burst %d", beyond, left, p.burst)
+		}
+	})
+}

@@ -1,0 +1,112 @@
+package tcp
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"time"
+
+	"pelt/engine"
+)
+
+// A read takes at most what one socket delivers between two turns of the
+// reader; all streams together stay within readTotal.
+const (
+	readMost  = 256 << 10
+	readLeast = 64 << 10
+	readTotal = 8 << 20
+)
+
+// receive reads all streams until Finish, Stop, or the context ends it.
+func (e *end) receive() error {
+	size := min(max(readTotal/len(e.streams), readLeast), readMost)
+	e.work(func(s *stream) { s.ended = e.read(s, make([]byte, size)) })
+	var span span
+	select {
+	case <-e.first:
+		span = e.measure()
+	case <-e.quit:
+	case <-e.over:
+	case <-e.idle:
+	}
+	select {
+	case <-e.over:
+	case <-e.quit:
+	}
+	e.interrupt()
+	<-e.idle
+	e.mu.Lock()
+	e.span = span
+	e.mu.Unlock()
+	return nil
+}
+
+func (e *end) read(s *stream, buffer []byte) error {
+	for {
+		n, err := s.conn.Read(buffer)
+		if n > 0 {
+			e.account(s, n, time.Since(e.clock.begun))
+		}
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err != nil {
+			return regular(err)
+		}
+	}
+}
+
+// account books n bytes read at a moment after the clock's start.
+func (e *end) account(s *stream, n int, now time.Duration) {
+	e.firstOnce.Do(func() {
+		e.origin.Store(int64(now))
+		close(e.first)
+	})
+	e.arrived.Add(uint64(n))
+	at := int64(now) - e.origin.Load() - int64(e.order.Timing.Warmup())
+	if at < 0 || at >= int64(e.order.Timing.Measure()) {
+		return
+	}
+	e.firstSeen.CompareAndSwap(0, int64(now)+1)
+	for last := e.lastSeen.Load(); int64(now) > last; last = e.lastSeen.Load() {
+		if e.lastSeen.CompareAndSwap(last, int64(now)) {
+			break
+		}
+	}
+	e.stepBytes[at/engine.StepNanos].Add(uint64(n))
+	s.bytes.Add(uint64(n))
+}
+
+// Finish waits for the end of the sender's data. What each stream attempted is
+// of no use here: TCP itself says when all has arrived. See engine.End.
+func (e *end) Finish(ctx context.Context, _ []uint64) error {
+	if e.order.Role != engine.Receive {
+		return errors.New("finish tcp: only a receiver has an end to wait for")
+	}
+	defer e.letGo()
+	drain := e.order.Timing.Drain()
+	longest := time.NewTimer(drain)
+	defer longest.Stop()
+	still := time.NewTicker(max(drain/4, time.Millisecond))
+	defer still.Stop()
+	before := e.arrived.Load()
+	for {
+		select {
+		case <-e.idle:
+			return nil
+		case <-e.quit:
+			return nil
+		case <-longest.C:
+			return nil
+		case <-ctx.Done():
+			return fmt.Errorf("finish tcp: %w", context.Cause(ctx))
+		case <-still.C:
+			now := e.arrived.Load()
+			if now == before {
+				return nil
+			}
+			before = now
+		}
+	}
+}

@@ -1,0 +1,197 @@
+package tcp
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"time"
+
+	"pelt/engine"
+	"pelt/model"
+)
+
+// Sample returns data segments and payload bytes of the measured part so far.
+func (e *end) Sample() (packets, bytes uint64) {
+	select {
+	case <-e.ready:
+	default:
+		return 0, 0
+	}
+	if e.failedOrNone() {
+		return 0, 0
+	}
+	for _, s := range e.streams {
+		t := s.current()
+		if e.order.Role == engine.Receive {
+			packets += t.segmentsIn
+			bytes += s.bytes.Load()
+			continue
+		}
+		packets += t.segmentsOut
+		bytes += s.left(t)
+	}
+	return packets, bytes
+}
+
+// failedOrNone reports whether streams are missing although ready is closed.
+func (e *end) failedOrNone() bool {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.failed != nil
+}
+
+// left returns the payload bytes that left for the first time; where the
+// kernel does not tell, those it took.
+func (s *stream) left(t tally) uint64 {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.known && s.last.bytesKnown {
+		return t.bytesLeft
+	}
+	if !s.active {
+		return s.wrote.bytes
+	}
+	return s.bytes.Load() - s.base.bytes
+}
+
+// Report returns the account after Run has ended.
+func (e *end) Report() engine.Report {
+	r := engine.Report{Role: e.order.Role}
+	if ok := e.joinedAll(); !ok {
+		r.Stopped = true
+		return r
+	}
+	first := e.streams[0]
+	r.Local = first.conn.LocalAddr().String()
+	r.PathMTU = pathMTU(first.raw)
+	e.mu.Lock()
+	span := e.span
+	r.CPU.ThreadRatio = e.busiest
+	r.Warnings = slices.Clone(e.warnings)
+	e.mu.Unlock()
+	if e.order.Role == engine.Send {
+		r.Send = e.sendReport(span)
+		r.Stopped = !span.complete
+	} else {
+		r.Receive = e.receiveReport()
+		r.Stopped = !span.complete && e.isStopped()
+	}
+	r.Warnings = append(r.Warnings, e.doubts()...)
+	return r
+}
+
+func (e *end) joinedAll() bool {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.joined == len(e.streams)
+}
+
+func (e *end) isStopped() bool {
+	select {
+	case <-e.quit:
+		return true
+	default:
+		return false
+	}
+}
+
+func (e *end) sendReport(span span) *engine.SendReport {
+	r := &engine.SendReport{DurationNanos: int64(span.ended - span.begun), TCP: &model.TCPFacts{}}
+	var made, rtt uint64
+	for _, s := range e.streams {
+		r.Streams = append(r.Streams, s.sum.segmentsOut)
+		r.Attempted += s.sum.segmentsOut
+		r.TCP.Writes += s.wrote.writes
+		r.TCP.SentBytes += s.left(s.sum)
+		r.TCP.Retransmits += s.sum.retransmits
+		r.TCP.SegmentSizeBytes = max(r.TCP.SegmentSizeBytes, int(s.last.mss))
+		rtt += uint64(s.last.rttMicros)
+		made += s.made.Load()
+		r.BurstMax = max(r.BurstMax, s.burst)
+		if s.ended != nil {
+			if r.Errors == nil {
+				r.Errors = map[string]uint64{}
+			}
+			name, _ := streamError(s.ended)
+			r.Errors[name]++
+		}
+	}
+	r.TCP.SegmentsOut = r.Attempted
+	r.TCP.RTTNanos = float64(rtt) * float64(time.Microsecond) / float64(len(e.streams))
+	r.TCP.Control = e.streams[0].control
+	r.Planned, r.Accepted = r.Attempted, r.Attempted
+	if p, ok := e.newPace(); ok {
+		r.TCP.Writes = made
+		r.Planned = plannedSegments(r.Attempted, p.last-p.first, made)
+	}
+	r.PerStep = load(e.stepSegments)
+	return r
+}
+
+// plannedSegments scales attempted segments by writes due over writes made.
+func plannedSegments(attempted, due, made uint64) uint64 {
+	if made >= due {
+		return attempted
+	}
+	if made == 0 || attempted == 0 {
+		return max(due, attempted)
+	}
+	return max(attempted, uint64(math.Round(float64(attempted)*float64(due)/float64(made))))
+}
+
+func (e *end) receiveReport() *engine.ReceiveReport {
+	r := &engine.ReceiveReport{TCP: &model.TCPFacts{}}
+	t := &r.Tally
+	for _, s := range e.streams {
+		t.Received += s.sum.segmentsIn
+		t.Bytes += s.bytes.Load()
+		t.Streams = append(t.Streams, s.sum.segmentsIn)
+	}
+	if first := e.firstSeen.Load(); first > 0 {
+		t.FirstNanos = e.clock.at(time.Duration(first - 1))
+		t.LastNanos = e.clock.at(time.Duration(e.lastSeen.Load()))
+	}
+	t.PerStep, t.StepBytes = load(e.stepSegments), load(e.stepBytes)
+	r.TCP.SegmentsIn, r.TCP.ReceivedBytes = t.Received, t.Bytes
+	if e.listener != nil {
+		r.Foreign = e.listener.refused.Load() - e.refusedBefore
+	}
+	return r
+}
+
+func load(counts []count) []uint64 {
+	values := make([]uint64, len(counts))
+	for i := range counts {
+		values[i] = counts[i].Load()
+	}
+	return values
+}
+
+// doubts lists what weakens the figures.
+func (e *end) doubts() (list []string) {
+	add := func(format string, args ...any) { list = append(list, fmt.Sprintf("tcp: "+format, args...)) }
+	var held, late uint64
+	for i, s := range e.streams {
+		held += s.heldBack.Load()
+		late += s.late.Load()
+		if s.ended != nil {
+			_, text := streamError(s.ended)
+			add("stream %d ended early: %s", i, text)
+		}
+	}
+	if s := e.streams[0]; !s.known || !s.last.segmentsKnown {
+		add("this system does not tell its segments; packet figures are 0 (TCP_INFO of Linux 4.6 or later)")
+	}
+	if held > 0 {
+		add("%d writes were not made because the path or the peer took no more", held)
+	}
+	if late > 0 {
+		add("%d writes were not made because the sender was late", late)
+	}
+	if e.listener != nil {
+		if n := e.listener.refused.Load() - e.refusedBefore; n > 0 {
+			add("%d strange connections to port %d were refused during the trial", n, e.listener.port)
+		}
+	}
+	return list
+}

@@ -1,0 +1,189 @@
+package tcp
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"runtime"
+	"syscall"
+	"time"
+
+	"pelt/unit"
+)
+
+// send writes on all streams until the order is fulfilled.
+func (e *end) send() error {
+	e.each((*stream).refresh)
+	e.origin.Store(int64(time.Since(e.clock.begun)))
+	write := e.writeFlat
+	if pace, ok := e.newPace(); ok {
+		write = func(s *stream) error { return e.writePaced(s, pace) }
+	}
+	e.work(func(s *stream) { s.ended = write(s) })
+	span := e.measure()
+	e.letGo()
+	e.interrupt()
+	<-e.idle
+	e.mu.Lock()
+	e.span = span
+	e.mu.Unlock()
+	if span.complete {
+		// The peer's end of data; what is queued still goes out before it.
+		e.each(func(s *stream) { s.conn.CloseWrite() })
+		return nil
+	}
+	select {
+	case <-e.quit:
+		return nil
+	default:
+		return fmt.Errorf("send tcp: all %d streams ended early: %w", len(e.streams), e.streams[0].ended)
+	}
+}
+
+// writeFlat writes as fast as TCP takes it.
+func (e *end) writeFlat(s *stream) error {
+	for {
+		n, err := s.conn.Write(e.message)
+		s.bytes.Add(uint64(n))
+		if err != nil {
+			return regular(err)
+		}
+		s.writes.Add(1)
+	}
+}
+
+// regular drops the error of a stream that was told to end.
+func regular(err error) error {
+	if errors.Is(err, os.ErrDeadlineExceeded) {
+		return nil
+	}
+	return err
+}
+
+// pace is the exact schedule of a flow's writes.
+type pace struct {
+	schedule    unit.Schedule
+	first, last uint64 // writes first..last-1 are of the measured part
+	streams     uint64
+	burst       uint64 // of one stream
+}
+
+func (e *end) newPace() (p pace, ok bool) {
+	f, t := e.order.Flow, e.order.Timing
+	p.schedule, ok = f.Rate.Schedule(f.PayloadBytes)
+	if !ok {
+		return pace{}, false
+	}
+	p.first = p.schedule.Count(int64(t.Warmup()))
+	p.last = p.schedule.Count(int64(t.Warmup() + t.Measure()))
+	p.streams = uint64(f.Streams)
+	p.burst = uint64(f.Burst)
+	if p.burst == 0 {
+		// What falls due in a millisecond: TCP smooths it, and a sender that
+		// shares its core is seldom away for longer.
+		p.burst = max(1, uint64(p.schedule.PPS()/1000)/p.streams)
+	}
+	return p, true
+}
+
+// overdue returns how many of a stream's writes from n on are due and beyond
+// the burst that may make up for lateness.
+func (p pace) overdue(n uint64, elapsed time.Duration) (beyond uint64) {
+	due := p.schedule.Count(int64(elapsed))
+	if due <= n {
+		return 0
+	}
+	mine := (due-n-1)/p.streams + 1
+	if mine <= p.burst {
+		return 0
+	}
+	return mine - p.burst
+}
+
+// spinTime is the part of a wait that is spent looking at the clock: a sleeping
+// thread wakes 50 to 100 us late.
+const spinTime = 150 * time.Microsecond
+
+// blockedTime tells a write that waited for TCP from one that did not.
+const blockedTime = time.Millisecond
+
+// writePaced makes each write when it is due, and gives up those that more
+// than a burst of later ones have passed.
+func (e *end) writePaced(s *stream, p pace) error {
+	origin := e.clock.begun.Add(time.Duration(e.origin.Load()))
+	timer := time.NewTimer(time.Hour)
+	defer timer.Stop()
+	run, blocked := 0, false
+	for n := uint64(s.number); n < p.last; n += p.streams {
+		elapsed := time.Since(origin)
+		if beyond := p.overdue(n, elapsed); beyond > 0 {
+			s.giveUp(p, n, beyond, blocked)
+			n += beyond * p.streams
+		}
+		if due := time.Duration(p.schedule.Due(n)); due > elapsed {
+			run = 0
+			if !e.rest(timer, origin.Add(due)) {
+				return nil
+			}
+		}
+		if run++; run > s.burst {
+			s.burst = run
+		}
+		before := time.Now()
+		k, err := s.conn.Write(e.message)
+		s.bytes.Add(uint64(k))
+		if err != nil {
+			return regular(err)
+		}
+		blocked = time.Since(before) > blockedTime
+		s.writes.Add(1)
+		if n >= p.first {
+			s.made.Add(1)
+		}
+	}
+	// The last write is due before the measured part is over.
+	select {
+	case <-e.over:
+	case <-e.quit:
+	}
+	return nil
+}
+
+// giveUp counts the writes of the measured part that are passed over.
+func (s *stream) giveUp(p pace, n, beyond uint64, blocked bool) {
+	from, to := max(n, p.first), min(n+beyond*p.streams, p.last)
+	if from >= to {
+		return
+	}
+	missed := (to - from + p.streams - 1) / p.streams
+	if blocked {
+		s.heldBack.Add(missed)
+	} else {
+		s.late.Add(missed)
+	}
+}
+
+// rest waits until a moment; false means Stop.
+func (e *end) rest(timer *time.Timer, until time.Time) bool {
+	if d := time.Until(until) - spinTime; d > 0 {
+		timer.Reset(d)
+		select {
+		case <-timer.C:
+		case <-e.quit:
+			return false
+		}
+	}
+	for time.Now().Before(until) {
+		runtime.Gosched()
+	}
+	return true
+}
+
+// streamError returns the errno name and the sentence of why a stream ended early.
+func streamError(err error) (name, text string) {
+	var errno syscall.Errno
+	if errors.As(err, &errno) {
+		return errnoName(errno), errno.Error()
+	}
+	return err.Error(), err.Error()
+}

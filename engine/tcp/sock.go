@@ -1,0 +1,46 @@
+package tcp
+
+import (
+	"context"
+	"net"
+	"net/netip"
+	"strconv"
+	"syscall"
+	"time"
+
+	"pelt/engine"
+)
+
+// clock reads nanoseconds of the host's monotonic clock.
+type clock struct {
+	begun time.Time
+	base  int64
+}
+
+func newClock() clock { return clock{begun: time.Now(), base: monotonicNanos()} }
+
+func (c clock) at(afterStart time.Duration) int64 { return c.base + int64(afterStart) }
+
+// openListener and openConn make their socket on the calling thread, and so in
+// its network namespace: the addresses are numbers, and Go asks no resolver
+// and starts no goroutine for those.
+func openListener(port uint16) (net.Listener, error) {
+	c := net.ListenConfig{KeepAlive: -1}
+	c.SetMultipathTCP(false) // its sockets answer other questions
+	return c.Listen(context.Background(), "tcp", ":"+strconv.Itoa(int(port)))
+}
+
+func openConn(ctx context.Context, peer netip.AddrPort, o engine.Order, stream int) (*net.TCPConn, error) {
+	d := net.Dialer{KeepAlive: -1, Control: func(_, _ string, raw syscall.RawConn) error {
+		return setOptions(raw, o)
+	}}
+	d.SetMultipathTCP(false)
+	if o.Flow.SourcePort != 0 {
+		d.LocalAddr = &net.TCPAddr{Port: o.Flow.SourcePort + stream}
+	}
+	conn, err := d.DialContext(ctx, "tcp", peer.String())
+	if err != nil {
+		return nil, err
+	}
+	return conn.(*net.TCPConn), nil
+}

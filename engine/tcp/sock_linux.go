@@ -1,0 +1,169 @@
+package tcp
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+	"syscall"
+	"time"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+
+	"pelt/engine"
+)
+
+func monotonicNanos() int64 {
+	var t unix.Timespec
+	if unix.ClockGettime(unix.CLOCK_MONOTONIC, &t) != nil {
+		return 0 // cannot be: every Linux has this clock
+	}
+	return t.Nano()
+}
+
+// control runs f on the descriptor and returns f's error.
+func control(raw syscall.RawConn, f func(fd int) error) error {
+	var inner error
+	if err := raw.Control(func(fd uintptr) { inner = f(int(fd)) }); err != nil {
+		return err
+	}
+	return inner
+}
+
+// tryOptions finds out on a socket of its own whether the order's options can
+// be set, so that an impossible order is refused before anything is opened.
+func tryOptions(o engine.Order) error {
+	fd, err := unix.Socket(unix.AF_INET, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
+	if err != nil {
+		return err
+	}
+	defer unix.Close(fd)
+	return set(fd, o)
+}
+
+// setOptions sets what the order asks of a socket. A refused congestion
+// control is an *engine.Refusal.
+func setOptions(raw syscall.RawConn, o engine.Order) error {
+	return control(raw, func(fd int) error { return set(fd, o) })
+}
+
+func set(fd int, o engine.Order) error {
+	if o.Flow.SourcePort != 0 && !o.Listen {
+		// A port of the trial before may still wait out its last connection.
+		if err := unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_REUSEADDR, 1); err != nil {
+			return fmt.Errorf("reuse local port: %w", err)
+		}
+	}
+	if err := setDSCP(fd, o.Flow.DSCP); err != nil {
+		return err
+	}
+	if o.Role == engine.Send && o.Flow.Control != "" {
+		return setControl(fd, o.Flow.Control)
+	}
+	return nil
+}
+
+func setDSCP(fd, dscp int) error {
+	if dscp == 0 {
+		return nil
+	}
+	domain, err := unix.GetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_DOMAIN)
+	if err != nil {
+		return fmt.Errorf("set DSCP: %w", err)
+	}
+	// DSCP is the upper six bits of the field (RFC 2474 section 3). A socket of
+	// IPv6 takes both, the second for IPv4 peers.
+	if domain == unix.AF_INET6 {
+		if err := unix.SetsockoptInt(fd, unix.IPPROTO_IPV6, unix.IPV6_TCLASS, dscp<<2); err != nil {
+			return fmt.Errorf("set DSCP: %w", err)
+		}
+	}
+	if err := unix.SetsockoptInt(fd, unix.IPPROTO_IP, unix.IP_TOS, dscp<<2); err != nil {
+		return fmt.Errorf("set DSCP: %w", err)
+	}
+	return nil
+}
+
+func setControl(fd int, name string) error {
+	err := unix.SetsockoptString(fd, unix.IPPROTO_TCP, unix.TCP_CONGESTION, name)
+	switch {
+	case errors.Is(err, unix.ENOENT):
+		return &engine.Refusal{Why: fmt.Sprintf("congestion control %q is not in this kernel; there is %s", name, controls("available"))}
+	case errors.Is(err, unix.EPERM):
+		return &engine.Refusal{Why: fmt.Sprintf("congestion control %q is for root only here; everyone may use %s", name, controls("allowed"))}
+	case err != nil:
+		return fmt.Errorf("set congestion control %q: %w", name, err)
+	}
+	got, err := unix.GetsockoptString(fd, unix.IPPROTO_TCP, unix.TCP_CONGESTION)
+	if err != nil || got != name {
+		return fmt.Errorf("set congestion control %q: the kernel kept %q (%v)", name, got, err)
+	}
+	return nil
+}
+
+// controls lists what /proc of the calling thread's namespace names.
+func controls(which string) string {
+	b, err := os.ReadFile("/proc/sys/net/ipv4/tcp_" + which + "_congestion_control")
+	if err != nil || len(b) == 0 {
+		return "no list of those there are"
+	}
+	return strings.Join(strings.Fields(string(b)), ", ")
+}
+
+// controlInUse reads the congestion control back; "" if it is not told.
+func controlInUse(raw syscall.RawConn) (name string) {
+	control(raw, func(fd int) (err error) {
+		name, err = unix.GetsockoptString(fd, unix.IPPROTO_TCP, unix.TCP_CONGESTION)
+		return err
+	})
+	return name
+}
+
+// readInfo reads TCP_INFO; ok is false if the kernel does not tell. x/sys's
+// own call knows neither the length the kernel filled nor the newest fields.
+func readInfo(raw syscall.RawConn) (i info, ok bool) {
+	control(raw, func(fd int) error {
+		var b [infoBytes]byte
+		length := uint32(len(b))
+		_, _, errno := unix.Syscall6(unix.SYS_GETSOCKOPT, uintptr(fd), unix.IPPROTO_TCP, unix.TCP_INFO,
+			uintptr(unsafe.Pointer(&b)), uintptr(unsafe.Pointer(&length)), 0)
+		if errno != 0 {
+			return errno
+		}
+		i, ok = parseInfo(b[:min(int(length), len(b))])
+		return nil
+	})
+	return i, ok
+}
+
+// pathMTU returns what the kernel knows of the connection's path, in bytes; 0 unknown.
+func pathMTU(raw syscall.RawConn) (mtu int) {
+	control(raw, func(fd int) error {
+		// The first is refused on sockets of IPv6 whose peer is not an IPv4 one.
+		var err error
+		if mtu, err = unix.GetsockoptInt(fd, unix.IPPROTO_IP, unix.IP_MTU); err != nil {
+			mtu, err = unix.GetsockoptInt(fd, unix.IPPROTO_IPV6, unix.IPV6_MTU)
+		}
+		return err
+	})
+	return mtu
+}
+
+// pin ties the calling thread to a core; the caller has locked it.
+func pin(core int) error {
+	var set unix.CPUSet
+	set.Set(core)
+	return unix.SchedSetaffinity(0, &set)
+}
+
+// threadTime returns the processor time of the calling thread; ok is false if it is not told.
+func threadTime() (d time.Duration, ok bool) {
+	var r unix.Rusage
+	if unix.Getrusage(unix.RUSAGE_THREAD, &r) != nil {
+		return 0, false
+	}
+	return time.Duration(r.Utime.Nano() + r.Stime.Nano()), true
+}
+
+func errnoName(errno syscall.Errno) string { return unix.ErrnoName(errno) }

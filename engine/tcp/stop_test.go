@@ -1,0 +1,201 @@
+package tcp
+
+import (
+	"context"
+	"errors"
+	"net"
+	"strings"
+	"testing"
+	"time"
+
+	"pelt/engine"
+	"pelt/unit"
+)
+
+// prompt is far below the 3 s within which an end must stop, and far above
+// what a loaded machine needs.
+const prompt = time.Second
+
+func within(t *testing.T, what string, f func()) {
+	t.Helper()
+	start := time.Now()
+	f()
+	if d := time.Since(start); d > prompt {
+		t.Errorf("%s took %v, want less than %v", what, d, prompt)
+	}
+}
+
+// Nobody reads, so the sender's write blocks; Stop must wake it.
+func TestStopWhileWriteBlocks(t *testing.T) {
+	leakCheck(t)
+	p := newPair(t, here{}, "127.0.0.1", false, flow(2, 1<<20, true), timing(0, time.Minute, 0))
+	p.connect()
+	ended := make(chan error, 1)
+	go func() { ended <- p.sender.Run(t.Context()) }()
+	for last := uint64(1); ; { // until the bytes stand still
+		time.Sleep(20 * time.Millisecond)
+		_, now := p.sender.Sample()
+		if now == last {
+			break
+		}
+		last = now
+	}
+	within(t, "stopping a blocked sender", func() {
+		p.sender.Stop()
+		if err := <-ended; err != nil {
+			t.Errorf("a stopped sender says %v", err)
+		}
+	})
+	r := p.sender.Report()
+	if !r.Stopped || r.Send.Attempted == 0 || r.Send.TCP.SentBytes == 0 {
+		t.Errorf("after Stop: stopped %v, %d segments, %d bytes; what was measured must stay", r.Stopped, r.Send.Attempted, r.Send.TCP.SentBytes)
+	}
+	within(t, "closing", p.close)
+}
+
+func TestStopIdleReceiver(t *testing.T) {
+	leakCheck(t)
+	p := newPair(t, here{}, "127.0.0.1", true, flow(2, 64, false), timing(0, time.Minute, 0))
+	p.connect()
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	go func() { ended <- p.receiver.Run(ctx) }()
+	within(t, "cancelling an idle receiver", func() {
+		cancel()
+		if err := <-ended; err != nil {
+			t.Errorf("a cancelled receiver says %v", err)
+		}
+	})
+	if r := p.receiver.Report(); !r.Stopped {
+		t.Error("the report does not say that the receiver was stopped")
+	}
+	p.close()
+}
+
+func TestStopWhileConnecting(t *testing.T) {
+	leakCheck(t)
+	p := newPair(t, here{}, "127.0.0.1", false, flow(2, 64, false), timing(0, time.Minute, 0))
+	ended := make(chan error, 1)
+	go func() { ended <- p.receiver.Connect(t.Context()) }()
+	within(t, "stopping a waiting listener", func() {
+		p.receiver.Stop()
+		if err := <-ended; err == nil {
+			t.Error("a stopped Connect says nothing")
+		}
+	})
+	p.close()
+}
+
+// Nobody calls: the listening end says how many streams came.
+func TestConnectEndsWithContext(t *testing.T) {
+	leakCheck(t)
+	p := newPair(t, here{}, "127.0.0.1", false, flow(2, 64, false), timing(0, time.Minute, 0))
+	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+	defer cancel()
+	err := p.receiver.Connect(ctx)
+	if !errors.Is(err, context.DeadlineExceeded) || !strings.Contains(err.Error(), "0 of 2 streams") {
+		t.Errorf("without a peer: %v", err)
+	}
+	p.close()
+}
+
+// A host that accepts and then says nothing must not hold the dialing end.
+func TestSilentPeer(t *testing.T) {
+	leakCheck(t)
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	o := engine.Order{Flow: flow(1, 64, false), Timing: timing(0, time.Second, 0), Role: engine.Receive, Key: make([]byte, keyBytes), CPU: -1,
+		Peer: mustAddr("127.0.0.1"), Ports: []uint16{uint16(l.Addr().(*net.TCPAddr).Port)}}
+	e, err := New(Config{}).Prepare(t.Context(), here{}, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer e.Close()
+	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+	defer cancel()
+	within(t, "giving up on a silent peer", func() {
+		if err := e.Connect(ctx); !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("a silent peer: %v", err)
+		}
+	})
+}
+
+// The receiving host dies (its connections are reset): the sender ends by
+// itself with the reason, and keeps what it measured.
+func TestPeerDies(t *testing.T) {
+	leakCheck(t)
+	p := newPair(t, here{}, "127.0.0.1", false, flow(2, 1000, true), timing(0, time.Minute, 0))
+	p.connect()
+	ended := make(chan error, 1)
+	go func() { ended <- p.sender.Run(t.Context()) }()
+	for {
+		if n, _ := p.sender.Sample(); n > 10 {
+			break
+		}
+		time.Sleep(time.Millisecond)
+	}
+	within(t, "noticing that the peer died", func() {
+		p.receiver.Close()
+		if err := <-ended; err == nil || !strings.Contains(err.Error(), "ended early") {
+			t.Errorf("the sender says %v", err)
+		}
+	})
+	r := p.sender.Report()
+	if !r.Stopped || len(r.Send.Errors) == 0 || len(r.Warnings) == 0 || r.Send.Attempted == 0 {
+		t.Errorf("report: %+v, send %+v", r, *r.Send)
+	}
+	t.Logf("errors %v, warnings %q", r.Send.Errors, r.Warnings)
+	p.close()
+}
+
+// The sending host dies: the receiver waits for Finish, which returns at once.
+func TestSenderDies(t *testing.T) {
+	leakCheck(t)
+	f := flow(2, 1000, false)
+	f.Rate = unit.PacketRate(1000)
+	p := newPair(t, here{}, "127.0.0.1", false, f, timing(0, time.Minute, 10*time.Second))
+	p.connect()
+	received := make(chan error, 1)
+	go func() { received <- p.receiver.Run(t.Context()) }()
+	go p.sender.Run(t.Context())
+	for {
+		if _, n := p.receiver.Sample(); n > 0 {
+			break
+		}
+		time.Sleep(time.Millisecond)
+	}
+	p.sender.Stop()
+	p.sender.Close()
+	within(t, "finishing after the sender died", func() {
+		if err := p.receiver.Finish(t.Context(), nil); err != nil {
+			t.Errorf("finish: %v", err)
+		}
+		if err := <-received; err != nil {
+			t.Errorf("receive: %v", err)
+		}
+	})
+	if r := p.receiver.Report(); r.Receive.Tally.Bytes == 0 {
+		t.Errorf("what had arrived is lost: %+v", r.Receive.Tally)
+	}
+	p.close()
+}
+
+// The sender goes silent without a word: Finish gives up after a quarter of
+// the drain time.
+func TestFinishGivesUp(t *testing.T) {
+	leakCheck(t)
+	p := newPair(t, here{}, "127.0.0.1", false, flow(1, 1000, false), timing(0, time.Minute, 400*time.Millisecond))
+	p.connect()
+	received := make(chan error, 1)
+	go func() { received <- p.receiver.Run(t.Context()) }()
+	start := time.Now()
+	p.receiver.Finish(t.Context(), nil)
+	if d := time.Since(start); d < 90*time.Millisecond || d > 350*time.Millisecond {
+		t.Errorf("finish took %v, want about 100ms", d)
+	}
+	<-received
+	p.close()
+}

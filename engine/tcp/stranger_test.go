@@ -1,0 +1,281 @@
+package tcp
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"net"
+	"net/netip"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"pelt/engine"
+	"pelt/model"
+	"pelt/unit"
+)
+
+func mustAddr(s string) netip.Addr { return netip.MustParseAddr(s) }
+
+// countListeners reads /proc/net/tcp: local address in column 2, state 0A is listening.
+func countListeners(table string, port uint16) (n int) {
+	for line := range strings.Lines(table) {
+		f := strings.Fields(line)
+		if len(f) > 3 && strings.HasSuffix(f[1], fmt.Sprintf(":%04X", port)) && f[3] == "0A" {
+			n++
+		}
+	}
+	return n
+}
+
+func TestWrongKeyIsRefused(t *testing.T) {
+	leakCheck(t)
+	p := newPair(t, here{}, "127.0.0.1", false, flow(2, 64, false), timing(0, time.Second, 0))
+	wrong := p.send
+	wrong.Key = []byte(strings.Repeat("x", keyBytes))
+	stranger := p.prepare(wrong)
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)
+	defer cancel()
+	err := stranger.Connect(ctx)
+	if err == nil || !strings.Contains(err.Error(), "does not consent") {
+		t.Errorf("with a wrong key: %v, want that the peer does not consent", err)
+	}
+	p.connect() // the right peer still comes in
+	stranger.Close()
+	p.close()
+}
+
+// An impostor listens where the peer should; it cannot know the key.
+func TestImpostorIsFound(t *testing.T) {
+	leakCheck(t)
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	go func() {
+		conn, err := l.Accept()
+		if err != nil {
+			return
+		}
+		defer conn.Close()
+		io.ReadFull(conn, make([]byte, helloBytes))
+		conn.Write(make([]byte, welcomeBytes))
+	}()
+	o := engine.Order{Flow: flow(1, 64, false), Timing: timing(0, time.Second, 0), Role: engine.Send, Key: make([]byte, keyBytes), CPU: -1,
+		Peer: mustAddr("127.0.0.1"), Ports: []uint16{uint16(l.Addr().(*net.TCPAddr).Port)}}
+	e, err := New(Config{}).Prepare(t.Context(), here{}, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer e.Close()
+	if err := e.Connect(t.Context()); err == nil || !strings.Contains(err.Error(), "not the peer") {
+		t.Errorf("an impostor: %v, want that it is not the peer", err)
+	}
+}
+
+// Two clients that chose the same trial and tag are told apart by their keys.
+func TestSameNumbersDifferentKeys(t *testing.T) {
+	leakCheck(t)
+	shared := New(Config{})
+	var pairs []*pair
+	for _, key := range []string{"a", "b"} {
+		p := &pair{t: t, host: here{}, engines: [2]*Engine{New(Config{}), shared}}
+		o := engine.Order{Flow: flow(2, 64, false), Timing: timing(0, 100*time.Millisecond, time.Second), Trial: 1, Tag: 1, CPU: -1, Key: []byte(strings.Repeat(key, keyBytes))}
+		o.Flow.Rate = unit.PacketRate(1000)
+		o.Role, o.Listen = engine.Receive, true
+		p.receiver = p.prepare(o)
+		o.Role, o.Listen = engine.Send, false
+		o.Peer, o.Ports = mustAddr("127.0.0.1"), p.receiver.Ports()
+		p.sender = p.prepare(o)
+		pairs = append(pairs, p)
+	}
+	if a, b := pairs[0].receiver.Ports()[0], pairs[1].receiver.Ports()[0]; a != b {
+		t.Errorf("ends of one engine listen on ports %d and %d, want one", a, b)
+	}
+	for _, p := range pairs {
+		p.connect()
+	}
+	for _, p := range pairs {
+		s, r := p.play()
+		if s.TCP.Writes == 0 || r.Tally.Bytes == 0 {
+			t.Errorf("%d writes, %d bytes received", s.TCP.Writes, r.Tally.Bytes)
+		}
+		p.close()
+	}
+}
+
+// Strangers of every kind call while a flow connects and runs.
+func TestStrangersDoNotDisturb(t *testing.T) {
+	leakCheck(t)
+	f := flow(2, 64, false)
+	f.Rate = unit.PacketRate(1000)
+	p := newPair(t, here{}, "127.0.0.1", false, f, timing(50*time.Millisecond, 400*time.Millisecond, time.Second))
+	port := p.receiver.Ports()[0]
+	half := make([]net.Conn, 0, 200)
+	for range cap(half) { // connected, silent
+		half = append(half, call(t, port))
+	}
+	var group sync.WaitGroup
+	done := make(chan struct{})
+	random := rand.New(rand.NewPCG(1, 2))
+	for kind := range 3 {
+		seed := random.Uint64()
+		group.Go(func() { pester(t, port, kind, rand.New(rand.NewPCG(seed, 0)), done) })
+	}
+	p.connect()
+	s, r := p.play()
+	close(done)
+	group.Wait()
+	for _, c := range half {
+		c.Close()
+	}
+	near := func(what string, got, want uint64) {
+		if got*100 < want*95 || got*100 > want*105 {
+			t.Errorf("among strangers %s is %d, want %d", what, got, want)
+		}
+	}
+	near("writes made", s.TCP.Writes, 400)
+	near("bytes received", r.Tally.Bytes, 400*64)
+	if r.Foreign == 0 {
+		t.Error("no stranger was counted")
+	}
+	t.Logf("%d strangers refused", r.Foreign)
+	p.close()
+}
+
+func call(t *testing.T, port uint16) net.Conn {
+	c, err := net.Dial("tcp", fmt.Sprintf("127.0.0.1:%d", port))
+	if err != nil {
+		t.Fatalf("a stranger's call: %v", err)
+	}
+	return c
+}
+
+func pester(t *testing.T, port uint16, kind int, random *rand.Rand, done chan struct{}) {
+	for n := 0; n < 300; n++ {
+		select {
+		case <-done:
+			return
+		default:
+		}
+		c, err := net.Dial("tcp", fmt.Sprintf("127.0.0.1:%d", port))
+		if err != nil {
+			t.Errorf("a stranger's call: %v", err)
+			return
+		}
+		switch kind {
+		case 0: // garbage
+			b := make([]byte, random.IntN(500))
+			for i := range b {
+				b[i] = byte(random.Uint32())
+			}
+			c.Write(b)
+		case 1: // a hello of the right shape without the key
+			h := hello{trial: 7, tag: 3, stream: uint16(random.IntN(4))}
+			c.Write(h.marshal(make([]byte, keyBytes)))
+			io.Copy(io.Discard, c)
+		case 2: // part of one
+			c.Write(hello{trial: 7, tag: 3}.marshal(make([]byte, keyBytes))[:random.IntN(helloBytes)])
+		}
+		c.Close()
+	}
+}
+
+// More silent callers than are kept do not keep the peer out: the oldest goes.
+func TestOldestStrangerGoes(t *testing.T) {
+	leakCheck(t)
+	p := newPair(t, here{}, "127.0.0.1", false, flow(1, 64, false), timing(0, 50*time.Millisecond, 0))
+	var silent []net.Conn
+	for range maxGreeted + 50 {
+		silent = append(silent, call(t, p.receiver.Ports()[0]))
+	}
+	p.connect()
+	silent[0].SetReadDeadline(time.Now().Add(2 * time.Second))
+	if _, err := silent[0].Read(make([]byte, 1)); err == nil || errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("the oldest silent caller reads %v, want its connection closed", err)
+	}
+	for _, c := range silent {
+		c.Close()
+	}
+	p.close()
+}
+
+// A recorded opening, sent again, takes no stream: the confirmation answers another nonce.
+func TestReplayTakesNoStream(t *testing.T) {
+	leakCheck(t)
+	p := newPair(t, here{}, "127.0.0.1", false, flow(1, 64, false), timing(0, 50*time.Millisecond, 0))
+	e := p.receiver.(*end)
+	message := hello{trial: e.order.Trial, tag: e.order.Tag}.marshal(e.order.Key)
+	confirm := makeConfirm(message, makeWelcome(message, [nonceBytes]byte{1}, e.order.Key), e.order.Key)
+	c := call(t, p.receiver.Ports()[0])
+	c.Write(append(message, confirm...))
+	if _, err := io.Copy(io.Discard, c); err != nil && !errors.Is(err, io.EOF) {
+		t.Logf("replay ended with %v", err)
+	}
+	c.Close()
+	p.connect()
+	p.close()
+}
+
+func TestPortInUse(t *testing.T) {
+	leakCheck(t)
+	l, err := net.Listen("tcp", ":0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	port := l.Addr().(*net.TCPAddr).Port
+	o := engine.Order{Flow: flow(1, 64, false), Timing: timing(0, time.Second, 0), Role: engine.Receive, Listen: true, Key: make([]byte, keyBytes)}
+	_, err = New(Config{Port: uint16(port)}).Prepare(t.Context(), here{}, o)
+	if err == nil || !strings.Contains(err.Error(), fmt.Sprint(port)) || !strings.Contains(err.Error(), "in use") {
+		t.Errorf("listening on a busy port: %v, want its number and that it is in use", err)
+	}
+	o.Listen, o.Role, o.Peer, o.Ports = false, engine.Send, mustAddr("127.0.0.1"), []uint16{uint16(port)}
+	o.Flow.SourcePort = port
+	e, err := New(Config{}).Prepare(t.Context(), here{}, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer e.Close()
+	if err := e.Connect(t.Context()); err == nil || !strings.Contains(err.Error(), fmt.Sprintf("local port %d is in use", port)) {
+		t.Errorf("dialing from a busy port: %v", err)
+	}
+}
+
+func TestOrdersThatCannotRun(t *testing.T) {
+	good := engine.Order{Flow: flow(1, 64, false), Timing: timing(0, time.Second, 0), Role: engine.Send, Key: make([]byte, keyBytes), Peer: mustAddr("127.0.0.1"), Ports: []uint16{1}}
+	if err := check(good); err != nil {
+		t.Fatalf("a good order is refused: %v", err)
+	}
+	for _, c := range []struct {
+		name   string
+		change func(*engine.Order)
+	}{
+		{"UDP", func(o *engine.Order) { o.Flow.Protocol = model.UDP }},
+		{"probe", func(o *engine.Order) { o.Role = engine.Probe }},
+		{"no stream", func(o *engine.Order) { o.Flow.Streams = 0 }},
+		{"many streams", func(o *engine.Order) { o.Flow.Streams = 1 << 20 }},
+		{"payload 0", func(o *engine.Order) { o.Flow.PayloadBytes = 0 }},
+		{"payload 1 GiB", func(o *engine.Order) { o.Flow.PayloadBytes = 1 << 30 }},
+		{"short key", func(o *engine.Order) { o.Key = nil }},
+		{"time 0", func(o *engine.Order) { o.Timing.MeasureSeconds = 0 }},
+		{"time without end", func(o *engine.Order) { o.Timing.MeasureSeconds = 1e18 }},
+		{"negative warm-up", func(o *engine.Order) { o.Timing.WarmupSeconds = -1 }},
+		{"no peer", func(o *engine.Order) { o.Peer = netip.Addr{} }},
+		{"too few ports", func(o *engine.Order) { o.Ports = nil }},
+		{"source ports beyond 65535", func(o *engine.Order) { o.Flow.SourcePort, o.Flow.Streams = 65535, 2 }},
+		{"negative DSCP", func(o *engine.Order) { o.Flow.DSCP = -1 }},
+		{"negative burst", func(o *engine.Order) { o.Flow.Burst = -1 }},
+	} {
+		o := good
+		c.change(&o)
+		var refusal *engine.Refusal
+		if err := check(o); !errors.As(err, &refusal) {
+			t.Errorf("%s: %v, want a refusal", c.name, err)
+		}
+	}
+}
