@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/netip"
 	"slices"
+	"time"
 
 	"pelt/internal/netns"
 	"pelt/model"
@@ -15,6 +16,7 @@ type Lab struct {
 	facts model.LabFacts
 	nodes []*Node
 	held  []*netns.Handle // the nodes' namespaces and the hidden ones
+	tbfs  []tbfPlace
 }
 
 // Node is one node of a lab. Its methods may be called concurrently. It stays
@@ -22,6 +24,14 @@ type Lab struct {
 type Node struct {
 	ns   *netns.Handle
 	info nodeInfo
+}
+
+// tbfPlace is where one direction of a link is shaped.
+type tbfPlace struct {
+	From  string `json:"from"`
+	To    string `json:"to"`
+	Space int    `json:"space"` // in Lab.held
+	Iface string `json:"interface"`
 }
 
 // nodeInfo is what a holder tells of a node.
@@ -91,3 +101,29 @@ func (n *Node) Addr(family int) netip.Addr {
 // NamespaceInode identifies the node's namespace on this machine, as in
 // /proc/PID/ns/net.
 func (n *Node) NamespaceInode() (uint64, error) { return n.ns.Inode() }
+
+// Info describes a held lab.
+type Info struct {
+	Name     string
+	Topology string
+	Nodes    []string // in travel order
+	Backends []string // one sentence per shaped link direction
+	PID      int      // of the holder
+	UID      int      // its user
+	Started  time.Time
+	Refused  uint64 // connections the holder turned away
+	Garbled  uint64 // requests that made no sense
+	Err      error  // why the rest could not be learned; nil if it could
+}
+
+// Shaper is what one shaped direction of a link has done since the lab opened.
+// Packets are the kernel's: a segmentation-offload packet that fits the burst
+// counts once. Packets and Dropped wrap at 2^32.
+type Shaper struct {
+	From, To     string // neighbouring nodes
+	Packets      uint64 // let through
+	Bytes        uint64 // of them, frames without FCS
+	Dropped      uint64 // found the queue full
+	QueuePackets uint64 // waiting now
+	QueueBytes   uint64
+}

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"net"
 	"net/netip"
+	"slices"
 
 	"github.com/vishvananda/netlink"
 	"golang.org/x/sys/unix"
@@ -52,6 +53,9 @@ func (b *builder) buildLink(link int, pa, pb port) error {
 		if err := exits[direction].s.addTBF(exits[direction].name, p); err != nil {
 			return err
 		}
+		ends := [2]string{b.spec.nodes[pa.node].name, b.spec.nodes[pb.node].name}
+		b.lab.tbfs = append(b.lab.tbfs, tbfPlace{From: ends[direction], To: ends[1-direction],
+			Space: slices.Index(b.spaces, exits[direction].s), Iface: exits[direction].name})
 		b.lab.facts.Backends = append(b.lab.facts.Backends, b.spec.sentence(link, direction, s, p, homes[direction]))
 	}
 	for _, p := range []port{pa, pb} {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"strings"
 
 	"github.com/vishvananda/netlink"
 	"golang.org/x/sys/unix"
@@ -210,4 +211,12 @@ func missing(facility, config string, err error) error {
 		return &KernelError{Facility: facility, Config: config, Err: err}
 	}
 	return err
+}
+
+func readSetting(name string) string {
+	b, err := os.ReadFile("/proc/sys/" + name)
+	if err != nil {
+		return "" // this kernel has no such setting
+	}
+	return strings.TrimSpace(string(b))
 }

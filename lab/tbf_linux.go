@@ -109,3 +109,47 @@ func (b *builder) relaySpace(link int) (*space, error) {
 	}
 	return b.newSpace()
 }
+
+// Shapers reads the counters of every shaped link direction, in the order of
+// LabFacts.Backends.
+func (l *Lab) Shapers() ([]Shaper, error) {
+	var list []Shaper
+	for _, p := range l.tbfs {
+		if p.Space < 0 || p.Space >= len(l.held) {
+			return nil, fmt.Errorf("read shaper %s to %s: the holder named no such namespace", p.From, p.To)
+		}
+		s := Shaper{From: p.From, To: p.To}
+		if err := l.held[p.Space].Do(func() error { return readTBF(p.Iface, &s) }); err != nil {
+			return nil, fmt.Errorf("read shaper %s to %s: %w", p.From, p.To, err)
+		}
+		list = append(list, s)
+	}
+	return list, nil
+}
+
+func readTBF(name string, s *Shaper) error {
+	rt, err := netlink.NewHandle(unix.NETLINK_ROUTE)
+	if err != nil {
+		return err
+	}
+	defer rt.Close()
+	link, err := rt.LinkByName(name)
+	if err != nil {
+		return err
+	}
+	qdiscs, err := rt.QdiscList(link)
+	if err != nil {
+		return err
+	}
+	for _, q := range qdiscs {
+		st := q.Attrs().Statistics
+		if q.Type() != "tbf" || st == nil || st.Basic == nil || st.Queue == nil {
+			continue
+		}
+		s.Packets, s.Bytes = uint64(st.Basic.Packets), st.Basic.Bytes
+		s.Dropped = uint64(st.Queue.Drops)
+		s.QueuePackets, s.QueueBytes = uint64(st.Queue.Qlen), uint64(st.Queue.Backlog)
+		return nil
+	}
+	return fmt.Errorf("no tbf on %s", name)
+}

@@ -116,3 +116,7 @@ func (h *Handle) enter() error {
 	}
 	return nil
 }
+
+// EnterForGood moves the calling thread into the namespace and leaves it there.
+// The caller's goroutine must be locked to its thread and never unlock it.
+func (h *Handle) EnterForGood() error { return h.enter() }

@@ -22,3 +22,6 @@ func Same(a, b *Handle) (bool, error) { return false, unsupported() }
 func within(*Handle, func() error) error { return unsupported() }
 
 func unsupported() error { return opError("network namespace", errors.ErrUnsupported) }
+
+// EnterForGood fails: only Linux has network namespaces.
+func (h *Handle) EnterForGood() error { return unsupported() }

@@ -1,0 +1,235 @@
+package lab
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"path"
+	"slices"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"pelt/internal/netns"
+)
+
+type attached struct {
+	lab  *Lab
+	conn *net.UnixConn // ends when the holder does
+	info Info
+}
+
+// Attach opens the held lab's nodes in this process. Closing it closes only
+// this process's copies. The error is a *UsageError if there is no such lab.
+func Attach(name string) (*Lab, error) {
+	a, err := attach(name)
+	if err != nil {
+		return nil, err
+	}
+	return a.lab, a.conn.Close()
+}
+
+func attach(name string) (a *attached, err error) {
+	conn, err := connect(name)
+	if err != nil {
+		return nil, err
+	}
+	a = &attached{conn: conn, lab: &Lab{}}
+	defer func() {
+		if err != nil {
+			err = errors.Join(fmt.Errorf("attach to lab %s: %w", name, err), a.lab.Close(), conn.Close())
+			a = nil
+		}
+	}()
+	for from := 0; ; {
+		r, handles, err := ask(conn, request{Do: namespaces, From: from})
+		a.lab.held = append(a.lab.held, handles...)
+		if err != nil {
+			return a, err
+		}
+		from += len(handles)
+		if len(handles) != r.Count || r.Count == 0 || r.Held == nil || from > r.Held.Spaces || r.Held.Spaces < len(r.Held.Nodes) {
+			return a, errors.New("the holder sent another number of namespaces than it said")
+		}
+		if from == r.Held.Spaces {
+			a.lab.facts, a.lab.tbfs = r.Held.Facts, r.Held.Tbfs
+			for i, info := range r.Held.Nodes {
+				a.lab.nodes = append(a.lab.nodes, &Node{ns: a.lab.held[i], info: info})
+			}
+			// Only the holder's end matters from here on.
+			return a, conn.SetDeadline(time.Time{})
+		}
+	}
+}
+
+// connect reaches the holder of this user's lab.
+func connect(name string) (*net.UnixConn, error) {
+	if err := CheckName(name); err != nil {
+		return nil, err
+	}
+	return connectTo(socketName(os.Geteuid(), name), name)
+}
+
+func connectTo(socket, name string) (*net.UnixConn, error) {
+	conn, err := net.DialUnix("unixpacket", nil, &net.UnixAddr{Name: socket, Net: "unixpacket"})
+	if errors.Is(err, unix.ECONNREFUSED) {
+		return nil, &UsageError{fmt.Sprintf("no lab %q is held here; lab list shows those that are, lab up makes one", name)}
+	}
+	if err != nil {
+		return nil, fmt.Errorf("reach lab %s: %w", name, err)
+	}
+	return conn, nil
+}
+
+// ask sends one request and reads its reply. The handles are the caller's even
+// when there is an error.
+func ask(conn *net.UnixConn, req request) (reply, []*netns.Handle, error) {
+	req.Format = holderFormat
+	b, err := json.Marshal(req)
+	if err != nil {
+		return reply{}, nil, err
+	}
+	if err := conn.SetDeadline(time.Now().Add(requestTimeout)); err != nil {
+		return reply{}, nil, err
+	}
+	if _, err := conn.Write(b); err != nil {
+		return reply{}, nil, err
+	}
+	buf, oob := make([]byte, maxReply), make([]byte, unix.CmsgSpace(4*fdsAtOnce))
+	n, oobn, flags, _, err := conn.ReadMsgUnix(buf, oob)
+	if err != nil {
+		return reply{}, nil, err
+	}
+	handles, err := takeNamespaces(oob[:oobn])
+	if err == nil && flags&(unix.MSG_TRUNC|unix.MSG_CTRUNC) != 0 {
+		err = errors.New("the holder's reply is too long")
+	}
+	if err != nil {
+		return reply{}, handles, err
+	}
+	r, err := parseReply(buf[:n])
+	return r, handles, err
+}
+
+func takeNamespaces(oob []byte) (handles []*netns.Handle, err error) {
+	messages, err := unix.ParseSocketControlMessage(oob)
+	if err != nil {
+		return nil, fmt.Errorf("read the holder's descriptors: %w", err)
+	}
+	for i := range messages {
+		fds, err := unix.ParseUnixRights(&messages[i])
+		if err != nil {
+			return handles, fmt.Errorf("read the holder's descriptors: %w", err)
+		}
+		var errs []error
+		for _, fd := range fds {
+			h, err := netns.FromFD(fd)
+			if err != nil {
+				errs = append(errs, err)
+				continue
+			}
+			handles = append(handles, h)
+		}
+		if err := errors.Join(errs...); err != nil {
+			return handles, err
+		}
+	}
+	return handles, nil
+}
+
+// List finds the labs held in this network namespace: this user's, or
+// everybody's for root. They are sorted by name. A lab that could not be asked
+// is listed with Err set.
+func List() ([]Info, error) {
+	text, err := os.ReadFile("/proc/net/unix")
+	if err != nil {
+		return nil, fmt.Errorf("list labs: %w", err)
+	}
+	uid := os.Geteuid()
+	if uid == 0 {
+		uid = -1
+	}
+	var list []Info
+	for _, socket := range parseSockets(string(text), uid) {
+		list = append(list, inquire(socket))
+	}
+	slices.SortFunc(list, func(a, b Info) int { return cmp.Or(cmp.Compare(a.Name, b.Name), a.UID-b.UID) })
+	return list, nil
+}
+
+func inquire(socket string) (info Info) {
+	info.Name = path.Base(socket)
+	conn, err := connectTo(socket, info.Name)
+	if err != nil {
+		info.Err = err
+		return info
+	}
+	defer conn.Close()
+	if cred, err := peer(conn); err == nil {
+		info.PID, info.UID = int(cred.Pid), int(cred.Uid)
+	}
+	r, handles, err := ask(conn, request{Do: describe})
+	for _, h := range handles { // an honest holder sends none
+		err = errors.Join(err, h.Close())
+	}
+	if err != nil || r.Held == nil {
+		info.Err = errors.Join(errors.New("the holder did not answer"), err)
+		return info
+	}
+	info.Topology, info.Nodes, info.Backends = r.Held.Facts.Topology, r.Held.Facts.Nodes, r.Held.Facts.Backends
+	info.Started, info.Refused, info.Garbled = r.Held.Started, r.Held.Refused, r.Held.Garbled
+	return info
+}
+
+// Down takes a held lab down and waits, until ctx ends, for its holder to be
+// gone. The error is a *UsageError if there is no such lab.
+func Down(ctx context.Context, name string) error {
+	conn, err := connect(name)
+	if err != nil {
+		return err
+	}
+	defer conn.Close()
+	cred, err := peer(conn)
+	if err != nil {
+		return fmt.Errorf("take down lab %s: %w", name, err)
+	}
+	process, pidErr := unix.PidfdOpen(int(cred.Pid), 0) // before it can end and its number be used again
+	if pidErr == nil {
+		defer unix.Close(process)
+	}
+	if _, _, err := ask(conn, request{Do: down}); err != nil {
+		return fmt.Errorf("take down lab %s: %w", name, err)
+	}
+	if err := conn.SetDeadline(time.Time{}); err != nil {
+		return err
+	}
+	defer context.AfterFunc(ctx, func() { _ = conn.SetDeadline(time.Now()) })()
+	if _, err := conn.Read(make([]byte, 1)); ctx.Err() != nil {
+		return fmt.Errorf("take down lab %s: the holder, process %d, is still there: %w", name, cred.Pid, errors.Join(ctx.Err(), err))
+	}
+	if pidErr != nil || int(cred.Pid) == os.Getpid() {
+		return nil
+	}
+	return waitGone(ctx, name, process, int(cred.Pid))
+}
+
+// waitGone waits for the end of a process, which makes its pidfd readable.
+func waitGone(ctx context.Context, name string, pidfd, pid int) error {
+	const slice = 50 // ms between looks at ctx
+	for {
+		n, err := unix.Poll([]unix.PollFd{{Fd: int32(pidfd), Events: unix.POLLIN}}, slice)
+		if n > 0 {
+			return nil
+		}
+		if err != nil && !errors.Is(err, unix.EINTR) {
+			return fmt.Errorf("take down lab %s: %w", name, err)
+		}
+		if ctx.Err() != nil {
+			return fmt.Errorf("take down lab %s: the holder, process %d, is still there: %w", name, pid, ctx.Err())
+		}
+	}
+}

@@ -1,0 +1,9 @@
+package lab
+
+// Capability is one thing labs can or cannot do on this machine.
+type Capability struct {
+	Name   string // network-namespace, user-namespace, veth, bridge, relay, tbf, netem, masquerade, tun
+	OK     bool
+	Reason string // of a no
+	Remedy string // for a no
+}

@@ -1,0 +1,56 @@
+//go:build !linux
+
+package lab
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"pelt/model"
+)
+
+func unsupported() error {
+	return fmt.Errorf("labs need Linux: %w", errors.ErrUnsupported)
+}
+
+// Open fails: labs need Linux.
+func Open(context.Context, string, []model.Link) (*Lab, error) { return nil, unsupported() }
+
+// Attach fails: labs need Linux.
+func Attach(string) (*Lab, error) { return nil, unsupported() }
+
+// Hold fails: labs need Linux.
+func Hold(context.Context, string, string, []model.Link, func()) error { return unsupported() }
+
+// StartHolder fails: labs need Linux.
+func StartHolder(context.Context, []string, ...string) (int, error) { return 0, unsupported() }
+
+// ReportReady does nothing: labs need Linux.
+func ReportReady(error) {}
+
+// List fails: labs need Linux.
+func List() ([]Info, error) { return nil, unsupported() }
+
+// Down fails: labs need Linux.
+func Down(context.Context, string) error { return unsupported() }
+
+// Exec fails: labs need Linux.
+func Exec(string, string, []string) (int, error) { return 0, unsupported() }
+
+// Privileged is false: labs need Linux.
+func Privileged() bool { return false }
+
+// InUserNamespace is false: labs need Linux.
+func InUserNamespace() (bool, string) { return false, unsupported().Error() }
+
+// RunInUserNamespace fails: labs need Linux.
+func RunInUserNamespace([]string, ...string) (int, error) { return 0, unsupported() }
+
+// Probe says why there are no labs here.
+func Probe() []Capability {
+	return []Capability{{Name: "network-namespace", Reason: unsupported().Error(), Remedy: "run labs on Linux, or in a Linux virtual machine"}}
+}
+
+// Shapers fails: labs need Linux.
+func (l *Lab) Shapers() ([]Shaper, error) { return nil, unsupported() }

@@ -1,0 +1,89 @@
+package lab
+
+import (
+	"errors"
+	"fmt"
+	"os"
+
+	"github.com/vishvananda/netlink"
+	"github.com/vishvananda/netlink/nl"
+	"golang.org/x/sys/unix"
+)
+
+// Probe tries what labs need, in a scratch namespace of its own that is gone
+// when it returns.
+func Probe() []Capability {
+	list := []Capability{userNamespaceCapability()}
+	b := &builder{lab: &Lab{}, ipv6: kernelHasIPv6()}
+	defer b.lab.Close()
+	s, err := b.newSpace()
+	list = append([]Capability{capability("network-namespace", "CONFIG_NET_NS", explain("make a network namespace", err), err)}, list...)
+	if err != nil {
+		return list
+	}
+	defer s.rt.Close()
+	for _, p := range []struct {
+		name, config string
+		try          func() error
+	}{
+		{"veth", "CONFIG_VETH", func() error { return b.veth(defaultMTU, s, "a", nil, s, "b", nil) }},
+		{"bridge", "CONFIG_BRIDGE", func() error { return b.prepareNode(s, nodeSpec{role: bridge}) }},
+		{"relay", "CONFIG_NET_SCH_INGRESS, CONFIG_NET_ACT_MIRRED, CONFIG_NET_CLS_U32", func() error { return s.relay("a", "b") }},
+		{"tbf", "CONFIG_NET_SCH_TBF", func() error { return s.addTBF("a", shape{rate: 1e6}.tbf(defaultMTU)) }},
+		{"netem", "CONFIG_NET_SCH_NETEM", s.tryNetem},
+		{"masquerade", "CONFIG_NF_TABLES_INET, CONFIG_NFT_MASQ", func() error { return s.ns.Do(func() error { return addMasquerade("a") }) }},
+		{"tun", "CONFIG_TUN", func() error { return s.ns.Do(tryTUN) }},
+	} {
+		err := p.try()
+		list = append(list, capability(p.name, p.config, err, err))
+	}
+	return list
+}
+
+func (s *space) tryNetem() error {
+	link, err := s.link("b")
+	if err != nil {
+		return err
+	}
+	options := nl.NewRtAttr(unix.TCA_OPTIONS, (&nl.TcNetemQopt{Limit: 1}).Serialize())
+	return s.addQdisc(link, netlink.MakeHandle(1, 0), netlink.HANDLE_ROOT, "netem", options)
+}
+
+// tryTUN makes a TUN device that goes with its descriptor.
+func tryTUN() error {
+	f, err := os.OpenFile("/dev/net/tun", os.O_RDWR, 0)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	request, err := unix.NewIfreq("probe")
+	if err != nil {
+		return err
+	}
+	request.SetUint16(unix.IFF_TUN | unix.IFF_NO_PI)
+	if err := unix.IoctlIfreq(int(f.Fd()), unix.TUNSETIFF, request); err != nil {
+		return fmt.Errorf("make a TUN device: %w", err)
+	}
+	return nil
+}
+
+func userNamespaceCapability() Capability {
+	ok, why := InUserNamespace()
+	c := Capability{Name: "user-namespace", OK: ok, Reason: why}
+	if !ok {
+		c.Remedy = "run labs as root instead"
+	}
+	return c
+}
+
+// capability judges one attempt; shown is what the user reads of err.
+func capability(name, config string, shown, err error) Capability {
+	if err == nil {
+		return Capability{Name: name, OK: true}
+	}
+	c := Capability{Name: name, Reason: shown.Error(), Remedy: "use a kernel with " + config}
+	if errors.Is(err, unix.EPERM) || errors.Is(err, unix.EACCES) {
+		c.Remedy = "run it with sudo"
+	}
+	return c
+}

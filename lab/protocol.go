@@ -1,0 +1,136 @@
+package lab
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"regexp"
+	"strings"
+	"time"
+
+	"pelt/model"
+)
+
+// Between a holder and its clients each message is one packet of a unix
+// SOCK_SEQPACKET socket with one JSON value.
+const (
+	maxRequest = 4 << 10
+	maxReply   = 128 << 10
+	fdsAtOnce  = 64 // below the kernel's SCM_MAX_FD of 253, net/core/scm.c
+)
+
+type verb string
+
+const (
+	describe   verb = "describe"
+	namespaces verb = "namespaces" // reply carries descriptors from From on
+	down       verb = "down"
+)
+
+type request struct {
+	Format string `json:"format"`
+	Do     verb   `json:"do"`
+	From   int    `json:"from,omitempty"`
+}
+
+type reply struct {
+	Format string      `json:"format"`
+	Error  string      `json:"error,omitempty"`
+	Held   *heldRecord `json:"held,omitempty"`
+	Count  int         `json:"count,omitempty"` // descriptors that come with the reply
+}
+
+// heldRecord is a held lab as its holder describes it.
+type heldRecord struct {
+	Name    string         `json:"name"`
+	Started time.Time      `json:"started"`
+	Facts   model.LabFacts `json:"facts"`
+	Nodes   []nodeInfo     `json:"nodes"`
+	Spaces  int            `json:"spaces"` // namespaces: the nodes' in their order, then hidden ones
+	Tbfs    []tbfPlace     `json:"tbfs,omitempty"`
+	Refused uint64         `json:"refused"` // connections turned away: foreign user, or too many
+	Garbled uint64         `json:"garbled"` // requests that made no sense
+}
+
+const holderFormat = "pelt/lab/1"
+
+func parseRequest(packet []byte) (request, error) {
+	var r request
+	if err := strict(packet, &r); err != nil {
+		return request{}, err
+	}
+	switch {
+	case r.Format != holderFormat:
+		return request{}, fmt.Errorf("format %.40q: this lab is held by a pelt that speaks %s; use the same version", r.Format, holderFormat)
+	case r.Do != describe && r.Do != namespaces && r.Do != down:
+		return request{}, fmt.Errorf("unknown request %.40q", r.Do)
+	case r.From < 0 || r.From != 0 && r.Do != namespaces:
+		return request{}, fmt.Errorf("request %s from %d: out of range", r.Do, r.From)
+	}
+	return r, nil
+}
+
+func parseReply(packet []byte) (reply, error) {
+	var r reply
+	if err := json.Unmarshal(packet, &r); err != nil {
+		return reply{}, fmt.Errorf("read the holder's reply: %w", err)
+	}
+	if r.Format != holderFormat {
+		return reply{}, fmt.Errorf("the lab is held by another version of pelt (it speaks %.40q, this one %s); take it down with that one", r.Format, holderFormat)
+	}
+	if r.Error != "" {
+		return reply{}, errors.New(r.Error)
+	}
+	return r, nil
+}
+
+// strict decodes exactly one JSON value without unknown fields.
+func strict(packet []byte, to any) error {
+	d := json.NewDecoder(bytes.NewReader(packet))
+	d.DisallowUnknownFields()
+	if err := d.Decode(to); err != nil {
+		return fmt.Errorf("malformed request: %w", err)
+	}
+	if _, err := d.Token(); err != io.EOF {
+		return errors.New("malformed request: more than one value")
+	}
+	return nil
+}
+
+// CheckName reports whether a held lab may be called name. The error is a *UsageError.
+func CheckName(name string) error {
+	if !regexp.MustCompile(`^[a-z0-9-]{1,32}$`).MatchString(name) {
+		return &UsageError{fmt.Sprintf("lab name %q: want 1 to 32 of a-z, 0-9 and -", name)}
+	}
+	if _, err := findTopology(name); err == nil {
+		return &UsageError{fmt.Sprintf("lab name %q is a topology's; choose another", name)}
+	}
+	return nil
+}
+
+// socketName is the abstract name of a holder's socket; the leading @ stands
+// for the NUL byte, as in package net and in /proc/net/unix.
+func socketName(uid int, name string) string { return fmt.Sprintf("@pelt/lab/%d/%s", uid, name) }
+
+// parseSockets finds the labs of a user, or of all with uid below 0, in the
+// text of /proc/net/unix.
+func parseSockets(text string, uid int) (names []string) {
+	for line := range strings.Lines(text) {
+		fields := strings.Fields(line)
+		if len(fields) < 8 || !strings.HasPrefix(fields[7], "@pelt/lab/") {
+			continue
+		}
+		const listening = "00010000" // __SO_ACCEPTCON, include/uapi/linux/net.h
+		var owner int
+		var name string
+		if _, err := fmt.Sscanf(fields[7], "@pelt/lab/%d/%s", &owner, &name); err != nil || CheckName(name) != nil || fields[3] != listening {
+			continue
+		}
+		if uid < 0 || owner == uid {
+			names = append(names, fields[7])
+		}
+	}
+	return names
+}

@@ -1,0 +1,146 @@
+package lab
+
+import (
+	"errors"
+	"fmt"
+	"net/netip"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+
+	"pelt/model"
+)
+
+func TestPlanLinks(t *testing.T) {
+	for _, c := range []struct {
+		name, topology string
+		links          []model.Link
+		want           []linkPlan
+	}{
+		{"nothing asked", "direct", nil, []linkPlan{{mtu: 1500}}},
+		{"all links, both ways", "router", []model.Link{{Rate: 1e9}},
+			[]linkPlan{{1500, [2]shape{{rate: 1e9}, {rate: 1e9}}}, {1500, [2]shape{{rate: 1e9}, {rate: 1e9}}}}},
+		{"one node's link", "router", []model.Link{{Node: "sender", Rate: 1e6}},
+			[]linkPlan{{1500, [2]shape{{rate: 1e6}, {rate: 1e6}}}, {mtu: 1500}}},
+		{"a middle node's links", "router", []model.Link{{Node: "router", MTU: 9000}}, []linkPlan{{mtu: 9000}, {mtu: 9000}}},
+		{"toward the far end, on all links", "nat", []model.Link{{Toward: "receiver", Rate: 1e6}},
+			[]linkPlan{{1500, [2]shape{{rate: 1e6}, {}}}, {1500, [2]shape{{rate: 1e6}, {}}}}},
+		{"toward the middle", "switch", []model.Link{{Toward: "switch", Rate: 1e6}},
+			[]linkPlan{{1500, [2]shape{{rate: 1e6}, {}}}, {1500, [2]shape{{}, {rate: 1e6}}}}},
+		{"later overrides field by field", "direct", []model.Link{{Rate: 1e6, QueuePackets: 5, OverheadBytes: 24}, {Node: "receiver", Rate: 2e6}, {Toward: "sender", QueueBytes: 4000}},
+			[]linkPlan{{1500, [2]shape{{rate: 2e6, queuePackets: 5, overhead: 24}, {rate: 2e6, queueBytes: 4000, overhead: 24}}}}},
+		{"queue before its rate", "direct", []model.Link{{QueuePackets: 5}, {Rate: 1e6}},
+			[]linkPlan{{1500, [2]shape{{rate: 1e6, queuePackets: 5}, {rate: 1e6, queuePackets: 5}}}}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			spec, err := findTopology(c.topology)
+			if err != nil {
+				t.Fatal(err)
+			}
+			got, err := planLinks(spec, c.links)
+			if err != nil || !reflect.DeepEqual(got, c.want) {
+				t.Errorf("planLinks(%s, %+v)\ngot  %+v, %v\nwant %+v", c.topology, c.links, got, err, c.want)
+			}
+		})
+	}
+}
+
+func TestBadRequests(t *testing.T) {
+	for _, c := range []struct {
+		name, topology string
+		link           model.Link
+		want           []string // words of the message
+	}{
+		{"topology", "ring", model.Link{}, []string{`"ring"`, "direct, switch, router, nat"}},
+		{"node", "direct", model.Link{Node: "router", Rate: 1e6}, []string{"link-router", `"router"`, "sender, receiver"}},
+		{"toward", "switch", model.Link{Toward: "moon", Rate: 1e6}, []string{`"moon"`, "sender, switch, receiver"}},
+		{"delay", "direct", model.Link{DelaySeconds: 0.01}, []string{"delay", "rate, queue, mtu and overhead"}},
+		{"loss", "direct", model.Link{Node: "sender", LossRatio: 0.1}, []string{"link-sender: loss", "rate, queue, mtu and overhead"}},
+		{"seed", "direct", model.Link{Seed: 1}, []string{"seed"}},
+		{"queue alone", "direct", model.Link{QueuePackets: 3}, []string{"queue needs a rate"}},
+		{"overhead alone", "direct", model.Link{OverheadBytes: 24}, []string{"overhead needs a rate"}},
+		{"mtu one way", "direct", model.Link{MTU: 1400, Toward: "sender"}, []string{"mtu", "both directions"}},
+		{"mtu 67", "direct", model.Link{MTU: 67}, []string{"68"}},
+		{"mtu huge", "direct", model.Link{MTU: 65536}, []string{"65535"}},
+		{"rate tiny", "direct", model.Link{Rate: 7}, []string{"1kbit"}},
+		{"negative queue", "direct", model.Link{Rate: 1e6, QueueBytes: -1}, []string{"negative"}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			err := Check(c.topology, []model.Link{c.link})
+			var usage *UsageError
+			if !errors.As(err, &usage) {
+				t.Fatalf("Check(%s, %+v) = %v, want a *UsageError", c.topology, c.link, err)
+			}
+			for _, word := range c.want {
+				if !strings.Contains(err.Error(), word) || strings.Contains(err.Error(), "\n") {
+					t.Errorf("Check(%s, %+v)\ngot  %q\nwant one line with %q", c.topology, c.link, err, word)
+				}
+			}
+		})
+	}
+}
+
+func TestTBF(t *testing.T) {
+	for _, c := range []struct {
+		name string
+		s    shape
+		mtu  int
+		want tbfPlan
+	}{
+		{"gigabit", shape{rate: 1e9}, 1500, tbfPlan{125e6, 31250, queueMostBytes, 0, 0, 60}},
+		{"slow: least burst and queue", shape{rate: 1e6}, 1500, tbfPlan{125e3, 2 * 1514, 16 * 1514, 0, 0, 60}},
+		{"queue is 50 ms", shape{rate: 1e8}, 1500, tbfPlan{125e5, 3125, 625000, 0, 0, 60}},
+		{"queue in bytes", shape{rate: 1e8, queueBytes: 1000}, 1500, tbfPlan{125e5, 3125, 1000, 0, 0, 60}},
+		{"queue in packets", shape{rate: 1e8, queuePackets: 10}, 1500, tbfPlan{125e5, 3125, 0, 10, 0, 60}},
+		{"overhead", shape{rate: 1e8, overhead: 24}, 1500, tbfPlan{125e5, 3125, 625000, 0, 24, 84}},
+		{"large mtu", shape{rate: 1e6}, 65535, tbfPlan{125e3, 2 * 65549, 16 * 65549, 0, 0, 60}},
+	} {
+		if got := c.s.tbf(c.mtu); got != c.want {
+			t.Errorf("%s: %+v.tbf(%d)\ngot  %+v\nwant %+v", c.name, c.s, c.mtu, got, c.want)
+		}
+	}
+}
+
+// The one rule that must hold for every topology and every wish.
+func TestNothingIsShapedOnAnEnd(t *testing.T) {
+	for _, spec := range topologySpecs() {
+		for link := range spec.links {
+			p := linkPlan{mtu: 1500, toward: [2]shape{{rate: 1e6}, {rate: 1e6}}}
+			homes := spec.homes(link, p)
+			for direction, from := range []int{spec.links[link].a, spec.links[link].b} {
+				r := spec.nodes[from].role
+				if want := map[role]home{end: atRelay, bridge: atRelay, forward: atRouter, nat: atRouter}[r]; homes[direction] != want {
+					t.Errorf("%s, from %s: shaped at %v, want %v", spec.name, spec.nodes[from].name, homes[direction], want)
+				}
+			}
+			if got := spec.homes(link, linkPlan{}); got != [2]home{} {
+				t.Errorf("%s: an unshaped link is shaped at %v", spec.name, got)
+			}
+		}
+	}
+}
+
+func TestAddresses(t *testing.T) {
+	lines := map[string][]string{}
+	for _, spec := range topologySpecs() {
+		for _, p := range spec.ports() {
+			if p.host > 0 {
+				lines[spec.name] = append(lines[spec.name], fmt.Sprint(spec.nodes[p.node].name, " ", p.prefix4(), " ", p.prefix6()))
+			}
+		}
+	}
+	flat := []string{"sender 198.18.0.1/16 2001:2::1/64", "receiver 198.18.0.2/16 2001:2::2/64"}
+	routed := []string{"sender 198.18.0.1/16 2001:2::1/64", "router 198.18.0.2/16 2001:2::2/64",
+		"router 198.19.0.1/16 2001:2:0:1::1/64", "receiver 198.19.0.2/16 2001:2:0:1::2/64"}
+	for name, want := range map[string][]string{"direct": flat, "switch": flat, "router": routed, "nat": routed} {
+		if !slices.Equal(lines[name], want) {
+			t.Errorf("%s\ngot  %q\nwant %q", name, lines[name], want)
+		}
+	}
+	for _, net := range []string{"198.18.0.0/15", "2001:2::/48"} {
+		if p := netip.MustParsePrefix(net); !p.Contains(port{segment: 1, host: 60000}.prefix4().Addr()) && !p.Contains(port{segment: 1, host: 60000}.prefix6().Addr()) {
+			t.Errorf("addresses leave %s", net)
+		}
+	}
+}
