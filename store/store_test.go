@@ -318,24 +318,6 @@ func TestKilledWriter(t *testing.T) {
 	}
 }
 
-func TestDir(t *testing.T) {
-	t.Setenv("HOME", "/h")
-	for name, c := range map[string]struct{ pelt, xdg, want string }{
-		"own":          {"/x/y", "/z", "/x/y"},
-		"xdg":          {"", "/z", "/z/pelt"},
-		"relative xdg": {"", "z", "/h/.local/share/pelt"},
-		"home":         {"", "", "/h/.local/share/pelt"},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Setenv("PELT_DATA", c.pelt)
-			t.Setenv("XDG_DATA_HOME", c.xdg)
-			if got, err := Dir(); got != c.want || err != nil {
-				t.Errorf("Dir() = %q, %v; want %q", got, err, c.want)
-			}
-		})
-	}
-}
-
 func TestForeignFilesAreCounted(t *testing.T) {
 	s := open(t)
 	id := stored(t, s)
