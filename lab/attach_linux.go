@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"os"
 	"path"
@@ -201,7 +202,8 @@ func Down(ctx context.Context, name string) error {
 	if pidErr == nil {
 		defer unix.Close(process)
 	}
-	if _, _, err := ask(conn, request{Do: down}); err != nil {
+	_, _, err = ask(conn, request{Do: down})
+	if err != nil && !errors.Is(err, unix.ECONNRESET) && !errors.Is(err, unix.EPIPE) && !errors.Is(err, io.EOF) { // those: it is just ending
 		return fmt.Errorf("take down lab %s: %w", name, err)
 	}
 	if err := conn.SetDeadline(time.Time{}); err != nil {

@@ -230,7 +230,8 @@ func StartHolder(ctx context.Context, args []string, env ...string) (pid int, er
 	kind, text, _ := strings.Cut(strings.TrimSuffix(line, "\n"), " ")
 	switch {
 	case err == nil && kind == "ready":
-		return cmd.Process.Pid, errors.Join(cmd.Process.Release())
+		pid = cmd.Process.Pid // before Release, which sets it to -1
+		return pid, cmd.Process.Release()
 	case err == nil && kind == "usage":
 		err = &UsageError{text}
 	case err == nil:

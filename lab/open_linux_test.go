@@ -1,12 +1,18 @@
 package lab
 
 import (
+	"context"
+	"errors"
+	"net"
+	"net/netip"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 )
-
-func childParts() map[string]func() int { return nil }
 
 // direct:  sender ------------- receiver
 // switch:  sender -- switch --- receiver
@@ -37,6 +43,116 @@ func TestTopologies(t *testing.T) {
 					t.Log(b)
 				}
 			})
+		}
+	}
+}
+
+// sender -- [router -- receiver: the LAN asks, the WAN only answers.
+func TestNATHidesItsInside(t *testing.T) {
+	l := openLab(t, "nat")
+	sender, router, receiver := node(t, l, "sender"), node(t, l, "router"), node(t, l, "receiver")
+	inside := listen(t, sender, sender.Addr(4))
+	for _, c := range []struct {
+		name string
+		to   netip.Addr
+	}{{"its own address", sender.Addr(4)}, {"the router's outer address", router.Interfaces()[1].Addr4.Addr()}} {
+		var sent error
+		if err := receiver.Do(func() error {
+			conn, err := net.DialUDP("udp", nil, net.UDPAddrFromAddrPort(netip.AddrPortFrom(c.to, local(inside).Port())))
+			if err != nil {
+				sent = err
+				return nil
+			}
+			defer conn.Close()
+			_, sent = conn.Write([]byte("knock"))
+			return nil
+		}); err != nil {
+			t.Fatal(err)
+		}
+		t.Logf("knocking at %s: %v", c.name, sent)
+	}
+	// With a route to the inside, the firewall is what is left.
+	if err := receiver.Do(func() error {
+		return exec.Command("ip", "route", "add", "198.18.0.0/16", "via", router.Interfaces()[1].Addr4.Addr().String()).Run()
+	}); err != nil {
+		t.Fatal(err)
+	}
+	knock := dial(t, receiver, netip.AddrPortFrom(sender.Addr(4), local(inside).Port()))
+	if _, err := knock.Write([]byte("knock")); err != nil {
+		t.Fatal(err)
+	}
+	// An exchange from the inside, begun later, passes: the knocks had their time.
+	exchange(t, sender, receiver, 4)
+	if err := inside.SetReadDeadline(time.Now().Add(50 * time.Millisecond)); err != nil {
+		t.Fatal(err)
+	}
+	if n, from, err := inside.ReadFromUDP(make([]byte, 64)); err == nil {
+		t.Errorf("%d B from %v came in unasked", n, from)
+	}
+}
+
+// Two labs with the same addresses at the same time do not meet.
+func TestTwoLabsDoNotMeet(t *testing.T) {
+	a, b := openLab(t, "router"), openLab(t, "router")
+	inA, inB := listen(t, node(t, a, "receiver"), node(t, a, "receiver").Addr(4)), (*net.UDPConn)(nil)
+	err := node(t, b, "receiver").Do(func() (err error) {
+		inB, err = net.ListenUDP("udp", net.UDPAddrFromAddrPort(local(inA)))
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer inB.Close()
+	for i, c := range []struct {
+		from *Lab
+		to   *net.UDPConn
+		text string
+	}{{a, inA, "for a"}, {b, inB, "for b"}} {
+		if _, err := dial(t, node(t, c.from, "sender"), local(inA)).Write([]byte(c.text)); err != nil {
+			t.Fatal(err)
+		}
+		buf := make([]byte, 64)
+		if err := c.to.SetReadDeadline(time.Now().Add(2 * time.Second)); err != nil {
+			t.Fatal(err)
+		}
+		if n, err := c.to.Read(buf); err != nil || string(buf[:n]) != c.text {
+			t.Errorf("lab %d got %q, %v; want %q", i, buf[:n], err, c.text)
+		}
+	}
+}
+
+// A lab whose making fails half way leaves nothing.
+func TestFailedOpenLeavesNothing(t *testing.T) {
+	watchHost(t)
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	before := ownNamespaceFiles(t)
+	if l, err := Open(ctx, "router", nil); !errors.Is(err, context.Canceled) || l != nil {
+		t.Errorf("Open with a cancelled context: %v, %v", l, err)
+	}
+	if after := ownNamespaceFiles(t); after != before {
+		t.Errorf("%d namespaces are open, %d were", after, before)
+	}
+}
+
+func ownNamespaceFiles(t *testing.T) (n int) {
+	t.Helper()
+	files, _ := filepath.Glob("/proc/self/fd/*")
+	for _, f := range files {
+		if target, err := os.Readlink(f); err == nil && strings.HasPrefix(target, "net:[") {
+			n++
+		}
+	}
+	return n
+}
+
+func TestProbe(t *testing.T) {
+	watchHost(t)
+	for _, c := range Probe() {
+		t.Logf("%+v", c)
+		needed := slices.Contains([]string{"network-namespace", "veth", "bridge", "relay", "tbf", "masquerade"}, c.Name)
+		if needed && !c.OK || c.OK != (c.Reason == "") || c.OK != (c.Remedy == "") {
+			t.Errorf("%+v", c)
 		}
 	}
 }

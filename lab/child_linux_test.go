@@ -1,0 +1,441 @@
+package lab
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"os/signal"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"pelt/model"
+)
+
+const argsEnv = "LAB_TEST_ARGS" // JSON list
+
+func childArgs() (args []string) {
+	if err := json.Unmarshal([]byte(os.Getenv(argsEnv)), &args); err != nil {
+		panic(err)
+	}
+	return args
+}
+
+func childEnviron(part string, args ...string) []string {
+	b, err := json.Marshal(args)
+	if err != nil {
+		panic(err)
+	}
+	return []string{childEnv + "=" + part, argsEnv + "=" + string(b)}
+}
+
+func child(part string, args ...string) *exec.Cmd {
+	cmd := exec.Command("/proc/self/exe")
+	cmd.Env = append(os.Environ(), childEnviron(part, args...)...)
+	return cmd
+}
+
+// childParts are what the test binary does when a test starts it again.
+func childParts() map[string]func() int {
+	return map[string]func() int{
+		"open":         childOpen,
+		"hold":         childHold,
+		"exec":         childExec,
+		"unprivileged": childUnprivileged,
+		"inside":       childInside,
+		"signal":       childSignal,
+		"mute":         func() int { return 1 },
+	}
+}
+
+// childOpen opens a lab, prints its namespaces and waits to be killed.
+func childOpen() int {
+	l, err := Open(context.Background(), childArgs()[0], []model.Link{{Rate: 1e8}})
+	if err != nil {
+		fmt.Println("error", err)
+		return 1
+	}
+	for _, h := range l.held {
+		n, err := h.Inode()
+		fmt.Print(n, " ")
+		if err != nil {
+			return 1
+		}
+	}
+	fmt.Println()
+	select {}
+}
+
+func childHold() int {
+	args := childArgs()
+	ctx, stop := signal.NotifyContext(context.Background(), unix.SIGTERM)
+	defer stop()
+	err := Hold(ctx, args[0], args[1], nil, func() { ReportReady(nil) })
+	if err != nil {
+		ReportReady(err)
+		return 1
+	}
+	return 0
+}
+
+func childExec() int {
+	args := childArgs()
+	code, err := Exec(args[0], args[1], args[2:])
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 99
+	}
+	return code
+}
+
+func childUnprivileged() int {
+	_, err := Open(context.Background(), "direct", nil)
+	var rights *RightsError
+	if !errors.As(err, &rights) || Privileged() {
+		fmt.Printf("Open without rights: %v, privileged %v\n", err, Privileged())
+		return 1
+	}
+	fmt.Println(err)
+	if ok, why := InUserNamespace(); !ok {
+		fmt.Println("no user namespace:", why)
+		return 1
+	}
+	code, err := RunInUserNamespace(nil, childEnviron("inside")...)
+	if err != nil {
+		fmt.Println(err)
+	}
+	return code
+}
+
+func childInside() int {
+	if !Privileged() {
+		fmt.Println("no rights inside the user namespace")
+		return 1
+	}
+	for _, top := range Topologies() {
+		l, err := Open(context.Background(), top.Name, []model.Link{{Rate: 1e8}})
+		if err != nil {
+			fmt.Println(err)
+			return 1
+		}
+		if err := l.Close(); err != nil {
+			fmt.Println(err)
+			return 1
+		}
+	}
+	fmt.Println("labs made inside")
+	return 7
+}
+
+// childSignal runs itself in a user namespace and expects its SIGUSR1 there.
+func childSignal() int {
+	if len(childArgs()) == 0 {
+		code, err := RunInUserNamespace(nil, childEnviron("signal", "inside")...)
+		if err != nil {
+			fmt.Println(err)
+		}
+		return code
+	}
+	got := make(chan os.Signal, 1)
+	signal.Notify(got, unix.SIGUSR1)
+	fmt.Println("ready", os.Getpid())
+	<-got
+	return 5
+}
+
+func TestKillLeavesNothing(t *testing.T) {
+	for _, top := range Topologies() {
+		t.Run(top.Name, func(t *testing.T) {
+			watchHost(t)
+			cmd := child("open", top.Name)
+			out, err := cmd.StdoutPipe()
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := cmd.Start(); err != nil {
+				t.Fatal(err)
+			}
+			line, err := bufio.NewReader(out).ReadString('\n')
+			set := map[uint64]bool{}
+			for word := range strings.FieldsSeq(line) {
+				var n uint64
+				if _, err := fmt.Sscan(word, &n); err != nil {
+					t.Errorf("child said %q", line)
+				}
+				set[n] = true
+			}
+			if len(holders(set)) == 0 || err != nil {
+				t.Errorf("nobody holds the namespaces %q of a living lab: %v", line, err)
+			}
+			if err := cmd.Process.Kill(); err != nil {
+				t.Fatal(err)
+			}
+			_ = cmd.Wait()
+			expectGone(t, set)
+		})
+	}
+}
+
+// hold starts a holder and takes it down at the test's end unless it is gone.
+func hold(t *testing.T, name, topology string) (pid int, set map[uint64]bool) {
+	t.Helper()
+	watchHost(t)
+	pid, err := StartHolder(t.Context(), nil, childEnviron("hold", name, topology)...)
+	if err != nil || pid <= 1 {
+		t.Fatalf("StartHolder: process %d, %v", pid, err)
+	}
+	l, err := Attach(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	set = inodes(t, l)
+	if err := l.Close(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		var usage *UsageError
+		if err := Down(context.Background(), name); err != nil && !errors.As(err, &usage) {
+			t.Error(err)
+		}
+		// The holder is this process's child: whoever reaps it, it must have ended.
+		var status syscall.WaitStatus
+		_, _ = syscall.Wait4(pid, &status, 0, nil)
+		expectGone(t, set)
+		if list, err := List(); err != nil || len(list) != 0 {
+			t.Errorf("List at the end: %+v, %v", list, err)
+		}
+	})
+	return pid, set
+}
+
+func TestHeldLab(t *testing.T) {
+	pid, _ := hold(t, "home", "nat")
+	l, err := Attach("home")
+	if err != nil {
+		t.Fatal(err)
+	}
+	exchange(t, node(t, l, "sender"), node(t, l, "receiver"), 4)
+	if err := l.Close(); err != nil {
+		t.Error(err)
+	}
+	list, err := List()
+	if err != nil || len(list) != 1 || list[0].Name != "home" || list[0].Topology != "nat" || list[0].PID != pid || list[0].Err != nil {
+		t.Errorf("List: %+v, %v; want home, nat, process %d", list, err, pid)
+	}
+	_, err = StartHolder(t.Context(), nil, childEnviron("hold", "home", "direct")...)
+	if err == nil || !strings.Contains(err.Error(), "taken") || !errors.As(err, new(*UsageError)) {
+		t.Errorf("a second lab of that name: %v", err)
+	}
+	if err := Down(t.Context(), "home"); err != nil {
+		t.Error(err)
+	}
+	if _, err := Attach("home"); err == nil || !errors.As(err, new(*UsageError)) {
+		t.Errorf("Attach after Down: %v", err)
+	}
+}
+
+func TestKilledHolderLeavesNothing(t *testing.T) {
+	pid, _ := hold(t, "victim", "router")
+	killHolder(t, pid)
+}
+
+// killHolder goes through os.Process, which never takes a number for a group
+// or for everybody.
+func killHolder(t *testing.T, pid int) {
+	t.Helper()
+	p, err := os.FindProcess(pid)
+	if err != nil || pid <= 1 {
+		t.Fatalf("holder %d: %v", pid, err)
+	}
+	if err := p.Kill(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestHolderThatSaysNothing(t *testing.T) {
+	watchHost(t)
+	if _, err := StartHolder(t.Context(), nil, childEnviron("mute")...); err == nil || !strings.Contains(err.Error(), "without a word") {
+		t.Errorf("StartHolder: %v", err)
+	}
+	if _, err := StartHolder(t.Context(), nil, childEnviron("hold", "Bad", "router")...); !errors.As(err, new(*UsageError)) {
+		t.Errorf("StartHolder with a bad name: %v", err)
+	}
+}
+
+func TestGarbageDoesNotHurtTheHolder(t *testing.T) {
+	hold(t, "tough", "direct")
+	for i, packet := range [][]byte{{0}, []byte("GET / HTTP/1.1\r\n\r\n"), bytes.Repeat([]byte{'['}, maxRequest), bytes.Repeat([]byte{'{'}, 100<<10), []byte(`{"format":"pelt/lab/1","do":"namespaces","from":99}`)} {
+		conn, err := connect("tough")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := conn.SetDeadline(time.Now().Add(5 * time.Second)); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := conn.Write(packet); err != nil {
+			t.Fatal(err)
+		}
+		buf := make([]byte, maxReply)
+		n, err := conn.Read(buf)
+		if err != nil {
+			t.Errorf("packet %d: %v", i, err)
+		} else if _, err := parseReply(buf[:n]); err == nil {
+			t.Errorf("packet %d was taken: %q", i, buf[:n])
+		}
+		_ = conn.Close()
+	}
+	served := 0
+	var idle []*net.UnixConn // silent clients, up to the limit and beyond
+	for range maxClients + 20 {
+		conn, err := connect("tough")
+		if err != nil {
+			t.Fatal(err)
+		}
+		idle = append(idle, conn)
+		if _, _, err := ask(conn, request{Do: describe}); err == nil {
+			served++
+		}
+	}
+	if served != maxClients {
+		t.Errorf("%d clients were served at once, want %d", served, maxClients)
+	}
+	for _, conn := range idle {
+		_ = conn.Close()
+	}
+	var list []Info
+	for deadline := time.Now().Add(5 * time.Second); time.Now().Before(deadline); {
+		if list, _ = List(); len(list) == 1 && list[0].Err == nil {
+			break
+		}
+	}
+	if len(list) != 1 || list[0].Err != nil || list[0].Garbled != 4 || list[0].Refused < 20 {
+		t.Errorf("List after garbage: %+v; want 4 garbled, at least 20 refused", list)
+	}
+}
+
+func TestExec(t *testing.T) {
+	hold(t, "r1", "router")
+	for _, c := range []struct {
+		name, node string
+		argv       []string
+		code       int
+		stdout     string
+	}{
+		{"its address", "receiver", []string{"ip", "-o", "-4", "address", "show", "eth0"}, 0, "198.19.0.2/16"},
+		{"its devices in sysfs", "router", []string{"ls", "/sys/class/net"}, 0, "to-receiver\nto-sender"},
+		{"exit code", "sender", []string{"sh", "-c", "exit 3"}, 3, ""},
+		{"killed", "sender", []string{"sh", "-c", "kill -9 $$"}, 137, ""},
+		{"stdin", "sender", []string{"cat"}, 0, "hello"},
+		{"no such node", "moon", []string{"true"}, 99, ""},
+		{"no such program", "sender", []string{"no-such-program"}, 99, ""},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			cmd := child("exec", append([]string{"r1", c.node}, c.argv...)...)
+			cmd.Stdin = strings.NewReader("hello")
+			var stdout, stderr bytes.Buffer
+			cmd.Stdout, cmd.Stderr = &stdout, &stderr
+			err := cmd.Run()
+			if cmd.ProcessState.ExitCode() != c.code || !strings.Contains(stdout.String(), c.stdout) {
+				t.Errorf("%s: %v\ngot  %d %q %q\nwant %d %q", c.node, c.argv, cmd.ProcessState.ExitCode(), stdout.String(), stderr.String(), c.code, c.stdout)
+			}
+			_ = err
+		})
+	}
+}
+
+// startExec starts a shell in a node that prints ready and then waits.
+func startExec(t *testing.T, name, script string) (*exec.Cmd, *bufio.Reader) {
+	t.Helper()
+	cmd := child("exec", name, "sender", "sh", "-c", script)
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd.Stderr = os.Stderr
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	r := bufio.NewReader(out)
+	if line, err := r.ReadString('\n'); err != nil || line != "ready\n" {
+		t.Fatalf("the program said %q, %v", line, err)
+	}
+	return cmd, r
+}
+
+func TestExecPassesSignals(t *testing.T) {
+	hold(t, "r1", "direct")
+	cmd, _ := startExec(t, "r1", "trap 'exit 42' USR1; echo ready; while :; do :; done")
+	if err := cmd.Process.Signal(unix.SIGUSR1); err != nil {
+		t.Fatal(err)
+	}
+	if _ = cmd.Wait(); cmd.ProcessState.ExitCode() != 42 {
+		t.Errorf("exit code %d, want 42", cmd.ProcessState.ExitCode())
+	}
+}
+
+func TestExecEndsWithItsLab(t *testing.T) {
+	for _, c := range []struct {
+		name string
+		end  func(t *testing.T, holder int, cmd *exec.Cmd)
+	}{
+		{"down", func(t *testing.T, _ int, _ *exec.Cmd) {
+			if err := Down(t.Context(), "r1"); err != nil {
+				t.Error(err)
+			}
+		}},
+		{"holder killed", func(t *testing.T, holder int, _ *exec.Cmd) { killHolder(t, holder) }},
+		{"exec killed", func(t *testing.T, _ int, cmd *exec.Cmd) { _ = cmd.Process.Kill() }},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			pid, _ := hold(t, "r1", "direct")
+			cmd, r := startExec(t, "r1", "echo ready; exec sleep 600")
+			c.end(t, pid, cmd)
+			_, err := r.ReadString('\n') // ends when the program does
+			if err == nil {
+				t.Error("the program spoke")
+			}
+			_ = cmd.Wait()
+		})
+	}
+}
+
+func TestUnprivileged(t *testing.T) {
+	watchHost(t)
+	cmd := child("unprivileged")
+	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: 65534, Gid: 65534}}
+	out, err := cmd.CombinedOutput()
+	if cmd.ProcessState.ExitCode() != 7 || !strings.Contains(string(out), "labs made inside") || !strings.Contains(string(out), "CAP_SYS_ADMIN") {
+		t.Errorf("unprivileged: %v, exit %d, want 7\n%s", err, cmd.ProcessState.ExitCode(), out)
+	}
+}
+
+func TestUserNamespacePassesSignals(t *testing.T) {
+	watchHost(t)
+	cmd := child("signal")
+	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: 65534, Gid: 65534}}
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	if line, err := bufio.NewReader(out).ReadString('\n'); err != nil || !strings.HasPrefix(line, "ready ") {
+		t.Errorf("child said %q, %v", line, err)
+	}
+	if err := cmd.Process.Signal(unix.SIGUSR1); err != nil {
+		t.Fatal(err)
+	}
+	if _ = cmd.Wait(); cmd.ProcessState.ExitCode() != 5 {
+		t.Errorf("exit code %d, want 5", cmd.ProcessState.ExitCode())
+	}
+}
