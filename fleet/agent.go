@@ -48,7 +48,9 @@ type Agent struct {
 
 	mu       sync.Mutex
 	sessions map[string]*session
-	closed   string // why no more sessions are taken
+	closed   string        // why no more sessions are taken
+	left     bool          // no orders are taken either
+	empty    chan struct{} // closed with the last session, once closed is set
 	// direct hears this agent's beats if its controller is in this process.
 	direct func(session string, b beat)
 }
@@ -122,7 +124,7 @@ func (a *Agent) respond(m *nats.Msg, verb string) {
 		return
 	}
 	a.mu.Lock() // so that no order begins once shutdown waits for them
-	if a.closed != "" {
+	if a.left {
 		a.mu.Unlock()
 		a.busy.Add(-1)
 		return
@@ -296,29 +298,59 @@ func (a *Agent) forget(s *session) {
 	defer a.mu.Unlock()
 	if a.sessions[s.id] == s {
 		delete(a.sessions, s.id)
+		if a.closed != "" && len(a.sessions) == 0 {
+			close(a.empty)
+		}
 	}
 }
 
-// endSessions stops and closes all sessions, at once, and tells their controllers why.
-func (a *Agent) endSessions(why string) {
+// haltSessions stops all traffic and tells controllers why.
+func (a *Agent) haltSessions(why string) []*session {
 	a.mu.Lock()
 	open := slices.Collect(maps.Values(a.sessions))
 	a.mu.Unlock()
-	var wg sync.WaitGroup
 	for _, s := range open {
-		wg.Go(func() {
-			s.halt(why)
-			s.sendBeat(false)
-			_ = s.close(why) // an end that does not close is in the log
-		})
+		s.halt(why)
+	}
+	return open
+}
+
+// endSessions stops and closes all sessions, at once.
+func (a *Agent) endSessions(why string) {
+	var wg sync.WaitGroup
+	for _, s := range a.haltSessions(why) {
+		wg.Go(func() { _ = s.close(why) }) // an end that does not close is in the log
 	}
 	wg.Wait()
 }
 
-// shutdown takes no more orders, ends all sessions and leaves the hub.
+// farewell is how long controllers may take to fetch the reports of sessions
+// that end because the agent does.
+const farewell = time.Second
+
+// shutdown takes no more sessions, stops those there are, gives their
+// controllers a moment to fetch the reports, and leaves the hub.
 func (a *Agent) shutdown(why string) {
 	a.mu.Lock()
-	a.closed = why
+	if a.closed != "" {
+		a.mu.Unlock()
+		return
+	}
+	a.closed, a.empty = why, make(chan struct{})
+	waiting := len(a.sessions) > 0
+	a.mu.Unlock()
+	a.haltSessions(why)
+	if waiting && a.link != nil {
+		t := time.NewTimer(farewell)
+		defer t.Stop()
+		select {
+		case <-a.empty:
+		case <-t.C:
+		case <-a.link.lost:
+		}
+	}
+	a.mu.Lock()
+	a.left = true
 	a.mu.Unlock()
 	a.endSessions(why)
 	if a.link != nil {

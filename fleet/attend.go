@@ -143,8 +143,19 @@ func (t *trial) giveUp(id string) {
 	}
 	t.hearing.mu.Unlock()
 	t.mu.Lock()
-	t.gone[id] = true
-	t.mu.Unlock()
+	defer t.mu.Unlock()
+	if !t.isGone(id) {
+		close(t.gone[id])
+	}
+}
+
+func (t *trial) isGone(id string) bool {
+	select {
+	case <-t.gone[id]:
+		return true
+	default:
+		return false
+	}
 }
 
 func (t *trial) giveUpFar() {
@@ -155,14 +166,40 @@ func (t *trial) giveUpFar() {
 	}
 }
 
-// reachable lists the agents worth asking.
-func (t *trial) reachable() []string {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	return slices.DeleteFunc(slices.Clone(t.agents), func(id string) bool { return t.gone[id] })
+// salvage gives orders to all agents that are still there, and stops waiting
+// for one as soon as it is given up.
+func (t *trial) salvage(ctx context.Context, f func(ctx context.Context, id string, m member) error) error {
+	ids := slices.DeleteFunc(slices.Clone(t.agents), t.isGone)
+	return t.all(ids, func(id string, m member) error {
+		ctx, cancel := context.WithCancel(ctx)
+		defer cancel()
+		done := make(chan error, 1)
+		go func() { done <- f(ctx, id, m) }()
+		select {
+		case err := <-done:
+			return err
+		case <-t.gone[id]:
+			cancel()
+			return <-done
+		}
+	})
 }
 
-// all gives orders to several agents at once; the error is the first by time.
+// together gives orders to all agents at once, and does not wait for the
+// others once one has failed: release will stop them.
+func (t *trial) together(ctx context.Context, f func(ctx context.Context, id string, m member) error) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	return t.all(t.agents, func(id string, m member) error {
+		err := f(ctx, id, m)
+		if err != nil {
+			cancel()
+		}
+		return err
+	})
+}
+
+// all works on several agents at once; the error is the first by time.
 func (t *trial) all(ids []string, f func(id string, m member) error) error {
 	results := make(chan error, len(ids))
 	for _, id := range ids {
@@ -187,8 +224,8 @@ func (t *trial) start(ctx context.Context) error {
 	}
 	limit, cancel := context.WithTimeout(ctx, connectPatience+preparePatience)
 	defer cancel()
-	err := t.all(t.agents, func(_ string, m member) error {
-		_, err := order[struct{}](limit, m, verbConnect, sessionOrder{t.session})
+	err := t.together(limit, func(ctx context.Context, _ string, m member) error {
+		_, err := order[struct{}](ctx, m, verbConnect, sessionOrder{t.session})
 		return err
 	})
 	if err != nil {
@@ -196,9 +233,9 @@ func (t *trial) start(ctx context.Context) error {
 	}
 	var mu sync.Mutex
 	rtt := map[string]time.Duration{}
-	err = t.all(t.agents, func(id string, m member) error {
+	err = t.together(limit, func(ctx context.Context, id string, m member) error {
 		began := time.Now()
-		_, err := order[struct{}](limit, m, verbRun, runOrder{Session: t.session})
+		_, err := order[struct{}](ctx, m, verbRun, runOrder{Session: t.session})
 		mu.Lock()
 		defer mu.Unlock()
 		rtt[id] = time.Since(began)
@@ -215,13 +252,15 @@ func (t *trial) prepare(ctx context.Context, listening bool) error {
 	ctx, cancel := context.WithTimeout(ctx, preparePatience)
 	defer cancel()
 	var mu sync.Mutex
-	err := t.all(t.agents, func(id string, m member) error {
+	return t.together(ctx, func(ctx context.Context, id string, m member) error {
 		p := prepareOrder{Protocol: ProtocolVersion, Version: t.c.version, Session: t.session}
+		mu.Lock() // the answer of another agent may be adding ports
 		for _, e := range t.ends {
 			if e.agent == id && e.Order.Listen == listening {
 				p.Ends = append(p.Ends, e.endOrder)
 			}
 		}
+		mu.Unlock()
 		if len(p.Ends) == 0 {
 			return nil
 		}
@@ -239,7 +278,6 @@ func (t *trial) prepare(ctx context.Context, listening bool) error {
 		t.hearing.await(time.Now(), id)
 		return nil
 	})
-	return err
 }
 
 // gate tells everybody to start at the same moment: half a round trip counts
@@ -249,7 +287,7 @@ func (t *trial) gate(ctx context.Context, rtt map[string]time.Duration) error {
 	for _, d := range rtt {
 		longest = max(longest, d)
 	}
-	return t.all(t.agents, func(id string, m member) error {
+	return t.together(ctx, func(ctx context.Context, id string, m member) error {
 		wait := min(longest+gateMargin, maxGateWait) - min(rtt[id], maxGateWait)/2
 		_, err := order[struct{}](ctx, m, verbRun, runOrder{Session: t.session, Gate: true, WaitNanos: wait.Nanoseconds()})
 		return err
@@ -390,8 +428,8 @@ func (t *trial) collect(ctx, run context.Context, after error) Outcome {
 		defer context.AfterFunc(run, cancel)()
 	}
 	var mu sync.Mutex
-	err := t.all(t.reachable(), func(id string, m member) error {
-		r, err := t.fetch(limit, m, true)
+	err := t.salvage(limit, func(ctx context.Context, id string, m member) error {
+		r, err := t.fetch(ctx, m, true)
 		if err != nil {
 			return err
 		}
@@ -432,7 +470,7 @@ func (t *trial) enterReport(out *Outcome, id string, r sessionReport) {
 func (t *trial) stop(why string) {
 	ctx, cancel := context.WithTimeout(context.Background(), salvagePatience)
 	defer cancel()
-	_ = t.all(t.reachable(), func(_ string, m member) error {
+	_ = t.salvage(ctx, func(ctx context.Context, _ string, m member) error {
 		_, err := order[struct{}](ctx, m, verbStop, stopOrder{t.session, why})
 		return err
 	})
@@ -443,7 +481,7 @@ func (t *trial) stop(why string) {
 func (t *trial) release() {
 	ctx, cancel := context.WithTimeout(context.Background(), salvagePatience+closePatience)
 	defer cancel()
-	_ = t.all(t.reachable(), func(_ string, m member) error {
+	_ = t.salvage(ctx, func(ctx context.Context, _ string, m member) error {
 		_, err := order[struct{}](ctx, m, verbRelease, sessionOrder{t.session})
 		return err
 	})

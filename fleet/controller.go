@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nkeys"
 
 	"pelt/engine"
 )
@@ -46,7 +47,13 @@ func Dial(ctx context.Context, addr netip.AddrPort, code string, local AgentConf
 	if err != nil {
 		return nil, err
 	}
-	l, err := dialHub(ctx, addr, code)
+	var pair nkeys.KeyPair
+	if code != "" {
+		if pair, err = codeKey(code); err != nil {
+			return nil, err
+		}
+	}
+	l, err := dialHub(ctx, addr, pair)
 	if err != nil {
 		return nil, err
 	}

@@ -52,16 +52,12 @@ func Resolve(ctx context.Context, host string, family int) (netip.Addr, error) {
 	return netip.Addr{}, fmt.Errorf("%s: no IPv%d address", host, family)
 }
 
-// dialHub connects to a hub on another host. Every way it can fail has its own
+// dialHub connects to a hub on another host; pair is nil without a code. Every way it can fail has its own
 // line, with what to do.
-func dialHub(ctx context.Context, addr netip.AddrPort, code string) (*link, error) {
-	var pair nkeys.KeyPair
+func dialHub(ctx context.Context, addr netip.AddrPort, pair nkeys.KeyPair) (*link, error) {
 	public := ""
-	if code != "" {
+	if pair != nil {
 		var err error
-		if pair, err = codeKey(code); err != nil {
-			return nil, err
-		}
 		if public, err = pair.PublicKey(); err != nil {
 			return nil, fmt.Errorf("deriving the key of the code: %w", err)
 		}
@@ -86,7 +82,7 @@ func dialHub(ctx context.Context, addr netip.AddrPort, code string) (*link, erro
 	nc, err := nats.Connect("nats://"+netip.AddrPortFrom(addr.Addr().WithZone(""), addr.Port()).String(), opts...)
 	if err != nil {
 		_ = raw.Close()
-		return nil, greetError(ctx, addr, code, err)
+		return nil, greetError(ctx, addr, pair != nil, err)
 	}
 	l.use(nc)
 	return l, nil
@@ -107,12 +103,12 @@ func dialError(ctx context.Context, addr netip.AddrPort, err error) error {
 	return fmt.Errorf("%v: connecting: %w", addr, err)
 }
 
-func greetError(ctx context.Context, addr netip.AddrPort, code string, err error) error {
+func greetError(ctx context.Context, addr netip.AddrPort, coded bool, err error) error {
 	text := strings.ToLower(err.Error())
 	switch {
 	case ctx.Err() != nil:
 		return ctx.Err()
-	case strings.Contains(text, "authorization violation") && code == "":
+	case strings.Contains(text, "authorization violation") && !coded:
 		return fmt.Errorf("%v: %w: it wants a code, given with --code; pelt serve there prints it", addr, ErrCode)
 	case strings.Contains(text, "authorization violation"):
 		return fmt.Errorf("%v: %w: the right one stands in the line that pelt serve printed there; it changes with each start", addr, ErrCode)

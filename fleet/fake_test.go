@@ -3,8 +3,10 @@ package fleet
 import (
 	"context"
 	"errors"
+	"flag"
 	"fmt"
 	"net/netip"
+	"os"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -14,6 +16,16 @@ import (
 	"pelt/model"
 	"pelt/unit"
 )
+
+// TestMain lets more tests run at a time than there are cores: most of what
+// they do is wait for the 3 s of liveness.
+func TestMain(m *testing.M) {
+	flag.Parse()
+	if err := flag.Set("test.parallel", "12"); err != nil {
+		panic(err)
+	}
+	os.Exit(m.Run())
+}
 
 type here struct{}
 

@@ -134,6 +134,15 @@ func (s *session) compile(ctx context.Context, final bool) error {
 	ctx, cancel := context.WithTimeout(ctx, 2*stopPatience)
 	defer cancel()
 	r := sessionReport{Ends: map[int]engine.Report{}}
+	s.mu.Lock()
+	watching := s.watching
+	s.mu.Unlock()
+	if final && watching != nil { // it ends with the measured part, a moment after the senders at most
+		select {
+		case <-watching:
+		case <-ctx.Done():
+		}
+	}
 	for _, p := range s.places() {
 		if final && p.isStarted(s) && !p.over() {
 			p.end.Stop()

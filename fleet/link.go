@@ -106,6 +106,9 @@ func (l *link) subscribe(subject string, f func(m *nats.Msg)) (*nats.Subscriptio
 	if err == nil {
 		err = s.SetPendingLimits(4096, 8<<20)
 	}
+	if errors.Is(err, nats.ErrConnectionClosed) {
+		return nil, ErrLost
+	}
 	if err != nil {
 		return nil, fmt.Errorf("subscribing to %s: %w", subject, err)
 	}

@@ -42,7 +42,8 @@ type session struct {
 	cut       string
 	until     time.Time // the session ends itself then
 	watched   *Watched
-	parts     [][]byte // of the final report
+	watching  chan struct{} // closed when the watch is over; nil before the gate
+	parts     [][]byte      // of the final report
 }
 
 // place is one end and how far it has come.
@@ -283,7 +284,11 @@ func (s *session) run(o runOrder) error {
 	}
 	s.gated = o.Gate
 	if o.Gate {
-		s.work.Go(func() { s.open(wait) }) // under the lock: close waits for it
+		s.watching = make(chan struct{})
+		s.work.Go(func() { // under the lock: close waits for it
+			defer close(s.watching)
+			s.open(wait)
+		})
 	}
 	s.mu.Unlock()
 	if o.Gate {

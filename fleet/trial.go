@@ -51,7 +51,7 @@ type trial struct {
 
 	mu      sync.Mutex
 	ended   map[int]bool
-	gone    map[string]bool // agents not worth asking any more
+	gone    map[string]chan struct{} // by agent, closed when it is not worth asking any more
 	samples []Progress
 	missed  uint64 // samples beyond maxSamples
 	news    chan struct{}
@@ -108,7 +108,7 @@ func (c *Controller) place(order Trial) (*trial, error) {
 		return nil, errors.New("a trial needs at least one flow")
 	}
 	t := &trial{c: c, order: order, session: c.link.client + "." + randomHex(), hearing: newHearing(time.Now()),
-		ended: map[int]bool{}, gone: map[string]bool{},
+		ended: map[int]bool{}, gone: map[string]chan struct{}{},
 		news: make(chan struct{}, 1), over: make(chan struct{})}
 	var tag [2]byte
 	_, _ = rand.Read(tag[:]) // never fails
@@ -163,6 +163,7 @@ func (t *trial) pair(f PlacedFlow, tag uint16, from, to engine.Order) {
 		t.ends = append(t.ends, trialEnd{agent: e.agent, endOrder: endOrder{End: n, Engine: f.Engine, Peer: e.peer, Order: o}})
 		if !slices.Contains(t.agents, e.agent) {
 			t.agents = append(t.agents, e.agent)
+			t.gone[e.agent] = make(chan struct{})
 		}
 	}
 }

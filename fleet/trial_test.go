@@ -277,3 +277,13 @@ func TestNoLeaks(t *testing.T) {
 		t.Logf("%s", buf[:runtime.Stack(buf, true)])
 	}
 }
+
+func seriesWatch(values []float64) engine.StartWatch {
+	return func() engine.Watch { return &longWatch{values} }
+}
+
+type longWatch struct{ values []float64 }
+
+func (w *longWatch) Stop() (model.CPU, []model.Series) {
+	return model.CPU{}, []model.Series{{Metric: "x", Values: w.values}}
+}

@@ -1,0 +1,604 @@
+package fleet
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"io"
+	"net"
+	"net/netip"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nkeys"
+)
+
+// cable is a TCP path to a hub that can be pulled out (nothing gets through,
+// nobody is told) or cut (both ends see the connection close).
+type cable struct {
+	addr   netip.AddrPort
+	out    atomic.Bool
+	back   chan struct{} // closed to let held bytes go on
+	cancel func()
+}
+
+func newCable(t *testing.T, to netip.AddrPort) *cable {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	c := &cable{addr: l.Addr().(*net.TCPAddr).AddrPort(), back: make(chan struct{}), cancel: cancel}
+	var wg sync.WaitGroup
+	pump := func(dst, src net.Conn) {
+		defer dst.Close()
+		buf := make([]byte, 4096)
+		for {
+			n, err := src.Read(buf)
+			if err != nil {
+				return
+			}
+			if c.out.Load() {
+				select {
+				case <-c.back:
+				case <-ctx.Done():
+					return
+				}
+			}
+			if _, err := dst.Write(buf[:n]); err != nil {
+				return
+			}
+		}
+	}
+	wg.Go(func() {
+		for {
+			near, err := l.Accept()
+			if err != nil {
+				return
+			}
+			far, err := net.Dial("tcp", to.String())
+			if err != nil {
+				near.Close()
+				return
+			}
+			context.AfterFunc(ctx, func() { near.Close(); far.Close() })
+			wg.Go(func() { pump(far, near) })
+			wg.Go(func() { pump(near, far) })
+		}
+	})
+	t.Cleanup(func() { cancel(); l.Close(); wg.Wait() })
+	return c
+}
+
+// whenSending does something once the senders are on.
+func whenSending(w *wire, senders int, f func()) <-chan time.Time {
+	at := make(chan time.Time, 1)
+	go func() {
+		for len(w.events("", "run send")) < senders {
+			time.Sleep(time.Millisecond)
+		}
+		time.Sleep(300 * time.Millisecond) // some beats into the trial
+		at <- time.Now()
+		f()
+	}()
+	return at
+}
+
+const stopLimit = 3*time.Second + 500*time.Millisecond // the promise, and a busy machine
+
+func TestCablePulled(t *testing.T) {
+	t.Parallel()
+	w := newWire()
+	s := serve(t, w, nil)
+	path := newCable(t, s.addr)
+	c := dial(t, path.addr, s.code, agentOn(w, "near"))
+	pulled := whenSending(w, 2, func() { path.out.Store(true); w.cut.Store(true) })
+	out, err := c.RunTrial(t.Context(), bothTrial("near", "far", time.Minute), nil)
+	at := <-pulled
+	if err != nil {
+		t.Fatal(err)
+	}
+	returned := time.Since(at)
+	if !strings.Contains(out.Cut, "far (127.0.0.1) has not answered for 2.5s") && !strings.Contains(out.Cut, "far has not been heard") {
+		t.Errorf("cut: %q", out.Cut)
+	}
+	if out.Flows[0].Send == nil || out.Flows[0].Receive != nil || out.Flows[1].Receive == nil {
+		t.Errorf("outcome %+v; want the near host's account only", out)
+	}
+	if returned > stopLimit {
+		t.Errorf("RunTrial returned after %v", returned)
+	}
+	for _, host := range []string{"near", "far"} {
+		within(t, stopLimit, host+" stops", func() bool { return len(w.events(host, "ended send")) == 1 })
+		if d := w.events(host, "ended send")[0].Sub(at); d > stopLimit || d < time.Second {
+			t.Errorf("the sender of %s stopped after %v", host, d)
+		}
+	}
+	nothingOpen(t, w)
+}
+
+func TestConnectionCut(t *testing.T) {
+	t.Parallel()
+	w := newWire()
+	s := serve(t, w, nil)
+	path := newCable(t, s.addr)
+	c := dial(t, path.addr, s.code, agentOn(w, "near"))
+	cut := whenSending(w, 2, path.cancel)
+	out, err := c.RunTrial(t.Context(), bothTrial("near", "far", time.Minute), nil)
+	at := <-cut
+	if err != nil || out.Flows[0].Send == nil || !strings.Contains(out.Cut, "lost") {
+		t.Errorf("got %+v, %v", out, err)
+	}
+	if d := time.Since(at); d > time.Second {
+		t.Errorf("RunTrial returned after %v, want at once", d)
+	}
+	within(t, stopLimit, "the far host stops", func() bool { return len(w.events("far", "ended send")) == 1 })
+	if d := w.events("far", "ended send")[0].Sub(at); d > stopLimit {
+		t.Errorf("the far sender stopped after %v", d)
+	}
+	nothingOpen(t, w)
+	if _, err := c.RunTrial(t.Context(), upTrial("near", "far", time.Second), nil); !errors.Is(err, ErrLost) {
+		t.Errorf("a trial after that: %v, want %v", err, ErrLost)
+	}
+}
+
+// TestControlStarved holds the control connection up for longer than the
+// silence that ends a trial, while the data path works.
+func TestControlStarved(t *testing.T) {
+	t.Parallel()
+	for _, probe := range []bool{true, false} {
+		w := newWire()
+		s := serve(t, w, nil)
+		path := newCable(t, s.addr)
+		c := dial(t, path.addr, s.code, agentOn(w, "near"))
+		trial := bothTrial("near", "far", 4500*time.Millisecond)
+		trial.Probe = probe
+		t.Run(map[bool]string{true: "probe", false: "no probe"}[probe], func(t *testing.T) {
+			t.Parallel()
+			whenSending(w, 2, func() {
+				path.out.Store(true)
+				time.Sleep(4500 * time.Millisecond)
+				path.out.Store(false)
+				close(path.back)
+			})
+			out, err := c.RunTrial(t.Context(), trial, nil)
+			if err != nil || (out.Cut == "") != probe {
+				t.Errorf("with a probe flow %v: %+v, %v", probe, out, err)
+			}
+			if probe && (out.Flows[1].Send == nil || out.Flows[0].Receive == nil) {
+				t.Errorf("far reports are missing: %+v", out)
+			}
+		})
+	}
+}
+
+// TestAgentsDoNotKeepEachOtherAlive takes away only the controller: both
+// agents, their beats and their probe go on.
+func TestAgentsDoNotKeepEachOtherAlive(t *testing.T) {
+	t.Parallel()
+	w := newWire()
+	_, c := quick(t, agentOn(w, "near"), agentOn(w, "far"))
+	tr, err := c.place(bothTrial("near", "far", time.Minute))
+	if err != nil {
+		t.Fatal(err)
+	}
+	run, cancel := context.WithCancelCause(t.Context())
+	defer cancel(nil)
+	tr.cancel = cancel
+	if err := tr.enter(); err != nil {
+		t.Fatal(err)
+	}
+	if err := tr.start(run); err != nil {
+		t.Fatal(err)
+	}
+	at := <-whenSending(w, 2, func() {})
+	tr.leave() // the last beat was up to now
+	within(t, stopLimit, "both senders stop", func() bool { return len(w.events("", "ended send")) == 2 })
+	for _, e := range w.events("", "ended send") {
+		if d := e.Sub(at); d < time.Second || d > stopLimit {
+			t.Errorf("a sender stopped after %v", d)
+		}
+	}
+	nothingOpen(t, w)
+}
+
+func TestWrongCode(t *testing.T) {
+	t.Parallel()
+	w := newWire()
+	s := serve(t, w, nil)
+	for _, code := range []string{"tiger-42-umber", ""} {
+		_, err := Dial(t.Context(), s.addr, code, agentOn(w, "near"))
+		if !errors.Is(err, ErrCode) || strings.Contains(err.Error(), "\n") {
+			t.Errorf("code %q: %v, want %v in one line", code, err, ErrCode)
+		}
+	}
+	if s.count(EventWrongCode) != 2 || !strings.Contains(s.text(), "wrong code from 127.0.0.1") {
+		t.Errorf("events:\n%s", s.text())
+	}
+	dial(t, s.addr, "Tiger 42 Amber", agentOn(w, "near"))
+}
+
+// TestGuessing lets one address guess twenty times while a trial runs and
+// another address comes with the right code.
+func TestGuessing(t *testing.T) {
+	t.Parallel()
+	w := newWire()
+	s := serve(t, w, nil)
+	c := dial(t, s.addr, s.code, agentOn(w, "near"))
+	trial := make(chan Outcome, 1)
+	go func() {
+		out, err := c.RunTrial(t.Context(), upTrial("near", "far", 1500*time.Millisecond), nil)
+		if err != nil {
+			t.Error(err)
+		}
+		trial <- out
+	}()
+	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Second)
+	defer cancel()
+	wrong, right := keyOf(t, "wrong-10-guess"), keyOf(t, s.code)
+	guesser := newCableFrom(t, "127.0.0.9", s.addr)
+	var quick, slow atomic.Int64
+	var wg sync.WaitGroup
+	for range 20 {
+		wg.Go(func() {
+			l, err := dialHub(ctx, guesser, wrong)
+			switch {
+			case err == nil:
+				l.close()
+				t.Error("a wrong code was let in")
+			case errors.Is(err, ErrCode):
+				quick.Add(1)
+			default:
+				slow.Add(1)
+			}
+		})
+	}
+	began := time.Now()
+	l, err := dialHub(t.Context(), s.addr, right) // from 127.0.0.1
+	if err != nil {
+		t.Fatalf("the right code from elsewhere: %v", err)
+	}
+	l.close()
+	if d := time.Since(began); d > 2*time.Second {
+		t.Errorf("the right code from elsewhere took %v", d)
+	}
+	wg.Wait()
+	if n := s.count(EventWrongCode); n > 9 {
+		t.Errorf("%d of 20 guesses were looked at within 3 s", n)
+	}
+	if out := <-trial; out.Cut != "" || out.Flows[0].Receive == nil {
+		t.Errorf("the running trial: %+v", out)
+	}
+	nothingOpen(t, w)
+}
+
+func keyOf(t *testing.T, code string) nkeys.KeyPair {
+	t.Helper()
+	pair, err := codeKey(code)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return pair
+}
+
+// newCableFrom is a path whose far side comes from another loopback address.
+func newCableFrom(t *testing.T, from string, to netip.AddrPort) netip.AddrPort {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var wg sync.WaitGroup
+	wg.Go(func() {
+		for {
+			near, err := l.Accept()
+			if err != nil {
+				return
+			}
+			d := net.Dialer{LocalAddr: &net.TCPAddr{IP: net.ParseIP(from)}}
+			far, err := d.Dial("tcp", to.String())
+			if err != nil {
+				near.Close()
+				t.Errorf("from %s: %v", from, err)
+				return
+			}
+			wg.Go(func() { io.Copy(far, near); far.Close(); near.Close() })
+			wg.Go(func() { io.Copy(near, far); far.Close(); near.Close() })
+		}
+	})
+	t.Cleanup(func() { l.Close(); wg.Wait() })
+	return l.Addr().(*net.TCPAddr).AddrPort()
+}
+
+// TestStrangers sends random bytes, half-open connections and oversize lines
+// at a hub while a trial runs over it.
+func TestStrangers(t *testing.T) {
+	t.Parallel()
+	w := newWire()
+	s := serve(t, w, nil)
+	c := dial(t, s.addr, s.code, agentOn(w, "near"))
+	ctx, cancel := context.WithCancel(t.Context())
+	var wg sync.WaitGroup
+	var sent atomic.Int64
+	rubbish := make([]byte, 64<<10)
+	rand.Read(rubbish)
+	long := []byte("CONNECT {\"name\":\"" + strings.Repeat("a", 32<<10))
+	for i := range 8 {
+		wg.Go(func() {
+			for n := i; ctx.Err() == nil && n < 10_000; n += 8 {
+				conn, err := net.DialTimeout("tcp", s.addr.String(), time.Second)
+				if err != nil {
+					continue
+				}
+				switch n % 4 {
+				case 0, 1:
+					conn.Write(rubbish[n : n+1+n%3000])
+				case 2:
+					conn.Write(long)
+				case 3: // half open: says nothing and stays for a while
+					time.AfterFunc(2*time.Second, func() { conn.Close() })
+					sent.Add(1)
+					continue
+				}
+				conn.Close()
+				sent.Add(1)
+			}
+		})
+	}
+	whenSending(w, 1, func() {})
+	out, err := c.RunTrial(t.Context(), bothTrial("near", "far", 2*time.Second), nil)
+	cancel()
+	wg.Wait()
+	if err != nil || out.Cut != "" || out.Flows[0].Receive == nil || out.Flows[1].Receive == nil {
+		t.Errorf("%+v, %v", out, err)
+	}
+	t.Logf("%d strangers", sent.Load())
+	if sent.Load() < 300 {
+		t.Errorf("only %d connections were made", sent.Load())
+	}
+	right := keyOf(t, s.code)
+	within(t, 5*time.Second, "the hub takes clients again", func() bool {
+		l, err := dialHub(t.Context(), s.addr, right)
+		if err == nil {
+			l.close()
+		}
+		return err == nil
+	})
+	nothingOpen(t, w)
+}
+
+// TestStrangerCannotSpeak tries what a connection without the code may do.
+func TestStrangerCannotSpeak(t *testing.T) {
+	t.Parallel()
+	s := serve(t, newWire(), nil)
+	for _, opts := range [][]nats.Option{
+		{nats.Name(strings.Repeat("0", 32))},
+		{nats.UserInfo("a", "b"), nats.Name(strings.Repeat("0", 32))},
+		{nats.Token("tiger-42-amber")},
+	} {
+		nc, err := nats.Connect("nats://"+s.addr.String(), append(opts, nats.NoReconnect())...)
+		if err == nil {
+			nc.Close()
+			t.Error("a connection without the code was let in")
+		}
+	}
+}
+
+// TestClientsAreApart: a client with the code sees nothing of another's.
+func TestClientsAreApart(t *testing.T) {
+	t.Parallel()
+	w := newWire()
+	s := serve(t, w, nil)
+	spy, err := dialHub(t.Context(), s.addr, keyOf(t, s.code))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer spy.close()
+	var seen atomic.Int64
+	for _, subject := range []string{">", "pelt.>", "pelt.session.>", "pelt.inbox.>", "pelt.agent.>"} {
+		if _, err := spy.subscribe(subject, func(*nats.Msg) { seen.Add(1) }); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := spy.nc.Flush(); err != nil {
+		t.Fatal(err)
+	}
+	c := dial(t, s.addr, s.code, agentOn(w, "near"))
+	if out, err := c.RunTrial(t.Context(), upTrial("near", "far", 100*time.Millisecond), nil); err != nil || out.Cut != "" {
+		t.Fatalf("%+v, %v", out, err)
+	}
+	if err := spy.nc.Flush(); err != nil {
+		t.Fatal(err)
+	}
+	if seen.Load() != 0 {
+		t.Errorf("another client saw %d messages", seen.Load())
+	}
+}
+
+func TestTwoControllersAndMaxSessions(t *testing.T) {
+	t.Parallel()
+	w := newWire()
+	s := serve(t, w, func(c *ServeConfig) { c.Limits.MaxSessions = 2 })
+	var wg sync.WaitGroup
+	for _, id := range []string{"near1", "near2"} {
+		c := dial(t, s.addr, s.code, agentOn(w, id))
+		wg.Go(func() {
+			out, err := c.RunTrial(t.Context(), bothTrial(id, "far", time.Second), nil)
+			if err != nil || out.Cut != "" || out.Flows[0].Receive == nil {
+				t.Errorf("%s: %+v, %v", id, out, err)
+			}
+		})
+	}
+	within(t, 5*time.Second, "both run", func() bool { return len(w.events("", "run send")) == 4 })
+	c := dial(t, s.addr, s.code, agentOn(w, "near3"))
+	_, err := c.RunTrial(t.Context(), upTrial("near3", "far", time.Second), nil)
+	if want := "far (127.0.0.1): prepare: 2 sessions run on this host, and it allows no more (--max-sessions there): try again later"; err == nil || err.Error() != want {
+		t.Errorf("third: %v\nwant   %s", err, want)
+	}
+	wg.Wait()
+	if out, err := c.RunTrial(t.Context(), upTrial("near3", "far", 50*time.Millisecond), nil); err != nil || out.Cut != "" {
+		t.Errorf("afterwards: %+v, %v", out, err)
+	}
+	if s.count(EventRefused) != 1 {
+		t.Errorf("events:\n%s", s.text())
+	}
+}
+
+func TestDialErrors(t *testing.T) {
+	t.Parallel()
+	says := func(t *testing.T, greeting string) netip.AddrPort {
+		l, err := net.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { l.Close() })
+		go func() {
+			for {
+				c, err := l.Accept()
+				if err != nil {
+					return
+				}
+				io.WriteString(c, greeting)
+				if greeting != "" {
+					c.Close()
+				}
+			}
+		}()
+		return l.Addr().(*net.TCPAddr).AddrPort()
+	}
+	for _, c := range []struct {
+		name, greeting, want string
+	}{
+		{"silent", "", "something listens there but says nothing: is it `pelt serve`, and is the port right?"},
+		{"ssh", "SSH-2.0-OpenSSH_9\r\n", "what listens there is not `pelt serve` (it says \"SSH-2.0-OpenSSH_9\\r\\n\"): is the port right?"},
+		{"half a greeting", "INFO {\"server", "what listens there is not `pelt serve` (it says \"INFO {\\\"server\"): is the port right?"},
+		{"other NATS server", "INFO {\"server_name\":\"other\"}\r\n", "a NATS server listens there, but not the one of `pelt serve`: is the port right?"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			addr := says(t, c.greeting)
+			_, err := Dial(t.Context(), addr, "a-10-b", agentOn(newWire(), "near"))
+			if want := addr.String() + ": " + c.want; err == nil || err.Error() != want {
+				t.Errorf("got  %v\nwant %s", err, want)
+			}
+		})
+	}
+	t.Run("refused", func(t *testing.T) {
+		l, err := net.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
+			t.Fatal(err)
+		}
+		addr := l.Addr().(*net.TCPAddr).AddrPort()
+		l.Close()
+		_, err = Dial(t.Context(), addr, "a-10-b", agentOn(newWire(), "near"))
+		if want := addr.String() + ": connection refused: is `pelt serve` running there, on that port?"; err == nil || err.Error() != want {
+			t.Errorf("got  %v\nwant %s", err, want)
+		}
+	})
+	t.Run("no such name", func(t *testing.T) {
+		if _, err := Resolve(t.Context(), "nowhere.invalid", 0); err == nil || strings.Contains(err.Error(), "\n") {
+			t.Errorf("got %v", err)
+		}
+	})
+}
+
+func TestPortInUse(t *testing.T) {
+	t.Parallel()
+	s := serve(t, newWire(), nil)
+	_, err := StartHub(HubConfig{Listen: s.addr, Code: "a-10-b"})
+	if err == nil || !strings.Contains(err.Error(), "is in use: stop what listens there") {
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestOtherVersion(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		name, hello, want string
+	}{
+		{"newer", `{"body":{"id":"x","node":"receiver","version":"9.1","protocol":7,"news":true}}`,
+			"an agent runs pelt 9.1 (protocol 7), this is pelt 1.0 (protocol 1): upgrade pelt here"},
+		{"older", `{"body":{"id":"x","version":"0.1","protocol":-1}}`, ""},
+	} {
+		h, err := StartHub(HubConfig{DontListen: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer h.Close()
+		l, err := h.connect()
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer l.close()
+		if _, err := l.subscribe(helloSubject, func(m *nats.Msg) { m.Respond([]byte(c.hello)) }); err != nil {
+			t.Fatal(err)
+		}
+		if err := l.nc.Flush(); err != nil {
+			t.Fatal(err)
+		}
+		controller, err := NewController(t.Context(), h, "1.0")
+		if err == nil {
+			controller.Close()
+		}
+		var version *VersionError
+		if c.want != "" && (!errors.As(err, &version) || err.Error() != c.want) {
+			t.Errorf("%s: got %v\nwant %s", c.name, err, c.want)
+		}
+	}
+	old := &VersionError{Host: "receiver", Here: "2.0", There: "1.0", HereProtocol: 2, ThereProtocol: 1}
+	if want := "receiver runs pelt 1.0 (protocol 1), this is pelt 2.0 (protocol 2): upgrade pelt on receiver"; old.Error() != want {
+		t.Errorf("got %s\nwant %s", old, want)
+	}
+	a, err := NewAgent(agentOn(newWire(), "far"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = open(a.answer(t.Context(), verbPrepare, []byte(`{"protocol":2,"version":"2.0","more":1}`)))
+	var version *VersionError
+	if !errors.As(err, &version) || version.There != "1.0" {
+		t.Errorf("prepare from another version: %v", err)
+	}
+}
+
+// TestLongReport sends a report in several parts.
+func TestLongReport(t *testing.T) {
+	t.Parallel()
+	w := newWire()
+	cfg := agentOn(w, "far")
+	values := make([]float64, 300_000)
+	for i := range values {
+		values[i] = float64(i) / 7
+	}
+	cfg.Watch = seriesWatch(values)
+	_, c := quick(t, agentOn(w, "near"), cfg)
+	out, err := c.RunTrial(t.Context(), upTrial("near", "far", 100*time.Millisecond), nil)
+	if err != nil || out.Cut != "" {
+		t.Fatalf("%v, cut %q", err, out.Cut)
+	}
+	if s := out.Watch["far"].Series; len(s) != 1 || len(s[0].Values) != len(values) || s[0].Values[777] != values[777] {
+		t.Errorf("series did not arrive whole")
+	}
+}
+
+func TestOpenHub(t *testing.T) {
+	t.Parallel()
+	w := newWire()
+	s := serve(t, w, func(c *ServeConfig) { c.Open, c.Code = true, "" })
+	c := dial(t, s.addr, "", agentOn(w, "near"))
+	if out, err := c.RunTrial(t.Context(), upTrial("near", "far", 50*time.Millisecond), nil); err != nil || out.Cut != "" {
+		t.Errorf("%+v, %v", out, err)
+	}
+}
+
+func TestServeNeedsCode(t *testing.T) {
+	t.Parallel()
+	err := Serve(t.Context(), ServeConfig{AnyPort: true, Agent: agentOn(newWire(), "far")})
+	if err == nil || !strings.Contains(err.Error(), "want one such as tiger-42-amber") {
+		t.Errorf("got %v", err)
+	}
+}
