@@ -9,7 +9,7 @@ import (
 func Doctor() []observe.Check {
 	checks := observe.Doctor()
 	for _, c := range lab.Probe() {
-		checks = append(checks, observe.Check{Topic: "Lab", Name: c.Name, OK: c.OK, Detail: c.Detail, Reason: c.Reason, Remedy: c.Remedy})
+		checks = append(checks, observe.Check{Topic: "Lab", Name: c.Name, OK: c.OK, Reason: c.Reason, Remedy: c.Remedy})
 	}
 	return checks
 }

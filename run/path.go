@@ -64,7 +64,7 @@ const Loopback = "loopback"
 func agentConfig(node string, host engine.Host, version string, port uint16) (fleet.AgentConfig, func() error) {
 	u := udp.New(udp.Config{
 		NewMeter:     func(s, b int, step int64, one bool) engine.Meter { return measure.New(s, b, step, one) },
-		NewHistogram: func() engine.Histogram { return measure.NewHistogram() },
+		NewHistogram: func(parts int) engine.Histogram { return measure.NewHistogram(parts) },
 		Port:         port,
 	})
 	t := tcp.New(tcp.Config{Port: port})
@@ -73,7 +73,7 @@ func agentConfig(node string, host engine.Host, version string, port uint16) (fl
 		Engines: map[string]engine.Engine{u.Name(): u, t.Name(): t},
 		Facts:   observe.Facts,
 		Watch:   func() engine.Watch { return observe.StartWatch() },
-	}, func() error { return errors.Join(u.Close(), t.Close()) }
+	}, u.Close
 }
 
 // plainHost is the machine itself.
@@ -148,11 +148,7 @@ func (p *path) join(ctx context.Context, ends []end, o Options) (_ *path, err er
 			err = errors.Join(err, p.Close())
 		}
 	}()
-	hub, err := fleet.StartHub(fleet.HubConfig{DontListen: true})
-	if err != nil {
-		return nil, err
-	}
-	p.onClose(hub.Close)
+	var configs []fleet.AgentConfig
 	for _, e := range ends {
 		config, free := agentConfig(e.node, e.host, o.Version, 0)
 		p.onClose(free)
@@ -161,11 +157,17 @@ func (p *path) join(ctx context.Context, ends []end, o Options) (_ *path, err er
 			e.describe(&h)
 			return h
 		}
-		agent, err := hub.Join(config)
-		if err != nil {
+		configs = append(configs, config)
+	}
+	hub, err := fleet.StartHub(fleet.HubConfig{DontListen: true})
+	if err != nil {
+		return nil, err
+	}
+	p.onClose(hub.Close)
+	for _, c := range configs {
+		if _, err := hub.Join(c); err != nil {
 			return nil, err
 		}
-		p.onClose(agent.Close)
 	}
 	p.controller, err = fleet.NewController(ctx, hub, o.Version)
 	if err != nil {

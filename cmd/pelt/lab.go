@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"strings"
 	"text/tabwriter"
 
 	"github.com/spf13/cobra"
@@ -57,7 +58,7 @@ func newLabUp() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			if err := lab.StartHolder([]string{"lab", "hold", name, args[0], string(text)}); err != nil {
+			if _, err := lab.StartHolder(c.Context(), []string{"lab", "hold", name, args[0], string(text)}); err != nil {
 				return err
 			}
 			fmt.Fprintf(c.OutOrStdout(), "lab %s is up: pelt curve lab:%s; pelt lab exec %s receiver -- COMMAND; pelt lab down %s\n", name, name, name, name)
@@ -103,10 +104,14 @@ func newLabHold() *cobra.Command {
 		Args:   cobra.ExactArgs(3),
 		RunE: func(c *cobra.Command, args []string) error {
 			var links []model.Link
-			if err := json.Unmarshal([]byte(args[2]), &links); err != nil {
-				return usagef("links: %v", err)
+			err := json.Unmarshal([]byte(args[2]), &links)
+			if err == nil {
+				err = lab.Hold(c.Context(), args[0], args[1], links, func() { lab.ReportReady(nil) })
 			}
-			return lab.Hold(c.Context(), args[0], args[1], links)
+			if err != nil {
+				lab.ReportReady(err)
+			}
+			return err
 		},
 	}
 }
@@ -170,7 +175,7 @@ func newLabList() *cobra.Command {
 			w := tabwriter.NewWriter(c.OutOrStdout(), 0, 0, 2, ' ', 0)
 			fmt.Fprintln(w, "NAME\tTOPOLOGY\tPID\tNODES")
 			for _, l := range labs {
-				fmt.Fprintf(w, "%s\t%s\t%d\t%s\n", l.Name, l.Topology, l.PID, l.Nodes)
+				fmt.Fprintf(w, "%s\t%s\t%d\t%s\n", l.Name, l.Topology, l.PID, strings.Join(l.Nodes, " "))
 			}
 			return w.Flush()
 		},
@@ -186,7 +191,7 @@ func newLabDown() *cobra.Command {
 		Example: "  pelt lab down r1",
 		Args:    cobra.ExactArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
-			if err := lab.Down(args[0]); err != nil {
+			if err := lab.Down(c.Context(), args[0]); err != nil {
 				return err
 			}
 			fmt.Fprintf(c.OutOrStdout(), "lab %s is down\n", args[0])

@@ -15,6 +15,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"pelt/lab"
 	"pelt/model"
 	"pelt/unit"
 )
@@ -49,11 +50,11 @@ func execute(args []string, stdout, stderr io.Writer) int {
 	context.AfterFunc(ctx, stop)
 	root := newRoot(stdout, stderr)
 	root.SetArgs(nodeLinkArgs(args))
-	return report(root.ExecuteContext(ctx), stderr)
+	return exitFor(root.ExecuteContext(ctx), stderr)
 }
 
-// report prints an error as one line and returns the exit code it stands for.
-func report(err error, stderr io.Writer) int {
+// exitFor prints an error as one line and returns the exit code it stands for.
+func exitFor(err error, stderr io.Writer) int {
 	var code exitCode
 	switch {
 	case err == nil:
@@ -75,7 +76,8 @@ func isUsage(err error) bool {
 	var usage usageError
 	var field *model.FieldError
 	var syntax *unit.SyntaxError
-	return errors.As(err, &usage) || errors.As(err, &field) || errors.As(err, &syntax)
+	var labUsage *lab.UsageError
+	return errors.As(err, &usage) || errors.As(err, &field) || errors.As(err, &syntax) || errors.As(err, &labUsage)
 }
 
 func newRoot(stdout, stderr io.Writer) *cobra.Command {

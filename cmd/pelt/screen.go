@@ -72,9 +72,6 @@ func heading(d model.Document) string {
 	text := fmt.Sprintf("%s %s: %s", d.Plan.Command, d.Plan.Target, strings.Join(ends, ", "))
 	if d.Lab != nil {
 		text = fmt.Sprintf("%s %s: %s", d.Plan.Command, d.Plan.Target, strings.Join(d.Lab.Nodes, " – "))
-		if len(d.Lab.Backends) > 0 {
-			text += "; " + strings.Join(d.Lab.Backends, "; ")
-		}
 	}
 	return text
 }

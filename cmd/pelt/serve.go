@@ -42,7 +42,9 @@ A firewall must let in the control port (TCP, 7358) and the data port above it
 				return usagef("--port: want 1 to 65534, not %d: the port above it carries the data", port)
 			}
 			if s.Code == "" {
-				s.Code = fleet.NewCode()
+				if s.Code, err = fleet.NewCode(); err != nil {
+					return err
+				}
 			} else if len(s.Code) < 8 {
 				return usagef("--code: want at least 8 characters")
 			}
