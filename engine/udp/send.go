@@ -140,14 +140,10 @@ func (w *sending) work(begin int64) error {
 	start := begin + warm
 	w.stepTo = start + engine.StepNanos
 	cpu, known := threadNanos()
-	whole, err := w.phase(start, measure)
+	_, err := w.phase(start, measure)
 	w.ended = w.clock.now()
 	if used, ok := threadNanos(); ok && known && w.ended > start {
 		w.threadRatio = float64(used-cpu) / float64(w.ended-start)
-	}
-	if whole && err == nil {
-		// A paced stream is done with its last slot; its time ends with the phase.
-		w.ended = max(w.ended, start+measure)
 	}
 	w.flush()
 	return err
@@ -172,14 +168,17 @@ func (w *sending) pace(schedule unit.Schedule, start, length int64) (whole bool,
 	for {
 		at, ok := p.deadline()
 		if !ok {
-			return true, nil
+			at = length // after the last slot its time runs to the end
 		}
-		now, ok := w.waiter.until(start + at)
-		if !ok {
+		now, silent := w.waiter.until(start + at)
+		if !silent {
 			if w.measured {
 				w.planned = p.own(min(schedule.Count(length), schedule.Count(now-start)))
 			}
 			return false, nil
+		}
+		if !ok {
+			return true, nil
 		}
 		n := int(min(p.take(now-start), math.MaxInt32))
 		if w.measured {

@@ -1,0 +1,369 @@
+package udp
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"net"
+	"net/netip"
+	"strings"
+	"testing"
+	"time"
+
+	"pelt/engine"
+	"pelt/model"
+	"pelt/unit"
+)
+
+func TestProbeTimesRoundTrips(t *testing.T) {
+	both(t, func(t *testing.T, r trial) {
+		r.dialer = engine.Probe
+		r.timing = model.Timing{MeasureSeconds: 0.4}
+		dialer, listener := r.prepare(t)
+		connectBoth(t, dialer, listener)
+		dialer.(engine.Pulse).SetPulse(41)
+		listener.(engine.Pulse).SetPulse(42)
+		ran := make(chan error, 2)
+		for _, e := range []engine.End{dialer, listener} {
+			go func() { ran <- e.Run(t.Context()) }()
+		}
+		eventually(t, "both pulses", func() bool {
+			return dialer.(engine.Pulse).PeerPulse() == 42 && listener.(engine.Pulse).PeerPulse() == 41
+		})
+		eventually(t, "8 answers", func() bool { n, _ := dialer.Sample(); return n == 8 })
+		p := dialer.(pulsing).role.(*prober)
+		eventually(t, "the measured part to pass", p.over.Load)
+		dialer.Stop()
+		listener.Stop()
+		for range 2 {
+			if err := <-ran; err != nil {
+				t.Error(err)
+			}
+		}
+		got := dialer.Report()
+		if p := got.Probe; got.Stopped || p == nil || p.Sent != 8 || p.Answered != 8 || p.RoundTrip.Count != 8 || p.RoundTrip.Min <= 0 {
+			t.Errorf("stopped %v, probe %+v, want 8 sent and answered in 0.4 s", got.Stopped, p)
+		}
+	})
+}
+
+// eventually waits for what another goroutine brings about.
+func eventually(t testing.TB, what string, f func() bool) {
+	t.Helper()
+	for over := time.Now().Add(5 * time.Second); !f(); {
+		if time.Now().After(over) {
+			t.Fatalf("waited 5 s for %s", what)
+		}
+		<-time.After(time.Millisecond)
+	}
+}
+
+func TestOnlyProbeFlowsHaveAPulse(t *testing.T) {
+	r := newTrial()
+	dialer, listener := r.prepare(t)
+	for _, e := range []engine.End{dialer, listener} {
+		if _, ok := e.(engine.Pulse); ok {
+			t.Errorf("the %v end has a pulse", e.Report().Role)
+		}
+	}
+}
+
+func TestStrangersGetNoAnswer(t *testing.T) {
+	both(t, func(t *testing.T, r trial) {
+		_, listener := r.prepare(t)
+		conn, err := net.Dial("udp", netip.AddrPortFrom(r.peer, listener.Ports()[0]).String())
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer conn.Close()
+		wrong := newCaller(label{trial: r.number, tag: r.tag, key: bytes.Repeat([]byte{1}, 32)})
+		for _, b := range [][]byte{wrong.text(), {}, {0x9e}, make([]byte, 1400), bytes.Repeat([]byte{0x9e, 0x18}, 28)} {
+			if _, err := conn.Write(b); err != nil {
+				t.Fatal(err)
+			}
+		}
+		// Once the rightful caller is served, what came before it was dealt with.
+		right := newCaller(label{trial: r.number, tag: r.tag, key: r.key})
+		dialled, err := net.Dial("udp", conn.RemoteAddr().String())
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer dialled.Close()
+		dialled.Write(right.text())
+		dialled.SetReadDeadline(time.Now().Add(5 * time.Second))
+		b := make([]byte, 100)
+		n, err := dialled.Read(b)
+		if turn, _ := right.hear(b[:n]); err != nil || !turn {
+			t.Fatalf("the rightful caller heard % x, %v", b[:n], err)
+		}
+		conn.SetReadDeadline(time.Now().Add(20 * time.Millisecond))
+		if n, err := conn.Read(b); err == nil {
+			t.Errorf("a stranger was answered % x", b[:n])
+		}
+	})
+}
+
+func TestDialerNeedsConsent(t *testing.T) {
+	both(t, func(t *testing.T, r trial) {
+		reflector, err := net.ListenPacket("udp", "127.0.0.1:0")
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer reflector.Close()
+		largest := make(chan int, 1)
+		go func() {
+			b, most := make([]byte, 2000), 0
+			for {
+				n, from, err := reflector.ReadFrom(b)
+				if err != nil {
+					largest <- most
+					return
+				}
+				most = max(most, n)
+				reflector.WriteTo(b[:n], from)
+			}
+		}()
+		e := testEngine(t, r.plain)
+		end, err := e.Prepare(t.Context(), here{}, engine.Order{Flow: r.flow, Timing: r.timing, Role: engine.Send, Peer: r.peer,
+			Ports: []uint16{uint16(reflector.LocalAddr().(*net.UDPAddr).Port)}, Trial: r.number, Key: r.key, CPU: -1})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer end.Close()
+		ctx, cancel := context.WithTimeout(t.Context(), 250*time.Millisecond)
+		defer cancel()
+		if err := end.Connect(ctx); !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("a service that echoes gave %v, want the deadline's error", err)
+		}
+		if err := end.Run(t.Context()); err == nil {
+			t.Error("it ran without consent")
+		}
+		reflector.Close()
+		if n := <-largest; n != consentBytes {
+			t.Errorf("sent %d B without consent, want %d", n, consentBytes)
+		}
+	})
+}
+
+func TestNobodyThere(t *testing.T) {
+	r := newTrial()
+	dialer, listener := r.prepare(t)
+	port := listener.Ports()[0]
+	if err := listener.Close(); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 150*time.Millisecond)
+	defer cancel()
+	err := dialer.Connect(ctx)
+	if err == nil || !strings.Contains(err.Error(), "127.0.0.1") || !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("nobody at port %d gave %v", port, err)
+	}
+}
+
+func TestStopIsPrompt(t *testing.T) {
+	for _, c := range []struct {
+		name string
+		rate unit.Rate
+	}{{"slow", unit.IntervalRate(time.Hour)}, {"fast", unit.PacketRate(50_000)}, {"unpaced", unit.Rate{}}} {
+		t.Run(c.name, func(t *testing.T) {
+			both(t, func(t *testing.T, r trial) {
+				r.flow.Rate, r.timing = c.rate, model.Timing{MeasureSeconds: 3600, DrainSeconds: 0.2}
+				dialer, listener := r.prepare(t)
+				connectBoth(t, dialer, listener)
+				ran := make(chan error, 2)
+				for _, e := range []engine.End{listener, dialer} {
+					go func() { ran <- e.Run(t.Context()) }()
+				}
+				eventually(t, "a packet", func() bool { n, _ := listener.Sample(); return n > 0 })
+				from := time.Now()
+				dialer.Stop()
+				listener.Stop()
+				for range 2 {
+					if err := <-ran; err != nil {
+						t.Error(err)
+					}
+				}
+				if d := time.Since(from); d > 250*time.Millisecond {
+					t.Errorf("stopped after %v", d)
+				}
+				send, receive := dialer.Report(), listener.Report()
+				if !send.Stopped || !receive.Stopped || send.Send.Attempted == 0 || send.Send.DurationNanos > 10e9 {
+					t.Errorf("stopped %v %v, sent %+v", send.Stopped, receive.Stopped, send.Send)
+				}
+				if s := send.Send; s.Planned < s.Attempted {
+					t.Errorf("planned %d, attempted %d", s.Planned, s.Attempted)
+				}
+			})
+		})
+	}
+}
+
+func TestContextEndsRun(t *testing.T) {
+	r := newTrial()
+	r.timing.MeasureSeconds = 3600
+	dialer, listener := r.prepare(t)
+	connectBoth(t, dialer, listener)
+	ctx, cancel := context.WithCancel(t.Context())
+	ran := make(chan error, 2)
+	for _, e := range []engine.End{listener, dialer} {
+		go func() { ran <- e.Run(ctx) }()
+	}
+	eventually(t, "a packet", func() bool { n, _ := listener.Sample(); return n > 0 })
+	cancel()
+	for range 2 {
+		if err := <-ran; err != nil {
+			t.Error(err)
+		}
+	}
+	if !dialer.Report().Stopped || !listener.Report().Stopped {
+		t.Error("a cancelled run does not say so")
+	}
+}
+
+// Finish returns at once when all has come, after a quarter of the drain time
+// when the rest does not come, and when its context ends.
+func TestFinish(t *testing.T) {
+	for _, c := range []struct {
+		name       string
+		drain      float64
+		more       uint64 // packets claimed beyond those sent
+		cancel     bool
+		least, max time.Duration
+	}{
+		{"all came", 60, 0, false, 0, time.Second},
+		{"one never comes", 0.4, 1, false, 100 * time.Millisecond, 390 * time.Millisecond},
+		{"no drain", 0, 1, false, 0, 100 * time.Millisecond},
+		{"cancelled", 60, 1, true, 0, time.Second},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			both(t, func(t *testing.T, r trial) {
+				r.timing.DrainSeconds, r.timing.MeasureSeconds = c.drain, 0.05
+				dialer, listener := r.prepare(t)
+				connectBoth(t, dialer, listener)
+				ran := make(chan error, 1)
+				go func() { ran <- listener.Run(t.Context()) }()
+				if err := dialer.Run(t.Context()); err != nil {
+					t.Fatal(err)
+				}
+				sent := dialer.Report().Send.Streams
+				eventually(t, "all packets", func() bool { n, _ := listener.Sample(); return n == sent[0] })
+				sent[0] += c.more
+				ctx, cancel := context.WithCancel(t.Context())
+				defer cancel()
+				if c.cancel {
+					cancel()
+				}
+				from := time.Now()
+				if err := listener.Finish(ctx, sent); (err != nil) != c.cancel {
+					t.Errorf("finish: %v", err)
+				}
+				if d := time.Since(from); d < c.least || d > c.max {
+					t.Errorf("took %v, want %v to %v", d, c.least, c.max)
+				}
+				if err := <-ran; err != nil {
+					t.Error(err)
+				}
+				if listener.Report().Stopped {
+					t.Error("a finished receiver says that it was stopped")
+				}
+			})
+		})
+	}
+}
+
+func TestRefusals(t *testing.T) {
+	good := engine.Order{Flow: newTrial().flow, Role: engine.Send, Peer: netip.MustParseAddr("127.0.0.1"), Ports: []uint16{9}, Trial: 1, Key: make([]byte, 32)}
+	for _, c := range []struct {
+		name string
+		set  func(*engine.Order)
+	}{
+		{"TCP", func(o *engine.Order) { o.Flow.Protocol = model.TCP }},
+		{"no key", func(o *engine.Order) { o.Key = nil }},
+		{"trial number", func(o *engine.Order) { o.Trial = engine.WarmupBit }},
+		{"no streams", func(o *engine.Order) { o.Flow.Streams = 0 }},
+		{"too many streams", func(o *engine.Order) { o.Flow.Streams = 129 }},
+		{"no peer", func(o *engine.Order) { o.Peer = netip.Addr{} }},
+		{"no ports", func(o *engine.Order) { o.Ports = nil }},
+		{"small payload", func(o *engine.Order) { o.Flow.PayloadBytes = 15 }},
+		{"large payload", func(o *engine.Order) { o.Flow.PayloadBytes = 65508 }},
+		{"listening probe", func(o *engine.Order) { o.Role, o.Listen = engine.Probe, true }},
+		{"dialing echo", func(o *engine.Order) { o.Role = engine.Echo }},
+		{"unknown role", func(o *engine.Order) { o.Role = "dance" }},
+	} {
+		o := good
+		c.set(&o)
+		var refusal *engine.Refusal
+		if _, err := testEngine(t, false).Prepare(t.Context(), here{}, o); !errors.As(err, &refusal) || refusal.Why == "" {
+			t.Errorf("%s: got %v, want a refusal", c.name, err)
+		}
+	}
+}
+
+func TestRunNeedsConsentOnce(t *testing.T) {
+	r := newTrial()
+	r.timing.MeasureSeconds = 0.01
+	dialer, listener := r.prepare(t)
+	connectBoth(t, dialer, listener)
+	if err := dialer.Run(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if err := dialer.Run(t.Context()); err == nil {
+		t.Error("an end ran twice")
+	}
+	dialer.Close()
+	if err := dialer.Close(); err != nil {
+		t.Errorf("second close: %v", err)
+	}
+	if err := dialer.Connect(t.Context()); err == nil {
+		t.Error("a closed end connected")
+	}
+}
+
+func FuzzProbe(f *testing.F) {
+	var b [probeBytes]byte
+	probe{kind: asks, number: 3}.put(&b)
+	f.Add(b[:])
+	f.Add([]byte{})
+	f.Fuzz(func(t *testing.T, b []byte) {
+		var token [macBytes]byte
+		p, ok := parseProbe(b, token)
+		if !ok {
+			return
+		}
+		var back [probeBytes]byte
+		p.put(&back)
+		if back[7] = b[7]; !bytes.Equal(back[:], b) {
+			t.Errorf("% x was read as %+v", b, p)
+		}
+	})
+}
+
+func TestDropAccount(t *testing.T) {
+	for _, c := range []struct {
+		name  string
+		start uint32
+		warm  []uint32
+		first uint32 // drops before the first measured packet
+		seq   uint64 // its sequence
+		after uint32
+		want  uint64
+	}{
+		{"no drops", 0, []uint32{0, 0}, 0, 0, 0, 0},
+		{"only in the warm-up", 0, []uint32{0, 5}, 5, 0, 5, 0},
+		{"late in the warm-up", 0, []uint32{0, 5}, 8, 0, 8, 0},
+		{"first measured ones", 0, []uint32{0, 5}, 8, 3, 8, 3},
+		{"both sides of the start", 0, []uint32{5}, 9, 2, 19, 12},
+		{"no warm-up", 4, nil, 6, 2, 10, 6},
+		{"over the wrap", 1<<32 - 2, []uint32{1<<32 - 1}, 1, 1, 3, 3},
+	} {
+		a := dropAccount{known: true, before: c.start}
+		for _, n := range c.warm {
+			a.warm(n)
+		}
+		a.begin(c.first, c.seq)
+		a.after = c.after
+		if got := a.measured(); got != c.want {
+			t.Errorf("%s: %d drops, want %d", c.name, got, c.want)
+		}
+	}
+}

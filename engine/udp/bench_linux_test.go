@@ -1,0 +1,199 @@
+package udp
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"math"
+	"net"
+	"net/netip"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"pelt/unit"
+)
+
+// space is a network namespace.
+type space struct{ file *os.File }
+
+func (s space) Do(f func() error) error {
+	done := make(chan error, 1)
+	go func() {
+		runtime.LockOSThread() // never unlocked: the thread ends in the other namespace
+		if err := unix.Setns(int(s.file.Fd()), unix.CLONE_NEWNET); err != nil {
+			done <- fmt.Errorf("enter %s: %w", s.file.Name(), err)
+			return
+		}
+		done <- f()
+	}()
+	return <-done
+}
+
+// vethPair makes
+//
+//	near 10.77.0.1 ---- veth ---- 10.77.0.2 far
+//
+// and returns the names and hosts of both namespaces.
+func vethPair(b testing.TB) (names [2]string, hosts [2]space) {
+	b.Helper()
+	ip := func(args ...string) {
+		b.Helper()
+		if out, err := exec.Command("ip", args...).CombinedOutput(); err != nil {
+			b.Fatalf("ip %s: %v: %s", strings.Join(args, " "), err, out)
+		}
+	}
+	for i, side := range []string{"near", "far"} {
+		names[i] = fmt.Sprintf("udpbench-%s-%d", side, os.Getpid())
+		ip("netns", "add", names[i])
+		b.Cleanup(func() { ip("netns", "del", names[i]) })
+		file, err := os.Open(filepath.Join("/run/netns", names[i]))
+		if err != nil {
+			b.Fatal(err)
+		}
+		b.Cleanup(func() { file.Close() })
+		hosts[i] = space{file}
+	}
+	ip("-n", names[0], "link", "add", "v0", "type", "veth", "peer", "name", "v0", "netns", names[1])
+	for i, name := range names {
+		ip("-n", name, "address", "add", fmt.Sprintf("10.77.0.%d/24", i+1), "dev", "v0")
+		ip("-n", name, "link", "set", "lo", "up")
+		ip("-n", name, "link", "set", "v0", "up")
+	}
+	return names, hosts
+}
+
+// sample is the rates of repeated runs in packets per second.
+type sample []float64
+
+func (s sample) String() string {
+	v := slices.Sorted(slices.Values(s))
+	return fmt.Sprintf("%.0f kpps (%.0f to %.0f)", s.median()/1e3, v[0]/1e3, v[len(v)-1]/1e3)
+}
+
+func (s sample) median() float64 {
+	v := slices.Sorted(slices.Values(s))
+	return v[len(v)/2]
+}
+
+const benchSeconds = 2
+
+// BenchmarkAgainstIperf3 runs both tools in turn over the same veth pair,
+// unpaced, and prints what their receivers counted.
+func BenchmarkAgainstIperf3(b *testing.B) {
+	names, hosts := vethPair(b)
+	server := exec.Command("ip", "netns", "exec", names[1], "taskset", "-c", "1", "iperf3", "-s", "-p", "5299")
+	if err := server.Start(); err != nil {
+		b.Fatal(err)
+	}
+	b.Cleanup(func() { server.Process.Kill(); server.Wait() })
+	await(b, hosts[0], "10.77.0.2:5299")
+	for _, payload := range []int{18, 64, 1472} {
+		b.Run(fmt.Sprintf("%dB", payload), func(b *testing.B) {
+			for b.Loop() {
+				var ours, theirs, ratios, lost, theirLost sample
+				for range 5 {
+					them, theirRatio := iperf3(b, names[0], payload)
+					us, ourRatio := flood(b, hosts, payload, 0)
+					ours, theirs, ratios = append(ours, us), append(theirs, them), append(ratios, us/them)
+					lost, theirLost = append(lost, ourRatio), append(theirLost, theirRatio)
+				}
+				low, high := slices.Min(ratios), slices.Max(ratios)
+				fmt.Printf("%d B: engine %v lost %.2g%%, iperf3 %v lost %.2g%%, ratio %.2f (%.2f to %.2f)\n",
+					payload, ours, lost.median()*100, theirs, theirLost.median()*100, ratios.median(), low, high)
+				b.ReportMetric(ratios.median(), "ratio")
+				b.ReportMetric(ours.median(), "pps")
+			}
+		})
+	}
+}
+
+// await returns when something listens on a TCP port of the far host.
+func await(b testing.TB, near space, address string) {
+	ctx, cancel := context.WithTimeout(b.Context(), 5*time.Second)
+	defer cancel()
+	for {
+		err := near.Do(func() error {
+			c, err := net.DialTimeout("tcp", address, time.Second)
+			if err == nil {
+				c.Close()
+			}
+			return err
+		})
+		if err == nil {
+			return
+		}
+		select {
+		case <-time.After(20 * time.Millisecond):
+		case <-ctx.Done():
+			b.Fatalf("nothing listens at %s: %v", address, err)
+		}
+	}
+}
+
+func iperf3(b testing.TB, from string, payload int) (pps, lost float64) {
+	b.Helper()
+	out, err := exec.Command("ip", "netns", "exec", from, "taskset", "-c", "0", "iperf3", "-c", "10.77.0.2", "-p", "5299",
+		"-u", "-b", "0", "-l", fmt.Sprint(payload), "-t", fmt.Sprint(benchSeconds), "-O", "1", "-J").Output()
+	if err != nil {
+		b.Fatalf("iperf3: %v: %s", err, out)
+	}
+	var report struct {
+		End struct {
+			Sum struct {
+				Seconds float64
+				Packets float64
+				Lost    float64 `json:"lost_packets"`
+			}
+		}
+	}
+	if err := json.Unmarshal(out, &report); err != nil {
+		b.Fatalf("iperf3: %v", err)
+	}
+	s := report.End.Sum
+	return (s.Packets - s.Lost) / s.Seconds, s.Lost / s.Packets
+}
+
+// flood runs one unpaced trial and returns packets received per second, and the share lost.
+func flood(b testing.TB, hosts [2]space, payload, cpu int) (pps, lost float64) {
+	r := newTrial()
+	r.near, r.far, r.peer, r.cpu = hosts[0], hosts[1], netip.MustParseAddr("10.77.0.2"), cpu
+	r.flow.PayloadBytes, r.flow.Rate = payload, unit.Rate{}
+	r.timing.WarmupSeconds, r.timing.MeasureSeconds = 1, benchSeconds
+	send, receive := r.run(b)
+	if os.Getenv("BENCH_DETAIL") != "" {
+		fmt.Printf("  attempted %d received %d drops %d, cpu %.2f %.2f, gap %+v\n", send.Send.Attempted, receive.Receive.Tally.Received, receive.Receive.SocketDrops,
+			send.CPU.ThreadRatio, receive.CPU.ThreadRatio, *send.Send.Gap)
+	}
+	n := float64(receive.Receive.Tally.Received)
+	return n / (float64(send.Send.DurationNanos) / 1e9), 1 - n/float64(send.Send.Attempted)
+}
+
+// BenchmarkPacing prints asked against achieved rates.
+func BenchmarkPacing(b *testing.B) {
+	_, hosts := vethPair(b)
+	for _, pps := range []uint64{1000, 50_000, 200_000} {
+		b.Run(fmt.Sprintf("%dpps", pps), func(b *testing.B) {
+			for b.Loop() {
+				r := newTrial()
+				r.near, r.far, r.peer, r.cpu = hosts[0], hosts[1], netip.MustParseAddr("10.77.0.2"), 0
+				r.flow.Rate = unit.PacketRate(pps)
+				r.timing.WarmupSeconds, r.timing.MeasureSeconds = 0.5, 3
+				send, receive := r.run(b)
+				s := send.Send
+				achieved := float64(s.Attempted) / (float64(s.DurationNanos) / 1e9)
+				forfeited := float64(s.Planned-s.Attempted) / float64(s.Planned)
+				fmt.Printf("asked %d pps: achieved %.1f (%+.4f%%), forfeited %.4f%%, gap p50 %.0f p99 %.0f p999 %.0f max %.0f ns, burst %d, lost %d\n",
+					pps, achieved, (achieved/float64(pps)-1)*100, forfeited*100, s.Gap.P50, s.Gap.P99, s.Gap.P999, s.Gap.Max, s.BurstMax, s.Attempted-receive.Receive.Tally.Received)
+				b.ReportMetric(math.Abs(achieved/float64(pps)-1)*1e6, "ppm-error")
+			}
+		})
+	}
+}

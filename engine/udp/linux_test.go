@@ -1,0 +1,324 @@
+package udp
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/netip"
+	"os"
+	"runtime"
+	"strings"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"pelt/engine"
+	"pelt/model"
+	"pelt/unit"
+)
+
+// ownSpace makes a network namespace with nothing in it but its loopback, whose
+// MTU it sets.
+func ownSpace(t testing.TB, mtu int) space {
+	t.Helper()
+	made := make(chan error, 1)
+	var s space
+	go func() {
+		runtime.LockOSThread() // never unlocked: the thread ends with the namespace
+		made <- func() (err error) {
+			if err := unix.Unshare(unix.CLONE_NEWNET); err != nil {
+				return err
+			}
+			if s.file, err = os.Open("/proc/thread-self/ns/net"); err != nil {
+				return err
+			}
+			fd, err := unix.Socket(unix.AF_INET, unix.SOCK_DGRAM, 0)
+			if err != nil {
+				return err
+			}
+			defer unix.Close(fd)
+			lo, err := unix.NewIfreq("lo")
+			if err != nil {
+				return err
+			}
+			lo.SetUint32(uint32(mtu))
+			if err := unix.IoctlIfreq(fd, unix.SIOCSIFMTU, lo); err != nil {
+				return err
+			}
+			lo.SetUint16(unix.IFF_UP)
+			return unix.IoctlIfreq(fd, unix.SIOCSIFFLAGS, lo)
+		}()
+	}()
+	if err := <-made; err != nil {
+		t.Fatalf("make a namespace: %v", err)
+	}
+	t.Cleanup(func() { s.file.Close() })
+	return s
+}
+
+func TestDontFragment(t *testing.T) {
+	for _, peer := range []string{"127.0.0.1", "::1"} {
+		for _, paced := range []bool{true, false} {
+			t.Run(fmt.Sprintf("%s paced %v", peer, paced), func(t *testing.T) {
+				host := ownSpace(t, 1500)
+				r := newTrial()
+				r.near, r.far, r.peer = host, host, netip.MustParseAddr(peer)
+				r.flow.PayloadBytes, r.timing.MeasureSeconds = 3000, 10
+				if !paced {
+					r.flow.Rate = unit.Rate{}
+				}
+				r.flow.DontFragment = true
+				dialer, listener := r.prepare(t)
+				connectBoth(t, dialer, listener)
+				from := time.Now()
+				err := dialer.Run(t.Context())
+				if !errors.Is(err, unix.EMSGSIZE) || !strings.Contains(err.Error(), "1500 B") {
+					t.Errorf("3000 B with DF over an MTU of 1500 gave %v", err)
+				}
+				if d := time.Since(from); d > 2*time.Second {
+					t.Errorf("gave up after %v", d)
+				}
+			})
+		}
+		t.Run(peer+" in fragments", func(t *testing.T) {
+			host := ownSpace(t, 1500)
+			r := newTrial()
+			r.near, r.far, r.peer = host, host, netip.MustParseAddr(peer)
+			r.flow.PayloadBytes = 3000
+			send, receive := r.run(t)
+			exact(t, send, receive)
+		})
+	}
+}
+
+func TestPathMTUIsReported(t *testing.T) {
+	host := ownSpace(t, 1400)
+	r := newTrial()
+	r.near, r.far = host, host
+	dialer, listener := r.prepare(t)
+	connectBoth(t, dialer, listener)
+	if got := dialer.Report(); got.PathMTU != 1400 || !strings.HasPrefix(got.Local, "127.0.0.1:") {
+		t.Errorf("path MTU %d, local %s; want 1400 and loopback", got.PathMTU, got.Local)
+	}
+}
+
+func TestDSCP(t *testing.T) {
+	for _, c := range []struct {
+		peer             string
+		level, ask, tell int
+	}{
+		{"127.0.0.1", unix.IPPROTO_IP, unix.IP_RECVTOS, unix.IP_TOS},
+		{"::1", unix.IPPROTO_IPV6, unix.IPV6_RECVTCLASS, unix.IPV6_TCLASS},
+	} {
+		conn, err := net.ListenPacket("udp", net.JoinHostPort(c.peer, "0"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer conn.Close()
+		raw, err := conn.(*net.UDPConn).SyscallConn()
+		if err != nil {
+			t.Fatal(err)
+		}
+		raw.Control(func(fd uintptr) { err = unix.SetsockoptInt(int(fd), c.level, c.ask, 1) })
+		if err != nil {
+			t.Fatal(err)
+		}
+		r := newTrial()
+		r.flow.DSCP = 46
+		end, err := testEngine(t, false).Prepare(t.Context(), here{}, engine.Order{Flow: r.flow, Timing: r.timing, Role: engine.Send,
+			Peer: netip.MustParseAddr(c.peer), Ports: []uint16{uint16(conn.LocalAddr().(*net.UDPAddr).Port)}, Trial: 1, Key: r.key, CPU: -1})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer end.Close()
+		ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+		defer cancel()
+		end.Connect(ctx)
+		oob := make([]byte, 100)
+		conn.SetReadDeadline(time.Now().Add(5 * time.Second))
+		_, n, _, _, err := conn.(*net.UDPConn).ReadMsgUDP(make([]byte, 100), oob)
+		if err != nil {
+			t.Fatal(err)
+		}
+		messages, err := unix.ParseSocketControlMessage(oob[:n])
+		if err != nil || len(messages) != 1 || int(messages[0].Header.Type) != c.tell || messages[0].Data[0] != 46<<2 {
+			t.Errorf("%s: got %+v, %v; want traffic class %#x", c.peer, messages, err, 46<<2)
+		}
+	}
+}
+
+func TestSourcePorts(t *testing.T) {
+	host := ownSpace(t, 65536)
+	r := newTrial()
+	r.near, r.far = host, host
+	r.flow.Streams, r.flow.SourcePort = 3, 40000
+	dialer, _ := r.prepare(t)
+	if p := dialer.Ports(); p[0] != 40000 || p[1] != 40001 || p[2] != 40002 {
+		t.Errorf("ports %v, want 40000 and on", p)
+	}
+}
+
+// All listening ends of an engine share its port, in both families.
+func TestSharedPort(t *testing.T) {
+	host := ownSpace(t, 65536)
+	listening := New(config(5001))
+	defer listening.Close()
+	var ends []engine.End
+	for i, peer := range []string{"127.0.0.1", "127.0.0.2", "::1"} {
+		r := newTrial()
+		r.near, r.far, r.farE, r.peer, r.tag = host, host, listening, netip.MustParseAddr(peer), uint16(i)
+		r.flow.Streams = 2
+		dialer, listener := r.prepare(t)
+		if p := listener.Ports(); p[0] != 5001 || p[1] != 5001 {
+			t.Errorf("%s: ports %v, want 5001", peer, p)
+		}
+		connectBoth(t, dialer, listener)
+		ends = append(ends, dialer, listener)
+	}
+	other := New(config(5001))
+	defer other.Close()
+	order := engine.Order{Flow: newTrial().flow, Role: engine.Receive, Listen: true, Trial: 9, Key: newTrial().key, CPU: -1}
+	if _, err := other.Prepare(t.Context(), host, order); !errors.Is(err, unix.EADDRINUSE) || !strings.Contains(err.Error(), "5001") {
+		t.Errorf("a second engine on the port: %v", err)
+	}
+	for _, e := range ends {
+		if err := e.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+	end, err := other.Prepare(t.Context(), host, order)
+	if err != nil {
+		t.Fatalf("the port is still taken: %v", err)
+	}
+	if err := end.Close(); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestSameFlowTwice(t *testing.T) {
+	r := newTrial()
+	r.farE = testEngine(t, false)
+	r.prepare(t)
+	order := engine.Order{Flow: r.flow, Role: engine.Receive, Listen: true, Trial: r.number, Tag: r.tag, Key: r.key, CPU: -1}
+	if _, err := r.farE.Prepare(t.Context(), here{}, order); err == nil {
+		t.Error("two flows share one tag")
+	}
+}
+
+// A dialer that gives up and comes again from another port is served.
+func TestDialerComesAgain(t *testing.T) {
+	r := newTrial()
+	first, listener := r.prepare(t)
+	w := first.(*end).wires[0]
+	var hello [consentBytes]byte
+	newCaller(first.(*end).label(0)).next.put(&hello, r.key)
+	if err := w.write(hello[:]); err != nil {
+		t.Fatal(err)
+	}
+	if d, err := w.read(5 * time.Second); err != nil || d.bytes != consentBytes {
+		t.Fatalf("hello was answered by %+v, %v", d, err)
+	}
+	first.Close()
+	order := first.(*end).order
+	second, err := r.nearE.Prepare(t.Context(), here{}, order)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer second.Close()
+	connectBoth(t, second, listener)
+}
+
+func TestSocketDropsAreExact(t *testing.T) {
+	r := newTrial()
+	r.flow.Rate, r.timing = unit.PacketRate(20_000), model.Timing{WarmupSeconds: 0.05, MeasureSeconds: 0.2, DrainSeconds: 0.2}
+	dialer, listener := r.prepare(t)
+	connectBoth(t, dialer, listener)
+	// A buffer for a few packets only, read too seldom: most are dropped.
+	k := listener.(*end).wires[0].(*socket)
+	if err := unix.SetsockoptInt(k.fd, unix.SOL_SOCKET, unix.SO_RCVBUF, 4096); err != nil {
+		t.Fatal(err)
+	}
+	ran := make(chan error, 1)
+	go func() { ran <- listener.Run(t.Context()) }()
+	if err := dialer.Run(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	send := dialer.Report().Send
+	if err := listener.Finish(t.Context(), send.Streams); err != nil {
+		t.Fatal(err)
+	}
+	if err := <-ran; err != nil {
+		t.Fatal(err)
+	}
+	got := listener.Report().Receive
+	if lost := send.Attempted - got.Tally.Received; !got.SocketKnown || lost != got.SocketDrops || lost == 0 {
+		t.Errorf("attempted %d, received %d, the socket dropped %d (known %v)", send.Attempted, got.Tally.Received, got.SocketDrops, got.SocketKnown)
+	}
+}
+
+func TestRefusedPacketsAreCounted(t *testing.T) {
+	r := newTrial()
+	r.timing = model.Timing{MeasureSeconds: 0.2}
+	dialer, listener := r.prepare(t)
+	connectBoth(t, dialer, listener)
+	listener.Close() // from now on every packet brings back an ICMP error, which the next send returns
+	if err := dialer.Run(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	s := dialer.Report().Send
+	if s.Errors["ECONNREFUSED"] == 0 || s.Attempted != s.Accepted+s.Errors["ECONNREFUSED"] || s.Streams[0] != s.Attempted {
+		t.Errorf("attempted %d, accepted %d, errors %v", s.Attempted, s.Accepted, s.Errors)
+	}
+}
+
+func TestNothingLeaks(t *testing.T) {
+	goroutines, files := runtime.NumGoroutine(), openFiles(t)
+	t.Run("trials", func(t *testing.T) {
+		both(t, func(t *testing.T, r trial) {
+			r.timing.MeasureSeconds, r.flow.Streams = 0.02, 4
+			r.run(t)
+			unused := r
+			unused.tag = 9
+			unused.prepare(t)
+		})
+	})
+	eventually(t, "goroutines and files to be as before", func() bool {
+		return runtime.NumGoroutine() <= goroutines && openFiles(t) <= files
+	})
+}
+
+func openFiles(t testing.TB) int {
+	list, err := os.ReadDir("/proc/self/fd")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return len(list)
+}
+
+func TestNoAllocationPerPacket(t *testing.T) {
+	r := newTrial()
+	r.flow.Rate, r.timing = unit.Rate{}, model.Timing{WarmupSeconds: 0.1, MeasureSeconds: 0.5, DrainSeconds: 0.2}
+	dialer, listener := r.prepare(t)
+	connectBoth(t, dialer, listener)
+	ran := make(chan error, 2)
+	for _, e := range []engine.End{listener, dialer} {
+		go func() { ran <- e.Run(t.Context()) }()
+	}
+	eventually(t, "the flow", func() bool { n, _ := listener.Sample(); return n > 1000 })
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	from, _ := dialer.Sample()
+	eventually(t, "10 000 packets more", func() bool { n, _ := dialer.Sample(); return n > from+10_000 })
+	runtime.ReadMemStats(&after)
+	to, _ := dialer.Sample()
+	// What is left is the waiting of this test itself, and an 8 KiB chunk of the window every 65 536 packets.
+	if mallocs, packets := after.Mallocs-before.Mallocs, to-from; mallocs > packets/20 {
+		t.Errorf("%d allocations for %d packets", mallocs, packets)
+	}
+	dialer.Stop()
+	listener.Stop()
+	<-ran
+	<-ran
+}
