@@ -6,6 +6,7 @@ import (
 	"os/exec"
 	"os/signal"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -21,8 +22,9 @@ const (
 	ownEnv   = "LAB_TEST_OWN_HOST"
 )
 
-// TestMain runs the tests in a network namespace of their own: it stands for
-// the host, so that nothing else on the machine moves what the tests compare.
+// TestMain runs the tests in a network and a mount namespace of their own: they
+// stand for the host, so that nothing else on the machine moves what the tests
+// compare.
 func TestMain(m *testing.M) {
 	if part := os.Getenv(childEnv); part != "" {
 		os.Exit(childParts()[part]())
@@ -34,12 +36,12 @@ func TestMain(m *testing.M) {
 	cmd := exec.Command("/proc/self/exe", os.Args[1:]...)
 	cmd.Env = append(os.Environ(), ownEnv+"=1")
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = os.Stdin, os.Stdout, os.Stderr
-	cmd.SysProcAttr = &syscall.SysProcAttr{Cloneflags: unix.CLONE_NEWNET}
+	cmd.SysProcAttr = &syscall.SysProcAttr{Unshareflags: unix.CLONE_NEWNET | unix.CLONE_NEWNS}
 	err := cmd.Run()
 	if code := cmd.ProcessState.ExitCode(); code >= 0 {
 		os.Exit(code)
 	}
-	fmt.Fprintln(os.Stderr, "run tests in their own network namespace:", err)
+	fmt.Fprintln(os.Stderr, "run tests in namespaces of their own:", err)
 	os.Exit(1)
 }
 
@@ -48,7 +50,7 @@ func hostState(t *testing.T) string {
 	t.Helper()
 	var text strings.Builder
 	for _, argv := range [][]string{
-		{"ip", "-o", "link"}, {"ip", "-o", "address"}, {"ip", "route", "show", "table", "all"}, {"ip", "netns", "list"},
+		{"ip", "-o", "link"}, {"ip", "-o", "address"}, {"ip", "route", "show", "table", "all"},
 		{"tc", "qdisc"}, {"nft", "list", "ruleset"},
 	} {
 		out, err := exec.Command(argv[0], argv[1:]...).CombinedOutput()
@@ -79,9 +81,19 @@ func watchHost(t *testing.T) {
 	t.Helper()
 	before := hostState(t)
 	t.Cleanup(func() {
-		if after := hostState(t); after != before {
-			t.Errorf("the host changed.\nbefore:\n%s\nafter:\n%s", before, after)
+		after := hostState(t)
+		if after == before {
+			return
 		}
+		was := strings.Split(before, "\n")
+		for _, line := range strings.Split(after, "\n") {
+			if i := slices.Index(was, line); i >= 0 {
+				was = slices.Delete(was, i, i+1)
+				continue
+			}
+			t.Errorf("the host gained: %s", line)
+		}
+		t.Errorf("the host lost: %q", was)
 	})
 }
 
