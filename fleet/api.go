@@ -3,6 +3,8 @@ package fleet
 import (
 	"net/netip"
 
+	"github.com/nats-io/nkeys"
+
 	"pelt/engine"
 	"pelt/model"
 )
@@ -33,6 +35,8 @@ type ServeConfig struct {
 	// Events, if set, is told what happens, from any goroutine, one event at a
 	// time or several at once; it must not block.
 	Events func(Event)
+
+	key nkeys.KeyPair // of the code, if it is at hand
 }
 
 // EventKind tells events of a serving host apart.

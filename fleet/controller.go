@@ -43,15 +43,20 @@ const helloPatience = 5 * time.Second
 // host in as the agent local describes. Errors: [ErrCode], *[VersionError], or
 // one line that says what was found there and what to do.
 func Dial(ctx context.Context, addr netip.AddrPort, code string, local AgentConfig) (*Controller, error) {
-	agent, err := NewAgent(local)
-	if err != nil {
-		return nil, err
-	}
 	var pair nkeys.KeyPair
 	if code != "" {
+		var err error
 		if pair, err = codeKey(code); err != nil {
 			return nil, err
 		}
+	}
+	return dialWith(ctx, addr, pair, local)
+}
+
+func dialWith(ctx context.Context, addr netip.AddrPort, pair nkeys.KeyPair, local AgentConfig) (*Controller, error) {
+	agent, err := NewAgent(local)
+	if err != nil {
+		return nil, err
 	}
 	l, err := dialHub(ctx, addr, pair)
 	if err != nil {

@@ -12,6 +12,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/nats-io/nkeys"
+
 	"pelt/engine"
 	"pelt/model"
 	"pelt/unit"
@@ -293,10 +295,20 @@ func within(t *testing.T, limit time.Duration, what string, ok func() bool) {
 	}
 }
 
+const testCode = "tiger-42-amber"
+
+// testKey is made once, because the race detector makes it slow.
+var testKey = sync.OnceValue(func() nkeys.KeyPair {
+	pair, err := codeKey(testCode)
+	if err != nil {
+		panic(err)
+	}
+	return pair
+})
+
 // served is a Serve with one agent, and what it says.
 type served struct {
 	addr   netip.AddrPort
-	code   string
 	mu     sync.Mutex
 	events []Event
 	stop   func() // ends Serve and waits
@@ -326,10 +338,10 @@ func (s *served) text() string {
 
 func serve(t *testing.T, w *wire, change func(*ServeConfig)) *served {
 	t.Helper()
-	s := &served{code: "tiger-42-amber"}
+	s := &served{}
 	ctx, cancel := context.WithCancel(context.Background())
 	ready := make(chan netip.AddrPort, 1)
-	cfg := ServeConfig{Listen: netip.MustParseAddr("127.0.0.1"), AnyPort: true, Code: s.code, Agent: agentOn(w, "far"),
+	cfg := ServeConfig{Listen: netip.MustParseAddr("127.0.0.1"), AnyPort: true, Code: testCode, key: testKey(), Agent: agentOn(w, "far"),
 		Events: func(e Event) {
 			s.mu.Lock()
 			s.events = append(s.events, e)
@@ -358,9 +370,10 @@ func serve(t *testing.T, w *wire, change func(*ServeConfig)) *served {
 	return s
 }
 
-func dial(t *testing.T, addr netip.AddrPort, code string, cfg AgentConfig) *Controller {
+// dial connects with the code of serve.
+func dial(t *testing.T, addr netip.AddrPort, cfg AgentConfig) *Controller {
 	t.Helper()
-	c, err := Dial(t.Context(), addr, code, cfg)
+	c, err := dialWith(t.Context(), addr, testKey(), cfg)
 	if err != nil {
 		t.Fatalf("Dial: %v", err)
 	}

@@ -20,6 +20,7 @@ type guard struct {
 	waiting int    // answers under way, of all sources
 	wrongs  float64
 	drained time.Time // when wrongs was last brought up to date
+	swept   time.Time // when forgotten sources were last removed
 }
 
 type source struct {
@@ -33,6 +34,7 @@ const (
 	maxSources    = 4096
 	maxWaiting    = 64
 	sourceMemory  = 10 * time.Minute
+	sweepEvery    = 10 * time.Second
 	manyWrongs    = 60               // undelayed wrong answers of all sources in one go ...
 	wrongsRecover = 10 * time.Second // ... and one more each time this has passed
 	crowdedDelay  = time.Second
@@ -98,7 +100,8 @@ func (g *guard) source(from netip.Addr, now time.Time) *source {
 	if s := g.sources[key]; s != nil {
 		return s
 	}
-	if len(g.sources) >= maxSources {
+	if len(g.sources) >= maxSources && now.Sub(g.swept) > sweepEvery {
+		g.swept = now
 		for k, s := range g.sources {
 			if s.pending == 0 && now.Sub(s.next) > sourceMemory {
 				delete(g.sources, k)

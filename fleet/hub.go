@@ -30,6 +30,8 @@ type HubConfig struct {
 	Open       bool           // let everybody in
 	// Events, if set, is told of clients that connect or guess, from any goroutine.
 	Events func(Event)
+
+	key nkeys.KeyPair // of the code, if it is at hand
 }
 
 const (
@@ -62,9 +64,11 @@ func StartHub(cfg HubConfig) (*Hub, error) {
 	h := &Hub{done: make(chan struct{}), clients: map[string]netip.AddrPort{}}
 	door := &door{hub: h, open: cfg.Open, guard: newGuard(), events: cfg.Events}
 	if !cfg.DontListen && !cfg.Open {
-		pair, err := codeKey(cfg.Code)
-		if err != nil {
-			return nil, err
+		pair, err := cfg.key, error(nil)
+		if pair == nil {
+			if pair, err = codeKey(cfg.Code); err != nil {
+				return nil, err
+			}
 		}
 		if door.public, err = pair.PublicKey(); err != nil {
 			return nil, fmt.Errorf("deriving the key of the code: %w", err)
@@ -307,7 +311,7 @@ func Serve(ctx context.Context, cfg ServeConfig) error {
 	if port == 0 && !cfg.AnyPort {
 		port = DefaultPort
 	}
-	h, err := StartHub(HubConfig{Listen: netip.AddrPortFrom(cfg.Listen, port), Code: cfg.Code, Open: cfg.Open, Events: tell})
+	h, err := StartHub(HubConfig{Listen: netip.AddrPortFrom(cfg.Listen, port), Code: cfg.Code, Open: cfg.Open, Events: tell, key: cfg.key})
 	if err != nil {
 		return err
 	}

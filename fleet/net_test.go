@@ -96,7 +96,7 @@ func TestCablePulled(t *testing.T) {
 	w := newWire()
 	s := serve(t, w, nil)
 	path := newCable(t, s.addr)
-	c := dial(t, path.addr, s.code, agentOn(w, "near"))
+	c := dial(t, path.addr, agentOn(w, "near"))
 	pulled := whenSending(w, 2, func() { path.out.Store(true); w.cut.Store(true) })
 	out, err := c.RunTrial(t.Context(), bothTrial("near", "far", time.Minute), nil)
 	at := <-pulled
@@ -127,7 +127,7 @@ func TestConnectionCut(t *testing.T) {
 	w := newWire()
 	s := serve(t, w, nil)
 	path := newCable(t, s.addr)
-	c := dial(t, path.addr, s.code, agentOn(w, "near"))
+	c := dial(t, path.addr, agentOn(w, "near"))
 	cut := whenSending(w, 2, path.cancel)
 	out, err := c.RunTrial(t.Context(), bothTrial("near", "far", time.Minute), nil)
 	at := <-cut
@@ -155,7 +155,7 @@ func TestControlStarved(t *testing.T) {
 		w := newWire()
 		s := serve(t, w, nil)
 		path := newCable(t, s.addr)
-		c := dial(t, path.addr, s.code, agentOn(w, "near"))
+		c := dial(t, path.addr, agentOn(w, "near"))
 		trial := bothTrial("near", "far", 4500*time.Millisecond)
 		trial.Probe = probe
 		t.Run(map[bool]string{true: "probe", false: "no probe"}[probe], func(t *testing.T) {
@@ -220,7 +220,11 @@ func TestWrongCode(t *testing.T) {
 	if s.count(EventWrongCode) != 2 || !strings.Contains(s.text(), "wrong code from 127.0.0.1") {
 		t.Errorf("events:\n%s", s.text())
 	}
-	dial(t, s.addr, "Tiger 42 Amber", agentOn(w, "near"))
+	c, err := Dial(t.Context(), s.addr, "Tiger 42 Amber", agentOn(w, "near"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
 }
 
 // TestGuessing lets one address guess twenty times while a trial runs and
@@ -229,7 +233,7 @@ func TestGuessing(t *testing.T) {
 	t.Parallel()
 	w := newWire()
 	s := serve(t, w, nil)
-	c := dial(t, s.addr, s.code, agentOn(w, "near"))
+	c := dial(t, s.addr, agentOn(w, "near"))
 	trial := make(chan Outcome, 1)
 	go func() {
 		out, err := c.RunTrial(t.Context(), upTrial("near", "far", 1500*time.Millisecond), nil)
@@ -240,7 +244,7 @@ func TestGuessing(t *testing.T) {
 	}()
 	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Second)
 	defer cancel()
-	wrong, right := keyOf(t, "wrong-10-guess"), keyOf(t, s.code)
+	wrong, right := wrongKey(t), testKey()
 	guesser := newCableFrom(t, "127.0.0.9", s.addr)
 	var quick, slow atomic.Int64
 	var wg sync.WaitGroup
@@ -277,9 +281,9 @@ func TestGuessing(t *testing.T) {
 	nothingOpen(t, w)
 }
 
-func keyOf(t *testing.T, code string) nkeys.KeyPair {
+func wrongKey(t *testing.T) nkeys.KeyPair {
 	t.Helper()
-	pair, err := codeKey(code)
+	pair, err := nkeys.CreateUser()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -317,11 +321,10 @@ func newCableFrom(t *testing.T, from string, to netip.AddrPort) netip.AddrPort {
 
 // TestStrangers sends random bytes, half-open connections and oversize lines
 // at a hub while a trial runs over it.
-func TestStrangers(t *testing.T) {
-	t.Parallel()
+func TestStrangers(t *testing.T) { // alone: it takes all there is
 	w := newWire()
 	s := serve(t, w, nil)
-	c := dial(t, s.addr, s.code, agentOn(w, "near"))
+	c := dial(t, s.addr, agentOn(w, "near"))
 	ctx, cancel := context.WithCancel(t.Context())
 	var wg sync.WaitGroup
 	var sent atomic.Int64
@@ -330,7 +333,7 @@ func TestStrangers(t *testing.T) {
 	long := []byte("CONNECT {\"name\":\"" + strings.Repeat("a", 32<<10))
 	for i := range 8 {
 		wg.Go(func() {
-			for n := i; ctx.Err() == nil && n < 10_000; n += 8 {
+			for n := i; ctx.Err() == nil && n < 4000; n += 8 {
 				conn, err := net.DialTimeout("tcp", s.addr.String(), time.Second)
 				if err != nil {
 					continue
@@ -341,7 +344,7 @@ func TestStrangers(t *testing.T) {
 				case 2:
 					conn.Write(long)
 				case 3: // half open: says nothing and stays for a while
-					time.AfterFunc(2*time.Second, func() { conn.Close() })
+					time.AfterFunc(500*time.Millisecond, func() { conn.Close() })
 					sent.Add(1)
 					continue
 				}
@@ -350,7 +353,6 @@ func TestStrangers(t *testing.T) {
 			}
 		})
 	}
-	whenSending(w, 1, func() {})
 	out, err := c.RunTrial(t.Context(), bothTrial("near", "far", 2*time.Second), nil)
 	cancel()
 	wg.Wait()
@@ -361,7 +363,7 @@ func TestStrangers(t *testing.T) {
 	if sent.Load() < 300 {
 		t.Errorf("only %d connections were made", sent.Load())
 	}
-	right := keyOf(t, s.code)
+	right := testKey()
 	within(t, 5*time.Second, "the hub takes clients again", func() bool {
 		l, err := dialHub(t.Context(), s.addr, right)
 		if err == nil {
@@ -394,7 +396,7 @@ func TestClientsAreApart(t *testing.T) {
 	t.Parallel()
 	w := newWire()
 	s := serve(t, w, nil)
-	spy, err := dialHub(t.Context(), s.addr, keyOf(t, s.code))
+	spy, err := dialHub(t.Context(), s.addr, testKey())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -408,7 +410,7 @@ func TestClientsAreApart(t *testing.T) {
 	if err := spy.nc.Flush(); err != nil {
 		t.Fatal(err)
 	}
-	c := dial(t, s.addr, s.code, agentOn(w, "near"))
+	c := dial(t, s.addr, agentOn(w, "near"))
 	if out, err := c.RunTrial(t.Context(), upTrial("near", "far", 100*time.Millisecond), nil); err != nil || out.Cut != "" {
 		t.Fatalf("%+v, %v", out, err)
 	}
@@ -426,7 +428,7 @@ func TestTwoControllersAndMaxSessions(t *testing.T) {
 	s := serve(t, w, func(c *ServeConfig) { c.Limits.MaxSessions = 2 })
 	var wg sync.WaitGroup
 	for _, id := range []string{"near1", "near2"} {
-		c := dial(t, s.addr, s.code, agentOn(w, id))
+		c := dial(t, s.addr, agentOn(w, id))
 		wg.Go(func() {
 			out, err := c.RunTrial(t.Context(), bothTrial(id, "far", time.Second), nil)
 			if err != nil || out.Cut != "" || out.Flows[0].Receive == nil {
@@ -435,7 +437,7 @@ func TestTwoControllersAndMaxSessions(t *testing.T) {
 		})
 	}
 	within(t, 5*time.Second, "both run", func() bool { return len(w.events("", "run send")) == 4 })
-	c := dial(t, s.addr, s.code, agentOn(w, "near3"))
+	c := dial(t, s.addr, agentOn(w, "near3"))
 	_, err := c.RunTrial(t.Context(), upTrial("near3", "far", time.Second), nil)
 	if want := "far (127.0.0.1): prepare: 2 sessions run on this host, and it allows no more (--max-sessions there): try again later"; err == nil || err.Error() != want {
 		t.Errorf("third: %v\nwant   %s", err, want)
@@ -570,7 +572,7 @@ func TestLongReport(t *testing.T) {
 	t.Parallel()
 	w := newWire()
 	cfg := agentOn(w, "far")
-	values := make([]float64, 300_000)
+	values := make([]float64, 60_000)
 	for i := range values {
 		values[i] = float64(i) / 7
 	}
@@ -589,7 +591,11 @@ func TestOpenHub(t *testing.T) {
 	t.Parallel()
 	w := newWire()
 	s := serve(t, w, func(c *ServeConfig) { c.Open, c.Code = true, "" })
-	c := dial(t, s.addr, "", agentOn(w, "near"))
+	c, err := Dial(t.Context(), s.addr, "", agentOn(w, "near"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
 	if out, err := c.RunTrial(t.Context(), upTrial("near", "far", 50*time.Millisecond), nil); err != nil || out.Cut != "" {
 		t.Errorf("%+v, %v", out, err)
 	}

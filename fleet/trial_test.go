@@ -75,11 +75,15 @@ func TestTrialInLab(t *testing.T) {
 	if len(receivers) != 2 || len(senders) != 2 || senders[0].Before(receivers[1]) {
 		t.Errorf("receivers began at %v, senders at %v: want receivers first", receivers, senders)
 	}
-	if gap := senders[1].Sub(senders[0]); gap > 50*time.Millisecond {
+	if gap := senders[1].Sub(senders[0]); gap > 250*time.Millisecond {
 		t.Errorf("senders began %v apart", gap)
 	}
-	if len(got) != 4 {
-		t.Errorf("samples: %+v; want one of each of 4 ends", got)
+	seen := map[string]bool{}
+	for _, p := range got {
+		seen[p.Flow+" "+string(p.Role)+" "+p.Agent] = true
+	}
+	if len(seen) != 4 {
+		t.Errorf("samples: %+v; want some of each of 4 ends", got)
 	}
 	nothingOpen(t, w)
 }
@@ -92,7 +96,7 @@ func TestTrialBetweenHosts(t *testing.T) {
 	t.Parallel()
 	w := newWire()
 	s := serve(t, w, nil)
-	c := dial(t, s.addr, s.code, agentOn(w, "near"))
+	c := dial(t, s.addr, agentOn(w, "near"))
 	if a := c.Agents(); len(a) != 2 || a[0].ID != "near" || a[1].ID != "far" {
 		t.Fatalf("agents: %+v", a)
 	}
@@ -213,7 +217,7 @@ func TestTrialCut(t *testing.T) {
 		t.Parallel()
 		w := newWire()
 		s := serve(t, w, nil)
-		c := dial(t, s.addr, s.code, agentOn(w, "near"))
+		c := dial(t, s.addr, agentOn(w, "near"))
 		go func() {
 			for len(w.events("", "run send")) < 1 {
 				time.Sleep(time.Millisecond)

@@ -1,0 +1,385 @@
+package fleet
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/netip"
+	"strings"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"pelt/engine"
+	"pelt/model"
+	"pelt/unit"
+)
+
+const aSession = "0123456789abcdef0123456789abcdef.0123456789abcdef0123456789abcdef"
+
+// goodOrder is a prepare order of one listening receiver.
+func goodOrder() prepareOrder {
+	trial := upTrial("near", "far", time.Second)
+	return prepareOrder{Protocol: ProtocolVersion, Version: "1.0", Session: aSession, Ends: []endOrder{{
+		End: 1, Engine: "udp", Peer: "near", Order: engine.Order{Flow: trial.Flows[0].Flow, Timing: trial.Timing, Role: engine.Receive,
+			Listen: true, Trial: 7, Key: make([]byte, 32), CPU: -1},
+	}}}
+}
+
+// quietAgent is on a hub of its own and counts what its engine was asked.
+func quietAgent(t testing.TB, w *wire, limits Limits) *Agent {
+	t.Helper()
+	h, err := StartHub(HubConfig{DontListen: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { h.Close() })
+	cfg := agentOn(w, "far")
+	cfg.Limits = limits
+	a, err := h.Join(cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return a
+}
+
+func TestPrepareChecks(t *testing.T) {
+	t.Parallel()
+	w := newWire()
+	a := quietAgent(t, w, Limits{})
+	for _, c := range []struct {
+		name   string
+		change func(*prepareOrder, *engine.Order)
+		want   string
+	}{
+		{"session", func(p *prepareOrder, _ *engine.Order) { p.Session = "x.y" }, "session: want two names of 32 hex digits"},
+		{"wild session", func(p *prepareOrder, _ *engine.Order) { p.Session = "*.>" }, "session: want two names"},
+		{"no ends", func(p *prepareOrder, _ *engine.Order) { p.Ends = nil }, "ends: want 1 to 34, not 0"},
+		{"many ends", func(p *prepareOrder, _ *engine.Order) { p.Ends = make([]endOrder, 35) }, "ends: want 1 to 34, not 35"},
+		{"same end twice", func(p *prepareOrder, _ *engine.Order) { p.Ends = append(p.Ends, p.Ends[0]) }, "ends[1].end: 1 is out of range or stands twice"},
+		{"peer is itself", func(p *prepareOrder, _ *engine.Order) { p.Ends[0].Peer = "far" }, "ends[0].peer: want the name of another agent"},
+		{"wild peer", func(p *prepareOrder, _ *engine.Order) { p.Ends[0].Peer = ">" }, "ends[0].peer: want the name of another agent"},
+		{"engine", func(p *prepareOrder, _ *engine.Order) { p.Ends[0].Engine = "xdp" }, `engine "xdp": this host has udp`},
+		{"payload 15", func(_ *prepareOrder, o *engine.Order) { o.Flow.PayloadBytes = 15 }, "payload_bytes: a UDP payload is 16 to 65507 B, not 15"},
+		{"payload huge", func(_ *prepareOrder, o *engine.Order) { o.Flow.PayloadBytes = 65508 }, "not 65508"},
+		{"streams", func(_ *prepareOrder, o *engine.Order) { o.Flow.Streams = 129 }, "streams: want 1 to 128, not 129"},
+		{"no streams", func(_ *prepareOrder, o *engine.Order) { o.Flow.Streams = 0 }, "streams: want 1 to 128, not 0"},
+		{"time 0", func(_ *prepareOrder, o *engine.Order) { o.Timing.MeasureSeconds = 0 }, "order.timing.measure_s: want 10ms to 168h0m0s, not 0s"},
+		{"time 1e300", func(_ *prepareOrder, o *engine.Order) { o.Timing.MeasureSeconds = 1e300 }, "order.timing.measure_s"},
+		{"negative drain", func(_ *prepareOrder, o *engine.Order) { o.Timing.DrainSeconds = -1 }, "order.timing.drain_s"},
+		{"trial 0", func(_ *prepareOrder, o *engine.Order) { o.Trial = 0 }, "order.trial: want 1 to 32767, not 0"},
+		{"trial with warm-up bit", func(_ *prepareOrder, o *engine.Order) { o.Trial = 0x8001 }, "order.trial"},
+		{"short key", func(_ *prepareOrder, o *engine.Order) { o.Key = o.Key[:31] }, "order.key: want 32 bytes, not 31"},
+		{"cpu", func(_ *prepareOrder, o *engine.Order) { o.CPU = -2 }, "order.cpu"},
+		{"role", func(_ *prepareOrder, o *engine.Order) { o.Role = "root" }, `order.role: unknown role "root"`},
+		{"control characters", func(_ *prepareOrder, o *engine.Order) { o.Flow.Name = "\x1b[2J" }, "names are short and printable"},
+		{"listening with a peer", func(_ *prepareOrder, o *engine.Order) { o.Peer = netip.MustParseAddr("10.0.0.1") }, "a listening end has no peer address"},
+		{"dialing nobody", func(_ *prepareOrder, o *engine.Order) { o.Listen = false }, "order.peer: want the address of one host"},
+		{"dialing a group", func(_ *prepareOrder, o *engine.Order) { o.Listen, o.Peer = false, netip.MustParseAddr("224.0.0.1") }, "order.peer: want the address of one host"},
+		{"dialing everybody", func(_ *prepareOrder, o *engine.Order) {
+			o.Listen, o.Peer = false, netip.MustParseAddr("::ffff:255.255.255.255")
+		}, "order.peer: want the address of one host"},
+		{"wrong family", func(_ *prepareOrder, o *engine.Order) {
+			o.Listen, o.Peer, o.Flow.Family = false, netip.MustParseAddr("10.0.0.1"), 6
+		}, "order.peer: 10.0.0.1 is not of family 6"},
+		{"no ports", func(_ *prepareOrder, o *engine.Order) { o.Listen, o.Peer = false, netip.MustParseAddr("10.0.0.1") }, "order.ports: want 1 ports"},
+		{"port 0", func(_ *prepareOrder, o *engine.Order) {
+			o.Listen, o.Peer, o.Ports = false, netip.MustParseAddr("10.0.0.1"), []uint16{0}
+		}, "order.ports: want 1 ports"},
+		{"flood as echo", func(_ *prepareOrder, o *engine.Order) { o.Role, o.Flow.Rate = engine.Echo, unit.Rate{} }, "order.role: a probe is one dialed UDP stream"},
+	} {
+		p := goodOrder()
+		c.change(&p, func() *engine.Order {
+			return &p.Ends[0].Order
+		}())
+		data, err := json.Marshal(p)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, err = open(a.answer(t.Context(), verbPrepare, data))
+		if err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s: got %v, want %s", c.name, err, c.want)
+		}
+	}
+	if n := w.prepared.Load(); n != 0 {
+		t.Errorf("%d ends were opened by bad orders", n)
+	}
+}
+
+func TestOrdersOutOfTurn(t *testing.T) {
+	t.Parallel()
+	w := newWire()
+	a := quietAgent(t, w, Limits{})
+	data, err := json.Marshal(goodOrder())
+	if err != nil {
+		t.Fatal(err)
+	}
+	session := `{"session":"` + aSession + `"`
+	for _, c := range []struct{ verb, data, want string }{
+		{verbConnect, session + "}", "no such session here (any more)"},
+		{verbPrepare, string(data), ""},
+		{verbPrepare, string(data), "end 1 is prepared already"},
+		{verbRun, session + "}", "run: not connected, or running already"},
+		{verbRun, session + `,"gate":true,"wait_ns":-1}`, "run: a wait of -1ns; want 0 to 10s"},
+		{verbFinish, session + `,"attempted":{"1":[5]}}`, "finish: names an end that is no running receiver"},
+		{verbReport, session + `,"part":3}`, "report: no part 3"},
+		{verbReport, session + `,"part":-1}`, "report: no part -1"},
+		{verbReport, session + `}`, ""},
+		{"dance", session + "}", `unknown verb "dance"`},
+		{verbRelease, session + "}", ""},
+		{verbRelease, session + "}", "no such session here (any more)"},
+	} {
+		_, err := open(a.answer(t.Context(), c.verb, []byte(c.data)))
+		if got := fmt.Sprint(err); got != c.want && !(err == nil && c.want == "") {
+			t.Errorf("%s %s:\ngot  %v\nwant %s", c.verb, c.data, err, c.want)
+		}
+	}
+	nothingOpen(t, w)
+}
+
+func TestLimits(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		name   string
+		limits Limits
+		rate   string
+		flows  int
+		want   string // "" if granted
+	}{
+		{"none", Limits{}, "max", 2, ""},
+		{"exactly the packet rate", Limits{MaxRatePPS: 3000}, "1.5kpps", 2, ""},
+		{"packet rate of two flows", Limits{MaxRatePPS: 3000}, "1.6kpps", 2, "the flows ask for 3.20 kpps together; this host allows 3.00 kpps (--max-rate there)"},
+		{"bit rate", Limits{MaxRateBPS: 1e6}, "2mbit", 1, "the flows ask for 2.00 Mbit/s together; this host allows 1.00 Mbit/s (--max-rate there)"},
+		{"exactly the bit rate", Limits{MaxRateBPS: 2e6}, "2mbit", 1, ""},
+		{"unpaced", Limits{MaxRatePPS: 3000}, "max", 1, "flow up asks for rate max; this host allows 3.00 kpps (--max-rate there), so give a --rate"},
+		{"time", Limits{MaxTimeSeconds: 1}, "max", 1, "the trial takes 1.5s with its warm-up; this host allows 1s (--max-time there)"},
+	} {
+		rate, err := unit.ParseRate(c.rate)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var ends []endOrder
+		for range c.flows {
+			e := goodOrder().Ends[0]
+			e.Order.Flow.Rate = rate
+			e.Order.Timing = model.Timing{WarmupSeconds: 0.5, MeasureSeconds: 1}
+			ends = append(ends, e)
+		}
+		err = c.limits.check(ends)
+		var refusal *engine.Refusal
+		if c.want == "" && err != nil || c.want != "" && (!errors.As(err, &refusal) || squeeze(err.Error()) != squeeze(c.want)) {
+			t.Errorf("%s:\ngot  %v\nwant %s", c.name, err, c.want)
+		}
+	}
+}
+
+// squeeze leaves out how package unit writes decimals.
+func squeeze(s string) string { return strings.NewReplacer(".00 ", " ", "0 kpps", " kpps").Replace(s) }
+
+// FuzzOrders: whatever comes, there is one well-formed reply, nothing panics,
+// and what was not a valid order opens nothing that stays.
+func FuzzOrders(f *testing.F) {
+	good, err := json.Marshal(goodOrder())
+	if err != nil {
+		f.Fatal(err)
+	}
+	for _, verb := range []string{"hello", verbPrepare, verbConnect, verbRun, verbFinish, verbStop, verbReport, verbRelease, "", ">"} {
+		for _, data := range []string{string(good), "", "null", "[]", "{}", `{"session":1e999}`, `{"session":"` + aSession + `","part":1e40}`,
+			`{"session":"` + aSession + `","unknown":true}`, `{"session":"` + aSession + `"}{}`, `{"protocol":1,"version":"x"}`,
+			strings.Repeat(`{"a":`, 20000), strings.Replace(string(good), `"payload_bytes":64`, `"payload_bytes":6e99`, 1)} {
+			f.Add(verb, []byte(data))
+		}
+	}
+	w := newWire()
+	a := quietAgent(f, w, Limits{})
+	f.Fuzz(func(t *testing.T, verb string, data []byte) {
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		r, err := decode[reply](a.answer(ctx, verb, data))
+		if err != nil || (r.Fault == nil) == (r.Body == nil) {
+			t.Errorf("%s %q: reply %+v, %v", verb, data, r, err)
+		}
+		a.endSessions("the test goes on")
+		if w.opened.Load() != w.closed.Load() {
+			t.Errorf("%s %q left an end open", verb, data)
+		}
+	})
+}
+
+func FuzzDecode(f *testing.F) {
+	for _, s := range []string{`{"number":1,"ended":[1],"samples":[{"end":1}]}`, `{"number":-1}`, `{"Number":1}`, `{"number":1} x`, "null", ""} {
+		f.Add([]byte(s))
+	}
+	f.Fuzz(func(t *testing.T, data []byte) {
+		b, err := decode[beat](data)
+		if err != nil {
+			return
+		}
+		again, err := json.Marshal(b)
+		if err != nil {
+			t.Fatalf("%q: %v", data, err)
+		}
+		if _, err := decode[beat](again); err != nil {
+			t.Errorf("%q read as %+v, not read again: %v", data, b, err)
+		}
+	})
+}
+
+func TestCode(t *testing.T) {
+	seen := map[string]bool{}
+	for _, list := range [][]string{animals(), colours()} {
+		if len(list) < 256 {
+			t.Errorf("a list has %d words", len(list))
+		}
+		for _, word := range list {
+			if seen[word] || len(word) < 2 || len(word) > 12 || strings.Trim(word, "abcdefghijklmnopqrstuvwxyz") != "" {
+				t.Errorf("word %q stands twice, is too long or not plain", word)
+			}
+			seen[word] = true
+		}
+	}
+	code, err := NewCode()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if parts := strings.Split(code, "-"); len(parts) != 3 || len(parts[1]) != 2 {
+		t.Errorf("code %q", code)
+	}
+	for _, bad := range []string{"", " - ", strings.Repeat("x", 65)} {
+		if _, err := codeKey(bad); err == nil {
+			t.Errorf("code %q was taken", bad)
+		}
+	}
+}
+
+func TestGuard(t *testing.T) {
+	from := func(s string) netip.Addr { return netip.MustParseAddr(s) }
+	t.Run("delays grow", func(t *testing.T) {
+		g, now := newGuard(), time.Now()
+		var waits []time.Duration
+		for range 9 {
+			wait, ok := g.admit(from("10.0.0.1"), now)
+			if !ok {
+				t.Fatal("a patient guesser was refused")
+			}
+			waits = append(waits, wait)
+			now = now.Add(wait)
+			g.settle(from("10.0.0.1"), false, now)
+		}
+		want := "[0s 0s 0s 250ms 500ms 1s 2s 3s 3s]"
+		if fmt.Sprint(waits) != want {
+			t.Errorf("waits %v, want %v", waits, want)
+		}
+		if wait, ok := g.admit(from("10.0.0.2"), now); !ok || wait != 0 {
+			t.Errorf("another address waits %v, %v", wait, ok)
+		}
+		if wait, ok := g.admit(from("::ffff:10.0.0.1"), now); !ok || wait != 3*time.Second {
+			t.Errorf("the same address in another form waits %v, %v", wait, ok)
+		}
+	})
+	t.Run("hurry gains nothing", func(t *testing.T) {
+		g, now := newGuard(), time.Now()
+		admitted := 0
+		for range 1000 {
+			if _, ok := g.admit(from("2001:db8::1"), now); ok {
+				admitted++
+			}
+		}
+		if admitted > 10 {
+			t.Errorf("%d of 1000 guesses at once were admitted", admitted)
+		}
+		if wait, _ := g.admit(from("2001:db8::2"), now); wait == 0 {
+			if _, ok := g.admit(from("2001:db8::2"), now); ok {
+				t.Error("the next address of the same /64 counts as another source")
+			}
+		}
+	})
+	t.Run("a crowd is slowed", func(t *testing.T) {
+		g, now := newGuard(), time.Now()
+		for i := range 70 {
+			a := netip.AddrFrom4([4]byte{10, 1, 1, byte(i)})
+			if _, ok := g.admit(a, now); ok {
+				g.settle(a, false, now)
+			}
+		}
+		if wait, _ := g.admit(from("10.9.9.9"), now); wait != crowdedDelay {
+			t.Errorf("a new address waits %v", wait)
+		}
+		if wait, _ := g.admit(from("10.9.9.8"), now.Add(20*wrongsRecover)); wait != 0 {
+			t.Errorf("long after, a new address waits %v", wait)
+		}
+	})
+	t.Run("memory is bounded", func(t *testing.T) {
+		g, now := newGuard(), time.Now()
+		for i := range 3 * maxSources {
+			a := netip.AddrFrom4([4]byte{10, byte(i >> 16), byte(i >> 8), byte(i)})
+			if _, ok := g.admit(a, now); ok {
+				g.settle(a, true, now)
+			}
+		}
+		if len(g.sources) > maxSources {
+			t.Errorf("%d sources are remembered", len(g.sources))
+		}
+	})
+}
+
+// TestHearing plays a controller and agents that pass numbers on in any
+// pattern, then takes the controller away.
+func TestHearing(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		now := time.Unix(1000, 0)
+		agents := []*hearing{newHearing(now), newHearing(now), newHearing(now)}
+		names := []string{"a", "b", "c"}
+		for _, h := range agents {
+			h.await(now, names...)
+		}
+		number := uint64(0)
+		gossip := func(label string) {
+			for range rapid.IntRange(0, 6).Draw(t, label) {
+				from, to := rapid.IntRange(0, 2).Draw(t, "from"), rapid.IntRange(0, 2).Draw(t, "to")
+				agents[to].hear(names[from], agents[from].highest(), now)
+			}
+		}
+		for range rapid.IntRange(1, 20).Draw(t, "alive") {
+			now = now.Add(beatEvery)
+			number++
+			agents[rapid.IntRange(0, 2).Draw(t, "told")].hear(controllerName, number, now)
+			gossip("messages")
+		}
+		for _, h := range agents {
+			if h.highest() > number {
+				t.Fatalf("an agent knows number %d, the controller said %d", h.highest(), number)
+			}
+		}
+		// Everything that was ever said arrives everywhere, at the latest now.
+		for range 3 {
+			for i := range agents {
+				for j := range agents {
+					agents[j].hear(names[i], agents[i].highest(), now)
+				}
+			}
+		}
+		died := now
+		for now.Sub(died) < silentAfter {
+			now = now.Add(beatEvery)
+			gossip("gossip")
+		}
+		for i, h := range agents {
+			if who, silent := h.silent(now); !silent || who != controllerName {
+				t.Fatalf("%v after the controller's end agent %d takes %q for silent (%v)", now.Sub(died), i, who, silent)
+			}
+		}
+	})
+}
+
+func TestHearingDropsAbsurdNumbers(t *testing.T) {
+	now := time.Now()
+	h := newHearing(now)
+	h.hear(controllerName, 1<<60, now)
+	h.hear(controllerName, 3, now)
+	if h.highest() != 3 {
+		t.Errorf("highest is %d, want 3", h.highest())
+	}
+}
