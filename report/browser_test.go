@@ -1,0 +1,253 @@
+package report
+
+import (
+	"context"
+	"fmt"
+	"net/url"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/chromedp/cdproto/emulation"
+	"github.com/chromedp/cdproto/input"
+	"github.com/chromedp/cdproto/log"
+	"github.com/chromedp/cdproto/network"
+	"github.com/chromedp/cdproto/runtime"
+	"github.com/chromedp/chromedp"
+
+	"pelt/model"
+	"pelt/report/internal/sample"
+)
+
+// browser starts one headless Chromium for a test. Without it the test fails
+// where CI=true, and is skipped elsewhere: a developer may not have one.
+func browser(t *testing.T) context.Context {
+	t.Helper()
+	path, err := exec.LookPath("chromium")
+	if err != nil {
+		if os.Getenv("CI") == "true" {
+			t.Fatalf("the report must be opened in a browser: %v (Debian: apt install chromium)", err)
+		}
+		t.Skipf("no chromium to open the report in: %v (Debian: apt install chromium)", err)
+	}
+	allocator, stop := chromedp.NewExecAllocator(t.Context(), chromedp.ExecPath(path), chromedp.UserDataDir(t.TempDir()),
+		chromedp.Headless, chromedp.NoSandbox, chromedp.DisableGPU, chromedp.NoFirstRun, chromedp.NoDefaultBrowserCheck,
+		chromedp.Flag("disable-quic", true), chromedp.Flag("disable-background-networking", true), chromedp.Flag("disable-component-update", true),
+		chromedp.Flag("disable-sync", true), chromedp.Flag("disable-dev-shm-usage", true))
+	t.Cleanup(stop)
+	ctx, closeBrowser := chromedp.NewContext(allocator)
+	t.Cleanup(closeBrowser) // waits for the process, so that its directory can go
+	if err := chromedp.Do(ctx); err != nil {
+		t.Fatalf("starting %s: %v", path, err)
+	}
+	return ctx
+}
+
+// visit is what a page did beside showing itself.
+type visit struct {
+	mu       sync.Mutex
+	problems []string
+	requests []string
+}
+
+func (v *visit) listen(ctx context.Context) error {
+	return chromedp.Listen(ctx, func(event any) {
+		v.mu.Lock()
+		defer v.mu.Unlock()
+		switch e := event.(type) {
+		case *runtime.EventConsoleAPICalled:
+			v.problems = append(v.problems, fmt.Sprintf("console.%s", e.Type))
+		case *runtime.EventExceptionThrown:
+			v.problems = append(v.problems, e.ExceptionDetails.Text+" "+e.ExceptionDetails.Exception.Description)
+		case *log.EventEntryAdded:
+			v.problems = append(v.problems, fmt.Sprintf("%s: %s %s", e.Entry.Level, e.Entry.Text, e.Entry.URL))
+		case *network.EventRequestWillBeSent:
+			v.requests = append(v.requests, e.Request.URL)
+		}
+	})
+}
+
+// writePage puts a report where a browser can open it.
+func writePage(t *testing.T, doc model.Document) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "report.html")
+	f, err := os.Create(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := HTML(f, doc); err != nil {
+		t.Fatal(err)
+	}
+	if err := f.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return (&url.URL{Scheme: "file", Path: path}).String()
+}
+
+// facts is what the page says of itself: see pageFacts.
+type facts struct {
+	Charts   int      `json:"charts"`
+	Blank    []string `json:"blank"`
+	Overflow float64  `json:"overflow"`
+	Wide     []string `json:"wide"`
+	Scripts  int      `json:"scripts"`
+	Images   int      `json:"images"`
+	Heading  string   `json:"heading"`
+	Back     string   `json:"back"`
+	Tip      string   `json:"tip"`
+}
+
+// pageFacts looks at the finished page: a canvas is blank if all its pixels are alike.
+const pageFacts = `(() => {
+  const out = {charts: 0, blank: [], wide: []};
+  for (const c of document.querySelectorAll("canvas")) {
+    out.charts++;
+    const d = c.getContext("2d").getImageData(0, 0, c.width, c.height).data;
+    const seen = new Set();
+    for (let i = 0; i < d.length; i += 4) if (d[i + 3] > 200) seen.add(d[i] << 16 | d[i + 1] << 8 | d[i + 2]);
+    if (seen.size < 3) out.blank.push(c.closest(".chart").id);
+  }
+  const root = document.documentElement;
+  out.overflow = root.scrollWidth - root.clientWidth;
+  for (const e of document.querySelectorAll("body *"))
+    if (!e.closest(".scroll") && !e.closest(".u-wrap") && e.getBoundingClientRect().right > root.clientWidth + 0.5) out.wide.push(e.tagName + "." + e.className);
+  out.scripts = document.scripts.length;
+  out.images = document.images.length;
+  out.heading = document.querySelector("h1").textContent;
+  out.back = getComputedStyle(document.body).backgroundColor;
+  return out;
+})()`
+
+// middleOfChart scrolls the first chart into view and says where its middle is.
+const middleOfChart = `(() => {
+  const over = document.querySelector(".u-over");
+  over.scrollIntoView({block: "center"});
+  const r = over.getBoundingClientRect();
+  return [r.left + r.width / 2, r.top + r.height / 2];
+})()`
+
+const tipText = `(() => { const t = document.querySelector(".tip"); return t && t.style.display === "block" ? t.textContent : ""; })()`
+
+// settled waits for the frame after the next, when every canvas is painted.
+const settled = `new Promise(done => requestAnimationFrame(() => requestAnimationFrame(() => setTimeout(done, 0))))`
+
+// look opens the page as a reader would and reports what it shows and does.
+func look(ctx context.Context, page string, width int64, scheme string) (facts, *visit, error) {
+	ctx, closeTab := chromedp.NewContext(ctx)
+	defer closeTab()
+	ctx, cancel := context.WithTimeout(ctx, time.Minute)
+	defer cancel()
+	v := &visit{}
+	if err := v.listen(ctx); err != nil {
+		return facts{}, v, err
+	}
+	dress := emulation.SetEmulatedMediaParams{Features: []*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: scheme}}}
+	if _, err := chromedp.Call(ctx, emulation.SetEmulatedMedia, dress); err != nil {
+		return facts{}, v, err
+	}
+	paint := chromedp.Evaluate[chromedp.Void](settled, chromedp.EvalAwaitPromise)
+	if err := chromedp.Do(ctx, chromedp.EmulateViewport(width, 900, chromedp.EmulateScale(2)), chromedp.Navigate(page), paint); err != nil {
+		return facts{}, v, err
+	}
+	got, err := chromedp.Run(ctx, chromedp.Evaluate[facts](pageFacts))
+	if err != nil || got.Charts == 0 {
+		return got, v, err
+	}
+	at, err := chromedp.Run(ctx, chromedp.Evaluate[[]float64](middleOfChart))
+	if err != nil {
+		return got, v, err
+	}
+	point := chromedp.MouseEvent(input.DispatchMouseEventTypeMouseMoved, at[0], at[1])
+	if err := chromedp.Do(ctx, paint, point, paint); err != nil {
+		return got, v, err
+	}
+	got.Tip, err = chromedp.Run(ctx, chromedp.Evaluate[string](tipText))
+	return got, v, err
+}
+
+func TestHTMLInBrowser(t *testing.T) {
+	ctx := browser(t)
+	views := []struct {
+		name   string
+		width  int64
+		scheme string
+		back   string
+	}{
+		{"desktop light", 1280, "light", "rgb(246, 247, 249)"},
+		{"desktop dark", 1280, "dark", "rgb(15, 19, 23)"},
+		{"phone", 360, "light", "rgb(246, 247, 249)"},
+	}
+	charts := map[string]int{"router": 6, "single": 2, "both": 6, "tcp": 6, "loss": 6, "invalid": 6, "aborted": 6, "roundtrip": 6, "ipv6": 6, "streams": 6, "rates": 6, "empty": 0, "zero": 0}
+	for _, d := range sample.All() {
+		page := writePage(t, d.Doc)
+		for i, view := range views {
+			if i < len(views)-1 && d.Name != "router" && d.Name != "nasty" && d.Name != "numbers" {
+				continue // the phone is the hardest view; colours are the same for all
+			}
+			t.Run(d.Name+"/"+view.name, func(t *testing.T) {
+				got, v, err := look(ctx, page, view.width, view.scheme)
+				if err != nil {
+					t.Fatal(err)
+				}
+				v.mu.Lock()
+				defer v.mu.Unlock()
+				if len(v.problems) > 0 {
+					t.Errorf("the browser complained: %q", v.problems)
+				}
+				for _, r := range v.requests {
+					if r != page && !strings.HasPrefix(r, "data:") {
+						t.Errorf("the page fetched %s", r)
+					}
+				}
+				if len(v.requests) == 0 {
+					t.Error("no request seen, not even of the page itself: the test is blind")
+				}
+				if want, known := charts[d.Name]; known && got.Charts != want {
+					t.Errorf("%d charts drawn; want %d", got.Charts, want)
+				}
+				if len(got.Blank) > 0 {
+					t.Errorf("blank charts: %q", got.Blank)
+				}
+				if got.Overflow > 0 || len(got.Wide) > 0 {
+					t.Errorf("wider than the window by %v px: %q", got.Overflow, got.Wide)
+				}
+				if got.Scripts != 2 || got.Images != 0 || got.Heading == "" {
+					t.Errorf("%d scripts, %d images, heading %q; want 2, 0 and some", got.Scripts, got.Images, got.Heading)
+				}
+				if got.Back != view.back {
+					t.Errorf("background %s; want %s", got.Back, view.back)
+				}
+				if got.Charts > 0 && got.Tip == "" {
+					t.Error("no tip under the pointer")
+				}
+			})
+		}
+	}
+}
+
+func TestHTMLWithoutScript(t *testing.T) {
+	ctx := browser(t)
+	page := writePage(t, sample.Router())
+	if _, err := chromedp.Call(ctx, emulation.SetScriptExecutionDisabled, emulation.SetScriptExecutionDisabledParams{Value: true}); err != nil {
+		t.Fatal(err)
+	}
+	if err := chromedp.Do(ctx, chromedp.Navigate(page)); err != nil {
+		t.Fatal(err)
+	}
+	text, err := chromedp.Run(ctx, chromedp.Text("body"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{"The charts need JavaScript", "400 kpps", "953 Mbit/s", "Where packets were lost", "How it was measured", "pelt curve 192.168.2.5:7358 --code CODE"} {
+		if !strings.Contains(text, want) {
+			t.Errorf("the page without script lacks %q; it says\n%s", want, text)
+		}
+	}
+	if strings.Contains(text, "Second by second") {
+		t.Error("an empty chart section is shown without script")
+	}
+}

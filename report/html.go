@@ -1,0 +1,73 @@
+package report
+
+import (
+	"bytes"
+	"crypto/sha256"
+	_ "embed"
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"html/template"
+	"io"
+	"strings"
+
+	"pelt/model"
+)
+
+// The parts of the one file. uPlot 1.6.32 is Leon Sorokin's, under the MIT
+// licence, which stands before its code in every report.
+var (
+	//go:embed assets/report.html.tmpl
+	htmlTemplate string
+	//go:embed assets/report.css
+	htmlCSS string
+	//go:embed assets/report.js
+	htmlJS string
+	//go:embed assets/uplot.min.js
+	uplotJS string
+	//go:embed assets/uplot.min.css
+	uplotCSS string
+	//go:embed assets/LICENSE-uPlot
+	uplotLicence string
+)
+
+// HTML writes the run as one file that fetches nothing: verdict, figures,
+// charts, tables, environment. Without JavaScript the tables remain.
+func HTML(w io.Writer, doc model.Document) error {
+	t, err := template.New("report").Funcs(template.FuncMap{"keep": keepUnits}).Parse(htmlTemplate)
+	if err != nil {
+		return fmt.Errorf("writing HTML: %w", err)
+	}
+	view := newPage(doc)
+	data, err := json.Marshal(newChartData(doc, view.table)) // escapes <, > and & itself
+	if err != nil {
+		return fmt.Errorf("writing HTML: %w", err)
+	}
+	script := "/*! uPlot 1.6.32\n" + uplotLicence + "*/\n" + uplotJS + "\n" + htmlJS
+	style := uplotCSS + "\n" + htmlCSS
+	view.CSP = "default-src 'none'; img-src data:; base-uri 'none'; form-action 'none'; script-src " + cspHash(script) + "; style-src " + cspHash(style)
+	view.Script, view.Style, view.Data = template.JS(script), template.CSS(style), template.JS(data) //nolint:gosec // our own assets, and JSON that json.Marshal escaped
+	var b bytes.Buffer
+	if err := t.Execute(&b, view); err != nil {
+		return fmt.Errorf("writing HTML: %w", err)
+	}
+	if _, err := w.Write(b.Bytes()); err != nil {
+		return fmt.Errorf("writing HTML: %w", err)
+	}
+	return nil
+}
+
+// keepUnits lets no line break stand between a number and its unit.
+func keepUnits(text string) string {
+	parts := phrases(text)
+	for i, p := range parts {
+		parts[i] = strings.ReplaceAll(p, " ", "\u00a0")
+	}
+	return strings.Join(parts, " ")
+}
+
+// cspHash names a block that may run, in the words of CSP 3 section 2.3.1.
+func cspHash(text string) string {
+	sum := sha256.Sum256([]byte(text))
+	return "'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) + "'"
+}

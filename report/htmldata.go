@@ -1,0 +1,243 @@
+package report
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+
+	"pelt/model"
+	"pelt/report/internal/words"
+	"pelt/report/rows"
+)
+
+// maxChartPoints bounds one series in the file: a screen shows no more, and a
+// week of seconds would make the file slow to open.
+const maxChartPoints = 3000
+
+// num is a figure for the charts: null when nobody measured it.
+type num float64
+
+// MarshalJSON writes six significant digits, more than any screen shows.
+func (n num) MarshalJSON() ([]byte, error) {
+	f := float64(n)
+	if !finite(f) {
+		return []byte("null"), nil
+	}
+	return json.Marshal(json.RawMessage(strconv.FormatFloat(f, 'g', 6, 64)))
+}
+
+func nothing() num { return num(math.NaN()) }
+
+// chartData is what the page's script draws; report.js names the same fields.
+type chartData struct {
+	Axis   chartAxis   `json:"axis"`
+	Lines  []chartLine `json:"lines"`
+	Delay  string      `json:"delay"` // what the delays are; "" if there are none
+	Rate   string      `json:"rate"`  // unit of the rates: pps or /s
+	Trials []chartRun  `json:"trials"`
+}
+
+type chartAxis struct {
+	Key   string `json:"key"`
+	Label string `json:"label"`
+	Log   bool   `json:"log"`
+}
+
+type chartLine struct {
+	Name    string   `json:"name"`
+	Offered string   `json:"offered"`
+	Carried string   `json:"carried"`
+	X       []num    `json:"x"`
+	Sent    []num    `json:"sent"`
+	Got     []num    `json:"got"`
+	GotLow  []num    `json:"got_low"`
+	GotHigh []num    `json:"got_high"`
+	Bits    []num    `json:"bits"`
+	BitsLow []num    `json:"bits_low"`
+	BitsTop []num    `json:"bits_high"`
+	Share   []num    `json:"share"`
+	P50     []num    `json:"p50"`
+	P90     []num    `json:"p90"`
+	P99     []num    `json:"p99"`
+	P999    []num    `json:"p999"`
+	Invalid []string `json:"invalid"` // why, "" for a valid point
+}
+
+type chartRun struct {
+	Name string      `json:"name"`
+	Rate []chartTime `json:"rate"`
+	CPU  []chartTime `json:"cpu"`
+}
+
+type chartTime struct {
+	Name   string `json:"name"`
+	Sent   bool   `json:"sent"`
+	Hue    int    `json:"hue"` // the two rates of a flow share one
+	Start  num    `json:"start"`
+	Step   num    `json:"step"`
+	Values []num  `json:"values"`
+}
+
+func newChartData(doc model.Document, t rows.Table) chartData {
+	d := chartData{Rate: "pps", Lines: []chartLine{}, Trials: []chartRun{}}
+	if key := t.Axis(); key != "" {
+		d.Axis = chartAxis{Key: key, Label: axisWords(key)}
+		lines := t.Lines(key)
+		low, high := math.Inf(1), math.Inf(-1)
+		for _, l := range lines {
+			c := newChartLine(t, l, len(lines) > 1)
+			d.Lines = append(d.Lines, c)
+			low, high = min(low, l.Points[0].X), max(high, l.Points[len(l.Points)-1].X)
+			if l.Protocol == model.TCP {
+				d.Rate = "/s"
+			}
+		}
+		d.Axis.Log = low > 0 && (key == rows.PayloadKey || high/low >= 20)
+	}
+	d.Delay = delayKind(t.Rows)
+	for _, r := range doc.Results {
+		if run := newChartRun(doc, r); len(run.Rate)+len(run.CPU) > 0 {
+			d.Trials = append(d.Trials, run)
+		}
+	}
+	return d
+}
+
+// delayKind: one way where any row has it, for then the clocks are one.
+func delayKind(all []rows.Row) string {
+	kind := ""
+	for _, r := range all {
+		if r.Delay != nil {
+			return "one-way delay"
+		}
+		if r.RoundTrip != nil {
+			kind = "round-trip time"
+		}
+	}
+	return kind
+}
+
+func axisWords(key string) string {
+	switch key {
+	case rows.PayloadKey:
+		return "payload in bytes"
+	case "rate_pps":
+		return "offered rate"
+	case "interval_ns":
+		return "time between packets"
+	}
+	return words.Name(strings.ReplaceAll(key, "_", " "))
+}
+
+func newChartLine(t rows.Table, l rows.Line, several bool) chartLine {
+	c := chartLine{Offered: "sent", Carried: "received"}
+	if l.Protocol == model.TCP {
+		c.Offered, c.Carried = "writes", "segments"
+	}
+	if several {
+		c.Name = lineWords(t, l)
+	}
+	middle := func(s rows.Stat) num {
+		if s.N == 0 {
+			return nothing()
+		}
+		return num(s.Median)
+	}
+	for _, p := range l.Points {
+		r := t.Rows[p.Row]
+		got := r.Carried()
+		c.X, c.Sent, c.Got = append(c.X, num(p.X)), append(c.Sent, middle(r.Offered())), append(c.Got, middle(got))
+		c.GotLow, c.GotHigh = append(c.GotLow, num(got.Min)), append(c.GotHigh, num(got.Max))
+		c.Bits, c.BitsLow, c.BitsTop = append(c.Bits, middle(r.GoodputBPS)), append(c.BitsLow, num(r.GoodputBPS.Min)), append(c.BitsTop, num(r.GoodputBPS.Max))
+		c.Share = append(c.Share, num(r.Share))
+		q := [4]num{nothing(), nothing(), nothing(), nothing()}
+		if d := rowDelay(r); d != nil {
+			q = [4]num{middle(d.P50), middle(d.P90), middle(d.P99), middle(d.P999)}
+		}
+		c.P50, c.P90, c.P99, c.P999 = append(c.P50, q[0]), append(c.P90, q[1]), append(c.P99, q[2]), append(c.P999, q[3])
+		why := ""
+		if r.State != model.Valid {
+			why = words.Name(string(r.State))
+		}
+		c.Invalid = append(c.Invalid, why)
+	}
+	return c
+}
+
+func rowDelay(r rows.Row) *rows.Delays {
+	if r.Delay != nil {
+		return r.Delay
+	}
+	return r.RoundTrip
+}
+
+func lineWords(t rows.Table, l rows.Line) string {
+	var parts []string
+	if len(t.Flows) > 1 {
+		parts = append(parts, words.Name(l.Flow))
+	}
+	if len(l.Cell) > 0 {
+		parts = append(parts, words.Shorten(words.Cell(l.Cell), 60))
+	}
+	return strings.Join(parts, ", ")
+}
+
+func newChartRun(doc model.Document, r model.Result) chartRun {
+	run := chartRun{Name: words.Shorten(trialWords(doc, r), 80), Rate: []chartTime{}, CPU: []chartTime{}}
+	if r.State != model.Valid {
+		run.Name += " (" + words.Name(string(r.State)) + ")"
+	}
+	for _, s := range r.Series {
+		if len(s.Values) == 0 || !(s.StepSeconds > 0) || s.Core != nil {
+			continue
+		}
+		c := chartTime{Start: num(s.StartSeconds), Hue: max(0, slices.IndexFunc(r.Flows, func(f model.FlowResult) bool { return f.Name == s.Flow }))}
+		flow := ""
+		if len(r.Flows) > 1 {
+			flow = words.Name(s.Flow) + " "
+		}
+		switch {
+		case s.Metric == "send_pps":
+			c.Name, c.Sent = flow+"sent", true
+		case s.Metric == "receive_pps":
+			c.Name = flow + "received"
+		case strings.HasPrefix(s.Metric, "cpu_") && strings.HasSuffix(s.Metric, "_ratio"):
+			c.Name = fmt.Sprintf("%s %s", words.Name(s.At), words.Name(strings.TrimSuffix(strings.TrimPrefix(s.Metric, "cpu_"), "_ratio")))
+		default:
+			continue
+		}
+		c.Step, c.Values = thin(s)
+		if strings.HasPrefix(s.Metric, "cpu_") {
+			c.Hue = len(run.CPU)
+			run.CPU = append(run.CPU, c)
+		} else {
+			run.Rate = append(run.Rate, c)
+		}
+	}
+	slices.SortStableFunc(run.Rate, func(a, b chartTime) int { return cmp.Compare(a.Hue, b.Hue) })
+	return run
+}
+
+// thin joins steps to their mean until the series is short enough.
+func thin(s model.Series) (step num, values []num) {
+	by := (len(s.Values) + maxChartPoints - 1) / maxChartPoints
+	for i := 0; i < len(s.Values); i += by {
+		sum, n := 0.0, 0
+		for _, v := range s.Values[i:min(i+by, len(s.Values))] {
+			if finite(v) {
+				sum += v
+				n++
+			}
+		}
+		if n == 0 {
+			values = append(values, nothing())
+			continue
+		}
+		values = append(values, num(sum/float64(n)))
+	}
+	return num(s.StepSeconds * float64(by)), values
+}

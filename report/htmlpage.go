@@ -1,0 +1,273 @@
+package report
+
+import (
+	"cmp"
+	"fmt"
+	"html/template"
+	"slices"
+	"strconv"
+	"strings"
+
+	"pelt/model"
+	"pelt/report/internal/words"
+	"pelt/report/rows"
+	"pelt/unit"
+)
+
+// page is what the template shows. All text in it is plain; the template
+// escapes it for HTML.
+type page struct {
+	table rows.Table
+
+	CSP          string
+	Style        template.CSS
+	Script, Data template.JS
+	Title        string
+	Verdict      string
+	Subtitle     []string
+	Complete     bool
+	Keys         []keyFigure
+	Findings     []string
+	Warnings     []string
+	Troubles     []string
+	HasCurve     bool
+	HasDelay     bool
+	HasSeries    bool
+	Axis         string
+	Loss         lossChart
+	Tables       []htmlTable
+	Hosts        hostTable
+	Method       []pair
+	Command      []string // the line, broken where it may wrap
+	Note         string
+	Footer       string
+}
+
+type pair struct{ Name, Text string }
+
+type keyFigure struct{ Name, Value, Note string }
+
+type htmlTable struct {
+	Title   string
+	Heads   []string
+	Rows    []htmlRow
+	Columns int
+}
+
+type htmlRow struct {
+	Cells   []string
+	Loss    string
+	Invalid bool
+}
+
+func newPage(doc model.Document) page {
+	t := rows.Fold(doc)
+	p := page{table: t, Title: words.Headline(doc), Verdict: words.Headline(doc), Complete: doc.Complete, Axis: axisWords(t.Axis())}
+	if len(doc.Findings) > 0 && doc.Findings[0].Text != "" {
+		p.Verdict = words.Plain(doc.Findings[0].Text)
+		for _, f := range doc.Findings[1:] {
+			p.Findings = append(p.Findings, words.Plain(f.Text))
+		}
+	}
+	for _, s := range []string{words.Headline(doc), words.Path(doc), words.Plan(doc)} {
+		if s != "" && s != p.Verdict {
+			p.Subtitle = append(p.Subtitle, s)
+		}
+	}
+	for _, w := range doc.Warnings {
+		p.Warnings = append(p.Warnings, words.Plain(w))
+	}
+	p.Troubles = troubleGroups(doc, t)
+	p.Keys = keyFigures(t)
+	p.HasCurve = t.Axis() != ""
+	p.HasDelay = p.HasCurve && delayKind(t.Rows) != ""
+	for _, r := range doc.Results {
+		p.HasSeries = p.HasSeries || len(newChartRun(doc, r).Rate) > 0
+	}
+	p.Loss = newLossChart(t)
+	for _, flow := range t.Flows {
+		p.Tables = append(p.Tables, newHTMLTable(doc, t, flow))
+	}
+	p.Hosts = newHostTable(doc.Host)
+	p.Method = method(doc)
+	line, note := words.Command(doc.Plan)
+	p.Command, p.Note = strings.Split(strings.ReplaceAll(line, " --", "\x00--"), "\x00"), note
+	p.Footer = words.Run(doc)
+	return p
+}
+
+// keyFigures are the few numbers a reader looks for first.
+func keyFigures(t rows.Table) []keyFigure {
+	var keys []keyFigure
+	for _, flow := range t.Flows {
+		var of []rows.Row
+		for _, r := range t.Rows {
+			if r.Flow == flow && r.State == model.Valid {
+				of = append(of, r)
+			}
+		}
+		if len(of) == 0 {
+			continue
+		}
+		where := func(r rows.Row) string {
+			text := unit.FormatSize(r.Payload)
+			if rest := t.Rest(r.Cell, rows.PayloadKey); len(rest) > 0 {
+				text += ", " + words.Cell(rest)
+			}
+			return words.Shorten(text, 60)
+		}
+		prefix := ""
+		if len(t.Flows) > 1 {
+			prefix = words.Name(flow) + ": "
+		}
+		keys = append(keys, flowKeys(of, prefix, where)...)
+	}
+	return keys
+}
+
+func flowKeys(of []rows.Row, prefix string, where func(rows.Row) string) []keyFigure {
+	top := func(get func(rows.Row) float64) rows.Row {
+		return slices.MaxFunc(of, func(a, b rows.Row) int { return cmp.Compare(get(a), get(b)) })
+	}
+	fast := top(func(r rows.Row) float64 { return r.Carried().Median })
+	wide := top(func(r rows.Row) float64 { return r.GoodputBPS.Median })
+	name, rate := "Most packets", unit.FormatPPS
+	if fast.TCP != nil {
+		name, rate = "Most segments", words.PerSecond
+	}
+	keys := []keyFigure{
+		{prefix + name, figure(fast.Carried(), rate), "at " + where(fast)},
+		{prefix + "Most goodput", figure(wide.GoodputBPS, unit.FormatBits), "at " + where(wide)},
+	}
+	lossy := top(func(r rows.Row) float64 { l, _ := r.LossRatio(); return l })
+	if l, ok := lossy.LossRatio(); ok && lossy.TCP == nil {
+		text := "at " + where(lossy)
+		if l == 0 {
+			text = "nowhere"
+		}
+		keys = append(keys, keyFigure{prefix + "Worst loss", unit.FormatRatio(l), text})
+	} else if lossy.TCP != nil {
+		keys = append(keys, keyFigure{prefix + "Sent again", unit.FormatRatio(l), "at " + where(lossy)})
+	}
+	slow := top(func(r rows.Row) float64 {
+		if d := rowDelay(r); d != nil {
+			return d.P99.Median
+		}
+		return 0
+	})
+	if d := rowDelay(slow); d != nil {
+		kind := "Delay"
+		if slow.Delay == nil {
+			kind = "Round trip"
+		}
+		keys = append(keys, keyFigure{prefix + kind, figure(d.P99, unit.FormatNanos), "99 % within, at " + where(slow)})
+	}
+	return keys
+}
+
+func newHTMLTable(doc model.Document, t rows.Table, flow string) htmlTable {
+	var of []rows.Row
+	for _, r := range t.Rows {
+		if r.Flow == flow {
+			of = append(of, r)
+		}
+	}
+	h := htmlTable{Title: fmt.Sprintf("%s: %s to %s, %s", words.Name(flow), words.Name(of[0].From), words.Name(of[0].To), strings.ToUpper(string(of[0].Protocol)))}
+	fields := knobFields(of, t.Keys)
+	if of[0].TCP != nil {
+		fields = append(fields, tcpFields(of)...)
+	} else {
+		fields = append(fields, udpFields(of)...)
+	}
+	var kept []field
+	for _, f := range append(fields, moreFields(of)...) {
+		if !f.empty() {
+			kept = append(kept, f)
+			h.Heads = append(h.Heads, f.head)
+		}
+	}
+	h.Columns = len(kept)
+	for i, r := range of {
+		row := htmlRow{Loss: words.Loss(r), Invalid: r.State != model.Valid}
+		for _, f := range kept {
+			row.Cells = append(row.Cells, f.cells[i])
+		}
+		h.Rows = append(h.Rows, row)
+	}
+	return h
+}
+
+// moreFields are the columns that a terminal has no room for.
+func moreFields(of []rows.Row) []field {
+	share := func(v float64) string {
+		if v == 0 {
+			return ""
+		}
+		return unit.FormatRatio(v)
+	}
+	delay := func(get func(*rows.Delays) rows.Stat) func(rows.Row) string {
+		return func(r rows.Row) string {
+			if d := rowDelay(r); d != nil {
+				return figure(get(d), unit.FormatNanos)
+			}
+			return ""
+		}
+	}
+	return []field{
+		col(of, "p99.9", 0, delay(func(d *rows.Delays) rows.Stat { return d.P999 })),
+		col(of, "jitter", 0, func(r rows.Row) string {
+			if r.JitterNanos.Median == 0 {
+				return ""
+			}
+			return figure(r.JitterNanos, unit.FormatNanos)
+		}),
+		col(of, "sender CPU", 0, func(r rows.Row) string { return share(r.SenderCPU.ThreadRatio) }),
+		col(of, "receiver CPU", 0, func(r rows.Row) string { return share(r.ReceiverCPU.BusiestRatio) }),
+		col(of, "trials", 0, func(r rows.Row) string { return strconv.Itoa(len(r.Trials)) }),
+	}
+}
+
+// method says how it was measured.
+func method(doc model.Document) []pair {
+	var out []pair
+	add := func(name, text string) {
+		if text != "" {
+			out = append(out, pair{name, text})
+		}
+	}
+	p := doc.Plan
+	add("Plan", words.Plan(doc))
+	if p.Timing.MeasureSeconds > 0 {
+		add("Timing of a trial", fmt.Sprintf("%s of warm-up outside the figures, %s measured, then up to %s for packets still on their way",
+			words.Seconds(p.Timing.WarmupSeconds), words.Seconds(p.Timing.MeasureSeconds), words.Seconds(p.Timing.DrainSeconds)))
+	}
+	order := "shuffled within each repeat"
+	if p.Design.Ordered {
+		order = "as given"
+	}
+	if p.Design.Kind != "" {
+		add("Order", fmt.Sprintf("%s, %d of each setting, interleaved; order %s, seed %d", words.Name(p.Design.Kind), p.Design.Repeats, order, p.Design.Seed))
+	}
+	reasons := map[string]bool{}
+	for _, r := range doc.Results {
+		text := words.Plain(r.Engine)
+		if r.EngineReason != "" {
+			text += ": " + words.Plain(r.EngineReason)
+		}
+		if text != "" && !reasons[text] {
+			reasons[text] = true
+			add("Engine", text)
+		}
+	}
+	for _, b := range words.Lab(doc) {
+		add("Emulated link", b)
+	}
+	if kind := delayKind(rows.Fold(doc).Rows); kind == "one-way delay" {
+		add("Delay", "one way, both ends read one clock")
+	} else if kind != "" {
+		add("Delay", "round trip, of a thin flow beside the test or as TCP saw it: the two clocks are not one")
+	}
+	add("CPU", "of the sender its busiest thread, of the receiver its busiest core")
+	add("Loss", "each packet is numbered; lost = sent − received, split by the counters that moved; what no counter explains is unattributed")
+	return out
+}
