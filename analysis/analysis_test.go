@@ -1,0 +1,300 @@
+package analysis
+
+import (
+	"bytes"
+	"flag"
+	"fmt"
+	"maps"
+	"math"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"pelt/model"
+	"pelt/unit"
+)
+
+var update = flag.Bool("update", false, "write the golden files")
+
+// world is a path whose truth is known.
+type world struct {
+	target    string
+	flows     []string // up, down
+	direction string   // level of the direction factor, if any
+	payloads  []int
+	repeats   int
+	noise     float64 // ratio
+	seed      uint64
+	framePPS  float64             // packets a second the path carries; 0 unlimited
+	bitRate   float64             // frame bits a second; 0 unlimited
+	gradual   bool                // both costs add up
+	senderPPS float64             // what the sender can send; 0: twice what the path carries
+	busy      float64             // sender's thread
+	rate      unit.Rate           // asked
+	downScale float64             // of the path's limits, downward; 0 is 1
+	change    func(*model.Result) // after all
+	bad       func(n int) bool    // which trials are invalid
+	tcp       func(payload int) (goodput, writes, segments float64)
+	cores     int
+	maxLoss   *float64
+	lossCause string // layer/cause of all loss; "" is unattributed
+}
+
+func (w world) pps(frame float64, scale float64) float64 {
+	t := 0.0
+	a, b := 0.0, 0.0
+	if w.framePPS > 0 {
+		a = 1 / (w.framePPS * scale)
+	}
+	if w.bitRate > 0 {
+		b = frame * 8 / (w.bitRate * scale)
+	}
+	if t = max(a, b); w.gradual {
+		t = a + b
+	}
+	return 1 / t
+}
+
+func (w world) document() model.Document {
+	random := rand.New(rand.NewPCG(w.seed, 1))
+	doc := model.Document{
+		Format: model.RunFormat, Plan: model.Plan{Target: w.target, Limits: model.Limits{MaxLossRatio: w.maxLoss}},
+		Host: []model.Host{{Node: model.Sender, Cores: max(w.cores, 4)}},
+	}
+	if w.target == "" {
+		doc.Plan.Target = "192.168.1.5"
+	}
+	if w.flows == nil {
+		w.flows = []string{"up"}
+	}
+	protocol := model.UDP
+	if w.tcp != nil {
+		protocol = model.TCP
+	}
+	for _, f := range w.flows {
+		doc.Plan.Flows = append(doc.Plan.Flows, model.Flow{Name: f, Protocol: protocol, Rate: w.rate})
+	}
+	n := 0
+	for repeat := range w.repeats {
+		for _, payload := range w.payloads {
+			r := model.Result{Cell: model.Cell{"payload_bytes": model.Number(float64(payload))}, Repeat: repeat, State: model.Valid}
+			if w.direction != "" {
+				r.Cell["direction"] = model.Word(w.direction)
+			}
+			for _, name := range w.flows {
+				r.Flows = append(r.Flows, w.flow(name, protocol, payload, 1+w.noise*(2*random.Float64()-1)))
+			}
+			if w.bad != nil && w.bad(n) {
+				r.State, r.Why = model.Invalid, "flow up: the sender missed 12 % of its schedule"
+			}
+			if w.change != nil {
+				w.change(&r)
+			}
+			doc.Results = append(doc.Results, r)
+			n++
+		}
+	}
+	return doc
+}
+
+func (w world) flow(name string, protocol model.Protocol, payload int, jitter float64) model.FlowResult {
+	const seconds = 2
+	frame := model.FrameBytes(protocol, 4, payload)
+	f := model.FlowResult{
+		Name: name, Protocol: protocol, From: model.Sender, To: model.Receiver, PayloadBytes: payload, FrameBytes: frame,
+		Streams: 1, DurationS: seconds, SenderCPU: model.CPU{ThreadRatio: w.busy},
+	}
+	if n := model.Fragments(4, payload, 1500); n > 1 {
+		f.Fragments = n
+	}
+	if w.tcp != nil {
+		goodput, writes, segments := w.tcp(payload)
+		f.GoodputBPS, f.ReceivePPS, f.Attempted = goodput, segments, uint64(segments*seconds)
+		f.Received = f.Attempted
+		f.TCP = &model.TCPFacts{Writes: uint64(writes * seconds), SegmentsOut: uint64(segments * seconds), Retransmits: 5}
+		return f
+	}
+	scale := 1.0
+	if name == "down" && w.downScale > 0 {
+		scale = w.downScale
+	}
+	carried := w.pps(float64(frame), scale) * jitter
+	sent := carried * 2
+	if w.senderPPS > 0 {
+		sent = w.senderPPS * jitter
+	}
+	if asked, ok := w.rate.PPS(payload); ok {
+		sent = asked
+	}
+	got := min(sent, carried)
+	f.Attempted, f.Received = uint64(sent*seconds), uint64(got*seconds)
+	f.Lost = f.Attempted - f.Received
+	f.SendPPS, f.ReceivePPS, f.GoodputBPS = sent, got, got*8*float64(payload)
+	f.Ledger = model.Ledger{Lost: f.Lost, Unattributed: f.Lost}
+	if w.lossCause != "" && f.Lost > 0 {
+		layer, cause, _ := strings.Cut(w.lossCause, "/")
+		f.Ledger.Unattributed = 0
+		f.Ledger.Lines = []model.Line{{Layer: layer, Host: model.Receiver, Cause: cause, Packets: f.Lost}}
+	}
+	return f
+}
+
+var usual = []int{18, 64, 100, 200, 400, 800, 1472}
+
+func share(v float64) *float64 { return &v }
+
+func worlds() map[string]world {
+	return map[string]world{
+		"frame-bound":    {payloads: usual, repeats: 2, framePPS: 30e3, noise: 0.01},
+		"bit-bound":      {payloads: usual, repeats: 2, bitRate: 100e6, noise: 0.01},
+		"knee":           {payloads: usual, repeats: 2, framePPS: 187e3, bitRate: 985e6, noise: 0.03},
+		"knee-gradual":   {payloads: usual, repeats: 3, framePPS: 187e3, bitRate: 900e6, gradual: true, noise: 0.01},
+		"lab":            {target: "lab:router", cores: 2, payloads: usual, repeats: 2, framePPS: 900e3, bitRate: 985e6, senderPPS: 190e3, busy: 0.99, noise: 0.02},
+		"sender-limited": {payloads: usual, repeats: 2, framePPS: 5e6, senderPPS: 260e3, busy: 0.98, noise: 0.02},
+		"quiet":          {payloads: usual, repeats: 2, framePPS: 5e6, senderPPS: 150e3, busy: 0.3, noise: 0.02},
+		"receiver":       {payloads: usual, repeats: 2, framePPS: 120e3, noise: 0.02, lossCause: "receiver-buffer/SOCKET_RCVBUFF"},
+		"offered":        {payloads: usual, repeats: 2, framePPS: 187e3, rate: unit.PacketRate(20000), noise: 0.02},
+		"lossy":          {payloads: []int{64, 1472}, repeats: 2, framePPS: 19e3, rate: unit.PacketRate(20000), lossCause: "network/QDISC_DROP", maxLoss: share(0.01)},
+		"two-sizes":      {payloads: []int{64, 1472}, repeats: 2, framePPS: 187e3, bitRate: 985e6},
+		"one-size":       {payloads: []int{64}, repeats: 1, framePPS: 187e3},
+		"fragments":      {payloads: []int{18, 64, 400, 800, 1472, 6400}, repeats: 2, framePPS: 187e3, bitRate: 985e6, noise: 0.02},
+		"one-above":      {payloads: []int{18, 64, 100, 200, 400, 1472}, repeats: 2, framePPS: 187e3, bitRate: 985e6, noise: 0.01},
+		"wild":           {payloads: usual, repeats: 2, framePPS: 187e3, bitRate: 985e6, noise: 0.6},
+		"invalid":        {payloads: usual, repeats: 1, framePPS: 187e3, bad: func(int) bool { return true }},
+		"some-invalid":   {payloads: usual, repeats: 2, framePPS: 187e3, bad: func(n int) bool { return n < 2 }},
+		"directions":     {flows: []string{"up", "down"}, direction: "both", payloads: usual, repeats: 2, framePPS: 187e3, bitRate: 985e6, downScale: 0.4, noise: 0.01},
+		"tcp": {payloads: []int{64, 1460}, repeats: 2, tcp: func(p int) (float64, float64, float64) {
+			if p == 64 {
+				return 60e6, 120e3, 30e3
+			}
+			return 940e6, 80e3, 81e3
+		}},
+		"dead":  {payloads: []int{64, 1472}, repeats: 1, framePPS: 1e-9, rate: unit.PacketRate(1000)},
+		"empty": {},
+	}
+}
+
+// text is everything that analysis says about a document.
+func text(doc model.Document) string {
+	var b strings.Builder
+	for _, f := range Analyze(doc) {
+		fmt.Fprintf(&b, "%s: %s\n", f.Kind, f.Text)
+		for _, k := range slices.Sorted(maps.Keys(f.Values)) {
+			fmt.Fprintf(&b, "    %s = %.4g\n", k, f.Values[k])
+		}
+	}
+	for _, w := range Warnings(doc) {
+		fmt.Fprintf(&b, "warning: %s\n", w)
+	}
+	passed, broken := Passed(doc)
+	fmt.Fprintf(&b, "passed: %v %s\n", passed, strings.Join(broken, "; "))
+	return b.String()
+}
+
+func TestGolden(t *testing.T) {
+	for name, w := range worlds() {
+		t.Run(name, func(t *testing.T) {
+			got := text(w.document())
+			path := filepath.Join("testdata", name+".txt")
+			if *update {
+				if err := os.WriteFile(path, []byte(got), 0o644); err != nil {
+					t.Fatal(err)
+				}
+			}
+			want, err := os.ReadFile(path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if !bytes.Equal([]byte(got), want) {
+				t.Errorf("analysis of %s (write anew with -update):\n got\n%s\nwant\n%s", name, got, want)
+			}
+		})
+	}
+}
+
+func kinds(doc model.Document) (k []string) {
+	for _, f := range Analyze(doc) {
+		k = append(k, f.Kind)
+	}
+	return k
+}
+
+// A known knee is found near its true place, whatever the noise of 3 % does.
+func TestKneeIsFound(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		payloads := []int{18, 64, 100, 200, 300, 400, 600, 800, 1000, 1200, 1472}
+		w := world{payloads: payloads, repeats: 2, noise: 0.03, seed: rapid.Uint64().Draw(t, "seed"), framePPS: rapid.Float64Range(1e4, 1e6).Draw(t, "pps")}
+		truth := rapid.Float64Range(250, 1000).Draw(t, "knee payload")
+		w.bitRate = (truth + 46) * 8 * w.framePPS
+		for _, f := range Analyze(w.document()) {
+			if f.Kind != KindKnee {
+				continue
+			}
+			got, ok := f.Values["knee_payload_bytes"]
+			if !ok || math.Abs(math.Log(got/truth)) > 0.15 {
+				t.Fatalf("knee at %.0f B, found %v: %s", truth, got, f.Text)
+			}
+			return
+		}
+		t.Fatalf("no knee found, true at %.0f B: %v", truth, kinds(w.document()))
+	})
+}
+
+// No knee is claimed where there is none.
+func TestNoKneeIsInvented(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		w := world{payloads: usual, repeats: rapid.IntRange(1, 4).Draw(t, "repeats"), noise: rapid.Float64Range(0, 0.04).Draw(t, "noise"), seed: rapid.Uint64().Draw(t, "seed")}
+		want := KindFrameBound
+		if rapid.Bool().Draw(t, "bits") {
+			w.bitRate, want = 100e6, KindBitBound
+		} else {
+			w.framePPS = 50e3
+		}
+		got := kinds(w.document())
+		if slices.Contains(got, KindKnee) || !slices.Contains(got, want) {
+			t.Fatalf("got %v, want %s and no knee", got, want)
+		}
+	})
+}
+
+// The order of results, and results that do not count, change nothing.
+func TestOrderDoesNotMatter(t *testing.T) {
+	doc := worlds()["directions"].document()
+	want := text(doc)
+	rand.New(rand.NewPCG(1, 2)).Shuffle(len(doc.Results), func(i, j int) { doc.Results[i], doc.Results[j] = doc.Results[j], doc.Results[i] })
+	doc.Results = append(doc.Results, model.Result{State: model.Aborted, Flows: doc.Results[0].Flows})
+	if got := text(doc); got != want {
+		t.Errorf("got\n%s\nwant\n%s", got, want)
+	}
+}
+
+// Whatever a document holds, exactly one verdict comes first and nothing breaks.
+func TestAnyDocument(t *testing.T) {
+	number := rapid.OneOf(rapid.Float64(), rapid.SampledFrom([]float64{0, -1, math.NaN(), math.Inf(1), 1e300}))
+	rapid.Check(t, func(t *rapid.T) {
+		var doc model.Document
+		for range rapid.IntRange(0, 6).Draw(t, "results") {
+			r := model.Result{State: rapid.SampledFrom([]model.State{model.Valid, model.Valid, model.Invalid, model.Aborted, "x"}).Draw(t, "state")}
+			for range rapid.IntRange(0, 2).Draw(t, "flows") {
+				r.Flows = append(r.Flows, model.FlowResult{
+					Name: rapid.SampledFrom([]string{"", "up", "down", "é"}).Draw(t, "name"), Protocol: rapid.SampledFrom([]model.Protocol{model.UDP, model.TCP, ""}).Draw(t, "protocol"),
+					PayloadBytes: rapid.IntRange(-1, 2000).Draw(t, "payload"), FrameBytes: rapid.IntRange(-1, 2000).Draw(t, "frame"),
+					ReceivePPS: number.Draw(t, "pps"), GoodputBPS: number.Draw(t, "goodput"), Attempted: rapid.Uint64().Draw(t, "attempted"), Lost: rapid.Uint64().Draw(t, "lost"),
+					SenderCPU: model.CPU{ThreadRatio: number.Draw(t, "thread")}, DurationS: number.Draw(t, "duration"), TCP: &model.TCPFacts{},
+				})
+			}
+			doc.Results = append(doc.Results, r)
+		}
+		k := kinds(doc)
+		if k[0] != KindVerdict || slices.Contains(k[1:], KindVerdict) {
+			t.Fatalf("kinds %v: want one verdict, first", k)
+		}
+		Warnings(doc)
+		Passed(doc)
+	})
+}

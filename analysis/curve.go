@@ -1,0 +1,225 @@
+package analysis
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+	"strings"
+
+	"pelt/model"
+	"pelt/unit"
+)
+
+// What held the rate at one size.
+type limit int
+
+const (
+	byPath     limit = iota // packets were lost on the way, or the link pushed back
+	bySender                // all arrived, and the sender's thread was busy
+	byQuiet                 // all arrived, and the sender was not busy: its own interface pushed back
+	byReceiver              // most of the loss is the receiver's own
+	byOffer                 // all arrived that was asked for
+)
+
+// point is one size of one curve: the valid repeats of a cell.
+type point struct {
+	payload, frame int // bytes
+	trials         []trial
+	pps            float64 // median, received
+	goodput        float64 // median, payload bit/s received
+	loss           float64 // ratio over all repeats
+	spread         float64 // (highest - lowest rate) / median; 0 for one repeat
+	limit          limit
+}
+
+type trial struct {
+	repeat int
+	flow   model.FlowResult
+}
+
+// curve is one flow under one setting of everything but the size.
+type curve struct {
+	label    string // what tells it from the other curves
+	flow     string
+	protocol model.Protocol
+	bulk     bool
+	offered  bool // a rate was asked
+	points   []point
+}
+
+// curves groups a document's valid trials, in the order of the plan's flows.
+func curves(doc model.Document) []curve {
+	type group struct {
+		curve
+		sizes map[int]*point
+	}
+	groups := map[string]*group{}
+	var order []string
+	for _, r := range doc.Results {
+		if r.State != model.Valid {
+			continue
+		}
+		for _, f := range r.Flows {
+			if !(f.ReceivePPS >= 0) || f.Attempted == 0 {
+				continue
+			}
+			rest := maps.Clone(r.Cell)
+			delete(rest, "payload_bytes")
+			delete(rest, "frame_bytes")
+			key := f.Name + " " + rest.Key()
+			g := groups[key]
+			if g == nil {
+				g = &group{curve: curve{flow: f.Name, protocol: f.Protocol, label: label(f.Name, rest)}, sizes: map[int]*point{}}
+				g.offered, g.bulk = asked(doc.Plan, f.Name, rest)
+				groups[key] = g
+				order = append(order, key)
+			}
+			p := g.sizes[f.PayloadBytes]
+			if p == nil {
+				p = &point{payload: f.PayloadBytes, frame: max(f.FrameBytes, f.PayloadBytes+1)}
+				g.sizes[f.PayloadBytes] = p
+			}
+			p.trials = append(p.trials, trial{r.Repeat, f})
+		}
+	}
+	slices.Sort(order)
+	slices.SortStableFunc(order, func(a, b string) int { // "up" before "down"
+		return cmp.Compare(place(doc.Plan, groups[a].flow), place(doc.Plan, groups[b].flow))
+	})
+	var all []curve
+	for _, key := range order {
+		g := groups[key]
+		for _, size := range slices.Sorted(maps.Keys(g.sizes)) {
+			p := g.sizes[size]
+			p.measure(g.offered)
+			g.points = append(g.points, *p)
+		}
+		all = append(all, g.curve)
+	}
+	return all
+}
+
+func place(p model.Plan, flow string) int {
+	return slices.IndexFunc(p.Flows, func(f model.Flow) bool { return f.Name == flow })
+}
+
+// asked says whether a flow was told a rate, in the plan or by a factor.
+func asked(p model.Plan, flow string, cell model.Cell) (offered, bulk bool) {
+	if i := place(p, flow); i >= 0 {
+		offered, bulk = !p.Flows[i].Rate.IsMax(), p.Flows[i].Bulk
+	}
+	if v, ok := cell["rate_pps"]; ok {
+		offered = v.Text != "max"
+	}
+	if v, ok := cell["interval_ns"]; ok {
+		offered = v.Number > 0
+	}
+	return offered, bulk
+}
+
+func label(flow string, cell model.Cell) string {
+	name := strings.ToUpper(flow[:min(1, len(flow))]) + flow[min(1, len(flow)):]
+	if cell["direction"].Text == "both" {
+		name += " (both at once)"
+	}
+	rest := maps.Clone(cell)
+	delete(rest, "direction")
+	if len(rest) > 0 {
+		name += " with " + rest.Key()
+	}
+	return name
+}
+
+// Below this share of lost packets a rate counts as carried whole: single
+// losses happen to a path that is far from its limit.
+const losslessRatio = 0.001
+
+// A sender's thread busier than this had no time left to send more.
+const busyRatio = 0.9
+
+func (p *point) measure(offered bool) {
+	var pps, goodput, thread []float64
+	var attempted, lost, receiver, sender uint64
+	for _, t := range p.trials {
+		pps, goodput = append(pps, t.flow.ReceivePPS), append(goodput, t.flow.GoodputBPS)
+		thread = append(thread, t.flow.SenderCPU.ThreadRatio)
+		attempted, lost = attempted+t.flow.Attempted, lost+t.flow.Lost
+		for _, l := range t.flow.Ledger.Lines {
+			switch l.Layer {
+			case "send-call", "sender-qdisc", "sender-device":
+				sender += l.Packets
+			case "network", "receiver-ring":
+			default:
+				receiver += l.Packets
+			}
+		}
+	}
+	p.pps, p.goodput = median(pps), median(goodput)
+	if p.pps > 0 {
+		p.spread = (slices.Max(pps) - slices.Min(pps)) / p.pps
+	}
+	if attempted > 0 {
+		p.loss = float64(lost) / float64(attempted)
+	}
+	lossy := p.loss >= losslessRatio
+	switch {
+	case lossy && receiver*2 >= lost:
+		p.limit = byReceiver
+	case lossy && sender*2 >= lost:
+		p.limit = bySender
+	case lossy:
+		p.limit = byPath
+	case offered:
+		p.limit = byOffer
+	case median(thread) >= busyRatio:
+		p.limit = bySender
+	default:
+		p.limit = byQuiet
+	}
+}
+
+func median(v []float64) float64 {
+	if len(v) == 0 {
+		return 0
+	}
+	s := slices.Sorted(slices.Values(v))
+	return (s[(len(s)-1)/2] + s[len(s)/2]) / 2
+}
+
+func best(points []point, by func(point) float64) point {
+	return slices.MaxFunc(points, func(a, b point) int { return cmp.Compare(by(a), by(b)) })
+}
+
+func packets(p point) float64 { return p.pps }
+func bits(p point) float64    { return p.goodput }
+
+// fewest is the smallest number of valid repeats of any size.
+func (c curve) fewest() int {
+	n := len(c.points[0].trials)
+	for _, p := range c.points {
+		n = min(n, len(p.trials))
+	}
+	return n
+}
+
+// noise is the usual spread between repeats, as a share of the rate.
+func (c curve) noise() float64 {
+	var all []float64
+	for _, p := range c.points {
+		if len(p.trials) > 1 {
+			all = append(all, p.spread)
+		}
+	}
+	return median(all)
+}
+
+// inWords prints a packet rate for people: "187 thousand packets a second".
+func inWords(pps float64) string {
+	text := unit.FormatPPS(pps)
+	for short, long := range map[string]string{"kpps": "thousand packets", "Mpps": "million packets", "Gpps": "billion packets"} {
+		if number, ok := strings.CutSuffix(text, " "+short); ok {
+			return number + " " + long + " a second"
+		}
+	}
+	return strings.TrimSuffix(text, "pps") + "packets a second"
+}

@@ -1,0 +1,24 @@
+// Package analysis says in words what a run showed.
+//
+// A document comes in, findings and warnings go out, each with the numbers it
+// rests on. It measures nothing and changes nothing; it uses valid trials only,
+// and says less rather than more than they show.
+package analysis
+
+// Kinds of findings, in the order they are told.
+const (
+	KindVerdict         = "verdict"          // exactly one, first
+	KindFrameBound      = "frame-bound"      // the number of packets limits
+	KindBitBound        = "bit-bound"        // the number of bits limits
+	KindKnee            = "knee"             // where one gives way to the other
+	KindShare           = "share"            // each size against the best
+	KindSenderLimited   = "sender-limited"   // the sender could not send more: the path may carry more
+	KindReceiverLimited = "receiver-limited" // the receiver could not take more: the path may carry more
+	KindLoss            = "loss"
+	KindFragmentation   = "fragmentation"
+	KindAsymmetry       = "asymmetry"
+	KindTCP             = "tcp"
+	KindLab             = "lab" // what an emulated path means for the figures
+	KindInvalid         = "invalid"
+	KindTooFewRepeats   = "too-few-repeats"
+)

@@ -1,0 +1,195 @@
+package analysis
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+
+	"pelt/model"
+	"pelt/unit"
+)
+
+// asymmetryRatio is how far the two directions must differ, beyond their
+// repeats' spread, to be told apart.
+const asymmetryRatio = 0.1
+
+// asymmetry compares up and down under the same settings.
+func (a *analyst) asymmetry(all []curve) {
+	for _, up := range all {
+		i := slices.IndexFunc(all, func(c curve) bool {
+			return up.flow == "up" && c.flow == "down" && strings.TrimPrefix(c.label, "Down") == strings.TrimPrefix(up.label, "Up")
+		})
+		if i < 0 {
+			continue
+		}
+		a.compare(up, all[i])
+	}
+}
+
+func (a *analyst) compare(up, down curve) {
+	var text []string
+	values := map[string]float64{}
+	for _, p := range up.points {
+		i := slices.IndexFunc(down.points, func(q point) bool { return q.payload == p.payload })
+		if i < 0 {
+			continue
+		}
+		q := down.points[i]
+		if p.goodput <= 0 || q.goodput <= 0 || p.limit == byOffer && q.limit == byOffer {
+			continue
+		}
+		ratio := q.goodput / p.goodput
+		if math.Abs(math.Log(ratio)) < math.Log(1+asymmetryRatio)+p.spread+q.spread {
+			continue
+		}
+		values[fmt.Sprintf("%s_to_up_ratio_at_%d_payload_bytes", slug(down.label), p.payload)] = ratio
+		text = append(text, fmt.Sprintf("%d B %s up and %s down", p.payload, unit.FormatBits(p.goodput), unit.FormatBits(q.goodput)))
+	}
+	if len(text) == 0 {
+		return
+	}
+	when := "one at a time"
+	if strings.Contains(up.label, "both at once") {
+		when = "both at once"
+	}
+	a.add(KindAsymmetry, values, "The two directions differ, %s: %s.", when, strings.Join(text, ", "))
+}
+
+func (a *analyst) lab() {
+	if !strings.HasPrefix(a.doc.Plan.Target, "lab:") {
+		return
+	}
+	cores := 0
+	for _, h := range a.doc.Host {
+		cores = max(cores, h.Cores)
+	}
+	on := "this machine's cores"
+	if cores > 0 {
+		on = fmt.Sprintf("this machine's %d cores", cores)
+	}
+	a.add(KindLab, map[string]float64{"cores": float64(cores)},
+		"In the lab sender, router and receiver share %s. A limit in packets is what this machine can do, not a property of a router you own; a limit in bits that --link set is real.", on)
+}
+
+func (a *analyst) invalid() {
+	var count, aborted int
+	var why string
+	for _, r := range a.doc.Results {
+		switch r.State {
+		case model.Invalid:
+			count++
+			if why == "" {
+				why = r.Why
+			}
+		case model.Aborted:
+			aborted++
+		}
+	}
+	if count > 0 {
+		a.add(KindInvalid, map[string]float64{"invalid_trials": float64(count), "trials": float64(len(a.doc.Results) - aborted)},
+			"%d of %d trials are invalid and left out, because they say nothing about the path: %s.", count, len(a.doc.Results)-aborted, strings.TrimSuffix(why, "."))
+	}
+}
+
+func (a *analyst) repeats(all []curve) {
+	least := all[0].fewest()
+	for _, c := range all {
+		least = min(least, c.fewest())
+	}
+	if least < 2 {
+		a.add(KindTooFewRepeats, map[string]float64{"repeats": float64(least)},
+			"Some sizes have only one valid trial, so nothing is known of how much the rates vary: use --repeats 3 before comparing small differences.")
+	}
+}
+
+// Figures beyond which a measurement is doubted aloud.
+const (
+	doubtSpread    = 0.1   // between repeats of a size
+	doubtDuplicate = 0.001 // of the received packets
+	doubtReordered = 0.01
+)
+
+// Warnings returns doubts about the measurement itself, one line each.
+func Warnings(doc model.Document) []string {
+	warnings := []string{}
+	for _, c := range curves(doc) {
+		var wide, twice, mixed []string
+		for _, p := range c.points {
+			var received, duplicates, reordered uint64
+			for _, t := range p.trials {
+				received, duplicates, reordered = received+t.flow.Received, duplicates+t.flow.Duplicates, reordered+t.flow.Reordered
+			}
+			at := fmt.Sprintf("%d B ", p.payload)
+			if p.spread > doubtSpread {
+				wide = append(wide, at+percent(p.spread))
+			}
+			if float64(duplicates) > doubtDuplicate*float64(received) {
+				twice = append(twice, at+unit.FormatRatio(float64(duplicates)/float64(max(received, 1))))
+			}
+			if float64(reordered) > doubtReordered*float64(received) {
+				mixed = append(mixed, at+unit.FormatRatio(float64(reordered)/float64(max(received, 1))))
+			}
+		}
+		for _, w := range []struct {
+			text string
+			at   []string
+		}{
+			{"repeats of one size differ much: %s; something else was going on on the path or the hosts", wide},
+			{"packets arrived twice: %s", twice},
+			{"packets arrived out of order: %s; several ways or queues lie on the path", mixed},
+		} {
+			if len(w.at) > 0 {
+				warnings = append(warnings, c.label+": "+fmt.Sprintf(w.text, strings.Join(w.at, ", ")))
+			}
+		}
+	}
+	return append(warnings, accounts(doc)...)
+}
+
+// accounts returns each broken law of the ledgers once, with how often it was broken.
+func accounts(doc model.Document) []string {
+	count := map[string]int{}
+	first := map[string]string{}
+	var order []string
+	for _, r := range doc.Results {
+		for _, f := range r.Flows {
+			for _, c := range f.Ledger.Checks {
+				if c.Held {
+					continue
+				}
+				if count[c.Name] == 0 {
+					order = append(order, c.Name)
+					first[c.Name] = fmt.Sprintf("%s, %s: %s", f.Name, r.Cell.Key(), c.Text)
+				}
+				count[c.Name]++
+			}
+		}
+	}
+	var out []string
+	for _, name := range order {
+		out = append(out, fmt.Sprintf("the account does not add up in %d flows, first in %s", count[name], first[name]))
+	}
+	return out
+}
+
+// Passed judges a run by its plan's limits. Without limits it passes; with
+// limits and no valid trial it does not. broken says what failed, one line each.
+func Passed(doc model.Document) (passed bool, broken []string) {
+	most := doc.Plan.Limits.MaxLossRatio
+	if most == nil {
+		return true, nil
+	}
+	all := curves(doc)
+	if len(all) == 0 {
+		return false, []string{"no valid trial to judge the loss by"}
+	}
+	for _, c := range all {
+		for _, p := range c.points {
+			if p.loss > *most {
+				broken = append(broken, fmt.Sprintf("%s at %d B lost %s, more than %s", c.label, p.payload, unit.FormatRatio(p.loss), unit.FormatRatio(*most)))
+			}
+		}
+	}
+	return len(broken) == 0, broken
+}
