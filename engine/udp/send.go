@@ -372,6 +372,11 @@ func (s *sender) report(r *engine.Report) {
 			r.Warnings = append(r.Warnings, w.warning)
 		}
 	}
+	// The series covers the measured part, also seconds in which nothing was due.
+	whole := min(out.DurationNanos, s.end.order.Timing.Measure().Nanoseconds())
+	for int64(len(out.PerStep))*engine.StepNanos < whole {
+		out.PerStep = append(out.PerStep, 0)
+	}
 	out.Gap, out.GapCounts = s.gaps.Percentiles(), s.gaps.Buckets()
 	r.Send = out
 }

@@ -1,0 +1,59 @@
+package udp
+
+import (
+	"bytes"
+	"os"
+	"runtime/debug"
+	"strconv"
+	"testing"
+
+	"pelt/engine"
+	"pelt/model"
+	"pelt/unit"
+)
+
+// Both ends of a full-rate trial in one process stay far below 100 MiB, and do
+// not grow while it lasts.
+func TestMemoryIsFlat(t *testing.T) {
+	r := newTrial()
+	r.flow.Rate, r.timing = unit.Rate{}, model.Timing{WarmupSeconds: 0.1, MeasureSeconds: 60}
+	dialer, listener := r.prepare(t)
+	connectBoth(t, dialer, listener)
+	ran := make(chan error, 2)
+	for _, e := range []engine.End{listener, dialer} {
+		go func() { ran <- e.Run(t.Context()) }()
+	}
+	resident := func(packets uint64) int {
+		eventually(t, "packets", func() bool { n, _ := listener.Sample(); return n >= packets })
+		debug.FreeOSMemory()
+		return residentBytes(t)
+	}
+	early, late := resident(50_000), resident(250_000)
+	dialer.Stop()
+	listener.Stop()
+	<-ran
+	<-ran
+	t.Logf("resident %d KiB, then %d KiB", early>>10, late>>10)
+	if late > 100<<20 || late > early+4<<20 {
+		t.Errorf("resident %d B after 50 000 packets, %d B after 250 000", early, late)
+	}
+}
+
+// residentBytes reads VmRSS of this process.
+func residentBytes(t *testing.T) int {
+	text, err := os.ReadFile("/proc/self/status")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for line := range bytes.Lines(text) {
+		if f := bytes.Fields(line); len(f) > 1 && string(f[0]) == "VmRSS:" {
+			kib, err := strconv.Atoi(string(f[1]))
+			if err != nil {
+				t.Fatal(err)
+			}
+			return kib << 10
+		}
+	}
+	t.Fatal("no VmRSS")
+	return 0
+}
