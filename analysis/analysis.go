@@ -3,7 +3,6 @@ package analysis
 import (
 	"fmt"
 	"math"
-	"slices"
 	"strings"
 
 	"pelt/model"
@@ -109,17 +108,24 @@ func (a *analyst) udp(c curve) model.Finding {
 		a.loss(c)
 		return model.Finding{Kind: KindVerdict, Text: "Nothing arrived at any size."}
 	}
-	f := fitShape(w, t, c.noise())
+	var f fit
+	if !c.offered { // an asked rate shows no limit of its own
+		f = fitShape(w, t, c.noise())
+		f.blur(c, used)
+	}
 	v := verdict(f, used, a.path())
-	switch {
-	case allLimited(used, byOffer):
-	case f.shape == frames:
-		a.frameBound(used, used)
-	case f.shape == bitsOnly:
+	switch f.shape {
+	case frames:
+		a.frameBound(used)
+	case bitsOnly:
 		a.bitBound(used)
-	case f.shape == both:
-		a.frameBound(used[:f.low], used)
-		a.bitBound(used[f.low:])
+	case both:
+		if f.low >= 2 {
+			a.frameBound(used[:f.low])
+		}
+		if len(used)-f.low >= 2 {
+			a.bitBound(used[f.low:])
+		}
 		a.knee(c, f, used)
 	}
 	a.share(c)
@@ -144,10 +150,6 @@ func sizes(points []point) string {
 	return fmt.Sprintf("from %d to %d bytes", first, last)
 }
 
-func allLimited(points []point, by limit) bool {
-	return !slices.ContainsFunc(points, func(p point) bool { return p.limit != by })
-}
-
 // mostly is what held most of the points.
 func mostly(points []point) limit {
 	count := map[limit]int{}
@@ -163,28 +165,27 @@ func mostly(points []point) limit {
 	return most
 }
 
-func (a *analyst) frameBound(low, all []point) {
-	top := best(low, packets)
+// flatRatio is how much a rate may fall over a range of sizes and still be called the same.
+const flatRatio = 0.85
+
+func (a *analyst) frameBound(low []point) {
+	top, least := best(low, packets), best(low, func(p point) float64 { return -p.pps })
 	values := map[string]float64{
 		"frame_limit_pps": top.pps, "from_payload_bytes": float64(low[0].payload), "up_to_payload_bytes": float64(low[len(low)-1].payload),
 	}
-	least := low[0].pps
-	for _, p := range low {
-		least = min(least, p.pps)
+	how := "whatever their size"
+	if least.pps < flatRatio*top.pps {
+		how = "less as they grow"
 	}
-	a.add(KindFrameBound, values, "Payloads %s are limited by the number of packets: %s to %s, whatever their size.",
-		sizes(low), unit.FormatPPS(least), unit.FormatPPS(top.pps))
+	a.add(KindFrameBound, values, "For payloads %s the number of packets is the limit: %s to %s, %s.",
+		sizes(low), unit.FormatPPS(least.pps), unit.FormatPPS(top.pps), how)
 }
 
 func (a *analyst) bitBound(high []point) {
 	top := best(high, bits)
 	a.add(KindBitBound, map[string]float64{"bit_limit_bps": top.goodput, "from_payload_bytes": float64(high[0].payload), "up_to_payload_bytes": float64(high[len(high)-1].payload)},
-		"Payloads %s are limited by the number of bits: up to %s of payload, and smaller packets spend more of it on headers.", sizes(high), unit.FormatBits(top.goodput))
+		"For payloads %s the number of bits is the limit: up to %s of payload; smaller packets spend more of it on headers.", sizes(high), unit.FormatBits(top.goodput))
 }
-
-// kneeSeparable is how far apart repeats may put the knee: beyond, its number
-// would say more than was measured.
-const kneeSeparable = 2
 
 func (a *analyst) knee(c curve, f fit, used []point) {
 	below, above := used[f.low-1], used[f.low]
@@ -195,18 +196,17 @@ func (a *analyst) knee(c curve, f fit, used []point) {
 		return
 	}
 	knee := kneePayload(f.knee, used)
-	low, high, ok := c.kneeInterval(f.gradual)
-	if ok && high > kneeSeparable*low {
+	if f.blurred {
 		a.add(KindKnee, values, "The limit changes from packets to bits; where is not separable: the repeats put it at %s to %s bytes. More --repeats or a longer --time would tell.",
-			round(kneePayload(low, used)), round(kneePayload(high, used)))
+			round(kneePayload(f.lowest, used)), round(kneePayload(f.highest, used)))
 		return
 	}
 	values["knee_payload_bytes"] = knee
 	text := fmt.Sprintf("The limit changes from packets to bits at a payload of about %s bytes", round(knee))
-	if ok {
-		low, high = kneePayload(min(low, f.knee), used), kneePayload(max(high, f.knee), used)
+	if f.highest > 0 {
+		low, high := kneePayload(min(f.lowest, f.knee), used), kneePayload(max(f.highest, f.knee), used)
 		values["knee_low_payload_bytes"], values["knee_high_payload_bytes"] = low, high
-		text += fmt.Sprintf(" (%.0f to %.0f in the repeats)", low, high)
+		text += fmt.Sprintf(" (%s to %s in the repeats)", twoDigits(low, math.Floor), twoDigits(high, math.Ceil))
 	}
 	if f.gradual {
 		text += "; it is gradual: there a packet costs the path as much time as its bytes do"
@@ -221,12 +221,11 @@ func kneePayload(frame float64, used []point) float64 {
 }
 
 // round prints a number of bytes with the two digits that such an estimate has.
-func round(v float64) string {
-	if v < 100 {
-		return fmt.Sprintf("%.0f", v)
-	}
-	step := math.Pow(10, math.Floor(math.Log10(v))-1)
-	return fmt.Sprintf("%.0f", math.Round(v/step)*step)
+func round(v float64) string { return twoDigits(v, math.Round) }
+
+func twoDigits(v float64, way func(float64) float64) string {
+	step := max(1, math.Pow(10, math.Floor(math.Log10(max(v, 1)))-1))
+	return fmt.Sprintf("%.0f", way(v/step)*step)
 }
 
 func (a *analyst) share(c curve) {
@@ -245,8 +244,11 @@ func (a *analyst) share(c curve) {
 		p = append(p, fmt.Sprintf("%d B %s", x.payload, percent(x.pps/fast.pps)))
 		b = append(b, fmt.Sprintf("%d B %s", x.payload, percent(x.goodput/wide.goodput)))
 	}
-	a.add(KindShare, values, "Share of the best packet rate (%s at %d B): %s. Share of the best bit rate (%s at %d B): %s.",
-		unit.FormatPPS(fast.pps), fast.payload, strings.Join(p, ", "), unit.FormatBits(wide.goodput), wide.payload, strings.Join(b, ", "))
+	text := fmt.Sprintf("Share of the best bit rate (%s at %d B): %s.", unit.FormatBits(wide.goodput), wide.payload, strings.Join(b, ", "))
+	if c.protocol != model.TCP {
+		text = fmt.Sprintf("Share of the best packet rate (%s at %d B): %s. ", unit.FormatPPS(fast.pps), fast.payload, strings.Join(p, ", ")) + text
+	}
+	a.add(KindShare, values, "%s", text)
 }
 
 // percent prints a share with whole percents, or one digit below ten.
@@ -262,22 +264,36 @@ const nameRatio = 0.01
 
 func (a *analyst) loss(c curve) {
 	values := map[string]float64{}
-	var lines []string
+	var where []string             // each account of the causes once
+	sizes := map[string][]string{} // of each
+	overload := false
 	for _, p := range c.points {
 		if p.loss < losslessRatio {
 			continue
 		}
 		values[fmt.Sprintf("loss_ratio_at_%d_payload_bytes", p.payload)] = p.loss
-		lines = append(lines, fmt.Sprintf("%d B %s (%s)", p.payload, percent(p.loss), causes(p)))
+		cause := causes(p)
+		if sizes[cause] == nil {
+			where = append(where, cause)
+		}
+		sizes[cause] = append(sizes[cause], fmt.Sprintf("%s at %d B", percent(p.loss), p.payload))
+		overload = overload || p.limit == byPath
 	}
-	if len(lines) == 0 {
+	if len(where) == 0 {
 		return
 	}
-	why := "Sent as fast as the sender could, the packets beyond what the path carries are lost: that is overload, not a fault."
-	if c.offered {
-		why = "At the asked rate that is loss a user of this path would see."
+	var parts []string
+	for _, cause := range where {
+		parts = append(parts, strings.Join(sizes[cause], ", ")+": "+cause)
 	}
-	a.add(KindLoss, values, "Lost: %s. %s", strings.Join(lines, ", "), why)
+	why := ""
+	switch {
+	case c.offered:
+		why = " At the asked rate that is loss a user of this path would see."
+	case overload:
+		why = " Sent as fast as the sender could, the packets beyond what the path carries are lost: that is overload, not a fault."
+	}
+	a.add(KindLoss, values, "Lost %s.%s", strings.Join(parts, "; "), why)
 }
 
 // causes says where the lost packets of one size ended, by the ledger.
@@ -298,13 +314,13 @@ func causes(p point) string {
 	var text []string
 	for _, name := range order {
 		if r := float64(named[name]) / float64(max(lost, 1)); r >= nameRatio {
-			text = append(text, percent(r)+" of it "+name)
+			text = append(text, percent(r)+" by "+name)
 		}
 	}
 	if r := float64(rest) / float64(max(lost, 1)); r >= nameRatio || len(text) == 0 {
-		where := "between the ends, at no counter seen from here"
+		where := "on the way, at no counter seen from here"
 		if len(text) > 0 {
-			where = percent(r) + " of it " + where
+			where = percent(r) + " " + where
 		}
 		text = append(text, where)
 	}
@@ -315,12 +331,12 @@ func (a *analyst) fragmentation(c curve) {
 	var split []string
 	values := map[string]float64{}
 	for _, p := range c.points {
-		if n := p.trials[0].flow.Fragments; n > 1 {
+		if n := p.fragments; n > 1 {
 			split = append(split, fmt.Sprintf("%d B into %d", p.payload, n))
 			values[fmt.Sprintf("fragments_at_%d_payload_bytes", p.payload)] = float64(n)
 		}
 	}
 	if len(split) > 0 {
-		a.add(KindFragmentation, values, "Larger than the path's packets, these are split on the way: %s packets each. One lost piece loses the whole, and each piece counts against the packet limit.", strings.Join(split, ", "))
+		a.add(KindFragmentation, values, "Larger than the path's packets, these are split on the way: %s packets. One lost piece loses the whole, and each piece counts against the packet limit.", strings.Join(split, ", "))
 	}
 }

@@ -15,22 +15,26 @@ type limit int
 
 const (
 	byPath     limit = iota // packets were lost on the way, or the link pushed back
-	bySender                // all arrived, and the sender's thread was busy
+	bySender                // nearly all arrived, and the sender's thread was busy
 	byQuiet                 // all arrived, and the sender was not busy: its own interface pushed back
 	byReceiver              // most of the loss is the receiver's own
-	byOffer                 // all arrived that was asked for
+	byOffer                 // a rate was asked: no more was tried
 )
 
 // point is one size of one curve: the valid repeats of a cell.
 type point struct {
 	payload, frame int // bytes
+	fragments      int // IP packets per datagram; 0 and 1 mean whole
 	trials         []trial
+	received       uint64  // over all repeats
 	pps            float64 // median, received
 	goodput        float64 // median, payload bit/s received
 	loss           float64 // ratio over all repeats
 	spread         float64 // (highest - lowest rate) / median; 0 for one repeat
 	limit          limit
 }
+
+func (p point) arrived() bool { return p.received > 0 && p.pps > 0 }
 
 type trial struct {
 	repeat int
@@ -76,7 +80,7 @@ func curves(doc model.Document) []curve {
 			}
 			p := g.sizes[f.PayloadBytes]
 			if p == nil {
-				p = &point{payload: f.PayloadBytes, frame: max(f.FrameBytes, f.PayloadBytes+1)}
+				p = &point{payload: f.PayloadBytes, frame: max(f.FrameBytes, f.PayloadBytes, 1)}
 				g.sizes[f.PayloadBytes] = p
 			}
 			p.trials = append(p.trials, trial{r.Repeat, f})
@@ -134,6 +138,10 @@ func label(flow string, cell model.Cell) string {
 // losses happen to a path that is far from its limit.
 const losslessRatio = 0.001
 
+// A path that loses less than this share of what a busy sender sends may lose it
+// to bursts or at random: only more is a sign that its limit was passed.
+const overloadRatio = 0.05
+
 // A sender's thread busier than this had no time left to send more.
 const busyRatio = 0.9
 
@@ -141,6 +149,7 @@ func (p *point) measure(offered bool) {
 	var pps, goodput, thread []float64
 	var attempted, lost, receiver, sender uint64
 	for _, t := range p.trials {
+		p.received, p.fragments = p.received+t.flow.Received, max(p.fragments, t.flow.Fragments)
 		pps, goodput = append(pps, t.flow.ReceivePPS), append(goodput, t.flow.GoodputBPS)
 		thread = append(thread, t.flow.SenderCPU.ThreadRatio)
 		attempted, lost = attempted+t.flow.Attempted, lost+t.flow.Lost
@@ -162,17 +171,18 @@ func (p *point) measure(offered bool) {
 		p.loss = float64(lost) / float64(attempted)
 	}
 	lossy := p.loss >= losslessRatio
+	busy := median(thread) >= busyRatio
 	switch {
+	case offered:
+		p.limit = byOffer
 	case lossy && receiver*2 >= lost:
 		p.limit = byReceiver
 	case lossy && sender*2 >= lost:
 		p.limit = bySender
+	case busy && p.loss < overloadRatio:
+		p.limit = bySender
 	case lossy:
 		p.limit = byPath
-	case offered:
-		p.limit = byOffer
-	case median(thread) >= busyRatio:
-		p.limit = bySender
 	default:
 		p.limit = byQuiet
 	}
@@ -214,12 +224,18 @@ func (c curve) noise() float64 {
 }
 
 // inWords prints a packet rate for people: "187 thousand packets a second".
-func inWords(pps float64) string {
-	text := unit.FormatPPS(pps)
-	for short, long := range map[string]string{"kpps": "thousand packets", "Mpps": "million packets", "Gpps": "billion packets"} {
-		if number, ok := strings.CutSuffix(text, " "+short); ok {
-			return number + " " + long + " a second"
-		}
+func inWords(pps float64) string { return thousands(pps) + " packets a second" }
+
+// thousands prints a number with its scale in words: "187 thousand".
+func thousands(v float64) string {
+	number, scale, _ := strings.Cut(unit.FormatPPS(v), " ")
+	switch scale {
+	case "kpps":
+		return number + " thousand"
+	case "Mpps":
+		return number + " million"
+	case "Gpps":
+		return number + " billion"
 	}
-	return strings.TrimSuffix(text, "pps") + "packets a second"
+	return number
 }

@@ -23,6 +23,24 @@ type fit struct {
 	gradual bool
 	knee    float64 // bytes of frame where both take the same time; only for both
 	low     int     // how many of the points are limited by frames
+
+	lowest, highest float64 // where single repeats put the knee; 0 when they do not tell
+	blurred         bool    // so far apart that the knee's number would say more than was measured
+}
+
+// kneeSeparable is how far apart, as a factor, repeats may put a knee that is told.
+const kneeSeparable = 2
+
+// blur looks at the knee in each repeat alone.
+func (f *fit) blur(c curve, used []point) {
+	if f.shape != both {
+		return
+	}
+	low, high, ok := c.kneeInterval(f.gradual)
+	if ok {
+		f.lowest, f.highest = low, high
+		f.blurred = kneePayload(high, used) > kneeSeparable*kneePayload(low, used)
+	}
 }
 
 // maxHeader is how many bytes of each frame may be spent on what the size of
@@ -33,6 +51,10 @@ const maxHeader = 100
 // sizeRange is how far apart the sizes must be to tell the two limits apart.
 const sizeRange = 1.5
 
+// mostTolerance is the mean relative error beyond which no explanation counts:
+// noise must not make every one of them right.
+const mostTolerance = 0.15
+
 // fitShape explains times per packet t in seconds at frame sizes w in bytes,
 // both ascending in w. noise is the spread between repeats, as a ratio.
 func fitShape(w, t []float64, noise float64) fit {
@@ -40,7 +62,7 @@ func fitShape(w, t []float64, noise float64) fit {
 	if n < 2 || w[n-1] < sizeRange*w[0] {
 		return fit{shape: unclear}
 	}
-	tolerance := max(0.03, 1.5*noise)
+	tolerance := min(max(0.03, 1.5*noise), mostTolerance)
 	flat, flatError := fit{shape: frames, low: n}, flatMisfit(t)
 	only, onlyError := fit{shape: bitsOnly}, bitMisfit(w, t)
 	simple, simpleError := flat, flatError
@@ -54,10 +76,10 @@ func fitShape(w, t []float64, noise float64) fit {
 		return simple
 	}
 	knee, kneeError := kneeFit(w, t)
-	if kneeError <= max(0.08, 2.5*noise) && kneeError < 0.6*simpleError {
+	if kneeError <= min(max(0.08, 2.5*noise), mostTolerance) && kneeError < 0.6*simpleError {
 		return knee.inside(w)
 	}
-	if simpleError <= 0.15 {
+	if simpleError <= mostTolerance {
 		return simple
 	}
 	return fit{shape: unclear}
@@ -156,11 +178,13 @@ func misfit(t []float64, model func(int) float64) float64 {
 	return sum / float64(len(t))
 }
 
-// times returns frame sizes and seconds per packet of a curve's medians; sizes
-// at which nothing arrived say nothing.
+// times returns frame sizes and seconds per packet of a curve's medians. Sizes
+// at which nothing arrived say nothing, and those split on the way are more than
+// one packet.
 func (c curve) times() (w, t []float64, used []point) {
+	whole := slices.ContainsFunc(c.points, func(p point) bool { return p.arrived() && p.fragments <= 1 })
 	for _, p := range c.points {
-		if p.pps > 0 && (len(w) == 0 || float64(p.frame) > w[len(w)-1]) {
+		if p.arrived() && (p.fragments <= 1 || !whole) && (len(w) == 0 || float64(p.frame) > w[len(w)-1]) {
 			w, t, used = append(w, float64(p.frame)), append(t, 1/p.pps), append(used, p)
 		}
 	}
@@ -170,25 +194,26 @@ func (c curve) times() (w, t []float64, used []point) {
 // kneeInterval is where the knee lies in each repeat alone; ok is false when
 // there are fewer than two repeats, or one of them shows no knee.
 func (c curve) kneeInterval(gradual bool) (low, high float64, ok bool) {
-	byRepeat := map[int][]int{} // repeat -> places in points
-	for i, p := range c.points {
+	_, _, whole := c.times()
+	byRepeat := map[int][]int{} // repeat -> places in whole
+	for i, p := range whole {
 		for _, x := range p.trials {
 			byRepeat[x.repeat] = append(byRepeat[x.repeat], i)
 		}
 	}
 	var knees []float64
 	for repeat, places := range byRepeat {
-		if len(places) != len(c.points) {
+		if len(places) != len(whole) {
 			continue
 		}
 		one := curve{}
 		for _, i := range places {
-			p := c.points[i]
+			p := whole[i]
 			j := slices.IndexFunc(p.trials, func(x trial) bool { return x.repeat == repeat })
-			one.points = append(one.points, point{payload: p.payload, frame: p.frame, pps: p.trials[j].flow.ReceivePPS})
+			one.points = append(one.points, point{payload: p.payload, frame: p.frame, received: 1, pps: p.trials[j].flow.ReceivePPS})
 		}
 		w, t, used := one.times()
-		if len(used) < len(c.points) {
+		if len(used) < len(whole) {
 			continue
 		}
 		f, _ := sharpFit(w, t)

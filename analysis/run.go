@@ -53,6 +53,9 @@ func (a *analyst) compare(up, down curve) {
 	if strings.Contains(up.label, "both at once") {
 		when = "both at once"
 	}
+	if n := len(text); n > 2 {
+		text = []string{text[0], text[n-1]}
+	}
 	a.add(KindAsymmetry, values, "The two directions differ, %s: %s.", when, strings.Join(text, ", "))
 }
 
@@ -69,7 +72,7 @@ func (a *analyst) lab() {
 		on = fmt.Sprintf("this machine's %d cores", cores)
 	}
 	a.add(KindLab, map[string]float64{"cores": float64(cores)},
-		"In the lab sender, router and receiver share %s. A limit in packets is what this machine can do, not a property of a router you own; a limit in bits that --link set is real.", on)
+		"In a lab all nodes share %s, the ends and what lies between. A limit in packets is what this machine can do, not a property of a router you own; a limit in bits that --link set is real.", on)
 }
 
 func (a *analyst) invalid() {

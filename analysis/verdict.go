@@ -14,18 +14,17 @@ func verdict(f fit, used []point, path string) model.Finding {
 	values := map[string]float64{"best_pps": fast.pps, "best_goodput_bps": wide.goodput}
 	var text string
 	switch {
-	case allLimited(used, byOffer):
-		text = fmt.Sprintf("%s carried all that was offered, %s: up to %s and %s. Its limit lies higher; --rate max finds it.",
-			path, sizes(used), inWords(fast.pps), unit.FormatBits(wide.goodput))
+	case mostly(used) == byOffer:
+		text = offeredVerdict(used, path)
 	case len(used) == 1:
 		text = fmt.Sprintf("%s at %d bytes, which is %s. One size cannot tell whether packets or bits are the limit: measure several.",
 			carries(path, used, fast), fast.payload, unit.FormatBits(fast.goodput))
 	case f.shape == frames:
-		text = fmt.Sprintf("%s, whatever their size: the number of packets limits it %s, not their bits. The most bits it moved are %s at %d bytes.",
+		text = fmt.Sprintf("%s, %s: the number of packets is the limit, not their bits. The most bits it moved are %s at %d bytes.",
 			carries(path, used, fast), sizes(used), unit.FormatBits(wide.goodput), wide.payload)
-		values["frame_limit_pps"] = fast.pps
+		values[limitName(used)] = fast.pps
 	case f.shape == bitsOnly:
-		text = fmt.Sprintf("%s carries at most %s: the number of bits limits it %s. It took up to %s without that becoming a limit.",
+		text = fmt.Sprintf("%s carries at most %s: the number of bits is the limit, %s. It took up to %s without that becoming one.",
 			path, unit.FormatBits(wide.goodput), sizes(used), inWords(fast.pps))
 		values["bit_limit_bps"] = wide.goodput
 	case f.shape == both:
@@ -36,17 +35,58 @@ func verdict(f fit, used []point, path string) model.Finding {
 	return model.Finding{Kind: KindVerdict, Text: text, Values: values}
 }
 
+// limitName names a packet rate: only a path that was overloaded has shown its limit.
+func limitName(points []point) string {
+	if mostly(points) == byPath {
+		return "frame_limit_pps"
+	}
+	return "at_least_pps"
+}
+
+func offeredVerdict(used []point, path string) string {
+	fast, wide := best(used, packets), best(used, bits)
+	worst := best(used, func(p point) float64 { return p.loss })
+	if worst.loss >= losslessRatio {
+		return fmt.Sprintf("%s lost up to %s of what was offered, most at %d bytes. It delivered up to %s and %s.",
+			path, percent(worst.loss), worst.payload, inWords(fast.pps), unit.FormatBits(wide.goodput))
+	}
+	return fmt.Sprintf("%s carried all that was offered, %s: up to %s and %s. Its limit lies higher; --rate max finds it.",
+		path, sizes(used), inWords(fast.pps), unit.FormatBits(wide.goodput))
+}
+
 func kneeVerdict(f fit, used []point, path string, values map[string]float64) string {
 	low, high := used[:f.low], used[f.low:]
 	fast, wide := best(low, packets), best(high, bits)
-	values["frame_limit_pps"], values["bit_limit_bps"] = fast.pps, wide.goodput
-	where := fmt.Sprintf("up to %d bytes are limited by that, those from %d bytes on", low[len(low)-1].payload, high[0].payload)
-	if len(low) >= 2 && len(high) >= 2 {
-		knee := kneePayload(f.knee, used)
-		values["knee_payload_bytes"] = knee
-		where = fmt.Sprintf("smaller than about %s bytes are limited by that, larger ones", round(knee))
+	start := carries(path, low, fast) + "."
+	values[limitName(low)] = fast.pps
+	switch {
+	case len(low) == 1:
+		values["bit_limit_bps"] = wide.goodput
+		return fmt.Sprintf("%s That is at %d bytes alone; packets from %d bytes on are limited by %s.", start, low[0].payload, high[0].payload, unit.FormatBits(wide.goodput))
+	case len(high) == 1:
+		return fmt.Sprintf("%s Packets up to %d bytes are limited by that; at %d bytes fewer pass, %s, and one size cannot tell whether bits are the limit there.",
+			start, low[len(low)-1].payload, high[0].payload, unit.FormatBits(wide.goodput))
 	}
-	return fmt.Sprintf("%s. Packets %s by %s.", carries(path, low, fast), where, unit.FormatBits(wide.goodput))
+	if f.blurred {
+		values["bit_limit_bps"] = wide.goodput
+		return fmt.Sprintf("%s Small packets are limited by that, large ones by %s; from which size on is not separable, because the repeats differ too much.", start, unit.FormatBits(wide.goodput))
+	}
+	knee := kneePayload(f.knee, used)
+	values["knee_payload_bytes"], values["bit_limit_bps"] = knee, wide.goodput
+	mainly, by := "", unit.FormatBits(wide.goodput)
+	if f.gradual {
+		mainly = "mostly "
+	}
+	if f.senderBytes(used) {
+		by = "the sender's own time for each byte, " + by
+	}
+	return fmt.Sprintf("%s Packets smaller than about %s bytes are %slimited by that, larger ones by %s.", start, round(knee), mainly, by)
+}
+
+// senderBytes reports whether the cost of bytes is the sender's own: a link
+// shows a sharp limit, copying shows a gradual one, without loss.
+func (f fit) senderBytes(used []point) bool {
+	return f.shape == both && f.gradual && mostly(used[f.low:]) == bySender
 }
 
 // carries says who set the packet rate: only a path that lost packets has
@@ -54,7 +94,7 @@ func kneeVerdict(f fit, used []point, path string, values map[string]float64) st
 func carries(path string, points []point, top point) string {
 	switch mostly(points) {
 	case bySender, byQuiet:
-		return fmt.Sprintf("%s carries at least %s (the sender could not send more, and all arrived)", path, inWords(top.pps))
+		return fmt.Sprintf("%s carries at least %s (the sender could not send more)", path, inWords(top.pps))
 	case byReceiver:
 		return fmt.Sprintf("%s carries at least %s (the receiver could not take more)", path, inWords(top.pps))
 	case byOffer:
@@ -80,7 +120,7 @@ func unclearVerdict(used []point, path string) string {
 func (a *analyst) ends(c curve, f fit, used []point) {
 	var busy, quiet, receiver []point
 	for i, p := range used {
-		bitSide := f.shape == bitsOnly || f.shape == both && i >= f.low
+		bitSide := f.shape == bitsOnly || f.shape == both && i >= f.low && !f.senderBytes(used)
 		switch {
 		case p.limit == bySender && !bitSide:
 			busy = append(busy, p)
@@ -93,8 +133,8 @@ func (a *analyst) ends(c curve, f fit, used []point) {
 	if len(busy) > 0 {
 		top := best(busy, packets)
 		a.add(KindSenderLimited, map[string]float64{"at_least_pps": top.pps, "sender_thread_ratio": thread(top)},
-			"The sender itself was the limit at %s: its thread was busy %s of the time, and the path lost nothing. The path carries at least %s there, maybe far more. To push harder: more --streams, or a faster sending host.",
-			list(busy), percent(thread(top)), unit.FormatPPS(top.pps))
+			"The sender itself was the limit at %s: its thread was busy %s of the time, and the path lost %s. The path carries at least %s there, maybe far more. To push harder: more --streams, or a faster sending host.",
+			list(busy), percent(thread(top)), nearlyNothing(busy), unit.FormatPPS(top.pps))
 	}
 	if len(quiet) > 0 {
 		top := best(quiet, packets)
@@ -108,6 +148,13 @@ func (a *analyst) ends(c curve, f fit, used []point) {
 			"The receiver was the limit at %s: most of what was lost had arrived there and found no room. The path carries at least %s. More --streams, or larger socket buffers (net.core.rmem_max) on the receiver, help.",
 			list(receiver), unit.FormatPPS(top.pps))
 	}
+}
+
+func nearlyNothing(points []point) string {
+	if worst := best(points, func(p point) float64 { return p.loss }); worst.loss > 0 {
+		return "at most " + unit.FormatRatio(worst.loss)
+	}
+	return "nothing"
 }
 
 func thread(p point) float64 {
@@ -159,14 +206,14 @@ func (a *analyst) tcp(c curve) model.Finding {
 			again = unit.FormatRatio(r) + " of the segments were sent again"
 		}
 		a.add(KindTCP, map[string]float64{"goodput_bps" + at: p.goodput, "writes_per_second" + at: median(writes), "segments_pps" + at: median(segments), "resent_ratio" + at: median(rates)},
-			"Writes of %d bytes: %s writes a second in %s segments a second, %s; %s, and %s.", p.payload,
-			strings.TrimSuffix(unit.FormatPPS(median(writes)), "pps"), strings.TrimSuffix(unit.FormatPPS(median(segments)), "pps"), unit.FormatBits(p.goodput), joined, again)
+			"%s writes of %d bytes a second in %s segments, %s: %s, and %s.",
+			thousands(median(writes)), p.payload, thousands(median(segments)), unit.FormatBits(p.goodput), joined, again)
 	}
 	a.share(c)
 	if len(c.points) == 1 || c.bulk {
-		return model.Finding{Text: fmt.Sprintf("TCP moved %s over %s.", unit.FormatBits(wide.goodput), strings.ToLower(a.path()[:1])+a.path()[1:]), Values: values}
+		return model.Finding{Text: fmt.Sprintf("%s carries %s of TCP.", a.path(), unit.FormatBits(wide.goodput)), Values: values}
 	}
 	small := c.points[0]
-	return model.Finding{Values: values, Text: fmt.Sprintf("TCP moved %s with writes of %d bytes and %s with writes of %d bytes.",
-		unit.FormatBits(small.goodput), small.payload, unit.FormatBits(wide.goodput), wide.payload)}
+	return model.Finding{Values: values, Text: fmt.Sprintf("%s carries %s of TCP with writes of %d bytes and %s with writes of %d bytes.",
+		a.path(), unit.FormatBits(small.goodput), small.payload, unit.FormatBits(wide.goodput), wide.payload)}
 }
