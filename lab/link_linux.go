@@ -83,6 +83,7 @@ func (b *builder) veth(mtu int, sa *space, nameA string, macA net.HardwareAddr, 
 	if err := sa.rt.LinkAdd(pair); err != nil {
 		return missing("veth", "CONFIG_VETH", fmt.Errorf("add veth %s: %w", nameA, err))
 	}
+	b.ends = append(b.ends, vethEnd{s: sa, name: nameA}, vethEnd{s: sb, name: nameB})
 	if err := b.raise(sa, nameA, mtu); err != nil {
 		return err
 	}
@@ -124,6 +125,7 @@ func (b *builder) equip(p port, mtu int) error {
 			return fmt.Errorf("give %s the address %v: %w", iface.Name, a, err)
 		}
 	}
+	b.ends = append(b.ends, vethEnd{s: s, name: iface.Name, addr6: iface.Addr6.Addr()})
 	n := b.lab.nodes[p.node]
 	n.info.Interfaces = append(n.info.Interfaces, iface)
 	return nil

@@ -4,8 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/netip"
 	"os"
 	"strings"
+	"time"
 
 	"github.com/vishvananda/netlink"
 	"golang.org/x/sys/unix"
@@ -55,6 +57,7 @@ type builder struct {
 	ipv6   bool
 	lab    *Lab
 	spaces []*space // the nodes' first, in their order, then hidden ones
+	ends   []vethEnd
 }
 
 func (b *builder) build(ctx context.Context) error {
@@ -82,7 +85,55 @@ func (b *builder) build(ctx context.Context) error {
 			return fmt.Errorf("node %s: %w", b.spec.nodes[p.node].name, err)
 		}
 	}
+	return b.settle(ctx)
+}
+
+const (
+	settleTime = 5 * time.Second // linkwatch may hold back for 1 s, net/core/link_watch.c
+	settleStep = 500 * time.Microsecond
+)
+
+// settle waits for what the kernel does in its own time after it has said yes:
+// interfaces become operational, and IPv6 addresses receive.
+func (b *builder) settle(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, settleTime)
+	defer cancel()
+	for _, e := range b.ends {
+		for ready := false; !ready; {
+			var err error
+			if ready, err = e.ready(); err != nil {
+				return err
+			}
+			if ready {
+				break
+			}
+			select {
+			case <-ctx.Done():
+				return fmt.Errorf("interface %s is not operational: %w", e.name, ctx.Err())
+			case <-time.After(settleStep):
+			}
+		}
+	}
 	return nil
+}
+
+// vethEnd is an interface that Open waits for.
+type vethEnd struct {
+	s     *space
+	name  string
+	addr6 netip.Addr // if valid, its address
+}
+
+func (e vethEnd) ready() (bool, error) {
+	link, err := e.s.link(e.name)
+	if err != nil || link.Attrs().OperState != netlink.OperUp {
+		return false, err
+	}
+	if !e.addr6.IsValid() {
+		return true, nil
+	}
+	routes, err := e.s.rt.RouteGet(e.addr6.AsSlice())
+	return err == nil && len(routes) > 0 && routes[0].Type == unix.RTN_LOCAL, nil
 }
 
 // newSpace makes a namespace that b.lab will close, with its loopback up.
