@@ -21,9 +21,9 @@
 // ordered; its figures are differences of TCP_INFO between the two moments. The
 // receiver's begins one warm-up after its first byte. The two windows are the
 // same length and differ in position by the path's delay, so rates compare
-// exactly and totals differ by what was under way at the cuts. Segments are
-// read from the kernel at the first read after a cut, so they are exact to one
-// read.
+// exactly and totals differ by what was under way at the cuts. Bytes are booked
+// when they are read; counters of the kernel are read when a timer says so, and
+// a warning says when that was late.
 //
 // # Packets
 //

@@ -59,6 +59,7 @@ type end struct {
 // span is how the measured part went.
 type span struct {
 	begun, ended time.Duration // after the origin
+	latest       time.Duration // by which a reading came late
 	complete     bool
 }
 
@@ -77,6 +78,7 @@ type stream struct {
 	ended         error  // why the stream ended, nil at its regular end; its goroutine's until it ends
 
 	mu     sync.Mutex
+	opened bool // the counts begin at last and base
 	active bool // the measured part is running
 	known  bool // the kernel tells its counters
 	last   info // at the newest reading
@@ -318,6 +320,8 @@ func (e *end) Close() error {
 			// A reset leaves nothing behind: no waiting state that holds the
 			// port for a minute, no sender that goes on with what it had queued.
 			s.conn.SetLinger(0)
+		} else {
+			limitOrphan(s.raw)
 		}
 		if err := s.conn.Close(); err != nil && !errors.Is(err, os.ErrClosed) && !errors.Is(err, net.ErrClosed) {
 			errs = append(errs, err)

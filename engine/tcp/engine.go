@@ -133,4 +133,6 @@ func check(o engine.Order) error {
 	return nil
 }
 
+var _ engine.Engine = (*Engine)(nil)
+
 var errStopped = errors.New("stopped")

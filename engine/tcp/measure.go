@@ -18,19 +18,23 @@ func (e *end) measure() span {
 		if !e.wait(origin.Add(warmup)) {
 			return s
 		}
-		e.each((*stream).refresh)
+		e.each((*stream).open)
 		s.begun = time.Since(origin)
+		s.latest = s.begun - warmup
 	}
 	e.each((*stream).begin)
-	length := e.order.Timing.Measure()
+	// A beginning that came late does not move the end: the schedule of writes
+	// and the account of bytes go by the clock, and the rates by s.
+	begin, length := origin.Add(e.order.Timing.Warmup()), e.order.Timing.Measure()
 	for k := range e.stepSegments {
 		upTo := min(time.Duration(k+1)*engine.StepNanos, length)
-		reached := e.wait(origin.Add(s.begun + upTo))
+		reached := e.wait(begin.Add(upTo))
 		e.each(func(t *stream) { e.stepSegments[k].Add(t.step(e.order.Role)) })
 		s.ended = time.Since(origin)
 		if !reached {
 			break
 		}
+		s.latest = max(s.latest, time.Since(begin.Add(upTo)))
 		s.complete = upTo == length
 	}
 	e.each((*stream).finish)
@@ -57,12 +61,16 @@ func (e *end) each(f func(*stream)) {
 	}
 }
 
-// refresh makes the measured part count from here.
-func (s *stream) refresh() {
-	now, ok := readInfo(s.raw)
+// open makes the measured part count from here; the first call is the one
+// that counts.
+func (s *stream) open() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.last, s.known = now, ok
+	if s.opened {
+		return
+	}
+	s.opened = true
+	s.last, s.known = readInfo(s.raw)
 	s.base = written{s.writes.Load(), s.bytes.Load()}
 }
 

@@ -93,16 +93,16 @@ func TestFlowInNamespace(t *testing.T) {
 	for _, address := range []string{"127.0.0.1", "::1"} {
 		t.Run(address, func(t *testing.T) {
 			leakCheck(t)
-			p := newPair(t, n, address, false, flow(4, 64<<10, true), timing(50*time.Millisecond, 300*time.Millisecond, time.Second))
-			var listening int
-			n.Do(func() error { listening = listeners(t, p.receiver.Ports()[0]); return nil })
-			if listening != 1 {
-				t.Errorf("%d sockets listen on port %d in the namespace, want 1", listening, p.receiver.Ports()[0])
-			}
-			p.connect()
-			s, r := p.play()
-			p.close()
-			checkBulk(t, 4, s, r)
+			p, s, r := calm(func() *pair {
+				p := newPair(t, n, address, false, flow(4, 64<<10, true), timing(50*time.Millisecond, 300*time.Millisecond, time.Second))
+				listening := 0
+				n.Do(func() error { listening = listeners(t, p.receiver.Ports()[0]); return nil })
+				if listening != 1 {
+					t.Errorf("%d sockets listen on port %d in the namespace, want 1", listening, p.receiver.Ports()[0])
+				}
+				return p
+			})
+			checkBulk(t, p, 4, s, r)
 		})
 	}
 }

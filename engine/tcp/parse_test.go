@@ -152,3 +152,20 @@ func TestOverdueLeavesOneBurst(t *testing.T) {
 		}
 	})
 }
+
+func TestCountedWrites(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		first := rapid.Uint64Range(0, 50).Draw(t, "first")
+		p := pace{first: first, last: first + rapid.Uint64Range(0, 100).Draw(t, "length"), streams: rapid.Uint64Range(1, 9).Draw(t, "streams")}
+		n, end := rapid.Uint64Range(0, 200).Draw(t, "n"), rapid.Uint64Range(0, 200).Draw(t, "end")
+		var want uint64
+		for m := n; m < end; m += p.streams {
+			if m >= p.first && m < p.last {
+				want++
+			}
+		}
+		if got := p.counted(n, end); got != want {
+			t.Fatalf("%+v counted(%d, %d) = %d, want %d", p, n, end, got, want)
+		}
+	})
+}

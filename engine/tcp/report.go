@@ -167,13 +167,16 @@ func load(counts []count) []uint64 {
 	return values
 }
 
+// lateReading is usual on a loaded machine.
+const lateReading = 5 * time.Millisecond
+
 // doubts lists what weakens the figures.
 func (e *end) doubts() (list []string) {
 	add := func(format string, args ...any) { list = append(list, fmt.Sprintf("tcp: "+format, args...)) }
-	var held, late uint64
+	var held, made uint64
 	for i, s := range e.streams {
 		held += s.heldBack.Load()
-		late += s.late.Load()
+		made += s.made.Load()
 		if s.ended != nil {
 			_, text := streamError(s.ended)
 			add("stream %d ended early: %s", i, text)
@@ -182,11 +185,14 @@ func (e *end) doubts() (list []string) {
 	if s := e.streams[0]; !s.known || !s.last.segmentsKnown {
 		add("this system does not tell its segments; packet figures are 0 (TCP_INFO of Linux 4.6 or later)")
 	}
+	if late := e.span.latest; late > max(lateReading, e.order.Timing.Measure()/100) {
+		add("the counters were read up to %v late: this host was too busy, totals of the two ends differ", late.Round(time.Millisecond))
+	}
 	if held > 0 {
 		add("%d writes were not made because the path or the peer took no more", held)
 	}
-	if late > 0 {
-		add("%d writes were not made because the sender was late", late)
+	if p, ok := e.newPace(); ok && e.order.Role == engine.Send && made+held < p.last-p.first {
+		add("%d writes were not made because the sender was late or was stopped", p.last-p.first-made-held)
 	}
 	if e.listener != nil {
 		if n := e.listener.refused.Load() - e.refusedBefore; n > 0 {

@@ -13,7 +13,9 @@ import (
 
 // send writes on all streams until the order is fulfilled.
 func (e *end) send() error {
-	e.each((*stream).refresh)
+	if e.order.Timing.Warmup() == 0 {
+		e.each((*stream).open)
+	}
 	e.origin.Store(int64(time.Since(e.clock.begun)))
 	write := e.writeFlat
 	if pace, ok := e.newPace(); ok {
@@ -113,11 +115,13 @@ func (e *end) writePaced(s *stream, p pace) error {
 	origin := e.clock.begun.Add(time.Duration(e.origin.Load()))
 	timer := time.NewTimer(time.Hour)
 	defer timer.Stop()
-	run, blocked := 0, false
+	run, blocked, opened := 0, false, false
 	for n := uint64(s.number); n < p.last; n += p.streams {
 		elapsed := time.Since(origin)
 		if beyond := p.overdue(n, elapsed); beyond > 0 {
-			s.giveUp(p, n, beyond, blocked)
+			if blocked {
+				s.heldBack.Add(p.counted(n, n+beyond*p.streams))
+			}
 			n += beyond * p.streams
 		}
 		if due := time.Duration(p.schedule.Due(n)); due > elapsed {
@@ -126,6 +130,11 @@ func (e *end) writePaced(s *stream, p pace) error {
 				return nil
 			}
 		}
+		if n >= p.first && !opened {
+			// Before the first write that counts, even if the timer is late.
+			s.open()
+			opened = true
+		}
 		if run++; run > s.burst {
 			s.burst = run
 		}
@@ -133,6 +142,7 @@ func (e *end) writePaced(s *stream, p pace) error {
 		k, err := s.conn.Write(e.message)
 		s.bytes.Add(uint64(k))
 		if err != nil {
+			s.heldBack.Add(p.counted(n, p.last))
 			return regular(err)
 		}
 		blocked = time.Since(before) > blockedTime
@@ -149,18 +159,16 @@ func (e *end) writePaced(s *stream, p pace) error {
 	return nil
 }
 
-// giveUp counts the writes of the measured part that are passed over.
-func (s *stream) giveUp(p pace, n, beyond uint64, blocked bool) {
-	from, to := max(n, p.first), min(n+beyond*p.streams, p.last)
-	if from >= to {
-		return
+// counted returns how many writes of one stream from n on and below end are of
+// the measured part.
+func (p pace) counted(n, end uint64) uint64 {
+	if n < p.first {
+		n += (p.first - n + p.streams - 1) / p.streams * p.streams
 	}
-	missed := (to - from + p.streams - 1) / p.streams
-	if blocked {
-		s.heldBack.Add(missed)
-	} else {
-		s.late.Add(missed)
+	if end = min(end, p.last); n >= end {
+		return 0
 	}
+	return (end-n-1)/p.streams + 1
 }
 
 // rest waits until a moment; false means Stop.

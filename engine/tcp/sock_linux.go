@@ -137,6 +137,17 @@ func readInfo(raw syscall.RawConn) (i info, ok bool) {
 	return i, ok
 }
 
+// orphanMillis is how long a closed sender's queue may wait for a peer that is
+// gone; the kernel would try for minutes (tcp_orphan_retries).
+const orphanMillis = 3000
+
+// limitOrphan bounds what the kernel goes on with after close.
+func limitOrphan(raw syscall.RawConn) {
+	control(raw, func(fd int) error {
+		return unix.SetsockoptInt(fd, unix.IPPROTO_TCP, unix.TCP_USER_TIMEOUT, orphanMillis)
+	})
+}
+
 // pathMTU returns what the kernel knows of the connection's path, in bytes; 0 unknown.
 func pathMTU(raw syscall.RawConn) (mtu int) {
 	control(raw, func(fd int) error {

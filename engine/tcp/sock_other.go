@@ -31,6 +31,8 @@ func controlInUse(syscall.RawConn) string { return "" }
 
 func readInfo(syscall.RawConn) (i info, ok bool) { return info{}, false }
 
+func limitOrphan(syscall.RawConn) {}
+
 func pathMTU(syscall.RawConn) int { return 0 }
 
 func pin(int) error { return errors.ErrUnsupported }
