@@ -46,29 +46,6 @@ type session struct {
 	parts     [][]byte      // of the final report
 }
 
-// place is one end and how far it has come.
-type place struct {
-	order   endOrder
-	end     engine.End
-	started bool
-	ended   chan struct{} // closed when Run has returned
-	err     error         // of Run, valid once ended
-	report  *engine.Report
-}
-
-func (p *place) over() bool {
-	select {
-	case <-p.ended:
-		return true
-	default:
-		return false
-	}
-}
-
-func (p *place) name() string {
-	return fmt.Sprintf("flow %s: %s", p.order.Order.Flow.Name, p.order.Order.Role)
-}
-
 // openSession starts the beats; the caller holds the agent's lock.
 func openSession(a *Agent, p prepareOrder) (*session, error) {
 	ctx, cancel := context.WithCancel(context.Background())
@@ -256,21 +233,6 @@ func (s *session) connect(ctx context.Context) error {
 	})
 }
 
-// each works on all places at once and returns the first error by time.
-func each(places []*place, f func(*place) error) error {
-	results := make(chan error, len(places))
-	for _, p := range places {
-		go func() { results <- f(p) }()
-	}
-	var first error
-	for range places {
-		if err := <-results; err != nil && first == nil {
-			first = err
-		}
-	}
-	return first
-}
-
 // run starts the receiving half, or the sending half after the gate's wait.
 func (s *session) run(o runOrder) error {
 	wait := time.Duration(o.WaitNanos)
@@ -414,24 +376,6 @@ func (p *place) isStarted(s *session) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return p.started
-}
-
-// wait returns when Run has, or stops it.
-func (p *place) wait(ctx context.Context) error {
-	select {
-	case <-p.ended:
-		return nil
-	case <-ctx.Done():
-	}
-	p.end.Stop()
-	t := time.NewTimer(stopPatience)
-	defer t.Stop()
-	select {
-	case <-p.ended:
-		return nil
-	case <-t.C:
-		return fmt.Errorf("%s: did not stop", p.name())
-	}
 }
 
 // halt stops all traffic but keeps the account; the first reason stays.

@@ -1,0 +1,158 @@
+package fleet
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"sync"
+
+	"pelt/engine"
+)
+
+// settle learns what the senders attempted and lets the receivers drain.
+func (t *trial) settle(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, settlePatience+t.order.Timing.Drain())
+	defer cancel()
+	var mu sync.Mutex
+	finish := map[string]map[int][]uint64{}
+	err := t.all(t.with(engine.Send), func(id string, m member) error {
+		r, err := t.fetch(ctx, m, false)
+		if err != nil {
+			return err
+		}
+		mu.Lock()
+		defer mu.Unlock()
+		for _, e := range t.ends {
+			if e.agent != id || e.Order.Role != engine.Send {
+				continue
+			}
+			report, ok := r.Ends[e.End]
+			if !ok || report.Send == nil {
+				return &cutError{fmt.Sprintf("%s: flow %s: the sender did not end in time", m.name, e.Order.Flow.Name)}
+			}
+			if finish[e.Peer] == nil {
+				finish[e.Peer] = map[int][]uint64{}
+			}
+			finish[e.Peer][e.End^1] = report.Send.Streams
+		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	return t.all(slices.Collect(maps.Keys(finish)), func(id string, m member) error {
+		_, err := order[struct{}](ctx, m, verbFinish, finishOrder{t.session, finish[id]})
+		return err
+	})
+}
+
+func (t *trial) with(role engine.Role) []string {
+	var ids []string
+	for _, e := range t.ends {
+		if e.Order.Role == role && !slices.Contains(ids, e.agent) {
+			ids = append(ids, e.agent)
+		}
+	}
+	return ids
+}
+
+// fetch gets all parts of an agent's report.
+func (t *trial) fetch(ctx context.Context, m member, final bool) (sessionReport, error) {
+	var data []byte
+	for part, parts := 0, 1; part < parts; part++ {
+		a, err := order[reportAnswer](ctx, m, verbReport, reportOrder{t.session, final, part})
+		if err != nil {
+			return sessionReport{}, err
+		}
+		if parts = a.Parts; parts > maxParts || len(a.Data) > partBytes {
+			return sessionReport{}, fmt.Errorf("%s: report: too long", m.name)
+		}
+		data = append(data, a.Data...)
+	}
+	r, err := decode[sessionReport](data)
+	if err != nil {
+		return sessionReport{}, fmt.Errorf("%s: report: %w", m.name, err)
+	}
+	return r, nil
+}
+
+// collect gathers the reports of whoever is reachable. after is what ended the
+// trial early, or nil.
+func (t *trial) collect(ctx, run context.Context, after error) Outcome {
+	out := Outcome{Flows: make([]FlowOutcome, len(t.order.Flows)), Watch: map[string]Watched{}}
+	patience := settlePatience
+	if after != nil {
+		if cut := ctxCut(run); cut != nil {
+			after = cut // the reason rather than its consequence
+		}
+		out.Cut = after.Error()
+		patience = salvagePatience
+		t.stop(out.Cut)
+	} else {
+		ctx = run
+	}
+	limit, cancel := context.WithTimeout(context.WithoutCancel(ctx), patience)
+	defer cancel()
+	if after == nil { // a host lost only now must not be waited for
+		defer context.AfterFunc(run, cancel)()
+	}
+	var mu sync.Mutex
+	err := t.salvage(limit, func(ctx context.Context, id string, m member) error {
+		r, err := t.fetch(ctx, m, true)
+		if err != nil {
+			return err
+		}
+		mu.Lock()
+		defer mu.Unlock()
+		t.enterReport(&out, id, r)
+		return nil
+	})
+	if err != nil && out.Cut == "" {
+		out.Cut = err.Error()
+		if cut := ctxCut(run); cut != nil {
+			out.Cut = cut.Error()
+		}
+	}
+	return out
+}
+
+func (t *trial) enterReport(out *Outcome, id string, r sessionReport) {
+	if r.Watch != nil {
+		out.Watch[id] = *r.Watch
+	}
+	for n, report := range r.Ends {
+		if n < 0 || n >= len(t.ends) || t.ends[n].agent != id {
+			continue
+		}
+		switch e := t.ends[n]; e.Order.Role {
+		case engine.Send:
+			out.Flows[n/2].Send = &report
+		case engine.Receive:
+			out.Flows[n/2].Receive = &report
+		case engine.Probe:
+			out.Probe = report.Probe
+		}
+	}
+}
+
+// stop ends all traffic; agents that cannot be told find out by themselves.
+func (t *trial) stop(why string) {
+	ctx, cancel := context.WithTimeout(context.Background(), salvagePatience)
+	defer cancel()
+	_ = t.salvage(ctx, func(ctx context.Context, _ string, m member) error {
+		_, err := order[struct{}](ctx, m, verbStop, stopOrder{t.session, why})
+		return err
+	})
+}
+
+// release lets every agent close the session. Nothing can be done about one
+// that does not answer, and it will miss the beats.
+func (t *trial) release() {
+	ctx, cancel := context.WithTimeout(context.Background(), salvagePatience+closePatience)
+	defer cancel()
+	_ = t.salvage(ctx, func(ctx context.Context, _ string, m member) error {
+		_, err := order[struct{}](ctx, m, verbRelease, sessionOrder{t.session})
+		return err
+	})
+}
