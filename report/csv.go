@@ -146,7 +146,7 @@ func flowColumns() []column {
 		text("state", func(r model.Result, _ model.FlowResult) string { return string(r.State) }),
 		text("why", func(r model.Result, _ model.FlowResult) string { return r.Why }),
 		text("engine", func(r model.Result, _ model.FlowResult) string { return r.Engine }),
-		text("flow", func(_ model.Result, f model.FlowResult) string { return f.Name }),
+		text("name", func(_ model.Result, f model.FlowResult) string { return f.Name }),
 		text("protocol", func(_ model.Result, f model.FlowResult) string { return string(f.Protocol) }),
 		text("from", func(_ model.Result, f model.FlowResult) string { return f.From }),
 		text("to", func(_ model.Result, f model.FlowResult) string { return f.To }),

@@ -39,7 +39,9 @@ func HTML(w io.Writer, doc model.Document) error {
 		return fmt.Errorf("writing HTML: %w", err)
 	}
 	view := newPage(doc)
-	data, err := json.Marshal(newChartData(doc, view.table)) // escapes <, > and & itself
+	charts := newChartData(doc, view.table)
+	view.HasSeries, view.SeriesLeft = len(charts.Trials) > 0, charts.Left
+	data, err := json.Marshal(charts) // escapes <, > and & itself
 	if err != nil {
 		return fmt.Errorf("writing HTML: %w", err)
 	}

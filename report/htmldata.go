@@ -18,6 +18,9 @@ import (
 // week of seconds would make the file slow to open.
 const maxChartPoints = 3000
 
+// maxChartRuns bounds the trials whose seconds are in the file.
+const maxChartRuns = 500
+
 // num is a figure for the charts: null when nobody measured it.
 type num float64
 
@@ -39,6 +42,7 @@ type chartData struct {
 	Delay  string      `json:"delay"` // what the delays are; "" if there are none
 	Rate   string      `json:"rate"`  // unit of the rates: pps or /s
 	Trials []chartRun  `json:"trials"`
+	Left   int         `json:"left"` // trials with series that the file leaves out
 }
 
 type chartAxis struct {
@@ -100,9 +104,15 @@ func newChartData(doc model.Document, t rows.Table) chartData {
 	}
 	d.Delay = delayKind(t.Rows)
 	for _, r := range doc.Results {
-		if run := newChartRun(doc, r); len(run.Rate)+len(run.CPU) > 0 {
-			d.Trials = append(d.Trials, run)
+		run := newChartRun(doc, r)
+		if len(run.Rate)+len(run.CPU) == 0 {
+			continue
 		}
+		if len(d.Trials) == maxChartRuns {
+			d.Left++
+			continue
+		}
+		d.Trials = append(d.Trials, run)
 	}
 	return d
 }
@@ -192,7 +202,7 @@ func newChartRun(doc model.Document, r model.Result) chartRun {
 		run.Name += " (" + words.Name(string(r.State)) + ")"
 	}
 	for _, s := range r.Series {
-		if len(s.Values) == 0 || !(s.StepSeconds > 0) || s.Core != nil {
+		if len(s.Values) == 0 || !(s.StepSeconds > 0) || !finite(s.StepSeconds) || !finite(s.StartSeconds) || s.Core != nil {
 			continue
 		}
 		c := chartTime{Start: num(s.StartSeconds), Hue: max(0, slices.IndexFunc(r.Flows, func(f model.FlowResult) bool { return f.Name == s.Flow }))}

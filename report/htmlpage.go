@@ -33,6 +33,7 @@ type page struct {
 	HasCurve     bool
 	HasDelay     bool
 	HasSeries    bool
+	SeriesLeft   int // trials whose seconds only the JSON document has
 	Axis         string
 	Loss         lossChart
 	Tables       []htmlTable
@@ -81,12 +82,9 @@ func newPage(doc model.Document) page {
 	p.Keys = keyFigures(t)
 	p.HasCurve = t.Axis() != ""
 	p.HasDelay = p.HasCurve && delayKind(t.Rows) != ""
-	for _, r := range doc.Results {
-		p.HasSeries = p.HasSeries || len(newChartRun(doc, r).Rate) > 0
-	}
 	p.Loss = newLossChart(t)
-	for _, flow := range t.Flows {
-		p.Tables = append(p.Tables, newHTMLTable(doc, t, flow))
+	for _, of := range t.Groups() {
+		p.Tables = append(p.Tables, newHTMLTable(t, of))
 	}
 	p.Hosts = newHostTable(doc.Host)
 	p.Method = method(doc)
@@ -99,13 +97,8 @@ func newPage(doc model.Document) page {
 // keyFigures are the few numbers a reader looks for first.
 func keyFigures(t rows.Table) []keyFigure {
 	var keys []keyFigure
-	for _, flow := range t.Flows {
-		var of []rows.Row
-		for _, r := range t.Rows {
-			if r.Flow == flow && r.State == model.Valid {
-				of = append(of, r)
-			}
-		}
+	for _, of := range t.Groups() {
+		of = slices.DeleteFunc(slices.Clone(of), func(r rows.Row) bool { return r.State != model.Valid })
 		if len(of) == 0 {
 			continue
 		}
@@ -118,7 +111,7 @@ func keyFigures(t rows.Table) []keyFigure {
 		}
 		prefix := ""
 		if len(t.Flows) > 1 {
-			prefix = words.Name(flow) + ": "
+			prefix = words.Name(of[0].Flow) + ": "
 		}
 		keys = append(keys, flowKeys(of, prefix, where)...)
 	}
@@ -165,14 +158,8 @@ func flowKeys(of []rows.Row, prefix string, where func(rows.Row) string) []keyFi
 	return keys
 }
 
-func newHTMLTable(doc model.Document, t rows.Table, flow string) htmlTable {
-	var of []rows.Row
-	for _, r := range t.Rows {
-		if r.Flow == flow {
-			of = append(of, r)
-		}
-	}
-	h := htmlTable{Title: fmt.Sprintf("%s: %s to %s, %s", words.Name(flow), words.Name(of[0].From), words.Name(of[0].To), strings.ToUpper(string(of[0].Protocol)))}
+func newHTMLTable(t rows.Table, of []rows.Row) htmlTable {
+	h := htmlTable{Title: fmt.Sprintf("%s: %s to %s, %s", words.Name(of[0].Flow), words.Name(of[0].From), words.Name(of[0].To), strings.ToUpper(string(of[0].Protocol)))}
 	fields := knobFields(of, t.Keys)
 	if of[0].TCP != nil {
 		fields = append(fields, tcpFields(of)...)

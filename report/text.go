@@ -28,8 +28,8 @@ func Text(w io.Writer, doc model.Document, width int, colour bool) error {
 	s := &screen{width: min(max(width, minWidth), maxWidth), colour: colour}
 	t := rows.Fold(doc)
 	s.head(doc)
-	for _, name := range t.Flows {
-		s.flow(doc, t, name)
+	for _, of := range t.Groups() {
+		s.flow(doc, t, of)
 	}
 	if len(doc.Results) == 0 {
 		s.line("", "")
@@ -55,18 +55,9 @@ func (s *screen) head(doc model.Document) {
 }
 
 // flow writes the table of one flow.
-func (s *screen) flow(doc model.Document, t rows.Table, flow string) {
-	var of []rows.Row
-	for _, r := range t.Rows {
-		if r.Flow == flow {
-			of = append(of, r)
-		}
-	}
-	if len(of) == 0 {
-		return
-	}
+func (s *screen) flow(doc model.Document, t rows.Table, of []rows.Row) {
 	s.line("", "")
-	title := fmt.Sprintf("%s: %s to %s, %s", words.Name(flow), words.Name(of[0].From), words.Name(of[0].To), strings.ToUpper(string(of[0].Protocol)))
+	title := fmt.Sprintf("%s: %s to %s, %s", words.Name(of[0].Flow), words.Name(of[0].From), words.Name(of[0].To), strings.ToUpper(string(of[0].Protocol)))
 	if doc.Plan.Design.Repeats > 1 {
 		title += fmt.Sprintf("; rates: middle and range of %d trials, loss: of all", doc.Plan.Design.Repeats)
 	}

@@ -221,3 +221,52 @@ func TestUpwardStartsAtZero(t *testing.T) {
 		}
 	})
 }
+
+// Whatever document can be read, it is drawn or refused, and an SVG is XML.
+func FuzzDraw(f *testing.F) {
+	for _, d := range sample.All() {
+		d.Doc.Results = d.Doc.Results[:min(2, len(d.Doc.Results))]
+		b, err := model.EncodeDocument(d.Doc)
+		if err != nil {
+			f.Fatal(err)
+		}
+		f.Add(b)
+	}
+	f.Fuzz(func(t *testing.T, b []byte) {
+		doc, err := model.DecodeDocument(b, "fuzz")
+		if err != nil {
+			return
+		}
+		for _, kind := range []string{Size, Time} {
+			var out bytes.Buffer
+			if err := WriteKind(&out, doc, "svg", kind); err == nil {
+				svgText(t, &out)
+			}
+		}
+	})
+}
+
+// No figure, however odd, may stop or stall a picture.
+func TestOddFiguresAreDrawn(t *testing.T) {
+	odd := rapid.SampledFrom([]float64{0, -1, 1, 1e-300, 1e300, math.MaxFloat64, -math.MaxFloat64, math.NaN(), math.Inf(1), math.Inf(-1), 12345.678})
+	sizes := rapid.SampledFrom([]int{0, -1, 16, 64, math.MaxInt32, math.MinInt32})
+	rapid.Check(t, func(t *rapid.T) {
+		d := sample.Streams()
+		d.Results = d.Results[:rapid.IntRange(1, 6).Draw(t, "results")]
+		d.Plan.Timing.MeasureSeconds = odd.Draw(t, "measure")
+		for i := range d.Results {
+			r := &d.Results[i]
+			r.Cell["streams"] = model.Number(odd.Draw(t, "streams"))
+			f := &r.Flows[0]
+			f.PayloadBytes = sizes.Draw(t, "payload")
+			f.SendPPS, f.ReceivePPS, f.GoodputBPS = odd.Draw(t, "sent"), odd.Draw(t, "received"), odd.Draw(t, "goodput")
+			s := &r.Series[1]
+			s.StartSeconds, s.StepSeconds, s.Values[0] = odd.Draw(t, "start"), odd.Draw(t, "step"), odd.Draw(t, "value")
+		}
+		for _, kind := range []string{Size, Time, Auto} {
+			if err := WriteKind(io.Discard, d, "svg", kind); err != nil && !errors.Is(err, ErrNothing) {
+				t.Fatal(err)
+			}
+		}
+	})
+}

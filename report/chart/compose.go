@@ -175,6 +175,9 @@ func overTime(doc model.Document, t rows.Table) (figure, error) {
 	if len(t.Rows) > 1 {
 		title = "packets received per second"
 	}
+	if end <= 0 {
+		return figure{}, ErrNothing
+	}
 	p := panel(overSeconds(end), upward(title, highest(curves), packetNames()))
 	f.panels = []*plot.Plot{filled(p, curves)}
 	return f, nil
@@ -195,7 +198,7 @@ func timeCurves(doc model.Document, t rows.Table, r rows.Row, result, i int) []*
 	var out []*curve
 	for _, want := range wanted {
 		for _, s := range doc.Results[result].Series {
-			if s.Metric != want.metric || s.Flow != r.Flow || s.Core != nil || len(s.Values) == 0 || !(s.StepSeconds > 0) {
+			if s.Metric != want.metric || s.Flow != r.Flow || s.Core != nil || len(s.Values) == 0 || !(s.StepSeconds > 0) || math.IsNaN(s.StartSeconds) {
 				continue
 			}
 			c := &curve{name: label + want.word, colour: hue(i), dashed: want.word == "sent", thin: true}

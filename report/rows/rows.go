@@ -7,10 +7,8 @@
 package rows
 
 import (
-	"cmp"
 	"math"
 	"slices"
-	"strings"
 
 	"pelt/model"
 )
@@ -111,6 +109,23 @@ func Fold(doc model.Document) Table {
 	share(t.Rows)
 	t.Trouble = troubles(doc, t.Rows)
 	return t
+}
+
+// Groups splits the rows where flow or protocol change: each group is one table.
+func (t Table) Groups() [][]Row {
+	var groups [][]Row
+	at := map[string]int{}
+	for _, r := range t.Rows {
+		key := r.Flow + "\x00" + string(r.Protocol)
+		i, known := at[key]
+		if !known {
+			i = len(groups)
+			at[key] = i
+			groups = append(groups, nil)
+		}
+		groups[i] = append(groups[i], r)
+	}
+	return groups
 }
 
 type member struct {
@@ -258,96 +273,6 @@ func sumLedgers(ms []member) model.Ledger {
 		}
 	}
 	return sum
-}
-
-func varying(doc model.Document) []string {
-	first := map[string]model.Value{}
-	count := map[string]int{}
-	differs := map[string]bool{}
-	for _, r := range doc.Results {
-		for k, v := range r.Cell {
-			if old, ok := first[k]; !ok {
-				first[k] = v
-			} else if old != v {
-				differs[k] = true
-			}
-			count[k]++
-		}
-	}
-	var keys []string
-	for k := range first {
-		if differs[k] || count[k] != len(doc.Results) {
-			keys = append(keys, k)
-		}
-	}
-	slices.SortFunc(keys, func(a, b string) int {
-		return cmp.Or(cmp.Compare(rank(a), rank(b)), cmp.Compare(a, b))
-	})
-	return keys
-}
-
-func rank(key string) int {
-	if key == "payload_bytes" || key == "frame_bytes" {
-		return 0
-	}
-	return 1
-}
-
-func flowOrder(doc model.Document) []string {
-	var names []string
-	add := func(n string) {
-		if !slices.Contains(names, n) {
-			names = append(names, n)
-		}
-	}
-	for _, f := range doc.Plan.Flows {
-		add(f.Name)
-	}
-	seen := map[string]bool{}
-	for _, r := range doc.Results {
-		for _, f := range r.Flows {
-			add(f.Name)
-			seen[f.Name] = true
-		}
-	}
-	return slices.DeleteFunc(names, func(n string) bool { return !seen[n] })
-}
-
-func sortRows(doc model.Document, t *Table) {
-	slices.SortStableFunc(t.Rows, func(a, b Row) int {
-		// Other knobs make the groups, the size runs inside each.
-		order := []int{cmp.Compare(slices.Index(t.Flows, a.Flow), slices.Index(t.Flows, b.Flow))}
-		for i := len(t.Keys) - 1; i >= 0; i-- {
-			order = append(order, CompareLevels(doc.Plan, t.Keys[i], a.Cell, b.Cell))
-		}
-		return cmp.Or(order...)
-	})
-}
-
-// CompareLevels orders two cells by one knob: absent first, numbers ascending,
-// words in the order of the plan, then by name.
-func CompareLevels(p model.Plan, key string, a, b model.Cell) int {
-	x, okX := a[key]
-	y, okY := b[key]
-	if okX != okY {
-		if okY {
-			return -1
-		}
-		return 1
-	}
-	if x.Text == "" && y.Text == "" {
-		return cmp.Compare(x.Number, y.Number)
-	}
-	return cmp.Or(cmp.Compare(place(p, key, x), place(p, key, y)), strings.Compare(x.Text, y.Text))
-}
-
-func place(p model.Plan, key string, v model.Value) int {
-	for _, f := range p.Factors {
-		if f.Knob == key {
-			return slices.Index(f.Levels, v)
-		}
-	}
-	return -1
 }
 
 // LossRatio is the share lost of all that was attempted in the row's trials, so

@@ -1,0 +1,98 @@
+package words
+
+import (
+	"os/exec"
+	"strings"
+	"testing"
+
+	"pelt/model"
+	"pelt/report/internal/sample"
+	"pelt/unit"
+)
+
+func TestSeconds(t *testing.T) {
+	for _, c := range []struct {
+		in   float64
+		want string
+	}{{0.5, "500 ms"}, {3, "3 s"}, {1.5, "1.50 s"}, {60, "1 min"}, {90, "90 s"}, {7200, "2 h"}, {125, "2m5s"}, {-1, "–"}} {
+		if got := Seconds(c.in); got != c.want {
+			t.Errorf("Seconds(%v) = %q; want %q", c.in, got, c.want)
+		}
+	}
+}
+
+func TestLine(t *testing.T) {
+	for _, c := range []struct {
+		line model.Line
+		want string
+	}{
+		{model.Line{Layer: "receiver-buffer", Host: "receiver", Cause: "SOCKET_RCVBUFF"}, "receiver socket buffer full (SOCKET_RCVBUFF)"},
+		{model.Line{Layer: "network", Host: "router", Cause: "tx_dropped"}, "on the way at router (tx_dropped)"},
+		{model.Line{Layer: "network"}, "on the way between the hosts"},
+		{model.Line{Layer: "moon", Cause: "a\x1b[31m\nb"}, "moon (a·[31m b)"},
+	} {
+		if got := Line(c.line); got != c.want {
+			t.Errorf("Line(%+v) = %q; want %q", c.line, got, c.want)
+		}
+	}
+}
+
+func TestCommand(t *testing.T) {
+	rate := sample.Loss().Plan
+	rate.Flows[0].Rate, rate.Flows[0].Streams, rate.Flows[0].DontFragment = unit.PacketRate(150000), 4, true
+	interval := sample.Loss().Plan
+	interval.Flows[0].Rate, _ = unit.ParseRate("every 5ms")
+	hostile := sample.Loss().Plan
+	hostile.Target = "a; rm -rf $HOME'"
+	for _, c := range []struct {
+		name string
+		plan model.Plan
+		want string
+	}{
+		{"router", sample.Router().Plan, "pelt curve 192.168.2.5:7358 --code CODE --payload 16,64,100,200,400,800,1472,6400 --time 3s --warmup 500ms --repeats 3 --seed 1"},
+		{"lab", sample.Both().Plan, "pelt curve lab:router --payload 64,512,1472 --direction both --time 2s --warmup 500ms --repeats 2 --link rate=1gbit --link-receiver rate=200mbit,queue=100 --seed 1"},
+		{"tcp", sample.TCP().Plan, "pelt curve 192.168.2.5 --code CODE --proto tcp --payload 64,1460 --time 10s --warmup 500ms --repeats 2 --seed 1"},
+		{"paced", rate, "pelt curve 10.0.0.2 --code CODE --payload 64,512,1472,4096 --rate 150kpps --streams 4 --df --time 5s --warmup 500ms --repeats 1 --seed 1"},
+		{"interval", interval, "pelt curve 10.0.0.2 --code CODE --payload 64,512,1472,4096 --interval 5ms --time 5s --warmup 500ms --repeats 1 --seed 1"},
+		{"hostile", hostile, `pelt curve 'a; rm -rf $HOME'\''' --code CODE --payload 64,512,1472,4096 --time 5s --warmup 500ms --repeats 1 --seed 1`},
+		{"no flags for it", sample.Rates().Plan, "pelt run plan.yaml"},
+		{"no plan", model.Plan{}, "pelt run plan.yaml"},
+	} {
+		if got, _ := Command(c.plan); got != c.want {
+			t.Errorf("%s: Command =\n %s\nwant\n %s", c.name, got, c.want)
+		}
+	}
+}
+
+// Links are said in the words that model.ParseLink reads back.
+func TestLinkFlagReadsBack(t *testing.T) {
+	l := model.Link{Node: "receiver", Rate: 95500000, QueuePackets: 100, MTU: 1400, OverheadBytes: 20, DelaySeconds: 0.04, JitterSeconds: 0.0015, LossRatio: 0.001, Distribution: "normal", Seed: 7}
+	flag := linkFlag(l)
+	if len(flag) != 2 || flag[0] != "--link-receiver" {
+		t.Fatalf("linkFlag = %q; want --link-receiver and its value", flag)
+	}
+	back, err := model.ParseLink("receiver", flag[1])
+	if err != nil || back != l {
+		t.Errorf("%s reads back as %+v, %v; want %+v", flag[1], back, err, l)
+	}
+}
+
+// A shell must see one word, and the very one.
+func TestQuoteInAShell(t *testing.T) {
+	for _, in := range []string{"plain", "a b", "it's", "$HOME `id` \"x\" \\ *", "[::1]:7358", ""} {
+		out, err := exec.Command("sh", "-c", "printf '%s|' "+quote(in)).Output()
+		if err != nil || string(out) != in+"|" {
+			t.Errorf("quote(%q) = %s, which a shell reads as %q, %v", in, quote(in), out, err)
+		}
+	}
+}
+
+func TestLossNamesItsParts(t *testing.T) {
+	for _, d := range sample.All() {
+		for _, r := range d.Doc.Results {
+			if s := Cell(r.Cell); s == "" || strings.ContainsAny(s, "\x1b\x00\n") {
+				t.Errorf("%s: Cell(%v) = %q", d.Name, r.Cell, s)
+			}
+		}
+	}
+}
