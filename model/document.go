@@ -9,11 +9,13 @@ import (
 	"math"
 	"reflect"
 	"strings"
+	"time"
 )
 
 // EncodeDocument writes a run as indented JSON that ends with a newline. Lists
 // are never null. A number that JSON cannot hold (NaN, infinity) becomes null in
-// a series, is left out of a finding's values, and is 0 elsewhere.
+// a series, is left out of a finding's values, and is 0 elsewhere; a time beyond
+// RFC 3339 becomes the zero time.
 func EncodeDocument(d Document) ([]byte, error) {
 	d.Format = RunFormat
 	var out bytes.Buffer
@@ -165,8 +167,19 @@ func finite(v reflect.Value) reflect.Value {
 			}
 		}
 	case reflect.Struct:
+		if t, ok := v.Interface().(time.Time); ok {
+			if _, err := t.MarshalJSON(); err != nil { // RFC 3339 ends with the year 9999
+				out.Set(reflect.ValueOf(time.Time{}))
+			}
+			break
+		}
 		if v.Type() == seriesType { // writes its own null for NaN
 			s := v.Interface().(Series)
+			for _, f := range []*float64{&s.StartSeconds, &s.StepSeconds} {
+				if math.IsNaN(*f) || math.IsInf(*f, 0) {
+					*f = 0
+				}
+			}
 			s.Values = append(make([]float64, 0, len(s.Values)), s.Values...)
 			out.Set(reflect.ValueOf(s))
 			break
