@@ -35,9 +35,10 @@ func New(p model.Plan) (Design, error) {
 	}
 	trials := p.Design.Repeats
 	for _, f := range p.Factors {
-		if trials *= len(f.Levels); trials > model.MaxTrials || trials == 0 {
+		if n := len(f.Levels); n == 0 || n > model.MaxTrials/trials {
 			return nil, &model.FieldError{Field: "factors", Want: fmt.Sprintf("want 1 to %d trials in all", model.MaxTrials)}
 		}
+		trials *= len(f.Levels)
 	}
 	g := &grid{design: p.Design, cells: cells(p.Factors), index: map[string]int{}}
 	for i, c := range g.cells {

@@ -19,7 +19,7 @@ func FormatBits(bps float64) string {
 
 // FormatNanos prints a time span given in nanoseconds: "12.3 µs".
 func FormatNanos(ns float64) string {
-	if math.Abs(ns) >= 1e9 {
+	if a := math.Abs(ns); a >= 999.5e6 && !math.IsInf(ns, 0) {
 		return significant(ns/1e9) + " s"
 	}
 	return human(ns, []string{"ns", "µs", "ms"})
@@ -30,16 +30,16 @@ func FormatNanos(ns float64) string {
 func FormatRatio(ratio float64) string {
 	p := ratio * 100
 	switch {
-	case math.IsNaN(p):
+	case math.IsNaN(p), math.IsInf(p, 0):
 		return "–"
 	case p == 0, p == 100:
 		return strconv.FormatFloat(p, 'f', 0, 64) + " %"
 	case p > 99.9 && p < 100:
 		return strconv.FormatFloat(math.Floor(p*1e4)/1e4, 'f', -1, 64) + " %"
-	case p < 0.001:
+	case p < 0.001 && p > 0:
 		return "<0.001 %"
 	}
-	return strconv.FormatFloat(p, 'g', 2+max(0, int(math.Floor(math.Log10(p)))), 64) + " %"
+	return strconv.FormatFloat(p, 'g', 2+max(0, int(math.Floor(math.Log10(math.Abs(p))))), 64) + " %"
 }
 
 // FormatCount prints a whole number with thin groups: "287 920 000".
@@ -75,6 +75,8 @@ func significant(v float64) string {
 		return strconv.FormatFloat(v, 'f', 1, 64)
 	case a == math.Trunc(a):
 		return strconv.FormatFloat(v, 'f', 0, 64)
+	case a < 0.01: // one packet an hour is not none
+		return strconv.FormatFloat(v, 'g', 2, 64)
 	default:
 		return strconv.FormatFloat(v, 'f', 2, 64)
 	}

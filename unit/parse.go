@@ -13,7 +13,7 @@ func ParseDuration(text string) (time.Duration, error) {
 	t := strings.ToLower(strings.TrimSpace(text))
 	d, err := time.ParseDuration(t)
 	if err != nil {
-		if _, e := strconv.ParseFloat(t, 64); e == nil {
+		if _, number := decimal(t); number {
 			return 0, &SyntaxError{"duration", text, "lacks a unit: " + t + "s, " + t + "ms?"}
 		}
 		return 0, &SyntaxError{"duration", text, "want a number and a unit, as 10s, 5ms or 1h30m"}

@@ -146,6 +146,9 @@ func ParseRate(text string) (Rate, error) {
 		if d <= 0 {
 			return Rate{}, &SyntaxError{"rate", text, "the interval must be more than 0; for no pacing use max"}
 		}
+		if d > 24*time.Hour {
+			return Rate{}, &SyntaxError{"rate", text, "is less than a packet a day"}
+		}
 		return IntervalRate(d), nil
 	}
 	kind, value, ok := ratePackets, (*big.Rat)(nil), false
@@ -247,7 +250,8 @@ func scaled(text string, units []scale) (*big.Rat, bool) {
 // decimal reads a plain decimal number or a fraction "1/3", of bounded length:
 // big.Rat would take "1e999999999" and spend the memory.
 func decimal(s string) (*big.Rat, bool) {
-	if s == "" || len(s) > 40 || strings.Trim(s, "0123456789./") != "" {
+	// The longest that String writes is a fraction of two 64-bit numbers: 41 digits and signs.
+	if s == "" || len(s) > 48 || strings.Trim(s, "0123456789./") != "" {
 		return nil, false
 	}
 	return new(big.Rat).SetString(s)
