@@ -98,16 +98,17 @@ func BenchmarkAgainstIperf3(b *testing.B) {
 	for _, payload := range []int{18, 64, 1472} {
 		b.Run(fmt.Sprintf("%dB", payload), func(b *testing.B) {
 			for b.Loop() {
-				var ours, theirs, ratios, lost, theirLost sample
+				var ours, theirs, ratios, lost, theirLost, effort, theirEffort sample
 				for range 5 {
-					them, theirRatio := iperf3(b, names[0], payload)
-					us, ourRatio := flood(b, hosts, payload, 0)
-					ours, theirs, ratios = append(ours, us), append(theirs, them), append(ratios, us/them)
-					lost, theirLost = append(lost, ourRatio), append(theirLost, theirRatio)
+					them := iperf3(b, names[0], payload)
+					us := flood(b, hosts, payload, 0)
+					ours, theirs, ratios = append(ours, us.pps), append(theirs, them.pps), append(ratios, us.pps/them.pps)
+					lost, theirLost = append(lost, us.lost), append(theirLost, them.lost)
+					effort, theirEffort = append(effort, us.perSecond), append(theirEffort, them.perSecond)
 				}
-				low, high := slices.Min(ratios), slices.Max(ratios)
 				fmt.Printf("%d B: engine %v lost %.2g%%, iperf3 %v lost %.2g%%, ratio %.2f (%.2f to %.2f)\n",
-					payload, ours, lost.median()*100, theirs, theirLost.median()*100, ratios.median(), low, high)
+					payload, ours, lost.median()*100, theirs, theirLost.median()*100, ratios.median(), slices.Min(ratios), slices.Max(ratios))
+				fmt.Printf("%d B: sent per second of the sender's processor time: engine %v, iperf3 %v\n", payload, effort, theirEffort)
 				b.ReportMetric(ratios.median(), "ratio")
 				b.ReportMetric(ours.median(), "pps")
 			}
@@ -138,7 +139,13 @@ func await(b testing.TB, near space, address string) {
 	}
 }
 
-func iperf3(b testing.TB, from string, payload int) (pps, lost float64) {
+// result is one unpaced run.
+type result struct {
+	pps, lost float64 // received; share of what was sent
+	perSecond float64 // packets sent per second of the sender's processor time
+}
+
+func iperf3(b testing.TB, from string, payload int) result {
 	b.Helper()
 	out, err := exec.Command("ip", "netns", "exec", from, "taskset", "-c", "0", "iperf3", "-c", "10.77.0.2", "-p", "5299",
 		"-u", "-b", "0", "-l", fmt.Sprint(payload), "-t", fmt.Sprint(benchSeconds), "-O", "1", "-J").Output()
@@ -147,6 +154,9 @@ func iperf3(b testing.TB, from string, payload int) (pps, lost float64) {
 	}
 	var report struct {
 		End struct {
+			CPU struct {
+				Percent float64 `json:"host_total"`
+			} `json:"cpu_utilization_percent"`
 			Sum struct {
 				Seconds float64
 				Packets float64
@@ -158,22 +168,19 @@ func iperf3(b testing.TB, from string, payload int) (pps, lost float64) {
 		b.Fatalf("iperf3: %v", err)
 	}
 	s := report.End.Sum
-	return (s.Packets - s.Lost) / s.Seconds, s.Lost / s.Packets
+	return result{(s.Packets - s.Lost) / s.Seconds, s.Lost / s.Packets, s.Packets / s.Seconds / report.End.CPU.Percent * 100}
 }
 
-// flood runs one unpaced trial and returns packets received per second, and the share lost.
-func flood(b testing.TB, hosts [2]space, payload, cpu int) (pps, lost float64) {
+// flood runs one unpaced trial.
+func flood(b testing.TB, hosts [2]space, payload, cpu int) result {
 	r := newTrial()
 	r.near, r.far, r.peer, r.cpu = hosts[0], hosts[1], netip.MustParseAddr("10.77.0.2"), cpu
 	r.flow.PayloadBytes, r.flow.Rate = payload, unit.Rate{}
 	r.timing.WarmupSeconds, r.timing.MeasureSeconds = 1, benchSeconds
 	send, receive := r.run(b)
-	if os.Getenv("BENCH_DETAIL") != "" {
-		fmt.Printf("  attempted %d received %d drops %d, cpu %.2f %.2f, gap %+v\n", send.Send.Attempted, receive.Receive.Tally.Received, receive.Receive.SocketDrops,
-			send.CPU.ThreadRatio, receive.CPU.ThreadRatio, *send.Send.Gap)
-	}
 	n := float64(receive.Receive.Tally.Received)
-	return n / (float64(send.Send.DurationNanos) / 1e9), 1 - n/float64(send.Send.Attempted)
+	attempted, seconds := float64(send.Send.Attempted), float64(send.Send.DurationNanos)/1e9
+	return result{n / seconds, 1 - n/attempted, attempted / seconds / send.CPU.ThreadRatio}
 }
 
 // BenchmarkPacing prints asked against achieved rates.
