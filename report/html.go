@@ -48,7 +48,7 @@ func HTML(w io.Writer, doc model.Document) error {
 	script := "/*! uPlot 1.6.32\n" + uplotLicence + "*/\n" + uplotJS + "\n" + htmlJS
 	style := uplotCSS + "\n" + htmlCSS
 	view.CSP = "default-src 'none'; img-src data:; base-uri 'none'; form-action 'none'; script-src " + cspHash(script) + "; style-src " + cspHash(style)
-	view.Script, view.Style, view.Data = template.JS(script), template.CSS(style), template.JS(data) //nolint:gosec // our own assets, and JSON that json.Marshal escaped
+	view.Script, view.Style, view.Data = template.JS(script), template.CSS(style), template.JS(data) // our own assets, and JSON that json.Marshal escaped
 	var b bytes.Buffer
 	if err := t.Execute(&b, view); err != nil {
 		return fmt.Errorf("writing HTML: %w", err)

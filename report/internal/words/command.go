@@ -12,7 +12,7 @@ import (
 // open, "" if nothing. A plan that no flags can say is run from its file.
 func Command(p model.Plan) (line, note string) {
 	if !isCurve(p) {
-		return "pelt run plan.yaml", "with the plan of this run, as pelt run and --print-plan write it"
+		return "pelt run plan.yaml", "plan.yaml stands for this run's plan, as --print-plan writes it"
 	}
 	args := []string{"pelt", "curve", quote(p.Target)}
 	if !strings.HasPrefix(p.Target, "lab:") {
