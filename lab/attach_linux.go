@@ -21,7 +21,6 @@ import (
 type attached struct {
 	lab  *Lab
 	conn *net.UnixConn // ends when the holder does
-	info Info
 }
 
 // Attach opens the held lab's nodes in this process. Closing it closes only

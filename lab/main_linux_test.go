@@ -13,8 +13,6 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
-
-	"pelt/internal/netns"
 )
 
 const (
@@ -168,14 +166,4 @@ func node(t *testing.T, l *Lab, name string) *Node {
 		t.Fatal(err)
 	}
 	return n
-}
-
-func hostNamespace(t *testing.T) *netns.Handle {
-	t.Helper()
-	h, err := netns.Current()
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = h.Close() })
-	return h
 }
