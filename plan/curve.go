@@ -132,10 +132,6 @@ func (o CurveOptions) flow() (model.Flow, error) {
 		return f, bad("--bulk, --control", "are for --proto tcp")
 	case f.Protocol == model.TCP && o.DontFragment:
 		return f, bad("--df", "is for --proto udp")
-	case f.Protocol == model.TCP && !o.Rate.IsMax():
-		return f, bad("--rate", "is for --proto udp; TCP sets its own pace")
-	case f.Protocol == model.TCP && o.Burst != 0:
-		return f, bad("--burst", "is for --proto udp")
 	case o.Rate.IsMax() && o.Burst != 0:
 		return f, bad("--burst", "needs --rate or --interval: unpaced packets leave as they can")
 	}

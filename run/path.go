@@ -213,7 +213,7 @@ func openHost(ctx context.Context, p model.Plan, o Options) (_ *path, err error)
 	way.onClose(free)
 	config.Facts = func() model.Host {
 		h := observe.Facts()
-		if i, err := observe.InterfaceFor(nil, far); err == nil {
+		if i, err := observe.InterfaceFor(plainHost{}.Do, far); err == nil {
 			i.Describe(&h)
 		}
 		return h

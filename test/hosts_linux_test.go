@@ -136,9 +136,9 @@ func TestTwoHosts(t *testing.T) {
 		flags string
 	}{
 		{"up at full rate", "--payload 64,1472"},
-		{"both ways, paced", "--payload 64,1472 --direction up,down,both --rate 10kpps"},
+		{"both ways, paced", "--payload 64,1472 --direction up,down,both --rate 10kpps --burst 2000"},
 		{"tcp both ways", "--proto tcp --payload 64,1460 --direction both"},
-		{"two streams", "--payload 64 --streams 2 --rate 20kpps"},
+		{"two streams", "--payload 64 --streams 2 --rate 20kpps --burst 4000"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			path := filepath.Join(h.work, "out.json")
@@ -231,7 +231,7 @@ func TestNearHostDies(t *testing.T) {
 			t.Fatalf("the far host still sends %v after the near one was killed", time.Since(start))
 		}
 	}
-	if out, err := h.run(t, s, "--payload", "64", "--rate", "1kpps", "--time", "100ms", "--repeats", "1"); err != nil {
+	if out, err := h.run(t, s, "--payload", "64", "--rate", "1kpps", "--burst", "1000", "--time", "100ms", "--repeats", "1"); err != nil {
 		t.Errorf("the server does not serve the next client: %v\n%s", err, out)
 	}
 }
@@ -272,7 +272,7 @@ func TestStrangers(t *testing.T) {
 	h := newHosts(t)
 	s := h.serve(t, "--listen", "10.77.0.2")
 	path := filepath.Join(h.work, "out.json")
-	near := h.command(h.near, append(s.line, "--payload", "64", "--rate", "2kpps", "--time", "8s", "--repeats", "1", "--json", path)...)
+	near := h.command(h.near, append(s.line, "--payload", "64", "--rate", "2kpps", "--burst", "1000", "--time", "8s", "--repeats", "1", "--json", path)...)
 	var stderr lockedBuffer
 	near.Stderr = &stderr
 	if err := near.Start(); err != nil {
@@ -295,7 +295,7 @@ func TestStrangers(t *testing.T) {
 	if err == nil || !strings.Contains(string(out), "code") {
 		t.Errorf("a wrong code gave %v: %s", err, out)
 	}
-	if out, err := h.run(t, s, "--payload", "64", "--rate", "1kpps", "--time", "100ms", "--repeats", "1"); err != nil {
+	if out, err := h.run(t, s, "--payload", "64", "--rate", "1kpps", "--burst", "1000", "--time", "100ms", "--repeats", "1"); err != nil {
 		t.Errorf("the server does not serve after the attack: %v\n%s", err, out)
 	}
 }

@@ -271,7 +271,7 @@ func readable(t *testing.T, work, data string) {
 func TestKilledRunGoesOn(t *testing.T) {
 	work := t.TempDir()
 	data := filepath.Join(work, "data")
-	args := []string{"curve", "lab:loopback", "--payload", "64,128,256,512", "--rate", "2kpps", "--time", "300ms", "--warmup", "50ms", "--repeats", "2"}
+	args := []string{"curve", "lab:loopback", "--payload", "64,128,256,512", "--rate", "2kpps", "--burst", "1000", "--time", "300ms", "--warmup", "50ms", "--repeats", "2"}
 	killAt(t, work, data, args, 1600*time.Millisecond)
 	kept, err := readStored(t, work, data)
 	if err != nil {

@@ -68,7 +68,7 @@ func (t *trafficFlags) register(f *pflag.FlagSet) {
 	f.StringVar(&t.direction, "direction", "up", "up (from here), down, both at once, or a list as up,down,both")
 	f.StringVar(&t.time, "time", "", "measured time of each trial: 10s (default 2s)")
 	f.StringVar(&t.warmup, "warmup", "", "sent before it and not counted: 1s (default 500ms)")
-	f.IntVar(&t.repeats, "repeats", 0, "trials of each size, interleaved (default 2)")
+	f.IntVar(&t.repeats, "repeats", 2, "trials of each size, interleaved")
 	f.IntVar(&t.streams, "streams", 1, "streams of a flow, each a socket and a thread: 1 to 128")
 	f.StringVar(&t.family, "family", "", "4 or 6: IP version to use (default: what the target has)")
 	f.IntVar(&t.dscp, "dscp", 0, "differentiated services code point of the test packets: 0 to 63")
@@ -84,6 +84,17 @@ func (t *trafficFlags) options(target string) (o plan.CurveOptions, err error) {
 	o = plan.CurveOptions{
 		Target: target, Protocol: model.Protocol(t.proto), Direction: t.direction, Streams: t.streams, Repeats: t.repeats,
 		DSCP: t.dscp, DontFragment: t.df, Burst: t.burst, SourcePort: t.sourcePort, Bulk: t.bulk, Control: t.control,
+	}
+	for _, n := range []struct {
+		flag            string
+		value, low, top int
+	}{
+		{"streams", t.streams, 1, model.MaxStreams}, {"repeats", t.repeats, 1, model.MaxRepeats}, {"dscp", t.dscp, 0, 63},
+		{"burst", t.burst, 0, model.MaxBurst}, {"source-port", t.sourcePort, 0, model.MaxSourcePort},
+	} {
+		if n.value < n.low || n.value > n.top {
+			return o, usagef("--%s: want %d to %d, not %d", n.flag, n.low, n.top, n.value)
+		}
 	}
 	read := func(flag, text string, into func(string) error) {
 		if err == nil && text != "" {

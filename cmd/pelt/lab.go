@@ -24,6 +24,8 @@ background process owns it; when that ends, nothing is left.`,
   pelt lab exec r1 receiver -- iperf3 -s
   pelt curve lab:r1
   pelt lab down r1`,
+		Args: noSubcommand,
+		RunE: func(c *cobra.Command, _ []string) error { return c.Help() },
 	}
 	c.AddCommand(newLabUp(), newLabHold(), newLabExec(), newLabList(), newLabDown())
 	return c

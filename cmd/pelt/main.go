@@ -91,13 +91,8 @@ Start here: pelt demo`,
 		SilenceErrors: true,
 		SilenceUsage:  true,
 		Version:       version(),
-		Args: func(_ *cobra.Command, args []string) error {
-			if len(args) > 0 {
-				return usagef("unknown command %q; pelt --help lists them", args[0])
-			}
-			return nil
-		},
-		RunE: func(c *cobra.Command, _ []string) error { return c.Help() },
+		Args:          noSubcommand,
+		RunE:          func(c *cobra.Command, _ []string) error { return c.Help() },
 	}
 	root.SetOut(stdout)
 	root.SetErr(stderr)
@@ -122,12 +117,18 @@ func usageArgs(c *cobra.Command) {
 		if check == nil {
 			check = cobra.NoArgs
 		}
-		if c.HasSubCommands() && !c.Runnable() && len(args) > 0 {
-			return usagef("unknown command %q; %s --help lists them", args[0], c.CommandPath())
-		}
-		if err := check(c, args); err != nil {
+		err := check(c, args)
+		if err != nil && !isUsage(err) {
 			return usagef("%v; want: %s", err, c.UseLine())
 		}
-		return nil
+		return err
 	}
+}
+
+// noSubcommand is for commands that only group others.
+func noSubcommand(c *cobra.Command, args []string) error {
+	if len(args) > 0 {
+		return usagef("unknown command %q; %s --help lists them", args[0], c.CommandPath())
+	}
+	return nil
 }
