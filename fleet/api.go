@@ -119,4 +119,6 @@ type Outcome struct {
 	Probe *engine.ProbeReport
 	Watch map[string]Watched // by agent ID
 	Cut   string             // why the trial was cut short; "" if it ran to its end
+	// Warnings tell what the control plane itself dropped: beats or samples.
+	Warnings []string
 }

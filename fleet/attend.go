@@ -64,7 +64,6 @@ func (t *trial) beat() {
 	tick := time.NewTicker(beatEvery)
 	defer tick.Stop()
 	lost := t.c.link.lost
-	last := time.Now()
 	for n := uint64(1); ; n++ {
 		t.say(n)
 		select {
@@ -77,9 +76,10 @@ func (t *trial) beat() {
 			return
 		}
 		now := time.Now()
-		stalled := now.Sub(last) > time.Second // see session.live
-		last = now
-		if who, silent := t.hearing.silent(now); silent && !stalled {
+		if !t.hearing.tick(now) {
+			continue
+		}
+		if who, silent := t.hearing.silent(now); silent {
 			t.giveUp(who)
 			t.cancel(&cutError{fmt.Sprintf("%s has not answered for %v", t.c.members[who].name, silentAfter)})
 		}

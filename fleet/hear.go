@@ -18,17 +18,19 @@ const controllerName = "controller"
 type hearing struct {
 	mu     sync.Mutex
 	opened time.Time
+	ticked time.Time // last tick
 	from   map[string]*heard
 }
 
 type heard struct {
 	number uint64
-	at     time.Time // when it last advanced
-	exempt bool      // its silence does not count yet
+	at     time.Time     // when it last advanced
+	late   time.Duration // that this process itself was held up since
+	exempt bool          // its silence does not count yet
 }
 
 func newHearing(now time.Time) *hearing {
-	return &hearing{opened: now, from: map[string]*heard{controllerName: {at: now}}}
+	return &hearing{opened: now, ticked: now, from: map[string]*heard{controllerName: {at: now}}}
 }
 
 // await makes the silence of these parties count from now on.
@@ -39,7 +41,7 @@ func (h *hearing) await(now time.Time, who ...string) {
 		if h.from[w] == nil {
 			h.from[w] = &heard{}
 		}
-		h.from[w].at, h.from[w].exempt = now, false
+		h.from[w].at, h.from[w].late, h.from[w].exempt = now, 0, false
 	}
 }
 
@@ -66,9 +68,27 @@ func (h *hearing) hear(who string, number uint64, now time.Time) {
 	}
 	for _, w := range []string{who, controllerName} {
 		if e := h.from[w]; e != nil && number > e.number {
-			e.number, e.at = number, now
+			e.number, e.at, e.late = number, now, 0
 		}
 	}
+}
+
+// tick is called once each beatEvery. A process that got no processor time
+// could neither hear nor be at fault, so that time does not count as others'
+// silence, up to maxForgiven. judge is false after a long pause: beats that
+// came meanwhile are heard first.
+func (h *hearing) tick(now time.Time) (judge bool) {
+	const maxForgiven, longPause = 2 * time.Second, time.Second
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	late := now.Sub(h.ticked) - beatEvery
+	h.ticked = now
+	for _, e := range h.from {
+		if late > 0 {
+			e.late = min(e.late+late, maxForgiven)
+		}
+	}
+	return late < longPause
 }
 
 // highest is the number to pass on.
@@ -96,7 +116,7 @@ func (h *hearing) silent(now time.Time) (who string, found bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	for w, e := range h.from {
-		if !e.exempt && now.Sub(e.at) >= silentAfter && (!found || w == controllerName) {
+		if !e.exempt && now.Sub(e.at)-e.late >= silentAfter && (!found || w == controllerName) {
 			who, found = w, true
 		}
 	}

@@ -15,7 +15,6 @@ import (
 func (s *session) live() {
 	t := time.NewTicker(beatEvery)
 	defer t.Stop()
-	last := time.Now()
 	for n := 1; ; n++ {
 		select {
 		case <-s.ctx.Done():
@@ -27,14 +26,10 @@ func (s *session) live() {
 		case <-t.C:
 		}
 		now := time.Now()
-		stalled := now.Sub(last) > time.Second // we were not running: let waiting beats be heard first
-		last = now
+		judge := s.hearing.tick(now)
 		s.exchangePulses(now)
 		s.sendBeat(n%sampleBeats == 0)
-		if stalled {
-			continue
-		}
-		if s.giveUp(now) {
+		if judge && s.giveUp(now) {
 			return
 		}
 	}

@@ -108,6 +108,14 @@ func (t *trial) collect(ctx, run context.Context, after error) Outcome {
 		t.enterReport(&out, id, r)
 		return nil
 	})
+	t.mu.Lock()
+	if t.missed > 0 {
+		out.Warnings = append(out.Warnings, fmt.Sprintf("%d progress samples were dropped, because they were not taken in time", t.missed))
+	}
+	t.mu.Unlock()
+	if n := t.c.link.dropped.Swap(0); n > 0 {
+		out.Warnings = append(out.Warnings, fmt.Sprintf("%d beats did not leave, because the control connection was stuck", n))
+	}
 	if err != nil && out.Cut == "" {
 		out.Cut = err.Error()
 		if cut := ctxCut(run); cut != nil {
