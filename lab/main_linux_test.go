@@ -91,7 +91,11 @@ func watchHost(t *testing.T) {
 			}
 			t.Errorf("the host gained: %s", line)
 		}
-		t.Errorf("the host lost: %q", was)
+		// Mounts copied from the real host vanish when that removes them.
+		was = slices.DeleteFunc(was, func(line string) bool { return strings.Contains(line, "nsfs") })
+		if len(was) > 0 {
+			t.Errorf("the host lost: %q", was)
+		}
 	})
 }
 
