@@ -97,6 +97,9 @@ func knobs() map[string]knob {
 				f.Rate = unit.Rate{}
 				return nil
 			}
+			if v.Text != "" {
+				return fmt.Errorf("a rate is packets per second or max, not %v", v)
+			}
 			r, err := unit.ParseRate(strconv.FormatFloat(v.Number, 'f', -1, 64) + "pps")
 			f.Rate = r
 			return err
@@ -109,7 +112,13 @@ func knobs() map[string]knob {
 			return nil
 		}),
 		"streams": eachFlow(func(f *Flow, v Value) error { return setInt(&f.Streams, v) }),
-		"control": eachFlow(func(f *Flow, v Value) error { f.Control = v.Text; return nil }),
+		"control": eachFlow(func(f *Flow, v Value) error {
+			if v.Text == "" || f.Protocol != TCP {
+				return fmt.Errorf("a congestion control is a word, for TCP, not %v", v)
+			}
+			f.Control = v.Text
+			return nil
+		}),
 		"direction": func(t *Trial, v Value) error {
 			keep := map[string][]string{"up": {"up"}, "down": {"down"}, "both": {"up", "down"}}[v.Text]
 			if keep == nil {

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strconv"
 	"strings"
 
 	"pelt/unit"
@@ -58,6 +59,9 @@ func ParseLink(node, text string) (Link, error) {
 func (l *Link) set(key, value string) (err error) {
 	size := func(to *int) error {
 		n, err := unit.ParseBytes(value)
+		if err == nil && (n < 1 || n > math.MaxInt32) { // 0 would mean: leave it alone
+			return fmt.Errorf("%s %q: want at least 1 and less than 2 GiB", key, value)
+		}
 		*to = int(n)
 		return err
 	}
@@ -98,7 +102,7 @@ func (l *Link) set(key, value string) (err error) {
 	case "duplicate":
 		return ratio(&l.DuplicateRatio)
 	case "seed":
-		if _, err = fmt.Sscanf(value, "%d", &l.Seed); err != nil {
+		if l.Seed, err = strconv.ParseUint(value, 10, 64); err != nil {
 			return fmt.Errorf("seed %q is not a whole number", value)
 		}
 	default:

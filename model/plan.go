@@ -208,12 +208,18 @@ func (p Plan) checkDesign() error {
 		if knobs[f.Knob] {
 			return wrong(at+".knob", "%q stands twice", f.Knob)
 		}
+		for _, pair := range [][2]string{{"payload_bytes", "frame_bytes"}, {"rate_pps", "interval_ns"}} {
+			if f.Knob == pair[0] && knobs[pair[1]] || f.Knob == pair[1] && knobs[pair[0]] {
+				return wrong(at+".knob", "%s and %s set the same thing; want one of them", pair[0], pair[1])
+			}
+		}
 		knobs[f.Knob] = true
+		if len(f.Levels) > MaxTrials/trials {
+			return wrong("factors", "make more than %d trials", MaxTrials)
+		}
+		trials *= len(f.Levels)
 		if err := p.checkFactor(at, f); err != nil {
 			return err
-		}
-		if trials *= len(f.Levels); trials > MaxTrials {
-			return wrong("factors", "make more than %d trials", MaxTrials)
 		}
 	}
 	return nil
@@ -226,10 +232,12 @@ func (p Plan) checkFactor(at string, f Factor) error {
 	if len(f.Levels) == 0 {
 		return wrong(at+".levels", "want at least one level")
 	}
+	seen := map[Value]bool{}
 	for j, v := range f.Levels {
-		if slices.Contains(f.Levels[:j], v) {
+		if seen[v] {
 			return wrong(fmt.Sprintf("%s.levels[%d]", at, j), "%v stands twice", v)
 		}
+		seen[v] = true
 		// A level is possible if a trial made with it passes all checks.
 		if _, err := p.Trial(Cell{f.Knob: v}, 0); err != nil {
 			return wrong(fmt.Sprintf("%s.levels[%d]", at, j), "%v", err)
@@ -258,7 +266,7 @@ func (f Flow) check(at string) error {
 		return wrong(at+".dscp", "want 0 to 63, not %d", f.DSCP)
 	case f.Burst < 0 || f.Burst > MaxBurst:
 		return wrong(at+".burst", "want 1 to %d packets, not %d", MaxBurst, f.Burst)
-	case f.SourcePort < 0 || f.SourcePort+f.Streams-1 > MaxSourcePort:
+	case f.SourcePort < 0 || f.SourcePort > MaxSourcePort-f.Streams+1:
 		return wrong(at+".source_port", "%d streams from port %d pass port 65535", f.Streams, f.SourcePort)
 	case len(f.Control) > 15: // TCP_CA_NAME_MAX, include/net/tcp.h
 		return wrong(at+".control", "%q is too long for a congestion control", f.Control)
@@ -326,10 +334,17 @@ func Fragments(family, payload, mtu int) int {
 
 // HostPort splits a plain target; port 0 means none was given.
 func HostPort(target string) (host string, port uint16, err error) {
-	if a, e := netip.ParseAddr(strings.Trim(target, "[]")); e == nil {
+	if strings.ContainsAny(target, " \t\r\n\x00") {
+		return "", 0, wrong("target", "want HOST[:PORT] or lab:NAME, not %q", target)
+	}
+	bare, bracket := target, strings.HasPrefix(target, "[") && strings.HasSuffix(target, "]")
+	if bracket {
+		bare = target[1 : len(target)-1]
+	}
+	if a, e := netip.ParseAddr(bare); e == nil && (!bracket || a.Is6()) {
 		return a.String(), 0, nil
 	}
-	if ap, e := netip.ParseAddrPort(target); e == nil {
+	if ap, e := netip.ParseAddrPort(target); e == nil && ap.Port() != 0 {
 		return ap.Addr().String(), ap.Port(), nil
 	}
 	host, portText, found := strings.Cut(target, ":")
