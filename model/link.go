@@ -132,6 +132,10 @@ func (l Link) check(at string) error {
 		}
 	}
 	switch {
+	case !printable(l.Node):
+		return wrong(at+".node", "want a short name, not %q", clip(l.Node))
+	case !printable(l.Toward):
+		return wrong(at+".toward", "want a short name, not %q", clip(l.Toward))
 	case l.MTU != 0 && (l.MTU < 68 || l.MTU > 65535): // RFC 791: every link carries 68 B
 		return wrong(at+".mtu_bytes", "want 68 to 65535 B, not %d", l.MTU)
 	case l.QueuePackets < 0 || l.QueuePackets > 10_000_000 || l.QueueBytes < 0 || l.QueueBytes > 1<<31-1:

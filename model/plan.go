@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+	"unicode"
+	"unicode/utf8"
 
 	"pelt/unit"
 )
@@ -132,6 +134,9 @@ func (p Plan) Check() error {
 	if err := checkTarget(p.Target); err != nil {
 		return err
 	}
+	if !printable(p.Command) {
+		return wrong("command", "want a short word, not %q", clip(p.Command))
+	}
 	if len(p.Links) > 0 && !strings.HasPrefix(p.Target, "lab:") {
 		return wrong("links", "only a lab has links to shape; target %s is not lab:NAME", p.Target)
 	}
@@ -167,10 +172,15 @@ func (p Plan) Check() error {
 }
 
 func checkTarget(t string) error {
-	if t == "" || len(t) > maxTextLength || strings.ContainsAny(t, " \t\r\n\x00") {
-		return wrong("target", "want HOST[:PORT], lab:NAME or fleet:NAME, not %q", t)
+	if t == "" || len(t) > maxTextLength || strings.ContainsAny(t, " ") || !printable(t) {
+		return wrong("target", "want HOST[:PORT], lab:NAME or fleet:NAME, not %q", clip(t))
 	}
 	return nil
+}
+
+// printable reports whether a name is short and can be shown on a terminal as it is.
+func printable(s string) bool {
+	return len(s) <= maxTextLength && utf8.ValidString(s) && !strings.ContainsFunc(s, func(r rune) bool { return !unicode.IsPrint(r) })
 }
 
 func (p Plan) checkTiming() error {
@@ -248,10 +258,10 @@ func (p Plan) checkFactor(at string, f Factor) error {
 
 func (f Flow) check(at string) error {
 	switch {
-	case f.Name == "" || len(f.Name) > maxTextLength:
+	case f.Name == "" || !printable(f.Name):
 		return wrong(at+".name", "want a short name")
-	case f.From == "" || f.To == "" || f.From == f.To:
-		return wrong(at+".from", "want two different ends, not %q to %q", f.From, f.To)
+	case f.From == "" || f.To == "" || f.From == f.To || !printable(f.From) || !printable(f.To):
+		return wrong(at+".from", "want two different ends, not %q to %q", clip(f.From), clip(f.To))
 	case f.Protocol != UDP && f.Protocol != TCP:
 		return wrong(at+".protocol", "want udp or tcp, not %q", f.Protocol)
 	case f.Protocol == UDP && (f.PayloadBytes < MinUDPPayload || f.PayloadBytes > MaxUDPPayload):
@@ -268,8 +278,8 @@ func (f Flow) check(at string) error {
 		return wrong(at+".burst", "want 1 to %d packets, not %d", MaxBurst, f.Burst)
 	case f.SourcePort < 0 || f.SourcePort > MaxSourcePort-f.Streams+1:
 		return wrong(at+".source_port", "%d streams from port %d pass port 65535", f.Streams, f.SourcePort)
-	case len(f.Control) > 15: // TCP_CA_NAME_MAX, include/net/tcp.h
-		return wrong(at+".control", "%q is too long for a congestion control", f.Control)
+	case len(f.Control) > 15 || !printable(f.Control): // TCP_CA_NAME_MAX, include/net/tcp.h
+		return wrong(at+".control", "%q is not the name of a congestion control", clip(f.Control))
 	}
 	if pps, ok := f.Rate.PPS(f.PayloadBytes); ok && pps > unit.MaxPacketsPerSecond {
 		return wrong(at+".rate", "%v is %s at %d B; at most %s", f.Rate, unit.FormatPPS(pps), f.PayloadBytes, unit.FormatPPS(unit.MaxPacketsPerSecond))

@@ -24,6 +24,8 @@ const (
 	maxDepth  = 100
 	maxLine   = 64 << 10
 	maxErrors = 255
+
+	maxFieldName = 40
 )
 
 // Parse reads one plan from YAML. Unknown fields, wrong types, duplicates,
@@ -203,8 +205,11 @@ func (r *reader) object(v reflect.Value, n ast.Node, field string) error {
 	seen := map[string]bool{}
 	for it := m.MapRange(); it.Next(); {
 		key, ok := scalar(it.Key())
-		at := strings.TrimPrefix(field+"."+key, ".")
 		place, known := places[key]
+		at := strings.TrimPrefix(field+"."+key, ".")
+		if !known { // foreign text: it must not break the line or the terminal
+			at = strings.TrimPrefix(field+"."+strconv.Quote(key[:min(len(key), maxFieldName)]), ".")
+		}
 		switch {
 		case !ok || !known:
 			return r.wrong(lineOf(it.Key()), at, "unknown field; want one of %s", strings.Join(names, ", "))
