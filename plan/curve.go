@@ -101,7 +101,7 @@ func Curve(o CurveOptions) (model.Plan, error) {
 // Its sizes show both sides of the knee and its 10 trials of 3 s end within 45 s.
 func Demo() (model.Plan, error) {
 	p, err := Curve(CurveOptions{
-		Target: "lab:router", Links: []model.Link{{Rate: 1e9}},
+		Target: "lab:router", Links: []model.Link{{Node: model.Receiver, Rate: 1e9}}, // the far side of the router: one shaped link is what two cores keep up with
 		Payloads: []int{18, 100, 400, 800, 1472}, Seed: 1,
 	})
 	p.Command = "demo"

@@ -15,13 +15,18 @@ import (
 	"github.com/goccy/go-yaml/parser"
 
 	"pelt/model"
+	"pelt/unit"
 )
 
 // Bounds of a plan's text. The nesting of a plan is 4; a parser that recurses
 // must not be led deeper than it can bear.
 const (
-	MaxBytes  = 1 << 20
-	maxDepth  = 100
+	MaxBytes = 1 << 20
+	maxDepth = 100
+	// Lines and entries: the parser's time grows with their square. The longest
+	// list that an option makes needs two for each of its unit.MaxListLength.
+	maxEntries = 2*unit.MaxListLength + 5000
+
 	maxLine   = 64 << 10
 	maxErrors = 255
 
@@ -119,7 +124,7 @@ func (r *reader) bounded(b []byte) error {
 	if !utf8.Valid(b) || bytes.IndexByte(b, 0) >= 0 {
 		return r.wrong(0, "", "is not text in UTF-8")
 	}
-	depth, indent := 0, 0
+	depth, indent, entries := 0, 0, 0
 	for i, line := range bytes.Split(b, []byte{'\n'}) {
 		if len(line) > maxLine {
 			return r.wrong(i+1, "", "the line is longer than %d bytes", maxLine)
@@ -130,6 +135,9 @@ func (r *reader) bounded(b []byte) error {
 		indent = len(line) - len(rest)
 		opened := bytes.Count(line, []byte{'['}) + bytes.Count(line, []byte{'{'})
 		dashes := bytes.Count(line, []byte("- ")) + bytes.Count(line, []byte("? ")) + bytes.Count(line, []byte(": "))
+		if entries += 1 + dashes; entries > maxEntries {
+			return r.wrong(i+1, "", "is longer than any plan: a list has at most %d entries", unit.MaxListLength)
+		}
 		if depth > maxDepth || indent > 4*maxDepth || opened > maxDepth || dashes > 10*maxDepth {
 			return r.wrong(i+1, "", "is nested deeper than any plan")
 		}

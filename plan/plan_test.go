@@ -103,6 +103,8 @@ func TestParseRefuses(t *testing.T) {
 		"deep flow":           {strings.Repeat("[", 5000), "f.yaml:1: is nested deeper than any plan"},
 		"deep flow in lines":  {strings.Repeat("[\n", 5000), "f.yaml:101: is nested deeper than any plan"},
 		"deep blocks":         {strings.Repeat("- ", 5000), "f.yaml:1: is nested deeper than any plan"},
+		"many lines":          {strings.Repeat("-\n", 400_000), "f.yaml:25001: is longer than any plan: a list has at most 10000 entries"},
+		"many keys":           {"{" + strings.Repeat("a: b, c: d,\n", 80_000), "f.yaml:8334: is longer than any plan"},
 		"two documents":       {base + "---\n" + base, "f.yaml:41: a second document starts here; want one plan a file"},
 		"field twice":         {edit("engine: auto", "engine: auto\nengine: udp"), "f.yaml:36: not YAML: mapping key \"engine\" already defined"},
 		"unknown field":       {edit("engine: auto", "engin: auto"), `f.yaml:35: "engin": unknown field; want one of format, command, target,`},
@@ -246,6 +248,25 @@ func TestCurveRefuses(t *testing.T) {
 				t.Errorf("Curve: got %v\nwant %s", err, c.want)
 			}
 		})
+	}
+}
+
+// The longest list that options can make prints and reads back.
+func TestLongList(t *testing.T) {
+	var sizes []int
+	for n := range unit.MaxListLength {
+		sizes = append(sizes, 16+n)
+	}
+	p, err := Curve(CurveOptions{Target: "lab:router", Payloads: sizes})
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, err := Print(p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if back, err := Parse(text, "f"); err != nil || !reflect.DeepEqual(back, p) {
+		t.Errorf("%d sizes: %v", len(sizes), err)
 	}
 }
 
