@@ -142,15 +142,26 @@ func checkAddress(o engine.Order) error {
 
 // check compares all ends of a session with what this host grants.
 func (l Limits) check(ends []endOrder) error {
-	var pps, bps float64
+	var flows []model.Flow
 	for _, e := range ends {
-		f, t := e.Order.Flow, e.Order.Timing
-		if s := t.WarmupSeconds + t.MeasureSeconds; l.MaxTimeSeconds > 0 && s > l.MaxTimeSeconds {
-			return refuse("the trial takes %gs with its warm-up; this host allows %gs (--max-time there)", s, l.MaxTimeSeconds)
+		if e.Order.Role == engine.Send || e.Order.Role == engine.Receive { // a probe is thin already, see checkOrder
+			flows = append(flows, e.Order.Flow)
 		}
-		if e.Order.Role == engine.Probe || e.Order.Role == engine.Echo {
-			continue // thin already, see checkOrder
-		}
+	}
+	if len(ends) == 0 {
+		return nil
+	}
+	return l.Admit(flows, ends[0].Order.Timing)
+}
+
+// Admit says whether a host with these limits takes a trial. The error is an
+// *engine.Refusal that names the limit and what was asked.
+func (l Limits) Admit(flows []model.Flow, t model.Timing) error {
+	if s := t.WarmupSeconds + t.MeasureSeconds; l.MaxTimeSeconds > 0 && s > l.MaxTimeSeconds {
+		return refuse("the trial takes %gs with its warm-up; this host allows %gs (--max-time there)", s, l.MaxTimeSeconds)
+	}
+	var pps, bps float64
+	for _, f := range flows {
 		p, paced := f.Rate.PPS(f.PayloadBytes)
 		if !paced && (l.MaxRatePPS > 0 || l.MaxRateBPS > 0) {
 			return refuse("flow %s asks for rate max; this host allows %s (--max-rate there), so give a --rate", f.Name, l.rateText())

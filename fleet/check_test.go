@@ -74,7 +74,7 @@ func TestPrepareChecks(t *testing.T) {
 		{"short key", func(_ *prepareOrder, o *engine.Order) { o.Key = o.Key[:31] }, "order.key: want 32 bytes, not 31"},
 		{"cpu", func(_ *prepareOrder, o *engine.Order) { o.CPU = -2 }, "order.cpu"},
 		{"role", func(_ *prepareOrder, o *engine.Order) { o.Role = "root" }, `order.role: unknown role "root"`},
-		{"control characters", func(_ *prepareOrder, o *engine.Order) { o.Flow.Name = "\x1b[2J" }, "names are short and printable"},
+		{"control characters", func(_ *prepareOrder, o *engine.Order) { o.Flow.Name = "\x1b[2J" }, "flows[0].name: want a short name"},
 		{"listening with a peer", func(_ *prepareOrder, o *engine.Order) { o.Peer = netip.MustParseAddr("10.0.0.1") }, "a listening end has no peer address"},
 		{"dialing nobody", func(_ *prepareOrder, o *engine.Order) { o.Listen = false }, "order.peer: want the address of one host"},
 		{"dialing a group", func(_ *prepareOrder, o *engine.Order) { o.Listen, o.Peer = false, netip.MustParseAddr("224.0.0.1") }, "order.peer: want the address of one host"},

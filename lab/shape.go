@@ -228,22 +228,20 @@ func (t topologySpec) sentence(link, direction int, s shape, p tbfPlan, h home) 
 	}
 	queue := fmt.Sprintf("%d packets", p.limitPackets)
 	if p.limitPackets == 0 {
-		queue = fmt.Sprintf("%d B", p.limitBytes)
+		queue = fmt.Sprintf("%d KiB", p.limitBytes>>10)
 	}
-	place := "on interface " + t.ifaceName(link, from) + " of " + t.nodes[from].name
+	place := "in " + t.nodes[from].name
 	if h == atRelay {
-		place = "on a hidden wire between them"
+		place = "on a hidden wire"
 		if owner := t.relayOwner(link); owner >= 0 {
-			toA, toB := t.relayNames(link)
-			place = "on interface " + []string{toB, toA}[direction] + " of " + t.nodes[owner].name
+			place = "in " + t.nodes[owner].name
 		}
 	}
-	counted := "frames counted without FCS"
+	more := ""
 	if s.overhead > 0 {
-		counted += fmt.Sprintf(" plus %d B each", s.overhead)
+		more = fmt.Sprintf(", %d B more counted for each frame", s.overhead)
 	}
-	return fmt.Sprintf("%s to %s: %v by the kernel's tbf %s; queue %s, burst %d B, %s",
-		t.nodes[from].name, t.nodes[to].name, s.rate, place, queue, p.burstBytes, counted)
+	return fmt.Sprintf("%s to %s: %v, queue %s%s (kernel tbf %s)", t.nodes[from].name, t.nodes[to].name, s.rate, queue, more, place)
 }
 
 // Check reports whether Open could understand the request, without making

@@ -26,6 +26,7 @@ const (
 // The layers that this account can name, in travel order.
 const (
 	SendCall       = "send-call"
+	Network        = "network"
 	ReceiverBuffer = "receiver-buffer"
 	Application    = "application"
 )
@@ -45,6 +46,18 @@ type Input struct {
 	SocketDrops uint64 // that the receiving sockets dropped; meaningless unless SocketKnown
 	SocketKnown bool
 	Unread      uint64 // left in the sockets at the end
+
+	// OnTheWay are drop counters of the path's own queues in this flow's
+	// direction, over the whole trial with its warm-up.
+	OnTheWay []Counter
+}
+
+// Counter is what one counter beyond the two ends moved by.
+type Counter struct {
+	Host  string // node it sits on
+	Cause string // what it counts
+	Unit  string // datagram or skb
+	Delta uint64
 }
 
 // claim is one line with what its counter says, before it is held against the loss.
@@ -89,6 +102,11 @@ func (in Input) claims() []claim {
 	var all []claim
 	for _, errno := range slices.Sorted(maps.Keys(in.SendErrors)) {
 		all = append(all, newClaim(1, SendCall, in.Sender, errno, ExactSeq, "send errors "+errno, in.SendErrors[errno]))
+	}
+	for _, c := range in.OnTheWay {
+		one := newClaim(3, Network, c.Host, c.Cause, Bounded, "qdisc drops", c.Delta)
+		one.line.Evidence[0].Scope, one.line.Evidence[0].Unit = "device", c.Unit
+		all = append(all, one)
 	}
 	if in.SocketKnown {
 		// SK_MEMINFO_DROPS, include/uapi/linux/sock_diag.h

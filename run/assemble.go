@@ -18,17 +18,22 @@ import (
 // its trial says nothing about the path.
 const maxMissedRatio = 0.01
 
-// assemble joins both ends' accounts of a trial into its result.
-func assemble(t model.Trial, placed fleet.Trial, out fleet.Outcome, p *path) model.Result {
+// minDurationRatio is the share of the measured part that a sender must have
+// been awake for.
+const minDurationRatio = 0.9
+
+// assemble joins both ends' accounts of a trial, and the drops of the lab's own
+// queues, into its result.
+func assemble(t model.Trial, placed fleet.Trial, out fleet.Outcome, p *path, drops []queueDrops) model.Result {
 	r := model.Result{Cell: t.Cell, Repeat: t.Repeat, State: model.Valid, Series: []model.Series{}, Flows: []model.FlowResult{}}
 	var engines, doubts []string
 	for i, f := range placed.Flows {
 		o := out.Flows[i]
-		flow := flowResult(f.Flow, p.family(f), t.Timing, o)
+		flow := flowResult(f.Flow, p.family(f), t.Timing, o, p.onTheWay(f.Flow, drops))
 		if out.Probe != nil && flow.Delay == nil {
 			flow.RoundTrip = out.Probe.RoundTrip
 		}
-		if doubt := shortfall(flow, f.Flow); doubt != "" {
+		if doubt := shortfall(flow, f.Flow, t.Timing); doubt != "" {
 			doubts = append(doubts, doubt)
 		}
 		r.Flows = append(r.Flows, flow)
@@ -62,9 +67,12 @@ func (p *path) family(f fleet.PlacedFlow) int {
 }
 
 // shortfall says how the generator fell short of its order, "" if it did not.
-func shortfall(f model.FlowResult, asked model.Flow) string {
+func shortfall(f model.FlowResult, asked model.Flow, ordered model.Timing) string {
 	if f.Attempted == 0 {
 		return fmt.Sprintf("flow %s: nothing was sent", f.Name)
+	}
+	if f.DurationS < minDurationRatio*ordered.MeasureSeconds {
+		return fmt.Sprintf("flow %s: the sender measured %.2g s of the %.2g s ordered: this host was stalled", f.Name, f.DurationS, ordered.MeasureSeconds)
 	}
 	missed := f.Planned - min(f.Attempted, f.Planned)
 	if asked.Protocol == model.TCP || asked.Rate.IsMax() || float64(missed) <= maxMissedRatio*float64(f.Planned) {
@@ -74,7 +82,7 @@ func shortfall(f model.FlowResult, asked model.Flow) string {
 		f.Name, unit.FormatPPS(float64(f.Attempted)/f.DurationS), unit.FormatPPS(float64(f.Planned)/f.DurationS), unit.FormatRatio(float64(missed)/float64(f.Planned)))
 }
 
-func flowResult(f model.Flow, family int, timing model.Timing, o fleet.FlowOutcome) model.FlowResult {
+func flowResult(f model.Flow, family int, timing model.Timing, o fleet.FlowOutcome, drops []ledger.Counter) model.FlowResult {
 	r := model.FlowResult{
 		Name: f.Name, Protocol: f.Protocol, From: f.From, To: f.To, PayloadBytes: f.PayloadBytes,
 		FrameBytes: model.FrameBytes(f.Protocol, family, f.PayloadBytes), Streams: f.Streams,
@@ -98,7 +106,7 @@ func flowResult(f model.Flow, family int, timing model.Timing, o fleet.FlowOutco
 		addTCP(&r, o.Send, receive)
 	} else {
 		addReceive(&r, receive)
-		r.Ledger = balance(r, o, receive)
+		r.Ledger = balance(r, receive, drops)
 	}
 	if r.Attempted > 0 {
 		r.LossRatio = float64(r.Lost) / float64(r.Attempted)
@@ -135,12 +143,12 @@ func addReceive(r *model.FlowResult, in engine.ReceiveReport) {
 	}
 }
 
-func balance(r model.FlowResult, o fleet.FlowOutcome, in engine.ReceiveReport) model.Ledger {
+func balance(r model.FlowResult, in engine.ReceiveReport, drops []ledger.Counter) model.Ledger {
 	return ledger.Balance(ledger.Input{
 		Sender: r.From, Receiver: r.To,
 		Planned: r.Planned, Attempted: r.Attempted, Accepted: r.Accepted, SendErrors: r.SendErrors,
 		Received: in.Tally.Received, Late: in.Tally.Late, WrongLength: in.Tally.WrongLength,
-		SocketDrops: in.SocketDrops, SocketKnown: in.SocketKnown, Unread: in.Unread,
+		SocketDrops: in.SocketDrops, SocketKnown: in.SocketKnown, Unread: in.Unread, OnTheWay: drops,
 	})
 }
 

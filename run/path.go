@@ -28,6 +28,7 @@ type path struct {
 	oneClock   bool
 	pin        bool // the ends share this machine's cores
 	lab        *model.LabFacts
+	shapers    func() ([]lab.Shaper, error) // the lab's own queues; nil where there are none
 	closers    []func() error
 }
 
@@ -89,7 +90,7 @@ func openLab(ctx context.Context, name string, p model.Plan, o Options) (*path, 
 	way := &path{oneClock: true, pin: true, address: map[string]func(int) netip.Addr{}}
 	way.onClose(l.Close)
 	facts := l.Facts()
-	way.lab = &facts
+	way.lab, way.shapers = &facts, l.Shapers
 	var ends []end
 	for _, node := range []string{model.Sender, model.Receiver} {
 		n, err := l.Node(node)
@@ -240,6 +241,29 @@ func (p *path) hosts() []model.Host {
 		hosts = append(hosts, h)
 	}
 	return hosts
+}
+
+// admits finds out before anything is sent or stored whether every host on the
+// path takes the plan's trials.
+func (p *path) admits(plan model.Plan) error {
+	cells := []model.Cell{{}}
+	for _, f := range plan.Factors {
+		for _, v := range f.Levels {
+			cells = append(cells, model.Cell{f.Knob: v})
+		}
+	}
+	for _, cell := range cells {
+		t, err := plan.Trial(cell, 0)
+		if err != nil {
+			return err
+		}
+		for _, node := range []string{model.Sender, model.Receiver} {
+			if err := p.ends[node].Limits.Admit(t.Flows, t.Timing); err != nil {
+				return fmt.Errorf("%s %s: %w", node, p.ends[node].Host.Name, err)
+			}
+		}
+	}
+	return nil
 }
 
 // place turns a trial into orders for this path's agents. The sender's host

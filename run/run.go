@@ -54,6 +54,9 @@ func Execute(ctx context.Context, p model.Plan, o Options) (model.Document, erro
 	if err != nil {
 		return model.Document{}, err
 	}
+	if err := path.admits(p); err != nil {
+		return model.Document{}, errors.Join(err, path.Close())
+	}
 	doc := model.Document{
 		Format: model.RunFormat, Started: o.now().UTC().Truncate(time.Millisecond),
 		Tool: model.Tool{Version: o.Version}, Plan: p, Host: path.hosts(), Lab: path.lab,
@@ -166,13 +169,18 @@ func (r *runner) execute(ctx context.Context, t model.Trial, total int) (model.R
 	r.number = r.number%0x7ffe + 1
 	placed.Number = r.number
 	started := r.now()
+	queues := r.path.watchQueues()
 	outcome, err := r.path.controller.RunTrial(ctx, placed, func(p fleet.Progress) {
 		r.event(Event{Progress: &TrialProgress{Elapsed: r.now().Sub(started), Sample: p}})
 	})
 	if err != nil {
 		return model.Result{}, err
 	}
-	result := assemble(t, placed, outcome, r.path)
+	drops, err := queues()
+	if err != nil {
+		r.warn(fmt.Sprintf("the lab's queues could not be read: %v", err))
+	}
+	result := assemble(t, placed, outcome, r.path, drops)
 	result.Started, result.EngineReason = started.UTC().Truncate(time.Millisecond), reason
 	return result, nil
 }

@@ -183,7 +183,7 @@ func TestFarHostDies(t *testing.T) {
 			h := newHosts(t)
 			s := h.serve(t)
 			path := filepath.Join(h.work, "out.json")
-			near := h.command(h.near, append(s.line, "--payload", "64", "--rate", "5kpps", "--time", "60s", "--repeats", "1", "--json", path)...)
+			near := h.command(h.near, append(s.line, "--payload", "64", "--rate", "5kpps", "--time", "60s", "--warmup", "0s", "--repeats", "1", "--json", path)...)
 			var stderr lockedBuffer
 			near.Stderr = &stderr
 			if err := near.Start(); err != nil {
@@ -216,7 +216,7 @@ func TestFarHostDies(t *testing.T) {
 func TestNearHostDies(t *testing.T) {
 	h := newHosts(t)
 	s := h.serve(t)
-	near := h.command(h.near, append(s.line, "--payload", "64", "--rate", "5kpps", "--direction", "down", "--time", "60s", "--repeats", "1")...)
+	near := h.command(h.near, append(s.line, "--payload", "64", "--rate", "5kpps", "--direction", "down", "--time", "60s", "--warmup", "0s", "--repeats", "1")...)
 	if err := near.Start(); err != nil {
 		t.Fatal(err)
 	}

@@ -64,6 +64,8 @@ func runScripts(t *testing.T, dir string) {
 		Setup: func(e *testscript.Env) error {
 			e.Setenv("PATH", filepath.Dir(binary)+string(os.PathListSeparator)+e.Getenv("PATH"))
 			e.Setenv("PELT_DATA", filepath.Join(e.WorkDir, "data"))
+			// A script that fails half way must not leave its lab behind.
+			e.Defer(func() { _ = exec.Command(binary, "lab", "down", "scripted").Run() })
 			port, err := freePort()
 			e.Setenv("PORT", fmt.Sprint(port))
 			return err
