@@ -112,14 +112,16 @@ func (a *analyst) udp(c curve) model.Finding {
 	if !c.offered { // an asked rate shows no limit of its own
 		f = fitShape(w, t, c.noise())
 		f.blur(c, used)
+		f.own = a.ownBytes(f, used)
 	}
 	v := verdict(f, used, a.path())
-	switch f.shape {
-	case frames:
+	switch {
+	case f.own:
+	case f.shape == frames:
 		a.frameBound(used)
-	case bitsOnly:
+	case f.shape == bitsOnly:
 		a.bitBound(used)
-	case both:
+	case f.shape == both:
 		if f.low >= 2 {
 			a.frameBound(used[:f.low])
 		}
@@ -133,6 +135,50 @@ func (a *analyst) udp(c curve) model.Finding {
 	a.loss(c)
 	a.fragmentation(c)
 	return v
+}
+
+// nearLink is how close to a known link's rate a path without loss must come
+// for the link to be what holds it: shapers and preambles take the rest.
+const nearLink = 0.9
+
+// ownBytes reports whether a rate that falls with the size shows the hosts' own
+// cost of bytes. A link shows itself by loss, or by holding the sender back at
+// its own rate.
+func (a *analyst) ownBytes(f fit, used []point) bool {
+	if f.shape != both && f.shape != bitsOnly {
+		return false
+	}
+	link := a.linkBits()
+	var proven int
+	high := used[f.low:]
+	for _, p := range high {
+		switch {
+		case p.limit == byPath,
+			p.limit != byReceiver && link > 0 && p.pps*8*float64(p.frame) >= nearLink*link,
+			p.limit == byQuiet && link == 0:
+			proven++
+		}
+	}
+	return proven*2 < len(high)
+}
+
+// linkBits is the slowest link that is known, in bits per second; 0 if none is.
+func (a *analyst) linkBits() float64 {
+	slowest := 0.0
+	know := func(bits uint64) {
+		if b := float64(bits); bits > 0 && (slowest == 0 || b < slowest) {
+			slowest = b
+		}
+	}
+	for _, l := range a.doc.Plan.Links {
+		know(uint64(l.Rate))
+	}
+	for _, h := range a.doc.Host {
+		if h.Node == model.Sender || h.Node == model.Receiver {
+			know(h.LinkSpeedBits)
+		}
+	}
+	return slowest
 }
 
 func (a *analyst) path() string {

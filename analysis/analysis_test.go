@@ -42,6 +42,7 @@ type world struct {
 	tcp       func(payload int) (goodput, writes, segments float64)
 	cores     int
 	maxLoss   *float64
+	links     unit.BitRate
 	lossCause string // layer/cause of all loss; "" is unattributed
 }
 
@@ -65,6 +66,9 @@ func (w world) document() model.Document {
 	doc := model.Document{
 		Format: model.RunFormat, Plan: model.Plan{Target: w.target, Limits: model.Limits{MaxLossRatio: w.maxLoss}},
 		Host: []model.Host{{Node: model.Sender, Cores: max(w.cores, 4)}},
+	}
+	if w.links > 0 {
+		doc.Plan.Links = []model.Link{{Rate: w.links}}
 	}
 	if w.target == "" {
 		doc.Plan.Target = "192.168.1.5"
@@ -125,7 +129,9 @@ func (w world) flow(name string, protocol model.Protocol, payload int, jitter fl
 	}
 	carried := w.pps(float64(frame), scale) * jitter
 	sent := carried * 2
-	if w.senderPPS > 0 {
+	if w.senderPPS == 1 {
+		sent = carried
+	} else if w.senderPPS > 0 {
 		sent = w.senderPPS * jitter
 	}
 	if asked, ok := w.rate.PPS(payload); ok {
@@ -156,6 +162,8 @@ func worlds() map[string]world {
 		"knee-gradual":   {payloads: usual, repeats: 3, framePPS: 187e3, bitRate: 900e6, gradual: true, noise: 0.01},
 		"lab":            {target: "lab:router", cores: 2, payloads: usual, repeats: 2, framePPS: 900e3, bitRate: 985e6, senderPPS: 190e3, busy: 0.99, noise: 0.02},
 		"sender-limited": {payloads: usual, repeats: 2, framePPS: 5e6, senderPPS: 260e3, busy: 0.98, noise: 0.02},
+		"slow-machine":   {target: "lab:router", cores: 2, links: 1e9, payloads: usual, repeats: 2, framePPS: 97e3, bitRate: 560e6, senderPPS: 1, busy: 0.54, noise: 0.02},
+		"link-pushback":  {links: 100e6, payloads: usual, repeats: 2, framePPS: 97e3, bitRate: 98e6, senderPPS: 1, busy: 0.2, noise: 0.02},
 		"quiet":          {payloads: usual, repeats: 2, framePPS: 5e6, senderPPS: 150e3, busy: 0.3, noise: 0.02},
 		"receiver":       {payloads: usual, repeats: 2, framePPS: 120e3, noise: 0.02, lossCause: "receiver-buffer/SOCKET_RCVBUFF"},
 		"offered":        {payloads: usual, repeats: 2, framePPS: 187e3, rate: unit.PacketRate(20000), noise: 0.02},

@@ -15,7 +15,7 @@ type limit int
 
 const (
 	byPath     limit = iota // packets were lost on the way, or the link pushed back
-	bySender                // nearly all arrived, and the sender's thread was busy
+	bySender                // nearly all arrived, and the sender or its whole host was busy
 	byQuiet                 // all arrived, and the sender was not busy: its own interface pushed back
 	byReceiver              // most of the loss is the receiver's own
 	byOffer                 // a rate was asked: no more was tried
@@ -145,13 +145,16 @@ const overloadRatio = 0.05
 // A sender's thread busier than this had no time left to send more.
 const busyRatio = 0.9
 
+// A host busier than this had no core left for its sender.
+const fullRatio = 0.95
+
 func (p *point) measure(offered bool) {
-	var pps, goodput, thread []float64
+	var pps, goodput, thread, host []float64
 	var attempted, lost, receiver, sender uint64
 	for _, t := range p.trials {
 		p.received, p.fragments = p.received+t.flow.Received, max(p.fragments, t.flow.Fragments)
 		pps, goodput = append(pps, t.flow.ReceivePPS), append(goodput, t.flow.GoodputBPS)
-		thread = append(thread, t.flow.SenderCPU.ThreadRatio)
+		thread, host = append(thread, t.flow.SenderCPU.ThreadRatio), append(host, t.flow.SenderCPU.HostRatio)
 		attempted, lost = attempted+t.flow.Attempted, lost+t.flow.Lost
 		for _, l := range t.flow.Ledger.Lines {
 			switch l.Layer {
@@ -171,7 +174,7 @@ func (p *point) measure(offered bool) {
 		p.loss = float64(lost) / float64(attempted)
 	}
 	lossy := p.loss >= losslessRatio
-	busy := median(thread) >= busyRatio
+	busy := median(thread) >= busyRatio || median(host) >= fullRatio
 	switch {
 	case offered:
 		p.limit = byOffer

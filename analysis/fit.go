@@ -25,6 +25,7 @@ type fit struct {
 	low     int     // how many of the points are limited by frames
 
 	lowest, highest float64 // where single repeats put the knee; 0 when they do not tell
+	own             bool    // the hosts' own cost of bytes, not a limit of the path
 	blurred         bool    // so far apart that the knee's number would say more than was measured
 }
 

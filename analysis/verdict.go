@@ -19,6 +19,14 @@ func verdict(f fit, used []point, path string) model.Finding {
 	case len(used) == 1:
 		text = fmt.Sprintf("%s at %d bytes, which is %s. One size cannot tell whether packets or bits are the limit: measure several.",
 			carries(path, used, fast), fast.payload, unit.FormatBits(fast.goodput))
+	case f.own:
+		values["at_least_pps"], values["at_least_bps"] = fast.pps, wide.goodput
+		text = fmt.Sprintf("%s carries at least %s and at least %s of larger ones: next to nothing was lost on it, so the hosts set these rates and not the path.",
+			path, inWords(fast.pps), unit.FormatBits(wide.goodput))
+		if mostly(used) == byReceiver {
+			text = fmt.Sprintf("%s carries at least %s and at least %s of larger ones: what was lost was lost at the receiver, not on the path.",
+				path, inWords(fast.pps), unit.FormatBits(wide.goodput))
+		}
 	case f.shape == frames:
 		text = fmt.Sprintf("%s, %s: the number of packets is the limit, not their bits. The most bits it moved are %s at %d bytes.",
 			carries(path, used, fast), sizes(used), unit.FormatBits(wide.goodput), wide.payload)
@@ -77,16 +85,7 @@ func kneeVerdict(f fit, used []point, path string, values map[string]float64) st
 	if f.gradual {
 		mainly = "mostly "
 	}
-	if f.senderBytes(used) {
-		by = "the sender's own time for each byte, " + by
-	}
 	return fmt.Sprintf("%s Packets smaller than about %s bytes are %slimited by that, larger ones by %s.", start, round(knee), mainly, by)
-}
-
-// senderBytes reports whether the cost of bytes is the sender's own: a link
-// shows a sharp limit, copying shows a gradual one, without loss.
-func (f fit) senderBytes(used []point) bool {
-	return f.shape == both && f.gradual && mostly(used[f.low:]) == bySender
 }
 
 // carries says who set the packet rate: only a path that lost packets has
@@ -120,7 +119,7 @@ func unclearVerdict(used []point, path string) string {
 func (a *analyst) ends(c curve, f fit, used []point) {
 	var busy, quiet, receiver []point
 	for i, p := range used {
-		bitSide := f.shape == bitsOnly || f.shape == both && i >= f.low && !f.senderBytes(used)
+		bitSide := !f.own && (f.shape == bitsOnly || f.shape == both && i >= f.low)
 		switch {
 		case p.limit == bySender && !bitSide:
 			busy = append(busy, p)
@@ -132,15 +131,15 @@ func (a *analyst) ends(c curve, f fit, used []point) {
 	}
 	if len(busy) > 0 {
 		top := best(busy, packets)
-		a.add(KindSenderLimited, map[string]float64{"at_least_pps": top.pps, "sender_thread_ratio": thread(top)},
-			"The sender itself was the limit at %s: its thread was busy %s of the time, and the path lost %s. The path carries at least %s there, maybe far more. To push harder: more --streams, or a faster sending host.",
-			list(busy), percent(thread(top)), nearlyNothing(busy), unit.FormatPPS(top.pps))
+		a.add(KindSenderLimited, map[string]float64{"at_least_pps": top.pps, "sender_thread_ratio": cpu(top, threadRatio), "sender_host_ratio": cpu(top, hostRatio)},
+			"The sender itself was the limit at %s: its thread was busy %s of the time%s, and the path lost %s. The path carries at least %s there, maybe far more. To push harder: more --streams, or a faster sending host.",
+			list(busy), percent(cpu(top, threadRatio)), hostToo(cpu(top, hostRatio)), nearlyNothing(busy), unit.FormatPPS(top.pps))
 	}
 	if len(quiet) > 0 {
 		top := best(quiet, packets)
-		a.add(KindSenderLimited, map[string]float64{"at_least_pps": top.pps, "sender_thread_ratio": thread(top)},
-			"At %s nothing was lost and the sender's thread was busy only %s of the time: its own network interface or the first link held it back. The path carries at least %s there.",
-			list(quiet), percent(thread(top)), unit.FormatPPS(top.pps))
+		a.add(KindSenderLimited, map[string]float64{"at_least_pps": top.pps, "sender_thread_ratio": cpu(top, threadRatio), "sender_host_ratio": cpu(top, hostRatio)},
+			"At %s nothing was lost though the sender's thread was busy only %s of the time: its own network interface, the first link, or other work on its cores held it back. The path carries at least %s there.",
+			list(quiet), percent(cpu(top, threadRatio)), unit.FormatPPS(top.pps))
 	}
 	if len(receiver) > 0 {
 		top := best(receiver, packets)
@@ -157,10 +156,22 @@ func nearlyNothing(points []point) string {
 	return "nothing"
 }
 
-func thread(p point) float64 {
+// hostToo adds the load of the whole host, where it is known.
+func hostToo(ratio float64) string {
+	if ratio <= 0 {
+		return ""
+	}
+	return ", its host " + percent(ratio)
+}
+
+func threadRatio(c model.CPU) float64 { return c.ThreadRatio }
+func hostRatio(c model.CPU) float64   { return c.HostRatio }
+
+// cpu is the sender's load at one size.
+func cpu(p point, of func(model.CPU) float64) float64 {
 	var all []float64
 	for _, t := range p.trials {
-		all = append(all, t.flow.SenderCPU.ThreadRatio)
+		all = append(all, of(t.flow.SenderCPU))
 	}
 	return median(all)
 }
