@@ -58,8 +58,8 @@ type Order struct {
 	Peer     netip.Addr   `json:"peer"`   // dialing end: address of the listening host
 	Ports    []uint16     `json:"ports"`  // dialing end: the listener's port of each stream
 	Trial    uint16       `json:"trial"`  // measured packets carry Trial, warm-up packets Trial^WarmupBit; never has WarmupBit set
-	Tag      uint16       `json:"tag"` // tells this flow from others of the same trial on a shared listening port
-	Key      []byte       `json:"key"` // 32 B shared by the two ends of this flow only, for the consent handshake
+	Tag      uint16       `json:"tag"`    // tells this flow from others of the same trial on a shared listening port
+	Key      []byte       `json:"key"`    // 32 B shared by the two ends of this flow only, for the consent handshake
 	OneClock bool         `json:"one_clock"`
 	CPU      int          `json:"cpu"` // first core to pin threads to; -1 leaves them free
 }

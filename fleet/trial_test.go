@@ -271,10 +271,7 @@ func TestNoLeaks(t *testing.T) {
 		t.Errorf("Serve: %v", err)
 	}
 	within(t, 5*time.Second, "goroutines gone", func() bool {
-		if runtime.NumGoroutine() <= before {
-			return true
-		}
-		return false
+		return runtime.NumGoroutine() <= before
 	})
 	if t.Failed() {
 		buf := make([]byte, 1<<20)

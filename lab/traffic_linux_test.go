@@ -129,7 +129,7 @@ func flood(ctx context.Context, c *net.UDPConn, payload int) (sent int, err erro
 		var callErr error
 		err := raw.Write(func(fd uintptr) bool {
 			n, callErr = b.call(unix.SYS_SENDMMSG, fd)
-			return callErr != unix.EAGAIN
+			return !errors.Is(callErr, unix.EAGAIN)
 		})
 		if err = errors.Join(err, callErr); err != nil {
 			return sent, err
@@ -157,7 +157,7 @@ func count(c *net.UDPConn, payload int, quiet time.Duration) (packets int, pps f
 		var callErr error
 		err := raw.Read(func(fd uintptr) bool {
 			n, callErr = b.call(unix.SYS_RECVMMSG, fd)
-			return callErr != unix.EAGAIN
+			return !errors.Is(callErr, unix.EAGAIN)
 		})
 		if errors.Is(err, os.ErrDeadlineExceeded) {
 			return packets, float64(packets-start) / last.Sub(first).Seconds(), nil

@@ -22,7 +22,7 @@ type naive struct {
 	first                       int64
 	transit                     int64
 	jitter                      float64
-	delays, outOfRange, clamped uint64
+	delays, outOfRange uint64
 }
 
 func (n *naive) observe(at, sendNanos, recvNanos int64, bytes, payload int, span int64, from int64) {

@@ -74,6 +74,7 @@ type Result struct {
 	EngineReason string       `json:"engine_reason,omitempty"`
 	Flows        []FlowResult `json:"flows"`
 	Series       []Series     `json:"series"`
+	Warnings     []string     `json:"warnings,omitempty"` // doubts of the two ends about this trial
 }
 
 // FlowResult is one flow of one trial. Packets are UDP datagrams; for TCP they

@@ -28,10 +28,11 @@ func measureClock() time.Duration {
 	best := time.Duration(1<<63 - 1)
 	for range 5 {
 		start := time.Now()
+		last := start
 		for range clockReads {
-			time.Now()
+			last = time.Now()
 		}
-		best = min(best, time.Since(start))
+		best = min(best, last.Sub(start))
 	}
 	return best / clockReads
 }

@@ -49,6 +49,7 @@ func assemble(t model.Trial, placed fleet.Trial, out fleet.Outcome, p *path, dro
 		}
 	}
 	sortSeries(r.Series)
+	r.Warnings = doubtsOf(placed, out)
 	r.Engine = strings.Join(engines, "+")
 	switch {
 	case out.Cut != "":
@@ -57,6 +58,26 @@ func assemble(t model.Trial, placed fleet.Trial, out fleet.Outcome, p *path, dro
 		r.State, r.Why = model.Invalid, strings.Join(doubts, "; ")
 	}
 	return r
+}
+
+// doubtsOf gathers what the ends and the control plane had to warn of, each once.
+func doubtsOf(placed fleet.Trial, out fleet.Outcome) []string {
+	list := slices.Clone(out.Warnings)
+	for i, f := range placed.Flows {
+		for _, end := range []struct {
+			node   string
+			report *engine.Report
+		}{{f.Flow.From, out.Flows[i].Send}, {f.Flow.To, out.Flows[i].Receive}} {
+			if end.report == nil {
+				continue
+			}
+			for _, w := range end.report.Warnings {
+				list = append(list, end.node+": "+w)
+			}
+		}
+	}
+	slices.Sort(list)
+	return slices.Compact(list)
 }
 
 func (p *path) family(f fleet.PlacedFlow) int {

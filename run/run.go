@@ -185,6 +185,23 @@ func (r *runner) execute(ctx context.Context, t model.Trial, total int) (model.R
 	return result, nil
 }
 
+// trialWarnings says each doubt of the trials once, with how many it concerns.
+func trialWarnings(results []model.Result) []string {
+	count := map[string]int{}
+	var list []string
+	for _, r := range results {
+		for _, w := range r.Warnings {
+			if count[w]++; count[w] == 1 {
+				list = append(list, w)
+			}
+		}
+	}
+	for i, w := range list {
+		list[i] = fmt.Sprintf("%s (%d of %d trials)", w, count[w], len(results))
+	}
+	return list
+}
+
 func finished(results []model.Result) (n int) {
 	for _, x := range results {
 		if x.State != model.Aborted {
@@ -215,6 +232,7 @@ func (r *runner) warnClose() {
 func (r *runner) finish() {
 	r.doc.Findings = analysis.Analyze(*r.doc)
 	r.doc.Warnings = append(r.doc.Warnings, analysis.Warnings(*r.doc)...)
+	r.doc.Warnings = append(r.doc.Warnings, trialWarnings(r.doc.Results)...)
 	if r.log == nil {
 		return
 	}

@@ -67,10 +67,10 @@ func scan(r io.Reader, name string, visit func(n int, line []byte) error) (t tai
 	in := bufio.NewReaderSize(r, 64<<10)
 	for n := 1; ; n++ {
 		raw, err := readLine(in)
-		if len(raw) == 0 && err == io.EOF {
+		if len(raw) == 0 && errors.Is(err, io.EOF) {
 			return t, nil
 		}
-		if err != nil && err != io.EOF {
+		if err != nil && !errors.Is(err, io.EOF) {
 			return t, fmt.Errorf("%s:%d: %w", name, n, err)
 		}
 		line := bytes.TrimSpace(raw)

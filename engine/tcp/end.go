@@ -72,7 +72,6 @@ type stream struct {
 	writes, bytes count  // sender: since the origin; receiver: bytes read in the measured part
 	made          count  // sender with a rate: writes of the measured part
 	heldBack      count  // sender with a rate: writes not made because TCP took no more
-	late          count  // sender with a rate: writes not made because the sender was late
 	burst         int    // sender with a rate: most writes made in one go; the writer's until it ends
 	control       string // sender: congestion control in use, read back
 	ended         error  // why the stream ended, nil at its regular end; its goroutine's until it ends

@@ -96,8 +96,11 @@ func setControl(fd int, name string) error {
 		return fmt.Errorf("set congestion control %q: %w", name, err)
 	}
 	got, err := unix.GetsockoptString(fd, unix.IPPROTO_TCP, unix.TCP_CONGESTION)
-	if err != nil || got != name {
-		return fmt.Errorf("set congestion control %q: the kernel kept %q (%v)", name, got, err)
+	if err != nil {
+		return fmt.Errorf("read back congestion control %q: %w", name, err)
+	}
+	if got != name {
+		return fmt.Errorf("set congestion control %q: the kernel kept %q", name, got)
 	}
 	return nil
 }

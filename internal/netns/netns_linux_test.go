@@ -68,7 +68,7 @@ func TestDoReturns(t *testing.T) {
 			h := open(t)
 			was := false
 			got := h.Do(func() error { was = inside(t, h); return c.f() })
-			if got != c.want || !was {
+			if !errors.Is(got, c.want) || !was {
 				t.Errorf("Do: got %v, inside %v; want %v, true", got, was, c.want)
 			}
 			allThreadsHome(t, h)

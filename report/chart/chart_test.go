@@ -121,7 +121,7 @@ func svgText(t *testing.T, r io.Reader) string {
 	d := xml.NewDecoder(r)
 	for {
 		token, err := d.Token()
-		if err == io.EOF {
+		if errors.Is(err, io.EOF) {
 			return words.String()
 		}
 		if err != nil {
