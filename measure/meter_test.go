@@ -14,15 +14,15 @@ const second = 1_000_000_000
 
 // naive is the same account kept the slow way, in maps.
 type naive struct {
-	seen                        map[int64]bool
-	highest                     int64
-	received, dup, reord, late  uint64
-	wrong                       uint64
-	steps                       map[int64]uint64
-	first                       int64
-	transit                     int64
-	jitter                      float64
-	delays, outOfRange uint64
+	seen                       map[int64]bool
+	highest                    int64
+	received, dup, reord, late uint64
+	wrong                      uint64
+	steps                      map[int64]uint64
+	first                      int64
+	transit                    int64
+	jitter                     float64
+	delays, outOfRange         uint64
 }
 
 func (n *naive) observe(at, sendNanos, recvNanos int64, bytes, payload int, span int64, from int64) {

@@ -30,6 +30,8 @@ func assemble(t model.Trial, placed fleet.Trial, out fleet.Outcome, p *path, dro
 	for i, f := range placed.Flows {
 		o := out.Flows[i]
 		flow := flowResult(f.Flow, p.family(f), t.Timing, o, p.onTheWay(f.Flow, drops))
+		flow.SenderCPU = hostLoad(flow.SenderCPU, out.Watch[f.From])
+		flow.ReceiverCPU = hostLoad(flow.ReceiverCPU, out.Watch[f.To])
 		if out.Probe != nil && flow.Delay == nil {
 			flow.RoundTrip = out.Probe.RoundTrip
 		}
@@ -58,6 +60,15 @@ func assemble(t model.Trial, placed fleet.Trial, out fleet.Outcome, p *path, dro
 		r.State, r.Why = model.Invalid, strings.Join(doubts, "; ")
 	}
 	return r
+}
+
+// hostLoad joins what the engine knows of its own threads with what the watch
+// saw of the whole host.
+func hostLoad(c model.CPU, w fleet.Watched) model.CPU {
+	thread := c.ThreadRatio
+	c = w.CPU
+	c.ThreadRatio = thread
+	return c
 }
 
 // doubtsOf gathers what the ends and the control plane had to warn of, each once.

@@ -266,6 +266,24 @@ func (p *path) admits(plan model.Plan) error {
 	return nil
 }
 
+// settle gives flows whose size is asked as a frame the IP version they will
+// have: a header's length depends on it.
+func (p *path) settle(plan model.Plan) []model.Flow {
+	flows := slices.Clone(plan.Flows)
+	if !slices.ContainsFunc(plan.Factors, func(f model.Factor) bool { return f.Knob == "frame_bytes" }) {
+		return flows
+	}
+	for i := range flows {
+		if flows[i].Family == 0 {
+			flows[i].Family = 4
+			if a := p.address[model.Receiver](0); a.IsValid() && a.Is6() && !a.Is4In6() {
+				flows[i].Family = 6
+			}
+		}
+	}
+	return flows
+}
+
 // place turns a trial into orders for this path's agents. The sender's host
 // always dials, so that a path with NAT works in both directions.
 func (p *path) place(t model.Trial) (fleet.Trial, string, error) {

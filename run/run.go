@@ -54,6 +54,7 @@ func Execute(ctx context.Context, p model.Plan, o Options) (model.Document, erro
 	if err != nil {
 		return model.Document{}, err
 	}
+	p.Flows = path.settle(p)
 	if err := path.admits(p); err != nil {
 		return model.Document{}, errors.Join(err, path.Close())
 	}
@@ -72,6 +73,17 @@ func Execute(ctx context.Context, p model.Plan, o Options) (model.Document, erro
 		}
 	}
 	return doc, errors.Join(r.walk(ctx), path.Close())
+}
+
+// Load reads a stored run. One that was cut before its end has no findings of
+// its own; they are drawn from the trials it holds.
+func Load(s *store.Store, ref string) (model.Document, error) {
+	doc, err := s.Load(ref)
+	if err == nil && len(doc.Findings) == 0 {
+		doc.Findings = analysis.Analyze(doc)
+		doc.Warnings = append(doc.Warnings, analysis.Warnings(doc)...)
+	}
+	return doc, err
 }
 
 // Resume continues a stored run where it was cut.

@@ -30,6 +30,9 @@ lab:NAME for a lab that pelt lab up holds.`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
 			o, err := traffic.options(args[0])
+			if p := c.Flags().Lookup("payload"); err == nil && p.Changed && traffic.payload == "" {
+				err = usagef("--payload: want sizes in bytes, as 64,1460")
+			}
 			if err != nil {
 				return err
 			}

@@ -148,7 +148,7 @@ func loadRun(ref string) (model.Document, error) {
 	if err != nil {
 		return model.Document{}, err
 	}
-	return st.Load(ref)
+	return run.Load(st, ref)
 }
 
 func newShow() *cobra.Command {
