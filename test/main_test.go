@@ -15,6 +15,9 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 )
 
+// binaryEnv hands the built binary to a test that runs this program again.
+const binaryEnv = "PELT_TEST_BINARY"
+
 // binary is the pelt that every test here runs: the one a user builds.
 var binary string
 
@@ -23,6 +26,9 @@ func TestMain(m *testing.M) {
 }
 
 func testMain(m *testing.M) int {
+	if binary = os.Getenv(binaryEnv); binary != "" {
+		return m.Run()
+	}
 	dir, err := os.MkdirTemp("", "pelt-test-")
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
