@@ -3,7 +3,9 @@ package main
 import (
 	"fmt"
 	"io"
+	"maps"
 	"os"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -93,7 +95,7 @@ func (s *screen) status() {
 	}
 	t := s.trial.Trial
 	whole := t.Timing.Warmup() + t.Timing.Measure()
-	text := fmt.Sprintf("%d/%d  %s  %.0f of %.0f s", s.number, s.total, t.Cell.Key(), time.Since(s.began).Seconds(), whole.Seconds())
+	text := fmt.Sprintf("%d/%d  %s  %.0f of %.0f s", s.number, s.total, cellText(t.Cell), min(time.Since(s.began), whole).Seconds(), whole.Seconds())
 	for _, f := range t.Flows {
 		sent, got := s.rates[f.Name+" "+string(engine.Send)], s.rates[f.Name+" "+string(engine.Receive)]
 		if sent.pps > 0 || got.pps > 0 {
@@ -104,6 +106,24 @@ func (s *screen) status() {
 		text = string(r[:s.width-1])
 	}
 	fmt.Fprintf(s.w, "\r\x1b[K%s", text)
+}
+
+// cellText names the settings of a trial for people.
+func cellText(c model.Cell) string {
+	var parts []string
+	for _, knob := range slices.Sorted(maps.Keys(c)) {
+		switch v := c[knob]; knob {
+		case "payload_bytes":
+			parts = append(parts, v.String()+" B")
+		case "frame_bytes":
+			parts = append(parts, v.String()+" B frames")
+		case "direction":
+			parts = append(parts, v.String())
+		default:
+			parts = append(parts, strings.ReplaceAll(knob, "_", " ")+" "+v.String())
+		}
+	}
+	return strings.Join(parts, ", ")
 }
 
 // line prints a lasting line above the live one.
