@@ -100,10 +100,15 @@ func (e *end) call(ctx context.Context, i int) error {
 	return fmt.Errorf("ask %v for consent on UDP port %d: no answer: %w", e.order.Peer, e.order.Ports[i], cause)
 }
 
-// admit takes over the socket of a stream from the carrier and answers its caller.
-func (e *end) admit(i int, w wire) {
+// admit takes over the socket of a stream from the carrier and answers its
+// caller. Once there is consent, the stream keeps the socket it was given on.
+func (e *end) admit(i int, w wire) bool {
 	e.mu.Lock()
 	defer e.mu.Unlock()
+	if e.closed || e.consented(i) {
+		w.close()
+		return false
+	}
 	e.wires[i] = w
 	e.attend.Go(func() {
 		for {
@@ -123,7 +128,7 @@ func (e *end) admit(i int, w wire) {
 			if err != nil || d.nanos == 0 || e.answer(i, w, d.whole()) {
 				continue
 			}
-			if e.consented(i) { // the flow has begun: what comes now is for Run
+			if e.consented(i) && len(d.head) > 0 { // the flow has begun: what comes now is for Run
 				d.head = slices.Clone(d.head)
 				e.mu.Lock()
 				e.early[i] = d
@@ -132,12 +137,19 @@ func (e *end) admit(i int, w wire) {
 			}
 		}
 	})
+	return true
 }
 
 // answer serves a consent message that reached the listening end, also while
-// the flow runs: the last answer may have been lost.
+// the flow runs: the last answer may have been lost. A socket that another
+// caller's has replaced gives no consent: the flow would go to that other one.
 func (e *end) answer(i int, w wire, b []byte) bool {
-	reply, ok := e.desks[i].answer(b)
+	e.mu.Lock()
+	reply, ok := [consentBytes]byte{}, false
+	if e.wires[i] == w {
+		reply, ok = e.desks[i].answer(b, w.from())
+	}
+	e.mu.Unlock()
 	if !ok {
 		return false
 	}

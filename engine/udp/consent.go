@@ -6,6 +6,7 @@ import (
 	"crypto/sha256"
 	"crypto/subtle"
 	"encoding/binary"
+	"net/netip"
 	"sync"
 
 	"pelt/engine"
@@ -23,7 +24,9 @@ import (
 // never longer than what it answers, whoever has no key gets no answer, and a
 // service that echoes what it gets proves nothing. The dialer repeats hello or
 // confirm until it is answered; the listener only ever answers, and answering
-// twice changes nothing.
+// twice changes nothing. The listener's nonce is made from the address that it
+// is sent to: a confirm is worth nothing from any other, so who can forge
+// source addresses cannot consent in another's name.
 //
 //	magic u16 | trial u16 | tag u16 | kind u8 | stream u8 | dialer's nonce 16 B | listener's nonce 16 B | MAC 16 B
 const (
@@ -114,38 +117,46 @@ func newNonce() (n nonce) {
 // desk is the listening side of one stream's consent. It is safe for concurrent use.
 type desk struct {
 	label
-	mine nonce
-	done chan struct{} // closed when the dialer has confirmed
+	secret nonce         // makes the nonces
+	done   chan struct{} // closed when the dialer has confirmed
 
-	mu        sync.Mutex
-	theirs    nonce
-	confirmed bool
+	mu           sync.Mutex
+	theirs, mine nonce // of the dialer that said hello last, or that has confirmed
+	confirmed    bool
 }
 
 func newDesk(l label) *desk {
-	return &desk{label: l, mine: newNonce(), done: make(chan struct{})}
+	return &desk{label: l, secret: newNonce(), done: make(chan struct{})}
 }
 
-// answer returns what to send back for a datagram; ok is false when it deserves no answer.
-func (d *desk) answer(b []byte) (reply [consentBytes]byte, ok bool) {
+// nonceFor is the listener's nonce for one address.
+func (d *desk) nonceFor(from netip.AddrPort) nonce {
+	text, _ := from.MarshalBinary() // never fails
+	return nonce(sign(d.secret[:], text))
+}
+
+// answer returns what to send back for a datagram that came from an address;
+// ok is false when it deserves no answer.
+func (d *desk) answer(b []byte, from netip.AddrPort) (reply [consentBytes]byte, ok bool) {
 	m, ok := d.read(b)
 	if !ok {
 		return reply, false
 	}
+	mine := d.nonceFor(from)
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	switch m.kind {
 	case hello:
-		if d.confirmed && m.dialer != d.theirs {
+		if d.confirmed && (m.dialer != d.theirs || mine != d.mine) {
 			return reply, false // someone consented already; a replayed hello must not take over
 		}
-		d.theirs = m.dialer
+		d.theirs, d.mine = m.dialer, mine
 		m.kind = welcome
 	case confirm:
-		if m.listener != d.mine || d.confirmed && m.dialer != d.theirs {
+		if m.listener != mine || d.confirmed && (m.dialer != d.theirs || mine != d.mine) {
 			return reply, false
 		}
-		d.theirs = m.dialer
+		d.theirs, d.mine = m.dialer, mine
 		if !d.confirmed {
 			d.confirmed = true
 			close(d.done)
@@ -154,7 +165,7 @@ func (d *desk) answer(b []byte) (reply [consentBytes]byte, ok bool) {
 	default:
 		return reply, false
 	}
-	m.listener = d.mine
+	m.listener = mine
 	m.put(&reply, d.key)
 	return reply, true
 }

@@ -35,7 +35,7 @@ func (plain) dial(host engine.Host, s settings, stream int, peer netip.AddrPort)
 	return w, nil
 }
 
-func (plain) listen(host engine.Host, s settings, desks []*desk, admit func(int, wire)) (io.Closer, []uint16, error) {
+func (plain) listen(host engine.Host, s settings, desks []*desk, admit func(int, wire) bool) (io.Closer, []uint16, error) {
 	ports := make([]uint16, len(desks))
 	for i := range desks {
 		w, err := openPlain(host, s, ":0")
@@ -55,7 +55,7 @@ type plainWire struct {
 	granted int
 	peer    atomic.Pointer[netip.AddrPort]
 	settled atomic.Bool
-	from    netip.AddrPort // of the last datagram read
+	caller  netip.AddrPort // of the last datagram read
 	whole   []byte         // room for any datagram: its length must be seen
 	until   time.Time      // read deadline that is set
 }
@@ -112,13 +112,13 @@ func (w *plainWire) take(wait time.Duration) (n int, nanos int64, err error) {
 	if err != nil {
 		return 0, 0, err
 	}
-	w.from = netip.AddrPortFrom(from.Addr().Unmap(), from.Port())
+	w.caller = netip.AddrPortFrom(from.Addr().Unmap(), from.Port())
 	return n, nanos, nil
 }
 
 func (w *plainWire) stranger() bool {
 	peer := w.peer.Load()
-	return w.settled.Load() && (peer == nil || *peer != w.from)
+	return w.settled.Load() && (peer == nil || *peer != w.caller)
 }
 
 func (w *plainWire) read(wait time.Duration) (datagram, error) {
@@ -143,16 +143,17 @@ func (w *plainWire) write(b []byte) error {
 }
 
 func (w *plainWire) answer(b []byte) error {
-	if from := w.from; !w.settled.Load() {
+	if from := w.caller; !w.settled.Load() {
 		w.peer.Store(&from)
 	}
 	return w.write(b)
 }
 
-func (w *plainWire) settle()          { w.settled.Store(true) }
-func (w *plainWire) pathMTU() int     { return 0 }
-func (w *plainWire) bufferBytes() int { return w.granted }
-func (w *plainWire) close() error     { return w.conn.Close() }
+func (w *plainWire) from() netip.AddrPort { return w.caller }
+func (w *plainWire) settle()              { w.settled.Store(true) }
+func (w *plainWire) pathMTU() int         { return 0 }
+func (w *plainWire) bufferBytes() int     { return w.granted }
+func (w *plainWire) close() error         { return w.conn.Close() }
 
 // plainOut sends one packet a call.
 type plainOut struct {

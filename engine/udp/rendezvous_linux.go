@@ -65,13 +65,13 @@ type guests struct {
 	carrier  *shared
 	settings settings
 	desks    []*desk
-	admit    func(int, wire)
+	admit    func(int, wire) bool
 	wires    []*socket // under the rendezvous' lock
 	peers    []netip.AddrPort
 	once     sync.Once
 }
 
-func (c *shared) listen(host engine.Host, s settings, desks []*desk, admit func(int, wire)) (io.Closer, []uint16, error) {
+func (c *shared) listen(host engine.Host, s settings, desks []*desk, admit func(int, wire) bool) (io.Closer, []uint16, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.closed {
@@ -221,10 +221,12 @@ func (r *rendezvous) receive(m message, text []byte, from netip.AddrPort, at net
 		if err != nil {
 			return // the caller asks again
 		}
+		if !g.admit(i, k) {
+			return
+		}
 		g.wires[i], g.peers[i] = k, from
-		g.admit(i, k)
 	}
-	if reply, ok := g.desks[i].answer(text); ok {
+	if reply, ok := g.desks[i].answer(text, from); ok {
 		g.wires[i].write(reply[:])
 	}
 }

@@ -20,6 +20,7 @@ type socket struct {
 	six     bool
 	granted int
 	addr    netip.AddrPort
+	peer    netip.AddrPort
 	box     *batchInbox // for one datagram at a time
 }
 
@@ -43,7 +44,7 @@ func connectHere(s settings, from, to netip.AddrPort, shared bool) (*socket, err
 	if err != nil {
 		return nil, os.NewSyscallError("socket", err)
 	}
-	k := &socket{fd: fd, six: family == unix.AF_INET6}
+	k := &socket{fd: fd, six: family == unix.AF_INET6, peer: to}
 	if err := k.open(s, from, to, shared); err != nil {
 		return nil, errors.Join(err, unix.Close(fd))
 	}
@@ -157,6 +158,7 @@ func (k *socket) write(b []byte) error {
 }
 
 func (k *socket) answer(b []byte) error { return k.write(b) }
+func (k *socket) from() netip.AddrPort  { return k.peer }
 func (k *socket) settle()               {}
 func (k *socket) bufferBytes() int      { return k.granted }
 func (k *socket) close() error          { return unix.Close(k.fd) }

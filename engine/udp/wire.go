@@ -15,8 +15,9 @@ type carrier interface {
 	dial(host engine.Host, s settings, stream int, peer netip.AddrPort) (wire, error)
 	// listen awaits the callers of all desks and hands over each stream's wire
 	// at least once, before or when its first hello comes; a later one replaces
-	// it. It returns the port of each stream.
-	listen(host engine.Host, s settings, desks []*desk, admit func(stream int, w wire)) (stop io.Closer, ports []uint16, err error)
+	// it, unless admit has closed it and returns false, because there is consent
+	// already. It returns the port of each stream.
+	listen(host engine.Host, s settings, desks []*desk, admit func(stream int, w wire) bool) (stop io.Closer, ports []uint16, err error)
 	close() error
 }
 
@@ -28,7 +29,8 @@ type wire interface {
 	// is 0 if none came.
 	read(wait time.Duration) (datagram, error)
 	write(b []byte) error
-	// answer writes to whom the last datagram came from; settle makes that peer the only one.
+	// from is whom the last datagram came from, answer writes to him; settle makes that peer the only one.
+	from() netip.AddrPort
 	answer(b []byte) error
 	settle()
 	outbox(payloadBytes, batch int) outbox

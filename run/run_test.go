@@ -1,0 +1,188 @@
+package run
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"testing"
+
+	"pelt/engine"
+	"pelt/fleet"
+	"pelt/model"
+	"pelt/plan"
+	"pelt/store"
+	"pelt/unit"
+)
+
+func smallPlan(t *testing.T) model.Plan {
+	t.Helper()
+	p, err := plan.Curve(plan.CurveOptions{Target: "lab:" + Loopback, Payloads: []int{64, 512}, Repeats: 2, Seed: 7})
+	if err != nil {
+		t.Fatal(err)
+	}
+	p.Timing = model.Timing{WarmupSeconds: 0.01, MeasureSeconds: 0.05, DrainSeconds: 0.5}
+	return p
+}
+
+func openStore(t *testing.T) *store.Store {
+	t.Helper()
+	s, err := store.Open(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+// TestExecuteStoresEveryTrial: what Execute returns is what the store holds,
+// and events tell each trial.
+func TestExecuteStoresEveryTrial(t *testing.T) {
+	s := openStore(t)
+	var started, done int
+	doc, err := Execute(t.Context(), smallPlan(t), Options{Version: "test", Store: s, Events: func(e Event) {
+		switch {
+		case e.Started != nil:
+			started++
+			if e.Started.Total != 4 || e.Started.Number != started {
+				t.Errorf("trial %d of %d began, want %d of 4", e.Started.Number, e.Started.Total, started)
+			}
+		case e.Done != nil:
+			done++
+		}
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if started != 4 || done != 4 || len(doc.Results) != 4 || !doc.Complete {
+		t.Errorf("%d started, %d done, %d results, complete %v; want 4, 4, 4, true", started, done, len(doc.Results), doc.Complete)
+	}
+	kept, err := Load(s, doc.ID)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(kept.Results) != 4 || len(kept.Findings) != len(doc.Findings) || kept.Findings[0].Text != doc.Findings[0].Text {
+		t.Errorf("the store holds %d results and %v; want 4 and %v", len(kept.Results), kept.Findings, doc.Findings)
+	}
+}
+
+// TestInterruptedRunKeepsAndGoesOn: ctx ends the run in the middle of its third
+// trial; two whole ones and the cut one are kept, and Resume makes the rest.
+func TestInterruptedRunKeepsAndGoesOn(t *testing.T) {
+	s := openStore(t)
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	p := smallPlan(t)
+	p.Timing.MeasureSeconds = 0.3
+	doc, err := Execute(ctx, p, Options{Version: "test", Store: s, Events: func(e Event) {
+		if e.Started != nil && e.Started.Number == 3 {
+			cancel()
+		}
+	}})
+	if !errors.Is(err, context.Canceled) {
+		t.Fatalf("Execute returned %v, want context.Canceled", err)
+	}
+	if n := finished(doc.Results); n != 2 || doc.Complete {
+		t.Fatalf("%d trials finished, complete %v; want 2, false", n, doc.Complete)
+	}
+	kept, err := Load(s, "last")
+	if err != nil || len(kept.Findings) == 0 {
+		t.Fatalf("the cut run is read as %d findings, %v; want a verdict", len(kept.Findings), err)
+	}
+	whole, err := Resume(t.Context(), "last", Options{Version: "test", Store: s})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if n := finished(whole.Results); n != 4 || !whole.Complete || whole.ID != doc.ID {
+		t.Errorf("after Resume %d trials of run %s, complete %v; want 4 of %s, true", n, whole.ID, whole.Complete, doc.ID)
+	}
+	again, err := Resume(t.Context(), "last", Options{Version: "test", Store: s})
+	if err != nil || len(again.Results) != len(whole.Results) {
+		t.Errorf("resuming a complete run gave %d results, %v; want %d and nil", len(again.Results), err, len(whole.Results))
+	}
+}
+
+func TestRefusesWhatTheHostsDoNotAllow(t *testing.T) {
+	p := smallPlan(t)
+	way := &path{ends: map[string]fleet.AgentInfo{
+		model.Sender:   {Node: model.Sender},
+		model.Receiver: {Node: model.Receiver, Limits: fleet.Limits{MaxRatePPS: 1000}},
+	}}
+	var refusal *engine.Refusal
+	if err := way.admits(p); !errors.As(err, &refusal) {
+		t.Errorf("a max rate against --max-rate gave %v, want a refusal", err)
+	}
+	way.ends[model.Receiver] = fleet.AgentInfo{Node: model.Receiver}
+	if err := way.admits(p); err != nil {
+		t.Errorf("without limits: %v", err)
+	}
+}
+
+func TestShortfall(t *testing.T) {
+	paced := model.Flow{Protocol: model.UDP, Rate: mustRate(t, "1kpps")}
+	second := model.Timing{MeasureSeconds: 1}
+	for _, c := range []struct {
+		name  string
+		flow  model.FlowResult
+		asked model.Flow
+		short bool
+	}{
+		{"kept its schedule", model.FlowResult{Planned: 1000, Attempted: 1000, DurationS: 1}, paced, false},
+		{"missed one percent", model.FlowResult{Planned: 1000, Attempted: 990, DurationS: 1}, paced, false},
+		{"missed more", model.FlowResult{Planned: 1000, Attempted: 989, DurationS: 1}, paced, true},
+		{"sent nothing", model.FlowResult{Planned: 1000, DurationS: 1}, paced, true},
+		{"unpaced", model.FlowResult{Planned: 500, Attempted: 500, DurationS: 1}, model.Flow{Protocol: model.UDP}, false},
+		{"stalled", model.FlowResult{Planned: 500, Attempted: 500, DurationS: 0.5}, model.Flow{Protocol: model.UDP}, true},
+		{"tcp paced by the path", model.FlowResult{Planned: 1000, Attempted: 500, DurationS: 1}, model.Flow{Protocol: model.TCP, Rate: paced.Rate}, false},
+	} {
+		if got := shortfall(c.flow, c.asked, second); (got != "") != c.short {
+			t.Errorf("%s: shortfall %q, want one: %v", c.name, got, c.short)
+		}
+	}
+}
+
+func TestQueuesOnTheWay(t *testing.T) {
+	way := &path{lab: &model.LabFacts{Nodes: []string{"sender", "router", "receiver"}}}
+	drops := []queueDrops{{"sender", "router", 1}, {"router", "sender", 2}, {"router", "receiver", 3}, {"receiver", "router", 4}}
+	for _, c := range []struct {
+		name     string
+		from, to string
+		want     []uint64
+	}{
+		{"up", "sender", "receiver", []uint64{1, 3}},
+		{"down", "receiver", "sender", []uint64{4, 2}},
+	} {
+		var got []uint64
+		for _, k := range way.onTheWay(model.Flow{From: c.from, To: c.to}, drops) {
+			got = append(got, k.Delta)
+		}
+		if !slices.Equal(got, c.want) {
+			t.Errorf("%s: drops %v, want %v in travel order", c.name, got, c.want)
+		}
+	}
+}
+
+func TestSeriesKeepsWholeSteps(t *testing.T) {
+	report := &engine.Report{Send: &engine.SendReport{PerStep: []uint64{10, 20, 5}}}
+	for _, c := range []struct {
+		name    string
+		seconds float64
+		want    []float64
+		step    float64
+	}{
+		{"two and a half seconds", 2.5, []float64{10, 20}, 1},
+		{"half a second", 0.5, []float64{20}, 0.5},
+		{"a hair short of three", 2.995, []float64{10, 20, 5}, 1},
+	} {
+		got := flowSeries(model.Flow{Name: "up"}, c.seconds, fleet.FlowOutcome{Send: report})
+		if len(got) != 1 || !slices.Equal(got[0].Values, c.want) || got[0].StepSeconds != c.step {
+			t.Errorf("%s: got %+v, want %v in steps of %v s", c.name, got, c.want, c.step)
+		}
+	}
+}
+
+func mustRate(t *testing.T, text string) (r unit.Rate) {
+	t.Helper()
+	if err := r.UnmarshalText([]byte(text)); err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
