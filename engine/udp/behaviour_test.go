@@ -103,6 +103,67 @@ func TestStrangersGetNoAnswer(t *testing.T) {
 	})
 }
 
+// Who knows the key but forges the victim's source address does not hear what
+// the listener answers to it, and must not get consent in the victim's name.
+func TestNobodyConsentsForAnother(t *testing.T) {
+	both(t, func(t *testing.T, r trial) {
+		r.dialer = engine.Receive // the listener would flood
+		_, listener := r.prepare(t)
+		at := netip.AddrPortFrom(r.peer, listener.Ports()[0]).String()
+		own, err := net.Dial("udp", at)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer own.Close()
+		victim, err := net.Dial("udp", at) // what is sent here is forged; what comes is not heard
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer victim.Close()
+		known := newCaller(label{trial: r.number, tag: r.tag, key: r.key})
+		hello := known.text()
+		if !ask(t, own, known) {
+			t.Fatal("the attacker's own hello was not answered")
+		}
+		var b [200]byte
+		victim.Write(hello)
+		victim.SetReadDeadline(time.Now().Add(5 * time.Second))
+		if _, err := victim.Read(b[:]); err != nil { // it has its own socket now
+			t.Fatal(err)
+		}
+		victim.Write(known.text())
+		own.Write(known.text())
+		l := endOf(listener)
+		for until := time.Now().Add(100 * time.Millisecond); time.Now().Before(until) && !l.consented(0); {
+			time.Sleep(time.Millisecond)
+		}
+		l.mu.Lock()
+		goesTo := l.wires[0].from().String()
+		l.mu.Unlock()
+		if l.consented(0) && goesTo != own.LocalAddr().String() {
+			t.Errorf("the flow would go to %s, which never confirmed; %s did", goesTo, own.LocalAddr())
+		}
+	})
+}
+
+// ask sends what is next and hands the answer to the caller.
+func ask(t *testing.T, conn net.Conn, c *caller) bool {
+	t.Helper()
+	if _, err := conn.Write(c.text()); err != nil {
+		t.Fatal(err)
+	}
+	var b [200]byte
+	conn.SetReadDeadline(time.Now().Add(5 * time.Second))
+	n, err := conn.Read(b[:])
+	if err != nil {
+		t.Fatal(err)
+	}
+	turn, _ := c.hear(b[:n])
+	return turn
+}
+
+func endOf(e engine.End) *end { return e.(*end) }
+
 func TestDialerNeedsConsent(t *testing.T) {
 	both(t, func(t *testing.T, r trial) {
 		reflector, err := net.ListenPacket("udp", "127.0.0.1:0")

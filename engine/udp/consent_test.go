@@ -2,11 +2,14 @@ package udp
 
 import (
 	"bytes"
+	"net/netip"
 	"slices"
 	"testing"
 
 	"pgregory.net/rapid"
 )
+
+var testCaller = netip.MustParseAddrPort("192.0.2.1:4000")
 
 func testLabel() label {
 	return label{trial: 7, tag: 3, stream: 2, key: bytes.Repeat([]byte{9}, 32)}
@@ -28,7 +31,7 @@ func TestConsentOverABadPath(t *testing.T) {
 		for range 60 {
 			up = append(up, c.text())
 			for range rapid.IntRange(0, 4).Draw(t, "up") {
-				if reply, ok := d.answer(rapid.SampledFrom(up).Draw(t, "which")); ok {
+				if reply, ok := d.answer(rapid.SampledFrom(up).Draw(t, "which"), testCaller); ok {
 					down = append(down, reply[:])
 				}
 			}
@@ -44,7 +47,7 @@ func TestConsentOverABadPath(t *testing.T) {
 			}
 		}
 		for range 3 { // the path heals
-			if reply, ok := d.answer(c.text()); ok {
+			if reply, ok := d.answer(c.text(), testCaller); ok {
 				if _, fin := c.hear(reply[:]); fin {
 					done = true
 				}
@@ -69,7 +72,7 @@ func TestConsentRefuses(t *testing.T) {
 		name string
 		from label
 	}{{"another key", other}, {"another trial", otherTrial}, {"another tag", otherTag}, {"another stream", otherStream}} {
-		if _, ok := newDesk(l).answer(newCaller(c.from).text()); ok {
+		if _, ok := newDesk(l).answer(newCaller(c.from).text(), testCaller); ok {
 			t.Errorf("%s: a hello was answered", c.name)
 		}
 	}
@@ -79,17 +82,17 @@ func TestConsentRefuses(t *testing.T) {
 	}
 	d, first := newDesk(l), newCaller(l)
 	for range 2 {
-		reply, _ := d.answer(first.text())
+		reply, _ := d.answer(first.text(), testCaller)
 		first.hear(reply[:])
 	}
-	if _, ok := d.answer(newCaller(l).text()); ok || !d.confirmed {
+	if _, ok := d.answer(newCaller(l).text(), testCaller); ok || !d.confirmed {
 		t.Error("a second dialer took over a confirmed stream")
 	}
 	guess := first.next
 	guess.listener[0]++
 	var b [consentBytes]byte
 	guess.put(&b, l.key)
-	if _, ok := newDesk(l).answer(b[:]); ok {
+	if _, ok := newDesk(l).answer(b[:], testCaller); ok {
 		t.Error("a confirm of a nonce never given was answered")
 	}
 }
@@ -101,7 +104,7 @@ func FuzzConsent(f *testing.F) {
 	f.Add(make([]byte, consentBytes))
 	f.Fuzz(func(t *testing.T, b []byte) {
 		m, parsed := parseConsent(b)
-		reply, ok := newDesk(l).answer(b)
+		reply, ok := newDesk(l).answer(b, testCaller)
 		if ok && (!parsed || m.kind != hello) {
 			t.Errorf("% x was answered by % x", b, reply)
 		}
