@@ -18,6 +18,10 @@ func systemFacts(h *model.Host) {
 func (root files) facts(h *model.Host) {
 	h.Kernel = root.text("proc/sys/kernel/osrelease")
 	h.Boot = root.text("proc/sys/kernel/random/boot_id")
+	// Processes in different time namespaces of one boot have different monotonic clocks.
+	if space, err := os.Readlink(string(root) + "/proc/self/ns/time"); err == nil && h.Boot != "" {
+		h.Boot += " " + space
+	}
 	h.ClockSource = root.text("sys/devices/system/clocksource/clocksource0/current_clocksource")
 	h.Governor = root.text("sys/devices/system/cpu/cpu0/cpufreq/scaling_governor")
 	h.ReceiveBufferB, _ = root.number("proc/sys/net/core/rmem_max")

@@ -58,6 +58,7 @@ type flow struct {
 	ReceivePPS               float64            `json:"receive_pps"`
 	GoodputBPS               float64            `json:"goodput_bps"`
 	DelayNS                  map[string]float64 `json:"delay_ns"`
+	RoundTripNS              map[string]float64 `json:"round_trip_ns"`
 	JitterNS                 *float64           `json:"jitter_ns"`
 	SendGapNS                map[string]float64 `json:"send_gap_ns"`
 	Ledger                   struct {

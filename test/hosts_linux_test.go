@@ -24,8 +24,9 @@ import (
 //
 //	near 10.77.0.1 ──── 10.77.0.2 far
 type hosts struct {
-	near, far string
-	work      string
+	near, far  string
+	work       string
+	otherClock bool // the far host's monotonic clock is not the near one's
 }
 
 func newHosts(t *testing.T) hosts {
@@ -57,7 +58,11 @@ func newHosts(t *testing.T) hosts {
 }
 
 func (h hosts) command(ns string, args ...string) *exec.Cmd {
-	c := exec.Command("ip", append([]string{"netns", "exec", ns, binary}, args...)...)
+	words := []string{"netns", "exec", ns}
+	if ns == h.far && h.otherClock {
+		words = append(words, "unshare", "--time", "--monotonic", "86400", "--fork", "--kill-child")
+	}
+	c := exec.Command("ip", append(append(words, binary), args...)...)
 	c.Dir = h.work
 	c.Env = append(os.Environ(), "PELT_DATA="+filepath.Join(h.work, ns))
 	return c
@@ -102,6 +107,9 @@ func (h hosts) serve(t *testing.T, args ...string) *server {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
+		if h.otherClock {
+			_ = s.cmd.Process.Kill() // unshare keeps SIGTERM to itself, and takes its child along when killed
+		}
 		_ = s.cmd.Process.Signal(syscall.SIGTERM)
 		_ = s.cmd.Wait()
 	})
@@ -158,6 +166,31 @@ func TestTwoHosts(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// TestTwoClocks: where the clocks are two there is no one-way delay, and the
+// round trips of the probe flow stand in its place.
+func TestTwoClocks(t *testing.T) {
+	h := newHosts(t)
+	h.otherClock = true
+	s := h.serve(t)
+	path := filepath.Join(h.work, "out.json")
+	for _, flags := range []string{"--direction both --rate 5kpps --burst 1000", "--proto tcp"} {
+		args := append(strings.Fields(flags), "--payload", "64", "--time", "600ms", "--warmup", "100ms", "--repeats", "1", "--json", path)
+		if out, err := h.run(t, s, args...); err != nil {
+			t.Fatalf("%s: %v\n%s\nserver: %s", flags, err, out, s.stderr)
+		}
+		d, err := readDocument(path, "two-clocks")
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, f := range d.Results[0].Flows {
+			rtt := f.RoundTripNS["p50"]
+			if rtt <= 0 || rtt > 1e9 {
+				t.Errorf("%s, flow %s: round trip %v ns, want some microseconds", flags, f.Name, rtt)
+			}
+		}
 	}
 }
 
