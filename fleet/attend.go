@@ -108,6 +108,11 @@ func (t *trial) heard(id string, b beat) {
 	for peer, n := range b.Heard {
 		t.hearing.hear(peer, n, now)
 	}
+	for _, peer := range b.Alive {
+		if peer != controllerName { // nobody but the controller can tell that
+			t.hearing.alive(peer, now)
+		}
+	}
 	t.mu.Lock()
 	for _, n := range b.Ended {
 		if n >= 0 && n < len(t.ends) && t.ends[n].agent == id {

@@ -44,4 +44,9 @@
 // starves the control connection. A session is stopped when the number has not
 // advanced for 2.5 s from the controller or from a peer, by any way. As only
 // the controller counts, agents cannot keep each other alive without it.
+//
+// A flood through a slow router loses nearly everything, beats and probes too;
+// then what arrives of the flood is the sign that its sender lives, and an echo
+// that hears nothing gives signs of its own. A peer in the controller's own
+// process (home) vouches for the controller: the two fall silent together.
 package fleet

@@ -99,7 +99,13 @@ type fakeEngine struct {
 	runErr     error  // of a sender's Run, halfway
 	noEnd      bool   // senders do not end by themselves
 	before     func() // called first in Prepare
+	hears      bool   // receivers tell what has come
 }
+
+// hearingEnd is a fakeEnd that tells what has come.
+type hearingEnd struct{ *fakeEnd }
+
+func (f hearingEnd) Heard() uint64 { return f.pair.delivered.Load() }
 
 func (e *fakeEngine) Name() string { return e.name }
 
@@ -112,7 +118,11 @@ func (e *fakeEngine) Prepare(_ context.Context, host engine.Host, o engine.Order
 		return nil, e.refuse
 	}
 	e.wire.opened.Add(1)
-	return &fakeEnd{engine: e, order: o, pair: e.wire.pair(o.Key), stop: make(chan struct{}), finished: make(chan struct{})}, host.Do(func() error { return nil })
+	end := &fakeEnd{engine: e, order: o, pair: e.wire.pair(o.Key), stop: make(chan struct{}), finished: make(chan struct{})}
+	if e.hears && o.Role == engine.Receive {
+		return hearingEnd{end}, nil
+	}
+	return end, host.Do(func() error { return nil })
 }
 
 type fakeEnd struct {

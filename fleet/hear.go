@@ -73,6 +73,15 @@ func (h *hearing) hear(who string, number uint64, now time.Time) {
 	}
 }
 
+// alive records that something else than a number came from who.
+func (h *hearing) alive(who string, now time.Time) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if e := h.from[who]; e != nil {
+		e.at, e.late = now, 0
+	}
+}
+
 // tick is called once each beatEvery. A process that got no processor time
 // could neither hear nor be at fault, so that time does not count as others'
 // silence, up to maxForgiven. judge is false after a long pause: beats that

@@ -20,7 +20,7 @@ func (s *session) live() {
 		case <-s.ctx.Done():
 			return
 		case <-s.kick:
-			s.sendBeat(false)
+			s.sendBeat(nil, false)
 			n--
 			continue
 		case <-t.C:
@@ -28,7 +28,7 @@ func (s *session) live() {
 		now := time.Now()
 		judge := s.hearing.tick(now)
 		s.exchangePulses(now)
-		s.sendBeat(n%sampleBeats == 0)
+		s.sendBeat(s.listenToPeers(now), n%sampleBeats == 0)
 		if judge && s.giveUp(now) {
 			return
 		}
@@ -55,7 +55,7 @@ func (s *session) giveUp(now time.Time) bool {
 
 func (s *session) end(why string) {
 	s.halt(why)
-	s.sendBeat(false)
+	s.sendBeat(nil, false)
 	a := s.agent
 	a.orders.Add(1) // the agent waits for it; this goroutine's own work keeps that legal
 	go func() {
@@ -76,8 +76,33 @@ func (s *session) exchangePulses(now time.Time) {
 	}
 }
 
-func (s *session) sendBeat(samples bool) {
-	b := beat{Number: s.hearing.highest(), Heard: s.hearing.numbers(), Cut: s.why()}
+// listenToPeers takes the flows themselves for signs of life, and names the
+// peers they came from: a flood may leave no room for anything else. Those of a
+// peer in the controller's own process are the controller's, too.
+func (s *session) listenToPeers(now time.Time) (alive []string) {
+	for _, p := range s.places() {
+		h, ok := p.end.(engine.Hearer)
+		if !ok || !p.isStarted(s) || p.over() {
+			continue
+		}
+		n := h.Heard()
+		if n == p.heard {
+			continue
+		}
+		p.heard = n
+		s.hearing.alive(p.order.Peer, now)
+		if p.order.Home {
+			s.hearing.alive(controllerName, now)
+		}
+		if !slices.Contains(alive, p.order.Peer) {
+			alive = append(alive, p.order.Peer)
+		}
+	}
+	return alive
+}
+
+func (s *session) sendBeat(alive []string, samples bool) {
+	b := beat{Number: s.hearing.highest(), Heard: s.hearing.numbers(), Alive: alive, Cut: s.why()}
 	for _, p := range s.places() {
 		if p.over() {
 			b.Ended = append(b.Ended, p.order.End)

@@ -44,7 +44,8 @@ type prepareOrder struct {
 type endOrder struct {
 	End    int          `json:"end"` // number of the end within the session
 	Engine string       `json:"engine"`
-	Peer   string       `json:"peer"` // agent of the other end
+	Peer   string       `json:"peer"`           // agent of the other end
+	Home   bool         `json:"home,omitempty"` // the peer is in the controller's own process, and falls silent with it
 	Order  engine.Order `json:"order"`
 }
 
@@ -101,6 +102,7 @@ type beat struct {
 	Number  uint64            `json:"number"`            // the highest controller's number known to the sender
 	Heard   map[string]uint64 `json:"heard,omitempty"`   // ... and how far each peer is known to have come
 	Ended   []int             `json:"ended,omitempty"`   // ends whose run is over
+	Alive   []string          `json:"alive,omitempty"`   // peers that something came from since the last beat, other than a beat
 	Cut     string            `json:"cut,omitempty"`     // why the session was cut short
 	Samples []sample          `json:"samples,omitempty"` // once a second
 }

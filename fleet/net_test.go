@@ -180,13 +180,63 @@ func TestControlStarved(t *testing.T) {
 	}
 }
 
+// TestFloodIsSignOfLife: a flood that leaves no room for control and probe
+// tells by itself that its sender lives, and a pulled cable is found out anyway.
+func TestFloodIsSignOfLife(t *testing.T) {
+	t.Parallel()
+	late := heldUp(t)
+	for _, pulled := range []bool{false, true} {
+		t.Run(map[bool]string{false: "starved", true: "pulled"}[pulled], func(t *testing.T) {
+			t.Parallel()
+			hearing := func(w *wire, id string) AgentConfig {
+				a := agentOn(w, id)
+				a.Engines["udp"].(*fakeEngine).hears = true
+				return a
+			}
+			w := newWire()
+			s := serve(t, w, func(c *ServeConfig) { c.Agent = hearing(w, "far") })
+			path := newCable(t, s.addr)
+			c := dial(t, path.addr, hearing(w, "near"))
+			done := whenSending(w, 2, func() {
+				path.out.Store(true)
+				w.cut.Store(pulled)
+				if !pulled {
+					time.Sleep(4500 * time.Millisecond)
+					path.out.Store(false)
+					close(path.back)
+				}
+			})
+			trial := bothTrial("near", "far", 4500*time.Millisecond)
+			trial.Probe = false
+			if pulled {
+				trial.Timing.MeasureSeconds = 60
+			}
+			out, err := c.RunTrial(t.Context(), trial, nil)
+			at := <-done
+			if err != nil || (out.Cut != "") != pulled {
+				t.Fatalf("%+v, %v", out, err)
+			}
+			within(t, 10*time.Second, "both senders stop", func() bool { return len(w.events("", "ended send")) == 2 })
+			for _, e := range w.events("", "ended send") {
+				if d := e.Sub(at); pulled && d > stopLimit(late) {
+					t.Errorf("a sender stopped after %v", d)
+				}
+			}
+		})
+	}
+}
+
 // TestAgentsDoNotKeepEachOtherAlive takes away only the controller: both
-// agents, their beats and their probe go on.
+// agents, their beats, their flows and their probe go on.
 func TestAgentsDoNotKeepEachOtherAlive(t *testing.T) {
 	t.Parallel()
 	late := heldUp(t)
 	w := newWire()
-	_, c := quick(t, agentOn(w, "near"), agentOn(w, "far"))
+	near, far := agentOn(w, "near"), agentOn(w, "far")
+	for _, a := range []AgentConfig{near, far} {
+		a.Engines["udp"].(*fakeEngine).hears = true
+	}
+	_, c := quick(t, near, far)
 	tr, err := c.place(bothTrial("near", "far", time.Minute))
 	if err != nil {
 		t.Fatal(err)

@@ -16,6 +16,7 @@ type place struct {
 	ended   chan struct{} // closed when Run has returned
 	err     error         // of Run, valid once ended
 	report  *engine.Report
+	heard   uint64 // what engine.Hearer said last; the beating goroutine's
 }
 
 func (p *place) over() bool {

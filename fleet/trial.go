@@ -160,7 +160,7 @@ func (t *trial) pair(f PlacedFlow, tag uint16, from, to engine.Order) {
 			o.Peer = f.Listen
 		}
 		n := len(t.ends)
-		t.ends = append(t.ends, trialEnd{agent: e.agent, endOrder: endOrder{End: n, Engine: f.Engine, Peer: e.peer, Order: o}})
+		t.ends = append(t.ends, trialEnd{agent: e.agent, endOrder: endOrder{End: n, Engine: f.Engine, Peer: e.peer, Home: t.isLocal(e.peer), Order: o}})
 		if !slices.Contains(t.agents, e.agent) {
 			t.agents = append(t.agents, e.agent)
 			t.gone[e.agent] = make(chan struct{})

@@ -287,7 +287,7 @@ func (p *path) settle(plan model.Plan) []model.Flow {
 // place turns a trial into orders for this path's agents. The sender's host
 // always dials, so that a path with NAT works in both directions.
 func (p *path) place(t model.Trial) (fleet.Trial, string, error) {
-	placed := fleet.Trial{Timing: t.Timing, OneClock: p.oneClock, Probe: !p.oneClock}
+	placed := fleet.Trial{Timing: t.Timing, OneClock: p.oneClock, Probe: !p.oneClock || p.lab == nil}
 	reason := ""
 	for i, f := range t.Flows {
 		from, to := p.ends[f.From], p.ends[f.To]

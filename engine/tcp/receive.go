@@ -78,6 +78,9 @@ func (e *end) account(s *stream, n int, now time.Duration) {
 	s.bytes.Add(uint64(n))
 }
 
+// Heard returns the bytes that have come; see engine.Hearer.
+func (e *end) Heard() uint64 { return e.arrived.Load() }
+
 // Finish waits for the end of the sender's data. What each stream attempted is
 // of no use here: TCP itself says when all has arrived. See engine.End.
 func (e *end) Finish(ctx context.Context, _ []uint64) error {

@@ -47,6 +47,49 @@ func TestProbeTimesRoundTrips(t *testing.T) {
 	})
 }
 
+// An echo that no probe reaches still tells its prober that it lives.
+func TestEchoGivesSigns(t *testing.T) {
+	both(t, func(t *testing.T, r trial) {
+		r.dialer = engine.Probe
+		dialer, listener := r.prepare(t)
+		connectBoth(t, dialer, listener)
+		listener.(engine.Pulse).SetPulse(42)
+		ran := make(chan error, 1)
+		go func() { ran <- listener.Run(t.Context()) }()
+		p := dialer.(pulsing).role.(*prober)
+		eventually(t, "two signs", func() bool {
+			d, err := p.end.wires[0].read(attendFor)
+			if err != nil {
+				t.Fatal(err)
+			}
+			p.answer(d.whole(), d.nanos)
+			return dialer.(engine.Hearer).Heard() == 2
+		})
+		if h := dialer.(engine.Hearer).Heard(); h != 2 || p.PeerPulse() != 42 || p.answered.Load() != 0 {
+			t.Errorf("heard %d, pulse %d, answered %d; want 2, 42, 0", h, p.PeerPulse(), p.answered.Load())
+		}
+		listener.Stop()
+		if err := <-ran; err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// What comes during the warm-up is a sign of life, though it is not counted.
+func TestWarmupIsHeard(t *testing.T) {
+	both(t, func(t *testing.T, r trial) {
+		r.timing.WarmupSeconds = 60
+		r.duringTheRun = func(dialer, listener engine.End) {
+			eventually(t, "the receiver hears", func() bool { return listener.(engine.Hearer).Heard() > 10 })
+			if n, _ := listener.Sample(); n != 0 {
+				t.Errorf("%d packets of the warm-up are counted", n)
+			}
+			dialer.Stop()
+		}
+		r.run(t)
+	})
+}
+
 // eventually waits for what another goroutine brings about.
 func eventually(t testing.TB, what string, f func() bool) {
 	t.Helper()

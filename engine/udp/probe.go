@@ -11,7 +11,8 @@ import (
 )
 
 // The probe flow: 20 datagrams a second out, and one back for each, of the same
-// length. They carry the token that only the two ends of the consent know, and
+// length. An echo that nothing reaches, because a flood fills the path, gives
+// signs of its own: the way back may be free. All carry the token that only the two ends of the consent know, and
 // each host's pulse.
 //
 //	magic u16 | trial u16 | tag u16 | kind u8 | 0 u8 | number u64 | pulse u64 | token 16 B | send time u64
@@ -21,6 +22,8 @@ const (
 	probeEvery = 50_000_000
 	asks       = 1
 	answers    = 2
+	signs      = 3 // number counts the signs
+	signEvery  = 200 * time.Millisecond
 )
 
 type probe struct {
@@ -55,7 +58,9 @@ func parseProbe(b []byte, token [macBytes]byte) (p probe, ok bool) {
 }
 
 // pulse is the sign of life of both hosts.
-type pulse struct{ mine, theirs atomic.Uint64 }
+type pulse struct{ mine, theirs, count atomic.Uint64 }
+
+func (p *pulse) heard() uint64 { return p.count.Load() }
 
 // SetPulse sets the number that every packet to the peer carries from now on.
 func (p *pulse) SetPulse(n uint64) { p.mine.Store(n) }
@@ -65,6 +70,7 @@ func (p *pulse) PeerPulse() uint64 { return p.theirs.Load() }
 
 // hear takes the peer's number; an overtaken packet does not turn it back.
 func (p *pulse) hear(n uint64) {
+	p.count.Add(1)
 	if n > p.theirs.Load() {
 		p.theirs.Store(n)
 	}
@@ -126,10 +132,13 @@ func (p *prober) ask(n uint64, now int64, counted bool) {
 
 func (p *prober) answer(b []byte, nanos int64) {
 	a, ok := parseProbe(b, p.end.tokens[0])
-	if !ok || a.kind != answers {
+	if !ok || a.kind != answers && a.kind != signs {
 		return
 	}
 	p.hear(a.pulse)
+	if a.kind == signs {
+		return
+	}
 	if slot := &p.pending[a.number%256]; *slot == a.number+1 {
 		*slot = 0
 		p.answered.Add(1)
@@ -152,7 +161,9 @@ func (p *prober) report(r *engine.Report) {
 type echo struct {
 	end *end
 	pulse
-	count atomic.Uint64
+	answered atomic.Uint64
+	signed   uint64
+	signNext time.Time
 }
 
 func (c *echo) run() error {
@@ -164,8 +175,22 @@ func (c *echo) run() error {
 		if d, err := e.wires[0].read(attendFor); err == nil { // an error is an ICMP message for an answer
 			c.serve(d)
 		}
+		c.sign(time.Now())
 	}
 	return nil
+}
+
+// sign tells the prober that this host lives.
+func (c *echo) sign(now time.Time) {
+	e := c.end
+	if now.Before(c.signNext) {
+		return
+	}
+	c.signNext = now.Add(signEvery)
+	c.signed++
+	var b [probeBytes]byte
+	probe{trial: e.order.Trial, tag: e.order.Tag, kind: signs, number: c.signed, pulse: c.mine.Load(), token: e.tokens[0]}.put(&b)
+	e.wires[0].write(b[:]) // the next one says the same
 }
 
 func (c *echo) serve(d datagram) {
@@ -176,15 +201,16 @@ func (c *echo) serve(d datagram) {
 		return
 	}
 	c.hear(q.pulse)
+	c.signNext = time.Now().Add(signEvery) // the answer is a sign, too
 	q.kind, q.pulse = answers, c.mine.Load()
 	var b [probeBytes]byte
 	q.put(&b)
 	e.wires[0].write(b[:]) // a lost answer is an unanswered probe
-	c.count.Add(1)
+	c.answered.Add(1)
 }
 
 func (c *echo) sample() (packets, bytes uint64) {
-	n := c.count.Load()
+	n := c.answered.Load()
 	return n, n * probeBytes
 }
 

@@ -29,7 +29,8 @@ type receiving struct {
 	stream   int
 	in       inbox
 	batch    []model.Arrival
-	seen     atomic.Uint64 // datagrams of the trial, published after each batch
+	ours     uint64        // datagrams of the trial in this batch, warm-up included
+	seen     atomic.Uint64 // ... in all, published after each batch
 
 	foreign, unread uint64
 	drops           dropAccount
@@ -102,7 +103,7 @@ func (w *receiving) work() error {
 			w.readThread(now)
 		}
 		w.receiver.meter.Observe(w.stream, w.batch)
-		w.seen.Add(uint64(len(w.batch)))
+		w.seen.Add(w.ours)
 	}
 	if w.begun {
 		w.readThread(e.settings.clock.now())
@@ -125,7 +126,7 @@ func (w *receiving) readThread(now int64) {
 // sort puts the measured packets into the batch and deals with the others.
 func (w *receiving) sort(got []datagram) {
 	e := w.receiver.end
-	w.batch = w.batch[:0]
+	w.batch, w.ours = w.batch[:0], 0
 	for i := range got {
 		d := &got[i]
 		h, ok := engine.ParseHeader(d.head)
@@ -134,8 +135,10 @@ func (w *receiving) sort(got []datagram) {
 			if !w.drops.begun {
 				w.drops.begin(d.dropped, h.Sequence)
 			}
+			w.ours++
 			w.batch = append(w.batch, model.Arrival{Sequence: h.Sequence, SendNanos: h.SendNanos, ReceiveNanos: d.nanos, Bytes: d.bytes})
 		case ok && h.Trial == e.order.Trial^engine.WarmupBit:
+			w.ours++
 			w.drops.warm(d.dropped)
 		case e.order.Listen && e.answer(w.stream, e.wires[w.stream], d.whole()):
 		default:
@@ -209,7 +212,7 @@ func (r *receiver) drain(ctx context.Context, attempted []uint64) {
 		if got, _ := r.meter.Received(); got >= want {
 			return
 		}
-		seen := r.seen()
+		seen := r.heard()
 		if now := time.Now(); seen != last {
 			last, since = seen, now
 		} else if now.Sub(since) >= whole/4 {
@@ -227,7 +230,7 @@ func (r *receiver) drain(ctx context.Context, attempted []uint64) {
 	}
 }
 
-func (r *receiver) seen() (n uint64) {
+func (r *receiver) heard() (n uint64) {
 	for _, w := range r.streams {
 		n += w.seen.Load()
 	}

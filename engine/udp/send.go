@@ -343,6 +343,8 @@ func (s *sender) sample() (packets, bytes uint64) {
 	return packets, packets * uint64(s.end.settings.payloadBytes)
 }
 
+func (s *sender) heard() uint64 { return 0 }
+
 // fulfilled is never true before a sender's run has ended by itself, after
 // which a stop is not told apart from the clean-up.
 func (s *sender) fulfilled() bool {

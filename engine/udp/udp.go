@@ -103,6 +103,8 @@ type role interface {
 	// run returns when the order is fulfilled or the end's bell rings.
 	run() error
 	sample() (packets, bytes uint64)
+	// heard counts what came from the peer; a sender does not listen.
+	heard() uint64
 	// fulfilled says whether a stop now cuts the order short.
 	fulfilled() bool
 	report(*engine.Report)
@@ -153,6 +155,9 @@ func (e *end) Ports() []uint16 { return e.ports }
 // Sample returns packets and payload bytes of the measured part so far:
 // attempted by a sender, distinct at a receiver.
 func (e *end) Sample() (packets, bytes uint64) { return e.role.sample() }
+
+// Heard returns the datagrams of the flow so far; see engine.Hearer.
+func (e *end) Heard() uint64 { return e.role.heard() }
 
 // Run does the order; see engine.End.
 func (e *end) Run(ctx context.Context) error {
