@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"net/netip"
 	"slices"
 	"strings"
 	"sync"
@@ -33,6 +34,9 @@ type AgentConfig struct {
 	Log func(format string, args ...any)
 
 	events func(Event)
+	// clientOf tells where a session's client connected from; nil for an agent
+	// that serves its own process only. Strangers' orders are held tighter.
+	clientOf func(session string) netip.AddrPort
 }
 
 // maxBusy bounds the orders an agent works on at a time; more are answered with an error.
@@ -269,6 +273,9 @@ func (a *Agent) admit(p prepareOrder) (s *session, fresh bool, err error) {
 	if streams > maxAllStreams {
 		return nil, false, refuse("%d streams at a time are too many for this host: at most %d over all sessions", streams, maxAllStreams)
 	}
+	if err := a.checkTogether(p); err != nil {
+		return nil, false, err
+	}
 	if s == nil {
 		if s, err = openSession(a, p); err != nil {
 			return nil, false, err
@@ -277,6 +284,21 @@ func (a *Agent) admit(p prepareOrder) (s *session, fresh bool, err error) {
 		return s, true, nil
 	}
 	return s, false, s.reserve(p.Ends)
+}
+
+// checkTogether holds the limits against all that one client's host has open,
+// so that many sessions get no more than one. The caller holds the lock.
+func (a *Agent) checkTogether(p prepareOrder) error {
+	if a.cfg.clientOf == nil {
+		return nil
+	}
+	ends, from := slices.Clone(p.Ends), sourceOf(a.cfg.clientOf(p.Session).Addr())
+	for id, s := range a.sessions {
+		if sourceOf(a.cfg.clientOf(id).Addr()) == from {
+			ends = append(ends, s.orders()...)
+		}
+	}
+	return a.cfg.Limits.check(ends)
 }
 
 func (a *Agent) refused(p prepareOrder, err error) {

@@ -108,6 +108,45 @@ func TestPrepareChecks(t *testing.T) {
 	}
 }
 
+// TestServedAgent: what an agent of pelt serve refuses beyond the rest.
+func TestServedAgent(t *testing.T) {
+	t.Parallel()
+	w := newWire()
+	a := quietAgent(t, w, Limits{MaxRatePPS: 1500})
+	from := map[byte]string{'0': "192.0.2.1", '1': "192.0.2.1", '2': "192.0.2.2"}
+	a.cfg.clientOf = func(session string) netip.AddrPort {
+		return addrPort(netip.MustParseAddr(from[session[0]]), 4000)
+	}
+	prepare := func(client string, change func(*engine.Order)) error {
+		p := goodOrder()
+		p.Session = client + aSession[1:]
+		p.Ends[0].Order.Flow.Rate = unit.PacketRate(1000)
+		change(&p.Ends[0].Order)
+		data, err := json.Marshal(p)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, err = open(a.answer(t.Context(), verbPrepare, data))
+		return err
+	}
+	same := func(*engine.Order) {}
+	err := prepare("0", func(o *engine.Order) {
+		o.Listen, o.Peer, o.Ports = false, netip.MustParseAddr("10.0.0.1"), []uint16{22}
+	})
+	if err == nil || !strings.Contains(err.Error(), "this host only listens") || w.prepared.Load() != 0 {
+		t.Errorf("told to dial: %v, %d ends opened", err, w.prepared.Load())
+	}
+	for _, c := range []struct{ client, want string }{
+		{"0", ""},
+		{"1", "the flows ask for 2.00 kpps together; this host allows 1.50 kpps"}, // another session of the same host
+		{"2", ""},
+	} {
+		if err := prepare(c.client, same); (err == nil) != (c.want == "") || err != nil && !strings.Contains(squeeze(err.Error()), squeeze(c.want)) {
+			t.Errorf("client %s: %v, want %q", c.client, err, c.want)
+		}
+	}
+}
+
 func TestOrdersOutOfTurn(t *testing.T) {
 	t.Parallel()
 	w := newWire()

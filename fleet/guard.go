@@ -91,12 +91,19 @@ func (g *guard) settle(from netip.Addr, right bool, now time.Time) {
 	g.wrongs++
 }
 
-func (g *guard) source(from netip.Addr, now time.Time) *source {
+// sourceOf is what counts as one source: an IPv4 address or an IPv6 /64. The
+// zero address gives the zero prefix, a source like others.
+func sourceOf(from netip.Addr) netip.Prefix {
 	length := 32
 	if from = from.Unmap(); from.Is6() {
 		length = 64
 	}
-	key, _ := from.WithZone("").Prefix(length) // the zero address gives the zero prefix, a source like others
+	key, _ := from.WithZone("").Prefix(length)
+	return key
+}
+
+func (g *guard) source(from netip.Addr, now time.Time) *source {
+	key := sourceOf(from)
 	if s := g.sources[key]; s != nil {
 		return s
 	}

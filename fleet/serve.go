@@ -26,6 +26,7 @@ func Serve(ctx context.Context, cfg ServeConfig) error {
 	defer h.Close()
 	agent := cfg.Agent
 	agent.Limits = cfg.Limits
+	agent.clientOf = h.clientOf
 	agent.events = func(e Event) {
 		if e.Session != "" {
 			e.Peer = h.clientOf(e.Session)

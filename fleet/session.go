@@ -88,6 +88,15 @@ func (s *session) streams() int {
 	return s.reserved
 }
 
+func (s *session) orders() (all []endOrder) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, p := range s.ends {
+		all = append(all, p.order)
+	}
+	return all
+}
+
 // reserve makes room for further ends, before any is opened.
 func (s *session) reserve(ends []endOrder) error {
 	s.mu.Lock()
