@@ -273,6 +273,9 @@ func (e *end) Run(ctx context.Context) error {
 	default:
 		return errors.New("run tcp: not connected")
 	}
+	if e.failedOrNone() {
+		return errors.New("run tcp: a stream could not be used")
+	}
 	defer context.AfterFunc(ctx, e.Stop)()
 	if e.order.Role == engine.Send {
 		return e.send()

@@ -199,3 +199,13 @@ func TestFinishGivesUp(t *testing.T) {
 	<-received
 	p.close()
 }
+
+// An end whose accepted connection could not be used does not run without it.
+func TestRunWithoutAStream(t *testing.T) {
+	e := newEnd(here{}, engine.Order{Flow: flow(1, 64, false), Timing: timing(0, time.Second, time.Second), Role: engine.Send, Key: make([]byte, keyBytes)})
+	e.failed = errors.New("no such option")
+	close(e.ready)
+	if err := e.Run(t.Context()); err == nil {
+		t.Error("it ran")
+	}
+}

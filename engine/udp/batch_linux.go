@@ -70,6 +70,8 @@ type batchInbox struct {
 	msgs    []mmsghdr
 	out     []datagram
 	nap     bool
+	// What is read next came after notBefore: the socket was found empty then.
+	notBefore, lastTake int64
 }
 
 func newBatchInbox(fd int, batch int, b *bell, c clock) *batchInbox {
@@ -116,12 +118,15 @@ func (in *batchInbox) take() (int, error) {
 	switch errno {
 	case 0:
 	case unix.EAGAIN, unix.EINTR:
+		in.found(0, in.clock.now())
 		return 0, nil
 	default:
 		return 0, errno
 	}
 	n := int(r)
-	toMonotonic := in.clock.sinceWall()
+	toMonotonic, now := in.clock.sinceWall()
+	notBefore := in.notBefore
+	in.found(n, now)
 	for i := range n {
 		m, d := &in.msgs[i], &in.out[i]
 		room := in.control[i*controlRoom:][:m.Controllen]
@@ -129,12 +134,33 @@ func (in *batchInbox) take() (int, error) {
 		d.head = in.heads[i*headBytes:][:min(d.bytes, headBytes)]
 		wall, dropped := readControl(room)
 		d.dropped = dropped
-		if d.nanos = wall + toMonotonic; wall == 0 {
-			d.nanos = in.clock.now()
-		}
+		d.nanos = arrived(wall, toMonotonic, notBefore, now)
 		m.SetControllen(controlRoom)
 	}
 	return n, nil
+}
+
+// found notes that the socket held n datagrams at a time.
+func (in *batchInbox) found(n int, now int64) {
+	if n < len(in.msgs) {
+		in.notBefore = in.lastTake // a time surely before the socket was empty
+	}
+	in.lastTake = now
+}
+
+// stampSlack is more than a packet waits between the device, where it gets its
+// stamp, and the socket.
+const stampSlack = 1_000_000_000
+
+// arrived converts a time stamp of the wall clock to monotonic time. If that
+// clock was stepped between arrival and reading, the result lies outside of
+// what is possible, and the time of reading stands for it.
+func arrived(wall, toMonotonic, notBefore, now int64) int64 {
+	nanos := wall + toMonotonic
+	if wall == 0 || nanos > now || nanos < notBefore-stampSlack {
+		return now
+	}
+	return nanos
 }
 
 func (in *batchInbox) drops() (uint32, bool) { return socketDrops(int(in.fd)) }

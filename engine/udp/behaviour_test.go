@@ -7,6 +7,7 @@ import (
 	"net"
 	"net/netip"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -88,6 +89,105 @@ func TestWarmupIsHeard(t *testing.T) {
 		}
 		r.run(t)
 	})
+}
+
+// Packets that come further apart than a quarter of the drain time are waited
+// for, and a drain that ends while some still come says so.
+func TestFinishOnASlowPath(t *testing.T) {
+	for _, c := range []struct {
+		name        string
+		drain       float64
+		want, least uint64
+		warned      bool
+	}{{"long enough", 1.2, 4, 4, false}, {"too short", 0.6, 6, 3, true}} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			r := newTrial()
+			r.flow.Rate = unit.IntervalRate(400 * time.Millisecond)
+			r.timing = model.Timing{MeasureSeconds: 2.5, DrainSeconds: c.drain}
+			dialer, listener := r.prepare(t)
+			connectBoth(t, dialer, listener)
+			ran := make(chan error, 2)
+			for _, e := range []engine.End{listener, dialer} {
+				go func() { ran <- e.Run(t.Context()) }()
+			}
+			eventually(t, "three packets", func() bool { n, _ := listener.Sample(); return n == 3 })
+			if err := listener.Finish(t.Context(), []uint64{c.want}); err != nil {
+				t.Fatal(err)
+			}
+			dialer.Stop()
+			for range 2 {
+				if err := <-ran; err != nil {
+					t.Error(err)
+				}
+			}
+			got := listener.Report()
+			if n := got.Receive.Tally.Received; n < c.least || n > c.want {
+				t.Errorf("received %d, want %d to %d", n, c.least, c.want)
+			}
+			if warned := strings.Contains(strings.Join(got.Warnings, ""), "packets still came"); warned != c.warned {
+				t.Errorf("warnings %q", got.Warnings)
+			}
+		})
+	}
+}
+
+// stuck has no room for any packet.
+type stuck struct {
+	outbox
+	calls  int
+	onCall func()
+}
+
+func (s *stuck) send(int, int) (int, error) {
+	s.calls++
+	s.onCall()
+	return 0, syscall.EAGAIN
+}
+
+// A sender that owes a large burst gives up all of it when it is stopped, or
+// out of time, while the system has no room.
+func TestStopInABlockedBurst(t *testing.T) {
+	for _, c := range []struct {
+		name string
+		stop bool
+	}{{"stopped", true}, {"out of time", false}} {
+		t.Run(c.name, func(t *testing.T) {
+			r := newTrial()
+			r.flow.Rate, r.flow.Burst = unit.PacketRate(1_000_000), model.MaxBurst
+			dialer, _ := r.prepare(t)
+			e := dialer.(*end)
+			w := e.role.(*sender).streams[0]
+			w.wire, w.clock, w.waiter = e.wires[0], e.settings.clock, newWaiter(e.bell, e.settings.clock)
+			box := &stuck{outbox: e.wires[0].outbox(64, maxBatch)}
+			w.out, w.bytes = box, box.packets()
+			length := int64(time.Minute)
+			if c.stop {
+				box.onCall = e.bell.ring
+			} else {
+				length = int64(80 * time.Millisecond)
+				box.onCall = func() { <-time.After(time.Millisecond) }
+			}
+			schedule, _ := r.flow.Rate.Schedule(64)
+			if _, err := w.pace(schedule, w.clock.now()-int64(70*time.Millisecond), length); err != nil {
+				t.Fatal(err)
+			}
+			if box.calls > 30 || w.sequence != 0 {
+				t.Errorf("tried %d times, %d sent", box.calls, w.sequence)
+			}
+		})
+	}
+}
+
+func TestBatchOf(t *testing.T) {
+	for _, c := range []struct{ payload, streams, want int }{
+		{16, 1, 64}, {1472, 8, 64}, {65507, 1, 16}, {65507, 128, 1}, {1472, 128, 44},
+	} {
+		got := batchOf(c.payload, c.streams)
+		if got != c.want || got > 1 && got*c.payload*c.streams > allBatches {
+			t.Errorf("%d streams of %d B: batches of %d, want %d", c.streams, c.payload, got, c.want)
+		}
+	}
 }
 
 // eventually waits for what another goroutine brings about.

@@ -24,8 +24,9 @@ func newClock() clock {
 
 func (c clock) now() int64 { return c.atBase + int64(time.Since(c.base)) }
 
-// sinceWall returns what to add to a wall clock time to get monotonic time, as of now.
-func (c clock) sinceWall() int64 {
-	now := time.Now()
-	return c.atBase + int64(now.Sub(c.base)) - now.UnixNano()
+// sinceWall returns the time, and what to add to a wall clock time to get it.
+func (c clock) sinceWall() (toMonotonic, now int64) {
+	t := time.Now()
+	now = c.atBase + int64(t.Sub(c.base))
+	return now - t.UnixNano(), now
 }

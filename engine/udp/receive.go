@@ -18,6 +18,8 @@ import (
 // receiver counts the packets of all streams.
 type receiver struct {
 	end     *end
+	made    time.Time
+	cutOff  bool // the drain was over while packets still came; guarded by end.mu
 	meter   engine.Meter
 	streams []*receiving
 }
@@ -46,7 +48,7 @@ type thread struct{ at, used int64 }
 
 func newReceiver(e *end) *receiver {
 	f := e.order.Flow
-	r := &receiver{end: e, meter: e.engine.config.NewMeter(f.Streams, f.PayloadBytes, engine.StepNanos, e.order.OneClock)}
+	r := &receiver{end: e, made: time.Now(), meter: e.engine.config.NewMeter(f.Streams, f.PayloadBytes, engine.StepNanos, e.order.OneClock)}
 	for i := range e.wires {
 		r.streams = append(r.streams, &receiving{receiver: r, stream: i, batch: make([]model.Arrival, 0, 256)})
 	}
@@ -207,7 +209,12 @@ func (r *receiver) drain(ctx context.Context, attempted []uint64) {
 	defer over.Stop()
 	tick := time.NewTicker(min(max(whole/100, 200*time.Microsecond), 2*time.Millisecond))
 	defer tick.Stop()
-	last, since := uint64(math.MaxUint64), time.Now()
+	quiet := whole / 4
+	if n := r.heard(); n > 0 { // large packets over a slow link come further apart
+		quiet = max(quiet, min(3*time.Since(r.made)/time.Duration(min(n, math.MaxInt32)), whole))
+	}
+	first := r.heard()
+	last, since := first, time.Now()
 	for {
 		if got, _ := r.meter.Received(); got >= want {
 			return
@@ -215,12 +222,15 @@ func (r *receiver) drain(ctx context.Context, attempted []uint64) {
 		seen := r.heard()
 		if now := time.Now(); seen != last {
 			last, since = seen, now
-		} else if now.Sub(since) >= whole/4 {
+		} else if now.Sub(since) >= quiet {
 			return
 		}
 		select {
 		case <-tick.C:
 		case <-over.C:
+			r.end.mu.Lock()
+			r.cutOff = last != first
+			r.end.mu.Unlock()
 			return
 		case <-ctx.Done():
 			return
@@ -259,6 +269,11 @@ func (r *receiver) report(out *engine.Report) {
 			out.Warnings = append(out.Warnings, w.warning)
 		}
 	}
+	r.end.mu.Lock()
+	if r.cutOff {
+		out.Warnings = append(out.Warnings, fmt.Sprintf("packets still came when the drain time of %v was over: those left in a queue on the path count as lost; a longer drain counts them", r.end.order.Timing.Drain()))
+	}
+	r.end.mu.Unlock()
 	if want := r.end.settings.receiveBuffer(); rec.BufferBytes > 0 && rec.BufferBytes < want {
 		out.Warnings = append(out.Warnings, fmt.Sprintf("the system granted a receive buffer of %d of %d B: raise net.core.rmem_max", rec.BufferBytes, want))
 	}

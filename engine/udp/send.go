@@ -17,11 +17,14 @@ const (
 	// nothing, and all packets of a batch carry one send time.
 	maxBatch   = 64
 	batchBytes = 1 << 20
+	allBatches = 8 << 20 // of all streams of an end
 	// consentEvery is how often a sending listener looks for repeated consent messages.
 	consentEvery = 100_000_000
 )
 
-func batchOf(payloadBytes int) int { return max(min(maxBatch, batchBytes/payloadBytes), 1) }
+func batchOf(payloadBytes, streams int) int {
+	return max(min(maxBatch, min(batchBytes, allBatches/streams)/payloadBytes), 1)
+}
 
 // padding keeps what different threads write in different cache lines.
 type padding [128]byte
@@ -110,7 +113,7 @@ func (s *sender) run() error {
 func (w *sending) prepare(i int) {
 	e := w.sender.end
 	w.wire, w.clock = e.wires[i], e.settings.clock
-	w.out = w.wire.outbox(e.settings.payloadBytes, batchOf(e.settings.payloadBytes))
+	w.out = w.wire.outbox(e.settings.payloadBytes, batchOf(e.settings.payloadBytes, len(e.wires)))
 	w.bytes = w.out.packets()
 	w.waiter = newWaiter(e.bell, w.clock)
 	if err := ownThread(coreOf(e.order.CPU, i)); err != nil {
@@ -185,8 +188,11 @@ func (w *sending) pace(schedule unit.Schedule, start, length int64) (whole bool,
 			w.burstMax = max(w.burstMax, n)
 		}
 		for n > 0 && err == nil {
-			k := min(n, len(w.bytes))
-			now, err = w.emit(k, now, math.MaxInt64)
+			k, before := min(n, len(w.bytes)), w.sequence
+			now, err = w.emit(k, now, start+length)
+			if w.sequence-before < uint64(k) {
+				break // told to stop, or out of time, while there was no room
+			}
 			n -= k
 		}
 		if err != nil {

@@ -230,6 +230,38 @@ func TestDialerComesAgain(t *testing.T) {
 	connectBoth(t, second, listener)
 }
 
+func TestArrivedWhenTheWallClockSteps(t *testing.T) {
+	const wall, mono = 1_700_000_000_000_000_000, 50_000_000_000
+	const hour = 3600_000_000_000
+	for _, c := range []struct {
+		name                                    string
+		wall, toMonotonic, notBefore, now, want int64
+	}{
+		{"no step", wall, mono - wall, mono - 1000, mono + 500, mono},
+		{"waited before the socket", wall, mono - wall, mono + 5_000_000, mono + 6_000_000, mono},
+		{"no stamp", 0, mono - wall, mono - 1000, mono + 500, mono + 500},
+		{"stepped forward", wall, mono - wall - hour, mono - 1000, mono + 500, mono + 500},
+		{"stepped back", wall, mono - wall + hour, mono - 1000, mono + 500, mono + 500},
+	} {
+		if got := arrived(c.wall, c.toMonotonic, c.notBefore, c.now); got != c.want {
+			t.Errorf("%s: %d, want %d", c.name, got, c.want)
+		}
+	}
+}
+
+// What a socket that was found empty brings next cannot be older.
+func TestNotBefore(t *testing.T) {
+	in := batchInbox{msgs: make([]mmsghdr, 2)}
+	for _, c := range []struct {
+		n         int
+		now, want int64
+	}{{1, 10, 0}, {2, 20, 0}, {2, 30, 0}, {1, 40, 30}, {0, 50, 40}} {
+		if in.found(c.n, c.now); in.notBefore != c.want {
+			t.Errorf("%d at %d: not before %d, want %d", c.n, c.now, in.notBefore, c.want)
+		}
+	}
+}
+
 func TestSocketDropsAreExact(t *testing.T) {
 	r := newTrial()
 	r.flow.Rate, r.timing = unit.PacketRate(20_000), model.Timing{WarmupSeconds: 0.05, MeasureSeconds: 0.2, DrainSeconds: 0.2}
