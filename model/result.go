@@ -38,7 +38,7 @@ type Host struct {
 	CPU            string            `json:"cpu,omitempty"`
 	Cores          int               `json:"cores"`
 	MemoryBytes    uint64            `json:"memory_bytes,omitempty"`
-	Version        string            `json:"version"` // of pelt there
+	Version        string            `json:"version"`        // of pelt there
 	Boot           string            `json:"boot,omitempty"` // the same for hosts that read one monotonic clock
 	ClockSource    string            `json:"clock_source,omitempty"`
 	Governor       string            `json:"governor,omitempty"`
