@@ -185,7 +185,7 @@ func (a *Agent) obey(ctx context.Context, verb string, data []byte) (any, error)
 			return a.in(o.Session, func(s *session) (any, error) { return struct{}{}, s.finish(ctx, o.Attempted) })
 		})
 	case verbStop:
-		return with(data, func(o stopOrder) (any, error) {
+		return with(plain(data), func(o stopOrder) (any, error) {
 			return a.in(o.Session, func(s *session) (any, error) {
 				s.halt(o.Why[:min(len(o.Why), maxTextBytes)])
 				return struct{}{}, nil

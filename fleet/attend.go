@@ -23,7 +23,7 @@ func (t *trial) enter() error {
 			continue
 		}
 		sub, err := c.link.subscribe(sessionSubject(t.session, id), func(m *nats.Msg) {
-			if b, err := decode[beat](m.Data); err == nil {
+			if b, err := decode[beat](plain(m.Data)); err == nil {
 				t.heard(id, b)
 			}
 		})

@@ -204,7 +204,7 @@ func (c *Controller) introduced(data []byte, where string) (AgentInfo, error) {
 
 // open takes a reply out of its envelope, or the error that is in it.
 func open(data []byte) (json.RawMessage, error) {
-	r, err := decode[reply](data)
+	r, err := decode[reply](plain(data))
 	if err != nil {
 		return nil, err
 	}

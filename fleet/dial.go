@@ -117,7 +117,7 @@ func greetError(ctx context.Context, addr netip.AddrPort, coded bool, err error)
 	case errors.Is(err, nats.ErrTimeout) || strings.Contains(text, "timeout"):
 		return fmt.Errorf("%v: pelt serve there did not answer within %v: it may be overloaded, or slowing down wrong codes from this address", addr, authPatience)
 	}
-	return fmt.Errorf("%v: connecting to pelt serve: %w", addr, err)
+	return fmt.Errorf("%v: connecting to pelt serve: %s", addr, plainText(err.Error()))
 }
 
 // greeting is a dialer that hands out one connection whose greeting was read

@@ -92,7 +92,10 @@ func (l *link) ask(ctx context.Context, subject string, data []byte) ([]byte, er
 		case errors.Is(r.err, nats.ErrConnectionClosed):
 			return nil, ErrLost
 		}
-		return nil, fmt.Errorf("asking over the control connection: %w", r.err)
+		if errors.Is(r.err, context.Canceled) || errors.Is(r.err, context.DeadlineExceeded) {
+			return nil, fmt.Errorf("asking over the control connection: %w", r.err)
+		}
+		return nil, errors.New("asking over the control connection: " + plainText(r.err.Error()))
 	case <-l.lost:
 		return nil, ErrLost
 	case <-ctx.Done():

@@ -70,7 +70,7 @@ func (t *trial) fetch(ctx context.Context, m member, final bool) (sessionReport,
 		}
 		data = append(data, a.Data...)
 	}
-	r, err := decode[sessionReport](data)
+	r, err := decode[sessionReport](plain(data))
 	if err != nil {
 		return sessionReport{}, fmt.Errorf("%s: report: %w", m.name, err)
 	}
