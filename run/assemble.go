@@ -28,15 +28,19 @@ func assemble(t model.Trial, placed fleet.Trial, out fleet.Outcome, p *path, dro
 	r := model.Result{Cell: t.Cell, Repeat: t.Repeat, State: model.Valid, Series: []model.Series{}, Flows: []model.FlowResult{}}
 	var engines, doubts []string
 	for i, f := range placed.Flows {
-		o := out.Flows[i]
+		o := tame(out.Flows[i], t.Timing)
+		wrong := impossible(f.Flow, t.Timing, o)
 		flow := flowResult(f.Flow, p.family(f), t.Timing, o, p.onTheWay(f.Flow, drops))
-		flow.SenderCPU = hostLoad(flow.SenderCPU, out.Watch[f.From])
-		flow.ReceiverCPU = hostLoad(flow.ReceiverCPU, out.Watch[f.To])
-		if out.Probe != nil && flow.Delay == nil {
+		flow.SenderCPU = hostLoad(flow.SenderCPU, watched(out.Watch[f.From], t.Timing))
+		flow.ReceiverCPU = hostLoad(flow.ReceiverCPU, watched(out.Watch[f.To], t.Timing))
+		if out.Probe != nil && flow.Delay == nil && ordered(out.Probe.RoundTrip) {
 			flow.RoundTrip = out.Probe.RoundTrip
 		}
-		if doubt := shortfall(flow, f.Flow, t.Timing); doubt != "" {
-			doubts = append(doubts, doubt)
+		if wrong == "" {
+			wrong = shortfall(flow, f.Flow, t.Timing)
+		}
+		if wrong != "" {
+			doubts = append(doubts, wrong)
 		}
 		r.Flows = append(r.Flows, flow)
 		r.Series = append(r.Series, flowSeries(f.Flow, flow.DurationS, o)...)
@@ -45,7 +49,7 @@ func assemble(t model.Trial, placed fleet.Trial, out fleet.Outcome, p *path, dro
 		}
 	}
 	for node, end := range p.ends {
-		for _, s := range out.Watch[end.ID].Series {
+		for _, s := range watched(out.Watch[end.ID], t.Timing).Series {
 			s.At = node
 			r.Series = append(r.Series, s)
 		}
@@ -171,7 +175,7 @@ func addReceive(r *model.FlowResult, in engine.ReceiveReport) {
 	seconds := max(r.DurationS, float64(t.LastNanos-t.FirstNanos)/1e9)
 	if r.Received > 0 && seconds > 0 {
 		r.ReceivePPS = float64(r.Received) / seconds
-		r.GoodputBPS = float64(t.Bytes) * 8 / seconds
+		r.GoodputBPS = float64(r.Received) * float64(r.PayloadBytes) * 8 / seconds
 	}
 }
 
@@ -197,10 +201,8 @@ func addTCP(r *model.FlowResult, sent *engine.Report, in engine.ReceiveReport) {
 	r.Lost = min(facts.Retransmits, r.Attempted)
 	r.Received = r.Attempted - r.Lost
 	r.Ledger = model.Ledger{Lost: r.Lost, Unattributed: r.Lost, Lines: []model.Line{}, Checks: []model.Check{}}
-	seconds := float64(in.Tally.LastNanos-in.Tally.FirstNanos) / 1e9
-	if seconds <= 0 {
-		seconds = r.DurationS
-	}
+	// Not only while bytes came: a path that stalls has carried nothing then.
+	seconds := max(r.DurationS, float64(in.Tally.LastNanos-in.Tally.FirstNanos)/1e9)
 	if seconds > 0 {
 		r.GoodputBPS = float64(in.Tally.Bytes) * 8 / seconds
 		r.ReceivePPS = float64(in.Tally.Received) / seconds

@@ -181,8 +181,10 @@ func (p *path) join(ctx context.Context, ends []end, o Options) (_ *path, err er
 // meet learns who sits at the ends.
 func (p *path) meet() error {
 	p.ends = map[string]fleet.AgentInfo{}
-	for _, a := range p.controller.Agents() {
-		p.ends[a.Node] = a
+	for _, a := range p.controller.Agents() { // this host first: no other takes its place
+		if _, taken := p.ends[a.Node]; !taken {
+			p.ends[a.Node] = a
+		}
 	}
 	for _, node := range []string{model.Sender, model.Receiver} {
 		if _, ok := p.ends[node]; !ok {
