@@ -263,12 +263,16 @@ func (a *Agent) admit(p prepareOrder) (s *session, fresh bool, err error) {
 			return nil, false, refuse("%d sessions run on this host, the most it can: try again later", maxSessions)
 		}
 	}
-	streams := 0
+	streams, seconds := 0, 0.0
 	for _, other := range a.sessions {
-		streams += other.streams()
+		n, ends := other.size()
+		streams, seconds = streams+n, seconds+float64(ends)*other.first.Ends[0].Order.Timing.MeasureSeconds
 	}
 	for _, e := range p.Ends {
-		streams += e.Order.Flow.Streams
+		streams, seconds = streams+e.Order.Flow.Streams, seconds+e.Order.Timing.MeasureSeconds
+	}
+	if seconds > maxAllSeconds {
+		return nil, false, refuse("so many long trials at a time are too much for this host's memory: try again later, or ask for less time")
 	}
 	if streams > maxAllStreams {
 		return nil, false, refuse("%d streams at a time are too many for this host: at most %d over all sessions", streams, maxAllStreams)

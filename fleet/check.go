@@ -16,8 +16,9 @@ import (
 // Bounds that hold whatever the limits say; they bound memory and sockets.
 const (
 	maxSessions    = 256
-	maxEnds        = 34   // of a session at one agent: 16 flows both ways and a probe
-	maxAllStreams  = 1024 // of all sessions of an agent
+	maxEnds        = 34      // of a session at one agent: 16 flows both ways and a probe
+	maxAllStreams  = 1024    // of all sessions of an agent
+	maxAllSeconds  = 1 << 24 // measured by all ends of all sessions; each takes some 16 B for the series
 	maxProbePPS    = 1000
 	maxProbeBytes  = 1472 // fills a 1500 B packet
 	maxTextBytes   = 255

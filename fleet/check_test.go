@@ -147,6 +147,29 @@ func TestServedAgent(t *testing.T) {
 	}
 }
 
+// TestLongTrialsAreBounded: the series of all sessions fit the memory.
+func TestLongTrialsAreBounded(t *testing.T) {
+	t.Parallel()
+	w := newWire()
+	a := quietAgent(t, w, Limits{})
+	p := goodOrder()
+	for n := 2; n <= maxEnds; n++ {
+		e := p.Ends[0]
+		e.End = n
+		p.Ends = append(p.Ends, e)
+	}
+	for i := range p.Ends {
+		p.Ends[i].Order.Timing.MeasureSeconds = model.MaxMeasure.Seconds()
+	}
+	data, err := json.Marshal(p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := open(a.answer(t.Context(), verbPrepare, data)); err == nil || !strings.Contains(err.Error(), "too much for this host's memory") || w.prepared.Load() != 0 {
+		t.Errorf("got %v, %d ends opened", err, w.prepared.Load())
+	}
+}
+
 func TestOrdersOutOfTurn(t *testing.T) {
 	t.Parallel()
 	w := newWire()

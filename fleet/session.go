@@ -82,10 +82,10 @@ func flowText(ends []endOrder) string {
 	return text
 }
 
-func (s *session) streams() int {
+func (s *session) size() (streams, ends int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.reserved
+	return s.reserved, len(s.ends)
 }
 
 func (s *session) orders() (all []endOrder) {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"time"
 
 	"pelt/analysis"
@@ -177,6 +178,9 @@ func (r *runner) execute(ctx context.Context, t model.Trial, total int) (model.R
 	placed, reason, err := r.path.place(t)
 	if err != nil {
 		return model.Result{}, err
+	}
+	if r.number == 0 { // who cannot see the path shall not guess it, see engine.Header
+		r.number = uint16(rand.IntN(0x7ffe))
 	}
 	r.number = r.number%0x7ffe + 1
 	placed.Number = r.number
