@@ -436,6 +436,22 @@ func TestHearing(t *testing.T) {
 	})
 }
 
+func TestFlowIsSignOfLifeForLess(t *testing.T) {
+	now := time.Now()
+	h := newHearing(now)
+	h.alive(controllerName, now.Add(beatEvery)) // may not shorten what a beat gave
+	if _, silent := h.silent(now.Add(silentAfter - 1)); silent {
+		t.Error("silent too early")
+	}
+	later := now.Add(2 * time.Second)
+	h.alive(controllerName, later)
+	for wait, want := range map[time.Duration]bool{silentAfter - queued - 1: false, silentAfter - queued: true} {
+		if _, silent := h.silent(later.Add(wait)); silent != want {
+			t.Errorf("%v after the last packet: silent %v", wait, silent)
+		}
+	}
+}
+
 func TestHearingDropsAbsurdNumbers(t *testing.T) {
 	now := time.Now()
 	h := newHearing(now)

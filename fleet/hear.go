@@ -73,12 +73,16 @@ func (h *hearing) hear(who string, number uint64, now time.Time) {
 	}
 }
 
+// queued is how long what comes may have waited on the way: a flood fills the
+// queues, and goes on coming out of them when its sender is gone.
+const queued = time.Second
+
 // alive records that something else than a number came from who.
 func (h *hearing) alive(who string, now time.Time) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if e := h.from[who]; e != nil {
-		e.at, e.late = now, 0
+	if e := h.from[who]; e != nil && now.Add(-queued).After(e.at) {
+		e.at, e.late = now.Add(-queued), 0
 	}
 }
 
