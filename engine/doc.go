@@ -126,7 +126,8 @@ type SendReport struct {
 	Gap           *model.Percentiles `json:"gap,omitempty"` // between consecutive sends of one stream
 	GapCounts     []model.Bucket     `json:"gap_counts,omitempty"`
 	BurstMax      int                `json:"burst_max"`
-	Errors        map[string]uint64  `json:"errors,omitempty"` // errno name -> packets not accepted
+	Hopeless      bool               `json:"hopeless,omitempty"` // gave up, because this host's kernel refuses every packet of the order
+	Errors        map[string]uint64  `json:"errors,omitempty"`   // errno name -> packets not accepted
 	PerStep       []uint64           `json:"per_step"`
 	TCP           *model.TCPFacts    `json:"tcp,omitempty"`
 }

@@ -78,7 +78,7 @@ func StartHub(cfg HubConfig) (*Hub, error) {
 		NoSigs: true, NoLog: true, NoSystemAccount: true,
 		AlwaysEnableNonce: true, CustomClientAuthentication: door,
 		MaxPayload: maxPayload, MaxControlLine: 4096, MaxPending: 8 << 20, MaxConn: maxConnections, MaxSubs: 4096,
-		AuthTimeout: authTimeout.Seconds(), PingInterval: pingEvery, MaxPingsOut: pingsOut,
+		AuthTimeout: authTimeout.Seconds(), PingInterval: pingEvery, MaxPingsOut: pingsOut, DisableShortFirstPing: true,
 		WriteDeadline: writeDeadline, MaxClosedClients: 16, NoFastProducerStall: true,
 	}
 	if !cfg.DontListen {

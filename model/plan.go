@@ -173,7 +173,7 @@ func (p Plan) Check() error {
 
 func checkTarget(t string) error {
 	if t == "" || len(t) > maxTextLength || strings.ContainsAny(t, " ") || !printable(t) {
-		return wrong("target", "want HOST[:PORT], lab:NAME or fleet:NAME, not %q", clip(t))
+		return wrong("target", "want HOST[:PORT] or lab:NAME, not %q", clip(t))
 	}
 	return nil
 }

@@ -53,7 +53,7 @@ func tcpPayloads() []int { return []int{64, 1460} }
 const (
 	defaultTime    = 2 * time.Second
 	defaultWarmup  = 500 * time.Millisecond
-	defaultDrain   = time.Second
+	defaultDrain   = 3 * time.Second // longer than the queue of any sensible path
 	defaultRepeats = 2
 )
 
@@ -105,6 +105,7 @@ func Demo() (model.Plan, error) {
 		Payloads: []int{18, 100, 400, 800, 1472}, Seed: 1,
 	})
 	p.Command = "demo"
+	p.Timing.DrainSeconds = 1 // the lab's queue holds 50 ms
 	return p, err
 }
 

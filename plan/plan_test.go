@@ -174,7 +174,7 @@ func TestCurve(t *testing.T) {
 	want := model.Plan{
 		Format: model.PlanFormat, Command: "curve", Target: "nas:7358", Flows: []model.Flow{flow, down},
 		Factors: []model.Factor{{Knob: "direction", Levels: []model.Value{model.Word("up"), model.Word("both")}}, {Knob: "payload_bytes", Levels: []model.Value{model.Number(64), model.Number(6400)}}},
-		Design:  model.Design{Kind: "grid", Repeats: 3, Seed: 9}, Timing: model.Timing{MeasureSeconds: 10, DrainSeconds: 1}, Engine: "udp", Limits: model.Limits{MaxLossRatio: &loss},
+		Design:  model.Design{Kind: "grid", Repeats: 3, Seed: 9}, Timing: model.Timing{MeasureSeconds: 10, DrainSeconds: 3}, Engine: "udp", Limits: model.Limits{MaxLossRatio: &loss},
 	}
 	if !reflect.DeepEqual(p, want) {
 		t.Errorf("Curve:\n got %+v\nwant %+v", p, want)

@@ -15,8 +15,11 @@ import (
 )
 
 // maxMissedRatio is the share of its schedule that a sender may miss before
-// its trial says nothing about the path.
-const maxMissedRatio = 0.01
+// its trial says nothing about the path: the tolerance that search tools in the
+// field give a generator's rate. From toldMissedRatio on a valid trial says it.
+const maxMissedRatio = 0.05
+
+const toldMissedRatio = 0.005
 
 // minDurationRatio is the share of the measured part that a sender must have
 // been awake for.
@@ -55,15 +58,34 @@ func assemble(t model.Trial, placed fleet.Trial, out fleet.Outcome, p *path, dro
 		}
 	}
 	sortSeries(r.Series)
-	r.Warnings = doubtsOf(placed, out)
+	r.Warnings = append(doubtsOf(placed, out), missedSome(r.Flows)...)
 	r.Engine = strings.Join(engines, "+")
 	switch {
+	case out.Cut != "" && hopeless(out):
+		// Another trial may fit: this one was ordered what cannot be sent.
+		r.State, r.Why = model.Invalid, out.Cut
 	case out.Cut != "":
 		r.State, r.Why = model.Aborted, out.Cut
 	case len(doubts) > 0:
 		r.State, r.Why = model.Invalid, strings.Join(doubts, "; ")
 	}
 	return r
+}
+
+// missedSome tells of senders that kept most of their schedule, not all.
+func missedSome(flows []model.FlowResult) (list []string) {
+	for _, f := range flows {
+		if missed := f.Planned - min(f.Attempted, f.Planned); f.Protocol == model.UDP && float64(missed) > toldMissedRatio*float64(f.Planned) {
+			list = append(list, fmt.Sprintf("%s: the sender missed some of its schedule; planned and attempted packets tell how much", f.Name))
+		}
+	}
+	return list
+}
+
+func hopeless(out fleet.Outcome) bool {
+	return slices.ContainsFunc(out.Flows, func(o fleet.FlowOutcome) bool {
+		return o.Send != nil && o.Send.Send != nil && o.Send.Send.Hopeless
+	})
 }
 
 // hostLoad joins what the engine knows of its own threads with what the watch
@@ -114,8 +136,24 @@ func shortfall(f model.FlowResult, asked model.Flow, ordered model.Timing) strin
 	if asked.Protocol == model.TCP || asked.Rate.IsMax() || float64(missed) <= maxMissedRatio*float64(f.Planned) {
 		return ""
 	}
-	return fmt.Sprintf("flow %s: the sender kept %s of the %s asked and missed %s of its schedule; ask for less, allow more --burst, or spread it over --streams",
-		f.Name, unit.FormatPPS(float64(f.Attempted)/f.DurationS), unit.FormatPPS(float64(f.Planned)/f.DurationS), unit.FormatRatio(float64(missed)/float64(f.Planned)))
+	return fmt.Sprintf("flow %s: the sender kept %s of the %s asked and missed %s of its schedule; %s",
+		f.Name, unit.FormatPPS(float64(f.Attempted)/f.DurationS), unit.FormatPPS(float64(f.Planned)/f.DurationS),
+		unit.FormatRatio(float64(missed)/float64(f.Planned)), cause(f))
+}
+
+// busyThread is the share of a core that a sender's thread gets when nothing
+// else wants it and its packets are too close to sleep in between.
+const busyThread = 0.9
+
+// cause tells why a paced sender was late: its own limit, or other work.
+func cause(f model.FlowResult) string {
+	if f.SenderCPU.ThreadRatio < busyThread && f.SenderCPU.BusiestRatio > busyThread {
+		return fmt.Sprintf("its thread got %s of a core: other work on that host took the rest, or its hypervisor did", unit.FormatRatio(f.SenderCPU.ThreadRatio))
+	}
+	if f.SenderCPU.ThreadRatio >= busyThread {
+		return "its core was full: ask for less, allow more --burst, or spread it over --streams"
+	}
+	return "its host woke it late; allow more --burst, or ask for less"
 }
 
 func flowResult(f model.Flow, family int, timing model.Timing, o fleet.FlowOutcome, drops []ledger.Counter) model.FlowResult {

@@ -45,6 +45,9 @@ func (p *path) Close() error {
 }
 
 func openPath(ctx context.Context, p model.Plan, o Options) (*path, error) {
+	if p.Engine == "xdp" {
+		return nil, &model.FieldError{Field: "engine", Want: "this pelt has no xdp engine; want auto or udp"}
+	}
 	kind, name, found := strings.Cut(p.Target, ":")
 	switch {
 	case found && kind == "lab" && name == Loopback:

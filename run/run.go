@@ -231,8 +231,9 @@ func (r *runner) keep(result model.Result) {
 	r.doc.Results = append(r.doc.Results, result)
 	if r.log != nil {
 		if err := r.log.Append(result); err != nil {
-			r.warn(fmt.Sprintf("the run is no longer stored: %v", err))
+			r.warn(fmt.Sprintf("the run is no longer stored, after %d trials: %v", len(r.doc.Results)-1, err))
 			r.warnClose()
+			r.doc.ID = "" // what is kept is not this document
 		}
 	}
 	r.event(Event{Done: &r.doc.Results[len(r.doc.Results)-1]})
@@ -250,6 +251,14 @@ func (r *runner) finish() {
 	r.doc.Warnings = append(r.doc.Warnings, analysis.Warnings(*r.doc)...)
 	r.doc.Warnings = append(r.doc.Warnings, trialWarnings(r.doc.Results)...)
 	if r.log == nil {
+		return
+	}
+	if len(r.doc.Results) == 0 {
+		// Nothing was measured, so nothing is kept.
+		if err := r.log.Discard(); err != nil {
+			r.warn(fmt.Sprintf("the empty run is not removed: %v", err))
+		}
+		r.log, r.doc.ID = nil, ""
 		return
 	}
 	if err := r.log.End(r.doc.Complete, r.doc.Findings, r.doc.Warnings); err != nil {

@@ -126,8 +126,8 @@ func TestShortfall(t *testing.T) {
 		short bool
 	}{
 		{"kept its schedule", model.FlowResult{Planned: 1000, Attempted: 1000, DurationS: 1}, paced, false},
-		{"missed one percent", model.FlowResult{Planned: 1000, Attempted: 990, DurationS: 1}, paced, false},
-		{"missed more", model.FlowResult{Planned: 1000, Attempted: 989, DurationS: 1}, paced, true},
+		{"missed five percent", model.FlowResult{Planned: 1000, Attempted: 950, DurationS: 1}, paced, false},
+		{"missed more", model.FlowResult{Planned: 1000, Attempted: 949, DurationS: 1}, paced, true},
 		{"sent nothing", model.FlowResult{Planned: 1000, DurationS: 1}, paced, true},
 		{"unpaced", model.FlowResult{Planned: 500, Attempted: 500, DurationS: 1}, model.Flow{Protocol: model.UDP}, false},
 		{"stalled", model.FlowResult{Planned: 500, Attempted: 500, DurationS: 0.5}, model.Flow{Protocol: model.UDP}, true},

@@ -3,10 +3,15 @@ package run
 import (
 	"context"
 	"errors"
+	"fmt"
+	"net"
 	"net/netip"
+	"os"
+	"strconv"
 
 	"pelt/fleet"
 	"pelt/model"
+	"pelt/observe"
 )
 
 // ServeOptions are how this host offers itself as the far end.
@@ -14,6 +19,7 @@ type ServeOptions struct {
 	Version string
 	Listen  netip.Addr // invalid means every address
 	Port    int        // control; data uses Port+1
+	Shown   netip.Addr // of this host's addresses the one that clients are told first; its interface is reported
 	Code    string
 	Open    bool // ask no code
 	Limits  fleet.Limits
@@ -23,7 +29,17 @@ type ServeOptions struct {
 
 // Serve is the far end until ctx ends.
 func Serve(ctx context.Context, o ServeOptions) error {
+	if err := dataPortFree(o.Listen, o.Port+1); err != nil {
+		return err
+	}
 	agent, free := agentConfig(model.Receiver, plainHost{}, o.Version, uint16(o.Port+1))
+	agent.Facts = func() model.Host {
+		h := observe.Facts()
+		if i, err := observe.InterfaceFor(plainHost{}.Do, o.Shown); err == nil {
+			i.Describe(&h)
+		}
+		return h
+	}
 	err := fleet.Serve(ctx, fleet.ServeConfig{
 		Listen: o.Listen, Port: uint16(o.Port), Code: o.Code, Open: o.Open, Limits: o.Limits, Agent: agent,
 		Events: func(e fleet.Event) {
@@ -35,4 +51,35 @@ func Serve(ctx context.Context, o ServeOptions) error {
 		},
 	})
 	return errors.Join(err, free())
+}
+
+// dataPortFree finds out before anybody comes whether test traffic can: the
+// engines open the data port only while a test needs it.
+func dataPortFree(at netip.Addr, port int) error {
+	host := ""
+	if at.IsValid() {
+		host = at.String()
+	}
+	address := net.JoinHostPort(host, strconv.Itoa(port))
+	busy := func(kind string, err error) error {
+		return fmt.Errorf("data port %d/%s cannot be opened: %w; end what uses it, or choose another --port", port, kind, err)
+	}
+	l, err := net.Listen("tcp", address)
+	if err != nil {
+		return busy("tcp", systemWord(err))
+	}
+	u, err := net.ListenPacket("udp", address)
+	if err != nil {
+		return errors.Join(busy("udp", systemWord(err)), l.Close())
+	}
+	return errors.Join(u.Close(), l.Close())
+}
+
+// systemWord is the system's own word in a network error.
+func systemWord(err error) error {
+	var system *os.SyscallError
+	if errors.As(err, &system) {
+		return system.Err
+	}
+	return err
 }

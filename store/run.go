@@ -113,6 +113,21 @@ func (r *Run) Append(result model.Result) error {
 	return r.add(record[model.Result]{Result: &result})
 }
 
+// Discard removes a run that holds nothing, and closes it.
+func (r *Run) Discard() error {
+	r.mu.Lock()
+	name := ""
+	if r.file != nil {
+		name = r.file.Name()
+	}
+	r.mu.Unlock()
+	err := r.Close()
+	if name != "" {
+		err = errors.Join(err, os.Remove(name))
+	}
+	return err
+}
+
 // End stores how this session with the run ended.
 func (r *Run) End(complete bool, findings []model.Finding, warnings []string) error {
 	return r.add(record[model.Result]{End: &end{complete, findings, warnings}})

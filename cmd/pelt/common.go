@@ -103,7 +103,7 @@ func (f *commonFlags) openStore(s *screen) *store.Store {
 // consent asks before traffic goes to an address that is not a private one:
 // RFC 6815 keeps such tests to isolated networks.
 func (f *commonFlags) consent(c *cobra.Command, target string) error {
-	if f.yes || strings.HasPrefix(target, "lab:") {
+	if strings.HasPrefix(target, "lab:") || strings.HasPrefix(target, "fleet:") {
 		return nil
 	}
 	host, _, err := model.HostPort(target)
@@ -111,7 +111,16 @@ func (f *commonFlags) consent(c *cobra.Command, target string) error {
 		return err
 	}
 	addr, err := netip.ParseAddr(host)
-	if err != nil || addr.IsPrivate() || addr.IsLoopback() || addr.IsLinkLocalUnicast() || benchmarking(addr) {
+	if err != nil {
+		return nil // a name, which may be resolved later
+	}
+	switch {
+	case addr.IsMulticast(), addr.IsUnspecified(), addr == netip.AddrFrom4([4]byte{255, 255, 255, 255}):
+		return usagef("target: %s is not the address of one host", addr)
+	case addr.Is6() && addr.IsLinkLocalUnicast() && addr.Zone() == "":
+		return usagef("target: %s is link-local, so say on which interface: %s%%eth0", addr, addr)
+	}
+	if f.yes || addr.IsPrivate() || addr.IsLoopback() || addr.IsLinkLocalUnicast() || benchmarking(addr) {
 		return nil
 	}
 	if !isTerminal(os.Stdin) {

@@ -30,8 +30,8 @@ lab:NAME for a lab that pelt lab up holds.`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
 			o, err := traffic.options(args[0])
-			if p := c.Flags().Lookup("payload"); err == nil && p.Changed && traffic.payload == "" {
-				err = usagef("--payload: want sizes in bytes, as 64,1460")
+			if empty := emptyFlag(c); err == nil && empty != "" {
+				err = usagef("--%s: is empty; leave it out for its default", empty)
 			}
 			if err != nil {
 				return err
@@ -50,6 +50,16 @@ lab:NAME for a lab that pelt lab up holds.`,
 	traffic.register(c.Flags())
 	common.register(c.Flags())
 	return c
+}
+
+// emptyFlag names a flag that was given without a value.
+func emptyFlag(c *cobra.Command) (name string) {
+	c.Flags().Visit(func(f *pflag.Flag) {
+		if f.Value.Type() == "string" && f.Value.String() == "" {
+			name = f.Name
+		}
+	})
+	return name
 }
 
 // trafficFlags say what is sent.
@@ -78,7 +88,7 @@ func (t *trafficFlags) register(f *pflag.FlagSet) {
 	f.IntVar(&t.burst, "burst", 0, "packets that may leave back to back when paced (default 1 up to 100 kpps)")
 	f.IntVar(&t.sourcePort, "source-port", 0, "first local port; --streams ports are used from there (default: any)")
 	f.BoolVar(&t.df, "df", false, "forbid fragmentation of UDP packets")
-	f.BoolVar(&t.bulk, "bulk", false, "TCP: write as much as goes, in place of one small write per payload")
+	f.BoolVar(&t.bulk, "bulk", false, "TCP: large writes as for a file transfer (Nagle on), in place of small ones with TCP_NODELAY")
 	f.StringVar(&t.control, "control", "", "TCP: congestion control, as cubic or bbr (default: the host's)")
 	f.StringVar(&t.maxLoss, "max-loss", "", "fail with exit code 3 if any size loses more: 0.1%")
 }

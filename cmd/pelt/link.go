@@ -44,7 +44,7 @@ func parseLinks(all, nodes []string) ([]model.Link, error) {
 		node, value, _ := strings.Cut(text, ":")
 		l, err := model.ParseLink(node, value)
 		if err != nil {
-			return nil, usagef("--link-%s: %v", node, err)
+			return nil, usagef("--link-%s: %v", node, err) // the node itself is the lab's to know
 		}
 		links = append(links, l)
 	}

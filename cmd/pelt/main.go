@@ -119,7 +119,7 @@ func usageArgs(c *cobra.Command) {
 		}
 		err := check(c, args)
 		if err != nil && !isUsage(err) {
-			return usagef("%v; want: %s", err, c.UseLine())
+			return usagef("wrong number of arguments; want: %s", strings.TrimSuffix(c.UseLine(), " [flags]"))
 		}
 		return err
 	}

@@ -6,6 +6,7 @@ import (
 	"net/netip"
 	"os"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -48,8 +49,13 @@ A firewall must let in the control port (TCP, 7358) and the data port above it
 			} else if len(s.Code) < 8 {
 				return usagef("--code: want at least 8 characters")
 			}
+			if s.Shown = s.Listen; !s.Listen.IsValid() || s.Listen.IsUnspecified() {
+				s.Shown = ownAddresses()[0]
+			}
 			s.Ready = func() { fmt.Fprint(c.OutOrStdout(), invitation(s)) }
-			s.Events = func(text string) { fmt.Fprintln(c.ErrOrStderr(), text) }
+			s.Events = func(text string) {
+				fmt.Fprintf(c.ErrOrStderr(), "%s  %s\n", time.Now().Format(time.TimeOnly), text)
+			}
 			return run.Serve(c.Context(), s)
 		},
 	}
@@ -58,7 +64,7 @@ A firewall must let in the control port (TCP, 7358) and the data port above it
 	f.IntVar(&port, "port", fleet.DefaultPort, "control port; data uses the port above it")
 	f.StringVar(&code, "code", "", "use this code in place of a new one")
 	f.BoolVar(&open, "open", false, "ask no code: anyone who reaches the port can make this host send and receive")
-	f.StringVar(&maxRate, "max-rate", "", "most that a client may ask of a flow: 100kpps or 500mbit")
+	f.StringVar(&maxRate, "max-rate", "", "most that all tests of one client host may ask together: 100kpps or 500mbit")
 	f.StringVar(&maxTime, "max-time", "", "longest trial that a client may ask: 60s")
 	f.IntVar(&sessions, "max-sessions", 16, "clients served at once")
 	return c

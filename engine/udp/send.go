@@ -73,6 +73,7 @@ type sending struct {
 	ended             int64
 	threadRatio       float64
 	warning           string
+	gaveUp            bool // every packet was refused
 
 	step   int64
 	stepTo int64
@@ -298,6 +299,7 @@ func (w *sending) refused(err error, now int64) error {
 	}
 	e := w.sender.end
 	if w.refusals.hopeless(err, now) {
+		w.gaveUp = true
 		return fmt.Errorf("send %d B to %v: every packet is refused: %w%s", e.settings.payloadBytes, e.order.Peer, err, remedy(err, w.wire.pathMTU()))
 	}
 	if w.refusals.row >= hopelessRow {
@@ -376,6 +378,7 @@ func (s *sender) report(r *engine.Report) {
 		for name, n := range w.errors {
 			out.Errors[name] += n
 		}
+		out.Hopeless = out.Hopeless || w.gaveUp
 		if w.warning != "" {
 			r.Warnings = append(r.Warnings, w.warning)
 		}
