@@ -28,6 +28,9 @@ const (
 // data will use: the first of the asked family (4 or 6), or the first of any
 // with family 0.
 func Resolve(ctx context.Context, host string, family int) (netip.Addr, error) {
+	if a, err := netip.ParseAddr(host); err == nil && family != 0 && a.Unmap().Is4() != (family == 4) {
+		return netip.Addr{}, fmt.Errorf("%s is not an IPv%d address", host, family)
+	}
 	network := map[int]string{4: "ip4", 6: "ip6"}[family]
 	if network == "" {
 		network = "ip"
@@ -41,7 +44,7 @@ func Resolve(ctx context.Context, host string, family int) (netip.Addr, error) {
 		return netip.Addr{}, fmt.Errorf("%s: no such host", host)
 	}
 	if err != nil {
-		return netip.Addr{}, fmt.Errorf("resolving %s: %w", host, err)
+		return netip.Addr{}, fmt.Errorf("%s: the name cannot be resolved (%w); give an address, or mend this host's DNS", host, err)
 	}
 	for _, a := range found {
 		a = a.Unmap()
@@ -109,7 +112,7 @@ func greetError(ctx context.Context, addr netip.AddrPort, coded bool, err error)
 	case ctx.Err() != nil:
 		return ctx.Err()
 	case strings.Contains(text, "authorization violation") && !coded:
-		return fmt.Errorf("%v: %w: it wants a code, given with --code; pelt serve there prints it", addr, ErrCode)
+		return fmt.Errorf("%v: it wants a code, and none was given: say --code with the words that pelt serve prints there%w", addr, silent{ErrCode})
 	case strings.Contains(text, "authorization violation"):
 		return fmt.Errorf("%v: %w: the right one stands in the line that pelt serve printed there; it changes with each start", addr, ErrCode)
 	case strings.Contains(text, "maximum connections"):

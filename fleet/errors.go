@@ -43,3 +43,9 @@ func isErrno(err error, posix syscall.Errno, winsock syscall.Errno) bool {
 	var errno syscall.Errno
 	return errors.As(err, &errno) && (errno == posix || runtime.GOOS == "windows" && errno == winsock)
 }
+
+// silent keeps an error findable by errors.Is without showing its text.
+type silent struct{ error }
+
+func (silent) Error() string   { return "" }
+func (s silent) Unwrap() error { return s.error }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/netip"
 	"slices"
+	"strings"
 	"time"
 
 	"pelt/internal/netns"
@@ -62,7 +63,7 @@ func (l *Lab) Node(name string) (*Node, error) {
 			return n, nil
 		}
 	}
-	return nil, &UsageError{fmt.Sprintf("lab %s has no node %q; there are %v", l.facts.Topology, name, l.facts.Nodes)}
+	return nil, &UsageError{fmt.Sprintf("lab %s has no node %q; there are %s", l.facts.Topology, name, strings.Join(l.facts.Nodes, ", "))}
 }
 
 // Close lets go of every namespace; the kernel then removes what is in them,

@@ -82,6 +82,9 @@ func capability(name, config string, shown, err error) Capability {
 		return Capability{Name: name, OK: true}
 	}
 	c := Capability{Name: name, Reason: shown.Error(), Remedy: "use a kernel with " + config}
+	if errors.Is(err, unix.ENOENT) || errors.Is(err, unix.EOPNOTSUPP) {
+		c.Reason = "this kernel has no " + name
+	}
 	if errors.Is(err, unix.EPERM) || errors.Is(err, unix.EACCES) {
 		c.Remedy = "run it with sudo"
 	}

@@ -32,8 +32,9 @@ type Link struct {
 	Seed           uint64       `json:"seed,omitempty"`
 }
 
-// linkKeys are the words of --link, in the order the help prints them.
-var linkKeys = []string{"rate", "queue", "mtu", "overhead", "toward", "delay", "jitter", "correlation", "distribution", "loss", "loss-model", "reorder", "duplicate", "seed"}
+// linkKeys are the words of --link that the lab can give, in the order the help
+// prints them; the others are known, and refused by name.
+var linkKeys = []string{"rate", "queue", "mtu", "overhead", "toward"}
 
 // ParseLink reads the value of --link or --link-NODE: "rate=1gbit,queue=100,mtu=1500".
 // node is the node named by the flag, "" for every link.

@@ -100,7 +100,7 @@ Start here: pelt demo`,
 		return usagef("%v; %s --help lists the flags", err, c.CommandPath())
 	})
 	root.SetVersionTemplate("pelt {{.Version}}\n")
-	root.AddCommand(newDemo(), newServe(), newCurve(), newRun(), newList(), newShow(), newReport(), newLab(), newDoctor())
+	root.AddCommand(newDemo(), newServe(), newCurve(), newRun(), newList(), newShow(), newReport(), newLab(), newDoctor(), newVersion())
 	for _, c := range root.Commands() {
 		usageArgs(c)
 	}

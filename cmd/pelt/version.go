@@ -1,6 +1,11 @@
 package main
 
-import "runtime/debug"
+import (
+	"fmt"
+	"runtime/debug"
+
+	"github.com/spf13/cobra"
+)
 
 // release is the version of this source; the build adds the commit when the
 // tool chain recorded one.
@@ -17,4 +22,17 @@ func version() string {
 		}
 	}
 	return release
+}
+
+func newVersion() *cobra.Command {
+	return &cobra.Command{
+		Use:     "version",
+		Short:   "Print the version",
+		Example: "  pelt version",
+		Args:    cobra.NoArgs,
+		RunE: func(c *cobra.Command, _ []string) error {
+			_, err := fmt.Fprintln(c.OutOrStdout(), "pelt "+version())
+			return err
+		},
+	}
 }
