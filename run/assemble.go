@@ -147,7 +147,7 @@ const busyThread = 0.9
 
 // cause tells why a paced sender was late: its own limit, or other work.
 func cause(f model.FlowResult) string {
-	if f.SenderCPU.ThreadRatio < busyThread && f.SenderCPU.BusiestRatio > busyThread {
+	if f.SenderCPU.ThreadRatio < busyThread && f.SenderCPU.HostRatio > f.SenderCPU.ThreadRatio+0.1 {
 		return fmt.Sprintf("its thread got %s of a core: other work on that host took the rest, or its hypervisor did", unit.FormatRatio(f.SenderCPU.ThreadRatio))
 	}
 	if f.SenderCPU.ThreadRatio >= busyThread {
