@@ -16,28 +16,37 @@ func Analyze(doc model.Document) []model.Finding {
 	if len(all) == 0 {
 		return a.nothing()
 	}
-	verdicts := []string{}
+	var answers []answer
 	values := map[string]float64{}
 	for _, c := range all {
 		prefix := ""
 		if len(all) > 1 {
 			prefix = c.label + ": "
 		}
-		v := a.curve(c, prefix)
-		verdicts = append(verdicts, prefix+v.Text)
-		for k, x := range v.Values {
-			if len(all) > 1 {
-				k = slug(c.label) + "_" + k
-			}
-			values[k] = x
+		one := a.curve(c, prefix)
+		answers = append(answers, one)
+		for k, x := range one.values {
+			values[a.valueName(all, c, k)] = x
 		}
 	}
+	a.ends(all)
+	a.share(all)
+	a.loss(all)
 	a.asymmetry(all)
+	a.unfit()
 	a.lab()
 	a.invalid()
 	a.repeats(all)
-	verdict := model.Finding{Kind: KindVerdict, Text: strings.Join(verdicts, " "), Values: values}
-	return append([]model.Finding{verdict}, a.found...)
+	first := model.Finding{Kind: KindVerdict, Text: verdict(all, answers), Values: values}
+	return append([]model.Finding{first}, a.found...)
+}
+
+// valueName tells the values of several curves apart.
+func (a *analyst) valueName(all []curve, c curve, name string) string {
+	if len(all) > 1 {
+		return slug(c.label) + "_" + name
+	}
+	return name
 }
 
 type analyst struct {
@@ -74,24 +83,29 @@ func (a *analyst) nothing() []model.Finding {
 			break
 		}
 	}
+	if big := misfits(a.doc); len(big.payloads) > 0 {
+		a.add(KindVerdict, nil, "Nothing was measured: %s", big.text())
+		a.invalid()
+		return a.found
+	}
 	a.add(KindVerdict, nil, "%s", text)
 	a.invalid()
 	return a.found
 }
 
-// curve adds the findings of one flow and returns its part of the verdict.
-func (a *analyst) curve(c curve, prefix string) model.Finding {
+// curve adds the findings of one curve alone and returns its part of the verdict.
+func (a *analyst) curve(c curve, prefix string) answer {
 	before := len(a.found)
-	var verdict model.Finding
+	var out answer
 	if c.protocol == model.TCP {
-		verdict = a.tcp(c)
+		out = a.tcp(c)
 	} else {
-		verdict = a.udp(c)
+		out = a.udp(c)
 	}
 	for i := range a.found[before:] {
 		f := &a.found[before+i]
-		f.Text = prefix + f.Text
 		if prefix != "" {
+			f.Text = prefix + strings.ToLower(f.Text[:1]) + f.Text[1:]
 			values := map[string]float64{}
 			for k, x := range f.Values {
 				values[slug(c.label)+"_"+k] = x
@@ -99,22 +113,14 @@ func (a *analyst) curve(c curve, prefix string) model.Finding {
 			f.Values = values
 		}
 	}
-	return verdict
+	return out
 }
 
-func (a *analyst) udp(c curve) model.Finding {
-	w, t, used := c.times()
+func (a *analyst) udp(c curve) answer {
+	f, used := a.explain(c)
 	if len(used) == 0 {
-		a.loss(c)
-		return model.Finding{Kind: KindVerdict, Text: "Nothing arrived at any size."}
+		return answer{text: "Nothing arrived at any size.", figures: "nothing arrived"}
 	}
-	var f fit
-	if !c.offered { // an asked rate shows no limit of its own
-		f = fitShape(w, t, c.noise())
-		f.blur(c, used)
-		f.own = a.ownBytes(f, used)
-	}
-	v := verdict(f, used, a.path())
 	switch {
 	case f.own:
 	case f.shape == frames:
@@ -122,19 +128,21 @@ func (a *analyst) udp(c curve) model.Finding {
 	case f.shape == bitsOnly:
 		a.bitBound(used)
 	case f.shape == both:
-		if f.low >= 2 {
-			a.frameBound(used[:f.low])
-		}
-		if len(used)-f.low >= 2 {
-			a.bitBound(used[f.low:])
-		}
-		a.knee(c, f, used)
+		a.knee(f, used)
 	}
-	a.share(c)
-	a.ends(c, f, used)
-	a.loss(c)
 	a.fragmentation(c)
-	return v
+	return speaker{path: a.path(), link: a.linkBits(), used: used, fit: f}.answer()
+}
+
+// explain fits a curve's rates to the two limits.
+func (a *analyst) explain(c curve) (f fit, used []point) {
+	w, t, used := c.times()
+	if len(used) > 0 && !c.offered { // an asked rate shows no limit of its own
+		f = fitShape(w, t, c.noise())
+		f.blur(c, used)
+		f.own = a.ownBytes(f, used)
+	}
+	return f, used
 }
 
 // nearLink is how close to a known link's rate a path without loss must come
@@ -191,9 +199,9 @@ func (a *analyst) path() string {
 func sizes(points []point) string {
 	first, last := points[0].payload, points[len(points)-1].payload
 	if first == last {
-		return fmt.Sprintf("at %d bytes", first)
+		return fmt.Sprintf("at %d B", first)
 	}
-	return fmt.Sprintf("from %d to %d bytes", first, last)
+	return fmt.Sprintf("from %d to %d B", first, last)
 }
 
 // mostly is what held most of the points.
@@ -214,50 +222,78 @@ func mostly(points []point) limit {
 // flatRatio is how much a rate may fall over a range of sizes and still be called the same.
 const flatRatio = 0.85
 
+// trend says how packet rates go with the size, as far as the repeats allow to tell.
+func trend(points []point) string {
+	least, most := lowest(points), best(points, packets).pps
+	if least >= flatRatio*most {
+		return ", whatever the size"
+	}
+	noise := 0.0
+	for _, p := range points {
+		noise = max(noise, p.spread)
+	}
+	for i, p := range points[1:] {
+		if p.pps > points[i].pps*(1+noise/2) {
+			return ""
+		}
+	}
+	if first, last := points[0].pps, points[len(points)-1].pps; last > flatRatio*first || first-last < noise*first {
+		return ""
+	}
+	return ", less as they grow"
+}
+
+func lowest(points []point) float64 {
+	return best(points, func(p point) float64 { return -p.pps }).pps
+}
+
 func (a *analyst) frameBound(low []point) {
-	top, least := best(low, packets), best(low, func(p point) float64 { return -p.pps })
+	top := best(low, packets)
 	values := map[string]float64{
 		"frame_limit_pps": top.pps, "from_payload_bytes": float64(low[0].payload), "up_to_payload_bytes": float64(low[len(low)-1].payload),
 	}
-	how := "whatever their size"
-	if least.pps < flatRatio*top.pps {
-		how = "less as they grow"
-	}
-	a.add(KindFrameBound, values, "For payloads %s the number of packets is the limit: %s to %s, %s.",
-		sizes(low), unit.FormatPPS(least.pps), unit.FormatPPS(top.pps), how)
+	a.add(KindFrameBound, values, "Payloads %s: packets count, not their bits: %s%s.", sizes(low), ranged(lowest(low), top.pps), trend(low))
 }
 
 func (a *analyst) bitBound(high []point) {
 	top := best(high, bits)
 	a.add(KindBitBound, map[string]float64{"bit_limit_bps": top.goodput, "from_payload_bytes": float64(high[0].payload), "up_to_payload_bytes": float64(high[len(high)-1].payload)},
-		"For payloads %s the number of bits is the limit: up to %s of payload; smaller packets spend more of it on headers.", sizes(high), unit.FormatBits(top.goodput))
+		"Payloads %s: bits count: up to %s of payload; smaller packets spend more of it on headers.", sizes(high), unit.FormatBits(top.goodput))
 }
 
-func (a *analyst) knee(c curve, f fit, used []point) {
-	below, above := used[f.low-1], used[f.low]
-	values := map[string]float64{"knee_above_payload_bytes": float64(below.payload), "knee_below_payload_bytes": float64(above.payload)}
-	between := fmt.Sprintf("between %d and %d bytes", below.payload, above.payload)
-	if f.low < 2 || len(used)-f.low < 2 {
-		a.add(KindKnee, values, "The limit changes from packets to bits %s; too few sizes lie beside it to say where. Measure more sizes there.", between)
-		return
+// knee tells both sides of a knee, and where it is.
+func (a *analyst) knee(f fit, used []point) {
+	low, high := used[:f.low], used[f.low:]
+	below, above := low[len(low)-1], high[0]
+	wide := best(high, bits)
+	values := map[string]float64{"knee_above_payload_bytes": float64(below.payload), "knee_below_payload_bytes": float64(above.payload),
+		limitName(low): best(low, packets).pps, "bit_limit_bps": wide.goodput}
+	text := fmt.Sprintf("Payloads %s: %s%s; %s: up to %s. ", sizes(low), ranged(lowest(low), best(low, packets).pps), trend(low), sizes(high), unit.FormatBits(wide.goodput))
+	if len(low) == 1 {
+		text = fmt.Sprintf("Payloads %s: %s; %s: up to %s. ", sizes(low), unit.FormatPPS(low[0].pps), sizes(high), unit.FormatBits(wide.goodput))
 	}
-	knee := kneePayload(f.knee, used)
-	if f.blurred {
-		a.add(KindKnee, values, "The limit changes from packets to bits; where is not separable: the repeats put it at %s to %s bytes. More --repeats or a longer --time would tell.",
+	switch {
+	case len(low) < 2 || len(high) < 2:
+		text += fmt.Sprintf("Between %d and %d B the limit changes; more sizes there would tell where.", below.payload, above.payload)
+	case f.blurred:
+		text += fmt.Sprintf("Where packets give way to bits is not separable: the repeats put it at %s to %s B; more --repeats or a longer --time would tell.",
 			round(kneePayload(f.lowest, used)), round(kneePayload(f.highest, used)))
-		return
+	default:
+		values["knee_payload_bytes"] = kneePayload(f.knee, used)
+		text += "Packets give way to bits as the limit at about " + round(kneePayload(f.knee, used)) + " B"
+		if f.highest > 0 {
+			from, to := kneePayload(min(f.lowest, f.knee), used), kneePayload(max(f.highest, f.knee), used)
+			values["knee_low_payload_bytes"], values["knee_high_payload_bytes"] = from, to
+			if a, b := twoDigits(from, math.Floor), twoDigits(to, math.Ceil); a != b {
+				text += fmt.Sprintf(" (%s to %s in the repeats)", a, b)
+			}
+		}
+		if f.gradual {
+			text += ", gradually: there a packet costs the path as much time as its bytes do"
+		}
+		text += "."
 	}
-	values["knee_payload_bytes"] = knee
-	text := fmt.Sprintf("The limit changes from packets to bits at a payload of about %s bytes", round(knee))
-	if f.highest > 0 {
-		low, high := kneePayload(min(f.lowest, f.knee), used), kneePayload(max(f.highest, f.knee), used)
-		values["knee_low_payload_bytes"], values["knee_high_payload_bytes"] = low, high
-		text += fmt.Sprintf(" (%s to %s in the repeats)", twoDigits(low, math.Floor), twoDigits(high, math.Ceil))
-	}
-	if f.gradual {
-		text += "; it is gradual: there a packet costs the path as much time as its bytes do"
-	}
-	a.add(KindKnee, values, "%s.", text)
+	a.add(KindKnee, values, "%s", text)
 }
 
 // kneePayload turns bytes of frame into bytes of payload.
@@ -274,27 +310,42 @@ func twoDigits(v float64, way func(float64) float64) string {
 	return fmt.Sprintf("%.0f", way(v/step)*step)
 }
 
-func (a *analyst) share(c curve) {
-	if len(c.points) < 2 {
-		return
-	}
-	fast, wide := best(c.points, packets), best(c.points, bits)
-	if fast.pps <= 0 || wide.goodput <= 0 {
-		return
-	}
+// share compares each size with the best: in words only the ends of the first
+// curve of each flow, for the tables have the rest.
+func (a *analyst) share(all []curve) {
 	values := map[string]float64{}
-	var p, b []string
-	for _, x := range c.points {
-		values[fmt.Sprintf("pps_ratio_at_%d_payload_bytes", x.payload)] = x.pps / fast.pps
-		values[fmt.Sprintf("goodput_ratio_at_%d_payload_bytes", x.payload)] = x.goodput / wide.goodput
-		p = append(p, fmt.Sprintf("%d B %s", x.payload, percent(x.pps/fast.pps)))
-		b = append(b, fmt.Sprintf("%d B %s", x.payload, percent(x.goodput/wide.goodput)))
+	var text []string
+	told := map[string]bool{}
+	for _, c := range all {
+		if len(c.points) < 2 {
+			continue
+		}
+		fast, wide := best(c.points, packets), best(c.points, bits)
+		if fast.pps <= 0 || wide.goodput <= 0 {
+			continue
+		}
+		for _, x := range c.points {
+			values[a.valueName(all, c, fmt.Sprintf("pps_ratio_at_%d_payload_bytes", x.payload))] = x.pps / fast.pps
+			values[a.valueName(all, c, fmt.Sprintf("goodput_ratio_at_%d_payload_bytes", x.payload))] = x.goodput / wide.goodput
+		}
+		if told[c.flow] || c.offered {
+			continue // equal packet rates were asked for
+		}
+		told[c.flow] = true
+		small, large := c.points[0], c.points[len(c.points)-1]
+		name := ""
+		if len(all) > 1 {
+			name = c.label + ": "
+		}
+		one := fmt.Sprintf("%s%d B carries %s of the best bit rate", name, small.payload, percent(small.goodput/wide.goodput))
+		if c.protocol != model.TCP && large.pps > 0 {
+			one += fmt.Sprintf(", %d B %s of the best packet rate", large.payload, percent(large.pps/fast.pps))
+		}
+		text = append(text, one+".")
 	}
-	text := fmt.Sprintf("Share of the best bit rate (%s at %d B): %s.", unit.FormatBits(wide.goodput), wide.payload, strings.Join(b, ", "))
-	if c.protocol != model.TCP {
-		text = fmt.Sprintf("Share of the best packet rate (%s at %d B): %s. ", unit.FormatPPS(fast.pps), fast.payload, strings.Join(p, ", ")) + text
+	if len(text) > 0 {
+		a.add(KindShare, values, "%s", strings.Join(text, " "))
 	}
-	a.add(KindShare, values, "%s", text)
 }
 
 // percent prints a share with whole percents, or one digit below ten.
@@ -305,84 +356,16 @@ func percent(ratio float64) string {
 	return fmt.Sprintf("%.1f %%", ratio*100)
 }
 
-// nameRatio is the share of the loss that a cause needs to be told.
-const nameRatio = 0.01
-
-func (a *analyst) loss(c curve) {
-	values := map[string]float64{}
-	var where []string             // each account of the causes once
-	sizes := map[string][]string{} // of each
-	overload := false
-	for _, p := range c.points {
-		if p.loss < losslessRatio {
-			continue
-		}
-		values[fmt.Sprintf("loss_ratio_at_%d_payload_bytes", p.payload)] = p.loss
-		cause := causes(p)
-		if sizes[cause] == nil {
-			where = append(where, cause)
-		}
-		sizes[cause] = append(sizes[cause], fmt.Sprintf("%s at %d B", percent(p.loss), p.payload))
-		overload = overload || p.limit == byPath
-	}
-	if len(where) == 0 {
-		return
-	}
-	var parts []string
-	for _, cause := range where {
-		parts = append(parts, strings.Join(sizes[cause], ", ")+": "+cause)
-	}
-	why := ""
-	switch {
-	case c.offered:
-		why = " At the asked rate that is loss a user of this path would see."
-	case overload:
-		why = " Sent as fast as the sender could, the packets beyond what the path carries are lost: that is overload, not a fault."
-	}
-	a.add(KindLoss, values, "Lost %s.%s", strings.Join(parts, "; "), why)
-}
-
-// causes says where the lost packets of one size ended, by the ledger.
-func causes(p point) string {
-	named := map[string]uint64{}
-	var order []string
-	var lost, rest uint64
-	for _, t := range p.trials {
-		lost, rest = lost+t.flow.Ledger.Lost, rest+t.flow.Ledger.Unattributed
-		for _, l := range t.flow.Ledger.Lines {
-			name := l.Cause + " in " + l.Layer + " of " + l.Host
-			if _, ok := named[name]; !ok {
-				order = append(order, name)
-			}
-			named[name] += l.Packets
-		}
-	}
-	var text []string
-	for _, name := range order {
-		if r := float64(named[name]) / float64(max(lost, 1)); r >= nameRatio {
-			text = append(text, percent(r)+" by "+name)
-		}
-	}
-	if r := float64(rest) / float64(max(lost, 1)); r >= nameRatio || len(text) == 0 {
-		where := "on the way, at no counter seen from here"
-		if len(text) > 0 {
-			where = percent(r) + " " + where
-		}
-		text = append(text, where)
-	}
-	return strings.Join(text, ", ")
-}
-
 func (a *analyst) fragmentation(c curve) {
 	var split []string
 	values := map[string]float64{}
 	for _, p := range c.points {
 		if n := p.fragments; n > 1 {
-			split = append(split, fmt.Sprintf("%d B into %d", p.payload, n))
+			split = append(split, fmt.Sprintf("%d B into %d packets", p.payload, n))
 			values[fmt.Sprintf("fragments_at_%d_payload_bytes", p.payload)] = float64(n)
 		}
 	}
 	if len(split) > 0 {
-		a.add(KindFragmentation, values, "Larger than the path's packets, these are split on the way: %s packets. One lost piece loses the whole, and each piece counts against the packet limit.", strings.Join(split, ", "))
+		a.add(KindFragmentation, values, "Larger than the path's packets, these are split: %s. One lost piece loses the whole, and each piece counts as a packet.", strings.Join(split, ", "))
 	}
 }

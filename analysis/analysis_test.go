@@ -64,7 +64,7 @@ func (w world) pps(frame float64, scale float64) float64 {
 func (w world) document() model.Document {
 	random := rand.New(rand.NewPCG(w.seed, 1))
 	doc := model.Document{
-		Format: model.RunFormat, Plan: model.Plan{Target: w.target, Limits: model.Limits{MaxLossRatio: w.maxLoss}},
+		Format: model.RunFormat, Plan: model.Plan{Target: w.target, Design: model.Design{Repeats: w.repeats}, Limits: model.Limits{MaxLossRatio: w.maxLoss}},
 		Host: []model.Host{{Node: model.Sender, Cores: max(w.cores, 4)}},
 	}
 	if w.links > 0 {
@@ -169,6 +169,11 @@ func worlds() map[string]world {
 		"offered":        {payloads: usual, repeats: 2, framePPS: 187e3, rate: unit.PacketRate(20000), noise: 0.02},
 		"lossy":          {payloads: []int{64, 1472}, repeats: 2, framePPS: 19e3, rate: unit.PacketRate(20000), lossCause: "network/QDISC_DROP", maxLoss: share(0.01)},
 		"two-sizes":      {payloads: []int{64, 1472}, repeats: 2, framePPS: 187e3, bitRate: 985e6},
+		"two-sender":     {payloads: []int{64, 300}, repeats: 2, framePPS: 420e3, bitRate: 6e9, gradual: true, senderPPS: 1, busy: 0.99},
+		"two-mixed":      {payloads: []int{64, 300}, repeats: 2, bitRate: 1e9, senderPPS: 430e3, busy: 0.99},
+		"too-big":        {payloads: []int{64, 1473}, repeats: 2, framePPS: 187e3, change: tooLong},
+		"none-fits":      {payloads: []int{1473, 2000}, repeats: 1, framePPS: 187e3, change: tooLong},
+		"queues":         {payloads: []int{64, 1472}, repeats: 2, framePPS: 187e3, bitRate: 500e6, lossCause: "network/queue of the link to receiver full"},
 		"one-size":       {payloads: []int{64}, repeats: 1, framePPS: 187e3},
 		"fragments":      {payloads: []int{18, 64, 400, 800, 1472, 6400}, repeats: 2, framePPS: 187e3, bitRate: 985e6, noise: 0.02},
 		"one-above":      {payloads: []int{18, 64, 100, 200, 400, 1472}, repeats: 2, framePPS: 187e3, bitRate: 985e6, noise: 0.01},
@@ -184,6 +189,74 @@ func worlds() map[string]world {
 		}},
 		"dead":  {payloads: []int{64, 1472}, repeats: 1, framePPS: 1e-9, rate: unit.PacketRate(1000)},
 		"empty": {},
+	}
+}
+
+func tooLong(r *model.Result) {
+	f := &r.Flows[0]
+	if f.PayloadBytes > 1472 {
+		r.State, r.Why = model.Invalid, "sender: every packet is refused: message too long; the path takes IP packets of 1500 B and the don't-fragment bit is set"
+		f.Attempted, f.Received, f.Lost, f.Fragments = 0, 0, 0, 2
+	}
+}
+
+// directions is a run of up, down and both at once, whose results came in any order.
+func directions() model.Document {
+	up := world{target: "lab:router", flows: []string{"up"}, direction: "up", payloads: usual, repeats: 2, framePPS: 226e3, bitRate: 1e9, senderPPS: 1, links: 1e9, busy: 0.99}
+	down, both := up, up
+	down.flows, down.direction, down.downScale, both.flows, both.direction, both.downScale = []string{"down"}, "down", 0.9, []string{"up", "down"}, "both", 0.9
+	doc := both.document()
+	doc.Results = append(append(doc.Results, down.document().Results...), up.document().Results...)
+	doc.Plan.Factors = []model.Factor{{Knob: "direction", Levels: []model.Value{model.Word("up"), model.Word("down"), model.Word("both")}}}
+	return doc
+}
+
+func TestDirectionsInTheirOrder(t *testing.T) {
+	got := Analyze(directions())
+	const want = "Up: at least 226 kpps and 970 Mbit/s; down: at least 203 kpps and 873 Mbit/s; both at once: at least 226 kpps and 970 Mbit/s up, 203 kpps and 873 Mbit/s down."
+	if got[0].Text != want {
+		t.Errorf("verdict\n got %s\nwant %s", got[0].Text, want)
+	}
+	var order []string
+	for _, f := range got {
+		if f.Kind == KindKnee {
+			order = append(order, strings.SplitN(f.Text, ":", 2)[0])
+		}
+	}
+	if want := []string{"Up", "Down", "Up, both at once", "Down, both at once"}; !slices.Equal(order, want) {
+		t.Errorf("knees are told of %q; want %q", order, want)
+	}
+}
+
+func TestTrend(t *testing.T) {
+	at := func(spread float64, pps ...float64) (points []point) {
+		for i, x := range pps {
+			points = append(points, point{payload: 64 << i, pps: x, spread: spread})
+		}
+		return points
+	}
+	for _, c := range []struct {
+		name   string
+		points []point
+		want   string
+	}{
+		{"flat", at(0.01, 100, 99, 98), ", whatever the size"},
+		{"falls", at(0.02, 100, 90, 70), ", less as they grow"},
+		{"rises first", at(0.02, 283, 344, 327), ""},
+		{"falls within the noise", at(0.4, 100, 90, 70), ""},
+	} {
+		if got := trend(c.points); got != c.want {
+			t.Errorf("%s: trend(%v) = %q; want %q", c.name, c.points, got, c.want)
+		}
+	}
+}
+
+// A verdict is short: it is a headline and a picture's title.
+func TestVerdictIsShort(t *testing.T) {
+	for name, w := range worlds() {
+		if text := Analyze(w.document())[0].Text; len(text) > 180 || strings.Count(text, ". ") > 1 {
+			t.Errorf("%s: verdict of %d characters: %s", name, len(text), text)
+		}
 	}
 }
 

@@ -5,6 +5,8 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"unicode"
+	"unicode/utf8"
 
 	"pelt/model"
 	"pelt/unit"
@@ -43,8 +45,11 @@ type trial struct {
 
 // curve is one flow under one setting of everything but the size.
 type curve struct {
-	label    string // what tells it from the other curves
+	name     string // what tells it from the other curves: "up, both at once"
+	label    string // the same at the start of a sentence
 	flow     string
+	both     bool   // measured with the other direction at once
+	setting  string // of other knobs: "with 4 streams"; "" if there are none
 	protocol model.Protocol
 	bulk     bool
 	offered  bool // a rate was asked
@@ -55,6 +60,7 @@ type curve struct {
 func curves(doc model.Document) []curve {
 	type group struct {
 		curve
+		cell  model.Cell
 		sizes map[int]*point
 	}
 	groups := map[string]*group{}
@@ -73,7 +79,8 @@ func curves(doc model.Document) []curve {
 			key := f.Name + " " + rest.Key()
 			g := groups[key]
 			if g == nil {
-				g = &group{curve: curve{flow: f.Name, protocol: f.Protocol, label: label(f.Name, rest)}, sizes: map[int]*point{}}
+				g = &group{curve: curve{flow: f.Name, protocol: f.Protocol}, cell: rest, sizes: map[int]*point{}}
+				g.call(rest)
 				g.offered, g.bulk = asked(doc.Plan, f.Name, rest)
 				groups[key] = g
 				order = append(order, key)
@@ -87,8 +94,8 @@ func curves(doc model.Document) []curve {
 		}
 	}
 	slices.Sort(order)
-	slices.SortStableFunc(order, func(a, b string) int { // "up" before "down"
-		return cmp.Compare(place(doc.Plan, groups[a].flow), place(doc.Plan, groups[b].flow))
+	slices.SortStableFunc(order, func(a, b string) int { // as the plan lists them, "up" before "down"
+		return cmp.Or(compareCells(doc.Plan, groups[a].cell, groups[b].cell), cmp.Compare(place(doc.Plan, groups[a].flow), place(doc.Plan, groups[b].flow)))
 	})
 	var all []curve
 	for _, key := range order {
@@ -101,6 +108,16 @@ func curves(doc model.Document) []curve {
 		all = append(all, g.curve)
 	}
 	return all
+}
+
+// compareCells orders cells by the places of their levels in the plan.
+func compareCells(p model.Plan, a, b model.Cell) int {
+	for _, f := range p.Factors {
+		if c := cmp.Compare(slices.Index(f.Levels, a[f.Knob]), slices.Index(f.Levels, b[f.Knob])); c != 0 {
+			return c
+		}
+	}
+	return 0
 }
 
 func place(p model.Plan, flow string) int {
@@ -121,17 +138,44 @@ func asked(p model.Plan, flow string, cell model.Cell) (offered, bulk bool) {
 	return offered, bulk
 }
 
-func label(flow string, cell model.Cell) string {
-	name := strings.ToUpper(flow[:min(1, len(flow))]) + flow[min(1, len(flow)):]
-	if cell["direction"].Text == "both" {
-		name += " (both at once)"
-	}
+// call says what tells the curve from others of its run.
+func (c *curve) call(cell model.Cell) {
 	rest := maps.Clone(cell)
+	c.both = cell["direction"].Text == "both"
 	delete(rest, "direction")
-	if len(rest) > 0 {
-		name += " with " + rest.Key()
+	var parts []string
+	for _, k := range slices.Sorted(maps.Keys(rest)) {
+		switch v := rest[k]; {
+		case k == "streams" && v.Number == 1:
+			parts = append(parts, "with 1 stream")
+		case k == "streams":
+			parts = append(parts, "with "+v.String()+" streams")
+		case k == "rate_pps" && v.Text == "":
+			parts = append(parts, "at "+unit.FormatPPS(v.Number))
+		case k == "interval_ns" && v.Text == "":
+			parts = append(parts, "every "+unit.FormatNanos(v.Number))
+		default:
+			parts = append(parts, "with "+k+"="+v.String())
+		}
 	}
-	return name
+	c.setting = strings.Join(parts, " ")
+	c.name = c.flow
+	if c.both {
+		c.name += ", both at once"
+	}
+	if c.setting != "" {
+		c.name += " " + c.setting
+	}
+	c.label = sentence(c.name)
+}
+
+// sentence begins with a capital.
+func sentence(text string) string {
+	first, size := utf8.DecodeRuneInString(text)
+	if size == 0 || first == utf8.RuneError {
+		return text
+	}
+	return string(unicode.ToUpper(first)) + text[size:]
 }
 
 // Below this share of lost packets a rate counts as carried whole: single
@@ -224,21 +268,4 @@ func (c curve) noise() float64 {
 		}
 	}
 	return median(all)
-}
-
-// inWords prints a packet rate for people: "187 thousand packets a second".
-func inWords(pps float64) string { return thousands(pps) + " packets a second" }
-
-// thousands prints a number with its scale in words: "187 thousand".
-func thousands(v float64) string {
-	number, scale, _ := strings.Cut(unit.FormatPPS(v), " ")
-	switch scale {
-	case "kpps":
-		return number + " thousand"
-	case "Mpps":
-		return number + " million"
-	case "Gpps":
-		return number + " billion"
-	}
-	return number
 }

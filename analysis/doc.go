@@ -15,7 +15,7 @@ const (
 	KindSenderLimited   = "sender-limited"   // the sender could not send more: the path may carry more
 	KindReceiverLimited = "receiver-limited" // the receiver could not take more: the path may carry more
 	KindLoss            = "loss"
-	KindFragmentation   = "fragmentation"
+	KindFragmentation   = "fragmentation" // a size that the path splits, or that does not fit into it
 	KindAsymmetry       = "asymmetry"
 	KindTCP             = "tcp"
 	KindLab             = "lab" // what an emulated path means for the figures

@@ -18,7 +18,7 @@ const asymmetryRatio = 0.1
 func (a *analyst) asymmetry(all []curve) {
 	for _, up := range all {
 		i := slices.IndexFunc(all, func(c curve) bool {
-			return up.flow == "up" && c.flow == "down" && strings.TrimPrefix(c.label, "Down") == strings.TrimPrefix(up.label, "Up")
+			return up.flow == "up" && c.flow == "down" && c.both == up.both && c.setting == up.setting
 		})
 		if i < 0 {
 			continue
@@ -50,7 +50,7 @@ func (a *analyst) compare(up, down curve) {
 		return
 	}
 	when := "one at a time"
-	if strings.Contains(up.label, "both at once") {
+	if up.both {
 		when = "both at once"
 	}
 	if n := len(text); n > 2 {
@@ -72,38 +72,58 @@ func (a *analyst) lab() {
 		on = fmt.Sprintf("this machine's %d cores", cores)
 	}
 	a.add(KindLab, map[string]float64{"cores": float64(cores)},
-		"In a lab all nodes share %s, the ends and what lies between. A limit in packets is what this machine can do, not a property of a router you own; a limit in bits that --link set is real.", on)
+		"In a lab all nodes share %s: a limit in packets is this machine's, not a router's; a limit in bits that --link sets is real.", on)
 }
 
 func (a *analyst) invalid() {
 	var count, aborted int
-	var why string
 	for _, r := range a.doc.Results {
-		switch r.State {
-		case model.Invalid:
-			count++
-			if why == "" {
-				why = r.Why
-			}
-		case model.Aborted:
+		switch {
+		case r.State == model.Aborted:
 			aborted++
+		case r.State == model.Invalid && !tooBig(r):
+			count++
 		}
 	}
 	if count > 0 {
+		are := "are"
+		if count == 1 {
+			are = "is"
+		}
 		a.add(KindInvalid, map[string]float64{"invalid_trials": float64(count), "trials": float64(len(a.doc.Results) - aborted)},
-			"%d of %d trials are invalid and left out, because they say nothing about the path: %s.", count, len(a.doc.Results)-aborted, strings.TrimSuffix(why, "."))
+			"%d of %d trials %s invalid and left out; see Not counted.", count, len(a.doc.Results)-aborted, are)
 	}
 }
 
+// repeats doubts sizes measured once: nothing is known of how much they vary.
 func (a *analyst) repeats(all []curve) {
-	least := all[0].fewest()
+	least, several := all[0].fewest(), false
+	var once []string
 	for _, c := range all {
 		least = min(least, c.fewest())
+		several = several || len(c.points) > 1
+		for _, p := range c.points {
+			if size := fmt.Sprint(p.payload); len(p.trials) < 2 && !slices.Contains(once, size) {
+				once = append(once, size)
+			}
+		}
 	}
-	if least < 2 {
-		a.add(KindTooFewRepeats, map[string]float64{"repeats": float64(least)},
-			"Some sizes have only one valid trial, so nothing is known of how much the rates vary: use --repeats 3 before comparing small differences.")
+	if least >= 2 {
+		return
 	}
+	text := "Measured only once"
+	switch {
+	case a.doc.Plan.Design.Repeats <= 1 && several:
+		text = "Each size was measured only once"
+	case a.doc.Plan.Design.Repeats <= 1:
+	case len(once) > 3:
+		text = fmt.Sprintf("%d sizes have only one valid trial", len(once))
+	case len(once) > 1:
+		text = and(once) + " B have only one valid trial each"
+	default:
+		text = once[0] + " B has only one valid trial"
+	}
+	a.add(KindTooFewRepeats, map[string]float64{"repeats": float64(least)}, "%s: how much the rates vary is unknown; --repeats 3 tells.", text)
 }
 
 // Figures beyond which a measurement is doubted aloud.

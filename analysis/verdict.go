@@ -2,45 +2,150 @@ package analysis
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"pelt/model"
 	"pelt/unit"
 )
 
-// verdict says in two sentences what limits one curve.
-func verdict(f fit, used []point, path string) model.Finding {
-	fast, wide := best(used, packets), best(used, bits)
-	values := map[string]float64{"best_pps": fast.pps, "best_goodput_bps": wide.goodput}
-	var text string
-	switch {
-	case mostly(used) == byOffer:
-		text = offeredVerdict(used, path)
-	case len(used) == 1:
-		text = fmt.Sprintf("%s at %d bytes, which is %s. One size cannot tell whether packets or bits are the limit: measure several.",
-			carries(path, used, fast), fast.payload, unit.FormatBits(fast.goodput))
-	case f.own:
-		values["at_least_pps"], values["at_least_bps"] = fast.pps, wide.goodput
-		text = fmt.Sprintf("%s carries at least %s and at least %s of larger ones: next to nothing was lost on it, so the hosts set these rates and not the path.",
-			path, inWords(fast.pps), unit.FormatBits(wide.goodput))
-		if mostly(used) == byReceiver {
-			text = fmt.Sprintf("%s carries at least %s and at least %s of larger ones: what was lost was lost at the receiver, not on the path.",
-				path, inWords(fast.pps), unit.FormatBits(wide.goodput))
-		}
-	case f.shape == frames:
-		text = fmt.Sprintf("%s, %s: the number of packets is the limit, not their bits. The most bits it moved are %s at %d bytes.",
-			carries(path, used, fast), sizes(used), unit.FormatBits(wide.goodput), wide.payload)
-		values[limitName(used)] = fast.pps
-	case f.shape == bitsOnly:
-		text = fmt.Sprintf("%s carries at most %s: the number of bits is the limit, %s. It took up to %s without that becoming one.",
-			path, unit.FormatBits(wide.goodput), sizes(used), inWords(fast.pps))
-		values["bit_limit_bps"] = wide.goodput
-	case f.shape == both:
-		text = kneeVerdict(f, used, path, values)
-	default:
-		text = unclearVerdict(used, path)
+// answer is what one curve adds to the verdict.
+type answer struct {
+	text    string // whole, when it is the only curve
+	bound   string // "at least", "at most" or ""; of figures
+	figures string // short, beside other curves: "216 kpps and 972 Mbit/s"
+	pps     float64
+	bits    float64
+	values  map[string]float64
+}
+
+// verdict joins the answers of all curves in one or two sentences.
+func verdict(all []curve, answers []answer) string {
+	if len(all) == 1 {
+		return answers[0].text
 	}
-	return model.Finding{Kind: KindVerdict, Text: text, Values: values}
+	type entry struct{ name, text string }
+	var entries []entry
+	for i := 0; i < len(all); i++ {
+		c, a := all[i], answers[i]
+		name := strings.TrimSpace(c.flow + " " + c.setting)
+		text := a.bounded()
+		if c.both {
+			name = strings.TrimSpace("both at once " + c.setting)
+			text += " " + c.flow
+			if j := i + 1; j < len(all) && all[j].both && all[j].setting == c.setting {
+				i = j
+				text += ", " + strings.TrimPrefix(answers[j].bounded(), a.bound+" ") + " " + all[j].flow
+			}
+		}
+		entries = append(entries, entry{name, text})
+	}
+	if len(entries) > mostEntries {
+		return summary(all, answers)
+	}
+	var parts []string
+	for _, e := range entries {
+		parts = append(parts, e.name+": "+e.text)
+	}
+	return sentence(strings.Join(parts, "; ")) + "."
+}
+
+// mostEntries is how many settings a verdict names; more are a table's work.
+const mostEntries = 3
+
+func summary(all []curve, answers []answer) string {
+	by := func(get func(answer) float64) int {
+		top := 0
+		for i := range answers {
+			if get(answers[i]) > get(answers[top]) {
+				top = i
+			}
+		}
+		return top
+	}
+	fast, wide := by(func(a answer) float64 { return a.pps }), by(func(a answer) float64 { return a.bits })
+	most := func(i int, what, figure string) string {
+		return strings.TrimSpace(what + " " + figure + " " + all[i].name)
+	}
+	if answers[fast].pps <= 0 {
+		return fmt.Sprintf("Of %d settings, the most bits %s.", len(all), most(wide, "were", unit.FormatBits(answers[wide].bits)))
+	}
+	return fmt.Sprintf("Of %d settings, %s and %s.", len(all),
+		most(fast, "the most packets were", unit.FormatPPS(answers[fast].pps)), most(wide, "the most bits", unit.FormatBits(answers[wide].bits)))
+}
+
+func (a answer) bounded() string { return strings.TrimSpace(a.bound + " " + a.figures) }
+
+// speaker words the answer of one curve.
+type speaker struct {
+	path  string
+	link  float64 // slowest known link, bit/s; 0 if none is
+	used  []point
+	fit   fit
+	rough string // "roughly " where repeats of a size differ much
+}
+
+// answer says what limits one curve, leading with its figures.
+func (s speaker) answer() answer {
+	fast, wide := best(s.used, packets), best(s.used, bits)
+	for _, p := range s.used {
+		if p.spread > doubtSpread {
+			s.rough = "roughly "
+		}
+	}
+	a := answer{pps: fast.pps, bits: wide.goodput, values: map[string]float64{"best_pps": fast.pps, "best_goodput_bps": wide.goodput},
+		figures: s.rough + unit.FormatPPS(fast.pps) + " and " + unit.FormatBits(wide.goodput)}
+	a.bound = s.bound(s.used)
+	switch {
+	case mostly(s.used) == byOffer:
+		s.offered(&a, fast, wide)
+	case len(s.used) == 1:
+		a.figures = s.rough + unit.FormatPPS(fast.pps) + " (" + unit.FormatBits(fast.goodput) + ")"
+		a.text = fmt.Sprintf("%s carries %s at %d B, which is %s", s.path, s.rate(s.used, fast), fast.payload, unit.FormatBits(fast.goodput))
+		if mostly(s.used) == byPath {
+			a.text += ". One size alone cannot tell whether packets or bits are the limit."
+		} else {
+			a.text += "; " + s.blame(s.used) + "."
+		}
+	case s.fit.own:
+		a.bound, a.values["at_least_pps"], a.values["at_least_bps"] = "at least", fast.pps, wide.goodput
+		a.text = fmt.Sprintf("%s carries at least %s and at least %s; ", s.path, s.rough+unit.FormatPPS(fast.pps), unit.FormatBits(wide.goodput))
+		if mostly(s.used) == byReceiver {
+			a.text += "what was lost was lost at the receiver, not on the path."
+		} else {
+			a.text += "the hosts set both, not the path, for next to nothing was lost on it."
+		}
+	case s.fit.shape == frames:
+		a.values[limitName(s.used)] = fast.pps
+		a.text = fmt.Sprintf("%s carries %s %s, up to %s; ", s.path, s.rate(s.used, fast), sizes(s.used), unit.FormatBits(wide.goodput))
+		if mostly(s.used) == byPath {
+			a.text += "the number of packets is the limit, not their bits."
+		} else {
+			a.text += s.blame(s.used) + "."
+		}
+	case s.fit.shape == bitsOnly:
+		a.values["bit_limit_bps"], a.bound = wide.goodput, "at most"
+		a.text = fmt.Sprintf("%s carries at most %s; bits are the limit %s, and up to %s fit in.",
+			s.path, s.rough+unit.FormatBits(wide.goodput), sizes(s.used), unit.FormatPPS(fast.pps))
+	case s.fit.shape == both:
+		s.knee(&a)
+	default:
+		s.unclear(&a)
+	}
+	return a
+}
+
+// bound says how a figure relates to what the path can do: only a path that
+// lost packets has shown its limit.
+func (s speaker) bound(points []point) string {
+	if mostly(points) == byPath {
+		return "at most"
+	}
+	return "at least"
+}
+
+func (s speaker) rate(points []point, top point) string {
+	return s.bound(points) + " " + s.rough + unit.FormatPPS(top.pps)
 }
 
 // limitName names a packet rate: only a path that was overloaded has shown its limit.
@@ -51,117 +156,225 @@ func limitName(points []point) string {
 	return "at_least_pps"
 }
 
-func offeredVerdict(used []point, path string) string {
-	fast, wide := best(used, packets), best(used, bits)
-	worst := best(used, func(p point) float64 { return p.loss })
+func (s speaker) offered(a *answer, fast, wide point) {
+	a.bound = ""
+	worst := best(s.used, func(p point) float64 { return p.loss })
+	carried := s.rough + unit.FormatPPS(fast.pps) + " and " + unit.FormatBits(wide.goodput)
 	if worst.loss >= losslessRatio {
-		return fmt.Sprintf("%s lost up to %s of what was offered, most at %d bytes. It delivered up to %s and %s.",
-			path, percent(worst.loss), worst.payload, inWords(fast.pps), unit.FormatBits(wide.goodput))
-	}
-	return fmt.Sprintf("%s carried all that was offered, %s: up to %s and %s. Its limit lies higher; --rate max finds it.",
-		path, sizes(used), inWords(fast.pps), unit.FormatBits(wide.goodput))
-}
-
-func kneeVerdict(f fit, used []point, path string, values map[string]float64) string {
-	low, high := used[:f.low], used[f.low:]
-	fast, wide := best(low, packets), best(high, bits)
-	start := carries(path, low, fast) + "."
-	values[limitName(low)] = fast.pps
-	switch {
-	case len(low) == 1:
-		values["bit_limit_bps"] = wide.goodput
-		return fmt.Sprintf("%s That is at %d bytes alone; packets from %d bytes on are limited by %s.", start, low[0].payload, high[0].payload, unit.FormatBits(wide.goodput))
-	case len(high) == 1:
-		return fmt.Sprintf("%s Packets up to %d bytes are limited by that; at %d bytes fewer pass, %s, and one size cannot tell whether bits are the limit there.",
-			start, low[len(low)-1].payload, high[0].payload, unit.FormatBits(wide.goodput))
-	}
-	if f.blurred {
-		values["bit_limit_bps"] = wide.goodput
-		return fmt.Sprintf("%s Small packets are limited by that, large ones by %s; from which size on is not separable, because the repeats differ too much.", start, unit.FormatBits(wide.goodput))
-	}
-	knee := kneePayload(f.knee, used)
-	values["knee_payload_bytes"], values["bit_limit_bps"] = knee, wide.goodput
-	mainly, by := "", unit.FormatBits(wide.goodput)
-	if f.gradual {
-		mainly = "mostly "
-	}
-	return fmt.Sprintf("%s Packets smaller than about %s bytes are %slimited by that, larger ones by %s.", start, round(knee), mainly, by)
-}
-
-// carries says who set the packet rate: only a path that lost packets has
-// shown its own limit.
-func carries(path string, points []point, top point) string {
-	switch mostly(points) {
-	case bySender, byQuiet:
-		return fmt.Sprintf("%s carries at least %s (the sender could not send more)", path, inWords(top.pps))
-	case byReceiver:
-		return fmt.Sprintf("%s carries at least %s (the receiver could not take more)", path, inWords(top.pps))
-	case byOffer:
-		return fmt.Sprintf("%s carries at least %s (no more was offered)", path, inWords(top.pps))
-	}
-	return fmt.Sprintf("%s carries at most %s", path, inWords(top.pps))
-}
-
-func unclearVerdict(used []point, path string) string {
-	first, last := used[0], used[len(used)-1]
-	text := fmt.Sprintf("%s carried %s of %d bytes and %s of %d bytes (%s).",
-		path, inWords(first.pps), first.payload, inWords(last.pps), last.payload, unit.FormatBits(last.goodput))
-	if len(used) == 2 {
-		return text + " What limits it changes between these two sizes: measure some between them to see where."
-	}
-	if float64(last.frame) < sizeRange*float64(first.frame) {
-		return text + " The sizes lie too close together to tell whether packets or bits are the limit."
-	}
-	return text + " Whether packets or bits limit it is not separable: the rates follow neither. Longer --time or more --repeats may tell."
-}
-
-// ends says where one of the two ends was the limit and not the path.
-func (a *analyst) ends(c curve, f fit, used []point) {
-	var busy, quiet, receiver []point
-	for i, p := range used {
-		bitSide := !f.own && (f.shape == bitsOnly || f.shape == both && i >= f.low)
-		switch {
-		case p.limit == bySender && !bitSide:
-			busy = append(busy, p)
-		case p.limit == byQuiet && !bitSide:
-			quiet = append(quiet, p)
-		case p.limit == byReceiver:
-			receiver = append(receiver, p)
+		a.figures += " (" + percent(worst.loss) + " lost)"
+		if len(s.used) == 1 {
+			a.text = fmt.Sprintf("%s lost %s of what was sent at %d B; %s arrived.", s.path, percent(worst.loss), worst.payload, carried)
+			return
 		}
+		a.text = fmt.Sprintf("%s lost up to %s of what was sent, most at %d B; up to %s arrived.", s.path, percent(worst.loss), worst.payload, carried)
+		return
 	}
-	if len(busy) > 0 {
-		top := best(busy, packets)
-		a.add(KindSenderLimited, map[string]float64{"at_least_pps": top.pps, "sender_thread_ratio": cpu(top, threadRatio), "sender_host_ratio": cpu(top, hostRatio)},
-			"The sender itself was the limit at %s: its thread was busy %s of the time%s, and the path lost %s. The path carries at least %s there, maybe far more. To push harder: more --streams, or a faster sending host.",
-			list(busy), percent(cpu(top, threadRatio)), hostToo(cpu(top, hostRatio)), nearlyNothing(busy), unit.FormatPPS(top.pps))
+	a.figures += ", all that was sent"
+	upTo := "up to "
+	if len(s.used) == 1 {
+		upTo = ""
 	}
-	if len(quiet) > 0 {
-		top := best(quiet, packets)
-		a.add(KindSenderLimited, map[string]float64{"at_least_pps": top.pps, "sender_thread_ratio": cpu(top, threadRatio), "sender_host_ratio": cpu(top, hostRatio)},
-			"At %s nothing was lost though the sender's thread was busy only %s of the time: its own network interface, the first link, or other work on its cores held it back. The path carries at least %s there.",
-			list(quiet), percent(cpu(top, threadRatio)), unit.FormatPPS(top.pps))
+	a.text = fmt.Sprintf("%s carried all that was sent %s: %s%s. Its limit lies higher; --rate max finds it.", s.path, sizes(s.used), upTo, carried)
+}
+
+func (s speaker) knee(a *answer) {
+	f, low, high := s.fit, s.used[:s.fit.low], s.used[s.fit.low:]
+	fast, wide := best(low, packets), best(high, bits)
+	a.bound = s.bound(low)
+	a.values[limitName(low)] = fast.pps
+	start, by, bitRate := s.path+" carries "+s.rate(low, fast), smallBy(low), unit.FormatBits(wide.goodput)
+	proven := len(high) > 1 || s.atLink(high[0])
+	if proven {
+		a.values["bit_limit_bps"] = wide.goodput
 	}
-	if len(receiver) > 0 {
-		top := best(receiver, packets)
-		a.add(KindReceiverLimited, map[string]float64{"at_least_pps": top.pps},
-			"The receiver was the limit at %s: most of what was lost had arrived there and found no room. The path carries at least %s. More --streams, or larger socket buffers (net.core.rmem_max) on the receiver, help.",
-			list(receiver), unit.FormatPPS(top.pps))
+	switch {
+	case len(low) == 1 && proven:
+		a.text = fmt.Sprintf("%s; that is at %d B, payloads from %d B on are limited by %s.", start, low[0].payload, high[0].payload, bitRate)
+	case len(high) == 1 && proven:
+		a.text = fmt.Sprintf("%s; payloads up to %d B are limited by %s, those of %d B by %s.", start, low[len(low)-1].payload, by, high[0].payload, bitRate)
+	case len(high) == 1:
+		a.bound = "at least"
+		a.text = fmt.Sprintf("%s; payloads up to %d B are limited by %s, those of %d B reach %s.", start, low[len(low)-1].payload, by, high[0].payload, bitRate)
+	case f.blurred:
+		a.text = fmt.Sprintf("%s; small payloads are limited by %s, large ones by %s. From which size on is not separable: the repeats differ too much.", start, by, bitRate)
+	default:
+		knee := kneePayload(f.knee, s.used)
+		a.values["knee_payload_bytes"] = knee
+		mainly := ""
+		if f.gradual {
+			mainly = "mostly "
+		}
+		a.text = fmt.Sprintf("%s; payloads under about %s B are %slimited by %s, larger ones by %s.", start, round(knee), mainly, by, bitRate)
 	}
 }
 
-func nearlyNothing(points []point) string {
-	if worst := best(points, func(p point) float64 { return p.loss }); worst.loss > 0 {
-		return "at most " + unit.FormatRatio(worst.loss)
+// smallBy names what held the small sizes, in the words of the verdict.
+func smallBy(low []point) string {
+	switch mostly(low) {
+	case bySender:
+		return "the sender"
+	case byQuiet:
+		return "the sending side"
+	case byReceiver:
+		return "the receiver"
 	}
-	return "nothing"
+	return "packets"
 }
 
-// hostToo adds the load of the whole host, where it is known.
-func hostToo(ratio float64) string {
-	if ratio <= 0 {
-		return ""
+// unclear tells rates that neither limit explains, and claims only what is known of who set them.
+func (s speaker) unclear(a *answer) {
+	first, last := s.used[0], s.used[len(s.used)-1]
+	carries := "carried"
+	if !slices.ContainsFunc(s.used, func(p point) bool { return p.limit == byPath }) {
+		carries = "carries at least"
 	}
-	return ", its host " + percent(ratio)
+	if a.bound = "at most"; carries != "carried" || slices.ContainsFunc(s.used, func(p point) bool { return p.limit != byPath }) {
+		a.bound = "at least"
+	}
+	a.text = fmt.Sprintf("%s %s %s%s at %d B and %s at %d B (%s)", s.path, carries, s.rough, unit.FormatPPS(first.pps), first.payload,
+		unit.FormatPPS(last.pps), last.payload, unit.FormatBits(last.goodput))
+	switch who := s.blame(s.used); {
+	case who != "":
+		a.text += "; " + who + "."
+	case len(s.used) == 2:
+		a.text += ". Two sizes cannot tell what limits it between them: measure more."
+	case float64(last.frame) < sizeRange*float64(first.frame):
+		a.text += ". The sizes lie too close together to tell packets from bits as the limit."
+	default:
+		a.text += ". Whether packets or bits limit it is not separable: the rates follow neither."
+	}
+}
+
+// atLink reports whether one size filled the slowest known link.
+func (s speaker) atLink(p point) bool {
+	return s.link > 0 && p.limit != byReceiver && p.pps*8*float64(p.frame) >= nearLink*s.link
+}
+
+// blame says who the limit was where that is known; "" where the path was at every size.
+func (s speaker) blame(points []point) string {
+	var names []string
+	at := map[string][]point{}
+	for _, p := range points {
+		name := map[limit]string{bySender: "the sender", byQuiet: "the sending side", byReceiver: "the receiver"}[p.limit]
+		if name == "" {
+			name = "the path"
+		}
+		if s.atLink(p) {
+			name = "the link's rate"
+		}
+		if at[name] == nil {
+			names = append(names, name)
+		}
+		at[name] = append(at[name], p)
+	}
+	if len(names) == 1 {
+		switch {
+		case names[0] == "the path":
+			return ""
+		case names[0] == "the link's rate", names[0] == "the sending side": // which may be the first link
+			return names[0] + " was the limit"
+		case len(points) == 2:
+			return names[0] + " was the limit at both, not the path"
+		case len(points) > 2:
+			return names[0] + " was the limit at every size, not the path"
+		}
+		return names[0] + " was the limit, not the path"
+	}
+	var parts []string
+	for _, name := range names {
+		where := list(at[name])
+		if len(at[name]) > 3 {
+			where = fmt.Sprintf("%d other sizes", len(at[name]))
+			if len(parts) == 0 {
+				where = fmt.Sprintf("%d sizes", len(at[name]))
+			}
+		}
+		parts = append(parts, name+" at "+where)
+	}
+	return strings.Replace(strings.Join(parts, ", "), " at ", " was the limit at ", 1)
+}
+
+func list(points []point) string {
+	var words []string
+	for _, p := range points {
+		words = append(words, fmt.Sprintf("%d", p.payload))
+	}
+	return and(words) + " B"
+}
+
+// and joins words as a sentence does.
+func and(words []string) string {
+	if n := len(words); n > 1 {
+		return strings.Join(words[:n-1], ", ") + " and " + words[n-1]
+	}
+	return strings.Join(words, "")
+}
+
+// tcp tells what small writes become: TCP joins them into segments.
+func (a *analyst) tcp(c curve) answer {
+	wide := best(c.points, bits)
+	out := answer{bits: wide.goodput, figures: unit.FormatBits(wide.goodput), values: map[string]float64{"best_goodput_bps": wide.goodput}}
+	for _, p := range c.points {
+		a.segments(p)
+	}
+	if len(c.points) == 1 || c.bulk {
+		out.text = fmt.Sprintf("%s carries %s of TCP.", a.path(), unit.FormatBits(wide.goodput))
+		return out
+	}
+	small := c.points[0]
+	out.figures = fmt.Sprintf("%s with writes of %d B, %s with %d B", unit.FormatBits(small.goodput), small.payload, unit.FormatBits(wide.goodput), wide.payload)
+	out.text = fmt.Sprintf("%s carries %s of TCP with writes of %d B, and %s with writes of %d B.",
+		a.path(), unit.FormatBits(small.goodput), small.payload, unit.FormatBits(wide.goodput), wide.payload)
+	return out
+}
+
+func (a *analyst) segments(p point) {
+	var writes, segments, per, rates []float64
+	for _, t := range p.trials {
+		x := t.flow.TCP
+		if x == nil || !(t.flow.DurationS > 0) {
+			continue
+		}
+		n := float64(x.SegmentsIn) // as the tables count them
+		if n == 0 {
+			n = float64(x.SegmentsOut)
+		}
+		writes, segments = append(writes, float64(x.Writes)/t.flow.DurationS), append(segments, n/t.flow.DurationS)
+		per = append(per, float64(x.Writes)/max(1, n))
+		rates = append(rates, float64(x.Retransmits)/max(1, float64(x.SegmentsOut)))
+	}
+	if len(writes) == 0 {
+		return
+	}
+	at := fmt.Sprintf("_at_%d_payload_bytes", p.payload)
+	joined := ", one write each"
+	if median(per) > 1.05 {
+		joined = fmt.Sprintf(", %.1f writes each", median(per))
+	} else if median(per) < 0.95 {
+		joined = fmt.Sprintf(", %.1f for each write", 1/median(per))
+	}
+	again := "nothing was sent again"
+	if r := median(rates); r > 0 {
+		again = unit.FormatRatio(r) + " of the segments were sent again"
+	}
+	a.add(KindTCP, map[string]float64{"goodput_bps" + at: p.goodput, "writes_per_second" + at: median(writes), "segments_pps" + at: median(segments), "resent_ratio" + at: median(rates)},
+		"Writes of %d B: %s left as %s segments%s; %s.", p.payload, perSecond(median(writes)), perSecond(median(segments)), joined, again)
+}
+
+// perSecond prints a count per second as the tables do: "158 k/s".
+func perSecond(n float64) string { return strings.TrimSuffix(unit.FormatPPS(n), "pps") + "/s" }
+
+// ranged prints a range of packet rates, the unit once where it is the same.
+func ranged(low, high float64) string {
+	a, b := unit.FormatPPS(low), unit.FormatPPS(high)
+	number, scale, _ := strings.Cut(a, " ")
+	switch {
+	case a == b:
+		return a
+	case strings.HasSuffix(b, " "+scale):
+		return number + " to " + b
+	}
+	return a + " to " + b
 }
 
 func threadRatio(c model.CPU) float64 { return c.ThreadRatio }
@@ -174,57 +387,4 @@ func cpu(p point, of func(model.CPU) float64) float64 {
 		all = append(all, of(t.flow.SenderCPU))
 	}
 	return median(all)
-}
-
-func list(points []point) string {
-	var words []string
-	for _, p := range points {
-		words = append(words, fmt.Sprintf("%d", p.payload))
-	}
-	if len(words) > 1 {
-		words[len(words)-2] += " and " + words[len(words)-1]
-		words = words[:len(words)-1]
-	}
-	return strings.Join(words, ", ") + " bytes"
-}
-
-// tcp tells what small writes become: TCP joins them into segments.
-func (a *analyst) tcp(c curve) model.Finding {
-	wide := best(c.points, bits)
-	values := map[string]float64{"best_goodput_bps": wide.goodput}
-	for _, p := range c.points {
-		var writes, segments, per, rates []float64
-		for _, t := range p.trials {
-			if x := t.flow.TCP; x != nil && t.flow.DurationS > 0 {
-				writes = append(writes, float64(x.Writes)/t.flow.DurationS)
-				segments = append(segments, float64(x.SegmentsOut)/t.flow.DurationS)
-				per = append(per, float64(x.Writes)/max(1, float64(x.SegmentsOut)))
-				rates = append(rates, float64(x.Retransmits)/max(1, float64(x.SegmentsOut)))
-			}
-		}
-		if len(writes) == 0 {
-			continue
-		}
-		at := fmt.Sprintf("_at_%d_payload_bytes", p.payload)
-		joined := "each write left as a segment of its own"
-		if median(per) > 1.05 {
-			joined = fmt.Sprintf("TCP joined %.1f writes into each segment", median(per))
-		} else if median(per) < 0.95 {
-			joined = fmt.Sprintf("TCP split each write into %.1f segments", 1/median(per))
-		}
-		again := "nothing had to be sent again"
-		if r := median(rates); r > 0 {
-			again = unit.FormatRatio(r) + " of the segments were sent again"
-		}
-		a.add(KindTCP, map[string]float64{"goodput_bps" + at: p.goodput, "writes_per_second" + at: median(writes), "segments_pps" + at: median(segments), "resent_ratio" + at: median(rates)},
-			"%s writes of %d bytes a second in %s segments, %s: %s, and %s.",
-			thousands(median(writes)), p.payload, thousands(median(segments)), unit.FormatBits(p.goodput), joined, again)
-	}
-	a.share(c)
-	if len(c.points) == 1 || c.bulk {
-		return model.Finding{Text: fmt.Sprintf("%s carries %s of TCP.", a.path(), unit.FormatBits(wide.goodput)), Values: values}
-	}
-	small := c.points[0]
-	return model.Finding{Values: values, Text: fmt.Sprintf("%s carries %s of TCP with writes of %d bytes and %s with writes of %d bytes.",
-		a.path(), unit.FormatBits(small.goodput), small.payload, unit.FormatBits(wide.goodput), wide.payload)}
 }
