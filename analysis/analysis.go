@@ -252,13 +252,13 @@ func (a *analyst) frameBound(low []point) {
 	values := map[string]float64{
 		"frame_limit_pps": top.pps, "from_payload_bytes": float64(low[0].payload), "up_to_payload_bytes": float64(low[len(low)-1].payload),
 	}
-	a.add(KindFrameBound, values, "Payloads %s: packets count, not their bits: %s%s.", sizes(low), ranged(lowest(low), top.pps), trend(low))
+	a.add(KindFrameBound, values, "%s packets count, not bits: %s%s.", sentence(sizes(low)), ranged(lowest(low), top.pps), trend(low))
 }
 
 func (a *analyst) bitBound(high []point) {
 	top := best(high, bits)
 	a.add(KindBitBound, map[string]float64{"bit_limit_bps": top.goodput, "from_payload_bytes": float64(high[0].payload), "up_to_payload_bytes": float64(high[len(high)-1].payload)},
-		"Payloads %s: bits count: up to %s of payload; smaller packets spend more of it on headers.", sizes(high), unit.FormatBits(top.goodput))
+		"%s bits count: up to %s of payload; smaller packets spend more on headers.", sentence(sizes(high)), unit.FormatBits(top.goodput))
 }
 
 // knee tells both sides of a knee, and where it is.

@@ -162,7 +162,7 @@ func (a *analyst) ends(all []curve) {
 		}
 		var b, q, r []point
 		for i, p := range used {
-			bitSide := !f.own && (f.shape == bitsOnly || f.shape == both && i >= f.low)
+			bitSide := (speaker{link: a.linkBits()}).atLink(p) || !f.own && (f.shape == bitsOnly || f.shape == both && i >= f.low)
 			switch {
 			case p.limit == bySender && !bitSide:
 				b = append(b, p)

@@ -149,7 +149,7 @@ func newChartLine(t rows.Table, l rows.Line, several bool) chartLine {
 		c.Offered, c.Carried = "writes", "segments"
 	}
 	if several {
-		c.Name = lineWords(t, l)
+		c.Name = words.Curve(t, l.Flow, l.Cell)
 	}
 	middle := func(s rows.Stat) num {
 		if s.N == 0 {
@@ -183,17 +183,6 @@ func rowDelay(r rows.Row) *rows.Delays {
 		return r.Delay
 	}
 	return r.RoundTrip
-}
-
-func lineWords(t rows.Table, l rows.Line) string {
-	var parts []string
-	if len(t.Flows) > 1 {
-		parts = append(parts, words.Name(l.Flow))
-	}
-	if len(l.Cell) > 0 {
-		parts = append(parts, words.Shorten(words.Cell(l.Cell), 60))
-	}
-	return strings.Join(parts, ", ")
 }
 
 func newChartRun(doc model.Document, r model.Result) chartRun {

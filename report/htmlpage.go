@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"unicode/utf8"
 
 	"pelt/model"
 	"pelt/report/internal/words"
@@ -24,6 +25,7 @@ type page struct {
 	Script, Data template.JS
 	Title        string
 	Verdict      string
+	VerdictClass string // long and very long ones are set smaller
 	Subtitle     []string
 	Complete     bool
 	Keys         []keyFigure
@@ -70,6 +72,7 @@ func newPage(doc model.Document) page {
 			p.Findings = append(p.Findings, words.Plain(f.Text))
 		}
 	}
+	p.VerdictClass = headlineClass(p.Verdict)
 	for _, s := range []string{words.Headline(doc), words.Path(doc), words.Plan(doc)} {
 		if s != "" && s != p.Verdict {
 			p.Subtitle = append(p.Subtitle, s)
@@ -94,6 +97,17 @@ func newPage(doc model.Document) page {
 	return p
 }
 
+// headlineClass keeps a long verdict from filling the screen.
+func headlineClass(text string) string {
+	switch n := utf8.RuneCountInString(text); {
+	case n > 200:
+		return "longer"
+	case n > 90:
+		return "long"
+	}
+	return ""
+}
+
 // keyFigures are the few numbers a reader looks for first.
 func keyFigures(t rows.Table) []keyFigure {
 	var keys []keyFigure
@@ -104,8 +118,8 @@ func keyFigures(t rows.Table) []keyFigure {
 		}
 		where := func(r rows.Row) string {
 			text := unit.FormatSize(r.Payload)
-			if rest := t.Rest(r.Cell, rows.PayloadKey); len(rest) > 0 {
-				text += ", " + words.Cell(rest)
+			if rest := words.Setting(r.Flow, t.Rest(r.Cell, rows.PayloadKey)); rest != "" {
+				text += ", " + rest
 			}
 			return words.Shorten(text, 60)
 		}
@@ -144,16 +158,16 @@ func flowKeys(of []rows.Row, prefix string, where func(rows.Row) string) []keyFi
 	}
 	slow := top(func(r rows.Row) float64 {
 		if d := rowDelay(r); d != nil {
-			return d.P99.Median
+			return d.P50.Median
 		}
 		return 0
 	})
 	if d := rowDelay(slow); d != nil {
-		kind := "Delay"
+		kind := "Longest delay"
 		if slow.Delay == nil {
-			kind = "Round trip"
+			kind = "Longest round trip"
 		}
-		keys = append(keys, keyFigure{prefix + kind, figure(d.P99, unit.FormatNanos), "99 % within, at " + where(slow)})
+		keys = append(keys, keyFigure{prefix + kind, figure(d.P50, unit.FormatNanos), "median at " + where(slow) + "; 99 % within " + figure(d.P99, unit.FormatNanos)})
 	}
 	return keys
 }
@@ -175,7 +189,7 @@ func newHTMLTable(t rows.Table, of []rows.Row) htmlTable {
 	}
 	h.Columns = len(kept)
 	for i, r := range of {
-		row := htmlRow{Loss: words.Loss(r), Invalid: r.State != model.Valid}
+		row := htmlRow{Loss: words.Below(r), Invalid: r.State != model.Valid}
 		for _, f := range kept {
 			row.Cells = append(row.Cells, f.cells[i])
 		}

@@ -110,8 +110,8 @@ func causeClasses(all []rows.Row, c *lossChart) map[string]string {
 // rowWords names a row among the others: size, other knobs, flow.
 func rowWords(t rows.Table, r rows.Row) string {
 	text := unit.FormatSize(r.Payload)
-	if rest := t.Rest(r.Cell, rows.PayloadKey); len(rest) > 0 {
-		text += ", " + words.Cell(rest)
+	if rest := words.Setting(r.Flow, t.Rest(r.Cell, rows.PayloadKey)); rest != "" {
+		text += ", " + rest
 	}
 	if len(t.Flows) > 1 {
 		text = words.Name(r.Flow) + " " + text

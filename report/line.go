@@ -6,6 +6,7 @@ import (
 
 	"pelt/model"
 	"pelt/report/internal/words"
+	"pelt/report/rows"
 	"pelt/unit"
 )
 
@@ -18,19 +19,54 @@ func Line(r model.Result) string {
 	}
 	var flows []string
 	for _, f := range r.Flows {
+		if !rows.Measured(f) {
+			continue
+		}
 		text := flowLine(f)
+		if missed := words.Missed(rows.Row{Planned: f.Planned, Attempted: f.Attempted}); missed != "" && r.State == model.Valid && f.TCP == nil {
+			text += ", " + missed
+		}
 		if len(r.Flows) > 1 {
 			text = words.Name(f.Name) + " " + text
 		}
 		flows = append(flows, text)
 	}
+	if len(flows) == 0 && (len(r.Flows) > 0 || r.State != model.Valid) {
+		flows = []string{"nothing measured"}
+	}
 	if len(flows) > 0 {
 		text += ": " + strings.Join(flows, "; ")
 	}
 	if r.State != model.Valid {
-		text += " (" + strings.TrimSuffix(words.Plain(string(r.State))+": "+words.Plain(r.Why), ": ") + ")"
+		text += " (" + strings.TrimSuffix(words.Plain(string(r.State))+": "+shortWhy(r), ": ") + ")"
 	}
 	return text
+}
+
+// longestWhy is how much of a reason fits on a line of progress; the whole
+// stands in the report.
+const longestWhy = 90
+
+func shortWhy(r model.Result) string {
+	var missed []string
+	for _, f := range r.Flows {
+		if f.Planned <= f.Attempted || f.Attempted == 0 || f.Protocol == model.TCP {
+			continue
+		}
+		text := fmt.Sprintf("missed %s of its schedule", unit.FormatRatio(float64(f.Planned-f.Attempted)/float64(f.Planned)))
+		if len(r.Flows) > 1 {
+			text = words.Name(f.Name) + " " + text
+		}
+		missed = append(missed, text)
+	}
+	if r.State == model.Invalid && len(missed) > 0 && strings.Contains(r.Why, "schedule") {
+		return strings.Join(missed, ", ")
+	}
+	why, _, _ := strings.Cut(words.Plain(r.Why), "; ")
+	if i := strings.Index(why, "message too long"); i >= 0 {
+		return "message too long: it does not fit into one packet of the path"
+	}
+	return words.Shorten(why, longestWhy)
 }
 
 func flowLine(f model.FlowResult) string {

@@ -70,7 +70,7 @@ func TestTextGolden(t *testing.T) {
 	}
 }
 
-var style = regexp.MustCompile("\x1b\\[[0-9]*m")
+var style = regexp.MustCompile("\x1b\\[[0-9;]*m")
 
 func TestTextFitsItsWidth(t *testing.T) {
 	for _, d := range sample.All() {
@@ -126,8 +126,12 @@ func TestLine(t *testing.T) {
 		{"udp", sample.Loss().Results[1], "512 B: 75.0 kpps sent, 72.7 kpps received, 3.1 % lost, 298 Mbit/s"},
 		{"nothing lost", sample.Loss().Results[0], "64 B: 150 kpps sent, 150 kpps received, nothing lost, 76.8 Mbit/s"},
 		{"second trial", sample.TCP().Results[3], "1460 B (trial 2): 76.1 k/s writes, 889 Mbit/s, 40 resent"},
-		{"aborted", sample.Aborted().Results[2], "1472 B (aborted: the receiver's control connection went away)"},
+		{"aborted", sample.Aborted().Results[2], "1472 B: nothing measured (aborted: the receiver's control connection went away)"},
 		{"zero", model.Result{State: model.Valid}, "the only setting"},
+		{"invalid", sample.Invalid().Results[0], "64 B: 610 kpps sent, 80.0 kpps received, 86.9 % lost, 41.0 Mbit/s (invalid: missed 32 % of its schedule)"},
+		{"some missed", model.Result{State: model.Valid, Flows: []model.FlowResult{{Protocol: model.UDP, Planned: 5000, Attempted: 4997, SendPPS: 999.4, ReceivePPS: 999.4, GoodputBPS: 512e3}}},
+			"the only setting: 999 pps sent, 999 pps received, nothing lost, 512 kbit/s, 0.06 % of the schedule missed"},
+		{"never sent", model.Result{State: model.Aborted, Why: "interrupted", Flows: []model.FlowResult{{Protocol: model.UDP}}}, "the only setting: nothing measured (aborted: interrupted)"},
 	} {
 		if got := Line(c.r); got != c.want {
 			t.Errorf("%s: Line = %q; want %q", c.name, got, c.want)

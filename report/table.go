@@ -8,9 +8,10 @@ import (
 
 // Styles of a terminal: select graphic rendition, ECMA-48 section 8.3.117.
 const (
-	styleBold   = "1"
-	styleDim    = "2"
-	styleYellow = "33"
+	styleBold    = "1"
+	styleDim     = "2"
+	styleYellow  = "33"
+	styleVerdict = "1;36"
 )
 
 // screen lays text out for one terminal width.

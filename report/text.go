@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -28,6 +29,7 @@ func Text(w io.Writer, doc model.Document, width int, colour bool) error {
 	s := &screen{width: min(max(width, minWidth), maxWidth), colour: colour}
 	t := rows.Fold(doc)
 	s.head(doc)
+	findings := s.verdict(doc)
 	for _, of := range t.Groups() {
 		s.flow(doc, t, of)
 	}
@@ -36,7 +38,7 @@ func Text(w io.Writer, doc model.Document, width int, colour bool) error {
 		s.line("", "No trial was finished.")
 	}
 	s.troubles(doc, t)
-	listOf(s, "", "Findings", doc.Findings, func(f model.Finding) string { return f.Text })
+	listOf(s, "", "Findings", findings, func(f model.Finding) string { return f.Text })
 	listOf(s, styleYellow, "Warnings", doc.Warnings, func(t string) string { return t })
 	if err := s.flush(w); err != nil {
 		return fmt.Errorf("writing the table: %w", err)
@@ -52,6 +54,16 @@ func (s *screen) head(doc model.Document) {
 		s.wrap(styleDim, "  ", l)
 	}
 	s.wrap(styleDim, "", words.Run(doc))
+}
+
+// verdict writes the answer above the tables, and returns what it rests on.
+func (s *screen) verdict(doc model.Document) []model.Finding {
+	if len(doc.Findings) == 0 || doc.Findings[0].Text == "" {
+		return doc.Findings
+	}
+	s.line("", "")
+	s.wrap(styleVerdict, "", words.Plain(doc.Findings[0].Text))
+	return doc.Findings[1:]
 }
 
 // flow writes the table of one flow.
@@ -90,7 +102,7 @@ func (s *screen) table(of []rows.Row, fields []field) {
 			style = styleYellow
 		}
 		s.line(style, text)
-		if sentence := words.Loss(r); sentence != "" {
+		if sentence := words.Below(r); sentence != "" {
 			s.wrap(styleDim, strings.Repeat(" ", min(fields[0].width()+len(gap), 10)), sentence)
 		}
 	}
@@ -262,6 +274,8 @@ func (s *screen) troubles(doc model.Document, t rows.Table) {
 
 func troubleGroups(doc model.Document, t rows.Table) []string {
 	cells := map[string][]string{}
+	figures := regexp.MustCompile(`[0-9][0-9.]*( [kMGµmn]?(pps|s)\b)?`) // with the scale of their unit
+	first := map[string]string{}                                        // reason in full, of those that differ in figures only
 	var order []string
 	for _, x := range t.Trouble {
 		r := doc.Results[x.Result]
@@ -269,19 +283,21 @@ func troubleGroups(doc model.Document, t rows.Table) []string {
 		if r.Why != "" {
 			reason += ": " + words.Plain(r.Why)
 		}
-		if cells[reason] == nil {
-			order = append(order, reason)
+		kind := figures.ReplaceAllString(reason, "#")
+		if cells[kind] == nil {
+			order = append(order, kind)
+			first[kind] = reason
 		}
-		cells[reason] = append(cells[reason], trialWords(doc, r))
+		cells[kind] = append(cells[kind], trialWords(doc, r))
 	}
 	var out []string
-	for _, reason := range order {
-		names := cells[reason]
+	for _, kind := range order {
+		names := cells[kind]
 		slices.Sort(names)
 		if len(names) > 6 {
 			names = append(names[:5], fmt.Sprintf("%d more", len(names)-5))
 		}
-		out = append(out, strings.Join(names, "; ")+": "+reason)
+		out = append(out, strings.Join(names, "; ")+": "+first[kind])
 	}
 	return out
 }

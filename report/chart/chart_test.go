@@ -152,7 +152,7 @@ func TestCaption(t *testing.T) {
 		{"ipv6", sample.IPv6(), Size, []string{"host 2001:db8::5 · port 7358"}},
 		{"invalid", sample.Invalid(), Size, []string{"hollow: not a valid trial"}},
 		{"tcp", sample.TCP(), Size, []string{"segments received", "writes"}},
-		{"two directions", sample.Both(), Size, []string{"up received", "down sent"}},
+		{"two directions", sample.Both(), Size, []string{"up", "down", "received", "sent"}},
 		{"rates", sample.Rates(), Auto, []string{"offered rate", "400 kpps"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -39,15 +39,21 @@ func overSize(doc model.Document, t rows.Table) (figure, error) {
 	var xs []float64
 	var rate, bits []*curve
 	for i, l := range lines {
-		label := lineName(t, l, len(lines) > 1)
-		got := curveOf(t, l, label+carriedWord(l), i, rows.Row.Carried)
-		sent := curveOf(t, l, label+offeredWord(l), i, rows.Row.Offered)
+		got := curveOf(t, l, carriedWord(l), i, rows.Row.Carried)
+		sent := curveOf(t, l, offeredWord(l), i, rows.Row.Offered)
 		sent.dashed, sent.lo, sent.hi = true, nil, nil
 		goodput := curveOf(t, l, "", i, func(r rows.Row) rows.Stat { return r.GoodputBPS })
 		rate, bits = append(rate, sent, got), append(bits, goodput)
-		f.legend = append(f.legend, got, sent)
+		if len(lines) > 1 { // colour tells the curves apart, the kind of line what it is
+			f.legend = append(f.legend, &curve{name: words.Curve(t, l.Flow, l.Cell), colour: hue(i)})
+		}
 		xs = append(xs, got.x...)
 	}
+	plain := hue(0)
+	if len(lines) > 1 {
+		plain = ink
+	}
+	f.legend = append(f.legend, &curve{name: carriedWord(lines[0]), colour: plain}, &curve{name: offeredWord(lines[0]), colour: plain, dashed: true})
 	names, title := packetNames(), "packets per second"
 	if lines[0].Protocol == model.TCP {
 		names, title = countNames(), "per second"
@@ -67,20 +73,6 @@ func filled(p *plot.Plot, curves []*curve) *plot.Plot {
 		p.Add(c)
 	}
 	return p
-}
-
-func lineName(t rows.Table, l rows.Line, several bool) string {
-	if !several {
-		return ""
-	}
-	var parts []string
-	if len(t.Flows) > 1 {
-		parts = append(parts, words.Shorten(words.Plain(l.Flow), 24))
-	}
-	if len(l.Cell) > 0 {
-		parts = append(parts, words.Shorten(words.Cell(l.Cell), 40))
-	}
-	return strings.Join(parts, ", ") + " "
 }
 
 func carriedWord(l rows.Line) string {
@@ -187,7 +179,7 @@ func overTime(doc model.Document, t rows.Table) (figure, error) {
 func timeCurves(doc model.Document, t rows.Table, r rows.Row, result, i int) []*curve {
 	label := ""
 	if len(t.Rows) > 1 {
-		label = strings.TrimSpace(lineName(t, rows.Line{Flow: r.Flow, Cell: t.Rest(r.Cell, "")}, true)) + " "
+		label = words.Curve(t, r.Flow, t.Rest(r.Cell, "")) + " "
 	} else if len(r.Trials) > 1 {
 		label = fmt.Sprintf("trial %d ", doc.Results[result].Repeat+1)
 	}

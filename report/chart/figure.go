@@ -58,7 +58,8 @@ func (f figure) draw(c draw.Canvas) {
 		}
 		top -= gap
 	}
-	paragraph(style(15, ink, true), f.title, 2, 3)
+	big, most := titleStyle(f.title, room)
+	paragraph(big, f.title, most, 3)
 	paragraph(style(10.5, faint, false), f.subtitle, 1, 5)
 	top = f.drawLegend(c, top)
 
@@ -77,6 +78,20 @@ func (f figure) draw(c draw.Canvas) {
 	for i, row := range plot.Align(grid, tiles, area) {
 		f.panels[i].Draw(row[0])
 	}
+}
+
+// titleStyle is the largest type in which a title is whole.
+func titleStyle(title string, room vg.Length) (s text.Style, lines int) {
+	for _, try := range []struct {
+		size  vg.Length
+		lines int
+	}{{15, 2}, {13, 3}, {11, 4}} {
+		s, lines = style(try.size, ink, true), try.lines
+		if len(wrap(s, title, room, lines+1)) <= lines {
+			break
+		}
+	}
+	return s, lines
 }
 
 // drawLegend writes the keys from left to right and returns where it ended.

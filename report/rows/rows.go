@@ -61,6 +61,7 @@ type Row struct {
 	RoundTrip *Delays
 	TCP       *TCP
 
+	Planned                uint64       // of all trials of the row; 0 for a flow without a schedule
 	Attempted, Lost        uint64       // of all trials of the row
 	Ledger                 model.Ledger // of all trials of the row, summed; without checks
 	SenderCPU, ReceiverCPU model.CPU    // medians
@@ -160,13 +161,16 @@ func (r *Row) fill(doc model.Document, all []member) {
 	}
 	for _, m := range ms {
 		r.Trials = append(r.Trials, m.result)
+		r.Planned += m.flow.Planned
 		r.Attempted += m.flow.Attempted
 		r.Lost += m.flow.Lost
 	}
 	of := func(get func(*model.FlowResult) float64) Stat {
 		var v []float64
 		for _, m := range ms {
-			v = append(v, get(m.flow))
+			if Measured(*m.flow) {
+				v = append(v, get(m.flow))
+			}
 		}
 		return stat(v)
 	}
@@ -218,7 +222,7 @@ func tcp(ms []member) *TCP {
 	var writes, segments, rtt []float64
 	for _, m := range ms {
 		f := m.flow
-		if f.TCP == nil {
+		if f.TCP == nil || !Measured(*f) {
 			continue
 		}
 		if f.DurationS > 0 {
@@ -282,6 +286,20 @@ func (r Row) LossRatio() (ratio float64, ok bool) {
 		return 0, false
 	}
 	return float64(r.Lost) / float64(r.Attempted), true
+}
+
+// MissedRatio is the share of the schedule that the sender did not keep; 0 for
+// a flow without one.
+func (r Row) MissedRatio() float64 {
+	if r.Planned <= r.Attempted {
+		return 0
+	}
+	return float64(r.Planned-r.Attempted) / float64(r.Planned)
+}
+
+// Measured reports whether a flow sent anything: else its zeros are no figures.
+func Measured(f model.FlowResult) bool {
+	return f.Attempted > 0 || f.TCP != nil && f.TCP.Writes > 0
 }
 
 // Offered is what the sender put in per second: packets, or writes for TCP.

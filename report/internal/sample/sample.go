@@ -252,6 +252,7 @@ func Invalid() model.Document {
 		for _, p := range []int{64, 1472} {
 			r := result(p, repeat, udp("up", p, 610e3, 80e3, 2, 50e3))
 			if p == 64 || repeat == 1 {
+				r.Flows[0].Planned = 1794118 + uint64(repeat)*9000
 				r.State, r.Why = model.Invalid, "flow up: the sender kept 610 kpps of the 900 kpps asked and missed 32 % of its schedule; ask for less, allow more --burst, or spread it over --streams"
 			}
 			d.Results = append(d.Results, r)

@@ -131,6 +131,47 @@ func Loss(r rows.Row) string {
 	return strings.TrimSuffix(text+": "+strings.Join(words, ", "), ": ")
 }
 
+// Missed is "0.06 % of the schedule missed"; "" when all of it was kept.
+func Missed(r rows.Row) string {
+	if missed := r.MissedRatio(); missed > 0 && r.TCP == nil {
+		return unit.FormatRatio(missed) + " of the schedule missed"
+	}
+	return ""
+}
+
+// Below is what stands below a row: its loss, and what its sender missed.
+func Below(r rows.Row) string {
+	return strings.Trim(Loss(r)+"; "+Missed(r), "; ")
+}
+
+// Setting says what tells a curve's cell from others of one flow: "both at once,
+// 4 streams"; "" for a flow alone in its own direction.
+func Setting(flow string, rest model.Cell) string {
+	rest = maps.Clone(rest)
+	var parts []string
+	if d := rest["direction"].Text; d != "" {
+		delete(rest, "direction")
+		if d == "both" {
+			parts = append(parts, "both at once")
+		} else if d != flow {
+			parts = append(parts, Name(d))
+		}
+	}
+	if len(rest) > 0 {
+		parts = append(parts, Cell(rest))
+	}
+	return strings.Join(parts, ", ")
+}
+
+// Curve names one curve among others: "up, both at once".
+func Curve(t rows.Table, flow string, rest model.Cell) string {
+	text := Shorten(Setting(flow, rest), 60)
+	if len(t.Flows) < 2 && text != "" {
+		return text
+	}
+	return strings.TrimSuffix(Name(flow)+", "+text, ", ")
+}
+
 // Knob says one knob setting: "150 kpps", "4 streams", "down".
 func Knob(key string, v model.Value) string {
 	if v.Text != "" {
