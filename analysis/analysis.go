@@ -274,7 +274,7 @@ func (a *analyst) knee(f fit, used []point) {
 	}
 	switch {
 	case len(low) < 2 || len(high) < 2:
-		text += fmt.Sprintf("Between %d and %d B the limit changes; more sizes there would tell where.", below.payload, above.payload)
+		text += fmt.Sprintf("Between %d and %d B the packet rate begins to fall; more sizes there would tell where.", below.payload, above.payload)
 	case f.blurred:
 		text += fmt.Sprintf("Where packets give way to bits is not separable: the repeats put it at %s to %s B; more --repeats or a longer --time would tell.",
 			round(kneePayload(f.lowest, used)), round(kneePayload(f.highest, used)))

@@ -69,7 +69,7 @@ func (a *analyst) loss(all []curve) {
 func shares(lossy []point) string {
 	if len(lossy) > 3 {
 		by := func(p point) float64 { return p.loss }
-		low, high := percent(best(lossy, func(p point) float64 { return -p.loss }).loss), percent(best(lossy, by).loss)
+		low, high := unit.FormatRatio(best(lossy, func(p point) float64 { return -p.loss }).loss), unit.FormatRatio(best(lossy, by).loss)
 		if low != high {
 			high = strings.TrimSuffix(low, " %") + " to " + high
 		}
@@ -77,7 +77,7 @@ func shares(lossy []point) string {
 	}
 	var parts []string
 	for _, p := range lossy {
-		parts = append(parts, fmt.Sprintf("%s at %d B", percent(p.loss), p.payload))
+		parts = append(parts, fmt.Sprintf("%s at %d B", unit.FormatRatio(p.loss), p.payload))
 	}
 	return and(parts)
 }

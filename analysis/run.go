@@ -136,38 +136,48 @@ const (
 // Warnings returns doubts about the measurement itself, one line each.
 func Warnings(doc model.Document) []string {
 	warnings := []string{}
-	for _, c := range curves(doc) {
-		var wide, twice, mixed []string
-		for _, p := range c.points {
-			var received, duplicates, reordered uint64
-			for _, t := range p.trials {
-				received, duplicates, reordered = received+t.flow.Received, duplicates+t.flow.Duplicates, reordered+t.flow.Reordered
+	all := curves(doc)
+	doubts := []struct {
+		text string
+		of   func(point) float64
+		most float64
+	}{
+		{"repeats of one size differ much: %s; something else was going on on the path or the hosts", func(p point) float64 { return p.spread }, doubtSpread},
+		{"packets arrived twice: %s", func(p point) float64 { return p.share(func(f model.FlowResult) uint64 { return f.Duplicates }) }, doubtDuplicate},
+		{"packets arrived out of order: %s; several ways or queues lie on the path", func(p point) float64 { return p.share(func(f model.FlowResult) uint64 { return f.Reordered }) }, doubtReordered},
+	}
+	for _, d := range doubts {
+		var at []string
+		for _, c := range all {
+			var sizes []string
+			for _, p := range c.points {
+				if x := d.of(p); x > d.most {
+					sizes = append(sizes, fmt.Sprintf("%d B %s", p.payload, percent(x)))
+				}
 			}
-			at := fmt.Sprintf("%d B ", p.payload)
-			if p.spread > doubtSpread {
-				wide = append(wide, at+percent(p.spread))
+			if len(sizes) == 0 {
+				continue
 			}
-			if float64(duplicates) > doubtDuplicate*float64(received) {
-				twice = append(twice, at+unit.FormatRatio(float64(duplicates)/float64(max(received, 1))))
+			text := strings.Join(sizes, ", ")
+			if len(all) > 1 {
+				text += " (" + c.name + ")"
 			}
-			if float64(reordered) > doubtReordered*float64(received) {
-				mixed = append(mixed, at+unit.FormatRatio(float64(reordered)/float64(max(received, 1))))
-			}
+			at = append(at, text)
 		}
-		for _, w := range []struct {
-			text string
-			at   []string
-		}{
-			{"repeats of one size differ much: %s; something else was going on on the path or the hosts", wide},
-			{"packets arrived twice: %s", twice},
-			{"packets arrived out of order: %s; several ways or queues lie on the path", mixed},
-		} {
-			if len(w.at) > 0 {
-				warnings = append(warnings, c.label+": "+fmt.Sprintf(w.text, strings.Join(w.at, ", ")))
-			}
+		if len(at) > 0 {
+			warnings = append(warnings, fmt.Sprintf(d.text, strings.Join(at, "; ")))
 		}
 	}
 	return append(warnings, accounts(doc)...)
+}
+
+// share is what part of the received packets get counts, over all repeats.
+func (p point) share(get func(model.FlowResult) uint64) float64 {
+	var n uint64
+	for _, t := range p.trials {
+		n += get(t.flow)
+	}
+	return float64(n) / float64(max(p.received, 1))
 }
 
 // accounts returns each broken law of the ledgers once, with how often it was broken.
@@ -178,7 +188,7 @@ func accounts(doc model.Document) []string {
 	for _, r := range doc.Results {
 		for _, f := range r.Flows {
 			for _, c := range f.Ledger.Checks {
-				if c.Held {
+				if c.Held || f.Attempted == 0 {
 					continue
 				}
 				if count[c.Name] == 0 {
@@ -191,9 +201,16 @@ func accounts(doc model.Document) []string {
 	}
 	var out []string
 	for _, name := range order {
-		out = append(out, fmt.Sprintf("the account does not add up in %d flows, first in %s", count[name], first[name]))
+		out = append(out, fmt.Sprintf("the account does not add up in %s, first in %s", flows(count[name]), first[name]))
 	}
 	return out
+}
+
+func flows(n int) string {
+	if n == 1 {
+		return "1 flow"
+	}
+	return fmt.Sprintf("%d flows", n)
 }
 
 // Passed judges a run by its plan's limits. Without limits it passes; with

@@ -161,12 +161,12 @@ func (s speaker) offered(a *answer, fast, wide point) {
 	worst := best(s.used, func(p point) float64 { return p.loss })
 	carried := s.rough + unit.FormatPPS(fast.pps) + " and " + unit.FormatBits(wide.goodput)
 	if worst.loss >= losslessRatio {
-		a.figures += " (" + percent(worst.loss) + " lost)"
+		a.figures += " (" + unit.FormatRatio(worst.loss) + " lost)"
 		if len(s.used) == 1 {
-			a.text = fmt.Sprintf("%s lost %s of what was sent at %d B; %s arrived.", s.path, percent(worst.loss), worst.payload, carried)
+			a.text = fmt.Sprintf("%s lost %s of what was sent at %d B; %s arrived.", s.path, unit.FormatRatio(worst.loss), worst.payload, carried)
 			return
 		}
-		a.text = fmt.Sprintf("%s lost up to %s of what was sent, most at %d B; up to %s arrived.", s.path, percent(worst.loss), worst.payload, carried)
+		a.text = fmt.Sprintf("%s lost up to %s of what was sent, most at %d B; up to %s arrived.", s.path, unit.FormatRatio(worst.loss), worst.payload, carried)
 		return
 	}
 	a.figures += ", all that was sent"

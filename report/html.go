@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"pelt/model"
+	"pelt/report/internal/words"
 )
 
 // The parts of the one file. uPlot 1.6.32 is Leon Sorokin's, under the MIT
@@ -61,7 +62,7 @@ func HTML(w io.Writer, doc model.Document) error {
 
 // keepUnits lets no line break stand between a number and its unit.
 func keepUnits(text string) string {
-	parts := phrases(text)
+	parts := words.Phrases(text)
 	for i, p := range parts {
 		parts[i] = strings.ReplaceAll(p, " ", "\u00a0")
 	}

@@ -4,6 +4,8 @@ import (
 	"io"
 	"strings"
 	"unicode/utf8"
+
+	"pelt/report/internal/words"
 )
 
 // Styles of a terminal: select graphic rendition, ECMA-48 section 8.3.117.
@@ -42,7 +44,7 @@ func (s *screen) wrap(style, head, text string) {
 	}
 	indent := strings.Repeat(" ", utf8.RuneCountInString(head))
 	line, used := head, false
-	for _, word := range phrases(text) {
+	for _, word := range words.Phrases(text) {
 		room := s.width - utf8.RuneCountInString(line)
 		if used && utf8.RuneCountInString(word)+1 > room {
 			s.line(style, line)
@@ -54,28 +56,6 @@ func (s *screen) wrap(style, head, text string) {
 		line, used = line+word, true
 	}
 	s.line(style, line)
-}
-
-// phrases splits text where a line may break: never between a number and its unit.
-func phrases(text string) []string {
-	var out []string
-	for _, word := range strings.Fields(text) {
-		last := len(out) - 1
-		if last >= 0 && strings.ContainsAny(out[last][len(out[last])-1:], "0123456789") && isUnit(strings.TrimRight(word, ",.;:)")) {
-			out[last] += " " + word
-			continue
-		}
-		out = append(out, word)
-	}
-	return out
-}
-
-func isUnit(word string) bool {
-	switch word {
-	case "%", "B", "s", "ms", "µs", "ns", "min", "h", "pps", "kpps", "Mpps", "Gpps", "bit/s", "kbit/s", "Mbit/s", "Gbit/s", "Tbit/s":
-		return true
-	}
-	return false
 }
 
 // field is one column of a terminal table.
@@ -128,11 +108,11 @@ func fit(fields []field, width int) []field {
 
 // lay joins one line of the table; gap is what stands between columns.
 func lay(fields []field, cell func(field) string, gap string) string {
-	var words []string
+	var cells []string
 	for _, f := range fields {
-		words = append(words, pad(cell(f), f.width(), f.left))
+		cells = append(cells, pad(cell(f), f.width(), f.left))
 	}
-	return strings.Join(words, gap)
+	return strings.Join(cells, gap)
 }
 
 func pad(text string, width int, left bool) string {

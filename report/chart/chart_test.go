@@ -270,3 +270,20 @@ func TestOddFiguresAreDrawn(t *testing.T) {
 		}
 	})
 }
+
+// A verdict of normal length is never cut.
+func TestTitleIsWhole(t *testing.T) {
+	d := sample.Both()
+	const long = "Up: at least roughly 212 kpps and 972 Mbit/s; down: at least roughly 215 kpps and 680 Mbit/s; both at once: at least roughly 165 kpps and 639 Mbit/s up, roughly 171 kpps and 603 Mbit/s down."
+	for _, title := range []string{"Short.", long, long + " " + long} {
+		d.Findings[0].Text = title
+		var b bytes.Buffer
+		if err := Write(&b, d, "svg"); err != nil {
+			t.Fatal(err)
+		}
+		words := strings.Join(strings.Fields(svgText(t, &b)), " ")
+		if !strings.Contains(words, title) {
+			t.Errorf("picture says %q; want %q in it", words, title)
+		}
+	}
+}

@@ -10,6 +10,8 @@ import (
 	"gonum.org/v1/plot/text"
 	"gonum.org/v1/plot/vg"
 	"gonum.org/v1/plot/vg/draw"
+
+	"pelt/report/internal/words"
 )
 
 // figure is one picture before it is drawn.
@@ -51,8 +53,8 @@ func (f figure) draw(c draw.Canvas) {
 	c = draw.Crop(c, 24, -24, 16, -18)
 	top := c.Max.Y
 	room := (c.Max.X - c.Min.X) * 0.88 // an SVG may be shown in a wider font than the one measured here
-	paragraph := func(s text.Style, words string, lines int, gap vg.Length) {
-		for _, line := range wrap(s, words, room, lines) {
+	paragraph := func(s text.Style, sentence string, lines int, gap vg.Length) {
+		for _, line := range wrap(s, sentence, room, lines) {
 			c.FillText(s, vg.Point{X: c.Min.X, Y: top}, line)
 			top -= s.Font.Size * 1.28
 		}
@@ -117,10 +119,10 @@ func (f figure) drawLegend(c draw.Canvas, top vg.Length) vg.Length {
 }
 
 // wrap breaks text into lines that fit, the last one cut with an ellipsis.
-func wrap(s text.Style, words string, width vg.Length, most int) []string {
+func wrap(s text.Style, sentence string, width vg.Length, most int) []string {
 	var lines []string
 	line := ""
-	for _, word := range strings.Fields(words) {
+	for _, word := range words.Phrases(sentence) {
 		longer := strings.TrimPrefix(line+" "+word, " ")
 		if line != "" && s.Width(longer) > width {
 			lines = append(lines, line)

@@ -136,3 +136,28 @@ func TestLevelsInOrderOfThePlan(t *testing.T) {
 		}
 	}
 }
+
+// A trial that was cut before it sent has no figures, not figures of zero.
+func TestNothingSentIsNoFigure(t *testing.T) {
+	d := sample.Aborted()
+	r := d.Results[0]
+	r.Cell = model.Cell{"payload_bytes": model.Number(1473)}
+	r.State, r.Flows = model.Aborted, []model.FlowResult{{Name: "up", Protocol: model.UDP, PayloadBytes: 1473}}
+	d.Results = append(d.Results, r)
+	for _, row := range Fold(d).Rows {
+		if sent := row.Attempted > 0; (row.SendPPS.N > 0) != sent || (row.GoodputBPS.N > 0) != sent {
+			t.Errorf("%d B, %d packets sent: rate of %d trials, goodput of %d", row.Payload, row.Attempted, row.SendPPS.N, row.GoodputBPS.N)
+		}
+	}
+}
+
+func TestMissedRatio(t *testing.T) {
+	for _, c := range []struct {
+		planned, attempted uint64
+		want               float64
+	}{{0, 100, 0}, {100, 100, 0}, {5000, 4997, 0.0006}, {100, 120, 0}} {
+		if got := (Row{Planned: c.planned, Attempted: c.attempted}).MissedRatio(); got != c.want {
+			t.Errorf("%d of %d: MissedRatio = %v; want %v", c.attempted, c.planned, got, c.want)
+		}
+	}
+}

@@ -163,3 +163,25 @@ func Lab(doc model.Document) []string {
 	}
 	return lines
 }
+
+// Phrases splits text where a line may break: never between a number and its unit.
+func Phrases(text string) []string {
+	var out []string
+	for _, word := range strings.Fields(text) {
+		last := len(out) - 1
+		if last >= 0 && strings.ContainsAny(out[last][len(out[last])-1:], "0123456789") && isUnit(strings.TrimRight(word, ",.;:)")) {
+			out[last] += " " + word
+			continue
+		}
+		out = append(out, word)
+	}
+	return out
+}
+
+func isUnit(word string) bool {
+	switch word {
+	case "%", "B", "s", "ms", "µs", "ns", "min", "h", "pps", "kpps", "Mpps", "Gpps", "bit/s", "kbit/s", "Mbit/s", "Gbit/s", "Tbit/s":
+		return true
+	}
+	return false
+}
