@@ -72,11 +72,19 @@ func assemble(t model.Trial, placed fleet.Trial, out fleet.Outcome, p *path, dro
 	return r
 }
 
-// missedSome tells of senders that kept most of their schedule, not all.
+// stillNanos is a pause of a sender that no healthy host makes.
+const stillNanos = 100e6
+
+// missedSome tells of senders that kept most of their schedule, not all, or
+// stood still for a while: a path that takes packets slowly makes gaps too, but
+// then most of them are long.
 func missedSome(flows []model.FlowResult) (list []string) {
 	for _, f := range flows {
 		if missed := f.Planned - min(f.Attempted, f.Planned); f.Protocol == model.UDP && float64(missed) > toldMissedRatio*float64(f.Planned) {
-			list = append(list, fmt.Sprintf("%s: the sender missed some of its schedule; planned and attempted packets tell how much", f.Name))
+			list = append(list, fmt.Sprintf("flow %s: the sender missed some of its schedule", f.Name))
+		}
+		if g := f.SendGap; g != nil && g.Max > stillNanos && g.Max > 1000*g.P50 {
+			list = append(list, fmt.Sprintf("flow %s: the sender stood still for a tenth of a second or more", f.Name))
 		}
 	}
 	return list

@@ -252,11 +252,15 @@ func (o *outputFlags) finish(c *cobra.Command, doc model.Document, err error) er
 
 // verdict is the exit code of a run that went to its end.
 func verdict(c *cobra.Command, doc model.Document) error {
+	invalid := 0
 	for _, r := range doc.Results {
 		if r.State == model.Invalid {
-			fmt.Fprintf(c.ErrOrStderr(), "pelt: not every trial is valid: %s\n", r.Why)
-			return exitCode(exitInvalid)
+			invalid++
 		}
+	}
+	if invalid > 0 {
+		fmt.Fprintf(c.ErrOrStderr(), "pelt: not every trial is valid: %d of %d are not, and the report says why\n", invalid, len(doc.Results))
+		return exitCode(exitInvalid)
 	}
 	passed, broken := analysis.Passed(doc)
 	if !passed {
