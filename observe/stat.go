@@ -40,6 +40,9 @@ func parseLoad(r io.Reader) (load, error) {
 		fields := strings.Fields(rest)
 		whole := rest == "" || rest[0] == ' ' || rest[0] == '\t'
 		core := 0
+		if !whole && len(fields) == 0 {
+			return load{}, fmt.Errorf("reading processor time: line %q names no core", lines.Text())
+		}
 		if !whole {
 			var err error
 			if core, err = strconv.Atoi(fields[0]); err != nil || core < 0 || core >= maxCores {
