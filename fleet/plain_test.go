@@ -42,7 +42,9 @@ func FuzzPlain(f *testing.F) {
 		odd := func(s string) bool {
 			return strings.ContainsFunc(s, func(r rune) bool { return r < 0x10000 && !unicode.IsPrint(r) })
 		}
-		if odd(after) || !odd(before) && after != before {
+		// Beyond U+FFFF a raw character is taken out and an escaped pair is not.
+		strange := strings.ContainsFunc(before, func(r rune) bool { return !unicode.IsPrint(r) })
+		if odd(after) || !strange && after != before {
 			t.Errorf("%q became %q", before, after)
 		}
 	})
