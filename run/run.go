@@ -73,7 +73,8 @@ func Execute(ctx context.Context, p model.Plan, o Options) (model.Document, erro
 			doc.ID = r.log.ID()
 		}
 	}
-	return doc, errors.Join(r.walk(ctx), path.Close())
+	err = errors.Join(r.walk(ctx), path.Close()) // before doc is read: walk fills it
+	return doc, err
 }
 
 // Load reads a stored run. One that was cut before its end has no findings of
@@ -108,7 +109,8 @@ func Resume(ctx context.Context, ref string, o Options) (model.Document, error) 
 		doc.Warnings = append(doc.Warnings, "resumed on different ground: "+differ)
 	}
 	r := &runner{Options: o, path: path, doc: &doc, log: log}
-	return doc, errors.Join(r.walk(ctx), path.Close())
+	err = errors.Join(r.walk(ctx), path.Close()) // before doc is read: walk fills it
+	return doc, err
 }
 
 func (o Options) now() time.Time {

@@ -80,7 +80,7 @@ func (f *commonFlags) execute(c *cobra.Command, p model.Plan) error {
 		return err
 	}
 	if code, done, err := viaUserNamespace(p.Target, c.ErrOrStderr()); done {
-		return errors.Join(err, exitCode(code))
+		return ended(code, err)
 	}
 	s := newScreen(c.ErrOrStderr())
 	doc, err := run.Execute(c.Context(), p, run.Options{Version: version(), Code: f.secret(), Store: f.openStore(s), Events: s.event})

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"errors"
 	"fmt"
 
 	"github.com/spf13/cobra"
@@ -37,7 +36,7 @@ says which.`,
 			}
 			code, done, err := viaUserNamespace(p.Target, c.ErrOrStderr())
 			if done {
-				return errors.Join(err, exitCode(code))
+				return ended(code, err)
 			}
 			if err != nil {
 				fmt.Fprintf(c.ErrOrStderr(), "no lab here (%v): this demo uses the loopback interface, so it shows this machine and no router\n", err)

@@ -85,3 +85,21 @@ func TestNodeLinkArgs(t *testing.T) {
 		}
 	}
 }
+
+// TestEnded: a child that could not be run is an error, never exit code 0.
+func TestEnded(t *testing.T) {
+	for _, c := range []struct {
+		name string
+		code int
+		err  error
+		want int
+	}{
+		{"ran", 0, nil, exitOK},
+		{"ran, a limit failed", exitLimit, nil, exitLimit},
+		{"not run", 0, io.ErrUnexpectedEOF, exitError},
+	} {
+		if got := exitFor(ended(c.code, c.err), io.Discard); got != c.want {
+			t.Errorf("%s: exit code %d, want %d", c.name, got, c.want)
+		}
+	}
+}

@@ -48,6 +48,15 @@ func (e exitCode) Error() string { return fmt.Sprintf("exit code %d", int(e)) }
 // kernel's scheduler shares cores far more finely.
 const spareProcessors = 32
 
+// ended is the outcome of a command that another process carried out: its own
+// words are on stderr already, unless it could not be run at all.
+func ended(code int, err error) error {
+	if err != nil {
+		return err
+	}
+	return exitCode(code)
+}
+
 func main() {
 	if os.Getenv("GOMAXPROCS") == "" {
 		runtime.GOMAXPROCS(runtime.NumCPU() + spareProcessors)

@@ -100,7 +100,7 @@ func resumeRun(c *cobra.Command, ref string, f *commonFlags) error {
 		return err
 	}
 	if code, done, err := viaUserNamespace(doc.Plan.Target, c.ErrOrStderr()); done {
-		return errors.Join(err, exitCode(code))
+		return ended(code, err)
 	}
 	s := newScreen(c.ErrOrStderr())
 	doc, err = run.Resume(c.Context(), ref, run.Options{Version: version(), Code: f.secret(), Store: st, Events: s.event})

@@ -73,22 +73,6 @@ func newWaiter(b *bell, c clock) *waiter {
 // with the least timer slack comes some 30 us late on an ordinary machine.
 const spinNanos = 80_000
 
-// until waits until the deadline on the monotonic clock, or the bell; it
-// returns the time, and false if the bell rang.
-func (w *waiter) until(deadline int64) (now int64, ok bool) {
-	for {
-		now = w.clock.now()
-		if left := deadline - now; left <= 0 {
-			return now, !w.bell.rang()
-		} else if left > 2*spinNanos {
-			w.nap(time.Duration(left - spinNanos))
-		}
-		if w.bell.rang() {
-			return now, false
-		}
-	}
-}
-
 // nap sleeps, but not through the bell.
 func (w *waiter) nap(d time.Duration) {
 	t := unix.NsecToTimespec(int64(d))

@@ -43,22 +43,6 @@ func newWaiter(b *bell, c clock) *waiter {
 // are about a millisecond late on some systems.
 const spinNanos = 1_500_000
 
-// until waits until the deadline on the monotonic clock, or the bell; it
-// returns the time, and false if the bell rang.
-func (w *waiter) until(deadline int64) (now int64, ok bool) {
-	for {
-		now = w.clock.now()
-		if left := deadline - now; left <= 0 {
-			return now, !w.bell.rang()
-		} else if left > 2*spinNanos {
-			w.nap(time.Duration(left - spinNanos))
-		}
-		if w.bell.rang() {
-			return now, false
-		}
-	}
-}
-
 func (w *waiter) nap(d time.Duration) {
 	w.timer.Reset(d)
 	select {
