@@ -31,6 +31,9 @@ type Meter interface {
 	Received() (packets, bytes uint64)
 	// Tally closes the account. It must not run beside Observe.
 	Tally() model.Tally
+	// Missing lists the sequences below attempted that have not come. It must
+	// not run beside Observe.
+	Missing(stream int, attempted uint64) model.Marks
 }
 
 // NewMeter makes the meter of one flow: streams, expected payload length in
@@ -128,19 +131,28 @@ type SendReport struct {
 	BurstMax      int                `json:"burst_max"`
 	Hopeless      bool               `json:"hopeless,omitempty"` // gave up, because this host's kernel refuses every packet of the order
 	Errors        map[string]uint64  `json:"errors,omitempty"`   // errno name -> packets not accepted
+	Refused       []model.Marks      `json:"refused,omitempty"`  // by stream: the sequences not accepted; a mark is an index of Errnos
+	Errnos        []string           `json:"errnos,omitempty"`
+	Retried       uint64             `json:"retried,omitempty"`  // packets offered again, because a batch call hid the answer to the first offer
+	Segments      int                `json:"segments,omitempty"` // packets per buffer handed to the kernel, if more than one
+	WarmupSent    uint64             `json:"warmup_sent"`        // attempted in the warm-up
 	PerStep       []uint64           `json:"per_step"`
 	TCP           *model.TCPFacts    `json:"tcp,omitempty"`
 }
 
 // ReceiveReport is a receiver's account of the measured part.
 type ReceiveReport struct {
-	Tally       model.Tally     `json:"tally"`
-	SocketDrops uint64          `json:"socket_drops"` // SO_MEMINFO drops of the flow's sockets during the measured part
-	SocketKnown bool            `json:"socket_known"` // the kernel gave that figure
-	Foreign     uint64          `json:"foreign"`      // datagrams that were not of this trial
-	BufferBytes int             `json:"buffer_bytes"` // receive buffer granted to each socket
-	Unread      uint64          `json:"unread"`       // left in the sockets at the end
-	TCP         *model.TCPFacts `json:"tcp,omitempty"`
+	Tally          model.Tally     `json:"tally"`
+	SocketDrops    uint64          `json:"socket_drops"`             // SO_MEMINFO drops of the flow's sockets during the measured part
+	SocketKnown    bool            `json:"socket_known"`             // the kernel gave that figure
+	Foreign        uint64          `json:"foreign"`                  // datagrams that were not of this trial
+	BufferBytes    int             `json:"buffer_bytes"`             // receive buffer granted to each socket
+	Unread         uint64          `json:"unread"`                   // left in the sockets at the end
+	Missing        []model.Marks   `json:"missing,omitempty"`        // by stream: the sequences that were attempted and did not come; marks are 0
+	MissingKnown   bool            `json:"missing_known"`            // Missing is what it says: the end was told what was attempted
+	WarmupReceived uint64          `json:"warmup_received"`          // distinct or not
+	TruesizeBytes  int             `json:"truesize_bytes,omitempty"` // of one queued datagram, as the kernel accounts it; 0 not seen
+	TCP            *model.TCPFacts `json:"tcp,omitempty"`
 }
 
 // ProbeReport is the prober's account of the thin flow.

@@ -41,24 +41,28 @@ type Plan struct {
 	Timing  Timing   `json:"timing"`
 	Engine  string   `json:"engine"` // auto, udp, xdp
 	Limits  Limits   `json:"limits,omitzero"`
+	Drops   DropMode `json:"drops,omitempty"` // how closely drops are watched; "" means as closely as the hosts can
 }
 
 // Flow is one direction between two ends with one traffic profile.
 type Flow struct {
-	Name         string    `json:"name"` // "up" is sender to receiver, "down" the reverse
-	Protocol     Protocol  `json:"protocol"`
-	From         string    `json:"from"`
-	To           string    `json:"to"`
-	PayloadBytes int       `json:"payload_bytes"`           // UDP: datagram 16..65507; TCP: bytes per write 1..1 MiB
-	Rate         unit.Rate `json:"rate"`                    // of the whole flow, shared evenly by its streams
-	Burst        int       `json:"burst,omitempty"`         // packets that may leave back to back; 0 means chosen from the rate
-	Streams      int       `json:"streams"`                 // 1..128
-	Family       int       `json:"family,omitempty"`        // 4 or 6; 0 means whichever the target has
-	DSCP         int       `json:"dscp,omitempty"`          // 0..63
-	DontFragment bool      `json:"dont_fragment,omitempty"` // UDP: set DF; a datagram beyond the path MTU is refused or lost
-	SourcePort   int       `json:"source_port,omitempty"`   // first of Streams consecutive local ports; 0 means ephemeral
-	Bulk         bool      `json:"bulk,omitempty"`          // TCP: large writes, Nagle on, as a file transfer; else small writes with TCP_NODELAY
-	Control      string    `json:"control,omitempty"`       // TCP: congestion control name; "" leaves the host's default
+	Name          string    `json:"name"` // "up" is sender to receiver, "down" the reverse
+	Protocol      Protocol  `json:"protocol"`
+	From          string    `json:"from"`
+	To            string    `json:"to"`
+	PayloadBytes  int       `json:"payload_bytes"`                  // UDP: datagram 16..65507; TCP: bytes per write 1..1 MiB
+	Rate          unit.Rate `json:"rate"`                           // of the whole flow, shared evenly by its streams
+	Burst         int       `json:"burst,omitempty"`                // packets that may leave back to back; 0 means chosen from the rate
+	Streams       int       `json:"streams"`                        // 1..128
+	Family        int       `json:"family,omitempty"`               // 4 or 6; 0 means whichever the target has
+	DSCP          int       `json:"dscp,omitempty"`                 // 0..63
+	DontFragment  bool      `json:"dont_fragment,omitempty"`        // UDP: set DF; a datagram beyond the path MTU is refused or lost
+	SourcePort    int       `json:"source_port,omitempty"`          // first of Streams consecutive local ports; 0 means ephemeral
+	Bulk          bool      `json:"bulk,omitempty"`                 // TCP: large writes, Nagle on, as a file transfer; else small writes with TCP_NODELAY
+	Control       string    `json:"control,omitempty"`              // TCP: congestion control name; "" leaves the host's default
+	Segments      int       `json:"segments,omitempty"`             // UDP: packets handed to the kernel as one buffer (UDP_SEGMENT), 2..64; 0 and 1 mean singly
+	SendBuffer    int       `json:"send_buffer_bytes,omitempty"`    // UDP: SO_SNDBUF as the kernel accounts it; 0 means chosen
+	ReceiveBuffer int       `json:"receive_buffer_bytes,omitempty"` // UDP: SO_RCVBUF of each stream's socket as the kernel accounts it; 0 means chosen
 }
 
 // Factor is one knob and the levels it takes.

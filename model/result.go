@@ -187,15 +187,42 @@ type Line struct {
 	Host       string     `json:"host"`
 	Cause      string     `json:"cause"`
 	Packets    uint64     `json:"packets"`
-	Confidence string     `json:"confidence"` // exact-seq, exact-count, bounded, inferred
+	Confidence string     `json:"confidence"`         // exact-seq, exact-count, bounded, inferred
+	Function   string     `json:"function,omitempty"` // kernel function that dropped most of them
+	Interface  string     `json:"interface,omitempty"`
+	Sequences  []Span     `json:"sequences,omitempty"` // the first of them
 	Evidence   []Evidence `json:"evidence"`
+	Advice     []Advice   `json:"advice,omitempty"`
+}
+
+// Span is a run of lost sequences of one stream.
+type Span struct {
+	Stream int    `json:"stream"`
+	From   uint64 `json:"from"`
+	Count  uint64 `json:"count"`
+}
+
+// Advice is one setting that would address a line of loss.
+type Advice struct {
+	Knob    string `json:"knob"`
+	Host    string `json:"host"`
+	Present string `json:"present"`
+	Value   string `json:"value"`   // for the rate of this flow
+	Why     string `json:"why"`     // the counter that moved, and the formula
+	Command string `json:"command"` // to run on that host
+	Undo    string `json:"undo"`
+	Note    string `json:"note,omitempty"` // what else it touches
 }
 
 // Evidence is one counter that supports a line.
 type Evidence struct {
 	Counter string `json:"counter"`
-	Scope   string `json:"scope"` // socket, namespace, device, host
-	Unit    string `json:"unit"`  // datagram, skb
+	Host    string `json:"host,omitempty"`
+	Scope   string `json:"scope"`          // packet, socket, namespace, device, host
+	Unit    string `json:"unit"`           // datagram, skb, frame, fragment, event
+	Role    string `json:"role,omitempty"` // primary made the line; confirms or contradicts only supports it
+	Before  uint64 `json:"before,omitempty"`
+	After   uint64 `json:"after,omitempty"`
 	Delta   uint64 `json:"delta"`
 	Excess  uint64 `json:"excess,omitempty"` // counted beyond our own loss: foreign traffic
 }

@@ -1,0 +1,34 @@
+package engine
+
+import (
+	"context"
+
+	"pelt/model"
+)
+
+// Tupler is implemented by ends whose streams are told apart by ports.
+type Tupler interface {
+	// Tuples lists the ports of each stream as this host sees them, once
+	// Connect has returned.
+	Tuples() []model.Tuple
+}
+
+// Observation watches what becomes of a trial's packets on one host, outside
+// the ends. Its methods may be called concurrently.
+type Observation interface {
+	// Track names the streams of one flow; several ends may name the same flow.
+	Track(flow model.Flow, tuples []model.Tuple) error
+	// Snapshot reads the host's counters.
+	Snapshot(m model.Moment)
+	// Settle waits until the counters stand still, and then reads them for the
+	// last time. lost says that packets are missing, so that it is worth waiting
+	// for devices that tell their figures seldom.
+	Settle(ctx context.Context, lost bool)
+	// Report returns the account; called once, after Settle or instead of it.
+	Report() model.Observation
+	// Close frees everything.
+	Close() error
+}
+
+// Observe begins the observation of one trial.
+type Observe func(trial uint16, mode model.DropMode) (Observation, error)

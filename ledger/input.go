@@ -1,0 +1,46 @@
+package ledger
+
+import "pelt/model"
+
+// Input is everything known about one flow of one trial, in datagrams unless said.
+type Input struct {
+	Sender, Receiver string // nodes of the two ends
+	Flow             string // name of the flow
+
+	Planned    uint64
+	Attempted  uint64
+	Accepted   uint64
+	SendErrors map[string]uint64 // errno name -> datagrams the kernel refused
+	Streams    []uint64          // attempted by each stream
+	Refused    []model.Marks     // by stream; a mark is an index of Errnos
+	Errnos     []string
+	Retried    uint64 // offered a second time, the answer to the first being hidden
+	Segments   int    // datagrams per buffer given to the kernel; 0 and 1 mean one
+
+	WarmupSent, WarmupReceived uint64
+
+	Received     uint64 // distinct sequences
+	Late         uint64 // arrived after the account was closed
+	WrongLength  uint64 // arrived with another length than ordered
+	SocketDrops  uint64 // that the receiving sockets dropped; meaningless unless SocketKnown
+	SocketKnown  bool
+	Unread       uint64        // left in the sockets at the end
+	Missing      []model.Marks // by stream; meaningless unless MissingKnown
+	MissingKnown bool
+
+	Fragments                  int     // IP packets of one datagram; 0 and 1 mean one
+	DurationS                  float64 // of the measured part
+	BufferBytes, TruesizeBytes int     // of the receiving sockets; 0 unknown
+
+	// Nodes of the path in this flow's travel order, the sender first and the
+	// receiver last. One that nobody watched has a nil Observation.
+	Nodes []Node
+}
+
+// Node is one node of the path as the flow passes it.
+type Node struct {
+	Name        string
+	Why         string // it was not observed; "" if it was
+	Observation *model.Observation
+	In, Out     []string // its interfaces toward the sender and the receiver, where known
+}

@@ -1,0 +1,104 @@
+package model
+
+// Tuple names the two UDP ports of one stream as one host sees them; NAT on the
+// path may change them.
+type Tuple struct {
+	From uint16 `json:"from"` // the flow's sender
+	To   uint16 `json:"to"`   // the flow's receiver
+}
+
+// DropMode says how a host watches the packets its kernel drops.
+type DropMode string
+
+// The modes, the most exact first.
+const (
+	DropsSeq   DropMode = "seq"   // a verdict for every sequence
+	DropsCount DropMode = "count" // packets by site
+	DropsOff   DropMode = "off"   // counters only
+)
+
+// Moment is when a host's counters are read.
+type Moment string
+
+// The moments of a trial, in order. Before Start the path is idle but for foreign traffic.
+const (
+	MomentIdle    Moment = "idle"    // begin of the idle window
+	MomentStart   Moment = "start"   // before the warm-up
+	MomentMeasure Moment = "measure" // warm-up over; packets are in flight
+	MomentEnd     Moment = "end"     // drained, and the counters stand still
+)
+
+// Observation is what one host's kernel told about one trial. It covers the
+// host's own namespace; the drops cover every namespace of its kernel.
+type Observation struct {
+	Boot      string    `json:"boot,omitempty"` // the same for hosts that share a kernel
+	Namespace uint64    `json:"namespace"`      // inode of the host's network namespace; 0 unknown
+	Mode      DropMode  `json:"mode"`           // how drops were watched, off if they were not
+	Why       string    `json:"why,omitempty"`  // of a mode below the asked one: one line
+	Drops     *Drops    `json:"drops,omitempty"`
+	Counters  []Counter `json:"counters,omitempty"` // all that moved, and those that a check needs
+	Knobs     []Knob    `json:"knobs,omitempty"`
+	IdleS     float64   `json:"idle_s"`              // length of the idle window; 0 without one
+	Unread    []string  `json:"unread,omitempty"`    // what could not be read, one line each
+	Unsettled bool      `json:"unsettled,omitempty"` // the counters still moved when the wait for them was over
+}
+
+// Site is a place in a kernel where packets were dropped.
+type Site struct {
+	Reason    string `json:"reason,omitempty"`    // without SKB_DROP_REASON_, from the kernel's own type information; "" if it gives none
+	Function  string `json:"function,omitempty"`  // kernel function that let go of the packet; "" unknown
+	Offset    uint64 `json:"offset,omitempty"`    // within it
+	Namespace uint64 `json:"namespace,omitempty"` // inode of the network namespace; 0 unknown
+	Interface string `json:"interface,omitempty"` // the packet was at; "" unknown
+	Received  bool   `json:"received,omitempty"`  // it had come in through an interface of that namespace
+}
+
+// Drops are the verdicts of one kernel about the packets of a trial.
+type Drops struct {
+	Sites []Site      `json:"sites,omitempty"`
+	Flows []FlowDrops `json:"flows,omitempty"`
+	// What the watch itself could not account for.
+	Unreadable  uint64 `json:"unreadable,omitempty"`  // of the trial by their ports, but with no sequence in reach
+	Overwritten uint64 `json:"overwritten,omitempty"` // verdicts lost, because the list's window had moved on
+	SitesLost   uint64 `json:"sites_lost,omitempty"`  // packets whose site found no room in the table
+}
+
+// FlowDrops are the verdicts about one flow. A verdict counts only if its
+// sequence is missing at the receiver: copies are dropped, too.
+type FlowDrops struct {
+	Flow    string      `json:"flow"`
+	Streams []Marks     `json:"streams,omitempty"` // by stream; a mark is an index of Drops.Sites
+	Counts  []SiteCount `json:"counts,omitempty"`
+}
+
+// SiteCount is how many packets of a flow one site dropped.
+type SiteCount struct {
+	Site       int    `json:"site"`                 // index of Drops.Sites
+	Packets    uint64 `json:"packets"`              // datagrams of the measured part, segments counted singly
+	Unreadable uint64 `json:"unreadable,omitempty"` // of them, those with no sequence in reach; measured part and warm-up alike
+	Warmup     uint64 `json:"warmup,omitempty"`     // datagrams of the warm-up, not in Packets
+	Fragments  uint64 `json:"fragments,omitempty"`  // fragments without a UDP header, not in Packets
+}
+
+// Counter is one kernel counter over a trial. Names are those of the kernel's
+// own files: Udp.RcvbufErrors, TcpExt.IPReversePathFilter, softnet.dropped,
+// dev.eth0.rx_missed_errors, qdisc.eth0.tbf.1:.drops, ethtool.eth0.rx_drops,
+// nft.inet.filter.input.5.packets, conntrack.insert_failed.
+type Counter struct {
+	Host    string  `json:"host,omitempty"` // node; filled in by who knows it
+	Name    string  `json:"name"`
+	Scope   string  `json:"scope"` // socket, namespace, device, host
+	Unit    string  `json:"unit"`  // datagram, skb, frame, fragment, event
+	Before  uint64  `json:"before"`
+	After   uint64  `json:"after"`
+	Whole   uint64  `json:"whole"`             // moved by, warm-up included; wraps undone
+	Measure uint64  `json:"measure"`           // ... since the measured part began; packets in flight then may be on either side
+	IdleHz  float64 `json:"idle_hz,omitempty"` // per second in the idle window
+	Reset   bool    `json:"reset,omitempty"`   // it went back: its device or rule was made anew, so it tells nothing
+}
+
+// Knob is a setting of a host that advice may change.
+type Knob struct {
+	Name  string `json:"name"`  // net.core.rmem_max, eth0.txqueuelen, eth0.rx_ring, socket.receive_buffer, ...
+	Value string `json:"value"` // as the system writes it
+}
