@@ -79,7 +79,7 @@ func newAt(first int64, streams, payloadBytes int, stepNanos int64, oneClock boo
 		span /= 2
 	}
 	for i := range m.streams {
-		s := &stream{window: newWindow(span>>chunkBits, first), next: first, firstNanos: math.MaxInt64, lastNanos: math.MinInt64}
+		s := &stream{window: newWindow(span>>chunkBits, first, allGaps/max(streams, 1)), next: first, firstNanos: math.MaxInt64, lastNanos: math.MinInt64}
 		if oneClock {
 			s.delay = newDurations()
 		}
@@ -175,6 +175,13 @@ func (m *Meter) Received() (packets, bytes uint64) {
 		packets += s.published.Load()
 	}
 	return packets, packets * uint64(m.payloadBytes)
+}
+
+// Missing lists the sequences of one stream below attempted that have not come,
+// nor will count if they still come: what is older than the window is settled.
+// It must not run beside Observe.
+func (m *Meter) Missing(stream int, attempted uint64) model.Marks {
+	return m.streams[stream].window.missing(attempted)
 }
 
 // Tally closes the account. It must not run beside Observe.

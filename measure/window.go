@@ -15,11 +15,13 @@ type window struct {
 	mask int64
 	top  int64 // newest chunk number
 	from int64 // first position there can be
+	gone gaps  // what had not come when its chunk was forgotten
 }
 
-// newWindow spans a number of chunks, a power of two.
-func newWindow(chunks int, first int64) window {
-	return window{ring: make([]*chunk, chunks), mask: int64(chunks - 1), top: first >> chunkBits, from: first}
+// newWindow spans a number of chunks, a power of two, and lists as many
+// stretches of missing sequences as there is room for.
+func newWindow(chunks int, first int64, room int) window {
+	return window{ring: make([]*chunk, chunks), mask: int64(chunks - 1), top: first >> chunkBits, from: first, gone: gaps{room: room}}
 }
 
 type mark uint8
@@ -54,6 +56,7 @@ func (w *window) see(at int64) mark {
 
 // advance makes n the newest chunk and forgets those that fall out.
 func (w *window) advance(n int64) {
+	w.forget(n - w.mask)
 	steps := min(n-w.top, w.mask+1)
 	for i := n - steps + 1; i <= n; i++ {
 		if c := w.ring[i&w.mask]; c != nil {
