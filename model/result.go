@@ -74,7 +74,22 @@ type Result struct {
 	EngineReason string       `json:"engine_reason,omitempty"`
 	Flows        []FlowResult `json:"flows"`
 	Series       []Series     `json:"series"`
+	Observed     []Observed   `json:"observed,omitempty"` // how closely each node was watched, in travel order; none in runs of before
+	Counters     []Counter    `json:"counters,omitempty"` // of all nodes: those that moved, and those that a check needs
 	Warnings     []string     `json:"warnings,omitempty"` // doubts of the two ends about this trial
+}
+
+// Observed says how a node was watched during a trial, and what that watch missed.
+type Observed struct {
+	Node        string   `json:"node"`
+	Mode        DropMode `json:"mode,omitempty"` // "" if the node was not observed: nothing is known of it, which is not zero
+	Why         string   `json:"why,omitempty"`  // of a mode below seq: one line
+	IdleS       float64  `json:"idle_s,omitempty"`
+	Unread      []string `json:"unread,omitempty"` // what could not be read, one line each
+	Unsettled   bool     `json:"unsettled,omitempty"`
+	Unreadable  uint64   `json:"unreadable,omitempty"`  // see Drops
+	Overwritten uint64   `json:"overwritten,omitempty"` // see Drops
+	SitesLost   uint64   `json:"sites_lost,omitempty"`  // see Drops
 }
 
 // FlowResult is one flow of one trial. Packets are UDP datagrams; for TCP they
