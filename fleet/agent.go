@@ -30,6 +30,8 @@ type AgentConfig struct {
 	Facts func() model.Host
 	// Watch begins a watch of the host for the measured part. May be nil.
 	Watch engine.StartWatch
+	// Observe begins the observation of a trial on this host. May be nil.
+	Observe engine.Observe
 	// Log takes a line for the curious, formatted as by fmt. May be nil.
 	Log func(format string, args ...any)
 
@@ -180,9 +182,13 @@ func (a *Agent) obey(ctx context.Context, verb string, data []byte) (any, error)
 		return with(data, func(o runOrder) (any, error) {
 			return a.in(o.Session, func(s *session) (any, error) { return struct{}{}, s.run(o) })
 		})
+	case verbSnapshot:
+		return with(data, func(o snapshotOrder) (any, error) {
+			return a.in(o.Session, func(s *session) (any, error) { return struct{}{}, s.snapshot(ctx, o) })
+		})
 	case verbFinish:
 		return with(data, func(o finishOrder) (any, error) {
-			return a.in(o.Session, func(s *session) (any, error) { return struct{}{}, s.finish(ctx, o.Attempted) })
+			return a.in(o.Session, func(s *session) (any, error) { return s.finish(ctx, o.Attempted) })
 		})
 	case verbStop:
 		return with(plain(data), func(o stopOrder) (any, error) {

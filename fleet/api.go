@@ -2,6 +2,7 @@ package fleet
 
 import (
 	"net/netip"
+	"time"
 
 	"github.com/nats-io/nkeys"
 
@@ -10,7 +11,7 @@ import (
 )
 
 // ProtocolVersion is what two peers must share to understand each other.
-const ProtocolVersion = 1
+const ProtocolVersion = 2
 
 // DefaultPort is the control port of pelt serve; data flows use the port above it.
 const DefaultPort = 7358
@@ -90,6 +91,13 @@ type Trial struct {
 	Timing   model.Timing
 	OneClock bool // all agents read one monotonic clock
 	Probe    bool // add the thin round-trip flow between dialer and listener of the first flow
+
+	Drops model.DropMode // how closely agents watch their kernels; "" for not at all, their counters neither
+	Idle  time.Duration  // window before the trial in which the path is idle, for the rate of foreign traffic
+	// Along are observations of nodes between the ends, which no agent watches.
+	// They are led through the trial's moments; whoever gave them asks for their
+	// reports and closes them.
+	Along []engine.Observation
 }
 
 // Progress is one per-second sample of a running trial.
@@ -119,6 +127,9 @@ type Outcome struct {
 	Probe *engine.ProbeReport
 	Watch map[string]Watched // by agent ID
 	Cut   string             // why the trial was cut short; "" if it ran to its end
+	// Observed is what agents saw of their hosts, by agent ID. One that is
+	// missing was lost, or observed nothing.
+	Observed map[string]model.Observation
 	// Warnings tell what the control plane itself dropped: beats or samples.
 	Warnings []string
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/nats-io/nats.go"
 
 	"pelt/engine"
+	"pelt/model"
 )
 
 // enter begins to beat and to hear.
@@ -41,6 +42,9 @@ func (t *trial) enter() error {
 }
 
 func (t *trial) leave() {
+	for _, timer := range t.timers {
+		timer.Stop()
+	}
 	close(t.over)
 	t.beating.Wait()
 	t.c.mu.Lock()
@@ -226,13 +230,16 @@ func (t *trial) start(ctx context.Context) error {
 	if err := t.prepare(ctx, false); err != nil {
 		return err
 	}
-	limit, cancel := context.WithTimeout(ctx, connectPatience+preparePatience)
+	limit, cancel := context.WithTimeout(ctx, connectPatience+preparePatience+t.order.Idle)
 	defer cancel()
 	err := t.together(limit, func(ctx context.Context, _ string, m member) error {
 		_, err := order[struct{}](ctx, m, verbConnect, sessionOrder{t.session})
 		return err
 	})
 	if err != nil {
+		return err
+	}
+	if err := t.observe(limit, model.MomentStart, false); err != nil {
 		return err
 	}
 	var mu sync.Mutex
@@ -257,7 +264,7 @@ func (t *trial) prepare(ctx context.Context, listening bool) error {
 	defer cancel()
 	var mu sync.Mutex
 	return t.together(ctx, func(ctx context.Context, id string, m member) error {
-		p := prepareOrder{Protocol: ProtocolVersion, Version: t.c.version, Session: t.session}
+		p := prepareOrder{Protocol: ProtocolVersion, Version: t.c.version, Session: t.session, Drops: t.order.Drops}
 		mu.Lock() // the answer of another agent may be adding ports
 		for _, e := range t.ends {
 			if e.agent == id && e.Order.Listen == listening {
@@ -290,6 +297,12 @@ func (t *trial) gate(ctx context.Context, rtt map[string]time.Duration) error {
 	longest := time.Duration(0)
 	for _, d := range rtt {
 		longest = max(longest, d)
+	}
+	if warm := t.order.Timing.Warmup(); warm > 0 && t.order.Drops != "" {
+		for _, o := range t.order.Along {
+			timer := time.AfterFunc(min(longest+gateMargin, maxGateWait)+warm, func() { o.Snapshot(model.MomentMeasure) })
+			t.timers = append(t.timers, timer)
+		}
 	}
 	return t.together(ctx, func(ctx context.Context, id string, m member) error {
 		wait := min(longest+gateMargin, maxGateWait) - min(rtt[id], maxGateWait)/2

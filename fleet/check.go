@@ -46,6 +46,11 @@ func (a *Agent) checkPrepare(p prepareOrder) error {
 	if len(p.Ends) == 0 || len(p.Ends) > maxEnds {
 		return fmt.Errorf("ends: want 1 to %d, not %d", maxEnds, len(p.Ends))
 	}
+	switch p.Drops {
+	case "", model.DropsOff, model.DropsCount, model.DropsSeq:
+	default:
+		return fmt.Errorf("drops: want seq, count or off")
+	}
 	seen := map[int]bool{}
 	for i, e := range p.Ends {
 		if e.End < 0 || e.End > maxEndNumber || seen[e.End] {

@@ -183,9 +183,13 @@ func (s *session) compile(ctx context.Context, final bool) error {
 		r.Ends[p.order.End] = *p.report
 		s.mu.Unlock()
 	}
+	if final {
+		r.Observed = s.observed.report(ctx)
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	r.Watch, r.Cut = s.watched, s.cut
+	lighten(&r)
 	data, err := json.Marshal(r)
 	if err != nil {
 		return fmt.Errorf("report: %w", err)

@@ -8,17 +8,19 @@ import (
 	"io"
 
 	"pelt/engine"
+	"pelt/model"
 )
 
 // The verbs of pelt.agent.AGENT.VERB.
 const (
-	verbPrepare = "prepare"
-	verbConnect = "connect"
-	verbRun     = "run"
-	verbFinish  = "finish"
-	verbStop    = "stop"
-	verbReport  = "report"
-	verbRelease = "release"
+	verbPrepare  = "prepare"
+	verbConnect  = "connect"
+	verbSnapshot = "snapshot"
+	verbRun      = "run"
+	verbFinish   = "finish"
+	verbStop     = "stop"
+	verbReport   = "report"
+	verbRelease  = "release"
 )
 
 const helloSubject = "pelt.hello"
@@ -35,10 +37,11 @@ type hello struct {
 
 // prepareOrder opens ends, and the session if it is its first.
 type prepareOrder struct {
-	Protocol int        `json:"protocol"`
-	Version  string     `json:"version"`
-	Session  string     `json:"session"` // CLIENT.SESSION
-	Ends     []endOrder `json:"ends"`
+	Protocol int            `json:"protocol"`
+	Version  string         `json:"version"`
+	Session  string         `json:"session"` // CLIENT.SESSION
+	Ends     []endOrder     `json:"ends"`
+	Drops    model.DropMode `json:"drops,omitempty"` // how closely to watch the kernel; "" for not at all
 }
 
 type endOrder struct {
@@ -71,6 +74,20 @@ type finishOrder struct {
 	Attempted map[int][]uint64 `json:"attempted"` // by end, of each stream
 }
 
+// finishAnswer says how many distinct packets each receiver has.
+type finishAnswer struct {
+	Received map[int]uint64 `json:"received"` // by end
+}
+
+// snapshotOrder reads the host's counters: at the start, with an idle window
+// before, or at the end, once they stand still.
+type snapshotOrder struct {
+	Session   string       `json:"session"`
+	Moment    model.Moment `json:"moment"` // start or end
+	IdleNanos int64        `json:"idle_ns,omitempty"`
+	Lost      bool         `json:"lost,omitempty"` // packets are missing
+}
+
 type stopOrder struct {
 	Session string `json:"session"`
 	Why     string `json:"why"`
@@ -92,9 +109,10 @@ type reportAnswer struct {
 // sessionReport is what an agent has to say of a session; ends that have not
 // ended are missing.
 type sessionReport struct {
-	Ends  map[int]engine.Report `json:"ends"`
-	Watch *Watched              `json:"watch,omitempty"`
-	Cut   string                `json:"cut,omitempty"`
+	Ends     map[int]engine.Report `json:"ends"`
+	Watch    *Watched              `json:"watch,omitempty"`
+	Observed *model.Observation    `json:"observed,omitempty"`
+	Cut      string                `json:"cut,omitempty"`
 }
 
 // beat is a sign of life of the controller or of an agent.

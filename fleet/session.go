@@ -10,6 +10,7 @@ import (
 	"github.com/nats-io/nats.go"
 
 	"pelt/engine"
+	"pelt/model"
 )
 
 const (
@@ -43,7 +44,8 @@ type session struct {
 	until     time.Time // the session ends itself then
 	watched   *Watched
 	watching  chan struct{} // closed when the watch is over; nil before the gate
-	parts     [][]byte      // of the final report
+	observed  observed
+	parts     [][]byte // of the final report
 }
 
 // openSession starts the beats; the caller holds the agent's lock.
@@ -61,6 +63,7 @@ func openSession(a *Agent, p prepareOrder) (*session, error) {
 		cancel()
 		return nil, err
 	}
+	s.observed.open(a.cfg, p)
 	s.work.Go(s.live)
 	return s, nil
 }
@@ -238,6 +241,7 @@ func (s *session) connect(ctx context.Context) error {
 		if err := p.end.Connect(ctx); err != nil {
 			return fmt.Errorf("%s: %w", p.name(), err)
 		}
+		s.observed.track(p)
 		return nil
 	})
 }
@@ -295,7 +299,13 @@ func (s *session) open(wait time.Duration) {
 		s.start(p, s.length()+overtime)
 	}
 	t := s.first.Ends[0].Order.Timing
-	if s.agent.cfg.Watch == nil || !sleep(s.ctx, t.Warmup()) || s.why() != "" {
+	if !sleep(s.ctx, t.Warmup()) || s.why() != "" {
+		return
+	}
+	if t.Warmup() > 0 {
+		s.observed.at(model.MomentMeasure)
+	}
+	if s.agent.cfg.Watch == nil {
 		return
 	}
 	w := s.agent.cfg.Watch()
@@ -354,23 +364,23 @@ func (s *session) wake() {
 }
 
 // finish drains receivers: each is told what its sender attempted.
-func (s *session) finish(ctx context.Context, attempted map[int][]uint64) error {
+func (s *session) finish(ctx context.Context, attempted map[int][]uint64) (any, error) {
 	var places []*place
 	for _, p := range s.places(engine.Receive) {
 		if counts, ok := attempted[p.order.End]; ok && p.isStarted(s) {
 			if len(counts) != p.order.Order.Flow.Streams {
-				return fmt.Errorf("finish: end %d has %d streams, not %d", p.order.End, p.order.Order.Flow.Streams, len(counts))
+				return nil, fmt.Errorf("finish: end %d has %d streams, not %d", p.order.End, p.order.Order.Flow.Streams, len(counts))
 			}
 			places = append(places, p)
 		}
 	}
 	if len(places) != len(attempted) {
-		return errors.New("finish: names an end that is no running receiver")
+		return nil, errors.New("finish: names an end that is no running receiver")
 	}
 	ctx, cancel := context.WithTimeout(ctx, s.first.Ends[0].Order.Timing.Drain()+stopPatience)
 	defer cancel()
 	defer context.AfterFunc(s.ctx, cancel)()
-	return each(places, func(p *place) error {
+	err := each(places, func(p *place) error {
 		if p.over() {
 			return nil // it was stopped, or reached its own time limit
 		}
@@ -379,6 +389,14 @@ func (s *session) finish(ctx context.Context, attempted map[int][]uint64) error 
 		}
 		return p.wait(ctx)
 	})
+	if err != nil {
+		return nil, err
+	}
+	answer := finishAnswer{map[int]uint64{}}
+	for _, p := range places {
+		answer.Received[p.order.End], _ = p.end.Sample()
+	}
+	return answer, nil
 }
 
 func (p *place) isStarted(s *session) bool {
@@ -420,6 +438,7 @@ func (s *session) close(why string) error {
 		p.end.Stop()
 		return p.end.Close()
 	})
+	err = errors.Join(err, s.observed.close())
 	done := make(chan struct{})
 	go func() { s.work.Wait(); close(done) }()
 	select {

@@ -8,11 +8,12 @@ import (
 	"sync"
 
 	"pelt/engine"
+	"pelt/model"
 )
 
 // settle learns what the senders attempted and lets the receivers drain.
 func (t *trial) settle(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, settlePatience+t.order.Timing.Drain())
+	ctx, cancel := context.WithTimeout(ctx, settlePatience+observePatience+t.order.Timing.Drain())
 	defer cancel()
 	var mu sync.Mutex
 	finish := map[string]map[int][]uint64{}
@@ -41,8 +42,38 @@ func (t *trial) settle(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	return t.all(slices.Collect(maps.Keys(finish)), func(id string, m member) error {
-		_, err := order[struct{}](ctx, m, verbFinish, finishOrder{t.session, finish[id]})
+	var lost bool
+	err = t.all(slices.Collect(maps.Keys(finish)), func(id string, m member) error {
+		a, err := order[finishAnswer](ctx, m, verbFinish, finishOrder{t.session, finish[id]})
+		mu.Lock()
+		defer mu.Unlock()
+		for n, streams := range finish[id] {
+			var sent uint64
+			for _, k := range streams {
+				sent += k
+			}
+			lost = lost || a.Received[n] < sent
+		}
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	return t.observe(ctx, model.MomentEnd, lost)
+}
+
+// observe lets all agents, and the observations along the path, read their counters.
+func (t *trial) observe(ctx context.Context, m model.Moment, lost bool) error {
+	if t.order.Drops == "" {
+		return nil
+	}
+	var along sync.WaitGroup
+	for _, o := range t.order.Along {
+		along.Go(func() { lead(ctx, o, snapshotOrder{Moment: m, IdleNanos: t.order.Idle.Nanoseconds(), Lost: lost}) })
+	}
+	defer along.Wait()
+	return t.all(t.agents, func(_ string, a member) error {
+		_, err := order[struct{}](ctx, a, verbSnapshot, snapshotOrder{t.session, m, t.order.Idle.Nanoseconds(), lost})
 		return err
 	})
 }
@@ -80,7 +111,7 @@ func (t *trial) fetch(ctx context.Context, m member, final bool) (sessionReport,
 // collect gathers the reports of whoever is reachable. after is what ended the
 // trial early, or nil.
 func (t *trial) collect(ctx, run context.Context, after error) Outcome {
-	out := Outcome{Flows: make([]FlowOutcome, len(t.order.Flows)), Watch: map[string]Watched{}}
+	out := Outcome{Flows: make([]FlowOutcome, len(t.order.Flows)), Watch: map[string]Watched{}, Observed: map[string]model.Observation{}}
 	patience := settlePatience
 	if after != nil {
 		if cut := ctxCut(run); cut != nil {
@@ -128,6 +159,9 @@ func (t *trial) collect(ctx, run context.Context, after error) Outcome {
 func (t *trial) enterReport(out *Outcome, id string, r sessionReport) {
 	if r.Watch != nil {
 		out.Watch[id] = *r.Watch
+	}
+	if r.Observed != nil {
+		out.Observed[id] = *r.Observed
 	}
 	for n, report := range r.Ends {
 		if n < 0 || n >= len(t.ends) || t.ends[n].agent != id {

@@ -48,6 +48,7 @@ type trial struct {
 	subs    []*nats.Subscription
 	over    chan struct{} // ends the beats
 	beating sync.WaitGroup
+	timers  []*time.Timer // of the observations along the path
 
 	mu      sync.Mutex
 	ended   map[int]bool

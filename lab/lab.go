@@ -56,6 +56,26 @@ func (l *Lab) Facts() model.LabFacts { return l.facts }
 // Nodes lists the nodes in travel order; wires hidden in the links are left out.
 func (l *Lab) Nodes() []*Node { return slices.Clone(l.nodes) }
 
+// Wires lists the relays hidden in links whose shaping needs a place of its
+// own, as nodes named after their link.
+func (l *Lab) Wires() []*Node {
+	var wires []*Node
+	for i := len(l.nodes); i < len(l.held); i++ {
+		for _, t := range l.tbfs {
+			if t.Space != i {
+				continue
+			}
+			name := fmt.Sprintf("link %s-%s", t.From, t.To)
+			if slices.Index(l.facts.Nodes, t.From) > slices.Index(l.facts.Nodes, t.To) {
+				name = fmt.Sprintf("link %s-%s", t.To, t.From)
+			}
+			wires = append(wires, &Node{ns: l.held[i], info: nodeInfo{Name: name}})
+			break
+		}
+	}
+	return wires
+}
+
 // Node finds a node by name. The error is a *UsageError.
 func (l *Lab) Node(name string) (*Node, error) {
 	for _, n := range l.nodes {
