@@ -79,7 +79,7 @@ func newAt(first int64, streams, payloadBytes int, stepNanos int64, oneClock boo
 		span /= 2
 	}
 	for i := range m.streams {
-		s := &stream{window: newWindow(span>>chunkBits, first, allGaps/max(streams, 1)), next: first, firstNanos: math.MaxInt64, lastNanos: math.MinInt64}
+		s := &stream{window: newWindow(span>>chunkBits, first, allMissing/max(streams, 1)), next: first, firstNanos: math.MaxInt64, lastNanos: math.MinInt64}
 		if oneClock {
 			s.delay = newDurations()
 		}

@@ -8,116 +8,92 @@ import (
 )
 
 const (
-	// allGaps bounds the stretches of missing sequences that a meter lists for
-	// all its streams together, some 3 B each. Further ones are only counted.
-	allGaps = 1 << 22
+	// allMissing bounds the lists of missing sequences of all streams of a meter
+	// in bytes, some 3 B a stretch. Further ones are only counted.
+	allMissing = 12 << 20
 	// endOfSequences is the number of sequences that the wire can tell apart.
 	endOfSequences = 1 << 48
 )
 
-// gaps lists the sequences that were not seen, in ascending order.
-type gaps struct {
-	list     model.MarksWriter
-	from, to int64 // the newest stretch, not yet in the list
-	room     int   // stretches that the list may still take
-	unlisted uint64
+// list appends the sequences from..to-1 to a list, but for those that no sender can reach.
+func list(l *model.MarksWriter, from, to int64) {
+	if to = min(to, endOfSequences); from < to {
+		l.Add(uint64(from), uint64(to-from), 0)
+	}
 }
 
-// add appends the sequences from..to-1, which lie above all before.
-func (g *gaps) add(from, to int64) {
-	if from >= to {
-		return
-	}
-	if from == g.to {
-		g.to = to
-		return
-	}
-	g.flush()
-	g.from, g.to = from, to
-}
-
-func (g *gaps) flush() {
-	g.from, g.to = min(g.from, endOfSequences), min(g.to, endOfSequences)
-	n := uint64(g.to - g.from)
-	switch {
-	case n == 0:
-	case g.room == 0:
-		g.unlisted += n
-	default:
-		g.room--
-		g.list.Add(uint64(g.from), n, 0)
-	}
-	g.from = g.to
-}
-
-// chunk adds what is missing of chunk number n below a position. Sequences
-// count from origin.
-func (g *gaps) chunk(c *chunk, n, origin, to int64) {
-	lo, hi := max(origin, n<<chunkBits), min(to, (n+1)<<chunkBits)
+// holes lists what is missing of chunk number n below a position.
+func (w *window) holes(l *model.MarksWriter, n, below int64) {
+	c := w.ring[n&w.mask]
+	lo, hi := max(w.from, n<<chunkBits), min(below, (n+1)<<chunkBits)
 	if c == nil {
-		g.add(lo-origin, hi-origin)
+		list(l, lo-w.from, hi-w.from)
 		return
 	}
 	for at := lo &^ 63; at < hi; at += 64 {
-		holes := ^c[at>>6&(chunkWords-1)]
-		if holes == 0 {
+		unseen := ^c[at>>6&(chunkWords-1)]
+		if unseen == 0 {
 			continue
 		}
 		if at < lo {
-			holes &= ^uint64(0) << (lo - at)
+			unseen &= math.MaxUint64 << (lo - at)
 		}
 		if hi-at < 64 {
-			holes &= 1<<(hi-at) - 1
+			unseen &= 1<<(hi-at) - 1
 		}
-		for holes != 0 {
-			i := bits.TrailingZeros64(holes)
-			n := bits.TrailingZeros64(^(holes >> i))
-			g.add(at+int64(i)-origin, at+int64(i+n)-origin)
-			holes &^= (1<<n - 1) << i
+		for unseen != 0 {
+			i := bits.TrailingZeros64(unseen)
+			run := bits.TrailingZeros64(^(unseen >> i))
+			list(l, at+int64(i)-w.from, at+int64(i+run)-w.from)
+			unseen &^= (1<<run - 1) << i
 		}
 	}
 }
 
-// forget notes what is missing of the chunks below the given one, which the
+// oldest is the oldest chunk that the window holds.
+func (w *window) oldest() int64 { return max(w.top-w.mask, w.from>>chunkBits) }
+
+// forget lists what is missing of the chunks below the given one, which the
 // window is about to lose.
 func (w *window) forget(below int64) {
-	n := max(w.top-w.mask, w.from>>chunkBits)
+	n := w.oldest()
 	for ; n < below && n <= w.top; n++ {
-		w.gone.chunk(w.ring[n&w.mask], n, w.from, math.MaxInt64)
+		w.holes(&w.gone, n, math.MaxInt64)
 	}
-	// A leap beyond the whole window: nothing was seen of what lies between.
-	w.gone.add(max(n<<chunkBits, w.from)-w.from, below<<chunkBits-w.from)
+	// After a leap beyond the whole window nothing was seen of what lies between.
+	list(&w.gone, max(n<<chunkBits, w.from)-w.from, below<<chunkBits-w.from)
 }
 
-// missing lists the sequences below attempted that were not seen, counted from
-// the first there can be.
+// missing lists the sequences below attempted that were not seen. They count
+// from the first there can be.
 func (w *window) missing(attempted uint64) model.Marks {
 	beyond := attempted - min(attempted, endOfSequences)
 	to := w.from + int64(attempted-beyond)
-	g := w.gone // a copy: the account may be asked for again
-	n := max(w.top-w.mask, w.from>>chunkBits)
-	if bottom := n << chunkBits; to < bottom {
-		g = cut(g, to-w.from) // less was attempted than has come
+	l := w.gone // a copy: more may come, and the question may be asked again
+	n := w.oldest()
+	if to < n<<chunkBits {
+		var unlisted uint64
+		l, unlisted = cut(l, to-w.from) // less was attempted than has come
+		beyond += unlisted
 	}
 	for ; n <= w.top && n<<chunkBits < to; n++ {
-		g.chunk(w.ring[n&w.mask], n, w.from, to)
+		w.holes(&l, n, to)
 	}
-	g.add(max(n<<chunkBits, w.from)-w.from, to-w.from)
-	g.flush()
-	m := g.list.Marks()
-	m.Unlisted += g.unlisted + beyond
+	list(&l, max(n<<chunkBits, w.from)-w.from, to-w.from)
+	m := l.Marks()
+	m.Unlisted += beyond
 	return m
 }
 
-// cut keeps what lies below a sequence.
-func cut(g gaps, below int64) gaps {
-	g.flush()
-	marks := g.list.Marks()
-	out := gaps{room: allGaps}
-	for s := range marks.Stretches() { // a list of our own is not broken
-		out.add(int64(s.From), min(int64(s.From+s.Count), below))
+// cut keeps what lies below a sequence. What found no room lies above the list's
+// end; how much of it lies below the cut nobody knows, but for the most it can be.
+func cut(l model.MarksWriter, below int64) (out model.MarksWriter, unlisted uint64) {
+	marks := l.Marks()
+	out.Limit = l.Limit
+	next := int64(0)
+	for s := range marks.Stretches() { // a list of our own is never broken
+		next = int64(s.From + s.Count)
+		list(&out, int64(s.From), min(next, below))
 	}
-	// What was not listed lies above the list's end, up to where nobody knows.
-	out.unlisted = min(g.unlisted+marks.Unlisted, uint64(below-out.to))
-	return out
+	return out, min(marks.Unlisted, uint64(max(below-next, 0)))
 }

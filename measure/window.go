@@ -1,5 +1,7 @@
 package measure
 
+import "pelt/model"
+
 // One chunk of a window holds a bit for each of 2^chunkBits sequences, 8 KiB.
 const (
 	chunkBits  = 16
@@ -13,15 +15,15 @@ type chunk [chunkWords]uint64
 type window struct {
 	ring []*chunk // chunk number n stands at n & mask
 	mask int64
-	top  int64 // newest chunk number
-	from int64 // first position there can be
-	gone gaps  // what had not come when its chunk was forgotten
+	top  int64             // newest chunk number
+	from int64             // first position there can be
+	gone model.MarksWriter // what had not come when its chunk was forgotten
 }
 
-// newWindow spans a number of chunks, a power of two, and lists as many
-// stretches of missing sequences as there is room for.
-func newWindow(chunks int, first int64, room int) window {
-	return window{ring: make([]*chunk, chunks), mask: int64(chunks - 1), top: first >> chunkBits, from: first, gone: gaps{room: room}}
+// newWindow spans a number of chunks, a power of two, and lists what is missing
+// in as many bytes.
+func newWindow(chunks int, first int64, listBytes int) window {
+	return window{ring: make([]*chunk, chunks), mask: int64(chunks - 1), top: first >> chunkBits, from: first, gone: model.MarksWriter{Limit: listBytes}}
 }
 
 type mark uint8

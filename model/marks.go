@@ -31,8 +31,11 @@ const (
 	maxSequence   = 1<<48 - 1
 )
 
-// MarksWriter builds a list of marks.
+// MarksWriter builds a list of marks. The zero value is ready for use.
 type MarksWriter struct {
+	// Limit bounds the list in bytes before compression, some 3 B a stretch; 0
+	// leaves it the most there can be.
+	Limit   int
 	raw     []byte
 	pending Stretch
 	next    uint64 // first sequence after what raw holds
@@ -59,7 +62,11 @@ func (w *MarksWriter) flush() {
 	if p.Count == 0 {
 		return
 	}
-	if len(w.raw)+3*binary.MaxVarintLen64 > maxMarksBytes || p.From < w.next {
+	limit := maxMarksBytes
+	if w.Limit > 0 {
+		limit = min(limit, w.Limit)
+	}
+	if len(w.raw)+3*binary.MaxVarintLen64 > limit || p.From < w.next {
 		w.sum.Unlisted += p.Count
 		return
 	}
