@@ -115,6 +115,7 @@ const (
 	maxFactors     = 8
 	MaxSourcePort  = 65535
 	MaxBurst       = 65536
+	MaxSegments    = 64 // UDP_MAX_SEGMENTS was 64 up to Linux 6.8, include/linux/udp.h
 	maxKnobPackets = unit.MaxPacketsPerSecond
 )
 
@@ -165,6 +166,9 @@ func (p Plan) Check() error {
 	}
 	if !slices.Contains([]string{"auto", "udp", "xdp"}, p.Engine) {
 		return wrong("engine", "want auto, udp or xdp, not %q", p.Engine)
+	}
+	if !slices.Contains([]DropMode{"", DropsSeq, DropsCount, DropsOff}, p.Drops) {
+		return wrong("drops", "want seq, count or off, not %q", clip(string(p.Drops)))
 	}
 	if err := p.checkTiming(); err != nil {
 		return err

@@ -35,6 +35,11 @@ type CurveOptions struct {
 	Bulk         bool   // TCP
 	Control      string // TCP congestion control
 	MaxLoss      *float64
+
+	Segments      int // datagrams handed to the kernel as one buffer; 0 is one
+	SendBuffer    int // bytes, as the kernel accounts them; 0 is chosen
+	ReceiveBuffer int
+	Drops         model.DropMode // "" is as closely as the hosts can
 }
 
 // Default sizes of a UDP curve, in payload bytes. 18 B makes the smallest
@@ -80,6 +85,7 @@ func Curve(o CurveOptions) (model.Plan, error) {
 		},
 		Engine: orDefault(o.Engine, "auto"),
 		Limits: model.Limits{MaxLossRatio: o.MaxLoss},
+		Drops:  o.Drops,
 	}
 	if o.Warmup != nil {
 		p.Timing.WarmupSeconds = o.Warmup.Seconds()
@@ -125,6 +131,7 @@ func (o CurveOptions) flow() (model.Flow, error) {
 	f := model.Flow{
 		Protocol: orDefault(o.Protocol, model.UDP), Rate: o.Rate, Burst: o.Burst, Streams: orDefault(o.Streams, 1), Family: o.Family,
 		DSCP: o.DSCP, DontFragment: o.DontFragment, SourcePort: o.SourcePort, Bulk: o.Bulk, Control: o.Control,
+		Segments: o.Segments, SendBuffer: o.SendBuffer, ReceiveBuffer: o.ReceiveBuffer,
 	}
 	switch {
 	case f.Protocol != model.UDP && f.Protocol != model.TCP:
@@ -133,6 +140,8 @@ func (o CurveOptions) flow() (model.Flow, error) {
 		return f, bad("--bulk, --control", "are for --proto tcp")
 	case f.Protocol == model.TCP && o.DontFragment:
 		return f, bad("--df", "is for --proto udp")
+	case f.Protocol == model.TCP && (o.Segments != 0 || o.SendBuffer != 0 || o.ReceiveBuffer != 0):
+		return f, bad("--gso, --send-buffer, --receive-buffer", "are for --proto udp")
 	case o.Rate.IsMax() && o.Burst != 0:
 		return f, bad("--burst", "needs --rate or --interval: unpaced packets leave as they can")
 	}

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"slices"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -69,7 +70,8 @@ type trafficFlags struct {
 	family, control                                  string
 	streams, repeats, dscp, burst, sourcePort        int
 	df, bulk                                         bool
-	maxLoss                                          string
+	maxLoss, drops, sendBuffer, receiveBuffer        string
+	gso                                              int
 }
 
 func (t *trafficFlags) register(f *pflag.FlagSet) {
@@ -88,6 +90,10 @@ func (t *trafficFlags) register(f *pflag.FlagSet) {
 	f.IntVar(&t.burst, "burst", 0, "packets that may leave back to back when paced (default 1 up to 100 kpps)")
 	f.IntVar(&t.sourcePort, "source-port", 0, "first local port; --streams ports are used from there (default: any)")
 	f.BoolVar(&t.df, "df", false, "forbid fragmentation of UDP packets")
+	f.IntVar(&t.gso, "gso", 0, "UDP: packets handed to the kernel as one segmentation-offload buffer: 2 to 64 (default: singly)")
+	f.StringVar(&t.sendBuffer, "send-buffer", "", "UDP: send buffer of each socket, as the kernel accounts it: 212992 (default: below one queue's length)")
+	f.StringVar(&t.receiveBuffer, "receive-buffer", "", "UDP: receive buffer of each socket, as the kernel accounts it: 4194304 (default: 16 MiB for all streams)")
+	f.StringVar(&t.drops, "drops", "", "how closely the kernels' drops are watched: seq (every packet), count, off (default: seq where rights and kernel allow)")
 	f.BoolVar(&t.bulk, "bulk", false, "TCP: large writes as for a file transfer (Nagle on), in place of small ones with TCP_NODELAY")
 	f.StringVar(&t.control, "control", "", "TCP: congestion control, as cubic or bbr (default: the host's)")
 	f.StringVar(&t.maxLoss, "max-loss", "", "fail with exit code 3 if any size loses more: 0.1%")
@@ -97,13 +103,17 @@ func (t *trafficFlags) options(target string) (o plan.CurveOptions, err error) {
 	o = plan.CurveOptions{
 		Target: target, Protocol: model.Protocol(t.proto), Direction: t.direction, Streams: t.streams, Repeats: t.repeats,
 		DSCP: t.dscp, DontFragment: t.df, Burst: t.burst, SourcePort: t.sourcePort, Bulk: t.bulk, Control: t.control,
+		Segments: t.gso, Drops: model.DropMode(t.drops),
+	}
+	if !slices.Contains([]string{"", "seq", "count", "off"}, t.drops) {
+		return o, usagef("--drops: want seq, count or off, not %q", t.drops)
 	}
 	for _, n := range []struct {
 		flag            string
 		value, low, top int
 	}{
 		{"streams", t.streams, 1, model.MaxStreams}, {"repeats", t.repeats, 1, model.MaxRepeats}, {"dscp", t.dscp, 0, 63},
-		{"burst", t.burst, 0, model.MaxBurst}, {"source-port", t.sourcePort, 0, model.MaxSourcePort},
+		{"burst", t.burst, 0, model.MaxBurst}, {"gso", t.gso, 0, model.MaxSegments}, {"source-port", t.sourcePort, 0, model.MaxSourcePort},
 	} {
 		if n.value < n.low || n.value > n.top {
 			return o, usagef("--%s: want %d to %d, not %d", n.flag, n.low, n.top, n.value)
@@ -118,6 +128,8 @@ func (t *trafficFlags) options(target string) (o plan.CurveOptions, err error) {
 	}
 	read("payload", t.payload, func(s string) (e error) { o.Payloads, e = unit.ParseSizes(s); return e })
 	read("frame", t.frame, func(s string) (e error) { o.Frames, e = unit.ParseSizes(s); return e })
+	read("send-buffer", t.sendBuffer, func(s string) (e error) { o.SendBuffer, e = bufferBytes(s); return e })
+	read("receive-buffer", t.receiveBuffer, func(s string) (e error) { o.ReceiveBuffer, e = bufferBytes(s); return e })
 	read("rate", t.rate, func(s string) (e error) { o.Rate, e = unit.ParseRate(s); return e })
 	read("interval", t.interval, func(s string) (e error) {
 		if t.rate != "max" {
@@ -145,6 +157,18 @@ func (t *trafficFlags) options(target string) (o plan.CurveOptions, err error) {
 		return e
 	})
 	return o, err
+}
+
+// bufferBytes reads one size.
+func bufferBytes(text string) (int, error) {
+	sizes, err := unit.ParseSizes(text)
+	if err == nil && len(sizes) != 1 {
+		err = usagef("want one size in bytes, not %d", len(sizes))
+	}
+	if err != nil {
+		return 0, err
+	}
+	return sizes[0], nil
 }
 
 func positive(text string) (time.Duration, error) {
