@@ -1,0 +1,247 @@
+package kernels
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"testing"
+	"time"
+)
+
+// series are the kernels that Debian keeps for its stable and its next release.
+var series = []string{"6.1", "6.12"}
+
+// suites are the packages whose tests run in the guest.
+var suites = []suite{}
+
+type suite struct {
+	pkg      string // below this module
+	timeoutS float64
+}
+
+// modules are what a usual system loads on demand for labs, faults, and tests.
+var modules = []string{
+	"veth", "tun", "bridge", "dummy", "ifb",
+	"sch_tbf", "sch_netem", "sch_fq", "sch_htb", "sch_ingress", "cls_bpf", "cls_u32", "cls_matchall", "act_bpf", "act_gact", "act_mirred",
+	"nf_tables", "nft_ct", "nft_nat", "nft_masq", "nft_chain_nat", "nft_numgen", "nft_limit", "nft_reject_inet", "nft_meta_bridge",
+	"nf_conntrack_netlink", "tcp_bbr", "udp_diag", "tcp_diag",
+}
+
+// programs are what tests call to make faults and traffic.
+var programs = []string{"ip", "tc", "nft", "bridge", "ethtool", "iperf3", "sh", "sleep", "cat", "true"}
+
+// need skips, or fails on CI, unless this machine can build and start guests.
+func need(t *testing.T) {
+	t.Helper()
+	lack := ""
+	if runtime.GOARCH != "amd64" {
+		lack = "an x86-64 machine"
+	}
+	for _, p := range append([]string{"qemu-system-x86_64", "apt-get", "dpkg-deb", "xz"}, programs...) {
+		if _, err := exec.LookPath(p); err != nil && lack == "" {
+			lack = "the program " + p
+		}
+	}
+	if lack != "" {
+		absent(t, fmt.Errorf("needs %s", lack))
+	}
+}
+
+// absent ends a test that this machine cannot run.
+func absent(t *testing.T, err error) {
+	t.Helper()
+	if os.Getenv("CI") != "" {
+		t.Fatalf("%v; CI must have it", err)
+	}
+	t.Skip(err)
+}
+
+func TestLinux(t *testing.T) {
+	need(t)
+	dir := t.TempDir()
+	for _, b := range [][]string{
+		{"build", "-o", filepath.Join(dir, "init"), "./guest"},
+		{"build", "-o", filepath.Join(dir, "pelt"), "pelt/cmd/pelt"},
+		{"test", "-c", "-o", filepath.Join(dir, "selftest"), "./testdata/selftest"},
+	} {
+		build(t, b...)
+	}
+	for _, s := range suites {
+		build(t, "test", "-c", "-o", filepath.Join(dir, s.file()), "pelt/"+s.pkg)
+	}
+	for _, s := range series {
+		t.Run(s, func(t *testing.T) { testSeries(t, s, dir) })
+	}
+}
+
+// build makes a static program.
+func build(t *testing.T, args ...string) {
+	t.Helper()
+	args = append([]string{args[0], "-ldflags=-s -w"}, args[1:]...)
+	if args[0] == "test" {
+		args = append([]string{"test", "-c"}, args[2:]...)
+	}
+	cmd := exec.Command("go", args...)
+	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Fatalf("go %s: %v\n%s", strings.Join(args, " "), err, out)
+	}
+}
+
+func (s suite) file() string { return strings.ReplaceAll(s.pkg, "/", "-") }
+
+// commands are all that a guest runs, in order.
+func commands() []Command {
+	test := func(name, file, dir string, timeoutS float64) Command {
+		// The program's own limit comes first, because it tells where the test stood.
+		limit := fmt.Sprintf("-test.timeout=%gs", timeoutS-5)
+		return Command{Name: name, Args: []string{"/tests/" + file, "-test.v=test2json", limit}, Dir: dir, TimeoutS: timeoutS}
+	}
+	list := []Command{
+		test("selftest", "selftest", "/", 20),
+		{Name: "doctor", Args: []string{"/bin/pelt", "doctor"}, Dir: "/", TimeoutS: 20},
+	}
+	for _, s := range suites {
+		list = append(list, test(s.pkg, s.file(), "/source/"+s.pkg, s.timeoutS))
+	}
+	return list
+}
+
+func testSeries(t *testing.T, series, built string) {
+	k, err := findKernel(series)
+	if err != nil {
+		absent(t, err)
+	}
+	dir := t.TempDir()
+	initrd := filepath.Join(dir, "initrd")
+	if err := pack(initrd, k, built); err != nil {
+		t.Fatal(err)
+	}
+	s, err := bootFor(dir, k.image, initrd, 4*time.Minute)
+	t.Logf("Linux %s: up %.1f s after its start, %.1f s in all, %s", s.up.Release, s.up.UptimeS, s.seconds, strings.Join(s.up.Settings, " "))
+	if err != nil {
+		t.Errorf("%v\nits log ends:\n%s", err, tail(s.console, 4000))
+	}
+	if s.up.Release == "" {
+		t.FailNow()
+	}
+	for _, line := range kernelTrouble(s.console) {
+		t.Errorf("the kernel complains: %s", line)
+	}
+	for _, m := range s.up.Missing {
+		t.Errorf("the guest lacks something: %s", m)
+	}
+	if !strings.HasPrefix(s.up.Release, series+".") || !s.up.BTF {
+		t.Errorf("release %q, BTF %v; want %s and BTF", s.up.Release, s.up.BTF, series)
+	}
+	for i, c := range commands() {
+		t.Run(c.Name, func(t *testing.T) {
+			if i >= len(s.commands) {
+				t.Fatal("never began")
+			}
+			d := s.commands[i]
+			t.Logf("%.1f s", d.exit.Seconds)
+			switch c.Name {
+			case "selftest":
+				checkSelftest(t, d, s.up.Release)
+			case "doctor":
+				checkDoctor(t, d)
+			default:
+				checkSuite(t, d, s.up.Release)
+			}
+		})
+	}
+}
+
+// pack writes the initramfs of a guest.
+func pack(file string, k kernel, built string) error {
+	tree, err := readModuleTree(k.modules)
+	if err != nil {
+		return err
+	}
+	loaded, err := tree.load(modules...)
+	if err != nil {
+		return err
+	}
+	fsys := initramfs{
+		"/etc/hosts":     []byte("127.0.0.1 localhost\n::1 localhost\n"),
+		"/etc/passwd":    []byte("root:x:0:0:root:/root:/bin/sh\n"),
+		"/etc/group":     []byte("root:x:0:\n"),
+		"/etc/protocols": []byte("ip 0 IP\nicmp 1 ICMP\ntcp 6 TCP\nudp 17 UDP\nipv6-icmp 58 IPv6-ICMP\n"), // nft reads names there
+		"/root/.keep":    nil,
+	}
+	if err := fsys.addOrder(loaded, commands()); err != nil {
+		return err
+	}
+	for _, p := range programs {
+		if err := fsys.addProgram(p); err != nil {
+			return err
+		}
+	}
+	files := map[string]string{"/init": "init", "/bin/pelt": "pelt", "/tests/selftest": "selftest"}
+	for _, s := range suites {
+		files["/tests/"+s.file()] = s.file()
+		// As under go test, its directory is there; the sources are not.
+		fsys["/source/"+s.pkg+"/.keep"] = nil
+		if err := fsys.addTree("/source/"+s.pkg+"/testdata", filepath.Join("../..", s.pkg, "testdata")); err != nil {
+			return err
+		}
+	}
+	for at, name := range files {
+		if err := fsys.addFile(at, filepath.Join(built, name)); err != nil {
+			return err
+		}
+	}
+	out, err := os.Create(file)
+	if err != nil {
+		return err
+	}
+	if err := fsys.writeTo(out); err != nil {
+		_ = out.Close()
+		return err
+	}
+	return out.Close()
+}
+
+// checkSuite reports a test program's tests, and what the program itself did wrong.
+func checkSuite(t *testing.T, d done, release string) {
+	all, err := readOutcome(d.output)
+	if err != nil {
+		t.Fatal(err)
+	}
+	all.report(t, release)
+	if len(all.tests) == 0 || d.exit.Code != 0 && !t.Failed() {
+		t.Errorf("%d tests, exit code %d %s; it printed last:\n%s", len(all.tests), d.exit.Code, d.exit.Why, tail(string(d.output), 4000))
+	}
+	for _, left := range d.exit.Left {
+		t.Errorf("left behind: %s", left)
+	}
+}
+
+// checkDoctor wants of a guest's kernel all that labs and the ledger need.
+func checkDoctor(t *testing.T, d done) {
+	if d.exit.Code != 0 {
+		t.Errorf("exit code %d %s\n%s", d.exit.Code, d.exit.Why, d.output)
+	}
+	for line := range strings.Lines(string(d.output)) {
+		if strings.HasPrefix(line, "  no ") {
+			t.Logf("doctor: %s", strings.TrimSpace(line))
+		}
+	}
+	for _, want := range []string{"network-namespace", "veth", "bridge", "tbf", "netem", "masquerade", "tun", "kernel type information (BTF)", "BPF programs"} {
+		if !strings.Contains(string(d.output), "  yes  "+want) {
+			t.Errorf("doctor does not say yes to %s:\n%s", want, d.output)
+		}
+	}
+	for _, left := range d.exit.Left {
+		t.Errorf("left behind: %s", left)
+	}
+}
+
+func tail(text string, n int) string {
+	text = strings.TrimSpace(text)
+	return text[max(0, len(text)-n):]
+}

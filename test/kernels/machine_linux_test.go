@@ -1,0 +1,144 @@
+package kernels
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"runtime"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// session is all that was heard of a guest.
+type session struct {
+	up       Up
+	commands []done
+	console  string // the kernel's log
+	seconds  float64
+}
+
+// done is a command of the guest that ended.
+type done struct {
+	name   string
+	output []byte
+	exit   Exit
+}
+
+// bootFor starts QEMU with two processors and 512 MiB, and follows the guest to its end.
+func bootFor(dir, image, initrd string, limit time.Duration) (s session, err error) {
+	console := filepath.Join(dir, "console.log")
+	// Software only (TCG): that runs everywhere, and a bug of an accelerator is not ours. Its time stamp counters agree,
+	// but the kernel cannot know and would fall back to a clock 10 times as slow: tsc=reliable.
+	cmd := exec.Command("qemu-system-x86_64", "-machine", "q35", "-accel", "tcg,thread=multi", "-cpu", "max", "-smp", "2", "-m", "512",
+		"-nodefaults", "-no-user-config", "-display", "none", "-no-reboot",
+		"-serial", "file:"+console, "-serial", "stdio", // COM1 the kernel's, COM2 the records
+		"-kernel", image, "-initrd", initrd,
+		"-append", "console=ttyS0 quiet loglevel=5 panic=-1 oops=panic random.trust_cpu=on mitigations=off tsc=reliable rdinit=/init")
+	var stderr bytes.Buffer
+	cmd.Stderr = &stderr
+	// Killed with this thread, thus with this process, however that ends.
+	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		return s, err
+	}
+	began := time.Now()
+	if err := cmd.Start(); err != nil {
+		return s, err
+	}
+	timer := time.AfterFunc(limit, func() { _ = cmd.Process.Kill() })
+	end, err := s.follow(bufio.NewReader(out))
+	if err != nil {
+		_ = cmd.Process.Kill()
+	}
+	err = errors.Join(err, cmd.Wait())
+	s.seconds = time.Since(began).Seconds()
+	log, readErr := os.ReadFile(console)
+	s.console = string(log)
+	switch {
+	case !timer.Stop():
+		return s, fmt.Errorf("guest not done after %s", limit)
+	case err != nil:
+		return s, fmt.Errorf("qemu: %w %s", err, lastLine(stderr.String()))
+	case end == nil:
+		return s, errors.New("guest ended without its last record")
+	case *end != "":
+		return s, fmt.Errorf("guest: %s", *end)
+	}
+	return s, readErr
+}
+
+// follow reads records until the line is closed; end is what the last said.
+func (s *session) follow(r *bufio.Reader) (end *string, err error) {
+	for {
+		line, err := r.ReadBytes('\n')
+		if err != nil {
+			return end, nil // closed: QEMU is gone
+		}
+		var rec Record
+		if err := json.Unmarshal(line, &rec); err != nil {
+			return end, fmt.Errorf("not a record: %q: %w", line, err)
+		}
+		var last *done
+		if n := len(s.commands); n > 0 {
+			last = &s.commands[n-1]
+		}
+		switch {
+		case rec.Up != nil:
+			s.up = *rec.Up
+		case rec.Start != nil:
+			s.commands = append(s.commands, done{name: rec.Start.Name, exit: Exit{Code: -1, Why: "never ended"}})
+		case rec.Output != nil && last != nil:
+			last.output = append(last.output, rec.Output...)
+		case rec.Exit != nil && last != nil:
+			last.exit = *rec.Exit
+		case rec.End != nil:
+			end = rec.End
+		}
+	}
+}
+
+// trouble matches lines of a kernel's log that no test may cause.
+var trouble = regexp.MustCompile(`(?m)^.*(\bBUG\b|\bOops\b|Kernel panic|WARNING: |general protection|soft lockup|rcu.*stall|Out of memory).*$`)
+
+func kernelTrouble(console string) []string {
+	return trouble.FindAllString(strings.ReplaceAll(console, "\r", ""), -1)
+}
+
+func TestKernelTrouble(t *testing.T) {
+	log := "[    0.0] Linux version 6.1\r\n[    9.1] BUG: kernel NULL pointer dereference, address: 0000000000000010\r\n[    9.2] debugging on\r\n"
+	if got := kernelTrouble(log); len(got) != 1 || !strings.Contains(got[0], "NULL pointer") {
+		t.Errorf("got %q, want the line of the NULL pointer", got)
+	}
+}
+
+func TestFollow(t *testing.T) {
+	lines := []string{
+		`{"Up":{"Release":"6.1.0"}}`, `{"Start":{"Name":"a"}}`, `{"Output":"aGVs"}`, `{"Output":"bG8="}`, `{"Exit":{"Code":3}}`,
+		`{"Start":{"Name":"b"}}`, `{"Output":"` + `eyJFbmQiOiIifQo=` + `"}`, // {"End":""}, printed by the command
+	}
+	var s session
+	end, err := s.follow(bufio.NewReader(strings.NewReader(strings.Join(lines, "\n") + "\n")))
+	if err != nil || end != nil {
+		t.Errorf("end %v, error %v; want neither: the guest died", end, err)
+	}
+	if s.up.Release != "6.1.0" || len(s.commands) != 2 || string(s.commands[0].output) != "hello" || s.commands[0].exit.Code != 3 {
+		t.Errorf("got %+v", s)
+	}
+	if why := s.commands[1].exit.Why; why != "never ended" {
+		t.Errorf("the command that was running: %q, want: never ended", why)
+	}
+	if _, err := s.follow(bufio.NewReader(strings.NewReader("Segmentation fault\n"))); err == nil {
+		t.Error("a line that is no record: no error")
+	}
+}

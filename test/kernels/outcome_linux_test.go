@@ -1,0 +1,182 @@
+package kernels
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os/exec"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+// outcome is how one test of the guest, or a program with all its tests, ended.
+type outcome struct {
+	name   string // last part of the test's name
+	action string // pass, fail, skip; "" if it never ended
+	output string
+	tests  []*outcome // in the order they began
+}
+
+// readOutcome reads what a program printed that ran with -test.v=test2json.
+func readOutcome(printed []byte) (*outcome, error) {
+	cmd := exec.Command("go", "tool", "test2json")
+	cmd.Stdin = bytes.NewReader(printed)
+	events, err := cmd.Output()
+	if err != nil {
+		return nil, fmt.Errorf("go tool test2json: %w", err)
+	}
+	all := &outcome{}
+	for d := json.NewDecoder(bytes.NewReader(events)); ; {
+		var e struct{ Action, Test, Output string }
+		if err := d.Decode(&e); errors.Is(err, io.EOF) {
+			return all, nil
+		} else if err != nil {
+			return nil, err
+		}
+		o := all.find(e.Test)
+		switch e.Action {
+		case "pass", "fail", "skip":
+			o.action = e.Action
+		case "output":
+			o.output += e.Output
+		}
+	}
+}
+
+// find gives the outcome of the test with that full name, adding it where it is new.
+func (o *outcome) find(name string) *outcome {
+	if name == "" {
+		return o
+	}
+	first, rest, _ := strings.Cut(name, "/")
+	i := slices.IndexFunc(o.tests, func(t *outcome) bool { return t.name == first })
+	if i < 0 {
+		i = len(o.tests)
+		o.tests = append(o.tests, &outcome{name: first})
+	}
+	return o.tests[i].find(rest)
+}
+
+// lacks matches how a guest test must say why it skips: "... needs Linux 6.4".
+var lacks = regexp.MustCompile(`needs Linux ([0-9]+)\.([0-9]+)`)
+
+// judge says what is wrong with this test on a kernel of that release, its
+// subtests apart, and what it could not test there. Both are "" for most.
+func (o *outcome) judge(release string) (wrong, untested string) {
+	text := strings.TrimSpace(o.output)
+	switch o.action {
+	case "pass":
+		return "", ""
+	case "skip":
+		need := lacks.FindStringSubmatch(text)
+		if need == nil {
+			return "skipped, and does not say which Linux it needs:\n" + text, ""
+		}
+		if !older(release, need[1], need[2]) {
+			return fmt.Sprintf("skipped, though Linux %s is not older than %s.%s:\n%s", release, need[1], need[2], text), ""
+		}
+		return "", text
+	case "fail":
+		return "failed:\n" + text, ""
+	}
+	if len(o.tests) > 0 && text == "" {
+		return "", "" // only a part of other tests' names
+	}
+	return "never ended:\n" + text, ""
+}
+
+// older reports whether a release such as 6.1.0-56-cloud-amd64 is below major.minor.
+func older(release, major, minor string) bool {
+	var have [2]int
+	if n, _ := fmt.Sscanf(release, "%d.%d", &have[0], &have[1]); n != 2 {
+		return false
+	}
+	var want [2]int
+	for i, digits := range []string{major, minor} {
+		n, err := strconv.Atoi(digits)
+		if err != nil {
+			return false
+		}
+		want[i] = n
+	}
+	return slices.Compare(have[:], want[:]) < 0
+}
+
+// report makes a subtest of each test of the guest.
+func (o *outcome) report(t *testing.T, release string) {
+	for _, test := range o.tests {
+		t.Run(test.name, func(t *testing.T) {
+			test.report(t, release)
+			wrong, untested := test.judge(release)
+			if wrong != "" {
+				t.Error(wrong)
+			}
+			if untested != "" {
+				t.Logf("not tested under Linux %s: %s", release, untested)
+			}
+		})
+	}
+}
+
+func TestJudge(t *testing.T) {
+	for _, c := range []struct {
+		action, output, release string
+		wrong, untested         string // what they contain
+	}{
+		{"pass", "fine", "6.1.0", "", ""},
+		{"fail", "x != y", "6.1.0", "x != y", ""},
+		{"", "began", "6.1.0", "never ended", ""},
+		{"skip", "needs root", "6.1.0", "does not say", ""},
+		{"skip", "dynptr of a packet needs Linux 6.12", "6.1.0-56-cloud-amd64", "", "dynptr"},
+		{"skip", "dynptr of a packet needs Linux 6.12", "6.12.117+deb12-cloud-amd64", "not older", ""},
+		{"skip", "drop reasons need Linux 5.17; this needs Linux 5.17", "6.1.0", "not older", ""},
+		{"skip", "this needs Linux 10.0", "9.99", "", "10.0"},
+		{"skip", "this needs Linux 6.4", "unknown", "not older", ""},
+	} {
+		wrong, untested := (&outcome{action: c.action, output: c.output}).judge(c.release)
+		if (wrong == "") != (c.wrong == "") || !strings.Contains(wrong, c.wrong) || (untested == "") != (c.untested == "") || !strings.Contains(untested, c.untested) {
+			t.Errorf("%+v: got %q, %q", c, wrong, untested)
+		}
+	}
+}
+
+// checkSelftest compares what was heard of testdata/selftest with what it does.
+func checkSelftest(t *testing.T, d done, release string) {
+	all, err := readOutcome(d.output)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, want := range map[string]struct{ action, wrong, untested string }{
+		"TestPasses":             {"pass", "", ""},
+		"TestPasses/deep/er":     {"pass", "", ""},
+		"TestFails":              {"fail", "failed", ""},
+		"TestFails/here":         {"fail", "this was meant", ""},
+		"TestFails/not_here":     {"pass", "", ""},
+		"TestSkipsForNoReason":   {"skip", "does not say", ""},
+		"TestSkipsForTheKernel":  {"skip", "", "99.1"},
+		"TestSkipsForAnOldNeed":  {"skip", "not older", ""},
+		"TestForges":             {"fail", "this was meant", ""},
+		"TestLeavesThingsBehind": {"pass", "", ""},
+		"TestPanics":             {"", "this was meant", ""},
+	} {
+		o := all.find(name)
+		wrong, untested := o.judge(release)
+		if o.action != want.action || (wrong == "") != (want.wrong == "") || !strings.Contains(wrong, want.wrong) ||
+			(untested == "") != (want.untested == "") || !strings.Contains(untested, want.untested) {
+			t.Errorf("%s: action %q, wrong %q, untested %q; want %+v", name, o.action, wrong, untested, want)
+		}
+	}
+	if d.exit.Code != 2 {
+		t.Errorf("exit code %d (%s), want 2, that of a panic", d.exit.Code, d.exit.Why)
+	}
+	for _, want := range []string{"process ", "link left0", "mount tmpfs /tmp/left"} {
+		if !slices.ContainsFunc(d.exit.Left, func(s string) bool { return strings.HasPrefix(s, want) }) {
+			t.Errorf("left behind: %q; want %q among it", d.exit.Left, want)
+		}
+	}
+}
