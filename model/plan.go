@@ -117,6 +117,9 @@ const (
 	MaxBurst       = 65536
 	MaxSegments    = 64 // UDP_MAX_SEGMENTS was 64 up to Linux 6.8, include/linux/udp.h
 	maxKnobPackets = unit.MaxPacketsPerSecond
+	// Socket buffers as the kernel accounts them; it makes very small ones larger.
+	MinSocketBuffer = 2048
+	MaxSocketBuffer = 1 << 30
 )
 
 // FieldError names the field of a plan that is wrong and what would be right.
@@ -289,8 +292,39 @@ func (f Flow) check(at string) error {
 	case len(f.Control) > 15 || !printable(f.Control): // TCP_CA_NAME_MAX, include/net/tcp.h
 		return wrong(at+".control", "%q is not the name of a congestion control", clip(f.Control))
 	}
+	if err := f.checkSockets(at); err != nil {
+		return err
+	}
 	if pps, ok := f.Rate.PPS(f.PayloadBytes); ok && pps > unit.MaxPacketsPerSecond {
 		return wrong(at+".rate", "%v is %s at %d B; at most %s", f.Rate, unit.FormatPPS(pps), f.PayloadBytes, unit.FormatPPS(unit.MaxPacketsPerSecond))
+	}
+	return nil
+}
+
+// checkSockets checks what only UDP flows have.
+func (f Flow) checkSockets(at string) error {
+	for _, b := range []struct {
+		field string
+		bytes int
+	}{{".send_buffer_bytes", f.SendBuffer}, {".receive_buffer_bytes", f.ReceiveBuffer}} {
+		switch {
+		case b.bytes != 0 && f.Protocol != UDP:
+			return wrong(at+b.field, "only a UDP flow has one")
+		case b.bytes != 0 && (b.bytes < MinSocketBuffer || b.bytes > MaxSocketBuffer):
+			return wrong(at+b.field, "want %d to %d B, or 0 for the usual size, not %d", MinSocketBuffer, MaxSocketBuffer, b.bytes)
+		}
+	}
+	switch n := f.Segments; {
+	case n == 0 || n == 1 && f.Protocol == UDP:
+		return nil
+	case f.Protocol != UDP:
+		return wrong(at+".segments", "only a UDP flow has them")
+	case n < 0 || n > MaxSegments:
+		return wrong(at+".segments", "want 1 to %d packets in a buffer, not %d", MaxSegments, n)
+	case n > MaxUDPPayload/f.PayloadBytes:
+		return wrong(at+".segments", "a buffer holds %d B: %d packets of %d B at most, not %d", MaxUDPPayload, MaxUDPPayload/f.PayloadBytes, f.PayloadBytes, n)
+	case f.Burst != 0 && f.Burst < n:
+		return wrong(at+".burst", "a buffer of %d packets leaves at once; want a burst of at least as many, not %d", n, f.Burst)
 	}
 	return nil
 }
