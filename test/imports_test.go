@@ -37,10 +37,11 @@ var layers = map[string][]string{
 	"internal/outfile":       {},
 	"run": {"analysis", "design", "engine", "engine/tcp", "engine/udp", "fleet", "lab", "ledger", "measure", "model",
 		"observe", "store", "unit"},
-	"cmd/pelt":           {"analysis", "engine", "fleet", "internal/outfile", "lab", "model", "plan", "report", "report/chart", "run", "store", "unit"},
-	"test":               {},
-	"test/kernels":       {},
-	"test/kernels/guest": {"test/kernels"},
+	"cmd/pelt":             {"analysis", "engine", "fleet", "internal/outfile", "lab", "model", "plan", "report", "report/chart", "run", "store", "unit"},
+	"test":                 {},
+	"test/kernels":         {},
+	"test/kernels/guest":   {"test/kernels"},
+	"test/kernels/balance": {},
 }
 
 // shared lists third-party modules that more than one package may import.

@@ -1,6 +1,7 @@
 package kernels
 
 import (
+	"flag"
 	"fmt"
 	"os"
 	"os/exec"
@@ -33,9 +34,14 @@ var modules = []string{
 // programs are what tests call to make faults and traffic.
 var programs = []string{"ip", "tc", "nft", "bridge", "ethtool", "iperf3", "sh", "sleep", "cat", "true"}
 
+var guestRun = flag.String("guest.run", "", "run only these tests of the guest's programs, as -run does, and show what they print")
+
 // need skips, or fails on CI, unless this machine can build and start guests.
 func need(t *testing.T) {
 	t.Helper()
+	if testing.Short() {
+		t.Skip("starts two virtual machines")
+	}
 	lack := ""
 	if runtime.GOARCH != "amd64" {
 		lack = "an x86-64 machine"
@@ -98,7 +104,11 @@ func commands() []Command {
 	test := func(name, file, dir string, timeoutS float64) Command {
 		// The program's own limit comes first, because it tells where the test stood.
 		limit := fmt.Sprintf("-test.timeout=%gs", timeoutS-5)
-		return Command{Name: name, Args: []string{"/tests/" + file, "-test.v=test2json", limit}, Dir: dir, TimeoutS: timeoutS}
+		args := []string{"/tests/" + file, "-test.v=test2json", limit}
+		if *guestRun != "" && name != "selftest" {
+			args = append(args, "-test.run="+*guestRun)
+		}
+		return Command{Name: name, Args: args, Dir: dir, TimeoutS: timeoutS}
 	}
 	list := []Command{
 		test("selftest", "selftest", "/", 20),

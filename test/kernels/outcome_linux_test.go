@@ -116,6 +116,9 @@ func (o *outcome) report(t *testing.T, release string) {
 			if wrong != "" {
 				t.Error(wrong)
 			}
+			if *guestRun != "" && wrong == "" {
+				t.Log(test.output)
+			}
 			if untested != "" {
 				t.Logf("not tested under Linux %s: %s", release, untested)
 			}

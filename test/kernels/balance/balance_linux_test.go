@@ -1,0 +1,225 @@
+package balance
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"golang.org/x/sys/unix"
+
+	"pelt/model"
+)
+
+// binaryEnv names a built pelt, where there is no Go to build one.
+const binaryEnv = "PELT_TEST_BINARY"
+
+var binary string
+
+func TestMain(m *testing.M) { os.Exit(testMain(m)) }
+
+func testMain(m *testing.M) int {
+	if binary = os.Getenv(binaryEnv); binary != "" {
+		return m.Run()
+	}
+	dir, err := os.MkdirTemp("", "pelt-balance-")
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	defer os.RemoveAll(dir)
+	binary = filepath.Join(dir, "pelt")
+	if out, err := exec.Command("go", "build", "-o", binary, "pelt/cmd/pelt").CombinedOutput(); err != nil {
+		fmt.Fprintf(os.Stderr, "building pelt: %v\n%s", err, out)
+		return 1
+	}
+	return m.Run()
+}
+
+// lab is a held lab:direct: sender ──── receiver.
+type lab struct {
+	name string
+	data string // where its runs are kept
+}
+
+func newLab(t *testing.T) lab {
+	t.Helper()
+	if os.Geteuid() != 0 {
+		if os.Getenv("CI") != "" {
+			t.Fatal("needs root, and CI has it")
+		}
+		t.Skip("needs root")
+	}
+	l := lab{name: fmt.Sprintf("balance-%d", os.Getpid()), data: t.TempDir()}
+	l.pelt(t, "lab", "up", "direct", "--name", l.name)
+	t.Cleanup(func() { l.pelt(t, "lab", "down", l.name) })
+	return l
+}
+
+func (l lab) command(args ...string) *exec.Cmd {
+	c := exec.Command(binary, args...)
+	c.Env = append(os.Environ(), "PELT_DATA="+l.data)
+	return c
+}
+
+func (l lab) pelt(t *testing.T, args ...string) {
+	t.Helper()
+	if out, err := l.command(args...).CombinedOutput(); err != nil {
+		t.Fatalf("pelt %s: %v\n%s", strings.Join(args, " "), err, out)
+	}
+}
+
+// curve measures once, and again up to twice if pelt itself says that the
+// machine disturbed it (exit code 4).
+func (l lab) curve(t *testing.T, args ...string) model.Result {
+	t.Helper()
+	args = append([]string{"curve", "lab:" + l.name, "--time", "1s", "--warmup", "100ms", "--repeats", "1", "--json", "-"}, args...)
+	for try := 1; ; try++ {
+		c := l.command(args...)
+		var stderr bytes.Buffer
+		c.Stderr = &stderr
+		out, err := c.Output()
+		if exit := (*exec.ExitError)(nil); try < 3 && errors.As(err, &exit) && exit.ExitCode() == 4 {
+			continue
+		}
+		if err != nil {
+			t.Fatalf("pelt %s: %v\n%s", strings.Join(args, " "), err, stderr.String())
+		}
+		var doc model.Document
+		if err := json.Unmarshal(out, &doc); err != nil {
+			t.Fatal(err)
+		}
+		if len(doc.Results) != 1 || len(doc.Results[0].Flows) != 1 {
+			t.Fatalf("%d results, want one with one flow: %s", len(doc.Results), out)
+		}
+		return doc.Results[0]
+	}
+}
+
+// atLeast reports whether the running kernel is that Linux or a later one.
+func atLeast(t *testing.T, major, minor int) bool {
+	t.Helper()
+	var name unix.Utsname
+	if err := unix.Uname(&name); err != nil {
+		t.Fatal(err)
+	}
+	var have [2]int
+	if _, err := fmt.Sscanf(unix.ByteSliceToString(name.Release[:]), "%d.%d", &have[0], &have[1]); err != nil {
+		t.Fatal(err)
+	}
+	return slices.Compare(have[:], []int{major, minor}) >= 0
+}
+
+// every10th drops one packet of ten that reach the receiver's input.
+var every10th = []string{
+	"add table ip pelt_test",
+	"add chain ip pelt_test input { type filter hook input priority 0; }",
+	"add rule ip pelt_test input udp length 72 numgen inc mod 10 0 counter drop", // 64 B and the UDP header
+}
+
+func (l lab) dropEvery10th(t *testing.T, rules []string) {
+	t.Helper()
+	for _, rule := range rules {
+		l.pelt(t, append([]string{"lab", "exec", l.name, "receiver", "--", "nft"}, strings.Fields(rule)...)...)
+	}
+}
+
+// balanced fails unless the ledger accounts for every packet.
+func balanced(t *testing.T, r model.Result) model.FlowResult {
+	t.Helper()
+	f := r.Flows[0]
+	sum := f.Ledger.Unattributed
+	for _, l := range f.Ledger.Lines {
+		sum += l.Packets
+	}
+	if f.Lost != f.Attempted-f.Received || f.Ledger.Lost != f.Lost || sum != f.Lost || f.Ledger.Unattributed != 0 {
+		t.Errorf("attempted %d, received %d, lost %d; ledger %s; want every one named", f.Attempted, f.Received, f.Lost, text(f.Ledger))
+	}
+	for _, c := range f.Ledger.Checks {
+		if !c.Held {
+			t.Errorf("check %s: %s", c.Name, c.Text)
+		}
+	}
+	for _, o := range r.Observed {
+		if o.Mode != model.DropsSeq || o.Overwritten+o.SitesLost > 0 {
+			t.Errorf("node %s was watched by mode %q (%s), %d verdicts overwritten, %d without a site; want seq and none", o.Node, o.Mode, o.Why, o.Overwritten, o.SitesLost)
+		}
+	}
+	if len(r.Observed) < 2 {
+		t.Errorf("%d nodes watched, want sender and receiver", len(r.Observed))
+	}
+	return f
+}
+
+func text(v any) string {
+	b, err := json.MarshalIndent(v, "", " ")
+	if err != nil {
+		return err.Error()
+	}
+	return string(b)
+}
+
+// line gives the only line of a ledger with that layer and a cause that has
+// one of the names, which differ between kernels; there must be no other lines.
+func line(t *testing.T, f model.FlowResult, layer string, causes ...string) model.Line {
+	t.Helper()
+	if len(f.Ledger.Lines) != 1 || f.Ledger.Lines[0].Layer != layer || !slices.Contains(causes, f.Ledger.Lines[0].Cause) {
+		t.Fatalf("ledger %s\nwant one line, %s with cause %s", text(f.Ledger), layer, strings.Join(causes, " or "))
+	}
+	return f.Ledger.Lines[0]
+}
+
+func TestNothingLost(t *testing.T) {
+	f := balanced(t, newLab(t).curve(t, "--payload", "64", "--rate", "2kpps", "--burst", "2000", "--drops", "seq"))
+	if f.Lost != 0 || len(f.Ledger.Lines) != 0 {
+		t.Errorf("lost %d: %s", f.Lost, text(f.Ledger))
+	}
+}
+
+func TestNetfilter(t *testing.T) {
+	l := newLab(t)
+	l.dropEvery10th(t, every10th)
+	f := balanced(t, l.curve(t, "--payload", "64", "--rate", "2kpps", "--burst", "2000", "--family", "4", "--drops", "seq"))
+	got := line(t, f, "receiver-filter", "NETFILTER_DROP")
+	if got.Host != "receiver" || got.Confidence != "exact-seq" {
+		t.Errorf("line %s; want exact-seq at the receiver", text(got))
+	}
+	// The rule counts the warm-up, too, so its rhythm may begin anywhere.
+	if want := f.Attempted / 10; got.Packets < want || got.Packets > want+1 {
+		t.Errorf("%d of %d dropped, want every tenth", got.Packets, f.Attempted)
+	}
+}
+
+func TestReceiveBuffer(t *testing.T) {
+	f := balanced(t, newLab(t).curve(t, "--payload", "64", "--rate", "20kpps", "--burst", "20000", "--receive-buffer", "4608", "--drops", "seq"))
+	got := line(t, f, "receiver-buffer", "SOCKET_RCVBUFF")
+	if got.Host != "receiver" || got.Confidence != "exact-seq" {
+		t.Errorf("line %s; want exact-seq at the receiver", text(got))
+	}
+}
+
+// Segmentation offload hands the receiver's rule ten datagrams in one buffer.
+// Where they lie outside its linear part, only Linux 6.12 lets a tracing
+// program read them (commit ffc83860d8c0); below, they are counted.
+func TestSegments(t *testing.T) {
+	l := newLab(t)
+	l.dropEvery10th(t, []string{every10th[0], every10th[1], "add rule ip pelt_test input udp length > 72 numgen inc mod 10 0 counter drop"})
+	f := balanced(t, l.curve(t, "--payload", "64", "--gso", "10", "--rate", "20kpps", "--burst", "20000", "--family", "4", "--drops", "seq"))
+	got := line(t, f, "receiver-filter", "NETFILTER_DROP")
+	want := []string{"exact-seq"}
+	if !atLeast(t, 6, 12) {
+		want = []string{"exact-count", "bounded"}
+	}
+	if got.Host != "receiver" || !slices.Contains(want, got.Confidence) {
+		t.Errorf("line %s; want %s at the receiver", text(got), strings.Join(want, " or "))
+	}
+	if got.Packets%10 != 0 || got.Packets == 0 {
+		t.Errorf("%d datagrams dropped, want whole buffers of ten", got.Packets)
+	}
+}
