@@ -174,7 +174,7 @@ func flowColumns() []column {
 	columns = append(columns, quantileColumns("round_trip", func(f model.FlowResult) *model.Percentiles { return f.RoundTrip })...)
 	columns = append(columns, quantileColumns("send_gap", func(f model.FlowResult) *model.Percentiles { return f.SendGap })...)
 	columns = append(columns, tcpColumns()...)
-	return append(columns,
+	columns = append(columns,
 		number("sender_cpu_thread_ratio", func(f model.FlowResult) float64 { return f.SenderCPU.ThreadRatio }),
 		number("sender_cpu_host_ratio", func(f model.FlowResult) float64 { return f.SenderCPU.HostRatio }),
 		number("sender_cpu_softirq_ratio", func(f model.FlowResult) float64 { return f.SenderCPU.SoftirqRatio }),
@@ -184,6 +184,48 @@ func flowColumns() []column {
 		count("unattributed_packets", func(f model.FlowResult) uint64 { return f.Ledger.Unattributed }),
 		text("ledger_lines", func(_ model.Result, f model.FlowResult) string { return ledgerText(f.Ledger) }),
 	)
+	return append(columns, ledgerColumns()...)
+}
+
+// ledgerColumns are packets lost in each layer, in travel order: with the
+// unattributed ones they make up the lost ones. TCP has no such account.
+func ledgerColumns() []column {
+	var columns []column
+	for _, layer := range model.Layers() {
+		columns = append(columns, column{"lost_" + strings.ReplaceAll(layer, "-", "_") + "_packets", func(_ model.Result, f model.FlowResult) string {
+			if f.Protocol == model.TCP {
+				return ""
+			}
+			var n uint64
+			for _, l := range f.Ledger.Lines {
+				if l.Layer == layer {
+					n += l.Packets
+				}
+			}
+			return strconv.FormatUint(n, 10)
+		}})
+	}
+	return append(columns,
+		column{"checks_broken", func(_ model.Result, f model.FlowResult) string {
+			broken := 0
+			for _, c := range f.Ledger.Checks {
+				if !c.Held {
+					broken++
+				}
+			}
+			return strconv.Itoa(broken)
+		}},
+		column{"observed", func(r model.Result, _ model.FlowResult) string { return csvText(observedText(r.Observed)) }},
+	)
+}
+
+// observedText is how closely each node was watched: "sender=seq; receiver=no".
+func observedText(all []model.Observed) string {
+	var list []string
+	for _, o := range all {
+		list = append(list, o.Node+"="+string(cmp.Or(o.Mode, "no")))
+	}
+	return strings.Join(list, "; ")
 }
 
 func quantileColumns(name string, get func(model.FlowResult) *model.Percentiles) []column {

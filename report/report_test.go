@@ -12,6 +12,7 @@ import (
 	"path/filepath"
 	"reflect"
 	"regexp"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -59,7 +60,7 @@ func TestTextGolden(t *testing.T) {
 	for _, c := range []struct {
 		doc   string
 		width int
-	}{{"router", 80}, {"router", 120}, {"single", 80}, {"both", 80}, {"tcp", 80}, {"loss", 80}, {"invalid", 80}, {"aborted", 80}, {"roundtrip", 80}, {"ipv6", 80}, {"streams", 80}, {"rates", 80}, {"nasty", 80}, {"empty", 80}, {"zero", 80}} {
+	}{{"router", 80}, {"router", 120}, {"single", 80}, {"both", 80}, {"tcp", 80}, {"loss", 80}, {"invalid", 80}, {"aborted", 80}, {"roundtrip", 80}, {"ipv6", 80}, {"streams", 80}, {"rates", 80}, {"ledger", 80}, {"ledger", 132}, {"unwatched", 80}, {"nasty", 80}, {"empty", 80}, {"zero", 80}} {
 		t.Run(fmt.Sprintf("%s/%d", c.doc, c.width), func(t *testing.T) {
 			var b bytes.Buffer
 			if err := Text(&b, document(t, c.doc), c.width, false); err != nil {
@@ -98,7 +99,7 @@ func TestTextSays(t *testing.T) {
 		doc  string
 		want []string
 	}{
-		{"loss", []string{"3.1 % lost: 1.9 % receiver socket buffer full (SOCKET_RCVBUFF)", "at router (tx_dropped)", "0.31 % unattributed"}},
+		{"loss", []string{"3.1 % lost: 1.9 % receiver socket buffer full (SOCKET_RCVBUFF)", "at router (tx_dropped)", "0.3 % unattributed"}},
 		{"invalid", []string{"64!", "Not counted", "invalid: flow up: the sender kept 610 kpps of the 900 kpps asked"}},
 		{"aborted", []string{"aborted: interrupted", "not complete", "pelt run --resume"}},
 		{"tcp", []string{"writes", "segments", "resent", "cubic"}},
@@ -140,7 +141,7 @@ func TestLine(t *testing.T) {
 }
 
 func TestCSVGolden(t *testing.T) {
-	for _, name := range []string{"both", "tcp", "aborted", "empty"} {
+	for _, name := range []string{"both", "tcp", "aborted", "ledger", "unwatched", "empty"} {
 		var b bytes.Buffer
 		if err := CSV(&b, document(t, name)); err != nil {
 			t.Fatal(err)
@@ -212,6 +213,39 @@ func TestCSVKnobBesideFigure(t *testing.T) {
 	}
 	if got := at("payload_bytes"); got != "512" {
 		t.Errorf("payload_bytes = %q; want 512", got)
+	}
+}
+
+// The layers and what is unattributed make up what was lost, in every record.
+func TestCSVLedgerBalances(t *testing.T) {
+	for _, d := range []model.Document{sample.Ledger(), sample.Unwatched(), sample.Loss()} {
+		var b bytes.Buffer
+		if err := CSV(&b, d); err != nil {
+			t.Fatal(err)
+		}
+		records, err := csv.NewReader(&b).ReadAll()
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, record := range records[1:] {
+			var lost, sum uint64
+			layers := 0
+			for i, name := range records[0] {
+				n, _ := strconv.ParseUint(record[i], 10, 64)
+				switch {
+				case name == "lost_packets":
+					lost = n
+				case name == "unattributed_packets":
+					sum += n
+				case strings.HasPrefix(name, "lost_"):
+					sum += n
+					layers++
+				}
+			}
+			if lost != sum || layers != len(model.Layers()) {
+				t.Errorf("%d lost, %d in the columns of %d layers and unattributed: %q", lost, sum, layers, record)
+			}
+		}
 	}
 }
 

@@ -44,9 +44,10 @@ type Row struct {
 	Flow     string
 	Protocol model.Protocol
 	From, To string
-	Payload  int // B
-	Frame    int // B, before fragmentation
-	Pieces   int // IP packets per datagram, where known; else 0
+	Nodes    []string // that the flow passes, the two ends included, in its travel order
+	Payload  int      // B
+	Frame    int      // B, before fragmentation
+	Pieces   int      // IP packets per datagram, where known; else 0
 	Streams  int
 	Engine   string
 	Trials   []int       // indices into Document.Results that the figures are of
@@ -61,10 +62,11 @@ type Row struct {
 	RoundTrip *Delays
 	TCP       *TCP
 
-	Planned                uint64       // of all trials of the row; 0 for a flow without a schedule
-	Attempted, Lost        uint64       // of all trials of the row
-	Ledger                 model.Ledger // of all trials of the row, summed; without checks
-	SenderCPU, ReceiverCPU model.CPU    // medians
+	Planned                uint64           // of all trials of the row; 0 for a flow without a schedule
+	Attempted, Lost        uint64           // of all trials of the row
+	Ledger                 model.Ledger     // of all trials of the row, summed; without checks
+	Observed               []model.Observed // how closely each node was watched, at the least; none where nobody wrote it down
+	SenderCPU, ReceiverCPU model.CPU        // medians
 }
 
 // Trouble is a trial whose figures say nothing, or not all, about the path.
@@ -183,7 +185,9 @@ func (r *Row) fill(doc model.Document, all []member) {
 	r.Delay = delays(ms, func(f *model.FlowResult) *model.Percentiles { return f.Delay })
 	r.RoundTrip = delays(ms, func(f *model.FlowResult) *model.Percentiles { return f.RoundTrip })
 	r.TCP = tcp(ms)
-	r.Ledger = sumLedgers(ms)
+	r.Observed = worstWatch(doc, ms)
+	r.Nodes = Nodes(doc.Lab, r.Observed, r.From, r.To)
+	r.Ledger = sumLedgers(ms, r.Nodes)
 	r.SenderCPU = cpu(ms, func(f *model.FlowResult) model.CPU { return f.SenderCPU })
 	r.ReceiverCPU = cpu(ms, func(f *model.FlowResult) model.CPU { return f.ReceiverCPU })
 }
@@ -255,28 +259,6 @@ func cpu(ms []member, get func(*model.FlowResult) model.CPU) model.CPU {
 		}
 	}
 	return model.CPU{ThreadRatio: stat(v[0]).Median, HostRatio: stat(v[1]).Median, SoftirqRatio: stat(v[2]).Median, BusiestRatio: stat(v[3]).Median}
-}
-
-// sumLedgers keeps the order of travel in which the lines came; equal causes are one line.
-func sumLedgers(ms []member) model.Ledger {
-	sum := model.Ledger{}
-	at := map[[4]string]int{}
-	for _, m := range ms {
-		l := m.flow.Ledger
-		sum.Lost += l.Lost
-		sum.Unattributed += l.Unattributed
-		for _, line := range l.Lines {
-			key := [4]string{line.Layer, line.Host, line.Cause, line.Confidence}
-			i, ok := at[key]
-			if !ok {
-				i = len(sum.Lines)
-				at[key] = i
-				sum.Lines = append(sum.Lines, model.Line{Layer: line.Layer, Host: line.Host, Cause: line.Cause, Confidence: line.Confidence})
-			}
-			sum.Lines[i].Packets += line.Packets
-		}
-	}
-	return sum
 }
 
 // LossRatio is the share lost of all that was attempted in the row's trials, so

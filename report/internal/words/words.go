@@ -6,7 +6,6 @@
 package words
 
 import (
-	"cmp"
 	"fmt"
 	"maps"
 	"math"
@@ -36,113 +35,6 @@ func Plain(s string) string {
 
 // Name is outside text that is a name: plain and short.
 func Name(s string) string { return Shorten(Plain(s), 40) }
-
-// Layer says a ledger layer in words a home user understands; the order
-// is that of travel.
-func Layer(layer string) string {
-	words := map[string]string{
-		"send-call":        "refused by the sender's kernel",
-		"sender-qdisc":     "dropped in the sender's queue",
-		"sender-device":    "dropped by the sender's network card",
-		"network":          "on the way",
-		"receiver-ring":    "receiver's network card ring full",
-		"receiver-xdp":     "dropped by an XDP program at the receiver",
-		"receiver-tc":      "dropped by tc at the receiver",
-		"receiver-backlog": "receiver's CPU backlog full",
-		"receiver-filter":  "dropped by the receiver's firewall",
-		"receiver-ip":      "dropped by the receiver's IP layer",
-		"receiver-udp":     "dropped by the receiver's UDP layer",
-		"receiver-memory":  "receiver's UDP memory limit reached",
-		"receiver-buffer":  "receiver socket buffer full",
-		"application":      "lost inside the receiving program",
-		"unattributed":     "unattributed",
-	}
-	if w, ok := words[layer]; ok {
-		return w
-	}
-	return Name(layer)
-}
-
-// Line says one ledger line: "receiver socket buffer full (SOCKET_RCVBUFF)".
-func Line(l model.Line) string {
-	s := Layer(l.Layer)
-	if l.Layer == "network" && l.Host == "" {
-		s += " between the hosts"
-	}
-	if l.Host != "" && l.Host != model.Sender && l.Host != model.Receiver && l.Host != l.Layer {
-		s += " at " + Name(l.Host)
-	}
-	if l.Cause != "" {
-		s += " (" + Name(l.Cause) + ")"
-	}
-	return s
-}
-
-// Part is one share of a row's loss.
-type Part struct {
-	Words      string
-	Layer      string
-	Packets    uint64
-	Ratio      float64 // of the attempted packets
-	Confidence string
-}
-
-// LossParts splits what a row lost, largest first, unattributed last.
-func LossParts(r rows.Row) []Part {
-	var parts []Part
-	if r.Attempted == 0 {
-		return nil
-	}
-	ratio := func(n uint64) float64 { return float64(n) / float64(r.Attempted) }
-	for _, l := range r.Ledger.Lines {
-		if l.Packets > 0 {
-			parts = append(parts, Part{Line(l), l.Layer, l.Packets, ratio(l.Packets), Plain(l.Confidence)})
-		}
-	}
-	slices.SortStableFunc(parts, func(a, b Part) int { return cmp.Compare(b.Packets, a.Packets) })
-	if u := r.Ledger.Unattributed; u > 0 {
-		words := "unattributed"
-		if r.TCP != nil {
-			words = "sent again by TCP"
-		}
-		parts = append(parts, Part{words, "unattributed", u, ratio(u), ""})
-	}
-	return parts
-}
-
-// Loss is "3.1 % lost: 2.6 % receiver socket buffer full (SOCKET_RCVBUFF),
-// 0.5 % unattributed"; "" when nothing was lost.
-func Loss(r rows.Row) string {
-	if r.Ledger.Lost == 0 || r.Attempted == 0 {
-		return ""
-	}
-	if r.TCP != nil {
-		return fmt.Sprintf("%s of the segments sent again", unit.FormatRatio(float64(r.Ledger.Lost)/float64(r.Attempted)))
-	}
-	text := unit.FormatRatio(float64(r.Ledger.Lost)/float64(r.Attempted)) + " lost"
-	parts := LossParts(r)
-	if len(parts) == 1 {
-		return text + ", all " + parts[0].Words
-	}
-	var words []string
-	for _, p := range parts {
-		words = append(words, unit.FormatRatio(p.Ratio)+" "+p.Words)
-	}
-	return strings.TrimSuffix(text+": "+strings.Join(words, ", "), ": ")
-}
-
-// Missed is "0.06 % of the schedule missed"; "" when all of it was kept.
-func Missed(r rows.Row) string {
-	if missed := r.MissedRatio(); missed > 0 && r.TCP == nil {
-		return unit.FormatRatio(missed) + " of the schedule missed"
-	}
-	return ""
-}
-
-// Below is what stands below a row: its loss, and what its sender missed.
-func Below(r rows.Row) string {
-	return strings.Trim(Loss(r)+"; "+Missed(r), "; ")
-}
 
 // Setting says what tells a curve's cell from others of one flow: "both at once,
 // 4 streams"; "" for a flow alone in its own direction.

@@ -28,8 +28,13 @@ func TestLine(t *testing.T) {
 	}{
 		{model.Line{Layer: "receiver-buffer", Host: "receiver", Cause: "SOCKET_RCVBUFF"}, "receiver socket buffer full (SOCKET_RCVBUFF)"},
 		{model.Line{Layer: "network", Host: "router", Cause: "tx_dropped"}, "on the way at router (tx_dropped)"},
-		{model.Line{Layer: "network"}, "on the way between the hosts"},
-		{model.Line{Layer: "moon", Cause: "a\x1b[31m\nb"}, "moon (a·[31m b)"},
+		{model.Line{Layer: "network", Host: "router", Cause: "queue of the link to receiver full"}, "queue on the way at router full"},
+		{model.Line{Layer: "network", Cause: model.CauseElimination}, "on the wire or in a device between (by elimination)"},
+		{model.Line{Layer: "receiver-ring", Host: "receiver", Cause: model.CauseRingFull}, "network card ring at the receiver full"},
+		{model.Line{Layer: "receiver-ring", Host: "receiver", Cause: model.CauseRingMissed}, "network card ring at the receiver full (rx-missed)"},
+		{model.Line{Layer: "application", Host: "receiver", Cause: model.CauseLate}, "arrived too late"},
+		{model.Line{Layer: "network"}, "on the way"},
+		{model.Line{Layer: "moon", Cause: "a\x1b[31m\nb"}, "moon at an unknown node (a·[31m b)"},
 	} {
 		if got := Line(c.line); got != c.want {
 			t.Errorf("Line(%+v) = %q; want %q", c.line, got, c.want)
