@@ -136,6 +136,7 @@ type SendReport struct {
 	Retried       uint64             `json:"retried,omitempty"`  // packets offered again, because a batch call hid the answer to the first offer
 	Segments      int                `json:"segments,omitempty"` // packets per buffer handed to the kernel, if more than one
 	WarmupSent    uint64             `json:"warmup_sent"`        // attempted in the warm-up
+	ICMP          map[string]uint64  `json:"icmp,omitempty"`     // errors that came back, warm-up included: "port unreachable from 192.0.2.1" -> messages
 	PerStep       []uint64           `json:"per_step"`
 	TCP           *model.TCPFacts    `json:"tcp,omitempty"`
 }

@@ -14,36 +14,66 @@ type mmsghdr struct {
 	n uint32
 }
 
-// batchOut sends through sendmmsg.
+// batchOut sends through sendmmsg, one message a buffer.
 type batchOut struct {
-	fd     uintptr
-	bytes  [][]byte
-	vector []unix.Iovec
-	msgs   []mmsghdr
+	*errorQueue
+	bytes    [][]byte
+	segments int // packets of a full buffer
+	payload  int // bytes of a packet
+	vector   []unix.Iovec
+	control  []byte
+	msgs     []mmsghdr
 }
 
-func newBatchOut(fd, payloadBytes, batch int) *batchOut {
+// newBatchOut makes room for a batch, a multiple of segments.
+func newBatchOut(k *socket, payloadBytes, batch, segments int) *batchOut {
+	buffers := batch / segments
 	o := &batchOut{
-		fd: uintptr(fd), bytes: layOut(payloadBytes, batch),
-		vector: make([]unix.Iovec, batch), msgs: make([]mmsghdr, batch),
+		errorQueue: newErrorQueue(k.fd, k.six), bytes: layOut(payloadBytes, batch), segments: segments, payload: payloadBytes,
+		vector: make([]unix.Iovec, buffers), msgs: make([]mmsghdr, buffers),
+	}
+	if segments > 1 {
+		o.control = segmentControl(payloadBytes)
 	}
 	for i := range o.msgs {
-		o.vector[i].Base = &o.bytes[i][0]
-		o.vector[i].SetLen(payloadBytes)
+		o.vector[i].Base = &o.bytes[i*segments][0] // the packets lie one behind the other
+		o.vector[i].SetLen(payloadBytes * segments)
 		o.msgs[i].Iov = &o.vector[i]
 		o.msgs[i].SetIovlen(1)
+		if segments > 1 {
+			o.msgs[i].Control = &o.control[0]
+			o.msgs[i].SetControllen(len(o.control))
+		}
 	}
 	return o
 }
 
 func (o *batchOut) packets() [][]byte { return o.bytes }
 
+func (o *batchOut) faults(tell func(fault)) { o.drain(tell) }
+
 func (o *batchOut) send(from, to int) (int, error) {
-	n, _, errno := unix.Syscall6(unix.SYS_SENDMMSG, o.fd, uintptr(unsafe.Pointer(&o.msgs[from])), uintptr(to-from), 0, 0, 0)
+	first, last := from/o.segments, (to-1)/o.segments
+	if short := to - last*o.segments; short < o.segments {
+		o.vector[last].SetLen(o.payload * short)
+		defer o.vector[last].SetLen(o.payload * o.segments)
+	}
+	n, _, errno := unix.Syscall6(unix.SYS_SENDMMSG, o.fd, uintptr(unsafe.Pointer(&o.msgs[first])), uintptr(last-first+1), 0, 0, 0)
 	if errno != 0 {
 		return 0, errno
 	}
-	return int(n), nil
+	return min(int(n)*o.segments, to-from), nil
+}
+
+// segmentControl is the control message that cuts a buffer into datagrams. It
+// goes with each send: as a socket option it would cut up consent messages, too.
+func segmentControl(payloadBytes int) []byte {
+	b := make([]byte, unix.CmsgSpace(2))
+	h := (*unix.Cmsghdr)(unsafe.Pointer(&b[0]))
+	h.Level, h.Type = unix.SOL_UDP, unix.UDP_SEGMENT
+	h.SetLen(unix.CmsgLen(2))
+	binary.NativeEndian.PutUint16(b[unix.CmsgLen(0):], uint16(payloadBytes))
+	return b
 }
 
 // Receiving takes naps when packets come faster than one every napNanos/napLeast:
@@ -53,7 +83,7 @@ func (o *batchOut) send(from, to int) (int, error) {
 const (
 	napNanos    = 200_000
 	napLeast    = 4
-	batchIn     = 128
+	batchIn     = 128 // datagrams a call
 	controlRoom = 128
 )
 
@@ -70,6 +100,7 @@ type batchInbox struct {
 	msgs    []mmsghdr
 	out     []datagram
 	nap     bool
+	size    truesize
 	// What is read next came after notBefore: the socket was found empty then.
 	notBefore, lastTake int64
 }
@@ -113,6 +144,11 @@ func (in *batchInbox) receive(wait time.Duration) ([]datagram, error) {
 
 // take reads what is there.
 func (in *batchInbox) take() (int, error) {
+	if in.waiter != nil && in.size.due(in.lastTake) {
+		if m, ok := in.memory(); ok {
+			in.size.look(in.clock.now(), m.queued)
+		}
+	}
 	r, _, errno := unix.Syscall6(unix.SYS_RECVMMSG, in.fd, uintptr(unsafe.Pointer(&in.msgs[0])), uintptr(len(in.msgs)),
 		unix.MSG_DONTWAIT|unix.MSG_TRUNC, 0, 0)
 	switch errno {
@@ -137,6 +173,7 @@ func (in *batchInbox) take() (int, error) {
 		d.nanos = arrived(wall, toMonotonic, notBefore, now)
 		m.SetControllen(controlRoom)
 	}
+	in.size.read(in.out[:n], n < len(in.msgs))
 	return n, nil
 }
 
@@ -163,7 +200,8 @@ func arrived(wall, toMonotonic, notBefore, now int64) int64 {
 	return nanos
 }
 
-func (in *batchInbox) drops() (uint32, bool) { return socketDrops(int(in.fd)) }
+func (in *batchInbox) memory() (socketMemory, bool) { return memoryOf(int(in.fd)) }
+func (in *batchInbox) truesize() int                { return in.size.bytes() }
 
 // Offsets in struct cmsghdr {size_t len; int level; int type}.
 const (
@@ -172,43 +210,53 @@ const (
 	typeAt    = wordBytes + 4
 )
 
+// controlMessage is one of a datagram's control messages.
+type controlMessage struct {
+	level, kind uint32
+	data        []byte
+}
+
+// nextControl reads the first of several control messages.
+func nextControl(b []byte) (c controlMessage, rest []byte, ok bool) {
+	if len(b) < unix.SizeofCmsghdr {
+		return c, nil, false
+	}
+	size := int(binary.NativeEndian.Uint32(b))
+	if wordBytes == 8 {
+		size = int(binary.NativeEndian.Uint64(b))
+	}
+	if size < unix.SizeofCmsghdr || size > len(b) {
+		return c, nil, false
+	}
+	c = controlMessage{binary.NativeEndian.Uint32(b[levelAt:]), binary.NativeEndian.Uint32(b[typeAt:]), b[unix.SizeofCmsghdr:size]}
+	return c, b[min((size+wordBytes-1)&^(wordBytes-1), len(b)):], true
+}
+
 // readControl finds the kernel's time stamp (ns of the wall clock, 0 if absent)
 // and the drops before the packet (SO_RXQ_OVFL; absent while 0).
 func readControl(b []byte) (wall int64, dropped uint32) {
-	for len(b) >= unix.SizeofCmsghdr {
-		size := int(binary.NativeEndian.Uint32(b))
-		if wordBytes == 8 {
-			size = int(binary.NativeEndian.Uint64(b))
+	for c, rest, ok := nextControl(b); ok; c, rest, ok = nextControl(rest) {
+		if c.level != unix.SOL_SOCKET {
+			continue
 		}
-		if size < unix.SizeofCmsghdr || size > len(b) {
-			return wall, dropped
+		switch {
+		case c.kind == unix.SO_RXQ_OVFL && len(c.data) >= 4:
+			dropped = binary.NativeEndian.Uint32(c.data)
+		case (c.kind == unix.SO_TIMESTAMPNS_NEW || c.kind == unix.SO_TIMESTAMPNS) && len(c.data) >= 16:
+			wall = int64(binary.NativeEndian.Uint64(c.data))*1e9 + int64(binary.NativeEndian.Uint64(c.data[8:]))
+		case c.kind == unix.SO_TIMESTAMPNS && len(c.data) >= 8:
+			wall = int64(int32(binary.NativeEndian.Uint32(c.data)))*1e9 + int64(binary.NativeEndian.Uint32(c.data[4:]))
 		}
-		data := b[unix.SizeofCmsghdr:size]
-		if binary.NativeEndian.Uint32(b[levelAt:]) == unix.SOL_SOCKET {
-			switch t := binary.NativeEndian.Uint32(b[typeAt:]); {
-			case t == unix.SO_RXQ_OVFL && len(data) >= 4:
-				dropped = binary.NativeEndian.Uint32(data)
-			case (t == unix.SO_TIMESTAMPNS_NEW || t == unix.SO_TIMESTAMPNS) && len(data) >= 16:
-				wall = int64(binary.NativeEndian.Uint64(data))*1e9 + int64(binary.NativeEndian.Uint64(data[8:]))
-			case t == unix.SO_TIMESTAMPNS && len(data) >= 8:
-				wall = int64(int32(binary.NativeEndian.Uint32(data)))*1e9 + int64(binary.NativeEndian.Uint32(data[4:]))
-			}
-		}
-		next := (size + wordBytes - 1) &^ (wordBytes - 1)
-		if next > len(b) {
-			break
-		}
-		b = b[next:]
 	}
 	return wall, dropped
 }
 
-// socketDrops reads SK_MEMINFO_DROPS (include/uapi/linux/sock_diag.h).
-func socketDrops(fd int) (uint32, bool) {
-	const skMeminfoDrops = 8
+// memoryOf reads SO_MEMINFO; the offsets are those of include/uapi/linux/sock_diag.h.
+func memoryOf(fd int) (socketMemory, bool) {
+	const skMeminfoRmemAlloc, skMeminfoDrops = 0, 8
 	var info [9]uint32
 	size := uint32(unsafe.Sizeof(info))
 	_, _, errno := unix.RawSyscall6(unix.SYS_GETSOCKOPT, uintptr(fd), unix.SOL_SOCKET, unix.SO_MEMINFO,
 		uintptr(unsafe.Pointer(&info)), uintptr(unsafe.Pointer(&size)), 0)
-	return info[skMeminfoDrops], errno == 0 && size > 4*skMeminfoDrops
+	return socketMemory{queued: info[skMeminfoRmemAlloc], dropped: info[skMeminfoDrops]}, errno == 0 && size > 4*skMeminfoDrops
 }

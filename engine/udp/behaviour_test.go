@@ -159,7 +159,7 @@ func TestStopInABlockedBurst(t *testing.T) {
 			e := dialer.(*end)
 			w := e.role.(*sender).streams[0]
 			w.wire, w.clock, w.waiter = e.wires[0], e.settings.clock, newWaiter(e.bell, e.settings.clock)
-			box := &stuck{outbox: e.wires[0].outbox(64, maxBatch)}
+			box := &stuck{outbox: e.wires[0].outbox(64, maxBatch, 1)}
 			w.out, w.bytes = box, box.packets()
 			length := int64(time.Minute)
 			if c.stop {
@@ -183,7 +183,7 @@ func TestBatchOf(t *testing.T) {
 	for _, c := range []struct{ payload, streams, want int }{
 		{16, 1, 64}, {1472, 8, 64}, {65507, 1, 16}, {65507, 128, 1}, {1472, 128, 44},
 	} {
-		got := batchOf(c.payload, c.streams)
+		got := batchOf(c.payload, c.streams, 1)
 		if got != c.want || got > 1 && got*c.payload*c.streams > allBatches {
 			t.Errorf("%d streams of %d B: batches of %d, want %d", c.streams, c.payload, got, c.want)
 		}

@@ -10,11 +10,12 @@ import (
 // no clock. The flow's schedule is shared by its streams: stream i of N owns
 // the flow's slots i, i+N, i+2N, ... A slot is due at a time computed from its
 // number, so the average is exact. A late sender may send at most burst slots
-// back to back; older ones are forfeited.
+// back to back; older ones are forfeited. Packets that share a buffer leave
+// together, when the last of them is due.
 type pacer struct {
 	schedule        unit.Schedule
 	stream, streams uint64
-	burst           uint64
+	burst, group    uint64 // group is the packets of a buffer
 	slots           uint64 // of this stream in the whole phase
 	next            uint64 // first slot neither used nor forfeited
 	forfeited       uint64
@@ -39,9 +40,11 @@ func burstOf(asked int, streamPPS float64) uint64 {
 	return uint64(math.Ceil(streamPPS * burstNanos / 1e9))
 }
 
-// newPacer paces one stream of a flow for a phase of the given length.
-func newPacer(s unit.Schedule, stream, streams int, burst uint64, phaseNanos int64) pacer {
-	p := pacer{schedule: s, stream: uint64(stream), streams: uint64(streams), burst: max(burst, 1)}
+// newPacer paces one stream of a flow for a phase of the given length. The burst
+// is cut to whole groups, and is one at least.
+func newPacer(s unit.Schedule, stream, streams int, burst uint64, group int, phaseNanos int64) pacer {
+	p := pacer{schedule: s, stream: uint64(stream), streams: uint64(streams), group: uint64(max(group, 1))}
+	p.burst = max(burst/p.group, 1) * p.group
 	p.slots = p.own(s.Count(phaseNanos))
 	return p
 }
@@ -54,13 +57,14 @@ func (p *pacer) own(n uint64) uint64 {
 	return (n-p.stream-1)/p.streams + 1
 }
 
-// deadline is when the next slot is due, in nanoseconds after the phase began;
-// ok is false when the phase has no slot left.
+// deadline is when the next slot or group of slots is due, in nanoseconds after
+// the phase began; ok is false when the phase has no slot left.
 func (p *pacer) deadline() (nanos int64, ok bool) {
 	if p.next >= p.slots {
 		return 0, false
 	}
-	return p.schedule.Due(p.stream + p.next*p.streams), true
+	last := min(p.next+p.group, p.slots) - 1
+	return p.schedule.Due(p.stream + last*p.streams), true
 }
 
 // take returns how many packets may leave at the given time after the phase
@@ -74,6 +78,10 @@ func (p *pacer) take(elapsedNanos int64) uint64 {
 		return 0
 	}
 	n := due - p.next
+	if due < p.slots {
+		n -= n % p.group
+		due = p.next + n
+	}
 	if n > p.burst {
 		p.forfeited += n - p.burst
 		n = p.burst

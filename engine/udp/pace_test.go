@@ -35,7 +35,7 @@ func TestPacerKeepsItsPromises(t *testing.T) {
 		phase := rapid.Int64Range(0, 20_000_000_000).Draw(t, "phase")
 		var planned uint64
 		for i := range streams {
-			p := newPacer(schedule, i, streams, burst, phase)
+			p := newPacer(schedule, i, streams, burst, 1, phase)
 			planned += p.slots
 			var sent uint64
 			now := int64(0)
@@ -91,7 +91,7 @@ func TestPunctualSenderForfeitsNothing(t *testing.T) {
 		{unit.PacketRate(333_333), 64, 3_000_000_000, 999_999},
 	} {
 		s, _ := c.rate.Schedule(c.payload)
-		p := newPacer(s, 0, 1, 1, c.phase)
+		p := newPacer(s, 0, 1, 1, 1, c.phase)
 		var sent uint64
 		for {
 			at, ok := p.deadline()

@@ -84,6 +84,9 @@ func openPlain(host engine.Host, s settings, at string) (w *plainWire, err error
 	if s.dscp != 0 || s.dontFragment {
 		err = &engine.Refusal{Why: "DSCP and the don't-fragment bit cannot be set on this system"}
 	}
+	if s.sends && s.segments > 1 {
+		err = &engine.Refusal{Why: "packets cannot be handed over as one buffer on this system; send them singly"}
+	}
 	if err != nil {
 		return nil, errors.Join(err, w.conn.Close())
 	}
@@ -150,10 +153,16 @@ func (w *plainWire) answer(b []byte) error {
 }
 
 func (w *plainWire) from() netip.AddrPort { return w.caller }
-func (w *plainWire) settle()              { w.settled.Store(true) }
-func (w *plainWire) pathMTU() int         { return 0 }
-func (w *plainWire) bufferBytes() int     { return w.granted }
-func (w *plainWire) close() error         { return w.conn.Close() }
+func (w *plainWire) remote() netip.AddrPort {
+	if peer := w.peer.Load(); peer != nil {
+		return *peer
+	}
+	return netip.AddrPort{}
+}
+func (w *plainWire) settle()          { w.settled.Store(true) }
+func (w *plainWire) pathMTU() int     { return 0 }
+func (w *plainWire) bufferBytes() int { return w.granted }
+func (w *plainWire) close() error     { return w.conn.Close() }
 
 // plainOut sends one packet a call.
 type plainOut struct {
@@ -163,11 +172,14 @@ type plainOut struct {
 	until time.Time // write deadline that is set
 }
 
-func (w *plainWire) outbox(payloadBytes, _ int) outbox {
+func (w *plainWire) outbox(payloadBytes, _, _ int) outbox {
 	return &plainOut{wire: w, peer: *w.peer.Load(), bytes: layOut(payloadBytes, 1)}
 }
 
 func (o *plainOut) packets() [][]byte { return o.bytes }
+
+// faults knows of none: the system tells only the error, with the next packet.
+func (o *plainOut) faults(func(fault)) {}
 
 func (o *plainOut) send(from, to int) (int, error) {
 	for i := from; i < to; i++ {
@@ -204,4 +216,5 @@ func (in *plainInbox) receive(wait time.Duration) ([]datagram, error) {
 	return in.out[:], nil
 }
 
-func (in *plainInbox) drops() (uint32, bool) { return 0, false }
+func (in *plainInbox) memory() (socketMemory, bool) { return socketMemory{}, false }
+func (in *plainInbox) truesize() int                { return 0 }

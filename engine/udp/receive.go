@@ -7,6 +7,7 @@ import (
 	"math"
 	"net"
 	"runtime"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -19,9 +20,11 @@ import (
 type receiver struct {
 	end     *end
 	made    time.Time
-	cutOff  bool // the drain was over while packets still came; guarded by end.mu
 	meter   engine.Meter
 	streams []*receiving
+	// Guarded by end.mu:
+	cutOff    bool     // the drain was over while packets still came
+	attempted []uint64 // by each stream of the sender; nil until it is told
 }
 
 // receiving is one stream's receiver; its fields belong to its thread.
@@ -35,10 +38,12 @@ type receiving struct {
 	seen     atomic.Uint64 // ... in all, published after each batch
 
 	foreign, unread uint64
+	warmup          uint64
 	drops           dropAccount
 	begun           bool
 	cpuFrom, cpuTo  thread
 	granted         int
+	truesize        int
 	warning         string
 	_               padding
 }
@@ -83,10 +88,8 @@ const cpuEvery = 50_000_000
 
 func (w *receiving) work() error {
 	e := w.receiver.end
-	var n uint32
-	if n, w.drops.known = w.in.drops(); w.drops.known {
-		w.drops.before = n
-	}
+	m, known := w.in.memory()
+	w.drops.before, w.drops.known = m.dropped, known
 	early := e.early[w.stream : w.stream+1]
 	for !e.bell.rang() {
 		got, err := early, error(nil)
@@ -110,9 +113,10 @@ func (w *receiving) work() error {
 	if w.begun {
 		w.readThread(e.settings.clock.now())
 	}
-	if n, ok := w.in.drops(); ok {
-		w.drops.after = n
+	if m, ok := w.in.memory(); ok {
+		w.drops.after = m.dropped
 	}
+	w.truesize = w.in.truesize()
 	w.sweep()
 	return nil
 }
@@ -141,6 +145,7 @@ func (w *receiving) sort(got []datagram) {
 			w.batch = append(w.batch, model.Arrival{Sequence: h.Sequence, SendNanos: h.SendNanos, ReceiveNanos: d.nanos, Bytes: d.bytes})
 		case ok && h.Trial == e.order.Trial^engine.WarmupBit:
 			w.ours++
+			w.warmup++
 			w.drops.warm(d.dropped)
 		case e.order.Listen && e.answer(w.stream, e.wires[w.stream], d.whole()):
 		default:
@@ -200,6 +205,9 @@ func (a *dropAccount) measured() uint64 {
 
 // drain waits for packets still on their way; see engine.End.Finish.
 func (r *receiver) drain(ctx context.Context, attempted []uint64) {
+	r.end.mu.Lock()
+	r.attempted = slices.Clone(attempted)
+	r.end.mu.Unlock()
 	var want uint64
 	for _, n := range attempted {
 		want += n
@@ -259,6 +267,8 @@ func (r *receiver) report(out *engine.Report) {
 		rec.SocketKnown = rec.SocketKnown && w.drops.known
 		rec.Foreign += w.foreign
 		rec.Unread += w.unread
+		rec.WarmupReceived += w.warmup
+		rec.TruesizeBytes = max(rec.TruesizeBytes, w.truesize)
 		if i == 0 {
 			rec.BufferBytes = w.granted
 		}
@@ -270,11 +280,20 @@ func (r *receiver) report(out *engine.Report) {
 		}
 	}
 	r.end.mu.Lock()
+	if rec.MissingKnown = len(r.attempted) == len(r.streams); rec.MissingKnown {
+		for i, n := range r.attempted {
+			rec.Missing = append(rec.Missing, r.meter.Missing(i, n))
+		}
+	}
 	if r.cutOff {
 		out.Warnings = append(out.Warnings, fmt.Sprintf("packets still came when the drain time of %v was over: those left in a queue on the path count as lost; a longer drain counts them", r.end.order.Timing.Drain()))
 	}
 	r.end.mu.Unlock()
-	if want := r.end.settings.receiveBuffer(); rec.BufferBytes > 0 && rec.BufferBytes < want {
+	want := r.end.settings.receiveBuffer()
+	if asked := r.end.settings.receiveRoom; asked > 0 {
+		want = asked
+	}
+	if rec.BufferBytes > 0 && rec.BufferBytes < want {
 		out.Warnings = append(out.Warnings, fmt.Sprintf("the system granted a receive buffer of %d of %d B: raise net.core.rmem_max", rec.BufferBytes, want))
 	}
 	out.Receive = rec

@@ -31,6 +31,11 @@ const (
 
 // hopeless notes a refusal and says whether to give up.
 func (r *refusals) hopeless(err error, now int64) bool {
+	if errors.Is(err, syscall.ENOBUFS) {
+		// A queue of this host is full, as it should be at full rate.
+		r.row, r.single = 0, oneByOne
+		return false
+	}
 	if r.row == 0 {
 		r.since = now
 	}

@@ -9,6 +9,7 @@ import (
 	"sync/atomic"
 
 	"pelt/engine"
+	"pelt/model"
 	"pelt/unit"
 )
 
@@ -20,10 +21,14 @@ const (
 	allBatches = 8 << 20 // of all streams of an end
 	// consentEvery is how often a sending listener looks for repeated consent messages.
 	consentEvery = 100_000_000
+	// faultsEvery is how often a sender reads its socket's error queue when no
+	// error makes it.
+	faultsEvery = 10_000_000
 )
 
-func batchOf(payloadBytes, streams int) int {
-	return max(min(maxBatch, min(batchBytes, allBatches/streams)/payloadBytes), 1)
+// batchOf is a multiple of segments.
+func batchOf(payloadBytes, streams, segments int) int {
+	return max(min(maxBatch, min(batchBytes, allBatches/streams)/payloadBytes)/segments, 1) * segments
 }
 
 // padding keeps what different threads write in different cache lines.
@@ -36,14 +41,17 @@ type sender struct {
 	gaps    engine.Histogram
 	start   int64 // of the measured part
 
-	mu    sync.Mutex // guards steps
-	steps []uint64
+	faults faultBook
+
+	mu     sync.Mutex // guards what follows
+	steps  []uint64
+	errnos []string // names of the errors that packets were refused with
 }
 
 func newSender(e *end) *sender {
 	s := &sender{end: e, gaps: e.engine.config.NewHistogram(len(e.wires))}
 	for i := range e.wires {
-		s.streams = append(s.streams, &sending{sender: s, stream: i, errors: map[string]uint64{}})
+		s.streams = append(s.streams, &sending{sender: s, stream: i, segments: e.settings.segments, list: model.MarksWriter{Limit: allRefused / len(e.wires)}})
 	}
 	return s
 }
@@ -59,15 +67,22 @@ type sending struct {
 	waiter *waiter
 	clock  clock
 
+	segments int // packets that go to the kernel as one buffer
 	trial    uint16
 	sequence uint64 // of the next packet, in each phase from 0
 	measured bool
 	answerAt int64 // when to look for consent messages next
+	faultsAt int64 // when to read the error queue next
 	refusals refusals
 
 	planned, accepted uint64
 	attempted         atomic.Uint64 // published after each call
-	errors            map[string]uint64
+	warmupSent        uint64
+	retried           uint64
+	list              model.MarksWriter // refused sequences
+	byMark            []uint64          // packets refused, by index of the sender's errnos
+	lastErr           error             // that a packet was refused with
+	lastMark          uint16            // its index
 	burstMax          int
 	lastSend          int64 // when the packet before left; 0 for none
 	ended             int64
@@ -114,7 +129,7 @@ func (s *sender) run() error {
 func (w *sending) prepare(i int) {
 	e := w.sender.end
 	w.wire, w.clock = e.wires[i], e.settings.clock
-	w.out = w.wire.outbox(e.settings.payloadBytes, batchOf(e.settings.payloadBytes, len(e.wires)))
+	w.out = w.wire.outbox(e.settings.payloadBytes, batchOf(e.settings.payloadBytes, len(e.wires), w.segments), w.segments)
 	w.bytes = w.out.packets()
 	w.waiter = newWaiter(e.bell, w.clock)
 	if err := ownThread(coreOf(e.order.CPU, i)); err != nil {
@@ -136,7 +151,8 @@ func (w *sending) work(begin int64) error {
 	warm, measure := o.Timing.Warmup().Nanoseconds(), o.Timing.Measure().Nanoseconds()
 	if warm > 0 {
 		w.trial = o.Trial ^ engine.WarmupBit
-		if ok, err := w.phase(begin, warm); !ok || err != nil {
+		ok, err := w.phase(begin, warm)
+		if w.warmupSent = w.sequence; !ok || err != nil {
 			return err
 		}
 	}
@@ -146,6 +162,7 @@ func (w *sending) work(begin int64) error {
 	cpu, known := threadNanos()
 	_, err := w.phase(start, measure)
 	w.ended = w.clock.now()
+	w.readFaults(nil)
 	if used, ok := threadNanos(); ok && known && w.ended > start {
 		w.threadRatio = float64(used-cpu) / float64(w.ended-start)
 	}
@@ -165,7 +182,7 @@ func (w *sending) phase(start, length int64) (whole bool, err error) {
 
 func (w *sending) pace(schedule unit.Schedule, start, length int64) (whole bool, err error) {
 	f := w.sender.end.order.Flow
-	p := newPacer(schedule, w.stream, f.Streams, burstOf(f.Burst, schedule.PPS()/float64(f.Streams)), length)
+	p := newPacer(schedule, w.stream, f.Streams, burstOf(f.Burst, schedule.PPS()/float64(f.Streams)), w.segments, length)
 	if w.measured {
 		w.planned = p.slots
 	}
@@ -227,110 +244,13 @@ func (w *sending) flood(now, end int64) (whole bool, err error) {
 	return whole && err == nil, err
 }
 
-// emit sends up to n packets, all stamped with the time now, and returns the
-// time after. Every packet that it counts as attempted was accepted or refused.
-// It gives up on what the kernel has no room for when the bell rings or at the end.
-func (w *sending) emit(n int, now, end int64) (int64, error) {
-	for i := range n {
-		engine.PutHeader(w.bytes[i], engine.Header{Trial: w.trial, Sequence: w.sequence + uint64(i), SendNanos: uint64(now)})
-	}
-	for from := 0; from < n; {
-		to := n
-		if w.refusals.single > 0 {
-			// sendmmsg hides the error of all but its first packet: after a
-			// refusal packets go one by one, so that each has its own answer.
-			to = from + 1
-			w.refusals.single--
-		}
-		before := now
-		sent, err := w.out.send(from, to)
-		now = w.clock.now()
-		if sent > 0 {
-			w.took(sent, before, now)
-			from += sent
-		}
-		switch {
-		case err == nil:
-			if from < to {
-				w.refusals.single = oneByOne
-			}
-		case temporary(err):
-			if now >= end || w.waiter.bell.rang() {
-				return now, nil
-			}
-		default:
-			from++
-			if err := w.refused(err, now); err != nil {
-				return now, err
-			}
-		}
-	}
-	return now, nil
-}
-
-// took accounts for packets that one call gave to the kernel between two times.
-func (w *sending) took(n int, from, to int64) {
-	w.sequence += uint64(n)
-	w.refusals.row = 0
-	if !w.measured {
-		return
-	}
-	w.accepted += uint64(n)
-	w.attempted.Store(w.sequence)
-	// Packets of one call are taken to leave evenly while it lasts.
-	each := (to - from) / int64(n)
-	if w.lastSend != 0 {
-		w.sender.gaps.Record(w.stream, from-w.lastSend, 1)
-	}
-	if n > 1 {
-		w.sender.gaps.Record(w.stream, each, int64(n-1))
-	}
-	w.lastSend = from + each*int64(n-1)
-	w.count(uint64(n), from)
-}
-
-// refused accounts for one packet that the kernel did not take.
-func (w *sending) refused(err error, now int64) error {
-	w.sequence++
-	if w.measured {
-		w.attempted.Store(w.sequence)
-		w.errors[causeName(err)]++
-		w.count(1, now)
-	}
-	e := w.sender.end
-	if w.refusals.hopeless(err, now) {
-		w.gaveUp = true
-		return fmt.Errorf("send %d B to %v: every packet is refused: %w%s", e.settings.payloadBytes, e.order.Peer, err, remedy(err, w.wire.pathMTU()))
-	}
-	if w.refusals.row >= hopelessRow {
-		w.waiter.nap(refusedNap)
-	}
-	return nil
-}
-
-// count adds packets to the series.
-func (w *sending) count(n uint64, at int64) {
-	if at >= w.stepTo {
-		w.flush()
-		w.step = max(at-w.sender.start, 0) / engine.StepNanos
-		w.stepTo = w.sender.start + (w.step+1)*engine.StepNanos
-	}
-	w.inStep += n
-}
-
-func (w *sending) flush() {
-	s := w.sender
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for int64(len(s.steps)) <= w.step {
-		s.steps = append(s.steps, 0)
-	}
-	s.steps[w.step] += w.inStep
-	w.inStep = 0
-}
-
-// attendTo answers consent messages that were repeated because the last answer was lost.
+// attendTo reads what has come back, and answers consent messages that were
+// repeated because the last answer was lost.
 func (w *sending) attendTo(now int64) {
+	if now >= w.faultsAt {
+		w.faultsAt = now + faultsEvery
+		w.readFaults(nil)
+	}
 	e := w.sender.end
 	if !e.order.Listen || now < w.answerAt {
 		return
@@ -365,7 +285,7 @@ func (s *sender) fulfilled() bool {
 }
 
 func (s *sender) report(r *engine.Report) {
-	out := &engine.SendReport{Errors: map[string]uint64{}, PerStep: slices.Clone(s.steps)}
+	out := &engine.SendReport{Errors: map[string]uint64{}, PerStep: slices.Clone(s.steps), Errnos: slices.Clone(s.errnos)}
 	for _, w := range s.streams {
 		attempted := w.attempted.Load()
 		out.Planned += w.planned
@@ -375,9 +295,14 @@ func (s *sender) report(r *engine.Report) {
 		out.BurstMax = max(out.BurstMax, w.burstMax)
 		out.DurationNanos = max(out.DurationNanos, w.ended-s.start)
 		r.CPU.ThreadRatio = max(r.CPU.ThreadRatio, min(w.threadRatio, 1))
-		for name, n := range w.errors {
-			out.Errors[name] += n
+		for mark, n := range w.byMark {
+			if n > 0 {
+				out.Errors[s.errnos[mark]] += n
+			}
 		}
+		out.Refused = append(out.Refused, w.list.Marks())
+		out.Retried += w.retried
+		out.WarmupSent += w.warmupSent
 		out.Hopeless = out.Hopeless || w.gaveUp
 		if w.warning != "" {
 			r.Warnings = append(r.Warnings, w.warning)
@@ -388,6 +313,11 @@ func (s *sender) report(r *engine.Report) {
 	for int64(len(out.PerStep))*engine.StepNanos < whole {
 		out.PerStep = append(out.PerStep, 0)
 	}
+	if n := s.end.settings.segments; n > 1 {
+		out.Segments = n
+	}
+	faults, warnings := s.faults.account()
+	out.ICMP, r.Warnings = faults, append(r.Warnings, warnings...)
 	out.Gap, out.GapCounts = s.gaps.Percentiles(), s.gaps.Buckets()
 	r.Send = out
 }

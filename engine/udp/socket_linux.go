@@ -105,6 +105,13 @@ func (k *socket) set(s settings, shared bool) error {
 	if shared {
 		options = append(options, option{"SO_REUSEPORT", unix.SOL_SOCKET, unix.SO_REUSEPORT, 1})
 	}
+	if s.sends && s.segments > 1 {
+		// Only to see whether it is known: each send carries its own.
+		if unix.SetsockoptInt(k.fd, unix.SOL_UDP, unix.UDP_SEGMENT, s.payloadBytes) != nil {
+			return &engine.Refusal{Why: "this kernel cannot cut a buffer into datagrams (UDP_SEGMENT, Linux 4.18)"}
+		}
+		options = append(options, option{"UDP_SEGMENT", unix.SOL_UDP, unix.UDP_SEGMENT, 0})
+	}
 	for _, o := range options {
 		if err := unix.SetsockoptInt(k.fd, o.level, o.which, o.value); err != nil {
 			return fmt.Errorf("set %s to %d: %w", o.name, o.value, err)
@@ -159,14 +166,15 @@ func (k *socket) write(b []byte) error {
 	}
 }
 
-func (k *socket) answer(b []byte) error { return k.write(b) }
-func (k *socket) from() netip.AddrPort  { return k.peer }
-func (k *socket) settle()               {}
-func (k *socket) bufferBytes() int      { return k.granted }
-func (k *socket) close() error          { return unix.Close(k.fd) }
+func (k *socket) answer(b []byte) error  { return k.write(b) }
+func (k *socket) from() netip.AddrPort   { return k.peer }
+func (k *socket) remote() netip.AddrPort { return k.peer }
+func (k *socket) settle()                {}
+func (k *socket) bufferBytes() int       { return k.granted }
+func (k *socket) close() error           { return unix.Close(k.fd) }
 
-func (k *socket) outbox(payloadBytes, batch int) outbox {
-	return newBatchOut(k.fd, payloadBytes, batch)
+func (k *socket) outbox(payloadBytes, batch, segments int) outbox {
+	return newBatchOut(k, payloadBytes, batch, segments)
 }
 
 func (k *socket) inbox(b *bell) inbox { return newBatchInbox(k.fd, batchIn, b, k.box.clock) }

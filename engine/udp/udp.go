@@ -9,6 +9,7 @@ import (
 	"sync"
 
 	"pelt/engine"
+	"pelt/model"
 )
 
 // Config is what an engine needs from others.
@@ -151,6 +152,25 @@ func (e *end) label(stream int) label {
 
 // Ports lists the local port of each stream.
 func (e *end) Ports() []uint16 { return e.ports }
+
+// Tuples lists the ports of each stream as this host sees them; see engine.Tupler.
+func (e *end) Tuples() []model.Tuple {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if !e.connected {
+		return nil
+	}
+	tuples := make([]model.Tuple, len(e.wires))
+	for i, w := range e.wires {
+		near, far := w.local().Port(), w.remote().Port()
+		if e.order.Role == engine.Send || e.order.Role == engine.Probe {
+			tuples[i] = model.Tuple{From: near, To: far}
+		} else {
+			tuples[i] = model.Tuple{From: far, To: near}
+		}
+	}
+	return tuples
+}
 
 // Sample returns packets and payload bytes of the measured part so far:
 // attempted by a sender, distinct at a receiver.

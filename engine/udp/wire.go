@@ -33,29 +33,43 @@ type wire interface {
 	from() netip.AddrPort
 	answer(b []byte) error
 	settle()
-	outbox(payloadBytes, batch int) outbox
+	remote() netip.AddrPort // the settled peer
+	outbox(payloadBytes, batch, segments int) outbox
 	inbox(b *bell) inbox
 	pathMTU() int // 0 unknown
 	bufferBytes() int
 	close() error
 }
 
-// outbox sends a batch of equally long datagrams that were laid out once.
+// outbox sends a batch of equally long datagrams that were laid out once. It
+// hands them to the kernel singly, or in buffers of segments; only the last
+// buffer of a batch may be shorter.
 type outbox interface {
 	packets() [][]byte
-	// send hands packets from..to-1 to the kernel and returns how many it took.
-	// With an error, the packet after those was refused; a temporary one means
-	// that nothing was tried.
+	// send hands packets from..to-1 to the kernel and returns how many it took;
+	// from begins a buffer. With an error, which comes with none taken, the first
+	// buffer was refused; a temporary one means that nothing was tried. Fewer
+	// taken without an error means that the kernel refused the next buffer, too,
+	// and hides why.
 	send(from, to int) (int, error)
+	// faults hands over the ICMP errors that came back for earlier packets.
+	faults(tell func(fault))
 }
 
 // inbox receives batches.
 type inbox interface {
 	// receive waits for datagrams and returns them until the next call.
 	receive(wait time.Duration) ([]datagram, error)
-	// drops returns how many datagrams for this socket the kernel has dropped
-	// for want of room, modulo 2^32.
-	drops() (n uint32, ok bool)
+	memory() (m socketMemory, ok bool)
+	// truesize is how much of the receive buffer one datagram takes, as far as it
+	// was seen; 0 if it was not.
+	truesize() int
+}
+
+// socketMemory is what the kernel tells about a socket's receive queue.
+type socketMemory struct {
+	queued  uint32 // bytes that it accounts for what is queued
+	dropped uint32 // datagrams that it had no room for, modulo 2^32
 }
 
 // datagram is one received datagram.
@@ -84,17 +98,21 @@ type settings struct {
 	sourcePort   uint16 // of stream 0; 0 is any
 	streams      int
 	payloadBytes int
+	segments     int  // packets that the sender hands to the kernel as one buffer
 	sends        bool // the end floods, rather than being flooded
+	sendRoom     int  // send buffer asked for, as the kernel accounts it; 0 leaves it to the end
+	receiveRoom  int  // receive buffer asked for, likewise
 	clock        clock
 }
 
 func settingsOf(o engine.Order, c clock) settings {
 	s := settings{
 		dscp: o.Flow.DSCP, dontFragment: o.Flow.DontFragment, streams: streamsOf(o),
-		payloadBytes: o.Flow.PayloadBytes, sends: o.Role == engine.Send, clock: c,
+		payloadBytes: o.Flow.PayloadBytes, segments: max(o.Flow.Segments, 1), sends: o.Role == engine.Send,
+		sendRoom: o.Flow.SendBuffer, receiveRoom: o.Flow.ReceiveBuffer, clock: c,
 	}
 	if o.Role == engine.Probe || o.Role == engine.Echo {
-		s.dontFragment = false
+		s.dontFragment, s.sendRoom, s.receiveRoom = false, 0, 0
 	} else if !o.Listen {
 		s.sourcePort = uint16(o.Flow.SourcePort)
 	}
@@ -117,16 +135,24 @@ const (
 	receiveMin = 256 << 10
 )
 
+// receiveBuffer is what to ask for: the kernel doubles it.
 func (s settings) receiveBuffer() int {
+	if s.receiveRoom > 0 {
+		return s.receiveRoom / 2
+	}
 	return max(receiveAll/2/s.streams, receiveMin, 4*s.payloadBytes)
 }
 
 // sendBuffer is small enough that the packets of all streams which the kernel
 // holds fit the usual queue of 1000 (txqueuelen) beneath: then a full queue
 // makes the sender wait instead of losing packets. A small packet counts 768 B
-// (its truesize on 64-bit Linux); the buffer is never below four payloads.
+// (its truesize on 64-bit Linux); the buffer is never below four of what is
+// sent at once. It is in bytes as the kernel accounts them.
 func (s settings) sendBuffer() int {
-	return max(min(208<<10, 768*800/s.streams), 8<<10, 4*s.payloadBytes)
+	if s.sendRoom > 0 {
+		return s.sendRoom
+	}
+	return max(min(208<<10, 768*800/s.streams), 8<<10, 4*s.payloadBytes*s.segments)
 }
 
 // checkOrder says what makes an order impossible, "" if nothing.
@@ -153,6 +179,17 @@ func checkOrder(o engine.Order) string {
 	case engine.Send, engine.Receive:
 		if n := o.Flow.PayloadBytes; n < model.MinUDPPayload || n > model.MaxUDPPayload {
 			return "a UDP payload is 16 to 65507 B"
+		}
+		switch n := o.Flow.Segments; {
+		case n < 0 || n > model.MaxSegments:
+			return "a buffer has 1 to 64 segments"
+		case n*o.Flow.PayloadBytes > model.MaxUDPPayload:
+			return "the segments of a buffer have 65507 B together at most"
+		}
+		for _, n := range []int{o.Flow.SendBuffer, o.Flow.ReceiveBuffer} {
+			if n != 0 && (n < model.MinSocketBuffer || n > model.MaxSocketBuffer) {
+				return "a socket buffer has 2048 B to 1 GiB"
+			}
 		}
 		return ""
 	}

@@ -1,0 +1,171 @@
+package udp
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+
+	"pelt/engine"
+)
+
+// emit sends up to n packets, all stamped with the time now, and returns the
+// time after. Every packet that it counts as attempted was accepted or refused.
+// It gives up on what the kernel has no room for when the bell rings or at the end.
+func (w *sending) emit(n int, now, end int64) (int64, error) {
+	for i := range n {
+		engine.PutHeader(w.bytes[i], engine.Header{Trial: w.trial, Sequence: w.sequence + uint64(i), SendNanos: uint64(now)})
+	}
+	untried := 0
+	for from := 0; from < n; {
+		to := n
+		if w.refusals.single > 0 {
+			// sendmmsg hides the error of all but its first buffer: after a
+			// refusal they go one by one, so that each has its own answer.
+			to = min(from+w.segments, n)
+			w.refusals.single--
+		}
+		before := now
+		sent, err := w.out.send(from, to)
+		now = w.clock.now()
+		if sent > 0 {
+			w.took(sent, before, now)
+			from += sent
+		}
+		switch {
+		case err == nil && from == to:
+		case err == nil:
+			// Where a queue had no room, this is a second offer of the same packets.
+			w.refusals.single = oneByOne
+			if w.measured {
+				w.retried += uint64(min(w.segments, n-from))
+			}
+		case temporary(err):
+			if now >= end || w.waiter.bell.rang() {
+				return now, nil
+			}
+		case untried < maxUntried && w.readFaults(err):
+			untried++
+		default:
+			untried = 0
+			k := min(w.segments, n-from)
+			from += k
+			if err := w.refused(k, err, now); err != nil {
+				return now, err
+			}
+		}
+	}
+	return now, nil
+}
+
+// maxUntried is how often in a row a packet that was not tried gets another try.
+const maxUntried = 8
+
+// readFaults counts the ICMP errors that came back. It says whether err is one
+// of them that only IP_RECVERR brings up: the packet it was returned for was not
+// tried, and would have been sent but for our wish to know.
+func (w *sending) readFaults(err error) (ours bool) {
+	w.out.faults(func(f fault) {
+		w.sender.faults.note(f)
+		if !f.plain && err != nil && errors.Is(err, f.errno) {
+			ours = true
+		}
+	})
+	return ours
+}
+
+// took accounts for packets that one call gave to the kernel between two times.
+func (w *sending) took(n int, from, to int64) {
+	w.sequence += uint64(n)
+	w.refusals.row = 0
+	if !w.measured {
+		return
+	}
+	w.accepted += uint64(n)
+	w.attempted.Store(w.sequence)
+	// Buffers of one call are taken to leave evenly while it lasts, the packets
+	// of a buffer at once.
+	buffers := (n + w.segments - 1) / w.segments
+	each := (to - from) / int64(buffers)
+	if w.lastSend != 0 {
+		w.sender.gaps.Record(w.stream, from-w.lastSend, 1)
+	}
+	if buffers > 1 {
+		w.sender.gaps.Record(w.stream, each, int64(buffers-1))
+	}
+	if n > buffers {
+		w.sender.gaps.Record(w.stream, 0, int64(n-buffers))
+	}
+	w.lastSend = from + each*int64(buffers-1)
+	w.count(uint64(n), from)
+}
+
+// allRefused bounds the lists of refused sequences of all streams in bytes.
+const allRefused = 12 << 20
+
+// refused accounts for one buffer of packets that the kernel did not take.
+func (w *sending) refused(n int, err error, now int64) error {
+	if w.measured {
+		mark := w.mark(err)
+		w.byMark[mark] += uint64(n)
+		w.list.Add(w.sequence, uint64(n), mark)
+		w.attempted.Store(w.sequence + uint64(n))
+		w.count(uint64(n), now)
+	}
+	w.sequence += uint64(n)
+	e := w.sender.end
+	if w.refusals.hopeless(err, now) {
+		w.gaveUp = true
+		return fmt.Errorf("send %d B to %v: every packet is refused: %w%s", e.settings.payloadBytes, e.order.Peer, err, remedy(err, w.wire.pathMTU()))
+	}
+	if w.refusals.row >= hopelessRow {
+		w.waiter.nap(refusedNap)
+	}
+	return nil
+}
+
+// maxErrnos bounds the names of errors; further ones share the last.
+const maxErrnos = 64
+
+// mark returns the index of an error among the sender's errnos.
+func (w *sending) mark(err error) uint16 {
+	if w.lastErr != nil && errors.Is(err, w.lastErr) {
+		return w.lastMark
+	}
+	s := w.sender
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	name := causeName(err)
+	if len(s.errnos) >= maxErrnos-1 && !slices.Contains(s.errnos, name) {
+		name = "other"
+	}
+	mark := slices.Index(s.errnos, name)
+	if mark < 0 {
+		mark, s.errnos = len(s.errnos), append(s.errnos, name)
+	}
+	for len(w.byMark) <= mark {
+		w.byMark = append(w.byMark, 0)
+	}
+	w.lastErr, w.lastMark = err, uint16(mark)
+	return w.lastMark
+}
+
+// count adds packets to the series.
+func (w *sending) count(n uint64, at int64) {
+	if at >= w.stepTo {
+		w.flush()
+		w.step = max(at-w.sender.start, 0) / engine.StepNanos
+		w.stepTo = w.sender.start + (w.step+1)*engine.StepNanos
+	}
+	w.inStep += n
+}
+
+func (w *sending) flush() {
+	s := w.sender
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for int64(len(s.steps)) <= w.step {
+		s.steps = append(s.steps, 0)
+	}
+	s.steps[w.step] += w.inStep
+	w.inStep = 0
+}

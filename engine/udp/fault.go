@@ -1,0 +1,64 @@
+package udp
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"net/netip"
+	"slices"
+	"sync"
+	"syscall"
+)
+
+// fault is an ICMP error that came back for a packet sent earlier. The next
+// packet is not sent: the system returns the fault's error for it instead.
+type fault struct {
+	errno syscall.Errno
+	what  string     // "port unreachable"
+	from  netip.Addr // who says so
+	plain bool       // every connected socket is told, not only one with IP_RECVERR
+}
+
+// faultBook counts the faults of an end. Their senders may be forged, so that
+// it names only so many of them.
+type faultBook struct {
+	mu     sync.Mutex
+	counts map[string]uint64
+}
+
+const maxFaults = 16
+
+func (b *faultBook) note(f fault) {
+	key := fmt.Sprintf("%s from %v", f.what, f.from)
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.counts == nil {
+		b.counts = map[string]uint64{}
+	}
+	if _, ok := b.counts[key]; !ok && len(b.counts) >= maxFaults {
+		key = "errors from others"
+	}
+	b.counts[key]++
+}
+
+// account returns the counts, and a warning for each of the most frequent.
+func (b *faultBook) account() (counts map[string]uint64, warnings []string) {
+	const most = 3
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	keys := slices.SortedFunc(maps.Keys(b.counts), func(x, y string) int {
+		return cmp.Or(cmp.Compare(b.counts[y], b.counts[x]), cmp.Compare(x, y))
+	})
+	var rest uint64
+	for i, k := range keys {
+		if i < most {
+			warnings = append(warnings, fmt.Sprintf("%d ICMP %s", b.counts[k], k))
+		} else {
+			rest += b.counts[k]
+		}
+	}
+	if rest > 0 {
+		warnings = append(warnings, fmt.Sprintf("%d other ICMP errors", rest))
+	}
+	return maps.Clone(b.counts), warnings
+}
