@@ -30,6 +30,7 @@ var layers = map[string][]string{
 	"engine/udp":             {"engine", "model", "unit"},
 	"engine/tcp":             {"engine", "model", "unit"},
 	"observe":                {"model", "unit"},
+	"observe/counters":       {"model", "unit"},
 	"lab":                    {"model", "unit", "internal/netns"},
 	"fleet":                  {"engine", "model", "unit"},
 	"store":                  {"model", "unit", "internal/outfile"},

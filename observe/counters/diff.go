@@ -1,0 +1,217 @@
+package counters
+
+import (
+	"cmp"
+	"slices"
+
+	"pelt/model"
+)
+
+// Bounds of what Diff returns.
+const (
+	// manyLinks is from how many interfaces on those that stood still are left out.
+	manyLinks = 32
+	moments   = 4
+)
+
+const (
+	atIdle = iota
+	atStart
+	atMeasure
+	atEnd
+)
+
+// merged is one counter of the result with its parts at all moments.
+type merged struct {
+	*series
+	parts map[part]*values
+}
+
+// part tells apart what is added up in one counter.
+type part struct {
+	link   int
+	number uint64
+}
+
+type values struct {
+	at    [moments]uint64
+	known [moments]bool
+}
+
+// Diff returns what the counters of one namespace did over a trial: those that
+// moved, and those that a check needs even if they stood still, ordered by
+// name. A Counter's Host stays empty.
+//
+// idle and measure may be zero: IdleHz is then 0, and Measure is Whole. Without
+// start or end there is nothing to tell, and the result is empty. A counter that
+// was there at one of start and end only, or that went back, has Reset set and
+// tells nothing else. It takes no notice of which Reader took the snapshots.
+func Diff(idle, start, measure, end Snapshot, idleSeconds float64) []model.Counter {
+	if start.Taken.IsZero() || end.Taken.IsZero() {
+		return nil
+	}
+	all := map[string]*merged{}
+	for at, s := range []Snapshot{idle, start, measure, end} {
+		for _, r := range s.readings {
+			if r.role&(gauge|hidden) != 0 {
+				continue
+			}
+			m := all[r.name]
+			if m == nil {
+				m = &merged{r.series, map[part]*values{}}
+				all[r.name] = m
+			}
+			v := m.parts[part{r.link, r.part}]
+			if v == nil {
+				v = &values{}
+				m.parts[part{r.link, r.part}] = v
+			}
+			v.at[at], v.known[at] = r.value, true
+		}
+	}
+	out := make([]model.Counter, 0, len(all))
+	for _, m := range all {
+		c, ok := m.counter(!measure.Taken.IsZero(), idleSeconds)
+		if !ok {
+			continue
+		}
+		if c.Whole > 0 || c.Reset || m.role&primary != 0 && m.wanted(end) {
+			out = append(out, c)
+		}
+	}
+	slices.SortFunc(out, func(a, b model.Counter) int { return cmp.Compare(a.Name, b.Name) })
+	return out
+}
+
+// wanted reports whether a primary counter that stood still is worth a line:
+// those of interfaces only where they are up and few.
+func (m *merged) wanted(end Snapshot) bool {
+	return m.link == 0 || len(end.links) < manyLinks && end.links[m.link].up
+}
+
+// counter adds up the parts. ok is false if neither start nor end knows of it,
+// or if what came or went had counted nothing.
+func (m *merged) counter(measured bool, idleSeconds float64) (c model.Counter, ok bool) {
+	c = model.Counter{Name: m.name, Scope: m.scope, Unit: m.unit}
+	idled := uint64(0)
+	for _, v := range m.parts {
+		if m.fresh && v.known[atEnd] {
+			v.begin()
+		}
+		if !v.known[atStart] && !v.known[atEnd] {
+			continue
+		}
+		ok = true
+		c.Before += v.at[atStart]
+		c.After += v.at[atEnd]
+		if v.known[atStart] != v.known[atEnd] {
+			c.Reset = true
+			continue
+		}
+		whole, good := m.moved(v, atStart, atEnd)
+		during := whole
+		if measured && v.known[atMeasure] {
+			warmup, good1 := m.moved(v, atStart, atMeasure)
+			rest, good2 := m.moved(v, atMeasure, atEnd)
+			// The sum rather than the whole: more than one wrap shows.
+			whole, during, good = warmup+rest, rest, good1 && good2
+		}
+		c.Whole += whole
+		c.Measure += during
+		c.Reset = c.Reset || !good
+		if v.known[atIdle] {
+			if n, good := m.moved(v, atIdle, atStart); good {
+				idled += n
+			}
+		}
+	}
+	if c.Reset {
+		c.Whole, c.Measure = 0, 0
+		return c, ok && c.Before|c.After != 0
+	}
+	c.After = c.Before + c.Whole // wraps undone
+	if idleSeconds > 0 {
+		c.IdleHz = float64(idled) / idleSeconds
+	}
+	return c, ok
+}
+
+// begin lets a part that was not there before begin at zero.
+func (v *values) begin() {
+	for at := 0; at < atEnd && !v.known[at]; at++ {
+		v.known[at] = true
+	}
+}
+
+// moved is by how much a value went on from one moment to a later one; good is
+// false if it went back.
+func (s *series) moved(v *values, from, to int) (n uint64, good bool) {
+	return s.advance(v.at[from], v.at[to])
+}
+
+// advance undoes a wrap at the counter's width. One that was made anew looks
+// the same; it is taken for that if the wrap would have taken half the range.
+func (s *series) advance(from, to uint64) (n uint64, good bool) {
+	if to >= from {
+		return to - from, true
+	}
+	if s.bits >= 64 {
+		return 0, false
+	}
+	size := uint64(1) << s.bits
+	if from >= size {
+		return 0, false // wider than it was said to be
+	}
+	n = to + size - from
+	return n, s.modulo || n < size/2
+}
+
+// tcpSlack is how many segments may pass between the reading of one file and
+// the next.
+const tcpSlack = 8
+
+// Moving reports whether packets of a trial may still have been on their way
+// between two snapshots: whether a counter of losses moved, a queue changed, or
+// more packets passed than the host's own TCP, the control connection's, say,
+// accounts for. Counters that came, went, or went back do not matter.
+func Moving(a, b Snapshot) bool {
+	type key struct {
+		name string
+		part part
+	}
+	before := make(map[key]uint64, len(a.readings))
+	for _, r := range a.readings {
+		before[key{r.name, part{r.link, r.part}}] = r.value
+	}
+	moved := func(r reading) uint64 {
+		from, known := before[key{r.name, part{r.link, r.part}}]
+		if !known {
+			if !r.fresh {
+				return 0
+			}
+			from = 0
+		}
+		if r.role&gauge != 0 {
+			return max(from, r.value) - min(from, r.value)
+		}
+		n, _ := r.advance(from, r.value)
+		return n
+	}
+	segments := uint64(0)
+	for _, r := range b.readings {
+		if r.role&hidden != 0 {
+			segments += moved(r)
+		}
+	}
+	if segments > 0 {
+		segments += tcpSlack
+	}
+	for _, r := range b.readings {
+		switch {
+		case r.role&(loss|datagrams|gauge) != 0 && moved(r) > 0,
+			r.role&packets != 0 && moved(r) > segments:
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,36 @@
+// Package counters reads what the kernel of one host counts in one network
+// namespace, and how that host is set.
+//
+// Kernel files, netlink answers and driver statistics come in; a Snapshot of
+// all counters that may tell of a loss, and the difference of several as
+// []model.Counter, go out. It changes nothing, loads no kernel module, sends no
+// packet, and decides nothing: which counter explains a loss is the ledger's
+// affair.
+//
+// # Names
+//
+// A counter has the name that the kernel's own file, attribute or tool uses,
+// after the place it stands in. The last component never holds a dot, so that an
+// interface's name, which may, can be cut out.
+//
+//	Ip.InDiscards Udp.RcvbufErrors        /proc/net/snmp
+//	Ip6.InDiscards Udp6.RcvbufErrors      /proc/net/snmp6
+//	TcpExt.IPReversePathFilter            /proc/net/netstat
+//	softnet.dropped                       /proc/net/softnet_stat, sum of the processors
+//	arp_cache.unresolved_discards         /proc/net/stat/arp_cache of the first namespace
+//	udp.5201.drops udp6.5201.drops        /proc/net/udp, the sockets bound to one port
+//	dev.eth0.rx_missed_errors             rtnetlink, IFLA_STATS64
+//	qdisc.eth0.tbf.1:.drops               rtnetlink, TCA_STATS2: a device's root and its ingress or clsact
+//	ethtool.eth0.rx_queue_0_xdp_drops     the driver's own; a dot in its name became an underscore
+//	conntrack.insert_failed               ctnetlink or /proc/net/stat/nf_conntrack
+//	nft.inet.filter.input.5.packets       a rule that drops, by its handle
+//	nft.inet.filter.input.policy.packets  packets that met a chain's policy to drop
+//
+// A chain that does not bear the name of the hook it hangs on is written
+// chain@hook; a dot in a chain's name became an underscore.
+//
+// # Units
+//
+// Most counters count the kernel's buffers (skb), each of which holds several
+// datagrams where segments travel together. Those of hardware count frames.
+package counters

@@ -1,0 +1,33 @@
+//go:build !linux
+
+package counters
+
+import (
+	"errors"
+	"fmt"
+
+	"pelt/model"
+)
+
+// Reader reads the counters of one network namespace; only Linux has any.
+type Reader struct{}
+
+// Open fails with errors.ErrUnsupported.
+func Open(func(func() error) error, Options) (*Reader, error) {
+	return nil, fmt.Errorf("read the kernel's counters: %w", errors.ErrUnsupported)
+}
+
+// Read returns an empty Snapshot.
+func (r *Reader) Read() Snapshot { return Snapshot{} }
+
+// Namespace returns 0.
+func (r *Reader) Namespace() uint64 { return 0 }
+
+// Close does nothing.
+func (r *Reader) Close() error { return nil }
+
+// Namespace fails with errors.ErrUnsupported.
+func Namespace(func(func() error) error) (uint64, error) { return 0, errors.ErrUnsupported }
+
+// Knobs returns nothing.
+func Knobs(func(func() error) error, string) []model.Knob { return nil }
