@@ -1,156 +1,239 @@
 // Package ledger says where each attempted packet of a flow ended.
 //
-// Counts from both ends come in, a balanced account goes out: lost packets are
-// always the sum of the named lines and the unattributed rest. It never adds
-// two counters that may have seen the same packet beyond what was lost, and
-// never names a cause without a counter that moved.
+// What both ends and the kernels along the path counted comes in, a balanced
+// account goes out: lost packets are always the sum of the named lines and the
+// unattributed rest. Verdicts about the very sequence come first, then counts of
+// the flow's own sockets, then those of rules, namespaces, devices and hosts,
+// and last the differences between hosts. No packet is counted twice, although
+// one lost packet may move five counters, and none is put to a cause without a
+// verdict or a counter that moved. Everything that comes in may be wrong: hosts
+// are not trusted to tell the truth, only to be bounded by what was lost.
 package ledger
 
 import (
-	"fmt"
-	"maps"
+	"cmp"
+	"math"
 	"slices"
 
 	"pelt/model"
-	"pelt/unit"
 )
 
-// How sure a line is, the surest first.
+// How sure a line is, the surest first. A line of several parts is as sure as
+// the least sure of them.
 const (
 	ExactSeq   = "exact-seq"   // a verdict for each of the very packets
-	ExactCount = "exact-count" // a counter of the flow's own socket
-	Bounded    = "bounded"     // a counter of the namespace or device: no more than this
-	Inferred   = "inferred"    // a difference between two hosts
+	ExactCount = "exact-count" // a count of the flow's own packets
+	Bounded    = "bounded"     // a counter of the namespace, device or host: about, and no more than this
+	Inferred   = "inferred"    // a difference between two hosts, or two places of one
 )
 
-// The layers that this account can name, in travel order.
+// order is the travel order of the layers.
+var order = model.Layers()
+
+func layerPlace(layer string) int { return slices.Index(order, layer) }
+
+func surest(confidence string) int {
+	return slices.Index([]string{ExactSeq, ExactCount, Bounded, Inferred}, confidence)
+}
+
+// Precedence of claims: a lower one takes first.
 const (
-	SendCall       = "send-call"
-	Network        = "network"
-	ReceiverBuffer = "receiver-buffer"
-	Application    = "application"
+	bySequence = 10 * iota
+	byReceiver // the receiving end saw the packet itself, but could not use it
+	bySender   // errors of the sender whose sequences found no room in a list
+	byVerdict  // verdicts whose sequences found no room in a list
+	byFragment
+	byWaiting // reassembly that timed out
+	bySocket
+	byRule
+	byNamespace
+	byDevice
+	byTransmit // a device's output counters, which later places move as well
+	byHost
+	byDifference
+	byElimination
 )
 
-// Input is what both ends counted of one flow of one trial, in datagrams.
-type Input struct {
-	Sender, Receiver string // names of the two ends on the path
-
-	Planned    uint64
-	Attempted  uint64
-	Accepted   uint64
-	SendErrors map[string]uint64 // errno name -> datagrams the kernel refused
-
-	Received    uint64 // distinct sequences
-	Late        uint64 // arrived after the account was closed
-	WrongLength uint64 // arrived with another length than ordered
-	SocketDrops uint64 // that the receiving sockets dropped; meaningless unless SocketKnown
-	SocketKnown bool
-	Unread      uint64 // left in the sockets at the end
-
-	// OnTheWay are drop counters of the path's own queues in this flow's
-	// direction, over the whole trial with its warm-up.
-	OnTheWay []Counter
-}
-
-// Counter is what one counter beyond the two ends moved by.
-type Counter struct {
-	Host  string // node it sits on
-	Cause string // what it counts
-	Unit  string // datagram or skb
-	Delta uint64
-}
-
-// claim is one line with what its counter says, before it is held against the loss.
+// claim is one part of a line: what one verdict or counter says was lost there.
 type claim struct {
-	line  model.Line
-	count uint64
-	order int // the surest claim takes first
+	layer, host, cause string
+	function, iface    string
+	confidence         string
+	order              int
+	sure, upper        uint64 // datagrams: of the measured part; with the warm-up and what is uncertain
+	evidence           model.Evidence
+	factor             int // datagrams per unit of the counter, at most
+	spans              []model.Span
+	covers             func(*claim) bool // claims whose packets moved this counter, too; nil: none
+	taken              uint64
+	verdicts           map[int]uint64 // sites that confirm it, with packets
 }
 
-// Balance makes the account. The lines stand in travel order.
+// book is the account while it is made.
+type book struct {
+	in         Input
+	path       *path
+	join       *join
+	lost       uint64
+	remaining  uint64
+	warmupLost uint64
+	claims     []*claim
+	copies     uint64
+}
+
+// Balance makes the account. Its lines stand in travel order; it depends on
+// nothing but its input, and takes memory for the lists of one stream at a time.
 func Balance(in Input) model.Ledger {
-	lost := in.Attempted - min(in.Received, in.Attempted)
-	claims := in.claims()
-	remaining := lost
-	for _, i := range byOrder(claims) {
-		c := &claims[i]
-		c.line.Packets = min(c.count, remaining)
-		remaining -= c.line.Packets
-		c.line.Evidence[0].Excess = c.count - c.line.Packets
+	if !(in.DurationS > 0 && in.DurationS <= math.MaxFloat64) {
+		in.DurationS = 0
 	}
-	l := model.Ledger{Lost: lost, Unattributed: remaining, Lines: []model.Line{}, Checks: in.checks(lost)}
-	for _, c := range claims {
-		if c.line.Packets > 0 {
-			l.Lines = append(l.Lines, c.line)
+	b := &book{in: in, path: newPath(in), lost: minus(in.Attempted, in.Received), warmupLost: minus(in.WarmupSent, in.WarmupReceived)}
+	b.remaining = b.lost
+	b.join = b.path.join(in)
+	b.copies = b.join.close()
+	b.verdictClaims()
+	b.errnoClaims()
+	b.endClaims()
+	for _, v := range b.path.nodes {
+		b.nodeClaims(v)
+	}
+	slices.SortStableFunc(b.claims, func(x, y *claim) int {
+		return cmp.Or(cmp.Compare(x.order, y.order), cmp.Compare(layerPlace(x.layer), layerPlace(y.layer)))
+	})
+	b.settle()
+	b.eliminate()
+	lines := b.lines()
+	return model.Ledger{Lost: b.lost, Unattributed: b.remaining, Lines: lines, Checks: b.checks(lines)}
+}
+
+// settle lets the claims take from what was lost: first what they are sure of,
+// then up to what their counters allow at most.
+func (b *book) settle() {
+	for _, limit := range []func(*claim) uint64{
+		func(c *claim) uint64 { return c.sure },
+		func(c *claim) uint64 { return c.upper },
+	} {
+		for _, c := range b.claims {
+			n := min(minus(limit(c), plus(c.taken, b.covered(c))), b.remaining)
+			c.taken += n
+			b.remaining -= n
 		}
 	}
-	return l
+	for _, c := range b.claims {
+		if c.order == bySequence {
+			continue
+		}
+		// What the counter saw beyond our own loss, the warm-up's included.
+		ours := plus(plus(c.taken, b.covered(c)), b.warmupLost)
+		if c.evidence.Scope == "socket" || c.evidence.Scope == "packet" {
+			ours = plus(c.taken, b.covered(c)) // these count the measured part only
+		}
+		c.evidence.Excess = minus(times(c.evidence.Delta, c.factor), ours) / uint64(max(c.factor, 1))
+		if c.evidence.Excess > 0 && c.confidence == ExactCount {
+			c.confidence = Bounded
+		}
+	}
 }
 
-func byOrder(claims []claim) []int {
-	places := make([]int, len(claims))
-	for i := range places {
-		places[i] = i
+func (b *book) covered(c *claim) (n uint64) {
+	if c.covers == nil {
+		return 0
 	}
-	slices.SortStableFunc(places, func(a, b int) int { return claims[a].order - claims[b].order })
-	return places
+	for _, o := range b.claims {
+		if o != c && o.taken > 0 && c.covers(o) {
+			n += o.taken
+		}
+	}
+	return n
 }
 
-// claims lists what the counters say, in travel order. A verdict about the very
-// sequence comes before a socket's count, which may hold duplicates too.
-func (in Input) claims() []claim {
-	var all []claim
-	for _, errno := range slices.Sorted(maps.Keys(in.SendErrors)) {
-		all = append(all, newClaim(1, SendCall, in.Sender, errno, ExactSeq, "send errors "+errno, in.SendErrors[errno]))
+// add enters a claim that does not come from a counter of the table.
+func (b *book) add(c claim) *claim {
+	c.factor = max(c.factor, 1)
+	if c.upper == 0 || c.layer == "" {
+		return &c
 	}
-	for _, c := range in.OnTheWay {
-		one := newClaim(3, Network, c.Host, c.Cause, Bounded, "qdisc drops", c.Delta)
-		one.line.Evidence[0].Scope, one.line.Evidence[0].Unit = "device", c.Unit
-		all = append(all, one)
-	}
-	if in.SocketKnown {
-		// SK_MEMINFO_DROPS, include/uapi/linux/sock_diag.h
-		all = append(all, newClaim(2, ReceiverBuffer, in.Receiver, "SOCKET_RCVBUFF", ExactCount, "SO_MEMINFO drops", in.SocketDrops))
-	}
-	return append(all,
-		newClaim(1, Application, in.Receiver, "late", ExactSeq, "arrived after the drain", in.Late),
-		newClaim(2, Application, in.Receiver, "unread", ExactCount, "left in the socket", in.Unread),
-		newClaim(1, Application, in.Receiver, "wrong-length", ExactSeq, "arrived with another length", in.WrongLength),
-	)
+	c.evidence.Role = "primary"
+	b.claims = append(b.claims, &c)
+	return &c
 }
 
-func newClaim(order int, layer, host, cause, confidence, counter string, n uint64) claim {
-	return claim{order: order, count: n, line: model.Line{
-		Layer: layer, Host: host, Cause: cause, Confidence: confidence,
-		Evidence: []model.Evidence{{Counter: counter, Scope: "socket", Unit: "datagram", Delta: n}},
-	}}
+// counter enters what a counter of a node says. Without covers it stands alone.
+func (b *book) counter(at int, layer, host, cause string, r reading, covers func(*claim) bool) {
+	if r.whole == 0 {
+		return
+	}
+	c := claim{order: at, layer: layer, host: host, cause: cause, confidence: Bounded, covers: covers, factor: 1,
+		sure: r.measure, upper: r.whole,
+		evidence: model.Evidence{Counter: r.name, Host: host, Scope: r.scope, Unit: r.unit, Before: r.before, After: r.after, Delta: r.whole}}
+	if r.scope == "host" || layer == model.LayerNetwork {
+		c.evidence.Host = host
+	}
+	idle := count(math.Ceil(r.idleHz * b.in.DurationS))
+	c.sure = minus(c.sure, idle)
+	switch {
+	case r.unit != "skb" && r.unit != "frame" && r.unit != "fragment":
+	case b.in.Segments > 1:
+		// A buffer of several datagrams passes as one, or has been cut up.
+		c.factor, c.upper = b.in.Segments, times(c.upper, b.in.Segments)
+		if r.unit == "skb" {
+			c.sure = times(c.sure, b.in.Segments)
+		}
+	case b.in.Fragments > 1:
+		// Several of them may have been of one datagram.
+		c.sure = c.sure/uint64(b.in.Fragments) + min(1, c.sure%uint64(b.in.Fragments))
+	}
+	b.add(c)
 }
 
-// checks are the laws that the counts must obey among themselves.
-func (in Input) checks(lost uint64) []model.Check {
-	n := unit.FormatCount
-	var refused uint64
-	for _, e := range in.SendErrors {
-		refused += e
+// lines joins the claims that took something to lines, in travel order.
+func (b *book) lines() []model.Line {
+	type key struct{ layer, host, cause string }
+	places := map[key]int{}
+	lines := []model.Line{}
+	biggest := []uint64{}
+	spans := [][]model.Span{}
+	for _, c := range b.claims {
+		if c.taken == 0 {
+			continue
+		}
+		k := key{c.layer, c.host, c.cause}
+		i, known := places[k]
+		if !known {
+			i = len(lines)
+			places[k] = i
+			lines = append(lines, model.Line{Layer: c.layer, Host: c.host, Cause: c.cause, Confidence: c.confidence, Evidence: []model.Evidence{}})
+			biggest, spans = append(biggest, 0), append(spans, nil)
+		}
+		l := &lines[i]
+		l.Packets += c.taken
+		if surest(c.confidence) > surest(l.Confidence) {
+			l.Confidence = c.confidence
+		}
+		if (c.function != "" || c.iface != "") && c.taken > biggest[i] {
+			biggest[i], l.Function, l.Interface = c.taken, c.function, c.iface
+		}
+		spans[i] = spansOf(spans[i], c.spans)
+		l.Evidence = append(l.Evidence, c.evidence)
+		l.Evidence = append(l.Evidence, b.verdictsBehind(c)...)
 	}
-	checks := []model.Check{
-		law("attempted", in.Attempted == in.Accepted+refused,
-			fmt.Sprintf("%s attempted = %s accepted + %s refused by the kernel", n(in.Attempted), n(in.Accepted), n(refused))),
-		law("received", in.Received <= in.Attempted,
-			fmt.Sprintf("%s received, at most the %s attempted", n(in.Received), n(in.Attempted))),
-		law("planned", in.Attempted <= in.Planned || in.Planned == 0,
-			fmt.Sprintf("%s attempted, at most the %s planned", n(in.Attempted), n(in.Planned))),
+	for i := range lines {
+		lines[i].Sequences = spans[i]
+		lines[i].Evidence = append(lines[i].Evidence, b.support(lines[i])...)
 	}
-	if in.SocketKnown {
-		checks = append(checks, law("socket", in.SocketDrops <= lost,
-			fmt.Sprintf("%s dropped by the receiver's sockets, at most the %s lost", n(in.SocketDrops), n(lost))))
-	}
-	return checks
+	slices.SortStableFunc(lines, func(x, y model.Line) int {
+		return cmp.Or(cmp.Compare(layerPlace(x.Layer), layerPlace(y.Layer)), cmp.Compare(b.place(x.Host), b.place(y.Host)),
+			cmp.Compare(x.Host, y.Host), cmp.Compare(x.Cause, y.Cause))
+	})
+	return lines
 }
 
-func law(name string, held bool, text string) model.Check {
-	if !held {
-		text = "broken: " + text
+// place is where a host stands on the path; one that is no node comes last.
+func (b *book) place(host string) int {
+	for _, v := range b.path.nodes {
+		if v.Name == host {
+			return v.place
+		}
 	}
-	return model.Check{Name: name, Held: held, Text: text}
+	return len(b.path.nodes)
 }

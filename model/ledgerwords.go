@@ -33,6 +33,7 @@ func Layers() []string {
 // kernel's drop reasons, without SKB_DROP_REASON_, and errno names.
 const (
 	CauseElimination   = "wire/DUT (by elimination)"
+	CauseInside        = "inside (by elimination)"
 	CauseRingFull      = "ring-full"
 	CauseTransmit      = "tx-dropped"
 	CauseReceive       = "rx-dropped"
@@ -77,6 +78,7 @@ var wordings = [...]wording{
 	{LayerSenderDevice, "NEIGH_*", "no answer to %h's neighbour lookup"},
 	{LayerSenderDevice, "QDISC_DROP", "network card of %h down or without carrier"},
 	{LayerSenderDevice, "", "dropped by %h's network card"},
+	{LayerNetwork, CauseInside, "somewhere in %h (by elimination)"},
 	{LayerNetwork, CauseElimination, "on the wire or in a device between (by elimination)"},
 	{LayerNetwork, CauseDamaged, "damaged on the way to %h"},
 	{LayerNetwork, "queue of *", "queue on the way at %h full"},

@@ -1,0 +1,209 @@
+package ledger
+
+import (
+	"regexp"
+
+	"pelt/model"
+)
+
+// Side is where on a flow's path a packet was when a kernel let go of it.
+type Side int
+
+// The sides. Both is a namespace that holds both ends, as loopback does.
+const (
+	SideUnknown Side = iota
+	SideSender
+	SideReceiver
+	SideBoth
+	SideOther // neither end's: a router, a switch, a container's host
+)
+
+// stage is what a packet was going through, whichever host it was on.
+type stage int
+
+const (
+	stageOutput      stage = iota // on its way from the socket to the queue
+	stageQdisc                    // queueing discipline or classifier of an output
+	stageNeighbour                // waiting for a link address
+	stageDevice                   // driver, virtual device
+	stageRing                     // a device's receive ring
+	stageXDP                      //
+	stageTC                       // classifier of an input
+	stageClassifier               // classifier of either
+	stageBacklog                  // softnet backlog
+	stageFilter                   // netfilter
+	stageLink                     // bridge, tunnel, link addresses
+	stageIP                       //
+	stageUDP                      //
+	stageMemory                   // of all UDP sockets
+	stageBuffer                   // of the socket
+	stagePurge                    // a queue was thrown away, the socket's or the device's
+	stageApplication              // the socket was closed on it
+	stageKernel                   // nothing known but that it was the kernel
+	stageNone                     // a tap's copy: no loss
+)
+
+// rule maps drop reasons and functions to a stage. Names only: numbers of the
+// kernel's enum move between versions.
+type rule struct {
+	reason, function *regexp.Regexp // nil fits all
+	stage            stage
+	cause            string // "" keeps the reason
+}
+
+func match(expression string) *regexp.Regexp { return regexp.MustCompile(expression) }
+
+var (
+	unspecified  = match(`^(|NOT_SPECIFIED|([A-Z0-9]+_)*UNSPEC)$`)
+	queuePurge   = match(`^(QUEUE_PURGE|NOT_SPECIFIED|)$`)
+	reassembly   = match(`FRAG_REASM_TIMEOUT`)
+	socketCloser = match(`^(udp(v6)?_destruct|inet6?_sock_destruct|__sk_destruct|sk_destruct|udp(v6)?_destroy_sock|udp_lib_close|inet6?_release)`)
+)
+
+// rules is the table of places, measured and read on Linux 5.17 to 6.18
+// (include/net/dropreason-core.h, dropreason-qdisc.h): the first row that fits
+// decides.
+var rules = [...]rule{
+	{match(`^PACKET_SOCK_ERROR$`), nil, stageNone, ""},
+	{queuePurge, socketCloser, stageApplication, model.CauseUnread},
+	{queuePurge, match(`^(__)?skb_queue_purge`), stagePurge, ""},
+	{match(`^SOCKET_CLOSE$`), nil, stageApplication, model.CauseUnread},
+
+	{match(`^SOCKET_(RCVBUFF|BACKLOG)$`), nil, stageBuffer, ""},
+	{match(`^PROTO_MEM$`), nil, stageMemory, ""},
+	{match(`^(NO_SOCKET|UDP_CSUM|SOCKET_FILTER|PSP_\w+)$`), nil, stageUDP, ""},
+	{match(`^NETFILTER_DROP$`), nil, stageFilter, ""},
+	{match(`^CPU_BACKLOG$`), nil, stageBacklog, ""},
+	{match(`^XDP`), nil, stageXDP, "XDP"},
+	{match(`^TC_INGRESS$`), nil, stageTC, ""},
+	{match(`^TC_EGRESS$`), nil, stageQdisc, ""},
+	{match(`^(TC_|RECURSION_LIMIT$)`), nil, stageClassifier, ""},
+	{match(`^(QDISC_|CAKE_|FQ_|DUALPI2_|QUEUE_PURGE$)`), nil, stageQdisc, ""},
+	{match(`^((\w+_)?(OVERLIMIT|CONGESTED|MAXFLOWS|FLOOD_PROTECTION|BAND_LIMIT|HORIZON_LIMIT|FLOW_LIMIT|L4S_STEP_NON_ECN)|GENERIC)$`), nil, stageQdisc, ""},
+	{match(`^NEIGH_`), nil, stageNeighbour, ""},
+	{match(`^(IP_OUTNOROUTES|IPV6DISABLED|SECURITY_HOOK|BPF_CGROUP_EGRESS|XFRM_POLICY|PKT_TOO_BIG)$`), nil, stageOutput, ""},
+	{match(`^(FULL_RING)$`), nil, stageRing, ""},
+	{match(`^(DEV_READY|DEV_HDR|NOMEM|HDR_TRUNC|SKB_GSO_SEG|SKB_CSUM|SKB_UCOPY_FAULT|TAP_\w+|PFMEMALLOC)$`), nil, stageDevice, ""},
+	{match(`^(OTHERHOST|UNHANDLED_PROTO|BRIDGE_\w+|NO_TX_TARGET|MAC_\w+|LOCAL_MAC|ARP_\w+|VXLAN_\w+|IP_TUNNEL_ECN|TUNNEL_TXINFO|UNICAST_IN_L2_MULTICAST|OVS_\w+|OPENVSWITCH\w*|RX_DROP\w*|MAC80211\w*)$`), nil, stageLink, ""},
+	{match(`^(IP_|IPV6_|DUP_FRAG$|FRAG_|ICMP_|PKT_TOO_SMALL$)`), nil, stageIP, ""},
+
+	// The kernel gave no reason: the function speaks.
+	{unspecified, match(`^(veth_xmit|veth_xdp_rx|veth_forward_skb)$`), stageRing, model.CauseRingFull},
+	{unspecified, match(`xdp`), stageXDP, "XDP"},
+	{unspecified, match(`^(enqueue_to_backlog|netif_rx|__netif_rx|flush_backlog|process_backlog|dev_cpu_dead)`), stageBacklog, "CPU_BACKLOG"},
+	{unspecified, match(`^__udp_enqueue_schedule_skb|^sk_rmem_schedule|^__sk_mem`), stageMemory, "PROTO_MEM"},
+	{unspecified, match(`^(__)?udp(v6)?_queue_rcv|^sock_queue_rcv`), stageBuffer, "SOCKET_RCVBUFF"},
+	{unspecified, match(`^(__)?(udp|udp4|udp6|udpv6)_|^first_packet_length|^__skb_recv_udp`), stageUDP, ""},
+	{unspecified, match(`neigh|^arp_|^ndisc_`), stageNeighbour, ""},
+	{unspecified, match(`defrag|frag|^ip_expire|^ip6_expire|reasm`), stageIP, model.CauseReassembly},
+	{unspecified, match(`^(sch_handle_ingress|tcf_|tc_run|tcx_run|cls_|act_)`), stageClassifier, ""},
+	{unspecified, match(`qdisc|dev_queue_xmit|_enqueue$|_dequeue$|fifo|tbf|codel|netem|cake|^fq_|^htb_|^sch_`), stageQdisc, ""},
+	{unspecified, match(`^(nf_|nft_|ipt_|ip6t_|ebt_|xt_|br_nf)`), stageFilter, ""},
+	{unspecified, match(`^(br_|vlan_|macvlan_|ovs_|vxlan_|bond_|__?netif_receive|ieee80211_)`), stageLink, ""},
+	{unspecified, match(`xmit|^tun_|^tap_|virtnet|_poll$|_clean_(rx|tx)`), stageDevice, ""},
+	{unspecified, match(`^(ip_|ip6_|ipv6_|__ip|inet_|icmp)`), stageIP, ""},
+}
+
+// Classify says which layer of the ledger a packet was lost in, and the cause
+// that the line bears: the kernel's reason (without SKB_DROP_REASON_), or a word
+// of pelt's own where the kernel gives none and its function tells. received
+// says that the packet had come in through an interface of the namespace it was
+// in. The layer is "" if nothing of the flow was lost there (a tap's copy).
+func Classify(reason, function string, side Side, received bool) (layer, cause string) {
+	at, cause := find(reason, function)
+	return layerOf(at, side, received), cause
+}
+
+func find(reason, function string) (at stage, cause string) {
+	for _, r := range rules {
+		if (r.reason == nil || r.reason.MatchString(reason)) && (r.function == nil || r.function.MatchString(function)) {
+			if r.cause != "" {
+				return r.stage, r.cause
+			}
+			return r.stage, spell(reason)
+		}
+	}
+	return stageKernel, spell(reason)
+}
+
+func spell(reason string) string {
+	if reason == "" {
+		return "NOT_SPECIFIED"
+	}
+	return reason
+}
+
+// layerOf maps a stage on one side to a layer.
+func layerOf(at stage, side Side, received bool) string {
+	if at == stageNone {
+		return ""
+	}
+	switch side {
+	case SideOther:
+		return model.LayerNetwork
+	case SideSender:
+		return senderLayer(at, received)
+	case SideReceiver:
+		return receiverLayer(at)
+	case SideBoth:
+		if !received && leaving(at) {
+			return senderLayer(at, false)
+		}
+		return receiverLayer(at)
+	}
+	switch at { // of these it is plain which end they belong to
+	case stageOutput, stageQdisc, stageNeighbour:
+		return senderLayer(at, false)
+	case stageKernel, stageDevice, stageLink, stageClassifier:
+		return model.LayerNetwork
+	}
+	return receiverLayer(at)
+}
+
+// leaving tells whether a packet that came in nowhere yet is on its way out there.
+func leaving(at stage) bool {
+	switch at {
+	case stageOutput, stageQdisc, stageNeighbour, stageDevice, stageClassifier, stageFilter, stageKernel, stageIP:
+		return true
+	}
+	return false
+}
+
+func senderLayer(at stage, received bool) string {
+	if received { // the sender's namespace forwarded it for itself, as a container host does
+		return model.LayerNetwork
+	}
+	switch at {
+	case stageOutput, stageFilter, stageIP, stageUDP, stageMemory, stageBuffer, stageApplication:
+		return model.LayerSendCall
+	case stageQdisc, stageClassifier, stageTC, stagePurge:
+		return model.LayerSenderQdisc
+	}
+	return model.LayerSenderDevice
+}
+
+func receiverLayer(at stage) string {
+	switch at {
+	case stageQdisc, stageNeighbour: // it left the receiver's namespace again: the way goes on behind it
+		return model.LayerNetwork
+	case stageDevice, stageRing:
+		return model.LayerReceiverRing
+	case stageXDP:
+		return model.LayerReceiverXDP
+	case stageTC, stageClassifier:
+		return model.LayerReceiverTC
+	case stageBacklog:
+		return model.LayerReceiverBacklog
+	case stageFilter:
+		return model.LayerReceiverFilter
+	case stageUDP:
+		return model.LayerReceiverUDP
+	case stageMemory:
+		return model.LayerReceiverMemory
+	case stageBuffer:
+		return model.LayerReceiverBuffer
+	case stageApplication, stagePurge:
+		return model.LayerApplication
+	}
+	return model.LayerReceiverIP // output, link, IP, and what nobody told
+}

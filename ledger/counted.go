@@ -1,0 +1,242 @@
+package ledger
+
+import "pelt/model"
+
+// nodeClaims are what the counters of one node say. Where a program watches that
+// kernel's drops, its counters tell nothing new but what never becomes a drop of
+// a packet: that a card had no room, or found a frame damaged.
+func (b *book) nodeClaims(v *view) {
+	if v.Observation == nil {
+		return
+	}
+	side := SideOther
+	switch v {
+	case b.path.receiver:
+		side = SideReceiver
+	case b.path.sender:
+		side = SideSender
+	}
+	if side != SideSender {
+		b.cardClaims(v)
+	}
+	if v.watched {
+		return
+	}
+	if side != SideSender {
+		b.inputClaims(v)
+		b.internetClaims(v)
+	}
+	if side == SideReceiver {
+		b.udpClaims(v)
+	}
+	if side != SideReceiver || b.path.shared() {
+		b.outputClaims(v, side)
+	}
+}
+
+// node enters a counter of a node under the layer of a stage there.
+func (b *book) node(at int, v *view, where stage, cause string, r reading, more ...func(*claim) bool) {
+	layer := b.behind(v, where)
+	same := func(c *claim) bool {
+		if c.layer == layer && c.host == v.Name && c.cause == cause {
+			return true
+		}
+		for _, m := range more {
+			if m(c) {
+				return true
+			}
+		}
+		return false
+	}
+	b.counter(at, layer, v.Name, cause, r, same)
+}
+
+// at tells claims about one node's place.
+func (b *book) at(v *view, where stage) func(*claim) bool {
+	layer := b.behind(v, where)
+	return func(c *claim) bool { return c.layer == layer && c.host == v.Name }
+}
+
+// cardClaims are what a network card counts and no program sees.
+func (b *book) cardClaims(v *view) {
+	t := &v.table
+	b.node(byDevice, v, stageRing, model.CauseRingMissed, t.ring(v.In))
+	damaged := t.device(v.In, "rx_crc_errors").add(t.device(v.In, "rx_frame_errors")).add(t.device(v.In, "rx_length_errors"))
+	b.counter(byDevice, model.LayerNetwork, v.Name, model.CauseDamaged, damaged, nil)
+	xdp := of(b.behind(v, stageXDP), "XDP")
+	for _, c := range b.claims {
+		if v.watched && xdp(c) {
+			return // a virtual card, whose drops the watch sees
+		}
+	}
+	b.node(byDevice, v, stageXDP, "XDP", t.xdpDrops(v.In))
+}
+
+// inputClaims are those of the way from a device to IP.
+func (b *book) inputClaims(v *view) {
+	t := &v.table
+	b.node(byDevice, v, stageTC, "TC_INGRESS", t.classes(v.In))
+	b.node(byDevice, v, stageBacklog, "CPU_BACKLOG", b.backlog(v))
+	b.node(byDevice, v, stageLink, "OTHERHOST", t.device(v.In, "rx_otherhost_dropped"))
+	b.node(byTransmit, v, stageDevice, model.CauseReceive, t.device(v.In, "rx_dropped"), b.at(v, stageBacklog))
+}
+
+// backlog is what the softnet backlog dropped that belongs to a node: the
+// counter is the host's, the device's tells which namespace it was.
+func (b *book) backlog(v *view) reading {
+	r := v.table.field("softnet", "dropped")
+	if v.table.device(v.In, "rx_packets").known || v.table.device(v.In, "rx_dropped").known {
+		return r.capped(v.table.device(v.In, "rx_dropped"))
+	}
+	if v != b.path.receiver {
+		return reading{}
+	}
+	return r
+}
+
+// ipErrors are IP's own counters of packets it gave up, with the reason that the
+// kernel gives where it tells one.
+var ipErrors = [...]struct{ field, cause string }{
+	{"InAddrErrors", "IP_INADDRERRORS"},
+	{"InNoRoutes", "IP_INNOROUTES"},
+	{"InUnknownProtos", "IP_NOPROTO"},
+	{"InTruncatedPkts", "PKT_TOO_SMALL"},
+	{"InCsumErrors", "IP_CSUM"},
+	{"InDiscards", model.CauseIPDiscard},
+}
+
+// internetClaims are those of IP and netfilter.
+func (b *book) internetClaims(v *view) {
+	t := &v.table
+	b.node(byRule, v, stageFilter, "NETFILTER_DROP", t.rules)
+	errors := t.field("TcpExt", "IPReversePathFilter")
+	b.node(byNamespace, v, stageIP, "IP_RPFILTER", errors)
+	// A wrong checksum counts as a wrong header, too: net/ipv4/ip_input.c ip_rcv_core.
+	header := t.field("Ip", "InHdrErrors").less(t.field("Ip", "InCsumErrors"))
+	b.node(byNamespace, v, stageIP, "IP_INHDR", header)
+	errors = errors.add(header)
+	for _, e := range ipErrors {
+		one := t.field("Ip", e.field)
+		b.node(byNamespace, v, stageIP, e.cause, one)
+		errors = errors.add(one)
+	}
+	fails := t.field("Ip", "ReasmFails")
+	cause := model.CauseReassembly
+	if t.field("Ip", "ReasmTimeout").whole > 0 {
+		cause = "FRAG_REASM_TIMEOUT"
+	}
+	at := byNamespace
+	var lost []func(*claim) bool
+	if b.in.Fragments > 1 { // it follows from a fragment that was dropped before
+		at = byDifference
+		lost = append(lost, func(c *claim) bool {
+			return c.order < byDifference && c.order > bySequence && layerPlace(c.layer) < layerPlace(model.LayerReceiverIP)
+		})
+		fails.unit = "datagram"
+	}
+	b.node(at, v, stageIP, cause, fails, lost...)
+	if gap, ok := b.ipGap(v); ok {
+		b.node(byNamespace, v, stageFilter, "NETFILTER_DROP", gap.less(errors, fails))
+	}
+}
+
+// ipGap is what IP received but neither delivered nor forwarded.
+func (b *book) ipGap(v *view) (gap reading, ok bool) {
+	t := &v.table
+	in, out := t.field("Ip", "InReceives"), t.field("Ip", "InDelivers")
+	if !in.known || !out.known || b.in.Fragments > 1 {
+		return reading{}, false // fragments come in, datagrams come out
+	}
+	gap = in.less(out, t.field("Ip", "ForwDatagrams"))
+	gap.name, gap.before, gap.after = "Ip.InReceives - InDelivers", 0, 0
+	if t.field("Ip", "ForwDatagrams").whole > 0 {
+		gap.name += " - ForwDatagrams"
+	}
+	return gap, true
+}
+
+// udpClaims are those of UDP; a socket's own count goes before them.
+func (b *book) udpClaims(v *view) {
+	t := &v.table
+	u := func(name string) reading { return t.field("Udp", name) }
+	b.node(byNamespace, v, stageUDP, "NO_SOCKET", u("NoPorts"))
+	b.node(byNamespace, v, stageUDP, "UDP_CSUM", u("InCsumErrors"))
+	rest := u("InErrors").less(u("RcvbufErrors"), u("InCsumErrors"), u("MemErrors"))
+	b.node(byNamespace, v, stageUDP, "SOCKET_FILTER", rest)
+	if !b.in.SocketKnown {
+		b.node(byNamespace, v, stageBuffer, "SOCKET_RCVBUFF", u("RcvbufErrors"))
+		b.node(byNamespace, v, stageMemory, "PROTO_MEM", u("MemErrors"))
+	}
+}
+
+// outputClaims are those of the way out of a node.
+func (b *book) outputClaims(v *view, side Side) {
+	t := &v.table
+	layer := func(at stage) string {
+		if side == SideOther {
+			return model.LayerNetwork
+		}
+		return senderLayer(at, false)
+	}
+	host := v.Name
+	queue := t.queues(v.Out)
+	if side != SideOther { // a second offer was made because the first had been dropped there
+		queue.measure = minus(queue.measure, b.in.Retried)
+	}
+	b.counter(byDevice, layer(stageQdisc), host, "QDISC_DROP", queue, func(c *claim) bool {
+		return c.host == host && c.layer == layer(stageQdisc) && (c.cause == "ENOBUFS" || c.cause == "QDISC_DROP")
+	})
+	egress := b.classifier(v)
+	b.counter(byDevice, layer(stageQdisc), host, "TC_EGRESS", egress, func(c *claim) bool {
+		return c.host == host && c.layer == layer(stageQdisc) && c.cause == "TC_EGRESS"
+	})
+	b.deviceClaims(v, layer(stageDevice))
+	// Of the whole kernel: the first namespace's file counts for all.
+	if missed := t.field("neighbour", "unresolved_discards"); v == b.first(v.kernel) {
+		b.counter(byHost, layer(stageNeighbour), host, "NEIGH_QUEUEFULL", missed, nil)
+	}
+}
+
+// deviceClaims place what a device failed to send. A virtual pair counts there
+// what the far half's backlog or ring had no room for.
+func (b *book) deviceClaims(v *view, layer string) {
+	t := &v.table
+	sent := t.device(v.Out, "tx_dropped").add(t.device(v.Out, "tx_errors"))
+	next := b.path.next(v)
+	if next == nil {
+		b.counter(byTransmit, layer, v.Name, model.CauseTransmit, sent, of(layer))
+		return
+	}
+	behind := func(c *claim) bool {
+		return b.at(next, stageBacklog)(c) && c.cause == "CPU_BACKLOG" || b.at(next, stageRing)(c) && c.cause == model.CauseRingFull ||
+			c.layer == layer && c.host == v.Name && c.cause == model.CauseTransmit
+	}
+	// A full ring is told to whoever sends, a missing carrier is not.
+	told := minus(t.field("Ip", "OutDiscards").whole, plus(plus(t.queues(v.Out).whole, b.classifier(v).whole), b.backlog(next).whole))
+	for _, n := range b.in.SendErrors {
+		told = minus(told, n)
+	}
+	ring := sent.less(b.backlog(next))
+	if told >= ring.whole && ring.whole > 0 {
+		b.counter(byTransmit, b.behind(next, stageRing), next.Name, model.CauseRingFull, sent, behind)
+		return
+	}
+	b.counter(byTransmit, layer, v.Name, model.CauseTransmit, sent, behind)
+}
+
+// classifier is what tc programs dropped on a node's way out. One counter serves
+// both ways of a device: at the sender, a packet dropped on the way out counts
+// as discarded by IP, too.
+func (b *book) classifier(v *view) reading {
+	r := v.table.classes(v.Out)
+	if v == b.path.sender {
+		return r.capped(v.table.field("Ip", "OutDiscards"))
+	}
+	if len(v.Out) == 0 {
+		return reading{} // counted as its input's
+	}
+	return r
+}
+
+// first is the first node of a kernel in travel order.
+func (b *book) first(k int) *view { return b.path.kernels[k].nodes[0] }

@@ -1,0 +1,264 @@
+package ledger
+
+import (
+	"math"
+	"regexp"
+	"slices"
+	"strings"
+
+	"pelt/model"
+)
+
+// reading is one counter, or the sum of like ones, over a trial.
+type reading struct {
+	name           string
+	scope, unit    string
+	before, after  uint64
+	whole, measure uint64
+	idleHz         float64
+	known          bool // at least one such counter was read
+}
+
+// add sums like counters; the name is that of the one that moved most.
+func (r reading) add(o reading) reading {
+	if !o.known {
+		return r
+	}
+	if !r.known {
+		return o
+	}
+	if o.whole > r.whole {
+		r.name, r.scope, r.unit = o.name, o.scope, o.unit
+	}
+	r.before, r.after = plus(r.before, o.before), plus(r.after, o.after)
+	r.whole, r.measure = plus(r.whole, o.whole), plus(r.measure, o.measure)
+	r.idleHz += o.idleHz
+	return r
+}
+
+// less takes away what another counter counts of the same packets.
+func (r reading) less(others ...reading) reading {
+	for _, o := range others {
+		r.whole, r.measure = minus(r.whole, o.whole), minus(r.measure, o.measure)
+		r.idleHz = max(0, r.idleHz-o.idleHz)
+	}
+	return r
+}
+
+// capped is r, but no more than o counted.
+func (r reading) capped(o reading) reading {
+	r.whole, r.measure = min(r.whole, o.whole), min(r.measure, o.measure)
+	return r
+}
+
+// table finds the counters of one namespace by what they count.
+type table struct {
+	fields  map[string]reading            // Udp.RcvbufErrors: IPv4 and IPv6 together
+	devices map[string]map[string]reading // field -> interface
+	qdiscs  map[string]reading            // interface -> its queues; one inside another counts the same drop
+	inputs  map[string]reading            // interface -> clsact or ingress
+	nic     map[string]reading            // interface -> what its driver calls a full ring, the largest
+	xdp     map[string]reading            // interface -> dropped by XDP
+	rules   reading                       // nft rules that drop
+	outputs reading                       // ... on the way out
+}
+
+// Names of a driver's own counters of frames that found no room, and of those
+// that look alike.
+var (
+	nicFull  = regexp.MustCompile(`rx.*(miss|no_?buf|nobuf|out_of_buf|no_?desc|discard|fifo|overflow|overrun|drop|no_dma)`)
+	nicOther = regexp.MustCompile(`xdp|csum|vlan|pause|filter|tpa`)
+	nicQueue = regexp.MustCompile(`rx_?(queue_?)?[0-9]+_`)
+	nicXDP   = regexp.MustCompile(`xdp.*drop`)
+)
+
+// families gives counters of both address families, and those that the kernel
+// keeps in a second file, one name.
+var families = map[string]string{
+	"Ip": "Ip", "Ip6": "Ip", "IpExt": "Ip", "Udp": "Udp", "Udp6": "Udp", "TcpExt": "TcpExt", "softnet": "softnet",
+	"arp_cache": "neighbour", "ndisc_cache": "neighbour", "conntrack": "conntrack",
+}
+
+func newTable(counters []model.Counter) table {
+	t := table{
+		fields: map[string]reading{}, devices: map[string]map[string]reading{}, qdiscs: map[string]reading{},
+		inputs: map[string]reading{}, nic: map[string]reading{}, xdp: map[string]reading{},
+	}
+	queues := map[string]reading{} // per-queue counters, worth something only without a total
+	for _, c := range counters {
+		if c.Reset {
+			continue
+		}
+		r := reading{
+			name: c.Name, scope: c.Scope, unit: c.Unit, before: c.Before, after: c.After,
+			whole: c.Whole, measure: min(c.Measure, c.Whole), idleHz: c.IdleHz, known: true,
+		}
+		if !(r.idleHz > 0) { // NaN too
+			r.idleHz = 0
+		}
+		kind, rest, _ := strings.Cut(c.Name, ".")
+		last := strings.LastIndexByte(rest, '.')
+		switch kind {
+		case "dev":
+			if last > 0 {
+				t.addDevice(rest[:last], rest[last+1:], r)
+			}
+		case "qdisc":
+			t.addQdisc(rest, r)
+		case "ethtool":
+			if last < 0 {
+				continue
+			}
+			dev, field := rest[:last], strings.ToLower(rest[last+1:])
+			switch {
+			case nicXDP.MatchString(field):
+				t.xdp[dev] = t.xdp[dev].add(r)
+			case !nicFull.MatchString(field) || nicOther.MatchString(field):
+			case nicQueue.MatchString(field):
+				queues[dev] = queues[dev].add(r)
+			case !t.nic[dev].known || r.whole > t.nic[dev].whole:
+				t.nic[dev] = r
+			}
+		case "nft":
+			if !strings.HasSuffix(rest, ".packets") {
+				continue
+			}
+			if strings.Contains(rest, ".output.") || strings.Contains(rest, ".postrouting.") {
+				t.outputs = t.outputs.add(r)
+			} else {
+				t.rules = t.rules.add(r)
+			}
+		default:
+			if family, ok := families[kind]; ok {
+				if rest == "OutForwDatagrams" { // as IPv6 calls it
+					rest = "ForwDatagrams"
+				}
+				key := family + "." + rest
+				t.fields[key] = t.fields[key].add(r)
+			}
+		}
+	}
+	for dev, r := range queues {
+		if !t.nic[dev].known {
+			t.nic[dev] = r
+		}
+	}
+	return t
+}
+
+func (t *table) addDevice(dev, field string, r reading) {
+	if t.devices[field] == nil {
+		t.devices[field] = map[string]reading{}
+	}
+	t.devices[field][dev] = t.devices[field][dev].add(r)
+}
+
+// addQdisc takes qdisc.DEVICE.KIND.HANDLE.drops; a device's name may hold dots.
+func (t *table) addQdisc(rest string, r reading) {
+	parts := strings.Split(rest, ".")
+	if len(parts) < 4 || parts[len(parts)-1] != "drops" {
+		return
+	}
+	dev, kind := strings.Join(parts[:len(parts)-3], "."), parts[len(parts)-3]
+	if kind == "clsact" || kind == "ingress" {
+		t.inputs[dev] = t.inputs[dev].add(r)
+		return
+	}
+	if old := t.qdiscs[dev]; !old.known || r.whole > old.whole {
+		t.qdiscs[dev] = r
+	}
+}
+
+// field reads one of the namespace's counters: "Udp", "RcvbufErrors".
+func (t *table) field(family, name string) reading { return t.fields[family+"."+name] }
+
+// device sums a field over the given interfaces, all if none are known.
+func (t *table) device(interfaces []string, field string) reading {
+	return sum(t.devices[field], interfaces)
+}
+
+func (t *table) queues(interfaces []string) reading   { return sum(t.qdiscs, interfaces) }
+func (t *table) classes(interfaces []string) reading  { return sum(t.inputs, interfaces) }
+func (t *table) xdpDrops(interfaces []string) reading { return sum(t.xdp, interfaces) }
+
+// ring says how many frames found no room in the receive rings. A driver tells
+// the same loss under several names: the largest counts.
+func (t *table) ring(interfaces []string) reading {
+	var all reading
+	for _, dev := range t.names(interfaces) {
+		one := t.devices["rx_missed_errors"][dev]
+		if one.whole == 0 {
+			for _, o := range []reading{t.devices["rx_fifo_errors"][dev], t.devices["rx_over_errors"][dev], t.nic[dev]} {
+				if o.known && o.whole > one.whole {
+					one = o
+				}
+			}
+		}
+		all = all.add(one)
+	}
+	return all
+}
+
+// names lists the interfaces that have a receive counter, or the given ones.
+func (t *table) names(interfaces []string) []string {
+	if len(interfaces) > 0 {
+		return interfaces
+	}
+	var all []string
+	for _, of := range []map[string]reading{t.devices["rx_missed_errors"], t.devices["rx_fifo_errors"], t.devices["rx_over_errors"], t.nic} {
+		for dev := range of {
+			all = append(all, dev)
+		}
+	}
+	slices.Sort(all)
+	return slices.Compact(all)
+}
+
+func sum(of map[string]reading, interfaces []string) reading {
+	var all reading
+	if len(interfaces) > 0 {
+		for _, dev := range interfaces {
+			all = all.add(of[dev])
+		}
+		return all
+	}
+	var names []string
+	for dev := range of {
+		names = append(names, dev)
+	}
+	slices.Sort(names) // the sum's name must not hang on the map's order
+	for _, dev := range names {
+		all = all.add(of[dev])
+	}
+	return all
+}
+
+// Counters come from other hosts, which may say anything: sums stop at the top,
+// differences at zero.
+func plus(a, b uint64) uint64 {
+	if a > math.MaxUint64-b {
+		return math.MaxUint64
+	}
+	return a + b
+}
+
+func minus(a, b uint64) uint64 { return a - min(a, b) }
+
+func times(a uint64, by int) uint64 {
+	b := uint64(max(by, 1))
+	if a > math.MaxUint64/b {
+		return math.MaxUint64
+	}
+	return a * b
+}
+
+// whole turns a float into a count.
+func count(f float64) uint64 {
+	switch {
+	case !(f > 0):
+		return 0
+	case f >= 1<<63:
+		return 1 << 63
+	}
+	return uint64(f)
+}

@@ -1,0 +1,306 @@
+package ledger
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+
+	"pelt/model"
+)
+
+// trusted tells whether the list of missing sequences agrees with the counts.
+func (b *book) trusted() bool {
+	return !b.in.MissingKnown || !b.join.missingBroken && plus(b.join.missing, b.join.unlisted) == b.lost
+}
+
+// verdictClaims are what the kernels' own watch says, by sequence and by count.
+func (b *book) verdictClaims() {
+	j := b.join
+	for i, s := range b.path.sites {
+		if s.layer == "" {
+			continue
+		}
+		base := claim{layer: s.layer, host: s.host, cause: s.cause, function: s.Function, iface: s.Interface,
+			evidence: model.Evidence{Counter: "verdict " + s.text(), Host: b.path.kernels[s.kernel].nodes[0].Name, Scope: "packet", Unit: "datagram"}}
+		one := base
+		one.order, one.confidence, one.spans = bySequence, ExactSeq, j.bySite[i].spans
+		one.sure, one.upper, one.evidence.Delta = j.bySite[i].exact, j.bySite[i].exact, j.bySite[i].exact
+		if j.broken(s) || !b.trusted() {
+			one.confidence = Bounded
+		}
+		if waited(s) {
+			one.order, one.covers = byWaiting, func(o *claim) bool { return o.order == byFragment }
+		}
+		b.add(one)
+
+		soft := base
+		soft.order, soft.confidence = byVerdict, ExactCount
+		soft.sure, soft.upper, soft.evidence.Delta = j.bySite[i].soft, j.bySite[i].soft, j.bySite[i].soft
+		b.add(soft)
+
+		rest := base
+		rest.order, rest.confidence = byVerdict, ExactCount
+		rest.sure = b.unlisted(s)
+		rest.upper, rest.evidence.Delta = rest.sure, rest.sure
+		rest.evidence.Counter = "packets dropped by " + s.text()
+		if s.unreadable > 0 && b.warmupLost > b.warmupSeen() {
+			rest.confidence = Bounded // some may have been of the warm-up
+		}
+		b.add(rest)
+
+		if b.in.Fragments > 1 && s.fragments > 0 && !waited(s) {
+			part := base
+			part.order, part.confidence = byFragment, Bounded
+			part.sure = s.fragments/uint64(b.in.Fragments) + min(1, s.fragments%uint64(b.in.Fragments))
+			part.upper, part.evidence.Delta, part.evidence.Unit = s.fragments, s.fragments, "fragment"
+			part.evidence.Counter = "fragments dropped by " + s.text()
+			b.add(part)
+		}
+	}
+}
+
+// unlisted is how many packets a site dropped of which no list tells the sequence.
+func (b *book) unlisted(s *site) uint64 {
+	left, room := minus(s.packets, s.seen), s.unreadable
+	for _, l := range b.path.kernels[s.kernel].lists {
+		if !l.listed || l.broken != "" {
+			return left
+		}
+		room = plus(room, plus(plus(l.beyond, l.drops.Overwritten), l.bogus))
+	}
+	// More would be a second copy of a packet whose verdict is listed.
+	return min(left, room)
+}
+
+// warmupSeen is how many packets of the warm-up the watch saw dropped.
+func (b *book) warmupSeen() (n uint64) {
+	for _, s := range b.path.sites {
+		n = plus(n, s.warmup)
+	}
+	return n
+}
+
+func (s *site) text() string {
+	reason := spell(s.Reason)
+	if s.Function == "" {
+		return reason
+	}
+	return fmt.Sprintf("%s @ %s+0x%x", reason, s.Function, s.Offset)
+}
+
+// errnoClaims are the packets that the sender's kernel refused.
+func (b *book) errnoClaims() {
+	j := b.join
+	listed := map[string]uint64{}
+	for i, name := range b.in.Errnos {
+		listed[name] = plus(listed[name], j.listedErrno[i])
+		f := j.byErrno[i]
+		if f.exact == 0 {
+			continue
+		}
+		c := claim{order: bySequence, layer: model.LayerSendCall, host: b.in.Sender, cause: name, confidence: ExactSeq,
+			sure: f.exact, upper: f.exact, spans: f.spans, verdicts: f.verdicts,
+			evidence: model.Evidence{Counter: "send errors " + name, Host: b.in.Sender, Scope: "packet", Unit: "datagram", Delta: f.exact}}
+		if j.refusedBroken || !b.trusted() {
+			c.confidence = Bounded
+		}
+		most := uint64(0)
+		for _, s := range slices.Sorted(maps.Keys(f.verdicts)) {
+			if n := f.verdicts[s]; n > most {
+				most, c.function, c.iface = n, b.path.sites[s].Function, b.path.sites[s].Interface
+			}
+		}
+		if name == "ENOBUFS" {
+			b.refusals(c)
+			continue
+		}
+		b.add(c)
+	}
+	for _, name := range slices.Sorted(maps.Keys(b.in.SendErrors)) {
+		n := minus(b.in.SendErrors[name], listed[name])
+		if name == "ENOBUFS" {
+			for i, s := range b.path.sites { // their verdicts are listed, the errors are not
+				if s.refuses && b.refusedAt(s) {
+					n = minus(n, j.sites[i])
+				}
+			}
+		}
+		if n == 0 {
+			continue
+		}
+		c := claim{order: bySender, layer: model.LayerSendCall, host: b.in.Sender, cause: name, confidence: ExactCount, sure: n, upper: n,
+			evidence: model.Evidence{Counter: "send errors " + name, Host: b.in.Sender, Scope: "socket", Unit: "datagram", Delta: n}}
+		if name == "ENOBUFS" {
+			b.refusals(c)
+			continue
+		}
+		b.add(c)
+	}
+}
+
+// refusedAt tells whether a drop at this site is one that send() hears of: up to
+// the receive side of the next device on the same kernel.
+func (b *book) refusedAt(s *site) bool {
+	return b.path.sender != nil && s.kernel == b.path.sender.kernel
+}
+
+// refusals places ENOBUFS without a verdict. The kernel says so when anything
+// refused the packet while send() was still running: the queue, a classifier,
+// or, without a queue, the device and the very next node's backlog (finding of
+// IP_RECVERR, net/ipv4/ip_output.c ip_send_skb). Which one it was is what the
+// counters that moved with it tell.
+func (b *book) refusals(c claim) {
+	c.layer = model.LayerSenderQdisc
+	v := b.path.sender
+	if v == nil || v.Observation == nil {
+		c.confidence = Inferred // none of them was read
+		b.add(c)
+		return
+	}
+	left := c.sure
+	for _, o := range b.refusers(v) {
+		n := min(left, o.packets)
+		if n == 0 {
+			continue
+		}
+		one := c
+		one.sure, one.upper, one.layer, one.host, one.evidence.Delta = n, n, o.layer, o.host, n
+		if o.cause != "" {
+			one.cause = o.cause
+		}
+		if n < c.sure {
+			one.spans, one.verdicts = nil, nil // which of them is not known
+		}
+		if (n < c.sure || !o.own) && surest(one.confidence) < surest(Bounded) {
+			one.confidence = Bounded
+		}
+		b.add(one)
+		left -= n
+	}
+	if left > 0 {
+		c.sure, c.upper, c.evidence.Delta = left, left, left
+		if surest(c.confidence) < surest(Bounded) {
+			c.confidence = Bounded
+		}
+		b.add(c)
+	}
+}
+
+// refuser is a place that may refuse packets while they are being sent.
+type refuser struct {
+	layer, host, cause string
+	packets            uint64 // datagrams at most
+	own                bool   // a queue of the sender's output, which others use little
+}
+
+// refusers lists such places, with what verdicts by sequence have not yet taken.
+func (b *book) refusers(v *view) []refuser {
+	free := func(r reading, layers ...string) uint64 {
+		n := times(r.whole, b.in.Segments)
+		for i, s := range b.path.sites {
+			if s.refuses && slices.Contains(layers, s.layer) {
+				n = minus(n, b.join.bySite[i].exact)
+			}
+		}
+		return n
+	}
+	all := []refuser{
+		{model.LayerSenderQdisc, b.in.Sender, "", free(v.table.queues(v.Out), model.LayerSenderQdisc), true},
+		{model.LayerSenderQdisc, b.in.Sender, "TC_EGRESS", free(b.classifier(v), model.LayerSenderQdisc), false},
+	}
+	device := v.table.device(v.Out, "tx_dropped").add(v.table.device(v.Out, "tx_errors"))
+	if next := b.path.next(v); next != nil {
+		layer := b.behind(next, stageBacklog)
+		n := free(b.backlog(next), layer)
+		all = append(all, refuser{layer, next.Name, "CPU_BACKLOG", n, false})
+		device = device.less(b.backlog(next))
+		layer = b.behind(next, stageRing)
+		return append(all, refuser{layer, next.Name, model.CauseRingFull, free(device, layer), false})
+	}
+	return append(all, refuser{model.LayerSenderDevice, b.in.Sender, "", free(device, model.LayerSenderDevice), false})
+}
+
+// behind is the layer of a stage at a node that packets come in to.
+func (b *book) behind(v *view, at stage) string {
+	side := SideOther
+	if v == b.path.receiver {
+		side = SideReceiver
+	}
+	return layerOf(at, side, true)
+}
+
+// endClaims are what the receiving end saw itself.
+func (b *book) endClaims() {
+	in := b.in
+	own := func(at int, layer, cause, counter string, n uint64, covers func(*claim) bool) {
+		b.add(claim{order: at, layer: layer, host: in.Receiver, cause: cause, confidence: ExactCount, sure: n, upper: n, covers: covers,
+			evidence: model.Evidence{Counter: counter, Host: in.Receiver, Scope: "socket", Unit: "datagram", Delta: n}})
+	}
+	own(byReceiver, model.LayerApplication, model.CauseLate, "arrived after the drain", in.Late, nil)
+	own(byReceiver, model.LayerApplication, model.CauseWrongLength, "arrived with another length", in.WrongLength, nil)
+	own(byReceiver, model.LayerApplication, model.CauseUnread, "left in the socket", in.Unread, of(model.LayerApplication, model.CauseUnread))
+	if in.SocketKnown {
+		b.socketClaims()
+	}
+}
+
+// of tells claims of one layer and, if given, cause.
+func of(layer string, causes ...string) func(*claim) bool {
+	return func(c *claim) bool {
+		return c.layer == layer && (len(causes) == 0 || slices.Contains(causes, c.cause))
+	}
+}
+
+// socketClaims splits what the flow's sockets dropped by what the namespace
+// counted beside it. The sum is the sockets' own; the split is as good as those
+// counters: 6.18 counts memory drops nowhere else, so they are what is left.
+func (b *book) socketClaims() {
+	drops := b.in.SocketDrops
+	parts := []struct {
+		layer, cause string
+		counted      uint64
+	}{{model.LayerReceiverBuffer, "SOCKET_RCVBUFF", drops}}
+	if v := b.path.receiver; v != nil && v.table.field("Udp", "InDatagrams").known && b.path.socketVerdicts() == 0 {
+		u := func(name string) uint64 { return v.table.field("Udp", name).whole }
+		parts[0].counted = u("RcvbufErrors")
+		rest := minus(u("InErrors"), plus(plus(u("RcvbufErrors"), u("InCsumErrors")), u("MemErrors")))
+		parts = append(parts, []struct {
+			layer, cause string
+			counted      uint64
+		}{
+			{model.LayerReceiverUDP, "SOCKET_FILTER", rest},
+			{model.LayerReceiverUDP, "UDP_CSUM", u("InCsumErrors")},
+			{model.LayerReceiverMemory, "PROTO_MEM", drops},
+		}...)
+	}
+	left := minus(drops, b.path.socketVerdicts())
+	for _, p := range parts {
+		n := min(left, p.counted)
+		left -= n
+		b.add(claim{order: bySocket, layer: p.layer, host: b.in.Receiver, cause: p.cause, confidence: ExactCount, sure: n, upper: n,
+			evidence: model.Evidence{Counter: "SO_MEMINFO drops", Host: b.in.Receiver, Scope: "socket", Unit: "datagram", Delta: n}})
+	}
+}
+
+// socketVerdicts is how many packets the watch saw the receiver's sockets drop,
+// copies of packets that arrived included.
+func (p *path) socketVerdicts() (n uint64) {
+	for _, s := range p.sites {
+		if s.onSocket() {
+			n = plus(n, max(s.packets, s.seen))
+		}
+	}
+	return n
+}
+
+// onSocket tells whether a drop there counts among its socket's own: sk_drops.
+func (s *site) onSocket() bool {
+	switch s.layer {
+	case model.LayerReceiverBuffer, model.LayerReceiverMemory:
+		return true
+	case model.LayerReceiverUDP:
+		// A checksum found wrong before the socket is known counts on none.
+		return s.cause == "SOCKET_FILTER" || s.cause == "UDP_CSUM" && s.Function != "__udp4_lib_rcv" && s.Function != "__udp6_lib_rcv"
+	}
+	return false
+}

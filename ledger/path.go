@@ -1,0 +1,240 @@
+package ledger
+
+import (
+	"fmt"
+	"slices"
+
+	"pelt/model"
+)
+
+// view is one node of the path with what was seen of it.
+type view struct {
+	Node
+	place   int // in travel order
+	kernel  int // index of path.kernels; -1: not observed
+	watched bool
+	table   table // of its counters
+}
+
+// kernel is one kernel on the path: nodes that share one share its verdicts.
+type kernel struct {
+	nodes []*view
+	lists []*list
+}
+
+// list is what one process learned of one kernel's drops of this flow.
+type list struct {
+	drops  *model.Drops
+	flow   model.FlowDrops
+	sites  []int // index of Drops.Sites -> index of path.sites
+	listed bool  // it has verdicts by sequence, not only counts
+	broken string
+	bogus  uint64 // verdicts with a mark that names no site
+	beyond uint64 // verdicts that found no room in the list
+	from   string // node that reported it
+}
+
+// site is one place where a kernel dropped packets of the flow, with the layer it means.
+type site struct {
+	model.Site
+	kernel            int
+	at                stage
+	layer, host       string
+	cause             string
+	rank              int    // later places on the path have higher ones
+	refuses           bool   // a drop there may come back to send() as ENOBUFS
+	seen              uint64 // the highest count of verdicts that one list holds
+	packets           uint64 // likewise of the counts, copies included
+	unreadable        uint64
+	warmup, fragments uint64
+	told              []tally // by list
+}
+
+// tally counts verdicts of one list about one site.
+type tally struct {
+	missing uint64 // about sequences that are missing
+	copies  uint64 // about sequences that arrived
+}
+
+// path is the flow's way with all that was observed along it.
+type path struct {
+	nodes            []*view
+	kernels          []*kernel
+	sites            []*site
+	lists            []*list
+	sender, receiver *view // nil if the path does not hold it
+}
+
+func newPath(in Input) *path {
+	p := &path{}
+	boots := map[string]int{}
+	for i, n := range in.Nodes {
+		v := &view{Node: n, place: i, kernel: -1}
+		p.nodes = append(p.nodes, v)
+		if n.Name == in.Sender && p.sender == nil {
+			p.sender = v
+		}
+		if n.Name == in.Receiver {
+			p.receiver = v
+		}
+		o := n.Observation
+		if o == nil {
+			continue
+		}
+		v.table = newTable(o.Counters)
+		k, known := boots[o.Boot]
+		if !known || o.Boot == "" {
+			k = len(p.kernels)
+			boots[o.Boot] = k
+			p.kernels = append(p.kernels, &kernel{})
+		}
+		v.kernel = k
+		p.kernels[k].nodes = append(p.kernels[k].nodes, v)
+	}
+	for k, one := range p.kernels {
+		for _, v := range one.nodes {
+			p.addList(in, k, v)
+		}
+		for _, v := range one.nodes {
+			// A program in one namespace of a kernel sees the drops of all.
+			v.watched = slices.ContainsFunc(one.lists, func(l *list) bool { return l.drops.SitesLost == 0 })
+		}
+	}
+	return p
+}
+
+// addList takes over a node's account of its kernel's drops.
+func (p *path) addList(in Input, k int, v *view) {
+	o := v.Observation
+	if o.Drops == nil || o.Mode == model.DropsOff {
+		return
+	}
+	l := &list{drops: o.Drops, from: v.Name}
+	for _, f := range o.Drops.Flows {
+		if f.Flow == in.Flow {
+			l.flow = f
+			break
+		}
+	}
+	if slices.ContainsFunc(p.kernels[k].lists, func(other *list) bool { return sameList(l, other) }) {
+		return // two ends of one process
+	}
+	l.listed = o.Mode != model.DropsCount
+	p.kernels[k].lists = append(p.kernels[k].lists, l)
+	p.lists = append(p.lists, l)
+	for _, s := range o.Drops.Sites {
+		l.sites = append(l.sites, p.siteOf(k, s))
+	}
+	for _, s := range p.sites {
+		for len(s.told) < len(p.lists) {
+			s.told = append(s.told, tally{})
+		}
+	}
+	for _, m := range l.flow.Streams {
+		l.beyond = plus(l.beyond, m.Unlisted)
+	}
+	for _, c := range l.flow.Counts {
+		if c.Site < 0 || c.Site >= len(l.sites) {
+			l.bogus = plus(l.bogus, c.Packets)
+			continue
+		}
+		// Two lists of one kernel tell of the same packets.
+		s := p.sites[l.sites[c.Site]]
+		s.packets, s.unreadable = max(s.packets, c.Packets), max(s.unreadable, min(c.Unreadable, c.Packets))
+		s.warmup, s.fragments = max(s.warmup, c.Warmup), max(s.fragments, c.Fragments)
+	}
+}
+
+// sameList compares what two lists say of the flow, cheap parts first.
+func sameList(a, b *list) bool {
+	return len(a.flow.Streams) == len(b.flow.Streams) &&
+		a.drops.Overwritten == b.drops.Overwritten && a.drops.SitesLost == b.drops.SitesLost &&
+		slices.Equal(a.drops.Sites, b.drops.Sites) && slices.Equal(a.flow.Counts, b.flow.Counts) &&
+		slices.EqualFunc(a.flow.Streams, b.flow.Streams, func(x, y model.Marks) bool {
+			return x.Packets == y.Packets && x.Unlisted == y.Unlisted && string(x.Data) == string(y.Data)
+		})
+}
+
+// siteOf finds or makes the site of one kernel.
+func (p *path) siteOf(k int, m model.Site) int {
+	for i, s := range p.sites {
+		if s.kernel == k && s.Site == m {
+			return i
+		}
+	}
+	s := &site{Site: m, kernel: k}
+	s.at, s.cause = find(m.Reason, m.Function)
+	place, name, side := p.locate(k, m.Namespace)
+	s.layer = layerOf(s.at, side, m.Received)
+	switch s.host = name; {
+	case s.layer == "":
+	case s.layer == model.LayerNetwork:
+	case layerPlace(s.layer) < layerPlace(model.LayerNetwork):
+		s.host, place = p.name(p.sender, "sender"), 0
+	default:
+		s.host, place = p.name(p.receiver, "receiver"), len(p.nodes)-1
+	}
+	s.rank = 2*place*len(order) + layerPlace(s.layer)
+	if s.layer == model.LayerNetwork && side != SideOther {
+		s.rank += len(order) // past this end, on the way
+	}
+	s.refuses = s.at == stageQdisc || s.at == stageClassifier || s.at == stageBacklog || s.at == stageRing || s.at == stageDevice
+	// A qdisc that drops without counting is the one of a device that is down or
+	// has no carrier: noop, net/sched/sch_generic.c.
+	if s.layer == model.LayerSenderQdisc && m.Reason == "QDISC_DROP" && p.sender != nil && p.sender.Observation != nil {
+		t := &p.sender.table
+		if lost := t.device(p.sender.Out, "tx_dropped"); lost.whole > 0 && t.queues(p.sender.Out).whole == 0 && t.field("Ip", "OutDiscards").whole == 0 {
+			s.layer = model.LayerSenderDevice
+		}
+	}
+	p.sites = append(p.sites, s)
+	return len(p.sites) - 1
+}
+
+// locate says whose namespace that is.
+func (p *path) locate(k int, namespace uint64) (place int, name string, side Side) {
+	nodes := p.kernels[k].nodes
+	var of []*view
+	for _, v := range nodes {
+		own := v.Observation.Namespace
+		if own == namespace && own != 0 || len(nodes) == 1 && (own == 0 || namespace == 0) {
+			of = append(of, v)
+		}
+	}
+	sends, receives := slices.Contains(of, p.sender), slices.Contains(of, p.receiver)
+	switch {
+	case sends && receives:
+		return p.receiver.place, p.receiver.Name, SideBoth
+	case sends:
+		return p.sender.place, p.sender.Name, SideSender
+	case receives:
+		return p.receiver.place, p.receiver.Name, SideReceiver
+	case len(of) > 0:
+		return of[0].place, of[0].Name, SideOther
+	case namespace == 0:
+		return nodes[0].place, "", SideUnknown
+	}
+	return nodes[0].place, fmt.Sprintf("namespace %d of %s", namespace, nodes[0].Name), SideOther
+}
+
+func (p *path) name(v *view, otherwise string) string {
+	if v == nil {
+		return otherwise
+	}
+	return v.Name
+}
+
+// shared tells whether the two ends live in one namespace.
+func (p *path) shared() bool {
+	s, r := p.sender, p.receiver
+	return s != nil && r != nil && s.kernel >= 0 && s.kernel == r.kernel &&
+		s.Observation.Namespace == r.Observation.Namespace && s.Observation.Namespace != 0
+}
+
+// next returns the observed node behind v that shares its kernel, or nil.
+func (p *path) next(v *view) *view {
+	if i := v.place + 1; v.kernel >= 0 && i < len(p.nodes) && p.nodes[i].kernel == v.kernel {
+		return p.nodes[i]
+	}
+	return nil
+}

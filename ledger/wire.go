@@ -1,0 +1,155 @@
+package ledger
+
+import (
+	"slices"
+
+	"pelt/model"
+)
+
+// gap is a stretch of the path between two device counters.
+type gap struct {
+	layer, host, cause string
+	counted            reading
+}
+
+// eliminate places what is left by the difference of counters on either side of
+// it, if both ends were observed. An end that was not may have lost it all.
+func (b *book) eliminate() {
+	p := b.path
+	if p.sender == nil || p.receiver == nil || p.sender.kernel < 0 || p.receiver.kernel < 0 || p.shared() || b.remaining == 0 {
+		return
+	}
+	first := len(b.claims)
+	gaps, whole := b.gaps()
+	for _, g := range gaps {
+		b.counter(byElimination, g.layer, g.host, g.cause, g.counted, nil)
+	}
+	made := b.claims[first:]
+	for _, c := range made {
+		c.confidence = Inferred
+		c.sure = minus(c.upper, b.warmupLost)
+	}
+	b.settleGaps(made)
+	if b.remaining > 0 && p.sender.watched && p.receiver.watched && !b.oneKernel() && !(whole && b.quiet()) {
+		// Nothing on either end dropped it, and no counter says that it came.
+		b.add(claim{order: byElimination, layer: model.LayerNetwork, cause: model.CauseElimination, confidence: Inferred,
+			sure: b.remaining, upper: b.remaining, evidence: model.Evidence{
+				Counter: "no verdict on either end", Scope: "packet", Unit: "datagram", Delta: b.remaining}})
+		b.settleGaps(b.claims[len(b.claims)-1:])
+	}
+}
+
+func (b *book) settleGaps(made []*claim) {
+	for pass := range 2 {
+		for _, c := range made {
+			limit := c.sure
+			if pass > 0 {
+				limit = c.upper
+			}
+			n := min(minus(limit, c.taken), b.remaining)
+			c.taken += n
+			b.remaining -= n
+		}
+	}
+	for _, c := range made {
+		ours := plus(c.taken, b.warmupLost)
+		c.evidence.Excess = minus(c.upper, ours) / uint64(c.factor)
+		// Two devices that agree with what is missing to a thousandth.
+		if c.taken > 0 && c.evidence.Scope == "device" && minus(c.upper, ours) <= c.taken/1000 && b.remaining <= c.taken/1000 && c.factor == 1 {
+			c.confidence = Bounded
+		}
+	}
+}
+
+// gaps lists the differences of device counters along the path; whole says that
+// they cover it from end to end.
+func (b *book) gaps() (all []gap, whole bool) {
+	var last reading // what left the nodes so far
+	var from *view
+	whole = true
+	for _, v := range b.path.nodes {
+		if v.kernel < 0 {
+			continue
+		}
+		t := &v.table
+		if v != b.path.sender {
+			in := t.device(v.In, "rx_packets")
+			if from != nil && last.known && in.known {
+				lost := t.ring(v.In).add(t.device(v.In, "rx_crc_errors")).add(t.device(v.In, "rx_frame_errors")).add(t.device(v.In, "rx_length_errors"))
+				all = append(all, gap{model.LayerNetwork, "", model.CauseElimination, between(last, in, "tx_packets - rx_packets").less(lost)})
+			} else {
+				whole = false
+			}
+			if v == b.path.receiver {
+				if g, ok := b.beforeIP(v, in); ok {
+					all = append(all, g)
+				}
+				return merged(all), whole
+			}
+			if out := t.device(v.Out, "tx_packets"); in.known && out.known && len(v.In) > 0 && len(v.Out) > 0 {
+				inside := between(in, out, "rx_packets - tx_packets")
+				for _, c := range b.claims {
+					if c.layer == model.LayerNetwork && c.host == v.Name && c.cause != model.CauseDamaged && c.cause != model.CauseRingMissed {
+						inside.whole, inside.measure = minus(inside.whole, c.taken), minus(inside.measure, c.taken)
+					}
+				}
+				all = append(all, gap{model.LayerNetwork, v.Name, model.CauseInside, inside})
+			}
+		}
+		last, from = t.device(v.Out, "tx_packets"), v
+	}
+	return merged(all), false
+}
+
+// merged adds up the links between nodes: one line tells of them all.
+func merged(all []gap) (out []gap) {
+	for _, g := range all {
+		i := slices.IndexFunc(out, func(o gap) bool { return o.layer == g.layer && o.host == g.host && o.cause == g.cause })
+		if i < 0 {
+			out = append(out, g)
+			continue
+		}
+		out[i].counted = out[i].counted.add(g.counted)
+	}
+	return out
+}
+
+func between(first, second reading, name string) reading {
+	r := first.less(second)
+	r.name, r.scope, r.before, r.after = name, "device", 0, 0
+	return r
+}
+
+// beforeIP is what came in through the receiver's device but not to IP: an XDP
+// program in the kernel's generic hook and tcx count nowhere. Where a program
+// watches the drops it would have said so.
+func (b *book) beforeIP(v *view, in reading) (g gap, ok bool) {
+	t := &v.table
+	ip := t.field("Ip", "InReceives")
+	if v.watched || !in.known || !ip.known || len(v.In) == 0 || b.in.Segments > 1 {
+		return gap{}, false
+	}
+	r := in.less(ip, t.classes(v.In), t.xdpDrops(v.In), t.device(v.In, "rx_otherhost_dropped"), b.backlog(v))
+	r.name, r.scope, r.before, r.after = "rx_packets - Ip.InReceives", "device", 0, 0
+	if r.whole < b.remaining/2 {
+		return gap{}, false // ARP and merged TCP segments make a few
+	}
+	return gap{model.LayerReceiverTC, v.Name, model.CauseBeforeIP, r}, true
+}
+
+// oneKernel tells whether one kernel saw the whole path.
+func (b *book) oneKernel() bool {
+	for _, v := range b.path.nodes {
+		if v.kernel != b.path.sender.kernel {
+			return false
+		}
+	}
+	return true
+}
+
+// quiet tells that the receiver's device saw no more frames than our own, so
+// that the difference of the devices is not hidden by others' traffic.
+func (b *book) quiet() bool {
+	in := b.path.receiver.table.device(b.path.receiver.In, "rx_packets")
+	return in.whole <= times(plus(b.in.Attempted, b.in.WarmupSent), b.in.Fragments)
+}
