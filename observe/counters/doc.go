@@ -24,10 +24,12 @@
 //	ethtool.eth0.rx_queue_0_xdp_drops     the driver's own; a dot in its name became an underscore
 //	conntrack.insert_failed               ctnetlink or /proc/net/stat/nf_conntrack
 //	nft.inet.filter.input.5.packets       a rule that drops, by its handle
-//	nft.inet.filter.input.policy.packets  packets that met a chain's policy to drop
+//	nft.inet.filter.input.policy.packets  a chain that drops what no rule of it decides
 //
-// A chain that does not bear the name of the hook it hangs on is written
-// chain@hook; a dot in a chain's name became an underscore.
+// After a chain that does not bear the name of the hook from which it is reached,
+// that hook follows: nft.ip.filter.ufw-user.input.7.packets. A dot in a table's or
+// chain's name became an underscore, and one that bears the name of a hook without
+// being reached from it is named_output.
 //
 // # Units
 //

@@ -2,6 +2,7 @@ package counters
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 )
 
@@ -48,9 +49,12 @@ func family(number uint8) string {
 	return fmt.Sprintf("family%d", number)
 }
 
+// hookNames are the hooks of most families in the order of their numbers.
+var hookNames = []string{"prerouting", "input", "forward", "output", "postrouting", "ingress"}
+
 // hook names the hook by its number, which depends on the family.
 func hook(family uint8, number uint32) string {
-	names := []string{"prerouting", "input", "forward", "output", "postrouting", "ingress"}
+	names := hookNames
 	switch family {
 	case 3:
 		names = []string{"input", "output", "forward"}
@@ -249,9 +253,21 @@ func hooks(chains []chain, rules []rule) map[chainKey]string {
 
 // ruleName is the name of a rule's counter; last is its handle or policy.
 func ruleName(k chainKey, hook, last string) string {
-	shown := strings.ReplaceAll(k.chain, ".", "_")
-	if hook != "" && hook != k.chain {
-		shown += "@" + hook
+	place := plainName(k.chain)
+	switch {
+	case hook == k.chain:
+		place = hook
+	case hook != "":
+		place += "." + hook
 	}
-	return fmt.Sprintf("nft.%s.%s.%s.%s.packets", family(k.family), k.table, shown, last)
+	return fmt.Sprintf("nft.%s.%s.%s.%s.packets", family(k.family), plainName(k.table), place, last)
+}
+
+// plainName makes a name that a user chose one component, and one that cannot be
+// taken for a hook's.
+func plainName(name string) string {
+	if slices.Contains(hookNames, name) {
+		return "named_" + name
+	}
+	return strings.ReplaceAll(name, ".", "_")
 }
