@@ -1,0 +1,185 @@
+// Package advice says which setting would address a line of a ledger.
+//
+// A line with its evidence and the host's present settings come in; what to
+// change, to which value, why, with which command, and how to undo it, goes
+// out. It changes nothing itself, and advises nothing without a counter or
+// verdict that moved, never to lower a setting, and never what is not the limit.
+// Settings come from other hosts: what is not a plain number or name is not used.
+package advice
+
+import (
+	"math"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"pelt/model"
+)
+
+// Context is what is known of the flow and of the host that lost the packets.
+type Context struct {
+	Host          string       // node of the line
+	Knobs         []model.Knob // of that host
+	RatePPS       float64      // of the whole flow
+	Streams       int          // each has a socket of its own; 0 means 1
+	PayloadBytes  int          //
+	BufferBytes   int          // granted to each receiving socket, as the kernel accounts it; 0 unknown
+	TruesizeBytes int          // of one queued datagram, measured; 0 not measured
+	StallS        float64      // longest absence of the reader, or of a core, to survive; 0 means defaultStall
+}
+
+// defaultStall is how long a receiving thread may be kept from running: a few
+// turns of the scheduler. No measurement stands behind it, so the text names it.
+const defaultStall = 0.010
+
+// Suggestion is advice with the name of the row it comes from.
+type Suggestion struct {
+	ID string // stable: receive-buffer, udp-memory, ...
+	model.Advice
+}
+
+// For lists the settings that would address a line, the likeliest first.
+func For(line model.Line, c Context) []model.Advice {
+	var list []model.Advice
+	for _, s := range Suggest(line, c) {
+		list = append(list, s.Advice)
+	}
+	return list
+}
+
+// Suggest is For with the names of the rows.
+func Suggest(line model.Line, c Context) []Suggestion {
+	q := question{line: line, Context: c}
+	if line.Packets == 0 || !q.moved("") {
+		return nil
+	}
+	q.Streams = max(q.Streams, 1)
+	if !(q.RatePPS > 0 && q.RatePPS <= 1e12) {
+		q.RatePPS = 0
+	}
+	if !(q.StallS > 0 && q.StallS <= 3600) {
+		q.StallS = defaultStall
+	}
+	var list []Suggestion
+	for _, r := range rows {
+		if !r.applies(&q) {
+			continue
+		}
+		for _, a := range r.advise(&q) {
+			a.Host = line.Host
+			list = append(list, Suggestion{r.id, a})
+		}
+	}
+	return list
+}
+
+// question is one line with its context.
+type question struct {
+	line model.Line
+	Context
+}
+
+// moved tells whether evidence whose counter contains the text moved for this line.
+func (q *question) moved(text string) bool {
+	return slices.ContainsFunc(q.line.Evidence, func(e model.Evidence) bool {
+		return e.Delta > e.Excess && e.Role != "contradicts" && strings.Contains(e.Counter, text)
+	})
+}
+
+// cause tells whether the line is of one layer, or of a node between the ends,
+// with one of the causes.
+func (q *question) cause(layer string, causes ...string) bool {
+	return (q.line.Layer == layer || q.line.Layer == model.LayerNetwork) && slices.Contains(causes, q.line.Cause)
+}
+
+// knob reads a setting as its host wrote it.
+func (q *question) knob(name string) string {
+	for _, k := range q.Knobs {
+		if k.Name == name {
+			return k.Value
+		}
+	}
+	return ""
+}
+
+// number reads a setting that is one whole number.
+func (q *question) number(name string) (n uint64, ok bool) {
+	return parse(q.knob(name))
+}
+
+func parse(text string) (n uint64, ok bool) {
+	n, err := strconv.ParseUint(text, 10, 53)
+	return n, err == nil
+}
+
+// plainName is what an interface's name may hold to stand in a command.
+var plainName = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9_.@:-]{0,14}$`)
+
+// device is the interface of the line, or the only one whose settings are known;
+// "" if neither can be used.
+func (q *question) device() string {
+	name := q.line.Interface
+	if name == "" || !q.hasDevice(name) {
+		name = ""
+		for _, k := range q.Knobs {
+			if dev, ok := strings.CutSuffix(k.Name, ".txqueuelen"); ok {
+				if name != "" && name != dev {
+					return ""
+				}
+				name = dev
+			}
+		}
+	}
+	if !plainName.MatchString(name) || strings.Contains(name, "..") {
+		return ""
+	}
+	return name
+}
+
+func (q *question) hasDevice(name string) bool { return q.knob(name+".txqueuelen") != "" }
+
+// truesize is the memory that one queued datagram costs, and where the figure is from.
+func (q *question) truesize() (bytes int, source string) {
+	if q.TruesizeBytes > 0 {
+		return q.TruesizeBytes, "measured"
+	}
+	const table = "by a table measured on Linux 6.18 over veth"
+	switch {
+	case q.PayloadBytes <= 64:
+		return 832, table
+	case q.PayloadBytes <= 512:
+		return 1280, table
+	}
+	return 2304 * (1 + max(q.PayloadBytes-1, 0)/1472), table
+}
+
+// buffer is what each receiving socket needs to survive the stall, in bytes.
+func (q *question) buffer() uint64 {
+	size, _ := q.truesize()
+	return ceil(q.RatePPS / float64(q.Streams) * q.StallS * float64(size))
+}
+
+func ceil(f float64) uint64 {
+	switch {
+	case !(f > 0):
+		return 0
+	case f > 1<<50:
+		return 1 << 50
+	}
+	return uint64(math.Ceil(f))
+}
+
+// roundUp rounds up to a multiple.
+func roundUp(n, to uint64) uint64 { return (n + to - 1) / to * to }
+
+// powerOfTwo rounds up to a power of two.
+func powerOfTwo(n uint64) uint64 {
+	p := uint64(1)
+	for p < n && p < 1<<50 {
+		p *= 2
+	}
+	return p
+}
+
+func text(n uint64) string { return strconv.FormatUint(n, 10) }
