@@ -61,6 +61,7 @@ type Drops struct {
 	Unreadable  uint64 `json:"unreadable,omitempty"`  // of the trial by their ports, but with no sequence in reach
 	Overwritten uint64 `json:"overwritten,omitempty"` // verdicts lost, because the list's window had moved on
 	SitesLost   uint64 `json:"sites_lost,omitempty"`  // packets whose site found no room in the table
+	Missed      uint64 `json:"missed,omitempty"`      // drops of any traffic while the program ran already on that processor: kernels do not nest it
 }
 
 // FlowDrops are the verdicts about one flow. A verdict counts only if its

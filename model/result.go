@@ -90,6 +90,7 @@ type Observed struct {
 	Unreadable  uint64   `json:"unreadable,omitempty"`  // see Drops
 	Overwritten uint64   `json:"overwritten,omitempty"` // see Drops
 	SitesLost   uint64   `json:"sites_lost,omitempty"`  // see Drops
+	Missed      uint64   `json:"missed,omitempty"`      // see Drops
 }
 
 // FlowResult is one flow of one trial. Packets are UDP datagrams; for TCP they

@@ -10,7 +10,7 @@ import (
 // Check is one thing a machine can or cannot do. A check that is not OK has a
 // Reason, and a Remedy where there is one; an OK one may have neither.
 type Check struct {
-	Topic  string `json:"topic"` // tier, xdp, sockets, clock, processor
+	Topic  string `json:"topic"` // tier, xdp, ledger, sockets, clock, processor
 	Name   string `json:"name"`
 	OK     bool   `json:"ok"`
 	Detail string `json:"detail"` // what was found, with figures
@@ -19,7 +19,7 @@ type Check struct {
 }
 
 // Doctor examines this machine in about half a second. It changes nothing;
-// the BPF program it offers to the kernel is never attached and is closed at once.
+// the BPF programs it offers to the kernel are closed at once.
 func Doctor() []Check { return diagnose(examine()) }
 
 // Tiers, from most to least that can be done without asking an administrator.
@@ -37,6 +37,7 @@ type survey struct {
 	userNamespace       string // why none can be made; "" if one can
 	btf                 bool
 	bpf                 string // why no XDP program loads; "" if it does
+	drops               string // why drops are not watched; "" if they can be
 	kernel              string
 	receiveMax, sendMax int // bytes; 0 unknown
 	clockSource         string
@@ -67,7 +68,7 @@ func diagnose(s survey) []Check {
 		return []Check{tierElsewhere(s), clockCost(s), sleep(s), cores(s)}
 	}
 	return []Check{
-		tier(s), xdpKernel(s), btf(s), bpf(s),
+		tier(s), xdpKernel(s), btf(s), bpf(s), namedDrops(s),
 		receiveBuffer(s), sendBuffer(s),
 		clockSource(s), clockCost(s), sleep(s),
 		governor(s), cores(s), quiet(s),
@@ -121,6 +122,15 @@ func bpf(s survey) Check {
 	if !c.OK {
 		c.Detail, c.Reason = "refused", s.bpf
 		c.Remedy = "run as root (CAP_BPF and CAP_NET_ADMIN), and in a container allow the bpf system call"
+	}
+	return c
+}
+
+func namedDrops(s survey) Check {
+	c := Check{Topic: "ledger", Name: "verdicts on lost packets", OK: s.drops == "", Detail: "every lost packet gets a name, by sequence"}
+	if !c.OK {
+		c.Detail, c.Reason = "counters only: losses get a name, with less confidence", s.drops
+		c.Remedy = "run as root, on Linux 5.17 or later with BTF (CONFIG_DEBUG_INFO_BTF=y)"
 	}
 	return c
 }

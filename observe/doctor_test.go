@@ -29,6 +29,7 @@ func TestDiagnose(t *testing.T) {
 		{"kernel not told", func(s *survey) { s.kernel = "" }, "kernel for XDP live frames", "5.18", "newer kernel"},
 		{"no BTF", func(s *survey) { s.btf = false }, "kernel type information (BTF)", "btf/vmlinux", "CONFIG_DEBUG_INFO_BTF"},
 		{"no BPF", func(s *survey) { s.bpf = "load a BPF program: needs CAP_BPF" }, "BPF programs", "CAP_BPF", "root"},
+		{"drops not watched", func(s *survey) { s.drops = "BTF is missing" }, "verdicts on lost packets", "BTF is missing", "root"},
 		{"default buffer", func(s *survey) { s.receiveMax = 212992 }, "receive buffer", "loses datagrams", "net.core.rmem_max=4194304"},
 		{"small send buffer", func(s *survey) { s.sendMax = 65536 }, "send buffer", "default", "net.core.wmem_max=212992"},
 		{"slow clock", func(s *survey) { s.clockSource, s.otherClocks = "hpet", "tsc hpet" }, "clock source", "slow device", "tsc hpet"},

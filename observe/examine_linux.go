@@ -28,6 +28,8 @@ func examineSystem(s *survey) {
 	s.admin = hasCapability(unix.CAP_NET_ADMIN) && hasCapability(unix.CAP_SYS_ADMIN)
 	s.userNamespace = reason(tryUserNamespace())
 	s.bpf = reason(tryXDP())
+	var kernel Kernel
+	s.drops = reason(errors.Join(kernel.Ready(), kernel.Close()))
 	before, err := readLoad()
 	if err != nil {
 		return

@@ -57,3 +57,6 @@ func hasCapability(number uint) bool {
 	}
 	return data[number/32].Effective&(1<<(number%32)) != 0
 }
+
+// kernelIdentity is the same for processes that share a kernel, whatever their namespaces.
+func kernelIdentity() string { return hostRoot.text("proc/sys/kernel/random/boot_id") }

@@ -25,15 +25,15 @@ const toldMissedRatio = 0.005
 // been awake for.
 const minDurationRatio = 0.9
 
-// assemble joins both ends' accounts of a trial, and the drops of the lab's own
-// queues, into its result.
-func assemble(t model.Trial, placed fleet.Trial, out fleet.Outcome, p *path, drops []queueDrops) model.Result {
+// assemble joins both ends' accounts of a trial, and what was seen of the path
+// between them, into its result.
+func assemble(t model.Trial, placed fleet.Trial, out fleet.Outcome, p *path, spots []seen) model.Result {
 	r := model.Result{Cell: t.Cell, Repeat: t.Repeat, State: model.Valid, Series: []model.Series{}, Flows: []model.FlowResult{}}
 	var engines, doubts []string
 	for i, f := range placed.Flows {
 		o := tame(out.Flows[i], t.Timing)
 		wrong := impossible(f.Flow, t.Timing, o)
-		flow := flowResult(f.Flow, p.family(f), t.Timing, o, p.onTheWay(f.Flow, drops))
+		flow := flowResult(f.Flow, p.family(f), t.Timing, o, spots)
 		flow.SenderCPU = hostLoad(flow.SenderCPU, watched(out.Watch[f.From], t.Timing))
 		flow.ReceiverCPU = hostLoad(flow.ReceiverCPU, watched(out.Watch[f.To], t.Timing))
 		if out.Probe != nil && flow.Delay == nil && ordered(out.Probe.RoundTrip) {
@@ -59,6 +59,7 @@ func assemble(t model.Trial, placed fleet.Trial, out fleet.Outcome, p *path, dro
 	}
 	sortSeries(r.Series)
 	r.Warnings = append(doubtsOf(placed, out), missedSome(r.Flows)...)
+	addObserved(&r, spots)
 	r.Engine = strings.Join(engines, "+")
 	switch {
 	case out.Cut != "" && hopeless(out):
@@ -164,7 +165,7 @@ func cause(f model.FlowResult) string {
 	return "its host woke it late; allow more --burst, or ask for less"
 }
 
-func flowResult(f model.Flow, family int, timing model.Timing, o fleet.FlowOutcome, drops []ledger.Counter) model.FlowResult {
+func flowResult(f model.Flow, family int, timing model.Timing, o fleet.FlowOutcome, spots []seen) model.FlowResult {
 	r := model.FlowResult{
 		Name: f.Name, Protocol: f.Protocol, From: f.From, To: f.To, PayloadBytes: f.PayloadBytes,
 		FrameBytes: model.FrameBytes(f.Protocol, family, f.PayloadBytes), Streams: f.Streams,
@@ -188,7 +189,8 @@ func flowResult(f model.Flow, family int, timing model.Timing, o fleet.FlowOutco
 		addTCP(&r, o.Send, receive)
 	} else {
 		addReceive(&r, receive)
-		r.Ledger = balance(r, receive, drops)
+		r.Ledger = balance(r, f, o.Send, receive, spots)
+		advise(&r, f, receive, spots)
 	}
 	if r.Attempted > 0 {
 		r.LossRatio = float64(r.Lost) / float64(r.Attempted)
@@ -225,13 +227,22 @@ func addReceive(r *model.FlowResult, in engine.ReceiveReport) {
 	}
 }
 
-func balance(r model.FlowResult, in engine.ReceiveReport, drops []ledger.Counter) model.Ledger {
-	return ledger.Balance(ledger.Input{
-		Sender: r.From, Receiver: r.To,
-		Planned: r.Planned, Attempted: r.Attempted, Accepted: r.Accepted, SendErrors: r.SendErrors,
-		Received: in.Tally.Received, Late: in.Tally.Late, WrongLength: in.Tally.WrongLength,
-		SocketDrops: in.SocketDrops, SocketKnown: in.SocketKnown, Unread: in.Unread, OnTheWay: drops,
-	})
+func balance(r model.FlowResult, f model.Flow, sent *engine.Report, in engine.ReceiveReport, spots []seen) model.Ledger {
+	input := ledger.Input{
+		Sender: r.From, Receiver: r.To, Flow: r.Name,
+		Planned: r.Planned, Attempted: r.Attempted, Accepted: r.Accepted, SendErrors: r.SendErrors, Segments: f.Segments,
+		WarmupReceived: in.WarmupReceived,
+		Received:       in.Tally.Received, Late: in.Tally.Late, WrongLength: in.Tally.WrongLength,
+		SocketDrops: in.SocketDrops, SocketKnown: in.SocketKnown, Unread: in.Unread,
+		Missing: in.Missing, MissingKnown: in.MissingKnown,
+		Fragments: r.Fragments, DurationS: r.DurationS, BufferBytes: in.BufferBytes, TruesizeBytes: in.TruesizeBytes,
+		Nodes: nodesOf(f, spots),
+	}
+	if sent != nil && sent.Send != nil {
+		s := sent.Send
+		input.Streams, input.Refused, input.Errnos, input.Retried, input.WarmupSent = s.Streams, s.Refused, s.Errnos, s.Retried, s.WarmupSent
+	}
+	return ledger.Balance(input)
 }
 
 func addTCP(r *model.FlowResult, sent *engine.Report, in engine.ReceiveReport) {

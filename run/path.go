@@ -28,7 +28,8 @@ type path struct {
 	oneClock   bool
 	pin        bool // the ends share this machine's cores
 	lab        *model.LabFacts
-	shapers    func() ([]lab.Shaper, error) // the lab's own queues; nil where there are none
+	spots      []spot          // in travel order from the sender
+	kernel     *observe.Kernel // watches this machine's drops
 	closers    []func() error
 }
 
@@ -65,7 +66,7 @@ const Loopback = "loopback"
 
 // agentConfig is one end: engines bound to the host's namespace. The returned
 // function frees them once the agent is closed.
-func agentConfig(node string, host engine.Host, version string, port uint16) (fleet.AgentConfig, func() error) {
+func agentConfig(node string, host engine.Host, version string, port uint16, see engine.Observe) (fleet.AgentConfig, func() error) {
 	u := udp.New(udp.Config{
 		NewMeter:     func(s, b int, step int64, one bool) engine.Meter { return measure.New(s, b, step, one) },
 		NewHistogram: func(parts int) engine.Histogram { return measure.NewHistogram(parts) },
@@ -77,8 +78,21 @@ func agentConfig(node string, host engine.Host, version string, port uint16) (fl
 		Engines: map[string]engine.Engine{u.Name(): u, t.Name(): t},
 		Facts:   observe.Facts,
 		Watch:   func() engine.Watch { return observe.StartWatch() },
+		Observe: see,
 	}, u.Close
 }
+
+// watchDrops returns the one watch over this machine's drops.
+func (p *path) watchDrops() *observe.Kernel {
+	if p.kernel == nil {
+		p.kernel = &observe.Kernel{}
+		p.onClose(p.kernel.Close)
+	}
+	return p.kernel
+}
+
+// endSpots are those of a path whose middle nobody sees.
+func endSpots() []spot { return []spot{{name: model.Sender}, {name: model.Receiver}} }
 
 // plainHost is the machine itself.
 type plainHost struct{}
@@ -93,7 +107,7 @@ func openLab(ctx context.Context, name string, p model.Plan, o Options) (*path, 
 	way := &path{oneClock: true, pin: true, address: map[string]func(int) netip.Addr{}}
 	way.onClose(l.Close)
 	facts := l.Facts()
-	way.lab, way.shapers = &facts, l.Shapers
+	way.lab, way.spots = &facts, labSpots(l)
 	var ends []end
 	for _, node := range []string{model.Sender, model.Receiver} {
 		n, err := l.Node(node)
@@ -141,6 +155,7 @@ func openLoopback(ctx context.Context, p model.Plan, o Options) (*path, error) {
 		address: map[string]func(int) netip.Addr{model.Sender: loop, model.Receiver: loop},
 		lab:     &model.LabFacts{Topology: Loopback, Nodes: []string{model.Sender, model.Receiver}, Backends: []string{}},
 	}
+	way.spots = endSpots()
 	describe := func(h *model.Host) { h.Interface, h.Driver, h.Address = "lo", "loopback", loop(4).String() }
 	return way.join(ctx, []end{{model.Sender, plainHost{}, describe}, {model.Receiver, plainHost{}, describe}}, o)
 }
@@ -154,7 +169,11 @@ func (p *path) join(ctx context.Context, ends []end, o Options) (_ *path, err er
 	}()
 	var configs []fleet.AgentConfig
 	for _, e := range ends {
-		config, free := agentConfig(e.node, e.host, o.Version, 0)
+		config, free := agentConfig(e.node, e.host, o.Version, 0, endObserver(e.host, p.watchDrops(), func() string {
+			var h model.Host
+			e.describe(&h)
+			return h.Interface
+		}))
 		p.onClose(free)
 		config.Facts = func() model.Host {
 			h := observe.Facts()
@@ -205,7 +224,7 @@ func openHost(ctx context.Context, p model.Plan, o Options) (_ *path, err error)
 	if port == 0 {
 		port = fleet.DefaultPort
 	}
-	way := &path{}
+	way := &path{spots: endSpots()}
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, way.Close())
@@ -215,7 +234,10 @@ func openHost(ctx context.Context, p model.Plan, o Options) (_ *path, err error)
 	if err != nil {
 		return nil, err
 	}
-	config, free := agentConfig(model.Sender, plainHost{}, o.Version, 0)
+	config, free := agentConfig(model.Sender, plainHost{}, o.Version, 0, endObserver(plainHost{}, way.watchDrops(), func() string {
+		i, _ := observe.InterfaceFor(plainHost{}.Do, far) // unknown is ""
+		return i.Name
+	}))
 	way.onClose(free)
 	config.Facts = func() model.Host {
 		h := observe.Facts()

@@ -1,6 +1,7 @@
 package run
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -132,6 +133,7 @@ type runner struct {
 	doc    *model.Document
 	log    *store.Run // nil when nothing is stored
 	number uint16
+	idle   background
 }
 
 func (r *runner) warn(text string) {
@@ -187,20 +189,47 @@ func (r *runner) execute(ctx context.Context, t model.Trial, total int) (model.R
 	r.number = r.number%0x7ffe + 1
 	placed.Number = r.number
 	started := r.now()
-	queues := r.path.watchQueues()
+	if placed.Drops = r.drops(t); placed.Drops != "" && r.idle == nil {
+		placed.Idle = time.Duration(idleSeconds * float64(time.Second))
+	}
+	watches, seen := r.path.along(placed.Number, placed.Drops)
+	placed.Along = watches
 	outcome, err := r.path.controller.RunTrial(ctx, placed, func(p fleet.Progress) {
 		r.event(Event{Progress: &TrialProgress{Elapsed: r.now().Sub(started), Sample: p}})
 	})
+	spots, closing := seen(outcome)
 	if err != nil {
-		return model.Result{}, err
+		return model.Result{}, errors.Join(err, closing)
 	}
-	drops, err := queues()
-	if err != nil {
-		r.warn(fmt.Sprintf("the lab's queues could not be read: %v", err))
+	if closing != nil {
+		r.warn(fmt.Sprintf("an observation of the path could not be closed: %v", closing))
 	}
-	result := assemble(t, placed, outcome, r.path, drops)
+	for i := range spots {
+		if o := spots[i].observation; o != nil {
+			c := credible(*o, placed.Flows)
+			spots[i].observation = &c
+		}
+	}
+	if r.idle == nil && outcome.Cut == "" {
+		r.idle = background{}
+	}
+	if r.idle != nil {
+		r.idle.fill(spots)
+	}
+	result := assemble(t, placed, outcome, r.path, spots)
 	result.Started, result.EngineReason = started.UTC().Truncate(time.Millisecond), reason
 	return result, nil
+}
+
+// drops is how closely a trial's hosts watch their kernels: TCP tells its own
+// losses, and repairs them.
+func (r *runner) drops(t model.Trial) model.DropMode {
+	for _, f := range t.Flows {
+		if f.Protocol == model.UDP {
+			return cmp.Or(r.doc.Plan.Drops, model.DropsSeq)
+		}
+	}
+	return ""
 }
 
 // trialWarnings says each doubt of the trials once, with how many it concerns.

@@ -139,27 +139,6 @@ func TestShortfall(t *testing.T) {
 	}
 }
 
-func TestQueuesOnTheWay(t *testing.T) {
-	way := &path{lab: &model.LabFacts{Nodes: []string{"sender", "router", "receiver"}}}
-	drops := []queueDrops{{"sender", "router", 1}, {"router", "sender", 2}, {"router", "receiver", 3}, {"receiver", "router", 4}}
-	for _, c := range []struct {
-		name     string
-		from, to string
-		want     []uint64
-	}{
-		{"up", "sender", "receiver", []uint64{1, 3}},
-		{"down", "receiver", "sender", []uint64{4, 2}},
-	} {
-		var got []uint64
-		for _, k := range way.onTheWay(model.Flow{From: c.from, To: c.to}, drops) {
-			got = append(got, k.Delta)
-		}
-		if !slices.Equal(got, c.want) {
-			t.Errorf("%s: drops %v, want %v in travel order", c.name, got, c.want)
-		}
-	}
-}
-
 func TestSeriesKeepsWholeSteps(t *testing.T) {
 	report := &engine.Report{Send: &engine.SendReport{PerStep: []uint64{10, 20, 5}}}
 	for _, c := range []struct {

@@ -32,7 +32,11 @@ func Serve(ctx context.Context, o ServeOptions) error {
 	if err := dataPortFree(o.Listen, o.Port+1); err != nil {
 		return err
 	}
-	agent, free := agentConfig(model.Receiver, plainHost{}, o.Version, uint16(o.Port+1))
+	kernel := &observe.Kernel{}
+	agent, free := agentConfig(model.Receiver, plainHost{}, o.Version, uint16(o.Port+1), endObserver(plainHost{}, kernel, func() string {
+		i, _ := observe.InterfaceFor(plainHost{}.Do, o.Shown) // unknown is ""
+		return i.Name
+	}))
 	agent.Facts = func() model.Host {
 		h := observe.Facts()
 		if i, err := observe.InterfaceFor(plainHost{}.Do, o.Shown); err == nil {
@@ -50,7 +54,7 @@ func Serve(ctx context.Context, o ServeOptions) error {
 			o.Events(e.Text)
 		},
 	})
-	return errors.Join(err, free())
+	return errors.Join(err, free(), kernel.Close())
 }
 
 // dataPortFree finds out before anybody comes whether test traffic can: the

@@ -13,6 +13,7 @@ import (
 const (
 	overtimeSeconds = 15   // that a sender may have been on beyond its order: it is stopped after 3
 	maxWatchSeries  = 4096 // of one host: some metrics of each core
+	maxErrnos       = 256
 )
 
 // impossible says what in the accounts of a flow cannot be, "" if nothing. The
@@ -72,10 +73,12 @@ func tame(o fleet.FlowOutcome, t model.Timing) fleet.FlowOutcome {
 		if c.Send != nil {
 			s := *c.Send
 			s.PerStep = cut(s.PerStep)
+			s.Refused, s.Errnos = s.Refused[:min(len(s.Refused), len(s.Streams))], s.Errnos[:min(len(s.Errnos), maxErrnos)]
 			c.Send = &s
 		}
 		if c.Receive != nil {
 			in := *c.Receive
+			in.Missing = in.Missing[:min(len(in.Missing), model.MaxStreams)]
 			in.Tally.PerStep, in.Tally.StepBytes = cut(in.Tally.PerStep), cut(in.Tally.StepBytes)
 			c.Receive = &in
 		}

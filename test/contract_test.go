@@ -31,6 +31,11 @@ type document struct {
 			StepS            float64 `json:"step_s"`
 			Values           []float64
 		}
+		Observed []struct{ Node, Mode, Why string }
+		Counters []struct {
+			Host, Name, Scope, Unit string
+			Before, After, Whole    uint64
+		}
 	}
 	Findings []struct {
 		Kind, Text string
@@ -63,13 +68,22 @@ type flow struct {
 	SendGapNS                map[string]float64 `json:"send_gap_ns"`
 	Ledger                   struct {
 		Lost, Unattributed uint64
-		Lines              []struct {
-			Layer, Host, Cause, Confidence string
-			Packets                        uint64
-			Evidence                       []any
+		Lines              []ledgerLine
+		Checks             []struct {
+			Name, Text string
+			Held       bool
 		}
-		Checks []any
 	}
+}
+
+type ledgerLine struct {
+	Layer, Host, Cause, Confidence string
+	Packets                        uint64
+	Evidence                       []struct {
+		Counter, Host, Scope, Unit, Role string
+		Before, After, Delta, Excess     uint64
+	}
+	Advice []struct{ Knob, Host, Present, Value, Why, Command, Undo string }
 }
 
 // contract FILE [one-clock|two-clocks] checks a --json document against the

@@ -1,0 +1,226 @@
+package observe
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"slices"
+	"sync"
+	"time"
+
+	"pelt/model"
+	"pelt/observe/counters"
+	"pelt/observe/drops"
+)
+
+// Observer makes the observations of one host's network namespace. Its methods
+// may be called concurrently.
+type Observer struct {
+	// Do runs a function on a thread inside the namespace.
+	Do func(func() error) error
+	// Interface carries the test; its settings are noted. "" if unknown.
+	Interface func() string
+	// Kernel watches the drops; nil reads counters only.
+	Kernel *Kernel
+}
+
+// Observation watches one trial from one namespace; package engine says how it
+// is used.
+type Observation struct {
+	trial    uint16
+	mode     model.DropMode
+	observer *Observer
+
+	mu        sync.Mutex
+	reader    *counters.Reader
+	machine   *drops.Machine // nil without
+	shots     map[model.Moment]counters.Snapshot
+	unread    []string
+	why       string
+	unsettled bool
+	missed    uint64 // of the machine, when the trial began
+	tracks    []*drops.Track
+	iface     string
+}
+
+// Begin opens the observation of one trial. What this host cannot do stands in
+// the report; the error says that it cannot be observed at all.
+func (o *Observer) Begin(trial uint16, mode model.DropMode) (*Observation, error) {
+	reader, err := counters.Open(o.Do, counters.Options{})
+	if err != nil {
+		return nil, fmt.Errorf("read the counters: %w", err)
+	}
+	w := &Observation{trial: trial, mode: mode, observer: o, reader: reader, shots: map[model.Moment]counters.Snapshot{}}
+	if o.Interface != nil {
+		w.iface = o.Interface()
+	}
+	switch {
+	case mode == model.DropsOff:
+		w.why = "not asked for"
+	case o.Kernel == nil:
+		w.mode, w.why = model.DropsOff, "drops are not watched here"
+	default:
+		if w.machine, err = o.Kernel.hold(); err != nil {
+			w.mode, w.why = model.DropsOff, err.Error()
+		} else if stats, err := w.machine.Stats(); err == nil {
+			w.missed = stats.Missed
+		}
+	}
+	return w, nil
+}
+
+// Track names the streams of one flow.
+func (w *Observation) Track(flow model.Flow, tuples []model.Tuple) error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.machine == nil {
+		return nil
+	}
+	options := drops.TrackOptions{Mode: w.mode, Fragments: flow.PayloadBytes > w.wholePayload()}
+	track, err := w.machine.Track(w.trial, flow.Name, tuples, options)
+	if err != nil {
+		w.why = err.Error()
+		return err
+	}
+	w.tracks = append(w.tracks, track)
+	return nil
+}
+
+// wholePayload is the largest payload in bytes that leaves in one packet, as
+// far as the interface tells; beyond it fragments are followed.
+func (w *Observation) wholePayload() int {
+	mtu := 1280 // the least of IPv6, RFC 8200 section 5
+	if w.iface != "" {
+		_ = w.observer.Do(func() error {
+			if i, err := net.InterfaceByName(w.iface); err == nil {
+				mtu = i.MTU
+			}
+			return nil
+		})
+	}
+	return mtu - ipv6Header - udpHeader
+}
+
+const (
+	ipv6Header = 40
+	udpHeader  = 8
+)
+
+// Snapshot reads the counters.
+func (w *Observation) Snapshot(m model.Moment) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.reader != nil {
+		w.shots[m] = w.reader.Read()
+	}
+}
+
+// What Settle waits for.
+const (
+	stillFor  = 20 * time.Millisecond // two readings so far apart that agree
+	stillPast = time.Second           // when foreign traffic never lets them
+)
+
+// Settle waits until the counters stand still, and takes that reading as the last.
+func (w *Observation) Settle(ctx context.Context, lost bool) {
+	w.Snapshot(model.MomentEnd)
+	w.mu.Lock()
+	last := w.shots[model.MomentEnd]
+	w.mu.Unlock()
+	begun := last.Taken
+	patience := stillPast
+	if lost { // only then may a device's late figures matter
+		patience += last.Settling(w.names()...)
+	}
+	for {
+		wait(ctx, stillFor)
+		w.Snapshot(model.MomentEnd)
+		w.mu.Lock()
+		now := w.shots[model.MomentEnd]
+		w.mu.Unlock()
+		late := now.Taken.Sub(begun) < patience-stillPast // a device has not told yet
+		if !late && !counters.Moving(last, now) {
+			return
+		}
+		if ctx.Err() != nil || now.Taken.Sub(begun) > patience {
+			w.mu.Lock()
+			w.unsettled = true
+			w.mu.Unlock()
+			return
+		}
+		last = now
+	}
+}
+
+func (w *Observation) names() []string {
+	if w.iface == "" {
+		return nil
+	}
+	return []string{w.iface}
+}
+
+func wait(ctx context.Context, d time.Duration) {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+	case <-ctx.Done():
+	}
+}
+
+// Report returns the account.
+func (w *Observation) Report() model.Observation {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	r := model.Observation{Mode: w.mode, Why: w.why, Unsettled: w.unsettled, Boot: kernelIdentity()}
+	idle, start, measure, end := w.shots[model.MomentIdle], w.shots[model.MomentStart], w.shots[model.MomentMeasure], w.shots[model.MomentEnd]
+	if !idle.Taken.IsZero() && !start.Taken.IsZero() {
+		r.IdleS = start.Taken.Sub(idle.Taken).Seconds()
+	}
+	if !start.Taken.IsZero() && !end.Taken.IsZero() {
+		r.Counters = counters.Diff(idle, start, measure, end, r.IdleS)
+	}
+	for _, s := range []counters.Snapshot{start, end} {
+		for _, line := range s.Unread {
+			if !slices.Contains(r.Unread, line) {
+				r.Unread = append(r.Unread, line)
+			}
+		}
+	}
+	r.Namespace = w.reader.Namespace()
+	r.Knobs = counters.Knobs(w.observer.Do, w.iface)
+	if w.machine != nil {
+		account, err := w.machine.Collect(w.trial)
+		if err != nil {
+			r.Mode, r.Why = model.DropsOff, err.Error()
+		} else {
+			if stats, err := w.machine.Stats(); err == nil {
+				account.Missed = stats.Missed - w.missed
+			}
+			r.Drops = &account
+			r.Why = cmp.Or(r.Why, w.machine.Why())
+		}
+	}
+	return r
+}
+
+// Close frees everything; it may be called more than once.
+func (w *Observation) Close() error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	var errs []error
+	if w.machine != nil {
+		for _, t := range w.tracks {
+			errs = append(errs, t.Close())
+		}
+		w.observer.Kernel.release()
+		w.machine = nil
+	}
+	if w.reader != nil {
+		errs = append(errs, w.reader.Close())
+		w.reader = nil
+	}
+	return errors.Join(errs...)
+}

@@ -1,0 +1,264 @@
+package run
+
+import (
+	"errors"
+	"math"
+	"slices"
+
+	"pelt/advice"
+	"pelt/engine"
+	"pelt/fleet"
+	"pelt/lab"
+	"pelt/ledger"
+	"pelt/model"
+	"pelt/observe"
+)
+
+// spot is one node of the path. The path lists them from the sender to the
+// receiver, with the wires hidden in a lab's links.
+type spot struct {
+	name     string
+	observer *observe.Observer // of a node between the ends; the ends' agents have their own
+	before   []string          // its interfaces toward the sender, where known
+	after    []string          // ... and toward the receiver
+}
+
+// idleSeconds is how long the first trial of a run watches the quiet path, for
+// the rate of foreign traffic. Later trials use what it found.
+const idleSeconds = 0.5
+
+func (p *path) isEnd(name string) bool { return name == model.Sender || name == model.Receiver }
+
+// labSpots lists the nodes of a lab and the wires between them.
+func labSpots(l *lab.Lab) []spot {
+	nodes, wires := l.Nodes(), l.Wires()
+	var spots []spot
+	add := func(n *lab.Node, before, after string) {
+		s := spot{name: n.Name(), observer: &observe.Observer{Do: n.Do}}
+		for _, i := range n.Interfaces() {
+			switch i.Peer {
+			case before:
+				s.before = append(s.before, i.Name)
+			case after:
+				s.after = append(s.after, i.Name)
+			}
+		}
+		spots = append(spots, s)
+	}
+	name := func(i int) string {
+		if i < 0 || i >= len(nodes) {
+			return ""
+		}
+		return nodes[i].Name()
+	}
+	for i, n := range nodes {
+		add(n, name(i-1), name(i+1))
+		for _, w := range wires {
+			if i+1 < len(nodes) && w.Name() == "link "+n.Name()+"-"+nodes[i+1].Name() {
+				add(w, "", "")
+			}
+		}
+	}
+	return spots
+}
+
+// endObserver makes the observations of the host an agent sits on.
+func endObserver(host engine.Host, kernel *observe.Kernel, iface func() string) engine.Observe {
+	o := &observe.Observer{Do: host.Do, Kernel: kernel, Interface: iface}
+	return func(trial uint16, mode model.DropMode) (engine.Observation, error) {
+		w, err := o.Begin(trial, mode)
+		if err != nil {
+			return nil, err
+		}
+		return w, nil
+	}
+}
+
+// seen is what became known of one spot in a trial.
+type seen struct {
+	spot
+	observation *model.Observation
+	why         string // there is none
+}
+
+// along observes the nodes between the ends for one trial. The function tells
+// what was seen of all spots, and must be called once.
+func (p *path) along(trial uint16, mode model.DropMode) ([]engine.Observation, func(fleet.Outcome) ([]seen, error)) {
+	watches := map[string]*observe.Observation{}
+	failed := map[string]string{}
+	var list []engine.Observation
+	for _, s := range p.spots {
+		if p.isEnd(s.name) || s.observer == nil || mode == "" {
+			continue
+		}
+		// The verdicts of a lab's one kernel are in the ends' accounts.
+		w, err := s.observer.Begin(trial, model.DropsOff)
+		if err != nil {
+			failed[s.name] = err.Error()
+			continue
+		}
+		watches[s.name] = w
+		list = append(list, w)
+	}
+	return list, func(out fleet.Outcome) ([]seen, error) {
+		var all []seen
+		var errs []error
+		for _, s := range p.spots {
+			one := seen{spot: s, why: failed[s.name]}
+			if w := watches[s.name]; w != nil {
+				o := w.Report()
+				o.Mode, o.Why = model.DropsOff, ""
+				for _, end := range []string{model.Sender, model.Receiver} {
+					// Their verdicts cover every namespace of their kernel.
+					if seen, ok := out.Observed[p.ends[end].ID]; ok && seen.Boot == o.Boot && seen.Mode != model.DropsOff {
+						o.Mode = seen.Mode
+					}
+				}
+				one.observation = &o
+				errs = append(errs, w.Close())
+			} else if o, ok := out.Observed[p.ends[s.name].ID]; ok {
+				one.observation = &o
+			} else if one.why == "" {
+				one.why = "its account of the trial is missing"
+				if out.Cut != "" {
+					one.why = out.Cut
+				}
+			}
+			all = append(all, one)
+		}
+		return all, errors.Join(errs...)
+	}
+}
+
+// background keeps the rates of foreign traffic that the first trial found.
+type background map[string]map[string]float64
+
+// fill learns the idle rates of a trial that measured them, and gives them to
+// one that did not.
+func (b background) fill(all []seen) {
+	for _, s := range all {
+		if s.observation == nil {
+			continue
+		}
+		if b[s.name] == nil {
+			b[s.name] = map[string]float64{}
+		}
+		for i := range s.observation.Counters {
+			c := &s.observation.Counters[i]
+			if s.observation.IdleS > 0 {
+				b[s.name][c.Name] = c.IdleHz
+			} else {
+				c.IdleHz = b[s.name][c.Name]
+			}
+		}
+	}
+}
+
+// nodesOf lists the path's nodes as a flow passes them.
+func nodesOf(f model.Flow, all []seen) []ledger.Node {
+	var nodes []ledger.Node
+	for _, s := range all {
+		nodes = append(nodes, ledger.Node{Name: s.name, Why: s.why, Observation: s.observation, In: s.before, Out: s.after})
+	}
+	if f.From == model.Receiver {
+		slices.Reverse(nodes)
+		for i := range nodes {
+			nodes[i].In, nodes[i].Out = nodes[i].Out, nodes[i].In
+		}
+	}
+	return nodes
+}
+
+// addObserved says in the result how closely each node was watched, and which
+// of its counters moved.
+func addObserved(r *model.Result, all []seen) {
+	for _, s := range all {
+		o := model.Observed{Node: s.name, Why: s.why}
+		if w := s.observation; w != nil {
+			o.Mode, o.Why, o.IdleS, o.Unread, o.Unsettled = w.Mode, w.Why, w.IdleS, w.Unread, w.Unsettled
+			if d := w.Drops; d != nil {
+				o.Unreadable, o.Overwritten, o.SitesLost, o.Missed = d.Unreadable, d.Overwritten, d.SitesLost, d.Missed
+			}
+			for _, c := range w.Counters {
+				if c.Whole > 0 || c.Reset {
+					c.Host = s.name
+					r.Counters = append(r.Counters, c)
+				}
+			}
+		}
+		r.Observed = append(r.Observed, o)
+	}
+}
+
+// advise adds to each line of a flow's ledger what would address it.
+func advise(r *model.FlowResult, f model.Flow, in engine.ReceiveReport, all []seen) {
+	for i := range r.Ledger.Lines {
+		line := &r.Ledger.Lines[i]
+		c := advice.Context{
+			Host: line.Host, RatePPS: r.SendPPS, Streams: max(f.Streams, 1), PayloadBytes: f.PayloadBytes,
+			BufferBytes: in.BufferBytes, TruesizeBytes: in.TruesizeBytes,
+		}
+		for _, s := range all {
+			if s.name == line.Host && s.observation != nil {
+				c.Knobs = s.observation.Knobs
+			}
+		}
+		line.Advice = advice.For(*line, c)
+	}
+}
+
+// Bounds of what one host may say of its kernel.
+const (
+	maxCounters = 16384
+	maxKnobs    = 1024
+	maxSites    = 1 << 16
+	maxText     = 255
+	maxUnread   = 64
+)
+
+// credible bounds an observation: the host may run another's program.
+func credible(o model.Observation, flows []fleet.PlacedFlow) model.Observation {
+	o.Counters = slices.Clone(o.Counters[:min(len(o.Counters), maxCounters)])
+	o.Counters = slices.DeleteFunc(o.Counters, func(c model.Counter) bool {
+		return len(c.Name) > maxText || len(c.Scope) > maxText || len(c.Unit) > maxText || c.Name == ""
+	})
+	for i := range o.Counters {
+		c := &o.Counters[i]
+		if !(c.IdleHz >= 0) || math.IsInf(c.IdleHz, 0) {
+			c.IdleHz = 0
+		}
+		c.Host, c.Measure = "", min(c.Measure, c.Whole)
+	}
+	o.Knobs = slices.DeleteFunc(slices.Clone(o.Knobs[:min(len(o.Knobs), maxKnobs)]), func(k model.Knob) bool {
+		return len(k.Name) > maxText || len(k.Value) > maxText
+	})
+	o.Unread = slices.Clone(o.Unread[:min(len(o.Unread), maxUnread)])
+	for i := range o.Unread {
+		o.Unread[i] = o.Unread[i][:min(len(o.Unread[i]), maxText)]
+	}
+	o.Why, o.Boot = o.Why[:min(len(o.Why), maxText)], o.Boot[:min(len(o.Boot), maxText)]
+	if !(o.IdleS >= 0) || math.IsInf(o.IdleS, 0) {
+		o.IdleS = 0
+	}
+	if o.Mode != model.DropsSeq && o.Mode != model.DropsCount {
+		o.Mode = model.DropsOff
+	}
+	if o.Drops != nil {
+		o.Drops = credibleDrops(*o.Drops, flows)
+	}
+	return o
+}
+
+func credibleDrops(d model.Drops, flows []fleet.PlacedFlow) *model.Drops {
+	if len(d.Sites) > maxSites || slices.ContainsFunc(d.Sites, func(s model.Site) bool {
+		return len(s.Reason) > maxText || len(s.Function) > maxText || len(s.Interface) > maxText
+	}) {
+		return nil
+	}
+	d.Flows = slices.DeleteFunc(slices.Clone(d.Flows), func(fd model.FlowDrops) bool {
+		return !slices.ContainsFunc(flows, func(f fleet.PlacedFlow) bool {
+			return f.Flow.Name == fd.Flow && len(fd.Streams) <= f.Flow.Streams && len(fd.Counts) <= maxSites
+		})
+	})
+	return &d
+}
