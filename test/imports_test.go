@@ -32,6 +32,7 @@ var layers = map[string][]string{
 	"engine/tcp":             {"engine", "model", "unit"},
 	"observe":                {"model", "unit", "observe/counters", "observe/drops"},
 	"observe/counters":       {"model", "unit"},
+	"observe/drops":          {"model", "unit"},
 	"lab":                    {"model", "unit", "internal/netns"},
 	"fleet":                  {"engine", "model", "unit"},
 	"store":                  {"model", "unit", "internal/outfile"},

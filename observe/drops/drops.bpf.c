@@ -1,0 +1,345 @@
+//go:build ignore
+
+// SPDX-License-Identifier: GPL-2.0
+// Verdicts about test packets, from the tracepoint that every drop passes. No
+// ring buffer: nothing can be lost between kernel and reader but what is counted.
+#include "site.h"
+#include "live.h"
+
+char _license[] SEC("license") = "GPL"; /* the tracing helpers ask for it */
+
+/* Keeps types in the object's type information, from which Go's are made. */
+const enum limits *limits_type __attribute__((unused));
+const enum exit_reason *exit_reason_type __attribute__((unused));
+const enum site_flags *site_flags_type __attribute__((unused));
+
+/* Set by the loader, by name: the numbers differ between kernels. 0: this kernel has none. */
+const volatile __u32 tap_reason;        /* PACKET_SOCK_ERROR */
+const volatile __u32 reassembly_reason; /* FRAG_REASM_TIMEOUT */
+const volatile struct tap taps[TAPS];   /* packet_rcv and its like, where there is no tap_reason */
+__u32 fragments_wanted;                 /* tracks that ask for them */
+
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, STREAMS);
+	__type(key, struct stream_key);
+	__type(value, struct stream);
+} streams SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, TALLIES);
+	__type(key, struct tally_key);
+	__type(value, struct tally);
+} tallies SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, FLOWS);
+	__type(key, __u32);
+	__type(value, struct rest);
+} rests SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(map_flags, BPF_F_MMAPABLE);
+	__uint(max_entries, 1); /* by the loader */
+	__type(key, __u32);
+	__type(value, struct page);
+} verdicts SEC(".maps");
+
+/* Of each page: 1 when a verdict was written since the reader's last visit. */
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(map_flags, BPF_F_MMAPABLE);
+	__uint(max_entries, 1); /* by the loader */
+	__type(key, __u32);
+	__type(value, __u64);
+} dirty SEC(".maps");
+
+/* Of each stream: the highest sequence dropped, near which the others lie. */
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(map_flags, BPF_F_MMAPABLE);
+	__uint(max_entries, STREAMS);
+	__type(key, __u32);
+	__type(value, __u64);
+} newest SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_LRU_HASH);
+	__uint(max_entries, HELD_FRAGMENTS);
+	__type(key, struct held_key);
+	__type(value, struct held);
+} held SEC(".maps");
+
+/* Without a branch on the value: the verifier would follow each that a walk over
+ * segments can come to. */
+#define add(to, value)                                              \
+	do {                                                        \
+		if (!__builtin_constant_p(value) || (value))        \
+			__sync_fetch_and_add(to, value);            \
+	} while (0)
+
+static __always_inline void unlisted(struct stream *s, __u64 sites, __u64 overwritten)
+{
+	struct rest *r = bpf_map_lookup_elem(&rests, &s->flow);
+
+	if (!r)
+		return;
+	add(&r->sites, sites);
+	add(&r->overwritten, overwritten);
+}
+
+/* judge writes a verdict. The last one about a sequence counts, except that a
+ * failed reassembly is only what the loss of another fragment led to. */
+static __always_inline void judge(struct stream *s, __u64 sequence, __u32 site, bool consequence)
+{
+	__u32 bits = s->bits & 31;
+	__u32 i, number, verdict, old, *cell;
+	struct page *p;
+	__u64 *at;
+
+	i = s->base + (sequence & ((1u << bits) - 1));
+	number = i / PAGE_CELLS;
+	p = bpf_map_lookup_elem(&verdicts, &number);
+	if (!p)
+		return unlisted(s, 0, 1);
+	at = bpf_map_lookup_elem(&newest, &s->slot);
+	if (at && *at < sequence)
+		*at = sequence; /* before the verdict, for whose reading it is needed */
+	verdict = (sequence >> bits & 0xffff) << 16 | site;
+	cell = &p->cell[i & (PAGE_CELLS - 1)];
+	if (consequence) {
+		old = __sync_val_compare_and_swap(cell, 0, verdict);
+		if (old && old >> 16 != verdict >> 16)
+			unlisted(s, 0, 1);
+	} else {
+		old = __sync_lock_test_and_set(cell, verdict);
+		if (unlikely(old && old >> 16 != verdict >> 16))
+			unlisted(s, 0, 1);
+	}
+	at = bpf_map_lookup_elem(&dirty, &number);
+	if (at && !*at)
+		*at = 1;
+}
+
+static __always_inline int tally_up(struct stream *s, __u32 site, struct tally *by, enum exit_reason why)
+{
+	struct tally_key k = {s->flow, site};
+	struct tally *t = bpf_map_lookup_elem(&tallies, &k);
+
+	if (unlikely(!t)) {
+		struct tally none = {};
+		bpf_map_update_elem(&tallies, &k, &none, BPF_NOEXIST);
+		t = bpf_map_lookup_elem(&tallies, &k);
+		if (!t) {
+			unlisted(s, by->packets + by->warmup + by->fragments, 0);
+			return leave(EXIT_REST);
+		}
+	}
+	add(&t->packets, by->packets);
+	add(&t->unreadable, by->unreadable);
+	add(&t->warmup, by->warmup);
+	add(&t->fragments, by->fragments);
+	return leave(why);
+}
+
+/* A walk over the datagrams of a super-packet. */
+struct walk {
+	struct sk_buff *skb;
+	struct stream *stream;
+	struct where w;
+	struct tally sum;
+	__u32 at, step, site;
+	__u32 trial;
+};
+
+static long segment(__u32 i, struct walk *k)
+{
+	__be32 h[3];
+	__u64 sequence;
+	__u32 word, at = k->at + i * k->step;
+
+	if (at + HEADER_BYTES > k->w.end)
+		return 1;
+	if (!read_at(k->skb, &k->w, at, h, sizeof(h))) {
+		k->sum.packets++;
+		k->sum.unreadable++;
+		return 0;
+	}
+	word = be32(h[0]);
+	if (word >> 16 != MAGIC || (word & 0x7fff) != k->trial)
+		return 0;
+	if (word & WARMUP_BIT) {
+		k->sum.warmup++;
+		return 0;
+	}
+	k->sum.packets++;
+	sequence = (__u64)be32(h[1]) << 16 | be32(h[2]) >> 16;
+	if (k->stream->bits != COUNT_ONLY)
+		judge(k->stream, sequence, k->site, false);
+	return 0;
+}
+
+static __always_inline struct held_key held_key(struct where *w)
+{
+	struct held_key k = {.id = w->id, .family = w->family};
+
+	addresses(w, k.from, k.to);
+	return k;
+}
+
+static __always_inline struct stream_key stream_key(struct test_header *h)
+{
+	__u32 ports = be32(h->ports);
+
+	return (struct stream_key){.trial = be32(h->magic_trial) & 0x7fff, .from = ports >> 16, .to = ports};
+}
+
+static __always_inline void hold(struct where *w, struct test_header *h)
+{
+	struct held_key k = held_key(w);
+	struct held v = {.stream = stream_key(h), .sequence = sequence_of(h), .warmup = be32(h->magic_trial) & WARMUP_BIT};
+
+	bpf_map_update_elem(&held, &k, &v, BPF_ANY);
+}
+
+/* later handles the drop of a fragment that has no header of its own. */
+static __always_inline int later(__u64 *ctx, struct sk_buff *skb, struct where *w)
+{
+	struct tally by = {.fragments = 1};
+	struct held_key k;
+	struct held *v;
+	struct stream *s;
+	__u32 site;
+
+	if (!fragments_wanted)
+		return leave(EXIT_FRAGMENT);
+	k = held_key(w);
+	v = bpf_map_lookup_elem(&held, &k);
+	if (!v)
+		return leave(EXIT_FRAGMENT);
+	s = bpf_map_lookup_elem(&streams, &v->stream);
+	if (!s)
+		return leave(EXIT_STRANGER);
+	site = site_of(ctx, skb);
+	if (!site) {
+		unlisted(s, 1, 0);
+		return leave(EXIT_REST);
+	}
+	if (!v->warmup && s->bits != COUNT_ONLY)
+		judge(s, v->sequence, site, reassembly_reason && (__u32)ctx[2] == reassembly_reason);
+	return tally_up(s, site, &by, EXIT_NOTED);
+}
+
+static __always_inline bool is_tap(__u64 location, __u32 reason)
+{
+	if (tap_reason)
+		return reason == tap_reason;
+	for (int i = 0; i < TAPS; i++)
+		if (location - taps[i].begin < taps[i].end - taps[i].begin)
+			return true;
+	return false;
+}
+
+SEC("tp_btf/kfree_skb")
+int dropped(__u64 *ctx)
+{
+	struct sk_buff *skb = (void *)ctx[0];
+	struct walk k = {.skb = skb};
+	struct test_header h = {};
+	struct stream_key key;
+	struct tally by = {};
+	__u32 payload, type, n;
+	int read;
+
+	if (is_tap(ctx[1], ctx[2]))
+		return leave(EXIT_TAP);
+	if (!find_ip(skb, &k.w))
+		return leave(EXIT_NOT_IP);
+	if (k.w.protocol != PROTO_UDP)
+		return leave(EXIT_NOT_UDP);
+	if (k.w.later)
+		return later(ctx, skb, &k.w);
+	k.at = k.w.l4 + 8;
+	if (k.at + HEADER_BYTES > k.w.end)
+		return leave(EXIT_SHORT);
+	read = udp_header(skb, &k.w, &h);
+	if (read < 0)
+		return leave(EXIT_OUT_OF_SIGHT);
+	if (read && be32(h.magic_trial) >> 16 != MAGIC)
+		return leave(EXIT_FOREIGN);
+	key = stream_key(&h);
+	if (!read)
+		key.by_port = 1;
+	k.trial = key.trial;
+	k.stream = bpf_map_lookup_elem(&streams, &key);
+	if (!k.stream)
+		return leave(read ? EXIT_STRANGER : EXIT_FOREIGN);
+	k.site = site_of(ctx, skb);
+	k.step = segment_bytes(skb, &k.w, &type);
+	payload = k.w.end - k.at;
+	if (unlikely(type & GSO_UDP_L4 && k.step && payload > k.step)) {
+		n = (payload + k.step - 1) / k.step;
+	} else {
+		k.step = 0;
+		n = 1;
+	}
+	if (unlikely(!k.site)) {
+		unlisted(k.stream, n, 0);
+		return leave(EXIT_REST);
+	}
+	if (unlikely(!read)) {
+		by.packets = by.unreadable = n;
+		return tally_up(k.stream, k.site, &by, EXIT_UNREADABLE);
+	}
+	if (unlikely(k.step)) {
+		bpf_loop(n, segment, &k, 0);
+		return tally_up(k.stream, k.site, &k.sum, EXIT_NOTED);
+	}
+	if (k.w.first && fragments_wanted)
+		hold(&k.w, &h);
+	if (be32(h.magic_trial) & WARMUP_BIT) {
+		by.warmup = 1;
+	} else {
+		by.packets = 1;
+		if (k.stream->bits != COUNT_ONLY)
+			judge(k.stream, sequence_of(&h), k.site, reassembly_reason && (__u32)ctx[2] == reassembly_reason);
+	}
+	return tally_up(k.stream, k.site, &by, EXIT_NOTED);
+}
+
+static __always_inline int remember(struct sk_buff *skb)
+{
+	struct test_header h = {};
+	struct stream_key key;
+	struct where w;
+
+	if (!find_ip(skb, &w))
+		return leave(EXIT_NOT_IP);
+	if (!w.first || w.protocol != PROTO_UDP)
+		return leave(EXIT_FRAGMENT);
+	if (udp_header(skb, &w, &h) != 1)
+		return leave(EXIT_OUT_OF_SIGHT);
+	if (be32(h.magic_trial) >> 16 != MAGIC)
+		return leave(EXIT_FOREIGN);
+	key = stream_key(&h);
+	if (!bpf_map_lookup_elem(&streams, &key))
+		return leave(EXIT_STRANGER);
+	hold(&w, &h);
+	return leave(EXIT_REMEMBERED);
+}
+
+/* Attached only while a track asks for fragments: they see delivered packets. */
+SEC("tp_btf/net_dev_queue")
+int queued(__u64 *ctx)
+{
+	return remember((void *)ctx[0]);
+}
+
+SEC("tp_btf/netif_receive_skb")
+int received(__u64 *ctx)
+{
+	return remember((void *)ctx[0]);
+}

@@ -1,0 +1,90 @@
+//go:build amd64 || arm64
+
+package drops
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/cilium/ebpf"
+	"github.com/cilium/ebpf/link"
+)
+
+// follower remembers the first fragments of datagrams that this kernel queues
+// or receives, while tracks ask for it.
+type follower struct {
+	tracks  int
+	objects struct {
+		Queued   *ebpf.Program `ebpf:"queued"`
+		Received *ebpf.Program `ebpf:"received"`
+	}
+	hooks []link.Link
+}
+
+func (w *follower) want(m *Machine) error {
+	w.tracks++
+	if err := m.objects.Fragments.Set(uint32(w.tracks)); err != nil {
+		return err
+	}
+	if w.tracks > 1 {
+		return nil
+	}
+	spec, err := loadBpf()
+	if err != nil {
+		return err
+	}
+	pages := m.objects.Verdicts.MaxEntries()
+	spec.Maps["verdicts"].MaxEntries, spec.Maps["dirty"].MaxEntries = pages, pages
+	o := m.objects
+	err = m.kernel.load(spec, &w.objects, map[string]*ebpf.Map{"streams": o.Streams, "held": o.Held, "exits": o.Exits})
+	if err != nil {
+		return err
+	}
+	for _, p := range []*ebpf.Program{w.objects.Queued, w.objects.Received} {
+		l, err := link.AttachTracing(link.TracingOptions{Program: p, AttachType: ebpf.AttachTraceRawTp})
+		if err != nil {
+			return errors.Join(explain("attach to a tracepoint for fragments", err), w.close())
+		}
+		w.hooks = append(w.hooks, l)
+	}
+	return nil
+}
+
+func (w *follower) done(m *Machine) error {
+	w.tracks--
+	err := m.objects.Fragments.Set(uint32(w.tracks))
+	if w.tracks > 0 {
+		return err
+	}
+	return errors.Join(err, w.close(), empty(m.objects.Held))
+}
+
+// close may be called more than once.
+func (w *follower) close() error {
+	var errs []error
+	for _, l := range w.hooks {
+		errs = append(errs, l.Close())
+	}
+	for _, p := range []*ebpf.Program{w.objects.Queued, w.objects.Received} {
+		if p != nil {
+			errs = append(errs, p.Close())
+		}
+	}
+	w.hooks, w.objects.Queued, w.objects.Received = nil, nil, nil
+	return errors.Join(errs...)
+}
+
+// empty forgets the fragments: their identifiers come round.
+func empty(held *ebpf.Map) error {
+	var k bpfHeldKey
+	for {
+		if err := held.NextKey(nil, &k); errors.Is(err, ebpf.ErrKeyNotExist) {
+			return nil
+		} else if err != nil {
+			return fmt.Errorf("forget fragments: %w", err)
+		}
+		if err := present(held.Delete(k)); err != nil {
+			return fmt.Errorf("forget fragments: %w", err)
+		}
+	}
+}

@@ -1,0 +1,220 @@
+//go:build amd64 || arm64
+
+package drops
+
+import (
+	"errors"
+	"os"
+	"strings"
+
+	"github.com/cilium/ebpf"
+	"github.com/cilium/ebpf/btf"
+	"golang.org/x/sys/unix"
+)
+
+// kernel is what the running kernel's type information says.
+type kernel struct {
+	reasons reasons
+	rxSock  bool  // the tracepoint tells the receiving socket
+	taps    []tap // needed only where no reason marks a sniffer's copies
+}
+
+type tap struct{ begin, end uint64 }
+
+// examineKernel finds out what the programs must know. Errors are of type *Error.
+func examineKernel() (kernel, error) {
+	var k kernel
+	spec, err := btf.LoadKernelSpec()
+	if err != nil {
+		if errors.Is(err, os.ErrPermission) {
+			return k, explain("read the kernel's type information", err)
+		}
+		return k, refuse("watch drops: this kernel has no type information (/sys/kernel/btf/vmlinux, CONFIG_DEBUG_INFO_BTF)", err)
+	}
+	arguments, err := tracepointArguments(spec, "kfree_skb")
+	if err != nil {
+		return k, refuse("watch drops: this kernel has no kfree_skb tracepoint", err)
+	}
+	// Linux 5.17 added the reason, 6.11 the receiving socket.
+	if arguments < 3 {
+		return k, refuse("watch drops: needs Linux 5.17; "+release()+" tells no reasons", nil)
+	}
+	k.rxSock = arguments >= 4
+	k.reasons = readReasons(spec)
+	if k.reasons.value("PACKET_SOCK_ERROR") == 0 {
+		k.taps = findTaps()
+	}
+	return k, nil
+}
+
+func tracepointArguments(spec *btf.Spec, name string) (int, error) {
+	var t *btf.Typedef
+	if err := spec.TypeByName("btf_trace_"+name, &t); err != nil {
+		return 0, err
+	}
+	if p, ok := t.Type.(*btf.Pointer); ok {
+		if f, ok := p.Target.(*btf.FuncProto); ok {
+			return len(f.Params) - 1, nil // the first is the tracepoint's own
+		}
+	}
+	return 0, errors.New("btf_trace_" + name + " is no pointer to a function")
+}
+
+// Where reasons of subsystems are named, include/net/dropreason.h: enum, module.
+var subsystemReasons = []struct{ enum, module string }{
+	{"mac80211_drop_reason", "mac80211"},
+	{"ovs_drop_reason", "openvswitch"},
+	{"qdisc_drop_reason", ""},
+}
+
+const subsystemPrefix = "SKB_DROP_REASON_SUBSYS_"
+
+func readReasons(spec *btf.Spec) reasons {
+	r := reasons{names: map[uint32]string{}, subsystems: map[uint32]string{}}
+	var e *btf.Enum
+	if spec.TypeByName("skb_drop_reason_subsys", &e) == nil {
+		for _, v := range e.Values {
+			r.subsystems[uint32(v.Value)] = strings.TrimPrefix(v.Name, subsystemPrefix)
+		}
+	}
+	for _, s := range subsystemReasons {
+		at := spec
+		if at.TypeByName(s.enum, &e) != nil {
+			var err error
+			if s.module == "" {
+				continue
+			}
+			if at, err = btf.LoadKernelModuleSpec(s.module); err != nil || at.TypeByName(s.enum, &e) != nil {
+				continue // not loaded: drops nothing
+			}
+		}
+		r.add(e, "")
+	}
+	if spec.TypeByName("skb_drop_reason", &e) == nil {
+		r.add(e, reasonPrefix)
+		return r
+	}
+	for _, dir := range []string{"/sys/kernel/tracing", "/sys/kernel/debug/tracing"} {
+		if text, err := os.ReadFile(dir + "/events/skb/kfree_skb/format"); err == nil {
+			for v, n := range parseFormat(string(text)).names {
+				r.names[v] = n
+			}
+			break
+		}
+	}
+	return r
+}
+
+func (r reasons) add(e *btf.Enum, prefix string) {
+	for _, v := range e.Values {
+		if !strings.HasPrefix(v.Name, "__") {
+			r.names[uint32(v.Value)] = strings.TrimPrefix(v.Name, prefix)
+		}
+	}
+}
+
+// tapFunctions free the copies that packet sockets had no room for.
+var tapFunctions = []string{"packet_rcv", "tpacket_rcv", "packet_rcv_spkt", "packet_rcv_fanout"}
+
+func findTaps() []tap {
+	f, err := os.Open(kallsyms)
+	if err != nil {
+		return nil
+	}
+	defer f.Close()
+	var taps []tap
+	ends := map[uint64]uint64{}
+	_ = functions(f, func(at uint64, name []byte) {
+		for _, want := range tapFunctions {
+			if string(name) == want {
+				taps = append(taps, tap{begin: at})
+			}
+		}
+	})
+	if _, err := f.Seek(0, 0); err != nil || len(taps) == 0 {
+		return nil
+	}
+	_ = functions(f, func(at uint64, _ []byte) {
+		for _, t := range taps {
+			if e := ends[t.begin]; at > t.begin && (e == 0 || at < e) {
+				ends[t.begin] = at
+			}
+		}
+	})
+	for i := range taps {
+		taps[i].end = ends[taps[i].begin]
+	}
+	return taps[:min(len(taps), int(bpfLimitsTAPS))]
+}
+
+const kallsyms = "/proc/kallsyms"
+
+// load loads what of the spec the objects name. The program that reads payload
+// anywhere in a packet is tried first; older kernels refuse it.
+func (k kernel) load(spec *ebpf.CollectionSpec, objects any, maps map[string]*ebpf.Map) error {
+	constants := map[string]any{
+		"has_rx_sk":         k.rxSock,
+		"tap_reason":        k.reasons.value("PACKET_SOCK_ERROR"),
+		"reassembly_reason": k.reasons.value("FRAG_REASM_TIMEOUT"),
+	}
+	if len(k.taps) > 0 {
+		var list [bpfLimitsTAPS]bpfTap
+		for i, t := range k.taps {
+			list[i].Begin, list[i].End = t.begin, t.end
+		}
+		constants["taps"] = list
+	}
+	for name, value := range constants {
+		if err := spec.Variables[name].Set(value); err != nil {
+			return refuse("watch drops: set "+name+": "+err.Error(), err)
+		}
+	}
+	options := &ebpf.CollectionOptions{MapReplacements: maps}
+	var first error
+	for _, dynptr := range []bool{true, false} {
+		if err := spec.Variables["use_dynptr"].Set(dynptr); err != nil {
+			return refuse("watch drops: "+err.Error(), err)
+		}
+		err := spec.LoadAndAssign(objects, options)
+		if err == nil {
+			return nil
+		}
+		first = errors.Join(first, err)
+		if errors.Is(err, unix.EPERM) {
+			return explain("load the BPF program", err)
+		}
+		if !dynptr {
+			return explain("load the BPF program", err)
+		}
+	}
+	return first
+}
+
+// explain makes one line of what the kernel answered.
+func explain(doing string, err error) *Error {
+	var refused *ebpf.VerifierError
+	switch {
+	case errors.Is(err, unix.EPERM), errors.Is(err, unix.EACCES) && !errors.As(err, &refused):
+		return refuse(doing+": not permitted: run as root (CAP_BPF, CAP_PERFMON and CAP_NET_ADMIN), outside of sandboxes that forbid it", err)
+	case errors.Is(err, unix.ENOSYS):
+		return refuse(doing+": this kernel has no BPF (CONFIG_BPF_SYSCALL)", err)
+	case errors.As(err, &refused):
+		line := refused.Error()
+		for i := len(refused.Log) - 1; i >= 0; i-- { // the last lines are statistics
+			if l := strings.TrimSpace(refused.Log[i]); l != "" && !strings.HasPrefix(l, "processed ") {
+				line = l
+				break
+			}
+		}
+		return refuse(doing+": Linux "+release()+" refused it: "+line, refused)
+	}
+	return refuse(doing+": "+strings.ReplaceAll(err.Error(), "\n", "; "), err)
+}
+
+func release() string {
+	var u unix.Utsname
+	if err := unix.Uname(&u); err != nil {
+		return "this kernel"
+	}
+	return unix.ByteSliceToString(u.Release[:])
+}

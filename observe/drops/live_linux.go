@@ -1,0 +1,185 @@
+//go:build amd64 || arm64
+
+package drops
+
+import (
+	"errors"
+	"fmt"
+	"net/netip"
+	"strconv"
+	"sync"
+
+	"github.com/cilium/ebpf"
+	"github.com/cilium/ebpf/link"
+)
+
+// Live counts what this host drops, of any traffic, by site and flow. Its
+// methods may be called concurrently.
+type Live struct {
+	mu      sync.Mutex
+	objects liveObjects
+	hook    link.Link
+	names   names
+	closed  bool
+}
+
+type liveObjects struct {
+	Program *ebpf.Program `ebpf:"live"`
+	Flows   *ebpf.Map     `ebpf:"live_flows"`
+	Rest    *ebpf.Map     `ebpf:"live_rest"`
+	Sites   *ebpf.Map     `ebpf:"sites"`
+	Exits   *ebpf.Map     `ebpf:"exits"`
+}
+
+// Watch begins a live watch. Errors are of type *Error.
+func Watch(c LiveConfig) (*Live, error) {
+	if len(c.Ports) > int(bpfLimitsLIVE_PORTS) {
+		return nil, refuse(fmt.Sprintf("watch drops: %d ports; want at most %d", len(c.Ports), bpfLimitsLIVE_PORTS), nil)
+	}
+	if c.Namespace>>32 != 0 {
+		return nil, refuse(fmt.Sprintf("watch drops: no namespace has the inode %d", c.Namespace), nil)
+	}
+	k, err := examineKernel()
+	if err != nil {
+		return nil, err
+	}
+	l := &Live{names: names{reasons: k.reasons}}
+	if err := l.load(k, c); err != nil {
+		_ = l.Close() // the first error is the one that tells
+		return nil, err
+	}
+	l.names.learn()
+	return l, nil
+}
+
+func (l *Live) load(k kernel, c LiveConfig) error {
+	spec, err := loadBpf()
+	if err != nil {
+		return refuse("watch drops: the program is broken: "+err.Error(), err)
+	}
+	var ports [bpfLimitsLIVE_PORTS]uint16
+	copy(ports[:], c.Ports)
+	v := spec.Variables
+	err = errors.Join(v["live_ports"].Set(uint32(len(c.Ports))), v["live_port"].Set(ports), v["live_space"].Set(uint32(c.Namespace)))
+	if err != nil {
+		return refuse("watch drops: "+err.Error(), err)
+	}
+	if err := k.load(spec, &l.objects, nil); err != nil {
+		return err
+	}
+	l.hook, err = link.AttachTracing(link.TracingOptions{Program: l.objects.Program, AttachType: ebpf.AttachTraceRawTp})
+	if err != nil {
+		return explain("attach to the kfree_skb tracepoint", err)
+	}
+	return nil
+}
+
+// Read tells what was dropped since Watch. Counts only grow.
+func (l *Live) Read() (LiveAccount, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	var a LiveAccount
+	if l.closed {
+		return a, errClosed
+	}
+	var (
+		key bpfLiveKey
+		n   bpfLiveCount
+		ids []uint32
+	)
+	entries := l.objects.Flows.Iterate()
+	for entries.Next(&key, &n) {
+		a.Drops = append(a.Drops, liveDrop(key, n))
+		ids = append(ids, key.Site)
+	}
+	if err := entries.Err(); err != nil {
+		return a, fmt.Errorf("read the flows: %w", err)
+	}
+	stats, err := readStats(l.objects.Exits, l.objects.Program)
+	if err != nil {
+		return a, err
+	}
+	a.Lost, a.Missed = stats.Exits[exitNames[bpfExitReasonEXIT_LIVE_LOST]], stats.Missed
+	if err := l.names.refresh(l.objects.Sites); err != nil {
+		return a, err
+	}
+	if stats.Exits[exitNames[bpfExitReasonEXIT_LIVE_REST]] > 0 {
+		for id := range l.names.places {
+			if err := l.objects.Rest.Lookup(id, &n); err != nil {
+				return a, fmt.Errorf("read what found no room: %w", err)
+			}
+			if n.Packets > 0 {
+				a.Drops = append(a.Drops, LiveDrop{Rest: true, Packets: n.Packets, Bytes: n.Bytes})
+				ids = append(ids, id)
+			}
+		}
+	}
+	for i, id := range ids {
+		a.Drops[i].Site, _ = l.names.site(id)
+	}
+	return a, nil
+}
+
+// IANA protocol numbers and ethertypes that have a name here.
+var (
+	protocols = map[uint16]string{1: "icmp", 2: "igmp", 6: "tcp", 17: "udp", 41: "ip6-in-ip", 47: "gre", 50: "esp", 51: "ah", 58: "icmp6",
+		89: "ospf", 132: "sctp", 136: "udplite"}
+	ethertypes = map[uint16]string{0x0800: "ip4", 0x0806: "arp", 0x86dd: "ip6", 0x88cc: "lldp", 0x888e: "eapol", 0x8100: "vlan"}
+)
+
+func liveDrop(k bpfLiveKey, n bpfLiveCount) LiveDrop {
+	d := LiveDrop{Packets: n.Packets, Bytes: n.Bytes}
+	var from, to netip.Addr
+	switch {
+	case k.Ether == 0x0800 && k.hasAddress():
+		from, to = netip.AddrFrom4([4]byte(k.From[:4])), netip.AddrFrom4([4]byte(k.To[:4]))
+	case k.Ether == 0x86dd && k.hasAddress():
+		from, to = netip.AddrFrom16(k.From), netip.AddrFrom16(k.To)
+	default:
+		if d.Protocol = ethertypes[k.Ether]; d.Protocol == "" {
+			d.Protocol = fmt.Sprintf("ether-0x%04x", k.Ether)
+		}
+		return d
+	}
+	if d.Protocol = protocols[k.Protocol]; d.Protocol == "" {
+		d.Protocol = "ip-" + strconv.Itoa(int(k.Protocol))
+	}
+	if k.Protocol == 1 || k.Protocol == 58 {
+		d.ICMP, k.ToPort = k.ToPort, 0
+	}
+	d.From, d.To = netip.AddrPortFrom(from, k.FromPort), netip.AddrPortFrom(to, k.ToPort)
+	return d
+}
+
+func (k *bpfLiveKey) hasAddress() bool { return k.From != [16]byte{} || k.To != [16]byte{} }
+
+// Why is what this kernel does not let the watch tell, one line; "" if nothing.
+func (l *Live) Why() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.names.why()
+}
+
+// Close takes the program out of the kernel. It may be called more than once.
+func (l *Live) Close() error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.closed {
+		return nil
+	}
+	l.closed = true
+	var errs []error
+	if l.hook != nil {
+		errs = append(errs, l.hook.Close())
+	}
+	o := l.objects
+	if o.Program != nil {
+		errs = append(errs, o.Program.Close())
+	}
+	for _, m := range []*ebpf.Map{o.Flows, o.Rest, o.Sites, o.Exits} {
+		if m != nil {
+			errs = append(errs, m.Close())
+		}
+	}
+	return errors.Join(errs...)
+}

@@ -1,0 +1,156 @@
+//go:build amd64 || arm64
+
+package drops
+
+import (
+	"fmt"
+	"net"
+	"os"
+
+	"github.com/cilium/ebpf"
+	"golang.org/x/sys/unix"
+
+	"pelt/model"
+)
+
+// names turns the kernel's sites into words.
+type names struct {
+	reasons reasons
+	places  map[uint32]place
+	symbols map[uint64]symbol
+	hidden  bool // the kernel shows no addresses
+	unread  error
+	faces   map[face]string
+}
+
+// face is an interface of a namespace.
+type face struct {
+	space, index uint32
+}
+
+type place struct {
+	key        bpfSiteKey
+	name       string // of the interface, as the program saw it
+	reassembly bool
+}
+
+// refresh takes in sites that the table has gained.
+func (n *names) refresh(sites *ebpf.Map) error {
+	if n.places == nil {
+		n.places, n.symbols = map[uint32]place{}, map[uint64]symbol{}
+	}
+	if n.faces == nil {
+		n.faces = map[face]string{}
+	}
+	var (
+		key     bpfSiteKey
+		value   bpfSite
+		unknown []uint64
+	)
+	entries := sites.Iterate()
+	for entries.Next(&key, &value) {
+		if _, ok := n.places[value.Id]; ok {
+			continue
+		}
+		p := place{key: key, name: text(value.Name[:]), reassembly: n.reasons.name(key.Reason) == "FRAG_REASM_TIMEOUT"}
+		n.places[value.Id] = p
+		if p.name != "" {
+			n.faces[face{key.Space, key.Iface}] = p.name
+		}
+		if _, ok := n.symbols[key.Location]; !ok {
+			n.symbols[key.Location] = symbol{}
+			unknown = append(unknown, key.Location)
+		}
+	}
+	if err := entries.Err(); err != nil {
+		return fmt.Errorf("read the table of sites: %w", err)
+	}
+	if len(unknown) == 0 {
+		return nil
+	}
+	f, err := os.Open(kallsyms)
+	if err != nil {
+		n.unread = err
+		return nil
+	}
+	defer f.Close()
+	found, hidden, err := resolve(f, unknown)
+	n.hidden, n.unread = hidden, err
+	for a, s := range found {
+		n.symbols[a] = s
+	}
+	return nil
+}
+
+func text(c []int8) string {
+	var b []byte
+	for _, x := range c {
+		if x == 0 {
+			break
+		}
+		b = append(b, byte(x))
+	}
+	return string(b)
+}
+
+func (n *names) why() string {
+	switch {
+	case n.unread != nil:
+		return "no names of kernel functions: " + n.unread.Error()
+	case n.hidden:
+		return "no names of kernel functions: the kernel hides its addresses (sysctl kernel.kptr_restrict, CAP_SYSLOG)"
+	}
+	return ""
+}
+
+// readers take datagrams out of a UDP socket, or empty it when it is closed. In
+// them, and only there, the task on the processor is the socket's own.
+var readers = map[string]bool{
+	"udp_recvmsg": true, "udpv6_recvmsg": true, "__skb_recv_udp": true, "__first_packet_length": true, "first_packet_length": true,
+	"udp_poll": true, "udp_ioctl": true, "udp_read_skb": true, "udp_destruct_common": true, "udp_destruct_sock": true,
+	"udpv6_destruct_sock": true, "udplite_sk_destruct": true, "inet_sock_destruct": true, "skb_free_datagram": true,
+	"skb_kill_datagram": true, "__sk_queue_drop_skb": true, "skb_consume_udp": true,
+}
+
+// site puts the place in words; ok is false if the table has no such id.
+func (n *names) site(id uint32) (s model.Site, ok bool) {
+	p, ok := n.places[id]
+	if !ok {
+		return s, false
+	}
+	at := n.symbols[p.key.Location]
+	s = model.Site{
+		Reason: n.reasons.name(p.key.Reason), Function: at.Function, Offset: at.Offset,
+		Namespace: uint64(p.key.Space), Received: p.key.Flags&uint32(bpfSiteFlagsSITE_RECEIVED) != 0,
+	}
+	if p.key.Flags&uint32(bpfSiteFlagsSITE_TASK) != 0 && !readers[s.Function] {
+		s.Namespace = 0
+	}
+	if s.Interface = p.name; s.Interface == "" && s.Namespace != 0 {
+		s.Interface = n.faces[face{p.key.Space, p.key.Iface}]
+	}
+	return s, true
+}
+
+// replace says whether a later verdict takes the place of an earlier one: a
+// failed reassembly is only what the loss of another fragment led to.
+func (n *names) replace(_, later uint16) bool { return !n.places[uint32(later)].reassembly }
+
+// learn notes the interfaces of the calling thread's namespace: of a packet in a
+// socket only the index is left.
+func (n *names) learn() {
+	var st unix.Stat_t
+	if unix.Stat("/proc/thread-self/ns/net", &st) != nil {
+		return
+	}
+	list, err := net.Interfaces()
+	if err != nil {
+		return
+	}
+	if n.faces == nil {
+		n.faces = map[face]string{}
+	}
+	for _, i := range list {
+		n.faces[face{uint32(st.Ino), uint32(i.Index)}] = i.Name
+	}
+}

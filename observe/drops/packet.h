@@ -1,0 +1,189 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/* Finding one's way in a packet at any point of the kernel. */
+#ifndef PELT_PACKET_H
+#define PELT_PACKET_H
+
+#include "shared.h"
+#include <bpf/bpf_core_read.h>
+
+/* Set by the loader. */
+const volatile bool use_dynptr; /* the kernel lets this kind of program read payload that is not linear (6.12) */
+
+extern int bpf_dynptr_from_skb(struct sk_buff *skb, __u64 flags, struct bpf_dynptr *d) __ksym __weak;
+
+/* Offsets are from skb->head, so they hold wherever skb->data points to. */
+struct where {
+	__u64 head;
+	__u32 data, tail, end; /* tail: end of the linear part; end: of the packet */
+	__u32 ip, l4;
+	__u32 id;       /* of a fragment */
+	__u32 family;   /* 4 or 6 */
+	__u32 protocol; /* IP protocol */
+	bool later;     /* a fragment without a transport header */
+	bool first;     /* a fragment with one */
+	__u32 b[16];    /* from ip on; what lies beyond tail means nothing */
+};
+
+/* A UDP header and the head of the test header, as on the wire. */
+struct test_header {
+	__be32 ports, length, magic_trial, sequence_high, sequence_low;
+};
+
+#define MAGIC 0x9e17
+#define WARMUP_BIT 0x8000
+#define HEADER_BYTES 16
+
+static __always_inline bool read_far(struct sk_buff *skb, struct where *w, __u32 off, void *to, __u32 n)
+{
+	struct bpf_dynptr d;
+
+	if (!use_dynptr || off < w->data || off + n > w->end)
+		return false;
+	if (bpf_dynptr_from_skb(skb, 0, &d))
+		return false;
+	return !bpf_dynptr_read(to, n, &d, off - w->data, 0);
+}
+
+/* n bytes at off, or nothing. A linear buffer that ends before them must not be
+ * read on: what follows is left over from an older packet. */
+static __always_inline bool read_at(struct sk_buff *skb, struct where *w, __u32 off, void *to, __u32 n)
+{
+	if (off + n <= w->tail)
+		return !bpf_probe_read_kernel(to, n, (void *)(w->head + off));
+	return read_far(skb, w, off, to, n);
+}
+
+static __always_inline bool ip4(struct where *w)
+{
+	__u32 frag = be32(w->b[1]);
+
+	w->family = 4;
+	w->protocol = be32(w->b[2]) >> 16 & 0xff;
+	w->l4 = w->ip + ((be32(w->b[0]) >> 24 & 15) << 2);
+	w->later = frag & 0x1fff;
+	w->first = !w->later && (frag & 0x2000);
+	w->id = frag >> 16;
+	return w->l4 >= w->ip + 20;
+}
+
+/* The header and up to four extension headers, RFC 8200 section 4. */
+static __noinline bool ip6(struct sk_buff *skb, struct where *w)
+{
+	__u32 next = be32(w->b[1]) >> 8 & 0xff;
+	__be32 x[2];
+
+	w->family = 6;
+	w->l4 = w->ip + 40;
+	w->later = w->first = false;
+	for (int i = 0; i < 4; i++) {
+		if (likely(next == PROTO_UDP || next == PROTO_TCP || next == PROTO_ICMP6))
+			break;
+		if (next != PROTO_HOP && next != PROTO_ROUTING && next != PROTO_OPTIONS && next != PROTO_FRAGMENT && next != PROTO_AH)
+			break;
+		if (!read_at(skb, w, w->l4, x, sizeof(x)))
+			return false;
+		__u32 word = be32(x[0]), now = next;
+		next = word >> 24;
+		if (now == PROTO_FRAGMENT) {
+			w->later = word & 0xfff8;
+			w->first = !w->later && (word & 1);
+			w->id = be32(x[1]);
+			w->l4 += 8;
+			if (w->later)
+				break;
+		} else {
+			__u32 units = word >> 16 & 0xff;
+			w->l4 += now == PROTO_AH ? (units + 2) << 2 : (units + 1) << 3;
+		}
+	}
+	w->protocol = next;
+	return true;
+}
+
+static __always_inline bool ip_at(struct sk_buff *skb, struct where *w, __u32 off)
+{
+	__u32 version;
+
+	w->ip = off;
+	if (off + 20 > w->tail || bpf_probe_read_kernel(w->b, sizeof(w->b), (void *)(w->head + off)))
+		return false;
+	version = be32(w->b[0]) >> 28;
+	if (version == 4 && skb->protocol != be16(ETHER_IP6))
+		return ip4(w);
+	if (version == 6 && skb->protocol != be16(ETHER_IP4) && off + 40 <= w->tail)
+		return ip6(skb, w);
+	return false;
+}
+
+static __always_inline void outline(struct sk_buff *skb, struct where *w)
+{
+	w->head = (__u64)skb->head;
+	w->data = (__u64)skb->data - w->head;
+	w->tail = skb->tail;
+	w->end = w->data + skb->len;
+}
+
+/* find_ip fills in all of w. The network header is not set before a received
+ * packet reaches the stack; then data points to it. */
+static __always_inline bool find_ip(struct sk_buff *skb, struct where *w)
+{
+	outline(skb, w);
+	if (ip_at(skb, w, skb->network_header))
+		return true;
+	return skb->network_header != w->data && ip_at(skb, w, w->data);
+}
+
+/* udp_header reads both headers. 1: both; 0: of a packet whose payload is out of
+ * reach, the ports only; -1: nothing. */
+static __always_inline int udp_header(struct sk_buff *skb, struct where *w, struct test_header *h)
+{
+	__u32 skip = w->l4 - w->ip;
+
+	if (w->l4 + sizeof(*h) <= w->tail) {
+		if (likely(skip == 20))
+			__builtin_memcpy(h, w->b + 5, sizeof(*h));
+		else if (skip == 40)
+			__builtin_memcpy(h, w->b + 10, sizeof(*h));
+		else
+			return bpf_probe_read_kernel(h, sizeof(*h), (void *)(w->head + w->l4)) ? -1 : 1;
+		return 1;
+	}
+	if (read_far(skb, w, w->l4, h, sizeof(*h)))
+		return 1;
+	if (w->l4 + 8 <= w->tail && !bpf_probe_read_kernel(h, 8, (void *)(w->head + w->l4)))
+		return 0;
+	return -1;
+}
+
+static __always_inline __u64 sequence_of(struct test_header *h)
+{
+	return (__u64)be32(h->sequence_high) << 16 | be32(h->sequence_low) >> 16;
+}
+
+/* A super-packet's datagrams are gso_size apart. 0: it is none. */
+static __always_inline __u32 segment_bytes(struct sk_buff *skb, struct where *w, __u32 *type)
+{
+	struct skb_shared_info *info = (void *)(w->head + skb->end);
+	__u16 size = 0;
+
+	*type = 0;
+	bpf_core_read(&size, sizeof(size), &info->gso_size);
+	if (likely(!size))
+		return 0;
+	bpf_core_read(type, sizeof(*type), &info->gso_type);
+	return size;
+}
+
+/* Both are 16 B and zero. */
+static __always_inline void addresses(struct where *w, __u8 *from, __u8 *to)
+{
+	if (w->family == 4) {
+		__builtin_memcpy(from, w->b + 3, 4);
+		__builtin_memcpy(to, w->b + 4, 4);
+	} else {
+		__builtin_memcpy(from, w->b + 2, 16);
+		__builtin_memcpy(to, w->b + 6, 16);
+	}
+}
+
+#endif

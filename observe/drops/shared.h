@@ -1,0 +1,140 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/* What the programs and the loader both know: bpf2go makes Go types of these. */
+#ifndef PELT_SHARED_H
+#define PELT_SHARED_H
+
+#include "kernel.h"
+
+enum limits {
+	SITES = 4096,           /* places where packets are dropped */
+	SITE_IDS = 60000,       /* given out in all; a verdict holds 16 bits */
+	FLOWS = 1024,           /* tracked at a time; 0 is none */
+	STREAMS = 16384,        /* keys: two views of 8192 streams */
+	TALLIES = 16384,        /* pairs of flow and site */
+	PAGE_CELLS = 1024,      /* verdicts in one entry of their array */
+	HELD_FRAGMENTS = 16384, /* datagrams whose first fragment has been seen */
+	LIVE_FLOWS = 16384,     /* pairs of site and 5-tuple in the live view */
+	LIVE_PORTS = 16,
+	TAPS = 8,          /* functions whose drops are copies for sniffers */
+	COUNT_ONLY = 0xff, /* in stream.bits: no verdicts */
+};
+
+/* Every exit of a program. */
+enum exit_reason {
+	EXIT_NOTED,       /* a test packet of a tracked stream */
+	EXIT_TAP,         /* a sniffer's copy */
+	EXIT_NOT_IP,      /* no IPv4 or IPv6 header found */
+	EXIT_NOT_UDP,     /* */
+	EXIT_FRAGMENT,    /* a later fragment of a datagram that is not known as ours */
+	EXIT_OUT_OF_SIGHT, /* UDP, but its header is out of reach */
+	EXIT_SHORT,       /* UDP, but too short for a test packet */
+	EXIT_FOREIGN,     /* UDP, but no test packet */
+	EXIT_STRANGER,    /* a test packet of a stream that is not tracked here */
+	EXIT_UNREADABLE,  /* of a tracked stream by its ports; its payload is out of reach */
+	EXIT_REST,        /* noted, but without a site or a tally: see struct rest */
+	EXIT_REMEMBERED,  /* a first fragment was remembered */
+	EXIT_LIVE,        /* counted in the live view */
+	EXIT_LIVE_REST,   /* counted there by site only: no room for its flow */
+	EXIT_LIVE_LOST,   /* no room for its site */
+	EXIT_LIVE_OTHER,  /* of a port or namespace that was not asked for */
+	EXITS,
+};
+
+/* A stream as one host sees it. Ports and trial in host byte order. */
+struct stream_key {
+	__u16 trial;   /* without the warm-up bit; 0 when by ports only */
+	__u16 from;    /* source port */
+	__u16 to;      /* destination port */
+	__u16 by_port; /* 1: for packets whose trial can't be read */
+};
+
+struct stream {
+	__u32 flow; /* of the tallies */
+	__u32 slot; /* of newest */
+	__u32 base; /* first cell */
+	__u32 bits; /* log2 of the cells, or COUNT_ONLY */
+};
+
+enum site_flags {
+	SITE_RECEIVED = 1, /* the packet had come in through an interface */
+	SITE_TASK = 2,     /* namespace is that of the task on the processor: right only if that is the socket's reader */
+};
+
+struct site_key {
+	__u64 location; /* address in the kernel */
+	__u32 reason;   /* enum skb_drop_reason of the running kernel */
+	__u32 space;    /* inode of the network namespace; 0 unknown */
+	__u32 iface;    /* index; 0 unknown */
+	__u32 flags;    /* enum site_flags */
+};
+
+struct site {
+	__u32 id; /* 1... */
+	char name[16];
+};
+
+struct tally_key {
+	__u32 flow;
+	__u32 site;
+};
+
+struct tally {
+	__u64 packets;    /* datagrams of the measured part, and unreadable ones */
+	__u64 unreadable; /* of them */
+	__u64 warmup;     /* datagrams */
+	__u64 fragments;  /* later fragments */
+};
+
+/* Of one flow, what found no room. */
+struct rest {
+	__u64 sites;       /* packets without a site or a tally */
+	__u64 overwritten; /* verdicts that nobody had read */
+};
+
+/* A cell is a verdict: site, and the low 16 bits of sequence >> bits above it. 0 is none. */
+struct page {
+	__u32 cell[PAGE_CELLS];
+};
+
+struct counts {
+	__u64 exit[EXITS];
+};
+
+struct held_key {
+	__u8 from[16], to[16]; /* IPv4 in the first 4 B */
+	__u32 id;
+	__u32 family; /* 4 or 6 */
+};
+
+struct held {
+	struct stream_key stream;
+	__u64 sequence;
+	__u64 warmup;
+};
+
+struct tap {
+	__u64 begin, end;
+};
+
+struct live_key {
+	__u8 from[16], to[16]; /* IPv4 in the first 4 B */
+	__u32 site;
+	__u16 ether;     /* ethertype */
+	__u16 from_port; /* TCP, UDP */
+	__u16 to_port;   /* TCP, UDP; ICMP: type << 8 | code */
+	__u16 protocol;  /* IP protocol */
+};
+
+struct live_count {
+	__u64 packets; /* datagrams or TCP segments: those of a super-packet counted singly */
+	__u64 bytes;   /* from the network header on */
+};
+
+_Static_assert(sizeof(struct stream_key) == 8 && sizeof(struct stream) == 16, "stream");
+_Static_assert(sizeof(struct site_key) == 24 && sizeof(struct site) == 20, "site");
+_Static_assert(sizeof(struct tally_key) == 8 && sizeof(struct tally) == 32 && sizeof(struct rest) == 16, "tally");
+_Static_assert(sizeof(struct page) == 4096, "page");
+_Static_assert(sizeof(struct held_key) == 40 && sizeof(struct held) == 24, "held");
+_Static_assert(sizeof(struct live_key) == 44 && sizeof(struct live_count) == 16, "live");
+
+#endif

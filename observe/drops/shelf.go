@@ -1,0 +1,130 @@
+package drops
+
+import (
+	"encoding/binary"
+	"maps"
+	"slices"
+
+	"pelt/model"
+)
+
+// A shelf holds the verdicts about one stream that were taken out of the
+// kernel's array: sequence -> site. A page of 1024 sequences is an array of
+// sites while it is written to, and runs of equal ones when it has become old.
+type shelf struct {
+	open    map[uint64]*shelfPage // by sequence / 1024
+	packed  map[uint64][]byte     // uvarints: length of run, site
+	bytes   int                   // taken by both
+	refused uint64                // verdicts that found no room
+}
+
+type shelfPage [pageCells]uint16
+
+const (
+	pageCells      = 1024
+	shelfPageBytes = 2 * pageCells
+	openPages      = 256      // of one stream, before the oldest are packed
+	shelfBytes     = 64 << 20 // of one stream
+)
+
+// put notes a verdict. A later one about the same sequence takes its place if
+// replace says so.
+func (s *shelf) put(sequence uint64, site uint16, replace func(old, new uint16) bool) {
+	number, at := sequence/pageCells, sequence%pageCells
+	p := s.open[number]
+	if p == nil {
+		if p = s.openPage(number); p == nil {
+			s.refused++
+			return
+		}
+	}
+	if old := p[at]; old == 0 || old == site || replace(old, site) {
+		p[at] = site
+	}
+}
+
+func (s *shelf) openPage(number uint64) *shelfPage {
+	if s.open == nil {
+		s.open, s.packed = map[uint64]*shelfPage{}, map[uint64][]byte{}
+	}
+	if len(s.open) >= openPages {
+		s.pack()
+	}
+	if s.bytes+shelfPageBytes > shelfBytes {
+		return nil
+	}
+	p := &shelfPage{}
+	if b, ok := s.packed[number]; ok {
+		unpack(b, p)
+		s.bytes -= len(b)
+		delete(s.packed, number)
+	}
+	s.open[number] = p
+	s.bytes += shelfPageBytes
+	return p
+}
+
+// pack packs the older half of the open pages: sequences come roughly in order.
+func (s *shelf) pack() {
+	numbers := slices.Sorted(maps.Keys(s.open))
+	for _, n := range numbers[:len(numbers)/2] {
+		b := packPage(s.open[n])
+		s.packed[n] = b
+		s.bytes += len(b) - shelfPageBytes
+		delete(s.open, n)
+	}
+}
+
+func packPage(p *shelfPage) []byte {
+	var b []byte
+	for i := 0; i < len(p); {
+		n := 1
+		for i+n < len(p) && p[i+n] == p[i] {
+			n++
+		}
+		b = binary.AppendUvarint(b, uint64(n))
+		b = binary.AppendUvarint(b, uint64(p[i]))
+		i += n
+	}
+	return slices.Clip(b)
+}
+
+func unpack(b []byte, p *shelfPage) {
+	for i := 0; len(b) > 0; {
+		n, used := binary.Uvarint(b)
+		site, more := binary.Uvarint(b[used:])
+		b = b[used+more:]
+		for range n {
+			p[i] = uint16(site)
+			i++
+		}
+	}
+}
+
+// marks lists the verdicts; index turns a site into the mark, and false leaves
+// it out.
+func (s *shelf) marks(index func(site uint16) (uint16, bool)) model.Marks {
+	var w model.MarksWriter
+	numbers := slices.AppendSeq(slices.Collect(maps.Keys(s.open)), maps.Keys(s.packed))
+	slices.Sort(numbers)
+	for _, n := range numbers {
+		p := s.open[n]
+		if p == nil {
+			p = &shelfPage{}
+			unpack(s.packed[n], p)
+		}
+		for i := 0; i < len(p); {
+			run := 1
+			for i+run < len(p) && p[i+run] == p[i] {
+				run++
+			}
+			if p[i] != 0 {
+				if mark, ok := index(p[i]); ok {
+					w.Add(n*pageCells+uint64(i), uint64(run), mark)
+				}
+			}
+			i += run
+		}
+	}
+	return w.Marks()
+}

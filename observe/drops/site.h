@@ -1,0 +1,145 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/* Where a packet was dropped: kernel code, reason, namespace, interface. */
+#ifndef PELT_SITE_H
+#define PELT_SITE_H
+
+#include "packet.h"
+
+const volatile bool has_rx_sk; /* the tracepoint tells the receiving socket (6.11) */
+__u32 next_site, first_site;   /* ids given out; of them, those before the table was last emptied */
+
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, SITES);
+	__type(key, struct site_key);
+	__type(value, struct site);
+} sites SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct counts);
+} exits SEC(".maps");
+
+static __always_inline int leave(enum exit_reason why)
+{
+	__u32 zero = 0;
+	struct counts *c = bpf_map_lookup_elem(&exits, &zero);
+
+	if (c)
+		c->exit[why]++;
+	return 0;
+}
+
+static __always_inline __u32 inode_of(struct net *net)
+{
+	__u32 inode = 0;
+
+	if (is_kernel(net))
+		bpf_core_read(&inode, sizeof(inode), &net->ns.inum);
+	return inode;
+}
+
+static __always_inline __u32 socket_space(struct sock *sk)
+{
+	struct net *net = 0;
+
+	if (is_kernel(sk))
+		bpf_core_read(&net, sizeof(net), &sk->__sk_common.skc_net.net);
+	return inode_of(net);
+}
+
+/* device returns skb->dev if that is what stands there: UDP keeps other things
+ * in the field, and so do reassembly and the queues. A namespace whose own
+ * loopback device leads back to it is one. */
+static __always_inline struct net_device *device(struct sk_buff *skb, __u32 *space)
+{
+	struct net_device *dev = skb->dev;
+	struct net *net;
+
+	if (!is_kernel(dev))
+		return 0;
+	net = dev->nd_net.net;
+	if (!is_kernel(net))
+		return 0;
+	struct net_device *loopback = net->loopback_dev;
+	if (!is_kernel(loopback) || (__u64)loopback->nd_net.net != (__u64)net)
+		return 0;
+	*space = net->ns.inum;
+	return dev;
+}
+
+static __always_inline __u32 task_space(void)
+{
+	struct task_struct *task = (void *)bpf_get_current_task();
+	struct nsproxy *proxy = 0;
+	struct net *net = 0;
+
+	bpf_core_read(&proxy, sizeof(proxy), &task->nsproxy);
+	if (is_kernel(proxy))
+		bpf_core_read(&net, sizeof(net), &proxy->net_ns);
+	return inode_of(net);
+}
+
+/* place fills in where the packet is dropped, and returns its device if it has one. */
+static __always_inline struct net_device *place(__u64 *ctx, struct sk_buff *skb, struct site_key *k)
+{
+	struct net_device *dev;
+	struct sock *sk = 0;
+	__u32 space = 0;
+
+	k->location = ctx[1];
+	k->reason = ctx[2];
+	dev = device(skb, &space);
+	k->iface = skb->skb_iif;
+	if (k->iface)
+		k->flags = SITE_RECEIVED;
+	if (dev)
+		k->iface = dev->ifindex;
+	if (has_rx_sk) {
+		/* 6.11 to 6.13 take the pointer for good even if it is NULL: read it safely */
+		struct sock *rx = (void *)ctx[3];
+		if (rx)
+			k->space = socket_space(rx);
+	}
+	if (!k->space && dev)
+		k->space = space;
+	if (!k->space) {
+		bpf_core_read(&sk, sizeof(sk), &skb->sk);
+		k->space = socket_space(sk);
+	}
+	if (!k->space) {
+		k->space = task_space();
+		k->flags |= SITE_TASK;
+	}
+	return dev;
+}
+
+/* site_id returns the id of the place, 0 if the table is full. */
+static __always_inline __u32 site_id(struct site_key *k, struct net_device *dev)
+{
+	struct site *s = bpf_map_lookup_elem(&sites, k), made = {};
+
+	if (likely(s))
+		return s->id;
+	if (next_site - first_site >= SITES || next_site >= SITE_IDS)
+		return 0;
+	made.id = __sync_fetch_and_add(&next_site, 1) + 1;
+	if (dev)
+		bpf_core_read_str(made.name, sizeof(made.name), &dev->name);
+	if (!bpf_map_update_elem(&sites, k, &made, BPF_NOEXIST))
+		return made.id;
+	s = bpf_map_lookup_elem(&sites, k); /* another processor was faster */
+	return s ? s->id : 0;
+}
+
+static __always_inline __u32 site_of(__u64 *ctx, struct sk_buff *skb)
+{
+	struct site_key k = {};
+	struct net_device *dev = place(ctx, skb, &k);
+
+	return site_id(&k, dev);
+}
+
+#endif

@@ -1,0 +1,310 @@
+//go:build amd64 || arm64
+
+package drops
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/cilium/ebpf"
+
+	"pelt/model"
+)
+
+const (
+	countOnly  = uint32(bpfLimitsCOUNT_ONLY)
+	warmupBit  = 0x8000
+	maxStreams = int(bpfLimitsSTREAMS) / 2
+	// settled is how long a run of the program may still use what it looked up
+	// before it was taken back.
+	settled = 10 * time.Millisecond
+)
+
+// trial is what is tracked of one trial.
+type trial struct {
+	flows  []*flow // in the order of their tracks
+	tracks int
+}
+
+type flow struct {
+	name    string
+	id      uint32
+	mode    model.DropMode
+	why     string
+	streams []*stream
+	tuples  []map[model.Tuple]bool // by stream: the views of it
+	follow  bool
+}
+
+// Track is one view of one flow's streams. It must be closed.
+type Track struct {
+	machine *Machine
+	trial   uint16
+	flow    *flow
+	closed  bool
+}
+
+// Track watches the streams of one flow; the trial's number has no warm-up bit.
+// A second track of the same trial and flow, by the other end in the same
+// process, adds its view of the same streams: NAT may have changed their ports.
+// Call it inside the host's namespace: the names of its interfaces are noted.
+func (m *Machine) Track(number uint16, name string, tuples []model.Tuple, o TrackOptions) (*Track, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	switch {
+	case m.closed:
+		return nil, errClosed
+	case number&warmupBit != 0:
+		return nil, fmt.Errorf("track drops of trial %d: want a number below %d", number, warmupBit)
+	case len(tuples) == 0 || len(tuples) > maxStreams:
+		return nil, fmt.Errorf("track drops of flow %q: %d streams; want 1 to %d", name, len(tuples), maxStreams)
+	}
+	m.names.learn()
+	time.Sleep(time.Until(m.freed.Add(settled)))
+	t := m.trials[number]
+	if t == nil {
+		t = &trial{}
+	}
+	f, fresh, err := m.flow(t, name, len(tuples), o)
+	if err != nil {
+		return nil, err
+	}
+	if err := m.see(number, t, f, tuples); err != nil {
+		if fresh {
+			m.forget(number, f)
+		}
+		return nil, err
+	}
+	if o.Fragments && !f.follow {
+		f.follow = true
+		if err := m.follow.want(m); err != nil {
+			f.why = join(f.why, "later fragments are not followed: "+err.Error())
+		}
+	}
+	if fresh {
+		t.flows = append(t.flows, f)
+	}
+	m.trials[number] = t
+	t.tracks++
+	if f.mode == model.DropsSeq {
+		m.startReading()
+	}
+	return &Track{machine: m, trial: number, flow: f}, nil
+}
+
+func join(a, b string) string {
+	if a == "" {
+		return b
+	}
+	return a + "; " + b
+}
+
+// flow finds the trial's flow, or makes it.
+func (m *Machine) flow(t *trial, name string, streams int, o TrackOptions) (f *flow, fresh bool, err error) {
+	for _, f := range t.flows {
+		if f.name != name {
+			continue
+		}
+		if len(f.streams) != streams {
+			return nil, false, fmt.Errorf("track drops of flow %q: %d streams; its other end has %d", name, streams, len(f.streams))
+		}
+		return f, false, nil
+	}
+	if o.Mode == "" {
+		o.Mode = m.mode
+	}
+	f = &flow{name: name, mode: o.Mode, streams: make([]*stream, streams), tuples: make([]map[model.Tuple]bool, streams)}
+	if o.Mode != model.DropsSeq && o.Mode != model.DropsCount {
+		return nil, false, fmt.Errorf("track drops of flow %q: no mode %q; want seq or count", name, o.Mode)
+	}
+	if o.Mode == model.DropsSeq && m.mode != model.DropsSeq {
+		f.mode, f.why = model.DropsCount, "this watch counts only"
+	}
+	var ok bool
+	if f.id, ok = m.flows.take(); !ok {
+		return nil, false, fmt.Errorf("track drops of flow %q: %d flows are tracked already", name, bpfLimitsFLOWS-1)
+	}
+	pages := 0
+	if f.mode == model.DropsSeq {
+		if pages = m.space.share(streams, o.Packets); pages == 0 {
+			f.mode, f.why = model.DropsCount, "no room for verdicts beside the other trials of this process"
+		}
+	}
+	for i := range f.streams {
+		s := &stream{bits: countOnly}
+		if s.slot, ok = m.slots.take(); !ok {
+			m.forget(0, f)
+			return nil, false, fmt.Errorf("track drops of flow %q: %d streams are tracked already", name, bpfLimitsSTREAMS)
+		}
+		f.streams[i], f.tuples[i] = s, map[model.Tuple]bool{}
+		m.newest[s.slot] = 0
+		if pages > 0 && m.space.take(s, pages) {
+			clear(m.cells[s.base : s.base+1<<s.bits])
+			continue
+		}
+		if pages > 0 { // free pages lie scattered
+			f.mode, f.why = model.DropsCount, "no room for verdicts of every stream beside the other trials of this process"
+			pages = 0
+		}
+	}
+	if err := m.objects.Rests.Put(f.id, bpfRest{}); err != nil {
+		m.forget(0, f)
+		return nil, false, fmt.Errorf("track drops of flow %q: %w", name, err)
+	}
+	return f, true, nil
+}
+
+// see makes the program know the streams by these ports, both with their trial
+// and, for packets whose payload is out of reach, without it.
+func (m *Machine) see(number uint16, t *trial, f *flow, tuples []model.Tuple) error {
+	for i, p := range tuples {
+		if f.tuples[i][p] {
+			continue
+		}
+		for _, other := range t.flows {
+			for j, seen := range other.tuples {
+				if seen[p] && (other != f || i != j) {
+					return fmt.Errorf("track drops of flow %q: ports %d to %d are those of flow %q, too", f.name, p.From, p.To, other.name)
+				}
+			}
+		}
+		s := f.streams[i]
+		v := bpfStream{Flow: f.id, Slot: s.slot, Base: s.base, Bits: s.bits}
+		for _, k := range keys(number, p) {
+			if err := m.objects.Streams.Put(k, v); err != nil {
+				return fmt.Errorf("track drops of flow %q: %w", f.name, err)
+			}
+		}
+		f.tuples[i][p] = true
+	}
+	return nil
+}
+
+func keys(number uint16, p model.Tuple) [2]bpfStreamKey {
+	return [2]bpfStreamKey{{Trial: number, From: p.From, To: p.To}, {From: p.From, To: p.To, ByPort: 1}}
+}
+
+// Mode is what the track came to: seq, or count if Why says so.
+func (t *Track) Mode() model.DropMode { return t.flow.mode }
+
+// Why is one line, "" if the track is what was asked for.
+func (t *Track) Why() string {
+	t.machine.mu.Lock()
+	defer t.machine.mu.Unlock()
+	return t.flow.why
+}
+
+// Close ends the view. What is known of the trial is forgotten with its last
+// track. It may be called more than once.
+func (t *Track) Close() error {
+	m := t.machine
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if t.closed || m.closed {
+		return nil
+	}
+	t.closed = true
+	all := m.trials[t.trial]
+	if all.tracks--; all.tracks > 0 {
+		return nil
+	}
+	delete(m.trials, t.trial)
+	var errs []error
+	for _, f := range all.flows {
+		errs = append(errs, m.forget(t.trial, f))
+	}
+	if len(m.trials) == 0 {
+		m.stopReading()
+		errs = append(errs, m.sweep())
+	}
+	return errors.Join(errs...)
+}
+
+// forget takes back all that a flow holds.
+func (m *Machine) forget(number uint16, f *flow) error {
+	var errs []error
+	for i, s := range f.streams {
+		if s == nil {
+			continue
+		}
+		for p := range f.tuples[i] {
+			for _, k := range keys(number, p) {
+				var v bpfStream
+				if k.ByPort == 1 && m.objects.Streams.Lookup(k, &v) == nil && v.Slot != s.slot {
+					continue // a later trial took over the ports
+				}
+				errs = append(errs, present(m.objects.Streams.Delete(k)))
+			}
+		}
+		m.space.give(s)
+		m.slots.give(s.slot)
+	}
+	if f.follow {
+		f.follow = false
+		errs = append(errs, m.follow.done(m))
+	}
+	sums, err := m.tallies()
+	errs = append(errs, err)
+	for k := range sums {
+		if k.Flow == f.id {
+			errs = append(errs, present(m.objects.Tallies.Delete(k)))
+		}
+	}
+	m.flows.give(f.id)
+	m.freed = time.Now()
+	return errors.Join(errs...)
+}
+
+func present(err error) error {
+	if errors.Is(err, ebpf.ErrKeyNotExist) {
+		return nil
+	}
+	return err
+}
+
+func (m *Machine) tallies() (map[bpfTallyKey]bpfTally, error) {
+	sums := map[bpfTallyKey]bpfTally{}
+	var k bpfTallyKey
+	var v bpfTally
+	entries := m.objects.Tallies.Iterate()
+	for entries.Next(&k, &v) {
+		sums[k] = v
+	}
+	if err := entries.Err(); err != nil {
+		return nil, fmt.Errorf("read the tallies: %w", err)
+	}
+	return sums, nil
+}
+
+// sweep empties the table of sites before namespaces that are long gone fill it.
+// No track is left, so nothing refers to them. Ids go on, so that a program that
+// runs right now makes no second one of a kind.
+func (m *Machine) sweep() error {
+	var next, first uint32
+	if err := errors.Join(m.objects.NextSite.Get(&next), m.objects.FirstSite.Get(&first)); err != nil {
+		return err
+	}
+	if next-first < uint32(bpfLimitsSITES)/2 {
+		return nil
+	}
+	var key bpfSiteKey
+	var value bpfSite
+	var all []bpfSiteKey
+	entries := m.objects.Sites.Iterate()
+	for entries.Next(&key, &value) {
+		all = append(all, key)
+	}
+	errs := []error{entries.Err()}
+	for _, k := range slices.Clip(all) {
+		errs = append(errs, present(m.objects.Sites.Delete(k)))
+	}
+	if next > uint32(bpfLimitsSITE_IDS)/2 {
+		time.Sleep(settled)
+		next = 0
+		errs = append(errs, m.objects.NextSite.Set(next))
+	}
+	m.names.places = nil
+	return errors.Join(append(errs, m.objects.FirstSite.Set(next))...)
+}
