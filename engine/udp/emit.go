@@ -26,7 +26,10 @@ func (w *sending) emit(n int, now, end int64) (int64, error) {
 		}
 		before := now
 		sent, err := w.out.send(from, to)
-		now = w.clock.now()
+		noRoom := err != nil && full(err)
+		if !noRoom || to == n { // a look at the clock costs too much for each packet of a full queue
+			now = w.clock.now()
+		}
 		if sent > 0 {
 			w.took(sent, before, now)
 			from += sent
@@ -39,11 +42,11 @@ func (w *sending) emit(n int, now, end int64) (int64, error) {
 			if w.measured {
 				w.retried += uint64(min(w.segments, n-from))
 			}
-		case temporary(err):
+		case !noRoom && temporary(err):
 			if now >= end || w.waiter.bell.rang() {
 				return now, nil
 			}
-		case untried < maxUntried && w.readFaults(err):
+		case !noRoom && untried < maxUntried && w.readFaults(err):
 			untried++
 		default:
 			untried = 0

@@ -31,8 +31,7 @@ const (
 
 // hopeless notes a refusal and says whether to give up.
 func (r *refusals) hopeless(err error, now int64) bool {
-	if errors.Is(err, syscall.ENOBUFS) {
-		// A queue of this host is full, as it should be at full rate.
+	if full(err) {
 		r.row, r.single = 0, oneByOne
 		return false
 	}
@@ -47,6 +46,10 @@ func (r *refusals) hopeless(err error, now int64) bool {
 	}
 	return r.row >= hopelessRow && lasted > passingNanos
 }
+
+// full says that a queue of this host had no room for the packet: at full rate
+// that is how it should be.
+func full(err error) bool { return errors.Is(err, syscall.ENOBUFS) }
 
 // temporary says that nothing was tried: there was no room in time.
 func temporary(err error) bool {
