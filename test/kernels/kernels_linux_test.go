@@ -16,7 +16,7 @@ import (
 var series = []string{"6.1", "6.12"}
 
 // suites are the packages whose tests run in the guest.
-var suites = []suite{}
+var suites = []suite{{"observe/drops", 120}, {"observe/counters", 90}, {"test/kernels/balance", 90}}
 
 type suite struct {
 	pkg      string // below this module
