@@ -172,7 +172,8 @@ func (t *table) addQdisc(rest string, r reading) {
 // field reads one of the namespace's counters: "Udp", "RcvbufErrors".
 func (t *table) field(family, name string) reading { return t.fields[family+"."+name] }
 
-// device sums a field over the given interfaces, all if none are known.
+// device sums a field over the given interfaces; over all but loopback, if there
+// are others, where none are known.
 func (t *table) device(interfaces []string, field string) reading {
 	return sum(t.devices[field], interfaces)
 }
@@ -224,9 +225,14 @@ func sum(of map[string]reading, interfaces []string) reading {
 	}
 	var names []string
 	for dev := range of {
-		names = append(names, dev)
+		if dev != "lo" {
+			names = append(names, dev)
+		}
 	}
 	slices.Sort(names) // the sum's name must not hang on the map's order
+	if len(names) == 0 {
+		names = append(names, "lo")
+	}
 	for _, dev := range names {
 		all = all.add(of[dev])
 	}

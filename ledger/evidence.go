@@ -22,7 +22,8 @@ func (b *book) verdictsBehind(c *claim) (list []model.Evidence) {
 type moved struct {
 	host string
 	reading
-	always bool // on every kernel and device: if it did not move, it speaks against the line
+	always  bool // on every kernel and device: if it did not move, it speaks against the line
+	partial bool // it speaks for the line even if it moved less often
 }
 
 // support lists the further counters that moved with a line, or should have.
@@ -39,10 +40,12 @@ func (b *book) support(l model.Line) (list []model.Evidence) {
 			most = times(most, b.in.Segments)
 		}
 		if most < l.Packets {
-			if !m.always {
+			switch {
+			case m.always:
+				e.Role = "contradicts"
+			case m.whole == 0 || !m.partial:
 				continue
 			}
-			e.Role = "contradicts"
 		}
 		list = append(list, e)
 	}
@@ -54,12 +57,12 @@ func (b *book) effects(l model.Line) (all []moved) {
 	s, r := b.path.sender, b.path.receiver
 	sent := func(always bool, read func(*view) reading) {
 		if s != nil && s.Observation != nil {
-			all = append(all, moved{s.Name, read(s), always})
+			all = append(all, moved{s.Name, read(s), always, false})
 		}
 	}
 	came := func(always bool, read func(*view) reading) {
 		if r != nil && r.Observation != nil {
-			all = append(all, moved{r.Name, read(r), always})
+			all = append(all, moved{r.Name, read(r), always, false})
 		}
 	}
 	field := func(family, name string) func(*view) reading {
@@ -70,6 +73,11 @@ func (b *book) effects(l model.Line) (all []moved) {
 	}
 	in := func(name string) func(*view) reading {
 		return func(v *view) reading { return v.table.device(v.In, name) }
+	}
+	partly := func(family, name string) {
+		if r != nil && r.Observation != nil {
+			all = append(all, moved{r.Name, r.table.field(family, name), false, true})
+		}
 	}
 	socket := func() {
 		if b.in.SocketKnown {
@@ -107,6 +115,7 @@ func (b *book) effects(l model.Line) (all []moved) {
 	case model.LayerReceiverRing:
 		came(false, in("rx_missed_errors"))
 		came(false, in("rx_dropped"))
+		partly("softnet", "time_squeeze")
 		if l.Cause == model.CauseRingFull {
 			sent(false, out("tx_dropped"))
 			sent(false, field("Ip", "OutDiscards"))
@@ -123,6 +132,9 @@ func (b *book) effects(l model.Line) (all []moved) {
 		sent(false, field("Ip", "OutDiscards"))
 		sent(false, field("Udp", "SndbufErrors"))
 	case model.LayerReceiverFilter:
+		for _, name := range []string{"drop", "early_drop", "insert_failed"} {
+			partly("conntrack", name)
+		}
 		came(false, func(v *view) reading { return v.table.rules })
 		came(false, func(v *view) reading { g, _ := b.ipGap(v); return g })
 	case model.LayerReceiverIP:

@@ -91,6 +91,13 @@ func newPath(in Input) *path {
 		v.kernel = k
 		p.kernels[k].nodes = append(p.kernels[k].nodes, v)
 	}
+	if p.shared() { // what passes between them passes loopback only, unless the path says otherwise
+		for _, v := range []*view{p.sender, p.receiver} {
+			if len(v.In) == 0 && len(v.Out) == 0 {
+				v.In, v.Out = []string{"lo"}, []string{"lo"}
+			}
+		}
+	}
 	for k, one := range p.kernels {
 		for _, v := range one.nodes {
 			p.addList(in, k, v)

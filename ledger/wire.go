@@ -2,6 +2,7 @@ package ledger
 
 import (
 	"slices"
+	"strings"
 
 	"pelt/model"
 )
@@ -68,8 +69,8 @@ func (b *book) gaps() (all []gap, whole bool) {
 	var from *view
 	whole = true
 	for _, v := range b.path.nodes {
-		if v.kernel < 0 {
-			continue
+		if v.kernel < 0 || v != b.path.sender && v != b.path.receiver && (len(v.In) == 0 || len(v.Out) == 0) {
+			continue // its devices count both directions
 		}
 		t := &v.table
 		if v != b.path.sender {
@@ -86,7 +87,7 @@ func (b *book) gaps() (all []gap, whole bool) {
 				}
 				return merged(all), whole
 			}
-			if out := t.device(v.Out, "tx_packets"); in.known && out.known && len(v.In) > 0 && len(v.Out) > 0 {
+			if out := t.device(v.Out, "tx_packets"); in.known && out.known {
 				inside := between(in, out, "rx_packets - tx_packets")
 				for _, c := range b.claims {
 					if c.layer == model.LayerNetwork && c.host == v.Name && c.cause != model.CauseDamaged && c.cause != model.CauseRingMissed {
@@ -133,6 +134,11 @@ func (b *book) beforeIP(v *view, in reading) (g gap, ok bool) {
 	r.name, r.scope, r.before, r.after = "rx_packets - Ip.InReceives", "device", 0, 0
 	if r.whole < b.remaining/2 {
 		return gap{}, false // ARP and merged TCP segments make a few
+	}
+	for _, k := range v.Observation.Knobs {
+		if strings.HasSuffix(k.Name, ".xdp") { // a program sits there
+			return gap{model.LayerReceiverXDP, v.Name, "XDP", r}, true
+		}
 	}
 	return gap{model.LayerReceiverTC, v.Name, model.CauseBeforeIP, r}, true
 }
