@@ -2,6 +2,7 @@ package report
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/url"
 	"os"
@@ -184,7 +185,7 @@ func TestHTMLInBrowser(t *testing.T) {
 	}
 	charts := map[string]int{"router": 6, "single": 2, "tcp": 6, "invalid": 6, "aborted": 6, "streams": 6, "empty": 0}
 	for _, d := range sample.All() {
-		if slices.Contains([]string{"both", "loss", "roundtrip", "ipv6", "rates", "zero"}, d.Name) {
+		if slices.Contains([]string{"both", "loss", "roundtrip", "ipv6", "rates", "ledger", "unwatched", "chain", "zero"}, d.Name) {
 			continue // their pages are built of the same parts as the others'
 		}
 		page := writePage(t, d.Doc)
@@ -227,6 +228,105 @@ func TestHTMLInBrowser(t *testing.T) {
 				}
 				if got.Charts > 0 && got.Tip == "" {
 					t.Error("no tip under the pointer")
+				}
+			})
+		}
+	}
+}
+
+// drawn is what the pictures of the path look like: see pictureFacts.
+type drawn struct {
+	Shown   []string `json:"shown"`
+	Touch   []string `json:"touch"`
+	Outside []string `json:"outside"`
+	Texts   int      `json:"texts"`
+	Small   float64  `json:"small"`
+	Falls   int      `json:"falls"`
+}
+
+// pictureFacts looks at the picture that is shown: words that lie over each
+// other or beyond its edge, and how small they are.
+const pictureFacts = `(() => {
+  const out = {shown: [], touch: [], outside: [], texts: 0, small: 99, falls: 0};
+  for (const svg of document.querySelectorAll("svg.route")) {
+    const frame = svg.getBoundingClientRect();
+    if (!frame.width) continue;
+    out.shown.push(svg.getAttribute("class"));
+    out.falls += svg.querySelectorAll(".fall").length;
+    const boxes = [...svg.querySelectorAll("text")].map(e => ({words: e.textContent, r: e.getBoundingClientRect(), size: parseFloat(getComputedStyle(e).fontSize) * frame.width / svg.viewBox.baseVal.width}));
+    for (const [i, a] of boxes.entries()) {
+      out.texts++;
+      out.small = Math.min(out.small, a.size);
+      if (a.r.left < frame.left - 1 || a.r.right > frame.right + 1 || a.r.top < frame.top - 1 || a.r.bottom > frame.bottom + 1) out.outside.push(a.words);
+      for (const b of boxes.slice(i + 1)) {
+        const wide = Math.min(a.r.right, b.r.right) - Math.max(a.r.left, b.r.left), high = Math.min(a.r.bottom, b.r.bottom) - Math.max(a.r.top, b.r.top);
+        if (wide > 0.5 && high > 0.3 * Math.min(a.r.height, b.r.height)) out.touch.push(a.words + " / " + b.words);
+      }
+    }
+  }
+  return out;
+})()`
+
+// TestPictures opens pages without script and chooses one setting after the other.
+func TestPictures(t *testing.T) {
+	ctx := browser(t)
+	for _, c := range []struct {
+		name  string
+		doc   model.Document
+		falls []int // by panel
+	}{
+		{"ledger", sample.Ledger(), []int{7, 3, 1, 0}}, {"unwatched", sample.Unwatched(), []int{2, 2}}, {"chain", sample.Chain(), []int{11}},
+		{"router", sample.Router(), []int{3, 3}}, {"nasty", sample.Nasty(), []int{4}},
+	} {
+		page := filepath.Join(t.TempDir(), "explain.html")
+		f, err := os.Create(page)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := errors.Join(ExplainHTML(f, c.doc, Ask{All: true}), f.Close()); err != nil {
+			t.Fatal(err)
+		}
+		for _, width := range []int64{1280, 1040, 760, 360} {
+			t.Run(fmt.Sprintf("%s/%d", c.name, width), func(t *testing.T) {
+				tab, closeTab := chromedp.NewContext(ctx)
+				defer closeTab()
+				v := &visit{}
+				if err := v.listen(tab); err != nil {
+					t.Fatal(err)
+				}
+				if err := chromedp.Do(tab, chromedp.EmulateViewport(width, 900), chromedp.Navigate((&url.URL{Scheme: "file", Path: page}).String())); err != nil {
+					t.Fatal(err)
+				}
+				for i, falls := range c.falls {
+					choose := fmt.Sprintf(`(() => { const l = document.querySelector("label[for=path-%d]"); if (l) l.click(); return true; })()`, i)
+					if _, err := chromedp.Run(tab, chromedp.Evaluate[bool](choose)); err != nil {
+						t.Fatal(err)
+					}
+					got, err := chromedp.Run(tab, chromedp.Evaluate[drawn](pictureFacts))
+					if err != nil {
+						t.Fatal(err)
+					}
+					class := "route wide"
+					if width < 1040 {
+						class = "route tall"
+					}
+					if !slices.Equal(got.Shown, []string{class}) {
+						t.Errorf("panel %d: pictures %q are shown; want one, %s", i, got.Shown, class)
+					}
+					if got.Falls != falls {
+						t.Errorf("panel %d: %d losses drawn; want %d", i, got.Falls, falls)
+					}
+					if len(got.Touch)+len(got.Outside) > 0 || got.Texts < 6 {
+						t.Errorf("panel %d: of %d texts these touch: %q; these lie outside: %q", i, got.Texts, got.Touch, got.Outside)
+					}
+					if got.Small < 9 {
+						t.Errorf("panel %d: text of %.1f px", i, got.Small)
+					}
+				}
+				v.mu.Lock()
+				defer v.mu.Unlock()
+				if len(v.problems) > 0 {
+					t.Errorf("the browser complained: %q", v.problems)
 				}
 			})
 		}

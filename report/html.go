@@ -33,12 +33,9 @@ var (
 )
 
 // HTML writes the run as one file that fetches nothing: verdict, figures,
-// charts, tables, environment. Without JavaScript the tables remain.
+// charts, the path with its losses, tables, environment. Without JavaScript all
+// but the charts remains.
 func HTML(w io.Writer, doc model.Document) error {
-	t, err := template.New("report").Funcs(template.FuncMap{"keep": keepUnits}).Parse(htmlTemplate)
-	if err != nil {
-		return fmt.Errorf("writing HTML: %w", err)
-	}
 	view := newPage(doc)
 	charts := newChartData(doc, view.table)
 	view.HasSeries, view.SeriesLeft = len(charts.Trials) > 0, charts.Left
@@ -47,11 +44,32 @@ func HTML(w io.Writer, doc model.Document) error {
 		return fmt.Errorf("writing HTML: %w", err)
 	}
 	script := "/*! uPlot 1.6.32\n" + uplotLicence + "*/\n" + uplotJS + "\n" + htmlJS
-	style := uplotCSS + "\n" + htmlCSS
-	view.CSP = "default-src 'none'; img-src data:; base-uri 'none'; form-action 'none'; script-src " + cspHash(script) + "; style-src " + cspHash(style)
-	view.Script, view.Style, view.Data = template.JS(script), template.CSS(style), template.JS(data) // our own assets, and JSON that json.Marshal escaped
+	view.Script, view.Data = template.JS(script), template.JS(data) // our own assets, and JSON that json.Marshal escaped
+	return view.write(w, "script-src "+cspHash(script)+"; ", uplotCSS+"\n"+htmlCSS)
+}
+
+// ExplainHTML writes the path with its losses and the ledgers of the trials
+// asked for, as one file that fetches nothing and needs no script. An *AskError
+// means that the run has no such trial.
+func ExplainHTML(w io.Writer, doc model.Document, ask Ask) error {
+	chosen, err := ask.choose(doc)
+	if err != nil {
+		return err
+	}
+	return newExplainPage(doc, chosen).write(w, "", htmlCSS)
+}
+
+// write fills the template; scripts is the part of the policy that lets some run.
+func (p page) write(w io.Writer, scripts, style string) error {
+	t, err := template.New("report").Funcs(template.FuncMap{"keep": keepUnits}).Parse(htmlTemplate)
+	if err != nil {
+		return fmt.Errorf("writing HTML: %w", err)
+	}
+	style += string(p.Ledger.Rules)
+	p.Style = template.CSS(style) // our own assets
+	p.CSP = "default-src 'none'; img-src data:; base-uri 'none'; form-action 'none'; " + scripts + "style-src " + cspHash(style)
 	var b bytes.Buffer
-	if err := t.Execute(&b, view); err != nil {
+	if err := t.Execute(&b, p); err != nil {
 		return fmt.Errorf("writing HTML: %w", err)
 	}
 	if _, err := w.Write(b.Bytes()); err != nil {

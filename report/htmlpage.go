@@ -38,6 +38,7 @@ type page struct {
 	SeriesLeft   int // trials whose seconds only the JSON document has
 	Axis         string
 	Loss         lossChart
+	Ledger       ledgerView
 	Tables       []htmlTable
 	Hosts        hostTable
 	Method       []pair
@@ -85,7 +86,10 @@ func newPage(doc model.Document) page {
 	p.Keys = keyFigures(t)
 	p.HasCurve = t.Axis() != ""
 	p.HasDelay = p.HasCurve && delayKind(t.Rows) != ""
-	p.Loss = newLossChart(t)
+	var classes map[string]string
+	label := func(r rows.Row) string { return rowWords(t, r) }
+	p.Loss, classes = newLossChart(t, label)
+	p.Ledger = newLedgerView(doc, t, classes, label)
 	for _, of := range t.Groups() {
 		p.Tables = append(p.Tables, newHTMLTable(t, of))
 	}
@@ -173,7 +177,7 @@ func flowKeys(of []rows.Row, prefix string, where func(rows.Row) string) []keyFi
 }
 
 func newHTMLTable(t rows.Table, of []rows.Row) htmlTable {
-	h := htmlTable{Title: fmt.Sprintf("%s: %s to %s, %s", words.Name(of[0].Flow), words.Name(of[0].From), words.Name(of[0].To), strings.ToUpper(string(of[0].Protocol)))}
+	h := htmlTable{Title: flowTitle(of[0])}
 	fields := knobFields(of, t.Keys)
 	if of[0].TCP != nil {
 		fields = append(fields, tcpFields(of)...)

@@ -41,7 +41,8 @@ const leastLossScale = 0.001
 // Causes with a hue of their own; report.css has as many, and one for the rest.
 const maxCauses = 7
 
-func newLossChart(t rows.Table) lossChart {
+// newLossChart also returns the colours of the causes by their words.
+func newLossChart(t rows.Table, label func(rows.Row) string) (lossChart, map[string]string) {
 	var c lossChart
 	class := causeClasses(t.Rows, &c)
 	most := leastLossScale
@@ -51,7 +52,7 @@ func newLossChart(t rows.Table) lossChart {
 		}
 	}
 	if len(class) == 0 {
-		return lossChart{}
+		return lossChart{}, class
 	}
 	c.Scale = unit.FormatRatio(most)
 	for _, r := range t.Rows {
@@ -59,20 +60,17 @@ func newLossChart(t rows.Table) lossChart {
 		if !ok {
 			continue
 		}
-		b := lossBar{Label: rowWords(t, r), Total: unit.FormatRatio(total), Title: words.Loss(r)}
+		b := lossBar{Label: label(r), Total: unit.FormatRatio(total), Title: words.Loss(r)}
 		x := 0.0
 		for _, p := range words.LossParts(r) {
 			width := min(p.Ratio/most, 1-x)
-			title := fmt.Sprintf("%s %s: %s packets", unit.FormatRatio(p.Ratio), p.Words, unit.FormatCount(p.Packets))
-			if p.Confidence != "" {
-				title += ", " + p.Confidence
-			}
+			title := fmt.Sprintf("%s: %s", p.Said(), packetCount(p.Packets))
 			b.Parts = append(b.Parts, lossPart{class[p.Words], percent(x), percent(width), title})
 			x += width
 		}
 		c.Bars = append(c.Bars, b)
 	}
-	return c
+	return c, class
 }
 
 func percent(ratio float64) string { return strconv.FormatFloat(max(ratio, 0)*100, 'f', 3, 64) + "%" }

@@ -453,6 +453,13 @@ func FuzzReports(f *testing.F) {
 	for _, s := range []string{"", "{", `{"format":"flent"}`, `{"format":"pelt/run/1"}`, `{"format":"pelt/run/1","results":[{"state":"valid","flows":[{"protocol":"tcp"}]}]}`, `{"format":"pelt/run/1","results":[{"state":"aborted","cell":{"a":"b"}}]}`} {
 		f.Add([]byte(s))
 	}
+	for _, d := range []model.Document{sample.Ledger(), sample.Unwatched()} {
+		var b bytes.Buffer
+		if err := JSON(&b, d); err != nil {
+			f.Fatal(err)
+		}
+		f.Add(b.Bytes())
+	}
 	f.Fuzz(func(t *testing.T, b []byte) {
 		doc, err := ReadJSON(bytes.NewReader(b), "fuzz")
 		if err != nil {
@@ -462,7 +469,8 @@ func FuzzReports(f *testing.F) {
 			return
 		}
 		var text, again bytes.Buffer
-		if err := errors.Join(JSON(&again, doc), Text(&text, doc, 80, true), CSV(&text, doc), HTML(&text, doc)); err != nil {
+		if err := errors.Join(JSON(&again, doc), Text(&text, doc, 80, true), CSV(&text, doc), HTML(&text, doc),
+			Explain(&text, doc, Ask{All: true}, 80, true), ExplainJSON(&text, doc, Ask{}), ExplainHTML(&text, doc, Ask{All: true})); err != nil {
 			t.Fatal(err)
 		}
 		if _, err := ReadJSON(&again, "again"); err != nil {

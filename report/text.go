@@ -69,7 +69,7 @@ func (s *screen) verdict(doc model.Document) []model.Finding {
 // flow writes the table of one flow.
 func (s *screen) flow(doc model.Document, t rows.Table, of []rows.Row) {
 	s.line("", "")
-	title := fmt.Sprintf("%s: %s to %s, %s", words.Name(of[0].Flow), words.Name(of[0].From), words.Name(of[0].To), strings.ToUpper(string(of[0].Protocol)))
+	title := flowTitle(of[0])
 	if doc.Plan.Design.Repeats > 1 {
 		title += fmt.Sprintf("; rates: middle and range of %d trials, loss: of all", doc.Plan.Design.Repeats)
 	}
@@ -79,6 +79,11 @@ func (s *screen) flow(doc model.Document, t rows.Table, of []rows.Row) {
 		fields = tcpFields(of)
 	}
 	s.table(of, append(knobFields(of, t.Keys), fields...))
+}
+
+// flowTitle names a flow: "up: sender to receiver, UDP".
+func flowTitle(r rows.Row) string {
+	return fmt.Sprintf("%s: %s to %s, %s", words.Name(r.Flow), words.Name(r.From), words.Name(r.To), strings.ToUpper(string(r.Protocol)))
 }
 
 func (s *screen) table(of []rows.Row, fields []field) {

@@ -122,7 +122,7 @@ Start here: pelt demo`,
 		return usagef("%v; %s --help lists the flags", err, c.CommandPath())
 	})
 	root.SetVersionTemplate("pelt {{.Version}}\n")
-	root.AddCommand(newDemo(), newServe(), newCurve(), newRun(), newList(), newShow(), newReport(), newLab(), newDoctor(), newVersion())
+	root.AddCommand(newDemo(), newServe(), newCurve(), newRun(), newList(), newShow(), newExplain(), newReport(), newLab(), newDoctor(), newVersion())
 	for _, c := range root.Commands() {
 		usageArgs(c)
 	}

@@ -46,7 +46,7 @@ func Nodes(lab *model.LabFacts, observed []model.Observed, from, to string) []st
 		slices.Reverse(all)
 		a, b = len(all)-1-a, len(all)-1-b
 	}
-	if a < 0 || b < 0 {
+	if a < 0 || b < 0 || a == b {
 		return []string{from, to}
 	}
 	return all[a : b+1]
@@ -90,19 +90,19 @@ func sumLedgers(ms []member, nodes []string) model.Ledger {
 			}
 		}
 	}
+	layers := model.Layers()
 	slices.SortStableFunc(sum.Lines, func(a, b model.Line) int {
-		return cmp.Or(cmp.Compare(layerPlace(a.Layer), layerPlace(b.Layer)), cmp.Compare(slices.Index(nodes, a.Host), slices.Index(nodes, b.Host)))
+		return cmp.Or(cmp.Compare(place(layers, a.Layer), place(layers, b.Layer)), cmp.Compare(place(nodes, a.Host), place(nodes, b.Host)))
 	})
 	return sum
 }
 
-// layerPlace is a layer's place in travel order; an unknown one comes last.
-func layerPlace(name string) int {
-	layers := model.Layers()
-	if i := slices.Index(layers, name); i >= 0 {
+// place is where a name stands in a list; an unknown one comes last.
+func place(list []string, name string) int {
+	if i := slices.Index(list, name); i >= 0 {
 		return i
 	}
-	return len(layers)
+	return len(list)
 }
 
 func addEvidence(sum, more []model.Evidence) []model.Evidence {

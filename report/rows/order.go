@@ -86,10 +86,10 @@ func CompareLevels(p model.Plan, key string, a, b model.Cell) int {
 	if x.Text == "" && y.Text == "" {
 		return cmp.Compare(x.Number, y.Number)
 	}
-	return cmp.Or(cmp.Compare(place(p, key, x), place(p, key, y)), strings.Compare(x.Text, y.Text))
+	return cmp.Or(cmp.Compare(levelPlace(p, key, x), levelPlace(p, key, y)), strings.Compare(x.Text, y.Text))
 }
 
-func place(p model.Plan, key string, v model.Value) int {
+func levelPlace(p model.Plan, key string, v model.Value) int {
 	for _, f := range p.Factors {
 		if f.Knob == key {
 			return slices.Index(f.Levels, v)

@@ -114,6 +114,14 @@ func Fold(doc model.Document) Table {
 	return t
 }
 
+// Of is the row of one flow of one trial, whatever its state.
+func Of(doc model.Document, r model.Result, f model.FlowResult) Row {
+	one := model.Document{Plan: doc.Plan, Lab: doc.Lab, Results: []model.Result{r}}
+	row := Row{Cell: r.Cell, Flow: f.Name}
+	row.fill(one, []member{{0, r.State, &f}})
+	return row
+}
+
 // Groups splits the rows where flow or protocol change: each group is one table.
 func (t Table) Groups() [][]Row {
 	var groups [][]Row

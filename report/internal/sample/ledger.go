@@ -122,6 +122,28 @@ func Ledger() model.Document {
 	return d
 }
 
+// Chain has many nodes between the ends, nearly nothing that arrives, more
+// causes than a picture names, and large numbers.
+func Chain() model.Document {
+	d := base("lab:chain", []int{64}, 1, 2)
+	d.Lab = &model.LabFacts{Topology: "chain", Nodes: []string{"sender", "edge-of-the-building", "core1", "core2", "core3", "receiver"}}
+	f := udp("up", 64, 1.9e9, 1.9e9, 2, 90e3)
+	k := kinds(f.Attempted)
+	k[2].line.Host, k[2].share = "core3", 0.31
+	k[0].share = 0.42
+	reasons := []string{"IP_RPFILTER", "UDP_CSUM", "NO_SOCKET", "PROTO_MEM"}
+	layers := []string{model.LayerReceiverIP, model.LayerReceiverUDP, model.LayerReceiverUDP, model.LayerReceiverMemory}
+	all := []kind{k[3], k[2], k[5], k[4], k[1]}
+	for i, r := range reasons {
+		all = append(all, kind{model.Line{Layer: layers[i], Host: "receiver", Cause: r, Confidence: "exact-count"}, 0.05 / float64(i*i+1)})
+	}
+	lose(&f, 0.11, append(all, k[0])...)
+	r := result(64, 0, f)
+	r.Observed = []model.Observed{{Node: "sender", Mode: model.DropsCount}, {Node: "edge-of-the-building"}, {Node: "core1", Mode: model.DropsOff}, {Node: "receiver", Mode: model.DropsSeq, Overwritten: 3, Missed: 7}}
+	d.Results = append(d.Results, r)
+	return d
+}
+
 // Unwatched is between two hosts: one without rights, one that went away.
 func Unwatched() model.Document {
 	d := base("192.168.2.5", []int{64, 1472}, 1, 2)

@@ -30,6 +30,9 @@ func Command(p model.Plan) (line, note string) {
 	for _, l := range p.Links {
 		args = append(args, linkFlag(l)...)
 	}
+	if p.Drops != "" {
+		args = append(args, "--drops", quote(string(p.Drops)))
+	}
 	if p.Engine != "" && p.Engine != "auto" {
 		args = append(args, "--engine", quote(p.Engine))
 	}
@@ -91,6 +94,9 @@ func flowFlags(f model.Flow) []string {
 	number("--family", f.Family, 0)
 	number("--dscp", f.DSCP, 0)
 	number("--source-port", f.SourcePort, 0)
+	number("--gso", max(f.Segments, 1), 1)
+	number("--send-buffer", f.SendBuffer, 0)
+	number("--receive-buffer", f.ReceiveBuffer, 0)
 	if f.DontFragment {
 		args = append(args, "--df")
 	}

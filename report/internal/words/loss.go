@@ -44,18 +44,26 @@ func saidBy(text string, l model.Line) bool {
 }
 
 // Sure says how sure a line is.
-func Sure(confidence string) string {
-	switch confidence {
+func Sure(l model.Line) string {
+	switch l.Confidence {
 	case "exact-seq":
-		return "exact, known of each packet"
+		return "exact: known of each packet"
 	case "exact-count":
-		return "exact, a counter of the flow's own socket"
+		return "exact: counted at the flow's own socket"
 	case "bounded":
-		return "about, a counter of a whole namespace or device"
+		if foreign(l) {
+			return "at most: the counter moved for others' packets, too"
+		}
+		return "about: counted for a whole namespace, device or host"
 	case "inferred":
-		return "by elimination, a difference between two hosts"
+		return "by elimination: a difference between two hosts"
 	}
-	return Name(confidence)
+	return Name(l.Confidence)
+}
+
+// foreign reports whether a line's counters also moved for others' packets.
+func foreign(l model.Line) bool {
+	return slices.ContainsFunc(l.Evidence, func(e model.Evidence) bool { return e.Excess > 0 })
 }
 
 // Part is one share of a row's loss.
@@ -79,8 +87,7 @@ func LossParts(r rows.Row) []Part {
 	ratio := func(n uint64) float64 { return float64(n) / float64(r.Attempted) }
 	for i, l := range r.Ledger.Lines {
 		if l.Packets > 0 {
-			shared := slices.ContainsFunc(l.Evidence, func(e model.Evidence) bool { return e.Excess > 0 })
-			parts = append(parts, Part{Line(l), l.Layer, l.Packets, ratio(l.Packets), "", Plain(l.Confidence), shared, i})
+			parts = append(parts, Part{Line(l), l.Layer, l.Packets, ratio(l.Packets), "", Plain(l.Confidence), foreign(l), i})
 		}
 	}
 	slices.SortStableFunc(parts, func(a, b Part) int { return cmp.Compare(b.Packets, a.Packets) })
@@ -216,19 +223,25 @@ func Loss(r rows.Row) string {
 // Said is the part with its share and how sure that is: "at most 0.5 %
 // receiver's CPU backlog full (CPU_BACKLOG)".
 func (p Part) Said() string {
-	text := p.Share + " " + p.Words
-	switch {
-	case p.Confidence == "inferred" && !strings.Contains(p.Words, "elimination"):
+	text := p.Amount() + " " + p.Words
+	if p.Confidence == "inferred" && !strings.Contains(p.Words, "elimination") {
 		if head, ok := strings.CutSuffix(text, ")"); ok {
 			return head + ", by elimination)"
 		}
 		return text + " (by elimination)"
-	case p.Confidence == "bounded" && p.Shared:
-		return "at most " + text
-	case p.Confidence == "bounded":
-		return "about " + text
 	}
 	return text
+}
+
+// Amount is the share, with what is known of its error: "at most 0.5 %".
+func (p Part) Amount() string {
+	switch {
+	case p.Confidence == "bounded" && p.Shared:
+		return "at most " + p.Share
+	case p.Confidence == "bounded":
+		return "about " + p.Share
+	}
+	return p.Share
 }
 
 // notObserved names the nodes of which nothing is known.

@@ -47,6 +47,8 @@ func TestCommand(t *testing.T) {
 	rate.Flows[0].Rate, rate.Flows[0].Streams, rate.Flows[0].DontFragment = unit.PacketRate(150000), 4, true
 	interval := sample.Loss().Plan
 	interval.Flows[0].Rate, _ = unit.ParseRate("every 5ms")
+	watched := sample.Loss().Plan
+	watched.Drops, watched.Flows[0].Segments, watched.Flows[0].SendBuffer, watched.Flows[0].ReceiveBuffer = model.DropsCount, 8, 65536, 4096
 	hostile := sample.Loss().Plan
 	hostile.Target = "a; rm -rf $HOME'"
 	for _, c := range []struct {
@@ -59,6 +61,7 @@ func TestCommand(t *testing.T) {
 		{"tcp", sample.TCP().Plan, "pelt curve 192.168.2.5 --code CODE --proto tcp --payload 64,1460 --time 10s --warmup 500ms --repeats 2 --seed 1"},
 		{"paced", rate, "pelt curve 10.0.0.2 --code CODE --payload 64,512,1472,4096 --rate 150kpps --streams 4 --df --time 5s --warmup 500ms --repeats 1 --seed 1"},
 		{"interval", interval, "pelt curve 10.0.0.2 --code CODE --payload 64,512,1472,4096 --interval 5ms --time 5s --warmup 500ms --repeats 1 --seed 1"},
+		{"watched", watched, "pelt curve 10.0.0.2 --code CODE --payload 64,512,1472,4096 --gso 8 --send-buffer 65536 --receive-buffer 4096 --time 5s --warmup 500ms --repeats 1 --drops count --seed 1"},
 		{"hostile", hostile, `pelt curve 'a; rm -rf $HOME'\''' --code CODE --payload 64,512,1472,4096 --time 5s --warmup 500ms --repeats 1 --seed 1`},
 		{"no flags for it", sample.Rates().Plan, "pelt run plan.yaml"},
 		{"no plan", model.Plan{}, "pelt run plan.yaml"},
