@@ -1,0 +1,231 @@
+package udp
+
+import (
+	"errors"
+	"maps"
+	"net/netip"
+	"slices"
+	"syscall"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"pelt/engine"
+)
+
+// moody is a kernel that refuses at will. Like sendmmsg it tells the error of
+// the first buffer of a call only.
+type moody struct {
+	t        *rapid.T
+	bytes    [][]byte
+	segments int
+	pending  []fault // in the error queue
+	hides    bool
+	taken    map[uint64]int    // by sequence
+	answers  map[uint64]string // the last one
+	offers   map[uint64]int    // to a full queue
+	calls    int
+}
+
+var moods = []string{"", "", "", "", "ENOBUFS", "ENOBUFS", "EPERM", "EAGAIN", "EHOSTUNREACH", "ECONNREFUSED", "EHOSTUNREACH of its own"}
+
+func (m *moody) packets() [][]byte { return m.bytes }
+
+func (m *moody) faults(tell func(fault)) {
+	for _, f := range m.pending {
+		tell(f)
+	}
+	m.pending = nil
+}
+
+func (m *moody) send(from, to int) (int, error) {
+	m.calls++
+	for at := from; at < to; at += m.segments {
+		mood := rapid.SampledFrom(moods).Draw(m.t, "mood")
+		buffer := m.bytes[at:min(at+m.segments, to)]
+		for _, b := range buffer {
+			h, ok := engine.ParseHeader(b)
+			if !ok {
+				m.t.Fatalf("% x is no packet", b)
+			}
+			m.answers[h.Sequence] = mood
+			switch mood {
+			case "":
+				m.taken[h.Sequence]++
+			case "ENOBUFS":
+				m.offers[h.Sequence]++
+			}
+		}
+		from4 := netip.MustParseAddr("192.0.2.1")
+		var err error
+		switch mood {
+		case "":
+			continue
+		case "ENOBUFS":
+			err = syscall.ENOBUFS
+		case "EPERM":
+			err = syscall.EPERM
+		case "EAGAIN":
+			err = syscall.EAGAIN
+		case "EHOSTUNREACH": // only who asked is told
+			err = syscall.EHOSTUNREACH
+			m.pending = append(m.pending, fault{errno: syscall.EHOSTUNREACH, what: "host unreachable", from: from4})
+		case "ECONNREFUSED":
+			err = syscall.ECONNREFUSED
+			m.pending = append(m.pending, fault{errno: syscall.ECONNREFUSED, what: "port unreachable", from: from4, plain: true})
+		default:
+			err = syscall.EHOSTUNREACH
+		}
+		if at == from {
+			return 0, err
+		}
+		return at - from, nil
+	}
+	return to - from, nil
+}
+
+// Whatever the kernel answers and hides, each packet is taken once or refused
+// with its last answer, and the lists say which.
+func TestEveryPacketHasItsAnswer(t *testing.T) {
+	r := newTrial()
+	dialer, _ := r.prepare(t)
+	e := endOf(dialer)
+	rapid.Check(t, func(t *rapid.T) {
+		w := newSender(e).streams[0]
+		w.segments = rapid.SampledFrom([]int{1, 1, 4}).Draw(t, "segments")
+		m := &moody{t: t, bytes: layOut(64, 16), segments: w.segments, taken: map[uint64]int{}, answers: map[uint64]string{}, offers: map[uint64]int{}}
+		w.out, w.bytes, w.wire, w.clock, w.waiter, w.measured = m, m.bytes, e.wires[0], e.settings.clock, newWaiter(e.bell, e.settings.clock), true
+		w.trial = e.order.Trial
+		for range rapid.IntRange(1, 20).Draw(t, "batches") {
+			w.refusals.single = min(w.refusals.single, rapid.IntRange(0, 20).Draw(t, "single"))
+			if _, err := w.emit(rapid.IntRange(1, 16).Draw(t, "n"), w.clock.now(), 1<<62); err != nil {
+				t.Fatal(err)
+			}
+		}
+		refused := map[uint64]string{}
+		for s, err := range w.list.Marks().Stretches() {
+			if err != nil {
+				t.Fatal(err)
+			}
+			for n := range s.Count {
+				refused[s.From+n] = w.sender.errnos[s.Mark]
+			}
+		}
+		attempted := w.attempted.Load()
+		if attempted != w.sequence || w.accepted+uint64(len(refused)) != attempted || len(m.taken) != int(w.accepted) {
+			t.Fatalf("attempted %d, accepted %d, %d refused; the kernel took %d", attempted, w.accepted, len(refused), len(m.taken))
+		}
+		var again uint64
+		for n := range attempted {
+			name, is := refused[n]
+			switch {
+			case is == (m.taken[n] == 1) || m.taken[n] > 1:
+				t.Fatalf("sequence %d: taken %d times, refused %q", n, m.taken[n], name)
+			case is && name != m.answers[n] && (name != "EHOSTUNREACH" || m.answers[n] != "EHOSTUNREACH of its own"):
+				t.Fatalf("sequence %d: refused with %s, the answer was %s", n, name, m.answers[n])
+			}
+			again += uint64(max(m.offers[n]-1, 0))
+			if m.taken[n] > 0 {
+				again += uint64(min(m.offers[n], 1))
+			}
+		}
+		if again > w.retried {
+			t.Fatalf("%d packets were offered to a full queue again, %d are told", again, w.retried)
+		}
+		names := map[string]uint64{}
+		for mark, n := range w.byMark {
+			names[w.sender.errnos[mark]] = n
+		}
+		listed := map[string]uint64{}
+		for _, name := range refused {
+			listed[name]++
+		}
+		if !maps.Equal(names, listed) {
+			t.Fatalf("counted %v, listed %v", names, listed)
+		}
+	})
+}
+
+// A host that is told of an error again and again still sends or gives up.
+func TestEndlessFaults(t *testing.T) {
+	r := newTrial()
+	dialer, _ := r.prepare(t)
+	e := endOf(dialer)
+	w := newSender(e).streams[0]
+	calls := 0
+	box := &haunted{bytes: layOut(64, 1), onSend: func() { calls++ }}
+	w.out, w.bytes, w.wire, w.clock, w.waiter, w.measured = box, box.bytes, e.wires[0], e.settings.clock, newWaiter(e.bell, e.settings.clock), true
+	if _, err := w.emit(1, w.clock.now(), 1<<62); err != nil {
+		t.Fatal(err)
+	}
+	if calls != maxUntried+1 || w.attempted.Load() != 1 || w.accepted != 0 || !slices.Equal(w.sender.errnos, []string{"EHOSTUNREACH"}) {
+		t.Errorf("tried %d times, attempted %d, accepted %d, errors %v", calls, w.attempted.Load(), w.accepted, w.sender.errnos)
+	}
+}
+
+// haunted is a kernel whose every send brings up an error of an earlier one.
+type haunted struct {
+	bytes  [][]byte
+	onSend func()
+}
+
+func (h *haunted) packets() [][]byte { return h.bytes }
+func (h *haunted) send(int, int) (int, error) {
+	h.onSend()
+	return 0, syscall.EHOSTUNREACH
+}
+func (h *haunted) faults(tell func(fault)) {
+	tell(fault{errno: syscall.EHOSTUNREACH, what: "host unreachable", from: netip.MustParseAddr("192.0.2.1")})
+}
+
+func TestFullQueueIsNeverHopeless(t *testing.T) {
+	var r refusals
+	for now := int64(0); now < 60e9; now += 1e7 {
+		if r.hopeless(syscall.ENOBUFS, now) || r.row >= hopelessRow {
+			t.Fatalf("gave up, or naps, after %d ns of a full queue", now)
+		}
+	}
+	for i := range int64(hopelessRow - 1) {
+		if r.hopeless(syscall.EPERM, i) {
+			t.Fatalf("gave up after %d", i)
+		}
+	}
+	if r.hopeless(syscall.ENOBUFS, 100) || r.hopeless(syscall.EPERM, 101) {
+		t.Error("a packet that reached a full queue was not forbidden")
+	}
+}
+
+// Forged ICMP errors make no endless list.
+func TestFaultBookIsBounded(t *testing.T) {
+	var b faultBook
+	for i := range 1000 {
+		b.note(fault{what: "port unreachable", from: netip.AddrFrom4([4]byte{10, 0, byte(i >> 8), byte(i)})})
+	}
+	b.note(fault{what: "port unreachable", from: netip.AddrFrom4([4]byte{10, 0, 0, 0})})
+	counts, warnings := b.account()
+	var sum uint64
+	for _, n := range counts {
+		sum += n
+	}
+	if sum != 1001 || len(counts) != maxFaults+1 || counts["port unreachable from 10.0.0.0"] != 2 {
+		t.Errorf("%d errors counted: %v", sum, counts)
+	}
+	want := []string{"984 ICMP errors from others", "2 ICMP port unreachable from 10.0.0.0", "1 ICMP port unreachable from 10.0.0.1", "14 other ICMP errors"}
+	if !slices.Equal(warnings, want) {
+		t.Errorf("warnings %q\nwant %q", warnings, want)
+	}
+}
+
+func TestErrnosAreBounded(t *testing.T) {
+	r := newTrial()
+	dialer, _ := r.prepare(t)
+	w := newSender(endOf(dialer)).streams[0]
+	w.wire, w.measured = endOf(dialer).wires[0], true
+	for i := range 3 * maxErrnos {
+		w.refusals = refusals{}
+		w.refused(1, errors.New(string(rune('a'+i))), 0)
+	}
+	if n := len(w.sender.errnos); n != maxErrnos || w.sender.errnos[n-1] != "other" {
+		t.Errorf("%d names: %q", n, w.sender.errnos)
+	}
+}

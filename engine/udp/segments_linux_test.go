@@ -1,0 +1,189 @@
+package udp
+
+import (
+	"errors"
+	"net/netip"
+	"strings"
+	"testing"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+
+	"pelt/engine"
+	"pelt/model"
+	"pelt/unit"
+)
+
+// Buffers of segments arrive as datagrams, each with its own sequence.
+func TestSegments(t *testing.T) {
+	near, far := linked(t)
+	loopback := ownSpace(t, 65536)
+	for _, c := range []struct {
+		name              string
+		near, far         space
+		peer              netip.Addr
+		payload, segments int
+		rate              unit.Rate
+		dialer            engine.Role
+		burst             int // most packets at once
+	}{
+		{"veth IPv4", near, far, farFour, 64, 16, unit.PacketRate(20_000), engine.Send, 16},
+		{"veth IPv6", near, far, farSix, 64, 64, unit.PacketRate(20_000), engine.Send, 64},
+		{"loopback", loopback, loopback, netip.MustParseAddr("127.0.0.1"), 200, 7, unit.PacketRate(7_000), engine.Send, 7},
+		{"smallest", near, far, farFour, 16, 2, unit.PacketRate(2000), engine.Send, 2},
+		{"longest", near, far, farFour, 1472, 44, unit.PacketRate(4000), engine.Send, 44},
+		{"listener sends", near, far, farFour, 64, 16, unit.PacketRate(20_000), engine.Receive, 16},
+		{"as fast as it goes", near, far, farFour, 1000, 10, unit.Rate{}, engine.Send, 60},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			r := newTrial()
+			r.near, r.far, r.peer, r.dialer = c.near, c.far, c.peer, c.dialer
+			r.flow.PayloadBytes, r.flow.Segments, r.flow.Rate = c.payload, c.segments, c.rate
+			r.flow.ReceiveBuffer = 128 << 20
+			r.timing.MeasureSeconds = 0.1
+			send, receive := r.run(t)
+			exact(t, send, receive)
+			balance(t, send, receive)
+			s := send.Send
+			if s.Segments != c.segments || s.BurstMax != c.burst || receive.Receive.WarmupReceived != s.WarmupSent || s.WarmupSent == 0 {
+				t.Errorf("%d segments, burst %d (want %d), warm-up %d of %d", s.Segments, s.BurstMax, c.burst, receive.Receive.WarmupReceived, s.WarmupSent)
+			}
+			if g := s.Gap; g == nil || g.Count != s.Attempted-1 {
+				t.Errorf("gaps %+v of %d packets", g, s.Attempted)
+			}
+		})
+	}
+}
+
+// A buffer is refused as a whole, and each of its packets is listed.
+func TestRefusedSegmentsAreListed(t *testing.T) {
+	near, far := linked(t)
+	near.rules(t, "table inet t { chain c { type filter hook output priority 0; udp length 648 numgen inc mod 3 < 1 drop; }; }")
+	r := newTrial()
+	r.near, r.far, r.peer = near, far, farFour
+	r.flow.Segments, r.flow.Rate, r.timing.MeasureSeconds = 10, unit.PacketRate(20_000), 0.1
+	send, receive := r.run(t)
+	balance(t, send, receive)
+	sameLists(t, send, receive)
+	s := send.Send
+	for _, x := range listed(t, s.Refused[0]) {
+		if x.From%10 != 0 || x.Count%10 != 0 {
+			t.Errorf("%+v is not whole buffers", x)
+		}
+	}
+	if lost := s.Attempted - s.Accepted; lost < s.Attempted/3-20 || lost > s.Attempted/3+20 || s.Errors["EPERM"] != lost {
+		t.Errorf("%d of %d refused: %v", lost, s.Attempted, s.Errors)
+	}
+}
+
+// A full queue that cuts up a buffer calls it taken if one of its packets found
+// room. What it refuses is missing, but more than that.
+func TestSegmentsIntoAFullQueue(t *testing.T) {
+	near, far := linked(t)
+	near.command(t, "tc qdisc add dev v0 root tbf rate 20mbit burst 3kb limit 20000")
+	r := newTrial()
+	r.near, r.far, r.peer = near, far, farFour
+	r.flow.PayloadBytes, r.flow.Segments, r.flow.Rate = 1000, 10, unit.Rate{}
+	r.timing = model.Timing{WarmupSeconds: 0.1, MeasureSeconds: 0.3, DrainSeconds: 1}
+	send, receive := r.run(t)
+	balance(t, send, receive)
+	s := send.Send
+	if s.Errors["ENOBUFS"] == 0 || s.Hopeless {
+		t.Errorf("errors %v, hopeless %v", s.Errors, s.Hopeless)
+	}
+	missing := sequences(t, receive.Receive.Missing[0])
+	for n := range sequences(t, s.Refused[0]) {
+		if !missing[n] {
+			t.Fatalf("sequence %d was refused and came", n)
+		}
+	}
+}
+
+// A segment is a datagram that cannot be fragmented.
+func TestSegmentsBeyondTheMTU(t *testing.T) {
+	host := ownSpace(t, 1400)
+	r := newTrial()
+	r.near, r.far = host, host
+	r.flow.PayloadBytes, r.flow.Segments, r.timing.MeasureSeconds = 1400, 4, 10
+	dialer, listener := r.prepare(t)
+	connectBoth(t, dialer, listener)
+	err := dialer.Run(t.Context())
+	if s := dialer.Report().Send; err == nil || !s.Hopeless || !strings.Contains(err.Error(), "1400 B") {
+		t.Errorf("1400 B in segments over an MTU of 1400 gave %v, %+v", err, s.Errors)
+	}
+}
+
+// Consent messages are not cut up, however short the segments.
+func TestConsentBesideSegments(t *testing.T) {
+	r := newTrial()
+	r.dialer = engine.Receive // the listener floods, and answers a repeated confirm
+	r.flow.PayloadBytes, r.flow.Segments, r.timing.MeasureSeconds = 16, 8, 60
+	dialer, listener := r.prepare(t)
+	connectBoth(t, dialer, listener)
+	ran := make(chan error, 1)
+	go func() { ran <- listener.Run(t.Context()) }()
+	w := endOf(dialer).wires[0]
+	again := newCaller(endOf(dialer).label(0))
+	l := endOf(listener)
+	again.next.kind, again.next.dialer, again.next.listener = confirm, l.desks[0].theirs, l.desks[0].mine
+	if err := w.write(again.text()); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "the answer", func() bool {
+		d, err := w.read(attendFor)
+		if err != nil {
+			t.Fatal(err)
+		}
+		m, ok := parseConsent(d.whole())
+		return ok && m.kind == ready
+	})
+	listener.Stop()
+	if err := <-ran; err != nil {
+		t.Error(err)
+	}
+}
+
+func TestSegmentsAreRefusedWhereUnknown(t *testing.T) {
+	r := newTrial()
+	r.plain, r.flow.Segments = true, 2
+	order := engine.Order{Flow: r.flow, Role: engine.Send, Peer: r.peer, Ports: []uint16{9}, Trial: 1, Key: r.key, CPU: -1}
+	var refusal *engine.Refusal
+	if _, err := testEngine(t, true).Prepare(t.Context(), here{}, order); !errors.As(err, &refusal) || !strings.Contains(refusal.Why, "one buffer") {
+		t.Errorf("got %v, want a refusal", err)
+	}
+	order.Role, order.Listen = engine.Receive, true // it receives them like any other
+	end, err := testEngine(t, true).Prepare(t.Context(), here{}, order)
+	if err != nil {
+		t.Fatal(err)
+	}
+	end.Close()
+}
+
+func FuzzReadFault(f *testing.F) {
+	f.Add([]byte{})
+	f.Add(make([]byte, 64))
+	f.Add(faultControl(unix.SOL_IP, unix.IP_RECVERR, unix.SO_EE_ORIGIN_ICMP, 3, 3, 8))
+	f.Add(faultControl(unix.SOL_IPV6, unix.IPV6_RECVERR, unix.SO_EE_ORIGIN_ICMP6, 1, 4, 28))
+	f.Add(faultControl(unix.SOL_IP, unix.IP_RECVERR, unix.SO_EE_ORIGIN_LOCAL, 0, 0, 8))
+	f.Fuzz(func(t *testing.T, b []byte) {
+		fault, ok := readFault(b)
+		if ok != (fault.what != "") {
+			t.Errorf("% x gave %+v, %v", b, fault, ok)
+		}
+		readControl(b)
+	})
+}
+
+// faultControl is the control message of an error with so many bytes of its sender's address.
+func faultControl(level, kind int32, origin, icmpType, code byte, address int) []byte {
+	b := make([]byte, unix.CmsgSpace(16+address))
+	h := (*unix.Cmsghdr)(unsafe.Pointer(&b[0]))
+	h.Level, h.Type = level, kind
+	h.SetLen(unix.CmsgLen(16 + address))
+	data := b[unix.SizeofCmsghdr:]
+	data[0], data[4], data[5], data[6] = byte(unix.ECONNREFUSED), origin, icmpType, code
+	for i := range address {
+		data[16+i] = byte(i)
+	}
+	return b
+}
