@@ -28,6 +28,9 @@ type bed struct {
 	t                *testing.T
 	sender, receiver *netns.Handle
 	va, vb           int // indexes
+	six              bool
+	unread           socket         // that a fault closes
+	early            map[uint64]int // packets that were read while the fault went on
 }
 
 const (
@@ -46,7 +49,25 @@ func newBed(t *testing.T) *bed {
 	b.vb = b.address(b.receiver, "vb", 2)
 	b.neighbour(b.sender, "va", 2, b.hardware(b.receiver, "vb"))
 	b.neighbour(b.receiver, "vb", 1, b.hardware(b.sender, "va"))
+	b.settle(b.sender, 1)
+	b.settle(b.receiver, 2)
 	return b
+}
+
+// settle waits until the kernel has taken in that there is a carrier: only then
+// are the IPv6 addresses the host's own.
+func (b *bed) settle(h *netns.Handle, host byte) {
+	b.t.Helper()
+	for _, six := range []bool{false, true} {
+		until(b.t, fmt.Sprintf("address %v", address(six, host)), func() (ready bool) {
+			b.do(h, func() error {
+				routes, err := netlink.RouteGet(address(six, host).AsSlice())
+				ready = err == nil && len(routes) == 1 && routes[0].Type == unix.RTN_LOCAL
+				return nil
+			})
+			return ready
+		})
+	}
 }
 
 // namespace makes one that is gone with the test.
@@ -355,5 +376,3 @@ func verdicts(t testing.TB, d model.Drops, flow string, stream int) map[uint64]m
 	}
 	return out
 }
-
-func htons(v uint16) uint16 { return v<<8 | v>>8 }

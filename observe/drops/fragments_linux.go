@@ -36,7 +36,8 @@ func (w *follower) want(m *Machine) error {
 	pages := m.objects.Verdicts.MaxEntries()
 	spec.Maps["verdicts"].MaxEntries, spec.Maps["dirty"].MaxEntries = pages, pages
 	o := m.objects
-	err = m.kernel.load(spec, &w.objects, map[string]*ebpf.Map{"streams": o.Streams, "held": o.Held, "exits": o.Exits})
+	k := m.kernel
+	err = k.load(spec, &w.objects, map[string]*ebpf.Map{"streams": o.Streams, "held": o.Held, "exits": o.Exits})
 	if err != nil {
 		return err
 	}

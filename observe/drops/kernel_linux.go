@@ -16,6 +16,7 @@ import (
 type kernel struct {
 	reasons reasons
 	rxSock  bool  // the tracepoint tells the receiving socket
+	far     bool  // the program loaded last reads payload that is not linear
 	taps    []tap // needed only where no reason marks a sniffer's copies
 }
 
@@ -151,7 +152,7 @@ const kallsyms = "/proc/kallsyms"
 
 // load loads what of the spec the objects name. The program that reads payload
 // anywhere in a packet is tried first; older kernels refuse it.
-func (k kernel) load(spec *ebpf.CollectionSpec, objects any, maps map[string]*ebpf.Map) error {
+func (k *kernel) load(spec *ebpf.CollectionSpec, objects any, maps map[string]*ebpf.Map) error {
 	constants := map[string]any{
 		"has_rx_sk":         k.rxSock,
 		"tap_reason":        k.reasons.value("PACKET_SOCK_ERROR"),
@@ -170,24 +171,20 @@ func (k kernel) load(spec *ebpf.CollectionSpec, objects any, maps map[string]*eb
 		}
 	}
 	options := &ebpf.CollectionOptions{MapReplacements: maps}
-	var first error
 	for _, dynptr := range []bool{true, false} {
 		if err := spec.Variables["use_dynptr"].Set(dynptr); err != nil {
 			return refuse("watch drops: "+err.Error(), err)
 		}
 		err := spec.LoadAndAssign(objects, options)
 		if err == nil {
+			k.far = dynptr
 			return nil
 		}
-		first = errors.Join(first, err)
-		if errors.Is(err, unix.EPERM) {
-			return explain("load the BPF program", err)
-		}
-		if !dynptr {
+		if !dynptr || errors.Is(err, unix.EPERM) {
 			return explain("load the BPF program", err)
 		}
 	}
-	return first
+	return nil
 }
 
 // explain makes one line of what the kernel answered.

@@ -90,7 +90,7 @@ int live(__u64 *ctx)
 	}
 	if (!wanted_port(k.from_port, k.to_port) || (k.protocol != PROTO_UDP && k.protocol != PROTO_TCP && live_ports))
 		return leave(EXIT_LIVE_OTHER);
-	dev = place(ctx, skb, &s);
+	dev = place(ctx, skb, &s, true);
 	if (live_space && s.space != live_space)
 		return leave(EXIT_LIVE_OTHER);
 	k.site = site_id(&s, dev);

@@ -44,7 +44,7 @@ func Watch(c LiveConfig) (*Live, error) {
 		return nil, err
 	}
 	l := &Live{names: names{reasons: k.reasons}}
-	if err := l.load(k, c); err != nil {
+	if err := l.load(&k, c); err != nil {
 		_ = l.Close() // the first error is the one that tells
 		return nil, err
 	}
@@ -52,7 +52,7 @@ func Watch(c LiveConfig) (*Live, error) {
 	return l, nil
 }
 
-func (l *Live) load(k kernel, c LiveConfig) error {
+func (l *Live) load(k *kernel, c LiveConfig) error {
 	spec, err := loadBpf()
 	if err != nil {
 		return refuse("watch drops: the program is broken: "+err.Error(), err)

@@ -156,7 +156,11 @@ func Probe() error {
 func (m *Machine) Why() string {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	return m.names.why()
+	why := m.names.why()
+	if !m.kernel.far {
+		why = join(why, "payload outside of a packet's linear part (UDP_SEGMENT) is out of reach before Linux 6.12: such packets are counted, but not told by sequence")
+	}
+	return why
 }
 
 // Stats tells what became of the drops that the program saw.

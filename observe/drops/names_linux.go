@@ -103,13 +103,12 @@ func (n *names) why() string {
 	return ""
 }
 
-// readers take datagrams out of a UDP socket, or empty it when it is closed. In
-// them, and only there, the task on the processor is the socket's own.
+// readers take datagrams out of a UDP socket. In them, and only there, the task
+// on the processor is the socket's own: when it is closed, whatever happens to run.
+// Even so a thread may use a socket of another namespace, as this program does.
 var readers = map[string]bool{
 	"udp_recvmsg": true, "udpv6_recvmsg": true, "__skb_recv_udp": true, "__first_packet_length": true, "first_packet_length": true,
-	"udp_poll": true, "udp_ioctl": true, "udp_read_skb": true, "udp_destruct_common": true, "udp_destruct_sock": true,
-	"udpv6_destruct_sock": true, "udplite_sk_destruct": true, "inet_sock_destruct": true, "skb_free_datagram": true,
-	"skb_kill_datagram": true, "__sk_queue_drop_skb": true, "skb_consume_udp": true,
+	"udp_poll": true, "udp_ioctl": true, "udp_read_skb": true,
 }
 
 // site puts the place in words; ok is false if the table has no such id.

@@ -57,7 +57,7 @@ struct stream {
 
 enum site_flags {
 	SITE_RECEIVED = 1, /* the packet had come in through an interface */
-	SITE_TASK = 2,     /* namespace is that of the task on the processor: right only if that is the socket's reader */
+	SITE_TASK = 2,     /* namespace is that of the task on the processor: right if that is reading the socket: in the live view only */
 };
 
 struct site_key {

@@ -82,8 +82,10 @@ static __always_inline __u32 task_space(void)
 	return inode_of(net);
 }
 
-/* place fills in where the packet is dropped, and returns its device if it has one. */
-static __always_inline struct net_device *place(__u64 *ctx, struct sk_buff *skb, struct site_key *k)
+/* place fills in where the packet is dropped, and returns its device if it has
+ * one. Of a packet that was in a UDP socket's queue nothing leads to a namespace:
+ * task asks for that of the running task, which may be the socket's reader. */
+static __always_inline struct net_device *place(__u64 *ctx, struct sk_buff *skb, struct site_key *k, bool task)
 {
 	struct net_device *dev;
 	struct sock *sk = 0;
@@ -109,7 +111,7 @@ static __always_inline struct net_device *place(__u64 *ctx, struct sk_buff *skb,
 		bpf_core_read(&sk, sizeof(sk), &skb->sk);
 		k->space = socket_space(sk);
 	}
-	if (!k->space) {
+	if (!k->space && task) {
 		k->space = task_space();
 		k->flags |= SITE_TASK;
 	}
@@ -137,7 +139,7 @@ static __always_inline __u32 site_id(struct site_key *k, struct net_device *dev)
 static __always_inline __u32 site_of(__u64 *ctx, struct sk_buff *skb)
 {
 	struct site_key k = {};
-	struct net_device *dev = place(ctx, skb, &k);
+	struct net_device *dev = place(ctx, skb, &k, false);
 
 	return site_id(&k, dev);
 }
