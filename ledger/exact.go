@@ -51,8 +51,8 @@ func (b *book) verdictClaims() {
 		if b.in.Fragments > 1 && s.fragments > 0 && !waited(s) {
 			part := base
 			part.order, part.confidence = byFragment, Bounded
-			part.sure = s.fragments/uint64(b.in.Fragments) + min(1, s.fragments%uint64(b.in.Fragments))
-			part.upper, part.evidence.Delta, part.evidence.Unit = s.fragments, s.fragments, "fragment"
+			part.sure, part.upper = s.fragments, s.fragments
+			part.evidence.Delta, part.evidence.Unit = s.fragments, "fragment"
 			part.evidence.Counter = "fragments dropped by " + s.text()
 			b.add(part)
 		}

@@ -120,6 +120,9 @@ func (b *book) settle() {
 		}
 	}
 	for _, c := range b.claims {
+		if c.order == byWaiting && c.confidence == ExactSeq && b.covered(c) > 0 {
+			c.confidence, c.spans = Bounded, nil // which of them had lost a fragment there is not known
+		}
 		if c.order == bySequence {
 			continue
 		}

@@ -1,0 +1,292 @@
+package ledger
+
+import (
+	"math"
+	"reflect"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"pelt/model"
+)
+
+var counterNames = []string{
+	"Ip.InReceives", "Ip.InDelivers", "Ip.ForwDatagrams", "Ip6.OutForwDatagrams", "Ip.InHdrErrors", "Ip.InAddrErrors", "Ip.InDiscards", "Ip.OutDiscards",
+	"Ip.ReasmFails", "Ip.ReasmTimeout", "Ip6.InNoRoutes", "IpExt.InCsumErrors", "Udp.InDatagrams", "Udp.InErrors", "Udp.RcvbufErrors", "Udp6.RcvbufErrors",
+	"Udp.SndbufErrors", "Udp.NoPorts", "Udp.InCsumErrors", "Udp.MemErrors", "Udp.OutDatagrams", "TcpExt.IPReversePathFilter", "softnet.dropped", "softnet.time_squeeze",
+	"dev.eth0.rx_packets", "dev.eth0.tx_packets", "dev.eth0.rx_dropped", "dev.eth0.tx_dropped", "dev.eth0.tx_errors", "dev.eth0.rx_missed_errors", "dev.eth0.10.rx_fifo_errors",
+	"dev.eth0.rx_crc_errors", "dev.eth0.rx_otherhost_dropped", "qdisc.eth0.tbf.1:.drops", "qdisc.eth0.fq.2:.drops", "qdisc.eth0.clsact.ffff:.drops",
+	"ethtool.eth0.rx_drops", "ethtool.eth0.rx_queue_0_drops", "ethtool.eth0.rx_queue_0_xdp_drops", "nft.inet.filter.input.5.packets", "nft.inet.filter.output.6.packets",
+	"arp_cache.unresolved_discards", "conntrack.drop", "dev.", "qdisc..", "nft", "ethtool.x", "", "dev.lo.rx_packets",
+}
+
+func drawCounters(t *rapid.T) []model.Counter {
+	count := rapid.OneOf(rapid.Uint64Range(0, 100), rapid.Uint64())
+	return rapid.SliceOfN(rapid.Custom(func(t *rapid.T) model.Counter {
+		return model.Counter{
+			Name: rapid.SampledFrom(counterNames).Draw(t, "name"), Scope: rapid.SampledFrom([]string{"namespace", "device", "host", "socket", "?"}).Draw(t, "scope"),
+			Unit: rapid.SampledFrom([]string{"skb", "frame", "datagram", "fragment", "event", ""}).Draw(t, "unit"), Before: count.Draw(t, "before"), After: count.Draw(t, "after"),
+			Whole: count.Draw(t, "whole"), Measure: count.Draw(t, "measure"), IdleHz: rapid.OneOf(rapid.Just(0.0), rapid.Float64(), rapid.Just(math.NaN()), rapid.Just(math.Inf(1))).Draw(t, "idle"),
+			Reset: rapid.Bool().Draw(t, "reset"),
+		}
+	}), 0, 30).Draw(t, "counters")
+}
+
+var drawMarks = rapid.Custom(func(t *rapid.T) model.Marks {
+	var w model.MarksWriter
+	for range rapid.IntRange(0, 12).Draw(t, "runs") {
+		w.Add(rapid.Uint64Range(0, 120).Draw(t, "from"), rapid.Uint64Range(0, 9).Draw(t, "count"), rapid.Uint16Range(0, 7).Draw(t, "mark"))
+	}
+	m := w.Marks()
+	if rapid.IntRange(0, 5).Draw(t, "lie") == 0 {
+		m.Packets = rapid.Uint64().Draw(t, "packets")
+	}
+	if rapid.IntRange(0, 5).Draw(t, "overfull") == 0 {
+		m.Unlisted = rapid.OneOf(rapid.Uint64Range(0, 50), rapid.Uint64()).Draw(t, "unlisted")
+	}
+	if n := len(m.Data); n > 0 && rapid.IntRange(0, 5).Draw(t, "spoil") == 0 {
+		m.Data[rapid.IntRange(0, n-1).Draw(t, "at")] ^= rapid.Byte().Draw(t, "bits")
+	}
+	return m
+})
+
+func drawDrops(t *rapid.T) *model.Drops {
+	count := rapid.OneOf(rapid.Uint64Range(0, 60), rapid.Uint64())
+	d := &model.Drops{Unreadable: count.Draw(t, "unreadable"), Overwritten: rapid.Uint64Range(0, 3).Draw(t, "overwritten"), SitesLost: rapid.Uint64Range(0, 1).Draw(t, "lost")}
+	d.Sites = rapid.SliceOfN(rapid.Custom(func(t *rapid.T) model.Site {
+		s := rapid.SampledFrom(append([]model.Site{{Reason: "FRAG_REASM_TIMEOUT", Namespace: 2, Received: true}, {Reason: "NEW", Namespace: 0}}, drawnSites...)).Draw(t, "site")
+		s.Namespace = rapid.Uint64Range(0, 4).Draw(t, "namespace")
+		return s
+	}), 0, 7).Draw(t, "sites")
+	for range rapid.IntRange(0, 2).Draw(t, "flows") {
+		d.Flows = append(d.Flows, model.FlowDrops{Flow: rapid.SampledFrom([]string{"up", "down"}).Draw(t, "flow"),
+			Streams: rapid.SliceOfN(drawMarks, 0, 3).Draw(t, "streams"),
+			Counts: rapid.SliceOfN(rapid.Custom(func(t *rapid.T) model.SiteCount {
+				return model.SiteCount{Site: rapid.IntRange(-1, 8).Draw(t, "site"), Packets: count.Draw(t, "packets"), Unreadable: count.Draw(t, "unreadable"),
+					Warmup: count.Draw(t, "warmup"), Fragments: count.Draw(t, "fragments")}
+			}), 0, 9).Draw(t, "counts")})
+	}
+	return d
+}
+
+// drawInput draws anything that hosts might say, true or not.
+func drawInput(t *rapid.T) Input {
+	count := rapid.OneOf(rapid.Uint64Range(0, 200), rapid.Uint64())
+	errnos := []string{"EAGAIN", "ENOBUFS", "EPERM", "EMSGSIZE", "?"}
+	in := Input{
+		Sender: "sender", Receiver: "receiver", Flow: "up",
+		Planned: count.Draw(t, "planned"), Attempted: count.Draw(t, "attempted"), Accepted: count.Draw(t, "accepted"),
+		SendErrors: rapid.MapOfN(rapid.SampledFrom(errnos), count, 0, 4).Draw(t, "errors"),
+		Streams:    rapid.SliceOfN(rapid.Uint64Range(0, 150), 0, 3).Draw(t, "streams"),
+		Refused:    rapid.SliceOfN(drawMarks, 0, 3).Draw(t, "refused"), Errnos: rapid.SliceOfN(rapid.SampledFrom(errnos), 0, 4).Draw(t, "errnos"),
+		Retried: count.Draw(t, "retried"), Segments: rapid.IntRange(-1, 64).Draw(t, "segments"),
+		WarmupSent: count.Draw(t, "warm-up"), WarmupReceived: count.Draw(t, "warm"),
+		Received: count.Draw(t, "received"), Late: count.Draw(t, "late"), WrongLength: count.Draw(t, "length"),
+		SocketDrops: count.Draw(t, "drops"), SocketKnown: rapid.Bool().Draw(t, "known"), Unread: count.Draw(t, "unread"),
+		Missing: rapid.SliceOfN(drawMarks, 0, 3).Draw(t, "missing"), MissingKnown: rapid.Bool().Draw(t, "listed"),
+		Fragments: rapid.IntRange(-1, 45).Draw(t, "fragments"), DurationS: rapid.Float64().Draw(t, "seconds"),
+	}
+	for _, name := range rapid.SampledFrom([][]string{{"sender", "receiver"}, {"sender", "router", "receiver"}, {"receiver"}, {}, {"x", "x"}}).Draw(t, "nodes") {
+		n := Node{Name: name, Why: "not there"}
+		if rapid.IntRange(0, 3).Draw(t, "observed") > 0 {
+			n.Observation = &model.Observation{
+				Boot: rapid.SampledFrom([]string{"", "one", "two"}).Draw(t, "boot"), Namespace: rapid.Uint64Range(0, 3).Draw(t, "namespace"),
+				Mode:     rapid.SampledFrom([]model.DropMode{model.DropsSeq, model.DropsCount, model.DropsOff, ""}).Draw(t, "mode"),
+				Counters: drawCounters(t), Unsettled: rapid.Bool().Draw(t, "unsettled"),
+			}
+			if rapid.Bool().Draw(t, "watched") {
+				n.Observation.Drops = drawDrops(t)
+			}
+		}
+		if rapid.Bool().Draw(t, "interfaces") {
+			n.In, n.Out = []string{"eth0"}, []string{"eth0"}
+		}
+		in.Nodes = append(in.Nodes, n)
+	}
+	return in
+}
+
+// Whatever comes in, the account balances, is in order, and is the same again.
+func TestAnyInputBalances(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		in := drawInput(t)
+		l := Balance(in)
+		agree(t, in, l)
+		if again := Balance(in); !reflect.DeepEqual(l, again) {
+			t.Fatalf("two accounts of one input:\n%+v\n%+v", l, again)
+		}
+	})
+}
+
+func exact(l model.Ledger) (n uint64) {
+	for _, x := range l.Lines {
+		if x.Confidence == ExactSeq || x.Confidence == ExactCount {
+			n += x.Packets
+		}
+	}
+	return n
+}
+
+// Other traffic on the hosts moves their counters; what is exact comes from the
+// flow's own packets, so it never becomes more. Only where a queue's counter
+// says which place an ENOBUFS came from does a counter lend its certainty.
+func TestForeignTrafficMakesNothingSurer(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		in := drawInput(t)
+		delete(in.SendErrors, "ENOBUFS")
+		for i, e := range in.Errnos {
+			if e == "ENOBUFS" {
+				in.Errnos[i] = "EPERM"
+			}
+		}
+		before := Balance(in)
+		for _, n := range in.Nodes {
+			if n.Observation == nil {
+				continue
+			}
+			for i := range n.Observation.Counters {
+				c := &n.Observation.Counters[i]
+				more := rapid.Uint64Range(0, 1000).Draw(t, "foreign")
+				c.Whole, c.Measure, c.After = plus(c.Whole, more), plus(c.Measure, more), c.After+more
+			}
+		}
+		after := Balance(in)
+		agree(t, in, after)
+		if exact(after) > exact(before) {
+			t.Fatalf("with foreign traffic\n%s\nwithout\n%s", words(after), words(before))
+		}
+	})
+}
+
+// A watched receiver whose namespace another generator floods: the lines are
+// what they were, and what nobody saw does not become that generator's loss.
+func TestAnotherGeneratorBesideAWatchedFlow(t *testing.T) {
+	in := twoHosts(100)
+	in.SocketKnown, in.SocketDrops = true, 60
+	in.Nodes[1].Observation.Drops = &model.Drops{Sites: []model.Site{{Reason: "SOCKET_RCVBUFF", Namespace: 1, Received: true}},
+		Flows: []model.FlowDrops{{Flow: "up", Streams: []model.Marks{marks(0, 60, 0)}, Counts: []model.SiteCount{{Site: 0, Packets: 60}}}}}
+	in.Nodes[0].Observation, in.Nodes[0].Why = nil, "its agent died"
+	in.Nodes[1].Observation.Counters = counters("Udp.RcvbufErrors Udp.InErrors Udp.NoPorts Ip.InReceives softnet.dropped dev.eth0.rx_dropped qdisc.eth0.clsact.ffff:.drops nft.inet.filter.input.5.packets", 5000)
+	l := Balance(in)
+	if got, want := words(l), "receiver-buffer@receiver/SOCKET_RCVBUFF=60(exact-seq) lost=100 rest=40"; got != want {
+		t.Errorf("got %s\nwant %s", got, want)
+	}
+	want := model.Check{Name: "observed", Held: true, Text: "sender: not observed (its agent died)"}
+	found := false
+	for _, c := range l.Checks {
+		found = found || c == want
+	}
+	if !found {
+		t.Errorf("no check %+v in %+v", want, l.Checks)
+	}
+}
+
+// Without a watch the lines are bounded by what moved, and say how much of it was others'.
+func TestAnotherGeneratorBesideAnUnwatchedFlow(t *testing.T) {
+	in := twoHosts(100)
+	for _, n := range in.Nodes {
+		n.Observation.Mode, n.Observation.Drops = model.DropsOff, nil
+	}
+	in.SocketKnown, in.SocketDrops = true, 60
+	in.Nodes[1].Observation.Counters = counters("Udp.RcvbufErrors Udp.InErrors", 5000)
+	in.Nodes[1].Observation.Counters = append(in.Nodes[1].Observation.Counters, counters("Udp.NoPorts", 90)...)
+	in.Nodes[1].Observation.Counters[2].IdleHz = 70 // of them, in the one second
+	l := Balance(in)
+	if got, want := words(l), "receiver-udp@receiver/NO_SOCKET=40(bounded)[90, 50 over] receiver-buffer@receiver/SOCKET_RCVBUFF=60(exact-count) lost=100 rest=0"; got != want {
+		t.Errorf("got %s\nwant %s", got, want)
+	}
+}
+
+// The warm-up's losses are in the counters, and not in the lines.
+func TestWarmupIsNotForeign(t *testing.T) {
+	in := twoHosts(100)
+	for _, n := range in.Nodes {
+		n.Observation.Mode, n.Observation.Drops = model.DropsOff, nil
+	}
+	in.WarmupSent, in.WarmupReceived = 500, 450
+	in.Nodes[1].Observation.Counters = counters("Udp.NoPorts", 150)
+	in.Nodes[1].Observation.Counters[0].Measure = 98 // two were in flight
+	if got, want := words(Balance(in)), "receiver-udp@receiver/NO_SOCKET=100(bounded)[150, 0 over] lost=100 rest=0"; got != want {
+		t.Errorf("got %s\nwant %s", got, want)
+	}
+}
+
+// Segments: one buffer in the kernel's count is several datagrams.
+func TestSegmentsShareABuffer(t *testing.T) {
+	in := twoHosts(100)
+	in.Segments = 10
+	in.Nodes[0].Observation.Mode, in.Nodes[0].Observation.Drops = model.DropsOff, nil
+	in.Nodes[0].Observation.Counters = counters("qdisc.eth0.tbf.1:.drops", 8)
+	if got, want := words(Balance(in)), "sender-qdisc@sender/QDISC_DROP=80(bounded)[8, 0 over] lost=100 rest=20"; got != want {
+		t.Errorf("got %s\nwant %s", got, want)
+	}
+}
+
+// A router between: its own drops are lines of the network, with its name.
+func TestDropsOfARouter(t *testing.T) {
+	in := twoHosts(100)
+	in.Nodes[0].Observation.Mode, in.Nodes[0].Observation.Drops = model.DropsOff, nil
+	in.Nodes[1].Observation.Mode, in.Nodes[1].Observation.Drops = model.DropsOff, nil
+	router := Node{Name: "router", In: []string{"lan"}, Out: []string{"wan"}, Observation: &model.Observation{Boot: "router", Mode: model.DropsOff}}
+	router.Observation.Counters = append(counters("Ip.InReceives", 990), counters("Ip.ForwDatagrams", 950)...)
+	router.Observation.Counters = append(router.Observation.Counters, counters("Ip.InDelivers", 0)...)
+	router.Observation.Counters = append(router.Observation.Counters, counters("qdisc.wan.tbf.1:.drops", 50)...)
+	router.Observation.Counters = append(router.Observation.Counters, counters("dev.lan.rx_missed_errors", 10)...)
+	in.Nodes = []Node{in.Nodes[0], router, in.Nodes[1]}
+	if got, want := words(Balance(in)), "network@router/NETFILTER_DROP=40(bounded) network@router/QDISC_DROP=50(bounded) network@router/rx-missed=10(bounded) lost=100 rest=0"; got != want {
+		t.Errorf("got %s\nwant %s", got, want)
+	}
+}
+
+// What is left between two observed ends is put to the wire by the devices' difference.
+func TestTheWireByElimination(t *testing.T) {
+	device := func(n *Node, field string, count uint64) {
+		n.Observation.Counters = append(n.Observation.Counters, counters("dev.eth0."+field, count)...)
+		n.In, n.Out = []string{"eth0"}, []string{"eth0"}
+	}
+	off := func(in *Input) {
+		for _, n := range in.Nodes {
+			n.Observation.Mode, n.Observation.Drops = model.DropsOff, nil
+		}
+	}
+	for name, c := range map[string]struct {
+		change func(*Input)
+		want   string
+	}{
+		"devices agree": {func(in *Input) {
+			off(in)
+			device(&in.Nodes[0], "tx_packets", 1000)
+			device(&in.Nodes[1], "rx_packets", 900)
+		}, "network@/wire/DUT (by elimination)=100(bounded) lost=100 rest=0"},
+		"devices saw part": {func(in *Input) {
+			off(in)
+			device(&in.Nodes[0], "tx_packets", 1000)
+			device(&in.Nodes[1], "rx_packets", 940)
+		}, "network@/wire/DUT (by elimination)=60(inferred) lost=100 rest=40"},
+		"it arrived at the device": {func(in *Input) {
+			off(in)
+			device(&in.Nodes[0], "tx_packets", 1000)
+			device(&in.Nodes[1], "rx_packets", 1000)
+		}, "lost=100 rest=100"},
+		"both watched, devices not read": {func(*Input) {}, "network@/wire/DUT (by elimination)=100(inferred) lost=100 rest=0"},
+		"both watched, it arrived": {func(in *Input) {
+			device(&in.Nodes[0], "tx_packets", 1000)
+			device(&in.Nodes[1], "rx_packets", 1000)
+		}, "lost=100 rest=100"},
+		"nothing known of either": {off, "lost=100 rest=100"},
+		"receiver not observed":   {func(in *Input) { in.Nodes[1].Observation = nil }, "lost=100 rest=100"},
+		"loopback": {func(in *Input) {
+			for _, n := range in.Nodes {
+				n.Observation.Boot, n.Observation.Namespace = "one", 1
+			}
+		}, "lost=100 rest=100"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			in := twoHosts(100)
+			c.change(&in)
+			if got := words(Balance(in)); got != c.want {
+				t.Errorf("got %s\nwant %s", got, c.want)
+			}
+		})
+	}
+}

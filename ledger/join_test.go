@@ -1,0 +1,294 @@
+package ledger
+
+import (
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"pelt/model"
+)
+
+// sequences makes a list of marks from a map.
+func sequences(m map[uint64]uint16) model.Marks {
+	var w model.MarksWriter
+	for _, s := range slices.Sorted(maps.Keys(m)) {
+		w.Add(s, 1, m[s])
+	}
+	return w.Marks()
+}
+
+// someSequences draws sequences below n, each with a mark below marks.
+func someSequences(t *rapid.T, n uint64, marks int, label string) map[uint64]uint16 {
+	if marks == 0 {
+		return nil
+	}
+	return rapid.MapOfN(rapid.Uint64Range(0, n-1), rapid.Uint16Range(0, uint16(marks-1)), 0, int(n)).Draw(t, label)
+}
+
+var drawnSites = []model.Site{
+	{Reason: "QDISC_DROP", Function: "__dev_queue_xmit", Namespace: 1},
+	{Reason: "NETFILTER_DROP", Function: "nft_do_chain", Namespace: 2, Received: true},
+	{Reason: "SOCKET_RCVBUFF", Function: "udp_queue_rcv_one_skb", Namespace: 2, Received: true},
+	{Reason: "NETFILTER_DROP", Function: "nft_do_chain", Namespace: 3, Received: true},
+	{Reason: "NOT_SPECIFIED", Function: "veth_xmit", Namespace: 2},
+	{Reason: "PACKET_SOCK_ERROR", Function: "packet_rcv", Namespace: 2, Received: true},
+}
+
+// Each exact line holds just the sequences that a look at every single one finds.
+func TestExactLinesMatchEverySequence(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		const attempted = 60
+		errnos := []string{"EPERM", "ENOBUFS"}
+		streams := rapid.IntRange(1, 3).Draw(t, "streams")
+		in := Input{Sender: "sender", Receiver: "receiver", Flow: "up", MissingKnown: true, Errnos: errnos, SendErrors: map[string]uint64{}, Segments: 1, DurationS: 1}
+		var drops [2]*model.Drops
+		for i := range drops {
+			drops[i] = &model.Drops{Sites: slices.Clone(drawnSites), Flows: []model.FlowDrops{{Flow: "up"}}}
+		}
+		oracle := map[string]uint64{}
+		for s := range streams {
+			name := func(what string) string { return fmt.Sprint(what, s) }
+			missing := someSequences(t, attempted, 1, name("missing"))
+			refused := someSequences(t, attempted, len(errnos), name("refused"))
+			maps.DeleteFunc(refused, func(q uint64, _ uint16) bool { _, m := missing[q]; return !m })
+			verdicts := [2]map[uint64]uint16{}
+			for i := range verdicts {
+				verdicts[i] = someSequences(t, attempted, len(drawnSites), name("verdicts"))
+				drops[i].Flows[0].Streams = append(drops[i].Flows[0].Streams, sequences(verdicts[i]))
+			}
+			in.Streams = append(in.Streams, attempted)
+			in.Attempted += attempted
+			in.Received += attempted - uint64(len(missing))
+			in.Missing, in.Refused = append(in.Missing, sequences(missing)), append(in.Refused, sequences(refused))
+			for _, e := range refused {
+				in.SendErrors[errnos[e]]++
+			}
+			for q := range missing {
+				site := -1
+				best := -1
+				for _, v := range verdicts {
+					mark, ok := v[q]
+					if !ok || drawnSites[mark].Reason == "PACKET_SOCK_ERROR" {
+						continue
+					}
+					layer, _ := Classify(drawnSites[mark].Reason, drawnSites[mark].Function, sideOf(drawnSites[mark].Namespace), drawnSites[mark].Received)
+					if r := layerPlace(layer); r > best {
+						best, site = r, int(mark)
+					}
+				}
+				errno, isRefused := refused[q]
+				switch {
+				case isRefused && errnos[errno] == "EPERM":
+					oracle["EPERM"]++
+				case site >= 0 && drawnSites[site].Namespace != 3:
+					oracle[fmt.Sprint(drawnSites[site].Reason, drawnSites[site].Namespace)]++
+				case site >= 0:
+					oracle["elsewhere"]++
+				case isRefused:
+					oracle["ENOBUFS"]++
+				}
+			}
+		}
+		in.Accepted = in.Attempted - in.SendErrors["EPERM"] - in.SendErrors["ENOBUFS"]
+		for i, name := range []string{"sender", "receiver"} {
+			in.Nodes = append(in.Nodes, Node{Name: name, Observation: &model.Observation{Boot: "one", Namespace: uint64(i + 1), Mode: model.DropsSeq, Drops: drops[i]}})
+		}
+		l := Balance(in)
+		agree(t, in, l)
+		got := map[string]uint64{}
+		for _, x := range l.Lines {
+			switch {
+			case x.Cause == "EPERM", x.Cause == "ENOBUFS":
+				got[x.Cause] += x.Packets
+				continue
+			case x.Layer == model.LayerNetwork:
+				got["elsewhere"] += x.Packets
+			case x.Cause == "ring-full":
+				got["NOT_SPECIFIED2"] += x.Packets
+			default:
+				got[x.Cause+map[bool]string{true: "1", false: "2"}[x.Host == "sender"]] += x.Packets
+			}
+			if x.Confidence != ExactSeq {
+				t.Fatalf("%s/%s is %s", x.Layer, x.Cause, x.Confidence)
+			}
+		}
+		if fmt.Sprint(got) != fmt.Sprint(oracle) {
+			t.Fatalf("got %v, want %v\n%s", got, oracle, words(l))
+		}
+	})
+}
+
+func sideOf(namespace uint64) Side {
+	return map[uint64]Side{1: SideSender, 2: SideReceiver, 3: SideOther}[namespace]
+}
+
+// Two kernels: the same packet has a verdict at both, as when the first drops a
+// copy of it. The one furthest along counts.
+func TestTheFurthestVerdictCounts(t *testing.T) {
+	in := twoHosts(100)
+	in.Nodes[0].Observation.Drops = &model.Drops{Sites: []model.Site{{Reason: "QDISC_DROP", Namespace: 1}},
+		Flows: []model.FlowDrops{{Flow: "up", Streams: []model.Marks{marks(0, 60, 0)}}}}
+	in.Nodes[1].Observation.Drops = &model.Drops{Sites: []model.Site{{Reason: "SOCKET_RCVBUFF", Namespace: 1, Received: true}},
+		Flows: []model.FlowDrops{{Flow: "up", Streams: []model.Marks{marks(40, 60, 0)}}}}
+	if got, want := words(Balance(in)), "sender-qdisc@sender/QDISC_DROP=40(exact-seq) receiver-buffer@receiver/SOCKET_RCVBUFF=60(exact-seq) lost=100 rest=0"; got != want {
+		t.Errorf("got %s\nwant %s", got, want)
+	}
+}
+
+// twoHosts is a trial between two kernels that lost the first n of 1000 packets.
+func twoHosts(n uint64) Input {
+	in := Input{Sender: "sender", Receiver: "receiver", Flow: "up", Attempted: 1000, Accepted: 1000, Received: 1000 - n, Streams: []uint64{1000},
+		Missing: []model.Marks{marks(0, n, 0)}, MissingKnown: true, DurationS: 1}
+	for i, name := range []string{"sender", "receiver"} {
+		in.Nodes = append(in.Nodes, Node{Name: name, Observation: &model.Observation{Boot: fmt.Sprint(i), Namespace: 1, Mode: model.DropsSeq, Drops: &model.Drops{}}})
+	}
+	return in
+}
+
+// Two processes on one kernel tell of the same packets: they are not added.
+func TestOneKernelTwoAccounts(t *testing.T) {
+	in := twoHosts(100)
+	site := model.Site{Reason: "SOCKET_RCVBUFF", Namespace: 2, Received: true}
+	other := model.Site{Reason: "QDISC_DROP", Namespace: 1}
+	for i, n := range in.Nodes {
+		n.Observation.Boot, n.Observation.Namespace, n.Observation.Mode = "one", uint64(i+1), model.DropsCount
+	}
+	in.Nodes[0].Observation.Drops = &model.Drops{Sites: []model.Site{other, site}, Flows: []model.FlowDrops{{Flow: "up",
+		Counts: []model.SiteCount{{Site: 0, Packets: 20}, {Site: 1, Packets: 50}}}}}
+	in.Nodes[1].Observation.Drops = &model.Drops{Sites: []model.Site{site, other}, Flows: []model.FlowDrops{{Flow: "up",
+		Counts: []model.SiteCount{{Site: 0, Packets: 60}, {Site: 1, Packets: 20}}}}}
+	if got, want := words(Balance(in)), "sender-qdisc@sender/QDISC_DROP=20(exact-count) receiver-buffer@receiver/SOCKET_RCVBUFF=60(exact-count) lost=100 rest=20"; got != want {
+		t.Errorf("got %s\nwant %s", got, want)
+	}
+}
+
+func TestListsThatLie(t *testing.T) {
+	verdicts := func(m model.Marks) *model.Drops {
+		return &model.Drops{Sites: []model.Site{{Reason: "SOCKET_RCVBUFF", Namespace: 1, Received: true}},
+			Flows: []model.FlowDrops{{Flow: "up", Streams: []model.Marks{m}, Counts: []model.SiteCount{{Site: 0, Packets: 100}}}}}
+	}
+	cut := marks(0, 10, 0, 20, 10, 0, 50, 50, 0)
+	cut.Data = cut.Data[:len(cut.Data)-6]
+	boast := marks(0, 100, 0)
+	boast.Packets = 1 << 60
+	for name, c := range map[string]struct {
+		change func(*Input)
+		want   string
+	}{
+		"verdicts cut short":          {func(in *Input) { in.Nodes[1].Observation.Drops = verdicts(cut) }, "!lists"},
+		"verdicts that boast":         {func(in *Input) { in.Nodes[1].Observation.Drops = verdicts(boast) }, "!lists"},
+		"verdicts that name no place": {func(in *Input) { in.Nodes[1].Observation.Drops = verdicts(marks(0, 50, 0, 50, 50, 9)) }, "!lists"},
+		"missing cut short": {func(in *Input) {
+			in.Nodes[1].Observation.Drops = verdicts(marks(0, 100, 0))
+			in.Missing[0].Data = in.Missing[0].Data[:1]
+		}, "!missing !lists"},
+		"missing of a stream too many": {func(in *Input) {
+			in.Nodes[1].Observation.Drops = verdicts(marks(0, 100, 0))
+			in.Missing = append(in.Missing, marks(0, 5, 0))
+		}, "!missing !lists"},
+		"negative site": {func(in *Input) {
+			in.Nodes[1].Observation.Drops = verdicts(marks(0, 100, 0))
+			in.Nodes[1].Observation.Drops.Flows[0].Counts = []model.SiteCount{{Site: -1, Packets: 1 << 63}, {Site: 7, Packets: 1 << 63}}
+		}, "!lists"},
+		"refused but arrived": {func(in *Input) {
+			in.Nodes[1].Observation.Drops = verdicts(marks(0, 100, 0))
+			in.Errnos, in.Refused = []string{"EPERM"}, []model.Marks{marks(500, 3, 0)}
+		}, "!refused"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			in := twoHosts(100)
+			c.change(&in)
+			l := Balance(in)
+			agree(t, in, l)
+			broken := ""
+			for _, k := range l.Checks {
+				if !k.Held && k.Name != "attempted" {
+					broken += " !" + k.Name
+				}
+			}
+			if broken != " "+c.want {
+				t.Errorf("broken checks%s, want %s: %+v", broken, c.want, l.Checks)
+			}
+			for _, x := range l.Lines {
+				if x.Confidence == ExactSeq && name != "refused but arrived" {
+					t.Errorf("%+v is too sure", x)
+				}
+			}
+		})
+	}
+}
+
+// A list of missing sequences that ended early leaves the rest to counts.
+func TestMissingWithoutRoom(t *testing.T) {
+	in := twoHosts(100)
+	in.Missing[0] = marks(0, 40, 0)
+	in.Missing[0].Unlisted = 60
+	in.Nodes[1].Observation.Drops = &model.Drops{Sites: []model.Site{{Reason: "SOCKET_RCVBUFF", Namespace: 1, Received: true}, {Reason: "NETFILTER_DROP", Namespace: 1, Received: true}},
+		Flows: []model.FlowDrops{{Flow: "up", Streams: []model.Marks{marks(0, 40, 0, 40, 60, 1, 200, 10, 1)}}}}
+	if got, want := words(Balance(in)), "receiver-filter@receiver/NETFILTER_DROP=60(exact-count) receiver-buffer@receiver/SOCKET_RCVBUFF=40(exact-seq) lost=100 rest=0"; got != want {
+		t.Errorf("got %s\nwant %s", got, want)
+	}
+}
+
+// Fragments: the timeout of the reassembly follows from a fragment dropped elsewhere.
+func TestReassemblyFollowsFromAFragment(t *testing.T) {
+	in := twoHosts(100)
+	in.Fragments = 3
+	in.Nodes[1].Observation.Drops = &model.Drops{
+		Sites: []model.Site{{Reason: "FRAG_REASM_TIMEOUT", Function: "ip_expire", Namespace: 1, Received: true}, {Reason: "CPU_BACKLOG", Function: "enqueue_to_backlog", Namespace: 1}},
+		Flows: []model.FlowDrops{{Flow: "up", Streams: []model.Marks{marks(0, 100, 0)}, Counts: []model.SiteCount{{Site: 0, Packets: 100}, {Site: 1, Fragments: 60}}}}}
+	if got, want := words(Balance(in)), "receiver-backlog@receiver/CPU_BACKLOG=60(bounded) receiver-ip@receiver/FRAG_REASM_TIMEOUT=40(bounded)[100, 0 over] lost=100 rest=0"; got != want {
+		t.Errorf("got %s\nwant %s", got, want)
+	}
+}
+
+// lossy makes an input with n missing runs, every second one with a verdict by
+// one kernel, every fourth refused.
+func lossy(runs int) Input {
+	var missing, verdicts, refused model.MarksWriter
+	r := rand.New(rand.NewPCG(1, 2))
+	at, lost := uint64(0), uint64(0)
+	for i := range runs {
+		at += 1 + uint64(r.IntN(3))
+		missing.Add(at, 1, 0)
+		lost++
+		switch i % 4 {
+		case 0:
+			refused.Add(at, 1, 0)
+		case 1, 3:
+			verdicts.Add(at, 1, uint16(i%5))
+		}
+		at++
+	}
+	in := twoHosts(0)
+	in.Streams, in.Attempted, in.Received = []uint64{at}, at, at-lost
+	in.Missing, in.Refused, in.Errnos = []model.Marks{missing.Marks()}, []model.Marks{refused.Marks()}, []string{"ENOBUFS"}
+	in.SendErrors = map[string]uint64{"ENOBUFS": in.Refused[0].Packets}
+	in.Accepted = at - in.Refused[0].Packets
+	sites := make([]model.Site, 5)
+	for i := range sites {
+		sites[i] = model.Site{Reason: "SOCKET_RCVBUFF", Function: fmt.Sprint("f", i), Namespace: 1, Received: true}
+	}
+	in.Nodes[1].Observation.Drops = &model.Drops{Sites: sites, Flows: []model.FlowDrops{{Flow: "up", Streams: []model.Marks{verdicts.Marks()}}}}
+	return in
+}
+
+// The time and memory of an account of five million missing sequences, each a run of its own.
+func BenchmarkBalance(b *testing.B) {
+	for _, runs := range []int{50_000, 5_000_000} {
+		b.Run(fmt.Sprint(runs), func(b *testing.B) {
+			in := lossy(runs)
+			b.ReportAllocs()
+			for b.Loop() {
+				if l := Balance(in); l.Lost < uint64(runs) || len(l.Lines) == 0 {
+					b.Fatal(words(l))
+				}
+			}
+			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/float64(runs), "ns/missing")
+		})
+	}
+}
