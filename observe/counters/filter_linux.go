@@ -45,30 +45,56 @@ const fewChains = 8
 
 // openFilter readies what netfilter counts. Asking a sub-system that is not
 // there would make the kernel load its module, so it is asked only where it is.
+// It runs again when a module came later.
 func (r *Reader) openFilter() {
-	stat, err := os.Open("/proc/thread-self/net/stat/nf_conntrack")
-	if err == nil {
-		r.files = append(r.files, procFile{stat, "nf_conntrack", readConntrackFile})
-	} else if _, missing := os.Stat("/proc/sys/net/netfilter/nf_conntrack_count"); missing == nil {
-		r.conntrack = true
+	if !r.tracked {
+		stat, err := os.Open("/proc/thread-self/net/stat/nf_conntrack")
+		if err == nil {
+			r.files = append(r.files, procFile{stat, "nf_conntrack", readConntrackFile})
+		} else if _, missing := os.Stat("/proc/sys/net/netfilter/nf_conntrack_count"); missing == nil {
+			r.conntrack = true
+		}
+		r.tracked = err == nil || r.conntrack
 	}
-	tables := loaded("nf_tables")
-	if !tables && !r.conntrack {
-		return
-	}
-	if r.filter, err = netlink.Dial(unix.NETLINK_NETFILTER, nil); err != nil {
-		r.lacks("netfilter", err)
-		return
-	}
-	if tables {
+	if r.rules == nil && loaded("nf_tables") {
 		r.rules = &rulePlan{}
+	}
+	if r.rules == nil && !r.conntrack {
+		return
+	}
+	if r.filter == nil {
+		var err error
+		if r.filter, err = netlink.Dial(unix.NETLINK_NETFILTER, nil); err != nil {
+			r.refuse("netfilter: " + plain(err))
+			return
+		}
 	}
 	// Both want CAP_NET_ADMIN; then each reading would say the same.
 	var probe Snapshot
 	r.readFilter(&probe)
 	if len(probe.Unread) > 0 {
-		r.rules, r.conntrack = nil, false
-		r.unread = append(r.unread, probe.Unread...)
+		r.refuse(probe.Unread...)
+	}
+}
+
+// refuse gives netfilter up.
+func (r *Reader) refuse(lines ...string) {
+	r.filterRefused, r.rules, r.conntrack = true, nil, false
+	r.unread = append(r.unread, lines...)
+}
+
+// openLate readies what came into the kernel since.
+func (r *Reader) openLate() {
+	if r.filterRefused {
+		return
+	}
+	_, noTables := os.Stat("/sys/module/nf_tables")
+	_, noTracking := os.Stat("/sys/module/nf_conntrack")
+	if r.rules == nil && noTables == nil || !r.tracked && noTracking == nil {
+		_ = r.do(func() error { // if it fails, nothing is different
+			r.openFilter()
+			return nil
+		})
 	}
 }
 

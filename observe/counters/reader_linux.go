@@ -27,10 +27,13 @@ type Reader struct {
 	filter    *netlink.Conn // nil if there is nothing to ask
 	drivers   *drivers
 	rules     *rulePlan
-	conntrack bool     // to be asked through filter
-	unread    []string // for good
+	conntrack bool // to be asked through filter
+	tracked   bool // connection tracking is read, one way or the other
 	cache     *cache
 	closed    bool
+
+	filterRefused bool
+	unread        []string // for good
 }
 
 // Open readies a Reader for the namespace that do runs functions in, as
@@ -127,6 +130,7 @@ func (r *Reader) Read() Snapshot {
 	if r.closed {
 		return Snapshot{}
 	}
+	r.openLate()
 	s := Snapshot{Taken: time.Now(), Unread: append([]string(nil), r.unread...), links: map[int]link{}}
 	r.cache.trim()
 	r.readFiles(&s)
