@@ -14,10 +14,9 @@ const enum exit_reason *exit_reason_type __attribute__((unused));
 const enum site_flags *site_flags_type __attribute__((unused));
 
 /* Set by the loader, by name: the numbers differ between kernels. 0: this kernel has none. */
-const volatile __u32 tap_reason;        /* PACKET_SOCK_ERROR */
-const volatile __u32 reassembly_reason; /* FRAG_REASM_TIMEOUT */
-const volatile struct tap taps[TAPS];   /* packet_rcv and its like, where there is no tap_reason */
-__u32 fragments_wanted;                 /* tracks that ask for them */
+const volatile __u32 tap_reason;      /* PACKET_SOCK_ERROR */
+const volatile struct tap taps[TAPS]; /* packet_rcv and its like, where there is no tap_reason */
+__u32 fragments_wanted;               /* tracks that ask for them */
 
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
@@ -91,9 +90,21 @@ static __always_inline void unlisted(struct stream *s, __u64 sites, __u64 overwr
 	add(&r->overwritten, overwritten);
 }
 
-/* judge writes a verdict. The last one about a sequence counts, except that a
- * failed reassembly is only what the loss of another fragment led to. */
-static __always_inline void judge(struct stream *s, __u64 sequence, __u32 site, bool consequence)
+/* piece says that the packet is a fragment, or about to become several. The first
+ * verdict about one of them is the cause of the loss; what becomes of the others,
+ * such as failed reassembly, only follows from it. */
+static __always_inline __u32 piece(struct sk_buff *skb, struct where *w)
+{
+	struct net_device *dev = skb->dev;
+
+	if (w->first || w->later)
+		return SITE_PIECE;
+	return !skb->skb_iif && is_kernel(dev) && w->end - w->ip > dev->mtu ? SITE_PIECE : 0;
+}
+
+/* judge writes a verdict. The last one about a sequence counts, but of pieces
+ * the first. */
+static __always_inline void judge(struct stream *s, __u64 sequence, __u32 site, bool first)
 {
 	__u32 bits = s->bits & 31;
 	__u32 i, number, verdict, old, *cell;
@@ -110,7 +121,7 @@ static __always_inline void judge(struct stream *s, __u64 sequence, __u32 site, 
 		*at = sequence; /* before the verdict, for whose reading it is needed */
 	verdict = (sequence >> bits & 0xffff) << 16 | site;
 	cell = &p->cell[i & (PAGE_CELLS - 1)];
-	if (consequence) {
+	if (first) {
 		old = __sync_val_compare_and_swap(cell, 0, verdict);
 		if (old && old >> 16 != verdict >> 16)
 			unlisted(s, 0, 1);
@@ -223,13 +234,13 @@ static __always_inline int later(__u64 *ctx, struct sk_buff *skb, struct where *
 	s = bpf_map_lookup_elem(&streams, &v->stream);
 	if (!s)
 		return leave(EXIT_STRANGER);
-	site = site_of(ctx, skb);
+	site = site_of(ctx, skb, SITE_PIECE);
 	if (!site) {
 		unlisted(s, 1, 0);
 		return leave(EXIT_REST);
 	}
 	if (!v->warmup && s->bits != COUNT_ONLY)
-		judge(s, v->sequence, site, reassembly_reason && (__u32)ctx[2] == reassembly_reason);
+		judge(s, v->sequence, site, true);
 	return tally_up(s, site, &by, EXIT_NOTED);
 }
 
@@ -251,7 +262,7 @@ int dropped(__u64 *ctx)
 	struct test_header h = {};
 	struct stream_key key;
 	struct tally by = {};
-	__u32 payload, type, n;
+	__u32 payload, type, n, part;
 	int read;
 
 	if (is_tap(ctx[1], ctx[2]))
@@ -277,8 +288,9 @@ int dropped(__u64 *ctx)
 	k.stream = bpf_map_lookup_elem(&streams, &key);
 	if (!k.stream)
 		return leave(read ? EXIT_STRANGER : EXIT_FOREIGN);
-	k.site = site_of(ctx, skb);
 	k.step = segment_bytes(skb, &k.w, &type);
+	part = k.step ? 0 : piece(skb, &k.w);
+	k.site = site_of(ctx, skb, part);
 	payload = k.w.end - k.at;
 	if (unlikely(type & GSO_UDP_L4 && k.step && payload > k.step)) {
 		n = (payload + k.step - 1) / k.step;
@@ -305,7 +317,7 @@ int dropped(__u64 *ctx)
 	} else {
 		by.packets = 1;
 		if (k.stream->bits != COUNT_ONLY)
-			judge(k.stream, sequence_of(&h), k.site, reassembly_reason && (__u32)ctx[2] == reassembly_reason);
+			judge(k.stream, sequence_of(&h), k.site, part);
 	}
 	return tally_up(k.stream, k.site, &by, EXIT_NOTED);
 }

@@ -110,6 +110,7 @@ type bpfSiteFlags uint32
 const (
 	bpfSiteFlagsSITE_RECEIVED bpfSiteFlags = 1
 	bpfSiteFlagsSITE_TASK     bpfSiteFlags = 2
+	bpfSiteFlagsSITE_PIECE    bpfSiteFlags = 4
 )
 
 type bpfSiteKey struct {
@@ -161,35 +162,34 @@ type bpfTap struct {
 //
 // Used for safe lookups in a Collection or CollectionSpec.
 const (
-	bpfMapDirty            = "dirty"
-	bpfMapExits            = "exits"
-	bpfMapHeld             = "held"
-	bpfMapLiveFlows        = "live_flows"
-	bpfMapLiveRest         = "live_rest"
-	bpfMapNewest           = "newest"
-	bpfMapRests            = "rests"
-	bpfMapSites            = "sites"
-	bpfMapStreams          = "streams"
-	bpfMapTallies          = "tallies"
-	bpfMapVerdicts         = "verdicts"
-	bpfProgDropped         = "dropped"
-	bpfProgLive            = "live"
-	bpfProgQueued          = "queued"
-	bpfProgReceived        = "received"
-	bpfVarExitReasonType   = "exit_reason_type"
-	bpfVarFirstSite        = "first_site"
-	bpfVarFragmentsWanted  = "fragments_wanted"
-	bpfVarHasRxSk          = "has_rx_sk"
-	bpfVarLimitsType       = "limits_type"
-	bpfVarLivePort         = "live_port"
-	bpfVarLivePorts        = "live_ports"
-	bpfVarLiveSpace        = "live_space"
-	bpfVarNextSite         = "next_site"
-	bpfVarReassemblyReason = "reassembly_reason"
-	bpfVarSiteFlagsType    = "site_flags_type"
-	bpfVarTapReason        = "tap_reason"
-	bpfVarTaps             = "taps"
-	bpfVarUseDynptr        = "use_dynptr"
+	bpfMapDirty           = "dirty"
+	bpfMapExits           = "exits"
+	bpfMapHeld            = "held"
+	bpfMapLiveFlows       = "live_flows"
+	bpfMapLiveRest        = "live_rest"
+	bpfMapNewest          = "newest"
+	bpfMapRests           = "rests"
+	bpfMapSites           = "sites"
+	bpfMapStreams         = "streams"
+	bpfMapTallies         = "tallies"
+	bpfMapVerdicts        = "verdicts"
+	bpfProgDropped        = "dropped"
+	bpfProgLive           = "live"
+	bpfProgQueued         = "queued"
+	bpfProgReceived       = "received"
+	bpfVarExitReasonType  = "exit_reason_type"
+	bpfVarFirstSite       = "first_site"
+	bpfVarFragmentsWanted = "fragments_wanted"
+	bpfVarHasRxSk         = "has_rx_sk"
+	bpfVarLimitsType      = "limits_type"
+	bpfVarLivePort        = "live_port"
+	bpfVarLivePorts       = "live_ports"
+	bpfVarLiveSpace       = "live_space"
+	bpfVarNextSite        = "next_site"
+	bpfVarSiteFlagsType   = "site_flags_type"
+	bpfVarTapReason       = "tap_reason"
+	bpfVarTaps            = "taps"
+	bpfVarUseDynptr       = "use_dynptr"
 )
 
 // loadBpf returns the embedded CollectionSpec for bpf.
@@ -261,20 +261,19 @@ type bpfMapSpecs struct {
 //
 // It can be passed ebpf.CollectionSpec.Assign.
 type bpfVariableSpecs struct {
-	ExitReasonType   *ebpf.VariableSpec `ebpf:"exit_reason_type"`
-	FirstSite        *ebpf.VariableSpec `ebpf:"first_site"`
-	FragmentsWanted  *ebpf.VariableSpec `ebpf:"fragments_wanted"`
-	HasRxSk          *ebpf.VariableSpec `ebpf:"has_rx_sk"`
-	LimitsType       *ebpf.VariableSpec `ebpf:"limits_type"`
-	LivePort         *ebpf.VariableSpec `ebpf:"live_port"`
-	LivePorts        *ebpf.VariableSpec `ebpf:"live_ports"`
-	LiveSpace        *ebpf.VariableSpec `ebpf:"live_space"`
-	NextSite         *ebpf.VariableSpec `ebpf:"next_site"`
-	ReassemblyReason *ebpf.VariableSpec `ebpf:"reassembly_reason"`
-	SiteFlagsType    *ebpf.VariableSpec `ebpf:"site_flags_type"`
-	TapReason        *ebpf.VariableSpec `ebpf:"tap_reason"`
-	Taps             *ebpf.VariableSpec `ebpf:"taps"`
-	UseDynptr        *ebpf.VariableSpec `ebpf:"use_dynptr"`
+	ExitReasonType  *ebpf.VariableSpec `ebpf:"exit_reason_type"`
+	FirstSite       *ebpf.VariableSpec `ebpf:"first_site"`
+	FragmentsWanted *ebpf.VariableSpec `ebpf:"fragments_wanted"`
+	HasRxSk         *ebpf.VariableSpec `ebpf:"has_rx_sk"`
+	LimitsType      *ebpf.VariableSpec `ebpf:"limits_type"`
+	LivePort        *ebpf.VariableSpec `ebpf:"live_port"`
+	LivePorts       *ebpf.VariableSpec `ebpf:"live_ports"`
+	LiveSpace       *ebpf.VariableSpec `ebpf:"live_space"`
+	NextSite        *ebpf.VariableSpec `ebpf:"next_site"`
+	SiteFlagsType   *ebpf.VariableSpec `ebpf:"site_flags_type"`
+	TapReason       *ebpf.VariableSpec `ebpf:"tap_reason"`
+	Taps            *ebpf.VariableSpec `ebpf:"taps"`
+	UseDynptr       *ebpf.VariableSpec `ebpf:"use_dynptr"`
 }
 
 // bpfObjects contains all objects after they have been loaded into the kernel.
@@ -330,20 +329,19 @@ func (m *bpfMaps) Close() error {
 //
 // It can be passed to loadBpfObjects or ebpf.CollectionSpec.LoadAndAssign.
 type bpfVariables struct {
-	ExitReasonType   *ebpf.Variable `ebpf:"exit_reason_type"`
-	FirstSite        *ebpf.Variable `ebpf:"first_site"`
-	FragmentsWanted  *ebpf.Variable `ebpf:"fragments_wanted"`
-	HasRxSk          *ebpf.Variable `ebpf:"has_rx_sk"`
-	LimitsType       *ebpf.Variable `ebpf:"limits_type"`
-	LivePort         *ebpf.Variable `ebpf:"live_port"`
-	LivePorts        *ebpf.Variable `ebpf:"live_ports"`
-	LiveSpace        *ebpf.Variable `ebpf:"live_space"`
-	NextSite         *ebpf.Variable `ebpf:"next_site"`
-	ReassemblyReason *ebpf.Variable `ebpf:"reassembly_reason"`
-	SiteFlagsType    *ebpf.Variable `ebpf:"site_flags_type"`
-	TapReason        *ebpf.Variable `ebpf:"tap_reason"`
-	Taps             *ebpf.Variable `ebpf:"taps"`
-	UseDynptr        *ebpf.Variable `ebpf:"use_dynptr"`
+	ExitReasonType  *ebpf.Variable `ebpf:"exit_reason_type"`
+	FirstSite       *ebpf.Variable `ebpf:"first_site"`
+	FragmentsWanted *ebpf.Variable `ebpf:"fragments_wanted"`
+	HasRxSk         *ebpf.Variable `ebpf:"has_rx_sk"`
+	LimitsType      *ebpf.Variable `ebpf:"limits_type"`
+	LivePort        *ebpf.Variable `ebpf:"live_port"`
+	LivePorts       *ebpf.Variable `ebpf:"live_ports"`
+	LiveSpace       *ebpf.Variable `ebpf:"live_space"`
+	NextSite        *ebpf.Variable `ebpf:"next_site"`
+	SiteFlagsType   *ebpf.Variable `ebpf:"site_flags_type"`
+	TapReason       *ebpf.Variable `ebpf:"tap_reason"`
+	Taps            *ebpf.Variable `ebpf:"taps"`
+	UseDynptr       *ebpf.Variable `ebpf:"use_dynptr"`
 }
 
 // bpfPrograms contains all programs after they have been loaded into the kernel.

@@ -114,7 +114,35 @@ func program(t testing.TB, kind ebpf.ProgramType, value int32) *ebpf.Program {
 // shot drops all at one end of a device: parent is netlink.HANDLE_MIN_INGRESS or _EGRESS.
 func (b *bed) shot(h *netns.Handle, name string, parent uint32) {
 	b.t.Helper()
-	p := program(b.t, ebpf.SchedCLS, 2) // TC_ACT_SHOT
+	b.filter(h, name, parent, program(b.t, ebpf.SchedCLS, 2)) // TC_ACT_SHOT
+}
+
+// fragmentShot drops the second fragment of every second IPv4 datagram at the
+// sender's device.
+func (b *bed) fragmentShot() {
+	b.t.Helper()
+	p, err := ebpf.NewProgram(&ebpf.ProgramSpec{Type: ebpf.SchedCLS, License: "GPL", Instructions: asm.Instructions{
+		asm.Mov.Reg(asm.R6, asm.R1),
+		asm.LoadAbs(14+6, asm.Half), // flags and offset
+		asm.And.Imm(asm.R0, 0x1fff),
+		asm.JNE.Imm(asm.R0, 1480/8, "pass"),
+		asm.LoadAbs(14+5, asm.Byte), // identification
+		asm.And.Imm(asm.R0, 1),
+		asm.JNE.Imm(asm.R0, 0, "pass"),
+		asm.Mov.Imm(asm.R0, 2), // TC_ACT_SHOT
+		asm.Return(),
+		asm.Mov.Imm(asm.R0, 0).WithSymbol("pass"),
+		asm.Return(),
+	}})
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	b.t.Cleanup(func() { _ = p.Close() })
+	b.filter(b.sender, "va", netlink.HANDLE_MIN_EGRESS, p)
+}
+
+func (b *bed) filter(h *netns.Handle, name string, parent uint32, p *ebpf.Program) {
+	b.t.Helper()
 	b.link(h, name, func(l netlink.Link) error {
 		q := &netlink.GenericQdisc{QdiscType: "clsact", QdiscAttrs: netlink.QdiscAttrs{
 			LinkIndex: l.Attrs().Index, Handle: netlink.MakeHandle(0xffff, 0), Parent: netlink.HANDLE_CLSACT}}
@@ -161,6 +189,28 @@ func (b *bed) portState(h *netns.Handle, name string, state byte) {
 		_, err := req.Execute(unix.NETLINK_ROUTE, 0)
 		return err
 	})
+}
+
+// nat gives what leaves a namespace from one port another source port.
+func nat(b *bed, h *netns.Handle, from, to uint16) {
+	b.t.Helper()
+	c, err := nftables.New(nftables.WithNetNSFd(int(h.File().Fd())))
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	table := c.AddTable(&nftables.Table{Family: nftables.TableFamilyIPv4, Name: "nat"})
+	chain := c.AddChain(&nftables.Chain{Name: "post", Table: table, Type: nftables.ChainTypeNAT, Hooknum: nftables.ChainHookPostrouting,
+		Priority: nftables.ChainPriorityNATSource})
+	c.AddRule(&nftables.Rule{Table: table, Chain: chain, Exprs: []expr.Any{
+		&expr.Payload{DestRegister: 1, Base: expr.PayloadBaseTransportHeader, Offset: 0, Len: 2},
+		&expr.Cmp{Op: expr.CmpOpEq, Register: 1, Data: binaryutil.BigEndian.PutUint16(from)},
+		&expr.Immediate{Register: 1, Data: []byte{10, 77, 0, 1}},
+		&expr.Immediate{Register: 2, Data: binaryutil.BigEndian.PutUint16(to)},
+		&expr.NAT{Type: expr.NATTypeSourceNAT, Family: unix.NFPROTO_IPV4, RegAddrMin: 1, RegProtoMin: 2},
+	}})
+	if err := c.Flush(); err != nil {
+		b.t.Fatal(err)
+	}
 }
 
 // ethtool switches a feature by the old ioctls, include/uapi/linux/ethtool.h.

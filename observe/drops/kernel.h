@@ -47,6 +47,7 @@ typedef struct {
 
 struct net_device {
 	int ifindex;
+	unsigned int mtu;
 	possible_net_t nd_net;
 	char name[16];
 };

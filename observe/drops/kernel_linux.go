@@ -154,9 +154,8 @@ const kallsyms = "/proc/kallsyms"
 // anywhere in a packet is tried first; older kernels refuse it.
 func (k *kernel) load(spec *ebpf.CollectionSpec, objects any, maps map[string]*ebpf.Map) error {
 	constants := map[string]any{
-		"has_rx_sk":         k.rxSock,
-		"tap_reason":        k.reasons.value("PACKET_SOCK_ERROR"),
-		"reassembly_reason": k.reasons.value("FRAG_REASM_TIMEOUT"),
+		"has_rx_sk":  k.rxSock,
+		"tap_reason": k.reasons.value("PACKET_SOCK_ERROR"),
 	}
 	if len(k.taps) > 0 {
 		var list [bpfLimitsTAPS]bpfTap

@@ -29,9 +29,8 @@ type face struct {
 }
 
 type place struct {
-	key        bpfSiteKey
-	name       string // of the interface, as the program saw it
-	reassembly bool
+	key  bpfSiteKey
+	name string // of the interface, as the program saw it
 }
 
 // refresh takes in sites that the table has gained.
@@ -52,7 +51,7 @@ func (n *names) refresh(sites *ebpf.Map) error {
 		if _, ok := n.places[value.Id]; ok {
 			continue
 		}
-		p := place{key: key, name: text(value.Name[:]), reassembly: n.reasons.name(key.Reason) == "FRAG_REASM_TIMEOUT"}
+		p := place{key: key, name: text(value.Name[:])}
 		n.places[value.Id] = p
 		if p.name != "" {
 			n.faces[face{key.Space, key.Iface}] = p.name
@@ -131,9 +130,11 @@ func (n *names) site(id uint32) (s model.Site, ok bool) {
 	return s, true
 }
 
-// replace says whether a later verdict takes the place of an earlier one: a
-// failed reassembly is only what the loss of another fragment led to.
-func (n *names) replace(_, later uint16) bool { return !n.places[uint32(later)].reassembly }
+// replace says whether a later verdict takes the place of an earlier one, as the
+// program decides while the earlier one is unread.
+func (n *names) replace(_, later uint16) bool {
+	return n.places[uint32(later)].key.Flags&uint32(bpfSiteFlagsSITE_PIECE) == 0
+}
 
 // learn notes the interfaces of the calling thread's namespace: of a packet in a
 // socket only the index is left.

@@ -96,7 +96,7 @@ static __always_inline struct net_device *place(__u64 *ctx, struct sk_buff *skb,
 	dev = device(skb, &space);
 	k->iface = skb->skb_iif;
 	if (k->iface)
-		k->flags = SITE_RECEIVED;
+		k->flags |= SITE_RECEIVED;
 	if (dev)
 		k->iface = dev->ifindex;
 	if (has_rx_sk) {
@@ -136,9 +136,9 @@ static __always_inline __u32 site_id(struct site_key *k, struct net_device *dev)
 	return s ? s->id : 0;
 }
 
-static __always_inline __u32 site_of(__u64 *ctx, struct sk_buff *skb)
+static __always_inline __u32 site_of(__u64 *ctx, struct sk_buff *skb, __u32 flags)
 {
-	struct site_key k = {};
+	struct site_key k = {.flags = flags};
 	struct net_device *dev = place(ctx, skb, &k, false);
 
 	return site_id(&k, dev);

@@ -163,7 +163,7 @@ func (m *Machine) see(number uint16, t *trial, f *flow, tuples []model.Tuple) er
 		if f.tuples[i][p] {
 			continue
 		}
-		for _, other := range t.flows {
+		for _, other := range append(slices.Clip(t.flows), f) {
 			for j, seen := range other.tuples {
 				if seen[p] && (other != f || i != j) {
 					return fmt.Errorf("track drops of flow %q: ports %d to %d are those of flow %q, too", f.name, p.From, p.To, other.name)

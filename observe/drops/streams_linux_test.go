@@ -1,0 +1,451 @@
+//go:build amd64 || arm64
+
+package drops
+
+import (
+	"bytes"
+	"encoding/binary"
+	"fmt"
+	"maps"
+	"net/netip"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/google/nftables"
+	"github.com/google/nftables/expr"
+	"golang.org/x/sys/unix"
+
+	"pelt/model"
+)
+
+// pair is a bed with a receiver and a connected sender.
+func pair(t *testing.T, six bool, options ...func(int) error) (b *bed, from, to socket) {
+	b = newBed(t)
+	at := netip.AddrPortFrom(address(six, 2), testPort)
+	to = open(t, b.receiver, six, append(slices.Clone(options), bound(at))...)
+	from = open(t, b.sender, six, connected(at))
+	return b, from, to
+}
+
+// sameAs fails unless just the missing sequences below n have verdicts, all for
+// a reason that matches.
+func sameAs(t *testing.T, said map[uint64]model.Site, got map[uint64]int, n uint64, reason string) {
+	t.Helper()
+	missing := 0
+	for q := range n {
+		site, named := said[q]
+		if got[q] == 0 {
+			missing++
+		}
+		if named != (got[q] == 0) {
+			t.Fatalf("sequence %d: arrived %d times, verdict %v %+v", q, got[q], named, site)
+		}
+		if named && !matches(reason, site.Reason) {
+			t.Fatalf("sequence %d: %+v; want %s", q, site, reason)
+		}
+	}
+	if missing == 0 {
+		t.Fatalf("none of %d lost: the fault was none", n)
+	}
+	if len(said) != missing {
+		t.Errorf("%d verdicts, %d missing", len(said), missing)
+	}
+}
+
+func collect(t *testing.T, m *Machine, trial uint16) model.Drops {
+	t.Helper()
+	d, err := m.Collect(trial)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return d
+}
+
+// total adds up a flow's tallies.
+func total(d model.Drops, flow string) (n model.SiteCount) {
+	for _, f := range d.Flows {
+		if f.Flow != flow {
+			continue
+		}
+		for _, c := range f.Counts {
+			n.Packets += c.Packets
+			n.Unreadable += c.Unreadable
+			n.Warmup += c.Warmup
+			n.Fragments += c.Fragments
+		}
+	}
+	return n
+}
+
+// sendSegments sends super-packets of k datagrams.
+func sendSegments(t *testing.T, s socket, trial uint16, buffers, k uint64, payload int) {
+	t.Helper()
+	if err := unix.SetsockoptInt(s.fd, unix.SOL_UDP, unix.UDP_SEGMENT, payload); err != nil {
+		t.Fatal(err)
+	}
+	b := make([]byte, int(k)*payload)
+	for i := range buffers {
+		for j := range k {
+			header(b[int(j)*payload:], trial, i*k+j)
+		}
+		if _, err := unix.Write(s.fd, b); err != nil && err != unix.EPERM {
+			t.Fatal(err)
+		}
+	}
+}
+
+// A super-packet is dropped as one, and every datagram in it is told.
+func TestSegments(t *testing.T) {
+	const buffers, k = 100, 10
+	for _, c := range []struct {
+		name   string
+		six    bool
+		linear bool
+	}{{"not linear", false, false}, {"not linear over IPv6", true, false}, {"linear", false, true}, {"linear over IPv6", true, true}} {
+		t.Run(c.name, func(t *testing.T) {
+			b, from, to := pair(t, c.six, wide)
+			m := machine(t)
+			track(t, m, testTrial, "up", TrackOptions{}, model.Tuple{From: from.port, To: testPort})
+			at, hook := b.receiver, nftables.ChainHookInput
+			if c.linear { // then the device takes no super-packet: it must go before
+				b.ethtool(b.sender, "va", setScatterGather, 0)
+				at, hook = b.sender, nftables.ChainHookOutput
+			}
+			before, err := m.Stats()
+			if err != nil {
+				t.Fatal(err)
+			}
+			b.dropFourth(at, hook) // by the first sequence: each second buffer
+			sendSegments(t, from, testTrial, buffers, k, 100)
+			got := map[uint64]int{}
+			to.drain(t, testTrial, got)
+			d := collect(t, m, testTrial)
+			after, err := m.Stats()
+			if err != nil {
+				t.Fatal(err)
+			}
+			if n := after.Exits["noted"] + after.Exits["unreadable"] - before.Exits["noted"] - before.Exits["unreadable"]; n != buffers/2 {
+				t.Errorf("%d packets dropped; want %d super-packets", n, buffers/2)
+			}
+			sum := total(d, "up")
+			if sum.Packets != buffers/2*k {
+				t.Errorf("%d datagrams dropped; want %d", sum.Packets, buffers/2*k)
+			}
+			if !c.linear && !m.kernel.far { // before Linux 6.12
+				if sum.Unreadable != sum.Packets || d.Unreadable != sum.Packets || m.Why() == "" {
+					t.Errorf("%+v, %q; want all of them unreadable, and told", d, m.Why())
+				}
+				return
+			}
+			sameAs(t, verdicts(t, d, "up", 0), got, buffers*k, "NETFILTER_DROP")
+			if d.Unreadable != 0 {
+				t.Errorf("%d unreadable", d.Unreadable)
+			}
+		})
+	}
+}
+
+// The two ends see other ports when NAT lies between. Both name one stream.
+func TestTwoViews(t *testing.T) {
+	b, from, to := pair(t, false, slowReader...)
+	b.dropFourth(b.sender, nftables.ChainHookOutput)
+	nat(b, b.sender, from.port, 40_000)
+	m := machine(t)
+	near := track(t, m, testTrial, "up", TrackOptions{}, model.Tuple{From: from.port, To: testPort})
+	send(t, from, testTrial, 0, 1000, 64)
+	got := map[uint64]int{}
+	to.drain(t, testTrial, got)
+	if alone := verdicts(t, collect(t, m, testTrial), "up", 0); len(alone) != 250 {
+		t.Errorf("%d verdicts by the sender's ports; want the 250 before NAT", len(alone))
+	}
+	far := track(t, m, testTrial, "up", TrackOptions{}, model.Tuple{From: 40_000, To: testPort})
+	send(t, from, testTrial, 1000, 1000, 64)
+	late := map[uint64]int{}
+	to.drain(t, testTrial, late)
+	d := collect(t, m, testTrial)
+	said := verdicts(t, d, "up", 0)
+	maps.DeleteFunc(said, func(q uint64, _ model.Site) bool { return q < 1000 })
+	for q := range uint64(1000) {
+		late[q] = 1
+	}
+	sameAs(t, said, late, 2000, "NETFILTER_DROP|SOCKET_RCVBUFF")
+	if err := near.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if again := collect(t, m, testTrial); len(again.Flows) != 1 || !bytes.Equal(again.Flows[0].Streams[0].Data, d.Flows[0].Streams[0].Data) {
+		t.Error("the second end does not get the first one's account")
+	}
+	if err := far.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := m.Collect(testTrial); err == nil {
+		t.Error("the trial is still there after its last track")
+	}
+}
+
+// Two trials at once, a flow with two streams each, and no track of one tells of another.
+func TestTrialsAtOnce(t *testing.T) {
+	b, _, to := pair(t, false, slowReader...)
+	m := machine(t)
+	at := netip.AddrPortFrom(address(false, 2), testPort)
+	var senders [2][2]socket
+	for i := range senders {
+		var tuples []model.Tuple
+		for j := range senders[i] {
+			senders[i][j] = open(t, b.sender, false, connected(at))
+			tuples = append(tuples, model.Tuple{From: senders[i][j].port, To: testPort})
+		}
+		track(t, m, testTrial+uint16(i), "up", TrackOptions{Packets: 500}, tuples...)
+	}
+	stranger := open(t, b.sender, false, connected(at))
+	for range 5 {
+		for i := range senders {
+			for j := range senders[i] {
+				send(t, senders[i][j], testTrial+uint16(i), 0, 500, 64)
+			}
+		}
+		send(t, stranger, testTrial, 0, 500, 64)
+	}
+	to.drain(t, 0, map[uint64]int{})
+	for i := range senders {
+		d := collect(t, m, testTrial+uint16(i))
+		if len(d.Flows) != 1 || len(d.Flows[0].Streams) != 2 {
+			t.Fatalf("trial %d: %+v", i, d.Flows)
+		}
+		for j := range senders[i] {
+			// each sequence was sent five times; all but the first few were dropped at least once
+			if n := len(verdicts(t, d, "up", j)); n != 500 {
+				t.Errorf("trial %d, stream %d: verdicts about %d sequences of 500", i, j, n)
+			}
+		}
+		if n := total(d, "up").Packets; n > 5000 || n < 4700 {
+			t.Errorf("trial %d: %d packets dropped of the 5000 it sent", i, n)
+		}
+	}
+}
+
+// A run of many times the array's size stays exact, as the reader keeps up.
+func TestWindow(t *testing.T) {
+	m, err := Open(Config{Cells: 2048})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer m.Close()
+	b, from, to := pair(t, false, wide)
+	k := track(t, m, testTrial, "up", TrackOptions{Packets: 1 << 40}, model.Tuple{From: from.port, To: testPort})
+	if k.Mode() != model.DropsSeq {
+		t.Fatalf("mode %s: %s", k.Mode(), k.Why())
+	}
+	b.dropFourth(b.receiver, nftables.ChainHookInput)
+	const n, start = 30_000, 1<<37 - 12_345
+	got := map[uint64]int{}
+	for q := uint64(0); q < n; q += 500 {
+		send(t, from, testTrial, start+q, 500, 64)
+		time.Sleep(readEvery / 3)
+	}
+	to.drain(t, testTrial, got)
+	d := collect(t, m, testTrial)
+	said := verdicts(t, d, "up", 0)
+	wrong := 0
+	for q := uint64(start); q < start+n; q++ {
+		if _, named := said[q]; named != (got[q] == 0) {
+			wrong++
+		}
+	}
+	// A machine that stood still for long may have lost some, and then says so.
+	if uint64(wrong) != d.Overwritten || wrong > n/10 || len(said)+wrong != n/4 {
+		t.Errorf("%d of %d sequences told wrong, %d verdicts, %d overwritten", wrong, n, len(said), d.Overwritten)
+	}
+}
+
+// What comes faster than the reader is counted.
+func TestOverwritten(t *testing.T) {
+	m, err := Open(Config{Cells: 1024})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer m.Close()
+	b, from, _ := pair(t, false, wide)
+	b.rule(b.sender, nftables.ChainHookOutput, &expr.Verdict{Kind: expr.VerdictDrop})
+	track(t, m, testTrial, "up", TrackOptions{}, model.Tuple{From: from.port, To: testPort})
+	const n = 100_000
+	send(t, from, testTrial, 0, n, 64)
+	d := collect(t, m, testTrial)
+	said := verdicts(t, d, "up", 0)
+	if d.Overwritten == 0 || uint64(len(said))+d.Overwritten != n || total(d, "up").Packets != n {
+		t.Errorf("%d verdicts and %d overwritten of %d; %d counted", len(said), d.Overwritten, n, total(d, "up").Packets)
+	}
+	for q := range said {
+		if q >= n {
+			t.Fatalf("verdict about sequence %d, which was never sent", q)
+		}
+	}
+}
+
+// Warm-up packets are counted, and their sequences mean nothing.
+func TestWarmup(t *testing.T) {
+	b, from, _ := pair(t, false, wide)
+	b.rule(b.receiver, nftables.ChainHookInput, &expr.Verdict{Kind: expr.VerdictDrop})
+	m := machine(t)
+	track(t, m, testTrial, "up", TrackOptions{}, model.Tuple{From: from.port, To: testPort})
+	send(t, from, testTrial^warmupBit, 0, 300, 64)
+	send(t, from, testTrial, 100, 50, 64)
+	d := collect(t, m, testTrial)
+	if n := total(d, "up"); n.Warmup != 300 || n.Packets != 50 {
+		t.Errorf("%+v; want 300 of the warm-up and 50", n)
+	}
+	said := verdicts(t, d, "up", 0)
+	if len(said) != 50 || said[100].Reason != "NETFILTER_DROP" || said[149].Reason == "" {
+		t.Errorf("%d verdicts; want 100 to 149", len(said))
+	}
+}
+
+// A full table of sites loses names, not packets.
+func TestSitesFull(t *testing.T) {
+	m, err := Open(Config{Cells: 4096})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer m.Close()
+	b, from, _ := pair(t, false, wide)
+	track(t, m, testTrial, "up", TrackOptions{}, model.Tuple{From: from.port, To: testPort})
+	if err := m.objects.NextSite.Set(uint32(bpfLimitsSITES)); err != nil {
+		t.Fatal(err)
+	}
+	b.dropFourth(b.receiver, nftables.ChainHookInput)
+	send(t, from, testTrial, 0, 1000, 64)
+	if d := collect(t, m, testTrial); d.SitesLost != 250 || len(d.Sites) != 0 || total(d, "up").Packets != 0 {
+		t.Errorf("%d without a site, sites %v; want 250 and none", d.SitesLost, d.Sites)
+	}
+}
+
+// The table is emptied when no track refers to it, and names stay right.
+func TestSweep(t *testing.T) {
+	m, err := Open(Config{Cells: 4096})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer m.Close()
+	b, from, _ := pair(t, false, wide)
+	b.rule(b.receiver, nftables.ChainHookInput, &expr.Verdict{Kind: expr.VerdictDrop})
+	for _, next := range []uint32{0, uint32(bpfLimitsSITES), uint32(bpfLimitsSITE_IDS) - 10, 0} {
+		if next > 0 { // as if so many had been
+			if err := m.objects.FirstSite.Set(next - 3000); err != nil {
+				t.Fatal(err)
+			}
+			if err := m.objects.NextSite.Set(next); err != nil {
+				t.Fatal(err)
+			}
+		}
+		k, err := m.Track(testTrial, "up", []model.Tuple{{From: from.port, To: testPort}}, TrackOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		send(t, from, testTrial, 0, 10, 64)
+		d := collect(t, m, testTrial)
+		if said := verdicts(t, d, "up", 0); len(said) != 10 || said[9].Reason != "NETFILTER_DROP" || d.SitesLost != 0 {
+			t.Errorf("after %d sites: %+v", next, d)
+		}
+		if err := k.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var next uint32
+	if err := m.objects.NextSite.Get(&next); err != nil || next > 10 {
+		t.Errorf("next id %d, %v; want it to have begun anew", next, err)
+	}
+}
+
+// A sniffer's copies are no verdicts. Those of outgoing packets are its own, so
+// they are dropped for all to see.
+func TestTap(t *testing.T) {
+	b, from, to := pair(t, false, wide)
+	b.do(b.sender, func() error {
+		fd, err := unix.Socket(unix.AF_PACKET, unix.SOCK_RAW|unix.SOCK_CLOEXEC, int(binary.NativeEndian.Uint16([]byte{0, 3}))) // ETH_P_ALL
+		if err != nil {
+			return err
+		}
+		t.Cleanup(func() { _ = unix.Close(fd) })
+		return unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_RCVBUF, 5000)
+	})
+	m := machine(t)
+	before, err := m.Stats()
+	if err != nil {
+		t.Fatal(err)
+	}
+	track(t, m, testTrial, "up", TrackOptions{}, model.Tuple{From: from.port, To: testPort})
+	b.dropFourth(b.receiver, nftables.ChainHookInput)
+	send(t, from, testTrial, 0, 1000, 64)
+	got := map[uint64]int{}
+	to.drain(t, testTrial, got)
+	sameAs(t, verdicts(t, collect(t, m, testTrial), "up", 0), got, 1000, "NETFILTER_DROP")
+	after, err := m.Stats()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if after.Exits["tap"]-before.Exits["tap"] < 900 {
+		t.Errorf("%d copies seen; want about 1000: the test shows nothing", after.Exits["tap"]-before.Exits["tap"])
+	}
+}
+
+// Counting takes no verdicts; a watch that counts only says so to who asks for more.
+func TestCount(t *testing.T) {
+	counting, err := Open(Config{Mode: model.DropsCount})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer counting.Close()
+	for _, c := range []struct {
+		name string
+		m    *Machine
+		mode model.DropMode
+		why  bool
+	}{{"asked for", machine(t), model.DropsCount, false}, {"no array", counting, model.DropsSeq, true}} {
+		t.Run(c.name, func(t *testing.T) {
+			b, from, _ := pair(t, false, wide)
+			b.dropFourth(b.receiver, nftables.ChainHookInput)
+			k := track(t, c.m, testTrial, "up", TrackOptions{Mode: c.mode}, model.Tuple{From: from.port, To: testPort})
+			if k.Mode() != model.DropsCount || (k.Why() != "") != c.why {
+				t.Errorf("mode %s, why %q", k.Mode(), k.Why())
+			}
+			send(t, from, testTrial, 0, 1000, 64)
+			d := collect(t, c.m, testTrial)
+			if n := total(d, "up").Packets; n != 250 || len(d.Flows[0].Streams) != 0 {
+				t.Errorf("%d packets, %d lists; want 250 and none", n, len(d.Flows[0].Streams))
+			}
+		})
+	}
+}
+
+// What no caller should ask for is refused in words, and leaves nothing behind.
+func TestRefusals(t *testing.T) {
+	m := machine(t)
+	one := []model.Tuple{{From: 1, To: 2}}
+	track(t, m, testTrial, "up", TrackOptions{}, one...)
+	for name, f := range map[string]func() error{
+		"warm-up bit":   func() error { _, err := m.Track(0x8000, "up", one, TrackOptions{}); return err },
+		"no streams":    func() error { _, err := m.Track(1, "up", nil, TrackOptions{}); return err },
+		"other number":  func() error { _, err := m.Track(testTrial, "up", append(one, one...), TrackOptions{}); return err },
+		"same ports":    func() error { _, err := m.Track(testTrial, "down", one, TrackOptions{}); return err },
+		"ports twice":   func() error { _, err := m.Track(2, "up", append(one, one...), TrackOptions{}); return err },
+		"no such mode":  func() error { _, err := m.Track(3, "up", one, TrackOptions{Mode: "all"}); return err },
+		"no such trial": func() error { _, err := m.Collect(4); return err },
+		"cells":         func() error { _, err := Open(Config{Cells: -1}); return err },
+		"machine mode":  func() error { _, err := Open(Config{Mode: model.DropsOff}); return err },
+	} {
+		if err := f(); err == nil {
+			t.Errorf("%s: no error", name)
+		} else if s := fmt.Sprint(err); len(s) < 20 || len(s) > 160 || bytes.ContainsRune([]byte(s), '\n') {
+			t.Errorf("%s: %q", name, s)
+		}
+	}
+	if n := len(m.trials); n != 1 {
+		t.Errorf("%d trials tracked; want 1", n)
+	}
+	free := m.space.free()
+	used := m.trials[testTrial].flows[0].streams[0].pages()
+	if free+used != len(m.space.owner) {
+		t.Errorf("%d pages free and %d used of %d", free, used, len(m.space.owner))
+	}
+}
