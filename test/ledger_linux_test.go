@@ -57,14 +57,17 @@ func (b *bench) in(t *testing.T, line string) string {
 }
 
 // curve runs one trial and reads its document. A trial that pelt itself calls
-// invalid, because this machine was busy, is tried again twice, after whatever
-// again does. during, which may be nil, runs once packets flow.
-func (b *bench) curve(t *testing.T, flags string, during func()) document {
+// invalid, because this machine was busy, is tried again a few times. before runs
+// ahead of each try, and during once its packets flow; both may be nil.
+func (b *bench) curve(t *testing.T, flags string, before, during func()) document {
 	t.Helper()
 	path := filepath.Join(b.work, "out.json")
 	for try := 1; ; try++ {
 		ctx, cancel := context.WithTimeout(t.Context(), 60*time.Second)
 		defer cancel()
+		if before != nil {
+			before()
+		}
 		args := append([]string{"curve", "lab:" + b.name}, strings.Fields(flags)...)
 		c := b.command(ctx, append(args, "--repeats", "1", "--json", path)...)
 		if during != nil {
@@ -73,7 +76,7 @@ func (b *bench) curve(t *testing.T, flags string, during func()) document {
 		}
 		out, err := c.CombinedOutput()
 		var exit *exec.ExitError
-		if errors.As(err, &exit) && exit.ExitCode() == 4 && try < 3 && during == nil {
+		if errors.As(err, &exit) && exit.ExitCode() == 4 && try < 5 && during == nil {
 			t.Logf("tried again, because the trial was invalid:\n%s", out)
 			continue
 		}
@@ -253,10 +256,11 @@ func TestFaultMatrix(t *testing.T) {
 					b = newBenchAgain(t, b, c)
 				}
 				before := uint64(0)
-				if c.injected != "" {
-					before = count()
-				}
-				d := b.curve(t, c.flags+" --drops "+mode, during)
+				d := b.curve(t, c.flags+" --drops "+mode, func() {
+					if c.injected != "" {
+						before = count()
+					}
+				}, during)
 				f := d.Results[0].Flows[0]
 				t.Logf("%s: %s", mode, f.ledgerText())
 				if f.Ledger.Lost == 0 {
@@ -370,8 +374,8 @@ func TestFaultsTogether(t *testing.T) {
 				flags += f.flags
 			}
 			for _, mode := range []string{"seq", "off"} {
-				before := b.ruleCounts(t)
-				d := b.curve(t, flags+" --drops "+mode, nil)
+				var before map[string]uint64
+				d := b.curve(t, flags+" --drops "+mode, func() { before = b.ruleCounts(t) }, nil)
 				f := d.Results[0].Flows[0]
 				t.Logf("%s: %s", mode, f.ledgerText())
 				after := b.ruleCounts(t)
@@ -436,8 +440,8 @@ func TestForeignTraffic(t *testing.T) {
 	})
 	time.Sleep(500 * time.Millisecond) // for the flood to begin; what the test asks holds without it, too
 	for _, mode := range []string{"seq", "off"} {
-		before := b.ruleCount(t, "7359")
-		d := b.curve(t, " --payload 64 --rate 5kpps --burst 200 --time 1s --warmup 0s --drops "+mode, nil)
+		var before uint64
+		d := b.curve(t, " --payload 64 --rate 5kpps --burst 200 --time 1s --warmup 0s --drops "+mode, func() { before = b.ruleCount(t, "7359") }, nil)
 		f := d.Results[0].Flows[0]
 		t.Logf("%s: %s", mode, f.ledgerText())
 		dropped := b.ruleCount(t, "7359") - before
