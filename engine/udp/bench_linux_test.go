@@ -18,7 +18,6 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"pelt/engine"
 	"pelt/unit"
 )
 
@@ -185,6 +184,7 @@ func iperf3(b testing.TB, from string, payload int) result {
 func flood(b testing.TB, hosts [2]space, payload, cpu int) result {
 	r := newTrial()
 	r.cpu = cpu
+	r.timing.WarmupSeconds, r.timing.MeasureSeconds = 1, benchSeconds
 	return r.flood(b, hosts, payload)
 }
 
@@ -192,7 +192,6 @@ func flood(b testing.TB, hosts [2]space, payload, cpu int) result {
 func (r *trial) flood(b testing.TB, hosts [2]space, payload int) result {
 	r.near, r.far, r.peer = hosts[0], hosts[1], netip.MustParseAddr("10.77.0.2")
 	r.flow.PayloadBytes, r.flow.Rate = payload, unit.Rate{}
-	r.timing.WarmupSeconds, r.timing.MeasureSeconds = 1, benchSeconds
 	send, receive := r.run(b)
 	n := float64(receive.Receive.Tally.Received)
 	attempted, seconds := float64(send.Send.Attempted), float64(send.Send.DurationNanos)/1e9
@@ -218,72 +217,5 @@ func BenchmarkPacing(b *testing.B) {
 				b.ReportMetric(math.Abs(achieved/float64(pps)-1)*1e6, "ppm-error")
 			}
 		})
-	}
-}
-
-// deaf makes senders that do not ask what becomes of their packets.
-type deaf struct{ carrier }
-
-func (c deaf) dial(host engine.Host, s settings, stream int, peer netip.AddrPort) (wire, error) {
-	w, err := c.carrier.dial(host, s, stream, peer)
-	if err != nil {
-		return nil, err
-	}
-	return deafWire{w.(*socket)}, nil
-}
-
-type deafWire struct{ *socket }
-
-func (w deafWire) outbox(payloadBytes, batch, segments int) outbox {
-	out := w.socket.outbox(payloadBytes, batch, segments)
-	unix.SetsockoptInt(w.fd, unix.IPPROTO_IP, unix.IP_RECVERR, 0)
-	return out
-}
-
-// BenchmarkRecvErr compares the sending rate with and without IP_RECVERR, in
-// turn: over a path that loses nothing, and into a queue that is full.
-func BenchmarkRecvErr(b *testing.B) {
-	names, hosts := vethPair(b)
-	for _, c := range []struct {
-		name    string
-		payload int
-		queue   string
-	}{
-		{"free", 64, ""},
-		{"full", 1200, "tbf rate 50mbit burst 10kb limit 30000"},
-		{"nearly free", 64, "tbf rate 100mbit burst 10kb limit 100000"},
-	} {
-		b.Run(c.name, func(b *testing.B) {
-			if c.queue != "" {
-				traffic(b, names[0], "qdisc add dev v0 root "+c.queue)
-				defer traffic(b, names[0], "qdisc del dev v0 root")
-			}
-			for b.Loop() {
-				var with, without, ratios sample
-				for i := range 2 * pairs() {
-					var pps [2]float64 // without and with
-					for _, on := range []int{i % 2, 1 - i%2} {
-						r := newTrial()
-						r.cpu, r.nearE = 0, testEngine(b, false)
-						if on == 0 {
-							r.nearE.carrier = deaf{r.nearE.carrier}
-						}
-						pps[on] = r.flood(b, hosts, c.payload).attempted
-					}
-					without, with, ratios = append(without, pps[0]), append(with, pps[1]), append(ratios, pps[1]/pps[0])
-				}
-				fmt.Printf("%d B into a %s queue: with IP_RECVERR %v, without %v, ratio %.3f (%.3f to %.3f)\n",
-					c.payload, c.name, with, without, ratios.median(), slices.Min(ratios), slices.Max(ratios))
-				b.ReportMetric(ratios.median(), "ratio")
-			}
-		})
-	}
-}
-
-// traffic runs tc in a namespace.
-func traffic(b testing.TB, name, command string) {
-	b.Helper()
-	if out, err := exec.Command("tc", append([]string{"-n", name}, strings.Fields(command)...)...).CombinedOutput(); err != nil {
-		b.Fatalf("tc %s: %v: %s", command, err, out)
 	}
 }

@@ -6,7 +6,8 @@
 // that it knows the flow's key (consent.go), and answers no stranger at all.
 //
 // On Linux each stream has a connected socket and a locked thread, packets move
-// in batches, and arrival times are the kernel's. Elsewhere it is one packet a
+// in batches, arrival times are the kernel's, and it tells of a packet that a
+// queue of this host drops. Elsewhere it is one packet a
 // call with the program's own times. Which packet leaves when (pace.go) and what
 // is counted (send.go, receive.go) is the same code on both.
 package udp

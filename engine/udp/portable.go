@@ -77,7 +77,9 @@ func openPlain(host engine.Host, s settings, at string) (w *plainWire, err error
 		return nil, err
 	}
 	if s.sends {
-		err = w.conn.SetWriteBuffer(s.sendBuffer())
+		if err = w.conn.SetWriteBuffer(s.sendBuffer()); err == nil {
+			w.granted = s.sendBuffer()
+		}
 	} else if err = w.conn.SetReadBuffer(s.receiveBuffer()); err == nil {
 		w.granted = s.receiveBuffer()
 	}

@@ -49,7 +49,11 @@ func (r *refusals) hopeless(err error, now int64) bool {
 
 // full says that a queue of this host had no room for the packet: at full rate
 // that is how it should be.
-func full(err error) bool { return errors.Is(err, syscall.ENOBUFS) }
+func full(err error) bool { return errors.Is(err, syscall.ENOBUFS) || errors.Is(err, wsaENOBUFS) }
+
+// wsaENOBUFS is WSAENOBUFS of winsock2.h, which package syscall lacks. No other
+// system has an error of that number.
+const wsaENOBUFS = syscall.Errno(10055)
 
 // temporary says that nothing was tried: there was no room in time.
 func temporary(err error) bool {
@@ -58,6 +62,9 @@ func temporary(err error) bool {
 
 // causeName names an error for the ledger.
 func causeName(err error) string {
+	if full(err) {
+		return "ENOBUFS"
+	}
 	var errno syscall.Errno
 	if errors.As(err, &errno) {
 		return errnoName(errno)

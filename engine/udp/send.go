@@ -88,6 +88,7 @@ type sending struct {
 	ended             int64
 	threadRatio       float64
 	warning           string
+	granted           int  // bytes of send buffer
 	gaveUp            bool // every packet was refused
 
 	step   int64
@@ -130,7 +131,7 @@ func (w *sending) prepare(i int) {
 	e := w.sender.end
 	w.wire, w.clock = e.wires[i], e.settings.clock
 	w.out = w.wire.outbox(e.settings.payloadBytes, batchOf(e.settings.payloadBytes, len(e.wires), w.segments), w.segments)
-	w.bytes = w.out.packets()
+	w.bytes, w.granted = w.out.packets(), w.wire.bufferBytes()
 	w.waiter = newWaiter(e.bell, w.clock)
 	if err := ownThread(coreOf(e.order.CPU, i)); err != nil {
 		w.warning = fmt.Sprintf("the thread of stream %d could not be set up: %v", i, err)
@@ -307,6 +308,9 @@ func (s *sender) report(r *engine.Report) {
 		if w.warning != "" {
 			r.Warnings = append(r.Warnings, w.warning)
 		}
+	}
+	if granted, asked := s.streams[0].granted, s.end.settings.sendRoom; granted > 0 && granted < asked {
+		r.Warnings = append(r.Warnings, fmt.Sprintf("the system granted a send buffer of %d of %d B: raise net.core.wmem_max", granted, asked))
 	}
 	// The series covers the measured part, also seconds in which nothing was due.
 	whole := min(out.DurationNanos, s.end.order.Timing.Measure().Nanoseconds())

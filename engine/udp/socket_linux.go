@@ -123,16 +123,15 @@ func (k *socket) set(s settings, shared bool) error {
 		unix.SetsockoptInt(k.fd, unix.SOL_SOCKET, unix.SO_TIMESTAMPNS, 1)
 	}
 	if s.sends {
-		k.buffer(unix.SO_SNDBUF, unix.SO_SNDBUFFORCE, s.sendBuffer()/2) // the kernel doubles what it is given
+		k.granted = k.buffer(unix.SO_SNDBUF, unix.SO_SNDBUFFORCE, s.sendBuffer()/2) // the kernel doubles what it is given
 		// A send that waits for room looks up now and then whether it shall stop.
 		wait := unix.NsecToTimeval(int64(sendWait))
 		if err := unix.SetsockoptTimeval(k.fd, unix.SOL_SOCKET, unix.SO_SNDTIMEO, &wait); err != nil {
 			return fmt.Errorf("set SO_SNDTIMEO: %w", err)
 		}
 	} else {
-		k.buffer(unix.SO_RCVBUF, unix.SO_RCVBUFFORCE, s.receiveBuffer())
+		k.granted = k.buffer(unix.SO_RCVBUF, unix.SO_RCVBUFFORCE, s.receiveBuffer())
 	}
-	k.granted, _ = unix.GetsockoptInt(k.fd, unix.SOL_SOCKET, unix.SO_RCVBUF)
 	return nil
 }
 
@@ -140,11 +139,17 @@ func (k *socket) set(s settings, shared bool) error {
 // stay below the 3 s within which a sender must stop.
 const sendWait = 20 * time.Millisecond
 
-// buffer asks for a buffer size, beyond the system's limit where that is allowed.
-func (k *socket) buffer(plain, force, bytes int) {
+// buffer asks for a buffer size, beyond the system's limit where that is
+// allowed, and returns what the kernel accounts; 0 if it does not tell.
+func (k *socket) buffer(plain, force, bytes int) (granted int) {
 	if unix.SetsockoptInt(k.fd, unix.SOL_SOCKET, force, bytes) != nil {
 		unix.SetsockoptInt(k.fd, unix.SOL_SOCKET, plain, bytes) // takes the limit where that is less
 	}
+	granted, err := unix.GetsockoptInt(k.fd, unix.SOL_SOCKET, plain)
+	if err != nil {
+		return 0
+	}
+	return granted
 }
 
 func (k *socket) local() netip.AddrPort { return k.addr }

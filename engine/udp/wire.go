@@ -36,8 +36,8 @@ type wire interface {
 	remote() netip.AddrPort // the settled peer
 	outbox(payloadBytes, batch, segments int) outbox
 	inbox(b *bell) inbox
-	pathMTU() int // 0 unknown
-	bufferBytes() int
+	pathMTU() int     // 0 unknown
+	bufferBytes() int // granted to the direction that the end floods in; 0 unknown
 	close() error
 }
 
