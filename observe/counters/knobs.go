@@ -1,6 +1,9 @@
 package counters
 
-import "strings"
+import (
+	"net"
+	"strings"
+)
 
 // hostSysctls are settings of the whole namespace. Those that exist only in the
 // first namespace hold for all (Documentation/admin-guide/sysctl/net.rst).
@@ -81,4 +84,10 @@ func sameOrEach(names, values []string) string {
 		return values[0]
 	}
 	return strings.Join(each, " ")
+}
+
+// sameDevice reports whether an index and a link address as sysfs writes them are
+// the interface's. A loopback's say nothing: all have the same.
+func sameDevice(l link, index, address string) bool {
+	return !l.loopback && index == decimal(uint64(l.index)) && address == net.HardwareAddr(l.address).String()
 }

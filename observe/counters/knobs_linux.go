@@ -48,9 +48,9 @@ func Knobs(do func(func() error) error, iface string) []model.Knob {
 			for _, pattern := range interfaceSysctls {
 				k.sysctl(sysctlName(pattern, iface))
 			}
-			k.device(iface)
+			l := k.device(iface)
 			k.driver(iface)
-			k.files(iface)
+			k.files(l)
 		}
 		return nil
 	})
@@ -118,19 +118,20 @@ func (k *knobs) firstNamespace() {
 	<-done
 }
 
-// device adds what rtnetlink tells.
-func (k *knobs) device(iface string) {
+// device adds what rtnetlink tells, and returns the interface; one without a name
+// if there is none.
+func (k *knobs) device(iface string) (l link) {
 	c, err := netlink.Dial(unix.NETLINK_ROUTE, nil)
 	if err != nil {
-		return
+		return link{}
 	}
 	defer c.Close()
 	links, _ := listLinks(c) // empty if it fails
 	i := slices.IndexFunc(links, func(l link) bool { return l.name == iface })
 	if i < 0 {
-		return
+		return link{}
 	}
-	l := links[i]
+	l = links[i]
 	k.number(iface+".mtu", l.mtu)
 	k.number(iface+".txqueuelen", l.txQueue)
 	k.add(iface+".kind", l.kind)
@@ -151,6 +152,7 @@ func (k *knobs) device(iface string) {
 			k.number(iface+".qdisc_limit_packets", l.txQueue)
 		}
 	}
+	return l
 }
 
 func onOff(on bool) string {
@@ -205,13 +207,23 @@ func (k *knobs) driver(iface string) {
 // files adds what only sysfs tells. The one at /sys shows the namespace it was
 // mounted in, so the calling thread's is looked at through a mount of its own
 // that stands nowhere and ends with its descriptor.
-func (k *knobs) files(iface string) {
-	root, ok := sysfs()
-	if !ok {
+func (k *knobs) files(l link) {
+	iface := l.name
+	if iface == "" {
 		return
+	}
+	root, err := mountSysfs()
+	own := err == nil
+	if !own { // no right to, or too old a kernel
+		if root, err = unix.Open("/sys", unix.O_RDONLY|unix.O_DIRECTORY|unix.O_CLOEXEC, 0); err != nil {
+			return
+		}
 	}
 	defer unix.Close(root)
 	at := "class/net/" + iface
+	if !own && !sameDevice(l, fileAt(root, at+"/ifindex"), fileAt(root, at+"/address")) {
+		return
+	}
 	k.add(iface+".threaded", fileAt(root, at+"/threaded"))
 	k.add(iface+".gro_flush_timeout", fileAt(root, at+"/gro_flush_timeout"))
 	k.add(iface+".napi_defer_hard_irqs", fileAt(root, at+"/napi_defer_hard_irqs"))
@@ -230,22 +242,6 @@ func (k *knobs) files(iface string) {
 		k.add(iface+".rps_cpus", sameOrEach(names, masks))
 		k.add(iface+".rps_flow_cnt", sameOrEach(names, flows))
 	}
-}
-
-// sysfs opens the root of a sysfs of the calling thread's namespace; the caller
-// closes it. Without the right to mount one, /sys does if its namespace is surely the same.
-func sysfs() (root int, ok bool) {
-	if root, err := mountSysfs(); err == nil {
-		return root, true
-	}
-	// In a process with one namespace only, /sys is what its user sees, too.
-	own, err1 := os.Readlink("/proc/thread-self/ns/net")
-	whole, err2 := os.Readlink("/proc/self/ns/net")
-	if err1 != nil || err2 != nil || own != whole {
-		return 0, false
-	}
-	root, err := unix.Open("/sys", unix.O_RDONLY|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
-	return root, err == nil
 }
 
 // mountSysfs needs CAP_SYS_ADMIN and Linux 5.2 or later.

@@ -349,6 +349,21 @@ func TestKnobNames(t *testing.T) {
 			t.Errorf("%q valid: %v, want %v", name, got, want)
 		}
 	}
+	for _, c := range []struct {
+		l              link
+		index, address string
+		want           bool
+	}{
+		{link{index: 7, address: "\x02\x00\x00\x00\x00\xfe"}, "7", "02:00:00:00:00:fe", true},
+		{link{index: 7, address: "\x02\x00\x00\x00\x00\xfe"}, "8", "02:00:00:00:00:fe", false},
+		{link{index: 7, address: "\x02\x00\x00\x00\x00\xfe"}, "7", "02:00:00:00:00:ff", false},
+		{link{index: 7, address: "\x02"}, "", "", false},
+		{link{index: 1, loopback: true, address: "\x00"}, "1", "00", false},
+	} {
+		if got := sameDevice(c.l, c.index, c.address); got != c.want {
+			t.Errorf("%+v and %s %s: %v", c.l, c.index, c.address, got)
+		}
+	}
 	names := []string{"rx-0", "rx-1"}
 	for _, c := range []struct{ values, want string }{{"3 3", "3"}, {"3 0", "rx-0=3 rx-1=0"}} {
 		if got := sameOrEach(names, strings.Fields(c.values)); got != c.want {
