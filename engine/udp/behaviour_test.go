@@ -180,10 +180,11 @@ func TestStopInABlockedBurst(t *testing.T) {
 }
 
 func TestBatchOf(t *testing.T) {
-	for _, c := range []struct{ payload, streams, want int }{
-		{16, 1, 64}, {1472, 8, 64}, {65507, 1, 16}, {65507, 128, 1}, {1472, 128, 44},
+	for _, c := range []struct{ payload, streams, segments, want int }{
+		{16, 1, 1, 64}, {1472, 8, 1, 64}, {65507, 1, 1, 16}, {65507, 128, 1, 1}, {1472, 128, 1, 44},
+		{16, 1, 64, 64}, {16, 1, 33, 33}, {16, 1, 10, 60}, {1472, 128, 40, 40}, {1023, 128, 64, 64},
 	} {
-		got := batchOf(c.payload, c.streams, 1)
+		got := batchOf(c.payload, c.streams, c.segments)
 		if got != c.want || got > 1 && got*c.payload*c.streams > allBatches {
 			t.Errorf("%d streams of %d B: batches of %d, want %d", c.streams, c.payload, got, c.want)
 		}
@@ -490,6 +491,11 @@ func TestRefusals(t *testing.T) {
 		{"no ports", func(o *engine.Order) { o.Ports = nil }},
 		{"small payload", func(o *engine.Order) { o.Flow.PayloadBytes = 15 }},
 		{"large payload", func(o *engine.Order) { o.Flow.PayloadBytes = 65508 }},
+		{"too many segments", func(o *engine.Order) { o.Flow.Segments = 65 }},
+		{"segments too long", func(o *engine.Order) { o.Flow.Segments, o.Flow.PayloadBytes = 64, 1024 }},
+		{"negative segments", func(o *engine.Order) { o.Flow.Segments = -1 }},
+		{"send buffer", func(o *engine.Order) { o.Flow.SendBuffer = 1 << 31 }},
+		{"receive buffer", func(o *engine.Order) { o.Flow.ReceiveBuffer = 1 }},
 		{"listening probe", func(o *engine.Order) { o.Role, o.Listen = engine.Probe, true }},
 		{"dialing echo", func(o *engine.Order) { o.Role = engine.Echo }},
 		{"unknown role", func(o *engine.Order) { o.Role = "dance" }},

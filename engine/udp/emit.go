@@ -118,7 +118,7 @@ func (w *sending) refused(n int, err error, now int64) error {
 	e := w.sender.end
 	if w.refusals.hopeless(err, now) {
 		w.gaveUp = true
-		return fmt.Errorf("send %d B to %v: every packet is refused: %w%s", e.settings.payloadBytes, e.order.Peer, err, remedy(err, w.wire.pathMTU()))
+		return fmt.Errorf("send %d B to %v: every packet is refused: %w%s", e.settings.payloadBytes, e.order.Peer, err, remedy(err, w.wire.pathMTU(), w.segments))
 	}
 	if w.refusals.row >= hopelessRow {
 		w.waiter.nap(refusedNap)

@@ -73,8 +73,12 @@ func causeName(err error) string {
 }
 
 // remedy tells the user what an error means here.
-func remedy(err error, mtu int) string {
+func remedy(err error, mtu, segments int) string {
 	switch {
+	case segments > 1 && mtu > 0 && (errors.Is(err, syscall.EMSGSIZE) || errors.Is(err, syscall.EINVAL)):
+		return fmt.Sprintf("; the path takes IP packets of %d B, and what is cut from a buffer of %d packets is not fragmented", mtu, segments)
+	case segments > 1 && errors.Is(err, syscall.EIO): // net/ipv4/udp.c udp_send_skb
+		return "; the device that sends it cannot make the checksums of packets cut from one buffer"
 	case errors.Is(err, syscall.EMSGSIZE) && mtu > 0:
 		return fmt.Sprintf("; the path takes IP packets of %d B and the don't-fragment bit is set", mtu)
 	case errors.Is(err, syscall.EPERM):

@@ -8,8 +8,8 @@ import "slices"
 //
 // A look may be too high, because the kernel gives back what was read in lots of
 // up to a quarter of the buffer (net/ipv4/udp.c udp_rmem_release), or too low,
-// because a datagram was stamped but not yet queued. So the answer is a low
-// percentile of many.
+// because a datagram was stamped but not yet queued. So the answer is the median
+// of many.
 type truesize struct {
 	at     int64  // of the look being counted; 0 for none
 	queued uint32 // bytes then
@@ -61,5 +61,5 @@ func (t *truesize) bytes() int {
 		return 0
 	}
 	s := slices.Sorted(slices.Values(t.looks))
-	return int(s[len(s)/8])
+	return int(s[len(s)/2])
 }
