@@ -25,7 +25,7 @@ import (
 //	sender                          receiver
 //	va 10.77.0.1/24 fd77::1/64 ──── vb 10.77.0.2/24 fd77::2/64
 type bed struct {
-	t                *testing.T
+	t                testing.TB
 	sender, receiver *netns.Handle
 	va, vb           int // indexes
 	six              bool
@@ -38,7 +38,7 @@ const (
 	testTrial = 0x1234
 )
 
-func newBed(t *testing.T) *bed {
+func newBed(t testing.TB) *bed {
 	t.Helper()
 	b := &bed{t: t, sender: namespace(t), receiver: namespace(t)}
 	b.do(b.sender, func() error {
@@ -71,7 +71,7 @@ func (b *bed) settle(h *netns.Handle, host byte) {
 }
 
 // namespace makes one that is gone with the test.
-func namespace(t *testing.T) *netns.Handle {
+func namespace(t testing.TB) *netns.Handle {
 	t.Helper()
 	h, err := netns.New()
 	if err != nil {

@@ -1,0 +1,118 @@
+//go:build amd64 || arm64
+
+package drops
+
+import (
+	"net/netip"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/cilium/ebpf"
+	"github.com/google/nftables"
+	"github.com/google/nftables/expr"
+	"golang.org/x/sys/unix"
+
+	"pelt/model"
+)
+
+// What the program costs for each packet that is dropped, as the kernel measures it.
+func BenchmarkDrop(b *testing.B) {
+	stats, err := ebpf.EnableStats(uint32(unix.BPF_STATS_RUN_TIME))
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer stats.Close()
+	for _, c := range []struct {
+		name    string
+		mode    model.DropMode
+		foreign bool
+		live    bool
+	}{{"seq", model.DropsSeq, false, false}, {"count", model.DropsCount, false, false}, {"foreign", model.DropsSeq, true, false}, {"live", "", false, true}} {
+		b.Run(c.name, func(b *testing.B) {
+			d := &bed{t: b, sender: namespace(b)}
+			d.rule(d.sender, nftables.ChainHookOutput, &expr.Verdict{Kind: expr.VerdictDrop})
+			s := open(b, d.sender, false, connected(netip.MustParseAddrPort("127.0.0.1:9077")))
+			var p *ebpf.Program
+			if c.live {
+				p = watch(b, LiveConfig{}).objects.Program
+			} else {
+				m, err := Open(Config{})
+				if err != nil {
+					b.Fatal(err)
+				}
+				defer m.Close()
+				if !c.foreign {
+					track(b, m, testTrial, "up", TrackOptions{Mode: c.mode}, model.Tuple{From: s.port, To: testPort})
+				}
+				p = m.objects.Program
+			}
+			before := runs(b, p)
+			b.ResetTimer()
+			send(b, s, testTrial, 0, uint64(b.N), 64)
+			b.StopTimer()
+			after := runs(b, p)
+			if n := after.RunCount - before.RunCount; n > 0 {
+				b.ReportMetric(float64(after.Runtime-before.Runtime)/float64(n), "ns/drop")
+			}
+		})
+	}
+}
+
+func runs(b *testing.B, p *ebpf.Program) *ebpf.ProgramStats {
+	b.Helper()
+	s, err := p.Stats()
+	if err != nil {
+		b.Fatal(err)
+	}
+	return s
+}
+
+// What the program costs when nothing is dropped: sending with it and without, in
+// turns; the metric is the median ratio of the rates.
+func BenchmarkDelivered(b *testing.B) {
+	h := namespace(b)
+	at := netip.MustParseAddrPort("127.0.0.1:9077")
+	to := open(b, h, false, option(unix.SOL_SOCKET, unix.SO_RCVBUFFORCE, 64<<20), bound(at))
+	s := open(b, h, false, connected(at))
+	const packets = 10_000
+	var lost int
+	round := func() float64 {
+		begun := time.Now()
+		send(b, s, testTrial, 0, packets, 64)
+		took := time.Since(begun)
+		got := map[uint64]int{}
+		to.drain(b, testTrial, got)
+		lost += packets - len(got)
+		return packets / took.Seconds()
+	}
+	round()
+	var ratios []float64
+	for b.Loop() {
+		var with, without float64
+		for i := range 2 {
+			if i == len(ratios)%2 { // which is first changes
+				without = round()
+				continue
+			}
+			m, err := Open(Config{})
+			if err != nil {
+				b.Fatal(err)
+			}
+			k, err := m.Track(testTrial, "up", []model.Tuple{{From: s.port, To: testPort}}, TrackOptions{})
+			if err != nil {
+				b.Fatal(err)
+			}
+			with = round()
+			_ = k.Close()
+			if err := m.Close(); err != nil {
+				b.Fatal(err)
+			}
+		}
+		ratios = append(ratios, with/without)
+	}
+	slices.Sort(ratios)
+	b.ReportMetric(ratios[len(ratios)/2], "with/without")
+	b.ReportMetric(ratios[len(ratios)/4], "quartile")
+	b.ReportMetric(float64(lost), "lost")
+}

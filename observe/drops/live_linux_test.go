@@ -1,0 +1,204 @@
+//go:build amd64 || arm64
+
+package drops
+
+import (
+	"net"
+	"net/netip"
+	"testing"
+
+	"github.com/google/nftables"
+	"github.com/google/nftables/expr"
+	"golang.org/x/sys/unix"
+)
+
+func watch(t testing.TB, c LiveConfig) *Live {
+	t.Helper()
+	l, err := Watch(c)
+	if err != nil {
+		t.Fatalf("%+v", err)
+	}
+	t.Cleanup(func() {
+		if err := l.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return l
+}
+
+func read(t testing.TB, l *Live) LiveAccount {
+	t.Helper()
+	a, err := l.Read()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return a
+}
+
+// The live watch tells any traffic by site and flow.
+func TestLive(t *testing.T) {
+	b, _, _ := pair(t, false, wide)
+	l := watch(t, LiveConfig{Namespace: inode(t, b.receiver)})
+	b.rule(b.receiver, nftables.ChainHookInput, &expr.Verdict{Kind: expr.VerdictDrop})
+	for _, c := range []struct {
+		name, protocol string
+		six            bool
+		send           func(to netip.AddrPort) (from uint16)
+		packets        uint64
+		icmp           uint16
+	}{
+		{"UDP", "udp", false, nil, 100, 0},
+		{"UDP over IPv6", "udp", true, nil, 100, 0},
+		{"UDP in super-packets", "udp", false, func(to netip.AddrPort) uint16 {
+			s := open(t, b.sender, false, connected(to))
+			sendSegments(t, s, testTrial, 5, 7, 100)
+			return s.port
+		}, 35, 0},
+		{"TCP", "tcp", false, func(to netip.AddrPort) (from uint16) {
+			b.do(b.sender, func() error {
+				fd, err := unix.Socket(unix.AF_INET, unix.SOCK_STREAM|unix.SOCK_NONBLOCK|unix.SOCK_CLOEXEC, 0)
+				if err != nil {
+					return err
+				}
+				t.Cleanup(func() { _ = unix.Close(fd) })
+				if err := unix.Connect(fd, sockaddr(to)); err != unix.EINPROGRESS {
+					return err
+				}
+				name, err := unix.Getsockname(fd)
+				from = uint16(name.(*unix.SockaddrInet4).Port)
+				return err
+			})
+			return from
+		}, 1, 0},
+		{"ICMP", "icmp", false, func(to netip.AddrPort) uint16 {
+			b.do(b.sender, func() error {
+				fd, err := unix.Socket(unix.AF_INET, unix.SOCK_RAW|unix.SOCK_CLOEXEC, unix.IPPROTO_ICMP)
+				if err != nil {
+					return err
+				}
+				defer unix.Close(fd)
+				return unix.Sendto(fd, []byte{8, 0, 0xf7, 0xff, 0, 0, 0, 0}, 0, sockaddr(to))
+			})
+			return 0
+		}, 1, 8 << 8},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			to := netip.AddrPortFrom(address(c.six, 2), 7000)
+			var from uint16
+			if c.send != nil {
+				from = c.send(to)
+			} else {
+				s := open(t, b.sender, c.six, connected(to))
+				for range c.packets {
+					if _, err := unix.Write(s.fd, []byte("anything")); err != nil {
+						t.Fatal(err)
+					}
+				}
+				from = s.port
+			}
+			if c.protocol == "icmp" {
+				to = netip.AddrPortFrom(to.Addr(), 0)
+			}
+			a := read(t, l)
+			for _, d := range a.Drops {
+				if d.From == netip.AddrPortFrom(address(c.six, 1), from) && d.To == to && d.Protocol == c.protocol && d.ICMP == c.icmp {
+					s := d.Site
+					if d.Packets < c.packets || d.Packets > c.packets+2 { // TCP tries again
+						t.Errorf("%d packets; want %d", d.Packets, c.packets)
+					}
+					if s.Reason != "NETFILTER_DROP" || s.Interface != "vb" || s.Namespace != inode(t, b.receiver) || !s.Received || d.Bytes == 0 {
+						t.Errorf("%+v", d)
+					}
+					return
+				}
+			}
+			t.Errorf("not among %+v", a)
+		})
+	}
+	if a := read(t, l); a.Lost != 0 {
+		t.Errorf("%d lost", a.Lost)
+	}
+}
+
+// Ports and namespaces that were not asked for are not told.
+func TestLiveFilter(t *testing.T) {
+	b, _, _ := pair(t, false, wide)
+	ports := watch(t, LiveConfig{Ports: []uint16{7001, 7002}})
+	elsewhere := watch(t, LiveConfig{Namespace: inode(t, b.sender)})
+	b.rule(b.receiver, nftables.ChainHookInput, &expr.Verdict{Kind: expr.VerdictDrop})
+	sent := map[uint16]uint64{7000: 3, 7001: 5, 7002: 7}
+	for port, n := range sent {
+		s := open(t, b.sender, false, connected(netip.AddrPortFrom(address(false, 2), port)))
+		send(t, s, testTrial, 0, n, 64)
+	}
+	got := map[uint16]uint64{}
+	for _, d := range read(t, ports).Drops {
+		if d.Site.Namespace == inode(t, b.receiver) {
+			got[d.To.Port()] += d.Packets
+		}
+	}
+	if got[7000] != 0 || got[7001] != 5 || got[7002] != 7 {
+		t.Errorf("by port: %v; want 5 to 7001 and 7 to 7002", got)
+	}
+	for _, d := range read(t, elsewhere).Drops {
+		if d.To.Addr() == address(false, 2) && d.Site.Function == "nft_do_chain" {
+			t.Errorf("of another namespace: %+v", d)
+		}
+	}
+	if _, err := Watch(LiveConfig{Ports: make([]uint16, 17)}); err == nil {
+		t.Error("17 ports: no error")
+	}
+}
+
+// When the table of flows is full, packets are counted by site.
+func TestLiveFull(t *testing.T) {
+	b, _, _ := pair(t, false, wide)
+	b.rule(b.receiver, nftables.ChainHookInput, &expr.Verdict{Kind: expr.VerdictDrop})
+	l := watch(t, LiveConfig{Namespace: inode(t, b.receiver)})
+	const flows = 18_000
+	s := open(t, b.sender, false)
+	for i := range flows {
+		if err := unix.Sendto(s.fd, []byte("x"), 0, sockaddr(netip.AddrPortFrom(address(false, 2), uint16(20_000+i)))); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var sum, rest uint64
+	a := read(t, l)
+	for _, d := range a.Drops {
+		if d.Site.Reason != "NETFILTER_DROP" {
+			continue
+		}
+		sum += d.Packets
+		if d.Rest {
+			rest += d.Packets
+		}
+	}
+	if sum != flows || rest < flows-uint64(bpfLimitsLIVE_FLOWS) || rest > flows/2 || a.Lost != 0 {
+		t.Errorf("%d packets, %d of them without a flow, %d lost; want %d and at least %d", sum, rest, a.Lost, flows, flows-uint64(bpfLimitsLIVE_FLOWS))
+	}
+}
+
+// A frame that is no IP is told by its type.
+func TestLiveARP(t *testing.T) {
+	b, _, _ := pair(t, false, wide)
+	l := watch(t, LiveConfig{Namespace: inode(t, b.receiver)})
+	b.do(b.sender, func() error {
+		fd, err := unix.Socket(unix.AF_PACKET, unix.SOCK_RAW|unix.SOCK_CLOEXEC, 0)
+		if err != nil {
+			return err
+		}
+		defer unix.Close(fd)
+		frame := make([]byte, 60)
+		copy(frame, net.HardwareAddr{2, 0, 0, 0, 0, 9}) // somebody else's
+		frame[12], frame[13] = 0x12, 0x34
+		return unix.Sendto(fd, frame, 0, &unix.SockaddrLinklayer{Ifindex: b.va, Halen: 6})
+	})
+	until(t, "the frame", func() bool {
+		for _, d := range read(t, l).Drops {
+			if d.Protocol == "ether-0x1234" && d.Packets == 1 && d.Site.Interface == "vb" && !d.From.IsValid() {
+				return true
+			}
+		}
+		return false
+	})
+}

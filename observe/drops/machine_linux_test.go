@@ -1,0 +1,185 @@
+//go:build amd64 || arm64
+
+package drops
+
+import (
+	"errors"
+	"net"
+	"net/netip"
+	"runtime"
+	"strings"
+	"testing"
+
+	"github.com/cilium/ebpf"
+	"github.com/cilium/ebpf/asm"
+	"github.com/google/nftables"
+	"github.com/vishvananda/netlink"
+	"golang.org/x/sys/unix"
+
+	"pelt/model"
+)
+
+func TestProbe(t *testing.T) {
+	if err := Probe(); err != nil {
+		t.Fatalf("%+v", err)
+	}
+}
+
+// Three faults at once on one path, and each packet has the right one's name.
+func TestThreeFaults(t *testing.T) {
+	b, from, to := pair(t, false, slowReader...)
+	b.tbf(b.sender, "va", 1_250_000, 30_000)
+	b.dropFourth(b.receiver, nftables.ChainHookInput)
+	m := machine(t)
+	track(t, m, testTrial, "up", TrackOptions{Packets: 20_000}, model.Tuple{From: from.port, To: testPort})
+	send(t, from, testTrial, 0, 20_000, 64)
+	got := map[uint64]int{}
+	to.drain(t, testTrial, got)
+	d := collect(t, m, testTrial)
+	said := verdicts(t, d, "up", 0)
+	sameAs(t, said, got, 20_000, "QDISC_DROP|QDISC_.*|NETFILTER_DROP|SOCKET_RCVBUFF")
+	by := map[string]uint64{}
+	for q, s := range said {
+		by[s.Reason]++
+		if s.Reason == "NETFILTER_DROP" && q&3 != 0 {
+			t.Fatalf("sequence %d: %+v, which the rule does not match", q, s)
+		}
+	}
+	if len(by) != 3 || total(d, "up").Packets != uint64(len(said)) {
+		t.Errorf("%v; tallies %+v", by, d.Flows[0].Counts)
+	}
+	t.Log(by)
+}
+
+// What a router drops on the way is told in its namespace:
+//
+//	sender va ──── vb receiver (forwards) ra ──── rb far 10.78.0.2
+func TestRouter(t *testing.T) {
+	b := newBed(t)
+	far := namespace(t)
+	b.do(b.receiver, func() error {
+		return netlink.LinkAdd(&netlink.Veth{LinkAttrs: netlink.LinkAttrs{Name: "ra"}, PeerName: "rb", PeerNamespace: netlink.NsFd(int(far.File().Fd()))})
+	})
+	for _, x := range []struct {
+		name string
+		host byte
+	}{{"ra", 1}, {"rb", 2}} {
+		h := b.receiver
+		if x.name == "rb" {
+			h = far
+		}
+		b.link(h, x.name, func(l netlink.Link) error {
+			a := &netlink.Addr{IPNet: &net.IPNet{IP: net.IPv4(10, 78, 0, x.host), Mask: net.CIDRMask(24, 32)}}
+			return errors.Join(netlink.AddrAdd(l, a), netlink.LinkSetUp(l))
+		})
+	}
+	b.sysctl(b.receiver, "net/ipv4/ip_forward", "1")
+	b.link(b.sender, "va", func(l netlink.Link) error {
+		return netlink.RouteAdd(&netlink.Route{LinkIndex: l.Attrs().Index, Gw: net.IPv4(10, 77, 0, 2),
+			Dst: &net.IPNet{IP: net.IPv4(10, 78, 0, 0), Mask: net.CIDRMask(24, 32)}})
+	})
+	b.dropFourth(b.receiver, nftables.ChainHookForward)
+	at := netip.MustParseAddrPort("10.78.0.2:9077")
+	to := open(t, far, false, wide, bound(at))
+	from := open(t, b.sender, false, connected(at))
+	m := machine(t)
+	track(t, m, testTrial, "up", TrackOptions{}, model.Tuple{From: from.port, To: testPort})
+	send(t, from, testTrial, 0, 1000, 64)
+	got := map[uint64]int{}
+	to.drain(t, testTrial, got)
+	said := verdicts(t, collect(t, m, testTrial), "up", 0)
+	sameAs(t, said, got, 1000, "NETFILTER_DROP|NEIGH_QUEUEFULL")
+	for q, s := range said {
+		if s.Namespace != inode(t, b.receiver) || s.Interface != "ra" && s.Interface != "vb" || !s.Received {
+			t.Fatalf("sequence %d: %+v", q, s)
+		}
+	}
+}
+
+// Without rights there is one line, and nothing is left behind.
+func TestDenied(t *testing.T) {
+	result := make(chan error)
+	go func() {
+		runtime.LockOSThread() // and never unlocked: the thread ends with its lack of rights
+		header := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
+		var none [2]unix.CapUserData
+		if err := unix.Capset(&header, &none[0]); err != nil {
+			result <- err
+			return
+		}
+		m, err := Open(Config{})
+		if err == nil {
+			_ = m.Close()
+		}
+		result <- err
+	}()
+	err := <-result
+	var e *Error
+	if !errors.As(err, &e) || !strings.Contains(e.Why(), "run as root") || strings.Contains(e.Why(), "\n") || !errors.Is(err, unix.EPERM) {
+		t.Errorf("%+v", err)
+	}
+}
+
+// A program that the verifier refuses makes one line; the log is in the detail.
+func TestRefusedProgram(t *testing.T) {
+	spec, err := loadBpf()
+	if err != nil {
+		t.Fatal(err)
+	}
+	spec.Programs["dropped"].Instructions = asm.Instructions{
+		asm.Mov.Reg(asm.R0, asm.R5).WithSymbol("dropped"), asm.Return()} // R5 holds nothing
+	k, err := examineKernel()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var o struct {
+		Program *ebpf.Program `ebpf:"dropped"`
+	}
+	err = k.load(spec, &o, nil)
+	var e *Error
+	if !errors.As(err, &e) || !strings.Contains(e.Why(), "R5 !read_ok") || strings.Contains(e.Why(), "\n") || !strings.Contains(e.Detail(), "\n") {
+		t.Errorf("%v\n%+v", err, err)
+	}
+}
+
+// A closed machine refuses, and its tracks close quietly.
+func TestClosed(t *testing.T) {
+	m, err := Open(Config{Cells: 1024})
+	if err != nil {
+		t.Fatal(err)
+	}
+	k, err := m.Track(testTrial, "up", []model.Tuple{{From: 1, To: 2}}, TrackOptions{Fragments: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := errors.Join(m.Close(), m.Close(), k.Close(), k.Close()); err != nil {
+		t.Error(err)
+	}
+	if _, err := m.Collect(testTrial); err == nil {
+		t.Error("Collect: no error")
+	}
+	if _, err := m.Track(1, "up", []model.Tuple{{From: 1, To: 2}}, TrackOptions{}); err == nil {
+		t.Error("Track: no error")
+	}
+	if _, err := m.Stats(); err == nil {
+		t.Error("Stats: no error")
+	}
+}
+
+// The kernel names its reasons, and the program's own numbers are named too.
+func TestNames(t *testing.T) {
+	k, err := examineKernel()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, n := range []string{"NOT_SPECIFIED", "SOCKET_RCVBUFF", "NETFILTER_DROP"} {
+		if v := k.reasons.value(n); v == 0 || k.reasons.name(v) != n {
+			t.Errorf("%s: %d, %s", n, v, k.reasons.name(v))
+		}
+	}
+	for i, n := range exitNames {
+		if n == "" {
+			t.Errorf("exit %d has no name", i)
+		}
+	}
+}
