@@ -119,6 +119,7 @@ func (b *book) settle() {
 			b.remaining -= n
 		}
 	}
+	socket := false // its sockets dropped more than was lost
 	for _, c := range b.claims {
 		if c.order == byWaiting && c.confidence == ExactSeq && b.covered(c) > 0 {
 			c.confidence, c.spans = Bounded, nil // which of them had lost a fragment there is not known
@@ -133,6 +134,12 @@ func (b *book) settle() {
 		}
 		c.evidence.Excess = minus(times(c.evidence.Delta, c.factor), ours) / uint64(max(c.factor, 1))
 		if c.evidence.Excess > 0 && c.confidence == ExactCount {
+			c.confidence = Bounded
+			socket = socket || c.order == bySocket
+		}
+	}
+	for _, c := range b.claims { // its parts are of one count: which of them is over is not known
+		if socket && c.order == bySocket {
 			c.confidence = Bounded
 		}
 	}
