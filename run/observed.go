@@ -172,6 +172,7 @@ func nodesOf(f model.Flow, all []seen) []ledger.Node {
 // addObserved says in the result how closely each node was watched, and which
 // of its counters moved.
 func addObserved(r *model.Result, all []seen) {
+	told := map[string]bool{} // a kernel's counters of the whole host, which each of its namespaces shows
 	for _, s := range all {
 		o := model.Observed{Node: s.name, Why: s.why}
 		if w := s.observation; w != nil {
@@ -180,7 +181,12 @@ func addObserved(r *model.Result, all []seen) {
 				o.Unreadable, o.Overwritten, o.SitesLost, o.Missed = d.Unreadable, d.Overwritten, d.SitesLost, d.Missed
 			}
 			for _, c := range w.Counters {
+				shared := w.Boot + " " + c.Name
+				if c.Scope == "host" && w.Boot != "" && told[shared] {
+					continue
+				}
 				if c.Whole > 0 || c.Reset {
+					told[shared] = c.Scope == "host"
 					c.Host = s.name
 					r.Counters = append(r.Counters, c)
 				}
