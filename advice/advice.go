@@ -54,7 +54,7 @@ func Suggest(line model.Line, c Context) []Suggestion {
 	if line.Packets == 0 || !q.moved("") {
 		return nil
 	}
-	q.Streams = max(q.Streams, 1)
+	q.Streams, q.BufferBytes = max(q.Streams, 1), max(q.BufferBytes, 0)
 	if !(q.RatePPS > 0 && q.RatePPS <= 1e12) {
 		q.RatePPS = 0
 	}
@@ -146,6 +146,8 @@ func (q *question) truesize() (bytes int, source string) {
 	}
 	const table = "by a table measured on Linux 6.18 over veth"
 	switch {
+	case q.PayloadBytes < 0 || q.PayloadBytes > model.MaxUDPPayload:
+		return 2304, table // no datagram
 	case q.PayloadBytes <= 64:
 		return 832, table
 	case q.PayloadBytes <= 512:
