@@ -23,7 +23,8 @@ type entry struct {
 // catalogue lists the counters of /proc/net/snmp, snmp6 and netstat that may
 // tell of a lost datagram, by group and name. InReceives counts buffers, and
 // fragments singly; InDatagrams counts once for what one recvmsg took,
-// OutDatagrams once for what one sendmsg gave.
+// OutDatagrams once for what one sendmsg gave. Kernels without OutTransmits (6.1
+// has none, 6.12 has) count in OutRequests only what the output hook let pass.
 var catalogue = map[string]map[string]entry{
 	"Ip": {
 		"InReceives":      {skbUnit, primary | packets},

@@ -94,13 +94,13 @@ func TestRuleOut(t *testing.T) {
 func TestWhichRulesAreRead(t *testing.T) {
 	w := newBed(t, 1, false)
 	w.b.filter(t, func(c *nftables.Conn) {
-		table := c.AddTable(&nftables.Table{Family: nftables.TableFamilyIPv4, Name: "filter"})
+		table := c.AddTable(&nftables.Table{Family: nftables.TableFamilyINet, Name: "filter"})
 		chain := baseChain(c, table, "input", nftables.ChainHookInput, nftables.ChainPolicyDrop)
 		add := func(exprs ...expr.Any) { c.AddRule(&nftables.Rule{Table: table, Chain: chain, Exprs: exprs}) }
 		udp := udpOnly()
 		add(&expr.Counter{}, udp[0], udp[1], &expr.Limit{Type: expr.LimitTypePkts, Rate: 1, Unit: expr.LimitTimeHour, Burst: 1}, &expr.Verdict{Kind: expr.VerdictDrop})
 		add(&expr.Limit{Type: expr.LimitTypePkts, Rate: 1, Unit: expr.LimitTimeHour, Burst: 1}, &expr.Verdict{Kind: expr.VerdictDrop})
-		add(&expr.Counter{}, &expr.Log{}, &expr.Reject{Type: unix.NFT_REJECT_ICMP_UNREACH, Code: unix.NFT_REJECT_ICMPX_PORT_UNREACH})
+		add(&expr.Counter{}, &expr.Reject{Type: unix.NFT_REJECT_ICMPX_UNREACH, Code: unix.NFT_REJECT_ICMPX_PORT_UNREACH})
 	})
 	var read []string
 	for _, r := range w.b.reader.Read().readings {
@@ -108,12 +108,12 @@ func TestWhichRulesAreRead(t *testing.T) {
 			read = append(read, r.name)
 		}
 	}
-	if !slices.Equal(read, []string{"nft.ip.filter.input.4.packets"}) {
+	if !slices.Equal(read, []string{"nft.inet.filter.input.4.packets"}) {
 		t.Errorf("read %v", read)
 	}
 	out := w.a.socket(t, unix.AF_INET, netip.AddrPort{})
 	_, b, _ := w.moved(t, func() { send(t, out, unix.AF_INET, w.b.at(testPort), some, payload) })
-	if n := b["nft.ip.filter.input.4.packets"]; n != some-2 {
+	if n := b["nft.inet.filter.input.4.packets"]; n != some-2 {
 		t.Errorf("rejected %d, want %d: %v", n, some-2, b)
 	}
 }
