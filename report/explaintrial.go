@@ -174,7 +174,11 @@ func (s *screen) evidence(l model.Line) {
 	moved.head, excess.head = "moved by", "not ours"
 	role.head, role.left, role.drop = "role", true, 3
 	for _, e := range l.Evidence {
-		label := words.Shorten(words.Plain(e.Counter), 48)
+		label := words.Plain(e.Counter)
+		if before, _, cut := strings.Cut(label, " @ "); cut && l.Function != "" && strings.Contains(label, l.Function) {
+			label = before // the function stands above
+		}
+		label = words.Shorten(label, 48)
 		if e.Host != "" && e.Host != l.Host {
 			label = words.Name(e.Host) + ": " + label
 		}

@@ -39,7 +39,7 @@ var layers = map[string][]string{
 	"internal/netns":         {},
 	"internal/outfile":       {},
 	"run": {"advice", "analysis", "design", "engine", "engine/tcp", "engine/udp", "fleet", "lab", "ledger", "measure", "model",
-		"observe", "store", "unit"},
+		"observe", "observe/drops", "store", "unit"},
 	"cmd/pelt":             {"analysis", "engine", "fleet", "internal/outfile", "lab", "model", "plan", "report", "report/chart", "run", "store", "unit"},
 	"test":                 {},
 	"test/kernels":         {},

@@ -13,6 +13,7 @@ import (
 	"runtime"
 	"strings"
 	"syscall"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -48,6 +49,9 @@ func (e exitCode) Error() string { return fmt.Sprintf("exit code %d", int(e)) }
 // kernel's scheduler shares cores far more finely.
 const spareProcessors = 32
 
+// sameSignal is how long after the first a signal is the same one still.
+const sameSignal = 200 * time.Millisecond
+
 // ended is the outcome of a command that another process carried out: its own
 // words are on stderr already, unless it could not be run at all.
 func ended(code int, err error) error {
@@ -68,8 +72,10 @@ func main() {
 func execute(args []string, stdout, stderr io.Writer) int {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	// A second Ctrl-C ends at once: the first one has handed the signal back.
-	context.AfterFunc(ctx, stop)
+	// A second Ctrl-C ends at once: the first one has handed the signal back, but
+	// not before a signal that comes twice has come: timeout(1) sends it to the
+	// process and to its group.
+	context.AfterFunc(ctx, func() { time.AfterFunc(sameSignal, stop) })
 	root := newRoot(stdout, stderr)
 	root.SetArgs(nodeLinkArgs(args))
 	return exitFor(root.ExecuteContext(ctx), stderr)
@@ -122,7 +128,7 @@ Start here: pelt demo`,
 		return usagef("%v; %s --help lists the flags", err, c.CommandPath())
 	})
 	root.SetVersionTemplate("pelt {{.Version}}\n")
-	root.AddCommand(newDemo(), newServe(), newCurve(), newRun(), newList(), newShow(), newExplain(), newReport(), newLab(), newDoctor(), newVersion())
+	root.AddCommand(newDemo(), newServe(), newCurve(), newRun(), newList(), newShow(), newExplain(), newReport(), newDrops(), newLab(), newDoctor(), newVersion())
 	for _, c := range root.Commands() {
 		usageArgs(c)
 	}

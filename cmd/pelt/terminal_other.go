@@ -10,3 +10,5 @@ func isTerminal(f *os.File) bool {
 }
 
 func terminal(f *os.File) (columns int, colour bool) { return 100, false }
+
+func terminalRows(f *os.File) int { return 24 }

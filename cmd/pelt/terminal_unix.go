@@ -22,3 +22,12 @@ func terminal(f *os.File) (columns int, colour bool) {
 	}
 	return int(size.Col), os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb"
 }
+
+// terminalRows returns the rows of f; 24 if it is no terminal.
+func terminalRows(f *os.File) int {
+	size, err := unix.IoctlGetWinsize(int(f.Fd()), unix.TIOCGWINSZ)
+	if err != nil || size.Row == 0 {
+		return 24
+	}
+	return int(size.Row)
+}

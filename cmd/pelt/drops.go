@@ -1,0 +1,232 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"pelt/internal/outfile"
+	"pelt/model"
+	"pelt/report"
+	"pelt/run"
+	"pelt/unit"
+)
+
+// dropsFlags say what is watched and how it is shown.
+type dropsFlags struct {
+	ports          []string
+	all, verbose   bool
+	json           string
+	time, interval string
+}
+
+func newDrops() *cobra.Command {
+	var f dropsFlags
+	c := &cobra.Command{
+		Use:   "drops",
+		Short: "Watch what this host drops right now: layer, reason, kernel function, flow",
+		Long: `drops watches the kernel let go of packets, of any traffic, in every network
+namespace of this host, until Ctrl-C or --time ends it; then it prints the totals.
+It needs root and a kernel from 5.17 on with type information (BTF). Packets that
+are delivered cost nothing.
+
+Without --all, drops that healthy hosts make all the time (copies for packet taps,
+TCP segments that came twice, IPv6 neighbour discovery meant for others, messages
+between programs of this host) are counted in one line. What the watch itself could not see is counted, too. A network card's
+own drops pass no kernel function: pelt curve and ip -s link tell of them.
+
+--json writes one object an interval, a line each: format pelt/drops/1; at, the
+interval's end; interval_s; packets in it and total_packets since the begin;
+drops, each with layer, reason, function, interface, namespace, received,
+protocol, from, to, icmp_type, icmp_code, rest, ordinary, pps, packets, bytes and
+total_packets; sites_lost and missed, what could not be seen. The last one has
+"sum": true and holds the whole watch.
+
+Ctrl-C is exit code 0, or 130 where it cuts --time short.`,
+		Example: "  pelt drops\n  pelt drops --port 5201 --time 10s\n  pelt drops --all --json - | jq .",
+		Args:    cobra.NoArgs,
+		RunE: func(c *cobra.Command, _ []string) error {
+			if empty := emptyFlag(c); empty != "" {
+				return usagef("--%s: is empty; leave it out for its default", empty)
+			}
+			return f.run(c)
+		},
+	}
+	c.Flags().StringSliceVar(&f.ports, "port", nil, "only TCP and UDP from or to this port; up to 16, as 5201,7359")
+	c.Flags().BoolVar(&f.all, "all", false, "list ordinary drops, too")
+	c.Flags().StringVar(&f.json, "json", "", "write one JSON object an interval to FILE, or - for standard output")
+	c.Flags().StringVar(&f.time, "time", "", "end after this long: 10s (default: at Ctrl-C)")
+	c.Flags().StringVar(&f.interval, "interval", "1s", "time between readings: 100ms to 1h")
+	c.Flags().BoolVarP(&f.verbose, "verbose", "v", false, "if the kernel refuses the watch, print all it said")
+	return c
+}
+
+// mostPorts is what one watch can tell apart.
+const mostPorts = 16
+
+func (f *dropsFlags) parse() (ports []uint16, length, interval time.Duration, err error) {
+	for _, text := range f.ports {
+		n, err := strconv.ParseUint(strings.TrimSpace(text), 10, 16)
+		if err != nil || n == 0 {
+			return nil, 0, 0, usagef("--port: want 1 to 65535, not %q", text)
+		}
+		if !slices.Contains(ports, uint16(n)) {
+			ports = append(ports, uint16(n))
+		}
+	}
+	if len(ports) > mostPorts {
+		return nil, 0, 0, usagef("--port: want at most %d, not %d", mostPorts, len(ports))
+	}
+	if interval, err = unit.ParseDuration(f.interval); err != nil || interval < 100*time.Millisecond || interval > time.Hour {
+		return nil, 0, 0, usagef("--interval: want 100ms to 1h, not %q", f.interval)
+	}
+	if f.time != "" {
+		if length, err = positive(f.time); err != nil {
+			return nil, 0, 0, usagef("--time: %v", err)
+		}
+	}
+	return ports, length, interval, nil
+}
+
+func (f *dropsFlags) run(c *cobra.Command) error {
+	ports, length, interval, err := f.parse()
+	if err != nil {
+		return err
+	}
+	if f.json == "" || f.json == "-" {
+		return f.watch(c, ports, length, interval, c.OutOrStdout())
+	}
+	if err := outfile.Check(f.json); err != nil {
+		return fmt.Errorf("--json: %w", err)
+	}
+	// The exit code of a watch that was cut short is no reason to lose its file.
+	var ended error
+	err = outfile.Write(f.json, func(w io.Writer) error {
+		ended = f.watch(c, ports, length, interval, w)
+		var code exitCode
+		if errors.As(ended, &code) {
+			return nil
+		}
+		return ended
+	})
+	return cmp.Or(err, ended)
+}
+
+// watch reads at each interval until it is over, and then the whole.
+func (f *dropsFlags) watch(c *cobra.Command, ports []uint16, length, interval time.Duration, out io.Writer) error {
+	ctx := c.Context()
+	w, err := run.WatchDrops(ports)
+	if err != nil {
+		if f.verbose {
+			fmt.Fprintf(c.ErrOrStderr(), "%+v\n", err)
+		}
+		return err
+	}
+	v := f.newView(c, ports)
+	if length > 0 {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, length)
+		defer cancel()
+	}
+	tick := time.NewTicker(interval)
+	defer tick.Stop()
+	for ctx.Err() == nil {
+		select {
+		case <-ctx.Done():
+		case <-tick.C:
+			var d model.LiveDrops
+			if d, err = w.Next(); err == nil {
+				err = v.show(d, out)
+			}
+			if err != nil {
+				return errors.Join(err, w.Close())
+			}
+		}
+	}
+	sum, err := w.Sum()
+	if err == nil {
+		err = v.end(sum, out)
+	}
+	if err = errors.Join(err, w.Close()); err != nil {
+		return err
+	}
+	if length > 0 && c.Context().Err() != nil {
+		return exitCode(exitInterrupted)
+	}
+	return nil
+}
+
+// dropsView is how a watch is shown: JSON, a table that is redrawn, or lines.
+type dropsView struct {
+	table  *report.DropsView
+	what   string
+	all    bool
+	asJSON bool
+	live   bool // standard output is a terminal
+	drawn  int  // lines of the table on the screen
+}
+
+func (f *dropsFlags) newView(c *cobra.Command, ports []uint16) *dropsView {
+	what := "all traffic"
+	if len(ports) > 0 {
+		var list []string
+		for _, p := range ports {
+			list = append(list, strconv.Itoa(int(p)))
+		}
+		what = "port " + strings.Join(list, ", ")
+	}
+	out, _ := c.OutOrStdout().(*os.File)
+	v := &dropsView{what: what, all: f.all, asJSON: f.json != "", live: out != nil && isTerminal(out)}
+	v.table = report.NewDropsView(what, f.all)
+	if !v.asJSON && !v.live {
+		fmt.Fprintf(c.ErrOrStderr(), "watching %s; Ctrl-C ends it\n", what)
+	}
+	return v
+}
+
+func (v *dropsView) show(d model.LiveDrops, out io.Writer) error {
+	if v.asJSON {
+		return report.DropsJSON(out, d)
+	}
+	v.table.Add(d)
+	if !v.live {
+		_, err := io.WriteString(out, v.table.Lines())
+		return err
+	}
+	width, colour := terminal(os.Stdout)
+	text := v.table.Table(width, terminalRows(os.Stdout)-1, colour)
+	_, err := io.WriteString(out, v.clear()+text)
+	v.drawn = strings.Count(text, "\n")
+	return err
+}
+
+// clear takes the table off the screen: up its lines, and erase from there
+// (ECMA-48 CUU and ED).
+func (v *dropsView) clear() string {
+	if v.drawn == 0 {
+		return ""
+	}
+	return fmt.Sprintf("\r\x1b[%dA\x1b[J", v.drawn)
+}
+
+func (v *dropsView) end(sum model.LiveDrops, out io.Writer) error {
+	if v.asJSON {
+		return report.DropsJSON(out, sum)
+	}
+	width, colour := terminal(os.Stdout)
+	if v.live {
+		if _, err := io.WriteString(out, v.clear()); err != nil {
+			return err
+		}
+	}
+	return report.DropsSum(out, sum, v.what, v.all, width, colour)
+}

@@ -1,0 +1,209 @@
+package run
+
+import (
+	"bufio"
+	"cmp"
+	"fmt"
+	"net/netip"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"pelt/ledger"
+	"pelt/model"
+	"pelt/observe/drops"
+)
+
+// Drops is a live watch over what this host's kernel drops, of any traffic. Its
+// methods are for one goroutine.
+type Drops struct {
+	live   *drops.Live
+	begun  time.Time
+	last   time.Time
+	before map[dropKey]tally
+	spaces map[uint64]string // namespaces by inode
+}
+
+// dropKey tells one place and flow from others.
+type dropKey struct {
+	site     model.Site
+	protocol string
+	from, to netip.AddrPort
+	icmp     uint16
+	rest     bool
+}
+
+type tally struct{ packets, bytes uint64 }
+
+// WatchDrops begins a watch; ports limits it to TCP and UDP from or to one of
+// them, none watches all traffic. An error is one line; %+v of it tells all.
+func WatchDrops(ports []uint16) (*Drops, error) {
+	live, err := drops.Watch(drops.LiveConfig{Ports: ports})
+	if err != nil {
+		return nil, err
+	}
+	now := time.Now()
+	return &Drops{live: live, begun: now, last: now, before: map[dropKey]tally{}, spaces: map[uint64]string{}}, nil
+}
+
+// Close ends the watch.
+func (d *Drops) Close() error { return d.live.Close() }
+
+// Next tells what was dropped since the call before, or since the begin.
+func (d *Drops) Next() (model.LiveDrops, error) { return d.read(false) }
+
+// Sum tells what was dropped since the begin.
+func (d *Drops) Sum() (model.LiveDrops, error) { return d.read(true) }
+
+func (d *Drops) read(sum bool) (model.LiveDrops, error) {
+	account, err := d.live.Read()
+	if err != nil {
+		return model.LiveDrops{}, fmt.Errorf("reading the drops: %w", err)
+	}
+	now, since := time.Now(), d.last
+	if sum {
+		since = d.begun
+	}
+	out := model.LiveDrops{Format: model.DropsFormat, At: now.UTC(), IntervalS: now.Sub(since).Seconds(), Sum: sum, Drops: []model.LiveDrop{},
+		SitesLost: account.Lost, Unwatched: account.Missed, Why: d.live.Why()}
+	totals := map[dropKey]tally{}
+	for _, x := range account.Drops {
+		k := dropKey{x.Site, x.Protocol, x.From, x.To, x.ICMP, x.Rest}
+		t := totals[k]
+		totals[k] = tally{t.packets + x.Packets, t.bytes + x.Bytes}
+	}
+	for k, t := range totals {
+		was := tally{}
+		if !sum {
+			was = d.before[k]
+		}
+		out.Total += t.packets
+		if t.packets <= was.packets {
+			continue
+		}
+		one := d.describe(k)
+		one.Packets, one.Bytes, one.Total = t.packets-was.packets, t.bytes-min(was.bytes, t.bytes), t.packets
+		if out.IntervalS > 0 {
+			one.PPS = float64(one.Packets) / out.IntervalS
+		}
+		out.Packets += one.Packets
+		out.Drops = append(out.Drops, one)
+	}
+	slices.SortFunc(out.Drops, func(a, b model.LiveDrop) int {
+		return cmp.Or(cmp.Compare(b.Packets, a.Packets), cmp.Compare(b.Total, a.Total), strings.Compare(a.Reason, b.Reason),
+			strings.Compare(a.Function, b.Function), strings.Compare(a.From, b.From), strings.Compare(a.To, b.To))
+	})
+	if !sum {
+		d.before, d.last = totals, now
+	}
+	return out, nil
+}
+
+// ordinary are reasons for which healthy hosts drop packets all the time: copies
+// for taps, and segments that TCP has already or no longer wants.
+var ordinary = regexp.MustCompile(`^(PACKET_SOCK_ERROR|TCP_(OLD_DATA|OLD_ACK|OLD_SEQUENCE|TOO_OLD_ACK|OFOMERGE|FLAGS|RESET|CLOSE|ABORT_ON_CLOSE|ABORT_ON_DATA|ABORT_ON_LINGER))$`)
+
+// noPacket are protocols of what no network carries: messages between the
+// programs of one host pass the same place in the kernel.
+const noPacket = "ether-0x0000"
+
+func (d *Drops) describe(k dropKey) model.LiveDrop {
+	layer, cause := ledger.Classify(k.site.Reason, k.site.Function, ledger.SideBoth, k.site.Received)
+	one := model.LiveDrop{
+		Layer: layer, Reason: cause, Function: k.site.Function, Interface: k.site.Interface, Namespace: d.space(k.site.Namespace), Received: k.site.Received,
+		Protocol: k.protocol, Rest: k.rest, From: endpoint(k.from), To: endpoint(k.to),
+		Ordinary: layer == "" || ordinary.MatchString(k.site.Reason) || k.protocol == noPacket || k.neighbours(),
+	}
+	if k.protocol == "icmp" || k.protocol == "icmp6" {
+		kind, code := int(k.icmp>>8), int(k.icmp&0xff)
+		one.ICMPType, one.ICMPCode = &kind, &code
+	}
+	return one
+}
+
+// neighbours reports whether this is IPv6's talk on a link that is for others
+// there: multicast listener reports and neighbour discovery, RFC 3810 and 4861.
+func (k dropKey) neighbours() bool {
+	kind := k.icmp >> 8
+	return k.protocol == "icmp6" && k.to.Addr().IsMulticast() && (kind >= 130 && kind <= 137 || kind == 143)
+}
+
+// endpoint is an address, with its port where there is one.
+func endpoint(a netip.AddrPort) string {
+	switch {
+	case !a.Addr().IsValid():
+		return ""
+	case a.Port() == 0:
+		return a.Addr().String()
+	}
+	return a.String()
+}
+
+// space names a network namespace.
+func (d *Drops) space(inode uint64) string {
+	if inode == 0 {
+		return ""
+	}
+	if _, known := d.spaces[inode]; !known {
+		for _, x := range []struct{ link, name string }{{"/proc/self/ns/net", "own"}, {"/proc/1/ns/net", "host"}} {
+			if of, err := os.Readlink(x.link); err == nil {
+				d.spaces[spaceInode(of)] = x.name
+			}
+		}
+		for i, name := range namedSpaces() {
+			d.spaces[i] = name
+		}
+		if d.spaces[inode] == "" {
+			d.spaces[inode] = fmt.Sprintf("net:[%d]", inode)
+		}
+	}
+	return d.spaces[inode]
+}
+
+// namedSpaces are the namespaces that have a name, as ip netns and container
+// runtimes give: files that namespaces are mounted on.
+func namedSpaces() map[uint64]string {
+	f, err := os.Open("/proc/self/mountinfo")
+	if err != nil {
+		return nil
+	}
+	defer f.Close()
+	var lines []string
+	for s := bufio.NewScanner(f); s.Scan(); {
+		lines = append(lines, s.Text())
+	}
+	return parseSpaces(lines)
+}
+
+// parseSpaces reads mountinfo, proc_pid_mountinfo(5): the fourth field is what
+// is mounted, the fifth where.
+func parseSpaces(lines []string) map[uint64]string {
+	names := map[uint64]string{}
+	for _, line := range lines {
+		f := strings.Fields(line)
+		if len(f) < 5 {
+			continue
+		}
+		if inode := spaceInode(f[3]); inode != 0 {
+			names[inode] = filepath.Base(f[4])
+		}
+	}
+	return names
+}
+
+// spaceInode reads "net:[4026531840]"; 0 if it is nothing of the kind.
+func spaceInode(text string) uint64 {
+	digits, ok := strings.CutPrefix(text, "net:[")
+	if !ok || !strings.HasSuffix(digits, "]") {
+		return 0
+	}
+	n, err := strconv.ParseUint(strings.TrimSuffix(digits, "]"), 10, 64)
+	if err != nil {
+		return 0
+	}
+	return n
+}

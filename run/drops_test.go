@@ -1,0 +1,39 @@
+package run
+
+import (
+	"maps"
+	"testing"
+)
+
+func TestParseSpaces(t *testing.T) {
+	got := parseSpaces([]string{
+		"22 1 254:0 / / rw,relatime - ext4 /dev/root rw",
+		"40 22 0:23 / /run rw,nosuid shared:5 - tmpfs tmpfs rw",
+		"98 40 0:4 net:[4026532281] /run/netns/far rw shared:7 - nsfs nsfs rw",
+		"99 40 0:4 net:[4026532300] /run/docker/netns/3f1a rw - nsfs nsfs rw",
+		"97 40 0:4 mnt:[4026532300] /run/x rw - nsfs nsfs rw", "98 40 0:4 net:[x] /run/netns/y rw", "net:[1]", "", "1 2 3 net:[] 5 6",
+	})
+	want := map[uint64]string{4026532281: "far", 4026532300: "3f1a"}
+	if !maps.Equal(got, want) {
+		t.Errorf("parseSpaces = %v; want %v", got, want)
+	}
+}
+
+func FuzzParseSpaces(f *testing.F) {
+	f.Add("98 40 0:4 net:[4026532281] /run/netns/far rw")
+	f.Fuzz(func(t *testing.T, line string) {
+		for inode, name := range parseSpaces([]string{line}) {
+			if inode == 0 || name == "" {
+				t.Errorf("%q became namespace %d with the name %q", line, inode, name)
+			}
+		}
+	})
+}
+
+func TestOrdinary(t *testing.T) {
+	for reason, want := range map[string]bool{"TCP_OLD_DATA": true, "PACKET_SOCK_ERROR": true, "SOCKET_RCVBUFF": false, "TCP_OFO_QUEUE_PRUNE": false, "NO_SOCKET": false, "": false, "OTHERHOST": false} {
+		if got := ordinary.MatchString(reason); got != want {
+			t.Errorf("ordinary %q = %v; want %v", reason, got, want)
+		}
+	}
+}
