@@ -39,13 +39,23 @@ func TestSegments(t *testing.T) {
 			r := newTrial()
 			r.near, r.far, r.peer, r.dialer = c.near, c.far, c.peer, c.dialer
 			r.flow.PayloadBytes, r.flow.Segments, r.flow.Rate = c.payload, c.segments, c.rate
-			r.flow.ReceiveBuffer = 128 << 20
+			r.flow.ReceiveBuffer = 16 << 20
+			if c.rate == (unit.Rate{}) {
+				r.timing.MeasureSeconds = 1 // on a busy machine an end stands still for long
+			}
 			send, receive := r.run(t)
-			exact(t, send, receive)
 			balance(t, send, receive)
-			s := send.Send
-			if s.Segments != c.segments || s.BurstMax != c.burst || receive.Receive.WarmupReceived != s.WarmupSent || s.WarmupSent == 0 {
-				t.Errorf("%d segments, burst %d (want %d), warm-up %d of %d", s.Segments, s.BurstMax, c.burst, receive.Receive.WarmupReceived, s.WarmupSent)
+			s, rec := send.Send, receive.Receive
+			if s.Segments != c.segments || s.BurstMax != c.burst || s.WarmupSent == 0 {
+				t.Errorf("%d segments, burst %d (want %d), warm-up %d", s.Segments, s.BurstMax, c.burst, s.WarmupSent)
+			}
+			if c.rate != (unit.Rate{}) {
+				exact(t, send, receive)
+				if rec.WarmupReceived != s.WarmupSent {
+					t.Errorf("warm-up %d of %d", rec.WarmupReceived, s.WarmupSent)
+				}
+			} else if lost := s.Attempted - rec.Tally.Received; lost > rec.SocketDrops || s.Attempted < 100 {
+				t.Errorf("of %d packets %d are lost, the socket dropped %d", s.Attempted, lost, rec.SocketDrops)
 			}
 			if g := s.Gap; g == nil || g.Count != s.Attempted-1 {
 				t.Errorf("gaps %+v of %d packets", g, s.Attempted)
