@@ -161,13 +161,13 @@ func (b *book) sentCheck(c *checks, v *view) {
 		return
 	}
 	told := plus(out.whole, errors.whole)
-	ours := plus(b.in.Accepted, b.in.WarmupSent)
+	ours := plus(b.in.Attempted, b.in.WarmupSent)
+	const law = "%v accepted of %v attempted, and %v in the warm-up: Udp.OutDatagrams %v + SndbufErrors %v"
 	if told > ours {
-		c.law("accepted", true, "%v accepted ≤ %v Udp.OutDatagrams + %v SndbufErrors: with the %v of the warm-up, %v are others' or were refused",
-			b.in.Accepted, out.whole, errors.whole, b.in.WarmupSent, told-ours)
+		c.law("accepted", true, law+", with %v others'", b.in.Accepted, b.in.Attempted, b.in.WarmupSent, out.whole, errors.whole, told-ours)
 		return
 	}
-	c.law("accepted", told >= b.in.Accepted, "%v accepted, %v of the warm-up: Udp.OutDatagrams %v + SndbufErrors %v", b.in.Accepted, b.in.WarmupSent, out.whole, errors.whole)
+	c.law("accepted", told >= b.in.Accepted, law, b.in.Accepted, b.in.Attempted, b.in.WarmupSent, out.whole, errors.whole)
 }
 
 // foreign is what others may add to a counter, by its rate while the path was idle.

@@ -20,8 +20,12 @@ func (b *book) verdictClaims() {
 		if s.layer == "" {
 			continue
 		}
+		seenBy := s.host
+		if seenBy == "" {
+			seenBy = b.first(s.kernel).Name
+		}
 		base := claim{layer: s.layer, host: s.host, cause: s.cause, function: s.Function, iface: s.Interface,
-			evidence: model.Evidence{Counter: "verdict " + s.text(), Host: b.path.kernels[s.kernel].nodes[0].Name, Scope: "packet", Unit: "datagram"}}
+			evidence: model.Evidence{Counter: "verdict " + s.text(), Host: seenBy, Scope: "packet", Unit: "datagram"}}
 		one := base
 		one.order, one.confidence, one.spans = bySequence, ExactSeq, j.bySite[i].spans
 		one.sure, one.upper, one.evidence.Delta = j.bySite[i].exact, j.bySite[i].exact, j.bySite[i].exact
@@ -43,6 +47,15 @@ func (b *book) verdictClaims() {
 		rest.sure = b.unlisted(s)
 		rest.upper, rest.evidence.Delta = rest.sure, rest.sure
 		rest.evidence.Counter = "packets dropped by " + s.text()
+		switch { // send() told of the same packets
+		case s.layer == model.LayerSendCall:
+			rest.covers = func(o *claim) bool {
+				return o.layer == model.LayerSendCall && (o.order == bySequence || o.order == bySender)
+			}
+		case s.refuses && b.refusedAt(s):
+			rest.sure = minus(rest.sure, b.in.Retried)
+			rest.covers = func(o *claim) bool { return o.refusedBy == s }
+		}
 		if s.unreadable > 0 && b.warmupLost > b.warmupSeen() {
 			rest.confidence = Bounded // some may have been of the warm-up
 		}
@@ -168,6 +181,9 @@ func (b *book) refusals(c claim) {
 		if o.cause != "" {
 			one.cause = o.cause
 		}
+		if one.refusedBy = o.site; o.site != nil {
+			one.function, one.iface = o.site.Function, o.site.Interface
+		}
 		if n < c.sure {
 			one.spans, one.verdicts = nil, nil // which of them is not known
 		}
@@ -190,7 +206,8 @@ func (b *book) refusals(c claim) {
 type refuser struct {
 	layer, host, cause string
 	packets            uint64 // datagrams at most
-	own                bool   // a queue of the sender's output, which others use little
+	own                bool   // a queue of the sender's output, which others use little, or the flow's own count
+	site               *site  // whose count it is; nil: a counter's
 }
 
 // refusers lists such places, with what verdicts by sequence have not yet taken.
@@ -204,20 +221,24 @@ func (b *book) refusers(v *view) []refuser {
 		}
 		return n
 	}
-	all := []refuser{
-		{model.LayerSenderQdisc, b.in.Sender, "", free(v.table.queues(v.Out), model.LayerSenderQdisc), true},
-		{model.LayerSenderQdisc, b.in.Sender, "TC_EGRESS", free(b.classifier(v), model.LayerSenderQdisc), false},
+	var all []refuser
+	for _, s := range b.path.sites { // a watch that only counts
+		if s.refuses && b.refusedAt(s) {
+			all = append(all, refuser{s.layer, s.host, s.cause, b.unlisted(s), true, s})
+		}
 	}
+	all = append(all, refuser{model.LayerSenderQdisc, b.in.Sender, "", free(v.table.queues(v.Out), model.LayerSenderQdisc), true, nil},
+		refuser{model.LayerSenderQdisc, b.in.Sender, "TC_EGRESS", free(b.classifier(v), model.LayerSenderQdisc), false, nil})
 	device := v.table.device(v.Out, "tx_dropped").add(v.table.device(v.Out, "tx_errors"))
 	if next := b.path.next(v); next != nil {
 		layer := b.behind(next, stageBacklog)
 		n := free(b.backlog(next), layer)
-		all = append(all, refuser{layer, next.Name, "CPU_BACKLOG", n, false})
+		all = append(all, refuser{layer, next.Name, "CPU_BACKLOG", n, false, nil})
 		device = device.less(b.backlog(next))
 		layer = b.behind(next, stageRing)
-		return append(all, refuser{layer, next.Name, model.CauseRingFull, free(device, layer), false})
+		return append(all, refuser{layer, next.Name, model.CauseRingFull, free(device, layer), false, nil})
 	}
-	return append(all, refuser{model.LayerSenderDevice, b.in.Sender, "", free(device, model.LayerSenderDevice), false})
+	return append(all, refuser{model.LayerSenderDevice, b.in.Sender, "", free(device, model.LayerSenderDevice), false, nil})
 }
 
 // behind is the layer of a stage at a node that packets come in to.

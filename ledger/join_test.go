@@ -246,6 +246,23 @@ func TestReassemblyFollowsFromAFragment(t *testing.T) {
 	}
 }
 
+// A watch that only counts, beside errors told by sequence: both tell of the
+// same packets, which are not counted twice.
+func TestCountsBesideErrors(t *testing.T) {
+	in := twoHosts(100)
+	in.Errnos, in.Refused = []string{"ENOBUFS", "EPERM"}, []model.Marks{marks(0, 60, 0, 60, 10, 1)}
+	in.SendErrors, in.Accepted = map[string]uint64{"ENOBUFS": 60, "EPERM": 10}, 930
+	in.Nodes[0].Observation.Mode = model.DropsCount
+	in.Nodes[0].Observation.Drops = &model.Drops{
+		Sites: []model.Site{{Reason: "QDISC_DROP", Function: "__dev_queue_xmit", Namespace: 1}, {Reason: "NETFILTER_DROP", Function: "nft_do_chain", Namespace: 1}},
+		Flows: []model.FlowDrops{{Flow: "up", Counts: []model.SiteCount{{Site: 0, Packets: 75}, {Site: 1, Packets: 10}}}}}
+	in.Retried = 5 // and ten were dropped after send() had returned
+	in.Nodes[1].Observation = nil
+	if got, want := words(Balance(in)), "send-call@sender/EPERM=10(exact-seq) sender-qdisc@sender/QDISC_DROP=75(bounded)[60, 0 over] lost=100 rest=15"; got != want {
+		t.Errorf("got %s\nwant %s", got, want)
+	}
+}
+
 // lossy makes an input with n missing runs, every second one with a verdict by
 // one kernel, every fourth refused.
 func lossy(runs int) Input {

@@ -67,6 +67,7 @@ type claim struct {
 	covers             func(*claim) bool // claims whose packets moved this counter, too; nil: none
 	taken              uint64
 	verdicts           map[int]uint64 // sites that confirm it, with packets
+	refusedBy          *site          // ENOBUFS: the site whose count explains it
 }
 
 // book is the account while it is made.
@@ -133,7 +134,7 @@ func (b *book) settle() {
 			ours = plus(c.taken, b.covered(c)) // these count the measured part only
 		}
 		c.evidence.Excess = minus(times(c.evidence.Delta, c.factor), ours) / uint64(max(c.factor, 1))
-		if c.evidence.Excess > 0 && c.confidence == ExactCount {
+		if c.confidence == ExactCount && (c.evidence.Excess > 0 || c.taken > minus(c.sure, b.covered(c))) {
 			c.confidence = Bounded
 			socket = socket || c.order == bySocket
 		}
