@@ -494,7 +494,7 @@ func TestRefusals(t *testing.T) {
 		{"too many segments", func(o *engine.Order) { o.Flow.Segments = 65 }},
 		{"segments too long", func(o *engine.Order) { o.Flow.Segments, o.Flow.PayloadBytes = 64, 1024 }},
 		{"negative segments", func(o *engine.Order) { o.Flow.Segments = -1 }},
-		{"send buffer", func(o *engine.Order) { o.Flow.SendBuffer = 1 << 31 }},
+		{"send buffer", func(o *engine.Order) { o.Flow.SendBuffer = model.MaxSocketBuffer + 1 }},
 		{"receive buffer", func(o *engine.Order) { o.Flow.ReceiveBuffer = 1 }},
 		{"listening probe", func(o *engine.Order) { o.Role, o.Listen = engine.Probe, true }},
 		{"dialing echo", func(o *engine.Order) { o.Role = engine.Echo }},
