@@ -153,7 +153,12 @@ func (s *screen) dropRows(all []model.LiveDrop, live bool) {
 	fields := []field{
 		column("dropped", 0, false, func(x model.LiveDrop) string { return unit.FormatCount(x.Total) }),
 		column("layer", 3, true, func(x model.LiveDrop) string { return cmp.Or(words.Name(x.Layer), "copy") }),
-		column("reason", 0, true, func(x model.LiveDrop) string { return words.Name(x.Reason) }),
+		column("reason", 0, true, func(x model.LiveDrop) string {
+			if x.Reason == "NOT_SPECIFIED" && x.Function != "" && s.width < 110 {
+				return "in " + words.Name(x.Function) // its own column has no room then
+			}
+			return words.Name(x.Reason)
+		}),
 		column("function", 4, true, func(x model.LiveDrop) string { return words.Name(x.Function) }),
 		column("namespace", 6, true, func(x model.LiveDrop) string { return words.Name(x.Namespace) }),
 		column("interface", 5, true, func(x model.LiveDrop) string { return words.Name(x.Interface) }),

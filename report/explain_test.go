@@ -185,3 +185,29 @@ func TestExplainReportsTheDisk(t *testing.T) {
 		}
 	}
 }
+
+// A run of very many settings keeps its page small: those that lost most are drawn.
+func TestManySettings(t *testing.T) {
+	d := sample.Ledger()
+	one := d.Results[4]
+	d.Results = nil
+	for i := range 60 {
+		r := one
+		r.Cell = model.Cell{"payload_bytes": model.Number(64), "streams": model.Number(float64(i + 1))}
+		f := r.Flows[0]
+		f.Attempted += uint64(i) * 1000 // the later ones lose a smaller share
+		r.Flows = []model.FlowResult{f}
+		d.Results = append(d.Results, r)
+	}
+	var b bytes.Buffer
+	if err := HTML(&b, d); err != nil {
+		t.Fatal(err)
+	}
+	page := strings.ReplaceAll(b.String(), "\u00a0", " ")
+	if n := strings.Count(page, `class="route wide"`); n != mostPanels {
+		t.Errorf("%d pictures; want %d", n, mostPanels)
+	}
+	if !strings.Contains(page, "20 further settings lost less: pelt explain") {
+		t.Error("the page does not say what it leaves out")
+	}
+}

@@ -13,6 +13,7 @@ const (
 	wideEnd    = 118.0 // behind the last one
 	wideWire   = 34.0  // between two nodes
 	wideNode   = 116.0 // of a node between the ends
+	labelGap   = 22.0  // between two labels
 	leastSlot  = 49.0  // of a layer, whose name must fit
 	nodePad    = 8.0
 )
@@ -71,10 +72,10 @@ func (r route) wide() picture {
 		}
 		x += w
 	}
-	if r.rest != nil {
-		centre[r.rest] = x + 26
-	}
 	widths, arrived := r.widths(wideBand)
+	if r.rest != nil {
+		centre[r.rest] = x + 20 + widths[r.rest]/2 // clear of the last node
+	}
 	r.wideBand(&c, centre, widths, arrived, width)
 	height := r.wideLabels(&c, centre, width)
 	return picture{Width: px(width), Height: px(height), Class: "wide", Shapes: c.shapes}
@@ -125,7 +126,7 @@ func (r route) wideLabels(c *canvas, centre map[*loss]float64, width float64) fl
 	}
 	widths, _ := r.widths(wideBand)
 	named := mostLost(losses, mostLabels)
-	each := min(188, (width-20-12*float64(len(named)-1))/float64(len(named)))
+	each := min(188, (width-8)/float64(len(named))-labelGap)
 	place := labelPlaces(named, centre, each, width)
 	bottom, height := wideTop+wideBand, 0.0
 	for _, l := range losses {
@@ -133,6 +134,9 @@ func (r route) wideLabels(c *canvas, centre map[*loss]float64, width float64) fl
 		from := bottom + turn
 		to, labelled := place[l]
 		point, half, tip := 9+t/5, max(t/2+5, 7), wideLabels
+		if d := to - x; labelled && t > 10 && d > -30 && d < 30 {
+			to = x // a broad one does not bend that sharply
+		}
 		if !labelled {
 			to, point, half, tip = x, 6, t/2+3, wideEdge+20 // short of the labels, which are others'
 		}
@@ -142,7 +146,7 @@ func (r route) wideLabels(c *canvas, centre map[*loss]float64, width float64) fl
 			[]any{"M", to - half, end - 0.5, "H", to + half, "L", to, tip, "Z"})
 		bottom -= t
 		if labelled {
-			height = max(height, l.label(c, to, each))
+			height = max(height, l.label(c, place[l], each))
 		}
 	}
 	if rest := len(losses) - len(named); rest > 0 {
@@ -196,24 +200,34 @@ func mostLost(all []*loss, most int) []*loss {
 }
 
 // labelPlaces puts labels below their losses, pushed apart where they would
-// touch and into the picture where they would leave it.
+// touch and into the picture where they would leave it. No label is wider than each.
 func labelPlaces(named []*loss, centre map[*loss]float64, each, width float64) map[*loss]float64 {
 	place := map[*loss]float64{}
-	at := make([]float64, len(named))
-	edge := 10 + each/2
+	at, half := make([]float64, len(named)), make([]float64, len(named))
 	for i, l := range named {
-		at[i] = max(centre[l], edge)
-		if i > 0 {
-			at[i] = max(at[i], at[i-1]+each+12)
-		}
+		half[i] = l.labelWidth(each)/2 + labelGap/2
 	}
-	right := width - edge
+	left := 4.0
+	for i, l := range named {
+		at[i] = max(centre[l], left+half[i])
+		left = at[i] + half[i]
+	}
+	right := width - 4
 	for i := len(at) - 1; i >= 0; i-- {
-		at[i] = min(at[i], right)
-		right = at[i] - each - 12
+		at[i] = min(at[i], right-half[i])
+		right = at[i] - half[i]
 	}
 	for i, l := range named {
 		place[l] = at[i]
 	}
 	return place
+}
+
+// labelWidth is how wide a label's longest line will be.
+func (l *loss) labelWidth(most float64) float64 {
+	width := max(textWidth(l.percent, 17)*bold, textWidth(l.packets, 12.5))
+	for _, line := range wrapText(l.text, 13, most, 4) {
+		width = max(width, textWidth(line, 13))
+	}
+	return width
 }
