@@ -238,6 +238,21 @@ func TestDropsOfARouter(t *testing.T) {
 	}
 }
 
+// Linux 6.18 counts as forwarded what the forward hook drops.
+func TestForwardHookOfARouter(t *testing.T) {
+	in := twoHosts(100)
+	in.Nodes[0].Observation.Mode, in.Nodes[0].Observation.Drops = model.DropsOff, nil
+	in.Nodes[1].Observation.Mode, in.Nodes[1].Observation.Drops = model.DropsOff, nil
+	router := Node{Name: "router", In: []string{"lan"}, Out: []string{"wan"}, Observation: &model.Observation{Boot: "router", Mode: model.DropsOff}}
+	for name, n := range map[string]uint64{"Ip.InReceives": 1000, "Ip.ForwDatagrams": 1000, "Ip.OutTransmits": 905, "Ip.OutRequests": 5, "Ip.InDelivers": 0} {
+		router.Observation.Counters = append(router.Observation.Counters, counters(name, n)...)
+	}
+	in.Nodes = []Node{in.Nodes[0], router, in.Nodes[1]}
+	if got, want := words(Balance(in)), "network@router/NETFILTER_DROP=100(bounded) lost=100 rest=0"; got != want {
+		t.Errorf("got %s\nwant %s", got, want)
+	}
+}
+
 // What is left between two observed ends is put to the wire by the devices' difference.
 func TestTheWireByElimination(t *testing.T) {
 	device := func(n *Node, field string, count uint64) {

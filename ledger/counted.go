@@ -149,8 +149,17 @@ func (b *book) ipGap(v *view) (gap reading, ok bool) {
 	}
 	gap = in.less(out, t.field("Ip", "ForwDatagrams"))
 	gap.name, gap.before, gap.after = "Ip.InReceives - InDelivers", 0, 0
-	if t.field("Ip", "ForwDatagrams").whole > 0 {
-		gap.name += " - ForwDatagrams"
+	forwarded, sent := t.field("Ip", "ForwDatagrams"), t.field("Ip", "OutTransmits")
+	if forwarded.whole == 0 {
+		return gap, true
+	}
+	gap.name += " - ForwDatagrams"
+	if v != b.path.receiver && v != b.path.sender && sent.known {
+		// Since it has OutTransmits, Linux counts as forwarded what the forward
+		// hook may still drop.
+		late := forwarded.add(t.field("Ip", "OutRequests")).less(sent)
+		gap.whole, gap.measure = plus(gap.whole, late.whole), plus(gap.measure, late.measure)
+		gap.name = "Ip.InReceives - InDelivers - OutTransmits"
 	}
 	return gap, true
 }
@@ -182,6 +191,11 @@ func (b *book) outputClaims(v *view, side Side) {
 	queue := t.queues(v.Out)
 	if side != SideOther { // a second offer was made because the first had been dropped there
 		queue.measure = minus(queue.measure, b.in.Retried)
+		if n := b.in.SendErrors["ENOBUFS"]; n > 0 {
+			// send() tells of a full queue: what it did not tell of is the
+			// warm-up's, unless there is more.
+			queue.measure = min(queue.measure, minus(queue.whole, b.warmupLost))
+		}
 	}
 	b.counter(byDevice, layer(stageQdisc), host, "QDISC_DROP", queue, func(c *claim) bool {
 		return c.host == host && c.layer == layer(stageQdisc) && (c.cause == "ENOBUFS" || c.cause == "QDISC_DROP")
