@@ -47,7 +47,9 @@ func (b *book) verdictClaims() {
 		rest.sure = b.unlisted(s)
 		rest.upper, rest.evidence.Delta = rest.sure, rest.sure
 		rest.evidence.Counter = "packets dropped by " + s.text()
-		switch { // send() told of the same packets
+		switch { // of the same packets, others may have told
+		case waited(s):
+			rest.order, rest.covers = byWaiting, one.covers
 		case s.layer == model.LayerSendCall:
 			rest.covers = func(o *claim) bool {
 				return o.layer == model.LayerSendCall && (o.order == bySequence || o.order == bySender)
@@ -61,7 +63,8 @@ func (b *book) verdictClaims() {
 		}
 		b.add(rest)
 
-		if b.in.Fragments > 1 && s.fragments > 0 && !waited(s) {
+		// By sequence, a fragment's verdict is its datagram's.
+		if b.in.Fragments > 1 && s.fragments > 0 && !waited(s) && !b.listed(s.kernel) {
 			part := base
 			part.order, part.confidence = byFragment, Bounded
 			part.sure, part.upper = s.fragments, s.fragments
@@ -83,6 +86,16 @@ func (b *book) unlisted(s *site) uint64 {
 	}
 	// More would be a second copy of a packet whose verdict is listed.
 	return min(left, room)
+}
+
+// listed tells whether all accounts of a kernel are by sequence.
+func (b *book) listed(k int) bool {
+	for _, l := range b.path.kernels[k].lists {
+		if !l.listed {
+			return false
+		}
+	}
+	return true
 }
 
 // warmupSeen is how many packets of the warm-up the watch saw dropped.

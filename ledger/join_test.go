@@ -234,14 +234,29 @@ func TestMissingWithoutRoom(t *testing.T) {
 	}
 }
 
-// Fragments: the timeout of the reassembly follows from a fragment dropped elsewhere.
+// Fragments: the timeout of the reassembly follows from a fragment dropped
+// elsewhere. By sequence the fragment's verdict is the datagram's; a watch that
+// only counts knows how many fragments it was.
 func TestReassemblyFollowsFromAFragment(t *testing.T) {
+	sites := []model.Site{{Reason: "FRAG_REASM_TIMEOUT", Function: "ip_expire", Namespace: 1, Received: true}, {Reason: "CPU_BACKLOG", Function: "enqueue_to_backlog", Namespace: 1}}
 	in := twoHosts(100)
 	in.Fragments = 3
-	in.Nodes[1].Observation.Drops = &model.Drops{
-		Sites: []model.Site{{Reason: "FRAG_REASM_TIMEOUT", Function: "ip_expire", Namespace: 1, Received: true}, {Reason: "CPU_BACKLOG", Function: "enqueue_to_backlog", Namespace: 1}},
-		Flows: []model.FlowDrops{{Flow: "up", Streams: []model.Marks{marks(0, 100, 0)}, Counts: []model.SiteCount{{Site: 0, Packets: 100}, {Site: 1, Fragments: 60}}}}}
+	in.Nodes[1].Observation.Drops = &model.Drops{Sites: sites, Flows: []model.FlowDrops{
+		{Flow: "up", Streams: []model.Marks{marks(0, 60, 1, 60, 40, 0)}, Counts: []model.SiteCount{{Site: 0, Packets: 40}, {Site: 1, Fragments: 60}}}}}
+	if got, want := words(Balance(in)), "receiver-backlog@receiver/CPU_BACKLOG=60(exact-seq) receiver-ip@receiver/FRAG_REASM_TIMEOUT=40(exact-seq) lost=100 rest=0"; got != want {
+		t.Errorf("got %s\nwant %s", got, want)
+	}
+	in.Nodes[1].Observation.Mode = model.DropsCount
+	in.Nodes[1].Observation.Drops = &model.Drops{Sites: sites, Flows: []model.FlowDrops{
+		{Flow: "up", Counts: []model.SiteCount{{Site: 0, Packets: 100}, {Site: 1, Fragments: 60}}}}}
 	if got, want := words(Balance(in)), "receiver-backlog@receiver/CPU_BACKLOG=60(bounded) receiver-ip@receiver/FRAG_REASM_TIMEOUT=40(bounded)[100, 0 over] lost=100 rest=0"; got != want {
+		t.Errorf("got %s\nwant %s", got, want)
+	}
+	// Two kernels: the later one waited in vain for what the first had dropped.
+	in.Nodes[0].Observation.Drops = &model.Drops{Sites: []model.Site{{Reason: "QDISC_DROP", Namespace: 1}}, Flows: []model.FlowDrops{{Flow: "up", Streams: []model.Marks{marks(0, 70, 0)}}}}
+	in.Nodes[1].Observation.Mode = model.DropsSeq
+	in.Nodes[1].Observation.Drops = &model.Drops{Sites: sites[:1], Flows: []model.FlowDrops{{Flow: "up", Streams: []model.Marks{marks(0, 100, 0)}}}}
+	if got, want := words(Balance(in)), "sender-qdisc@sender/QDISC_DROP=70(exact-seq) receiver-ip@receiver/FRAG_REASM_TIMEOUT=30(exact-seq) lost=100 rest=0"; got != want {
 		t.Errorf("got %s\nwant %s", got, want)
 	}
 }

@@ -101,28 +101,34 @@ func Balance(in Input) model.Ledger {
 	slices.SortStableFunc(b.claims, func(x, y *claim) int {
 		return cmp.Or(cmp.Compare(x.order, y.order), cmp.Compare(layerPlace(x.layer), layerPlace(y.layer)))
 	})
-	b.settle()
-	b.eliminate()
+	sure, upper := func(c *claim) uint64 { return c.sure }, func(c *claim) uint64 { return c.upper }
+	b.take(b.claims, sure)
+	gaps := b.gapClaims()
+	b.take(gaps, sure)
+	b.take(b.claims, upper)
+	b.take(gaps, upper)
+	b.weigh()
+	b.eliminate(gaps)
 	lines := b.lines()
 	return model.Ledger{Lost: b.lost, Unattributed: b.remaining, Lines: lines, Checks: b.checks(lines)}
 }
 
-// settle lets the claims take from what was lost: first what they are sure of,
-// then up to what their counters allow at most.
-func (b *book) settle() {
-	for _, limit := range []func(*claim) uint64{
-		func(c *claim) uint64 { return c.sure },
-		func(c *claim) uint64 { return c.upper },
-	} {
-		for _, c := range b.claims {
-			n := min(minus(limit(c), plus(c.taken, b.covered(c))), b.remaining)
-			c.taken += n
-			b.remaining -= n
-		}
+// take lets claims have from what is still lost, in their order, up to a limit:
+// first what they are sure of, later what their counters allow at most.
+func (b *book) take(claims []*claim, limit func(*claim) uint64) {
+	for _, c := range claims {
+		n := min(minus(limit(c), plus(c.taken, b.covered(c))), b.remaining)
+		c.taken += n
+		b.remaining -= n
 	}
+}
+
+// weigh says how much each counter saw beyond our own loss, and who is to be
+// believed the less for it.
+func (b *book) weigh() {
 	socket := false // its sockets dropped more than was lost
 	for _, c := range b.claims {
-		if c.order == byWaiting && c.confidence == ExactSeq && b.covered(c) > 0 {
+		if c.order == byWaiting && surest(c.confidence) < surest(Bounded) && b.covered(c) > 0 {
 			c.confidence, c.spans = Bounded, nil // which of them had lost a fragment there is not known
 		}
 		if c.order == bySequence {

@@ -13,53 +13,55 @@ type gap struct {
 	counted            reading
 }
 
-// eliminate places what is left by the difference of counters on either side of
-// it, if both ends were observed. An end that was not may have lost it all.
-func (b *book) eliminate() {
+// apart tells whether both ends were observed, each in its own namespace. An end
+// that was not observed may have lost it all.
+func (b *book) apart() bool {
 	p := b.path
-	if p.sender == nil || p.receiver == nil || p.sender.kernel < 0 || p.receiver.kernel < 0 || p.shared() || b.remaining == 0 {
-		return
+	return p.sender != nil && p.receiver != nil && p.sender.kernel >= 0 && p.receiver.kernel >= 0 && !p.shared()
+}
+
+// gapClaims place packets by the difference of counters on either side of them.
+func (b *book) gapClaims() []*claim {
+	if !b.apart() || b.remaining == 0 {
+		return nil
 	}
-	first := len(b.claims)
-	gaps, whole := b.gaps()
+	all := b.claims
+	gaps, _ := b.gaps()
+	b.claims = nil
 	for _, g := range gaps {
 		b.counter(byElimination, g.layer, g.host, g.cause, g.counted, nil)
 	}
-	made := b.claims[first:]
+	made := b.claims
+	b.claims = all
 	for _, c := range made {
 		c.confidence = Inferred
-		c.sure = minus(c.upper, b.warmupLost)
+		c.sure = minus(c.upper/uint64(max(b.in.Fragments, 1)), b.warmupLost)
 	}
-	b.settleGaps(made)
-	if b.remaining > 0 && p.sender.watched && p.receiver.watched && !b.oneKernel() && !(whole && b.quiet()) {
-		// Nothing on either end dropped it, and no counter says that it came.
-		b.add(claim{order: byElimination, layer: model.LayerNetwork, cause: model.CauseElimination, confidence: Inferred,
-			sure: b.remaining, upper: b.remaining, evidence: model.Evidence{
-				Counter: "no verdict on either end", Scope: "packet", Unit: "datagram", Delta: b.remaining}})
-		b.settleGaps(b.claims[len(b.claims)-1:])
-	}
+	return made
 }
 
-func (b *book) settleGaps(made []*claim) {
-	for pass := range 2 {
-		for _, c := range made {
-			limit := c.sure
-			if pass > 0 {
-				limit = c.upper
-			}
-			n := min(minus(limit, c.taken), b.remaining)
-			c.taken += n
-			b.remaining -= n
-		}
-	}
-	for _, c := range made {
+// eliminate enters those claims. What is then left was lost between two ends
+// whose kernels both say that they did not drop it.
+func (b *book) eliminate(gaps []*claim) {
+	for _, c := range gaps {
 		ours := plus(c.taken, b.warmupLost)
 		c.evidence.Excess = minus(c.upper, ours) / uint64(c.factor)
 		// Two devices that agree with what is missing to a thousandth.
-		if c.taken > 0 && c.evidence.Scope == "device" && minus(c.upper, ours) <= c.taken/1000 && b.remaining <= c.taken/1000 && c.factor == 1 {
+		if c.taken > 0 && minus(c.upper, ours) <= c.taken/1000 && b.remaining <= c.taken/1000 && c.factor == 1 && b.in.Fragments <= 1 {
 			c.confidence = Bounded
 		}
 	}
+	b.claims = append(b.claims, gaps...)
+	if b.remaining == 0 || !b.apart() || !b.path.sender.watched || !b.path.receiver.watched || b.oneKernel() {
+		return
+	}
+	if _, whole := b.gaps(); whole && b.quiet() {
+		return // the devices say that it came
+	}
+	c := b.add(claim{order: byElimination, layer: model.LayerNetwork, cause: model.CauseElimination, confidence: Inferred,
+		sure: b.remaining, upper: b.remaining, evidence: model.Evidence{
+			Counter: "no verdict on either end", Scope: "packet", Unit: "datagram", Delta: b.remaining}})
+	c.taken, b.remaining = b.remaining, 0
 }
 
 // gaps lists the differences of device counters along the path; whole says that
