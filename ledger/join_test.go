@@ -222,6 +222,23 @@ func TestListsThatLie(t *testing.T) {
 	}
 }
 
+// A host that names as many places as it may, all of them with packets, costs
+// little more than one with few.
+func TestVeryManyPlaces(t *testing.T) {
+	in := twoHosts(100)
+	d := &model.Drops{Flows: []model.FlowDrops{{Flow: "up"}}}
+	for i := range 1 << 16 {
+		d.Sites = append(d.Sites, model.Site{Reason: "FRAG_REASM_TIMEOUT", Offset: uint64(i), Namespace: 1, Received: true})
+		d.Flows[0].Counts = append(d.Flows[0].Counts, model.SiteCount{Site: i, Packets: 1, Fragments: 1})
+	}
+	in.Fragments, in.Nodes[1].Observation.Drops, in.Nodes[1].Observation.Mode = 2, d, model.DropsCount
+	l := Balance(in)
+	agree(t, in, l)
+	if len(l.Lines) != 1 || l.Unattributed != 0 {
+		t.Errorf("got %s", words(l))
+	}
+}
+
 // A list of missing sequences that ended early leaves the rest to counts.
 func TestMissingWithoutRoom(t *testing.T) {
 	in := twoHosts(100)

@@ -54,6 +54,9 @@ const (
 	byElimination
 )
 
+// maxErrnos bounds what a sender may name; Linux has some 130 (MAX_ERRNO is 4095).
+const maxErrnos = 256
+
 // claim is one part of a line: what one verdict or counter says was lost there.
 type claim struct {
 	layer, host, cause string
@@ -88,6 +91,7 @@ func Balance(in Input) model.Ledger {
 	if !(in.DurationS > 0 && in.DurationS <= math.MaxFloat64) {
 		in.DurationS = 0
 	}
+	in.Errnos = in.Errnos[:min(len(in.Errnos), maxErrnos)]
 	b := &book{in: in, path: newPath(in), lost: minus(in.Attempted, in.Received), warmupLost: minus(in.WarmupSent, in.WarmupReceived)}
 	b.remaining = b.lost
 	b.join = b.path.join(in)

@@ -56,17 +56,24 @@ type tally struct {
 	copies  uint64 // about sequences that arrived
 }
 
+// siteKey tells sites of several kernels apart.
+type siteKey struct {
+	kernel int
+	model.Site
+}
+
 // path is the flow's way with all that was observed along it.
 type path struct {
 	nodes            []*view
 	kernels          []*kernel
 	sites            []*site
+	bySite           map[siteKey]int
 	lists            []*list
 	sender, receiver *view // nil if the path does not hold it
 }
 
 func newPath(in Input) *path {
-	p := &path{}
+	p := &path{bySite: map[siteKey]int{}}
 	boots := map[string]int{}
 	for i, n := range in.Nodes {
 		v := &view{Node: n, place: i, kernel: -1}
@@ -110,6 +117,10 @@ func newPath(in Input) *path {
 	return p
 }
 
+// maxSites is how many places one list may name: as many as the watch's table
+// holds. Verdicts that name more are counted as bogus.
+const maxSites = 4096
+
 // addList takes over a node's account of its kernel's drops.
 func (p *path) addList(in Input, k int, v *view) {
 	o := v.Observation
@@ -129,7 +140,7 @@ func (p *path) addList(in Input, k int, v *view) {
 	l.listed = o.Mode != model.DropsCount
 	p.kernels[k].lists = append(p.kernels[k].lists, l)
 	p.lists = append(p.lists, l)
-	for _, s := range o.Drops.Sites {
+	for _, s := range o.Drops.Sites[:min(len(o.Drops.Sites), maxSites)] {
 		l.sites = append(l.sites, p.siteOf(k, s))
 	}
 	for _, s := range p.sites {
@@ -164,10 +175,9 @@ func sameList(a, b *list) bool {
 
 // siteOf finds or makes the site of one kernel.
 func (p *path) siteOf(k int, m model.Site) int {
-	for i, s := range p.sites {
-		if s.kernel == k && s.Site == m {
-			return i
-		}
+	key := siteKey{k, m}
+	if i, known := p.bySite[key]; known {
+		return i
 	}
 	s := &site{Site: m, kernel: k}
 	s.at, s.cause = find(m.Reason, m.Function)
@@ -194,6 +204,7 @@ func (p *path) siteOf(k int, m model.Site) int {
 			s.layer = model.LayerSenderDevice
 		}
 	}
+	p.bySite[key] = len(p.sites)
 	p.sites = append(p.sites, s)
 	return len(p.sites) - 1
 }
