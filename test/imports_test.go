@@ -40,11 +40,10 @@ var layers = map[string][]string{
 	"internal/outfile":       {},
 	"run": {"advice", "analysis", "design", "engine", "engine/tcp", "engine/udp", "fleet", "lab", "ledger", "measure", "model",
 		"observe", "observe/drops", "store", "unit"},
-	"cmd/pelt":             {"analysis", "engine", "fleet", "internal/outfile", "lab", "model", "plan", "report", "report/chart", "run", "store", "unit"},
-	"test":                 {},
-	"test/kernels":         {},
-	"test/kernels/guest":   {"test/kernels"},
-	"test/kernels/balance": {},
+	"cmd/pelt":           {"analysis", "engine", "fleet", "internal/outfile", "lab", "model", "plan", "report", "report/chart", "run", "store", "unit"},
+	"test":               {},
+	"test/kernels":       {},
+	"test/kernels/guest": {"test/kernels"},
 }
 
 // shared lists third-party modules that more than one package may import.
