@@ -59,17 +59,20 @@ func (l *Lab) Nodes() []*Node { return slices.Clone(l.nodes) }
 // Wires lists the relays hidden in links whose shaping needs a place of its
 // own, as nodes named after their link.
 func (l *Lab) Wires() []*Node {
+	spec, err := findTopology(l.facts.Topology)
+	if err != nil {
+		return nil // a lab of another version's
+	}
 	var wires []*Node
-	for i := len(l.nodes); i < len(l.held); i++ {
+	for i, link := range spec.links {
+		a, b := spec.nodes[link.a].name, spec.nodes[link.b].name
 		for _, t := range l.tbfs {
-			if t.Space != i {
+			if t.Space < len(l.nodes) || !(t.From == a && t.To == b || t.From == b && t.To == a) {
 				continue
 			}
-			name := fmt.Sprintf("link %s-%s", t.From, t.To)
-			if slices.Index(l.facts.Nodes, t.From) > slices.Index(l.facts.Nodes, t.To) {
-				name = fmt.Sprintf("link %s-%s", t.To, t.From)
-			}
-			wires = append(wires, &Node{ns: l.held[i], info: nodeInfo{Name: name}})
+			toA, toB := spec.relayNames(i)
+			wires = append(wires, &Node{ns: l.held[t.Space], info: nodeInfo{Name: "link " + a + "-" + b,
+				Interfaces: []Interface{{Name: toA, Peer: a}, {Name: toB, Peer: b}}}})
 			break
 		}
 	}

@@ -3,6 +3,7 @@ package lab
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net"
 	"net/netip"
 	"os"
@@ -12,6 +13,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"pelt/model"
 )
 
 // direct:  sender ------------- receiver
@@ -174,5 +177,40 @@ func TestOpenTime(t *testing.T) {
 			}
 			expectGone(t, set)
 		}
+	}
+}
+
+// TestWires: each hidden relay is a node between two others, and has the
+// interfaces it names.
+func TestWires(t *testing.T) {
+	l, err := Open(t.Context(), "router", []model.Link{{Rate: 1e8}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	wires := l.Wires()
+	if len(wires) != 2 || wires[0].Name() != "link sender-router" || wires[1].Name() != "link router-receiver" {
+		t.Fatalf("got %d wires", len(wires))
+	}
+	for _, w := range wires {
+		err := w.Do(func() error {
+			for _, i := range w.Interfaces() {
+				if _, err := net.InterfaceByName(i.Name); err != nil {
+					return fmt.Errorf("%s toward %s: %w", i.Name, i.Peer, err)
+				}
+			}
+			return nil
+		})
+		if err != nil || len(w.Interfaces()) != 2 {
+			t.Errorf("%s: %d interfaces, %v", w.Name(), len(w.Interfaces()), err)
+		}
+	}
+	d, err := Open(t.Context(), "direct", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer d.Close()
+	if n := len(d.Wires()); n != 0 {
+		t.Errorf("a lab without shaping has %d wires", n)
 	}
 }

@@ -55,7 +55,7 @@ func labSpots(l *lab.Lab) []spot {
 		add(n, name(i-1), name(i+1))
 		for _, w := range wires {
 			if i+1 < len(nodes) && w.Name() == "link "+n.Name()+"-"+nodes[i+1].Name() {
-				add(w, "", "")
+				add(w, n.Name(), name(i+1))
 			}
 		}
 	}

@@ -193,7 +193,7 @@ func faults() []fault {
 			before:  []string{"sender: tc qdisc add dev eth0 root tbf rate 5mbit burst 3kb limit 6000"},
 			named:   expectation{"sender-qdisc", "sender", "QDISC_DROP|QDISC_OVERLIMIT|SKB_GSO_SEG", .99},
 			counted: []expectation{{"sender-qdisc", "sender", ".*", .99}}},
-		{name: "receiver's backlog", topology: "direct", flags: " --payload 64 --rate max --time 600ms --warmup 0s --send-buffer 33554432",
+		{name: "receiver's backlog", topology: "direct", flags: " --payload 64 --rate max --time 600ms --warmup 0s --send-buffer 33554432 --receive-buffer 67108864",
 			before: []string{
 				"receiver: echo 2 > /sys/class/net/eth0/queues/rx-0/rps_cpus",
 				"receiver: (echo 'table ip slow { chain i { type filter hook prerouting priority 0;'; for i in $(seq 1000); do echo 'meta l4proto udp'; done; echo '}; }') | nft -f -"},
