@@ -119,37 +119,12 @@ func causes(points []point) string {
 
 // where says one line of a ledger in words a home user understands.
 func where(l model.Line) string {
-	switch l.Layer {
-	case "send-call":
-		return "refused by the sender's kernel (" + l.Cause + ")"
-	case "network":
-		to, isQueue := strings.CutPrefix(l.Cause, "queue of the link to ")
-		if to, full := strings.CutSuffix(to, " full"); isQueue && full && l.Host != "" {
+	if to, isQueue := strings.CutPrefix(l.Cause, "queue of the link to "); isQueue { // in runs stored before the ledger named it
+		if to, full := strings.CutSuffix(to, " full"); full && l.Host != "" {
 			return "queue of the link from " + l.Host + " to " + to + " full"
 		}
-		if l.Host == "" {
-			return strings.TrimSuffix("on the way ("+l.Cause+")", " ()")
-		}
-		return strings.TrimSuffix("on the way at "+l.Host+" ("+l.Cause+")", " ()")
 	}
-	plain := map[string]string{
-		"sender-qdisc":     "sender's queue full",
-		"sender-device":    "sender's network card",
-		"receiver-ring":    "receiver's network card ring full",
-		"receiver-xdp":     "XDP program at the receiver",
-		"receiver-tc":      "tc at the receiver",
-		"receiver-backlog": "receiver's CPU backlog full",
-		"receiver-filter":  "receiver's firewall",
-		"receiver-ip":      "receiver's IP layer",
-		"receiver-udp":     "receiver's UDP layer",
-		"receiver-memory":  "receiver's UDP memory limit reached",
-		"receiver-buffer":  "receiver socket buffer full",
-		"application":      "inside the receiving program",
-	}
-	if text, ok := plain[l.Layer]; ok {
-		return text
-	}
-	return strings.TrimSuffix(l.Layer+" ("+l.Cause+")", " ()")
+	return model.Phrase(l.Layer, l.Cause, l.Host)
 }
 
 // ends says where one of the two ends was the limit and not the path.
