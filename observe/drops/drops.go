@@ -73,9 +73,8 @@ var errClosed = errors.New("the watch over drops is closed")
 // packets as the kernel counts them (super-packets singly).
 type Stats struct {
 	Exits map[string]uint64 // reason the program ended with -> times
-	// Missed is drops during which the program was running already on the same
-	// processor (a soft interrupt within a send call): the kernel does not nest
-	// programs. Of any traffic.
+	// Missed is drops, of any traffic, for which the kernel ran no program,
+	// because both were running already on the same processor.
 	Missed uint64
 }
 
@@ -103,5 +102,5 @@ type LiveDrop struct {
 type LiveAccount struct {
 	Drops  []LiveDrop // in no order
 	Lost   uint64     // packets whose site found no room in the table
-	Missed uint64     // as in Stats
+	Missed uint64     // packets dropped while the program was running already on the same processor: the kernel does not nest it
 }

@@ -14,8 +14,12 @@ import (
 )
 
 type bpfCounts struct {
-	_    structs.HostLayout
-	Exit [16]uint64
+	_       structs.HostLayout
+	Exit    [16]uint64
+	Nested  uint64
+	Done    [4]uint64
+	Depth   uint32
+	Running uint32
 }
 
 type bpfExitReason uint32
@@ -68,6 +72,7 @@ const (
 	bpfLimitsLIVE_FLOWS     bpfLimits = 16384
 	bpfLimitsLIVE_PORTS     bpfLimits = 16
 	bpfLimitsTAPS           bpfLimits = 8
+	bpfLimitsNESTING        bpfLimits = 4
 	bpfLimitsCOUNT_ONLY     bpfLimits = 255
 )
 
@@ -175,6 +180,7 @@ const (
 	bpfMapVerdicts        = "verdicts"
 	bpfProgDropped        = "dropped"
 	bpfProgLive           = "live"
+	bpfProgNested         = "nested"
 	bpfProgQueued         = "queued"
 	bpfProgReceived       = "received"
 	bpfVarExitReasonType  = "exit_reason_type"
@@ -236,6 +242,7 @@ type bpfSpecs struct {
 type bpfProgramSpecs struct {
 	Dropped  *ebpf.ProgramSpec `ebpf:"dropped"`
 	Live     *ebpf.ProgramSpec `ebpf:"live"`
+	Nested   *ebpf.ProgramSpec `ebpf:"nested"`
 	Queued   *ebpf.ProgramSpec `ebpf:"queued"`
 	Received *ebpf.ProgramSpec `ebpf:"received"`
 }
@@ -350,6 +357,7 @@ type bpfVariables struct {
 type bpfPrograms struct {
 	Dropped  *ebpf.Program `ebpf:"dropped"`
 	Live     *ebpf.Program `ebpf:"live"`
+	Nested   *ebpf.Program `ebpf:"nested"`
 	Queued   *ebpf.Program `ebpf:"queued"`
 	Received *ebpf.Program `ebpf:"received"`
 }
@@ -358,6 +366,7 @@ func (p *bpfPrograms) Close() error {
 	return _BpfClose(
 		p.Dropped,
 		p.Live,
+		p.Nested,
 		p.Queued,
 		p.Received,
 	)

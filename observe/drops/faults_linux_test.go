@@ -8,6 +8,7 @@ import (
 	"net"
 	"net/netip"
 	"regexp"
+	"slices"
 	"testing"
 
 	"github.com/google/nftables"
@@ -54,13 +55,34 @@ func (r run) test(t *testing.T) {
 	if r.listen == nil {
 		r.listen = []func(int) error{wide}
 	}
+	attempts(t, r.try)
+}
+
+// attempts runs a test anew, on a bed of its own, if drops were unseen: a machine
+// may hide some of its threads from BPF, such as a virtual machine's agent. What a
+// soft interrupt drops on top of these no program is told, though ftrace shows it.
+func attempts(t *testing.T, f func(t *testing.T) (unseen uint64)) {
+	t.Helper()
+	const most = 4
+	for i := range most {
+		unseen := uint64(0)
+		ok := t.Run(fmt.Sprint("attempt ", i+1), func(t *testing.T) { unseen = f(t) })
+		if !ok || unseen == 0 {
+			return
+		}
+		t.Logf("%d drops unseen", unseen)
+	}
+	t.Errorf("drops unseen in each of %d attempts", most)
+}
+
+func (r run) try(t *testing.T) (unseen uint64) {
 	b := newBed(t)
 	b.six = r.six
 	to := socket{fd: -1, port: testPort}
 	if !r.quiet {
-		to = open(t, b.receiver, r.six, append(r.listen, bound(netip.AddrPortFrom(address(r.six, 2), testPort)))...)
+		to = open(t, b.receiver, r.six, append(slices.Clip(r.listen), bound(netip.AddrPortFrom(address(r.six, 2), testPort)))...)
 	}
-	from := open(t, b.sender, r.six, append(r.send, connected(netip.AddrPortFrom(address(r.six, 2), testPort)))...)
+	from := open(t, b.sender, r.six, append(slices.Clip(r.send), connected(netip.AddrPortFrom(address(r.six, 2), testPort)))...)
 	m := machine(t)
 	track(t, m, testTrial, "up", r.options, model.Tuple{From: from.port, To: testPort})
 	if r.before != nil {
@@ -88,20 +110,22 @@ func (r run) test(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r.check(t, b, d, got)
+	return r.check(t, b, d, got)
 }
 
-func (r run) check(t *testing.T, b *bed, d model.Drops, got map[uint64]int) {
+// check returns how many of the missing packets have no verdict, if these are few
+// and all else is right.
+func (r run) check(t *testing.T, b *bed, d model.Drops, got map[uint64]int) (unseen uint64) {
 	t.Helper()
 	said := verdicts(t, d, "up", 0)
-	var lost, unnamed, wrong uint64
+	var lost, wrong uint64
 	for q := range r.packets {
 		site, named := said[q]
 		switch arrived := got[q] > 0; {
 		case arrived && named:
 			wrong++
 		case !arrived && !named:
-			unnamed++
+			unseen++
 		}
 		if got[q] == 0 {
 			lost++
@@ -111,24 +135,21 @@ func (r run) check(t *testing.T, b *bed, d model.Drops, got map[uint64]int) {
 			break
 		}
 	}
-	if unnamed > 0 || wrong > 0 || lost < r.least || lost == 0 {
+	if unseen > lost/50 || wrong > 0 || lost < r.least || lost == 0 {
 		t.Errorf("%d lost of %d, of them %d without a verdict; %d verdicts about packets that came; want at least %d lost, all of them named",
-			lost, r.packets, unnamed, wrong, r.least)
+			lost, r.packets, unseen, wrong, r.least)
 	}
 	if d.Overwritten+d.SitesLost+d.Unreadable > 0 {
 		t.Errorf("not accounted for: %+v", d)
 	}
-	var sum uint64
-	for _, c := range d.Flows[0].Counts {
-		sum += c.Packets
-	}
-	if sum < lost {
+	if sum := total(d, "up").Packets; sum+unseen < lost {
 		t.Errorf("tallies of %d packets, but %d are lost", sum, lost)
 	}
 	if t.Failed() {
 		stats, _ := machine(t).Stats()
 		t.Logf("sites %+v\ncounts %+v\nstats %+v", d.Sites, d.Flows[0].Counts, stats)
 	}
+	return unseen
 }
 
 func (r run) expected(b *bed, s model.Site) bool {

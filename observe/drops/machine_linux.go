@@ -5,6 +5,7 @@ package drops
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 	"unsafe"
@@ -23,10 +24,10 @@ type Machine struct {
 	kernel  kernel
 	mode    model.DropMode
 	objects objects
-	hook    link.Link
-	cells   []uint32 // the verdicts
-	dirty   []uint64 // of each page of them
-	newest  []uint64 // of each slot
+	hooks   []link.Link // the first program's is the first
+	cells   []uint32    // the verdicts
+	dirty   []uint64    // of each page of them
+	newest  []uint64    // of each slot
 	space   space
 	slots   ring
 	flows   ring
@@ -42,6 +43,7 @@ type Machine struct {
 // objects are what the machine needs of the object file.
 type objects struct {
 	Program   *ebpf.Program  `ebpf:"dropped"`
+	Nested    *ebpf.Program  `ebpf:"nested"`
 	Streams   *ebpf.Map      `ebpf:"streams"`
 	Tallies   *ebpf.Map      `ebpf:"tallies"`
 	Rests     *ebpf.Map      `ebpf:"rests"`
@@ -104,9 +106,16 @@ func (m *Machine) load(pages int) error {
 	if err := m.kernel.load(spec, &m.objects, nil); err != nil {
 		return err
 	}
-	m.hook, err = link.AttachTracing(link.TracingOptions{Program: m.objects.Program, AttachType: ebpf.AttachTraceRawTp})
-	if err != nil {
-		return explain("attach to the kfree_skb tracepoint", err)
+	for _, p := range []*ebpf.Program{m.objects.Program, m.objects.Nested} {
+		hook, err := link.AttachTracing(link.TracingOptions{Program: p, AttachType: ebpf.AttachTraceRawTp})
+		if err != nil {
+			return explain("attach to the kfree_skb tracepoint", err)
+		}
+		m.hooks = append(m.hooks, hook)
+	}
+	// What the first one left for the second before that was there.
+	if err := m.objects.Exits.Put(uint32(0), make([]bpfCounts, ebpf.MustPossibleCPU())); err != nil {
+		return explain("begin counting", err)
 	}
 	if m.newest, err = mapped[uint64](m.objects.Newest); err != nil {
 		return err
@@ -179,7 +188,9 @@ func readStats(exits *ebpf.Map, p *ebpf.Program) (Stats, error) {
 		return Stats{}, fmt.Errorf("read the program's exits: %w", err)
 	}
 	s := Stats{Exits: map[string]uint64{}}
+	var nested uint64
 	for _, c := range cpus {
+		nested += c.Nested
 		for i, n := range c.Exit {
 			if n > 0 {
 				s.Exits[exitNames[i]] += n
@@ -187,7 +198,7 @@ func readStats(exits *ebpf.Map, p *ebpf.Program) (Stats, error) {
 		}
 	}
 	if stats, err := p.Stats(); err == nil { // else the kernel does not tell
-		s.Missed = stats.RecursionMisses
+		s.Missed = stats.RecursionMisses - min(nested, stats.RecursionMisses)
 	}
 	return s, nil
 }
@@ -217,14 +228,16 @@ func (m *Machine) Close() error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	var all []error
-	if m.hook != nil {
-		all = append(all, m.hook.Close())
+	for _, hook := range slices.Backward(m.hooks) { // the second takes what the first has not done
+		all = append(all, hook.Close())
 	}
 	all = append(all, m.follow.close(), unmap(m.cells), unmap(m.dirty), unmap(m.newest))
 	m.cells, m.dirty, m.newest = nil, nil, nil
 	o := m.objects
-	if o.Program != nil {
-		all = append(all, o.Program.Close())
+	for _, p := range []*ebpf.Program{o.Program, o.Nested} {
+		if p != nil {
+			all = append(all, p.Close())
+		}
 	}
 	for _, x := range []*ebpf.Map{o.Streams, o.Tallies, o.Rests, o.Verdicts, o.Dirty, o.Newest, o.Held, o.Sites, o.Exits} {
 		if x != nil {

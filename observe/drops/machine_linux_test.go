@@ -8,11 +8,14 @@ import (
 	"net/netip"
 	"runtime"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 
 	"github.com/cilium/ebpf"
 	"github.com/cilium/ebpf/asm"
 	"github.com/google/nftables"
+	"github.com/google/nftables/expr"
 	"github.com/vishvananda/netlink"
 	"golang.org/x/sys/unix"
 
@@ -27,28 +30,74 @@ func TestProbe(t *testing.T) {
 
 // Three faults at once on one path, and each packet has the right one's name.
 func TestThreeFaults(t *testing.T) {
+	attempts(t, func(t *testing.T) uint64 { return threeFaults(t, nil) })
+}
+
+// The same while send calls elsewhere drop packets on the same processors: soft
+// interrupts come while the program runs.
+func TestInterrupted(t *testing.T) {
+	attempts(t, func(t *testing.T) uint64 {
+		return threeFaults(t, func(b *bed) (stop func()) {
+			h := namespace(t)
+			b.rule(h, nftables.ChainHookOutput, &expr.Verdict{Kind: expr.VerdictDrop})
+			s := open(t, h, false, connected(netip.MustParseAddrPort("127.0.0.1:9")))
+			var done atomic.Bool
+			var busy sync.WaitGroup
+			for range runtime.NumCPU() {
+				busy.Go(func() {
+					for p := make([]byte, 64); !done.Load(); {
+						header(p, testTrial+1, 0)
+						_, _ = unix.Write(s.fd, p) // refused by the rule
+					}
+				})
+			}
+			return func() { done.Store(true); busy.Wait() }
+		})
+	})
+}
+
+func threeFaults(t *testing.T, beside func(*bed) (stop func())) (unseen uint64) {
 	b, from, to := pair(t, false, slowReader...)
 	b.tbf(b.sender, "va", 1_250_000, 30_000)
 	b.dropFourth(b.receiver, nftables.ChainHookInput)
 	m := machine(t)
+	before, err := m.Stats()
+	if err != nil {
+		t.Fatal(err)
+	}
 	track(t, m, testTrial, "up", TrackOptions{Packets: 20_000}, model.Tuple{From: from.port, To: testPort})
+	stop := func() {}
+	if beside != nil {
+		stop = beside(b)
+	}
 	send(t, from, testTrial, 0, 20_000, 64)
+	stop()
 	got := map[uint64]int{}
 	to.drain(t, testTrial, got)
 	d := collect(t, m, testTrial)
 	said := verdicts(t, d, "up", 0)
-	sameAs(t, said, got, 20_000, "QDISC_DROP|QDISC_.*|NETFILTER_DROP|SOCKET_RCVBUFF")
 	by := map[string]uint64{}
 	for q, s := range said {
-		by[s.Reason]++
-		if s.Reason == "NETFILTER_DROP" && q&3 != 0 {
-			t.Fatalf("sequence %d: %+v, which the rule does not match", q, s)
+		if by[s.Reason]++; got[q] > 0 || s.Reason == "NETFILTER_DROP" && q&3 != 0 {
+			t.Fatalf("sequence %d: arrived %d times, %+v", q, got[q], s)
 		}
 	}
 	if len(by) != 3 || total(d, "up").Packets != uint64(len(said)) {
 		t.Errorf("%v; tallies %+v", by, d.Flows[0].Counts)
 	}
-	t.Log(by)
+	if unseen = 20_000 - uint64(len(said)) - uint64(len(got)); unseen > 400 {
+		t.Errorf("%d of 20000 packets neither came nor have a verdict", unseen)
+	}
+	after, err := m.Stats()
+	if err != nil {
+		t.Fatal(err)
+	}
+	// Without the second program some hundred are; what is left is told.
+	if missed := int64(after.Missed - before.Missed); missed > 5 {
+		t.Errorf("%d drops missed", missed)
+	}
+	t.Logf("%v, %d unseen, %d missed", by, unseen, after.Missed-before.Missed)
+	return unseen
 }
 
 // What a router drops on the way is told in its namespace:

@@ -150,9 +150,10 @@ static __always_inline int udp_header(struct sk_buff *skb, struct where *w, stru
 	}
 	if (read_far(skb, w, w->l4, h, sizeof(*h)))
 		return 1;
-	if (w->l4 + 8 <= w->tail && !bpf_probe_read_kernel(h, 8, (void *)(w->head + w->l4)))
-		return 0;
-	return -1;
+	if (w->l4 + 8 > w->tail || bpf_probe_read_kernel(h, 8, (void *)(w->head + w->l4)))
+		return -1;
+	/* A socket has pulled the UDP header already: what follows may be in reach all the same. */
+	return read_far(skb, w, w->l4 + 8, &h->magic_trial, sizeof(*h) - 8);
 }
 
 static __always_inline __u64 sequence_of(struct test_header *h)

@@ -58,7 +58,7 @@ func TestResolve(t *testing.T) {
 	if !maps.Equal(got, want) {
 		t.Errorf("got %v\nwant %v", got, want)
 	}
-	got, hidden, err = resolve(strings.NewReader(strings.ReplaceAll(symbols, "f", "0")), at)
+	got, _, err = resolve(strings.NewReader(strings.ReplaceAll(symbols, "f", "0")), at)
 	if len(got) > 0 || err != nil {
 		t.Errorf("of hidden addresses: %v, %v", got, err)
 	}

@@ -16,6 +16,7 @@ enum limits {
 	LIVE_FLOWS = 16384,     /* pairs of site and 5-tuple in the live view */
 	LIVE_PORTS = 16,
 	TAPS = 8,          /* functions whose drops are copies for sniffers */
+	NESTING = 4,       /* programs that interrupt each other on one processor */
 	COUNT_ONLY = 0xff, /* in stream.bits: no verdicts */
 };
 
@@ -97,8 +98,13 @@ struct page {
 	__u32 cell[PAGE_CELLS];
 };
 
+/* Of one processor. */
 struct counts {
 	__u64 exit[EXITS];
+	__u64 nested;        /* drops that the second program took over */
+	__u64 done[NESTING]; /* drops that the first program has handled and the second not seen yet */
+	__u32 depth;         /* of them */
+	__u32 running;       /* the first program is at work */
 };
 
 struct held_key {

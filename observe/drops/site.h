@@ -22,13 +22,19 @@ struct {
 	__type(value, struct counts);
 } exits SEC(".maps");
 
-static __always_inline int leave(enum exit_reason why)
+static __always_inline struct counts *here(void)
 {
 	__u32 zero = 0;
-	struct counts *c = bpf_map_lookup_elem(&exits, &zero);
+
+	return bpf_map_lookup_elem(&exits, &zero);
+}
+
+static __always_inline int leave(enum exit_reason why)
+{
+	struct counts *c = here();
 
 	if (c)
-		c->exit[why]++;
+		__sync_fetch_and_add(&c->exit[why], 1); /* a soft interrupt may come in between */
 	return 0;
 }
 

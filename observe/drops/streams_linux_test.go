@@ -39,7 +39,8 @@ func sameAs(t *testing.T, said map[uint64]model.Site, got map[uint64]int, n uint
 			missing++
 		}
 		if named != (got[q] == 0) {
-			t.Fatalf("sequence %d: arrived %d times, verdict %v %+v", q, got[q], named, site)
+			stats, _ := machine(t).Stats()
+			t.Fatalf("sequence %d: arrived %d times, verdict %v %+v; the program missed %d", q, got[q], named, site, stats.Missed)
 		}
 		if named && !matches(reason, site.Reason) {
 			t.Fatalf("sequence %d: %+v; want %s", q, site, reason)
