@@ -26,7 +26,8 @@ import (
 type hosts struct {
 	near, far  string
 	work       string
-	otherClock bool // the far host's monotonic clock is not the near one's
+	otherClock bool   // the far host's monotonic clock is not the near one's
+	before     func() // called ahead of each try of run
 }
 
 func newHosts(t *testing.T) hosts {
@@ -134,6 +135,9 @@ func (h hosts) serve(t *testing.T, args ...string) *server {
 func (h hosts) run(t *testing.T, s *server, flags ...string) (text string, err error) {
 	t.Helper()
 	for range 3 {
+		if h.before != nil {
+			h.before()
+		}
 		var out []byte
 		out, err = h.command(h.near, append(s.line, flags...)...).CombinedOutput()
 		text = string(out)
