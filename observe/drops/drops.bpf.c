@@ -15,7 +15,7 @@ const enum site_flags *site_flags_type __attribute__((unused));
 
 /* Set by the loader, by name: the numbers differ between kernels. 0: this kernel has none. */
 const volatile __u32 tap_reason;      /* PACKET_SOCK_ERROR */
-const volatile struct tap taps[TAPS]; /* packet_rcv and its like, where there is no tap_reason */
+const volatile struct tap taps[TAPS]; /* functions whose drops are none, where there is no tap_reason */
 __u32 fragments_wanted;               /* tracks that ask for them */
 
 struct {

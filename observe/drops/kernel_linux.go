@@ -17,7 +17,7 @@ type kernel struct {
 	reasons reasons
 	rxSock  bool  // the tracepoint tells the receiving socket
 	far     bool  // the program loaded last reads payload that is not linear
-	taps    []tap // needed only where no reason marks a sniffer's copies
+	taps    []tap // needed only where no reason marks a sniffer's copies: before Linux 6.9
 }
 
 type tap struct{ begin, end uint64 }
@@ -114,8 +114,9 @@ func (r reasons) add(e *btf.Enum, prefix string) {
 	}
 }
 
-// tapFunctions free the copies that packet sockets had no room for.
-var tapFunctions = []string{"packet_rcv", "tpacket_rcv", "packet_rcv_spkt", "packet_rcv_fanout"}
+// tapFunctions free the copies that packet sockets had no room for, and, as if
+// dropped, the parts of a reassembled packet with the packet itself.
+var tapFunctions = []string{"packet_rcv", "tpacket_rcv", "packet_rcv_spkt", "packet_rcv_fanout", "skb_release_data"}
 
 func findTaps() []tap {
 	f, err := os.Open(kallsyms)

@@ -154,18 +154,21 @@ func TestShelf(t *testing.T) {
 
 // Memory is bounded, and what finds no room is counted.
 func TestShelfFull(t *testing.T) {
-	var s shelf
-	const n = 3 * shelfBytes / shelfPageBytes
-	for i := range uint64(n) {
+	const pages = 2 * openPages
+	s := shelf{bytes: shelfBytes - (openPages+30)*shelfPageBytes} // as if the rest were taken
+	for i := range uint64(pages) {
 		for j := range uint64(pageCells) { // no two alike: packing does not help
 			s.put(i*pageCells+j, uint16(i+j)%1000+1, func(_, _ uint16) bool { return true })
 		}
 	}
-	var kept uint64
 	m := s.marks(func(site uint16) (uint16, bool) { return site, true })
-	kept = m.Packets + m.Unlisted
-	if kept+s.refused != n*pageCells || s.refused == 0 || s.bytes > shelfBytes {
-		t.Errorf("%d kept, %d refused of %d in %d B", kept, s.refused, n*pageCells, s.bytes)
+	for r, err := range m.Stretches() {
+		if q := r.From; err != nil || r.Count != 1 || r.Mark != uint16(q/pageCells+q%pageCells)%1000+1 {
+			t.Fatalf("%+v, %v", r, err)
+		}
+	}
+	if kept := m.Packets + m.Unlisted; kept+s.refused != pages*pageCells || s.refused == 0 || s.bytes > shelfBytes {
+		t.Errorf("%d kept, %d refused of %d in %d B", kept, s.refused, pages*pageCells, s.bytes)
 	}
 }
 

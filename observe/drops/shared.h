@@ -15,7 +15,7 @@ enum limits {
 	HELD_FRAGMENTS = 16384, /* datagrams whose first fragment has been seen */
 	LIVE_FLOWS = 16384,     /* pairs of site and 5-tuple in the live view */
 	LIVE_PORTS = 16,
-	TAPS = 8,          /* functions whose drops are copies for sniffers */
+	TAPS = 8,          /* functions whose drops are copies for sniffers, or parts of a packet */
 	NESTING = 4,       /* programs that interrupt each other on one processor */
 	COUNT_ONLY = 0xff, /* in stream.bits: no verdicts */
 };

@@ -10,10 +10,11 @@ import (
 
 // A shelf holds the verdicts about one stream that were taken out of the
 // kernel's array: sequence -> site. A page of 1024 sequences is an array of
-// sites while it is written to, and runs of equal ones when it has become old.
+// sites while it is written to, and runs of equal ones (uvarints: length, site)
+// when it has become old.
 type shelf struct {
 	open    map[uint64]*shelfPage // by sequence / 1024
-	packed  map[uint64][]byte     // uvarints: length of run, site
+	packed  map[uint64][]byte     // see packPage
 	bytes   int                   // taken by both
 	refused uint64                // verdicts that found no room
 }
@@ -75,21 +76,41 @@ func (s *shelf) pack() {
 	}
 }
 
+// packPage returns shelfPageBytes of plain sites if that is shorter.
 func packPage(p *shelfPage) []byte {
 	var b []byte
-	for i := 0; i < len(p); {
-		n := 1
-		for i+n < len(p) && p[i+n] == p[i] {
-			n++
-		}
+	for i := 0; i < len(p) && len(b) < shelfPageBytes; {
+		n := alike(p, i)
 		b = binary.AppendUvarint(b, uint64(n))
 		b = binary.AppendUvarint(b, uint64(p[i]))
 		i += n
 	}
+	if len(b) < shelfPageBytes {
+		return slices.Clip(b)
+	}
+	b = b[:0]
+	for _, site := range p {
+		b = binary.NativeEndian.AppendUint16(b, site)
+	}
 	return slices.Clip(b)
 }
 
+// alike is how many sites from i on are the same.
+func alike(p *shelfPage, i int) int {
+	n := 1
+	for i+n < len(p) && p[i+n] == p[i] {
+		n++
+	}
+	return n
+}
+
 func unpack(b []byte, p *shelfPage) {
+	if len(b) == shelfPageBytes {
+		for i := range p {
+			p[i] = binary.NativeEndian.Uint16(b[2*i:])
+		}
+		return
+	}
 	for i := 0; len(b) > 0; {
 		n, used := binary.Uvarint(b)
 		site, more := binary.Uvarint(b[used:])
@@ -114,16 +135,13 @@ func (s *shelf) marks(index func(site uint16) (uint16, bool)) model.Marks {
 			unpack(s.packed[n], p)
 		}
 		for i := 0; i < len(p); {
-			run := 1
-			for i+run < len(p) && p[i+run] == p[i] {
-				run++
-			}
+			count := alike(p, i)
 			if p[i] != 0 {
 				if mark, ok := index(p[i]); ok {
-					w.Add(n*pageCells+uint64(i), uint64(run), mark)
+					w.Add(n*pageCells+uint64(i), uint64(count), mark)
 				}
 			}
-			i += run
+			i += count
 		}
 	}
 	return w.Marks()
