@@ -42,6 +42,7 @@ type Observation struct {
 	unsettled bool
 	missed    uint64 // of the machine, when the trial began
 	tracks    []*drops.Track
+	untracked bool // a flow could not be tracked
 	iface     string
 }
 
@@ -81,9 +82,13 @@ func (w *Observation) Track(flow model.Flow, tuples []model.Tuple) error {
 	options := drops.TrackOptions{Mode: w.mode, Fragments: flow.PayloadBytes > w.wholePayload()}
 	track, err := w.machine.Track(w.trial, flow.Name, tuples, options)
 	if err != nil {
-		w.why = err.Error()
+		w.untracked, w.why = true, err.Error()
 		return err
 	}
+	if track.Mode() != model.DropsSeq {
+		w.mode = model.DropsCount // the rest of the account is read so, too
+	}
+	w.why = cmp.Or(w.why, track.Why())
 	w.tracks = append(w.tracks, track)
 	return nil
 }
@@ -191,10 +196,12 @@ func (w *Observation) Report() model.Observation {
 	}
 	r.Namespace = w.reader.Namespace()
 	r.Knobs = counters.Knobs(w.observer.Do, w.iface)
-	if w.machine != nil {
+	if w.untracked { // no verdict would mean that nobody saw it dropped
+		r.Mode = model.DropsOff
+	} else if w.machine != nil {
 		account, err := w.machine.Collect(w.trial)
 		if err != nil {
-			r.Mode, r.Why = model.DropsOff, err.Error()
+			r.Mode, r.Why = model.DropsOff, cmp.Or(r.Why, err.Error())
 		} else {
 			if stats, err := w.machine.Stats(); err == nil {
 				account.Missed = stats.Missed - w.missed

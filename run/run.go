@@ -210,7 +210,7 @@ func (r *runner) execute(ctx context.Context, t model.Trial, total int) (model.R
 			spots[i].observation = &c
 		}
 	}
-	if r.idle == nil && outcome.Cut == "" {
+	if r.idle == nil && placed.Drops != "" && outcome.Cut == "" {
 		r.idle = background{}
 	}
 	if r.idle != nil {

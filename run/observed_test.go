@@ -1,0 +1,31 @@
+package run
+
+import (
+	"testing"
+
+	"pelt/fleet"
+	"pelt/model"
+)
+
+// Nobody watches a trial of TCP: that its hosts were not observed would sound
+// as if something had failed.
+func TestNothingIsSaidOfHostsThatNobodyWatches(t *testing.T) {
+	p := &path{spots: endSpots(), ends: map[string]fleet.AgentInfo{}}
+	for mode, want := range map[model.DropMode]int{"": 0, model.DropsOff: 2} {
+		_, seen := p.along(1, mode)
+		spots, err := seen(fleet.Outcome{Cut: "the connection was lost"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var r model.Result
+		addObserved(&r, spots)
+		if len(r.Observed) != want {
+			t.Errorf("mode %q: %+v; want %d hosts", mode, r.Observed, want)
+		}
+		for _, o := range r.Observed {
+			if o.Why != "the connection was lost" {
+				t.Errorf("mode %q: %s is not observed, because %q", mode, o.Node, o.Why)
+			}
+		}
+	}
+}
