@@ -4,7 +4,8 @@ import "pelt/model"
 
 // nodeClaims are what the counters of one node say. Where a program watches that
 // kernel's drops, its counters tell nothing new but what never becomes a drop of
-// a packet: that a card had no room, or found a frame damaged.
+// a packet: that a card had no room, or found a frame damaged; and the few
+// packets that the watch of a kernel under load may have missed.
 func (b *book) nodeClaims(v *view) {
 	if v.Observation == nil {
 		return
@@ -19,9 +20,8 @@ func (b *book) nodeClaims(v *view) {
 	if side != SideSender {
 		b.cardClaims(v)
 	}
-	if v.watched {
-		return
-	}
+	b.holes = v.watched
+	defer func() { b.holes = false }()
 	if side != SideSender {
 		b.inputClaims(v)
 		b.internetClaims(v)

@@ -71,6 +71,7 @@ type claim struct {
 	taken              uint64
 	verdicts           map[int]uint64 // sites that confirm it, with packets
 	refusedBy          *site          // ENOBUFS: the site whose count explains it
+	hole               bool           // of a watched kernel: may only fill a small hole in what the watch saw
 }
 
 // book is the account while it is made.
@@ -83,6 +84,7 @@ type book struct {
 	warmupLost uint64
 	claims     []*claim
 	copies     uint64
+	holes      bool // the claims being entered are holes
 }
 
 // Balance makes the account. Its lines stand in travel order; it depends on
@@ -121,11 +123,21 @@ func Balance(in Input) model.Ledger {
 // first what they are sure of, later what their counters allow at most.
 func (b *book) take(claims []*claim, limit func(*claim) uint64) {
 	for _, c := range claims {
-		n := min(minus(limit(c), plus(c.taken, b.covered(c))), b.remaining)
+		seen := b.covered(c)
+		n := minus(limit(c), plus(c.taken, seen))
+		if c.hole && !smallHole(n, seen) {
+			continue
+		}
+		n = min(n, b.remaining)
 		c.taken += n
 		b.remaining -= n
 	}
 }
+
+// smallHole tells whether a counter that agrees with the verdicts but for n
+// packets may stand in for the verdicts that a kernel under load did not give.
+// A counter that saw much more counts others' packets.
+func smallHole(n, seen uint64) bool { return n <= max(seen/50, min(seen/4, 8)) }
 
 // weigh says how much each counter saw beyond our own loss, and who is to be
 // believed the less for it.
@@ -184,7 +196,7 @@ func (b *book) counter(at int, layer, host, cause string, r reading, covers func
 	if r.whole == 0 {
 		return
 	}
-	c := claim{order: at, layer: layer, host: host, cause: cause, confidence: Bounded, covers: covers, factor: 1,
+	c := claim{order: at, layer: layer, host: host, cause: cause, confidence: Bounded, covers: covers, factor: 1, hole: b.holes,
 		sure: r.measure, upper: r.whole,
 		evidence: model.Evidence{Counter: r.name, Host: host, Scope: r.scope, Unit: r.unit, Before: r.before, After: r.after, Delta: r.whole}}
 	if r.scope == "host" || layer == model.LayerNetwork {
