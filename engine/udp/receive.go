@@ -89,7 +89,7 @@ const cpuEvery = 50_000_000
 func (w *receiving) work() error {
 	e := w.receiver.end
 	m, known := w.in.memory()
-	w.drops.before, w.drops.known = m.dropped, known
+	w.drops.before, w.drops.known, w.drops.cold = m.dropped, known, e.order.Timing.Warmup() == 0
 	early := e.early[w.stream : w.stream+1]
 	for !e.bell.rang() {
 		got, err := early, error(nil)
@@ -174,6 +174,7 @@ func (w *receiving) sweep() {
 // matter how long the packet then waited to be read.
 type dropAccount struct {
 	known         bool
+	cold          bool // there is no warm-up: all drops are measured ones
 	begun         bool
 	before, after uint32 // drops before the measured part, and at the end
 }
@@ -189,8 +190,8 @@ func (a *dropAccount) warm(dropped uint32) {
 // packet before it, as many were measured ones as sequences are missing.
 func (a *dropAccount) begin(dropped uint32, sequence uint64) {
 	a.begun = true
-	if dropped == 0 {
-		return // none in the socket's life: before is 0, too
+	if dropped == 0 || a.cold {
+		return // of none in the socket's life before is 0, too
 	}
 	between := dropped - a.before
 	a.before = dropped - uint32(min(uint64(between), sequence))
