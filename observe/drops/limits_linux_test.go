@@ -1,0 +1,165 @@
+//go:build amd64 || arm64
+
+package drops
+
+import (
+	"bytes"
+	"encoding/binary"
+	"fmt"
+	"testing"
+
+	"github.com/google/nftables"
+	"github.com/google/nftables/expr"
+	"golang.org/x/sys/unix"
+
+	"pelt/model"
+)
+
+// A full table of sites loses names, not packets.
+func TestSitesFull(t *testing.T) {
+	m, err := Open(Config{Cells: 4096})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer m.Close()
+	b, from, _ := pair(t, false, wide)
+	track(t, m, testTrial, "up", TrackOptions{}, model.Tuple{From: from.port, To: testPort})
+	if err := m.objects.NextSite.Set(uint32(bpfLimitsSITES)); err != nil {
+		t.Fatal(err)
+	}
+	b.dropFourth(b.receiver, nftables.ChainHookInput)
+	send(t, from, testTrial, 0, 1000, 64)
+	if d := collect(t, m, testTrial); d.SitesLost != 250 || len(d.Sites) != 0 || total(d, "up").Packets != 0 {
+		t.Errorf("%d without a site, sites %v; want 250 and none", d.SitesLost, d.Sites)
+	}
+}
+
+// The table is emptied when no track refers to it, and names stay right.
+func TestSweep(t *testing.T) {
+	m, err := Open(Config{Cells: 4096})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer m.Close()
+	b, from, _ := pair(t, false, wide)
+	b.rule(b.receiver, nftables.ChainHookInput, &expr.Verdict{Kind: expr.VerdictDrop})
+	for _, next := range []uint32{0, uint32(bpfLimitsSITES), uint32(bpfLimitsSITE_IDS) - 10, 0} {
+		if next > 0 { // as if so many had been
+			if err := m.objects.FirstSite.Set(next - 3000); err != nil {
+				t.Fatal(err)
+			}
+			if err := m.objects.NextSite.Set(next); err != nil {
+				t.Fatal(err)
+			}
+		}
+		k, err := m.Track(testTrial, "up", []model.Tuple{{From: from.port, To: testPort}}, TrackOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		send(t, from, testTrial, 0, 10, 64)
+		d := collect(t, m, testTrial)
+		if said := verdicts(t, d, "up", 0); len(said) != 10 || said[9].Reason != "NETFILTER_DROP" || d.SitesLost != 0 {
+			t.Errorf("after %d sites: %+v", next, d)
+		}
+		if err := k.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var next uint32
+	if err := m.objects.NextSite.Get(&next); err != nil || next > 10 {
+		t.Errorf("next id %d, %v; want it to have begun anew", next, err)
+	}
+}
+
+// A sniffer's copies are no verdicts. Those of outgoing packets are its own, so
+// they are dropped for all to see.
+func TestTap(t *testing.T) {
+	b, from, to := pair(t, false, wide)
+	b.do(b.sender, func() error {
+		fd, err := unix.Socket(unix.AF_PACKET, unix.SOCK_RAW|unix.SOCK_CLOEXEC, int(binary.NativeEndian.Uint16([]byte{0, 3}))) // ETH_P_ALL
+		if err != nil {
+			return err
+		}
+		t.Cleanup(func() { _ = unix.Close(fd) })
+		return unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_RCVBUF, 5000)
+	})
+	m := machine(t)
+	before, err := m.Stats()
+	if err != nil {
+		t.Fatal(err)
+	}
+	track(t, m, testTrial, "up", TrackOptions{}, model.Tuple{From: from.port, To: testPort})
+	b.dropFourth(b.receiver, nftables.ChainHookInput)
+	send(t, from, testTrial, 0, 1000, 64)
+	got := map[uint64]int{}
+	to.drain(t, testTrial, got)
+	sameAs(t, verdicts(t, collect(t, m, testTrial), "up", 0), got, 1000, "NETFILTER_DROP")
+	after, err := m.Stats()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if after.Exits["tap"]-before.Exits["tap"] < 900 {
+		t.Errorf("%d copies seen; want about 1000: the test shows nothing", after.Exits["tap"]-before.Exits["tap"])
+	}
+}
+
+// Counting takes no verdicts; a watch that counts only says so to who asks for more.
+func TestCount(t *testing.T) {
+	counting, err := Open(Config{Mode: model.DropsCount})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer counting.Close()
+	for _, c := range []struct {
+		name string
+		m    *Machine
+		mode model.DropMode
+		why  bool
+	}{{"asked for", machine(t), model.DropsCount, false}, {"no array", counting, model.DropsSeq, true}} {
+		t.Run(c.name, func(t *testing.T) {
+			b, from, _ := pair(t, false, wide)
+			b.dropFourth(b.receiver, nftables.ChainHookInput)
+			k := track(t, c.m, testTrial, "up", TrackOptions{Mode: c.mode}, model.Tuple{From: from.port, To: testPort})
+			if k.Mode() != model.DropsCount || (k.Why() != "") != c.why {
+				t.Errorf("mode %s, why %q", k.Mode(), k.Why())
+			}
+			send(t, from, testTrial, 0, 1000, 64)
+			d := collect(t, c.m, testTrial)
+			if n := total(d, "up").Packets; n != 250 || len(d.Flows[0].Streams) != 0 {
+				t.Errorf("%d packets, %d lists; want 250 and none", n, len(d.Flows[0].Streams))
+			}
+		})
+	}
+}
+
+// What no caller should ask for is refused in words, and leaves nothing behind.
+func TestRefusals(t *testing.T) {
+	m := machine(t)
+	one := []model.Tuple{{From: 1, To: 2}}
+	track(t, m, testTrial, "up", TrackOptions{}, one...)
+	for name, f := range map[string]func() error{
+		"warm-up bit":   func() error { _, err := m.Track(0x8000, "up", one, TrackOptions{}); return err },
+		"no streams":    func() error { _, err := m.Track(1, "up", nil, TrackOptions{}); return err },
+		"other number":  func() error { _, err := m.Track(testTrial, "up", append(one, one...), TrackOptions{}); return err },
+		"same ports":    func() error { _, err := m.Track(testTrial, "down", one, TrackOptions{}); return err },
+		"ports twice":   func() error { _, err := m.Track(2, "up", append(one, one...), TrackOptions{}); return err },
+		"no such mode":  func() error { _, err := m.Track(3, "up", one, TrackOptions{Mode: "all"}); return err },
+		"no such trial": func() error { _, err := m.Collect(4); return err },
+		"cells":         func() error { _, err := Open(Config{Cells: -1}); return err },
+		"machine mode":  func() error { _, err := Open(Config{Mode: model.DropsOff}); return err },
+	} {
+		if err := f(); err == nil {
+			t.Errorf("%s: no error", name)
+		} else if s := fmt.Sprint(err); len(s) < 20 || len(s) > 160 || bytes.ContainsRune([]byte(s), '\n') {
+			t.Errorf("%s: %q", name, s)
+		}
+	}
+	if n := len(m.trials); n != 1 {
+		t.Errorf("%d trials tracked; want 1", n)
+	}
+	free := m.space.free()
+	used := m.trials[testTrial].flows[0].streams[0].pages()
+	if free+used != len(m.space.owner) {
+		t.Errorf("%d pages free and %d used of %d", free, used, len(m.space.owner))
+	}
+}
