@@ -16,15 +16,16 @@ import (
 
 // outcome is how one test of the guest, or a program with all its tests, ended.
 type outcome struct {
-	name   string // last part of the test's name
-	action string // pass, fail, skip; "" if it never ended
-	output string
-	tests  []*outcome // in the order they began
+	name    string // last part of the test's name
+	action  string // pass, fail, skip; "" if it never ended
+	seconds float64
+	output  string
+	tests   []*outcome // in the order they began
 }
 
 // readOutcome reads what a program printed that ran with -test.v=test2json.
 func readOutcome(printed []byte) (*outcome, error) {
-	cmd := exec.Command("go", "tool", "test2json")
+	cmd := exec.Command("go", "tool", "test2json", "-t")
 	cmd.Stdin = bytes.NewReader(printed)
 	events, err := cmd.Output()
 	if err != nil {
@@ -32,7 +33,10 @@ func readOutcome(printed []byte) (*outcome, error) {
 	}
 	all := &outcome{}
 	for d := json.NewDecoder(bytes.NewReader(events)); ; {
-		var e struct{ Action, Test, Output string }
+		var e struct {
+			Action, Test, Output string
+			Elapsed              float64
+		}
 		if err := d.Decode(&e); errors.Is(err, io.EOF) {
 			return all, nil
 		} else if err != nil {
@@ -41,7 +45,7 @@ func readOutcome(printed []byte) (*outcome, error) {
 		o := all.find(e.Test)
 		switch e.Action {
 		case "pass", "fail", "skip":
-			o.action = e.Action
+			o.action, o.seconds = e.Action, e.Elapsed
 		case "output":
 			o.output += e.Output
 		}

@@ -53,7 +53,7 @@ func (l lab) pelt(t *testing.T, args ...string) {
 // machine disturbed it (exit code 4).
 func (l lab) curve(t *testing.T, args ...string) model.Result {
 	t.Helper()
-	args = append([]string{"curve", "lab:" + l.name, "--time", "1s", "--warmup", "100ms", "--repeats", "1", "--json", "-"}, args...)
+	args = append([]string{"curve", "lab:" + l.name, "--time", "500ms", "--warmup", "100ms", "--repeats", "1", "--json", "-"}, args...)
 	for try := 1; ; try++ {
 		c := l.command(args...)
 		var stderr bytes.Buffer
@@ -100,9 +100,8 @@ func (l lab) run(t *testing.T, node, command string) {
 // longer than those by which pelt makes contact.
 func (l lab) dropEvery10th(t *testing.T) {
 	t.Helper()
-	l.run(t, "receiver", "nft add table inet fault")
-	l.run(t, "receiver", "nft add chain inet fault input { type filter hook input priority 0; }")
-	l.run(t, "receiver", "nft add rule inet fault input udp length > 70 numgen inc mod 10 0 counter drop")
+	l.run(t, "receiver", "nft add table inet fault; add chain inet fault input { type filter hook input priority 0; };"+
+		" add rule inet fault input udp length > 70 numgen inc mod 10 0 counter drop")
 }
 
 // balanced fails unless the ledger accounts for every packet.
@@ -203,5 +202,25 @@ func TestSegments(t *testing.T) {
 	}
 	if got.Packets%10 != 0 || got.Packets == 0 {
 		t.Errorf("%d datagrams dropped, want whole buffers of ten", got.Packets)
+	}
+}
+
+// Three faults at a time, over IPv6: a queue at the sender, a rule and a small
+// buffer at the receiver. Soft interrupts drop packets while send calls do.
+func TestThreeFaults(t *testing.T) {
+	l := newLab(t)
+	l.dropEvery10th(t)
+	l.run(t, "sender", "tc qdisc replace dev eth0 root tbf rate 4mbit burst 4kb limit 12000")
+	f := balanced(t, l.curve(t, "--payload", "64", "--rate", "20kpps", "--burst", "20000", "--family", "6", "--receive-buffer", "4608", "--drops", "seq"))
+	var got []string
+	for _, l := range f.Ledger.Lines {
+		got = append(got, fmt.Sprintf("%s at the %s: %s, %s", l.Layer, l.Host, l.Cause, l.Confidence))
+	}
+	want := []string{
+		"sender-qdisc at the sender: QDISC_DROP, exact-seq", "receiver-filter at the receiver: NETFILTER_DROP, exact-seq",
+		"receiver-buffer at the receiver: SOCKET_RCVBUFF, exact-seq",
+	}
+	if !slices.Equal(got, want) {
+		t.Errorf("lines %q, want %q in %s", got, want, text(f.Ledger))
 	}
 }
