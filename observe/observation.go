@@ -37,7 +37,6 @@ type Observation struct {
 	reader    *counters.Reader
 	machine   *drops.Machine // nil without
 	shots     map[model.Moment]counters.Snapshot
-	unread    []string
 	why       string
 	unsettled bool
 	missed    uint64 // of the machine, when the trial began

@@ -491,13 +491,3 @@ func (b *bench) ruleCount(t *testing.T, port string) uint64 {
 	}
 	return n
 }
-
-// explained runs pelt explain and reads what it writes as JSON.
-func (b *bench) explained(t *testing.T, args ...string) (text string) {
-	t.Helper()
-	out, err := b.command(t.Context(), append([]string{"explain"}, args...)...).CombinedOutput()
-	if err != nil {
-		t.Fatalf("pelt explain %v: %v\n%s", args, err, out)
-	}
-	return string(out)
-}
