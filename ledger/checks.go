@@ -98,6 +98,9 @@ func (b *book) listChecks(c *checks) {
 	if j.refusedArrived > 0 {
 		c.law("refused", false, "%v packets arrived that the sender's kernel had refused", j.refusedArrived)
 	}
+	if b.in.Retried > 0 {
+		c.law("again", true, "%v packets were offered to the sender's kernel again, because a batch call hid the first answer", b.in.Retried)
+	}
 	if b.copies > 0 {
 		c.law("copies", true, "%v verdicts were about copies of packets that arrived, and count for nothing", b.copies)
 	}

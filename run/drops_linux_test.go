@@ -1,6 +1,7 @@
 package run
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"net"
@@ -110,6 +111,8 @@ func TestDropsAgreeWithIperf3(t *testing.T) {
 		ip("-n", "pelt-drops-"+n, "link", "set", "d"+n+"0", "up")
 	}
 	server := exec.Command("ip", "netns", "exec", "pelt-drops-b", "iperf3", "-s", "-1", "-p", fmt.Sprint(port))
+	var printed bytes.Buffer
+	server.Stdout, server.Stderr = &printed, &printed
 	if err := server.Start(); err != nil {
 		t.Fatal(err)
 	}
@@ -123,28 +126,37 @@ func TestDropsAgreeWithIperf3(t *testing.T) {
 			<-over
 		}
 	})
-	var out []byte
-	var err error
-	for range 20 { // until the server listens
-		out, err = exec.Command("ip", "netns", "exec", "pelt-drops-a", "iperf3", "-c", "198.18.77.2", "-p", fmt.Sprint(port), "-u", "-b", "0", "-l", "64", "-t", "3", "--json").Output()
-		if err == nil {
-			break
-		}
-		time.Sleep(100 * time.Millisecond)
-	}
-	if err != nil {
-		t.Fatalf("iperf3: %v: %s", err, out)
-	}
 	var said struct {
-		End struct {
+		Error string
+		End   struct {
 			Sum struct {
 				Lost uint64 `json:"lost_packets"`
 				Sent uint64 `json:"packets"`
 			} `json:"sum"`
 		} `json:"end"`
 	}
-	if err := json.Unmarshal(out, &said); err != nil {
-		t.Fatal(err)
+	for try := 1; ; try++ { // until the server listens: iperf3 says that it does not, and exits with 0
+		c := exec.Command("ip", "netns", "exec", "pelt-drops-a", "iperf3", "-c", "198.18.77.2", "-p", fmt.Sprint(port), "-u", "-b", "0", "-l", "64", "-t", "3", "--json")
+		out, err := c.Output()
+		if err == nil {
+			said.Error = ""
+			if err := json.Unmarshal(out, &said); err != nil {
+				t.Fatalf("%v in %s", err, out)
+			}
+			if said.Error == "" && said.End.Sum.Sent > 0 {
+				break
+			}
+		}
+		if try == 20 {
+			select {
+			case err := <-over:
+				over <- err
+				t.Fatalf("iperf3: the server ended: %v: %s", err, printed.String())
+			default:
+				t.Fatalf("iperf3: %v: %s", err, out)
+			}
+		}
+		time.Sleep(100 * time.Millisecond)
 	}
 	got, err := d.Next()
 	if err != nil {
