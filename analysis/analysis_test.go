@@ -379,3 +379,23 @@ func TestAnyDocument(t *testing.T) {
 		Passed(doc)
 	})
 }
+
+func TestWatchingIsDoubtedWhereSomethingWasLost(t *testing.T) {
+	lossy := model.FlowResult{Ledger: model.Ledger{Lost: 5}}
+	doc := model.Document{Results: []model.Result{
+		{Flows: []model.FlowResult{{}}, Observed: []model.Observed{{Node: "idle", Mode: model.DropsOff, Why: "no rights"}}},
+		{Flows: []model.FlowResult{lossy}, Observed: []model.Observed{
+			{Node: "a", Mode: model.DropsOff, Why: "no rights"}, {Node: "b", Mode: model.DropsSeq},
+			{Node: "c", Mode: model.DropsOff}, {Node: "d", Why: "gone"}, {Node: "e", Mode: model.DropsCount, Why: "no room"},
+		}},
+		{Flows: []model.FlowResult{lossy}, Observed: []model.Observed{{Node: "a", Mode: model.DropsOff, Why: "no rights"}, {Node: "f", Mode: model.DropsOff, Why: "no rights"}}},
+	}}
+	want := []string{
+		"a, f: losses get their names from counters alone: no rights",
+		"d: not observed, so nothing is known of what it lost: gone",
+		"e: drops are counted by place, not by sequence: no room",
+	}
+	if got := Warnings(doc); !slices.Equal(got, want) {
+		t.Errorf("%q, want %q", got, want)
+	}
+}

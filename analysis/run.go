@@ -168,7 +168,49 @@ func Warnings(doc model.Document) []string {
 			warnings = append(warnings, fmt.Sprintf(d.text, strings.Join(at, "; ")))
 		}
 	}
-	return append(warnings, accounts(doc)...)
+	return append(append(warnings, accounts(doc)...), watching(doc)...)
+}
+
+// watching says of trials that lost packets which hosts could not be watched as
+// closely as was asked, once for each reason.
+func watching(doc model.Document) []string {
+	type doubt struct {
+		text  string
+		nodes []string
+	}
+	var all []*doubt
+	add := func(text, node string) {
+		i := slices.IndexFunc(all, func(d *doubt) bool { return d.text == text })
+		if i < 0 {
+			i = len(all)
+			all = append(all, &doubt{text: text})
+		}
+		if !slices.Contains(all[i].nodes, node) {
+			all[i].nodes = append(all[i].nodes, node)
+		}
+	}
+	for _, r := range doc.Results {
+		if !slices.ContainsFunc(r.Flows, func(f model.FlowResult) bool { return f.Ledger.Lost > 0 }) {
+			continue
+		}
+		for _, o := range r.Observed {
+			switch {
+			case o.Mode == "" && o.Why != "":
+				add("not observed, so nothing is known of what it lost: "+o.Why, o.Node)
+			case o.Mode == "":
+				add("not observed, so nothing is known of what it lost", o.Node)
+			case o.Mode == model.DropsOff && o.Why != "":
+				add("losses get their names from counters alone: "+o.Why, o.Node)
+			case o.Mode == model.DropsCount && o.Why != "":
+				add("drops are counted by place, not by sequence: "+o.Why, o.Node)
+			}
+		}
+	}
+	var warnings []string
+	for _, d := range all {
+		warnings = append(warnings, strings.Join(d.nodes, ", ")+": "+d.text)
+	}
+	return warnings
 }
 
 // share is what part of the received packets get counts, over all repeats.

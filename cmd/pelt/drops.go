@@ -41,8 +41,9 @@ are delivered cost nothing.
 
 Without --all, drops that healthy hosts make all the time (copies for packet taps,
 TCP segments that came twice, IPv6 neighbour discovery meant for others, messages
-between programs of this host) are counted in one line. What the watch itself could not see is counted, too. A network card's
-own drops pass no kernel function: pelt curve and ip -s link tell of them.
+between programs of this host) are counted in one line. What the watch itself
+could not see is counted, too. A network card's own drops pass no kernel function:
+pelt curve and ip -s link tell of them.
 
 --json writes one object an interval, a line each: format pelt/drops/1; at, the
 interval's end; interval_s; packets in it and total_packets since the begin;
