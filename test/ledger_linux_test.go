@@ -98,8 +98,35 @@ func (b *bench) curve(t *testing.T, flags string, before, during func()) documen
 		if err != nil {
 			t.Fatalf("%v\n%s", err, out)
 		}
+		if during == nil && try < 4 && d.blind(t) {
+			continue
+		}
 		return d
 	}
+}
+
+// blind tells whether a counter had to stand in for a few drops that the watch did
+// not see. Some makers' kernels run no tracing program while certain tasks of the
+// system are interrupted. Those seldom run, so a trial that is tried again meets
+// none; what pelt itself overlooks, it overlooks again.
+func (d document) blind(t *testing.T) bool {
+	for _, f := range d.Results[0].Flows {
+		for _, l := range f.Ledger.Lines {
+			seen, counter := uint64(0), false
+			for _, e := range l.Evidence {
+				verdict := strings.HasPrefix(e.Counter, "verdict ")
+				if verdict {
+					seen += e.Delta
+				}
+				counter = counter || !verdict && e.Role == "primary"
+			}
+			if counter && seen > 0 && seen < l.Packets {
+				t.Logf("tried again, because the kernel did not show %d of %d drops to the watch\n%s", l.Packets-seen, l.Packets, f.ledgerText())
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // flowing waits until the sender has sent more than its handshake.
@@ -298,11 +325,18 @@ func TestFaultMatrix(t *testing.T) {
 					b = newBenchAgain(t, b, c)
 				}
 				before := uint64(0)
-				d := b.curve(t, c.flags+" --drops "+mode, func() {
-					if c.injected != "" {
-						before = count()
-					}
-				}, during)
+				run := func() document {
+					return b.curve(t, c.flags+" --drops "+mode, func() {
+						if c.injected != "" {
+							before = count()
+						}
+					}, during)
+				}
+				d := run()
+				for try := 1; try < 4 && during != nil && mode == "seq" && d.blind(t); try++ {
+					b = newBenchAgain(t, b, c)
+					d = run()
+				}
 				f := d.Results[0].Flows[0]
 				t.Logf("%s: %s", mode, f.ledgerText())
 				if f.Ledger.Lost == 0 {

@@ -50,16 +50,6 @@ func TestLedgerBetweenHosts(t *testing.T) {
 			if c.far != "" {
 				h.inside(t, h.far, c.far)
 			}
-			if c.stop {
-				// ip netns exec becomes pelt serve: its process is the one to stop.
-				pid := s.cmd.Process.Pid
-				stop := time.AfterFunc(1200*time.Millisecond, func() {
-					_ = syscall.Kill(pid, syscall.SIGSTOP)
-					time.Sleep(300 * time.Millisecond)
-					_ = syscall.Kill(pid, syscall.SIGCONT)
-				})
-				defer stop.Stop()
-			}
 			path := filepath.Join(h.work, "out.json")
 			flags := "--payload 64 --rate 20kpps --burst 400 --time 2s --warmup 0s --repeats 1 --drops seq --json " + path + " " + c.flags
 			rule := func() uint64 {
@@ -75,12 +65,29 @@ func TestLedgerBetweenHosts(t *testing.T) {
 			if c.counted != "" {
 				h.before = func() { counted = rule() }
 			}
-			if out, err := h.run(t, s, strings.Fields(flags)...); err != nil {
-				t.Fatalf("%v\n%s\nserver: %s", err, out, s.stderr)
+			run := func() document {
+				if c.stop {
+					// ip netns exec becomes pelt serve: its process is the one to stop.
+					pid := s.cmd.Process.Pid
+					stop := time.AfterFunc(1200*time.Millisecond, func() {
+						_ = syscall.Kill(pid, syscall.SIGSTOP)
+						time.Sleep(300 * time.Millisecond)
+						_ = syscall.Kill(pid, syscall.SIGCONT)
+					})
+					defer stop.Stop()
+				}
+				if out, err := h.run(t, s, strings.Fields(flags)...); err != nil {
+					t.Fatalf("%v\n%s\nserver: %s", err, out, s.stderr)
+				}
+				d, err := readDocument(path, "")
+				if err != nil {
+					t.Fatal(err)
+				}
+				return d
 			}
-			d, err := readDocument(path, "")
-			if err != nil {
-				t.Fatal(err)
+			d := run()
+			for try := 1; try < 4 && d.blind(t); try++ {
+				d = run()
 			}
 			f := d.Results[0].Flows[0]
 			t.Log(f.ledgerText())
