@@ -32,8 +32,15 @@ type done struct {
 	exit   Exit
 }
 
-// bootFor starts QEMU with two processors and 512 MiB, and follows the guest to its end.
-func bootFor(dir, image, initrd string, limit time.Duration) (s session, err error) {
+// patience is how long a guest may say nothing beyond what its command may take.
+// A kernel that hangs says so on its console well before.
+const patience = time.Minute
+
+var errSilent = errors.New("the guest fell silent")
+
+// bootFor starts QEMU with two processors and 512 MiB, and follows the guest to its
+// end. The error is errSilent if neither a record came in time nor the end.
+func bootFor(dir, image, initrd string) (s session, err error) {
 	console := filepath.Join(dir, "console.log")
 	// Software only (TCG): that runs everywhere, and a bug of an accelerator is not ours. Its time stamp counters agree,
 	// but the kernel cannot know and would fall back to a clock 10 times as slow: tsc=reliable.
@@ -41,7 +48,7 @@ func bootFor(dir, image, initrd string, limit time.Duration) (s session, err err
 		"-nodefaults", "-no-user-config", "-display", "none", "-no-reboot",
 		"-serial", "file:"+console, "-serial", "stdio", // COM1 the kernel's, COM2 the records
 		"-kernel", image, "-initrd", initrd,
-		"-append", "console=ttyS0 quiet loglevel=5 panic=-1 oops=panic random.trust_cpu=on mitigations=off tsc=reliable rdinit=/init")
+		"-append", "console=ttyS0 quiet loglevel=5 panic=-1 oops=panic random.trust_cpu=on mitigations=off tsc=reliable hung_task_panic=1 softlockup_panic=1 rdinit=/init")
 	var stderr bytes.Buffer
 	cmd.Stderr = &stderr
 	// Killed with this thread, thus with this process, however that ends.
@@ -56,8 +63,8 @@ func bootFor(dir, image, initrd string, limit time.Duration) (s session, err err
 	if err := cmd.Start(); err != nil {
 		return s, err
 	}
-	timer := time.AfterFunc(limit, func() { _ = cmd.Process.Kill() })
-	end, err := s.follow(bufio.NewReader(out))
+	timer := time.AfterFunc(patience, func() { _ = cmd.Process.Kill() })
+	end, err := s.follow(bufio.NewReader(out), func(within time.Duration) { timer.Reset(within + patience) })
 	if err != nil {
 		_ = cmd.Process.Kill()
 	}
@@ -67,7 +74,7 @@ func bootFor(dir, image, initrd string, limit time.Duration) (s session, err err
 	s.console = string(log)
 	switch {
 	case !timer.Stop():
-		return s, fmt.Errorf("guest not done after %s", limit)
+		return s, fmt.Errorf("%w after %s, having begun %s", errSilent, patience, s.last())
 	case err != nil:
 		return s, fmt.Errorf("qemu: %w %s", err, lastLine(stderr.String()))
 	case end == nil:
@@ -78,8 +85,18 @@ func bootFor(dir, image, initrd string, limit time.Duration) (s session, err err
 	return s, readErr
 }
 
-// follow reads records until the line is closed; end is what the last said.
-func (s *session) follow(r *bufio.Reader) (end *string, err error) {
+// last names the command that began last.
+func (s *session) last() string {
+	if len(s.commands) == 0 {
+		return "nothing"
+	}
+	return s.commands[len(s.commands)-1].name
+}
+
+// follow reads records until the line is closed; end is what the last said. It
+// tells wait within what time the next one may be expected.
+func (s *session) follow(r *bufio.Reader, wait func(time.Duration)) (end *string, err error) {
+	var within time.Duration
 	for {
 		line, err := r.ReadBytes('\n')
 		if err != nil {
@@ -97,14 +114,22 @@ func (s *session) follow(r *bufio.Reader) (end *string, err error) {
 		case rec.Up != nil:
 			s.up = *rec.Up
 		case rec.Start != nil:
+			within = 0
+			for _, c := range commands() {
+				if c.Name == rec.Start.Name {
+					within = time.Duration(c.TimeoutS * float64(time.Second))
+				}
+			}
 			s.commands = append(s.commands, done{name: rec.Start.Name, exit: Exit{Code: -1, Why: "never ended"}})
 		case rec.Output != nil && last != nil:
 			last.output = append(last.output, rec.Output...)
 		case rec.Exit != nil && last != nil:
+			within = 0
 			last.exit = *rec.Exit
 		case rec.End != nil:
 			end = rec.End
 		}
+		wait(within)
 	}
 }
 
@@ -128,7 +153,7 @@ func TestFollow(t *testing.T) {
 		`{"Start":{"Name":"b"}}`, `{"Output":"` + `eyJFbmQiOiIifQo=` + `"}`, // {"End":""}, printed by the command
 	}
 	var s session
-	end, err := s.follow(bufio.NewReader(strings.NewReader(strings.Join(lines, "\n") + "\n")))
+	end, err := s.follow(bufio.NewReader(strings.NewReader(strings.Join(lines, "\n")+"\n")), func(time.Duration) {})
 	if err != nil || end != nil {
 		t.Errorf("end %v, error %v; want neither: the guest died", end, err)
 	}
@@ -138,7 +163,7 @@ func TestFollow(t *testing.T) {
 	if why := s.commands[1].exit.Why; why != "never ended" {
 		t.Errorf("the command that was running: %q, want: never ended", why)
 	}
-	if _, err := s.follow(bufio.NewReader(strings.NewReader("Segmentation fault\n"))); err == nil {
+	if _, err := s.follow(bufio.NewReader(strings.NewReader("Segmentation fault\n")), func(time.Duration) {}); err == nil {
 		t.Error("a line that is no record: no error")
 	}
 }
