@@ -157,12 +157,12 @@ const busyThread = 0.9
 // cause tells why a paced sender was late: its own limit, or other work.
 func cause(f model.FlowResult) string {
 	if f.SenderCPU.ThreadRatio < busyThread && f.SenderCPU.HostRatio > f.SenderCPU.ThreadRatio+0.1 {
-		return fmt.Sprintf("its thread got %s of a core: other work on that host took the rest, or its hypervisor did", unit.FormatRatio(f.SenderCPU.ThreadRatio))
+		return fmt.Sprintf("its thread got %s of a core: other work on that host took the rest, its hypervisor did, or the network interface made it wait", unit.FormatRatio(f.SenderCPU.ThreadRatio))
 	}
 	if f.SenderCPU.ThreadRatio >= busyThread {
 		return "its core was full: ask for less, allow more --burst, or spread it over --streams"
 	}
-	return "its host woke it late; allow more --burst, or ask for less"
+	return "its host woke it late, or its network interface took packets more slowly than that; allow more --burst, or ask for less"
 }
 
 func flowResult(f model.Flow, family int, timing model.Timing, o fleet.FlowOutcome, spots []seen) model.FlowResult {
