@@ -106,10 +106,7 @@ func (r run) try(t *testing.T) (unseen uint64) {
 	if !r.quiet {
 		to.drain(t, testTrial, got)
 	}
-	d, err := m.Collect(testTrial)
-	if err != nil {
-		t.Fatal(err)
-	}
+	d := collect(t, m, testTrial)
 	return r.check(t, b, d, got)
 }
 

@@ -54,11 +54,32 @@ func sameAs(t *testing.T, said map[uint64]model.Site, got map[uint64]int, n uint
 
 func collect(t *testing.T, m *Machine, trial uint16) model.Drops {
 	t.Helper()
+	settle(t, m)
 	d, err := m.Collect(trial)
 	if err != nil {
 		t.Fatal(err)
 	}
 	return d
+}
+
+// settle waits until no more drops are seen: packets may still be on their way.
+func settle(t *testing.T, m *Machine) {
+	t.Helper()
+	var last uint64
+	for still, begun := 0, time.Now(); still < 3 && time.Since(begun) < 5*time.Second; still++ {
+		time.Sleep(10 * time.Millisecond)
+		s, err := m.Stats()
+		if err != nil {
+			t.Fatal(err)
+		}
+		var seen uint64
+		for _, n := range s.Exits {
+			seen += n
+		}
+		if seen != last {
+			last, still = seen, 0
+		}
+	}
 }
 
 // total adds up a flow's tallies.
