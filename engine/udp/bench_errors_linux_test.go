@@ -51,7 +51,11 @@ func BenchmarkRecvErr(b *testing.B) {
 			}
 			for b.Loop() {
 				var with, without, rates, efforts sample
-				for i := range 6 * pairs() {
+				rounds := 6 * pairs()
+				if testing.Short() {
+					rounds = 2
+				}
+				for i := range rounds {
 					var got [2]result // without and with
 					for _, on := range []int{i % 2, 1 - i%2} {
 						r := newTrial()
