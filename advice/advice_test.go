@@ -50,7 +50,7 @@ func TestAdvice(t *testing.T) {
 			"receive-buffer: socket.receive_buffer 8388608 -> 8388608 |  | "},
 		"the program did not ask": {buffer,
 			Context{RatePPS: 1e6, Streams: 1, PayloadBytes: 64, BufferBytes: 212992, Knobs: knobs("net.core.rmem_max=67108864")},
-			"receive-buffer: socket.receive_buffer 212992 -> 8320000 |  | "},
+			"receive-buffer: socket.receive_buffer 212992 -> 8320000 | pelt curve HOST --receive-buffer 8320000 | pelt curve HOST --receive-buffer 212992"},
 		"settings unknown": {buffer, Context{RatePPS: 1e6, Streams: 1, PayloadBytes: 64, BufferBytes: 212992}, ""},
 		"no rate":          {buffer, Context{Knobs: knobs("net.core.rmem_max=212992")}, ""},
 		"a lying setting":  {buffer, Context{RatePPS: 1e6, Knobs: []model.Knob{{Name: "net.core.rmem_max", Value: "1; reboot"}}}, ""},

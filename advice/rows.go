@@ -96,7 +96,9 @@ func receiveBuffer(q *question) []model.Advice {
 			return q.notTheLimit("net.core.rmem_max", text(present), "it allows the "+formula, moreCores)
 		}
 		return []model.Advice{{Knob: "socket.receive_buffer", Present: text(uint64(q.BufferBytes)), Value: text(need),
-			Why: q.because() + ": " + formula, Note: "the program must ask for it; net.core.rmem_max allows it. A fuller buffer delays packets by up to " + q.stall()}}
+			Why:     q.because() + ": " + formula,
+			Command: "pelt curve HOST --receive-buffer " + text(need), Undo: "pelt curve HOST --receive-buffer " + text(uint64(q.BufferBytes)),
+			Note: "net.core.rmem_max allows it; another program asks with SO_RCVBUF for half, which the kernel doubles. A fuller buffer delays packets by up to " + q.stall()}}
 	}
 	return q.sysctl("net.core.rmem_max", text(present), text(value), formula+", half of which a program asks for",
 		"lets every program of this host ask for as much; a fuller buffer delays packets by up to "+q.stall())
