@@ -114,7 +114,7 @@ func causes(points []point) string {
 	case len(text) == 1:
 		return order[0]
 	}
-	return strings.Join(text, ", ")
+	return "of what was lost, " + strings.Join(text, ", ")
 }
 
 // where says one line of a ledger in words a home user understands.
