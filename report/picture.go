@@ -183,7 +183,10 @@ func newRoute(doc model.Document, r rows.Row, classes map[string]string) route {
 			s.stops = []stop{{"", take(model.LayerNetwork, node)}}
 		}
 		if i > 0 {
-			out.stations = append(out.stations, station{stops: []stop{{}}})
+			before := r.Nodes[i-1]
+			link := take(model.LayerNetwork, "link "+before+"-"+node)
+			link = append(link, take(model.LayerNetwork, "link "+node+"-"+before)...)
+			out.stations = append(out.stations, station{stops: []stop{{losses: link}}})
 		}
 		out.stations = append(out.stations, s)
 	}
