@@ -66,6 +66,7 @@ var (
 var rules = [...]rule{
 	{match(`^PACKET_SOCK_ERROR$`), nil, stageNone, ""},
 	{queuePurge, socketCloser, stageApplication, model.CauseUnread},
+	{queuePurge, match(`^(sk_stream_kill_queues|(__)?tcp_(close|disconnect|write_queue_purge|rtx_queue_purge))`), stageApplication, model.CauseUnread},
 	{queuePurge, match(`^(__)?skb_queue_purge`), stagePurge, ""},
 	{match(`^SOCKET_CLOSE$`), nil, stageApplication, model.CauseUnread},
 

@@ -34,6 +34,7 @@ func TestClassify(t *testing.T) {
 		{"QUEUE_PURGE", "qdisc_reset", SideSender, false, "sender-qdisc", "QUEUE_PURGE"},
 		{"QUEUE_PURGE", "skb_queue_purge_reason", SideReceiver, true, "application", "QUEUE_PURGE"},
 		{"QUEUE_PURGE", "inet_sock_destruct", SideReceiver, true, "application", "unread"},
+		{"QUEUE_PURGE", "sk_stream_kill_queues", SideReceiver, true, "application", "unread"},
 		{"FULL_RING", "tun_net_xmit", SideOther, true, "network", "FULL_RING"},
 		{"FULL_RING", "tun_net_xmit", SideSender, false, "sender-device", "FULL_RING"},
 		{"NOMEM", "virtnet_receive", SideReceiver, false, "receiver-ring", "NOMEM"},

@@ -103,8 +103,11 @@ func (f *dropsFlags) run(c *cobra.Command) error {
 	if err != nil {
 		return err
 	}
-	if f.json == "" || f.json == "-" {
-		return f.watch(c, ports, length, interval, c.OutOrStdout())
+	switch f.json {
+	case "":
+		return f.watch(c, ports, length, interval, c.OutOrStdout(), nil)
+	case "-":
+		return f.watch(c, ports, length, interval, nil, c.OutOrStdout())
 	}
 	if err := outfile.Check(f.json); err != nil {
 		return fmt.Errorf("--json: %w", err)
@@ -112,7 +115,7 @@ func (f *dropsFlags) run(c *cobra.Command) error {
 	// The exit code of a watch that was cut short is no reason to lose its file.
 	var ended error
 	err = outfile.Write(f.json, func(w io.Writer) error {
-		ended = f.watch(c, ports, length, interval, w)
+		ended = f.watch(c, ports, length, interval, c.OutOrStdout(), w)
 		var code exitCode
 		if errors.As(ended, &code) {
 			return nil
@@ -122,8 +125,9 @@ func (f *dropsFlags) run(c *cobra.Command) error {
 	return cmp.Or(err, ended)
 }
 
-// watch reads at each interval until it is over, and then the whole.
-func (f *dropsFlags) watch(c *cobra.Command, ports []uint16, length, interval time.Duration, out io.Writer) error {
+// watch reads at each interval until it is over, and then the whole. It writes for
+// people to out and JSON to record, one of which may be nil.
+func (f *dropsFlags) watch(c *cobra.Command, ports []uint16, length, interval time.Duration, out, record io.Writer) error {
 	ctx := c.Context()
 	w, err := run.WatchDrops(ports)
 	if err != nil {
@@ -132,7 +136,7 @@ func (f *dropsFlags) watch(c *cobra.Command, ports []uint16, length, interval ti
 		}
 		return err
 	}
-	v := f.newView(c, ports)
+	v := f.newView(c, ports, out, record)
 	if length > 0 {
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithTimeout(ctx, length)
@@ -146,7 +150,7 @@ func (f *dropsFlags) watch(c *cobra.Command, ports []uint16, length, interval ti
 		case <-tick.C:
 			var d model.LiveDrops
 			if d, err = w.Next(); err == nil {
-				err = v.show(d, out)
+				err = v.show(d)
 			}
 			if err != nil {
 				return errors.Join(err, w.Close())
@@ -155,7 +159,7 @@ func (f *dropsFlags) watch(c *cobra.Command, ports []uint16, length, interval ti
 	}
 	sum, err := w.Sum()
 	if err == nil {
-		err = v.end(sum, out)
+		err = v.end(sum)
 	}
 	if err = errors.Join(err, w.Close()); err != nil {
 		return err
@@ -166,17 +170,17 @@ func (f *dropsFlags) watch(c *cobra.Command, ports []uint16, length, interval ti
 	return nil
 }
 
-// dropsView is how a watch is shown: JSON, a table that is redrawn, or lines.
+// dropsView is how a watch is shown: a table that is redrawn, or lines, and JSON.
 type dropsView struct {
-	table  *report.DropsView
-	what   string
-	all    bool
-	asJSON bool
-	live   bool // standard output is a terminal
-	drawn  int  // lines of the table on the screen
+	table       *report.DropsView
+	what        string
+	all         bool
+	out, record io.Writer // for people, and for JSON; one may be nil
+	live        bool      // out is a terminal
+	drawn       int       // lines of the table on the screen
 }
 
-func (f *dropsFlags) newView(c *cobra.Command, ports []uint16) *dropsView {
+func (f *dropsFlags) newView(c *cobra.Command, ports []uint16, out, record io.Writer) *dropsView {
 	what := "all traffic"
 	if len(ports) > 0 {
 		var list []string
@@ -185,27 +189,29 @@ func (f *dropsFlags) newView(c *cobra.Command, ports []uint16) *dropsView {
 		}
 		what = "port " + strings.Join(list, ", ")
 	}
-	out, _ := c.OutOrStdout().(*os.File)
-	v := &dropsView{what: what, all: f.all, asJSON: f.json != "", live: out != nil && isTerminal(out)}
+	file, _ := out.(*os.File)
+	v := &dropsView{what: what, all: f.all, out: out, record: record, live: file != nil && isTerminal(file)}
 	v.table = report.NewDropsView(what, f.all)
-	if !v.asJSON && !v.live {
+	if out != nil && !v.live {
 		fmt.Fprintf(c.ErrOrStderr(), "watching %s; Ctrl-C ends it\n", what)
 	}
 	return v
 }
 
-func (v *dropsView) show(d model.LiveDrops, out io.Writer) error {
-	if v.asJSON {
-		return report.DropsJSON(out, d)
+func (v *dropsView) show(d model.LiveDrops) error {
+	if v.record != nil {
+		if err := report.DropsJSON(v.record, d); err != nil || v.out == nil {
+			return err
+		}
 	}
 	v.table.Add(d)
 	if !v.live {
-		_, err := io.WriteString(out, v.table.Lines())
+		_, err := io.WriteString(v.out, v.table.Lines())
 		return err
 	}
 	width, colour := terminal(os.Stdout)
 	text := v.table.Table(width, terminalRows(os.Stdout)-1, colour)
-	_, err := io.WriteString(out, v.clear()+text)
+	_, err := io.WriteString(v.out, v.clear()+text)
 	v.drawn = strings.Count(text, "\n")
 	return err
 }
@@ -219,15 +225,17 @@ func (v *dropsView) clear() string {
 	return fmt.Sprintf("\r\x1b[%dA\x1b[J", v.drawn)
 }
 
-func (v *dropsView) end(sum model.LiveDrops, out io.Writer) error {
-	if v.asJSON {
-		return report.DropsJSON(out, sum)
-	}
-	width, colour := terminal(os.Stdout)
-	if v.live {
-		if _, err := io.WriteString(out, v.clear()); err != nil {
+func (v *dropsView) end(sum model.LiveDrops) error {
+	if v.record != nil {
+		if err := report.DropsJSON(v.record, sum); err != nil || v.out == nil {
 			return err
 		}
 	}
-	return report.DropsSum(out, sum, v.what, v.all, width, colour)
+	width, colour := terminal(os.Stdout)
+	if v.live {
+		if _, err := io.WriteString(v.out, v.clear()); err != nil {
+			return err
+		}
+	}
+	return report.DropsSum(v.out, sum, v.what, v.all, width, colour)
 }
