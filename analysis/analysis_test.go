@@ -398,4 +398,8 @@ func TestWatchingIsDoubtedWhereSomethingWasLost(t *testing.T) {
 	if got := Warnings(doc); !slices.Equal(got, want) {
 		t.Errorf("%q, want %q", got, want)
 	}
+	doc.Plan.Drops = model.DropsOff // and so it was asked for
+	if got := Warnings(doc); !slices.Equal(got, want[1:]) {
+		t.Errorf("%q, want %q", got, want[1:])
+	}
 }

@@ -189,12 +189,14 @@ func watching(doc model.Document) []string {
 			all[i].nodes = append(all[i].nodes, node)
 		}
 	}
+	asked := doc.Plan.Drops
 	for _, r := range doc.Results {
 		if !slices.ContainsFunc(r.Flows, func(f model.FlowResult) bool { return f.Ledger.Lost > 0 }) {
 			continue
 		}
 		for _, o := range r.Observed {
 			switch {
+			case o.Mode != "" && o.Mode == asked:
 			case o.Mode == "" && o.Why != "":
 				add("not observed, so nothing is known of what it lost: "+o.Why, o.Node)
 			case o.Mode == "":

@@ -203,7 +203,7 @@ func (w *Observation) Report() model.Observation {
 			r.Mode, r.Why = model.DropsOff, cmp.Or(r.Why, err.Error())
 		} else {
 			if stats, err := w.machine.Stats(); err == nil {
-				account.Missed = stats.Missed - w.missed
+				account.Missed = stats.Missed - min(stats.Missed, w.missed)
 			}
 			r.Drops = &account
 			r.Why = cmp.Or(r.Why, w.machine.Why())
