@@ -367,8 +367,12 @@ func TestFaultMatrix(t *testing.T) {
 					t.Errorf("seq: %d unattributed", f.Ledger.Unattributed)
 				}
 				if c.injected != "" && !strings.Contains(c.name, "fragment") {
-					if n := count() - before; n != got {
-						t.Errorf("seq: the rule dropped %d, the line says %d", n, got)
+					again := uint64(0) // packets that the rule may have met twice
+					if c.named.layer == "send-call" {
+						again = f.again(t)
+					}
+					if n := count() - before; n < got || n > got+again {
+						t.Errorf("seq: the rule dropped %d, the line says %d and %d were offered again", n, got, again)
 					}
 				}
 				for _, o := range d.Results[0].Observed {

@@ -345,9 +345,31 @@ func badChecksum(payload int) func(b *bed, from, to socket) {
 		p := make([]byte, payload)
 		for q := range uint64(1000) {
 			header(p, testTrial, q)
-			b.sendRaw(fd, datagram(from.port, testPort, 0xdead, 0, p))
+			b.sendRaw(fd, spoilt(datagram(from.port, testPort, 0, 0, p)))
 		}
 	}
+}
+
+// spoilt gives a datagram without options a wrong checksum (RFC 768). A fixed one
+// would be right for one in 65536.
+func spoilt(packet []byte) []byte {
+	length := uint32(len(packet) - 20)
+	sum := unix.IPPROTO_UDP + length
+	for i := 12; i+1 < len(packet); i += 2 { // the addresses, and all behind them
+		sum += uint32(binary.BigEndian.Uint16(packet[i:]))
+	}
+	if len(packet)%2 != 0 {
+		sum += uint32(packet[len(packet)-1]) << 8
+	}
+	for sum > 0xffff {
+		sum = sum&0xffff + sum>>16
+	}
+	wrong := ^uint16(sum) ^ 0x0101
+	if wrong == 0 { // says that there is none
+		wrong = 0x0202
+	}
+	binary.BigEndian.PutUint16(packet[26:], wrong)
+	return packet
 }
 
 func firstFragments(b *bed, from, _ socket) {
