@@ -215,7 +215,7 @@ func TestAdviceOfAnyHost(t *testing.T) {
 			}
 		}
 	})
-	if len(commands) == 0 {
+	if len(commands) == 0 && !testing.Short() { // then there are 20 tries
 		t.Error("no command was tried")
 	}
 	t.Logf("commands tried: %v", commands)
