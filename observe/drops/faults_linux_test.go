@@ -306,6 +306,7 @@ func flood(b *bed, from, to socket) {
 
 func closedPort(b *bed) {
 	b.bridge(b.receiver, "vb")
+	b.awaitUp(b.receiver, "vb") // the kernel opens a closed port when it learns late of its carrier
 	b.portState(b.receiver, "vb", 0)
 }
 

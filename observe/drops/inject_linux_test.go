@@ -175,6 +175,24 @@ func (b *bed) bridge(h *netns.Handle, name string) {
 	})
 }
 
+// awaitUp waits until the kernel has told everyone of an interface's carrier.
+func (b *bed) awaitUp(h *netns.Handle, name string) {
+	b.t.Helper()
+	for over := time.Now().Add(10 * time.Second); ; time.Sleep(5 * time.Millisecond) {
+		var state netlink.LinkOperState
+		b.link(h, name, func(l netlink.Link) error {
+			state = l.Attrs().OperState
+			return nil
+		})
+		if state == netlink.OperUp {
+			return
+		}
+		if time.Now().After(over) {
+			b.t.Fatalf("%s is %v after 10 s; want it up", name, state)
+		}
+	}
+}
+
 // portState sets the STP state of a bridge's port; 0 is disabled.
 func (b *bed) portState(h *netns.Handle, name string, state byte) {
 	b.t.Helper()
