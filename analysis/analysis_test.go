@@ -166,6 +166,7 @@ func worlds() map[string]world {
 		"link-pushback":  {links: 100e6, payloads: usual, repeats: 2, framePPS: 97e3, bitRate: 98e6, senderPPS: 1, busy: 0.2, noise: 0.02},
 		"quiet":          {payloads: usual, repeats: 2, framePPS: 5e6, senderPPS: 150e3, busy: 0.3, noise: 0.02},
 		"receiver":       {payloads: usual, repeats: 2, framePPS: 120e3, noise: 0.02, lossCause: "receiver-buffer/SOCKET_RCVBUFF"},
+		"rule":           {payloads: usual, repeats: 2, framePPS: 330e3, senderPPS: 333e3, busy: 0.99, lossCause: "receiver-filter/NETFILTER_DROP"},
 		"offered":        {payloads: usual, repeats: 2, framePPS: 187e3, rate: unit.PacketRate(20000), noise: 0.02},
 		"lossy":          {payloads: []int{64, 1472}, repeats: 2, framePPS: 19e3, rate: unit.PacketRate(20000), lossCause: "network/QDISC_DROP", maxLoss: share(0.01)},
 		"two-sizes":      {payloads: []int{64, 1472}, repeats: 2, framePPS: 187e3, bitRate: 985e6},

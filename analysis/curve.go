@@ -194,7 +194,7 @@ const fullRatio = 0.95
 
 func (p *point) measure(offered bool) {
 	var pps, goodput, thread, host []float64
-	var attempted, lost, receiver, sender uint64
+	var attempted, lost, receiver, sender, refused uint64
 	for _, t := range p.trials {
 		p.received, p.fragments = p.received+t.flow.Received, max(p.fragments, t.flow.Fragments)
 		pps, goodput = append(pps, t.flow.ReceivePPS), append(goodput, t.flow.GoodputBPS)
@@ -202,10 +202,11 @@ func (p *point) measure(offered bool) {
 		attempted, lost = attempted+t.flow.Attempted, lost+t.flow.Lost
 		for _, l := range t.flow.Ledger.Lines {
 			switch l.Layer {
-			case "send-call", "sender-qdisc", "sender-device":
+			case model.LayerSendCall, model.LayerSenderQdisc, model.LayerSenderDevice:
 				sender += l.Packets
-			case "network", "receiver-ring":
-			default:
+			case model.LayerReceiverXDP, model.LayerReceiverTC, model.LayerReceiverFilter, model.LayerReceiverIP, model.LayerReceiverUDP:
+				refused += l.Packets // by a rule or as broken: at any rate, and not for want of time
+			case model.LayerReceiverBacklog, model.LayerReceiverMemory, model.LayerReceiverBuffer, model.LayerApplication:
 				receiver += l.Packets
 			}
 		}
@@ -217,7 +218,10 @@ func (p *point) measure(offered bool) {
 	if attempted > 0 {
 		p.loss = float64(lost) / float64(attempted)
 	}
-	lossy := p.loss >= losslessRatio
+	whole := p.loss < losslessRatio
+	lost -= min(refused, lost)
+	overload := float64(lost) / float64(max(attempted, 1))
+	lossy := overload >= losslessRatio
 	busy := median(thread) >= busyRatio || median(host) >= fullRatio
 	switch {
 	case offered:
@@ -226,9 +230,9 @@ func (p *point) measure(offered bool) {
 		p.limit = byReceiver
 	case lossy && sender*2 >= lost:
 		p.limit = bySender
-	case busy && p.loss < overloadRatio:
+	case busy && overload < overloadRatio:
 		p.limit = bySender
-	case lossy:
+	case lossy || !whole:
 		p.limit = byPath
 	default:
 		p.limit = byQuiet
