@@ -65,6 +65,9 @@ type Order struct {
 	Key      []byte       `json:"key"`    // 32 B shared by the two ends of this flow only, for the consent handshake
 	OneClock bool         `json:"one_clock"`
 	CPU      int          `json:"cpu"` // first core to pin threads to; -1 leaves them free
+	// Fallback lets an engine that cannot carry out the order here give it to
+	// sockets, and say why.
+	Fallback bool `json:"fallback,omitempty"`
 }
 
 // StepNanos is the step of every per-second series.
@@ -117,6 +120,8 @@ type Report struct {
 	Local    string         `json:"local,omitempty"`    // address and port of the first stream
 	Warnings []string       `json:"warnings,omitempty"`
 	Stopped  bool           `json:"stopped,omitempty"` // ended before the order was fulfilled
+	Engine   string         `json:"engine,omitempty"`  // that carried it, "" for the ordered one
+	Why      string         `json:"why,omitempty"`     // that one was taken, and in which mode
 }
 
 // SendReport is a sender's account of the measured part.
@@ -139,6 +144,9 @@ type SendReport struct {
 	ICMP          map[string]uint64  `json:"icmp,omitempty"`     // errors that came back, warm-up included: "port unreachable from 192.0.2.1" -> messages
 	PerStep       []uint64           `json:"per_step"`
 	TCP           *model.TCPFacts    `json:"tcp,omitempty"`
+	// Unsent counts packets handed to the interface past the sockets that it did
+	// not take, by cause; they are attempted, not accepted.
+	Unsent map[string]uint64 `json:"unsent,omitempty"`
 }
 
 // ReceiveReport is a receiver's account of the measured part.
@@ -154,6 +162,12 @@ type ReceiveReport struct {
 	WarmupReceived uint64          `json:"warmup_received"`          // distinct or not
 	TruesizeBytes  int             `json:"truesize_bytes,omitempty"` // of one queued datagram, as the kernel accounts it; 0 not seen
 	TCP            *model.TCPFacts `json:"tcp,omitempty"`
+	// Of a receiver that takes packets off the interface:
+	Taken   uint64             `json:"taken,omitempty"`   // all of the flow, the warm-up and what did not count included
+	Broken  uint64             `json:"broken,omitempty"`  // with a wrong checksum
+	Strays  uint64             `json:"strays,omitempty"`  // that came to the sockets instead, some other way
+	Overrun uint64             `json:"overrun,omitempty"` // that came too far ahead to be accounted for
+	Gap     *model.Percentiles `json:"gap,omitempty"`     // between arrivals of one stream, of those that were timed
 }
 
 // ProbeReport is the prober's account of the thin flow.

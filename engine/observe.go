@@ -2,6 +2,7 @@ package engine
 
 import (
 	"context"
+	"net/netip"
 
 	"pelt/model"
 )
@@ -11,6 +12,20 @@ type Tupler interface {
 	// Tuples lists the ports of each stream as this host sees them, once
 	// Connect has returned.
 	Tuples() []model.Tuple
+}
+
+// Addresses are those of one stream as one host sees them.
+type Addresses struct{ Local, Remote netip.AddrPort }
+
+// Socketed is implemented by ends that hold a connected socket for each stream,
+// so that another engine can move the flow's packets past them.
+type Socketed interface {
+	// Addresses lists each stream's, once Connect has returned.
+	Addresses() []Addresses
+	// Strays counts the packets of the trial that came to the sockets all the
+	// same: those that wait there, and those that found no room. It takes them
+	// off, and must be called after Connect and instead of Run.
+	Strays() uint64
 }
 
 // Observation watches what becomes of a trial's packets on one host, outside

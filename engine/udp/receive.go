@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math"
 	"net"
 	"runtime"
 	"slices"
@@ -213,40 +212,13 @@ func (r *receiver) drain(ctx context.Context, attempted []uint64) {
 	for _, n := range attempted {
 		want += n
 	}
-	whole := r.end.order.Timing.Drain()
-	over := time.NewTimer(whole)
-	defer over.Stop()
-	tick := time.NewTicker(min(max(whole/100, 200*time.Microsecond), 2*time.Millisecond))
-	defer tick.Stop()
-	quiet := whole / 4
-	if n := r.heard(); n > 0 { // large packets over a slow link come further apart
-		quiet = max(quiet, min(3*time.Since(r.made)/time.Duration(min(n, math.MaxInt32)), whole))
-	}
-	first := r.heard()
-	last, since := first, time.Now()
-	for {
-		if got, _ := r.meter.Received(); got >= want {
-			return
-		}
-		seen := r.heard()
-		if now := time.Now(); seen != last {
-			last, since = seen, now
-		} else if now.Sub(since) >= quiet {
-			return
-		}
-		select {
-		case <-tick.C:
-		case <-over.C:
-			r.end.mu.Lock()
-			r.cutOff = last != first
-			r.end.mu.Unlock()
-			return
-		case <-ctx.Done():
-			return
-		case <-r.end.bell.rung:
-			return
-		}
-	}
+	cut := engine.Drain{
+		Time: r.end.order.Timing.Drain(), Want: want, Age: time.Since(r.made), Heard: r.heard, Quit: r.end.bell.rung,
+		Received: func() uint64 { n, _ := r.meter.Received(); return n },
+	}.Wait(ctx)
+	r.end.mu.Lock()
+	r.cutOff = cut
+	r.end.mu.Unlock()
 }
 
 func (r *receiver) heard() (n uint64) {
@@ -287,7 +259,7 @@ func (r *receiver) report(out *engine.Report) {
 		}
 	}
 	if r.cutOff {
-		out.Warnings = append(out.Warnings, fmt.Sprintf("packets still came when the drain time of %v was over: those left in a queue on the path count as lost; a longer drain counts them", r.end.order.Timing.Drain()))
+		out.Warnings = append(out.Warnings, engine.CutOff(r.end.order.Timing.Drain()))
 	}
 	r.end.mu.Unlock()
 	want := r.end.settings.receiveBuffer()

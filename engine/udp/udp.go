@@ -172,6 +172,44 @@ func (e *end) Tuples() []model.Tuple {
 	return tuples
 }
 
+// Addresses lists each stream's addresses; see engine.Socketed.
+func (e *end) Addresses() []engine.Addresses {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if !e.connected {
+		return nil
+	}
+	list := make([]engine.Addresses, len(e.wires))
+	for i, w := range e.wires {
+		list[i] = engine.Addresses{Local: w.local(), Remote: w.remote()}
+	}
+	return list
+}
+
+// Strays counts the trial's packets in the sockets of an end that does not run;
+// see engine.Socketed.
+func (e *end) Strays() (n uint64) {
+	e.endAttendance()
+	for i, w := range e.wires {
+		ours := func(d datagram) {
+			if h, ok := engine.ParseHeader(d.head); ok && h.Trial == e.order.Trial {
+				n++
+			}
+		}
+		ours(e.early[i])
+		in := w.inbox(e.bell)
+		for got, err := in.receive(0); len(got) > 0 && err == nil; got, err = in.receive(0) {
+			for _, d := range got {
+				ours(d)
+			}
+		}
+		if m, ok := in.memory(); ok {
+			n += uint64(m.dropped)
+		}
+	}
+	return n
+}
+
 // Sample returns packets and payload bytes of the measured part so far:
 // attempted by a sender, distinct at a receiver.
 func (e *end) Sample() (packets, bytes uint64) { return e.role.sample() }

@@ -1,0 +1,256 @@
+//go:build amd64 || arm64
+
+package xdp
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"net/netip"
+	"os"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/vishvananda/netlink"
+	"golang.org/x/sys/unix"
+
+	"pelt/engine"
+	"pelt/engine/udp"
+	"pelt/internal/netns"
+	"pelt/measure"
+	"pelt/model"
+	"pelt/unit"
+)
+
+// bed is two nameless namespaces, which end with the test:
+//
+//	near 10.78.0.1, fd78::1 ---- veth va, vb ---- 10.78.0.2, fd78::2 far
+type bed struct {
+	t         testing.TB
+	near, far *netns.Handle
+}
+
+func newBed(t testing.TB) *bed {
+	t.Helper()
+	b := &bed{t: t}
+	for _, h := range []**netns.Handle{&b.near, &b.far} {
+		n, err := netns.New()
+		if errors.Is(err, unix.EPERM) && os.Getenv("CI") == "" {
+			t.Skip("needs root")
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { n.Close() })
+		*h = n
+	}
+	b.join(b.near, "va", "10.78.0.1/24", "fd78::1/64", b.far, "vb", "10.78.0.2/24", "fd78::2/64")
+	return b
+}
+
+// join puts a cable between two namespaces.
+func (b *bed) join(near *netns.Handle, name, four, six string, far *netns.Handle, peer, peerFour, peerSix string) {
+	b.t.Helper()
+	b.do(near, func() error {
+		attrs := netlink.NewLinkAttrs()
+		attrs.Name = name
+		pair := netlink.NewVeth(attrs)
+		pair.PeerName, pair.PeerNamespace = peer, netlink.NsFd(int(far.File().Fd()))
+		return netlink.LinkAdd(pair)
+	})
+	for _, e := range []struct {
+		h               *netns.Handle
+		name, four, six string
+	}{{near, name, four, six}, {far, peer, peerFour, peerSix}} {
+		b.do(e.h, func() error {
+			link, err := netlink.LinkByName(e.name)
+			if err != nil {
+				return err
+			}
+			for _, text := range []string{e.four, e.six} {
+				a, err := netlink.ParseAddr(text)
+				if err != nil {
+					return err
+				}
+				if a.IP.To4() == nil {
+					a.Flags = unix.IFA_F_NODAD
+				}
+				if err := netlink.AddrAdd(link, a); err != nil {
+					return err
+				}
+			}
+			return netlink.LinkSetUp(link)
+		})
+	}
+}
+
+func (b *bed) do(h *netns.Handle, f func() error) {
+	b.t.Helper()
+	if err := h.Do(f); err != nil {
+		b.t.Fatal(err)
+	}
+}
+
+// threaded gives an interface's NAPI a thread of its own, pinned to a core.
+func (b *bed) threaded(h *netns.Handle, name string, cpu int) {
+	b.t.Helper()
+	before := napiThreads()
+	done := make(chan error, 1)
+	go func() {
+		done <- func() error { // the thread ends with the goroutine: it was never unlocked
+			if err := h.EnterForGood(); err != nil {
+				return err
+			}
+			if err := unix.Unshare(unix.CLONE_NEWNS); err != nil {
+				return err
+			}
+			if err := unix.Mount("", "/", "", unix.MS_PRIVATE|unix.MS_REC, ""); err != nil {
+				return err
+			}
+			if err := unix.Mount("sysfs", "/sys", "sysfs", 0, ""); err != nil {
+				return err
+			}
+			return os.WriteFile("/sys/class/net/"+name+"/threaded", []byte("1"), 0)
+		}()
+	}()
+	if err := <-done; err != nil {
+		b.t.Fatal(err)
+	}
+	for pid := range napiThreads() {
+		if before[pid] {
+			continue
+		}
+		var set unix.CPUSet
+		set.Set(cpu)
+		if err := unix.SchedSetaffinity(pid, &set); err != nil {
+			b.t.Fatal(err)
+		}
+		return
+	}
+	b.t.Fatalf("%s has no NAPI thread", name)
+}
+
+func napiThreads() map[int]bool {
+	list := map[int]bool{}
+	entries, _ := os.ReadDir("/proc")
+	for _, e := range entries {
+		if pid, err := strconv.Atoi(e.Name()); err == nil {
+			name, _ := os.ReadFile("/proc/" + e.Name() + "/comm")
+			if strings.HasPrefix(string(name), "napi/") {
+				list[pid] = true
+			}
+		}
+	}
+	return list
+}
+
+// trial is what one test sends.
+type trial struct {
+	flow     model.Flow
+	warmup   time.Duration
+	measure  time.Duration
+	drain    time.Duration
+	six      bool
+	fallback bool
+	engines  [2]string // of sender and receiver; "" is xdp
+	during   func()    // once both run
+}
+
+// outcome is both ends' account.
+type outcome struct{ send, receive engine.Report }
+
+// engines are those of one host.
+type engines struct {
+	udp *udp.Engine
+	xdp *Engine
+}
+
+func newEngines(t testing.TB) engines {
+	newHistogram := func(parts int) engine.Histogram { return measure.NewHistogram(parts) }
+	u := udp.New(udp.Config{
+		NewMeter:     func(s, b int, step int64, one bool) engine.Meter { return measure.New(s, b, step, one) },
+		NewHistogram: newHistogram,
+	})
+	x := New(Config{Sockets: u, NewHistogram: newHistogram})
+	t.Cleanup(func() {
+		if err := errors.Join(x.Close(), u.Close()); err != nil {
+			t.Errorf("close the engines: %v", err)
+		}
+	})
+	return engines{u, x}
+}
+
+func (e engines) named(name string) engine.Engine {
+	if name == "udp" {
+		return e.udp
+	}
+	return e.xdp
+}
+
+// run runs one trial from near to far.
+func (b *bed) run(c trial) (outcome, error) {
+	b.t.Helper()
+	return b.between(b.near, b.far, netip.MustParseAddr("10.78.0.2"), netip.MustParseAddr("fd78::2"), c)
+}
+
+func (b *bed) between(near, far *netns.Handle, four, six netip.Addr, c trial) (out outcome, err error) {
+	b.t.Helper()
+	c.flow.Name, c.flow.Protocol = "up", model.UDP
+	c.flow.Streams, c.flow.PayloadBytes = max(c.flow.Streams, 1), max(c.flow.PayloadBytes, 18)
+	key := make([]byte, 32)
+	rand.Read(key)
+	order := engine.Order{
+		Flow: c.flow, Trial: 77, Tag: 5, Key: key, OneClock: true, CPU: 0, Fallback: c.fallback,
+		Timing: model.Timing{WarmupSeconds: c.warmup.Seconds(), MeasureSeconds: c.measure.Seconds(), DrainSeconds: max(c.drain, time.Second).Seconds()},
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), c.warmup+c.measure+20*time.Second)
+	defer cancel()
+	listen := order
+	listen.Role, listen.Listen, listen.CPU = engine.Receive, true, 1
+	to, err := newEngines(b.t).named(c.engines[1]).Prepare(ctx, far, listen)
+	if err != nil {
+		return out, fmt.Errorf("receiver: %w", err)
+	}
+	defer to.Close()
+	order.Role, order.Peer, order.Ports = engine.Send, four, to.Ports()
+	if c.six {
+		order.Peer = six
+	}
+	from, err := newEngines(b.t).named(c.engines[0]).Prepare(ctx, near, order)
+	if err != nil {
+		return out, fmt.Errorf("sender: %w", err)
+	}
+	defer from.Close()
+	connected := make(chan error, 1)
+	go func() { connected <- to.Connect(ctx) }()
+	if err := errors.Join(from.Connect(ctx), <-connected); err != nil {
+		return out, err
+	}
+	received := make(chan error, 1)
+	go func() { received <- to.Run(ctx) }()
+	sent := make(chan error, 1)
+	go func() { sent <- from.Run(ctx) }()
+	if c.during != nil {
+		c.during()
+	}
+	err = <-sent
+	out.send = from.Report()
+	if out.send.Send == nil {
+		return out, errors.Join(err, errors.New("no account of the sender"))
+	}
+	err = errors.Join(err, to.Finish(ctx, out.send.Send.Streams), <-received)
+	out.receive = to.Report()
+	return out, err
+}
+
+func mustRate(t testing.TB, text string) unit.Rate {
+	t.Helper()
+	r, err := unit.ParseRate(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
+}

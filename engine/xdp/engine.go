@@ -1,0 +1,69 @@
+package xdp
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"pelt/engine"
+)
+
+// Config is what an engine needs from others.
+type Config struct {
+	// Sockets opens the flow's sockets and gets consent over them; its ends that
+	// send and receive implement engine.Tupler and engine.Socketed. It carries out
+	// orders with Fallback that cannot be carried out with frames here.
+	Sockets      engine.Engine
+	NewHistogram engine.NewHistogram
+}
+
+// Engine makes ends on one host. It lives as long as the host's agent.
+type Engine struct {
+	config Config
+	host   hostState
+}
+
+// New makes the engine. All its ends must be prepared with the same host.
+func New(c Config) *Engine { return &Engine{config: c} }
+
+// Name is xdp.
+func (e *Engine) Name() string { return "xdp" }
+
+// Close frees what the engine shares between its ends, which must be closed before.
+func (e *Engine) Close() error { return e.host.close() }
+
+// Prepare opens the sockets of one end; see engine.Engine. Without Fallback an
+// order that is known not to be possible here is refused.
+func (e *Engine) Prepare(ctx context.Context, host engine.Host, o engine.Order) (engine.End, error) {
+	why := unfit(o)
+	if why == "" {
+		why = unable()
+	}
+	if why != "" && !o.Fallback {
+		return nil, &engine.Refusal{Why: why}
+	}
+	sockets, err := e.config.Sockets.Prepare(ctx, host, o)
+	if err != nil {
+		return nil, err
+	}
+	return &end{engine: e, host: host, order: o, sockets: sockets, why: why, quit: make(chan struct{}), ran: make(chan struct{}), made: time.Now()}, nil
+}
+
+// unfit says why no host could carry out the order with frames, "" if one could.
+func unfit(o engine.Order) string {
+	switch {
+	case o.Role != engine.Send && o.Role != engine.Receive:
+		return "the xdp engine sends and receives only"
+	case o.Flow.Segments > 1:
+		return "segments of a buffer need sockets"
+	case o.Flow.SendBuffer > 0 || o.Flow.ReceiveBuffer > 0:
+		return "the size of a socket's buffer was asked for"
+	case o.Flow.PayloadBytes > maxPayload:
+		return fmt.Sprintf("an XDP frame lies in one memory page: %d B of payload at most", maxPayload)
+	}
+	return ""
+}
+
+// maxPayload keeps a frame in one page of 4096 B with what the kernel keeps
+// before it (XDP_PACKET_HEADROOM, 256 B) and after it (struct skb_shared_info, 320 B).
+const maxPayload = 3300

@@ -1,0 +1,172 @@
+package xdp
+
+import (
+	"encoding/binary"
+	"math/bits"
+	"net/netip"
+
+	"pelt/engine"
+)
+
+// Lengths of headers in bytes, without the frame check sequence.
+const (
+	ethernetBytes = 14
+	ip4Bytes      = 20
+	ip6Bytes      = 40
+	udpBytes      = 8
+	leastFrame    = 60 // what Ethernet pads to
+)
+
+const (
+	hopLimit    = 64
+	protocolUDP = 17
+)
+
+// tuple is the addresses and ports of one stream.
+type tuple struct{ from, to netip.AddrPort }
+
+// shape is what all frames of a flow have in common.
+type shape struct {
+	source, target [6]byte // Ethernet addresses
+	from, to       netip.Addr
+	dscp           int
+	dontFragment   bool
+	payloadBytes   int
+}
+
+func (s shape) six() bool { return s.from.Is6() }
+
+func (s shape) headerBytes() int {
+	if s.six() {
+		return ethernetBytes + ip6Bytes + udpBytes
+	}
+	return ethernetBytes + ip4Bytes + udpBytes
+}
+
+// layOut makes the frame that the sending program completes: ports, test
+// header, checksums and the IPv4 identification are 0.
+func (s shape) layOut() []byte {
+	b := make([]byte, max(s.headerBytes()+s.payloadBytes, leastFrame))
+	copy(b, s.target[:])
+	copy(b[6:], s.source[:])
+	ip := b[ethernetBytes:]
+	length := udpBytes + s.payloadBytes
+	if s.six() {
+		binary.BigEndian.PutUint16(b[12:], 0x86dd)
+		binary.BigEndian.PutUint32(ip, 6<<28|uint32(s.dscp)<<22)
+		binary.BigEndian.PutUint16(ip[4:], uint16(length))
+		ip[6], ip[7] = protocolUDP, hopLimit
+		copy(ip[8:], s.from.AsSlice())
+		copy(ip[24:], s.to.AsSlice())
+	} else {
+		binary.BigEndian.PutUint16(b[12:], 0x0800)
+		ip[0], ip[1] = 0x45, byte(s.dscp<<2)
+		binary.BigEndian.PutUint16(ip[2:], uint16(ip4Bytes+length))
+		if s.dontFragment {
+			ip[6] = 0x40
+		}
+		ip[8], ip[9] = hopLimit, protocolUDP
+		copy(ip[12:], s.from.AsSlice())
+		copy(ip[16:], s.to.AsSlice())
+	}
+	udp := b[s.headerBytes()-udpBytes:]
+	binary.BigEndian.PutUint16(udp[4:], uint16(length))
+	fill(udp[udpBytes+engine.HeaderBytes : length])
+	return b
+}
+
+// fill writes bytes that do not compress.
+func fill(b []byte) {
+	x := uint64(0x9e3779b97f4a7c15) // xorshift64, Marsaglia 2003
+	for i := range b {
+		x ^= x << 13
+		x ^= x >> 7
+		x ^= x << 17
+		b[i] = byte(x)
+	}
+}
+
+// ipSum is the sum over the IPv4 header's words but for identification and
+// checksum; 0 for IPv6, whose header has no checksum.
+func (s shape) ipSum(frame []byte) uint32 {
+	if s.six() {
+		return 0
+	}
+	return sum16(frame[ethernetBytes : ethernetBytes+ip4Bytes])
+}
+
+// udpSum is the sum over a stream's datagram and pseudo header (RFC 768, RFC
+// 8200 section 8.1) but for what the program adds: trial, sequence and time.
+func (s shape) udpSum(frame []byte, from, to uint16) uint32 {
+	udp := frame[s.headerBytes()-udpBytes:][:udpBytes+s.payloadBytes]
+	sum := sum16(s.from.AsSlice()) + sum16(s.to.AsSlice()) + protocolUDP + uint32(len(udp))
+	return sum + sum16(udp) + uint32(from) + uint32(to) + engine.Magic
+}
+
+// sum16 adds up big endian words; an odd byte is the upper half of the last.
+// It is right up to 64 KiB.
+func sum16(b []byte) (sum uint32) {
+	for len(b) > 1 {
+		sum += uint32(binary.BigEndian.Uint16(b))
+		b = b[2:]
+	}
+	if len(b) == 1 {
+		sum += uint32(b[0]) << 8
+	}
+	return sum
+}
+
+// Histograms of the programs: bin(v) as in kernel.h.
+const (
+	binBits = 6
+)
+
+// binMiddle is a duration in the middle of a bin, in nanoseconds.
+func binMiddle(i int) int64 {
+	if i < 1<<binBits {
+		return int64(i)
+	}
+	octave := i>>binBits - 1
+	low := (int64(1)<<binBits + int64(i)&(1<<binBits-1)) << octave
+	return low + (int64(1)<<octave)/2
+}
+
+// binOf is the bin of a duration, as the programs find it.
+func binOf(nanos uint64) int {
+	if nanos < 1<<binBits {
+		return int(nanos)
+	}
+	e := bits.Len64(nanos) - 1
+	return (e-binBits+1)<<binBits + int(nanos>>(e-binBits))&(1<<binBits-1)
+}
+
+// durations is one histogram as a program kept it: most is one above the largest, 0 if there is none.
+type durations struct {
+	out, least, most uint64
+	bin              []uint64
+}
+
+// into adds what it holds to one part of a histogram. The smallest and the
+// largest keep their exact value.
+func (d durations) into(h engine.Histogram, part int) {
+	h.Record(part, -1, int64(d.out)) // out of range there, too
+	if d.most == 0 {
+		return
+	}
+	least, most := d.least, d.most-1
+	first, last := binOf(least), binOf(most)
+	for i, n := range d.bin {
+		if n > 0 && i == first {
+			h.Record(part, int64(least), 1)
+			n--
+		}
+		if n > 0 && i == last {
+			h.Record(part, int64(most), 1)
+			n--
+		}
+		if n > 0 {
+			middle := min(max(binMiddle(i), int64(least)), int64(most))
+			h.Record(part, middle, int64(n))
+		}
+	}
+}

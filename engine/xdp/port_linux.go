@@ -1,0 +1,299 @@
+//go:build amd64 || arm64
+
+package xdp
+
+import (
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/cilium/ebpf"
+	"github.com/cilium/ebpf/link"
+	"golang.org/x/sys/unix"
+
+	"pelt/engine"
+	"pelt/model"
+)
+
+// hostState is what the ends of one engine share: a receiving program for each
+// interface.
+type hostState struct {
+	mu    sync.Mutex
+	ports map[int]*port // by interface index
+}
+
+// lingers is how long a program stays on its interface after its last flow: some
+// drivers take the link down for seconds when one comes or goes.
+const lingers = 5 * time.Second
+
+// port is the receiving program on one interface.
+type port struct {
+	state *hostState
+	wire  wire
+	how   string // the program is attached: native or generic
+	set   *ebpf.Collection
+	hook  link.Link
+	ins   []receiveIn
+	flows []receiveFlow
+	heads []receiveHeads
+	bits  []uint64
+
+	// Guarded by state.mu:
+	guests int
+	leaves *time.Timer
+	taken  [sendLimitsFLOWS]bool
+	used   [sendLimitsINS]bool
+}
+
+func (s *hostState) port(host engine.Host, w wire) (*port, string, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if p := s.ports[w.index]; p != nil {
+		p.guests++
+		if p.leaves != nil {
+			p.leaves.Stop()
+			p.leaves = nil
+		}
+		return p, "", nil
+	}
+	p := &port{state: s, wire: w, guests: 1}
+	if why, err := p.open(host); why != "" || err != nil {
+		return nil, why, errors.Join(err, p.close())
+	}
+	if s.ports == nil {
+		s.ports = map[int]*port{}
+	}
+	s.ports[w.index] = p
+	return p, "", nil
+}
+
+func (p *port) open(host engine.Host) (why string, err error) {
+	defer func() {
+		if why = reason(err); why != "" {
+			err = nil
+		}
+	}()
+	spec, err := loadReceive()
+	if err != nil {
+		return "", err
+	}
+	if p.set, err = ebpf.NewCollection(spec); err != nil {
+		return "", err
+	}
+	if p.ins, err = mapped[receiveIn](p.set.Maps[receiveMapIns]); err != nil {
+		return "", err
+	}
+	if p.flows, err = mapped[receiveFlow](p.set.Maps[receiveMapFlows]); err != nil {
+		return "", err
+	}
+	if p.heads, err = mapped[receiveHeads](p.set.Maps[receiveMapChains]); err != nil {
+		return "", err
+	}
+	if p.bits, err = mapped[uint64](p.set.Maps[receiveMapBits]); err != nil {
+		return "", err
+	}
+	return "", host.Do(p.attach)
+}
+
+// attach puts the program on the interface: in the driver, or where that cannot
+// take it, in the kernel's path behind it.
+func (p *port) attach() error {
+	options := link.XDPOptions{Program: p.set.Programs[receiveProgReceive], Interface: p.wire.index}
+	var err error
+	for _, mode := range []struct {
+		flags link.XDPAttachFlags
+		how   string
+	}{{link.XDPDriverMode, "native"}, {link.XDPGenericMode, "generic"}} {
+		options.Flags = mode.flags
+		if p.hook, err = link.AttachXDP(options); err == nil {
+			p.how = mode.how
+			return nil
+		}
+		if errors.Is(err, unix.EBUSY) || errors.Is(err, unix.EEXIST) {
+			return fmt.Errorf("%s has an XDP program already: %w", p.wire.name, err)
+		}
+	}
+	return fmt.Errorf("attach an XDP program to %s: %w", p.wire.name, err)
+}
+
+// admit makes room for a flow and lets its packets in. It says why there is none.
+func (p *port) admit(r *receiver, addresses []engine.Addresses) string {
+	p.state.mu.Lock()
+	defer p.state.mu.Unlock()
+	r.flow = -1
+	for i, taken := range p.taken {
+		if !taken {
+			r.flow = i
+			break
+		}
+	}
+	var free []uint32
+	for i, used := range p.used {
+		if !used && len(free) < len(addresses) {
+			free = append(free, uint32(i))
+		}
+	}
+	if r.flow < 0 || len(free) < len(addresses) {
+		return fmt.Sprintf("%s takes %d flows and %d streams at a time", p.wire.name, int(sendLimitsFLOWS), int(sendLimitsINS))
+	}
+	if err := p.clear(r.flow); err != nil {
+		return err.Error()
+	}
+	p.taken[r.flow] = true
+	o := r.end.order
+	f := &p.flows[r.flow]
+	store(&f.Begin, 0)
+	f.StampMask, f.OneClock = stamps(o.Flow.Rate, o.Flow.PayloadBytes), 0
+	if o.OneClock {
+		f.OneClock = 1
+	}
+	words := int(sendLimitsFLOW_WORDS)
+	for words > 64 && words*len(addresses) > int(sendLimitsFLOW_WORDS) {
+		words /= 2
+	}
+	for i, a := range addresses {
+		slot := free[i]
+		first := r.flow*int(sendLimitsFLOW_WORDS) + i*words
+		w := &window{words: p.bits[first : first+words], gone: model.MarksWriter{Limit: allMissing / len(addresses)}}
+		clear(w.words)
+		family := uint32(4)
+		if a.Remote.Addr().Is6() {
+			family = 6
+		}
+		p.ins[slot] = receiveIn{
+			Source: words4(a.Remote.Addr()), Target: words4(a.Local.Addr()),
+			From: networkOrder(a.Remote.Port()), To: networkOrder(a.Local.Port()),
+			Length: networkOrder(uint16(udpBytes + o.Flow.PayloadBytes)), Trial: o.Trial, Family: family,
+			Flow: uint32(r.flow), Words: uint32(first), Mask: uint64(words)*64 - 1,
+		}
+		p.used[slot] = true
+		r.slots, r.windows, r.marks = append(r.slots, slot), append(r.windows, w), append(r.marks, 0)
+	}
+	p.chain()
+	return ""
+}
+
+// allMissing bounds the lists of missing sequences of all streams in bytes, as package measure does.
+const allMissing = 12 << 20
+
+// chain writes where the program finds each stream. A chain is only ever wrong
+// in that it lacks a stream for a moment.
+func (p *port) chain() {
+	var heads [sendLimitsCHAINS]uint32
+	for i := range p.ins {
+		in := &p.ins[i]
+		if !p.used[i] || in.Family == 0 {
+			continue
+		}
+		at := (uint32(in.From)*0x9e3779b1 ^ uint32(in.To)*0x85ebca6b) >> (32 - uint32(sendLimitsCHAIN_BITS))
+		store32(&in.Next, heads[at])
+		heads[at] = uint32(i) + 1
+	}
+	for i, head := range heads {
+		store32(&p.heads[0].First[i], head)
+	}
+}
+
+// settleTime is far longer than a program runs.
+const settleTime = time.Millisecond
+
+// dismiss lets no more packets of a flow in. Its slots stay as they are until it leaves.
+func (p *port) dismiss(r *receiver) {
+	p.state.mu.Lock()
+	gone := false
+	for _, slot := range r.slots {
+		gone = gone || p.ins[slot].Family != 0
+		store32(&p.ins[slot].Family, 0)
+	}
+	p.chain()
+	p.state.mu.Unlock()
+	if gone {
+		time.Sleep(settleTime)
+	}
+}
+
+// clear empties a flow's histograms.
+func (p *port) clear(flow int) error {
+	cpus, err := ebpf.PossibleCPU()
+	if err != nil {
+		return err
+	}
+	empty := make([]receiveHistogram, cpus)
+	for _, name := range []string{receiveMapDelays, receiveMapGaps} {
+		if err := p.set.Maps[name].Put(uint32(flow), empty); err != nil {
+			return fmt.Errorf("clear the %s: %w", name, err)
+		}
+	}
+	return nil
+}
+
+func (p *port) percentiles(name string, flow int, make engine.NewHistogram) (*model.Percentiles, error) {
+	var all []receiveHistogram
+	if err := p.set.Maps[name].Lookup(uint32(flow), &all); err != nil {
+		return nil, err
+	}
+	h := make(1)
+	for i := range all {
+		durations{all[i].Out, all[i].Least, all[i].Most, all[i].Bin[:]}.into(h, 0)
+	}
+	return h.Percentiles(), nil
+}
+
+// free gives back what a dismissed flow held.
+func (p *port) free(r *receiver) {
+	p.state.mu.Lock()
+	defer p.state.mu.Unlock()
+	for _, slot := range r.slots {
+		p.used[slot] = false
+	}
+	if r.flow >= 0 {
+		p.taken[r.flow] = false
+	}
+}
+
+// leave ends a guest's stay; the last one's end takes the program off a little later.
+func (p *port) leave() error {
+	p.state.mu.Lock()
+	defer p.state.mu.Unlock()
+	if p.guests--; p.guests > 0 {
+		return nil
+	}
+	p.leaves = time.AfterFunc(lingers, func() {
+		p.state.mu.Lock()
+		defer p.state.mu.Unlock()
+		if p.guests == 0 && p.state.ports[p.wire.index] == p {
+			delete(p.state.ports, p.wire.index)
+			_ = p.close() // nothing is left to be done about it
+		}
+	})
+	return nil
+}
+
+func (p *port) close() error {
+	var errs []error
+	if p.hook != nil {
+		errs = append(errs, p.hook.Close())
+	}
+	errs = append(errs, unmap(p.ins), unmap(p.flows), unmap(p.heads), unmap(p.bits))
+	p.ins, p.flows, p.heads, p.bits, p.hook = nil, nil, nil, nil, nil
+	if p.set != nil {
+		p.set.Close()
+	}
+	return errors.Join(errs...)
+}
+
+// close takes all programs off at once.
+func (s *hostState) close() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var errs []error
+	for index, p := range s.ports {
+		if p.leaves != nil {
+			p.leaves.Stop()
+		}
+		errs = append(errs, p.close())
+		delete(s.ports, index)
+	}
+	return errors.Join(errs...)
+}

@@ -1,0 +1,312 @@
+//go:build ignore
+
+/* SPDX-License-Identifier: GPL-2.0 */
+/* The receiver: takes the packets of known streams off an interface and keeps
+ * the account of each; all else goes its way. A stream is one 5-tuple and comes
+ * through one queue, so that one processor at a time writes its account. */
+#include "kernel.h"
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(map_flags, BPF_F_MMAPABLE);
+	__uint(max_entries, INS);
+	__type(key, __u32);
+	__type(value, struct in);
+} ins SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(map_flags, BPF_F_MMAPABLE);
+	__uint(max_entries, FLOWS);
+	__type(key, __u32);
+	__type(value, struct flow);
+} flows SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(map_flags, BPF_F_MMAPABLE);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct heads);
+} chains SEC(".maps");
+
+/* A bit for each sequence of the windows. */
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(map_flags, BPF_F_MMAPABLE);
+	__uint(max_entries, WORDS);
+	__type(key, __u32);
+	__type(value, __u64);
+} bits SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, FLOWS);
+	__type(key, __u32);
+	__type(value, struct histogram);
+} delays SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, FLOWS);
+	__type(key, __u32);
+	__type(value, struct histogram);
+} gaps SEC(".maps");
+
+struct ethernet {
+	__u8 to[6], from[6];
+	__be16 kind;
+};
+
+struct ip4 {
+	__u8 version, tos;
+	__be16 length, id, fragment;
+	__u8 ttl, protocol;
+	__be16 check;
+	__be32 from, to;
+};
+
+struct ip6 {
+	__be32 version;
+	__be16 length;
+	__u8 next, hops;
+	__be32 from[4], to[4];
+};
+
+struct udp {
+	__be16 from, to, length, check;
+	__u64 high, low; /* of the test header */
+};
+
+static __always_inline __u32 chain(__be16 from, __be16 to)
+{
+	return ((__u32)from * 0x9e3779b1 ^ (__u32)to * 0x85ebca6b) >> (32 - CHAIN_BITS);
+}
+
+static __always_inline __u64 fold(__u64 sum)
+{
+	sum = (sum & 0xffffffff) + (sum >> 32);
+	sum = (sum & 0xffff) + (sum >> 16);
+	sum = (sum & 0xffff) + (sum >> 16);
+	return (sum & 0xffff) + (sum >> 16);
+}
+
+/* within keeps the compiler from comparing in a way that the verifier does not know. */
+static __always_inline bool within(void *p, void *end)
+{
+	asm volatile("" : "+r"(p), "+r"(end));
+	return p <= end;
+}
+
+/* sound checks the datagram's checksum, given the sum of the addresses. What a
+ * virtual device hands over from a local sender has none yet: only the sum of
+ * the pseudo header stands there. Data outside of the frame's first part is
+ * not checked. */
+static __always_inline bool sound(struct udp *u, void *end, __u64 sum, __u32 family)
+{
+	__u32 length = ntohs(u->length), i;
+	void *p = u;
+
+	if (!u->check)
+		return family == 4;
+	sum += u->length + htons(17);
+	if (fold(sum) == u->check)
+		return true;
+	for (i = 0; i < 512; i++) {
+		if (length < 8)
+			break;
+		p = (void *)u + i * 8;
+		if (!within(p + 8, end))
+			return true;
+		sum += *(__u32 *)p;
+		sum += *(__u32 *)(p + 4);
+		length -= 8;
+	}
+	p = (void *)u + i * 8;
+	if (length & 4) {
+		if (!within(p + 4, end))
+			return true;
+		sum += *(__u32 *)p;
+		p += 4;
+	}
+	if (length & 2) {
+		if (!within(p + 2, end))
+			return true;
+		sum += *(__u16 *)p;
+		p += 2;
+	}
+	if (length & 1) {
+		if (!within(p + 1, end))
+			return true;
+		sum += *(__u8 *)p;
+	}
+	return fold(sum) == 0xffff;
+}
+
+/* time accounts when a packet came. */
+static __always_inline void time(struct in *s, struct flow *f, __u32 number, __u64 send)
+{
+	__u64 now, transit;
+	__u32 at = s->fresh & f->stamp_mask;
+	struct histogram *h;
+
+	if (at > 1)
+		return;
+	now = bpf_ktime_get_ns();
+	if (!s->first) {
+		s->first = now;
+		__sync_val_compare_and_swap(&f->begin, 0, now);
+		s->step_to = f->begin + SECOND;
+	}
+	if (now >= s->step_to) {
+		__u64 n = (now - s->step_to) / SECOND + 1;
+
+		s->steps[s->step & (STEPS - 1)] += s->fresh - s->counted;
+		s->counted = s->fresh;
+		s->step += n;
+		s->step_to += n * SECOND;
+	}
+	transit = now - send;
+	if (s->timed && (at == 1 || !f->stamp_mask)) {
+		__s64 d = elapsed(s->transit, transit);
+
+		h = bpf_map_lookup_elem(&gaps, &number);
+		if (h && now >= s->last)
+			record(h, now - s->last, 1);
+		if (d < 0)
+			d = -d;
+		s->jitter += d - ((s->jitter + 8) >> 4);
+	}
+	s->transit = transit;
+	s->last = now;
+	s->timed++;
+	if (f->one_clock) {
+		h = bpf_map_lookup_elem(&delays, &number);
+		if (h)
+			record(h, elapsed(send & SEQUENCE_MASK, now & SEQUENCE_MASK), 1);
+	}
+}
+
+SEC("xdp.frags")
+int receive(struct xdp_md *ctx)
+{
+	void *data = (void *)(long)ctx->data, *end = (void *)(long)ctx->data_end;
+	struct ethernet *e = data;
+	struct udp *u;
+	struct heads *c;
+	struct flow *f;
+	struct in *s = 0;
+	__u64 high, low, sequence, at, bit, sum, *word;
+	__u32 key = 0, number, i, family;
+	__be32 from[4] = {}, to[4] = {};
+
+	if ((void *)(e + 1) > end)
+		return XDP_PASS;
+	if (e->kind == htons(0x0800)) {
+		struct ip4 *ip = (void *)(e + 1);
+
+		if ((void *)(ip + 1) > end || ip->version != 0x45 || ip->protocol != 17 || ip->fragment & htons(0x3fff))
+			return XDP_PASS;
+		from[0] = ip->from;
+		to[0] = ip->to;
+		family = 4;
+		u = (void *)(ip + 1);
+	} else if (e->kind == htons(0x86dd)) {
+		struct ip6 *ip = (void *)(e + 1);
+
+		if ((void *)(ip + 1) > end || ip->next != 17)
+			return XDP_PASS;
+		for (i = 0; i < 4; i++) {
+			from[i] = ip->from[i];
+			to[i] = ip->to[i];
+		}
+		family = 6;
+		u = (void *)(ip + 1);
+	} else {
+		return XDP_PASS;
+	}
+	if ((void *)(u + 1) > end)
+		return XDP_PASS;
+	high = __builtin_bswap64(u->high);
+	if (high >> 48 != MAGIC)
+		return XDP_PASS;
+
+	c = bpf_map_lookup_elem(&chains, &key);
+	if (!c)
+		return XDP_PASS;
+	key = c->first[chain(u->from, u->to)];
+	for (i = 0; i < LINKS && key; i++) {
+		key--;
+		s = bpf_map_lookup_elem(&ins, &key);
+		if (!s)
+			return XDP_PASS;
+		if (s->from == u->from && s->to == u->to && s->family == family && s->source[0] == from[0] && s->target[0] == to[0] &&
+		    (family == 4 || (s->source[1] == from[1] && s->source[2] == from[2] && s->source[3] == from[3] &&
+				     s->target[1] == to[1] && s->target[2] == to[2] && s->target[3] == to[3])))
+			break;
+		key = s->next;
+		s = 0;
+	}
+	if (!s)
+		return XDP_PASS;
+	sum = (__u64)from[0] + to[0];
+	if (family == 6)
+		sum += (__u64)from[1] + from[2] + from[3] + to[1] + to[2] + to[3];
+	if (!sound(u, end, sum, family)) {
+		s->checksum++;
+		return XDP_DROP;
+	}
+	number = (high >> 32) & 0xffff;
+	if (number != s->trial) {
+		if (number != (s->trial ^ WARMUP_BIT))
+			return XDP_PASS;
+		s->warmup++;
+		return XDP_DROP;
+	}
+	if (u->length != s->length) {
+		s->size++;
+		return XDP_DROP;
+	}
+	number = s->flow;
+	f = bpf_map_lookup_elem(&flows, &number);
+	if (!f)
+		return XDP_PASS;
+
+	low = __builtin_bswap64(u->low);
+	sequence = (high << 16 & SEQUENCE_MASK) | low >> 48;
+	/* The wire has 48 bits; the position nearest to the next expected is meant. */
+	at = s->expected + elapsed(s->expected, sequence);
+	if (at < s->floor || (__s64)at < 0) {
+		s->late++;
+		return XDP_DROP;
+	}
+	if (at - s->floor > s->mask) {
+		s->beyond++;
+		s->ahead = at;
+		return XDP_DROP;
+	}
+	key = s->words + ((at & s->mask) >> 6);
+	word = bpf_map_lookup_elem(&bits, &key);
+	if (!word)
+		return XDP_PASS;
+	bit = 1ULL << (at & 63);
+	if (*word & bit) {
+		s->again++;
+		return XDP_DROP;
+	}
+	*word |= bit;
+	if (at >= s->expected)
+		s->expected = at + 1;
+	else
+		s->reordered++;
+	if (s->queue != ctx->rx_queue_index + 1) {
+		s->moves += s->queue != 0;
+		s->queue = ctx->rx_queue_index + 1;
+	}
+	time(s, f, number, low & SEQUENCE_MASK);
+	s->fresh++;
+	return XDP_DROP;
+}
+
+const enum limits *types __attribute__((unused));
+char _license[] SEC("license") = "GPL";

@@ -1,0 +1,233 @@
+//go:build amd64 || arm64
+
+package xdp
+
+import (
+	"errors"
+	"fmt"
+	"net/netip"
+	"slices"
+	"sync"
+	"time"
+
+	"pelt/engine"
+	"pelt/unit"
+)
+
+// receiver is the plane of a receiving end.
+type receiver struct {
+	end   *end
+	port  *port
+	flow  int // number of it at the port
+	slots []uint32
+
+	mu      sync.Mutex
+	windows []*window
+	steps   []uint64
+	marks   []uint32
+}
+
+const (
+	roundEvery = 10 * time.Millisecond // of settling what is old
+	// fastPPS is the rate from which on not every packet's arrival is timed: a
+	// reading of the clock takes 20 to 40 ns.
+	fastPPS   = 1_000_000
+	stampMask = 31 // then two packets of 32 are
+)
+
+func (e *end) openReceiver(addresses []engine.Addresses) (plane, string, error) {
+	var w wire
+	var why string
+	err := e.host.Do(func() (err error) {
+		w, why, err = findWire(addresses[0].Local.Addr(), addresses[0].Remote.Addr(), false)
+		return err
+	})
+	if err != nil || why != "" {
+		return nil, why, err
+	}
+	header := ip4Bytes + udpBytes
+	if addresses[0].Remote.Addr().Is6() {
+		header = ip6Bytes + udpBytes
+	}
+	if need := header + e.order.Flow.PayloadBytes; need > w.mtu {
+		return nil, fmt.Sprintf("packets of %d B come as fragments: the MTU of %s is %d B", need, w.name, w.mtu), nil
+	}
+	p, why, err := e.engine.host.port(e.host, w)
+	if err != nil || why != "" {
+		return nil, why, err
+	}
+	r := &receiver{end: e, port: p}
+	if why := p.admit(r, addresses); why != "" {
+		return nil, why, p.leave()
+	}
+	return r, "", nil
+}
+
+// stamps says which packets' arrivals are timed.
+func stamps(rate unit.Rate, payloadBytes int) uint32 {
+	if pps, paced := rate.PPS(payloadBytes); paced && pps < fastPPS {
+		return 0
+	}
+	return stampMask
+}
+
+func (r *receiver) ready() (string, error) { return "", nil }
+
+func (r *receiver) run(quit <-chan struct{}) error {
+	tick := time.NewTicker(roundEvery)
+	defer tick.Stop()
+	for {
+		select {
+		case <-tick.C:
+			r.round()
+		case <-quit:
+			r.port.dismiss(r)
+			r.round()
+			return nil
+		}
+	}
+}
+
+// round settles what is old, so that the windows stay ahead of the flow.
+func (r *receiver) round() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for i, slot := range r.slots {
+		in := &r.port.ins[slot]
+		store(&in.Floor, r.windows[i].round(max(load(&in.Expected), load(&in.Ahead))))
+		r.harvest(i, false)
+	}
+}
+
+// harvest takes over a stream's finished seconds of the series.
+func (r *receiver) harvest(i int, all bool) {
+	in := &r.port.ins[r.slots[i]]
+	first, begin := load(&in.First), load(&r.port.flows[r.flow].Begin)
+	if first == 0 || begin == 0 {
+		return
+	}
+	to := load32(&in.Step)
+	add := func(step uint32, n uint64) {
+		for len(r.steps) <= int(step) {
+			r.steps = append(r.steps, 0)
+		}
+		r.steps[step] += n
+	}
+	for ; r.marks[i] < to; r.marks[i]++ {
+		n := &in.Steps[r.marks[i]%uint32(sendLimitsSTEPS)]
+		add(r.marks[i], load(n))
+		store(n, 0)
+	}
+	if all {
+		add(to, load(&in.Fresh)-load(&in.Counted))
+	}
+}
+
+func (r *receiver) sample() (packets uint64) {
+	for _, slot := range r.slots {
+		packets += load(&r.port.ins[slot].Fresh)
+	}
+	return packets
+}
+
+func (r *receiver) heard() (packets uint64) {
+	for _, slot := range r.slots {
+		packets += taken(&r.port.ins[slot])
+	}
+	return packets
+}
+
+// taken counts all packets of a stream.
+func taken(in *receiveIn) uint64 {
+	return load(&in.Fresh) + load(&in.Again) + load(&in.Late) + load(&in.Beyond) + load(&in.Size) + load(&in.Checksum) + load(&in.Warmup)
+}
+
+func (r *receiver) mode() string {
+	return "an XDP program on " + r.port.wire.name + " (" + r.port.how + ")"
+}
+
+func (r *receiver) report(out *engine.Report) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	f := r.end.order.Flow
+	rec := &engine.ReceiveReport{SocketKnown: true, MissingKnown: len(r.end.told) == len(r.slots)}
+	t := &rec.Tally
+	var moves uint64
+	active := 0
+	for i, slot := range r.slots {
+		in := &r.port.ins[slot]
+		r.harvest(i, true)
+		w := r.windows[i]
+		attempted := in.Expected
+		if rec.MissingKnown {
+			attempted = max(attempted, r.end.told[i])
+		}
+		distinct := w.finish(attempted)
+		if rec.MissingKnown {
+			rec.Missing = append(rec.Missing, w.gone.Marks())
+		}
+		t.Streams = append(t.Streams, distinct)
+		t.Received += distinct
+		t.Duplicates += in.Again
+		t.Reordered += in.Reordered
+		t.Late += in.Late
+		t.WrongLength += in.Size
+		rec.WarmupReceived += in.Warmup
+		rec.Taken += taken(in)
+		rec.Broken += in.Checksum
+		rec.Overrun += in.Beyond
+		moves += in.Moves
+		if in.Fresh == 0 {
+			continue
+		}
+		if first := int64(in.First); t.FirstNanos == 0 || first < t.FirstNanos {
+			t.FirstNanos = first
+		}
+		t.LastNanos = max(t.LastNanos, int64(in.Last))
+		if in.Timed > 1 {
+			t.JitterNanos += float64(in.Jitter) / 16
+			active++
+		}
+	}
+	if active > 0 {
+		t.JitterNanos /= float64(active)
+	}
+	t.Bytes = t.Received * uint64(f.PayloadBytes)
+	t.PerStep = slices.Clone(r.steps)
+	for _, n := range t.PerStep {
+		t.StepBytes = append(t.StepBytes, n*uint64(f.PayloadBytes))
+	}
+	var err error
+	if r.end.order.OneClock {
+		t.Delay, err = r.port.percentiles(receiveMapDelays, r.flow, r.end.engine.config.NewHistogram)
+	}
+	gap, err2 := r.port.percentiles(receiveMapGaps, r.flow, r.end.engine.config.NewHistogram)
+	rec.Gap = gap
+	if err := errors.Join(err, err2); err != nil {
+		out.Warnings = append(out.Warnings, fmt.Sprintf("the receiver's histograms could not be read: %v", err))
+	}
+	if s, ok := r.end.sockets.(engine.Socketed); ok {
+		rec.Strays = s.Strays()
+	}
+	if r.end.cut {
+		out.Warnings = append(out.Warnings, engine.CutOff(r.end.order.Timing.Drain()))
+	}
+	if moves > 0 {
+		out.Warnings = append(out.Warnings, fmt.Sprintf("streams changed the receive queue %d times: their counts may be off where two processors counted at once", moves))
+	}
+	out.Receive = rec
+}
+
+func (r *receiver) close() error {
+	r.port.dismiss(r)
+	r.port.free(r)
+	return r.port.leave()
+}
+
+// words4 is an address as the program compares it.
+func words4(a netip.Addr) (w [4]uint32) {
+	for i, b := range a.AsSlice() {
+		w[i/4] |= uint32(b) << (8 * (i % 4))
+	}
+	return w
+}

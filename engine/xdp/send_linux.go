@@ -1,0 +1,492 @@
+//go:build amd64 || arm64
+
+package xdp
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"math"
+	"runtime"
+	"slices"
+	"sync/atomic"
+	"time"
+	"unsafe"
+
+	"github.com/cilium/ebpf"
+	"github.com/cilium/ebpf/link"
+	"golang.org/x/sys/unix"
+
+	"pelt/engine"
+	"pelt/unit"
+)
+
+// sender is the plane of a sending end.
+type sender struct {
+	end     *end
+	wire    wire
+	frame   []byte
+	streams int
+	workers []*worker
+	batch   uint32
+
+	sets  []*ebpf.Collection // the first one's maps are shared by all
+	hooks []link.Link
+	state []sendWorker
+	outs  []sendOut
+
+	schedule unit.Schedule
+	paced    bool
+	begin    uint64 // of the warm-up
+	start    uint64 // of the measured part
+	over     chan struct{}
+	steps    []uint64
+	marks    []uint32 // of each worker: steps taken over so far
+}
+
+// worker is one thread.
+type worker struct {
+	program *ebpf.Program
+	cpu     int
+	thread  atomic.Int32
+	err     error
+	ratio   float64 // of its core
+	ended   chan struct{}
+}
+
+// opened makes the plane of an end whose peer has consented.
+func (e *end) open() (plane, string, error) {
+	socketed, ok := e.sockets.(engine.Socketed)
+	if !ok {
+		return nil, "", errors.New("open xdp: the sockets' engine does not tell their addresses")
+	}
+	addresses := socketed.Addresses()
+	if len(addresses) == 0 {
+		return nil, "", errors.New("open xdp: the sockets are not connected")
+	}
+	if e.order.Role == engine.Receive {
+		return e.openReceiver(addresses)
+	}
+	return e.openSender(addresses)
+}
+
+func (e *end) openSender(addresses []engine.Addresses) (plane, string, error) {
+	s := &sender{end: e, streams: len(addresses), over: make(chan struct{})}
+	var why string
+	err := e.host.Do(func() (err error) {
+		first := addresses[0]
+		s.wire, why, err = findWire(first.Local.Addr(), first.Remote.Addr(), true)
+		if err != nil || why != "" {
+			return err
+		}
+		passed, err := s.wire.bypassed()
+		if err != nil || passed != "" && e.order.Fallback {
+			why = fmt.Sprintf("frames past the sockets would bypass %s of %s", passed, s.wire.name)
+			return err
+		}
+		return nil
+	})
+	if err != nil || why != "" {
+		return nil, why, err
+	}
+	f := e.order.Flow
+	form := shape{
+		source: s.wire.source, target: s.wire.target, from: addresses[0].Local.Addr().WithZone(""), to: addresses[0].Remote.Addr().WithZone(""),
+		dscp: f.DSCP, dontFragment: f.DontFragment, payloadBytes: f.PayloadBytes,
+	}
+	if need := form.headerBytes() - ethernetBytes + f.PayloadBytes; need > s.wire.mtu {
+		return nil, fmt.Sprintf("packets of %d B need fragments: the MTU of %s is %d B", need, s.wire.name, s.wire.mtu), nil
+	}
+	s.frame = form.layOut()
+	s.schedule, s.paced = f.Rate.Schedule(f.PayloadBytes)
+	if err := s.load(form); err != nil {
+		if why := reason(err); why != "" {
+			return nil, why, s.close()
+		}
+		return nil, "", errors.Join(fmt.Errorf("load the xdp sender: %w", err), s.close())
+	}
+	for i, a := range addresses {
+		o := &s.outs[i]
+		o.From, o.To = networkOrder(a.Local.Port()), networkOrder(a.Remote.Port())
+		o.Sum = form.udpSum(s.frame, a.Local.Port(), a.Remote.Port())
+	}
+	return s, "", nil
+}
+
+// threads is how many workers send: they share the streams evenly.
+func threads(streams int) int {
+	n := min(streams, max(runtime.NumCPU()/2, 1), int(sendLimitsWORKERS))
+	for streams%n != 0 {
+		n--
+	}
+	return n
+}
+
+func (s *sender) load(form shape) error {
+	n := threads(s.streams)
+	six := uint32(0)
+	if form.six() {
+		six = 1
+	}
+	shared := map[string]*ebpf.Map{}
+	for i := range n {
+		spec, err := loadSend()
+		if err != nil {
+			return err
+		}
+		for name, v := range map[string]any{
+			sendVarWorkerIndex: uint32(i), sendVarOutInterface: uint32(s.wire.index), sendVarSix: six,
+			sendVarTrial: s.end.order.Trial, sendVarIpSum: form.ipSum(s.frame),
+		} {
+			if err := spec.Variables[name].Set(v); err != nil {
+				return err
+			}
+		}
+		if i > 0 {
+			delete(spec.Programs, sendProgTransmitted)
+			delete(spec.Programs, sendProgUnredirected)
+		}
+		set, err := ebpf.NewCollectionWithOptions(spec, ebpf.CollectionOptions{MapReplacements: shared})
+		if err != nil {
+			return err
+		}
+		s.sets = append(s.sets, set)
+		for _, name := range []string{sendMapWorkers, sendMapOuts, sendMapGaps} {
+			shared[name] = s.sets[0].Maps[name]
+		}
+		cpu := i % runtime.NumCPU()
+		if first := s.end.order.CPU; first >= 0 {
+			cpu = (first + i) % runtime.NumCPU()
+		}
+		s.workers = append(s.workers, &worker{program: set.Programs[sendProgSend], cpu: cpu, ended: make(chan struct{})})
+	}
+	s.marks = make([]uint32, n)
+	var err error
+	if s.state, err = mapped[sendWorker](shared[sendMapWorkers]); err != nil {
+		return err
+	}
+	if s.outs, err = mapped[sendOut](shared[sendMapOuts]); err != nil {
+		return err
+	}
+	for _, name := range []string{sendProgTransmitted, sendProgUnredirected} {
+		hook, err := link.AttachTracing(link.TracingOptions{Program: s.sets[0].Programs[name], AttachType: ebpf.AttachTraceRawTp})
+		if err != nil {
+			return fmt.Errorf("attach to the tracepoints of redirected frames: %w", err)
+		}
+		s.hooks = append(s.hooks, hook)
+	}
+	return nil
+}
+
+func (s *sender) ready() (string, error) {
+	takes, known := false, false
+	err := s.end.host.Do(func() error {
+		takes, known = s.wire.takesFrames()
+		return nil
+	})
+	if err == nil && known && !takes {
+		return s.wire.name + " does not send XDP frames: its driver cannot (no ndo_xdp_xmit), or the other end of a virtual cable is not ready for them", nil
+	}
+	return "", err
+}
+
+// ahead is how long before the first frame the workers are started.
+const ahead = 2 * time.Millisecond
+
+// order writes what the workers shall do.
+func (s *sender) order() {
+	t := s.end.order.Timing
+	s.begin = monotonic() + uint64(ahead)
+	s.start = s.begin + uint64(t.Warmup())
+	n := len(s.workers)
+	for i := range s.workers {
+		w := &s.state[i]
+		w.BeginAt, w.MeasureAt, w.EndAt = s.begin, s.start, s.start+uint64(t.Measure())
+		w.FirstOut, w.OutStep, w.OutCount = uint32(i), uint32(n), uint32(s.streams/n)
+		if !s.paced {
+			continue
+		}
+		w.Whole, w.Rest, w.Parts = interval(s.schedule, uint64(n))
+		w.FirstDue = uint64(s.schedule.Due(uint64(i)))
+		w.Patience = patience(s.end.order.Flow.Burst, w.Whole)
+	}
+	s.batch = batchOf(s.schedule, s.paced, n)
+}
+
+// interval is the time between slots of one of n workers, whole + rest/parts in
+// nanoseconds. The kernel multiplies rest by slots, so that parts are bounded;
+// what is cut off is less than a billionth.
+func interval(c unit.Schedule, n uint64) (whole, rest, parts uint64) {
+	nanos, packets := c.Nanos, c.Packets
+	for packets > 1<<31 || nanos > math.MaxUint64/n {
+		packets, nanos = (packets+1)/2, (nanos+1)/2
+	}
+	nanos *= n
+	return max(nanos/packets, 1), nanos % packets, packets
+}
+
+// leastPatience is how late a slot may always be: an interrupt takes that long.
+const leastPatience = 20 * time.Microsecond
+
+// patience is how late a slot may be, so that no more than the asked burst leaves back to back.
+func patience(burst int, interval uint64) uint64 {
+	if burst > 0 {
+		return uint64(burst) * interval
+	}
+	return max(uint64(leastPatience), interval)
+}
+
+// Frames of a batch leave together at its end: a paced sender's are few.
+const (
+	fullBatch  = 64 // what a driver handles in one go (NAPI_POLL_WEIGHT)
+	batchNanos = 2_000
+)
+
+func batchOf(c unit.Schedule, paced bool, workers int) uint32 {
+	if !paced {
+		return fullBatch
+	}
+	each := c.PPS() / float64(workers)
+	return uint32(min(max(each*batchNanos/1e9, 1), fullBatch))
+}
+
+func (s *sender) run(quit <-chan struct{}) error {
+	s.order()
+	for i, w := range s.workers {
+		go func() {
+			runtime.LockOSThread() // never unlocked: the thread ends with its pinning
+			defer close(w.ended)
+			w.err = s.end.host.Do(func() error { return s.work(i) })
+		}()
+	}
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		for _, w := range s.workers {
+			<-w.ended
+		}
+	}()
+	end := time.NewTimer(time.Duration(s.start - monotonic() + uint64(s.end.order.Timing.Measure())))
+	defer end.Stop()
+	tick := time.NewTicker(time.Second)
+	defer tick.Stop()
+	for running := true; running; {
+		select {
+		case <-tick.C:
+			s.harvest(false)
+		case <-quit:
+			running = false
+		case <-end.C:
+			running = false
+		case <-done:
+			running = false
+		}
+	}
+	s.halt(done)
+	s.harvest(true)
+	close(s.over)
+	var errs []error
+	for _, w := range s.workers {
+		errs = append(errs, w.err)
+	}
+	return errors.Join(errs...)
+}
+
+// halt ends the workers. A signal ends the kernel's loop; one that comes before
+// the loop began is lost, so it is repeated.
+func (s *sender) halt(done <-chan struct{}) {
+	for {
+		for i, w := range s.workers {
+			store32(&s.state[i].Stop, 1)
+			select {
+			case <-w.ended:
+			default:
+				w.interrupt()
+			}
+		}
+		select {
+		case <-done:
+			return
+		case <-time.After(time.Millisecond):
+		}
+	}
+}
+
+// runAttr is union bpf_attr for BPF_PROG_RUN (include/uapi/linux/bpf.h).
+type runAttr struct {
+	program, result             uint32
+	dataInBytes, dataOutBytes   uint32
+	dataIn, dataOut             uint64
+	repeat, duration            uint32
+	contextInBytes, contextOut  uint32
+	contextInAt, contextOutAt   uint64
+	flags, cpu, batchBytes, pad uint32
+}
+
+const (
+	bpfProgRun     = 10
+	testLiveFrames = 1 << 1 // BPF_F_TEST_XDP_LIVE_FRAMES
+)
+
+// interrupt makes the kernel look up from its loop.
+func (w *worker) interrupt() {
+	if id := w.thread.Load(); id != 0 {
+		_ = unix.Tgkill(unix.Getpid(), int(id), unix.SIGURG) // it may have ended just now
+	}
+}
+
+// work runs one worker's program until it is over. It is called on a thread of its own.
+func (s *sender) work(i int) error {
+	w, state := s.workers[i], &s.state[i]
+	var set unix.CPUSet
+	set.Set(w.cpu)
+	if err := unix.SchedSetaffinity(0, &set); err != nil {
+		return fmt.Errorf("pin the thread of worker %d to core %d: %w", i, w.cpu, err)
+	}
+	w.thread.Store(int32(unix.Gettid()))
+	from, used := monotonic(), threadNanos()
+	attr := runAttr{
+		program: uint32(w.program.FD()), dataInBytes: uint32(len(s.frame)), dataIn: uint64(uintptr(unsafe.Pointer(&s.frame[0]))),
+		repeat: math.MaxUint32, flags: testLiveFrames, batchBytes: s.batch,
+	}
+	for load32(&state.Stop) == 0 && load32(&state.Phase) != uint32(sendPhaseOVER) {
+		_, _, errno := unix.Syscall(unix.SYS_BPF, bpfProgRun, uintptr(unsafe.Pointer(&attr)), unsafe.Sizeof(attr))
+		if errno != 0 && errno != unix.EINTR {
+			return fmt.Errorf("send XDP frames out of %s (BPF_PROG_RUN in live mode, Linux 5.18): %w", s.wire.name, errno)
+		}
+	}
+	runtime.KeepAlive(s.frame)
+	w.ratio = min(float64(threadNanos()-used)/float64(max(monotonic()-from, 1)), 1)
+	return nil
+}
+
+// threadNanos is the processor time of the calling thread.
+func threadNanos() int64 {
+	var u unix.Rusage
+	_ = unix.Getrusage(unix.RUSAGE_THREAD, &u) // exists since Linux 2.6.26
+	return u.Utime.Nano() + u.Stime.Nano()
+}
+
+// harvest takes over the series' finished seconds, in the end also the last.
+func (s *sender) harvest(all bool) {
+	for i := range s.workers {
+		state := &s.state[i]
+		to := load32(&state.Step)
+		if load32(&state.Phase) < uint32(sendPhaseMEASURE) {
+			continue
+		}
+		if all {
+			to++
+		}
+		for ; s.marks[i] < to; s.marks[i]++ {
+			n := &state.Steps[s.marks[i]%uint32(sendLimitsSTEPS)]
+			for len(s.steps) <= int(s.marks[i]) {
+				s.steps = append(s.steps, 0)
+			}
+			s.steps[s.marks[i]] += load(n)
+			store(n, 0)
+		}
+	}
+}
+
+// sample may be called from any goroutine.
+func (s *sender) sample() (packets uint64) {
+	for i := range s.workers {
+		if state := &s.state[i]; s.measured(state) {
+			packets += load(&state.Emitted) - load(&state.Warmup)
+		}
+	}
+	return packets
+}
+
+// measured tells whether a worker came as far as the measured part.
+func (s *sender) measured(state *sendWorker) bool {
+	phase := load32(&state.Phase)
+	return phase == uint32(sendPhaseMEASURE) || phase == uint32(sendPhaseOVER) && load(&state.Begin) == s.start
+}
+
+func (s *sender) heard() uint64 { return 0 }
+
+func (s *sender) mode() string {
+	text := fmt.Sprintf("XDP live frames out of %s", s.wire.name)
+	if n := len(s.workers); n > 1 {
+		text += fmt.Sprintf(" by %d threads", n)
+	}
+	return text
+}
+
+func (s *sender) report(r *engine.Report) {
+	out := &engine.SendReport{Errors: map[string]uint64{}, Unsent: map[string]uint64{}, PerStep: slices.Clone(s.steps)}
+	n := len(s.workers)
+	for i := range s.streams {
+		attempted := uint64(0)
+		if s.measured(&s.state[i%n]) {
+			attempted = load(&s.outs[i].Sequence)
+		}
+		out.Streams = append(out.Streams, attempted)
+		out.Attempted += attempted
+	}
+	var ended, latest uint64
+	for i, w := range s.workers {
+		state := &s.state[i]
+		if s.measured(state) {
+			out.WarmupSent += load(&state.Warmup)
+		} else {
+			out.WarmupSent += load(&state.Emitted)
+		}
+		ended, latest = max(ended, load(&state.Ended)), max(latest, load(&state.Latest))
+		errno := ""
+		if e := load(&state.LastError); e != 0 {
+			errno = unix.ErrnoName(unix.Errno(e))
+		}
+		if lost := load(&state.Refused); lost > 0 {
+			out.Unsent[cmp.Or(errno, ringFull)] += lost
+		}
+		if lost := load(&state.Failed); lost > 0 {
+			out.Unsent[cmp.Or(errno, notRedirected)] += lost
+		}
+		r.CPU.ThreadRatio = max(r.CPU.ThreadRatio, w.ratio)
+	}
+	out.Accepted = out.Attempted
+	for _, lost := range out.Unsent {
+		out.Accepted -= min(lost, out.Accepted)
+	}
+	out.DurationNanos = max(int64(ended-s.start), 0)
+	out.Planned, out.BurstMax = out.Attempted, fullBatch
+	if s.paced {
+		whole := s.end.order.Timing.Measure().Nanoseconds()
+		out.Planned = s.schedule.Count(min(whole, out.DurationNanos))
+		out.BurstMax = 1 + int(latest/max(s.state[0].Whole, 1))
+	}
+	gaps := s.end.engine.config.NewHistogram(1)
+	for i := range s.workers {
+		var h sendHistogram
+		if err := s.sets[0].Maps[sendMapGaps].Lookup(uint32(i), &h); err != nil {
+			r.Warnings = append(r.Warnings, fmt.Sprintf("the gaps between frames could not be read: %v", err))
+			continue
+		}
+		durations{h.Out, h.Least, h.Most, h.Bin[:]}.into(gaps, 0)
+	}
+	out.Gap, out.GapCounts = gaps.Percentiles(), gaps.Buckets()
+	r.Send = out
+}
+
+// Causes of frames that were not sent, where the driver gives no error.
+const (
+	ringFull      = "TX_RING_FULL"
+	notRedirected = "XDP_REDIRECT"
+)
+
+func (s *sender) close() error {
+	var errs []error
+	for _, h := range s.hooks {
+		errs = append(errs, h.Close())
+	}
+	errs = append(errs, unmap(s.state), unmap(s.outs))
+	s.state, s.outs, s.hooks = nil, nil, nil
+	for _, set := range s.sets {
+		set.Close()
+	}
+	s.sets = nil
+	return errors.Join(errs...)
+}

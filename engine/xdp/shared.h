@@ -1,0 +1,138 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/* What the programs and the loader both know: bpf2go makes Go types of these. */
+#ifndef PELT_XDP_SHARED_H
+#define PELT_XDP_SHARED_H
+
+typedef unsigned char __u8;
+typedef unsigned short __u16;
+typedef unsigned int __u32;
+typedef unsigned long long __u64;
+typedef signed char __s8;
+typedef short __s16;
+typedef int __s32;
+typedef long long __s64;
+typedef __u16 __be16;
+typedef __u32 __be32;
+typedef __u32 __wsum;
+typedef _Bool bool;
+#define true 1
+#define false 0
+
+enum limits {
+	WORKERS = 64,  /* of one sending end */
+	OUTS = 128,    /* streams of one sending end */
+	FLOWS = 4,     /* received through one interface at a time */
+	INS = 512,     /* streams of all of them */
+	CHAIN_BITS = 10,
+	CHAINS = 1 << CHAIN_BITS, /* where a stream is looked for, by its ports */
+	LINKS = 16,    /* streams in one chain, at most */
+
+	WORDS = 1 << 20,          /* of 64 sequences, of all flows: 8 MiB */
+	FLOW_WORDS = WORDS / FLOWS,
+
+	STEPS = 64, /* seconds of a series that wait for their reader, a power of two */
+
+	/* A histogram has 64 bins an octave: bin(v) is exact below 64 ns and no
+	 * wider than a 64th of v above. */
+	BINS = 2048, /* a power of two */
+	BIN_BITS = 6,
+	LONGEST_BITS = 36, /* what is longer than 2^36 ns is counted as out of range */
+
+	STAMP_EVERY = 16, /* frames of an unpaced sender share one reading of the clock */
+};
+
+enum phase { READY, WARMUP, MEASURE, OVER };
+
+/* One thread of a sending end. The loader writes the first part before the run
+ * and stop while it lasts, the program the rest. Times are of CLOCK_MONOTONIC. */
+struct worker {
+	__u64 begin_at, measure_at, end_at; /* no warm-up if the first two are one */
+	/* Slot n of the worker is due at n * (whole + rest/parts) ns after the
+	 * beginning of a phase and first_due. whole is 0 for an unpaced worker. */
+	__u64 whole, rest, parts, first_due;
+	__u64 patience;  /* ns a slot may be late before it is forfeited */
+	__u32 first_out; /* its streams: first_out, first_out + step, ... */
+	__u32 out_step, out_count;
+	__u32 stop;
+
+	__u32 phase;
+	__u32 thread; /* its id in the initial namespace */
+
+	__u64 begin; /* of the phase */
+	__u64 turn;  /* when the phase ends; 0 at once */
+	__u64 due;   /* of the next slot */
+	__u64 part;  /* of it, in parts */
+	__u64 now;   /* last reading of the clock */
+	__u64 forfeited; /* slots of the measured part */
+	__u64 latest;    /* ns the latest slot that was used was late */
+	__u64 emitted;   /* frames redirected since the beginning, warm-up included */
+	__u64 warmup;    /* of them */
+	__u64 settled;   /* of emitted, those whose fate is known */
+	__u64 refused;   /* frames of the measured part that the device did not take */
+	__u64 warmup_lost;
+	__u64 failed; /* frames of the measured part that could not be redirected */
+	__u64 last_error; /* errno of a driver that took none of a bulk, else 0 */
+	__u64 step_begin;
+	__u64 last_stamp;
+	__u64 ended;  /* time of the last look at the clock before OVER */
+	__u32 cursor; /* stream of the next slot, of out_count */
+	__u32 left;   /* frames until the clock is read again */
+	__u32 step;
+	__u64 steps[STEPS]; /* frames of each second of the measured part */
+} __attribute__((aligned(128))); /* what processors write stands apart */
+
+/* A stream as it is sent. */
+struct out {
+	__be16 from, to;
+	__u32 sum;      /* of the 16-bit words that a checksum is over, but for trial, sequence and time */
+	__u64 sequence; /* of the next frame of this phase */
+	__u64 last;     /* when the frame before left */
+} __attribute__((aligned(128)));
+
+/* Durations seen by one processor. */
+struct histogram {
+	__u64 out; /* of range */
+	__u64 least, most;
+	__u64 pad;
+	__u64 bin[BINS];
+};
+
+/* Of one receiving end, before the run; steps and begin are the program's. */
+struct flow {
+	__u64 begin; /* time of the first measured packet of any stream; 0 none yet */
+	__u32 stamp_mask; /* the clock is read for two packets of stamp_mask+1; 0: for each */
+	__u32 one_clock;
+};
+
+/* A stream as it is received. A zero flow number ends the use of it. */
+struct in {
+	__be32 source[4], target[4]; /* IPv4: the first one */
+	__be16 from, to;             /* ports */
+	__be16 length;               /* of the UDP datagram */
+	__u16 trial;                 /* host byte order, without the warm-up bit */
+	__u32 family;                /* 4, 6; 0 unused */
+	__u32 next;                  /* in its chain: 1 + index; 0 none */
+	__u32 flow;
+	__u32 words;     /* first of its window */
+	__u64 mask;      /* sequences of the window less one */
+	__u64 floor;     /* below it all is settled */
+	__u64 fresh;     /* distinct packets */
+	__u64 again, reordered, late, beyond, size, checksum, warmup;
+	__u64 ahead; /* the last one counted as beyond */
+	__u64 expected; /* one above the highest sequence seen, not wrapped */
+	__u64 first, last;
+	__u64 transit; /* of the packet timed last */
+	__u64 jitter;  /* 16 times it, in ns: RFC 3550 section A.8 */
+	__u64 timed;   /* packets whose arrival was timed */
+	__u64 step_to; /* end of the second being counted */
+	__u32 step;
+	__u32 queue;  /* 1 + the one it came through last */
+	__u64 moves;  /* times that the queue changed */
+	__u64 counted; /* of fresh, in steps */
+	__u64 steps[STEPS];
+} __attribute__((aligned(128)));
+
+struct heads {
+	__u32 first[CHAINS]; /* 1 + index of a stream; 0 none */
+};
+#endif

@@ -1,0 +1,164 @@
+//go:build amd64 || arm64
+
+package xdp
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"net/netip"
+	"slices"
+	"strconv"
+
+	"github.com/vishvananda/netlink"
+	"github.com/vishvananda/netlink/nl"
+	"golang.org/x/sys/unix"
+)
+
+// wire is what the kernel would use for packets to a peer.
+type wire struct {
+	index  int
+	name   string
+	mtu    int
+	source [6]byte // Ethernet addresses
+	target [6]byte
+}
+
+// findWire asks the calling thread's namespace for the way to a peer. why says
+// that frames cannot go there, "" if they can. Without target it leaves out who
+// the next hop is.
+func findWire(from, to netip.Addr, target bool) (w wire, why string, err error) {
+	h, err := netlink.NewHandle(unix.NETLINK_ROUTE)
+	if err != nil {
+		return w, "", fmt.Errorf("find the way to %v: %w", to, err)
+	}
+	defer h.Close()
+	options := &netlink.RouteGetOptions{SrcAddr: from.AsSlice()}
+	if zone := to.Zone(); zone != "" {
+		if options.OifIndex, err = strconv.Atoi(zone); err != nil {
+			options.Oif, options.OifIndex = zone, 0
+		}
+	}
+	routes, err := h.RouteGetWithOptions(to.AsSlice(), options)
+	if err != nil || len(routes) == 0 {
+		return w, "", errors.Join(fmt.Errorf("find the route to %v", to), err)
+	}
+	route := routes[0]
+	link, err := h.LinkByIndex(route.LinkIndex)
+	if err != nil {
+		return w, "", fmt.Errorf("find the interface to %v: %w", to, err)
+	}
+	a := link.Attrs()
+	w = wire{index: a.Index, name: a.Name, mtu: a.MTU}
+	if route.MTU > 0 {
+		w.mtu = min(w.mtu, route.MTU)
+	}
+	switch {
+	case a.Flags&net.FlagLoopback != 0:
+		return w, "the way to the peer is the loopback interface, which takes no XDP frames", nil
+	case len(a.HardwareAddr) != len(w.source) || a.EncapType != "ether":
+		return w, a.Name + " is no Ethernet interface", nil
+	}
+	copy(w.source[:], a.HardwareAddr)
+	if !target {
+		return w, "", nil
+	}
+	hop := to.WithZone("")
+	if gateway, ok := netip.AddrFromSlice(route.Gw); ok {
+		hop = gateway.Unmap()
+	} else if via, ok := route.Via.(*netlink.Via); ok {
+		if gateway, ok := netip.AddrFromSlice(via.Addr); ok {
+			hop = gateway.Unmap()
+		}
+	}
+	family := netlink.FAMILY_V4
+	if hop.Is6() {
+		family = netlink.FAMILY_V6
+	}
+	neighbours, err := h.NeighList(a.Index, family)
+	if err != nil {
+		return w, "", fmt.Errorf("find the neighbour %v on %s: %w", hop, a.Name, err)
+	}
+	const known = unix.NUD_REACHABLE | unix.NUD_STALE | unix.NUD_DELAY | unix.NUD_PROBE | unix.NUD_PERMANENT | unix.NUD_NOARP
+	i := slices.IndexFunc(neighbours, func(n netlink.Neigh) bool {
+		ip, _ := netip.AddrFromSlice(n.IP)
+		return ip.Unmap() == hop && n.State&known != 0 && len(n.HardwareAddr) == len(w.target)
+	})
+	if i < 0 {
+		return w, fmt.Sprintf("the Ethernet address of %v on %s is not known", hop, a.Name), nil
+	}
+	copy(w.target[:], neighbours[i].HardwareAddr)
+	return w, "", nil
+}
+
+// bypassed says what frames would pass by on their way out that packets of a
+// socket would not, "" if nothing.
+func (w wire) bypassed() (string, error) {
+	h, err := netlink.NewHandle(unix.NETLINK_ROUTE)
+	if err != nil {
+		return "", err
+	}
+	defer h.Close()
+	link, err := h.LinkByIndex(w.index)
+	if err != nil {
+		return "", err
+	}
+	list, err := h.QdiscList(link)
+	if err != nil {
+		return "", fmt.Errorf("list the queue disciplines of %s: %w", w.name, err)
+	}
+	for _, q := range list {
+		switch q.Type() {
+		case "noqueue", "mq", "pfifo_fast", "pfifo", "fq_codel", "fq", "ingress":
+		default:
+			return "its queue discipline " + q.Type(), nil
+		}
+	}
+	return "", nil
+}
+
+// What a device can do with XDP, enum netdev_xdp_act of include/uapi/linux/netdev.h.
+const (
+	netdevCmdDevGet      = 1
+	netdevAttrIfindex    = 1
+	netdevAttrFeatures   = 3
+	netdevXDPActNDOXmit  = 1 << 2
+	netdevFamilyName     = "netdev"
+	generalizedHeaderLen = nl.SizeofGenlmsg
+)
+
+// takesFrames asks whether the driver sends XDP frames now. A virtual cable does
+// while its other end is ready for them. known is false before Linux 6.3.
+func (w wire) takesFrames() (takes, known bool) {
+	h, err := netlink.NewHandle(unix.NETLINK_GENERIC)
+	if err != nil {
+		return false, false
+	}
+	defer h.Close()
+	family, err := h.GenlFamilyGet(netdevFamilyName)
+	if err != nil {
+		return false, false
+	}
+	req := nl.NewNetlinkRequest(int(family.ID), 0)
+	req.AddData(&nl.Genlmsg{Command: netdevCmdDevGet, Version: 1})
+	req.AddData(nl.NewRtAttr(netdevAttrIfindex, nl.Uint32Attr(uint32(w.index))))
+	messages, err := req.Execute(unix.NETLINK_GENERIC, 0)
+	if err != nil {
+		return false, false
+	}
+	for _, m := range messages {
+		if len(m) < generalizedHeaderLen {
+			continue
+		}
+		attrs, err := nl.ParseRouteAttr(m[generalizedHeaderLen:])
+		if err != nil {
+			return false, false
+		}
+		for _, a := range attrs {
+			if a.Attr.Type == netdevAttrFeatures && len(a.Value) >= 8 {
+				return nl.NativeEndian().Uint64(a.Value)&netdevXDPActNDOXmit != 0, true
+			}
+		}
+	}
+	return false, false
+}
