@@ -73,15 +73,22 @@ type AgentInfo struct {
 	Limits   Limits     `json:"limits"`
 }
 
+// Choice names an engine for one end of a flow.
+type Choice struct {
+	Engine   string
+	Fallback bool // sockets may carry what the engine can't
+}
+
 // PlacedFlow is a flow whose two ends are agents.
 type PlacedFlow struct {
-	Flow   model.Flow
-	Engine string     // name of the engine both ends use
-	From   string     // agent ID of the sender
-	To     string     // agent ID of the receiver
-	Dialer string     // From or To: the end that opens the 5-tuples; the other listens
-	Listen netip.Addr // address of the listening host, as the dialer reaches it
-	CPU    int        // first core for the sender's threads, -1 free; the receiver's follow
+	Flow    model.Flow
+	Send    Choice     // the sender's engine
+	Receive Choice     // the receiver's; the two must understand each other
+	From    string     // agent ID of the sender
+	To      string     // agent ID of the receiver
+	Dialer  string     // From or To: the end that opens the 5-tuples; the other listens
+	Listen  netip.Addr // address of the listening host, as the dialer reaches it
+	CPU     int        // first core for the sender's threads, -1 free; the receiver's follow
 }
 
 // Trial is one trial placed on agents.

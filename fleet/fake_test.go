@@ -278,8 +278,8 @@ func upTrial(from, to string, measure time.Duration) Trial {
 	}
 	return Trial{Number: 7, Timing: model.Timing{MeasureSeconds: measure.Seconds(), DrainSeconds: 0.2},
 		Flows: []PlacedFlow{{
-			Flow:   model.Flow{Name: "up", Protocol: model.UDP, From: "sender", To: "receiver", PayloadBytes: 64, Rate: rate, Streams: 1},
-			Engine: "udp", From: from, To: to, Dialer: from, Listen: netip.MustParseAddr("127.0.0.1"), CPU: -1,
+			Flow: model.Flow{Name: "up", Protocol: model.UDP, From: "sender", To: "receiver", PayloadBytes: 64, Rate: rate, Streams: 1},
+			Send: Choice{Engine: "udp"}, Receive: Choice{Engine: "udp"}, From: from, To: to, Dialer: from, Listen: netip.MustParseAddr("127.0.0.1"), CPU: -1,
 		}}}
 }
 

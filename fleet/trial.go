@@ -132,7 +132,8 @@ func (c *Controller) place(order Trial) (*trial, error) {
 		if f.Dialer != f.From {
 			flow.From, flow.To, f.From, f.To = flow.To, flow.From, f.To, f.From
 		}
-		f.Engine = "udp"
+		f.Send = Choice{Engine: "udp"}
+		f.Receive = f.Send
 		t.pair(f, base+uint16(len(order.Flows)), engine.Order{Flow: flow, Role: engine.Probe, CPU: -1}, engine.Order{Flow: flow, Role: engine.Echo, CPU: -1})
 	}
 	for _, e := range t.ends {
@@ -153,15 +154,17 @@ func (t *trial) pair(f PlacedFlow, tag uint16, from, to engine.Order) {
 	_, _ = rand.Read(key) // never fails
 	for _, e := range []struct {
 		order       engine.Order
+		choice      Choice
 		agent, peer string
-	}{{from, f.From, f.To}, {to, f.To, f.From}} {
+	}{{from, f.Send, f.From, f.To}, {to, f.Receive, f.To, f.From}} {
 		o := e.order
 		o.Timing, o.Trial, o.Tag, o.Key, o.OneClock = t.order.Timing, t.order.Number, tag, key, t.order.OneClock
+		o.Fallback = e.choice.Fallback
 		if o.Listen = e.agent != f.Dialer; !o.Listen {
 			o.Peer = f.Listen
 		}
 		n := len(t.ends)
-		t.ends = append(t.ends, trialEnd{agent: e.agent, endOrder: endOrder{End: n, Engine: f.Engine, Peer: e.peer, Home: t.isLocal(e.peer), Order: o}})
+		t.ends = append(t.ends, trialEnd{agent: e.agent, endOrder: endOrder{End: n, Engine: e.choice.Engine, Peer: e.peer, Home: t.isLocal(e.peer), Order: o}})
 		if !slices.Contains(t.agents, e.agent) {
 			t.agents = append(t.agents, e.agent)
 			t.gone[e.agent] = make(chan struct{})

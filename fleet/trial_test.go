@@ -131,7 +131,7 @@ func TestTrialErrors(t *testing.T) {
 		{"no consent", func(near, _ *fakeEngine, _ *Trial) { near.connectErr = errors.New("no answer from 127.0.0.1") },
 			"near: connect: flow up: send: no answer from 127.0.0.1"},
 		{"unknown agent", func(_, _ *fakeEngine, tr *Trial) { tr.Flows[0].To = "nobody" }, "flow up: no agent nobody on the hub"},
-		{"unknown engine", func(_, _ *fakeEngine, tr *Trial) { tr.Flows[0].Engine = "xdp" }, "flow up: near has no engine xdp; it has udp"},
+		{"unknown engine", func(_, _ *fakeEngine, tr *Trial) { tr.Flows[0].Send.Engine = "xdp" }, "flow up: near has no engine xdp; it has udp"},
 		{"bad dialer", func(_, _ *fakeEngine, tr *Trial) { tr.Flows[0].Dialer = "x" }, "flow up: the dialer x is none of its ends"},
 		{"bad payload", func(_, _ *fakeEngine, tr *Trial) { tr.Flows[0].Flow.PayloadBytes = 15 },
 			"far: prepare: ends[0].order.flows[0].payload_bytes: a UDP payload is 16 to 65507 B, not 15"},

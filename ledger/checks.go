@@ -39,15 +39,22 @@ func (c *checks) law(name string, held bool, format string, args ...any) {
 // endChecks are those among the figures of the two ends.
 func (b *book) endChecks(c *checks, lines []model.Line) {
 	in := b.in
-	var refused, named uint64
+	var refused, unsent, named uint64
 	for _, e := range in.SendErrors {
 		refused = plus(refused, e)
+	}
+	for _, n := range in.Unsent {
+		unsent = plus(unsent, n)
 	}
 	for _, l := range lines {
 		named += l.Packets
 	}
 	c.law("balance", named+b.remaining == b.lost, "%v lost = %v in named lines + %v unattributed", b.lost, named, b.remaining)
-	c.law("attempted", in.Attempted == plus(in.Accepted, refused), "%v attempted = %v accepted + %v refused by the kernel", in.Attempted, in.Accepted, refused)
+	if in.PastSockets {
+		c.law("attempted", in.Attempted == plus(in.Accepted, plus(refused, unsent)), "%v attempted = %v sent by the device + %v that it did not take", in.Attempted, in.Accepted, unsent)
+	} else {
+		c.law("attempted", in.Attempted == plus(in.Accepted, refused), "%v attempted = %v accepted + %v refused by the kernel", in.Attempted, in.Accepted, refused)
+	}
 	c.law("received", in.Received <= in.Attempted, "%v received, at most the %v attempted", in.Received, in.Attempted)
 	c.law("planned", in.Attempted <= in.Planned || in.Planned == 0, "%v attempted, at most the %v planned", in.Attempted, in.Planned)
 	if in.MissingKnown {
@@ -145,7 +152,7 @@ func (b *book) counterChecks(c *checks) {
 		return
 	}
 	s, r := b.path.sender, b.path.receiver
-	if s != nil && s.Observation != nil {
+	if s != nil && s.Observation != nil && !b.in.PastSockets {
 		b.sentCheck(c, s)
 	}
 	if s != nil && r != nil && s.Observation != nil && r.Observation != nil && !b.path.shared() {

@@ -69,7 +69,17 @@ func (b *book) cardClaims(v *view) {
 			return // a virtual card, whose drops the watch sees
 		}
 	}
-	b.node(byDevice, v, stageXDP, "XDP", t.xdpDrops(v.In))
+	b.node(byDevice, v, stageXDP, "XDP", b.xdpDrops(v))
+}
+
+// xdpDrops is what XDP programs dropped at a node, but for the packets that the
+// receiving end took off the device with one of its own.
+func (b *book) xdpDrops(v *view) reading {
+	r := v.table.xdpDrops(v.In)
+	if v == b.path.receiver {
+		r.whole, r.measure = minus(r.whole, b.in.TakenOff), minus(r.measure, b.in.TakenOff)
+	}
+	return r
 }
 
 // inputClaims are those of the way from a device to IP.
@@ -223,7 +233,7 @@ func (b *book) deviceClaims(v *view, layer string) {
 	}
 	behind := func(c *claim) bool {
 		return b.at(next, stageBacklog)(c) && c.cause == "CPU_BACKLOG" || b.at(next, stageRing)(c) && c.cause == model.CauseRingFull ||
-			c.layer == layer && c.host == v.Name && c.cause == model.CauseTransmit
+			c.layer == layer && c.host == v.Name && (c.cause == model.CauseTransmit || b.unsent(c))
 	}
 	// A full ring is told to whoever sends, a missing carrier is not.
 	told := minus(t.field("Ip", "OutDiscards").whole, plus(plus(t.queues(v.Out).whole, b.classifier(v).whole), b.backlog(next).whole))
@@ -236,6 +246,13 @@ func (b *book) deviceClaims(v *view, layer string) {
 		return
 	}
 	b.counter(byTransmit, layer, v.Name, model.CauseTransmit, sent, behind)
+}
+
+// unsent tells claims about frames that the sender's device did not take: it
+// counts them as well.
+func (b *book) unsent(c *claim) bool {
+	_, ok := b.in.Unsent[c.cause]
+	return ok && c.layer == model.LayerSenderDevice && c.host == b.in.Sender
 }
 
 // classifier is what tc programs dropped on a node's way out. One counter serves

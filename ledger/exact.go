@@ -117,6 +117,11 @@ func (s *site) text() string {
 // errnoClaims are the packets that the sender's kernel refused.
 func (b *book) errnoClaims() {
 	j := b.join
+	for _, cause := range slices.Sorted(maps.Keys(b.in.Unsent)) {
+		n := b.in.Unsent[cause]
+		b.add(claim{order: bySender, layer: model.LayerSenderDevice, host: b.in.Sender, cause: cause, confidence: ExactCount, sure: n, upper: n,
+			evidence: model.Evidence{Counter: "frames not sent: " + cause, Host: b.in.Sender, Scope: "packet", Unit: "datagram", Delta: n}})
+	}
 	listed := map[string]uint64{}
 	for i, name := range b.in.Errnos {
 		listed[name] = plus(listed[name], j.listedErrno[i])
@@ -273,6 +278,8 @@ func (b *book) endClaims() {
 	own(byReceiver, model.LayerApplication, model.CauseLate, "arrived after the drain", in.Late, nil)
 	own(byReceiver, model.LayerApplication, model.CauseWrongLength, "arrived with another length", in.WrongLength, nil)
 	own(byReceiver, model.LayerApplication, model.CauseUnread, "left in the socket", in.Unread, of(model.LayerApplication, model.CauseUnread))
+	own(byReceiver, model.LayerApplication, model.CauseOverrun, "came too far ahead", in.Overrun, nil)
+	own(byReceiver, model.LayerReceiverUDP, "UDP_CSUM", "wrong checksums at the device", in.Broken, nil)
 	if in.SocketKnown {
 		b.socketClaims()
 	}

@@ -15,7 +15,10 @@ type Input struct {
 	Refused    []model.Marks     // by stream; a mark is an index of Errnos
 	Errnos     []string
 	Retried    uint64 // offered a second time, the answer to the first being hidden
-	Segments   int    // datagrams per buffer given to the kernel; 0 and 1 mean one
+	// Of a sender that hands frames to the device itself:
+	PastSockets bool
+	Unsent      map[string]uint64 // frames that the device did not take, by cause; attempted, not accepted
+	Segments    int               // datagrams per buffer given to the kernel; 0 and 1 mean one
 
 	WarmupSent, WarmupReceived uint64
 
@@ -25,6 +28,9 @@ type Input struct {
 	SocketDrops  uint64 // that the receiving sockets dropped; meaningless unless SocketKnown
 	SocketKnown  bool
 	Unread       uint64        // left in the sockets at the end
+	TakenOff     uint64        // that the receiving end took off the device before the kernel's own path, the warm-up and whatever did not count included; 0: none
+	Broken       uint64        // of them, with a wrong checksum
+	Overrun      uint64        // of them, too far ahead to be accounted for
 	Missing      []model.Marks // by stream; meaningless unless MissingKnown
 	MissingKnown bool
 

@@ -132,7 +132,9 @@ func (b *book) beforeIP(v *view, in reading) (g gap, ok bool) {
 	if v.watched || !in.known || !ip.known || len(v.In) == 0 || b.in.Segments > 1 {
 		return gap{}, false
 	}
-	r := in.less(ip, t.classes(v.In), t.xdpDrops(v.In), t.device(v.In, "rx_otherhost_dropped"), b.backlog(v))
+	xdp := t.xdpDrops(v.In)
+	xdp.known, xdp.whole, xdp.measure = true, max(xdp.whole, b.in.TakenOff), max(xdp.measure, b.in.TakenOff)
+	r := in.less(ip, t.classes(v.In), xdp, t.device(v.In, "rx_otherhost_dropped"), b.backlog(v))
 	r.name, r.scope, r.before, r.after = "rx_packets - Ip.InReceives", "device", 0, 0
 	if r.whole < b.remaining/2 {
 		return gap{}, false // ARP and merged TCP segments make a few

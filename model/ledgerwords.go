@@ -44,6 +44,8 @@ const (
 	CauseReassembly    = "reassembly"
 	CauseUnread        = "unread"
 	CauseLate          = "late"
+	CauseOverrun       = "overrun"
+	CauseNotRedirected = "not-redirected" // an XDP frame that the kernel did not hand to the device
 	CauseWrongLength   = "wrong-length"
 	reasonReassembled  = "FRAG_REASM_TIMEOUT"
 	reasonNoProtocol   = "IP_NOPROTO"
@@ -77,6 +79,8 @@ var wordings = [...]wording{
 	{LayerSenderQdisc, "", "queue of %h full"},
 	{LayerSenderDevice, "NEIGH_*", "no answer to %h's neighbour lookup"},
 	{LayerSenderDevice, "QDISC_DROP", "network card of %h down or without carrier"},
+	{LayerSenderDevice, CauseRingFull, "transmit ring of %h full"},
+	{LayerSenderDevice, CauseNotRedirected, "not handed to %h's network card"},
 	{LayerSenderDevice, "", "dropped by %h's network card"},
 	{LayerNetwork, CauseInside, "somewhere in %h (by elimination)"},
 	{LayerNetwork, CauseElimination, "on the wire or in a device between (by elimination)"},
@@ -112,6 +116,7 @@ var wordings = [...]wording{
 	{LayerReceiverBuffer, "", "%r socket buffer full"},
 	{LayerApplication, CauseUnread, "never read by the program at %h"},
 	{LayerApplication, CauseLate, "arrived too late"},
+	{LayerApplication, CauseOverrun, "came faster than %h could account for"},
 	{LayerApplication, CauseWrongLength, "arrived with another length"},
 	{LayerApplication, "", "lost by the program at %h"},
 }

@@ -39,7 +39,7 @@ type Plan struct {
 	Factors []Factor `json:"factors,omitempty"`
 	Design  Design   `json:"design"`
 	Timing  Timing   `json:"timing"`
-	Engine  string   `json:"engine"` // auto, udp, xdp
+	Engine  string   `json:"engine"` // auto, udp, xdp, or xdp:udp and the like: the sender's and the receiver's
 	Limits  Limits   `json:"limits,omitzero"`
 	Drops   DropMode `json:"drops,omitempty"` // how closely drops are watched; "" means as closely as the hosts can
 }
@@ -167,8 +167,8 @@ func (p Plan) Check() error {
 		}
 		names[f.Name] = true
 	}
-	if !slices.Contains([]string{"auto", "udp", "xdp"}, p.Engine) {
-		return wrong("engine", "want auto, udp or xdp, not %q", p.Engine)
+	if !slices.Contains([]string{"auto", "udp", "xdp", "udp:xdp", "xdp:udp", "xdp:xdp"}, p.Engine) {
+		return wrong("engine", "want auto, udp or xdp, or two as SENDER:RECEIVER, not %q", p.Engine)
 	}
 	if !slices.Contains([]DropMode{"", DropsSeq, DropsCount, DropsOff}, p.Drops) {
 		return wrong("drops", "want seq, count or off, not %q", clip(string(p.Drops)))

@@ -47,8 +47,10 @@ func assemble(t model.Trial, placed fleet.Trial, out fleet.Outcome, p *path, spo
 		}
 		r.Flows = append(r.Flows, flow)
 		r.Series = append(r.Series, flowSeries(f.Flow, flow.DurationS, o)...)
-		if len(engines) == 0 || engines[len(engines)-1] != f.Engine {
-			engines = append(engines, f.Engine)
+		for _, name := range carriers(f, o) {
+			if !slices.Contains(engines, name) {
+				engines = append(engines, name)
+			}
 		}
 	}
 	for node, end := range p.ends {
@@ -60,7 +62,7 @@ func assemble(t model.Trial, placed fleet.Trial, out fleet.Outcome, p *path, spo
 	sortSeries(r.Series)
 	r.Warnings = append(doubtsOf(placed, out), missedSome(r.Flows)...)
 	addObserved(&r, spots)
-	r.Engine = strings.Join(engines, "+")
+	r.Engine, r.EngineReason = strings.Join(engines, "+"), reasons(placed, out)
 	switch {
 	case out.Cut != "" && hopeless(out):
 		// Another trial may fit: this one was ordered what cannot be sent.
@@ -71,6 +73,40 @@ func assemble(t model.Trial, placed fleet.Trial, out fleet.Outcome, p *path, spo
 		r.State, r.Why = model.Invalid, strings.Join(doubts, "; ")
 	}
 	return r
+}
+
+// carriers are the engines that carried a flow, the sender's first.
+func carriers(f fleet.PlacedFlow, o fleet.FlowOutcome) []string {
+	names := []string{f.Send.Engine, f.Receive.Engine}
+	for i, r := range []*engine.Report{o.Send, o.Receive} {
+		if r != nil && r.Engine != "" {
+			names[i] = r.Engine
+		}
+	}
+	return names
+}
+
+// reasons says why ends were carried by the engine they were, each once.
+func reasons(placed fleet.Trial, out fleet.Outcome) string {
+	var list []string
+	for i, f := range placed.Flows {
+		for _, end := range []struct {
+			node   string
+			report *engine.Report
+		}{{f.Flow.From, out.Flows[i].Send}, {f.Flow.To, out.Flows[i].Receive}} {
+			if end.report == nil || end.report.Why == "" {
+				continue
+			}
+			text := end.node + ": " + end.report.Why
+			if end.report.Engine == "udp" {
+				text = end.node + ": udp sockets, because " + end.report.Why
+			}
+			if !slices.Contains(list, text) {
+				list = append(list, text)
+			}
+		}
+	}
+	return strings.Join(list, "; ")
 }
 
 // stillNanos is a pause of a sender that no healthy host makes.
@@ -235,12 +271,14 @@ func balance(r model.FlowResult, f model.Flow, sent *engine.Report, in engine.Re
 		Received:       in.Tally.Received, Late: in.Tally.Late, WrongLength: in.Tally.WrongLength,
 		SocketDrops: in.SocketDrops, SocketKnown: in.SocketKnown, Unread: in.Unread,
 		Missing: in.Missing, MissingKnown: in.MissingKnown,
+		TakenOff: in.Taken, Broken: in.Broken, Overrun: in.Overrun,
 		Fragments: r.Fragments, DurationS: r.DurationS, BufferBytes: in.BufferBytes, TruesizeBytes: in.TruesizeBytes,
 		Nodes: nodesOf(f, spots),
 	}
 	if sent != nil && sent.Send != nil {
 		s := sent.Send
 		input.Streams, input.Refused, input.Errnos, input.Retried, input.WarmupSent = s.Streams, s.Refused, s.Errnos, s.Retried, s.WarmupSent
+		input.Unsent, input.PastSockets = s.Unsent, sent.Engine == "xdp"
 	}
 	return ledger.Balance(input)
 }

@@ -12,6 +12,7 @@ import (
 	"pelt/engine"
 	"pelt/engine/tcp"
 	"pelt/engine/udp"
+	"pelt/engine/xdp"
 	"pelt/fleet"
 	"pelt/lab"
 	"pelt/measure"
@@ -26,7 +27,8 @@ type path struct {
 	ends       map[string]fleet.AgentInfo      // by node name
 	address    map[string]func(int) netip.Addr // of the ends that can listen, by node name and family
 	oneClock   bool
-	pin        bool // the ends share this machine's cores
+	pin        bool   // the ends share this machine's cores
+	engine     string // asked for: see model.Plan
 	lab        *model.LabFacts
 	spots      []spot          // in travel order from the sender
 	kernel     *observe.Kernel // watches this machine's drops
@@ -46,9 +48,6 @@ func (p *path) Close() error {
 }
 
 func openPath(ctx context.Context, p model.Plan, o Options) (*path, error) {
-	if p.Engine == "xdp" {
-		return nil, &model.FieldError{Field: "engine", Want: "this pelt has no xdp engine; want auto or udp"}
-	}
 	kind, name, found := strings.Cut(p.Target, ":")
 	switch {
 	case found && kind == "lab" && name == Loopback:
@@ -67,19 +66,21 @@ const Loopback = "loopback"
 // agentConfig is one end: engines bound to the host's namespace. The returned
 // function frees them once the agent is closed.
 func agentConfig(node string, host engine.Host, version string, port uint16, see engine.Observe) (fleet.AgentConfig, func() error) {
+	newHistogram := func(parts int) engine.Histogram { return measure.NewHistogram(parts) }
 	u := udp.New(udp.Config{
 		NewMeter:     func(s, b int, step int64, one bool) engine.Meter { return measure.New(s, b, step, one) },
-		NewHistogram: func(parts int) engine.Histogram { return measure.NewHistogram(parts) },
+		NewHistogram: newHistogram,
 		Port:         port,
 	})
 	t := tcp.New(tcp.Config{Port: port})
+	x := xdp.New(xdp.Config{Sockets: u, NewHistogram: newHistogram})
 	return fleet.AgentConfig{
 		Node: node, Host: host, Version: version,
-		Engines: map[string]engine.Engine{u.Name(): u, t.Name(): t},
+		Engines: map[string]engine.Engine{u.Name(): u, t.Name(): t, x.Name(): x},
 		Facts:   observe.Facts,
 		Watch:   func() engine.Watch { return observe.StartWatch() },
 		Observe: see,
-	}, u.Close
+	}, func() error { return errors.Join(x.Close(), u.Close()) }
 }
 
 // watchDrops returns the one watch over this machine's drops.
@@ -104,7 +105,7 @@ func openLab(ctx context.Context, name string, p model.Plan, o Options) (*path, 
 	if err != nil {
 		return nil, err
 	}
-	way := &path{oneClock: true, pin: true, address: map[string]func(int) netip.Addr{}}
+	way := &path{oneClock: true, pin: true, engine: p.Engine, address: map[string]func(int) netip.Addr{}}
 	way.onClose(l.Close)
 	facts := l.Facts()
 	way.lab, way.spots = &facts, labSpots(l)
@@ -151,7 +152,7 @@ func openLoopback(ctx context.Context, p model.Plan, o Options) (*path, error) {
 		return netip.AddrFrom4([4]byte{127, 0, 0, 1})
 	}
 	way := &path{
-		oneClock: true, pin: true,
+		oneClock: true, pin: true, engine: p.Engine,
 		address: map[string]func(int) netip.Addr{model.Sender: loop, model.Receiver: loop},
 		lab:     &model.LabFacts{Topology: Loopback, Nodes: []string{model.Sender, model.Receiver}, Backends: []string{}},
 	}
@@ -224,7 +225,7 @@ func openHost(ctx context.Context, p model.Plan, o Options) (_ *path, err error)
 	if port == 0 {
 		port = fleet.DefaultPort
 	}
-	way := &path{spots: endSpots()}
+	way := &path{spots: endSpots(), engine: p.Engine}
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, way.Close())
@@ -321,15 +322,22 @@ func (p *path) place(t model.Trial) (fleet.Trial, string, error) {
 		if from.ID == "" || to.ID == "" {
 			return fleet.Trial{}, "", &model.FieldError{Field: fmt.Sprintf("flows[%d]", i), Want: "the path has a sender and a receiver, not " + f.From + " and " + f.To}
 		}
-		name := "udp"
+		send, receive := choices(p.engine)
 		placed.Probe = placed.Probe || f.Protocol == model.TCP // TCP tells its own round trips only
 		reason = "udp sockets: the engine both hosts have"
 		if f.Protocol == model.TCP {
-			name, reason = "tcp", "the plan's flows are TCP"
+			send, reason = fleet.Choice{Engine: "tcp"}, "the plan's flows are TCP"
+			receive = send
 		}
-		for _, a := range []fleet.AgentInfo{from, to} {
-			if !slices.Contains(a.Engines, name) {
-				return fleet.Trial{}, "", fmt.Errorf("the %s has no %s engine", a.Node, name)
+		for _, e := range []struct {
+			fleet.AgentInfo
+			*fleet.Choice
+		}{{from, &send}, {to, &receive}} {
+			if !slices.Contains(e.Engines, e.Engine) {
+				if !e.Fallback {
+					return fleet.Trial{}, "", fmt.Errorf("the %s has no %s engine", e.Node, e.Engine)
+				}
+				*e.Choice = fleet.Choice{Engine: "udp"}
 			}
 		}
 		family := f.Family
@@ -337,11 +345,23 @@ func (p *path) place(t model.Trial) (fleet.Trial, string, error) {
 			family = 4
 		}
 		placed.Flows = append(placed.Flows, fleet.PlacedFlow{
-			Flow: f, Engine: name, From: from.ID, To: to.ID,
+			Flow: f, Send: send, Receive: receive, From: from.ID, To: to.ID,
 			Dialer: p.ends[model.Sender].ID, Listen: p.address[model.Receiver](family), CPU: p.core(i),
 		})
 	}
 	return placed, reason, nil
+}
+
+// choices are the engines of sender and receiver for what the plan asks.
+func choices(asked string) (send, receive fleet.Choice) {
+	from, to, both := strings.Cut(asked, ":")
+	switch {
+	case both:
+		return fleet.Choice{Engine: from}, fleet.Choice{Engine: to}
+	case asked == "xdp": // a receiver without the rights for it is still one
+		return fleet.Choice{Engine: "xdp"}, fleet.Choice{Engine: "xdp", Fallback: true}
+	}
+	return fleet.Choice{Engine: "udp"}, fleet.Choice{Engine: "udp"}
 }
 
 // core gives the sender of flow i its first core; the engines put the

@@ -217,7 +217,10 @@ func (r *runner) execute(ctx context.Context, t model.Trial, total int) (model.R
 		r.idle.fill(spots)
 	}
 	result := assemble(t, placed, outcome, r.path, spots)
-	result.Started, result.EngineReason = started.UTC().Truncate(time.Millisecond), reason
+	result.Started = started.UTC().Truncate(time.Millisecond)
+	if result.EngineReason == "" {
+		result.EngineReason = reason
+	}
 	return result, nil
 }
 

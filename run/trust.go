@@ -3,6 +3,7 @@ package run
 import (
 	"fmt"
 	"math"
+	"slices"
 
 	"pelt/engine"
 	"pelt/fleet"
@@ -70,10 +71,17 @@ func tame(o fleet.FlowOutcome, t model.Timing) fleet.FlowOutcome {
 		}
 		c := *r
 		c.CPU.ThreadRatio = ratio(c.CPU.ThreadRatio)
+		if !slices.Contains([]string{"", "udp", "tcp", "xdp"}, c.Engine) {
+			c.Engine = ""
+		}
+		c.Why = c.Why[:min(len(c.Why), maxText)]
 		if c.Send != nil {
 			s := *c.Send
 			s.PerStep = cut(s.PerStep)
 			s.Refused, s.Errnos = s.Refused[:min(len(s.Refused), len(s.Streams))], s.Errnos[:min(len(s.Errnos), maxErrnos)]
+			if len(s.Unsent) > maxErrnos {
+				s.Unsent = nil
+			}
 			c.Send = &s
 		}
 		if c.Receive != nil {

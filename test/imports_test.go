@@ -30,6 +30,7 @@ var layers = map[string][]string{
 	"engine":                 {"model", "unit"},
 	"engine/udp":             {"engine", "model", "unit"},
 	"engine/tcp":             {"engine", "model", "unit"},
+	"engine/xdp":             {"engine", "model", "unit"},
 	"observe":                {"model", "unit", "observe/counters", "observe/drops"},
 	"observe/counters":       {"model", "unit"},
 	"observe/drops":          {"model", "unit"},
@@ -38,7 +39,7 @@ var layers = map[string][]string{
 	"store":                  {"model", "unit", "internal/outfile"},
 	"internal/netns":         {},
 	"internal/outfile":       {},
-	"run": {"advice", "analysis", "design", "engine", "engine/tcp", "engine/udp", "fleet", "lab", "ledger", "measure", "model",
+	"run": {"advice", "analysis", "design", "engine", "engine/tcp", "engine/udp", "engine/xdp", "fleet", "lab", "ledger", "measure", "model",
 		"observe", "observe/drops", "store", "unit"},
 	"cmd/pelt":           {"analysis", "engine", "fleet", "internal/outfile", "lab", "model", "plan", "report", "report/chart", "run", "store", "unit"},
 	"test":               {},
@@ -48,7 +49,9 @@ var layers = map[string][]string{
 
 // shared lists third-party modules that more than one package may import.
 var shared = []string{
-	"golang.org/x/sys", // the system call layer
+	"golang.org/x/sys",               // the system call layer
+	"github.com/cilium/ebpf",         // each C source has its loader beside it, which the library's tool writes
+	"github.com/vishvananda/netlink", // the lab makes links, the xdp engine looks up which one to take
 }
 
 type listed struct {

@@ -18,6 +18,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"pelt/engine"
+	"pelt/model"
 	"pelt/unit"
 )
 
@@ -440,10 +441,10 @@ func (s *sender) report(r *engine.Report) {
 			errno = unix.ErrnoName(unix.Errno(e))
 		}
 		if lost := load(&state.Refused); lost > 0 {
-			out.Unsent[cmp.Or(errno, ringFull)] += lost
+			out.Unsent[cmp.Or(errno, model.CauseRingFull)] += lost
 		}
 		if lost := load(&state.Failed); lost > 0 {
-			out.Unsent[cmp.Or(errno, notRedirected)] += lost
+			out.Unsent[cmp.Or(errno, model.CauseNotRedirected)] += lost
 		}
 		r.CPU.ThreadRatio = max(r.CPU.ThreadRatio, w.ratio)
 	}
@@ -470,12 +471,6 @@ func (s *sender) report(r *engine.Report) {
 	out.Gap, out.GapCounts = gaps.Percentiles(), gaps.Buckets()
 	r.Send = out
 }
-
-// Causes of frames that were not sent, where the driver gives no error.
-const (
-	ringFull      = "TX_RING_FULL"
-	notRedirected = "XDP_REDIRECT"
-)
 
 func (s *sender) close() error {
 	var errs []error
