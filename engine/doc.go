@@ -68,6 +68,9 @@ type Order struct {
 	// Fallback lets an engine that cannot carry out the order here give it to
 	// sockets, and say why.
 	Fallback bool `json:"fallback,omitempty"`
+	// Sockets makes the xdp engine receive through sockets, and the interface
+	// ready for a peer that sends XDP frames.
+	Sockets bool `json:"sockets,omitempty"`
 }
 
 // StepNanos is the step of every per-second series.

@@ -76,7 +76,8 @@ type AgentInfo struct {
 // Choice names an engine for one end of a flow.
 type Choice struct {
 	Engine   string
-	Fallback bool // sockets may carry what the engine can't
+	Fallback bool // see engine.Order
+	Sockets  bool // see engine.Order
 }
 
 // PlacedFlow is a flow whose two ends are agents.

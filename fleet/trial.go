@@ -159,7 +159,7 @@ func (t *trial) pair(f PlacedFlow, tag uint16, from, to engine.Order) {
 	}{{from, f.Send, f.From, f.To}, {to, f.Receive, f.To, f.From}} {
 		o := e.order
 		o.Timing, o.Trial, o.Tag, o.Key, o.OneClock = t.order.Timing, t.order.Number, tag, key, t.order.OneClock
-		o.Fallback = e.choice.Fallback
+		o.Fallback, o.Sockets = e.choice.Fallback, e.choice.Sockets
 		if o.Listen = e.agent != f.Dialer; !o.Listen {
 			o.Peer = f.Listen
 		}

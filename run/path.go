@@ -109,6 +109,11 @@ func openLab(ctx context.Context, name string, p model.Plan, o Options) (*path, 
 	way.onClose(l.Close)
 	facts := l.Facts()
 	way.lab, way.spots = &facts, labSpots(l)
+	if strings.Contains(p.Engine, "xdp") {
+		if err := way.takeFrames(l); err != nil {
+			return nil, errors.Join(err, way.Close())
+		}
+	}
 	var ends []end
 	for _, node := range []string{model.Sender, model.Receiver} {
 		n, err := l.Node(node)
@@ -122,6 +127,24 @@ func openLab(ctx context.Context, name string, p model.Plan, o Options) (*path, 
 		way.address[node] = n.Addr
 	}
 	return way.join(ctx, ends, o)
+}
+
+// takeFrames makes the nodes between the ends take XDP frames; the ends' own
+// engines do it there.
+func (p *path) takeFrames(l *lab.Lab) error {
+	for _, n := range append(l.Nodes(), l.Wires()...) {
+		if p.isEnd(n.Name()) {
+			continue
+		}
+		x := xdp.New(xdp.Config{})
+		p.onClose(x.Close)
+		for _, i := range n.Interfaces() {
+			if err := x.Ready(n, i.Name); err != nil {
+				return fmt.Errorf("%s: %w", n.Name(), err)
+			}
+		}
+	}
+	return nil
 }
 
 // end is one place where an agent of this process sits.
@@ -356,6 +379,8 @@ func (p *path) place(t model.Trial) (fleet.Trial, string, error) {
 func choices(asked string) (send, receive fleet.Choice) {
 	from, to, both := strings.Cut(asked, ":")
 	switch {
+	case asked == "xdp:udp": // the interface must be ready for what comes
+		return fleet.Choice{Engine: from}, fleet.Choice{Engine: from, Fallback: true, Sockets: true}
 	case both:
 		return fleet.Choice{Engine: from}, fleet.Choice{Engine: to}
 	case asked == "xdp": // a receiver without the rights for it is still one

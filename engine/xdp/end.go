@@ -35,9 +35,10 @@ type end struct {
 	sockets engine.End
 	made    time.Time
 
-	mu       sync.Mutex // guards what follows
-	why      string     // the sockets carry the flow
-	plane    plane      // nil: not yet, or never
+	mu       sync.Mutex   // guards what follows
+	why      string       // the sockets carry the flow
+	plane    plane        // nil: not yet, or never
+	release  func() error // of an interface that was made ready for the peer's frames; nil: none was
 	started  bool
 	finished bool
 	stopped  bool
@@ -71,7 +72,10 @@ func (e *end) Connect(ctx context.Context) error {
 	if e.closed {
 		return errors.New("connect xdp: the end is closed")
 	}
-	if e.why != "" {
+	switch {
+	case e.why == socketsAsked:
+		return e.makeReady()
+	case e.why != "":
 		return nil
 	}
 	p, why, err := e.open()
@@ -84,10 +88,10 @@ func (e *end) Connect(ctx context.Context) error {
 
 // giveUp leaves the flow to the sockets where that is allowed.
 func (e *end) giveUp(why string) error {
+	e.why, e.plane = why, nil
 	if !e.order.Fallback {
 		return &engine.Refusal{Why: "xdp: " + why}
 	}
-	e.why, e.plane = why, nil
 	return nil
 }
 
@@ -110,7 +114,7 @@ func (e *end) Run(ctx context.Context) error {
 		why, err := p.ready()
 		if err == nil && why != "" {
 			err = errors.Join(e.giveUp(why), p.close())
-			p = e.plane
+			p = nil
 		}
 		if err != nil {
 			e.mu.Unlock()
@@ -241,6 +245,9 @@ func (e *end) Close() error {
 	e.mu.Lock()
 	if e.plane != nil {
 		errs = append(errs, e.plane.close())
+	}
+	if e.release != nil {
+		errs = append(errs, e.release())
 	}
 	e.mu.Unlock()
 	return errors.Join(append(errs, e.sockets.Close())...)

@@ -46,8 +46,19 @@ func (e *Engine) Prepare(ctx context.Context, host engine.Host, o engine.Order) 
 	if err != nil {
 		return nil, err
 	}
+	if o.Sockets && o.Role == engine.Receive && why == "" {
+		why = socketsAsked
+	}
 	return &end{engine: e, host: host, order: o, sockets: sockets, why: why, quit: make(chan struct{}), ran: make(chan struct{}), made: time.Now()}, nil
 }
+
+// socketsAsked is why a receiver has no plane that was to have none.
+const socketsAsked = "they were asked for"
+
+// Ready makes an interface of a host take the XDP frames of its neighbour, which
+// a virtual cable does only with a program at its end; the program passes all
+// that is of no flow. It stays until Close.
+func (e *Engine) Ready(host engine.Host, name string) error { return e.ready(host, name) }
 
 // unfit says why no host could carry out the order with frames, "" if one could.
 func unfit(o engine.Order) string {

@@ -2,11 +2,17 @@
 
 package xdp
 
+import "pelt/engine"
+
 const elsewhere = "XDP needs Linux on amd64 or arm64"
 
 func unable() string { return elsewhere }
 
 func (e *end) open() (plane, string, error) { return nil, elsewhere, nil }
+
+func (e *end) makeReady() error { return nil }
+
+func (e *Engine) ready(engine.Host, string) error { return &engine.Refusal{Why: elsewhere} }
 
 type hostState struct{}
 

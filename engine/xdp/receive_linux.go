@@ -10,6 +10,9 @@ import (
 	"sync"
 	"time"
 
+	"github.com/vishvananda/netlink"
+	"golang.org/x/sys/unix"
+
 	"pelt/engine"
 	"pelt/unit"
 )
@@ -61,6 +64,61 @@ func (e *end) openReceiver(addresses []engine.Addresses) (plane, string, error) 
 		return nil, why, p.leave()
 	}
 	return r, "", nil
+}
+
+// makeReady lets the peer's frames in to a receiver that uses sockets. A virtual
+// cable takes them only with a program at its end; hardware takes them anyway.
+func (e *end) makeReady() error {
+	socketed, ok := e.sockets.(engine.Socketed)
+	if !ok || len(socketed.Addresses()) == 0 {
+		return nil
+	}
+	a := socketed.Addresses()[0]
+	var w wire
+	err := e.host.Do(func() (err error) {
+		w, _, err = findWire(a.Local.Addr(), a.Remote.Addr(), false)
+		return err
+	})
+	if err != nil || w.kind != veth {
+		return err
+	}
+	p, why, err := e.engine.host.port(e.host, w)
+	if why != "" {
+		e.why += "; " + why // the peer may find it out of order
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	e.release = p.leave
+	return nil
+}
+
+const veth = "veth"
+
+// ready attaches the program to an interface for as long as the engine lives.
+func (e *Engine) ready(host engine.Host, name string) error {
+	var w wire
+	err := host.Do(func() error {
+		h, err := netlink.NewHandle(unix.NETLINK_ROUTE)
+		if err != nil {
+			return err
+		}
+		defer h.Close()
+		link, err := h.LinkByName(name)
+		if err != nil {
+			return err
+		}
+		w = wire{index: link.Attrs().Index, name: name, kind: link.Type()}
+		return nil
+	})
+	if err != nil {
+		return fmt.Errorf("make %s ready for XDP frames: %w", name, err)
+	}
+	if _, why, err := e.host.port(host, w); err != nil || why != "" {
+		return errors.Join(fmt.Errorf("make %s ready for XDP frames: %s", name, why), err)
+	}
+	return nil
 }
 
 // stamps says which packets' arrivals are timed.

@@ -2,8 +2,9 @@
 
 /* SPDX-License-Identifier: GPL-2.0 */
 /* The sender: BPF_PROG_RUN calls send for each frame of a batch of live ones.
- * A frame's memory comes back with what the program wrote last time, so that
- * everything that differs between frames is written each time. */
+ * A frame's memory comes back as whoever had it last left it: a router has
+ * written its addresses there and taken one off the hop limit. So that all but
+ * the rest of the payload is written each time. */
 #include "kernel.h"
 
 const volatile __u32 worker_index; /* of this copy of the program */
@@ -11,6 +12,9 @@ const volatile __u32 out_interface;
 const volatile __u32 six; /* 1: IPv6 */
 const volatile __u16 trial;
 const volatile __u32 ip_sum; /* of the IPv4 header's words but for identification and checksum */
+
+/* The frame's beginning up to the UDP checksum; what is beyond is written after it. */
+const volatile __u64 header[HEADER_WORDS];
 
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
@@ -173,6 +177,16 @@ static __always_inline void account(struct worker *w, struct out *o, __u64 now)
 	w->steps[w->step & (STEPS - 1)]++;
 }
 
+/* copy writes the first words of a frame, which has as many. */
+static __always_inline void copy(void *data, int words)
+{
+	__u64 *to = data;
+
+#pragma unroll
+	for (int i = 0; i < words; i++)
+		to[i] = header[i];
+}
+
 SEC("xdp")
 int send(struct xdp_md *ctx)
 {
@@ -222,12 +236,14 @@ int send(struct xdp_md *ctx)
 		u = data + ETHERNET_BYTES + IP6_BYTES;
 		if ((void *)(u + 1) > end)
 			return XDP_DROP;
+		copy(data, HEADER_WORDS);
 	} else {
 		struct ip4 *ip = data + ETHERNET_BYTES;
 
 		u = (void *)(ip + 1);
 		if ((void *)(u + 1) > end)
 			return XDP_DROP;
+		copy(data, HEADER_WORDS4);
 		sum = ip_sum + (w->emitted & 0xffff);
 		sum = (sum & 0xffff) + (sum >> 16);
 		sum = (sum & 0xffff) + (sum >> 16);

@@ -25,20 +25,22 @@ type sendHistogram struct {
 type sendLimits uint32
 
 const (
-	sendLimitsWORKERS      sendLimits = 64
-	sendLimitsOUTS         sendLimits = 128
-	sendLimitsFLOWS        sendLimits = 4
-	sendLimitsINS          sendLimits = 512
-	sendLimitsCHAIN_BITS   sendLimits = 10
-	sendLimitsCHAINS       sendLimits = 1024
-	sendLimitsLINKS        sendLimits = 16
-	sendLimitsWORDS        sendLimits = 1048576
-	sendLimitsFLOW_WORDS   sendLimits = 262144
-	sendLimitsSTEPS        sendLimits = 64
-	sendLimitsBINS         sendLimits = 2048
-	sendLimitsBIN_BITS     sendLimits = 6
-	sendLimitsLONGEST_BITS sendLimits = 36
-	sendLimitsSTAMP_EVERY  sendLimits = 16
+	sendLimitsWORKERS       sendLimits = 64
+	sendLimitsOUTS          sendLimits = 128
+	sendLimitsFLOWS         sendLimits = 4
+	sendLimitsINS           sendLimits = 512
+	sendLimitsCHAIN_BITS    sendLimits = 10
+	sendLimitsCHAINS        sendLimits = 1024
+	sendLimitsLINKS         sendLimits = 16
+	sendLimitsWORDS         sendLimits = 1048576
+	sendLimitsFLOW_WORDS    sendLimits = 262144
+	sendLimitsSTEPS         sendLimits = 64
+	sendLimitsBINS          sendLimits = 2048
+	sendLimitsBIN_BITS      sendLimits = 6
+	sendLimitsLONGEST_BITS  sendLimits = 36
+	sendLimitsHEADER_WORDS  sendLimits = 8
+	sendLimitsHEADER_WORDS4 sendLimits = 5
+	sendLimitsSTAMP_EVERY   sendLimits = 16
 )
 
 type sendOut struct {
@@ -111,6 +113,7 @@ const (
 	sendProgSend         = "send"
 	sendProgTransmitted  = "transmitted"
 	sendProgUnredirected = "unredirected"
+	sendVarHeader        = "header"
 	sendVarIpSum         = "ip_sum"
 	sendVarOutInterface  = "out_interface"
 	sendVarPhases        = "phases"
@@ -180,6 +183,7 @@ type sendMapSpecs struct {
 //
 // It can be passed ebpf.CollectionSpec.Assign.
 type sendVariableSpecs struct {
+	Header       *ebpf.VariableSpec `ebpf:"header"`
 	IpSum        *ebpf.VariableSpec `ebpf:"ip_sum"`
 	OutInterface *ebpf.VariableSpec `ebpf:"out_interface"`
 	Phases       *ebpf.VariableSpec `ebpf:"phases"`
@@ -226,6 +230,7 @@ func (m *sendMaps) Close() error {
 //
 // It can be passed to loadSendObjects or ebpf.CollectionSpec.LoadAndAssign.
 type sendVariables struct {
+	Header       *ebpf.Variable `ebpf:"header"`
 	IpSum        *ebpf.Variable `ebpf:"ip_sum"`
 	OutInterface *ebpf.Variable `ebpf:"out_interface"`
 	Phases       *ebpf.Variable `ebpf:"phases"`

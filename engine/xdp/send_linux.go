@@ -129,6 +129,8 @@ func (s *sender) load(form shape) error {
 	if form.six() {
 		six = 1
 	}
+	header := make([]byte, 8*sendLimitsHEADER_WORDS)
+	copy(header, s.frame)
 	shared := map[string]*ebpf.Map{}
 	for i := range n {
 		spec, err := loadSend()
@@ -137,7 +139,7 @@ func (s *sender) load(form shape) error {
 		}
 		for name, v := range map[string]any{
 			sendVarWorkerIndex: uint32(i), sendVarOutInterface: uint32(s.wire.index), sendVarSix: six,
-			sendVarTrial: s.end.order.Trial, sendVarIpSum: form.ipSum(s.frame),
+			sendVarTrial: s.end.order.Trial, sendVarIpSum: form.ipSum(s.frame), sendVarHeader: header,
 		} {
 			if err := spec.Variables[name].Set(v); err != nil {
 				return err

@@ -38,6 +38,9 @@ enum limits {
 	BIN_BITS = 6,
 	LONGEST_BITS = 36, /* what is longer than 2^36 ns is counted as out of range */
 
+	HEADER_WORDS = 8,  /* of 8 B: of the longest, IPv6 */
+	HEADER_WORDS4 = 5, /* of IPv4 */
+
 	STAMP_EVERY = 16, /* frames of an unpaced sender share one reading of the clock */
 };
 

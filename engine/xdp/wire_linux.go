@@ -19,6 +19,7 @@ import (
 type wire struct {
 	index  int
 	name   string
+	kind   string // of the link: "veth", or "device" for hardware
 	mtu    int
 	source [6]byte // Ethernet addresses
 	target [6]byte
@@ -49,7 +50,7 @@ func findWire(from, to netip.Addr, target bool) (w wire, why string, err error) 
 		return w, "", fmt.Errorf("find the interface to %v: %w", to, err)
 	}
 	a := link.Attrs()
-	w = wire{index: a.Index, name: a.Name, mtu: a.MTU}
+	w = wire{index: a.Index, name: a.Name, kind: link.Type(), mtu: a.MTU}
 	if route.MTU > 0 {
 		w.mtu = min(w.mtu, route.MTU)
 	}
@@ -119,13 +120,20 @@ func (w wire) bypassed() (string, error) {
 
 // What a device can do with XDP, enum netdev_xdp_act of include/uapi/linux/netdev.h.
 const (
-	netdevCmdDevGet      = 1
-	netdevAttrIfindex    = 1
-	netdevAttrFeatures   = 3
-	netdevXDPActNDOXmit  = 1 << 2
-	netdevFamilyName     = "netdev"
-	generalizedHeaderLen = nl.SizeofGenlmsg
+	netdevCmdDevGet     = 1
+	netdevAttrIfindex   = 1
+	netdevAttrFeatures  = 3
+	netdevXDPActNDOXmit = 1 << 2
+	netdevFamilyName    = "netdev"
+	genericHeaderBytes  = nl.SizeofGenlmsg
 )
+
+// genericHeader is struct genlmsghdr: command, version, and two bytes that the
+// kernel wants to be 0. The library's own leaves them as they are.
+type genericHeader [4]byte
+
+func (h genericHeader) Len() int          { return len(h) }
+func (h genericHeader) Serialize() []byte { return h[:] }
 
 // takesFrames asks whether the driver sends XDP frames now. A virtual cable does
 // while its other end is ready for them. known is false before Linux 6.3.
@@ -140,17 +148,17 @@ func (w wire) takesFrames() (takes, known bool) {
 		return false, false
 	}
 	req := nl.NewNetlinkRequest(int(family.ID), 0)
-	req.AddData(&nl.Genlmsg{Command: netdevCmdDevGet, Version: 1})
+	req.AddData(genericHeader{netdevCmdDevGet, 1})
 	req.AddData(nl.NewRtAttr(netdevAttrIfindex, nl.Uint32Attr(uint32(w.index))))
 	messages, err := req.Execute(unix.NETLINK_GENERIC, 0)
 	if err != nil {
 		return false, false
 	}
 	for _, m := range messages {
-		if len(m) < generalizedHeaderLen {
+		if len(m) < genericHeaderBytes {
 			continue
 		}
-		attrs, err := nl.ParseRouteAttr(m[generalizedHeaderLen:])
+		attrs, err := nl.ParseRouteAttr(m[genericHeaderBytes:])
 		if err != nil {
 			return false, false
 		}
