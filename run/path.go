@@ -65,7 +65,7 @@ const Loopback = "loopback"
 
 // agentConfig is one end: engines bound to the host's namespace. The returned
 // function frees them once the agent is closed.
-func agentConfig(node string, host engine.Host, version string, port uint16, see engine.Observe) (fleet.AgentConfig, func() error) {
+func agentConfig(node string, host engine.Host, version string, port uint16, see engine.Observe) (config fleet.AgentConfig, frames *xdp.Engine, free func() error) {
 	newHistogram := func(parts int) engine.Histogram { return measure.NewHistogram(parts) }
 	u := udp.New(udp.Config{
 		NewMeter:     func(s, b int, step int64, one bool) engine.Meter { return measure.New(s, b, step, one) },
@@ -80,7 +80,7 @@ func agentConfig(node string, host engine.Host, version string, port uint16, see
 		Facts:   observe.Facts,
 		Watch:   func() engine.Watch { return observe.StartWatch() },
 		Observe: see,
-	}, func() error { return errors.Join(x.Close(), u.Close()) }
+	}, x, func() error { return errors.Join(x.Close(), u.Close()) }
 }
 
 // watchDrops returns the one watch over this machine's drops.
@@ -110,7 +110,7 @@ func openLab(ctx context.Context, name string, p model.Plan, o Options) (*path, 
 	facts := l.Facts()
 	way.lab, way.spots = &facts, labSpots(l)
 	if strings.Contains(p.Engine, "xdp") {
-		if err := way.takeFrames(l); err != nil {
+		if err := way.takeFrames(l, isTopology(name)); err != nil {
 			return nil, errors.Join(err, way.Close())
 		}
 	}
@@ -120,18 +120,23 @@ func openLab(ctx context.Context, name string, p model.Plan, o Options) (*path, 
 		if err != nil {
 			return nil, errors.Join(err, way.Close())
 		}
-		ends = append(ends, end{node, n, func(h *model.Host) {
+		one := end{node: node, host: n, describe: func(h *model.Host) {
 			i := n.Interface()
 			h.Interface, h.MTUBytes, h.Driver, h.Address = i.Name, i.MTU, "veth", i.Addr4.Addr().String()
-		}})
+		}}
+		if _, receive := choices(p.Engine); receive.Engine == "xdp" && !receive.Sockets && len(l.Nodes()) == 2 {
+			one.ready = func(x *xdp.Engine) error { return way.makeReady(x, n, n.Interface(), isTopology(name)) }
+		}
+		ends = append(ends, one)
 		way.address[node] = n.Addr
 	}
 	return way.join(ctx, ends, o)
 }
 
 // takeFrames makes the nodes between the ends take XDP frames; the ends' own
-// engines do it there.
-func (p *path) takeFrames(l *lab.Lab) error {
+// engines do it there. Of a lab that is held by another process no setting is
+// changed, own says that it is not.
+func (p *path) takeFrames(l *lab.Lab, own bool) error {
 	for _, n := range append(l.Nodes(), l.Wires()...) {
 		if p.isEnd(n.Name()) {
 			continue
@@ -139,10 +144,23 @@ func (p *path) takeFrames(l *lab.Lab) error {
 		x := xdp.New(xdp.Config{})
 		p.onClose(x.Close)
 		for _, i := range n.Interfaces() {
-			if err := x.Ready(n, i.Name); err != nil {
-				return fmt.Errorf("%s: %w", n.Name(), err)
+			if err := p.makeReady(x, n, i, own && p.isEnd(i.Peer)); err != nil {
+				return err
 			}
 		}
+	}
+	return nil
+}
+
+// makeReady makes an interface take frames, and gives them a thread of their own
+// where they come from a sender: what a frame meets first shall not be the
+// sending thread's work, or it could never offer more than that node can carry.
+func (p *path) makeReady(x *xdp.Engine, n *lab.Node, i lab.Interface, thread bool) error {
+	if err := x.Ready(n, i.Name); err != nil {
+		return fmt.Errorf("%s: %w", n.Name(), err)
+	}
+	if thread && runtime.NumCPU() > 1 {
+		return n.OwnThread(i.Name, 1)
 	}
 	return nil
 }
@@ -152,16 +170,22 @@ type end struct {
 	node     string
 	host     engine.Host
 	describe func(*model.Host)
+	ready    func(*xdp.Engine) error // makes it ready for frames; nil: nothing is to be done before a trial
 }
 
 func labOf(ctx context.Context, name string, links []model.Link) (*lab.Lab, error) {
-	if slices.ContainsFunc(lab.Topologies(), func(t lab.Topology) bool { return t.Name == name }) {
+	if isTopology(name) {
 		return lab.Open(ctx, name, links)
 	}
 	if len(links) > 0 {
 		return nil, &model.FieldError{Field: "links", Want: "lab " + name + " runs already and its links are set; give --link to pelt lab up"}
 	}
 	return lab.Attach(name)
+}
+
+// isTopology tells a lab to be made from one that runs.
+func isTopology(name string) bool {
+	return slices.ContainsFunc(lab.Topologies(), func(t lab.Topology) bool { return t.Name == name })
 }
 
 func openLoopback(ctx context.Context, p model.Plan, o Options) (*path, error) {
@@ -181,7 +205,7 @@ func openLoopback(ctx context.Context, p model.Plan, o Options) (*path, error) {
 	}
 	way.spots = endSpots()
 	describe := func(h *model.Host) { h.Interface, h.Driver, h.Address = "lo", "loopback", loop(4).String() }
-	return way.join(ctx, []end{{model.Sender, plainHost{}, describe}, {model.Receiver, plainHost{}, describe}}, o)
+	return way.join(ctx, []end{{node: model.Sender, host: plainHost{}, describe: describe}, {node: model.Receiver, host: plainHost{}, describe: describe}}, o)
 }
 
 // join puts agents on a hub of this process that nothing outside can reach.
@@ -193,12 +217,17 @@ func (p *path) join(ctx context.Context, ends []end, o Options) (_ *path, err er
 	}()
 	var configs []fleet.AgentConfig
 	for _, e := range ends {
-		config, free := agentConfig(e.node, e.host, o.Version, 0, endObserver(e.host, p.watchDrops(), func() string {
+		config, frames, free := agentConfig(e.node, e.host, o.Version, 0, endObserver(e.host, p.watchDrops(), func() string {
 			var h model.Host
 			e.describe(&h)
 			return h.Interface
 		}))
 		p.onClose(free)
+		if e.ready != nil {
+			if err := e.ready(frames); err != nil {
+				return nil, err
+			}
+		}
 		config.Facts = func() model.Host {
 			h := observe.Facts()
 			e.describe(&h)
@@ -258,7 +287,7 @@ func openHost(ctx context.Context, p model.Plan, o Options) (_ *path, err error)
 	if err != nil {
 		return nil, err
 	}
-	config, free := agentConfig(model.Sender, plainHost{}, o.Version, 0, endObserver(plainHost{}, way.watchDrops(), func() string {
+	config, _, free := agentConfig(model.Sender, plainHost{}, o.Version, 0, endObserver(plainHost{}, way.watchDrops(), func() string {
 		i, _ := observe.InterfaceFor(plainHost{}.Do, far) // unknown is ""
 		return i.Name
 	}))

@@ -33,7 +33,7 @@ func Serve(ctx context.Context, o ServeOptions) error {
 		return err
 	}
 	kernel := &observe.Kernel{}
-	agent, free := agentConfig(model.Receiver, plainHost{}, o.Version, uint16(o.Port+1), endObserver(plainHost{}, kernel, func() string {
+	agent, _, free := agentConfig(model.Receiver, plainHost{}, o.Version, uint16(o.Port+1), endObserver(plainHost{}, kernel, func() string {
 		i, _ := observe.InterfaceFor(plainHost{}.Do, o.Shown) // unknown is ""
 		return i.Name
 	}))

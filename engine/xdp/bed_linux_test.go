@@ -31,11 +31,14 @@ import (
 type bed struct {
 	t         testing.TB
 	near, far *netns.Handle
+	engines   map[*netns.Handle]engines
 }
+
+var farFour = netip.MustParseAddr("10.78.0.2")
 
 func newBed(t testing.TB) *bed {
 	t.Helper()
-	b := &bed{t: t}
+	b := &bed{t: t, engines: map[*netns.Handle]engines{}}
 	for _, h := range []**netns.Handle{&b.near, &b.far} {
 		n, err := netns.New()
 		if errors.Is(err, unix.EPERM) && os.Getenv("CI") == "" {
@@ -46,6 +49,14 @@ func newBed(t testing.TB) *bed {
 		}
 		t.Cleanup(func() { n.Close() })
 		*h = n
+		b.do(n, func() error { // Go asks the first namespace it sees whether there is IPv6
+			lo, err := netlink.LinkByName("lo")
+			if err != nil {
+				return err
+			}
+			return netlink.LinkSetUp(lo)
+		})
+		b.engines[n] = newEngines(t)
 	}
 	b.join(b.near, "va", "10.78.0.1/24", "fd78::1/64", b.far, "vb", "10.78.0.2/24", "fd78::2/64")
 	return b
@@ -97,7 +108,6 @@ func (b *bed) do(h *netns.Handle, f func() error) {
 // threaded gives an interface's NAPI a thread of its own, pinned to a core.
 func (b *bed) threaded(h *netns.Handle, name string, cpu int) {
 	b.t.Helper()
-	before := napiThreads()
 	done := make(chan error, 1)
 	go func() {
 		done <- func() error { // the thread ends with the goroutine: it was never unlocked
@@ -119,32 +129,26 @@ func (b *bed) threaded(h *netns.Handle, name string, cpu int) {
 	if err := <-done; err != nil {
 		b.t.Fatal(err)
 	}
-	for pid := range napiThreads() {
-		if before[pid] {
+	found := false
+	entries, _ := os.ReadDir("/proc")
+	for _, e := range entries { // all beds' alike
+		pid, err := strconv.Atoi(e.Name())
+		if err != nil {
 			continue
 		}
+		if comm, _ := os.ReadFile("/proc/" + e.Name() + "/comm"); !strings.HasPrefix(string(comm), "napi/"+name) {
+			continue
+		}
+		found = true
 		var set unix.CPUSet
 		set.Set(cpu)
 		if err := unix.SchedSetaffinity(pid, &set); err != nil {
 			b.t.Fatal(err)
 		}
-		return
 	}
-	b.t.Fatalf("%s has no NAPI thread", name)
-}
-
-func napiThreads() map[int]bool {
-	list := map[int]bool{}
-	entries, _ := os.ReadDir("/proc")
-	for _, e := range entries {
-		if pid, err := strconv.Atoi(e.Name()); err == nil {
-			name, _ := os.ReadFile("/proc/" + e.Name() + "/comm")
-			if strings.HasPrefix(string(name), "napi/") {
-				list[pid] = true
-			}
-		}
+	if !found {
+		b.t.Fatalf("%s has no NAPI thread", name)
 	}
-	return list
 }
 
 // trial is what one test sends.
@@ -157,10 +161,14 @@ type trial struct {
 	fallback bool
 	engines  [2]string // of sender and receiver; "" is xdp
 	during   func()    // once both run
+	stop     func(sender engine.End)
 }
 
 // outcome is both ends' account.
-type outcome struct{ send, receive engine.Report }
+type outcome struct {
+	send, receive engine.Report
+	ended         time.Time // of the sender
+}
 
 // engines are those of one host.
 type engines struct {
@@ -210,7 +218,7 @@ func (b *bed) between(near, far *netns.Handle, four, six netip.Addr, c trial) (o
 	defer cancel()
 	listen := order
 	listen.Role, listen.Listen, listen.CPU = engine.Receive, true, 1
-	to, err := newEngines(b.t).named(c.engines[1]).Prepare(ctx, far, listen)
+	to, err := b.engines[far].named(c.engines[1]).Prepare(ctx, far, listen)
 	if err != nil {
 		return out, fmt.Errorf("receiver: %w", err)
 	}
@@ -219,7 +227,7 @@ func (b *bed) between(near, far *netns.Handle, four, six netip.Addr, c trial) (o
 	if c.six {
 		order.Peer = six
 	}
-	from, err := newEngines(b.t).named(c.engines[0]).Prepare(ctx, near, order)
+	from, err := b.engines[near].named(c.engines[0]).Prepare(ctx, near, order)
 	if err != nil {
 		return out, fmt.Errorf("sender: %w", err)
 	}
@@ -236,7 +244,11 @@ func (b *bed) between(near, far *netns.Handle, four, six netip.Addr, c trial) (o
 	if c.during != nil {
 		c.during()
 	}
+	if c.stop != nil {
+		c.stop(from)
+	}
 	err = <-sent
+	out.ended = time.Now()
 	out.send = from.Report()
 	if out.send.Send == nil {
 		return out, errors.Join(err, errors.New("no account of the sender"))

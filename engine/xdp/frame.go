@@ -43,8 +43,14 @@ func (s shape) headerBytes() int {
 	return ethernetBytes + ip4Bytes + udpBytes
 }
 
-// layOut makes the frame that the sending program completes: ports, test
-// header, checksums and the IPv4 identification are 0.
+// fragile says that IPv4 packets may be fragmented on the way, so that each needs
+// an identification (RFC 6864 section 4.1). What fits the least MTU of IPv6 is not.
+func (s shape) fragile() bool {
+	return !s.six() && !s.dontFragment && s.headerBytes()-ethernetBytes+s.payloadBytes > 1280
+}
+
+// layOut makes the frame that the sending program completes: ports, test header
+// and UDP checksum are 0.
 func (s shape) layOut() []byte {
 	b := make([]byte, max(s.headerBytes()+s.payloadBytes, leastFrame))
 	copy(b, s.target[:])
@@ -68,6 +74,7 @@ func (s shape) layOut() []byte {
 		ip[8], ip[9] = hopLimit, protocolUDP
 		copy(ip[12:], s.from.AsSlice())
 		copy(ip[16:], s.to.AsSlice())
+		binary.BigEndian.PutUint16(ip[10:], ^uint16(s.ipSum(b)))
 	}
 	udp := b[s.headerBytes()-udpBytes:]
 	binary.BigEndian.PutUint16(udp[4:], uint16(length))
@@ -86,13 +93,14 @@ func fill(b []byte) {
 	}
 }
 
-// ipSum is the sum over the IPv4 header's words but for identification and
-// checksum; 0 for IPv6, whose header has no checksum.
+// ipSum is the sum over the IPv4 header's words but for its checksum, while the
+// identification is 0; 0 for IPv6, whose header has no checksum.
 func (s shape) ipSum(frame []byte) uint32 {
 	if s.six() {
 		return 0
 	}
-	return sum16(frame[ethernetBytes : ethernetBytes+ip4Bytes])
+	ip := frame[ethernetBytes : ethernetBytes+ip4Bytes]
+	return fold(sum16(ip[:10]) + sum16(ip[12:])) // without the checksum
 }
 
 // udpSum is the sum over a stream's datagram and pseudo header (RFC 768, RFC
@@ -100,7 +108,15 @@ func (s shape) ipSum(frame []byte) uint32 {
 func (s shape) udpSum(frame []byte, from, to uint16) uint32 {
 	udp := frame[s.headerBytes()-udpBytes:][:udpBytes+s.payloadBytes]
 	sum := sum16(s.from.AsSlice()) + sum16(s.to.AsSlice()) + protocolUDP + uint32(len(udp))
-	return sum + sum16(udp) + uint32(from) + uint32(to) + engine.Magic
+	return fold(sum + sum16(udp) + uint32(from) + uint32(to) + engine.Magic)
+}
+
+// fold brings a sum back to 16 bits.
+func fold(sum uint32) uint32 {
+	for sum > 0xffff {
+		sum = sum&0xffff + sum>>16
+	}
+	return sum
 }
 
 // sum16 adds up big endian words; an odd byte is the upper half of the last.

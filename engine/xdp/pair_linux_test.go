@@ -3,19 +3,191 @@
 package xdp
 
 import (
+	"fmt"
+	"math"
+	"slices"
 	"testing"
 	"time"
+
+	"pelt/engine"
+	"pelt/model"
 )
 
-func TestPair(t *testing.T) {
+// balanced checks what must hold of any trial, and returns what was lost.
+func balanced(t *testing.T, out outcome) uint64 {
+	t.Helper()
+	s, r := out.send.Send, out.receive.Receive
+	var unsent, streams, missing uint64
+	for _, n := range s.Unsent {
+		unsent += n
+	}
+	for _, n := range s.Streams {
+		streams += n
+	}
+	for _, m := range r.Missing {
+		missing += m.Packets + m.Unlisted
+	}
+	lost := s.Attempted - r.Tally.Received
+	if s.Attempted == 0 || streams != s.Attempted || s.Accepted != s.Attempted-unsent || r.Tally.Received > s.Accepted || missing != lost {
+		t.Errorf("attempted %d (%d in streams), accepted %d, unsent %v, received %d, missing %d", s.Attempted, streams, s.Accepted, s.Unsent, r.Tally.Received, missing)
+	}
+	var steps, sent uint64
+	for _, n := range r.Tally.PerStep {
+		steps += n
+	}
+	for _, n := range s.PerStep {
+		sent += n
+	}
+	if steps != r.Tally.Received || sent != s.Attempted {
+		t.Errorf("the series hold %d of %d received and %d of %d sent", steps, r.Tally.Received, sent, s.Attempted)
+	}
+	return lost
+}
+
+func TestEveryShape(t *testing.T) {
+	b := newBed(t)
+	for _, c := range []struct {
+		payload, streams int
+		six              bool
+		dscp             int
+	}{{16, 1, false, 0}, {18, 1, true, 0}, {63, 2, false, 46}, {1472, 3, false, 0}, {1452, 4, true, 10}, {64, 128, false, 0}, {65, 128, true, 0}} {
+		t.Run(fmt.Sprintf("%d B, %d streams, IPv6 %v", c.payload, c.streams, c.six), func(t *testing.T) {
+			for _, engines := range [][2]string{{"xdp", "xdp"}, {"xdp", "udp"}, {"udp", "xdp"}} {
+				b.t = t
+				out, err := b.run(trial{engines: engines, warmup: 20 * time.Millisecond, measure: 200 * time.Millisecond, six: c.six,
+					flow: model.Flow{PayloadBytes: c.payload, Streams: c.streams, DSCP: c.dscp, Rate: mustRate(t, "20kpps")}})
+				if err != nil {
+					t.Fatalf("%v: %v", engines, err)
+				}
+				if lost := balanced2(t, engines, out); lost != 0 {
+					t.Errorf("%v: %d of %d lost; %+v", engines, lost, out.send.Send.Attempted, out.receive.Receive)
+				}
+			}
+		})
+	}
+}
+
+// balanced2 checks what both engines promise.
+func balanced2(t *testing.T, engines [2]string, out outcome) uint64 {
+	t.Helper()
+	r := out.receive.Receive
+	if engines == [2]string{"xdp", "xdp"} {
+		balanced(t, out)
+	}
+	if r.Tally.Duplicates+r.Tally.Reordered+r.Tally.Late+r.Tally.WrongLength+r.Broken+r.Strays+r.Overrun != 0 {
+		t.Errorf("%v: an undisturbed cable made %+v", engines, r)
+	}
+	if out.send.Send.WarmupSent == 0 || out.send.Send.WarmupSent != r.WarmupReceived {
+		t.Errorf("%v: %d sent in the warm-up, %d received", engines, out.send.Send.WarmupSent, r.WarmupReceived)
+	}
+	return out.send.Send.Attempted - r.Tally.Received
+}
+
+func TestPaced(t *testing.T) {
+	b := newBed(t)
+	for _, rate := range []string{"1kpps", "70kpps", "333333pps", "1mpps"} {
+		t.Run(rate, func(t *testing.T) {
+			b.t = t
+			r := mustRate(t, rate)
+			out, err := b.run(trial{measure: time.Second, flow: model.Flow{Rate: r}})
+			if err != nil {
+				t.Fatal(err)
+			}
+			balanced(t, out)
+			s := out.send.Send
+			pps, _ := r.PPS(18)
+			if math.Abs(float64(s.Planned)-pps) > 1 || s.Attempted > s.Planned {
+				t.Errorf("planned %d, attempted %d", s.Planned, s.Attempted)
+			}
+			t.Logf("attempted %d of %d; gap sent %+v; gap received %+v; burst %d; delay %+v", s.Attempted, s.Planned, s.Gap, out.receive.Receive.Gap, s.BurstMax, out.receive.Receive.Tally.Delay)
+		})
+	}
+}
+
+func TestFlood(t *testing.T) {
 	b := newBed(t)
 	out, err := b.run(trial{measure: time.Second, warmup: 100 * time.Millisecond})
 	if err != nil {
 		t.Fatal(err)
 	}
-	s, r := out.send, out.receive
-	t.Logf("send %+v %+v", s, s.Send)
-	t.Logf("gap %+v", s.Send.Gap)
-	t.Logf("receive %+v %+v", r, r.Receive)
-	t.Logf("delay %+v gap %+v", r.Receive.Tally.Delay, r.Receive.Gap)
+	lost := balanced(t, out)
+	var unsent uint64
+	for _, n := range out.send.Send.Unsent {
+		unsent += n
+	}
+	if lost != unsent {
+		t.Errorf("%d lost, %d not taken by the device", lost, unsent)
+	}
+	t.Logf("%d attempted, %d lost", out.send.Send.Attempted, lost)
+}
+
+// The other end of the cable is not ready: said before anything is sent, or left to sockets.
+func TestCableNotReady(t *testing.T) {
+	b := newBed(t)
+	c := trial{engines: [2]string{"xdp", "udp"}, measure: 100 * time.Millisecond, flow: model.Flow{Rate: mustRate(t, "1kpps")}}
+	if _, err := b.run(c); err == nil {
+		t.Error("frames went into a cable that takes none")
+	}
+	c.fallback = true
+	out, err := b.run(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if out.send.Engine != "udp" || out.send.Why == "" || out.send.Send.Attempted != 100 {
+		t.Errorf("got %+v", out.send)
+	}
+}
+
+func TestStop(t *testing.T) {
+	b := newBed(t)
+	for _, rate := range []string{"max", "10kpps"} {
+		began := time.Now()
+		var stopped time.Time
+		out, err := b.run(trial{measure: 20 * time.Second, flow: model.Flow{Rate: mustRate(t, rate)}, stop: func(end engine.End) {
+			time.Sleep(300 * time.Millisecond)
+			stopped = time.Now()
+			end.Stop()
+		}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		took := out.ended.Sub(stopped)
+		t.Logf("%s: the sender ended %v after the stop", rate, took)
+		if took > 100*time.Millisecond || time.Since(began) > 5*time.Second {
+			t.Errorf("%s: the sender ended %v after the stop", rate, took)
+		}
+		balanced(t, out)
+		if !out.send.Stopped {
+			t.Errorf("%s: not told as stopped", rate)
+		}
+	}
+}
+
+func TestWindow(t *testing.T) {
+	for _, c := range []struct {
+		name  string
+		marks []uint64 // sequences that came
+		at    uint64   // finished at
+		want  []model.Stretch
+	}{
+		{"none came", nil, 3, []model.Stretch{{From: 0, Count: 3}}},
+		{"all came", []uint64{0, 1, 2}, 3, nil},
+		{"ends within a word", []uint64{0, 63, 64, 66}, 68, []model.Stretch{{From: 1, Count: 62}, {From: 65, Count: 1}, {From: 67, Count: 1}}},
+	} {
+		w := &window{words: make([]uint64, 4)}
+		for _, m := range c.marks {
+			w.words[m>>6&3] |= 1 << (m & 63)
+		}
+		got := w.finish(c.at)
+		var list []model.Stretch
+		for s, err := range w.gone.Marks().Stretches() {
+			if err != nil {
+				t.Fatal(err)
+			}
+			list = append(list, s)
+		}
+		if got != uint64(len(c.marks)) || !slices.Equal(list, c.want) {
+			t.Errorf("%s: %d came, missing %v; want %d, %v", c.name, got, list, len(c.marks), c.want)
+		}
+	}
 }

@@ -142,11 +142,10 @@ func (p *port) admit(r *receiver, addresses []engine.Addresses) string {
 	}
 	p.taken[r.flow] = true
 	o := r.end.order
-	f := &p.flows[r.flow]
-	store(&f.Begin, 0)
-	f.StampMask, f.OneClock = stamps(o.Flow.Rate, o.Flow.PayloadBytes), 0
+	store(&p.flows[r.flow].Begin, 0)
+	oneClock := uint32(0)
 	if o.OneClock {
-		f.OneClock = 1
+		oneClock = 1
 	}
 	words := int(sendLimitsFLOW_WORDS)
 	for words > 64 && words*len(addresses) > int(sendLimitsFLOW_WORDS) {
@@ -165,7 +164,7 @@ func (p *port) admit(r *receiver, addresses []engine.Addresses) string {
 			Source: words4(a.Remote.Addr()), Target: words4(a.Local.Addr()),
 			From: networkOrder(a.Remote.Port()), To: networkOrder(a.Local.Port()),
 			Length: networkOrder(uint16(udpBytes + o.Flow.PayloadBytes)), Trial: o.Trial, Family: family,
-			Flow: uint32(r.flow), Words: uint32(first), Mask: uint64(words)*64 - 1,
+			Flow: uint32(r.flow), Skip: skip(o.Flow.Rate, o.Flow.PayloadBytes), OneClock: oneClock, Words: uint32(first), Mask: uint64(words)*64 - 1,
 		}
 		p.used[slot] = true
 		r.slots, r.windows, r.marks = append(r.slots, slot), append(r.windows, w), append(r.marks, 0)

@@ -83,12 +83,20 @@ static __always_inline __u32 chain(__be16 from, __be16 to)
 	return ((__u32)from * 0x9e3779b1 ^ (__u32)to * 0x85ebca6b) >> (32 - CHAIN_BITS);
 }
 
+/* fold brings a sum of 16-bit words in whatever units back to 16 bits. */
 static __always_inline __u64 fold(__u64 sum)
 {
 	sum = (sum & 0xffffffff) + (sum >> 32);
-	sum = (sum & 0xffff) + (sum >> 16);
+	sum = (sum & 0xffffffff) + (sum >> 32);
 	sum = (sum & 0xffff) + (sum >> 16);
 	return (sum & 0xffff) + (sum >> 16);
+}
+
+/* add is the ones' complement sum of 64 bits. */
+static __always_inline __u64 add(__u64 sum, __u64 v)
+{
+	sum += v;
+	return sum + (sum < v);
 }
 
 /* within keeps the compiler from comparing in a way that the verifier does not know. */
@@ -102,57 +110,66 @@ static __always_inline bool within(void *p, void *end)
  * virtual device hands over from a local sender has none yet: only the sum of
  * the pseudo header stands there. Data outside of the frame's first part is
  * not checked. */
-static __always_inline bool sound(struct udp *u, void *end, __u64 sum, __u32 family)
+static __always_inline bool sound(struct udp *u, void *end, __u64 addresses, __u32 family)
 {
 	__u32 length = ntohs(u->length), i;
+	__u64 sum;
 	void *p = u;
 
 	if (!u->check)
 		return family == 4;
-	sum += u->length + htons(17);
-	if (fold(sum) == u->check)
-		return true;
+	addresses = add(addresses, u->length + htons(17));
+	sum = addresses;
 	for (i = 0; i < 512; i++) {
 		if (length < 8)
 			break;
 		p = (void *)u + i * 8;
 		if (!within(p + 8, end))
 			return true;
-		sum += *(__u32 *)p;
-		sum += *(__u32 *)(p + 4);
+		sum = add(sum, *(__u64 *)p);
 		length -= 8;
 	}
 	p = (void *)u + i * 8;
 	if (length & 4) {
 		if (!within(p + 4, end))
 			return true;
-		sum += *(__u32 *)p;
+		sum = add(sum, *(__u32 *)p);
 		p += 4;
 	}
 	if (length & 2) {
 		if (!within(p + 2, end))
 			return true;
-		sum += *(__u16 *)p;
+		sum = add(sum, *(__u16 *)p);
 		p += 2;
 	}
 	if (length & 1) {
 		if (!within(p + 1, end))
 			return true;
-		sum += *(__u8 *)p;
+		sum = add(sum, *(__u8 *)p);
 	}
-	return fold(sum) == 0xffff;
+	sum = fold(sum);
+	return (sum & 0xffff) == 0xffff || fold(addresses) == u->check;
 }
 
 /* time accounts when a packet came. */
-static __always_inline void time(struct in *s, struct flow *f, __u32 number, __u64 send)
+static __always_inline void time(struct in *s, __u64 send)
 {
 	__u64 now, transit;
-	__u32 at = s->fresh & f->stamp_mask;
+	bool first;
+	__u32 number = s->flow;
 	struct histogram *h;
+	struct flow *f;
 
-	if (at > 1)
+	/* Two in a row are timed, for what is between them. */
+	first = !s->left;
+	if (first)
+		s->left = s->skip + 1;
+	else if (s->left-- != s->skip + 1)
 		return;
 	now = bpf_ktime_get_ns();
+	f = bpf_map_lookup_elem(&flows, &number);
+	if (!f)
+		return;
 	if (!s->first) {
 		s->first = now;
 		__sync_val_compare_and_swap(&f->begin, 0, now);
@@ -167,7 +184,7 @@ static __always_inline void time(struct in *s, struct flow *f, __u32 number, __u
 		s->step_to += n * SECOND;
 	}
 	transit = now - send;
-	if (s->timed && (at == 1 || !f->stamp_mask)) {
+	if (s->timed && (!first || !s->skip)) {
 		__s64 d = elapsed(s->transit, transit);
 
 		h = bpf_map_lookup_elem(&gaps, &number);
@@ -180,11 +197,21 @@ static __always_inline void time(struct in *s, struct flow *f, __u32 number, __u
 	s->transit = transit;
 	s->last = now;
 	s->timed++;
-	if (f->one_clock) {
+	if (s->one_clock) {
 		h = bpf_map_lookup_elem(&delays, &number);
 		if (h)
 			record(h, elapsed(send & SEQUENCE_MASK, now & SEQUENCE_MASK), 1);
 	}
+}
+
+static __always_inline bool same6(const __be32 *a, const __be32 *b)
+{
+	return a[0] == b[0] && a[1] == b[1] && a[2] == b[2] && a[3] == b[3];
+}
+
+static __always_inline __u64 sum6(const __be32 *a)
+{
+	return (__u64)a[0] + a[1] + a[2] + a[3];
 }
 
 SEC("xdp.frags")
@@ -192,36 +219,26 @@ int receive(struct xdp_md *ctx)
 {
 	void *data = (void *)(long)ctx->data, *end = (void *)(long)ctx->data_end;
 	struct ethernet *e = data;
+	struct ip4 *ip4 = data + sizeof(*e);
+	struct ip6 *ip6 = data + sizeof(*e);
 	struct udp *u;
 	struct heads *c;
-	struct flow *f;
 	struct in *s = 0;
 	__u64 high, low, sequence, at, bit, sum, *word;
 	__u32 key = 0, number, i, family;
-	__be32 from[4] = {}, to[4] = {};
 
-	if ((void *)(e + 1) > end)
+	if ((void *)(ip4 + 1) > end)
 		return XDP_PASS;
 	if (e->kind == htons(0x0800)) {
-		struct ip4 *ip = (void *)(e + 1);
-
-		if ((void *)(ip + 1) > end || ip->version != 0x45 || ip->protocol != 17 || ip->fragment & htons(0x3fff))
+		if (ip4->version != 0x45 || ip4->protocol != 17 || ip4->fragment & htons(0x3fff))
 			return XDP_PASS;
-		from[0] = ip->from;
-		to[0] = ip->to;
 		family = 4;
-		u = (void *)(ip + 1);
+		u = (void *)(ip4 + 1);
 	} else if (e->kind == htons(0x86dd)) {
-		struct ip6 *ip = (void *)(e + 1);
-
-		if ((void *)(ip + 1) > end || ip->next != 17)
+		if ((void *)(ip6 + 1) > end || ip6->next != 17)
 			return XDP_PASS;
-		for (i = 0; i < 4; i++) {
-			from[i] = ip->from[i];
-			to[i] = ip->to[i];
-		}
 		family = 6;
-		u = (void *)(ip + 1);
+		u = (void *)(ip6 + 1);
 	} else {
 		return XDP_PASS;
 	}
@@ -240,18 +257,22 @@ int receive(struct xdp_md *ctx)
 		s = bpf_map_lookup_elem(&ins, &key);
 		if (!s)
 			return XDP_PASS;
-		if (s->from == u->from && s->to == u->to && s->family == family && s->source[0] == from[0] && s->target[0] == to[0] &&
-		    (family == 4 || (s->source[1] == from[1] && s->source[2] == from[2] && s->source[3] == from[3] &&
-				     s->target[1] == to[1] && s->target[2] == to[2] && s->target[3] == to[3])))
-			break;
+		if (s->from == u->from && s->to == u->to && s->family == family) {
+			if (family == 4) {
+				if (s->source[0] == ip4->from && s->target[0] == ip4->to) {
+					sum = (__u64)ip4->from + ip4->to;
+					break;
+				}
+			} else if ((void *)(ip6 + 1) <= end && same6(s->source, ip6->from) && same6(s->target, ip6->to)) {
+				sum = sum6(ip6->from) + sum6(ip6->to);
+				break;
+			}
+		}
 		key = s->next;
 		s = 0;
 	}
 	if (!s)
 		return XDP_PASS;
-	sum = (__u64)from[0] + to[0];
-	if (family == 6)
-		sum += (__u64)from[1] + from[2] + from[3] + to[1] + to[2] + to[3];
 	if (!sound(u, end, sum, family)) {
 		s->checksum++;
 		return XDP_DROP;
@@ -267,10 +288,6 @@ int receive(struct xdp_md *ctx)
 		s->size++;
 		return XDP_DROP;
 	}
-	number = s->flow;
-	f = bpf_map_lookup_elem(&flows, &number);
-	if (!f)
-		return XDP_PASS;
 
 	low = __builtin_bswap64(u->low);
 	sequence = (high << 16 & SEQUENCE_MASK) | low >> 48;
@@ -303,7 +320,7 @@ int receive(struct xdp_md *ctx)
 		s->moves += s->queue != 0;
 		s->queue = ctx->rx_queue_index + 1;
 	}
-	time(s, f, number, low & SEQUENCE_MASK);
+	time(s, low & SEQUENCE_MASK);
 	s->fresh++;
 	return XDP_DROP;
 }

@@ -14,10 +14,8 @@ import (
 )
 
 type receiveFlow struct {
-	_         structs.HostLayout
-	Begin     uint64
-	StampMask uint32
-	OneClock  uint32
+	_     structs.HostLayout
+	Begin uint64
 }
 
 type receiveHeads struct {
@@ -45,7 +43,11 @@ type receiveIn struct {
 	Family    uint32
 	Next      uint32
 	Flow      uint32
+	Skip      uint32
+	OneClock  uint32
 	Words     uint32
+	Pad2      uint32
+	_         [4]byte
 	Mask      uint64
 	Floor     uint64
 	Fresh     uint64
@@ -67,9 +69,11 @@ type receiveIn struct {
 	Step      uint32
 	Queue     uint32
 	Moves     uint64
+	Left      uint32
+	Pad       uint32
 	Counted   uint64
 	Steps     [64]uint64
-	_         [32]byte
+	_         [8]byte
 }
 
 // Names of all BPF objects in the ELF.

@@ -11,7 +11,8 @@ const volatile __u32 worker_index; /* of this copy of the program */
 const volatile __u32 out_interface;
 const volatile __u32 six; /* 1: IPv6 */
 const volatile __u16 trial;
-const volatile __u32 ip_sum; /* of the IPv4 header's words but for identification and checksum */
+const volatile __u32 identified; /* 1: IPv4 packets carry a number, for whoever may fragment them */
+const volatile __u32 ip_sum; /* of the IPv4 header's words but for identification and checksum, folded */
 
 /* The frame's beginning up to the UDP checksum; what is beyond is written after it. */
 const volatile __u64 header[HEADER_WORDS];
@@ -40,7 +41,8 @@ struct {
 	__type(value, struct histogram);
 } gaps SEC(".maps");
 
-enum { ETHERNET_BYTES = 14, IP4_BYTES = 20, IP6_BYTES = 40 };
+/* Up to the end of the UDP header, and of the test header behind it. */
+enum { ETHERNET_BYTES = 14, HEADER4 = 14 + 20 + 8, HEADER6 = 14 + 40 + 8, TEST_HEADER = 16 };
 
 struct ip4 {
 	__u8 version, tos;
@@ -50,8 +52,12 @@ struct ip4 {
 	__be32 from, to;
 };
 
+/* The test header lies as near as it can: at an address that is even, not more. */
 struct udp {
 	__be16 from, to, length, check;
+};
+
+struct test {
 	__u64 high; /* magic, trial, sequence's upper 32 bits */
 	__u64 low;  /* sequence's lower 16 bits, time */
 };
@@ -60,7 +66,9 @@ static __always_inline void begin(struct worker *w, __u64 at, __u64 turn)
 {
 	w->begin = at;
 	w->turn = turn;
+	w->trial = w->phase == MEASURE ? trial : trial ^ WARMUP_BIT;
 	w->due = at + w->first_due;
+	w->may = 0;
 	w->part = 0;
 	w->cursor = 0;
 	w->last_stamp = 0;
@@ -92,10 +100,10 @@ static __noinline int turn(struct worker *w, __u64 now)
 		w->turn = 0;
 		return 0;
 	}
+	w->thread = bpf_get_current_pid_tgid();
 	if (now < w->begin_at)
 		return 0;
 	if (w->phase == READY) {
-		w->thread = bpf_get_current_pid_tgid();
 		if (now < w->measure_at) {
 			w->phase = WARMUP;
 			begin(w, w->begin_at, w->measure_at);
@@ -104,6 +112,7 @@ static __noinline int turn(struct worker *w, __u64 now)
 	}
 	w->phase = MEASURE;
 	w->warmup = w->emitted;
+	w->counted = w->emitted;
 	for (i = 0; i < OUTS; i++) {
 		__u32 key = w->first_out + i * w->out_step;
 		struct out *o;
@@ -154,37 +163,76 @@ static __noinline __u64 wait(__u64 due)
 	return now;
 }
 
-/* account counts a frame of the measured part in the series and the gaps. */
+/* account keeps the series and the gaps of the measured part, at each reading of
+ * the clock. */
 static __always_inline void account(struct worker *w, struct out *o, __u64 now)
 {
-	if (w->whole || w->left == STAMP_EVERY - 1) {
-		__u32 key = worker_index;
-		struct histogram *h = bpf_map_lookup_elem(&gaps, &key);
+	__u32 key = worker_index;
+	struct histogram *h;
 
-		if (now - w->step_begin >= SECOND) {
-			__u64 n = (now - w->step_begin) / SECOND;
+	if (w->phase != MEASURE)
+		return;
+	if (now - w->step_begin >= SECOND) {
+		__u64 n = (now - w->step_begin) / SECOND;
 
-			w->step += n;
-			w->step_begin += n * SECOND;
-		}
-		if (h && w->whole && o->last)
-			record(h, now - o->last, 1);
-		else if (h && !w->whole && w->last_stamp) /* frames between two readings of the clock are taken to leave evenly */
-			record(h, (now - w->last_stamp) * w->out_count / STAMP_EVERY, STAMP_EVERY);
-		w->last_stamp = now;
-		o->last = now;
+		w->steps[w->step & (STEPS - 1)] += w->emitted - w->counted;
+		w->counted = w->emitted;
+		w->step += n;
+		w->step_begin += n * SECOND;
 	}
-	w->steps[w->step & (STEPS - 1)]++;
+	h = bpf_map_lookup_elem(&gaps, &key);
+	if (h && w->whole && o->last)
+		record(h, now - o->last, 1);
+	else if (h && !w->whole && w->last_stamp) /* frames between two readings are taken to leave evenly */
+		record(h, (now - w->last_stamp) * w->out_count / STAMP_EVERY, STAMP_EVERY);
+	w->last_stamp = now;
+	o->last = now;
 }
 
-/* copy writes the first words of a frame, which has as many. */
-static __always_inline void copy(void *data, int words)
+/* stamp keeps what all frames of one reading of the clock have in common. */
+static __always_inline void stamp(struct worker *w, __u64 now)
+{
+	__u32 sum = (now & 0xffff) + (now >> 16 & 0xffff) + (now >> 32 & 0xffff) + w->trial;
+
+	w->now = now;
+	w->sum = (sum & 0xffff) + (sum >> 16);
+	w->high = (__u64)MAGIC << 48 | (__u64)w->trial << 32;
+}
+
+/* put writes what is not there already: the processor that read the frame last
+ * has that memory in its cache, and taking it back costs as much as all the rest. */
+static __always_inline void put(__u64 *to, __u64 v)
+{
+	if (*to != v)
+		*to = v;
+}
+
+/* head writes a frame's beginning up to the UDP length, and returns its UDP header. */
+static __always_inline struct udp *head(void *data, void *end, struct out *o)
 {
 	__u64 *to = data;
+	int i;
 
+	if (six) {
+		__u32 *last = data + 56;
+
+		if (data + HEADER6 + TEST_HEADER > end)
+			return 0;
 #pragma unroll
-	for (int i = 0; i < words; i++)
-		to[i] = header[i];
+		for (i = 0; i < 6; i++)
+			put(to + i, header[i]);
+		put(to + 6, header[6] | (__u64)o->from << 48);
+		if (*last != ((__u32)header[7] | o->to))
+			*last = (__u32)header[7] | o->to;
+		return data + HEADER6 - sizeof(struct udp);
+	}
+	if (data + HEADER4 + TEST_HEADER > end)
+		return 0;
+#pragma unroll
+	for (i = 0; i < 4; i++)
+		put(to + i, header[i]);
+	put(to + 4, header[4] | (__u64)o->from << 16 | (__u64)o->to << 32);
+	return data + HEADER4 - sizeof(struct udp);
 }
 
 SEC("xdp")
@@ -194,6 +242,7 @@ int send(struct xdp_md *ctx)
 	struct worker *w = bpf_map_lookup_elem(&workers, &key);
 	void *data = (void *)(long)ctx->data, *end = (void *)(long)ctx->data_end;
 	struct udp *u;
+	struct test *t;
 	struct out *o;
 	__u64 now, sequence, sum;
 
@@ -201,16 +250,22 @@ int send(struct xdp_md *ctx)
 		return XDP_DROP;
 	if (w->whole) {
 		now = bpf_ktime_get_ns();
-		if (now < w->due && now < w->turn) {
-			now = wait(w->due);
-			if (now < w->due && now < w->turn)
+		sum = w->due > w->may ? w->due : w->may;
+		if (now < sum && now < w->turn) {
+			now = wait(sum);
+			if (now < sum && now < w->turn)
 				return XDP_DROP;
 		}
-		w->now = now;
 	} else {
+		if (w->may) {
+			/* The device's ring was full: let it empty somewhat. */
+			if (bpf_ktime_get_ns() < w->may)
+				return XDP_DROP;
+			w->may = 0;
+		}
 		if (!w->left) {
 			w->left = STAMP_EVERY;
-			w->now = bpf_ktime_get_ns();
+			stamp(w, bpf_ktime_get_ns());
 		}
 		w->left--;
 		now = w->now;
@@ -219,8 +274,10 @@ int send(struct xdp_md *ctx)
 		w->left = 0;
 		if (!turn(w, now) || (w->whole && now < w->due))
 			return XDP_DROP;
-		if (!w->whole)
+		if (!w->whole) {
+			stamp(w, now); /* of another trial number now */
 			w->left = STAMP_EVERY - 1;
+		}
 	}
 	if (w->whole) {
 		if (now - w->due > w->patience) {
@@ -231,24 +288,8 @@ int send(struct xdp_md *ctx)
 		if (now - w->due > w->latest)
 			w->latest = now - w->due;
 		advance(w, 1);
-	}
-	if (six) {
-		u = data + ETHERNET_BYTES + IP6_BYTES;
-		if ((void *)(u + 1) > end)
-			return XDP_DROP;
-		copy(data, HEADER_WORDS);
-	} else {
-		struct ip4 *ip = data + ETHERNET_BYTES;
-
-		u = (void *)(ip + 1);
-		if ((void *)(u + 1) > end)
-			return XDP_DROP;
-		copy(data, HEADER_WORDS4);
-		sum = ip_sum + (w->emitted & 0xffff);
-		sum = (sum & 0xffff) + (sum >> 16);
-		sum = (sum & 0xffff) + (sum >> 16);
-		ip->id = htons(w->emitted);
-		ip->check = htons(~sum);
+		w->may = now + w->least_gap;
+		stamp(w, now);
 	}
 	key = w->first_out + w->cursor * w->out_step;
 	if (++w->cursor >= w->out_count)
@@ -256,20 +297,28 @@ int send(struct xdp_md *ctx)
 	o = bpf_map_lookup_elem(&outs, &key);
 	if (!o)
 		return XDP_DROP;
+	u = head(data, end, o);
+	if (!u)
+		return XDP_DROP;
+	if (identified && !six) {
+		struct ip4 *ip = data + ETHERNET_BYTES;
+
+		sum = ip_sum + (w->emitted & 0xffff);
+		sum = (sum & 0xffff) + (sum >> 16);
+		ip->id = htons(w->emitted);
+		ip->check = htons(~sum);
+	}
 	sequence = o->sequence++;
-	key = w->phase == MEASURE ? trial : trial ^ WARMUP_BIT;
-	u->from = o->from;
-	u->to = o->to;
-	u->high = __builtin_bswap64((__u64)MAGIC << 48 | (__u64)key << 32 | (sequence & SEQUENCE_MASK) >> 16);
-	u->low = __builtin_bswap64(sequence << 48 | (now & SEQUENCE_MASK));
-	sum = o->sum + key + (sequence & 0xffff) + (sequence >> 16 & 0xffff) + (sequence >> 32 & 0xffff) +
-	      (now & 0xffff) + (now >> 16 & 0xffff) + (now >> 32 & 0xffff);
+	t = (void *)(u + 1);
+	t->high = __builtin_bswap64(w->high | (sequence & SEQUENCE_MASK) >> 16);
+	t->low = __builtin_bswap64(sequence << 48 | (now & SEQUENCE_MASK));
+	sum = o->sum + w->sum + (sequence & 0xffff) + (sequence >> 16 & 0xffff) + (sequence >> 32 & 0xffff);
 	sum = (sum & 0xffff) + (sum >> 16);
 	sum = (sum & 0xffff) + (sum >> 16);
 	sum ^= 0xffff;
 	u->check = htons(sum ? sum : 0xffff); /* 0 would say that there is none */
 
-	if (w->phase == MEASURE)
+	if (w->whole || w->left == STAMP_EVERY - 1)
 		account(w, o, now);
 	w->emitted++;
 	return bpf_redirect(out_interface, 0);
@@ -333,6 +382,8 @@ int transmitted(__u64 *ctx)
 	if (err < 0)
 		w->last_error = -err;
 	settle(w, sent, drops, &w->refused);
+	if (drops > 0 && !w->whole)
+		w->may = bpf_ktime_get_ns() + FULL_RING_PAUSE;
 	return 0;
 }
 

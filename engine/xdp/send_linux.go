@@ -130,7 +130,11 @@ func (s *sender) load(form shape) error {
 		six = 1
 	}
 	header := make([]byte, 8*sendLimitsHEADER_WORDS)
-	copy(header, s.frame)
+	copy(header, s.frame[:form.headerBytes()-2]) // what follows is the UDP checksum
+	identified := uint32(0)
+	if form.fragile() {
+		identified = 1
+	}
 	shared := map[string]*ebpf.Map{}
 	for i := range n {
 		spec, err := loadSend()
@@ -139,7 +143,7 @@ func (s *sender) load(form shape) error {
 		}
 		for name, v := range map[string]any{
 			sendVarWorkerIndex: uint32(i), sendVarOutInterface: uint32(s.wire.index), sendVarSix: six,
-			sendVarTrial: s.end.order.Trial, sendVarIpSum: form.ipSum(s.frame), sendVarHeader: header,
+			sendVarTrial: s.end.order.Trial, sendVarIpSum: form.ipSum(s.frame), sendVarHeader: header, sendVarIdentified: identified,
 		} {
 			if err := spec.Variables[name].Set(v); err != nil {
 				return err
@@ -193,25 +197,19 @@ func (s *sender) ready() (string, error) {
 	return "", err
 }
 
-// ahead is how long before the first frame the workers are started.
-const ahead = 2 * time.Millisecond
-
-// order writes what the workers shall do.
+// order writes what the workers shall do, but for when.
 func (s *sender) order() {
-	t := s.end.order.Timing
-	s.begin = monotonic() + uint64(ahead)
-	s.start = s.begin + uint64(t.Warmup())
 	n := len(s.workers)
 	for i := range s.workers {
 		w := &s.state[i]
-		w.BeginAt, w.MeasureAt, w.EndAt = s.begin, s.start, s.start+uint64(t.Measure())
+		w.BeginAt, w.MeasureAt, w.EndAt = math.MaxUint64, math.MaxUint64, math.MaxUint64
 		w.FirstOut, w.OutStep, w.OutCount = uint32(i), uint32(n), uint32(s.streams/n)
 		if !s.paced {
 			continue
 		}
 		w.Whole, w.Rest, w.Parts = interval(s.schedule, uint64(n))
 		w.FirstDue = uint64(s.schedule.Due(uint64(i)))
-		w.Patience = patience(s.end.order.Flow.Burst, w.Whole)
+		w.Patience, w.LeastGap = catchUp(s.end.order.Flow.Burst, w.Whole)
 	}
 	s.batch = batchOf(s.schedule, s.paced, n)
 }
@@ -228,21 +226,23 @@ func interval(c unit.Schedule, n uint64) (whole, rest, parts uint64) {
 	return max(nanos/packets, 1), nanos % packets, packets
 }
 
-// leastPatience is how late a slot may always be: an interrupt takes that long.
-const leastPatience = 20 * time.Microsecond
+// stall is how late a slot may be that is still used, unless a burst was asked for.
+const stall = 10 * time.Millisecond
 
-// patience is how late a slot may be, so that no more than the asked burst leaves back to back.
-func patience(burst int, interval uint64) uint64 {
+// catchUp is how late a slot may be, and how close to the one before its frame
+// may leave. With an asked burst that many may leave back to back, and no more;
+// else what is late is caught up at twice the rate at most.
+func catchUp(burst int, interval uint64) (patience, leastGap uint64) {
 	if burst > 0 {
-		return uint64(burst) * interval
+		return uint64(burst) * interval, 0
 	}
-	return max(uint64(leastPatience), interval)
+	return max(uint64(stall), interval), interval / 2
 }
 
 // Frames of a batch leave together at its end: a paced sender's are few.
 const (
 	fullBatch  = 64 // what a driver handles in one go (NAPI_POLL_WEIGHT)
-	batchNanos = 2_000
+	batchNanos = 1_000
 )
 
 func batchOf(c unit.Schedule, paced bool, workers int) uint32 {
@@ -269,6 +269,7 @@ func (s *sender) run(quit <-chan struct{}) error {
 			<-w.ended
 		}
 	}()
+	s.gate(quit, done)
 	end := time.NewTimer(time.Duration(s.start - monotonic() + uint64(s.end.order.Timing.Measure())))
 	defer end.Stop()
 	tick := time.NewTicker(time.Second)
@@ -293,6 +294,38 @@ func (s *sender) run(quit <-chan struct{}) error {
 		errs = append(errs, w.err)
 	}
 	return errors.Join(errs...)
+}
+
+// gate sets the time once all workers run: what the kernel does before the
+// first frame takes it some milliseconds.
+func (s *sender) gate(quit, done <-chan struct{}) {
+	tick := time.NewTicker(100 * time.Microsecond)
+	defer tick.Stop()
+	for waiting := true; waiting; {
+		select {
+		case <-tick.C:
+		case <-quit:
+			waiting = false
+		case <-done:
+			waiting = false
+		}
+		running := 0
+		for i := range s.workers {
+			if load32(&s.state[i].Thread) != 0 {
+				running++
+			}
+		}
+		waiting = waiting && running < len(s.workers)
+	}
+	t := s.end.order.Timing
+	s.begin = monotonic() + uint64(time.Millisecond)
+	s.start = s.begin + uint64(t.Warmup())
+	for i := range s.workers {
+		w := &s.state[i]
+		store(&w.EndAt, s.start+uint64(t.Measure()))
+		store(&w.MeasureAt, s.start)
+		store(&w.BeginAt, s.begin)
+	}
 }
 
 // halt ends the workers. A signal ends the kernel's loop; one that comes before
@@ -374,20 +407,23 @@ func threadNanos() int64 {
 func (s *sender) harvest(all bool) {
 	for i := range s.workers {
 		state := &s.state[i]
-		to := load32(&state.Step)
-		if load32(&state.Phase) < uint32(sendPhaseMEASURE) {
+		if !s.measured(state) {
 			continue
 		}
-		if all {
-			to++
+		to := load32(&state.Step)
+		add := func(step uint32, n uint64) {
+			for len(s.steps) <= int(step) {
+				s.steps = append(s.steps, 0)
+			}
+			s.steps[step] += n
 		}
 		for ; s.marks[i] < to; s.marks[i]++ {
 			n := &state.Steps[s.marks[i]%uint32(sendLimitsSTEPS)]
-			for len(s.steps) <= int(s.marks[i]) {
-				s.steps = append(s.steps, 0)
-			}
-			s.steps[s.marks[i]] += load(n)
+			add(s.marks[i], load(n))
 			store(n, 0)
+		}
+		if all {
+			add(to, load(&state.Emitted)-load(&state.Counted))
 		}
 	}
 }
@@ -459,7 +495,9 @@ func (s *sender) report(r *engine.Report) {
 	if s.paced {
 		whole := s.end.order.Timing.Measure().Nanoseconds()
 		out.Planned = s.schedule.Count(min(whole, out.DurationNanos))
-		out.BurstMax = 1 + int(latest/max(s.state[0].Whole, 1))
+		if out.BurstMax = 1; s.end.order.Flow.Burst > 0 {
+			out.BurstMax = 1 + int(latest/max(s.state[0].Whole, 1))
+		}
 	}
 	gaps := s.end.engine.config.NewHistogram(1)
 	for i := range s.workers {

@@ -25,22 +25,22 @@ type sendHistogram struct {
 type sendLimits uint32
 
 const (
-	sendLimitsWORKERS       sendLimits = 64
-	sendLimitsOUTS          sendLimits = 128
-	sendLimitsFLOWS         sendLimits = 4
-	sendLimitsINS           sendLimits = 512
-	sendLimitsCHAIN_BITS    sendLimits = 10
-	sendLimitsCHAINS        sendLimits = 1024
-	sendLimitsLINKS         sendLimits = 16
-	sendLimitsWORDS         sendLimits = 1048576
-	sendLimitsFLOW_WORDS    sendLimits = 262144
-	sendLimitsSTEPS         sendLimits = 64
-	sendLimitsBINS          sendLimits = 2048
-	sendLimitsBIN_BITS      sendLimits = 6
-	sendLimitsLONGEST_BITS  sendLimits = 36
-	sendLimitsHEADER_WORDS  sendLimits = 8
-	sendLimitsHEADER_WORDS4 sendLimits = 5
-	sendLimitsSTAMP_EVERY   sendLimits = 16
+	sendLimitsWORKERS         sendLimits = 64
+	sendLimitsOUTS            sendLimits = 128
+	sendLimitsFLOWS           sendLimits = 4
+	sendLimitsINS             sendLimits = 512
+	sendLimitsCHAIN_BITS      sendLimits = 10
+	sendLimitsCHAINS          sendLimits = 1024
+	sendLimitsLINKS           sendLimits = 16
+	sendLimitsWORDS           sendLimits = 1048576
+	sendLimitsFLOW_WORDS      sendLimits = 262144
+	sendLimitsSTEPS           sendLimits = 64
+	sendLimitsBINS            sendLimits = 2048
+	sendLimitsBIN_BITS        sendLimits = 6
+	sendLimitsLONGEST_BITS    sendLimits = 36
+	sendLimitsHEADER_WORDS    sendLimits = 8
+	sendLimitsFULL_RING_PAUSE sendLimits = 15000
+	sendLimitsSTAMP_EVERY     sendLimits = 16
 )
 
 type sendOut struct {
@@ -72,6 +72,7 @@ type sendWorker struct {
 	Parts      uint64
 	FirstDue   uint64
 	Patience   uint64
+	LeastGap   uint64
 	FirstOut   uint32
 	OutStep    uint32
 	OutCount   uint32
@@ -83,8 +84,12 @@ type sendWorker struct {
 	Due        uint64
 	Part       uint64
 	Now        uint64
+	High       uint64
+	Sum        uint32
+	Trial      uint32
 	Forfeited  uint64
 	Latest     uint64
+	May        uint64
 	Emitted    uint64
 	Warmup     uint64
 	Settled    uint64
@@ -99,8 +104,9 @@ type sendWorker struct {
 	Left       uint32
 	Step       uint32
 	_          [4]byte
+	Counted    uint64
 	Steps      [64]uint64
-	_          [16]byte
+	_          [104]byte
 }
 
 // Names of all BPF objects in the ELF.
@@ -114,6 +120,7 @@ const (
 	sendProgTransmitted  = "transmitted"
 	sendProgUnredirected = "unredirected"
 	sendVarHeader        = "header"
+	sendVarIdentified    = "identified"
 	sendVarIpSum         = "ip_sum"
 	sendVarOutInterface  = "out_interface"
 	sendVarPhases        = "phases"
@@ -184,6 +191,7 @@ type sendMapSpecs struct {
 // It can be passed ebpf.CollectionSpec.Assign.
 type sendVariableSpecs struct {
 	Header       *ebpf.VariableSpec `ebpf:"header"`
+	Identified   *ebpf.VariableSpec `ebpf:"identified"`
 	IpSum        *ebpf.VariableSpec `ebpf:"ip_sum"`
 	OutInterface *ebpf.VariableSpec `ebpf:"out_interface"`
 	Phases       *ebpf.VariableSpec `ebpf:"phases"`
@@ -231,6 +239,7 @@ func (m *sendMaps) Close() error {
 // It can be passed to loadSendObjects or ebpf.CollectionSpec.LoadAndAssign.
 type sendVariables struct {
 	Header       *ebpf.Variable `ebpf:"header"`
+	Identified   *ebpf.Variable `ebpf:"identified"`
 	IpSum        *ebpf.Variable `ebpf:"ip_sum"`
 	OutInterface *ebpf.Variable `ebpf:"out_interface"`
 	Phases       *ebpf.Variable `ebpf:"phases"`

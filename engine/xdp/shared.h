@@ -38,8 +38,9 @@ enum limits {
 	BIN_BITS = 6,
 	LONGEST_BITS = 36, /* what is longer than 2^36 ns is counted as out of range */
 
-	HEADER_WORDS = 8,  /* of 8 B: of the longest, IPv6 */
-	HEADER_WORDS4 = 5, /* of IPv4 */
+	HEADER_WORDS = 8, /* of 8 B, of a frame's beginning */
+
+	FULL_RING_PAUSE = 3000, /* ns that an unpaced sender waits when the device has no room */
 
 	STAMP_EVERY = 16, /* frames of an unpaced sender share one reading of the clock */
 };
@@ -54,6 +55,7 @@ struct worker {
 	 * beginning of a phase and first_due. whole is 0 for an unpaced worker. */
 	__u64 whole, rest, parts, first_due;
 	__u64 patience;  /* ns a slot may be late before it is forfeited */
+	__u64 least_gap; /* ns between frames of the worker, however late they are */
 	__u32 first_out; /* its streams: first_out, first_out + step, ... */
 	__u32 out_step, out_count;
 	__u32 stop;
@@ -66,8 +68,12 @@ struct worker {
 	__u64 due;   /* of the next slot */
 	__u64 part;  /* of it, in parts */
 	__u64 now;   /* last reading of the clock */
+	__u64 high;  /* magic and trial, where they stand in the test header */
+	__u32 sum;   /* of trial and time as the checksum has them */
+	__u32 trial; /* with the warm-up bit */
 	__u64 forfeited; /* slots of the measured part */
 	__u64 latest;    /* ns the latest slot that was used was late */
+	__u64 may;       /* when the next frame may leave, however late it is */
 	__u64 emitted;   /* frames redirected since the beginning, warm-up included */
 	__u64 warmup;    /* of them */
 	__u64 settled;   /* of emitted, those whose fate is known */
@@ -81,6 +87,7 @@ struct worker {
 	__u32 cursor; /* stream of the next slot, of out_count */
 	__u32 left;   /* frames until the clock is read again */
 	__u32 step;
+	__u64 counted;      /* of emitted, in steps */
 	__u64 steps[STEPS]; /* frames of each second of the measured part */
 } __attribute__((aligned(128))); /* what processors write stands apart */
 
@@ -100,11 +107,9 @@ struct histogram {
 	__u64 bin[BINS];
 };
 
-/* Of one receiving end, before the run; steps and begin are the program's. */
+/* Of one receiving end. */
 struct flow {
 	__u64 begin; /* time of the first measured packet of any stream; 0 none yet */
-	__u32 stamp_mask; /* the clock is read for two packets of stamp_mask+1; 0: for each */
-	__u32 one_clock;
 };
 
 /* A stream as it is received. A zero flow number ends the use of it. */
@@ -116,7 +121,10 @@ struct in {
 	__u32 family;                /* 4, 6; 0 unused */
 	__u32 next;                  /* in its chain: 1 + index; 0 none */
 	__u32 flow;
+	__u32 skip; /* packets between two that are timed; 0: none */
+	__u32 one_clock;
 	__u32 words;     /* first of its window */
+	__u32 pad2;
 	__u64 mask;      /* sequences of the window less one */
 	__u64 floor;     /* below it all is settled */
 	__u64 fresh;     /* distinct packets */
@@ -131,6 +139,8 @@ struct in {
 	__u32 step;
 	__u32 queue;  /* 1 + the one it came through last */
 	__u64 moves;  /* times that the queue changed */
+	__u32 left; /* packets until two are timed */
+	__u32 pad;
 	__u64 counted; /* of fresh, in steps */
 	__u64 steps[STEPS];
 } __attribute__((aligned(128)));

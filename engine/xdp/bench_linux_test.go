@@ -1,0 +1,189 @@
+//go:build amd64 || arm64
+
+package xdp
+
+import (
+	"encoding/json"
+	"fmt"
+	"math"
+	"os/exec"
+	"runtime"
+	"slices"
+	"testing"
+	"time"
+	"unsafe"
+
+	"github.com/cilium/ebpf"
+	"github.com/cilium/ebpf/asm"
+	"github.com/cilium/ebpf/link"
+	"github.com/vishvananda/netlink"
+	"golang.org/x/sys/unix"
+
+	"pelt/model"
+)
+
+// sample is the figures of repeated runs.
+type sample []float64
+
+func (s sample) median() float64 {
+	v := slices.Sorted(slices.Values(s))
+	return v[len(v)/2]
+}
+
+func (s sample) String() string {
+	return fmt.Sprintf("%.3g (%.3g to %.3g)", s.median(), slices.Min(s), slices.Max(s))
+}
+
+const benchTime = 2 * time.Second
+
+// BenchmarkFlood sends 64-byte frames between two namespaces, from one core to
+// another, every sequence checked; in turn with programs that only redirect and
+// only count, and with iperf3 in the same namespaces.
+func BenchmarkFlood(b *testing.B) {
+	floorBed, ours, theirs := newBed(b), newBed(b), newBed(b)
+	two := runtime.NumCPU() > 1
+	if two {
+		ours.attachFirst("vb")
+		ours.threaded(ours.far, "vb", 1)
+	}
+	for b.Loop() {
+		var floors, us, them, ratios, over, lost sample
+		for range 3 {
+			low := floorBed.floor(two)
+			out, err := ours.run(trial{measure: benchTime, warmup: 200 * time.Millisecond})
+			if err != nil {
+				b.Fatal(err)
+			}
+			s, r := out.send.Send, out.receive.Receive
+			named := s.Attempted - r.Tally.Received
+			for _, n := range s.Unsent {
+				named -= n
+			}
+			if named != 0 {
+				b.Errorf("%d lost without a name", named)
+			}
+			pps := float64(r.Tally.Received) / (float64(s.DurationNanos) / 1e9)
+			iperf := theirs.iperf3(18)
+			floors, us, them = append(floors, low/1e6), append(us, pps/1e6), append(them, iperf/1e6)
+			ratios, over = append(ratios, pps/low), append(over, pps/iperf)
+			lost = append(lost, 1-float64(r.Tally.Received)/float64(s.Attempted))
+		}
+		fmt.Printf("18 B: %v Mpps received, ring full for %v of all; floor %v Mpps, of it %v; iperf3 %v Mpps, times %v\n", us, lost, floors, ratios, them, over)
+		b.ReportMetric(us.median()*1e6, "pps")
+		b.ReportMetric(ratios.median(), "of-floor")
+		b.ReportMetric(over.median(), "of-iperf3")
+	}
+}
+
+// attachFirst keeps the receiving program on an interface, so that what is set
+// about its NAPI stays.
+func (b *bed) attachFirst(name string) {
+	b.t.Helper()
+	if err := b.engines[b.far].xdp.Ready(b.far, name); err != nil {
+		b.t.Fatal(err)
+	}
+}
+
+// floor is what the bare mechanism carries in packets a second.
+func (b *bed) floor(two bool) float64 {
+	b.t.Helper()
+	count, err := ebpf.NewMap(&ebpf.MapSpec{Type: ebpf.Array, KeySize: 4, ValueSize: 8, MaxEntries: 1, Flags: unix.BPF_F_MMAPABLE})
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	defer count.Close()
+	program := func(list ...asm.Instruction) *ebpf.Program {
+		p, err := ebpf.NewProgram(&ebpf.ProgramSpec{Type: ebpf.XDP, License: "GPL", Instructions: append(list, asm.Return())})
+		if err != nil {
+			b.t.Fatal(err)
+		}
+		return p
+	}
+	receive := program(asm.LoadMapValue(asm.R1, count.FD(), 0), asm.LoadMem(asm.R2, asm.R1, 0, asm.DWord), asm.Add.Imm(asm.R2, 1),
+		asm.StoreMem(asm.R1, 0, asm.R2, asm.DWord), asm.Mov.Imm(asm.R0, 1))
+	defer receive.Close()
+	var out, in netlink.Link
+	b.do(b.near, func() (err error) { out, err = netlink.LinkByName("va"); return err })
+	var hook link.Link
+	b.do(b.far, func() (err error) {
+		if in, err = netlink.LinkByName("vb"); err != nil {
+			return err
+		}
+		hook, err = link.AttachXDP(link.XDPOptions{Program: receive, Interface: in.Attrs().Index, Flags: link.XDPDriverMode})
+		return err
+	})
+	defer hook.Close()
+	if two {
+		b.threaded(b.far, "vb", 1)
+	}
+	send := program(asm.Mov.Imm(asm.R1, int32(out.Attrs().Index)), asm.Mov.Imm(asm.R2, 0), asm.FnRedirect.Call())
+	defer send.Close()
+	frame := shape{source: [6]byte(out.Attrs().HardwareAddr), target: [6]byte(in.Attrs().HardwareAddr), payloadBytes: 18,
+		from: farFour, to: farFour}.layOut()
+	memory, err := mapped[uint64](count)
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	defer unmap(memory)
+	var began time.Time
+	var took time.Duration
+	run := func(repeat uint32) {
+		attr := runAttr{program: uint32(send.FD()), dataInBytes: uint32(len(frame)), dataIn: uint64(uintptr(unsafe.Pointer(&frame[0]))),
+			repeat: repeat, flags: testLiveFrames, batchBytes: fullBatch}
+		done := make(chan error, 1)
+		go func() {
+			runtime.LockOSThread() // never unlocked: the thread ends with its pinning
+			done <- b.near.Do(func() error {
+				var set unix.CPUSet
+				set.Set(0)
+				if err := unix.SchedSetaffinity(0, &set); err != nil {
+					return err
+				}
+				began = time.Now()
+				if _, _, errno := unix.Syscall(unix.SYS_BPF, bpfProgRun, uintptr(unsafe.Pointer(&attr)), unsafe.Sizeof(attr)); errno != 0 {
+					return errno
+				}
+				took = time.Since(began)
+				return nil
+			})
+		}()
+		if err := <-done; err != nil {
+			b.t.Fatal(err)
+		}
+	}
+	run(1 << 20)
+	pps := float64(1<<20) / took.Seconds()
+	before := memory[0]
+	run(uint32(math.Min(pps*benchTime.Seconds(), math.MaxUint32)))
+	return float64(memory[0]-before) / took.Seconds()
+}
+
+// iperf3 is its receiver's count of packets a second.
+func (b *bed) iperf3(payload int) float64 {
+	b.t.Helper()
+	server := exec.Command("taskset", "-c", "1", "iperf3", "-s", "-1", "-p", "5297")
+	b.do(b.far, server.Start)
+	defer server.Wait()
+	time.Sleep(300 * time.Millisecond)
+	var text []byte
+	b.do(b.near, func() (err error) {
+		text, err = exec.Command("taskset", "-c", "0", "iperf3", "-c", "10.78.0.2", "-p", "5297", "-u", "-b", "0", "-l", fmt.Sprint(payload),
+			"-t", fmt.Sprint(int(benchTime.Seconds())), "-J").Output()
+		return err
+	})
+	var doc struct {
+		End struct {
+			Sum struct {
+				Packets     float64 `json:"packets"`
+				LostPackets float64 `json:"lost_packets"`
+				Seconds     float64 `json:"seconds"`
+			} `json:"sum"`
+		} `json:"end"`
+	}
+	if err := json.Unmarshal(text, &doc); err != nil {
+		b.t.Fatalf("iperf3: %v: %s", err, text)
+	}
+	return (doc.End.Sum.Packets - doc.End.Sum.LostPackets) / doc.End.Sum.Seconds
+}
+
+var _ = model.UDP
