@@ -150,6 +150,7 @@ type SendReport struct {
 	// Unsent counts packets handed to the interface past the sockets that it did
 	// not take, by cause; they are attempted, not accepted.
 	Unsent map[string]uint64 `json:"unsent,omitempty"`
+	Cable  bool              `json:"cable,omitempty"` // that interface is a virtual cable: its ring is at the other end
 }
 
 // ReceiveReport is a receiver's account of the measured part.

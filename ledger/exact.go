@@ -119,8 +119,14 @@ func (b *book) errnoClaims() {
 	j := b.join
 	for _, cause := range slices.Sorted(maps.Keys(b.in.Unsent)) {
 		n := b.in.Unsent[cause]
-		b.add(claim{order: bySender, layer: model.LayerSenderDevice, host: b.in.Sender, cause: cause, confidence: ExactCount, sure: n, upper: n,
-			evidence: model.Evidence{Counter: "frames not sent: " + cause, Host: b.in.Sender, Scope: "packet", Unit: "datagram", Delta: n}})
+		c := claim{order: bySender, layer: model.LayerSenderDevice, host: b.in.Sender, cause: cause, confidence: ExactCount, sure: n, upper: n,
+			evidence: model.Evidence{Counter: "frames not taken: " + cause, Host: b.in.Sender, Scope: "packet", Unit: "datagram", Delta: n}}
+		if b.in.Cable && cause == model.CauseRingFull && b.path.sender != nil {
+			if next := b.path.next(b.path.sender); next != nil { // it has no time to take more
+				c.layer, c.host = b.behind(next, stageRing), next.Name
+			}
+		}
+		b.add(c)
 	}
 	listed := map[string]uint64{}
 	for i, name := range b.in.Errnos {

@@ -18,6 +18,7 @@ type Input struct {
 	// Of a sender that hands frames to the device itself:
 	PastSockets bool
 	Unsent      map[string]uint64 // frames that the device did not take, by cause; attempted, not accepted
+	Cable       bool              // it is a virtual cable, whose ring is at its other end
 	Segments    int               // datagrams per buffer given to the kernel; 0 and 1 mean one
 
 	WarmupSent, WarmupReceived uint64

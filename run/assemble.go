@@ -278,7 +278,7 @@ func balance(r model.FlowResult, f model.Flow, sent *engine.Report, in engine.Re
 	if sent != nil && sent.Send != nil {
 		s := sent.Send
 		input.Streams, input.Refused, input.Errnos, input.Retried, input.WarmupSent = s.Streams, s.Refused, s.Errnos, s.Retried, s.WarmupSent
-		input.Unsent, input.PastSockets = s.Unsent, sent.Engine == "xdp"
+		input.Unsent, input.Cable, input.PastSockets = s.Unsent, s.Cable, sent.Engine == "xdp"
 	}
 	return ledger.Balance(input)
 }

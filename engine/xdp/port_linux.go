@@ -161,10 +161,15 @@ func (p *port) admit(r *receiver, addresses []engine.Addresses) string {
 			family = 6
 		}
 		p.ins[slot] = receiveIn{
-			Source: words4(a.Remote.Addr()), Target: words4(a.Local.Addr()),
-			From: networkOrder(a.Remote.Port()), To: networkOrder(a.Local.Port()),
+			Ports:  uint32(networkOrder(a.Remote.Port())) | uint32(networkOrder(a.Local.Port()))<<16,
 			Length: networkOrder(uint16(udpBytes + o.Flow.PayloadBytes)), Trial: o.Trial, Family: family,
 			Flow: uint32(r.flow), Skip: skip(o.Flow.Rate, o.Flow.PayloadBytes), OneClock: oneClock, Words: uint32(first), Mask: uint64(words)*64 - 1,
+		}
+		in := &p.ins[slot]
+		if source, target := addressWords(a.Remote.Addr()), addressWords(a.Local.Addr()); family == 6 {
+			in.Source, in.Target = source, target
+		} else {
+			in.Pair = uint64(source[0]) | uint64(target[0])<<32
 		}
 		p.used[slot] = true
 		r.slots, r.windows, r.marks = append(r.slots, slot), append(r.windows, w), append(r.marks, 0)
@@ -185,7 +190,7 @@ func (p *port) chain() {
 		if !p.used[i] || in.Family == 0 {
 			continue
 		}
-		at := (uint32(in.From)*0x9e3779b1 ^ uint32(in.To)*0x85ebca6b) >> (32 - uint32(sendLimitsCHAIN_BITS))
+		at := in.Ports * 0x9e3779b1 >> (32 - uint32(sendLimitsCHAIN_BITS))
 		store32(&in.Next, heads[at])
 		heads[at] = uint32(i) + 1
 	}

@@ -78,9 +78,9 @@ struct udp {
 	__u64 high, low; /* of the test header */
 };
 
-static __always_inline __u32 chain(__be16 from, __be16 to)
+static __always_inline __u32 chain(__u32 ports)
 {
-	return ((__u32)from * 0x9e3779b1 ^ (__u32)to * 0x85ebca6b) >> (32 - CHAIN_BITS);
+	return ports * 0x9e3779b1 >> (32 - CHAIN_BITS);
 }
 
 /* fold brings a sum of 16-bit words in whatever units back to 16 bits. */
@@ -90,13 +90,6 @@ static __always_inline __u64 fold(__u64 sum)
 	sum = (sum & 0xffffffff) + (sum >> 32);
 	sum = (sum & 0xffff) + (sum >> 16);
 	return (sum & 0xffff) + (sum >> 16);
-}
-
-/* add is the ones' complement sum of 64 bits. */
-static __always_inline __u64 add(__u64 sum, __u64 v)
-{
-	sum += v;
-	return sum + (sum < v);
 }
 
 /* within keeps the compiler from comparing in a way that the verifier does not know. */
@@ -118,34 +111,45 @@ static __always_inline bool sound(struct udp *u, void *end, __u64 addresses, __u
 
 	if (!u->check)
 		return family == 4;
-	addresses = add(addresses, u->length + htons(17));
+	addresses += u->length + htons(17);
 	sum = addresses;
-	for (i = 0; i < 512; i++) {
-		if (length < 8)
+	/* Words of 32 bits: their sum stays far below 2^64. */
+	for (i = 0; i < 256; i++) {
+		if (length < 16)
 			break;
-		p = (void *)u + i * 8;
+		p = (void *)u + i * 16;
+		if (!within(p + 16, end))
+			return true;
+		sum += *(__u32 *)p;
+		sum += *(__u32 *)(p + 4);
+		sum += *(__u32 *)(p + 8);
+		sum += *(__u32 *)(p + 12);
+		length -= 16;
+	}
+	p = (void *)u + i * 16;
+	if (length & 8) {
 		if (!within(p + 8, end))
 			return true;
-		sum = add(sum, *(__u64 *)p);
-		length -= 8;
+		sum += *(__u32 *)p;
+		sum += *(__u32 *)(p + 4);
+		p += 8;
 	}
-	p = (void *)u + i * 8;
 	if (length & 4) {
 		if (!within(p + 4, end))
 			return true;
-		sum = add(sum, *(__u32 *)p);
+		sum += *(__u32 *)p;
 		p += 4;
 	}
 	if (length & 2) {
 		if (!within(p + 2, end))
 			return true;
-		sum = add(sum, *(__u16 *)p);
+		sum += *(__u16 *)p;
 		p += 2;
 	}
 	if (length & 1) {
 		if (!within(p + 1, end))
 			return true;
-		sum = add(sum, *(__u8 *)p);
+		sum += *(__u8 *)p;
 	}
 	sum = fold(sum);
 	return (sum & 0xffff) == 0xffff || fold(addresses) == u->check;
@@ -214,36 +218,40 @@ static __always_inline __u64 sum6(const __be32 *a)
 	return (__u64)a[0] + a[1] + a[2] + a[3];
 }
 
+/* What makes an IPv4 packet without options, whole, and UDP, in two words. */
+#define KIND4 0x00450008 /* EtherType, version and header length, at 12 */
+#define KIND4_MASK 0x00ffffff
+#define WHOLE4 0x11000000 /* fragment, hop limit, protocol, at 20 */
+#define WHOLE4_MASK 0xff00ff3f
+
 SEC("xdp.frags")
 int receive(struct xdp_md *ctx)
 {
 	void *data = (void *)(long)ctx->data, *end = (void *)(long)ctx->data_end;
-	struct ethernet *e = data;
-	struct ip4 *ip4 = data + sizeof(*e);
-	struct ip6 *ip6 = data + sizeof(*e);
+	struct ip4 *ip4 = data + sizeof(struct ethernet);
+	struct ip6 *ip6 = data + sizeof(struct ethernet);
 	struct udp *u;
 	struct heads *c;
 	struct in *s = 0;
-	__u64 high, low, sequence, at, bit, sum, *word;
-	__u32 key = 0, number, i, family;
+	__u64 high, low, sequence, at, bit, sum = 0, pair = 0, *word;
+	__u32 key = 0, number, i, family, ports;
 
-	if ((void *)(ip4 + 1) > end)
+	if (data + sizeof(struct ethernet) + sizeof(struct ip4) + sizeof(struct udp) > end)
 		return XDP_PASS;
-	if (e->kind == htons(0x0800)) {
-		if (ip4->version != 0x45 || ip4->protocol != 17 || ip4->fragment & htons(0x3fff))
-			return XDP_PASS;
+	if ((*(__u32 *)(data + 12) & KIND4_MASK) == KIND4 && (*(__u32 *)(data + 20) & WHOLE4_MASK) == WHOLE4) {
 		family = 4;
 		u = (void *)(ip4 + 1);
-	} else if (e->kind == htons(0x86dd)) {
-		if ((void *)(ip6 + 1) > end || ip6->next != 17)
+		pair = *(__u64 *)&ip4->from;
+		sum = (pair & 0xffffffff) + (pair >> 32);
+	} else if (((struct ethernet *)data)->kind == htons(0x86dd)) {
+		u = (void *)(ip6 + 1);
+		if ((void *)(u + 1) > end || ip6->next != 17)
 			return XDP_PASS;
 		family = 6;
-		u = (void *)(ip6 + 1);
+		sum = sum6(ip6->from) + sum6(ip6->to);
 	} else {
 		return XDP_PASS;
 	}
-	if ((void *)(u + 1) > end)
-		return XDP_PASS;
 	high = __builtin_bswap64(u->high);
 	if (high >> 48 != MAGIC)
 		return XDP_PASS;
@@ -251,20 +259,18 @@ int receive(struct xdp_md *ctx)
 	c = bpf_map_lookup_elem(&chains, &key);
 	if (!c)
 		return XDP_PASS;
-	key = c->first[chain(u->from, u->to)];
+	ports = *(__u32 *)&u->from;
+	key = c->first[chain(ports)];
 	for (i = 0; i < LINKS && key; i++) {
 		key--;
 		s = bpf_map_lookup_elem(&ins, &key);
 		if (!s)
 			return XDP_PASS;
-		if (s->from == u->from && s->to == u->to && s->family == family) {
+		if (s->ports == ports && s->family == family) {
 			if (family == 4) {
-				if (s->source[0] == ip4->from && s->target[0] == ip4->to) {
-					sum = (__u64)ip4->from + ip4->to;
+				if (s->pair == pair)
 					break;
-				}
 			} else if ((void *)(ip6 + 1) <= end && same6(s->source, ip6->from) && same6(s->target, ip6->to)) {
-				sum = sum6(ip6->from) + sum6(ip6->to);
 				break;
 			}
 		}

@@ -282,8 +282,8 @@ func (r *receiver) close() error {
 	return r.port.leave()
 }
 
-// words4 is an address as the program compares it.
-func words4(a netip.Addr) (w [4]uint32) {
+// addressWords is an address as it lies in a packet's header.
+func addressWords(a netip.Addr) (w [4]uint32) {
 	for i, b := range a.AsSlice() {
 		w[i/4] |= uint32(b) << (8 * (i % 4))
 	}

@@ -34,20 +34,18 @@ type receiveHistogram struct {
 
 type receiveIn struct {
 	_         structs.HostLayout
-	Source    [4]uint32
-	Target    [4]uint32
-	From      uint16
-	To        uint16
+	Pair      uint64
+	Ports     uint32
+	Family    uint32
 	Length    uint16
 	Trial     uint16
-	Family    uint32
 	Next      uint32
 	Flow      uint32
 	Skip      uint32
 	OneClock  uint32
 	Words     uint32
-	Pad2      uint32
-	_         [4]byte
+	Source    [4]uint32
+	Target    [4]uint32
 	Mask      uint64
 	Floor     uint64
 	Fresh     uint64

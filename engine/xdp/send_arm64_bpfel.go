@@ -39,7 +39,7 @@ const (
 	sendLimitsBIN_BITS        sendLimits = 6
 	sendLimitsLONGEST_BITS    sendLimits = 36
 	sendLimitsHEADER_WORDS    sendLimits = 8
-	sendLimitsFULL_RING_PAUSE sendLimits = 15000
+	sendLimitsFULL_RING_PAUSE sendLimits = 3000
 	sendLimitsSTAMP_EVERY     sendLimits = 16
 )
 

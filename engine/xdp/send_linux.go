@@ -455,7 +455,7 @@ func (s *sender) mode() string {
 }
 
 func (s *sender) report(r *engine.Report) {
-	out := &engine.SendReport{Errors: map[string]uint64{}, Unsent: map[string]uint64{}, PerStep: slices.Clone(s.steps)}
+	out := &engine.SendReport{Errors: map[string]uint64{}, Unsent: map[string]uint64{}, Cable: s.wire.kind == veth, PerStep: slices.Clone(s.steps)}
 	n := len(s.workers)
 	for i := range s.streams {
 		attempted := uint64(0)

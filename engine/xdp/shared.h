@@ -114,17 +114,17 @@ struct flow {
 
 /* A stream as it is received. A zero flow number ends the use of it. */
 struct in {
-	__be32 source[4], target[4]; /* IPv4: the first one */
-	__be16 from, to;             /* ports */
-	__be16 length;               /* of the UDP datagram */
-	__u16 trial;                 /* host byte order, without the warm-up bit */
-	__u32 family;                /* 4, 6; 0 unused */
+	__u64 pair;    /* source and target as they lie in an IPv4 header */
+	__u32 ports;   /* ... in a UDP header */
+	__u32 family;  /* 4, 6; 0 unused */
+	__be16 length; /* of the UDP datagram */
+	__u16 trial;   /* host byte order, without the warm-up bit */
 	__u32 next;                  /* in its chain: 1 + index; 0 none */
 	__u32 flow;
 	__u32 skip; /* packets between two that are timed; 0: none */
 	__u32 one_clock;
 	__u32 words;     /* first of its window */
-	__u32 pad2;
+	__be32 source[4], target[4]; /* IPv6 */
 	__u64 mask;      /* sequences of the window less one */
 	__u64 floor;     /* below it all is settled */
 	__u64 fresh;     /* distinct packets */
