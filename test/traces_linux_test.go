@@ -178,8 +178,14 @@ func TestKilledAnywhereLeavesNothing(t *testing.T) {
 	work := t.TempDir()
 	data := filepath.Join(work, "data")
 	before := takeTraces(t, work, "/run", "/dev/shm")
-	args := []string{"curve", "lab:router", "--link", "rate=100mbit", "--payload", "64,1472", "--time", "250ms", "--warmup", "100ms",
-		"--repeats", "1", "--json", filepath.Join(work, "out.json"), "--html", filepath.Join(work, "out.html")}
+	for _, flags := range [][]string{{"--link", "rate=100mbit", "--payload", "64,1472"}, {"--engine", "xdp", "--payload", "64"}} {
+		killedAnywhere(t, work, data, before, flags)
+	}
+}
+
+func killedAnywhere(t *testing.T, work, data string, before traces, flags []string) {
+	args := append([]string{"curve", "lab:router", "--time", "250ms", "--warmup", "100ms",
+		"--repeats", "1", "--json", filepath.Join(work, "out.json"), "--html", filepath.Join(work, "out.html")}, flags...)
 	whole := lifeOf(t, work, data, args)
 	if err := os.RemoveAll(data); err != nil {
 		t.Fatal(err)
@@ -189,7 +195,7 @@ func TestKilledAnywhereLeavesNothing(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	const moments = 16
+	const moments = 12
 	for i := range moments {
 		at := whole * time.Duration(2*i+1) / (2 * moments)
 		killAt(t, work, data, args, at)

@@ -153,15 +153,16 @@ func (b *bed) threaded(h *netns.Handle, name string, cpu int) {
 
 // trial is what one test sends.
 type trial struct {
-	flow     model.Flow
-	warmup   time.Duration
-	measure  time.Duration
-	drain    time.Duration
-	six      bool
-	fallback bool
-	engines  [2]string // of sender and receiver; "" is xdp
-	during   func()    // once both run
-	stop     func(sender engine.End)
+	flow      model.Flow
+	warmup    time.Duration
+	measure   time.Duration
+	drain     time.Duration
+	six       bool
+	fallback  bool
+	engines   [2]string // of sender and receiver; "" is xdp
+	during    func()    // once both run
+	stop      func(sender engine.End)
+	connected func(from, to engine.End)
 }
 
 // outcome is both ends' account.
@@ -237,6 +238,9 @@ func (b *bed) between(near, far *netns.Handle, four, six netip.Addr, c trial) (o
 	if err := errors.Join(from.Connect(ctx), <-connected); err != nil {
 		return out, err
 	}
+	if c.connected != nil {
+		c.connected(from, to)
+	}
 	received := make(chan error, 1)
 	go func() { received <- to.Run(ctx) }()
 	sent := make(chan error, 1)
@@ -256,6 +260,16 @@ func (b *bed) between(near, far *netns.Handle, four, six netip.Addr, c trial) (o
 	err = errors.Join(err, to.Finish(ctx, out.send.Send.Streams), <-received)
 	out.receive = to.Report()
 	return out, err
+}
+
+// matches tells whether a text holds one of several.
+func matches(any, text string) bool {
+	for _, one := range strings.Split(any, "|") {
+		if strings.Contains(text, one) {
+			return true
+		}
+	}
+	return false
 }
 
 func mustRate(t testing.TB, text string) unit.Rate {

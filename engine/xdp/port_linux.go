@@ -163,7 +163,7 @@ func (p *port) admit(r *receiver, addresses []engine.Addresses) string {
 		p.ins[slot] = receiveIn{
 			Ports:  uint32(networkOrder(a.Remote.Port())) | uint32(networkOrder(a.Local.Port()))<<16,
 			Length: networkOrder(uint16(udpBytes + o.Flow.PayloadBytes)), Trial: o.Trial, Family: family,
-			Flow: uint32(r.flow), Skip: skip(o.Flow.Rate, o.Flow.PayloadBytes), OneClock: oneClock, Words: uint32(first), Mask: uint64(words)*64 - 1,
+			Flow: uint32(r.flow), Skip: skip(o.Flow.Rate, o.Flow.PayloadBytes), OneClock: oneClock, Words: uint32(first), Mask: uint64(words)*64 - 1, Top: w.top(),
 		}
 		in := &p.ins[slot]
 		if source, target := addressWords(a.Remote.Addr()), addressWords(a.Local.Addr()); family == 6 {

@@ -303,7 +303,7 @@ int receive(struct xdp_md *ctx)
 		s->late++;
 		return XDP_DROP;
 	}
-	if (at - s->floor > s->mask) {
+	if (at >= s->top) {
 		s->beyond++;
 		s->ahead = at;
 		return XDP_DROP;

@@ -152,7 +152,9 @@ func (r *receiver) round() {
 	defer r.mu.Unlock()
 	for i, slot := range r.slots {
 		in := &r.port.ins[slot]
-		store(&in.Floor, r.windows[i].round(max(load(&in.Expected), load(&in.Ahead))))
+		floor, top := r.windows[i].round(load(&in.Expected), load(&in.Ahead), load(&in.Beyond))
+		store(&in.Floor, floor)
+		store(&in.Top, top)
 		r.harvest(i, false)
 	}
 }

@@ -48,6 +48,7 @@ type receiveIn struct {
 	Target    [4]uint32
 	Mask      uint64
 	Floor     uint64
+	Top       uint64
 	Fresh     uint64
 	Again     uint64
 	Reordered uint64
@@ -71,7 +72,6 @@ type receiveIn struct {
 	Pad       uint32
 	Counted   uint64
 	Steps     [64]uint64
-	_         [8]byte
 }
 
 // Names of all BPF objects in the ELF.

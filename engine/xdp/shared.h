@@ -126,7 +126,8 @@ struct in {
 	__u32 words;     /* first of its window */
 	__be32 source[4], target[4]; /* IPv6 */
 	__u64 mask;      /* sequences of the window less one */
-	__u64 floor;     /* below it all is settled */
+	__u64 floor;     /* below it all is settled, or about to be */
+	__u64 top;       /* from it on there is no room yet */
 	__u64 fresh;     /* distinct packets */
 	__u64 again, reordered, late, beyond, size, checksum, warmup;
 	__u64 ahead; /* the last one counted as beyond */

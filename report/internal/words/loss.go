@@ -49,7 +49,7 @@ func Sure(l model.Line) string {
 	case "exact-seq":
 		return "exact: known of each packet"
 	case "exact-count":
-		return "exact: counted at the flow's own socket"
+		return "exact: counted of this flow alone"
 	case "bounded":
 		if foreign(l) {
 			return "at most: the counter moved for others' packets, too"

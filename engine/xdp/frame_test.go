@@ -1,0 +1,168 @@
+package xdp
+
+import (
+	"encoding/binary"
+	"math"
+	"math/bits"
+	"net/netip"
+	"slices"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"pelt/engine"
+	"pelt/model"
+)
+
+// Whatever the program adds, the checksums that it makes are right.
+func TestChecksums(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		s := shape{payloadBytes: rapid.IntRange(16, 1472).Draw(t, "payload"), dscp: rapid.IntRange(0, 63).Draw(t, "dscp"), dontFragment: rapid.Bool().Draw(t, "df")}
+		size := 4
+		if rapid.Bool().Draw(t, "six") {
+			size = 16
+		}
+		address := func(name string) netip.Addr {
+			a, _ := netip.AddrFromSlice(rapid.SliceOfN(rapid.Byte(), size, size).Draw(t, name))
+			return a
+		}
+		s.from, s.to = address("from"), address("to")
+		from, to := rapid.Uint16().Draw(t, "from port"), rapid.Uint16().Draw(t, "to port")
+		h := engine.Header{Trial: rapid.Uint16().Draw(t, "trial"), Sequence: rapid.Uint64Max(1<<48-1).Draw(t, "sequence"), SendNanos: rapid.Uint64Max(1<<48-1).Draw(t, "time")}
+
+		b := s.layOut()
+		sum := s.udpSum(b, from, to)
+		udp := b[s.headerBytes()-udpBytes : s.headerBytes()+s.payloadBytes]
+		binary.BigEndian.PutUint16(udp, from)
+		binary.BigEndian.PutUint16(udp[2:], to)
+		engine.PutHeader(udp[udpBytes:], h)
+		for _, w := range []uint64{uint64(h.Trial), h.Sequence, h.Sequence >> 16, h.Sequence >> 32, h.SendNanos, h.SendNanos >> 16, h.SendNanos >> 32} {
+			sum += uint32(w & 0xffff)
+		}
+		binary.BigEndian.PutUint16(udp[6:], ^uint16(fold(sum)))
+		pseudo := slices.Concat(s.from.AsSlice(), s.to.AsSlice(), []byte{0, protocolUDP, byte(len(udp) >> 8), byte(len(udp))})
+		if got := fold(sum16(pseudo) + sum16(udp)); got != 0xffff {
+			t.Fatalf("the datagram sums up to %#x with its checksum", got)
+		}
+		if !s.six() {
+			if got := fold(sum16(b[ethernetBytes:][:ip4Bytes])); got != 0xffff {
+				t.Fatalf("the IPv4 header sums up to %#x", got)
+			}
+		}
+		if len(b) < 60 || len(b) != max(60, s.headerBytes()+s.payloadBytes) {
+			t.Fatalf("a frame of %d B for a payload of %d B", len(b), s.payloadBytes)
+		}
+	})
+}
+
+func TestBins(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		v := rapid.Uint64Max(1<<36-1).Draw(t, "nanos") >> rapid.IntRange(0, 35).Draw(t, "shift")
+		i := binOf(v)
+		if i >= 2048 {
+			t.Fatalf("%d is in bin %d", v, i)
+		}
+		if off := math.Abs(float64(binMiddle(i)) - float64(v)); off > float64(v)/64 {
+			t.Fatalf("%d is in bin %d around %d", v, i, binMiddle(i))
+		}
+		if v > 0 && binOf(v-1) > i {
+			t.Fatalf("bins fall from %d to %d", v-1, v)
+		}
+	})
+}
+
+type recorded map[int64]int64
+
+func (r recorded) Record(_ int, nanos, n int64)  { r[nanos] += n }
+func (recorded) Percentiles() *model.Percentiles { return nil }
+func (recorded) Buckets() []model.Bucket         { return nil }
+
+func TestDurations(t *testing.T) {
+	d := durations{out: 2, least: 1000, most: 5001, bin: make([]uint64, 2048)}
+	d.bin[binOf(1000)], d.bin[binOf(5000)] = 3, 1
+	got := recorded{}
+	d.into(got, 0)
+	var n int64
+	for v, k := range got {
+		n += k
+		if v >= 0 && (v < 1000 || v > 5000) {
+			t.Errorf("%d was none of the durations", v)
+		}
+	}
+	if n != 6 || got[-1] != 2 || got[1000] < 1 || got[5000] != 1 {
+		t.Errorf("got %v", got)
+	}
+}
+
+// A flow that loses at random, wraps the window many times and leaps: what came
+// and what did not is known at the end.
+func TestWindowGoesOn(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		w := &window{words: make([]uint64, 1<<rapid.IntRange(1, 4).Draw(t, "words"))}
+		var came, highest, ahead, beyond, floor uint64
+		top := w.top()
+		missing := map[uint64]bool{}
+		next := uint64(0)
+		for range rapid.IntRange(1, 60).Draw(t, "rounds") {
+			for range rapid.IntRange(0, 40).Draw(t, "packets") {
+				at := next
+				next++
+				if rapid.IntRange(0, 9).Draw(t, "loses") == 0 {
+					missing[at] = true
+					continue
+				}
+				// As the program does.
+				if at < floor || at >= top {
+					missing[at] = true
+					if at >= top {
+						ahead = at
+						beyond++
+					}
+					continue
+				}
+				w.words[at>>6&uint64(len(w.words)-1)] |= 1 << (at & 63)
+				came++
+				highest = max(highest, at+1)
+			}
+			if rapid.IntRange(0, 15).Draw(t, "leap") == 0 {
+				for n := rapid.Uint64Max(3*w.span()).Draw(t, "length"); n > 0; n-- {
+					missing[next] = true
+					next++
+				}
+			}
+			floor, top = w.round(highest, ahead, beyond)
+		}
+		if got := w.finish(next); got != came {
+			t.Fatalf("%d came, the window says %d", came, got)
+		}
+		listed := uint64(0)
+		for s, err := range w.gone.Marks().Stretches() {
+			if err != nil {
+				t.Fatal(err)
+			}
+			for i := range s.Count {
+				if !missing[s.From+i] {
+					t.Fatalf("%d came, the window lists it as missing", s.From+i)
+				}
+			}
+			listed += s.Count
+		}
+		if listed != uint64(len(missing)) {
+			t.Fatalf("%d are missing, the window lists %d", len(missing), listed)
+		}
+	})
+}
+
+func TestInterval(t *testing.T) {
+	for _, text := range []string{"1pps", "3pps", "333333pps", "14880952pps", "1mpps", "every 7us", "95mbit"} {
+		c, _ := mustRate(t, text).Schedule(100)
+		for _, n := range []uint64{1, 2, 7, 64} {
+			whole, rest, parts := interval(c, n)
+			got := (float64(whole) + float64(rest)/float64(parts)) / float64(n)
+			want := 1e9 / c.PPS()
+			if math.Abs(got-want) > want*1e-9 || rest >= parts || bits.Len64(parts) > 32 {
+				t.Errorf("%s by %d: %d + %d/%d is %v ns a packet, want %v", text, n, whole, rest, parts, got, want)
+			}
+		}
+	}
+}

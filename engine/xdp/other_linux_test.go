@@ -1,0 +1,209 @@
+//go:build amd64 || arm64
+
+package xdp
+
+import (
+	"encoding/binary"
+	"io"
+	"net"
+	"net/netip"
+	"testing"
+	"time"
+
+	"github.com/vishvananda/netlink"
+	"golang.org/x/sys/unix"
+
+	"pelt/engine"
+	"pelt/model"
+	"pelt/unit"
+)
+
+// inject sends frames into the cable from near, as some other host would.
+func (b *bed) inject(frames ...[]byte) {
+	b.t.Helper()
+	b.do(b.near, func() error {
+		link, err := netlink.LinkByName("va")
+		if err != nil {
+			return err
+		}
+		fd, err := unix.Socket(unix.AF_PACKET, unix.SOCK_RAW|unix.SOCK_CLOEXEC, 0)
+		if err != nil {
+			return err
+		}
+		defer unix.Close(fd)
+		to := &unix.SockaddrLinklayer{Ifindex: link.Attrs().Index, Halen: 6}
+		for _, f := range frames {
+			if err := unix.Sendto(fd, f, 0, to); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// frame is a test packet of the trial's only stream with a right checksum.
+func (b *bed) frame(from, to netip.AddrPort, h engine.Header, payload int) []byte {
+	b.t.Helper()
+	s := shape{from: from.Addr(), to: to.Addr(), payloadBytes: payload}
+	b.do(b.far, func() error {
+		link, err := netlink.LinkByName("vb")
+		if err == nil {
+			copy(s.target[:], link.Attrs().HardwareAddr)
+		}
+		return err
+	})
+	f := s.layOut()
+	udp := f[s.headerBytes()-udpBytes : s.headerBytes()+payload]
+	binary.BigEndian.PutUint16(udp, from.Port())
+	binary.BigEndian.PutUint16(udp[2:], to.Port())
+	engine.PutHeader(udp[udpBytes:], h)
+	pseudo := append(append(from.Addr().AsSlice(), to.Addr().AsSlice()...), 0, protocolUDP, byte(len(udp)>>8), byte(len(udp)))
+	binary.BigEndian.PutUint16(udp[6:], ^uint16(fold(sum16(pseudo)+sum16(udp))))
+	return f
+}
+
+// What an honest sender does not send: repeated, overtaken, damaged, foreign.
+func TestOddPackets(t *testing.T) {
+	b := newBed(t)
+	var ends [2]netip.AddrPort
+	c := trial{engines: [2]string{"udp", "xdp"}, measure: 300 * time.Millisecond, flow: model.Flow{PayloadBytes: 64, Rate: unit.PacketRate(1000)}}
+	c.connected = func(from, _ engine.End) {
+		a := from.(engine.Socketed).Addresses()[0]
+		ends = [2]netip.AddrPort{a.Local, a.Remote}
+	}
+	now := func() uint64 { return monotonic() & (1<<48 - 1) }
+	c.during = func() {
+		time.Sleep(100 * time.Millisecond) // the flow's own first packets have come
+		packet := func(sequence uint64) []byte {
+			return b.frame(ends[0], ends[1], engine.Header{Trial: 77, Sequence: sequence, SendNanos: now()}, 64)
+		}
+		damaged := packet(100_001)
+		damaged[len(damaged)-1] ^= 1
+		stranger := b.frame(netip.AddrPortFrom(ends[0].Addr(), ends[0].Port()^1), ends[1], engine.Header{Trial: 77, Sequence: 4}, 64)
+		otherTrial := b.frame(ends[0], ends[1], engine.Header{Trial: 78, Sequence: 5}, 64)
+		long := b.frame(ends[0], ends[1], engine.Header{Trial: 77, Sequence: 6, SendNanos: now()}, 65)
+		fragment := packet(7)
+		fragment[ethernetBytes+6] |= 0x20 // more fragments
+		ahead := packet(1 << 40)
+		b.inject(packet(0), packet(0), packet(100_003), packet(100_000), packet(100_002), damaged, stranger, otherTrial, long, fragment, ahead)
+	}
+	out, err := b.run(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := out.receive.Receive
+	got := []uint64{r.Tally.Received, r.Tally.Duplicates, r.Broken, r.Tally.WrongLength, r.Overrun}
+	// Its own and 100000, 100002, 100003; 0 twice more.
+	want := []uint64{out.send.Send.Attempted + 3, 2, 1, 1, 1}
+	for i, name := range []string{"received", "duplicates", "broken", "wrong length", "overrun"} {
+		if got[i] != want[i] {
+			t.Errorf("%s: %d, want %d", name, got[i], want[i])
+		}
+	}
+	// 100000 and 100002 came after 100003, and so did all of the flow's own since.
+	if r.Tally.Reordered < 2+100 || r.Tally.Reordered > 2+250 {
+		t.Errorf("%d reordered", r.Tally.Reordered)
+	}
+}
+
+// Everything else that comes through the interface goes on as before, at full rate.
+func TestOthersGoOn(t *testing.T) {
+	b := newBed(t)
+	var l net.Listener
+	b.do(b.far, func() (err error) { l, err = net.Listen("tcp", "10.78.0.2:0"); return err })
+	defer l.Close()
+	go func() {
+		for {
+			c, err := l.Accept()
+			if err != nil {
+				return
+			}
+			go func() { io.Copy(c, c); c.Close() }()
+		}
+	}()
+	var talk net.Conn
+	b.do(b.near, func() (err error) { talk, err = net.Dial("tcp", l.Addr().String()); return err })
+	defer talk.Close()
+	answers, slowest := 0, time.Duration(0)
+	speak := func() {
+		for until := time.Now().Add(800 * time.Millisecond); time.Now().Before(until); answers++ {
+			began := time.Now()
+			talk.SetDeadline(began.Add(3 * time.Second))
+			line := make([]byte, 9000)
+			if _, err := talk.Write(line); err != nil {
+				t.Fatal(err)
+			}
+			if _, err := io.ReadFull(talk, line); err != nil {
+				t.Fatal(err)
+			}
+			slowest = max(slowest, time.Since(began))
+		}
+	}
+	out, err := b.run(trial{measure: time.Second, flow: model.Flow{Rate: unit.PacketRate(300_000)}, during: speak})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Logf("%d answers of 9000 B beside %d packets, the slowest after %v", answers, out.receive.Receive.Tally.Received, slowest)
+	if answers < 10 {
+		t.Errorf("%d answers", answers)
+	}
+	if lost := balanced(t, out); lost != 0 {
+		t.Errorf("%d lost", lost)
+	}
+}
+
+// The program is gone with the engine, and so is whatever it was attached with.
+func TestNothingStays(t *testing.T) {
+	b := newBed(t)
+	if _, err := b.run(trial{measure: 100 * time.Millisecond, flow: model.Flow{Rate: unit.PacketRate(1000)}}); err != nil {
+		t.Fatal(err)
+	}
+	attached := func() (now bool) {
+		b.do(b.far, func() error {
+			link, err := netlink.LinkByName("vb")
+			if err == nil {
+				now = link.Attrs().Xdp.Attached
+			}
+			return err
+		})
+		return now
+	}
+	if !attached() {
+		t.Error("the program left its interface with the flow; the next one would have to attach it again")
+	}
+	if err := b.engines[b.far].xdp.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if attached() {
+		t.Error("the program is still on its interface")
+	}
+}
+
+// What cannot be carried with frames says so in one line.
+func TestRefusals(t *testing.T) {
+	b := newBed(t)
+	for _, c := range []struct {
+		name  string
+		flow  model.Flow
+		setup func()
+		want  string
+	}{
+		{"segments", model.Flow{PayloadBytes: 64, Segments: 4}, nil, "segments of a buffer need sockets"},
+		{"buffer", model.Flow{PayloadBytes: 64, ReceiveBuffer: 65536}, nil, "the size of a socket's buffer was asked for"},
+		{"page", model.Flow{PayloadBytes: 4000}, nil, "one memory page"},
+		{"MTU", model.Flow{PayloadBytes: 1473}, nil, "need fragments: the MTU of va is 1500 B|come as fragments: the MTU of vb is 1500 B"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			b.t = t
+			_, err := b.run(trial{measure: 50 * time.Millisecond, flow: c.flow})
+			if err == nil || !matches(c.want, err.Error()) {
+				t.Errorf("got %v, want %s", err, c.want)
+			}
+			c.flow.Rate = unit.PacketRate(1000)
+			out, err := b.run(trial{measure: 50 * time.Millisecond, flow: c.flow, fallback: true})
+			if err != nil || out.send.Engine != "udp" || !matches(c.want, out.send.Why) {
+				t.Errorf("with sockets allowed: %v, %s because %q", err, out.send.Engine, out.send.Why)
+			}
+		})
+	}
+}
