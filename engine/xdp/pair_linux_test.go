@@ -50,16 +50,16 @@ func TestEveryShape(t *testing.T) {
 		payload, streams int
 		six              bool
 		dscp             int
-	}{{16, 1, false, 0}, {18, 1, true, 0}, {63, 2, false, 46}, {1472, 3, false, 0}, {1452, 4, true, 10}, {64, 128, false, 0}, {65, 128, true, 0}} {
+	}{{16, 1, false, 0}, {63, 2, true, 46}, {1472, 3, false, 10}, {65, 128, true, 0}} {
 		t.Run(fmt.Sprintf("%d B, %d streams, IPv6 %v", c.payload, c.streams, c.six), func(t *testing.T) {
 			for _, engines := range [][2]string{{"xdp", "xdp"}, {"xdp", "udp"}, {"udp", "xdp"}} {
 				b.t = t
-				out, err := b.run(trial{engines: engines, warmup: 20 * time.Millisecond, measure: 200 * time.Millisecond, six: c.six,
+				out, err := b.run(trial{engines: engines, warmup: 20 * time.Millisecond, measure: 100 * time.Millisecond, six: c.six,
 					flow: model.Flow{PayloadBytes: c.payload, Streams: c.streams, DSCP: c.dscp, Rate: mustRate(t, "20kpps")}})
 				if err != nil {
 					t.Fatalf("%v: %v", engines, err)
 				}
-				if lost := balanced2(t, engines, out); lost != 0 {
+				if lost := undisturbed(t, engines, out); lost != 0 {
 					t.Errorf("%v: %d of %d lost; %+v", engines, lost, out.send.Send.Attempted, out.receive.Receive)
 				}
 			}
@@ -67,8 +67,8 @@ func TestEveryShape(t *testing.T) {
 	}
 }
 
-// balanced2 checks what both engines promise.
-func balanced2(t *testing.T, engines [2]string, out outcome) uint64 {
+// undisturbed checks what both engines promise of a cable that loses nothing.
+func undisturbed(t *testing.T, engines [2]string, out outcome) uint64 {
 	t.Helper()
 	r := out.receive.Receive
 	if engines == [2]string{"xdp", "xdp"} {
@@ -133,7 +133,7 @@ func TestCableNotReady(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if out.send.Engine != "udp" || out.send.Why == "" || out.send.Send.Attempted != 100 {
+	if out.send.Engine != "udp" || out.send.Why == "" || out.send.Send.Attempted == 0 || out.send.Send.Attempted != out.receive.Receive.Tally.Received {
 		t.Errorf("got %+v", out.send)
 	}
 }

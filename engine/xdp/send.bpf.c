@@ -9,6 +9,7 @@
 
 const volatile __u32 worker_index; /* of this copy of the program */
 const volatile __u32 out_interface;
+const volatile __u32 out_space; /* inode of its network namespace */
 const volatile __u32 six; /* 1: IPv6 */
 const volatile __u16 trial;
 const volatile __u32 identified; /* 1: IPv4 packets carry a number, for whoever may fragment them */
@@ -100,7 +101,7 @@ static __noinline int turn(struct worker *w, __u64 now)
 		w->turn = 0;
 		return 0;
 	}
-	w->thread = bpf_get_current_pid_tgid();
+	w->processor = bpf_get_smp_processor_id() + 1;
 	if (now < w->begin_at)
 		return 0;
 	if (w->phase == READY) {
@@ -328,15 +329,29 @@ int send(struct xdp_md *ctx)
  * device in the order in which it emitted them. */
 
 #pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)
+struct ns_common {
+	unsigned int inum;
+};
+
+struct net {
+	struct ns_common ns;
+};
+
+typedef struct {
+	struct net *net;
+} possible_net_t;
+
 struct net_device {
 	int ifindex;
+	possible_net_t nd_net;
 };
 #pragma clang attribute pop
 
-/* mine finds the worker whose thread runs on this processor now. */
-static __always_inline struct worker *mine(void)
+/* mine finds the worker whose frames these are: the one of this processor, while
+ * it has frames on their way, which are handed on before anything else can run. */
+static __always_inline struct worker *mine(__u64 frames)
 {
-	__u32 thread = (__u32)bpf_get_current_pid_tgid(), i;
+	__u32 processor = bpf_get_smp_processor_id() + 1, i;
 
 	for (i = 0; i < WORKERS; i++) {
 		__u32 key = i;
@@ -344,8 +359,8 @@ static __always_inline struct worker *mine(void)
 
 		if (!w)
 			return 0;
-		if (w->thread == thread)
-			return w;
+		if (w->processor == processor)
+			return w->emitted - w->settled >= frames ? w : 0;
 		if (!w->out_count)
 			return 0;
 	}
@@ -370,15 +385,15 @@ int transmitted(__u64 *ctx)
 	int sent = ctx[2], drops = ctx[3], err = ctx[4];
 	struct worker *w;
 
-	if (to->ifindex != out_interface)
-		return 0;
-	w = mine();
-	if (!w)
+	if (to->ifindex != out_interface || to->nd_net.net->ns.inum != out_space)
 		return 0;
 	if (sent < 0)
 		sent = 0;
 	if (drops < 0)
 		drops = 0;
+	w = mine(sent + drops);
+	if (!w)
+		return 0;
 	if (err < 0)
 		w->last_error = -err;
 	settle(w, sent, drops, &w->refused);
@@ -390,7 +405,7 @@ int transmitted(__u64 *ctx)
 SEC("tp_btf/xdp_redirect_err")
 int unredirected(__u64 *ctx)
 {
-	struct worker *w = mine();
+	struct worker *w = mine(1);
 
 	if (!w)
 		return 0;

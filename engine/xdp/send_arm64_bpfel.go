@@ -78,7 +78,7 @@ type sendWorker struct {
 	OutCount   uint32
 	Stop       uint32
 	Phase      uint32
-	Thread     uint32
+	Processor  uint32
 	Begin      uint64
 	Turn       uint64
 	Due        uint64
@@ -123,6 +123,7 @@ const (
 	sendVarIdentified    = "identified"
 	sendVarIpSum         = "ip_sum"
 	sendVarOutInterface  = "out_interface"
+	sendVarOutSpace      = "out_space"
 	sendVarPhases        = "phases"
 	sendVarSix           = "six"
 	sendVarTrial         = "trial"
@@ -194,6 +195,7 @@ type sendVariableSpecs struct {
 	Identified   *ebpf.VariableSpec `ebpf:"identified"`
 	IpSum        *ebpf.VariableSpec `ebpf:"ip_sum"`
 	OutInterface *ebpf.VariableSpec `ebpf:"out_interface"`
+	OutSpace     *ebpf.VariableSpec `ebpf:"out_space"`
 	Phases       *ebpf.VariableSpec `ebpf:"phases"`
 	Six          *ebpf.VariableSpec `ebpf:"six"`
 	Trial        *ebpf.VariableSpec `ebpf:"trial"`
@@ -242,6 +244,7 @@ type sendVariables struct {
 	Identified   *ebpf.Variable `ebpf:"identified"`
 	IpSum        *ebpf.Variable `ebpf:"ip_sum"`
 	OutInterface *ebpf.Variable `ebpf:"out_interface"`
+	OutSpace     *ebpf.Variable `ebpf:"out_space"`
 	Phases       *ebpf.Variable `ebpf:"phases"`
 	Six          *ebpf.Variable `ebpf:"six"`
 	Trial        *ebpf.Variable `ebpf:"trial"`

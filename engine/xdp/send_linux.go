@@ -40,7 +40,7 @@ type sender struct {
 	paced    bool
 	begin    uint64 // of the warm-up
 	start    uint64 // of the measured part
-	over     chan struct{}
+	tried    uint64 // frames of the warm-up that were sent before it
 	steps    []uint64
 	marks    []uint32 // of each worker: steps taken over so far
 }
@@ -72,7 +72,7 @@ func (e *end) open() (plane, string, error) {
 }
 
 func (e *end) openSender(addresses []engine.Addresses) (plane, string, error) {
-	s := &sender{end: e, streams: len(addresses), over: make(chan struct{})}
+	s := &sender{end: e, streams: len(addresses)}
 	var why string
 	err := e.host.Do(func() (err error) {
 		first := addresses[0]
@@ -142,7 +142,7 @@ func (s *sender) load(form shape) error {
 			return err
 		}
 		for name, v := range map[string]any{
-			sendVarWorkerIndex: uint32(i), sendVarOutInterface: uint32(s.wire.index), sendVarSix: six,
+			sendVarWorkerIndex: uint32(i), sendVarOutInterface: uint32(s.wire.index), sendVarOutSpace: s.wire.space, sendVarSix: six,
 			sendVarTrial: s.end.order.Trial, sendVarIpSum: form.ipSum(s.frame), sendVarHeader: header, sendVarIdentified: identified,
 		} {
 			if err := spec.Variables[name].Set(v); err != nil {
@@ -186,15 +186,50 @@ func (s *sender) load(form shape) error {
 }
 
 func (s *sender) ready() (string, error) {
-	takes, known := false, false
+	why := ""
 	err := s.end.host.Do(func() error {
-		takes, known = s.wire.takesFrames()
+		takes, known := s.wire.takesFrames()
+		if !known {
+			var err error
+			if takes, why, err = s.try(); err != nil {
+				return err
+			}
+		}
+		if !takes {
+			why = s.wire.name + " does not send XDP frames: its driver cannot (no ndo_xdp_xmit), or the other end of a virtual cable is not ready for them" + why
+		}
 		return nil
 	})
-	if err == nil && known && !takes {
-		return s.wire.name + " does not send XDP frames: its driver cannot (no ndo_xdp_xmit), or the other end of a virtual cable is not ready for them", nil
+	return why, err
+}
+
+// try sends one frame of the warm-up, to see whether the device takes it: before
+// Linux 6.3 nobody tells.
+func (s *sender) try() (takes bool, errno string, err error) {
+	w := &s.state[0]
+	before := *w
+	w.OutStep, w.OutCount, w.MeasureAt, w.EndAt = 1, 1, math.MaxUint64, math.MaxUint64
+	attr := s.attr(s.workers[0])
+	attr.repeat, attr.batchBytes = 1, 1
+	_, _, e := unix.Syscall(unix.SYS_BPF, bpfProgRun, uintptr(unsafe.Pointer(&attr)), unsafe.Sizeof(attr))
+	runtime.KeepAlive(s.frame)
+	lost, last := load(&w.WarmupLost), load(&w.LastError)
+	if s.tried = load(&w.Emitted) - lost; last != 0 {
+		errno = ": " + unix.ErrnoName(unix.Errno(last))
 	}
-	return "", err
+	*w = before
+	s.outs[0].Sequence = 0
+	if e != 0 && e != unix.EINTR {
+		return false, "", fmt.Errorf("send an XDP frame out of %s (BPF_PROG_RUN in live mode, Linux 5.18): %w", s.wire.name, e)
+	}
+	return lost == 0, errno, nil
+}
+
+func (s *sender) attr(w *worker) runAttr {
+	return runAttr{
+		program: uint32(w.program.FD()), dataInBytes: uint32(len(s.frame)), dataIn: uint64(uintptr(unsafe.Pointer(&s.frame[0]))),
+		repeat: math.MaxUint32, flags: testLiveFrames, batchBytes: s.batch,
+	}
 }
 
 // order writes what the workers shall do, but for when.
@@ -288,7 +323,6 @@ func (s *sender) run(quit <-chan struct{}) error {
 	}
 	s.halt(done)
 	s.harvest(true)
-	close(s.over)
 	var errs []error
 	for _, w := range s.workers {
 		errs = append(errs, w.err)
@@ -311,7 +345,7 @@ func (s *sender) gate(quit, done <-chan struct{}) {
 		}
 		running := 0
 		for i := range s.workers {
-			if load32(&s.state[i].Thread) != 0 {
+			if load32(&s.state[i].Processor) != 0 {
 				running++
 			}
 		}
@@ -381,10 +415,7 @@ func (s *sender) work(i int) error {
 	}
 	w.thread.Store(int32(unix.Gettid()))
 	from, used := monotonic(), threadNanos()
-	attr := runAttr{
-		program: uint32(w.program.FD()), dataInBytes: uint32(len(s.frame)), dataIn: uint64(uintptr(unsafe.Pointer(&s.frame[0]))),
-		repeat: math.MaxUint32, flags: testLiveFrames, batchBytes: s.batch,
-	}
+	attr := s.attr(w)
 	for load32(&state.Stop) == 0 && load32(&state.Phase) != uint32(sendPhaseOVER) {
 		_, _, errno := unix.Syscall(unix.SYS_BPF, bpfProgRun, uintptr(unsafe.Pointer(&attr)), unsafe.Sizeof(attr))
 		if errno != 0 && errno != unix.EINTR {
@@ -465,6 +496,7 @@ func (s *sender) report(r *engine.Report) {
 		out.Streams = append(out.Streams, attempted)
 		out.Attempted += attempted
 	}
+	out.WarmupSent = s.tried
 	var ended, latest uint64
 	for i, w := range s.workers {
 		state := &s.state[i]

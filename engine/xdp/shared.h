@@ -61,7 +61,7 @@ struct worker {
 	__u32 stop;
 
 	__u32 phase;
-	__u32 thread; /* its id in the initial namespace */
+	__u32 processor; /* 1 + the one it runs on; 0 before it does */
 
 	__u64 begin; /* of the phase */
 	__u64 turn;  /* when the phase ends; 0 at once */

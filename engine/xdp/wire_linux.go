@@ -20,6 +20,7 @@ type wire struct {
 	index  int
 	name   string
 	kind   string // of the link: "veth", or "device" for hardware
+	space  uint32 // inode of its network namespace
 	mtu    int
 	source [6]byte // Ethernet addresses
 	target [6]byte
@@ -51,6 +52,11 @@ func findWire(from, to netip.Addr, target bool) (w wire, why string, err error) 
 	}
 	a := link.Attrs()
 	w = wire{index: a.Index, name: a.Name, kind: link.Type(), mtu: a.MTU}
+	var space unix.Stat_t
+	if err := unix.Stat("/proc/thread-self/ns/net", &space); err != nil {
+		return w, "", fmt.Errorf("identify the network namespace: %w", err)
+	}
+	w.space = uint32(space.Ino)
 	if route.MTU > 0 {
 		w.mtu = min(w.mtu, route.MTU)
 	}

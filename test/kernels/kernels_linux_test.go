@@ -23,6 +23,7 @@ var suites = []suite{
 	{"observe/drops", 300},
 	{"observe/counters", 120},
 	{"test/kernels/testdata/balance", 180},
+	{"engine/xdp", 180},
 }
 
 type suite struct {
