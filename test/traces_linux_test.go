@@ -195,7 +195,7 @@ func killedAnywhere(t *testing.T, work, data string, before traces, flags []stri
 			t.Fatal(err)
 		}
 	}
-	const moments = 12
+	const moments = 10
 	for i := range moments {
 		at := whole * time.Duration(2*i+1) / (2 * moments)
 		killAt(t, work, data, args, at)

@@ -22,9 +22,6 @@ const (
 	protocolUDP = 17
 )
 
-// tuple is the addresses and ports of one stream.
-type tuple struct{ from, to netip.AddrPort }
-
 // shape is what all frames of a flow have in common.
 type shape struct {
 	source, target [6]byte // Ethernet addresses

@@ -17,10 +17,7 @@ import (
 func balanced(t *testing.T, out outcome) uint64 {
 	t.Helper()
 	s, r := out.send.Send, out.receive.Receive
-	var unsent, streams, missing uint64
-	for _, n := range s.Unsent {
-		unsent += n
-	}
+	var streams, missing uint64
 	for _, n := range s.Streams {
 		streams += n
 	}
@@ -28,7 +25,7 @@ func balanced(t *testing.T, out outcome) uint64 {
 		missing += m.Packets + m.Unlisted
 	}
 	lost := s.Attempted - r.Tally.Received
-	if s.Attempted == 0 || streams != s.Attempted || s.Accepted != s.Attempted-unsent || r.Tally.Received > s.Accepted || missing != lost {
+	if s.Attempted == 0 || streams != s.Attempted || s.Accepted != s.Attempted-unsent(out) || r.Tally.Received > s.Accepted || missing != lost {
 		t.Errorf("attempted %d (%d in streams), accepted %d, unsent %v, received %d, missing %d", s.Attempted, streams, s.Accepted, s.Unsent, r.Tally.Received, missing)
 	}
 	var steps, sent uint64
@@ -42,6 +39,14 @@ func balanced(t *testing.T, out outcome) uint64 {
 		t.Errorf("the series hold %d of %d received and %d of %d sent", steps, r.Tally.Received, sent, s.Attempted)
 	}
 	return lost
+}
+
+// unsent is what the device did not take.
+func unsent(out outcome) (n uint64) {
+	for _, k := range out.send.Send.Unsent {
+		n += k
+	}
+	return n
 }
 
 func TestEveryShape(t *testing.T) {
@@ -111,11 +116,7 @@ func TestFlood(t *testing.T) {
 		t.Fatal(err)
 	}
 	lost := balanced(t, out)
-	var unsent uint64
-	for _, n := range out.send.Send.Unsent {
-		unsent += n
-	}
-	if lost != unsent {
+	if unsent := unsent(out); lost != unsent {
 		t.Errorf("%d lost, %d not taken by the device", lost, unsent)
 	}
 	t.Logf("%d attempted, %d lost", out.send.Send.Attempted, lost)
