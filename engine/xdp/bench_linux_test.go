@@ -18,7 +18,6 @@ import (
 	"github.com/cilium/ebpf/link"
 	"github.com/vishvananda/netlink"
 	"golang.org/x/sys/unix"
-
 )
 
 // sample is the figures of repeated runs.
