@@ -168,7 +168,7 @@ func (p Plan) Check() error {
 		names[f.Name] = true
 	}
 	if !slices.Contains([]string{"auto", "udp", "xdp", "udp:xdp", "xdp:udp", "xdp:xdp"}, p.Engine) {
-		return wrong("engine", "want auto, udp or xdp, or two as SENDER:RECEIVER, not %q", p.Engine)
+		return wrong("engine", "want auto, udp, xdp, or two as SENDER:RECEIVER, not %q", p.Engine)
 	}
 	if !slices.Contains([]DropMode{"", DropsSeq, DropsCount, DropsOff}, p.Drops) {
 		return wrong("drops", "want seq, count or off, not %q", clip(string(p.Drops)))

@@ -64,7 +64,7 @@ func TestPlanCheck(t *testing.T) {
 			p.Factors = []Factor{{"payload_bytes", []Value{Number(64), Number(1489)}}}
 		}, "factors[0].levels[1]: flows[0].segments: a buffer holds 65507 B: 43 packets"},
 		"rate too high":     {flow(func(f *Flow) { f.Rate = unit.PacketRate(2e9) }), "flows[0].rate: 2Gpps is"},
-		"engine":            {func(p *Plan) { p.Engine = "dpdk" }, "engine: want auto, udp or xdp"},
+		"engine":            {func(p *Plan) { p.Engine = "dpdk" }, "engine: want auto, udp, xdp, or two as SENDER:RECEIVER"},
 		"no time":           {func(p *Plan) { p.Timing.MeasureSeconds = 0 }, "timing.measure_s: want 10ms"},
 		"time NaN":          {func(p *Plan) { p.Timing.MeasureSeconds = nan }, "timing.measure_s: want 10ms"},
 		"warm-up":           {func(p *Plan) { p.Timing.WarmupSeconds = -1 }, "timing.warmup_s: want 0s"},

@@ -62,6 +62,13 @@ func TestLabScripts(t *testing.T) {
 	runScripts(t, "testdata/lab")
 }
 
+// TestFrameScripts is apart from the others, which run side by side: it needs
+// a core for the sender.
+func TestFrameScripts(t *testing.T) {
+	needRoot(t)
+	runScripts(t, "testdata/frames")
+}
+
 func runScripts(t *testing.T, dir string) {
 	testscript.Run(t, testscript.Params{
 		Dir:                 dir,

@@ -22,7 +22,6 @@ import (
 	"pelt/internal/netns"
 	"pelt/measure"
 	"pelt/model"
-	"pelt/unit"
 )
 
 // bed is two nameless namespaces, which end with the test:
@@ -270,13 +269,4 @@ func matches(any, text string) bool {
 		}
 	}
 	return false
-}
-
-func mustRate(t testing.TB, text string) unit.Rate {
-	t.Helper()
-	r, err := unit.ParseRate(text)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return r
 }

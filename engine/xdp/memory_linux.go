@@ -47,29 +47,44 @@ func reason(err error) string {
 	return ""
 }
 
-// mapped is the memory of an array map, shared with the kernel.
-func mapped[T any](m *ebpf.Map) ([]T, error) {
-	var one T
-	if size := (m.ValueSize() + 7) &^ 7; uintptr(size) != unsafe.Sizeof(one) {
-		return nil, fmt.Errorf("map %s: values of %d B, not %d", m, size, unsafe.Sizeof(one))
-	}
-	bytes := int(m.MaxEntries()) * int(unsafe.Sizeof(one))
-	page := unix.Getpagesize()
-	b, err := unix.Mmap(m.FD(), 0, (bytes+page-1)/page*page, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_SHARED)
-	if err != nil {
-		return nil, fmt.Errorf("share the memory of map %s: %w", m, err)
-	}
-	return unsafe.Slice((*T)(unsafe.Pointer(&b[0])), int(m.MaxEntries())), nil
+// memory is that of a program's global variables, shared with the kernel.
+type memory struct {
+	spec  *ebpf.CollectionSpec
+	bytes []byte
 }
 
-func unmap[T any](s []T) error {
-	if len(s) == 0 {
+const globals = ".bss"
+
+func shareMemory(spec *ebpf.CollectionSpec, set *ebpf.Collection) (memory, error) {
+	m := set.Maps[globals]
+	if m == nil {
+		return memory{}, errors.New("the program has no global variables")
+	}
+	page := unix.Getpagesize()
+	b, err := unix.Mmap(m.FD(), 0, (int(m.ValueSize())+page-1)/page*page, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_SHARED)
+	if err != nil {
+		return memory{}, fmt.Errorf("share the program's memory: %w", err)
+	}
+	return memory{spec, b}, nil
+}
+
+func (m memory) close() error {
+	if m.bytes == nil {
 		return nil
 	}
+	return unix.Munmap(m.bytes)
+}
+
+// variable is a global variable: one T, or an array of them. It panics on a
+// program that has it not, or of another size: the two are built together.
+func variable[T any](m memory, name string) []T {
+	v := m.spec.Variables[name]
 	var one T
-	page := unix.Getpagesize()
-	bytes := (len(s)*int(unsafe.Sizeof(one)) + page - 1) / page * page
-	return unix.Munmap(unsafe.Slice((*byte)(unsafe.Pointer(&s[0])), bytes))
+	n := uintptr(v.Size()) / unsafe.Sizeof(one)
+	if v.SectionName != globals || n*unsafe.Sizeof(one) != uintptr(v.Size()) {
+		panic("variable " + name + " of the xdp programs: " + v.String())
+	}
+	return unsafe.Slice((*T)(unsafe.Pointer(&m.bytes[v.Offset])), n)
 }
 
 // load and store are for what the program writes or reads meanwhile.

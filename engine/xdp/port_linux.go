@@ -29,15 +29,16 @@ const lingers = 5 * time.Second
 
 // port is the receiving program on one interface.
 type port struct {
-	state *hostState
-	wire  wire
-	how   string // the program is attached: native or generic
-	set   *ebpf.Collection
-	hook  link.Link
-	ins   []receiveIn
-	flows []receiveFlow
-	heads []receiveHeads
-	bits  []uint64
+	state  *hostState
+	wire   wire
+	how    string // the program is attached: native or generic
+	set    *ebpf.Collection
+	hook   link.Link
+	ins    []receiveIn
+	flows  []receiveFlow
+	heads  []uint32
+	memory memory
+	bits   []uint64
 
 	// Guarded by state.mu:
 	guests int
@@ -81,18 +82,11 @@ func (p *port) open(host engine.Host) (why string, err error) {
 	if p.set, err = ebpf.NewCollection(spec); err != nil {
 		return "", err
 	}
-	if p.ins, err = mapped[receiveIn](p.set.Maps[receiveMapIns]); err != nil {
+	if p.memory, err = shareMemory(spec, p.set); err != nil {
 		return "", err
 	}
-	if p.flows, err = mapped[receiveFlow](p.set.Maps[receiveMapFlows]); err != nil {
-		return "", err
-	}
-	if p.heads, err = mapped[receiveHeads](p.set.Maps[receiveMapChains]); err != nil {
-		return "", err
-	}
-	if p.bits, err = mapped[uint64](p.set.Maps[receiveMapBits]); err != nil {
-		return "", err
-	}
+	p.ins, p.flows = variable[receiveIn](p.memory, receiveVarIns), variable[receiveFlow](p.memory, receiveVarFlows)
+	p.heads, p.bits = variable[uint32](p.memory, receiveVarHeads), variable[uint64](p.memory, receiveVarBits)
 	return "", host.Do(p.attach)
 }
 
@@ -195,7 +189,7 @@ func (p *port) chain() {
 		heads[at] = uint32(i) + 1
 	}
 	for i, head := range heads {
-		store32(&p.heads[0].First[i], head)
+		store32(&p.heads[i], head)
 	}
 }
 
@@ -279,7 +273,8 @@ func (p *port) close() error {
 	if p.hook != nil {
 		errs = append(errs, p.hook.Close())
 	}
-	errs = append(errs, unmap(p.ins), unmap(p.flows), unmap(p.heads), unmap(p.bits))
+	errs = append(errs, p.memory.close())
+	p.memory = memory{}
 	p.ins, p.flows, p.heads, p.bits, p.hook = nil, nil, nil, nil, nil
 	if p.set != nil {
 		p.set.Close()

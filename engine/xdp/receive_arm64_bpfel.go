@@ -18,11 +18,6 @@ type receiveFlow struct {
 	Begin uint64
 }
 
-type receiveHeads struct {
-	_     structs.HostLayout
-	First [1024]uint32
-}
-
 type receiveHistogram struct {
 	_     structs.HostLayout
 	Out   uint64
@@ -78,13 +73,13 @@ type receiveIn struct {
 //
 // Used for safe lookups in a Collection or CollectionSpec.
 const (
-	receiveMapBits     = "bits"
-	receiveMapChains   = "chains"
 	receiveMapDelays   = "delays"
-	receiveMapFlows    = "flows"
 	receiveMapGaps     = "gaps"
-	receiveMapIns      = "ins"
 	receiveProgReceive = "receive"
+	receiveVarBits     = "bits"
+	receiveVarFlows    = "flows"
+	receiveVarHeads    = "heads"
+	receiveVarIns      = "ins"
 	receiveVarTypes    = "types"
 )
 
@@ -137,18 +132,18 @@ type receiveProgramSpecs struct {
 //
 // It can be passed ebpf.CollectionSpec.Assign.
 type receiveMapSpecs struct {
-	Bits   *ebpf.MapSpec `ebpf:"bits"`
-	Chains *ebpf.MapSpec `ebpf:"chains"`
 	Delays *ebpf.MapSpec `ebpf:"delays"`
-	Flows  *ebpf.MapSpec `ebpf:"flows"`
 	Gaps   *ebpf.MapSpec `ebpf:"gaps"`
-	Ins    *ebpf.MapSpec `ebpf:"ins"`
 }
 
 // receiveVariableSpecs contains global variables before they are loaded into the kernel.
 //
 // It can be passed ebpf.CollectionSpec.Assign.
 type receiveVariableSpecs struct {
+	Bits  *ebpf.VariableSpec `ebpf:"bits"`
+	Flows *ebpf.VariableSpec `ebpf:"flows"`
+	Heads *ebpf.VariableSpec `ebpf:"heads"`
+	Ins   *ebpf.VariableSpec `ebpf:"ins"`
 	Types *ebpf.VariableSpec `ebpf:"types"`
 }
 
@@ -172,22 +167,14 @@ func (o *receiveObjects) Close() error {
 //
 // It can be passed to loadReceiveObjects or ebpf.CollectionSpec.LoadAndAssign.
 type receiveMaps struct {
-	Bits   *ebpf.Map `ebpf:"bits"`
-	Chains *ebpf.Map `ebpf:"chains"`
 	Delays *ebpf.Map `ebpf:"delays"`
-	Flows  *ebpf.Map `ebpf:"flows"`
 	Gaps   *ebpf.Map `ebpf:"gaps"`
-	Ins    *ebpf.Map `ebpf:"ins"`
 }
 
 func (m *receiveMaps) Close() error {
 	return _ReceiveClose(
-		m.Bits,
-		m.Chains,
 		m.Delays,
-		m.Flows,
 		m.Gaps,
-		m.Ins,
 	)
 }
 
@@ -195,6 +182,10 @@ func (m *receiveMaps) Close() error {
 //
 // It can be passed to loadReceiveObjects or ebpf.CollectionSpec.LoadAndAssign.
 type receiveVariables struct {
+	Bits  *ebpf.Variable `ebpf:"bits"`
+	Flows *ebpf.Variable `ebpf:"flows"`
+	Heads *ebpf.Variable `ebpf:"heads"`
+	Ins   *ebpf.Variable `ebpf:"ins"`
 	Types *ebpf.Variable `ebpf:"types"`
 }
 

@@ -7,7 +7,6 @@
  * the rest of the payload is written each time. */
 #include "kernel.h"
 
-const volatile __u32 worker_index; /* of this copy of the program */
 const volatile __u32 out_interface;
 const volatile __u32 out_space; /* inode of its network namespace */
 const volatile __u32 six; /* 1: IPv6 */
@@ -18,29 +17,11 @@ const volatile __u32 ip_sum; /* of the IPv4 header's words but for identificatio
 /* The frame's beginning up to the UDP checksum; what is beyond is written after it. */
 const volatile __u64 header[HEADER_WORDS];
 
-struct {
-	__uint(type, BPF_MAP_TYPE_ARRAY);
-	__uint(map_flags, BPF_F_MMAPABLE);
-	__uint(max_entries, WORKERS);
-	__type(key, __u32);
-	__type(value, struct worker);
-} workers SEC(".maps");
-
-struct {
-	__uint(type, BPF_MAP_TYPE_ARRAY);
-	__uint(map_flags, BPF_F_MMAPABLE);
-	__uint(max_entries, OUTS);
-	__type(key, __u32);
-	__type(value, struct out);
-} outs SEC(".maps");
-
-/* Gaps between frames of one stream, of each worker. */
-struct {
-	__uint(type, BPF_MAP_TYPE_ARRAY);
-	__uint(max_entries, WORKERS);
-	__type(key, __u32);
-	__type(value, struct histogram);
-} gaps SEC(".maps");
+/* Each worker has a copy of the program and of its memory. Global variables cost
+ * no lookup. */
+struct worker self;
+struct out outs[OUTS];
+struct histogram gaps; /* between frames of one stream */
 
 /* Up to the end of the UDP header, and of the test header behind it. */
 enum { ETHERNET_BYTES = 14, HEADER4 = 14 + 20 + 8, HEADER6 = 14 + 40 + 8, TEST_HEADER = 16 };
@@ -89,11 +70,12 @@ static __always_inline void advance(struct worker *w, __u64 n)
 }
 
 /* turn goes on to the phase of the time now, and says whether to send in it. */
-static __noinline int turn(struct worker *w, __u64 now)
+static __noinline int turn(__u64 now)
 {
+	struct worker *w = &self;
 	__u32 i;
 
-	if (!w || w->phase == OVER)
+	if (w->phase == OVER)
 		return 0;
 	if (w->stop || now >= w->end_at) {
 		w->phase = OVER;
@@ -115,28 +97,19 @@ static __noinline int turn(struct worker *w, __u64 now)
 	w->warmup = w->emitted;
 	w->counted = w->emitted;
 	for (i = 0; i < OUTS; i++) {
-		__u32 key = w->first_out + i * w->out_step;
-		struct out *o;
-
-		if (i >= w->out_count)
-			break;
-		o = bpf_map_lookup_elem(&outs, &key);
-		if (!o)
-			break;
-		o->sequence = 0;
-		o->last = 0;
+		outs[i].sequence = 0;
+		outs[i].last = 0;
 	}
 	begin(w, w->measure_at, w->end_at);
 	return 1;
 }
 
 /* forfeit gives up slots that are later than a sender may catch up with. */
-static __noinline void forfeit(struct worker *w, __u64 now)
+static __noinline void forfeit(__u64 now)
 {
+	struct worker *w = &self;
 	__u64 n;
 
-	if (!w || !w->whole)
-		return;
 	/* A slot is a little longer than whole, so each round comes closer from below. */
 	for (int i = 0; i < 8 && now > w->due + w->patience; i++) {
 		n = (now - w->due - w->patience) / (w->whole + 1);
@@ -168,8 +141,7 @@ static __noinline __u64 wait(__u64 due)
  * the clock. */
 static __always_inline void account(struct worker *w, struct out *o, __u64 now)
 {
-	__u32 key = worker_index;
-	struct histogram *h;
+	struct histogram *h = &gaps;
 
 	if (w->phase != MEASURE)
 		return;
@@ -181,10 +153,9 @@ static __always_inline void account(struct worker *w, struct out *o, __u64 now)
 		w->step += n;
 		w->step_begin += n * SECOND;
 	}
-	h = bpf_map_lookup_elem(&gaps, &key);
-	if (h && w->whole && o->last)
+	if (w->whole && o->last)
 		record(h, now - o->last, 1);
-	else if (h && !w->whole && w->last_stamp) /* frames between two readings are taken to leave evenly */
+	else if (!w->whole && w->last_stamp) /* frames between two readings are taken to leave evenly */
 		record(h, (now - w->last_stamp) * w->out_count / STAMP_EVERY, STAMP_EVERY);
 	w->last_stamp = now;
 	o->last = now;
@@ -239,16 +210,13 @@ static __always_inline struct udp *head(void *data, void *end, struct out *o)
 SEC("xdp")
 int send(struct xdp_md *ctx)
 {
-	__u32 key = worker_index;
-	struct worker *w = bpf_map_lookup_elem(&workers, &key);
+	struct worker *w = &self;
 	void *data = (void *)(long)ctx->data, *end = (void *)(long)ctx->data_end;
 	struct udp *u;
 	struct test *t;
 	struct out *o;
 	__u64 now, sequence, sum;
 
-	if (!w)
-		return XDP_DROP;
 	if (w->whole) {
 		now = bpf_ktime_get_ns();
 		sum = w->due > w->may ? w->due : w->may;
@@ -271,9 +239,9 @@ int send(struct xdp_md *ctx)
 		w->left--;
 		now = w->now;
 	}
-	if (now >= w->turn || w->stop) {
+	if (now >= w->turn) {
 		w->left = 0;
-		if (!turn(w, now) || (w->whole && now < w->due))
+		if (!turn(now) || (w->whole && now < w->due))
 			return XDP_DROP;
 		if (!w->whole) {
 			stamp(w, now); /* of another trial number now */
@@ -282,7 +250,7 @@ int send(struct xdp_md *ctx)
 	}
 	if (w->whole) {
 		if (now - w->due > w->patience) {
-			forfeit(w, now);
+			forfeit(now);
 			if (now < w->due)
 				return XDP_DROP;
 		}
@@ -292,12 +260,9 @@ int send(struct xdp_md *ctx)
 		w->may = now + w->least_gap;
 		stamp(w, now);
 	}
-	key = w->first_out + w->cursor * w->out_step;
+	o = &outs[w->cursor & (OUTS - 1)];
 	if (++w->cursor >= w->out_count)
 		w->cursor = 0;
-	o = bpf_map_lookup_elem(&outs, &key);
-	if (!o)
-		return XDP_DROP;
 	u = head(data, end, o);
 	if (!u)
 		return XDP_DROP;
@@ -347,28 +312,18 @@ struct net_device {
 };
 #pragma clang attribute pop
 
-/* mine finds the worker whose frames these are: the one of this processor, while
- * it has frames on their way, which are handed on before anything else can run. */
-static __always_inline struct worker *mine(__u64 frames)
+/* mine tells whether these are the worker's frames: it runs on this processor, and
+ * has frames on their way, which are handed on before anything else can run. */
+static __always_inline bool mine(__u64 frames)
 {
-	__u32 processor = bpf_get_smp_processor_id() + 1, i;
+	struct worker *w = &self;
 
-	for (i = 0; i < WORKERS; i++) {
-		__u32 key = i;
-		struct worker *w = bpf_map_lookup_elem(&workers, &key);
-
-		if (!w)
-			return 0;
-		if (w->processor == processor)
-			return w->emitted - w->settled >= frames ? w : 0;
-		if (!w->out_count)
-			return 0;
-	}
-	return 0;
+	return w->processor == bpf_get_smp_processor_id() + 1 && w->emitted - w->settled >= frames;
 }
 
-static __always_inline void settle(struct worker *w, __u64 sent, __u64 lost, __u64 *measured)
+static __always_inline void settle(__u64 sent, __u64 lost, __u64 *measured)
 {
+	struct worker *w = &self;
 	__u64 from = w->settled + sent, to = from + lost, warmup = w->phase < MEASURE ? w->emitted : w->warmup;
 
 	w->settled = to;
@@ -383,7 +338,7 @@ int transmitted(__u64 *ctx)
 {
 	struct net_device *to = (void *)ctx[1];
 	int sent = ctx[2], drops = ctx[3], err = ctx[4];
-	struct worker *w;
+	struct worker *w = &self;
 
 	if (to->ifindex != out_interface || to->nd_net.net->ns.inum != out_space)
 		return 0;
@@ -391,12 +346,11 @@ int transmitted(__u64 *ctx)
 		sent = 0;
 	if (drops < 0)
 		drops = 0;
-	w = mine(sent + drops);
-	if (!w)
+	if (!mine(sent + drops))
 		return 0;
 	if (err < 0)
 		w->last_error = -err;
-	settle(w, sent, drops, &w->refused);
+	settle(sent, drops, &w->refused);
 	if (drops > 0 && !w->whole)
 		w->may = bpf_ktime_get_ns() + FULL_RING_PAUSE;
 	return 0;
@@ -405,12 +359,12 @@ int transmitted(__u64 *ctx)
 SEC("tp_btf/xdp_redirect_err")
 int unredirected(__u64 *ctx)
 {
-	struct worker *w = mine(1);
+	struct worker *w = &self;
 
-	if (!w)
+	if (!mine(1))
 		return 0;
 	w->last_error = -(int)ctx[3];
-	settle(w, 0, 1, &w->failed);
+	settle(0, 1, &w->failed);
 	return 0;
 }
 

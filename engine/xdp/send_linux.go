@@ -33,8 +33,6 @@ type sender struct {
 
 	sets  []*ebpf.Collection // the first one's maps are shared by all
 	hooks []link.Link
-	state []sendWorker
-	outs  []sendOut
 
 	schedule unit.Schedule
 	paced    bool
@@ -48,6 +46,9 @@ type sender struct {
 // worker is one thread.
 type worker struct {
 	program *ebpf.Program
+	memory  memory
+	state   *sendWorker
+	outs    []sendOut // stream i of the flow is the i/n'th of worker i%n, of n
 	cpu     int
 	thread  atomic.Int32
 	err     error
@@ -107,7 +108,7 @@ func (e *end) openSender(addresses []engine.Addresses) (plane, string, error) {
 		return nil, "", errors.Join(fmt.Errorf("load the xdp sender: %w", err), s.close())
 	}
 	for i, a := range addresses {
-		o := &s.outs[i]
+		o := s.out(i)
 		o.From, o.To = networkOrder(a.Local.Port()), networkOrder(a.Remote.Port())
 		o.Sum = form.udpSum(s.frame, a.Local.Port(), a.Remote.Port())
 	}
@@ -135,54 +136,50 @@ func (s *sender) load(form shape) error {
 	if form.fragile() {
 		identified = 1
 	}
-	shared := map[string]*ebpf.Map{}
 	for i := range n {
 		spec, err := loadSend()
 		if err != nil {
 			return err
 		}
 		for name, v := range map[string]any{
-			sendVarWorkerIndex: uint32(i), sendVarOutInterface: uint32(s.wire.index), sendVarOutSpace: s.wire.space, sendVarSix: six,
+			sendVarOutInterface: uint32(s.wire.index), sendVarOutSpace: s.wire.space, sendVarSix: six,
 			sendVarTrial: s.end.order.Trial, sendVarIpSum: form.ipSum(s.frame), sendVarHeader: header, sendVarIdentified: identified,
 		} {
 			if err := spec.Variables[name].Set(v); err != nil {
 				return err
 			}
 		}
-		if i > 0 {
-			delete(spec.Programs, sendProgTransmitted)
-			delete(spec.Programs, sendProgUnredirected)
-		}
-		set, err := ebpf.NewCollectionWithOptions(spec, ebpf.CollectionOptions{MapReplacements: shared})
+		set, err := ebpf.NewCollection(spec)
 		if err != nil {
 			return err
 		}
 		s.sets = append(s.sets, set)
-		for _, name := range []string{sendMapWorkers, sendMapOuts, sendMapGaps} {
-			shared[name] = s.sets[0].Maps[name]
-		}
 		cpu := i % runtime.NumCPU()
 		if first := s.end.order.CPU; first >= 0 {
 			cpu = (first + i) % runtime.NumCPU()
 		}
-		s.workers = append(s.workers, &worker{program: set.Programs[sendProgSend], cpu: cpu, ended: make(chan struct{})})
+		w := &worker{program: set.Programs[sendProgSend], cpu: cpu, ended: make(chan struct{})}
+		s.workers = append(s.workers, w)
+		if w.memory, err = shareMemory(spec, set); err != nil {
+			return err
+		}
+		w.state, w.outs = &variable[sendWorker](w.memory, sendVarSelf)[0], variable[sendOut](w.memory, sendVarOuts)
+		for _, name := range []string{sendProgTransmitted, sendProgUnredirected} {
+			hook, err := link.AttachTracing(link.TracingOptions{Program: set.Programs[name], AttachType: ebpf.AttachTraceRawTp})
+			if err != nil {
+				return fmt.Errorf("attach to the tracepoints of redirected frames: %w", err)
+			}
+			s.hooks = append(s.hooks, hook)
+		}
 	}
 	s.marks = make([]uint32, n)
-	var err error
-	if s.state, err = mapped[sendWorker](shared[sendMapWorkers]); err != nil {
-		return err
-	}
-	if s.outs, err = mapped[sendOut](shared[sendMapOuts]); err != nil {
-		return err
-	}
-	for _, name := range []string{sendProgTransmitted, sendProgUnredirected} {
-		hook, err := link.AttachTracing(link.TracingOptions{Program: s.sets[0].Programs[name], AttachType: ebpf.AttachTraceRawTp})
-		if err != nil {
-			return fmt.Errorf("attach to the tracepoints of redirected frames: %w", err)
-		}
-		s.hooks = append(s.hooks, hook)
-	}
 	return nil
+}
+
+// out is a stream of the flow.
+func (s *sender) out(i int) *sendOut {
+	n := len(s.workers)
+	return &s.workers[i%n].outs[i/n]
 }
 
 func (s *sender) ready() (string, error) {
@@ -206,9 +203,9 @@ func (s *sender) ready() (string, error) {
 // try sends one frame of the warm-up, to see whether the device takes it: before
 // Linux 6.3 nobody tells.
 func (s *sender) try() (takes bool, errno string, err error) {
-	w := &s.state[0]
+	w := s.workers[0].state
 	before := *w
-	w.OutStep, w.OutCount, w.MeasureAt, w.EndAt = 1, 1, math.MaxUint64, math.MaxUint64
+	w.OutCount, w.MeasureAt, w.EndAt = 1, math.MaxUint64, math.MaxUint64
 	attr := s.attr(s.workers[0])
 	attr.repeat, attr.batchBytes = 1, 1
 	_, _, e := unix.Syscall(unix.SYS_BPF, bpfProgRun, uintptr(unsafe.Pointer(&attr)), unsafe.Sizeof(attr))
@@ -218,7 +215,7 @@ func (s *sender) try() (takes bool, errno string, err error) {
 		errno = ": " + unix.ErrnoName(unix.Errno(last))
 	}
 	*w = before
-	s.outs[0].Sequence = 0
+	s.out(0).Sequence = 0
 	if e != 0 && e != unix.EINTR {
 		return false, "", fmt.Errorf("send an XDP frame out of %s (BPF_PROG_RUN in live mode, Linux 5.18): %w", s.wire.name, e)
 	}
@@ -236,9 +233,9 @@ func (s *sender) attr(w *worker) runAttr {
 func (s *sender) order() {
 	n := len(s.workers)
 	for i := range s.workers {
-		w := &s.state[i]
+		w := s.workers[i].state
 		w.BeginAt, w.MeasureAt, w.EndAt = math.MaxUint64, math.MaxUint64, math.MaxUint64
-		w.FirstOut, w.OutStep, w.OutCount = uint32(i), uint32(n), uint32(s.streams/n)
+		w.OutCount = uint32(s.streams / n)
 		if !s.paced {
 			continue
 		}
@@ -247,45 +244,6 @@ func (s *sender) order() {
 		w.Patience, w.LeastGap = catchUp(s.end.order.Flow.Burst, w.Whole)
 	}
 	s.batch = batchOf(s.schedule, s.paced, n)
-}
-
-// interval is the time between slots of one of n workers, whole + rest/parts in
-// nanoseconds. The kernel multiplies rest by slots, so that parts are bounded;
-// what is cut off is less than a billionth.
-func interval(c unit.Schedule, n uint64) (whole, rest, parts uint64) {
-	nanos, packets := c.Nanos, c.Packets
-	for packets > 1<<31 || nanos > math.MaxUint64/n {
-		packets, nanos = (packets+1)/2, (nanos+1)/2
-	}
-	nanos *= n
-	return max(nanos/packets, 1), nanos % packets, packets
-}
-
-// stall is how late a slot may be that is still used, unless a burst was asked for.
-const stall = 10 * time.Millisecond
-
-// catchUp is how late a slot may be, and how close to the one before its frame
-// may leave. With an asked burst that many may leave back to back, and no more;
-// else what is late is caught up at twice the rate at most.
-func catchUp(burst int, interval uint64) (patience, leastGap uint64) {
-	if burst > 0 {
-		return uint64(burst) * interval, 0
-	}
-	return max(uint64(stall), interval), interval / 2
-}
-
-// Frames of a batch leave together at its end: a paced sender's are few.
-const (
-	fullBatch  = 64 // what a driver handles in one go (NAPI_POLL_WEIGHT)
-	batchNanos = 1_000
-)
-
-func batchOf(c unit.Schedule, paced bool, workers int) uint32 {
-	if !paced {
-		return fullBatch
-	}
-	each := c.PPS() / float64(workers)
-	return uint32(min(max(each*batchNanos/1e9, 1), fullBatch))
 }
 
 func (s *sender) run(quit <-chan struct{}) error {
@@ -344,8 +302,8 @@ func (s *sender) gate(quit, done <-chan struct{}) {
 			waiting = false
 		}
 		running := 0
-		for i := range s.workers {
-			if load32(&s.state[i].Processor) != 0 {
+		for _, w := range s.workers {
+			if load32(&w.state.Processor) != 0 {
 				running++
 			}
 		}
@@ -355,7 +313,7 @@ func (s *sender) gate(quit, done <-chan struct{}) {
 	s.begin = monotonic() + uint64(time.Millisecond)
 	s.start = s.begin + uint64(t.Warmup())
 	for i := range s.workers {
-		w := &s.state[i]
+		w := s.workers[i].state
 		store(&w.EndAt, s.start+uint64(t.Measure()))
 		store(&w.MeasureAt, s.start)
 		store(&w.BeginAt, s.begin)
@@ -366,8 +324,9 @@ func (s *sender) gate(quit, done <-chan struct{}) {
 // the loop began is lost, so it is repeated.
 func (s *sender) halt(done <-chan struct{}) {
 	for {
-		for i, w := range s.workers {
-			store32(&s.state[i].Stop, 1)
+		for _, w := range s.workers {
+			store32(&w.state.Stop, 1)
+			store(&w.state.Turn, 0) // makes the program look
 			select {
 			case <-w.ended:
 			default:
@@ -398,6 +357,9 @@ const (
 	testLiveFrames = 1 << 1 // BPF_F_TEST_XDP_LIVE_FRAMES
 )
 
+// workerNice gives a worker three times the share of an ordinary thread.
+const workerNice = -5
+
 // interrupt makes the kernel look up from its loop.
 func (w *worker) interrupt() {
 	if id := w.thread.Load(); id != 0 {
@@ -407,12 +369,14 @@ func (w *worker) interrupt() {
 
 // work runs one worker's program until it is over. It is called on a thread of its own.
 func (s *sender) work(i int) error {
-	w, state := s.workers[i], &s.state[i]
+	w := s.workers[i]
+	state := w.state
 	var set unix.CPUSet
 	set.Set(w.cpu)
 	if err := unix.SchedSetaffinity(0, &set); err != nil {
 		return fmt.Errorf("pin the thread of worker %d to core %d: %w", i, w.cpu, err)
 	}
+	_ = unix.Setpriority(unix.PRIO_PROCESS, 0, workerNice) // where it is allowed
 	w.thread.Store(int32(unix.Gettid()))
 	from, used := monotonic(), threadNanos()
 	attr := s.attr(w)
@@ -437,7 +401,7 @@ func threadNanos() int64 {
 // harvest takes over the series' finished seconds, in the end also the last.
 func (s *sender) harvest(all bool) {
 	for i := range s.workers {
-		state := &s.state[i]
+		state := s.workers[i].state
 		if !s.measured(state) {
 			continue
 		}
@@ -461,8 +425,8 @@ func (s *sender) harvest(all bool) {
 
 // sample may be called from any goroutine.
 func (s *sender) sample() (packets uint64) {
-	for i := range s.workers {
-		if state := &s.state[i]; s.measured(state) {
+	for _, w := range s.workers {
+		if state := w.state; s.measured(state) {
 			packets += load(&state.Emitted) - load(&state.Warmup)
 		}
 	}
@@ -490,16 +454,16 @@ func (s *sender) report(r *engine.Report) {
 	n := len(s.workers)
 	for i := range s.streams {
 		attempted := uint64(0)
-		if s.measured(&s.state[i%n]) {
-			attempted = load(&s.outs[i].Sequence)
+		if s.measured(s.workers[i%n].state) {
+			attempted = load(&s.out(i).Sequence)
 		}
 		out.Streams = append(out.Streams, attempted)
 		out.Attempted += attempted
 	}
 	out.WarmupSent = s.tried
 	var ended, latest uint64
-	for i, w := range s.workers {
-		state := &s.state[i]
+	for _, w := range s.workers {
+		state := w.state
 		if s.measured(state) {
 			out.WarmupSent += load(&state.Warmup)
 		} else {
@@ -528,16 +492,12 @@ func (s *sender) report(r *engine.Report) {
 		whole := s.end.order.Timing.Measure().Nanoseconds()
 		out.Planned = s.schedule.Count(min(whole, out.DurationNanos))
 		if out.BurstMax = 1; s.end.order.Flow.Burst > 0 {
-			out.BurstMax = 1 + int(latest/max(s.state[0].Whole, 1))
+			out.BurstMax = 1 + int(latest/max(s.workers[0].state.Whole, 1))
 		}
 	}
 	gaps := s.end.engine.config.NewHistogram(1)
-	for i := range s.workers {
-		var h sendHistogram
-		if err := s.sets[0].Maps[sendMapGaps].Lookup(uint32(i), &h); err != nil {
-			r.Warnings = append(r.Warnings, fmt.Sprintf("the gaps between frames could not be read: %v", err))
-			continue
-		}
+	for _, w := range s.workers {
+		h := &variable[sendHistogram](w.memory, sendVarGaps)[0]
 		durations{h.Out, h.Least, h.Most, h.Bin[:]}.into(gaps, 0)
 	}
 	out.Gap, out.GapCounts = gaps.Percentiles(), gaps.Buckets()
@@ -549,8 +509,10 @@ func (s *sender) close() error {
 	for _, h := range s.hooks {
 		errs = append(errs, h.Close())
 	}
-	errs = append(errs, unmap(s.state), unmap(s.outs))
-	s.state, s.outs, s.hooks = nil, nil, nil
+	for _, w := range s.workers {
+		errs = append(errs, w.memory.close())
+	}
+	s.hooks, s.workers = nil, nil
 	for _, set := range s.sets {
 		set.Close()
 	}

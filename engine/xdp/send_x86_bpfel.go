@@ -73,8 +73,6 @@ type sendWorker struct {
 	FirstDue   uint64
 	Patience   uint64
 	LeastGap   uint64
-	FirstOut   uint32
-	OutStep    uint32
 	OutCount   uint32
 	Stop       uint32
 	Phase      uint32
@@ -106,29 +104,28 @@ type sendWorker struct {
 	_          [4]byte
 	Counted    uint64
 	Steps      [64]uint64
-	_          [104]byte
+	_          [112]byte
 }
 
 // Names of all BPF objects in the ELF.
 //
 // Used for safe lookups in a Collection or CollectionSpec.
 const (
-	sendMapGaps          = "gaps"
-	sendMapOuts          = "outs"
-	sendMapWorkers       = "workers"
 	sendProgSend         = "send"
 	sendProgTransmitted  = "transmitted"
 	sendProgUnredirected = "unredirected"
+	sendVarGaps          = "gaps"
 	sendVarHeader        = "header"
 	sendVarIdentified    = "identified"
 	sendVarIpSum         = "ip_sum"
 	sendVarOutInterface  = "out_interface"
 	sendVarOutSpace      = "out_space"
+	sendVarOuts          = "outs"
 	sendVarPhases        = "phases"
+	sendVarSelf          = "self"
 	sendVarSix           = "six"
 	sendVarTrial         = "trial"
 	sendVarTypes         = "types"
-	sendVarWorkerIndex   = "worker_index"
 )
 
 // loadSend returns the embedded CollectionSpec for send.
@@ -182,25 +179,24 @@ type sendProgramSpecs struct {
 //
 // It can be passed ebpf.CollectionSpec.Assign.
 type sendMapSpecs struct {
-	Gaps    *ebpf.MapSpec `ebpf:"gaps"`
-	Outs    *ebpf.MapSpec `ebpf:"outs"`
-	Workers *ebpf.MapSpec `ebpf:"workers"`
 }
 
 // sendVariableSpecs contains global variables before they are loaded into the kernel.
 //
 // It can be passed ebpf.CollectionSpec.Assign.
 type sendVariableSpecs struct {
+	Gaps         *ebpf.VariableSpec `ebpf:"gaps"`
 	Header       *ebpf.VariableSpec `ebpf:"header"`
 	Identified   *ebpf.VariableSpec `ebpf:"identified"`
 	IpSum        *ebpf.VariableSpec `ebpf:"ip_sum"`
 	OutInterface *ebpf.VariableSpec `ebpf:"out_interface"`
 	OutSpace     *ebpf.VariableSpec `ebpf:"out_space"`
+	Outs         *ebpf.VariableSpec `ebpf:"outs"`
 	Phases       *ebpf.VariableSpec `ebpf:"phases"`
+	Self         *ebpf.VariableSpec `ebpf:"self"`
 	Six          *ebpf.VariableSpec `ebpf:"six"`
 	Trial        *ebpf.VariableSpec `ebpf:"trial"`
 	Types        *ebpf.VariableSpec `ebpf:"types"`
-	WorkerIndex  *ebpf.VariableSpec `ebpf:"worker_index"`
 }
 
 // sendObjects contains all objects after they have been loaded into the kernel.
@@ -223,33 +219,28 @@ func (o *sendObjects) Close() error {
 //
 // It can be passed to loadSendObjects or ebpf.CollectionSpec.LoadAndAssign.
 type sendMaps struct {
-	Gaps    *ebpf.Map `ebpf:"gaps"`
-	Outs    *ebpf.Map `ebpf:"outs"`
-	Workers *ebpf.Map `ebpf:"workers"`
 }
 
 func (m *sendMaps) Close() error {
-	return _SendClose(
-		m.Gaps,
-		m.Outs,
-		m.Workers,
-	)
+	return _SendClose()
 }
 
 // sendVariables contains all global variables after they have been loaded into the kernel.
 //
 // It can be passed to loadSendObjects or ebpf.CollectionSpec.LoadAndAssign.
 type sendVariables struct {
+	Gaps         *ebpf.Variable `ebpf:"gaps"`
 	Header       *ebpf.Variable `ebpf:"header"`
 	Identified   *ebpf.Variable `ebpf:"identified"`
 	IpSum        *ebpf.Variable `ebpf:"ip_sum"`
 	OutInterface *ebpf.Variable `ebpf:"out_interface"`
 	OutSpace     *ebpf.Variable `ebpf:"out_space"`
+	Outs         *ebpf.Variable `ebpf:"outs"`
 	Phases       *ebpf.Variable `ebpf:"phases"`
+	Self         *ebpf.Variable `ebpf:"self"`
 	Six          *ebpf.Variable `ebpf:"six"`
 	Trial        *ebpf.Variable `ebpf:"trial"`
 	Types        *ebpf.Variable `ebpf:"types"`
-	WorkerIndex  *ebpf.Variable `ebpf:"worker_index"`
 }
 
 // sendPrograms contains all programs after they have been loaded into the kernel.

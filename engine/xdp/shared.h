@@ -56,8 +56,7 @@ struct worker {
 	__u64 whole, rest, parts, first_due;
 	__u64 patience;  /* ns a slot may be late before it is forfeited */
 	__u64 least_gap; /* ns between frames of the worker, however late they are */
-	__u32 first_out; /* its streams: first_out, first_out + step, ... */
-	__u32 out_step, out_count;
+	__u32 out_count; /* its streams */
 	__u32 stop;
 
 	__u32 phase;
@@ -119,7 +118,7 @@ struct in {
 	__u32 family;  /* 4, 6; 0 unused */
 	__be16 length; /* of the UDP datagram */
 	__u16 trial;   /* host byte order, without the warm-up bit */
-	__u32 next;                  /* in its chain: 1 + index; 0 none */
+	__u32 next;    /* in its chain: 1 + index; 0 none */
 	__u32 flow;
 	__u32 skip; /* packets between two that are timed; 0: none */
 	__u32 one_clock;
@@ -145,8 +144,4 @@ struct in {
 	__u64 counted; /* of fresh, in steps */
 	__u64 steps[STEPS];
 } __attribute__((aligned(128)));
-
-struct heads {
-	__u32 first[CHAINS]; /* 1 + index of a stream; 0 none */
-};
 #endif
