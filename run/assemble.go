@@ -42,6 +42,10 @@ func assemble(t model.Trial, placed fleet.Trial, out fleet.Outcome, p *path, spo
 		if wrong == "" {
 			wrong = shortfall(flow, f.Flow, t.Timing)
 		}
+		if wrong == "" && o.Receive != nil && o.Receive.Receive != nil && o.Receive.Receive.Strays > 0 {
+			wrong = fmt.Sprintf("flow %s: %d packets came to the %s another way than past its XDP program, and are in no account; let it use sockets (--engine xdp:udp)",
+				flow.Name, o.Receive.Receive.Strays, flow.To)
+		}
 		if wrong != "" {
 			doubts = append(doubts, wrong)
 		}

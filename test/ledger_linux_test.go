@@ -213,7 +213,7 @@ func faults() []fault {
 	}
 	return []fault{
 		{name: "refused by the sender's packet filter", topology: "direct", flags: paced,
-			before: []string{"sender: nft 'table ip t { chain o { type filter hook output priority 0; udp dport != 1 numgen random mod 100 < 7 meta length > 80 counter drop; }; }'"},
+			before: []string{"sender: nft 'table ip t { chain o { type filter hook output priority 0; meta length 92 numgen random mod 100 < 7 counter drop; }; }'"},
 			named:  expectation{"send-call", "sender", "EPERM", .99}, counted: []expectation{{"send-call", "sender", "EPERM", .99}},
 			injected: nftCount("sender", "ip t")},
 		{name: "sender's queue full", topology: "direct", flags: paced,

@@ -18,6 +18,8 @@ import (
 	"github.com/cilium/ebpf/link"
 	"github.com/vishvananda/netlink"
 	"golang.org/x/sys/unix"
+
+	"pelt/model"
 )
 
 // sample is the figures of repeated runs.
@@ -192,4 +194,37 @@ func (b *bed) iperf3(payload int) float64 {
 		b.t.Fatalf("iperf3: %v: %s", err, text)
 	}
 	return (doc.End.Sum.Packets - doc.End.Sum.LostPackets) / doc.End.Sum.Seconds
+}
+
+// BenchmarkPacing asks both engines for rates, in turn, and prints how far the
+// average was off and what gaps the receiver's XDP program saw.
+func BenchmarkPacing(b *testing.B) {
+	bed := newBed(b)
+	for _, rate := range []string{"1kpps", "10kpps", "100kpps", "500kpps", "1mpps"} {
+		b.Run(rate, func(b *testing.B) {
+			bed.t = b
+			r := mustRate(b, rate)
+			each, repeats := length()
+			for b.Loop() {
+				for _, sender := range []string{"xdp", "udp"} {
+					var off, median, p99, longest sample
+					for range repeats {
+						out, err := bed.run(trial{engines: [2]string{sender, "xdp"}, measure: each, warmup: 100 * time.Millisecond, flow: model.Flow{Rate: r}})
+						if err != nil {
+							b.Fatal(err)
+						}
+						s := out.send.Send
+						off = append(off, 1e6*float64(s.Planned-s.Attempted)/float64(s.Planned))
+						if g := out.receive.Receive.Gap; g != nil {
+							median, p99, longest = append(median, g.P50/1e3), append(p99, g.P99/1e3), append(longest, g.Max/1e3)
+						}
+					}
+					fmt.Printf("%s by %s: %v ppm of the schedule missed; gaps at the receiver: p50 %v us, p99 %v us, longest %v us\n",
+						rate, sender, off, median, p99, longest)
+					b.ReportMetric(off.median(), sender+"-ppm-missed")
+					b.ReportMetric(p99.median(), sender+"-gap-p99-us")
+				}
+			}
+		})
+	}
 }

@@ -152,6 +152,57 @@ func TestOthersGoOn(t *testing.T) {
 	}
 }
 
+// An interface that another's program holds is left alone, and said so.
+func TestTakenInterface(t *testing.T) {
+	b := newBed(t)
+	other := New(Config{})
+	defer other.Close()
+	if err := other.Ready(b.far, "vb"); err != nil {
+		t.Fatal(err)
+	}
+	c := trial{measure: 50 * time.Millisecond, flow: model.Flow{Rate: unit.PacketRate(1000)}}
+	if _, err := b.run(c); err == nil || !matches("vb has an XDP program already", err.Error()) {
+		t.Errorf("got %v", err)
+	}
+	c.fallback = true
+	out, err := b.run(c)
+	if err != nil || out.receive.Engine != "udp" || out.receive.Why != "vb has an XDP program already" || out.receive.Receive.Tally.Received != out.send.Send.Attempted {
+		t.Errorf("with sockets allowed: %v, %+v", err, out.receive)
+	}
+}
+
+// Packets that come past the program, here as fragments, are noticed.
+func TestStrays(t *testing.T) {
+	b := newBed(t)
+	var ends [2]netip.AddrPort
+	c := trial{engines: [2]string{"udp", "xdp"}, measure: 200 * time.Millisecond, flow: model.Flow{PayloadBytes: 64, Rate: unit.PacketRate(1000)}}
+	c.connected = func(from, _ engine.End) {
+		a := from.(engine.Socketed).Addresses()[0]
+		ends = [2]netip.AddrPort{a.Local, a.Remote}
+	}
+	c.during = func() {
+		whole := b.frame(ends[0], ends[1], engine.Header{Trial: 77, Sequence: 100_000}, 64)
+		ip, payload := whole[:ethernetBytes+ip4Bytes], whole[ethernetBytes+ip4Bytes:ethernetBytes+ip4Bytes+udpBytes+64]
+		fragment := func(at, to, flags int) []byte {
+			f := append(append([]byte{}, ip...), payload[at:to]...)
+			h := f[ethernetBytes:]
+			binary.BigEndian.PutUint16(h[2:], uint16(len(h)))
+			binary.BigEndian.PutUint16(h[6:], uint16(flags<<13|at/8))
+			binary.BigEndian.PutUint16(h[10:], 0)
+			binary.BigEndian.PutUint16(h[10:], ^uint16(fold(sum16(h[:ip4Bytes]))))
+			return f
+		}
+		b.inject(fragment(0, 40, 1), fragment(40, 72, 0))
+	}
+	out, err := b.run(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if r := out.receive.Receive; r.Strays != 1 || r.Tally.Received != out.send.Send.Attempted {
+		t.Errorf("%d strays and %d received of %d; want 1 and all", r.Strays, r.Tally.Received, out.send.Send.Attempted)
+	}
+}
+
 // The program is gone with the engine, and so is whatever it was attached with.
 func TestNothingStays(t *testing.T) {
 	b := newBed(t)

@@ -105,10 +105,10 @@ func (p *port) attach() error {
 			return nil
 		}
 		if errors.Is(err, unix.EBUSY) || errors.Is(err, unix.EEXIST) {
-			return fmt.Errorf("%s has an XDP program already: %w", p.wire.name, err)
+			break // the other way would be beside another's program
 		}
 	}
-	return fmt.Errorf("attach an XDP program to %s: %w", p.wire.name, err)
+	return &attachError{p.wire.name, err}
 }
 
 // admit makes room for a flow and lets its packets in. It says why there is none.

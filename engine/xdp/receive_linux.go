@@ -28,6 +28,7 @@ type receiver struct {
 	windows []*window
 	steps   []uint64
 	marks   []uint32
+	strays  uint64 // packets of the flow that came to the sockets while it ran
 }
 
 const (
@@ -139,6 +140,9 @@ func (r *receiver) run(quit <-chan struct{}) error {
 		case <-tick.C:
 			r.round()
 		case <-quit:
+			if s, ok := r.end.sockets.(engine.Socketed); ok { // before what is late may come there, too
+				r.strays = s.Strays()
+			}
 			r.port.dismiss(r)
 			r.round()
 			return nil
@@ -266,9 +270,7 @@ func (r *receiver) report(out *engine.Report) {
 	if err := errors.Join(err, err2); err != nil {
 		out.Warnings = append(out.Warnings, fmt.Sprintf("the receiver's histograms could not be read: %v", err))
 	}
-	if s, ok := r.end.sockets.(engine.Socketed); ok {
-		rec.Strays = s.Strays()
-	}
+	rec.Strays = r.strays
 	if r.end.cut {
 		out.Warnings = append(out.Warnings, engine.CutOff(r.end.order.Timing.Drain()))
 	}

@@ -38,6 +38,7 @@ type sender struct {
 	paced    bool
 	begin    uint64 // of the warm-up
 	start    uint64 // of the measured part
+	passed   string // what frames pass by on their way out, "" if nothing
 	tried    uint64 // frames of the warm-up that were sent before it
 	steps    []uint64
 	marks    []uint32 // of each worker: steps taken over so far
@@ -81,12 +82,10 @@ func (e *end) openSender(addresses []engine.Addresses) (plane, string, error) {
 		if err != nil || why != "" {
 			return err
 		}
-		passed, err := s.wire.bypassed()
-		if err != nil || passed != "" && e.order.Fallback {
-			why = fmt.Sprintf("frames past the sockets would bypass %s of %s", passed, s.wire.name)
-			return err
+		if s.passed, err = s.wire.bypassed(); err == nil && s.passed != "" && e.order.Fallback {
+			why = fmt.Sprintf("frames would pass by %s of %s", s.passed, s.wire.name)
 		}
-		return nil
+		return err
 	})
 	if err != nil || why != "" {
 		return nil, why, err
@@ -461,6 +460,9 @@ func (s *sender) report(r *engine.Report) {
 		out.Attempted += attempted
 	}
 	out.WarmupSent = s.tried
+	if s.passed != "" {
+		r.Warnings = append(r.Warnings, fmt.Sprintf("frames pass by %s of %s", s.passed, s.wire.name))
+	}
 	var ended, latest uint64
 	for _, w := range s.workers {
 		state := w.state
