@@ -31,7 +31,7 @@ func (s sample) median() float64 {
 }
 
 func (s sample) String() string {
-	return fmt.Sprintf("%.3g (%.3g to %.3g)", s.median(), slices.Min(s), slices.Max(s))
+	return fmt.Sprintf("%.4g (%.4g to %.4g)", s.median(), slices.Min(s), slices.Max(s))
 }
 
 // length is how long one run of a benchmark takes, and how often it is repeated.
