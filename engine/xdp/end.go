@@ -43,8 +43,9 @@ type end struct {
 	finished bool
 	stopped  bool
 	closed   bool
-	told     []uint64 // what each stream of the sender attempted
-	cut      bool     // the drain was over while packets still came
+	account  *engine.Report // once it is closed
+	told     []uint64       // what each stream of the sender attempted
+	cut      bool           // the drain was over while packets still came
 
 	once sync.Once
 	quit chan struct{}
@@ -220,11 +221,17 @@ func (e *end) Report() engine.Report {
 		r.Engine, r.Why = e.engine.config.Sockets.Name(), e.why
 		return r
 	}
+	if e.account != nil {
+		return *e.account
+	}
 	r.Engine, r.Why = e.engine.Name(), e.plane.mode()
 	if s, ok := e.sockets.(engine.Socketed); ok && len(s.Addresses()) > 0 {
 		r.Local = s.Addresses()[0].Local.String()
 	}
 	e.plane.report(&r)
+	if e.finished { // it closes accounts, which it may do once
+		e.account = &r
+	}
 	return r
 }
 

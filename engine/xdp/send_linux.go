@@ -31,13 +31,12 @@ type sender struct {
 	workers []*worker
 	batch   uint32
 
-	sets  []*ebpf.Collection // the first one's maps are shared by all
+	sets  []*ebpf.Collection // of each worker
 	hooks []link.Link
 
 	schedule unit.Schedule
 	paced    bool
-	begin    uint64 // of the warm-up
-	start    uint64 // of the measured part
+	start    uint64 // of the measured part; written while others may read it
 	passed   string // what frames pass by on their way out, "" if nothing
 	tried    uint64 // frames of the warm-up that were sent before it
 	steps    []uint64
@@ -57,7 +56,7 @@ type worker struct {
 	ended   chan struct{}
 }
 
-// opened makes the plane of an end whose peer has consented.
+// open makes the plane of an end whose peer has consented.
 func (e *end) open() (plane, string, error) {
 	socketed, ok := e.sockets.(engine.Socketed)
 	if !ok {
@@ -123,8 +122,26 @@ func threads(streams int) int {
 	return n
 }
 
+// allowedCPUs are the cores that this process may use.
+func allowedCPUs() (list []int, err error) {
+	var set unix.CPUSet
+	if err := unix.SchedGetaffinity(0, &set); err != nil {
+		return nil, fmt.Errorf("find the cores that may be used: %w", err)
+	}
+	for i := 0; len(list) < set.Count(); i++ {
+		if set.IsSet(i) {
+			list = append(list, i)
+		}
+	}
+	return list, nil
+}
+
 func (s *sender) load(form shape) error {
 	n := threads(s.streams)
+	cpus, err := allowedCPUs()
+	if err != nil {
+		return err
+	}
 	six := uint32(0)
 	if form.six() {
 		six = 1
@@ -153,10 +170,7 @@ func (s *sender) load(form shape) error {
 			return err
 		}
 		s.sets = append(s.sets, set)
-		cpu := i % runtime.NumCPU()
-		if first := s.end.order.CPU; first >= 0 {
-			cpu = (first + i) % runtime.NumCPU()
-		}
+		cpu := cpus[(max(s.end.order.CPU, 0)+i)%len(cpus)]
 		w := &worker{program: set.Programs[sendProgSend], cpu: cpu, ended: make(chan struct{})}
 		s.workers = append(s.workers, w)
 		if w.memory, err = shareMemory(spec, set); err != nil {
@@ -247,11 +261,14 @@ func (s *sender) order() {
 
 func (s *sender) run(quit <-chan struct{}) error {
 	s.order()
+	failed := make(chan struct{}, len(s.workers))
 	for i, w := range s.workers {
 		go func() {
 			runtime.LockOSThread() // never unlocked: the thread ends with its pinning
 			defer close(w.ended)
-			w.err = s.end.host.Do(func() error { return s.work(i) })
+			if w.err = s.end.host.Do(func() error { return s.work(i) }); w.err != nil {
+				failed <- struct{}{}
+			}
 		}()
 	}
 	done := make(chan struct{})
@@ -261,16 +278,18 @@ func (s *sender) run(quit <-chan struct{}) error {
 			<-w.ended
 		}
 	}()
-	s.gate(quit, done)
-	end := time.NewTimer(time.Duration(s.start - monotonic() + uint64(s.end.order.Timing.Measure())))
+	running := s.gate(quit, done, failed)
+	end := time.NewTimer(time.Duration(load(&s.start) - monotonic() + uint64(s.end.order.Timing.Measure())))
 	defer end.Stop()
 	tick := time.NewTicker(time.Second)
 	defer tick.Stop()
-	for running := true; running; {
+	for running {
 		select {
 		case <-tick.C:
 			s.harvest(false)
 		case <-quit:
+			running = false
+		case <-failed:
 			running = false
 		case <-end.C:
 			running = false
@@ -288,35 +307,31 @@ func (s *sender) run(quit <-chan struct{}) error {
 }
 
 // gate sets the time once all workers run: what the kernel does before the
-// first frame takes it some milliseconds.
-func (s *sender) gate(quit, done <-chan struct{}) {
+// first frame takes it some milliseconds. It is false if they are to end instead.
+func (s *sender) gate(quit, done, failed <-chan struct{}) bool {
 	tick := time.NewTicker(100 * time.Microsecond)
 	defer tick.Stop()
-	for waiting := true; waiting; {
+	idle := func(w *worker) bool { return load32(&w.state.Processor) == 0 }
+	for slices.ContainsFunc(s.workers, idle) {
 		select {
 		case <-tick.C:
 		case <-quit:
-			waiting = false
+			return false
 		case <-done:
-			waiting = false
+			return false
+		case <-failed:
+			return false
 		}
-		running := 0
-		for _, w := range s.workers {
-			if load32(&w.state.Processor) != 0 {
-				running++
-			}
-		}
-		waiting = waiting && running < len(s.workers)
 	}
 	t := s.end.order.Timing
-	s.begin = monotonic() + uint64(time.Millisecond)
-	s.start = s.begin + uint64(t.Warmup())
-	for i := range s.workers {
-		w := s.workers[i].state
-		store(&w.EndAt, s.start+uint64(t.Measure()))
-		store(&w.MeasureAt, s.start)
-		store(&w.BeginAt, s.begin)
+	begin := monotonic() + uint64(time.Millisecond)
+	store(&s.start, begin+uint64(t.Warmup()))
+	for _, w := range s.workers {
+		store(&w.state.EndAt, s.start+uint64(t.Measure()))
+		store(&w.state.MeasureAt, s.start)
+		store(&w.state.BeginAt, begin)
 	}
+	return true
 }
 
 // halt ends the workers. A signal ends the kernel's loop; one that comes before
@@ -386,6 +401,10 @@ func (s *sender) work(i int) error {
 		}
 	}
 	runtime.KeepAlive(s.frame)
+	if load32(&state.Phase) != uint32(sendPhaseOVER) { // the signal came before the program looked again
+		store(&state.Ended, monotonic())
+		store32(&state.Phase, uint32(sendPhaseOVER))
+	}
 	w.ratio = min(float64(threadNanos()-used)/float64(max(monotonic()-from, 1)), 1)
 	return nil
 }
@@ -435,7 +454,10 @@ func (s *sender) sample() (packets uint64) {
 // measured tells whether a worker came as far as the measured part.
 func (s *sender) measured(state *sendWorker) bool {
 	phase := load32(&state.Phase)
-	return phase == uint32(sendPhaseMEASURE) || phase == uint32(sendPhaseOVER) && load(&state.Begin) == s.start
+	if load(&s.start) == 0 {
+		return false
+	}
+	return phase == uint32(sendPhaseMEASURE) || phase == uint32(sendPhaseOVER) && load(&state.Begin) == load(&s.start)
 }
 
 func (s *sender) heard() uint64 { return 0 }
@@ -488,7 +510,9 @@ func (s *sender) report(r *engine.Report) {
 	for _, lost := range out.Unsent {
 		out.Accepted -= min(lost, out.Accepted)
 	}
-	out.DurationNanos = max(int64(ended-s.start), 0)
+	if s.start != 0 {
+		out.DurationNanos = max(int64(ended-s.start), 0)
+	}
 	out.Planned, out.BurstMax = out.Attempted, fullBatch
 	if s.paced {
 		whole := s.end.order.Timing.Measure().Nanoseconds()
