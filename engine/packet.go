@@ -43,3 +43,14 @@ func ParseHeader(b []byte) (h Header, ok bool) {
 // Elapsed48 returns b-a in nanoseconds for two 48-bit readings of one clock,
 // signed, right as long as they lie less than 39 h apart.
 func Elapsed48(a, b uint64) int64 { return int64((b-a)<<16) >> 16 }
+
+// Fill writes what stands in a payload beyond the header: bytes that do not compress.
+func Fill(b []byte) {
+	x := uint64(0x9e3779b97f4a7c15) // xorshift64, Marsaglia 2003
+	for i := range b {
+		x ^= x << 13
+		x ^= x >> 7
+		x ^= x << 17
+		b[i] = byte(x)
+	}
+}

@@ -199,13 +199,7 @@ func checkOrder(o engine.Order) string {
 // layOut makes equal datagrams whose bytes beyond the header do not compress.
 func layOut(payloadBytes, batch int) [][]byte {
 	all := make([]byte, payloadBytes*batch)
-	x := uint64(0x9e3779b97f4a7c15) // xorshift64, Marsaglia 2003
-	for i := range all[:payloadBytes] {
-		x ^= x << 13
-		x ^= x >> 7
-		x ^= x << 17
-		all[i] = byte(x)
-	}
+	engine.Fill(all[:payloadBytes])
 	out := make([][]byte, batch)
 	for i := range out {
 		out[i] = all[i*payloadBytes : (i+1)*payloadBytes : (i+1)*payloadBytes]

@@ -7,7 +7,7 @@
 // flooded who did not agree, the ports are held, and neighbours are known. The
 // test header is that of every engine, so either end may use sockets instead.
 //
-//	sender     worker.go starts send.bpf.c for each frame: pacing, sequence,
+//	sender     worker_linux.go starts send.bpf.c for each frame: pacing, sequence,
 //	           time and checksum are written in the kernel (frame.go lays out the rest)
 //	receiver   receive.bpf.c keeps a bit for each sequence, and histograms;
 //	           window.go settles what is old while the flow goes on

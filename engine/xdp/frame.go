@@ -75,19 +75,8 @@ func (s shape) layOut() []byte {
 	}
 	udp := b[s.headerBytes()-udpBytes:]
 	binary.BigEndian.PutUint16(udp[4:], uint16(length))
-	fill(udp[udpBytes+engine.HeaderBytes : length])
+	engine.Fill(udp[udpBytes+engine.HeaderBytes : length])
 	return b
-}
-
-// fill writes bytes that do not compress.
-func fill(b []byte) {
-	x := uint64(0x9e3779b97f4a7c15) // xorshift64, Marsaglia 2003
-	for i := range b {
-		x ^= x << 13
-		x ^= x >> 7
-		x ^= x << 17
-		b[i] = byte(x)
-	}
 }
 
 // ipSum is the sum over the IPv4 header's words but for its checksum, while the

@@ -1,0 +1,234 @@
+//go:build amd64 || arm64
+
+package xdp
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"runtime"
+	"slices"
+	"sync/atomic"
+	"time"
+	"unsafe"
+
+	"github.com/cilium/ebpf"
+	"golang.org/x/sys/unix"
+)
+
+// worker is one thread.
+type worker struct {
+	program *ebpf.Program
+	memory  memory
+	state   *sendWorker
+	outs    []sendOut // stream i of the flow is the i/n'th of worker i%n, of n
+	cpu     int
+	thread  atomic.Int32
+	err     error
+	ratio   float64 // of its core
+	ended   chan struct{}
+}
+
+// threads is how many workers send: they share the streams evenly.
+func threads(streams int) int {
+	n := min(streams, max(runtime.NumCPU()/2, 1), int(sendLimitsWORKERS))
+	for streams%n != 0 {
+		n--
+	}
+	return n
+}
+
+// allowedCPUs are the cores that this process may use.
+func allowedCPUs() (list []int, err error) {
+	var set unix.CPUSet
+	if err := unix.SchedGetaffinity(0, &set); err != nil {
+		return nil, fmt.Errorf("find the cores that may be used: %w", err)
+	}
+	for i := 0; len(list) < set.Count(); i++ {
+		if set.IsSet(i) {
+			list = append(list, i)
+		}
+	}
+	return list, nil
+}
+
+// order writes what the workers shall do, but for when.
+func (s *sender) order() {
+	n := len(s.workers)
+	for i := range s.workers {
+		w := s.workers[i].state
+		w.BeginAt, w.MeasureAt, w.EndAt = math.MaxUint64, math.MaxUint64, math.MaxUint64
+		w.OutCount = uint32(s.streams / n)
+		if !s.paced {
+			continue
+		}
+		w.Whole, w.Rest, w.Parts = interval(s.schedule, uint64(n))
+		w.FirstDue = uint64(s.schedule.Due(uint64(i)))
+		w.Patience, w.LeastGap = catchUp(s.end.order.Flow.Burst, w.Whole)
+	}
+	s.batch = batchOf(s.schedule, s.paced, n)
+}
+
+func (s *sender) run(quit <-chan struct{}) error {
+	s.order()
+	failed := make(chan struct{}, len(s.workers))
+	for i, w := range s.workers {
+		go func() {
+			runtime.LockOSThread() // never unlocked: the thread ends with its pinning
+			defer close(w.ended)
+			if w.err = s.end.host.Do(func() error { return s.work(i) }); w.err != nil {
+				failed <- struct{}{}
+			}
+		}()
+	}
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		for _, w := range s.workers {
+			<-w.ended
+		}
+	}()
+	running := s.gate(quit, done, failed)
+	end := time.NewTimer(time.Duration(load(&s.start) - monotonic() + uint64(s.end.order.Timing.Measure())))
+	defer end.Stop()
+	tick := time.NewTicker(time.Second)
+	defer tick.Stop()
+	for running {
+		select {
+		case <-tick.C:
+			s.harvest(false)
+		case <-quit:
+			running = false
+		case <-failed:
+			running = false
+		case <-end.C:
+			running = false
+		case <-done:
+			running = false
+		}
+	}
+	s.halt(done)
+	s.harvest(true)
+	var errs []error
+	for _, w := range s.workers {
+		errs = append(errs, w.err)
+	}
+	return errors.Join(errs...)
+}
+
+// gate sets the time once all workers run: what the kernel does before the
+// first frame takes it some milliseconds. It is false if they are to end instead.
+func (s *sender) gate(quit, done, failed <-chan struct{}) bool {
+	tick := time.NewTicker(100 * time.Microsecond)
+	defer tick.Stop()
+	idle := func(w *worker) bool { return load32(&w.state.Processor) == 0 }
+	for slices.ContainsFunc(s.workers, idle) {
+		select {
+		case <-tick.C:
+		case <-quit:
+			return false
+		case <-done:
+			return false
+		case <-failed:
+			return false
+		}
+	}
+	t := s.end.order.Timing
+	begin := monotonic() + uint64(time.Millisecond)
+	store(&s.start, begin+uint64(t.Warmup()))
+	for _, w := range s.workers {
+		store(&w.state.EndAt, s.start+uint64(t.Measure()))
+		store(&w.state.MeasureAt, s.start)
+		store(&w.state.BeginAt, begin)
+	}
+	return true
+}
+
+// halt ends the workers. A signal ends the kernel's loop; one that comes before
+// the loop began is lost, so it is repeated.
+func (s *sender) halt(done <-chan struct{}) {
+	for {
+		for _, w := range s.workers {
+			store32(&w.state.Stop, 1)
+			store(&w.state.Turn, 0) // makes the program look
+			select {
+			case <-w.ended:
+			default:
+				w.interrupt()
+			}
+		}
+		select {
+		case <-done:
+			return
+		case <-time.After(time.Millisecond):
+		}
+	}
+}
+
+// runAttr is union bpf_attr for BPF_PROG_RUN (include/uapi/linux/bpf.h).
+type runAttr struct {
+	program, result             uint32
+	dataInBytes, dataOutBytes   uint32
+	dataIn, dataOut             uint64
+	repeat, duration            uint32
+	contextInBytes, contextOut  uint32
+	contextInAt, contextOutAt   uint64
+	flags, cpu, batchBytes, pad uint32
+}
+
+const (
+	bpfProgRun     = 10
+	testLiveFrames = 1 << 1 // BPF_F_TEST_XDP_LIVE_FRAMES
+)
+
+// workerNice gives a worker three times the share of an ordinary thread.
+const workerNice = -5
+
+// interrupt makes the kernel look up from its loop.
+func (w *worker) interrupt() {
+	if id := w.thread.Load(); id != 0 {
+		_ = unix.Tgkill(unix.Getpid(), int(id), unix.SIGURG) // it may have ended just now
+	}
+}
+
+// work runs one worker's program until it is over. It is called on a thread of its own.
+func (s *sender) work(i int) error {
+	w := s.workers[i]
+	state := w.state
+	var set unix.CPUSet
+	set.Set(w.cpu)
+	if err := unix.SchedSetaffinity(0, &set); err != nil {
+		return fmt.Errorf("pin the thread of worker %d to core %d: %w", i, w.cpu, err)
+	}
+	_ = unix.Setpriority(unix.PRIO_PROCESS, 0, workerNice) // where it is allowed
+	w.thread.Store(int32(unix.Gettid()))
+	from, used := monotonic(), threadNanos()
+	attr := s.attr(w)
+	for load32(&state.Stop) == 0 && load32(&state.Phase) != uint32(sendPhaseOVER) {
+		_, _, errno := unix.Syscall(unix.SYS_BPF, bpfProgRun, uintptr(unsafe.Pointer(&attr)), unsafe.Sizeof(attr))
+		if errno != 0 && errno != unix.EINTR {
+			return fmt.Errorf("send XDP frames out of %s (BPF_PROG_RUN in live mode, Linux 5.18): %w", s.wire.name, errno)
+		}
+	}
+	runtime.KeepAlive(s.frame)
+	if load32(&state.Phase) != uint32(sendPhaseOVER) { // the signal came before the program looked again
+		store(&state.Ended, monotonic())
+		store32(&state.Phase, uint32(sendPhaseOVER))
+	}
+	w.ratio = min(float64(threadNanos()-used)/float64(max(monotonic()-from, 1)), 1)
+	return nil
+}
+
+// threadNanos is the processor time of the calling thread.
+func threadNanos() int64 {
+	var u unix.Rusage
+	_ = unix.Getrusage(unix.RUSAGE_THREAD, &u) // exists since Linux 2.6.26
+	return u.Utime.Nano() + u.Stime.Nano()
+}
+
+func (s *sender) attr(w *worker) runAttr {
+	return runAttr{
+		program: uint32(w.program.FD()), dataInBytes: uint32(len(s.frame)), dataIn: uint64(uintptr(unsafe.Pointer(&s.frame[0]))),
+		repeat: math.MaxUint32, flags: testLiveFrames, batchBytes: s.batch,
+	}
+}
