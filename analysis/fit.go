@@ -65,12 +65,15 @@ func fitShape(w, t []float64, noise float64) fit {
 	}
 	tolerance := min(max(0.03, 1.5*noise), mostTolerance)
 	flat, flatError := fit{shape: frames, low: n}, flatMisfit(t)
-	only, onlyError := fit{shape: bitsOnly}, bitMisfit(w, t)
-	simple, simpleError := flat, flatError
+	only := fit{shape: bitsOnly}
+	onlyError, header := bitMisfit(w, t)
+	middle := median(t)
+	simple, simpleError, model := flat, flatError, func(int) float64 { return middle }
 	if onlyError < flatError {
-		simple, simpleError = only, onlyError
+		b := slope(w, t, header)
+		simple, simpleError, model = only, onlyError, func(i int) float64 { return b * (w[i] + header) }
 	}
-	if simpleError <= tolerance || n == 2 {
+	if simpleError <= tolerance && !(n > 2 && strays(t, model, max(0.1, 3*noise))) || n == 2 {
 		if simpleError > tolerance {
 			return fit{shape: unclear}
 		}
@@ -108,13 +111,29 @@ func flatMisfit(t []float64) float64 {
 	return misfit(t, func(int) float64 { return a })
 }
 
-func bitMisfit(w, t []float64) float64 {
-	least := math.Inf(1)
+// bitMisfit is the least error of a time in proportion to the bytes, with
+// the header that fits best.
+func bitMisfit(w, t []float64) (least, header float64) {
+	least = math.Inf(1)
 	for h := -4.0; h <= maxHeader; h += 4 { // -4: a shaper does not count the FCS
 		b := slope(w, t, h)
-		least = min(least, misfit(t, func(i int) float64 { return b * (w[i] + h) }))
+		if e := misfit(t, func(i int) float64 { return b * (w[i] + h) }); e < least {
+			least, header = e, h
+		}
 	}
-	return least
+	return least, header
+}
+
+// strays tells whether two neighbouring sizes both lie off a model by more than
+// noise: among many sizes that fit, their mean error hides them.
+func strays(t []float64, model func(int) float64, most float64) bool {
+	for i := 1; i < len(t); i++ {
+		a, b := math.Log(t[i-1]/model(i-1)), math.Log(t[i]/model(i))
+		if min(math.Abs(a), math.Abs(b)) > most && (a > 0) == (b > 0) {
+			return true
+		}
+	}
+	return false
 }
 
 func slope(w, t []float64, h float64) float64 {
