@@ -84,6 +84,9 @@ func drawInput(t *rapid.T) Input {
 		Received: count.Draw(t, "received"), Late: count.Draw(t, "late"), WrongLength: count.Draw(t, "length"),
 		SocketDrops: count.Draw(t, "drops"), SocketKnown: rapid.Bool().Draw(t, "known"), Unread: count.Draw(t, "unread"),
 		Missing: rapid.SliceOfN(drawMarks, 0, 3).Draw(t, "missing"), MissingKnown: rapid.Bool().Draw(t, "listed"),
+		PastSockets: rapid.Bool().Draw(t, "past sockets"), Cable: rapid.Bool().Draw(t, "cable"),
+		Unsent:   rapid.MapOfN(rapid.SampledFrom([]string{model.CauseRingFull, model.CauseNotRedirected, "ENXIO", ""}), count, 0, 3).Draw(t, "unsent"),
+		TakenOff: count.Draw(t, "taken off"), Broken: count.Draw(t, "broken"), Overrun: count.Draw(t, "overrun"),
 		Fragments: rapid.IntRange(-1, 45).Draw(t, "fragments"), DurationS: rapid.Float64().Draw(t, "seconds"),
 	}
 	for _, name := range rapid.SampledFrom([][]string{{"sender", "receiver"}, {"sender", "router", "receiver"}, {"receiver"}, {}, {"x", "x"}}).Draw(t, "nodes") {

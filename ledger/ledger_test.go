@@ -56,6 +56,14 @@ func TestBalanceOfTheEndsAlone(t *testing.T) {
 				SocketDrops: 10, SocketKnown: true, Late: 4, Unread: 5, WrongLength: 6},
 			"send-call@a/EAGAIN=2(exact-count) sender-qdisc@a/ENOBUFS=3(inferred) receiver-buffer@b/SOCKET_RCVBUFF=10(exact-count) " +
 				"application@b/late=4(exact-count) application@b/unread=5(exact-count) application@b/wrong-length=6(exact-count) lost=40 rest=10"},
+		"frames past the sockets": {
+			Input{Planned: 100, Attempted: 100, Accepted: 90, PastSockets: true, Unsent: map[string]uint64{model.CauseRingFull: 7, "ENXIO": 3},
+				Received: 85, SocketKnown: true, TakenOff: 90, Broken: 2, Overrun: 1},
+			"sender-device@a/ENXIO=3(exact-count) sender-device@a/ring-full=7(exact-count) receiver-udp@b/UDP_CSUM=2(exact-count) " +
+				"application@b/overrun=1(exact-count) lost=15 rest=2"},
+		"frames that are in no account": {
+			Input{Planned: 100, Attempted: 100, Accepted: 95, PastSockets: true, Unsent: map[string]uint64{model.CauseRingFull: 7}, Received: 90},
+			"sender-device@a/ring-full=7(exact-count) lost=10 rest=3 !attempted"},
 		"refused by sequence": {
 			Input{Planned: 100, Attempted: 100, Accepted: 95, SendErrors: map[string]uint64{"EPERM": 5}, Received: 90, Streams: []uint64{100},
 				Errnos: []string{"EPERM"}, Refused: []model.Marks{marks(10, 5, 0)}, Missing: []model.Marks{marks(10, 10, 0)}, MissingKnown: true},
