@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"net/netip"
 	"os"
+	"runtime"
 	"strconv"
 	"strings"
 	"testing"
@@ -109,7 +110,8 @@ func (b *bed) threaded(h *netns.Handle, name string, cpu int) {
 	b.t.Helper()
 	done := make(chan error, 1)
 	go func() {
-		done <- func() error { // the thread ends with the goroutine: it was never unlocked
+		runtime.LockOSThread() // never unlocked: the thread ends with the goroutine
+		done <- func() error {
 			if err := h.EnterForGood(); err != nil {
 				return err
 			}
