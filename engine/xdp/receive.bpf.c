@@ -56,10 +56,9 @@ static __always_inline __u32 chain(__u32 ports)
 	return ports * 0x9e3779b1 >> (32 - CHAIN_BITS);
 }
 
-/* fold brings a sum of 16-bit words in whatever units back to 16 bits. */
+/* fold brings a sum of words back to 16 bits, if it is below 2^48. */
 static __always_inline __u64 fold(__u64 sum)
 {
-	sum = (sum & 0xffffffff) + (sum >> 32);
 	sum = (sum & 0xffffffff) + (sum >> 32);
 	sum = (sum & 0xffff) + (sum >> 16);
 	return (sum & 0xffff) + (sum >> 16);
@@ -80,17 +79,21 @@ static __always_inline bool sound(struct udp *u, void *end, __u64 addresses, __u
 {
 	__u32 length = ntohs(u->length), i;
 	__u64 sum;
-	void *p = u;
+	__u32 *first = (void *)u;
+	void *p;
 
 	if (!u->check)
 		return family == 4;
+	if (length < sizeof(*u))
+		return true; /* no packet of the trial is */
+	length -= sizeof(*u);
 	addresses += u->length + htons(17);
-	sum = addresses;
-	/* Words of 32 bits: their sum stays far below 2^64. */
+	/* Words of 32 bits: their sum stays far below 2^48. */
+	sum = addresses + first[0] + first[1] + first[2] + first[3] + first[4] + first[5];
 	for (i = 0; i < 256; i++) {
 		if (length < 16)
 			break;
-		p = (void *)u + i * 16;
+		p = (void *)(u + 1) + i * 16;
 		if (!within(p + 16, end))
 			return true;
 		sum += *(__u32 *)p;
@@ -99,7 +102,7 @@ static __always_inline bool sound(struct udp *u, void *end, __u64 addresses, __u
 		sum += *(__u32 *)(p + 12);
 		length -= 16;
 	}
-	p = (void *)u + i * 16;
+	p = (void *)(u + 1) + i * 16;
 	if (length & 8) {
 		if (!within(p + 8, end))
 			return true;

@@ -36,7 +36,7 @@ const (
 	// fastPPS is the rate from which on not every packet's arrival is timed: a
 	// reading of the clock takes 20 to 40 ns.
 	fastPPS = 1_000_000
-	skipped = 29 // ... between two that are timed; odd, so that no pattern of the sender's fits
+	skipped = 61 // ... between two that are timed; odd, so that no pattern of the sender's fits
 )
 
 func (e *end) openReceiver(addresses []engine.Addresses) (plane, string, error) {

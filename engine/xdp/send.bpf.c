@@ -168,7 +168,20 @@ static __always_inline void stamp(struct worker *w, __u64 now)
 
 	w->now = now;
 	w->sum = (sum & 0xffff) + (sum >> 16);
-	w->high = (__u64)MAGIC << 48 | (__u64)w->trial << 32;
+	w->low = __builtin_bswap64(now & SEQUENCE_MASK);
+	w->stamps++;
+}
+
+/* renew keeps what the frames of one stream have in common until the next stamp,
+ * or until the sequence's lower 16 bits are used up. */
+static __always_inline void renew(struct worker *w, struct out *o, __u64 sequence)
+{
+	__u32 sum = o->sum + w->sum + (sequence >> 16 & 0xffff) + (sequence >> 32 & 0xffff);
+
+	sum = (sum & 0xffff) + (sum >> 16);
+	o->common = (sum & 0xffff) + (sum >> 16);
+	o->high = __builtin_bswap64((__u64)MAGIC << 48 | (__u64)w->trial << 32 | (sequence & SEQUENCE_MASK) >> 16);
+	o->stamp = w->stamps;
 }
 
 /* put writes what is not there already: the processor that read the frame last
@@ -200,9 +213,12 @@ static __always_inline struct udp *head(void *data, void *end, struct out *o)
 	}
 	if (data + HEADER4 + TEST_HEADER > end)
 		return 0;
+	/* All of it at once: frames that come back as they left are the rule. */
+	if ((to[0] ^ header[0]) | (to[1] ^ header[1]) | (to[2] ^ header[2]) | (to[3] ^ header[3])) {
 #pragma unroll
-	for (i = 0; i < 4; i++)
-		put(to + i, header[i]);
+		for (i = 0; i < 4; i++)
+			to[i] = header[i];
+	}
 	put(to + 4, header[4] | (__u64)o->from << 16 | (__u64)o->to << 32);
 	return data + HEADER4 - sizeof(struct udp);
 }
@@ -276,12 +292,12 @@ int send(struct xdp_md *ctx)
 	}
 	sequence = o->sequence++;
 	t = (void *)(u + 1);
-	t->high = __builtin_bswap64(w->high | (sequence & SEQUENCE_MASK) >> 16);
-	t->low = __builtin_bswap64(sequence << 48 | (now & SEQUENCE_MASK));
-	sum = o->sum + w->sum + (sequence & 0xffff) + (sequence >> 16 & 0xffff) + (sequence >> 32 & 0xffff);
-	sum = (sum & 0xffff) + (sum >> 16);
-	sum = (sum & 0xffff) + (sum >> 16);
-	sum ^= 0xffff;
+	if (o->stamp != w->stamps || !(sequence & 0xffff))
+		renew(w, o, sequence);
+	t->high = o->high;
+	t->low = w->low | htons(sequence);
+	sum = o->common + (sequence & 0xffff);
+	sum = ((sum & 0xffff) + (sum >> 16)) ^ 0xffff;
 	u->check = htons(sum ? sum : 0xffff); /* 0 would say that there is none */
 
 	if (w->whole || w->left == STAMP_EVERY - 1)

@@ -50,7 +50,11 @@ type sendOut struct {
 	Sum      uint32
 	Sequence uint64
 	Last     uint64
-	_        [104]byte
+	Stamp    uint64
+	High     uint64
+	Common   uint32
+	Pad      uint32
+	_        [80]byte
 }
 
 type sendPhase uint32
@@ -82,7 +86,8 @@ type sendWorker struct {
 	Due        uint64
 	Part       uint64
 	Now        uint64
-	High       uint64
+	Low        uint64
+	Stamps     uint64
 	Sum        uint32
 	Trial      uint32
 	Forfeited  uint64
@@ -104,7 +109,7 @@ type sendWorker struct {
 	_          [4]byte
 	Counted    uint64
 	Steps      [64]uint64
-	_          [112]byte
+	_          [104]byte
 }
 
 // Names of all BPF objects in the ELF.

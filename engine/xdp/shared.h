@@ -67,9 +67,10 @@ struct worker {
 	__u64 due;   /* of the next slot */
 	__u64 part;  /* of it, in parts */
 	__u64 now;   /* last reading of the clock */
-	__u64 high;  /* magic and trial, where they stand in the test header */
-	__u32 sum;   /* of trial and time as the checksum has them */
-	__u32 trial; /* with the warm-up bit */
+	__u64 low;    /* the time, where it stands in the test header */
+	__u64 stamps; /* readings of the clock that frames were sent with */
+	__u32 sum;    /* of trial and time as the checksum has them */
+	__u32 trial;  /* with the warm-up bit */
 	__u64 forfeited; /* slots of the measured part */
 	__u64 latest;    /* ns the latest slot that was used was late */
 	__u64 may;       /* when the next frame may leave, however late it is */
@@ -96,6 +97,10 @@ struct out {
 	__u32 sum;      /* of the 16-bit words that a checksum is over, but for trial, sequence and time */
 	__u64 sequence; /* of the next frame of this phase */
 	__u64 last;     /* when the frame before left */
+	__u64 stamp;    /* of the worker, that the rest is of */
+	__u64 high;     /* magic, trial and the sequence's upper bits, as they stand in the test header */
+	__u32 common;   /* sum, with all but the sequence's lower bits */
+	__u32 pad;
 } __attribute__((aligned(128)));
 
 /* Durations seen by one processor. */
