@@ -34,6 +34,7 @@ func Analyze(doc model.Document) []model.Finding {
 	a.loss(all)
 	a.asymmetry(all)
 	a.unfit()
+	a.engines()
 	a.lab()
 	a.invalid()
 	a.repeats(all)

@@ -404,3 +404,52 @@ func TestWatchingIsDoubtedWhereSomethingWasLost(t *testing.T) {
 		t.Errorf("%q, want %q", got, want[1:])
 	}
 }
+
+// TestEnginesAreTold: what carried the packets bears on what the figures mean.
+func TestEnginesAreTold(t *testing.T) {
+	refused := "sender: udp sockets, because loading XDP programs needs root (CAP_BPF and CAP_NET_ADMIN); receiver: udp sockets, because of that"
+	for name, c := range map[string]struct {
+		engine func(r *model.Result) (name, reason string)
+		want   string
+	}{
+		"asked sockets": {func(*model.Result) (string, string) { return "udp", "udp sockets: they were asked for" }, ""},
+		"refused": {func(*model.Result) (string, string) { return "udp", refused },
+			"Sockets carried the packets, because loading XDP programs needs root (CAP_BPF and CAP_NET_ADMIN)."},
+		"frames": {func(*model.Result) (string, string) {
+			return "xdp", "sender: XDP live frames out of eth0; receiver: an XDP program on eth0 (native)"
+		}, "past the two hosts' own stacks"},
+		"large ones by sockets": {func(r *model.Result) (string, string) {
+			if r.Flows[0].PayloadBytes > 1000 {
+				return "udp", "sender: udp sockets, because packets of 1500 B need fragments"
+			}
+			return "xdp", "sender: XDP live frames out of eth0"
+		}, "1472 B by udp, 64 and 512 B by xdp (packets of 1500 B need fragments)"},
+	} {
+		w := world{payloads: []int{64, 512, 1472}, repeats: 3, framePPS: 226e3, bitRate: 1e9, senderPPS: 1}
+		w.change = func(r *model.Result) { r.Engine, r.EngineReason = c.engine(r) }
+		var told string
+		for _, f := range Analyze(w.document()) {
+			if f.Kind == KindEngines {
+				told += f.Text
+			}
+		}
+		if c.want == "" && told != "" || !strings.Contains(told, c.want) {
+			t.Errorf("%s: %q, want %q", name, told, c.want)
+		}
+	}
+}
+
+// TestKneeIsOfOneEngine: another engine's cost of a packet makes no knee.
+func TestKneeIsOfOneEngine(t *testing.T) {
+	w := world{payloads: []int{18, 64, 128, 512, 1472}, repeats: 3, framePPS: 9e6, bitRate: 1e12, senderPPS: 1}
+	w.change = func(r *model.Result) {
+		r.Engine = "xdp"
+		if f := &r.Flows[0]; f.PayloadBytes == 1472 {
+			r.Engine = "udp"
+			f.ReceivePPS, f.GoodputBPS = f.ReceivePPS/20, f.GoodputBPS/20
+		}
+	}
+	if slices.Contains(kinds(w.document()), KindKnee) {
+		t.Errorf("a knee between engines: %s", text(w.document()))
+	}
+}

@@ -26,6 +26,7 @@ const (
 // point is one size of one curve: the valid repeats of a cell.
 type point struct {
 	payload, frame int // bytes
+	engine         string
 	fragments      int // IP packets per datagram; 0 and 1 mean whole
 	trials         []trial
 	received       uint64  // over all repeats
@@ -87,7 +88,7 @@ func curves(doc model.Document) []curve {
 			}
 			p := g.sizes[f.PayloadBytes]
 			if p == nil {
-				p = &point{payload: f.PayloadBytes, frame: max(f.FrameBytes, f.PayloadBytes, 1)}
+				p = &point{payload: f.PayloadBytes, frame: max(f.FrameBytes, f.PayloadBytes, 1), engine: r.Engine}
 				g.sizes[f.PayloadBytes] = p
 			}
 			p.trials = append(p.trials, trial{r.Repeat, f})

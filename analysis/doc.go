@@ -18,7 +18,8 @@ const (
 	KindFragmentation   = "fragmentation" // a size that the path splits, or that does not fit into it
 	KindAsymmetry       = "asymmetry"
 	KindTCP             = "tcp"
-	KindLab             = "lab" // what an emulated path means for the figures
+	KindEngines         = "engines" // what carried the packets, and what that leaves out
+	KindLab             = "lab"     // what an emulated path means for the figures
 	KindInvalid         = "invalid"
 	KindTooFewRepeats   = "too-few-repeats"
 )

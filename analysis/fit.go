@@ -199,11 +199,14 @@ func misfit(t []float64, model func(int) float64) float64 {
 }
 
 // times returns frame sizes and seconds per packet of a curve's medians. Sizes
-// at which nothing arrived say nothing, and those split on the way are more than
-// one packet.
+// at which nothing arrived say nothing, those split on the way are more than one
+// packet, and another engine's packets cost the hosts something else.
 func (c curve) times() (w, t []float64, used []point) {
 	whole := slices.ContainsFunc(c.points, func(p point) bool { return p.arrived() && p.fragments <= 1 })
 	for _, p := range c.points {
+		if len(used) > 0 && p.engine != used[0].engine {
+			continue
+		}
 		if p.arrived() && (p.fragments <= 1 || !whole) && (len(w) == 0 || float64(p.frame) > w[len(w)-1]) {
 			w, t, used = append(w, float64(p.frame)), append(t, 1/p.pps), append(used, p)
 		}

@@ -109,10 +109,14 @@ func openLab(ctx context.Context, name string, p model.Plan, o Options) (*path, 
 	way.onClose(l.Close)
 	facts := l.Facts()
 	way.lab, way.spots = &facts, labSpots(l)
-	if strings.Contains(p.Engine, "xdp") {
-		if err := way.takeFrames(l, isTopology(name)); err != nil {
-			return nil, errors.Join(err, way.Close())
+	frames, err := wantsFrames(p, l)
+	if err == nil && frames {
+		if err = way.takeFrames(l, isTopology(name)); err != nil && p.Engine == auto {
+			frames, err = false, nil // the ends will say why
 		}
+	}
+	if err != nil {
+		return nil, errors.Join(err, way.Close())
 	}
 	var ends []end
 	for _, node := range []string{model.Sender, model.Receiver} {
@@ -124,8 +128,13 @@ func openLab(ctx context.Context, name string, p model.Plan, o Options) (*path, 
 			i := n.Interface()
 			h.Interface, h.MTUBytes, h.Driver, h.Address = i.Name, i.MTU, "veth", i.Addr4.Addr().String()
 		}}
-		if _, receive := choices(p.Engine); receive.Engine == "xdp" && !receive.Sockets && len(l.Nodes()) == 2 {
-			one.ready = func(x *xdp.Engine) error { return way.makeReady(x, n, n.Interface(), isTopology(name)) }
+		if _, receive := choices(p.Engine); frames && receive.Engine == "xdp" && !receive.Sockets && len(l.Nodes()) == 2 {
+			one.ready = func(x *xdp.Engine) error {
+				if err := makeReady(x, n, n.Interface(), isTopology(name), coreAcross(n.Interface().Peer)); err != nil && p.Engine != auto {
+					return err
+				}
+				return nil
+			}
 		}
 		ends = append(ends, one)
 		way.address[node] = n.Addr
@@ -137,30 +146,73 @@ func openLab(ctx context.Context, name string, p model.Plan, o Options) (*path, 
 // engines do it there. Of a lab that is held by another process no setting is
 // changed, own says that it is not.
 func (p *path) takeFrames(l *lab.Lab, own bool) error {
+	var all []*xdp.Engine
+	closeAll := func() (err error) {
+		for _, x := range all {
+			err = errors.Join(err, x.Close())
+		}
+		return err
+	}
 	for _, n := range append(l.Nodes(), l.Wires()...) {
 		if p.isEnd(n.Name()) {
 			continue
 		}
 		x := xdp.New(xdp.Config{})
-		p.onClose(x.Close)
+		all = append(all, x)
 		for _, i := range n.Interfaces() {
-			if err := p.makeReady(x, n, i, own && p.isEnd(i.Peer)); err != nil {
-				return err
+			if err := makeReady(x, n, i, own && p.isEnd(i.Peer), coreAcross(i.Peer)); err != nil {
+				return errors.Join(err, closeAll())
 			}
 		}
 	}
+	p.onClose(closeAll)
 	return nil
+}
+
+// wantsFrames tells whether any trial of a plan may be carried by frames. If none
+// is, the lab is left as sockets know it.
+func wantsFrames(p model.Plan, l *lab.Lab) (bool, error) {
+	if p.Engine != auto {
+		return strings.Contains(p.Engine, "xdp"), nil
+	}
+	sender, err := l.Node(model.Sender)
+	if err != nil {
+		return false, err
+	}
+	for _, cell := range oneByOne(p) {
+		t, err := p.Trial(cell, 0)
+		if err != nil {
+			return false, err
+		}
+		for _, f := range t.Flows {
+			if f.Protocol == model.UDP && xdp.Fits(f, sender.Interface().MTU) {
+				return true, nil
+			}
+		}
+	}
+	return false, nil
+}
+
+// oneByOne are cells in which each level of each factor stands once.
+func oneByOne(p model.Plan) []model.Cell {
+	cells := []model.Cell{{}}
+	for _, f := range p.Factors {
+		for _, v := range f.Levels {
+			cells = append(cells, model.Cell{f.Knob: v})
+		}
+	}
+	return cells
 }
 
 // makeReady makes an interface take frames, and gives them a thread of their own
 // where they come from a sender: what a frame meets first shall not be the
 // sending thread's work, or it could never offer more than that node can carry.
-func (p *path) makeReady(x *xdp.Engine, n *lab.Node, i lab.Interface, thread bool) error {
+func makeReady(x *xdp.Engine, n *lab.Node, i lab.Interface, thread bool, core int) error {
 	if err := x.Ready(n, i.Name); err != nil {
 		return fmt.Errorf("%s: %w", n.Name(), err)
 	}
 	if thread && runtime.NumCPU() > 1 {
-		return n.OwnThread(i.Name, 1)
+		return n.OwnThread(i.Name, core)
 	}
 	return nil
 }
@@ -326,13 +378,7 @@ func (p *path) hosts() []model.Host {
 // admits finds out before anything is sent or stored whether every host on the
 // path takes the plan's trials.
 func (p *path) admits(plan model.Plan) error {
-	cells := []model.Cell{{}}
-	for _, f := range plan.Factors {
-		for _, v := range f.Levels {
-			cells = append(cells, model.Cell{f.Knob: v})
-		}
-	}
-	for _, cell := range cells {
+	for _, cell := range oneByOne(plan) {
 		t, err := plan.Trial(cell, 0)
 		if err != nil {
 			return err
@@ -376,7 +422,7 @@ func (p *path) place(t model.Trial) (fleet.Trial, string, error) {
 		}
 		send, receive := choices(p.engine)
 		placed.Probe = placed.Probe || f.Protocol == model.TCP // TCP tells its own round trips only
-		reason = "udp sockets: the engine both hosts have"
+		reason = "udp sockets: they were asked for"
 		if f.Protocol == model.TCP {
 			send, reason = fleet.Choice{Engine: "tcp"}, "the plan's flows are TCP"
 			receive = send
@@ -398,11 +444,14 @@ func (p *path) place(t model.Trial) (fleet.Trial, string, error) {
 		}
 		placed.Flows = append(placed.Flows, fleet.PlacedFlow{
 			Flow: f, Send: send, Receive: receive, From: from.ID, To: to.ID,
-			Dialer: p.ends[model.Sender].ID, Listen: p.address[model.Receiver](family), CPU: p.core(i),
+			Dialer: p.ends[model.Sender].ID, Listen: p.address[model.Receiver](family), CPU: p.core(f),
 		})
 	}
 	return placed, reason, nil
 }
+
+// auto takes frames where they can be had.
+const auto = "auto"
 
 // choices are the engines of sender and receiver for what the plan asks.
 func choices(asked string) (send, receive fleet.Choice) {
@@ -412,21 +461,35 @@ func choices(asked string) (send, receive fleet.Choice) {
 		return fleet.Choice{Engine: from}, fleet.Choice{Engine: from, Fallback: true, Sockets: true}
 	case both:
 		return fleet.Choice{Engine: from}, fleet.Choice{Engine: to}
+	case asked == auto:
+		return fleet.Choice{Engine: "xdp", Fallback: true}, fleet.Choice{Engine: "xdp", Fallback: true}
 	case asked == "xdp": // a receiver without the rights for it is still one
 		return fleet.Choice{Engine: "xdp"}, fleet.Choice{Engine: "xdp", Fallback: true}
 	}
 	return fleet.Choice{Engine: "udp"}, fleet.Choice{Engine: "udp"}
 }
 
-// core gives the sender of flow i its first core; the engines put the
-// receiver's threads on the next ones. Ends that share a machine are pinned,
-// so that they do not chase each other; on a real host the scheduler knows better.
-func (p *path) core(i int) int {
+// core gives the sender of a flow its first core, each direction its own; the
+// engines put the receiver's threads on the next ones. Ends that share a machine
+// are pinned, so that they do not chase each other; on a real host the scheduler
+// knows better.
+func (p *path) core(f model.Flow) int {
 	if !p.pin || runtime.NumCPU() < 2 {
 		return -1
 	}
-	return i % runtime.NumCPU()
+	return senderCore(f.From)
 }
+
+func senderCore(node string) int {
+	if node == model.Sender {
+		return 0
+	}
+	return 1
+}
+
+// coreAcross is where the work of an interface is done that a node's frames
+// meet first: not on that node's sending core.
+func coreAcross(peer string) int { return 1 - senderCore(peer) }
 
 func differentHosts(before, now []model.Host) string {
 	for i := range min(len(before), len(now)) {

@@ -76,7 +76,7 @@ func (b *bench) curve(t *testing.T, flags string, before, during func()) documen
 		if before != nil {
 			before()
 		}
-		args := append([]string{"curve", "lab:" + b.name}, strings.Fields(flags)...)
+		args := append([]string{"curve", "lab:" + b.name, "--engine", "udp"}, strings.Fields(flags)...)
 		c := b.command(ctx, append(args, "--repeats", "1", "--json", path)...)
 		if during != nil {
 			go func() {

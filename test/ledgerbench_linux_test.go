@@ -17,7 +17,7 @@ func BenchmarkLedgerOverhead(b *testing.B) {
 	dir := b.TempDir()
 	path := filepath.Join(dir, "out.json")
 	trial := func(mode string) (rate float64, lost uint64) {
-		c := exec.Command(binary, "curve", "lab:direct", "--payload", "64", "--time", "1s", "--warmup", "200ms", "--repeats", "1", "--drops", mode, "--json", path)
+		c := exec.Command(binary, "curve", "lab:direct", "--engine", "udp", "--payload", "64", "--time", "1s", "--warmup", "200ms", "--repeats", "1", "--drops", mode, "--json", path)
 		c.Env = append(os.Environ(), "PELT_DATA="+dir)
 		if out, err := c.CombinedOutput(); err != nil {
 			b.Fatalf("%v\n%s", err, out)

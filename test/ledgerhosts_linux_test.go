@@ -51,7 +51,7 @@ func TestLedgerBetweenHosts(t *testing.T) {
 				h.inside(t, h.far, c.far)
 			}
 			path := filepath.Join(h.work, "out.json")
-			flags := "--payload 64 --rate 20kpps --burst 400 --time 2s --warmup 0s --repeats 1 --drops seq --json " + path + " " + c.flags
+			flags := "--engine udp --payload 64 --rate 20kpps --burst 400 --time 2s --warmup 0s --repeats 1 --drops seq --json " + path + " " + c.flags
 			rule := func() uint64 {
 				ns := map[string]string{"near": h.near, "far": h.far}[c.counted]
 				text := h.inside(t, ns, `nft list table ip t | sed -n 's/.*counter packets \([0-9]*\) .*/\1/p'`)

@@ -178,7 +178,7 @@ func TestKilledAnywhereLeavesNothing(t *testing.T) {
 	work := t.TempDir()
 	data := filepath.Join(work, "data")
 	before := takeTraces(t, work, "/run", "/dev/shm")
-	for _, flags := range [][]string{{"--link", "rate=100mbit", "--payload", "64,1472"}, {"--engine", "xdp", "--payload", "64"}} {
+	for _, flags := range [][]string{{"--engine", "udp", "--link", "rate=100mbit", "--payload", "64,1472"}, {"--engine", "xdp", "--payload", "64"}} {
 		killedAnywhere(t, work, data, before, flags)
 	}
 }

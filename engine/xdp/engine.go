@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"pelt/engine"
+	"pelt/model"
 )
 
 // Config is what an engine needs from others.
@@ -59,6 +60,16 @@ const socketsAsked = "they were asked for"
 // a virtual cable does only with a program at its end; the program passes all
 // that is of no flow. It stays until Close.
 func (e *Engine) Ready(host engine.Host, name string) error { return e.ready(host, name) }
+
+// Fits tells whether frames could carry a flow over interfaces of an MTU, with
+// the shorter of the headers if its family is open.
+func Fits(f model.Flow, mtu int) bool {
+	header := ip4Bytes + udpBytes
+	if f.Family == 6 {
+		header = ip6Bytes + udpBytes
+	}
+	return unfit(engine.Order{Role: engine.Send, Flow: f}) == "" && header+f.PayloadBytes <= mtu
+}
 
 // unfit says why no host could carry out the order with frames, "" if one could.
 func unfit(o engine.Order) string {

@@ -79,6 +79,9 @@ func (p *port) open(host engine.Host) (why string, err error) {
 	if err != nil {
 		return "", err
 	}
+	if err := spec.Variables[receiveVarClockAhead].Set(uint64(clockAhead())); err != nil {
+		return "", err
+	}
 	if p.set, err = ebpf.NewCollection(spec); err != nil {
 		return "", err
 	}

@@ -73,14 +73,15 @@ type receiveIn struct {
 //
 // Used for safe lookups in a Collection or CollectionSpec.
 const (
-	receiveMapDelays   = "delays"
-	receiveMapGaps     = "gaps"
-	receiveProgReceive = "receive"
-	receiveVarBits     = "bits"
-	receiveVarFlows    = "flows"
-	receiveVarHeads    = "heads"
-	receiveVarIns      = "ins"
-	receiveVarTypes    = "types"
+	receiveMapDelays     = "delays"
+	receiveMapGaps       = "gaps"
+	receiveProgReceive   = "receive"
+	receiveVarBits       = "bits"
+	receiveVarClockAhead = "clock_ahead"
+	receiveVarFlows      = "flows"
+	receiveVarHeads      = "heads"
+	receiveVarIns        = "ins"
+	receiveVarTypes      = "types"
 )
 
 // loadReceive returns the embedded CollectionSpec for receive.
@@ -140,11 +141,12 @@ type receiveMapSpecs struct {
 //
 // It can be passed ebpf.CollectionSpec.Assign.
 type receiveVariableSpecs struct {
-	Bits  *ebpf.VariableSpec `ebpf:"bits"`
-	Flows *ebpf.VariableSpec `ebpf:"flows"`
-	Heads *ebpf.VariableSpec `ebpf:"heads"`
-	Ins   *ebpf.VariableSpec `ebpf:"ins"`
-	Types *ebpf.VariableSpec `ebpf:"types"`
+	Bits       *ebpf.VariableSpec `ebpf:"bits"`
+	ClockAhead *ebpf.VariableSpec `ebpf:"clock_ahead"`
+	Flows      *ebpf.VariableSpec `ebpf:"flows"`
+	Heads      *ebpf.VariableSpec `ebpf:"heads"`
+	Ins        *ebpf.VariableSpec `ebpf:"ins"`
+	Types      *ebpf.VariableSpec `ebpf:"types"`
 }
 
 // receiveObjects contains all objects after they have been loaded into the kernel.
@@ -182,11 +184,12 @@ func (m *receiveMaps) Close() error {
 //
 // It can be passed to loadReceiveObjects or ebpf.CollectionSpec.LoadAndAssign.
 type receiveVariables struct {
-	Bits  *ebpf.Variable `ebpf:"bits"`
-	Flows *ebpf.Variable `ebpf:"flows"`
-	Heads *ebpf.Variable `ebpf:"heads"`
-	Ins   *ebpf.Variable `ebpf:"ins"`
-	Types *ebpf.Variable `ebpf:"types"`
+	Bits       *ebpf.Variable `ebpf:"bits"`
+	ClockAhead *ebpf.Variable `ebpf:"clock_ahead"`
+	Flows      *ebpf.Variable `ebpf:"flows"`
+	Heads      *ebpf.Variable `ebpf:"heads"`
+	Ins        *ebpf.Variable `ebpf:"ins"`
+	Types      *ebpf.Variable `ebpf:"types"`
 }
 
 // receivePrograms contains all programs after they have been loaded into the kernel.

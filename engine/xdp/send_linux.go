@@ -122,6 +122,7 @@ func (s *sender) load(form shape) error {
 		for name, v := range map[string]any{
 			sendVarOutInterface: uint32(s.wire.index), sendVarOutSpace: s.wire.space, sendVarSix: six,
 			sendVarTrial: s.end.order.Trial, sendVarIpSum: form.ipSum(s.frame), sendVarHeader: header, sendVarIdentified: identified,
+			sendVarClockAhead: uint64(clockAhead()),
 		} {
 			if err := spec.Variables[name].Set(v); err != nil {
 				return err

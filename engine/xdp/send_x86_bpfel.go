@@ -119,6 +119,7 @@ const (
 	sendProgSend         = "send"
 	sendProgTransmitted  = "transmitted"
 	sendProgUnredirected = "unredirected"
+	sendVarClockAhead    = "clock_ahead"
 	sendVarGaps          = "gaps"
 	sendVarHeader        = "header"
 	sendVarIdentified    = "identified"
@@ -190,6 +191,7 @@ type sendMapSpecs struct {
 //
 // It can be passed ebpf.CollectionSpec.Assign.
 type sendVariableSpecs struct {
+	ClockAhead   *ebpf.VariableSpec `ebpf:"clock_ahead"`
 	Gaps         *ebpf.VariableSpec `ebpf:"gaps"`
 	Header       *ebpf.VariableSpec `ebpf:"header"`
 	Identified   *ebpf.VariableSpec `ebpf:"identified"`
@@ -234,6 +236,7 @@ func (m *sendMaps) Close() error {
 //
 // It can be passed to loadSendObjects or ebpf.CollectionSpec.LoadAndAssign.
 type sendVariables struct {
+	ClockAhead   *ebpf.Variable `ebpf:"clock_ahead"`
 	Gaps         *ebpf.Variable `ebpf:"gaps"`
 	Header       *ebpf.Variable `ebpf:"header"`
 	Identified   *ebpf.Variable `ebpf:"identified"`
