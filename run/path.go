@@ -414,7 +414,12 @@ func (p *path) settle(plan model.Plan) []model.Flow {
 // always dials, so that a path with NAT works in both directions.
 func (p *path) place(t model.Trial) (fleet.Trial, string, error) {
 	placed := fleet.Trial{Timing: t.Timing, OneClock: p.oneClock, Probe: !p.oneClock || p.lab == nil}
-	reason := ""
+	var reasons []string
+	because := func(text string) {
+		if !slices.Contains(reasons, text) {
+			reasons = append(reasons, text)
+		}
+	}
 	for i, f := range t.Flows {
 		from, to := p.ends[f.From], p.ends[f.To]
 		if from.ID == "" || to.ID == "" {
@@ -422,10 +427,13 @@ func (p *path) place(t model.Trial) (fleet.Trial, string, error) {
 		}
 		send, receive := choices(p.engine)
 		placed.Probe = placed.Probe || f.Protocol == model.TCP // TCP tells its own round trips only
-		reason = "udp sockets: they were asked for"
-		if f.Protocol == model.TCP {
-			send, reason = fleet.Choice{Engine: "tcp"}, "the plan's flows are TCP"
+		switch {
+		case f.Protocol == model.TCP:
+			send = fleet.Choice{Engine: "tcp"}
 			receive = send
+			because("the plan's flows are TCP")
+		case send.Engine == "udp" && receive.Engine == "udp":
+			because("udp sockets: they were asked for")
 		}
 		for _, e := range []struct {
 			fleet.AgentInfo
@@ -435,6 +443,7 @@ func (p *path) place(t model.Trial) (fleet.Trial, string, error) {
 				if !e.Fallback {
 					return fleet.Trial{}, "", fmt.Errorf("the %s has no %s engine", e.Node, e.Engine)
 				}
+				because(fmt.Sprintf("%s: udp sockets, because pelt offers no %s engine there", e.Node, e.Engine))
 				*e.Choice = fleet.Choice{Engine: "udp"}
 			}
 		}
@@ -447,7 +456,7 @@ func (p *path) place(t model.Trial) (fleet.Trial, string, error) {
 			Dialer: p.ends[model.Sender].ID, Listen: p.address[model.Receiver](family), CPU: p.core(f),
 		})
 	}
-	return placed, reason, nil
+	return placed, strings.Join(reasons, "; "), nil
 }
 
 // auto takes frames where they can be had.

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"strings"
 	"time"
 
 	"pelt/analysis"
@@ -218,9 +219,7 @@ func (r *runner) execute(ctx context.Context, t model.Trial, total int) (model.R
 	}
 	result := assemble(t, placed, outcome, r.path, spots)
 	result.Started = started.UTC().Truncate(time.Millisecond)
-	if result.EngineReason == "" {
-		result.EngineReason = reason
-	}
+	result.EngineReason = strings.Trim(reason+"; "+result.EngineReason, "; ")
 	return result, nil
 }
 

@@ -22,6 +22,7 @@ type ServeOptions struct {
 	Shown   netip.Addr // of this host's addresses the one that clients are told first; its interface is reported
 	Code    string
 	Open    bool // ask no code
+	NoXDP   bool // load no XDP program on this host
 	Limits  fleet.Limits
 	Ready   func()       // called once when clients may come
 	Events  func(string) // one sentence each
@@ -37,6 +38,9 @@ func Serve(ctx context.Context, o ServeOptions) error {
 		i, _ := observe.InterfaceFor(plainHost{}.Do, o.Shown) // unknown is ""
 		return i.Name
 	}))
+	if o.NoXDP {
+		delete(agent.Engines, "xdp")
+	}
 	agent.Facts = func() model.Host {
 		h := observe.Facts()
 		if i, err := observe.InterfaceFor(plainHost{}.Do, o.Shown); err == nil {

@@ -18,7 +18,7 @@ import (
 func newServe() *cobra.Command {
 	var listen, code, maxRate, maxTime string
 	var port, sessions int
-	var open bool
+	var open, noXDP bool
 	c := &cobra.Command{
 		Use:   "serve",
 		Short: "Be the far end: wait for pelt on another host",
@@ -31,7 +31,7 @@ A firewall must let in the control port (TCP, 7358) and the data port above it
 		Example: "  pelt serve\n  pelt serve --max-rate 100kpps --max-time 30s --max-sessions 2",
 		Args:    cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
-			s := run.ServeOptions{Version: version(), Port: port, Code: code, Open: open}
+			s := run.ServeOptions{Version: version(), Port: port, Code: code, Open: open, NoXDP: noXDP}
 			var err error
 			if s.Listen, err = listenAddress(listen); err != nil {
 				return err
@@ -64,6 +64,7 @@ A firewall must let in the control port (TCP, 7358) and the data port above it
 	f.IntVar(&port, "port", fleet.DefaultPort, "control port; data uses the port above it")
 	f.StringVar(&code, "code", "", "use this code in place of a new one")
 	f.BoolVar(&open, "open", false, "ask no code: anyone who reaches the port can make this host send and receive")
+	f.BoolVar(&noXDP, "no-xdp", false, "load no XDP program here: this end uses sockets")
 	f.StringVar(&maxRate, "max-rate", "", "most that all tests of one client host may ask together: 100kpps or 500mbit")
 	f.StringVar(&maxTime, "max-time", "", "longest trial that a client may ask: 60s")
 	f.IntVar(&sessions, "max-sessions", 16, "clients served at once")
