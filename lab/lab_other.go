@@ -35,6 +35,9 @@ func List() ([]Info, error) { return nil, unsupported() }
 // Down fails: labs need Linux.
 func Down(context.Context, string) error { return unsupported() }
 
+// JoinPackets fails: labs need Linux.
+func (n *Node) JoinPackets(string) error { return unsupported() }
+
 // OwnThread fails: labs need Linux.
 func (n *Node) OwnThread(string, int) error { return unsupported() }
 

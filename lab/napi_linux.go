@@ -5,6 +5,7 @@ import (
 	"os"
 	"runtime"
 	"slices"
+	"unsafe"
 
 	"github.com/vishvananda/netlink"
 	"github.com/vishvananda/netlink/nl"
@@ -43,6 +44,34 @@ func (n *Node) OwnThread(iface string, cpu int) error {
 		if err := unix.Setpriority(unix.PRIO_PROCESS, id, napiNice); err != nil {
 			return fmt.Errorf("raise the priority of the thread of %s of %s: %w", iface, n.Name(), err)
 		}
+	}
+	return nil
+}
+
+// JoinPackets lets the kernel join packets of a flow that come in through one of
+// the node's interfaces (generic receive offload), which virtual cables do not by
+// themselves.
+func (n *Node) JoinPackets(iface string) error {
+	err := n.Do(func() error {
+		fd, err := unix.Socket(unix.AF_INET, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, 0)
+		if err != nil {
+			return err
+		}
+		defer unix.Close(fd)
+		value := struct{ command, data uint32 }{unix.ETHTOOL_SGRO, 1}
+		request := struct { // struct ifreq, netdevice(7)
+			name [unix.IFNAMSIZ]byte
+			data unsafe.Pointer
+			_    [16]byte
+		}{data: unsafe.Pointer(&value)}
+		copy(request.name[:unix.IFNAMSIZ-1], iface)
+		if _, _, errno := unix.Syscall(unix.SYS_IOCTL, uintptr(fd), unix.SIOCETHTOOL, uintptr(unsafe.Pointer(&request))); errno != 0 {
+			return errno
+		}
+		return nil
+	})
+	if err != nil {
+		return fmt.Errorf("let %s of %s join packets: %w", iface, n.Name(), err)
 	}
 	return nil
 }

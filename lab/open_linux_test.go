@@ -214,3 +214,32 @@ func TestWires(t *testing.T) {
 		t.Errorf("a lab without shaping has %d wires", n)
 	}
 }
+
+// What a trial asks of an interface is set at that one alone.
+func TestInterfaceSettings(t *testing.T) {
+	l := openLab(t, "direct")
+	setting := func(name string) string {
+		n := node(t, l, name)
+		var text []byte
+		if err := n.Do(func() (err error) {
+			text, err = exec.Command("ethtool", "-k", n.Interface().Name).CombinedOutput()
+			return err
+		}); err != nil {
+			t.Fatalf("%v: %s", err, text)
+		}
+		_, rest, _ := strings.Cut(string(text), "generic-receive-offload: ")
+		on, _, _ := strings.Cut(rest, "\n")
+		return on
+	}
+	before := setting("receiver")
+	receiver := node(t, l, "receiver")
+	if err := receiver.JoinPackets(receiver.Interface().Name); err != nil {
+		t.Fatal(err)
+	}
+	if got := []string{before, setting("receiver"), setting("sender")}; !slices.Equal(got, []string{"off", "on", "off"}) {
+		t.Errorf("receiving offload of the receiver before and after, and of the sender: %q", got)
+	}
+	if err := receiver.JoinPackets("none"); err == nil || !strings.Contains(err.Error(), "none of receiver") {
+		t.Errorf("an interface that is not there: %v", err)
+	}
+}

@@ -63,6 +63,7 @@ type Flow struct {
 	Segments      int       `json:"segments,omitempty"`             // UDP: packets handed to the kernel as one buffer (UDP_SEGMENT), 2..64; 0 and 1 mean singly
 	SendBuffer    int       `json:"send_buffer_bytes,omitempty"`    // UDP: SO_SNDBUF as the kernel accounts it; 0 means chosen
 	ReceiveBuffer int       `json:"receive_buffer_bytes,omitempty"` // UDP: SO_RCVBUF of each stream's socket as the kernel accounts it; 0 means chosen
+	Joined        bool      `json:"joined,omitempty"`               // UDP: the receiver's kernel may hand over packets of a stream joined to one buffer (UDP_GRO)
 }
 
 // Factor is one knob and the levels it takes.
@@ -313,6 +314,9 @@ func (f Flow) checkSockets(at string) error {
 		case b.bytes != 0 && (b.bytes < MinSocketBuffer || b.bytes > MaxSocketBuffer):
 			return wrong(at+b.field, "want %d to %d B, or 0 for the usual size, not %d", MinSocketBuffer, MaxSocketBuffer, b.bytes)
 		}
+	}
+	if f.Joined && f.Protocol != UDP {
+		return wrong(at+".joined", "is for UDP: TCP joins its segments anyway")
 	}
 	switch n := f.Segments; {
 	case n == 0 || n == 1 && f.Protocol == UDP:

@@ -39,6 +39,7 @@ type CurveOptions struct {
 	Segments      int // datagrams handed to the kernel as one buffer; 0 is one
 	SendBuffer    int // bytes, as the kernel accounts them; 0 is chosen
 	ReceiveBuffer int
+	Joined        bool           // UDP_GRO at the receiver
 	Drops         model.DropMode // "" is as closely as the hosts can
 }
 
@@ -131,7 +132,7 @@ func (o CurveOptions) flow() (model.Flow, error) {
 	f := model.Flow{
 		Protocol: orDefault(o.Protocol, model.UDP), Rate: o.Rate, Burst: o.Burst, Streams: orDefault(o.Streams, 1), Family: o.Family,
 		DSCP: o.DSCP, DontFragment: o.DontFragment, SourcePort: o.SourcePort, Bulk: o.Bulk, Control: o.Control,
-		Segments: o.Segments, SendBuffer: o.SendBuffer, ReceiveBuffer: o.ReceiveBuffer,
+		Segments: o.Segments, SendBuffer: o.SendBuffer, ReceiveBuffer: o.ReceiveBuffer, Joined: o.Joined,
 	}
 	switch {
 	case f.Protocol != model.UDP && f.Protocol != model.TCP:
@@ -140,8 +141,8 @@ func (o CurveOptions) flow() (model.Flow, error) {
 		return f, bad("--bulk, --control", "are for --proto tcp")
 	case f.Protocol == model.TCP && o.DontFragment:
 		return f, bad("--df", "is for --proto udp")
-	case f.Protocol == model.TCP && (o.Segments != 0 || o.SendBuffer != 0 || o.ReceiveBuffer != 0):
-		return f, bad("--gso, --send-buffer, --receive-buffer", "are for --proto udp")
+	case f.Protocol == model.TCP && (o.Segments != 0 || o.SendBuffer != 0 || o.ReceiveBuffer != 0 || o.Joined):
+		return f, bad("--gso, --gro, --send-buffer, --receive-buffer", "are for --proto udp")
 	case o.Rate.IsMax() && o.Burst != 0:
 		return f, bad("--burst", "needs --rate or --interval: unpaced packets leave as they can")
 	}

@@ -109,10 +109,10 @@ func openLab(ctx context.Context, name string, p model.Plan, o Options) (*path, 
 	way.onClose(l.Close)
 	facts := l.Facts()
 	way.lab, way.spots = &facts, labSpots(l)
-	frames, err := wantsFrames(p, l)
-	if err == nil && frames {
+	send, receive, err := wantsFrames(p, l)
+	if err == nil && send {
 		if err = way.takeFrames(l, isTopology(name)); err != nil && p.Engine == auto {
-			frames, err = false, nil // the ends will say why
+			receive, err = false, nil // the ends will say why
 		}
 	}
 	if err != nil {
@@ -128,12 +128,17 @@ func openLab(ctx context.Context, name string, p model.Plan, o Options) (*path, 
 			i := n.Interface()
 			h.Interface, h.MTUBytes, h.Driver, h.Address = i.Name, i.MTU, "veth", i.Addr4.Addr().String()
 		}}
-		if _, receive := choices(p.Engine); frames && receive.Engine == "xdp" && !receive.Sockets && len(l.Nodes()) == 2 {
+		if receive && len(l.Nodes()) == 2 {
 			one.ready = func(x *xdp.Engine) error {
 				if err := makeReady(x, n, n.Interface(), isTopology(name), coreAcross(n.Interface().Peer)); err != nil && p.Engine != auto {
 					return err
 				}
 				return nil
+			}
+		}
+		if isTopology(name) && joins(p, node) {
+			if err := n.JoinPackets(n.Interface().Name); err != nil {
+				return nil, errors.Join(err, way.Close())
 			}
 		}
 		ends = append(ends, one)
@@ -169,28 +174,32 @@ func (p *path) takeFrames(l *lab.Lab, own bool) error {
 	return nil
 }
 
-// wantsFrames tells whether any trial of a plan may be carried by frames. If none
-// is, the lab is left as sockets know it.
-func wantsFrames(p model.Plan, l *lab.Lab) (bool, error) {
-	if p.Engine != auto {
-		return strings.Contains(p.Engine, "xdp"), nil
-	}
+// wantsFrames tells whether frames may carry any trial of a plan, and whether a
+// program may receive any. Where none may, the lab is left as sockets know it.
+func wantsFrames(p model.Plan, l *lab.Lab) (send, receive bool, err error) {
+	from, to := choices(p.Engine)
 	sender, err := l.Node(model.Sender)
 	if err != nil {
-		return false, err
+		return false, false, err
 	}
+	mtu := sender.Interface().MTU
 	for _, cell := range oneByOne(p) {
 		t, err := p.Trial(cell, 0)
 		if err != nil {
-			return false, err
+			return false, false, err
 		}
 		for _, f := range t.Flows {
-			if f.Protocol == model.UDP && xdp.Fits(f, sender.Interface().MTU) {
-				return true, nil
-			}
+			udp := f.Protocol == model.UDP
+			send = send || udp && from.Engine == "xdp" && xdp.Fits(engine.Send, f, mtu)
+			receive = receive || udp && to.Engine == "xdp" && !to.Sockets && xdp.Fits(engine.Receive, f, mtu)
 		}
 	}
-	return false, nil
+	return send, receive, nil
+}
+
+// joins tells whether a node receives packets that its kernel shall join.
+func joins(p model.Plan, node string) bool {
+	return slices.ContainsFunc(p.Flows, func(f model.Flow) bool { return f.Joined && f.To == node })
 }
 
 // oneByOne are cells in which each level of each factor stands once.

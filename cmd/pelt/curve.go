@@ -72,6 +72,7 @@ type trafficFlags struct {
 	df, bulk                                         bool
 	maxLoss, drops, sendBuffer, receiveBuffer        string
 	gso                                              int
+	gro                                              bool
 }
 
 func (t *trafficFlags) register(f *pflag.FlagSet) {
@@ -90,6 +91,7 @@ func (t *trafficFlags) register(f *pflag.FlagSet) {
 	f.IntVar(&t.burst, "burst", 0, "packets that may leave back to back when paced (default 1 up to 100 kpps)")
 	f.IntVar(&t.sourcePort, "source-port", 0, "first local port; --streams ports are used from there (default: any)")
 	f.BoolVar(&t.df, "df", false, "forbid fragmentation of UDP packets")
+	f.BoolVar(&t.gro, "gro", false, "UDP: let the receiver's kernel hand over packets joined (UDP_GRO)")
 	f.IntVar(&t.gso, "gso", 0, "UDP: packets handed to the kernel as one segmentation-offload buffer: 2 to 64 (default: singly)")
 	f.StringVar(&t.sendBuffer, "send-buffer", "", "UDP: send buffer of each socket, as the kernel accounts it: 212992 (default: below one queue's length)")
 	f.StringVar(&t.receiveBuffer, "receive-buffer", "", "UDP: receive buffer of each socket, as the kernel accounts it: 4194304 (default: 16 MiB for all streams)")
@@ -103,7 +105,7 @@ func (t *trafficFlags) options(target string) (o plan.CurveOptions, err error) {
 	o = plan.CurveOptions{
 		Target: target, Protocol: model.Protocol(t.proto), Direction: t.direction, Streams: t.streams, Repeats: t.repeats,
 		DSCP: t.dscp, DontFragment: t.df, Burst: t.burst, SourcePort: t.sourcePort, Bulk: t.bulk, Control: t.control,
-		Segments: t.gso, Drops: model.DropMode(t.drops),
+		Segments: t.gso, Joined: t.gro, Drops: model.DropMode(t.drops),
 	}
 	if !slices.Contains([]string{"", "seq", "count", "off"}, t.drops) {
 		return o, usagef("--drops: want seq, count or off, not %q", t.drops)

@@ -93,16 +93,23 @@ const (
 	napLeast    = 4
 	batchIn     = 128 // datagrams a call
 	controlRoom = 128
+
+	// What the kernel joins (UDP_GRO) is one IP packet's worth, of at most so many.
+	batchJoined = 32
+	joinedRoom  = 1 << 16
+	mostJoined  = 64 // UDP_GRO_CNT_MAX, net/ipv4/udp_offload.c
 )
 
 // batchInbox receives through recvmmsg. Only the head of each datagram is
-// copied; with MSG_TRUNC the kernel still tells its length.
+// copied; with MSG_TRUNC the kernel still tells its length. Of joined ones all is.
 type batchInbox struct {
 	fd      uintptr
 	clock   clock
 	waiter  *waiter
 	poll    []unix.PollFd
-	heads   []byte
+	joined  bool
+	room    int    // B of each message
+	heads   []byte // of the messages
 	control []byte
 	vector  []unix.Iovec
 	msgs    []mmsghdr
@@ -113,20 +120,24 @@ type batchInbox struct {
 	notBefore, lastTake int64
 }
 
-func newBatchInbox(fd int, batch int, b *bell, c clock) *batchInbox {
+func newBatchInbox(fd, batch int, joined bool, b *bell, c clock) *batchInbox {
+	room, most := headBytes, batch
+	if joined {
+		batch, room, most = batchJoined, joinedRoom, batchJoined*mostJoined
+	}
 	in := &batchInbox{
-		fd: uintptr(fd), clock: c,
+		fd: uintptr(fd), clock: c, joined: joined, room: room,
 		poll:  []unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}},
-		heads: make([]byte, batch*headBytes), control: make([]byte, batch*controlRoom),
-		vector: make([]unix.Iovec, batch), msgs: make([]mmsghdr, batch), out: make([]datagram, batch),
+		heads: make([]byte, batch*room), control: make([]byte, batch*controlRoom),
+		vector: make([]unix.Iovec, batch), msgs: make([]mmsghdr, batch), out: make([]datagram, 0, most),
 	}
 	if b != nil {
 		in.waiter = newWaiter(b, c)
 		in.poll = append(in.poll, in.waiter.poll...)
 	}
 	for i := range in.msgs {
-		in.vector[i].Base = &in.heads[i*headBytes]
-		in.vector[i].SetLen(headBytes)
+		in.vector[i].Base = &in.heads[i*room]
+		in.vector[i].SetLen(room)
 		in.msgs[i].Iov = &in.vector[i]
 		in.msgs[i].SetIovlen(1)
 		in.msgs[i].Control = &in.control[i*controlRoom]
@@ -147,12 +158,13 @@ func (in *batchInbox) receive(wait time.Duration) ([]datagram, error) {
 		}
 	}
 	in.nap = in.waiter != nil && n >= napLeast && n < len(in.msgs)
-	return in.out[:n], err
+	return in.out, err
 }
 
-// take reads what is there.
+// take reads what is there, and returns how many messages that was.
 func (in *batchInbox) take() (int, error) {
-	if in.waiter != nil && in.size.due(in.lastTake) {
+	in.out = in.out[:0]
+	if in.waiter != nil && !in.joined && in.size.due(in.lastTake) {
 		if m, ok := in.memory(); ok {
 			in.size.look(in.clock.now(), m.queued)
 		}
@@ -172,17 +184,29 @@ func (in *batchInbox) take() (int, error) {
 	notBefore := in.notBefore
 	in.found(n, now)
 	for i := range n {
-		m, d := &in.msgs[i], &in.out[i]
-		room := in.control[i*controlRoom:][:m.Controllen]
-		d.bytes = int(m.n)
-		d.head = in.heads[i*headBytes:][:min(d.bytes, headBytes)]
-		wall, dropped := readControl(room)
-		d.dropped = dropped
-		d.nanos = arrived(wall, toMonotonic, notBefore, now)
+		m := &in.msgs[i]
+		c := readControl(in.control[i*controlRoom:][:m.Controllen])
+		d := datagram{bytes: int(m.n), nanos: arrived(c.wall, toMonotonic, notBefore, now), dropped: c.dropped}
+		in.out = appendParts(in.out, d, in.heads[i*in.room:][:in.room], c.segment)
 		m.SetControllen(controlRoom)
 	}
-	in.size.read(in.out[:n], n < len(in.msgs))
+	in.size.read(in.out, n < len(in.msgs))
 	return n, nil
+}
+
+// appendParts takes a message apart into the datagrams of segment bytes that were
+// joined; 0 is one of any length. The last may be shorter.
+func appendParts(out []datagram, whole datagram, b []byte, segment int) []datagram {
+	if segment <= 0 || segment > whole.bytes {
+		segment = max(whole.bytes, 1)
+	}
+	for at := 0; at == 0 || at < whole.bytes; at += segment {
+		d := whole
+		d.bytes = min(segment, whole.bytes-at)
+		d.head = b[min(at, len(b)):min(at+min(d.bytes, headBytes), len(b))]
+		out = append(out, d)
+	}
+	return out
 }
 
 // found notes that the socket held n datagrams at a time.
@@ -240,23 +264,28 @@ func nextControl(b []byte) (c controlMessage, rest []byte, ok bool) {
 	return c, b[min((size+wordBytes-1)&^(wordBytes-1), len(b)):], true
 }
 
-// readControl finds the kernel's time stamp (ns of the wall clock, 0 if absent)
-// and the drops before the packet (SO_RXQ_OVFL; absent while 0).
-func readControl(b []byte) (wall int64, dropped uint32) {
+// received is what the control messages of a datagram say.
+type received struct {
+	wall    int64  // the kernel's time stamp, ns of the wall clock; 0 if absent
+	dropped uint32 // drops before the packet (SO_RXQ_OVFL); absent while 0
+	segment int    // bytes of each of several joined datagrams (UDP_GRO); 0 if it is one
+}
+
+func readControl(b []byte) (r received) {
 	for c, rest, ok := nextControl(b); ok; c, rest, ok = nextControl(rest) {
-		if c.level != unix.SOL_SOCKET {
-			continue
-		}
 		switch {
+		case c.level == unix.SOL_UDP && c.kind == unix.UDP_GRO && len(c.data) >= 4:
+			r.segment = int(int32(binary.NativeEndian.Uint32(c.data)))
+		case c.level != unix.SOL_SOCKET:
 		case c.kind == unix.SO_RXQ_OVFL && len(c.data) >= 4:
-			dropped = binary.NativeEndian.Uint32(c.data)
+			r.dropped = binary.NativeEndian.Uint32(c.data)
 		case (c.kind == unix.SO_TIMESTAMPNS_NEW || c.kind == unix.SO_TIMESTAMPNS) && len(c.data) >= 16:
-			wall = int64(binary.NativeEndian.Uint64(c.data))*1e9 + int64(binary.NativeEndian.Uint64(c.data[8:]))
+			r.wall = int64(binary.NativeEndian.Uint64(c.data))*1e9 + int64(binary.NativeEndian.Uint64(c.data[8:]))
 		case c.kind == unix.SO_TIMESTAMPNS && len(c.data) >= 8:
-			wall = int64(int32(binary.NativeEndian.Uint32(c.data)))*1e9 + int64(binary.NativeEndian.Uint32(c.data[4:]))
+			r.wall = int64(int32(binary.NativeEndian.Uint32(c.data)))*1e9 + int64(binary.NativeEndian.Uint32(c.data[4:]))
 		}
 	}
-	return wall, dropped
+	return r
 }
 
 // memoryOf reads SO_MEMINFO; the offsets are those of include/uapi/linux/sock_diag.h.

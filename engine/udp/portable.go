@@ -86,6 +86,9 @@ func openPlain(host engine.Host, s settings, at string) (w *plainWire, err error
 	if s.dscp != 0 || s.dontFragment {
 		err = &engine.Refusal{Why: "DSCP and the don't-fragment bit cannot be set on this system"}
 	}
+	if s.joined {
+		err = &engine.Refusal{Why: "this system does not join datagrams (UDP_GRO); receive them singly"}
+	}
 	if s.sends && s.segments > 1 {
 		err = &engine.Refusal{Why: "packets cannot be handed over as one buffer on this system; send them singly"}
 	}

@@ -88,6 +88,7 @@ const cpuEvery = 50_000_000
 func (w *receiving) work() error {
 	e := w.receiver.end
 	m, known := w.in.memory()
+	known = known && !e.settings.joined // the kernel counts what is joined once
 	w.drops.before, w.drops.known, w.drops.cold = m.dropped, known, e.order.Timing.Warmup() == 0
 	early := e.early[w.stream : w.stream+1]
 	for !e.bell.rang() {

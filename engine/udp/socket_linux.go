@@ -18,6 +18,7 @@ import (
 type socket struct {
 	fd      int
 	six     bool
+	joined  bool // packets may come joined
 	granted int
 	addr    netip.AddrPort
 	peer    netip.AddrPort
@@ -48,7 +49,7 @@ func connectHere(s settings, from, to netip.AddrPort, shared bool) (*socket, err
 	if err := k.open(s, from, to, shared); err != nil {
 		return nil, errors.Join(err, unix.Close(fd))
 	}
-	k.box = newBatchInbox(fd, 1, nil, s.clock)
+	k.box = newBatchInbox(fd, 1, false, nil, s.clock)
 	return k, nil
 }
 
@@ -111,6 +112,11 @@ func (k *socket) set(s settings, shared bool) error {
 			return &engine.Refusal{Why: "this kernel cannot cut a buffer into datagrams (UDP_SEGMENT, Linux 4.18)"}
 		}
 		options = append(options, option{"UDP_SEGMENT", unix.SOL_UDP, unix.UDP_SEGMENT, 0})
+	}
+	if k.joined = s.joined; s.joined {
+		if unix.SetsockoptInt(k.fd, unix.SOL_UDP, unix.UDP_GRO, 0) != nil {
+			return &engine.Refusal{Why: "this kernel does not join datagrams (UDP_GRO, Linux 5.0)"}
+		}
 	}
 	for _, o := range options {
 		if err := unix.SetsockoptInt(k.fd, o.level, o.which, o.value); err != nil {
@@ -182,7 +188,13 @@ func (k *socket) outbox(payloadBytes, batch, segments int) outbox {
 	return newBatchOut(k, payloadBytes, batch, segments)
 }
 
-func (k *socket) inbox(b *bell) inbox { return newBatchInbox(k.fd, batchIn, b, k.box.clock) }
+// inbox is asked for once consent is given: its messages shall not be joined.
+func (k *socket) inbox(b *bell) inbox {
+	if k.joined {
+		unix.SetsockoptInt(k.fd, unix.SOL_UDP, unix.UDP_GRO, 1) // set found out that it is known
+	}
+	return newBatchInbox(k.fd, batchIn, k.joined, b, k.box.clock)
+}
 
 func (k *socket) pathMTU() int {
 	level, which := unix.IPPROTO_IP, unix.IP_MTU

@@ -99,6 +99,7 @@ type settings struct {
 	streams      int
 	payloadBytes int
 	segments     int  // packets that the sender hands to the kernel as one buffer
+	joined       bool // the kernel may hand over packets joined
 	sends        bool // the end floods, rather than being flooded
 	sendRoom     int  // send buffer asked for, as the kernel accounts it; 0 leaves it to the end
 	receiveRoom  int  // receive buffer asked for, likewise
@@ -110,6 +111,7 @@ func settingsOf(o engine.Order, c clock) settings {
 		dscp: o.Flow.DSCP, dontFragment: o.Flow.DontFragment, streams: streamsOf(o),
 		payloadBytes: o.Flow.PayloadBytes, segments: max(o.Flow.Segments, 1), sends: o.Role == engine.Send,
 		sendRoom: o.Flow.SendBuffer, receiveRoom: o.Flow.ReceiveBuffer, clock: c,
+		joined: o.Flow.Joined && o.Role == engine.Receive,
 	}
 	if o.Role == engine.Probe || o.Role == engine.Echo {
 		s.dontFragment, s.sendRoom, s.receiveRoom = false, 0, 0

@@ -105,8 +105,8 @@ func (b *bed) do(h *netns.Handle, f func() error) {
 	}
 }
 
-// threaded gives an interface's NAPI a thread of its own, pinned to a core.
-func (b *bed) threaded(h *netns.Handle, name string, cpu int) {
+// attribute writes a file of an interface in sysfs.
+func (b *bed) attribute(h *netns.Handle, name, file, value string) {
 	b.t.Helper()
 	done := make(chan error, 1)
 	go func() {
@@ -124,12 +124,18 @@ func (b *bed) threaded(h *netns.Handle, name string, cpu int) {
 			if err := unix.Mount("sysfs", "/sys", "sysfs", 0, ""); err != nil {
 				return err
 			}
-			return os.WriteFile("/sys/class/net/"+name+"/threaded", []byte("1"), 0)
+			return os.WriteFile("/sys/class/net/"+name+"/"+file, []byte(value), 0)
 		}()
 	}()
 	if err := <-done; err != nil {
 		b.t.Fatal(err)
 	}
+}
+
+// threaded gives an interface's NAPI a thread of its own, pinned to a core, with a priority.
+func (b *bed) threaded(h *netns.Handle, name string, cpu, nice int) {
+	b.t.Helper()
+	b.attribute(h, name, "threaded", "1")
 	found := false
 	entries, _ := os.ReadDir("/proc")
 	for _, e := range entries { // all beds' alike
@@ -144,6 +150,9 @@ func (b *bed) threaded(h *netns.Handle, name string, cpu int) {
 		var set unix.CPUSet
 		set.Set(cpu)
 		if err := unix.SchedSetaffinity(pid, &set); err != nil {
+			b.t.Fatal(err)
+		}
+		if err := unix.Setpriority(unix.PRIO_PROCESS, pid, nice); err != nil {
 			b.t.Fatal(err)
 		}
 	}

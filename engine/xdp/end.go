@@ -3,6 +3,7 @@ package xdp
 import (
 	"context"
 	"errors"
+	"slices"
 	"sync"
 	"time"
 
@@ -74,8 +75,8 @@ func (e *end) Connect(ctx context.Context) error {
 		return errors.New("connect xdp: the end is closed")
 	}
 	switch {
-	case e.why == socketsAsked:
-		return e.makeReady()
+	case e.order.Role == engine.Receive && slices.Contains([]string{socketsAsked, bufferAsked, joinedAsked}, e.why):
+		return e.makeReady() // the peer may well send frames
 	case e.why != "":
 		return nil
 	}

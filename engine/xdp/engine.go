@@ -53,22 +53,26 @@ func (e *Engine) Prepare(ctx context.Context, host engine.Host, o engine.Order) 
 	return &end{engine: e, host: host, order: o, sockets: sockets, why: why, quit: make(chan struct{}), ran: make(chan struct{}), made: time.Now()}, nil
 }
 
-// socketsAsked is why a receiver has no plane that was to have none.
-const socketsAsked = "they were asked for"
+// Why an end has no plane that was to have none.
+const (
+	socketsAsked = "they were asked for"
+	bufferAsked  = "the size of a socket's buffer was asked for"
+	joinedAsked  = "packets joined for a socket were asked for"
+)
 
 // Ready makes an interface of a host take the XDP frames of its neighbour, which
 // a virtual cable does only with a program at its end; the program passes all
 // that is of no flow. It stays until Close.
 func (e *Engine) Ready(host engine.Host, name string) error { return e.ready(host, name) }
 
-// Fits tells whether frames could carry a flow over interfaces of an MTU, with
-// the shorter of the headers if its family is open.
-func Fits(f model.Flow, mtu int) bool {
+// Fits tells whether an end of a flow could do with frames over interfaces of an
+// MTU, with the shorter of the headers if its family is open.
+func Fits(role engine.Role, f model.Flow, mtu int) bool {
 	header := ip4Bytes + udpBytes
 	if f.Family == 6 {
 		header = ip6Bytes + udpBytes
 	}
-	return unfit(engine.Order{Role: engine.Send, Flow: f}) == "" && header+f.PayloadBytes <= mtu
+	return unfit(engine.Order{Role: role, Flow: f}) == "" && header+f.PayloadBytes <= mtu
 }
 
 // unfit says why no host could carry out the order with frames, "" if one could.
@@ -78,8 +82,10 @@ func unfit(o engine.Order) string {
 		return "the xdp engine sends and receives only"
 	case o.Flow.Segments > 1:
 		return "segments of a buffer need sockets"
-	case o.Flow.SendBuffer > 0 || o.Flow.ReceiveBuffer > 0:
-		return "the size of a socket's buffer was asked for"
+	case o.Role == engine.Send && o.Flow.SendBuffer > 0 || o.Role == engine.Receive && o.Flow.ReceiveBuffer > 0:
+		return bufferAsked
+	case o.Role == engine.Receive && o.Flow.Joined:
+		return joinedAsked
 	case o.Flow.PayloadBytes > maxPayload:
 		return fmt.Sprintf("an XDP frame lies in one memory page: %d B of payload at most", maxPayload)
 	}

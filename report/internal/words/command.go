@@ -95,6 +95,9 @@ func flowFlags(f model.Flow) []string {
 	number("--dscp", f.DSCP, 0)
 	number("--source-port", f.SourcePort, 0)
 	number("--gso", max(f.Segments, 1), 1)
+	if f.Joined {
+		args = append(args, "--gro")
+	}
 	number("--send-buffer", f.SendBuffer, 0)
 	number("--receive-buffer", f.ReceiveBuffer, 0)
 	if f.DontFragment {

@@ -1,0 +1,108 @@
+package udp
+
+import (
+	"bytes"
+	"net/netip"
+	"slices"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"pelt/unit"
+)
+
+// What the kernel joined is taken apart: each datagram with its own sequence.
+func TestJoined(t *testing.T) {
+	loopback := ownSpace(t, 65536)
+	near, far := linked(t)
+	for _, c := range []struct {
+		name              string
+		near, far         space
+		peer              netip.Addr
+		payload, segments int
+	}{
+		{"loopback", loopback, loopback, netip.MustParseAddr("127.0.0.1"), 200, 7},
+		{"veth IPv6, longest", near, far, farSix, 1000, 60},
+		{"smallest", near, far, farFour, 16, 64},
+		{"sent singly", near, far, farFour, 64, 1},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			r := newTrial()
+			r.near, r.far, r.peer = c.near, c.far, c.peer
+			r.flow.PayloadBytes, r.flow.Segments, r.flow.Rate, r.flow.Joined = c.payload, c.segments, unit.PacketRate(20_000), true
+			send, receive := r.run(t)
+			balance(t, send, receive)
+			exact(t, send, receive)
+			if rec := receive.Receive; rec.SocketKnown || rec.WarmupReceived != send.Send.WarmupSent {
+				t.Errorf("the sockets' count is said to be known: %v; warm-up %d of %d", rec.SocketKnown, rec.WarmupReceived, send.Send.WarmupSent)
+			}
+		})
+	}
+}
+
+// A buffer that was sent as one comes as one message, and is several datagrams.
+func TestJoinedInbox(t *testing.T) {
+	open := func() (int, *unix.SockaddrInet4) {
+		fd, err := unix.Socket(unix.AF_INET, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { unix.Close(fd) })
+		if err := unix.Bind(fd, &unix.SockaddrInet4{Addr: [4]byte{127, 0, 0, 1}}); err != nil {
+			t.Fatal(err)
+		}
+		a, err := unix.Getsockname(fd)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return fd, a.(*unix.SockaddrInet4)
+	}
+	from, _ := open()
+	to, at := open()
+	if err := unix.SetsockoptInt(to, unix.SOL_UDP, unix.UDP_GRO, 1); err != nil {
+		t.Fatal(err)
+	}
+	var sent []byte
+	for i := range 250 {
+		sent = append(sent, byte(i))
+	}
+	if _, err := unix.SendmsgN(from, sent, segmentControl(100), at, 0); err != nil {
+		t.Fatal(err)
+	}
+	in := newBatchInbox(to, 1, true, nil, newClock())
+	got, err := in.receive(time.Second)
+	var lengths []int
+	for i, d := range got {
+		lengths = append(lengths, d.bytes)
+		if part := sent[i*100:][:min(d.bytes, headBytes)]; !bytes.Equal(d.head, part) {
+			t.Errorf("datagram %d begins with % x, want % x", i, d.head, part)
+		}
+	}
+	if err != nil || !slices.Equal(lengths, []int{100, 100, 50}) {
+		t.Errorf("lengths %v, %v", lengths, err)
+	}
+}
+
+func FuzzAppendParts(f *testing.F) {
+	f.Add(250, 100, 65536)
+	f.Add(0, 0, 64)
+	f.Add(9000, 1, 64)
+	f.Add(1, -5, 0)
+	f.Fuzz(func(t *testing.T, bytes, segment, room int) {
+		bytes, room = min(max(bytes, 0), 1<<17), min(max(room, 0), 1<<16)
+		if segment > 0 && bytes/segment > 1<<12 {
+			return
+		}
+		sum := 0
+		for _, d := range appendParts(nil, datagram{bytes: bytes}, make([]byte, room), segment) {
+			if len(d.head) > headBytes || len(d.head) > max(d.bytes, 0) {
+				t.Errorf("%d of %d B are its head", len(d.head), d.bytes)
+			}
+			sum += d.bytes
+		}
+		if sum != bytes {
+			t.Errorf("%d B were taken apart into %d", bytes, sum)
+		}
+	})
+}
