@@ -1,6 +1,9 @@
 package run
 
 import (
+	"slices"
+
+	"pelt/engine/xdp"
 	"pelt/lab"
 	"pelt/observe"
 )
@@ -23,8 +26,42 @@ func labUses() map[string]string {
 // Doctor says what this machine can do, in the order it should be read.
 func Doctor() []observe.Check {
 	checks, uses := observe.Doctor(), labUses()
+	at := 1 + slices.IndexFunc(checks, func(c observe.Check) bool { return c.Topic == "ledger" })
+	checks = slices.Insert(checks, max(at-1, 0), interfaceChecks(xdp.Interfaces)...)
 	for _, c := range lab.Probe() {
 		checks = append(checks, observe.Check{Topic: "lab", Name: c.Name, OK: c.OK, Detail: uses[c.Name], Reason: c.Reason, Remedy: c.Remedy})
+	}
+	return checks
+}
+
+// interfaceChecks says of each interface whether the xdp engine can use it.
+func interfaceChecks(list func() ([]xdp.Interface, error)) []observe.Check {
+	all, err := list()
+	if err != nil {
+		return []observe.Check{{Topic: "xdp", Name: "interfaces", Reason: err.Error(), Remedy: "none known; pelt uses sockets"}}
+	}
+	var checks []observe.Check
+	for _, i := range all {
+		c := observe.Check{Topic: "xdp", Name: "interface " + i.Name, OK: true}
+		receives := "receives XDP frames in its driver"
+		if !i.Native {
+			receives = "receives them behind its driver, as the kernel's generic XDP does"
+		}
+		switch {
+		case !i.Known:
+			c.Detail = "the kernel does not say (before Linux 6.3): a test finds out"
+		case i.Taken:
+			c.OK, c.Detail = false, "receives by sockets"
+			c.Reason, c.Remedy = "another XDP program is attached to it", "end the program that attached it, if it may end"
+		case i.Sends:
+			c.Detail = "sends XDP frames, " + receives
+		case i.Cable:
+			c.Detail = "sends XDP frames when pelt receives at the cable's other end, " + receives
+		default:
+			c.OK, c.Detail = false, "sends by sockets, "+receives
+			c.Reason, c.Remedy = "its driver hands no XDP frames to the card now (ndo_xdp_xmit)", "another card or driver; some drivers can once a program is attached, which pelt tries"
+		}
+		checks = append(checks, c)
 	}
 	return checks
 }

@@ -19,13 +19,14 @@ type document struct {
 	Plan    map[string]any
 	Host    []map[string]any
 	Results []struct {
-		Cell   map[string]any
-		Repeat int
-		State  string
-		Why    string
-		Engine string
-		Flows  []flow
-		Series []struct {
+		Cell         map[string]any
+		Repeat       int
+		State        string
+		Why          string
+		Engine       string
+		EngineReason string `json:"engine_reason"`
+		Flows        []flow
+		Series       []struct {
 			Metric, Flow, At string
 			StartS           float64 `json:"start_s"`
 			StepS            float64 `json:"step_s"`

@@ -184,6 +184,131 @@ func TestTwoHosts(t *testing.T) {
 	}
 }
 
+// TestServeWithoutXDP: whose host shall load no program is an end all the same.
+func TestServeWithoutXDP(t *testing.T) {
+	h := newHosts(t)
+	s := h.serve(t, "--no-xdp")
+	path := filepath.Join(h.work, "out.json")
+	out, err := h.run(t, s, "--payload", "64", "--rate", "5kpps", "--time", "300ms", "--warmup", "100ms", "--repeats", "1", "--json", path)
+	if err != nil {
+		t.Fatalf("%v\n%s\nserver: %s", err, out, s.stderr)
+	}
+	d, err := readDocument(path, "one-clock")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if r := d.Results[0]; r.Engine != "udp" || !strings.Contains(r.EngineReason, "receiver: udp sockets, because pelt offers no xdp engine there") {
+		t.Errorf("carried by %s: %s", r.Engine, r.EngineReason)
+	}
+	out, err = h.run(t, s, "--engine", "udp:xdp", "--payload", "64", "--time", "300ms", "--repeats", "1")
+	if err == nil || !strings.Contains(out, "the receiver has no xdp engine") {
+		t.Errorf("a program asked for there: %v\n%s", err, out)
+	}
+}
+
+// TestSSHGoesOn: a shell over ssh answers through the interfaces that a flood of
+// frames takes, while programs come and go there.
+func TestSSHGoesOn(t *testing.T) {
+	h := newHosts(t)
+	for _, p := range []string{"dropbear", "dbclient", "dropbearkey"} {
+		if _, err := exec.LookPath(p); err != nil {
+			if os.Getenv("CI") != "" {
+				t.Fatalf("%v; CI must have the Debian package dropbear-bin", err)
+			}
+			t.Skipf("needs the Debian package dropbear-bin: %v", err)
+		}
+	}
+	// A home of its own, so that no key comes into the user's.
+	in := func(ns, script string) *exec.Cmd {
+		c := exec.Command("ip", "netns", "exec", ns, "unshare", "--mount", "--propagation", "private", "sh", "-ec", script)
+		c.Dir = h.work
+		return c
+	}
+	if out, err := in(h.near, "for k in user host; do dropbearkey -t ed25519 -f $k; done; dropbearkey -y -f user | grep ^ssh- > authorized").CombinedOutput(); err != nil {
+		t.Fatalf("make keys: %v\n%s", err, out)
+	}
+	said := &lockedBuffer{}
+	start := func(c *exec.Cmd) {
+		t.Helper()
+		c.Stderr = said
+		if err := c.Start(); err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() {
+			_ = c.Process.Kill()
+			_ = c.Wait()
+		})
+	}
+	start(in(h.far, `home=$(getent passwd 0 | cut -d: -f6) list=$(cat authorized) here=$PWD
+mount -t tmpfs -o mode=700 tmpfs "$home"
+mkdir -m 700 "$home/.ssh"
+(umask 077; echo "$list" > "$home/.ssh/authorized_keys")
+exec dropbear -F -E -s -p 10.77.0.2:22 -r "$here/host" -P ""`))
+	remote := func(command string) *exec.Cmd {
+		c := in(h.near, `exec dbclient -y -y -i user -p 22 "$(getent passwd 0 | cut -d: -f1)@10.77.0.2" `+command)
+		c.Env = append(os.Environ(), "HOME="+h.work)
+		return c
+	}
+	for try := 0; ; try++ {
+		out, err := remote("echo ready").CombinedOutput()
+		if err == nil {
+			break
+		}
+		if try == 50 {
+			t.Fatalf("no shell: %v\n%s\n%s", err, out, said)
+		}
+		time.Sleep(100 * time.Millisecond)
+	}
+	shell := remote("cat")
+	to, err := shell.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	from, err := shell.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	start(shell)
+
+	s := h.serve(t)
+	type ended struct {
+		out string
+		err error
+	}
+	flood := make(chan ended, 1)
+	go func() {
+		out, err := h.run(t, s, "--engine", "xdp:xdp", "--payload", "18,1472", "--direction", "up,both", "--time", "500ms", "--repeats", "1")
+		flood <- ended{out, err}
+	}()
+	answers, slowest := 0, time.Duration(0)
+	for lines := bufio.NewReader(from); ; answers++ {
+		select {
+		case e := <-flood:
+			if e.err != nil {
+				t.Errorf("%v\n%s\nserver: %s", e.err, e.out, s.stderr)
+			}
+			t.Logf("%d answers, the slowest after %v\n%s", answers, slowest, e.out)
+			if answers < 100 || slowest > 3*time.Second {
+				t.Errorf("%d answers over ssh, the slowest after %v", answers, slowest)
+			}
+			return
+		default:
+		}
+		began := time.Now()
+		tooLate := time.AfterFunc(20*time.Second, func() { _ = shell.Process.Kill() })
+		line := fmt.Sprintf("line %d\n", answers)
+		if _, err := io.WriteString(to, line); err != nil {
+			t.Fatalf("line %d: %v\n%s", answers, err, said)
+		}
+		if got, err := lines.ReadString('\n'); err != nil || got != line {
+			t.Fatalf("line %d came back as %q, %v\n%s", answers, got, err, said)
+		}
+		tooLate.Stop()
+		slowest = max(slowest, time.Since(began))
+		time.Sleep(2 * time.Millisecond)
+	}
+}
+
 // TestTwoClocks: where the clocks are two there is no one-way delay, and the
 // round trips of the probe flow stand in its place.
 func TestTwoClocks(t *testing.T) {

@@ -65,6 +65,16 @@ const (
 // that is of no flow. It stays until Close.
 func (e *Engine) Ready(host engine.Host, name string) error { return e.ready(host, name) }
 
+// Interface is what an interface can do with XDP.
+type Interface struct {
+	Name   string
+	Known  bool // the kernel tells what follows: since Linux 6.3
+	Native bool // the driver runs programs; else the kernel does, behind it
+	Sends  bool // frames can be handed to it now
+	Cable  bool // a virtual one: it sends once its other end is ready
+	Taken  bool // a program is there already
+}
+
 // Fits tells whether an end of a flow could do with frames over interfaces of an
 // MTU, with the shorter of the headers if its family is open.
 func Fits(role engine.Role, f model.Flow, mtu int) bool {

@@ -8,6 +8,9 @@ const elsewhere = "XDP needs Linux on amd64 or arm64"
 
 func unable() string { return elsewhere }
 
+// Interfaces lists none: XDP needs Linux.
+func Interfaces() ([]Interface, error) { return nil, nil }
+
 func (e *end) open() (plane, string, error) { return nil, elsewhere, nil }
 
 func (e *end) makeReady() error { return nil }

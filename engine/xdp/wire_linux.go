@@ -129,6 +129,7 @@ const (
 	netdevCmdDevGet     = 1
 	netdevAttrIfindex   = 1
 	netdevAttrFeatures  = 3
+	netdevXDPActBasic   = 1 << 0
 	netdevXDPActNDOXmit = 1 << 2
 	netdevFamilyName    = "netdev"
 	genericHeaderBytes  = nl.SizeofGenlmsg
@@ -144,21 +145,27 @@ func (h genericHeader) Serialize() []byte { return h[:] }
 // takesFrames asks whether the driver sends XDP frames now. A virtual cable does
 // while its other end is ready for them. known is false before Linux 6.3.
 func (w wire) takesFrames() (takes, known bool) {
+	f, known := features(w.index)
+	return f&netdevXDPActNDOXmit != 0, known
+}
+
+// features are what an interface can do with XDP at present.
+func features(index int) (f uint64, known bool) {
 	h, err := netlink.NewHandle(unix.NETLINK_GENERIC)
 	if err != nil {
-		return false, false
+		return 0, false
 	}
 	defer h.Close()
 	family, err := h.GenlFamilyGet(netdevFamilyName)
 	if err != nil {
-		return false, false
+		return 0, false
 	}
 	req := nl.NewNetlinkRequest(int(family.ID), 0)
 	req.AddData(genericHeader{netdevCmdDevGet, 1})
-	req.AddData(nl.NewRtAttr(netdevAttrIfindex, nl.Uint32Attr(uint32(w.index))))
+	req.AddData(nl.NewRtAttr(netdevAttrIfindex, nl.Uint32Attr(uint32(index))))
 	messages, err := req.Execute(unix.NETLINK_GENERIC, 0)
 	if err != nil {
-		return false, false
+		return 0, false
 	}
 	for _, m := range messages {
 		if len(m) < genericHeaderBytes {
@@ -166,13 +173,39 @@ func (w wire) takesFrames() (takes, known bool) {
 		}
 		attrs, err := nl.ParseRouteAttr(m[genericHeaderBytes:])
 		if err != nil {
-			return false, false
+			return 0, false
 		}
 		for _, a := range attrs {
 			if a.Attr.Type == netdevAttrFeatures && len(a.Value) >= 8 {
-				return nl.NativeEndian().Uint64(a.Value)&netdevXDPActNDOXmit != 0, true
+				return nl.NativeEndian().Uint64(a.Value), true
 			}
 		}
 	}
-	return false, false
+	return 0, false
+}
+
+// Interfaces says what each interface of this host that is up can do with XDP
+// now, in their order; loopback and what is not Ethernet are left out.
+func Interfaces() ([]Interface, error) {
+	h, err := netlink.NewHandle(unix.NETLINK_ROUTE)
+	if err != nil {
+		return nil, err
+	}
+	defer h.Close()
+	links, err := h.LinkList()
+	if err != nil {
+		return nil, fmt.Errorf("list the interfaces: %w", err)
+	}
+	var list []Interface
+	for _, l := range links {
+		a := l.Attrs()
+		if a.Flags&net.FlagUp == 0 || a.Flags&net.FlagLoopback != 0 || a.EncapType != "ether" {
+			continue
+		}
+		f, known := features(a.Index)
+		i := Interface{Name: a.Name, Known: known, Native: f&netdevXDPActBasic != 0, Sends: f&netdevXDPActNDOXmit != 0, Cable: l.Type() == veth}
+		i.Taken = a.Xdp != nil && a.Xdp.Attached
+		list = append(list, i)
+	}
+	return list, nil
 }
