@@ -100,10 +100,11 @@ type End interface {
 	Run(ctx context.Context) error
 	// Sample returns cumulative packets and payload bytes of the measured part.
 	Sample() (packets, bytes uint64)
-	// Finish tells a receiver what each stream of the sender attempted. It
-	// returns when all of it has arrived, when nothing has arrived for a
-	// quarter of the drain time, or when the drain time is over.
-	Finish(ctx context.Context, attempted []uint64) error
+	// Finish tells a receiver what each stream of the sender attempted, and how
+	// many of all these never left it. It returns when all that left has arrived,
+	// when nothing has arrived for a quarter of the drain time, or when the drain
+	// time is over.
+	Finish(ctx context.Context, attempted []uint64, unsent uint64) error
 	// Stop ends Run early; what was measured stays in the report.
 	Stop()
 	// Report returns the account after Run has ended.

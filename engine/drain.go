@@ -10,7 +10,7 @@ import (
 // Drain is how a receiver waits for packets that are still on their way.
 type Drain struct {
 	Time     time.Duration // at most
-	Want     uint64        // what the sender attempted
+	Want     uint64        // what left the sender
 	Age      time.Duration // of what Heard counts
 	Received func() uint64 // distinct packets so far
 	Heard    func() uint64 // packets that came, of whatever kind
@@ -53,4 +53,12 @@ func (d Drain) Wait(ctx context.Context) (cut bool) {
 // CutOff is what a receiver warns of when its drain was cut.
 func CutOff(d time.Duration) string {
 	return fmt.Sprintf("packets still came when the drain time of %v was over: those left in a queue on the path count as lost; a longer drain counts them", d)
+}
+
+// Left is how many packets left a sender that attempted so many of each stream.
+func Left(attempted []uint64, unsent uint64) (n uint64) {
+	for _, k := range attempted {
+		n += k
+	}
+	return n - min(unsent, n)
 }

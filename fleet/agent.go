@@ -188,7 +188,7 @@ func (a *Agent) obey(ctx context.Context, verb string, data []byte) (any, error)
 		})
 	case verbFinish:
 		return with(data, func(o finishOrder) (any, error) {
-			return a.in(o.Session, func(s *session) (any, error) { return s.finish(ctx, o.Attempted) })
+			return a.in(o.Session, func(s *session) (any, error) { return s.finish(ctx, o.Attempted, o.Unsent) })
 		})
 	case verbStop:
 		return with(plain(data), func(o stopOrder) (any, error) {

@@ -210,12 +210,12 @@ func (f *fakeEnd) Sample() (packets, bytes uint64) {
 	return n, n * uint64(f.order.Flow.PayloadBytes)
 }
 
-func (f *fakeEnd) Finish(_ context.Context, attempted []uint64) error {
+func (f *fakeEnd) Finish(_ context.Context, attempted []uint64, unsent uint64) error {
 	sum := uint64(0)
 	for _, n := range attempted {
 		sum += n
 	}
-	f.told.Store(sum)
+	f.told.Store(sum - unsent)
 	f.finishOnce.Do(func() { close(f.finished) })
 	return nil
 }
@@ -227,8 +227,8 @@ func (f *fakeEnd) Report() engine.Report {
 	switch f.order.Role {
 	case engine.Send:
 		n := f.attempted.Load()
-		r.Send = &engine.SendReport{Attempted: n, Streams: make([]uint64, f.order.Flow.Streams)}
-		r.Send.Streams[0] = n
+		r.Send = &engine.SendReport{Attempted: n + 3, Accepted: n, Streams: make([]uint64, f.order.Flow.Streams)}
+		r.Send.Streams[0] = n + 3 // three never left
 	case engine.Receive:
 		r.Receive = &engine.ReceiveReport{Tally: model.Tally{Received: f.pair.delivered.Load(), Late: f.told.Load()}}
 	case engine.Probe:

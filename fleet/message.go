@@ -71,7 +71,8 @@ type runOrder struct {
 
 type finishOrder struct {
 	Session   string           `json:"session"`
-	Attempted map[int][]uint64 `json:"attempted"` // by end, of each stream
+	Attempted map[int][]uint64 `json:"attempted"`        // by end, of each stream
+	Unsent    map[int]uint64   `json:"unsent,omitempty"` // by end: of all those, what never left the sender
 }
 
 // finishAnswer says how many distinct packets each receiver has.

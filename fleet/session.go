@@ -364,7 +364,7 @@ func (s *session) wake() {
 }
 
 // finish drains receivers: each is told what its sender attempted.
-func (s *session) finish(ctx context.Context, attempted map[int][]uint64) (any, error) {
+func (s *session) finish(ctx context.Context, attempted map[int][]uint64, unsent map[int]uint64) (any, error) {
 	var places []*place
 	for _, p := range s.places(engine.Receive) {
 		if counts, ok := attempted[p.order.End]; ok && p.isStarted(s) {
@@ -384,7 +384,7 @@ func (s *session) finish(ctx context.Context, attempted map[int][]uint64) (any, 
 		if p.over() {
 			return nil // it was stopped, or reached its own time limit
 		}
-		if err := p.end.Finish(ctx, attempted[p.order.End]); err != nil {
+		if err := p.end.Finish(ctx, attempted[p.order.End], unsent[p.order.End]); err != nil {
 			return fmt.Errorf("%s: %w", p.name(), err)
 		}
 		return p.wait(ctx)

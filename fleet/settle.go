@@ -16,7 +16,7 @@ func (t *trial) settle(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, settlePatience+observePatience+t.order.Timing.Drain())
 	defer cancel()
 	var mu sync.Mutex
-	finish := map[string]map[int][]uint64{}
+	finish := map[string]finishOrder{}
 	err := t.all(t.with(engine.Send), func(id string, m member) error {
 		r, err := t.fetch(ctx, m, false)
 		if err != nil {
@@ -32,10 +32,11 @@ func (t *trial) settle(ctx context.Context) error {
 			if !ok || report.Send == nil {
 				return &cutError{fmt.Sprintf("%s: flow %s: the sender did not end in time", m.name, e.Order.Flow.Name)}
 			}
-			if finish[e.Peer] == nil {
-				finish[e.Peer] = map[int][]uint64{}
+			if _, ok := finish[e.Peer]; !ok {
+				finish[e.Peer] = finishOrder{t.session, map[int][]uint64{}, map[int]uint64{}}
 			}
-			finish[e.Peer][e.End^1] = report.Send.Streams
+			finish[e.Peer].Attempted[e.End^1] = report.Send.Streams
+			finish[e.Peer].Unsent[e.End^1] = report.Send.Attempted - min(report.Send.Accepted, report.Send.Attempted)
 		}
 		return nil
 	})
@@ -44,15 +45,11 @@ func (t *trial) settle(ctx context.Context) error {
 	}
 	var lost bool
 	err = t.all(slices.Collect(maps.Keys(finish)), func(id string, m member) error {
-		a, err := order[finishAnswer](ctx, m, verbFinish, finishOrder{t.session, finish[id]})
+		a, err := order[finishAnswer](ctx, m, verbFinish, finish[id])
 		mu.Lock()
 		defer mu.Unlock()
-		for n, streams := range finish[id] {
-			var sent uint64
-			for _, k := range streams {
-				sent += k
-			}
-			lost = lost || a.Received[n] < sent
+		for n, streams := range finish[id].Attempted {
+			lost = lost || a.Received[n] < engine.Left(streams, finish[id].Unsent[n])
 		}
 		return err
 	})

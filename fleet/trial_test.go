@@ -58,8 +58,8 @@ func TestTrialInLab(t *testing.T) {
 		if f.Send == nil || f.Receive == nil {
 			t.Fatalf("flow %d: an end has no report: %+v", i, f)
 		}
-		if f.Receive.Receive.Tally.Late != f.Send.Send.Attempted {
-			t.Errorf("flow %d: receiver was told %d attempted packets, sender says %d", i, f.Receive.Receive.Tally.Late, f.Send.Send.Attempted)
+		if f.Receive.Receive.Tally.Late != f.Send.Send.Accepted {
+			t.Errorf("flow %d: receiver was told that %d packets left, sender says %d", i, f.Receive.Receive.Tally.Late, f.Send.Send.Accepted)
 		}
 		if f.Send.Stopped || f.Receive.Stopped {
 			t.Errorf("flow %d was stopped early", i)

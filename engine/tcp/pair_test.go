@@ -99,7 +99,7 @@ func (p *pair) play() (engine.SendReport, engine.ReceiveReport) {
 		p.t.Fatalf("send: %v", err)
 	}
 	s := p.sender.Report()
-	if err := p.receiver.Finish(p.t.Context(), s.Send.Streams); err != nil {
+	if err := p.receiver.Finish(p.t.Context(), s.Send.Streams, 0); err != nil {
 		p.t.Fatalf("finish: %v", err)
 	}
 	if err := <-received; err != nil {

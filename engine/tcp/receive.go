@@ -83,7 +83,7 @@ func (e *end) Heard() uint64 { return e.arrived.Load() }
 
 // Finish waits for the end of the sender's data. What each stream attempted is
 // of no use here: TCP itself says when all has arrived. See engine.End.
-func (e *end) Finish(ctx context.Context, _ []uint64) error {
+func (e *end) Finish(ctx context.Context, _ []uint64, _ uint64) error {
 	if e.order.Role != engine.Receive {
 		return errors.New("finish tcp: only a receiver has an end to wait for")
 	}

@@ -170,7 +170,7 @@ func TestSenderDies(t *testing.T) {
 	p.sender.Stop()
 	p.sender.Close()
 	within(t, "finishing after the sender died", func() {
-		if err := p.receiver.Finish(t.Context(), nil); err != nil {
+		if err := p.receiver.Finish(t.Context(), nil, 0); err != nil {
 			t.Errorf("finish: %v", err)
 		}
 		if err := <-received; err != nil {
@@ -192,7 +192,7 @@ func TestFinishGivesUp(t *testing.T) {
 	received := make(chan error, 1)
 	go func() { received <- p.receiver.Run(t.Context()) }()
 	start := time.Now()
-	p.receiver.Finish(t.Context(), nil)
+	p.receiver.Finish(t.Context(), nil, 0)
 	if d := time.Since(start); d < 90*time.Millisecond || d > 350*time.Millisecond {
 		t.Errorf("finish took %v, want about 100ms", d)
 	}

@@ -190,7 +190,7 @@ func TestMissingNeedsToBeTold(t *testing.T) {
 		go func() { ran <- listener.Run(t.Context()) }()
 		if attempted == nil {
 			listener.Stop()
-		} else if err := listener.Finish(t.Context(), attempted); err != nil {
+		} else if err := listener.Finish(t.Context(), attempted, 0); err != nil {
 			t.Fatal(err)
 		}
 		if err := <-ran; err != nil {

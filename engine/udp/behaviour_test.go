@@ -112,7 +112,7 @@ func TestFinishOnASlowPath(t *testing.T) {
 				go func() { ran <- e.Run(t.Context()) }()
 			}
 			eventually(t, "three packets", func() bool { n, _ := listener.Sample(); return n == 3 })
-			if err := listener.Finish(t.Context(), []uint64{c.want}); err != nil {
+			if err := listener.Finish(t.Context(), []uint64{c.want}, 0); err != nil {
 				t.Fatal(err)
 			}
 			dialer.Stop()
@@ -432,13 +432,15 @@ func TestFinish(t *testing.T) {
 		name       string
 		drain      float64
 		more       uint64 // packets claimed beyond those sent
+		unsent     uint64 // of these
 		cancel     bool
 		least, max time.Duration
 	}{
-		{"all came", 60, 0, false, 0, time.Second},
-		{"one never comes", 1.2, 1, false, 300 * time.Millisecond, 1190 * time.Millisecond},
-		{"no drain", 0, 1, false, 0, time.Second},
-		{"cancelled", 60, 1, true, 0, time.Second},
+		{"all came", 60, 0, 0, false, 0, time.Second},
+		{"one never comes", 1.2, 1, 0, false, 300 * time.Millisecond, 1190 * time.Millisecond},
+		{"one never left", 60, 1, 1, false, 0, time.Second},
+		{"no drain", 0, 1, 0, false, 0, time.Second},
+		{"cancelled", 60, 1, 0, true, 0, time.Second},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			both(t, func(t *testing.T, r trial) {
@@ -459,7 +461,7 @@ func TestFinish(t *testing.T) {
 					cancel()
 				}
 				from := time.Now()
-				if err := listener.Finish(ctx, sent); (err != nil) != c.cancel {
+				if err := listener.Finish(ctx, sent, c.unsent); (err != nil) != c.cancel {
 					t.Errorf("finish: %v", err)
 				}
 				if d := time.Since(from); d < c.least || d > c.max {

@@ -205,16 +205,12 @@ func (a *dropAccount) measured() uint64 {
 }
 
 // drain waits for packets still on their way; see engine.End.Finish.
-func (r *receiver) drain(ctx context.Context, attempted []uint64) {
+func (r *receiver) drain(ctx context.Context, attempted []uint64, unsent uint64) {
 	r.end.mu.Lock()
 	r.attempted = slices.Clone(attempted)
 	r.end.mu.Unlock()
-	var want uint64
-	for _, n := range attempted {
-		want += n
-	}
 	cut := engine.Drain{
-		Time: r.end.order.Timing.Drain(), Want: want, Age: time.Since(r.made), Heard: r.heard, Quit: r.end.bell.rung,
+		Time: r.end.order.Timing.Drain(), Want: engine.Left(attempted, unsent), Age: time.Since(r.made), Heard: r.heard, Quit: r.end.bell.rung,
 		Received: func() uint64 { n, _ := r.meter.Received(); return n },
 	}.Wait(ctx)
 	r.end.mu.Lock()

@@ -278,7 +278,7 @@ func TestSocketDropsAreExact(t *testing.T) {
 		t.Fatal(err)
 	}
 	send := dialer.Report().Send
-	if err := listener.Finish(t.Context(), send.Streams); err != nil {
+	if err := listener.Finish(t.Context(), send.Streams, 0); err != nil {
 		t.Fatal(err)
 	}
 	if err := <-ran; err != nil {

@@ -245,13 +245,13 @@ func (e *end) start() error {
 }
 
 // Finish ends a receiver once what is on its way has come; see engine.End.
-func (e *end) Finish(ctx context.Context, attempted []uint64) error {
+func (e *end) Finish(ctx context.Context, attempted []uint64, unsent uint64) error {
 	r, ok := e.role.(*receiver)
 	if !ok {
 		e.Stop()
 		return nil
 	}
-	r.drain(ctx, attempted)
+	r.drain(ctx, attempted, unsent)
 	e.bell.ring()
 	e.mu.Lock()
 	started := e.started

@@ -139,7 +139,7 @@ func (r *trial) run(t testing.TB) (send, receive engine.Report) {
 		t.Fatalf("sender: %v", err)
 	}
 	send = sender.Report()
-	if err := receiver.Finish(t.Context(), send.Send.Streams); err != nil {
+	if err := receiver.Finish(t.Context(), send.Send.Streams, send.Send.Attempted-send.Send.Accepted); err != nil {
 		t.Fatalf("finish: %v", err)
 	}
 	if err := <-ran; err != nil {

@@ -267,7 +267,7 @@ func (b *bed) between(near, far *netns.Handle, four, six netip.Addr, c trial) (o
 	if out.send.Send == nil {
 		return out, errors.Join(err, errors.New("no account of the sender"))
 	}
-	err = errors.Join(err, to.Finish(ctx, out.send.Send.Streams), <-received)
+	err = errors.Join(err, to.Finish(ctx, out.send.Send.Streams, out.send.Send.Attempted-out.send.Send.Accepted), <-received)
 	out.receive = to.Report()
 	return out, err
 }

@@ -166,24 +166,20 @@ func (e *end) Heard() uint64 {
 }
 
 // Finish ends a receiver once what is on its way has come; see engine.End.
-func (e *end) Finish(ctx context.Context, attempted []uint64) error {
+func (e *end) Finish(ctx context.Context, attempted []uint64, unsent uint64) error {
 	e.mu.Lock()
 	bySockets, started := e.plane == nil, e.started
 	e.told = append([]uint64{}, attempted...)
 	e.mu.Unlock()
 	switch {
 	case bySockets:
-		return e.sockets.Finish(ctx, attempted)
+		return e.sockets.Finish(ctx, attempted, unsent)
 	case e.order.Role != engine.Receive:
 		e.Stop()
 		return nil
 	}
-	var want uint64
-	for _, n := range attempted {
-		want += n
-	}
 	received := func() uint64 { n, _ := e.Sample(); return n }
-	cut := engine.Drain{Time: e.order.Timing.Drain(), Want: want, Age: time.Since(e.made), Heard: e.Heard, Received: received, Quit: e.quit}.Wait(ctx)
+	cut := engine.Drain{Time: e.order.Timing.Drain(), Want: engine.Left(attempted, unsent), Age: time.Since(e.made), Heard: e.Heard, Received: received, Quit: e.quit}.Wait(ctx)
 	e.mu.Lock()
 	e.cut = cut
 	e.mu.Unlock()
