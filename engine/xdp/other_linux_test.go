@@ -240,7 +240,7 @@ func TestRefusals(t *testing.T) {
 		want  string
 	}{
 		{"segments", model.Flow{PayloadBytes: 64, Segments: 4}, nil, "segments of a buffer need sockets"},
-		{"buffer", model.Flow{PayloadBytes: 64, ReceiveBuffer: 65536}, nil, "the size of a socket's buffer was asked for"},
+		{"sender's buffer", model.Flow{PayloadBytes: 64, SendBuffer: 65536}, nil, "the size of a socket's buffer was asked for"},
 		{"page", model.Flow{PayloadBytes: 4000}, nil, "one memory page"},
 		{"MTU", model.Flow{PayloadBytes: 1473}, nil, "need fragments: the MTU of va is 1500 B|come as fragments: the MTU of vb is 1500 B"},
 	} {
@@ -256,6 +256,28 @@ func TestRefusals(t *testing.T) {
 				t.Errorf("with sockets allowed: %v, %s because %q", err, out.send.Engine, out.send.Why)
 			}
 		})
+	}
+}
+
+// What a receiver wants of its sockets is no matter of the sender's: its frames
+// find the cable ready.
+func TestReceivingSockets(t *testing.T) {
+	b := newBed(t)
+	for want, flow := range map[string]model.Flow{
+		"the size of a socket's buffer was asked for": {PayloadBytes: 64, ReceiveBuffer: 1 << 20},
+		"packets joined for a socket were asked for":  {PayloadBytes: 64, Joined: true},
+	} {
+		b.t = t
+		flow.Rate = unit.PacketRate(1000)
+		if _, err := b.run(trial{measure: 50 * time.Millisecond, flow: flow}); err == nil || !matches(want, err.Error()) {
+			t.Errorf("got %v, want %s", err, want)
+		}
+		out, err := b.run(trial{measure: 50 * time.Millisecond, flow: flow, fallback: true})
+		if err != nil || out.send.Engine != "xdp" || out.receive.Engine != "udp" || out.receive.Why != want {
+			t.Errorf("with sockets allowed: %v, by %s and %s because %q", err, out.send.Engine, out.receive.Engine, out.receive.Why)
+		} else if lost := balanced(t, out); lost != 0 {
+			t.Errorf("%s: %d lost", want, lost)
+		}
 	}
 }
 
