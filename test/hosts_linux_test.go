@@ -363,6 +363,9 @@ func TestFarHostDies(t *testing.T) {
 				t.Fatal(err)
 			}
 			waitSending(t, h.far)
+			if !h.program(t, h.far) {
+				t.Error("no XDP program receives: this test is to see it go")
+			}
 			c.cut(t, h, s)
 			start := time.Now()
 			err := near.Wait()
@@ -381,32 +384,83 @@ func TestFarHostDies(t *testing.T) {
 			if d.Results[0].State != "aborted" || *d.Results[0].Flows[0].AttemptedPackets == 0 {
 				t.Errorf("result is %s (%s) with %d packets; want an aborted one with packets", d.Results[0].State, d.Results[0].Why, *d.Results[0].Flows[0].AttemptedPackets)
 			}
+			for _, ns := range []string{h.near, h.far} {
+				if c.name == "killed" && h.program(t, ns) {
+					t.Errorf("%s still has an XDP program", ns)
+				}
+			}
 		})
 	}
 }
 
+// program tells whether an interface of a host has an XDP program.
+func (h hosts) program(t *testing.T, ns string) bool {
+	t.Helper()
+	out, err := exec.Command("ip", "-n", ns, "-details", "link", "show", "dev", "eth0").CombinedOutput()
+	if err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	return bytes.Contains(out, []byte("prog/xdp"))
+}
+
 // TestNearHostDies: the far side stops sending within three seconds.
 func TestNearHostDies(t *testing.T) {
-	h := newHosts(t)
-	s := h.serve(t)
-	near := h.command(h.near, append(s.line, "--payload", "64", "--rate", "5kpps", "--direction", "down", "--time", "60s", "--warmup", "0s", "--repeats", "1")...)
-	if err := near.Start(); err != nil {
-		t.Fatal(err)
+	for _, engine := range []string{"udp", "xdp"} {
+		t.Run(engine, func(t *testing.T) {
+			h := newHosts(t)
+			s := h.serve(t)
+			near := h.command(h.near, append(s.line, "--engine", engine, "--payload", "64", "--rate", "5kpps", "--direction", "down", "--time", "60s", "--warmup", "0s", "--repeats", "1")...)
+			if err := near.Start(); err != nil {
+				t.Fatal(err)
+			}
+			waitSending(t, h.near)
+			if share := busy(t, s.cmd.Process.Pid); engine == "xdp" && share < 0.5 {
+				t.Errorf("the sender of frames takes %.2f of a core: what follows would not see it", share)
+			}
+			if err := near.Process.Kill(); err != nil {
+				t.Fatal(err)
+			}
+			_ = near.Wait()
+			start := time.Now()
+			// Frames find no program at the other end any more and go nowhere: who
+			// still makes them is known by the time it takes.
+			for received(t, h.near) > 500 || busy(t, s.cmd.Process.Pid) > 0.5 {
+				if time.Since(start) > 5*time.Second {
+					t.Fatalf("the far host still sends %v after the near one was killed", time.Since(start))
+				}
+			}
+			if h.program(t, h.near) {
+				t.Error("the killed one's XDP program is still there")
+			}
+			if out, err := h.run(t, s, "--payload", "64", "--rate", "1kpps", "--burst", "1000", "--time", "100ms", "--repeats", "1"); err != nil {
+				t.Errorf("the server does not serve the next client: %v\n%s", err, out)
+			}
+		})
 	}
-	waitSending(t, h.near)
-	if err := near.Process.Kill(); err != nil {
-		t.Fatal(err)
-	}
-	_ = near.Wait()
-	start := time.Now()
-	for received(t, h.near) > 500 {
-		if time.Since(start) > 5*time.Second {
-			t.Fatalf("the far host still sends %v after the near one was killed", time.Since(start))
+}
+
+// busy is the share of one core that a process takes, over 200 ms.
+func busy(t *testing.T, pid int) float64 {
+	t.Helper()
+	read := func() (ticks float64) {
+		b, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+		if err != nil {
+			t.Fatal(err)
 		}
+		_, rest, _ := strings.Cut(string(b), ") ")
+		for _, word := range strings.Fields(rest)[11:13] { // utime and stime, proc(5)
+			n, err := strconv.ParseFloat(word, 64)
+			if err != nil {
+				t.Fatal(err)
+			}
+			ticks += n
+		}
+		return ticks
 	}
-	if out, err := h.run(t, s, "--payload", "64", "--rate", "1kpps", "--burst", "1000", "--time", "100ms", "--repeats", "1"); err != nil {
-		t.Errorf("the server does not serve the next client: %v\n%s", err, out)
-	}
+	start, from := time.Now(), read()
+	time.Sleep(200 * time.Millisecond)
+	const hertz = 100 // of the clock that user programs are told of
+	return (read() - from) / hertz / time.Since(start).Seconds()
 }
 
 // waitSending waits until packets at more than 1000 a second arrive in ns.

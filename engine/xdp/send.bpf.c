@@ -80,7 +80,8 @@ static __noinline int turn(__u64 now)
 		return 0;
 	if (w->stop || now >= w->end_at) {
 		w->phase = OVER;
-		w->ended = now;
+		/* Of a worker that had to wait for its core, the last reading is old. */
+		w->ended = w->stop ? bpf_ktime_get_ns() : now;
 		w->turn = 0;
 		return 0;
 	}

@@ -181,18 +181,9 @@ const (
 	testLiveFrames = 1 << 1 // BPF_F_TEST_XDP_LIVE_FRAMES
 )
 
-// nice is a worker's priority: one with a schedule gets three times the share of
-// an ordinary thread, to keep it. At full speed it needs a tenth of what those
-// need who carry its packets; where they share its cores, it takes no more.
-func (s *sender) nice() int {
-	switch {
-	case s.paced:
-		return -5
-	case s.end.order.CPU >= 0:
-		return 10
-	}
-	return 0
-}
+// paceNice gives a worker with a schedule three times the share of an ordinary
+// thread, to keep it. At full speed it is an ordinary one.
+const paceNice = -5
 
 // interrupt makes the kernel look up from its loop.
 func (w *worker) interrupt() {
@@ -210,7 +201,9 @@ func (s *sender) work(i int) error {
 	if err := unix.SchedSetaffinity(0, &set); err != nil {
 		return fmt.Errorf("pin the thread of worker %d to core %d: %w", i, w.cpu, err)
 	}
-	_ = unix.Setpriority(unix.PRIO_PROCESS, 0, s.nice()) // where it is allowed
+	if s.paced {
+		_ = unix.Setpriority(unix.PRIO_PROCESS, 0, paceNice) // where it is allowed
+	}
 	w.thread.Store(int32(unix.Gettid()))
 	from, used := monotonic(), threadNanos()
 	attr := s.attr(w)

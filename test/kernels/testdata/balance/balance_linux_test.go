@@ -53,7 +53,7 @@ func (l lab) pelt(t *testing.T, args ...string) {
 // machine disturbed it (exit code 4).
 func (l lab) curve(t *testing.T, args ...string) model.Result {
 	t.Helper()
-	args = append([]string{"curve", "lab:" + l.name, "--time", "500ms", "--warmup", "100ms", "--repeats", "1", "--json", "-"}, args...)
+	args = append([]string{"curve", "lab:" + l.name, "--engine", "udp", "--time", "500ms", "--warmup", "100ms", "--repeats", "1", "--json", "-"}, args...)
 	for try := 1; ; try++ {
 		c := l.command(args...)
 		var stderr bytes.Buffer
