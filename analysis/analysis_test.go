@@ -407,23 +407,32 @@ func TestWatchingIsDoubtedWhereSomethingWasLost(t *testing.T) {
 
 // TestEnginesAreTold: what carried the packets bears on what the figures mean.
 func TestEnginesAreTold(t *testing.T) {
-	refused := "sender: udp sockets, because loading XDP programs needs root (CAP_BPF and CAP_NET_ADMIN); receiver: udp sockets, because of that"
+	refused := "sender: udp sockets, because loading XDP programs needs root (CAP_BPF and CAP_NET_ADMIN); receiver: udp sockets, because loading XDP programs needs root (CAP_BPF and CAP_NET_ADMIN)"
 	for name, c := range map[string]struct {
 		engine func(r *model.Result) (name, reason string)
 		want   string
 	}{
 		"asked sockets": {func(*model.Result) (string, string) { return "udp", "udp sockets: they were asked for" }, ""},
 		"refused": {func(*model.Result) (string, string) { return "udp", refused },
-			"Sockets carried the packets, because loading XDP programs needs root (CAP_BPF and CAP_NET_ADMIN)."},
+			"Sockets carried the packets (loading XDP programs needs root (CAP_BPF and CAP_NET_ADMIN))."},
 		"frames": {func(*model.Result) (string, string) {
 			return "xdp", "sender: XDP live frames out of eth0; receiver: an XDP program on eth0 (native)"
 		}, "past the two hosts' own stacks"},
+		"one repeat by sockets": {func(r *model.Result) (string, string) {
+			if r.Repeat == 0 {
+				return "udp", "frames came to the receiver another way"
+			}
+			return "xdp", "sender: XDP live frames out of eth0"
+		}, "Not all trials were carried alike: some by udp and xdp"},
+		"frames into sockets": {func(*model.Result) (string, string) {
+			return "xdp+udp", "sender: XDP live frames out of eth0; receiver: udp sockets, because they were asked for"
+		}, "went into sockets of the receiver"},
 		"large ones by sockets": {func(r *model.Result) (string, string) {
 			if r.Flows[0].PayloadBytes > 1000 {
 				return "udp", "sender: udp sockets, because packets of 1500 B need fragments"
 			}
 			return "xdp", "sender: XDP live frames out of eth0"
-		}, "1472 B by udp, 64 and 512 B by xdp (packets of 1500 B need fragments)"},
+		}, "1472 B by udp, 64 and 512 B by xdp (sender: packets of 1500 B need fragments)"},
 	} {
 		w := world{payloads: []int{64, 512, 1472}, repeats: 3, framePPS: 226e3, bitRate: 1e9, senderPPS: 1}
 		w.change = func(r *model.Result) { r.Engine, r.EngineReason = c.engine(r) }
@@ -436,6 +445,24 @@ func TestEnginesAreTold(t *testing.T) {
 		if c.want == "" && told != "" || !strings.Contains(told, c.want) {
 			t.Errorf("%s: %q, want %q", name, told, c.want)
 		}
+	}
+}
+
+// TestRepeatsAreOfOneEngine: a size's figures are of the engine that carried most
+// of its repeats, and what another carried does not widen them.
+func TestRepeatsAreOfOneEngine(t *testing.T) {
+	w := world{payloads: []int{64}, repeats: 3, framePPS: 226e3, bitRate: 1e9, senderPPS: 1}
+	w.change = func(r *model.Result) {
+		r.Engine = "xdp"
+		if r.Repeat == 1 {
+			r.Engine = "udp"
+			r.Flows[0].ReceivePPS /= 2
+			r.Flows[0].GoodputBPS /= 2
+		}
+	}
+	p := curves(w.document())[0].points[0]
+	if len(p.trials) != 2 || p.engine != "xdp" || p.spread > 0.01 {
+		t.Errorf("%d trials of %s, spread %v", len(p.trials), p.engine, p.spread)
 	}
 }
 

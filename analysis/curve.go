@@ -41,6 +41,7 @@ func (p point) arrived() bool { return p.received > 0 && p.pps > 0 }
 
 type trial struct {
 	repeat int
+	engine string
 	flow   model.FlowResult
 }
 
@@ -88,10 +89,10 @@ func curves(doc model.Document) []curve {
 			}
 			p := g.sizes[f.PayloadBytes]
 			if p == nil {
-				p = &point{payload: f.PayloadBytes, frame: max(f.FrameBytes, f.PayloadBytes, 1), engine: r.Engine}
+				p = &point{payload: f.PayloadBytes, frame: max(f.FrameBytes, f.PayloadBytes, 1)}
 				g.sizes[f.PayloadBytes] = p
 			}
-			p.trials = append(p.trials, trial{r.Repeat, f})
+			p.trials = append(p.trials, trial{r.Repeat, r.Engine, f})
 		}
 	}
 	slices.Sort(order)
@@ -103,12 +104,25 @@ func curves(doc model.Document) []curve {
 		g := groups[key]
 		for _, size := range slices.Sorted(maps.Keys(g.sizes)) {
 			p := g.sizes[size]
+			p.ofOneEngine()
 			p.measure(g.offered)
 			g.points = append(g.points, *p)
 		}
 		all = append(all, g.curve)
 	}
 	return all
+}
+
+// ofOneEngine keeps the repeats of the engine that carried most of them, the
+// latest if two carried as many: what another measured is another thing.
+func (p *point) ofOneEngine() {
+	count := map[string]int{}
+	for _, t := range p.trials {
+		if count[t.engine]++; count[t.engine] >= count[p.engine] {
+			p.engine = t.engine
+		}
+	}
+	p.trials = slices.DeleteFunc(p.trials, func(t trial) bool { return t.engine != p.engine })
 }
 
 // compareCells orders cells by the places of their levels in the plan.

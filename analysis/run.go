@@ -36,7 +36,7 @@ func (a *analyst) compare(up, down curve) {
 			continue
 		}
 		q := down.points[i]
-		if p.goodput <= 0 || q.goodput <= 0 || p.limit == byOffer && q.limit == byOffer {
+		if p.engine != q.engine || p.goodput <= 0 || q.goodput <= 0 || p.limit == byOffer && q.limit == byOffer {
 			continue
 		}
 		ratio := q.goodput / p.goodput

@@ -5,6 +5,7 @@ import (
 	"os"
 	"runtime"
 	"slices"
+	"strings"
 	"unsafe"
 
 	"github.com/vishvananda/netlink"
@@ -38,12 +39,14 @@ func (n *Node) OwnThread(iface string, cpu int) error {
 	var set unix.CPUSet
 	set.Set(cpu)
 	for _, id := range threads {
-		if err := unix.SchedSetaffinity(id, &set); err != nil {
-			return fmt.Errorf("pin the thread of %s of %s to core %d: %w", iface, n.Name(), cpu, err)
+		// The number is of the machine's first process namespace: in another it is
+		// nobody's, or somebody else's.
+		if comm, err := os.ReadFile(fmt.Sprintf("/proc/%d/comm", id)); err != nil || !strings.HasPrefix(string(comm), "napi/") {
+			continue
 		}
-		if err := unix.Setpriority(unix.PRIO_PROCESS, id, napiNice); err != nil {
-			return fmt.Errorf("raise the priority of the thread of %s of %s: %w", iface, n.Name(), err)
-		}
+		// Where it is not allowed, the scheduler does what it can.
+		_ = unix.SchedSetaffinity(id, &set)
+		_ = unix.Setpriority(unix.PRIO_PROCESS, id, napiNice)
 	}
 	return nil
 }

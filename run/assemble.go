@@ -270,7 +270,7 @@ func addReceive(r *model.FlowResult, in engine.ReceiveReport) {
 func balance(r model.FlowResult, f model.Flow, sent *engine.Report, in engine.ReceiveReport, spots []seen) model.Ledger {
 	input := ledger.Input{
 		Sender: r.From, Receiver: r.To, Flow: r.Name,
-		Planned: r.Planned, Attempted: r.Attempted, Accepted: r.Accepted, SendErrors: r.SendErrors, Segments: f.Segments,
+		Planned: r.Planned, Attempted: r.Attempted, Accepted: r.Accepted, SendErrors: r.SendErrors, Segments: inBuffers(f),
 		WarmupReceived: in.WarmupReceived,
 		Received:       in.Tally.Received, Late: in.Tally.Late, WrongLength: in.Tally.WrongLength,
 		SocketDrops: in.SocketDrops, SocketKnown: in.SocketKnown, Unread: in.Unread,
@@ -356,4 +356,12 @@ func sortSeries(series []model.Series) {
 			}
 		}
 	}
+}
+
+// inBuffers is how many packets a kernel may count as one.
+func inBuffers(f model.Flow) int {
+	if f.Joined {
+		return model.MaxSegments
+	}
+	return f.Segments
 }

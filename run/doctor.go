@@ -48,18 +48,20 @@ func interfaceChecks(list func() ([]xdp.Interface, error)) []observe.Check {
 			receives = "receives them behind its driver, as the kernel's generic XDP does"
 		}
 		switch {
-		case !i.Known:
-			c.Detail = "the kernel does not say (before Linux 6.3): a test finds out"
 		case i.Taken:
 			c.OK, c.Detail = false, "receives by sockets"
 			c.Reason, c.Remedy = "another XDP program is attached to it", "end the program that attached it, if it may end"
+		case !i.Known:
+			c.Detail = "the kernel does not say (before Linux 6.3): a test finds out"
 		case i.Sends:
 			c.Detail = "sends XDP frames, " + receives
 		case i.Cable:
 			c.Detail = "sends XDP frames when pelt receives at the cable's other end, " + receives
+		case i.Native:
+			c.Detail = "may send XDP frames once a program is attached to it, as pelt does, and " + receives
 		default:
 			c.OK, c.Detail = false, "sends by sockets, "+receives
-			c.Reason, c.Remedy = "its driver hands no XDP frames to the card now (ndo_xdp_xmit)", "another card or driver; some drivers can once a program is attached, which pelt tries"
+			c.Reason, c.Remedy = "its driver hands no XDP frames to the card (ndo_xdp_xmit)", "another card or driver"
 		}
 		checks = append(checks, c)
 	}

@@ -16,6 +16,7 @@ func TestInterfaceChecks(t *testing.T) {
 			{Name: "card", Known: true, Native: true, Sends: true},
 			{Name: "cable", Known: true, Native: true, Cable: true},
 			{Name: "wifi", Known: true},
+			{Name: "virtio", Known: true, Native: true},
 		}, nil
 	}
 	got := interfaceChecks(list)
@@ -24,7 +25,7 @@ func TestInterfaceChecks(t *testing.T) {
 		says string
 	}{
 		{true, "does not say"}, {false, "another XDP program"}, {true, "sends XDP frames, receives XDP frames in its driver"},
-		{true, "at the cable's other end"}, {false, "ndo_xdp_xmit"},
+		{true, "at the cable's other end"}, {false, "ndo_xdp_xmit"}, {true, "once a program is attached"},
 	} {
 		c := got[i]
 		if text := c.Detail + c.Reason; c.OK != want.ok || !strings.Contains(text, want.says) || !c.OK && (c.Reason == "" || c.Remedy == "") {

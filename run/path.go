@@ -27,8 +27,10 @@ type path struct {
 	ends       map[string]fleet.AgentInfo      // by node name
 	address    map[string]func(int) netip.Addr // of the ends that can listen, by node name and family
 	oneClock   bool
-	pin        bool   // the ends share this machine's cores
-	engine     string // asked for: see model.Plan
+	pin        bool               // the ends share this machine's cores
+	engine     string             // asked for: see model.Plan
+	unready    string             // why no frames are carried by a lab, with auto; "" if they are
+	strayed    map[passage]string // why sockets carry what auto would have frames carry
 	lab        *model.LabFacts
 	spots      []spot          // in travel order from the sender
 	kernel     *observe.Kernel // watches this machine's drops
@@ -112,7 +114,7 @@ func openLab(ctx context.Context, name string, p model.Plan, o Options) (*path, 
 	send, receive, err := wantsFrames(p, l)
 	if err == nil && send {
 		if err = way.takeFrames(l, isTopology(name)); err != nil && p.Engine == auto {
-			receive, err = false, nil // the ends will say why
+			way.unready, receive, err = err.Error(), false, nil
 		}
 	}
 	if err != nil {
@@ -429,6 +431,7 @@ func (p *path) place(t model.Trial) (fleet.Trial, string, error) {
 			reasons = append(reasons, text)
 		}
 	}
+	before := map[string]int{} // flows from each node so far
 	for i, f := range t.Flows {
 		from, to := p.ends[f.From], p.ends[f.To]
 		if from.ID == "" || to.ID == "" {
@@ -443,6 +446,10 @@ func (p *path) place(t model.Trial) (fleet.Trial, string, error) {
 			because("the plan's flows are TCP")
 		case send.Engine == "udp" && receive.Engine == "udp":
 			because("udp sockets: they were asked for")
+		}
+		if why := p.onlySockets(f, to); why != "" && f.Protocol == model.UDP && p.engine == auto {
+			because("udp sockets, because " + why)
+			send, receive = fleet.Choice{Engine: "udp"}, fleet.Choice{Engine: "udp"}
 		}
 		for _, e := range []struct {
 			fleet.AgentInfo
@@ -460,12 +467,72 @@ func (p *path) place(t model.Trial) (fleet.Trial, string, error) {
 		if family == 0 && p.pin {
 			family = 4
 		}
+		if p.unready != "" && f.Protocol == model.UDP {
+			because("frames are not carried here: " + p.unready)
+		}
 		placed.Flows = append(placed.Flows, fleet.PlacedFlow{
 			Flow: f, Send: send, Receive: receive, From: from.ID, To: to.ID,
-			Dialer: p.ends[model.Sender].ID, Listen: p.address[model.Receiver](family), CPU: p.core(f),
+			Dialer: p.ends[model.Sender].ID, Listen: p.address[model.Receiver](family), CPU: p.core(f.From, before[f.From]),
 		})
+		before[f.From]++
 	}
 	return placed, strings.Join(reasons, "; "), nil
+}
+
+// onlySockets says why auto has a flow carried by sockets at both ends: "" if
+// frames may carry it. A flood of frames into sockets would say much of the
+// receiver and little of the path, so that is done only if it is asked for.
+func (p *path) onlySockets(f model.Flow, to fleet.AgentInfo) string {
+	switch {
+	case p.strayed[passageOf(f)] != "":
+		return p.strayed[passageOf(f)]
+	case f.Joined || f.ReceiveBuffer > 0:
+		return ""
+	case !slices.Contains(to.Engines, "xdp"):
+		return "pelt offers no xdp engine at the " + to.Node
+	case !to.Host.Privileged:
+		return "pelt has no rights for XDP programs at the " + to.Node
+	}
+	return ""
+}
+
+// passage is what decides where a flow's packets go, and in how many pieces.
+type passage struct {
+	from            string
+	payload, family int
+}
+
+func passageOf(f model.Flow) passage { return passage{f.From, f.PayloadBytes, f.Family} }
+
+// astray notes flows of a trial whose frames came another way than past the
+// receiver's program, or not at all: in pieces that a router on the path made,
+// through another interface, or nowhere, since a host that hears that its packets
+// are too big tells its sockets only. It reports whether auto should try again.
+func (p *path) astray(placed fleet.Trial, out fleet.Outcome) (again bool) {
+	if p.engine != auto || out.Cut != "" {
+		return false
+	}
+	for i, f := range placed.Flows {
+		o := out.Flows[i]
+		if o.Send == nil || o.Send.Engine != "xdp" || o.Send.Send == nil || o.Receive == nil || o.Receive.Receive == nil || p.strayed[passageOf(f.Flow)] != "" {
+			continue
+		}
+		why := ""
+		switch {
+		case o.Receive.Receive.Strays > 0:
+			why = "frames came to the " + f.Flow.To + " another way than past its XDP program: as fragments, or through another interface"
+		case o.Send.Send.Accepted > 0 && o.Receive.Receive.Tally.Received == 0 && o.Receive.Receive.WarmupReceived == 0:
+			why = "no frame arrived at the " + f.Flow.To
+		}
+		if why != "" {
+			if p.strayed == nil {
+				p.strayed = map[passage]string{}
+			}
+			p.strayed[passageOf(f.Flow)] = why
+			again = true
+		}
+	}
+	return again
 }
 
 // auto takes frames where they can be had.
@@ -487,15 +554,15 @@ func choices(asked string) (send, receive fleet.Choice) {
 	return fleet.Choice{Engine: "udp"}, fleet.Choice{Engine: "udp"}
 }
 
-// core gives the sender of a flow its first core, each direction its own; the
-// engines put the receiver's threads on the next ones. Ends that share a machine
-// are pinned, so that they do not chase each other; on a real host the scheduler
-// knows better.
-func (p *path) core(f model.Flow) int {
+// core gives the sender of a node's k-th flow its first core, each direction its
+// own; the engines put the receiver's threads on the next ones. Ends that share a
+// machine are pinned, so that they do not chase each other; on a real host the
+// scheduler knows better.
+func (p *path) core(node string, k int) int {
 	if !p.pin || runtime.NumCPU() < 2 {
 		return -1
 	}
-	return senderCore(f.From)
+	return (senderCore(node) + 2*k) % runtime.NumCPU()
 }
 
 func senderCore(node string) int {

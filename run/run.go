@@ -198,6 +198,14 @@ func (r *runner) execute(ctx context.Context, t model.Trial, total int) (model.R
 	outcome, err := r.path.controller.RunTrial(ctx, placed, func(p fleet.Progress) {
 		r.event(Event{Progress: &TrialProgress{Elapsed: r.now().Sub(started), Sample: p}})
 	})
+	if err == nil && r.path.astray(placed, outcome) {
+		_, closing := seen(outcome)
+		if closing != nil {
+			r.warn(fmt.Sprintf("an observation of the path could not be closed: %v", closing))
+		}
+		r.event(Event{Note: "frames did not arrive as such; the trial is tried again with sockets"})
+		return r.execute(ctx, t, total)
+	}
 	spots, closing := seen(outcome)
 	if err != nil {
 		return model.Result{}, errors.Join(err, closing)

@@ -95,9 +95,10 @@ const (
 	controlRoom = 128
 
 	// What the kernel joins (UDP_GRO) is one IP packet's worth, of at most so many.
-	batchJoined = 32
+	batchJoined = 32 // buffers a call, less with many streams
 	joinedRoom  = 1 << 16
-	mostJoined  = 64 // UDP_GRO_CNT_MAX, net/ipv4/udp_offload.c
+	mostJoined  = 64      // UDP_GRO_CNT_MAX, net/ipv4/udp_offload.c
+	allJoined   = 8 << 20 // B for the buffers of all streams of an end, or one each
 )
 
 // batchInbox receives through recvmmsg. Only the head of each datagram is
@@ -123,7 +124,7 @@ type batchInbox struct {
 func newBatchInbox(fd, batch int, joined bool, b *bell, c clock) *batchInbox {
 	room, most := headBytes, batch
 	if joined {
-		batch, room, most = batchJoined, joinedRoom, batchJoined*mostJoined
+		room, most = joinedRoom, batch*mostJoined
 	}
 	in := &batchInbox{
 		fd: uintptr(fd), clock: c, joined: joined, room: room,

@@ -18,7 +18,7 @@ import (
 type socket struct {
 	fd      int
 	six     bool
-	joined  bool // packets may come joined
+	joined  int // buffers of joined packets to read at once; 0: they do not come joined
 	granted int
 	addr    netip.AddrPort
 	peer    netip.AddrPort
@@ -113,7 +113,8 @@ func (k *socket) set(s settings, shared bool) error {
 		}
 		options = append(options, option{"UDP_SEGMENT", unix.SOL_UDP, unix.UDP_SEGMENT, 0})
 	}
-	if k.joined = s.joined; s.joined {
+	if s.joined {
+		k.joined = max(1, min(batchJoined, allJoined/joinedRoom/max(s.streams, 1)))
 		if unix.SetsockoptInt(k.fd, unix.SOL_UDP, unix.UDP_GRO, 0) != nil {
 			return &engine.Refusal{Why: "this kernel does not join datagrams (UDP_GRO, Linux 5.0)"}
 		}
@@ -190,10 +191,11 @@ func (k *socket) outbox(payloadBytes, batch, segments int) outbox {
 
 // inbox is asked for once consent is given: its messages shall not be joined.
 func (k *socket) inbox(b *bell) inbox {
-	if k.joined {
-		unix.SetsockoptInt(k.fd, unix.SOL_UDP, unix.UDP_GRO, 1) // set found out that it is known
+	if k.joined == 0 {
+		return newBatchInbox(k.fd, batchIn, false, b, k.box.clock)
 	}
-	return newBatchInbox(k.fd, batchIn, k.joined, b, k.box.clock)
+	unix.SetsockoptInt(k.fd, unix.SOL_UDP, unix.UDP_GRO, 1) // set found out that it is known
+	return newBatchInbox(k.fd, k.joined, true, b, k.box.clock)
 }
 
 func (k *socket) pathMTU() int {

@@ -310,7 +310,7 @@ func (b *bed) trafgen(m meter, pps, n int) (average float64, p50, p99, longest f
 	b.t.Helper()
 	store(m.count, 0)
 	b.do(b.near, func() error {
-		out, err := exec.Command("taskset", "-c", "0", "trafgen", "--dev", "va", "-P", "1", "-A", "-Q", "-C", "-n", fmt.Sprint(n), "-b", fmt.Sprintf("%dpps", pps),
+		out, err := exec.Command("taskset", "-c", "0", "trafgen", "--dev", "va", "-P", "1", "-Q", "-C", "-n", fmt.Sprint(n), "-b", fmt.Sprintf("%dpps", pps),
 			"{ fill(0x02, 12), c16(0x88b5), fill(0x00, 46) }").CombinedOutput()
 		if err != nil {
 			return fmt.Errorf("trafgen: %w: %s", err, out)

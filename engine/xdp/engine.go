@@ -38,7 +38,7 @@ func (e *Engine) Close() error { return e.host.close() }
 func (e *Engine) Prepare(ctx context.Context, host engine.Host, o engine.Order) (engine.End, error) {
 	why := unfit(o)
 	if why == "" {
-		why = unable()
+		why = unable(o.Role)
 	}
 	if why != "" && !o.Fallback {
 		return nil, &engine.Refusal{Why: why}

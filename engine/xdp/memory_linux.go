@@ -13,11 +13,21 @@ import (
 
 	"github.com/cilium/ebpf"
 	"github.com/cilium/ebpf/btf"
+	"github.com/cilium/ebpf/features"
 	"golang.org/x/sys/unix"
+
+	"pelt/engine"
 )
 
+// liveFrames is the version code of Linux 5.18, the first that sends XDP frames
+// from BPF_PROG_RUN.
+const liveFrames = 5<<16 | 18<<8
+
 // unable says why no program can run here, "" if there is no sign of it.
-func unable() string {
+func unable(role engine.Role) string {
+	if v, err := features.LinuxVersionCode(); role == engine.Send && err == nil && v < liveFrames {
+		return fmt.Sprintf("this is Linux %d.%d, and XDP frames are sent since Linux 5.18", v>>16, v>>8&0xff)
+	}
 	if _, err := btf.LoadKernelSpec(); err != nil {
 		if errors.Is(err, os.ErrPermission) {
 			return "the kernel's type information may not be read"

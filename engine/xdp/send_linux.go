@@ -35,6 +35,7 @@ type sender struct {
 	schedule unit.Schedule
 	paced    bool
 	start    uint64 // of the measured part; written while others may read it
+	guest    *port  // a program on the sending card: many drivers take frames only beside one; nil for none
 	passed   string // what frames pass by on their way out, "" if nothing
 	tried    uint64 // frames of the warm-up that were sent before it
 	steps    []uint64
@@ -81,6 +82,15 @@ func (e *end) openSender(addresses []engine.Addresses) (plane, string, error) {
 	}
 	if need := form.headerBytes() - ethernetBytes + f.PayloadBytes; need > s.wire.mtu {
 		return nil, fmt.Sprintf("packets of %d B need fragments: the MTU of %s is %d B", need, s.wire.name, s.wire.mtu), nil
+	}
+	if s.wire.kind != veth {
+		// Another's program does as well, and where none can be attached ready finds out.
+		var err error
+		if s.guest, why, err = e.engine.host.port(e.host, s.wire); err != nil {
+			return nil, "", err
+		} else if why != "" {
+			s.guest = nil
+		}
 	}
 	s.frame = form.layOut()
 	s.schedule, s.paced = f.Rate.Schedule(f.PayloadBytes)
@@ -192,6 +202,9 @@ func (s *sender) try() (takes bool, errno string, err error) {
 	}
 	*w = before
 	s.out(0).Sequence = 0
+	if e == unix.EINVAL || e == unix.EOPNOTSUPP { // a kernel that knows no live frames, whatever its number
+		return false, ": BPF_PROG_RUN says " + unix.ErrnoName(e), nil
+	}
 	if e != 0 && e != unix.EINTR {
 		return false, "", fmt.Errorf("send an XDP frame out of %s (BPF_PROG_RUN in live mode, Linux 5.18): %w", s.wire.name, e)
 	}
@@ -319,6 +332,10 @@ func (s *sender) close() error {
 	}
 	for _, w := range s.workers {
 		errs = append(errs, w.memory.close())
+	}
+	if s.guest != nil {
+		errs = append(errs, s.guest.leave())
+		s.guest = nil
 	}
 	s.hooks, s.workers = nil, nil
 	for _, set := range s.sets {

@@ -145,12 +145,12 @@ func (h genericHeader) Serialize() []byte { return h[:] }
 // takesFrames asks whether the driver sends XDP frames now. A virtual cable does
 // while its other end is ready for them. known is false before Linux 6.3.
 func (w wire) takesFrames() (takes, known bool) {
-	f, known := features(w.index)
+	f, known := abilities(w.index)
 	return f&netdevXDPActNDOXmit != 0, known
 }
 
-// features are what an interface can do with XDP at present.
-func features(index int) (f uint64, known bool) {
+// abilities are what an interface can do with XDP at present.
+func abilities(index int) (f uint64, known bool) {
 	h, err := netlink.NewHandle(unix.NETLINK_GENERIC)
 	if err != nil {
 		return 0, false
@@ -202,7 +202,7 @@ func Interfaces() ([]Interface, error) {
 		if a.Flags&net.FlagUp == 0 || a.Flags&net.FlagLoopback != 0 || a.EncapType != "ether" {
 			continue
 		}
-		f, known := features(a.Index)
+		f, known := abilities(a.Index)
 		i := Interface{Name: a.Name, Known: known, Native: f&netdevXDPActBasic != 0, Sends: f&netdevXDPActNDOXmit != 0, Cable: l.Type() == veth}
 		i.Taken = a.Xdp != nil && a.Xdp.Attached
 		list = append(list, i)
