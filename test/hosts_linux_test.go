@@ -197,7 +197,7 @@ func TestServeWithoutXDP(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if r := d.Results[0]; r.Engine != "udp" || !strings.Contains(r.EngineReason, "receiver: udp sockets, because pelt offers no xdp engine there") {
+	if r := d.Results[0]; r.Engine != "udp" || !strings.Contains(r.EngineReason, "udp sockets, because pelt offers no xdp engine at the receiver") {
 		t.Errorf("carried by %s: %s", r.Engine, r.EngineReason)
 	}
 	out, err = h.run(t, s, "--engine", "udp:xdp", "--payload", "64", "--time", "300ms", "--repeats", "1")
