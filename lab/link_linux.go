@@ -125,6 +125,18 @@ func (b *builder) equip(p port, mtu int) error {
 			return fmt.Errorf("give %s the address %v: %w", iface.Name, a, err)
 		}
 	}
+	if b.spec.nodes[p.node].role == end && p.hasBlocks() {
+		for _, pair := range [][2]netip.Prefix{{iface.Addr4, p.block4()}, {iface.Addr6, p.block6()}} {
+			if !pair[0].IsValid() {
+				continue
+			}
+			// To the kernel all of a local route's addresses are its own.
+			route := &netlink.Route{LinkIndex: link.Attrs().Index, Dst: ipNet(pair[1]), Type: unix.RTN_LOCAL, Table: unix.RT_TABLE_LOCAL, Scope: unix.RT_SCOPE_HOST}
+			if err := s.rt.RouteAdd(route); err != nil {
+				return fmt.Errorf("give %s the addresses %v: %w", iface.Name, pair[1], err)
+			}
+		}
+	}
 	b.ends = append(b.ends, vethEnd{s: s, name: iface.Name, addr6: iface.Addr6.Addr()})
 	n := b.lab.nodes[p.node]
 	n.info.Interfaces = append(n.info.Interfaces, iface)
@@ -163,6 +175,16 @@ func (b *builder) introduce(p port, ports []port) error {
 			}
 			if err := b.route(s, p, q, pair[1].Addr()); err != nil {
 				return err
+			}
+			if b.spec.nodes[q.node].role != end || !q.hasBlocks() {
+				continue
+			}
+			block := q.block4()
+			if pair[1].Addr().Is6() {
+				block = q.block6()
+			}
+			if err := s.rt.RouteAdd(&netlink.Route{Dst: ipNet(block), Gw: pair[1].Addr().AsSlice()}); err != nil {
+				return fmt.Errorf("route to %v: %w", block, err)
 			}
 		}
 	}

@@ -195,6 +195,9 @@ func (b *builder) prepareNode(s *space, n nodeSpec) error {
 	if b.ipv6 {
 		settings = append(settings, [2]string{"net/ipv6/conf/all/forwarding", forwarding})
 	}
+	if b.ipv6 && n.role == end { // IPv6 binds to no address of a local route else
+		settings = append(settings, [2]string{"net/ipv6/ip_nonlocal_bind", "1"})
+	}
 	if err := s.ns.Do(func() error { return writeSettings(settings) }); err != nil {
 		return err
 	}

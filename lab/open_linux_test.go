@@ -50,6 +50,34 @@ func TestTopologies(t *testing.T) {
 	}
 }
 
+// An end owns a block of addresses beside its own.
+func TestBlocks(t *testing.T) {
+	for _, top := range Topologies() {
+		l := openLab(t, top.Name)
+		sender, receiver := node(t, l, "sender"), node(t, l, "receiver")
+		for _, text := range []string{"198.18.129.0", "198.18.129.255", "2001:2::1:0", "2001:2::1:ffff"} {
+			as, family := netip.MustParseAddr(text), 4
+			if as.Is6() {
+				family = 6
+			}
+			got := exchangeAs(t, sender, as, receiver, family)
+			if hidden := top.Name == "nat"; hidden == (got == as) {
+				t.Errorf("%s: the receiver saw %v of %v", top.Name, got, as)
+			}
+		}
+		if top.Name == "nat" {
+			continue // its receiver cannot begin
+		}
+		theirs := receiver.Interface()
+		segment := theirs.Addr4.Addr().As4()[1]
+		host := theirs.Addr4.Addr().As4()[3]
+		as := netip.AddrFrom4([4]byte{198, segment, 128 + host, 9})
+		if got := exchangeAs(t, receiver, as, sender, 4); got != as {
+			t.Errorf("%s: the sender saw %v of %v", top.Name, got, as)
+		}
+	}
+}
+
 // sender -- [router -- receiver: the LAN asks, the WAN only answers.
 func TestNATHidesItsInside(t *testing.T) {
 	l := openLab(t, "nat")

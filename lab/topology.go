@@ -180,6 +180,21 @@ func (p port) prefix6() netip.Prefix {
 	return netip.PrefixFrom(netip.AddrFrom16(a), 64)
 }
 
+// block4 and block6 are addresses that an end has beside its own, for streams
+// from several: 198.18.129.0/24 and 2001:2::1:0/112 of the first one in the first
+// segment. Only the first 126 hosts of a segment have some.
+func (p port) hasBlocks() bool { return p.host > 0 && p.host < 127 }
+
+func (p port) block4() netip.Prefix {
+	return netip.PrefixFrom(netip.AddrFrom4([4]byte{198, byte(18 + p.segment), byte(128 + p.host), 0}), 24)
+}
+
+func (p port) block6() netip.Prefix {
+	a := p.prefix6().Addr().As16()
+	a[12], a[13], a[14], a[15] = a[14], a[15], 0, 0
+	return netip.PrefixFrom(netip.AddrFrom16(a), 112)
+}
+
 // mac is a locally administered unicast address, fixed so that neighbours can
 // be told instead of asked. Bridge ports take what the kernel gives.
 func (p port) mac() []byte {

@@ -234,8 +234,25 @@ func floodBetween(t *testing.T, in, out *net.UDPConn, payload int, d time.Durati
 // far end saw.
 func exchange(t *testing.T, from, to *Node, family int) netip.Addr {
 	t.Helper()
+	return exchangeAs(t, from, netip.Addr{}, to, family)
+}
+
+// exchangeAs is exchange from a certain address of the first node; the zero address is any.
+func exchangeAs(t *testing.T, from *Node, address netip.Addr, to *Node, family int) netip.Addr {
+	t.Helper()
 	in := listen(t, to, to.Addr(family))
-	out := dial(t, from, local(in))
+	var out *net.UDPConn
+	if err := from.Do(func() (err error) {
+		var as *net.UDPAddr
+		if address.IsValid() {
+			as = net.UDPAddrFromAddrPort(netip.AddrPortFrom(address, 0))
+		}
+		out, err = net.DialUDP("udp", as, net.UDPAddrFromAddrPort(local(in)))
+		return err
+	}); err != nil {
+		t.Fatal(err)
+	}
+	defer out.Close()
 	for _, c := range []*net.UDPConn{in, out} {
 		if err := c.SetDeadline(time.Now().Add(2 * time.Second)); err != nil {
 			t.Fatal(err)

@@ -46,24 +46,27 @@ type Plan struct {
 
 // Flow is one direction between two ends with one traffic profile.
 type Flow struct {
-	Name          string    `json:"name"` // "up" is sender to receiver, "down" the reverse
-	Protocol      Protocol  `json:"protocol"`
-	From          string    `json:"from"`
-	To            string    `json:"to"`
-	PayloadBytes  int       `json:"payload_bytes"`                  // UDP: datagram 16..65507; TCP: bytes per write 1..1 MiB
-	Rate          unit.Rate `json:"rate"`                           // of the whole flow, shared evenly by its streams
-	Burst         int       `json:"burst,omitempty"`                // packets that may leave back to back; 0 means chosen from the rate
-	Streams       int       `json:"streams"`                        // 1..128
-	Family        int       `json:"family,omitempty"`               // 4 or 6; 0 means whichever the target has
-	DSCP          int       `json:"dscp,omitempty"`                 // 0..63
-	DontFragment  bool      `json:"dont_fragment,omitempty"`        // UDP: set DF; a datagram beyond the path MTU is refused or lost
-	SourcePort    int       `json:"source_port,omitempty"`          // first of Streams consecutive local ports; 0 means ephemeral
-	Bulk          bool      `json:"bulk,omitempty"`                 // TCP: large writes, Nagle on, as a file transfer; else small writes with TCP_NODELAY
-	Control       string    `json:"control,omitempty"`              // TCP: congestion control name; "" leaves the host's default
-	Segments      int       `json:"segments,omitempty"`             // UDP: packets handed to the kernel as one buffer (UDP_SEGMENT), 2..64; 0 and 1 mean singly
-	SendBuffer    int       `json:"send_buffer_bytes,omitempty"`    // UDP: SO_SNDBUF as the kernel accounts it; 0 means chosen
-	ReceiveBuffer int       `json:"receive_buffer_bytes,omitempty"` // UDP: SO_RCVBUF of each stream's socket as the kernel accounts it; 0 means chosen
-	Joined        bool      `json:"joined,omitempty"`               // UDP: the receiver's kernel may hand over packets of a stream joined to one buffer (UDP_GRO)
+	Name         string    `json:"name"` // "up" is sender to receiver, "down" the reverse
+	Protocol     Protocol  `json:"protocol"`
+	From         string    `json:"from"`
+	To           string    `json:"to"`
+	PayloadBytes int       `json:"payload_bytes"`           // UDP: datagram 16..65507; TCP: bytes per write 1..1 MiB
+	Rate         unit.Rate `json:"rate"`                    // of the whole flow, shared evenly by its streams
+	Burst        int       `json:"burst,omitempty"`         // packets that may leave back to back; 0 means chosen from the rate
+	Streams      int       `json:"streams"`                 // 1..128
+	Family       int       `json:"family,omitempty"`        // 4 or 6; 0 means whichever the target has
+	DSCP         int       `json:"dscp,omitempty"`          // 0..63
+	DontFragment bool      `json:"dont_fragment,omitempty"` // UDP: set DF; a datagram beyond the path MTU is refused or lost
+	SourcePort   int       `json:"source_port,omitempty"`   // first of Streams consecutive local ports; 0 means ephemeral
+	// SourceAddresses are local addresses of the end that calls, which its streams
+	// take in turn; none leaves the choice to the system.
+	SourceAddresses []netip.Addr `json:"source_addresses,omitempty"`
+	Bulk            bool         `json:"bulk,omitempty"`                 // TCP: large writes, Nagle on, as a file transfer; else small writes with TCP_NODELAY
+	Control         string       `json:"control,omitempty"`              // TCP: congestion control name; "" leaves the host's default
+	Segments        int          `json:"segments,omitempty"`             // UDP: packets handed to the kernel as one buffer (UDP_SEGMENT), 2..64; 0 and 1 mean singly
+	SendBuffer      int          `json:"send_buffer_bytes,omitempty"`    // UDP: SO_SNDBUF as the kernel accounts it; 0 means chosen
+	ReceiveBuffer   int          `json:"receive_buffer_bytes,omitempty"` // UDP: SO_RCVBUF of each stream's socket as the kernel accounts it; 0 means chosen
+	Joined          bool         `json:"joined,omitempty"`               // UDP: the receiver's kernel may hand over packets of a stream joined to one buffer (UDP_GRO)
 }
 
 // Factor is one knob and the levels it takes.
@@ -290,6 +293,8 @@ func (f Flow) check(at string) error {
 		return wrong(at+".burst", "want 1 to %d packets, not %d", MaxBurst, f.Burst)
 	case f.SourcePort < 0 || f.SourcePort > MaxSourcePort-f.Streams+1:
 		return wrong(at+".source_port", "%d streams from port %d pass port 65535", f.Streams, f.SourcePort)
+	case f.checkAddresses(at) != nil:
+		return f.checkAddresses(at)
 	case len(f.Control) > 15 || !printable(f.Control): // TCP_CA_NAME_MAX, include/net/tcp.h
 		return wrong(at+".control", "%q is not the name of a congestion control", clip(f.Control))
 	}
@@ -300,6 +305,37 @@ func (f Flow) check(at string) error {
 		return wrong(at+".rate", "%v is %s at %d B; at most %s", f.Rate, unit.FormatPPS(pps), f.PayloadBytes, unit.FormatPPS(unit.MaxPacketsPerSecond))
 	}
 	return nil
+}
+
+func (f Flow) checkAddresses(at string) error {
+	at += ".source_addresses"
+	if len(f.SourceAddresses) > f.Streams {
+		return wrong(at, "%d streams cannot have %d addresses: want at most one a stream", f.Streams, len(f.SourceAddresses))
+	}
+	for i, a := range f.SourceAddresses {
+		switch {
+		case !a.IsValid() || a.IsUnspecified() || a.IsMulticast() || a == netip.AddrFrom4([4]byte{255, 255, 255, 255}):
+			return wrong(at, "%v is no address of a host", a)
+		case a.Is4In6():
+			return wrong(at, "want %v for %v", a.Unmap(), a)
+		case a.Is4() != f.SourceAddresses[0].Is4():
+			return wrong(at, "%v and %v are of two IP versions", f.SourceAddresses[0], a)
+		case f.Family != 0 && a.Is4() != (f.Family == 4):
+			return wrong(at, "%v is no address of IPv%d", a, f.Family)
+		case slices.Contains(f.SourceAddresses[:i], a):
+			return wrong(at, "%v stands twice", a)
+		}
+	}
+	return nil
+}
+
+// Source is the local address of a stream of the end that calls; the zero
+// address leaves it to the system.
+func (f Flow) Source(stream int) netip.Addr {
+	if len(f.SourceAddresses) == 0 {
+		return netip.Addr{}
+	}
+	return f.SourceAddresses[stream%len(f.SourceAddresses)]
 }
 
 // checkSockets checks what only UDP flows have.

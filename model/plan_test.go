@@ -3,6 +3,7 @@ package model
 import (
 	"errors"
 	"math"
+	"net/netip"
 	"strings"
 	"testing"
 
@@ -45,6 +46,12 @@ func TestPlanCheck(t *testing.T) {
 		"dscp":                {flow(func(f *Flow) { f.DSCP = 64 }), "flows[0].dscp: want 0 to 63"},
 		"burst":               {flow(func(f *Flow) { f.Burst = -1 }), "flows[0].burst: want 1 to"},
 		"ports past the last": {flow(func(f *Flow) { f.SourcePort, f.Streams = 65535, 2 }), "flows[0].source_port: 2 streams from port 65535 pass"},
+		"too many addresses":  {flow(func(f *Flow) { f.SourceAddresses = addresses("192.0.2.1", "192.0.2.2") }), "flows[0].source_addresses: 1 streams cannot have 2 addresses"},
+		"mixed addresses":     {flow(func(f *Flow) { f.SourceAddresses, f.Streams = addresses("192.0.2.1", "2001:db8::1"), 2 }), "flows[0].source_addresses: 192.0.2.1 and 2001:db8::1 are of two IP versions"},
+		"address twice":       {flow(func(f *Flow) { f.SourceAddresses, f.Streams = addresses("192.0.2.1", "192.0.2.1"), 2 }), "192.0.2.1 stands twice"},
+		"a group's address":   {flow(func(f *Flow) { f.SourceAddresses = addresses("224.0.0.1") }), "224.0.0.1 is no address of a host"},
+		"no address":          {flow(func(f *Flow) { f.SourceAddresses = []netip.Addr{{}} }), "invalid IP is no address of a host"},
+		"the other version":   {flow(func(f *Flow) { f.SourceAddresses, f.Family = addresses("192.0.2.1"), 6 }), "192.0.2.1 is no address of IPv6"},
 		"port beyond int":     {flow(func(f *Flow) { f.SourcePort, f.Streams = math.MaxInt, 2 }), "flows[0].source_port: 2 streams"},
 		"last ports":          {flow(func(f *Flow) { f.SourcePort, f.Streams = 65534, 2 }), ""},
 		"segments":            {func(p *Plan) { p.Factors, p.Flows[0].Segments, p.Flows[0].PayloadBytes = nil, 64, 1023 }, ""},
@@ -271,4 +278,11 @@ func FuzzHostPort(f *testing.F) {
 			t.Fatalf("HostPort(%q) names %q, which reads as %q, %d, %v", target, host, again, port, err)
 		}
 	})
+}
+
+func addresses(list ...string) (out []netip.Addr) {
+	for _, a := range list {
+		out = append(out, netip.MustParseAddr(a))
+	}
+	return out
 }

@@ -2,6 +2,7 @@ package plan
 
 import (
 	"fmt"
+	"net/netip"
 	"slices"
 	"strings"
 	"time"
@@ -32,8 +33,9 @@ type CurveOptions struct {
 	DontFragment bool
 	Burst        int // packets; 0 is chosen from the rate
 	SourcePort   int
-	Bulk         bool   // TCP
-	Control      string // TCP congestion control
+	Sources      []netip.Addr // local addresses that the streams take in turn
+	Bulk         bool         // TCP
+	Control      string       // TCP congestion control
 	MaxLoss      *float64
 
 	Segments      int // datagrams handed to the kernel as one buffer; 0 is one
@@ -98,7 +100,7 @@ func Curve(o CurveOptions) (model.Plan, error) {
 	for i := range p.Flows { // what the flows say beside the factor must be possible too
 		p.Flows[i].PayloadBytes = int(size.Levels[0].Number)
 		if size.Knob == "frame_bytes" {
-			p.Flows[i].PayloadBytes = model.PayloadOf(o.Family, int(size.Levels[0].Number))
+			p.Flows[i].PayloadBytes = model.PayloadOf(p.Flows[i].Family, int(size.Levels[0].Number))
 		}
 	}
 	return p, translate(p, p.Check())
@@ -131,8 +133,14 @@ func bad(option, format string, args ...any) error {
 func (o CurveOptions) flow() (model.Flow, error) {
 	f := model.Flow{
 		Protocol: orDefault(o.Protocol, model.UDP), Rate: o.Rate, Burst: o.Burst, Streams: orDefault(o.Streams, 1), Family: o.Family,
-		DSCP: o.DSCP, DontFragment: o.DontFragment, SourcePort: o.SourcePort, Bulk: o.Bulk, Control: o.Control,
+		DSCP: o.DSCP, DontFragment: o.DontFragment, SourcePort: o.SourcePort, SourceAddresses: o.Sources, Bulk: o.Bulk, Control: o.Control,
 		Segments: o.Segments, SendBuffer: o.SendBuffer, ReceiveBuffer: o.ReceiveBuffer, Joined: o.Joined,
+	}
+	if len(o.Sources) > 0 && f.Family == 0 {
+		f.Family = 4
+		if o.Sources[0].Is6() {
+			f.Family = 6
+		}
 	}
 	switch {
 	case f.Protocol != model.UDP && f.Protocol != model.TCP:

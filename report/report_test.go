@@ -8,6 +8,7 @@ import (
 	"flag"
 	"fmt"
 	"math"
+	"net/netip"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -323,6 +324,9 @@ func fillRandom(t *rapid.T, v reflect.Value, depth int) {
 		return
 	case unit.Rate:
 		v.Set(reflect.ValueOf(unit.PacketRate(rapid.Uint64Range(1, 1e9).Draw(t, "rate"))))
+		return
+	case netip.Addr:
+		v.Set(reflect.ValueOf(netip.AddrFrom16([16]byte(rapid.SliceOfN(rapid.Byte(), 16, 16).Draw(t, "address")))))
 		return
 	case unit.BitRate:
 		v.SetUint(rapid.Uint64Range(0, 1e12).Draw(t, "bit rate"))

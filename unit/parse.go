@@ -2,6 +2,7 @@ package unit
 
 import (
 	"math/big"
+	"net/netip"
 	"strconv"
 	"strings"
 	"time"
@@ -69,6 +70,33 @@ func ParseSizes(text string) ([]int, error) {
 		}
 	}
 	return sizes, nil
+}
+
+// ParseAddresses reads a list of IP addresses: "192.0.2.1,2001:db8::1" or a range
+// "198.18.129.1..198.18.129.8", or both. Order is kept.
+func ParseAddresses(text string) ([]netip.Addr, error) {
+	var list []netip.Addr
+	for _, word := range strings.Split(text, ",") {
+		from, to, isRange := strings.Cut(strings.TrimSpace(word), "..")
+		if !isRange {
+			to = from
+		}
+		low, err := netip.ParseAddr(from)
+		high, err2 := netip.ParseAddr(to)
+		if err != nil || err2 != nil || low.Is4() != high.Is4() || low.Zone() != high.Zone() || high.Less(low) {
+			return nil, &SyntaxError{"addresses", text, "want addresses as 192.0.2.1,192.0.2.7 or a range as 192.0.2.1..192.0.2.8"}
+		}
+		for a := low; ; a = a.Next() {
+			if len(list) >= MaxListLength {
+				return nil, &SyntaxError{"addresses", text, "is too long"}
+			}
+			list = append(list, a)
+			if a == high {
+				break
+			}
+		}
+	}
+	return list, nil
 }
 
 func sizeRange(word string) (lo, hi, step int64, err error) {

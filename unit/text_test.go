@@ -1,6 +1,7 @@
 package unit
 
 import (
+	"fmt"
 	"math"
 	"slices"
 	"strings"
@@ -25,6 +26,28 @@ func TestParseSizes(t *testing.T) {
 			t.Errorf("ParseSizes(%q) = %v, want an error", text, got)
 		} else if strings.Contains(err.Error(), "\n") {
 			t.Errorf("ParseSizes(%q): an error of two lines: %q", text, err)
+		}
+	}
+}
+
+func TestParseAddresses(t *testing.T) {
+	for text, want := range map[string]string{
+		"192.0.2.1":                         "[192.0.2.1]",
+		"192.0.2.9, 2001:db8::1":            "[192.0.2.9 2001:db8::1]",
+		"192.0.2.254..192.0.3.1,10.0.0.1":   "[192.0.2.254 192.0.2.255 192.0.3.0 192.0.3.1 10.0.0.1]",
+		"2001:db8::ffff..2001:db8::1:0":     "[2001:db8::ffff 2001:db8::1:0]",
+		"255.255.255.255..255.255.255.255":  "[255.255.255.255]",
+		"192.0.2.5..192.0.2.4":              "want addresses",
+		"192.0.2.1..2001:db8::1":            "want addresses",
+		"192.0.2.1..":                       "want addresses",
+		"192.0.2":                           "want addresses",
+		"":                                  "want addresses",
+		"0.0.0.0..255.255.255.255":          "too long",
+		"2001:db8::..2001:db8::ffff:ffff:0": "too long",
+	} {
+		got, err := ParseAddresses(text)
+		if err != nil && !strings.Contains(err.Error(), want) || err == nil && fmt.Sprint(got) != want {
+			t.Errorf("ParseAddresses(%q) = %v, %v; want %v", text, got, err, want)
 		}
 	}
 }

@@ -73,6 +73,7 @@ type trafficFlags struct {
 	maxLoss, drops, sendBuffer, receiveBuffer        string
 	gso                                              int
 	gro                                              bool
+	sources                                          string
 }
 
 func (t *trafficFlags) register(f *pflag.FlagSet) {
@@ -90,6 +91,7 @@ func (t *trafficFlags) register(f *pflag.FlagSet) {
 	f.IntVar(&t.dscp, "dscp", 0, "differentiated services code point of the test packets: 0 to 63")
 	f.IntVar(&t.burst, "burst", 0, "packets that may leave back to back when paced (default 1 up to 100 kpps)")
 	f.IntVar(&t.sourcePort, "source-port", 0, "first local port; --streams ports are used from there (default: any)")
+	f.StringVar(&t.sources, "source-address", "", "local addresses that the streams take in turn: 192.0.2.1,192.0.2.2 or 198.18.129.1..198.18.129.8")
 	f.BoolVar(&t.df, "df", false, "forbid fragmentation of UDP packets")
 	f.BoolVar(&t.gro, "gro", false, "UDP: let the receiver's kernel hand over packets joined (UDP_GRO)")
 	f.IntVar(&t.gso, "gso", 0, "UDP: packets handed to the kernel as one segmentation-offload buffer: 2 to 64 (default: singly)")
@@ -132,6 +134,7 @@ func (t *trafficFlags) options(target string) (o plan.CurveOptions, err error) {
 	read("frame", t.frame, func(s string) (e error) { o.Frames, e = unit.ParseSizes(s); return e })
 	read("send-buffer", t.sendBuffer, func(s string) (e error) { o.SendBuffer, e = bufferBytes(s); return e })
 	read("receive-buffer", t.receiveBuffer, func(s string) (e error) { o.ReceiveBuffer, e = bufferBytes(s); return e })
+	read("source-address", t.sources, func(s string) (e error) { o.Sources, e = unit.ParseAddresses(s); return e })
 	read("rate", t.rate, func(s string) (e error) { o.Rate, e = unit.ParseRate(s); return e })
 	read("interval", t.interval, func(s string) (e error) {
 		if t.rate != "max" {

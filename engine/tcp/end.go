@@ -231,6 +231,8 @@ func (e *end) explain(ctx context.Context, err error, i int) error {
 	switch {
 	case ctx.Err() != nil:
 		return context.Cause(ctx)
+	case errors.Is(err, syscall.EADDRNOTAVAIL) && e.order.Flow.Source(i).IsValid() && e.order.Flow.SourcePort == 0:
+		return &engine.Refusal{Why: fmt.Sprintf("%v is no address of this host", e.order.Flow.Source(i))}
 	case errors.Is(err, syscall.EADDRINUSE), errors.Is(err, syscall.EADDRNOTAVAIL) && e.order.Flow.SourcePort != 0:
 		return fmt.Errorf("local port %d is in use: %w", e.order.Flow.SourcePort+i, err)
 	}

@@ -35,8 +35,12 @@ func openConn(ctx context.Context, peer netip.AddrPort, o engine.Order, stream i
 		return setOptions(raw, o)
 	}}
 	d.SetMultipathTCP(false)
-	if o.Flow.SourcePort != 0 {
-		d.LocalAddr = &net.TCPAddr{Port: o.Flow.SourcePort + stream}
+	if from := o.Flow.Source(stream); from.IsValid() || o.Flow.SourcePort != 0 {
+		local := &net.TCPAddr{IP: from.AsSlice(), Zone: from.Zone()}
+		if o.Flow.SourcePort != 0 {
+			local.Port = o.Flow.SourcePort + stream
+		}
+		d.LocalAddr = local
 	}
 	conn, err := d.DialContext(ctx, "tcp", peer.String())
 	if err != nil {

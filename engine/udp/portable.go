@@ -19,14 +19,7 @@ type plain struct{}
 func (plain) close() error { return nil }
 
 func (plain) dial(host engine.Host, s settings, stream int, peer netip.AddrPort) (wire, error) {
-	from := netip.AddrPortFrom(netip.IPv4Unspecified(), 0)
-	if peer.Addr().Is6() {
-		from = netip.AddrPortFrom(netip.IPv6Unspecified(), 0)
-	}
-	if s.sourcePort != 0 {
-		from = netip.AddrPortFrom(from.Addr(), s.sourcePort+uint16(stream))
-	}
-	w, err := openPlain(host, s, from.String())
+	w, err := openPlain(host, s, s.from(stream, peer.Addr()).String())
 	if err != nil {
 		return nil, err
 	}

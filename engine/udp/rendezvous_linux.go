@@ -32,22 +32,11 @@ type shared struct {
 func newCarrier(port uint16) carrier { return &shared{port: port} }
 
 func (c *shared) dial(host engine.Host, s settings, stream int, peer netip.AddrPort) (wire, error) {
-	var from netip.AddrPort
-	if s.sourcePort != 0 {
-		from = netip.AddrPortFrom(unspecified(peer.Addr()), s.sourcePort+uint16(stream))
-	}
-	k, err := connect(host, s, from, peer, false)
+	k, err := connect(host, s, s.from(stream, peer.Addr()), peer, false)
 	if err != nil {
 		return nil, err // not k, which would be a non-nil wire
 	}
 	return k, nil
-}
-
-func unspecified(like netip.Addr) netip.Addr {
-	if like.Is4() {
-		return netip.IPv4Unspecified()
-	}
-	return netip.IPv6Unspecified()
 }
 
 func (c *shared) close() error {

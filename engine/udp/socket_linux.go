@@ -62,7 +62,9 @@ func (k *socket) open(s settings, from, to netip.AddrPort, shared bool) error {
 		if err != nil {
 			return err
 		}
-		if err := unix.Bind(k.fd, sa); err != nil {
+		if err := unix.Bind(k.fd, sa); errors.Is(err, unix.EADDRNOTAVAIL) {
+			return &engine.Refusal{Why: fmt.Sprintf("%v is no address of this host", from.Addr())}
+		} else if err != nil {
 			return fmt.Errorf("bind UDP port %d: %w", from.Port(), os.NewSyscallError("bind", err))
 		}
 	}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"net/netip"
+	"slices"
 	"sync"
 
 	"pelt/engine"
@@ -132,9 +133,27 @@ func (e *end) dial(host engine.Host) error {
 		if err != nil {
 			return fmt.Errorf("open udp to %v: %w", peer, err)
 		}
-		e.wires[i], e.ports[i] = w, w.local().Port()
+		e.wires[i] = w
+		if e.ports[i] = w.local().Port(); !slices.Contains(e.ports[:i], e.ports[i]) {
+			continue
+		}
+		// Streams from several addresses may get one port; what watches drops tells streams by ports.
+		if e.wires[i], err = e.redial(host, i, peer, w); err != nil {
+			return fmt.Errorf("open udp to %v: %w", peer, err)
+		}
+		e.ports[i] = e.wires[i].local().Port()
 	}
 	return nil
+}
+
+// redial opens a stream's socket again until its port is no other stream's. The
+// one before is held meanwhile, so that its port does not come again.
+func (e *end) redial(host engine.Host, i int, peer netip.AddrPort, held wire) (wire, error) {
+	w, err := e.engine.carrier.dial(host, e.settings, i, peer)
+	if err == nil && slices.Contains(e.ports[:i], w.local().Port()) {
+		w, err = e.redial(host, i, peer, w)
+	}
+	return w, errors.Join(err, held.close())
 }
 
 func (e *end) listen(host engine.Host) (err error) {

@@ -95,7 +95,8 @@ const headBytes = 64
 type settings struct {
 	dscp         int
 	dontFragment bool
-	sourcePort   uint16 // of stream 0; 0 is any
+	sourcePort   uint16                      // of stream 0; 0 is any
+	source       func(stream int) netip.Addr // local address; nil or the zero address: any
 	streams      int
 	payloadBytes int
 	segments     int  // packets that the sender hands to the kernel as one buffer
@@ -116,9 +117,31 @@ func settingsOf(o engine.Order, c clock) settings {
 	if o.Role == engine.Probe || o.Role == engine.Echo {
 		s.dontFragment, s.sendRoom, s.receiveRoom = false, 0, 0
 	} else if !o.Listen {
-		s.sourcePort = uint16(o.Flow.SourcePort)
+		s.sourcePort, s.source = uint16(o.Flow.SourcePort), o.Flow.Source
 	}
 	return s
+}
+
+// from is where a stream that calls a peer is bound.
+func (s settings) from(stream int, peer netip.Addr) netip.AddrPort {
+	a, port := netip.Addr{}, uint16(0)
+	if s.source != nil {
+		a = s.source(stream)
+	}
+	if !a.IsValid() {
+		a = unspecified(peer)
+	}
+	if s.sourcePort != 0 {
+		port = s.sourcePort + uint16(stream)
+	}
+	return netip.AddrPortFrom(a, port)
+}
+
+func unspecified(like netip.Addr) netip.Addr {
+	if like.Is4() {
+		return netip.IPv4Unspecified()
+	}
+	return netip.IPv6Unspecified()
 }
 
 // streamsOf counts the streams of an end; the probe flow has one.

@@ -7,6 +7,7 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
+	"net"
 	"net/netip"
 	"os"
 	"runtime"
@@ -58,7 +59,7 @@ func newBed(t testing.TB) *bed {
 		})
 		b.engines[n] = newEngines(t)
 	}
-	b.join(b.near, "va", "10.78.0.1/24", "fd78::1/64", b.far, "vb", "10.78.0.2/24", "fd78::2/64")
+	b.join(b.near, "va", "10.78.0.1", "fd78::1", b.far, "vb", "10.78.0.2", "fd78::2")
 	return b
 }
 
@@ -81,21 +82,27 @@ func (b *bed) join(near *netns.Handle, name, four, six string, far *netns.Handle
 			if err != nil {
 				return err
 			}
-			for _, text := range []string{e.four, e.six} {
-				a, err := netlink.ParseAddr(text)
-				if err != nil {
-					return err
-				}
-				if a.IP.To4() == nil {
-					a.Flags = unix.IFA_F_NODAD
-				}
-				if err := netlink.AddrAdd(link, a); err != nil {
-					return err
-				}
-			}
 			return netlink.LinkSetUp(link)
 		})
+		b.address(e.h, e.name, netip.MustParseAddr(e.four))
+		b.address(e.h, e.name, netip.MustParseAddr(e.six))
 	}
+}
+
+// address gives an interface one more.
+func (b *bed) address(h *netns.Handle, name string, a netip.Addr) {
+	b.t.Helper()
+	b.do(h, func() error {
+		link, err := netlink.LinkByName(name)
+		if err != nil {
+			return err
+		}
+		add := &netlink.Addr{IPNet: &net.IPNet{IP: a.AsSlice(), Mask: net.CIDRMask(24, 32)}}
+		if a.Is6() {
+			add.Mask, add.Flags = net.CIDRMask(64, 128), unix.IFA_F_NODAD
+		}
+		return netlink.AddrAdd(link, add)
+	})
 }
 
 func (b *bed) do(h *netns.Handle, f func() error) {
@@ -178,7 +185,8 @@ type trial struct {
 // outcome is both ends' account.
 type outcome struct {
 	send, receive engine.Report
-	ended         time.Time // of the sender
+	addresses     []engine.Addresses // of the receiver
+	ended         time.Time          // of the sender
 }
 
 // engines are those of one host.
@@ -248,6 +256,11 @@ func (b *bed) between(near, far *netns.Handle, four, six netip.Addr, c trial) (o
 	if err := errors.Join(from.Connect(ctx), <-connected); err != nil {
 		return out, err
 	}
+	sockets := to
+	if x, ok := to.(*end); ok {
+		sockets = x.sockets
+	}
+	out.addresses = sockets.(engine.Socketed).Addresses()
 	if c.connected != nil {
 		c.connected(from, to)
 	}

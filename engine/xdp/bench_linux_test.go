@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"net/netip"
 	"os/exec"
 	"runtime"
 	"slices"
@@ -174,7 +175,7 @@ func (b *bed) floor(two bool) float64 {
 	send := program(asm.Mov.Imm(asm.R1, int32(out.Attrs().Index)), asm.Mov.Imm(asm.R2, 0), asm.FnRedirect.Call())
 	defer send.Close()
 	frame := shape{source: [6]byte(out.Attrs().HardwareAddr), target: [6]byte(in.Attrs().HardwareAddr), payloadBytes: 18,
-		from: farFour, to: farFour}.layOut()
+		from: netip.AddrPortFrom(farFour, 9), to: netip.AddrPortFrom(farFour, 9)}.layOut()
 	page, err := unix.Mmap(count.FD(), 0, unix.Getpagesize(), unix.PROT_READ, unix.MAP_SHARED)
 	if err != nil {
 		b.t.Fatal(err)

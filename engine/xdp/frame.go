@@ -22,16 +22,16 @@ const (
 	protocolUDP = 17
 )
 
-// shape is what all frames of a flow have in common.
+// shape is what all frames of a stream have in common.
 type shape struct {
 	source, target [6]byte // Ethernet addresses
-	from, to       netip.Addr
+	from, to       netip.AddrPort
 	dscp           int
 	dontFragment   bool
 	payloadBytes   int
 }
 
-func (s shape) six() bool { return s.from.Is6() }
+func (s shape) six() bool { return s.from.Addr().Is6() }
 
 func (s shape) headerBytes() int {
 	if s.six() {
@@ -46,8 +46,8 @@ func (s shape) fragile() bool {
 	return !s.six() && !s.dontFragment && s.headerBytes()-ethernetBytes+s.payloadBytes > 1280
 }
 
-// layOut makes the frame that the sending program completes: ports, test header
-// and UDP checksum are 0.
+// layOut makes the frame that the sending program completes: test header and UDP
+// checksum are 0.
 func (s shape) layOut() []byte {
 	b := make([]byte, max(s.headerBytes()+s.payloadBytes, leastFrame))
 	copy(b, s.target[:])
@@ -59,8 +59,8 @@ func (s shape) layOut() []byte {
 		binary.BigEndian.PutUint32(ip, 6<<28|uint32(s.dscp)<<22)
 		binary.BigEndian.PutUint16(ip[4:], uint16(length))
 		ip[6], ip[7] = protocolUDP, hopLimit
-		copy(ip[8:], s.from.AsSlice())
-		copy(ip[24:], s.to.AsSlice())
+		copy(ip[8:], s.from.Addr().AsSlice())
+		copy(ip[24:], s.to.Addr().AsSlice())
 	} else {
 		binary.BigEndian.PutUint16(b[12:], 0x0800)
 		ip[0], ip[1] = 0x45, byte(s.dscp<<2)
@@ -69,11 +69,13 @@ func (s shape) layOut() []byte {
 			ip[6] = 0x40
 		}
 		ip[8], ip[9] = hopLimit, protocolUDP
-		copy(ip[12:], s.from.AsSlice())
-		copy(ip[16:], s.to.AsSlice())
+		copy(ip[12:], s.from.Addr().AsSlice())
+		copy(ip[16:], s.to.Addr().AsSlice())
 		binary.BigEndian.PutUint16(ip[10:], ^uint16(s.ipSum(b)))
 	}
 	udp := b[s.headerBytes()-udpBytes:]
+	binary.BigEndian.PutUint16(udp, s.from.Port())
+	binary.BigEndian.PutUint16(udp[2:], s.to.Port())
 	binary.BigEndian.PutUint16(udp[4:], uint16(length))
 	engine.Fill(udp[udpBytes+engine.HeaderBytes : length])
 	return b
@@ -91,10 +93,23 @@ func (s shape) ipSum(frame []byte) uint32 {
 
 // udpSum is the sum over a stream's datagram and pseudo header (RFC 768, RFC
 // 8200 section 8.1) but for what the program adds: trial, sequence and time.
-func (s shape) udpSum(frame []byte, from, to uint16) uint32 {
+func (s shape) udpSum(frame []byte) uint32 {
 	udp := frame[s.headerBytes()-udpBytes:][:udpBytes+s.payloadBytes]
-	sum := sum16(s.from.AsSlice()) + sum16(s.to.AsSlice()) + protocolUDP + uint32(len(udp))
-	return fold(sum + sum16(udp) + uint32(from) + uint32(to) + engine.Magic)
+	sum := sum16(s.from.Addr().AsSlice()) + sum16(s.to.Addr().AsSlice()) + protocolUDP + uint32(len(udp))
+	return fold(sum + sum16(udp) + engine.Magic)
+}
+
+// own are the words of a frame's beginning in which streams may differ, up to
+// the UDP checksum, as they lie in memory: addresses and ports are among them.
+func (s shape) own(frame []byte) (words [sendLimitsOWN_WORDS]uint64) {
+	at, n := 24, 2
+	if s.six() {
+		at, n = 16, len(words)
+	}
+	for i := range n {
+		words[i] = binary.NativeEndian.Uint64(frame[at+8*i:])
+	}
+	return words
 }
 
 // fold brings a sum back to 16 bits.

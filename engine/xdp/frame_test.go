@@ -25,21 +25,19 @@ func TestChecksums(t *testing.T) {
 			a, _ := netip.AddrFromSlice(rapid.SliceOfN(rapid.Byte(), size, size).Draw(t, name))
 			return a
 		}
-		s.from, s.to = address("from"), address("to")
-		from, to := rapid.Uint16().Draw(t, "from port"), rapid.Uint16().Draw(t, "to port")
+		s.from = netip.AddrPortFrom(address("from"), rapid.Uint16().Draw(t, "from port"))
+		s.to = netip.AddrPortFrom(address("to"), rapid.Uint16().Draw(t, "to port"))
 		h := engine.Header{Trial: rapid.Uint16().Draw(t, "trial"), Sequence: rapid.Uint64Max(1<<48-1).Draw(t, "sequence"), SendNanos: rapid.Uint64Max(1<<48-1).Draw(t, "time")}
 
 		b := s.layOut()
-		sum := s.udpSum(b, from, to)
+		sum := s.udpSum(b)
 		udp := b[s.headerBytes()-udpBytes : s.headerBytes()+s.payloadBytes]
-		binary.BigEndian.PutUint16(udp, from)
-		binary.BigEndian.PutUint16(udp[2:], to)
 		engine.PutHeader(udp[udpBytes:], h)
 		for _, w := range []uint64{uint64(h.Trial), h.Sequence, h.Sequence >> 16, h.Sequence >> 32, h.SendNanos, h.SendNanos >> 16, h.SendNanos >> 32} {
 			sum += uint32(w & 0xffff)
 		}
 		binary.BigEndian.PutUint16(udp[6:], ^uint16(fold(sum)))
-		pseudo := slices.Concat(s.from.AsSlice(), s.to.AsSlice(), []byte{0, protocolUDP, byte(len(udp) >> 8), byte(len(udp))})
+		pseudo := slices.Concat(s.from.Addr().AsSlice(), s.to.Addr().AsSlice(), []byte{0, protocolUDP, byte(len(udp) >> 8), byte(len(udp))})
 		if got := fold(sum16(pseudo) + sum16(udp)); got != 0xffff {
 			t.Fatalf("the datagram sums up to %#x with its checksum", got)
 		}

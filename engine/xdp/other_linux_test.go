@@ -44,7 +44,7 @@ func (b *bed) inject(frames ...[]byte) {
 // frame is a test packet of the trial's only stream with a right checksum.
 func (b *bed) frame(from, to netip.AddrPort, h engine.Header, payload int) []byte {
 	b.t.Helper()
-	s := shape{from: from.Addr(), to: to.Addr(), payloadBytes: payload}
+	s := shape{from: from, to: to, payloadBytes: payload}
 	b.do(b.far, func() error {
 		link, err := netlink.LinkByName("vb")
 		if err == nil {
@@ -54,8 +54,6 @@ func (b *bed) frame(from, to netip.AddrPort, h engine.Header, payload int) []byt
 	})
 	f := s.layOut()
 	udp := f[s.headerBytes()-udpBytes : s.headerBytes()+payload]
-	binary.BigEndian.PutUint16(udp, from.Port())
-	binary.BigEndian.PutUint16(udp[2:], to.Port())
 	engine.PutHeader(udp[udpBytes:], h)
 	pseudo := append(append(from.Addr().AsSlice(), to.Addr().AsSlice()...), 0, protocolUDP, byte(len(udp)>>8), byte(len(udp)))
 	binary.BigEndian.PutUint16(udp[6:], ^uint16(fold(sum16(pseudo)+sum16(udp))))

@@ -5,6 +5,7 @@ package xdp
 import (
 	"fmt"
 	"math"
+	"net/netip"
 	"slices"
 	"testing"
 	"time"
@@ -51,18 +52,34 @@ func unsent(out outcome) (n uint64) {
 
 func TestEveryShape(t *testing.T) {
 	b := newBed(t)
+	if err := b.engines[b.far].xdp.Ready(b.far, "vb"); err != nil { // the sockets' engine alone does not see to it
+		t.Fatal(err)
+	}
+	var many [2][]netip.Addr // addresses beside the first, by IP version
+	for i := range 3 {
+		for v, form := range []string{"10.78.0.%d", "fd78::%d"} {
+			many[v] = append(many[v], netip.MustParseAddr(fmt.Sprintf(form, 11+i)))
+			b.address(b.near, "va", many[v][i])
+		}
+	}
 	for _, c := range []struct {
 		payload, streams int
 		six              bool
 		dscp             int
-	}{{16, 1, false, 0}, {63, 2, true, 46}, {1472, 3, false, 10}, {65, 128, true, 0}} {
+		from             []netip.Addr
+	}{{16, 1, false, 0, nil}, {63, 2, true, 46, nil}, {1472, 4, false, 10, many[0]}, {65, 128, true, 0, many[1]}} {
 		t.Run(fmt.Sprintf("%d B, %d streams, IPv6 %v", c.payload, c.streams, c.six), func(t *testing.T) {
 			for _, engines := range [][2]string{{"xdp", "xdp"}, {"xdp", "udp"}, {"udp", "xdp"}} {
 				b.t = t
 				out, err := b.run(trial{engines: engines, warmup: 20 * time.Millisecond, measure: 100 * time.Millisecond, six: c.six,
-					flow: model.Flow{PayloadBytes: c.payload, Streams: c.streams, DSCP: c.dscp, Rate: mustRate(t, "20kpps")}})
+					flow: model.Flow{PayloadBytes: c.payload, Streams: c.streams, DSCP: c.dscp, SourceAddresses: c.from, Rate: mustRate(t, "20kpps")}})
 				if err != nil {
 					t.Fatalf("%v: %v", engines, err)
+				}
+				for i, a := range out.addresses {
+					if want := c.from; want != nil && a.Remote.Addr() != want[i%len(want)] {
+						t.Errorf("%v: stream %d came from %v, want %v", engines, i, a.Remote, want[i%len(want)])
+					}
 				}
 				if lost := undisturbed(t, engines, out); lost != 0 {
 					t.Errorf("%v: %d of %d lost; %+v", engines, lost, out.send.Send.Attempted, out.receive.Receive)

@@ -43,7 +43,7 @@ func (e *end) openReceiver(addresses []engine.Addresses) (plane, string, error) 
 	var w wire
 	var why string
 	err := e.host.Do(func() (err error) {
-		w, why, err = findWire(addresses[0].Local.Addr(), addresses[0].Remote.Addr(), false)
+		w, why, err = oneWire(addresses, false)
 		return err
 	})
 	if err != nil || why != "" {

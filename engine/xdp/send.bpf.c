@@ -13,10 +13,9 @@ const volatile __u32 six; /* 1: IPv6 */
 const volatile __u16 trial;
 const volatile __u32 identified; /* 1: IPv4 packets carry a number, for whoever may fragment them */
 const volatile __u64 clock_ahead; /* CLOCK_MONOTONIC of the process less the kernel's: its time namespace */
-const volatile __u32 ip_sum; /* of the IPv4 header's words but for identification and checksum, folded */
 
-/* The frame's beginning up to the UDP checksum; what is beyond is written after it. */
-const volatile __u64 header[HEADER_WORDS];
+/* The frame's beginning up to where streams differ. */
+const volatile __u64 header[COMMON_WORDS];
 
 /* Each worker has a copy of the program and of its memory. Global variables cost
  * no lookup. */
@@ -208,22 +207,25 @@ static __always_inline struct udp *head(void *data, void *end, struct out *o)
 		if (data + HEADER6 + TEST_HEADER > end)
 			return 0;
 #pragma unroll
-		for (i = 0; i < 6; i++)
+		for (i = 0; i < 2; i++)
 			put(to + i, header[i]);
-		put(to + 6, header[6] | (__u64)o->from << 48);
-		if (*last != ((__u32)header[7] | o->to))
-			*last = (__u32)header[7] | o->to;
+#pragma unroll
+		for (i = 0; i < 5; i++)
+			put(to + 2 + i, o->own[i]);
+		if (*last != (__u32)o->own[5])
+			*last = (__u32)o->own[5];
 		return data + HEADER6 - sizeof(struct udp);
 	}
 	if (data + HEADER4 + TEST_HEADER > end)
 		return 0;
 	/* All of it at once: frames that come back as they left are the rule. */
-	if ((to[0] ^ header[0]) | (to[1] ^ header[1]) | (to[2] ^ header[2]) | (to[3] ^ header[3])) {
+	if ((to[0] ^ header[0]) | (to[1] ^ header[1]) | (to[2] ^ header[2]) | (to[3] ^ o->own[0])) {
 #pragma unroll
-		for (i = 0; i < 4; i++)
+		for (i = 0; i < 3; i++)
 			to[i] = header[i];
+		to[3] = o->own[0];
 	}
-	put(to + 4, header[4] | (__u64)o->from << 16 | (__u64)o->to << 32);
+	put(to + 4, o->own[1]);
 	return data + HEADER4 - sizeof(struct udp);
 }
 
@@ -289,7 +291,7 @@ int send(struct xdp_md *ctx)
 	if (identified && !six) {
 		struct ip4 *ip = data + ETHERNET_BYTES;
 
-		sum = ip_sum + (w->emitted & 0xffff);
+		sum = o->ip_sum + (w->emitted & 0xffff);
 		sum = (sum & 0xffff) + (sum >> 16);
 		ip->id = htons(w->emitted);
 		ip->check = htons(~sum);

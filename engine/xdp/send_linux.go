@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"net/netip"
 	"runtime"
 	"slices"
 	"unsafe"
@@ -62,8 +63,7 @@ func (e *end) openSender(addresses []engine.Addresses) (plane, string, error) {
 	s := &sender{end: e, streams: len(addresses)}
 	var why string
 	err := e.host.Do(func() (err error) {
-		first := addresses[0]
-		s.wire, why, err = findWire(first.Local.Addr(), first.Remote.Addr(), true)
+		s.wire, why, err = oneWire(addresses, true)
 		if err != nil || why != "" {
 			return err
 		}
@@ -76,11 +76,14 @@ func (e *end) openSender(addresses []engine.Addresses) (plane, string, error) {
 		return nil, why, err
 	}
 	f := e.order.Flow
-	form := shape{
-		source: s.wire.source, target: s.wire.target, from: addresses[0].Local.Addr().WithZone(""), to: addresses[0].Remote.Addr().WithZone(""),
-		dscp: f.DSCP, dontFragment: f.DontFragment, payloadBytes: f.PayloadBytes,
+	forms := make([]shape, len(addresses))
+	for i, a := range addresses {
+		forms[i] = shape{
+			source: s.wire.source, target: s.wire.target, from: unzoned(a.Local), to: unzoned(a.Remote),
+			dscp: f.DSCP, dontFragment: f.DontFragment, payloadBytes: f.PayloadBytes,
+		}
 	}
-	if need := form.headerBytes() - ethernetBytes + f.PayloadBytes; need > s.wire.mtu {
+	if need := forms[0].headerBytes() - ethernetBytes + f.PayloadBytes; need > s.wire.mtu {
 		return nil, fmt.Sprintf("packets of %d B need fragments: the MTU of %s is %d B", need, s.wire.name, s.wire.mtu), nil
 	}
 	if s.wire.kind != veth {
@@ -92,20 +95,24 @@ func (e *end) openSender(addresses []engine.Addresses) (plane, string, error) {
 			s.guest = nil
 		}
 	}
-	s.frame = form.layOut()
+	s.frame = forms[0].layOut()
 	s.schedule, s.paced = f.Rate.Schedule(f.PayloadBytes)
-	if err := s.load(form); err != nil {
+	if err := s.load(forms[0]); err != nil {
 		if why := reason(err); why != "" {
 			return nil, why, s.close()
 		}
 		return nil, "", errors.Join(fmt.Errorf("load the xdp sender: %w", err), s.close())
 	}
-	for i, a := range addresses {
+	for i, form := range forms {
+		frame := form.layOut()
 		o := s.out(i)
-		o.From, o.To = networkOrder(a.Local.Port()), networkOrder(a.Remote.Port())
-		o.Sum = form.udpSum(s.frame, a.Local.Port(), a.Remote.Port())
+		o.Sum, o.IpSum, o.Own = form.udpSum(frame), form.ipSum(frame), form.own(frame)
 	}
 	return s, "", nil
+}
+
+func unzoned(a netip.AddrPort) netip.AddrPort {
+	return netip.AddrPortFrom(a.Addr().WithZone(""), a.Port())
 }
 
 func (s *sender) load(form shape) error {
@@ -118,8 +125,7 @@ func (s *sender) load(form shape) error {
 	if form.six() {
 		six = 1
 	}
-	header := make([]byte, 8*sendLimitsHEADER_WORDS)
-	copy(header, s.frame[:form.headerBytes()-2]) // what follows is the UDP checksum
+	header := s.frame[:8*sendLimitsCOMMON_WORDS]
 	identified := uint32(0)
 	if form.fragile() {
 		identified = 1
@@ -131,7 +137,7 @@ func (s *sender) load(form shape) error {
 		}
 		for name, v := range map[string]any{
 			sendVarOutInterface: uint32(s.wire.index), sendVarOutSpace: s.wire.space, sendVarSix: six,
-			sendVarTrial: s.end.order.Trial, sendVarIpSum: form.ipSum(s.frame), sendVarHeader: header, sendVarIdentified: identified,
+			sendVarTrial: s.end.order.Trial, sendVarHeader: header, sendVarIdentified: identified,
 			sendVarClockAhead: uint64(clockAhead()),
 		} {
 			if err := spec.Variables[name].Set(v); err != nil {

@@ -38,23 +38,24 @@ const (
 	sendLimitsBINS            sendLimits = 2048
 	sendLimitsBIN_BITS        sendLimits = 6
 	sendLimitsLONGEST_BITS    sendLimits = 36
-	sendLimitsHEADER_WORDS    sendLimits = 8
+	sendLimitsCOMMON_WORDS    sendLimits = 3
+	sendLimitsOWN_WORDS       sendLimits = 6
 	sendLimitsFULL_RING_PAUSE sendLimits = 3000
 	sendLimitsSTAMP_EVERY     sendLimits = 16
 )
 
 type sendOut struct {
 	_        structs.HostLayout
-	From     uint16
-	To       uint16
 	Sum      uint32
+	IpSum    uint32
 	Sequence uint64
 	Last     uint64
 	Stamp    uint64
 	High     uint64
 	Common   uint32
 	Pad      uint32
-	_        [80]byte
+	Own      [6]uint64
+	_        [32]byte
 }
 
 type sendPhase uint32
@@ -123,7 +124,6 @@ const (
 	sendVarGaps          = "gaps"
 	sendVarHeader        = "header"
 	sendVarIdentified    = "identified"
-	sendVarIpSum         = "ip_sum"
 	sendVarOutInterface  = "out_interface"
 	sendVarOutSpace      = "out_space"
 	sendVarOuts          = "outs"
@@ -195,7 +195,6 @@ type sendVariableSpecs struct {
 	Gaps         *ebpf.VariableSpec `ebpf:"gaps"`
 	Header       *ebpf.VariableSpec `ebpf:"header"`
 	Identified   *ebpf.VariableSpec `ebpf:"identified"`
-	IpSum        *ebpf.VariableSpec `ebpf:"ip_sum"`
 	OutInterface *ebpf.VariableSpec `ebpf:"out_interface"`
 	OutSpace     *ebpf.VariableSpec `ebpf:"out_space"`
 	Outs         *ebpf.VariableSpec `ebpf:"outs"`
@@ -240,7 +239,6 @@ type sendVariables struct {
 	Gaps         *ebpf.Variable `ebpf:"gaps"`
 	Header       *ebpf.Variable `ebpf:"header"`
 	Identified   *ebpf.Variable `ebpf:"identified"`
-	IpSum        *ebpf.Variable `ebpf:"ip_sum"`
 	OutInterface *ebpf.Variable `ebpf:"out_interface"`
 	OutSpace     *ebpf.Variable `ebpf:"out_space"`
 	Outs         *ebpf.Variable `ebpf:"outs"`

@@ -38,7 +38,8 @@ enum limits {
 	BIN_BITS = 6,
 	LONGEST_BITS = 36, /* what is longer than 2^36 ns is counted as out of range */
 
-	HEADER_WORDS = 8, /* of 8 B, of a frame's beginning */
+	COMMON_WORDS = 3, /* of 8 B, of a frame's beginning, which all streams may have in common */
+	OWN_WORDS = 6,    /* ... that a stream has for itself, at most */
 
 	FULL_RING_PAUSE = 3000, /* ns that an unpaced sender waits when the device has no room */
 
@@ -93,14 +94,15 @@ struct worker {
 
 /* A stream as it is sent. */
 struct out {
-	__be16 from, to;
 	__u32 sum;      /* of the 16-bit words that a checksum is over, but for trial, sequence and time */
+	__u32 ip_sum;   /* of the IPv4 header's words but for identification and checksum, folded */
 	__u64 sequence; /* of the next frame of this phase */
 	__u64 last;     /* when the frame before left */
 	__u64 stamp;    /* of the worker, that the rest is of */
 	__u64 high;     /* magic, trial and the sequence's upper bits, as they stand in the test header */
 	__u32 common;   /* sum, with all but the sequence's lower bits */
 	__u32 pad;
+	__u64 own[OWN_WORDS]; /* addresses and ports, and what lies between and behind them up to the UDP checksum */
 } __attribute__((aligned(128)));
 
 /* Durations seen by one processor. */

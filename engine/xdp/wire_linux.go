@@ -13,6 +13,8 @@ import (
 	"github.com/vishvananda/netlink"
 	"github.com/vishvananda/netlink/nl"
 	"golang.org/x/sys/unix"
+
+	"pelt/engine"
 )
 
 // wire is what the kernel would use for packets to a peer.
@@ -95,6 +97,27 @@ func findWire(from, to netip.Addr, target bool) (w wire, why string, err error) 
 		return w, fmt.Sprintf("the Ethernet address of %v on %s is not known", hop, a.Name), nil
 	}
 	copy(w.target[:], neighbours[i].HardwareAddr)
+	return w, "", nil
+}
+
+// oneWire is findWire for several streams, which must all go the same way.
+func oneWire(streams []engine.Addresses, target bool) (w wire, why string, err error) {
+	type pair struct{ from, to netip.Addr }
+	seen := map[pair]bool{}
+	for _, a := range streams {
+		p := pair{a.Local.Addr(), a.Remote.Addr()}
+		if seen[p] {
+			continue
+		}
+		next, why, err := findWire(p.from, p.to, target)
+		switch {
+		case err != nil || why != "":
+			return wire{}, why, err
+		case len(seen) > 0 && next != w:
+			return wire{}, fmt.Sprintf("streams go different ways: from %v out of %s, from %v another", streams[0].Local.Addr(), w.name, p.from), nil
+		}
+		w, seen[p] = next, true
+	}
 	return w, "", nil
 }
 

@@ -94,6 +94,13 @@ func flowFlags(f model.Flow) []string {
 	number("--family", f.Family, 0)
 	number("--dscp", f.DSCP, 0)
 	number("--source-port", f.SourcePort, 0)
+	if len(f.SourceAddresses) > 0 {
+		var list []string
+		for _, a := range f.SourceAddresses {
+			list = append(list, a.String())
+		}
+		args = append(args, "--source-address", quote(strings.Join(list, ",")))
+	}
 	number("--gso", max(f.Segments, 1), 1)
 	if f.Joined {
 		args = append(args, "--gro")
