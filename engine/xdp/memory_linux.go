@@ -5,6 +5,7 @@ package xdp
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"strings"
 	"sync"
@@ -81,23 +82,31 @@ func (e *attachError) Unwrap() error { return e.err }
 
 // memory is that of a program's global variables, shared with the kernel.
 type memory struct {
-	spec  *ebpf.CollectionSpec
-	bytes []byte
+	variables map[string]*ebpf.VariableSpec
+	bytes     []byte
 }
 
 const globals = ".bss"
 
-func shareMemory(spec *ebpf.CollectionSpec, set *ebpf.Collection) (memory, error) {
-	m := set.Maps[globals]
-	if m == nil {
-		return memory{}, errors.New("the program has no global variables")
+// newSet loads programs and shares their memory. The caller closes both, also
+// with an error where they are not nil.
+func newSet(spec *ebpf.CollectionSpec) (*ebpf.Collection, memory, error) {
+	m := memory{variables: maps.Clone(spec.Variables)}
+	// The library would share the memory a second time for them.
+	maps.DeleteFunc(spec.Variables, func(_ string, v *ebpf.VariableSpec) bool { return v.SectionName == globals })
+	set, err := ebpf.NewCollection(spec)
+	if err != nil {
+		return nil, m, err
+	}
+	of := set.Maps[globals]
+	if of == nil {
+		return set, m, errors.New("the program has no global variables")
 	}
 	page := unix.Getpagesize()
-	b, err := unix.Mmap(m.FD(), 0, (int(m.ValueSize())+page-1)/page*page, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_SHARED)
-	if err != nil {
-		return memory{}, fmt.Errorf("share the program's memory: %w", err)
+	if m.bytes, err = unix.Mmap(of.FD(), 0, (int(of.ValueSize())+page-1)/page*page, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_SHARED); err != nil {
+		return set, m, fmt.Errorf("share the program's memory: %w", err)
 	}
-	return memory{spec, b}, nil
+	return set, m, nil
 }
 
 func (m memory) close() error {
@@ -110,7 +119,7 @@ func (m memory) close() error {
 // variable is a global variable: one T, or an array of them. It panics on a
 // program that has it not, or of another size: the two are built together.
 func variable[T any](m memory, name string) []T {
-	v := m.spec.Variables[name]
+	v := m.variables[name]
 	var one T
 	n := uintptr(v.Size()) / unsafe.Sizeof(one)
 	if v.SectionName != globals || n*unsafe.Sizeof(one) != uintptr(v.Size()) {

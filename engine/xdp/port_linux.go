@@ -82,10 +82,7 @@ func (p *port) open(host engine.Host) (why string, err error) {
 	if err := spec.Variables[receiveVarClockAhead].Set(uint64(clockAhead())); err != nil {
 		return "", err
 	}
-	if p.set, err = ebpf.NewCollection(spec); err != nil {
-		return "", err
-	}
-	if p.memory, err = shareMemory(spec, p.set); err != nil {
+	if p.set, p.memory, err = newSet(spec); err != nil {
 		return "", err
 	}
 	p.ins, p.flows = variable[receiveIn](p.memory, receiveVarIns), variable[receiveFlow](p.memory, receiveVarFlows)

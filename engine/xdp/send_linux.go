@@ -144,17 +144,16 @@ func (s *sender) load(form shape) error {
 				return err
 			}
 		}
-		set, err := ebpf.NewCollection(spec)
+		set, memory, err := newSet(spec)
+		if set != nil {
+			s.sets = append(s.sets, set)
+		}
 		if err != nil {
 			return err
 		}
-		s.sets = append(s.sets, set)
 		cpu := cpus[(max(s.end.order.CPU, 0)+i)%len(cpus)]
-		w := &worker{program: set.Programs[sendProgSend], cpu: cpu, ended: make(chan struct{})}
+		w := &worker{program: set.Programs[sendProgSend], cpu: cpu, memory: memory, ended: make(chan struct{})}
 		s.workers = append(s.workers, w)
-		if w.memory, err = shareMemory(spec, set); err != nil {
-			return err
-		}
 		w.state, w.outs = &variable[sendWorker](w.memory, sendVarSelf)[0], variable[sendOut](w.memory, sendVarOuts)
 		for _, name := range []string{sendProgTransmitted, sendProgUnredirected} {
 			hook, err := link.AttachTracing(link.TracingOptions{Program: set.Programs[name], AttachType: ebpf.AttachTraceRawTp})
