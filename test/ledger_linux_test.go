@@ -10,6 +10,7 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 )
@@ -22,10 +23,12 @@ type bench struct {
 	name, work string
 }
 
+var benches atomic.Uint32 // made so far
+
 func newBench(t *testing.T, topology string, flags ...string) *bench {
 	t.Helper()
 	needRoot(t)
-	b := &bench{name: fmt.Sprintf("faults-%d", os.Getpid()), work: t.TempDir()}
+	b := &bench{name: fmt.Sprintf("faults-%d-%d", os.Getpid(), benches.Add(1)), work: t.TempDir()}
 	args := append([]string{"lab", "up", topology, "--name", b.name}, flags...)
 	if out, err := b.command(t.Context(), args...).CombinedOutput(); err != nil {
 		t.Fatalf("pelt %s: %v\n%s", strings.Join(args, " "), err, out)
@@ -292,6 +295,7 @@ func faults() []fault {
 func TestFaultMatrix(t *testing.T) {
 	for _, c := range faults() {
 		t.Run(c.name, func(t *testing.T) {
+			t.Parallel() // a trial here is mostly waiting
 			b := newBench(t, c.topology, strings.Fields(c.up)...)
 			for _, line := range c.before {
 				b.in(t, line)
@@ -445,6 +449,7 @@ func TestFaultsTogether(t *testing.T) {
 			names = append(names, f.name)
 		}
 		t.Run(strings.Join(names, "+"), func(t *testing.T) {
+			t.Parallel()
 			b := newBench(t, "router")
 			flags := paced
 			for _, f := range set {
