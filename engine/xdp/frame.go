@@ -101,7 +101,7 @@ func (s shape) udpSum(frame []byte) uint32 {
 
 // own are the words of a frame's beginning in which streams may differ, up to
 // the UDP checksum, as they lie in memory: addresses and ports are among them.
-func (s shape) own(frame []byte) (words [sendLimitsOWN_WORDS]uint64) {
+func (s shape) own(frame []byte) (words [6]uint64) {
 	at, n := 24, 2
 	if s.six() {
 		at, n = 16, len(words)
