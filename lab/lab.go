@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"pelt/internal/netns"
+	"pelt/lab/userlink"
 	"pelt/model"
 )
 
@@ -18,6 +19,8 @@ type Lab struct {
 	nodes []*Node
 	held  []*netns.Handle // the nodes' namespaces and the hidden ones
 	tbfs  []tbfPlace
+	pool  *userlink.Pool // moves the frames of emulated links; nil: there are none here
+	links []EmulatedLink
 }
 
 // Node is one node of a lab. Its methods may be called concurrently. It stays
@@ -94,6 +97,10 @@ func (l *Lab) Node(name string) (*Node, error) {
 // attached lab it closes the copies only.
 func (l *Lab) Close() error {
 	var errs []error
+	if l.pool != nil {
+		errs = append(errs, l.pool.Close())
+		l.pool = nil
+	}
 	for _, h := range slices.Backward(l.held) {
 		errs = append(errs, h.Close())
 	}

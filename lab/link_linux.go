@@ -22,7 +22,11 @@ func (b *builder) buildLink(link int, pa, pb port) error {
 		s    *space
 		name string
 	}{{sa, nameA}, {sb, nameB}}
-	if homes[0] == atRelay || homes[1] == atRelay {
+	if plan.emulated() {
+		if err := b.emulate(link, pa, pb); err != nil {
+			return err
+		}
+	} else if homes[0] == atRelay || homes[1] == atRelay {
 		relay, err := b.relaySpace(link)
 		if err != nil {
 			return err

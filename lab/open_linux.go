@@ -126,8 +126,11 @@ type vethEnd struct {
 
 func (e vethEnd) ready() (bool, error) {
 	link, err := e.s.link(e.name)
-	if err != nil || link.Attrs().OperState != netlink.OperUp {
+	if err != nil {
 		return false, err
+	}
+	if state := link.Attrs().OperState; state != netlink.OperUp && (state != netlink.OperUnknown || link.Type() != "tuntap") {
+		return false, nil
 	}
 	if !e.addr6.IsValid() {
 		return true, nil

@@ -17,6 +17,7 @@ type shape struct {
 	queuePackets int
 	queueBytes   int
 	overhead     int
+	asked        model.Link // what a rate and a queue are not, of all that was asked; the zero value if nothing was
 }
 
 // linkPlan is one link of a lab, ready to be built.
@@ -54,6 +55,16 @@ func planLinks(t topologySpec, links []model.Link) ([]linkPlan, error) {
 			return nil, linkError(l, "%s needs a rate on the same link; without one nothing queues", key)
 		}
 	}
+	for i, p := range plans {
+		for direction, s := range p.toward {
+			if !p.emulated() {
+				continue
+			}
+			if why := s.settings(p.mtu).Check(); why != "" {
+				return nil, &UsageError{fmt.Sprintf("link %s: %s", t.wayName(i, direction), why)}
+			}
+		}
+	}
 	return plans, nil
 }
 
@@ -65,6 +76,7 @@ func (p *linkPlan) set(direction int, l model.Link) {
 	if l.QueuePackets != 0 || l.QueueBytes != 0 {
 		s.queuePackets, s.queueBytes = l.QueuePackets, l.QueueBytes
 	}
+	s.asked = merge(s.asked, l)
 }
 
 // eachDirection calls f for every link direction that l speaks of.
@@ -87,12 +99,6 @@ func checkLink(t topologySpec, l model.Link) error {
 		if name != "" && t.index(name) < 0 {
 			return linkError(l, "lab %s has no node %q; there are %s", t.name, name, strings.Join(t.nodeNames(), ", "))
 		}
-	}
-	if key := l.Unsupported(); key != "" {
-		return linkError(l, "%s is not supported; rate, queue, mtu and overhead are", key)
-	}
-	if l.Seed != 0 {
-		return linkError(l, "seed is not supported: rate, queue, mtu and overhead are, and they draw nothing at random")
 	}
 	if l.MTU != 0 && l.Toward != "" {
 		return linkError(l, "mtu holds for both directions; give it without toward")
@@ -186,7 +192,7 @@ func (t topologySpec) homes(link int, p linkPlan) [2]home {
 	var h [2]home
 	for direction, s := range p.toward {
 		switch r := t.nodes[from[direction]].role; {
-		case s.rate == 0:
+		case s.rate == 0, p.emulated():
 		case slices.Contains([]role{forward, nat}, r):
 			h[direction] = atRouter
 		default:

@@ -14,27 +14,48 @@ import (
 // Toward names the node that the shaped direction leads to. A zero field
 // leaves that property alone.
 type Link struct {
-	Node           string       `json:"node,omitempty"`   // the link at this node; "" means every link
-	Toward         string       `json:"toward,omitempty"` // only the direction to this node; "" means both
-	Rate           unit.BitRate `json:"rate_bps,omitempty"`
-	QueuePackets   int          `json:"queue_packets,omitempty"`
-	QueueBytes     int          `json:"queue_bytes,omitempty"`
-	MTU            int          `json:"mtu_bytes,omitempty"`
-	DelaySeconds   float64      `json:"delay_s,omitempty"`
-	JitterSeconds  float64      `json:"jitter_s,omitempty"`
-	Correlation    float64      `json:"correlation_ratio,omitempty"`
-	Distribution   string       `json:"distribution,omitempty"` // uniform, normal, pareto, paretonormal
-	LossRatio      float64      `json:"loss_ratio,omitempty"`
-	LossModel      string       `json:"loss_model,omitempty"` // random, gilbert-elliott, four-state
-	ReorderRatio   float64      `json:"reorder_ratio,omitempty"`
-	DuplicateRatio float64      `json:"duplicate_ratio,omitempty"`
-	OverheadBytes  int          `json:"overhead_bytes,omitempty"` // added to each frame when its time on the link is computed
-	Seed           uint64       `json:"seed,omitempty"`
+	Node          string       `json:"node,omitempty"`   // the link at this node; "" means every link
+	Toward        string       `json:"toward,omitempty"` // only the direction to this node; "" means both
+	Rate          unit.BitRate `json:"rate_bps,omitempty"`
+	QueuePackets  int          `json:"queue_packets,omitempty"`
+	QueueBytes    int          `json:"queue_bytes,omitempty"`
+	MTU           int          `json:"mtu_bytes,omitempty"`
+	DelaySeconds  float64      `json:"delay_s,omitempty"`
+	JitterSeconds float64      `json:"jitter_s,omitempty"`          // uniform: the largest deviation; else the distribution's scale
+	Correlation   float64      `json:"correlation_ratio,omitempty"` // of a packet's delay with the one before
+	Distribution  string       `json:"distribution,omitempty"`      // of the jitter: uniform, normal, pareto, paretonormal
+	LossRatio     float64      `json:"loss_ratio,omitempty"`
+	LossModel     string       `json:"loss_model,omitempty"` // random, gilbert-elliott, four-state
+	// LossStates are the ratios of a loss model with states: p, r, loss in the bad
+	// and in the good state of gilbert-elliott; p13, p31, p32, p23, p14 of four-state.
+	LossStates           [5]float64 `json:"loss_states,omitzero"`
+	LossCorrelation      float64    `json:"loss_correlation_ratio,omitempty"`
+	ReorderRatio         float64    `json:"reorder_ratio,omitempty"` // do not wait for the delay
+	ReorderCorrelation   float64    `json:"reorder_correlation_ratio,omitempty"`
+	Gap                  int        `json:"reorder_gap,omitempty"` // of those, only every so many-th packet is one
+	DuplicateRatio       float64    `json:"duplicate_ratio,omitempty"`
+	DuplicateCorrelation float64    `json:"duplicate_correlation_ratio,omitempty"`
+	CorruptRatio         float64    `json:"corrupt_ratio,omitempty"` // have one bit turned
+	CorruptCorrelation   float64    `json:"corrupt_correlation_ratio,omitempty"`
+	OverheadBytes        int        `json:"overhead_bytes,omitempty"` // added to each frame when its time on the link is computed
+	Mode                 string     `json:"mode,omitempty"`           // what the words mean: exact (default), or netem, as the kernel's does
+	Seed                 uint64     `json:"seed,omitempty"`           // 0: one is drawn
 }
 
-// linkKeys are the words of --link that the lab can give, in the order the help
-// prints them; the others are known, and refused by name.
-var linkKeys = []string{"rate", "queue", "mtu", "overhead", "toward"}
+// linkKeys are the words of --link, in the order the help prints them.
+var linkKeys = []string{"rate", "queue", "overhead", "mtu", "delay", "jitter", "correlation", "distribution", "loss", "loss-correlation",
+	"duplicate", "duplicate-correlation", "reorder", "reorder-correlation", "gap", "corrupt", "corrupt-correlation", "mode", "seed", "toward"}
+
+// Loss models with states, and what their ratios are called.
+const (
+	GilbertElliott = "gilbert-elliott"
+	FourState      = "four-state"
+)
+
+// lossForms are the ways to say loss, beside a plain share.
+var lossForms = []struct{ word, model, form string }{
+	{"ge", GilbertElliott, "ge:P/R/BAD/GOOD"}, {"4state", FourState, "4state:P13/P31/P32/P23/P14"},
+}
 
 // ParseLink reads the value of --link or --link-NODE: "rate=1gbit,queue=100,mtu=1500".
 // node is the node named by the flag, "" for every link.
@@ -95,13 +116,27 @@ func (l *Link) set(key, value string) (err error) {
 	case "distribution":
 		l.Distribution = value
 	case "loss":
-		return ratio(&l.LossRatio)
-	case "loss-model":
-		l.LossModel = value
+		return l.setLoss(value)
+	case "loss-correlation":
+		return ratio(&l.LossCorrelation)
 	case "reorder":
 		return ratio(&l.ReorderRatio)
+	case "reorder-correlation":
+		return ratio(&l.ReorderCorrelation)
+	case "gap":
+		if l.Gap, err = strconv.Atoi(value); err != nil || l.Gap < 1 {
+			return fmt.Errorf("gap %q is not a whole number of packets", value)
+		}
 	case "duplicate":
 		return ratio(&l.DuplicateRatio)
+	case "duplicate-correlation":
+		return ratio(&l.DuplicateCorrelation)
+	case "corrupt":
+		return ratio(&l.CorruptRatio)
+	case "corrupt-correlation":
+		return ratio(&l.CorruptCorrelation)
+	case "mode":
+		l.Mode = value
 	case "seed":
 		if l.Seed, err = strconv.ParseUint(value, 10, 64); err != nil {
 			return fmt.Errorf("seed %q is not a whole number", value)
@@ -112,13 +147,46 @@ func (l *Link) set(key, value string) (err error) {
 	return err
 }
 
+// setLoss reads a share, or a model with the ratios of its states.
+func (l *Link) setLoss(value string) error {
+	word, rest, stated := strings.Cut(value, ":")
+	if !stated {
+		var err error
+		l.LossRatio, err = unit.ParseRatio(value)
+		return err
+	}
+	for _, f := range lossForms {
+		if f.word != word {
+			continue
+		}
+		_, names, _ := strings.Cut(f.form, ":")
+		parts := strings.Split(rest, "/")
+		if len(parts) != len(strings.Split(names, "/")) {
+			return fmt.Errorf("loss %q: want %s, each a share", value, f.form)
+		}
+		l.LossModel = f.model
+		for i, p := range parts {
+			var err error
+			if l.LossStates[i], err = unit.ParseRatio(p); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	return fmt.Errorf("loss %q: want a share as 1%%, %s or %s", value, lossForms[0].form, lossForms[1].form)
+}
+
 func (l Link) check(at string) error {
 	for _, r := range []struct {
 		field string
 		value float64
 	}{
 		{"correlation_ratio", l.Correlation}, {"loss_ratio", l.LossRatio},
-		{"reorder_ratio", l.ReorderRatio}, {"duplicate_ratio", l.DuplicateRatio},
+		{"reorder_ratio", l.ReorderRatio}, {"duplicate_ratio", l.DuplicateRatio}, {"corrupt_ratio", l.CorruptRatio},
+		{"loss_correlation_ratio", l.LossCorrelation}, {"reorder_correlation_ratio", l.ReorderCorrelation},
+		{"duplicate_correlation_ratio", l.DuplicateCorrelation}, {"corrupt_correlation_ratio", l.CorruptCorrelation},
+		{"loss_states", l.LossStates[0]}, {"loss_states", l.LossStates[1]}, {"loss_states", l.LossStates[2]},
+		{"loss_states", l.LossStates[3]}, {"loss_states", l.LossStates[4]},
 	} {
 		if !(r.value >= 0 && r.value <= 1) {
 			return wrong(at+"."+r.field, "want 0..1, not %v", r.value)
@@ -147,30 +215,20 @@ func (l Link) check(at string) error {
 		return wrong(at+".rate_bps", "want at least 1kbit")
 	case !slices.Contains([]string{"", "uniform", "normal", "pareto", "paretonormal"}, l.Distribution):
 		return wrong(at+".distribution", "want uniform, normal, pareto or paretonormal, not %q", l.Distribution)
-	case !slices.Contains([]string{"", "random", "gilbert-elliott", "four-state"}, l.LossModel):
+	case l.Gap < 0:
+		return wrong(at+".reorder_gap", "want at least 1 packet, not %d", l.Gap)
+	case !slices.Contains([]string{"", "exact", "netem"}, l.Mode):
+		return wrong(at+".mode", "want exact or netem, not %q", l.Mode)
+	case !slices.Contains([]string{"", "random", GilbertElliott, FourState}, l.LossModel):
 		return wrong(at+".loss_model", "want random, gilbert-elliott or four-state, not %q", l.LossModel)
 	}
 	return nil
 }
 
-// Unsupported names the first property that the lab cannot give yet, "" if it
-// can give all: rate, queue, overhead and mtu are given, by the kernel's tbf.
-func (l Link) Unsupported() string {
-	switch {
-	case l.DelaySeconds != 0:
-		return "delay"
-	case l.JitterSeconds != 0:
-		return "jitter"
-	case l.Correlation != 0:
-		return "correlation"
-	case l.Distribution != "":
-		return "distribution"
-	case l.LossRatio != 0, l.LossModel != "":
-		return "loss"
-	case l.ReorderRatio != 0:
-		return "reorder"
-	case l.DuplicateRatio != 0:
-		return "duplicate"
-	}
-	return ""
+// Impaired reports whether the link does more to packets than a rate and a
+// queue: what the kernel's tbf cannot.
+func (l Link) Impaired() bool {
+	return l.DelaySeconds != 0 || l.JitterSeconds != 0 || l.Correlation != 0 || l.Distribution != "" || l.LossRatio != 0 || l.LossModel != "" ||
+		l.LossCorrelation != 0 || l.ReorderRatio != 0 || l.ReorderCorrelation != 0 || l.Gap != 0 || l.DuplicateRatio != 0 || l.DuplicateCorrelation != 0 ||
+		l.CorruptRatio != 0 || l.CorruptCorrelation != 0 || l.Mode != "" || l.Seed != 0
 }

@@ -48,10 +48,5 @@ func parseLinks(all, nodes []string) ([]model.Link, error) {
 		}
 		links = append(links, l)
 	}
-	for _, l := range links {
-		if word := l.Unsupported(); word != "" {
-			return nil, usagef("--link: %s is not among what this lab's links can do; they take rate, queue, mtu, overhead and toward", word)
-		}
-	}
 	return links, nil
 }

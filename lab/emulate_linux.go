@@ -1,0 +1,81 @@
+package lab
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"net"
+	"runtime"
+
+	"github.com/vishvananda/netlink"
+
+	"pelt/lab/userlink"
+)
+
+// tapQueue is how many frames may wait for this process to read them: some 5 ms
+// at two million a second.
+const tapQueue = 10_000
+
+// emulate joins two nodes by a cable in user space.
+func (b *builder) emulate(link int, pa, pb port) error {
+	if b.lab.pool == nil {
+		pool, err := userlink.NewPool(min(runtime.NumCPU(), 2*len(b.spec.links)))
+		if err != nil {
+			return err
+		}
+		b.lab.pool = pool
+	}
+	plan := b.plans[link]
+	var e EmulatedLink
+	for direction, s := range plan.toward {
+		set := s.settings(plan.mtu)
+		if set.Seed == 0 {
+			set.Seed = rand.Uint64()>>11 | 1 // JSON's numbers hold it
+		}
+		b.lab.facts.Backends = append(b.lab.facts.Backends, told(b.spec.wayName(link, direction), set, set.Seed))
+		set.Seed = seedOf(set, link, direction)
+		e.Ways[direction] = set
+	}
+	var ends [2]userlink.End
+	for i, p := range []port{pa, pb} {
+		e.Ends[i] = b.spec.nodes[p.node].name
+		e.nodes[i], e.names[i] = b.lab.nodes[p.node], b.spec.ifaceName(link, p.node)
+		ends[i] = userlink.End{Do: b.spaces[p.node].ns.Do, Name: e.names[i]}
+	}
+	var err error
+	if e.Cable, err = b.lab.pool.Open(ends[0], ends[1], e.Ways); err != nil {
+		return missing("TAP interfaces, so no link can be emulated in user space", "CONFIG_TUN, module tun", err)
+	}
+	b.lab.links = append(b.lab.links, e)
+	for i, p := range []port{pa, pb} {
+		if err := b.plug(b.spaces[p.node], e.names[i], b.macOf(p), plan.mtu); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// plug makes a new TAP what an end of a virtual cable is.
+func (b *builder) plug(s *space, name string, mac net.HardwareAddr, mtu int) error {
+	link, err := s.link(name)
+	if err != nil {
+		return err
+	}
+	if err := s.rt.LinkSetMTU(link, mtu); err != nil {
+		return fmt.Errorf("set the MTU of %s to %d B: %w", name, mtu, err)
+	}
+	if mac != nil {
+		if err := s.rt.LinkSetHardwareAddr(link, mac); err != nil {
+			return fmt.Errorf("set the address of %s: %w", name, err)
+		}
+	}
+	if err := s.rt.LinkSetTxQLen(link, tapQueue); err != nil {
+		return fmt.Errorf("set the queue of %s: %w", name, err)
+	}
+	// As a virtual cable's: a queue of the kernel's before the link would have a say.
+	none := &netlink.GenericQdisc{QdiscAttrs: netlink.QdiscAttrs{LinkIndex: link.Attrs().Index, Parent: netlink.HANDLE_ROOT}, QdiscType: "noqueue"}
+	if err := s.rt.QdiscReplace(none); err != nil {
+		return fmt.Errorf("take the queue discipline off %s: %w", name, err)
+	}
+	b.ends = append(b.ends, vethEnd{s: s, name: name})
+	return b.raise(s, name, mtu)
+}

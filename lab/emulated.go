@@ -1,0 +1,172 @@
+package lab
+
+import (
+	"cmp"
+	"fmt"
+	"strings"
+	"time"
+
+	"pelt/lab/impair"
+	"pelt/lab/userlink"
+	"pelt/model"
+	"pelt/unit"
+)
+
+// emulated reports whether a link does to frames what a rate and a queue do not:
+// then all of it is done in user space.
+func (p linkPlan) emulated() bool {
+	return p.toward[0].asked.Impaired() || p.toward[1].asked.Impaired()
+}
+
+// merge overrides what is said of a link by what is said later.
+func merge(a, b model.Link) model.Link {
+	if b.LossRatio != 0 || b.LossModel != "" {
+		a.LossRatio, a.LossModel, a.LossStates = b.LossRatio, b.LossModel, b.LossStates
+	}
+	return model.Link{
+		DelaySeconds: cmp.Or(b.DelaySeconds, a.DelaySeconds), JitterSeconds: cmp.Or(b.JitterSeconds, a.JitterSeconds),
+		Correlation: cmp.Or(b.Correlation, a.Correlation), Distribution: cmp.Or(b.Distribution, a.Distribution),
+		LossRatio: a.LossRatio, LossModel: a.LossModel, LossStates: a.LossStates, LossCorrelation: cmp.Or(b.LossCorrelation, a.LossCorrelation),
+		ReorderRatio: cmp.Or(b.ReorderRatio, a.ReorderRatio), ReorderCorrelation: cmp.Or(b.ReorderCorrelation, a.ReorderCorrelation), Gap: cmp.Or(b.Gap, a.Gap),
+		DuplicateRatio: cmp.Or(b.DuplicateRatio, a.DuplicateRatio), DuplicateCorrelation: cmp.Or(b.DuplicateCorrelation, a.DuplicateCorrelation),
+		CorruptRatio: cmp.Or(b.CorruptRatio, a.CorruptRatio), CorruptCorrelation: cmp.Or(b.CorruptCorrelation, a.CorruptCorrelation),
+		Mode: cmp.Or(b.Mode, a.Mode), Seed: cmp.Or(b.Seed, a.Seed),
+	}
+}
+
+// settings are a shape in the words of the model of links.
+func (s shape) settings(mtu int) impair.Settings {
+	a := s.asked
+	table, err := impair.Distribution(a.Distribution)
+	if err != nil {
+		table = nil // model.Link's check knows the names
+	}
+	set := impair.Settings{
+		Mode: impair.Mode(a.Mode), Rate: s.rate,
+		Delay: seconds(a.DelaySeconds), Jitter: seconds(a.JitterSeconds), Correlation: a.Correlation, Shape: table,
+		Duplicate: impair.Chance{Ratio: a.DuplicateRatio, Correlation: a.DuplicateCorrelation},
+		Corrupt:   impair.Chance{Ratio: a.CorruptRatio, Correlation: a.CorruptCorrelation},
+		Reorder:   impair.Chance{Ratio: a.ReorderRatio, Correlation: a.ReorderCorrelation},
+		Gap:       a.Gap, Seed: a.Seed,
+	}
+	set.Loss.Chance = impair.Chance{Ratio: a.LossRatio, Correlation: a.LossCorrelation}
+	switch v := a.LossStates; a.LossModel {
+	case model.GilbertElliott:
+		set.Loss.Model, set.Loss.P, set.Loss.R, set.Loss.Bad, set.Loss.Good = impair.GilbertElliott, v[0], v[1], v[2], v[3]
+	case model.FourState:
+		set.Loss.Model, set.Loss.P13, set.Loss.P31, set.Loss.P32, set.Loss.P23, set.Loss.P14 = impair.FourState, v[0], v[1], v[2], v[3], v[4]
+	}
+	if set.Mode == impair.Netem {
+		set.QueuePackets, set.QueueBytes, set.Overhead = s.queuePackets, s.queueBytes, s.overhead
+		if s.queuePackets == 0 && s.queueBytes == 0 {
+			set.QueuePackets = netemLimit
+		}
+		return set
+	}
+	if s.rate == 0 {
+		return set
+	}
+	set.Overhead, set.MinFrame = s.overhead, etherLeast
+	set.QueuePackets = s.queuePackets
+	if s.queuePackets == 0 {
+		set.QueueBytes = s.queueBytes
+	}
+	if s.queuePackets == 0 && s.queueBytes == 0 {
+		set.QueueBytes = int(s.tbf(mtu).limitBytes)
+	}
+	return set
+}
+
+// netemLimit is what tc gives netem where nothing is said, tc-netem(8).
+const netemLimit = 1000
+
+func seconds(s float64) time.Duration { return time.Duration(s*1e9 + 0.5) }
+
+// seedOf parts one seed among the directions of a lab's links, so that no two
+// lose the same frames. Netem's is taken as it is: its draws shall be the kernel's.
+func seedOf(s impair.Settings, link, direction int) uint64 {
+	if s.Mode == impair.Netem {
+		return s.Seed
+	}
+	// splitmix64, Steele, Lea and Flood, "Fast splittable pseudorandom number generators", 2014.
+	z := s.Seed + uint64(2*link+direction+1)*0x9e3779b97f4a7c15
+	z = (z ^ z>>30) * 0xbf58476d1ce4e5b9
+	z = (z ^ z>>27) * 0x94d049bb133111eb
+	return z ^ z>>31
+}
+
+// wayName is one direction of a link, in words.
+func (t topologySpec) wayName(link, direction int) string {
+	l := t.links[link]
+	from, to := l.a, l.b
+	if direction == 1 {
+		from, to = to, from
+	}
+	return t.nodes[from].name + " to " + t.nodes[to].name
+}
+
+// told says one direction of an emulated link for the report.
+func told(way string, s impair.Settings, seed uint64) string {
+	var words []string
+	say := func(format string, args ...any) { words = append(words, fmt.Sprintf(format, args...)) }
+	chance := func(what string, c impair.Chance) {
+		if c.Ratio > 0 {
+			say("%s %s%s", unit.FormatRatio(c.Ratio), what, correlated(c.Correlation))
+		}
+	}
+	if s.Rate > 0 {
+		say("%v", s.Rate)
+		switch {
+		case s.QueuePackets > 0:
+			say("queue %d packets", s.QueuePackets)
+		case s.QueueBytes > 0:
+			say("queue %d KiB", s.QueueBytes>>10)
+		}
+		if s.Overhead > 0 {
+			say("%d B more counted for each frame", s.Overhead)
+		}
+	}
+	if s.Delay > 0 {
+		say("delay %v", s.Delay)
+	}
+	if s.Jitter > 0 {
+		name := "uniform"
+		if s.Shape != nil {
+			name = s.Shape.Name
+		}
+		say("jitter %v %s%s", s.Jitter, name, correlated(s.Correlation))
+	}
+	switch s.Loss.Model {
+	case impair.Random:
+		chance("loss", s.Loss.Chance)
+	default:
+		say("%s loss of %s on average", s.Loss.Model, unit.FormatRatio(s.LossRatio()))
+	}
+	chance("duplicated", s.Duplicate)
+	chance("reordered", s.Reorder)
+	chance("damaged", s.Corrupt)
+	if len(words) == 0 {
+		words = []string{"as it is"}
+	}
+	return fmt.Sprintf("%s: %s (in user space, %s, seed %d)", way, strings.Join(words, ", "), cmp.Or(s.Mode, impair.Exact), seed)
+}
+
+func correlated(ratio float64) string {
+	if ratio == 0 {
+		return ""
+	}
+	return " correlated " + unit.FormatRatio(ratio)
+}
+
+// EmulatedLink is a link whose frames this process moves. Its counters are there
+// as long as the lab is open.
+type EmulatedLink struct {
+	Ends  [2]string // nodes, in travel order
+	Ways  [2]impair.Settings
+	Cable *userlink.Cable
+	nodes [2]*Node
+	names [2]string // of its interfaces
+}
+
+// Emulated lists the links whose frames this process moves, in travel order.
+func (l *Lab) Emulated() []EmulatedLink { return l.links }

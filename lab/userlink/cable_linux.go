@@ -1,0 +1,175 @@
+package userlink
+
+import (
+	"errors"
+	"fmt"
+	"math/bits"
+	"sync/atomic"
+
+	"golang.org/x/sys/unix"
+
+	"pelt/lab/impair"
+)
+
+// NewPool starts the threads of one lab's cables.
+func NewPool(threads int) (*Pool, error) {
+	p := &Pool{}
+	for range max(threads, 1) {
+		one, err := newPump()
+		if err != nil {
+			return nil, errors.Join(fmt.Errorf("start an emulated link: %w", err), p.Close())
+		}
+		p.pool.pumps = append(p.pool.pumps, one)
+	}
+	return p, nil
+}
+
+// Close ends all cables, and their interfaces with them.
+func (p *Pool) Close() error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	var errs []error
+	for _, one := range p.pool.pumps {
+		errs = append(errs, one.close())
+	}
+	for _, c := range p.cables {
+		errs = append(errs, c.close())
+	}
+	p.pool.pumps, p.cables = nil, nil
+	return errors.Join(errs...)
+}
+
+// Cable is one cable. Its methods may be called concurrently.
+type Cable struct {
+	fds  [2]int
+	ways [2]*way // from the first end to the second, and back
+}
+
+// way is one direction of a cable.
+type way struct {
+	in, out int
+	pump    *pump
+	link    *impair.Link // this and the watches belong to the pump's thread
+	counts  counts
+	watches []*watch
+}
+
+// counts are what a way did.
+type counts struct {
+	Frames, Bytes, Passed, Lost, QueueFull, Duplicated, Corrupted, Refused, Broken, Late atomic.Uint64
+	lateness                                                                             [bins]atomic.Uint64
+	latest                                                                               atomic.Int64
+}
+
+// Lateness is kept in bins of an eighth of an octave: bit length of the ns, and the three bits behind the first.
+const bins = 64 * 8
+
+func binOf(nanos int64) int {
+	n := bits.Len64(uint64(nanos))
+	if n <= 3 {
+		return int(nanos)
+	}
+	return n*8 + int(nanos>>(n-4))&7
+}
+
+// binTop is one above the largest that falls into a bin.
+func binTop(bin int) int64 {
+	if bin < 8 {
+		return int64(bin) + 1
+	}
+	return int64(9+bin&7) << (bin/8 - 4)
+}
+
+// Open makes a cable. The interfaces are down; toward holds the settings of the
+// direction to the second end and of the one back. The pool closes it.
+func (p *Pool) Open(a, b End, toward [2]impair.Settings) (*Cable, error) {
+	c := &Cable{fds: [2]int{-1, -1}}
+	for i, e := range []End{a, b} {
+		err := e.Do(func() (err error) {
+			c.fds[i], err = openTAP(e.Name)
+			return err
+		})
+		if err != nil {
+			return nil, errors.Join(err, c.close())
+		}
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if len(p.pool.pumps) == 0 {
+		return nil, errors.Join(errors.New("open an emulated link: the pool is closed"), c.close())
+	}
+	for i := range c.ways {
+		one := p.pool.pumps[p.pool.next%len(p.pool.pumps)]
+		p.pool.next++
+		c.ways[i] = &way{in: c.fds[i], out: c.fds[1-i], pump: one, link: impair.New(toward[i])}
+	}
+	p.cables = append(p.cables, c)
+	for _, w := range c.ways {
+		var err error
+		w.pump.do(func() {
+			if err = w.pump.waiter.add(w.in, len(w.pump.ways)); err == nil {
+				w.pump.ways = append(w.pump.ways, w)
+			}
+		})
+		if err != nil {
+			return nil, fmt.Errorf("open an emulated link: %w", err) // the pool closes what is there
+		}
+	}
+	return c, nil
+}
+
+func (c *Cable) close() error {
+	var errs []error
+	for _, fd := range c.fds {
+		if fd >= 0 {
+			errs = append(errs, unix.Close(fd))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// Set changes a direction's settings; what is on its way stays as it was meant.
+// It panics on settings that their Check refuses.
+func (c *Cable) Set(direction int, s impair.Settings) {
+	link := impair.New(s)
+	w := c.ways[direction]
+	w.pump.do(func() { w.link = link })
+}
+
+// Counts reads what a direction did.
+func (c *Cable) Counts(direction int) Counts {
+	n := &c.ways[direction].counts
+	r := Counts{
+		Frames: n.Frames.Load(), Bytes: n.Bytes.Load(), Passed: n.Passed.Load(), Lost: n.Lost.Load(), QueueFull: n.QueueFull.Load(),
+		Duplicated: n.Duplicated.Load(), Corrupted: n.Corrupted.Load(), Refused: n.Refused.Load(), Broken: n.Broken.Load(),
+		LatestNS: n.latest.Load(),
+	}
+	r.Late = n.Late.Load()
+	var sum [bins]uint64
+	for i := range sum {
+		sum[i] = n.lateness[i].Load()
+		r.Left += sum[i]
+	}
+	for i, share := range []float64{0.5, 0.99, 0.999} {
+		rest := uint64(share * float64(r.Left))
+		for bin, k := range sum {
+			if k > rest {
+				r.LateNS[i] = binTop(bin)
+				break
+			}
+			rest -= k
+		}
+	}
+	return r
+}
+
+// late records how far behind its time a frame leaves.
+func (w *way) late(nanos int64) {
+	w.counts.lateness[binOf(nanos)].Add(1)
+	if nanos > int64(LateLimit) {
+		w.counts.Late.Add(1)
+	}
+	if nanos > w.counts.latest.Load() {
+		w.counts.latest.Store(nanos)
+	}
+}

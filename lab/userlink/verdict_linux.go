@@ -1,0 +1,208 @@
+package userlink
+
+import (
+	"encoding/binary"
+
+	"pelt/lab/impair"
+)
+
+// Watching is an open watch over one trial. Collect ends it.
+type Watching struct {
+	cable *Cable
+	seen  [2]*watch
+}
+
+// watch is what one way keeps for one trial. It belongs to the pump's thread.
+type watch struct {
+	trial     uint16
+	identify  Identify
+	verdicts  []Verdict
+	unlisted  uint64 // for which there was no room
+	fragments map[fragmentKey]identity
+	ring      []fragmentKey // of the map, to forget the oldest
+	oldest    int
+}
+
+type fragmentKey struct {
+	from, to [16]byte
+	id       uint32
+}
+
+type identity struct {
+	from, to uint16
+	sequence uint64
+	warmup   bool
+}
+
+// Bounds of what one way keeps for one trial.
+const (
+	maxVerdicts  = 4 << 20 // 24 B each
+	maxFragments = 1 << 14 // datagrams whose later fragments may still come
+)
+
+// Watch begins to list what the cable does to the packets of a trial.
+func (c *Cable) Watch(trial uint16, identify Identify) *Watching {
+	x := &Watching{cable: c}
+	for i, w := range c.ways {
+		one := &watch{trial: trial, identify: identify, fragments: map[fragmentKey]identity{}}
+		x.seen[i] = one
+		w.pump.do(func() { w.watches = append(w.watches, one) })
+	}
+	return x
+}
+
+// Collect ends the watch and returns what each direction lost, in the order in
+// which it did, and how many there was no room for.
+func (x *Watching) Collect() (lists [2][]Verdict, unlisted [2]uint64) {
+	for i, w := range x.cable.ways {
+		w.pump.do(func() {
+			for k, one := range w.watches {
+				if one == x.seen[i] {
+					w.watches = append(w.watches[:k:k], w.watches[k+1:]...)
+					break
+				}
+			}
+		})
+		lists[i], unlisted[i] = x.seen[i].verdicts, x.seen[i].unlisted
+	}
+	return lists, unlisted
+}
+
+// note remembers which packet the fragments of a datagram are of.
+func (w *way) note(k *packet) {
+	if len(w.watches) == 0 || k.headers != 0 {
+		return
+	}
+	d, ok := dissect(k.frame())
+	if !ok || !d.more || d.offset != 0 {
+		return
+	}
+	for _, one := range w.watches {
+		if id, ok := one.identity(d.ports, d.payload); ok {
+			one.remember(d.key, id)
+		}
+	}
+}
+
+func (o *watch) remember(key fragmentKey, id identity) {
+	if len(o.ring) < maxFragments {
+		o.ring = append(o.ring, key)
+	} else {
+		delete(o.fragments, o.ring[o.oldest])
+		o.ring[o.oldest] = key
+		o.oldest = (o.oldest + 1) % maxFragments
+	}
+	o.fragments[key] = id
+}
+
+func (o *watch) identity(ports, payload []byte) (identity, bool) {
+	trial, sequence, warmup, ok := o.identify(payload)
+	if !ok || trial != o.trial {
+		return identity{}, false
+	}
+	return identity{binary.BigEndian.Uint16(ports), binary.BigEndian.Uint16(ports[2:]), sequence, warmup}, true
+}
+
+// lose writes down that a frame, or segment i of a buffer, does not leave.
+func (w *way) lose(k *packet, i int, cause impair.Cause) {
+	if cause == impair.Lost {
+		w.counts.Lost.Add(1)
+	} else {
+		w.counts.QueueFull.Add(1)
+	}
+	if len(w.watches) == 0 {
+		return
+	}
+	d, ok := dissect(k.frame())
+	if !ok {
+		return
+	}
+	if k.headers != 0 {
+		d.payload = k.frame()[k.headers+i*k.gsoBytes:]
+	}
+	for _, one := range w.watches {
+		var id identity
+		known := false
+		if d.offset == 0 {
+			id, known = one.identity(d.ports, d.payload)
+		} else {
+			id, known = one.fragments[d.key]
+		}
+		switch {
+		case !known:
+		case len(one.verdicts) >= maxVerdicts:
+			one.unlisted++
+		default:
+			one.verdicts = append(one.verdicts, Verdict{From: id.from, To: id.to, Sequence: id.sequence, Cause: cause, Warmup: id.warmup, Fragment: d.more || d.offset != 0})
+		}
+	}
+}
+
+// dissected is what a frame says of a UDP datagram, or of a part of one.
+type dissected struct {
+	key            fragmentKey // of a part
+	offset         int         // of the part's data, in bytes
+	more           bool        // parts follow
+	ports, payload []byte      // where the UDP header is in it
+}
+
+// dissect finds the UDP datagram in a frame; ok is false if there is none.
+func dissect(f []byte) (d dissected, ok bool) {
+	at := 12
+	for at+2 <= len(f) {
+		switch binary.BigEndian.Uint16(f[at:]) {
+		case 0x8100, 0x88a8: // a VLAN tag, IEEE 802.1Q
+			at += 4
+			continue
+		case etherTypeIP4:
+			return dissect4(f[at+2:])
+		case etherTypeIP6:
+			return dissect6(f[at+2:])
+		}
+		break
+	}
+	return d, false
+}
+
+func dissect4(ip []byte) (d dissected, ok bool) {
+	if len(ip) < ip4Bytes || ip[9] != protocolUDP {
+		return d, false
+	}
+	head := int(ip[0]&15) * 4
+	part := binary.BigEndian.Uint16(ip[6:])
+	d.offset, d.more = int(part&0x1fff)*8, part&0x2000 != 0
+	copy(d.key.from[:], ip[12:16])
+	copy(d.key.to[:], ip[16:20])
+	d.key.id = uint32(binary.BigEndian.Uint16(ip[4:]))
+	return d.udp(ip, head)
+}
+
+func dissect6(ip []byte) (d dissected, ok bool) {
+	if len(ip) < ip6Bytes {
+		return d, false
+	}
+	copy(d.key.from[:], ip[8:24])
+	copy(d.key.to[:], ip[24:40])
+	next, at := ip[6], ip6Bytes
+	if next == protocolFrag && len(ip) >= at+fragBytes {
+		part := binary.BigEndian.Uint16(ip[at+2:])
+		d.offset, d.more = int(part&^7), part&1 != 0
+		d.key.id = binary.BigEndian.Uint32(ip[at+4:])
+		next, at = ip[at], at+fragBytes
+	}
+	if next != protocolUDP {
+		return d, false
+	}
+	return d.udp(ip, at)
+}
+
+func (d dissected) udp(ip []byte, at int) (dissected, bool) {
+	if d.offset != 0 {
+		return d, true
+	}
+	if at+udpBytes > len(ip) {
+		return d, false
+	}
+	d.ports, d.payload = ip[at:at+4], ip[at+udpBytes:]
+	return d, true
+}
