@@ -79,3 +79,24 @@ func (b *builder) plug(s *space, name string, mac net.HardwareAddr, mtu int) err
 	b.ends = append(b.ends, vethEnd{s: s, name: name})
 	return b.raise(s, name, mtu)
 }
+
+// Overrun is how many frames each direction was too slow to take, since the lab
+// was made.
+func (e EmulatedLink) Overrun() (frames [2]uint64, err error) {
+	for i, n := range e.nodes {
+		err := n.Do(func() error {
+			link, err := netlink.LinkByName(e.names[i])
+			if err != nil {
+				return err
+			}
+			if s := link.Attrs().Statistics; s != nil {
+				frames[i] = s.TxDropped
+			}
+			return nil
+		})
+		if err != nil {
+			return frames, fmt.Errorf("read the counters of %s of %s: %w", e.names[i], e.Ends[i], err)
+		}
+	}
+	return frames, nil
+}

@@ -35,6 +35,9 @@ func List() ([]Info, error) { return nil, unsupported() }
 // Down fails: labs need Linux.
 func Down(context.Context, string) error { return unsupported() }
 
+// Overrun fails: labs need Linux.
+func (EmulatedLink) Overrun() ([2]uint64, error) { return [2]uint64{}, unsupported() }
+
 // JoinPackets fails: labs need Linux.
 func (n *Node) JoinPackets(string) error { return unsupported() }
 

@@ -45,6 +45,9 @@ const (
 	CauseUnread        = "unread"
 	CauseLate          = "late"
 	CauseOverrun       = "overrun"
+	CauseLinkLoss      = "link-loss"      // an emulated link lost it as it was told to
+	CauseLinkFragment  = "link-fragment"  // ... of its fragments one or more
+	CauseLinkQueue     = "link-queue"     // the queue of an emulated link was full
 	CauseNotRedirected = "not-redirected" // an XDP frame that the kernel did not hand to the device
 	CauseWrongLength   = "wrong-length"
 	reasonReassembled  = "FRAG_REASM_TIMEOUT"
@@ -82,6 +85,9 @@ var wordings = [...]wording{
 	{LayerSenderDevice, CauseRingFull, "transmit ring of %h full"},
 	{LayerSenderDevice, CauseNotRedirected, "not handed to %h's network card"},
 	{LayerSenderDevice, "", "dropped by %h's network card"},
+	{LayerNetwork, CauseLinkLoss, "lost on the %h, as asked"},
+	{LayerNetwork, CauseLinkFragment, "a fragment lost on the %h, as asked"},
+	{LayerNetwork, CauseLinkQueue, "queue of the %h full"},
 	{LayerNetwork, CauseInside, "somewhere in %h (by elimination)"},
 	{LayerNetwork, CauseElimination, "on the wire or in a device between (by elimination)"},
 	{LayerNetwork, CauseDamaged, "damaged on the way to %h"},

@@ -64,6 +64,12 @@ func assemble(t model.Trial, placed fleet.Trial, out fleet.Outcome, p *path, spo
 		}
 	}
 	sortSeries(r.Series)
+	for _, s := range spots {
+		r.Links = append(r.Links, s.links...)
+		if s.doubt != "" {
+			doubts = append(doubts, s.doubt)
+		}
+	}
 	r.Warnings = append(doubtsOf(placed, out), missedSome(r.Flows)...)
 	addObserved(&r, spots)
 	r.Engine, r.EngineReason = strings.Join(engines, "+"), reasons(placed, out)

@@ -21,6 +21,7 @@ type spot struct {
 	observer *observe.Observer // of a node between the ends; the ends' agents have their own
 	before   []string          // its interfaces toward the sender, where known
 	after    []string          // ... and toward the receiver
+	road     int               // 1 + number of the emulated link that it is; 0: it is none
 }
 
 // idleSeconds is how long the first trial of a run watches the quiet path, for
@@ -58,6 +59,11 @@ func labSpots(l *lab.Lab) []spot {
 				add(w, n.Name(), name(i+1))
 			}
 		}
+		for k, e := range l.Emulated() {
+			if e.Ends[0] == n.Name() {
+				spots = append(spots, spot{name: roadName(e), road: k + 1})
+			}
+		}
 	}
 	return spots
 }
@@ -78,7 +84,9 @@ func endObserver(host engine.Host, kernel *observe.Kernel, iface func() string) 
 type seen struct {
 	spot
 	observation *model.Observation
-	why         string // there is none
+	why         string             // there is none
+	links       []model.LinkResult // of an emulated link
+	doubt       string             // that it did what was asked
 }
 
 // along observes the nodes between the ends for one trial. The function tells
@@ -90,8 +98,19 @@ func (p *path) along(trial uint16, mode model.DropMode) ([]engine.Observation, f
 	}
 	watches := map[string]*observe.Observation{}
 	failed := map[string]string{}
+	roads := map[string]*road{}
 	var list []engine.Observation
+	p.roads.begin()
 	for _, s := range p.spots {
+		if s.road > 0 {
+			r, err := p.roads.watch(s.road-1, trial)
+			if err != nil {
+				failed[s.name] = err.Error()
+				continue
+			}
+			roads[s.name] = r
+			continue
+		}
 		if p.isEnd(s.name) || s.observer == nil {
 			continue
 		}
@@ -109,7 +128,10 @@ func (p *path) along(trial uint16, mode model.DropMode) ([]engine.Observation, f
 		var errs []error
 		for _, s := range p.spots {
 			one := seen{spot: s, why: failed[s.name]}
-			if w := watches[s.name]; w != nil {
+			if r := roads[s.name]; r != nil {
+				one.observation = r.observation()
+				one.links, one.doubt = r.results()
+			} else if w := watches[s.name]; w != nil {
 				o := w.Report()
 				o.Mode, o.Why = model.DropsOff, ""
 				for _, end := range []string{model.Sender, model.Receiver} {

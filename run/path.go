@@ -34,6 +34,7 @@ type path struct {
 	lab        *model.LabFacts
 	spots      []spot          // in travel order from the sender
 	kernel     *observe.Kernel // watches this machine's drops
+	roads      roads           // the emulated links of a lab
 	closers    []func() error
 }
 
@@ -111,6 +112,7 @@ func openLab(ctx context.Context, name string, p model.Plan, o Options) (*path, 
 	way.onClose(l.Close)
 	facts := l.Facts()
 	way.lab, way.spots = &facts, labSpots(l)
+	way.roads.links = l.Emulated()
 	send, receive, err := wantsFrames(p, l)
 	if err == nil && send {
 		if err = way.takeFrames(l, isTopology(name)); err != nil && p.Engine == auto {
@@ -280,11 +282,11 @@ func (p *path) join(ctx context.Context, ends []end, o Options) (_ *path, err er
 	}()
 	var configs []fleet.AgentConfig
 	for _, e := range ends {
-		config, frames, free := agentConfig(e.node, e.host, o.Version, 0, endObserver(e.host, p.watchDrops(), func() string {
+		config, frames, free := agentConfig(e.node, e.host, o.Version, 0, p.roads.told(endObserver(e.host, p.watchDrops(), func() string {
 			var h model.Host
 			e.describe(&h)
 			return h.Interface
-		}))
+		})))
 		p.onClose(free)
 		if e.ready != nil {
 			if err := e.ready(frames); err != nil {

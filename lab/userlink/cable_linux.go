@@ -3,7 +3,6 @@ package userlink
 import (
 	"errors"
 	"fmt"
-	"math/bits"
 	"sync/atomic"
 
 	"golang.org/x/sys/unix"
@@ -59,25 +58,6 @@ type counts struct {
 	Frames, Bytes, Passed, Lost, QueueFull, Duplicated, Corrupted, Refused, Broken, Late atomic.Uint64
 	lateness                                                                             [bins]atomic.Uint64
 	latest                                                                               atomic.Int64
-}
-
-// Lateness is kept in bins of an eighth of an octave: bit length of the ns, and the three bits behind the first.
-const bins = 64 * 8
-
-func binOf(nanos int64) int {
-	n := bits.Len64(uint64(nanos))
-	if n <= 3 {
-		return int(nanos)
-	}
-	return n*8 + int(nanos>>(n-4))&7
-}
-
-// binTop is one above the largest that falls into a bin.
-func binTop(bin int) int64 {
-	if bin < 8 {
-		return int64(bin) + 1
-	}
-	return int64(9+bin&7) << (bin/8 - 4)
 }
 
 // Open makes a cable. The interfaces are down; toward holds the settings of the
@@ -145,20 +125,9 @@ func (c *Cable) Counts(direction int) Counts {
 		LatestNS: n.latest.Load(),
 	}
 	r.Late = n.Late.Load()
-	var sum [bins]uint64
-	for i := range sum {
-		sum[i] = n.lateness[i].Load()
-		r.Left += sum[i]
-	}
-	for i, share := range []float64{0.5, 0.99, 0.999} {
-		rest := uint64(share * float64(r.Left))
-		for bin, k := range sum {
-			if k > rest {
-				r.LateNS[i] = binTop(bin)
-				break
-			}
-			rest -= k
-		}
+	for i := range r.lateness {
+		r.lateness[i] = n.lateness[i].Load()
+		r.Left += r.lateness[i]
 	}
 	return r
 }

@@ -1,6 +1,7 @@
 package userlink
 
 import (
+	"math/bits"
 	"time"
 
 	"pelt/lab/impair"
@@ -22,12 +23,56 @@ type Counts struct {
 	QueueFull  uint64
 	Duplicated uint64
 	Corrupted  uint64
-	Refused    uint64   // copies that the interface at the end did not take
-	Broken     uint64   // reads that were no frame
-	Left       uint64   // copies and buffers written
-	Late       uint64   // of them, more than LateLimit behind their time
-	LatestNS   int64    // the latest of them
-	LateNS     [3]int64 // p50, p99, p99.9 of lateness, to an eighth above
+	Refused    uint64 // copies that the interface at the end did not take
+	Broken     uint64 // reads that were no frame
+	Left       uint64 // copies and buffers written
+	Late       uint64 // of them, more than LateLimit behind their time
+	LatestNS   int64  // the latest of them
+	lateness   [bins]uint64
+}
+
+// Lateness are percentiles of how far behind their time frames left, in ns, to an
+// eighth above.
+type Lateness struct{ P50, P99, P999 int64 }
+
+// Lateness is that since an earlier reading of the same direction.
+func (c Counts) Lateness(before Counts) (l Lateness) {
+	left := c.Left - before.Left
+	for _, q := range []struct {
+		share float64
+		to    *int64
+	}{{0.5, &l.P50}, {0.99, &l.P99}, {0.999, &l.P999}} {
+		rest := uint64(q.share * float64(left))
+		for bin, n := range c.lateness {
+			n -= before.lateness[bin]
+			if n > rest {
+				*q.to = binTop(bin)
+				break
+			}
+			rest -= n
+		}
+	}
+	return l
+}
+
+// Lateness is kept in bins of an eighth of an octave: bit length of the ns, and
+// the three bits behind the first.
+const bins = 64 * 8
+
+func binOf(nanos int64) int {
+	n := bits.Len64(uint64(nanos))
+	if n <= 3 {
+		return int(nanos)
+	}
+	return n*8 + int(nanos>>(n-4))&7
+}
+
+// binTop is one above the largest that falls into a bin.
+func binTop(bin int) int64 {
+	if bin < 8 {
+		return int64(bin) + 1
+	}
+	return int64(9+bin&7) << (bin/8 - 4)
 }
 
 // LateLimit is how far behind its time a frame may leave without being counted as late.

@@ -59,7 +59,7 @@ func parse(buf []byte) packet {
 	case (p.gsoType == gsoTCP4 || p.gsoType == gsoTCP6) && p.checkAt+tcpLeastBytes <= len(f):
 		p.headers = p.checkAt + int(f[p.checkAt+12]>>4)*4
 	}
-	if p.headers >= len(f) || p.checkAt < etherBytes+ip4Bytes || p.network() == 0 {
+	if p.headers == 0 || p.headers >= len(f) || p.gsoType != gsoUDP && p.headers < p.checkAt+tcpLeastBytes || p.network() == 0 {
 		p.headers = 0
 	}
 	return p
@@ -74,11 +74,11 @@ func (p *packet) network() int {
 		case 0x8100, 0x88a8: // a VLAN tag, IEEE 802.1Q
 			continue
 		case etherTypeIP4:
-			if at+2+ip4Bytes <= p.checkAt {
+			if at+2+ip4Bytes <= p.checkAt && f[at+2]>>4 == 4 {
 				return at + 2
 			}
 		case etherTypeIP6:
-			if at+2+ip6Bytes <= p.checkAt {
+			if at+2+ip6Bytes <= p.checkAt && f[at+2]>>4 == 6 {
 				return at + 2
 			}
 		}

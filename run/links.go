@@ -1,0 +1,204 @@
+package run
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"sync"
+
+	"pelt/engine"
+	"pelt/lab"
+	"pelt/lab/impair"
+	"pelt/lab/userlink"
+	"pelt/model"
+	"pelt/unit"
+)
+
+// roads are the emulated links of a lab, and who tells them which packets are whose.
+type roads struct {
+	links []lab.EmulatedLink
+
+	mu     sync.Mutex
+	tuples map[model.Tuple]place // of the present trial
+}
+
+type place struct {
+	flow    string
+	stream  int
+	streams int
+}
+
+// begin forgets the trial before.
+func (r *roads) begin() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.tuples = map[model.Tuple]place{}
+}
+
+// told wraps the observation of an end, which learns the streams' ports.
+func (r *roads) told(see engine.Observe) engine.Observe {
+	if len(r.links) == 0 {
+		return see
+	}
+	return func(trial uint16, mode model.DropMode) (engine.Observation, error) {
+		o, err := see(trial, mode)
+		if err != nil {
+			return nil, err
+		}
+		return listening{o, r}, nil
+	}
+}
+
+type listening struct {
+	engine.Observation
+	roads *roads
+}
+
+func (l listening) Track(flow model.Flow, tuples []model.Tuple) error {
+	l.roads.mu.Lock()
+	for i, t := range tuples {
+		l.roads.tuples[t] = place{flow.Name, i, len(tuples)}
+	}
+	l.roads.mu.Unlock()
+	return l.Observation.Track(flow, tuples)
+}
+
+// road is one link in one trial.
+type road struct {
+	link    lab.EmulatedLink
+	number  uint64 // of it in the lab, from 1
+	roads   *roads
+	watch   *userlink.Watching
+	before  [2]userlink.Counts
+	overrun [2]uint64
+}
+
+func roadName(l lab.EmulatedLink) string { return "link " + l.Ends[0] + "-" + l.Ends[1] }
+
+func (r *roads) watch(i int, trial uint16) (*road, error) {
+	l := r.links[i]
+	one := &road{link: l, number: uint64(i) + 1, roads: r}
+	var err error
+	if one.overrun, err = l.Overrun(); err != nil {
+		return nil, err
+	}
+	for d := range one.before {
+		one.before[d] = l.Cable.Counts(d)
+	}
+	one.watch = l.Cable.Watch(trial, func(payload []byte) (uint16, uint64, bool, bool) {
+		h, ok := engine.ParseHeader(payload)
+		return h.Trial &^ engine.WarmupBit, h.Sequence, h.Trial&engine.WarmupBit != 0, ok
+	})
+	return one, nil
+}
+
+// causes name the sites of a link's verdicts.
+var causes = []string{model.CauseLinkLoss, model.CauseLinkFragment, model.CauseLinkQueue}
+
+func causeOf(v userlink.Verdict) int {
+	switch {
+	case v.Cause != impair.Lost:
+		return 2
+	case v.Fragment:
+		return 1
+	}
+	return 0
+}
+
+// observation is what the link did to the trial's packets, as a kernel of its own
+// would tell: it saw each of them.
+func (r *road) observation() *model.Observation {
+	lists, unlisted := r.watch.Collect()
+	o := &model.Observation{Boot: fmt.Sprintf("emulated link %d", r.number), Namespace: r.number, Mode: model.DropsSeq, Drops: &model.Drops{}}
+	for _, c := range causes {
+		o.Drops.Sites = append(o.Drops.Sites, model.Site{Reason: c, Namespace: r.number})
+	}
+	type lost struct {
+		sequence uint64
+		cause    uint16
+	}
+	streams := map[string][][]lost{}
+	counts := map[string][]model.SiteCount{}
+	r.roads.mu.Lock()
+	defer r.roads.mu.Unlock()
+	for _, list := range lists {
+		for _, v := range list {
+			p, known := r.roads.tuples[model.Tuple{From: v.From, To: v.To}]
+			if !known {
+				continue // a probe's
+			}
+			if streams[p.flow] == nil {
+				streams[p.flow] = make([][]lost, p.streams)
+				for i := range causes {
+					counts[p.flow] = append(counts[p.flow], model.SiteCount{Site: i})
+				}
+			}
+			c := causeOf(v)
+			if v.Warmup {
+				counts[p.flow][c].Warmup++
+				continue
+			}
+			streams[p.flow][p.stream] = append(streams[p.flow][p.stream], lost{v.Sequence, uint16(c)})
+		}
+	}
+	for flow, all := range streams {
+		f := model.FlowDrops{Flow: flow}
+		for _, s := range all {
+			slices.SortStableFunc(s, func(a, b lost) int { return cmp.Compare(a.sequence, b.sequence) })
+			s = slices.CompactFunc(s, func(a, b lost) bool { return a.sequence == b.sequence }) // two fragments of one
+			var w model.MarksWriter
+			for _, x := range s {
+				w.Add(x.sequence, 1, x.cause)
+				counts[flow][x.cause].Packets++
+			}
+			f.Streams = append(f.Streams, w.Marks())
+		}
+		f.Counts = counts[flow]
+		o.Drops.Flows = append(o.Drops.Flows, f)
+	}
+	slices.SortFunc(o.Drops.Flows, func(a, b model.FlowDrops) int { return cmp.Compare(a.Flow, b.Flow) })
+	o.Drops.Overwritten = unlisted[0] + unlisted[1]
+	return o
+}
+
+// maxLateRatio is the share of frames that may leave a link more than
+// userlink.LateLimit behind their time before its trial says nothing about the
+// path as asked.
+const maxLateRatio = 0.01
+
+// results is the link's own account of the trial. doubt says why what it did is
+// not what was asked, "" if it is.
+func (r *road) results() (list []model.LinkResult, doubt string) {
+	overrun, err := r.link.Overrun()
+	if err != nil {
+		doubt = err.Error()
+	}
+	for d, before := range r.before {
+		now := r.link.Cable.Counts(d)
+		one := model.LinkResult{
+			From: r.link.Ends[d], To: r.link.Ends[1-d],
+			Frames: now.Frames - before.Frames, Passed: now.Passed - before.Passed, Lost: now.Lost - before.Lost, QueueFull: now.QueueFull - before.QueueFull,
+			Duplicated: now.Duplicated - before.Duplicated, Corrupted: now.Corrupted - before.Corrupted, Refused: now.Refused - before.Refused,
+			Overrun: overrun[d] - min(overrun[d], r.overrun[d]), AskedRatio: r.link.Ways[d].LossRatio(),
+		}
+		late := now.Lateness(before)
+		one.LateNS.P50, one.LateNS.P99, one.LateNS.Max = late.P50, late.P99, now.LatestNS
+		if one.Frames > 0 {
+			one.LossRatio = float64(one.Lost) / float64(one.Frames)
+		}
+		if left := now.Left - before.Left; left > 0 {
+			one.LateRatio = float64(now.Late-before.Late) / float64(left)
+		}
+		way := one.From + " to " + one.To
+		switch {
+		case doubt != "":
+		case one.Overrun > 0:
+			doubt = fmt.Sprintf("the emulated link %s fell behind: %d frames found no room before it; ask for a lower rate or longer packets", way, one.Overrun)
+		case one.LateRatio > maxLateRatio:
+			doubt = fmt.Sprintf("the emulated link %s fell behind: %s of its frames left more than %v late (99 %% within %s)",
+				way, unit.FormatRatio(one.LateRatio), userlink.LateLimit, unit.FormatNanos(float64(late.P99)))
+		}
+		list = append(list, one)
+	}
+	return list, doubt
+}
