@@ -56,7 +56,7 @@ func attach(name string) (a *attached, err error) {
 			return a, errors.New("the holder sent another number of namespaces than it said")
 		}
 		if from == r.Held.Spaces {
-			a.lab.facts, a.lab.tbfs = r.Held.Facts, r.Held.Tbfs
+			a.lab.facts, a.lab.tbfs, a.lab.moved = r.Held.Facts, r.Held.Tbfs, r.Held.Moved
 			for i, info := range r.Held.Nodes {
 				a.lab.nodes = append(a.lab.nodes, &Node{ns: a.lab.held[i], info: info})
 			}

@@ -45,7 +45,7 @@ func (b *builder) emulate(link int, pa, pb port) error {
 	if e.Cable, err = b.lab.pool.Open(ends[0], ends[1], e.Ways); err != nil {
 		return missing("TAP interfaces, so no link can be emulated in user space", "CONFIG_TUN, module tun", err)
 	}
-	b.lab.links = append(b.lab.links, e)
+	b.lab.links, b.lab.moved = append(b.lab.links, e), true
 	for i, p := range []port{pa, pb} {
 		if err := b.plug(b.spaces[p.node], e.names[i], b.macOf(p), plan.mtu); err != nil {
 			return err

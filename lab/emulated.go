@@ -168,5 +168,9 @@ type EmulatedLink struct {
 	names [2]string // of its interfaces
 }
 
+// Moved reports whether any link is emulated in user space, by this process or by
+// the lab's holder.
+func (l *Lab) Moved() bool { return l.moved }
+
 // Emulated lists the links whose frames this process moves, in travel order.
 func (l *Lab) Emulated() []EmulatedLink { return l.links }

@@ -74,7 +74,7 @@ func Hold(ctx context.Context, name, topology string, links []model.Link, ready 
 		letGo()
 		h.clients.Wait()
 	}()
-	h.record = heldRecord{Name: name, Started: time.Now(), Facts: l.Facts(), Spaces: len(l.held), Tbfs: l.tbfs}
+	h.record = heldRecord{Name: name, Started: time.Now(), Facts: l.Facts(), Spaces: len(l.held), Tbfs: l.tbfs, Moved: l.moved}
 	for _, n := range l.nodes {
 		h.record.Nodes = append(h.record.Nodes, n.info)
 	}

@@ -21,6 +21,7 @@ type Lab struct {
 	tbfs  []tbfPlace
 	pool  *userlink.Pool // moves the frames of emulated links; nil: there are none here
 	links []EmulatedLink
+	moved bool // there are emulated links, in this process or in the holder's
 }
 
 // Node is one node of a lab. Its methods may be called concurrently. It stays

@@ -50,8 +50,9 @@ type heldRecord struct {
 	Nodes   []nodeInfo     `json:"nodes"`
 	Spaces  int            `json:"spaces"` // namespaces: the nodes' in their order, then hidden ones
 	Tbfs    []tbfPlace     `json:"tbfs,omitempty"`
-	Refused uint64         `json:"refused"` // connections turned away: foreign user, or too many
-	Garbled uint64         `json:"garbled"` // requests that made no sense
+	Moved   bool           `json:"moved,omitempty"` // links are emulated by the holder
+	Refused uint64         `json:"refused"`         // connections turned away: foreign user, or too many
+	Garbled uint64         `json:"garbled"`         // requests that made no sense
 }
 
 const holderFormat = "pelt/lab/1"

@@ -47,6 +47,7 @@ const (
 	CauseOverrun       = "overrun"
 	CauseLinkLoss      = "link-loss"      // an emulated link lost it as it was told to
 	CauseLinkFragment  = "link-fragment"  // ... of its fragments one or more
+	CauseLinkDamage    = "link-damage"    // it turned one of the packet's bits, as it was told to
 	CauseLinkQueue     = "link-queue"     // the queue of an emulated link was full
 	CauseNotRedirected = "not-redirected" // an XDP frame that the kernel did not hand to the device
 	CauseWrongLength   = "wrong-length"
@@ -87,6 +88,7 @@ var wordings = [...]wording{
 	{LayerSenderDevice, "", "dropped by %h's network card"},
 	{LayerNetwork, CauseLinkLoss, "lost on the %h, as asked"},
 	{LayerNetwork, CauseLinkFragment, "a fragment lost on the %h, as asked"},
+	{LayerNetwork, CauseLinkDamage, "damaged on the %h, as asked"},
 	{LayerNetwork, CauseLinkQueue, "queue of the %h full"},
 	{LayerNetwork, CauseInside, "somewhere in %h (by elimination)"},
 	{LayerNetwork, CauseElimination, "on the wire or in a device between (by elimination)"},

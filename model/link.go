@@ -176,6 +176,25 @@ func (l *Link) setLoss(value string) error {
 	return fmt.Errorf("loss %q: want a share as 1%%, %s or %s", value, lossForms[0].form, lossForms[1].form)
 }
 
+// LossText says the loss as --link reads it, "" if there is none.
+func (l Link) LossText() string {
+	plain := func(n float64) string { return strconv.FormatFloat(n, 'f', -1, 64) }
+	for _, f := range lossForms {
+		if f.model != l.LossModel {
+			continue
+		}
+		var words []string
+		for i := range strings.Split(f.form, "/") {
+			words = append(words, plain(l.LossStates[i]))
+		}
+		return f.word + ":" + strings.Join(words, "/")
+	}
+	if l.LossRatio == 0 {
+		return ""
+	}
+	return plain(l.LossRatio)
+}
+
 func (l Link) check(at string) error {
 	for _, r := range []struct {
 		field string

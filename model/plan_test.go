@@ -2,6 +2,7 @@ package model
 
 import (
 	"errors"
+	"fmt"
 	"math"
 	"net/netip"
 	"strings"
@@ -220,9 +221,9 @@ func TestHostPort(t *testing.T) {
 }
 
 func TestParseLink(t *testing.T) {
-	got, err := ParseLink("router", "rate=1gbit, queue=100,mtu=1400,delay=20ms,jitter=1ms,correlation=25%,distribution=normal,loss=0.1%,loss-model=random,reorder=1%,duplicate=2%,overhead=24,toward=receiver,seed=7")
+	got, err := ParseLink("router", "rate=1gbit, queue=100,mtu=1400,delay=20ms,jitter=1ms,correlation=25%,distribution=normal,loss=0.1%,loss-correlation=10%,reorder=1%,gap=5,duplicate=2%,corrupt=3%,overhead=24,toward=receiver,mode=netem,seed=7")
 	want := Link{Node: "router", Toward: "receiver", Rate: 1e9, QueuePackets: 100, MTU: 1400, DelaySeconds: 0.02, JitterSeconds: 0.001, Correlation: 0.25,
-		Distribution: "normal", LossRatio: 0.001, LossModel: "random", ReorderRatio: 0.01, DuplicateRatio: 0.02, OverheadBytes: 24, Seed: 7}
+		Distribution: "normal", LossRatio: 0.001, LossCorrelation: 0.1, ReorderRatio: 0.01, Gap: 5, DuplicateRatio: 0.02, CorruptRatio: 0.03, OverheadBytes: 24, Mode: "netem", Seed: 7}
 	if err != nil || got != want {
 		t.Errorf("ParseLink: %+v, %v\nwant %+v", got, err, want)
 	}
@@ -239,14 +240,33 @@ func TestParseLink(t *testing.T) {
 	}
 }
 
-func TestLinkUnsupported(t *testing.T) {
+func TestLinkLosses(t *testing.T) {
 	for text, want := range map[string]string{
-		"rate=1gbit,queue=100,mtu=1400,overhead=24": "", "delay=1ms": "delay", "jitter=1ms": "jitter", "loss=1%": "loss", "loss-model=random": "loss",
-		"reorder=1%": "reorder", "duplicate=1%": "duplicate", "correlation=1%": "correlation", "distribution=normal": "distribution",
+		"loss=1%":                    "0.01  [0 0 0 0 0]",
+		"loss=ge:1%/10%/70%/0.1%":    "0 gilbert-elliott [0.01 0.1 0.7 0.001 0]",
+		"loss=4state:1%/50%/2%/3%/0": "0 four-state [0.01 0.5 0.02 0.03 0]",
+		"loss=ge:1%/10%":             "want ge:P/R/BAD/GOOD",
+		"loss=ge:1%/10%/70%/120%":    "between 0 and 100%",
+		"loss=5states:1%":            "want a share as 1%, ge:",
+		"loss=120%":                  "between 0 and 100%",
+		"gap=0":                      "gap",
+		"mode=fast":                  "want exact or netem",
 	} {
 		l, err := ParseLink("", text)
-		if err != nil || l.Unsupported() != want {
-			t.Errorf("%q: Unsupported() = %q, %v; want %q", text, l.Unsupported(), err, want)
+		got := fmt.Sprint(l.LossRatio, " ", l.LossModel, " ", l.LossStates)
+		if err != nil {
+			got = err.Error()
+		}
+		if !strings.Contains(got, want) {
+			t.Errorf("%s: %s, want %s", text, got, want)
+		}
+	}
+}
+
+func TestImpaired(t *testing.T) {
+	for text, want := range map[string]bool{"rate=1gbit,queue=100,mtu=1400,overhead=24,toward=receiver": false, "delay=1ms": true, "loss=1%": true, "loss=ge:1%/1%/1%/1%": true, "mode=exact": true, "corrupt=1%": true, "seed=3": true} {
+		if l, err := ParseLink("", text); err != nil || l.Impaired() != want {
+			t.Errorf("%s: impaired %v, %v; want %v", text, l.Impaired(), err, want)
 		}
 	}
 }

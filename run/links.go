@@ -8,7 +8,6 @@ import (
 
 	"pelt/engine"
 	"pelt/lab"
-	"pelt/lab/impair"
 	"pelt/lab/userlink"
 	"pelt/model"
 	"pelt/unit"
@@ -93,16 +92,8 @@ func (r *roads) watch(i int, trial uint16) (*road, error) {
 }
 
 // causes name the sites of a link's verdicts.
-var causes = []string{model.CauseLinkLoss, model.CauseLinkFragment, model.CauseLinkQueue}
-
-func causeOf(v userlink.Verdict) int {
-	switch {
-	case v.Cause != impair.Lost:
-		return 2
-	case v.Fragment:
-		return 1
-	}
-	return 0
+var causes = [...]string{
+	userlink.Lost: model.CauseLinkLoss, userlink.Fragment: model.CauseLinkFragment, userlink.QueueFull: model.CauseLinkQueue, userlink.Damaged: model.CauseLinkDamage,
 }
 
 // observation is what the link did to the trial's packets, as a kernel of its own
@@ -115,7 +106,7 @@ func (r *road) observation() *model.Observation {
 	}
 	type lost struct {
 		sequence uint64
-		cause    uint16
+		cause    userlink.Cause
 	}
 	streams := map[string][][]lost{}
 	counts := map[string][]model.SiteCount{}
@@ -133,12 +124,12 @@ func (r *road) observation() *model.Observation {
 					counts[p.flow] = append(counts[p.flow], model.SiteCount{Site: i})
 				}
 			}
-			c := causeOf(v)
+			c := v.Cause
 			if v.Warmup {
 				counts[p.flow][c].Warmup++
 				continue
 			}
-			streams[p.flow][p.stream] = append(streams[p.flow][p.stream], lost{v.Sequence, uint16(c)})
+			streams[p.flow][p.stream] = append(streams[p.flow][p.stream], lost{v.Sequence, c})
 		}
 	}
 	for flow, all := range streams {
@@ -148,7 +139,7 @@ func (r *road) observation() *model.Observation {
 			s = slices.CompactFunc(s, func(a, b lost) bool { return a.sequence == b.sequence }) // two fragments of one
 			var w model.MarksWriter
 			for _, x := range s {
-				w.Add(x.sequence, 1, x.cause)
+				w.Add(x.sequence, 1, uint16(x.cause))
 				counts[flow][x.cause].Packets++
 			}
 			f.Streams = append(f.Streams, w.Marks())
@@ -161,10 +152,12 @@ func (r *road) observation() *model.Observation {
 	return o
 }
 
-// maxLateRatio is the share of frames that may leave a link more than
-// userlink.LateLimit behind their time before its trial says nothing about the
-// path as asked.
-const maxLateRatio = 0.01
+// A link whose frames left more than userlink.LateLimit behind their time did not
+// do what was asked, if it were this share of them and more than a few.
+const (
+	maxLateRatio = 0.01
+	maxLate      = 20
+)
 
 // results is the link's own account of the trial. doubt says why what it did is
 // not what was asked, "" if it is.
@@ -194,7 +187,7 @@ func (r *road) results() (list []model.LinkResult, doubt string) {
 		case doubt != "":
 		case one.Overrun > 0:
 			doubt = fmt.Sprintf("the emulated link %s fell behind: %d frames found no room before it; ask for a lower rate or longer packets", way, one.Overrun)
-		case one.LateRatio > maxLateRatio:
+		case one.LateRatio > maxLateRatio && now.Late-before.Late > maxLate:
 			doubt = fmt.Sprintf("the emulated link %s fell behind: %s of its frames left more than %v late (99 %% within %s)",
 				way, unit.FormatRatio(one.LateRatio), userlink.LateLimit, unit.FormatNanos(float64(late.P99)))
 		}

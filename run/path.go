@@ -29,6 +29,7 @@ type path struct {
 	oneClock   bool
 	pin        bool               // the ends share this machine's cores
 	engine     string             // asked for: see model.Plan
+	onSockets  string             // why sockets carry all flows, with auto; "" if they need not
 	unready    string             // why no frames are carried by a lab, with auto; "" if they are
 	strayed    map[passage]string // why sockets carry what auto would have frames carry
 	lab        *model.LabFacts
@@ -114,6 +115,12 @@ func openLab(ctx context.Context, name string, p model.Plan, o Options) (*path, 
 	way.lab, way.spots = &facts, labSpots(l)
 	way.roads.links = l.Emulated()
 	send, receive, err := wantsFrames(p, l)
+	if err == nil && l.Moved() {
+		if p.Engine != auto && (send || receive) {
+			err = &model.FieldError{Field: "engine", Want: "links with delay, loss and the like are emulated in user space, which no XDP frames reach; want auto or udp"}
+		}
+		way.onSockets, send, receive = "the lab's links are emulated in user space", false, false
+	}
 	if err == nil && send {
 		if err = way.takeFrames(l, isTopology(name)); err != nil && p.Engine == auto {
 			way.unready, receive, err = err.Error(), false, nil

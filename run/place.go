@@ -73,6 +73,8 @@ func (p *path) place(t model.Trial) (fleet.Trial, string, error) {
 // receiver and little of the path, so that is done only if it is asked for.
 func (p *path) onlySockets(f model.Flow, to fleet.AgentInfo) string {
 	switch {
+	case p.onSockets != "":
+		return p.onSockets
 	case p.strayed[passageOf(f)] != "":
 		return p.strayed[passageOf(f)]
 	case f.Joined || f.ReceiveBuffer > 0:

@@ -41,7 +41,7 @@ var layers = map[string][]string{
 	"store":                  {"model", "unit", "internal/outfile"},
 	"internal/netns":         {},
 	"internal/outfile":       {},
-	"run": {"advice", "analysis", "design", "engine", "engine/tcp", "engine/udp", "engine/xdp", "fleet", "lab", "lab/impair", "lab/userlink", "ledger", "measure", "model",
+	"run": {"advice", "analysis", "design", "engine", "engine/tcp", "engine/udp", "engine/xdp", "fleet", "lab", "lab/userlink", "ledger", "measure", "model",
 		"observe", "observe/drops", "store", "unit"},
 	"cmd/pelt":           {"analysis", "engine", "fleet", "internal/outfile", "lab", "model", "plan", "report", "report/chart", "run", "store", "unit"},
 	"test":               {},

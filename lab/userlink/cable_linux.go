@@ -125,9 +125,11 @@ func (c *Cable) Counts(direction int) Counts {
 		LatestNS: n.latest.Load(),
 	}
 	r.Late = n.Late.Load()
-	for i := range r.lateness {
-		r.lateness[i] = n.lateness[i].Load()
-		r.Left += r.lateness[i]
+	for i := range n.lateness {
+		if k := n.lateness[i].Load(); k > 0 {
+			r.Bins = append(r.Bins, Bin{binTop(i), k})
+			r.Left += k
+		}
 	}
 	return r
 }

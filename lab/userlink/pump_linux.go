@@ -74,15 +74,21 @@ func (p *pump) close() error {
 	return p.waiter.close()
 }
 
-// pumpNice lets a pump go before those that send through it: what it does late
-// is a wrong delay.
-const pumpNice = -10
+// promptly lets a pump go before whoever sends through it: what it does late is a
+// wrong delay. A short slice brings a thread to its core soon after it wakes
+// (Linux 6.12, kernel/sched/fair.c); a real-time priority would too, but Go's
+// runtime waits in loops for threads that then never come. Where it is not
+// allowed, lateness shows it.
+func promptly() {
+	attr := unix.SchedAttr{Size: unix.SizeofSchedAttr, Policy: unix.SCHED_NORMAL, Nice: -20, Runtime: 100_000}
+	_ = unix.SchedSetAttr(0, &attr, 0)
+	_ = unix.Prctl(unix.PR_SET_TIMERSLACK, 1, 0, 0, 0)
+}
 
 func (p *pump) run() {
 	defer close(p.ended)
 	runtime.LockOSThread() // never unlocked: the thread ends with its settings
-	_ = unix.Prctl(unix.PR_SET_TIMERSLACK, 1, 0, 0, 0)
-	_ = unix.Setpriority(unix.PRIO_PROCESS, 0, pumpNice) // where it is not allowed, lateness shows it
+	promptly()
 	for !p.closed {
 		now := monotonic()
 		for _, w := range p.ways {
@@ -200,6 +206,7 @@ func (p *pump) copies(w *way, k *packet, i, segments int, fate impair.Fate) {
 		if c.Flip >= 0 {
 			flip(out, c.Flip)
 			w.counts.Corrupted.Add(1)
+			w.judge(k, i, Damaged)
 		}
 		p.leave(w, out, c.At)
 	}

@@ -3,8 +3,6 @@ package userlink
 import (
 	"math/bits"
 	"time"
-
-	"pelt/lab/impair"
 )
 
 // End is where a cable comes out.
@@ -28,7 +26,7 @@ type Counts struct {
 	Left       uint64 // copies and buffers written
 	Late       uint64 // of them, more than LateLimit behind their time
 	LatestNS   int64  // the latest of them
-	lateness   [bins]uint64
+	Bins       []Bin  `json:",omitempty"` // of lateness
 }
 
 // Lateness are percentiles of how far behind their time frames left, in ns, to an
@@ -43,16 +41,28 @@ func (c Counts) Lateness(before Counts) (l Lateness) {
 		to    *int64
 	}{{0.5, &l.P50}, {0.99, &l.P99}, {0.999, &l.P999}} {
 		rest := uint64(q.share * float64(left))
-		for bin, n := range c.lateness {
-			n -= before.lateness[bin]
+		for _, b := range c.Bins {
+			n := b.Frames
+			for _, old := range before.Bins {
+				if old.Below == b.Below {
+					n -= old.Frames
+				}
+			}
 			if n > rest {
-				*q.to = binTop(bin)
+				*q.to = b.Below
 				break
 			}
 			rest -= n
 		}
 	}
 	return l
+}
+
+// Bin counts frames that left less than Below ns behind their time, and not less
+// than the bin before allows.
+type Bin struct {
+	Below  int64
+	Frames uint64
 }
 
 // Lateness is kept in bins of an eighth of an octave: bit length of the ns, and
@@ -86,7 +96,17 @@ type Identify func(payload []byte) (trial uint16, sequence uint64, warmup, ok bo
 type Verdict struct {
 	From, To uint16 // UDP ports, as the link saw them
 	Sequence uint64
-	Cause    impair.Cause
+	Cause    Cause
 	Warmup   bool
-	Fragment bool // it was a fragment of the packet that was lost
 }
+
+// Cause is what was done to a packet.
+type Cause int
+
+// The causes.
+const (
+	Lost     Cause = iota // drawn
+	Fragment              // ... for one of its fragments
+	QueueFull
+	Damaged // it left, with a bit turned
+)

@@ -103,13 +103,19 @@ func (o *watch) identity(ports, payload []byte) (identity, bool) {
 	return identity{binary.BigEndian.Uint16(ports), binary.BigEndian.Uint16(ports[2:]), sequence, warmup}, true
 }
 
-// lose writes down that a frame, or segment i of a buffer, does not leave.
+// lose counts a frame, or segment i of a buffer, that does not leave.
 func (w *way) lose(k *packet, i int, cause impair.Cause) {
 	if cause == impair.Lost {
 		w.counts.Lost.Add(1)
-	} else {
-		w.counts.QueueFull.Add(1)
+		w.judge(k, i, Lost)
+		return
 	}
+	w.counts.QueueFull.Add(1)
+	w.judge(k, i, QueueFull)
+}
+
+// judge writes down what is done to a frame, or to segment i of a buffer.
+func (w *way) judge(k *packet, i int, cause Cause) {
 	if len(w.watches) == 0 {
 		return
 	}
@@ -119,6 +125,9 @@ func (w *way) lose(k *packet, i int, cause impair.Cause) {
 	}
 	if k.headers != 0 {
 		d.payload = k.frame()[k.headers+i*k.gsoBytes:]
+	}
+	if cause == Lost && (d.more || d.offset != 0) {
+		cause = Fragment
 	}
 	for _, one := range w.watches {
 		var id identity
@@ -133,7 +142,7 @@ func (w *way) lose(k *packet, i int, cause impair.Cause) {
 		case len(one.verdicts) >= maxVerdicts:
 			one.unlisted++
 		default:
-			one.verdicts = append(one.verdicts, Verdict{From: id.from, To: id.to, Sequence: id.sequence, Cause: cause, Warmup: id.warmup, Fragment: d.more || d.offset != 0})
+			one.verdicts = append(one.verdicts, Verdict{From: id.from, To: id.to, Sequence: id.sequence, Cause: cause, Warmup: id.warmup})
 		}
 	}
 }
