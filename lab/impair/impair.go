@@ -1,9 +1,15 @@
 // Package impair is the model of an emulated link: frames with their times go
 // in, and out comes what becomes of each, and when. It never looks at a clock, a
 // packet's content or the system; whoever moves the frames does.
+//
+// The same settings with the same seed give the same fates to the same frames on
+// every machine. In Exact each impairment draws from a stream of its own, so
+// turning another one on changes none of its draws. In Netem all share one, as
+// in the kernel.
 package impair
 
 import (
+	"math"
 	"time"
 
 	"pelt/unit"
@@ -34,7 +40,8 @@ type Settings struct {
 
 	// What may wait. In Exact of frames, or of their bytes, that wait for the
 	// bottleneck, the one that it is sending included; in Netem of frames anywhere in the link
-	// (QueueBytes does not exist there). 0: any number.
+	// (QueueBytes does not exist there). 0: any number. A frame counts
+	// max(length, MinFrame) bytes, without the Overhead, which is never stored.
 	QueuePackets int
 	QueueBytes   int
 
@@ -48,7 +55,11 @@ type Settings struct {
 	Duplicate Chance
 	Corrupt   Chance // one bit of the frame is turned
 	Reorder   Chance // such a frame does not wait in the line at all
-	Gap       int    // with Reorder: only every Gap-th frame may be
+
+	// Gap, with Reorder: only every Gap-th frame may be. In Exact those are the
+	// frames number Gap, 2*Gap, ..., and the chance is that of each; in Netem any
+	// that Gap-1 frames or more after the last one. 0 is 1.
+	Gap int
 
 	Seed uint64
 }
@@ -75,11 +86,13 @@ type Loss struct {
 	Chance // of Random
 
 	// GilbertElliott, per frame: to the bad state, back to the good one, and the
-	// losses in the bad and in the good state.
+	// losses in the bad and in the good state (tc says p, r, 1-h, 1-k). A frame is
+	// lost by the state that it finds; the next one meets the new state.
 	P, R, Bad, Good float64
 
 	// FourState, per frame: transition probabilities between 1 received in a gap,
-	// 2 received in a burst, 3 lost in a burst, 4 lost in a gap.
+	// 2 received in a burst, 3 lost in a burst, 4 lost in a gap. The frame after
+	// one lost in a gap is always received.
 	P13, P31, P32, P23, P14 float64
 }
 
@@ -102,35 +115,62 @@ type Fate struct {
 
 // Copy is one frame that leaves the link.
 type Copy struct {
-	At   int64 // when, in ns on the clock of Offer
-	Flip int   // number of the bit to turn, from the frame's first; -1: none
+	At   int64 // when, in ns on the clock of Offer; never before the offer
+	Flip int   // number of the bit to turn, from the frame's first: byte Flip/8, 1<<(Flip%8); -1: none
+}
+
+func (f *Fate) add(at int64, flip int) {
+	f.Copy[f.Copies] = Copy{At: at, Flip: flip}
+	f.Copies++
+	f.Cause = Passes
 }
 
 // Link is one direction of a link. It is for one goroutine.
 type Link struct {
-	settings Settings
+	now   int64
+	exact *exact // or
+	netem *netem
 }
 
 // New makes a link at rest. It panics on settings that Check refuses.
-func New(s Settings) *Link { return &Link{settings: s} }
+func New(s Settings) *Link {
+	if wrong := s.Check(); wrong != "" {
+		panic("impair: " + wrong)
+	}
+	l := &Link{now: math.MinInt64}
+	if s.Mode == Netem {
+		l.netem = newNetem(s)
+	} else {
+		l.exact = newExact(s)
+	}
+	return l
+}
 
 // Offer gives a frame of so many bytes, from the Ethernet header on and without
-// its check sequence, to the link at a time in ns. Times must not fall.
-func (l *Link) Offer(now int64, bytes int) Fate { panic("not yet") }
+// its check sequence, to the link at a time in ns. Times must not fall, those of
+// Waiting included; one that does counts as the latest so far.
+func (l *Link) Offer(now int64, bytes int) Fate {
+	l.now = max(l.now, now)
+	if l.netem != nil {
+		return l.netem.offer(l.now, max(bytes, 0))
+	}
+	return l.exact.offer(l.now, max(bytes, 0))
+}
 
 // Waiting is how many frames and bytes wait for the bottleneck at a time; in
 // Netem how many are anywhere in the link.
-func (l *Link) Waiting(now int64) (frames, bytes int) { panic("not yet") }
+func (l *Link) Waiting(now int64) (frames, bytes int) {
+	l.now = max(l.now, now)
+	if l.netem != nil {
+		return l.netem.pending.drain(l.now)
+	}
+	return l.exact.bottleneck.drain(l.now)
+}
 
-// Check says in one line what is wrong with the settings, "" if nothing is.
-func (s Settings) Check() string { panic("not yet") }
-
-// LossRatio is the expected share of frames that Loss takes, in the settings' mode.
-func (s Settings) LossRatio() float64 { panic("not yet") }
-
-// Table is a distribution: quantiles of a deviation in units of the jitter.
-type Table struct {
-	Name string
-	// Values are netem's: 8192 is one unit, in order of the quantile.
-	Values []int16
+// later is at+d for a d of at least 0. It saturates at the largest int64.
+func later(at, d int64) int64 {
+	if sum := at + d; sum >= at {
+		return sum
+	}
+	return math.MaxInt64
 }

@@ -1,0 +1,128 @@
+package impair
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"strconv"
+	"strings"
+)
+
+const (
+	tableScale  = 8192  // NETEM_DIST_SCALE, include/uapi/linux/pkt_sched.h
+	tableMost   = 16384 // NETEM_DIST_MAX, likewise
+	tableLength = 4096  // of those that iproute2 ships
+)
+
+// Table is a distribution: quantiles of a deviation in units of the jitter.
+type Table struct {
+	Name string
+	// Values are netem's: 8192 is one unit, in order of the quantile. Exact puts
+	// them in order itself; Netem takes them as they stand.
+	Values []int16
+}
+
+// DistributionNames are those that Distribution knows.
+func DistributionNames() []string { return []string{"uniform", "normal", "pareto", "paretonormal"} }
+
+// Distribution returns the table of a name; nil for uniform, which has none.
+func Distribution(name string) (*Table, error) {
+	switch name {
+	case "uniform":
+		return nil, nil
+	case "normal":
+		return Normal(), nil
+	case "pareto":
+		return Pareto(), nil
+	case "paretonormal":
+		return ParetoNormal(), nil
+	}
+	return nil, fmt.Errorf("unknown distribution %q: there are %s", name, strings.Join(DistributionNames(), ", "))
+}
+
+// Normal is the normal distribution, cut at 4 units.
+func Normal() *Table {
+	return table("normal", normalQuantiles())
+}
+
+// Pareto is a Pareto distribution of index 3, less its mean of 1.5 and cut at 4
+// units. Its standard deviation is 0.82 units, not one.
+func Pareto() *Table {
+	return table("pareto", paretoQuantiles())
+}
+
+// ParetoNormal is a quarter of Normal and three of Pareto.
+func ParetoNormal() *Table {
+	n, p := normalQuantiles(), paretoQuantiles()
+	for k := range n {
+		n[k] = (n[k] + 3*p[k]) / 4 // in whole numbers, so toward 0
+	}
+	return table("paretonormal", n)
+}
+
+func table(name string, quantiles []int) *Table {
+	t := &Table{Name: name, Values: make([]int16, len(quantiles))}
+	for i, q := range quantiles {
+		t.Values[i] = int16(min(max(q, math.MinInt16), math.MaxInt16))
+	}
+	return t
+}
+
+// normalQuantiles are those that iproute2's netem/normal.c comes to: each the
+// last point of a grid of 0.00005 from -10 on that lies below the quantile. The
+// grid is summed up, for its rounding shows in the last digit.
+func normalQuantiles() []int {
+	values := make([]int, tableLength)
+	x := -10.0
+	for k := range values {
+		quantile := math.Sqrt2 * math.Erfinv(2*(4*float64(k)+0.5)/(4*tableLength)-1)
+		for x+0.00005 <= quantile {
+			x += 0.00005
+		}
+		values[k] = int(math.RoundToEven(x * tableScale))
+	}
+	return values
+}
+
+// paretoQuantiles are those of iproute2's netem/pareto.c.
+func paretoQuantiles() []int {
+	values := make([]int, tableLength)
+	for k := range values {
+		x := 1 / math.Pow(1-float64(k)/tableLength, 1.0/3)
+		values[k] = int(math.RoundToEven(min((x-1.5)*(4.0/3.0*tableScale), math.MaxInt16)))
+	}
+	return values
+}
+
+// ReadTable reads netem's .dist format: whole numbers between blanks, and
+// comments from # to the end of the line.
+func ReadTable(name string, r io.Reader) (*Table, error) {
+	t := &Table{Name: name}
+	lines := bufio.NewScanner(r)
+	n := 0
+	for lines.Scan() {
+		n++
+		text, _, _ := strings.Cut(lines.Text(), "#")
+		for field := range strings.FieldsSeq(text) {
+			v, err := strconv.ParseInt(field, 10, 16)
+			if err != nil {
+				return nil, fmt.Errorf("read distribution %s: line %d: %.40q: want whole numbers from %d to %d", name, n, field, math.MinInt16, math.MaxInt16)
+			}
+			if len(t.Values) == tableMost {
+				return nil, fmt.Errorf("read distribution %s: line %d: more than %d numbers", name, n, tableMost)
+			}
+			t.Values = append(t.Values, int16(v))
+		}
+	}
+	switch err := lines.Err(); {
+	case errors.Is(err, bufio.ErrTooLong):
+		return nil, fmt.Errorf("read distribution %s: line %d: longer than %d bytes", name, n+1, bufio.MaxScanTokenSize)
+	case err != nil:
+		return nil, fmt.Errorf("read distribution %s: %w", name, err)
+	case len(t.Values) == 0:
+		return nil, fmt.Errorf("read distribution %s: line %d: no numbers", name, n)
+	}
+	return t, nil
+}
