@@ -187,7 +187,7 @@ func TestNetemOrderOfDraws(t *testing.T) {
 	for _, c := range []struct {
 		name  string
 		s     Settings
-		draws int // of a frame that passes
+		draws int // of a frame
 	}{
 		{"nothing", Settings{}, 0},
 		{"delay", Settings{Delay: 1}, 0},
@@ -200,6 +200,7 @@ func TestNetemOrderOfDraws(t *testing.T) {
 		{"correlated", Settings{Loss: Loss{Chance: Chance{1e-9, 0.5}}}, 1},
 		{"duplicate", Settings{Duplicate: Chance{Ratio: 1e-9}}, 1},
 		{"corrupt", Settings{Corrupt: Chance{Ratio: 1}}, 1},
+		{"corrupt before the limit", Settings{Delay: 1, QueuePackets: 1, Corrupt: Chance{Ratio: 1}}, 1},
 	} {
 		c.s.Mode = Netem
 		if wrong := c.s.Check(); wrong != "" {
