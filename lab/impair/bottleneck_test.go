@@ -156,6 +156,28 @@ func TestBottleneck(t *testing.T) {
 	})
 }
 
+func TestRing(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		var r ring
+		var want []waiter
+		for i, push := range rapid.SliceOfN(rapid.IntRange(0, 3), 1, 300).Draw(t, "pushes") {
+			if push > 0 {
+				r.push(waiter{at: int64(i)})
+				want = append(want, waiter{at: int64(i)})
+			} else if len(want) > 0 {
+				if got := *r.first(); got != want[0] {
+					t.Fatalf("first is %v, want %v", got, want[0])
+				}
+				r.pop()
+				want = want[1:]
+			}
+			if r.count != len(want) || len(r.slots) >= max(2*(i+1), 17) {
+				t.Fatalf("%d of %d slots hold something, want %d", r.count, len(r.slots), len(want))
+			}
+		}
+	})
+}
+
 // What the link remembers is what waits in it.
 func TestMemoryIsBounded(t *testing.T) {
 	x := New(Settings{Rate: 1e9, Seed: 1})

@@ -271,17 +271,20 @@ func TestNetemFourStateBounds(t *testing.T) {
 }
 
 // The queue against a plain list: a limit on all that is pending, and with a rate
-// max(now+delay, last)+L/rate.
+// max(now+delay, last)+L/rate, but for what is reordered.
 func TestNetemQueue(t *testing.T) {
+	const half = 1 << 31 // share(0.5)
 	rapid.Check(t, func(t *rapid.T) {
 		s := Settings{
 			Mode: Netem, Delay: 5 * time.Microsecond,
 			Jitter:       time.Duration(rapid.IntRange(0, 20_000).Draw(t, "jitter")),
 			Rate:         rapid.SampledFrom([]unit.BitRate{0, 8, 1e9, 7_777_777_777}).Draw(t, "rate"),
 			QueuePackets: rapid.IntRange(0, 5).Draw(t, "limit"),
+			Duplicate:    Chance{Ratio: rapid.SampledFrom([]float64{0, 0.5}).Draw(t, "duplicate")},
+			Reorder:      Chance{Ratio: rapid.SampledFrom([]float64{0, 0.5}).Draw(t, "reorder")},
 			Seed:         rapid.Uint64().Draw(t, "seed"),
 		}
-		l, random, now := New(s), newTaus113(s.Seed), int64(0)
+		l, random, now := New(s), newTaus113(s.Seed), int64(-50_000)
 		var queue []int64
 		for range rapid.IntRange(1, 100).Draw(t, "frames") {
 			now += rapid.Int64Range(0, 3000).Draw(t, "gap")
@@ -290,24 +293,100 @@ func TestNetemQueue(t *testing.T) {
 			if got, _ := l.Waiting(now); got != len(queue) {
 				t.Fatalf("%d wait, want %d", got, len(queue))
 			}
-			got, want := l.Offer(now, bytes), Fate{Cause: QueueFull}
-			if s.QueuePackets == 0 || len(queue) < s.QueuePackets {
-				at := now + 5000
-				if s.Jitter > 0 {
-					at += int64(random.next()%uint32(2*s.Jitter)) - int64(s.Jitter)
+			var want Fate
+			copies := 1
+			if s.Duplicate.Ratio > 0 && random.next() <= half {
+				copies = 2
+			}
+			for range copies {
+				if s.QueuePackets > 0 && len(queue) >= s.QueuePackets {
+					continue
 				}
-				if s.Rate > 0 {
-					if len(queue) > 0 {
-						at = max(at, slices.Max(queue))
+				at := now
+				if s.Reorder.Ratio == 0 || random.next() > half {
+					at += 5000
+					if s.Jitter > 0 {
+						at += int64(random.next()%uint32(2*s.Jitter)) - int64(s.Jitter)
 					}
-					at += int64(bytes) * 1e9 / int64(s.Rate/8)
+					if s.Rate > 0 {
+						if len(queue) > 0 {
+							at = max(at, slices.Max(queue))
+						}
+						at += int64(bytes) * 1e9 / int64(s.Rate/8)
+					}
 				}
 				queue = append(queue, at)
-				want = Fate{Copies: 1, Copy: [2]Copy{{At: max(at, now), Flip: -1}}}
+				want.Copy[want.Copies] = Copy{At: max(at, now), Flip: -1}
+				want.Copies++
 			}
-			if got != want {
+			if want.Copies == 0 {
+				want.Cause = QueueFull
+			}
+			if got := l.Offer(now, bytes); got != want {
 				t.Fatalf("at %d: got %+v, want %+v of %v", now, got, want, queue)
 			}
 		}
 	})
+}
+
+// A draw that hits its bound counts as a hit, but not in the models with states.
+func TestNetemBounds(t *testing.T) {
+	random := newTaus113(1)
+	u := random.next()
+	for _, c := range []struct {
+		name string
+		n    netem
+		want func(n *netem) bool
+	}{
+		{"duplicate", netem{duplicate: u}, func(n *netem) bool { return n.offer(0, 1).Copies == 2 }},
+		{"duplicate below", netem{duplicate: u - 1}, func(n *netem) bool { return n.offer(0, 1).Copies == 1 }},
+		{"loss", netem{losses: kernelLosses{ratio: u}}, func(n *netem) bool { return n.offer(0, 1).Copies == 0 }},
+		{"loss below", netem{losses: kernelLosses{ratio: u - 1}}, func(n *netem) bool { return n.offer(0, 1).Copies == 1 }},
+		{"corrupt", netem{corrupt: u}, func(n *netem) bool { return n.offer(0, 1).Copy[0].Flip >= 0 }},
+		{"corrupt below", netem{corrupt: u - 1}, func(n *netem) bool { return n.offer(0, 1).Copy[0].Flip < 0 }},
+		{"reorder", netem{reorder: u, gap: 1, delay: 9}, func(n *netem) bool { return n.offer(0, 1).Copy[0].At == 0 }},
+		{"reorder below", netem{reorder: u - 1, gap: 1, delay: 9}, func(n *netem) bool { return n.offer(0, 1).Copy[0].At == 9 }},
+		{"to the bad state", netem{losses: kernelLosses{model: GilbertElliott, toBad: u}}, func(n *netem) bool { n.offer(0, 1); return !n.losses.bad }},
+		{"to the bad state above", netem{losses: kernelLosses{model: GilbertElliott, toBad: u + 1}}, func(n *netem) bool { n.offer(0, 1); return n.losses.bad }},
+	} {
+		c.n.random = newTaus113(1)
+		if !c.want(&c.n) {
+			t.Errorf("%s: the bound %d of a draw of %d is on the wrong side", c.name, c.n.losses.ratio, u)
+		}
+	}
+}
+
+func TestNetemCorrelatedDraw(t *testing.T) {
+	random := newTaus113(1)
+	u := random.next()
+	for _, c := range []struct {
+		name            string
+		rho, last, want uint32
+	}{
+		{"none", 0, 1000, u},
+		{"half", 1<<31 - 1, 1000, uint32((uint64(u) + 1000) / 2)},
+		{"all", math.MaxUint32, math.MaxUint32, math.MaxUint32},
+	} {
+		random, r := newTaus113(1), correlated{rho: c.rho, last: c.last}
+		if got := r.next(&random); got != c.want {
+			t.Errorf("%s: got %d, want %d", c.name, got, c.want)
+		}
+	}
+}
+
+// A table's value is rounded half away from 0, the 8192ths of the jitter first.
+func TestNetemTableRounds(t *testing.T) {
+	for _, c := range []struct {
+		jitter int32
+		value  int16
+		want   int64
+	}{
+		{1, 4096, 1}, {1, 4095, 0}, {1, -4096, -1}, {1, -4095, 0}, {1, 32767, 4}, {1, -32768, -4},
+		{8192, -5, -5}, {8193, 4096, 4097}, {8193, -4096, -4097}, {math.MaxInt32, 32767, 8_589_672_444},
+	} {
+		n := netem{random: newTaus113(1), jitter: c.jitter, table: []int16{c.value}, delay: 7}
+		if got := n.wait() - 7; got != c.want {
+			t.Errorf("jitter %d, value %d: got %d, want %d", c.jitter, c.value, got, c.want)
+		}
+	}
 }
