@@ -2,10 +2,9 @@
 // in, and out comes what becomes of each, and when. It never looks at a clock, a
 // packet's content or the system; whoever moves the frames does.
 //
-// The same settings with the same seed give the same fates to the same frames on
-// every machine. In Exact each impairment draws from a stream of its own, so
-// turning another one on changes none of its draws. In Netem all share one, as
-// in the kernel.
+// The same settings with the same seed give the same fates to the same frames.
+// In Exact each impairment draws from a stream of its own, so turning another
+// one on changes none of its draws. In Netem all share one, as in the kernel.
 package impair
 
 import (

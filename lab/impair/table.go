@@ -122,7 +122,7 @@ func ReadTable(name string, r io.Reader) (*Table, error) {
 	case err != nil:
 		return nil, fmt.Errorf("read distribution %s: %w", name, err)
 	case len(t.Values) == 0:
-		return nil, fmt.Errorf("read distribution %s: line %d: no numbers", name, n)
+		return nil, fmt.Errorf("read distribution %s: no numbers", name)
 	}
 	return t, nil
 }

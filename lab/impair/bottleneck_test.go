@@ -1,0 +1,220 @@
+package impair
+
+import (
+	"math"
+	"math/big"
+	"math/bits"
+	"slices"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"pelt/unit"
+)
+
+// Back to back, frame n has left exactly n*L*8/rate after the start, rounded up:
+// nothing adds up over a million frames.
+func TestRateDoesNotDrift(t *testing.T) {
+	const n = 1_000_000
+	for _, c := range []struct {
+		rate               unit.BitRate
+		bytes, size        int
+		minFrame, overhead int
+	}{
+		{1e6, 1014, 1014, 0, 0},
+		{7_777_777, 1499, 1499, 0, 0},
+		{999_999_937, 64, 64, 0, 0},
+		{10e12, 1, 1, 0, 0},
+		{95_500_000, 10, 84, 60, 24},
+		{95_500_000, 1514, 1538, 60, 24},
+	} {
+		l := New(Settings{Rate: c.rate, MinFrame: c.minFrame, Overhead: c.overhead})
+		for i := 1; i <= n; i++ {
+			got := l.Offer(1000, c.bytes).Copy[0].At - 1000
+			hi, lo := bits.Mul64(uint64(i)*uint64(c.size)*8, 1e9)
+			want, rest := bits.Div64(hi, lo, uint64(c.rate))
+			if rest > 0 {
+				want++
+			}
+			if got != int64(want) {
+				t.Fatalf("%v, %d B: frame %d leaves after %d ns, want %d", c.rate, c.bytes, i, got, want)
+			}
+		}
+	}
+}
+
+// After an idle time the next frame starts at once, and offers at half the rate
+// never wait.
+func TestRateIdle(t *testing.T) {
+	l := New(Settings{Rate: 8e6}) // 1 us a byte
+	for i, c := range []struct{ now, want int64 }{{0, 1_000_000}, {0, 2_000_000}, {2_000_000, 3_000_000}, {2_999_999, 4_000_000}, {9_000_000, 10_000_000}} {
+		if got := l.Offer(c.now, 1000).Copy[0].At; got != c.want {
+			t.Errorf("frame %d, offered at %d, leaves at %d, want %d", i, c.now, got, c.want)
+		}
+	}
+}
+
+func TestQueueLimits(t *testing.T) {
+	for _, c := range []struct {
+		name           string
+		s              Settings
+		bytes          int
+		passed, queued int
+	}{
+		{"frames", Settings{Rate: 1e6, QueuePackets: 50}, 1000, 50, 50_000},
+		{"one frame", Settings{Rate: 1e6, QueuePackets: 1}, 1000, 1, 1000},
+		{"bytes", Settings{Rate: 1e6, QueueBytes: 30_000}, 1014, 29, 29 * 1014},
+		{"bytes that fit", Settings{Rate: 1e6, QueueBytes: 30_000}, 1000, 30, 30_000},
+		{"short frames count as the least", Settings{Rate: 1e6, QueueBytes: 600, MinFrame: 60, Overhead: 24}, 10, 10, 600},
+		{"frame larger than the queue", Settings{Rate: 1e6, QueueBytes: 600}, 601, 0, 0},
+		{"both, frames first", Settings{Rate: 1e6, QueueBytes: 30_000, QueuePackets: 7}, 1000, 7, 7000},
+		{"none", Settings{Rate: 1e6}, 1000, 1000, 1_000_000},
+		{"netem", Settings{Mode: Netem, Delay: 1, QueuePackets: 50}, 1000, 50, 50_000},
+	} {
+		l := New(c.s)
+		passed := 0
+		for range 1000 {
+			switch f := l.Offer(0, c.bytes); {
+			case f.Copies == 1 && f.Cause == Passes:
+				passed++
+			case f.Cause != QueueFull || f.Copies > 0:
+				t.Fatalf("%s: got %+v", c.name, f)
+			}
+		}
+		if passed != c.passed {
+			t.Errorf("%s: %d of a burst of 1000 passed, want %d", c.name, passed, c.passed)
+		}
+		if _, bytes := l.Waiting(0); bytes != c.queued {
+			t.Errorf("%s: %d B wait, want %d", c.name, bytes, c.queued)
+		}
+		if frames, bytes := l.Waiting(math.MaxInt64); frames != 0 || bytes != 0 {
+			t.Errorf("%s: %d frames and %d B wait for ever", c.name, frames, bytes)
+		}
+		if f := l.Offer(math.MaxInt64, c.bytes); c.passed > 0 && f.Copies != 1 {
+			t.Errorf("%s: after the queue has drained a frame got %+v", c.name, f)
+		}
+	}
+}
+
+// A duplicate takes its own place in the queue.
+func TestQueueOfDuplicates(t *testing.T) {
+	l := New(Settings{Rate: 8e6, QueuePackets: 3, Duplicate: Chance{Ratio: 1}})
+	for i, want := range []Fate{
+		{Copies: 2, Copy: [2]Copy{{1e6, -1}, {2e6, -1}}},
+		{Copies: 1, Copy: [2]Copy{{3e6, -1}}},
+		{Cause: QueueFull},
+	} {
+		if got := l.Offer(0, 1000); got != want {
+			t.Errorf("frame %d: got %+v, want %+v", i, got, want)
+		}
+	}
+}
+
+// The bottleneck against a list of fractions.
+func TestBottleneck(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		s := Settings{
+			Rate:         unit.BitRate(rapid.Uint64Range(1, 10e12).Draw(t, "rate")),
+			QueuePackets: rapid.IntRange(0, 6).Draw(t, "packets"),
+			QueueBytes:   rapid.IntRange(0, 9000).Draw(t, "queue"),
+			Overhead:     rapid.IntRange(0, 24).Draw(t, "overhead"),
+		}
+		l, now, last := New(s), int64(0), new(big.Rat)
+		type frame struct {
+			at    *big.Rat
+			bytes int
+		}
+		var queue []frame
+		for range rapid.IntRange(1, 60).Draw(t, "frames") {
+			now += rapid.Int64Range(0, 3_000_000).Draw(t, "gap")
+			bytes := rapid.IntRange(0, 2000).Draw(t, "bytes")
+			at := new(big.Rat).SetInt64(now)
+			queue = slices.DeleteFunc(queue, func(f frame) bool { return f.at.Cmp(at) <= 0 })
+			sum := 0
+			for _, f := range queue {
+				sum += f.bytes
+			}
+			if frames, held := l.Waiting(now); frames != len(queue) || held != sum {
+				t.Fatalf("%d frames and %d B wait, want %d and %d", frames, held, len(queue), sum)
+			}
+			want := Fate{Cause: QueueFull}
+			if (s.QueuePackets == 0 || len(queue) < s.QueuePackets) && (s.QueueBytes == 0 || sum+bytes <= s.QueueBytes) {
+				if at.Cmp(last) > 0 {
+					last.Set(at)
+				}
+				took := new(big.Rat).SetFrac(big.NewInt(int64(bytes+s.Overhead)*8*1e9), new(big.Int).SetUint64(uint64(s.Rate)))
+				last.Add(last, took)
+				queue = append(queue, frame{new(big.Rat).Set(last), bytes})
+				up := new(big.Int).Add(last.Num(), last.Denom())
+				up.Sub(up, big.NewInt(1)).Quo(up, last.Denom())
+				want = Fate{Copies: 1, Copy: [2]Copy{{At: up.Int64(), Flip: -1}}}
+			}
+			if got := l.Offer(now, bytes); got != want {
+				t.Fatalf("at %d, %d B: got %+v, want %+v", now, bytes, got, want)
+			}
+		}
+	})
+}
+
+func TestRing(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		var r ring
+		var want []waiter
+		for i, push := range rapid.SliceOfN(rapid.IntRange(0, 3), 1, 300).Draw(t, "pushes") {
+			if push > 0 {
+				r.push(waiter{at: int64(i)})
+				want = append(want, waiter{at: int64(i)})
+			} else if len(want) > 0 {
+				if got := *r.first(); got != want[0] {
+					t.Fatalf("first is %v, want %v", got, want[0])
+				}
+				r.pop()
+				want = want[1:]
+			}
+			if r.count != len(want) || len(r.slots) >= max(2*(i+1), 17) {
+				t.Fatalf("%d of %d slots hold something, want %d", r.count, len(r.slots), len(want))
+			}
+		}
+	})
+}
+
+// What the link remembers is what waits in it.
+func TestMemoryIsBounded(t *testing.T) {
+	x := New(Settings{Rate: 1e9, Seed: 1})
+	for i := range int64(1_000_000) {
+		x.Offer(i*13_000, 1500) // 12 us each
+	}
+	if n := len(x.exact.bottleneck.queue.slots); n > 16 {
+		t.Errorf("%d slots after a million frames that never waited", n)
+	}
+	x = New(Settings{Rate: 1e9, QueuePackets: 100, Seed: 1})
+	for i := range int64(1_000_000) {
+		x.Offer(i*6000, 1500)
+	}
+	if n := len(x.exact.bottleneck.queue.slots); n > 128 {
+		t.Errorf("%d slots for a queue of 100", n)
+	}
+	x = New(Settings{Mode: Netem, Delay: 1e6, Jitter: 5e5, Seed: 1})
+	for i := range int64(1_000_000) {
+		x.Offer(i*10_000, 1500) // at most 150 are under way
+	}
+	if n := cap(x.netem.pending.heap); n > 256 {
+		t.Errorf("room for %d of at most 150 frames that are under way", n)
+	}
+}
+
+// Absurd times end at the largest one instead of in the past.
+func TestTimesSaturate(t *testing.T) {
+	for _, s := range []Settings{
+		{Rate: 1, Delay: mostDelay},
+		{Mode: Netem, Rate: 8, Delay: mostDelay},
+	} {
+		l := New(s)
+		for range 10 {
+			now := int64(math.MaxInt64 - 1e14)
+			if f := l.Offer(now, 1<<40); f.Copies != 1 || f.Copy[0].At < now {
+				t.Errorf("%+v: got %+v", s, f)
+			}
+		}
+	}
+}

@@ -1,0 +1,195 @@
+package impair
+
+import (
+	"math"
+	"strings"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"pelt/unit"
+)
+
+const ms = time.Millisecond
+
+func TestCheck(t *testing.T) {
+	ge := Loss{Model: GilbertElliott, P: 0.01, R: 0.1, Bad: 0.7}
+	four := Loss{Model: FourState, P13: 0.01, P31: 0.1}
+	with := func(l Loss, change func(*Loss)) Settings {
+		change(&l)
+		return Settings{Loss: l}
+	}
+	for _, c := range []struct {
+		name string
+		s    Settings
+		want string // of the line
+	}{
+		{"nothing", Settings{}, ""},
+		{"all of exact", Settings{Mode: Exact, Rate: 1e6, Overhead: 24, MinFrame: 60, QueuePackets: 10, QueueBytes: 60, Delay: ms, Jitter: ms,
+			Correlation: 0.5, Shape: Normal(), Loss: Loss{Chance: Chance{1, 0.5}}, Duplicate: Chance{1, 0.5}, Corrupt: Chance{1, 0.5},
+			Reorder: Chance{1, 0.5}, Gap: 5, Seed: 1}, ""},
+		{"all of netem", Settings{Mode: Netem, Rate: 1e6, QueuePackets: 10, Delay: ms, Jitter: time.Second, Correlation: 0.5, Shape: Normal(), Loss: ge}, ""},
+		{"queue without rate in netem", Settings{Mode: Netem, QueuePackets: 10}, ""},
+		{"gilbert-elliott", Settings{Loss: ge}, ""},
+		{"four-state", Settings{Loss: four}, ""},
+		{"sums of 1", with(four, func(l *Loss) { l.P13, l.P14, l.P31, l.P32 = 0.9, 0.1, 0.3, 0.7 }), ""},
+		{"least frame without rate", Settings{MinFrame: 60}, ""},
+
+		{"mode", Settings{Mode: "ns3"}, `unknown mode "ns3": there are exact and netem`},
+		{"loss over 1", Settings{Loss: Loss{Chance: Chance{Ratio: 1.5}}}, "loss ratio is 1.5: want 0 to 1"},
+		{"loss below 0", Settings{Loss: Loss{Chance: Chance{Ratio: -0.1}}}, "loss ratio is -0.1: want 0 to 1"},
+		{"loss NaN", Settings{Loss: Loss{Chance: Chance{Ratio: math.NaN()}}}, "loss ratio is NaN: want 0 to 1"},
+		{"duplicate infinite", Settings{Duplicate: Chance{Ratio: math.Inf(1)}}, "duplicate ratio is +Inf: want 0 to 1"},
+		{"corrupt", Settings{Corrupt: Chance{Ratio: 2}}, "corrupt ratio is 2: want 0 to 1"},
+		{"reorder", Settings{Delay: ms, Reorder: Chance{Ratio: 2}}, "reorder ratio is 2: want 0 to 1"},
+		{"loss correlation", Settings{Loss: Loss{Chance: Chance{0.1, 1.5}}}, "loss correlation is 1.5: want 0 to 1"},
+		{"loss correlation NaN", Settings{Loss: Loss{Chance: Chance{0.1, math.NaN()}}}, "loss correlation is NaN: want 0 to 1"},
+		{"loss correlation of 1", Settings{Loss: Loss{Chance: Chance{0.1, 1}}}, "a loss correlation of 1 never changes: want less"},
+		{"delay correlation", Settings{Delay: ms, Jitter: ms, Correlation: -1}, "delay correlation is -1: want 0 to 1"},
+		{"delay correlation NaN", Settings{Delay: ms, Jitter: ms, Correlation: math.NaN()}, "delay correlation is NaN: want 0 to 1"},
+		{"correlation without loss", Settings{Loss: Loss{Chance: Chance{0, 0.1}}}, "loss correlation without loss has no effect"},
+		{"correlation without duplicate", Settings{Duplicate: Chance{0, 0.1}}, "duplicate correlation without duplicate has no effect"},
+		{"correlation without corrupt", Settings{Corrupt: Chance{0, 0.1}}, "corrupt correlation without corrupt has no effect"},
+		{"correlation without reorder", Settings{Reorder: Chance{0, 0.1}}, "reorder correlation without reorder has no effect"},
+		{"correlation without jitter", Settings{Delay: ms, Correlation: 0.5}, "a correlation of delays needs a jitter"},
+
+		{"jitter over delay", Settings{Delay: ms, Jitter: 2 * ms}, "frames cannot leave before they came: want a jitter of at most the delay"},
+		{"jitter without delay", Settings{Jitter: ms}, "jitter needs a delay"},
+		{"jitter without delay in netem", Settings{Mode: Netem, Jitter: ms}, "jitter needs a delay"},
+		{"shape without jitter", Settings{Delay: ms, Shape: Normal()}, "a distribution needs a jitter"},
+		{"empty shape", Settings{Delay: ms, Jitter: ms, Shape: &Table{Name: "x"}}, "distribution x has 0 values: want 1 to 16384"},
+		{"large shape", Settings{Delay: ms, Jitter: ms, Shape: &Table{Name: "x", Values: make([]int16, 16385)}}, "distribution x has 16385 values"},
+		{"negative delay", Settings{Delay: -ms}, "delay and jitter must not be negative"},
+		{"negative jitter", Settings{Delay: ms, Jitter: -ms}, "delay and jitter must not be negative"},
+		{"long delay", Settings{Delay: 25 * time.Hour}, "want a delay and a jitter of at most 24h0m0s"},
+		{"jitter that netem cuts", Settings{Mode: Netem, Delay: time.Second, Jitter: 3 * time.Second}, "netem has a jitter of at most 2.147483647s"},
+		{"reorder without delay", Settings{Reorder: Chance{Ratio: 0.1}}, "reorder needs a delay"},
+		{"gap without reorder", Settings{Delay: ms, Gap: 5}, "gap needs a reorder ratio"},
+		{"negative gap", Settings{Gap: -1}, "gap is -1: want no negative number"},
+		{"large gap", Settings{Delay: ms, Reorder: Chance{Ratio: 1}, Gap: math.MaxInt}, "want a gap of at most 2147483647"},
+
+		{"queue without rate", Settings{QueuePackets: 10}, "queue needs a rate: without one nothing waits"},
+		{"queue of bytes without rate", Settings{QueueBytes: 10}, "queue needs a rate: without one nothing waits"},
+		{"overhead without rate", Settings{Overhead: 24}, "overhead needs a rate"},
+		{"small queue", Settings{Rate: 1e6, QueueBytes: 59, MinFrame: 60}, "a queue of 59 B holds no frame: want at least 60 B"},
+		{"negative queue", Settings{Rate: 1e6, QueuePackets: -1}, "queue is -1: want no negative number"},
+		{"negative queue of bytes", Settings{Rate: 1e6, QueueBytes: -1}, "queue is -1: want no negative number"},
+		{"negative overhead", Settings{Rate: 1e6, Overhead: -1}, "overhead is -1: want no negative number"},
+		{"negative least frame", Settings{Rate: 1e6, MinFrame: -1}, "least frame is -1: want no negative number"},
+		{"large overhead", Settings{Rate: 1e6, Overhead: 70_000}, "want an overhead and a least frame of at most 65535 B"},
+		{"large rate", Settings{Rate: math.MaxUint64}, "is beyond 10000gbit"},
+		{"queue of bytes in netem", Settings{Mode: Netem, Rate: 1e6, QueueBytes: 1000}, "a queue of bytes does not exist in netem"},
+		{"overhead in netem", Settings{Mode: Netem, Rate: 1e6, Overhead: 24}, "is not counted in netem"},
+		{"least frame in netem", Settings{Mode: Netem, Rate: 1e6, MinFrame: 60}, "is not counted in netem"},
+		{"rate below a byte a second in netem", Settings{Mode: Netem, Rate: 7}, "a rate of 7bit is less than netem's least of 8bit"},
+
+		{"loss model", Settings{Loss: Loss{Model: "bernoulli"}}, `unknown loss model "bernoulli"`},
+		{"transitions without a model", with(ge, func(l *Loss) { l.Model = Random }), "transition probabilities need a loss model"},
+		{"transitions of four without a model", with(four, func(l *Loss) { l.Model = Random }), "transition probabilities need a loss model"},
+		{"ratio and model", with(ge, func(l *Loss) { l.Ratio = 0.1 }), "two loss models: want a loss ratio or gilbert-elliott"},
+		{"correlation and model", with(four, func(l *Loss) { l.Correlation = 0.1 }), "loss correlation without loss has no effect"},
+		{"numbers of both", with(ge, func(l *Loss) { l.P13 = 0.1 }), "two loss models"},
+		{"numbers of the other", with(ge, func(l *Loss) { l.Model = FourState }), "loss model four-state has no numbers"},
+		{"no numbers", Settings{Loss: Loss{Model: GilbertElliott}}, "loss model gilbert-elliott has no numbers"},
+		{"p over 1", with(ge, func(l *Loss) { l.P = 1.1 }), "p of the loss model is 1.1: want 0 to 1"},
+		{"r NaN", with(ge, func(l *Loss) { l.R = math.NaN() }), "r of the loss model is NaN: want 0 to 1"},
+		{"p23 below 0", with(four, func(l *Loss) { l.P23 = -1 }), "p23 of the loss model is -1: want 0 to 1"},
+		{"row of state 1", with(four, func(l *Loss) { l.P13, l.P14 = 0.6, 0.5 }), "p13 and p14 make 1.1: want at most 1"},
+		{"row of state 3", with(four, func(l *Loss) { l.P31, l.P32 = 0.6, 0.5 }), "p31 and p32 make 1.1: want at most 1"},
+	} {
+		got := c.s.Check()
+		if c.want == "" && got != "" || !strings.Contains(got, c.want) || strings.Contains(got, "\n") {
+			t.Errorf("%s: got %q, want %q", c.name, got, c.want)
+		}
+		panicked := func() (is bool) {
+			defer func() { is = recover() != nil }()
+			New(c.s)
+			return false
+		}()
+		if panicked != (c.want != "") {
+			t.Errorf("%s: New panicked: %v", c.name, panicked)
+		}
+	}
+}
+
+// drawSettings makes settings that Check may or may not like, of either mode.
+func drawSettings(t *rapid.T) Settings {
+	ratio := rapid.SampledFrom([]float64{0, 0, 0.01, 0.3, 0.5, 1})
+	chance := func(name string) (c Chance) {
+		if c.Ratio = ratio.Draw(t, name); c.Ratio > 0 {
+			c.Correlation = rapid.SampledFrom([]float64{0, 0.25, 0.9}).Draw(t, name+" correlation")
+		}
+		return c
+	}
+	s := Settings{
+		Mode:         rapid.SampledFrom([]Mode{"", Exact, Netem}).Draw(t, "mode"),
+		Rate:         rapid.SampledFrom([]unit.BitRate{0, 1e6, 1e9, 7_777_777}).Draw(t, "rate"),
+		QueuePackets: rapid.IntRange(0, 5).Draw(t, "queue"),
+		QueueBytes:   rapid.SampledFrom([]int{0, 0, 3000}).Draw(t, "queue bytes"),
+		Overhead:     rapid.SampledFrom([]int{0, 0, 24}).Draw(t, "overhead"),
+		MinFrame:     rapid.SampledFrom([]int{0, 0, 60}).Draw(t, "least frame"),
+		Delay:        rapid.SampledFrom([]time.Duration{0, 1, ms}).Draw(t, "delay"),
+		Jitter:       rapid.SampledFrom([]time.Duration{0, 1, ms, 2 * ms}).Draw(t, "jitter"),
+		Duplicate:    chance("duplicate"), Corrupt: chance("corrupt"), Reorder: chance("reorder"),
+		Gap:  rapid.SampledFrom([]int{0, 0, 3}).Draw(t, "gap"),
+		Seed: rapid.Uint64().Draw(t, "seed"),
+	}
+	if s.Jitter > 0 {
+		s.Correlation = rapid.SampledFrom([]float64{0, 0.7}).Draw(t, "correlation")
+		s.Shape = rapid.SampledFrom([]*Table{nil, Pareto(), {Name: "one", Values: []int16{-8192}}}).Draw(t, "shape")
+	}
+	s.Loss.Model = rapid.SampledFrom([]LossModel{Random, GilbertElliott, FourState}).Draw(t, "model")
+	switch l := &s.Loss; l.Model {
+	case GilbertElliott:
+		l.P, l.R, l.Bad, l.Good = ratio.Draw(t, "p"), ratio.Draw(t, "r"), ratio.Draw(t, "bad"), ratio.Draw(t, "good")
+	case FourState:
+		l.P13, l.P31, l.P32, l.P23, l.P14 = ratio.Draw(t, "p13"), ratio.Draw(t, "p31"), ratio.Draw(t, "p32"), ratio.Draw(t, "p23"), ratio.Draw(t, "p14")
+	default:
+		l.Chance = chance("loss")
+	}
+	return s
+}
+
+// Whatever passes Check gives fates that hold together, and the same ones again.
+func TestFatesHoldTogether(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		s := drawSettings(t)
+		if s.Check() != "" {
+			t.Skip()
+		}
+		if r := s.LossRatio(); !isRatio(r) {
+			t.Fatalf("LossRatio is %v", r)
+		}
+		a, b, now := New(s), New(s), int64(0)
+		for range rapid.IntRange(1, 100).Draw(t, "frames") {
+			now += rapid.Int64Range(0, 1_000_000).Draw(t, "gap of time")
+			bytes := rapid.IntRange(0, 1514).Draw(t, "bytes")
+			f := a.Offer(now, bytes)
+			if again := b.Offer(now, bytes); f != again {
+				t.Fatalf("the same seed gave %+v and %+v", f, again)
+			}
+			if f.Copies < 0 || f.Copies > 2 || (f.Copies > 0) != (f.Cause == Passes) || f.Copies == 2 && s.Duplicate.Ratio == 0 {
+				t.Fatalf("got %+v", f)
+			}
+			for k, c := range f.Copy {
+				if k >= f.Copies {
+					if c != (Copy{}) {
+						t.Fatalf("copy %d of %+v is set", k, f)
+					}
+					continue
+				}
+				if c.At < now || c.Flip < -1 || c.Flip >= bytes*8 || c.Flip >= 0 && s.Corrupt.Ratio == 0 {
+					t.Fatalf("offered %d B at %d, got %+v", bytes, now, f)
+				}
+			}
+			frames, held := a.Waiting(now)
+			if frames < 0 || held < 0 || s.QueuePackets > 0 && frames > s.QueuePackets || s.QueueBytes > 0 && held > s.QueueBytes {
+				t.Fatalf("%d frames and %d B wait", frames, held)
+			}
+			if got, _ := b.Waiting(now); got != frames {
+				t.Fatalf("%d frames wait, the other time %d", frames, got)
+			}
+		}
+	})
+}

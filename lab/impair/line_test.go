@@ -1,0 +1,129 @@
+package impair
+
+import (
+	"fmt"
+	"math"
+	"testing"
+	"time"
+)
+
+func shapes(t *testing.T) []*Table {
+	t.Helper()
+	out := []*Table{{Name: "three", Values: []int16{-8192, 0, 16384}}, {Name: "one", Values: []int16{4096}}}
+	for _, name := range DistributionNames() {
+		shape, err := Distribution(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		out = append(out, shape)
+	}
+	return out
+}
+
+func shapeName(s *Table) string {
+	if s == nil {
+		return "uniform"
+	}
+	return s.Name
+}
+
+func TestExactDelayDistributions(t *testing.T) {
+	const n = 50_000
+	for _, shape := range shapes(t) {
+		for _, c := range []float64{0, 0.25, 0.5, 0.9} {
+			s := Settings{Delay: 50 * time.Millisecond, Jitter: 10 * time.Millisecond, Shape: shape, Correlation: c, Seed: 21}
+			// Of correlated delays every so manieth only, which the test takes for free draws.
+			step := 1
+			for k := c; k > 1e-4; k *= c {
+				step++
+			}
+			var some []int64
+			for i, d := range delays(offers(t, s, n*step)) {
+				if i%step == 0 {
+					some = append(some, d)
+				}
+			}
+			what := fmt.Sprintf("%s with a correlation of %g", shapeName(shape), c)
+			if shape != nil && len(shape.Values) == 1 {
+				for _, d := range some {
+					if d != 55e6 {
+						t.Fatalf("%s: a delay of %d ns, want one value of half a jitter", what, d)
+					}
+				}
+				continue
+			}
+			wantDistribution(t, what, some, shapeUnder(s))
+		}
+	}
+}
+
+// What is cut at 0 is the only change that a small delay makes.
+func TestExactDelayIsNeverNegative(t *testing.T) {
+	s := Settings{Delay: 12 * time.Millisecond, Jitter: 10 * time.Millisecond, Shape: Normal(), Seed: 2}
+	got := delays(offers(t, s, 50_000))
+	zero := 0
+	for _, d := range got {
+		if d < 0 {
+			t.Fatalf("a delay of %d ns", d)
+		}
+		if d == 0 {
+			zero++
+		}
+	}
+	wantShare(t, "delays of 0", zero, len(got), 0.5*math.Erfc(1.2/math.Sqrt2))
+	wantDistribution(t, "normal cut at 0", got, shapeUnder(s))
+}
+
+// The Gaussian behind the delays has the correlation c. Of the delays' ranks that
+// makes 6/pi asin(c/2), whatever the shape; of normal delays c itself.
+func TestExactDelayCorrelation(t *testing.T) {
+	const n = 200_000
+	for _, shape := range []*Table{nil, Normal(), ParetoNormal()} {
+		for _, c := range []float64{0, 0.25, 0.5, 0.75, 0.95} {
+			s := Settings{Delay: 50 * time.Millisecond, Jitter: 10 * time.Millisecond, Shape: shape, Correlation: c, Seed: 8}
+			what, d := fmt.Sprintf("%s with a correlation of %g", shapeName(shape), c), delays(offers(t, s, n))
+			ranks, under := make([]float64, n), shapeUnder(s)
+			for i, v := range d {
+				ranks[i] = under(float64(v))
+			}
+			wantLag1(t, what+", ranks", ranks, 6/math.Pi*math.Asin(c/2), 4/math.Sqrt(n))
+			if shape != nil && shape.Name == "normal" {
+				wantLag1(t, what, floats(d), c, 4/math.Sqrt(n))
+				var two []float64
+				for i := 0; i < n; i += 2 {
+					two = append(two, float64(d[i]))
+				}
+				wantLag1(t, what+", lag 2", two, c*c, 4/math.Sqrt(n/2))
+			}
+		}
+	}
+}
+
+// A table in any order is the same distribution in Exact, and is left as it was.
+func TestExactSortsATable(t *testing.T) {
+	sorted := &Table{Name: "a", Values: []int16{-8192, 0, 100, 8192}}
+	mixed := &Table{Name: "b", Values: []int16{100, 8192, -8192, 0}}
+	s := Settings{Delay: time.Second, Jitter: time.Second, Shape: sorted, Correlation: 0.5, Seed: 1}
+	m := s
+	m.Shape = mixed
+	a, b := offers(t, s, 1000), offers(t, m, 1000)
+	for i := range a {
+		if a[i] != b[i] {
+			t.Fatalf("frame %d: %+v of the sorted table, %+v of the other", i, a[i], b[i])
+		}
+	}
+	if mixed.Values[0] != 100 {
+		t.Errorf("the table was sorted in place: %v", mixed.Values)
+	}
+}
+
+// Reordered frames take no delay at all; the others keep theirs.
+func TestExactReorderSkipsTheLine(t *testing.T) {
+	s := Settings{Rate: 8e9, Delay: time.Millisecond, Reorder: Chance{Ratio: 0.5}, Seed: 6}
+	for i, f := range offers(t, s, 1000) {
+		leaves := int64(i)*frameGap + frameBytes
+		if got := f.Copy[0].At; got != leaves && got != leaves+1e6 {
+			t.Fatalf("frame %d leaves at %d, want %d or a millisecond later", i, got, leaves)
+		}
+	}
+}
