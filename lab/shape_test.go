@@ -58,8 +58,6 @@ func TestBadRequests(t *testing.T) {
 		{"jitter beyond delay", "direct", model.Link{DelaySeconds: 0.01, JitterSeconds: 0.02}, []string{"sender to receiver", "jitter"}},
 		{"correlation without jitter", "direct", model.Link{DelaySeconds: 0.01, Correlation: 0.2}, []string{"sender to receiver", "correlation"}},
 		{"shape without jitter", "direct", model.Link{Distribution: "normal"}, []string{"sender to receiver", "jitter"}},
-		{"loss", "direct", model.Link{Node: "sender", LossRatio: 0.1}, []string{"link-sender: loss", "rate, queue, mtu and overhead"}},
-		{"seed", "direct", model.Link{Seed: 1}, []string{"seed"}},
 		{"queue alone", "direct", model.Link{QueuePackets: 3}, []string{"queue needs a rate"}},
 		{"overhead alone", "direct", model.Link{OverheadBytes: 24}, []string{"overhead needs a rate"}},
 		{"mtu one way", "direct", model.Link{MTU: 1400, Toward: "sender"}, []string{"mtu", "both directions"}},
