@@ -35,7 +35,7 @@ type commonFlags struct {
 
 func (f *commonFlags) register(s *pflag.FlagSet) {
 	f.output.register(s)
-	s.StringArrayVar(&f.link, "link", nil, "lab: what every link does, as rate=1gbit,queue=100,mtu=1500; --link-NODE for one node's link")
+	s.StringArrayVar(&f.link, "link", nil, "lab: what every link does, as rate=1gbit,queue=100,delay=20ms,loss=1%; --link-NODE for one node's link")
 	s.StringArrayVar(&f.nodes, "node-link", nil, "")
 	_ = s.MarkHidden("node-link")
 	s.Uint64Var(&f.seed, "seed", 1, "of everything random: the order of trials")

@@ -68,7 +68,7 @@ func newLabUp() *cobra.Command {
 		},
 	}
 	c.Flags().StringVar(&name, "name", "", "name of the lab (default: the topology and a number)")
-	c.Flags().StringArrayVar(&link, "link", nil, "what every link does: rate=1gbit,queue=100,mtu=1500; --link-NODE for one node's link")
+	c.Flags().StringArrayVar(&link, "link", nil, "what every link does: rate=1gbit,queue=100,delay=20ms,loss=1%; --link-NODE for one node's link")
 	c.Flags().StringArrayVar(&nodes, "node-link", nil, "")
 	_ = c.Flags().MarkHidden("node-link")
 	return c
