@@ -57,6 +57,9 @@ func planLinks(t topologySpec, links []model.Link) ([]linkPlan, error) {
 	}
 	for i, p := range plans {
 		for direction, s := range p.toward {
+			if frame := p.mtu + etherHeader; s.rate > 0 && s.queueBytes > 0 && s.queueBytes < frame {
+				return nil, &UsageError{fmt.Sprintf("link %s: a queue of %d B has no room for a frame of %d B; want at least that, or a number of packets", t.wayName(i, direction), s.queueBytes, frame)}
+			}
 			if !p.emulated() {
 				continue
 			}
