@@ -51,15 +51,16 @@ func attach(name string) (a *attached, err error) {
 		if err != nil {
 			return a, err
 		}
-		from += len(handles)
-		if len(handles) != r.Count || r.Count == 0 || r.Held == nil || from > r.Held.Spaces || r.Held.Spaces < len(r.Held.Nodes) {
+		if len(handles) != r.Count || r.Count == 0 || r.Held == nil || from+r.Count > r.Held.Spaces || len(r.Held.Nodes) > r.Count {
 			return a, errors.New("the holder sent another number of namespaces than it said")
 		}
+		for i, info := range r.Held.Nodes {
+			a.lab.nodes = append(a.lab.nodes, &Node{ns: a.lab.held[from+i], info: info})
+		}
+		a.lab.tbfs = append(a.lab.tbfs, r.Held.Tbfs...)
+		from += r.Count
 		if from == r.Held.Spaces {
-			a.lab.facts, a.lab.tbfs, a.lab.moved = r.Held.Facts, r.Held.Tbfs, r.Held.Moved
-			for i, info := range r.Held.Nodes {
-				a.lab.nodes = append(a.lab.nodes, &Node{ns: a.lab.held[i], info: info})
-			}
+			a.lab.facts, a.lab.moved = r.Held.Facts, r.Held.Moved
 			// Only the holder's end matters from here on.
 			return a, conn.SetDeadline(time.Time{})
 		}

@@ -2,7 +2,6 @@ package lab
 
 import (
 	"fmt"
-	"math/rand/v2"
 	"net"
 	"runtime"
 
@@ -27,11 +26,11 @@ func (b *builder) emulate(link int, pa, pb port) error {
 	plan := b.plans[link]
 	var e EmulatedLink
 	for direction, s := range plan.toward {
-		set := s.settings(plan.mtu)
+		set := s.settings()
 		if set.Seed == 0 {
-			set.Seed = rand.Uint64()>>11 | 1 // JSON's numbers hold it
+			set.Seed = b.seed
 		}
-		b.lab.facts.Backends = append(b.lab.facts.Backends, told(b.spec.wayName(link, direction), set, set.Seed))
+		b.tell(link, direction, told(set, set.Seed))
 		set.Seed = seedOf(set, link, direction)
 		e.Ways[direction] = set
 	}

@@ -35,7 +35,7 @@ func merge(a, b model.Link) model.Link {
 }
 
 // settings are a shape in the words of the model of links.
-func (s shape) settings(mtu int) impair.Settings {
+func (s shape) settings() impair.Settings {
 	a := s.asked
 	table, err := impair.Distribution(a.Distribution)
 	if err != nil {
@@ -72,12 +72,13 @@ func (s shape) settings(mtu int) impair.Settings {
 		set.QueueBytes = s.queueBytes
 	}
 	if s.queuePackets == 0 && s.queueBytes == 0 {
-		set.QueueBytes = int(s.tbf(mtu).limitBytes)
+		set.QueuePackets = netemLimit
 	}
 	return set
 }
 
-// netemLimit is what tc gives netem where nothing is said, tc-netem(8).
+// netemLimit is what tc gives netem where nothing is said, tc-netem(8): who knows
+// links from there expects it in either mode.
 const netemLimit = 1000
 
 func seconds(s float64) time.Duration { return time.Duration(s*1e9 + 0.5) }
@@ -105,8 +106,8 @@ func (t topologySpec) wayName(link, direction int) string {
 	return t.nodes[from].name + " to " + t.nodes[to].name
 }
 
-// told says one direction of an emulated link for the report.
-func told(way string, s impair.Settings, seed uint64) string {
+// told says what one direction of an emulated link does, for the report.
+func told(s impair.Settings, seed uint64) string {
 	var words []string
 	say := func(format string, args ...any) { words = append(words, fmt.Sprintf(format, args...)) }
 	chance := func(what string, c impair.Chance) {
@@ -148,7 +149,7 @@ func told(way string, s impair.Settings, seed uint64) string {
 	if len(words) == 0 {
 		words = []string{"as it is"}
 	}
-	return fmt.Sprintf("%s: %s (in user space, %s, seed %d)", way, strings.Join(words, ", "), cmp.Or(s.Mode, impair.Exact), seed)
+	return fmt.Sprintf("%s (in user space, %s, seed %d)", strings.Join(words, ", "), cmp.Or(s.Mode, impair.Exact), seed)
 }
 
 func correlated(ratio float64) string {

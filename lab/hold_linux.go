@@ -169,6 +169,8 @@ func (h *holder) fulfil(conn *net.UnixConn, req request) error {
 	record := h.record
 	record.Refused, record.Garbled = h.refused.Load(), h.garbled.Load()
 	answer := reply{Format: holderFormat, Held: &record}
+	nodes, tbfs := record.Nodes, record.Tbfs
+	record.Nodes, record.Tbfs = nil, nil
 	if req.Do != namespaces {
 		return send(conn, answer, nil)
 	}
@@ -180,7 +182,13 @@ func (h *holder) fulfil(conn *net.UnixConn, req request) error {
 		fds = append(fds, int(ns.File().Fd()))
 	}
 	answer.Count = len(fds)
+	record.Nodes, record.Tbfs = part(nodes, req.From, fdsAtOnce), part(tbfs, 2*req.From, 2*fdsAtOnce) // a link has two directions
 	return send(conn, answer, fds)
+}
+
+// part is what one reply holds of a list, so that it fits.
+func part[T any](list []T, from, most int) []T {
+	return list[min(from, len(list)):min(from+most, len(list))]
 }
 
 func send(conn *net.UnixConn, r reply, fds []int) error {

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"net/netip"
 	"slices"
-	"strings"
 	"time"
 
 	"pelt/internal/netns"
@@ -90,7 +89,7 @@ func (l *Lab) Node(name string) (*Node, error) {
 			return n, nil
 		}
 	}
-	return nil, &UsageError{fmt.Sprintf("lab %s has no node %q; there are %s", l.facts.Topology, name, strings.Join(l.facts.Nodes, ", "))}
+	return nil, &UsageError{fmt.Sprintf("lab %s has no node %q; there are %s", l.facts.Topology, name, listed(l.facts.Nodes))}
 }
 
 // Close lets go of every namespace; the kernel then removes what is in them,

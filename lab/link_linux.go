@@ -60,7 +60,7 @@ func (b *builder) buildLink(link int, pa, pb port) error {
 		ends := [2]string{b.spec.nodes[pa.node].name, b.spec.nodes[pb.node].name}
 		b.lab.tbfs = append(b.lab.tbfs, tbfPlace{From: ends[direction], To: ends[1-direction],
 			Space: slices.Index(b.spaces, exits[direction].s), Iface: exits[direction].name})
-		b.lab.facts.Backends = append(b.lab.facts.Backends, b.spec.sentence(link, direction, s, p, homes[direction]))
+		b.tell(link, direction, b.spec.sentence(link, direction, s, p, homes[direction]))
 	}
 	for _, p := range []port{pa, pb} {
 		if err := b.equip(p, plan.mtu); err != nil {
@@ -110,6 +110,11 @@ func (b *builder) equip(p port, mtu int) error {
 		}
 		if err := s.rt.LinkSetMaster(link, master); err != nil {
 			return fmt.Errorf("make %s a port of the bridge: %w", iface.Name, err)
+		}
+		if b.spec.many() {
+			if err := b.announce(p, link); err != nil {
+				return err
+			}
 		}
 	} else {
 		iface.Addr4 = p.prefix4()
@@ -167,6 +172,9 @@ func (b *builder) introduce(p port, ports []port) error {
 		if q.segment != p.segment || q.host == 0 || q == p {
 			continue
 		}
+		if b.spec.many() && p.host > 1 && q.host > 1 {
+			continue // receivers of a star ask for each other, should they want to
+		}
 		peer := b.ifaceOf(q)
 		for _, pair := range [][2]netip.Prefix{{own.Addr4, peer.Addr4}, {own.Addr6, peer.Addr6}} {
 			if !pair[0].IsValid() || !pair[1].IsValid() {
@@ -221,6 +229,22 @@ func (b *builder) route(s *space, p, q port, gateway netip.Addr) error {
 	}
 	if err := s.rt.RouteAdd(&netlink.Route{Dst: ipNet(all), Gw: gateway.AsSlice()}); err != nil {
 		return fmt.Errorf("route through %v: %w", gateway, err)
+	}
+	return nil
+}
+
+// announce tells a star's switch who is behind a port: what it does not know yet
+// would go to all.
+func (b *builder) announce(p port, link netlink.Link) error {
+	for _, q := range b.spec.ports() {
+		if q.link != p.link || q.host == 0 {
+			continue
+		}
+		err := b.spaces[p.node].rt.NeighSet(&netlink.Neigh{LinkIndex: link.Attrs().Index, Family: unix.AF_BRIDGE, Flags: netlink.NTF_MASTER,
+			State: netlink.NUD_NOARP, HardwareAddr: q.mac()})
+		if err != nil {
+			return fmt.Errorf("tell the switch of %s: %w", b.spec.nodes[q.node].name, err)
+		}
 	}
 	return nil
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"net/netip"
 	"os"
 	"slices"
@@ -29,9 +30,10 @@ func Open(ctx context.Context, topology string, links []model.Link) (*Lab, error
 	if err != nil {
 		return nil, err
 	}
-	b := &builder{spec: t, plans: plans, ipv6: kernelHasIPv6()}
+	b := &builder{spec: t, plans: plans, ipv6: kernelHasIPv6(), seed: rand.Uint64()>>11 | 1} // JSON's numbers hold it
 	b.lab = &Lab{facts: model.LabFacts{Topology: t.name, Nodes: t.nodeNames(), Backends: []string{}}}
 	err = b.build(ctx)
+	b.lab.facts.Backends = b.sentences()
 	for _, s := range b.spaces {
 		s.rt.Close()
 	}
@@ -59,6 +61,40 @@ type builder struct {
 	lab    *Lab
 	spaces []*space // the nodes' first, in their order, then hidden ones
 	ends   []vethEnd
+	seed   uint64   // of emulated links that were given none
+	said   []saying // of the links' directions
+}
+
+// saying is what a direction of a link does, and of a star's links how many more
+// do the same.
+type saying struct {
+	link, direction int
+	text            string
+	more            int
+}
+
+// tell keeps it for the report.
+func (b *builder) tell(link, direction int, text string) {
+	for i := range b.said {
+		if s := &b.said[i]; b.spec.many() && link > 0 && s.link > 0 && s.direction == direction && s.text == text {
+			s.more++
+			return
+		}
+	}
+	b.said = append(b.said, saying{link, direction, text, 0})
+}
+
+// sentences are one for each direction of a link that does something.
+func (b *builder) sentences() []string {
+	list := []string{}
+	for _, s := range b.said {
+		way := b.spec.wayName(s.link, s.direction)
+		if s.more > 0 {
+			way += fmt.Sprintf(" and %d more", s.more)
+		}
+		list = append(list, way+": "+s.text)
+	}
+	return list
 }
 
 func (b *builder) build(ctx context.Context) error {

@@ -47,15 +47,15 @@ type heldRecord struct {
 	Name    string         `json:"name"`
 	Started time.Time      `json:"started"`
 	Facts   model.LabFacts `json:"facts"`
-	Nodes   []nodeInfo     `json:"nodes"`
-	Spaces  int            `json:"spaces"` // namespaces: the nodes' in their order, then hidden ones
-	Tbfs    []tbfPlace     `json:"tbfs,omitempty"`
+	Nodes   []nodeInfo     `json:"nodes"`           // of the namespaces that come with the reply
+	Spaces  int            `json:"spaces"`          // namespaces: the nodes' in their order, then hidden ones
+	Tbfs    []tbfPlace     `json:"tbfs,omitempty"`  // a part of them, from twice the first namespace on
 	Moved   bool           `json:"moved,omitempty"` // links are emulated by the holder
 	Refused uint64         `json:"refused"`         // connections turned away: foreign user, or too many
 	Garbled uint64         `json:"garbled"`         // requests that made no sense
 }
 
-const holderFormat = "pelt/lab/1"
+const holderFormat = "pelt/lab/2"
 
 func parseRequest(packet []byte) (request, error) {
 	var r request

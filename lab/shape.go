@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	"pelt/model"
@@ -63,7 +62,7 @@ func planLinks(t topologySpec, links []model.Link) ([]linkPlan, error) {
 			if !p.emulated() {
 				continue
 			}
-			if why := s.settings(p.mtu).Check(); why != "" {
+			if why := s.settings().Check(); why != "" {
 				return nil, &UsageError{fmt.Sprintf("link %s: %s", t.wayName(i, direction), why)}
 			}
 		}
@@ -84,13 +83,15 @@ func (p *linkPlan) set(direction int, l model.Link) {
 
 // eachDirection calls f for every link direction that l speaks of.
 func eachDirection(t topologySpec, l model.Link, f func(link, direction int)) {
-	node, toward := t.index(l.Node), t.index(l.Toward)
+	toward := t.index(l.Toward)
 	for i, s := range t.links {
-		if l.Node != "" && s.a != node && s.b != node {
+		if l.Node != "" && !t.is(s.a, l.Node) && !t.is(s.b, l.Node) {
 			continue
 		}
 		for direction := range 2 {
-			if l.Toward == "" || t.beyond(i, toward) == (direction == 0) {
+			// The link of another of a star's receivers leads to it as well.
+			far := t.many() && t.is(s.b, l.Toward)
+			if l.Toward == "" || (far || t.beyond(i, toward)) == (direction == 0) {
 				f(i, direction)
 			}
 		}
@@ -100,7 +101,7 @@ func eachDirection(t topologySpec, l model.Link, f func(link, direction int)) {
 func checkLink(t topologySpec, l model.Link) error {
 	for _, name := range []string{l.Node, l.Toward} {
 		if name != "" && t.index(name) < 0 {
-			return linkError(l, "lab %s has no node %q; there are %s", t.name, name, strings.Join(t.nodeNames(), ", "))
+			return linkError(l, "lab %s has no node %q; there are %s", t.name, name, listed(t.nodeNames()))
 		}
 	}
 	if l.MTU != 0 && l.Toward != "" {
@@ -221,19 +222,18 @@ func (t topologySpec) relayNames(link int) (toA, toB string) {
 	l := t.links[link]
 	name := func(neighbour, other int) string {
 		if t.relayOwner(link) == neighbour {
-			return "in-" + t.nodes[other].name
+			return "in-" + short(t.nodes[other].name)
 		}
-		return "out-" + t.nodes[neighbour].name
+		return "out-" + short(t.nodes[neighbour].name)
 	}
 	return name(l.a, l.b), name(l.b, l.a)
 }
 
-// sentence describes one shaped direction for the report.
+// sentence says what one shaped direction does, for the report.
 func (t topologySpec) sentence(link, direction int, s shape, p tbfPlan, h home) string {
-	l := t.links[link]
-	from, to := l.a, l.b
+	from := t.links[link].a
 	if direction == 1 {
-		from, to = to, from
+		from = t.links[link].b
 	}
 	queue := fmt.Sprintf("%d packets", p.limitPackets)
 	if p.limitPackets == 0 {
@@ -250,7 +250,7 @@ func (t topologySpec) sentence(link, direction int, s shape, p tbfPlan, h home) 
 	if s.overhead > 0 {
 		more = fmt.Sprintf(", %d B more counted for each frame", s.overhead)
 	}
-	return fmt.Sprintf("%s to %s: %v, queue %s%s (kernel tbf %s)", t.nodes[from].name, t.nodes[to].name, s.rate, queue, more, place)
+	return fmt.Sprintf("%v, queue %s%s (kernel tbf %s)", s.rate, queue, more, place)
 }
 
 // Check reports whether Open could understand the request, without making

@@ -110,8 +110,8 @@ func (b *builder) relaySpace(link int) (*space, error) {
 	return b.newSpace()
 }
 
-// Shapers reads the counters of every shaped link direction, in the order of
-// LabFacts.Backends.
+// Shapers reads the counters of every shaped link direction, in travel
+// order.
 func (l *Lab) Shapers() ([]Shaper, error) {
 	var list []Shaper
 	for _, p := range l.tbfs {

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"net/netip"
 	"slices"
+	"strconv"
 	"strings"
 )
 
@@ -41,7 +42,40 @@ func topologySpecs() []topologySpec {
 		{"switch", "sender and receiver on an Ethernet switch", via("switch", bridge), chain},
 		{"router", "sender and receiver in two subnets with a router between", via("router", forward), chain},
 		{"nat", "sender in the LAN of a masquerading router, receiver in its WAN", via("router", nat), chain},
+		star(usualReceivers),
 	}
+}
+
+// Star is the topology of one sender and many receivers. As star:100 it says how many.
+const Star = "star"
+
+const (
+	usualReceivers = 10
+	// MaxReceivers of a star are what its switch has ports for: 1024 with the
+	// sender's (BR_MAX_PORTS, net/bridge/br_private.h).
+	MaxReceivers = 1000
+)
+
+func star(receivers int) topologySpec {
+	t := topologySpec{name: fmt.Sprintf("%s:%d", Star, receivers), text: "one sender and many receivers on an Ethernet switch; --receivers says how many",
+		nodes: []nodeSpec{{"sender", end}, {"switch", bridge}}, links: []linkSpec{{0, 1}}}
+	for i := range receivers {
+		t.nodes = append(t.nodes, nodeSpec{fmt.Sprintf("%s%d", oneOfMany, i+1), end})
+		t.links = append(t.links, linkSpec{1, 2 + i})
+	}
+	return t
+}
+
+// oneOfMany begins the names of a star's receivers.
+const oneOfMany = "receiver-"
+
+// many reports whether the topology is a star.
+func (t topologySpec) many() bool { return strings.HasPrefix(t.name, Star+":") }
+
+// is reports whether a node goes by a name: each of a star's receivers is a receiver, too.
+func (t topologySpec) is(node int, name string) bool {
+	own := t.nodes[node].name
+	return own == name || t.many() && name == strings.TrimSuffix(oneOfMany, "-") && strings.HasPrefix(own, oneOfMany)
 }
 
 // Topology describes one topology for people.
@@ -54,24 +88,40 @@ type Topology struct {
 func Topologies() []Topology {
 	var list []Topology
 	for _, t := range topologySpecs() {
-		list = append(list, Topology{t.name, t.text})
+		name, _, _ := strings.Cut(t.name, ":")
+		list = append(list, Topology{name, t.text})
 	}
 	return list
 }
 
 func findTopology(name string) (topologySpec, error) {
+	base, count, counted := strings.Cut(name, ":")
+	if base == Star && counted {
+		n, err := strconv.Atoi(count)
+		if err != nil || n < 1 || n > MaxReceivers {
+			return topologySpec{}, &UsageError{fmt.Sprintf("lab %q: want 1 to %d receivers", name, MaxReceivers)}
+		}
+		return star(n), nil
+	}
 	var names []string
 	for _, t := range topologySpecs() {
-		if t.name == name {
+		own, _, _ := strings.Cut(t.name, ":")
+		if own == name {
 			return t, nil
 		}
-		names = append(names, t.name)
+		names = append(names, own)
 	}
 	return topologySpec{}, &UsageError{fmt.Sprintf("lab %q: no such topology; there are %s", name, strings.Join(names, ", "))}
 }
 
-func (t topologySpec) index(node string) int {
-	return slices.IndexFunc(t.nodes, func(n nodeSpec) bool { return n.name == node })
+// index is the first node that goes by a name, -1 if none does.
+func (t topologySpec) index(name string) int {
+	for i := range t.nodes {
+		if t.is(i, name) {
+			return i
+		}
+	}
+	return -1
 }
 
 func (t topologySpec) nodeNames() []string {
@@ -108,7 +158,23 @@ func (t topologySpec) ifaceName(link, node int) string {
 		return "eth0"
 	}
 	l := t.links[link]
-	return "to-" + t.nodes[l.a+l.b-node].name
+	return "to-" + short(t.nodes[l.a+l.b-node].name)
+}
+
+// short is a node's name in those of interfaces, which have at most 15 letters.
+func short(node string) string {
+	if n, many := strings.CutPrefix(node, oneOfMany); many {
+		return "rx-" + n
+	}
+	return node
+}
+
+// listed names nodes in a message.
+func listed(names []string) string {
+	if len(names) > 6 {
+		names = append(slices.Clone(names[:4]), "...", names[len(names)-1])
+	}
+	return strings.Join(names, ", ")
 }
 
 // port is one node's place on one link, and its addresses there.

@@ -38,9 +38,10 @@ func isTopology(name string) bool {
 func newLabUp() *cobra.Command {
 	var name string
 	var link, nodes []string
+	var receivers int
 	c := &cobra.Command{
 		Use:     "up TOPOLOGY",
-		Short:   "Start a lab: direct, switch, router or nat",
+		Short:   "Start a lab: direct, switch, router, nat or star",
 		Example: "  pelt lab up nat --name r1 --link rate=1gbit",
 		Args:    cobra.ExactArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
@@ -51,6 +52,15 @@ func newLabUp() *cobra.Command {
 			if err != nil {
 				return err
 			}
+			topology := args[0]
+			switch {
+			case topology != lab.Star && receivers != 0:
+				return usagef("--receivers is for lab up star: a %s has one", topology)
+			case receivers < 0 || receivers > lab.MaxReceivers:
+				return usagef("--receivers: want 1 to %d, not %d", lab.MaxReceivers, receivers)
+			case receivers > 0:
+				topology = fmt.Sprintf("%s:%d", topology, receivers)
+			}
 			if name == "" {
 				if name, err = freeName(args[0]); err != nil {
 					return err
@@ -60,14 +70,19 @@ func newLabUp() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			if _, err := lab.StartHolder(c.Context(), []string{"lab", "hold", name, args[0], string(text)}); err != nil {
+			if _, err := lab.StartHolder(c.Context(), []string{"lab", "hold", name, topology, string(text)}); err != nil {
 				return err
 			}
-			fmt.Fprintf(c.OutOrStdout(), "lab %s is up: pelt curve lab:%s; pelt lab exec %s receiver -- COMMAND; pelt lab down %s\n", name, name, name, name)
+			test, node := "pelt curve lab:"+name+"; ", "receiver"
+			if args[0] == lab.Star {
+				test, node = "", "receiver-1"
+			}
+			fmt.Fprintf(c.OutOrStdout(), "lab %s is up: %spelt lab exec %s %s -- COMMAND; pelt lab down %s\n", name, test, name, node, name)
 			return nil
 		},
 	}
 	c.Flags().StringVar(&name, "name", "", "name of the lab (default: the topology and a number)")
+	c.Flags().IntVar(&receivers, "receivers", 0, "of a star (default 10)")
 	c.Flags().StringArrayVar(&link, "link", nil, "what every link does: rate=1gbit,queue=100,delay=20ms,loss=1%; --link-NODE for one node's link")
 	c.Flags().StringArrayVar(&nodes, "node-link", nil, "")
 	_ = c.Flags().MarkHidden("node-link")
@@ -177,6 +192,9 @@ func newLabList() *cobra.Command {
 			w := tabwriter.NewWriter(c.OutOrStdout(), 0, 0, 2, ' ', 0)
 			fmt.Fprintln(w, "NAME\tTOPOLOGY\tPID\tNODES")
 			for _, l := range labs {
+				if n := len(l.Nodes); n > 6 {
+					l.Nodes = append(slices.Clone(l.Nodes[:3]), "...", l.Nodes[n-1])
+				}
 				fmt.Fprintf(w, "%s\t%s\t%d\t%s\n", l.Name, l.Topology, l.PID, strings.Join(l.Nodes, " "))
 			}
 			return w.Flush()

@@ -1,0 +1,146 @@
+package lab
+
+import (
+	"fmt"
+	"net/netip"
+	"testing"
+	"time"
+
+	"github.com/vishvananda/netlink"
+
+	"pelt/model"
+)
+
+// sender ---- switch ---- receiver-1
+//
+//	|--------- ...
+//	'--------- receiver-20
+func TestStar(t *testing.T) {
+	for _, c := range []struct {
+		name  string
+		links []string
+		delay time.Duration // of a round trip to the last receiver, at least
+	}{
+		{"cables", nil, 0},
+		{"shaped", []string{"receiver:rate=100mbit"}, 0},
+		{"emulated", []string{"receiver:rate=100mbit,delay=1ms", "receiver-20:delay=20ms"}, 40 * time.Millisecond},
+		{"one way", []string{"receiver-20:delay=30ms,toward=receiver"}, 30 * time.Millisecond},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			began := time.Now()
+			l := openLab(t, "star:20", c.links...)
+			t.Logf("open with the check of the host: %v", time.Since(began))
+			for _, b := range l.Facts().Backends {
+				t.Log(b)
+			}
+			if n := len(l.Facts().Backends); n > 6 {
+				t.Errorf("%d sentences about the links", n)
+			}
+			sender := node(t, l, "sender")
+			for i := range 20 {
+				receiver := node(t, l, fmt.Sprintf("receiver-%d", i+1))
+				for _, family := range []int{4, 6} {
+					asked := time.Now()
+					if got := exchange(t, sender, receiver, family); got != sender.Addr(family) {
+						t.Errorf("%s was asked by %v", receiver.Name(), got)
+					}
+					if took := time.Since(asked); i == 19 && took < c.delay {
+						t.Errorf("%s answered within %v", receiver.Name(), took)
+					}
+				}
+			}
+		})
+	}
+}
+
+// A star's switch sends nothing to others.
+func TestStarDoesNotFlood(t *testing.T) {
+	l := openLab(t, "star:5")
+	sender, other := node(t, l, "sender"), node(t, l, "receiver-4")
+	before := framesIn(t, other)
+	for range 100 {
+		exchange(t, sender, node(t, l, "receiver-2"), 4)
+	}
+	if n := framesIn(t, other) - before; n > 20 { // an IPv6 report or two
+		t.Errorf("%d frames reached receiver-4", n)
+	}
+}
+
+func framesIn(t *testing.T, n *Node) (frames uint64) {
+	t.Helper()
+	err := n.Do(func() error {
+		link, err := netlink.LinkByName("eth0")
+		if err == nil {
+			frames = link.Attrs().Statistics.RxPackets
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return frames
+}
+
+func TestStarNames(t *testing.T) {
+	for name, want := range map[string]bool{"star": true, "star:1": true, "star:1000": true, "star:0": false, "star:1001": false, "star:-1": false, "star:x": false, "star:": false, "ring:3": false} {
+		if err := Check(name, nil); (err == nil) != want {
+			t.Errorf("Check(%q) = %v", name, err)
+		}
+	}
+	for text, want := range map[string]bool{"receiver": true, "receiver-7": true, "receiver-11": false, "switch": true, "sender": true, "router": false} {
+		if err := Check("star", []model.Link{{Node: text, Rate: 1e6}}); (err == nil) != want {
+			t.Errorf("a link at %q: %v", text, err)
+		}
+	}
+	spec := star(MaxReceivers)
+	for i := range spec.links {
+		for _, n := range []int{spec.links[i].a, spec.links[i].b} {
+			if name := spec.ifaceName(i, n); len(name) > 15 {
+				t.Fatalf("interface %s is longer than 15", name)
+			}
+		}
+		toA, toB := spec.relayNames(i)
+		if len(toA) > 15 || len(toB) > 15 {
+			t.Fatalf("interfaces %s, %s are longer than 15", toA, toB)
+		}
+	}
+	seen := map[netip.Addr]bool{}
+	for _, p := range spec.ports() {
+		if p.host == 0 {
+			continue
+		}
+		for _, a := range []netip.Addr{p.prefix4().Addr(), p.prefix6().Addr()} {
+			if seen[a] {
+				t.Fatalf("%v is given twice", a)
+			}
+			seen[a] = true
+		}
+	}
+}
+
+// BenchmarkStar makes and closes a star of 100 receivers behind emulated links.
+func BenchmarkStar(b *testing.B) {
+	for _, n := range []int{100, 1000} {
+		if testing.Short() && n > 100 {
+			continue
+		}
+		b.Run(fmt.Sprint(n), func(b *testing.B) {
+			var opening, closing time.Duration
+			for range b.N {
+				began := time.Now()
+				l, err := Open(b.Context(), fmt.Sprintf("star:%d", n), []model.Link{{Node: "receiver", Rate: 1e6, DelaySeconds: 0.04, LossRatio: 0.05}})
+				if err != nil {
+					b.Skip(err)
+				}
+				opening += time.Since(began)
+				began = time.Now()
+				if err := l.Close(); err != nil {
+					b.Fatal(err)
+				}
+				closing += time.Since(began)
+			}
+			b.ReportMetric(opening.Seconds()/float64(b.N), "s/open")
+			b.ReportMetric(closing.Seconds()/float64(b.N), "s/close")
+		})
+	}
+}
