@@ -111,7 +111,9 @@ func knobs() map[string]knob {
 			f.Rate = unit.IntervalRate(time.Duration(v.Number))
 			return nil
 		}),
-		"streams": eachFlow(func(f *Flow, v Value) error { return setInt(&f.Streams, v) }),
+		"streams":              eachFlow(func(f *Flow, v Value) error { return setInt(&f.Streams, v) }),
+		"send_buffer_bytes":    eachFlow(func(f *Flow, v Value) error { return setInt(&f.SendBuffer, v) }),
+		"receive_buffer_bytes": eachFlow(func(f *Flow, v Value) error { return setInt(&f.ReceiveBuffer, v) }),
 		"control": eachFlow(func(f *Flow, v Value) error {
 			if v.Text == "" || f.Protocol != TCP {
 				return fmt.Errorf("a congestion control is a word, for TCP, not %v", v)

@@ -31,17 +31,20 @@ const (
 
 // Plan is everything needed to run an experiment, and to run it again.
 type Plan struct {
-	Format  string   `json:"format"`
-	Command string   `json:"command"`         // preset that made it: "curve", ...
-	Target  string   `json:"target"`          // HOST[:PORT], lab:NAME or fleet:NAME
-	Links   []Link   `json:"links,omitempty"` // lab targets only
-	Flows   []Flow   `json:"flows"`
-	Factors []Factor `json:"factors,omitempty"`
-	Design  Design   `json:"design"`
-	Timing  Timing   `json:"timing"`
-	Engine  string   `json:"engine"` // auto, udp, xdp, or xdp:udp and the like: the sender's and the receiver's
-	Limits  Limits   `json:"limits,omitzero"`
-	Drops   DropMode `json:"drops,omitempty"` // how closely drops are watched; "" means as closely as the hosts can
+	Format  string `json:"format"`
+	Command string `json:"command"`         // preset that made it: "curve", ...
+	Target  string `json:"target"`          // HOST[:PORT], lab:NAME or fleet:NAME
+	Links   []Link `json:"links,omitempty"` // lab targets only
+	// Receivers are how many a lab:star has: each flow to the receiver goes to each
+	// of them, with the rate that it says. 0 is a path with one.
+	Receivers int      `json:"receivers,omitempty"`
+	Flows     []Flow   `json:"flows"`
+	Factors   []Factor `json:"factors,omitempty"`
+	Design    Design   `json:"design"`
+	Timing    Timing   `json:"timing"`
+	Engine    string   `json:"engine"` // auto, udp, xdp, or xdp:udp and the like: the sender's and the receiver's
+	Limits    Limits   `json:"limits,omitzero"`
+	Drops     DropMode `json:"drops,omitempty"` // how closely drops are watched; "" means as closely as the hosts can
 }
 
 // Flow is one direction between two ends with one traffic profile.
@@ -54,6 +57,7 @@ type Flow struct {
 	Rate         unit.Rate `json:"rate"`                    // of the whole flow, shared evenly by its streams
 	Burst        int       `json:"burst,omitempty"`         // packets that may leave back to back; 0 means chosen from the rate
 	Streams      int       `json:"streams"`                 // 1..128
+	Packets      uint64    `json:"packets,omitempty"`       // UDP: of the whole flow, shared evenly by its streams, then it ends; 0: as many as fit in the time
 	Family       int       `json:"family,omitempty"`        // 4 or 6; 0 means whichever the target has
 	DSCP         int       `json:"dscp,omitempty"`          // 0..63
 	DontFragment bool      `json:"dont_fragment,omitempty"` // UDP: set DF; a datagram beyond the path MTU is refused or lost

@@ -117,6 +117,14 @@ type Observed struct {
 	Missed      uint64   `json:"missed,omitempty"`      // see Drops
 }
 
+// ReceiverShare is what one of many receivers got.
+type ReceiverShare struct {
+	Node       string  `json:"node"`
+	Attempted  uint64  `json:"attempted_packets"`
+	Received   uint64  `json:"received_packets"`
+	GoodputBPS float64 `json:"goodput_bps"`
+}
+
 // FlowResult is one flow of one trial. Packets are UDP datagrams; for TCP they
 // are data segments as the sender's TCP counted them, and lost ones are those
 // it sent again.
@@ -131,7 +139,11 @@ type FlowResult struct {
 	Streams      int      `json:"streams"`
 	DurationS    float64  `json:"duration_s"` // of the sender's measured part
 
-	Planned    uint64 `json:"planned_packets"`
+	Planned uint64 `json:"planned_packets"`
+	// Receivers are each receiver's share of a flow to many, whose figures are
+	// sums; the ledger's hosts are then "receivers" and the links "links to receivers".
+	Receivers []ReceiverShare `json:"receivers,omitempty"`
+
 	Attempted  uint64 `json:"attempted_packets"`
 	Accepted   uint64 `json:"accepted_packets"` // the kernel took them
 	Received   uint64 `json:"received_packets"` // distinct sequences
