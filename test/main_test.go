@@ -69,6 +69,12 @@ func TestFrameScripts(t *testing.T) {
 	runScripts(t, "testdata/frames")
 }
 
+// TestLinkScripts is apart, too: an emulated link that is late makes its trial invalid.
+func TestLinkScripts(t *testing.T) {
+	needRoot(t)
+	runScripts(t, "testdata/links")
+}
+
 func runScripts(t *testing.T, dir string) {
 	testscript.Run(t, testscript.Params{
 		Dir:                 dir,
