@@ -3,6 +3,7 @@ package userlink
 import (
 	"errors"
 	"fmt"
+	"sync"
 	"sync/atomic"
 
 	"golang.org/x/sys/unix"
@@ -31,9 +32,20 @@ func (p *Pool) Close() error {
 	for _, one := range p.pool.pumps {
 		errs = append(errs, one.close())
 	}
+	var mu sync.Mutex
+	var closing sync.WaitGroup
+	room := make(chan struct{}, 64) // each waits for the kernel in a thread
 	for _, c := range p.cables {
-		errs = append(errs, c.close())
+		closing.Go(func() {
+			room <- struct{}{}
+			defer func() { <-room }()
+			err := c.close()
+			mu.Lock()
+			errs = append(errs, err)
+			mu.Unlock()
+		})
 	}
+	closing.Wait()
 	p.pool.pumps, p.cables = nil, nil
 	return errors.Join(errs...)
 }
