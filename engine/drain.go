@@ -17,14 +17,18 @@ type Drain struct {
 	Quit     <-chan struct{}
 }
 
+// longestQuiet is how long a silence may be in a drain of whatever length.
+const longestQuiet = time.Second
+
 // Wait returns when all has arrived, when nothing has arrived for a quarter of
-// the time, or when the time is over; cut says that packets still came then.
+// the time or a second, or when the time is over; cut says that packets still
+// came then.
 func (d Drain) Wait(ctx context.Context) (cut bool) {
 	over := time.NewTimer(d.Time)
 	defer over.Stop()
 	tick := time.NewTicker(min(max(d.Time/100, 200*time.Microsecond), 2*time.Millisecond))
 	defer tick.Stop()
-	quiet := d.Time / 4
+	quiet := min(d.Time/4, longestQuiet)
 	if n := d.Heard(); n > 0 { // large packets over a slow link come further apart
 		quiet = max(quiet, min(3*d.Age/time.Duration(min(n, math.MaxInt32)), d.Time))
 	}

@@ -170,8 +170,18 @@ func (p Plan) Trial(cell Cell, repeat int) (Trial, error) {
 			return Trial{}, err
 		}
 	}
+	counted := 0.0 // time that flows of a number of packets take
 	for i, f := range t.Flows {
 		if err := f.check(fmt.Sprintf("flows[%d]", i)); err != nil {
+			return Trial{}, err
+		}
+		if schedule, paced := f.Rate.Schedule(f.PayloadBytes); f.Packets > 0 && paced {
+			counted = max(counted, float64(schedule.Due(f.Packets))/1e9)
+		}
+	}
+	if counted > 0 {
+		t.Timing.MeasureSeconds = max(counted, MinMeasure.Seconds())
+		if err := (Plan{Timing: t.Timing}).checkTiming(); err != nil {
 			return Trial{}, err
 		}
 	}

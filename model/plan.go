@@ -122,6 +122,7 @@ const (
 	maxFlows       = 16
 	maxFactors     = 8
 	MaxSourcePort  = 65535
+	MaxPackets     = 1 << 40
 	MaxBurst       = 65536
 	MaxSegments    = 64 // UDP_MAX_SEGMENTS was 64 up to Linux 6.8, include/linux/udp.h
 	maxKnobPackets = unit.MaxPacketsPerSecond
@@ -289,6 +290,12 @@ func (f Flow) check(at string) error {
 		return wrong(at+".payload_bytes", "a TCP write is 1 to %d B, not %d", MaxTCPWrite, f.PayloadBytes)
 	case f.Streams < 1 || f.Streams > MaxStreams:
 		return wrong(at+".streams", "want 1 to %d, not %d", MaxStreams, f.Streams)
+	case f.Packets > 0 && f.Protocol != UDP:
+		return wrong(at+".packets", "a number of packets is for UDP")
+	case f.Packets > 0 && f.Packets < uint64(f.Streams):
+		return wrong(at+".packets", "%d streams want a packet each, not %d in all", f.Streams, f.Packets)
+	case f.Packets > MaxPackets:
+		return wrong(at+".packets", "want at most %d, not %d", uint64(MaxPackets), f.Packets)
 	case f.Family != 0 && f.Family != 4 && f.Family != 6:
 		return wrong(at+".family", "want 4 or 6, not %d", f.Family)
 	case f.DSCP < 0 || f.DSCP > 63:

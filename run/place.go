@@ -75,6 +75,8 @@ func (p *path) onlySockets(f model.Flow, to fleet.AgentInfo) string {
 	switch {
 	case p.onSockets != "":
 		return p.onSockets
+	case f.Packets > 0:
+		return "a number of packets was asked for"
 	case p.strayed[passageOf(f)] != "":
 		return p.strayed[passageOf(f)]
 	case f.Joined || f.ReceiveBuffer > 0:

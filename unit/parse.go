@@ -1,8 +1,10 @@
 package unit
 
 import (
+	"errors"
 	"math/big"
 	"net/netip"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -70,6 +72,54 @@ func ParseSizes(text string) ([]int, error) {
 		}
 	}
 	return sizes, nil
+}
+
+// ParseDurations reads a list of durations: "0,5ms" or a range with a step as
+// "0..9ms/1ms", or both. Order is kept; a repeated one is an error.
+func ParseDurations(text string) ([]time.Duration, error) {
+	var list []time.Duration
+	for _, word := range strings.Split(text, ",") {
+		from, rest, isRange := strings.Cut(strings.TrimSpace(word), "..")
+		to, by, stepped := strings.Cut(rest, "/")
+		if !isRange {
+			to, by, stepped = from, "1ns", true
+		}
+		low, err := ParseDuration(from)
+		high, err2 := ParseDuration(to)
+		step, err3 := ParseDuration(by)
+		if err == nil && isRange {
+			err = errors.Join(err2, err3)
+		}
+		switch {
+		case err != nil && !isRange:
+			return nil, err
+		case err != nil || !stepped || step <= 0 || high < low:
+			return nil, &SyntaxError{"durations", text, "want durations as 0,5ms or a range with a step as 0..9ms/1ms"}
+		}
+		for d := low; d <= high; d += step {
+			if len(list) >= MaxListLength || slices.Contains(list, d) {
+				return nil, &SyntaxError{"durations", text, "is too long, or names one twice"}
+			}
+			list = append(list, d)
+		}
+	}
+	return list, nil
+}
+
+// ParseRates reads a list of rates as ParseRate does: "10kpps,20kpps,max".
+func ParseRates(text string) ([]Rate, error) {
+	var list []Rate
+	for _, word := range strings.Split(text, ",") {
+		r, err := ParseRate(strings.TrimSpace(word))
+		if err != nil {
+			return nil, err
+		}
+		if slices.Contains(list, r) {
+			return nil, &SyntaxError{"rates", text, "names " + r.String() + " twice"}
+		}
+		list = append(list, r)
+	}
+	return list, nil
 }
 
 // ParseAddresses reads a list of IP addresses: "192.0.2.1,2001:db8::1" or a range

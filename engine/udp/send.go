@@ -178,7 +178,23 @@ func (w *sending) phase(start, length int64) (whole bool, err error) {
 	if !paced {
 		return w.flood(start, start+length)
 	}
+	if w.measured && f.Packets > 0 { // the time of the last slot runs to the next
+		length = min(length, schedule.Due(f.Packets))
+	}
 	return w.pace(schedule, start, length)
+}
+
+// share is how many packets of a flow with a number of them are this stream's.
+func (w *sending) share() uint64 {
+	f := w.sender.end.order.Flow
+	if !w.measured || f.Packets == 0 {
+		return math.MaxUint64
+	}
+	n, streams := f.Packets, uint64(f.Streams)
+	if rest := n % streams; uint64(w.stream) < rest {
+		return n/streams + 1
+	}
+	return n / streams
 }
 
 func (w *sending) pace(schedule unit.Schedule, start, length int64) (whole bool, err error) {
@@ -229,12 +245,12 @@ func (w *sending) flood(now, end int64) (whole bool, err error) {
 	if w.measured {
 		w.burstMax = len(w.bytes)
 	}
-	for now < end {
+	for share := w.share(); now < end && w.sequence < share; {
 		if w.waiter.bell.rang() {
 			whole = false
 			break
 		}
-		if now, err = w.emit(len(w.bytes), now, end); err != nil {
+		if now, err = w.emit(int(min(uint64(len(w.bytes)), share-w.sequence)), now, end); err != nil {
 			break
 		}
 		w.attendTo(now)

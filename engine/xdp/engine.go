@@ -92,6 +92,8 @@ func unfit(o engine.Order) string {
 		return "the xdp engine sends and receives only"
 	case o.Flow.Segments > 1:
 		return "segments of a buffer need sockets"
+	case o.Role == engine.Send && o.Flow.Packets > 0:
+		return "frames are sent for a time, not by number"
 	case o.Role == engine.Send && o.Flow.SendBuffer > 0 || o.Role == engine.Receive && o.Flow.ReceiveBuffer > 0:
 		return bufferAsked
 	case o.Role == engine.Receive && o.Flow.Joined:

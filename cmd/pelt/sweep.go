@@ -1,0 +1,114 @@
+package main
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"pelt/model"
+	"pelt/plan"
+	"pelt/unit"
+)
+
+func newSweep() *cobra.Command {
+	var common commonFlags
+	var o struct {
+		payload, frame, interval, rate, streams, sendBuffer, receiveBuffer string
+		direction, time, warmup, maxLoss, drops                            string
+		count                                                              uint64
+		repeats, dscp, family                                              int
+		df, quick                                                          bool
+	}
+	c := &cobra.Command{
+		Use:   "sweep TARGET",
+		Short: "Find the best packet size, interval and buffers for a path",
+		Long: `sweep sends the same number of packets with every combination of the values that
+it is given, several times over in shuffled order, and shows which combination
+brought most through, which others are as good, and what the rest lost and where.
+
+TARGET is HOST[:PORT], where pelt serve runs, or a lab on this machine. A flag
+with a list makes a factor of the sweep: --payload 256..1472/256,1472
+--interval 0..9ms/1ms tries 60 combinations.`,
+		Example: `  pelt sweep lab:direct --payload 256..1472/256,1472 --interval 0..4ms/1ms --link rate=10mbit,delay=20ms,loss=1% --quick
+  pelt sweep 192.168.1.5 --code tiger-42-amber --payload 64,512,1472 --rate 10kpps,50kpps,max --time 2s`,
+		Args: cobra.ExactArgs(1),
+		RunE: func(c *cobra.Command, args []string) error {
+			if empty := emptyFlag(c); empty != "" {
+				return usagef("--%s: is empty; leave it out for its default", empty)
+			}
+			traffic := trafficFlags{proto: "udp", rate: "max", payload: o.payload, frame: o.frame, direction: o.direction, time: o.time, warmup: o.warmup,
+				maxLoss: o.maxLoss, drops: o.drops, repeats: max(o.repeats, 1), streams: 1, dscp: o.dscp, df: o.df}
+			if o.family != 0 {
+				traffic.family = fmt.Sprint(o.family)
+			}
+			base, err := traffic.options(args[0])
+			if err != nil {
+				return err
+			}
+			if o.repeats == 0 {
+				base.Repeats = 0
+			} else if o.repeats < 0 || o.repeats > model.MaxRepeats {
+				return usagef("--repeats: want 1 to %d, not %d", model.MaxRepeats, o.repeats)
+			}
+			common.apply(&base)
+			if base.Links, err = common.links(); err != nil {
+				return err
+			}
+			s := plan.SweepOptions{CurveOptions: base, Packets: o.count}
+			for _, list := range []struct {
+				flag, text string
+				read       func(string) error
+			}{
+				{"interval", o.interval, func(t string) (err error) { s.Intervals, err = unit.ParseDurations(t); return err }},
+				{"rate", o.rate, func(t string) (err error) { s.Rates, err = unit.ParseRates(t); return err }},
+				{"streams", o.streams, func(t string) (err error) { s.StreamCounts, err = unit.ParseSizes(t); return err }},
+				{"send-buffer", o.sendBuffer, func(t string) (err error) { s.SendBuffers, err = unit.ParseSizes(t); return err }},
+				{"receive-buffer", o.receiveBuffer, func(t string) (err error) { s.ReceiveBuffers, err = unit.ParseSizes(t); return err }},
+			} {
+				if list.text == "" {
+					continue
+				}
+				if err := list.read(list.text); err != nil {
+					return usagef("--%s: %v", list.flag, err)
+				}
+			}
+			if o.count > 0 && o.time != "" {
+				return usagef("give --count or --time, not both")
+			}
+			if o.quick {
+				s = s.Quick()
+			}
+			p, err := plan.Sweep(s)
+			if err != nil {
+				return err
+			}
+			if !common.printOut {
+				trials, least := plan.SweepTime(p)
+				fmt.Fprintf(c.ErrOrStderr(), "%d trials; their packets take at least %v to send\n", trials, least.Round(time.Second))
+			}
+			return common.execute(c, p)
+		},
+	}
+	f := c.Flags()
+	f.StringVar(&o.payload, "payload", "", "payload sizes in bytes: 256..1472/256,1472")
+	f.StringVar(&o.frame, "frame", "", "Ethernet frame sizes in bytes, FCS included, in place of --payload")
+	f.StringVar(&o.interval, "interval", "", "times between packets: 0..9ms/1ms; 0 is as fast as the sender can (default 0)")
+	f.StringVar(&o.rate, "rate", "", "packets per second in place of --interval: 10kpps,20kpps,max")
+	f.StringVar(&o.streams, "streams", "", "streams of a flow: 1,4,16 (default 1)")
+	f.StringVar(&o.sendBuffer, "send-buffer", "", "send buffers of each socket, as the kernel accounts them: 212992,4194304")
+	f.StringVar(&o.receiveBuffer, "receive-buffer", "", "receive buffers of each socket, as the kernel accounts them: 212992,4194304")
+	f.Uint64Var(&o.count, "count", 0, "packets of each trial (default 1000, or as many as fit in --time)")
+	f.StringVar(&o.time, "time", "", "time of each trial in place of a number of packets: 2s")
+	f.StringVar(&o.warmup, "warmup", "", "sent before it and not counted: 500ms (default none)")
+	f.IntVar(&o.repeats, "repeats", 0, "trials of each combination, interleaved (default 3)")
+	f.BoolVar(&o.quick, "quick", false, "a tenth of the packets, and two trials of each combination at most")
+	f.StringVar(&o.direction, "direction", "up", "up (from here), down, or both at once")
+	f.IntVar(&o.family, "family", 0, "4 or 6: IP version to use (default: what the target has)")
+	f.IntVar(&o.dscp, "dscp", 0, "differentiated services code point of the test packets: 0 to 63")
+	f.BoolVar(&o.df, "df", false, "forbid fragmentation of UDP packets")
+	f.StringVar(&o.drops, "drops", "", "how closely the kernels' drops are watched: seq (every packet), count, off (default: seq where rights and kernel allow)")
+	f.StringVar(&o.maxLoss, "max-loss", "", "fail with exit code 3 if any combination loses more: 0.1%")
+	common.register(f)
+	return c
+}
