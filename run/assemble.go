@@ -265,11 +265,15 @@ func addReceive(r *model.FlowResult, in engine.ReceiveReport) {
 	r.Lost = r.Attempted - r.Received
 	r.JitterNS, r.Delay = t.JitterNanos, t.Delay
 	// A queue on the path may deliver for longer than the sender sent; the
-	// rate is over whichever took longer.
-	seconds := max(r.DurationS, float64(t.LastNanos-t.FirstNanos)/1e9)
+	// rate is over whichever took longer. Between the first and the last there is
+	// one gap less than packets.
+	seconds, counted := r.DurationS, float64(r.Received)
+	if span := float64(t.LastNanos-t.FirstNanos) / 1e9; span > seconds && r.Received > 1 {
+		seconds, counted = span, counted-1
+	}
 	if r.Received > 0 && seconds > 0 {
-		r.ReceivePPS = float64(r.Received) / seconds
-		r.GoodputBPS = float64(r.Received) * float64(r.PayloadBytes) * 8 / seconds
+		r.ReceivePPS = counted / seconds
+		r.GoodputBPS = r.ReceivePPS * float64(r.PayloadBytes) * 8
 	}
 }
 
