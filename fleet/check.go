@@ -16,7 +16,7 @@ import (
 // Bounds that hold whatever the limits say; they bound memory and sockets.
 const (
 	maxSessions    = 256
-	maxEnds        = 34      // of a session at one agent: 16 flows both ways and a probe
+	maxEnds        = 2048    // of a session at one agent: flows to 1000 receivers both ways
 	maxAllStreams  = 1024    // of all sessions of an agent
 	maxAllSeconds  = 1 << 24 // measured by all ends of all sessions; each takes some 16 B for the series
 	maxProbePPS    = 1000

@@ -162,6 +162,9 @@ func (p Plan) Check() error {
 			return err
 		}
 	}
+	if p.Receivers < 0 || p.Receivers > 1000 || p.Receivers > 0 && !strings.HasPrefix(p.Target, "lab:") {
+		return wrong("receivers", "want 1 to 1000, in a lab:star")
+	}
 	if len(p.Flows) == 0 || len(p.Flows) > maxFlows {
 		return wrong("flows", "want 1 to %d flows, not %d", maxFlows, len(p.Flows))
 	}

@@ -15,7 +15,7 @@ func optionNames() map[string]string {
 		"target": "TARGET", "links": "--link", "engine": "--engine",
 		"payload_bytes": "--payload", "frame_bytes": "--frame", "rate": "--rate", "direction": "--direction",
 		"streams": "--streams", "family": "--family", "dscp": "--dscp", "burst": "--burst",
-		"source_port": "--source-port", "source_addresses": "--source-address", "control": "--control", "protocol": "--proto",
+		"source_port": "--source-port", "receivers": "--receivers", "packets": "--count", "interval_ns": "--interval", "rate_pps": "--rate", "source_addresses": "--source-address", "control": "--control", "protocol": "--proto",
 		"measure_s": "--time", "warmup_s": "--warmup", "repeats": "--repeats", "max_loss_ratio": "--max-loss",
 	}
 }

@@ -16,7 +16,8 @@ type SweepOptions struct {
 	StreamCounts   []int
 	SendBuffers    []int // bytes
 	ReceiveBuffers []int
-	Packets        uint64 // of each trial; 0: as many as fit in Time
+	Receivers      int    // of a lab:star
+	Packets        uint64 // of each trial and receiver; 0: as many as fit in Time
 }
 
 // A sweep's trials are many: without a word of the user they are of so many
@@ -58,7 +59,7 @@ func Sweep(o SweepOptions) (model.Plan, error) {
 	if err != nil {
 		return p, err
 	}
-	p.Command = "sweep"
+	p.Command, p.Receivers = "sweep", o.Receivers
 	p.Timing.DrainSeconds = sweepDrain.Seconds()
 	for i := range p.Flows {
 		p.Flows[i].Packets = counted

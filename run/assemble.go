@@ -72,6 +72,10 @@ func assemble(t model.Trial, placed fleet.Trial, out fleet.Outcome, p *path, spo
 	}
 	r.Warnings = append(doubtsOf(placed, out), missedSome(r.Flows)...)
 	addObserved(&r, spots)
+	if p.star() {
+		joinMany(&r)
+		doubts = fewer(doubts)
+	}
 	r.Engine, r.EngineReason = strings.Join(engines, "+"), reasons(placed, out)
 	switch {
 	case out.Cut != "" && hopeless(out):

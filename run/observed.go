@@ -21,6 +21,8 @@ type spot struct {
 	observer *observe.Observer // of a node between the ends; the ends' agents have their own
 	before   []string          // its interfaces toward the sender, where known
 	after    []string          // ... and toward the receiver
+	many     bool              // one of a star's receivers, or its link
+	inode    uint64            // of a star's node: its network namespace
 	road     int               // 1 + number of the emulated link that it is; 0: it is none
 }
 
@@ -144,6 +146,9 @@ func (p *path) along(trial uint16, mode model.DropMode) ([]engine.Observation, f
 				errs = append(errs, w.Close())
 			} else if o, ok := out.Observed[p.ends[s.name].ID]; ok {
 				one.observation = &o
+			} else if o, ok := out.Observed[p.ends[model.Sender].ID]; ok && s.inode != 0 {
+				// The sender's watch covers its kernel, and each has one clock and one kernel.
+				one.observation = &model.Observation{Boot: o.Boot, Namespace: s.inode, Mode: o.Mode, Why: o.Why}
 			} else if one.why == "" {
 				one.why = "its account of the trial is missing"
 				if out.Cut != "" {
@@ -184,9 +189,12 @@ func (b background) fill(all []seen) {
 func nodesOf(f model.Flow, all []seen) []ledger.Node {
 	var nodes []ledger.Node
 	for _, s := range all {
+		if !s.of(f) {
+			continue
+		}
 		nodes = append(nodes, ledger.Node{Name: s.name, Why: s.why, Observation: s.observation, In: s.before, Out: s.after})
 	}
-	if f.From == model.Receiver {
+	if f.From != model.Sender {
 		slices.Reverse(nodes)
 		for i := range nodes {
 			nodes[i].In, nodes[i].Out = nodes[i].Out, nodes[i].In

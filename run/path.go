@@ -1,6 +1,7 @@
 package run
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -31,6 +32,7 @@ type path struct {
 	engine     string             // asked for: see model.Plan
 	onSockets  string             // why sockets carry all flows, with auto; "" if they need not
 	unready    string             // why no frames are carried by a lab, with auto; "" if they are
+	receivers  []string           // of a star; none elsewhere
 	strayed    map[passage]string // why sockets carry what auto would have frames carry
 	lab        *model.LabFacts
 	spots      []spot          // in travel order from the sender
@@ -105,21 +107,33 @@ type plainHost struct{}
 func (plainHost) Do(f func() error) error { return f() }
 
 func openLab(ctx context.Context, name string, p model.Plan, o Options) (*path, error) {
-	l, err := labOf(ctx, name, p.Links)
+	if p.Receivers > 0 && name != lab.Star && isTopology(name) {
+		return nil, &model.FieldError{Field: "receivers", Want: "lab:" + name + " has one receiver; lab:star has many"}
+	}
+	l, err := labOf(ctx, starOf(name, p), p.Links)
 	if err != nil {
 		return nil, err
 	}
-	way := &path{oneClock: true, pin: true, engine: p.Engine, address: map[string]func(int) netip.Addr{}}
+	way := &path{oneClock: true, pin: true, engine: p.Engine, address: map[string]func(int) netip.Addr{}, receivers: receiversOf(l)}
 	way.onClose(l.Close)
 	facts := l.Facts()
 	way.lab, way.spots = &facts, labSpots(l)
 	way.roads.links = l.Emulated()
+	if way.star() {
+		way.spots, way.pin = starSpots(l), false
+	}
 	send, receive, err := wantsFrames(p, l)
 	if err == nil && l.Moved() {
 		if p.Engine != auto && (send || receive) {
 			err = &model.FieldError{Field: "engine", Want: "links with delay, loss and the like are emulated in user space, which no XDP frames reach; want auto or udp"}
 		}
 		way.onSockets, send, receive = "the lab's links are emulated in user space", false, false
+	}
+	if err == nil && way.star() {
+		if p.Engine != auto && (send || receive) {
+			err = &model.FieldError{Field: "engine", Want: "a star's flows are carried by sockets; want auto or udp"}
+		}
+		way.onSockets, send, receive = cmp.Or(way.onSockets, "a star's flows are many"), false, false
 	}
 	if err == nil && send {
 		if err = way.takeFrames(l, isTopology(name)); err != nil && p.Engine == auto {
@@ -130,12 +144,12 @@ func openLab(ctx context.Context, name string, p model.Plan, o Options) (*path, 
 		return nil, errors.Join(err, way.Close())
 	}
 	var ends []end
-	for _, node := range []string{model.Sender, model.Receiver} {
+	for _, node := range way.endNames() {
 		n, err := l.Node(node)
 		if err != nil {
 			return nil, errors.Join(err, way.Close())
 		}
-		one := end{node: node, host: n, describe: func(h *model.Host) {
+		one := end{node: node, host: n, blind: way.star() && node != model.Sender, describe: func(h *model.Host) {
 			i := n.Interface()
 			h.Interface, h.MTUBytes, h.Driver, h.Address = i.Name, i.MTU, "veth", i.Addr4.Addr().String()
 		}}
@@ -242,11 +256,12 @@ type end struct {
 	node     string
 	host     engine.Host
 	describe func(*model.Host)
+	blind    bool                    // nobody observes it: another end's watch covers its kernel
 	ready    func(*xdp.Engine) error // makes it ready for frames; nil: nothing is to be done before a trial
 }
 
 func labOf(ctx context.Context, name string, links []model.Link) (*lab.Lab, error) {
-	if isTopology(name) {
+	if kind, _, _ := strings.Cut(name, ":"); isTopology(kind) {
 		return lab.Open(ctx, name, links)
 	}
 	if len(links) > 0 {
@@ -300,6 +315,9 @@ func (p *path) join(ctx context.Context, ends []end, o Options) (_ *path, err er
 				return nil, err
 			}
 		}
+		if e.blind {
+			config.Observe = nil
+		}
 		config.Facts = func() model.Host {
 			h := observe.Facts()
 			e.describe(&h)
@@ -333,7 +351,7 @@ func (p *path) meet() error {
 			p.ends[a.Node] = a
 		}
 	}
-	for _, node := range []string{model.Sender, model.Receiver} {
+	for _, node := range p.endNames() {
 		if _, ok := p.ends[node]; !ok {
 			return fmt.Errorf("no agent answers for the %s", node)
 		}
@@ -348,6 +366,9 @@ func openHost(ctx context.Context, p model.Plan, o Options) (_ *path, err error)
 	}
 	if port == 0 {
 		port = fleet.DefaultPort
+	}
+	if p.Receivers > 0 {
+		return nil, &model.FieldError{Field: "receivers", Want: "are for lab:star"}
 	}
 	way := &path{spots: endSpots(), engine: p.Engine}
 	defer func() {
@@ -387,9 +408,9 @@ func openHost(ctx context.Context, p model.Plan, o Options) (_ *path, err error)
 
 func (p *path) hosts() []model.Host {
 	var hosts []model.Host
-	for _, node := range []string{model.Sender, model.Receiver} {
+	for _, node := range p.endNames()[:2] { // a star's receivers are alike
 		h := p.ends[node].Host
-		h.Node = node
+		h.Node = plural(node)
 		hosts = append(hosts, h)
 	}
 	return hosts
@@ -403,7 +424,7 @@ func (p *path) admits(plan model.Plan) error {
 		if err != nil {
 			return err
 		}
-		for _, node := range []string{model.Sender, model.Receiver} {
+		for _, node := range p.endNames()[:2] {
 			if err := p.ends[node].Limits.Admit(t.Flows, t.Timing); err != nil {
 				return fmt.Errorf("%s %s: %w", node, p.ends[node].Host.Name, err)
 			}
@@ -422,7 +443,7 @@ func (p *path) settle(plan model.Plan) []model.Flow {
 	for i := range flows {
 		if flows[i].Family == 0 {
 			flows[i].Family = 4
-			if a := p.address[model.Receiver](0); a.IsValid() && a.Is6() && !a.Is4In6() {
+			if a := p.address[p.endNames()[1]](0); a.IsValid() && a.Is6() && !a.Is4In6() {
 				flows[i].Family = 6
 			}
 		}

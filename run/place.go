@@ -21,7 +21,11 @@ func (p *path) place(t model.Trial) (fleet.Trial, string, error) {
 		}
 	}
 	before := map[string]int{} // flows from each node so far
-	for i, f := range t.Flows {
+	var flows []model.Flow
+	for _, f := range t.Flows {
+		flows = append(flows, p.each(f)...)
+	}
+	for i, f := range flows {
 		from, to := p.ends[f.From], p.ends[f.To]
 		if from.ID == "" || to.ID == "" {
 			return fleet.Trial{}, "", &model.FieldError{Field: fmt.Sprintf("flows[%d]", i), Want: "the path has a sender and a receiver, not " + f.From + " and " + f.To}
@@ -53,15 +57,19 @@ func (p *path) place(t model.Trial) (fleet.Trial, string, error) {
 			}
 		}
 		family := f.Family
-		if family == 0 && p.pin {
+		if family == 0 && p.lab != nil {
 			family = 4
+		}
+		far := f.To
+		if far == model.Sender {
+			far = f.From
 		}
 		if p.unready != "" && f.Protocol == model.UDP {
 			because("frames are not carried here: " + p.unready)
 		}
 		placed.Flows = append(placed.Flows, fleet.PlacedFlow{
 			Flow: f, Send: send, Receive: receive, From: from.ID, To: to.ID,
-			Dialer: p.ends[model.Sender].ID, Listen: p.address[model.Receiver](family), CPU: p.core(f.From, before[f.From]),
+			Dialer: p.ends[model.Sender].ID, Listen: p.address[far](family), CPU: p.core(f.From, before[f.From]),
 		})
 		before[f.From]++
 	}

@@ -17,7 +17,7 @@ func newSweep() *cobra.Command {
 		payload, frame, interval, rate, streams, sendBuffer, receiveBuffer string
 		direction, time, warmup, maxLoss, drops                            string
 		count                                                              uint64
-		repeats, dscp, family                                              int
+		repeats, dscp, family, receivers                                   int
 		df, quick                                                          bool
 	}
 	c := &cobra.Command{
@@ -31,6 +31,7 @@ TARGET is HOST[:PORT], where pelt serve runs, or a lab on this machine. A flag
 with a list makes a factor of the sweep: --payload 256..1472/256,1472
 --interval 0..9ms/1ms tries 60 combinations.`,
 		Example: `  pelt sweep lab:direct --payload 256..1472/256,1472 --interval 0..4ms/1ms --link rate=10mbit,delay=20ms,loss=1% --quick
+  pelt sweep lab:star --receivers 100 --payload 512,1472 --interval 5ms,7ms,9ms --link-receiver rate=1mbit,delay=40ms,loss=5% --quick
   pelt sweep 192.168.1.5 --code tiger-42-amber --payload 64,512,1472 --rate 10kpps,50kpps,max --time 2s`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
@@ -55,7 +56,7 @@ with a list makes a factor of the sweep: --payload 256..1472/256,1472
 			if base.Links, err = common.links(); err != nil {
 				return err
 			}
-			s := plan.SweepOptions{CurveOptions: base, Packets: o.count}
+			s := plan.SweepOptions{CurveOptions: base, Packets: o.count, Receivers: o.receivers}
 			for _, list := range []struct {
 				flag, text string
 				read       func(string) error
@@ -98,9 +99,10 @@ with a list makes a factor of the sweep: --payload 256..1472/256,1472
 	f.StringVar(&o.streams, "streams", "", "streams of a flow: 1,4,16 (default 1)")
 	f.StringVar(&o.sendBuffer, "send-buffer", "", "send buffers of each socket, as the kernel accounts them: 212992,4194304")
 	f.StringVar(&o.receiveBuffer, "receive-buffer", "", "receive buffers of each socket, as the kernel accounts them: 212992,4194304")
-	f.Uint64Var(&o.count, "count", 0, "packets of each trial (default 1000, or as many as fit in --time)")
+	f.Uint64Var(&o.count, "count", 0, "packets of each trial, for each receiver (default 1000, or as many as fit in --time)")
 	f.StringVar(&o.time, "time", "", "time of each trial in place of a number of packets: 2s")
 	f.StringVar(&o.warmup, "warmup", "", "sent before it and not counted: 500ms (default none)")
+	f.IntVar(&o.receivers, "receivers", 0, "lab:star: how many (default 10); each gets as many packets, at the interval or rate that is said")
 	f.IntVar(&o.repeats, "repeats", 0, "trials of each combination, interleaved (default 3)")
 	f.BoolVar(&o.quick, "quick", false, "a tenth of the packets, and two trials of each combination at most")
 	f.StringVar(&o.direction, "direction", "up", "up (from here), down, or both at once")
