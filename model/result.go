@@ -95,7 +95,7 @@ type LinkResult struct {
 	AskedRatio float64 `json:"loss_ratio_asked"`     // what the settings come to
 	Overrun    uint64  `json:"overrun,omitempty"`    // frames that the emulation was too slow to take
 	Refused    uint64  `json:"refused,omitempty"`    // that the node behind did not take
-	LateRatio  float64 `json:"late_ratio,omitempty"` // left more than 0.5 ms behind their time
+	LateRatio  float64 `json:"late_ratio,omitempty"` // left behind their time by more than 0.5 ms and a tenth of what they were to spend on the link
 	LateNS     struct {
 		P50 int64 `json:"p50"`
 		P99 int64 `json:"p99"`

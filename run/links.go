@@ -152,8 +152,8 @@ func (r *road) observation() *model.Observation {
 	return o
 }
 
-// A link whose frames left more than userlink.LateLimit behind their time did not
-// do what was asked, if it were this share of them and more than a few.
+// A link whose frames left late (userlink.LateLimit) did not do what was asked, if
+// it were this share of them and more than a few.
 const (
 	maxLateRatio = 0.01
 	maxLate      = 20
@@ -188,7 +188,7 @@ func (r *road) results() (list []model.LinkResult, doubt string) {
 		case one.Overrun > 0:
 			doubt = fmt.Sprintf("the emulated link %s fell behind: %d frames found no room before it; ask for a lower rate or longer packets", way, one.Overrun)
 		case one.LateRatio > maxLateRatio && now.Late-before.Late > maxLate:
-			doubt = fmt.Sprintf("the emulated link %s fell behind: %s of its frames left more than %v late (99 %% within %s)",
+			doubt = fmt.Sprintf("the emulated link %s fell behind: %s of its frames left late, by over %v and a tenth of their time on it (99 %% within %s)",
 				way, unit.FormatRatio(one.LateRatio), userlink.LateLimit, unit.FormatNanos(float64(late.P99)))
 		}
 		list = append(list, one)

@@ -147,9 +147,9 @@ func (c *Cable) Counts(direction int) Counts {
 }
 
 // late records how far behind its time a frame leaves.
-func (w *way) late(nanos int64) {
+func (w *way) late(nanos, limit int64) {
 	w.counts.lateness[binOf(nanos)].Add(1)
-	if nanos > int64(LateLimit) {
+	if nanos > limit {
 		w.counts.Late.Add(1)
 	}
 	if nanos > w.counts.latest.Load() {

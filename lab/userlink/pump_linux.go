@@ -28,6 +28,7 @@ type pump struct {
 // departure is a frame that leaves at a time.
 type departure struct {
 	at    int64
+	limit int64  // how far behind it may leave without being late, in ns
 	order uint64 // of those that leave at one time, the first that came goes first
 	buf   []byte
 	way   *way
@@ -146,11 +147,11 @@ func (p *pump) take(w *way, n int, now int64) {
 			return
 		}
 		if fate.Copies == 1 && fate.Copy[0].Flip < 0 {
-			p.leave(w, p.room.keep(&p.scratch, n), fate.Copy[0].At)
+			p.leave(w, p.room.keep(&p.scratch, n), now, fate.Copy[0].At)
 			w.counts.Passed.Add(1)
 			return
 		}
-		p.copies(w, &k, 0, 1, fate)
+		p.copies(w, &k, 0, 1, now, fate)
 		return
 	}
 	// The run of segments that pass, are due about together, and are not to be changed.
@@ -161,11 +162,11 @@ func (p *pump) take(w *way, n int, now int64) {
 		}
 		w.counts.Passed.Add(uint64(end - begin))
 		if begin == 0 && end == segments {
-			p.leave(w, p.room.keep(&p.scratch, n), last)
+			p.leave(w, p.room.keep(&p.scratch, n), now, last)
 		} else {
 			out := p.room.get(k.partBytes(begin, end))
 			k.part(out, begin, end)
-			p.leave(w, out, last)
+			p.leave(w, out, now, last)
 		}
 		begin = -1
 	}
@@ -186,14 +187,14 @@ func (p *pump) take(w *way, n int, now int64) {
 		if fate.Copies == 0 {
 			w.lose(&k, i, fate.Cause)
 		} else {
-			p.copies(w, &k, i, segments, fate)
+			p.copies(w, &k, i, segments, now, fate)
 		}
 	}
 	flush(segments)
 }
 
 // copies sends a frame, or a segment of one, that is doubled or damaged.
-func (p *pump) copies(w *way, k *packet, i, segments int, fate impair.Fate) {
+func (p *pump) copies(w *way, k *packet, i, segments int, now int64, fate impair.Fate) {
 	for _, c := range fate.Copy[:fate.Copies] {
 		var out []byte
 		if segments == 1 {
@@ -208,7 +209,7 @@ func (p *pump) copies(w *way, k *packet, i, segments int, fate impair.Fate) {
 			w.counts.Corrupted.Add(1)
 			w.judge(k, i, Damaged)
 		}
-		p.leave(w, out, c.At)
+		p.leave(w, out, now, c.At)
 	}
 	w.counts.Passed.Add(1)
 	if fate.Copies > 1 {
@@ -216,10 +217,10 @@ func (p *pump) copies(w *way, k *packet, i, segments int, fate impair.Fate) {
 	}
 }
 
-// leave enters a departure.
-func (p *pump) leave(w *way, buf []byte, at int64) {
+// leave enters the departure of a frame that came now.
+func (p *pump) leave(w *way, buf []byte, now, at int64) {
 	p.count++
-	h := append(p.leaving, departure{at, p.count, buf, w})
+	h := append(p.leaving, departure{at, max(int64(LateLimit), (at-now)/lateShare), p.count, buf, w})
 	i := len(h) - 1
 	for d := h[i]; i > 0; {
 		up := (i - 1) / 2
@@ -241,7 +242,7 @@ func (p *pump) release() {
 	now := monotonic()
 	for n := 0; len(p.leaving) > 0 && p.leaving[0].at <= now; n++ {
 		d := p.pop()
-		d.way.late(now - d.at)
+		d.way.late(now-d.at, d.limit)
 		if errno := write(d.way.out, d.buf); errno != 0 {
 			d.way.counts.Refused.Add(1)
 		}

@@ -24,7 +24,7 @@ type Counts struct {
 	Refused    uint64 // copies that the interface at the end did not take
 	Broken     uint64 // reads that were no frame
 	Left       uint64 // copies and buffers written
-	Late       uint64 // of them, more than LateLimit behind their time
+	Late       uint64 // of them, too far behind their time: see LateLimit
 	LatestNS   int64  // the latest of them
 	Bins       []Bin  `json:",omitempty"` // of lateness
 }
@@ -85,8 +85,13 @@ func binTop(bin int) int64 {
 	return int64(9+bin&7) << (bin/8 - 4)
 }
 
-// LateLimit is how far behind its time a frame may leave without being counted as late.
-const LateLimit = 500 * time.Microsecond
+// A frame may leave so far behind its time without being counted as late: this
+// long, or a tenth of the time that it was to spend on the link. What a frame on a
+// slow or long link does is then as asked, within a tenth.
+const (
+	LateLimit = 500 * time.Microsecond
+	lateShare = 10
+)
 
 // Identify reads what stands first in a UDP payload: the number of a trial and
 // the packet's sequence in its stream. ok is false for what is none of ours.
