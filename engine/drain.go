@@ -10,6 +10,7 @@ import (
 // Drain is how a receiver waits for packets that are still on their way.
 type Drain struct {
 	Time     time.Duration // at most
+	Quiet    time.Duration // silence that ends it; 0: a quarter of the time, at most a second
 	Want     uint64        // what left the sender
 	Age      time.Duration // of what Heard counts
 	Received func() uint64 // distinct packets so far
@@ -20,15 +21,17 @@ type Drain struct {
 // longestQuiet is how long a silence may be in a drain of whatever length.
 const longestQuiet = time.Second
 
-// Wait returns when all has arrived, when nothing has arrived for a quarter of
-// the time or a second, or when the time is over; cut says that packets still
-// came then.
+// Wait returns when all has arrived, when nothing has arrived for some time, or
+// when the time is over; cut says that packets still came then.
 func (d Drain) Wait(ctx context.Context) (cut bool) {
 	over := time.NewTimer(d.Time)
 	defer over.Stop()
 	tick := time.NewTicker(min(max(d.Time/100, 200*time.Microsecond), 2*time.Millisecond))
 	defer tick.Stop()
-	quiet := min(d.Time/4, longestQuiet)
+	quiet := d.Quiet
+	if quiet == 0 {
+		quiet = min(d.Time/4, longestQuiet)
+	}
 	if n := d.Heard(); n > 0 { // large packets over a slow link come further apart
 		quiet = max(quiet, min(3*d.Age/time.Duration(min(n, math.MaxInt32)), d.Time))
 	}

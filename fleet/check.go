@@ -16,7 +16,7 @@ import (
 // Bounds that hold whatever the limits say; they bound memory and sockets.
 const (
 	maxSessions    = 256
-	maxEnds        = 2048    // of a session at one agent: flows to 1000 receivers both ways
+	maxEnds        = 300     // of a session at one agent: flows to 256 receivers, and their order fits a message
 	maxAllStreams  = 1024    // of all sessions of an agent
 	maxAllSeconds  = 1 << 24 // measured by all ends of all sessions; each takes some 16 B for the series
 	maxProbePPS    = 1000
@@ -123,6 +123,7 @@ func checkTiming(t model.Timing) error {
 		{"measure_s", t.MeasureSeconds, model.MinMeasure, model.MaxMeasure},
 		{"warmup_s", t.WarmupSeconds, 0, model.MaxWarmup},
 		{"drain_s", t.DrainSeconds, 0, model.MaxDrain},
+		{"quiet_s", t.QuietSeconds, 0, model.MaxDrain},
 	} {
 		if !(c.value >= c.min.Seconds() && c.value <= c.max.Seconds()) {
 			return fmt.Errorf("order.timing.%s: want %v to %v, not %vs", c.field, c.min, c.max, c.value)

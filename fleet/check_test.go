@@ -56,8 +56,8 @@ func TestPrepareChecks(t *testing.T) {
 	}{
 		{"session", func(p *prepareOrder, _ *engine.Order) { p.Session = "x.y" }, "session: want two names of 32 hex digits"},
 		{"wild session", func(p *prepareOrder, _ *engine.Order) { p.Session = "*.>" }, "session: want two names"},
-		{"no ends", func(p *prepareOrder, _ *engine.Order) { p.Ends = nil }, "ends: want 1 to 34, not 0"},
-		{"many ends", func(p *prepareOrder, _ *engine.Order) { p.Ends = make([]endOrder, 35) }, "ends: want 1 to 34, not 35"},
+		{"no ends", func(p *prepareOrder, _ *engine.Order) { p.Ends = nil }, "ends: want 1 to 300, not 0"},
+		{"many ends", func(p *prepareOrder, _ *engine.Order) { p.Ends = make([]endOrder, 301) }, "ends: want 1 to 300, not 301"},
 		{"same end twice", func(p *prepareOrder, _ *engine.Order) { p.Ends = append(p.Ends, p.Ends[0]) }, "ends[1].end: 1 is out of range or stands twice"},
 		{"peer is itself", func(p *prepareOrder, _ *engine.Order) { p.Ends[0].Peer = "far" }, "ends[0].peer: want the name of another agent"},
 		{"wild peer", func(p *prepareOrder, _ *engine.Order) { p.Ends[0].Peer = ">" }, "ends[0].peer: want the name of another agent"},

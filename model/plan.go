@@ -89,15 +89,19 @@ type Design struct {
 
 // Timing is the clock of every trial, in seconds.
 type Timing struct {
-	WarmupSeconds  float64 `json:"warmup_s"`  // sent, not counted
-	MeasureSeconds float64 `json:"measure_s"` // counted
-	DrainSeconds   float64 `json:"drain_s"`   // longest wait for packets still on their way
+	WarmupSeconds  float64 `json:"warmup_s"`          // sent, not counted
+	MeasureSeconds float64 `json:"measure_s"`         // counted
+	DrainSeconds   float64 `json:"drain_s"`           // longest wait for packets still on their way
+	QuietSeconds   float64 `json:"quiet_s,omitempty"` // silence that ends the wait before; 0: a quarter of it, at most a second
 }
 
 // Warmup, Measure and Drain give the timing as durations.
 func (t Timing) Warmup() time.Duration  { return seconds(t.WarmupSeconds) }
 func (t Timing) Measure() time.Duration { return seconds(t.MeasureSeconds) }
 func (t Timing) Drain() time.Duration   { return seconds(t.DrainSeconds) }
+
+// Quiet is the silence that ends a drain, 0 for the usual one.
+func (t Timing) Quiet() time.Duration { return seconds(t.QuietSeconds) }
 
 func seconds(s float64) time.Duration { return time.Duration(math.Round(s * 1e9)) }
 
@@ -123,6 +127,7 @@ const (
 	maxFactors     = 8
 	MaxSourcePort  = 65535
 	MaxPackets     = 1 << 40
+	MaxReceivers   = 256 // of one test; a lab may have more
 	MaxBurst       = 65536
 	MaxSegments    = 64 // UDP_MAX_SEGMENTS was 64 up to Linux 6.8, include/linux/udp.h
 	maxKnobPackets = unit.MaxPacketsPerSecond
@@ -162,8 +167,8 @@ func (p Plan) Check() error {
 			return err
 		}
 	}
-	if p.Receivers < 0 || p.Receivers > 1000 || p.Receivers > 0 && !strings.HasPrefix(p.Target, "lab:") {
-		return wrong("receivers", "want 1 to 1000, in a lab:star")
+	if p.Receivers < 0 || p.Receivers > MaxReceivers || p.Receivers > 0 && !strings.HasPrefix(p.Target, "lab:") {
+		return wrong("receivers", "want 1 to %d, in a lab:star", MaxReceivers)
 	}
 	if len(p.Flows) == 0 || len(p.Flows) > maxFlows {
 		return wrong("flows", "want 1 to %d flows, not %d", maxFlows, len(p.Flows))
@@ -216,6 +221,7 @@ func (p Plan) checkTiming() error {
 		{"timing.measure_s", t.MeasureSeconds, MinMeasure, MaxMeasure},
 		{"timing.warmup_s", t.WarmupSeconds, 0, MaxWarmup},
 		{"timing.drain_s", t.DrainSeconds, 0, MaxDrain},
+		{"timing.quiet_s", t.QuietSeconds, 0, MaxDrain},
 	} {
 		if !(c.value >= c.min.Seconds() && c.value <= c.max.Seconds()) {
 			return wrong(c.field, "want %v to %v, not %vs", c.min, c.max, c.value)

@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"strings"
 	"time"
 
 	"pelt/model"
@@ -29,6 +30,7 @@ const (
 	// in a queue after it.
 	sweepLongest = time.Minute
 	sweepDrain   = 30 * time.Second
+	labQuiet     = 200 * time.Millisecond // far longer than this machine holds a packet up
 )
 
 // Sweep makes the plan of a sweep. An error names the option that is wrong, as
@@ -61,6 +63,12 @@ func Sweep(o SweepOptions) (model.Plan, error) {
 	}
 	p.Command, p.Receivers = "sweep", o.Receivers
 	p.Timing.DrainSeconds = sweepDrain.Seconds()
+	if strings.HasPrefix(p.Target, "lab:") { // whose delays are known
+		p.Timing.QuietSeconds = labQuiet.Seconds()
+		for _, l := range p.Links {
+			p.Timing.QuietSeconds += 2 * (l.DelaySeconds + 4*l.JitterSeconds)
+		}
+	}
 	for i := range p.Flows {
 		p.Flows[i].Packets = counted
 	}

@@ -151,7 +151,7 @@ func joinFlows(list []model.FlowResult) model.FlowResult {
 	sum := list[0]
 	sum.Name, sum.From, sum.To = base(sum.Name), plural(sum.From), plural(sum.To)
 	sum.SendErrors = maps.Clone(sum.SendErrors)
-	sum.SendGap, sum.GapCounts, sum.RoundTrip = nil, nil, nil
+	sum.GapCounts, sum.RoundTrip = nil, nil
 	lines := [][]model.Line{sum.Ledger.Lines}
 	checks := [][]model.Check{sum.Ledger.Checks}
 	share := func(f model.FlowResult) model.ReceiverShare {
@@ -189,18 +189,19 @@ func joinFlows(list []model.FlowResult) model.FlowResult {
 		sum.SendPPS = float64(sum.Attempted) / sum.DurationS
 		sum.SendGoodputBPS = sum.SendPPS * 8 * float64(sum.PayloadBytes)
 	}
-	sum.Delay = middle(list)
+	sum.Delay = middle(list, func(f model.FlowResult) *model.Percentiles { return f.Delay })
+	sum.SendGap = middle(list, func(f model.FlowResult) *model.Percentiles { return f.SendGap })
 	sum.Ledger.Lines, sum.Ledger.Checks = joinLines(lines), joinChecks(checks)
 	return sum
 }
 
-// middle is the median over the receivers of each percentile of delay; the
-// extremes are those of all. nil if none has any.
-func middle(list []model.FlowResult) *model.Percentiles {
+// middle is the median over the receivers of each percentile; the extremes are
+// those of all. nil if none has any.
+func middle(list []model.FlowResult, which func(model.FlowResult) *model.Percentiles) *model.Percentiles {
 	var all []*model.Percentiles
 	for _, f := range list {
-		if f.Delay != nil && f.Delay.Count > 0 {
-			all = append(all, f.Delay)
+		if p := which(f); p != nil && p.Count > 0 {
+			all = append(all, p)
 		}
 	}
 	if len(all) == 0 {

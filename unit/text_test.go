@@ -52,6 +52,29 @@ func TestParseAddresses(t *testing.T) {
 	}
 }
 
+func TestParseDurations(t *testing.T) {
+	for text, want := range map[string]string{
+		"0..3ms/1ms": "[0s 1ms 2ms 3ms]", "0,5ms": "[0s 5ms]", "7ms": "[7ms]", "1ms..2ms/400us,1s": "[1ms 1.4ms 1.8ms 1s]",
+		"9ms..1ms/1ms": "want durations", "0..9ms": "want durations", "0..9ms/0": "want durations", "5": "lacks a unit", "1ms,1ms": "twice", "0..1h/1ns": "too long", "": "want a number",
+	} {
+		got, err := ParseDurations(text)
+		if err != nil && !strings.Contains(err.Error(), want) || err == nil && fmt.Sprint(got) != want {
+			t.Errorf("ParseDurations(%q) = %v, %v; want %v", text, got, err, want)
+		}
+	}
+}
+
+func TestParseRates(t *testing.T) {
+	for text, want := range map[string]string{
+		"10kpps,20kpps,max": "[10kpps 20kpps max]", "95mbit": "[95mbit]", "10kpps,10kpps": "twice", "10kpps,": "rate", "fast": "rate",
+	} {
+		got, err := ParseRates(text)
+		if err != nil && !strings.Contains(err.Error(), want) || err == nil && fmt.Sprint(got) != want {
+			t.Errorf("ParseRates(%q) = %v, %v; want %v", text, got, err, want)
+		}
+	}
+}
+
 func TestParseBytes(t *testing.T) {
 	for text, want := range map[string]int64{"64": 64, "1472B": 1472, "64KiB": 65536, "640MB": 640e6, "1.5 kib": 1536, "1GiB": 1 << 30, "0": 0} {
 		if got, err := ParseBytes(text); err != nil || got != want {

@@ -2,10 +2,12 @@ package main
 
 import (
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
+	"pelt/lab"
 	"pelt/model"
 	"pelt/plan"
 	"pelt/unit"
@@ -76,6 +78,9 @@ with a list makes a factor of the sweep: --payload 256..1472/256,1472
 			}
 			if o.count > 0 && o.time != "" {
 				return usagef("give --count or --time, not both")
+			}
+			if name, isLab := strings.CutPrefix(args[0], "lab:"); o.receivers > 0 && (!isLab || isTopology(name) && name != lab.Star) {
+				return usagef("--receivers: %s has one receiver; lab:star has many", args[0])
 			}
 			if o.quick {
 				s = s.Quick()

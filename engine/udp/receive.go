@@ -210,7 +210,7 @@ func (r *receiver) drain(ctx context.Context, attempted []uint64, unsent uint64)
 	r.attempted = slices.Clone(attempted)
 	r.end.mu.Unlock()
 	cut := engine.Drain{
-		Time: r.end.order.Timing.Drain(), Want: engine.Left(attempted, unsent), Age: time.Since(r.made), Heard: r.heard, Quit: r.end.bell.rung,
+		Time: r.end.order.Timing.Drain(), Quiet: r.end.order.Timing.Quiet(), Want: engine.Left(attempted, unsent), Age: time.Since(r.made), Heard: r.heard, Quit: r.end.bell.rung,
 		Received: func() uint64 { n, _ := r.meter.Received(); return n },
 	}.Wait(ctx)
 	r.end.mu.Lock()

@@ -179,7 +179,7 @@ func (e *end) Finish(ctx context.Context, attempted []uint64, unsent uint64) err
 		return nil
 	}
 	received := func() uint64 { n, _ := e.Sample(); return n }
-	cut := engine.Drain{Time: e.order.Timing.Drain(), Want: engine.Left(attempted, unsent), Age: time.Since(e.made), Heard: e.Heard, Received: received, Quit: e.quit}.Wait(ctx)
+	cut := engine.Drain{Time: e.order.Timing.Drain(), Quiet: e.order.Timing.Quiet(), Want: engine.Left(attempted, unsent), Age: time.Since(e.made), Heard: e.Heard, Received: received, Quit: e.quit}.Wait(ctx)
 	e.mu.Lock()
 	e.cut = cut
 	e.mu.Unlock()
