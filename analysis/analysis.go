@@ -11,6 +11,9 @@ import (
 
 // Analyze returns what a run showed: the verdict first, then what it rests on.
 func Analyze(doc model.Document) []model.Finding {
+	if isSweep(doc) {
+		return sweep(doc)
+	}
 	all := curves(doc)
 	a := &analyst{doc: doc}
 	if len(all) == 0 {

@@ -291,4 +291,5 @@ type Finding struct {
 	Kind   string             `json:"kind"` // docs/words.md lists them
 	Text   string             `json:"text"`
 	Values map[string]float64 `json:"values"`
+	Cells  []Cell             `json:"cells,omitempty"` // that it speaks of, the best first; of a sweep's findings
 }

@@ -1,0 +1,201 @@
+package analysis
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"pelt/model"
+	"pelt/unit"
+)
+
+// losses tells how much of what was lost, over all cells, has a named place.
+func (a *analyst) losses(all []spot) {
+	var attempted, lost, named float64
+	var lossy []point
+	for _, s := range all {
+		attempted, lost = attempted+s.attempted, lost+s.lost
+		p := s.point()
+		for _, t := range p.trials {
+			for _, l := range t.flow.Ledger.Lines {
+				named += float64(l.Packets)
+			}
+		}
+		if s.lost > 0 && s.protocol != model.TCP {
+			lossy = append(lossy, p)
+		}
+	}
+	if len(lossy) == 0 {
+		return
+	}
+	explained := min(1, named/lost)
+	values := map[string]float64{"attempted_packets": attempted, "lost_packets": lost, "loss_ratio": min(1, lost/max(attempted, 1)), "explained_ratio": explained}
+	a.add(KindLoss, values, "Over all settings %s of the packets were lost, and %s of these losses have a named place: %s.",
+		unit.FormatRatio(values["loss_ratio"]), unit.FormatRatio(explained), causes(lossy))
+}
+
+// fairRatio is the index below which receivers are said to differ.
+const fairRatio = 0.99
+
+// jain is the index of fairness: 1 if all got the same, 1/n if one got all (R.
+// Jain, D. Chiu, W. Hawe, A quantitative measure of fairness, DEC-TR-301, 1984);
+// ok is false if nobody got anything.
+func jain(shares []float64) (index float64, ok bool) {
+	var sum, squares float64
+	for _, x := range shares {
+		sum, squares = sum+x, squares+x*x
+	}
+	if !(squares > 0) {
+		return 0, false
+	}
+	return sum * sum / (float64(len(shares)) * squares), true
+}
+
+// receivers are the mean goodputs of a cell's receivers, by name.
+func (s spot) receivers() map[string]float64 {
+	sum := map[string]float64{}
+	for _, t := range s.trials {
+		for _, f := range t.result.Flows {
+			for _, r := range f.Receivers {
+				if r.GoodputBPS >= 0 && r.GoodputBPS < mostSpeed {
+					sum[r.Node] += r.GoodputBPS / float64(len(s.trials))
+				}
+			}
+		}
+	}
+	return sum
+}
+
+// fairness tells where receivers got unequal shares, the worst cell by name.
+func (a *analyst) fairness(all []spot) {
+	var worst spot
+	var cells []model.Cell
+	least, judged := 1.0, 0
+	for _, s := range all {
+		shares := s.receivers()
+		if len(shares) < 2 {
+			continue
+		}
+		var list []float64
+		for _, name := range slices.Sorted(maps.Keys(shares)) {
+			list = append(list, shares[name])
+		}
+		index, ok := jain(list)
+		if !ok {
+			continue
+		}
+		if judged++; index < fairRatio {
+			cells = append(cells, s.cell)
+		}
+		if index < least {
+			least, worst = index, s
+		}
+	}
+	if len(cells) == 0 {
+		return
+	}
+	shares := worst.receivers()
+	names := slices.SortedFunc(maps.Keys(shares), func(x, y string) int {
+		return cmp.Or(cmp.Compare(shares[x], shares[y]), strings.Compare(x, y))
+	})
+	var middle float64
+	for _, name := range names {
+		middle += shares[name] / float64(len(names))
+	}
+	values := worst.values()
+	values["jain_index"], values["unfair_cells"], values["compared_cells"] = least, float64(len(cells)), float64(judged)
+	values["worst_goodput_bps"], values["mean_goodput_bps"] = shares[names[0]], middle
+	i := slices.IndexFunc(cells, worst.cell.Equal)
+	cells[0], cells[i] = cells[i], cells[0]
+	a.tell(KindSweepFairness, cells, values, "Receivers do not get the same in %d of %s, least so with %s: %s gets %s where the mean is %s (Jain's index %.2f, even is 1).",
+		len(cells), number(judged, "setting", "settings"), worst.words(), names[0], speedText(shares[names[0]]), speedText(middle), least)
+}
+
+// reason is why trials did not count, of all that differ in numbers only.
+type reason struct {
+	example string
+	trials  int
+}
+
+// invalidCells tells how many trials and cells did not count, and why.
+func (a *analyst) invalidCells(all []spot) {
+	var invalid, finished int
+	reasons := map[string]*reason{}
+	cells := map[string]model.Cell{}
+	for _, r := range a.doc.Results {
+		if r.State == model.Aborted {
+			continue
+		}
+		finished++
+		if r.State != model.Invalid || tooBig(r) {
+			continue
+		}
+		invalid++
+		cells[r.Cell.Key()] = r.Cell
+		key := wordsOnly(r.Why)
+		one := reasons[key]
+		if one == nil {
+			one = &reason{example: r.Why}
+			reasons[key] = one
+		}
+		one.trials++
+		one.example = min(one.example, r.Why)
+	}
+	if invalid == 0 {
+		return
+	}
+	for _, s := range all {
+		delete(cells, s.cell.Key())
+	}
+	values := map[string]float64{"invalid_trials": float64(invalid), "trials": float64(finished), "invalid_cells": float64(len(cells))}
+	text := fmt.Sprintf("%d of %s left out as invalid", invalid, number(finished, "trial is", "trials are"))
+	if len(cells) > 0 {
+		text += fmt.Sprintf("; %s no valid one", number(len(cells), "setting has", "settings have"))
+	}
+	order := slices.SortedFunc(maps.Keys(reasons), func(x, y string) int {
+		return cmp.Or(cmp.Compare(reasons[y].trials, reasons[x].trials), strings.Compare(x, y))
+	})
+	var why []string
+	for _, key := range order[:min(len(order), 3)] {
+		one := reasons[key]
+		switch {
+		case one.example == "":
+			why = append(why, fmt.Sprintf("%d without a reason", one.trials))
+		case one.trials == 1:
+			why = append(why, "1 because of "+one.example)
+		default:
+			why = append(why, fmt.Sprintf("%d as %s", one.trials, one.example))
+		}
+	}
+	if rest := len(order) - 3; rest > 0 {
+		why = append(why, number(rest, "other reason", "other reasons"))
+	}
+	var gone []model.Cell
+	for _, key := range slices.Sorted(maps.Keys(cells)) {
+		gone = append(gone, cells[key])
+	}
+	slices.SortStableFunc(gone, func(x, y model.Cell) int { return compareCells(a.doc.Plan, x, y) })
+	a.tell(KindInvalid, gone, values, "%s: %s.", text, strings.Join(why, "; "))
+}
+
+// wordsOnly is a text without its numbers and their units, so that reasons that
+// differ in nothing else are one.
+func wordsOnly(text string) string {
+	var kept []string
+	after := false // a number
+	for _, w := range strings.Fields(text) {
+		bare := strings.Trim(w, "().,:;")
+		switch {
+		case strings.ContainsAny(w, "0123456789"):
+			after = true
+			continue
+		case after && (strings.HasSuffix(bare, "pps") || slices.Contains([]string{"%", "s", "ms", "µs", "ns", "B", "KiB", "MiB", "kB"}, bare)):
+		default:
+			kept = append(kept, w)
+		}
+		after = false
+	}
+	return strings.Join(kept, " ")
+}
