@@ -76,6 +76,10 @@ func (a *analyst) lab() {
 }
 
 func (a *analyst) invalid() {
+	if isSweep(a.doc) {
+		a.invalidCells()
+		return
+	}
 	var count, aborted int
 	for _, r := range a.doc.Results {
 		switch {
@@ -135,6 +139,9 @@ const (
 
 // Warnings returns doubts about the measurement itself, one line each.
 func Warnings(doc model.Document) []string {
+	if isSweep(doc) {
+		return append(append(sweepDoubts(spots(doc)), accounts(doc)...), watching(doc)...)
+	}
 	warnings := []string{}
 	all := curves(doc)
 	doubts := []struct {

@@ -70,7 +70,7 @@ func rising(y float64, f func(float64) float64) float64 {
 		high *= 2
 	}
 	low := 0.0
-	for high-low > 1e-5*high {
+	for high-low > 1e-4*high {
 		if mid := (low + high) / 2; f(mid) < y {
 			low = mid
 		} else {
@@ -91,6 +91,9 @@ func dunnett(others, freedom int) float64 {
 	return rising(confidence, func(d float64) float64 {
 		var all float64
 		for i, s := range scales {
+			if weights[i] < 1e-8 {
+				continue
+			}
 			var p float64
 			for j := range steps + 1 {
 				z := z0 + float64(j)*wide

@@ -172,7 +172,7 @@ func sweep(doc model.Document) []model.Finding {
 	a.unfit()
 	a.engines()
 	a.lab()
-	a.invalidCells(all)
+	a.invalid()
 	found := append([]model.Finding{a.sweepVerdict(all, best)}, a.found...)
 	for _, f := range found { // whatever a document holds
 		maps.DeleteFunc(f.Values, func(_ string, x float64) bool { return math.IsNaN(x) || math.IsInf(x, 0) })

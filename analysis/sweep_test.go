@@ -132,7 +132,7 @@ func fields() map[string]field {
 		made[name] = w
 	}
 	add("once", func(w *field) { w.repeats = 1 })
-	add("noisy", func(w *field) { w.noise = 0.02 })
+	add("noisy", func(w *field) { w.noise = 0.04 })
 	add("whole-only", func(w *field) { w.payloads = []int{256, 512, 1024} })
 	add("one-cell", func(w *field) { w.payloads, w.intervals = []int{1472}, []float64{5e6} })
 	add("no-loss", func(w *field) { w.loss = 0 })
@@ -265,10 +265,11 @@ func TestSweepKnownAnswers(t *testing.T) {
 	if len(ties.Cells) != int(ties.Values["not_separable_cells"]) || slices.ContainsFunc(ties.Cells, func(c model.Cell) bool { return c["payload_bytes"].Number != 1472 }) {
 		t.Errorf("ties: %v %v, want only 1472 B at other intervals", ties.Values, ties.Cells)
 	}
-	// 9 ms offer 130 Mbit/s of 1472 B, of which 95 % fill the links; 12 ms offer 98, which do not.
+	// 9 ms offer 114 Mbit/s of 1280 B, of which 95 % fill the links to 0.4 % below the
+	// best; 12 ms offer 98 of 1472 B, which do not.
 	slow := of(t, doc, KindSweepSlowest)
-	if v := slow.Values; v["payload_bytes"] != 1472 || v["interval_ns"] != 9e6 || !near(v["send_bps"], 100*1472*8/9e-3, 1e-9) {
-		t.Errorf("slowest sender: %v, want 1472 B every 9 ms", v)
+	if v := slow.Values; v["payload_bytes"] != 1280 || v["interval_ns"] != 9e6 || !near(v["send_bps"], 100*1280*8/9e-3, 1e-9) {
+		t.Errorf("slowest sender: %v, want 1280 B every 9 ms", v)
 	}
 	cliff := of(t, doc, KindSweepFragments)
 	if v := cliff.Values; v["largest_whole_payload_bytes"] != 1472 || v["smallest_split_payload_bytes"] != 2000 ||
@@ -379,7 +380,7 @@ func TestSweepScaleDoesNotMatter(t *testing.T) {
 // Of cells that truly are alike, or of which one is best by less than the scatter,
 // the truly best one is named or not cast out in 95 of 100 sweeps.
 func TestSweepKeepsTheTrulyBest(t *testing.T) {
-	const sweeps = 400
+	const sweeps = 300
 	for _, repeats := range []int{2, 3, 5} {
 		out := 0
 		for seed := range uint64(sweeps) {

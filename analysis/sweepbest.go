@@ -19,13 +19,16 @@ func (a *analyst) best(all []spot, best int) {
 	if half, ok := halfInterval(b.speeds()); ok {
 		low, high := max(0, b.speed-half), b.speed+half
 		values["goodput_low_bps"], values["goodput_high_bps"] = low, high
-		sure = fmt.Sprintf("the true mean is %s to %s with 95 %% confidence, by %d repeats", speedText(low), speedText(high), len(b.trials))
+		sure = fmt.Sprintf("by its %d repeats the true mean is %s with 95 %% confidence", len(b.trials), speedRange(low, high))
 		if speedText(low) == speedText(high) {
 			sure = fmt.Sprintf("its %d repeats agree", len(b.trials))
 		}
 	}
-	a.tell(KindSweepBest, []model.Cell{b.cell}, values, "Of %s, %s got most through: %s (%s) arrived, %s; %s.",
-		number(len(all), "setting", "settings"), b.words(), speedText(b.speed), unit.FormatBits(b.speed), lostText(b.loss()), sure)
+	most := fmt.Sprintf("Of %d settings, %s got most through", len(all), b.words())
+	if len(all) == 1 {
+		most = "The only setting was " + b.words()
+	}
+	a.tell(KindSweepBest, []model.Cell{b.cell}, values, "%s: %s (%s) arrived, %s; %s.", most, speedText(b.speed), unit.FormatBits(b.speed), lostText(b.loss()), sure)
 }
 
 // contenderRatio is how near to the best a cell must come for its scatter to

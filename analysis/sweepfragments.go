@@ -74,7 +74,7 @@ func (a *analyst) fragments(all []spot) {
 		}
 	}
 	if len(lossy) > 0 {
-		text += fmt.Sprintf(" Split sizes were lost so: %s.", causes(lossy))
+		text += fmt.Sprintf(" Where split sizes end: %s.", causes(lossy))
 	}
 	a.tell(KindSweepFragments, []model.Cell{below.cell, beyond.cell}, values, "%s", text)
 }

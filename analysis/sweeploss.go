@@ -2,7 +2,6 @@ package analysis
 
 import (
 	"cmp"
-	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -111,91 +110,4 @@ func (a *analyst) fairness(all []spot) {
 	cells[0], cells[i] = cells[i], cells[0]
 	a.tell(KindSweepFairness, cells, values, "Receivers do not get the same in %d of %s, least so with %s: %s gets %s where the mean is %s (Jain's index %.2f, even is 1).",
 		len(cells), number(judged, "setting", "settings"), worst.words(), names[0], speedText(shares[names[0]]), speedText(middle), least)
-}
-
-// reason is why trials did not count, of all that differ in numbers only.
-type reason struct {
-	example string
-	trials  int
-}
-
-// invalidCells tells how many trials and cells did not count, and why.
-func (a *analyst) invalidCells(all []spot) {
-	var invalid, finished int
-	reasons := map[string]*reason{}
-	cells := map[string]model.Cell{}
-	for _, r := range a.doc.Results {
-		if r.State == model.Aborted {
-			continue
-		}
-		finished++
-		if r.State != model.Invalid || tooBig(r) {
-			continue
-		}
-		invalid++
-		cells[r.Cell.Key()] = r.Cell
-		key := wordsOnly(r.Why)
-		one := reasons[key]
-		if one == nil {
-			one = &reason{example: r.Why}
-			reasons[key] = one
-		}
-		one.trials++
-		one.example = min(one.example, r.Why)
-	}
-	if invalid == 0 {
-		return
-	}
-	for _, s := range all {
-		delete(cells, s.cell.Key())
-	}
-	values := map[string]float64{"invalid_trials": float64(invalid), "trials": float64(finished), "invalid_cells": float64(len(cells))}
-	text := fmt.Sprintf("%d of %s left out as invalid", invalid, number(finished, "trial is", "trials are"))
-	if len(cells) > 0 {
-		text += fmt.Sprintf("; %s no valid one", number(len(cells), "setting has", "settings have"))
-	}
-	order := slices.SortedFunc(maps.Keys(reasons), func(x, y string) int {
-		return cmp.Or(cmp.Compare(reasons[y].trials, reasons[x].trials), strings.Compare(x, y))
-	})
-	var why []string
-	for _, key := range order[:min(len(order), 3)] {
-		one := reasons[key]
-		switch {
-		case one.example == "":
-			why = append(why, fmt.Sprintf("%d without a reason", one.trials))
-		case one.trials == 1:
-			why = append(why, "1 because of "+one.example)
-		default:
-			why = append(why, fmt.Sprintf("%d as %s", one.trials, one.example))
-		}
-	}
-	if rest := len(order) - 3; rest > 0 {
-		why = append(why, number(rest, "other reason", "other reasons"))
-	}
-	var gone []model.Cell
-	for _, key := range slices.Sorted(maps.Keys(cells)) {
-		gone = append(gone, cells[key])
-	}
-	slices.SortStableFunc(gone, func(x, y model.Cell) int { return compareCells(a.doc.Plan, x, y) })
-	a.tell(KindInvalid, gone, values, "%s: %s.", text, strings.Join(why, "; "))
-}
-
-// wordsOnly is a text without its numbers and their units, so that reasons that
-// differ in nothing else are one.
-func wordsOnly(text string) string {
-	var kept []string
-	after := false // a number
-	for _, w := range strings.Fields(text) {
-		bare := strings.Trim(w, "().,:;")
-		switch {
-		case strings.ContainsAny(w, "0123456789"):
-			after = true
-			continue
-		case after && (strings.HasSuffix(bare, "pps") || slices.Contains([]string{"%", "s", "ms", "µs", "ns", "B", "KiB", "MiB", "kB"}, bare)):
-		default:
-			kept = append(kept, w)
-		}
-		after = false
-	}
-	return strings.Join(kept, " ")
 }

@@ -46,7 +46,7 @@ func knobWords(knob string, v model.Value) string {
 	case knob == "interval_ns" && v.Text == "" && v.Number == 0, knob == "rate_pps" && v.Text == "max":
 		return "without pauses"
 	case knob == "interval_ns" && v.Text == "":
-		return "every " + unit.FormatNanos(v.Number)
+		return "every " + strings.Replace(unit.FormatNanos(v.Number), ".0 ", " ", 1)
 	case knob == "rate_pps" && v.Text == "":
 		return "at " + unit.FormatPPS(v.Number)
 	case knob == "streams" && v.Text == "", knob == "receivers" && v.Text == "":
@@ -100,6 +100,19 @@ func listed(all []spot) string {
 
 // speedText prints payload bits per second as bytes: "11.7 MiB/s".
 func speedText(bps float64) string { return byteText(bps/8) + "/s" }
+
+// speedRange prints two speeds, the unit once where it is the same.
+func speedRange(low, high float64) string {
+	a, b := speedText(low), speedText(high)
+	number, scale, _ := strings.Cut(a, " ")
+	switch {
+	case a == b:
+		return a
+	case strings.HasSuffix(b, " "+scale):
+		return number + " to " + b
+	}
+	return a + " to " + b
+}
 
 // byteText prints bytes with three digits: "256 KiB".
 func byteText(n float64) string {
