@@ -24,10 +24,11 @@ const (
 	KindTooFewRepeats   = "too-few-repeats"
 
 	// Of a sweep, which has these instead of what only a curve of sizes can show.
-	KindSweepBest      = "sweep-best"           // the cell with the highest goodput
-	KindSweepTies      = "sweep-ties"           // the cells not separable from it
-	KindSweepSlowest   = "sweep-slowest-sender" // the least send speed that gets nearly as much
-	KindSweepFragments = "sweep-fragments"      // what it costs that a size is split
-	KindSweepLimit     = "sweep-limit"          // what the links allow, and how much of it was reached
-	KindSweepFairness  = "sweep-fairness"       // many receivers that did not get the same
+	KindSweepBest       = "sweep-best"           // the cell with the highest goodput
+	KindSweepTies       = "sweep-ties"           // the cells not separable from it
+	KindSweepSlowest    = "sweep-slowest-sender" // the least send speed that gets nearly as much
+	KindSweepFragments  = "sweep-fragments"      // what it costs that a size is split
+	KindSweepLimit      = "sweep-limit"          // what the links allow, and how much of it was reached
+	KindSweepConditions = "sweep-conditions"     // the best cell under each of several conditions that nobody chooses
+	KindSweepFairness   = "sweep-fairness"       // many receivers that did not get the same
 )

@@ -166,6 +166,7 @@ func sweep(doc model.Document) []model.Finding {
 		a.slowest(all, best)
 		a.fragments(all)
 		a.limit(all, best)
+		a.conditions(all)
 	}
 	a.fairness(all)
 	a.losses(all)
@@ -180,12 +181,19 @@ func sweep(doc model.Document) []model.Finding {
 	return found
 }
 
+// sameSpeed is a difference, as a ratio, that is of rounding alone.
+const sameSpeed = 1e-9
+
 // bestSpot is the one with the highest mean speed; of equals the one that
 // loses least, sends least, and comes first.
 func bestSpot(all []spot) int {
-	best := 0
+	top := slices.MaxFunc(all, bySpeed).speed
+	best := -1
 	for i, s := range all {
-		if cmp.Or(cmp.Compare(s.speed, all[best].speed), cmp.Compare(all[best].loss(), s.loss()), cmp.Compare(all[best].sent, s.sent)) > 0 {
+		if s.speed < top*(1-sameSpeed) {
+			continue
+		}
+		if best < 0 || cmp.Or(cmp.Compare(all[best].loss(), s.loss()), cmp.Compare(all[best].sent, s.sent)) > 0 {
 			best = i
 		}
 	}

@@ -69,7 +69,7 @@ func compare(all []spot, best int) (c comparison) {
 		if i == best {
 			continue
 		}
-		if difference, deviation, ok := c.against(all[best], s); !c.ok || !ok || difference <= c.critical*deviation+1e-9*all[best].speed {
+		if difference, deviation, ok := c.against(all[best], s); !c.ok || !ok || difference <= c.critical*deviation+sameSpeed*all[best].speed {
 			c.ties = append(c.ties, i)
 		}
 	}
@@ -180,7 +180,7 @@ func (a *analyst) ties(all []spot, best int) {
 // difference between them stays what it is.
 func (a *analyst) repeatsToTell(c comparison, b, next spot, values map[string]float64) string {
 	difference, deviation, ok := c.against(b, next)
-	if !ok || !(difference > 1e-9*b.speed) || deviation == 0 {
+	if !ok || !(difference > sameSpeed*b.speed) || deviation == 0 {
 		return ""
 	}
 	needed := math.Ceil(math.Pow(c.critical*deviation/difference, 2) * float64(len(b.trials)))

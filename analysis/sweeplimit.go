@@ -199,7 +199,7 @@ func (a *analyst) limit(all []spot, best int) {
 	values["receivers"], values["link_rate_bps"] = float64(w.receivers), cmp.Or(w.rate, w.shared)
 	text := fmt.Sprintf("%s let at most %s of %d B payloads through, headers counted; the best setting reaches %s of that.", w.words(b), speedText(most), b.payload, onePercent(b.speed/most))
 	if b.speed > 1.01*most {
-		text += " More than a link lets through is a trial too short to fill it."
+		text += " That is more than they let through: doubt the length of the trials, or the links' rate."
 	}
 	sizes := a.saturated(all)
 	cells := []model.Cell{b.cell}

@@ -46,9 +46,9 @@ func knobWords(knob string, v model.Value) string {
 	case knob == "interval_ns" && v.Text == "" && v.Number == 0, knob == "rate_pps" && v.Text == "max":
 		return "without pauses"
 	case knob == "interval_ns" && v.Text == "":
-		return "every " + strings.Replace(unit.FormatNanos(v.Number), ".0 ", " ", 1)
+		return "every " + level(unit.FormatNanos(v.Number))
 	case knob == "rate_pps" && v.Text == "":
-		return "at " + unit.FormatPPS(v.Number)
+		return "at " + level(unit.FormatPPS(v.Number))
 	case knob == "streams" && v.Text == "", knob == "receivers" && v.Text == "":
 		if v.Number == 1 {
 			knob = strings.TrimSuffix(knob, "s")
@@ -71,6 +71,9 @@ func knobWords(knob string, v model.Value) string {
 	}
 	return "with " + knob + "=" + v.String()
 }
+
+// level is a figure that was set, so that it has no digits of doubt: "12 ms".
+func level(text string) string { return strings.Replace(text, ".0 ", " ", 1) }
 
 // values are the cell's numbers, and the payload whatever it was set by.
 func (s spot) values() map[string]float64 {
