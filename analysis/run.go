@@ -275,6 +275,10 @@ func Passed(doc model.Document) (passed bool, broken []string) {
 	if len(all) == 0 {
 		return false, []string{"no valid trial to judge the loss by"}
 	}
+	if isSweep(doc) {
+		broken = lossier(spots(doc), *most)
+		return len(broken) == 0, broken
+	}
 	for _, c := range all {
 		for _, p := range c.points {
 			if p.loss > *most {

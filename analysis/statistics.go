@@ -85,7 +85,7 @@ func rising(y float64, f func(float64) float64) float64 {
 // Dunnett, A multiple comparison procedure for comparing several treatments with
 // a control, JASA 50 (1955), with equal numbers of repeats (correlation 1/2).
 func dunnett(others, freedom int) float64 {
-	const z0, z1, steps = -7.0, 7.0, 90
+	const z0, z1, steps = -6.0, 6.0, 60
 	const wide = (z1 - z0) / steps
 	scales, weights := chi(freedom)
 	return rising(confidence, func(d float64) float64 {
@@ -109,7 +109,7 @@ func dunnett(others, freedom int) float64 {
 // with weights that add up to 1. They are even in its logarithm, u: there its
 // density is smooth, however few degrees of freedom there are.
 func chi(freedom int) (scales, weights []float64) {
-	const steps = 48
+	const steps = 32
 	n := float64(freedom)
 	low, high := -12/n-6/math.Sqrt(2*n), math.Log(1+8/math.Sqrt(2*n))
 	var sum float64

@@ -175,6 +175,10 @@ func fields() map[string]field {
 			}
 		}
 	})
+	add("limited", func(w *field) {
+		w.payloads, w.intervals = []int{1280, 2000}, []float64{5e6, 9e6}
+		w.plan = func(p *model.Plan) { p.Limits.MaxLossRatio = share(0.06) }
+	})
 	add("one-receiver", func(w *field) {
 		w.receivers = 1
 		w.plan = func(p *model.Plan) {
@@ -213,6 +217,8 @@ func sweepText(doc model.Document) string {
 	for _, w := range Warnings(doc) {
 		fmt.Fprintf(&b, "warning: %s\n", w)
 	}
+	passed, broken := Passed(doc)
+	fmt.Fprintf(&b, "passed: %v %s\n", passed, strings.Join(broken, "; "))
 	return b.String()
 }
 

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"pelt/model"
+	"pelt/unit"
 )
 
 // sweepDoubts are the doubts about the figures, one line for all cells that give rise to it.
@@ -146,4 +147,20 @@ func wordsOnly(text string) string {
 		after = false
 	}
 	return strings.Join(kept, " ")
+}
+
+// lossier says in one line which cells lost more than a limit; none did if there is none.
+func lossier(all []spot, most float64) []string {
+	var over []spot
+	for _, s := range all {
+		if s.loss() > most {
+			over = append(over, s)
+		}
+	}
+	if len(over) == 0 {
+		return nil
+	}
+	worst := slices.MaxFunc(over, func(a, b spot) int { return cmp.Compare(a.loss(), b.loss()) })
+	return []string{fmt.Sprintf("%d of %s lost more than %s; %s lost most, %s", len(over), number(len(all), "setting", "settings"),
+		unit.FormatRatio(most), worst.words(), unit.FormatRatio(worst.loss()))}
 }

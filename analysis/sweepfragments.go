@@ -14,7 +14,6 @@ import (
 // largest size that fits lost under the same settings.
 type split struct {
 	fragments int
-	payloads  []int
 	spots     []spot
 	attempted float64
 	lost      float64
@@ -62,8 +61,12 @@ func (a *analyst) fragments(all []spot) {
 			values[fmt.Sprintf("expected_loss_ratio_at_%d_fragments", s.fragments)] = s.expectedLoss()
 		}
 	}
-	text := fmt.Sprintf("%d B is the largest size that fits one packet: it reaches %s, %d B in %d fragments %s.",
+	text := fmt.Sprintf("%d B is the largest size tried that fits one packet: it reaches %s, %d B in %d fragments %s.",
 		fit, speedText(below.speed), above, beyond.fragments, speedText(beyond.speed))
+	if room := a.fitting(below); room > fit && room < above {
+		values["fitting_payload_bytes"] = float64(room)
+		text += fmt.Sprintf(" Up to %d B would fit.", room)
+	}
 	text += " " + lossOfFragments(splits, whole, random)
 	var lossy []point
 	for _, s := range splits {
@@ -77,6 +80,16 @@ func (a *analyst) fragments(all []spot) {
 		text += fmt.Sprintf(" Where split sizes end: %s.", causes(lossy))
 	}
 	a.tell(KindSweepFragments, []model.Cell{below.cell, beyond.cell}, values, "%s", text)
+}
+
+// fitting is the largest payload that the path's packets have room for; 0 where
+// that is not known.
+func (a *analyst) fitting(s spot) int {
+	packet := packetBytes(a.doc, "")
+	if packet == 0 {
+		return 0
+	}
+	return model.PayloadOf(s.family, packet+etherBytes)
 }
 
 // lossOfFragments holds the losses against those of whole packets. Told are the

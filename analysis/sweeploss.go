@@ -2,6 +2,7 @@ package analysis
 
 import (
 	"cmp"
+	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -31,8 +32,11 @@ func (a *analyst) losses(all []spot) {
 	}
 	explained := min(1, named/lost)
 	values := map[string]float64{"attempted_packets": attempted, "lost_packets": lost, "loss_ratio": min(1, lost/max(attempted, 1)), "explained_ratio": explained}
-	a.add(KindLoss, values, "Over all settings %s of the packets were lost, and %s of these losses have a named place: %s.",
-		unit.FormatRatio(values["loss_ratio"]), unit.FormatRatio(explained), causes(lossy))
+	where := fmt.Sprintf("; %s of these losses have a named place: %s", unit.FormatRatio(explained), causes(lossy))
+	if explained < nameRatio {
+		where = ", " + causes(lossy)
+	}
+	a.add(KindLoss, values, "Over all settings %s of the packets were lost%s.", unit.FormatRatio(values["loss_ratio"]), where)
 }
 
 // fairRatio is the index below which receivers are said to differ.

@@ -121,3 +121,22 @@ func FuzzDecodeDocument(f *testing.F) {
 		}
 	})
 }
+
+// A finding's cells are written with it, and are absent where it speaks of none.
+func TestFindingCells(t *testing.T) {
+	d := Document{Format: RunFormat, Results: []Result{}, Findings: []Finding{
+		{Kind: "a", Values: map[string]float64{}},
+		{Kind: "b", Values: map[string]float64{}, Cells: []Cell{{"payload_bytes": Number(1472), "control": Word("bbr")}}},
+	}}
+	b, err := EncodeDocument(d)
+	if err != nil {
+		t.Fatal(err)
+	}
+	back, err := DecodeDocument(b, "x")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if back.Findings[0].Cells != nil || len(back.Findings[1].Cells) != 1 || !back.Findings[1].Cells[0].Equal(d.Findings[1].Cells[0]) {
+		t.Errorf("findings %+v; want %+v", back.Findings, d.Findings)
+	}
+}
