@@ -37,6 +37,9 @@ type probe struct {
 // through sends from the sender to the receiver of a lab.
 func through(t *testing.T, l *Lab, p probe) []arrival {
 	t.Helper()
+	if testing.Short() {
+		t.Skip("its figures are of times, which the race detector spoils")
+	}
 	sender, receiver := node(t, l, "sender"), node(t, l, "receiver")
 	open := func(n *Node, f func(fd int) error) (fd int) {
 		t.Helper()

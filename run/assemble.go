@@ -39,7 +39,7 @@ func assemble(t model.Trial, placed fleet.Trial, out fleet.Outcome, p *path, spo
 		if out.Probe != nil && flow.Delay == nil && ordered(out.Probe.RoundTrip) {
 			flow.RoundTrip = out.Probe.RoundTrip
 		}
-		if wrong == "" {
+		if wrong == "" && !p.star() { // its flows are judged together
 			wrong = shortfall(flow, f.Flow, t.Timing)
 		}
 		if wrong == "" && o.Receive != nil && o.Receive.Receive != nil && o.Receive.Receive.Strays > 0 {
@@ -58,6 +58,9 @@ func assemble(t model.Trial, placed fleet.Trial, out fleet.Outcome, p *path, spo
 		}
 	}
 	for node, end := range p.ends {
+		if plural(node) != node {
+			continue // all of a star's are one machine
+		}
 		for _, s := range watched(out.Watch[end.ID], t.Timing).Series {
 			s.At = node
 			r.Series = append(r.Series, s)
@@ -70,12 +73,25 @@ func assemble(t model.Trial, placed fleet.Trial, out fleet.Outcome, p *path, spo
 			doubts = append(doubts, s.doubt)
 		}
 	}
-	r.Warnings = append(doubtsOf(placed, out), missedSome(r.Flows)...)
+	r.Warnings = doubtsOf(placed, out)
 	addObserved(&r, spots)
 	if p.star() {
 		joinMany(&r)
-		doubts = fewer(doubts)
+		for i, f := range r.Flows {
+			asked := t.Flows[i]
+			asked.Packets *= uint64(len(p.receivers))
+			if wrong := shortfall(f, asked, t.Timing); wrong != "" {
+				doubts = append(doubts, wrong)
+			}
+		}
 	}
+	for _, l := range r.Links {
+		if wrong := linkDoubt(l); wrong != "" {
+			doubts = append(doubts, wrong)
+		}
+	}
+	doubts = fewer(doubts)
+	r.Warnings = append(r.Warnings, missedSome(r.Flows)...)
 	r.Engine, r.EngineReason = strings.Join(engines, "+"), reasons(placed, out)
 	switch {
 	case out.Cut != "" && hopeless(out):

@@ -159,8 +159,7 @@ const (
 	maxLate      = 20
 )
 
-// results is the link's own account of the trial. doubt says why what it did is
-// not what was asked, "" if it is.
+// results is the link's own account of the trial. doubt says why it is not complete.
 func (r *road) results() (list []model.LinkResult, doubt string) {
 	overrun, err := r.link.Overrun()
 	if err != nil {
@@ -182,16 +181,19 @@ func (r *road) results() (list []model.LinkResult, doubt string) {
 		if left := now.Left - before.Left; left > 0 {
 			one.LateRatio = float64(now.Late-before.Late) / float64(left)
 		}
-		way := one.From + " to " + one.To
-		switch {
-		case doubt != "":
-		case one.Overrun > 0:
-			doubt = fmt.Sprintf("the emulated link %s fell behind: %d frames found no room before it; ask for a lower rate or longer packets", way, one.Overrun)
-		case one.LateRatio > maxLateRatio && now.Late-before.Late > maxLate:
-			doubt = fmt.Sprintf("the emulated link %s fell behind: %s of its frames left late, by over %v and a tenth of their time on it (99 %% within %s)",
-				way, unit.FormatRatio(one.LateRatio), userlink.LateLimit, unit.FormatNanos(float64(late.P99)))
-		}
 		list = append(list, one)
 	}
 	return list, doubt
+}
+
+// linkDoubt says why what a link did is not what was asked, "" if it is.
+func linkDoubt(l model.LinkResult) string {
+	switch way := l.From + " to " + l.To; {
+	case l.Overrun > 0:
+		return fmt.Sprintf("the emulated link %s fell behind: %d frames found no room before it; ask for a lower rate or longer packets", way, l.Overrun)
+	case l.LateRatio > maxLateRatio && l.LateRatio*float64(l.Passed) > maxLate:
+		return fmt.Sprintf("the emulated link %s fell behind: %s of its frames left late, by over %v and a tenth of their time on it (99 %% within %s)",
+			way, unit.FormatRatio(l.LateRatio), userlink.LateLimit, unit.FormatNanos(float64(l.LateNS.P99)))
+	}
+	return ""
 }

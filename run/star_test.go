@@ -1,0 +1,78 @@
+package run
+
+import (
+	"testing"
+
+	"pelt/model"
+)
+
+func TestJoinMany(t *testing.T) {
+	line := func(host, cause string, n uint64, confidence string) model.Line {
+		return model.Line{Layer: model.LayerNetwork, Host: host, Cause: cause, Packets: n, Confidence: confidence}
+	}
+	check := func(name string, held bool) model.Check { return model.Check{Name: name, Held: held, Text: name} }
+	r := model.Result{
+		Flows: []model.FlowResult{
+			{Name: "up/1", From: "sender", To: "receiver-1", PayloadBytes: 100, DurationS: 1, Planned: 101, Attempted: 100, Received: 90, Lost: 10, GoodputBPS: 72_000, JitterNS: 10,
+				Delay:  &model.Percentiles{Count: 90, Min: 5, P50: 10, P99: 20, Max: 30},
+				Ledger: model.Ledger{Lost: 10, Lines: []model.Line{line("link switch-receiver-1", model.CauseLinkLoss, 10, "exact-seq")}, Checks: []model.Check{check("balance", true)}}},
+			{Name: "up/2", From: "sender", To: "receiver-2", PayloadBytes: 100, DurationS: 2, Planned: 100, Attempted: 100, Received: 70, Lost: 30, GoodputBPS: 28_000, JitterNS: 30,
+				Delay:  &model.Percentiles{Count: 70, Min: 4, P50: 12, P99: 40, Max: 50},
+				Ledger: model.Ledger{Lost: 30, Unattributed: 5, Lines: []model.Line{line("link switch-receiver-2", model.CauseLinkLoss, 20, "exact-seq"), line("switch", "NETFILTER_DROP", 5, "bounded")}, Checks: []model.Check{check("balance", false)}}},
+			{Name: "down/1", From: "receiver-1", To: "sender", Attempted: 7, Received: 7, DurationS: 1},
+		},
+		Series: []model.Series{
+			{Metric: "receive_pps", Flow: "up/1", At: "receiver-1", Values: []float64{1, 2, 3}}, {Metric: "receive_pps", Flow: "up/2", At: "receiver-2", Values: []float64{10, 20}},
+			{Metric: "cpu_idle_ratio", At: "sender", Values: []float64{0.5}},
+		},
+		Links: []model.LinkResult{
+			{From: "switch", To: "receiver-1", Frames: 100, Passed: 90, Lost: 10, LateRatio: 0.1}, {From: "receiver-1", To: "switch", Frames: 1, Passed: 1},
+			{From: "switch", To: "receiver-2", Frames: 300, Passed: 270, Lost: 30, LateRatio: 0.2},
+		},
+		Observed: []model.Observed{{Node: "sender"}, {Node: "switch"}, {Node: "link switch-receiver-1"}, {Node: "receiver-1"}},
+	}
+	joinMany(&r)
+	if len(r.Flows) != 2 || r.Flows[1].Name != "down" || r.Flows[1].From != manyReceivers || len(r.Flows[1].Receivers) != 1 || r.Flows[1].Receivers[0].Node != "receiver-1" {
+		t.Fatalf("flows %+v", r.Flows)
+	}
+	f := r.Flows[0]
+	if f.Name != "up" || f.To != manyReceivers || f.Planned != 201 || f.Attempted != 200 || f.Received != 160 || f.Lost != 40 || f.LossRatio != 0.2 || f.GoodputBPS != 100_000 || f.SendPPS != 100 || f.JitterNS != 20 {
+		t.Errorf("sums %+v", f)
+	}
+	if d := f.Delay; d.Count != 160 || d.Min != 4 || d.Max != 50 || d.P50 != 12 {
+		t.Errorf("delay %+v", d)
+	}
+	if l := f.Ledger; l.Lost != 40 || l.Unattributed != 5 || len(l.Lines) != 2 || l.Lines[0].Host != manyLinks || l.Lines[0].Packets != 30 || l.Lines[1].Host != "switch" {
+		t.Errorf("ledger %+v", l)
+	}
+	if c := f.Ledger.Checks; len(c) != 1 || c[0].Held || c[0].Text != "receiver 2: balance" {
+		t.Errorf("checks %+v", c)
+	}
+	if len(f.Receivers) != 2 || f.Receivers[1] != (model.ReceiverShare{Node: "receiver-2", Attempted: 100, Received: 70, GoodputBPS: 28_000}) {
+		t.Errorf("shares %+v", f.Receivers)
+	}
+	if len(r.Series) != 2 || len(r.Series[0].Values) != 2 || r.Series[0].Values[1] != 22 || r.Series[0].At != manyReceivers {
+		t.Errorf("series %+v", r.Series)
+	}
+	if len(r.Links) != 2 || r.Links[0].Frames != 400 || r.Links[0].LossRatio != 0.1 || r.Links[0].LateRatio != 0.175 || r.Links[0].To != manyReceivers {
+		t.Errorf("links %+v", r.Links)
+	}
+	if len(r.Observed) != 2 {
+		t.Errorf("observed %+v", r.Observed)
+	}
+}
+
+func TestSpotsOfAFlow(t *testing.T) {
+	up := model.Flow{From: "sender", To: "receiver-7"}
+	for _, c := range []struct {
+		spot spot
+		want bool
+	}{
+		{spot{name: "sender"}, true}, {spot{name: "switch"}, true}, {spot{name: "receiver-7", many: true}, true}, {spot{name: "receiver-17", many: true}, false},
+		{spot{name: "link switch-receiver-7", road: 1, many: true}, true}, {spot{name: "link switch-receiver-17", road: 2, many: true}, false}, {spot{name: "link sender-switch", road: 3}, true},
+	} {
+		if got := c.spot.of(up); got != c.want {
+			t.Errorf("%s: %v", c.spot.name, got)
+		}
+	}
+}
