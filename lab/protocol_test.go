@@ -9,17 +9,17 @@ import (
 
 func TestParseRequest(t *testing.T) {
 	for _, c := range []struct{ name, text, wrong string }{
-		{"describe", `{"format":"pelt/lab/1","do":"describe"}`, ""},
-		{"namespaces", `{"format":"pelt/lab/1","do":"namespaces","from":64}`, ""},
-		{"down", `{"format":"pelt/lab/1","do":"down"}`, ""},
+		{"describe", `{"format":"pelt/lab/2","do":"describe"}`, ""},
+		{"namespaces", `{"format":"pelt/lab/2","do":"namespaces","from":64}`, ""},
+		{"down", `{"format":"pelt/lab/2","do":"down"}`, ""},
 		{"empty", ``, "malformed"},
 		{"no JSON", `GET / HTTP/1.1`, "malformed"},
-		{"two values", `{"format":"pelt/lab/1","do":"down"}{}`, "more than one"},
-		{"unknown field", `{"format":"pelt/lab/1","do":"down","now":true}`, "unknown field"},
+		{"two values", `{"format":"pelt/lab/2","do":"down"}{}`, "more than one"},
+		{"unknown field", `{"format":"pelt/lab/2","do":"down","now":true}`, "unknown field"},
 		{"other format", `{"format":"pelt/lab/9","do":"down"}`, "same version"},
-		{"unknown verb", `{"format":"pelt/lab/1","do":"burn"}`, "unknown request"},
-		{"negative from", `{"format":"pelt/lab/1","do":"namespaces","from":-1}`, "out of range"},
-		{"from with down", `{"format":"pelt/lab/1","do":"down","from":1}`, "out of range"},
+		{"unknown verb", `{"format":"pelt/lab/2","do":"burn"}`, "unknown request"},
+		{"negative from", `{"format":"pelt/lab/2","do":"namespaces","from":-1}`, "out of range"},
+		{"from with down", `{"format":"pelt/lab/2","do":"down","from":1}`, "out of range"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			_, err := parseRequest([]byte(c.text))
@@ -31,7 +31,7 @@ func TestParseRequest(t *testing.T) {
 }
 
 func FuzzParseRequest(f *testing.F) {
-	f.Add([]byte(`{"format":"pelt/lab/1","do":"namespaces","from":3}`))
+	f.Add([]byte(`{"format":"pelt/lab/2","do":"namespaces","from":3}`))
 	f.Add([]byte(`[[[[`))
 	f.Fuzz(func(t *testing.T, packet []byte) {
 		r, err := parseRequest(packet)
@@ -52,7 +52,7 @@ func FuzzParseRequest(f *testing.F) {
 }
 
 func FuzzParseReply(f *testing.F) {
-	f.Add([]byte(`{"format":"pelt/lab/1","held":{"name":"r1","nodes":[{"name":"sender","interfaces":[{"addr4":"198.18.0.1/16"}]}]},"count":2}`))
+	f.Add([]byte(`{"format":"pelt/lab/2","held":{"name":"r1","nodes":[{"name":"sender","interfaces":[{"addr4":"198.18.0.1/16"}]}]},"count":2}`))
 	f.Fuzz(func(t *testing.T, packet []byte) {
 		if r, err := parseReply(packet); err == nil && (r.Format != holderFormat || r.Error != "") {
 			t.Errorf("parseReply(%q) = %+v without an error", packet, r)

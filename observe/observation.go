@@ -78,7 +78,7 @@ func (w *Observation) Track(flow model.Flow, tuples []model.Tuple) error {
 	if w.machine == nil {
 		return nil
 	}
-	options := drops.TrackOptions{Mode: w.mode, Fragments: flow.PayloadBytes > w.wholePayload()}
+	options := drops.TrackOptions{Mode: w.mode, Packets: flow.Packets, Fragments: flow.PayloadBytes > w.wholePayload()}
 	track, err := w.machine.Track(w.trial, flow.Name, tuples, options)
 	if err != nil {
 		w.untracked, w.why = true, err.Error()
