@@ -29,7 +29,11 @@ type column struct {
 // or count that is both stands once, among the knobs.
 func CSV(w io.Writer, doc model.Document) error {
 	keys := cellKeys(doc)
-	columns := slices.DeleteFunc(flowColumns(), func(c column) bool { return isSetting(c.name) && slices.Contains(keys, c.name) })
+	columns := flowColumns()
+	if toMany(doc) {
+		columns = append(columns, receiverColumns()...)
+	}
+	columns = slices.DeleteFunc(columns, func(c column) bool { return isSetting(c.name) && slices.Contains(keys, c.name) })
 	var header []string
 	for _, k := range keys {
 		if !isSetting(k) && slices.ContainsFunc(columns, func(c column) bool { return c.name == k }) {
@@ -71,7 +75,32 @@ func CSV(w io.Writer, doc model.Document) error {
 
 // isSetting: what was set and what the flow says of it are the same number.
 func isSetting(name string) bool {
-	return name == "payload_bytes" || name == "frame_bytes" || name == "streams"
+	return name == "payload_bytes" || name == "frame_bytes" || name == "streams" || name == "receivers"
+}
+
+// toMany reports whether any flow went to several receivers.
+func toMany(doc model.Document) bool {
+	return slices.ContainsFunc(doc.Results, func(r model.Result) bool {
+		return slices.ContainsFunc(r.Flows, func(f model.FlowResult) bool { return len(f.Receivers) > 0 })
+	})
+}
+
+// receiverColumns compare the receivers of a flow to many; its other figures are sums.
+func receiverColumns() []column {
+	among := func(name string, get func(rows.Stat) float64) column {
+		return column{name, func(_ model.Result, f model.FlowResult) string {
+			if s := rows.Among(f); s.N > 0 {
+				return csvFloat(get(s))
+			}
+			return ""
+		}}
+	}
+	return []column{
+		{"receivers", func(_ model.Result, f model.FlowResult) string { return strconv.Itoa(max(1, len(f.Receivers))) }},
+		among("receiver_goodput_min_bps", func(s rows.Stat) float64 { return s.Min }),
+		among("receiver_goodput_median_bps", func(s rows.Stat) float64 { return s.Median }),
+		among("receiver_goodput_max_bps", func(s rows.Stat) float64 { return s.Max }),
+	}
 }
 
 func cellKeys(doc model.Document) []string {

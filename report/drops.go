@@ -48,7 +48,7 @@ func dropIdentity(x model.LiveDrop) string {
 
 // Table is the state as lines for a terminal of that width, at most so many.
 func (v *DropsView) Table(width, lines int, colour bool) string {
-	s := &screen{width: min(max(width, minWidth), maxWidth), colour: colour}
+	s := newScreen(width, colour)
 	s.wrap(styleBold, "", v.heading())
 	foot := v.feet()
 	shown, ordinary := v.split()
@@ -245,7 +245,7 @@ func (v *DropsView) Lines() string {
 func DropsSum(w io.Writer, d model.LiveDrops, what string, all bool, width int, colour bool) error {
 	v := NewDropsView(what, all)
 	v.Add(d)
-	s := &screen{width: min(max(width, minWidth), maxWidth), colour: colour}
+	s := newScreen(width, colour)
 	span := words.Seconds(float64(int(d.IntervalS*10+0.5)) / 10)
 	if d.Packets == 0 {
 		s.wrap(styleBold, "", fmt.Sprintf("In %s nothing was dropped: %s.", span, what))

@@ -205,7 +205,7 @@ func Explain(w io.Writer, doc model.Document, ask Ask, width int, colour bool) e
 	if err != nil {
 		return err
 	}
-	s := &screen{width: min(max(width, minWidth), maxWidth), colour: colour}
+	s := newScreen(width, colour)
 	s.wrap(styleBold, "", words.Headline(doc))
 	s.wrap("", "", words.Path(doc))
 	s.wrap(styleDim, "", words.Run(doc))

@@ -23,6 +23,10 @@ type screen struct {
 	text   strings.Builder
 }
 
+func newScreen(width int, colour bool) *screen {
+	return &screen{width: min(max(width, minWidth), maxWidth), colour: colour}
+}
+
 func (s *screen) flush(w io.Writer) error {
 	_, err := io.WriteString(w, s.text.String())
 	return err

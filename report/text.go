@@ -26,12 +26,24 @@ const (
 // Text writes the run for a terminal of width characters: what ran, a line per
 // cell, what its losses were, findings, warnings. colour adds ANSI styles.
 func Text(w io.Writer, doc model.Document, width int, colour bool) error {
-	s := &screen{width: min(max(width, minWidth), maxWidth), colour: colour}
+	return SweepText(w, doc, width, colour, SweepOptions{})
+}
+
+// SweepText is Text with a choice of what a sweep's table shows; other runs have
+// no such table. An *AskError means that the run has no such column.
+func SweepText(w io.Writer, doc model.Document, width int, colour bool, o SweepOptions) error {
+	s := newScreen(width, colour)
 	t := rows.Fold(doc)
 	s.head(doc)
 	findings := s.verdict(doc)
-	for _, of := range t.Groups() {
-		s.flow(doc, t, of)
+	if rows.IsSweep(doc) {
+		if err := s.sweep(doc, t, o); err != nil {
+			return err
+		}
+	} else {
+		for _, of := range t.Groups() {
+			s.flow(doc, t, of)
+		}
 	}
 	if len(doc.Results) == 0 {
 		s.line("", "")

@@ -56,6 +56,8 @@ type Row struct {
 
 	SendPPS, ReceivePPS, GoodputBPS, SendBPS, JitterNanos Stat
 	DurationS                                             Stat
+	PacketsEach                                           Stat       // sent to each receiver
+	Receivers                                             *Receivers // nil for a flow to one
 
 	Share     float64 // of the best row of the same flow, 0..1: packets, or goodput for TCP; NaN for a row that is not valid or while nothing was received
 	Delay     *Delays // one way
@@ -190,6 +192,8 @@ func (r *Row) fill(doc model.Document, all []member) {
 	r.SendBPS = of(func(f *model.FlowResult) float64 { return f.SendGoodputBPS })
 	r.JitterNanos = of(func(f *model.FlowResult) float64 { return f.JitterNS })
 	r.DurationS = of(func(f *model.FlowResult) float64 { return f.DurationS })
+	r.PacketsEach = packetsEach(ms)
+	r.Receivers = spreadOver(ms)
 	r.Delay = delays(ms, func(f *model.FlowResult) *model.Percentiles { return f.Delay })
 	r.RoundTrip = delays(ms, func(f *model.FlowResult) *model.Percentiles { return f.RoundTrip })
 	r.TCP = tcp(ms)

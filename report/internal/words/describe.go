@@ -180,7 +180,7 @@ func Phrases(text string) []string {
 
 func isUnit(word string) bool {
 	switch word {
-	case "unattributed", "%", "B", "s", "ms", "µs", "ns", "min", "h", "pps", "kpps", "Mpps", "Gpps", "bit/s", "kbit/s", "Mbit/s", "Gbit/s", "Tbit/s":
+	case "unattributed", "%", "B", "s", "ms", "µs", "ns", "min", "h", "pps", "kpps", "Mpps", "Gpps", "bit/s", "kbit/s", "Mbit/s", "Gbit/s", "Tbit/s", "KiB/s":
 		return true
 	}
 	return false

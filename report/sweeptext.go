@@ -1,0 +1,165 @@
+package report
+
+import (
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"pelt/model"
+	"pelt/report/internal/words"
+	"pelt/report/rows"
+)
+
+// mostSweepRows is how many rows of a sweep a terminal is shown unasked.
+const mostSweepRows = 32
+
+// SweepTable writes a row per setting of a run, the best receive speed first if
+// nothing else is asked, and below it how many rows it left out. An *AskError
+// means that the run has no such column.
+func SweepTable(w io.Writer, doc model.Document, width int, colour bool, o SweepOptions) error {
+	s := newScreen(width, colour)
+	if err := s.sweep(doc, rows.Fold(doc), o); err != nil {
+		return err
+	}
+	if err := s.flush(w); err != nil {
+		return fmt.Errorf("writing the table: %w", err)
+	}
+	return nil
+}
+
+// sweep writes the tables of all flows.
+func (s *screen) sweep(doc model.Document, t rows.Table, o SweepOptions) error {
+	if err := o.check(); err != nil {
+		return err
+	}
+	best := t.Best(doc.Findings)
+	ties := t.Ties(doc.Findings, best)
+	for i, of := range t.Groups() {
+		columns := sweepColumns(doc.Plan, t.Keys, o.Unit)
+		sorted, err := sortSweep(of, columns, o)
+		if err != nil {
+			return err
+		}
+		if i > 0 || s.text.Len() > 0 {
+			s.line("", "")
+		}
+		s.wrap(styleBold, "", sweepTitle(doc, of))
+		shown := sorted
+		if !o.All && len(shown) > mostSweepRows {
+			shown = shown[:mostSweepRows]
+		}
+		s.sweepRows(t, shown, columns, best, ties)
+		s.sweepRest(doc, of, sorted[len(shown):])
+		if best >= 0 && slices.ContainsFunc(of, func(r rows.Row) bool { return same(r, t.Rows[best]) }) {
+			s.wrap(styleDim, "", bestWords(t, best, ties, o.Unit))
+		}
+	}
+	return nil
+}
+
+func same(a, b rows.Row) bool {
+	return a.Flow == b.Flow && a.Protocol == b.Protocol && a.Cell.Equal(b.Cell)
+}
+
+// sweepTitle names a flow: "up: sender to 100 receivers together, UDP".
+func sweepTitle(doc model.Document, of []rows.Row) string {
+	title := flowTitle(of[0])
+	count := 0
+	for _, r := range of {
+		if r.Receivers != nil {
+			count = max(count, r.Receivers.Count)
+		}
+	}
+	if count > 1 {
+		title = fmt.Sprintf("%s: %s to %d receivers together, %s", words.Name(of[0].Flow), words.Name(of[0].From), count, strings.ToUpper(words.Name(string(of[0].Protocol))))
+	}
+	if doc.Plan.Design.Repeats > 1 {
+		title += fmt.Sprintf("; speeds: middle and range of %d trials, loss: of all", doc.Plan.Design.Repeats)
+	}
+	return title
+}
+
+func (s *screen) sweepRows(t rows.Table, of []rows.Row, columns []sweepColumn, best int, ties []int) {
+	star := field{left: true}
+	for _, r := range of {
+		star.cells = append(star.cells, sweepMark(t, r, best, ties))
+	}
+	fields := []field{star}
+	for _, c := range columns {
+		f := field{head: c.head, drop: c.drop}
+		for _, r := range of {
+			f.cells = append(f.cells, words.Shorten(c.cell(r), 32))
+		}
+		fields = append(fields, f)
+	}
+	fields = fit(fields, s.width)
+	gap, used := " ", -1
+	for _, f := range fields {
+		used += f.width() + 1
+	}
+	if used+len(fields)-1 <= s.width {
+		gap = "  "
+	}
+	s.line(styleDim, lay(fields, func(f field) string { return f.head }, gap))
+	for i, r := range of {
+		style := ""
+		switch {
+		case r.State != model.Valid:
+			style = styleYellow
+		case best >= 0 && same(r, t.Rows[best]):
+			style = styleBold
+		}
+		s.line(style, lay(fields, func(f field) string { return f.cells[i] }, gap))
+	}
+}
+
+// sweepMark marks the best row, and those that cannot be told from it.
+func sweepMark(t rows.Table, r rows.Row, best int, ties []int) string {
+	switch {
+	case best >= 0 && same(r, t.Rows[best]):
+		return "*"
+	case slices.ContainsFunc(ties, func(i int) bool { return same(r, t.Rows[i]) }):
+		return "="
+	}
+	return ""
+}
+
+// sweepRest says what the table does not show.
+func (s *screen) sweepRest(doc model.Document, of, left []rows.Row) {
+	invalid := 0
+	for _, r := range left {
+		if r.State != model.Valid {
+			invalid++
+		}
+	}
+	if len(left) > 0 {
+		text := fmt.Sprintf("… and %d more settings", len(left))
+		if invalid > 0 {
+			text += fmt.Sprintf(", %d of them not valid", invalid)
+		}
+		s.wrap(styleDim, "", text+"; the HTML and CSV reports have all.")
+	}
+	if missing := rows.Planned(doc.Plan) - len(of); missing > 0 {
+		s.wrap(styleYellow, "", fmt.Sprintf("%d of the %d planned settings have no finished trial.", missing, rows.Planned(doc.Plan)))
+	}
+}
+
+// bestWords says what became of the best row's packets.
+func bestWords(t rows.Table, best int, ties []int, unitName string) string {
+	r := t.Rows[best]
+	text := "* best: " + words.Shorten(words.Cell(r.Cell), 80)
+	if below := words.Below(r); below != "" {
+		text += ": " + below
+	}
+	if each := receiversText(r, unitName); each != "" {
+		if unitName != "" {
+			each += " " + unitName
+		}
+		text += "; least, middle and most of a receiver " + each
+	}
+	if len(ties) > 0 {
+		text += "; = marks those that cannot be told from it"
+	}
+	return text
+}
