@@ -88,7 +88,7 @@ type chartTime struct {
 
 func newChartData(doc model.Document, t rows.Table) chartData {
 	d := chartData{Rate: "pps", Lines: []chartLine{}, Trials: []chartRun{}}
-	if key := t.Axis(); key != "" {
+	if key := t.Axis(); key != "" && !rows.IsSweep(doc) {
 		d.Axis = chartAxis{Key: key, Label: axisWords(key)}
 		lines := t.Lines(key)
 		low, high := math.Inf(1), math.Inf(-1)

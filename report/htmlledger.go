@@ -20,7 +20,8 @@ const mostPanels = 40
 type ledgerView struct {
 	Panels []ledgerPanel
 	Rules  template.CSS // show the panel that is chosen, without a script
-	Left   int          // settings that have no panel
+	Left   int          // settings that have no panel, because they lost less
+	Apart  int          // settings of a sweep that have none either
 	Ask    string       // the command that tells of them
 }
 

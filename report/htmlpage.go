@@ -40,6 +40,7 @@ type page struct {
 	Loss         lossChart
 	Ledger       ledgerView
 	Tables       []htmlTable
+	Sweep        sweepView
 	Hosts        hostTable
 	Method       []pair
 	Command      []string // the line, broken where it may wrap
@@ -84,14 +85,22 @@ func newPage(doc model.Document) page {
 	}
 	p.Troubles = troubleGroups(doc, t)
 	p.Keys = keyFigures(t)
-	p.HasCurve = t.Axis() != ""
+	p.HasCurve = t.Axis() != "" && !rows.IsSweep(doc)
 	p.HasDelay = p.HasCurve && delayKind(t.Rows) != ""
 	var classes map[string]string
 	label := func(r rows.Row) string { return rowWords(t, r) }
-	p.Loss, classes = newLossChart(t, label)
-	p.Ledger = newLedgerView(doc, t, classes, label)
-	for _, of := range t.Groups() {
-		p.Tables = append(p.Tables, newHTMLTable(t, of))
+	told := t // rows of which each loss is told
+	if rows.IsSweep(doc) {
+		p.Sweep = newSweepView(doc, t)
+		told = sweepExtremes(t, t.Best(doc.Findings))
+	}
+	p.Loss, classes = newLossChart(told, label)
+	p.Ledger = newLedgerView(doc, told, classes, label)
+	p.Ledger.Apart = len(t.Rows) - len(told.Rows)
+	if !rows.IsSweep(doc) {
+		for _, of := range t.Groups() {
+			p.Tables = append(p.Tables, newHTMLTable(t, of))
+		}
 	}
 	p.Hosts = newHostTable(doc.Host)
 	p.Method = method(doc)

@@ -54,7 +54,7 @@ func sweepColumns(p model.Plan, keys []string, unitName string) []sweepColumn {
 		case "interval_ns", rows.PayloadKey:
 			continue
 		}
-		columns = append(columns, sweepColumn{key: k, head: words.Plain(knobHead(k)),
+		columns = append(columns, sweepColumn{key: k, head: words.Plain(sweepHeadOf(k)),
 			value: func(r rows.Row) float64 { return level(p, k, r.Cell) },
 			cell: func(r rows.Row) string {
 				if v, ok := r.Cell[k]; ok {
@@ -64,6 +64,14 @@ func sweepColumns(p model.Plan, keys []string, unitName string) []sweepColumn {
 			}})
 	}
 	return append(columns, figures...)
+}
+
+// sweepHeadOf leaves more room to a knob's name than other tables have.
+func sweepHeadOf(key string) string {
+	if name := strings.TrimSuffix(key, "_buffer_bytes"); name != key {
+		return words.Name(name) + " buf"
+	}
+	return knobHead(key)
 }
 
 // level is a knob's setting as a number: words count from 0 in the order of the plan.

@@ -35,6 +35,7 @@ func (s *screen) sweep(doc model.Document, t rows.Table, o SweepOptions) error {
 	}
 	best := t.Best(doc.Findings)
 	ties := t.Ties(doc.Findings, best)
+	marks := sweepMarks(t, best, ties)
 	for i, of := range t.Groups() {
 		columns := sweepColumns(doc.Plan, t.Keys, o.Unit)
 		sorted, err := sortSweep(of, columns, o)
@@ -49,17 +50,36 @@ func (s *screen) sweep(doc model.Document, t rows.Table, o SweepOptions) error {
 		if !o.All && len(shown) > mostSweepRows {
 			shown = shown[:mostSweepRows]
 		}
-		s.sweepRows(t, shown, columns, best, ties)
+		s.sweepRows(shown, columns, marks)
 		s.sweepRest(doc, of, sorted[len(shown):])
-		if best >= 0 && slices.ContainsFunc(of, func(r rows.Row) bool { return same(r, t.Rows[best]) }) {
+		if slices.ContainsFunc(of, func(r rows.Row) bool { return marks[rowKey(r)] == markBest }) {
 			s.wrap(styleDim, "", bestWords(t, best, ties, o.Unit))
 		}
 	}
 	return nil
 }
 
-func same(a, b rows.Row) bool {
-	return a.Flow == b.Flow && a.Protocol == b.Protocol && a.Cell.Equal(b.Cell)
+// rowKey tells a row from all others.
+func rowKey(r rows.Row) string {
+	return r.Flow + "\x00" + string(r.Protocol) + "\x00" + r.Cell.Key()
+}
+
+// Marks of a sweep's rows.
+const (
+	markBest = "*"
+	markTie  = "=" // cannot be told from the best
+)
+
+// sweepMarks marks the best row, and those that cannot be told from it, by rowKey.
+func sweepMarks(t rows.Table, best int, ties []int) map[string]string {
+	marks := map[string]string{}
+	for _, i := range ties {
+		marks[rowKey(t.Rows[i])] = markTie
+	}
+	if best >= 0 {
+		marks[rowKey(t.Rows[best])] = markBest
+	}
+	return marks
 }
 
 // sweepTitle names a flow: "up: sender to 100 receivers together, UDP".
@@ -80,10 +100,10 @@ func sweepTitle(doc model.Document, of []rows.Row) string {
 	return title
 }
 
-func (s *screen) sweepRows(t rows.Table, of []rows.Row, columns []sweepColumn, best int, ties []int) {
+func (s *screen) sweepRows(of []rows.Row, columns []sweepColumn, marks map[string]string) {
 	star := field{left: true}
 	for _, r := range of {
-		star.cells = append(star.cells, sweepMark(t, r, best, ties))
+		star.cells = append(star.cells, marks[rowKey(r)])
 	}
 	fields := []field{star}
 	for _, c := range columns {
@@ -107,22 +127,11 @@ func (s *screen) sweepRows(t rows.Table, of []rows.Row, columns []sweepColumn, b
 		switch {
 		case r.State != model.Valid:
 			style = styleYellow
-		case best >= 0 && same(r, t.Rows[best]):
+		case marks[rowKey(r)] == markBest:
 			style = styleBold
 		}
 		s.line(style, lay(fields, func(f field) string { return f.cells[i] }, gap))
 	}
-}
-
-// sweepMark marks the best row, and those that cannot be told from it.
-func sweepMark(t rows.Table, r rows.Row, best int, ties []int) string {
-	switch {
-	case best >= 0 && same(r, t.Rows[best]):
-		return "*"
-	case slices.ContainsFunc(ties, func(i int) bool { return same(r, t.Rows[i]) }):
-		return "="
-	}
-	return ""
 }
 
 // sweepRest says what the table does not show.

@@ -285,5 +285,26 @@
     ];
     select.addEventListener("change", () => draws.forEach(draw => draw()));
   }
+  // A click on a head sorts a sweep's table by it, the other way round the second
+  // time; what is unknown, and settings that are not valid, stay last.
+  function sortBy(table, column, up) {
+    const body = table.tBodies[0], sign = up ? 1 : -1;
+    const rank = row => {
+      const cell = row.cells[column], v = cell.dataset.v;
+      return { row, bad: row.classList.contains("invalid"), none: v === undefined && !cell.classList.contains("words"), v: v === undefined ? cell.textContent : +v };
+    };
+    const order = (a, b) => a.bad - b.bad || a.none - b.none || (a.v < b.v ? -sign : a.v > b.v ? sign : 0);
+    body.append(...[...body.rows].map(rank).sort(order).map(r => r.row));
+    [...table.tHead.rows[0].cells].forEach((th, i) => i === column ? th.setAttribute("aria-sort", up ? "ascending" : "descending") : th.removeAttribute("aria-sort"));
+  }
+  for (const table of document.querySelectorAll("table.sweep"))
+    [...table.tHead.rows[0].cells].forEach((th, i) => {
+      const button = element("button", "", th.textContent);
+      button.type = "button";
+      if (!th.textContent) button.setAttribute("aria-label", "best first");
+      button.addEventListener("click", () => sortBy(table, i, th.getAttribute("aria-sort") === "descending"));
+      th.replaceChildren(button);
+    });
+
   matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => redraws.forEach(draw => draw()));
 })();

@@ -157,3 +157,40 @@ func Planned(p model.Plan) int {
 	}
 	return n
 }
+
+// Has reports whether a row lies in the grid.
+func (g Grid) Has(row int) bool {
+	return row >= 0 && slices.ContainsFunc(g.Rows, func(line []int) bool { return slices.Contains(line, row) })
+}
+
+// Outline runs along the edges between the cells of rows that it is asked for
+// and all others. Corners are counted in cells from the grid's first level;
+// an edge goes from (x0, y0) to (x1, y1).
+func (g Grid) Outline(wanted []int, edge func(x0, y0, x1, y1 int)) {
+	among := map[int]bool{}
+	for _, i := range wanted {
+		among[i] = i >= 0
+	}
+	in := func(x, y int) bool {
+		return y >= 0 && y < len(g.Rows) && x >= 0 && x < len(g.Rows[y]) && among[g.Rows[y][x]]
+	}
+	for y := range g.Rows {
+		for x := range g.Rows[y] {
+			if !in(x, y) {
+				continue
+			}
+			if !in(x, y-1) {
+				edge(x, y, x+1, y)
+			}
+			if !in(x, y+1) {
+				edge(x, y+1, x+1, y+1)
+			}
+			if !in(x-1, y) {
+				edge(x, y, x, y+1)
+			}
+			if !in(x+1, y) {
+				edge(x+1, y, x+1, y+1)
+			}
+		}
+	}
+}

@@ -1,7 +1,8 @@
 // Package heat turns figures into the colours of a heat map.
 //
-// Values come in, colours and the ticks of their bar go out. It draws nothing
-// and knows nothing of what the figures are.
+// Values come in, colours and the ticks of their bar go out, and which of the
+// labels beside them have room. It draws nothing and knows nothing of what the
+// figures are.
 package heat
 
 import (
@@ -118,7 +119,8 @@ func (s Scale) Ticks() []float64 {
 			break
 		}
 	}
-	for n := math.Ceil(s.Low/step - 1e-9); n*step <= s.High+step*1e-9 && len(out) < 12; n++ {
+	// -0 + 0 is 0, which prints without its sign.
+	for n := math.Ceil(s.Low/step-1e-9) + 0; n*step <= s.High+step*1e-9 && len(out) < 12; n++ {
 		out = append(out, n*step)
 	}
 	return out

@@ -132,7 +132,13 @@ func toMany(payload, intervalMillis, receivers, seed int) model.FlowResult {
 	if each*arrive > most {
 		wait = packets / 2 * (1/most - 1/each)
 	}
-	f.Delay = quantiles(f.Received, (0.04+wait)*1e9)
+	f.Delay = &model.Percentiles{Count: f.Received, Min: 40e6} // the queue fills evenly
+	for _, q := range []struct {
+		to *float64
+		at float64
+	}{{&f.Delay.P50, 1}, {&f.Delay.P90, 1.8}, {&f.Delay.P99, 1.98}, {&f.Delay.P999, 1.998}, {&f.Delay.Max, 2}, {&f.Delay.Mean, 1}} {
+		*q.to = (0.04+wait*q.at)*1e9 + (q.at-1)*23e6
+	}
 	f.JitterNS = 10e6
 	f.Ledger = model.Ledger{Lost: f.Lost, Unattributed: f.Lost, Lines: []model.Line{}, Checks: []model.Check{{Name: "balance", Held: true, Text: "attempted = received + lost"}}}
 	cause := model.CauseLinkLoss

@@ -79,6 +79,14 @@ func knobPlural(knob string) string {
 		return "intervals"
 	case "streams":
 		return "numbers of streams"
+	case "receivers":
+		return "numbers of receivers"
+	case "send_buffer_bytes":
+		return "send buffers"
+	case "receive_buffer_bytes":
+		return "receive buffers"
+	case "loss_ratio":
+		return "loss ratios"
 	case "direction":
 		return "directions"
 	case "control":

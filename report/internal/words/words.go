@@ -79,12 +79,16 @@ func Knob(key string, v model.Value) string {
 		return unit.FormatSize(int(v.Number)) + " frames"
 	case strings.HasSuffix(key, "_pps"):
 		return unit.FormatPPS(v.Number)
+	case key == "interval_ns" && v.Number == 0:
+		return "unpaced"
 	case key == "interval_ns":
 		return "every " + unit.FormatNanos(v.Number)
 	case strings.HasSuffix(key, "_ns"):
 		return Plain(strings.TrimSuffix(key, "_ns")) + " " + unit.FormatNanos(v.Number)
 	case strings.HasSuffix(key, "_ratio"):
 		return Plain(strings.TrimSuffix(key, "_ratio")) + " " + unit.FormatRatio(v.Number)
+	case strings.HasSuffix(key, "_bytes"):
+		return knobWords(key) + " " + v.String() + " B"
 	case key == "streams" && v.Number == 1:
 		return "1 stream"
 	}
