@@ -61,7 +61,7 @@ func TestTextGolden(t *testing.T) {
 	for _, c := range []struct {
 		doc   string
 		width int
-	}{{"router", 80}, {"router", 120}, {"single", 80}, {"both", 80}, {"tcp", 80}, {"loss", 80}, {"invalid", 80}, {"aborted", 80}, {"roundtrip", 80}, {"ipv6", 80}, {"streams", 80}, {"rates", 80}, {"ledger", 80}, {"ledger", 132}, {"unwatched", 80}, {"nasty", 80}, {"empty", 80}, {"zero", 80}} {
+	}{{"router", 80}, {"router", 120}, {"single", 80}, {"both", 80}, {"tcp", 80}, {"loss", 80}, {"invalid", 80}, {"aborted", 80}, {"roundtrip", 80}, {"ipv6", 80}, {"streams", 80}, {"rates", 80}, {"sweep", 80}, {"sweep", 132}, {"ledger", 80}, {"ledger", 132}, {"unwatched", 80}, {"nasty", 80}, {"empty", 80}, {"zero", 80}} {
 		t.Run(fmt.Sprintf("%s/%d", c.doc, c.width), func(t *testing.T) {
 			var b bytes.Buffer
 			if err := Text(&b, document(t, c.doc), c.width, false); err != nil {
@@ -142,7 +142,7 @@ func TestLine(t *testing.T) {
 }
 
 func TestCSVGolden(t *testing.T) {
-	for _, name := range []string{"both", "tcp", "aborted", "ledger", "unwatched", "empty"} {
+	for _, name := range []string{"both", "tcp", "aborted", "ledger", "unwatched", "sweep", "empty"} {
 		var b bytes.Buffer
 		if err := CSV(&b, document(t, name)); err != nil {
 			t.Fatal(err)
@@ -311,6 +311,7 @@ func TestNothingStopsAReport(t *testing.T) {
 		if !json.Valid(b.Bytes()) {
 			t.Fatalf("not JSON: %s", b.String())
 		}
+		d.Plan.Command = rapid.SampledFrom([]string{"curve", "sweep"}).Draw(t, "command")
 		if err := errors.Join(Text(&rest, d, 80, true), CSV(&rest, d), HTML(&rest, d)); err != nil {
 			t.Fatal(err)
 		}
@@ -457,7 +458,7 @@ func FuzzReports(f *testing.F) {
 	for _, s := range []string{"", "{", `{"format":"flent"}`, `{"format":"pelt/run/1"}`, `{"format":"pelt/run/1","results":[{"state":"valid","flows":[{"protocol":"tcp"}]}]}`, `{"format":"pelt/run/1","results":[{"state":"aborted","cell":{"a":"b"}}]}`} {
 		f.Add([]byte(s))
 	}
-	for _, d := range []model.Document{sample.Ledger(), sample.Unwatched()} {
+	for _, d := range []model.Document{sample.Ledger(), sample.Unwatched(), sample.SmallSweep()} {
 		var b bytes.Buffer
 		if err := JSON(&b, d); err != nil {
 			f.Fatal(err)

@@ -1,5 +1,5 @@
 // Package chart draws a run as one picture: packet rate and goodput over
-// packet size, or the rate over seconds.
+// packet size, goodput over two knobs as a heat map, or the rate over seconds.
 //
 // A model.Document comes in, the bytes of a PNG, JPEG or SVG go out. It judges
 // nothing: the title is the run's own first finding. It is the only package
@@ -31,7 +31,8 @@ import (
 const (
 	Size = "size" // rate and goodput over packet size, or over what else varies
 	Time = "time" // rate over seconds
-	Auto = "auto" // Size if the run has several settings, else Time
+	Heat = "heat" // goodput over two knobs, as colours
+	Auto = "auto" // Heat if the run is a sweep, Size if it has several settings, else Time
 )
 
 // ErrNothing means the document has no figures that the picture could show.
@@ -64,7 +65,7 @@ func Write(w io.Writer, doc model.Document, format string) error {
 	return WriteKind(w, doc, format, Auto)
 }
 
-// WriteKind draws one kind of picture: Size, Time or Auto. ErrNothing is
+// WriteKind draws one kind of picture: Size, Time, Heat or Auto. ErrNothing is
 // wrapped when the run has nothing of that kind.
 func WriteKind(w io.Writer, doc model.Document, format, kind string) error {
 	f, err := compose(doc, kind)
@@ -114,7 +115,14 @@ func compose(doc model.Document, kind string) (figure, error) {
 		return overSize(doc, t)
 	case Time:
 		return overTime(doc, t)
+	case Heat:
+		return overGrid(doc, t)
 	case Auto:
+		if rows.IsSweep(doc) {
+			if f, err := overGrid(doc, t); !errors.Is(err, ErrNothing) {
+				return f, err
+			}
+		}
 		if t.Axis() != "" {
 			return overSize(doc, t)
 		}
@@ -124,5 +132,5 @@ func compose(doc model.Document, kind string) (figure, error) {
 		}
 		return f, err
 	}
-	return figure{}, fmt.Errorf("kind %q: want size, time or auto", kind)
+	return figure{}, fmt.Errorf("kind %q: want size, time, heat or auto", kind)
 }

@@ -93,7 +93,7 @@ func coloured(img image.Image) int {
 
 func TestSVG(t *testing.T) {
 	for _, d := range sample.All() {
-		for _, kind := range []string{Size, Time, Auto} {
+		for _, kind := range []string{Size, Time, Heat, Auto} {
 			t.Run(d.Name+"/"+kind, func(t *testing.T) {
 				var b bytes.Buffer
 				err := WriteKind(&b, d.Doc, "svg", kind)
@@ -154,6 +154,8 @@ func TestCaption(t *testing.T) {
 		{"tcp", sample.TCP(), Size, []string{"segments received", "writes"}},
 		{"two directions", sample.Both(), Size, []string{"up", "down", "received", "sent"}},
 		{"rates", sample.Rates(), Auto, []string{"offered rate", "400 kpps"}},
+		{"sweep", sample.SmallSweep(), Auto, []string{"payload (B)", "1472", "interval (ms)", "receive speed (Mbit/s)", "receive buffer 212992 B", "best, 1472 B", "receive buffer 212992 B, 3.87 Mbit/s", "thin frame", "crossed: not a valid trial", "1 more not drawn", "3.87 Mbit/s"}},
+		{"one row", sample.Rates(), Heat, []string{"offered rate", "400 kpps", "receive speed (Mbit/s)"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			var b bytes.Buffer
@@ -237,7 +239,7 @@ func FuzzDraw(f *testing.F) {
 		if err != nil {
 			return
 		}
-		for _, kind := range []string{Size, Time} {
+		for _, kind := range []string{Size, Time, Heat} {
 			var out bytes.Buffer
 			if err := WriteKind(&out, doc, "svg", kind); err == nil {
 				svgText(t, &out)
@@ -263,7 +265,7 @@ func TestOddFiguresAreDrawn(t *testing.T) {
 			s := &r.Series[1]
 			s.StartSeconds, s.StepSeconds, s.Values[0] = odd.Draw(t, "start"), odd.Draw(t, "step"), odd.Draw(t, "value")
 		}
-		for _, kind := range []string{Size, Time, Auto} {
+		for _, kind := range []string{Size, Time, Heat, Auto} {
 			if err := WriteKind(io.Discard, d, "svg", kind); err != nil && !errors.Is(err, ErrNothing) {
 				t.Fatal(err)
 			}
