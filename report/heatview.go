@@ -101,8 +101,10 @@ func newHeatView(doc model.Document, t rows.Table, best int, ties []int) heatVie
 		}
 		return 0
 	})
-	v.Left = max(0, len(grids)-mostMaps)
-	grids = grids[:min(len(grids), mostMaps)]
+	each := len(grids[0].X.Levels) * len(grids[0].Y.Levels)
+	shown := min(len(grids), mostMaps, max(1, rows.MaxGridCells/each))
+	v.Left = len(grids) - shown
+	grids = grids[:shown]
 	measures := heatMeasures(t.Rows)
 	scales := make([]heat.Scale, len(measures))
 	for i, m := range measures {

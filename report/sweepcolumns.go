@@ -63,6 +63,11 @@ func sweepColumns(p model.Plan, keys []string, unitName string) []sweepColumn {
 				return "–"
 			}})
 	}
+	for i := range figures {
+		if figures[i].key == "interval" && slices.Contains(keys, "rate_pps") {
+			figures[i].drop = 8 // it says the same
+		}
+	}
 	return append(columns, figures...)
 }
 
