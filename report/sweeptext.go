@@ -67,10 +67,10 @@ func rowKey(r rows.Row) string {
 // Marks of a sweep's rows.
 const (
 	markBest = "*"
-	markTie  = "=" // cannot be told from the best
+	markTie  = "=" // not separable from the best
 )
 
-// sweepMarks marks the best row, and those that cannot be told from it, by rowKey.
+// sweepMarks marks the best row, and those that are not separable from it, by rowKey.
 func sweepMarks(t rows.Table, best int, ties []int) map[string]string {
 	marks := map[string]string{}
 	for _, i := range ties {
@@ -168,7 +168,7 @@ func bestWords(t rows.Table, best int, ties []int, unitName string) string {
 		text += "; least, middle and most of a receiver " + each
 	}
 	if len(ties) > 0 {
-		text += "; = marks those that cannot be told from it"
+		text += "; = marks those not separable from it"
 	}
 	return text
 }

@@ -68,7 +68,7 @@ func (h *heatMap) notes(repeats int, invalid, missing bool) string {
 		text = join(text, "thick frame: best, "+words.Shorten(words.Cell(r.Cell), 80)+", "+unit.FormatBits(r.GoodputBPS.Median))
 	}
 	if slices.ContainsFunc(h.ties, h.grid.Has) {
-		text = join(text, "thin frame: cannot be told from it")
+		text = join(text, "thin frame: not separable from it")
 	}
 	if invalid {
 		text = join(text, "crossed: not a valid trial")
@@ -159,7 +159,7 @@ func (h *heatMap) cells(c draw.Canvas, corner func(x, y int) vg.Point) {
 	}
 }
 
-// frames outline the best cell, and together those that cannot be told from it.
+// frames outline the best cell, and together those that are not separable from it.
 func (h *heatMap) frames(c draw.Canvas, corner func(x, y int) vg.Point) {
 	outline := func(wanted []int, width vg.Length) {
 		for _, l := range []draw.LineStyle{{Color: color.White, Width: width + 2}, {Color: color.Black, Width: width}} {

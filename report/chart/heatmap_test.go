@@ -47,7 +47,7 @@ func TestHeatMapOfASweep(t *testing.T) {
 	if err := Write(&svg, sample.Sweep(), "svg"); err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{"1472", "10240", "interval (ms)", "payload (B)", "cannot be told from it", "96.6 Mbit/s"} {
+	for _, want := range []string{"1472", "10240", "interval (ms)", "payload (B)", "not separable from it", "96.6 Mbit/s"} {
 		if words := svgText(t, bytes.NewReader(svg.Bytes())); !strings.Contains(words, want) {
 			t.Errorf("picture says %q; want %q in it", words, want)
 		}

@@ -51,7 +51,7 @@ func SmallSweep() model.Document {
 	cut.State, cut.Why, cut.Flows, cut.Repeat = model.Aborted, "interrupted", []model.FlowResult{}, 1
 	d.Results = append(results, cut)
 	d.Findings[1].Cells = d.Findings[1].Cells[:1] // the other one is not valid
-	d.Findings[1].Text, d.Findings[1].Values["cells"] = "1 setting cannot be told from the best: 1472 B unpaced.", 1
+	d.Findings[1].Text, d.Findings[1].Values["cells"] = "1 setting is not separable from the best: 1472 B unpaced.", 1
 	for i := range d.Findings {
 		for j := range d.Findings[i].Cells {
 			d.Findings[i].Cells[j]["receive_buffer_bytes"] = model.Number(212992)
@@ -95,7 +95,7 @@ func sweep(sizes []int, intervals, receivers, repeats int) model.Document {
 	d.Findings = []model.Finding{
 		{Kind: "sweep-best", Text: fmt.Sprintf("1472 B every %.0f ms carried most: %d receivers together got 97 %% of what their links allow.", last, receivers),
 			Values: map[string]float64{"payload_bytes": 1472, "interval_ns": last * 1e6, "goodput_bps": 97.1e6}, Cells: []model.Cell{cell(1472, last)}},
-		{Kind: "sweep-ties", Text: fmt.Sprintf("%d settings cannot be told from the best: all intervals of 1472 B.", len(ties)), Values: map[string]float64{"cells": float64(len(ties))}, Cells: ties},
+		{Kind: "sweep-ties", Text: fmt.Sprintf("%d settings are not separable from the best: all intervals of 1472 B.", len(ties)), Values: map[string]float64{"cells": float64(len(ties))}, Cells: ties},
 		{Kind: "sweep-fragments", Text: "Above 1472 B a datagram is split, and one lost fragment loses it all: at 4096 B 14.3 % were lost instead of 5 %.", Values: map[string]float64{}},
 	}
 	return d
