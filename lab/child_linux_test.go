@@ -121,7 +121,7 @@ func childInside() int {
 		fmt.Println("no rights inside the user namespace")
 		return 1
 	}
-	for _, top := range Topologies() {
+	for _, top := range chains() {
 		l, err := Open(context.Background(), top.Name, []model.Link{{Rate: 1e8}})
 		if err != nil {
 			fmt.Println(err)
@@ -153,7 +153,7 @@ func childSignal() int {
 }
 
 func TestKillLeavesNothing(t *testing.T) {
-	for _, top := range Topologies() {
+	for _, top := range chains() {
 		t.Run(top.Name, func(t *testing.T) {
 			watchHost(t)
 			cmd := child("open", top.Name)
@@ -273,7 +273,7 @@ func TestHolderThatSaysNothing(t *testing.T) {
 
 func TestGarbageDoesNotHurtTheHolder(t *testing.T) {
 	hold(t, "tough", "direct")
-	for i, packet := range [][]byte{{0}, []byte("GET / HTTP/1.1\r\n\r\n"), bytes.Repeat([]byte{'['}, maxRequest), bytes.Repeat([]byte{'{'}, 100<<10), []byte(`{"format":"pelt/lab/1","do":"namespaces","from":99}`)} {
+	for i, packet := range [][]byte{{0}, []byte("GET / HTTP/1.1\r\n\r\n"), bytes.Repeat([]byte{'['}, maxRequest), bytes.Repeat([]byte{'{'}, 100<<10), []byte(`{"format":"pelt/lab/2","do":"namespaces","from":99}`)} {
 		conn, err := connect("tough")
 		if err != nil {
 			t.Fatal(err)

@@ -303,8 +303,12 @@ func TestRateConforms(t *testing.T) {
 	// 1000 B of payload are 1042 B of frame, which take 833.6 us at 10 Mbit/s.
 	l := openLab(t, "direct", "sender:rate=10mbit,queue=50,delay=5ms,mtu=1200")
 	list := through(t, l, probe{count: 200, bytes: 1000, wait: 300 * time.Millisecond})
-	if len(list) != 50 {
-		t.Errorf("%d of 200 at once passed a queue of 50", len(list))
+	first, last := list[0].sent, list[0].sent
+	for _, a := range list {
+		first, last = min(first, a.sent), max(last, a.sent)
+	}
+	if room := 51 + int((last-first)/833_600); len(list) < 50 || len(list) > room { // what left while they were sent made room
+		t.Errorf("%d of 200 at once passed a queue of 50; at most %d may", len(list), room)
 	}
 	var gaps []int64
 	for i := 1; i < len(list); i++ {

@@ -163,6 +163,11 @@ func openLab(t *testing.T, topology string, links ...string) *Lab {
 	return l
 }
 
+// chains lists the topologies with one receiver.
+func chains() []Topology {
+	return slices.DeleteFunc(Topologies(), func(t Topology) bool { return t.Name == Star })
+}
+
 func node(t *testing.T, l *Lab, name string) *Node {
 	t.Helper()
 	n, err := l.Node(name)

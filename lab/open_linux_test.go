@@ -22,7 +22,7 @@ import (
 // router:  sender -- router --- receiver
 // nat:     sender -- [router -- receiver
 func TestTopologies(t *testing.T) {
-	for _, top := range Topologies() {
+	for _, top := range chains() {
 		for _, links := range [][]string{nil, {"rate=100mbit"}, {"rate=50mbit,queue=20", "sender:mtu=1300"}, {"rate=10mbit,toward=sender"}} {
 			t.Run(top.Name+"/"+strings.Join(links, ";"), func(t *testing.T) {
 				began := time.Now()
@@ -52,7 +52,7 @@ func TestTopologies(t *testing.T) {
 
 // An end owns a block of addresses beside its own.
 func TestBlocks(t *testing.T) {
-	for _, top := range Topologies() {
+	for _, top := range chains() {
 		l := openLab(t, top.Name)
 		sender, receiver := node(t, l, "sender"), node(t, l, "receiver")
 		for _, text := range []string{"198.18.129.0", "198.18.129.255", "2001:2::1:0", "2001:2::1:ffff"} {
@@ -190,7 +190,7 @@ func TestProbe(t *testing.T) {
 
 func TestOpenTime(t *testing.T) {
 	watchHost(t)
-	for _, top := range Topologies() {
+	for _, top := range chains() {
 		for _, links := range [][]string{nil, {"rate=1gbit"}} {
 			began := time.Now()
 			l, err := Open(t.Context(), top.Name, parseLinks(t, links))

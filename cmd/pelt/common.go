@@ -146,7 +146,10 @@ func benchmarking(a netip.Addr) bool {
 }
 
 // outputFlags say where results go.
-type outputFlags struct{ json, csv, html, chart string }
+type outputFlags struct {
+	json, csv, html, chart string
+	table                  report.SweepOptions // of a sweep's text
+}
 
 func (o *outputFlags) register(s *pflag.FlagSet) {
 	s.StringVar(&o.json, "json", "", "write the whole run as one JSON document to FILE, or - for standard output")
@@ -229,7 +232,7 @@ func (o *outputFlags) finish(c *cobra.Command, doc model.Document, err error) er
 	}
 	if !o.toStdout() {
 		width, colour := terminal(os.Stdout)
-		if e := report.Text(c.OutOrStdout(), doc, width, colour); e != nil {
+		if e := report.SweepText(c.OutOrStdout(), doc, width, colour, o.table); e != nil {
 			err = errors.Join(err, e)
 		}
 	}

@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -10,11 +11,13 @@ import (
 	"pelt/lab"
 	"pelt/model"
 	"pelt/plan"
+	"pelt/report"
 	"pelt/unit"
 )
 
 func newSweep() *cobra.Command {
 	var common commonFlags
+	var kib bool
 	var o struct {
 		payload, frame, interval, rate, streams, sendBuffer, receiveBuffer string
 		direction, time, warmup, maxLoss, drops                            string
@@ -89,6 +92,16 @@ with a list makes a factor of the sweep: --payload 256..1472/256,1472
 			if err != nil {
 				return err
 			}
+			known := report.SweepColumns()
+			for _, f := range p.Factors {
+				known = append(known, f.Knob)
+			}
+			if column := common.output.table.Sort; column != "" && !slices.Contains(known, column) {
+				return usagef("--sort: no column %q; want one of %s", column, strings.Join(known, ", "))
+			}
+			if kib {
+				common.output.table.Unit = report.KiBPerSecond
+			}
 			if !common.printOut {
 				trials, least := plan.SweepTime(p)
 				fmt.Fprintf(c.ErrOrStderr(), "%d trials; their packets take at least %v to send\n", trials, least.Round(time.Second))
@@ -116,6 +129,10 @@ with a list makes a factor of the sweep: --payload 256..1472/256,1472
 	f.BoolVar(&o.df, "df", false, "forbid fragmentation of UDP packets")
 	f.StringVar(&o.drops, "drops", "", "how closely the kernels' drops are watched: seq (every packet), count, off (default: seq where rights and kernel allow)")
 	f.StringVar(&o.maxLoss, "max-loss", "", "fail with exit code 3 if any combination loses more: 0.1%")
+	f.StringVar(&common.output.table.Sort, "sort", "", "column that the table is sorted by: "+strings.Join(report.SweepColumns(), ", ")+" (default receive)")
+	f.BoolVar(&common.output.table.Ascending, "ascending", false, "the smallest first")
+	f.BoolVar(&common.output.table.All, "all", false, "every combination in the table, not the first 32")
+	f.BoolVar(&kib, "kib", false, "speeds as payload KiB/s")
 	common.register(f)
 	return c
 }
