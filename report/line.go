@@ -83,3 +83,7 @@ func flowLine(f model.FlowResult) string {
 	}
 	return fmt.Sprintf("%s sent, %s received, %s, %s", unit.FormatPPS(f.SendPPS), unit.FormatPPS(f.ReceivePPS), loss, unit.FormatBits(f.GoodputBPS))
 }
+
+// Way is a path's nodes in travel order, as reports say it; of very many, the
+// first and the last.
+func Way(nodes []string) string { return words.Way(nodes) }

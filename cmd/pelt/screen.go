@@ -73,7 +73,7 @@ func heading(d model.Document) string {
 	}
 	text := fmt.Sprintf("%s %s: %s", d.Plan.Command, d.Plan.Target, strings.Join(ends, ", "))
 	if d.Lab != nil {
-		text = fmt.Sprintf("%s %s: %s", d.Plan.Command, d.Plan.Target, strings.Join(d.Lab.Nodes, " – "))
+		text = fmt.Sprintf("%s %s: %s", d.Plan.Command, d.Plan.Target, report.Way(d.Lab.Nodes))
 	}
 	return text
 }

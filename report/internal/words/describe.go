@@ -2,9 +2,11 @@ package words
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"pelt/model"
+	"pelt/unit"
 )
 
 // Headline names what was run: "pelt curve lab:router".
@@ -53,9 +55,16 @@ func Plan(doc model.Document) string {
 	if len(parts) == 0 || t.MeasureSeconds <= 0 {
 		return engineWords(doc)
 	}
-	trials := fmt.Sprintf("%d trials of %s each", doc.Plan.Design.Repeats, Seconds(t.MeasureSeconds))
+	size := Seconds(t.MeasureSeconds) + " each"
+	if n := doc.Plan.Flows[0].Packets; n > 0 {
+		size = unit.FormatCount(n) + " packets"
+		if doc.Plan.Receivers > 1 {
+			size += " to each receiver"
+		}
+	}
+	trials := fmt.Sprintf("%d trials of %s", doc.Plan.Design.Repeats, size)
 	if doc.Plan.Design.Repeats <= 1 {
-		trials = Seconds(t.MeasureSeconds) + " each"
+		trials = size
 	}
 	if t.WarmupSeconds > 0 {
 		trials += " after " + Seconds(t.WarmupSeconds) + " of warm-up"
@@ -136,6 +145,15 @@ func engineWords(doc model.Document) string {
 	return "engine " + strings.Join(sortedKeys(seen), ", ")
 }
 
+// Way is a path's nodes in travel order; of very many, the first and the last.
+func Way(nodes []string) string {
+	const most = 8
+	if n := len(nodes); n > most {
+		nodes = append(slices.Clone(nodes[:3]), "…", nodes[n-1])
+	}
+	return strings.Join(nodes, " – ")
+}
+
 // Path says where it ran: "desk (192.168.1.20) to nas (192.168.2.5)".
 func Path(doc model.Document) string {
 	if doc.Lab != nil {
@@ -143,7 +161,7 @@ func Path(doc model.Document) string {
 		for i, n := range doc.Lab.Nodes {
 			nodes[i] = Name(n)
 		}
-		return "lab " + Name(doc.Lab.Topology) + ": " + strings.Join(nodes, " – ")
+		return "lab " + Name(doc.Lab.Topology) + ": " + Way(nodes)
 	}
 	var ends []string
 	for _, node := range []string{model.Sender, model.Receiver} {
