@@ -75,7 +75,7 @@ func (s spot) receivers() map[string]float64 {
 func (a *analyst) fairness(all []spot) {
 	var worst spot
 	var cells []model.Cell
-	least, judged := 1.0, 0
+	least, judged, at := 1.0, 0, 0 // at: where the worst stands among the cells
 	for _, s := range all {
 		shares := s.receivers()
 		if len(shares) < 2 {
@@ -93,7 +93,7 @@ func (a *analyst) fairness(all []spot) {
 			cells = append(cells, s.cell)
 		}
 		if index < least {
-			least, worst = index, s
+			least, worst, at = index, s, len(cells)-1
 		}
 	}
 	if len(cells) == 0 {
@@ -110,8 +110,7 @@ func (a *analyst) fairness(all []spot) {
 	values := worst.values()
 	values["jain_index"], values["unfair_cells"], values["compared_cells"] = least, float64(len(cells)), float64(judged)
 	values["worst_goodput_bps"], values["mean_goodput_bps"] = shares[names[0]], middle
-	i := slices.IndexFunc(cells, worst.cell.Equal)
-	cells[0], cells[i] = cells[i], cells[0]
+	cells[0], cells[at] = cells[at], cells[0]
 	a.tell(KindSweepFairness, cells, values, "Receivers do not get the same in %d of %s, least so with %s: %s gets %s where the mean is %s (Jain's index %.2f, even is 1).",
 		len(cells), number(judged, "setting", "settings"), worst.words(), names[0], speedText(shares[names[0]]), speedText(middle), least)
 }
