@@ -15,6 +15,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
@@ -30,10 +31,13 @@ type hosts struct {
 	before     func() // called ahead of each try of run
 }
 
+var hostsMade atomic.Int32
+
 func newHosts(t *testing.T) hosts {
 	t.Helper()
 	needRoot(t)
-	h := hosts{near: fmt.Sprintf("pelt-near-%d", os.Getpid()), far: fmt.Sprintf("pelt-far-%d", os.Getpid()), work: t.TempDir()}
+	n := hostsMade.Add(1)
+	h := hosts{near: fmt.Sprintf("pelt-near-%d-%d", os.Getpid(), n), far: fmt.Sprintf("pelt-far-%d-%d", os.Getpid(), n), work: t.TempDir()}
 	ip := func(args ...string) {
 		t.Helper()
 		if out, err := exec.Command("ip", args...).CombinedOutput(); err != nil {
@@ -353,6 +357,7 @@ func TestFarHostDies(t *testing.T) {
 		}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
 			h := newHosts(t)
 			s := h.serve(t)
 			path := filepath.Join(h.work, "out.json")
@@ -496,6 +501,7 @@ func received(t *testing.T, ns string) float64 {
 // TestStrangers: wrong codes, garbage and half-open connections neither disturb
 // a running test nor end the server.
 func TestStrangers(t *testing.T) {
+	t.Parallel()
 	h := newHosts(t)
 	s := h.serve(t, "--listen", "10.77.0.2")
 	path := filepath.Join(h.work, "out.json")

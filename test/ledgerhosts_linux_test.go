@@ -42,6 +42,7 @@ func TestLedgerBetweenHosts(t *testing.T) {
 				{layer: "receiver-buffer", host: "receiver", cause: "SOCKET_RCVBUFF"}}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
 			h := newHosts(t)
 			s := h.serve(t)
 			if c.near != "" {

@@ -12,6 +12,7 @@ import (
 	"sync"
 	"testing"
 	"time"
+	"unsafe"
 
 	"github.com/vishvananda/netlink"
 	"golang.org/x/sys/unix"
@@ -273,10 +274,22 @@ func send(t testing.TB, s socket, trial uint16, from, n uint64, payload int) (re
 	return refused
 }
 
+// held is the memory of the packets that wait to be read, in bytes.
+func (s socket) held(t testing.TB) int {
+	t.Helper()
+	var words [unix.SK_MEMINFO_VARS]uint32
+	size := uint32(unsafe.Sizeof(words))
+	if _, _, e := unix.Syscall6(unix.SYS_GETSOCKOPT, uintptr(s.fd), unix.SOL_SOCKET, unix.SO_MEMINFO,
+		uintptr(unsafe.Pointer(&words)), uintptr(unsafe.Pointer(&size)), 0); e != 0 {
+		t.Fatal(e)
+	}
+	return int(words[unix.SK_MEMINFO_RMEM_ALLOC])
+}
+
 // drain reads what has come, until nothing has for a while.
 func (s socket) drain(t testing.TB, trial uint16, got map[uint64]int) {
 	t.Helper()
-	if err := unix.SetsockoptTimeval(s.fd, unix.SOL_SOCKET, unix.SO_RCVTIMEO, &unix.Timeval{Usec: 30_000}); err != nil {
+	if err := unix.SetsockoptTimeval(s.fd, unix.SOL_SOCKET, unix.SO_RCVTIMEO, &unix.Timeval{Usec: 100_000}); err != nil {
 		t.Fatal(err)
 	}
 	b := make([]byte, 65536)

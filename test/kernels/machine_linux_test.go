@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"runtime"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -85,6 +86,23 @@ func bootFor(dir, image, initrd string) (s session, err error) {
 	return s, readErr
 }
 
+// stalls are what a kernel says whose processor stands still.
+var stalls = regexp.MustCompile(`stall|soft ?lockup`)
+
+// stood reports whether the emulator, not what it runs, came to a stop: it said
+// nothing any more, or two of its threads hung on code that one of them changed, as
+// a kernel does that switches a tracepoint. A kernel that hangs of itself does so again.
+func (s session) stood(err error) bool {
+	if err == nil {
+		return false
+	}
+	trouble := kernelTrouble(s.console)
+	if len(trouble) == 0 {
+		return errors.Is(err, errSilent)
+	}
+	return !slices.ContainsFunc(trouble, func(line string) bool { return !stalls.MatchString(line) })
+}
+
 // last names the command that began last.
 func (s *session) last() string {
 	if len(s.commands) == 0 {
@@ -144,6 +162,26 @@ func TestKernelTrouble(t *testing.T) {
 	log := "[    0.0] Linux version 6.1\r\n[    9.1] BUG: kernel NULL pointer dereference, address: 0000000000000010\r\n[    9.2] debugging on\r\n"
 	if got := kernelTrouble(log); len(got) != 1 || !strings.Contains(got[0], "NULL pointer") {
 		t.Errorf("got %q, want the line of the NULL pointer", got)
+	}
+}
+
+func TestStood(t *testing.T) {
+	cut := errors.New("guest ended without its last record")
+	for _, c := range []struct {
+		console string
+		err     error
+		want    bool
+	}{
+		{"[ 1.0] debugging on\n", nil, false},
+		{"[ 1.0] debugging on\n", errSilent, true},
+		{"[ 1.0] debugging on\n", cut, false},
+		{"[ 9.1] rcu: INFO: rcu_preempt self-detected stall on CPU\n[ 9.2] watchdog: BUG: soft lockup - CPU#1 stuck for 45s!\n[ 9.3] Kernel panic - not syncing: softlockup: hung tasks\n", cut, true},
+		{"[ 9.0] BUG: kernel NULL pointer dereference\n[ 9.2] watchdog: BUG: soft lockup - CPU#1 stuck for 45s!\n", cut, false},
+		{"[ 9.0] WARNING: CPU: 0 PID: 1 at net/core/dev.c\n", errSilent, false},
+	} {
+		if got := (session{console: c.console}).stood(c.err); got != c.want {
+			t.Errorf("%q, %v: %v; its trouble is %q", c.console, c.err, got, kernelTrouble(c.console))
+		}
 	}
 }
 
