@@ -289,7 +289,7 @@ func (s socket) held(t testing.TB) int {
 // drain reads what has come, until nothing has for a while.
 func (s socket) drain(t testing.TB, trial uint16, got map[uint64]int) {
 	t.Helper()
-	if err := unix.SetsockoptTimeval(s.fd, unix.SOL_SOCKET, unix.SO_RCVTIMEO, &unix.Timeval{Usec: 100_000}); err != nil {
+	if err := unix.SetsockoptTimeval(s.fd, unix.SOL_SOCKET, unix.SO_RCVTIMEO, &unix.Timeval{Usec: 50_000}); err != nil {
 		t.Fatal(err)
 	}
 	b := make([]byte, 65536)

@@ -6,6 +6,7 @@ import (
 	"net"
 	"net/netip"
 	"testing"
+	"time"
 
 	"github.com/google/nftables"
 	"github.com/google/nftables/expr"
@@ -26,13 +27,25 @@ func watch(t testing.TB, c LiveConfig) *Live {
 	return l
 }
 
+// read waits until no more is told: a host delivers what is sent when it finds time.
 func read(t testing.TB, l *Live) LiveAccount {
 	t.Helper()
-	a, err := l.Read()
-	if err != nil {
-		t.Fatal(err)
+	last := ^uint64(0)
+	for same := 0; ; time.Sleep(10 * time.Millisecond) {
+		a, err := l.Read()
+		if err != nil {
+			t.Fatal(err)
+		}
+		sum := a.Lost
+		for _, d := range a.Drops {
+			sum += d.Packets
+		}
+		if sum != last {
+			last, same = sum, 0
+		} else if same++; same == 5 {
+			return a
+		}
 	}
-	return a
 }
 
 // The live watch tells any traffic by site and flow.
