@@ -63,3 +63,6 @@ func Probe() []Capability {
 
 // Shapers fails: labs need Linux.
 func (l *Lab) Shapers() ([]Shaper, error) { return nil, unsupported() }
+
+// Calibrate fails: labs need Linux.
+func (l *Lab) Calibrate(context.Context) ([]model.LinkCalibration, error) { return nil, unsupported() }

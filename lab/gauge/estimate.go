@@ -135,6 +135,7 @@ const (
 // group are ways with the same settings.
 type group struct {
 	settings    impair.Settings
+	words       string
 	names       [][2]string
 	small, full []sample
 	plans       []schedule // of small and full, for the model
@@ -144,7 +145,7 @@ type group struct {
 
 // calibration says what a group's samples come to beside what the model says.
 func (g *group) calibration() model.LinkCalibration {
-	c := model.LinkCalibration{From: g.names[0][0], To: g.names[0][1], Directions: len(g.names), Unmeasured: slices.Clone(g.notes)}
+	c := model.LinkCalibration{From: g.names[0][0], To: g.names[0][1], Directions: len(g.names), Settings: g.words, Unmeasured: slices.Clone(g.notes)}
 	got := figuresOf(g.settings, g.small, g.full)
 	c.Probes, c.Received = uint64(got.sent), uint64(got.received)
 	var loss, rate []float64
@@ -213,7 +214,7 @@ func lossOf(got figures, simulated []float64) *model.Gauged {
 		z2 := normal95 * normal95
 		mid := (got.loss + z2/(2*n)) / (1 + z2/n)
 		half := normal95 / (1 + z2/n) * math.Sqrt(got.loss*(1-got.loss)/n+z2/(4*n*n))
-		l.Low, l.High = max(mid-half, 0), min(mid+half, 1)
+		l.Low, l.High = min(max(mid-half, 0), got.loss), max(min(mid+half, 1), got.loss)
 	}
 	return l
 }

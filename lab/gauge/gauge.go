@@ -12,6 +12,7 @@ type Way struct {
 	In, Out  Port   // where frames go in and where they come out
 	MTU      int    // bytes
 	Settings impair.Settings
+	Words    string // the settings, for people
 }
 
 // Port is a network interface, and how to run a function in its namespace.

@@ -25,7 +25,7 @@ func Measure(ctx context.Context, ways []Way) (list []model.LinkCalibration, err
 		if idle(first.Settings) {
 			continue
 		}
-		one := group{settings: first.Settings}
+		one := group{settings: first.Settings, words: first.Words}
 		p := small(first.Settings, len(ways))
 		f, why := full(first.Settings, first.MTU)
 		if why != "" {

@@ -1,0 +1,39 @@
+package lab
+
+import (
+	"context"
+
+	"pelt/lab/gauge"
+	"pelt/model"
+)
+
+// Calibrate probes the emulated links whose frames this process moves, for a
+// second or two, and tells what they do. Then they begin anew: the test meets the
+// first draws of their seeds. Nothing else may use them meanwhile.
+func (l *Lab) Calibrate(ctx context.Context) ([]model.LinkCalibration, error) {
+	var ways []gauge.Way
+	for _, e := range l.links {
+		for d, s := range e.Ways {
+			ways = append(ways, gauge.Way{From: e.Ends[d], To: e.Ends[1-d], Settings: s, Words: told(s, s.Seed), MTU: l.mtu(e, d),
+				In:  gauge.Port{Do: e.nodes[d].Do, Name: e.names[d]},
+				Out: gauge.Port{Do: e.nodes[1-d].Do, Name: e.names[1-d]}})
+		}
+	}
+	list, err := gauge.Measure(ctx, ways)
+	for _, e := range l.links {
+		for d, s := range e.Ways {
+			e.Cable.Set(d, s)
+		}
+	}
+	return list, err
+}
+
+// mtu is that of the interface where a direction begins.
+func (l *Lab) mtu(e EmulatedLink, d int) int {
+	for _, i := range e.nodes[d].info.Interfaces {
+		if i.Name == e.names[d] {
+			return i.MTU
+		}
+	}
+	return defaultMTU
+}
