@@ -137,12 +137,26 @@ const (
 	doubtReordered = 0.01
 )
 
+// calibration names the emulated links that were not what was asked, before any trial.
+func calibration(doc model.Document) []string {
+	warnings := []string{}
+	if doc.Lab == nil {
+		return warnings
+	}
+	for _, c := range doc.Lab.Links {
+		for _, off := range c.Off {
+			warnings = append(warnings, fmt.Sprintf("the emulated link %s to %s was not what was asked before the test: %s", c.From, c.To, off))
+		}
+	}
+	return warnings
+}
+
 // Warnings returns doubts about the measurement itself, one line each.
 func Warnings(doc model.Document) []string {
+	warnings := calibration(doc)
 	if isSweep(doc) {
-		return append(append(sweepDoubts(spots(doc)), accounts(doc)...), watching(doc)...)
+		return append(append(append(warnings, sweepDoubts(spots(doc))...), accounts(doc)...), watching(doc)...)
 	}
-	warnings := []string{}
 	all := curves(doc)
 	doubts := []struct {
 		text string

@@ -34,18 +34,18 @@ type LabFacts struct {
 // LinkCalibration is what probes met on an emulated link before the test. Nil
 // figures were not measured; Unmeasured says why.
 type LinkCalibration struct {
-	From       string  `json:"from"` // nodes
-	To         string  `json:"to"`
-	Directions int     `json:"directions"` // of links, taken together because their settings are the same
-	Settings   string  `json:"settings"`   // in words
-	Probes     uint64  `json:"probes"`     // of loss and delay
-	Received   uint64  `json:"received_probes"`
-	Loss       *Gauged `json:"loss_ratio,omitempty"`
-	DelayP5    *Gauged `json:"delay_p5_s,omitempty"`
-	DelayP50   *Gauged `json:"delay_p50_s,omitempty"`
-	DelayP95   *Gauged `json:"delay_p95_s,omitempty"`
-	DelayKS    float64 `json:"delay_ks_distance"` // of the delays from those that the settings come to, Kolmogorov and Smirnov's
-	Rate       *Gauged `json:"rate_bps,omitempty"`
+	From       string   `json:"from"` // nodes
+	To         string   `json:"to"`
+	Directions int      `json:"directions"` // of links, taken together because their settings are the same
+	Settings   string   `json:"settings"`   // in words
+	Probes     uint64   `json:"probes"`     // of loss and delay
+	Received   uint64   `json:"received_probes"`
+	Loss       *Gauged  `json:"loss_ratio,omitempty"`
+	DelayP5    *Gauged  `json:"delay_p5_s,omitempty"`
+	DelayP50   *Gauged  `json:"delay_p50_s,omitempty"`
+	DelayP95   *Gauged  `json:"delay_p95_s,omitempty"`
+	DelayKS    *float64 `json:"delay_ks_distance,omitempty"` // nil where they are all alike; else of the delays from those that the settings come to, Kolmogorov and Smirnov's
+	Rate       *Gauged  `json:"rate_bps,omitempty"`
 
 	Unmeasured []string `json:"unmeasured,omitempty"` // what, and why
 	Off        []string `json:"off,omitempty"`        // where the link is not what was asked for, beyond chance

@@ -132,6 +132,9 @@ const (
 	slackRate  = 0.02
 )
 
+// leastJitter is from where on the delays have a distribution to be compared, s.
+const leastJitter = 1e-3
+
 // group are ways with the same settings.
 type group struct {
 	settings    impair.Settings
@@ -189,8 +192,11 @@ func (g *group) calibration() model.LinkCalibration {
 				off("half of its frames take over %s, and the settings come to %s", unit.FormatNanos(d.Value*1e9), unit.FormatNanos(d.Expected*1e9))
 			}
 		}
-		slices.Sort(all)
-		c.DelayKS = distance(got.delays, all)
+		// What a machine adds to a fixed delay is all there is then.
+		if slices.Sort(all); at(all, 0.95)-at(all, 0.05) >= leastJitter {
+			d := distance(got.delays, all)
+			c.DelayKS = &d
+		}
 	}
 	if got.rate > 0 && len(rate) > 0 {
 		half := normal95 * max(got.rateDeviation, deviationOf(rate))

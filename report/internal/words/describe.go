@@ -187,8 +187,39 @@ func Lab(doc model.Document) []string {
 	for _, b := range doc.Lab.Backends {
 		lines = append(lines, Plain(b))
 	}
+	for _, c := range doc.Lab.Links {
+		lines = append(lines, calibrated(c))
+	}
 	return lines
 }
+
+// calibrated says what probes found of emulated links, as
+// "measured before the test, a to b: loss 0.98 % (0.7 % to 1.4 %, asked 1 %), ...".
+func calibrated(c model.LinkCalibration) string {
+	way := Plain(c.From) + " to " + Plain(c.To)
+	if c.Directions > 1 {
+		way += fmt.Sprintf(" and %d more", c.Directions-1)
+	}
+	var parts []string
+	say := func(what string, g *model.Gauged, form func(float64) string) {
+		if g != nil {
+			parts = append(parts, fmt.Sprintf("%s %s (%s to %s; asked %s)", what, form(g.Value), form(g.Low), form(g.High), form(g.Expected)))
+		}
+	}
+	say("loss", c.Loss, unit.FormatRatio)
+	say("delay", c.DelayP50, seconds)
+	if c.DelayP5 != nil && c.DelayP95 != nil && c.DelayKS != nil {
+		parts = append(parts, fmt.Sprintf("90 %% of delays %s to %s (asked %s to %s)",
+			seconds(c.DelayP5.Value), seconds(c.DelayP95.Value), seconds(c.DelayP5.Expected), seconds(c.DelayP95.Expected)))
+	}
+	say("rate", c.Rate, unit.FormatBits)
+	for _, u := range c.Unmeasured {
+		parts = append(parts, "not measured: "+Plain(u))
+	}
+	return fmt.Sprintf("measured before the test, %s: %s", way, strings.Join(parts, ", "))
+}
+
+func seconds(s float64) string { return unit.FormatNanos(s * 1e9) }
 
 // Phrases splits text where a line may break: never between a number and its unit.
 func Phrases(text string) []string {
