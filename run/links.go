@@ -2,6 +2,7 @@ package run
 
 import (
 	"cmp"
+	"context"
 	"fmt"
 	"slices"
 	"sync"
@@ -12,6 +13,29 @@ import (
 	"pelt/model"
 	"pelt/unit"
 )
+
+// calibrate has the emulated links of a lab measured, once more if chance or a busy
+// machine made one look wrong. What cannot be probed is a note, for no test needs it.
+func calibrate(ctx context.Context, l *lab.Lab, o Options) ([]model.LinkCalibration, error) {
+	if len(l.Emulated()) == 0 {
+		return nil, nil
+	}
+	o.event(Event{Note: "measuring the emulated links"})
+	var list []model.LinkCalibration
+	for range 2 {
+		var err error
+		if list, err = l.Calibrate(ctx); ctx.Err() != nil {
+			return nil, ctx.Err()
+		} else if err != nil {
+			o.event(Event{Note: fmt.Sprintf("the emulated links are not calibrated: %v", err)})
+			return nil, nil
+		}
+		if !slices.ContainsFunc(list, func(c model.LinkCalibration) bool { return len(c.Off) > 0 }) {
+			break
+		}
+	}
+	return list, nil
+}
 
 // roads are the emulated links of a lab, and who tells them which packets are whose.
 type roads struct {

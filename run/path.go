@@ -117,6 +117,11 @@ func openLab(ctx context.Context, name string, p model.Plan, o Options) (*path, 
 	way := &path{oneClock: true, pin: true, engine: p.Engine, address: map[string]func(int) netip.Addr{}, receivers: receiversOf(l)}
 	way.onClose(l.Close)
 	facts := l.Facts()
+	if isTopology(name) && !o.Uncalibrated {
+		if facts.Links, err = calibrate(ctx, l, o); err != nil {
+			return nil, errors.Join(err, way.Close())
+		}
+	}
 	way.lab, way.spots = &facts, labSpots(l)
 	way.roads.links = l.Emulated()
 	if way.star() {

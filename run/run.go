@@ -21,8 +21,10 @@ type Options struct {
 	Version string
 	Code    string       // of the far host's pelt serve; never stored
 	Store   *store.Store // nil keeps nothing
-	Events  func(Event)  // called from one goroutine at a time; nil for none
-	Now     func() time.Time
+	// Uncalibrated leaves out the probes of emulated links before the first trial.
+	Uncalibrated bool
+	Events       func(Event) // called from one goroutine at a time; nil for none
+	Now          func() time.Time
 }
 
 // Event tells a reader how a run goes on. Exactly one field is set.

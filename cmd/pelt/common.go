@@ -31,6 +31,7 @@ type commonFlags struct {
 	engine, code  string
 	yes, printOut bool
 	noStore       bool
+	uncalibrated  bool
 }
 
 func (f *commonFlags) register(s *pflag.FlagSet) {
@@ -43,6 +44,7 @@ func (f *commonFlags) register(s *pflag.FlagSet) {
 	s.StringVar(&f.code, "code", "", "the code that pelt serve printed (or environment PELT_CODE)")
 	s.BoolVar(&f.yes, "yes", false, "do not ask before sending to a public address")
 	s.BoolVar(&f.printOut, "print-plan", false, "print the plan as YAML and send nothing")
+	s.BoolVar(&f.uncalibrated, "no-calibration", false, "lab: do not measure emulated links before the test")
 	s.BoolVar(&f.noStore, "no-store", false, "do not keep this run for pelt list and show")
 }
 
@@ -83,7 +85,7 @@ func (f *commonFlags) execute(c *cobra.Command, p model.Plan) error {
 		return ended(code, err)
 	}
 	s := newScreen(c.ErrOrStderr())
-	doc, err := run.Execute(c.Context(), p, run.Options{Version: version(), Code: f.secret(), Store: f.openStore(s), Events: s.event})
+	doc, err := run.Execute(c.Context(), p, run.Options{Version: version(), Code: f.secret(), Store: f.openStore(s), Uncalibrated: f.uncalibrated, Events: s.event})
 	s.done()
 	return f.output.finish(c, doc, err)
 }

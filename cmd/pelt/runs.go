@@ -103,7 +103,7 @@ func resumeRun(c *cobra.Command, ref string, f *commonFlags) error {
 		return ended(code, err)
 	}
 	s := newScreen(c.ErrOrStderr())
-	doc, err = run.Resume(c.Context(), ref, run.Options{Version: version(), Code: f.secret(), Store: st, Events: s.event})
+	doc, err = run.Resume(c.Context(), ref, run.Options{Version: version(), Code: f.secret(), Store: st, Uncalibrated: f.uncalibrated, Events: s.event})
 	s.done()
 	return f.output.finish(c, doc, err)
 }

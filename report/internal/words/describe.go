@@ -194,7 +194,7 @@ func Lab(doc model.Document) []string {
 }
 
 // calibrated says what probes found of emulated links, as
-// "measured before the test, a to b: loss 0.98 % (0.7 % to 1.4 %, asked 1 %), ...".
+// "measured before the test, a to b: loss 0.98 % (0.7 % to 1.4 %, expected 1 %), ...".
 func calibrated(c model.LinkCalibration) string {
 	way := Plain(c.From) + " to " + Plain(c.To)
 	if c.Directions > 1 {
@@ -203,13 +203,13 @@ func calibrated(c model.LinkCalibration) string {
 	var parts []string
 	say := func(what string, g *model.Gauged, form func(float64) string) {
 		if g != nil {
-			parts = append(parts, fmt.Sprintf("%s %s (%s to %s; asked %s)", what, form(g.Value), form(g.Low), form(g.High), form(g.Expected)))
+			parts = append(parts, fmt.Sprintf("%s %s (%s to %s; expected %s)", what, form(g.Value), form(g.Low), form(g.High), form(g.Expected)))
 		}
 	}
 	say("loss", c.Loss, unit.FormatRatio)
 	say("delay", c.DelayP50, seconds)
 	if c.DelayP5 != nil && c.DelayP95 != nil && c.DelayKS != nil {
-		parts = append(parts, fmt.Sprintf("90 %% of delays %s to %s (asked %s to %s)",
+		parts = append(parts, fmt.Sprintf("90 %% of delays %s to %s (expected %s to %s)",
 			seconds(c.DelayP5.Value), seconds(c.DelayP95.Value), seconds(c.DelayP5.Expected), seconds(c.DelayP95.Expected)))
 	}
 	say("rate", c.Rate, unit.FormatBits)
