@@ -172,3 +172,6 @@ func bestWords(t rows.Table, best int, ties []int, unitName string) string {
 	}
 	return text
 }
+
+// IsSweep reports whether a run is told as a sweep, with a table that can be sorted.
+func IsSweep(doc model.Document) bool { return rows.IsSweep(doc) }

@@ -63,7 +63,8 @@ func emptyFlag(c *cobra.Command) (name string) {
 	return name
 }
 
-// trafficFlags say what is sent.
+// trafficFlags say what is sent. What pelt sweep has as well with the same words
+// is in registerShared.
 type trafficFlags struct {
 	proto, payload, frame, rate, interval, direction string
 	time, warmup                                     string
@@ -76,31 +77,35 @@ type trafficFlags struct {
 	sources                                          string
 }
 
+func (t *trafficFlags) registerShared(f *pflag.FlagSet) {
+	f.StringVar(&t.frame, "frame", "", "Ethernet frame sizes in bytes, FCS included, in place of --payload: 64,128,1518")
+	f.StringVar(&t.direction, "direction", "up", "up (from here), down, both at once, or a list as up,down,both")
+	f.StringVar(&t.family, "family", "", "4 or 6: IP version to use (default: what the target has)")
+	f.IntVar(&t.dscp, "dscp", 0, "differentiated services code point of the test packets: 0 to 63")
+	f.BoolVar(&t.df, "df", false, "forbid fragmentation of UDP packets")
+	f.StringVar(&t.drops, "drops", "", "how closely the kernels' drops are watched: seq (every packet), count, off (default: seq where rights and kernel allow)")
+	f.StringVar(&t.maxLoss, "max-loss", "", "fail with exit code 3 if any size or combination loses more: 0.1%")
+}
+
 func (t *trafficFlags) register(f *pflag.FlagSet) {
+	t.registerShared(f)
 	f.StringVar(&t.proto, "proto", "udp", "transport protocol: udp or tcp")
 	f.StringVar(&t.payload, "payload", "", "payload sizes in bytes: 64,1460 or 256..1472/256; UDP 16 to 65507 (default: a curve's worth)")
-	f.StringVar(&t.frame, "frame", "", "Ethernet frame sizes in bytes, FCS included, in place of --payload: 64,128,1518")
 	f.StringVar(&t.rate, "rate", "max", "offered rate of a flow: max, packets as 150kpps, or payload bits as 95mbit")
 	f.StringVar(&t.interval, "interval", "", "time between packets in place of --rate: 5ms")
-	f.StringVar(&t.direction, "direction", "up", "up (from here), down, both at once, or a list as up,down,both")
 	f.StringVar(&t.time, "time", "", "measured time of each trial: 10s (default 2s)")
 	f.StringVar(&t.warmup, "warmup", "", "sent before it and not counted: 1s (default 500ms)")
 	f.IntVar(&t.repeats, "repeats", 2, "trials of each size, interleaved")
 	f.IntVar(&t.streams, "streams", 1, "streams of a flow, each a socket and a thread: 1 to 128")
-	f.StringVar(&t.family, "family", "", "4 or 6: IP version to use (default: what the target has)")
-	f.IntVar(&t.dscp, "dscp", 0, "differentiated services code point of the test packets: 0 to 63")
 	f.IntVar(&t.burst, "burst", 0, "packets that may leave back to back when paced (default 1 up to 100 kpps)")
 	f.IntVar(&t.sourcePort, "source-port", 0, "first local port; --streams ports are used from there (default: any)")
 	f.StringVar(&t.sources, "source-address", "", "local addresses that the streams take in turn: 192.0.2.1,192.0.2.2 or 198.18.129.1..198.18.129.8")
-	f.BoolVar(&t.df, "df", false, "forbid fragmentation of UDP packets")
 	f.BoolVar(&t.gro, "gro", false, "UDP: let the receiver's kernel hand over packets joined (UDP_GRO)")
 	f.IntVar(&t.gso, "gso", 0, "UDP: packets handed to the kernel as one segmentation-offload buffer: 2 to 64 (default: singly)")
 	f.StringVar(&t.sendBuffer, "send-buffer", "", "UDP: send buffer of each socket, as the kernel accounts it: 212992 (default: below one queue's length)")
 	f.StringVar(&t.receiveBuffer, "receive-buffer", "", "UDP: receive buffer of each socket, as the kernel accounts it: 4194304 (default: 16 MiB for all streams)")
-	f.StringVar(&t.drops, "drops", "", "how closely the kernels' drops are watched: seq (every packet), count, off (default: seq where rights and kernel allow)")
 	f.BoolVar(&t.bulk, "bulk", false, "TCP: large writes as for a file transfer (Nagle on), in place of small ones with TCP_NODELAY")
 	f.StringVar(&t.control, "control", "", "TCP: congestion control, as cubic or bbr (default: the host's)")
-	f.StringVar(&t.maxLoss, "max-loss", "", "fail with exit code 3 if any size loses more: 0.1%")
 }
 
 func (t *trafficFlags) options(target string) (o plan.CurveOptions, err error) {

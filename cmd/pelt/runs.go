@@ -153,13 +153,21 @@ func loadRun(ref string) (model.Document, error) {
 
 func newShow() *cobra.Command {
 	var asJSON bool
+	var table tableFlags
 	c := &cobra.Command{
 		Use:     "show RUN",
 		Short:   "Show a run again: an id, a prefix of one, last, or a run document's file",
-		Example: "  pelt show last",
+		Example: "  pelt show last\n  pelt show last --sort loss --ascending --all",
 		Args:    cobra.ExactArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
 			doc, err := loadRun(args[0])
+			if err != nil {
+				return err
+			}
+			options, err := table.options(doc.Plan)
+			if flag := table.given(c); flag != "" && !report.IsSweep(doc) {
+				err = usagef("--%s is for the table of a sweep; this run is a %s", flag, doc.Plan.Command)
+			}
 			if err != nil {
 				return err
 			}
@@ -167,10 +175,11 @@ func newShow() *cobra.Command {
 				return report.JSON(c.OutOrStdout(), doc)
 			}
 			width, colour := terminal(os.Stdout)
-			return report.Text(c.OutOrStdout(), doc, width, colour)
+			return report.SweepText(c.OutOrStdout(), doc, width, colour, options)
 		},
 	}
 	c.Flags().BoolVar(&asJSON, "json", false, "as JSON, as --json of the run wrote it")
+	table.register(c.Flags())
 	return c
 }
 

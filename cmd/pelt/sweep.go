@@ -2,7 +2,6 @@ package main
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 	"time"
 
@@ -11,19 +10,18 @@ import (
 	"pelt/lab"
 	"pelt/model"
 	"pelt/plan"
-	"pelt/report"
 	"pelt/unit"
 )
 
 func newSweep() *cobra.Command {
 	var common commonFlags
-	var kib bool
+	var table tableFlags
+	traffic := trafficFlags{proto: "udp", rate: "max", streams: 1} // what is below says in its place is a list
 	var o struct {
-		payload, frame, interval, rate, streams, sendBuffer, receiveBuffer string
-		direction, time, warmup, maxLoss, drops                            string
-		count                                                              uint64
-		repeats, dscp, family, receivers                                   int
-		df, quick                                                          bool
+		interval, rate, streams, sendBuffer, receiveBuffer string
+		count                                              uint64
+		repeats, receivers                                 int
+		quick                                              bool
 	}
 	c := &cobra.Command{
 		Use:   "sweep TARGET",
@@ -43,11 +41,7 @@ with a list makes a factor of the sweep: --payload 256..1472/256,1472
 			if empty := emptyFlag(c); empty != "" {
 				return usagef("--%s: is empty; leave it out for its default", empty)
 			}
-			traffic := trafficFlags{proto: "udp", rate: "max", payload: o.payload, frame: o.frame, direction: o.direction, time: o.time, warmup: o.warmup,
-				maxLoss: o.maxLoss, drops: o.drops, repeats: max(o.repeats, 1), streams: 1, dscp: o.dscp, df: o.df}
-			if o.family != 0 {
-				traffic.family = fmt.Sprint(o.family)
-			}
+			traffic.repeats = max(o.repeats, 1)
 			base, err := traffic.options(args[0])
 			if err != nil {
 				return err
@@ -79,7 +73,7 @@ with a list makes a factor of the sweep: --payload 256..1472/256,1472
 					return usagef("--%s: %v", list.flag, err)
 				}
 			}
-			if o.count > 0 && o.time != "" {
+			if o.count > 0 && traffic.time != "" {
 				return usagef("give --count or --time, not both")
 			}
 			if name, isLab := strings.CutPrefix(args[0], "lab:"); o.receivers > 0 && (!isLab || isTopology(name) && name != lab.Star) {
@@ -92,15 +86,8 @@ with a list makes a factor of the sweep: --payload 256..1472/256,1472
 			if err != nil {
 				return err
 			}
-			known := report.SweepColumns()
-			for _, f := range p.Factors {
-				known = append(known, f.Knob)
-			}
-			if column := common.output.table.Sort; column != "" && !slices.Contains(known, column) {
-				return usagef("--sort: no column %q; want one of %s", column, strings.Join(known, ", "))
-			}
-			if kib {
-				common.output.table.Unit = report.KiBPerSecond
+			if common.output.table, err = table.options(p); err != nil {
+				return err
 			}
 			if !common.printOut {
 				trials, least := plan.SweepTime(p)
@@ -110,29 +97,20 @@ with a list makes a factor of the sweep: --payload 256..1472/256,1472
 		},
 	}
 	f := c.Flags()
-	f.StringVar(&o.payload, "payload", "", "payload sizes in bytes: 256..1472/256,1472")
-	f.StringVar(&o.frame, "frame", "", "Ethernet frame sizes in bytes, FCS included, in place of --payload")
+	f.StringVar(&traffic.payload, "payload", "", "payload sizes in bytes: 256..1472/256,1472")
+	traffic.registerShared(f)
 	f.StringVar(&o.interval, "interval", "", "times between packets: 0..9ms/1ms; 0 is as fast as the sender can (default 0)")
 	f.StringVar(&o.rate, "rate", "", "packets per second in place of --interval: 10kpps,20kpps,max")
 	f.StringVar(&o.streams, "streams", "", "streams of a flow: 1,4,16 (default 1)")
 	f.StringVar(&o.sendBuffer, "send-buffer", "", "send buffers of each socket, as the kernel accounts them: 212992,4194304")
 	f.StringVar(&o.receiveBuffer, "receive-buffer", "", "receive buffers of each socket, as the kernel accounts them: 212992,4194304")
 	f.Uint64Var(&o.count, "count", 0, "packets of each trial, for each receiver (default 1000, or as many as fit in --time)")
-	f.StringVar(&o.time, "time", "", "time of each trial in place of a number of packets: 2s")
-	f.StringVar(&o.warmup, "warmup", "", "sent before it and not counted: 500ms (default none)")
+	f.StringVar(&traffic.time, "time", "", "time of each trial in place of a number of packets: 2s")
+	f.StringVar(&traffic.warmup, "warmup", "", "sent before it and not counted: 500ms (default none)")
 	f.IntVar(&o.receivers, "receivers", 0, "lab:star: how many (default 10); each gets as many packets, at the interval or rate that is said")
 	f.IntVar(&o.repeats, "repeats", 0, "trials of each combination, interleaved (default 3)")
 	f.BoolVar(&o.quick, "quick", false, "a tenth of the packets, and two trials of each combination at most")
-	f.StringVar(&o.direction, "direction", "up", "up (from here), down, or both at once")
-	f.IntVar(&o.family, "family", 0, "4 or 6: IP version to use (default: what the target has)")
-	f.IntVar(&o.dscp, "dscp", 0, "differentiated services code point of the test packets: 0 to 63")
-	f.BoolVar(&o.df, "df", false, "forbid fragmentation of UDP packets")
-	f.StringVar(&o.drops, "drops", "", "how closely the kernels' drops are watched: seq (every packet), count, off (default: seq where rights and kernel allow)")
-	f.StringVar(&o.maxLoss, "max-loss", "", "fail with exit code 3 if any combination loses more: 0.1%")
-	f.StringVar(&common.output.table.Sort, "sort", "", "column that the table is sorted by: "+strings.Join(report.SweepColumns(), ", ")+" (default receive)")
-	f.BoolVar(&common.output.table.Ascending, "ascending", false, "the smallest first")
-	f.BoolVar(&common.output.table.All, "all", false, "every combination in the table, not the first 32")
-	f.BoolVar(&kib, "kib", false, "speeds as payload KiB/s")
+	table.register(f)
 	common.register(f)
 	return c
 }
