@@ -71,6 +71,9 @@ type Order struct {
 	// Sockets makes the xdp engine receive through sockets, and the interface
 	// ready for a peer that sends XDP frames.
 	Sockets bool `json:"sockets,omitempty"`
+	// Survey makes a prober and its echo search the path MTU in both directions
+	// in place of the round-trip time; the prober ends by itself.
+	Survey bool `json:"survey,omitempty"`
 }
 
 // StepNanos is the step of every per-second series.
@@ -180,6 +183,10 @@ type ProbeReport struct {
 	Sent      uint64             `json:"sent"`
 	Answered  uint64             `json:"answered"`
 	RoundTrip *model.Percentiles `json:"round_trip,omitempty"`
+	// Out and Back are what a survey found in the prober's direction and in the
+	// other; without flow, nodes and payload, which are not the engine's to know.
+	Out  *model.PathMTU `json:"out,omitempty"`
+	Back *model.PathMTU `json:"back,omitempty"`
 }
 
 // Refusal says that an order can never run on this host, and why.

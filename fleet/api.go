@@ -99,6 +99,10 @@ type Trial struct {
 	Timing   model.Timing
 	OneClock bool // all agents read one monotonic clock
 	Probe    bool // add the thin round-trip flow between dialer and listener of the first flow
+	// Survey makes each flow, whose engine must be udp, a search of the path MTU
+	// between its ends in both directions, in place of traffic. The prober's report is FlowOutcome's
+	// Send. The timing's measured part bounds it.
+	Survey bool
 
 	Drops model.DropMode // how closely agents watch their kernels; "" for not at all, their counters neither
 	Idle  time.Duration  // window before the trial in which the path is idle, for the rate of foreign traffic

@@ -322,7 +322,7 @@ func (t *trial) attend(ctx context.Context, progress func(Progress)) error {
 		t.samples = nil
 		sending := 0
 		for _, e := range t.ends {
-			if e.Order.Role == engine.Send && !t.ended[e.End] {
+			if (e.Order.Role == engine.Send || e.Order.Survey && e.Order.Role == engine.Probe) && !t.ended[e.End] {
 				sending++
 			}
 		}

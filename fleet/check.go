@@ -102,6 +102,9 @@ func checkOrder(o engine.Order) error {
 	}
 	switch o.Role {
 	case engine.Send, engine.Receive:
+		if o.Survey {
+			return fmt.Errorf("order.survey: is for a prober and its echo")
+		}
 	case engine.Probe, engine.Echo:
 		pps, paced := o.Flow.Rate.PPS(o.Flow.PayloadBytes)
 		if o.Listen != (o.Role == engine.Echo) || o.Flow.Streams != 1 || o.Flow.Protocol != model.UDP ||

@@ -81,6 +81,9 @@ func flowText(ends []endOrder) string {
 	}
 	if text == "" {
 		text = "probe only"
+		if ends[0].Order.Survey {
+			text = "path MTU"
+		}
 	}
 	return text
 }
@@ -305,7 +308,7 @@ func (s *session) open(wait time.Duration) {
 	if t.Warmup() > 0 {
 		s.observed.at(model.MomentMeasure)
 	}
-	if s.agent.cfg.Watch == nil {
+	if s.agent.cfg.Watch == nil || s.first.Ends[0].Order.Survey {
 		return
 	}
 	w := s.agent.cfg.Watch()

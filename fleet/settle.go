@@ -170,7 +170,11 @@ func (t *trial) enterReport(out *Outcome, id string, r sessionReport) {
 		case engine.Receive:
 			out.Flows[n/2].Receive = &report
 		case engine.Probe:
-			out.Probe = report.Probe
+			if e.Order.Survey {
+				out.Flows[n/2].Send = &report
+			} else {
+				out.Probe = report.Probe
+			}
 		}
 	}
 }

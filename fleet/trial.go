@@ -123,18 +123,14 @@ func (c *Controller) place(order Trial) (*trial, error) {
 		if f.Dialer != f.From && f.Dialer != f.To {
 			return nil, fmt.Errorf("flow %s: the dialer %s is none of its ends", f.Flow.Name, f.Dialer)
 		}
+		if order.Survey {
+			t.pairProbe(f, f.Flow.Name, base+uint16(i), true)
+			continue
+		}
 		t.pair(f, base+uint16(i), send, receive)
 	}
 	if order.Probe {
-		f := order.Flows[0]
-		flow := model.Flow{Name: probeName, Protocol: model.UDP, From: f.Flow.From, To: f.Flow.To, PayloadBytes: probeBytes,
-			Rate: unit.IntervalRate(probeInterval), Streams: 1, Family: f.Flow.Family, DSCP: f.Flow.DSCP}
-		if f.Dialer != f.From {
-			flow.From, flow.To, f.From, f.To = flow.To, flow.From, f.To, f.From
-		}
-		f.Send = Choice{Engine: "udp"}
-		f.Receive = f.Send
-		t.pair(f, base+uint16(len(order.Flows)), engine.Order{Flow: flow, Role: engine.Probe, CPU: -1}, engine.Order{Flow: flow, Role: engine.Echo, CPU: -1})
+		t.pairProbe(order.Flows[0], probeName, base+uint16(len(order.Flows)), false)
 	}
 	for _, e := range t.ends {
 		m, ok := c.members[e.agent]
@@ -146,6 +142,18 @@ func (c *Controller) place(order Trial) (*trial, error) {
 		}
 	}
 	return t, nil
+}
+
+// pairProbe adds a prober at the dialing end of a flow and its echo at the other.
+func (t *trial) pairProbe(f PlacedFlow, name string, tag uint16, survey bool) {
+	flow := model.Flow{Name: name, Protocol: model.UDP, From: f.Flow.From, To: f.Flow.To, PayloadBytes: probeBytes,
+		Rate: unit.IntervalRate(probeInterval), Streams: 1, Family: f.Flow.Family, DSCP: f.Flow.DSCP}
+	if f.Dialer != f.From {
+		flow.From, flow.To, f.From, f.To = flow.To, flow.From, f.To, f.From
+	}
+	f.Send = Choice{Engine: "udp"}
+	f.Receive = f.Send
+	t.pair(f, tag, engine.Order{Flow: flow, Role: engine.Probe, CPU: -1, Survey: survey}, engine.Order{Flow: flow, Role: engine.Echo, CPU: -1, Survey: survey})
 }
 
 // pair adds both ends of a flow, which share a fresh key.

@@ -77,10 +77,18 @@ type Trial struct {
 
 type knob func(*Trial, Value) error
 
+const payloadKnob = "payload_bytes"
+
 // knobs is the one table of what a factor may vary.
 func knobs() map[string]knob {
 	return map[string]knob{
-		"payload_bytes": eachFlow(func(f *Flow, v Value) error { return setInt(&f.PayloadBytes, v) }),
+		payloadKnob: eachFlow(func(f *Flow, v Value) error {
+			if v.Text == PathMTULevel && f.Protocol == UDP {
+				f.PayloadBytes = WholePayload(f.Family, usualMTU)
+				return nil
+			}
+			return setInt(&f.PayloadBytes, v)
+		}),
 		"frame_bytes": eachFlow(func(f *Flow, v Value) error {
 			var frame int
 			if err := setInt(&frame, v); err != nil {
@@ -150,6 +158,9 @@ func eachFlow(set func(*Flow, Value) error) knob {
 }
 
 func setInt(to *int, v Value) error {
+	if v.Text == PathMTULevel {
+		return fmt.Errorf("mtu stands for a UDP payload; want a whole number here")
+	}
 	if v.Text != "" || v.Number != float64(int(v.Number)) {
 		return fmt.Errorf("want a whole number, not %v", v)
 	}

@@ -11,7 +11,8 @@ type Document struct {
 	Plan     Plan      `json:"plan"`
 	Host     []Host    `json:"host"`
 	Lab      *LabFacts `json:"lab,omitempty"`
-	Complete bool      `json:"complete"` // the design had no further trial
+	PathMTU  []PathMTU `json:"path_mtu,omitempty"` // of each flow, as found before the first trial; none in runs of before
+	Complete bool      `json:"complete"`           // the design had no further trial
 	Results  []Result  `json:"results"`
 	Findings []Finding `json:"findings"`
 	Warnings []string  `json:"warnings"`

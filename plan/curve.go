@@ -18,6 +18,7 @@ type CurveOptions struct {
 	Links     []model.Link
 	Protocol  model.Protocol // default UDP
 	Payloads  []int          // bytes; nil for the sizes below
+	Whole     bool           // UDP: and the largest payload that the path takes without fragments
 	Frames    []int          // Ethernet frames in bytes, FCS included, in place of Payloads; UDP only
 	Rate      unit.Rate      // zero: as fast as the sender can
 	Direction string         // up (default), down, both, or a list as up,down,both, each a trial of its own
@@ -99,6 +100,9 @@ func Curve(o CurveOptions) (model.Plan, error) {
 	p.Factors = append(p.Factors, size)
 	for i := range p.Flows { // what the flows say beside the factor must be possible too
 		p.Flows[i].PayloadBytes = int(size.Levels[0].Number)
+		if size.Levels[0].Text != "" {
+			p.Flows[i].PayloadBytes = model.MinUDPPayload
+		}
 		if size.Knob == "frame_bytes" {
 			p.Flows[i].PayloadBytes = model.PayloadOf(p.Flows[i].Family, int(size.Levels[0].Number))
 		}
@@ -187,7 +191,7 @@ func (o CurveOptions) directions(f model.Flow) ([]model.Value, []model.Flow, err
 
 // sizes makes the factor that the curve is drawn over.
 func (o CurveOptions) sizes() (model.Factor, error) {
-	if len(o.Frames) > 0 && len(o.Payloads) > 0 {
+	if len(o.Frames) > 0 && (len(o.Payloads) > 0 || o.Whole) {
 		return model.Factor{}, bad("--frame", "stands beside --payload; give one of them")
 	}
 	f := model.Factor{Knob: "payload_bytes"}
@@ -198,6 +202,9 @@ func (o CurveOptions) sizes() (model.Factor, error) {
 		if o.Protocol == model.TCP {
 			return f, bad("--frame", "is for --proto udp: TCP makes its own segments")
 		}
+	case o.Whole && o.Protocol == model.TCP:
+		return f, bad("--payload", "mtu is for --proto udp: TCP makes its own segments")
+	case o.Whole:
 	case len(list) == 0 && o.Protocol == model.TCP:
 		list = tcpPayloads()
 	case len(list) == 0:
@@ -205,6 +212,9 @@ func (o CurveOptions) sizes() (model.Factor, error) {
 	}
 	for _, n := range list {
 		f.Levels = append(f.Levels, model.Number(float64(n)))
+	}
+	if o.Whole {
+		f.Levels = append(f.Levels, model.Word(model.PathMTULevel))
 	}
 	return f, nil
 }

@@ -54,7 +54,7 @@ func Sweep(o SweepOptions) (model.Plan, error) {
 	if o.Protocol == model.TCP {
 		return model.Plan{}, bad("--proto", "a sweep is of UDP")
 	}
-	if len(o.Payloads) == 0 && len(o.Frames) == 0 {
+	if len(o.Payloads) == 0 && len(o.Frames) == 0 && !o.Whole {
 		return model.Plan{}, bad("--payload", "say which sizes: 256..1472/256,1472")
 	}
 	p, err := Curve(o.CurveOptions)

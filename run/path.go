@@ -213,6 +213,9 @@ func wantsFrames(p model.Plan, l *lab.Lab) (send, receive bool, err error) {
 		return false, false, err
 	}
 	mtu := sender.Interface().MTU
+	if p.AsksPathMTU() { // it is no more than this
+		p, _ = p.WithPayload(model.WholePayload(p.Flows[0].Family, mtu))
+	}
 	for _, cell := range oneByOne(p) {
 		t, err := p.Trial(cell, 0)
 		if err != nil {

@@ -59,16 +59,23 @@ func Execute(ctx context.Context, p model.Plan, o Options) (model.Document, erro
 	if err != nil {
 		return model.Document{}, err
 	}
+	mtus, said, err := path.survey(ctx, &p)
+	if err != nil {
+		return model.Document{}, errors.Join(err, path.Close())
+	}
 	p.Flows = path.settle(p)
 	if err := path.admits(p); err != nil {
 		return model.Document{}, errors.Join(err, path.Close())
 	}
 	doc := model.Document{
 		Format: model.RunFormat, Started: o.now().UTC().Truncate(time.Millisecond),
-		Tool: model.Tool{Version: o.Version}, Plan: p, Host: path.hosts(), Lab: path.lab,
+		Tool: model.Tool{Version: o.Version}, Plan: p, Host: path.hosts(), Lab: path.lab, PathMTU: mtus,
 		Results: []model.Result{}, Findings: []model.Finding{}, Warnings: []string{},
 	}
 	r := &runner{Options: o, path: path, doc: &doc}
+	for _, text := range said {
+		r.warn(text)
+	}
 	if o.Store != nil {
 		r.log, err = o.Store.Create(doc)
 		if err != nil {

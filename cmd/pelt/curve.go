@@ -2,6 +2,7 @@ package main
 
 import (
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -90,7 +91,7 @@ func (t *trafficFlags) registerShared(f *pflag.FlagSet) {
 func (t *trafficFlags) register(f *pflag.FlagSet) {
 	t.registerShared(f)
 	f.StringVar(&t.proto, "proto", "udp", "transport protocol: udp or tcp")
-	f.StringVar(&t.payload, "payload", "", "payload sizes in bytes: 64,1460 or 256..1472/256; UDP 16 to 65507 (default: a curve's worth)")
+	f.StringVar(&t.payload, "payload", "", "payload sizes in bytes: 64,1460 or 256..1472/256; UDP 16 to 65507, or mtu for the largest that the path takes in one piece (default: a curve's worth)")
 	f.StringVar(&t.rate, "rate", "max", "offered rate of a flow: max, packets as 150kpps, or payload bits as 95mbit")
 	f.StringVar(&t.interval, "interval", "", "time between packets in place of --rate: 5ms")
 	f.StringVar(&t.time, "time", "", "measured time of each trial: 10s (default 2s)")
@@ -135,7 +136,7 @@ func (t *trafficFlags) options(target string) (o plan.CurveOptions, err error) {
 			}
 		}
 	}
-	read("payload", t.payload, func(s string) (e error) { o.Payloads, e = unit.ParseSizes(s); return e })
+	read("payload", t.payload, func(s string) (e error) { o.Payloads, o.Whole, e = payloads(s); return e })
 	read("frame", t.frame, func(s string) (e error) { o.Frames, e = unit.ParseSizes(s); return e })
 	read("send-buffer", t.sendBuffer, func(s string) (e error) { o.SendBuffer, e = bufferBytes(s); return e })
 	read("receive-buffer", t.receiveBuffer, func(s string) (e error) { o.ReceiveBuffer, e = bufferBytes(s); return e })
@@ -167,6 +168,24 @@ func (t *trafficFlags) options(target string) (o plan.CurveOptions, err error) {
 		return e
 	})
 	return o, err
+}
+
+// payloads reads a list of sizes, in which mtu may stand for the path's.
+func payloads(text string) (sizes []int, whole bool, err error) {
+	var rest []string
+	for _, word := range strings.Split(text, ",") {
+		if strings.TrimSpace(word) != model.PathMTULevel {
+			rest = append(rest, word)
+		} else if whole {
+			return nil, false, usagef("%s stands twice", word)
+		} else {
+			whole = true
+		}
+	}
+	if len(rest) > 0 {
+		sizes, err = unit.ParseSizes(strings.Join(rest, ","))
+	}
+	return sizes, whole, err
 }
 
 // bufferBytes reads one size.

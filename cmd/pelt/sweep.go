@@ -97,7 +97,7 @@ with a list makes a factor of the sweep: --payload 256..1472/256,1472
 		},
 	}
 	f := c.Flags()
-	f.StringVar(&traffic.payload, "payload", "", "payload sizes in bytes: 256..1472/256,1472")
+	f.StringVar(&traffic.payload, "payload", "", "payload sizes in bytes: 256..1472/256,1472, or mtu for the largest that the path takes in one piece")
 	traffic.registerShared(f)
 	f.StringVar(&o.interval, "interval", "", "times between packets: 0..9ms/1ms; 0 is as fast as the sender can (default 0)")
 	f.StringVar(&o.rate, "rate", "", "packets per second in place of --interval: 10kpps,20kpps,max")

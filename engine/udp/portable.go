@@ -159,6 +159,7 @@ func (w *plainWire) remote() netip.AddrPort {
 }
 func (w *plainWire) settle()          { w.settled.Store(true) }
 func (w *plainWire) pathMTU() int     { return 0 }
+func (w *plainWire) unsplit() error   { return errors.New("this system cannot forbid fragments") }
 func (w *plainWire) bufferBytes() int { return w.granted }
 func (w *plainWire) close() error     { return w.conn.Close() }
 

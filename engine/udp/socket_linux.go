@@ -200,6 +200,19 @@ func (k *socket) inbox(b *bell) inbox {
 	return newBatchInbox(k.fd, k.joined, true, b, k.box.clock)
 }
 
+// unsplit sets DF and leaves it to the caller what is too large (RFC 8899 section
+// 4.4): the kernel refuses only what the interface cannot take.
+func (k *socket) unsplit() error {
+	level, which := unix.IPPROTO_IP, unix.IP_MTU_DISCOVER
+	if k.six {
+		level, which = unix.IPPROTO_IPV6, unix.IPV6_MTU_DISCOVER
+	}
+	if err := unix.SetsockoptInt(k.fd, level, which, unix.IP_PMTUDISC_PROBE); err != nil { // the same value for IPv6
+		return fmt.Errorf("forbid fragments: %w", err)
+	}
+	return nil
+}
+
 func (k *socket) pathMTU() int {
 	level, which := unix.IPPROTO_IP, unix.IP_MTU
 	if k.six {

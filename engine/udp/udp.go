@@ -113,12 +113,16 @@ type role interface {
 }
 
 func newRole(e *end) role {
-	switch e.order.Role {
-	case engine.Send:
+	switch {
+	case e.order.Role == engine.Send:
 		return newSender(e)
-	case engine.Receive:
+	case e.order.Role == engine.Receive:
 		return newReceiver(e)
-	case engine.Probe:
+	case e.order.Survey && e.order.Role == engine.Probe:
+		return &surveyor{end: e}
+	case e.order.Survey:
+		return &mirror{end: e}
+	case e.order.Role == engine.Probe:
 		return newProber(e)
 	default:
 		return &echo{end: e}

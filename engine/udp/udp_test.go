@@ -42,6 +42,7 @@ type trial struct {
 	dialer       engine.Role // Send (default), Receive or Probe
 	near, far    engine.Host // dialer's and listener's; nil is here
 	plain        bool
+	surveys      bool
 	number, tag  uint16
 	key          []byte
 	nearE, farE  *Engine
@@ -89,7 +90,7 @@ func (r *trial) prepare(t testing.TB) (dialer, listener engine.End) {
 		r.farE = testEngine(t, r.plain)
 	}
 	other := map[engine.Role]engine.Role{engine.Send: engine.Receive, engine.Receive: engine.Send, engine.Probe: engine.Echo}[r.dialer]
-	order := engine.Order{Flow: r.flow, Timing: r.timing, Role: other, Listen: true, Trial: r.number, Tag: r.tag, Key: r.key, OneClock: true, CPU: -1}
+	order := engine.Order{Flow: r.flow, Timing: r.timing, Role: other, Listen: true, Trial: r.number, Tag: r.tag, Key: r.key, OneClock: true, CPU: -1, Survey: r.surveys}
 	if r.cpu >= 0 {
 		order.CPU = r.cpu + 1
 	}

@@ -37,6 +37,7 @@ type wire interface {
 	outbox(payloadBytes, batch, segments int) outbox
 	inbox(b *bell) inbox
 	pathMTU() int     // 0 unknown
+	unsplit() error   // from now on nothing is fragmented, on the way neither; an error where the system cannot
 	bufferBytes() int // granted to the direction that the end floods in; 0 unknown
 	close() error
 }

@@ -1,0 +1,140 @@
+package udp
+
+import (
+	"math/rand/v2"
+	"testing"
+
+	"pelt/model"
+)
+
+// wayOf is one direction of a path as a search meets it.
+type wayOf struct {
+	six            bool
+	top, mtu       int
+	says           bool // a router says packet too big
+	loss           float64
+	dead           bool
+	rounds, probes int // at most, for what the test wants
+}
+
+// walk plays the search against the way.
+func (w wayOf) walk(seed uint64) (*search, int) {
+	r := rand.New(rand.NewPCG(seed, 1))
+	s := newSearch(w.six)
+	s.start(w.top)
+	rounds := 0
+	for sizes := s.next(); len(sizes) > 0; sizes = s.next() {
+		if rounds++; rounds > 100 {
+			break
+		}
+		var silent []int
+		says := false
+		for _, n := range sizes {
+			s.sent++
+			switch {
+			case !w.dead && n <= w.mtu && r.Float64() >= w.loss:
+				s.passed(n)
+			default:
+				silent = append(silent, n)
+				says = says || n > w.mtu && w.says
+			}
+		}
+		s.silent(silent)
+		if says {
+			s.tooBig(w.mtu)
+		}
+	}
+	return s, rounds
+}
+
+func TestSearch(t *testing.T) {
+	for _, c := range []struct {
+		name  string
+		way   wayOf
+		found model.MTUFound
+	}{
+		{"all of the route", wayOf{top: 1500, mtu: 1500, rounds: 1, probes: 2}, model.MTUOfRoute},
+		{"all of a small route", wayOf{top: 68, mtu: 68, rounds: 1, probes: 1}, model.MTUOfRoute},
+		{"jumbo", wayOf{top: 9000, mtu: 9000, rounds: 1, probes: 2}, model.MTUOfRoute},
+		{"loopback", wayOf{top: 65536, mtu: 65536, rounds: 1, probes: 2}, model.MTUOfRoute},
+		{"a router says it", wayOf{top: 1500, mtu: 1400, says: true, rounds: 2, probes: 3}, model.MTUTold},
+		{"a router says it, IPv6", wayOf{six: true, top: 1500, mtu: 1280, says: true, rounds: 2, probes: 3}, model.MTUTold},
+		{"a router says little", wayOf{top: 1500, mtu: 296, says: true, rounds: 3, probes: 6}, model.MTUTold},
+		{"a router says the least", wayOf{top: 1500, mtu: 68, says: true, rounds: 3, probes: 6}, model.MTUTold},
+		{"black hole at a common size", wayOf{top: 1500, mtu: 1420, rounds: 6, probes: 30}, model.MTUSearch},
+		{"black hole anywhere", wayOf{top: 1500, mtu: 1373, rounds: 7, probes: 40}, model.MTUSearch},
+		{"black hole, IPv6", wayOf{six: true, top: 1500, mtu: 1444, rounds: 7, probes: 40}, model.MTUSearch},
+		{"black hole below the base", wayOf{top: 1500, mtu: 700, rounds: 9, probes: 50}, model.MTUSearch},
+		{"black hole before jumbo frames", wayOf{top: 9000, mtu: 1500, rounds: 8, probes: 50}, model.MTUSearch},
+		{"one byte less than the route", wayOf{top: 1500, mtu: 1499, rounds: 7, probes: 40}, model.MTUSearch},
+		{"losses", wayOf{top: 1500, mtu: 1500, loss: 0.05, rounds: 10, probes: 60}, model.MTUOfRoute},
+		{"losses and a word", wayOf{top: 1500, mtu: 1400, says: true, loss: 0.05, rounds: 12, probes: 60}, model.MTUTold},
+		{"losses in a black hole", wayOf{top: 1500, mtu: 1400, loss: 0.02, rounds: 14, probes: 80}, model.MTUSearch},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			for seed := range uint64(200) {
+				s, rounds := c.way.walk(seed)
+				got := s.result(false)
+				if got.Bytes != min(c.way.mtu, 65535) || got.Found != c.found {
+					// Three lost in a row look like a wall: with loss p that is p^3 of the walls met.
+					if c.way.loss > 0 && got.Bytes > 0 && got.Bytes < c.way.mtu && seed > 0 {
+						continue
+					}
+					t.Fatalf("seed %d: found %d by %s, want %d by %s", seed, got.Bytes, got.Found, c.way.mtu, c.found)
+				}
+				if rounds > c.way.rounds || got.Probes > c.way.probes {
+					t.Fatalf("seed %d: %d rounds and %d probes, want at most %d and %d", seed, rounds, got.Probes, c.way.rounds, c.way.probes)
+				}
+				if c.way.loss == 0 {
+					break
+				}
+			}
+		})
+	}
+}
+
+// TestSearchNeverLies: whatever is lost or said, what is found did pass, and
+// every search ends.
+func TestSearchNeverLies(t *testing.T) {
+	r := rand.New(rand.NewPCG(7, 7))
+	for i := range uint64(3000) {
+		w := wayOf{six: i%2 == 1, loss: r.Float64() * 0.9, says: r.IntN(2) == 0}
+		w.top = 1280 + r.IntN(60000)
+		w.mtu = 1280 + r.IntN(w.top-1279)
+		if !w.six && r.IntN(2) == 0 {
+			w.top = 68 + r.IntN(2000)
+			w.mtu = 68 + r.IntN(w.top-67)
+		}
+		s, rounds := w.walk(i)
+		if got := s.result(false); got.Bytes > w.mtu || rounds > 100 || got.AtLeast {
+			t.Fatalf("%+v: found %+v in %d rounds", w, got, rounds)
+		}
+	}
+}
+
+func TestSearchOfADeadPath(t *testing.T) {
+	s, rounds := wayOf{top: 1500, mtu: 1500, dead: true}.walk(1)
+	if got := s.result(false); got.Bytes != 0 || got.Found != "" || rounds > 5 {
+		t.Errorf("found %+v in %d rounds, want nothing", got, rounds)
+	}
+}
+
+// TestSearchCut: with the time up, what has passed is a bound.
+func TestSearchCut(t *testing.T) {
+	s := newSearch(false)
+	s.start(1500)
+	if s.result(true).Bytes != 0 {
+		t.Error("nothing was answered, and something was found")
+	}
+	s.passed(1200)
+	s.silent([]int{1500})
+	if got := s.result(true); got.Bytes != 1200 || !got.AtLeast || got.Found != model.MTUSearch {
+		t.Errorf("found %+v, want at least 1200", got)
+	}
+	// Messages that contradict an answer, or say nonsense, are nobody's.
+	for _, mtu := range []int{1100, 0, -5, 67, 1600} {
+		if s.tooBig(mtu); s.limit != 1500 {
+			t.Errorf("packet too big of %d made the limit %d", mtu, s.limit)
+		}
+	}
+}

@@ -1,0 +1,212 @@
+package run
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"time"
+
+	"pelt/fleet"
+	"pelt/model"
+)
+
+// The path MTU is searched before the first trial, with its own small trial
+// between each two ends. What goes wrong with it is no reason not to measure:
+// then the path MTU is unknown, and why.
+
+const (
+	surveySeconds  = 1.0             // of the search, as the engine bounds it
+	surveyPatience = 3 * time.Second // with all that comes before and after it
+)
+
+// survey finds each flow's path MTU and puts it into the plan's levels that wait
+// for it. said are doubts about those. The error is of a plan whose levels cannot
+// be known; the others are in the PathMTU's Why.
+func (p *path) survey(ctx context.Context, plan *model.Plan) (mtus []model.PathMTU, said []string, err error) {
+	mtus = p.searchMTU(ctx, plan.Flows)
+	if ctx.Err() != nil {
+		return nil, nil, ctx.Err()
+	}
+	if err := p.reseed(); err != nil {
+		return nil, nil, err
+	}
+	if !plan.AsksPathMTU() {
+		return mtus, nil, nil
+	}
+	payload, said, err := p.wholePayload(mtus)
+	if err != nil {
+		return nil, nil, err
+	}
+	settled, twice := plan.WithPayload(payload)
+	if twice {
+		said = append(said, fmt.Sprintf("payload mtu is %d B here, which the list of payloads holds already", payload))
+	}
+	*plan = settled
+	if err := plan.Check(); err != nil {
+		return nil, nil, fmt.Errorf("payload mtu is %d B here: %w", payload, err)
+	}
+	return mtus, said, nil
+}
+
+// reseed lets the emulated links of this process draw from the beginning: what
+// the search takes differs from run to run, and a seed shall mean the same each time.
+func (p *path) reseed() error {
+	for _, l := range p.roads.links {
+		for direction, s := range l.Ways {
+			l.Cable.Set(direction, s)
+		}
+	}
+	return nil
+}
+
+// wholePayload is the largest payload that no flow's path needs fragments for.
+func (p *path) wholePayload(mtus []model.PathMTU) (payload int, said []string, err error) {
+	why := ""
+	for _, m := range mtus {
+		switch {
+		case m.Bytes == 0:
+			why = cmp.Or(why, m.Why)
+		case payload == 0 || m.PayloadBytes < payload:
+			payload = m.PayloadBytes
+		}
+		if m.AtLeast {
+			said = append(said, fmt.Sprintf("payload mtu: flow %s: %d B are the least that the path takes whole; more may fit, but %s", m.Flow, m.PayloadBytes, m.Why))
+		}
+	}
+	if why == "" {
+		return payload, said, nil
+	}
+	for _, h := range p.hosts() {
+		for _, m := range mtus {
+			if n := model.WholePayload(m.Family, h.MTUBytes); n > 0 && (payload == 0 || n < payload) {
+				payload = n
+			}
+		}
+	}
+	if payload == 0 {
+		return 0, nil, &model.FieldError{Field: "--payload", Want: "mtu: path MTU unknown: " + why + "; give the size as a number"}
+	}
+	return payload, append(said, fmt.Sprintf("path MTU unknown: %s; payload mtu is %d B, by the interfaces of the two hosts", why, payload)), nil
+}
+
+// searchMTU makes one survey for each pair of ends, all at once.
+func (p *path) searchMTU(ctx context.Context, flows []model.Flow) []model.PathMTU {
+	trial := fleet.Trial{Number: uint16(1 + rand.IntN(0x7ffe)), Survey: true, OneClock: p.oneClock, Timing: model.Timing{MeasureSeconds: surveySeconds}}
+	var list []model.PathMTU
+	var asked [][]int // for each entry of list, its surveys in trial
+	why := ""
+	at := map[surveyKey]int{}
+	for _, f := range flows {
+		var of []int
+		family := 4
+		for _, one := range p.each(f) {
+			placed, err := p.surveyed(one)
+			if err != nil {
+				why = err.Error()
+				continue
+			}
+			family = p.family(placed)
+			key := surveyKey{placed.From, placed.To, family, one.DSCP}
+			k, known := at[key]
+			if !known {
+				k = len(trial.Flows)
+				at[key] = k
+				trial.Flows = append(trial.Flows, placed)
+			}
+			of = append(of, k)
+		}
+		list, asked = append(list, model.PathMTU{Flow: f.Name, From: f.From, To: f.To, Family: family}), append(asked, of)
+	}
+	var out fleet.Outcome
+	if why == "" {
+		out, why = p.carry(ctx, trial)
+	}
+	for i := range list {
+		list[i] = least(list[i], trial, asked[i], out, why)
+	}
+	return list
+}
+
+// surveyKey tells surveys apart: what goes between the same two ends, in either
+// direction, is one.
+type surveyKey struct {
+	near, far    string
+	family, dscp int
+}
+
+// surveyed places the survey of a flow; it is always dialed by the sender's host.
+func (p *path) surveyed(f model.Flow) (fleet.PlacedFlow, error) {
+	node := f.To
+	if node == model.Sender {
+		node = f.From
+	}
+	near, far := p.ends[model.Sender], p.ends[node]
+	for _, e := range []fleet.AgentInfo{near, far} {
+		if !slices.Contains(e.Engines, "udp") {
+			return fleet.PlacedFlow{}, fmt.Errorf("there is no udp engine at the %s", e.Node)
+		}
+	}
+	family := f.Family
+	if family == 0 && p.lab != nil {
+		family = 4
+	}
+	listen := p.address[node](family)
+	if !listen.IsValid() {
+		return fleet.PlacedFlow{}, fmt.Errorf("the %s has no address of IPv%d", node, family)
+	}
+	one := model.Flow{Name: "path MTU to " + node, Protocol: model.UDP, From: model.Sender, To: node, Family: f.Family, DSCP: f.DSCP, Streams: 1}
+	udp := fleet.Choice{Engine: "udp"}
+	return fleet.PlacedFlow{Flow: one, Send: udp, Receive: udp, From: near.ID, To: far.ID, Dialer: near.ID, Listen: listen, CPU: -1}, nil
+}
+
+func (p *path) carry(ctx context.Context, t fleet.Trial) (out fleet.Outcome, why string) {
+	ctx, cancel := context.WithTimeout(ctx, surveyPatience)
+	defer cancel()
+	out, err := p.controller.RunTrial(ctx, t, nil)
+	switch {
+	case errors.Is(err, context.DeadlineExceeded):
+		return out, fmt.Sprintf("the two hosts did not meet within %v", surveyPatience)
+	case err != nil:
+		return out, err.Error()
+	}
+	return out, out.Cut
+}
+
+// least joins the surveys of one plan's flow: of many receivers the one with the
+// smallest path MTU, or the first that is unknown.
+func least(m model.PathMTU, trial fleet.Trial, asked []int, out fleet.Outcome, why string) model.PathMTU {
+	m.Why = why
+	chosen := m
+	probes := 0
+	for _, k := range asked {
+		if k >= len(out.Flows) || out.Flows[k].Send == nil || out.Flows[k].Send.Probe == nil {
+			m.Why = cmp.Or(m.Why, "the survey was cut")
+			return m
+		}
+		f, report := trial.Flows[k].Flow, out.Flows[k].Send.Probe
+		found, from, to := report.Out, f.From, f.To
+		if m.From != model.Sender {
+			found, from, to = report.Back, f.To, f.From
+		}
+		if found == nil {
+			m.Why = cmp.Or(m.Why, "the survey was cut")
+			return m
+		}
+		probes += found.Probes
+		one := *found
+		one.Flow, one.From, one.To, one.Family = m.Flow, from, to, m.Family
+		one.PayloadBytes = model.WholePayload(one.Family, one.Bytes)
+		if one.Bytes == 0 {
+			one.Why = cmp.Or(one.Why, why, "the survey was cut")
+			return one
+		}
+		if chosen.Bytes == 0 || one.Bytes < chosen.Bytes {
+			chosen = one
+		}
+	}
+	chosen.Probes = probes
+	return chosen
+}
