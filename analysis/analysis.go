@@ -37,6 +37,7 @@ func Analyze(doc model.Document) []model.Finding {
 	a.loss(all)
 	a.asymmetry(all)
 	a.unfit()
+	a.swallowed()
 	a.engines()
 	a.lab()
 	a.invalid()

@@ -56,14 +56,17 @@ func misfits(doc model.Document) (b big) {
 	return b
 }
 
-// packetBytes is the largest IP packet of the path: as the sender was told, or
-// the least MTU that is known; 0 if none is.
+// packetBytes is the largest IP packet of the path: as the sender was told, as
+// it was found before the test, or the least MTU that is known; 0 if none is.
 func packetBytes(doc model.Document, why string) int {
 	if _, rest, ok := strings.Cut(why, "the path takes IP packets of "); ok {
 		number, _, _ := strings.Cut(rest, " ")
 		if n, err := strconv.Atoi(number); err == nil && n > 0 {
 			return n
 		}
+	}
+	if n := foundMTU(doc); n > 0 {
+		return n
 	}
 	least := 0
 	know := func(n int) {
@@ -78,6 +81,35 @@ func packetBytes(doc model.Document, why string) int {
 		know(l.MTU)
 	}
 	return least
+}
+
+// foundMTU is the least path MTU of a run's flows; 0 if one of them is not known.
+func foundMTU(doc model.Document) (least int) {
+	for _, m := range doc.PathMTU {
+		if m.Bytes <= 0 || m.AtLeast {
+			return 0
+		}
+		if least == 0 || m.Bytes < least {
+			least = m.Bytes
+		}
+	}
+	return least
+}
+
+// swallowed tells of paths that take larger packets away without a word.
+func (a *analyst) swallowed() {
+	var ways []string
+	values := map[string]float64{}
+	for _, m := range a.doc.PathMTU {
+		if m.Found != model.MTUSearch || m.AtLeast || m.Bytes <= 0 {
+			continue
+		}
+		ways = append(ways, fmt.Sprintf("above %d B from %s to %s", m.Bytes, m.From, m.To))
+		values[slug(m.Flow)+"_path_mtu_bytes"] = float64(m.Bytes)
+	}
+	if len(ways) > 0 {
+		a.add(KindPathMTU, values, "IP packets %s vanish without an ICMP message if they may not be fragmented: what relies on it, as TCP does, can stall there.", and(ways))
+	}
 }
 
 func (b big) text() string {

@@ -16,6 +16,7 @@ const (
 	KindReceiverLimited = "receiver-limited" // the receiver could not take more: the path may carry more
 	KindLoss            = "loss"
 	KindFragmentation   = "fragmentation" // a size that the path splits, or that does not fit into it
+	KindPathMTU         = "path-mtu"      // larger packets vanish, and nobody says so
 	KindAsymmetry       = "asymmetry"
 	KindTCP             = "tcp"
 	KindEngines         = "engines" // what carried the packets, and what that leaves out

@@ -171,6 +171,7 @@ func sweep(doc model.Document) []model.Finding {
 	a.fairness(all)
 	a.losses(all)
 	a.unfit()
+	a.swallowed()
 	a.engines()
 	a.lab()
 	a.invalid()

@@ -88,6 +88,7 @@ func TestPrepareChecks(t *testing.T) {
 		{"port 0", func(_ *prepareOrder, o *engine.Order) {
 			o.Listen, o.Peer, o.Ports = false, netip.MustParseAddr("10.0.0.1"), []uint16{0}
 		}, "order.ports: want 1 ports"},
+		{"flood as survey", func(_ *prepareOrder, o *engine.Order) { o.Survey = true }, "order.survey: is for a prober and its echo"},
 		{"flood as echo", func(_ *prepareOrder, o *engine.Order) { o.Role, o.Flow.Rate = engine.Echo, unit.Rate{} }, "order.role: a probe is one dialed UDP stream"},
 	} {
 		p := goodOrder()

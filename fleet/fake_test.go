@@ -165,6 +165,9 @@ func (f *fakeEnd) Connect(ctx context.Context) error {
 func (f *fakeEnd) Run(ctx context.Context) error {
 	f.engine.wire.note(f.engine.host, "run "+string(f.order.Role))
 	defer f.engine.wire.note(f.engine.host, "ended "+string(f.order.Role))
+	if f.order.Survey && f.order.Role == engine.Probe {
+		return nil
+	}
 	if f.order.Role != engine.Send {
 		select {
 		case <-ctx.Done():
@@ -233,6 +236,9 @@ func (f *fakeEnd) Report() engine.Report {
 		r.Receive = &engine.ReceiveReport{Tally: model.Tally{Received: f.pair.delivered.Load(), Late: f.told.Load()}}
 	case engine.Probe:
 		r.Probe = &engine.ProbeReport{Sent: 7}
+		if f.order.Survey {
+			r.Probe = &engine.ProbeReport{Out: &model.PathMTU{Bytes: 1400}, Back: &model.PathMTU{Bytes: 1500}}
+		}
 	}
 	return r
 }

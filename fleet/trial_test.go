@@ -119,6 +119,32 @@ func TestTrialBetweenHosts(t *testing.T) {
 	}
 }
 
+// TestSurvey: a search of the path MTU ends with its probers, is no flow to
+// those who look on, and what it found is in the order of its flows.
+func TestSurvey(t *testing.T) {
+	t.Parallel()
+	w := newWire()
+	s := serve(t, w, nil)
+	c := dial(t, s.addr, agentOn(w, "near"))
+	trial := upTrial("near", "far", time.Second)
+	trial.Survey = true
+	begun := time.Now()
+	out, err := c.RunTrial(t.Context(), trial, nil)
+	if err != nil || out.Cut != "" || out.Flows[0].Send == nil || out.Flows[0].Send.Probe == nil || out.Flows[0].Send.Probe.Out.Bytes != 1400 || out.Flows[0].Send.Probe.Back.Bytes != 1500 {
+		t.Fatalf("%+v, %v", out, err)
+	}
+	if took := time.Since(begun); took > 900*time.Millisecond {
+		t.Errorf("took %v: it waited for its time to pass", took)
+	}
+	if probes, sends := w.events("near", "run probe"), w.events("", "run send"); len(probes) != 1 || len(sends) != 0 {
+		t.Errorf("%d probers and %d senders ran", len(probes), len(sends))
+	}
+	nothingOpen(t, w)
+	if !strings.Contains(s.text(), "trial started: path MTU (client 127.0.0.1)") {
+		t.Errorf("events:\n%s", s.text())
+	}
+}
+
 func TestTrialErrors(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {

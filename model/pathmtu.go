@@ -11,7 +11,6 @@ type PathMTU struct {
 	Bytes        int      `json:"path_mtu_bytes"`          // 0: unknown
 	PayloadBytes int      `json:"payload_bytes"`           // largest UDP payload that needs no fragments; 0: unknown
 	Found        MTUFound `json:"found,omitempty"`         // how
-	Said         string   `json:"said_by,omitempty"`       // with packet-too-big: who said so, if that is known
 	AtLeast      bool     `json:"at_least,omitempty"`      // time was up: a larger packet may pass
 	Probes       int      `json:"probe_packets,omitempty"` // that it took
 	Why          string   `json:"why,omitempty"`           // it is unknown, or in doubt

@@ -222,6 +222,8 @@ func TestCurveRefuses(t *testing.T) {
 		"only payload": {CurveOptions{Payloads: []int{15}}, "--payload: a UDP payload is 16 to 65507 B, not 15"},
 		"frame":        {CurveOptions{Frames: []int{63}}, "--"},
 		"frame beside": {CurveOptions{Frames: []int{64}, Payloads: []int{64}}, "--frame: stands beside --payload; give one of them"},
+		"mtu of tcp":   {CurveOptions{Whole: true, Protocol: model.TCP}, "--payload: mtu is for --proto udp"},
+		"mtu, frames":  {CurveOptions{Whole: true, Frames: []int{64}}, "--frame: stands beside --payload; give one of them"},
 		"frame of tcp": {CurveOptions{Frames: []int{64}, Protocol: model.TCP}, "--frame: is for --proto udp"},
 		"proto":        {CurveOptions{Protocol: "sctp"}, `--proto: want udp or tcp, not "sctp"`},
 		"direction":    {CurveOptions{Direction: "left"}, `--direction: want up, down or both, or a list of them, not "left"`},
@@ -322,4 +324,36 @@ func FuzzParse(f *testing.F) {
 			t.Fatalf("%+v prints as\n%s\nreads as %+v, %v", p, text, back, err)
 		}
 	})
+}
+
+// TestPathMTULevel: a plan may wait for the path MTU, also in its file.
+func TestPathMTULevel(t *testing.T) {
+	for _, o := range []CurveOptions{{Whole: true}, {Whole: true, Payloads: []int{256, 512}}, {Whole: true, Family: 6, Segments: 4}} {
+		o.Target = "lab:router"
+		p, err := Curve(o)
+		if err != nil || !p.AsksPathMTU() || len(p.Factors[0].Levels) != len(o.Payloads)+1 {
+			t.Fatalf("%+v: %+v, %v", o, p.Factors, err)
+		}
+		text, err := Print(p)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if q, err := Parse(text, "plan.yaml"); err != nil || !reflect.DeepEqual(p, q) {
+			t.Errorf("%s\ncame back as %+v, %v", text, q, err)
+		}
+	}
+	text := `format: pelt/plan/1
+command: curve
+target: lab:router
+flows:
+- {name: up, protocol: udp, from: sender, to: receiver, payload_bytes: 64, rate: max, streams: 1}
+factors:
+- {knob: frame_bytes, levels: [64, mtu]}
+design: {kind: grid, repeats: 1, seed: 1}
+timing: {warmup_s: 0, measure_s: 1, drain_s: 1}
+engine: auto
+`
+	if _, err := Parse([]byte(text), "plan.yaml"); err == nil || !strings.Contains(err.Error(), "plan.yaml:7: factors[0].levels[1]") {
+		t.Errorf("a frame of mtu gave %v", err)
+	}
 }

@@ -75,7 +75,7 @@ func newPage(doc model.Document) page {
 		}
 	}
 	p.VerdictClass = headlineClass(p.Verdict)
-	for _, s := range []string{words.Headline(doc), words.Path(doc), words.Plan(doc)} {
+	for _, s := range []string{words.Headline(doc), words.Path(doc), words.Plan(doc), words.PathMTU(doc)} {
 		if s != "" && s != p.Verdict {
 			p.Subtitle = append(p.Subtitle, s)
 		}

@@ -62,6 +62,7 @@ func (s *screen) head(doc model.Document) {
 	s.wrap(styleBold, "", words.Headline(doc))
 	s.wrap("", "", words.Path(doc))
 	s.wrap("", "", words.Plan(doc))
+	s.wrap("", "", words.PathMTU(doc))
 	for _, l := range words.Lab(doc) {
 		s.wrap(styleDim, "  ", l)
 	}

@@ -28,6 +28,7 @@ type header struct {
 	Plan    model.Plan      `json:"plan"`
 	Host    []model.Host    `json:"host"`
 	Lab     *model.LabFacts `json:"lab,omitempty"`
+	PathMTU []model.PathMTU `json:"path_mtu,omitempty"`
 }
 
 type end struct {
@@ -156,6 +157,7 @@ func readHeader(line []byte, at string, d *model.Document) error {
 		return fmt.Errorf("%s: format: is %.40q; this pelt reads %s", at, h.Format, LogFormat)
 	}
 	d.ID, d.Started, d.Tool, d.Plan, d.Host, d.Lab = h.ID, h.Started, h.Tool, h.Plan, orEmpty(h.Host), h.Lab
+	d.PathMTU = h.PathMTU
 	return nil
 }
 

@@ -37,7 +37,7 @@ func (s *Store) Create(doc model.Document) (*Run, error) {
 		return nil, fmt.Errorf("store run: %w", err)
 	}
 	r := &Run{id: id, file: f}
-	line, err := encodeLine(model.Finite(header{LogFormat, id, doc.Started, doc.Tool, doc.Plan, doc.Host, doc.Lab}))
+	line, err := encodeLine(model.Finite(header{LogFormat, id, doc.Started, doc.Tool, doc.Plan, doc.Host, doc.Lab, doc.PathMTU}))
 	if err == nil {
 		err = r.write(line)
 	}

@@ -27,6 +27,7 @@ func document() model.Document {
 			Design:  model.Design{Kind: "grid", Repeats: 3}, Timing: model.Timing{MeasureSeconds: 1},
 		},
 		Host: []model.Host{{Node: model.Sender, Name: "a<b"}}, Lab: &model.LabFacts{Topology: "router", Nodes: []string{"sender"}, Backends: []string{}},
+		PathMTU: []model.PathMTU{{Flow: "up", From: model.Sender, To: model.Receiver, Family: 4, Bytes: 1400, PayloadBytes: 1372, Found: model.MTUTold, Probes: 3}},
 		Results: []model.Result{}, Findings: []model.Finding{}, Warnings: []string{},
 	}
 }
