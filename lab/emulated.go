@@ -23,9 +23,12 @@ func merge(a, b model.Link) model.Link {
 	if b.LossRatio != 0 || b.LossModel != "" {
 		a.LossRatio, a.LossModel, a.LossStates = b.LossRatio, b.LossModel, b.LossStates
 	}
+	if b.Distribution != "" {
+		a.Distribution, a.DistributionTable = b.Distribution, b.DistributionTable
+	}
 	return model.Link{
 		DelaySeconds: cmp.Or(b.DelaySeconds, a.DelaySeconds), JitterSeconds: cmp.Or(b.JitterSeconds, a.JitterSeconds),
-		Correlation: cmp.Or(b.Correlation, a.Correlation), Distribution: cmp.Or(b.Distribution, a.Distribution),
+		Correlation: cmp.Or(b.Correlation, a.Correlation), Distribution: a.Distribution, DistributionTable: a.DistributionTable,
 		LossRatio: a.LossRatio, LossModel: a.LossModel, LossStates: a.LossStates, LossCorrelation: cmp.Or(b.LossCorrelation, a.LossCorrelation),
 		ReorderRatio: cmp.Or(b.ReorderRatio, a.ReorderRatio), ReorderCorrelation: cmp.Or(b.ReorderCorrelation, a.ReorderCorrelation), Gap: cmp.Or(b.Gap, a.Gap),
 		DuplicateRatio: cmp.Or(b.DuplicateRatio, a.DuplicateRatio), DuplicateCorrelation: cmp.Or(b.DuplicateCorrelation, a.DuplicateCorrelation),
@@ -37,9 +40,12 @@ func merge(a, b model.Link) model.Link {
 // settings are a shape in the words of the model of links.
 func (s shape) settings() impair.Settings {
 	a := s.asked
-	table, err := impair.Distribution(a.Distribution)
-	if err != nil {
-		table = nil // model.Link's check knows the names
+	var table *impair.Table
+	if file := a.DistributionFile(); file != "" {
+		values, _ := a.Table() // planLinks has looked
+		table = &impair.Table{Name: file, Values: values}
+	} else if known, err := impair.Distribution(a.Distribution); err == nil { // model.Link's check knows the names
+		table = known
 	}
 	set := impair.Settings{
 		Mode: impair.Mode(a.Mode), Rate: s.rate,

@@ -1,6 +1,8 @@
 package model
 
 import (
+	"encoding/base64"
+	"encoding/binary"
 	"fmt"
 	"math"
 	"slices"
@@ -23,9 +25,12 @@ type Link struct {
 	DelaySeconds  float64      `json:"delay_s,omitempty"`
 	JitterSeconds float64      `json:"jitter_s,omitempty"`          // uniform: the largest deviation; else the distribution's scale
 	Correlation   float64      `json:"correlation_ratio,omitempty"` // of a packet's delay with the one before
-	Distribution  string       `json:"distribution,omitempty"`      // of the jitter: uniform, normal, pareto, paretonormal
-	LossRatio     float64      `json:"loss_ratio,omitempty"`
-	LossModel     string       `json:"loss_model,omitempty"` // random, gilbert-elliott, four-state
+	Distribution  string       `json:"distribution,omitempty"`      // of the jitter: uniform, normal, pareto, paretonormal, or file:PATH
+	// DistributionTable is what was read from that file, so that nobody needs it
+	// again: as TableText writes it. "" if it was not read yet.
+	DistributionTable string  `json:"distribution_table,omitempty"`
+	LossRatio         float64 `json:"loss_ratio,omitempty"`
+	LossModel         string  `json:"loss_model,omitempty"` // random, gilbert-elliott, four-state
 	// LossStates are the ratios of a loss model with states: p, r, loss in the bad
 	// and in the good state of gilbert-elliott; p13, p31, p32, p23, p14 of four-state.
 	LossStates           [5]float64 `json:"loss_states,omitzero"`
@@ -232,8 +237,12 @@ func (l Link) check(at string) error {
 		return wrong(at+".overhead_bytes", "want 0 to 256 B, not %d", l.OverheadBytes)
 	case l.Rate != 0 && l.Rate < 1000:
 		return wrong(at+".rate_bps", "want at least 1kbit")
-	case !slices.Contains([]string{"", "uniform", "normal", "pareto", "paretonormal"}, l.Distribution):
-		return wrong(at+".distribution", "want uniform, normal, pareto or paretonormal, not %q", l.Distribution)
+	case !slices.Contains([]string{"", "uniform", "normal", "pareto", "paretonormal"}, l.Distribution) && l.DistributionFile() == "":
+		return wrong(at+".distribution", "want uniform, normal, pareto, paretonormal or file:PATH, not %q", clip(l.Distribution))
+	case !printable(l.Distribution):
+		return wrong(at+".distribution", "want a short path, not %q", clip(l.Distribution))
+	case l.DistributionTable != "" && l.DistributionFile() == "":
+		return wrong(at+".distribution_table", "is what a file holds; want distribution file:PATH beside it")
 	case l.Gap < 0:
 		return wrong(at+".reorder_gap", "want at least 1 packet, not %d", l.Gap)
 	case !slices.Contains([]string{"", "exact", "netem"}, l.Mode):
@@ -241,7 +250,47 @@ func (l Link) check(at string) error {
 	case !slices.Contains([]string{"", "random", GilbertElliott, FourState}, l.LossModel):
 		return wrong(at+".loss_model", "want random, gilbert-elliott or four-state, not %q", l.LossModel)
 	}
+	if _, err := l.Table(); err != nil {
+		return wrong(at+".distribution_table", "%v", err)
+	}
 	return nil
+}
+
+// DistributionFile is the path of the file that a distribution is read from, ""
+// if it is none.
+func (l Link) DistributionFile() string {
+	path, ok := strings.CutPrefix(l.Distribution, "file:")
+	if !ok {
+		return ""
+	}
+	return path
+}
+
+// mostTable is how many numbers a distribution may have: NETEM_DIST_MAX,
+// include/uapi/linux/pkt_sched.h.
+const mostTable = 16384
+
+// TableText is a distribution's table as a word: two bytes a number, big endian, in base64.
+func TableText(values []int16) string {
+	b := make([]byte, 0, 2*len(values))
+	for _, v := range values {
+		b = binary.BigEndian.AppendUint16(b, uint16(v))
+	}
+	return base64.StdEncoding.EncodeToString(b)
+}
+
+// Table is the distribution's table in units of 1/8192 of the jitter; nil if
+// there is none, or it was not read yet.
+func (l Link) Table() ([]int16, error) {
+	b, err := base64.StdEncoding.DecodeString(l.DistributionTable)
+	if err != nil || len(b)%2 != 0 || len(b) > 2*mostTable {
+		return nil, fmt.Errorf("want at most %d numbers of two bytes each in base64", mostTable)
+	}
+	var values []int16
+	for ; len(b) > 0; b = b[2:] {
+		values = append(values, int16(binary.BigEndian.Uint16(b)))
+	}
+	return values, nil
 }
 
 // Impaired reports whether the link does more to packets than a rate and a

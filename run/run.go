@@ -12,6 +12,7 @@ import (
 	"pelt/analysis"
 	"pelt/design"
 	"pelt/fleet"
+	"pelt/lab"
 	"pelt/model"
 	"pelt/store"
 )
@@ -55,6 +56,11 @@ func Execute(ctx context.Context, p model.Plan, o Options) (model.Document, erro
 	if err := p.Check(); err != nil {
 		return model.Document{}, err
 	}
+	links, err := lab.ReadTables(p.Links) // so that going on with the run needs no file
+	if err != nil {
+		return model.Document{}, err
+	}
+	p.Links = links
 	path, err := openPath(ctx, p, o)
 	if err != nil {
 		return model.Document{}, err

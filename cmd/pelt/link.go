@@ -3,6 +3,7 @@ package main
 import (
 	"strings"
 
+	"pelt/lab"
 	"pelt/model"
 )
 
@@ -47,6 +48,10 @@ func parseLinks(all, nodes []string) ([]model.Link, error) {
 			return nil, usagef("--link-%s: %v", node, err) // the node itself is the lab's to know
 		}
 		links = append(links, l)
+	}
+	links, err := lab.ReadTables(links)
+	if err != nil {
+		return nil, usagef("--link: %v", err)
 	}
 	return links, nil
 }
