@@ -141,7 +141,11 @@ func told(s impair.Settings, seed uint64) string {
 		if s.Shape != nil {
 			name = s.Shape.Name
 		}
-		say("jitter %v %s%s", s.Jitter, name, correlated(s.Correlation))
+		more := ""
+		if s.Jitter > s.Delay { // only netem does that
+			more = ", which leaves at once what were to leave before it came"
+		}
+		say("jitter %v %s%s%s", s.Jitter, name, correlated(s.Correlation), more)
 	}
 	switch s.Loss.Model {
 	case impair.Random:

@@ -3,9 +3,11 @@ package lab
 import (
 	"cmp"
 	"fmt"
+	"math"
 	"slices"
 	"time"
 
+	"pelt/lab/impair"
 	"pelt/model"
 	"pelt/unit"
 )
@@ -45,13 +47,15 @@ func planLinks(t topologySpec, links []model.Link) ([]linkPlan, error) {
 			continue
 		}
 		shaped := false
-		eachDirection(t, l, func(link, direction int) { shaped = shaped || plans[link].toward[direction].rate > 0 })
+		eachDirection(t, l, func(link, direction int) {
+			s := plans[link].toward[direction] // netem's limit counts what is delayed as well
+			shaped = shaped || s.rate > 0 || s.asked.Mode == string(impair.Netem) && l.OverheadBytes == 0
+		})
+		if !shaped && l.OverheadBytes != 0 {
+			return nil, linkError(l, "overhead needs a rate on the same link; without one no frame takes time")
+		}
 		if !shaped {
-			key := "queue"
-			if l.OverheadBytes != 0 {
-				key = "overhead"
-			}
-			return nil, linkError(l, "%s needs a rate on the same link; without one nothing queues", key)
+			return nil, linkError(l, "queue needs a rate on the same link; without one nothing queues")
 		}
 	}
 	for i, p := range plans {
@@ -59,15 +63,27 @@ func planLinks(t topologySpec, links []model.Link) ([]linkPlan, error) {
 			if frame := p.mtu + etherHeader; s.rate > 0 && s.queueBytes > 0 && s.queueBytes < frame {
 				return nil, &UsageError{fmt.Sprintf("link %s: a queue of %d B has no room for a frame of %d B; want at least that, or a number of packets", t.wayName(i, direction), s.queueBytes, frame)}
 			}
+			if frame := p.mtu + etherHeader; s.rate > 0 && frameTime(frame, s.rate) > longestFrame {
+				return nil, &UsageError{fmt.Sprintf("link %s: at %v a frame of %d B takes %v; want at least %v, or a smaller mtu", t.wayName(i, direction), s.rate, frame,
+					frameTime(frame, s.rate).Round(100*time.Millisecond), unit.BitRate(math.Ceil(float64(frame)*8/longestFrame.Seconds()/100)*100))}
+			}
 			if !p.emulated() {
 				continue
 			}
-			if why := s.settings().Check(); why != "" {
+			if why := cmp.Or(s.settings().Check(), s.pointless()); why != "" {
 				return nil, &UsageError{fmt.Sprintf("link %s: %s", t.wayName(i, direction), why)}
 			}
 		}
 	}
 	return plans, nil
+}
+
+// longestFrame is how long a full frame may take at a link's rate: no exchange
+// of a few packets ends in time where it takes longer.
+const longestFrame = 5 * time.Second
+
+func frameTime(bytes int, rate unit.BitRate) time.Duration {
+	return time.Duration(float64(bytes) * 8 / float64(rate) * 1e9)
 }
 
 func (p *linkPlan) set(direction int, l model.Link) {
@@ -258,6 +274,9 @@ func (t topologySpec) sentence(link, direction int, s shape, p tbfPlan, h home) 
 func Check(topology string, links []model.Link) error {
 	t, err := findTopology(topology)
 	if err != nil {
+		return err
+	}
+	if links, err = ReadTables(links); err != nil {
 		return err
 	}
 	_, err = planLinks(t, links)

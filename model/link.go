@@ -3,6 +3,7 @@ package model
 import (
 	"encoding/base64"
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"math"
 	"slices"
@@ -80,7 +81,18 @@ func ParseLink(node, text string) (Link, error) {
 			return Link{}, &unit.SyntaxError{Kind: "link", Text: text, Want: err.Error()}
 		}
 	}
-	return l, l.check("link")
+	var wrong *FieldError
+	if err := l.check("link"); errors.As(err, &wrong) { // said by the word that was typed
+		key := strings.TrimPrefix(wrong.Field, "link.")
+		for _, suffix := range []string{"_s", "_bps", "_bytes", "_ratio"} {
+			key = strings.TrimSuffix(key, suffix)
+		}
+		return Link{}, &unit.SyntaxError{Kind: "link", Text: text, Want: strings.ReplaceAll(key, "_", "-") + ": " + wrong.Want}
+	}
+	if len(seen) == 1 && l.Toward != "" {
+		return Link{}, &unit.SyntaxError{Kind: "link", Text: text, Want: "toward says which direction, and nothing says what that does to packets"}
+	}
+	return l, nil
 }
 
 func (l *Link) set(key, value string) (err error) {
@@ -130,7 +142,7 @@ func (l *Link) set(key, value string) (err error) {
 		return ratio(&l.ReorderCorrelation)
 	case "gap":
 		if l.Gap, err = strconv.Atoi(value); err != nil || l.Gap < 1 {
-			return fmt.Errorf("gap %q is not a whole number of packets", value)
+			return fmt.Errorf("gap %q: want a whole number of packets, at least 1", value)
 		}
 	case "duplicate":
 		return ratio(&l.DuplicateRatio)
@@ -143,8 +155,8 @@ func (l *Link) set(key, value string) (err error) {
 	case "mode":
 		l.Mode = value
 	case "seed":
-		if l.Seed, err = strconv.ParseUint(value, 10, 64); err != nil {
-			return fmt.Errorf("seed %q is not a whole number", value)
+		if l.Seed, err = strconv.ParseUint(value, 10, 64); err != nil || l.Seed == 0 { // 0 would mean: draw one
+			return fmt.Errorf("seed %q: want a whole number, at least 1; without one a seed is drawn", value)
 		}
 	default:
 		return fmt.Errorf("unknown key %q; keys are %s", key, strings.Join(linkKeys, ", "))

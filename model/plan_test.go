@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"net/netip"
+	"slices"
 	"strings"
 	"testing"
 
@@ -267,6 +268,24 @@ func TestImpaired(t *testing.T) {
 	for text, want := range map[string]bool{"rate=1gbit,queue=100,mtu=1400,overhead=24,toward=receiver": false, "delay=1ms": true, "loss=1%": true, "loss=ge:1%/1%/1%/1%": true, "mode=exact": true, "corrupt=1%": true, "seed=3": true} {
 		if l, err := ParseLink("", text); err != nil || l.Impaired() != want {
 			t.Errorf("%s: impaired %v, %v; want %v", text, l.Impaired(), err, want)
+		}
+	}
+}
+
+// TestDistributionTable: a table survives as a word, and no other word is one.
+func TestDistributionTable(t *testing.T) {
+	values := []int16{-32768, -1, 0, 1, 32767}
+	l := Link{Distribution: "file:a b.dist", DistributionTable: TableText(values)}
+	got, err := l.Table()
+	if err != nil || !slices.Equal(got, values) || l.DistributionFile() != "a b.dist" || l.check("link") != nil {
+		t.Errorf("%+v, %v, %v", got, err, l.check("link"))
+	}
+	for _, l := range []Link{
+		{Distribution: "file:x", DistributionTable: "not base64"}, {Distribution: "file:x", DistributionTable: "AAAA"}, {Distribution: "normal", DistributionTable: "AAA="},
+		{Distribution: "file:x", DistributionTable: TableText(make([]int16, mostTable+1))}, {Distribution: "file:"}, {Distribution: "file:a\nb"},
+	} {
+		if err := l.check("link"); err == nil || strings.Contains(err.Error(), "\n") {
+			t.Errorf("%.60v gave %v", l, err)
 		}
 	}
 }

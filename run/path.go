@@ -127,6 +127,9 @@ func openLab(ctx context.Context, name string, p model.Plan, o Options) (*path, 
 	if way.star() {
 		way.spots, way.pin = starSpots(l), false
 	}
+	if blocked := l.Blocked(); blocked != "" {
+		return nil, errors.Join(&model.FieldError{Field: "links", Want: blocked + ", the two ends' consent before a test as well; want less than 100 %"}, way.Close())
+	}
 	send, receive, err := wantsFrames(p, l)
 	if err == nil && l.Moved() {
 		if p.Engine != auto && (send || receive) {

@@ -75,17 +75,17 @@ func (s Settings) checkDelay() string {
 	case s.Delay > mostDelay || s.Jitter > mostDelay:
 		return fmt.Sprintf("want a delay and a jitter of at most %v", mostDelay)
 	case s.Jitter > 0 && s.Delay == 0:
-		return "jitter needs a delay that it can vary"
+		return "jitter needs a delay that it can vary, as delay=20ms,jitter=5ms"
 	case s.Mode != Netem && s.Jitter > s.Delay:
-		return "frames cannot leave before they came: want a jitter of at most the delay"
+		return fmt.Sprintf("jitter %v is more than the delay of %v, and frames cannot leave before they came: want at most that", s.Jitter, s.Delay)
 	case s.Mode == Netem && s.Jitter > netemJitter:
 		return fmt.Sprintf("netem has a jitter of at most %v", netemJitter)
 	case s.Jitter == 0 && s.Shape != nil:
-		return "a distribution needs a jitter that it can shape"
+		return "a distribution needs a jitter that it can shape, as delay=20ms,jitter=5ms"
 	case s.Shape != nil && (len(s.Shape.Values) == 0 || len(s.Shape.Values) > tableMost):
 		return fmt.Sprintf("distribution %s has %d values: want 1 to %d", s.Shape.Name, len(s.Shape.Values), tableMost)
 	case s.Jitter == 0 && s.Correlation != 0:
-		return "a correlation of delays needs a jitter"
+		return "a correlation of delays needs a jitter, as delay=20ms,jitter=5ms"
 	}
 	return checkCorrelation("delay", s.Correlation)
 }
@@ -101,6 +101,9 @@ func (s Settings) checkChances() string {
 		if wrong := checkCorrelation(c.name, c.Correlation); wrong != "" {
 			return wrong
 		}
+		if c.name == "loss" && s.Loss.Model != Random && c.Correlation > 0 {
+			return fmt.Sprintf("loss correlation is for a plain share of loss: %s says itself how losses follow each other", s.Loss.Model)
+		}
 		if c.Ratio == 0 && c.Correlation > 0 {
 			return fmt.Sprintf("%s correlation without %s has no effect", c.name, c.name)
 		}
@@ -111,7 +114,7 @@ func (s Settings) checkChances() string {
 func (s Settings) checkReorder() string {
 	switch {
 	case s.Gap > 0 && s.Reorder.Ratio == 0:
-		return "gap needs a reorder ratio"
+		return "gap needs a share to reorder, as reorder=100%"
 	case s.Gap > math.MaxInt32:
 		return fmt.Sprintf("want a gap of at most %d", math.MaxInt32)
 	case s.Reorder.Ratio > 0 && s.Delay == 0:
@@ -184,7 +187,7 @@ func checkCorrelation(name string, c float64) string {
 	case !isRatio(c):
 		return fmt.Sprintf("%s correlation is %v: want 0 to 1", name, c)
 	case c == 1:
-		return fmt.Sprintf("a %s correlation of 1 never changes: want less", name)
+		return fmt.Sprintf("a %s correlation of 100 %% never changes: want less", name)
 	}
 	return ""
 }

@@ -1,0 +1,190 @@
+package lab
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"pelt/model"
+)
+
+// TestLinkWords holds the one line that a user reads for each nonsense said of a
+// link, from its words to the lab; "" where there is none.
+func TestLinkWords(t *testing.T) {
+	for _, c := range []struct{ text, want string }{
+		{`loss=120%`, `link "loss=120%": ratio "120%": must lie between 0 and 100%`},
+		{`loss=-1%`, `link "loss=-1%": ratio "-1%": want a share as 0.1% or 0.001`},
+		{`loss=5`, `link "loss=5": ratio "5": must lie between 0 and 100%`},
+		{`loss=100%`, ``},
+		{`loss=abc`, `link "loss=abc": ratio "abc": want a share as 0.1% or 0.001`},
+		{`delay=5ms,jitter=6ms`, `link sender to receiver: jitter 6ms is more than the delay of 5ms, and frames cannot leave before they came: want at most that`},
+		{`jitter=5ms`, `link sender to receiver: jitter needs a delay that it can vary, as delay=20ms,jitter=5ms`},
+		{`delay=0,jitter=5ms`, `link sender to receiver: jitter needs a delay that it can vary, as delay=20ms,jitter=5ms`},
+		{`delay=5ms,jitter=5ms`, ``},
+		{`delay=5ms,jitter=6ms,mode=netem`, ``},
+		{`delay=10`, `link "delay=10": duration "10": lacks a unit: 10s, 10ms?`},
+		{`delay=-5ms`, `link "delay=-5ms": duration "-5ms": must not be negative`},
+		{`delay=61s`, `link "delay=61s": delay: want 0 to 60 s, not 61`},
+		{`rate=1mbit,queue=1`, ``},
+		{`rate=1mbit,queue=100B`, `link sender to receiver: a queue of 100 B has no room for a frame of 1514 B; want at least that, or a number of packets`},
+		{`rate=1mbit,queue=100B,loss=1%`, `link sender to receiver: a queue of 100 B has no room for a frame of 1514 B; want at least that, or a number of packets`},
+		{`rate=1mbit,queue=0`, `link "rate=1mbit,queue=0": queue "0": want at least 1 and less than 2 GiB`},
+		{`rate=0`, `link "rate=0": bit rate "0": want bits per second, as 1gbit or 95.5mbit`},
+		{`rate=1kbit,queue=1000000`, `link sender to receiver: at 1kbit a frame of 1514 B takes 12.1s; want at least 2.5kbit, or a smaller mtu`},
+		{`rate=500bit`, `link "rate=500bit": rate: want at least 1kbit`},
+		{`rate=1mbit,delay=1ms,queue=1500B`, `link sender to receiver: a queue of 1500 B has no room for a frame of 1514 B; want at least that, or a number of packets`},
+		{`queue=100`, `link: queue needs a rate on the same link; without one nothing queues`},
+		{`queue=100,delay=5ms`, `link: queue needs a rate on the same link; without one nothing queues`},
+		{`overhead=24`, `link: overhead needs a rate on the same link; without one no frame takes time`},
+		{`correlation=25%`, `link sender to receiver: a correlation of delays needs a jitter, as delay=20ms,jitter=5ms`},
+		{`delay=5ms,correlation=25%`, `link sender to receiver: a correlation of delays needs a jitter, as delay=20ms,jitter=5ms`},
+		{`delay=5ms,jitter=1ms,correlation=100%`, `link sender to receiver: a delay correlation of 100 % never changes: want less`},
+		{`delay=5ms,jitter=1ms,correlation=120%`, `link "delay=5ms,jitter=1ms,correlation=120%": ratio "120%": must lie between 0 and 100%`},
+		{`distribution=normal`, `link sender to receiver: a distribution needs a jitter that it can shape, as delay=20ms,jitter=5ms`},
+		{`delay=5ms,distribution=normal`, `link sender to receiver: a distribution needs a jitter that it can shape, as delay=20ms,jitter=5ms`},
+		{`delay=5ms,jitter=1ms,distribution=gauss`, `link "delay=5ms,jitter=1ms,distribution=gauss": distribution: want uniform, normal, pareto, paretonormal or file:PATH, not "gauss"`},
+		{`delay=5ms,jitter=1ms,distribution=uniform`, ``},
+		{`delay=5ms,distribution=uniform`, `link sender to receiver: a distribution needs a jitter that it can shape, as delay=20ms,jitter=5ms`},
+		{`delay=5ms,jitter=1ms,distribution=file:`, `link "delay=5ms,jitter=1ms,distribution=file:": distribution: want uniform, normal, pareto, paretonormal or file:PATH, not "file:"`},
+		{`reorder=5%`, `link sender to receiver: reorder needs a delay: a reordered frame overtakes by not waiting`},
+		{`delay=5ms,reorder=100%`, `link sender to receiver: reorder of 100 % lets every frame pass without the delay: want less, or a gap, or no delay`},
+		{`delay=5ms,reorder=5%,gap=5`, ``},
+		{`delay=5ms,gap=5`, `link sender to receiver: gap needs a share to reorder, as reorder=100%`},
+		{`gap=5`, `link sender to receiver: gap needs a share to reorder, as reorder=100%`},
+		{`gap=0`, `link "gap=0": gap "0": want a whole number of packets, at least 1`},
+		{`delay=5ms,reorder=5%,gap=1.5`, `link "delay=5ms,reorder=5%,gap=1.5": gap "1.5": want a whole number of packets, at least 1`},
+		{`delay=5ms,reorder-correlation=50%`, `link sender to receiver: reorder correlation without reorder has no effect`},
+		{`rate=1mbit,delay=5ms,reorder=5%`, ``},
+		{`duplicate=100%`, ``},
+		{`duplicate=101%`, `link "duplicate=101%": ratio "101%": must lie between 0 and 100%`},
+		{`duplicate-correlation=50%`, `link sender to receiver: duplicate correlation without duplicate has no effect`},
+		{`duplicate=1%,duplicate-correlation=100%`, `link sender to receiver: a duplicate correlation of 100 % never changes: want less`},
+		{`corrupt=100%`, ``},
+		{`corrupt-correlation=10%`, `link sender to receiver: corrupt correlation without corrupt has no effect`},
+		{`loss-correlation=25%`, `link sender to receiver: loss correlation without loss has no effect`},
+		{`loss=1%,loss-correlation=100%`, `link sender to receiver: a loss correlation of 100 % never changes: want less`},
+		{`loss=0%,loss-correlation=25%`, `link sender to receiver: loss correlation without loss has no effect`},
+		{`loss=ge:1%/10%/70%/0.1%,loss-correlation=25%`, `link sender to receiver: loss correlation is for a plain share of loss: gilbert-elliott says itself how losses follow each other`},
+		{`loss=ge:0/0/0/0`, `link sender to receiver: loss model gilbert-elliott has no numbers`},
+		{`loss=ge:1%/0/100%/0`, `link sender to receiver: loss ge never leaves its bad state: want R above 0`},
+		{`loss=ge:1%/10%/0/0`, `link sender to receiver: loss ge loses nothing in either state: want BAD above 0`},
+		{`loss=4state:60%/1%/1%/1%/60%`, `link sender to receiver: p13 and p14 make 1.2: want at most 1`},
+		{`loss=4state:1/2`, `link "loss=4state:1/2": loss "4state:1/2": want 4state:P13/P31/P32/P23/P14, each a share`},
+		{`loss=xyz:1/2`, `link "loss=xyz:1/2": loss "xyz:1/2": want a share as 1%, ge:P/R/BAD/GOOD or 4state:P13/P31/P32/P23/P14`},
+		{`loss=1%,loss=2%`, `link "loss=1%,loss=2%": loss stands twice`},
+		{`mode=exact`, ``},
+		{`mode=netem`, ``},
+		{`mode=magic`, `link "mode=magic": mode: want exact or netem, not "magic"`},
+		{`seed=7`, ``},
+		{`seed=-1`, `link "seed=-1": seed "-1": want a whole number, at least 1; without one a seed is drawn`},
+		{`seed=0`, `link "seed=0": seed "0": want a whole number, at least 1; without one a seed is drawn`},
+		{`mode=netem,queue=100B,rate=1mbit`, `link sender to receiver: a queue of 100 B has no room for a frame of 1514 B; want at least that, or a number of packets`},
+		{`mode=netem,rate=1mbit,overhead=24`, `link sender to receiver: an overhead or a least frame is not counted in netem: want mode exact`},
+		{`mode=netem,queue=10`, ``},
+		{`mtu=1400,toward=sender`, `link: mtu holds for both directions; give it without toward`},
+		{`mtu=67`, `link "mtu=67": mtu: want 68 to 65535 B, not 67`},
+		{`mtu=1400,delay=5ms`, ``},
+		{`delay=5ms,toward=moon`, `link: lab direct has no node "moon"; there are sender, receiver`},
+		{`toward=receiver`, `link "toward=receiver": toward says which direction, and nothing says what that does to packets`},
+		{`loss=0`, ``},
+		{`delay=0`, ``},
+		{`jitter=0,delay=5ms`, ``},
+		{`delay=20ms,jitter=10ms,rate=1mbit`, ``},
+		{`delay=20ms,jitter=10ms`, ``},
+		{`delay`, `link "delay": "delay" is not key=value`},
+		{`delay=`, `link "delay=": "delay=" is not key=value`},
+		{`=5ms`, `link "=5ms": unknown key ""`},
+		{`speed=5`, `link "speed=5": unknown key "speed"`},
+		{`delay=5ms,,loss=1%`, `link "delay=5ms,,loss=1%": "" is not key=value`},
+		{`delay=5ms loss=1%`, `link "delay=5ms loss=1%": duration "5ms loss=1%": want a number and a unit, as 10s, 5ms or 1h30m`},
+		{`DELAY=5ms`, `link "DELAY=5ms": unknown key "DELAY"`},
+		{`rate=1mbit,queue=1KiB`, `link sender to receiver: a queue of 1024 B has no room for a frame of 1514 B; want at least that, or a number of packets`},
+		{`rate=1gbit,queue=5ms`, `link "rate=1gbit,queue=5ms": size "5ms": want whole bytes, as 64, 1472 or 64KiB`},
+		{`corrupt=1%,mode=netem`, ``},
+	} {
+		l, err := model.ParseLink("", c.text)
+		if err == nil {
+			err = Check("direct", []model.Link{l})
+		}
+		got := ""
+		if err != nil {
+			got = err.Error()
+		}
+		if !strings.HasPrefix(got, c.want) || (c.want == "") != (got == "") || strings.Contains(got, "\n") {
+			t.Errorf("%s\ngot  %s\nwant %s", c.text, got, c.want)
+		}
+	}
+}
+
+// TestDistributionFile: a file is read once; what is wrong in it is told with its line.
+func TestDistributionFile(t *testing.T) {
+	t.Chdir(t.TempDir())
+	for name, text := range map[string]string{"good.dist": "# mine\n-8192 0\n8192\n", "bad.dist": "1 2 3\nabc 4\n", "empty.dist": "# nothing\n", "large.dist": "1\n99999\n"} {
+		if err := os.WriteFile(filepath.Join(".", name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	link := func(file string) []model.Link {
+		l, err := model.ParseLink("receiver", "delay=20ms,jitter=5ms,distribution=file:"+file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return []model.Link{{Rate: 1e6}, l}
+	}
+	for file, want := range map[string]string{
+		"bad.dist":   `read distribution bad.dist: line 2: "abc": want whole numbers from -32768 to 32767`,
+		"large.dist": `read distribution large.dist: line 2: "99999"`,
+		"empty.dist": "read distribution empty.dist: no numbers",
+		"none.dist":  "read distribution none.dist: there is no such file",
+		".":          "read distribution .: ",
+	} {
+		_, err := ReadTables(link(file))
+		var usage *UsageError
+		if !errors.As(err, &usage) || !strings.HasPrefix(err.Error(), want) || strings.Contains(err.Error(), "\n") {
+			t.Errorf("%s gave %v, want %s", file, err, want)
+		}
+	}
+	asked := link("good.dist")
+	read, err := ReadTables(asked)
+	if err != nil || asked[1].DistributionTable != "" {
+		t.Fatalf("%+v, %v", asked, err)
+	}
+	if err := os.Remove("good.dist"); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := ReadTables(asked); err == nil {
+		t.Error("a file that is gone was read")
+	}
+	if read, err = ReadTables(read); err != nil {
+		t.Fatal(err)
+	}
+	plans, err := planLinks(mustTopology(t, "direct"), read)
+	if err != nil {
+		t.Fatal(err)
+	}
+	set := plans[0].toward[0].settings()
+	if set.Shape == nil || set.Shape.Name != "good.dist" || len(set.Shape.Values) != 3 || set.Shape.Values[2] != 8192 {
+		t.Errorf("the link's distribution is %+v", set.Shape)
+	}
+	if text := told(set, 1); !strings.Contains(text, "jitter 5ms good.dist") {
+		t.Errorf("it is told as %q", text)
+	}
+	other, err := model.ParseLink("receiver", "distribution=normal")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if plans, err = planLinks(mustTopology(t, "direct"), append(read, other)); err != nil || plans[0].toward[0].settings().Shape.Name != "normal" || plans[0].toward[0].asked.DistributionTable != "" {
+		t.Errorf("a later distribution leaves %+v, %v", plans, err)
+	}
+}
+
+func mustTopology(t *testing.T, name string) topologySpec {
+	t.Helper()
+	spec, err := findTopology(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return spec
+}
