@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"maps"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -352,19 +353,29 @@ func joinLinks(list []model.LinkResult) []model.LinkResult {
 	return out
 }
 
-// fewer keeps the first sentences of a kind that differ in a receiver's number only.
+// fewer keeps the first sentences of each kind. Those of one kind differ in
+// their numbers only: a receiver's, and what it counted.
 func fewer(list []string) []string {
+	const most = 3
+	count := map[string]int{}
 	var out []string
-	more := 0
-	for i, s := range list {
-		if i < 3 {
+	for _, s := range list {
+		k := kindOf(s)
+		if count[k]++; count[k] <= most {
 			out = append(out, s)
-		} else {
-			more++
 		}
 	}
-	if more > 0 {
-		out = append(out, fmt.Sprintf("and %d more of the kind", more))
+	told := map[string]bool{}
+	for i := len(out) - 1; i >= 0; i-- { // after the last of each
+		k := kindOf(out[i])
+		if more := count[k] - most; more > 0 && !told[k] {
+			out = slices.Insert(out, i+1, fmt.Sprintf("and %d more of the kind", more))
+		}
+		told[k] = true
 	}
 	return out
 }
+
+var number = regexp.MustCompile(`[0-9]+(\.[0-9]+)?`)
+
+func kindOf(sentence string) string { return number.ReplaceAllString(sentence, "#") }

@@ -1,6 +1,8 @@
 package run
 
 import (
+	"fmt"
+	"slices"
 	"testing"
 
 	"pelt/model"
@@ -73,6 +75,26 @@ func TestSpotsOfAFlow(t *testing.T) {
 	} {
 		if got := c.spot.of(up); got != c.want {
 			t.Errorf("%s: %v", c.spot.name, got)
+		}
+	}
+}
+
+func TestFewer(t *testing.T) {
+	late := func(n int) string {
+		return fmt.Sprintf("the emulated link switch to receiver-%d fell behind: %d.5 %% of its frames left late", n, n)
+	}
+	stalled := func(n int) string { return fmt.Sprintf("flow up/%d: nothing was sent", n) }
+	for _, c := range []struct{ in, want []string }{
+		{nil, nil},
+		{[]string{late(1), late(2), late(3)}, []string{late(1), late(2), late(3)}},
+		{[]string{late(1), late(22), late(3), late(4), late(5)}, []string{late(1), late(22), late(3), "and 2 more of the kind"}},
+		{[]string{late(1), stalled(1), late(2), "alone", late(3), stalled(2), late(4), "alone too"},
+			[]string{late(1), stalled(1), late(2), "alone", late(3), "and 1 more of the kind", stalled(2), "alone too"}},
+		{[]string{"a", "b", "c", "d", "e"}, []string{"a", "b", "c", "d", "e"}},
+		{[]string{"a", "a", "a", "a", "b", "b", "b", "b"}, []string{"a", "a", "a", "and 1 more of the kind", "b", "b", "b", "and 1 more of the kind"}},
+	} {
+		if got := fewer(c.in); !slices.Equal(got, c.want) {
+			t.Errorf("fewer(%q)\ngot  %q\nwant %q", c.in, got, c.want)
 		}
 	}
 }

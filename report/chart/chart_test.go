@@ -154,7 +154,7 @@ func TestCaption(t *testing.T) {
 		{"tcp", sample.TCP(), Size, []string{"segments received", "writes"}},
 		{"two directions", sample.Both(), Size, []string{"up", "down", "received", "sent"}},
 		{"rates", sample.Rates(), Auto, []string{"offered rate", "400 kpps"}},
-		{"sweep", sample.SmallSweep(), Auto, []string{"payload (B)", "1472", "interval (ms)", "receive speed (Mbit/s)", "receive buffer 212992 B", "best, 1472 B", "receive buffer 212992 B, 3.87 Mbit/s", "thin frame", "crossed: not a valid trial", "1 more not drawn", "3.87 Mbit/s"}},
+		{"sweep", sample.SmallSweep(), Auto, []string{"payload (B)", "1472", "interval (ms)", "receive speed (Mbit/s)", "receive buffer 212992 B", "receive buffer 212992 B, 3.87 Mbit/s", "thin frame", "crossed: not a valid trial", "1 000 packets each", "thick frame", "1 more not drawn", "3.87 Mbit/s"}},
 		{"one row", sample.Rates(), Heat, []string{"offered rate", "400 kpps", "receive speed (Mbit/s)"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -252,7 +252,7 @@ func caption(doc model.Document, t rows.Table, spread bool) string {
 	if !doc.Started.IsZero() {
 		made = doc.Started.UTC().Format("2006-01-02 15:04 UTC")
 	}
-	return join(host, payloads(t), words.Seconds(doc.Plan.Timing.MeasureSeconds)+" each", notes, made, strings.TrimSpace("pelt "+words.Name(doc.Tool.Version)))
+	return join(host, payloads(t), words.Each(doc.Plan), notes, made, strings.TrimSpace("pelt "+words.Name(doc.Tool.Version)))
 }
 
 func payloads(t rows.Table) string {

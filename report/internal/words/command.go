@@ -2,33 +2,46 @@ package words
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
 	"pelt/model"
+	"pelt/report/rows"
 )
 
 // Command is the line that runs the plan again; note says what the line leaves
 // open, "" if nothing. A plan that no flags can say is run from its file.
 func Command(p model.Plan) (line, note string) {
-	if !isCurve(p) {
+	var args []string
+	switch {
+	case isCurve(p):
+		args = []string{"pelt", "curve", quote(p.Target)}
+	case isSweep(p):
+		args = []string{"pelt", "sweep", quote(p.Target)}
+	default:
 		return "pelt run plan.yaml", "plan.yaml stands for this run's plan, as --print-plan writes it"
 	}
-	args := []string{"pelt", "curve", quote(p.Target)}
+	var notes []string
 	if !strings.HasPrefix(p.Target, "lab:") {
 		args = append(args, "--code", "CODE")
-		note = "CODE is what pelt serve prints on the far host"
+		notes = append(notes, "CODE is what pelt serve prints on the far host")
 	}
 	f := p.Flows[0]
 	if f.Protocol == model.TCP {
 		args = append(args, "--proto", "tcp")
 	}
+	if p.Receivers > 0 {
+		args = append(args, "--receivers", strconv.Itoa(p.Receivers))
+	}
 	args = append(args, factorFlags(p)...)
-	args = append(args, flowFlags(f)...)
-	t := p.Timing
-	args = append(args, "--time", duration(t.MeasureSeconds), "--warmup", duration(t.WarmupSeconds), "--repeats", strconv.Itoa(p.Design.Repeats))
+	args = append(args, flowFlags(f, p.Factors)...)
+	args = append(args, timeFlags(p)...)
 	for _, l := range p.Links {
 		args = append(args, linkFlag(l)...)
+		if file := l.DistributionFile(); file != "" {
+			notes = append(notes, Plain(file)+" is read again")
+		}
 	}
 	if p.Drops != "" {
 		args = append(args, "--drops", quote(string(p.Drops)))
@@ -39,17 +52,46 @@ func Command(p model.Plan) (line, note string) {
 	if r := p.Limits.MaxLossRatio; r != nil {
 		args = append(args, "--max-loss", strconv.FormatFloat(*r, 'f', -1, 64))
 	}
-	return strings.Join(append(args, "--seed", strconv.FormatUint(p.Design.Seed, 10)), " "), note
+	return strings.Join(append(args, "--seed", strconv.FormatUint(p.Design.Seed, 10)), " "), strings.Join(slices.Compact(notes), "; ")
 }
 
 // isCurve reports whether the flags of pelt curve can say the plan; pelt demo is a curve too.
 func isCurve(p model.Plan) bool {
-	for _, f := range p.Factors {
-		if f.Knob != "payload_bytes" && f.Knob != "frame_bytes" && f.Knob != "direction" {
-			return false
-		}
+	return len(p.Flows) > 0 && (p.Command == "curve" || p.Command == "demo") && only(p, "payload_bytes", "frame_bytes", "direction")
+}
+
+// sweepLongest is what pelt sweep gives a trial of a number of packets.
+const sweepLongest = 60
+
+// isSweep reports whether the flags of pelt sweep can say the plan.
+func isSweep(p model.Plan) bool {
+	if len(p.Flows) == 0 || p.Command != rows.SweepCommand ||
+		!only(p, "payload_bytes", "frame_bytes", "direction", "interval_ns", "rate_pps", "streams", "send_buffer_bytes", "receive_buffer_bytes") {
+		return false
 	}
-	return len(p.Flows) > 0 && (p.Command == "curve" || p.Command == "demo")
+	f := p.Flows[0]
+	if f.Burst != 0 || f.SourcePort != 0 || len(f.SourceAddresses) > 0 || f.Segments > 1 || f.Joined {
+		return false
+	}
+	return f.Packets == 0 || p.Timing.MeasureSeconds == sweepLongest
+}
+
+func only(p model.Plan, knobs ...string) bool {
+	return !slices.ContainsFunc(p.Factors, func(f model.Factor) bool { return !slices.Contains(knobs, f.Knob) })
+}
+
+// timeFlags say how long trials are, and how many.
+func timeFlags(p model.Plan) (args []string) {
+	t := p.Timing
+	if n := p.Flows[0].Packets; n > 0 && p.Command == rows.SweepCommand {
+		args = append(args, "--count", strconv.FormatUint(n, 10))
+	} else {
+		args = append(args, "--time", duration(t.MeasureSeconds))
+	}
+	if p.Command != rows.SweepCommand || t.WarmupSeconds > 0 {
+		args = append(args, "--warmup", duration(t.WarmupSeconds))
+	}
+	return append(args, "--repeats", strconv.Itoa(p.Design.Repeats))
 }
 
 // factorFlags says sizes and directions.
@@ -59,9 +101,16 @@ func factorFlags(p model.Plan) []string {
 	for _, f := range p.Factors {
 		var levels []string
 		for _, v := range f.Levels {
-			levels = append(levels, v.String())
+			switch {
+			case f.Knob == "interval_ns":
+				levels = append(levels, duration(v.Number/1e9))
+			case f.Knob == "rate_pps" && v.Text == "":
+				levels = append(levels, v.String()+"pps")
+			default:
+				levels = append(levels, v.String())
+			}
 		}
-		args = append(args, "--"+strings.TrimSuffix(f.Knob, "_bytes"), quote(strings.Join(levels, ",")))
+		args = append(args, flagOf(f.Knob), quote(strings.Join(levels, ",")))
 		sized = sized || f.Knob == "payload_bytes" || f.Knob == "frame_bytes"
 		directed = directed || f.Knob == "direction"
 	}
@@ -76,17 +125,31 @@ func factorFlags(p model.Plan) []string {
 	return args
 }
 
-// flowFlags says what differs from the defaults of the command.
-func flowFlags(f model.Flow) []string {
+// flagOf is the flag that gives a knob its levels.
+func flagOf(knob string) string {
+	for _, unit := range []string{"_bytes", "_ns", "_pps"} {
+		knob = strings.TrimSuffix(knob, unit)
+	}
+	return "--" + strings.ReplaceAll(knob, "_", "-")
+}
+
+// flowFlags says what differs from the defaults of the command, and is no factor.
+func flowFlags(f model.Flow, factors []model.Factor) []string {
 	var args []string
+	varies := func(flag string) bool {
+		return slices.ContainsFunc(factors, func(x model.Factor) bool { return flagOf(x.Knob) == flag })
+	}
 	number := func(flag string, n, usual int) {
-		if n != usual {
+		if n != usual && !varies(flag) {
 			args = append(args, flag, strconv.Itoa(n))
 		}
 	}
-	if rate, ok := strings.CutPrefix(f.Rate.String(), "every "); ok {
+	rate, spaced := strings.CutPrefix(f.Rate.String(), "every ")
+	switch {
+	case varies("--rate"), varies("--interval"), f.Rate.IsMax():
+	case spaced:
 		args = append(args, "--interval", rate)
-	} else if !f.Rate.IsMax() {
+	default:
 		args = append(args, "--rate", rate)
 	}
 	number("--streams", f.Streams, 1)

@@ -55,7 +55,7 @@ func Plan(doc model.Document) string {
 	if len(parts) == 0 || t.MeasureSeconds <= 0 {
 		return engineWords(doc)
 	}
-	size := Seconds(t.MeasureSeconds) + " each"
+	size := Each(doc.Plan)
 	if n := doc.Plan.Flows[0].Packets; n > 0 {
 		size = unit.FormatCount(n) + " packets"
 		if doc.Plan.Receivers > 1 {
@@ -74,6 +74,14 @@ func Plan(doc model.Document) string {
 		text += "; " + reason
 	}
 	return text
+}
+
+// Each says how long each trial is: "3 s each", "1 000 packets each".
+func Each(p model.Plan) string {
+	if len(p.Flows) > 0 && p.Flows[0].Packets > 0 {
+		return unit.FormatCount(p.Flows[0].Packets) + " packets each"
+	}
+	return Seconds(p.Timing.MeasureSeconds) + " each"
 }
 
 func knobPlural(knob string) string {

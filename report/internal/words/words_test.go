@@ -42,6 +42,13 @@ func TestLine(t *testing.T) {
 	}
 }
 
+func numbers(list ...float64) (levels []model.Value) {
+	for _, n := range list {
+		levels = append(levels, model.Number(n))
+	}
+	return levels
+}
+
 func TestCommand(t *testing.T) {
 	rate := sample.Loss().Plan
 	rate.Flows[0].Rate, rate.Flows[0].Streams, rate.Flows[0].DontFragment = unit.PacketRate(150000), 4, true
@@ -51,6 +58,16 @@ func TestCommand(t *testing.T) {
 	watched.Drops, watched.Flows[0].Segments, watched.Flows[0].SendBuffer, watched.Flows[0].ReceiveBuffer = model.DropsCount, 8, 65536, 4096
 	hostile := sample.Loss().Plan
 	hostile.Target = "a; rm -rf $HOME'"
+	star := model.Plan{Command: "sweep", Target: "lab:star", Receivers: 100, Flows: []model.Flow{{Name: "up", Protocol: model.UDP, Streams: 2, Packets: 1000, SendBuffer: 4096}},
+		Factors: []model.Factor{{Knob: "payload_bytes", Levels: numbers(512, 1472)}, {Knob: "interval_ns", Levels: numbers(0, 5e6, 7.5e6)}, {Knob: "send_buffer_bytes", Levels: numbers(4096, 65536)}},
+		Design:  model.Design{Kind: "grid", Repeats: 3, Seed: 7}, Timing: model.Timing{MeasureSeconds: 60},
+		Links: []model.Link{{Node: "receiver", Rate: 1e6, DelaySeconds: 0.04, JitterSeconds: 0.01, Distribution: "file:wifi.dist", DistributionTable: model.TableText([]int16{1})}}}
+	rates := model.Plan{Command: "sweep", Target: "nas", Flows: []model.Flow{{Name: "up", Protocol: model.UDP, PayloadBytes: 64, Streams: 1}},
+		Factors: []model.Factor{{Knob: "payload_bytes", Levels: numbers(64)}, {Knob: "rate_pps", Levels: append(numbers(10000), model.Word("max"))}},
+		Design:  model.Design{Kind: "grid", Repeats: 2, Seed: 7}, Timing: model.Timing{WarmupSeconds: 0.1, MeasureSeconds: 2}}
+	odd, other := star, rates
+	odd.Timing.MeasureSeconds = 2
+	other.Factors = []model.Factor{{Knob: "loss_ratio", Levels: numbers(0)}}
 	for _, c := range []struct {
 		name string
 		plan model.Plan
@@ -64,6 +81,10 @@ func TestCommand(t *testing.T) {
 		{"watched", watched, "pelt curve 10.0.0.2 --code CODE --payload 64,512,1472,4096 --gso 8 --send-buffer 65536 --receive-buffer 4096 --time 5s --warmup 500ms --repeats 1 --drops count --seed 1"},
 		{"hostile", hostile, `pelt curve 'a; rm -rf $HOME'\''' --code CODE --payload 64,512,1472,4096 --time 5s --warmup 500ms --repeats 1 --seed 1`},
 		{"no flags for it", sample.Rates().Plan, "pelt run plan.yaml"},
+		{"sweep", star, "pelt sweep lab:star --receivers 100 --payload 512,1472 --interval 0ms,5ms,7.5ms --send-buffer 4096,65536 --streams 2 --count 1000 --repeats 3 --link-receiver rate=1mbit,delay=40ms,jitter=10ms,distribution=file:wifi.dist --seed 7"},
+		{"sweep of rates", rates, "pelt sweep nas --code CODE --payload 64 --rate 10000pps,max --time 2s --warmup 100ms --repeats 2 --seed 7"},
+		{"sweep with a time and a count", odd, "pelt run plan.yaml"},
+		{"sweep of what is no flag", other, "pelt run plan.yaml"},
 		{"no plan", model.Plan{}, "pelt run plan.yaml"},
 	} {
 		if got, _ := Command(c.plan); got != c.want {
@@ -101,6 +122,22 @@ func TestLossNamesItsParts(t *testing.T) {
 			if s := Cell(r.Cell); s == "" || strings.ContainsAny(s, "\x1b\x00\n") {
 				t.Errorf("%s: Cell(%v) = %q", d.Name, r.Cell, s)
 			}
+		}
+	}
+}
+
+func TestEach(t *testing.T) {
+	minute := model.Timing{MeasureSeconds: 60}
+	for _, c := range []struct {
+		plan model.Plan
+		want string
+	}{
+		{model.Plan{Flows: []model.Flow{{Packets: 1000}}, Timing: minute}, "1 000 packets each"},
+		{model.Plan{Flows: []model.Flow{{}}, Timing: minute}, "1 min each"},
+		{model.Plan{Timing: minute}, "1 min each"},
+	} {
+		if got := Each(c.plan); got != c.want {
+			t.Errorf("Each = %q; want %q", got, c.want)
 		}
 	}
 }
