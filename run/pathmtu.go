@@ -30,9 +30,7 @@ func (p *path) survey(ctx context.Context, plan *model.Plan) (mtus []model.PathM
 	if ctx.Err() != nil {
 		return nil, nil, ctx.Err()
 	}
-	if err := p.reseed(); err != nil {
-		return nil, nil, err
-	}
+	p.reseed()
 	if !plan.AsksPathMTU() {
 		return mtus, nil, nil
 	}
@@ -53,13 +51,12 @@ func (p *path) survey(ctx context.Context, plan *model.Plan) (mtus []model.PathM
 
 // reseed lets the emulated links of this process draw from the beginning: what
 // the search takes differs from run to run, and a seed shall mean the same each time.
-func (p *path) reseed() error {
+func (p *path) reseed() {
 	for _, l := range p.roads.links {
 		for direction, s := range l.Ways {
 			l.Cable.Set(direction, s)
 		}
 	}
-	return nil
 }
 
 // wholePayload is the largest payload that no flow's path needs fragments for.
