@@ -64,6 +64,9 @@ func (p *path) place(t model.Trial) (fleet.Trial, string, error) {
 		if far == model.Sender {
 			far = f.From
 		}
+		if listen := p.address[far](family); !listen.IsValid() {
+			return fleet.Trial{}, "", &model.FieldError{Field: "family", Want: fmt.Sprintf("the %s has no address of IPv%d here; a lab's link with an MTU below 1280 B has no IPv6", far, max(family, 4))}
+		}
 		if p.unready != "" && f.Protocol == model.UDP {
 			because("frames are not carried here: " + p.unready)
 		}

@@ -16,6 +16,7 @@ import (
 func newCurve() *cobra.Command {
 	var traffic trafficFlags
 	var common commonFlags
+	var receivers int
 	c := &cobra.Command{
 		Use:   "curve TARGET",
 		Short: "Measure how many packets a path carries at each packet size",
@@ -24,8 +25,9 @@ TARGET, and shows packets and bits per second at each size: where small packets
 stop fitting, and what limits large ones.
 
 TARGET is HOST[:PORT], where pelt serve runs, or a lab on this machine:
-lab:direct, lab:switch, lab:router, lab:nat, lab:loopback (needs no rights), or
-lab:NAME for a lab that pelt lab up holds.`,
+lab:direct, lab:switch, lab:router, lab:nat, lab:star (one sender, many
+receivers), lab:loopback (needs no rights), or lab:NAME for a lab that pelt lab
+up holds.`,
 		Example: `  pelt curve lab:router --link rate=1gbit
   pelt curve 192.168.1.5 --code tiger-42-amber
   pelt curve 192.168.1.5 --code tiger-42-amber --proto tcp --payload 64,1460 --direction both --time 10s`,
@@ -46,11 +48,13 @@ lab:NAME for a lab that pelt lab up holds.`,
 			if err != nil {
 				return err
 			}
+			p.Receivers = receivers
 			return common.execute(c, p)
 		},
 	}
 	traffic.register(c.Flags())
 	common.register(c.Flags())
+	c.Flags().IntVar(&receivers, "receivers", 0, "lab:star: how many (default 10); each gets as many packets, at the rate that is said")
 	return c
 }
 
