@@ -33,6 +33,7 @@ type path struct {
 	onSockets  string             // why sockets carry all flows, with auto; "" if they need not
 	unready    string             // why no frames are carried by a lab, with auto; "" if they are
 	receivers  []string           // of a star; none elsewhere
+	mtus       []model.PathMTU    // of the plan's flows, once they are searched
 	strayed    map[passage]string // why sockets carry what auto would have frames carry
 	lab        *model.LabFacts
 	spots      []spot          // in travel order from the sender
@@ -117,6 +118,9 @@ func openLab(ctx context.Context, name string, p model.Plan, o Options) (*path, 
 	way := &path{oneClock: true, pin: true, engine: p.Engine, address: map[string]func(int) netip.Addr{}, receivers: receiversOf(l)}
 	way.onClose(l.Close)
 	facts := l.Facts()
+	if blocked := l.Blocked(); blocked != "" {
+		return nil, errors.Join(&model.FieldError{Field: "links", Want: blocked + ", the two ends' consent before a test as well; want less than 100 %"}, way.Close())
+	}
 	if isTopology(name) && !o.Uncalibrated {
 		if facts.Links, err = calibrate(ctx, l, o); err != nil {
 			return nil, errors.Join(err, way.Close())
@@ -126,9 +130,6 @@ func openLab(ctx context.Context, name string, p model.Plan, o Options) (*path, 
 	way.roads.links = l.Emulated()
 	if way.star() {
 		way.spots, way.pin = starSpots(l), false
-	}
-	if blocked := l.Blocked(); blocked != "" {
-		return nil, errors.Join(&model.FieldError{Field: "links", Want: blocked + ", the two ends' consent before a test as well; want less than 100 %"}, way.Close())
 	}
 	send, receive, err := wantsFrames(p, l)
 	if err == nil && l.Moved() {

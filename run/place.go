@@ -90,6 +90,8 @@ func (p *path) onlySockets(f model.Flow, to fleet.AgentInfo) string {
 		return "a number of packets was asked for"
 	case p.strayed[passageOf(f)] != "":
 		return p.strayed[passageOf(f)]
+	case p.split(f) > 1:
+		return fmt.Sprintf("packets of %d B come in %d fragments: the path MTU is shorter", f.PayloadBytes, p.split(f))
 	case f.Joined || f.ReceiveBuffer > 0:
 		return ""
 	case !slices.Contains(to.Engines, "xdp"):
@@ -98,6 +100,17 @@ func (p *path) onlySockets(f model.Flow, to fleet.AgentInfo) string {
 		return "pelt has no rights for XDP programs at the " + to.Node
 	}
 	return ""
+}
+
+// split is how many fragments a flow's packets come in, by the path MTU; 1 where
+// that is not known.
+func (p *path) split(f model.Flow) int {
+	for _, m := range p.mtus {
+		if m.Flow == base(f.Name) && m.Bytes > 0 && !m.AtLeast {
+			return model.Fragments(m.Family, f.PayloadBytes, m.Bytes)
+		}
+	}
+	return 1
 }
 
 // passage is what decides where a flow's packets go, and in how many pieces.
@@ -118,14 +131,14 @@ func (p *path) astray(placed fleet.Trial, out fleet.Outcome) (again bool) {
 	}
 	for i, f := range placed.Flows {
 		o := out.Flows[i]
-		if o.Send == nil || o.Send.Engine != "xdp" || o.Send.Send == nil || o.Receive == nil || o.Receive.Receive == nil || p.strayed[passageOf(f.Flow)] != "" {
+		if o.Send == nil || o.Send.Send == nil || o.Receive == nil || o.Receive.Receive == nil || p.strayed[passageOf(f.Flow)] != "" {
 			continue
 		}
 		why := ""
 		switch {
-		case o.Receive.Receive.Strays > 0:
+		case o.Receive.Receive.Strays > 0: // also what the sender's sockets sent in pieces
 			why = "frames came to the " + f.Flow.To + " another way than past its XDP program: as fragments, or through another interface"
-		case o.Send.Send.Accepted > 0 && o.Receive.Receive.Tally.Received == 0 && o.Receive.Receive.WarmupReceived == 0:
+		case o.Send.Engine == "xdp" && o.Send.Send.Accepted > 0 && o.Receive.Receive.Tally.Received == 0 && o.Receive.Receive.WarmupReceived == 0:
 			why = "no frame arrived at the " + f.Flow.To
 		}
 		if why != "" {

@@ -69,6 +69,7 @@ func Execute(ctx context.Context, p model.Plan, o Options) (model.Document, erro
 	if err != nil {
 		return model.Document{}, errors.Join(err, path.Close())
 	}
+	path.mtus = mtus
 	p.Flows = path.settle(p)
 	if err := path.admits(p); err != nil {
 		return model.Document{}, errors.Join(err, path.Close())
@@ -121,6 +122,7 @@ func Resume(ctx context.Context, ref string, o Options) (model.Document, error) 
 	if err != nil {
 		return doc, errors.Join(err, log.Close())
 	}
+	path.mtus = doc.PathMTU
 	doc.Findings, doc.Warnings = []model.Finding{}, []string{}
 	if differ := differentHosts(doc.Host, path.hosts()); differ != "" {
 		doc.Warnings = append(doc.Warnings, "resumed on different ground: "+differ)
