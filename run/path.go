@@ -436,6 +436,9 @@ func (p *path) admits(plan model.Plan) error {
 		if err != nil {
 			return err
 		}
+		if _, _, err := p.place(t); err != nil {
+			return err
+		}
 		for _, node := range p.endNames()[:2] {
 			if err := p.ends[node].Limits.Admit(t.Flows, t.Timing); err != nil {
 				return fmt.Errorf("%s %s: %w", node, p.ends[node].Host.Name, err)
