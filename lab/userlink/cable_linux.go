@@ -90,9 +90,9 @@ func (p *Pool) Open(a, b End, toward [2]impair.Settings) (*Cable, error) {
 	if len(p.pool.pumps) == 0 {
 		return nil, errors.Join(errors.New("open an emulated link: the pool is closed"), c.close())
 	}
+	p.pool.next++ // so that what goes one way over many cables is parted, too
 	for i := range c.ways {
-		one := p.pool.pumps[p.pool.next%len(p.pool.pumps)]
-		p.pool.next++
+		one := p.pool.pumps[(p.pool.next+i)%len(p.pool.pumps)]
 		c.ways[i] = &way{in: c.fds[i], out: c.fds[1-i], pump: one, link: impair.New(toward[i])}
 	}
 	p.cables = append(p.cables, c)

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"runtime"
 	"sync"
+	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -13,30 +14,32 @@ import (
 // pump is one thread that moves the frames of some ways.
 type pump struct {
 	waiter *waiter
+	born   time.Time
 	orders chan func() // for the thread to do
 	ended  chan struct{}
 
 	// The thread's own:
 	ways    []*way
-	leaving []departure // a heap, the next one first
-	count   uint64      // of departures so far
+	ready   []*way
+	leaving queue[departure]
 	room    store
 	scratch []byte
 	closed  bool
 }
 
-// departure is a frame that leaves at a time.
+// departure is a frame that will leave.
 type departure struct {
-	at    int64
-	limit int64  // how far behind it may leave without being late, in ns
-	order uint64 // of those that leave at one time, the first that came goes first
+	limit int64 // how far behind its time it may leave without being late, in ns
 	buf   []byte
 	way   *way
 }
 
 const (
-	// atOnce is how many frames of one way are read before others have a turn.
+	// atOnce is how many frames of one way are read before others have a turn, and
+	// glance after how many the thread looks at the clock, for when they came and
+	// for what is to leave: some 10 us.
 	atOnce = 64
+	glance = 8
 	// together is how far apart in time segments of one buffer may be due, in ns,
 	// and still leave in one buffer, when the last is due. It is below what a
 	// kernel's own shaper lets pass as a burst.
@@ -49,7 +52,7 @@ func newPump() (*pump, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := &pump{waiter: w, orders: make(chan func(), 16), ended: make(chan struct{}), scratch: make([]byte, longest)}
+	p := &pump{waiter: w, born: time.Now(), orders: make(chan func(), 16), ended: make(chan struct{}), scratch: make([]byte, longest)}
 	go p.run()
 	return p, nil
 }
@@ -68,6 +71,9 @@ func (p *pump) do(f func()) {
 	case <-p.ended:
 	}
 }
+
+// now is a time in ns of the thread's own; reading it is no system call.
+func (p *pump) now() int64 { return int64(time.Since(p.born)) }
 
 func (p *pump) close() error {
 	p.do(func() { p.closed = true })
@@ -91,44 +97,56 @@ func (p *pump) run() {
 	runtime.LockOSThread() // never unlocked: the thread ends with its settings
 	promptly()
 	for !p.closed {
-		now := monotonic()
-		for _, w := range p.ways {
-			for range atOnce {
-				n, errno := read(w.in, p.scratch)
-				if errno != 0 || n < vnetBytes+etherBytes {
-					if errno == 0 {
-						w.counts.Broken.Add(1)
-						continue
-					}
-					break
-				}
-				p.take(w, n, now)
-			}
+		for _, w := range p.rest() {
+			p.drain(w)
 		}
-		p.release()
-		p.rest()
+		p.release(p.now())
 	}
-	for _, d := range p.leaving {
+	for p.leaving.len() > 0 {
+		_, d := p.leaving.pop()
 		p.room.put(d.buf)
 	}
-	p.leaving = nil
 }
 
-// rest waits for frames, orders, or the time of the next departure.
-func (p *pump) rest() {
+// rest waits for frames, orders, or the time of the next departure, and returns
+// the ways that have frames.
+func (p *pump) rest() []*way {
 	wait := int64(-1)
-	if len(p.leaving) > 0 {
-		if wait = p.leaving[0].at - monotonic(); wait <= 0 {
-			wait = 0
-		}
+	if p.leaving.len() > 0 {
+		wait = max(p.leaving.next()-p.now(), 0)
 	}
+	p.ready = p.ready[:0]
 	for _, e := range p.waiter.wait(wait) {
 		if e.Fd >= 0 {
+			p.ready = append(p.ready, p.ways[e.Fd])
 			continue
 		}
 		p.waiter.answer()
 		for len(p.orders) > 0 {
 			(<-p.orders)()
+		}
+	}
+	return p.ready
+}
+
+// drain reads the frames of a way, so many at most. What becomes due meanwhile
+// leaves meanwhile.
+func (p *pump) drain(w *way) {
+	now := int64(0)
+	for i := range atOnce {
+		if i%glance == 0 {
+			if now = p.now(); p.leaving.len() > 0 && p.leaving.next() <= now {
+				now = p.release(now)
+			}
+		}
+		n, errno := read(w.in, p.scratch)
+		switch {
+		case errno != 0:
+			return
+		case n < vnetBytes+etherBytes:
+			w.counts.Broken.Add(1)
+		default:
+			p.take(w, n, now)
 		}
 	}
 }
@@ -219,65 +237,23 @@ func (p *pump) copies(w *way, k *packet, i, segments int, now int64, fate impair
 
 // leave enters the departure of a frame that came now.
 func (p *pump) leave(w *way, buf []byte, now, at int64) {
-	p.count++
-	h := append(p.leaving, departure{at, max(int64(LateLimit), (at-now)/lateShare), p.count, buf, w})
-	i := len(h) - 1
-	for d := h[i]; i > 0; {
-		up := (i - 1) / 2
-		if !d.before(&h[up]) {
-			break
-		}
-		h[i], h[up] = h[up], d
-		i = up
-	}
-	p.leaving = h
+	p.leaving.push(at, departure{max(int64(LateLimit), (at-now)/lateShare), buf, w})
 }
 
-func (d *departure) before(o *departure) bool {
-	return d.at < o.at || d.at == o.at && d.order < o.order
-}
-
-// release writes all that is due.
-func (p *pump) release() {
-	now := monotonic()
-	for n := 0; len(p.leaving) > 0 && p.leaving[0].at <= now; n++ {
-		d := p.pop()
-		d.way.late(now-d.at, d.limit)
+// release writes all that is due and returns the time after.
+func (p *pump) release(now int64) int64 {
+	for n := 1; p.leaving.len() > 0 && p.leaving.next() <= now; n++ {
+		at, d := p.leaving.pop()
+		d.way.late(now-at, d.limit)
 		if errno := write(d.way.out, d.buf); errno != 0 {
 			d.way.counts.Refused.Add(1)
 		}
 		p.room.put(d.buf)
-		if n&7 == 7 {
-			now = monotonic()
+		if n%glance == 0 {
+			now = p.now()
 		}
 	}
-}
-
-func (p *pump) pop() departure {
-	h := p.leaving
-	first, last := h[0], h[len(h)-1]
-	h[len(h)-1] = departure{}
-	h = h[:len(h)-1]
-	i := 0
-	for {
-		c := 2*i + 1
-		if c >= len(h) {
-			break
-		}
-		if c+1 < len(h) && h[c+1].before(&h[c]) {
-			c++
-		}
-		if !h[c].before(&last) {
-			break
-		}
-		h[i] = h[c]
-		i = c
-	}
-	if len(h) > 0 {
-		h[i] = last
-	}
-	p.leaving = h
-	return first
+	return now
 }
 
 // store keeps buffers for reuse, by size.
@@ -285,7 +261,7 @@ type store struct {
 	free [len(sizes)][][]byte
 }
 
-var sizes = [...]int{256, 2048, 16384, longest}
+var sizes = [...]int{256, 512, 1024, 2048, 16384, longest}
 
 func (s *store) get(n int) []byte {
 	for i, size := range sizes {

@@ -55,6 +55,7 @@ type waiter struct {
 	epoll  int
 	wake   int // an eventfd
 	events []unix.EpollEvent
+	until  unix.Timespec
 	old    bool // no epoll_pwait2, Linux 5.11
 }
 
@@ -86,15 +87,19 @@ func (w *waiter) add(fd, number int) error {
 func (w *waiter) wait(nanos int64) []unix.EpollEvent {
 	var at *unix.Timespec
 	if nanos >= 0 {
-		t := unix.NsecToTimespec(nanos)
-		at = &t
+		w.until = unix.NsecToTimespec(nanos)
+		at = &w.until
 	}
 	var n uintptr
 	var errno unix.Errno
-	if !w.old {
+	switch {
+	case w.old:
+	case nanos == 0: // too short to let others have the thread's place
+		n, _, errno = unix.RawSyscall6(unix.SYS_EPOLL_PWAIT2, uintptr(w.epoll), uintptr(unsafe.Pointer(&w.events[0])), uintptr(len(w.events)), uintptr(unsafe.Pointer(at)), 0, 0)
+	default:
 		n, _, errno = unix.Syscall6(unix.SYS_EPOLL_PWAIT2, uintptr(w.epoll), uintptr(unsafe.Pointer(&w.events[0])), uintptr(len(w.events)), uintptr(unsafe.Pointer(at)), 0, 0)
-		w.old = errno == unix.ENOSYS
 	}
+	w.old = w.old || errno == unix.ENOSYS
 	if w.old {
 		_, _ = unix.Ppoll([]unix.PollFd{{Fd: int32(w.epoll), Events: unix.POLLIN}}, at, nil) // what is ready comes next
 		k, err := unix.EpollWait(w.epoll, w.events, 0)
@@ -125,10 +130,4 @@ func (w *waiter) close() error {
 		}
 	}
 	return errors.Join(errs...)
-}
-
-func monotonic() int64 {
-	var t unix.Timespec
-	_ = unix.ClockGettime(unix.CLOCK_MONOTONIC, &t) // the clock exists on every Linux
-	return t.Nano()
 }

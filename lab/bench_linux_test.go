@@ -1,0 +1,366 @@
+package lab
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"net"
+	"net/netip"
+	"os"
+	"runtime"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"time"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+
+	"pelt/model"
+)
+
+// benchLab opens a lab with emulated links; where that cannot be there is
+// nothing to measure.
+func benchLab(b *testing.B, topology string, links ...model.Link) *Lab {
+	b.Helper()
+	l, err := Open(b.Context(), topology, links)
+	if err != nil {
+		b.Skip(err)
+	}
+	b.Cleanup(func() {
+		if err := l.Close(); err != nil {
+			b.Error(err)
+		}
+	})
+	return l
+}
+
+func benchNode(b *testing.B, l *Lab, name string) *Node {
+	b.Helper()
+	n, err := l.Node(name)
+	if err != nil {
+		b.Fatal(err)
+	}
+	return n
+}
+
+// used is the processor time of the calling thread, or of the whole process.
+func used(who int) time.Duration {
+	var u unix.Rusage
+	_ = unix.Getrusage(who, &u)
+	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
+}
+
+// BenchmarkLinkTCP prints what one TCP connection carries over a link of 20 ms
+// each way, after its slow start.
+func BenchmarkLinkTCP(b *testing.B) {
+	const slowStart, room = 1500 * time.Millisecond, 128 << 20
+	measure := 2500 * time.Millisecond
+	if testing.Short() {
+		measure = 500 * time.Millisecond
+	}
+	l := benchLab(b, "direct", model.Link{DelaySeconds: 0.02})
+	from, to := benchNode(b, l, model.Sender), benchNode(b, l, model.Receiver)
+	big := func(option int) func(string, string, syscall.RawConn) error {
+		return func(_, _ string, c syscall.RawConn) (err error) {
+			return errors.Join(c.Control(func(fd uintptr) { err = unix.SetsockoptInt(int(fd), unix.SOL_SOCKET, option, room) }), err)
+		}
+	}
+	for b.Loop() {
+		var bytes atomic.Uint64
+		var listener net.Listener
+		err := to.Do(func() (err error) {
+			listener, err = (&net.ListenConfig{Control: big(unix.SO_RCVBUFFORCE)}).Listen(b.Context(), "tcp4", netip.AddrPortFrom(to.Addr(4), 0).String())
+			return err
+		})
+		if err != nil {
+			b.Fatal(err)
+		}
+		var out net.Conn
+		if err := from.Do(func() (err error) {
+			out, err = (&net.Dialer{Control: big(unix.SO_SNDBUFFORCE)}).Dial("tcp4", listener.Addr().String())
+			return err
+		}); err != nil {
+			b.Fatal(err)
+		}
+		in, err := listener.Accept()
+		if err != nil {
+			b.Fatal(err)
+		}
+		var pumps sync.WaitGroup
+		pumps.Go(func() {
+			for buf := make([]byte, 1<<20); ; {
+				n, err := in.Read(buf)
+				if err != nil {
+					return
+				}
+				bytes.Add(uint64(n))
+			}
+		})
+		pumps.Go(func() {
+			for buf := make([]byte, 1<<20); ; {
+				if _, err := out.Write(buf); err != nil {
+					return
+				}
+			}
+		})
+		time.Sleep(slowStart)
+		before, began, cpu := bytes.Load(), time.Now(), used(unix.RUSAGE_SELF)
+		time.Sleep(measure)
+		rate := float64(bytes.Load()-before) * 8 / time.Since(began).Seconds()
+		cores := (used(unix.RUSAGE_SELF) - cpu).Seconds() / time.Since(began).Seconds()
+		_ = errors.Join(listener.Close(), in.Close(), out.Close())
+		pumps.Wait()
+		fmt.Printf("TCP over a link, round trip 40 ms: %.2f Gbit/s with %.2f cores\n", rate/1e9, cores)
+		b.ReportMetric(rate/1e9, "Gbit/s")
+	}
+}
+
+// stream is a UDP socket at each end.
+type stream struct{ in, out int }
+
+// connectUDP opens a flow from one node to another; the receiver's buffer holds a burst.
+func connectUDP(b *testing.B, from, to *Node) stream {
+	b.Helper()
+	s := stream{-1, -1}
+	var at unix.Sockaddr
+	open := func(f func(fd int) error) (int, error) {
+		fd, err := unix.Socket(unix.AF_INET, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, 0)
+		if err == nil {
+			err = f(fd)
+		}
+		return fd, err
+	}
+	err := to.Do(func() (err error) {
+		s.in, err = open(func(fd int) error {
+			if err := unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_RCVBUFFORCE, 8<<20); err != nil {
+				return err
+			}
+			if err := unix.Bind(fd, &unix.SockaddrInet4{Addr: to.Addr(4).As4()}); err != nil {
+				return err
+			}
+			at, err = unix.Getsockname(fd)
+			return err
+		})
+		return err
+	})
+	if err == nil {
+		err = from.Do(func() (err error) {
+			s.out, err = open(func(fd int) error { return unix.Connect(fd, at) })
+			return err
+		})
+	}
+	b.Cleanup(func() { _ = errors.Join(unix.Close(s.in), unix.Close(s.out)) })
+	if err != nil {
+		b.Fatal(err)
+	}
+	return s
+}
+
+// few is a batch of at most 64 datagrams that all have the same content.
+type few struct {
+	msgs []mmsghdr
+	iov  unix.Iovec
+}
+
+func newFew(payload int) *few {
+	f := &few{msgs: make([]mmsghdr, 64)}
+	f.iov.Base = &make([]byte, payload)[0]
+	f.iov.SetLen(payload)
+	for i := range f.msgs {
+		f.msgs[i].hdr.Iov = &f.iov
+		f.msgs[i].hdr.SetIovlen(1)
+	}
+	return f
+}
+
+func (f *few) call(trap uintptr, fd, n int) int {
+	done, _, errno := unix.Syscall6(trap, uintptr(fd), uintptr(unsafe.Pointer(&f.msgs[0])), uintptr(min(n, len(f.msgs))), unix.MSG_DONTWAIT|unix.MSG_TRUNC, 0, 0)
+	if errno != 0 {
+		return 0
+	}
+	return int(done)
+}
+
+// offered is what became of packets that were sent to several receivers at a rate.
+type offered struct {
+	sent     uint64   // of all
+	received []uint64 // by each
+	cpu      time.Duration
+	seconds  float64
+}
+
+// offer sends for a while at a rate in packets per second of all receivers
+// together, in turn, each packet when it is due. The processor time is what the
+// process took beside the sending and the receiving thread.
+func offer(streams []stream, payload int, pps float64, length, settle time.Duration) (o offered) {
+	var ends sync.WaitGroup
+	var own atomic.Int64
+	stop := make(chan struct{})
+	o.received = make([]uint64, len(streams))
+	cpu := used(unix.RUSAGE_SELF)
+	ends.Go(func() {
+		runtime.LockOSThread()
+		_ = unix.Prctl(unix.PR_SET_TIMERSLACK, 1, 0, 0, 0)
+		f := newFew(1)
+		for over := false; !over; {
+			select {
+			case <-stop:
+				over = true
+			default:
+				_, _ = unix.Ppoll(nil, &unix.Timespec{Nsec: 1_000_000}, nil)
+			}
+			for i, s := range streams {
+				for n := len(f.msgs); n == len(f.msgs); {
+					n = f.call(unix.SYS_RECVMMSG, s.in, n)
+					o.received[i] += uint64(n)
+				}
+			}
+		}
+		own.Add(int64(used(unix.RUSAGE_THREAD)))
+	})
+	ends.Go(func() {
+		runtime.LockOSThread()
+		_ = unix.Prctl(unix.PR_SET_TIMERSLACK, 1, 0, 0, 0)
+		f, next := newFew(payload), 0
+		for began := time.Now(); ; {
+			past := time.Since(began)
+			if past >= length {
+				o.seconds = past.Seconds()
+				break
+			}
+			for due := uint64(past.Seconds() * pps); o.sent < due; {
+				n := 1
+				if len(streams) == 1 {
+					n = int(min(due-o.sent, 64))
+				}
+				f.call(unix.SYS_SENDMMSG, streams[next].out, n)
+				o.sent, next = o.sent+uint64(n), (next+1)%len(streams)
+			}
+			_, _ = unix.Ppoll(nil, &unix.Timespec{Nsec: 50_000}, nil)
+		}
+		own.Add(int64(used(unix.RUSAGE_THREAD)))
+		time.Sleep(settle)
+		close(stop)
+	})
+	ends.Wait()
+	o.cpu = used(unix.RUSAGE_SELF) - cpu - time.Duration(own.Load())
+	return o
+}
+
+// BenchmarkLinkPackets prints how many small packets a second a link of 20 ms
+// takes without falling behind, how late they leave it then, and what each costs.
+func BenchmarkLinkPackets(b *testing.B) {
+	const payload = 64
+	length, steps := time.Second, 6
+	if testing.Short() {
+		length, steps = 200*time.Millisecond, 3
+	}
+	l := benchLab(b, "direct", model.Link{DelaySeconds: 0.02})
+	streams := []stream{connectUDP(b, benchNode(b, l, model.Sender), benchNode(b, l, model.Receiver))}
+	e := l.Emulated()[0]
+	for b.Loop() {
+		var best string
+		try := func(pps float64) bool {
+			before := e.Cable.Counts(0)
+			overrun, err := e.Overrun()
+			o := offer(streams, payload, pps, length, 50*time.Millisecond)
+			after, err2 := e.Overrun()
+			if err := errors.Join(err, err2); err != nil {
+				b.Fatal(err)
+			}
+			now := e.Cable.Counts(0)
+			left, late := now.Left-before.Left, now.Late-before.Late
+			if after[0] > overrun[0] || float64(late) > 0.01*float64(left) || o.received[0] < left*999/1000 || float64(left) < 0.98*pps*o.seconds {
+				return false
+			}
+			by := now.Lateness(before)
+			best = fmt.Sprintf("%.0f kpps, left late by p50 %.1f p99 %.1f p999 %.1f us, %.0f ns of processor for each",
+				pps/1e3, float64(by.P50)/1e3, float64(by.P99)/1e3, float64(by.P999)/1e3, float64(o.cpu.Nanoseconds())/float64(left))
+			return true
+		}
+		low, high := 0.0, 25_000.0
+		for try(high) {
+			low, high = high, 2*high
+		}
+		for range steps {
+			if middle := (low + high) / 2; try(middle) {
+				low = middle
+			} else {
+				high = middle
+			}
+		}
+		fmt.Printf("%d B over a link: %s\n", payload, best)
+		b.ReportMetric(low/1e3, "kpps")
+	}
+}
+
+// BenchmarkLinkStar prints what each of 100 receivers gets over a link of its own
+// of 1 Mbit/s and 40 ms whose queue is full all the time, and what memory that takes.
+func BenchmarkLinkStar(b *testing.B) {
+	const receivers, payload, rate, queue = 100, 256, 1e6, 1000
+	length := 4 * time.Second
+	if testing.Short() {
+		length = time.Second
+	}
+	l := benchLab(b, fmt.Sprintf("star:%d", receivers), model.Link{Node: model.Receiver, Rate: rate, DelaySeconds: 0.04, JitterSeconds: 0.01, Distribution: "normal"})
+	var streams []stream
+	for i := range receivers {
+		streams = append(streams, connectUDP(b, benchNode(b, l, model.Sender), benchNode(b, l, fmt.Sprintf("%s-%d", model.Receiver, i+1))))
+	}
+	frame := float64(model.FrameBytes(model.UDP, 4, payload) - 4) // no check sequence on this link
+	for b.Loop() {
+		full := rate / 8 / frame
+		offer(streams, payload, 200_000, time.Duration(receivers*queue*5)*time.Microsecond, 0) // fills the queues
+		before := l.Emulated()
+		was := make([]uint64, receivers)
+		var lateness []int64
+		var left, late uint64
+		count := func(sign int) {
+			for i, e := range before {
+				if i == 0 && e.Ends[1] == "switch" { // the sender's cable, if that is emulated
+					continue
+				}
+				c := e.Cable.Counts(0)
+				left, late = left+uint64(sign)*c.Left, late+uint64(sign)*c.Late
+			}
+		}
+		count(-1)
+		o := offer(streams, payload, 1.1*full*receivers, length, 0)
+		count(1)
+		for i := range was {
+			lateness = append(lateness, int64(o.received[i]))
+		}
+		slices.Sort(lateness)
+		share := func(n int64) float64 { return float64(n) / o.seconds / full }
+		sum := int64(0)
+		for _, n := range lateness {
+			sum += n
+		}
+		fmt.Printf("%d receivers, %d B, link of 1 Mbit/s: each gets %.4f to %.4f of it, %.4f on average; %.3g %% left late; %.0f ns of processor for each packet; %d MiB in memory, %d at most\n",
+			receivers, payload, share(lateness[0]), share(lateness[receivers-1]), share(sum)/receivers, 100*float64(late)/math.Max(float64(left), 1),
+			float64(o.cpu.Nanoseconds())/float64(max(left, 1)), memory(b, "VmRSS:"), memory(b, "VmHWM:"))
+		b.ReportMetric(share(lateness[0]), "least-share")
+	}
+}
+
+// memory reads a line of this process's status, in MiB.
+func memory(b *testing.B, line string) (mib int) {
+	b.Helper()
+	f, err := os.ReadFile("/proc/self/status")
+	if err != nil && !errors.Is(err, io.EOF) {
+		b.Fatal(err)
+	}
+	for text := range strings.Lines(string(f)) {
+		if rest, ok := strings.CutPrefix(text, line); ok {
+			if _, err := fmt.Sscan(rest, &mib); err != nil {
+				b.Fatal(err)
+			}
+		}
+	}
+	return mib >> 10
+}
