@@ -137,6 +137,7 @@ const (
 // report answers one part. Part 0 makes the report; a final one first ends
 // whatever still runs.
 func (s *session) report(ctx context.Context, o reportOrder) (any, error) {
+	s.over()
 	if o.Part == 0 {
 		if err := s.compile(ctx, o.Final); err != nil {
 			return nil, err
@@ -157,7 +158,7 @@ func (s *session) compile(ctx context.Context, final bool) error {
 	s.mu.Lock()
 	watching := s.watching
 	s.mu.Unlock()
-	if final && watching != nil { // it ends with the measured part, a moment after the senders at most
+	if final && watching != nil { // it ends now, or with the measured part
 		select {
 		case <-watching:
 		case <-ctx.Done():

@@ -44,6 +44,7 @@ type session struct {
 	until     time.Time // the session ends itself then
 	watched   *Watched
 	watching  chan struct{} // closed when the watch is over; nil before the gate
+	measured  chan struct{} // closed when somebody asks what was measured: then no sender is on any more
 	observed  observed
 	parts     [][]byte // of the final report
 }
@@ -52,7 +53,7 @@ type session struct {
 func openSession(a *Agent, p prepareOrder) (*session, error) {
 	ctx, cancel := context.WithCancel(context.Background())
 	s := &session{id: p.Session, agent: a, first: p, ctx: ctx, cancel: cancel,
-		hearing: newHearing(time.Now()), kick: make(chan struct{}, 1), ends: map[int]*place{}}
+		hearing: newHearing(time.Now()), kick: make(chan struct{}, 1), measured: make(chan struct{}), ends: map[int]*place{}}
 	t := p.Ends[0].Order.Timing
 	s.until = time.Now().Add(3*stepPatience + t.Warmup() + t.Measure() + 2*t.Drain())
 	if err := s.reserve(p.Ends); err != nil {
@@ -312,8 +313,21 @@ func (s *session) open(wait time.Duration) {
 		return
 	}
 	w := s.agent.cfg.Watch()
-	end := time.Now().Add(t.Measure())
-	for time.Now().Before(end) && s.why() == "" && sleep(s.ctx, min(100*time.Millisecond, time.Until(end))) {
+	end := time.NewTimer(t.Measure())
+	defer end.Stop()
+	look := time.NewTicker(100 * time.Millisecond)
+	defer look.Stop()
+	for on := s.why() == ""; on; {
+		select {
+		case <-look.C:
+			on = s.why() == ""
+		case <-end.C:
+			on = false
+		case <-s.measured: // the senders of a number of packets may end long before the time is over
+			on = false
+		case <-s.ctx.Done():
+			on = false
+		}
 	}
 	cpu, series := w.Stop()
 	s.mu.Lock()
@@ -366,8 +380,20 @@ func (s *session) wake() {
 	}
 }
 
+// over ends the watch of the measured part.
+func (s *session) over() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	select {
+	case <-s.measured:
+	default:
+		close(s.measured)
+	}
+}
+
 // finish drains receivers: each is told what its sender attempted.
 func (s *session) finish(ctx context.Context, attempted map[int][]uint64, unsent map[int]uint64) (any, error) {
+	s.over()
 	var places []*place
 	for _, p := range s.places(engine.Receive) {
 		if counts, ok := attempted[p.order.End]; ok && p.isStarted(s) {

@@ -72,12 +72,14 @@ const Loopback = "loopback"
 
 // agentConfig is one end: engines bound to the host's namespace. The returned
 // function frees them once the agent is closed.
-func agentConfig(node string, host engine.Host, version string, port uint16, see engine.Observe) (config fleet.AgentConfig, frames *xdp.Engine, free func() error) {
+// crew is nil for ends whose streams have threads of their own.
+func agentConfig(node string, host engine.Host, version string, port uint16, see engine.Observe, crew *udp.Crew) (config fleet.AgentConfig, frames *xdp.Engine, free func() error) {
 	newHistogram := func(parts int) engine.Histogram { return measure.NewHistogram(parts) }
 	u := udp.New(udp.Config{
 		NewMeter:     func(s, b int, step int64, one bool) engine.Meter { return measure.New(s, b, step, one) },
 		NewHistogram: newHistogram,
 		Port:         port,
+		Crew:         crew,
 	})
 	t := tcp.New(tcp.Config{Port: port})
 	x := xdp.New(xdp.Config{Sockets: u, NewHistogram: newHistogram})
@@ -315,12 +317,16 @@ func (p *path) join(ctx context.Context, ends []end, o Options) (_ *path, err er
 		}
 	}()
 	var configs []fleet.AgentConfig
+	var crew *udp.Crew
+	if p.star() {
+		crew = udp.NewCrew()
+	}
 	for _, e := range ends {
 		config, frames, free := agentConfig(e.node, e.host, o.Version, 0, p.roads.told(endObserver(e.host, p.watchDrops(), func() string {
 			var h model.Host
 			e.describe(&h)
 			return h.Interface
-		})))
+		})), crew)
 		p.onClose(free)
 		if e.ready != nil {
 			if err := e.ready(frames); err != nil {
@@ -395,7 +401,7 @@ func openHost(ctx context.Context, p model.Plan, o Options) (_ *path, err error)
 	config, _, free := agentConfig(model.Sender, plainHost{}, o.Version, 0, endObserver(plainHost{}, way.watchDrops(), func() string {
 		i, _ := observe.InterfaceFor(plainHost{}.Do, far) // unknown is ""
 		return i.Name
-	}))
+	}), nil)
 	way.onClose(free)
 	config.Facts = func() model.Host {
 		h := observe.Facts()

@@ -37,7 +37,7 @@ func Serve(ctx context.Context, o ServeOptions) error {
 	agent, _, free := agentConfig(model.Receiver, plainHost{}, o.Version, uint16(o.Port+1), endObserver(plainHost{}, kernel, func() string {
 		i, _ := observe.InterfaceFor(plainHost{}.Do, o.Shown) // unknown is ""
 		return i.Name
-	}))
+	}), nil)
 	if o.NoXDP {
 		delete(agent.Engines, "xdp")
 	}

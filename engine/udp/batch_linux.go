@@ -23,6 +23,7 @@ type batchOut struct {
 	vector   []unix.Iovec
 	control  []byte
 	msgs     []mmsghdr
+	flags    uintptr // of each send
 }
 
 // newBatchOut makes room for a batch, a multiple of segments.
@@ -55,7 +56,7 @@ func (o *batchOut) faults(tell func(fault)) { o.drain(tell) }
 func (o *batchOut) send(from, to int) (int, error) {
 	if o.segments == 1 && to-from == 1 {
 		// A tenth faster than a batch of one.
-		_, _, errno := unix.Syscall6(unix.SYS_SENDTO, o.fd, uintptr(unsafe.Pointer(&o.bytes[from][0])), uintptr(o.payload), 0, 0, 0)
+		_, _, errno := unix.Syscall6(unix.SYS_SENDTO, o.fd, uintptr(unsafe.Pointer(&o.bytes[from][0])), uintptr(o.payload), o.flags, 0, 0)
 		if errno != 0 {
 			return 0, errno
 		}
@@ -66,7 +67,7 @@ func (o *batchOut) send(from, to int) (int, error) {
 		o.vector[last].SetLen(o.payload * short)
 		defer o.vector[last].SetLen(o.payload * o.segments)
 	}
-	n, _, errno := unix.Syscall6(unix.SYS_SENDMMSG, o.fd, uintptr(unsafe.Pointer(&o.msgs[first])), uintptr(last-first+1), 0, 0, 0)
+	n, _, errno := unix.Syscall6(unix.SYS_SENDMMSG, o.fd, uintptr(unsafe.Pointer(&o.msgs[first])), uintptr(last-first+1), o.flags, 0, 0)
 	if errno != 0 {
 		return 0, errno
 	}

@@ -159,7 +159,7 @@ func TestStopInABlockedBurst(t *testing.T) {
 			e := dialer.(*end)
 			w := e.role.(*sender).streams[0]
 			w.wire, w.clock, w.waiter = e.wires[0], e.settings.clock, newWaiter(e.bell, e.settings.clock)
-			box := &stuck{outbox: e.wires[0].outbox(64, maxBatch, 1)}
+			box := &stuck{outbox: e.wires[0].outbox(64, maxBatch, 1, true)}
 			w.out, w.bytes = box, box.packets()
 			length := int64(time.Minute)
 			if c.stop {

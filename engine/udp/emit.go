@@ -10,7 +10,8 @@ import (
 
 // emit sends up to n packets, all stamped with the time now, and returns the
 // time after. Every packet that it counts as attempted was accepted or refused.
-// It gives up on what the kernel has no room for when the bell rings or at the end.
+// It gives up on what the kernel has no room for when the bell rings or at the
+// end, or at once if the thread is shared.
 func (w *sending) emit(n int, now, end int64) (int64, error) {
 	for i := range n {
 		engine.PutHeader(w.bytes[i], engine.Header{Trial: w.trial, Sequence: w.sequence + uint64(i), SendNanos: uint64(now)})
@@ -43,7 +44,7 @@ func (w *sending) emit(n int, now, end int64) (int64, error) {
 				w.retried += uint64(min(w.segments, n-from))
 			}
 		case !noRoom && temporary(err):
-			if now >= end || w.waiter.bell.rang() {
+			if w.shared || now >= end || w.waiter.bell.rang() {
 				return now, nil
 			}
 		case !noRoom && untried < maxUntried && w.readFaults(err):
@@ -120,7 +121,7 @@ func (w *sending) refused(n int, err error, now int64) error {
 		w.gaveUp = true
 		return fmt.Errorf("send %d B to %v: every packet is refused: %w%s", e.settings.payloadBytes, e.order.Peer, err, remedy(err, w.wire.pathMTU(), w.segments))
 	}
-	if w.refusals.row >= hopelessRow {
+	if w.refusals.row >= hopelessRow && !w.shared {
 		w.waiter.nap(refusedNap)
 	}
 	return nil

@@ -171,7 +171,7 @@ type plainOut struct {
 	until time.Time // write deadline that is set
 }
 
-func (w *plainWire) outbox(payloadBytes, _, _ int) outbox {
+func (w *plainWire) outbox(payloadBytes, _, _ int, _ bool) outbox {
 	return &plainOut{wire: w, peer: *w.peer.Load(), bytes: layOut(payloadBytes, 1)}
 }
 

@@ -63,6 +63,14 @@ func newReceiver(e *end) *receiver {
 const lookUp = 50 * time.Millisecond
 
 func (r *receiver) run() error {
+	if crew := r.end.engine.config.Crew; crew != nil {
+		return crew.receive(r)
+	}
+	return r.alone()
+}
+
+// alone gives each stream a thread.
+func (r *receiver) alone() error {
 	errs := make([]error, len(r.streams))
 	var done sync.WaitGroup
 	for i, w := range r.streams {
@@ -71,8 +79,7 @@ func (r *receiver) run() error {
 			if err := ownThread(coreOf(r.end.order.CPU, i)); err != nil {
 				w.warning = fmt.Sprintf("the thread of stream %d could not be set up: %v", i, err)
 			}
-			w.granted = r.end.wires[i].bufferBytes()
-			w.in = r.end.wires[i].inbox(r.end.bell)
+			w.open()
 			if errs[i] = w.work(); errs[i] != nil {
 				r.end.bell.ring()
 			}
@@ -85,40 +92,59 @@ func (r *receiver) run() error {
 // cpuEvery is how often a receiver reads its own processor time.
 const cpuEvery = 50_000_000
 
-func (w *receiving) work() error {
+// open makes the socket ready to be read.
+func (w *receiving) open() {
 	e := w.receiver.end
+	w.granted = e.wires[w.stream].bufferBytes()
+	w.in = e.wires[w.stream].inbox(e.bell)
 	m, known := w.in.memory()
 	known = known && !e.settings.joined // the kernel counts what is joined once
 	w.drops.before, w.drops.known, w.drops.cold = m.dropped, known, e.order.Timing.Warmup() == 0
-	early := e.early[w.stream : w.stream+1]
-	for !e.bell.rang() {
-		got, err := early, error(nil)
-		if early = nil; len(got) == 0 || got[0].nanos == 0 {
-			got, err = w.in.receive(lookUp)
-		}
+}
+
+// early takes what came before the end was run.
+func (w *receiving) early() {
+	if got := w.receiver.end.early[w.stream : w.stream+1]; got[0].nanos != 0 {
+		w.step(got)
+	}
+}
+
+func (w *receiving) work() error {
+	w.early()
+	for !w.receiver.end.bell.rang() {
+		got, err := w.in.receive(lookUp)
 		if errors.Is(err, net.ErrClosed) {
 			return fmt.Errorf("receive: %w", err)
 		}
 		// Any other error is an ICMP message for something this end answered.
-		if len(got) == 0 {
-			continue
+		if len(got) > 0 {
+			w.step(got)
 		}
-		w.sort(got)
-		if now := got[len(got)-1].nanos; len(w.batch) > 0 && (!w.begun || now-w.cpuTo.at > cpuEvery) {
-			w.readThread(now)
-		}
-		w.receiver.meter.Observe(w.stream, w.batch)
-		w.seen.Add(w.ours)
 	}
+	w.close()
+	return nil
+}
+
+// step accounts for what was read, which must be something.
+func (w *receiving) step(got []datagram) {
+	w.sort(got)
+	if now := got[len(got)-1].nanos; len(w.batch) > 0 && (!w.begun || now-w.cpuTo.at > cpuEvery) {
+		w.readThread(now)
+	}
+	w.receiver.meter.Observe(w.stream, w.batch)
+	w.seen.Add(w.ours)
+}
+
+// close ends the stream's account.
+func (w *receiving) close() {
 	if w.begun {
-		w.readThread(e.settings.clock.now())
+		w.readThread(w.receiver.end.settings.clock.now())
 	}
 	if m, ok := w.in.memory(); ok {
 		w.drops.after = m.dropped
 	}
 	w.truesize = w.in.truesize()
 	w.sweep()
-	return nil
 }
 
 func (w *receiving) readThread(now int64) {

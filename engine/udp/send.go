@@ -19,6 +19,8 @@ const (
 	maxBatch   = 64
 	batchBytes = 1 << 20
 	allBatches = 8 << 20 // of all streams of an end
+	// sharedBatch is how much shorter a batch of one of many streams is.
+	sharedBatch = 4
 	// consentEvery is how often a sending listener looks for repeated consent messages.
 	consentEvery = 100_000_000
 	// faultsEvery is how often a sender reads its socket's error queue when no
@@ -66,6 +68,7 @@ type sending struct {
 	bytes  [][]byte
 	waiter *waiter
 	clock  clock
+	shared bool // a crew's thread sends: it waits for no single stream
 
 	segments int // packets that go to the kernel as one buffer
 	trial    uint16
@@ -98,6 +101,14 @@ type sending struct {
 }
 
 func (s *sender) run() error {
+	if crew := s.end.engine.config.Crew; crew != nil {
+		return crew.send(s)
+	}
+	return s.alone()
+}
+
+// alone gives each stream a thread.
+func (s *sender) alone() error {
 	errs := make([]error, len(s.streams))
 	var ready, done sync.WaitGroup
 	gate := make(chan int64)
@@ -106,6 +117,9 @@ func (s *sender) run() error {
 		done.Go(func() {
 			runtime.LockOSThread() // never unlocked: the thread ends with its timer slack and pinning
 			w.prepare(i)
+			if err := ownThread(coreOf(s.end.order.CPU, i)); err != nil {
+				w.warning = fmt.Sprintf("the thread of stream %d could not be set up: %v", i, err)
+			}
 			ready.Done()
 			if errs[i] = w.work(<-gate); errs[i] != nil {
 				s.end.bell.ring()
@@ -130,12 +144,13 @@ func (s *sender) run() error {
 func (w *sending) prepare(i int) {
 	e := w.sender.end
 	w.wire, w.clock = e.wires[i], e.settings.clock
-	w.out = w.wire.outbox(e.settings.payloadBytes, batchOf(e.settings.payloadBytes, len(e.wires), w.segments), w.segments)
+	batch := batchOf(e.settings.payloadBytes, len(e.wires), w.segments)
+	if w.shared { // others wait meanwhile
+		batch = max(batch/sharedBatch/w.segments, 1) * w.segments
+	}
+	w.out = w.wire.outbox(e.settings.payloadBytes, batch, w.segments, !w.shared)
 	w.bytes, w.granted = w.out.packets(), w.wire.bufferBytes()
 	w.waiter = newWaiter(e.bell, w.clock)
-	if err := ownThread(coreOf(e.order.CPU, i)); err != nil {
-		w.warning = fmt.Sprintf("the thread of stream %d could not be set up: %v", i, err)
-	}
 }
 
 // coreOf returns the core of a stream's thread, -1 for any.

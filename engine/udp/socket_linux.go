@@ -187,8 +187,12 @@ func (k *socket) settle()                {}
 func (k *socket) bufferBytes() int       { return k.granted }
 func (k *socket) close() error           { return unix.Close(k.fd) }
 
-func (k *socket) outbox(payloadBytes, batch, segments int) outbox {
-	return newBatchOut(k, payloadBytes, batch, segments)
+func (k *socket) outbox(payloadBytes, batch, segments int, waits bool) outbox {
+	o := newBatchOut(k, payloadBytes, batch, segments)
+	if !waits {
+		o.flags = unix.MSG_DONTWAIT
+	}
+	return o
 }
 
 // inbox is asked for once consent is given: its messages shall not be joined.

@@ -20,6 +20,9 @@ type Config struct {
 	// Port is the local port of listening ends, 0 for any. On Linux all of them
 	// share it; elsewhere it is not used and every stream has its own.
 	Port uint16
+	// Crew's threads send and receive for the streams, which share them; nil gives
+	// each stream a thread of its own.
+	Crew *Crew
 }
 
 // Engine makes UDP ends on one host. It lives as long as the host's agent.

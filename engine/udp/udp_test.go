@@ -157,12 +157,17 @@ func (r *trial) run(t testing.TB) (send, receive engine.Report) {
 
 func both(t *testing.T, f func(t *testing.T, r trial)) {
 	for _, c := range []struct {
-		name  string
-		plain bool
-	}{{"native", false}, {"portable", true}} {
+		name        string
+		plain, crew bool
+	}{{"native", false, false}, {"portable", true, false}, {"crew", false, true}} {
 		t.Run(c.name, func(t *testing.T) {
 			r := newTrial()
 			r.plain = c.plain
+			if c.crew {
+				crew := NewCrew()
+				r.nearE, r.farE = testEngine(t, false), testEngine(t, false)
+				r.nearE.config.Crew, r.farE.config.Crew = crew, crew
+			}
 			f(t, r)
 		})
 	}

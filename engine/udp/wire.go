@@ -34,7 +34,8 @@ type wire interface {
 	answer(b []byte) error
 	settle()
 	remote() netip.AddrPort // the settled peer
-	outbox(payloadBytes, batch, segments int) outbox
+	// outbox may wait for room; one that does not says EAGAIN at once.
+	outbox(payloadBytes, batch, segments int, waits bool) outbox
 	inbox(b *bell) inbox
 	pathMTU() int     // 0 unknown
 	unsplit() error   // from now on nothing is fragmented, on the way neither; an error where the system cannot

@@ -1,0 +1,282 @@
+package udp
+
+import (
+	"errors"
+	"fmt"
+	"runtime"
+	"slices"
+	"sync"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// Crew is a few threads that serve the streams of many ends, of any engines that
+// were given it: a host with a hundred flows has no hundred cores for them. Each
+// stream keeps its own socket, schedule, sequence and account. The threads come
+// with the first stream and go with the last.
+type Crew struct {
+	mu        sync.Mutex
+	senders   []*sendingHand
+	receivers []*receivingHand
+	next      [2]int // who takes the next stream
+}
+
+// NewCrew makes a crew for this machine: half of its cores send, half receive.
+func NewCrew() *Crew {
+	c := &Crew{}
+	for range max(runtime.NumCPU()/2, 1) {
+		c.senders, c.receivers = append(c.senders, &sendingHand{}), append(c.receivers, &receivingHand{})
+	}
+	return c
+}
+
+const (
+	// handLooks is how long a hand does not look for bells and new streams.
+	handLooks = time.Millisecond
+	// handRests is how long a receiving hand lets packets gather: while nobody
+	// waits, the kernel wakes nobody for each of them, and they have their time from
+	// the kernel. The smallest usual receive buffer holds 100 000 a second meanwhile.
+	handRests = 2 * time.Millisecond
+	// noRoom is after what time a stream tries again whose socket had no room.
+	noRoom = 100 * time.Microsecond
+)
+
+// send runs a sender's streams, all from the same time on.
+func (c *Crew) send(s *sender) error {
+	list := make([]*course, len(s.streams))
+	for i, w := range s.streams {
+		w.shared = true
+		w.prepare(i)
+		list[i] = &course{sending: w, done: make(chan error, 1)}
+	}
+	// Flows that begin within the same moment shall be due together ever after: a
+	// hand must not spin before each of them.
+	begin := (s.end.settings.clock.now()/int64(handLooks) + 2) * int64(handLooks)
+	s.start = begin + s.end.order.Timing.Warmup().Nanoseconds()
+	c.mu.Lock()
+	for _, one := range list {
+		one.begin(begin)
+		c.senders[c.next[0]%len(c.senders)].add(one)
+		c.next[0]++
+	}
+	c.mu.Unlock()
+	errs := make([]error, len(list))
+	for i, one := range list {
+		if errs[i] = <-one.done; errs[i] != nil {
+			s.end.bell.ring()
+		}
+	}
+	for _, err := range errs {
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// sendingHand is one thread that sends for many streams.
+type sendingHand struct {
+	mu    sync.Mutex
+	fresh []*course
+	works bool
+}
+
+func (h *sendingHand) add(c *course) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.fresh = append(h.fresh, c)
+	if !h.works {
+		h.works = true
+		go h.work(c.clock)
+	}
+}
+
+// take returns the streams that were added, and false if the hand may go.
+func (h *sendingHand) take(have []*course) ([]*course, bool) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	have, h.fresh = append(have, h.fresh...), nil
+	h.works = len(have) > 0
+	return have, h.works
+}
+
+// work gives each stream its turn when it is due, one after the other.
+func (h *sendingHand) work(clock clock) {
+	runtime.LockOSThread() // never unlocked: the thread ends with its timer slack
+	warning := ""
+	if err := ownThread(-1); err != nil {
+		warning = fmt.Sprintf("a thread of many streams could not be set up: %v", err)
+	}
+	var all []*course
+	look := int64(0)
+	for {
+		now := clock.now()
+		looks := now >= look
+		if looks {
+			var more bool
+			if all, more = h.take(all); !more {
+				return
+			}
+			look = now + int64(handLooks)
+		}
+		next := look
+		kept := all[:0]
+		for _, c := range all {
+			if c.due > now && !(looks && c.waiter.bell.rang()) {
+				next = min(next, c.due)
+				kept = append(kept, c)
+				continue
+			}
+			over, err := c.turn(now)
+			if over {
+				c.warning = warning
+				c.end()
+				c.done <- err
+			} else {
+				kept = append(kept, c)
+				next = min(next, c.due)
+			}
+			now = clock.now()
+		}
+		clear(all[len(kept):])
+		all = kept
+		if left := next - now; left > 2*spinNanos {
+			t := unix.NsecToTimespec(left - spinNanos)
+			unix.Ppoll(nil, &t, nil) // an error such as EINTR only shortens it
+		}
+	}
+}
+
+// receive counts a receiver's streams until its bell rings.
+func (c *Crew) receive(r *receiver) error {
+	c.mu.Lock()
+	done := make(chan error, len(r.streams))
+	var errs []error
+	for i := range r.streams {
+		r.streams[i].open()
+		errs = append(errs, c.receivers[c.next[1]%len(c.receivers)].add(&listening{receiving: r.streams[i], done: done}))
+		c.next[1]++
+	}
+	c.mu.Unlock()
+	for _, err := range errs {
+		if err != nil {
+			r.end.bell.ring()
+		} else {
+			<-done
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// listening is a stream that a receiving hand reads.
+type listening struct {
+	*receiving
+	in    *batchInbox
+	known bool // to the hand, whose this is
+	done  chan<- error
+}
+
+// receivingHand is one thread that reads many sockets.
+type receivingHand struct {
+	mu    sync.Mutex
+	epoll int // while it works
+	works bool
+	all   []*listening // by the number that the kernel knows; nil: gone
+	left  int
+}
+
+func (h *receivingHand) add(l *listening) (err error) {
+	l.in = l.receiving.in.(*batchInbox) // the carrier of this system makes no other
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if !h.works {
+		if h.epoll, err = unix.EpollCreate1(unix.EPOLL_CLOEXEC); err != nil {
+			return fmt.Errorf("epoll_create: %w", err)
+		}
+		h.works, h.all = true, nil
+		go h.work(l.receiver.end.settings.clock)
+	}
+	place := slices.Index(h.all, nil)
+	if place < 0 {
+		place, h.all = len(h.all), append(h.all, nil)
+	}
+	e := unix.EpollEvent{Events: unix.EPOLLIN, Fd: int32(place)}
+	if err := unix.EpollCtl(h.epoll, unix.EPOLL_CTL_ADD, int(l.in.fd), &e); err != nil {
+		return fmt.Errorf("epoll_ctl: %w", err)
+	}
+	h.all[place] = l
+	h.left++
+	return nil
+}
+
+func (h *receivingHand) work(clock clock) {
+	runtime.LockOSThread() // never unlocked: the thread ends with its timer slack
+	warning := ""
+	if err := ownThread(-1); err != nil {
+		warning = fmt.Sprintf("a thread of many streams could not be set up: %v", err)
+	}
+	events := make([]unix.EpollEvent, 256)
+	for h.look(warning) {
+		n, err := unix.EpollWait(h.epoll, events, int(handRests/time.Millisecond))
+		for _, e := range events[:max(n, 0)] {
+			h.mu.Lock()
+			l := h.all[e.Fd]
+			h.mu.Unlock()
+			if l != nil {
+				l.read()
+			}
+		}
+		if n > 0 && n < len(events) || err != nil {
+			t := unix.NsecToTimespec(int64(handRests))
+			unix.Ppoll(nil, &t, nil) // an error such as EINTR only shortens it
+		}
+	}
+}
+
+// read takes what a socket holds, some at most: others wait, too.
+func (l *listening) read() {
+	const batches = 8
+	for range batches {
+		n, err := l.in.take()
+		// An error is an ICMP message for something this end answered.
+		if n == 0 || err != nil {
+			return
+		}
+		l.step(l.in.out)
+		if n < batchIn {
+			return
+		}
+	}
+}
+
+// look begins with new streams and lets go those whose bell has rung; false if
+// none is left.
+func (h *receivingHand) look(warning string) bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for place, l := range h.all {
+		if l == nil {
+			continue
+		}
+		if !l.known {
+			l.known = true
+			l.early()
+		}
+		if !l.receiver.end.bell.rang() {
+			continue
+		}
+		_ = unix.EpollCtl(h.epoll, unix.EPOLL_CTL_DEL, int(l.in.fd), nil) // it is there
+		l.warning = warning
+		l.close()
+		l.done <- nil
+		h.all[place] = nil
+		h.left--
+	}
+	if h.left > 0 {
+		return true
+	}
+	h.works = false
+	_ = unix.Close(h.epoll) // nothing can be done about one that does not close
+	return false
+}
