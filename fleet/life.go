@@ -11,15 +11,27 @@ import (
 	"pelt/engine"
 )
 
+// gatherFor is how long news wait for more: a hundred flows end at one time, and
+// a hundred peers hear each beat.
+const gatherFor = 5 * time.Millisecond
+
 // live beats for the session and ends it when nobody it needs is heard.
 func (s *session) live() {
 	t := time.NewTicker(beatEvery)
 	defer t.Stop()
+	var soon <-chan time.Time // of a beat between the ticks
 	for n := 1; ; n++ {
 		select {
 		case <-s.ctx.Done():
 			return
 		case <-s.kick:
+			if soon == nil {
+				soon = time.After(gatherFor)
+			}
+			n--
+			continue
+		case <-soon:
+			soon = nil
 			s.sendBeat(nil, false)
 			n--
 			continue
