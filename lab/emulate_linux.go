@@ -17,7 +17,11 @@ const tapQueue = 10_000
 // emulate joins two nodes by a cable in user space.
 func (b *builder) emulate(link int, pa, pb port) error {
 	if b.lab.pool == nil {
-		pool, err := userlink.NewPool(min(runtime.NumCPU(), 2*len(b.spec.links)))
+		threads := min(runtime.NumCPU(), 2*len(b.spec.links))
+		if b.spec.many() { // who sends over so many links has more to do than one of these threads, and needs a core, too
+			threads = max(runtime.NumCPU()/2, 1)
+		}
+		pool, err := userlink.NewPool(threads)
 		if err != nil {
 			return err
 		}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -60,7 +61,8 @@ type Cable struct {
 type way struct {
 	in, out int
 	pump    *pump
-	link    *impair.Link // this and the watches belong to the pump's thread
+	link    *impair.Link  // this, what follows and the watches belong to the pump's thread
+	least   time.Duration // about what a frame spends on it at least
 	counts  counts
 	watches []*watch
 }
@@ -93,7 +95,7 @@ func (p *Pool) Open(a, b End, toward [2]impair.Settings) (*Cable, error) {
 	p.pool.next++ // so that what goes one way over many cables is parted, too
 	for i := range c.ways {
 		one := p.pool.pumps[(p.pool.next+i)%len(p.pool.pumps)]
-		c.ways[i] = &way{in: c.fds[i], out: c.fds[1-i], pump: one, link: impair.New(toward[i])}
+		c.ways[i] = &way{in: c.fds[i], out: c.fds[1-i], pump: one, link: impair.New(toward[i]), least: leastDelay(toward[i])}
 	}
 	p.cables = append(p.cables, c)
 	for _, w := range c.ways {
@@ -101,6 +103,7 @@ func (p *Pool) Open(a, b End, toward [2]impair.Settings) (*Cable, error) {
 		w.pump.do(func() {
 			if err = w.pump.waiter.add(w.in, len(w.pump.ways)); err == nil {
 				w.pump.ways = append(w.pump.ways, w)
+				w.pump.judge()
 			}
 		})
 		if err != nil {
@@ -108,6 +111,14 @@ func (p *Pool) Open(a, b End, toward [2]impair.Settings) (*Cable, error) {
 		}
 	}
 	return c, nil
+}
+
+// leastDelay is about the least that a frame spends on a link.
+func leastDelay(s impair.Settings) time.Duration {
+	if s.Reorder.Ratio > 0 { // some wait for nothing
+		return 0
+	}
+	return s.Delay - 3*s.Jitter
 }
 
 func (c *Cable) close() error {
@@ -125,7 +136,10 @@ func (c *Cable) close() error {
 func (c *Cable) Set(direction int, s impair.Settings) {
 	link := impair.New(s)
 	w := c.ways[direction]
-	w.pump.do(func() { w.link = link })
+	w.pump.do(func() {
+		w.link, w.least = link, leastDelay(s)
+		w.pump.judge()
+	})
 }
 
 // Counts reads what a direction did.

@@ -114,6 +114,12 @@ func (w *waiter) wait(nanos int64) []unix.EpollEvent {
 	return w.events[:n]
 }
 
+// sleep returns after some ns, whatever becomes readable.
+func (w *waiter) sleep(nanos int64) {
+	w.until = unix.NsecToTimespec(nanos)
+	_, _ = unix.Ppoll(nil, &w.until, nil) // EINTR only shortens it
+}
+
 // ring lets wait return, from any thread.
 func (w *waiter) ring() { _, _ = unix.Write(w.wake, []byte{1, 0, 0, 0, 0, 0, 0, 0}) }
 
