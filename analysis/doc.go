@@ -32,4 +32,5 @@ const (
 	KindSweepLimit      = "sweep-limit"          // what the links allow, and how much of it was reached
 	KindSweepConditions = "sweep-conditions"     // the best cell under each of several conditions that nobody chooses
 	KindSweepFairness   = "sweep-fairness"       // many receivers that did not get the same
+	KindSweepAgainst    = "sweep-against"        // the order of its settings beside that of another measurement
 )

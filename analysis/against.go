@@ -1,0 +1,176 @@
+package analysis
+
+import (
+	"encoding/csv"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+
+	"pelt/model"
+)
+
+// Table is what somebody else measured: of each setting how fast it was received.
+type Table struct {
+	Name string
+	rows []tableRow
+}
+
+type tableRow struct {
+	payload  int
+	interval float64 // s; below 0 where the table has none
+	speed    float64 // payload bit/s
+}
+
+// tableColumns are the names that a table's columns may have, and what one of
+// their unit is.
+var tableColumns = map[string]map[string]float64{
+	"payload":  {"payload_bytes": 1, "size_bytes": 1, "payload": 1, "size": 1},
+	"interval": {"interval_ns": 1e-9, "interval_us": 1e-6, "interval_ms": 1e-3, "interval_s": 1},
+	"speed":    {"goodput_bps": 1, "recv_kib_s": 8192, "receive_kib_s": 8192, "recv_mbit_s": 1e6, "receive_mbit_s": 1e6},
+}
+
+// mostRows bounds what is read of a table.
+const mostRows = 100_000
+
+// ReadTable reads comma-separated values with a line of names first: payload_bytes
+// or size_bytes, goodput_bps or recv_kib_s, and interval_ns, _us, _ms or _s if that
+// differs; other columns are passed over. pelt's own --csv of a sweep is one.
+// The error names the line.
+func ReadTable(name string, r io.Reader) (Table, error) {
+	in := csv.NewReader(r)
+	in.Comment = '#'
+	in.TrimLeadingSpace = true
+	names, err := in.Read()
+	if err != nil {
+		return Table{}, fmt.Errorf("%s: want a table of comma-separated values with a line of names first: %w", name, err)
+	}
+	type column struct {
+		at   int
+		unit float64
+	}
+	columns := map[string]column{}
+	for i, n := range names {
+		for what, known := range tableColumns {
+			if unit, ok := known[strings.TrimSpace(strings.ToLower(n))]; ok {
+				if _, twice := columns[what]; twice {
+					return Table{}, fmt.Errorf("%s: column %q says the %s once more", name, n, what)
+				}
+				columns[what] = column{i, unit}
+			}
+		}
+	}
+	for _, what := range []string{"payload", "speed"} {
+		if _, ok := columns[what]; !ok {
+			return Table{}, fmt.Errorf("%s: no column of the %s; want %s", name, what, strings.Join(slices.Sorted(maps.Keys(tableColumns[what])), ", "))
+		}
+	}
+	t := Table{Name: name}
+	for {
+		fields, err := in.Read()
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			return Table{}, fmt.Errorf("%s: %w", name, err)
+		}
+		number := func(what string) (float64, error) {
+			c, ok := columns[what]
+			if !ok {
+				return -1, nil
+			}
+			x, err := strconv.ParseFloat(strings.TrimSpace(fields[c.at]), 64)
+			if err != nil || !(x >= 0 && x < 1e15) {
+				line, _ := in.FieldPos(c.at)
+				return 0, fmt.Errorf("%s, line %d: %s %q is not a number of at least 0", name, line, names[c.at], fields[c.at])
+			}
+			return x * c.unit, nil
+		}
+		payload, err := number("payload")
+		if err != nil {
+			return Table{}, err
+		}
+		interval, err := number("interval")
+		if err != nil {
+			return Table{}, err
+		}
+		speed, err := number("speed")
+		if err != nil {
+			return Table{}, err
+		}
+		if len(t.rows) == mostRows {
+			return Table{}, fmt.Errorf("%s: want at most %d lines", name, mostRows)
+		}
+		t.rows = append(t.rows, tableRow{int(payload), interval, speed})
+	}
+	if len(t.rows) == 0 {
+		return Table{}, fmt.Errorf("%s: the table has no lines", name)
+	}
+	return t, nil
+}
+
+// Against compares the order that a sweep puts its settings in, by what was
+// received, with a table's: of the sizes, each at its best, and of the settings
+// that both have (Spearman's coefficient). ok is false for what is no sweep.
+func Against(doc model.Document, t Table) (f model.Finding, ok bool) {
+	if !isSweep(doc) {
+		return f, false
+	}
+	var sizes, settings pairs
+	best := map[int]float64{}
+	for _, r := range t.rows {
+		best[r.payload] = max(best[r.payload], r.speed)
+	}
+	mine := map[int]float64{}
+	for _, s := range spots(doc) {
+		mine[s.payload] = max(mine[s.payload], s.speed)
+		for _, r := range t.rows {
+			if r.payload == s.payload && (r.interval < 0 || sameInterval(r.interval, s.cell)) {
+				settings.add(s.speed, r.speed)
+				break
+			}
+		}
+	}
+	for _, payload := range slices.Sorted(maps.Keys(mine)) {
+		if theirs, both := best[payload]; both {
+			sizes.add(mine[payload], theirs)
+		}
+	}
+	f = model.Finding{Kind: KindSweepAgainst, Values: map[string]float64{"sizes": float64(len(sizes.a)), "settings": float64(len(settings.a))}}
+	var parts []string
+	for _, x := range []struct {
+		what  string
+		pairs pairs
+	}{{"size", sizes}, {"setting", settings}} {
+		rho, known := RankCorrelation(x.pairs.a, x.pairs.b)
+		if !known {
+			parts = append(parts, fmt.Sprintf("%s in both, too few to compare", counted(len(x.pairs.a), x.what)))
+			continue
+		}
+		f.Values[x.what+"_rank_correlation"] = rho
+		parts = append(parts, fmt.Sprintf("%s in both, rank correlation %.3f", counted(len(x.pairs.a), x.what), rho))
+	}
+	f.Text = fmt.Sprintf("Beside %s: %s (Spearman's, by what was received; each size at its best).", t.Name, strings.Join(parts, "; "))
+	return f, true
+}
+
+// pairs are numbers of the same things in two measurements.
+type pairs struct{ a, b []float64 }
+
+func (p *pairs) add(a, b float64) { p.a, p.b = append(p.a, a), append(p.b, b) }
+
+// sameInterval reports whether a setting sends at a table's interval.
+func sameInterval(seconds float64, c model.Cell) bool {
+	v, ok := c["interval_ns"]
+	return ok && v.Number/1e9 < seconds*1.000001+1e-12 && v.Number/1e9 > seconds*0.999999-1e-12
+}
+
+func counted(n int, what string) string {
+	if n == 1 {
+		return "1 " + what
+	}
+	return fmt.Sprintf("%d %ss", n, what)
+}

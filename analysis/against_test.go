@@ -1,0 +1,73 @@
+package analysis
+
+import (
+	"fmt"
+	"math"
+	"strings"
+	"testing"
+)
+
+// publishedCSV is the published table as its authors wrote it.
+func publishedCSV() string {
+	var b strings.Builder
+	b.WriteString("count,interval_ms,size_bytes,loss_percent,send_kib_s,recv_kib_s\n")
+	for _, p := range published {
+		fmt.Fprintf(&b, "1000,%d,%d,%g,%g,%g\n", p.intervalMS, p.payload, p.lossPercent, p.sendKiBps, p.recvKiBps)
+	}
+	return b.String()
+}
+
+func TestAgainst(t *testing.T) {
+	table, err := ReadTable("published.csv", strings.NewReader(publishedCSV()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	doc := publishedDocument()
+	f, ok := Against(doc, table)
+	if !ok || f.Values["sizes"] != 8 || f.Values["settings"] != 32 || f.Values["size_rank_correlation"] != 1 || f.Values["setting_rank_correlation"] != 1 {
+		t.Errorf("beside itself: %v", f)
+	}
+	for i := range doc.Results { // the other way round
+		doc.Results[i].Flows[0].GoodputBPS = 1e9 - doc.Results[i].Flows[0].GoodputBPS
+	}
+	if f, _ := Against(doc, table); f.Values["setting_rank_correlation"] != -1 {
+		t.Errorf("beside its reverse: %v", f)
+	}
+	doc.Results = doc.Results[:1]
+	if f, _ := Against(doc, table); !strings.Contains(f.Text, "1 setting in both, too few") || math.IsNaN(f.Values["settings"]) {
+		t.Errorf("beside one setting: %v", f)
+	}
+	doc.Plan.Command = "curve"
+	if _, ok := Against(doc, table); ok {
+		t.Error("a curve has an order of settings")
+	}
+}
+
+func TestReadTable(t *testing.T) {
+	for text, want := range map[string]string{
+		"":                                 "line of names first",
+		"a,b\n1,2\n":                       "no column of the payload",
+		"size_bytes,send\n1,2\n":           "no column of the speed; want goodput_bps, receive_kib_s",
+		"size,recv_kib_s\n":                "no lines",
+		"size,recv_kib_s\n64,fast\n":       `line 2: recv_kib_s "fast" is not a number`,
+		"size,recv_kib_s\n64,-1\n":         `line 2: recv_kib_s "-1" is not`,
+		"size,recv_kib_s\n64\n":            "wrong number of fields",
+		"size,payload,recv_kib_s\n1,1,1\n": "once more",
+	} {
+		if _, err := ReadTable("x.csv", strings.NewReader(text)); err == nil || !strings.Contains(err.Error(), want) || !strings.HasPrefix(err.Error(), "x.csv") {
+			t.Errorf("%q: %v; want %q", text, err, want)
+		}
+	}
+}
+
+func FuzzReadTable(f *testing.F) {
+	f.Add(publishedCSV())
+	f.Fuzz(func(t *testing.T, text string) {
+		table, err := ReadTable("x", strings.NewReader(text))
+		if err == nil {
+			if f, ok := Against(publishedDocument(), table); ok && f.Text == "" {
+				t.Error("no text")
+			}
+		}
+	})
+}
