@@ -46,11 +46,20 @@ type Link struct {
 	OverheadBytes        int        `json:"overhead_bytes,omitempty"` // added to each frame when its time on the link is computed
 	Mode                 string     `json:"mode,omitempty"`           // what the words mean: exact (default), or netem, as the kernel's does
 	Seed                 uint64     `json:"seed,omitempty"`           // 0: one is drawn
+	Backend              string     `json:"backend,omitempty"`        // who does it: user, kernel, bpf; "" or auto: one that can
 }
+
+// Backends of an emulated link.
+const (
+	BackendAuto   = "auto"
+	BackendUser   = "user"   // pelt itself, in user space
+	BackendKernel = "kernel" // netem and tbf
+	BackendBPF    = "bpf"    // an eBPF program that loses frames, and tbf
+)
 
 // linkKeys are the words of --link, in the order the help prints them.
 var linkKeys = []string{"rate", "queue", "overhead", "mtu", "delay", "jitter", "correlation", "distribution", "loss", "loss-correlation",
-	"duplicate", "duplicate-correlation", "reorder", "reorder-correlation", "gap", "corrupt", "corrupt-correlation", "mode", "seed", "toward"}
+	"duplicate", "duplicate-correlation", "reorder", "reorder-correlation", "gap", "corrupt", "corrupt-correlation", "mode", "seed", "backend", "toward"}
 
 // Loss models with states, and what their ratios are called.
 const (
@@ -154,6 +163,8 @@ func (l *Link) set(key, value string) (err error) {
 		return ratio(&l.CorruptCorrelation)
 	case "mode":
 		l.Mode = value
+	case "backend":
+		l.Backend = value
 	case "seed":
 		if l.Seed, err = strconv.ParseUint(value, 10, 64); err != nil || l.Seed == 0 { // 0 would mean: draw one
 			return fmt.Errorf("seed %q: want a whole number, at least 1; without one a seed is drawn", value)
@@ -259,6 +270,10 @@ func (l Link) check(at string) error {
 		return wrong(at+".reorder_gap", "want at least 1 packet, not %d", l.Gap)
 	case !slices.Contains([]string{"", "exact", "netem"}, l.Mode):
 		return wrong(at+".mode", "want exact or netem, not %q", l.Mode)
+	case !slices.Contains([]string{"", BackendAuto, BackendUser, BackendKernel, BackendBPF}, l.Backend):
+		return wrong(at+".backend", "want auto, user, kernel or bpf, not %q", clip(l.Backend))
+	case l.Backend != "" && l.Toward != "":
+		return wrong(at+".backend", "it holds for both directions; give it without toward")
 	case !slices.Contains([]string{"", "random", GilbertElliott, FourState}, l.LossModel):
 		return wrong(at+".loss_model", "want random, gilbert-elliott or four-state, not %q", l.LossModel)
 	}
@@ -306,7 +321,7 @@ func (l Link) Table() ([]int16, error) {
 }
 
 // Impaired reports whether the link does more to packets than a rate and a
-// queue: what the kernel's tbf cannot.
+// queue: what the kernel's tbf cannot. Who does it is no part of that.
 func (l Link) Impaired() bool {
 	return l.DelaySeconds != 0 || l.JitterSeconds != 0 || l.Correlation != 0 || l.Distribution != "" || l.LossRatio != 0 || l.LossModel != "" ||
 		l.LossCorrelation != 0 || l.ReorderRatio != 0 || l.ReorderCorrelation != 0 || l.Gap != 0 || l.DuplicateRatio != 0 || l.DuplicateCorrelation != 0 ||

@@ -252,6 +252,9 @@ func TestLinkLosses(t *testing.T) {
 		"loss=120%":                  "between 0 and 100%",
 		"gap=0":                      "gap",
 		"mode=fast":                  "want exact or netem",
+		"backend=kernel":             "0  [0 0 0 0 0]",
+		"backend=fast":               "want auto, user, kernel or bpf",
+		"backend=bpf,toward=router":  "both directions",
 	} {
 		l, err := ParseLink("", text)
 		got := fmt.Sprint(l.LossRatio, " ", l.LossModel, " ", l.LossStates)
@@ -265,7 +268,7 @@ func TestLinkLosses(t *testing.T) {
 }
 
 func TestImpaired(t *testing.T) {
-	for text, want := range map[string]bool{"rate=1gbit,queue=100,mtu=1400,overhead=24,toward=receiver": false, "delay=1ms": true, "loss=1%": true, "loss=ge:1%/1%/1%/1%": true, "mode=exact": true, "corrupt=1%": true, "seed=3": true} {
+	for text, want := range map[string]bool{"rate=1gbit,queue=100,mtu=1400,overhead=24,toward=receiver": false, "delay=1ms": true, "loss=1%": true, "loss=ge:1%/1%/1%/1%": true, "mode=exact": true, "corrupt=1%": true, "seed=3": true, "rate=1mbit,backend=kernel": false} {
 		if l, err := ParseLink("", text); err != nil || l.Impaired() != want {
 			t.Errorf("%s: impaired %v, %v; want %v", text, l.Impaired(), err, want)
 		}

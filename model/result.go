@@ -108,31 +108,36 @@ type Result struct {
 	Series       []Series     `json:"series"`
 	Observed     []Observed   `json:"observed,omitempty"` // how closely each node was watched, in travel order; none in runs of before
 	Counters     []Counter    `json:"counters,omitempty"` // of all nodes: those that moved, and those that a check needs
-	Links        []LinkResult `json:"links,omitempty"`    // of a lab's links that pelt emulates itself
+	Links        []LinkResult `json:"links,omitempty"`    // of a lab's emulated links
 	Warnings     []string     `json:"warnings,omitempty"` // doubts of the two ends about this trial
 }
 
 // LinkResult is what one direction of an emulated link did in a trial, the
-// warm-up and foreign packets included. Frames are those of a wire.
+// warm-up and foreign packets included. Frames are those of a wire. What its
+// backend does not tell is nil.
 type LinkResult struct {
-	From       string  `json:"from"` // nodes
-	To         string  `json:"to"`
-	Frames     uint64  `json:"frames"`     // that came to the link
-	Passed     uint64  `json:"passed"`     // of them
-	Lost       uint64  `json:"lost"`       // as asked
-	QueueFull  uint64  `json:"queue_full"` // found no room in the queue before its rate
-	Duplicated uint64  `json:"duplicated,omitempty"`
-	Corrupted  uint64  `json:"corrupted,omitempty"`
-	LossRatio  float64 `json:"loss_ratio"`           // Lost of Frames
-	AskedRatio float64 `json:"loss_ratio_asked"`     // what the settings come to
-	Overrun    uint64  `json:"overrun,omitempty"`    // frames that the emulation was too slow to take
-	Refused    uint64  `json:"refused,omitempty"`    // that the node behind did not take
-	LateRatio  float64 `json:"late_ratio,omitempty"` // left behind their time by more than 0.5 ms and a tenth of what they were to spend on the link
+	From       string   `json:"from"` // nodes
+	To         string   `json:"to"`
+	Backend    string   `json:"backend,omitempty"`        // user, kernel or bpf; "" in runs of before: user
+	Reason     string   `json:"backend_reason,omitempty"` // why that one
+	Mode       string   `json:"mode,omitempty"`           // exact or netem
+	Seed       uint64   `json:"seed,omitempty"`           // 0: its draws cannot be had again
+	Frames     uint64   `json:"frames"`                   // that came to the link
+	Passed     *uint64  `json:"passed,omitempty"`         // of them
+	Lost       *uint64  `json:"lost,omitempty"`           // as asked
+	QueueFull  *uint64  `json:"queue_full,omitempty"`     // found no room in the queue before its rate
+	Duplicated *uint64  `json:"duplicated,omitempty"`
+	Corrupted  *uint64  `json:"corrupted,omitempty"`
+	LossRatio  *float64 `json:"loss_ratio,omitempty"` // Lost of Frames; nil too if none came
+	AskedRatio float64  `json:"loss_ratio_asked"`     // what the settings come to
+	Overrun    uint64   `json:"overrun,omitempty"`    // frames that the emulation was too slow to take
+	Refused    uint64   `json:"refused,omitempty"`    // that the node behind did not take
+	LateRatio  float64  `json:"late_ratio,omitempty"` // left behind their time by more than 0.5 ms and a tenth of what they were to spend on the link
 	LateNS     struct {
 		P50 int64 `json:"p50"`
 		P99 int64 `json:"p99"`
 		Max int64 `json:"max"`
-	} `json:"lateness_ns"` // of departures; Max since the lab was made
+	} `json:"lateness_ns,omitzero"` // of departures; Max since the lab was made
 }
 
 // Observed says how a node was watched during a trial, and what that watch missed.
