@@ -12,10 +12,10 @@ import (
 	"pelt/unit"
 )
 
-// emulated reports whether a link does to frames what a rate and a queue do not:
-// then all of it is done in user space.
+// emulated reports whether a link does to frames what a rate and a queue do not,
+// or is asked of a backend that does it another way than a plain link's.
 func (p linkPlan) emulated() bool {
-	return p.toward[0].asked.Impaired() || p.toward[1].asked.Impaired()
+	return p.toward[0].asked.Impaired() || p.toward[1].asked.Impaired() || p.backend == model.BackendUser || p.backend == model.BackendBPF
 }
 
 // merge overrides what is said of a link by what is said later.
@@ -95,8 +95,13 @@ func seedOf(s impair.Settings, link, direction int) uint64 {
 	if s.Mode == impair.Netem {
 		return s.Seed
 	}
-	// splitmix64, Steele, Lea and Flood, "Fast splittable pseudorandom number generators", 2014.
-	z := s.Seed + uint64(2*link+direction+1)*0x9e3779b97f4a7c15
+	return partSeed(s.Seed, 2*link+direction)
+}
+
+// partSeed is splitmix64, Steele, Lea and Flood, "Fast splittable pseudorandom
+// number generators", 2014.
+func partSeed(seed uint64, part int) uint64 {
+	z := seed + uint64(part+1)*0x9e3779b97f4a7c15
 	z = (z ^ z>>30) * 0xbf58476d1ce4e5b9
 	z = (z ^ z>>27) * 0x94d049bb133111eb
 	return z ^ z>>31
@@ -112,8 +117,8 @@ func (t topologySpec) wayName(link, direction int) string {
 	return t.nodes[from].name + " to " + t.nodes[to].name
 }
 
-// told says what one direction of an emulated link does, for the report.
-func told(s impair.Settings, seed uint64) string {
+// told says what one direction of an emulated link does, and who does it, for the report.
+func told(s impair.Settings, by string) string {
 	var words []string
 	say := func(format string, args ...any) { words = append(words, fmt.Sprintf(format, args...)) }
 	chance := func(what string, c impair.Chance) {
@@ -159,7 +164,7 @@ func told(s impair.Settings, seed uint64) string {
 	if len(words) == 0 {
 		words = []string{"as it is"}
 	}
-	return fmt.Sprintf("%s (in user space, %s, seed %d)", strings.Join(words, ", "), cmp.Or(s.Mode, impair.Exact), seed)
+	return fmt.Sprintf("%s (%s)", strings.Join(words, ", "), by)
 }
 
 func correlated(ratio float64) string {

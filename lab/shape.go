@@ -23,8 +23,9 @@ type shape struct {
 
 // linkPlan is one link of a lab, ready to be built.
 type linkPlan struct {
-	mtu    int
-	toward [2]shape // 0: from a to b, 1: from b to a
+	mtu     int
+	backend string   // asked for; "": any
+	toward  [2]shape // 0: from a to b, 1: from b to a
 }
 
 const defaultMTU = 1500
@@ -74,6 +75,11 @@ func planLinks(t topologySpec, links []model.Link) ([]linkPlan, error) {
 				return nil, &UsageError{fmt.Sprintf("link %s: %s", t.wayName(i, direction), why)}
 			}
 		}
+		if p.emulated() {
+			if err := p.checkBackend(t.linkName(i)); err != nil {
+				return nil, err
+			}
+		}
 	}
 	return plans, nil
 }
@@ -88,6 +94,7 @@ func frameTime(bytes int, rate unit.BitRate) time.Duration {
 
 func (p *linkPlan) set(direction int, l model.Link) {
 	p.mtu = cmp.Or(l.MTU, p.mtu)
+	p.backend = cmp.Or(l.Backend, p.backend)
 	s := &p.toward[direction]
 	s.rate = cmp.Or(l.Rate, s.rate)
 	s.overhead = cmp.Or(l.OverheadBytes, s.overhead)
@@ -122,6 +129,9 @@ func checkLink(t topologySpec, l model.Link) error {
 	}
 	if l.MTU != 0 && l.Toward != "" {
 		return linkError(l, "mtu holds for both directions; give it without toward")
+	}
+	if l.Backend != "" && l.Toward != "" {
+		return linkError(l, "backend holds for both directions; give it without toward")
 	}
 	for _, n := range []int{l.QueuePackets, l.QueueBytes, l.OverheadBytes, l.MTU} {
 		if n < 0 {

@@ -1,0 +1,275 @@
+package lab
+
+import (
+	"cmp"
+	"fmt"
+
+	"pelt/lab/impair"
+	"pelt/lab/netem"
+	"pelt/model"
+)
+
+// machine is what links can be emulated by here. Each function says why not.
+type machine struct {
+	user   func() error
+	kernel func() (seeds bool, err error) // seeds: netem takes them
+	bpf    func() error
+}
+
+// choice is who emulates a link.
+type choice struct {
+	backend string
+	reason  string
+	seeds   bool // netem takes them
+}
+
+// choose finds a backend for a link: what was asked, or the first that does what
+// the words say. The error is a *UsageError if another choice would help.
+func (p linkPlan) choose(way string, m machine) (choice, error) {
+	refuse := func(format string, args ...any) (choice, error) {
+		return choice{}, &UsageError{fmt.Sprintf("link %s: backend %s: ", way, p.backend) + fmt.Sprintf(format, args...)}
+	}
+	switch p.backend {
+	case model.BackendUser:
+		if err := m.user(); err != nil {
+			return refuse("%v", err)
+		}
+		return choice{backend: model.BackendUser, reason: "asked for"}, nil
+	case model.BackendKernel:
+		seeds, err := m.kernel()
+		if err != nil {
+			return refuse("%v; want backend user or auto", err)
+		}
+		if p.seeded() && !seeds {
+			return refuse("this kernel's netem takes no seed, as Linux 6.6 and later do; leave the seed out, or want backend user")
+		}
+		return choice{model.BackendKernel, "asked for", seeds}, nil
+	case model.BackendBPF:
+		if err := m.bpf(); err != nil {
+			return refuse("%v; want backend user or auto", err)
+		}
+		return choice{backend: model.BackendBPF, reason: "asked for"}, nil
+	}
+	if p.netem() {
+		return p.chooseNetem(m)
+	}
+	return p.chooseExact(m)
+}
+
+// chooseNetem prefers the original.
+func (p linkPlan) chooseNetem(m machine) (choice, error) {
+	seeds, err := m.kernel()
+	switch {
+	case err != nil:
+		return choice{backend: model.BackendUser, reason: err.Error()}, nil
+	case p.seeded() && !seeds:
+		return choice{backend: model.BackendUser, reason: "this kernel's netem takes no seed"}, nil
+	}
+	return choice{model.BackendKernel, "mode netem, and this kernel has it", seeds}, nil
+}
+
+// chooseExact prefers the backend that does all that words can say.
+func (p linkPlan) chooseExact(m machine) (choice, error) {
+	const usual = "does all that mode exact can say"
+	none := m.user()
+	if none == nil {
+		return choice{backend: model.BackendUser, reason: usual}, nil
+	}
+	if p.cannot(kernelCannot) == "" {
+		if seeds, err := m.kernel(); err == nil && (seeds || !p.seeded()) {
+			return choice{model.BackendKernel, none.Error(), seeds}, nil
+		}
+	}
+	if p.cannot(bpfCannot) == "" && m.bpf() == nil {
+		return choice{backend: model.BackendBPF, reason: none.Error()}, nil
+	}
+	return choice{backend: model.BackendUser, reason: usual}, nil // which says what is missing
+}
+
+// netem reports whether all that the link does is said in netem's words.
+func (p linkPlan) netem() bool {
+	any := false
+	for _, s := range p.toward {
+		if !s.acts() {
+			continue
+		}
+		if s.asked.Mode != string(impair.Netem) {
+			return false
+		}
+		any = true
+	}
+	return any
+}
+
+func (p linkPlan) seeded() bool { return cmp.Or(p.toward[0].asked.Seed, p.toward[1].asked.Seed) != 0 }
+
+// acts reports whether a direction does anything to frames.
+func (s shape) acts() bool { return s.rate > 0 || s.asked.Impaired() }
+
+// cannot is why a backend cannot do what either direction asks, "" if it can.
+func (p linkPlan) cannot(why func(impair.Settings) string) string {
+	for _, s := range p.toward {
+		if !s.acts() {
+			continue
+		}
+		if w := why(s.settings()); w != "" {
+			return w
+		}
+	}
+	return ""
+}
+
+// checkBackend says what the asked backend can never do. The error is a *UsageError.
+func (p linkPlan) checkBackend(way string) error {
+	var why string
+	switch p.backend {
+	case model.BackendKernel:
+		why = p.cannot(kernelCannot)
+	case model.BackendBPF:
+		why = p.cannot(bpfCannot)
+		if why == "" && p.toward[0].settings().LossRatio() == 0 && p.toward[1].settings().LossRatio() == 0 {
+			why = "it loses frames, and no loss is asked for; leave it out"
+		}
+	}
+	if why == "" {
+		return nil
+	}
+	return &UsageError{fmt.Sprintf("link %s: backend %s: %s", way, p.backend, why)}
+}
+
+// kernelCannot is what netem and tbf cannot do as the words say, "" if they can.
+func kernelCannot(s impair.Settings) string {
+	if s.Mode == impair.Netem {
+		return ""
+	}
+	const other = "; want backend user, or mode=netem for what netem makes of it"
+	wraps := func(a, b float64) bool { return netem.Share(a)+netem.Share(b) < netem.Share(a) }
+	switch l := s.Loss; {
+	case s.Correlation > 0:
+		return "netem's correlation does not correlate delays" + other
+	case s.Duplicate.Correlation > 0 || s.Corrupt.Correlation > 0 || s.Reorder.Correlation > 0:
+		return "with a correlation netem does not keep the share" + other
+	case s.Gap > 1 && s.Reorder.Ratio < 1:
+		return "netem takes a gap for the least distance, so fewer would be reordered" + other
+	case s.Jitter > netemJitter:
+		return fmt.Sprintf("netem has a jitter of at most %v; want backend user", netemJitter)
+	case l.Model == impair.FourState && (wraps(l.P13, l.P14) || wraps(l.P31, l.P32)):
+		return "netem cannot add p13 and p14, or p31 and p32, up to 100%" + other
+	}
+	return ""
+}
+
+// bpfCannot is likewise for a program that only loses frames.
+func bpfCannot(s impair.Settings) string {
+	const other = "; want backend user or kernel"
+	switch {
+	case s.Mode == impair.Netem:
+		return "its draws are not netem's" + other
+	case s.Delay > 0 || s.Jitter > 0:
+		return "it cannot delay" + other
+	case s.Duplicate.Ratio > 0 || s.Corrupt.Ratio > 0 || s.Reorder.Ratio > 0:
+		return "it only loses frames" + other
+	}
+	return ""
+}
+
+// netemJitter is the most that netem takes without cutting it (netem_change, net/sched/sch_netem.c).
+const netemJitter = 1<<31 - 1 // ns
+
+// lineLimit is how many frames may be under way: far above what a lab can send
+// in a usual delay, and what they take still fits a machine.
+const lineLimit = 1 << 20
+
+// stage is one queueing discipline on a direction's way through its relay. Each has
+// an interface of its own, which tells its drops from the others'.
+type stage struct {
+	name  string // also of the interface
+	netem *netem.Options
+	tbf   *tbfPlan
+	loses bool // as asked
+	adds  bool // copies
+	limit bool // of frames, as asked
+}
+
+// stages are what a direction's frames pass in the kernel, in order.
+func (s shape) stages(set impair.Settings, c choice, mtu int) []stage {
+	if !s.acts() {
+		return nil
+	}
+	if set.Mode == impair.Netem {
+		o := netem.From(set)
+		o.Seed, o.Seeded = set.Seed, c.seeds
+		return []stage{{name: "netem", netem: &o, loses: set.LossRatio() > 0, adds: set.Duplicate.Ratio > 0, limit: true}}
+	}
+	var list []stage
+	var now impair.Settings
+	flush := func(name string) {
+		if now == (impair.Settings{}) {
+			return
+		}
+		now.Mode, now.QueuePackets = impair.Netem, lineLimit
+		o := netem.From(now)
+		o.Seed, o.Seeded = partSeed(set.Seed, len(list)), c.seeds
+		list = append(list, stage{name: name, netem: &o, loses: now.LossRatio() > 0, adds: now.Duplicate.Ratio > 0})
+		now = impair.Settings{}
+	}
+	if c.backend == model.BackendKernel {
+		now.Loss = kernelLoss(set.Loss)
+	}
+	if set.Duplicate.Ratio > 0 {
+		flush("loss") // netem draws a copy's loss anew
+		now.Duplicate = set.Duplicate
+	}
+	if s.rate > 0 {
+		flush("first")
+		queue := s
+		queue.queuePackets, queue.queueBytes = set.QueuePackets, set.QueueBytes
+		p := queue.tbf(mtu)
+		list = append(list, stage{name: "rate", tbf: &p, limit: true})
+	}
+	now.Delay, now.Jitter, now.Shape, now.Corrupt, now.Reorder, now.Gap = set.Delay, set.Jitter, set.Shape, set.Corrupt, set.Reorder, set.Gap
+	flush("line")
+	return list
+}
+
+// kernelLoss says a correlated loss so that the kernel does it: as a state that
+// is lost, with the moves of a chain of that correlation.
+func kernelLoss(l impair.Loss) impair.Loss {
+	if l.Model != impair.Random || l.Correlation == 0 {
+		return l
+	}
+	return impair.Loss{Model: impair.GilbertElliott, P: l.Ratio * (1 - l.Correlation), R: (1 - l.Ratio) * (1 - l.Correlation), Bad: 1}
+}
+
+// frameByFrame reports whether frames that the kernel hands over as one buffer
+// must come singly, for each to have its own fate.
+func (s shape) frameByFrame(set impair.Settings) bool {
+	return s.rate > 0 || set.Mode == impair.Netem || set.LossRatio() > 0 || set.Jitter > 0 ||
+		set.Duplicate.Ratio > 0 || set.Corrupt.Ratio > 0 || set.Reorder.Ratio > 0
+}
+
+// doers names who does it, for the report.
+func doers(c choice, list []stage) string {
+	tool := map[string]bool{}
+	text := ""
+	add := func(name string) {
+		if !tool[name] {
+			tool[name] = true
+			if text != "" {
+				text += " and "
+			}
+			text += name
+		}
+	}
+	if c.backend == model.BackendBPF {
+		add("an eBPF program")
+	}
+	for _, s := range list {
+		if s.tbf != nil {
+			add("kernel tbf")
+		} else {
+			add("kernel netem")
+		}
+	}
+	return text
+}
