@@ -2,7 +2,9 @@ package lab
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
+	"sync"
 
 	"pelt/lab/impair"
 	"pelt/lab/netem"
@@ -16,6 +18,11 @@ type machine struct {
 	bpf    func() error
 }
 
+// once asks each question at most once.
+func once(m machine) machine {
+	return machine{user: sync.OnceValue(m.user), kernel: sync.OnceValues(m.kernel), bpf: sync.OnceValue(m.bpf)}
+}
+
 // choice is who emulates a link.
 type choice struct {
 	backend string
@@ -25,20 +32,20 @@ type choice struct {
 
 // choose finds a backend for a link: what was asked, or the first that does what
 // the words say. The error is a *UsageError if another choice would help.
-func (p linkPlan) choose(way string, m machine) (choice, error) {
+func (p linkPlan) choose(m machine) (choice, error) {
 	refuse := func(format string, args ...any) (choice, error) {
-		return choice{}, &UsageError{fmt.Sprintf("link %s: backend %s: ", way, p.backend) + fmt.Sprintf(format, args...)}
+		return choice{}, &UsageError{"backend " + p.backend + ": " + fmt.Sprintf(format, args...)}
 	}
 	switch p.backend {
 	case model.BackendUser:
 		if err := m.user(); err != nil {
-			return refuse("%v", err)
+			return refuse("%s; want backend kernel, bpf or auto", briefly(err))
 		}
 		return choice{backend: model.BackendUser, reason: "asked for"}, nil
 	case model.BackendKernel:
 		seeds, err := m.kernel()
 		if err != nil {
-			return refuse("%v; want backend user or auto", err)
+			return refuse("%s; want backend user or auto", briefly(err))
 		}
 		if p.seeded() && !seeds {
 			return refuse("this kernel's netem takes no seed, as Linux 6.6 and later do; leave the seed out, or want backend user")
@@ -46,7 +53,7 @@ func (p linkPlan) choose(way string, m machine) (choice, error) {
 		return choice{model.BackendKernel, "asked for", seeds}, nil
 	case model.BackendBPF:
 		if err := m.bpf(); err != nil {
-			return refuse("%v; want backend user or auto", err)
+			return refuse("%s; want backend user or auto", briefly(err))
 		}
 		return choice{backend: model.BackendBPF, reason: "asked for"}, nil
 	}
@@ -56,12 +63,21 @@ func (p linkPlan) choose(way string, m machine) (choice, error) {
 	return p.chooseExact(m)
 }
 
+// briefly leaves out what the kernel answered where it lacks something.
+func briefly(err error) string {
+	var lack *KernelError
+	if errors.As(err, &lack) {
+		return fmt.Sprintf("this kernel has no %s (%s)", lack.Facility, lack.Config)
+	}
+	return err.Error()
+}
+
 // chooseNetem prefers the original.
 func (p linkPlan) chooseNetem(m machine) (choice, error) {
 	seeds, err := m.kernel()
 	switch {
 	case err != nil:
-		return choice{backend: model.BackendUser, reason: err.Error()}, nil
+		return choice{backend: model.BackendUser, reason: briefly(err)}, nil
 	case p.seeded() && !seeds:
 		return choice{backend: model.BackendUser, reason: "this kernel's netem takes no seed"}, nil
 	}
@@ -77,11 +93,11 @@ func (p linkPlan) chooseExact(m machine) (choice, error) {
 	}
 	if p.cannot(kernelCannot) == "" {
 		if seeds, err := m.kernel(); err == nil && (seeds || !p.seeded()) {
-			return choice{model.BackendKernel, none.Error(), seeds}, nil
+			return choice{model.BackendKernel, briefly(none), seeds}, nil
 		}
 	}
 	if p.cannot(bpfCannot) == "" && m.bpf() == nil {
-		return choice{backend: model.BackendBPF, reason: none.Error()}, nil
+		return choice{backend: model.BackendBPF, reason: briefly(none)}, nil
 	}
 	return choice{backend: model.BackendUser, reason: usual}, nil // which says what is missing
 }
@@ -119,8 +135,9 @@ func (p linkPlan) cannot(why func(impair.Settings) string) string {
 	return ""
 }
 
-// checkBackend says what the asked backend can never do. The error is a *UsageError.
-func (p linkPlan) checkBackend(way string) error {
+// checkBackend says what the asked backend can never do on a link of that name.
+// The error is a *UsageError.
+func (p linkPlan) checkBackend(link string) error {
 	var why string
 	switch p.backend {
 	case model.BackendKernel:
@@ -134,7 +151,7 @@ func (p linkPlan) checkBackend(way string) error {
 	if why == "" {
 		return nil
 	}
-	return &UsageError{fmt.Sprintf("link %s: backend %s: %s", way, p.backend, why)}
+	return &UsageError{fmt.Sprintf("link %s: backend %s: %s", link, p.backend, why)}
 }
 
 // kernelCannot is what netem and tbf cannot do as the words say, "" if they can.

@@ -14,7 +14,7 @@ func (l *Lab) Calibrate(ctx context.Context) ([]model.LinkCalibration, error) {
 	var ways []gauge.Way
 	for _, e := range l.links {
 		for d, s := range e.Ways {
-			ways = append(ways, gauge.Way{From: e.Ends[d], To: e.Ends[1-d], Settings: s, Words: told(s, s.Seed), MTU: l.mtu(e, d),
+			ways = append(ways, gauge.Way{From: e.Ends[d], To: e.Ends[1-d], Settings: s, Words: told(s, inUserSpace(s, s.Seed)), MTU: l.mtu(e, d),
 				In:  gauge.Port{Do: e.nodes[d].Do, Name: e.names[d]},
 				Out: gauge.Port{Do: e.nodes[1-d].Do, Name: e.names[1-d]}})
 		}

@@ -1,21 +1,36 @@
 package lab
 
 import (
+	"cmp"
 	"fmt"
 	"net"
 	"runtime"
 
 	"github.com/vishvananda/netlink"
 
+	"pelt/lab/impair"
 	"pelt/lab/userlink"
+	"pelt/model"
 )
 
 // tapQueue is how many frames may wait for this process to read them: some 5 ms
 // at two million a second.
 const tapQueue = 10_000
 
-// emulate joins two nodes by a cable in user space.
+// emulate joins two nodes by the backend that the link asks for.
 func (b *builder) emulate(link int, pa, pb port) error {
+	c, err := b.plans[link].choose(b.machine)
+	if err != nil {
+		return err
+	}
+	if c.backend != model.BackendUser {
+		return b.emulateInKernel(link, pa, pb, c)
+	}
+	return b.emulateInUserSpace(link, pa, pb, c)
+}
+
+// emulateInUserSpace joins two nodes by a cable whose frames this process moves.
+func (b *builder) emulateInUserSpace(link int, pa, pb port, c choice) error {
 	if b.lab.pool == nil {
 		threads := min(runtime.NumCPU(), 2*len(b.spec.links))
 		if b.spec.many() { // who sends over so many links has more to do than one of these threads, and needs a core, too
@@ -28,13 +43,18 @@ func (b *builder) emulate(link int, pa, pb port) error {
 		b.lab.pool = pool
 	}
 	plan := b.plans[link]
-	var e EmulatedLink
+	e := EmulatedLink{Reason: c.reason}
 	for direction, s := range plan.toward {
 		set := s.settings()
 		if set.Seed == 0 {
 			set.Seed = b.seed
 		}
-		b.tell(link, direction, told(set, set.Seed))
+		e.Seeds[direction] = set.Seed
+		by := fmt.Sprintf("in user space, %s, seed %d", cmp.Or(set.Mode, impair.Exact), set.Seed)
+		if set.Mode == impair.Netem { // where the kernel's own would have come first
+			by += "; " + c.reason
+		}
+		b.tell(link, direction, told(set, by))
 		set.Seed = seedOf(set, link, direction)
 		e.Ways[direction] = set
 	}

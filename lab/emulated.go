@@ -177,11 +177,13 @@ func correlated(ratio float64) string {
 // EmulatedLink is a link whose frames this process moves. Its counters are there
 // as long as the lab is open.
 type EmulatedLink struct {
-	Ends  [2]string // nodes, in travel order
-	Ways  [2]impair.Settings
-	Cable *userlink.Cable
-	nodes [2]*Node
-	names [2]string // of its interfaces
+	Ends   [2]string // nodes, in travel order
+	Ways   [2]impair.Settings
+	Seeds  [2]uint64 // as asked or drawn for the lab; those of Ways are parts of it
+	Reason string    // why user space
+	Cable  *userlink.Cable
+	nodes  [2]*Node
+	names  [2]string // of its interfaces
 }
 
 // Moved reports whether any link is emulated in user space, by this process or by

@@ -14,13 +14,14 @@ import (
 
 // Lab is an open lab. Its methods may be called concurrently, Close once.
 type Lab struct {
-	facts model.LabFacts
-	nodes []*Node
-	held  []*netns.Handle // the nodes' namespaces and the hidden ones
-	tbfs  []tbfPlace
-	pool  *userlink.Pool // moves the frames of emulated links; nil: there are none here
-	links []EmulatedLink
-	moved bool // there are emulated links, in this process or in the holder's
+	facts  model.LabFacts
+	nodes  []*Node
+	held   []*netns.Handle // the nodes' namespaces and the hidden ones
+	tbfs   []tbfPlace
+	pool   *userlink.Pool // moves the frames of emulated links; nil: there are none here
+	links  []EmulatedLink
+	kernel []kernelWay // two for each link that the kernel emulates
+	moved  bool        // there are emulated links, in this process or in the holder's
 }
 
 // Node is one node of a lab. Its methods may be called concurrently. It stays
@@ -67,8 +68,14 @@ func (l *Lab) Wires() []*Node {
 		return nil // a lab of another version's
 	}
 	var wires []*Node
+	inKernel := l.KernelLinks()
 	for i, link := range spec.links {
 		a, b := spec.nodes[link.a].name, spec.nodes[link.b].name
+		if len(inKernel) > 0 && inKernel[0].Ends == [2]string{a, b} {
+			wires = append(wires, inKernel[0].Wire())
+			inKernel = inKernel[1:]
+			continue
+		}
 		for _, t := range l.tbfs {
 			if t.Space < len(l.nodes) || !(t.From == a && t.To == b || t.From == b && t.To == a) {
 				continue

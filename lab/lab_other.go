@@ -66,3 +66,5 @@ func (l *Lab) Shapers() ([]Shaper, error) { return nil, unsupported() }
 
 // Calibrate fails: labs need Linux.
 func (l *Lab) Calibrate(context.Context) ([]model.LinkCalibration, error) { return nil, unsupported() }
+
+func (l *Lab) readWay(kernelWay) (wayReading, error) { return wayReading{}, unsupported() }

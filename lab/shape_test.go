@@ -20,18 +20,18 @@ func TestPlanLinks(t *testing.T) {
 	}{
 		{"nothing asked", "direct", nil, []linkPlan{{mtu: 1500}}},
 		{"all links, both ways", "router", []model.Link{{Rate: 1e9}},
-			[]linkPlan{{1500, [2]shape{{rate: 1e9}, {rate: 1e9}}}, {1500, [2]shape{{rate: 1e9}, {rate: 1e9}}}}},
+			[]linkPlan{{mtu: 1500, toward: [2]shape{{rate: 1e9}, {rate: 1e9}}}, {mtu: 1500, toward: [2]shape{{rate: 1e9}, {rate: 1e9}}}}},
 		{"one node's link", "router", []model.Link{{Node: "sender", Rate: 1e6}},
-			[]linkPlan{{1500, [2]shape{{rate: 1e6}, {rate: 1e6}}}, {mtu: 1500}}},
+			[]linkPlan{{mtu: 1500, toward: [2]shape{{rate: 1e6}, {rate: 1e6}}}, {mtu: 1500}}},
 		{"a middle node's links", "router", []model.Link{{Node: "router", MTU: 9000}}, []linkPlan{{mtu: 9000}, {mtu: 9000}}},
 		{"toward the far end, on all links", "nat", []model.Link{{Toward: "receiver", Rate: 1e6}},
-			[]linkPlan{{1500, [2]shape{{rate: 1e6}, {}}}, {1500, [2]shape{{rate: 1e6}, {}}}}},
+			[]linkPlan{{mtu: 1500, toward: [2]shape{{rate: 1e6}, {}}}, {mtu: 1500, toward: [2]shape{{rate: 1e6}, {}}}}},
 		{"toward the middle", "switch", []model.Link{{Toward: "switch", Rate: 1e6}},
-			[]linkPlan{{1500, [2]shape{{rate: 1e6}, {}}}, {1500, [2]shape{{}, {rate: 1e6}}}}},
+			[]linkPlan{{mtu: 1500, toward: [2]shape{{rate: 1e6}, {}}}, {mtu: 1500, toward: [2]shape{{}, {rate: 1e6}}}}},
 		{"later overrides field by field", "direct", []model.Link{{Rate: 1e6, QueuePackets: 5, OverheadBytes: 24}, {Node: "receiver", Rate: 2e6}, {Toward: "sender", QueueBytes: 4000}},
-			[]linkPlan{{1500, [2]shape{{rate: 2e6, queuePackets: 5, overhead: 24}, {rate: 2e6, queueBytes: 4000, overhead: 24}}}}},
+			[]linkPlan{{mtu: 1500, toward: [2]shape{{rate: 2e6, queuePackets: 5, overhead: 24}, {rate: 2e6, queueBytes: 4000, overhead: 24}}}}},
 		{"queue before its rate", "direct", []model.Link{{QueuePackets: 5}, {Rate: 1e6}},
-			[]linkPlan{{1500, [2]shape{{rate: 1e6, queuePackets: 5}, {rate: 1e6, queuePackets: 5}}}}},
+			[]linkPlan{{mtu: 1500, toward: [2]shape{{rate: 1e6, queuePackets: 5}, {rate: 1e6, queuePackets: 5}}}}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			spec, err := findTopology(c.topology)

@@ -82,16 +82,29 @@ func (s *space) relay(nameA, nameB string) error {
 	return nil
 }
 
-func (s *space) cloneTo(from, to netlink.Link) error {
+// Priorities of what is done to a frame that comes in to a relay.
+const (
+	lossPriority = iota + 1
+	clonePriority
+)
+
+func (s *space) addIngress(link netlink.Link) error {
 	ingress := &netlink.Ingress{QdiscAttrs: netlink.QdiscAttrs{
-		LinkIndex: from.Attrs().Index, Parent: netlink.HANDLE_INGRESS, Handle: netlink.MakeHandle(0xffff, 0)}}
+		LinkIndex: link.Attrs().Index, Parent: netlink.HANDLE_INGRESS, Handle: netlink.MakeHandle(0xffff, 0)}}
 	if err := s.rt.QdiscAdd(ingress); err != nil {
 		return missing("ingress qdisc", "CONFIG_NET_SCH_INGRESS", fmt.Errorf("add ingress: %w", err))
+	}
+	return nil
+}
+
+func (s *space) cloneTo(from, to netlink.Link) error {
+	if err := s.addIngress(from); err != nil {
+		return err
 	}
 	mirror := netlink.NewMirredAction(to.Attrs().Index)
 	mirror.MirredAction = netlink.TCA_EGRESS_MIRROR
 	mirror.Attrs().Action = netlink.TC_ACT_STOLEN
-	attrs := netlink.FilterAttrs{LinkIndex: from.Attrs().Index, Parent: netlink.MakeHandle(0xffff, 0), Priority: 1, Protocol: unix.ETH_P_ALL}
+	attrs := netlink.FilterAttrs{LinkIndex: from.Attrs().Index, Parent: netlink.MakeHandle(0xffff, 0), Priority: clonePriority, Protocol: unix.ETH_P_ALL}
 	err := s.rt.FilterAdd(&netlink.U32{FilterAttrs: attrs, Actions: []netlink.Action{mirror}})
 	if err != nil {
 		err = s.rt.FilterAdd(&netlink.MatchAll{FilterAttrs: attrs, Actions: []netlink.Action{mirror}})

@@ -50,4 +50,8 @@ type Node struct {
 	Why         string // it was not observed; "" if it was
 	Observation *model.Observation
 	In, Out     []string // its interfaces toward the sender and the receiver, where known
+
+	// Of an emulated link in the kernel, by interface: the causes of drops by a
+	// queueing discipline, and by a program at its ingress.
+	Queues, Programs map[string]string
 }

@@ -191,6 +191,17 @@ func (p *path) siteOf(k int, m model.Site) int {
 	default:
 		s.host, place = p.name(p.receiver, "receiver"), len(p.nodes)-1
 	}
+	if s.layer == model.LayerNetwork && side == SideOther {
+		named := p.nodes[place].Queues
+		if s.at == stageTC || s.at == stageClassifier {
+			named = p.nodes[place].Programs
+		} else if s.at != stageQdisc {
+			named = nil
+		}
+		if cause := named[m.Interface]; cause != "" {
+			s.cause = cause
+		}
+	}
 	s.rank = 2*place*len(order) + layerPlace(s.layer)
 	if s.layer == model.LayerNetwork && side != SideOther {
 		s.rank += len(order) // past this end, on the way

@@ -9,6 +9,7 @@ import (
 
 	"pelt/engine"
 	"pelt/lab"
+	"pelt/lab/impair"
 	"pelt/lab/userlink"
 	"pelt/model"
 	"pelt/unit"
@@ -96,7 +97,42 @@ type road struct {
 	overrun [2]uint64
 }
 
-func roadName(l lab.EmulatedLink) string { return "link " + l.Ends[0] + "-" + l.Ends[1] }
+func roadName(ends [2]string) string { return "link " + ends[0] + "-" + ends[1] }
+
+// rails are a link that the kernel emulates, in one trial.
+type rails struct {
+	link   lab.KernelLink
+	before lab.KernelReading
+}
+
+func startRails(l lab.KernelLink) (*rails, error) {
+	before, err := l.Read()
+	if err != nil {
+		return nil, err
+	}
+	return &rails{l, before}, nil
+}
+
+// results is the link's own account of the trial, and what its drops are called:
+// by interface, those of queueing disciplines and those of programs ahead of them.
+func (r *rails) results() (list []model.LinkResult, queues, programs map[string]string, doubt string) {
+	now, err := r.link.Read()
+	if err != nil {
+		return nil, nil, nil, err.Error()
+	}
+	list = r.link.Since(r.before, now)
+	queues, programs = map[string]string{}, map[string]string{}
+	for d, one := range list {
+		interfaces, causes := r.link.Stages(d, one)
+		for i, name := range interfaces {
+			queues[name] = causes[i]
+		}
+		if name := r.link.Program(d); name != "" {
+			programs[name] = model.CauseLinkLoss
+		}
+	}
+	return list, queues, programs, ""
+}
 
 func (r *roads) watch(i int, trial uint16) (*road, error) {
 	l := r.links[i]
@@ -193,14 +229,25 @@ func (r *road) results() (list []model.LinkResult, doubt string) {
 		now := r.link.Cable.Counts(d)
 		one := model.LinkResult{
 			From: r.link.Ends[d], To: r.link.Ends[1-d],
-			Frames: now.Frames - before.Frames, Passed: now.Passed - before.Passed, Lost: now.Lost - before.Lost, QueueFull: now.QueueFull - before.QueueFull,
-			Duplicated: now.Duplicated - before.Duplicated, Corrupted: now.Corrupted - before.Corrupted, Refused: now.Refused - before.Refused,
+			Backend: model.BackendUser, Reason: r.link.Reason, Mode: string(cmp.Or(r.link.Ways[d].Mode, impair.Exact)), Seed: r.link.Seeds[d],
+			Frames: now.Frames - before.Frames, Refused: now.Refused - before.Refused,
 			Overrun: overrun[d] - min(overrun[d], r.overrun[d]), AskedRatio: r.link.Ways[d].LossRatio(),
+		}
+		lost := now.Lost - before.Lost
+		for _, n := range []struct {
+			to    **uint64
+			value uint64
+		}{
+			{&one.Passed, now.Passed - before.Passed}, {&one.Lost, lost}, {&one.QueueFull, now.QueueFull - before.QueueFull},
+			{&one.Duplicated, now.Duplicated - before.Duplicated}, {&one.Corrupted, now.Corrupted - before.Corrupted},
+		} {
+			*n.to = &n.value
 		}
 		late := now.Lateness(before)
 		one.LateNS.P50, one.LateNS.P99, one.LateNS.Max = late.P50, late.P99, now.LatestNS
 		if one.Frames > 0 {
-			one.LossRatio = float64(one.Lost) / float64(one.Frames)
+			ratio := float64(lost) / float64(one.Frames)
+			one.LossRatio = &ratio
 		}
 		if left := now.Left - before.Left; left > 0 {
 			one.LateRatio = float64(now.Late-before.Late) / float64(left)
@@ -215,7 +262,7 @@ func linkDoubt(l model.LinkResult) string {
 	switch way := l.From + " to " + l.To; {
 	case l.Overrun > 0:
 		return fmt.Sprintf("the emulated link %s fell behind: %d frames found no room before it; ask for a lower rate or longer packets", way, l.Overrun)
-	case l.LateRatio > maxLateRatio && l.LateRatio*float64(l.Passed) > maxLate:
+	case l.LateRatio > maxLateRatio && l.Passed != nil && l.LateRatio*float64(*l.Passed) > maxLate:
 		return fmt.Sprintf("the emulated link %s fell behind: %s of its frames left late, by over %v and a tenth of their time on it (99 %% within %s)",
 			way, unit.FormatRatio(l.LateRatio), userlink.LateLimit, unit.FormatNanos(float64(l.LateNS.P99)))
 	}

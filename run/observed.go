@@ -23,7 +23,8 @@ type spot struct {
 	after    []string          // ... and toward the receiver
 	many     bool              // one of a star's receivers, or its link
 	inode    uint64            // of a star's node: its network namespace
-	road     int               // 1 + number of the emulated link that it is; 0: it is none
+	road     int               // 1 + number of the link in user space that it is; 0: it is none
+	rails    int               // likewise of a link that the kernel emulates
 }
 
 // idleSeconds is how long the first trial of a run watches the quiet path, for
@@ -61,13 +62,31 @@ func labSpots(l *lab.Lab) []spot {
 				add(w, n.Name(), name(i+1))
 			}
 		}
+		for k, e := range l.KernelLinks() {
+			if e.Ends[0] == n.Name() && spots[len(spots)-1].name == roadName(e.Ends) {
+				wire := &spots[len(spots)-1] // what Wires has put there
+				wire.rails = k + 1
+				wire.before, wire.after = withStages(wire.before, e, 1), withStages(wire.after, e, 0)
+			}
+		}
 		for k, e := range l.Emulated() {
 			if e.Ends[0] == n.Name() {
-				spots = append(spots, spot{name: roadName(e), road: k + 1})
+				spots = append(spots, spot{name: roadName(e.Ends), road: k + 1})
 			}
 		}
 	}
 	return spots
+}
+
+// withStages adds the interfaces that a link's frames leave by within it.
+func withStages(interfaces []string, l lab.KernelLink, direction int) []string {
+	inner, _ := l.Stages(direction, model.LinkResult{})
+	for _, name := range inner {
+		if !slices.Contains(interfaces, name) {
+			interfaces = append(interfaces, name)
+		}
+	}
+	return interfaces
 }
 
 // endObserver makes the observations of the host an agent sits on.
@@ -88,6 +107,8 @@ type seen struct {
 	observation *model.Observation
 	why         string             // there is none
 	links       []model.LinkResult // of an emulated link
+	queues      map[string]string  // of a link that the kernel emulates: what its drops are called, by interface
+	programs    map[string]string  // likewise those ahead of the queues
 	doubt       string             // that it did what was asked
 }
 
@@ -100,7 +121,7 @@ func (p *path) along(trial uint16, mode model.DropMode) ([]engine.Observation, f
 	}
 	watches := map[string]*observe.Observation{}
 	failed := map[string]string{}
-	roads := map[string]*road{}
+	roads, rails := map[string]*road{}, map[string]*rails{}
 	var list []engine.Observation
 	p.roads.begin()
 	for _, s := range p.spots {
@@ -112,6 +133,14 @@ func (p *path) along(trial uint16, mode model.DropMode) ([]engine.Observation, f
 			}
 			roads[s.name] = r
 			continue
+		}
+		if s.rails > 0 {
+			r, err := startRails(p.kernelLinks[s.rails-1])
+			if err != nil {
+				failed[s.name] = err.Error()
+				continue
+			}
+			rails[s.name] = r
 		}
 		if p.isEnd(s.name) || s.observer == nil {
 			continue
@@ -130,6 +159,9 @@ func (p *path) along(trial uint16, mode model.DropMode) ([]engine.Observation, f
 		var errs []error
 		for _, s := range p.spots {
 			one := seen{spot: s, why: failed[s.name]}
+			if r := rails[s.name]; r != nil {
+				one.links, one.queues, one.programs, one.doubt = r.results()
+			}
 			if r := roads[s.name]; r != nil {
 				one.observation = r.observation()
 				one.links, one.doubt = r.results()
@@ -192,7 +224,8 @@ func nodesOf(f model.Flow, all []seen) []ledger.Node {
 		if !s.of(f) {
 			continue
 		}
-		nodes = append(nodes, ledger.Node{Name: s.name, Why: s.why, Observation: s.observation, In: s.before, Out: s.after})
+		nodes = append(nodes, ledger.Node{Name: s.name, Why: s.why, Observation: s.observation, In: s.before, Out: s.after,
+			Queues: s.queues, Programs: s.programs})
 	}
 	if f.From != model.Sender {
 		slices.Reverse(nodes)

@@ -24,22 +24,23 @@ import (
 // path is an opened way from sender to receiver: agents at both ends and the
 // controller that commands them.
 type path struct {
-	controller *fleet.Controller
-	ends       map[string]fleet.AgentInfo      // by node name
-	address    map[string]func(int) netip.Addr // of the ends that can listen, by node name and family
-	oneClock   bool
-	pin        bool               // the ends share this machine's cores
-	engine     string             // asked for: see model.Plan
-	onSockets  string             // why sockets carry all flows, with auto; "" if they need not
-	unready    string             // why no frames are carried by a lab, with auto; "" if they are
-	receivers  []string           // of a star; none elsewhere
-	mtus       []model.PathMTU    // of the plan's flows, once they are searched
-	strayed    map[passage]string // why sockets carry what auto would have frames carry
-	lab        *model.LabFacts
-	spots      []spot          // in travel order from the sender
-	kernel     *observe.Kernel // watches this machine's drops
-	roads      roads           // the emulated links of a lab
-	closers    []func() error
+	controller  *fleet.Controller
+	ends        map[string]fleet.AgentInfo      // by node name
+	address     map[string]func(int) netip.Addr // of the ends that can listen, by node name and family
+	oneClock    bool
+	pin         bool               // the ends share this machine's cores
+	engine      string             // asked for: see model.Plan
+	onSockets   string             // why sockets carry all flows, with auto; "" if they need not
+	unready     string             // why no frames are carried by a lab, with auto; "" if they are
+	receivers   []string           // of a star; none elsewhere
+	mtus        []model.PathMTU    // of the plan's flows, once they are searched
+	strayed     map[passage]string // why sockets carry what auto would have frames carry
+	lab         *model.LabFacts
+	spots       []spot           // in travel order from the sender
+	kernel      *observe.Kernel  // watches this machine's drops
+	roads       roads            // the links of a lab that are emulated in user space
+	kernelLinks []lab.KernelLink // ... and by the kernel
+	closers     []func() error
 }
 
 func (p *path) onClose(f func() error) { p.closers = append(p.closers, f) }
@@ -129,7 +130,7 @@ func openLab(ctx context.Context, name string, p model.Plan, o Options) (*path, 
 		}
 	}
 	way.lab, way.spots = &facts, labSpots(l)
-	way.roads.links = l.Emulated()
+	way.roads.links, way.kernelLinks = l.Emulated(), l.KernelLinks()
 	if way.star() {
 		way.spots, way.pin = starSpots(l), false
 	}

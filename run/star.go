@@ -59,13 +59,22 @@ func starSpots(l *lab.Lab) []spot {
 	for k, e := range l.Emulated() {
 		links[e.Ends] = k + 1
 	}
+	inKernel := map[[2]string]int{}
+	for k, e := range l.KernelLinks() {
+		inKernel[e.Ends] = k + 1
+	}
 	var spots []spot
 	between := ""
 	for _, n := range l.Nodes() {
 		s := spot{name: n.Name(), many: strings.HasPrefix(n.Name(), model.Receiver+"-")}
 		ends := [2]string{between, n.Name()}
 		if k := links[ends]; k > 0 {
-			spots = append(spots, spot{name: "link " + ends[0] + "-" + ends[1], road: k, many: s.many})
+			spots = append(spots, spot{name: roadName(ends), road: k, many: s.many})
+		}
+		if k := inKernel[ends]; k > 0 {
+			wire := spot{name: roadName(ends), rails: k, many: s.many}
+			wire.inode, _ = l.KernelLinks()[k-1].Wire().NamespaceInode() // 0 is unknown
+			spots = append(spots, wire)
 		}
 		if !s.many {
 			between = n.Name()
@@ -82,7 +91,7 @@ func (s spot) of(f model.Flow) bool {
 		return true
 	}
 	for _, end := range []string{f.From, f.To} {
-		if s.name == end || s.road > 0 && strings.HasSuffix(s.name, "-"+end) {
+		if s.name == end || s.road+s.rails > 0 && strings.HasSuffix(s.name, "-"+end) {
 			return true
 		}
 	}
@@ -327,27 +336,56 @@ func joinLinks(list []model.LinkResult) []model.LinkResult {
 	type key struct{ from, to string }
 	at := map[key]int{}
 	var out []model.LinkResult
-	var frames []float64
+	var passed []float64
+	sum := func(to **uint64, more *uint64) {
+		if *to == nil || more == nil {
+			*to = nil // of one it is not known
+			return
+		}
+		n := **to + *more
+		*to = &n
+	}
+	weight := func(l model.LinkResult) float64 {
+		if l.Passed == nil {
+			return float64(l.Frames)
+		}
+		return float64(*l.Passed)
+	}
 	for _, l := range list {
 		l.From, l.To = plural(l.From), plural(l.To)
 		k := key{l.From, l.To}
 		i, known := at[k]
 		if !known {
 			at[k] = len(out)
-			out, frames = append(out, l), append(frames, float64(l.Passed))
+			out, passed = append(out, l), append(passed, weight(l))
 			continue
 		}
 		o := &out[i]
-		o.Frames, o.Passed, o.Lost, o.QueueFull = o.Frames+l.Frames, o.Passed+l.Passed, o.Lost+l.Lost, o.QueueFull+l.QueueFull
-		o.Duplicated, o.Corrupted, o.Refused, o.Overrun = o.Duplicated+l.Duplicated, o.Corrupted+l.Corrupted, o.Refused+l.Refused, o.Overrun+l.Overrun
-		if passed := float64(l.Passed); passed > 0 {
-			o.LateRatio = (o.LateRatio*frames[i] + l.LateRatio*passed) / (frames[i] + passed)
-			o.AskedRatio = (o.AskedRatio*frames[i] + l.AskedRatio*passed) / (frames[i] + passed)
-			frames[i] += passed
+		if l.Backend != o.Backend {
+			o.Backend, o.Reason = "", ""
+		}
+		if l.Mode != o.Mode {
+			o.Mode = ""
+		}
+		if l.Seed != o.Seed {
+			o.Seed = 0
+		}
+		o.Frames, o.Refused, o.Overrun = o.Frames+l.Frames, o.Refused+l.Refused, o.Overrun+l.Overrun
+		sum(&o.Passed, l.Passed)
+		sum(&o.Lost, l.Lost)
+		sum(&o.QueueFull, l.QueueFull)
+		sum(&o.Duplicated, l.Duplicated)
+		sum(&o.Corrupted, l.Corrupted)
+		if more := weight(l); more > 0 {
+			o.LateRatio = (o.LateRatio*passed[i] + l.LateRatio*more) / (passed[i] + more)
+			o.AskedRatio = (o.AskedRatio*passed[i] + l.AskedRatio*more) / (passed[i] + more)
+			passed[i] += more
 		}
 		o.LateNS.P50, o.LateNS.P99, o.LateNS.Max = max(o.LateNS.P50, l.LateNS.P50), max(o.LateNS.P99, l.LateNS.P99), max(o.LateNS.Max, l.LateNS.Max)
-		if o.Frames > 0 {
-			o.LossRatio = float64(o.Lost) / float64(o.Frames)
+		o.LossRatio = nil
+		if o.Frames > 0 && o.Lost != nil {
+			ratio := float64(*o.Lost) / float64(o.Frames)
+			o.LossRatio = &ratio
 		}
 	}
 	return out

@@ -28,8 +28,8 @@ func TestJoinMany(t *testing.T) {
 			{Metric: "cpu_idle_ratio", At: "sender", Values: []float64{0.5}},
 		},
 		Links: []model.LinkResult{
-			{From: "switch", To: "receiver-1", Frames: 100, Passed: 90, Lost: 10, LateRatio: 0.1}, {From: "receiver-1", To: "switch", Frames: 1, Passed: 1},
-			{From: "switch", To: "receiver-2", Frames: 300, Passed: 270, Lost: 30, LateRatio: 0.2},
+			{From: "switch", To: "receiver-1", Frames: 100, Passed: number(90), Lost: number(10), QueueFull: number(0), LateRatio: 0.1}, {From: "receiver-1", To: "switch", Frames: 1, Passed: number(1)},
+			{From: "switch", To: "receiver-2", Frames: 300, Passed: number(270), Lost: number(30), LateRatio: 0.2},
 		},
 		Observed: []model.Observed{{Node: "sender"}, {Node: "switch"}, {Node: "link switch-receiver-1"}, {Node: "receiver-1"}},
 	}
@@ -56,7 +56,7 @@ func TestJoinMany(t *testing.T) {
 	if len(r.Series) != 2 || len(r.Series[0].Values) != 2 || r.Series[0].Values[1] != 22 || r.Series[0].At != manyReceivers {
 		t.Errorf("series %+v", r.Series)
 	}
-	if len(r.Links) != 2 || r.Links[0].Frames != 400 || r.Links[0].LossRatio != 0.1 || r.Links[0].LateRatio != 0.175 || r.Links[0].To != manyReceivers {
+	if len(r.Links) != 2 || r.Links[0].Frames != 400 || *r.Links[0].LossRatio != 0.1 || *r.Links[0].Passed != 360 || r.Links[0].QueueFull != nil || r.Links[0].LateRatio != 0.175 || r.Links[0].To != manyReceivers {
 		t.Errorf("links %+v", r.Links)
 	}
 	if len(r.Observed) != 2 {
@@ -98,3 +98,5 @@ func TestFewer(t *testing.T) {
 		}
 	}
 }
+
+func number(n uint64) *uint64 { return &n }

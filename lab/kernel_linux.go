@@ -1,0 +1,363 @@
+package lab
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/vishvananda/netlink"
+	"github.com/vishvananda/netlink/nl"
+	"golang.org/x/sys/unix"
+
+	"pelt/lab/bpfloss"
+	"pelt/lab/impair"
+	"pelt/lab/netem"
+	"pelt/model"
+)
+
+// here is what this machine can make links of. Each probe leaves nothing.
+func here() machine {
+	return machine{user: hasTUN, kernel: hasNetem, bpf: hasLossProgram}
+}
+
+func hasTUN() error {
+	err := unix.Access("/dev/net/tun", unix.R_OK|unix.W_OK)
+	if err == nil {
+		return nil
+	}
+	return missing("TAP interfaces", "CONFIG_TUN, module tun", fmt.Errorf("open /dev/net/tun: %w", err))
+}
+
+// hasNetem tries netem in a namespace of its own, with a seed: a kernel that does
+// not know seeds passes over it in silence, and does not tell one.
+func hasNetem() (seeds bool, err error) {
+	b := &builder{lab: &Lab{}}
+	defer func() { err = errors.Join(err, b.lab.Close()) }()
+	s, err := b.newSpace()
+	if err != nil {
+		return false, explain("make a network namespace", err)
+	}
+	defer s.rt.Close()
+	if err := s.addNetem("lo", netem.Options{LimitPackets: 1, Seed: 7, Seeded: true}); err != nil {
+		return false, err
+	}
+	return s.seeded("lo")
+}
+
+func (s *space) addNetem(name string, o netem.Options) error {
+	link, err := s.link(name)
+	if err != nil {
+		return err
+	}
+	if err := s.addQdisc(link, tbfHandle, netlink.HANDLE_ROOT, "netem", nl.NewRtAttr(unix.TCA_OPTIONS, o.Append(nil))); err != nil {
+		return missing("netem", "CONFIG_NET_SCH_NETEM, module sch_netem", fmt.Errorf("add netem to %s: %w", name, err))
+	}
+	return nil
+}
+
+// seeded reports whether the kernel tells a seed of the netem at an interface.
+func (s *space) seeded(name string) (ok bool, err error) {
+	link, err := s.link(name)
+	if err != nil {
+		return false, err
+	}
+	req := nl.NewNetlinkRequest(unix.RTM_GETQDISC, unix.NLM_F_DUMP)
+	req.AddData(&nl.TcMsg{Family: unix.AF_UNSPEC, Ifindex: int32(link.Attrs().Index)})
+	var answers [][]byte
+	err = s.ns.Do(func() (err error) {
+		answers, err = req.Execute(unix.NETLINK_ROUTE, unix.RTM_NEWQDISC)
+		return err
+	})
+	if err != nil {
+		return false, fmt.Errorf("list the queueing disciplines of %s: %w", name, err)
+	}
+	for _, m := range answers {
+		attrs, err := nl.ParseRouteAttr(m[nl.SizeofTcMsg:])
+		if err != nil {
+			return false, err
+		}
+		for _, a := range attrs {
+			if a.Attr.Type == unix.TCA_OPTIONS {
+				if _, found := netem.Seed(a.Value); found {
+					ok = true
+				}
+			}
+		}
+	}
+	return ok, nil
+}
+
+// hasLossProgram loads the program, and tries what it is attached by.
+func hasLossProgram() (err error) {
+	p, err := bpfloss.Load(impair.Settings{})
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, p.Close()) }()
+	b := &builder{lab: &Lab{}}
+	defer func() { err = errors.Join(err, b.lab.Close()) }()
+	s, err := b.newSpace()
+	if err != nil {
+		return explain("make a network namespace", err)
+	}
+	defer s.rt.Close()
+	link, err := s.link("lo")
+	if err != nil {
+		return err
+	}
+	if err := s.addIngress(link); err != nil {
+		return err
+	}
+	return s.addLoss(link, p)
+}
+
+// addLoss puts the program ahead of what passes frames on.
+func (s *space) addLoss(link netlink.Link, p *bpfloss.Program) error {
+	err := s.rt.FilterAdd(&netlink.BpfFilter{
+		FilterAttrs:  netlink.FilterAttrs{LinkIndex: link.Attrs().Index, Parent: netlink.MakeHandle(0xffff, 0), Priority: lossPriority, Protocol: unix.ETH_P_ALL},
+		Fd:           p.FD(),
+		Name:         "lose",
+		DirectAction: true,
+	})
+	if err != nil {
+		return missing("BPF classifier", "CONFIG_NET_CLS_BPF, module cls_bpf", fmt.Errorf("attach the program that loses frames to %s: %w", link.Attrs().Name, err))
+	}
+	return nil
+}
+
+// emulateInKernel joins two nodes by a relay of its own, in which each direction
+// passes its stages.
+func (b *builder) emulateInKernel(link int, pa, pb port, c choice) error {
+	plan := b.plans[link]
+	relay, err := b.newSpace()
+	if err != nil {
+		return err
+	}
+	space := slices.Index(b.spaces, relay)
+	names := [2]string{b.spec.ifaceName(link, pa.node), b.spec.ifaceName(link, pb.node)}
+	var inner [2]string // the relay's, toward a and b
+	inner[0], inner[1] = b.spec.relayNames(link)
+	ports := [2]port{pa, pb}
+	for i, p := range ports {
+		if err := b.veth(plan.mtu, b.spaces[p.node], names[i], b.macOf(p), relay, inner[i], nil); err != nil {
+			return err
+		}
+	}
+	for direction, s := range plan.toward {
+		from := ports[direction].node
+		w := kernelWay{From: b.spec.nodes[from].name, To: b.spec.nodes[ports[1-direction].node].name, Backend: c.backend, Reason: c.reason,
+			Mode: string(impair.Exact), Node: from, Out: names[direction], Space: space}
+		if err := b.way(relay, &w, link, direction, s, c, inner); err != nil {
+			return fmt.Errorf("%s: %w", b.spec.wayName(link, direction), err)
+		}
+		b.lab.kernel = append(b.lab.kernel, w)
+	}
+	return nil
+}
+
+// way makes one direction: from one of the relay's outer interfaces to the other.
+func (b *builder) way(relay *space, w *kernelWay, link, direction int, s shape, c choice, inner [2]string) error {
+	plan := b.plans[link]
+	set := s.settings()
+	if set.Seed == 0 {
+		set.Seed = b.seed
+	}
+	asked := set.Seed
+	set.Seed = seedOf(set, link, direction)
+	if set.Mode == impair.Netem {
+		w.Mode = string(impair.Netem)
+	}
+	w.Asked, w.Corrupts = set.LossRatio(), set.Corrupt.Ratio > 0
+	list := s.stages(set, c, plan.mtu)
+	if c.seeds || c.backend == model.BackendBPF {
+		w.Seed = asked
+	}
+	if s.acts() && s.frameByFrame(set) {
+		if err := b.singly(b.spaces[w.Node], w.Out); err != nil {
+			return err
+		}
+	}
+	entry := inner[direction]
+	for i, st := range list {
+		out, next := inner[1-direction], ""
+		if i < len(list)-1 {
+			out, next = fmt.Sprintf("%s-%d", st.name, direction), fmt.Sprintf("%s-%d-in", st.name, direction)
+			if err := b.veth(plan.mtu, relay, out, nil, relay, next, nil); err != nil {
+				return err
+			}
+		}
+		kind := "netem"
+		var err error
+		if st.tbf != nil {
+			kind = "tbf"
+			err = relay.addTBF(out, *st.tbf)
+		} else {
+			err = relay.addNetem(out, *st.netem)
+		}
+		if err != nil {
+			return err
+		}
+		if err := relay.feed(entry, out); err != nil {
+			return err
+		}
+		w.Entries = append(w.Entries, entry)
+		w.Stages = append(w.Stages, kernelStage{Iface: out, Kind: kind, Loses: st.loses, Adds: st.adds, Limit: st.limit})
+		entry = next
+	}
+	if len(list) == 0 {
+		if err := relay.feed(entry, inner[1-direction]); err != nil {
+			return err
+		}
+		w.Entries = []string{entry}
+	}
+	if c.backend == model.BackendBPF && w.Asked > 0 {
+		if err := relay.loseAt(w, set); err != nil {
+			return err
+		}
+	}
+	if s.acts() {
+		seeded := "no seed"
+		if w.Seed != 0 {
+			seeded = fmt.Sprintf("seed %d", w.Seed)
+		}
+		b.tell(link, direction, told(set, fmt.Sprintf("%s, %s, %s; %s", doers(c, list), w.Mode, seeded, c.reason)))
+	}
+	return nil
+}
+
+// loseAt puts a program of the direction's own ahead of its first stage.
+func (s *space) loseAt(w *kernelWay, set impair.Settings) error {
+	p, err := bpfloss.Load(set)
+	if err != nil {
+		return err
+	}
+	link, err := s.link(w.Entries[0])
+	if err == nil {
+		err = s.addLoss(link, p)
+	}
+	if err == nil {
+		w.Map, err = p.MapID()
+	}
+	return errors.Join(err, p.Close())
+}
+
+// singly makes an interface send frames one by one, whatever buffers it is given.
+func (b *builder) singly(s *space, name string) error {
+	link, err := s.link(name)
+	if err != nil {
+		return err
+	}
+	if err := s.rt.LinkSetGSOMaxSegs(link, 1); err != nil {
+		return fmt.Errorf("take segmentation offload off %s: %w", name, err)
+	}
+	return nil
+}
+
+// feed passes every frame from one interface of the namespace on to another.
+func (s *space) feed(from, to string) error {
+	in, err := s.link(from)
+	if err != nil {
+		return err
+	}
+	out, err := s.link(to)
+	if err != nil {
+		return err
+	}
+	if err := s.cloneTo(in, out); err != nil {
+		return fmt.Errorf("relay %s to %s: %w", from, to, err)
+	}
+	return nil
+}
+
+// readWay reads all that the kernel counts of a direction.
+func (l *Lab) readWay(w kernelWay) (r wayReading, err error) {
+	if w.Map != 0 {
+		if r.program, err = bpfloss.CountsOf(w.Map); err != nil {
+			return r, err
+		}
+	}
+	err = l.nodes[w.Node].ns.Do(func() error {
+		link, err := netlink.LinkByName(w.Out)
+		if err == nil && link.Attrs().Statistics != nil {
+			r.missed = link.Attrs().Statistics.TxDropped
+		}
+		return err
+	})
+	if err != nil {
+		return r, fmt.Errorf("read the counters of %s of %s: %w", w.Out, w.From, err)
+	}
+	err = l.held[w.Space].Do(func() error {
+		for i, entry := range w.Entries {
+			var h hopReading
+			if err := h.readFeed(entry); err != nil {
+				return fmt.Errorf("%s: %w", entry, err)
+			}
+			if i < len(w.Stages) {
+				missed, err := h.readStage(w.Stages[i])
+				if err != nil {
+					return fmt.Errorf("%s: %w", w.Stages[i].Iface, err)
+				}
+				if i < len(w.Stages)-1 {
+					r.missed += missed
+				}
+			}
+			r.hops = append(r.hops, h)
+		}
+		return nil
+	})
+	return r, err
+}
+
+// readFeed reads what was passed on from an interface: the mirror counts as over
+// its limit what the queueing discipline refused (tcf_mirred_act,
+// net/sched/act_mirred.c).
+func (h *hopReading) readFeed(name string) error {
+	link, err := netlink.LinkByName(name)
+	if err != nil {
+		return err
+	}
+	filters, err := netlink.FilterList(link, netlink.MakeHandle(0xffff, 0))
+	if err != nil {
+		return err
+	}
+	for _, f := range filters {
+		var actions []netlink.Action
+		switch f := f.(type) {
+		case *netlink.U32:
+			actions = f.Actions
+		case *netlink.MatchAll:
+			actions = f.Actions
+		}
+		for _, a := range actions {
+			if s := a.Attrs().Statistics; s != nil && s.Basic != nil && s.Queue != nil {
+				h.in, h.refused = s.Basic.Packets, s.Queue.Overlimits
+				return nil
+			}
+		}
+	}
+	return errNoCounter
+}
+
+// readStage reads a queueing discipline, and how many of the frames that it let
+// go found no room behind it.
+func (h *hopReading) readStage(s kernelStage) (missed uint64, err error) {
+	link, err := netlink.LinkByName(s.Iface)
+	if err != nil {
+		return 0, err
+	}
+	if st := link.Attrs().Statistics; st != nil {
+		missed = st.TxDropped
+	}
+	qdiscs, err := netlink.QdiscList(link)
+	if err != nil {
+		return 0, err
+	}
+	for _, q := range qdiscs {
+		st := q.Attrs().Statistics
+		if q.Type() == s.Kind && st != nil && st.Basic != nil && st.Queue != nil {
+			h.out, h.dropped, h.waiting = st.Basic.Packets, st.Queue.Drops, st.Queue.Qlen
+			return missed, nil
+		}
+	}
+	return 0, errNoCounter
+}
