@@ -58,6 +58,7 @@ func attach(name string) (a *attached, err error) {
 			a.lab.nodes = append(a.lab.nodes, &Node{ns: a.lab.held[from+i], info: info})
 		}
 		a.lab.tbfs = append(a.lab.tbfs, r.Held.Tbfs...)
+		a.lab.kernel = append(a.lab.kernel, r.Held.Kernel...)
 		from += r.Count
 		if from == r.Held.Spaces {
 			a.lab.facts, a.lab.moved = r.Held.Facts, r.Held.Moved

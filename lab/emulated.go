@@ -138,6 +138,9 @@ func told(s impair.Settings, by string) string {
 			say("%d B more counted for each frame", s.Overhead)
 		}
 	}
+	if s.Rate == 0 && s.QueuePackets > 0 && s.QueuePackets != netemLimit {
+		say("limit %d packets", s.QueuePackets)
+	}
 	if s.Delay > 0 {
 		say("delay %v", s.Delay)
 	}

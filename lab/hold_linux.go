@@ -74,7 +74,7 @@ func Hold(ctx context.Context, name, topology string, links []model.Link, ready 
 		letGo()
 		h.clients.Wait()
 	}()
-	h.record = heldRecord{Name: name, Started: time.Now(), Facts: l.Facts(), Spaces: len(l.held), Tbfs: l.tbfs, Moved: l.moved}
+	h.record = heldRecord{Name: name, Started: time.Now(), Facts: l.Facts(), Spaces: len(l.held), Tbfs: l.tbfs, Kernel: l.kernel, Moved: l.moved}
 	for _, n := range l.nodes {
 		h.record.Nodes = append(h.record.Nodes, n.info)
 	}
@@ -169,8 +169,8 @@ func (h *holder) fulfil(conn *net.UnixConn, req request) error {
 	record := h.record
 	record.Refused, record.Garbled = h.refused.Load(), h.garbled.Load()
 	answer := reply{Format: holderFormat, Held: &record}
-	nodes, tbfs := record.Nodes, record.Tbfs
-	record.Nodes, record.Tbfs = nil, nil
+	nodes, tbfs, kernel := record.Nodes, record.Tbfs, record.Kernel
+	record.Nodes, record.Tbfs, record.Kernel = nil, nil, nil
 	if req.Do != namespaces {
 		return send(conn, answer, nil)
 	}
@@ -183,6 +183,7 @@ func (h *holder) fulfil(conn *net.UnixConn, req request) error {
 	}
 	answer.Count = len(fds)
 	record.Nodes, record.Tbfs = part(nodes, req.From, fdsAtOnce), part(tbfs, 2*req.From, 2*fdsAtOnce) // a link has two directions
+	record.Kernel = part(kernel, 2*req.From, 2*fdsAtOnce)
 	return send(conn, answer, fds)
 }
 

@@ -14,13 +14,13 @@ import (
 // need netem: guests with other kernels run them (test/kernels). Where there is
 // none, they hold that to be said.
 
-// withNetem opens labs of one link by the backends that a test names, or ends the
-// test where there is no netem.
-func withNetem(t *testing.T) (seeds bool) {
+// withNetem tells whether there is netem, and whether it takes seeds.
+func withNetem(t *testing.T) (ok, seeds bool) {
 	t.Helper()
+	watchHost(t)
 	seeds, err := hasNetem()
 	if err == nil {
-		return seeds
+		return true, seeds
 	}
 	var lack *KernelError
 	if !errors.As(err, &lack) {
@@ -31,7 +31,7 @@ func withNetem(t *testing.T) (seeds bool) {
 	if !errors.As(err, &usage) || !strings.Contains(err.Error(), "module sch_netem") || strings.Contains(err.Error(), "\n") {
 		t.Errorf("opened %v, %v; want one line that names the module", l, err)
 	}
-	return false
+	return false, false
 }
 
 // differ sends the same through a link by each backend, and looks at what came.
@@ -41,11 +41,9 @@ func differ(t *testing.T, link string, p probe, look func(lists [][]arrival, cou
 	for range 2 {
 		var lists [][]arrival
 		for _, b := range backends {
-			l := openLab(t, "direct", "sender:"+link+",backend="+b)
-			before := account(t, l)
-			list := through(t, l, p)
+			list, wrong := crossing(t, "sender:"+link+",backend="+b, p)
 			lists = append(lists, list)
-			if wrong := balances(t, l, before, p.count, len(list)); wrong != "" {
+			if wrong != "" {
 				t.Errorf("%s by %s: %s", link, b, wrong)
 			}
 		}
@@ -56,6 +54,24 @@ func differ(t *testing.T, link string, p probe, look func(lists [][]arrival, cou
 		p.count *= 4
 	}
 	t.Errorf("%s: %s", link, said)
+}
+
+// crossing sends through a lab of its own, and says what is wrong with its account.
+func crossing(t *testing.T, link string, p probe) (list []arrival, wrong string) {
+	t.Helper()
+	l, err := Open(t.Context(), "direct", parseLinks(t, []string{link}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	set := inodes(t, l)
+	before := account(t, l)
+	list = through(t, l, p)
+	wrong = balances(t, l, before, p.count, len(list))
+	if err := l.Close(); err != nil {
+		t.Error(err)
+	}
+	expectGone(t, set)
+	return list, wrong
 }
 
 func account(t *testing.T, l *Lab) (list []KernelReading) {
@@ -104,18 +120,22 @@ func fates(list []arrival, count int) []int {
 	return n
 }
 
+// same wants the same packets to come by two backends, each as often.
+func same(lists [][]arrival, count int) string {
+	if slices.Equal(fates(lists[0], count), fates(lists[1], count)) {
+		return ""
+	}
+	return fmt.Sprintf("%d came by the one and %d by the other, not the same", len(lists[0]), len(lists[1]))
+}
+
 const quick = 100 * time.Microsecond
 
 // The program loses the frames that the user link loses, by the same seed.
 func TestBPFLinkConforms(t *testing.T) {
-	p := probe{count: 3000, interval: quick, bytes: 64, wait: 200 * time.Millisecond}
-	for _, link := range []string{"loss=10%,seed=3", "loss=20%,loss-correlation=50%,seed=4", "loss=ge:2%/20%/70%/1%,seed=5", "loss=4state:2%/20%/10%/30%/1%,seed=6"} {
-		differ(t, "mtu=1200,"+link, p, func(lists [][]arrival, count int) string {
-			if a, b := fates(lists[0], count), fates(lists[1], count); !slices.Equal(a, b) {
-				return fmt.Sprintf("lost %d by the one and %d by the other, not the same", count-len(lists[0]), count-len(lists[1]))
-			}
-			return ""
-		}, "user", "bpf")
+	watchHost(t)
+	p := probe{count: 2000, interval: quick, bytes: 64, wait: 100 * time.Millisecond}
+	for _, link := range []string{"loss=10%,seed=3", "loss=20%,loss-correlation=50%,seed=4", "loss=4state:2%/20%/10%/30%/1%,seed=6"} {
+		differ(t, "mtu=1200,"+link, p, same, "user", "bpf")
 	}
 	// Each segment of a buffer has its own fate, and a rate comes after the loss.
 	p = probe{count: 4000, interval: quick, bytes: 1000, segments: 40, wait: 200 * time.Millisecond}
@@ -136,30 +156,26 @@ func segmentLoss(list []arrival, count, segments int, want float64) string {
 
 // The kernel's netem and this one's model of it do the same by the same seed.
 func TestKernelLinkSeeds(t *testing.T) {
-	if !withNetem(t) {
-		return // Linux 6.6 and later take seeds
+	if _, seeds := withNetem(t); !seeds {
+		return // Linux 6.6 and later take them
 	}
-	p := probe{count: 800, interval: quick, bytes: 64, wait: 150 * time.Millisecond}
+	p := probe{count: 500, interval: quick, bytes: 64, wait: 100 * time.Millisecond}
 	for _, link := range []string{"loss=10%,seed=42424242", "loss=ge:2%/20%/70%/1%,seed=5", "loss=4state:2%/20%/10%/30%/1%,seed=6", "duplicate=10%,seed=7", "duplicate=20%,loss=10%,seed=8"} {
-		differ(t, "mtu=1200,mode=netem,"+link, p, func(lists [][]arrival, count int) string {
-			if a, b := fates(lists[0], count), fates(lists[1], count); !slices.Equal(a, b) {
-				return fmt.Sprintf("%d came by the one and %d by the other, not the same", len(lists[0]), len(lists[1]))
-			}
-			return ""
-		}, "user", "kernel")
+		differ(t, "mtu=1200,mode=netem,"+link, p, same, "user", "kernel")
 	}
 	// Its delays too, and which frames did not wait.
-	p = probe{count: 400, interval: 500 * time.Microsecond, bytes: 64, wait: 150 * time.Millisecond}
-	for _, link := range []string{"delay=30ms,jitter=5ms,distribution=normal,seed=9", "delay=30ms,jitter=8ms,seed=10", "delay=20ms,reorder=30%,gap=3,seed=11"} {
+	p = probe{count: 250, interval: time.Millisecond, bytes: 64, wait: 500 * time.Millisecond}
+	for _, link := range []string{"delay=300ms,jitter=100ms,distribution=normal,seed=9", "delay=300ms,reorder=30%,gap=3,seed=11"} {
 		differ(t, "mtu=1200,mode=netem,"+link, p, func(lists [][]arrival, count int) string {
 			a, b := delays(lists[0], count), delays(lists[1], count)
-			var off []float64
+			far := 0
 			for i := range a {
-				off = append(off, math.Abs(a[i]-b[i]))
+				if !(math.Abs(a[i]-b[i]) < 20) { // what a busy machine is late
+					far++
+				}
 			}
-			slices.Sort(off)
-			if median := off[len(off)/2]; !(median < 0.5) || !(off[len(off)*9/10] < 2) {
-				return fmt.Sprintf("delays differ by %.3f ms in the median, %.3f ms for one in ten", median, off[len(off)*9/10])
+			if far > count/10 {
+				return fmt.Sprintf("the delays of %d of %d packets differ by 20 ms or more", far, count)
 			}
 			return ""
 		}, "user", "kernel")
@@ -176,11 +192,10 @@ func delays(list []arrival, count int) []float64 {
 }
 
 func TestKernelLinkLoss(t *testing.T) {
-	if _, err := hasNetem(); err != nil {
-		withNetem(t)
+	if ok, _ := withNetem(t); !ok {
 		return
 	}
-	p := probe{count: 5000, interval: quick, bytes: 64, wait: 200 * time.Millisecond}
+	p := probe{count: 3000, interval: quick, bytes: 64, wait: 100 * time.Millisecond}
 	differ(t, "mtu=1200,loss=10%,delay=2ms", p, func(lists [][]arrival, count int) string {
 		return first(share("lost by the user link", count-len(lists[0]), count, 0.1), share("lost by the kernel", count-len(lists[1]), count, 0.1))
 	}, "user", "kernel")
@@ -196,7 +211,8 @@ func TestKernelLinkLoss(t *testing.T) {
 		}
 		return share("lost after a loss", both, after, 0.2+0.3*0.8)
 	}, "kernel")
-	segments := probe{count: 4000, interval: quick, bytes: 1000, segments: 40, wait: 200 * time.Millisecond}
+	differ(t, "mtu=1200,loss=ge:2%/20%/70%/1%,seed=5", probe{count: 500, interval: quick, bytes: 64, wait: 100 * time.Millisecond}, same, "user", "bpf")
+	segments := probe{count: 4000, interval: quick, bytes: 1000, segments: 40, wait: 100 * time.Millisecond}
 	differ(t, "mtu=1200,loss=10%", segments, func(lists [][]arrival, count int) string {
 		return segmentLoss(lists[0], count, 40, 0.1)
 	}, "kernel")
@@ -212,13 +228,12 @@ func first(words ...string) string {
 }
 
 func TestKernelLinkDelay(t *testing.T) {
-	if _, err := hasNetem(); err != nil {
-		withNetem(t)
+	if ok, _ := withNetem(t); !ok {
 		return
 	}
-	p := probe{count: 2000, interval: 200 * time.Microsecond, bytes: 64, wait: 200 * time.Millisecond}
+	p := probe{count: 400, interval: time.Millisecond, bytes: 64, wait: 500 * time.Millisecond}
 	for _, name := range []string{"uniform", "paretonormal"} {
-		differ(t, "mtu=1200,delay=30ms,jitter=5ms,distribution="+name, p, func(lists [][]arrival, count int) string {
+		differ(t, "mtu=1200,delay=300ms,jitter=200ms,distribution="+name, p, func(lists [][]arrival, count int) string {
 			return apart(lists[0], lists[1])
 		}, "user", "kernel")
 	}
@@ -253,26 +268,26 @@ func apart(a, b []arrival) string {
 }
 
 func TestKernelLinkOthers(t *testing.T) {
-	if _, err := hasNetem(); err != nil {
-		withNetem(t)
+	if ok, _ := withNetem(t); !ok {
 		return
 	}
-	p := probe{count: 3000, interval: quick, bytes: 200, wait: 200 * time.Millisecond}
+	p := probe{count: 2000, interval: quick, bytes: 200, wait: 100 * time.Millisecond}
 	early := func(list []arrival) (n int) {
 		for _, a := range list {
-			if a.received-a.sent < 5e6 {
+			if a.received-a.sent < 100e6 {
 				n++
 			}
 		}
 		return n
 	}
-	differ(t, "mtu=1200,delay=10ms,reorder=25%", p, func(lists [][]arrival, count int) string {
+	slow := probe{count: 400, interval: time.Millisecond, bytes: 64, wait: 300 * time.Millisecond}
+	differ(t, "mtu=1200,delay=200ms,reorder=25%", slow, func(lists [][]arrival, count int) string {
 		return first(share("did not wait on the user link", early(lists[0]), count, 0.25), share("did not wait in the kernel", early(lists[1]), count, 0.25))
 	}, "user", "kernel")
-	differ(t, "mtu=1200,delay=10ms,reorder=100%,gap=5", p, func(lists [][]arrival, count int) string {
+	differ(t, "mtu=1200,delay=200ms,reorder=100%,gap=5", slow, func(lists [][]arrival, count int) string {
 		for _, list := range lists {
 			for _, a := range list {
-				if waited := a.received-a.sent >= 5e6; waited != (a.sequence%5 != 4) {
+				if waited := a.received-a.sent >= 100e6; waited != (a.sequence%5 != 4) {
 					return fmt.Sprintf("packet %d waited: %v", a.sequence, waited)
 				}
 			}
@@ -311,13 +326,12 @@ func TestKernelLinkOthers(t *testing.T) {
 }
 
 func TestKernelLinkQueue(t *testing.T) {
-	if _, err := hasNetem(); err != nil {
-		withNetem(t)
+	if ok, _ := withNetem(t); !ok {
 		return
 	}
 	// netem's limit holds for all that is under way.
-	p := probe{count: 100, bytes: 200, wait: 300 * time.Millisecond}
-	differ(t, "mtu=1200,delay=100ms,queue=30,rate=1gbit,mode=netem", p, func(lists [][]arrival, count int) string {
+	p := probe{count: 100, bytes: 200, wait: 500 * time.Millisecond}
+	differ(t, "mtu=1200,delay=300ms,queue=30,rate=1gbit,mode=netem", p, func(lists [][]arrival, count int) string {
 		for i, list := range lists {
 			if len(list) != 30 {
 				return fmt.Sprintf("backend %d: %d passed a limit of 30", i, len(list))
@@ -325,27 +339,23 @@ func TestKernelLinkQueue(t *testing.T) {
 		}
 		return ""
 	}, "user", "kernel")
-	// 1042 B of frame take 833.6 us at 10 Mbit/s, behind a queue of its own.
+	// 1042 B of frame take 4168 us at 2 Mbit/s, behind a queue of its own.
+	const took = 4_168_000
 	p = probe{count: 200, bytes: 1000, wait: 300 * time.Millisecond}
-	differ(t, "mtu=1200,rate=10mbit,queue=50,delay=5ms", p, func(lists [][]arrival, count int) string {
+	differ(t, "mtu=1200,rate=2mbit,queue=50,delay=20ms", p, func(lists [][]arrival, _ int) string {
 		for i, list := range lists {
 			if len(list) < 50 {
 				return fmt.Sprintf("backend %d: %d passed a queue of 50", i, len(list))
 			}
-			var gaps []int64
-			for k := 1; k < len(list); k++ {
-				gaps = append(gaps, list[k].received-list[k-1].received)
+			// The kernel's bucket lets two full frames through at once.
+			if gap := (list[len(list)-1].received - list[3].received) / int64(len(list)-4); gap < took*97/100 || gap > took*103/100 {
+				return fmt.Sprintf("backend %d: frames came every %d ns, want %d", i, gap, took)
 			}
-			slices.Sort(gaps)
-			if median := gaps[len(gaps)/2]; median < 800_000 || median > 870_000 {
-				return fmt.Sprintf("backend %d: the median gap is %d ns, want 833600", i, median)
-			}
-			first, last := list[0].sent, list[0].sent
+			begin, end := list[0].sent, list[0].sent
 			for _, a := range list {
-				first, last = min(first, a.sent), max(last, a.sent)
+				begin, end = min(begin, a.sent), max(end, a.sent)
 			}
-			// The kernel's bucket holds two full frames more, and one is on its way.
-			if most := 54 + int((last-first)/833_600); len(list) > most {
+			if most := 54 + int((end-begin)/took); len(list) > most {
 				return fmt.Sprintf("backend %d: %d passed; at most %d may", i, len(list), most)
 			}
 		}

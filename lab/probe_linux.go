@@ -5,9 +5,10 @@ import (
 	"fmt"
 	"os"
 
-	"github.com/vishvananda/netlink"
-	"github.com/vishvananda/netlink/nl"
 	"golang.org/x/sys/unix"
+
+	"pelt/lab/netem"
+	"pelt/model"
 )
 
 // Probe tries what labs need, in a scratch namespace of its own that is gone
@@ -30,23 +31,38 @@ func Probe() []Capability {
 		{"bridge", "CONFIG_BRIDGE", func() error { return b.prepareNode(s, nodeSpec{role: bridge}) }},
 		{"relay", "CONFIG_NET_SCH_INGRESS, CONFIG_NET_ACT_MIRRED, CONFIG_NET_CLS_U32", func() error { return s.relay("a", "b") }},
 		{"tbf", "CONFIG_NET_SCH_TBF", func() error { return s.addTBF("a", shape{rate: 1e6}.tbf(defaultMTU)) }},
-		{"netem", "CONFIG_NET_SCH_NETEM", s.tryNetem},
+		{"netem", "CONFIG_NET_SCH_NETEM, module sch_netem", func() error { return s.addNetem("b", netem.Options{LimitPackets: 1}) }},
 		{"masquerade", "CONFIG_NF_TABLES_INET, CONFIG_NFT_MASQ", func() error { return s.ns.Do(func() error { return addMasquerade("a") }) }},
 		{"tun", "CONFIG_TUN", func() error { return s.ns.Do(tryTUN) }},
 	} {
 		err := p.try()
 		list = append(list, capability(p.name, p.config, err, err))
 	}
-	return list
+	return append(list, backends(here())...)
 }
 
-func (s *space) tryNetem() error {
-	link, err := s.link("b")
-	if err != nil {
-		return err
+// backends says which of them this machine has for emulated links.
+func backends(m machine) []Capability {
+	one := func(name, detail, remedy string, err error) Capability {
+		c := Capability{Name: "link backend " + name, OK: err == nil, Detail: detail}
+		if err != nil {
+			c.Reason, c.Remedy = briefly(err), remedy
+			if errors.Is(err, unix.EPERM) || errors.Is(err, unix.EACCES) {
+				c.Remedy = "run it with sudo"
+			}
+		}
+		return c
 	}
-	options := nl.NewRtAttr(unix.TCA_OPTIONS, (&nl.TcNetemQopt{Limit: 1}).Serialize())
-	return s.addQdisc(link, netlink.MakeHandle(1, 0), netlink.HANDLE_ROOT, "netem", options)
+	seeds, err := m.kernel()
+	kernel := "netem and tbf"
+	if err == nil && !seeds {
+		kernel = "netem and tbf; this kernel's netem takes no seed (Linux 6.6 and later do)"
+	}
+	return []Capability{
+		one(model.BackendUser, "all impairments, exact or as netem does them", "use a kernel with CONFIG_TUN", m.user()),
+		one(model.BackendKernel, kernel, "load the module sch_netem (modprobe sch_netem), or use a kernel with CONFIG_NET_SCH_NETEM; pelt emulates links in user space", err),
+		one(model.BackendBPF, "loss, and a rate", "use a kernel with CONFIG_BPF_SYSCALL, CONFIG_NET_CLS_BPF and CONFIG_NET_CLS_ACT", m.bpf()),
+	}
 }
 
 // tryTUN makes a TUN device that goes with its descriptor.

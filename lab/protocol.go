@@ -18,7 +18,7 @@ import (
 const (
 	maxRequest = 4 << 10
 	maxReply   = 128 << 10
-	fdsAtOnce  = 64 // below the kernel's SCM_MAX_FD of 253, net/core/scm.c
+	fdsAtOnce  = 32 // below the kernel's SCM_MAX_FD of 253, net/core/scm.c
 )
 
 type verb string
@@ -47,12 +47,13 @@ type heldRecord struct {
 	Name    string         `json:"name"`
 	Started time.Time      `json:"started"`
 	Facts   model.LabFacts `json:"facts"`
-	Nodes   []nodeInfo     `json:"nodes"`           // of the namespaces that come with the reply
-	Spaces  int            `json:"spaces"`          // namespaces: the nodes' in their order, then hidden ones
-	Tbfs    []tbfPlace     `json:"tbfs,omitempty"`  // a part of them, from twice the first namespace on
-	Moved   bool           `json:"moved,omitempty"` // links are emulated by the holder
-	Refused uint64         `json:"refused"`         // connections turned away: foreign user, or too many
-	Garbled uint64         `json:"garbled"`         // requests that made no sense
+	Nodes   []nodeInfo     `json:"nodes"`            // of the namespaces that come with the reply
+	Spaces  int            `json:"spaces"`           // namespaces: the nodes' in their order, then hidden ones
+	Tbfs    []tbfPlace     `json:"tbfs,omitempty"`   // a part of them, from twice the first namespace on
+	Kernel  []kernelWay    `json:"kernel,omitempty"` // likewise, by links that the kernel emulates
+	Moved   bool           `json:"moved,omitempty"`  // links are emulated by the holder
+	Refused uint64         `json:"refused"`          // connections turned away: foreign user, or too many
+	Garbled uint64         `json:"garbled"`          // requests that made no sense
 }
 
 const holderFormat = "pelt/lab/2"

@@ -47,15 +47,16 @@ func planLinks(t topologySpec, links []model.Link) ([]linkPlan, error) {
 		if l.QueuePackets == 0 && l.QueueBytes == 0 && l.OverheadBytes == 0 {
 			continue
 		}
-		shaped := false
+		shaped, limited := false, false
 		eachDirection(t, l, func(link, direction int) {
-			s := plans[link].toward[direction] // netem's limit counts what is delayed as well
-			shaped = shaped || s.rate > 0 || s.asked.Mode == string(impair.Netem) && l.OverheadBytes == 0
+			s := plans[link].toward[direction]
+			shaped = shaped || s.rate > 0
+			limited = limited || s.asked.Mode == string(impair.Netem) && l.QueuePackets > 0 // of all that is under way
 		})
 		if !shaped && l.OverheadBytes != 0 {
 			return nil, linkError(l, "overhead needs a rate on the same link; without one no frame takes time")
 		}
-		if !shaped {
+		if !shaped && !limited {
 			return nil, linkError(l, "queue needs a rate on the same link; without one nothing queues")
 		}
 	}

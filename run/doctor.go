@@ -1,6 +1,7 @@
 package run
 
 import (
+	"cmp"
 	"slices"
 
 	"pelt/engine/xdp"
@@ -29,7 +30,7 @@ func Doctor() []observe.Check {
 	at := 1 + slices.IndexFunc(checks, func(c observe.Check) bool { return c.Topic == "ledger" })
 	checks = slices.Insert(checks, max(at-1, 0), interfaceChecks(xdp.Interfaces)...)
 	for _, c := range lab.Probe() {
-		checks = append(checks, observe.Check{Topic: "lab", Name: c.Name, OK: c.OK, Detail: uses[c.Name], Reason: c.Reason, Remedy: c.Remedy})
+		checks = append(checks, observe.Check{Topic: "lab", Name: c.Name, OK: c.OK, Detail: cmp.Or(c.Detail, uses[c.Name]), Reason: c.Reason, Remedy: c.Remedy})
 	}
 	return checks
 }

@@ -28,10 +28,10 @@ type lab struct {
 	data string // where its runs are kept
 }
 
-func newLab(t *testing.T) lab {
+func newLab(t *testing.T, more ...string) lab {
 	t.Helper()
 	l := lab{name: fmt.Sprintf("balance-%d", os.Getpid()), data: t.TempDir()}
-	l.pelt(t, "lab", "up", "direct", "--name", l.name)
+	l.pelt(t, append([]string{"lab", "up", "direct", "--name", l.name}, more...)...)
 	t.Cleanup(func() { l.pelt(t, "lab", "down", l.name) })
 	return l
 }
@@ -153,6 +153,33 @@ func TestNothingLost(t *testing.T) {
 	f := balanced(t, newLab(t).curve(t, "--payload", "64", "--rate", "2kpps", "--burst", "2000", "--drops", "seq"))
 	if f.Lost != 0 || len(f.Ledger.Lines) != 0 {
 		t.Errorf("lost %d: %s", f.Lost, text(f.Ledger))
+	}
+}
+
+// What a link in the kernel loses bears the names that a link in user space
+// gives, by sequence, and its account is the ledger's: sender ──[wire]── receiver.
+func TestLinkInTheKernel(t *testing.T) {
+	for _, c := range []struct{ link, backend, cause string }{
+		{"loss=10%,delay=2ms,backend=kernel", "kernel", "link-loss"},
+		{"rate=1mbit,queue=20,delay=2ms,backend=kernel", "kernel", "link-queue"},
+		{"loss=10%,delay=2ms,queue=20,mode=netem,backend=kernel", "kernel", "link-loss"},
+		{"loss=10%,backend=bpf", "bpf", "link-loss"},
+	} {
+		t.Run(c.link, func(t *testing.T) {
+			r := newLab(t, "--link-receiver", "mtu=1200,"+c.link).curve(t, "--payload", "64", "--rate", "2kpps", "--burst", "2000", "--family", "4", "--drops", "seq")
+			f := balanced(t, r)
+			got := line(t, f, "network", c.cause)
+			if got.Host != "link sender-receiver" || got.Confidence != "exact-seq" || got.Packets < 20 {
+				t.Errorf("line %s; want what the link lost, by sequence", text(got))
+			}
+			if len(r.Links) != 2 || r.Links[0].From != "sender" || r.Links[0].Backend != c.backend || r.Links[0].Reason != "asked for" {
+				t.Fatalf("links %s", text(r.Links))
+			}
+			l := r.Links[0]
+			if l.Lost == nil || l.QueueFull == nil || l.Passed == nil || *l.Lost+*l.QueueFull+*l.Passed != l.Frames || *l.Lost+*l.QueueFull < f.Lost || l.Frames < f.Attempted {
+				t.Errorf("the link's account %s; the flow attempted %d and lost %d", text(l), f.Attempted, f.Lost)
+			}
+		})
 	}
 }
 
