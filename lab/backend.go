@@ -4,7 +4,9 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"math"
 	"sync"
+	"time"
 
 	"pelt/lab/impair"
 	"pelt/lab/netem"
@@ -191,7 +193,7 @@ func bpfCannot(s impair.Settings) string {
 }
 
 // netemJitter is the most that netem takes without cutting it (netem_change, net/sched/sch_netem.c).
-const netemJitter = 1<<31 - 1 // ns
+const netemJitter = time.Duration(math.MaxInt32)
 
 // lineLimit is how many frames may be under way: far above what a lab can send
 // in a usual delay, and what they take still fits a machine.
