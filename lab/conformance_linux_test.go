@@ -41,13 +41,19 @@ func through(t *testing.T, l *Lab, p probe) []arrival {
 		t.Skip("its figures are of times, which the race detector spoils")
 	}
 	sender, receiver := node(t, l, "sender"), node(t, l, "receiver")
+	var opened []int
+	defer func() { // the next run through the same lab binds again
+		for _, fd := range opened {
+			unix.Close(fd)
+		}
+	}()
 	open := func(n *Node, f func(fd int) error) (fd int) {
 		t.Helper()
 		err := n.Do(func() (err error) {
 			if fd, err = unix.Socket(unix.AF_INET, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, 0); err != nil {
 				return err
 			}
-			t.Cleanup(func() { unix.Close(fd) })
+			opened = append(opened, fd)
 			return f(fd)
 		})
 		if err != nil {
