@@ -35,27 +35,31 @@ type choice struct {
 // choose finds a backend for a link: what was asked, or the first that does what
 // the words say. The error is a *UsageError if another choice would help.
 func (p linkPlan) choose(m machine) (choice, error) {
-	refuse := func(format string, args ...any) (choice, error) {
+	refuse := func(err error, format string, args ...any) (choice, error) {
+		var rights *RightsError
+		if errors.As(err, &rights) {
+			return choice{}, err
+		}
 		return choice{}, &UsageError{"backend " + p.backend + ": " + fmt.Sprintf(format, args...)}
 	}
 	switch p.backend {
 	case model.BackendUser:
 		if err := m.user(); err != nil {
-			return refuse("%s; want backend kernel, bpf or auto", briefly(err))
+			return refuse(err, "%s; want backend kernel, bpf or auto", briefly(err))
 		}
 		return choice{backend: model.BackendUser, reason: "asked for"}, nil
 	case model.BackendKernel:
 		seeds, err := m.kernel()
 		if err != nil {
-			return refuse("%s; want backend user or auto", briefly(err))
+			return refuse(err, "%s; want backend user or auto", briefly(err))
 		}
 		if p.seeded() && !seeds {
-			return refuse("this kernel's netem takes no seed, as Linux 6.6 and later do; leave the seed out, or want backend user")
+			return refuse(nil, "this kernel's netem takes no seed, as Linux 6.6 and later do; leave the seed out, or want backend user")
 		}
 		return choice{model.BackendKernel, "asked for", seeds}, nil
 	case model.BackendBPF:
 		if err := m.bpf(); err != nil {
-			return refuse("%s; want backend user or auto", briefly(err))
+			return refuse(err, "%s; want backend user or auto", briefly(err))
 		}
 		return choice{backend: model.BackendBPF, reason: "asked for"}, nil
 	}
@@ -63,6 +67,26 @@ func (p linkPlan) choose(m machine) (choice, error) {
 		return p.chooseNetem(m)
 	}
 	return p.chooseExact(m)
+}
+
+// choose finds the backend of each emulated link of a lab; the others' are zero.
+func (t topologySpec) choose(plans []linkPlan, m machine) ([]choice, error) {
+	choices := make([]choice, len(plans))
+	for i, p := range plans {
+		if !p.emulated() {
+			continue
+		}
+		c, err := p.choose(m)
+		var usage *UsageError
+		if errors.As(err, &usage) {
+			return nil, &UsageError{"link " + t.linkName(i) + ": " + usage.Text}
+		}
+		if err != nil {
+			return nil, err
+		}
+		choices[i] = c
+	}
+	return choices, nil
 }
 
 // briefly leaves out what the kernel answered where it lacks something.

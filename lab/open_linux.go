@@ -33,7 +33,11 @@ func Open(ctx context.Context, topology string, links []model.Link) (*Lab, error
 	if err != nil {
 		return nil, err
 	}
-	b := &builder{spec: t, plans: plans, ipv6: kernelHasIPv6(), machine: once(here()), seed: rand.Uint64()>>11 | 1} // JSON's numbers hold it
+	choices, err := t.choose(plans, once(here()))
+	if err != nil {
+		return nil, err
+	}
+	b := &builder{spec: t, plans: plans, choices: choices, ipv6: kernelHasIPv6(), seed: rand.Uint64()>>11 | 1} // JSON's numbers hold it
 	b.lab = &Lab{facts: model.LabFacts{Topology: t.name, Nodes: t.nodeNames(), Backends: []string{}}}
 	err = b.build(ctx)
 	b.lab.facts.Backends = b.sentences()
@@ -60,12 +64,12 @@ type space struct {
 type builder struct {
 	spec    topologySpec
 	plans   []linkPlan
+	choices []choice // of backends, by link; zero for one that is not emulated
 	ipv6    bool
 	lab     *Lab
 	spaces  []*space // the nodes' first, in their order, then hidden ones
 	ends    []vethEnd
 	seed    uint64   // of emulated links that were given none
-	machine machine  // looked at once
 	said    []saying // of the links' directions
 }
 

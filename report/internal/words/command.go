@@ -215,6 +215,7 @@ func linkFlag(l model.Link) []string {
 	say("corrupt", plain(l.CorruptRatio), l.CorruptRatio > 0)
 	say("corrupt-correlation", plain(l.CorruptCorrelation), l.CorruptCorrelation > 0)
 	say("mode", l.Mode, l.Mode != "")
+	say("backend", l.Backend, l.Backend != "")
 	say("seed", fmt.Sprint(l.Seed), l.Seed > 0)
 	if len(words) == 0 {
 		return nil
