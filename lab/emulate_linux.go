@@ -1,7 +1,6 @@
 package lab
 
 import (
-	"cmp"
 	"fmt"
 	"net"
 	"runtime"
@@ -47,7 +46,7 @@ func (b *builder) emulateInUserSpace(link int, pa, pb port, c choice) error {
 			set.Seed = b.seed
 		}
 		e.Seeds[direction] = set.Seed
-		by := fmt.Sprintf("in user space, %s, seed %d", cmp.Or(set.Mode, impair.Exact), set.Seed)
+		by := inUserSpace(set, set.Seed)
 		if set.Mode == impair.Netem { // where the kernel's own would have come first
 			by += "; " + c.reason
 		}

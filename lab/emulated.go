@@ -170,6 +170,11 @@ func told(s impair.Settings, by string) string {
 	return fmt.Sprintf("%s (%s)", strings.Join(words, ", "), by)
 }
 
+// inUserSpace says who does it where this process moves the frames.
+func inUserSpace(s impair.Settings, seed uint64) string {
+	return fmt.Sprintf("in user space, %s, seed %d", cmp.Or(s.Mode, impair.Exact), seed)
+}
+
 func correlated(ratio float64) string {
 	if ratio == 0 {
 		return ""
