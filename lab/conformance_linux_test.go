@@ -7,6 +7,7 @@ import (
 	"runtime"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -78,6 +79,7 @@ func through(t *testing.T, l *Lab, p probe) []arrival {
 		return unix.Connect(fd, to)
 	})
 	done := make(chan []arrival)
+	var sent atomic.Bool // until then silence is not the end
 	go func() {
 		var list []arrival
 		b, control := make([]byte, 65536), make([]byte, 128)
@@ -85,7 +87,7 @@ func through(t *testing.T, l *Lab, p probe) []arrival {
 		_ = unix.SetsockoptTimeval(in, unix.SOL_SOCKET, unix.SO_RCVTIMEO, &quiet)
 		for {
 			n, c, _, _, err := unix.Recvmsg(in, b, control, 0)
-			if err == unix.EINTR {
+			if err == unix.EINTR || err == unix.EAGAIN && !sent.Load() {
 				continue
 			}
 			if err != nil {
@@ -130,6 +132,7 @@ func through(t *testing.T, l *Lab, p probe) []arrival {
 			t.Fatal(err)
 		}
 	}
+	sent.Store(true)
 	return <-done
 }
 
