@@ -139,7 +139,7 @@ const quick = 100 * time.Microsecond
 // The program loses the frames that the user link loses, by the same seed.
 func TestBPFLinkConforms(t *testing.T) {
 	watchHost(t)
-	p := probe{count: 2000, interval: quick, bytes: 64, wait: 100 * time.Millisecond}
+	p := probe{count: 2000, interval: quick, bytes: 64, wait: 300 * time.Millisecond}
 	for _, link := range []string{"loss=10%,seed=3", "loss=20%,loss-correlation=50%,seed=4", "loss=4state:2%/20%/10%/30%/1%,seed=6"} {
 		differ(t, "mtu=1200,"+link, p, same, "user", "bpf")
 	}
@@ -165,7 +165,7 @@ func TestKernelLinkSeeds(t *testing.T) {
 	if _, seeds := withNetem(t); !seeds {
 		return // Linux 6.6 and later take them
 	}
-	p := probe{count: 500, interval: quick, bytes: 64, wait: 100 * time.Millisecond}
+	p := probe{count: 500, interval: quick, bytes: 64, wait: 300 * time.Millisecond}
 	for _, link := range []string{"loss=10%,seed=42424242", "loss=ge:2%/20%/70%/1%,seed=5", "loss=4state:2%/20%/10%/30%/1%,seed=6", "duplicate=10%,seed=7", "duplicate=20%,loss=10%,seed=8"} {
 		differ(t, "mtu=1200,mode=netem,"+link, p, same, "user", "kernel")
 	}
@@ -201,7 +201,7 @@ func TestKernelLinkLoss(t *testing.T) {
 	if ok, _ := withNetem(t); !ok {
 		return
 	}
-	p := probe{count: 3000, interval: quick, bytes: 64, wait: 100 * time.Millisecond}
+	p := probe{count: 3000, interval: quick, bytes: 64, wait: 300 * time.Millisecond}
 	differ(t, "mtu=1200,loss=10%,delay=2ms", p, func(lists [][]arrival, count int) string {
 		return first(share("lost by the user link", count-len(lists[0]), count, 0.1), share("lost by the kernel", count-len(lists[1]), count, 0.1))
 	}, "user", "kernel")
@@ -217,8 +217,8 @@ func TestKernelLinkLoss(t *testing.T) {
 		}
 		return share("lost after a loss", both, after, 0.2+0.3*0.8)
 	}, "kernel")
-	differ(t, "mtu=1200,loss=ge:2%/20%/70%/1%,seed=5", probe{count: 500, interval: quick, bytes: 64, wait: 100 * time.Millisecond}, same, "user", "bpf")
-	segments := probe{count: 4000, interval: quick, bytes: 1000, segments: 40, wait: 100 * time.Millisecond}
+	differ(t, "mtu=1200,loss=ge:2%/20%/70%/1%,seed=5", probe{count: 500, interval: quick, bytes: 64, wait: 300 * time.Millisecond}, same, "user", "bpf")
+	segments := probe{count: 4000, interval: quick, bytes: 1000, segments: 40, wait: 300 * time.Millisecond}
 	differ(t, "mtu=1200,loss=10%", segments, func(lists [][]arrival, count int) string {
 		return segmentLoss(lists[0], count, 40, 0.1)
 	}, "kernel")
@@ -277,7 +277,7 @@ func TestKernelLinkOthers(t *testing.T) {
 	if ok, _ := withNetem(t); !ok {
 		return
 	}
-	p := probe{count: 2000, interval: quick, bytes: 200, wait: 100 * time.Millisecond}
+	p := probe{count: 2000, interval: quick, bytes: 200, wait: 300 * time.Millisecond}
 	early := func(list []arrival) (n int) {
 		for _, a := range list {
 			if a.received-a.sent < 50e6 {
