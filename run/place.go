@@ -90,8 +90,8 @@ func (p *path) onlySockets(f model.Flow, to fleet.AgentInfo) string {
 		return "a number of packets was asked for"
 	case p.strayed[passageOf(f)] != "":
 		return p.strayed[passageOf(f)]
-	case p.split(f) > 1:
-		return fmt.Sprintf("packets of %d B come in %d fragments: the path MTU is shorter", f.PayloadBytes, p.split(f))
+	case p.split(f) != "":
+		return p.split(f)
 	case f.Joined || f.ReceiveBuffer > 0:
 		return ""
 	case !slices.Contains(to.Engines, "xdp"):
@@ -102,15 +102,15 @@ func (p *path) onlySockets(f model.Flow, to fleet.AgentInfo) string {
 	return ""
 }
 
-// split is how many fragments a flow's packets come in, by the path MTU; 1 where
-// that is not known.
-func (p *path) split(f model.Flow) int {
+// split says that a flow's packets come in fragments, by the path MTU; "" if they
+// do not, or it is not known.
+func (p *path) split(f model.Flow) string {
 	for _, m := range p.mtus {
-		if m.Flow == base(f.Name) && m.Bytes > 0 && !m.AtLeast {
-			return model.Fragments(m.Family, f.PayloadBytes, m.Bytes)
+		if m.Flow == base(f.Name) && m.Bytes > 0 && !m.AtLeast && model.Fragments(m.Family, f.PayloadBytes, m.Bytes) > 1 {
+			return fmt.Sprintf("packets of %d B need fragments: the path MTU is %d B", f.PayloadBytes+m.Bytes-m.PayloadBytes, m.Bytes)
 		}
 	}
-	return 1
+	return ""
 }
 
 // passage is what decides where a flow's packets go, and in how many pieces.
