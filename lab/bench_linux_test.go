@@ -317,8 +317,7 @@ func BenchmarkLinkStar(b *testing.B) {
 		full := rate / 8 / frame
 		offer(streams, payload, 200_000, time.Duration(receivers*queue*5)*time.Microsecond, 0) // fills the queues
 		before := l.Emulated()
-		was := make([]uint64, receivers)
-		var lateness []int64
+		var each []int64 // packets, the least first
 		var left, late uint64
 		count := func(sign int) {
 			for i, e := range before {
@@ -332,19 +331,19 @@ func BenchmarkLinkStar(b *testing.B) {
 		count(-1)
 		o := offer(streams, payload, 1.1*full*receivers, length, 0)
 		count(1)
-		for i := range was {
-			lateness = append(lateness, int64(o.received[i]))
+		for _, n := range o.received {
+			each = append(each, int64(n))
 		}
-		slices.Sort(lateness)
+		slices.Sort(each)
 		share := func(n int64) float64 { return float64(n) / o.seconds / full }
 		sum := int64(0)
-		for _, n := range lateness {
+		for _, n := range each {
 			sum += n
 		}
 		fmt.Printf("%d receivers, %d B, link of 1 Mbit/s: each gets %.4f to %.4f of it, %.4f on average; %.3g %% left late; %.0f ns of processor for each packet; %d MiB in memory, %d at most\n",
-			receivers, payload, share(lateness[0]), share(lateness[receivers-1]), share(sum)/receivers, 100*float64(late)/math.Max(float64(left), 1),
+			receivers, payload, share(each[0]), share(each[receivers-1]), share(sum)/receivers, 100*float64(late)/math.Max(float64(left), 1),
 			float64(o.cpu.Nanoseconds())/float64(max(left, 1)), memory(b, "VmRSS:"), memory(b, "VmHWM:"))
-		b.ReportMetric(share(lateness[0]), "least-share")
+		b.ReportMetric(share(each[0]), "least-share")
 	}
 }
 
