@@ -168,7 +168,7 @@ func TestDistributionFile(t *testing.T) {
 	if set.Shape == nil || set.Shape.Name != "good.dist" || len(set.Shape.Values) != 3 || set.Shape.Values[2] != 8192 {
 		t.Errorf("the link's distribution is %+v", set.Shape)
 	}
-	if text := told(set, 1); !strings.Contains(text, "jitter 5ms good.dist") {
+	if text := told(set, "in user space"); !strings.Contains(text, "jitter 5ms good.dist") {
 		t.Errorf("it is told as %q", text)
 	}
 	other, err := model.ParseLink("receiver", "distribution=normal")

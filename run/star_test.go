@@ -28,8 +28,8 @@ func TestJoinMany(t *testing.T) {
 			{Metric: "cpu_idle_ratio", At: "sender", Values: []float64{0.5}},
 		},
 		Links: []model.LinkResult{
-			{From: "switch", To: "receiver-1", Frames: 100, Passed: number(90), Lost: number(10), QueueFull: number(0), LateRatio: 0.1}, {From: "receiver-1", To: "switch", Frames: 1, Passed: number(1)},
-			{From: "switch", To: "receiver-2", Frames: 300, Passed: number(270), Lost: number(30), LateRatio: 0.2},
+			{From: "switch", To: "receiver-1", Frames: 100, Passed: told(90), Lost: told(10), QueueFull: told(0), LateRatio: 0.1}, {From: "receiver-1", To: "switch", Frames: 1, Passed: told(1)},
+			{From: "switch", To: "receiver-2", Frames: 300, Passed: told(270), Lost: told(30), LateRatio: 0.2},
 		},
 		Observed: []model.Observed{{Node: "sender"}, {Node: "switch"}, {Node: "link switch-receiver-1"}, {Node: "receiver-1"}},
 	}
@@ -99,4 +99,4 @@ func TestFewer(t *testing.T) {
 	}
 }
 
-func number(n uint64) *uint64 { return &n }
+func told(n uint64) *uint64 { return &n }
