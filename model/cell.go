@@ -1,6 +1,7 @@
 package model
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -73,6 +74,9 @@ type Trial struct {
 	Repeat int // 0-based
 	Flows  []Flow
 	Timing Timing
+	// Links are changes of a lab's links before the trial: those of every node first.
+	Links     []LinkChange
+	Receivers int // of a star, the first ones; 0 means all that it has
 }
 
 type knob func(*Trial, Value) error
@@ -122,6 +126,15 @@ func knobs() map[string]knob {
 		"streams":              eachFlow(func(f *Flow, v Value) error { return setInt(&f.Streams, v) }),
 		"send_buffer_bytes":    eachFlow(func(f *Flow, v Value) error { return setInt(&f.SendBuffer, v) }),
 		"receive_buffer_bytes": eachFlow(func(f *Flow, v Value) error { return setInt(&f.ReceiveBuffer, v) }),
+		"receivers": func(t *Trial, v Value) error {
+			if err := setInt(&t.Receivers, v); err != nil {
+				return err
+			}
+			if t.Receivers < 1 || t.Receivers > MaxReceivers {
+				return fmt.Errorf("want 1 to %d receivers, not %v", MaxReceivers, v)
+			}
+			return nil
+		},
 		"control": eachFlow(func(f *Flow, v Value) error {
 			if v.Text == "" || f.Protocol != TCP {
 				return fmt.Errorf("a congestion control is a word, for TCP, not %v", v)
@@ -143,8 +156,23 @@ func knobs() map[string]knob {
 	}
 }
 
-// KnobNames lists what a factor may vary, sorted.
-func KnobNames() []string { return slices.Sorted(maps.Keys(knobs())) }
+// KnobNames lists what a factor may vary, sorted; link settings stand last, for
+// the links at any node.
+func KnobNames() []string {
+	names := slices.Sorted(maps.Keys(knobs()))
+	for _, k := range linkKnobs {
+		names = append(names, linkPrefix("")+k.name)
+	}
+	return names
+}
+
+// findKnob finds what a factor of that name does to a trial.
+func findKnob(table map[string]knob, name string) (knob, bool) {
+	if set, ok := table[name]; ok {
+		return set, true
+	}
+	return linkKnob(name)
+}
 
 func eachFlow(set func(*Flow, Value) error) knob {
 	return func(t *Trial, v Value) error {
@@ -173,7 +201,7 @@ func (p Plan) Trial(cell Cell, repeat int) (Trial, error) {
 	t := Trial{Cell: cell, Repeat: repeat, Flows: slices.Clone(p.Flows), Timing: p.Timing}
 	table := knobs()
 	for _, name := range slices.Sorted(maps.Keys(cell)) {
-		set, ok := table[name]
+		set, ok := findKnob(table, name)
 		if !ok {
 			return Trial{}, fmt.Errorf("unknown knob %q", name)
 		}
@@ -181,6 +209,7 @@ func (p Plan) Trial(cell Cell, repeat int) (Trial, error) {
 			return Trial{}, err
 		}
 	}
+	slices.SortStableFunc(t.Links, func(a, b LinkChange) int { return cmp.Compare(min(len(a.Node), 1), min(len(b.Node), 1)) })
 	counted := 0.0 // time that flows of a number of packets take
 	for i, f := range t.Flows {
 		if err := f.check(fmt.Sprintf("flows[%d]", i)); err != nil {

@@ -247,7 +247,7 @@ func (p Plan) checkDesign() error {
 		if knobs[f.Knob] {
 			return wrong(at+".knob", "%q stands twice", f.Knob)
 		}
-		for _, pair := range [][2]string{{"payload_bytes", "frame_bytes"}, {"rate_pps", "interval_ns"}} {
+		for _, pair := range [][2]string{{"payload_bytes", "frame_bytes"}, {"rate_pps", "interval_ns"}, {"link.queue_packets", "link.queue_bytes"}} {
 			if f.Knob == pair[0] && knobs[pair[1]] || f.Knob == pair[1] && knobs[pair[0]] {
 				return wrong(at+".knob", "%s and %s set the same thing; want one of them", pair[0], pair[1])
 			}
@@ -265,11 +265,15 @@ func (p Plan) checkDesign() error {
 }
 
 func (p Plan) checkFactor(at string, f Factor) error {
-	if _, ok := knobs()[f.Knob]; !ok {
+	if _, ok := findKnob(knobs(), f.Knob); !ok {
 		return wrong(at+".knob", "unknown knob %q; want one of %s", f.Knob, strings.Join(KnobNames(), ", "))
 	}
 	if len(f.Levels) == 0 {
 		return wrong(at+".levels", "want at least one level")
+	}
+	_, _, link := SplitLinkKnob(f.Knob)
+	if link && !strings.HasPrefix(p.Target, "lab:") {
+		return wrong(at+".knob", "only a lab has links to change; target %s is not lab:NAME", p.Target)
 	}
 	seen := map[Value]bool{}
 	for j, v := range f.Levels {
@@ -278,7 +282,11 @@ func (p Plan) checkFactor(at string, f Factor) error {
 		}
 		seen[v] = true
 		// A level is possible if a trial made with it passes all checks.
-		if _, err := p.Trial(Cell{f.Knob: v}, 0); err != nil {
+		t, err := p.Trial(Cell{f.Knob: v}, 0)
+		if err == nil && t.Receivers > p.Receivers {
+			err = fmt.Errorf("a star of %d has not %d receivers: want the most of them as the plan's receivers", p.Receivers, t.Receivers)
+		}
+		if err != nil {
 			return wrong(fmt.Sprintf("%s.levels[%d]", at, j), "%v", err)
 		}
 	}

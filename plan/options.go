@@ -36,6 +36,9 @@ func translate(p model.Plan, err error) error {
 	for i, factor := range p.Factors {
 		if strings.HasPrefix(field, fmt.Sprintf("factors[%d]", i)) {
 			field = factor.Knob
+			if _, _, link := model.SplitLinkKnob(factor.Knob); link {
+				return &model.FieldError{Field: "--factor", Want: factor.Knob + ": " + want}
+			}
 		}
 	}
 	want = nestedField.ReplaceAllString(want, "")

@@ -17,8 +17,9 @@ type SweepOptions struct {
 	StreamCounts   []int
 	SendBuffers    []int // bytes
 	ReceiveBuffers []int
-	Receivers      int    // of a lab:star
-	Packets        uint64 // of each trial and receiver; 0: as many as fit in Time
+	Receivers      []int          // of a lab:star: a list is a factor, and the star has the most of them
+	Links          []model.Factor // settings of a lab's links that vary, see LinkFactor
+	Packets        uint64         // of each trial and receiver; 0: as many as fit in Time
 }
 
 // A sweep's trials are many: without a word of the user they are of so many
@@ -61,13 +62,20 @@ func Sweep(o SweepOptions) (model.Plan, error) {
 	if err != nil {
 		return p, err
 	}
-	p.Command, p.Receivers = "sweep", o.Receivers
+	p.Command = "sweep"
+	for _, n := range o.Receivers {
+		p.Receivers = max(p.Receivers, n)
+	}
 	p.Timing.DrainSeconds = sweepDrain.Seconds()
 	if strings.HasPrefix(p.Target, "lab:") { // whose delays are known
 		p.Timing.QuietSeconds = labQuiet.Seconds()
 		for _, l := range p.Links {
 			p.Timing.QuietSeconds += 2 * (l.DelaySeconds + 4*l.JitterSeconds)
 		}
+		for _, f := range o.Links {
+			p.Timing.QuietSeconds += 2 * longest(f)
+		}
+		p.Timing.QuietSeconds = min(p.Timing.QuietSeconds, sweepDrain.Seconds())
 	}
 	for i := range p.Flows {
 		p.Flows[i].Packets = counted
@@ -126,7 +134,23 @@ func (o SweepOptions) factors(p *model.Plan) error {
 	numbers("streams", o.StreamCounts, func(f *model.Flow, n int) { f.Streams = n })
 	numbers("send_buffer_bytes", o.SendBuffers, func(f *model.Flow, n int) { f.SendBuffer = n })
 	numbers("receive_buffer_bytes", o.ReceiveBuffers, func(f *model.Flow, n int) { f.ReceiveBuffer = n })
+	numbers("receivers", o.Receivers, func(*model.Flow, int) {}) // one is the plan's
+	p.Factors = append(p.Factors, o.Links...)
 	return nil
+}
+
+// longest is how long a factor may keep a packet on a link, in seconds.
+func longest(f model.Factor) (seconds float64) {
+	_, setting, _ := model.SplitLinkKnob(f.Knob)
+	for _, v := range f.Levels {
+		switch setting {
+		case "delay_s":
+			seconds = max(seconds, v.Number)
+		case "jitter_s":
+			seconds = max(seconds, 4*v.Number)
+		}
+	}
+	return seconds
 }
 
 // Quick cuts a sweep down to a tenth of its packets, not below 100, and two

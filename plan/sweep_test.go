@@ -13,7 +13,7 @@ import (
 func TestSweep(t *testing.T) {
 	o := SweepOptions{
 		CurveOptions: CurveOptions{Target: "lab:star", Payloads: []int{256, 1472}}, Intervals: []time.Duration{0, 5 * time.Millisecond},
-		StreamCounts: []int{1, 4}, ReceiveBuffers: []int{65536}, Receivers: 100,
+		StreamCounts: []int{1, 4}, ReceiveBuffers: []int{65536}, Receivers: []int{100},
 	}
 	p, err := Sweep(o)
 	if err != nil {
@@ -66,8 +66,8 @@ func TestBadSweeps(t *testing.T) {
 		"two paces":        {func(o *SweepOptions) { o.Rates, o.Intervals = []unit.Rate{{}}, []time.Duration{1} }, "--interval: stands beside --rate"},
 		"no sizes":         {func(o *SweepOptions) { o.Payloads = nil }, "--payload: say which sizes"},
 		"TCP":              {func(o *SweepOptions) { o.Protocol = model.TCP }, "--proto: a sweep is of UDP"},
-		"receivers abroad": {func(o *SweepOptions) { o.Target, o.Receivers = "nas", 5 }, "--receivers: want 1 to 256, in a lab:star"},
-		"many receivers":   {func(o *SweepOptions) { o.Receivers = 257 }, "--receivers: want 1 to 256"},
+		"receivers abroad": {func(o *SweepOptions) { o.Target, o.Receivers = "nas", []int{5} }, "--receivers: want 1 to 256, in a lab:star"},
+		"many receivers":   {func(o *SweepOptions) { o.Receivers = []int{257} }, "--receivers: want 1 to 256"},
 		"rate of bits":     {func(o *SweepOptions) { r, _ := unit.ParseRate("95mbit"); o.Rates = []unit.Rate{{}, r} }, "--rate: a list holds whole packets"},
 		"few packets":      {func(o *SweepOptions) { o.Packets, o.StreamCounts = 3, []int{4} }, "--count: 4 streams want a packet each"},
 		"level twice":      {func(o *SweepOptions) { o.StreamCounts = []int{1, 1} }, "--streams"},

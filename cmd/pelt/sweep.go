@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -19,8 +20,10 @@ func newSweep() *cobra.Command {
 	traffic := trafficFlags{proto: "udp", rate: "max", streams: 1} // what is below says in its place is a list
 	var o struct {
 		interval, rate, streams, sendBuffer, receiveBuffer string
+		receivers                                          string
+		factors                                            []string
 		count                                              uint64
-		repeats, receivers                                 int
+		repeats                                            int
 		quick                                              bool
 	}
 	c := &cobra.Command{
@@ -32,9 +35,11 @@ brought most through, which others are as good, and what the rest lost and where
 
 TARGET is HOST[:PORT], where pelt serve runs, or a lab on this machine. A flag
 with a list makes a factor of the sweep: --payload 256..1472/256,1472
---interval 0..9ms/1ms tries 60 combinations.`,
+--interval 0..9ms/1ms tries 60 combinations. Settings of a lab's links vary with
+--factor link.KEY=LEVELS, for the links at one node with --factor link-NODE.KEY=LEVELS.`,
 		Example: `  pelt sweep lab:direct --payload 256..1472/256,1472 --interval 0..4ms/1ms --link rate=10mbit,delay=20ms,loss=1% --quick
   pelt sweep lab:star --receivers 100 --payload 512,1472 --interval 5ms,7ms,9ms --link-receiver rate=1mbit,delay=40ms,loss=5% --quick
+  pelt sweep lab:direct --payload 1472 --interval 1ms,2ms --link rate=10mbit --factor link.loss=0,1%,5% --factor link.delay=0..40ms/10ms --quick
   pelt sweep 192.168.1.5 --code tiger-42-amber --payload 64,512,1472 --rate 10kpps,50kpps,max --time 2s`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
@@ -55,7 +60,7 @@ with a list makes a factor of the sweep: --payload 256..1472/256,1472
 			if base.Links, err = common.links(); err != nil {
 				return err
 			}
-			s := plan.SweepOptions{CurveOptions: base, Packets: o.count, Receivers: o.receivers}
+			s := plan.SweepOptions{CurveOptions: base, Packets: o.count}
 			for _, list := range []struct {
 				flag, text string
 				read       func(string) error
@@ -64,6 +69,7 @@ with a list makes a factor of the sweep: --payload 256..1472/256,1472
 				{"rate", o.rate, func(t string) (err error) { s.Rates, err = unit.ParseRates(t); return err }},
 				{"streams", o.streams, func(t string) (err error) { s.StreamCounts, err = unit.ParseSizes(t); return err }},
 				{"send-buffer", o.sendBuffer, func(t string) (err error) { s.SendBuffers, err = unit.ParseSizes(t); return err }},
+				{"receivers", o.receivers, func(t string) (err error) { s.Receivers, err = unit.ParseSizes(t); return err }},
 				{"receive-buffer", o.receiveBuffer, func(t string) (err error) { s.ReceiveBuffers, err = unit.ParseSizes(t); return err }},
 			} {
 				if list.text == "" {
@@ -76,8 +82,18 @@ with a list makes a factor of the sweep: --payload 256..1472/256,1472
 			if o.count > 0 && traffic.time != "" {
 				return usagef("give --count or --time, not both")
 			}
-			if name, isLab := strings.CutPrefix(args[0], "lab:"); o.receivers > 0 && (!isLab || isTopology(name) && name != lab.Star) {
+			if name, isLab := strings.CutPrefix(args[0], "lab:"); o.receivers != "" && (!isLab || isTopology(name) && name != lab.Star) {
 				return usagef("--receivers: %s has one receiver; lab:star has many", args[0])
+			}
+			for _, text := range o.factors {
+				factor, err := plan.LinkFactor(text)
+				if err != nil {
+					return err
+				}
+				s.Links = append(s.Links, factor)
+			}
+			if slices.Contains(s.Receivers, 0) {
+				return usagef("--receivers: want 1 to %d, not 0", model.MaxReceivers)
 			}
 			if o.quick {
 				s = s.Quick()
@@ -107,7 +123,8 @@ with a list makes a factor of the sweep: --payload 256..1472/256,1472
 	f.Uint64Var(&o.count, "count", 0, "packets of each trial, for each receiver (default 1000, or as many as fit in --time)")
 	f.StringVar(&traffic.time, "time", "", "time of each trial in place of a number of packets: 2s")
 	f.StringVar(&traffic.warmup, "warmup", "", "sent before it and not counted: 500ms (default none)")
-	f.IntVar(&o.receivers, "receivers", 0, "lab:star: how many (default 10); each gets as many packets, at the interval or rate that is said")
+	f.StringVar(&o.receivers, "receivers", "", "lab:star: how many, as 100 or 1,10,100 (default 10); each gets as many packets, at the interval or rate that is said")
+	f.StringArrayVar(&o.factors, "factor", nil, "lab: a setting of --link that varies: link.loss=0,1%,5%, link-receiver.delay=0..40ms/10ms; once for each")
 	f.IntVar(&o.repeats, "repeats", 0, "trials of each combination, interleaved (default 3)")
 	f.BoolVar(&o.quick, "quick", false, "a tenth of the packets, and two trials of each combination at most")
 	table.register(f)

@@ -188,39 +188,11 @@ func linkFlag(l model.Link) []string {
 	if l.Node != "" {
 		flag += "-" + l.Node
 	}
-	var words []string
-	say := func(key, value string, set bool) {
-		if set {
-			words = append(words, key+"="+value)
-		}
-	}
-	plain := func(n float64) string { return strconv.FormatFloat(n, 'f', -1, 64) }
-	say("rate", l.Rate.String(), l.Rate > 0)
-	say("queue", strconv.Itoa(l.QueuePackets), l.QueuePackets > 0)
-	say("queue", strconv.Itoa(l.QueueBytes)+"B", l.QueueBytes > 0)
-	say("mtu", strconv.Itoa(l.MTU), l.MTU > 0)
-	say("overhead", strconv.Itoa(l.OverheadBytes), l.OverheadBytes > 0)
-	say("toward", l.Toward, l.Toward != "")
-	say("delay", duration(l.DelaySeconds), l.DelaySeconds > 0)
-	say("jitter", duration(l.JitterSeconds), l.JitterSeconds > 0)
-	say("correlation", plain(l.Correlation), l.Correlation > 0)
-	say("distribution", l.Distribution, l.Distribution != "")
-	say("loss", l.LossText(), l.LossRatio > 0 || l.LossModel != "")
-	say("loss-correlation", plain(l.LossCorrelation), l.LossCorrelation > 0)
-	say("duplicate", plain(l.DuplicateRatio), l.DuplicateRatio > 0)
-	say("duplicate-correlation", plain(l.DuplicateCorrelation), l.DuplicateCorrelation > 0)
-	say("reorder", plain(l.ReorderRatio), l.ReorderRatio > 0)
-	say("reorder-correlation", plain(l.ReorderCorrelation), l.ReorderCorrelation > 0)
-	say("gap", strconv.Itoa(l.Gap), l.Gap > 0)
-	say("corrupt", plain(l.CorruptRatio), l.CorruptRatio > 0)
-	say("corrupt-correlation", plain(l.CorruptCorrelation), l.CorruptCorrelation > 0)
-	say("mode", l.Mode, l.Mode != "")
-	say("backend", l.Backend, l.Backend != "")
-	say("seed", fmt.Sprint(l.Seed), l.Seed > 0)
-	if len(words) == 0 {
+	text := l.Words()
+	if text == "" {
 		return nil
 	}
-	return []string{quote(flag), quote(strings.Join(words, ","))}
+	return []string{quote(flag), quote(text)}
 }
 
 // duration is text that unit.ParseDuration reads back: "3s", "500ms".

@@ -1,0 +1,275 @@
+package model
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"pelt/unit"
+)
+
+// LinkChange is what becomes of links that are there. A setting takes the place
+// of the one before; unlike in a Link, nothing is a value of it, too.
+type LinkChange struct {
+	Node     string        `json:"node,omitempty"`   // as in a Link; "" means every link
+	Toward   string        `json:"toward,omitempty"` // as in a Link
+	Settings []LinkSetting `json:"settings"`
+}
+
+// LinkSetting is one word of --link: its key, and a value as it is written there.
+type LinkSetting struct {
+	Key   string `json:"key"`
+	Value string `json:"value"` // "none" or, for a number, "0" puts it back to nothing
+}
+
+// Nothing is the value of a setting that leaves packets alone.
+const Nothing = "none"
+
+// ParseLinkChange reads "loss=0,delay=20ms" for the links at a node, "" for all.
+func ParseLinkChange(node, text string) (LinkChange, error) {
+	c := LinkChange{Node: node}
+	wrongText := func(format string, args ...any) error {
+		return &unit.SyntaxError{Kind: "link", Text: text, Want: fmt.Sprintf(format, args...)}
+	}
+	for _, word := range strings.Split(text, ",") {
+		key, value, ok := strings.Cut(strings.TrimSpace(word), "=")
+		switch {
+		case !ok || value == "":
+			return LinkChange{}, wrongText("%q is not key=value; keys are %s", word, strings.Join(changeable(), ", "))
+		case key == "toward":
+			if c.Toward != "" {
+				return LinkChange{}, wrongText("toward stands twice")
+			}
+			c.Toward = value
+			continue
+		case slices.ContainsFunc(c.Settings, func(s LinkSetting) bool { return s.Key == key }):
+			return LinkChange{}, wrongText("%s stands twice", key)
+		}
+		c.Settings = append(c.Settings, LinkSetting{key, value})
+	}
+	if len(c.Settings) == 0 {
+		return LinkChange{}, wrongText("changes nothing; keys are %s", strings.Join(changeable(), ", "))
+	}
+	return c, c.Check()
+}
+
+// changeable are the keys that a link can change while it is there.
+func changeable() []string {
+	return slices.DeleteFunc(slices.Clone(linkKeys), func(key string) bool { return key == "mtu" })
+}
+
+// Check returns what no link can be told, as one line.
+func (c LinkChange) Check() error {
+	if !printable(c.Node) || !printable(c.Toward) {
+		return wrong("link", "want a short name of a node, not %q", clip(c.Node+c.Toward))
+	}
+	_, err := c.Apply(Link{})
+	return err
+}
+
+// Apply is the link after the change.
+func (c LinkChange) Apply(l Link) (Link, error) {
+	for _, s := range c.Settings {
+		if s.Key == "mtu" || s.Key == "toward" {
+			return Link{}, wrong("link", "%s cannot change while the link is there; it can: %s", s.Key, strings.Join(changeable(), ", "))
+		}
+		if !l.clear(s.Key) {
+			return Link{}, wrong("link", "unknown key %q; keys are %s", clip(s.Key), strings.Join(changeable(), ", "))
+		}
+		word := s.Key == "mode" || s.Key == "distribution"
+		if s.Value == Nothing || s.Value == "0" && !word {
+			continue
+		}
+		if err := l.set(s.Key, s.Value); err != nil {
+			return Link{}, wrong("link", "%v", err)
+		}
+	}
+	return l, l.check("link")
+}
+
+// clear puts a setting back to nothing; ok is false if there is none of that name.
+func (l *Link) clear(key string) (ok bool) {
+	switch key {
+	case "rate":
+		l.Rate = 0
+	case "queue":
+		l.QueuePackets, l.QueueBytes = 0, 0
+	case "overhead":
+		l.OverheadBytes = 0
+	case "delay":
+		l.DelaySeconds = 0
+	case "jitter":
+		l.JitterSeconds = 0
+	case "correlation":
+		l.Correlation = 0
+	case "distribution":
+		l.Distribution = ""
+	case "loss":
+		l.LossRatio, l.LossModel, l.LossStates = 0, "", [5]float64{}
+	case "loss-correlation":
+		l.LossCorrelation = 0
+	case "duplicate":
+		l.DuplicateRatio = 0
+	case "duplicate-correlation":
+		l.DuplicateCorrelation = 0
+	case "reorder":
+		l.ReorderRatio = 0
+	case "reorder-correlation":
+		l.ReorderCorrelation = 0
+	case "gap":
+		l.Gap = 0
+	case "corrupt":
+		l.CorruptRatio = 0
+	case "corrupt-correlation":
+		l.CorruptCorrelation = 0
+	case "mode":
+		l.Mode = ""
+	case "seed":
+		l.Seed = 0
+	default:
+		return false
+	}
+	return true
+}
+
+// Words says the link as --link reads it, "" if it leaves packets alone.
+func (l Link) Words() string {
+	var words []string
+	say := func(key, value string, set bool) {
+		if set {
+			words = append(words, key+"="+value)
+		}
+	}
+	ratio := func(key string, n float64) { say(key, plainNumber(n), n > 0) }
+	say("rate", l.Rate.String(), l.Rate > 0)
+	say("queue", strconv.Itoa(l.QueuePackets), l.QueuePackets > 0)
+	say("queue", strconv.Itoa(l.QueueBytes)+"B", l.QueueBytes > 0)
+	say("mtu", strconv.Itoa(l.MTU), l.MTU > 0)
+	say("overhead", strconv.Itoa(l.OverheadBytes), l.OverheadBytes > 0)
+	say("toward", l.Toward, l.Toward != "")
+	say("delay", durationWord(l.DelaySeconds), l.DelaySeconds > 0)
+	say("jitter", durationWord(l.JitterSeconds), l.JitterSeconds > 0)
+	ratio("correlation", l.Correlation)
+	say("distribution", l.Distribution, l.Distribution != "")
+	say("loss", l.LossText(), l.LossRatio > 0 || l.LossModel != "")
+	ratio("loss-correlation", l.LossCorrelation)
+	ratio("duplicate", l.DuplicateRatio)
+	ratio("duplicate-correlation", l.DuplicateCorrelation)
+	ratio("reorder", l.ReorderRatio)
+	ratio("reorder-correlation", l.ReorderCorrelation)
+	say("gap", strconv.Itoa(l.Gap), l.Gap > 0)
+	ratio("corrupt", l.CorruptRatio)
+	ratio("corrupt-correlation", l.CorruptCorrelation)
+	say("mode", l.Mode, l.Mode != "")
+	say("backend", l.Backend, l.Backend != "")
+	say("seed", strconv.FormatUint(l.Seed, 10), l.Seed > 0)
+	return strings.Join(words, ",")
+}
+
+func plainNumber(n float64) string { return strconv.FormatFloat(n, 'f', -1, 64) }
+
+// durationWord is text that unit.ParseDuration reads back: "3s", "500ms".
+func durationWord(s float64) string {
+	if s >= 1 && s == float64(int64(s)) {
+		return fmt.Sprintf("%ds", int64(s))
+	}
+	return plainNumber(s*1000) + "ms"
+}
+
+// linkKnobs are the settings of a link that a factor may vary: by their names in
+// files, the words of --link.
+var linkKnobs = []struct {
+	name, key string
+	suffix    string // of the number, for --link
+	words     bool   // levels may be words, as --link takes them
+}{
+	{"rate_bps", "rate", "bit", false}, {"queue_packets", "queue", "", false}, {"queue_bytes", "queue", "B", false}, {"overhead_bytes", "overhead", "", false},
+	{"delay_s", "delay", "s", false}, {"jitter_s", "jitter", "s", false}, {"correlation_ratio", "correlation", "", false}, {"distribution", "distribution", "", true},
+	{"loss_ratio", "loss", "", true}, {"loss_correlation_ratio", "loss-correlation", "", false},
+	{"duplicate_ratio", "duplicate", "", false}, {"duplicate_correlation_ratio", "duplicate-correlation", "", false},
+	{"reorder_ratio", "reorder", "", false}, {"reorder_correlation_ratio", "reorder-correlation", "", false}, {"reorder_gap", "gap", "", false},
+	{"corrupt_ratio", "corrupt", "", false}, {"corrupt_correlation_ratio", "corrupt-correlation", "", false},
+}
+
+// LinkKnob is the name of a factor: the setting that key has in --link, of the
+// links at a node, "" for all. A queue is one of packets, or of bytes.
+func LinkKnob(node, key string, bytes bool) (name string, ok bool) {
+	for _, k := range linkKnobs {
+		if k.key == key && (key != "queue" || bytes == (k.name == "queue_bytes")) {
+			return linkPrefix(node) + k.name, true
+		}
+	}
+	return "", false
+}
+
+// LinkKnobKeys are the words of --link that a factor may vary.
+func LinkKnobKeys() []string {
+	var keys []string
+	for _, k := range linkKnobs {
+		keys = append(keys, k.key)
+	}
+	return slices.Compact(keys)
+}
+
+func linkPrefix(node string) string {
+	if node == "" {
+		return "link."
+	}
+	return "link-" + node + "."
+}
+
+// SplitLinkKnob parts the name of a factor that sets links into the node and the
+// setting; ok is false for any other.
+func SplitLinkKnob(name string) (node, setting string, ok bool) {
+	rest, isLink := strings.CutPrefix(name, "link")
+	dot := strings.LastIndexByte(rest, '.')
+	if !isLink || dot < 0 {
+		return "", "", false
+	}
+	node, setting = rest[:dot], rest[dot+1:]
+	if node == "" {
+		return "", setting, true
+	}
+	node, named := strings.CutPrefix(node, "-")
+	return node, setting, named && node != ""
+}
+
+// linkKnob finds what a factor of that name does to a trial.
+func linkKnob(name string) (knob, bool) {
+	node, setting, ok := SplitLinkKnob(name)
+	if !ok {
+		return nil, false
+	}
+	for _, k := range linkKnobs {
+		if k.name != setting {
+			continue
+		}
+		return func(t *Trial, v Value) error {
+			if v.Text != "" && !k.words {
+				return fmt.Errorf("want a number, not %v", v)
+			}
+			value := v.Text
+			if value == "" {
+				if value = "0"; v.Number != 0 {
+					value = plainNumber(v.Number) + k.suffix
+				}
+				if k.key == "distribution" {
+					return fmt.Errorf("a distribution is a word, not %v", v)
+				}
+			}
+			c := LinkChange{Node: node, Settings: []LinkSetting{{k.key, value}}}
+			if err := c.Check(); err != nil {
+				var field *FieldError
+				if errors.As(err, &field) { // the factor's name says more than the field's
+					return errors.New(field.Want)
+				}
+				return err
+			}
+			t.Links = append(t.Links, c)
+			return nil
+		}, true
+	}
+	return nil, false
+}

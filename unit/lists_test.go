@@ -1,0 +1,36 @@
+package unit
+
+import (
+	"slices"
+	"testing"
+)
+
+func TestParseRatios(t *testing.T) {
+	for text, want := range map[string][]float64{
+		"0,1%,5%":     {0, 0.01, 0.05},
+		"0..3%/1%":    {0, 0.01, 0.02, 0.03}, // no 0.030000000000000002
+		"0.5, 0..1/1": {0.5, 0, 1},
+		"0..30%/10%":  {0, 0.1, 0.2, 0.3},
+	} {
+		if got, err := ParseRatios(text); err != nil || !slices.Equal(got, want) {
+			t.Errorf("ParseRatios(%q) = %v, %v; want %v", text, got, err, want)
+		}
+	}
+	for _, text := range []string{"", "1%,1%", "5%..1%/1%", "0..5%", "0..5%/0", "120%", "0..1/0.00001", "x", "-1%"} {
+		if got, err := ParseRatios(text); err == nil {
+			t.Errorf("ParseRatios(%q) = %v, want an error", text, got)
+		}
+	}
+}
+
+func TestParseBitRates(t *testing.T) {
+	got, err := ParseBitRates("0,1mbit,10mbit..20mbit/5mbit")
+	if want := []BitRate{0, 1e6, 10e6, 15e6, 20e6}; err != nil || !slices.Equal(got, want) {
+		t.Errorf("got %v, %v; want %v", got, err, want)
+	}
+	for _, text := range []string{"", "1mbit,1000kbit", "5", "10mbit..1mbit/1mbit", "1mbit..2mbit", "1mbit..2mbit/0"} {
+		if got, err := ParseBitRates(text); err == nil {
+			t.Errorf("ParseBitRates(%q) = %v, want an error", text, got)
+		}
+	}
+}
