@@ -30,7 +30,21 @@ func Attach(name string) (*Lab, error) {
 	if err != nil {
 		return nil, err
 	}
-	return a.lab, a.conn.Close()
+	l := a.lab
+	l.holder = &client{name: name, conn: a.conn}
+	if !l.moved {
+		return l, nil
+	}
+	ways, err := l.Links()
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("attach to lab %s: %w", name, err), l.Close())
+	}
+	for _, w := range ways {
+		if n := len(l.links); w.Backend == ByUser && (n == 0 || l.links[n-1].Ends != [2]string{w.To, w.From}) {
+			l.links = append(l.links, EmulatedLink{Ends: [2]string{w.From, w.To}})
+		}
+	}
+	return l, nil
 }
 
 func attach(name string) (a *attached, err error) {
@@ -90,57 +104,61 @@ func connectTo(socket, name string) (*net.UnixConn, error) {
 // ask sends one request and reads its reply. The handles are the caller's even
 // when there is an error.
 func ask(conn *net.UnixConn, req request) (reply, []*netns.Handle, error) {
-	req.Format = holderFormat
-	b, err := json.Marshal(req)
+	packet, oob, err := exchange(conn, req, requestTimeout)
 	if err != nil {
 		return reply{}, nil, err
 	}
-	if err := conn.SetDeadline(time.Now().Add(requestTimeout)); err != nil {
-		return reply{}, nil, err
-	}
-	if _, err := conn.Write(b); err != nil {
-		return reply{}, nil, err
-	}
-	buf, oob := make([]byte, maxReply), make([]byte, unix.CmsgSpace(4*fdsAtOnce))
-	n, oobn, flags, _, err := conn.ReadMsgUnix(buf, oob)
-	if err != nil {
-		return reply{}, nil, err
-	}
-	handles, err := takeNamespaces(oob[:oobn])
-	if err == nil && flags&(unix.MSG_TRUNC|unix.MSG_CTRUNC) != 0 {
-		err = errors.New("the holder's reply is too long")
-	}
+	handles, err := takeNamespaces(oob)
 	if err != nil {
 		return reply{}, handles, err
 	}
-	r, err := parseReply(buf[:n])
+	r, err := parseReply(packet)
 	return r, handles, err
 }
 
-func takeNamespaces(oob []byte) (handles []*netns.Handle, err error) {
-	messages, err := unix.ParseSocketControlMessage(oob)
+// exchange sends one request and waits for the packet that answers it, and for the
+// descriptors that come with it, as the kernel gives them.
+func exchange(conn *net.UnixConn, req request, patience time.Duration) (packet, oob []byte, err error) {
+	req.Format = holderFormat
+	b, err := json.Marshal(req)
 	if err != nil {
-		return nil, fmt.Errorf("read the holder's descriptors: %w", err)
+		return nil, nil, err
 	}
-	for i := range messages {
-		fds, err := unix.ParseUnixRights(&messages[i])
+	if len(b) > maxRequest {
+		return nil, nil, fmt.Errorf("that is too much at once: %d B, and a holder takes %d", len(b), maxRequest)
+	}
+	if err := conn.SetDeadline(time.Now().Add(patience)); err != nil {
+		return nil, nil, err
+	}
+	if _, err := conn.Write(b); err != nil {
+		return nil, nil, err
+	}
+	packet, oob = make([]byte, maxReply), make([]byte, unix.CmsgSpace(4*fdsAtOnce))
+	n, oobn, flags, _, err := conn.ReadMsgUnix(packet, oob)
+	if err != nil {
+		return nil, nil, err
+	}
+	if n == 0 {
+		return nil, nil, io.EOF
+	}
+	if flags&(unix.MSG_TRUNC|unix.MSG_CTRUNC) != 0 {
+		return nil, nil, errors.Join(errors.New("the holder's reply is too long"), closeAll(oob[:oobn]))
+	}
+	return packet[:n], oob[:oobn], nil
+}
+
+func takeNamespaces(oob []byte) (handles []*netns.Handle, err error) {
+	fds, err := takeFDs(oob)
+	errs := []error{err}
+	for _, fd := range fds {
+		h, err := netns.FromFD(fd)
 		if err != nil {
-			return handles, fmt.Errorf("read the holder's descriptors: %w", err)
+			errs = append(errs, err)
+			continue
 		}
-		var errs []error
-		for _, fd := range fds {
-			h, err := netns.FromFD(fd)
-			if err != nil {
-				errs = append(errs, err)
-				continue
-			}
-			handles = append(handles, h)
-		}
-		if err := errors.Join(errs...); err != nil {
-			return handles, err
-		}
+		handles = append(handles, h)
 	}
-	return handles, nil
+	return handles, errors.Join(errs...)
 }
 
 // List finds the labs held in this network namespace: this user's, or

@@ -252,7 +252,7 @@ func (s shape) stages(set impair.Settings, c choice, mtu int) []stage {
 		}
 		now.Mode, now.QueuePackets = impair.Netem, lineLimit
 		o := netem.From(now)
-		o.Seed, o.Seeded = partSeed(set.Seed, len(list)), c.seeds
+		o.Seed, o.Seeded = split(set.Seed, uint64(len(list)+1)), c.seeds
 		list = append(list, stage{name: name, netem: &o, loses: now.LossRatio() > 0, adds: now.Duplicate.Ratio > 0})
 		now = impair.Settings{}
 	}

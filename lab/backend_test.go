@@ -11,7 +11,7 @@ import (
 	"pelt/model"
 )
 
-func links(t *testing.T, texts ...string) []model.Link {
+func parsed(t *testing.T, texts ...string) []model.Link {
 	t.Helper()
 	var list []model.Link
 	for _, text := range texts {
@@ -30,7 +30,7 @@ func planOf(t *testing.T, texts ...string) linkPlan {
 	if err != nil {
 		t.Fatal(err)
 	}
-	plans, err := planLinks(spec, links(t, texts...))
+	plans, err := planLinks(spec, parsed(t, texts...))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -56,7 +56,7 @@ func TestBackendsRefuse(t *testing.T) {
 		"rate=1mbit,backend=kernel":                                      "",
 		"queue=20,delay=1ms,mode=netem":                                  "",
 	} {
-		err := Check("direct", links(t, text))
+		err := Check("direct", parsed(t, text))
 		var usage *UsageError
 		switch {
 		case want == "" && err != nil:

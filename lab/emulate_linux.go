@@ -39,18 +39,14 @@ func (b *builder) emulateInUserSpace(link int, pa, pb port, c choice) error {
 		b.lab.pool = pool
 	}
 	plan := b.plans[link]
-	e := EmulatedLink{Reason: c.reason}
+	e := EmulatedLink{link: link, Reason: c.reason}
 	for direction, s := range plan.toward {
 		set := s.settings()
 		if set.Seed == 0 {
 			set.Seed = b.seed
 		}
 		e.Seeds[direction] = set.Seed
-		by := inUserSpace(set, set.Seed)
-		if set.Mode == impair.Netem { // where the kernel's own would have come first
-			by += "; " + c.reason
-		}
-		b.tell(link, direction, told(set, by))
+		b.tell(link, direction, told(set, c.inUserSpace(set)))
 		set.Seed = seedOf(set, link, direction)
 		e.Ways[direction] = set
 	}

@@ -3,6 +3,7 @@ package lab
 import (
 	"cmp"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -95,13 +96,13 @@ func seedOf(s impair.Settings, link, direction int) uint64 {
 	if s.Mode == impair.Netem {
 		return s.Seed
 	}
-	return partSeed(s.Seed, 2*link+direction)
+	return split(s.Seed, uint64(2*link+direction+1))
 }
 
-// partSeed is splitmix64, Steele, Lea and Flood, "Fast splittable pseudorandom
-// number generators", 2014.
-func partSeed(seed uint64, part int) uint64 {
-	z := seed + uint64(part+1)*0x9e3779b97f4a7c15
+// split makes of one seed the n-th of many: splitmix64, Steele, Lea and Flood,
+// "Fast splittable pseudorandom number generators", 2014.
+func split(seed, n uint64) uint64 {
+	z := seed + n*0x9e3779b97f4a7c15
 	z = (z ^ z>>30) * 0xbf58476d1ce4e5b9
 	z = (z ^ z>>27) * 0x94d049bb133111eb
 	return z ^ z>>31
@@ -109,12 +110,17 @@ func partSeed(seed uint64, part int) uint64 {
 
 // wayName is one direction of a link, in words.
 func (t topologySpec) wayName(link, direction int) string {
+	from, to := t.ends(link, direction)
+	return from + " to " + to
+}
+
+// ends are the nodes that one direction of a link leads from and to.
+func (t topologySpec) ends(link, direction int) (from, to string) {
 	l := t.links[link]
-	from, to := l.a, l.b
 	if direction == 1 {
-		from, to = to, from
+		l.a, l.b = l.b, l.a
 	}
-	return t.nodes[from].name + " to " + t.nodes[to].name
+	return t.nodes[l.a].name, t.nodes[l.b].name
 }
 
 // told says what one direction of an emulated link does, and who does it, for the report.
@@ -175,6 +181,15 @@ func inUserSpace(s impair.Settings, seed uint64) string {
 	return fmt.Sprintf("in user space, %s, seed %d", cmp.Or(s.Mode, impair.Exact), seed)
 }
 
+// inUserSpace also says why, where the kernel's own would have come first.
+func (c choice) inUserSpace(s impair.Settings) string {
+	by := inUserSpace(s, s.Seed)
+	if s.Mode == impair.Netem {
+		by += "; " + c.reason
+	}
+	return by
+}
+
 func correlated(ratio float64) string {
 	if ratio == 0 {
 		return ""
@@ -190,8 +205,10 @@ type EmulatedLink struct {
 	Seeds  [2]uint64 // as asked or drawn for the lab; those of Ways are parts of it
 	Reason string    // why user space
 	Cable  *userlink.Cable
+	link   int // of the topology
 	nodes  [2]*Node
 	names  [2]string // of its interfaces
+	times  [2]uint64 // that its settings changed
 }
 
 // Moved reports whether any link is emulated in user space, by this process or by
@@ -199,4 +216,8 @@ type EmulatedLink struct {
 func (l *Lab) Moved() bool { return l.moved }
 
 // Emulated lists the links whose frames this process moves, in travel order.
-func (l *Lab) Emulated() []EmulatedLink { return l.links }
+func (l *Lab) Emulated() []EmulatedLink {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return slices.Clone(l.links)
+}

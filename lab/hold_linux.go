@@ -9,6 +9,7 @@ import (
 	"net"
 	"os"
 	"os/exec"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -17,6 +18,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"pelt/lab/userlink"
 	"pelt/model"
 )
 
@@ -27,9 +29,11 @@ const (
 
 type holder struct {
 	lab     *Lab
+	knows   userlink.Identify
 	record  heldRecord
 	refused atomic.Uint64
 	garbled atomic.Uint64
+	watches atomic.Int64
 	slots   chan struct{}
 	stop    func()
 	clients sync.WaitGroup
@@ -40,11 +44,12 @@ type holder struct {
 
 // Hold opens a lab under a name and keeps it until Down is called for it or ctx
 // ends; then it closes the lab and returns nil. It calls ready once others can
-// attach. The lab is reached by an abstract unix socket, which lives in this
+// attach. identify reads the test packets of those who let emulated links be
+// watched. The lab is reached by an abstract unix socket, which lives in this
 // process's network namespace and vanishes with the process: only processes of
 // the same user, or root's, in the same network namespace find it. Errors are
 // those of Open, and *UsageError for a bad or taken name.
-func Hold(ctx context.Context, name, topology string, links []model.Link, ready func()) (err error) {
+func Hold(ctx context.Context, name, topology string, links []model.Link, identify userlink.Identify, ready func()) (err error) {
 	if err := errors.Join(CheckName(name), Check(topology, links)); err != nil {
 		return err
 	}
@@ -61,7 +66,7 @@ func Hold(ctx context.Context, name, topology string, links []model.Link, ready 
 		return err
 	}
 	ctx, cancel := context.WithCancel(ctx)
-	h := &holder{lab: l, slots: make(chan struct{}, maxClients), stop: cancel}
+	h := &holder{lab: l, knows: identify, slots: make(chan struct{}, maxClients), stop: cancel}
 	serving, letGo := context.WithCancel(context.Background())
 	defer func() {
 		cancel()
@@ -74,7 +79,7 @@ func Hold(ctx context.Context, name, topology string, links []model.Link, ready 
 		letGo()
 		h.clients.Wait()
 	}()
-	h.record = heldRecord{Name: name, Started: time.Now(), Facts: l.Facts(), Spaces: len(l.held), Tbfs: l.tbfs, Kernel: l.kernel, Moved: l.moved}
+	h.record = heldRecord{Name: name, Started: time.Now(), Spaces: len(l.held), Tbfs: l.tbfs, Kernel: l.kernel, Moved: l.moved}
 	for _, n := range l.nodes {
 		h.record.Nodes = append(h.record.Nodes, n.info)
 	}
@@ -132,6 +137,8 @@ func peer(conn *net.UnixConn) (*unix.Ucred, error) {
 func (h *holder) serve(ctx context.Context, conn *net.UnixConn) {
 	_ = conn.SetReadDeadline(time.Now().Add(requestTimeout)) // a failure shows in the read
 	buf := make([]byte, maxRequest+1)
+	client := session{holder: h}
+	defer client.end()
 	for ctx.Err() == nil {
 		n, err := conn.Read(buf)
 		if err != nil || n == 0 {
@@ -142,7 +149,7 @@ func (h *holder) serve(ctx context.Context, conn *net.UnixConn) {
 			err = fmt.Errorf("malformed request: longer than %d B", maxRequest)
 		}
 		if err == nil {
-			err = h.fulfil(conn, req)
+			err = h.fulfil(conn, req, &client)
 		} else {
 			h.garbled.Add(1)
 			_ = send(conn, reply{Format: holderFormat, Error: err.Error()}, nil) // the client ends here either way
@@ -160,13 +167,17 @@ func (h *holder) serve(ctx context.Context, conn *net.UnixConn) {
 }
 
 // fulfil answers a well-formed request.
-func (h *holder) fulfil(conn *net.UnixConn, req request) error {
+func (h *holder) fulfil(conn *net.UnixConn, req request, client *session) error {
 	h.mu.RLock()
 	defer h.mu.RUnlock()
 	if h.closed {
 		return send(conn, reply{Format: holderFormat, Error: "the lab is going down"}, nil)
 	}
+	if slices.Contains([]verb{links, set, watch, collect}, req.Do) {
+		return client.fulfil(conn, req)
+	}
 	record := h.record
+	record.Facts = h.lab.Facts()
 	record.Refused, record.Garbled = h.refused.Load(), h.garbled.Load()
 	answer := reply{Format: holderFormat, Held: &record}
 	nodes, tbfs, kernel := record.Nodes, record.Tbfs, record.Kernel

@@ -220,7 +220,9 @@ func (b *builder) way(relay *space, w *kernelWay, link, direction int, s shape, 
 		if w.Seed != 0 {
 			seeded = fmt.Sprintf("seed %d", w.Seed)
 		}
-		b.tell(link, direction, told(set, fmt.Sprintf("%s, %s, %s; %s", doers(c, list), w.Mode, seeded, c.reason)))
+		text := told(set, fmt.Sprintf("%s, %s, %s; %s", doers(c, list), w.Mode, seeded, c.reason))
+		b.lab.fixed[[2]int{link, direction}] = text
+		b.tell(link, direction, text)
 	}
 	return nil
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/netip"
 	"slices"
+	"sync"
 	"time"
 
 	"pelt/internal/netns"
@@ -14,14 +15,24 @@ import (
 
 // Lab is an open lab. Its methods may be called concurrently, Close once.
 type Lab struct {
-	facts  model.LabFacts
 	nodes  []*Node
 	held   []*netns.Handle // the nodes' namespaces and the hidden ones
 	tbfs   []tbfPlace
+	kernel []kernelWay    // two for each link that the kernel emulates
 	pool   *userlink.Pool // moves the frames of emulated links; nil: there are none here
-	links  []EmulatedLink
-	kernel []kernelWay // two for each link that the kernel emulates
-	moved  bool        // there are emulated links, in this process or in the holder's
+	moved  bool           // links are emulated in user space, in this process or in the holder's
+
+	holder  *client // of the process that holds the lab; nil: it is this one
+	spec    topologySpec
+	made    []linkPlan        // what the links were made by; nil if another process holds the lab
+	choices []choice          // who emulates the links, likewise
+	fixed   map[[2]int]string // what is said of directions that the kernel emulates, by link and direction
+	seed    uint64            // of emulated links that were given none
+
+	mu    sync.Mutex // of what changes while the lab is open
+	facts model.LabFacts
+	plans []linkPlan
+	links []EmulatedLink
 }
 
 // Node is one node of a lab. Its methods may be called concurrently. It stays
@@ -55,7 +66,11 @@ type Interface struct {
 }
 
 // Facts says how the path was made.
-func (l *Lab) Facts() model.LabFacts { return l.facts }
+func (l *Lab) Facts() model.LabFacts {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.facts
+}
 
 // Nodes lists the nodes in travel order; wires hidden in the links are left out.
 func (l *Lab) Nodes() []*Node { return slices.Clone(l.nodes) }
@@ -63,7 +78,7 @@ func (l *Lab) Nodes() []*Node { return slices.Clone(l.nodes) }
 // Wires lists the relays hidden in links whose shaping needs a place of its
 // own, as nodes named after their link.
 func (l *Lab) Wires() []*Node {
-	spec, err := findTopology(l.facts.Topology)
+	spec, err := findTopology(l.Facts().Topology)
 	if err != nil {
 		return nil // a lab of another version's
 	}
@@ -96,7 +111,8 @@ func (l *Lab) Node(name string) (*Node, error) {
 			return n, nil
 		}
 	}
-	return nil, &UsageError{fmt.Sprintf("lab %s has no node %q; there are %s", l.facts.Topology, name, listed(l.facts.Nodes))}
+	facts := l.Facts()
+	return nil, &UsageError{fmt.Sprintf("lab %s has no node %q; there are %s", facts.Topology, name, listed(facts.Nodes))}
 }
 
 // Close lets go of every namespace; the kernel then removes what is in them,
@@ -104,6 +120,9 @@ func (l *Lab) Node(name string) (*Node, error) {
 // attached lab it closes the copies only.
 func (l *Lab) Close() error {
 	var errs []error
+	if l.holder != nil {
+		errs = append(errs, l.holder.close())
+	}
 	if l.pool != nil {
 		errs = append(errs, l.pool.Close())
 		l.pool = nil

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 
+	"pelt/lab/userlink"
 	"pelt/model"
 )
 
@@ -21,7 +22,9 @@ func Open(context.Context, string, []model.Link) (*Lab, error) { return nil, uns
 func Attach(string) (*Lab, error) { return nil, unsupported() }
 
 // Hold fails: labs need Linux.
-func Hold(context.Context, string, string, []model.Link, func()) error { return unsupported() }
+func Hold(context.Context, string, string, []model.Link, userlink.Identify, func()) error {
+	return unsupported()
+}
 
 // StartHolder fails: labs need Linux.
 func StartHolder(context.Context, []string, ...string) (int, error) { return 0, unsupported() }
@@ -68,3 +71,13 @@ func (l *Lab) Shapers() ([]Shaper, error) { return nil, unsupported() }
 func (l *Lab) Calibrate(context.Context) ([]model.LinkCalibration, error) { return nil, unsupported() }
 
 func (l *Lab) readWay(kernelWay) (wayReading, error) { return wayReading{}, unsupported() }
+
+// SetLinks fails: labs need Linux.
+func (l *Lab) SetLinks([]model.LinkChange, SetOptions) ([]LinkChanged, error) {
+	return nil, unsupported()
+}
+
+// Links fails: labs need Linux.
+func (l *Lab) Links() ([]LinkWay, error) { return nil, unsupported() }
+
+func (c *client) ask(request) (text, verdicts []byte, err error) { return nil, nil, unsupported() }

@@ -38,7 +38,7 @@ func Open(ctx context.Context, topology string, links []model.Link) (*Lab, error
 		return nil, err
 	}
 	b := &builder{spec: t, plans: plans, choices: choices, ipv6: kernelHasIPv6(), seed: rand.Uint64()>>11 | 1} // JSON's numbers hold it
-	b.lab = &Lab{facts: model.LabFacts{Topology: t.name, Nodes: t.nodeNames(), Backends: []string{}}}
+	b.lab = &Lab{spec: t, made: plans, plans: plans, choices: choices, fixed: map[[2]int]string{}, seed: b.seed, facts: model.LabFacts{Topology: t.name, Nodes: t.nodeNames(), Backends: []string{}}}
 	err = b.build(ctx)
 	b.lab.facts.Backends = b.sentences()
 	for _, s := range b.spaces {

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"regexp"
+	"slices"
 	"strings"
 	"time"
 
@@ -27,12 +28,21 @@ const (
 	describe   verb = "describe"
 	namespaces verb = "namespaces" // reply carries descriptors from From on
 	down       verb = "down"
+	links      verb = "links"   // reply carries a file with the directions of the links
+	set        verb = "set"     // ... with those that were reached
+	watch      verb = "watch"   // begins to list what emulated links do to a trial
+	collect    verb = "collect" // ... ends that: reply carries a file with the accounts, then verdicts
 )
 
 type request struct {
 	Format string `json:"format"`
 	Do     verb   `json:"do"`
 	From   int    `json:"from,omitempty"`
+
+	Changes []model.LinkChange `json:"changes,omitempty"`
+	Dry     bool               `json:"dry,omitempty"`  // change nothing, find out only
+	Lent    bool               `json:"lent,omitempty"` // put back once the connection ends
+	Trial   uint16             `json:"trial,omitempty"`
 }
 
 type reply struct {
@@ -40,7 +50,17 @@ type reply struct {
 	Error  string      `json:"error,omitempty"`
 	Held   *heldRecord `json:"held,omitempty"`
 	Count  int         `json:"count,omitempty"` // descriptors that come with the reply
+	Bulk   *bulk       `json:"bulk,omitempty"`  // of the file that comes with it
+	Usage  bool        `json:"usage,omitempty"` // the error is of what was asked
 }
+
+// bulk is what a file holds that is too long for a packet.
+type bulk struct {
+	JSONBytes int `json:"json_bytes"`
+	Verdicts  int `json:"verdicts"` // behind that
+}
+
+const maxBulkJSON = 16 << 20
 
 // heldRecord is a held lab as its holder describes it.
 type heldRecord struct {
@@ -56,7 +76,7 @@ type heldRecord struct {
 	Garbled uint64         `json:"garbled"`          // requests that made no sense
 }
 
-const holderFormat = "pelt/lab/2"
+const holderFormat = "pelt/lab/3"
 
 func parseRequest(packet []byte) (request, error) {
 	var r request
@@ -66,10 +86,20 @@ func parseRequest(packet []byte) (request, error) {
 	switch {
 	case r.Format != holderFormat:
 		return request{}, fmt.Errorf("format %.40q: this lab is held by a pelt that speaks %s; use the same version", r.Format, holderFormat)
-	case r.Do != describe && r.Do != namespaces && r.Do != down:
+	case !slices.Contains([]verb{describe, namespaces, down, links, set, watch, collect}, r.Do):
 		return request{}, fmt.Errorf("unknown request %.40q", r.Do)
 	case r.From < 0 || r.From != 0 && r.Do != namespaces:
 		return request{}, fmt.Errorf("request %s from %d: out of range", r.Do, r.From)
+	case (len(r.Changes) > 0) != (r.Do == set), (r.Dry || r.Lent) && r.Do != set, r.Trial != 0 && r.Do != watch:
+		return request{}, fmt.Errorf("request %s: holds what belongs to another", r.Do)
+	}
+	if len(r.Changes) == 0 {
+		r.Changes = nil
+	}
+	for _, c := range r.Changes {
+		if err := c.Check(); err != nil {
+			return request{}, err
+		}
 	}
 	return r, nil
 }
@@ -82,8 +112,14 @@ func parseReply(packet []byte) (reply, error) {
 	if r.Format != holderFormat {
 		return reply{}, fmt.Errorf("the lab is held by another version of pelt (it speaks %.40q, this one %s); take it down with that one", r.Format, holderFormat)
 	}
+	if r.Error != "" && r.Usage {
+		return reply{}, &UsageError{r.Error}
+	}
 	if r.Error != "" {
 		return reply{}, errors.New(r.Error)
+	}
+	if b := r.Bulk; b != nil && (b.JSONBytes < 0 || b.JSONBytes > maxBulkJSON || b.Verdicts < 0 || b.Verdicts > maxBulk) {
+		return reply{}, errors.New("the holder's reply is too long")
 	}
 	return r, nil
 }

@@ -61,18 +61,11 @@ func planLinks(t topologySpec, links []model.Link) ([]linkPlan, error) {
 		}
 	}
 	for i, p := range plans {
+		if err := p.check(t, i, p.emulated()); err != nil {
+			return nil, err
+		}
 		for direction, s := range p.toward {
-			if frame := p.mtu + etherHeader; s.rate > 0 && s.queueBytes > 0 && s.queueBytes < frame {
-				return nil, &UsageError{fmt.Sprintf("link %s: a queue of %d B has no room for a frame of %d B; want at least that, or a number of packets", t.wayName(i, direction), s.queueBytes, frame)}
-			}
-			if frame := p.mtu + etherHeader; s.rate > 0 && frameTime(frame, s.rate) > longestFrame {
-				return nil, &UsageError{fmt.Sprintf("link %s: at %v a frame of %d B takes %v; want at least %v, or a smaller mtu", t.wayName(i, direction), s.rate, frame,
-					frameTime(frame, s.rate).Round(100*time.Millisecond), unit.BitRate(math.Ceil(float64(frame)*8/longestFrame.Seconds()/100)*100))}
-			}
-			if !p.emulated() {
-				continue
-			}
-			if why := cmp.Or(s.settings().Check(), s.pointless()); why != "" {
+			if why := s.pointless(); p.emulated() && why != "" {
 				return nil, &UsageError{fmt.Sprintf("link %s: %s", t.wayName(i, direction), why)}
 			}
 		}
@@ -93,6 +86,26 @@ func frameTime(bytes int, rate unit.BitRate) time.Duration {
 	return time.Duration(float64(bytes) * 8 / float64(rate) * 1e9)
 }
 
+// check returns what the directions of a link cannot do.
+func (p linkPlan) check(t topologySpec, link int, emulated bool) error {
+	for direction, s := range p.toward {
+		if frame := p.mtu + etherHeader; s.rate > 0 && s.queueBytes > 0 && s.queueBytes < frame {
+			return &UsageError{fmt.Sprintf("link %s: a queue of %d B has no room for a frame of %d B; want at least that, or a number of packets", t.wayName(link, direction), s.queueBytes, frame)}
+		}
+		if frame := p.mtu + etherHeader; s.rate > 0 && frameTime(frame, s.rate) > longestFrame {
+			return &UsageError{fmt.Sprintf("link %s: at %v a frame of %d B takes %v; want at least %v, or a smaller mtu", t.wayName(link, direction), s.rate, frame,
+				frameTime(frame, s.rate).Round(100*time.Millisecond), unit.BitRate(math.Ceil(float64(frame)*8/longestFrame.Seconds()/100)*100))}
+		}
+		if !emulated {
+			continue
+		}
+		if why := s.settings().Check(); why != "" {
+			return &UsageError{fmt.Sprintf("link %s: %s", t.wayName(link, direction), why)}
+		}
+	}
+	return nil
+}
+
 func (p *linkPlan) set(direction int, l model.Link) {
 	p.mtu = cmp.Or(l.MTU, p.mtu)
 	p.backend = cmp.Or(l.Backend, p.backend)
@@ -109,7 +122,7 @@ func (p *linkPlan) set(direction int, l model.Link) {
 func eachDirection(t topologySpec, l model.Link, f func(link, direction int)) {
 	toward := t.index(l.Toward)
 	for i, s := range t.links {
-		if l.Node != "" && !t.is(s.a, l.Node) && !t.is(s.b, l.Node) {
+		if l.Node != "" && !t.is(s.a, l.Node) && !t.is(s.b, l.Node) && !t.isLink(i, l.Node) {
 			continue
 		}
 		for direction := range 2 {
@@ -123,8 +136,8 @@ func eachDirection(t topologySpec, l model.Link, f func(link, direction int)) {
 }
 
 func checkLink(t topologySpec, l model.Link) error {
-	for _, name := range []string{l.Node, l.Toward} {
-		if name != "" && t.index(name) < 0 {
+	for i, name := range []string{l.Node, l.Toward} {
+		if name != "" && t.index(name) < 0 && (i > 0 || !t.hasLink(name)) {
 			return linkError(l, "lab %s has no node %q; there are %s", t.name, name, listed(t.nodeNames()))
 		}
 	}

@@ -22,6 +22,22 @@ func (s *space) addTBF(name string, p tbfPlan) error {
 	if err != nil {
 		return err
 	}
+	if err := s.addQdisc(link, tbfHandle, netlink.HANDLE_ROOT, "tbf", p.options()); err != nil {
+		return missing("tbf, so no rate can be shaped", "CONFIG_NET_SCH_TBF, module sch_tbf", fmt.Errorf("add tbf to %s: %w", name, err))
+	}
+	if p.limitPackets == 0 {
+		return nil
+	}
+	// tbf itself counts bytes; a child that counts packets takes its queue's place.
+	fifo := nl.NewRtAttr(unix.TCA_OPTIONS, binary.NativeEndian.AppendUint32(nil, p.limitPackets)) // struct tc_fifo_qopt
+	if err := s.addQdisc(link, 0, fifoParent, "pfifo", fifo); err != nil {
+		return missing("pfifo, so no queue can be counted in packets", "CONFIG_NET_SCH_FIFO", fmt.Errorf("add pfifo to %s: %w", name, err))
+	}
+	return nil
+}
+
+// options are the plan as the kernel reads it.
+func (p tbfPlan) options() *nl.RtAttr {
 	options := nl.NewRtAttr(unix.TCA_OPTIONS, nil)
 	parms := nl.TcTbfQopt{Limit: p.limitBytes}
 	parms.Rate.Rate = uint32(min(p.bytesPerSecond, rate32))
@@ -35,18 +51,7 @@ func (s *space) addTBF(name string, p tbfPlan) error {
 	if p.bytesPerSecond > rate32 {
 		options.AddRtAttr(nl.TCA_TBF_RATE64, nl.Uint64Attr(p.bytesPerSecond))
 	}
-	if err := s.addQdisc(link, tbfHandle, netlink.HANDLE_ROOT, "tbf", options); err != nil {
-		return missing("tbf, so no rate can be shaped", "CONFIG_NET_SCH_TBF, module sch_tbf", fmt.Errorf("add tbf to %s: %w", name, err))
-	}
-	if p.limitPackets == 0 {
-		return nil
-	}
-	// tbf itself counts bytes; a child that counts packets takes its queue's place.
-	fifo := nl.NewRtAttr(unix.TCA_OPTIONS, binary.NativeEndian.AppendUint32(nil, p.limitPackets)) // struct tc_fifo_qopt
-	if err := s.addQdisc(link, 0, fifoParent, "pfifo", fifo); err != nil {
-		return missing("pfifo, so no queue can be counted in packets", "CONFIG_NET_SCH_FIFO", fmt.Errorf("add pfifo to %s: %w", name, err))
-	}
-	return nil
+	return options
 }
 
 func (s *space) addQdisc(link netlink.Link, handle, parent uint32, kind string, options *nl.RtAttr) error {

@@ -137,6 +137,21 @@ func (t topologySpec) linkName(link int) string {
 	return t.nodes[l.a].name + "-" + t.nodes[l.b].name
 }
 
+// isLink reports whether a link goes by a name: that of its two nodes, either first.
+func (t topologySpec) isLink(link int, name string) bool {
+	l := t.links[link]
+	return name == t.linkName(link) || name == t.nodes[l.b].name+"-"+t.nodes[l.a].name
+}
+
+func (t topologySpec) hasLink(name string) bool {
+	for i := range t.links {
+		if t.isLink(i, name) {
+			return true
+		}
+	}
+	return false
+}
+
 // beyond reports whether node lies on the b side of a link.
 func (t topologySpec) beyond(link, node int) bool {
 	side := map[int]bool{t.links[link].b: true}

@@ -79,7 +79,7 @@ func assemble(t model.Trial, placed fleet.Trial, out fleet.Outcome, p *path, spo
 		joinMany(&r)
 		for i, f := range r.Flows {
 			asked := t.Flows[i]
-			asked.Packets *= uint64(len(p.receivers))
+			asked.Packets *= uint64(len(p.among(t)))
 			if wrong := shortfall(f, asked, t.Timing); wrong != "" {
 				doubts = append(doubts, wrong)
 			}

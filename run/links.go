@@ -40,6 +40,7 @@ func calibrate(ctx context.Context, l *lab.Lab, o Options) ([]model.LinkCalibrat
 
 // roads are the emulated links of a lab, and who tells them which packets are whose.
 type roads struct {
+	lab   *lab.Lab
 	links []lab.EmulatedLink
 
 	mu     sync.Mutex
@@ -87,16 +88,6 @@ func (l listening) Track(flow model.Flow, tuples []model.Tuple) error {
 	return l.Observation.Track(flow, tuples)
 }
 
-// road is one link in one trial.
-type road struct {
-	link    lab.EmulatedLink
-	number  uint64 // of it in the lab, from 1
-	roads   *roads
-	watch   *userlink.Watching
-	before  [2]userlink.Counts
-	overrun [2]uint64
-}
-
 func roadName(ends [2]string) string { return "link " + ends[0] + "-" + ends[1] }
 
 // rails are a link that the kernel emulates, in one trial.
@@ -134,21 +125,11 @@ func (r *rails) results() (list []model.LinkResult, queues, programs map[string]
 	return list, queues, programs, ""
 }
 
-func (r *roads) watch(i int, trial uint16) (*road, error) {
-	l := r.links[i]
-	one := &road{link: l, number: uint64(i) + 1, roads: r}
-	var err error
-	if one.overrun, err = l.Overrun(); err != nil {
-		return nil, err
-	}
-	for d := range one.before {
-		one.before[d] = l.Cable.Counts(d)
-	}
-	one.watch = l.Cable.Watch(trial, func(payload []byte) (uint16, uint64, bool, bool) {
-		h, ok := engine.ParseHeader(payload)
-		return h.Trial &^ engine.WarmupBit, h.Sequence, h.Trial&engine.WarmupBit != 0, ok
-	})
-	return one, nil
+// Identify reads what a lab's emulated links must know of a test packet to tell
+// which it was, as userlink.Identify.
+func Identify(payload []byte) (trial uint16, sequence uint64, warmup, ok bool) {
+	h, ok := engine.ParseHeader(payload)
+	return h.Trial &^ engine.WarmupBit, h.Sequence, h.Trial&engine.WarmupBit != 0, ok
 }
 
 // causes name the sites of a link's verdicts.
@@ -156,13 +137,12 @@ var causes = [...]string{
 	userlink.Lost: model.CauseLinkLoss, userlink.Fragment: model.CauseLinkFragment, userlink.QueueFull: model.CauseLinkQueue, userlink.Damaged: model.CauseLinkDamage,
 }
 
-// observation is what the link did to the trial's packets, as a kernel of its own
-// would tell: it saw each of them.
-func (r *road) observation() *model.Observation {
-	lists, unlisted := r.watch.Collect()
-	o := &model.Observation{Boot: fmt.Sprintf("emulated link %d", r.number), Namespace: r.number, Mode: model.DropsSeq, Drops: &model.Drops{}}
+// observation is what a link, by its number in the lab from 1, did to the trial's
+// packets, as a kernel of its own would tell: it saw each of them.
+func (r *roads) observation(number int, a lab.LinkAccount) *model.Observation {
+	o := &model.Observation{Boot: fmt.Sprintf("emulated link %d", number), Namespace: uint64(number), Mode: model.DropsSeq, Drops: &model.Drops{}}
 	for _, c := range causes {
-		o.Drops.Sites = append(o.Drops.Sites, model.Site{Reason: c, Namespace: r.number})
+		o.Drops.Sites = append(o.Drops.Sites, model.Site{Reason: c, Namespace: uint64(number)})
 	}
 	type lost struct {
 		sequence uint64
@@ -170,27 +150,25 @@ func (r *road) observation() *model.Observation {
 	}
 	streams := map[string][][]lost{}
 	counts := map[string][]model.SiteCount{}
-	r.roads.mu.Lock()
-	defer r.roads.mu.Unlock()
-	for _, list := range lists {
-		for _, v := range list {
-			p, known := r.roads.tuples[model.Tuple{From: v.From, To: v.To}]
-			if !known {
-				continue // a probe's
-			}
-			if streams[p.flow] == nil {
-				streams[p.flow] = make([][]lost, p.streams)
-				for i := range causes {
-					counts[p.flow] = append(counts[p.flow], model.SiteCount{Site: i})
-				}
-			}
-			c := v.Cause
-			if v.Warmup {
-				counts[p.flow][c].Warmup++
-				continue
-			}
-			streams[p.flow][p.stream] = append(streams[p.flow][p.stream], lost{v.Sequence, c})
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, v := range a.Verdicts {
+		p, known := r.tuples[model.Tuple{From: v.From, To: v.To}]
+		if !known {
+			continue // a probe's
 		}
+		if streams[p.flow] == nil {
+			streams[p.flow] = make([][]lost, p.streams)
+			for i := range causes {
+				counts[p.flow] = append(counts[p.flow], model.SiteCount{Site: i})
+			}
+		}
+		c := v.Cause
+		if v.Warmup {
+			counts[p.flow][c].Warmup++
+			continue
+		}
+		streams[p.flow][p.stream] = append(streams[p.flow][p.stream], lost{v.Sequence, c})
 	}
 	for flow, all := range streams {
 		f := model.FlowDrops{Flow: flow}
@@ -208,7 +186,7 @@ func (r *road) observation() *model.Observation {
 		o.Drops.Flows = append(o.Drops.Flows, f)
 	}
 	slices.SortFunc(o.Drops.Flows, func(a, b model.FlowDrops) int { return cmp.Compare(a.Flow, b.Flow) })
-	o.Drops.Overwritten = unlisted[0] + unlisted[1]
+	o.Drops.Overwritten = a.Unlisted
 	return o
 }
 
@@ -218,44 +196,6 @@ const (
 	maxLateRatio = 0.01
 	maxLate      = 20
 )
-
-// results is the link's own account of the trial. doubt says why it is not complete.
-func (r *road) results() (list []model.LinkResult, doubt string) {
-	overrun, err := r.link.Overrun()
-	if err != nil {
-		doubt = err.Error()
-	}
-	for d, before := range r.before {
-		now := r.link.Cable.Counts(d)
-		one := model.LinkResult{
-			From: r.link.Ends[d], To: r.link.Ends[1-d],
-			Backend: model.BackendUser, Reason: r.link.Reason, Mode: string(cmp.Or(r.link.Ways[d].Mode, impair.Exact)), Seed: r.link.Seeds[d],
-			Frames: now.Frames - before.Frames, Refused: now.Refused - before.Refused,
-			Overrun: overrun[d] - min(overrun[d], r.overrun[d]), AskedRatio: r.link.Ways[d].LossRatio(),
-		}
-		lost := now.Lost - before.Lost
-		for _, n := range []struct {
-			to    **uint64
-			value uint64
-		}{
-			{&one.Passed, now.Passed - before.Passed}, {&one.Lost, lost}, {&one.QueueFull, now.QueueFull - before.QueueFull},
-			{&one.Duplicated, now.Duplicated - before.Duplicated}, {&one.Corrupted, now.Corrupted - before.Corrupted},
-		} {
-			*n.to = &n.value
-		}
-		late := now.Lateness(before)
-		one.LateNS.P50, one.LateNS.P99, one.LateNS.Max = late.P50, late.P99, now.LatestNS
-		if one.Frames > 0 {
-			ratio := float64(lost) / float64(one.Frames)
-			one.LossRatio = &ratio
-		}
-		if left := now.Left - before.Left; left > 0 {
-			one.LateRatio = float64(now.Late-before.Late) / float64(left)
-		}
-		list = append(list, one)
-	}
-	return list, doubt
-}
 
 // linkDoubt says why what a link did is not what was asked, "" if it is.
 func linkDoubt(l model.LinkResult) string {

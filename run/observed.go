@@ -1,6 +1,7 @@
 package run
 
 import (
+	"cmp"
 	"errors"
 	"math"
 	"slices"
@@ -121,19 +122,18 @@ func (p *path) along(trial uint16, mode model.DropMode) ([]engine.Observation, f
 	}
 	watches := map[string]*observe.Observation{}
 	failed := map[string]string{}
-	roads, rails := map[string]*road{}, map[string]*rails{}
+	rails := map[string]*rails{}
+	var links *lab.LinkWatch
+	var unwatched string // why there is none
 	var list []engine.Observation
 	p.roads.begin()
-	for _, s := range p.spots {
-		if s.road > 0 {
-			r, err := p.roads.watch(s.road-1, trial)
-			if err != nil {
-				failed[s.name] = err.Error()
-				continue
-			}
-			roads[s.name] = r
-			continue
+	if len(p.roads.links) > 0 {
+		var err error
+		if links, err = p.roads.lab.WatchLinks(trial, Identify); err != nil {
+			unwatched = err.Error()
 		}
+	}
+	for _, s := range p.spots {
 		if s.rails > 0 {
 			r, err := startRails(p.kernelLinks[s.rails-1])
 			if err != nil {
@@ -142,7 +142,7 @@ func (p *path) along(trial uint16, mode model.DropMode) ([]engine.Observation, f
 			}
 			rails[s.name] = r
 		}
-		if p.isEnd(s.name) || s.observer == nil {
+		if p.isEnd(s.name) || s.observer == nil { // a link's too
 			continue
 		}
 		// The verdicts of a lab's one kernel are in the ends' accounts.
@@ -157,14 +157,23 @@ func (p *path) along(trial uint16, mode model.DropMode) ([]engine.Observation, f
 	return list, func(out fleet.Outcome) ([]seen, error) {
 		var all []seen
 		var errs []error
+		var accounts []lab.LinkAccount
+		if links != nil {
+			var err error
+			if accounts, err = links.Collect(); err != nil {
+				unwatched = err.Error()
+			}
+		}
 		for _, s := range p.spots {
 			one := seen{spot: s, why: failed[s.name]}
 			if r := rails[s.name]; r != nil {
 				one.links, one.queues, one.programs, one.doubt = r.results()
 			}
-			if r := roads[s.name]; r != nil {
-				one.observation = r.observation()
-				one.links, one.doubt = r.results()
+			if s.road > 0 && s.road <= len(accounts) {
+				a := accounts[s.road-1]
+				one.observation, one.links, one.doubt = p.roads.observation(s.road, a), a.Results[:], a.Doubt
+			} else if s.road > 0 {
+				one.why = cmp.Or(unwatched, "the lab's holder has no account of it")
 			} else if w := watches[s.name]; w != nil {
 				o := w.Report()
 				o.Mode, o.Why = model.DropsOff, ""

@@ -114,12 +114,31 @@ func openLab(ctx context.Context, name string, p model.Plan, o Options) (*path, 
 	if p.Receivers > 0 && name != lab.Star && isTopology(name) {
 		return nil, &model.FieldError{Field: "receivers", Want: "lab:" + name + " has one receiver; lab:star has many"}
 	}
-	l, err := labOf(ctx, starOf(name, p), p.Links)
+	groups, names, err := varied(p)
 	if err != nil {
 		return nil, err
 	}
+	links := p.Links
+	if own := isTopology(name); own && len(groups) > 0 {
+		links = linksFor(links, groups)
+		if err := lab.CheckChanges(starOf(name, p), links, groups); err != nil {
+			return nil, err
+		}
+	}
+	l, err := labOf(ctx, starOf(name, p), links)
+	if err != nil {
+		return nil, err
+	}
+	if err := canVary(l, groups); err != nil {
+		return nil, errors.Join(err, l.Close())
+	}
 	way := &path{oneClock: true, pin: true, engine: p.Engine, address: map[string]func(int) netip.Addr{}, receivers: receiversOf(l)}
 	way.onClose(l.Close)
+	if n := len(way.receivers); p.Receivers > n {
+		return nil, errors.Join(&model.FieldError{Field: "receivers", Want: fmt.Sprintf("lab %s has %d, not %d", name, max(n, 1), p.Receivers)}, way.Close())
+	} else if p.Receivers > 0 { // a lab that is held may have more
+		way.receivers = way.receivers[:p.Receivers]
+	}
 	facts := l.Facts()
 	if blocked := l.Blocked(); blocked != "" {
 		return nil, errors.Join(&model.FieldError{Field: "links", Want: blocked + ", the two ends' consent before a test as well; want less than 100 %"}, way.Close())
@@ -129,8 +148,9 @@ func openLab(ctx context.Context, name string, p model.Plan, o Options) (*path, 
 			return nil, errors.Join(err, way.Close())
 		}
 	}
+	tellVaried(&facts, names)
 	way.lab, way.spots = &facts, labSpots(l)
-	way.roads.links, way.kernelLinks = l.Emulated(), l.KernelLinks()
+	way.roads.lab, way.roads.links, way.kernelLinks = l, l.Emulated(), l.KernelLinks()
 	if way.star() {
 		way.spots, way.pin = starSpots(l), false
 	}
@@ -291,8 +311,8 @@ func isTopology(name string) bool {
 }
 
 func openLoopback(ctx context.Context, p model.Plan, o Options) (*path, error) {
-	if len(p.Links) > 0 {
-		return nil, &model.FieldError{Field: "links", Want: "lab:loopback has no links to shape"}
+	if _, names, err := varied(p); err != nil || len(p.Links)+len(names) > 0 {
+		return nil, cmp.Or(err, error(&model.FieldError{Field: "links", Want: "lab:loopback has no links to shape"}))
 	}
 	loop := func(family int) netip.Addr {
 		if family == 6 {

@@ -23,7 +23,7 @@ func (p *path) place(t model.Trial) (fleet.Trial, string, error) {
 	before := map[string]int{} // flows from each node so far
 	var flows []model.Flow
 	for _, f := range t.Flows {
-		flows = append(flows, p.each(f)...)
+		flows = append(flows, p.each(f, p.among(t))...)
 	}
 	for i, f := range flows {
 		from, to := p.ends[f.From], p.ends[f.To]

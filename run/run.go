@@ -197,6 +197,9 @@ func (r *runner) walk(ctx context.Context) error {
 
 func (r *runner) execute(ctx context.Context, t model.Trial, total int) (model.Result, error) {
 	r.event(Event{Started: &TrialStarted{Number: finished(r.doc.Results) + 1, Total: total, Trial: t}})
+	if err := r.path.setLinks(t); err != nil {
+		return model.Result{}, err
+	}
 	placed, reason, err := r.path.place(t)
 	if err != nil {
 		return model.Result{}, err

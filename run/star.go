@@ -98,13 +98,21 @@ func (s spot) of(f model.Flow) bool {
 	return false
 }
 
-// each makes of a plan's flow the flows that are sent.
-func (p *path) each(f model.Flow) []model.Flow {
+// among are the receivers of a star that a trial is of.
+func (p *path) among(t model.Trial) []string {
+	if t.Receivers == 0 {
+		return p.receivers
+	}
+	return p.receivers[:min(t.Receivers, len(p.receivers))]
+}
+
+// each makes of a plan's flow the flows that are sent, to some of the receivers.
+func (p *path) each(f model.Flow, receivers []string) []model.Flow {
 	if !p.star() {
 		return []model.Flow{f}
 	}
 	var list []model.Flow
-	for i, r := range p.receivers {
+	for i, r := range receivers {
 		one := f
 		one.Name = f.Name + "/" + strconv.Itoa(i+1)
 		if one.From == model.Receiver {

@@ -12,6 +12,7 @@ import (
 
 	"pelt/lab"
 	"pelt/model"
+	"pelt/run"
 )
 
 func newLab() *cobra.Command {
@@ -27,7 +28,7 @@ background process owns it; when that ends, nothing is left.`,
 		Args: noSubcommand,
 		RunE: func(c *cobra.Command, _ []string) error { return c.Help() },
 	}
-	c.AddCommand(newLabUp(), newLabHold(), newLabExec(), newLabList(), newLabDown())
+	c.AddCommand(newLabUp(), newLabHold(), newLabExec(), newLabLink(), newLabList(), newLabDown())
 	return c
 }
 
@@ -123,7 +124,7 @@ func newLabHold() *cobra.Command {
 			var links []model.Link
 			err := json.Unmarshal([]byte(args[2]), &links)
 			if err == nil {
-				err = lab.Hold(c.Context(), args[0], args[1], links, func() { lab.ReportReady(nil) })
+				err = lab.Hold(c.Context(), args[0], args[1], links, run.Identify, func() { lab.ReportReady(nil) })
 			}
 			if err != nil {
 				lab.ReportReady(err)
@@ -148,14 +149,10 @@ func newLabExec() *cobra.Command {
 			if dash == 2 {
 				name = args[0]
 			} else {
-				labs, err := lab.List()
-				if err != nil {
+				var err error
+				if name, err = onlyLab("pelt lab exec NAME " + node + " -- ..."); err != nil {
 					return err
 				}
-				if len(labs) != 1 {
-					return usagef("%d labs are up; say which: pelt lab exec NAME %s -- ...", len(labs), node)
-				}
-				name = labs[0].Name
 			}
 			code, err := lab.Exec(name, node, argv)
 			if err != nil {
@@ -168,6 +165,18 @@ func newLabExec() *cobra.Command {
 		},
 	}
 	return c
+}
+
+// onlyLab is the lab that is meant where none is named.
+func onlyLab(usage string) (string, error) {
+	labs, err := lab.List()
+	if err != nil {
+		return "", err
+	}
+	if len(labs) != 1 {
+		return "", usagef("%d labs are up; say which: %s", len(labs), usage)
+	}
+	return labs[0].Name, nil
 }
 
 func newLabList() *cobra.Command {
