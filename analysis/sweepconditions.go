@@ -15,7 +15,8 @@ func isCondition(knob string) bool {
 	case "receivers", "loss_ratio", "delay_s", "jitter_s", "rate_bps", "mtu_bytes", "direction":
 		return true
 	}
-	return false
+	_, _, link := model.SplitLinkKnob(knob)
+	return link
 }
 
 // mostConditions is how many a sentence names; the values have all.

@@ -62,6 +62,7 @@ func (w way) allows(s spot) float64 {
 // one field by field. ok is false where no rate toward the receivers is known.
 func (a *analyst) wayOf(s spot) (w way, ok bool) {
 	p := a.doc.Plan
+	p.Links = linksOf(p, s.cell)
 	if !strings.HasPrefix(p.Target, "lab:") || s.protocol != model.UDP || s.payload <= 0 || !a.allUp(s) {
 		return w, false
 	}
@@ -107,10 +108,42 @@ func (a *analyst) wayOf(s spot) (w way, ok bool) {
 			}
 		}
 	}
-	w.shared, w.sharedTax = float64(sender.Rate), sender.OverheadBytes
-	w.rate, w.overhead = float64(every.Rate), every.OverheadBytes
+	w.shared, w.sharedTax = limited(sender.Rate), sender.OverheadBytes
+	w.rate, w.overhead = limited(every.Rate), every.OverheadBytes
 	w.ownRates(every, own)
 	return w, w.rate > 0 || w.shared > 0
+}
+
+// linksOf are a plan's links with what a cell makes of them.
+func linksOf(p model.Plan, cell model.Cell) []model.Link {
+	t, err := p.Trial(cell, 0)
+	if err != nil {
+		return p.Links
+	}
+	links := slices.Clone(p.Links)
+	for _, c := range t.Links {
+		l, err := c.Apply(model.Link{Node: c.Node, Toward: c.Toward})
+		if err != nil {
+			continue
+		}
+		if l.Rate == 0 && c.Settings[0].Key == "rate" {
+			l.Rate = unlimited
+		}
+		links = append(links, l)
+	}
+	return links
+}
+
+// unlimited stands for a link that a cell takes the rate from: in a plan's links
+// 0 means that nothing is said.
+const unlimited = unit.BitRate(1e15)
+
+// limited is a rate in bit/s, 0 where there is none.
+func limited(rate unit.BitRate) float64 {
+	if rate == unlimited {
+		return 0
+	}
+	return float64(rate)
 }
 
 // ownRates takes receivers with a rate of their own into the mean. It is
@@ -118,7 +151,7 @@ func (a *analyst) wayOf(s spot) (w way, ok bool) {
 func (w *way) ownRates(every model.Link, own map[string]model.Link) {
 	sum, others := 0.0, w.receivers
 	for _, name := range slices.Sorted(maps.Keys(own)) {
-		if own[name].Rate == 0 || others == 0 {
+		if limited(own[name].Rate) == 0 || others == 0 {
 			continue
 		}
 		w.differ = w.differ || own[name].Rate != every.Rate
@@ -128,7 +161,7 @@ func (w *way) ownRates(every model.Link, own map[string]model.Link) {
 	}
 	switch {
 	case !w.differ:
-	case others > 0 && every.Rate == 0:
+	case others > 0 && limited(every.Rate) == 0:
 		w.rate = 0
 	default:
 		w.rate = (sum + float64(others)*float64(every.Rate)) / float64(w.receivers)
@@ -178,7 +211,7 @@ func chain(links []model.Link, nodes []string) (rate float64, overhead int) {
 				one = over(one, l)
 			}
 		}
-		if r := float64(one.Rate); r > 0 && (rate == 0 || r < rate) {
+		if r := limited(one.Rate); r > 0 && (rate == 0 || r < rate) {
 			rate, overhead = r, one.OverheadBytes
 		}
 	}

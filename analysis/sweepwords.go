@@ -69,6 +69,9 @@ func knobWords(knob string, v model.Value) string {
 	case knob == "loss_ratio" && v.Text == "":
 		return "on links that lose " + unit.FormatRatio(v.Number)
 	}
+	if what, value, link := model.LinkKnobWords(knob, v); link {
+		return "with " + what + " " + value
+	}
 	return "with " + knob + "=" + v.String()
 }
 

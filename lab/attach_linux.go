@@ -104,7 +104,7 @@ func connectTo(socket, name string) (*net.UnixConn, error) {
 // ask sends one request and reads its reply. The handles are the caller's even
 // when there is an error.
 func ask(conn *net.UnixConn, req request) (reply, []*netns.Handle, error) {
-	packet, oob, err := exchange(conn, req, requestTimeout)
+	packet, oob, err := roundTrip(conn, req, requestTimeout)
 	if err != nil {
 		return reply{}, nil, err
 	}
@@ -116,9 +116,9 @@ func ask(conn *net.UnixConn, req request) (reply, []*netns.Handle, error) {
 	return r, handles, err
 }
 
-// exchange sends one request and waits for the packet that answers it, and for the
+// roundTrip sends one request and waits for the packet that answers it, and for the
 // descriptors that come with it, as the kernel gives them.
-func exchange(conn *net.UnixConn, req request, patience time.Duration) (packet, oob []byte, err error) {
+func roundTrip(conn *net.UnixConn, req request, patience time.Duration) (packet, oob []byte, err error) {
 	req.Format = holderFormat
 	b, err := json.Marshal(req)
 	if err != nil {

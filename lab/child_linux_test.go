@@ -79,7 +79,15 @@ func childHold() int {
 	args := childArgs()
 	ctx, stop := signal.NotifyContext(context.Background(), unix.SIGTERM)
 	defer stop()
-	err := Hold(ctx, args[0], args[1], nil, func() { ReportReady(nil) })
+	var links []model.Link
+	for _, text := range args[2:] {
+		l, err := model.ParseLink("", text)
+		if err != nil {
+			panic(err)
+		}
+		links = append(links, l)
+	}
+	err := Hold(ctx, args[0], args[1], links, identifyProbe, func() { ReportReady(nil) })
 	if err != nil {
 		ReportReady(err)
 		return 1
@@ -186,10 +194,10 @@ func TestKillLeavesNothing(t *testing.T) {
 }
 
 // hold starts a holder and takes it down at the test's end unless it is gone.
-func hold(t *testing.T, name, topology string) (pid int, set map[uint64]bool) {
+func hold(t *testing.T, name, topology string, links ...string) (pid int, set map[uint64]bool) {
 	t.Helper()
 	watchHost(t)
-	pid, err := StartHolder(t.Context(), nil, childEnviron("hold", name, topology)...)
+	pid, err := StartHolder(t.Context(), nil, childEnviron("hold", append([]string{name, topology}, links...)...)...)
 	if err != nil || pid <= 1 {
 		t.Fatalf("StartHolder: process %d, %v", pid, err)
 	}
@@ -273,7 +281,7 @@ func TestHolderThatSaysNothing(t *testing.T) {
 
 func TestGarbageDoesNotHurtTheHolder(t *testing.T) {
 	hold(t, "tough", "direct")
-	for i, packet := range [][]byte{{0}, []byte("GET / HTTP/1.1\r\n\r\n"), bytes.Repeat([]byte{'['}, maxRequest), bytes.Repeat([]byte{'{'}, 100<<10), []byte(`{"format":"pelt/lab/2","do":"namespaces","from":99}`)} {
+	for i, packet := range [][]byte{{0}, []byte("GET / HTTP/1.1\r\n\r\n"), bytes.Repeat([]byte{'['}, maxRequest), bytes.Repeat([]byte{'{'}, 100<<10), []byte(`{"format":"pelt/lab/3","do":"namespaces","from":99}`)} {
 		conn, err := connect("tough")
 		if err != nil {
 			t.Fatal(err)

@@ -124,7 +124,7 @@ const bulkPatience = 30 * time.Second
 
 // ask sends a request about links and reads the file that answers it.
 func (c *client) ask(req request) (text, verdicts []byte, err error) {
-	packet, oob, err := exchange(c.conn, req, bulkPatience)
+	packet, oob, err := roundTrip(c.conn, req, bulkPatience)
 	if err != nil {
 		return nil, nil, err
 	}

@@ -273,3 +273,40 @@ func linkKnob(name string) (knob, bool) {
 	}
 	return nil, false
 }
+
+// LinkKnobWords says a factor's setting of links as people would: "link-receiver
+// delay" and "20 ms"; ok is false if it sets no links.
+func LinkKnobWords(name string, v Value) (what, value string, ok bool) {
+	node, setting, ok := SplitLinkKnob(name)
+	if !ok {
+		return "", "", false
+	}
+	what, value = strings.TrimSuffix(linkPrefix(node), ".")+" ", v.Text
+	base := setting
+	count := func(n float64) string { return unit.FormatCount(uint64(max(n, 0))) }
+	number := func(text string) string { return strings.Replace(text, ".0 ", " ", 1) } // a level has no digits of doubt
+	for _, s := range []struct {
+		suffix string
+		format func(float64) string
+	}{
+		{"_bps", unit.FormatBits}, {"_s", func(s float64) string { return unit.FormatNanos(s * 1e9) }}, {"_ratio", unit.FormatRatio},
+		{"_packets", func(n float64) string { return count(n) + " packets" }},
+		{"_bytes", func(n float64) string { return count(n) + " B" }},
+	} {
+		short, has := strings.CutSuffix(setting, s.suffix)
+		if !has {
+			continue
+		}
+		if base = short; value == "" {
+			value = number(s.format(v.Number))
+		}
+		break
+	}
+	if value == "" {
+		value = v.String()
+	}
+	if base == "rate" && v.Text == "" && v.Number == 0 || base == "queue" && v.Text == "" && v.Number == 0 {
+		value = map[string]string{"rate": "without limit", "queue": "usual"}[base]
+	}
+	return what + strings.ReplaceAll(base, "_", " "), value, true
+}

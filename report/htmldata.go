@@ -132,6 +132,9 @@ func delayKind(all []rows.Row) string {
 }
 
 func axisWords(key string) string {
+	if what, _, link := model.LinkKnobWords(key, model.Value{}); link {
+		return words.Name(what)
+	}
 	switch key {
 	case rows.PayloadKey:
 		return "payload in bytes"

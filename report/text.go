@@ -154,6 +154,9 @@ func knobFields(of []rows.Row, keys []string) []field {
 }
 
 func knobHead(key string) string {
+	if what, _, link := model.LinkKnobWords(key, model.Value{}); link {
+		return words.Shorten(words.Plain(what), 24)
+	}
 	for _, suffix := range []string{"_pps", "_ns", "_ratio", "_bytes"} {
 		key = strings.TrimSuffix(key, suffix)
 	}
@@ -170,6 +173,9 @@ func knobCell(key string, v model.Value) string {
 		return unit.FormatNanos(v.Number)
 	case strings.HasSuffix(key, "_ratio"):
 		return unit.FormatRatio(v.Number)
+	}
+	if _, value, link := model.LinkKnobWords(key, v); link {
+		return words.Plain(value)
 	}
 	return v.String()
 }

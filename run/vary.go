@@ -104,6 +104,6 @@ func (p *path) setLinks(t model.Trial) error {
 // tellVaried says in the facts of a lab what its links do not keep.
 func tellVaried(facts *model.LabFacts, names []string) {
 	if len(names) > 0 {
-		facts.Backends = append(slices.Clone(facts.Backends), "from trial to trial: "+strings.Join(names, ", "))
+		facts.Backends = append(slices.Clone(facts.Backends), "set for each trial: "+strings.Join(names, ", "))
 	}
 }

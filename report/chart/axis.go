@@ -93,11 +93,14 @@ func across(key string, values []float64) axis {
 }
 
 func level(key string, v float64) string {
-	if strings.HasSuffix(key, "_bytes") {
+	if _, _, link := model.SplitLinkKnob(key); strings.HasSuffix(key, "_bytes") && !link {
 		return strconv.FormatFloat(v, 'f', 0, 64)
 	}
 	if strings.HasSuffix(key, "_pps") {
 		return tickLabel(v, packetNames())
+	}
+	if _, value, link := model.LinkKnobWords(key, model.Number(v)); link {
+		return value
 	}
 	text := words.Knob(key, model.Number(v))
 	if rest, ok := strings.CutSuffix(text, " "+key); ok {
@@ -107,6 +110,9 @@ func level(key string, v float64) string {
 }
 
 func axisLabel(key string) string {
+	if what, _, link := model.LinkKnobWords(key, model.Value{}); link {
+		return words.Name(what)
+	}
 	switch key {
 	case rows.PayloadKey:
 		return "payload (B, log scale)"

@@ -83,6 +83,8 @@ func (t Table) sides(p model.Plan) (x, y Side) {
 			found = append(found, s)
 		}
 	}
+	// What has one level shows nothing, unless there is nothing else.
+	slices.SortStableFunc(found, func(a, b Side) int { return min(len(b.Levels), 2) - min(len(a.Levels), 2) })
 	y.Levels = []model.Value{{}}
 	switch {
 	case len(found) == 0:

@@ -109,6 +109,9 @@ func knobPlural(knob string) string {
 	case "control":
 		return "congestion controls"
 	}
+	if what, _, link := model.LinkKnobWords(knob, model.Value{}); link {
+		return "levels of " + Name(what)
+	}
 	return "levels of " + Name(knob)
 }
 

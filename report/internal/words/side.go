@@ -5,6 +5,7 @@ import (
 	"strconv"
 	"strings"
 
+	"pelt/model"
 	"pelt/report/rows"
 	"pelt/unit"
 )
@@ -15,7 +16,10 @@ func Side(s rows.Side) (name string, levels []string) {
 		return "", make([]string, len(s.Levels))
 	}
 	div := 1.0
+	what, _, link := model.LinkKnobWords(s.Key, model.Value{})
 	switch {
+	case link:
+		name = Name(what)
 	case s.Key == rows.PayloadKey:
 		name = "payload (B)"
 	case s.Key == "rate_pps":
@@ -31,7 +35,10 @@ func Side(s rows.Side) (name string, levels []string) {
 	}
 	for _, v := range s.Levels {
 		text := v.String()
+		_, value, link := model.LinkKnobWords(s.Key, v)
 		switch {
+		case link:
+			text = Plain(value)
 		case v.Text != "":
 			text = Plain(v.Text)
 		case strings.HasSuffix(s.Key, "_pps"):

@@ -66,6 +66,9 @@ func Curve(t rows.Table, flow string, rest model.Cell) string {
 
 // Knob says one knob setting: "150 kpps", "4 streams", "down".
 func Knob(key string, v model.Value) string {
+	if what, value, link := model.LinkKnobWords(key, v); link {
+		return Name(what + " " + value)
+	}
 	if v.Text != "" {
 		if key == "direction" {
 			return Plain(v.Text)

@@ -1,0 +1,210 @@
+package lab
+
+import (
+	"encoding/binary"
+	"fmt"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"pelt/model"
+)
+
+// probeTrial is the number of a trial that probes are said to be of.
+const probeTrial = 7
+
+// identifyProbe reads what through sends.
+func identifyProbe(payload []byte) (trial uint16, sequence uint64, warmup, ok bool) {
+	if len(payload) != 200 {
+		return 0, 0, false, false
+	}
+	return probeTrial, uint64(binary.BigEndian.Uint32(payload)), false, true
+}
+
+func setLinks(t *testing.T, l *Lab, o SetOptions, node, text string) []LinkChanged {
+	t.Helper()
+	list, err := l.SetLinks([]model.LinkChange{change(t, node, text)}, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return list
+}
+
+// arrive is how many of some datagrams get through.
+func arrive(t *testing.T, l *Lab, p probe) (n int) {
+	t.Helper()
+	t.Run(fmt.Sprintf("%d of %d B", p.count, p.bytes), func(t *testing.T) { n = len(through(t, l, p)) })
+	return n
+}
+
+//	sender ── user space ── receiver
+func TestSetTakesEffect(t *testing.T) {
+	l := openLab(t, "direct", "delay=1ms,seed=3")
+	p := probe{count: 200, bytes: 200, interval: 50 * time.Microsecond, wait: 100 * time.Millisecond}
+	for _, step := range []struct {
+		set  string
+		want int
+	}{{"delay=2ms", p.count}, {"loss=100%", 0}, {"loss=0", p.count}} {
+		list := setLinks(t, l, SetOptions{}, "receiver", step.set+",toward=receiver")
+		if len(list) != 1 || list[0].From != "sender" || list[0].Before == list[0].Now {
+			t.Errorf("set %s: %+v", step.set, list)
+		}
+		if got := arrive(t, l, p); got != step.want {
+			t.Errorf("with %s %d of %d arrived, want %d", step.set, got, p.count, step.want)
+		}
+	}
+	if list, err := l.SetLinks([]model.LinkChange{change(t, "", "loss=5%")}, SetOptions{Dry: true}); err != nil || len(list) != 2 {
+		t.Errorf("a dry change: %+v, %v", list, err)
+	}
+	if _, err := l.SetLinks([]model.LinkChange{change(t, "", "delay=9ms"), change(t, "", "jitter=10ms")}, SetOptions{}); err == nil {
+		t.Error("a jitter beyond the delay was taken")
+	}
+	ways, err := l.Links()
+	if err != nil || len(ways) != 2 {
+		t.Fatalf("%+v, %v", ways, err)
+	}
+	w := ways[0]
+	if w.Settings.Words() != "delay=2ms,seed=3" || w.Backend != ByUser || w.Mode != "exact" || w.Seed != 3 || w.Done.Lost != uint64(p.count) || w.Done.Passed < 2*uint64(p.count) || w.Done.Late == nil {
+		t.Errorf("after it all: %+v, %+v", w, w.Done)
+	}
+	if told := l.Facts().Backends[0]; !strings.Contains(told, "delay 2ms") || strings.Contains(told, "loss") {
+		t.Errorf("the report would say %q", told)
+	}
+}
+
+// The same settings, set again and again, do not bring the same draws again.
+func TestSetDrawsAnew(t *testing.T) {
+	l := openLab(t, "direct", "loss=50%,seed=3")
+	before := l.Emulated()[0].Ways[0].Seed
+	seeds := []uint64{before}
+	for i := range 6 {
+		setLinks(t, l, SetOptions{}, "", fmt.Sprintf("loss=%d%%", 40+10*(i%2)))
+		if now := l.Emulated()[0].Ways[0].Seed; slices.Contains(seeds, now) {
+			t.Errorf("change %d has a seed of before", i)
+		} else {
+			seeds = append(seeds, now)
+		}
+	}
+}
+
+//	sender ── hidden relay with tbf ── receiver
+func TestSetChangesTBF(t *testing.T) {
+	l := openLab(t, "direct", "rate=5mbit,queue=20")
+	p := probe{count: 150, bytes: 1000, wait: 300 * time.Millisecond}
+	for _, step := range []struct {
+		set         string
+		least, most int
+	}{
+		{"", 20, 40}, // the queue and the burst, and what leaves meanwhile
+		{"queue=70", 70, 90},
+		{"queue=31260B", 30, 50},
+		{"rate=400mbit,queue=100", p.count, p.count},
+		{"rate=5mbit,queue=20", 20, 40},
+	} {
+		if step.set != "" {
+			setLinks(t, l, SetOptions{}, "", step.set)
+		}
+		if got := arrive(t, l, p); got < step.least || got > step.most {
+			t.Errorf("%q: %d of %d arrived, want %d to %d", step.set, got, p.count, step.least, step.most)
+		}
+	}
+	if told := l.Facts().Backends[0]; !strings.Contains(told, "5mbit, queue 20 packets (kernel tbf") {
+		t.Errorf("the report would say %q", told)
+	}
+	ways, err := l.Links()
+	if err != nil || ways[0].Backend != ByTBF || ways[0].Done == nil || ways[0].Done.QueueFull == 0 || ways[0].Done.Late != nil {
+		t.Errorf("%+v, %v", ways, err)
+	}
+}
+
+// Another process's links are watched, changed for good, and changed for as long
+// as it is there.
+func TestHeldLinks(t *testing.T) {
+	hold(t, "far", "direct", "loss=20%,seed=5")
+	l, err := Attach("far")
+	if err != nil {
+		t.Fatal(err)
+	}
+	closed := false
+	defer func() {
+		if !closed {
+			_ = l.Close()
+		}
+	}()
+	if e := l.Emulated(); len(e) != 1 || e[0].Ends != [2]string{"sender", "receiver"} {
+		t.Fatalf("its emulated links are %+v", e)
+	}
+	p := probe{count: 500, bytes: 200, interval: 20 * time.Microsecond, wait: 100 * time.Millisecond}
+	watch, err := l.WatchLinks(probeTrial, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := l.WatchLinks(probeTrial, nil); err == nil {
+		t.Error("it watches two trials for one client")
+	}
+	var came []arrival
+	t.Run("watched", func(t *testing.T) { came = through(t, l, p) })
+	accounts, err := watch.Collect()
+	if err != nil || len(accounts) != 1 {
+		t.Fatalf("%+v, %v", accounts, err)
+	}
+	if !testing.Short() {
+		gone, arrived := lostOf(came, p.count), map[uint64]bool{}
+		for _, v := range accounts[0].Verdicts {
+			if arrived[v.Sequence] || v.Sequence >= uint64(p.count) || !gone[v.Sequence] {
+				t.Errorf("a verdict on %d, which arrived or had one", v.Sequence)
+			}
+			arrived[v.Sequence] = true
+		}
+		if n := number(gone); n != len(accounts[0].Verdicts) || n == 0 {
+			t.Errorf("%d verdicts on %d lost", len(accounts[0].Verdicts), n)
+		}
+		if r := accounts[0].Results[0]; r.Frames < uint64(p.count) || r.Lost < uint64(len(accounts[0].Verdicts)) || r.AskedRatio != 0.2 {
+			t.Errorf("its account is %+v", r)
+		}
+	}
+	if _, err := watch.Collect(); err == nil {
+		t.Error("collected twice")
+	}
+	setLinks(t, l, SetOptions{}, "", "delay=3ms")
+	setLinks(t, l, SetOptions{Lent: true}, "", "loss=1%")
+	setLinks(t, l, SetOptions{Lent: true}, "receiver", "loss=2%,toward=receiver")
+	if _, err := l.SetLinks([]model.LinkChange{change(t, "", "jitter=9ms")}, SetOptions{}); err == nil || !isUsage(err) {
+		t.Errorf("nonsense: %v", err)
+	}
+	if got := words(t, "far"); !slices.Equal(got, []string{"delay=3ms,loss=0.02,seed=5", "delay=3ms,loss=0.01,seed=5"}) {
+		t.Errorf("the links are %q", got)
+	}
+	closed = true
+	if err := l.Close(); err != nil {
+		t.Error(err)
+	}
+	want := []string{"delay=3ms,loss=0.2,seed=5", "delay=3ms,loss=0.2,seed=5"}
+	for deadline := time.Now().Add(5 * time.Second); !reflect.DeepEqual(words(t, "far"), want); {
+		if time.Now().After(deadline) {
+			t.Fatalf("what was lent is %q, want %q", words(t, "far"), want)
+		}
+	}
+}
+
+func isUsage(err error) bool { _, ok := err.(*UsageError); return ok }
+
+// words are the settings of a held lab's links.
+func words(t *testing.T, name string) (list []string) {
+	t.Helper()
+	l, err := Attach(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	ways, err := l.Links()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, w := range ways {
+		list = append(list, w.Settings.Words())
+	}
+	return list
+}

@@ -1,0 +1,120 @@
+package lab
+
+import (
+	"errors"
+	"reflect"
+	"strings"
+	"testing"
+
+	"pelt/lab/userlink"
+	"pelt/model"
+)
+
+func change(t *testing.T, node, text string) model.LinkChange {
+	t.Helper()
+	c, err := model.ParseLinkChange(node, text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+func TestWhatLinksCanBecome(t *testing.T) {
+	for _, c := range []struct {
+		topology, link, node, change string
+		want                         string // in the error; "" for none
+	}{
+		{"direct", "delay=5ms", "", "loss=5%,delay=0", ""},
+		{"direct", "delay=5ms", "receiver", "rate=10mbit,queue=20,toward=sender", ""},
+		{"direct", "mode=exact", "", "loss=ge:1%/10%/70%/0", ""},
+		{"direct", "rate=10mbit", "sender-receiver", "rate=20mbit,queue=64KiB", ""},
+		{"direct", "rate=10mbit", "receiver-sender", "overhead=24", ""},
+		{"star:3", "delay=5ms", "switch-receiver-2", "loss=5%", ""},
+		{"star:3", "delay=5ms", "receiver", "loss=5%", ""},
+		{"direct", "rate=10mbit", "", "loss=5%", "only an emulated link can do loss=0.05, and this one is shaped by the kernel's tbf; take the lab down"},
+		{"router", "delay=1ms,toward=router", "receiver", "toward=receiver,rate=1mbit", ""},
+		{"direct", "mtu=1400", "", "delay=5ms", "this one is a plain cable"},
+		{"direct", "mtu=1400", "", "rate=5mbit", "made without a rate"},
+		{"direct", "rate=10mbit", "", "rate=0", "cannot be without one"},
+		{"direct", "rate=10mbit", "", "queue=100B", "no room for a frame"},
+		{"direct", "delay=5ms", "", "jitter=6ms", "jitter of at most the delay"},
+		{"direct", "delay=5ms", "", "queue=100", "needs a rate"},
+		{"direct", "delay=5ms", "router", "loss=1%", `no node "router"`},
+		{"direct", "delay=5ms", "", "loss=1%,toward=router", `no node "router"`},
+		{"router", "delay=5ms", "sender-receiver", "loss=1%", `no node "sender-receiver"`},
+		{"direct", "delay=5ms", "", "mode=netem,overhead=24", "not counted in netem"},
+	} {
+		l, err := model.ParseLink("", c.link)
+		if err != nil {
+			t.Fatal(err)
+		}
+		err = CheckChanges(c.topology, []model.Link{l}, [][]model.LinkChange{{change(t, c.node, c.change)}})
+		var usage *UsageError
+		if (err == nil) != (c.want == "") || err != nil && (!errors.As(err, &usage) || !strings.Contains(err.Error(), c.want) || strings.Contains(err.Error(), "\n")) {
+			t.Errorf("%s, links %s, %s to %s: %v; want %q", c.topology, c.link, c.node, c.change, err, c.want)
+		}
+	}
+}
+
+// A change reaches what it speaks of, and leaves the plans that it is given.
+func TestChanged(t *testing.T) {
+	spec, err := findTopology("router")
+	if err != nil {
+		t.Fatal(err)
+	}
+	l, err := model.ParseLink("", "delay=5ms,loss=1%,rate=1mbit")
+	if err != nil {
+		t.Fatal(err)
+	}
+	plans, err := planLinks(spec, []model.Link{l})
+	if err != nil {
+		t.Fatal(err)
+	}
+	next, reached, err := changed(spec, plans, plans, []model.LinkChange{change(t, "", "loss=0"), change(t, "receiver", "delay=9ms,toward=receiver")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := [][2]bool{{true, true}, {true, true}}; !reflect.DeepEqual(reached, want) {
+		t.Errorf("reached %v, want %v", reached, want)
+	}
+	for i, want := range []string{"rate=1mbit,delay=5ms", "rate=1mbit,delay=5ms", "rate=1mbit,delay=9ms", "rate=1mbit,delay=5ms"} {
+		if got := next[i/2].toward[i%2].link().Words(); got != want {
+			t.Errorf("%s: %s, want %s", spec.wayName(i/2, i%2), got, want)
+		}
+		if got := plans[i/2].toward[i%2].link().Words(); got != "rate=1mbit,delay=5ms,loss=0.01" {
+			t.Errorf("%s was changed itself: %s", spec.wayName(i/2, i%2), got)
+		}
+	}
+}
+
+// What does not fit is counted, and each link has its share of the room.
+func TestVerdictsBetweenProcesses(t *testing.T) {
+	verdict := func(n int) userlink.Verdict {
+		return userlink.Verdict{From: uint16(n), To: 9, Sequence: uint64(n) << 40, Cause: userlink.Cause(n % 4), Warmup: n%2 == 1}
+	}
+	accounts := make([]LinkAccount, 3)
+	for i, n := range []int{2, 50, 7} {
+		for k := range n {
+			accounts[i].Verdicts = append(accounts[i].Verdicts, verdict(100*i+k))
+		}
+	}
+	accounts[1].Unlisted = 3
+	b := packVerdicts(accounts, 30)
+	got := make([]LinkAccount, 3)
+	if err := takeVerdicts(b, got); err != nil {
+		t.Fatal(err)
+	}
+	for i, want := range []struct {
+		listed   int
+		unlisted uint64
+	}{{2, 0}, {14, 3 + 36}, {7, 0}} {
+		if !reflect.DeepEqual(got[i].Verdicts, accounts[i].Verdicts[:want.listed]) || accounts[i].Unlisted != want.unlisted {
+			t.Errorf("link %d: %d listed and %d not, want %d and %d", i, len(got[i].Verdicts), accounts[i].Unlisted, want.listed, want.unlisted)
+		}
+	}
+	for name, b := range map[string][]byte{"cut": b[:20], "another link": appendVerdict(nil, 3, verdict(1)), "another cause": appendVerdict(nil, 0, userlink.Verdict{Cause: 4})} {
+		if err := takeVerdicts(b, got); err == nil {
+			t.Errorf("%s: no error", name)
+		}
+	}
+}
