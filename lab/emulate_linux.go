@@ -7,7 +7,6 @@ import (
 
 	"github.com/vishvananda/netlink"
 
-	"pelt/lab/impair"
 	"pelt/lab/userlink"
 	"pelt/model"
 )

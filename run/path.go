@@ -114,16 +114,9 @@ func openLab(ctx context.Context, name string, p model.Plan, o Options) (*path, 
 	if p.Receivers > 0 && name != lab.Star && isTopology(name) {
 		return nil, &model.FieldError{Field: "receivers", Want: "lab:" + name + " has one receiver; lab:star has many"}
 	}
-	groups, names, err := varied(p)
+	links, groups, names, err := planned(p)
 	if err != nil {
 		return nil, err
-	}
-	links := p.Links
-	if own := isTopology(name); own && len(groups) > 0 {
-		links = linksFor(links, groups)
-		if err := lab.CheckChanges(starOf(name, p), links, groups); err != nil {
-			return nil, err
-		}
 	}
 	l, err := labOf(ctx, starOf(name, p), links)
 	if err != nil {

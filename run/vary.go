@@ -42,6 +42,27 @@ func varied(p model.Plan) (groups [][]model.LinkChange, names []string, err erro
 	return groups, names, nil
 }
 
+// CheckLinks reports whether the links of a lab that a plan has made could be and
+// become what it asks, without making anything. It says nothing of other targets.
+func CheckLinks(p model.Plan) error {
+	_, _, _, err := planned(p)
+	return err
+}
+
+// planned are the links of a plan's lab that is to be opened, and what its factors
+// make of them.
+func planned(p model.Plan) (links []model.Link, groups [][]model.LinkChange, names []string, err error) {
+	if groups, names, err = varied(p); err != nil {
+		return nil, nil, nil, err
+	}
+	name, isLab := strings.CutPrefix(p.Target, "lab:")
+	if links = p.Links; isLab && isTopology(name) && len(groups) > 0 {
+		links = linksFor(links, groups)
+		err = lab.CheckChanges(starOf(name, p), links, groups)
+	}
+	return links, groups, names, err
+}
+
 // linksFor are the links of a lab that is to be opened for a plan: as it asks, and
 // so made that they can become what its factors ask.
 func linksFor(asked []model.Link, groups [][]model.LinkChange) []model.Link {

@@ -11,6 +11,7 @@ import (
 	"pelt/lab"
 	"pelt/model"
 	"pelt/plan"
+	"pelt/run"
 	"pelt/unit"
 )
 
@@ -103,6 +104,9 @@ with a list makes a factor of the sweep: --payload 256..1472/256,1472
 				return err
 			}
 			if common.output.table, err = table.options(p); err != nil {
+				return err
+			}
+			if err := run.CheckLinks(p); err != nil {
 				return err
 			}
 			if !common.printOut {
