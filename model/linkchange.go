@@ -274,6 +274,13 @@ func linkKnob(name string) (knob, bool) {
 	return nil, false
 }
 
+func durationWords(s float64) string {
+	if s == 0 {
+		return "0 ms" // not of the smallest unit
+	}
+	return unit.FormatNanos(s * 1e9)
+}
+
 // LinkKnobWords says a factor's setting of links as people would: "link-receiver
 // delay" and "20 ms"; ok is false if it sets no links.
 func LinkKnobWords(name string, v Value) (what, value string, ok bool) {
@@ -289,7 +296,7 @@ func LinkKnobWords(name string, v Value) (what, value string, ok bool) {
 		suffix string
 		format func(float64) string
 	}{
-		{"_bps", unit.FormatBits}, {"_s", func(s float64) string { return unit.FormatNanos(s * 1e9) }}, {"_ratio", unit.FormatRatio},
+		{"_bps", unit.FormatBits}, {"_s", durationWords}, {"_ratio", unit.FormatRatio},
 		{"_packets", func(n float64) string { return count(n) + " packets" }},
 		{"_bytes", func(n float64) string { return count(n) + " B" }},
 	} {

@@ -113,6 +113,14 @@ func TestLinkKnobWords(t *testing.T) {
 			t.Errorf("%s: %s %s, want %s", knob, what, value, want)
 		}
 	}
+	for knob, want := range map[string]string{"link.delay_s": "0 ms", "link.queue_packets": "usual", "link.rate_bps": "without limit", "link.loss_ratio": "0 %"} {
+		if _, value, _ := LinkKnobWords(knob, Number(0)); value != want {
+			t.Errorf("%s of nothing: %s, want %s", knob, value, want)
+		}
+	}
+	if _, value, _ := LinkKnobWords("link.loss_ratio", Word("ge:1%/10%/70%/0.1%")); value != "ge:1%/10%/70%/0.1%" {
+		t.Errorf("a model of loss: %s", value)
+	}
 	if _, _, ok := LinkKnobWords("loss_ratio", Number(1)); ok {
 		t.Error("loss_ratio sets no link")
 	}

@@ -85,14 +85,17 @@ func sweepMarks(t rows.Table, best int, ties []int) map[string]string {
 // sweepTitle names a flow: "up: sender to 100 receivers together, UDP".
 func sweepTitle(doc model.Document, of []rows.Row) string {
 	title := flowTitle(of[0])
-	count := 0
+	count, upTo := 0, ""
 	for _, r := range of {
 		if r.Receivers != nil {
+			if count > 0 && count != r.Receivers.Count {
+				upTo = "up to "
+			}
 			count = max(count, r.Receivers.Count)
 		}
 	}
 	if count > 1 {
-		title = fmt.Sprintf("%s: %s to %d receivers together, %s", words.Name(of[0].Flow), words.Name(of[0].From), count, strings.ToUpper(words.Name(string(of[0].Protocol))))
+		title = fmt.Sprintf("%s: %s to %s%d receivers together, %s", words.Name(of[0].Flow), words.Name(of[0].From), upTo, count, strings.ToUpper(words.Name(string(of[0].Protocol))))
 	}
 	if doc.Plan.Design.Repeats > 1 {
 		title += fmt.Sprintf("; speeds: middle and range of %d trials, loss: of all", doc.Plan.Design.Repeats)
