@@ -116,6 +116,8 @@ func (a *analyst) wayOf(s spot) (w way, ok bool) {
 
 // linksOf are a plan's links with what a cell makes of them.
 func linksOf(p model.Plan, cell model.Cell) []model.Link {
+	cell = maps.Clone(cell)
+	maps.DeleteFunc(cell, func(knob string, _ model.Value) bool { _, _, link := model.SplitLinkKnob(knob); return !link })
 	t, err := p.Trial(cell, 0)
 	if err != nil {
 		return p.Links

@@ -66,6 +66,31 @@ func TestWayOf(t *testing.T) {
 			t.Errorf("%s: at most %.0f bit/s; want %.0f", c.name, got, c.want)
 		}
 	}
+	for _, c := range []struct {
+		target, knob string
+		rate, want   float64
+	}{
+		{"lab:star", "link-receiver.rate_bps", 2 * m, 20 * m * share},
+		{"lab:star", "link-receiver.rate_bps", 0, 0},
+		{"lab:star", "link-receiver-3.rate_bps", 5 * m, 14 * m * share},
+		{"lab:direct", "link.rate_bps", 4 * m, 4 * m * share},
+		{"lab:direct", "link.rate_bps", 0, 0},
+		{"lab:direct", "link.delay_s", 0.02, m * share},
+	} {
+		a := &analyst{doc: model.Document{Plan: model.Plan{Target: c.target, Links: []model.Link{{Node: "receiver", Rate: m}}}}}
+		s := spot{payload: 1000, fragments: 1, family: 4, protocol: model.UDP, cell: model.Cell{c.knob: model.Number(c.rate), "receivers": model.Number(10)},
+			trials: []sweepTrial{{result: model.Result{Flows: []model.FlowResult{{From: model.Sender, To: model.Receiver}}}}}}
+		if c.target == "lab:direct" {
+			delete(s.cell, "receivers")
+		}
+		got := 0.0
+		if w, ok := a.wayOf(s); ok {
+			got = w.allows(s)
+		}
+		if math.Abs(got-c.want) > 1e-6*c.want {
+			t.Errorf("%s with %s=%v: at most %.0f bit/s; want %.0f", c.target, c.knob, c.rate, got, c.want)
+		}
+	}
 	back := spot{payload: 1000, fragments: 1, family: 4, protocol: model.UDP, trials: []sweepTrial{{result: model.Result{Flows: []model.FlowResult{{From: model.Receiver, To: model.Sender}}}}}}
 	a := &analyst{doc: model.Document{Plan: model.Plan{Target: "lab:router", Links: []model.Link{{Rate: m}}}}}
 	if w, ok := a.wayOf(back); ok {

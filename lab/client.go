@@ -2,6 +2,7 @@ package lab
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net"
 	"sync"
@@ -26,7 +27,7 @@ func (c *client) into(req request, to any) (verdicts []byte, err error) {
 	if err == nil && to != nil {
 		err = json.Unmarshal(text, to)
 	}
-	if _, usage := err.(*UsageError); err != nil && !usage {
+	if err != nil && !errors.As(err, new(*UsageError)) {
 		err = fmt.Errorf("ask the holder of lab %s: %w", c.name, err)
 	}
 	return verdicts, err

@@ -52,6 +52,9 @@ func TestGrids(t *testing.T) {
 		{"a grid for each further setting", cells([]model.Factor{size, interval, control},
 			model.Cell{PayloadKey: model.Number(64), "interval_ns": model.Number(0), "control": model.Word("bbr")},
 			model.Cell{PayloadKey: model.Number(64), "interval_ns": model.Number(0), "control": model.Word("cubic")}), PayloadKey, "interval_ns", numbers(0, 1e6), [][][]int{{{0, -1}, {-1, -1}}, {{1, -1}, {-1, -1}}}},
+		{"one level is no side", cells([]model.Factor{{Knob: PayloadKey, Levels: numbers(64)}, interval, {Knob: "link.loss_ratio", Levels: numbers(0.01, 0)}},
+			model.Cell{PayloadKey: model.Number(64), "interval_ns": model.Number(0), "link.loss_ratio": model.Number(0)},
+			model.Cell{PayloadKey: model.Number(64), "interval_ns": model.Number(0), "link.loss_ratio": model.Number(0.01)}), "interval_ns", "link.loss_ratio", numbers(0, 0.01), [][][]int{{{0, -1}, {1, -1}}}},
 		{"words only", cells([]model.Factor{control}, model.Cell{"control": model.Word("bbr")}), "", "", nil, nil},
 		{"not a number", cells([]model.Factor{size, interval}, at(64, 0), at(64, math.NaN())), PayloadKey, "interval_ns", numbers(0, 1e6), [][][]int{{{1, -1}, {-1, -1}}}},
 	} {
