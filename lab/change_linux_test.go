@@ -43,7 +43,7 @@ func arrives(t *testing.T, l *Lab, p probe, after string, least, most int) {
 	})
 }
 
-//	sender ── user space ── receiver
+// sender ── user space ── receiver
 func TestSetTakesEffect(t *testing.T) {
 	l := openLab(t, "direct", "delay=1ms,seed=3")
 	p := probe{count: 200, bytes: 200, interval: 50 * time.Microsecond, wait: 100 * time.Millisecond}
@@ -92,7 +92,7 @@ func TestSetDrawsAnew(t *testing.T) {
 	}
 }
 
-//	sender ── hidden relay with tbf ── receiver
+// sender ── hidden relay with tbf ── receiver
 func TestSetChangesTBF(t *testing.T) {
 	l := openLab(t, "direct", "rate=5mbit,queue=20")
 	p := probe{count: 150, bytes: 1000, wait: 300 * time.Millisecond}
