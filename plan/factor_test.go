@@ -51,6 +51,10 @@ func TestSweepOfConditions(t *testing.T) {
 	if least := (200 + 80) * time.Millisecond; p.Timing.Quiet() < least { // there and back, and what this machine takes
 		t.Errorf("a drain ends after %v of silence, want at least %v", p.Timing.Quiet(), least)
 	}
+	o.Held = true
+	if held, err := Sweep(o); err != nil || held.Timing.Quiet() < time.Second {
+		t.Errorf("in a lab of unknown links a drain ends after %v of silence, %v", held.Timing.Quiet(), err)
+	}
 	text, err := Print(p)
 	if err != nil {
 		t.Fatal(err)

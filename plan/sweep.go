@@ -19,6 +19,7 @@ type SweepOptions struct {
 	ReceiveBuffers []int
 	Receivers      []int          // of a lab:star: a list is a factor, and the star has the most of them
 	Links          []model.Factor // settings of a lab's links that vary, see LinkFactor
+	Held           bool           // the lab runs already, so the plan does not say its links' delays
 	Packets        uint64         // of each trial and receiver; 0: as many as fit in Time
 }
 
@@ -32,6 +33,7 @@ const (
 	sweepLongest = time.Minute
 	sweepDrain   = 30 * time.Second
 	labQuiet     = 200 * time.Millisecond // far longer than this machine holds a packet up
+	heldQuiet    = time.Second            // likewise, and longer than most links' delays
 )
 
 // Sweep makes the plan of a sweep. An error names the option that is wrong, as
@@ -69,6 +71,9 @@ func Sweep(o SweepOptions) (model.Plan, error) {
 	p.Timing.DrainSeconds = sweepDrain.Seconds()
 	if strings.HasPrefix(p.Target, "lab:") { // whose delays are known
 		p.Timing.QuietSeconds = labQuiet.Seconds()
+		if o.Held {
+			p.Timing.QuietSeconds = heldQuiet.Seconds()
+		}
 		for _, l := range p.Links {
 			p.Timing.QuietSeconds += 2 * (l.DelaySeconds + 4*l.JitterSeconds)
 		}

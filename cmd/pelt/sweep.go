@@ -83,7 +83,9 @@ with a list makes a factor of the sweep: --payload 256..1472/256,1472
 			if o.count > 0 && traffic.time != "" {
 				return usagef("give --count or --time, not both")
 			}
-			if name, isLab := strings.CutPrefix(args[0], "lab:"); o.receivers != "" && (!isLab || isTopology(name) && name != lab.Star) {
+			name, isLab := strings.CutPrefix(args[0], "lab:")
+			s.Held = isLab && !isTopology(name) && name != run.Loopback
+			if o.receivers != "" && (!isLab || isTopology(name) && name != lab.Star) {
 				return usagef("--receivers: %s has one receiver; lab:star has many", args[0])
 			}
 			for _, text := range o.factors {
