@@ -16,6 +16,9 @@ import (
 // probeTrial is the number of a trial that probes are said to be of.
 const probeTrial = 7
 
+// foreign is how many frames a node's kernel may send of its own: IPv6's reports.
+const foreign = 10
+
 // identifyProbe reads what through sends.
 func identifyProbe(payload []byte) (trial uint16, sequence uint64, warmup, ok bool) {
 	if len(payload) != 200 {
@@ -69,7 +72,7 @@ func TestSetTakesEffect(t *testing.T) {
 	}
 	w := ways[0]
 	if w.Settings.Words() != "delay=2ms,seed=3" || w.Backend != ByUser || w.Mode != "exact" || w.Seed != 3 ||
-		!testing.Short() && (w.Done.Lost != uint64(p.count) || w.Done.Passed < 2*uint64(p.count) || w.Done.Late == nil) {
+		!testing.Short() && (w.Done.Lost < uint64(p.count) || w.Done.Lost > uint64(p.count)+foreign || w.Done.Passed < 2*uint64(p.count) || w.Done.Late == nil) {
 		t.Errorf("after it all: %+v, %+v", w, w.Done)
 	}
 	if told := l.Facts().Backends[0]; !strings.Contains(told, "delay 2ms") || strings.Contains(told, "loss") {
