@@ -165,7 +165,7 @@ func TestHeldLinks(t *testing.T) {
 		if n := number(gone); n != len(accounts[0].Verdicts) || n == 0 {
 			t.Errorf("%d verdicts on %d lost", len(accounts[0].Verdicts), n)
 		}
-		if r := accounts[0].Results[0]; r.Frames < uint64(p.count) || r.Lost < uint64(len(accounts[0].Verdicts)) || r.AskedRatio != 0.2 {
+		if r := accounts[0].Results[0]; r.Frames < uint64(p.count) || r.Lost == nil || *r.Lost < uint64(len(accounts[0].Verdicts)) || r.AskedRatio != 0.2 {
 			t.Errorf("its account is %+v", r)
 		}
 	}

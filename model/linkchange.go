@@ -57,7 +57,7 @@ func ParseLinkChange(node, text string) (LinkChange, error) {
 
 // changeable are the keys that a link can change while it is there.
 func changeable() []string {
-	return slices.DeleteFunc(slices.Clone(linkKeys), func(key string) bool { return key == "mtu" })
+	return slices.DeleteFunc(slices.Clone(linkKeys), func(key string) bool { return key == "mtu" || key == "backend" })
 }
 
 // Check returns what no link can be told, as one line.
@@ -72,7 +72,7 @@ func (c LinkChange) Check() error {
 // Apply is the link after the change.
 func (c LinkChange) Apply(l Link) (Link, error) {
 	for _, s := range c.Settings {
-		if s.Key == "mtu" || s.Key == "toward" {
+		if s.Key == "mtu" || s.Key == "toward" || s.Key == "backend" {
 			return Link{}, wrong("link", "%s cannot change while the link is there; it can: %s", s.Key, strings.Join(changeable(), ", "))
 		}
 		if !l.clear(s.Key) {
@@ -84,6 +84,9 @@ func (c LinkChange) Apply(l Link) (Link, error) {
 		}
 		if err := l.set(s.Key, s.Value); err != nil {
 			return Link{}, wrong("link", "%v", err)
+		}
+		if s.Key == "distribution" && l.DistributionFile() != "" {
+			return Link{}, wrong("link", "a distribution from a file cannot be given while the link is there; make the lab with it: up --link distribution=%s", clip(s.Value))
 		}
 	}
 	return l, l.check("link")
@@ -105,7 +108,7 @@ func (l *Link) clear(key string) (ok bool) {
 	case "correlation":
 		l.Correlation = 0
 	case "distribution":
-		l.Distribution = ""
+		l.Distribution, l.DistributionTable = "", ""
 	case "loss":
 		l.LossRatio, l.LossModel, l.LossStates = 0, "", [5]float64{}
 	case "loss-correlation":

@@ -9,7 +9,6 @@ import (
 
 	"pelt/engine"
 	"pelt/lab"
-	"pelt/lab/impair"
 	"pelt/lab/userlink"
 	"pelt/model"
 	"pelt/unit"

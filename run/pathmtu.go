@@ -99,7 +99,7 @@ func (p *path) searchMTU(ctx context.Context, flows []model.Flow) []model.PathMT
 	for _, f := range flows {
 		var of []int
 		family := 4
-		for _, one := range p.each(f) {
+		for _, one := range p.each(f, p.receivers) {
 			placed, err := p.surveyed(one)
 			if err != nil {
 				why = err.Error()
