@@ -5,10 +5,13 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
+	"slices"
 	"text/tabwriter"
 
 	"github.com/spf13/cobra"
 
+	"pelt/analysis"
 	"pelt/model"
 	"pelt/plan"
 	"pelt/report"
@@ -153,11 +156,12 @@ func loadRun(ref string) (model.Document, error) {
 
 func newShow() *cobra.Command {
 	var asJSON bool
+	var against string
 	var table tableFlags
 	c := &cobra.Command{
 		Use:     "show RUN",
 		Short:   "Show a run again: an id, a prefix of one, last, or a run document's file",
-		Example: "  pelt show last\n  pelt show last --sort loss --ascending --all",
+		Example: "  pelt show last\n  pelt show last --sort loss --ascending --all\n  pelt show last --against theirs.csv",
 		Args:    cobra.ExactArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
 			doc, err := loadRun(args[0])
@@ -167,6 +171,9 @@ func newShow() *cobra.Command {
 			options, err := table.options(doc.Plan)
 			if flag := table.given(c); flag != "" && !report.IsSweep(doc) {
 				err = usagef("--%s is for the table of a sweep; this run is a %s", flag, doc.Plan.Command)
+			}
+			if err == nil && c.Flags().Changed("against") {
+				doc.Findings, err = beside(doc, against)
 			}
 			if err != nil {
 				return err
@@ -179,8 +186,27 @@ func newShow() *cobra.Command {
 		},
 	}
 	c.Flags().BoolVar(&asJSON, "json", false, "as JSON, as --json of the run wrote it")
+	c.Flags().StringVar(&against, "against", "", "of a sweep: compare the order of its settings with a table of another measurement, FILE.csv with columns payload_bytes (or size_bytes), goodput_bps (or recv_kib_s) and interval_ms")
 	table.register(c.Flags())
 	return c
+}
+
+// beside adds to a sweep's findings how its order compares with that of a table.
+func beside(doc model.Document, path string) ([]model.Finding, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, usagef("--against: %v", err)
+	}
+	defer f.Close()
+	table, err := analysis.ReadTable(filepath.Base(path), f)
+	if err != nil {
+		return nil, usagef("--against: %v", err)
+	}
+	finding, ok := analysis.Against(doc, table)
+	if !ok {
+		return nil, usagef("--against is for a sweep; this run is a %s", doc.Plan.Command)
+	}
+	return append(slices.Clip(doc.Findings), finding), nil
 }
 
 func newReport() *cobra.Command {
