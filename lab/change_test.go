@@ -37,7 +37,7 @@ func TestWhatLinksCanBecome(t *testing.T) {
 		{"direct", "mtu=1400", "", "rate=5mbit", "made without a rate"},
 		{"direct", "rate=10mbit", "", "rate=0", "cannot be without one"},
 		{"direct", "rate=10mbit", "", "queue=100B", "no room for a frame"},
-		{"direct", "delay=5ms", "", "jitter=6ms", "jitter of at most the delay"},
+		{"direct", "delay=5ms", "", "jitter=6ms", "is more than the delay of"},
 		{"direct", "delay=5ms", "", "queue=100", "needs a rate"},
 		{"direct", "delay=5ms", "router", "loss=1%", `no node "router"`},
 		{"direct", "delay=5ms", "", "loss=1%,toward=router", `no node "router"`},

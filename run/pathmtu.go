@@ -53,6 +53,9 @@ func (p *path) survey(ctx context.Context, plan *model.Plan) (mtus []model.PathM
 // the search takes differs from run to run, and a seed shall mean the same each time.
 func (p *path) reseed() {
 	for _, l := range p.roads.links {
+		if l.Cable == nil {
+			continue // another process moves its frames
+		}
 		for direction, s := range l.Ways {
 			l.Cable.Set(direction, s)
 		}

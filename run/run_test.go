@@ -3,6 +3,7 @@ package run
 import (
 	"context"
 	"errors"
+	"net/netip"
 	"slices"
 	"testing"
 
@@ -102,15 +103,16 @@ func TestInterruptedRunKeepsAndGoesOn(t *testing.T) {
 
 func TestRefusesWhatTheHostsDoNotAllow(t *testing.T) {
 	p := smallPlan(t)
-	way := &path{ends: map[string]fleet.AgentInfo{
-		model.Sender:   {Node: model.Sender},
-		model.Receiver: {Node: model.Receiver, Limits: fleet.Limits{MaxRatePPS: 1000}},
+	anywhere := func(int) netip.Addr { return netip.AddrFrom4([4]byte{127, 0, 0, 1}) }
+	way := &path{address: map[string]func(int) netip.Addr{model.Sender: anywhere, model.Receiver: anywhere}, ends: map[string]fleet.AgentInfo{
+		model.Sender:   {ID: "a", Node: model.Sender, Engines: []string{"udp"}},
+		model.Receiver: {ID: "b", Node: model.Receiver, Engines: []string{"udp"}, Limits: fleet.Limits{MaxRatePPS: 1000}},
 	}}
 	var refusal *engine.Refusal
 	if err := way.admits(p); !errors.As(err, &refusal) {
 		t.Errorf("a max rate against --max-rate gave %v, want a refusal", err)
 	}
-	way.ends[model.Receiver] = fleet.AgentInfo{Node: model.Receiver}
+	way.ends[model.Receiver] = fleet.AgentInfo{ID: "b", Node: model.Receiver, Engines: []string{"udp"}}
 	if err := way.admits(p); err != nil {
 		t.Errorf("without limits: %v", err)
 	}

@@ -69,9 +69,9 @@ func TestLinksForFactors(t *testing.T) {
 
 func TestImpossibleFactors(t *testing.T) {
 	for want, f := range map[string][]model.Factor{
-		"jitter of at most the delay": {levels("link.delay_s", 0.01, 0.002), levels("link.jitter_s", 0.001, 0.005)},
-		`no node "nobody"`:            {levels("link-nobody.loss_ratio", 0, 0.01)},
-		"needs a rate":                {levels("link.queue_packets", 5, 10)},
+		"is more than the delay of": {levels("link.delay_s", 0.01, 0.002), levels("link.jitter_s", 0.001, 0.005)},
+		`no node "nobody"`:          {levels("link-nobody.loss_ratio", 0, 0.01)},
+		"needs a rate":              {levels("link.queue_packets", 5, 10)},
 	} {
 		if err := CheckLinks(sweepOver(f...)); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v: %v, want %q", f, err, want)
