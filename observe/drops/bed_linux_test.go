@@ -50,15 +50,22 @@ func newBed(t testing.TB) *bed {
 	b.vb = b.address(b.receiver, "vb", 2)
 	b.neighbour(b.sender, "va", 2, b.hardware(b.receiver, "vb"))
 	b.neighbour(b.receiver, "vb", 1, b.hardware(b.sender, "va"))
-	b.settle(b.sender, 1)
-	b.settle(b.receiver, 2)
+	b.settle(b.sender, "va", 1)
+	b.settle(b.receiver, "vb", 2)
 	return b
 }
 
 // settle waits until the kernel has taken in that there is a carrier: only then
-// are the IPv6 addresses the host's own.
-func (b *bed) settle(h *netns.Handle, host byte) {
+// are the IPv6 addresses the host's own, and has the interface a queue that sends.
+func (b *bed) settle(h *netns.Handle, name string, host byte) {
 	b.t.Helper()
+	until(b.t, name+" to be up", func() (up bool) {
+		b.link(h, name, func(l netlink.Link) error {
+			up = l.Attrs().OperState == netlink.OperUp
+			return nil
+		})
+		return up
+	})
 	for _, six := range []bool{false, true} {
 		until(b.t, fmt.Sprintf("address %v", address(six, host)), func() (ready bool) {
 			b.do(h, func() error {
