@@ -42,7 +42,6 @@ func TestLedgerBetweenHosts(t *testing.T) {
 				{layer: "receiver-buffer", host: "receiver", cause: "SOCKET_RCVBUFF"}}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			t.Parallel()
 			h := newHosts(t)
 			s := h.serve(t)
 			if c.near != "" {
@@ -87,7 +86,7 @@ func TestLedgerBetweenHosts(t *testing.T) {
 				return d
 			}
 			d := run()
-			for try := 1; try < 4 && d.blind(t); try++ {
+			for try := 1; try < mostBlind && d.blind(t); try++ {
 				d = run()
 			}
 			f := d.Results[0].Flows[0]

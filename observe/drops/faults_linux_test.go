@@ -63,7 +63,7 @@ func (r run) test(t *testing.T) {
 // soft interrupt drops on top of these no program is told, though ftrace shows it.
 func attempts(t *testing.T, f func(t *testing.T) (unseen uint64)) {
 	t.Helper()
-	const most = 4
+	const most = 8
 	for i := range most {
 		unseen := uint64(0)
 		ok := t.Run(fmt.Sprint("attempt ", i+1), func(t *testing.T) { unseen = f(t) })
