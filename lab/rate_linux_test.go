@@ -27,9 +27,6 @@ func expectRate(t *testing.T, want unit.BitRate, frameBytes int, slack float64, 
 const frameOver = 42 // Ethernet, IPv4 and UDP headers; the kernel counts no FCS
 
 func TestRate(t *testing.T) {
-	if testing.Short() {
-		t.Skip("its figures are of times, which the race detector spoils")
-	}
 	for _, c := range []struct {
 		topology, link string
 		rate           unit.BitRate
@@ -83,9 +80,6 @@ func TestFastRate(t *testing.T) {
 //
 //	sender ==50 Mbit/s, 1000 packets==> [middle] ----- receiver
 func TestQueueOverflows(t *testing.T) {
-	if testing.Short() {
-		t.Skip("its figures are of times, which the race detector spoils")
-	}
 	for _, topology := range []string{"direct", "switch", "router"} {
 		for _, link := range []string{"sender:rate=50mbit,queue=1000,toward=receiver", "receiver:rate=50mbit,queue=1000,toward=receiver", "sender:rate=50mbit,queue=1MB,toward=receiver"} {
 			t.Run(topology+"/"+link, func(t *testing.T) {

@@ -188,7 +188,7 @@ func TestFaults(t *testing.T) {
 			reason: "NETFILTER_DROP", function: "nft_do_chain|nf_hook_slow", space: inReceiver, iface: "vb", received: true}},
 		{"nft output", true, run{before: func(b *bed) { b.dropFourth(b.sender, nftables.ChainHookOutput) }, least: 250,
 			reason: "NETFILTER_DROP", function: "nft_do_chain|nf_hook_slow", space: inSender}},
-		{"qdisc", true, run{before: func(b *bed) { b.tbf(b.sender, "va", 12_500, 3000) }, least: 500, // a slow sender takes half a second
+		{"qdisc", true, run{before: func(b *bed) { b.tbf(b.sender, "va", 6_250, 3000) }, least: 900, // of a slow sender, too
 			reason: "QDISC_DROP|QDISC_OVERLIMIT|QDISC_DROP_.*", function: "__dev_queue_xmit|.*tbf.*|__dev_xmit_skb|kfree_skb_list_reason", space: inSender, iface: "va"}},
 		{"tc egress", true, run{before: func(b *bed) { b.shot(b.sender, "va", netlink.HANDLE_MIN_EGRESS) }, least: 1000,
 			reason: "TC_EGRESS", function: "__dev_queue_xmit|sch_handle_egress", space: inSender, iface: "va"}},
