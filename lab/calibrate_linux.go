@@ -2,14 +2,15 @@ package lab
 
 import (
 	"context"
+	"errors"
 
 	"pelt/lab/gauge"
 	"pelt/model"
 )
 
-// Calibrate probes the emulated links whose frames this process moves, for a
-// second or two, and tells what they do. Then they begin anew: the test meets the
-// first draws of their seeds. Nothing else may use them meanwhile.
+// Calibrate probes the emulated links that this process has made, for a second or
+// two, and tells what they do. Then they begin anew: the test meets the first draws
+// of their seeds. Nothing else may use them, or read their counters, meanwhile.
 func (l *Lab) Calibrate(ctx context.Context) ([]model.LinkCalibration, error) {
 	var ways []gauge.Way
 	for _, e := range l.links {
@@ -19,10 +20,20 @@ func (l *Lab) Calibrate(ctx context.Context) ([]model.LinkCalibration, error) {
 				Out: gauge.Port{Do: e.nodes[1-d].Do, Name: e.names[1-d]}})
 		}
 	}
+	for _, w := range l.kernel {
+		if w.gauged != nil {
+			ways = append(ways, *w.gauged)
+		}
+	}
 	list, err := gauge.Measure(ctx, ways)
 	for _, e := range l.links {
 		for d, s := range e.Ways {
 			e.Cable.Set(d, s)
+		}
+	}
+	for _, w := range l.kernel {
+		if w.anew != nil {
+			err = errors.Join(err, w.anew())
 		}
 	}
 	return list, err

@@ -10,6 +10,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"pelt/lab/bpfloss"
+	"pelt/lab/gauge"
 	"pelt/lab/impair"
 	"pelt/lab/netem"
 	"pelt/model"
@@ -147,7 +148,7 @@ func (b *builder) emulateInKernel(link int, pa, pb port, c choice) error {
 		from := ports[direction].node
 		w := kernelWay{From: b.spec.nodes[from].name, To: b.spec.nodes[ports[1-direction].node].name, Backend: c.backend, Reason: c.reason,
 			Mode: string(impair.Exact), Node: from, Out: names[direction], Space: space}
-		if err := b.way(relay, &w, link, direction, s, c, inner); err != nil {
+		if err := b.way(relay, &w, link, direction, s, c, inner, ports[1-direction]); err != nil {
 			return fmt.Errorf("%s: %w", b.spec.wayName(link, direction), err)
 		}
 		b.lab.kernel = append(b.lab.kernel, w)
@@ -156,7 +157,7 @@ func (b *builder) emulateInKernel(link int, pa, pb port, c choice) error {
 }
 
 // way makes one direction: from one of the relay's outer interfaces to the other.
-func (b *builder) way(relay *space, w *kernelWay, link, direction int, s shape, c choice, inner [2]string) error {
+func (b *builder) way(relay *space, w *kernelWay, link, direction int, s shape, c choice, inner [2]string, to port) error {
 	plan := b.plans[link]
 	set := s.settings()
 	if set.Seed == 0 {
@@ -223,6 +224,43 @@ func (b *builder) way(relay *space, w *kernelWay, link, direction int, s shape, 
 		text := told(set, fmt.Sprintf("%s, %s, %s; %s", doers(c, list), w.Mode, seeded, c.reason))
 		b.lab.fixed[[2]int{link, direction}] = text
 		b.tell(link, direction, text)
+		burst := 0
+		if i := slices.IndexFunc(list, func(st stage) bool { return st.tbf != nil }); i >= 0 {
+			burst = int(list[i].tbf.burstBytes)
+		}
+		w.gauged = &gauge.Way{From: w.From, To: w.To, Settings: set, Words: text, MTU: plan.mtu, Burst: burst,
+			In: gauge.Port{Do: b.spaces[w.Node].ns.Do, Name: w.Out}, Out: gauge.Port{Do: b.spaces[to.node].ns.Do, Name: b.spec.ifaceName(link, to.node)}}
+		w.anew = func() error { return relay.beginAnew(w.Stages, list, w.Map, set) }
+	}
+	return nil
+}
+
+// beginAnew makes the queueing disciplines again, and has the program draw from
+// its beginning.
+func (s *space) beginAnew(made []kernelStage, list []stage, program uint32, set impair.Settings) (err error) {
+	again, err := openSpace(s.ns)
+	if err != nil {
+		return err
+	}
+	defer again.rt.Close()
+	for i, st := range list {
+		if st.netem == nil {
+			continue
+		}
+		link, err := again.link(made[i].Iface)
+		if err != nil {
+			return err
+		}
+		old := &netlink.GenericQdisc{QdiscAttrs: netlink.QdiscAttrs{LinkIndex: link.Attrs().Index, Handle: tbfHandle, Parent: netlink.HANDLE_ROOT}, QdiscType: "netem"}
+		if err := again.rt.QdiscDel(old); err != nil {
+			return fmt.Errorf("take netem off %s: %w", made[i].Iface, err)
+		}
+		if err := again.addNetem(made[i].Iface, *st.netem); err != nil {
+			return err
+		}
+	}
+	if program != 0 {
+		return bpfloss.Restart(program, set)
 	}
 	return nil
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"pelt/lab/bpfloss"
+	"pelt/lab/gauge"
 	"pelt/model"
 )
 
@@ -25,6 +26,9 @@ type kernelWay struct {
 	Entries  []string      `json:"entries"` // the relay's interfaces that frames come in by, one before each stage or one at all
 	Stages   []kernelStage `json:"stages,omitempty"`
 	Map      uint32        `json:"map,omitempty"` // counts of the program ahead of the first stage
+
+	gauged *gauge.Way   // to be measured; nil for who attached to the lab, and for a direction that does nothing
+	anew   func() error // has its draws begin as when it was made; not while anybody uses it
 }
 
 // kernelStage is one queueing discipline of a way.

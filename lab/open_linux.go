@@ -191,17 +191,26 @@ func (b *builder) newSpace() (*space, error) {
 		return nil, err
 	}
 	b.lab.held = append(b.lab.held, ns)
+	s, err := openSpace(ns)
+	if err != nil {
+		return nil, err
+	}
+	b.spaces = append(b.spaces, s)
+	if err := s.up("lo"); err != nil {
+		return nil, err
+	}
+	return s, nil
+}
+
+// openSpace is a namespace as what is made in it needs it. Its rt must be closed.
+func openSpace(ns *netns.Handle) (*space, error) {
 	s := &space{ns: ns}
-	err = ns.Do(func() (err error) {
+	err := ns.Do(func() (err error) {
 		s.rt, err = netlink.NewHandle(unix.NETLINK_ROUTE)
 		return err
 	})
 	if err != nil {
 		return nil, fmt.Errorf("open rtnetlink: %w", err)
-	}
-	b.spaces = append(b.spaces, s)
-	if err := s.up("lo"); err != nil {
-		return nil, err
 	}
 	return s, nil
 }

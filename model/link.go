@@ -57,10 +57,6 @@ const (
 	BackendBPF    = "bpf"    // an eBPF program that loses frames, and tbf
 )
 
-// linkKeys are the words of --link, in the order the help prints them.
-var linkKeys = []string{"rate", "queue", "overhead", "mtu", "delay", "jitter", "correlation", "distribution", "loss", "loss-correlation",
-	"duplicate", "duplicate-correlation", "reorder", "reorder-correlation", "gap", "corrupt", "corrupt-correlation", "mode", "seed", "backend", "toward"}
-
 // Loss models with states, and what their ratios are called.
 const (
 	GilbertElliott = "gilbert-elliott"
@@ -80,7 +76,7 @@ func ParseLink(node, text string) (Link, error) {
 	for _, word := range strings.Split(text, ",") {
 		key, value, ok := strings.Cut(strings.TrimSpace(word), "=")
 		if !ok || value == "" {
-			return Link{}, &unit.SyntaxError{Kind: "link", Text: text, Want: fmt.Sprintf("%q is not key=value; keys are %s", word, strings.Join(linkKeys, ", "))}
+			return Link{}, &unit.SyntaxError{Kind: "link", Text: text, Want: fmt.Sprintf("%q is not key=value; keys are %s", word, strings.Join(linkKeys(), ", "))}
 		}
 		if seen[key] {
 			return Link{}, &unit.SyntaxError{Kind: "link", Text: text, Want: key + " stands twice"}
@@ -104,75 +100,13 @@ func ParseLink(node, text string) (Link, error) {
 	return l, nil
 }
 
-func (l *Link) set(key, value string) (err error) {
-	size := func(to *int) error {
-		n, err := unit.ParseBytes(value)
-		if err == nil && (n < 1 || n > math.MaxInt32) { // 0 would mean: leave it alone
-			return fmt.Errorf("%s %q: want at least 1 and less than 2 GiB", key, value)
+func (l *Link) set(key, value string) error {
+	for _, s := range linkSettings {
+		if s.key == key {
+			return s.set(l, value)
 		}
-		*to = int(n)
-		return err
 	}
-	duration := func(to *float64) error {
-		d, err := unit.ParseDuration(value)
-		*to = d.Seconds()
-		return err
-	}
-	ratio := func(to *float64) (err error) { *to, err = unit.ParseRatio(value); return err }
-	switch key {
-	case "rate":
-		l.Rate, err = unit.ParseBitRate(value)
-	case "queue":
-		if strings.Trim(value, "0123456789") == "" {
-			return size(&l.QueuePackets)
-		}
-		return size(&l.QueueBytes)
-	case "mtu":
-		return size(&l.MTU)
-	case "overhead":
-		return size(&l.OverheadBytes)
-	case "toward":
-		l.Toward = value
-	case "delay":
-		return duration(&l.DelaySeconds)
-	case "jitter":
-		return duration(&l.JitterSeconds)
-	case "correlation":
-		return ratio(&l.Correlation)
-	case "distribution":
-		l.Distribution = value
-	case "loss":
-		return l.setLoss(value)
-	case "loss-correlation":
-		return ratio(&l.LossCorrelation)
-	case "reorder":
-		return ratio(&l.ReorderRatio)
-	case "reorder-correlation":
-		return ratio(&l.ReorderCorrelation)
-	case "gap":
-		if l.Gap, err = strconv.Atoi(value); err != nil || l.Gap < 1 {
-			return fmt.Errorf("gap %q: want a whole number of packets, at least 1", value)
-		}
-	case "duplicate":
-		return ratio(&l.DuplicateRatio)
-	case "duplicate-correlation":
-		return ratio(&l.DuplicateCorrelation)
-	case "corrupt":
-		return ratio(&l.CorruptRatio)
-	case "corrupt-correlation":
-		return ratio(&l.CorruptCorrelation)
-	case "mode":
-		l.Mode = value
-	case "backend":
-		l.Backend = value
-	case "seed":
-		if l.Seed, err = strconv.ParseUint(value, 10, 64); err != nil || l.Seed == 0 { // 0 would mean: draw one
-			return fmt.Errorf("seed %q: want a whole number, at least 1; without one a seed is drawn", value)
-		}
-	default:
-		return fmt.Errorf("unknown key %q; keys are %s", key, strings.Join(linkKeys, ", "))
-	}
-	return err
+	return fmt.Errorf("unknown key %q; keys are %s", key, strings.Join(linkKeys(), ", "))
 }
 
 // setLoss reads a share, or a model with the ratios of its states.

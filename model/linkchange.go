@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strconv"
 	"strings"
 
 	"pelt/unit"
@@ -57,7 +56,7 @@ func ParseLinkChange(node, text string) (LinkChange, error) {
 
 // changeable are the keys that a link can change while it is there.
 func changeable() []string {
-	return slices.DeleteFunc(slices.Clone(linkKeys), func(key string) bool { return key == "mtu" || key == "backend" })
+	return slices.DeleteFunc(linkKeys(), func(key string) bool { return key == "mtu" || key == "backend" })
 }
 
 // Check returns what no link can be told, as one line.
@@ -75,14 +74,16 @@ func (c LinkChange) Apply(l Link) (Link, error) {
 		if s.Key == "mtu" || s.Key == "toward" || s.Key == "backend" {
 			return Link{}, wrong("link", "%s cannot change while the link is there; it can: %s", s.Key, strings.Join(changeable(), ", "))
 		}
-		if !l.clear(s.Key) {
+		i := slices.IndexFunc(linkSettings, func(k linkSetting) bool { return k.key == s.Key })
+		if i < 0 {
 			return Link{}, wrong("link", "unknown key %q; keys are %s", clip(s.Key), strings.Join(changeable(), ", "))
 		}
+		linkSettings[i].clear(&l)
 		word := s.Key == "mode" || s.Key == "distribution"
 		if s.Value == Nothing || s.Value == "0" && !word {
 			continue
 		}
-		if err := l.set(s.Key, s.Value); err != nil {
+		if err := linkSettings[i].set(&l, s.Value); err != nil {
 			return Link{}, wrong("link", "%v", err)
 		}
 		if s.Key == "distribution" && l.DistributionFile() != "" {
@@ -90,95 +91,6 @@ func (c LinkChange) Apply(l Link) (Link, error) {
 		}
 	}
 	return l, l.check("link")
-}
-
-// clear puts a setting back to nothing; ok is false if there is none of that name.
-func (l *Link) clear(key string) (ok bool) {
-	switch key {
-	case "rate":
-		l.Rate = 0
-	case "queue":
-		l.QueuePackets, l.QueueBytes = 0, 0
-	case "overhead":
-		l.OverheadBytes = 0
-	case "delay":
-		l.DelaySeconds = 0
-	case "jitter":
-		l.JitterSeconds = 0
-	case "correlation":
-		l.Correlation = 0
-	case "distribution":
-		l.Distribution, l.DistributionTable = "", ""
-	case "loss":
-		l.LossRatio, l.LossModel, l.LossStates = 0, "", [5]float64{}
-	case "loss-correlation":
-		l.LossCorrelation = 0
-	case "duplicate":
-		l.DuplicateRatio = 0
-	case "duplicate-correlation":
-		l.DuplicateCorrelation = 0
-	case "reorder":
-		l.ReorderRatio = 0
-	case "reorder-correlation":
-		l.ReorderCorrelation = 0
-	case "gap":
-		l.Gap = 0
-	case "corrupt":
-		l.CorruptRatio = 0
-	case "corrupt-correlation":
-		l.CorruptCorrelation = 0
-	case "mode":
-		l.Mode = ""
-	case "seed":
-		l.Seed = 0
-	default:
-		return false
-	}
-	return true
-}
-
-// Words says the link as --link reads it, "" if it leaves packets alone.
-func (l Link) Words() string {
-	var words []string
-	say := func(key, value string, set bool) {
-		if set {
-			words = append(words, key+"="+value)
-		}
-	}
-	ratio := func(key string, n float64) { say(key, plainNumber(n), n > 0) }
-	say("rate", l.Rate.String(), l.Rate > 0)
-	say("queue", strconv.Itoa(l.QueuePackets), l.QueuePackets > 0)
-	say("queue", strconv.Itoa(l.QueueBytes)+"B", l.QueueBytes > 0)
-	say("mtu", strconv.Itoa(l.MTU), l.MTU > 0)
-	say("overhead", strconv.Itoa(l.OverheadBytes), l.OverheadBytes > 0)
-	say("toward", l.Toward, l.Toward != "")
-	say("delay", durationWord(l.DelaySeconds), l.DelaySeconds > 0)
-	say("jitter", durationWord(l.JitterSeconds), l.JitterSeconds > 0)
-	ratio("correlation", l.Correlation)
-	say("distribution", l.Distribution, l.Distribution != "")
-	say("loss", l.LossText(), l.LossRatio > 0 || l.LossModel != "")
-	ratio("loss-correlation", l.LossCorrelation)
-	ratio("duplicate", l.DuplicateRatio)
-	ratio("duplicate-correlation", l.DuplicateCorrelation)
-	ratio("reorder", l.ReorderRatio)
-	ratio("reorder-correlation", l.ReorderCorrelation)
-	say("gap", strconv.Itoa(l.Gap), l.Gap > 0)
-	ratio("corrupt", l.CorruptRatio)
-	ratio("corrupt-correlation", l.CorruptCorrelation)
-	say("mode", l.Mode, l.Mode != "")
-	say("backend", l.Backend, l.Backend != "")
-	say("seed", strconv.FormatUint(l.Seed, 10), l.Seed > 0)
-	return strings.Join(words, ",")
-}
-
-func plainNumber(n float64) string { return strconv.FormatFloat(n, 'f', -1, 64) }
-
-// durationWord is text that unit.ParseDuration reads back: "3s", "500ms".
-func durationWord(s float64) string {
-	if s >= 1 && s == float64(int64(s)) {
-		return fmt.Sprintf("%ds", int64(s))
-	}
-	return plainNumber(s*1000) + "ms"
 }
 
 // linkKnobs are the settings of a link that a factor may vary: by their names in
@@ -189,7 +101,7 @@ var linkKnobs = []struct {
 	words     bool   // levels may be words, as --link takes them
 }{
 	{"rate_bps", "rate", "bit", false}, {"queue_packets", "queue", "", false}, {"queue_bytes", "queue", "B", false}, {"overhead_bytes", "overhead", "", false},
-	{"delay_s", "delay", "s", false}, {"jitter_s", "jitter", "s", false}, {"correlation_ratio", "correlation", "", false}, {"distribution", "distribution", "", true},
+	{"delay_s", "delay", "s", false}, {"jitter_s", "jitter", "s", false}, {"correlation_ratio", "correlation", "", false}, {"distribution", "distribution", "", true}, {"mode", "mode", "", true},
 	{"loss_ratio", "loss", "", true}, {"loss_correlation_ratio", "loss-correlation", "", false},
 	{"duplicate_ratio", "duplicate", "", false}, {"duplicate_correlation_ratio", "duplicate-correlation", "", false},
 	{"reorder_ratio", "reorder", "", false}, {"reorder_correlation_ratio", "reorder-correlation", "", false}, {"reorder_gap", "gap", "", false},
@@ -258,8 +170,8 @@ func linkKnob(name string) (knob, bool) {
 				if value = "0"; v.Number != 0 {
 					value = plainNumber(v.Number) + k.suffix
 				}
-				if k.key == "distribution" {
-					return fmt.Errorf("a distribution is a word, not %v", v)
+				if k.key == "distribution" || k.key == "mode" {
+					return fmt.Errorf("a %s is a word, not %v", k.key, v)
 				}
 			}
 			c := LinkChange{Node: node, Settings: []LinkSetting{{k.key, value}}}

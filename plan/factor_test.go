@@ -18,6 +18,7 @@ func TestLinkFactor(t *testing.T) {
 		"link-sender-router.queue=10,100..300/100":      "link-sender-router.queue_packets [10 100 200 300]",
 		"link.queue=0,64KiB":                            "link.queue_bytes [0 65536]",
 		"link.distribution=uniform,normal":              "link.distribution [uniform normal]",
+		"link.mode=exact, netem":                        "link.mode [exact netem]",
 		"link.gap=1,5":                                  "link.reorder_gap [1 5]",
 		"link.duplicate-correlation=0,25%":              "link.duplicate_correlation_ratio [0 0.25]",
 		"link.loss=4state:1%/1%/1%/1%/1%,ge:1%/1%/1%/0": "link.loss_ratio [4state:1%/1%/1%/1%/1% ge:1%/1%/1%/0]",

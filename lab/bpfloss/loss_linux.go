@@ -21,6 +21,13 @@ func Load(s impair.Settings) (*Program, error) {
 	if err := loadLossObjects(&p.objects, nil); err != nil {
 		return nil, fmt.Errorf("load the program that loses frames: %w", err)
 	}
+	if err := p.objects.Losses.Put(uint32(0), valueOf(s)); err != nil {
+		return nil, errors.Join(fmt.Errorf("tell the program what to lose: %w", err), p.Close())
+	}
+	return p, nil
+}
+
+func valueOf(s impair.Settings) lossLoss {
 	d := s.LossDraws()
 	value := lossLoss{State: d.State, High: d.High, Low: d.Low, Bounds: d.Bounds}
 	switch d.Model {
@@ -31,10 +38,7 @@ func Load(s impair.Settings) (*Program, error) {
 	default:
 		value.Model = uint32(lossModelRANDOM)
 	}
-	if err := p.objects.Losses.Put(uint32(0), value); err != nil {
-		return nil, errors.Join(fmt.Errorf("tell the program what to lose: %w", err), p.Close())
-	}
-	return p, nil
+	return value
 }
 
 // FD is the program's descriptor, for who attaches it. It is the Program's.
@@ -69,4 +73,18 @@ func CountsOf(id uint32) (Counts, error) {
 		return Counts{}, fmt.Errorf("read the counts of the program that loses frames: %w", err)
 	}
 	return Counts{Frames: value.Frames, Lost: value.Lost}, nil
+}
+
+// Restart has the program whose MapID that is draw from its beginning, and count
+// from 0. It fails as CountsOf does.
+func Restart(id uint32, s impair.Settings) error {
+	m, err := ebpf.NewMapFromID(ebpf.MapID(id))
+	if err != nil {
+		return fmt.Errorf("restart the program that loses frames: %w", err)
+	}
+	defer m.Close()
+	if err := m.Update(uint32(0), valueOf(s), ebpf.UpdateLock); err != nil {
+		return fmt.Errorf("restart the program that loses frames: %w", err)
+	}
+	return nil
 }

@@ -31,30 +31,38 @@ func TestLosesAsTheModel(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			model := impair.New(s)
-			const frames = 3000
-			lost := uint64(0)
-			for i := range frames {
-				verdict, _, err := p.objects.Lose.Test(make([]byte, 64))
-				if err != nil {
+			for range 2 { // the second time from its beginning again
+				model := impair.New(s)
+				const frames = 3000
+				lost := uint64(0)
+				for i := range frames {
+					verdict, _, err := p.objects.Lose.Test(make([]byte, 64))
+					if err != nil {
+						t.Fatal(err)
+					}
+					fate := model.Offer(int64(i), 64)
+					want := uint32(0xffffffff) // TC_ACT_UNSPEC: goes on
+					if fate.Cause == impair.Lost {
+						want = 2 // TC_ACT_SHOT
+						lost++
+					}
+					if verdict != want {
+						t.Fatalf("frame %d: verdict %#x, want %#x", i, verdict, want)
+					}
+				}
+				if c, err := CountsOf(id); err != nil || c != (Counts{frames, lost}) {
+					t.Errorf("counts %+v, %v; want %d frames, %d lost", c, err, frames, lost)
+				}
+				if err := Restart(id, s); err != nil {
 					t.Fatal(err)
 				}
-				fate := model.Offer(int64(i), 64)
-				want := uint32(0xffffffff) // TC_ACT_UNSPEC: goes on
-				if fate.Cause == impair.Lost {
-					want = 2 // TC_ACT_SHOT
-					lost++
-				}
-				if verdict != want {
-					t.Fatalf("frame %d: verdict %#x, want %#x", i, verdict, want)
-				}
-			}
-			if c, err := CountsOf(id); err != nil || c != (Counts{frames, lost}) {
-				t.Errorf("counts %+v, %v; want %d frames, %d lost", c, err, frames, lost)
 			}
 			if err := p.Close(); err != nil {
 				t.Fatal(err)
 			}
 		})
+	}
+	if err := Restart(1<<31-1, impair.Settings{}); err == nil {
+		t.Error("what never was is restarted")
 	}
 }

@@ -31,3 +31,6 @@ func (*Program) Close() error { return nil }
 
 // CountsOf fails.
 func CountsOf(uint32) (Counts, error) { return Counts{}, unsupported() }
+
+// Restart fails.
+func Restart(uint32, impair.Settings) error { return unsupported() }

@@ -63,10 +63,10 @@ func figuresOf(s impair.Settings, small, full []sample) (f figures) {
 // slope is the rate at which frames sent at once came out, by least squares of the
 // bits that had to go first over the time, and its standard deviation. 0: too few.
 func slope(s sample, bits int) (rate, deviation float64) {
-	if len(s.arrivals) < fewestFull/2 {
+	in := slices.DeleteFunc(slices.Clone(s.arrivals), func(a arrival) bool { return a.sequence < s.burst })
+	if len(in) < fewestFull/2 {
 		return 0, 0
 	}
-	in := slices.Clone(s.arrivals)
 	slices.SortStableFunc(in, func(a, b arrival) int { return cmp.Compare(a.sequence, b.sequence) })
 	n := float64(len(in))
 	var sx, sy, sxx, sxy float64
@@ -260,7 +260,7 @@ func grouped(ways []Way) (groups [][]int) {
 			if a.Shape != nil && b.Shape != nil && a.Shape.Name == b.Shape.Name {
 				a.Shape, b.Shape = nil, nil
 			}
-			return a == b && ways[g[0]].MTU == w.MTU
+			return a == b && ways[g[0]].MTU == w.MTU && ways[g[0]].Burst == w.Burst
 		}
 		if k := slices.IndexFunc(groups, same); k >= 0 {
 			groups[k] = append(groups[k], i)

@@ -38,7 +38,7 @@ func measured(t *testing.T, s, real impair.Settings, ways int, seed uint64) mode
 	g := group{settings: s}
 	for i := range ways {
 		p := small(s, ways)
-		f, why := full(s, 1500)
+		f, why := full(s, 1500, 0)
 		if why != "" {
 			t.Fatal(why)
 		}
@@ -120,10 +120,10 @@ func TestSchedules(t *testing.T) {
 			}
 		}
 	}
-	if p, why := full(impair.Settings{Rate: 1_000_000, QueuePackets: 4}, 1500); p.count != 0 || why == "" {
+	if p, why := full(impair.Settings{Rate: 1_000_000, QueuePackets: 4}, 1500, 0); p.count != 0 || why == "" {
 		t.Errorf("%+v, %q: frames that the queue has no room for", p, why)
 	}
-	if p, why := full(impair.Settings{}, 1500); p.count != 0 || why != "" {
+	if p, why := full(impair.Settings{}, 1500, 0); p.count != 0 || why != "" {
 		t.Errorf("%+v, %q: a link without a rate", p, why)
 	}
 }
@@ -144,5 +144,27 @@ func TestDistance(t *testing.T) {
 	}
 	if d := distance([]float64{1, 1, 2}, []float64{1, 1, 2}); d != 0 {
 		t.Errorf("got %v of the same", d)
+	}
+}
+
+// Frames that a token bucket lets through at once say nothing of its rate.
+func TestBurst(t *testing.T) {
+	s := impair.Settings{Rate: 100_000_000, QueuePackets: 1000, MinFrame: 60}
+	plain, _ := full(s, 1500, 0)
+	p, why := full(s, 1500, 20_000)
+	if p.burst != 20_000/1514 || p.count != plain.count+p.burst || why != "" {
+		t.Fatalf("%+v, %q beside %+v", p, why, plain)
+	}
+	got := sample{bytes: p.bytes, burst: p.burst, sent: make([]int64, p.count)}
+	each := int64(p.bytes) * 8 * 10 // ns at the rate
+	for i := range p.count {
+		got.arrivals = append(got.arrivals, arrival{i, max(0, int64(i-p.burst)*each)})
+	}
+	if r, _ := slope(got, bitsOnLink(s, p.bytes)); math.Abs(r-1e8) > 1 {
+		t.Errorf("a rate of %.0f, want 100 Mbit/s", r)
+	}
+	got.burst = 0
+	if r, _ := slope(got, bitsOnLink(s, p.bytes)); math.Abs(r-1e8) < 1e5 {
+		t.Errorf("with the burst's frames the rate is still %.0f: the test shows nothing", r)
 	}
 }

@@ -27,7 +27,7 @@ func Measure(ctx context.Context, ways []Way) (list []model.LinkCalibration, err
 		}
 		one := group{settings: first.Settings, words: first.Words}
 		p := small(first.Settings, len(ways))
-		f, why := full(first.Settings, first.MTU)
+		f, why := full(first.Settings, first.MTU, first.Burst)
 		if why != "" {
 			one.notes = append(one.notes, why)
 		}
@@ -164,7 +164,7 @@ func (w *wires) run(ctx context.Context, of func(*wire) schedule) ([]sample, err
 	any := false
 	for i, x := range w.all {
 		p := of(x)
-		samples[i] = sample{bytes: p.bytes, sent: make([]int64, 0, p.count)}
+		samples[i] = sample{bytes: p.bytes, burst: p.burst, sent: make([]int64, 0, p.count)}
 		any = any || p.count > 0
 	}
 	if !any {
