@@ -110,6 +110,9 @@ type Trial struct {
 	// They are led through the trial's moments; whoever gave them asks for their
 	// reports and closes them.
 	Along []engine.Observation
+	// Sent, if not nil, is called once when all senders have ended: what is on its
+	// way is still received then. Not in a trial that is cut before.
+	Sent func()
 }
 
 // Progress is one per-second sample of a running trial.

@@ -98,6 +98,9 @@ func (c *Controller) RunTrial(ctx context.Context, order Trial, progress func(Pr
 	}
 	err = t.attend(run, progress)
 	if err == nil {
+		if order.Sent != nil {
+			order.Sent()
+		}
 		err = t.settle(run)
 	}
 	return t.collect(ctx, run, err), nil

@@ -26,7 +26,16 @@ func (l *Lab) Calibrate(ctx context.Context) ([]model.LinkCalibration, error) {
 		}
 	}
 	list, err := gauge.Measure(ctx, ways)
+	return list, errors.Join(err, l.BeginAnew())
+}
+
+// BeginAnew has the emulated links that this process has made draw from their
+// seeds' beginnings. Nothing may use them, or read their counters, meanwhile.
+func (l *Lab) BeginAnew() (err error) {
 	for _, e := range l.links {
+		if e.Cable == nil {
+			continue // another process moves its frames
+		}
 		for d, s := range e.Ways {
 			e.Cable.Set(d, s)
 		}
@@ -36,7 +45,7 @@ func (l *Lab) Calibrate(ctx context.Context) ([]model.LinkCalibration, error) {
 			err = errors.Join(err, w.anew())
 		}
 	}
-	return list, err
+	return err
 }
 
 // mtu is that of the interface where a direction begins.

@@ -67,6 +67,9 @@ func Probe() []Capability {
 // Shapers fails: labs need Linux.
 func (l *Lab) Shapers() ([]Shaper, error) { return nil, unsupported() }
 
+// BeginAnew fails: labs need Linux.
+func (l *Lab) BeginAnew() error { return unsupported() }
+
 // Calibrate fails: labs need Linux.
 func (l *Lab) Calibrate(context.Context) ([]model.LinkCalibration, error) { return nil, unsupported() }
 

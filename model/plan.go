@@ -85,6 +85,8 @@ type Design struct {
 	Repeats int    `json:"repeats"` // trials of each cell, 1..1000
 	Seed    uint64 `json:"seed"`    // order of cells within each repeat
 	Ordered bool   `json:"ordered"` // keep the cells in the order given instead of shuffling them within each repeat
+	// SideBySide is how many trials run at a time, each in a lab of its own; 0 is 1.
+	SideBySide int `json:"side_by_side,omitempty"`
 }
 
 // Timing is the clock of every trial, in seconds.
@@ -117,6 +119,7 @@ const (
 	MaxTCPWrite    = 1 << 20
 	MaxStreams     = 128
 	MaxRepeats     = 1000
+	MaxSideBySide  = 16
 	MaxTrials      = 100_000
 	MaxMeasure     = 7 * 24 * time.Hour
 	MaxWarmup      = 10 * time.Minute
@@ -236,6 +239,9 @@ func (p Plan) checkDesign() error {
 	}
 	if p.Design.Repeats < 1 || p.Design.Repeats > MaxRepeats {
 		return wrong("design.repeats", "want 1 to %d, not %d", MaxRepeats, p.Design.Repeats)
+	}
+	if n := p.Design.SideBySide; n < 0 || n > MaxSideBySide {
+		return wrong("design.side_by_side", "want 1 to %d, not %d", MaxSideBySide, n)
 	}
 	if len(p.Factors) > maxFactors {
 		return wrong("factors", "want at most %d", maxFactors)

@@ -110,6 +110,8 @@ type Result struct {
 	Counters     []Counter    `json:"counters,omitempty"` // of all nodes: those that moved, and those that a check needs
 	Links        []LinkResult `json:"links,omitempty"`    // of a lab's emulated links
 	Warnings     []string     `json:"warnings,omitempty"` // doubts of the two ends about this trial
+	Beside       int          `json:"beside,omitempty"`   // trials that ran at the same time in labs of their own, at most
+	Spoilt       int          `json:"spoilt,omitempty"`   // tries before this one that were invalid beside others; they are not kept
 }
 
 // LinkResult is what one direction of an emulated link did in a trial, the

@@ -21,6 +21,7 @@ type SweepOptions struct {
 	Links          []model.Factor // settings of a lab's links that vary, see LinkFactor
 	Held           bool           // the lab runs already, so the plan does not say its links' delays
 	Packets        uint64         // of each trial and receiver; 0: as many as fit in Time
+	SideBySide     int            // trials at a time, see model.Design; 0 is 1
 }
 
 // A sweep's trials are many: without a word of the user they are of so many
@@ -65,6 +66,9 @@ func Sweep(o SweepOptions) (model.Plan, error) {
 		return p, err
 	}
 	p.Command = "sweep"
+	if o.SideBySide > 1 {
+		p.Design.SideBySide = o.SideBySide
+	}
 	for _, n := range o.Receivers {
 		p.Receivers = max(p.Receivers, n)
 	}

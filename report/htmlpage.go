@@ -260,6 +260,9 @@ func method(doc model.Document) []pair {
 		order = "as given"
 	}
 	if p.Design.Kind != "" {
+		if p.Design.SideBySide > 1 {
+			order += fmt.Sprintf(", %d at a time in labs of their own", p.Design.SideBySide)
+		}
 		add("Order", fmt.Sprintf("%s, %d of each setting, interleaved; order %s, seed %d", words.Name(p.Design.Kind), p.Design.Repeats, order, p.Design.Seed))
 	}
 	reasons := map[string]bool{}

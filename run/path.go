@@ -142,17 +142,23 @@ func openLab(ctx context.Context, name string, p model.Plan, o Options) (*path, 
 		}
 	}
 	tellVaried(&facts, names)
+	if n := p.Design.SideBySide; n > 1 {
+		facts.Backends = append(slices.Clone(facts.Backends), fmt.Sprintf("%d such labs: so many trials side by side", n))
+	}
 	way.lab, way.spots = &facts, labSpots(l)
 	way.roads.lab, way.roads.links, way.kernelLinks = l, l.Emulated(), l.KernelLinks()
 	if way.star() {
 		way.spots, way.pin = starSpots(l), false
 	}
 	send, receive, err := wantsFrames(p, l)
+	if p.Design.SideBySide > 1 { // checked: sockets may carry it
+		way.onSockets, way.pin, send, receive = "trials run side by side", false, false, false
+	}
 	if err == nil && l.Moved() {
 		if p.Engine != auto && (send || receive) {
 			err = &model.FieldError{Field: "engine", Want: "links with delay, loss and the like are emulated in user space, which no XDP frames reach; want auto or udp"}
 		}
-		way.onSockets, send, receive = "the lab's links are emulated in user space", false, false
+		way.onSockets, send, receive = cmp.Or(way.onSockets, "the lab's links are emulated in user space"), false, false
 	}
 	if err == nil && way.star() {
 		if p.Engine != auto && (send || receive) {

@@ -30,7 +30,9 @@ func (p *path) survey(ctx context.Context, plan *model.Plan) (mtus []model.PathM
 	if ctx.Err() != nil {
 		return nil, nil, ctx.Err()
 	}
-	p.reseed()
+	if err := p.reseed(); err != nil {
+		return nil, nil, err
+	}
 	if !plan.AsksPathMTU() {
 		return mtus, nil, nil
 	}
@@ -51,15 +53,11 @@ func (p *path) survey(ctx context.Context, plan *model.Plan) (mtus []model.PathM
 
 // reseed lets the emulated links of this process draw from the beginning: what
 // the search takes differs from run to run, and a seed shall mean the same each time.
-func (p *path) reseed() {
-	for _, l := range p.roads.links {
-		if l.Cable == nil {
-			continue // another process moves its frames
-		}
-		for direction, s := range l.Ways {
-			l.Cable.Set(direction, s)
-		}
+func (p *path) reseed() error {
+	if p.roads.lab == nil {
+		return nil
 	}
+	return p.roads.lab.BeginAnew()
 }
 
 // wholePayload is the largest payload that no flow's path needs fragments for.

@@ -20,15 +20,15 @@ import (
 // screen tells on stderr how a run goes on: one live line on a terminal, a
 // plain line per finished trial elsewhere.
 type screen struct {
-	mu     sync.Mutex
-	w      io.Writer
-	live   bool
-	width  int
-	trial  *run.TrialStarted
-	began  time.Time
-	rates  map[string]rateNow // by flow and role
-	total  int
-	number int
+	mu    sync.Mutex
+	w     io.Writer
+	live  bool
+	width int
+	trial *run.TrialStarted
+	began time.Time
+	rates map[string]rateNow // by flow and role
+	total int
+	ended int // trials
 }
 
 type rateNow struct {
@@ -54,15 +54,21 @@ func (s *screen) event(e run.Event) {
 		s.line(e.Note)
 	case e.Document != nil:
 		s.line(heading(*e.Document))
+		s.trial = nil
 	case e.Started != nil:
-		s.trial, s.began, s.rates = e.Started, time.Now(), map[string]rateNow{}
-		s.number, s.total = e.Started.Number, e.Started.Total
+		if s.trial == nil {
+			s.ended = e.Started.Number - 1 // of a run that goes on
+		}
+		s.trial, s.began, s.rates, s.total = e.Started, time.Now(), map[string]rateNow{}, e.Started.Total
 		s.status()
 	case e.Progress != nil:
-		s.sample(*e.Progress)
-		s.status()
+		if s.trial != nil && e.Progress.Number == s.trial.Number { // of several the latest
+			s.sample(*e.Progress)
+			s.status()
+		}
 	case e.Done != nil:
-		s.line(fmt.Sprintf("%*d/%d  %s", len(fmt.Sprint(s.total)), s.number, s.total, report.Line(*e.Done)))
+		s.ended++
+		s.line(fmt.Sprintf("%*d/%d  %s", len(fmt.Sprint(s.total)), s.ended, s.total, report.Line(*e.Done)))
 	}
 }
 
@@ -95,7 +101,7 @@ func (s *screen) status() {
 	}
 	t := s.trial.Trial
 	whole := t.Timing.Warmup() + t.Timing.Measure()
-	text := fmt.Sprintf("%d/%d  %s  %.0f of %.0f s", s.number, s.total, cellText(t.Cell), min(time.Since(s.began), whole).Seconds(), whole.Seconds())
+	text := fmt.Sprintf("%d/%d  %s  %.0f of %.0f s", s.trial.Number, s.total, cellText(t.Cell), min(time.Since(s.began), whole).Seconds(), whole.Seconds())
 	for _, f := range t.Flows {
 		sent, got := s.rates[f.Name+" "+string(engine.Send)], s.rates[f.Name+" "+string(engine.Receive)]
 		if sent.pps > 0 || got.pps > 0 {

@@ -26,6 +26,7 @@ func newSweep() *cobra.Command {
 		count                                              uint64
 		repeats                                            int
 		quick                                              bool
+		sideBySide                                         int
 	}
 	c := &cobra.Command{
 		Use:   "sweep TARGET",
@@ -98,7 +99,10 @@ with a list makes a factor of the sweep: --payload 256..1472/256,1472
 			if slices.Contains(s.Receivers, 0) {
 				return usagef("--receivers: want 1 to %d, not 0", model.MaxReceivers)
 			}
-			if o.quick {
+			if o.sideBySide < 1 || o.sideBySide > model.MaxSideBySide {
+				return usagef("--side-by-side: want 1 to %d, not %d", model.MaxSideBySide, o.sideBySide)
+			}
+			if s.SideBySide = o.sideBySide; o.quick {
 				s = s.Quick()
 			}
 			p, err := plan.Sweep(s)
@@ -113,7 +117,7 @@ with a list makes a factor of the sweep: --payload 256..1472/256,1472
 			}
 			if !common.printOut {
 				trials, least := plan.SweepTime(p)
-				fmt.Fprintf(c.ErrOrStderr(), "%d trials; their packets take at least %v to send\n", trials, least.Round(time.Second))
+				fmt.Fprintf(c.ErrOrStderr(), "%d trials; their packets take at least %v to send\n", trials, (least / time.Duration(o.sideBySide)).Round(time.Second))
 			}
 			return common.execute(c, p)
 		},
@@ -133,6 +137,7 @@ with a list makes a factor of the sweep: --payload 256..1472/256,1472
 	f.StringArrayVar(&o.factors, "factor", nil, "lab: a setting of --link that varies: link.loss=0,1%,5%, link-receiver.delay=0..40ms/10ms; once for each")
 	f.IntVar(&o.repeats, "repeats", 0, "trials of each combination, interleaved (default 3)")
 	f.BoolVar(&o.quick, "quick", false, "a tenth of the packets, and two trials of each combination at most")
+	f.IntVar(&o.sideBySide, "side-by-side", 1, "lab: trials at a time, each in a lab of its own; one that is invalid beside others is tried again alone")
 	table.register(f)
 	common.register(f)
 	return c

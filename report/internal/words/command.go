@@ -91,7 +91,11 @@ func timeFlags(p model.Plan) (args []string) {
 	if p.Command != rows.SweepCommand || t.WarmupSeconds > 0 {
 		args = append(args, "--warmup", duration(t.WarmupSeconds))
 	}
-	return append(args, "--repeats", strconv.Itoa(p.Design.Repeats))
+	args = append(args, "--repeats", strconv.Itoa(p.Design.Repeats))
+	if n := p.Design.SideBySide; n > 1 {
+		args = append(args, "--side-by-side", strconv.Itoa(n))
+	}
+	return args
 }
 
 // factorFlags says sizes and directions.

@@ -1,0 +1,75 @@
+package run
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"pelt/lab"
+	"pelt/model"
+)
+
+// Trials may run side by side where their paths share nothing but this machine: in
+// labs that are made for them. Whether the machine is enough for several is judged
+// as for one: by senders and links that kept their schedules.
+
+// checkSideBySide reports whether a plan's trials can run side by side at all.
+func checkSideBySide(p model.Plan) error {
+	if p.Design.SideBySide < 2 {
+		return nil
+	}
+	name, isLab := strings.CutPrefix(p.Target, "lab:")
+	if !isLab || !isTopology(name) {
+		return &model.FieldError{Field: "design.side_by_side", Want: fmt.Sprintf("want a lab that is made for the run, as lab:%s: trials side by side need paths that share nothing, and there is one %s", lab.Star, p.Target)}
+	}
+	if p.Engine != auto && p.Engine != "udp" {
+		return &model.FieldError{Field: "design.side_by_side", Want: "XDP frames take whole cores; want engine auto or udp"}
+	}
+	return nil
+}
+
+// alike opens, beside a path, as many more as a plan wants for trials side by side.
+// It closes all of them if it fails.
+func alike(ctx context.Context, p model.Plan, o Options, first *path) ([]*path, error) {
+	paths := []*path{first}
+	o.Uncalibrated = true // the first one was, and these have its settings
+	for i := 1; i < p.Design.SideBySide; i++ {
+		next := p
+		next.Links = slices.Clone(p.Links)
+		for k := range next.Links {
+			if next.Links[k].Seed != 0 {
+				next.Links[k].Seed += uint64(i) // the same draws twice at a time would count for more than they are
+			}
+		}
+		one, err := openPath(ctx, next, o)
+		if err != nil {
+			return nil, errors.Join(fmt.Errorf("make lab %d of %d: %w", i+1, p.Design.SideBySide, err), closeAll(paths))
+		}
+		one.mtus = first.mtus
+		paths = append(paths, one)
+	}
+	return paths, nil
+}
+
+func closeAll(paths []*path) error {
+	var errs []error
+	for _, p := range slices.Backward(paths) {
+		errs = append(errs, p.Close())
+	}
+	return errors.Join(errs...)
+}
+
+// offers is how many packets a second a trial is to send, all flows and receivers
+// together; 0 if it sends as fast as it can.
+func (p *path) offers(t model.Trial) (sum float64) {
+	for _, f := range t.Flows {
+		pps, paced := f.Rate.PPS(f.PayloadBytes)
+		if !paced {
+			return 0
+		}
+		sum += pps * float64(max(1, len(p.among(t))))
+	}
+	return sum
+}

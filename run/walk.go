@@ -1,0 +1,297 @@
+package run
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"runtime"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"pelt/analysis"
+	"pelt/design"
+	"pelt/fleet"
+	"pelt/model"
+	"pelt/store"
+)
+
+// runner runs a plan's trials: one after the other, or side by side on paths that
+// are alike and share nothing but this machine.
+type runner struct {
+	Options
+	paths []*path
+	doc   *model.Document // of the walking goroutine alone, but for Warnings
+	log   *store.Run      // nil when nothing is stored
+	cores int
+	try   func(ctx context.Context, c *current, total int, sent func()) (model.Result, error) // execute
+
+	mu     sync.Mutex // over what follows, the document's warnings, and Events
+	number uint16
+	idle   background
+}
+
+func newRunner(o Options, paths []*path, doc *model.Document) *runner {
+	r := &runner{Options: o, paths: paths, doc: doc, cores: runtime.NumCPU()}
+	r.try = r.execute
+	return r
+}
+
+func (r *runner) warn(text string) {
+	r.mu.Lock()
+	r.doc.Warnings = append(r.doc.Warnings, text)
+	r.mu.Unlock()
+	r.event(Event{Note: text})
+}
+
+func (r *runner) event(e Event) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.Options.event(e)
+}
+
+// current is a trial that runs.
+type current struct {
+	path   *path
+	trial  model.Trial
+	number int // from 1
+	beside int // the most that ran at the same time
+	sent   bool
+	result model.Result
+	err    error
+}
+
+// sendingCores is for how many cores there may be one trial that sends. Sending
+// takes the most of a core, and emulating and receiving as much again; one whose
+// packets still arrive at the rate of its links takes little.
+const sendingCores = 2
+
+// walk is the loop of every experiment. The first trial runs alone, for it looks
+// at the idle machine. One that is invalid beside others is tried again alone: that
+// it had not the machine to itself is no fault of what it measures. From then on those
+// that send as fast or faster run alone, too.
+func (r *runner) walk(ctx context.Context) error {
+	r.event(Event{Document: r.doc})
+	d, err := design.New(r.doc.Plan)
+	if err != nil {
+		return err
+	}
+	inner, cancel := context.WithCancel(ctx)
+	defer cancel()
+	free, ended, sent := slices.Clone(r.paths), make(chan *current), make(chan *current)
+	var running []*current
+	spoilt, tooFast := map[string]int{}, math.Inf(1)
+	first, alone := true, false
+	for {
+		for err == nil && ctx.Err() == nil && len(free) > 0 && !alone && sending(running) < max(1, r.cores/sendingCores) {
+			cell, repeat, more := d.Next(append(slices.Clone(r.doc.Results), promised(running)...))
+			if !more {
+				r.doc.Complete = len(running) == 0
+				break
+			}
+			c := &current{path: free[0], number: finished(r.doc.Results) + len(running) + 1}
+			if c.trial, err = r.doc.Plan.Trial(cell, repeat); err != nil {
+				break
+			}
+			alone = first || spoilt[trialKey(cell, repeat)] > 0 || c.path.offers(c.trial) >= tooFast
+			if alone && len(running) > 0 {
+				alone = false
+				break // until the others have ended
+			}
+			first, free, running = false, free[1:], append(running, c)
+			for _, x := range running {
+				x.beside = max(x.beside, len(running)-1)
+			}
+			go func() {
+				c.result, c.err = r.try(inner, c, d.Total(), func() { sent <- c })
+				ended <- c
+			}()
+		}
+		if len(running) == 0 {
+			break
+		}
+		var c *current
+		select {
+		case c = <-sent:
+			c.sent = true
+			continue
+		case c = <-ended:
+		}
+		running = slices.DeleteFunc(running, func(x *current) bool { return x == c })
+		free, alone = append(free, c.path), false
+		key := trialKey(c.trial.Cell, c.trial.Repeat)
+		c.result.Beside, c.result.Spoilt = c.beside, spoilt[key]
+		switch {
+		case c.err != nil:
+			err = errors.Join(err, c.err)
+		case c.result.State == model.Invalid && c.beside > 0 && ctx.Err() == nil:
+			spoilt[key]++
+			if pps := c.path.offers(c.trial); pps > 0 {
+				tooFast = min(tooFast, pps)
+			}
+			r.event(Event{Note: fmt.Sprintf("a trial was invalid beside others (%s); it is tried again alone", c.result.Why)})
+		default:
+			r.keep(c.result)
+			if c.result.State == model.Aborted && err == nil {
+				err = fmt.Errorf("trial cut: %s", c.result.Why)
+			}
+		}
+		if err != nil {
+			cancel()
+		}
+	}
+	r.finish()
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	return err
+}
+
+// promised stand for the results of trials that run, so that none begins twice.
+func promised(running []*current) []model.Result {
+	var list []model.Result
+	for _, c := range running {
+		list = append(list, model.Result{Cell: c.trial.Cell, Repeat: c.trial.Repeat, State: model.Valid})
+	}
+	return list
+}
+
+func sending(running []*current) (n int) {
+	for _, c := range running {
+		if !c.sent {
+			n++
+		}
+	}
+	return n
+}
+
+func trialKey(c model.Cell, repeat int) string { return fmt.Sprintf("%s #%d", c.Key(), repeat) }
+
+// execute runs one trial; sent is called when its senders have ended, perhaps more
+// than once.
+func (r *runner) execute(ctx context.Context, c *current, total int, sent func()) (model.Result, error) {
+	r.event(Event{Started: &TrialStarted{Number: c.number, Total: total, Trial: c.trial}})
+	if err := c.path.setLinks(c.trial); err != nil {
+		return model.Result{}, err
+	}
+	placed, reason, err := c.path.place(c.trial)
+	if err != nil {
+		return model.Result{}, err
+	}
+	started := r.now()
+	placed.Drops = r.drops(c.trial)
+	r.mu.Lock()
+	if r.number == 0 { // who cannot see the path shall not guess it, see engine.Header
+		r.number = uint16(rand.IntN(0x7ffe))
+	}
+	r.number = r.number%0x7ffe + 1
+	placed.Number = r.number
+	if placed.Drops != "" && r.idle == nil {
+		placed.Idle = time.Duration(idleSeconds * float64(time.Second))
+	}
+	r.mu.Unlock()
+	watches, seen := c.path.along(placed.Number, placed.Drops)
+	placed.Along, placed.Sent = watches, sent
+	outcome, err := c.path.controller.RunTrial(ctx, placed, func(p fleet.Progress) {
+		r.event(Event{Progress: &TrialProgress{Number: c.number, Elapsed: r.now().Sub(started), Sample: p}})
+	})
+	if err == nil && c.path.astray(placed, outcome) {
+		_, closing := seen(outcome)
+		if closing != nil {
+			r.warn(fmt.Sprintf("an observation of the path could not be closed: %v", closing))
+		}
+		r.event(Event{Note: "frames did not arrive as such; the trial is tried again with sockets"})
+		return r.execute(ctx, c, total, sent)
+	}
+	spots, closing := seen(outcome)
+	if err != nil {
+		return model.Result{}, errors.Join(err, closing)
+	}
+	if closing != nil {
+		r.warn(fmt.Sprintf("an observation of the path could not be closed: %v", closing))
+	}
+	for i := range spots {
+		if o := spots[i].observation; o != nil {
+			c := credible(*o, placed.Flows)
+			spots[i].observation = &c
+		}
+	}
+	r.mu.Lock()
+	if r.idle == nil && placed.Drops != "" && outcome.Cut == "" {
+		r.idle = background{}
+	}
+	if r.idle != nil {
+		r.idle.fill(spots)
+	}
+	r.mu.Unlock()
+	result := assemble(c.trial, placed, outcome, c.path, spots)
+	result.Started = started.UTC().Truncate(time.Millisecond)
+	result.EngineReason = strings.Trim(reason+"; "+result.EngineReason, "; ")
+	return result, nil
+}
+
+func finished(results []model.Result) (n int) {
+	for _, x := range results {
+		if x.State != model.Aborted {
+			n++
+		}
+	}
+	return n
+}
+
+func (r *runner) keep(result model.Result) {
+	r.doc.Results = append(r.doc.Results, result)
+	if r.log != nil {
+		if err := r.log.Append(result); err != nil {
+			r.warn(fmt.Sprintf("the run is no longer stored, after %d trials: %v", len(r.doc.Results)-1, err))
+			r.warnClose()
+			r.doc.ID = "" // what is kept is not this document
+		}
+	}
+	r.event(Event{Done: &r.doc.Results[len(r.doc.Results)-1]})
+}
+
+func (r *runner) warnClose() {
+	if err := r.log.Close(); err != nil {
+		r.warn(fmt.Sprintf("closing the stored run: %v", err))
+	}
+	r.log = nil
+}
+
+func (r *runner) finish() {
+	r.doc.Findings = analysis.Analyze(*r.doc)
+	r.doc.Warnings = append(r.doc.Warnings, analysis.Warnings(*r.doc)...)
+	r.doc.Warnings = append(r.doc.Warnings, trialWarnings(r.doc.Results)...)
+	r.doc.Warnings = append(r.doc.Warnings, spoiltWarning(r.doc.Results)...)
+	if r.log == nil {
+		return
+	}
+	if len(r.doc.Results) == 0 {
+		// Nothing was measured, so nothing is kept.
+		if err := r.log.Discard(); err != nil {
+			r.warn(fmt.Sprintf("the empty run is not removed: %v", err))
+		}
+		r.log, r.doc.ID = nil, ""
+		return
+	}
+	if err := r.log.End(r.doc.Complete, r.doc.Findings, r.doc.Warnings); err != nil {
+		r.warn(fmt.Sprintf("the end of the run is not stored: %v", err))
+	}
+	r.warnClose()
+}
+
+// spoiltWarning counts the tries that are not kept.
+func spoiltWarning(results []model.Result) []string {
+	tries, trials := 0, 0
+	for _, x := range results {
+		tries += x.Spoilt
+		trials += min(x.Spoilt, 1)
+	}
+	if tries == 0 {
+		return nil
+	}
+	return []string{fmt.Sprintf("%d of %d trials were invalid beside others and were run again alone; what they measured first is not kept", trials, len(results))}
+}
