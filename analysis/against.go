@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"maps"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -22,6 +23,7 @@ type Table struct {
 type tableRow struct {
 	payload  int
 	interval float64 // s; below 0 where the table has none
+	flow     string  // "" where the table has none
 	speed    float64 // payload bit/s
 }
 
@@ -38,7 +40,9 @@ const mostRows = 100_000
 
 // ReadTable reads comma-separated values with a line of names first: payload_bytes
 // or size_bytes, goodput_bps or recv_kib_s, and interval_ns, _us, _ms or _s if that
-// differs; other columns are passed over. pelt's own --csv of a sweep is one.
+// differs. A column state says which lines are valid, a column flow of several
+// directions of which one a line is; others are passed over. pelt's own --csv of a
+// sweep is one.
 // The error names the line.
 func ReadTable(name string, r io.Reader) (Table, error) {
 	in := csv.NewReader(r)
@@ -63,6 +67,7 @@ func ReadTable(name string, r io.Reader) (Table, error) {
 			}
 		}
 	}
+	state, flow := slices.Index(names, "state"), slices.Index(names, "flow")
 	for _, what := range []string{"payload", "speed"} {
 		if _, ok := columns[what]; !ok {
 			return Table{}, fmt.Errorf("%s: no column of the %s; want %s", name, what, strings.Join(slices.Sorted(maps.Keys(tableColumns[what])), ", "))
@@ -76,6 +81,9 @@ func ReadTable(name string, r io.Reader) (Table, error) {
 		}
 		if err != nil {
 			return Table{}, fmt.Errorf("%s: %w", name, err)
+		}
+		if state >= 0 && fields[state] != string(model.Valid) {
+			continue
 		}
 		number := func(what string) (float64, error) {
 			c, ok := columns[what]
@@ -104,7 +112,11 @@ func ReadTable(name string, r io.Reader) (Table, error) {
 		if len(t.rows) == mostRows {
 			return Table{}, fmt.Errorf("%s: want at most %d lines", name, mostRows)
 		}
-		t.rows = append(t.rows, tableRow{int(payload), interval, speed})
+		row := tableRow{payload: int(payload), interval: interval, speed: speed}
+		if flow >= 0 {
+			row.flow = fields[flow]
+		}
+		t.rows = append(t.rows, row)
 	}
 	if len(t.rows) == 0 {
 		return Table{}, fmt.Errorf("%s: the table has no lines", name)
@@ -120,15 +132,17 @@ func Against(doc model.Document, t Table) (f model.Finding, ok bool) {
 		return f, false
 	}
 	var sizes, settings pairs
+	theirs := t.settings()
 	best := map[int]float64{}
-	for _, r := range t.rows {
+	for _, r := range theirs {
 		best[r.payload] = max(best[r.payload], r.speed)
 	}
 	mine := map[int]float64{}
 	for _, s := range spots(doc) {
 		mine[s.payload] = max(mine[s.payload], s.speed)
-		for _, r := range t.rows {
-			if r.payload == s.payload && (r.interval < 0 || sameInterval(r.interval, s.cell)) {
+		own := intervalOf(doc.Plan, s)
+		for _, r := range theirs {
+			if r.payload == s.payload && (r.interval < 0 || math.Abs(r.interval-own) <= r.interval*1e-6+1e-12) {
 				settings.add(s.speed, r.speed)
 				break
 			}
@@ -162,10 +176,51 @@ type pairs struct{ a, b []float64 }
 
 func (p *pairs) add(a, b float64) { p.a, p.b = append(p.a, a), append(p.b, b) }
 
-// sameInterval reports whether a setting sends at a table's interval.
-func sameInterval(seconds float64, c model.Cell) bool {
-	v, ok := c["interval_ns"]
-	return ok && v.Number/1e9 < seconds*1.000001+1e-12 && v.Number/1e9 > seconds*0.999999-1e-12
+// settings are the table's, each once: of every flow the mean of its lines, and the
+// sum of its flows.
+func (t Table) settings() []tableRow {
+	type sum struct {
+		speed float64
+		lines int
+	}
+	var list []tableRow
+	var of []map[string]sum
+	at := map[[2]float64]int{}
+	for _, r := range t.rows {
+		key := [2]float64{float64(r.payload), r.interval}
+		i, known := at[key]
+		if !known {
+			i = len(list)
+			at[key], list, of = i, append(list, tableRow{payload: r.payload, interval: r.interval}), append(of, map[string]sum{})
+		}
+		s := of[i][r.flow]
+		of[i][r.flow] = sum{s.speed + r.speed, s.lines + 1}
+	}
+	for i := range list {
+		for _, s := range of[i] {
+			list[i].speed += s.speed / float64(s.lines)
+		}
+	}
+	return list
+}
+
+// intervalOf is how far apart a setting's packets are sent in s, 0 as fast as can be.
+func intervalOf(p model.Plan, s spot) float64 {
+	if v, ok := s.cell["interval_ns"]; ok {
+		return v.Number / 1e9
+	}
+	if v, ok := s.cell["rate_pps"]; ok {
+		if v.Number > 0 {
+			return 1 / v.Number
+		}
+		return 0
+	}
+	if len(p.Flows) > 0 {
+		if pps, paced := p.Flows[0].Rate.PPS(s.payload); paced && pps > 0 {
+			return 1 / pps
+		}
+	}
+	return 0
 }
 
 func counted(n int, what string) string {

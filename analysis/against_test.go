@@ -5,6 +5,10 @@ import (
 	"math"
 	"strings"
 	"testing"
+	"time"
+
+	"pelt/model"
+	"pelt/unit"
 )
 
 // publishedCSV is the published table as its authors wrote it.
@@ -70,4 +74,33 @@ func FuzzReadTable(f *testing.F) {
 			}
 		}
 	})
+}
+
+// Of pelt's own table each valid line counts, of several flows their sum.
+func TestOwnTable(t *testing.T) {
+	table, err := ReadTable("own.csv", strings.NewReader("repeat,state,flow,payload_bytes,interval_ns,goodput_bps\n"+
+		"0,valid,up,64,1000000,10\n1,valid,up,64,1000000,20\n2,invalid,up,64,1000000,900\n0,valid,down,64,1000000,5\n1,valid,down,64,1000000,5\n2,aborted,,64,1000000,\n"+
+		"0,valid,up,64,2000000,7\n0,valid,up,128,1000000,30\n"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := fmt.Sprint(table.settings()); got != "[{64 0.001  20} {64 0.002  7} {128 0.001  30}]" {
+		t.Error(got)
+	}
+}
+
+func TestIntervalOf(t *testing.T) {
+	paced := model.Plan{Flows: []model.Flow{{Rate: unit.IntervalRate(5 * time.Millisecond), PayloadBytes: 64}}}
+	for _, c := range []struct {
+		cell model.Cell
+		plan model.Plan
+		want float64
+	}{
+		{model.Cell{"interval_ns": model.Number(2e6)}, paced, 0.002}, {model.Cell{"rate_pps": model.Number(1000)}, paced, 0.001},
+		{model.Cell{"rate_pps": model.Word("max")}, paced, 0}, {model.Cell{}, paced, 0.005}, {model.Cell{}, model.Plan{Flows: []model.Flow{{}}}, 0}, {model.Cell{}, model.Plan{}, 0},
+	} {
+		if got := intervalOf(c.plan, spot{cell: c.cell, payload: 64}); math.Abs(got-c.want) > 1e-9 {
+			t.Errorf("%v: %g s, want %g", c.cell, got, c.want)
+		}
+	}
 }

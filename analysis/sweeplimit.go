@@ -6,6 +6,7 @@ import (
 	"maps"
 	"math"
 	"slices"
+	"strconv"
 	"strings"
 
 	"pelt/model"
@@ -108,8 +109,12 @@ func (a *analyst) wayOf(s spot) (w way, ok bool) {
 			}
 		}
 	}
-	w.shared, w.sharedTax = limited(sender.Rate), sender.OverheadBytes
-	w.rate, w.overhead = limited(every.Rate), every.OverheadBytes
+	maps.DeleteFunc(own, func(name string, _ model.Link) bool { // a trial is of the first ones
+		n, err := strconv.Atoi(strings.TrimPrefix(name, model.Receiver+"-"))
+		return err == nil && n > w.receivers
+	})
+	w.shared, w.sharedTax = limited(sender.Rate), added(sender)
+	w.rate, w.overhead = limited(every.Rate), added(every)
 	w.ownRates(every, own)
 	return w, w.rate > 0 || w.shared > 0
 }
@@ -131,6 +136,9 @@ func linksOf(p model.Plan, cell model.Cell) []model.Link {
 		if l.Rate == 0 && c.Settings[0].Key == "rate" {
 			l.Rate = unlimited
 		}
+		if l.OverheadBytes == 0 && c.Settings[0].Key == "overhead" {
+			l.OverheadBytes = nothingAdded
+		}
 		links = append(links, l)
 	}
 	return links
@@ -139,6 +147,12 @@ func linksOf(p model.Plan, cell model.Cell) []model.Link {
 // unlimited stands for a link that a cell takes the rate from: in a plan's links
 // 0 means that nothing is said.
 const unlimited = unit.BitRate(1e15)
+
+// nothingAdded is, likewise, an overhead that a cell takes away.
+const nothingAdded = -1
+
+// added is an overhead in bytes.
+func added(l model.Link) int { return max(0, l.OverheadBytes) }
 
 // limited is a rate in bit/s, 0 where there is none.
 func limited(rate unit.BitRate) float64 {
@@ -153,13 +167,17 @@ func limited(rate unit.BitRate) float64 {
 func (w *way) ownRates(every model.Link, own map[string]model.Link) {
 	sum, others := 0.0, w.receivers
 	for _, name := range slices.Sorted(maps.Keys(own)) {
-		if limited(own[name].Rate) == 0 || others == 0 {
+		if own[name].Rate == unlimited {
+			w.rate = 0
+			return
+		}
+		if own[name].Rate == 0 || others == 0 {
 			continue
 		}
 		w.differ = w.differ || own[name].Rate != every.Rate
 		sum += float64(own[name].Rate)
 		others--
-		w.overhead = min(w.overhead, own[name].OverheadBytes)
+		w.overhead = min(w.overhead, added(own[name]))
 	}
 	switch {
 	case !w.differ:
@@ -214,7 +232,7 @@ func chain(links []model.Link, nodes []string) (rate float64, overhead int) {
 			}
 		}
 		if r := limited(one.Rate); r > 0 && (rate == 0 || r < rate) {
-			rate, overhead = r, one.OverheadBytes
+			rate, overhead = r, added(one)
 		}
 	}
 	return rate, overhead

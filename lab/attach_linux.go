@@ -75,11 +75,38 @@ func attach(name string) (a *attached, err error) {
 		a.lab.kernel = append(a.lab.kernel, r.Held.Kernel...)
 		from += r.Count
 		if from == r.Held.Spaces {
+			if err := a.lab.whole(); err != nil {
+				return a, err
+			}
 			a.lab.facts, a.lab.moved = r.Held.Facts, r.Held.Moved
 			// Only the holder's end matters from here on.
 			return a, conn.SetDeadline(time.Time{})
 		}
 	}
+}
+
+// whole reports what a holder told of places that are none.
+func (l *Lab) whole() error {
+	no := func(place, of int) bool { return place < 0 || place >= of }
+	for _, t := range l.tbfs {
+		if no(t.Space, len(l.held)) {
+			return fmt.Errorf("the holder shapes %s to %s in namespace %d of %d", t.From, t.To, t.Space, len(l.held))
+		}
+	}
+	for _, w := range l.kernel {
+		if no(w.Space, len(l.held)) || no(w.Node, len(l.nodes)) || len(w.Entries) == 0 || len(w.Entries) < len(w.Stages) {
+			return fmt.Errorf("the holder emulates %s to %s in namespace %d of %d, by %d interfaces", w.From, w.To, w.Space, len(l.held), len(w.Entries))
+		}
+	}
+	if len(l.kernel)%2 != 0 {
+		return errors.New("the holder told one direction of a link")
+	}
+	for _, n := range l.nodes {
+		if len(n.info.Interfaces) == 0 {
+			return fmt.Errorf("the holder told of no interface of %s", n.info.Name)
+		}
+	}
+	return nil
 }
 
 // connect reaches the holder of this user's lab.

@@ -3,6 +3,7 @@ package lab
 import (
 	"context"
 	"errors"
+	"fmt"
 
 	"pelt/lab/gauge"
 	"pelt/model"
@@ -15,7 +16,7 @@ func (l *Lab) Calibrate(ctx context.Context) ([]model.LinkCalibration, error) {
 	var ways []gauge.Way
 	for _, e := range l.links {
 		for d, s := range e.Ways {
-			ways = append(ways, gauge.Way{From: e.Ends[d], To: e.Ends[1-d], Settings: s, Words: told(s, inUserSpace(s, s.Seed)), MTU: l.mtu(e, d),
+			ways = append(ways, gauge.Way{From: e.Ends[d], To: e.Ends[1-d], Settings: s, Words: told(s, inUserSpace(s, s.Seed)), MTU: l.mtu(e, d), Backend: model.BackendUser,
 				In:  gauge.Port{Do: e.nodes[d].Do, Name: e.names[d]},
 				Out: gauge.Port{Do: e.nodes[1-d].Do, Name: e.names[1-d]}})
 		}
@@ -41,8 +42,11 @@ func (l *Lab) BeginAnew() (err error) {
 		}
 	}
 	for _, w := range l.kernel {
-		if w.anew != nil {
-			err = errors.Join(err, w.anew())
+		if w.anew == nil {
+			continue
+		}
+		if e := w.anew(); e != nil {
+			err = errors.Join(err, fmt.Errorf("%w from %s to %s: %w", ErrNotAnew, w.From, w.To, e))
 		}
 	}
 	return err

@@ -107,8 +107,12 @@ func (l *Lab) setWay(link, direction int, plan linkPlan) error {
 		if set.Seed == 0 {
 			set.Seed = l.seed
 		}
+		other := e.Seeds[direction] != set.Seed
+		e.Seeds[direction] = set.Seed
 		set.Seed = seedOf(set, link, direction)
-		if e.times[direction]++; set.Mode != "netem" { // or each change would bring the first draws again
+		if e.times[direction]++; other {
+			e.times[direction] = 0 // a link made with that seed draws the same
+		} else if set.Mode != "netem" { // or each change would bring the first draws again
 			set.Seed = split(set.Seed, e.times[direction])
 		}
 		e.Cable.Set(direction, set)

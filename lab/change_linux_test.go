@@ -210,3 +210,22 @@ func words(t *testing.T, name string) (list []string) {
 	}
 	return list
 }
+
+// A seed that is set draws as that of a lab made with it, however often it changes.
+func TestSetSeed(t *testing.T) {
+	p := probe{count: 200, interval: quick, bytes: 64, wait: 100 * time.Millisecond}
+	draws := func(l *Lab) []int { return fates(through(t, l, p), p.count) }
+	made := draws(openLab(t, "direct", "sender:mtu=1200,loss=20%,seed=7"))
+	l := openLab(t, "direct", "sender:mtu=1200,loss=20%,seed=5")
+	first := draws(l)
+	for range 2 {
+		setLinks(t, l, SetOptions{}, "", "seed=7")
+		if got := draws(l); !slices.Equal(got, made) || l.links[0].Seeds != [2]uint64{7, 7} {
+			t.Errorf("the seed 7 draws %v, a lab made with it %v; seeds %v", got, made, l.links[0].Seeds)
+		}
+		setLinks(t, l, SetOptions{}, "", "seed=5")
+		if got := draws(l); !slices.Equal(got, first) {
+			t.Error("the seed 5 draws otherwise than at first")
+		}
+	}
+}

@@ -38,10 +38,15 @@ type probe struct {
 // through sends from the sender to the receiver of a lab.
 func through(t *testing.T, l *Lab, p probe) []arrival {
 	t.Helper()
+	return throughTo(t, l, "receiver", p)
+}
+
+func throughTo(t *testing.T, l *Lab, name string, p probe) []arrival {
+	t.Helper()
 	if testing.Short() {
 		t.Skip("its figures are of times, which the race detector spoils")
 	}
-	sender, receiver := node(t, l, "sender"), node(t, l, "receiver")
+	sender, receiver := node(t, l, "sender"), node(t, l, name)
 	var opened []int
 	defer func() { // the next run through the same lab binds again
 		for _, fd := range opened {

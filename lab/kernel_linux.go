@@ -228,7 +228,7 @@ func (b *builder) way(relay *space, w *kernelWay, link, direction int, s shape, 
 		if i := slices.IndexFunc(list, func(st stage) bool { return st.tbf != nil }); i >= 0 {
 			burst = int(list[i].tbf.burstBytes)
 		}
-		w.gauged = &gauge.Way{From: w.From, To: w.To, Settings: set, Words: text, MTU: plan.mtu, Burst: burst,
+		w.gauged = &gauge.Way{From: w.From, To: w.To, Settings: set, Words: text, MTU: plan.mtu, Burst: burst, Backend: c.backend,
 			In: gauge.Port{Do: b.spaces[w.Node].ns.Do, Name: w.Out}, Out: gauge.Port{Do: b.spaces[to.node].ns.Do, Name: b.spec.ifaceName(link, to.node)}}
 		w.anew = func() error { return relay.beginAnew(w.Stages, list, w.Map, set) }
 	}

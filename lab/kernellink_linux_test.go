@@ -368,3 +368,41 @@ func TestKernelLinkQueue(t *testing.T) {
 		return ""
 	}, "user", "kernel")
 }
+
+// Each topology's last link can be the kernel's, a star's receivers each have
+// their own, and each account is of what came that way alone.
+func TestKernelLinkTopologies(t *testing.T) {
+	backends := []string{"bpf"}
+	if ok, _ := withNetem(t); ok {
+		backends = append(backends, "kernel")
+	}
+	const count, loss = 1000, 0.2
+	for _, backend := range backends {
+		for _, c := range []struct{ topology, to string }{
+			{"direct", "receiver"}, {"switch", "receiver"}, {"router", "receiver"}, {"nat", "receiver"}, {"star:3", "receiver-2"},
+		} {
+			t.Run(c.topology+" "+backend, func(t *testing.T) {
+				l := openLab(t, c.topology, "mtu=1200", "receiver:loss=20%,backend="+backend)
+				before := account(t, l)
+				list := throughTo(t, l, c.to, probe{count: count, interval: quick, bytes: 64, wait: 200 * time.Millisecond})
+				if wrong := share("lost", count-len(list), count, loss); wrong != "" {
+					t.Error(wrong)
+				}
+				links := l.KernelLinks()
+				for i, r := range account(t, l) {
+					way := links[i].Since(before[i], r)[0]
+					want := uint64(0)
+					if links[i].Ends[1] == c.to {
+						want = count
+					}
+					if way.Frames != want || way.Passed == nil || want > 0 && *way.Passed != uint64(len(list)) {
+						t.Errorf("%v: %d frames, passed %s; %d were sent, %d came", links[i].Ends, way.Frames, said(way.Passed), want, len(list))
+					}
+				}
+				if n := len(links); n == 0 || strings.HasPrefix(c.topology, Star) != (n == 3) {
+					t.Errorf("%d links of the kernel", n)
+				}
+			})
+		}
+	}
+}

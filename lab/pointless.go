@@ -50,5 +50,10 @@ func (l *Lab) Blocked() string {
 			}
 		}
 	}
+	for _, w := range l.kernel {
+		if w.Asked == 1 {
+			return w.From + " to " + w.To + " loses every packet"
+		}
+	}
 	return ""
 }

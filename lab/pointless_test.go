@@ -188,3 +188,10 @@ func mustTopology(t *testing.T, name string) topologySpec {
 	}
 	return spec
 }
+
+func TestBlockedByTheKernel(t *testing.T) {
+	l := &Lab{kernel: []kernelWay{{From: "sender", To: "receiver", Asked: 0.5}, {From: "receiver", To: "sender", Asked: 1}}}
+	if got := l.Blocked(); got != "receiver to sender loses every packet" {
+		t.Error(got)
+	}
+}

@@ -253,7 +253,11 @@ func (p Plan) checkDesign() error {
 		if knobs[f.Knob] {
 			return wrong(at+".knob", "%q stands twice", f.Knob)
 		}
-		for _, pair := range [][2]string{{"payload_bytes", "frame_bytes"}, {"rate_pps", "interval_ns"}, {"link.queue_packets", "link.queue_bytes"}} {
+		pairs := [][2]string{{"payload_bytes", "frame_bytes"}, {"rate_pps", "interval_ns"}}
+		if node, _, link := SplitLinkKnob(f.Knob); link {
+			pairs = append(pairs, [2]string{linkPrefix(node) + "queue_packets", linkPrefix(node) + "queue_bytes"})
+		}
+		for _, pair := range pairs {
 			if f.Knob == pair[0] && knobs[pair[1]] || f.Knob == pair[1] && knobs[pair[0]] {
 				return wrong(at+".knob", "%s and %s set the same thing; want one of them", pair[0], pair[1])
 			}

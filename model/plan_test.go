@@ -97,6 +97,10 @@ func TestPlanCheck(t *testing.T) {
 		"direction word":    {factor("direction", Word("left")), "factors[0].levels[0]: a direction is up, down or both"},
 		"same knob twice": {func(p *Plan) { p.Factors = append(p.Factors, p.Factors[0]) },
 			`factors[1].knob: "payload_bytes" stands twice`},
+		"two knobs for one queue": {func(p *Plan) {
+			p.Target = "lab:router"
+			p.Factors = []Factor{{Knob: "link-receiver.queue_packets", Levels: []Value{Number(10)}}, {Knob: "link-receiver.queue_bytes", Levels: []Value{Number(1e4)}}}
+		}, "factors[1].knob: link-receiver.queue_packets and link-receiver.queue_bytes set the same thing"},
 		"two knobs for one thing": {func(p *Plan) {
 			p.Factors = append(p.Factors, Factor{"frame_bytes", []Value{Number(64)}})
 		}, "factors[1].knob: payload_bytes and frame_bytes set the same thing"},

@@ -111,7 +111,7 @@ type Result struct {
 	Links        []LinkResult `json:"links,omitempty"`    // of a lab's emulated links
 	Warnings     []string     `json:"warnings,omitempty"` // doubts of the two ends about this trial
 	Beside       int          `json:"beside,omitempty"`   // trials that ran at the same time in labs of their own, at most
-	Spoilt       int          `json:"spoilt,omitempty"`   // tries before this one that were invalid beside others; they are not kept
+	Spoilt       int          `json:"spoilt,omitempty"`   // tries before this one that had too little of the machine beside others; they are not kept
 }
 
 // LinkResult is what one direction of an emulated link did in a trial, the

@@ -168,7 +168,7 @@ func newLedgerLine(r rows.Row, l model.Line, part words.Part, classes map[string
 // results, or, when there is none, each setting with its trials taken together.
 func newExplainPage(doc model.Document, chosen []int) page {
 	p := newPage(doc)
-	p.HasCurve, p.HasDelay, p.Keys, p.Findings, p.Tables = false, false, nil, nil, nil
+	p.HasCurve, p.HasDelay, p.Keys, p.Findings, p.Tables, p.Sweep = false, false, nil, nil, nil, sweepView{}
 	p.Title, p.Subtitle = "pelt explain: "+words.Headline(doc), nil
 	for _, text := range []string{words.Headline(doc), words.Path(doc), words.Plan(doc)} {
 		if text != "" {
@@ -186,9 +186,9 @@ func newExplainPage(doc model.Document, chosen []int) page {
 			}
 		}
 		label = func(r rows.Row) string { return fmt.Sprintf("%s, trial %d", rowWords(of, r), r.Trials[0]+1) }
-		loss, classes := newLossChart(of, label)
-		p.Loss, p.Ledger = loss, newLedgerView(doc, of, classes, label)
 	}
+	loss, classes := newLossChart(of, label)
+	p.Loss, p.Ledger = loss, newLedgerView(doc, of, classes, label)
 	p.Verdict = worstWords(of, label)
 	p.VerdictClass = headlineClass(p.Verdict)
 	return p

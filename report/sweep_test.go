@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"reflect"
 	"slices"
 	"strconv"
 	"strings"
@@ -335,5 +336,27 @@ func TestSweepWithoutScript(t *testing.T) {
 		if !strings.Contains(strings.Join(strings.Fields(text), " "), want) {
 			t.Errorf("the page without script lacks %q; it says\n%s", want, text)
 		}
+	}
+}
+
+// A knob of the plan that took one level is no column, and nothing to fail for.
+func TestSortByOneLevel(t *testing.T) {
+	doc := sample.SmallSweep()
+	doc.Plan.Factors = append(doc.Plan.Factors, model.Factor{Knob: "link.loss_ratio", Levels: []model.Value{model.Number(0.01)}})
+	var b strings.Builder
+	if err := SweepText(&b, doc, 100, false, SweepOptions{Sort: "link.loss_ratio"}); err != nil || !strings.Contains(b.String(), "receive") {
+		t.Errorf("%v: %s", err, b.String())
+	}
+}
+
+// An explanation of a sweep tells of the losses of every setting, and has no map.
+func TestExplainSweepPage(t *testing.T) {
+	doc := sample.SmallSweep()
+	p := newExplainPage(doc, nil)
+	if !reflect.DeepEqual(p.Sweep, sweepView{}) {
+		t.Error("it has the sweep's maps")
+	}
+	if whole := newPage(doc); len(p.Ledger.Panels) < len(whole.Ledger.Panels) || p.Ledger.Apart != 0 {
+		t.Errorf("%d panels, %d apart; the report has %d", len(p.Ledger.Panels), p.Ledger.Apart, len(whole.Ledger.Panels))
 	}
 }

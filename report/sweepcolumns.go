@@ -164,8 +164,10 @@ func lossOf(r rows.Row) float64 {
 	return math.NaN()
 }
 
-// deltaOf is what was sent in vain, in payload bits per second.
-func deltaOf(r rows.Row) float64 { return middleOf(r.SendBPS) - middleOf(r.GoodputBPS) }
+// deltaOf is what was sent in vain, in payload bits per second. It is not below 0:
+// of many receivers, what was sent counts over the time of all, what arrived over
+// each one's own.
+func deltaOf(r rows.Row) float64 { return max(0, middleOf(r.SendBPS)-middleOf(r.GoodputBPS)) }
 
 func delayOf(r rows.Row) float64 {
 	if d := rowDelay(r); d != nil {

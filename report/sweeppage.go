@@ -159,8 +159,16 @@ func sweepExtremes(t rows.Table, best int) rows.Table {
 	if best >= 0 {
 		kept = append(kept, best)
 	}
-	keep(mostFastest, func(a, b rows.Row) int { return cmp.Compare(b.GoodputBPS.Median, a.GoodputBPS.Median) })
-	keep(mostLossy, lostMost)
+	valid := func(a, b rows.Row) int {
+		if x, y := a.State == model.Valid, b.State == model.Valid; x != y {
+			return yesFirst(x)
+		}
+		return 0
+	}
+	keep(mostFastest, func(a, b rows.Row) int {
+		return cmp.Or(valid(a, b), cmp.Compare(b.GoodputBPS.Median, a.GoodputBPS.Median))
+	})
+	keep(mostLossy, func(a, b rows.Row) int { return cmp.Or(valid(a, b), lostMost(a, b)) })
 	out := t
 	out.Rows = nil
 	for _, i := range kept {

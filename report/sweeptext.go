@@ -33,6 +33,10 @@ func (s *screen) sweep(doc model.Document, t rows.Table, o SweepOptions) error {
 	if err := o.check(); err != nil {
 		return err
 	}
+	planned := slices.ContainsFunc(doc.Plan.Factors, func(f model.Factor) bool { return f.Knob == o.Sort })
+	if _, err := findColumn(sweepColumns(doc.Plan, t.Keys, o.Unit), o.Sort); err != nil && planned {
+		o.Sort = "" // it had one level in all trials, so it is no column
+	}
 	best := t.Best(doc.Findings)
 	ties := t.Ties(doc.Findings, best)
 	marks := sweepMarks(t, best, ties)
@@ -152,8 +156,9 @@ func (s *screen) sweepRest(doc model.Document, of, left []rows.Row) {
 		}
 		s.wrap(styleDim, "", text+"; the HTML and CSV reports have all.")
 	}
-	if missing := rows.Planned(doc.Plan) - len(of); missing > 0 {
-		s.wrap(styleYellow, "", fmt.Sprintf("%d of the %d planned settings have no finished trial.", missing, rows.Planned(doc.Plan)))
+	planned := rows.Planned(doc.Plan, of[0].Flow)
+	if missing := planned - len(of); missing > 0 {
+		s.wrap(styleYellow, "", fmt.Sprintf("%d of the %d planned settings have no finished trial.", missing, planned))
 	}
 }
 

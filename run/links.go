@@ -3,6 +3,7 @@ package run
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"sync"
@@ -15,9 +16,10 @@ import (
 )
 
 // calibrate has the emulated links of a lab measured, once more if chance or a busy
-// machine made one look wrong. What cannot be probed is a note, for no test needs it.
+// machine made one look wrong. What cannot be probed is a note, for no test needs it;
+// links that could not begin anew are an error.
 func calibrate(ctx context.Context, l *lab.Lab, o Options) ([]model.LinkCalibration, error) {
-	if len(l.Emulated()) == 0 {
+	if len(l.Emulated())+len(l.KernelLinks()) == 0 {
 		return nil, nil
 	}
 	o.event(Event{Note: "measuring the emulated links"})
@@ -26,6 +28,8 @@ func calibrate(ctx context.Context, l *lab.Lab, o Options) ([]model.LinkCalibrat
 		var err error
 		if list, err = l.Calibrate(ctx); ctx.Err() != nil {
 			return nil, ctx.Err()
+		} else if errors.Is(err, lab.ErrNotAnew) {
+			return nil, err
 		} else if err != nil {
 			o.event(Event{Note: fmt.Sprintf("the emulated links are not calibrated: %v", err)})
 			return nil, nil

@@ -125,6 +125,11 @@ func openLab(ctx context.Context, name string, p model.Plan, o Options) (*path, 
 	if err := canVary(l, groups); err != nil {
 		return nil, errors.Join(err, l.Close())
 	}
+	if len(groups) > 0 && isTopology(name) { // what is measured, and told of the lab, is the first combination
+		if _, err := l.SetLinks(groups[0], lab.SetOptions{}); err != nil {
+			return nil, errors.Join(err, l.Close())
+		}
+	}
 	way := &path{oneClock: true, pin: true, engine: p.Engine, address: map[string]func(int) netip.Addr{}, receivers: receiversOf(l)}
 	way.onClose(l.Close)
 	if n := len(way.receivers); p.Receivers > n {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 
@@ -62,14 +63,28 @@ func closeAll(paths []*path) error {
 }
 
 // offers is how many packets a second a trial is to send, all flows and receivers
-// together; 0 if it sends as fast as it can.
+// together; infinite if it sends as fast as it can.
 func (p *path) offers(t model.Trial) (sum float64) {
 	for _, f := range t.Flows {
 		pps, paced := f.Rate.PPS(f.PayloadBytes)
 		if !paced {
-			return 0
+			return math.Inf(1)
 		}
 		sum += pps * float64(max(1, len(p.among(t))))
 	}
 	return sum
+}
+
+// crowded tells that a trial in company says nothing of its path: it is invalid, or
+// packets were lost by what reads them on this machine, which the others kept busy.
+// One that no kernel would send is so in any company.
+func crowded(r model.Result, hopeless bool) bool {
+	if r.State == model.Invalid {
+		return !hopeless
+	}
+	return r.State == model.Valid && slices.ContainsFunc(r.Flows, func(f model.FlowResult) bool {
+		return f.Ledger.Unattributed > 0 || slices.ContainsFunc(f.Ledger.Lines, func(l model.Line) bool {
+			return l.Packets > 0 && slices.Contains([]string{"SOCKET_RCVBUFF", "CPU_BACKLOG", model.CauseUnread, model.CauseLate, model.CauseOverrun}, l.Cause)
+		})
+	})
 }

@@ -1,6 +1,7 @@
 package run
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -60,8 +61,10 @@ type current struct {
 	number int // from 1
 	beside int // the most that ran at the same time
 	sent   bool
-	result model.Result
-	err    error
+	// hopeless: the kernel refused all that it was to send.
+	hopeless bool
+	result   model.Result
+	err      error
 }
 
 // sendingCores is for how many cores there may be one trial that sends. Sending
@@ -70,9 +73,9 @@ type current struct {
 const sendingCores = 2
 
 // walk is the loop of every experiment. The first trial runs alone, for it looks
-// at the idle machine. One that is invalid beside others is tried again alone: that
-// it had not the machine to itself is no fault of what it measures. From then on those
-// that send as fast or faster run alone, too.
+// at the idle machine. One that had too little of the machine beside others is tried
+// again alone: that is no fault of what it measures. From then on those that send as
+// fast or faster run alone, too.
 func (r *runner) walk(ctx context.Context) error {
 	r.event(Event{Document: r.doc})
 	d, err := design.New(r.doc.Plan)
@@ -83,7 +86,7 @@ func (r *runner) walk(ctx context.Context) error {
 	defer cancel()
 	free, ended, sent := slices.Clone(r.paths), make(chan *current), make(chan *current)
 	var running []*current
-	spoilt, tooFast := map[string]int{}, math.Inf(1)
+	spoilt, tooFast, learnt := map[string]int{}, math.Inf(1), false
 	first, alone := true, false
 	for {
 		for err == nil && ctx.Err() == nil && len(free) > 0 && !alone && sending(running) < max(1, r.cores/sendingCores) {
@@ -96,7 +99,7 @@ func (r *runner) walk(ctx context.Context) error {
 			if c.trial, err = r.doc.Plan.Trial(cell, repeat); err != nil {
 				break
 			}
-			alone = first || spoilt[trialKey(cell, repeat)] > 0 || c.path.offers(c.trial) >= tooFast
+			alone = first || spoilt[trialKey(cell, repeat)] > 0 || learnt && c.path.offers(c.trial) >= tooFast
 			if alone && len(running) > 0 {
 				alone = false
 				break // until the others have ended
@@ -127,12 +130,10 @@ func (r *runner) walk(ctx context.Context) error {
 		switch {
 		case c.err != nil:
 			err = errors.Join(err, c.err)
-		case c.result.State == model.Invalid && c.beside > 0 && ctx.Err() == nil:
+		case c.beside > 0 && crowded(c.result, c.hopeless) && err == nil && ctx.Err() == nil:
 			spoilt[key]++
-			if pps := c.path.offers(c.trial); pps > 0 {
-				tooFast = min(tooFast, pps)
-			}
-			r.event(Event{Note: fmt.Sprintf("a trial was invalid beside others (%s); it is tried again alone", c.result.Why)})
+			tooFast, learnt = min(tooFast, c.path.offers(c.trial)), true
+			r.event(Event{Note: fmt.Sprintf("a trial had too little of this machine beside others (%s); it is tried again alone", cmp.Or(c.result.Why, "its receivers lost packets"))})
 		default:
 			r.keep(c.result)
 			if c.result.State == model.Aborted && err == nil {
@@ -227,6 +228,7 @@ func (r *runner) execute(ctx context.Context, c *current, total int, sent func()
 		r.idle.fill(spots)
 	}
 	r.mu.Unlock()
+	c.hopeless = hopeless(outcome)
 	result := assemble(c.trial, placed, outcome, c.path, spots)
 	result.Started = started.UTC().Truncate(time.Millisecond)
 	result.EngineReason = strings.Trim(reason+"; "+result.EngineReason, "; ")
@@ -293,5 +295,5 @@ func spoiltWarning(results []model.Result) []string {
 	if tries == 0 {
 		return nil
 	}
-	return []string{fmt.Sprintf("%d of %d trials were invalid beside others and were run again alone; what they measured first is not kept", trials, len(results))}
+	return []string{fmt.Sprintf("%d of %d trials had too little of this machine beside others and were run again alone; what they measured first is not kept", trials, len(results))}
 }

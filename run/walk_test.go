@@ -208,3 +208,23 @@ func TestCheckSideBySide(t *testing.T) {
 		}
 	}
 }
+
+func TestCrowded(t *testing.T) {
+	lost := func(cause string, n uint64) model.Result {
+		return model.Result{State: model.Valid, Flows: []model.FlowResult{{Ledger: model.Ledger{Lines: []model.Line{{Cause: model.CauseLinkLoss, Packets: 9}, {Cause: cause, Packets: n}}}}}}
+	}
+	for _, c := range []struct {
+		name     string
+		result   model.Result
+		hopeless bool
+		want     bool
+	}{
+		{"as asked", lost(model.CauseLinkQueue, 5), false, false}, {"a full socket", lost("SOCKET_RCVBUFF", 5), false, true}, {"none in the socket", lost("SOCKET_RCVBUFF", 0), false, false},
+		{"unknown", model.Result{State: model.Valid, Flows: []model.FlowResult{{Ledger: model.Ledger{Unattributed: 1}}}}, false, true},
+		{"late", model.Result{State: model.Invalid}, false, true}, {"too big", model.Result{State: model.Invalid}, true, false}, {"cut", model.Result{State: model.Aborted}, false, false},
+	} {
+		if got := crowded(c.result, c.hopeless); got != c.want {
+			t.Errorf("%s: %v", c.name, got)
+		}
+	}
+}

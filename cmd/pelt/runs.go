@@ -172,6 +172,9 @@ func newShow() *cobra.Command {
 			if flag := table.given(c); flag != "" && !report.IsSweep(doc) {
 				err = usagef("--%s is for the table of a sweep; this run is a %s", flag, doc.Plan.Command)
 			}
+			if flag := table.given(c); err == nil && flag != "" && asJSON {
+				err = usagef("--%s is for the table; --json has every trial as it was measured", flag)
+			}
 			if err == nil && c.Flags().Changed("against") {
 				doc.Findings, err = beside(doc, against)
 			}

@@ -1,6 +1,7 @@
 package udp
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"runtime"
@@ -44,11 +45,11 @@ const (
 
 // send runs a sender's streams, all from the same time on.
 func (c *Crew) send(s *sender) error {
-	list := make([]*course, len(s.streams))
+	list, done := make([]*course, len(s.streams)), make(chan error, len(s.streams))
 	for i, w := range s.streams {
 		w.shared = true
 		w.prepare(i)
-		list[i] = &course{sending: w, done: make(chan error, 1)}
+		list[i] = &course{sending: w, done: done}
 	}
 	// Flows that begin within the same moment shall be due together ever after: a
 	// hand must not spin before each of them.
@@ -61,18 +62,14 @@ func (c *Crew) send(s *sender) error {
 		c.next[0]++
 	}
 	c.mu.Unlock()
-	errs := make([]error, len(list))
-	for i, one := range list {
-		if errs[i] = <-one.done; errs[i] != nil {
+	var first error
+	for range list {
+		if err := <-done; err != nil {
 			s.end.bell.ring()
+			first = cmp.Or(first, err)
 		}
 	}
-	for _, err := range errs {
-		if err != nil {
-			return err
-		}
-	}
-	return nil
+	return first
 }
 
 // sendingHand is one thread that sends for many streams.
@@ -244,7 +241,7 @@ func (l *listening) read() {
 			return
 		}
 		l.step(l.in.out)
-		if n < batchIn {
+		if n < len(l.in.msgs) {
 			return
 		}
 	}

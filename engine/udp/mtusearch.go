@@ -73,7 +73,9 @@ func (s *search) passed(size int) {
 	if size > s.low && size <= s.top {
 		s.low = size
 	}
-	s.limit = max(s.limit, s.low)
+	if s.low > s.limit { // the message was wrong
+		s.limit, s.told = s.top, false
+	}
 }
 
 // silent takes the probes of a round that nobody answered. Above a size that

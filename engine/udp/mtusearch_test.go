@@ -138,3 +138,27 @@ func TestSearchCut(t *testing.T) {
 		}
 	}
 }
+
+// A message that a later answer refutes ends nothing and is not told of.
+func TestRefutedMessage(t *testing.T) {
+	s := newSearch(false)
+	s.start(9000)
+	s.tooBig(1400)
+	if s.passed(1500); s.told || s.done() {
+		t.Fatalf("told %v, done %v after an answer of 1500 B to a message of 1400 B", s.told, s.done())
+	}
+	for sizes := s.next(); len(sizes) > 0; sizes = s.next() {
+		var silent []int
+		for _, n := range sizes {
+			if n <= 2000 {
+				s.passed(n)
+			} else {
+				silent = append(silent, n)
+			}
+		}
+		s.silent(silent)
+	}
+	if s.low != 2000 || s.told {
+		t.Errorf("found %d B, told %v; want 2000 B that no message named", s.low, s.told)
+	}
+}

@@ -138,6 +138,7 @@ const leastJitter = 1e-3
 // group are ways with the same settings.
 type group struct {
 	settings    impair.Settings
+	burst       int // bytes, as of its ways
 	words       string
 	names       [][2]string
 	small, full []sample
@@ -151,6 +152,10 @@ func (g *group) calibration() model.LinkCalibration {
 	c := model.LinkCalibration{From: g.names[0][0], To: g.names[0][1], Directions: len(g.names), Settings: g.words, Unmeasured: slices.Clone(g.notes)}
 	got := figuresOf(g.settings, g.small, g.full)
 	c.Probes, c.Received = uint64(got.sent), uint64(got.received)
+	probed := g.settings
+	if g.burst > 0 { // frames that come seldom find the bucket full and take no time
+		probed.Rate, probed.QueuePackets, probed.QueueBytes = 0, 0, 0
+	}
 	var loss, rate []float64
 	var delays [len(percentiles)][]float64
 	var all []float64
@@ -158,7 +163,7 @@ func (g *group) calibration() model.LinkCalibration {
 		var small, full []sample
 		for i := range g.plans {
 			seed := uint64(k*len(g.plans)+i)*2 + 1
-			small = append(small, simulate(g.settings, g.plans[i], seed))
+			small = append(small, simulate(probed, g.plans[i], seed))
 			if g.fulls[i].count > 0 {
 				full = append(full, simulate(g.settings, g.fulls[i], seed+1))
 			}
@@ -260,7 +265,7 @@ func grouped(ways []Way) (groups [][]int) {
 			if a.Shape != nil && b.Shape != nil && a.Shape.Name == b.Shape.Name {
 				a.Shape, b.Shape = nil, nil
 			}
-			return a == b && ways[g[0]].MTU == w.MTU && ways[g[0]].Burst == w.Burst
+			return a == b && ways[g[0]].MTU == w.MTU && ways[g[0]].Burst == w.Burst && ways[g[0]].Backend == w.Backend
 		}
 		if k := slices.IndexFunc(groups, same); k >= 0 {
 			groups[k] = append(groups[k], i)
@@ -276,10 +281,10 @@ func idle(s impair.Settings) bool {
 	return s.Rate == 0 && s.Delay == 0 && s.Jitter == 0 && s.LossRatio() == 0 && s.Duplicate.Ratio == 0 && s.Corrupt.Ratio == 0 && s.Reorder.Ratio == 0
 }
 
-// slow says why a way's delay cannot be measured, "" if it can.
+// slow says why a way cannot be measured, "" if it can.
 func slow(wait time.Duration) string {
 	if wait < mostWaiting {
 		return ""
 	}
-	return "delay: it is longer than a calibration waits"
+	return "loss, delay and rate: frames take longer than a calibration waits"
 }

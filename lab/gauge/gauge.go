@@ -12,6 +12,7 @@ type Way struct {
 	In, Out  Port   // where frames go in and where they come out
 	MTU      int    // bytes
 	Burst    int    // bytes that may pass at once before the rate is kept
+	Backend  string // who does it
 	Settings impair.Settings
 	Words    string // the settings, for people
 }
@@ -130,12 +131,13 @@ func simulate(s impair.Settings, p schedule, seed uint64) sample {
 	return out
 }
 
-// settle is how long to wait for the last frame: twice what the model takes at most.
+// settle is how long to wait for the last frame: what the model takes at most and as
+// much again, at most a second.
 func settle(s impair.Settings, p schedule) time.Duration {
 	last := int64(0)
 	out := simulate(s, p, 1)
 	for _, a := range out.arrivals {
 		last = max(last, a.at-out.sent[p.count-1])
 	}
-	return min(2*time.Duration(last)+50*time.Millisecond, mostWaiting)
+	return time.Duration(last) + min(time.Duration(last), time.Second) + 50*time.Millisecond
 }

@@ -25,7 +25,7 @@ func Measure(ctx context.Context, ways []Way) (list []model.LinkCalibration, err
 		if idle(first.Settings) {
 			continue
 		}
-		one := group{settings: first.Settings, words: first.Words}
+		one := group{settings: first.Settings, burst: first.Burst, words: first.Words}
 		p := small(first.Settings, len(ways))
 		f, why := full(first.Settings, first.MTU, first.Burst)
 		if why != "" {
@@ -33,7 +33,8 @@ func Measure(ctx context.Context, ways []Way) (list []model.LinkCalibration, err
 		}
 		wait := settle(first.Settings, p)
 		if why := slow(wait); why != "" {
-			one.notes = append(one.notes, why)
+			list = append(list, model.LinkCalibration{From: first.From, To: first.To, Directions: len(g), Settings: first.Words, Unmeasured: []string{why}})
+			continue
 		}
 		for _, i := range g {
 			one.names = append(one.names, [2]string{ways[i].From, ways[i].To})
@@ -45,7 +46,7 @@ func Measure(ctx context.Context, ways []Way) (list []model.LinkCalibration, err
 		groups = append(groups, one)
 	}
 	if len(w.all) == 0 {
-		return nil, nil
+		return list, nil
 	}
 	small, err := w.run(ctx, func(x *wire) schedule { return x.small })
 	if err != nil {

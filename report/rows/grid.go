@@ -145,15 +145,24 @@ func (s Side) place(r Row) int {
 	return slices.Index(s.Levels, v)
 }
 
-// Planned is how many cells the plan's factors make, for each flow; 0 if none
-// or absurdly many.
-func Planned(p model.Plan) int {
+// Planned is how many cells with a flow the plan's factors make; 0 if none or
+// absurdly many.
+func Planned(p model.Plan, flow string) int {
 	n := 0
 	for i, f := range p.Factors {
 		if i == 0 {
 			n = 1
 		}
-		if n *= len(f.Levels); n > model.MaxTrials {
+		levels := len(f.Levels)
+		if f.Knob == "direction" {
+			levels = 0
+			for _, v := range f.Levels {
+				if v.Text == flow || v.Text == "both" {
+					levels++
+				}
+			}
+		}
+		if n *= levels; n > model.MaxTrials {
 			return 0
 		}
 	}

@@ -144,3 +144,26 @@ func TestReceivers(t *testing.T) {
 		t.Errorf("a flow to one has receivers %+v", r.Receivers)
 	}
 }
+
+func TestPlanned(t *testing.T) {
+	size := model.Factor{Knob: PayloadKey, Levels: numbers(64, 512, 1472)}
+	way := func(words ...string) model.Factor {
+		f := model.Factor{Knob: "direction"}
+		for _, w := range words {
+			f.Levels = append(f.Levels, model.Word(w))
+		}
+		return f
+	}
+	for _, c := range []struct {
+		factors []model.Factor
+		flow    string
+		want    int
+	}{
+		{nil, "up", 0}, {[]model.Factor{size}, "up", 3}, {[]model.Factor{size, way("up", "both")}, "up", 6},
+		{[]model.Factor{size, way("up", "both")}, "down", 3}, {[]model.Factor{way("up", "down", "both"), size}, "down", 6}, {[]model.Factor{way("up"), size}, "down", 0},
+	} {
+		if got := Planned(model.Plan{Factors: c.factors}, c.flow); got != c.want {
+			t.Errorf("%v of %s: %d cells, want %d", c.factors, c.flow, got, c.want)
+		}
+	}
+}
