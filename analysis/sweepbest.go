@@ -194,12 +194,12 @@ func (a *analyst) repeatsToTell(c comparison, b, next spot, values map[string]fl
 // nearBest is how near to the best speed a sender must get that is still as good.
 const nearBest = 0.99
 
-// slowest tells the sender that wastes least.
+// slowest tells the sender that wastes least, under the conditions of the best.
 func (a *analyst) slowest(all []spot, best int) {
 	b := all[best]
 	var near []spot
 	for _, s := range all {
-		if s.speed >= nearBest*b.speed && s.sent > 0 {
+		if s.speed >= nearBest*b.speed && s.sent > 0 && s.under().Key() == b.under().Key() {
 			near = append(near, s)
 		}
 	}

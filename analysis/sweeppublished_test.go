@@ -1,6 +1,7 @@
 package analysis
 
 import (
+	"maps"
 	"strings"
 	"testing"
 
@@ -100,5 +101,21 @@ func TestPublishedOrder(t *testing.T) {
 	}
 	if rho, ok := RankCorrelation(measured, allowed); !ok || rho != 1 || len(sizes) != 5 {
 		t.Errorf("%v B: rank correlation %v %v; want 1", sizes, rho, ok)
+	}
+}
+
+// Who may not choose the path is not told that a sender under another one is enough.
+func TestSlowestUnderTheSameConditions(t *testing.T) {
+	doc := publishedDocument()
+	for i := range doc.Results {
+		c := maps.Clone(doc.Results[i].Cell)
+		c["link.loss_ratio"] = model.Number(0)
+		if c["interval_ns"].Number == 7e6 && c["payload_bytes"].Number == 1280 {
+			c["link.loss_ratio"] = model.Number(0.05)
+		}
+		doc.Results[i].Cell = c
+	}
+	if slow := of(t, doc, KindSweepSlowest).Values; slow["payload_bytes"] == 1280 && slow["interval_ns"] == 7e6 {
+		t.Errorf("%v is under other conditions than the best", slow)
 	}
 }

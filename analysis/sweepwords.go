@@ -18,9 +18,14 @@ func (s spot) words() string {
 		parts = append(parts, unit.FormatSize(s.payload))
 	}
 	for _, knob := range slices.SortedFunc(maps.Keys(s.cell), byImportance) {
-		if text := knobWords(knob, s.cell[knob]); text != "" {
-			parts = append(parts, text)
+		text := knobWords(knob, s.cell[knob])
+		if text == "" {
+			continue
 		}
+		if more, with := strings.CutPrefix(text, "with "); with && len(parts) > 0 && (strings.HasPrefix(parts[len(parts)-1], "with ") || strings.HasPrefix(parts[len(parts)-1], "and ")) {
+			text = "and " + more
+		}
+		parts = append(parts, text)
 	}
 	return strings.Join(parts, " ")
 }

@@ -20,7 +20,7 @@ func TestSpotWords(t *testing.T) {
 		{model.Cell{"interval_ns": n(0)}, "1472 B without pauses"},
 		{model.Cell{"rate_pps": w("max")}, "1472 B without pauses"},
 		{model.Cell{"frame_bytes": n(1518), "rate_pps": n(20000), "streams": n(4)}, "1472 B at 20 kpps with 4 streams"},
-		{model.Cell{"streams": n(1), "receivers": n(100), "receive_buffer_bytes": n(262144)}, "1472 B with 1 stream with 100 receivers with a receive buffer of 256 KiB"},
+		{model.Cell{"streams": n(1), "receivers": n(100), "receive_buffer_bytes": n(262144)}, "1472 B with 1 stream and 100 receivers and a receive buffer of 256 KiB"},
 		{model.Cell{"send_buffer_bytes": n(0), "loss_ratio": n(0.05)}, "1472 B on links that lose 5 % with a send buffer of the usual size"},
 		{model.Cell{"control": w("bbr"), "direction": w("both")}, "1472 B with bbr both ways at once"},
 		{model.Cell{"delay_s": n(0.04)}, "1472 B with delay_s=0.04"},
