@@ -1,6 +1,7 @@
 package lab
 
 import (
+	"math"
 	"slices"
 	"strings"
 	"testing"
@@ -11,9 +12,9 @@ import (
 // Probes find what a link was asked to do, leave no trace in its account of a
 // test, and its seed begins anew after them.
 func TestCalibrate(t *testing.T) {
-	calibrates(t, "direct", "sender:rate=20mbit,loss=10%,delay=20ms,jitter=4ms,distribution=normal,seed=9,toward=receiver", 20e6, 0.1, true)
-	calibrates(t, "switch", "receiver:delay=10ms,loss=2%", 0, 0.02, true)
-	calibrates(t, "direct", "sender:rate=50mbit,loss=10%,seed=9,backend=bpf", 50e6, 0.1, true)
+	calibrates(t, "direct", "sender:rate=20mbit,loss=10%,delay=20ms,jitter=4ms,distribution=normal,seed=9,toward=receiver", 20e6, 0.02, 0.1, true)
+	calibrates(t, "switch", "receiver:delay=10ms,loss=2%", 0, 0, 0.02, true)
+	calibrates(t, "direct", "sender:rate=50mbit,loss=10%,seed=9,backend=bpf", 50e6, 0.02, 0.1, true)
 }
 
 // The kernel's netem is measured as well. See kernellink_linux_test.go.
@@ -22,15 +23,18 @@ func TestKernelLinkCalibrates(t *testing.T) {
 	if !ok {
 		return
 	}
+	// tbf's timers are late where a guest runs behind everything else on its host.
+	const late = 0.05
 	seed := ""
 	if seeds {
 		seed = "seed=9,"
 	}
-	calibrates(t, "direct", "sender:rate=20mbit,loss=10%,delay=20ms,jitter=4ms,distribution=normal,"+seed+"backend=kernel", 20e6, 0.1, seeds)
-	calibrates(t, "direct", "sender:delay=20ms,jitter=4ms,distribution=normal,loss=5%,mode=netem,"+seed+"backend=kernel", 0, 0.05, seeds)
+	calibrates(t, "direct", "sender:rate=20mbit,loss=10%,delay=20ms,jitter=4ms,distribution=normal,"+seed+"backend=kernel", 20e6, late, 0.1, seeds)
+	calibrates(t, "direct", "sender:delay=20ms,jitter=4ms,distribution=normal,loss=5%,mode=netem,"+seed+"backend=kernel", 0, 0, 0.05, seeds)
 }
 
-func calibrates(t *testing.T, topology, link string, rate, loss float64, seeds bool) {
+// calibrates wants the probes to find a rate within a share of it, 0 for none, and a loss.
+func calibrates(t *testing.T, topology, link string, rate, within, loss float64, seeds bool) {
 	t.Helper()
 	if testing.Short() {
 		t.Skip("its figures are of times, which the race detector spoils")
@@ -59,7 +63,7 @@ func calibrates(t *testing.T, topology, link string, rate, loss float64, seeds b
 		if got.Loss.Expected < loss*0.8 || got.Loss.Expected > loss*1.2 || got.Loss.High-got.Loss.Low > 0.1 || (got.DelayKS != nil) != jitters || jitters && *got.DelayKS > 0.1 {
 			t.Errorf("loss %+v, KS distance %v", *got.Loss, got.DelayKS)
 		}
-		if rate > 0 && (got.Rate == nil || got.Rate.Value < rate*0.98 || got.Rate.Value > rate*1.02) {
+		if rate > 0 && (got.Rate == nil || math.Abs(got.Rate.Value-rate) > within*rate) {
 			t.Errorf("rate %+v, want %g", got.Rate, rate)
 		}
 		came := func() (numbers []int) {
