@@ -27,8 +27,8 @@ type Design interface {
 // New makes the design of a plan. Every combination of levels is checked: a
 // trial that cannot run is an error now, not in the middle of the night.
 func New(p model.Plan) (Design, error) {
-	if p.Design.Kind != "grid" {
-		return nil, &model.FieldError{Field: "design.kind", Want: fmt.Sprintf("want grid, not %q", p.Design.Kind)}
+	if p.Design.Kind != "grid" && p.Design.Kind != "list" {
+		return nil, &model.FieldError{Field: "design.kind", Want: fmt.Sprintf("want grid or list, not %q", p.Design.Kind)}
 	}
 	if p.Design.Repeats < 1 || p.Design.Repeats > model.MaxRepeats {
 		return nil, &model.FieldError{Field: "design.repeats", Want: fmt.Sprintf("want 1 to %d, not %d", model.MaxRepeats, p.Design.Repeats)}
@@ -41,6 +41,12 @@ func New(p model.Plan) (Design, error) {
 		trials *= len(f.Levels)
 	}
 	g := &grid{design: p.Design, cells: cells(p.Factors), index: map[string]int{}}
+	if p.Design.Kind == "list" {
+		g.cells = p.Design.Cells
+		if n := len(g.cells); n == 0 || n > model.MaxTrials/p.Design.Repeats {
+			return nil, &model.FieldError{Field: "design.cells", Want: fmt.Sprintf("want 1 to %d trials in all", model.MaxTrials)}
+		}
+	}
 	for i, c := range g.cells {
 		if _, err := p.Trial(c, 0); err != nil {
 			return nil, &model.FieldError{Field: "factors", Want: fmt.Sprintf("the combination %s cannot run: %v", c.Key(), err)}
@@ -50,7 +56,7 @@ func New(p model.Plan) (Design, error) {
 	return g, nil
 }
 
-// grid is every combination of levels, Repeats times. Repeats are interleaved
+// grid is every combination of levels, or a list of cells, Repeats times. Repeats are interleaved
 // and shuffled, so that slow drift of the path falls on all cells alike.
 type grid struct {
 	design model.Design

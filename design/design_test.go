@@ -118,7 +118,7 @@ func TestNewRefuses(t *testing.T) {
 		plan model.Plan
 		want string
 	}{
-		"kind":       {model.Plan{Design: model.Design{Kind: "search"}}, `design.kind: want grid, not "search"`},
+		"kind":       {model.Plan{Design: model.Design{Kind: "search"}}, `design.kind: want grid or list, not "search"`},
 		"no repeats": {planOf(nil, model.Design{}), "design.repeats: want 1 to 1000, not 0"},
 		"no levels":  {planOf([]model.Factor{{Knob: "streams"}}, model.Design{Repeats: 1}), "factors: want 1 to 100000 trials in all"},
 		"impossible": {planOf([]model.Factor{numbers("payload_bytes", 64, 15)}, model.Design{Repeats: 1}),

@@ -77,11 +77,16 @@ type Trial struct {
 	// Links are changes of a lab's links before the trial: those of every node first.
 	Links     []LinkChange
 	Receivers int // of a star, the first ones; 0 means all that it has
+	// Variant is how the router is set up, "" as it is.
+	Variant string
 }
 
 type knob func(*Trial, Value) error
 
 const payloadKnob = "payload_bytes"
+
+// bulkWrite is the length of the writes of a transfer in bulk, in bytes.
+const bulkWrite = 128 << 10
 
 // knobs is the one table of what a factor may vary.
 func knobs() map[string]knob {
@@ -142,6 +147,24 @@ func knobs() map[string]knob {
 			f.Control = v.Text
 			return nil
 		}),
+		"protocol": eachFlow(func(f *Flow, v Value) error {
+			switch Protocol(v.Text) {
+			case f.Protocol:
+			case TCP:
+				*f = Flow{Name: f.Name, Protocol: TCP, From: f.From, To: f.To, PayloadBytes: bulkWrite, Streams: f.Streams,
+					Family: f.Family, DSCP: f.DSCP, SourceAddresses: f.SourceAddresses, Bulk: true}
+			default:
+				return fmt.Errorf("a protocol is %s, or tcp, not %v", f.Protocol, v)
+			}
+			return nil
+		}),
+		"variant": func(t *Trial, v Value) error {
+			if v.Text == "" {
+				return fmt.Errorf("a variant is a word, not %v", v)
+			}
+			t.Variant = v.Text
+			return nil
+		},
 		"direction": func(t *Trial, v Value) error {
 			keep := map[string][]string{"up": {"up"}, "down": {"down"}, "both": {"up", "down"}}[v.Text]
 			if keep == nil {
@@ -208,6 +231,9 @@ func (p Plan) Trial(cell Cell, repeat int) (Trial, error) {
 		if err := set(&t, cell[name]); err != nil {
 			return Trial{}, err
 		}
+	}
+	if t.Variant != "" && !slices.ContainsFunc(p.Variants, func(v Variant) bool { return v.Name == t.Variant }) {
+		return Trial{}, fmt.Errorf("the plan has no variant %q", clip(t.Variant))
 	}
 	slices.SortStableFunc(t.Links, func(a, b LinkChange) int { return cmp.Compare(min(len(a.Node), 1), min(len(b.Node), 1)) })
 	counted := 0.0 // time that flows of a number of packets take

@@ -45,6 +45,12 @@ type Plan struct {
 	Engine    string   `json:"engine"` // auto, udp, xdp, or xdp:udp and the like: the sender's and the receiver's
 	Limits    Limits   `json:"limits,omitzero"`
 	Drops     DropMode `json:"drops,omitempty"` // how closely drops are watched; "" means as closely as the hosts can
+	// DUT is a router under test that is watched from this host, which asks it over
+	// ssh: ssh://[USER@]HOST[:PORT]. A lab's routers are watched without.
+	DUT string `json:"dut,omitempty"`
+	// Near is where the sender's agent is served, HOST[:PORT]; "" is this host.
+	Near     string    `json:"near,omitempty"`
+	Variants []Variant `json:"variants,omitempty"` // levels of the knob variant
 }
 
 // Flow is one direction between two ends with one traffic profile.
@@ -81,12 +87,14 @@ type Factor struct {
 
 // Design says how trials are chosen.
 type Design struct {
-	Kind    string `json:"kind"`    // grid
+	Kind    string `json:"kind"`    // grid: every combination of the factors' levels; list: Cells
 	Repeats int    `json:"repeats"` // trials of each cell, 1..1000
 	Seed    uint64 `json:"seed"`    // order of cells within each repeat
 	Ordered bool   `json:"ordered"` // keep the cells in the order given instead of shuffling them within each repeat
 	// SideBySide is how many trials run at a time, each in a lab of its own; 0 is 1.
 	SideBySide int `json:"side_by_side,omitempty"`
+	// Cells of a list, which has no factors.
+	Cells []Cell `json:"cells,omitempty"`
 }
 
 // Timing is the clock of every trial, in seconds.
@@ -199,6 +207,9 @@ func (p Plan) Check() error {
 	if r := p.Limits.MaxLossRatio; r != nil && !(*r >= 0 && *r <= 1) {
 		return wrong("limits.max_loss_ratio", "want 0..1, not %v", *r)
 	}
+	if err := p.checkRouter(); err != nil {
+		return err
+	}
 	return p.checkDesign()
 }
 
@@ -234,8 +245,8 @@ func (p Plan) checkTiming() error {
 }
 
 func (p Plan) checkDesign() error {
-	if p.Design.Kind != "grid" {
-		return wrong("design.kind", "want grid, not %q", p.Design.Kind)
+	if p.Design.Kind != "grid" && p.Design.Kind != "list" {
+		return wrong("design.kind", "want grid or list, not %q", clip(p.Design.Kind))
 	}
 	if p.Design.Repeats < 1 || p.Design.Repeats > MaxRepeats {
 		return wrong("design.repeats", "want 1 to %d, not %d", MaxRepeats, p.Design.Repeats)
@@ -245,6 +256,9 @@ func (p Plan) checkDesign() error {
 	}
 	if len(p.Factors) > maxFactors {
 		return wrong("factors", "want at most %d", maxFactors)
+	}
+	if p.Design.Kind == "list" || len(p.Design.Cells) > 0 {
+		return p.checkCells()
 	}
 	trials := p.Design.Repeats
 	knobs := map[string]bool{}
@@ -269,6 +283,31 @@ func (p Plan) checkDesign() error {
 		trials *= len(f.Levels)
 		if err := p.checkFactor(at, f); err != nil {
 			return err
+		}
+	}
+	return nil
+}
+
+// checkCells checks a design that is a list.
+func (p Plan) checkCells() error {
+	if p.Design.Kind != "list" {
+		return wrong("design.cells", "are of a list; a %s has factors", p.Design.Kind)
+	}
+	if len(p.Factors) > 0 {
+		return wrong("factors", "a list has none; want its cells alone")
+	}
+	if n := len(p.Design.Cells); n == 0 || n > MaxTrials/p.Design.Repeats {
+		return wrong("design.cells", "want 1 to %d trials in all, not %d cells", MaxTrials, n)
+	}
+	seen := map[string]bool{}
+	for i, c := range p.Design.Cells {
+		at := fmt.Sprintf("design.cells[%d]", i)
+		if seen[c.Key()] {
+			return wrong(at, "%s stands twice", clip(c.Key()))
+		}
+		seen[c.Key()] = true
+		if _, err := p.Trial(c, 0); err != nil {
+			return wrong(at, "%v", err)
 		}
 	}
 	return nil

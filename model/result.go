@@ -109,6 +109,7 @@ type Result struct {
 	Observed     []Observed   `json:"observed,omitempty"` // how closely each node was watched, in travel order; none in runs of before
 	Counters     []Counter    `json:"counters,omitempty"` // of all nodes: those that moved, and those that a check needs
 	Links        []LinkResult `json:"links,omitempty"`    // of a lab's emulated links
+	Router       *RouterWatch `json:"router,omitempty"`   // of a run that watches one
 	Warnings     []string     `json:"warnings,omitempty"` // doubts of the two ends about this trial
 	Beside       int          `json:"beside,omitempty"`   // trials that ran at the same time in labs of their own, at most
 	Spoilt       int          `json:"spoilt,omitempty"`   // tries before this one that had too little of the machine beside others; they are not kept

@@ -1,0 +1,121 @@
+package model
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// Variant is one way to set a router up; the trials of a run that compares several
+// are interleaved.
+type Variant struct {
+	Name string `json:"name"` // in a lab, what its router is made to be, see package lab
+	// Command sets a real router up. It is run on this host by sh -c, before the
+	// first trial of this variant after one of another; "" does nothing.
+	Command string `json:"command,omitempty"`
+}
+
+// MaxVariants of one plan.
+const MaxVariants = 32
+
+func (p Plan) checkRouter() error {
+	if p.DUT != "" && (strings.HasPrefix(p.Target, "lab:") || len(p.DUT) > maxTextLength || !printable(p.DUT) || strings.Contains(p.DUT, " ")) {
+		return wrong("dut", "want ssh://[USER@]HOST[:PORT] beside hosts, and nothing in a lab, not %q", clip(p.DUT))
+	}
+	if p.Near != "" {
+		if strings.HasPrefix(p.Target, "lab:") {
+			return wrong("near", "a lab has its own sender; want HOST[:PORT] beside another host only")
+		}
+		if _, _, err := HostPort(p.Near); err != nil {
+			return wrong("near", "want HOST[:PORT], not %q", clip(p.Near))
+		}
+	}
+	if len(p.Variants) > MaxVariants {
+		return wrong("variants", "want at most %d, not %d", MaxVariants, len(p.Variants))
+	}
+	for i, v := range p.Variants {
+		at := fmt.Sprintf("variants[%d]", i)
+		switch {
+		case v.Name == "" || !printable(v.Name):
+			return wrong(at+".name", "want a short word, not %q", clip(v.Name))
+		case slices.ContainsFunc(p.Variants[:i], func(o Variant) bool { return o.Name == v.Name }):
+			return wrong(at+".name", "%q stands twice", v.Name)
+		case v.Command != "" && strings.HasPrefix(p.Target, "lab:"):
+			return wrong(at+".command", "a lab's router is set up by the name of the variant; want no command")
+		case len(v.Command) > maxCommand || strings.ContainsRune(v.Command, 0):
+			return wrong(at+".command", "want at most %d letters", maxCommand)
+		}
+	}
+	return nil
+}
+
+const maxCommand = 4096
+
+// RouterFacts say what the router under test is, as it told itself before the first
+// trial. An empty field is unknown.
+type RouterFacts struct {
+	Node        string   `json:"node"`             // on the path: router, switch
+	Source      string   `json:"source"`           // how it is watched: ssh://root@192.168.1.1, or the lab
+	System      string   `json:"system,omitempty"` // openwrt, linux, routeros
+	Model       string   `json:"model,omitempty"`  // of the board
+	Firmware    string   `json:"firmware,omitempty"`
+	Kernel      string   `json:"kernel,omitempty"`
+	CPU         string   `json:"cpu,omitempty"`
+	Cores       int      `json:"cores,omitempty"`
+	MemoryBytes uint64   `json:"memory_bytes,omitempty"`
+	Offload     []string `json:"offload,omitempty"` // a sentence each: what is configured, and what is real
+	Tuning      []string `json:"tuning,omitempty"`  // queues, packet steering, disciplines: a line each
+	Before      []Text   `json:"before,omitempty"`  // as the router wrote them, before the first trial
+	After       []Text   `json:"after,omitempty"`   // ... and after the last one
+	Untold      []string `json:"untold,omitempty"`  // what could not be read, one line each
+}
+
+// Text is a router's own words.
+type Text struct {
+	Name string `json:"name"` // of the file or the command
+	Text string `json:"text"`
+}
+
+// RouterWatch is what the router under test did during the measured part of a
+// trial, by its own samples.
+type RouterWatch struct {
+	Node    string  `json:"node"`
+	Samples int     `json:"samples"`            // within the measured part
+	PeriodS float64 `json:"period_s,omitempty"` // asked of the router; it backs off if it costs too much
+	// CostRatio is what the watch takes of one of the router's cores, by the
+	// router's own account; nil while it is not known.
+	CostRatio *float64 `json:"cost_ratio,omitempty"`
+	// CPU is the mean over the samples and all cores, Cores of each. None are there
+	// if fewer than two samples came.
+	CPU   *CPUSplit  `json:"cpu,omitempty"`
+	Cores []CPUSplit `json:"cores,omitempty"`
+
+	SoftnetDropped  *uint64 `json:"softnet_dropped,omitempty"`  // packets beyond the backlog
+	SoftnetSqueezed *uint64 `json:"softnet_squeezed,omitempty"` // times that work was left in net_rx_action
+	Connections     *uint64 `json:"connections,omitempty"`      // tracked, the most that a sample saw
+	ConnectionsMax  *uint64 `json:"connections_max,omitempty"`  // that it tracks at most
+
+	ClockHz      *float64 `json:"clock_hz,omitempty"`      // of the slowest core, mean
+	TemperatureC *float64 `json:"temperature_c,omitempty"` // of the hottest place, highest
+
+	// Gaps say when the router was not watched and why, as "not observed from
+	// t=12.0 s: the connection was closed". They stand whole in the report.
+	Gaps []string `json:"gaps,omitempty"`
+}
+
+// CPUSplit is how one core, or all, spent a time: ratios 0..1 of it that add up
+// to 1. Names and order are top's. Guests are within User.
+type CPUSplit struct {
+	Core    int     `json:"core"` // -1: all of them
+	User    float64 `json:"user_ratio"`
+	System  float64 `json:"system_ratio"`
+	Nice    float64 `json:"nice_ratio"`
+	Idle    float64 `json:"idle_ratio"`
+	IOWait  float64 `json:"iowait_ratio"`
+	IRQ     float64 `json:"irq_ratio"`
+	Softirq float64 `json:"softirq_ratio"`
+	Steal   float64 `json:"steal_ratio"`
+}
+
+// Busy is what was not idle; waiting for a disk is idle.
+func (c CPUSplit) Busy() float64 { return max(0, 1-c.Idle-c.IOWait) }
