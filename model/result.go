@@ -4,18 +4,19 @@ import "time"
 
 // Document is a whole run: what --json writes and what a run file is read back into.
 type Document struct {
-	Format   string    `json:"format"`
-	ID       string    `json:"id"`
-	Started  time.Time `json:"started"`
-	Tool     Tool      `json:"tool"`
-	Plan     Plan      `json:"plan"`
-	Host     []Host    `json:"host"`
-	Lab      *LabFacts `json:"lab,omitempty"`
-	PathMTU  []PathMTU `json:"path_mtu,omitempty"` // of each flow, as found before the first trial; none in runs of before
-	Complete bool      `json:"complete"`           // the design had no further trial
-	Results  []Result  `json:"results"`
-	Findings []Finding `json:"findings"`
-	Warnings []string  `json:"warnings"`
+	Format   string       `json:"format"`
+	ID       string       `json:"id"`
+	Started  time.Time    `json:"started"`
+	Tool     Tool         `json:"tool"`
+	Plan     Plan         `json:"plan"`
+	Host     []Host       `json:"host"`
+	Lab      *LabFacts    `json:"lab,omitempty"`
+	Router   *RouterFacts `json:"router,omitempty"`   // of a run that watches one
+	PathMTU  []PathMTU    `json:"path_mtu,omitempty"` // of each flow, as found before the first trial; none in runs of before
+	Complete bool         `json:"complete"`           // the design had no further trial
+	Results  []Result     `json:"results"`
+	Findings []Finding    `json:"findings"`
+	Warnings []string     `json:"warnings"`
 }
 
 // Tool says which pelt made a document.
