@@ -106,7 +106,8 @@ type Trial struct {
 
 	Drops model.DropMode // how closely agents watch their kernels; "" for not at all, their counters neither
 	Idle  time.Duration  // window before the trial in which the path is idle, for the rate of foreign traffic
-	// Along are observations of nodes between the ends, which no agent watches.
+	// Along are observations of nodes between the ends, which no agent watches,
+	// with any Drops.
 	// They are led through the trial's moments; whoever gave them asks for their
 	// reports and closes them.
 	Along []engine.Observation

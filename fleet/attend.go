@@ -298,7 +298,7 @@ func (t *trial) gate(ctx context.Context, rtt map[string]time.Duration) error {
 	for _, d := range rtt {
 		longest = max(longest, d)
 	}
-	if warm := t.order.Timing.Warmup(); warm > 0 && t.order.Drops != "" {
+	if warm := t.order.Timing.Warmup(); warm > 0 {
 		for _, o := range t.order.Along {
 			timer := time.AfterFunc(min(longest+gateMargin, maxGateWait)+warm, func() { o.Snapshot(model.MomentMeasure) })
 			t.timers = append(t.timers, timer)

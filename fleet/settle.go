@@ -59,16 +59,17 @@ func (t *trial) settle(ctx context.Context) error {
 	return t.observe(ctx, model.MomentEnd, lost)
 }
 
-// observe lets all agents, and the observations along the path, read their counters.
+// observe lets the observations along the path read their counters, and all
+// agents if drops are watched.
 func (t *trial) observe(ctx context.Context, m model.Moment, lost bool) error {
-	if t.order.Drops == "" {
-		return nil
-	}
 	var along sync.WaitGroup
 	for _, o := range t.order.Along {
 		along.Go(func() { lead(ctx, o, snapshotOrder{Moment: m, IdleNanos: t.order.Idle.Nanoseconds(), Lost: lost}) })
 	}
 	defer along.Wait()
+	if t.order.Drops == "" {
+		return nil
+	}
 	return t.all(t.agents, func(_ string, a member) error {
 		_, err := order[struct{}](ctx, a, verbSnapshot, snapshotOrder{t.session, m, t.order.Idle.Nanoseconds(), lost})
 		return err

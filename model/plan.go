@@ -45,8 +45,8 @@ type Plan struct {
 	Engine    string   `json:"engine"` // auto, udp, xdp, or xdp:udp and the like: the sender's and the receiver's
 	Limits    Limits   `json:"limits,omitzero"`
 	Drops     DropMode `json:"drops,omitempty"` // how closely drops are watched; "" means as closely as the hosts can
-	// DUT is a router under test that is watched from this host, which asks it over
-	// ssh: ssh://[USER@]HOST[:PORT]. A lab's routers are watched without.
+	// DUT is a router under test that is watched: from this host, which asks it over
+	// ssh, ssh://[USER@]HOST[:PORT], or "lab" for a lab's own.
 	DUT string `json:"dut,omitempty"`
 	// Near is where the sender's agent is served, HOST[:PORT]; "" is this host.
 	Near     string    `json:"near,omitempty"`
@@ -306,6 +306,11 @@ func (p Plan) checkCells() error {
 			return wrong(at, "%s stands twice", clip(c.Key()))
 		}
 		seen[c.Key()] = true
+		for knob := range c {
+			if _, _, link := SplitLinkKnob(knob); link {
+				return wrong(at, "%s: settings of links are factors of a grid", clip(knob))
+			}
+		}
 		if _, err := p.Trial(c, 0); err != nil {
 			return wrong(at, "%v", err)
 		}

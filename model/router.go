@@ -15,15 +15,19 @@ type Variant struct {
 	Command string `json:"command,omitempty"`
 }
 
+// LabDUT is what Plan.DUT says of a lab's own router.
+const LabDUT = "lab"
+
 // MaxVariants of one plan.
 const MaxVariants = 32
 
 func (p Plan) checkRouter() error {
-	if p.DUT != "" && (strings.HasPrefix(p.Target, "lab:") || len(p.DUT) > maxTextLength || !printable(p.DUT) || strings.Contains(p.DUT, " ")) {
-		return wrong("dut", "want ssh://[USER@]HOST[:PORT] beside hosts, and nothing in a lab, not %q", clip(p.DUT))
+	inLab := strings.HasPrefix(p.Target, "lab:")
+	if p.DUT != "" && (inLab != (p.DUT == LabDUT) || !inLab && !strings.HasPrefix(p.DUT, "ssh://") || !printable(p.DUT) || strings.Contains(p.DUT, " ")) {
+		return wrong("dut", "want ssh://[USER@]HOST[:PORT] beside hosts, and lab in a lab, not %q", clip(p.DUT))
 	}
 	if p.Near != "" {
-		if strings.HasPrefix(p.Target, "lab:") {
+		if inLab {
 			return wrong("near", "a lab has its own sender; want HOST[:PORT] beside another host only")
 		}
 		if _, _, err := HostPort(p.Near); err != nil {
@@ -40,7 +44,7 @@ func (p Plan) checkRouter() error {
 			return wrong(at+".name", "want a short word, not %q", clip(v.Name))
 		case slices.ContainsFunc(p.Variants[:i], func(o Variant) bool { return o.Name == v.Name }):
 			return wrong(at+".name", "%q stands twice", v.Name)
-		case v.Command != "" && strings.HasPrefix(p.Target, "lab:"):
+		case v.Command != "" && inLab:
 			return wrong(at+".command", "a lab's router is set up by the name of the variant; want no command")
 		case len(v.Command) > maxCommand || strings.ContainsRune(v.Command, 0):
 			return wrong(at+".command", "want at most %d letters", maxCommand)
@@ -89,6 +93,10 @@ type RouterWatch struct {
 	// if fewer than two samples came.
 	CPU   *CPUSplit  `json:"cpu,omitempty"`
 	Cores []CPUSplit `json:"cores,omitempty"`
+	// ThreadRatio is what the busiest receive thread of a lab's router took of one
+	// core: its own work alone, where all else shares the machine's cores. Nil where
+	// no thread is its own.
+	ThreadRatio *float64 `json:"thread_ratio,omitempty"`
 
 	SoftnetDropped  *uint64 `json:"softnet_dropped,omitempty"`  // packets beyond the backlog
 	SoftnetSqueezed *uint64 `json:"softnet_squeezed,omitempty"` // times that work was left in net_rx_action

@@ -16,6 +16,7 @@ func optionNames() map[string]string {
 		"payload_bytes": "--payload", "frame_bytes": "--frame", "rate": "--rate", "direction": "--direction",
 		"streams": "--streams", "family": "--family", "dscp": "--dscp", "burst": "--burst",
 		"source_port": "--source-port", "receivers": "--receivers", "packets": "--count", "interval_ns": "--interval", "rate_pps": "--rate", "source_addresses": "--source-address", "control": "--control", "protocol": "--proto",
+		"dut": "--dut", "near": "TARGET", "variants": "--variant",
 		"measure_s": "--time", "warmup_s": "--warmup", "repeats": "--repeats", "max_loss_ratio": "--max-loss",
 	}
 }

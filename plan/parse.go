@@ -194,6 +194,8 @@ func (r *reader) into(v reflect.Value, n ast.Node, field string) error {
 		return r.object(v, n, field)
 	case reflect.Slice:
 		return r.list(v, n, field)
+	case reflect.Map:
+		return r.settings(v, n, field)
 	}
 	return r.plain(v, n, field)
 }
@@ -229,6 +231,31 @@ func (r *reader) object(v reflect.Value, n ast.Node, field string) error {
 		if err := r.into(v.Field(place), it.Value(), at); err != nil {
 			return err
 		}
+	}
+	return nil
+}
+
+// settings reads a map by names, which whoever checks the plan knows.
+func (r *reader) settings(v reflect.Value, n ast.Node, field string) error {
+	m, ok := n.(ast.MapNode)
+	if !ok {
+		return r.wrong(lineOf(n), field, "want settings as name: value, not %s", kindOf(n))
+	}
+	v.Set(reflect.MakeMap(v.Type()))
+	for it := m.MapRange(); it.Next(); {
+		key, ok := scalar(it.Key())
+		name := reflect.ValueOf(key)
+		switch {
+		case !ok || len(key) > maxFieldName:
+			return r.wrong(lineOf(it.Key()), field, "want settings as name: value, not %s", kindOf(it.Key()))
+		case v.MapIndex(name).IsValid():
+			return r.wrong(lineOf(it.Key()), field, "%s stands twice", strconv.Quote(key))
+		}
+		value := reflect.New(v.Type().Elem()).Elem()
+		if err := r.into(value, it.Value(), field); err != nil {
+			return err
+		}
+		v.SetMapIndex(name, value)
 	}
 	return nil
 }
