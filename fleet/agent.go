@@ -39,6 +39,7 @@ type AgentConfig struct {
 	// clientOf tells where a session's client connected from; nil for an agent
 	// that serves its own process only. Strangers' orders are held tighter.
 	clientOf func(session string) netip.AddrPort
+	calls    []netip.Prefix // where strangers may make it call
 }
 
 // maxBusy bounds the orders an agent works on at a time; more are answered with an error.

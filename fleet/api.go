@@ -32,7 +32,10 @@ type ServeConfig struct {
 	Code    string     // what clients must know
 	Open    bool       // let everybody in, without a code
 	Limits  Limits
-	Agent   AgentConfig // its Limits are replaced
+	// Calls are the addresses that clients may make this host call, none for
+	// none: it can be the sender's side of a path whose far end is one of them.
+	Calls []netip.Prefix
+	Agent AgentConfig // its Limits are replaced
 	// Events, if set, is told what happens, from any goroutine, one event at a
 	// time or several at once; it must not block.
 	Events func(Event)

@@ -23,8 +23,10 @@ func (t *trial) enter() error {
 		if t.isLocal(id) {
 			continue
 		}
-		sub, err := c.link.subscribe(sessionSubject(t.session, id), func(m *nats.Msg) {
+		hub := c.members[id].link
+		sub, err := hub.subscribe(sessionSubject(t.session(hub), id), func(m *nats.Msg) {
 			if b, err := decode[beat](plain(m.Data)); err == nil {
+				t.relay(hub, id, b.Number)
 				t.heard(id, b)
 			}
 		})
@@ -35,9 +37,12 @@ func (t *trial) enter() error {
 		t.subs = append(t.subs, sub)
 	}
 	c.mu.Lock()
-	c.trials[t.session] = t
+	c.trials[t.name] = t
 	c.mu.Unlock()
 	t.beating.Go(t.beat)
+	for _, l := range c.links {
+		t.beating.Go(func() { t.guard(l) })
+	}
 	return nil
 }
 
@@ -48,7 +53,7 @@ func (t *trial) leave() {
 	close(t.over)
 	t.beating.Wait()
 	t.c.mu.Lock()
-	delete(t.c.trials, t.session)
+	delete(t.c.trials, t.name)
 	t.c.mu.Unlock()
 	t.drop()
 }
@@ -63,19 +68,14 @@ func (t *trial) isLocal(id string) bool { return t.c.local != nil && id == t.c.l
 
 // beat counts from enter to leave, even when the trial was cut, because agents
 // that report must know that somebody listens. It cuts the trial when an agent
-// is silent or the connection is gone.
+// is silent.
 func (t *trial) beat() {
 	tick := time.NewTicker(beatEvery)
 	defer tick.Stop()
-	lost := t.c.link.lost
 	for n := uint64(1); ; n++ {
 		t.say(n)
 		select {
 		case <-tick.C:
-		case <-lost:
-			lost = nil
-			t.giveUpFar()
-			t.cancel(&cutError{"the connection to the far host was lost"})
 		case <-t.over:
 			return
 		}
@@ -90,16 +90,47 @@ func (t *trial) beat() {
 	}
 }
 
-// say sends one beat to all agents; the one of this host hears it directly.
-func (t *trial) say(n uint64) {
-	t.hearing.hear(controllerName, n, time.Now())
-	data, err := json.Marshal(beat{Number: n})
+// guard cuts the trial when the connection to a hub is gone.
+func (t *trial) guard(l *link) {
+	select {
+	case <-l.lost:
+	case <-t.over:
+		return
+	}
+	for _, id := range t.agents {
+		if !t.isLocal(id) && t.c.members[id].link == l {
+			t.giveUp(id)
+		}
+	}
+	t.cancel(&cutError{"the connection to " + l.far + " was lost"})
+}
+
+// relay tells those on other hubs how far an agent has come, whom they cannot
+// hear there.
+func (t *trial) relay(from *link, id string, number uint64) {
+	for _, l := range t.c.links {
+		if l != from {
+			t.post(l, id, number)
+		}
+	}
+}
+
+func (t *trial) post(l *link, who string, number uint64) {
+	data, err := json.Marshal(beat{Number: number})
 	if err != nil { // a number always marshals
 		return
 	}
-	t.c.link.post(sessionSubject(t.session, controllerName), data)
-	if t.c.local != nil {
-		if s := t.c.local.find(t.session); s != nil {
+	l.post(sessionSubject(t.session(l), who), data)
+}
+
+// say sends one beat to all agents; the one of this host hears it directly.
+func (t *trial) say(n uint64) {
+	t.hearing.hear(controllerName, n, time.Now())
+	for _, l := range t.c.links {
+		t.post(l, controllerName, n)
+	}
+	if local := t.c.local; local != nil {
+		if s := local.find(t.session(local.link)); s != nil {
 			s.hearing.hear(controllerName, n, time.Now())
 		}
 	}
@@ -166,14 +197,6 @@ func (t *trial) isGone(id string) bool {
 	}
 }
 
-func (t *trial) giveUpFar() {
-	for _, id := range t.agents {
-		if !t.isLocal(id) {
-			t.giveUp(id)
-		}
-	}
-}
-
 // salvage gives orders to all agents that are still there, and stops waiting
 // for one as soon as it is given up.
 func (t *trial) salvage(ctx context.Context, f func(ctx context.Context, id string, m member) error) error {
@@ -233,7 +256,7 @@ func (t *trial) start(ctx context.Context) error {
 	limit, cancel := context.WithTimeout(ctx, connectPatience+preparePatience+t.order.Idle)
 	defer cancel()
 	err := t.together(limit, func(ctx context.Context, _ string, m member) error {
-		_, err := order[struct{}](ctx, m, verbConnect, sessionOrder{t.session})
+		_, err := order[struct{}](ctx, m, verbConnect, sessionOrder{t.session(m.link)})
 		return err
 	})
 	if err != nil {
@@ -246,7 +269,7 @@ func (t *trial) start(ctx context.Context) error {
 	rtt := map[string]time.Duration{}
 	err = t.together(limit, func(ctx context.Context, id string, m member) error {
 		began := time.Now()
-		_, err := order[struct{}](ctx, m, verbRun, runOrder{Session: t.session})
+		_, err := order[struct{}](ctx, m, verbRun, runOrder{Session: t.session(m.link)})
 		mu.Lock()
 		defer mu.Unlock()
 		rtt[id] = time.Since(began)
@@ -264,7 +287,7 @@ func (t *trial) prepare(ctx context.Context, listening bool) error {
 	defer cancel()
 	var mu sync.Mutex
 	return t.together(ctx, func(ctx context.Context, id string, m member) error {
-		p := prepareOrder{Protocol: ProtocolVersion, Version: t.c.version, Session: t.session, Drops: t.order.Drops}
+		p := prepareOrder{Protocol: ProtocolVersion, Version: t.c.version, Session: t.session(m.link), Drops: t.order.Drops}
 		mu.Lock() // the answer of another agent may be adding ports
 		for _, e := range t.ends {
 			if e.agent == id && e.Order.Listen == listening {
@@ -306,7 +329,7 @@ func (t *trial) gate(ctx context.Context, rtt map[string]time.Duration) error {
 	}
 	return t.together(ctx, func(ctx context.Context, id string, m member) error {
 		wait := min(longest+gateMargin, maxGateWait) - min(rtt[id], maxGateWait)/2
-		_, err := order[struct{}](ctx, m, verbRun, runOrder{Session: t.session, Gate: true, WaitNanos: wait.Nanoseconds()})
+		_, err := order[struct{}](ctx, m, verbRun, runOrder{Session: t.session(m.link), Gate: true, WaitNanos: wait.Nanoseconds()})
 		return err
 	})
 }

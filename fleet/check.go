@@ -64,9 +64,9 @@ func (a *Agent) checkPrepare(p prepareOrder) error {
 			return refuse("engine %q: this host has %s", e.Engine, strings.Join(a.engineNames(), ", "))
 		}
 		if a.cfg.clientOf != nil && !e.Order.Listen {
-			// The near host always dials. Who could make this one dial would learn
-			// which hosts and ports it reaches, and send hellos to anybody.
-			return refuse("this host only listens, it calls nobody")
+			if err := a.mayCall(e.Order.Peer); err != nil {
+				return err
+			}
 		}
 		if err := checkOrder(e.Order); err != nil {
 			return fmt.Errorf("ends[%d].%w", i, err)

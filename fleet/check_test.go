@@ -137,6 +137,27 @@ func TestServedAgent(t *testing.T) {
 	if err == nil || !strings.Contains(err.Error(), "this host only listens") || w.prepared.Load() != 0 {
 		t.Errorf("told to dial: %v, %d ends opened", err, w.prepared.Load())
 	}
+	for _, c := range []struct{ calls, peer, want string }{
+		{"", "10.0.0.1", "start pelt serve there with --calls 10.0.0.1"},
+		{"10.0.0.2", "10.0.0.1", "this host calls 10.0.0.2 only (--calls there), not 10.0.0.1"},
+		{"10.1.0.0/16, 2001:db8::1", "10.0.0.1", "this host calls 10.1.0.0/16, 2001:db8::1 only"},
+		{"10.0.0.0/8", "::ffff:11.0.0.1", "not 11.0.0.1"},
+		{"fe80::/10", "fe80::1%\x1b[2J", "not fe80::1"}, // a zone is any text
+		{"10.0.0.0/8", "224.0.0.1", "not 224.0.0.1"},
+		{"0.0.0.0/0", "224.0.0.1", "want the address of one host"},
+	} {
+		var err error
+		if a.cfg.calls, err = ParseCalls(c.calls); err != nil {
+			t.Fatal(err)
+		}
+		err = prepare("0", func(o *engine.Order) {
+			o.Listen, o.Peer, o.Ports = false, netip.MustParseAddr(c.peer), []uint16{22}
+		})
+		if err == nil || !strings.Contains(err.Error(), c.want) || strings.Contains(err.Error(), "\x1b") || w.prepared.Load() != 0 {
+			t.Errorf("with --calls %q told to call %s: %v, %d ends opened; want %q", c.calls, c.peer, err, w.prepared.Load(), c.want)
+		}
+	}
+	a.cfg.calls = nil
 	for _, c := range []struct{ client, want string }{
 		{"0", ""},
 		{"1", "the flows ask for 2.00 kpps together; this host allows 1.50 kpps"}, // another session of the same host
@@ -460,5 +481,24 @@ func TestHearingDropsAbsurdNumbers(t *testing.T) {
 	h.hear(controllerName, 3, now)
 	if h.highest() != 3 {
 		t.Errorf("highest is %d, want 3", h.highest())
+	}
+}
+
+func TestParseCalls(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct{ text, want string }{
+		{"", ""},
+		{"192.0.2.7", "192.0.2.7"},
+		{" 192.0.2.7 , 10.1.2.3/8", "192.0.2.7, 10.0.0.0/8"},
+		{"::ffff:192.0.2.7,2001:db8::/32", "192.0.2.7, 2001:db8::/32"},
+	} {
+		if got, err := ParseCalls(c.text); err != nil || listPrefixes(got) != c.want {
+			t.Errorf("%q: %v, %v; want %q", c.text, listPrefixes(got), err, c.want)
+		}
+	}
+	for _, text := range []string{",", "any", "router.lan", "10.0.0.0/33", "::ffff:1.2.3.0/120", "fe80::1%eth0", "10.0.0.1 10.0.0.2"} {
+		if got, err := ParseCalls(text); err == nil || strings.Contains(err.Error(), "\n") {
+			t.Errorf("%q is read as %v, %v; want one line of error", text, got, err)
+		}
 	}
 }

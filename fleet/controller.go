@@ -1,6 +1,7 @@
 package fleet
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -17,23 +18,24 @@ import (
 	"pelt/engine"
 )
 
-// Controller gives orders to the agents of one hub. Its methods may be called
-// concurrently; trials of one controller do not touch each other.
+// Controller gives orders to the agents of one hub, or of two. Its methods may be
+// called concurrently; trials of one controller do not touch each other.
 type Controller struct {
-	link    *link
+	links   []*link
 	local   *Agent // of this host when the hub is on another; nil in a lab
 	version string
 	members map[string]member
 	infos   []AgentInfo
 
 	mu     sync.Mutex
-	trials map[string]*trial // by session
+	trials map[string]*trial // by name
 }
 
 // member is an agent as the controller reaches it.
 type member struct {
 	info AgentInfo
 	name string // for people: node, and address if it is far
+	link *link  // to the hub it is on
 	ask  func(ctx context.Context, verb string, data []byte) ([]byte, error)
 }
 
@@ -63,12 +65,12 @@ func dialWith(ctx context.Context, addr netip.AddrPort, pair nkeys.KeyPair, loca
 		return nil, err
 	}
 	agent.link = l
-	c := &Controller{link: l, local: agent, version: local.Version, members: map[string]member{}, trials: map[string]*trial{}}
-	agent.direct = c.direct
-	c.add(agent.info(), agent.cfg.Node, func(ctx context.Context, verb string, data []byte) ([]byte, error) {
+	c := newController(local.Version, l)
+	c.local, agent.direct = agent, c.direct
+	c.add(member{agent.info(), agent.cfg.Node, l, func(ctx context.Context, verb string, data []byte) ([]byte, error) {
 		return agent.answer(ctx, verb, data), nil
-	})
-	if err := c.hello(ctx, nil, addr.Addr().String()); err != nil {
+	}})
+	if err := c.hello(ctx, l, nil, addr.Addr().String(), ""); err != nil {
 		return nil, errors.Join(err, c.Close())
 	}
 	return c, nil
@@ -81,46 +83,53 @@ func NewController(ctx context.Context, hub *Hub, version string) (*Controller, 
 	if err != nil {
 		return nil, err
 	}
-	c := &Controller{link: l, version: version, members: map[string]member{}, trials: map[string]*trial{}}
-	if err := c.hello(ctx, hub.joined(), ""); err != nil {
+	c := newController(version, l)
+	if err := c.hello(ctx, l, hub.joined(), "", ""); err != nil {
 		return nil, errors.Join(err, c.Close())
 	}
 	return c, nil
 }
 
-// Agents lists who can take part, this host first.
+func newController(version string, links ...*link) *Controller {
+	return &Controller{links: links, version: version, members: map[string]member{}, trials: map[string]*trial{}}
+}
+
+// Agents lists who can take part, the sender's side first.
 func (c *Controller) Agents() []AgentInfo { return slices.Clone(c.infos) }
 
-// Close cuts running trials, ends the local agent and leaves the hub.
+// Close cuts running trials, ends the local agent and leaves every hub.
 func (c *Controller) Close() error {
 	if c.local != nil {
 		c.local.shutdown("pelt has ended")
 	}
-	c.link.close()
+	for _, l := range c.links {
+		l.close()
+	}
 	return nil
 }
 
-func (c *Controller) add(info AgentInfo, name string, ask func(context.Context, string, []byte) ([]byte, error)) {
-	c.members[info.ID] = member{info, name, ask}
-	c.infos = append(c.infos, info)
+func (c *Controller) add(m member) {
+	c.members[m.info.ID] = m
+	c.infos = append(c.infos, m.info)
 }
 
-// hello asks everybody on the hub to introduce himself. It waits for the
-// expected names, or, if there are none, for somebody and a moment more.
-func (c *Controller) hello(ctx context.Context, expected []string, where string) error {
+// hello asks everybody on a hub to introduce himself. It waits for the expected
+// names, or, if there are none, for somebody and a moment more. node, unless it
+// is "", is what they are on the path, whatever they say.
+func (c *Controller) hello(ctx context.Context, l *link, expected []string, where, node string) error {
 	ctx, cancel := context.WithTimeout(ctx, helloPatience)
 	defer cancel()
 	data, err := json.Marshal(hello{Protocol: ProtocolVersion, Version: c.version})
 	if err != nil {
 		return fmt.Errorf("hello: %w", err)
 	}
-	inbox := "pelt.inbox." + c.link.client + ".hello"
-	sub, err := c.link.nc.SubscribeSync(inbox)
+	inbox := "pelt.inbox." + l.client + ".hello"
+	sub, err := l.nc.SubscribeSync(inbox)
 	if err != nil {
 		return fmt.Errorf("hello: %w", err)
 	}
 	defer sub.Unsubscribe()
-	if err := c.link.nc.PublishRequest(helloSubject, inbox, data); err != nil {
+	if err := l.nc.PublishRequest(helloSubject, inbox, data); err != nil {
 		return fmt.Errorf("hello: %w", err)
 	}
 	missing := slices.Clone(expected)
@@ -140,16 +149,19 @@ func (c *Controller) hello(ctx context.Context, expected []string, where string)
 		if err != nil {
 			return err
 		}
-		if _, known := c.members[info.ID]; known || !agentName.MatchString(info.ID) {
+		if other, known := c.members[info.ID]; known && other.link != l {
+			return fmt.Errorf("%sthat is the same pelt serve as the %s: want one on each side", prefix(where), other.name)
+		} else if known || !agentName.MatchString(info.ID) {
 			return fmt.Errorf("%stwo agents call themselves %.70q", prefix(where), info.ID)
 		}
+		info.Node = cmp.Or(node, info.Node)
 		name := info.Node
 		if where != "" {
 			name = fmt.Sprintf("%s (%s)", info.Node, where)
 		}
-		c.add(info, name, func(ctx context.Context, verb string, data []byte) ([]byte, error) {
-			return c.link.ask(ctx, "pelt.agent."+info.ID+"."+verb, data)
-		})
+		c.add(member{info, name, l, func(ctx context.Context, verb string, data []byte) ([]byte, error) {
+			return l.ask(ctx, "pelt.agent."+info.ID+"."+verb, data)
+		}})
 		found++
 		missing = slices.DeleteFunc(missing, func(id string) bool { return id == info.ID })
 	}
@@ -244,8 +256,9 @@ func order[A any](ctx context.Context, m member, verb string, q any) (A, error) 
 
 // direct takes the beats of the local agent.
 func (c *Controller) direct(session string, b beat) {
+	_, name, _ := strings.Cut(session, ".")
 	c.mu.Lock()
-	t := c.trials[session]
+	t := c.trials[name]
 	c.mu.Unlock()
 	if t != nil {
 		t.heard(c.local.cfg.ID, b)

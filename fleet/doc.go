@@ -5,7 +5,8 @@
 // a [Controller] gives them. Lab nodes are agents on in-process connections to
 // a hub that does not listen; pelt serve is a hub that listens and one agent;
 // pelt curve HOST is a controller with an agent of its own, connected to that
-// hub. The package opens no data socket, measures nothing and decides nothing
+// hub; with a near host as well it is a controller of two such hubs ([DialTwo]) and
+// has no agent. The package opens no data socket, measures nothing and decides nothing
 // about results: engines do the first two, package run the third. NATS types
 // do not leave it.
 //
@@ -49,4 +50,8 @@
 // then what arrives of the flood is the sign that its sender lives, and an echo
 // that hears nothing gives signs of its own. A peer in the controller's own
 // process (home) vouches for the controller: the two fall silent together.
+//
+// Agents on two hubs cannot hear each other's beats there. The controller relays
+// them, number only; in all else it treats the hubs alike, and a trial is cut as
+// soon as one connection ends.
 package fleet

@@ -20,6 +20,7 @@ import (
 // must notice silence.
 type link struct {
 	client  string   // CLIENT of the subjects
+	far     string   // who is lost with it, for people
 	raw     net.Conn // nil in process
 	nc      *nats.Conn
 	lost    chan struct{} // closed when the connection is gone
@@ -31,7 +32,7 @@ type link struct {
 }
 
 func newLink(client string, raw net.Conn) *link {
-	l := &link{client: client, raw: raw, lost: make(chan struct{}), outbox: make(chan *nats.Msg, 64)}
+	l := &link{client: client, far: "the far host", raw: raw, lost: make(chan struct{}), outbox: make(chan *nats.Msg, 64)}
 	l.stop = sync.OnceFunc(func() { close(l.lost) })
 	return l
 }

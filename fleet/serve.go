@@ -26,7 +26,7 @@ func Serve(ctx context.Context, cfg ServeConfig) error {
 	defer h.Close()
 	agent := cfg.Agent
 	agent.Limits = cfg.Limits
-	agent.clientOf = h.clientOf
+	agent.clientOf, agent.calls = h.clientOf, cfg.Calls
 	agent.events = func(e Event) {
 		if e.Session != "" {
 			e.Peer = h.clientOf(e.Session)

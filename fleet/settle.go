@@ -33,7 +33,7 @@ func (t *trial) settle(ctx context.Context) error {
 				return &cutError{fmt.Sprintf("%s: flow %s: the sender did not end in time", m.name, e.Order.Flow.Name)}
 			}
 			if _, ok := finish[e.Peer]; !ok {
-				finish[e.Peer] = finishOrder{t.session, map[int][]uint64{}, map[int]uint64{}}
+				finish[e.Peer] = finishOrder{t.session(t.c.members[e.Peer].link), map[int][]uint64{}, map[int]uint64{}}
 			}
 			finish[e.Peer].Attempted[e.End^1] = report.Send.Streams
 			finish[e.Peer].Unsent[e.End^1] = report.Send.Attempted - min(report.Send.Accepted, report.Send.Attempted)
@@ -71,7 +71,7 @@ func (t *trial) observe(ctx context.Context, m model.Moment, lost bool) error {
 		return nil
 	}
 	return t.all(t.agents, func(_ string, a member) error {
-		_, err := order[struct{}](ctx, a, verbSnapshot, snapshotOrder{t.session, m, t.order.Idle.Nanoseconds(), lost})
+		_, err := order[struct{}](ctx, a, verbSnapshot, snapshotOrder{t.session(a.link), m, t.order.Idle.Nanoseconds(), lost})
 		return err
 	})
 }
@@ -90,7 +90,7 @@ func (t *trial) with(role engine.Role) []string {
 func (t *trial) fetch(ctx context.Context, m member, final bool) (sessionReport, error) {
 	var data []byte
 	for part, parts := 0, 1; part < parts; part++ {
-		a, err := order[reportAnswer](ctx, m, verbReport, reportOrder{t.session, final, part})
+		a, err := order[reportAnswer](ctx, m, verbReport, reportOrder{t.session(m.link), final, part})
 		if err != nil {
 			return sessionReport{}, err
 		}
@@ -142,8 +142,12 @@ func (t *trial) collect(ctx, run context.Context, after error) Outcome {
 		out.Warnings = append(out.Warnings, fmt.Sprintf("%d progress samples were dropped, because they were not taken in time", t.missed))
 	}
 	t.mu.Unlock()
-	if n := t.c.link.dropped.Swap(0); n > 0 {
-		out.Warnings = append(out.Warnings, fmt.Sprintf("%d beats did not leave, because the control connection was stuck", n))
+	dropped := uint64(0)
+	for _, l := range t.c.links {
+		dropped += l.dropped.Swap(0)
+	}
+	if dropped > 0 {
+		out.Warnings = append(out.Warnings, fmt.Sprintf("%d beats did not leave, because the control connection was stuck", dropped))
 	}
 	if err != nil && out.Cut == "" {
 		out.Cut = err.Error()
@@ -185,7 +189,7 @@ func (t *trial) stop(why string) {
 	ctx, cancel := context.WithTimeout(context.Background(), salvagePatience)
 	defer cancel()
 	_ = t.salvage(ctx, func(ctx context.Context, _ string, m member) error {
-		_, err := order[struct{}](ctx, m, verbStop, stopOrder{t.session, why})
+		_, err := order[struct{}](ctx, m, verbStop, stopOrder{t.session(m.link), why})
 		return err
 	})
 }
@@ -196,7 +200,7 @@ func (t *trial) release() {
 	ctx, cancel := context.WithTimeout(context.Background(), salvagePatience+closePatience)
 	defer cancel()
 	_ = t.salvage(ctx, func(ctx context.Context, _ string, m member) error {
-		_, err := order[struct{}](ctx, m, verbRelease, sessionOrder{t.session})
+		_, err := order[struct{}](ctx, m, verbRelease, sessionOrder{t.session(m.link)})
 		return err
 	})
 }

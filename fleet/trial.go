@@ -40,7 +40,7 @@ type trialEnd struct {
 type trial struct {
 	c       *Controller
 	order   Trial
-	session string
+	name    string // SESSION of the subjects
 	ends    []trialEnd
 	agents  []string // that take part, in order of first use
 	hearing *hearing
@@ -106,12 +106,15 @@ func (c *Controller) RunTrial(ctx context.Context, order Trial, progress func(Pr
 	return t.collect(ctx, run, err), nil
 }
 
+// session is what the trial is called on a hub.
+func (t *trial) session(l *link) string { return l.client + "." + t.name }
+
 // place makes the orders of all ends.
 func (c *Controller) place(order Trial) (*trial, error) {
 	if len(order.Flows) == 0 {
 		return nil, errors.New("a trial needs at least one flow")
 	}
-	t := &trial{c: c, order: order, session: c.link.client + "." + randomHex(), hearing: newHearing(time.Now()),
+	t := &trial{c: c, order: order, name: randomHex(), hearing: newHearing(time.Now()),
 		ended: map[int]bool{}, gone: map[string]chan struct{}{},
 		news: make(chan struct{}, 1), over: make(chan struct{})}
 	var tag [2]byte

@@ -23,7 +23,7 @@ const (
 )
 
 // Names of the two ends of a path. In the lab they are nodes; between real
-// hosts the sender is where the command was typed.
+// hosts the sender is where the command was typed, or the plan's near host.
 const (
 	Sender   = "sender"
 	Receiver = "receiver"

@@ -19,7 +19,7 @@ import (
 // Options are what a run needs beside its plan.
 type Options struct {
 	Version string
-	Code    string       // of the far host's pelt serve; never stored
+	Code    string       // of the far host's pelt serve, or of both hosts' as NEAR,FAR where the plan has a near one; never stored
 	Store   *store.Store // nil keeps nothing
 	// Uncalibrated leaves out the probes of emulated links before the first trial.
 	Uncalibrated bool

@@ -21,8 +21,9 @@ type ServeOptions struct {
 	Port    int        // control; data uses Port+1
 	Shown   netip.Addr // of this host's addresses the one that clients are told first; its interface is reported
 	Code    string
-	Open    bool // ask no code
-	NoXDP   bool // load no XDP program on this host
+	Open    bool           // ask no code
+	NoXDP   bool           // load no XDP program on this host
+	Calls   []netip.Prefix // where clients may make it call, as the sender's side; none calls nobody
 	Limits  fleet.Limits
 	Ready   func()       // called once when clients may come
 	Events  func(string) // one sentence each
@@ -49,7 +50,7 @@ func Serve(ctx context.Context, o ServeOptions) error {
 		return h
 	}
 	err := fleet.Serve(ctx, fleet.ServeConfig{
-		Listen: o.Listen, Port: uint16(o.Port), Code: o.Code, Open: o.Open, Limits: o.Limits, Agent: agent,
+		Listen: o.Listen, Port: uint16(o.Port), Code: o.Code, Open: o.Open, Limits: o.Limits, Calls: o.Calls, Agent: agent,
 		Events: func(e fleet.Event) {
 			if e.Kind == fleet.EventListening {
 				o.Ready()

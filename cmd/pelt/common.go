@@ -41,7 +41,7 @@ func (f *commonFlags) register(s *pflag.FlagSet) {
 	_ = s.MarkHidden("node-link")
 	s.Uint64Var(&f.seed, "seed", 1, "of everything random: the order of trials")
 	s.StringVar(&f.engine, "engine", "auto", "auto, udp, xdp, or SENDER:RECEIVER as in xdp:udp")
-	s.StringVar(&f.code, "code", "", "the code that pelt serve printed (or environment PELT_CODE)")
+	s.StringVar(&f.code, "code", "", "the code that pelt serve printed, or NEAR,FAR of two hosts (or environment PELT_CODE)")
 	s.BoolVar(&f.yes, "yes", false, "do not ask before sending to a public address")
 	s.BoolVar(&f.printOut, "print-plan", false, "print the plan as YAML and send nothing")
 	s.BoolVar(&f.uncalibrated, "no-calibration", false, "lab: do not measure emulated links before the test")
@@ -78,7 +78,7 @@ func (f *commonFlags) execute(c *cobra.Command, p model.Plan) error {
 	if err := f.output.check(); err != nil {
 		return err
 	}
-	if err := f.consent(c, p.Target); err != nil {
+	if err := f.consents(c, p); err != nil {
 		return err
 	}
 	if code, done, err := viaUserNamespace(p.Target, c.ErrOrStderr()); done {
@@ -100,6 +100,16 @@ func (f *commonFlags) openStore(s *screen) *store.Store {
 		return nil
 	}
 	return st
+}
+
+// consents asks for both ends that are other hosts.
+func (f *commonFlags) consents(c *cobra.Command, p model.Plan) error {
+	if p.Near != "" {
+		if err := f.consent(c, p.Near); err != nil {
+			return err
+		}
+	}
+	return f.consent(c, p.Target)
 }
 
 // consent asks before traffic goes to an address that is not a private one:

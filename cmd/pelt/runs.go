@@ -99,7 +99,7 @@ func resumeRun(c *cobra.Command, ref string, f *commonFlags) error {
 	if err != nil {
 		return err
 	}
-	if err := f.consent(c, doc.Plan.Target); err != nil {
+	if err := f.consents(c, doc.Plan); err != nil {
 		return err
 	}
 	if code, done, err := viaUserNamespace(doc.Plan.Target, c.ErrOrStderr()); done {

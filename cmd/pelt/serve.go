@@ -16,7 +16,7 @@ import (
 )
 
 func newServe() *cobra.Command {
-	var listen, code, maxRate, maxTime string
+	var listen, code, calls, maxRate, maxTime string
 	var port, sessions int
 	var open, noXDP bool
 	c := &cobra.Command{
@@ -26,15 +26,21 @@ func newServe() *cobra.Command {
 prints the line to paste there, with a code that lives as long as this serve.
 Nobody without the code can start traffic.
 
+It calls nobody by itself. A host that another one shall use as the sender's side
+says with --calls whom it may call.
+
 A firewall must let in the control port (TCP, 7358) and the data port above it
 (UDP and TCP, 7359).`,
-		Example: "  pelt serve\n  pelt serve --max-rate 100kpps --max-time 30s --max-sessions 2",
+		Example: "  pelt serve\n  pelt serve --max-rate 100kpps --max-time 30s --max-sessions 2\n  pelt serve --calls 203.0.113.7",
 		Args:    cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			s := run.ServeOptions{Version: version(), Port: port, Code: code, Open: open, NoXDP: noXDP}
 			var err error
 			if s.Listen, err = listenAddress(listen); err != nil {
 				return err
+			}
+			if s.Calls, err = fleet.ParseCalls(calls); err != nil {
+				return usagef("--calls: %v", err)
 			}
 			if s.Limits, err = serveLimits(maxRate, maxTime, sessions); err != nil {
 				return err
@@ -46,8 +52,8 @@ A firewall must let in the control port (TCP, 7358) and the data port above it
 				if s.Code, err = fleet.NewCode(); err != nil {
 					return err
 				}
-			} else if len(s.Code) < 8 {
-				return usagef("--code: want at least 8 characters")
+			} else if len(s.Code) < 8 || strings.Contains(s.Code, ",") {
+				return usagef("--code: want at least 8 characters and no comma, which stands between two hosts' codes")
 			}
 			if s.Shown = s.Listen; !s.Listen.IsValid() || s.Listen.IsUnspecified() {
 				s.Shown = ownAddresses()[0]
@@ -64,6 +70,7 @@ A firewall must let in the control port (TCP, 7358) and the data port above it
 	f.IntVar(&port, "port", fleet.DefaultPort, "control port; data uses the port above it")
 	f.StringVar(&code, "code", "", "use this code in place of a new one")
 	f.BoolVar(&open, "open", false, "ask no code: anyone who reaches the port can make this host send and receive")
+	f.StringVar(&calls, "calls", "", "addresses or networks that clients may make this host call: as the sender's side of a test whose far end is there")
 	f.BoolVar(&noXDP, "no-xdp", false, "load no XDP program here: this end uses sockets")
 	f.StringVar(&maxRate, "max-rate", "", "most that all tests of one client host may ask together: 100kpps or 500mbit")
 	f.StringVar(&maxTime, "max-time", "", "longest trial that a client may ask: 60s")

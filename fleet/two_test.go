@@ -1,0 +1,288 @@
+package fleet
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"pelt/engine"
+	"pelt/model"
+)
+
+// farHost is an agent as pelt serve makes it: each calls itself the receiver.
+func farHost(w *wire, id string) AgentConfig {
+	a := agentOn(w, id)
+	a.Node = model.Receiver
+	return a
+}
+
+// two serves an agent each on two hubs that do not listen.
+func two(t *testing.T, near, far AgentConfig) *Controller {
+	t.Helper()
+	c := newController("1.0")
+	t.Cleanup(func() { c.Close() })
+	for _, side := range []struct {
+		node string
+		cfg  AgentConfig
+	}{{model.Sender, near}, {model.Receiver, far}} {
+		h, err := StartHub(HubConfig{DontListen: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { h.Close() })
+		if _, err := h.Join(side.cfg); err != nil {
+			t.Fatal(err)
+		}
+		l, err := h.connect()
+		if err != nil {
+			t.Fatal(err)
+		}
+		l.far = "the " + side.node
+		c.links = append(c.links, l)
+		if err := c.hello(t.Context(), l, nil, side.cfg.ID, side.node); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return c
+}
+
+// TestTwoHubs: the controller names the sides and leads both; without a probe flow
+// the agents know of each other by its word alone, for longer than the silence that
+// ends a trial.
+func TestTwoHubs(t *testing.T) {
+	t.Parallel()
+	w := newWire()
+	near, far := farHost(w, "one"), farHost(w, "two")
+	c := two(t, near, far)
+	a := c.Agents()
+	if len(a) != 2 || a[0].ID != "one" || a[0].Node != model.Sender || a[1].ID != "two" || a[1].Node != model.Receiver {
+		t.Fatalf("agents: %+v", a)
+	}
+	trial := bothTrial("one", "two", 3500*time.Millisecond)
+	trial.Probe = false
+	seen := map[string]bool{}
+	out, err := c.RunTrial(t.Context(), trial, func(p Progress) { seen[p.Agent+" "+string(p.Role)] = p.Packets > 0 })
+	if err != nil || out.Cut != "" {
+		t.Fatalf("cut %q, %v", out.Cut, err)
+	}
+	for i, f := range out.Flows {
+		if f.Send == nil || f.Receive == nil || f.Receive.Receive.Tally.Late != f.Send.Send.Accepted {
+			t.Errorf("flow %d: %+v, want both ends' accounts, the receiver told what left the sender", i, f)
+		}
+	}
+	for _, end := range []string{"one send", "one receive", "two send", "two receive"} {
+		if !seen[end] {
+			t.Errorf("no progress of %s: %v", end, seen)
+		}
+	}
+	nothingOpen(t, w)
+}
+
+// TestTwoHubsLost takes one of the two connections away: both sides stop, and the
+// other's account is kept.
+func TestTwoHubsLost(t *testing.T) {
+	t.Parallel()
+	for lost, side := range []string{model.Sender, model.Receiver} {
+		t.Run(side, func(t *testing.T) {
+			t.Parallel()
+			late := heldUp(t)
+			w := newWire()
+			c := two(t, farHost(w, "one"), farHost(w, "two"))
+			cut := whenSending(w, 2, c.links[lost].nc.Close)
+			out, err := c.RunTrial(t.Context(), bothTrial("one", "two", time.Minute), nil)
+			at := <-cut
+			if want := "the connection to the " + side + " was lost"; err != nil || out.Cut != want {
+				t.Errorf("cut %q, %v; want %q", out.Cut, err, want)
+			}
+			if d := time.Since(at); d > time.Second+8*late() {
+				t.Errorf("RunTrial returned after %v, want at once", d)
+			}
+			kept := out.Flows[1-lost].Send // of flow up the sender is lost, of flow down the receiver; or the other way
+			if kept == nil || out.Flows[lost].Send != nil {
+				t.Errorf("outcome %+v; want the account of the other side alone", out)
+			}
+			for _, host := range []string{"one", "two"} {
+				within(t, 10*time.Second, host+" stops", func() bool { return len(w.events(host, "ended send")) == 1 })
+				if d := w.events(host, "ended send")[0].Sub(at); d > stopLimit(late) {
+					t.Errorf("the sender of %s stopped after %v", host, d)
+				}
+			}
+			nothingOpen(t, w)
+			if _, err := c.RunTrial(t.Context(), upTrial("one", "two", time.Second), nil); !errors.Is(err, ErrLost) {
+				t.Errorf("a trial after that: %v, want %v", err, ErrLost)
+			}
+		})
+	}
+}
+
+// TestTwoHubsAlone takes only the controller: the agents' beats do not reach each
+// other any more, their flows and their probe do.
+func TestTwoHubsAlone(t *testing.T) {
+	t.Parallel()
+	late := heldUp(t)
+	w := newWire()
+	near, far := farHost(w, "one"), farHost(w, "two")
+	for _, a := range []AgentConfig{near, far} {
+		a.Engines["udp"].(*fakeEngine).hears = true
+	}
+	c := two(t, near, far)
+	tr, err := c.place(bothTrial("one", "two", time.Minute))
+	if err != nil {
+		t.Fatal(err)
+	}
+	run, cancel := context.WithCancelCause(t.Context())
+	defer cancel(nil)
+	tr.cancel = cancel
+	if err := tr.enter(); err != nil {
+		t.Fatal(err)
+	}
+	if err := tr.start(run); err != nil {
+		t.Fatal(err)
+	}
+	at := <-whenSending(w, 2, func() {})
+	tr.leave() // the last beat was up to now
+	within(t, 10*time.Second, "both senders stop", func() bool { return len(w.events("", "ended send")) == 2 })
+	for _, e := range w.events("", "ended send") {
+		if d := e.Sub(at); d < time.Second || d > stopLimit(late) {
+			t.Errorf("a sender stopped after %v", d)
+		}
+	}
+	nothingOpen(t, w)
+}
+
+// TestTwoHubsRefuse: errors say which side.
+func TestTwoHubsRefuse(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		name   string
+		change func(near, far *fakeEngine)
+		want   string
+	}{
+		{"the near engine", func(near, _ *fakeEngine) { near.refuse = &engine.Refusal{Why: "no such control here"} }, "sender (one): prepare: flow up: send: no such control here"},
+		{"the far engine", func(_, far *fakeEngine) { far.refuse = &engine.Refusal{Why: "no such control here"} }, "receiver (two): prepare: flow up: receive: no such control here"},
+		{"no consent", func(near, _ *fakeEngine) { near.connectErr = errors.New("no answer") }, "sender (one): connect: flow up: send: no answer"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			w := newWire()
+			near, far := farHost(w, "one"), farHost(w, "two")
+			c.change(near.Engines["udp"].(*fakeEngine), far.Engines["udp"].(*fakeEngine))
+			_, err := two(t, near, far).RunTrial(t.Context(), upTrial("one", "two", time.Second), nil)
+			if err == nil || err.Error() != c.want {
+				t.Errorf("got %v\nwant %s", err, c.want)
+			}
+			nothingOpen(t, w)
+		})
+	}
+	t.Run("one host twice", func(t *testing.T) {
+		t.Parallel()
+		h, err := StartHub(HubConfig{DontListen: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer h.Close()
+		if _, err := h.Join(farHost(newWire(), "one")); err != nil {
+			t.Fatal(err)
+		}
+		c := newController("1.0")
+		defer c.Close()
+		for _, node := range []string{model.Sender, model.Receiver} {
+			l, e := h.connect()
+			if e != nil {
+				t.Fatal(e)
+			}
+			c.links = append(c.links, l)
+			err = c.hello(t.Context(), l, nil, "10.0.0.1", node)
+		}
+		if want := "10.0.0.1: that is the same pelt serve as the sender (10.0.0.1): want one on each side"; err == nil || err.Error() != want {
+			t.Errorf("got %v\nwant %s", err, want)
+		}
+	})
+}
+
+// TestDialTwo commands two served hosts, with a code each.
+func TestDialTwo(t *testing.T) {
+	t.Parallel()
+	w := newWire()
+	serveAs := func(id, code string, calls string) *served {
+		return serve(t, w, func(c *ServeConfig) {
+			c.Agent, c.Code, c.key = farHost(w, id), code, nil
+			var err error
+			if c.Calls, err = ParseCalls(calls); err != nil {
+				t.Fatal(err)
+			}
+		})
+	}
+	near, far, quiet := serveAs("one", "a-10-b", "127.0.0.0/8"), serveAs("two", "c-11-d", ""), serveAs("three", "a-10-b", "192.0.2.1")
+	at := func(s *served, code string) HubAddress { return HubAddress{Addr: s.addr, Code: code} }
+	c, err := DialTwo(t.Context(), at(near, "a-10-b"), at(far, "c-11-d"), "1.0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, err := c.RunTrial(t.Context(), bothTrial("one", "two", 100*time.Millisecond), nil)
+	if err != nil || out.Cut != "" || out.Flows[0].Receive == nil || out.Flows[1].Receive == nil {
+		t.Errorf("%+v, %v", out, err)
+	}
+	if err := c.Close(); err != nil {
+		t.Error(err)
+	}
+	if _, err := DialTwo(t.Context(), at(near, "a-10-b"), at(far, "a-10-b"), "1.0"); !errors.Is(err, ErrCode) || !strings.Contains(err.Error(), far.addr.String()) {
+		t.Errorf("the near host's code for the far one: %v, want %v, and where", err, ErrCode)
+	}
+	if _, err := DialTwo(t.Context(), at(near, "a-10-b"), at(near, "a-10-b"), "1.0"); err == nil || !strings.Contains(err.Error(), "the same pelt serve") {
+		t.Errorf("one host twice: %v", err)
+	}
+	c, err = DialTwo(t.Context(), at(quiet, "a-10-b"), at(far, "c-11-d"), "1.0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	_, err = c.RunTrial(t.Context(), upTrial("three", "two", time.Second), nil)
+	if want := "sender (127.0.0.1): prepare: this host calls 192.0.2.1 only (--calls there), not 127.0.0.1"; err == nil || err.Error() != want {
+		t.Errorf("got %v\nwant %s", err, want)
+	}
+	nothingOpen(t, w)
+}
+
+// TestTwoCablesPulled pulls the cable of one side, its data with it.
+func TestTwoCablesPulled(t *testing.T) {
+	t.Parallel()
+	for pulled, side := range []string{model.Sender, model.Receiver} {
+		t.Run(side, func(t *testing.T) {
+			t.Parallel()
+			late := heldUp(t)
+			w := newWire()
+			var cables [2]*cable
+			var at [2]HubAddress
+			for i, id := range []string{"one", "two"} {
+				s := serve(t, w, func(c *ServeConfig) {
+					c.Agent = farHost(w, id)
+					c.Calls, _ = ParseCalls("127.0.0.1")
+				})
+				cables[i] = newCable(t, s.addr)
+				at[i] = HubAddress{Addr: cables[i].addr, key: testKey()}
+			}
+			c, err := DialTwo(t.Context(), at[0], at[1], "1.0")
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer c.Close()
+			done := whenSending(w, 2, func() { cables[pulled].out.Store(true); w.cut.Store(true) })
+			out, err := c.RunTrial(t.Context(), bothTrial("one", "two", time.Minute), nil)
+			when := <-done
+			if err != nil || out.Cut == "" || out.Flows[1-pulled].Send == nil || out.Flows[pulled].Send != nil {
+				t.Errorf("%+v, %v; want the account of the other side alone", out, err)
+			}
+			t.Log(out.Cut)
+			for _, host := range []string{"one", "two"} {
+				within(t, 10*time.Second, host+" stops", func() bool { return len(w.events(host, "ended send")) == 1 })
+				if d := w.events(host, "ended send")[0].Sub(when); d > stopLimit(late) || d < time.Second {
+					t.Errorf("the sender of %s stopped after %v", host, d)
+				}
+			}
+			nothingOpen(t, w)
+		})
+	}
+}
