@@ -11,7 +11,7 @@ import (
 )
 
 // ProtocolVersion is what two peers must share to understand each other.
-const ProtocolVersion = 3
+const ProtocolVersion = 4
 
 // DefaultPort is the control port of pelt serve; data flows use the port above it.
 const DefaultPort = 7358

@@ -52,6 +52,7 @@
 // process (home) vouches for the controller: the two fall silent together.
 //
 // Agents on two hubs cannot hear each other's beats there. The controller relays
-// them, number only; in all else it treats the hubs alike, and a trial is cut as
-// soon as one connection ends.
+// them, number only, and a trial is cut as soon as one connection ends. What comes
+// of a flood from the first hub's host vouches for the controller at the second's,
+// never the reverse, and only while no probe comes through.
 package fleet

@@ -56,6 +56,7 @@ type pair struct {
 	once      sync.Once
 	delivered atomic.Uint64
 	pulse     [2]atomic.Uint64 // to the echo, to the prober
+	probes    [2]atomic.Uint64 // likewise: packets
 }
 
 func newWire() *wire { return &wire{pairs: map[string]*pair{}} }
@@ -99,13 +100,21 @@ type fakeEngine struct {
 	runErr     error  // of a sender's Run, halfway
 	noEnd      bool   // senders do not end by themselves
 	before     func() // called first in Prepare
-	hears      bool   // receivers tell what has come
+	hears      bool   // ends tell what has come
 }
 
 // hearingEnd is a fakeEnd that tells what has come.
 type hearingEnd struct{ *fakeEnd }
 
-func (f hearingEnd) Heard() uint64 { return f.pair.delivered.Load() }
+func (f hearingEnd) Heard() uint64 {
+	switch f.order.Role {
+	case engine.Echo:
+		return f.pair.probes[0].Load()
+	case engine.Probe:
+		return f.pair.probes[1].Load()
+	}
+	return f.pair.delivered.Load()
+}
 
 func (e *fakeEngine) Name() string { return e.name }
 
@@ -119,7 +128,7 @@ func (e *fakeEngine) Prepare(_ context.Context, host engine.Host, o engine.Order
 	}
 	e.wire.opened.Add(1)
 	end := &fakeEnd{engine: e, order: o, pair: e.wire.pair(o.Key), stop: make(chan struct{}), finished: make(chan struct{})}
-	if e.hears && o.Role == engine.Receive {
+	if e.hears && o.Role != engine.Send {
 		return hearingEnd{end}, nil
 	}
 	return end, host.Do(func() error { return nil })
@@ -169,14 +178,23 @@ func (f *fakeEnd) Run(ctx context.Context) error {
 		return nil
 	}
 	if f.order.Role != engine.Send {
-		select {
-		case <-ctx.Done():
-			f.stoppedEarly.Store(true)
-		case <-f.stop:
-			f.stoppedEarly.Store(true)
-		case <-f.finished:
+		probe := time.NewTicker(probeInterval)
+		defer probe.Stop()
+		for {
+			select {
+			case <-probe.C:
+				if !f.engine.wire.cut.Load() {
+					f.pair.probes[f.across()].Add(1)
+				}
+				continue
+			case <-ctx.Done():
+				f.stoppedEarly.Store(true)
+			case <-f.stop:
+				f.stoppedEarly.Store(true)
+			case <-f.finished:
+			}
+			return nil
 		}
-		return nil
 	}
 	tick := time.NewTicker(time.Millisecond)
 	defer tick.Stop()
@@ -254,12 +272,16 @@ func (f *fakeEnd) Close() error {
 
 func (f *fakeEnd) SetPulse(n uint64) {
 	if !f.engine.wire.cut.Load() {
-		i := 0
-		if f.order.Role == engine.Echo {
-			i = 1
-		}
-		f.pair.pulse[i].Store(n)
+		f.pair.pulse[f.across()].Store(n)
 	}
+}
+
+// across is whom this end's probes go to: 0 is the echo.
+func (f *fakeEnd) across() int {
+	if f.order.Role == engine.Echo {
+		return 1
+	}
+	return 0
 }
 
 func (f *fakeEnd) PeerPulse() uint64 {

@@ -91,7 +91,12 @@ func (s *session) exchangePulses(now time.Time) {
 // listenToPeers takes the flows themselves for signs of life, and names the
 // peers they came from: a flood may leave no room for anything else. Those of a
 // peer in the controller's own process are the controller's, too.
+//
+// Those of a peer that vouches are the controller's as long as no packet of the
+// probe comes: one that does brings the number itself, and if that stands still the
+// controller is gone.
 func (s *session) listenToPeers(now time.Time) (alive []string) {
+	vouched, probed := false, false
 	for _, p := range s.places() {
 		h, ok := p.end.(engine.Hearer)
 		if !ok || !p.isStarted(s) || p.over() {
@@ -106,9 +111,17 @@ func (s *session) listenToPeers(now time.Time) (alive []string) {
 		if p.order.Home {
 			s.hearing.alive(controllerName, now)
 		}
+		if role := p.order.Order.Role; role == engine.Probe || role == engine.Echo {
+			probed = true
+		} else {
+			vouched = vouched || p.order.Vouch
+		}
 		if !slices.Contains(alive, p.order.Peer) {
 			alive = append(alive, p.order.Peer)
 		}
+	}
+	if vouched && !probed {
+		s.hearing.alive(controllerName, now)
 	}
 	return alive
 }

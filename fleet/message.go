@@ -47,8 +47,9 @@ type prepareOrder struct {
 type endOrder struct {
 	End    int          `json:"end"` // number of the end within the session
 	Engine string       `json:"engine"`
-	Peer   string       `json:"peer"`           // agent of the other end
-	Home   bool         `json:"home,omitempty"` // the peer is in the controller's own process, and falls silent with it
+	Peer   string       `json:"peer"`            // agent of the other end
+	Home   bool         `json:"home,omitempty"`  // the peer is in the controller's own process, and falls silent with it
+	Vouch  bool         `json:"vouch,omitempty"` // the peer is on a hub of its own, and what comes from it stands for the controller when nothing else comes
 	Order  engine.Order `json:"order"`
 }
 

@@ -351,7 +351,7 @@ func TestOtherVersion(t *testing.T) {
 		name, hello, want string
 	}{
 		{"newer", `{"body":{"id":"x","node":"receiver","version":"9.1","protocol":7,"news":true}}`,
-			"an agent runs pelt 9.1 (protocol 7), this is pelt 1.0 (protocol 3): upgrade pelt here"},
+			"an agent runs pelt 9.1 (protocol 7), this is pelt 1.0 (protocol 4): upgrade pelt here"},
 		{"older", `{"body":{"id":"x","version":"0.1","protocol":-1}}`, ""},
 	} {
 		h, err := StartHub(HubConfig{DontListen: true})
@@ -387,7 +387,7 @@ func TestOtherVersion(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, err = open(a.answer(t.Context(), verbPrepare, []byte(`{"protocol":4,"version":"2.0","more":1}`)))
+	_, err = open(a.answer(t.Context(), verbPrepare, []byte(`{"protocol":5,"version":"2.0","more":1}`)))
 	var version *VersionError
 	if !errors.As(err, &version) || version.There != "1.0" {
 		t.Errorf("prepare from another version: %v", err)

@@ -162,6 +162,14 @@ func (t *trial) pairProbe(f PlacedFlow, name string, tag uint16, survey bool) {
 	t.pair(f, tag, engine.Order{Flow: flow, Role: engine.Probe, CPU: -1, Survey: survey}, engine.Order{Flow: flow, Role: engine.Echo, CPU: -1, Survey: survey})
 }
 
+// vouches tells whether one agent's flood may stand for the controller at another.
+// The first hub's may at the second's and not the reverse: two that vouched for it to
+// each other would never find out that it is gone.
+func (t *trial) vouches(one, other string) bool {
+	l := t.c.links
+	return len(l) == 2 && t.c.members[one].link == l[0] && t.c.members[other].link == l[1]
+}
+
 // pair adds both ends of a flow, which share a fresh key.
 func (t *trial) pair(f PlacedFlow, tag uint16, from, to engine.Order) {
 	key := make([]byte, keyBytes)
@@ -178,7 +186,7 @@ func (t *trial) pair(f PlacedFlow, tag uint16, from, to engine.Order) {
 			o.Peer = f.Listen
 		}
 		n := len(t.ends)
-		t.ends = append(t.ends, trialEnd{agent: e.agent, endOrder: endOrder{End: n, Engine: e.choice.Engine, Peer: e.peer, Home: t.isLocal(e.peer), Order: o}})
+		t.ends = append(t.ends, trialEnd{agent: e.agent, endOrder: endOrder{End: n, Engine: e.choice.Engine, Peer: e.peer, Home: t.isLocal(e.peer), Vouch: t.vouches(e.peer, e.agent), Order: o}})
 		if !slices.Contains(t.agents, e.agent) {
 			t.agents = append(t.agents, e.agent)
 			t.gone[e.agent] = make(chan struct{})

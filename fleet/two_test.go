@@ -246,6 +246,48 @@ func TestDialTwo(t *testing.T) {
 	nothingOpen(t, w)
 }
 
+// TestNearVouches: a flood that leaves no room for control and probe at the far
+// host tells there that the near one lives, who hears the controller well. The
+// reverse does not hold, or the two could keep each other alive without it.
+func TestNearVouches(t *testing.T) {
+	t.Parallel()
+	for starved, side := range []string{model.Sender, model.Receiver} {
+		t.Run("starved "+side, func(t *testing.T) {
+			t.Parallel()
+			w := newWire()
+			var cables [2]*cable
+			var at [2]HubAddress
+			for i, id := range []string{"one", "two"} {
+				s := serve(t, w, func(c *ServeConfig) {
+					c.Agent = farHost(w, id)
+					c.Agent.Engines["udp"].(*fakeEngine).hears = true
+					c.Calls, _ = ParseCalls("127.0.0.1")
+				})
+				cables[i] = newCable(t, s.addr)
+				at[i] = HubAddress{Addr: cables[i].addr, key: testKey()}
+			}
+			c, err := DialTwo(t.Context(), at[0], at[1], "1.0")
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer c.Close()
+			whenSending(w, 2, func() {
+				cables[starved].out.Store(true)
+				time.Sleep(4500 * time.Millisecond)
+				cables[starved].out.Store(false)
+				close(cables[starved].back)
+			})
+			trial := bothTrial("one", "two", 4500*time.Millisecond)
+			trial.Probe = false
+			out, err := c.RunTrial(t.Context(), trial, nil)
+			if vouched := side == model.Receiver; err != nil || (out.Cut == "") != vouched {
+				t.Errorf("cut %q, %v", out.Cut, err)
+			}
+			nothingOpen(t, w)
+		})
+	}
+}
+
 // TestTwoCablesPulled pulls the cable of one side, its data with it.
 func TestTwoCablesPulled(t *testing.T) {
 	t.Parallel()
