@@ -14,6 +14,9 @@ func Analyze(doc model.Document) []model.Finding {
 	if isSweep(doc) {
 		return sweep(doc)
 	}
+	if isRouter(doc) {
+		return router(doc)
+	}
 	all := curves(doc)
 	a := &analyst{doc: doc}
 	if len(all) == 0 {

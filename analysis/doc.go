@@ -24,6 +24,16 @@ const (
 	KindInvalid         = "invalid"
 	KindTooFewRepeats   = "too-few-repeats"
 
+	// Of a router's bench, beside the above.
+	KindRouterCPU     = "router-cpu-bound"  // a core of the router had nothing left
+	KindRouterLink    = "router-link-bound" // a link is full, and the router is not
+	KindRouterOffload = "router-offloaded"  // the packets passed by the router's processors
+	KindRouterAsked   = "router-asked"      // what was asked came through
+	KindRouterUnknown = "router-unknown-limit"
+	KindRouterSizes   = "router-sizes" // what the processors would carry at sizes that were not tried
+	KindRouterCost    = "router-cost"  // bits per percent of the processors
+	KindRouterDelay   = "router-delay" // idle and under load
+
 	// Of a sweep, which has these instead of what only a curve of sizes can show.
 	KindSweepBest       = "sweep-best"           // the cell with the highest goodput
 	KindSweepTies       = "sweep-ties"           // the cells not separable from it

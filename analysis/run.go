@@ -157,6 +157,9 @@ func Warnings(doc model.Document) []string {
 	if isSweep(doc) {
 		return append(append(append(warnings, sweepDoubts(spots(doc))...), accounts(doc)...), watching(doc)...)
 	}
+	if isRouter(doc) {
+		return append(append(append(warnings, routerDoubts(doc)...), accounts(doc)...), watching(doc)...)
+	}
 	all := curves(doc)
 	doubts := []struct {
 		text string
@@ -291,6 +294,14 @@ func Passed(doc model.Document) (passed bool, broken []string) {
 	}
 	if isSweep(doc) {
 		broken = lossier(spots(doc), *most)
+		return len(broken) == 0, broken
+	}
+	if isRouter(doc) {
+		for _, b := range bench(doc) {
+			if !b.tcp && b.loss > *most {
+				broken = append(broken, fmt.Sprintf("%s %s lost %s, more than %s", named(b.variant, across(b.direction)), b.load(), unit.FormatRatio(b.loss), unit.FormatRatio(*most)))
+			}
+		}
 		return len(broken) == 0, broken
 	}
 	for _, c := range all {

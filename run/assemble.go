@@ -67,6 +67,7 @@ func assemble(t model.Trial, placed fleet.Trial, out fleet.Outcome, p *path, spo
 		}
 	}
 	sortSeries(r.Series)
+	zeroUnknown(r.Series)
 	for _, s := range spots {
 		r.Links = append(r.Links, s.links...)
 		if s.doubt != "" {
@@ -379,6 +380,10 @@ func sortSeries(series []model.Series) {
 	slices.SortStableFunc(series, func(a, b model.Series) int {
 		return cmp.Or(cmp.Compare(a.Flow, b.Flow), cmp.Compare(a.Metric, b.Metric), cmp.Compare(a.At, b.At), cmp.Compare(core(a), core(b)))
 	})
+}
+
+// zeroUnknown makes what is no number 0.
+func zeroUnknown(series []model.Series) {
 	for i := range series {
 		for j, v := range series[i].Values {
 			if math.IsNaN(v) || math.IsInf(v, 0) {

@@ -58,6 +58,13 @@ func openLab(ctx context.Context, name string, p model.Plan, o Options) (*path, 
 	}
 	way.lab, way.spots = &facts, labSpots(l)
 	way.roads.lab, way.roads.links, way.kernelLinks = l, l.Emulated(), l.KernelLinks()
+	if err := way.watchDevice(ctx, p, l); err != nil {
+		return nil, errors.Join(err, way.Close())
+	}
+	way.setup = setup{variants: p.Variants, lab: l}
+	if len(p.Variants) > 0 && !isTopology(name) {
+		return nil, errors.Join(errNoVariants, way.Close())
+	}
 	if way.star() {
 		way.spots, way.pin = starSpots(l), false
 	}

@@ -26,6 +26,7 @@ type spot struct {
 	inode    uint64            // of a star's node: its network namespace
 	road     int               // 1 + number of the link in user space that it is; 0: it is none
 	rails    int               // likewise of a link that the kernel emulates
+	device   bool              // the router under test, which tells of itself
 }
 
 // idleSeconds is how long the first trial of a run watches the quiet path, for
@@ -174,6 +175,9 @@ func (p *path) along(trial uint16, mode model.DropMode) ([]engine.Observation, f
 				one.observation, one.links, one.doubt = p.roads.observation(s.road, a), a.Results[:], a.Doubt
 			} else if s.road > 0 {
 				one.why = cmp.Or(unwatched, "the lab's holder has no account of it")
+			} else if s.device {
+				o := p.device.now.Report()
+				one.observation = &o
 			} else if w := watches[s.name]; w != nil {
 				o := w.Report()
 				o.Mode, o.Why = model.DropsOff, ""

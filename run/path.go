@@ -39,6 +39,8 @@ type path struct {
 	kernel      *observe.Kernel  // watches this machine's drops
 	roads       roads            // the links of a lab that are emulated in user space
 	kernelLinks []lab.KernelLink // ... and by the kernel
+	device      *device          // the router under test; nil: none is watched
+	setup       setup            // how it is set up
 	closers     []func() error
 }
 
@@ -109,7 +111,7 @@ type plainHost struct{}
 
 func (plainHost) Do(f func() error) error { return f() }
 
-// oneByOne are cells in which each level of each factor stands once.
+// oneByOne are cells in which each level of each factor stands once, or all of a list.
 func oneByOne(p model.Plan) []model.Cell {
 	cells := []model.Cell{{}}
 	for _, f := range p.Factors {
@@ -117,7 +119,7 @@ func oneByOne(p model.Plan) []model.Cell {
 			cells = append(cells, model.Cell{f.Knob: v})
 		}
 	}
-	return cells
+	return append(cells, p.Design.Cells...)
 }
 
 // end is one place where an agent of this process sits.
@@ -251,7 +253,8 @@ func (p *path) admits(plan model.Plan) error {
 // have: a header's length depends on it.
 func (p *path) settle(plan model.Plan) []model.Flow {
 	flows := slices.Clone(plan.Flows)
-	if !slices.ContainsFunc(plan.Factors, func(f model.Factor) bool { return f.Knob == "frame_bytes" }) {
+	listed := slices.ContainsFunc(plan.Design.Cells, func(c model.Cell) bool { _, sized := c["frame_bytes"]; return sized })
+	if !listed && !slices.ContainsFunc(plan.Factors, func(f model.Factor) bool { return f.Knob == "frame_bytes" }) {
 		return flows
 	}
 	for i := range flows {

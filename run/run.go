@@ -79,7 +79,7 @@ func Execute(ctx context.Context, p model.Plan, o Options) (model.Document, erro
 	}
 	doc := model.Document{
 		Format: model.RunFormat, Started: o.now().UTC().Truncate(time.Millisecond),
-		Tool: model.Tool{Version: o.Version}, Plan: p, Host: path.hosts(), Lab: path.lab, PathMTU: mtus,
+		Tool: model.Tool{Version: o.Version}, Plan: p, Host: path.hosts(), Lab: path.lab, Router: path.facts(), PathMTU: mtus,
 		Results: []model.Result{}, Findings: []model.Finding{}, Warnings: []string{},
 	}
 	paths, err := alike(ctx, p, o, path)
@@ -130,7 +130,7 @@ func Resume(ctx context.Context, ref string, o Options) (model.Document, error) 
 		return doc, errors.Join(err, log.Close())
 	}
 	path.mtus = doc.PathMTU
-	doc.Findings, doc.Warnings = []model.Finding{}, []string{}
+	doc.Findings, doc.Warnings, doc.Router = []model.Finding{}, []string{}, path.facts()
 	if differ := differentHosts(doc.Host, path.hosts()); differ != "" {
 		doc.Warnings = append(doc.Warnings, "resumed on different ground: "+differ)
 	}

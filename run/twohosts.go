@@ -32,9 +32,13 @@ func openHost(ctx context.Context, p model.Plan, o Options) (*path, error) {
 	if err == nil {
 		err = way.meet()
 	}
+	if err == nil {
+		err = way.watchDevice(ctx, p, nil)
+	}
 	if err != nil {
 		return nil, errors.Join(err, way.Close())
 	}
+	way.setup = setup{variants: p.Variants}
 	near, there := way.ends[model.Sender].Host, way.ends[model.Receiver].Host
 	way.oneClock = near.Boot != "" && near.Boot == there.Boot
 	return way, nil

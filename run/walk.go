@@ -178,6 +178,9 @@ func (r *runner) execute(ctx context.Context, c *current, total int, sent func()
 	if err := c.path.setLinks(c.trial); err != nil {
 		return model.Result{}, err
 	}
+	if err := c.path.setup.become(ctx, c.trial.Variant); err != nil {
+		return model.Result{}, err
+	}
 	placed, reason, err := c.path.place(c.trial)
 	if err != nil {
 		return model.Result{}, err
@@ -194,8 +197,21 @@ func (r *runner) execute(ctx context.Context, c *current, total int, sent func()
 		placed.Idle = time.Duration(idleSeconds * float64(time.Second))
 	}
 	r.mu.Unlock()
+	if c.path.device != nil {
+		c.path.device.begin(placed.Number, placed.Timing)
+	}
 	watches, seen := c.path.along(placed.Number, placed.Drops)
 	placed.Along, placed.Sent = watches, sent
+	if d := c.path.device; d != nil {
+		now := d.now
+		placed.Along = append(placed.Along, now)
+		placed.Sent = func() { now.sent(); sent() }
+		defer func() { // what it told is in the result
+			if err := now.Close(); err != nil {
+				r.warn(fmt.Sprintf("the watch over the router could not be closed: %v", err))
+			}
+		}()
+	}
 	outcome, err := c.path.controller.RunTrial(ctx, placed, func(p fleet.Progress) {
 		r.event(Event{Progress: &TrialProgress{Number: c.number, Elapsed: r.now().Sub(started), Sample: p}})
 	})
@@ -230,6 +246,9 @@ func (r *runner) execute(ctx context.Context, c *current, total int, sent func()
 	r.mu.Unlock()
 	c.hopeless = hopeless(outcome)
 	result := assemble(c.trial, placed, outcome, c.path, spots)
+	if d := c.path.device; d != nil {
+		addDevice(&result, d.now)
+	}
 	result.Started = started.UTC().Truncate(time.Millisecond)
 	result.EngineReason = strings.Trim(reason+"; "+result.EngineReason, "; ")
 	return result, nil
@@ -264,6 +283,7 @@ func (r *runner) warnClose() {
 }
 
 func (r *runner) finish() {
+	r.endDevice()
 	r.doc.Findings = analysis.Analyze(*r.doc)
 	r.doc.Warnings = append(r.doc.Warnings, analysis.Warnings(*r.doc)...)
 	r.doc.Warnings = append(r.doc.Warnings, trialWarnings(r.doc.Results)...)
@@ -279,7 +299,7 @@ func (r *runner) finish() {
 		r.log, r.doc.ID = nil, ""
 		return
 	}
-	if err := r.log.End(r.doc.Complete, r.doc.Findings, r.doc.Warnings); err != nil {
+	if err := r.log.End(*r.doc); err != nil {
 		r.warn(fmt.Sprintf("the end of the run is not stored: %v", err))
 	}
 	r.warnClose()

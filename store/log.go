@@ -21,20 +21,22 @@ const (
 )
 
 type header struct {
-	Format  string          `json:"format"`
-	ID      string          `json:"id"`
-	Started time.Time       `json:"started"`
-	Tool    model.Tool      `json:"tool"`
-	Plan    model.Plan      `json:"plan"`
-	Host    []model.Host    `json:"host"`
-	Lab     *model.LabFacts `json:"lab,omitempty"`
-	PathMTU []model.PathMTU `json:"path_mtu,omitempty"`
+	Format  string             `json:"format"`
+	ID      string             `json:"id"`
+	Started time.Time          `json:"started"`
+	Tool    model.Tool         `json:"tool"`
+	Plan    model.Plan         `json:"plan"`
+	Host    []model.Host       `json:"host"`
+	Lab     *model.LabFacts    `json:"lab,omitempty"`
+	PathMTU []model.PathMTU    `json:"path_mtu,omitempty"`
+	Router  *model.RouterFacts `json:"router,omitempty"`
 }
 
 type end struct {
-	Complete bool            `json:"complete"`
-	Findings []model.Finding `json:"findings"`
-	Warnings []string        `json:"warnings"`
+	Complete bool               `json:"complete"`
+	Findings []model.Finding    `json:"findings"`
+	Warnings []string           `json:"warnings"`
+	Router   *model.RouterFacts `json:"router,omitempty"` // in place of the header's
 }
 
 // record is a line after the header: exactly one field is set.
@@ -125,6 +127,9 @@ func readLog(r io.Reader, name string) (model.Document, tail, error) {
 			}
 			d.Results = append(d.Results, *rec.Result)
 			rec.End = &end{} // whatever ended before has gone on
+		}
+		if rec.End.Router != nil {
+			d.Router = rec.End.Router
 		}
 		d.Complete, d.Findings, d.Warnings = rec.End.Complete, orEmpty(rec.End.Findings), orEmpty(rec.End.Warnings)
 		return nil

@@ -37,7 +37,7 @@ func (s *Store) Create(doc model.Document) (*Run, error) {
 		return nil, fmt.Errorf("store run: %w", err)
 	}
 	r := &Run{id: id, file: f}
-	line, err := encodeLine(model.Finite(header{LogFormat, id, doc.Started, doc.Tool, doc.Plan, doc.Host, doc.Lab, doc.PathMTU}))
+	line, err := encodeLine(model.Finite(header{LogFormat, id, doc.Started, doc.Tool, doc.Plan, doc.Host, doc.Lab, doc.PathMTU, doc.Router}))
 	if err == nil {
 		err = r.write(line)
 	}
@@ -128,9 +128,9 @@ func (r *Run) Discard() error {
 	return err
 }
 
-// End stores how this session with the run ended.
-func (r *Run) End(complete bool, findings []model.Finding, warnings []string) error {
-	return r.add(record[model.Result]{End: &end{complete, findings, warnings}})
+// End stores how this session with the run ended: what doc says of the whole.
+func (r *Run) End(doc model.Document) error {
+	return r.add(record[model.Result]{End: &end{doc.Complete, doc.Findings, doc.Warnings, doc.Router}})
 }
 
 func (r *Run) add(rec record[model.Result]) error {

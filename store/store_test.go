@@ -57,7 +57,7 @@ func stored(t *testing.T, s *Store, verdicts ...string) string {
 	}
 	errs := []error{r.Append(result(64, 0)), r.Append(result(128, 0))}
 	for _, v := range verdicts {
-		errs = append(errs, r.End(true, []model.Finding{{Kind: "verdict", Text: v, Values: map[string]float64{}}}, nil))
+		errs = append(errs, r.End(model.Document{Complete: true, Findings: []model.Finding{{Kind: "verdict", Text: v, Values: map[string]float64{}}}}))
 	}
 	if err := errors.Join(append(errs, r.Close())...); err != nil {
 		t.Fatal(err)

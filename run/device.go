@@ -1,0 +1,154 @@
+package run
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"pelt/lab"
+	"pelt/model"
+	"pelt/observe/dut"
+)
+
+// device is the router under test as a run watches it.
+type device struct {
+	router *dut.Router
+	node   *lab.Node // nil: a real one
+	now    *deviceWatch
+}
+
+// deviceNode is what a real router is called on the path.
+const deviceNode = "router"
+
+// watchDevice begins to watch the router that a plan names, if it names one. l is
+// the plan's lab, if it has one.
+func (p *path) watchDevice(ctx context.Context, plan model.Plan, l *lab.Lab) error {
+	if plan.DUT == "" {
+		return nil
+	}
+	d := &device{}
+	var start dut.Start
+	name, source := deviceNode, plan.DUT
+	if l != nil {
+		node, ok := l.Router()
+		if !ok {
+			return &model.FieldError{Field: "dut", Want: fmt.Sprintf("%s has no router; want lab:switch, lab:router, lab:nat or lab:fast", plan.Target)}
+		}
+		d.node, start, name, source = node, dut.Local(node.Do), node.Name(), "this machine's kernel, in the lab"
+	} else {
+		target, err := dut.ParseTarget(plan.DUT)
+		if err != nil {
+			return &model.FieldError{Field: "dut", Want: err.Error()}
+		}
+		start = target.Start()
+		p.spots = []spot{p.spots[0], {name: name, device: true}, p.spots[1]}
+	}
+	var err error
+	if d.router, err = dut.Open(ctx, name, source, start, dut.Options{}); err != nil {
+		return err
+	}
+	p.onClose(d.router.Close)
+	p.device = d
+	return nil
+}
+
+// facts are what the router told of itself; nil without one.
+func (p *path) facts() *model.RouterFacts {
+	if p.device == nil {
+		return nil
+	}
+	f := p.device.router.Facts()
+	return &f
+}
+
+// deviceWatch is the watch over one trial. It is led through the trial's moments
+// like the observations along the path.
+type deviceWatch struct {
+	*dut.Watch
+	node    *lab.Node
+	ran     map[string]time.Duration // of the node's receive threads, by interface, when the measured part began
+	begun   time.Time
+	seconds float64 // from then until the senders had ended; 0 if that is not known
+	busiest *float64
+	cold    bool // without a warm-up: the measured part begins with the trial
+}
+
+// begin watches one trial.
+func (d *device) begin(trial uint16, t model.Timing) {
+	d.now = &deviceWatch{Watch: d.router.Begin(trial), node: d.node, cold: t.WarmupSeconds == 0}
+}
+
+// Snapshot reads what the router tells at a moment.
+func (w *deviceWatch) Snapshot(m model.Moment) {
+	if m == model.MomentMeasure {
+		w.begun, w.ran = time.Now(), w.threads()
+	}
+	w.Watch.Snapshot(m)
+	if w.cold && m == model.MomentStart {
+		w.Snapshot(model.MomentMeasure)
+	}
+}
+
+// sent ends the measured part of a lab's router, when the senders have ended.
+func (w *deviceWatch) sent() {
+	if w.begun.IsZero() || w.seconds > 0 {
+		return
+	}
+	w.seconds = time.Since(w.begun).Seconds()
+	for iface, now := range w.threads() {
+		before, known := w.ran[iface]
+		if ratio := (now - before).Seconds() / w.seconds; known && now >= before && (w.busiest == nil || ratio > *w.busiest) {
+			w.busiest = &ratio
+		}
+	}
+}
+
+// threads are the processor times of a lab's router's own receive threads.
+func (w *deviceWatch) threads() map[string]time.Duration {
+	if w.node == nil {
+		return nil
+	}
+	list := map[string]time.Duration{}
+	for _, i := range w.node.Interfaces() {
+		if t, err := w.node.ThreadTime(i.Name); err == nil {
+			list[i.Name] = t
+		}
+	}
+	return list
+}
+
+// addDevice tells in a result what the router did in the measured part.
+func addDevice(result *model.Result, w *deviceWatch) {
+	seconds := w.seconds
+	for _, f := range result.Flows {
+		seconds = max(seconds, f.DurationS)
+	}
+	watched, series := w.Watched(time.Duration(seconds * float64(time.Second)))
+	if w.busiest != nil {
+		ratio := min(*w.busiest, 1)
+		watched.ThreadRatio = &ratio
+	}
+	result.Router, result.Series = &watched, append(result.Series, series...)
+	sortSeries(result.Series)
+}
+
+// endDevice has the router tell how it is after the last trial.
+func (r *runner) endDevice() {
+	p := r.paths[0]
+	if err := p.setup.back(); err != nil {
+		r.warn(err.Error())
+	}
+	if p.device == nil {
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), devicePatience)
+	defer cancel()
+	facts := p.device.router.Finish(ctx)
+	r.doc.Router = &facts
+}
+
+// devicePatience is how long a router may take to tell how it is.
+const devicePatience = 15 * time.Second
+
+var errNoVariants = errors.New("a lab that another process holds keeps its router as it is; want no --variant")
