@@ -43,7 +43,10 @@ type driverSeries struct {
 // maxCached is how many entries of one sort are kept before all are made anew.
 const maxCached = 10000
 
-func newCache() *cache {
+func newCache() *cache { return newCacheOf(longBits) }
+
+// newCacheOf is for a kernel whose unsigned long has so many bits.
+func newCacheOf(longBits int) *cache {
 	c := &cache{named: map[string]map[string]*series{}, single: map[string]*series{}}
 	c.forget()
 	for group, entries := range catalogue {

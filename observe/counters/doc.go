@@ -7,6 +7,9 @@
 // packet, and decides nothing: which counter explains a loss is the ledger's
 // affair.
 //
+// Parse takes the same files as another machine wrote them, so that its counters
+// bear the same names and go the same way.
+//
 // # Names
 //
 // A counter has the name that the kernel's own file, attribute or tool uses,
@@ -19,7 +22,7 @@
 //	softnet.dropped                       /proc/net/softnet_stat, sum of the processors
 //	arp_cache.unresolved_discards         /proc/net/stat/arp_cache of the first namespace
 //	udp.5201.drops udp6.5201.drops        /proc/net/udp, the sockets bound to one port
-//	dev.eth0.rx_missed_errors             rtnetlink, IFLA_STATS64
+//	dev.eth0.rx_missed_errors             rtnetlink, IFLA_STATS64; of another machine, /proc/net/dev
 //	qdisc.eth0.tbf.1:.drops               rtnetlink, TCA_STATS2: a device's root and its ingress or clsact
 //	ethtool.eth0.rx_queue_0_xdp_drops     the driver's own; a dot in its name became an underscore
 //	conntrack.insert_failed               ctnetlink or /proc/net/stat/nf_conntrack

@@ -29,7 +29,7 @@ var netFiles = []struct {
 	parse    func(r *Reader, s *Snapshot, b []byte) error
 }{
 	{"snmp", false, readPairs},
-	{"snmp6", true, func(r *Reader, s *Snapshot, b []byte) error { return parseSNMP6(b, r.named(s)) }},
+	{"snmp6", true, func(r *Reader, s *Snapshot, b []byte) error { return parseSNMP6(b, r.cache.addNamed(s)) }},
 	{"netstat", false, readPairs},
 	{"softnet_stat", false, func(r *Reader, s *Snapshot, b []byte) error {
 		rows, err := parseSoftnet(b)
@@ -83,16 +83,7 @@ func readNeighbours(table string) func(*Reader, *Snapshot, []byte) error {
 	}
 }
 
-func readPairs(r *Reader, s *Snapshot, b []byte) error { return parsePairs(b, r.named(s)) }
-
-// named adds a value if its name is in the catalogue.
-func (r *Reader) named(s *Snapshot) func(group, name []byte, value uint64) {
-	return func(group, name []byte, value uint64) {
-		if known := r.cache.named[string(group)][string(name)]; known != nil {
-			s.readings = append(s.readings, reading{known, 0, value})
-		}
-	}
-}
+func readPairs(r *Reader, s *Snapshot, b []byte) error { return parsePairs(b, r.cache.addNamed(s)) }
 
 func readSockets(file string) func(*Reader, *Snapshot, []byte) error {
 	return func(r *Reader, s *Snapshot, b []byte) error {

@@ -301,13 +301,7 @@ func (r *Reader) listRules(request []byte) (rules []rule, err error) {
 
 // readConntrackFile adds the statistics of connection tracking out of its file.
 func readConntrackFile(r *Reader, s *Snapshot, b []byte) error {
-	return parseStat(b, func(column []byte, row, value uint64) {
-		for _, e := range conntrackCounters {
-			if string(column) == e.column {
-				s.readings = append(s.readings, reading{r.cache.single["conntrack."+e.name], row, value})
-			}
-		}
-	})
+	return parseStat(b, r.cache.addConntrack(s))
 }
 
 // readConntrack asks for the same where the kernel has no such file.
