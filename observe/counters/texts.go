@@ -40,7 +40,7 @@ func Parse(taken time.Time, t Texts) Snapshot {
 	c := newCacheOf(t.LongBits)
 	note := func(what string, err error) {
 		if err != nil {
-			s.lacks(what, err)
+			s.Unread = append(s.Unread, what+": "+err.Error())
 		}
 	}
 	note("snmp", parsePairs(t.SNMP, c.addNamed(&s)))
@@ -171,3 +171,21 @@ func parseDev(b []byte, emit func(name []byte, values []uint64)) (fault error) {
 
 // maxDevName is IFNAMSIZ, a byte of which ends the name.
 const maxDevName = 15
+
+// Backlog is what /proc/net/softnet_stat tells of one processor. The counts wrap.
+type Backlog struct {
+	Core     int
+	Dropped  uint32 // packets beyond the backlog
+	Squeezed uint32 // times that work was left in net_rx_action
+}
+
+// ParseBacklog reads /proc/net/softnet_stat; lines that are broken are left out.
+func ParseBacklog(softnet []byte) (out []Backlog) {
+	rows, _ := parseSoftnet(softnet) // Parse tells of the fault
+	for _, r := range rows {
+		if r.given > 2 && r.cpu <= 1<<16 {
+			out = append(out, Backlog{int(r.cpu), r.values[1], r.values[2]})
+		}
+	}
+	return out
+}

@@ -1,0 +1,230 @@
+package dut
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"pelt/model"
+)
+
+// learned is what the answers to the questions before the first trial make known.
+type learned struct {
+	facts     model.RouterFacts
+	machine   string          // as uname -m calls it
+	hardware  map[string]bool // interfaces with a device behind them
+	namespace uint64          // inode of the network namespace; 0 unknown
+}
+
+// learn reads the answers; first is the first sample.
+func learn(told map[string]string, first sample, hostDevices bool) learned {
+	l := learned{machine: told["machine"], hardware: map[string]bool{}}
+	f := &l.facts
+	f.System, f.Model, f.Kernel = "linux", oneLine(told["model"]), oneLine(told["release"])
+	if release := told["openwrt"]; release != "" {
+		f.System, f.Firmware = "openwrt", setting(release, "DISTRIB_DESCRIPTION")
+	}
+	f.Firmware = cmp.Or(f.Firmware, setting(told["os"], "PRETTY_NAME"))
+	f.CPU, f.Cores = processorName(told["cpuinfo"]), len(first.cores)
+	if rest, ok := strings.CutPrefix(told["memory"], "MemTotal:"); ok {
+		n, _ := strconv.ParseUint(firstWord([]byte(rest)), 10, 50)
+		f.MemoryBytes = n << 10
+	}
+	if text, ok := strings.CutPrefix(told["namespace"], "net:["); ok {
+		l.namespace, _ = strconv.ParseUint(strings.TrimSuffix(text, "]"), 10, 64)
+	}
+	if !hostDevices {
+		for path := range strings.Lines(told["devices"]) {
+			name, _, _ := strings.Cut(strings.TrimPrefix(path, "/sys/class/net/"), "/")
+			l.hardware[name] = true
+		}
+	} else {
+		told["steering"] = ""
+	}
+	f.Offload, f.Tuning = offload(told), tuning(told)
+	f.Before = texts(told, "before")
+	for _, q := range questions {
+		if q.needed && strings.Contains(q.when, "before") && told[q.name] == "" {
+			f.Untold = append(f.Untold, q.name+": the router told nothing")
+		}
+	}
+	return l
+}
+
+// longBits is the width of the unsigned long of a machine that uname -m names.
+func longBits(machine string) int {
+	if machine == "" || strings.Contains(machine, "64") || machine == "s390x" || machine == "alpha" {
+		return 64
+	}
+	return 32
+}
+
+// texts are the answers that stand in the report as they are.
+func texts(told map[string]string, when string) (out []model.Text) {
+	for _, q := range questions {
+		if q.shown && strings.Contains(q.when, when) && told[q.name] != "" {
+			out = append(out, model.Text{Name: q.name, Text: told[q.name]})
+		}
+	}
+	return out
+}
+
+func oneLine(text string) string {
+	return clean([]byte(strings.Join(strings.Fields(text), " ")), maxWords)
+}
+
+// setting is the value of a NAME='value' line.
+func setting(text, name string) string {
+	for line := range strings.Lines(text) {
+		if value, ok := strings.CutPrefix(line, name+"="); ok {
+			return oneLine(strings.Trim(strings.TrimSpace(value), `'"`))
+		}
+	}
+	return ""
+}
+
+// processorName is the best name of /proc/cpuinfo, whose keys differ by
+// architecture; "" if it has none, as on arm64.
+func processorName(cpuinfo string) string {
+	for _, key := range []string{"model name", "cpu model", "Model", "Hardware", "system type", "CPU part"} {
+		for line := range strings.Lines(cpuinfo) {
+			name, value, ok := strings.Cut(line, ":")
+			if ok && strings.TrimSpace(name) == key && strings.TrimSpace(value) != "" {
+				if key == "CPU part" {
+					return armPart(strings.TrimSpace(value))
+				}
+				return oneLine(value)
+			}
+		}
+	}
+	return ""
+}
+
+// armPart names the cores that routers have (arch/arm64/include/asm/cputype.h).
+func armPart(part string) string {
+	for _, p := range []struct{ part, name string }{
+		{"0xc07", "ARM Cortex-A7"}, {"0xc08", "ARM Cortex-A8"}, {"0xc09", "ARM Cortex-A9"}, {"0xc0f", "ARM Cortex-A15"},
+		{"0xd03", "ARM Cortex-A53"}, {"0xd04", "ARM Cortex-A35"}, {"0xd05", "ARM Cortex-A55"}, {"0xd07", "ARM Cortex-A57"},
+		{"0xd08", "ARM Cortex-A72"}, {"0xd09", "ARM Cortex-A73"}, {"0xd0a", "ARM Cortex-A75"}, {"0xd0b", "ARM Cortex-A76"},
+	} {
+		if part == p.part {
+			return p.name
+		}
+	}
+	return "ARM, part " + part
+}
+
+// offload says what is configured and what is real, a sentence each. What the
+// router does not tell has none.
+func offload(told map[string]string) (out []string) {
+	say := func(format string, a ...any) { out = append(out, fmt.Sprintf(format, a...)) }
+	if uci, ok := told["uci"]; ok && told["openwrt"] != "" {
+		for _, k := range []struct{ key, what string }{
+			{"firewall.@defaults[0].flow_offloading", "software flow offloading"},
+			{"firewall.@defaults[0].flow_offloading_hw", "hardware flow offloading"},
+		} {
+			state := "off"
+			if setting(uci, k.key) == "1" {
+				state = "on"
+			}
+			say("configured: %s is %s (%s)", k.what, state, k.key)
+		}
+	}
+	tables := flowtables(told["nft list flowtables"])
+	if told["nft list flowtables"] != "" {
+		if len(tables) == 0 {
+			say("real: nft has no flowtable, so it offloads no flow")
+		}
+		for _, t := range tables {
+			how := "in software"
+			if t.hardware {
+				how = "in hardware, as far as the device can"
+			}
+			say("real: nft's flowtable %s takes flows of %s past the rules %s", t.name, cmp.Or(t.devices, "no device"), how)
+		}
+	}
+	for line := range strings.Lines(told["ip link, xdp"]) {
+		if f := strings.Fields(line); len(f) > 1 && strings.HasSuffix(f[1], ":") {
+			say("real: an XDP program sees the packets that %s receives before the kernel's own path does", strings.TrimSuffix(f[1], ":"))
+		}
+	}
+	for _, c := range []struct{ key, how string }{{"software", "in software"}, {"hardware", "in hardware"}} {
+		for line := range strings.Lines(told["conntrack flags"]) {
+			if n, err := strconv.Atoi(strings.TrimSpace(strings.TrimPrefix(line, c.key+" "))); err == nil && strings.HasPrefix(line, c.key+" ") && (n > 0 || len(tables) > 0) {
+				say("real: %d tracked connections were offloaded %s when it was asked", n, c.how)
+			}
+		}
+	}
+	if n, err := strconv.Atoi(told["/sys/kernel/debug/ppe0/bind"]); err == nil {
+		say("real: the packet engine held %d flows when it was asked (ppe0/bind)", n)
+	}
+	if line := told["/sys/kernel/debug/hnat/hnat_entry"]; line != "" {
+		say("real: the packet engine said %q (hnat_entry)", oneLine(line))
+	}
+	return out
+}
+
+type flowtable struct {
+	name, devices string
+	hardware      bool
+}
+
+// flowtables reads what nft list flowtables prints.
+func flowtables(text string) (out []flowtable) {
+	for line := range strings.Lines(text) {
+		line = strings.TrimSuffix(strings.TrimSpace(line), ";")
+		if rest, ok := strings.CutPrefix(line, "flowtable "); ok {
+			out = append(out, flowtable{name: oneLine(strings.TrimSuffix(rest, "{"))})
+			continue
+		}
+		if len(out) == 0 {
+			continue
+		}
+		t := &out[len(out)-1]
+		if rest, ok := strings.CutPrefix(line, "devices = {"); ok {
+			t.devices = oneLine(strings.NewReplacer("}", "", `"`, "").Replace(rest))
+		} else if rest, ok := strings.CutPrefix(line, "flags "); ok {
+			t.hardware = strings.Contains(rest, "offload")
+		}
+	}
+	return out
+}
+
+// maxTuning bounds the lines about tuning.
+const maxTuning = 64
+
+// tuning is what steers the load, a line each.
+func tuning(told map[string]string) (out []string) {
+	if v := setting(told["uci"], "network.globals.packet_steering"); v != "" {
+		out = append(out, "packet steering is "+v+" (network.globals.packet_steering)")
+	}
+	governors := strings.Fields(told["governor"])
+	slices.Sort(governors)
+	if all := slices.Compact(governors); len(all) > 0 {
+		out = append(out, "clock governor "+strings.Join(all, ", "))
+	}
+	for line := range strings.Lines(told["steering"]) {
+		path, mask, _ := strings.Cut(strings.TrimSpace(line), ":")
+		where := strings.Split(path, "/") // /sys/class/net/eth0/queues/rx-0/rps_cpus
+		if len(where) == 8 && strings.Trim(mask, "0,") != "" {
+			out = append(out, fmt.Sprintf("%s %s is steered to cores %s (rps_cpus, a mask)", where[4], where[6], mask))
+		}
+	}
+	for line := range strings.Lines(told["tc -s qdisc"]) {
+		f := strings.Fields(line) // qdisc fq_codel 0: dev eth0 root ...
+		if dev := slices.Index(f, "dev"); len(f) > 1 && f[0] == "qdisc" && f[1] != "noqueue" && dev > 0 && slices.Contains(f, "root") && dev+1 < len(f) {
+			out = append(out, f[1]+" queues on "+f[dev+1])
+		}
+	}
+	for line := range strings.Lines(told["sysctl"]) {
+		if name, value, ok := strings.Cut(strings.TrimSpace(line), ":"); ok {
+			out = append(out, "net/"+name+" = "+value)
+		}
+	}
+	if left := len(out) - maxTuning; left > 0 {
+		out = append(out[:maxTuning], fmt.Sprintf("and %d lines more", left))
+	}
+	return out
+}

@@ -1,0 +1,172 @@
+package dut
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"regexp"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+)
+
+// fake is a router without a kernel: it takes the script for read and answers
+// requests with samples of its own clock. It runs in the time of a synctest bubble.
+type fake struct {
+	t    *testing.T
+	born time.Time
+
+	mu      sync.Mutex
+	boot    string
+	booted  time.Time                                // its uptime counts from here
+	slow    func(since time.Duration) time.Duration  // how long its answer takes to what is asked so long after it was made; nil is at once
+	part    map[int]string                           // parts that stand for what it would say
+	facts   string                                   // sections with @@ for the marker
+	refuse  error                                    // a new connection's fate
+	hangs   bool                                     // a new connection answers nothing
+	cost    float64                                  // of one core, that it says the watch takes
+	busy    func(up float64) (softirq, idle float64) // ticks by its uptime
+	shells  []*Shell
+	starts  int
+	asked   []string // requests, in order
+	pending int      // unanswered
+	most    int      // ... at any time
+	cut     func(why string)
+}
+
+func newFake(t *testing.T) *fake {
+	now := time.Now()
+	return &fake{t: t, born: now, booted: now.Add(-1000 * time.Second), boot: "boot-1", part: map[int]string{},
+		busy: func(up float64) (float64, float64) { return 75 * up, 25 * up }}
+}
+
+func (f *fake) set(change func()) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	change()
+}
+
+var helloLine = regexp.MustCompile(`^echo "(@@[0-9a-f]+) \$\(\((\d+)\+(\d+)\)\)`)
+
+// start is the Start of this router.
+func (f *fake) start(context.Context) (*Shell, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.starts++
+	if f.refuse != nil {
+		return nil, f.refuse
+	}
+	inRead, in := io.Pipe()
+	out, outWrite := io.Pipe()
+	ended := make(chan struct{})
+	var once sync.Once
+	complaint := ""
+	end := func(why string) {
+		once.Do(func() {
+			complaint = why
+			_ = outWrite.Close()
+			_ = inRead.Close()
+			close(ended)
+		})
+	}
+	f.cut = end
+	s := &Shell{
+		In: in, Out: out, Ended: ended, Kill: func() { end("killed") }, Patience: 30 * time.Second,
+		Complaint: func() string { <-ended; return complaint }, Status: func() string { return "exit status 255" },
+	}
+	f.shells = append(f.shells, s)
+	hangs := f.hangs
+	requests := make(chan string, 100)
+	go func() {
+		f.answer(requests, outWrite, ended)
+	}()
+	go func() {
+		f.listen(inRead, outWrite, requests, hangs)
+		close(requests)
+		end("")
+	}()
+	return s, nil
+}
+
+// listen takes the script and then the requests, whether it answers or not.
+func (f *fake) listen(in io.Reader, out io.Writer, requests chan<- string, hangs bool) {
+	mark := ""
+	for lines, inScript := bufio.NewReader(in), true; ; {
+		line, err := lines.ReadString('\n')
+		if err != nil {
+			return
+		}
+		m := helloLine.FindStringSubmatch(line)
+		switch {
+		case hangs:
+		case m != nil:
+			mark = m[1]
+			_, _ = io.WriteString(out, "Welcome to the router\n\n"+mark+" 1339 Linux\n")
+		case inScript && strings.HasPrefix(line, "done"):
+			inScript = false
+			_, _ = io.WriteString(out, mark+" B 0\n"+mark+" E 0\n")
+		case !inScript:
+			f.set(func() { f.pending++; f.most = max(f.most, f.pending) })
+			requests <- mark + " " + strings.TrimSpace(line)
+		}
+	}
+}
+
+func (f *fake) answer(requests <-chan string, out io.Writer, ended <-chan struct{}) {
+	for request := range requests {
+		word := strings.Fields(request)
+		mark, number, what := word[0], word[1], word[2]
+		f.mu.Lock()
+		f.asked = append(f.asked, what)
+		wait := time.Duration(0)
+		if f.slow != nil {
+			wait = f.slow(time.Since(f.born))
+		}
+		body := f.sample()
+		if what != "sample" {
+			body = strings.ReplaceAll(f.facts, "@@", mark)
+		}
+		f.mu.Unlock()
+		select {
+		case <-time.After(wait):
+		case <-ended:
+		}
+		f.set(func() { f.pending-- })
+		if _, err := io.WriteString(out, mark+" B "+number+"\n"+body+"\n"+mark+" E "+number+"\n"); err != nil {
+			return
+		}
+	}
+}
+
+// sample is what it would print now; mu is held.
+func (f *fake) sample() string {
+	up := time.Since(f.booted).Seconds()
+	softirq, idle := f.busy(up)
+	core := fmt.Sprintf("0 0 0 %.0f 0 0 %.0f 0", idle, softirq)
+	part := map[int]string{
+		partUptime: fmt.Sprintf("%.2f 1.00\n", up),
+		partStat:   fmt.Sprintf("cpu %s\ncpu0 %s\nbtime %d\n", core, core, f.born.Unix()),
+		partDev:    fmt.Sprintf("eth0: 0 %.0f 0 0 0 0 0 0 0 0 0 0 0 0 0 0\n", min(up, 1013.3)*1000),
+		partBoot:   f.boot + "\n",
+		partShell:  fmt.Sprintf("7 (sh) S 1 1 1 0 -1 0 0 0 0 0 %.0f 0 0 0 20\n", up*100*f.cost),
+	}
+	for i, text := range f.part {
+		part[i] = text
+	}
+	return string(written(part))
+}
+
+// open opens it; the test closes it.
+func (f *fake) open(o Options) *Router {
+	f.t.Helper()
+	r, err := Open(context.Background(), "router", "ssh://fake", f.start, o)
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	return r
+}
+
+var errRefused = errors.New("ssh: connect to host fake port 22: Connection refused")

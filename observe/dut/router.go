@@ -1,0 +1,235 @@
+package dut
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"pelt/model"
+)
+
+// Options say how closely a router is watched. The zero value is the usual way.
+type Options struct {
+	Period  time.Duration // between samples; 0 is a second
+	MaxCost float64       // of one of the router's cores that the watch may take, 0..1; 0 is 0.02
+}
+
+const (
+	usualPeriod = time.Second
+	usualCost   = 0.02
+	leastPeriod = 50 * time.Millisecond // the router's uptime clock has steps of 10 ms
+	mostPeriod  = 32 * time.Second      // to which a costly watch backs off
+)
+
+// Router is a router under watch. Its methods may be called concurrently.
+type Router struct {
+	node, source string
+	start        Start
+	asked        time.Duration // the period that was asked for
+	maxCost      float64
+	machine      learned
+	stop         context.CancelFunc
+	kept         chan struct{} // closed when keep has returned
+
+	mu      sync.Mutex
+	session *session // nil while there is no connection
+	period  time.Duration
+	boot    string // of the last sample
+	up      float64
+	era     int // how often the router was seen to have restarted
+	outages outages
+	account account
+	closed  bool
+}
+
+// What asking may take. A router may need seconds for a key exchange, or to list
+// its interrupts while it forwards at its limit.
+const (
+	factsWithin  = 30 * time.Second
+	sampleWithin = 10 * time.Second
+	retryEvery   = 5 * time.Second
+)
+
+// Open connects to a router, learns what it is and takes the texts of before the
+// first trial. node is its name on the path, source says in the report how it is
+// watched. ctx bounds the opening only. The error says in one line what is wrong and
+// what would be right. The caller must call Close.
+func Open(ctx context.Context, node, source string, start Start, o Options) (*Router, error) {
+	r := &Router{
+		node: node, source: source, start: start, kept: make(chan struct{}),
+		asked: max(cmp.Or(o.Period, usualPeriod), leastPeriod), maxCost: cmp.Or(o.MaxCost, usualCost),
+	}
+	r.period = r.asked
+	if err := r.open(ctx); err != nil {
+		return nil, fmt.Errorf("watch the router %s: %w", source, err)
+	}
+	life, stop := context.WithCancel(context.WithoutCancel(ctx))
+	r.stop = stop
+	go r.keep(life, r.session)
+	return r, nil
+}
+
+func (r *Router) open(ctx context.Context) error {
+	s, err := connect(ctx, r.start)
+	if err != nil {
+		return err
+	}
+	first, err := firstSample(ctx, s)
+	if err != nil {
+		return errors.Join(err, s.close())
+	}
+	asked, err := s.exchange(ctx, "before", factsWithin)
+	if ctx.Err() != nil {
+		return errors.Join(ctx.Err(), s.close())
+	}
+	told := s.mark.sections(asked.body)
+	r.machine = learn(told, first, s.shell.HostDevices)
+	f := &r.machine.facts
+	f.Node, f.Source = r.node, r.source
+	if err != nil { // one question hung, say; the trials need none of them
+		f.Untold = append(f.Untold, "not all that was asked before the first trial: "+err.Error())
+		_ = s.close() // it is of no use any more
+		if s, err = connect(ctx, r.start); err != nil {
+			return err
+		}
+	}
+	r.session, r.boot, r.up = s, first.boot, first.up
+	return nil
+}
+
+// firstSample shows that the router tells what a watch needs.
+func firstSample(ctx context.Context, s *session) (sample, error) {
+	a, err := s.exchange(ctx, "sample", sampleWithin)
+	if err != nil {
+		return sample{}, err
+	}
+	return parseSample(a.answer)
+}
+
+// Facts returns what the router is, and its texts of before the first trial.
+func (r *Router) Facts() model.RouterFacts {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.machine.facts
+}
+
+// Finish takes the texts of after the last trial and returns all facts.
+func (r *Router) Finish(ctx context.Context) model.RouterFacts {
+	r.mu.Lock()
+	s := r.session
+	r.mu.Unlock()
+	why := "the connection was closed"
+	var told map[string]string
+	if s != nil {
+		asked, err := s.exchange(ctx, "after", factsWithin)
+		told, why = s.mark.sections(asked.body), ""
+		if err != nil {
+			why = err.Error()
+		}
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	f := &r.machine.facts
+	f.After = texts(told, "after")
+	if why != "" {
+		f.Untold = append(f.Untold, "not all that was asked after the last trial: "+why)
+	}
+	f.Offload = also(f.Offload, offload(withSystem(told, f.System)), "after the last trial")
+	f.Tuning = also(f.Tuning, tuning(told), "after the last trial")
+	return *f
+}
+
+// withSystem lets the answers of after the trials be read as those of before.
+func withSystem(told map[string]string, system string) map[string]string {
+	if told != nil && system == "openwrt" {
+		told["openwrt"] = system
+	}
+	return told
+}
+
+// also adds the lines that are new.
+func also(lines, more []string, when string) []string {
+	known := map[string]bool{}
+	for _, l := range lines {
+		known[l] = true
+	}
+	for _, l := range more {
+		if !known[l] {
+			lines = append(lines[:len(lines):len(lines)], when+", "+l)
+		}
+	}
+	return lines
+}
+
+// Close ends the connection. It never takes long, and may be called more than once.
+func (r *Router) Close() error {
+	r.mu.Lock()
+	if r.closed {
+		r.mu.Unlock()
+		return nil
+	}
+	r.closed = true
+	s := r.session
+	r.session = nil
+	r.mu.Unlock()
+	r.stop()
+	var err error
+	if s != nil {
+		err = s.close()
+	}
+	<-r.kept
+	return err
+}
+
+// keep connects again, for as long as the Router is open, when a connection ends.
+func (r *Router) keep(life context.Context, s *session) {
+	defer close(r.kept)
+	for {
+		select {
+		case <-s.done:
+		case <-life.Done():
+			return
+		}
+		r.lose(s)
+		_ = s.shell.Close() // it has ended, or is beyond help
+		again := time.NewTicker(retryEvery)
+		for s = nil; s == nil; {
+			select {
+			case <-again.C:
+			case <-life.Done():
+				again.Stop()
+				return
+			}
+			s = r.retry(life)
+		}
+		again.Stop()
+	}
+}
+
+func (r *Router) lose(s *session) {
+	now := time.Now()
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.session = nil
+	r.outages.begin(now, s.why, true)
+}
+
+// retry tries once to connect again.
+func (r *Router) retry(life context.Context) *session {
+	s, err := connect(life, r.start)
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.outages.tried(err)
+	if err != nil || r.closed {
+		if err == nil {
+			_ = s.close()
+		}
+		return nil
+	}
+	r.session = s
+	r.outages.end(time.Now())
+	return s
+}

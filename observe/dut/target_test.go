@@ -1,0 +1,95 @@
+package dut
+
+import (
+	"slices"
+	"strings"
+	"testing"
+)
+
+func TestParseTarget(t *testing.T) {
+	for _, c := range []struct {
+		text  string
+		want  Target
+		fault string
+	}{
+		{"ssh://192.168.1.1", Target{Host: "192.168.1.1"}, ""},
+		{"ssh://root@192.168.1.1:2222", Target{User: "root", Host: "192.168.1.1", Port: 2222}, ""},
+		{"ssh://root@openwrt.lan/", Target{User: "root", Host: "openwrt.lan"}, ""},
+		{"ssh://home_router", Target{Host: "home_router"}, ""}, // an alias of ~/.ssh/config
+		{"ssh://root@[fe80::1%eth0]:22", Target{User: "root", Host: "fe80::1%eth0", Port: 22}, ""},
+		{"ssh://[::1]", Target{Host: "::1"}, ""},
+		{"ssh://me@corp@gate", Target{User: "me@corp", Host: "gate"}, ""},
+		{"192.168.1.1", Target{}, "does not begin with ssh://"},
+		{"", Target{}, "does not begin with ssh://"},
+		{"telnet://a", Target{}, "does not begin with ssh://"},
+		{"ssh://", Target{}, "host is not one name"},
+		{"ssh://@a", Target{}, "user is not one word"},
+		{"ssh://root:secret@a", Target{}, "a password has no place there"},
+		{"ssh://a:0", Target{}, "port is not 1 to 65535"},
+		{"ssh://a:65536", Target{}, "port is not 1 to 65535"},
+		{"ssh://a:", Target{}, "port is missing"},
+		{"ssh://[::1]:", Target{}, "port is missing"},
+		{"ssh://::1", Target{}, "stands in brackets"},
+		{"ssh://[10.0.0.1]", Target{}, "no IPv6 address"},
+		{"ssh://[::1]x", Target{}, "other than a port"},
+		{"ssh://-oProxyCommand=id", Target{}, "host is not one name"},
+		{"ssh://-l@a", Target{}, "user is not one word"},
+		{"ssh://a;id", Target{}, "host is not one name"},
+		{"ssh://a b", Target{}, "host is not one name"},
+		{"ssh://a/path", Target{}, "host is not one name"},
+	} {
+		got, err := ParseTarget(c.text)
+		check(t, c.text, got, c.want, err, c.fault)
+		if err == nil {
+			if again, err := ParseTarget(got.String()); again != got || err != nil {
+				t.Errorf("%q is written %q, which is %+v, %v", c.text, got.String(), again, err)
+			}
+		}
+	}
+}
+
+// check fails unless a value and an error are as wanted; an error is one line.
+func check[T comparable](t *testing.T, input string, got, want T, err error, fault string) {
+	t.Helper()
+	if got != want {
+		t.Errorf("%q: got %+v, want %+v", input, got, want)
+	}
+	if (err == nil) != (fault == "") || err != nil && (!strings.Contains(err.Error(), fault) || strings.Contains(err.Error(), "\n")) {
+		t.Errorf("%q: error %v, want one line with %q", input, err, fault)
+	}
+}
+
+func TestArguments(t *testing.T) {
+	got := Target{User: "root", Host: "::1", Port: 2222}.arguments(true, "exec /bin/sh")
+	for _, want := range [][]string{
+		{"-T", "-x", "-a"}, {"-o", "BatchMode=yes"}, {"-o", "ClearAllForwardings=yes"}, {"-o", "ServerAliveInterval=10"},
+		{"-l", "root", "-p", "2222", "--", "::1", "exec /bin/sh"},
+	} {
+		if !strings.Contains(strings.Join(got, "\x00")+"\x00", strings.Join(want, "\x00")+"\x00") {
+			t.Errorf("%q lacks %q", got, want)
+		}
+	}
+	if got := (Target{Host: "a"}).arguments(false, ""); slices.Contains(got, "BatchMode=yes") || got[len(got)-1] != "a" || slices.Contains(got, "-l") {
+		t.Errorf("%q: want a person asked, and nothing the user's configuration decides", got)
+	}
+}
+
+func TestSSHFault(t *testing.T) {
+	for _, c := range []struct{ complaint, want string }{
+		{"root@127.0.0.1: Permission denied (publickey).\r\n", "it refuses to log in: root@127.0.0.1: Permission denied (publickey).; put a key"},
+		{"No ED25519 host key is known for [127.0.0.1]:2222 and you have requested strict checking.\r\nHost key verification failed.\r\n", "its host key is not known here"},
+		{"@@@@@\r\n@    WARNING: REMOTE HOST IDENTIFICATION HAS CHANGED!     @\r\n@@@@@\r\nHost key verification failed.\r\n", "not the one known here"},
+		{"ssh: Could not resolve hostname nowhere.invalid: Name or service not known\r\n", "Could not resolve hostname nowhere.invalid"},
+		{"ssh: connect to host 127.0.0.1 port 1: Connection refused\r\n", "port 1: Connection refused"},
+		{"ssh: connect to host 10.0.0.1 port 22: Connection timed out\r\n", "Connection timed out"},
+		{"Unable to negotiate with 10.0.0.1 port 22: no matching host key type found. Their offer: ssh-rsa\r\n", "Their offer: ssh-rsa"},
+		{"kex_exchange_identification: Connection closed by remote host\r\nConnection closed by 10.0.0.1 port 22\r\n", "hung up before the log-in: Connection closed by 10.0.0.1 port 22"},
+		{"sh: uptime: not found\n", ""},
+		{"", ""},
+	} {
+		got := sshFault(c.complaint)
+		if !strings.Contains(got, c.want) || c.want == "" && got != "" || strings.ContainsAny(got, "\r\n") {
+			t.Errorf("%q: %q, want one line with %q", c.complaint, got, c.want)
+		}
+	}
+}

@@ -1,0 +1,172 @@
+package dut
+
+import (
+	"fmt"
+	"math"
+	"time"
+
+	"pelt/model"
+)
+
+// placed is a sample and its time after the begin of the measured part, in seconds
+// of the router's clock.
+type placed struct {
+	*taken
+	t float64
+}
+
+// Watched returns what the router did during the measured part of the trial, from
+// Snapshot(MomentMeasure) on and so long, with one value of each series for each
+// whole period asked for. What was not observed is NaN in a series, absent in the
+// watch, and said in its Gaps.
+func (w *Watch) Watched(measured time.Duration) (model.RouterWatch, []model.Series) {
+	r := w.r
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	out := model.RouterWatch{Node: r.node, PeriodS: r.period.Seconds(), CostRatio: r.account.ratio()}
+	if w.measure.IsZero() {
+		out.Gaps = []string{"not observed: the measured part did not begin"}
+		return out, nil
+	}
+	all := w.place()
+	within := inside(all, measured, r.period)
+	out.Samples = len(within)
+	out.Gaps = append(r.outages.during(w.measure, measured), r.account.during(w.measure, measured, r.maxCost)...)
+	out.Gaps = append(out.Gaps, restarts(all, measured)...)
+	if w.dropped > 0 {
+		out.Gaps = append(out.Gaps, fmt.Sprintf("%d samples beyond the first %d were not kept", w.dropped, maxTaken))
+	}
+	for _, line := range w.broken {
+		out.Gaps = append(out.Gaps, "some samples could not be read: "+line)
+	}
+	if len(within) < 2 && len(out.Gaps) == 0 {
+		out.Gaps = append(out.Gaps, fmt.Sprintf("the measured part of %v held %d of the samples taken every %v: too few to tell", measured, len(within), r.period))
+	}
+	summarize(&out, within)
+	return out, w.series(all, measured)
+}
+
+// place lays the router's clock beside this host's. In each life of the router the
+// sample that came back soonest tells best when its clock showed what.
+func (w *Watch) place() []placed {
+	type offset struct{ best, zero float64 }
+	lives := map[int]offset{}
+	for i := range w.taken {
+		s := &w.taken[i]
+		took := s.came.Sub(s.sent)
+		if o, ok := lives[s.era]; !ok || took.Seconds() < o.best {
+			middle := s.sent.Add(took / 2).Sub(w.measure).Seconds()
+			lives[s.era] = offset{took.Seconds(), s.up - middle}
+		}
+	}
+	all := make([]placed, len(w.taken))
+	for i := range w.taken {
+		all[i] = placed{&w.taken[i], w.taken[i].up - lives[w.taken[i].era].zero}
+	}
+	return all
+}
+
+// inside are the samples of the measured part. Its ends may lie a little outside:
+// that of its begin is taken at once, but not at that very moment.
+func inside(all []placed, measured, period time.Duration) []placed {
+	slack := min(max(min(period, measured).Seconds()/8, uptimeStep), 0.25)
+	end := measured.Seconds()
+	first, last := -1, -1
+	for i, s := range all {
+		switch {
+		case s.t < -slack || s.t > end+slack:
+			continue
+		case first < 0 || math.Abs(s.t) <= slack && math.Abs(s.t) <= math.Abs(all[first].t):
+			first = i
+		}
+		if last < 0 || math.Abs(s.t-end) < math.Abs(all[last].t-end) {
+			last = i
+		}
+	}
+	if first < 0 || last < first {
+		return nil
+	}
+	return all[first : last+1]
+}
+
+// restarts says in a line each when the router began anew.
+func restarts(all []placed, measured time.Duration) (lines []string) {
+	for i := 1; i < len(all); i++ {
+		a, b := all[i-1], all[i]
+		if a.era != b.era && b.t > 0 && a.t < measured.Seconds() {
+			lines = append(lines, fmt.Sprintf("the router restarted between t=%.1f s and t=%.1f s, its uptime went from %.1f s to %.1f s: figures across that are not told",
+				max(0, a.t), b.t, a.up, b.up))
+		}
+	}
+	return lines
+}
+
+// summarize fills in the figures of the whole measured part.
+func summarize(out *model.RouterWatch, within []placed) {
+	clock, clocks := 0.0, 0
+	for _, s := range within {
+		if c := s.connections; c != nil && (out.Connections == nil || *c > *out.Connections) {
+			out.Connections = c
+		}
+		if s.connectionsMax != nil {
+			out.ConnectionsMax = s.connectionsMax
+		}
+		if !math.IsNaN(s.clockHz) {
+			clock, clocks = clock+s.clockHz, clocks+1
+		}
+		if c := s.temperatureC; !math.IsNaN(c) && (out.TemperatureC == nil || c > *out.TemperatureC) {
+			out.TemperatureC = &c
+		}
+	}
+	if clocks > 0 {
+		clock /= float64(clocks)
+		out.ClockHz = &clock
+	}
+	if len(within) < 2 || within[0].era != within[len(within)-1].era {
+		return
+	}
+	first, last := within[0], within[len(within)-1]
+	if cpu, ok := last.all.split(first.all, -1); ok {
+		out.CPU = &cpu
+	}
+	for _, b := range last.cores {
+		if a, ok := first.core(b.number); ok {
+			if cpu, ok := b.ticks.split(a.ticks, b.number); ok {
+				out.Cores = append(out.Cores, cpu)
+			}
+		}
+	}
+	// From sample to sample: between two of them the counts wrap once at most.
+	var dropped, squeezed uint64
+	known := false
+	for i := 1; i < len(within); i++ {
+		d, s, ok := backlog(within[i-1].taken, within[i].taken)
+		dropped, squeezed, known = dropped+d, squeezed+s, known || ok
+	}
+	if known {
+		out.SoftnetDropped, out.SoftnetSqueezed = &dropped, &squeezed
+	}
+}
+
+func (s *sample) core(number int) (core, bool) {
+	for _, c := range s.cores {
+		if c.number == number {
+			return c, true
+		}
+	}
+	return core{}, false
+}
+
+// backlog is by how much softnet_stat moved on the cores that both samples have.
+func backlog(a, b *taken) (dropped, squeezed uint64, ok bool) {
+	for _, to := range b.backlog {
+		for _, from := range a.backlog {
+			if from.Core == to.Core {
+				dropped += uint64(to.Dropped - from.Dropped) // modulo 2^32
+				squeezed += uint64(to.Squeezed - from.Squeezed)
+				ok = true
+			}
+		}
+	}
+	return dropped, squeezed, ok
+}
