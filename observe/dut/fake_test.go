@@ -25,6 +25,9 @@ type fake struct {
 	slow    func(since time.Duration) time.Duration  // how long its answer takes to what is asked so long after it was made; nil is at once
 	part    map[int]string                           // parts that stand for what it would say
 	facts   string                                   // sections with @@ for the marker
+	system  string                                   // as uname -s has it
+	deaf    bool                                     // it answers hello and nothing more
+	greets  string                                   // stands for the greeting and what answers hello
 	refuse  error                                    // a new connection's fate
 	hangs   bool                                     // a new connection answers nothing
 	cost    float64                                  // of one core, that it says the watch takes
@@ -39,7 +42,7 @@ type fake struct {
 
 func newFake(t *testing.T) *fake {
 	now := time.Now()
-	return &fake{t: t, born: now, booted: now.Add(-1000 * time.Second), boot: "boot-1", part: map[int]string{},
+	return &fake{t: t, born: now, booted: now.Add(-1000 * time.Second), boot: "boot-1", system: "Linux", part: map[int]string{},
 		busy: func(up float64) (float64, float64) { return 75 * up, 25 * up }}
 }
 
@@ -102,9 +105,13 @@ func (f *fake) listen(in io.Reader, out io.Writer, requests chan<- string, hangs
 		m := helloLine.FindStringSubmatch(line)
 		switch {
 		case hangs:
+		case f.greets != "":
+			_, _ = io.WriteString(out, f.greets)
+			return
 		case m != nil:
 			mark = m[1]
-			_, _ = io.WriteString(out, "Welcome to the router\n\n"+mark+" 1339 Linux\n")
+			_, _ = io.WriteString(out, "Welcome to the router\n\n"+mark+" 1339 "+f.system+"\n")
+		case f.deaf:
 		case inScript && strings.HasPrefix(line, "done"):
 			inScript = false
 			_, _ = io.WriteString(out, mark+" B 0\n"+mark+" E 0\n")

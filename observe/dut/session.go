@@ -23,6 +23,8 @@ type session struct {
 	why   string        // of done: one line
 	rest  []byte        // of an answer that was under way then
 
+	echoes bool // it repeated hello; settled when connect returns
+
 	mu      sync.Mutex
 	number  uint64
 	waiting *request
@@ -57,6 +59,9 @@ func (e noShellError) Error() string {
 	}
 	return fmt.Sprintf("it gives no shell: it said %q; %s", e.said, e.why)
 }
+
+// echoPatience is how long one that repeats what it is told has to show a shell.
+const echoPatience = 2 * time.Second
 
 // maxGreeting bounds what may be printed before the answer to hello, in bytes.
 const maxGreeting = 64 << 10
@@ -113,6 +118,10 @@ func (s *session) greet(out *bufio.Reader) (system, said string, err error) {
 		}
 		begins = err == nil
 		n += len(chunk)
+		if !s.echoes && strings.Contains(string(chunk), string(s.mark)) {
+			s.echoes = true // a terminal does so too, and then there is a shell
+			defer time.AfterFunc(echoPatience, s.shell.Kill).Stop()
+		}
 		if said == "" {
 			said = firstLine(string(chunk))
 		}
@@ -133,6 +142,8 @@ func (s *session) explain(late, ctx context.Context, said string, err error) err
 		return ctx.Err()
 	case errors.As(err, &other):
 		return err
+	case s.echoes:
+		return noShellError{said, "it only repeats what it is told"}
 	case late.Err() != nil:
 		return noShellError{said, fmt.Sprintf("no shell answered within %v", s.shell.Patience)}
 	case !errors.Is(err, io.EOF) && !s.ends(closeGrace):

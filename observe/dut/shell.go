@@ -102,7 +102,9 @@ const localPatience = 30 * time.Second
 
 // Local starts /bin/sh on this host, where do runs functions: inside the network
 // namespace of a lab's node. The kernel ends it if this process dies.
-func Local(do func(func() error) error) Start {
+func Local(do func(func() error) error) Start { return local(do, "/bin/sh") }
+
+func local(do func(func() error) error, shell string, args ...string) Start {
 	return func(context.Context) (*Shell, error) {
 		type begun struct {
 			shell *Shell
@@ -113,7 +115,7 @@ func Local(do func(func() error) error) Start {
 			// f keeps the thread until the child has ended: the child's life hangs on
 			// the thread that started it.
 			err := do(func() error {
-				cmd := exec.Command("/bin/sh")
+				cmd := exec.Command(shell, args...)
 				diesWithThread(cmd)
 				s, wait, err := begin(cmd)
 				if err != nil {

@@ -79,7 +79,7 @@ func inside(all []placed, measured, period time.Duration) []placed {
 		case first < 0 || math.Abs(s.t) <= slack && math.Abs(s.t) <= math.Abs(all[first].t):
 			first = i
 		}
-		if last < 0 || math.Abs(s.t-end) < math.Abs(all[last].t-end) {
+		if last < 0 || math.Abs(s.t-end) <= math.Abs(all[last].t-end) {
 			last = i
 		}
 	}

@@ -1,0 +1,150 @@
+package dut
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"pelt/model"
+)
+
+func TestOpenThatComesToNothing(t *testing.T) {
+	for _, c := range []struct {
+		name  string
+		setup func(f *fake)
+		want  string
+	}{
+		{"refused", func(f *fake) { f.refuse = errRefused }, "watch the router ssh://fake: ssh: connect to host fake port 22: Connection refused"},
+		{"says nothing", func(f *fake) { f.hangs = true }, "it gives no shell: no shell answered within 30s"},
+		{"another system", func(f *fake) { f.system = "FreeBSD" }, "it runs FreeBSD; want Linux or RouterOS"},
+		{"a system without a name", func(f *fake) { f.system = "\x1b" }, "it runs a system without a name"},
+		{"hangs up at once", func(f *fake) { f.greets = "This account is currently not available.\r\n" },
+			`it gives no shell: it said "This account is currently not available."; it ended with exit status 255`},
+		{"an answer wrongly calculated", func(f *fake) { f.greets = "@@0123456789abcdef 1338 Linux\n" }, "it gives no shell"},
+		{"never ends", func(f *fake) { f.greets = strings.Repeat("\x00ab\xff", 100<<10) }, `it gives no shell: it said "abab`},
+		{"no processors", func(f *fake) { f.part[partStat] = "" }, "its /proc/stat does not tell of the processors"},
+		{"the loop never begins", func(f *fake) { f.deaf = true }, "its shell did not take the loop within 30s"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				f := newFake(t)
+				c.setup(f)
+				begun := time.Now()
+				r, err := Open(context.Background(), "router", "ssh://fake", f.start, Options{})
+				if err == nil {
+					_ = r.Close()
+					t.Fatal("it is watched")
+				}
+				if got := err.Error(); !strings.Contains(got, c.want) || strings.ContainsAny(got, "\r\n\x00\x1b") || len(got) > 600 {
+					t.Errorf("%q, want one line with %q", got, c.want)
+				}
+				if past := time.Since(begun); past > 40*time.Second {
+					t.Errorf("it took %v to say so", past)
+				}
+			})
+		})
+	}
+}
+
+func TestOpenIsCut(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFake(t)
+		f.hangs = true
+		ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+		defer cancel()
+		if _, err := Open(ctx, "router", "ssh://fake", f.start, Options{}); !errors.Is(err, context.DeadlineExceeded) {
+			t.Error(err)
+		}
+	})
+}
+
+// A question that hangs costs its answers, not the watch.
+func TestFactsThatHang(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFake(t)
+		f.facts = "@@ S release\n6.6.1\n"
+		f.slow = func(since time.Duration) time.Duration {
+			if len(f.asked) == 2 { // the facts
+				return time.Hour
+			}
+			return 0
+		}
+		r := f.open(Options{})
+		if got := strings.Join(r.Facts().Untold, "\n"); !strings.Contains(got, "the router did not answer within 30s") || f.starts != 2 {
+			t.Errorf("%d starts, untold: %s", f.starts, got)
+		}
+		if w, _, _ := trial(r, nil); w.CPU == nil || len(w.Gaps) > 0 {
+			t.Errorf("%+v", w)
+		}
+		f.cut("gone")
+		synctest.Wait()
+		if got := strings.Join(r.Finish(context.Background()).Untold, "\n"); !strings.Contains(got, "after the last trial: the connection was closed") {
+			t.Error(got)
+		}
+		if err := r.Close(); err != nil {
+			t.Error(err)
+		}
+		if err := r.Close(); err != nil {
+			t.Error("the second time:", err)
+		}
+	})
+}
+
+func TestWatchThatNeverMeasured(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFake(t)
+		r := f.open(Options{})
+		w := r.Begin(1)
+		w.Snapshot("idle")
+		out, series := w.Watched(time.Second)
+		gaps(t, out.Gaps, "the measured part did not begin")
+		if out.CPU != nil || series != nil || len(w.Report().Counters) > 0 {
+			t.Errorf("%+v", out)
+		}
+		for range 2 {
+			if err := w.Close(); err != nil {
+				t.Error(err)
+			}
+		}
+		// A part shorter than the period holds too few samples for a figure.
+		w = r.Begin(2)
+		w.Snapshot("start")
+		w.Snapshot("measure")
+		time.Sleep(300 * time.Millisecond)
+		out, _ = w.Watched(300 * time.Millisecond)
+		gaps(t, out.Gaps, "the measured part of 300ms held 1 of the samples taken every 1s")
+		if err := errors.Join(w.Track(model.Flow{}, nil), w.Close(), r.Close()); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// A connection that is there but dead is given up, and another one made.
+func TestDeadConnection(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFake(t)
+		r := f.open(Options{})
+		f.set(func() {
+			f.slow = func(time.Duration) time.Duration {
+				if f.starts == 1 {
+					return time.Hour
+				}
+				return 0
+			}
+		})
+		w := r.Begin(1)
+		w.Snapshot("measure")
+		time.Sleep(100 * time.Second)
+		out, _ := w.Watched(100 * time.Second)
+		if f.starts != 2 || out.Samples < 25 {
+			t.Errorf("%d starts, %+v", f.starts, out)
+		}
+		gaps(t, out.Gaps, "not observed from t=0.0 s to t=65.0 s: the connection was closed: killed")
+		if err := errors.Join(w.Close(), r.Close()); err != nil {
+			t.Error(err)
+		}
+	})
+}

@@ -1,0 +1,139 @@
+package dut
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"pelt/internal/netns"
+	"pelt/model"
+)
+
+// holder makes this program hold a local shell until it is killed.
+const holder = "PELT_DUT_HOLDS"
+
+func TestMain(m *testing.M) {
+	if os.Getenv(holder) == "" {
+		os.Exit(m.Run())
+	}
+	s, err := Local(func(f func() error) error { return f() })(context.Background())
+	if err != nil {
+		fmt.Println(err)
+		os.Exit(1)
+	}
+	// The shell sleeps with its input open elsewhere, so only the kernel ends it.
+	_, _ = io.WriteString(s.In, "exec 3<&0; echo $$; exec sleep 1000\n")
+	line, _ := bufio.NewReader(s.Out).ReadString('\n')
+	fmt.Print(line)
+	select {}
+}
+
+// shells are those that the loop must run in; sh is Debian's dash.
+var shells = [][]string{{"sh"}, {"busybox", "ash"}, {"bash"}}
+
+func TestLocalRouter(t *testing.T) {
+	if os.Geteuid() != 0 && os.Getenv("CI") == "" {
+		t.Skip("needs root, for a namespace of its own")
+	}
+	ns, err := netns.New()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer ns.Close()
+	inode, err := ns.Inode()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, shell := range shells {
+		t.Run(strings.Join(shell, " "), func(t *testing.T) {
+			r, err := Open(context.Background(), "router", "the lab", local(ns.Do, shell[0], shell[1:]...), Options{Period: 50 * time.Millisecond})
+			if err != nil {
+				t.Fatal(err)
+			}
+			w := r.Begin(1)
+			for _, m := range []model.Moment{model.MomentStart, model.MomentMeasure} {
+				w.Snapshot(m)
+			}
+			for seen := 0; seen < 5; { // an event: five samples more
+				time.Sleep(5 * time.Millisecond)
+				r.mu.Lock()
+				seen = len(w.taken)
+				r.mu.Unlock()
+			}
+			w.Snapshot(model.MomentEnd)
+			o := w.Report()
+			if c := counter(o, "Ip.ForwDatagrams"); o.Namespace != inode || o.Boot == "" || len(o.Unread) > 0 || c.Name == "" || c.Whole != 0 {
+				t.Errorf("%+v", o)
+			}
+			if err := errors.Join(w.Close(), r.Close()); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}
+
+// kill -9 leaves no shell, whatever holds its input.
+func TestLocalShellDiesWithTheProcess(t *testing.T) {
+	cmd := exec.Command("/proc/self/exe")
+	cmd.Env = append(os.Environ(), holder+"=1")
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	pid := 0
+	if _, err := fmt.Fscan(out, &pid); err != nil || pid < 2 {
+		t.Fatalf("pid %d, %v", pid, err)
+	}
+	if err := syscall.Kill(pid, 0); err != nil {
+		t.Fatalf("the shell is not there: %v", err)
+	}
+	if err := cmd.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	_ = cmd.Wait() // killed
+	for deadline := time.Now().Add(5 * time.Second); ; time.Sleep(5 * time.Millisecond) {
+		b, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+		if err != nil || strings.Contains(string(b), ") Z ") { // whoever adopts it may be slow to take it away
+			return
+		}
+		if time.Now().After(deadline) {
+			_ = syscall.Kill(pid, syscall.SIGKILL)
+			t.Fatal("the shell outlived the program")
+		}
+	}
+}
+
+// A shell that ignores the end of its input is killed.
+func TestCloseDoesNotHang(t *testing.T) {
+	s, err := Local(func(f func() error) error { return f() })(context.Background())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := io.WriteString(s.In, "echo ready; exec sleep 1000\n"); err != nil {
+		t.Fatal(err)
+	}
+	if line, err := bufio.NewReader(s.Out).ReadString('\n'); line != "ready\n" {
+		t.Fatalf("%q, %v", line, err)
+	}
+	begun := time.Now()
+	if err := s.Close(); err != nil || time.Since(begun) > 10*time.Second {
+		t.Errorf("after %v: %v", time.Since(begun), err)
+	}
+	if got := s.Status(); got != "signal: killed" {
+		t.Errorf("it ended with %s", got)
+	}
+	if _, err := Local(func(func() error) error { return errors.New("no such node") })(context.Background()); err == nil {
+		t.Error("a node that cannot be entered has a shell")
+	}
+}
