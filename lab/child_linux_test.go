@@ -57,12 +57,23 @@ func childParts() map[string]func() int {
 	}
 }
 
-// childOpen opens a lab, prints its namespaces and waits to be killed.
+// childOpen opens a lab, gives its router all the character it can have, prints
+// its namespaces and waits to be killed.
 func childOpen() int {
 	l, err := Open(context.Background(), childArgs()[0], []model.Link{{Rate: 1e8}})
 	if err != nil {
 		fmt.Println("error", err)
 		return 1
+	}
+	if _, ok := l.Router(); ok {
+		words := "rules=10+log"
+		if CheckCharacter(childArgs()[0], words+"+fast") == nil {
+			words += "+fast"
+		}
+		if err := l.SetRouter(words); err != nil {
+			fmt.Println("error", err)
+			return 1
+		}
 	}
 	for _, h := range l.held {
 		n, err := h.Inode()

@@ -28,6 +28,7 @@ type Lab struct {
 	choices []choice          // who emulates the links, likewise
 	fixed   map[[2]int]string // what is said of directions that the kernel emulates, by link and direction
 	seed    uint64            // of emulated links that were given none
+	dressed routerState       // what its router was made to be
 
 	mu    sync.Mutex // of what changes while the lab is open
 	facts model.LabFacts
@@ -54,6 +55,7 @@ type tbfPlace struct {
 type nodeInfo struct {
 	Name       string      `json:"name"`
 	Interfaces []Interface `json:"interfaces"`
+	Frames     bool        `json:"frames,omitempty"` // its interfaces have a program of the lab's
 }
 
 // Interface is one of a node's network interfaces.
@@ -123,6 +125,7 @@ func (l *Lab) Close() error {
 	if l.holder != nil {
 		errs = append(errs, l.holder.close())
 	}
+	errs = append(errs, l.dressed.close())
 	if l.pool != nil {
 		errs = append(errs, l.pool.Close())
 		l.pool = nil
@@ -139,6 +142,10 @@ func (n *Node) Name() string { return n.info.Name }
 // Do runs f on a thread inside the node's network namespace and returns its
 // error. Sockets f opens stay in the node; goroutines f starts do not run there.
 func (n *Node) Do(f func() error) error { return n.ns.Do(f) }
+
+// TakesFrames reports whether the node's interfaces take XDP frames by themselves:
+// a program of the lab's is there, and no other can be.
+func (n *Node) TakesFrames() bool { return n.info.Frames }
 
 // Interfaces lists the node's interfaces in travel order, without loopback.
 func (n *Node) Interfaces() []Interface { return slices.Clone(n.info.Interfaces) }

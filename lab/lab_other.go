@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"pelt/lab/userlink"
 	"pelt/model"
@@ -46,6 +47,19 @@ func (n *Node) JoinPackets(string) error { return unsupported() }
 
 // OwnThread fails: labs need Linux.
 func (n *Node) OwnThread(string, int) error { return unsupported() }
+
+// ThreadTime fails: labs need Linux.
+func (n *Node) ThreadTime(string) (time.Duration, error) { return 0, unsupported() }
+
+// SetRouter fails: labs need Linux.
+func (l *Lab) SetRouter(string) error { return unsupported() }
+
+// RouterAccount fails: labs need Linux.
+func (l *Lab) RouterAccount() (RouterAccount, error) { return RouterAccount{}, unsupported() }
+
+type routerState struct{}
+
+func (*routerState) close() error { return nil }
 
 // Exec fails: labs need Linux.
 func Exec(string, string, []string) (int, error) { return 0, unsupported() }

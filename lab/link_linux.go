@@ -88,6 +88,7 @@ func (b *builder) veth(mtu int, sa *space, nameA string, macA net.HardwareAddr, 
 		return missing("veth", "CONFIG_VETH", fmt.Errorf("add veth %s: %w", nameA, err))
 	}
 	b.ends = append(b.ends, vethEnd{s: sa, name: nameA}, vethEnd{s: sb, name: nameB})
+	b.cables = append(b.cables, [2]vethEnd{{s: sa, name: nameA}, {s: sb, name: nameB}})
 	if err := b.raise(sa, nameA, mtu); err != nil {
 		return err
 	}

@@ -1,11 +1,15 @@
 package lab
 
 import (
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"runtime"
 	"slices"
+	"strconv"
 	"strings"
+	"time"
 	"unsafe"
 
 	"github.com/vishvananda/netlink"
@@ -18,32 +22,13 @@ import (
 // into a virtual cable does the work of the node at its other end as well. It
 // matters only to interfaces that use NAPI: those with an XDP program.
 func (n *Node) OwnThread(iface string, cpu int) error {
-	index := 0
-	err := n.Do(func() error {
-		link, err := netlink.LinkByName(iface)
-		if err == nil {
-			index = link.Attrs().Index
-		}
-		return err
-	})
-	if err == nil {
-		err = n.setAttribute(iface, "threaded", "1")
-	}
-	if err != nil {
+	if err := n.setAttribute(iface, "threaded", "1"); err != nil {
 		return fmt.Errorf("give %s of %s a thread of its own: %w", iface, n.Name(), err)
 	}
-	var threads []int
-	if err := n.Do(func() (err error) { threads, err = napiThreads(index); return err }); err != nil || len(threads) == 0 {
-		return nil // before Linux 6.8 nobody tells which thread it is: the scheduler chooses its core
-	}
+	threads, _ := n.threads(iface) // before Linux 6.8 nobody tells which they are: the scheduler chooses their core
 	var set unix.CPUSet
 	set.Set(cpu)
 	for _, id := range threads {
-		// The number is of the machine's first process namespace: in another it is
-		// nobody's, or somebody else's.
-		if comm, err := os.ReadFile(fmt.Sprintf("/proc/%d/comm", id)); err != nil || !strings.HasPrefix(string(comm), "napi/") {
-			continue
-		}
 		// Where it is not allowed, the scheduler does what it can.
 		_ = unix.SchedSetaffinity(id, &set)
 		_ = unix.Setpriority(unix.PRIO_PROCESS, id, napiNice)
@@ -51,30 +36,86 @@ func (n *Node) OwnThread(iface string, cpu int) error {
 	return nil
 }
 
+// ThreadTime is the processor time that an interface's own threads took so far: what
+// comes in there, and what the kernel does at once with what goes on from there. The
+// error is fs.ErrNotExist if it has none (see OwnThread), or nobody tells which they
+// are (before Linux 6.8, and in another process namespace than the machine's first).
+func (n *Node) ThreadTime(iface string) (time.Duration, error) {
+	var sum time.Duration
+	threads, err := n.threads(iface)
+	if err == nil && len(threads) == 0 {
+		err = fs.ErrNotExist
+	}
+	for _, id := range threads {
+		one, readErr := readThreadTime(fmt.Sprintf("/proc/%d/schedstat", id))
+		sum, err = sum+one, errors.Join(err, readErr)
+	}
+	if err != nil {
+		return 0, fmt.Errorf("read the processor time of the threads of %s of %s: %w", iface, n.Name(), err)
+	}
+	return sum, nil
+}
+
+// readThreadTime reads the first number of a schedstat file: ns on a processor
+// (Documentation/scheduler/sched-stats.rst).
+func readThreadTime(path string) (time.Duration, error) {
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return 0, err
+	}
+	first, _, _ := strings.Cut(string(text), " ")
+	ns, err := strconv.ParseInt(first, 10, 64)
+	if err != nil {
+		return 0, fmt.Errorf("%s: %w", path, err)
+	}
+	return time.Duration(ns), nil
+}
+
+// threads lists an interface's own.
+func (n *Node) threads(iface string) (ids []int, err error) {
+	err = n.Do(func() error {
+		link, err := netlink.LinkByName(iface)
+		if err != nil {
+			return err
+		}
+		ids, err = napiThreads(link.Attrs().Index)
+		return err
+	})
+	// The numbers are of the machine's first process namespace: in another they are
+	// nobody's, or somebody else's.
+	return slices.DeleteFunc(ids, func(id int) bool {
+		comm, err := os.ReadFile(fmt.Sprintf("/proc/%d/comm", id))
+		return err != nil || !strings.HasPrefix(string(comm), "napi/"+iface+"-")
+	}), err
+}
+
 // JoinPackets lets the kernel join packets of a flow that come in through one of
 // the node's interfaces (generic receive offload), which virtual cables do not by
 // themselves.
 func (n *Node) JoinPackets(iface string) error {
-	err := n.Do(func() error {
-		fd, err := unix.Socket(unix.AF_INET, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, 0)
-		if err != nil {
-			return err
-		}
-		defer unix.Close(fd)
-		value := struct{ command, data uint32 }{unix.ETHTOOL_SGRO, 1}
-		request := struct { // struct ifreq, netdevice(7)
-			name [unix.IFNAMSIZ]byte
-			data unsafe.Pointer
-			_    [16]byte
-		}{data: unsafe.Pointer(&value)}
-		copy(request.name[:unix.IFNAMSIZ-1], iface)
-		if _, _, errno := unix.Syscall(unix.SYS_IOCTL, uintptr(fd), unix.SIOCETHTOOL, uintptr(unsafe.Pointer(&request))); errno != 0 {
-			return errno
-		}
-		return nil
-	})
-	if err != nil {
+	if err := n.Do(func() error { return setFeature(iface, unix.ETHTOOL_SGRO, 1) }); err != nil {
 		return fmt.Errorf("let %s of %s join packets: %w", iface, n.Name(), err)
+	}
+	return nil
+}
+
+// setFeature sets what an interface of the calling thread's namespace does, by a
+// command of ethtool's first generation.
+func setFeature(iface string, command, data uint32) error {
+	fd, err := unix.Socket(unix.AF_INET, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, 0)
+	if err != nil {
+		return err
+	}
+	defer unix.Close(fd)
+	value := struct{ command, data uint32 }{command, data}
+	request := struct { // struct ifreq, netdevice(7)
+		name [unix.IFNAMSIZ]byte
+		data unsafe.Pointer
+		_    [16]byte
+	}{data: unsafe.Pointer(&value)}
+	copy(request.name[:unix.IFNAMSIZ-1], iface)
+	if _, _, errno := unix.Syscall(unix.SYS_IOCTL, uintptr(fd), unix.SIOCETHTOOL, uintptr(unsafe.Pointer(&request))); errno != 0 {
+		return errno
 	}
 	return nil
 }
@@ -88,24 +129,34 @@ const napiNice = -10
 // interfaces of the namespace that it is mounted in: so it is mounted in one of
 // its own, on a thread that ends with it.
 func (n *Node) setAttribute(iface, name, value string) error {
+	return onThreadThatEnds(func() error {
+		if err := n.ns.EnterForGood(); err != nil {
+			return err
+		}
+		if err := unix.Unshare(unix.CLONE_NEWNS); err != nil {
+			return err
+		}
+		if err := unix.Mount("", "/", "", unix.MS_PRIVATE|unix.MS_REC, ""); err != nil {
+			return err
+		}
+		if err := unix.Mount("sysfs", "/sys", "sysfs", 0, ""); err != nil {
+			return err
+		}
+		return os.WriteFile("/sys/class/net/"+iface+"/"+name, []byte(value), 0)
+	})
+}
+
+// onThreadThatEnds runs f on a thread that nothing else runs on, nor ever will.
+func onThreadThatEnds(f func() error) error {
 	done := make(chan error, 1)
 	go func() {
-		runtime.LockOSThread() // never unlocked
-		done <- func() error {
-			if err := n.ns.EnterForGood(); err != nil {
-				return err
-			}
-			if err := unix.Unshare(unix.CLONE_NEWNS); err != nil {
-				return err
-			}
-			if err := unix.Mount("", "/", "", unix.MS_PRIVATE|unix.MS_REC, ""); err != nil {
-				return err
-			}
-			if err := unix.Mount("sysfs", "/sys", "sysfs", 0, ""); err != nil {
-				return err
-			}
-			return os.WriteFile("/sys/class/net/"+iface+"/"+name, []byte(value), 0)
-		}()
+		runtime.LockOSThread()
+		if unix.Gettid() == unix.Getpid() { // which Go never ends: keep it busy, so that another is taken
+			defer runtime.UnlockOSThread()
+			done <- onThreadThatEnds(f)
+			return
+		}
+		done <- f() // never unlocked: the thread ends with the goroutine
 	}()
 	return <-done
 }

@@ -69,8 +69,9 @@ type builder struct {
 	lab     *Lab
 	spaces  []*space // the nodes' first, in their order, then hidden ones
 	ends    []vethEnd
-	seed    uint64   // of emulated links that were given none
-	said    []saying // of the links' directions
+	cables  [][2]vethEnd // virtual ones, both ends of each
+	seed    uint64       // of emulated links that were given none
+	said    []saying     // of the links' directions
 }
 
 // saying is what a direction of a link does, and of a star's links how many more
@@ -128,6 +129,11 @@ func (b *builder) build(ctx context.Context) error {
 	for _, p := range ports {
 		if err := b.introduce(p, ports); err != nil {
 			return fmt.Errorf("node %s: %w", b.spec.nodes[p.node].name, err)
+		}
+	}
+	if b.spec.fast {
+		if err := b.openFast(); err != nil {
+			return err
 		}
 	}
 	return b.settle(ctx)

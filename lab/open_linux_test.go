@@ -21,6 +21,7 @@ import (
 // switch:  sender -- switch --- receiver
 // router:  sender -- router --- receiver
 // nat:     sender -- [router -- receiver
+// fast:    sender -- [router -- receiver
 func TestTopologies(t *testing.T) {
 	for _, top := range chains() {
 		for _, links := range [][]string{nil, {"rate=100mbit"}, {"rate=50mbit,queue=20", "sender:mtu=1300"}, {"rate=10mbit,toward=sender"}} {
@@ -31,7 +32,7 @@ func TestTopologies(t *testing.T) {
 				sender, receiver := node(t, l, "sender"), node(t, l, "receiver")
 				for _, family := range []int{4, 6} {
 					want := sender.Addr(family)
-					if top.Name == "nat" {
+					if hides(top.Name) {
 						// The router's first address on the receiver's segment.
 						want = node(t, l, "router").Interfaces()[1].Addr4.Addr()
 						if family == 6 {
@@ -50,6 +51,9 @@ func TestTopologies(t *testing.T) {
 	}
 }
 
+// hides reports whether a topology's router masquerades.
+func hides(topology string) bool { return topology == "nat" || topology == "fast" }
+
 // An end owns a block of addresses beside its own.
 func TestBlocks(t *testing.T) {
 	for _, top := range chains() {
@@ -61,11 +65,11 @@ func TestBlocks(t *testing.T) {
 				family = 6
 			}
 			got := exchangeAs(t, sender, as, receiver, family)
-			if hidden := top.Name == "nat"; hidden == (got == as) {
+			if hidden := hides(top.Name); hidden == (got == as) {
 				t.Errorf("%s: the receiver saw %v of %v", top.Name, got, as)
 			}
 		}
-		if top.Name == "nat" {
+		if hides(top.Name) {
 			continue // its receiver cannot begin
 		}
 		theirs := receiver.Interface()
@@ -80,7 +84,12 @@ func TestBlocks(t *testing.T) {
 
 // sender -- [router -- receiver: the LAN asks, the WAN only answers.
 func TestNATHidesItsInside(t *testing.T) {
-	l := openLab(t, "nat")
+	for _, topology := range []string{"nat", "fast"} {
+		t.Run(topology, func(t *testing.T) { hidesItsInside(t, openLab(t, topology)) })
+	}
+}
+
+func hidesItsInside(t *testing.T, l *Lab) {
 	sender, router, receiver := node(t, l, "sender"), node(t, l, "router"), node(t, l, "receiver")
 	inside := listen(t, sender, sender.Addr(4))
 	for _, c := range []struct {

@@ -69,6 +69,9 @@ func planLinks(t topologySpec, links []model.Link) ([]linkPlan, error) {
 				return nil, &UsageError{fmt.Sprintf("link %s: %s", t.wayName(i, direction), why)}
 			}
 		}
+		if p.emulated() && t.fast {
+			return nil, &UsageError{fmt.Sprintf("link %s: a fast path needs a plain cable at each side of the router; want rate, queue, overhead and mtu only, or lab:nat", t.linkName(i))}
+		}
 		if p.emulated() {
 			if err := p.checkBackend(t.linkName(i)); err != nil {
 				return nil, err
@@ -237,7 +240,7 @@ func (t topologySpec) homes(link int, p linkPlan) [2]home {
 	for direction, s := range p.toward {
 		switch r := t.nodes[from[direction]].role; {
 		case s.rate == 0, p.emulated():
-		case slices.Contains([]role{forward, nat}, r):
+		case slices.Contains([]role{forward, nat}, r) && !t.fast: // a fast path goes past it
 			h[direction] = atRouter
 		default:
 			h[direction] = atRelay

@@ -29,6 +29,7 @@ type topologySpec struct {
 	name, text string
 	nodes      []nodeSpec // in travel order
 	links      []linkSpec // in travel order
+	fast       bool       // its router has a fast path
 }
 
 // topologySpecs is the one table of topologies, in display order.
@@ -38,10 +39,11 @@ func topologySpecs() []topologySpec {
 		return []nodeSpec{{"sender", end}, {name, r}, {"receiver", end}}
 	}
 	return []topologySpec{
-		{"direct", "sender and receiver on one cable", []nodeSpec{{"sender", end}, {"receiver", end}}, []linkSpec{{0, 1}}},
-		{"switch", "sender and receiver on an Ethernet switch", via("switch", bridge), chain},
-		{"router", "sender and receiver in two subnets with a router between", via("router", forward), chain},
-		{"nat", "sender in the LAN of a masquerading router, receiver in its WAN", via("router", nat), chain},
+		{"direct", "sender and receiver on one cable", []nodeSpec{{"sender", end}, {"receiver", end}}, []linkSpec{{0, 1}}, false},
+		{"switch", "sender and receiver on an Ethernet switch", via("switch", bridge), chain, false},
+		{"router", "sender and receiver in two subnets with a router between", via("router", forward), chain, false},
+		{"nat", "sender in the LAN of a masquerading router, receiver in its WAN", via("router", nat), chain, false},
+		{"fast", "as nat, and a fast path carries known connections past the router's kernel", via("router", nat), chain, true},
 		star(usualReceivers),
 	}
 }

@@ -183,8 +183,10 @@ func joins(p model.Plan, node string) bool {
 // where they come from a sender: what a frame meets first shall not be the
 // sending thread's work, or it could never offer more than that node can carry.
 func makeReady(x *xdp.Engine, n *lab.Node, i lab.Interface, thread bool, core int) error {
-	if err := x.Ready(n, i.Name); err != nil {
-		return fmt.Errorf("%s: %w", n.Name(), err)
+	if !n.TakesFrames() {
+		if err := x.Ready(n, i.Name); err != nil {
+			return fmt.Errorf("%s: %w", n.Name(), err)
+		}
 	}
 	if thread && runtime.NumCPU() > 1 {
 		return n.OwnThread(i.Name, core)

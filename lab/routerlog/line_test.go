@@ -49,7 +49,7 @@ func message(attributes ...attribute) []byte {
 func TestMessages(t *testing.T) {
 	word := func(n uint32) []byte { return binary.BigEndian.AppendUint32(nil, n) }
 	first := message(attribute{attrHeader, []byte{8, 0, 1, 0}}, attribute{attrIn, word(1)}, attribute{attrOut, word(2)}, attribute{attrNumber, word(9)}, attribute{attrPayload, []byte("abcde")})
-	port := message(attribute{attrIn, word(3)}, attribute{attrPortIn, word(1)}, attribute{attrOut, word(3)}, attribute{attrPortOut, word(2)})
+	port := message(attribute{attrPortIn, word(1)}, attribute{attrIn, word(3)}, attribute{attrPortOut, word(2)}, attribute{attrOut, word(3)})
 	names := map[uint32]string{1: "one", 2: "two", 3: "bridge"}
 	for _, c := range []struct {
 		name string

@@ -15,7 +15,7 @@ import (
 // Log writes a line for each packet of a group. Its methods may be called
 // concurrently, Close once.
 type Log struct {
-	socket, stop int // descriptors; stop becomes readable to end the thread
+	socket, stop int // descriptors; stop becomes readable to end the reading
 	names        map[uint32]string
 	done         chan struct{}
 
@@ -29,29 +29,25 @@ const roomBytes = 8 << 20
 // messageBytes is what the kernel sets aside for a packet: it takes more where one needs it.
 const messageBytes = 256
 
-// Open begins to log what is sent to a group in a network namespace, which enter
-// moves the calling thread into. names are its interfaces. Errors: unix.EBUSY if
-// somebody else logs that group, and those of the kernel.
-func Open(enter func() error, group uint16, names map[uint32]string) (*Log, error) {
+// Open begins to log what is sent to a group in the calling thread's network
+// namespace. names are its interfaces, by index. Errors: unix.EBUSY if somebody
+// else logs that group, and those of the kernel.
+func Open(group uint16, names map[uint32]string) (*Log, error) {
 	l := &Log{socket: -1, stop: -1, names: names, done: make(chan struct{})}
-	opened := make(chan error)
-	go func() {
-		runtime.LockOSThread() // never unlocked: the thread ends in that namespace
-		defer close(l.done)
-		err := enter()
-		if err == nil {
-			err = l.open(group)
-		}
-		opened <- err
-		if err == nil {
-			l.read()
-		}
-	}()
-	if err := <-opened; err != nil {
-		<-l.done
+	if err := l.open(group); err != nil {
 		return nil, errors.Join(fmt.Errorf("log packets: %w", err), l.free())
 	}
+	l.begin()
 	return l, nil
+}
+
+func (l *Log) begin() {
+	go func() {
+		defer close(l.done)
+		runtime.LockOSThread() // a daemon has a processor's time of its own
+		defer runtime.UnlockOSThread()
+		l.read()
+	}()
 }
 
 func (l *Log) open(group uint16) (err error) {

@@ -49,6 +49,12 @@ func eachPacket(datagram []byte, names map[uint32]string, f func(logged)) {
 }
 
 func parsePacket(b []byte, names map[uint32]string) (p logged) {
+	var ports [2]string // of a bridge, which say more than the bridge does
+	defer func() {
+		if ports != [2]string{} {
+			p.in, p.out = ports[0], ports[1]
+		}
+	}()
 	for len(b) >= attributeBytes {
 		length := int(binary.NativeEndian.Uint16(b))
 		if length < attributeBytes || length > len(b) {
@@ -66,10 +72,14 @@ func parsePacket(b []byte, names map[uint32]string) (p logged) {
 			if len(value) >= 2 {
 				p.kind = binary.BigEndian.Uint16(value)
 			}
-		case attrIn, attrPortIn: // a port comes behind its bridge
+		case attrIn:
 			p.in = names[word()]
-		case attrOut, attrPortOut:
+		case attrOut:
 			p.out = names[word()]
+		case attrPortIn:
+			ports[0] = names[word()]
+		case attrPortOut:
+			ports[1] = names[word()]
 		case attrPayload:
 			p.payload = value
 		case attrNumber:

@@ -12,7 +12,7 @@ import (
 type Log struct{}
 
 // Open fails: the log is of Linux's.
-func Open(func() error, uint16, map[uint32]string) (*Log, error) {
+func Open(uint16, map[uint32]string) (*Log, error) {
 	return nil, fmt.Errorf("log packets: %w", errors.ErrUnsupported)
 }
 

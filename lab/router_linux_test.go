@@ -1,0 +1,382 @@
+package lab
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"math/rand/v2"
+	"net"
+	"net/netip"
+	"os/exec"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+func setRouter(t *testing.T, l *Lab, words string) {
+	t.Helper()
+	if err := l.SetRouter(words); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func accountOf(t *testing.T, l *Lab) RouterAccount {
+	t.Helper()
+	a, err := l.RouterAccount()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return a
+}
+
+// ruleset is a node's, as nft prints it, without the counters' values.
+func ruleset(t *testing.T, n *Node) string {
+	t.Helper()
+	var text []byte
+	if err := n.Do(func() (err error) {
+		text, err = exec.Command("nft", "--stateless", "list", "ruleset").CombinedOutput()
+		return err
+	}); err != nil {
+		t.Fatalf("%v: %s", err, text)
+	}
+	return string(text)
+}
+
+// sender -- switch or router -- receiver, whatever that was made to be: packets
+// pass both ways, what was asked is there, and gone again.
+func TestSetRouter(t *testing.T) {
+	for _, topology := range []string{"switch", "router", "nat", "fast"} {
+		t.Run(topology, func(t *testing.T) {
+			l := openLab(t, topology)
+			sender, receiver := node(t, l, "sender"), node(t, l, "receiver")
+			middle, ok := l.Router()
+			if !ok || middle != l.Nodes()[1] {
+				t.Fatalf("the router is %v, %v", middle, ok)
+			}
+			words := []string{"rules=250", "log", "rules=3+log", "", "log+rules=1", "plain"}
+			if topology == "fast" {
+				words = append([]string{"plain", "fast", "rules=250"}, append(words, "rules=2+log+fast", "log", "fast")...)
+			}
+			plain := ruleset(t, middle)
+			for _, w := range words {
+				began := time.Now()
+				setRouter(t, l, w)
+				took := time.Since(began)
+				c, err := l.spec.parseCharacter(w)
+				if err != nil {
+					t.Fatal(err)
+				}
+				rules := ruleset(t, middle)
+				logs := strings.Count(rules, "log group 7 snaplen 96 queue-threshold 1")
+				if n := strings.Count(rules, `iifname "none-`); n != c.rules || (logs == 1) != c.log || (rules == plain) != (c.rules == 0 && !c.log) {
+					t.Errorf("%q: %d rules, %d log:\n%s", w, n, logs, rules)
+				}
+				for _, family := range []int{4, 6} {
+					exchange(t, sender, receiver, family)
+				}
+				a := accountOf(t, l)
+				least := uint64(4)
+				if c.fast { // there and back of each family, and the answers go past the rules
+					least = 2
+				}
+				if a.Character != c.String() || c.log != (a.Logged >= least) || !c.log && a.Logged > 0 {
+					t.Errorf("%q: %+v", w, a)
+				}
+				t.Logf("%q took %v", w, took)
+			}
+			if err := l.SetRouter("rules=x"); err == nil || accountOf(t, l).Character != words[len(words)-1] {
+				t.Errorf("nonsense: %v, and then %s", err, accountOf(t, l).Character)
+			}
+		})
+	}
+	for _, topology := range []string{"direct", "star:2"} {
+		l := openLab(t, topology)
+		var usage *UsageError
+		if n, ok := l.Router(); ok || !errors.As(l.SetRouter("log"), &usage) {
+			t.Errorf("%s has the router %v", topology, n)
+		}
+	}
+}
+
+// A lab of another process is not this one's to change.
+func TestSetHeldRouter(t *testing.T) {
+	hold(t, "characters", "nat")
+	l, err := Attach("characters")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	var usage *UsageError
+	if err := l.SetRouter("log"); !errors.As(err, &usage) || !strings.Contains(err.Error(), "another process") {
+		t.Error(err)
+	}
+	if n, ok := l.Router(); !ok || n.Name() != "router" || n.TakesFrames() {
+		t.Errorf("its router is %v, %v", n, ok)
+	}
+}
+
+// converse sends numbered datagrams one by one and receives each before the next.
+func converse(t *testing.T, in, out *net.UDPConn, count int) {
+	t.Helper()
+	buf := make([]byte, 64)
+	for i := range count {
+		text := fmt.Appendf(nil, "number %d", i)
+		if _, err := out.Write(text); err != nil {
+			t.Fatal(err)
+		}
+		if err := in.SetReadDeadline(time.Now().Add(2 * time.Second)); err != nil {
+			t.Fatal(err)
+		}
+		n, peer, err := in.ReadFromUDPAddrPort(buf)
+		if err != nil || !bytes.Equal(buf[:n], text) {
+			t.Fatalf("%q, %v; want %q", buf[:n], err, text)
+		}
+		if _, err := in.WriteToUDPAddrPort(text, peer); err != nil {
+			t.Fatal(err)
+		}
+		if err := out.SetReadDeadline(time.Now().Add(2 * time.Second)); err != nil {
+			t.Fatal(err)
+		}
+		if n, err := out.Read(buf); err != nil || !bytes.Equal(buf[:n], text) {
+			t.Fatalf("back: %q, %v; want %q", buf[:n], err, text)
+		}
+	}
+}
+
+// written waits until the router's daemon has done with what was logged.
+func written(t *testing.T, l *Lab) (a RouterAccount) {
+	t.Helper()
+	for began := time.Now(); time.Since(began) < 5*time.Second; {
+		if a = accountOf(t, l); a.Lines+a.Missed == a.Logged {
+			return a
+		}
+	}
+	t.Errorf("lines do not add up: %+v", a)
+	return a
+}
+
+// Each packet that is forwarded is a line, both ways.
+func TestRouterLogs(t *testing.T) {
+	for _, topology := range []string{"nat", "switch"} {
+		t.Run(topology, func(t *testing.T) {
+			l := openLab(t, topology)
+			sender, receiver := node(t, l, "sender"), node(t, l, "receiver")
+			for _, family := range []int{4, 6} {
+				setRouter(t, l, "plain")
+				setRouter(t, l, "log")
+				const count = 150 // whose lines are all kept
+				in := listen(t, receiver, receiver.Addr(family))
+				converse(t, in, dial(t, sender, local(in)), count)
+				others := uint64(0)
+				if topology == "switch" {
+					others = 20 // IPv6 multicast reports of the ends
+				}
+				if a := written(t, l); a.Missed != 0 || a.Logged < 2*count || a.Logged > 2*count+others {
+					t.Errorf("%+v; %d packets were sent", a, 2*count)
+				}
+				var text bytes.Buffer
+				if _, err := l.dressed.log.WriteTo(&text); err != nil {
+					t.Fatal(err)
+				}
+				for _, way := range [][2]string{{"IN=to-sender OUT=to-receiver", sender.Addr(family).String()}, {"IN=to-receiver OUT=to-sender", receiver.Addr(family).String()}} {
+					want := fmt.Sprintf("%s SRC=%s DST=", way[0], way[1])
+					if n := strings.Count(text.String(), want); n != count {
+						t.Errorf("%d lines have %q, want %d; they begin\n%.400s", n, want, count, text.String())
+					}
+				}
+			}
+		})
+	}
+}
+
+// A flood may be more than the daemon can take: then it says how many it missed.
+func TestRouterLogAddsUp(t *testing.T) {
+	l := openLab(t, "router")
+	setRouter(t, l, "log")
+	f := floodFor(t, node(t, l, "sender"), node(t, l, "receiver"), 4, 64, 200*time.Millisecond)
+	for range 3 { // the daemon may miss the one whose line would tell
+		exchange(t, node(t, l, "sender"), node(t, l, "receiver"), 4)
+	}
+	a := written(t, l)
+	t.Logf("%d sent: %+v", f.sent, a)
+	if a.Logged != uint64(f.sent)+6 || a.Lines == 0 {
+		t.Errorf("%+v; %d packets were sent", a, f.sent+6)
+	}
+}
+
+// fastCounts are how many frames were carried, and were not known.
+func fastCounts(t *testing.T, l *Lab) (carried, unknown uint64) {
+	t.Helper()
+	for _, c := range accountOf(t, l).Fast {
+		switch c.Reason {
+		case "carried":
+			carried = c.Frames
+		case "unknown":
+			unknown = c.Frames
+		}
+	}
+	return carried, unknown
+}
+
+// sender -- [router -- receiver: the first packet of a flow goes through the
+// kernel, the others past it, and the receiver sees no difference.
+func TestFastPathCarries(t *testing.T) {
+	l := openLab(t, "fast")
+	sender, receiver := node(t, l, "sender"), node(t, l, "receiver")
+	router, _ := l.Router()
+	if !router.TakesFrames() || sender.TakesFrames() {
+		t.Error("who takes frames?")
+	}
+	for _, family := range []int{4, 6} {
+		in := listen(t, receiver, receiver.Addr(family))
+		level, option := unix.SOL_IP, unix.IP_RECVTTL
+		if family == 6 {
+			level, option = unix.SOL_IPV6, unix.IPV6_RECVHOPLIMIT
+		}
+		raw, err := in.SyscallConn()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := errors.Join(raw.Control(func(fd uintptr) { err = unix.SetsockoptInt(int(fd), level, option, 1) }), err); err != nil {
+			t.Fatal(err)
+		}
+		const flows, packets = 20, 20
+		for range flows {
+			carried, unknown := fastCounts(t, l)
+			out := dial(t, sender, local(in))
+			var first netip.AddrPort
+			buf, control := make([]byte, 64), make([]byte, 64)
+			for i := range packets {
+				if _, err := out.Write(buf[:i]); err != nil {
+					t.Fatal(err)
+				}
+				if err := in.SetReadDeadline(time.Now().Add(2 * time.Second)); err != nil {
+					t.Fatal(err)
+				}
+				n, c, _, peer, err := in.ReadMsgUDPAddrPort(buf, control)
+				if err != nil || n != i {
+					t.Fatalf("IPv%d, packet %d: %d B, %v", family, i, n, err)
+				}
+				if i == 0 {
+					first = peer
+				}
+				outside := router.Interfaces()[1].Addr4.Addr()
+				if family == 6 {
+					outside = router.Interfaces()[1].Addr6.Addr()
+				}
+				messages, err := unix.ParseSocketControlMessage(control[:c])
+				if err != nil || len(messages) != 1 || messages[0].Data[0] != 63 || peer != first || peer.Addr().Unmap() != outside {
+					t.Fatalf("IPv%d, packet %d from %v, the first from %v: hops left %+v, %v", family, i, peer, first, messages, err)
+				}
+			}
+			carriedNow, unknownNow := fastCounts(t, l)
+			if carriedNow-carried != packets-1 || unknownNow-unknown != 1 {
+				t.Errorf("IPv%d: carried %d, unknown %d of %d packets of one flow", family, carriedNow-carried, unknownNow-unknown, packets)
+			}
+		}
+		// In both directions, and not at all once it is turned off.
+		for _, words := range []string{"fast", "plain", "log+fast"} {
+			setRouter(t, l, words)
+			carried, _ := fastCounts(t, l)
+			converse(t, in, dial(t, sender, local(in)), 50)
+			now, _ := fastCounts(t, l)
+			want := uint64(2*50 - 1)
+			if words == "plain" {
+				want = 0
+			}
+			if now-carried != want {
+				t.Errorf("IPv%d, %s: carried %d of 100 packets, want %d", family, words, now-carried, want)
+			}
+		}
+	}
+}
+
+// TCP goes past the kernel too, but for its beginning and its end, of which the
+// kernel hears as of any connection.
+func TestFastPathCarriesTCP(t *testing.T) {
+	for _, links := range [][]string{nil, {"rate=1gbit"}} {
+		l := openLab(t, "fast", links...)
+		sender, receiver := node(t, l, "sender"), node(t, l, "receiver")
+		for _, family := range []int{4, 6} {
+			data := make([]byte, 2<<20)
+			random := rand.NewChaCha8([32]byte{byte(family)})
+			_, _ = random.Read(data)
+			var listener net.Listener
+			err := receiver.Do(func() (err error) {
+				listener, err = net.Listen("tcp", netip.AddrPortFrom(receiver.Addr(family), 0).String())
+				return err
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer listener.Close()
+			carried, _ := fastCounts(t, l)
+			var near, far net.Conn
+			if err := sender.Do(func() (err error) {
+				near, err = net.DialTimeout("tcp", listener.Addr().String(), 2*time.Second)
+				return err
+			}); err != nil {
+				t.Fatal(err)
+			}
+			if far, err = listener.Accept(); err != nil {
+				t.Fatal(err)
+			}
+			var wait sync.WaitGroup
+			var got [2][]byte
+			var errs [2]error
+			for i, c := range []net.Conn{near, far} {
+				if err := c.SetDeadline(time.Now().Add(10 * time.Second)); err != nil {
+					t.Fatal(err)
+				}
+				wait.Go(func() {
+					_, err := c.Write(data)
+					errs[i] = errors.Join(err, c.(*net.TCPConn).CloseWrite())
+				})
+				wait.Go(func() {
+					b, err := io.ReadAll(c)
+					if got[i] = b; err != nil {
+						t.Error(err)
+					}
+				})
+			}
+			wait.Wait()
+			_ = errors.Join(near.Close(), far.Close())
+			now, _ := fastCounts(t, l)
+			least := uint64(2 * len(data) / 1500)
+			if !bytes.Equal(got[0], data) || !bytes.Equal(got[1], data) || errors.Join(errs[:]...) != nil || now-carried < least {
+				t.Errorf("IPv%d, %q: %d and %d B came, %v; %d frames were carried, want %d", family, links, len(got[0]), len(got[1]), errs, now-carried, least)
+			}
+		}
+		for _, c := range accountOf(t, l).Fast {
+			t.Logf("%q: %s %d", links, c.Reason, c.Frames)
+		}
+	}
+}
+
+func TestThreadTime(t *testing.T) {
+	l := openLab(t, "fast")
+	router, _ := l.Router()
+	if _, err := router.ThreadTime("to-sender"); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("without a thread of its own: %v", err)
+	}
+	if err := router.OwnThread("to-sender", 0); err != nil {
+		t.Fatal(err)
+	}
+	before, err := router.ThreadTime("to-sender")
+	if err != nil {
+		t.Fatal(err)
+	}
+	floodFor(t, node(t, l, "sender"), node(t, l, "receiver"), 4, 64, 200*time.Millisecond)
+	after, err := router.ThreadTime("to-sender")
+	if took := after - before; err != nil || took < time.Millisecond || took > 10*time.Second {
+		t.Errorf("%v on a processor for a flood of 200 ms, %v", took, err)
+	}
+	if _, err := router.ThreadTime("none"); err == nil || !strings.Contains(err.Error(), "none of router") {
+		t.Errorf("an interface that is not there: %v", err)
+	}
+}
