@@ -2,7 +2,7 @@ package lab
 
 // Capability is one thing labs can or cannot do on this machine.
 type Capability struct {
-	Name   string // network-namespace, user-namespace, veth, bridge, relay, tbf, netem, masquerade, tun, link backend ...
+	Name   string // network-namespace, user-namespace, veth, bridge, relay, tbf, netem, masquerade, fast-path, tun, link backend ...
 	Detail string // what it is for, where the name does not say it all
 	OK     bool
 	Reason string // of a no

@@ -190,7 +190,7 @@ func TestProbe(t *testing.T) {
 	watchHost(t)
 	for _, c := range Probe() {
 		t.Logf("%+v", c)
-		needed := slices.Contains([]string{"network-namespace", "veth", "bridge", "relay", "tbf", "masquerade"}, c.Name)
+		needed := slices.Contains([]string{"network-namespace", "veth", "bridge", "relay", "tbf", "masquerade", "fast-path"}, c.Name)
 		if needed && !c.OK || c.OK != (c.Reason == "") || c.OK != (c.Remedy == "") {
 			t.Errorf("%+v", c)
 		}

@@ -7,6 +7,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"pelt/lab/fastpath"
 	"pelt/lab/netem"
 	"pelt/model"
 )
@@ -33,6 +34,7 @@ func Probe() []Capability {
 		{"tbf", "CONFIG_NET_SCH_TBF", func() error { return s.addTBF("a", shape{rate: 1e6}.tbf(defaultMTU)) }},
 		{"netem", "CONFIG_NET_SCH_NETEM, module sch_netem", func() error { return s.addNetem("b", netem.Options{LimitPackets: 1}) }},
 		{"masquerade", "CONFIG_NF_TABLES_INET, CONFIG_NFT_MASQ", func() error { return s.ns.Do(func() error { return addMasquerade("a") }) }},
+		{"fast-path", fastConfig, func() error { return s.ns.Do(tryFast) }},
 		{"tun", "CONFIG_TUN", func() error { return s.ns.Do(tryTUN) }},
 	} {
 		err := p.try()
@@ -63,6 +65,15 @@ func backends(m machine) []Capability {
 		one(model.BackendKernel, kernel, "load the module sch_netem (modprobe sch_netem), or use a kernel with CONFIG_NET_SCH_NETEM; pelt emulates links in user space", err),
 		one(model.BackendBPF, "loss, and a rate", "use a kernel with CONFIG_BPF_SYSCALL, CONFIG_NET_CLS_BPF and CONFIG_NET_CLS_ACT", m.bpf()),
 	}
+}
+
+// tryFast loads the program of a fast path, which is nowhere yet.
+func tryFast() error {
+	path, err := fastpath.Load([2]fastpath.Port{}, fastpath.Timeouts{})
+	if err != nil {
+		return err
+	}
+	return path.Close()
 }
 
 // tryTUN makes a TUN device that goes with its descriptor.

@@ -9,7 +9,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/cilium/ebpf"
 	"github.com/vishvananda/netlink"
 	"golang.org/x/sys/unix"
 
@@ -172,6 +171,9 @@ func (l *Lab) RouterAccount() (RouterAccount, error) {
 	return a, err
 }
 
+// fastConfig is what a kernel needs for a fast path.
+const fastConfig = "Linux 6.0 or later, CONFIG_NF_CONNTRACK, CONFIG_DEBUG_INFO_BTF"
+
 // openFast gives the router its fast path, turned on, and makes what is at the
 // other ends of its cables fit for it.
 func (b *builder) openFast() error {
@@ -206,8 +208,8 @@ func (b *builder) openFast() error {
 			return err
 		}
 		path, err := fastpath.Load(ports, t)
-		if errors.Is(err, ebpf.ErrNotSupported) {
-			return &KernelError{Facility: "fast path", Config: "Linux 6.0, CONFIG_NF_CONNTRACK, CONFIG_DEBUG_INFO_BTF", Err: err}
+		if errors.Is(err, errors.ErrUnsupported) {
+			return &KernelError{Facility: "fast path", Config: fastConfig, Err: err}
 		}
 		if err != nil {
 			return err

@@ -20,6 +20,7 @@ func labUses() map[string]string {
 		"tbf":               "--link rate=...",
 		"netem":             "delay and loss by the kernel",
 		"masquerade":        "lab:nat",
+		"fast-path":         "lab:fast",
 		"tun":               "delay and loss without netem",
 	}
 }

@@ -25,9 +25,9 @@ TARGET, and shows packets and bits per second at each size: where small packets
 stop fitting, and what limits large ones.
 
 TARGET is HOST[:PORT], where pelt serve runs, or a lab on this machine:
-lab:direct, lab:switch, lab:router, lab:nat, lab:star (one sender, many
-receivers), lab:loopback (needs no rights), or lab:NAME for a lab that pelt lab
-up holds.`,
+lab:direct, lab:switch, lab:router, lab:nat, lab:fast (nat with a fast path),
+lab:star (one sender, many receivers), lab:loopback (needs no rights), or
+lab:NAME for a lab that pelt lab up holds.`,
 		Example: `  pelt curve lab:router --link rate=1gbit
   pelt curve 192.168.1.5 --code tiger-42-amber
   pelt curve 192.168.1.5 --code tiger-42-amber --proto tcp --payload 64,1460 --direction both --time 10s`,

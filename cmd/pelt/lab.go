@@ -42,7 +42,7 @@ func newLabUp() *cobra.Command {
 	var receivers int
 	c := &cobra.Command{
 		Use:     "up TOPOLOGY",
-		Short:   "Start a lab: direct, switch, router, nat or star",
+		Short:   "Start a lab: direct, switch, router, nat, fast or star",
 		Example: "  pelt lab up nat --name r1 --link rate=1gbit",
 		Args:    cobra.ExactArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {

@@ -43,7 +43,7 @@ func reasons() [fastReasonREASONS]string {
 }
 
 // Load gets the program ready for two interfaces. The program is nowhere yet.
-// The error is ebpf.ErrNotSupported where the kernel lacks what the program asks,
+// The error is errors.ErrUnsupported where the kernel lacks what the program asks,
 // and unix.EPERM without CAP_BPF and CAP_NET_ADMIN.
 func Load(ports [2]Port, t Timeouts) (*Path, error) {
 	spec, err := loadFast()
@@ -68,7 +68,11 @@ func Load(ports [2]Port, t Timeouts) (*Path, error) {
 		options.Programs.ExtraRelocationTargets = []*btf.Spec{module}
 	}
 	p := &Path{}
-	if err := spec.LoadAndAssign(&p.objects, options); err != nil {
+	err = spec.LoadAndAssign(&p.objects, options)
+	if errors.Is(err, ebpf.ErrNotSupported) {
+		err = fmt.Errorf("%w: %w", errors.ErrUnsupported, err)
+	}
+	if err != nil {
 		return nil, fmt.Errorf("load the fast path: %w", err)
 	}
 	return p, nil

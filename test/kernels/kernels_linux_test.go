@@ -23,6 +23,7 @@ var suites = []suite{
 	{"observe/counters", 120, ""},
 	{"test/kernels/testdata/balance", 180, ""},
 	{"engine/xdp", 180, ""},
+	{"lab/fastpath", 60, ""},
 	{"lab", 180, "^TestKernelLink"}, // what the host's kernel may have no netem for
 }
 
