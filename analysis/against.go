@@ -11,6 +11,7 @@ import (
 	"strconv"
 	"strings"
 
+	"pelt/analysis/internal/stats"
 	"pelt/model"
 )
 
@@ -159,7 +160,7 @@ func Against(doc model.Document, t Table) (f model.Finding, ok bool) {
 		what  string
 		pairs pairs
 	}{{"size", sizes}, {"setting", settings}} {
-		rho, known := RankCorrelation(x.pairs.a, x.pairs.b)
+		rho, known := stats.RankCorrelation(x.pairs.a, x.pairs.b)
 		if !known {
 			parts = append(parts, fmt.Sprintf("%s in both, too few to compare", counted(len(x.pairs.a), x.what)))
 			continue

@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"strings"
 
+	"pelt/analysis/internal/say"
 	"pelt/model"
 )
 
@@ -108,7 +109,7 @@ func (a *analyst) swallowed() {
 		values[slug(m.Flow)+"_path_mtu_bytes"] = float64(m.Bytes)
 	}
 	if len(ways) > 0 {
-		a.add(KindPathMTU, values, "IP packets %s vanish without an ICMP message if they may not be fragmented: what relies on it, as TCP does, can stall there.", and(ways))
+		a.add(KindPathMTU, values, "IP packets %s vanish without an ICMP message if they may not be fragmented: what relies on it, as TCP does, can stall there.", say.And(ways))
 	}
 }
 
@@ -117,9 +118,9 @@ func (b big) text() string {
 	for _, p := range b.payloads {
 		sizes = append(sizes, fmt.Sprint(p))
 	}
-	text := "a payload of " + and(sizes) + " B does not fit into "
+	text := "a payload of " + say.And(sizes) + " B does not fit into "
 	if len(sizes) > 1 {
-		text = "payloads of " + and(sizes) + " B do not fit into "
+		text = "payloads of " + say.And(sizes) + " B do not fit into "
 	}
 	if b.packet == 0 {
 		return text + "one packet of the path."

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"pelt/analysis/internal/say"
 	"pelt/model"
 )
 
@@ -60,7 +61,7 @@ func (a *analyst) engines() {
 		}
 		what := "Not all sizes were carried alike: " + strings.Join(parts, ", ")
 		if shared {
-			what = "Not all trials were carried alike: some by " + and(names)
+			what = "Not all trials were carried alike: some by " + say.And(names)
 		}
 		a.add(KindEngines, nil, "%s%s. Rates of different engines differ by what the hosts spend on a packet: compare those of one, or ask for --engine udp.", what, why)
 	}
@@ -89,5 +90,5 @@ func payloads(sizes map[int]bool) string {
 	for _, n := range slices.Sorted(maps.Keys(sizes)) {
 		words = append(words, fmt.Sprint(n))
 	}
-	return and(words) + " B"
+	return say.And(words) + " B"
 }

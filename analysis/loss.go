@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"pelt/analysis/internal/say"
 	"pelt/model"
 	"pelt/unit"
 )
@@ -79,7 +80,7 @@ func shares(lossy []point) string {
 	for _, p := range lossy {
 		parts = append(parts, fmt.Sprintf("%s at %d B", unit.FormatRatio(p.loss), p.payload))
 	}
-	return and(parts)
+	return say.And(parts)
 }
 
 // causes says where the lost packets of some sizes ended, by the ledger.

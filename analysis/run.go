@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"pelt/analysis/internal/say"
 	"pelt/model"
 	"pelt/unit"
 )
@@ -123,7 +124,7 @@ func (a *analyst) repeats(all []curve) {
 	case len(once) > 3:
 		text = fmt.Sprintf("%d sizes have only one valid trial", len(once))
 	case len(once) > 1:
-		text = and(once) + " B have only one valid trial each"
+		text = say.And(once) + " B have only one valid trial each"
 	default:
 		text = once[0] + " B has only one valid trial"
 	}

@@ -7,6 +7,7 @@ import (
 	"math"
 	"slices"
 
+	"pelt/analysis/internal/stats"
 	"pelt/model"
 )
 
@@ -136,7 +137,7 @@ func (s *spot) measure(doc model.Document) {
 	if s.fragments == 0 && s.protocol == model.UDP {
 		s.fragments = model.Fragments(s.family, s.payload, packetBytes(doc, ""))
 	}
-	s.speed, s.sent = mean(s.speeds()), mean(sent)
+	s.speed, s.sent = stats.Mean(s.speeds()), stats.Mean(sent)
 }
 
 // ofOneEngine keeps the repeats of the engine that carried most of them: what

@@ -6,6 +6,7 @@ import (
 	"math"
 	"slices"
 
+	"pelt/analysis/internal/stats"
 	"pelt/model"
 	"pelt/unit"
 )
@@ -16,7 +17,7 @@ func (a *analyst) best(all []spot, best int) {
 	values := b.values()
 	values["goodput_bps"], values["send_bps"], values["loss_ratio"], values["repeats"] = b.speed, b.sent, b.loss(), float64(len(b.trials))
 	sure := "measured once"
-	if half, ok := halfInterval(b.speeds()); ok {
+	if half, ok := stats.HalfInterval(b.speeds()); ok {
 		low, high := max(0, b.speed-half), b.speed+half
 		values["goodput_low_bps"], values["goodput_high_bps"] = low, high
 		sure = fmt.Sprintf("by its %d repeats the true mean is %s with 95 %% confidence", len(b.trials), speedRange(low, high))
@@ -63,7 +64,7 @@ func compare(all []spot, best int) (c comparison) {
 	}
 	c.ok = freedom >= 1 && len(all) > 1
 	if c.ok {
-		c.critical = dunnett(len(all)-1, freedom)
+		c.critical = stats.Dunnett(len(all)-1, freedom)
 	}
 	for i, s := range all {
 		if i == best {
@@ -89,7 +90,7 @@ func (c comparison) against(best, s spot) (difference, deviation float64, ok boo
 	if len(all) == 0 {
 		return 0, 0, false
 	}
-	return mean(all), math.Sqrt(max(2*c.noise, variance(all)) / float64(len(all))), true
+	return stats.Mean(all), math.Sqrt(max(2*c.noise, stats.Variance(all)) / float64(len(all))), true
 }
 
 // residual is the variance that is left when every cell and every block has its

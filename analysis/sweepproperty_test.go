@@ -10,6 +10,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"pelt/analysis/internal/stats"
 	"pelt/model"
 )
 
@@ -93,7 +94,7 @@ func TestSweepKeepsTheTrulyBest(t *testing.T) {
 				for r := range repeats {
 					s.trials = append(s.trials, sweepTrial{repeat: r, speed: 1e6 * (1 + 0.01*random.NormFloat64())})
 				}
-				s.speed = mean(s.speeds())
+				s.speed = stats.Mean(s.speeds())
 				all = append(all, s)
 			}
 			if best := bestSpot(all); best != 0 && !slices.Contains(compare(all, best).ties, 0) {

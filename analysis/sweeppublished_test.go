@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"pelt/analysis/internal/stats"
 	"pelt/model"
 )
 
@@ -99,7 +100,7 @@ func TestPublishedOrder(t *testing.T) {
 			allowed = append(allowed, way{receivers: 100, rate: 1e6}.allows(spot{payload: p.payload, fragments: 1, family: 4}))
 		}
 	}
-	if rho, ok := RankCorrelation(measured, allowed); !ok || rho != 1 || len(sizes) != 5 {
+	if rho, ok := stats.RankCorrelation(measured, allowed); !ok || rho != 1 || len(sizes) != 5 {
 		t.Errorf("%v B: rank correlation %v %v; want 1", sizes, rho, ok)
 	}
 }

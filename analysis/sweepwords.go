@@ -4,10 +4,9 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strconv"
 	"strings"
 
-	"pelt/model"
+	"pelt/analysis/internal/say"
 	"pelt/unit"
 )
 
@@ -17,8 +16,8 @@ func (s spot) words() string {
 	if s.payload > 0 {
 		parts = append(parts, unit.FormatSize(s.payload))
 	}
-	for _, knob := range slices.SortedFunc(maps.Keys(s.cell), byImportance) {
-		text := knobWords(knob, s.cell[knob])
+	for _, knob := range slices.SortedFunc(maps.Keys(s.cell), say.ByImportance) {
+		text := say.Knob(knob, s.cell[knob])
 		if text == "" {
 			continue
 		}
@@ -29,59 +28,6 @@ func (s spot) words() string {
 	}
 	return strings.Join(parts, " ")
 }
-
-// byImportance puts what paces a flow before all else.
-func byImportance(a, b string) int {
-	place := func(knob string) int {
-		if i := slices.Index([]string{"interval_ns", "rate_pps", "streams", "receivers"}, knob); i >= 0 {
-			return i
-		}
-		return 4
-	}
-	if d := place(a) - place(b); d != 0 {
-		return d
-	}
-	return strings.Compare(a, b)
-}
-
-func knobWords(knob string, v model.Value) string {
-	switch {
-	case knob == "payload_bytes", knob == "frame_bytes":
-		return "" // the payload stands first
-	case knob == "interval_ns" && v.Text == "" && v.Number == 0, knob == "rate_pps" && v.Text == "max":
-		return "without pauses"
-	case knob == "interval_ns" && v.Text == "":
-		return "every " + level(unit.FormatNanos(v.Number))
-	case knob == "rate_pps" && v.Text == "":
-		return "at " + level(unit.FormatPPS(v.Number))
-	case knob == "streams" && v.Text == "", knob == "receivers" && v.Text == "":
-		if v.Number == 1 {
-			knob = strings.TrimSuffix(knob, "s")
-		}
-		return "with " + v.String() + " " + knob
-	case knob == "receive_buffer_bytes" && v.Text == "", knob == "send_buffer_bytes" && v.Text == "":
-		what := "with a " + strings.TrimSuffix(knob, "_buffer_bytes") + " buffer of "
-		if v.Number == 0 {
-			return what + "the usual size"
-		}
-		return what + byteText(v.Number)
-	case knob == "direction" && v.Text == "both":
-		return "both ways at once"
-	case knob == "direction":
-		return v.Text
-	case knob == "control":
-		return "with " + v.Text
-	case knob == "loss_ratio" && v.Text == "":
-		return "on links that lose " + unit.FormatRatio(v.Number)
-	}
-	if what, value, link := model.LinkKnobWords(knob, v); link {
-		return "with " + what + " " + value
-	}
-	return "with " + knob + "=" + v.String()
-}
-
-// level is a figure that was set, so that it has no digits of doubt: "12 ms".
-func level(text string) string { return strings.Replace(text, ".0 ", " ", 1) }
 
 // values are the cell's numbers, and the payload whatever it was set by.
 func (s spot) values() map[string]float64 {
@@ -106,11 +52,11 @@ func listed(all []spot) string {
 	if len(names) > 3 {
 		names = append(names[:2:2], fmt.Sprintf("%d more", len(names)-2))
 	}
-	return and(names)
+	return say.And(names)
 }
 
 // speedText prints payload bits per second as bytes: "11.7 MiB/s".
-func speedText(bps float64) string { return byteText(bps/8) + "/s" }
+func speedText(bps float64) string { return say.Bytes(bps/8) + "/s" }
 
 // speedRange prints two speeds, the unit once where it is the same.
 func speedRange(low, high float64) string {
@@ -123,26 +69,6 @@ func speedRange(low, high float64) string {
 		return number + " to " + b
 	}
 	return a + " to " + b
-}
-
-// byteText prints bytes with three digits: "256 KiB".
-func byteText(n float64) string {
-	names := []string{"B", "KiB", "MiB", "GiB", "TiB"}
-	i := 0
-	for n >= 999.5 && i < len(names)-1 {
-		n, i = n/1024, i+1
-	}
-	if n == float64(int(n)) {
-		return fmt.Sprintf("%.0f %s", n, names[i])
-	}
-	digits := 2
-	switch {
-	case n >= 99.95:
-		digits = 0
-	case n >= 9.995:
-		digits = 1
-	}
-	return strconv.FormatFloat(n, 'f', digits, 64) + " " + names[i]
 }
 
 // lostText says a share of lost packets: "5.0 % lost".

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"pelt/analysis/internal/stats"
 	"pelt/model"
 )
 
@@ -76,7 +77,7 @@ func spotOf(name int, speeds ...float64) (s spot) {
 			s.trials = append(s.trials, sweepTrial{repeat: i, speed: x})
 		}
 	}
-	s.speed = mean(s.speeds())
+	s.speed = stats.Mean(s.speeds())
 	return s
 }
 

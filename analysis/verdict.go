@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"pelt/analysis/internal/say"
 	"pelt/model"
 	"pelt/unit"
 )
@@ -299,15 +300,7 @@ func list(points []point) string {
 	for _, p := range points {
 		words = append(words, fmt.Sprintf("%d", p.payload))
 	}
-	return and(words) + " B"
-}
-
-// and joins words as a sentence does.
-func and(words []string) string {
-	if n := len(words); n > 1 {
-		return strings.Join(words[:n-1], ", ") + " and " + words[n-1]
-	}
-	return strings.Join(words, "")
+	return say.And(words) + " B"
 }
 
 // tcp tells what small writes become: TCP joins them into segments.

@@ -21,7 +21,8 @@ var layers = map[string][]string{
 	"measure":                {"model", "unit"},
 	"ledger":                 {"model", "unit"},
 	"advice":                 {"model", "unit"},
-	"analysis":               {"model", "unit"},
+	"analysis":               {"model", "unit", "analysis/internal/say", "analysis/internal/stats"},
+	"analysis/internal/say":  {"model", "unit"},
 	"report":                 {"model", "unit", "report/rows", "report/internal/heat", "report/internal/words"},
 	"report/chart":           {"model", "unit", "report/rows", "report/internal/heat", "report/internal/words"},
 	"report/rows":            {"model", "unit"},
@@ -54,6 +55,8 @@ var layers = map[string][]string{
 	"test":               {},
 	"test/kernels":       {},
 	"test/kernels/guest": {"test/kernels"},
+
+	"analysis/internal/stats": {},
 }
 
 // shared lists third-party modules that more than one package may import.

@@ -1,4 +1,4 @@
-package analysis
+package stats
 
 import (
 	"math"
@@ -15,8 +15,8 @@ func TestStudent(t *testing.T) {
 	}{
 		{0.975, 1, 12.706}, {0.975, 2, 4.303}, {0.975, 3, 3.182}, {0.975, 4, 2.776}, {0.975, 9, 2.262}, {0.95, 10, 1.812}, {0.975, 200, 1.972},
 	} {
-		if got := student(c.probability, c.freedom); math.Abs(got-c.want) > 0.001 {
-			t.Errorf("student(%v, %d) = %.4f; want %.3f", c.probability, c.freedom, got, c.want)
+		if got := Student(c.probability, c.freedom); math.Abs(got-c.want) > 0.001 {
+			t.Errorf("Student(%v, %d) = %.4f; want %.3f", c.probability, c.freedom, got, c.want)
 		}
 	}
 }
@@ -29,17 +29,17 @@ func TestDunnett(t *testing.T) {
 	}{
 		{1, 5, 2.02}, {2, 5, 2.44}, {9, 5, 3.30}, {1, 10, 1.81}, {4, 10, 2.47}, {9, 10, 2.81}, {1, 20, 1.72}, {9, 20, 2.60}, {9, 100000, 2.42}, {1, 1, 6.31}, {1, 2, 2.92},
 	} {
-		if got := dunnett(c.others, c.freedom); math.Abs(got-c.want) > 0.012 {
-			t.Errorf("dunnett(%d, %d) = %.4f; want %.2f", c.others, c.freedom, got, c.want)
+		if got := Dunnett(c.others, c.freedom); math.Abs(got-c.want) > 0.012 {
+			t.Errorf("Dunnett(%d, %d) = %.4f; want %.2f", c.others, c.freedom, got, c.want)
 		}
 	}
 }
 
 func TestHalfInterval(t *testing.T) {
-	if half, ok := halfInterval([]float64{10, 12, 14}); !ok || math.Abs(half-4.303*2/math.Sqrt(3)) > 0.001 {
+	if half, ok := HalfInterval([]float64{10, 12, 14}); !ok || math.Abs(half-4.303*2/math.Sqrt(3)) > 0.001 {
 		t.Errorf("half interval of 10, 12, 14 = %v %v; want 4.968", half, ok)
 	}
-	if _, ok := halfInterval([]float64{10}); ok {
+	if _, ok := HalfInterval([]float64{10}); ok {
 		t.Error("one value has an interval")
 	}
 }
