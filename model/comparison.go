@@ -17,6 +17,7 @@ type Comparison struct {
 	Verdict     string         `json:"verdict"`
 	Findings    []string       `json:"findings"` // what changed, in words, the largest change first
 	Notes       []string       `json:"notes"`    // how sure it is, and doubts
+	Settings    []string       `json:"settings"` // that were compared, cell and flow in words, in the order of the plan
 	Tests       int            `json:"tests"`    // comparisons made at once, which share the chance of a false alarm
 	Effects     []Effect       `json:"effects"`  // the separable ones first
 	LeftOut     []string       `json:"left_out"` // what was not compared, and why
@@ -53,6 +54,7 @@ type Effect struct {
 	Cell     Cell     `json:"cell"` // the settings that both sides share
 	Flow     string   `json:"flow,omitempty"`
 	Protocol Protocol `json:"protocol,omitempty"`
+	Where    string   `json:"where"` // cell and flow in words
 	Metric   string   `json:"metric"`
 	Kind     string   `json:"kind"`
 	Baseline Sampled  `json:"baseline"`

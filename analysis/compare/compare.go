@@ -140,6 +140,11 @@ func finish(c model.Comparison, sides []side, metrics Metrics) (model.Comparison
 		return c, nothing(sides, c.LeftOut)
 	}
 	c.Tests = judge(all)
+	for _, x := range all {
+		if !slices.Contains(c.Settings, x.effect.Where) {
+			c.Settings = append(c.Settings, x.effect.Where)
+		}
+	}
 	slices.SortStableFunc(all, func(a, b contrast) int { return separableFirst(a.effect, b.effect) })
 	for _, x := range all {
 		x.effect.Text = effectText(c.Sides, x.effect)
@@ -166,26 +171,31 @@ func separableFirst(a, b model.Effect) int {
 func contrasts(base, s side, place int, paired bool, wanted Metrics, out *left) (all []contrast) {
 	for _, key := range common(base, s) {
 		a, b := base.cells[key], s.cells[key]
-		for _, m := range metrics() {
-			if !wanted.has(m) {
-				continue
-			}
-			flows := []string{""}
-			if !m.ofRouter {
-				flows = a.flows()
-			}
-			for _, flow := range flows {
+		for _, flow := range append(a.flows(), "") {
+			protocol := protocolOf(a, flow)
+			at := where(a.settings, flow, protocol)
+			for _, m := range metrics() {
+				if !wanted.has(m) || m.ofRouter != (flow == "") {
+					continue
+				}
 				x, y := a.measured(m, flow), b.measured(m, flow)
 				if len(x) == 0 && len(y) == 0 {
 					continue // neither has it
 				}
 				c, why, ok := newContrast(m, x, y, paired)
-				if !ok {
-					out.add("%s: %s %s", where(a.settings, flow, protocolOf(a, flow)), metricWords(m.name), why)
-					continue
+				switch {
+				case len(x) == 0 || len(y) == 0:
+					lacks := s.Name
+					if len(x) == 0 {
+						lacks = base.Name
+					}
+					out.add("%s: %s has no figure for %s", at, lacks, metricWords(m.name))
+				case !ok:
+					out.add("%s: %s of %s and %s %s", at, metricWords(m.name), base.Name, s.Name, why)
+				default:
+					c.effect.Side, c.effect.Cell, c.effect.Flow, c.effect.Protocol, c.effect.Where = place, a.settings, flow, protocol, at
+					all = append(all, c)
 				}
-				c.effect.Side, c.effect.Cell, c.effect.Flow, c.effect.Protocol = place, a.settings, flow, protocolOf(a, flow)
-				all = append(all, c)
 			}
 		}
 	}
@@ -202,7 +212,7 @@ func missing(sides []side, out *left) {
 	base := sides[0]
 	for i, s := range sides {
 		if s.Invalid > 0 {
-			out.add("%d of %d trials of %s are not valid", s.Invalid, s.Invalid+s.Valid, s.Name)
+			out.add("not valid: %d of %d trials of %s", s.Invalid, s.Invalid+s.Valid, s.Name)
 		}
 		if i == 0 {
 			continue

@@ -56,9 +56,9 @@ func newContrast(m metric, baseline, other map[int]float64, paired bool) (c cont
 		case scale > 0:
 			form = func(v float64) float64 { return v / scale }
 		case slices.Max(b) <= 0:
-			return c, "is 0 on both sides", false
+			return c, "is 0 on both", false
 		default:
-			return c, "is 0 on the baseline: no change can be given in percent", false
+			return c, "cannot be compared: it is 0 on the baseline", false
 		}
 	}
 	x, y := apply(a, form), apply(b, form)
@@ -83,7 +83,7 @@ func newContrast(m metric, baseline, other map[int]float64, paired bool) (c cont
 func times(n int) string {
 	switch n {
 	case 0:
-		return "was not measured in the same repeats of both"
+		return "was not measured in the same repeats"
 	case 1:
 		return "was measured once only"
 	}

@@ -138,10 +138,10 @@ func differences(docs []model.Document, names, apart []string) []string {
 			if text == "" {
 				text = "none"
 			}
-			texts = append(texts, names[i]+" "+text)
-			if text == names[i] {
-				texts[i] = text
+			if !strings.HasPrefix(text, names[i]) {
+				text = names[i] + " " + text
 			}
+			texts = append(texts, text)
 		}
 		if differ {
 			lines = append(lines, what+": "+strings.Join(texts, "; "))

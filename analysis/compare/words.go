@@ -13,7 +13,8 @@ import (
 	"pelt/unit"
 )
 
-// where says a cell and a flow as people would: "64 B up", "TCP both ways at once".
+// where says a cell and a flow as people would: "64 B up", "TCP both, down" of both
+// directions at once.
 func where(c model.Cell, flow string, protocol model.Protocol) string {
 	var parts []string
 	if c["protocol"].Text == string(model.TCP) || protocol == model.TCP {
@@ -36,11 +37,11 @@ func where(c model.Cell, flow string, protocol model.Protocol) string {
 	both := c["direction"].Text == "both"
 	switch {
 	case flow != "" && both:
-		parts = append(parts, flow+" with both at once")
+		parts = append(parts, "both, "+flow)
 	case flow != "":
 		parts = append(parts, flow)
 	case both:
-		parts = append(parts, "both ways at once")
+		parts = append(parts, "both")
 	case c["direction"].Text != "":
 		parts = append(parts, c["direction"].Text)
 	}
@@ -100,7 +101,10 @@ func points(x float64) string {
 const doubled = 1.0
 
 func timesText(change float64) string {
-	return strconv.FormatFloat(1+change, 'g', max(2, min(4, 1+int(math.Log10(1+change)))), 64)
+	if 1+change >= 99.5 {
+		return strconv.FormatFloat(1+change, 'f', 0, 64)
+	}
+	return strconv.FormatFloat(1+change, 'f', 1, 64)
 }
 
 // amount says a change with the words for less and for more: "78 % less", "4.5 times as much".
@@ -191,8 +195,8 @@ func Figure(name string, v float64) string {
 	return strconv.FormatFloat(v*100, 'f', 1, 64) + " %"
 }
 
-// clause says a change without its subject; base is "" where it was named before, at
-// is where it was measured.
+// clause says a change without its subject; at is where it was measured. base is ""
+// where it was named before, and then figures are left out.
 func clause(e model.Effect, base, at string) string {
 	less, more := "less", "more"
 	if strings.HasSuffix(e.Metric, "_ns") {
@@ -223,13 +227,16 @@ func clause(e model.Effect, base, at string) string {
 	default:
 		text = "has a " + metricWords(e.Metric) + " " + said("", "long")
 	}
+	if base == "" {
+		return text
+	}
 	return text + " (" + valuesText(e) + "; 95 %: " + interval(e, less, more) + ")"
 }
 
 // effectText says one effect as a sentence.
 func effectText(sides []model.ComparedSide, e model.Effect) string {
 	base, name := sides[0].Name, sides[e.Side].Name
-	at := " at " + where(e.Cell, e.Flow, e.Protocol)
+	at := " at " + e.Where
 	if e.Separable {
 		return name + " " + clause(e, base, at) + "."
 	}

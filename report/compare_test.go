@@ -1,0 +1,115 @@
+package report
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math"
+	"strings"
+	"testing"
+
+	"pelt/analysis/compare"
+	"pelt/model"
+	"pelt/report/internal/sample"
+)
+
+// comparisons are those of the sample runs.
+func comparisons(t *testing.T) map[string]model.Comparison {
+	t.Helper()
+	all, err := compare.ParseMetrics(compare.DefaultMetrics)
+	if err != nil {
+		t.Fatal(err)
+	}
+	limits := []string{"goodput < -5%", "delay_p99 > 20%"}
+	finish := func(c model.Comparison, err error) model.Comparison {
+		if err != nil {
+			t.Fatal(err)
+		}
+		var list []compare.Limit
+		for _, text := range limits {
+			l, err := compare.ParseLimit(text)
+			if err != nil {
+				t.Fatal(err)
+			}
+			list = append(list, l)
+		}
+		c.Limits = compare.Judge(c, list)
+		return c
+	}
+	out := map[string]model.Comparison{
+		"variants": finish(compare.Levels(sample.Variants(), "variant", "", all)),
+		"routers":  finish(compare.Runs(sample.Routers(), all)),
+	}
+	limits = nil
+	nasty := finish(compare.Levels(sample.Variants(), "variant", "log", all))
+	nasty.Sides[0].Name, nasty.Sides[1].Name = "\x1b[31m<script>alert(1)</script>", "=1+1\u202e"
+	nasty.Sides[1].Router.Model = "<img src=x>\x00"
+	nasty.Verdict, nasty.LeftOut = "<b>\x1b[2J\n", []string{"</style><script>\r"}
+	out["nasty"] = nasty
+	return out
+}
+
+func TestCompareGolden(t *testing.T) {
+	all := comparisons(t)
+	for _, c := range []struct {
+		name  string
+		width int
+	}{{"variants", 80}, {"variants", 120}, {"routers", 80}} {
+		var b bytes.Buffer
+		if err := CompareText(&b, all[c.name], c.width, false); err != nil {
+			t.Fatal(err)
+		}
+		golden(t, fmt.Sprintf("compare-%s-%d.txt", c.name, c.width), b.Bytes())
+		for i, line := range bytes.Split(b.Bytes(), []byte("\n")) {
+			if n := len([]rune(string(line))); n > c.width {
+				t.Errorf("%s: line %d has %d characters of %d: %s", c.name, i+1, n, c.width, line)
+			}
+		}
+	}
+	for _, name := range []string{"routers"} {
+		var b bytes.Buffer
+		if err := CompareCSV(&b, all[name]); err != nil {
+			t.Fatal(err)
+		}
+		golden(t, "compare-"+name+".csv", b.Bytes())
+	}
+}
+
+func TestCompareIsSafe(t *testing.T) {
+	nasty := comparisons(t)["nasty"]
+	var text, page, table, document bytes.Buffer
+	if err := errors.Join(CompareText(&text, nasty, 80, false), CompareHTML(&page, nasty), CompareCSV(&table, nasty), CompareJSON(&document, nasty)); err != nil {
+		t.Fatal(err)
+	}
+	for _, bad := range []string{"\x1b", "\u202e", "\x00", "\r"} {
+		if strings.Contains(text.String(), bad) || strings.Contains(page.String(), bad) || strings.Contains(table.String(), bad) {
+			t.Errorf("%q comes through", bad)
+		}
+	}
+	for _, bad := range []string{"<script", "<img", "<b>"} {
+		if strings.Contains(strings.ReplaceAll(page.String(), "<b>", ""), bad) && bad != "<b>" {
+			t.Errorf("%q comes through to the page", bad)
+		}
+	}
+	if strings.Contains(table.String(), "\n=") {
+		t.Error("a spreadsheet would take a name for a formula")
+	}
+	var back model.Comparison
+	if err := json.Unmarshal(document.Bytes(), &back); err != nil || back.Format != model.CompareFormat || len(back.Effects) != len(nasty.Effects) {
+		t.Errorf("read back: %v, format %q, %d effects", err, back.Format, len(back.Effects))
+	}
+	if strings.Contains(document.String(), "null") {
+		t.Error("a list of the document is null")
+	}
+}
+
+// A comparison of nothing, and numbers that are none, print all the same.
+func TestCompareOddNumbers(t *testing.T) {
+	for _, c := range []model.Comparison{{}, {Sides: []model.ComparedSide{{}, {}}, Effects: []model.Effect{{Side: 1, Change: math.NaN(), Low: math.Inf(-1), High: math.Inf(1), Baseline: model.Sampled{Mean: math.NaN()}}}}} {
+		var b bytes.Buffer
+		if err := errors.Join(CompareText(&b, c, 40, true), CompareHTML(&b, c), CompareCSV(&b, c), CompareJSON(&b, c)); err != nil {
+			t.Error(err)
+		}
+	}
+}
