@@ -69,6 +69,9 @@ func limitText(l model.JudgedLimit) string {
 	return fmt.Sprintf("%s: %s: %s", l.Limit, strings.ReplaceAll(l.State, "-", " "), l.Text)
 }
 
+// OneLine makes text with names from a document safe on one line of a terminal.
+func OneLine(text string) string { return words.Plain(text) }
+
 // compareTitle names what is compared: "pelt compare: lab:nat by variant".
 func compareTitle(c model.Comparison) string {
 	if len(c.Sides) == 0 {

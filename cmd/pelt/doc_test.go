@@ -39,8 +39,8 @@ const exitCodes = `| exit code | meaning |
 | 0 | ran and passed |
 | 1 | error |
 | 2 | usage: nothing was done |
-| 3 | ran, and a limit (--max-loss) failed |
-| 4 | ran, but a trial is invalid |
+| 3 | ran, and a limit (--max-loss, --fail-if) failed |
+| 4 | ran, but a trial is invalid, or nothing valid is there to compare |
 | 130 | interrupted; what was measured is kept and reported |
 `
 
