@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"pelt/analysis/internal/say"
 	"pelt/model"
 	"pelt/unit"
 )
@@ -292,7 +293,7 @@ func fewest(parts []string) string {
 	if len(parts) > 3 {
 		parts = append(parts[:1:1], parts[len(parts)-2:]...)
 	}
-	return and(parts)
+	return say.And(parts)
 }
 
 // routerDelay sets the delay of the loaded path beside that of the idle one.
@@ -380,7 +381,7 @@ func (a *analyst) routerLoss(rows []benched) {
 		if n := len(list); n > 4 {
 			list = append(list[:3:3], fmt.Sprintf("%d others", n-3))
 		}
-		a.add(KindLoss, values, "Lost %s: %s.", and(list), cause)
+		a.add(KindLoss, values, "Lost %s: %s.", say.And(list), cause)
 	}
 }
 

@@ -128,7 +128,7 @@ Start here: pelt demo`,
 		return usagef("%v; %s --help lists the flags", err, c.CommandPath())
 	})
 	root.SetVersionTemplate("pelt {{.Version}}\n")
-	root.AddCommand(newDemo(), newServe(), newCurve(), newSweep(), newRun(), newList(), newShow(), newExplain(), newCompare(), newReport(), newDrops(), newLab(), newDoctor(), newVersion())
+	root.AddCommand(newDemo(), newServe(), newCurve(), newSweep(), newRouter(), newRun(), newList(), newShow(), newExplain(), newCompare(), newReport(), newDrops(), newLab(), newDoctor(), newVersion())
 	for _, c := range root.Commands() {
 		usageArgs(c)
 	}

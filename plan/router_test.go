@@ -1,0 +1,104 @@
+package plan
+
+import (
+	"strings"
+	"testing"
+
+	"pelt/design"
+	"pelt/model"
+	"pelt/unit"
+)
+
+func TestRouterCells(t *testing.T) {
+	idle := unit.Rate{}
+	for name, c := range map[string]struct {
+		o    RouterOptions
+		want int // cells
+	}{
+		"everything":   {RouterOptions{}, 3*(3+1) + 2},
+		"one way":      {RouterOptions{CurveOptions: CurveOptions{Direction: "up"}}, 3 + 1 + 1},
+		"without tcp":  {RouterOptions{Protocols: []model.Protocol{model.UDP}}, 3*3 + 2},
+		"without idle": {RouterOptions{IdleRate: &idle}, 3 * (3 + 1)},
+		"variants":     {RouterOptions{Variants: []model.Variant{{Name: "plain"}, {Name: "log"}}}, 2 * (3*(3+1) + 2)},
+		"only tcp":     {RouterOptions{Protocols: []model.Protocol{model.TCP}}, 3},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c.o.Target = "lab:nat"
+			p, err := Router(c.o)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got := len(p.Design.Cells); got != c.want {
+				t.Errorf("got %d cells, want %d: %v", got, c.want, p.Design.Cells)
+			}
+			d, err := design.New(p)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if d.Total() != c.want*routerRepeats {
+				t.Errorf("got %d trials, want %d", d.Total(), c.want*routerRepeats)
+			}
+			text, err := Print(p)
+			if err != nil {
+				t.Fatal(err)
+			}
+			back, err := Parse(text, "plan.yaml")
+			if err != nil {
+				t.Fatalf("%v in:\n%s", err, text)
+			}
+			if len(back.Design.Cells) != c.want || back.Design.Cells[0].Key() != p.Design.Cells[0].Key() {
+				t.Errorf("printed and read again: %v", back.Design.Cells)
+			}
+		})
+	}
+}
+
+// A trial of TCP has nothing of the UDP flow that the plan says.
+func TestRouterTrials(t *testing.T) {
+	p, err := Router(RouterOptions{CurveOptions: CurveOptions{Target: "lab:router", Streams: 2}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range p.Design.Cells {
+		trial, err := p.Trial(c, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if want := map[string]int{"up": 1, "down": 1, "both": 2}[c["direction"].Text]; len(trial.Flows) != want {
+			t.Errorf("%s: %d flows, want %d", c.Key(), len(trial.Flows), want)
+		}
+		for _, f := range trial.Flows {
+			switch {
+			case string(f.Protocol) != c["protocol"].Text || f.Streams != 2:
+				t.Errorf("%s: flow %+v", c.Key(), f)
+			case f.Protocol == model.TCP && (!f.Bulk || f.PayloadBytes != 128<<10):
+				t.Errorf("%s: TCP is not in bulk: %+v", c.Key(), f)
+			case f.Protocol == model.UDP && f.PayloadBytes != int(c["frame_bytes"].Number)-46:
+				t.Errorf("%s: payload of %d B", c.Key(), f.PayloadBytes)
+			}
+		}
+	}
+}
+
+func TestRouterRefuses(t *testing.T) {
+	rate := unit.PacketRate(5)
+	for name, c := range map[string]struct {
+		o    RouterOptions
+		want string
+	}{
+		"proto":     {RouterOptions{CurveOptions: CurveOptions{Target: "lab:nat"}, Protocols: []model.Protocol{"icmp"}}, "--proto: want udp, tcp or udp,tcp"},
+		"tcp frame": {RouterOptions{CurveOptions: CurveOptions{Target: "lab:nat", Frames: []int{64}}, Protocols: []model.Protocol{model.TCP}}, "--frame, --rate: are for"},
+		"tcp rate":  {RouterOptions{CurveOptions: CurveOptions{Target: "lab:nat", Rate: rate}, Protocols: []model.Protocol{model.TCP}}, "--frame, --rate: are for"},
+		"small":     {RouterOptions{CurveOptions: CurveOptions{Target: "lab:nat", Frames: []int{60}}}, "at least 64 B"},
+		"ssh":       {RouterOptions{CurveOptions: CurveOptions{Target: "lab:nat"}, DUT: "ssh://root@192.168.1.1"}, "--dut: want ssh://[USER@]HOST[:PORT] beside hosts, and lab in a lab"},
+		"near":      {RouterOptions{CurveOptions: CurveOptions{Target: "lab:nat"}, Near: "10.0.0.1"}, "a lab has its own sender"},
+		"twice":     {RouterOptions{CurveOptions: CurveOptions{Target: "lab:nat"}, Variants: []model.Variant{{Name: "a"}, {Name: "a"}}}, `"a" stands twice`},
+		"command":   {RouterOptions{CurveOptions: CurveOptions{Target: "lab:nat"}, Variants: []model.Variant{{Name: "a", Command: "reboot"}}}, "want no command"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if _, err := Router(c.o); err == nil || !strings.Contains(err.Error(), c.want) {
+				t.Errorf("got %v, want %s", err, c.want)
+			}
+		})
+	}
+}
