@@ -41,7 +41,7 @@ type busyness struct {
 	cores        int
 	thread       float64 // of a lab's router: its busiest own thread, ratio of a core; NaN if it has none
 	lab          bool
-	kernel       float64 // share of the received packets that the router's own kernel forwarded; NaN if it does not tell
+	kernel       float64 // share of the received packets that a lab's router forwarded in its kernel's usual way; NaN of others
 	busyPercents float64 // percents of all its processors' time; of a lab, of one core
 }
 
@@ -112,7 +112,7 @@ func busied(doc model.Document, trials []model.Result) busyness {
 			b.thread += *w.ThreadRatio
 			threads++
 		}
-		if n, ok := forwardedBy(t, w.Node); ok {
+		if n, ok := forwardedBy(t, w.Node); ok && b.lab && doc.Plan.Target != "lab:switch" {
 			forwarded += n
 			for _, f := range t.Flows {
 				received += float64(f.Received)

@@ -77,6 +77,12 @@ func TestRouterLimits(t *testing.T) {
 			halfBusy(r.Router, 1)
 			r.Counters = []model.Counter{{Host: "router", Name: "Ip.ForwDatagrams", Measure: 1515000}}
 		}, KindRouterCPU, "CPU-bound: LAN to WAN 64 B 505 kpps: the router's own thread took 99 % of a core."},
+		"a lab's thread that shared its core": {"lab:fast", 1.7e6, .3, 64, func(r *model.Result) {
+			ratio := .75
+			r.Router.ThreadRatio = &ratio
+			r.Flows[0].Ledger.Lines[0].Cause = "ring-full"
+			r.Counters = []model.Counter{{Host: "router", Name: "Ip.ForwDatagrams", Measure: 12}}
+		}, KindRouterCPU, "CPU-bound: LAN to WAN 64 B 1.70 Mpps: the router's own thread took 75 % of a core, which other work on this machine shared, in its fast path."},
 		"a lab's cores are everybody's": {"lab:nat", 100e3, .5, 64, func(r *model.Result) { halfBusy(r.Router, 1) }, KindRouterUnknown,
 			"Limited by neither the router's processors nor a link that is known: LAN to WAN 64 B 100 kpps."},
 		"a full sender": {"10.0.0.2", 300e3, 0, 64, func(r *model.Result) {

@@ -12,12 +12,12 @@ import (
 
 // Bounds of what the limit of a row is taken for.
 const (
-	fullCore     = 0.95 // a core that is busier has nothing left, but for what ticks of the clock miss
-	fullLink     = 0.95 // of a link's rate, in frames: the rest is preambles, gaps and what a shaper takes
-	fullLinkTCP  = 0.9  // of a link's rate, in payload: headers and acknowledgements take the rest
-	hardlyBusy   = 0.1  // of all processors
-	bypassed     = 0.05 // share of the packets that the kernel forwarded itself, at most, if another way took them
-	receiverLoss = 0.5  // share of the losses at the receiver, if that is the limit
+	fullCore    = 0.95 // a core that is busier has nothing left, but for what ticks of the clock miss
+	fullLink    = 0.95 // of a link's rate, in frames: the rest is preambles, gaps and what a shaper takes
+	fullLinkTCP = 0.9  // of a link's rate, in payload: headers and acknowledgements take the rest
+	hardlyBusy  = 0.1  // of all processors
+	bypassed    = 0.05 // share of the packets that the kernel forwarded itself, at most, if another way took them
+	mostLoss    = 0.5  // share of the losses at one place, if that is the limit
 )
 
 // bound is what held a row.
@@ -84,9 +84,17 @@ func (b benched) directions() int {
 // router's own thread tells: all cores are shared with the ends.
 func (b benched) fullCPU() bool {
 	if b.busy.lab {
-		return b.busy.thread >= fullCore
+		return b.busy.thread >= fullCore || !math.IsNaN(b.busy.thread) && b.ringFull()
 	}
 	return b.busy.known && b.busy.core.Busy() >= fullCore
+}
+
+// ringFull reports whether most of what was lost found a lab's router too slow to
+// take it in: its thread had all that this machine gave it.
+func (b benched) ringFull() bool {
+	return b.lostAt(func(l model.Line, f model.FlowResult) bool {
+		return l.Layer == "network" && l.Cause == "ring-full" && l.Host != f.From && l.Host != f.To
+	})
 }
 
 func (b benched) senderFull() bool {
@@ -104,18 +112,26 @@ func (b benched) senderFull() bool {
 const busySender = 0.9
 
 func (b benched) lostAtReceiver() bool {
+	return b.lostAt(func(l model.Line, f model.FlowResult) bool {
+		return strings.HasPrefix(l.Layer, "receiver-") && l.Host == f.To
+	})
+}
+
+// lostAt reports whether most of a row's losses, and not only a few, are in lines
+// that is picks.
+func (b benched) lostAt(is func(model.Line, model.FlowResult) bool) bool {
 	var lost, there uint64
 	for _, t := range b.trials {
 		for _, f := range t.Flows {
 			lost += f.Ledger.Lost
 			for _, l := range f.Ledger.Lines {
-				if strings.HasPrefix(l.Layer, "receiver-") && l.Host == f.To {
+				if is(l, f) {
 					there += l.Packets
 				}
 			}
 		}
 	}
-	return !b.tcp && b.loss >= losslessRatio && float64(there) > receiverLoss*float64(lost)
+	return !b.tcp && b.loss >= losslessRatio && float64(there) > mostLoss*float64(lost)
 }
 
 // routerLimits says of each bound which rows it held, and what shows it.
@@ -202,7 +218,14 @@ func evidence(l bound, rows []benched) string {
 	case l == offloadBound && b.busy.kernel < bypassed:
 		return fmt.Sprintf(": the router's kernel forwarded %s of the packets itself%s", percent(b.busy.kernel), b.rest())
 	case b.busy.lab && !math.IsNaN(b.busy.thread) && l == cpuBound:
-		return fmt.Sprintf(": the router's own thread took %s of a core", percent(least.busy.thread))
+		text := fmt.Sprintf(": the router's own thread took %s of a core", span(least.busy.thread, most.busy.thread))
+		if least.busy.thread < fullCore {
+			text += ", which other work on this machine shared"
+		}
+		if most.busy.kernel < bypassed {
+			text += ", in its fast path"
+		}
+		return text
 	case b.busy.lab && !math.IsNaN(b.busy.thread):
 		return fmt.Sprintf(", the router's own thread took %s of a core", span(least.busy.thread, most.busy.thread))
 	case b.busy.lab:
