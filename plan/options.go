@@ -46,6 +46,9 @@ func translate(p model.Plan, err error) error {
 	if linkField.MatchString(field) {
 		field = "links"
 	}
+	if strings.HasPrefix(field, "variants[") {
+		field = "variants"
+	}
 	name, ok := optionNames()[lastWord.FindString(field)]
 	if !ok {
 		return err

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"pelt/lab"
@@ -20,6 +21,22 @@ type device struct {
 
 // deviceNode is what a real router is called on the path.
 const deviceNode = "router"
+
+// checkDevice reports whether a plan names a router that can be asked, before
+// anything is made for it.
+func checkDevice(p model.Plan) error {
+	name, inLab := strings.CutPrefix(p.Target, "lab:")
+	if inLab && p.DUT != "" && (name == Loopback || name == "direct" || name == lab.Star) {
+		return &model.FieldError{Field: "dut", Want: fmt.Sprintf("%s has no router; want lab:switch, lab:router, lab:nat or lab:fast", p.Target)}
+	}
+	if inLab || p.DUT == "" {
+		return nil
+	}
+	if _, err := dut.ParseTarget(p.DUT); err != nil {
+		return &model.FieldError{Field: "--dut", Want: err.Error()}
+	}
+	return nil
+}
 
 // watchDevice begins to watch the router that a plan names, if it names one. l is
 // the plan's lab, if it has one.
@@ -39,7 +56,7 @@ func (p *path) watchDevice(ctx context.Context, plan model.Plan, l *lab.Lab) err
 	} else {
 		target, err := dut.ParseTarget(plan.DUT)
 		if err != nil {
-			return &model.FieldError{Field: "dut", Want: err.Error()}
+			return err // checkDevice has told it
 		}
 		start = target.Start()
 		p.spots = []spot{p.spots[0], {name: name, device: true}, p.spots[1]}

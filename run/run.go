@@ -59,6 +59,9 @@ func Execute(ctx context.Context, p model.Plan, o Options) (model.Document, erro
 	if err := checkSideBySide(p); err != nil {
 		return model.Document{}, err
 	}
+	if err := checkDevice(p); err != nil {
+		return model.Document{}, err
+	}
 	links, err := lab.ReadTables(p.Links) // so that going on with the run needs no file
 	if err != nil {
 		return model.Document{}, err
