@@ -19,6 +19,7 @@ const (
 	KindPathMTU         = "path-mtu"      // larger packets vanish, and nobody says so
 	KindAsymmetry       = "asymmetry"
 	KindTCP             = "tcp"
+	KindConnections     = "connections"
 	KindEngines         = "engines" // what carried the packets, and what that leaves out
 	KindLab             = "lab"     // what an emulated path means for the figures
 	KindInvalid         = "invalid"

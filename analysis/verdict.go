@@ -305,6 +305,9 @@ func list(points []point) string {
 
 // tcp tells what small writes become: TCP joins them into segments.
 func (a *analyst) tcp(c curve) answer {
+	if out, ok := a.connections(c); ok {
+		return out
+	}
 	wide := best(c.points, bits)
 	out := answer{bits: wide.goodput, figures: unit.FormatBits(wide.goodput), values: map[string]float64{"best_goodput_bps": wide.goodput}}
 	for _, p := range c.points {

@@ -151,6 +151,8 @@ type SendReport struct {
 	ICMP          map[string]uint64  `json:"icmp,omitempty"`     // errors that came back, warm-up included: "port unreachable from 192.0.2.1" -> messages
 	PerStep       []uint64           `json:"per_step"`
 	TCP           *model.TCPFacts    `json:"tcp,omitempty"`
+	// Connections are set in place of TCP where they are what the flow is made of.
+	Connections *model.ConnectionFacts `json:"connections,omitempty"`
 	// Unsent counts packets handed to the interface past the sockets that it did
 	// not take, by cause; they are attempted, not accepted.
 	Unsent map[string]uint64 `json:"unsent,omitempty"`

@@ -151,10 +151,22 @@ func knobs() map[string]knob {
 			switch Protocol(v.Text) {
 			case f.Protocol:
 			case TCP:
+				was := f.Connections
 				*f = Flow{Name: f.Name, Protocol: TCP, From: f.From, To: f.To, PayloadBytes: bulkWrite, Streams: f.Streams,
 					Family: f.Family, DSCP: f.DSCP, SourceAddresses: f.SourceAddresses, Bulk: true}
+				if was != "" {
+					f.Connections, f.PayloadBytes, f.Bulk = was, ConnectionMessageBytes, false
+				}
 			default:
 				return fmt.Errorf("a protocol is %s, or tcp, not %v", f.Protocol, v)
+			}
+			return nil
+		}),
+		// Whether the flow is of TCP is judged once all knobs are set.
+		"connections": eachFlow(func(f *Flow, v Value) error {
+			f.Connections = v.Text
+			if v.Text != ConnectionRate && v.Text != ConnectionKeep {
+				return fmt.Errorf("connections are rate or keep, not %v", v)
 			}
 			return nil
 		}),

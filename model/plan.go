@@ -71,6 +71,7 @@ type Flow struct {
 	// SourceAddresses are local addresses of the end that calls, which its streams
 	// take in turn; none leaves the choice to the system.
 	SourceAddresses []netip.Addr `json:"source_addresses,omitempty"`
+	Connections     string       `json:"connections,omitempty"`          // TCP: many short ones in place of data, each with one small message: "rate" closes each at once, "keep" keeps them open until one fails; Rate is connections per second
 	Bulk            bool         `json:"bulk,omitempty"`                 // TCP: large writes, Nagle on, as a file transfer; else small writes with TCP_NODELAY
 	Control         string       `json:"control,omitempty"`              // TCP: congestion control name; "" leaves the host's default
 	Segments        int          `json:"segments,omitempty"`             // UDP: packets handed to the kernel as one buffer (UDP_SEGMENT), 2..64; 0 and 1 mean singly
@@ -381,6 +382,9 @@ func (f Flow) check(at string) error {
 		return wrong(at+".control", "%q is not the name of a congestion control", clip(f.Control))
 	}
 	if err := f.checkSockets(at); err != nil {
+		return err
+	}
+	if err := f.checkConnections(at); err != nil {
 		return err
 	}
 	if pps, ok := f.Rate.PPS(f.PayloadBytes); ok && pps > unit.MaxPacketsPerSecond {

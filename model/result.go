@@ -208,6 +208,8 @@ type FlowResult struct {
 
 	SendErrors map[string]uint64 `json:"send_errors,omitempty"` // errno name -> packets
 	TCP        *TCPFacts         `json:"tcp,omitempty"`
+	// Connections are the figures of a flow of them, whose TCP is all zero.
+	Connections *ConnectionFacts `json:"connections,omitempty"`
 
 	SenderCPU   CPU `json:"sender_cpu"`
 	ReceiverCPU CPU `json:"receiver_cpu"`

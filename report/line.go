@@ -70,6 +70,9 @@ func shortWhy(r model.Result) string {
 }
 
 func flowLine(f model.FlowResult) string {
+	if f.Connections != nil {
+		return connectionsLine(f)
+	}
 	if f.TCP != nil {
 		writes := "–"
 		if f.DurationS > 0 {

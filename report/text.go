@@ -91,12 +91,19 @@ func (s *screen) flow(doc model.Document, t rows.Table, of []rows.Row) {
 	if of[0].TCP != nil {
 		fields = tcpFields(of)
 	}
+	if of[0].Connections != nil {
+		fields = connectionFields(of)
+	}
 	s.table(of, append(knobFields(of, t.Keys), fields...))
 }
 
 // flowTitle names a flow: "up: sender to receiver, UDP".
 func flowTitle(r rows.Row) string {
-	return fmt.Sprintf("%s: %s to %s, %s", words.Name(r.Flow), words.Name(r.From), words.Name(r.To), strings.ToUpper(string(r.Protocol)))
+	what := strings.ToUpper(string(r.Protocol))
+	if r.Connections != nil {
+		what += " connections"
+	}
+	return fmt.Sprintf("%s: %s to %s, %s", words.Name(r.Flow), words.Name(r.From), words.Name(r.To), what)
 }
 
 func (s *screen) table(of []rows.Row, fields []field) {

@@ -193,17 +193,13 @@ func doubtsOf(placed fleet.Trial, out fleet.Outcome) []string {
 	return slices.Compact(list)
 }
 
-func (p *path) family(f fleet.PlacedFlow) int {
-	if f.Listen.Is4() || f.Listen.Is4In6() {
-		return 4
-	}
-	return 6
-}
-
 // shortfall says how the generator fell short of its order, "" if it did not.
 func shortfall(f model.FlowResult, asked model.Flow, ordered model.Timing) string {
 	if f.Attempted == 0 {
 		return fmt.Sprintf("flow %s: nothing was sent", f.Name)
+	}
+	if c := f.Connections; c != nil && c.Ended != "" { // as ordered
+		return ""
 	}
 	if f.DurationS < minDurationRatio*ordered.MeasureSeconds && (asked.Packets == 0 || f.Attempted < asked.Packets) {
 		return fmt.Sprintf("flow %s: the sender measured %.2g s of the %.2g s ordered: this host was stalled", f.Name, f.DurationS, ordered.MeasureSeconds)
@@ -252,7 +248,9 @@ func flowResult(f model.Flow, family int, timing model.Timing, o fleet.FlowOutco
 		receive = *o.Receive.Receive
 		r.ReceiverCPU = o.Receive.CPU
 	}
-	if f.Protocol == model.TCP {
+	if f.Connections != "" {
+		addConnections(&r, o.Send, receive)
+	} else if f.Protocol == model.TCP {
 		addTCP(&r, o.Send, receive)
 	} else {
 		addReceive(&r, receive)

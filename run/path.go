@@ -83,7 +83,7 @@ func agentConfig(node string, host engine.Host, version string, port uint16, see
 		Port:         port,
 		Crew:         crew,
 	})
-	t := tcp.New(tcp.Config{Port: port})
+	t := tcp.New(tcp.Config{Port: port, NewHistogram: newHistogram})
 	x := xdp.New(xdp.Config{Sockets: u, NewHistogram: newHistogram})
 	return fleet.AgentConfig{
 		Node: node, Host: host, Version: version,

@@ -192,3 +192,10 @@ func senderCore(node string) int {
 // coreAcross is where the work of an interface is done that a node's frames
 // meet first: not on that node's sending core.
 func coreAcross(peer string) int { return 1 - senderCore(peer) }
+
+func (p *path) family(f fleet.PlacedFlow) int {
+	if f.Listen.Is4() || f.Listen.Is4In6() {
+		return 4
+	}
+	return 6
+}

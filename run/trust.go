@@ -33,6 +33,10 @@ func impossible(f model.Flow, t model.Timing, o fleet.FlowOutcome) string {
 	switch {
 	case s.DurationNanos < 0 || float64(s.DurationNanos) > longest:
 		return fmt.Sprintf("flow %s: the sender says it measured for %.3g s", f.Name, float64(s.DurationNanos)/1e9)
+	case (s.Connections == nil) != (f.Connections == ""):
+		return fmt.Sprintf("flow %s: the sender's account is of another kind of flow", f.Name)
+	case s.Connections != nil && s.Connections.Established > s.Attempted:
+		return fmt.Sprintf("flow %s: the sender says that %d of %d connections were established", f.Name, s.Connections.Established, s.Attempted)
 	case s.Accepted > s.Attempted || sum != s.Attempted || len(s.Streams) != f.Streams:
 		return fmt.Sprintf("flow %s: the sender's account does not add up: %d attempted, %d accepted, %d in %d streams", f.Name, s.Attempted, s.Accepted, sum, len(s.Streams))
 	case span < 0 || span > longest+(t.WarmupSeconds+t.DrainSeconds)*1e9:
@@ -78,6 +82,9 @@ func tame(o fleet.FlowOutcome, t model.Timing) fleet.FlowOutcome {
 		if c.Send != nil {
 			s := *c.Send
 			s.PerStep = cut(s.PerStep)
+			if s.Connections != nil {
+				s.Connections = tameConnections(*s.Connections, steps)
+			}
 			s.Refused, s.Errnos = s.Refused[:min(len(s.Refused), len(s.Streams))], s.Errnos[:min(len(s.Errnos), maxErrnos)]
 			if len(s.Unsent) > maxErrnos {
 				s.Unsent = nil

@@ -25,6 +25,18 @@
 // when they are read; counters of the kernel are read when a timer says so, and
 // a warning says when that was late.
 //
+// # Connections
+//
+// A flow of connections has its streams like any other, which get both ends' consent
+// and then stay silent. After that the dialing end opens further connections, each
+// stream's share on one thread, and says a ticket on each that the flow's key has signed; the
+// listening end signs it in return. To measure their rate it then closes the
+// connection, first of the two, so that no port of the dialing end has to wait; to
+// measure how many the path holds both keep them. The dialing end counts every failure
+// by name, tells what this host cannot do from what the path does not, and books an
+// attempt in the second it was begun, an establishment in the second it came. What is
+// begun in the measured part may take 2 s and is waited for.
+//
 // # Packets
 //
 // In the reports packets are data segments: Attempted is tcpi_data_segs_out,

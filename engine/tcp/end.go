@@ -30,15 +30,22 @@ type end struct {
 	listener      *listener // nil on a dialing end
 	release       func() error
 	refusedBefore uint64
+	starvedBefore uint64
+	opening       *opening // of a flow of connections: the sender's
 
-	mu       sync.Mutex
-	streams  []*stream // nil until connected
-	joined   int
-	closed   bool
-	failed   error // why an accepted connection could not be used
-	warnings []string
-	busiest  float64 // share of a core that the busiest thread used
-	span     span
+	mu      sync.Mutex
+	streams []*stream // nil until connected
+	joined  int
+	closed  bool
+	// Of a flow of connections that are kept: the receiver's, beside the streams.
+	kept       []*net.TCPConn
+	most       int64  // that it may keep, so that the rest of this program has descriptors
+	why        string // it may not keep more
+	turnedAway uint64 // beyond most
+	failed     error  // why an accepted connection could not be used
+	warnings   []string
+	busiest    float64 // share of a core that the busiest thread used
+	span       span
 
 	ready chan struct{} // closed when all streams are connected, or failed is set
 	quit  chan struct{} // closed by Stop
@@ -53,6 +60,7 @@ type end struct {
 	lastSeen     atomic.Int64
 	arrived      count // receiver: bytes, warm-up included
 	stepSegments []count
+	stepTickets  []count // receiver of connections
 	stepBytes    []count
 }
 
@@ -72,6 +80,7 @@ type stream struct {
 	writes, bytes count  // sender: since the origin; receiver: bytes read in the measured part
 	made          count  // sender with a rate: writes of the measured part
 	heldBack      count  // sender with a rate: writes not made because TCP took no more
+	tickets       count  // receiver of connections: taken in the measured part
 	burst         int    // sender with a rate: most writes made in one go; the writer's until it ends
 	control       string // sender: congestion control in use, read back
 	ended         error  // why the stream ended, nil at its regular end; its goroutine's until it ends
@@ -279,7 +288,10 @@ func (e *end) Run(ctx context.Context) error {
 		return errors.New("run tcp: a stream could not be used")
 	}
 	defer context.AfterFunc(ctx, e.Stop)()
-	if e.order.Role == engine.Send {
+	switch {
+	case e.opening != nil:
+		return e.open()
+	case e.order.Role == engine.Send:
 		return e.send()
 	}
 	return e.receive()
@@ -331,6 +343,7 @@ func (e *end) Close() error {
 			errs = append(errs, err)
 		}
 	}
+	e.dropKept()
 	release := e.release
 	e.release = nil
 	e.mu.Unlock()

@@ -15,6 +15,9 @@ import (
 // Config sets up an Engine.
 type Config struct {
 	Port uint16 // of the listening ends; 0 lets the system choose
+	// NewHistogram makes the distribution of a flow of connections' set-up times;
+	// without it there is none.
+	NewHistogram engine.NewHistogram
 }
 
 // Engine makes TCP ends on one host. It is safe for concurrent use.
@@ -44,6 +47,9 @@ func (g *Engine) Prepare(ctx context.Context, host engine.Host, order engine.Ord
 		return nil, fmt.Errorf("prepare tcp: %w", err)
 	}
 	e := newEnd(host, order)
+	if order.Flow.Connections != "" && order.Role == engine.Send {
+		e.opening = newOpening(e, g.config.NewHistogram)
+	}
 	if !order.Listen {
 		return e, nil
 	}
@@ -52,20 +58,26 @@ func (g *Engine) Prepare(ctx context.Context, host engine.Host, order engine.Ord
 		return nil, err
 	}
 	e.listener, e.release = l, func() error { return g.release(l) }
-	e.refusedBefore = l.refused.Load()
+	e.refusedBefore, e.starvedBefore = l.refused.Load(), l.starved.Load()
 	l.enter(e)
 	return e, nil
 }
 
 func newEnd(host engine.Host, order engine.Order) *end {
+	if order.Flow.Connections == model.ConnectionKeep && order.Role == engine.Receive {
+		order.Timing.WarmupSeconds = 0 // the sender lets it pass before the first one
+	}
 	e := &end{
 		host: host, order: order, clock: newClock(),
 		streams: make([]*stream, order.Flow.Streams),
 		ready:   make(chan struct{}), quit: make(chan struct{}), first: make(chan struct{}),
 		idle: make(chan struct{}), over: make(chan struct{}),
 	}
+	if order.Flow.Connections == model.ConnectionKeep && order.Role == engine.Receive {
+		e.most, e.why = mostOpen()
+	}
 	steps := int((order.Timing.Measure() + engine.StepNanos - 1) / engine.StepNanos)
-	e.stepSegments, e.stepBytes = make([]count, steps), make([]count, steps)
+	e.stepSegments, e.stepBytes, e.stepTickets = make([]count, steps), make([]count, steps), make([]count, steps)
 	if order.Role == engine.Send {
 		// Random bytes, so that no link on the way can compress them.
 		e.message = make([]byte, order.Flow.PayloadBytes)
@@ -125,6 +137,12 @@ func check(o engine.Order) error {
 		return refuse("cannot use %d ports from %d", f.Streams, f.SourcePort)
 	case f.Burst < 0 || f.Burst > model.MaxBurst:
 		return refuse("cannot send bursts of %d", f.Burst)
+	case f.Connections != "" && f.Connections != model.ConnectionRate && f.Connections != model.ConnectionKeep:
+		return refuse("knows no connections %q", f.Connections)
+	case f.Connections != "" && (o.Role == engine.Send) == o.Listen:
+		return refuse("opens connections from the end that calls only; want a flow from there")
+	case f.Connections != "" && !opensConnections:
+		return refuse("opens many connections on Linux only")
 	case !o.Listen && !o.Peer.IsValid():
 		return refuse("cannot dial without the peer's address")
 	case !o.Listen && len(o.Ports) != f.Streams:

@@ -32,6 +32,7 @@ type listener struct {
 	net     net.Listener
 	port    uint16
 	refused atomic.Uint64 // callers that were no peer of a waiting end, or came too late, or were dropped
+	starved atomic.Uint64 // times that this host had no descriptor for a caller
 	group   sync.WaitGroup
 
 	mu      sync.Mutex
@@ -67,6 +68,9 @@ func (l *listener) accept() {
 		case err != nil:
 			// Out of descriptors, or the caller left already: neither ends the port.
 			l.refused.Add(1)
+			if errors.Is(err, syscall.EMFILE) || errors.Is(err, syscall.ENFILE) {
+				l.starved.Add(1)
+			}
 			time.Sleep(time.Millisecond)
 		case l.admit(conn):
 			l.group.Go(func() { l.greet(conn.(*net.TCPConn)) })
@@ -110,11 +114,16 @@ func (l *listener) verify(conn *net.TCPConn) bool {
 	if _, err := io.ReadFull(conn, message[:]); err != nil {
 		return false
 	}
+	if isTicket(message[:]) {
+		to, stream := ticketRoute(message[:])
+		e := l.find(to, stream, func(key []byte) bool { return ticketSigned(message[:], key) })
+		return e != nil && e.order.Flow.Connections != "" && e.takeTicket(conn, stream, message[:])
+	}
 	h, ok := parseHello(message[:])
 	if !ok {
 		return false
 	}
-	e := l.find(h, message[:])
+	e := l.find(route{h.trial, h.tag}, int(h.stream), func(key []byte) bool { return helloSigned(message[:], key) })
 	if e == nil {
 		return false
 	}
@@ -135,12 +144,12 @@ func (l *listener) verify(conn *net.TCPConn) bool {
 	return e.take(int(h.stream), conn)
 }
 
-func (l *listener) find(h hello, message []byte) *end {
+func (l *listener) find(to route, stream int, signed func(key []byte) bool) *end {
 	l.mu.Lock()
-	candidates := slices.Clone(l.waiting[route{h.trial, h.tag}])
+	candidates := slices.Clone(l.waiting[to])
 	l.mu.Unlock()
 	for _, e := range candidates {
-		if int(h.stream) < e.order.Flow.Streams && helloSigned(message, e.order.Key) {
+		if stream < e.order.Flow.Streams && signed(e.order.Key) {
 			return e
 		}
 	}

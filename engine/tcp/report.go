@@ -20,6 +20,9 @@ func (e *end) Sample() (packets, bytes uint64) {
 	if e.failedOrNone() {
 		return 0, 0
 	}
+	if e.order.Flow.Connections != "" {
+		return e.sampleConnections()
+	}
 	for _, s := range e.streams {
 		t := s.current()
 		if e.order.Role == engine.Receive {
@@ -69,7 +72,10 @@ func (e *end) Report() engine.Report {
 	r.CPU.ThreadRatio = e.busiest
 	r.Warnings = slices.Clone(e.warnings)
 	e.mu.Unlock()
-	if e.order.Role == engine.Send {
+	if e.opening != nil {
+		r.Send = e.opening.report(span)
+		r.Stopped = !span.complete
+	} else if e.order.Role == engine.Send {
 		r.Send = e.sendReport(span)
 		r.Stopped = !span.complete
 	} else {
@@ -153,6 +159,9 @@ func (e *end) receiveReport() *engine.ReceiveReport {
 	}
 	t.PerStep, t.StepBytes = load(e.stepSegments), load(e.stepBytes)
 	r.TCP.SegmentsIn, r.TCP.ReceivedBytes = t.Received, t.Bytes
+	if e.order.Flow.Connections != "" {
+		e.receivedTickets(r)
+	}
 	if e.listener != nil {
 		r.Foreign = e.listener.refused.Load() - e.refusedBefore
 	}
@@ -173,6 +182,11 @@ const lateReading = 5 * time.Millisecond
 // doubts lists what weakens the figures.
 func (e *end) doubts() (list []string) {
 	add := func(format string, args ...any) { list = append(list, fmt.Sprintf("tcp: "+format, args...)) }
+	e.mu.Lock()
+	if e.turnedAway > 0 {
+		add("%d connections were turned away here, not by the path: %s", e.turnedAway, e.why)
+	}
+	e.mu.Unlock()
 	var held, made uint64
 	for i, s := range e.streams {
 		held += s.heldBack.Load()
@@ -182,7 +196,7 @@ func (e *end) doubts() (list []string) {
 			add("stream %d ended early: %s", i, text)
 		}
 	}
-	if s := e.streams[0]; !s.known || !s.last.segmentsKnown {
+	if s := e.streams[0]; e.order.Flow.Connections == "" && (!s.known || !s.last.segmentsKnown) {
 		add("this system does not tell its segments; packet figures are 0 (TCP_INFO of Linux 4.6 or later)")
 	}
 	if late := e.span.latest; late > max(lateReading, e.order.Timing.Measure()/100) {
@@ -191,12 +205,19 @@ func (e *end) doubts() (list []string) {
 	if held > 0 {
 		add("%d writes were not made because the path or the peer took no more", held)
 	}
-	if p, ok := e.newPace(); ok && e.order.Role == engine.Send && made+held < p.last-p.first {
+	if o := e.opening; o != nil {
+		if r := o.report(e.span); r.Planned > r.Attempted {
+			add("%d connections were not begun when they were due: the sender was late, or too many were unanswered", r.Planned-r.Attempted)
+		}
+	} else if p, ok := e.newPace(); ok && e.order.Role == engine.Send && made+held < p.last-p.first {
 		add("%d writes were not made because the sender was late or was stopped", p.last-p.first-made-held)
 	}
 	if e.listener != nil {
 		if n := e.listener.refused.Load() - e.refusedBefore; n > 0 {
 			add("%d strange connections to port %d were refused during the trial", n, e.listener.port)
+		}
+		if n := e.listener.starved.Load() - e.starvedBefore; n > 0 {
+			add("%d times this host had no file descriptor for a connection that came: raise its limit (ulimit -n)", n)
 		}
 	}
 	return list

@@ -63,6 +63,8 @@ type Row struct {
 	Delay     *Delays // one way
 	RoundTrip *Delays
 	TCP       *TCP
+	// Connections are nil but for a flow of them, whose TCP says nothing.
+	Connections *Connections
 
 	Planned                uint64           // of all trials of the row; 0 for a flow without a schedule
 	Attempted, Lost        uint64           // of all trials of the row
@@ -129,7 +131,7 @@ func (t Table) Groups() [][]Row {
 	var groups [][]Row
 	at := map[string]int{}
 	for _, r := range t.Rows {
-		key := r.Flow + "\x00" + string(r.Protocol)
+		key := r.kind()
 		i, known := at[key]
 		if !known {
 			i = len(groups)
@@ -196,7 +198,7 @@ func (r *Row) fill(doc model.Document, all []member) {
 	r.Receivers = spreadOver(ms)
 	r.Delay = delays(ms, func(f *model.FlowResult) *model.Percentiles { return f.Delay })
 	r.RoundTrip = delays(ms, func(f *model.FlowResult) *model.Percentiles { return f.RoundTrip })
-	r.TCP = tcp(ms)
+	r.TCP, r.Connections = tcp(ms), connections(ms)
 	r.Observed = worstWatch(doc, ms)
 	r.Nodes = Nodes(doc.Lab, r.Observed, r.From, r.To)
 	r.Ledger = sumLedgers(ms, r.Nodes)
@@ -296,9 +298,18 @@ func Measured(f model.FlowResult) bool {
 	return f.Attempted > 0 || f.TCP != nil && f.TCP.Writes > 0
 }
 
+// kind is the same for rows of one table.
+func (r Row) kind() string {
+	key := r.Flow + "\x00" + string(r.Protocol)
+	if r.Connections != nil {
+		key += "\x00" + r.Connections.Mode
+	}
+	return key
+}
+
 // Offered is what the sender put in per second: packets, or writes for TCP.
 func (r Row) Offered() Stat {
-	if r.TCP != nil {
+	if r.TCP != nil && r.Connections == nil {
 		return r.TCP.WritesPerSecond
 	}
 	return r.SendPPS
@@ -306,7 +317,7 @@ func (r Row) Offered() Stat {
 
 // Carried is what came out per second: packets, or data segments for TCP.
 func (r Row) Carried() Stat {
-	if r.TCP != nil {
+	if r.TCP != nil && r.Connections == nil {
 		return r.TCP.SegmentsPerSecond
 	}
 	return r.ReceivePPS
@@ -314,9 +325,8 @@ func (r Row) Carried() Stat {
 
 func share(all []Row) {
 	best := map[string]float64{}
-	name := func(r Row) string { return r.Flow + "\x00" + string(r.Protocol) }
 	figure := func(r Row) Stat {
-		if r.TCP != nil {
+		if r.TCP != nil && r.Connections == nil {
 			return r.GoodputBPS
 		}
 		return r.ReceivePPS
@@ -325,11 +335,11 @@ func share(all []Row) {
 		if r.State != model.Valid {
 			continue
 		}
-		best[name(r)] = max(best[name(r)], figure(r).Median)
+		best[r.kind()] = max(best[r.kind()], figure(r).Median)
 	}
 	for i, r := range all {
 		all[i].Share = math.NaN()
-		if b := best[name(r)]; b > 0 && figure(r).N > 0 && r.State == model.Valid {
+		if b := best[r.kind()]; b > 0 && figure(r).N > 0 && r.State == model.Valid {
 			all[i].Share = figure(r).Median / b
 		}
 	}

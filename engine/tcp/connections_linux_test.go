@@ -1,0 +1,308 @@
+package tcp
+
+import (
+	"context"
+	"io"
+	"net"
+	"net/netip"
+	"os"
+	"os/exec"
+	"strings"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"pelt/engine"
+	"pelt/measure"
+	"pelt/model"
+	"pelt/unit"
+)
+
+func connections(mode string, streams int) model.Flow {
+	return model.Flow{Name: "up", Protocol: model.TCP, From: model.Sender, To: model.Receiver, PayloadBytes: model.ConnectionMessageBytes, Streams: streams, Connections: mode}
+}
+
+// callers is a pair whose sender keeps the distribution of set-up times.
+func callers(t *testing.T, host engine.Host, address string, f model.Flow, timing model.Timing) *pair {
+	t.Helper()
+	p := newPair(t, host, address, false, f, timing)
+	p.engines[0].config.NewHistogram = func(parts int) engine.Histogram { return measure.NewHistogram(parts) }
+	p.sender.Close()
+	p.sender = p.prepare(withPeer(p.send, address, p.receiver.Ports()))
+	return p
+}
+
+func withPeer(o engine.Order, address string, ports []uint16) engine.Order {
+	o.Peer, o.Ports = netip.MustParseAddr(address), ports
+	return o
+}
+
+func TestConnectionRate(t *testing.T) {
+	leakCheck(t)
+	for _, c := range []struct {
+		name    string
+		address string
+		change  func(*model.Flow)
+	}{
+		{"as many as it can", "127.0.0.1", func(*model.Flow) {}},
+		{"IPv6", "::1", func(*model.Flow) {}},
+		{"from many addresses", "127.0.0.1", func(f *model.Flow) {
+			f.SourceAddresses = []netip.Addr{mustAddr("127.0.0.5"), mustAddr("127.0.0.6")}
+		}},
+		{"paced", "127.0.0.1", func(f *model.Flow) { f.Rate, f.Burst = unit.PacketRate(500), 500 }},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			f := connections(model.ConnectionRate, 2)
+			c.change(&f)
+			p := callers(t, newNamespace(t), c.address, f, timing(100*time.Millisecond, 400*time.Millisecond, time.Second))
+			p.connect()
+			s, r := p.play()
+			x := s.Connections
+			if x == nil || x.Mode != model.ConnectionRate || x.Established == 0 || x.Ended != "" {
+				t.Fatalf("account: %+v", x)
+			}
+			if s.Attempted != x.Established || len(x.Failed) != 0 || s.Accepted != s.Attempted {
+				t.Errorf("%d attempted, %d established, failed %v; want all", s.Attempted, x.Established, x.Failed)
+			}
+			if x.SetUp == nil || x.SetUp.Count != x.Established || !(x.SetUp.P50 > 0 && x.SetUp.Max < 2e9) {
+				t.Errorf("set-up times: %+v", x.SetUp)
+			}
+			sum := uint64(0)
+			for _, n := range x.PerSecond {
+				sum += n
+			}
+			if sum != x.Established || s.Streams[0] == 0 || s.Streams[1] == 0 {
+				t.Errorf("each second %v, streams %v; want a sum of %d from both", x.PerSecond, s.Streams, x.Established)
+			}
+			// The two ends cut by clocks of their own, see doc.go.
+			if n := float64(r.Tally.Received); n < 0.8*float64(x.Established) || n > 1.2*float64(x.Established) {
+				t.Errorf("the receiver took %v of %d", n, x.Established)
+			}
+			if r.Tally.Bytes != r.Tally.Received*ticketBytes {
+				t.Errorf("%d B in %d connections", r.Tally.Bytes, r.Tally.Received)
+			}
+			if f.Rate.IsMax() == (s.Planned == 200) || !f.Rate.IsMax() && (s.Attempted > 200 || s.Attempted < 100) {
+				t.Errorf("planned %d, attempted %d of 500 a second for 0.4 s", s.Planned, s.Attempted)
+			}
+			t.Logf("%d in 0.4 s, at most %d open, set up in %.0f us", x.Established, x.OpenMax, x.SetUp.P50/1000)
+			p.close()
+		})
+	}
+}
+
+// TestConnectionsKept: they stay open until the path lets no more through, and the
+// account says how many were open and what stopped the next one.
+func TestConnectionsKept(t *testing.T) {
+	leakCheck(t)
+	const most = 300
+	for _, c := range []struct {
+		name, rule string
+		errno      string
+		within     time.Duration
+	}{
+		{"refused", "reject with tcp reset", "ECONNREFUSED", time.Second},
+		{"dropped", "drop", "ETIMEDOUT", 4 * time.Second},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			ns := newNamespace(t)
+			p := callers(t, ns, "127.0.0.1", connections(model.ConnectionKeep, 2), timing(50*time.Millisecond, 20*time.Second, time.Second))
+			p.connect()
+			if err := ns.Do(func() error {
+				out, err := exec.Command("nft", "table ip t { chain c { type filter hook output priority 0; tcp flags & (syn|ack) == syn ct state new limit rate over 1/day burst 300 packets "+c.rule+"; }; }").CombinedOutput()
+				if err != nil {
+					t.Logf("nft: %s", out)
+				}
+				return err
+			}); err != nil {
+				t.Fatal(err)
+			}
+			began := time.Now()
+			s, r := p.play()
+			x := s.Connections
+			if took := time.Since(began); took > c.within {
+				t.Errorf("took %v, want at most %v", took, c.within)
+			}
+			// The rule's bucket holds some packets more or less.
+			if x.Established < most-1 || x.Established > most+1 || x.OpenMax != x.Established || r.Tally.Received != x.Established {
+				t.Errorf("%d established, %d open at most, %d taken; want %d", x.Established, x.OpenMax, r.Tally.Received, most)
+			}
+			if x.Failed[c.errno] == 0 || !strings.Contains(x.Ended, c.errno) || x.HostLimit || s.Attempted != x.Established+sumOf(x.Failed) {
+				t.Errorf("failed %v of %d attempts, ended because %q (this host's limit: %v)", x.Failed, s.Attempted, x.Ended, x.HostLimit)
+			}
+			p.close()
+		})
+	}
+}
+
+func sumOf(m map[string]uint64) (n uint64) {
+	for _, v := range m {
+		n += v
+	}
+	return n
+}
+
+// TestConnectionsOfTheHost: what this host cannot hold is not the path's limit.
+func TestConnectionsOfTheHost(t *testing.T) {
+	leakCheck(t)
+	t.Run("files", func(t *testing.T) {
+		var old unix.Rlimit
+		if err := unix.Getrlimit(unix.RLIMIT_NOFILE, &old); err != nil {
+			t.Fatal(err)
+		}
+		open, err := os.ReadDir("/proc/self/fd")
+		if err != nil {
+			t.Fatal(err)
+		}
+		p := callers(t, newNamespace(t), "127.0.0.1", connections(model.ConnectionKeep, 1), timing(0, 20*time.Second, time.Second))
+		p.connect()
+		few := unix.Rlimit{Cur: uint64(len(open)) + spareFiles + 200, Max: old.Max}
+		if err := unix.Setrlimit(unix.RLIMIT_NOFILE, &few); err != nil {
+			t.Fatal(err)
+		}
+		s, _ := p.play()
+		if err := unix.Setrlimit(unix.RLIMIT_NOFILE, &old); err != nil {
+			t.Fatal(err)
+		}
+		x := s.Connections
+		if x.OpenMax < 80 || x.OpenMax > 100 || x.OpenMax != x.MostOpen || !x.HostLimit || !strings.Contains(x.Ended, "ulimit -n") || len(x.Failed) != 0 {
+			t.Errorf("%+v, want some 100 open at most, by this host's limit", x)
+		}
+		p.close()
+	})
+	t.Run("ports", func(t *testing.T) {
+		ns := newNamespace(t)
+		p := callers(t, ns, "127.0.0.1", connections(model.ConnectionKeep, 1), timing(0, 20*time.Second, time.Second))
+		p.connect()
+		if err := ns.Do(func() error {
+			return os.WriteFile("/proc/sys/net/ipv4/ip_local_port_range", []byte("40000 40099"), 0)
+		}); err != nil {
+			t.Fatal(err)
+		}
+		s, _ := p.play()
+		x := s.Connections
+		if x.OpenMax < 90 || x.OpenMax > 100 || !x.HostLimit || x.Failed["EADDRNOTAVAIL"] == 0 || !strings.Contains(x.Ended, "more source addresses") {
+			t.Errorf("%+v, want some 100 open at most, by this host's ports", x)
+		}
+		p.close()
+	})
+}
+
+// TestReceiverIsFull: the receiver's own limit is told as such.
+func TestReceiverIsFull(t *testing.T) {
+	leakCheck(t)
+	p := callers(t, newNamespace(t), "127.0.0.1", connections(model.ConnectionKeep, 1), timing(0, 20*time.Second, time.Second))
+	p.receiver.(*end).most = 70
+	p.connect()
+	s, r := p.play()
+	if x := s.Connections; x.OpenMax != 70 || x.Failed["closed"]+x.Failed["ECONNRESET"]+x.Failed["under way"] == 0 || x.HostLimit || r.Tally.Received != 70 {
+		t.Errorf("%+v, %d taken, want 70", x, r.Tally.Received)
+	}
+	if w := strings.Join(p.receiver.Report().Warnings, " "); !strings.Contains(w, "were turned away here, not by the path: this host may open") {
+		t.Errorf("the receiver warns: %s", w)
+	}
+	p.close()
+}
+
+// TestConnectionsBroken: those that somebody else ends while they are kept are told.
+func TestConnectionsBroken(t *testing.T) {
+	leakCheck(t)
+	p := callers(t, newNamespace(t), "127.0.0.1", connections(model.ConnectionKeep, 1), timing(0, time.Minute, time.Second))
+	p.connect()
+	ended := make(chan error, 1)
+	go func() { ended <- p.sender.Run(t.Context()) }()
+	e := p.receiver.(*end)
+	o := p.sender.(*end).opening
+	wait := func(what string, ok func() bool) {
+		t.Helper()
+		for deadline := time.Now().Add(10 * time.Second); !ok(); time.Sleep(time.Millisecond) {
+			if time.Now().After(deadline) {
+				t.Fatalf("not within 10 s: %s", what)
+			}
+		}
+	}
+	wait("100 kept", func() bool { return o.opened.Load() >= 100 })
+	e.mu.Lock()
+	for _, conn := range e.kept[:50] {
+		conn.Close()
+	}
+	e.mu.Unlock()
+	wait("50 broken", func() bool { return o.broken.Load() == 50 })
+	p.sender.Stop()
+	if err := <-ended; err != nil {
+		t.Error(err)
+	}
+	if r := p.sender.Report(); !r.Stopped || r.Send.Connections.Broken != 50 {
+		t.Errorf("report: %+v of %+v", r, r.Send.Connections)
+	}
+	p.close()
+}
+
+// TestTicketsNeedConsent: before both ends have consented nobody's ticket is
+// taken, nor one that another key has signed.
+func TestTicketsNeedConsent(t *testing.T) {
+	leakCheck(t)
+	p := newPair(t, here{}, "127.0.0.1", false, connections(model.ConnectionKeep, 1), timing(0, time.Second, time.Second))
+	present := func(trial, stream uint16, key []byte) (answer int) {
+		t.Helper()
+		c := call(t, p.receiver.Ports()[0])
+		defer c.Close()
+		if _, err := c.Write(makeTicket(nil, trial, p.send.Tag, stream, 0, key)); err != nil {
+			t.Fatal(err)
+		}
+		c.SetReadDeadline(time.Now().Add(5 * time.Second))
+		n, err := io.ReadFull(c, make([]byte, stubBytes))
+		if nerr, ok := err.(net.Error); ok && nerr.Timeout() {
+			t.Fatal("the caller is left to wait")
+		}
+		return n
+	}
+	right, wrong := p.send.Key, []byte(strings.Repeat("x", keyBytes))
+	if n := present(p.send.Trial, 0, right); n != 0 {
+		t.Errorf("before consent a ticket got %d B", n)
+	}
+	p.connect()
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	go func() { ended <- p.receiver.Run(ctx) }()
+	for _, c := range []struct {
+		name          string
+		trial, stream uint16
+		key           []byte
+		want          int
+	}{
+		{"the right one", p.send.Trial, 0, right, stubBytes},
+		{"another key", p.send.Trial, 0, wrong, 0},
+		{"another trial", p.send.Trial + 1, 0, right, 0},
+		{"a stream too many", p.send.Trial, 1, right, 0},
+	} {
+		if n := present(c.trial, c.stream, c.key); n != c.want {
+			t.Errorf("%s got %d B, want %d", c.name, n, c.want)
+		}
+	}
+	cancel()
+	<-ended
+	if n := p.receiver.Report().Receive.Tally.Received; n != 1 {
+		t.Errorf("%d connections were taken, want 1", n)
+	}
+	p.close()
+}
+
+func FuzzTicket(f *testing.F) {
+	key := []byte(strings.Repeat("k", keyBytes))
+	f.Add(makeTicket(nil, 1, 2, 3, 4, key))
+	f.Add(make([]byte, ticketBytes))
+	f.Fuzz(func(t *testing.T, b []byte) {
+		if !isTicket(b) {
+			return
+		}
+		to, stream := ticketRoute(b)
+		again := makeTicket(nil, to.trial, to.tag, uint16(stream), 0, key)
+		if ticketSigned(b, key) && string(again[:14]) != string(b[:14]) {
+			t.Errorf("% x was read as %v, stream %d", b, to, stream)
+		}
+		if _, ok := parseHello(b); ok {
+			t.Error("a ticket is a hello, too")
+		}
+	})
+}

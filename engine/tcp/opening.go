@@ -1,0 +1,163 @@
+package tcp
+
+import (
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"pelt/engine"
+	"pelt/model"
+)
+
+const (
+	// answerTime is how long an attempt may take. The kernel repeats a SYN after a
+	// second (RFC 6298 section 2), so one that is lost costs no connection. It is
+	// less than a sender may run past its order, so every attempt ends in time.
+	answerTime = 2 * time.Second
+	// maxUnderWay bounds the attempts of a flow under way; the listener drops the
+	// oldest of maxGreeted callers that have not proved themselves.
+	maxUnderWay = maxGreeted / 2
+)
+
+// opening is the sender's account of a flow of connections.
+type opening struct {
+	e    *end
+	keep bool
+	pace pace
+	slow bool // pace holds
+	most int64
+	why  string // most is not more
+
+	begun       time.Time // of the warm-up
+	next        count     // of the schedule, over all streams
+	attempted   []count   // by stream, in the measured part
+	refused     count     // of them: not taken by this host's kernel
+	established count     // of them
+	broken      count
+	opened      atomic.Int64 // established and not ended yet
+	underWay    atomic.Int64
+	openMax     atomic.Int64
+	perStep     []count
+	sentStep    []count
+	setUp       engine.Histogram // nil without
+
+	mu      sync.Mutex
+	failed  map[string]uint64
+	ended   string
+	host    bool // ended by this host's limits
+	enough  chan struct{}
+	endOnce sync.Once
+}
+
+func newOpening(e *end, histogram engine.NewHistogram) *opening {
+	o := &opening{e: e, keep: e.order.Flow.Connections == model.ConnectionKeep, attempted: make([]count, e.order.Flow.Streams),
+		perStep: make([]count, len(e.stepSegments)), sentStep: make([]count, len(e.stepSegments)),
+		failed: map[string]uint64{}, enough: make(chan struct{})}
+	o.pace, o.slow = e.newPace()
+	if histogram != nil {
+		o.setUp = histogram(e.order.Flow.Streams)
+	}
+	return o
+}
+
+// open makes connections until the order is fulfilled. Every stream is one thread's
+// account of a share of them.
+func (e *end) open() error {
+	o := e.opening
+	o.most, o.why = mostOpen()
+	o.begun = time.Now()
+	e.origin.Store(int64(o.begun.Sub(e.clock.begun)))
+	e.work(func(s *stream) {
+		if err := e.host.Do(func() error { return o.work(s) }); err != nil {
+			s.ended = err
+		}
+	})
+	span := e.measure()
+	e.letGo()
+	<-e.idle
+	stopped := e.isStopped()
+	o.mu.Lock()
+	// One that was kept until no more could be opened has done what was ordered.
+	span.complete = span.complete || o.ended != "" && !stopped
+	o.mu.Unlock()
+	e.mu.Lock()
+	e.span = span
+	e.mu.Unlock()
+	for _, s := range e.streams {
+		if s.ended != nil {
+			return fmt.Errorf("open connections: %w", s.ended)
+		}
+	}
+	if span.complete {
+		e.each(func(s *stream) { s.conn.CloseWrite() })
+	}
+	return nil
+}
+
+// at tells in which step of the measured part a moment lies; ok is false before it.
+// What comes after it counts to the last step: it was begun in time.
+func (o *opening) at(now time.Time) (step int, ok bool) {
+	t := now.Sub(o.begun) - o.e.order.Timing.Warmup()
+	return min(int(t/engine.StepNanos), len(o.perStep)-1), t >= 0
+}
+
+func (o *opening) add(what *atomic.Int64, most *atomic.Int64) {
+	n := what.Add(1)
+	for m := most.Load(); n > m && !most.CompareAndSwap(m, n); m = most.Load() {
+	}
+}
+
+// fail books an attempt that came to nothing. It ends a flow that keeps its connections.
+func (o *opening) fail(name, text string, host, counts bool) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if counts {
+		o.failed[name]++
+	}
+	if o.keep && o.ended == "" {
+		o.end(text, host)
+	}
+}
+
+// end says why no more are opened; the caller holds the lock.
+func (o *opening) end(text string, host bool) {
+	o.ended, o.host = text, host
+	o.endOnce.Do(func() { close(o.enough) })
+}
+
+// over reports whether no more attempts are begun.
+func (o *opening) over() bool {
+	select {
+	case <-o.e.over:
+	case <-o.e.quit:
+	case <-o.enough:
+	default:
+		return false
+	}
+	return true
+}
+
+func (o *opening) report(span span) *engine.SendReport {
+	r := &engine.SendReport{DurationNanos: int64(span.ended - span.begun), PerStep: load(o.sentStep)}
+	for i := range o.attempted {
+		n := o.attempted[i].Load()
+		r.Streams, r.Attempted = append(r.Streams, n), r.Attempted+n
+	}
+	r.Planned, r.Accepted = r.Attempted, r.Attempted-min(o.refused.Load(), r.Attempted)
+	if o.slow && span.complete && !o.keep {
+		r.Planned = max(r.Attempted, o.pace.last-o.pace.first)
+	}
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	c := &model.ConnectionFacts{Mode: o.e.order.Flow.Connections, Established: o.established.Load(), PerSecond: load(o.perStep), Failed: o.failed,
+		WaitSeconds: answerTime.Seconds(), OpenMax: uint64(o.openMax.Load()), Broken: o.broken.Load(), Ended: o.ended, HostLimit: o.host}
+	if o.keep {
+		c.MostOpen = uint64(o.most)
+	}
+	if o.setUp != nil {
+		c.SetUp = o.setUp.Percentiles()
+	}
+	r.Connections = c
+	return r
+}

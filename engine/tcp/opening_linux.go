@@ -1,0 +1,404 @@
+package tcp
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"net/netip"
+	"os"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"pelt/model"
+)
+
+const opensConnections = true
+
+// spareFiles are left to the rest of this process.
+const spareFiles = 256
+
+// mostOpen is how many connections this process may keep open: half of the
+// descriptors that are left, because in a lab the other end's are its own, too. Go has raised
+// the limit to the hard one when the program started.
+func mostOpen() (n int64, why string) {
+	var limit unix.Rlimit
+	if err := unix.Getrlimit(unix.RLIMIT_NOFILE, &limit); err != nil {
+		return 0, err.Error()
+	}
+	open, err := os.ReadDir("/proc/self/fd")
+	if err != nil {
+		return 0, err.Error()
+	}
+	n = max(0, (int64(min(limit.Cur, 1<<40))-int64(len(open))-spareFiles)/2)
+	if n >= model.MaxConnections {
+		return model.MaxConnections, fmt.Sprintf("%d are the most that pelt opens", model.MaxConnections)
+	}
+	return n, fmt.Sprintf("this host may open %d files (ulimit -n), which holds %d connections", limit.Cur, n)
+}
+
+// attempt is one connection of the sender.
+type attempt struct {
+	fd     int
+	state  attemptState
+	counts bool // it was begun in the measured part
+	begun  time.Time
+	ticket [ticketBytes]byte
+	stub   [stubBytes]byte
+	got    int // bytes of the stub
+}
+
+type attemptState int
+
+const (
+	connecting attemptState = iota
+	asking                  // the ticket is on its way
+	leaving                 // the stub is here, the peer closes
+	gone
+)
+
+// caller opens one stream's connections, on one thread of the sender's host.
+type caller struct {
+	o      *opening
+	s      *stream
+	poll   int
+	way    unix.Sockaddr
+	from   unix.Sockaddr // nil: the system chooses
+	family int
+	calls  map[int32]*attempt // under way, by descriptor
+	queue  []*attempt         // those in the order they were begun; some have ended
+	kept   map[int32]struct{}
+	free   []*attempt
+	number uint64
+}
+
+// work opens the connections of one stream until the order is over and none is
+// under way any more.
+func (o *opening) work(s *stream) (err error) {
+	c := &caller{o: o, s: s, calls: map[int32]*attempt{}, kept: map[int32]struct{}{}}
+	peer := o.e.peer(s.number)
+	c.way, c.family = address(peer)
+	if from := o.e.order.Flow.Source(s.number); from.IsValid() {
+		var family int
+		if c.from, family = address(netip.AddrPortFrom(from, 0)); family != c.family {
+			return fmt.Errorf("%v cannot call %v", from, peer.Addr())
+		}
+	}
+	if c.poll, err = unix.EpollCreate1(unix.EPOLL_CLOEXEC); err != nil {
+		return fmt.Errorf("epoll: %w", err)
+	}
+	defer unix.Close(c.poll)
+	defer c.dropAll()
+	if o.keep && !o.pause(o.e.order.Timing.Warmup()) {
+		return nil
+	}
+	share := max(1, maxUnderWay/len(o.e.streams))
+	events := make([]unix.EpollEvent, 256)
+	var lastStep time.Time // for the limit of the grace
+	for {
+		wait, over := 10, o.over()
+		now := time.Now()
+		if over && lastStep.IsZero() {
+			lastStep = now
+		}
+		if over && (len(c.calls) == 0 || o.e.isStopped() || now.Sub(lastStep) > answerTime+answerTime/4) {
+			return nil
+		}
+		if !over {
+			wait = c.start(now, share)
+		}
+		n, err := unix.EpollWait(c.poll, events, wait)
+		if err != nil && !errors.Is(err, unix.EINTR) {
+			return fmt.Errorf("epoll: %w", err)
+		}
+		now = time.Now()
+		for _, ev := range events[:max(n, 0)] {
+			c.handle(ev, now)
+		}
+		c.expire(now)
+	}
+}
+
+// pause waits; false means that the order is over.
+func (o *opening) pause(d time.Duration) bool {
+	t := time.NewTimer(time.Until(o.begun.Add(d)))
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return true
+	case <-o.e.over:
+	case <-o.e.quit:
+	}
+	return false
+}
+
+// start begins what is due and returns how many milliseconds nothing will be.
+func (c *caller) start(now time.Time, share int) (wait int) {
+	const turn = 32 // answers are not to wait for all of them
+	for range turn {
+		if len(c.calls) >= share {
+			return 10
+		}
+		if c.o.keep && c.o.opened.Load()+c.o.underWay.Load() >= c.o.most {
+			if c.o.underWay.Load() == 0 {
+				c.o.fail("", c.o.why, true, false)
+			}
+			return 10
+		}
+		if !c.o.slow {
+			if !c.begin(now) {
+				return 1 // a port comes free when an attempt that is under way has ended
+			}
+			continue
+		}
+		p := c.o.pace
+		elapsed := now.Sub(c.o.begun)
+		n := c.number*p.streams + uint64(c.s.number)
+		if n >= p.last {
+			return 10
+		}
+		if beyond := p.overdue(n, elapsed); beyond > 0 { // they stay planned, and are not attempted
+			c.number += beyond
+			continue
+		}
+		if due := time.Duration(p.schedule.Due(n)); due > elapsed {
+			return int(min((due-elapsed)/time.Millisecond, 10))
+		}
+		c.number++
+		if c.o.keep && n < p.first {
+			continue
+		}
+		if !c.begin(now) {
+			return 1
+		}
+	}
+	return 0
+}
+
+// begin makes one attempt; false means that this host did not let it.
+func (c *caller) begin(now time.Time) bool {
+	step, counts := c.o.at(now)
+	if counts {
+		c.o.attempted[c.s.number].Add(1)
+		c.o.sentStep[step].Add(1)
+	}
+	fd, err := c.dial()
+	if err != nil {
+		return c.refuse(err, counts)
+	}
+	k := &attempt{}
+	if n := len(c.free); n > 0 {
+		k, c.free = c.free[n-1], c.free[:n-1]
+		*k = attempt{}
+	}
+	k.fd, k.counts, k.begun = fd, counts, now
+	if err := unix.EpollCtl(c.poll, unix.EPOLL_CTL_ADD, fd, &unix.EpollEvent{Events: unix.EPOLLIN | unix.EPOLLOUT | unix.EPOLLRDHUP | unix.EPOLLET, Fd: int32(fd)}); err != nil {
+		unix.Close(fd)
+		return c.refuse(err, counts)
+	}
+	c.calls[int32(fd)] = k
+	c.queue = append(c.queue, k)
+	c.o.underWay.Add(1)
+	return true
+}
+
+// refuse books an attempt that this host did not make.
+func (c *caller) refuse(err error, counts bool) bool {
+	if counts {
+		c.o.refused.Add(1)
+	}
+	name, text := streamError(err)
+	if errors.Is(err, unix.EADDRNOTAVAIL) {
+		text = "it has no free local port to that peer; more source addresses have more"
+	}
+	c.o.fail(name, fmt.Sprintf("this host: %s (%s)", text, name), true, counts)
+	return false
+}
+
+// forget ends the time that an attempt is under way.
+func (c *caller) forget(k *attempt) {
+	k.state = gone
+	delete(c.calls, int32(k.fd))
+	c.o.underWay.Add(-1)
+}
+
+// dial sends a SYN.
+func (c *caller) dial() (fd int, err error) {
+	fd, err = unix.Socket(c.family, unix.SOCK_STREAM|unix.SOCK_NONBLOCK|unix.SOCK_CLOEXEC, unix.IPPROTO_TCP)
+	if err != nil {
+		return -1, err
+	}
+	if err = set(fd, c.o.e.order); err == nil && c.from != nil {
+		// The port is chosen once the peer is known, so that each peer has them all.
+		if err = unix.SetsockoptInt(fd, unix.IPPROTO_IP, unix.IP_BIND_ADDRESS_NO_PORT, 1); err == nil {
+			err = unix.Bind(fd, c.from)
+		}
+	}
+	if err == nil {
+		err = unix.Connect(fd, c.way)
+	}
+	if err != nil && !errors.Is(err, unix.EINPROGRESS) {
+		unix.Close(fd)
+		return -1, err
+	}
+	return fd, nil
+}
+
+func address(a netip.AddrPort) (unix.Sockaddr, int) {
+	if to := a.Addr().Unmap(); to.Is4() {
+		return &unix.SockaddrInet4{Port: int(a.Port()), Addr: to.As4()}, unix.AF_INET
+	}
+	to := &unix.SockaddrInet6{Port: int(a.Port()), Addr: a.Addr().As16()}
+	if i, err := net.InterfaceByName(a.Addr().Zone()); err == nil { // without it the kernel says what is missing
+		to.ZoneId = uint32(i.Index)
+	}
+	return to, unix.AF_INET6
+}
+
+// expire gives up those that took too long, the oldest first.
+func (c *caller) expire(now time.Time) {
+	for len(c.queue) > 0 {
+		k := c.queue[0]
+		if k.state != gone {
+			if now.Sub(k.begun) < answerTime {
+				return
+			}
+			switch k.state {
+			case connecting:
+				c.fail(k, "ETIMEDOUT", fmt.Sprintf("no answer to a SYN within %v (ETIMEDOUT)", answerTime))
+			case asking:
+				c.fail(k, "no answer", fmt.Sprintf("a connection was set up, and the receiver did not answer on it within %v", answerTime))
+			default: // it counts, only its end did not come
+				c.drop(k)
+			}
+		}
+		c.queue = c.queue[1:]
+		c.free = append(c.free, k)
+	}
+	c.queue = nil // lets go of what append has left behind
+}
+
+func (c *caller) fail(k *attempt, name, text string) {
+	c.drop(k)
+	c.o.fail(name, text, false, k.counts)
+}
+
+// drop ends a call with a reset, unless both sides have closed it.
+func (c *caller) drop(k *attempt) {
+	if k.state == leaving {
+		c.o.opened.Add(-1)
+	}
+	c.forget(k)
+	reset(k.fd)
+}
+
+func reset(fd int) {
+	_ = unix.SetsockoptLinger(fd, unix.SOL_SOCKET, unix.SO_LINGER, &unix.Linger{Onoff: 1}) // without it the end takes longer
+	unix.Close(fd)
+}
+
+func (c *caller) dropAll() {
+	for _, k := range c.calls {
+		if k.state == connecting || k.state == asking {
+			c.o.mu.Lock()
+			if k.counts {
+				c.o.failed["under way"]++
+			}
+			c.o.mu.Unlock()
+		}
+		c.drop(k)
+	}
+	for fd := range c.kept {
+		reset(int(fd))
+	}
+	c.kept = nil
+}
+
+// handle goes on with the connection that something happened to.
+func (c *caller) handle(ev unix.EpollEvent, now time.Time) {
+	k := c.calls[ev.Fd]
+	if k == nil {
+		if _, ok := c.kept[ev.Fd]; ok && ev.Events&(unix.EPOLLRDHUP|unix.EPOLLERR|unix.EPOLLHUP) != 0 {
+			delete(c.kept, ev.Fd)
+			reset(int(ev.Fd))
+			c.o.broken.Add(1)
+			c.o.opened.Add(-1)
+		}
+		return
+	}
+	if k.state == connecting && !c.ask(k, now) {
+		return
+	}
+	for k.state == asking || k.state == leaving {
+		var rest [1]byte
+		into := k.stub[k.got:]
+		if k.state == leaving {
+			into = rest[:]
+		}
+		n, err := unix.Read(k.fd, into)
+		switch {
+		case errors.Is(err, unix.EAGAIN):
+			return
+		case errors.Is(err, unix.EINTR):
+		case k.state == leaving: // its end, or a reset in its place
+			c.forget(k)
+			c.o.opened.Add(-1)
+			unix.Close(k.fd)
+		case err != nil:
+			name, text := streamError(err)
+			c.fail(k, name, text)
+		case n == 0:
+			c.fail(k, "closed", "a connection was closed before the receiver's answer")
+		default:
+			if k.got += n; k.got == stubBytes {
+				c.answered(k, now)
+			}
+		}
+	}
+}
+
+// ask sends the ticket once the handshake is over; false means not yet, or never.
+func (c *caller) ask(k *attempt, now time.Time) bool {
+	errno, err := unix.GetsockoptInt(k.fd, unix.SOL_SOCKET, unix.SO_ERROR)
+	if err == nil && errno != 0 {
+		err = unix.Errno(errno)
+	}
+	if err != nil {
+		name, text := streamError(err)
+		c.fail(k, name, fmt.Sprintf("%s (%s)", text, name))
+		return false
+	}
+	if k.counts && c.o.setUp != nil {
+		c.o.setUp.Record(c.s.number, int64(now.Sub(k.begun)), 1)
+	}
+	o := c.o.e.order
+	makeTicket(k.ticket[:], o.Trial, o.Tag, uint16(c.s.number), uint64(k.begun.Sub(c.o.begun)), o.Key)
+	if n, err := unix.Write(k.fd, k.ticket[:]); err != nil || n != ticketBytes {
+		name, text := "short write", "the ticket did not fit a new connection"
+		if err != nil {
+			name, text = streamError(err)
+		}
+		c.fail(k, name, text)
+		return false
+	}
+	k.state = asking
+	return true
+}
+
+// answered judges the receiver's answer.
+func (c *caller) answered(k *attempt, now time.Time) {
+	if !stubSigned(k.ticket[:], k.stub[:], c.o.e.order.Key) {
+		c.fail(k, "EBADMSG", "who answers there is not the peer of this flow")
+		return
+	}
+	if step, ok := c.o.at(now); ok && k.counts {
+		c.o.established.Add(1)
+		c.o.perStep[step].Add(1)
+	}
+	c.o.add(&c.o.opened, &c.o.openMax)
+	k.state = leaving
+	if c.o.keep {
+		c.forget(k)
+		c.kept[int32(k.fd)] = struct{}{}
+	}
+}

@@ -1,0 +1,13 @@
+//go:build !linux
+
+package tcp
+
+import "pelt/engine"
+
+const opensConnections = false
+
+func mostOpen() (n int64, why string) { return 0, "" }
+
+func (*opening) work(*stream) error {
+	return &engine.Refusal{Why: "many connections are opened on Linux only"}
+}

@@ -1,0 +1,71 @@
+package run
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"pelt/model"
+)
+
+// TestConnections runs a list of both kinds in one stack, from the plan to the findings.
+func TestConnections(t *testing.T) {
+	p := smallPlan(t)
+	p.Factors = nil
+	p.Timing = model.Timing{WarmupSeconds: 0.05, MeasureSeconds: 0.2, DrainSeconds: 0.5}
+	p.Design = model.Design{Kind: "list", Repeats: 1, Seed: 1, Ordered: true, Cells: []model.Cell{
+		{"protocol": model.Word("tcp"), "connections": model.Word("rate")},
+		{"protocol": model.Word("tcp"), "connections": model.Word("keep"), "rate_pps": model.Number(1000)},
+	}}
+	doc, err := Execute(t.Context(), p, Options{Version: "test"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(doc.Results) != 2 || !doc.Complete {
+		t.Fatalf("%d results, complete %v", len(doc.Results), doc.Complete)
+	}
+	for i, mode := range []string{model.ConnectionRate, model.ConnectionKeep} {
+		r := doc.Results[i]
+		f := r.Flows[0]
+		c := f.Connections
+		if r.State != model.Valid || c == nil || c.Mode != mode || c.Established < 50 || f.Received != c.Established || f.Lost != f.Attempted-f.Received {
+			t.Fatalf("%s: %s (%s), %d attempted, %d received, %d lost, %+v", mode, r.State, r.Why, f.Attempted, f.Received, f.Lost, c)
+		}
+		if mode == model.ConnectionKeep && (c.OpenMax != c.Established || c.Established > 200) {
+			t.Errorf("%d open of %d established, want all, and 200 at most: 1000 a second", c.OpenMax, c.Established)
+		}
+		if f.ReceivePPS <= 0 || f.GoodputBPS <= 0 || f.Ledger.Unattributed != f.Lost {
+			t.Errorf("%s: %v a second, %v bit/s, ledger %+v", mode, f.ReceivePPS, f.GoodputBPS, f.Ledger)
+		}
+	}
+	var kinds []string
+	for _, f := range doc.Findings {
+		kinds = append(kinds, f.Kind+": "+f.Text)
+	}
+	if !slices.ContainsFunc(kinds, func(s string) bool { return strings.HasPrefix(s, "connections: ") }) {
+		t.Errorf("findings:\n%s", strings.Join(kinds, "\n"))
+	}
+	t.Logf("findings:\n%s", strings.Join(kinds, "\n"))
+}
+
+func TestConnectionsAreChecked(t *testing.T) {
+	good := model.Flow{Name: "up", Protocol: model.TCP, From: model.Sender, To: model.Receiver, PayloadBytes: model.ConnectionMessageBytes, Streams: 1, Connections: model.ConnectionRate}
+	for _, c := range []struct {
+		name   string
+		change func(*model.Flow)
+		want   string
+	}{
+		{"good", func(*model.Flow) {}, ""},
+		{"unknown", func(f *model.Flow) { f.Connections = "many" }, "connections: want rate or keep"},
+		{"UDP", func(f *model.Flow) { f.Protocol = model.UDP }, "connections: are of TCP"},
+		{"down", func(f *model.Flow) { f.From, f.To = f.To, f.From }, "want a flow from there"},
+		{"bulk", func(f *model.Flow) { f.Bulk = true }, "neither bulk nor source_port"},
+	} {
+		f := good
+		c.change(&f)
+		_, err := model.Plan{Flows: []model.Flow{f}, Timing: model.Timing{MeasureSeconds: 1}}.Trial(nil, 0)
+		if (err == nil) != (c.want == "") || err != nil && !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s: %v, want %q", c.name, err, c.want)
+		}
+	}
+}
