@@ -81,7 +81,7 @@ func TestPlanCheck(t *testing.T) {
 		"limit":             {func(p *Plan) { p.Limits.MaxLossRatio = &nan }, "limits.max_loss_ratio: want 0..1"},
 		"design":            {func(p *Plan) { p.Design.Kind = "search" }, "design.kind: want grid"},
 		"repeats":           {func(p *Plan) { p.Design.Repeats = 0 }, "design.repeats: want 1 to 1000"},
-		"unknown knob":      {factor("colour", Number(1)), `factors[0].knob: unknown knob "colour"; want one of control, direction,`},
+		"unknown knob":      {factor("colour", Number(1)), `factors[0].knob: unknown knob "colour"; want one of connections, control, direction,`},
 		"no levels":         {factor("streams"), "factors[0].levels: want at least one"},
 		"level twice":       {factor("streams", Number(1), Number(2), Number(1)), "factors[0].levels[2]: 1 stands twice"},
 		"level NaN":         {factor("streams", Number(nan)), "factors[0].levels[0]: want a whole number"},

@@ -67,7 +67,14 @@ type flow struct {
 	RoundTripNS              map[string]float64 `json:"round_trip_ns"`
 	JitterNS                 *float64           `json:"jitter_ns"`
 	SendGapNS                map[string]float64 `json:"send_gap_ns"`
-	Ledger                   struct {
+	Connections              *struct {
+		Mode        string
+		Established uint64
+		OpenMax     uint64 `json:"open_max"`
+		Failed      map[string]uint64
+		Ended       string
+	}
+	Ledger struct {
 		Lost, Unattributed uint64
 		Lines              []ledgerLine
 		Checks             []struct {

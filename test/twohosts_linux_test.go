@@ -192,6 +192,31 @@ func TestTwoHostsAndARouter(t *testing.T) {
 			}
 		})
 	}
+	t.Run("connections until the router takes no more", func(t *testing.T) {
+		const most = 200
+		rule := fmt.Sprintf(`nft 'table ip few { chain f { type filter hook forward priority 0; iifname "eth1" tcp dport 7359 ct state new ct count over %d reject with tcp reset; }; }'`, most)
+		if out, err := exec.Command("ip", "netns", "exec", r.router, "sh", "-ec", rule).CombinedOutput(); err != nil {
+			t.Fatalf("%v\n%s", err, out)
+		}
+		path := filepath.Join(r.work, "out.json")
+		flow := "- name: up\n  protocol: tcp\n  from: sender\n  to: receiver\n  payload_bytes: 62\n  rate: max\n  streams: 1\n"
+		plan := r.plan(t, "10.81.1.2", flow, "- knob: connections\n  levels: [keep]\n", 5)
+		if out, err := r.command(r.third, "run", plan, "--code", lanCode+","+wanCode, "--json", path).CombinedOutput(); err != nil {
+			t.Fatalf("%v\n%s\nnear: %s\nfar: %s", err, out, near.stderr, far.stderr)
+		}
+		d, err := readDocument(path, "one-clock")
+		if err != nil {
+			t.Fatal(err)
+		}
+		c := d.Results[0].Flows[0].Connections
+		// The stream's own connection counts for the router, too.
+		if c == nil || c.OpenMax != most-1 || c.Failed["ECONNREFUSED"] == 0 || !strings.Contains(c.Ended, "ECONNREFUSED") {
+			t.Errorf("%+v, want %d open at most, because the router refused one", c, most-1)
+		}
+		if out, err := exec.Command("ip", "netns", "exec", r.router, "nft", "delete table ip few").CombinedOutput(); err != nil {
+			t.Fatalf("%v\n%s", err, out)
+		}
+	})
 	t.Run("refused", func(t *testing.T) {
 		plan := r.plan(t, "10.81.1.2", flowLines("up", "udp"), bothSizes, 0.4)
 		for _, c := range []struct{ name, code, want string }{
