@@ -30,7 +30,6 @@ type opening struct {
 	why  string // most is not more
 
 	begun       time.Time // of the warm-up
-	next        count     // of the schedule, over all streams
 	attempted   []count   // by stream, in the measured part
 	refused     count     // of them: not taken by this host's kernel
 	established count     // of them

@@ -1,0 +1,177 @@
+package tcp
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// attempt is one connection of the sender.
+type attempt struct {
+	fd     int
+	state  attemptState
+	counts bool // it was begun in the measured part
+	begun  time.Time
+	ticket [ticketBytes]byte
+	stub   [stubBytes]byte
+	got    int // bytes of the stub
+}
+
+type attemptState int
+
+const (
+	connecting attemptState = iota
+	asking                  // the ticket is on its way
+	leaving                 // the stub is here, the peer closes
+	gone
+)
+
+// expire gives up those that took too long, the oldest first.
+func (c *caller) expire(now time.Time) {
+	for len(c.queue) > 0 {
+		k := c.queue[0]
+		if k.state != gone {
+			if now.Sub(k.begun) < answerTime {
+				return
+			}
+			switch k.state {
+			case connecting:
+				c.fail(k, "ETIMEDOUT", fmt.Sprintf("no answer to a SYN within %v (ETIMEDOUT)", answerTime))
+			case asking:
+				c.fail(k, "no answer", fmt.Sprintf("a connection was set up, and the receiver did not answer on it within %v", answerTime))
+			default: // it counts, only its end did not come
+				c.drop(k)
+			}
+		}
+		c.queue = c.queue[1:]
+		c.free = append(c.free, k)
+	}
+	c.queue = nil // lets go of what append has left behind
+}
+
+func (c *caller) fail(k *attempt, name, text string) {
+	c.drop(k)
+	c.o.fail(name, text, false, k.counts)
+}
+
+// drop ends a call with a reset, unless both sides have closed it.
+func (c *caller) drop(k *attempt) {
+	if k.state == leaving {
+		c.o.opened.Add(-1)
+	}
+	c.forget(k)
+	reset(k.fd)
+}
+
+func reset(fd int) {
+	_ = unix.SetsockoptLinger(fd, unix.SOL_SOCKET, unix.SO_LINGER, &unix.Linger{Onoff: 1}) // without it the end takes longer
+	unix.Close(fd)
+}
+
+func (c *caller) dropAll() {
+	for _, k := range c.calls {
+		if k.state == connecting || k.state == asking {
+			c.o.mu.Lock()
+			if k.counts {
+				c.o.failed["under way"]++
+			}
+			c.o.mu.Unlock()
+		}
+		c.drop(k)
+	}
+	for fd := range c.kept {
+		reset(int(fd))
+	}
+	c.kept = nil
+}
+
+// handle goes on with the connection that something happened to.
+func (c *caller) handle(ev unix.EpollEvent, now time.Time) {
+	k := c.calls[ev.Fd]
+	if k == nil {
+		if _, ok := c.kept[ev.Fd]; ok && ev.Events&(unix.EPOLLRDHUP|unix.EPOLLERR|unix.EPOLLHUP) != 0 {
+			delete(c.kept, ev.Fd)
+			reset(int(ev.Fd))
+			c.o.broken.Add(1)
+			c.o.opened.Add(-1)
+		}
+		return
+	}
+	if k.state == connecting && !c.ask(k, now) {
+		return
+	}
+	for k.state == asking || k.state == leaving {
+		var rest [1]byte
+		into := k.stub[k.got:]
+		if k.state == leaving {
+			into = rest[:]
+		}
+		n, err := unix.Read(k.fd, into)
+		switch {
+		case errors.Is(err, unix.EAGAIN):
+			return
+		case errors.Is(err, unix.EINTR):
+		case k.state == leaving: // its end, or a reset in its place
+			c.forget(k)
+			c.o.opened.Add(-1)
+			unix.Close(k.fd)
+		case err != nil:
+			name, text := streamError(err)
+			c.fail(k, name, text)
+		case n == 0:
+			c.fail(k, "closed", "a connection was closed before the receiver's answer")
+		default:
+			if k.got += n; k.got == stubBytes {
+				c.answered(k, now)
+			}
+		}
+	}
+}
+
+// ask sends the ticket once the handshake is over; false means not yet, or never.
+func (c *caller) ask(k *attempt, now time.Time) bool {
+	errno, err := unix.GetsockoptInt(k.fd, unix.SOL_SOCKET, unix.SO_ERROR)
+	if err == nil && errno != 0 {
+		err = unix.Errno(errno)
+	}
+	if err != nil {
+		name, text := streamError(err)
+		c.fail(k, name, fmt.Sprintf("%s (%s)", text, name))
+		return false
+	}
+	if k.counts && c.o.setUp != nil {
+		c.o.setUp.Record(c.s.number, int64(now.Sub(k.begun)), 1)
+	}
+	o := c.o.e.order
+	makeTicket(k.ticket[:], o.Trial, o.Tag, uint16(c.s.number), uint64(k.begun.Sub(c.o.begun)), o.Key)
+	if n, err := unix.Write(k.fd, k.ticket[:]); err != nil || n != ticketBytes {
+		name, text := "short write", "the ticket did not fit a new connection"
+		if err != nil {
+			name, text = streamError(err)
+		}
+		c.fail(k, name, text)
+		return false
+	}
+	k.state = asking
+	return true
+}
+
+// answered judges the receiver's answer.
+func (c *caller) answered(k *attempt, now time.Time) {
+	if !stubSigned(k.ticket[:], k.stub[:], c.o.e.order.Key) {
+		c.fail(k, "EBADMSG", "who answers there is not the peer of this flow")
+		return
+	}
+	if step, ok := c.o.at(now); ok && k.counts {
+		c.o.established.Add(1)
+		c.o.perStep[step].Add(1)
+	}
+	c.o.add(&c.o.opened, &c.o.openMax)
+	k.state = leaving
+	if c.o.keep {
+		c.forget(k)
+		c.kept[int32(k.fd)] = struct{}{}
+	}
+}
