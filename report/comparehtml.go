@@ -73,7 +73,8 @@ type comparePlace struct {
 
 // compareSide is one side's bars. Lengths are percentages of the full width.
 type compareSide struct {
-	Name, Class             string
+	Name                    string
+	First                   bool // the baseline
 	Rate, RateText          string
 	Low, Wide, RateTitle    string // of the interval
 	Mark                    string // against the baseline: "−78 %"
@@ -126,7 +127,7 @@ func newComparePage(c model.Comparison) comparePage {
 	for _, l := range c.Limits {
 		p.Limits = append(p.Limits, limitView{l.State, words.Plain(limitText(l))})
 	}
-	p.Footer = "pelt " + words.Name(c.Tool.Version)
+	p.Footer = strings.TrimSpace("pelt " + words.Name(c.Tool.Version))
 	return p
 }
 
@@ -193,7 +194,7 @@ func comparePlaces(c model.Comparison) []comparePlace {
 			if !ok && !watched {
 				continue
 			}
-			v := compareSide{Name: words.Name(s.Name), Class: fmt.Sprintf("hue%d", i%maxCauses), RateText: "–"}
+			v := compareSide{Name: words.Name(s.Name), First: i == 0, RateText: "–"}
 			if ok && most > 0 {
 				v.Rate, v.RateText = percent(rate.Mean/most), figureText(metric, rate.Mean)
 				v.Low, v.Wide = percent(rate.Low/most), percent((rate.High-rate.Low)/most)

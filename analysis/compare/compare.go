@@ -47,7 +47,7 @@ func Runs(docs []model.Document, metrics Metrics) (model.Comparison, error) {
 		sides = append(sides, s)
 	}
 	c := model.Comparison{By: byRuns, Differ: differences(docs, names, apart)}
-	return finish(c, sides, metrics)
+	return finish(c, sides, metrics, &left{})
 }
 
 // Levels compares the levels of one knob of a run. base is the level that is the
@@ -80,8 +80,14 @@ func Levels(doc model.Document, knob, base string, metrics Metrics) (model.Compa
 		}
 		sides = append(sides, s)
 	}
+	var out left
+	for _, r := range doc.Results {
+		if _, has := r.Cell[knob]; !has {
+			out.add("a trial that sets no %s", knob)
+		}
+	}
 	c := model.Comparison{By: knob, Interleaved: true}
-	return finish(c, sides, metrics)
+	return finish(c, sides, metrics, &out)
 }
 
 // Knob is what the levels of a run are compared by, if nobody says: its variants, or
@@ -118,18 +124,16 @@ func varied(doc model.Document) string {
 // Varied tells in words which knobs of a run Levels may compare.
 func Varied(doc model.Document) string { return varied(doc) }
 
-func finish(c model.Comparison, sides []side, metrics Metrics) (model.Comparison, error) {
+func finish(c model.Comparison, sides []side, metrics Metrics, out *left) (model.Comparison, error) {
 	c.Format = model.CompareFormat
 	for _, s := range sides {
 		c.Sides = append(c.Sides, s.ComparedSide)
 	}
 	var all []contrast
-	var out left
 	for i, s := range sides[1:] {
-		made := contrasts(sides[0], s, i+1, c.Interleaved, metrics, &out)
-		all = append(all, made...)
+		all = append(all, contrasts(sides[0], s, i+1, c.Interleaved, metrics, out)...)
 	}
-	missing(sides, &out)
+	missing(sides, out)
 	for _, text := range out.order {
 		if n := out.count[text]; n > 1 {
 			text += fmt.Sprintf(" (%d times)", n)
@@ -152,9 +156,24 @@ func finish(c model.Comparison, sides []side, metrics Metrics) (model.Comparison
 	}
 	c.Findings = findings(c)
 	c.Verdict = verdict(c)
-	c.Notes = notes(c)
+	c.Notes = append(notes(c), unlike(c, sides)...)
 	c.Limits = []model.JudgedLimit{}
 	return c, nil
+}
+
+// unlike doubts sides of one run whose packets were not carried alike.
+func unlike(c model.Comparison, sides []side) []string {
+	var texts []string
+	differ := false
+	for _, s := range sides {
+		by := engines(s.ran)
+		differ = differ || by != engines(sides[0].ran)
+		texts = append(texts, s.Name+" by "+by)
+	}
+	if !differ || !c.Interleaved {
+		return nil
+	}
+	return []string{"Packets were not carried alike: " + say.And(texts) + ". Engines differ in what the hosts spend on a packet; --engine of the run makes them one."}
 }
 
 func separableFirst(a, b model.Effect) int {

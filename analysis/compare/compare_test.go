@@ -261,3 +261,22 @@ func TestOrderDoesNotMatter(t *testing.T) {
 		}
 	})
 }
+
+func TestDoubts(t *testing.T) {
+	doc := usual().document()
+	for i := range doc.Results {
+		if doc.Results[i].Cell["variant"].Text == "log" {
+			doc.Results[i].Engine = "xdp"
+		}
+	}
+	alone := doc.Results[0]
+	alone.Cell = model.Cell{"frame_bytes": model.Number(64)}
+	doc.Results = append(doc.Results, alone, alone)
+	c := levels(t, doc, "variant", "")
+	if n := len(c.Notes); !strings.HasPrefix(c.Notes[n-1], "Packets were not carried alike: plain by udp and log by xdp.") {
+		t.Errorf("notes %q", c.Notes)
+	}
+	if want := "a trial that sets no variant (2 times)"; !slices.Contains(c.LeftOut, want) {
+		t.Errorf("left out %q; want %q", c.LeftOut, want)
+	}
+}

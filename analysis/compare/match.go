@@ -57,8 +57,10 @@ func sharedKnobs(docs []model.Document) (shared, apart []string, err error) {
 }
 
 func impliedBy(d model.Document, knob string) bool {
-	_, ok := implied(d.Results[0], knob)
-	return ok
+	return slices.ContainsFunc(d.Results, func(r model.Result) bool {
+		_, ok := implied(r, knob)
+		return ok
+	})
 }
 
 // runNames tells runs apart by what differs most tellingly: a setting, the router, the
@@ -153,7 +155,7 @@ func differences(docs []model.Document, names, apart []string) []string {
 	add("command", func(d model.Document) string { return d.Plan.Command })
 	add("target", func(d model.Document) string { return d.Plan.Target })
 	add("links", func(d model.Document) string { return linksText(d.Plan) })
-	add("engine", engines)
+	add("engine", func(d model.Document) string { return engines(d.Results) })
 	for _, node := range nodes(docs) {
 		add("host "+node, func(d model.Document) string { return host(d, node) })
 	}
@@ -179,9 +181,10 @@ func differences(docs []model.Document, names, apart []string) []string {
 	return lines
 }
 
-func engines(d model.Document) string {
+// engines names what carried the packets of valid trials.
+func engines(results []model.Result) string {
 	seen := map[string]bool{}
-	for _, r := range d.Results {
+	for _, r := range results {
 		if r.State == model.Valid && r.Engine != "" {
 			seen[r.Engine] = true
 		}

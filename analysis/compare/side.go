@@ -16,6 +16,7 @@ type side struct {
 	model.ComparedSide
 	plan  model.Plan
 	cells map[string]*cell // by the key of their settings
+	ran   []model.Result
 }
 
 // cell has the valid trials of one combination of settings.
@@ -41,6 +42,7 @@ func (s *side) add(settings model.Cell, r model.Result) {
 		return
 	}
 	s.Valid++
+	s.ran = append(s.ran, r)
 	key := settings.Key()
 	c := s.cells[key]
 	if c == nil {
