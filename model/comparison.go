@@ -21,6 +21,7 @@ type Comparison struct {
 	Tests       int            `json:"tests"`    // comparisons made at once, which share the chance of a false alarm
 	Effects     []Effect       `json:"effects"`  // the separable ones first
 	LeftOut     []string       `json:"left_out"` // what was not compared, and why
+	Warnings    []string       `json:"warnings"` // of the runs themselves
 	Limits      []JudgedLimit  `json:"limits"`
 }
 

@@ -61,6 +61,7 @@ type comparePage struct {
 	Findings     []string
 	Limits       []limitView
 	LeftOut      []string
+	Warnings     []string
 	Notes        []string
 	Footer       string
 }
@@ -105,7 +106,7 @@ func newComparePage(c model.Comparison) comparePage {
 		}
 		return out
 	}
-	p.Differ, p.Findings, p.LeftOut, p.Notes = plain(c.Differ), plain(c.Findings), plain(c.LeftOut), plain(c.Notes)
+	p.Differ, p.Findings, p.LeftOut, p.Notes, p.Warnings = plain(c.Differ), plain(c.Findings), plain(c.LeftOut), plain(c.Notes), plain(c.Warnings)
 	p.Places = comparePlaces(c)
 	for _, place := range p.Places {
 		p.CPU = p.CPU || slices.ContainsFunc(place.Sides, func(s compareSide) bool { return s.CPUText != "" })

@@ -41,6 +41,7 @@ func CompareText(w io.Writer, c model.Comparison, width int, colour bool) error 
 	listOf(s, "", "What changed", moreFindings(c), func(t string) string { return t })
 	listOf(s, "", "Limits", c.Limits, func(l model.JudgedLimit) string { return limitText(l) })
 	listOf(s, styleYellow, "Not compared", c.LeftOut, func(t string) string { return t })
+	listOf(s, styleYellow, "Warnings of the runs", c.Warnings, func(t string) string { return t })
 	listOf(s, "", "How sure this is", c.Notes, func(t string) string { return t })
 	if err := s.flush(w); err != nil {
 		return fmt.Errorf("writing the table: %w", err)
@@ -161,6 +162,10 @@ func effectFields(list []model.Effect, base, name string, separable bool) []fiel
 		}
 		return f
 	}
+	base, name = words.Shorten(base, 11), words.Shorten(name, 11)
+	if base == name {
+		base, name = "baseline", "this run"
+	}
 	change, interval := 0, 2
 	if !separable {
 		change, interval = 3, 4
@@ -168,8 +173,8 @@ func effectFields(list []model.Effect, base, name string, separable bool) []fiel
 	fields := []field{
 		column("setting", 0, true, func(e model.Effect) string { return words.Shorten(words.Plain(e.Where), 32) }),
 		column("figure", 0, true, func(e model.Effect) string { return figureName(e.Metric) }),
-		column(words.Shorten(base, 11), 0, false, func(e model.Effect) string { return figureText(e.Metric, e.Baseline.Mean) }),
-		column(words.Shorten(name, 11), 0, false, func(e model.Effect) string { return figureText(e.Metric, e.Other.Mean) }),
+		column(base, 0, false, func(e model.Effect) string { return figureText(e.Metric, e.Baseline.Mean) }),
+		column(name, 0, false, func(e model.Effect) string { return figureText(e.Metric, e.Other.Mean) }),
 		column("change", change, false, func(e model.Effect) string { return changeText(e.Kind, e.Change) }),
 		column("95 % interval", interval, false, func(e model.Effect) string { return rangeText(e) }),
 	}

@@ -4,9 +4,11 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 
 	"pelt/analysis/internal/say"
 	"pelt/model"
+	"pelt/unit"
 )
 
 // byRuns is what a comparison of runs is by.
@@ -46,7 +48,7 @@ func Runs(docs []model.Document, metrics Metrics) (model.Comparison, error) {
 		}
 		sides = append(sides, s)
 	}
-	c := model.Comparison{By: byRuns, Differ: differences(docs, names, apart)}
+	c := model.Comparison{By: byRuns, Differ: differences(docs, names, apart), Warnings: warnings(docs, names)}
 	return finish(c, sides, metrics, &left{})
 }
 
@@ -58,9 +60,9 @@ func Levels(doc model.Document, knob, base string, metrics Metrics) (model.Compa
 		return model.Comparison{}, &AskError{fmt.Sprintf("the run has no setting %q; %s", knob, varied(doc))}
 	}
 	if base != "" {
-		i := slices.IndexFunc(levels, func(v model.Value) bool { return v.String() == base })
+		i := slices.IndexFunc(levels, func(v model.Value) bool { return v.String() == base || levelName(knob, v) == base })
 		if i < 0 {
-			return model.Comparison{}, &AskError{fmt.Sprintf("%s has no level %q; want one of %s", knob, base, say.And(levelNames(levels)))}
+			return model.Comparison{}, &AskError{fmt.Sprintf("%s has no level %q; want one of %s", knob, base, say.And(levelNames(knob, levels)))}
 		}
 		first := levels[i]
 		levels = append([]model.Value{first}, slices.Delete(levels, i, i+1)...)
@@ -70,7 +72,7 @@ func Levels(doc model.Document, knob, base string, metrics Metrics) (model.Compa
 	}
 	var sides []side
 	for _, level := range levels {
-		s := newSide(level.String(), doc)
+		s := newSide(levelName(knob, level), doc)
 		for _, r := range doc.Results {
 			if r.Cell[knob] == level {
 				settings := maps.Clone(r.Cell)
@@ -86,8 +88,24 @@ func Levels(doc model.Document, knob, base string, metrics Metrics) (model.Compa
 			out.add("a trial that sets no %s", knob)
 		}
 	}
-	c := model.Comparison{By: knob, Interleaved: true}
+	c := model.Comparison{By: knob, Interleaved: true, Warnings: slices.Clone(doc.Warnings)}
 	return finish(c, sides, metrics, &out)
+}
+
+// mostWarnings of each run are told.
+const mostWarnings = 3
+
+// warnings are the runs' own doubts about themselves, with their names.
+func warnings(docs []model.Document, names []string) (list []string) {
+	for i, d := range docs {
+		for _, w := range d.Warnings[:min(len(d.Warnings), mostWarnings)] {
+			list = append(list, names[i]+": "+w)
+		}
+		if n := len(d.Warnings) - mostWarnings; n > 0 {
+			list = append(list, fmt.Sprintf("%s: %d more in its own report", names[i], n))
+		}
+	}
+	return list
 }
 
 // Knob is what the levels of a run are compared by, if nobody says: its variants, or
@@ -99,12 +117,31 @@ func Knob(doc model.Document) string {
 	return ""
 }
 
-func levelNames(levels []model.Value) []string {
+func levelNames(knob string, levels []model.Value) []string {
 	var names []string
 	for _, v := range levels {
-		names = append(names, v.String())
+		names = append(names, levelName(knob, v))
 	}
 	return names
+}
+
+// levelName is a level as the name of a side.
+func levelName(knob string, v model.Value) string {
+	switch {
+	case v.Text != "":
+		return v.Text
+	case knob == "payload_bytes":
+		return v.String() + " B"
+	case knob == "frame_bytes":
+		return v.String() + " B frames"
+	case strings.HasSuffix(knob, "_ns"):
+		return say.Level(unit.FormatNanos(v.Number))
+	case strings.HasSuffix(knob, "_pps"):
+		return say.Level(unit.FormatPPS(v.Number))
+	case knob == "streams", knob == "receivers":
+		return v.String() + " " + knob
+	}
+	return v.String()
 }
 
 // varied tells which knobs of a run have levels to compare.

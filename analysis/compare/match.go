@@ -113,7 +113,7 @@ func levelWords(d model.Document, knob string) string {
 	if len(levels) == 0 {
 		return ""
 	}
-	return say.And(levelNames(levels))
+	return say.And(levelNames(knob, levels))
 }
 
 func linksText(p model.Plan) string {

@@ -93,7 +93,7 @@ func sentence(c model.Comparison, of []model.Effect) (finding, bool) {
 		}
 		base, at := "", ""
 		if len(clauses) == 0 {
-			base, at = c.Sides[0].Name, " at "+where(e.Cell, cmp.Or(e.Flow, of[0].Flow), e.Protocol)
+			base, at = c.Sides[0].Name, atPlace(e)
 		}
 		clauses = append(clauses, clause(e, base, at))
 		size := math.Abs(e.Change)
@@ -154,7 +154,15 @@ func verdict(c model.Comparison) string {
 	if len(same) > 0 {
 		text = append(text, fmt.Sprintf("%s cannot be told from %s.", say.And(same), c.Sides[0].Name))
 	}
-	return fmt.Sprintf("%s %d of %s.", strings.Join(text, " "), separable, plural(c.Tests, "comparison is separable", "comparisons are separable"))
+	told := fmt.Sprintf("%s %d of %s.", strings.Join(text, " "), separable, plural(c.Tests, "comparison is separable", "comparisons are separable"))
+	if c.Interleaved {
+		return told
+	}
+	told += fmt.Sprintf(" The runs lie %s apart", apart(c))
+	if len(c.Differ) == 0 {
+		return told + ", and nothing that pelt knows of differs between them: if nobody changed anything on purpose, the path or the hosts did."
+	}
+	return told + ": what else changed on the path meanwhile is in this."
 }
 
 func plural(n int, one, many string) string {
@@ -190,16 +198,7 @@ func notes(c model.Comparison) []string {
 	if c.Interleaved {
 		list = append(list, "Repeats are interleaved: each change is taken within blocks of trials that ran one after the other (paired t test).")
 	} else {
-		var apart []string
-		for _, s := range c.Sides[1:] {
-			gap := math.Abs(s.Started.Sub(c.Sides[0].Started).Seconds())
-			text := duration(gap)
-			if len(c.Sides) > 2 {
-				text = s.Name + " " + text
-			}
-			apart = append(apart, text)
-		}
-		list = append(list, fmt.Sprintf("Not interleaved: measured %s apart; what changed on the path meanwhile is in the difference (Welch's test).", say.And(apart)))
+		list = append(list, fmt.Sprintf("Not interleaved: measured %s apart; what changed on the path meanwhile is in the difference (Welch's test). A second run of the baseline, after the others, shows how much that is.", apart(c)))
 	}
 	if c.Tests > 1 {
 		list = append(list, fmt.Sprintf("%d comparisons at once: what is called separable has, in all of them together, a chance of at most 5 %% of a false alarm (Holm). The 95 %% intervals are of each change alone.", c.Tests))
@@ -207,6 +206,19 @@ func notes(c model.Comparison) []string {
 		list = append(list, "What is called separable has a chance of at most 5 % of a false alarm.")
 	}
 	return list
+}
+
+// apart is how long before or after the baseline the other runs began, the longest.
+func apart(c model.Comparison) string {
+	most := 0.0
+	for _, s := range c.Sides {
+		most = max(most, math.Abs(s.Started.Sub(c.Sides[0].Started).Seconds()))
+	}
+	text := duration(most)
+	if len(c.Sides) > 2 {
+		text = "up to " + text
+	}
+	return text
 }
 
 func duration(s float64) string {

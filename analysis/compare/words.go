@@ -51,6 +51,14 @@ func where(c model.Cell, flow string, protocol model.Protocol) string {
 	return strings.Join(parts, " ")
 }
 
+// atPlace is where, as it follows a comparison: " at 64 B up", " up".
+func atPlace(e model.Effect) string {
+	if e.Where == e.Flow {
+		return " " + e.Where
+	}
+	return " at " + e.Where
+}
+
 // metricWords names a metric in a sentence.
 func metricWords(name string) string {
 	switch name {
@@ -236,7 +244,7 @@ func clause(e model.Effect, base, at string) string {
 // effectText says one effect as a sentence.
 func effectText(sides []model.ComparedSide, e model.Effect) string {
 	base, name := sides[0].Name, sides[e.Side].Name
-	at := " at " + e.Where
+	at := atPlace(e)
 	if e.Separable {
 		return name + " " + clause(e, base, at) + "."
 	}
