@@ -130,10 +130,12 @@ func levelName(knob string, v model.Value) string {
 	switch {
 	case v.Text != "":
 		return v.Text
-	case knob == "payload_bytes":
-		return v.String() + " B"
 	case knob == "frame_bytes":
 		return v.String() + " B frames"
+	case strings.HasSuffix(knob, "_bytes"):
+		return v.String() + " B"
+	case strings.HasSuffix(knob, "_ratio"):
+		return unit.FormatRatio(v.Number)
 	case strings.HasSuffix(knob, "_ns"):
 		return say.Level(unit.FormatNanos(v.Number))
 	case strings.HasSuffix(knob, "_pps"):
