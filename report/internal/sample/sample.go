@@ -23,7 +23,7 @@ func All() []Named {
 	return []Named{
 		{"router", Router()}, {"single", Single()}, {"both", Both()}, {"tcp", TCP()}, {"loss", Loss()},
 		{"invalid", Invalid()}, {"aborted", Aborted()}, {"roundtrip", RoundTrip()}, {"ipv6", IPv6()},
-		{"streams", Streams()}, {"ledger", Ledger()}, {"unwatched", Unwatched()}, {"chain", Chain()}, {"rates", Rates()}, {"sweep", SmallSweep()}, {"nasty", Nasty()}, {"numbers", Numbers()}, {"empty", Empty()}, {"zero", model.Document{}},
+		{"streams", Streams()}, {"ledger", Ledger()}, {"unwatched", Unwatched()}, {"chain", Chain()}, {"rates", Rates()}, {"sweep", SmallSweep()}, {"bench", Bench()}, {"benchlab", BenchLab()}, {"benchhostile", BenchHostile()}, {"nasty", Nasty()}, {"numbers", Numbers()}, {"empty", Empty()}, {"zero", model.Document{}},
 	}
 }
 

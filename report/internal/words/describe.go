@@ -51,6 +51,9 @@ func Plan(doc model.Document) string {
 	for _, f := range doc.Plan.Flows {
 		parts = append(parts, flowWords(f, paced))
 	}
+	if n := len(doc.Plan.Design.Cells); n > 0 && len(parts) > 0 { // each says its own flows
+		parts = []string{fmt.Sprintf("%d settings", n)}
+	}
 	t := doc.Plan.Timing
 	if len(parts) == 0 || t.MeasureSeconds <= 0 {
 		return engineWords(doc)

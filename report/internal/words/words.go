@@ -70,8 +70,11 @@ func Knob(key string, v model.Value) string {
 		return Name(what + " " + value)
 	}
 	if v.Text != "" {
-		if key == "direction" {
-			return Plain(v.Text)
+		switch key {
+		case "direction", "variant":
+			return Name(v.Text)
+		case "protocol":
+			return strings.ToUpper(Name(v.Text))
 		}
 		return Name(strings.TrimSuffix(key, "_pps") + " " + v.Text)
 	}
