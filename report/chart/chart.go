@@ -1,5 +1,6 @@
 // Package chart draws a run as one picture: packet rate and goodput over
-// packet size, goodput over two knobs as a heat map, or the rate over seconds.
+// packet size, goodput over two knobs as a heat map, the rate over seconds, or a
+// router's rates beside its processor's time.
 //
 // A model.Document comes in, the bytes of a PNG, JPEG or SVG go out. It judges
 // nothing: the title is the run's own first finding. It is the only package
@@ -24,6 +25,7 @@ import (
 	"gonum.org/v1/plot/vg/vgsvg"
 
 	"pelt/model"
+	"pelt/report/bench"
 	"pelt/report/rows"
 )
 
@@ -32,7 +34,8 @@ const (
 	Size = "size" // rate and goodput over packet size, or over what else varies
 	Time = "time" // rate over seconds
 	Heat = "heat" // goodput over two knobs, as colours
-	Auto = "auto" // Heat if the run is a sweep, Size if it has several settings, else Time
+	Load = "load" // rates beside the processor time of a router under test
+	Auto = "auto" // Heat if the run is a sweep, Load if a router bench, Size if it has several settings, else Time
 )
 
 // ErrNothing means the document has no figures that the picture could show.
@@ -65,7 +68,7 @@ func Write(w io.Writer, doc model.Document, format string) error {
 	return WriteKind(w, doc, format, Auto)
 }
 
-// WriteKind draws one kind of picture: Size, Time, Heat or Auto. ErrNothing is
+// WriteKind draws one kind of picture: Size, Time, Heat, Load or Auto. ErrNothing is
 // wrapped when the run has nothing of that kind.
 func WriteKind(w io.Writer, doc model.Document, format, kind string) error {
 	f, err := compose(doc, kind)
@@ -117,7 +120,12 @@ func compose(doc model.Document, kind string) (figure, error) {
 		return overTime(doc, t)
 	case Heat:
 		return overGrid(doc, t)
+	case Load:
+		return overLoads(doc)
 	case Auto:
+		if bench.Is(doc) {
+			return overLoads(doc)
+		}
 		if rows.IsSweep(doc) {
 			if f, err := overGrid(doc, t); !errors.Is(err, ErrNothing) {
 				return f, err
@@ -132,5 +140,5 @@ func compose(doc model.Document, kind string) (figure, error) {
 		}
 		return f, err
 	}
-	return figure{}, fmt.Errorf("kind %q: want size, time, heat or auto", kind)
+	return figure{}, fmt.Errorf("kind %q: want size, time, heat, load or auto", kind)
 }

@@ -93,7 +93,7 @@ func coloured(img image.Image) int {
 
 func TestSVG(t *testing.T) {
 	for _, d := range sample.All() {
-		for _, kind := range []string{Size, Time, Heat, Auto} {
+		for _, kind := range []string{Size, Time, Heat, Load, Auto} {
 			t.Run(d.Name+"/"+kind, func(t *testing.T) {
 				var b bytes.Buffer
 				err := WriteKind(&b, d.Doc, "svg", kind)
@@ -155,6 +155,8 @@ func TestCaption(t *testing.T) {
 		{"two directions", sample.Both(), Size, []string{"up", "down", "received", "sent"}},
 		{"rates", sample.Rates(), Auto, []string{"offered rate", "400 kpps"}},
 		{"sweep", sample.SmallSweep(), Auto, []string{"payload (B)", "1472", "interval (ms)", "receive speed (Mbit/s)", "receive buffer 212992 B", "receive buffer 212992 B, 3.87 Mbit/s", "thin frame", "crossed: not a valid trial", "1 000 packets each", "thick frame", "1 more not drawn", "3.87 Mbit/s"}},
+		{"bench", sample.Bench(), Auto, []string{"LAN→WAN 1518 B", "both TCP", "log", "955 Mbit/s", "148 kpps", "34 % busy", "router's CPU, all cores", "busiest core", "Xiaomi Mi Router 3G", "means of 2 trials"}},
+		{"bench in a lab", sample.BenchLab(), Auto, []string{"this machine's CPU, all cores", "path lab:nat"}},
 		{"one row", sample.Rates(), Heat, []string{"offered rate", "400 kpps", "receive speed (Mbit/s)"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -265,7 +267,7 @@ func TestOddFiguresAreDrawn(t *testing.T) {
 			s := &r.Series[1]
 			s.StartSeconds, s.StepSeconds, s.Values[0] = odd.Draw(t, "start"), odd.Draw(t, "step"), odd.Draw(t, "value")
 		}
-		for _, kind := range []string{Size, Time, Heat, Auto} {
+		for _, kind := range []string{Size, Time, Heat, Load, Auto} {
 			if err := WriteKind(io.Discard, d, "svg", kind); err != nil && !errors.Is(err, ErrNothing) {
 				t.Fatal(err)
 			}

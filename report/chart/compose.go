@@ -229,13 +229,6 @@ func join(parts ...string) string {
 
 // caption names host, port, size, duration and date, as a reader of a lone picture needs.
 func caption(doc model.Document, t rows.Table, spread bool) string {
-	host := "path " + words.Name(doc.Plan.Target)
-	if h, port, err := model.HostPort(doc.Plan.Target); err == nil && !strings.HasPrefix(doc.Plan.Target, "lab:") && !strings.HasPrefix(doc.Plan.Target, "fleet:") {
-		host = "host " + words.Name(h)
-		if port > 0 {
-			host += fmt.Sprintf(" · port %d", port)
-		}
-	}
 	notes := ""
 	repeats, invalid := 0, false
 	for _, r := range t.Rows {
@@ -248,11 +241,29 @@ func caption(doc model.Document, t rows.Table, spread bool) string {
 	if invalid && spread {
 		notes = join(notes, "hollow: not a valid trial")
 	}
-	made := ""
-	if !doc.Started.IsZero() {
-		made = doc.Started.UTC().Format("2006-01-02 15:04 UTC")
+	return join(host(doc), payloads(t), words.Each(doc.Plan), notes, made(doc))
+}
+
+// host names the far end, or the lab.
+func host(doc model.Document) string {
+	target := doc.Plan.Target
+	if h, port, err := model.HostPort(target); err == nil && !strings.HasPrefix(target, "lab:") && !strings.HasPrefix(target, "fleet:") {
+		text := "host " + words.Name(h)
+		if port > 0 {
+			text += fmt.Sprintf(" · port %d", port)
+		}
+		return text
 	}
-	return join(host, payloads(t), words.Each(doc.Plan), notes, made, strings.TrimSpace("pelt "+words.Name(doc.Tool.Version)))
+	return "path " + words.Name(target)
+}
+
+// made says when, and by which pelt.
+func made(doc model.Document) string {
+	at := ""
+	if !doc.Started.IsZero() {
+		at = doc.Started.UTC().Format("2006-01-02 15:04 UTC")
+	}
+	return join(at, strings.TrimSpace("pelt "+words.Name(doc.Tool.Version)))
 }
 
 func payloads(t rows.Table) string {

@@ -22,6 +22,7 @@ type figure struct {
 	legend   []*curve
 	panels   []*plot.Plot
 	heat     *heatMap // instead of panels
+	loads    *loadBars
 }
 
 // Inks, and the palette of Okabe and Ito, which colour-blind people can tell
@@ -73,8 +74,12 @@ func (f figure) draw(c draw.Canvas) {
 		c.FillText(small, vg.Point{X: c.Min.X, Y: bottom - vg.Length(i)*small.Font.Size*1.28}, line)
 	}
 	area := draw.Crop(c, 0, 0, bottom-c.Min.Y+8, top-c.Max.Y-2)
-	if f.heat != nil {
+	switch {
+	case f.heat != nil:
 		f.heat.draw(area)
+		return
+	case f.loads != nil:
+		f.loads.draw(area)
 		return
 	}
 	grid := make([][]*plot.Plot, len(f.panels))
