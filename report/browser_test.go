@@ -183,7 +183,7 @@ func TestHTMLInBrowser(t *testing.T) {
 		{"desktop dark", 1280, "dark", "rgb(15, 19, 23)"},
 		{"phone", 360, "light", "rgb(246, 247, 249)"},
 	}
-	charts := map[string]int{"router": 6, "single": 2, "tcp": 6, "invalid": 6, "aborted": 6, "streams": 6, "empty": 0}
+	charts := map[string]int{"router": 6, "single": 2, "tcp": 6, "invalid": 6, "aborted": 6, "streams": 6, "bench": 6, "benchlab": 4, "empty": 0}
 	for _, d := range sample.All() {
 		if slices.Contains([]string{"both", "loss", "roundtrip", "ipv6", "rates", "ledger", "unwatched", "chain", "zero"}, d.Name) {
 			continue // their pages are built of the same parts as the others'

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"pelt/model"
+	"pelt/report/bench"
 	"pelt/report/internal/words"
 	"pelt/report/rows"
 )
@@ -33,7 +34,17 @@ func CSV(w io.Writer, doc model.Document) error {
 	if toMany(doc) {
 		columns = append(columns, receiverColumns()...)
 	}
-	columns = slices.DeleteFunc(columns, func(c column) bool { return isSetting(c.name) && slices.Contains(keys, c.name) })
+	if bench.Is(doc) {
+		columns = append(columns, routerColumns()...)
+	}
+	measured := map[string]column{} // settings that stand among the knobs
+	columns = slices.DeleteFunc(columns, func(c column) bool {
+		if isSetting(c.name) && slices.Contains(keys, c.name) {
+			measured[c.name] = c
+			return true
+		}
+		return false
+	})
 	var header []string
 	for _, k := range keys {
 		if !isSetting(k) && slices.ContainsFunc(columns, func(c column) bool { return c.name == k }) {
@@ -54,7 +65,11 @@ func CSV(w io.Writer, doc model.Document) error {
 		for _, f := range flows {
 			var record []string
 			for _, k := range keys {
-				record = append(record, csvLevel(r.Cell, k))
+				text := csvLevel(r.Cell, k)
+				if c, ok := measured[k]; ok && text == "" && f.Name != "" {
+					text = c.value(r, f) // a cell need not set what its flow has
+				}
+				record = append(record, text)
 			}
 			for _, c := range columns {
 				text := ""
@@ -75,7 +90,7 @@ func CSV(w io.Writer, doc model.Document) error {
 
 // isSetting: what was set and what the flow says of it are the same number.
 func isSetting(name string) bool {
-	return name == "payload_bytes" || name == "frame_bytes" || name == "streams" || name == "receivers"
+	return name == "payload_bytes" || name == "frame_bytes" || name == "streams" || name == "receivers" || name == "protocol"
 }
 
 // toMany reports whether any flow went to several receivers.

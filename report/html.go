@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"pelt/model"
+	"pelt/report/bench"
 	"pelt/report/internal/words"
 )
 
@@ -20,6 +21,12 @@ import (
 var (
 	//go:embed assets/report.html.tmpl
 	htmlTemplate string
+	//go:embed assets/bench.html.tmpl
+	benchTemplate string
+	//go:embed assets/bench.css
+	benchCSS string
+	//go:embed assets/bench.js
+	benchJS string
 	//go:embed assets/report.css
 	htmlCSS string
 	//go:embed assets/report.js
@@ -44,8 +51,13 @@ func HTML(w io.Writer, doc model.Document) error {
 		return fmt.Errorf("writing HTML: %w", err)
 	}
 	script := "/*! uPlot 1.6.32\n" + uplotLicence + "*/\n" + uplotJS + "\n" + htmlJS
+	style := uplotCSS + "\n" + htmlCSS
+	if bench.Is(doc) {
+		view.Bench = newBenchView(doc, charts)
+		script, style = script+"\n"+benchJS, style+"\n"+benchCSS
+	}
 	view.Script, view.Data = template.JS(script), template.JS(data) // our own assets, and JSON that json.Marshal escaped
-	return view.write(w, "script-src "+cspHash(script)+"; ", uplotCSS+"\n"+htmlCSS)
+	return view.write(w, "script-src "+cspHash(script)+"; ", style)
 }
 
 // ExplainHTML writes the path with its losses and the ledgers of the trials
@@ -62,6 +74,9 @@ func ExplainHTML(w io.Writer, doc model.Document, ask Ask) error {
 // write fills the template; scripts is the part of the policy that lets some run.
 func (p page) write(w io.Writer, scripts, style string) error {
 	t, err := template.New("report").Funcs(template.FuncMap{"keep": keepUnits}).Parse(htmlTemplate)
+	if err == nil {
+		t, err = t.Parse(benchTemplate)
+	}
 	if err != nil {
 		return fmt.Errorf("writing HTML: %w", err)
 	}

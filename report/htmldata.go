@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"pelt/model"
+	"pelt/report/bench"
 	"pelt/report/internal/words"
 	"pelt/report/rows"
 )
@@ -43,6 +44,7 @@ type chartData struct {
 	Rate   string      `json:"rate"`  // unit of the rates: pps or /s
 	Trials []chartRun  `json:"trials"`
 	Left   int         `json:"left"` // trials with series that the file leaves out
+	Bench  *benchData  `json:"bench,omitempty"`
 }
 
 type chartAxis struct {
@@ -88,6 +90,10 @@ type chartTime struct {
 
 func newChartData(doc model.Document, t rows.Table) chartData {
 	d := chartData{Rate: "pps", Lines: []chartLine{}, Trials: []chartRun{}}
+	if bench.Is(doc) { // its charts are others
+		d.Bench = newBenchData(doc)
+		return d
+	}
 	if key := t.Axis(); key != "" && !rows.IsSweep(doc) {
 		d.Axis = chartAxis{Key: key, Label: axisWords(key)}
 		lines := t.Lines(key)
@@ -212,7 +218,7 @@ func newChartRun(doc model.Document, r model.Result) chartRun {
 		default:
 			continue
 		}
-		c.Step, c.Values = thin(s)
+		c.Step, c.Values = thin(s, maxChartPoints)
 		if strings.HasPrefix(s.Metric, "cpu_") {
 			c.Hue = len(run.CPU)
 			run.CPU = append(run.CPU, c)
@@ -224,9 +230,9 @@ func newChartRun(doc model.Document, r model.Result) chartRun {
 	return run
 }
 
-// thin joins steps to their mean until the series is short enough.
-func thin(s model.Series) (step num, values []num) {
-	by := (len(s.Values) + maxChartPoints - 1) / maxChartPoints
+// thin joins steps to their mean until the series has at most so many.
+func thin(s model.Series, most int) (step num, values []num) {
+	by := (len(s.Values) + most - 1) / most
 	for i := 0; i < len(s.Values); i += by {
 		sum, n := 0.0, 0
 		for _, v := range s.Values[i:min(i+by, len(s.Values))] {

@@ -10,6 +10,7 @@ import (
 	"unicode/utf8"
 
 	"pelt/model"
+	"pelt/report/bench"
 	"pelt/report/internal/words"
 	"pelt/report/rows"
 	"pelt/unit"
@@ -41,6 +42,7 @@ type page struct {
 	Ledger       ledgerView
 	Tables       []htmlTable
 	Sweep        sweepView
+	Bench        *benchView // of a router bench
 	Hosts        hostTable
 	Method       []pair
 	Command      []string // the line, broken where it may wrap
@@ -85,11 +87,16 @@ func newPage(doc model.Document) page {
 	}
 	p.Troubles = troubleGroups(doc, t)
 	p.Keys = keyFigures(t)
-	p.HasCurve = t.Axis() != "" && !rows.IsSweep(doc)
+	p.HasCurve = t.Axis() != "" && !rows.IsSweep(doc) && !bench.Is(doc)
 	p.HasDelay = p.HasCurve && delayKind(t.Rows) != ""
 	var classes map[string]string
 	label := func(r rows.Row) string { return rowWords(t, r) }
 	told := t // rows of which each loss is told
+	if bench.Is(doc) {
+		p.Keys = benchKeys(doc)
+		told.Rows = bench.InOrder(doc, t.Rows)
+		label = func(r rows.Row) string { return bench.RowName(doc, r) }
+	}
 	if rows.IsSweep(doc) {
 		p.Sweep = newSweepView(doc, t)
 		told = sweepExtremes(t, t.Best(doc.Findings))
@@ -97,7 +104,7 @@ func newPage(doc model.Document) page {
 	p.Loss, classes = newLossChart(told, label)
 	p.Ledger = newLedgerView(doc, told, classes, label)
 	p.Ledger.Apart = len(t.Rows) - len(told.Rows)
-	if !rows.IsSweep(doc) {
+	if !rows.IsSweep(doc) && !bench.Is(doc) {
 		for _, of := range t.Groups() {
 			p.Tables = append(p.Tables, newHTMLTable(t, of))
 		}
@@ -283,6 +290,19 @@ func method(doc model.Document) []pair {
 		add("Delay", "one way, both ends read one clock")
 	} else if kind != "" {
 		add("Delay", "round trip, of a thin flow beside the test or as TCP saw it: the two clocks are not one")
+	}
+	for _, v := range p.Variants {
+		how := "the router as it was"
+		switch {
+		case doc.Lab != nil:
+			how = "the lab's router, so made before each trial"
+		case v.Command != "":
+			how = words.Shorten(words.Plain(v.Command), 300)
+		}
+		add("Variant "+words.Name(v.Name), how)
+	}
+	if bench.Is(doc) {
+		add("Router's CPU", "from its own counters, mean of the measured part; usr sys nic idle io irq sirq as top names them")
 	}
 	add("CPU", "of the sender its busiest thread, of the receiver its busiest core")
 	add("Loss", "each packet is numbered; lost = sent − received, split by the counters that moved; what no counter explains is unattributed")

@@ -37,6 +37,9 @@ func Line(r model.Result) string {
 	if len(flows) > 0 {
 		text += ": " + strings.Join(flows, "; ")
 	}
+	if w := r.Router; w != nil && w.CPU != nil {
+		text += fmt.Sprintf("; router %s idle, %s sirq", wholePercent(w.CPU.Idle), wholePercent(w.CPU.Softirq))
+	}
 	if r.State != model.Valid {
 		text += " (" + strings.TrimSuffix(words.Plain(string(r.State))+": "+shortWhy(r), ": ") + ")"
 	}

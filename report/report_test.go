@@ -61,7 +61,7 @@ func TestTextGolden(t *testing.T) {
 	for _, c := range []struct {
 		doc   string
 		width int
-	}{{"router", 80}, {"router", 120}, {"single", 80}, {"both", 80}, {"tcp", 80}, {"loss", 80}, {"invalid", 80}, {"aborted", 80}, {"roundtrip", 80}, {"ipv6", 80}, {"streams", 80}, {"rates", 80}, {"sweep", 80}, {"sweep", 132}, {"ledger", 80}, {"ledger", 132}, {"unwatched", 80}, {"nasty", 80}, {"empty", 80}, {"zero", 80}} {
+	}{{"router", 80}, {"router", 120}, {"single", 80}, {"both", 80}, {"tcp", 80}, {"loss", 80}, {"invalid", 80}, {"aborted", 80}, {"roundtrip", 80}, {"ipv6", 80}, {"streams", 80}, {"rates", 80}, {"sweep", 80}, {"sweep", 132}, {"ledger", 80}, {"ledger", 132}, {"unwatched", 80}, {"bench", 80}, {"bench", 140}, {"benchlab", 80}, {"benchlab", 140}, {"nasty", 80}, {"empty", 80}, {"zero", 80}} {
 		t.Run(fmt.Sprintf("%s/%d", c.doc, c.width), func(t *testing.T) {
 			var b bytes.Buffer
 			if err := Text(&b, document(t, c.doc), c.width, false); err != nil {
@@ -133,6 +133,7 @@ func TestLine(t *testing.T) {
 		{"invalid", sample.Invalid().Results[0], "64 B: 610 kpps sent, 80.0 kpps received, 86.9 % lost, 41.0 Mbit/s (invalid: missed 32 % of its schedule)"},
 		{"some missed", model.Result{State: model.Valid, Flows: []model.FlowResult{{Protocol: model.UDP, Planned: 5000, Attempted: 4997, SendPPS: 999.4, ReceivePPS: 999.4, GoodputBPS: 512e3}}},
 			"the only setting: 999 pps sent, 999 pps received, nothing lost, 512 kbit/s, 0.06 % of the schedule missed"},
+		{"router", sample.Bench().Results[0], "64 B frames, up, UDP, plain: 446 kpps sent, 146 kpps received, 67.3 % lost, 21.0 Mbit/s; router 66 % idle, 32 % sirq"},
 		{"never sent", model.Result{State: model.Aborted, Why: "interrupted", Flows: []model.FlowResult{{Protocol: model.UDP}}}, "the only setting: nothing measured (aborted: interrupted)"},
 	} {
 		if got := Line(c.r); got != c.want {
@@ -311,7 +312,7 @@ func TestNothingStopsAReport(t *testing.T) {
 		if !json.Valid(b.Bytes()) {
 			t.Fatalf("not JSON: %s", b.String())
 		}
-		d.Plan.Command = rapid.SampledFrom([]string{"curve", "sweep"}).Draw(t, "command")
+		d.Plan.Command = rapid.SampledFrom([]string{"curve", "sweep", "router"}).Draw(t, "command")
 		if err := errors.Join(Text(&rest, d, 80, true), CSV(&rest, d), HTML(&rest, d)); err != nil {
 			t.Fatal(err)
 		}

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"pelt/model"
+	"pelt/report/bench"
 	"pelt/report/internal/words"
 	"pelt/report/rows"
 	"pelt/unit"
@@ -35,12 +36,18 @@ func SweepText(w io.Writer, doc model.Document, width int, colour bool, o SweepO
 	s := newScreen(width, colour)
 	t := rows.Fold(doc)
 	s.head(doc)
+	if bench.Is(doc) {
+		s.benchFacts(doc)
+	}
 	findings := s.verdict(doc)
-	if rows.IsSweep(doc) {
+	switch {
+	case rows.IsSweep(doc):
 		if err := s.sweep(doc, t, o); err != nil {
 			return err
 		}
-	} else {
+	case bench.Is(doc):
+		s.bench(doc, t)
+	default:
 		for _, of := range t.Groups() {
 			s.flow(doc, t, of)
 		}
@@ -334,6 +341,9 @@ func troubleGroups(doc model.Document, t rows.Table) []string {
 }
 
 func trialWords(doc model.Document, r model.Result) string {
+	if bench.Is(doc) {
+		return bench.TrialName(doc, r)
+	}
 	text := words.Cell(r.Cell)
 	if doc.Plan.Design.Repeats > 1 {
 		text += fmt.Sprintf(" trial %d", r.Repeat+1)

@@ -306,5 +306,8 @@
       th.replaceChildren(button);
     });
 
+  // What the script of another kind of run draws with.
+  globalThis.pelt = { data, css, element, packets, bits, redraws };
+
   matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => redraws.forEach(draw => draw()));
 })();
