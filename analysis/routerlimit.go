@@ -323,7 +323,11 @@ func (a *analyst) routerSizes(rows []benched) {
 		text = append(text, fmt.Sprintf("%s, from %s: %s", named(k.variant, across(k.direction)), from, strings.Join(parts, ", ")))
 	}
 	if len(text) > 0 {
-		a.add(KindRouterSizes, values, "At other sizes the router would carry: %s.", strings.Join(text, "; "))
+		with := ""
+		if strings.HasPrefix(a.doc.Plan.Target, "lab:") {
+			with = " with a core of its own"
+		}
+		a.add(KindRouterSizes, values, "At other sizes the router would carry%s: %s.", with, strings.Join(text, "; "))
 	}
 }
 
@@ -341,6 +345,9 @@ func costOf(rows []benched) (packet, perByte float64) {
 			continue
 		}
 		x, y := float64(b.frame), 1/b.pps
+		if b.busy.lab && b.busy.thread > 0 {
+			y *= b.busy.thread
+		}
 		w := 1 / (y * y)
 		n, sx, sy, sxx, sxy = n+w, sx+w*x, sy+w*y, sxx+w*x*x, sxy+w*x*y
 	}

@@ -153,7 +153,7 @@ func knobs() map[string]knob {
 			case TCP:
 				was := f.Connections
 				*f = Flow{Name: f.Name, Protocol: TCP, From: f.From, To: f.To, PayloadBytes: bulkWrite, Streams: f.Streams,
-					Family: f.Family, DSCP: f.DSCP, SourceAddresses: f.SourceAddresses, Bulk: true}
+					Family: f.Family, DSCP: f.DSCP, SourceAddresses: f.SourceAddresses, Connections: f.Connections, Bulk: f.Connections == ""}
 				if was != "" {
 					f.Connections, f.PayloadBytes, f.Bulk = was, ConnectionMessageBytes, false
 				}

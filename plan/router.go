@@ -17,6 +17,7 @@ type RouterOptions struct {
 	Near         string           // HOST[:PORT] of the sender's agent; "" is this host
 	DUT          string           // ssh://[USER@]HOST[:PORT], the router; "" watches none but a lab's
 	Variants     []model.Variant  // ways to set the router up, trials interleaved; none leaves it as it is
+	Connections  []string         // how TCP connections are opened beside the rest, see model.Flow; default not at all
 	IdleRate     *unit.Rate       // of the flow that measures the delay of the idle path; default 1 kpps, 0 for none
 }
 
@@ -44,6 +45,11 @@ func Router(o RouterOptions) (model.Plan, error) {
 			return model.Plan{}, bad("--proto", "want udp, tcp or udp,tcp, not %q", string(p))
 		}
 	}
+	for i, c := range o.Connections {
+		if c != model.ConnectionRate && c != model.ConnectionKeep || slices.Contains(o.Connections[:i], c) {
+			return model.Plan{}, bad("--connections", "want rate, keep or rate,keep, not %q", c)
+		}
+	}
 	udp := slices.Contains(o.Protocols, model.UDP)
 	if !udp && (len(o.Frames) > 0 || !o.Rate.IsMax()) {
 		return model.Plan{}, bad("--frame, --rate", "are for --proto udp: TCP makes its own segments")
@@ -56,6 +62,9 @@ func Router(o RouterOptions) (model.Plan, error) {
 	directions, flows, err := o.directions(flow)
 	if err != nil {
 		return model.Plan{}, err
+	}
+	if len(o.Connections) > 0 && !slices.Contains(directions, model.Word("up")) {
+		return model.Plan{}, bad("--connections", "are opened from LAN to WAN; want --direction with up")
 	}
 	for i := range flows { // the cells say the size
 		flows[i].PayloadBytes = model.PayloadOf(flows[i].Family, routerFrames()[2])
@@ -115,6 +124,11 @@ func (o RouterOptions) cells(directions []model.Value, udp bool) []model.Cell {
 			}
 			if slices.Contains(o.Protocols, model.TCP) {
 				add(model.TCP, d, nil)
+			}
+			for _, kind := range o.Connections {
+				if d.Text == "up" { // from behind NAT only
+					add(model.TCP, d, model.Cell{"connections": model.Word(kind)})
+				}
 			}
 			if pps := o.idlePPS(); udp && pps > 0 && d.Text != "both" {
 				add(model.UDP, d, model.Cell{"frame_bytes": model.Number(float64(slices.Min(o.Frames))), "rate_pps": model.Number(pps)})

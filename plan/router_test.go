@@ -20,6 +20,7 @@ func TestRouterCells(t *testing.T) {
 		"without tcp":  {RouterOptions{Protocols: []model.Protocol{model.UDP}}, 3*3 + 2},
 		"without idle": {RouterOptions{IdleRate: &idle}, 3 * (3 + 1)},
 		"variants":     {RouterOptions{Variants: []model.Variant{{Name: "plain"}, {Name: "log"}}}, 2 * (3*(3+1) + 2)},
+		"connections":  {RouterOptions{Connections: []string{"rate", "keep"}, Protocols: []model.Protocol{model.TCP}}, 3 + 2},
 		"only tcp":     {RouterOptions{Protocols: []model.Protocol{model.TCP}}, 3},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -55,7 +56,7 @@ func TestRouterCells(t *testing.T) {
 
 // A trial of TCP has nothing of the UDP flow that the plan says.
 func TestRouterTrials(t *testing.T) {
-	p, err := Router(RouterOptions{CurveOptions: CurveOptions{Target: "lab:router", Streams: 2}})
+	p, err := Router(RouterOptions{CurveOptions: CurveOptions{Target: "lab:router", Streams: 2}, Connections: []string{"keep"}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -71,7 +72,9 @@ func TestRouterTrials(t *testing.T) {
 			switch {
 			case string(f.Protocol) != c["protocol"].Text || f.Streams != 2:
 				t.Errorf("%s: flow %+v", c.Key(), f)
-			case f.Protocol == model.TCP && (!f.Bulk || f.PayloadBytes != 128<<10):
+			case c["connections"].Text != f.Connections:
+				t.Errorf("%s: connections %q", c.Key(), f.Connections)
+			case f.Protocol == model.TCP && f.Connections == "" && (!f.Bulk || f.PayloadBytes != 128<<10):
 				t.Errorf("%s: TCP is not in bulk: %+v", c.Key(), f)
 			case f.Protocol == model.UDP && f.PayloadBytes != int(c["frame_bytes"].Number)-46:
 				t.Errorf("%s: payload of %d B", c.Key(), f.PayloadBytes)
@@ -86,14 +89,16 @@ func TestRouterRefuses(t *testing.T) {
 		o    RouterOptions
 		want string
 	}{
-		"proto":     {RouterOptions{CurveOptions: CurveOptions{Target: "lab:nat"}, Protocols: []model.Protocol{"icmp"}}, "--proto: want udp, tcp or udp,tcp"},
-		"tcp frame": {RouterOptions{CurveOptions: CurveOptions{Target: "lab:nat", Frames: []int{64}}, Protocols: []model.Protocol{model.TCP}}, "--frame, --rate: are for"},
-		"tcp rate":  {RouterOptions{CurveOptions: CurveOptions{Target: "lab:nat", Rate: rate}, Protocols: []model.Protocol{model.TCP}}, "--frame, --rate: are for"},
-		"small":     {RouterOptions{CurveOptions: CurveOptions{Target: "lab:nat", Frames: []int{60}}}, "at least 64 B"},
-		"ssh":       {RouterOptions{CurveOptions: CurveOptions{Target: "lab:nat"}, DUT: "ssh://root@192.168.1.1"}, "--dut: want ssh://[USER@]HOST[:PORT] beside hosts, and lab in a lab"},
-		"near":      {RouterOptions{CurveOptions: CurveOptions{Target: "lab:nat"}, Near: "10.0.0.1"}, "a lab has its own sender"},
-		"twice":     {RouterOptions{CurveOptions: CurveOptions{Target: "lab:nat"}, Variants: []model.Variant{{Name: "a"}, {Name: "a"}}}, `"a" stands twice`},
-		"command":   {RouterOptions{CurveOptions: CurveOptions{Target: "lab:nat"}, Variants: []model.Variant{{Name: "a", Command: "reboot"}}}, "want no command"},
+		"proto":          {RouterOptions{CurveOptions: CurveOptions{Target: "lab:nat"}, Protocols: []model.Protocol{"icmp"}}, "--proto: want udp, tcp or udp,tcp"},
+		"tcp frame":      {RouterOptions{CurveOptions: CurveOptions{Target: "lab:nat", Frames: []int{64}}, Protocols: []model.Protocol{model.TCP}}, "--frame, --rate: are for"},
+		"tcp rate":       {RouterOptions{CurveOptions: CurveOptions{Target: "lab:nat", Rate: rate}, Protocols: []model.Protocol{model.TCP}}, "--frame, --rate: are for"},
+		"small":          {RouterOptions{CurveOptions: CurveOptions{Target: "lab:nat", Frames: []int{60}}}, "at least 64 B"},
+		"connections":    {RouterOptions{CurveOptions: CurveOptions{Target: "lab:nat"}, Connections: []string{"many"}}, "--connections: want rate, keep"},
+		"connections up": {RouterOptions{CurveOptions: CurveOptions{Target: "lab:nat", Direction: "down"}, Connections: []string{"rate"}}, "--connections: are opened from LAN"},
+		"ssh":            {RouterOptions{CurveOptions: CurveOptions{Target: "lab:nat"}, DUT: "ssh://root@192.168.1.1"}, "--dut: want ssh://[USER@]HOST[:PORT] beside hosts, and lab in a lab"},
+		"near":           {RouterOptions{CurveOptions: CurveOptions{Target: "lab:nat"}, Near: "10.0.0.1"}, "a lab has its own sender"},
+		"twice":          {RouterOptions{CurveOptions: CurveOptions{Target: "lab:nat"}, Variants: []model.Variant{{Name: "a"}, {Name: "a"}}}, `"a" stands twice`},
+		"command":        {RouterOptions{CurveOptions: CurveOptions{Target: "lab:nat"}, Variants: []model.Variant{{Name: "a", Command: "reboot"}}}, "want no command"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if _, err := Router(c.o); err == nil || !strings.Contains(err.Error(), c.want) {

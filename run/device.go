@@ -83,23 +83,22 @@ func (p *path) facts() *model.RouterFacts {
 // like the observations along the path.
 type deviceWatch struct {
 	*dut.Watch
-	node    *lab.Node
-	ran     map[string]time.Duration // of the node's receive threads, by interface, when the measured part began
-	begun   time.Time
-	seconds float64 // from then until the senders had ended; 0 if that is not known
-	busiest *float64
-	cold    bool // without a warm-up: the measured part begins with the trial
+	threads *threadWatch // nil of a real router
+	cold    bool         // without a warm-up: the measured part begins with the trial
 }
 
 // begin watches one trial.
 func (d *device) begin(trial uint16, t model.Timing) {
-	d.now = &deviceWatch{Watch: d.router.Begin(trial), node: d.node, cold: t.WarmupSeconds == 0}
+	d.now = &deviceWatch{Watch: d.router.Begin(trial), cold: t.WarmupSeconds == 0}
+	if d.node != nil {
+		d.now.threads = watchThreads(d.node, t)
+	}
 }
 
 // Snapshot reads what the router tells at a moment.
 func (w *deviceWatch) Snapshot(m model.Moment) {
-	if m == model.MomentMeasure {
-		w.begun, w.ran = time.Now(), w.threads()
+	if m == model.MomentMeasure && w.threads != nil {
+		w.threads.begin()
 	}
 	w.Watch.Snapshot(m)
 	if w.cold && m == model.MomentStart {
@@ -107,44 +106,25 @@ func (w *deviceWatch) Snapshot(m model.Moment) {
 	}
 }
 
-// sent ends the measured part of a lab's router, when the senders have ended.
-func (w *deviceWatch) sent() {
-	if w.begun.IsZero() || w.seconds > 0 {
-		return
+// Close ends the watch; it may be called again.
+func (w *deviceWatch) Close() error {
+	if w.threads != nil {
+		w.threads.end()
 	}
-	w.seconds = time.Since(w.begun).Seconds()
-	for iface, now := range w.threads() {
-		before, known := w.ran[iface]
-		if ratio := (now - before).Seconds() / w.seconds; known && now >= before && (w.busiest == nil || ratio > *w.busiest) {
-			w.busiest = &ratio
-		}
-	}
-}
-
-// threads are the processor times of a lab's router's own receive threads.
-func (w *deviceWatch) threads() map[string]time.Duration {
-	if w.node == nil {
-		return nil
-	}
-	list := map[string]time.Duration{}
-	for _, i := range w.node.Interfaces() {
-		if t, err := w.node.ThreadTime(i.Name); err == nil {
-			list[i.Name] = t
-		}
-	}
-	return list
+	return w.Watch.Close()
 }
 
 // addDevice tells in a result what the router did in the measured part.
 func addDevice(result *model.Result, w *deviceWatch) {
-	seconds := w.seconds
+	seconds := 0.0
 	for _, f := range result.Flows {
 		seconds = max(seconds, f.DurationS)
 	}
 	watched, series := w.Watched(time.Duration(seconds * float64(time.Second)))
-	if w.busiest != nil {
-		ratio := min(*w.busiest, 1)
-		watched.ThreadRatio = &ratio
+	if w.threads != nil {
+		var own []model.Series
+		watched.ThreadRatio, own = w.threads.result(watched.Node)
+		series = append(series, own...)
 	}
 	result.Router, result.Series = &watched, append(result.Series, series...)
 	sortSeries(result.Series)
@@ -162,6 +142,9 @@ func (r *runner) endDevice() {
 	ctx, cancel := context.WithTimeout(context.Background(), devicePatience)
 	defer cancel()
 	facts := p.device.router.Finish(ctx)
+	if p.device.node != nil { // programs that it has since are of the test
+		facts.Offload = r.doc.Router.Offload
+	}
 	r.doc.Router = &facts
 }
 

@@ -205,7 +205,6 @@ func (r *runner) execute(ctx context.Context, c *current, total int, sent func()
 	if d := c.path.device; d != nil {
 		now := d.now
 		placed.Along = append(placed.Along, now)
-		placed.Sent = func() { now.sent(); sent() }
 		defer func() { // what it told is in the result
 			if err := now.Close(); err != nil {
 				r.warn(fmt.Sprintf("the watch over the router could not be closed: %v", err))

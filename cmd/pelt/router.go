@@ -14,7 +14,7 @@ import (
 func newRouter() *cobra.Command {
 	var common commonFlags
 	traffic := trafficFlags{}
-	var dut, idle string
+	var dut, idle, connections string
 	var variants []string
 	c := &cobra.Command{
 		Use:   "router LAN..WAN | HOST | lab:NAME",
@@ -63,6 +63,9 @@ rules=N, log, and rules=N+log; a real router by a command that is run on this ho
 			if o.Variants, err = parseVariants(target, variants); err != nil {
 				return err
 			}
+			if connections != "" {
+				o.Connections = strings.Split(connections, ",")
+			}
 			if idle != "" {
 				r, err := unit.ParseRate(idle)
 				if idle == "0" {
@@ -95,6 +98,7 @@ rules=N, log, and rules=N+log; a real router by a command that is run on this ho
 	f.StringVar(&traffic.direction, "direction", "up,down,both", "up (LAN to WAN), down (WAN to LAN), both at once, or a list")
 	f.StringVar(&traffic.rate, "rate", "max", "UDP: offered rate of a flow: max, packets as 150kpps, or payload bits as 95mbit")
 	f.StringVar(&idle, "idle-rate", "", "UDP: rate of the trials that measure the delay of the idle path, 0 for none (default 1kpps)")
+	f.StringVar(&connections, "connections", "", "TCP connections from LAN to WAN as well: rate (how many a second), keep (how many at a time, until the router refuses), or rate,keep")
 	f.StringVar(&traffic.time, "time", "", "measured time of each trial: 10s (default 3s)")
 	f.StringVar(&traffic.warmup, "warmup", "", "sent before it and not counted: 1s (default 1s)")
 	f.IntVar(&traffic.repeats, "repeats", 3, "trials of each row, interleaved")

@@ -1,0 +1,49 @@
+package run
+
+import (
+	"math"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// A thread that takes 3/4 of a core beside an idle one, in a trial of 2.5 s that is
+// read for 10 s.
+func TestThreadWatch(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		start := time.Now()
+		w := &threadWatch{long: 2500 * time.Millisecond, quit: make(chan struct{}), read: func() map[string]time.Duration {
+			return map[string]time.Duration{"lan": time.Hour + time.Since(start)*3/4, "wan": time.Minute}
+		}}
+		w.begin()
+		w.begin() // moments may come twice
+		time.Sleep(10 * time.Second)
+		busiest, series := w.result("router")
+		if busiest == nil || math.Abs(*busiest-.75) > 1e-9 {
+			t.Errorf("busiest is %v, want 0.75", busiest)
+		}
+		if len(series) != 1 || len(series[0].Values) != 3 && len(series[0].Values) != 2 {
+			t.Fatalf("series %+v, want one of whole seconds", series)
+		}
+		for _, v := range series[0].Values {
+			if math.Abs(v-.75) > 1e-9 {
+				t.Errorf("a second has %v, want 0.75", v)
+			}
+		}
+	})
+}
+
+func TestThreadWatchEndsEarly(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		none := map[string]time.Duration{}
+		w := &threadWatch{long: time.Hour, quit: make(chan struct{}), read: func() map[string]time.Duration { return none }}
+		w.begin()
+		time.Sleep(1500 * time.Millisecond)
+		w.end()
+		w.end()
+		w.begin() // too late
+		if busiest, series := w.result("router"); busiest != nil || series != nil {
+			t.Errorf("no thread took %v: %+v", busiest, series)
+		}
+	})
+}
