@@ -19,23 +19,29 @@ func Command(p model.Plan) (line, note string) {
 		args = []string{"pelt", "curve", quote(p.Target)}
 	case isSweep(p):
 		args = []string{"pelt", "sweep", quote(p.Target)}
+	case isRouter(p):
+		args = []string{"pelt", "router", routerTarget(p)}
 	default:
 		return "pelt run plan.yaml", "plan.yaml stands for this run's plan, as --print-plan writes it"
 	}
 	var notes []string
 	if !strings.HasPrefix(p.Target, "lab:") {
 		args = append(args, "--code", "CODE")
-		notes = append(notes, "CODE is what pelt serve prints on the far host")
+		notes = append(notes, codeNote(p))
 	}
 	f := p.Flows[0]
-	if f.Protocol == model.TCP {
+	router := isRouter(p)
+	if f.Protocol == model.TCP && !router {
 		args = append(args, "--proto", "tcp")
 	}
 	if p.Receivers > 0 {
 		args = append(args, "--receivers", strconv.Itoa(p.Receivers))
 	}
-	args = append(args, factorFlags(p)...)
-	args = append(args, flowFlags(f, p.Factors)...)
+	if router {
+		args = append(args, routerFlags(p)...)
+	} else {
+		args = append(append(args, factorFlags(p)...), flowFlags(f, p.Factors)...)
+	}
 	args = append(args, timeFlags(p)...)
 	for _, l := range p.Links {
 		args = append(args, linkFlag(l)...)
@@ -53,6 +59,13 @@ func Command(p model.Plan) (line, note string) {
 		args = append(args, "--max-loss", strconv.FormatFloat(*r, 'f', -1, 64))
 	}
 	return strings.Join(append(args, "--seed", strconv.FormatUint(p.Design.Seed, 10)), " "), strings.Join(slices.Compact(notes), "; ")
+}
+
+func codeNote(p model.Plan) string {
+	if p.Near != "" {
+		return "CODE is what pelt serve prints on the far host, or NEAR,FAR of both"
+	}
+	return "CODE is what pelt serve prints on the far host"
 }
 
 // isCurve reports whether the flags of pelt curve can say the plan; pelt demo is a curve too.
