@@ -2,6 +2,7 @@ package compare
 
 import (
 	"errors"
+	"math"
 	"slices"
 	"strings"
 	"testing"
@@ -279,4 +280,52 @@ func TestDoubts(t *testing.T) {
 	if want := "a trial that sets no variant (2 times)"; !slices.Contains(c.LeftOut, want) {
 		t.Errorf("left out %q; want %q", c.LeftOut, want)
 	}
+}
+
+// Whatever documents hold, a comparison or one clear line comes out, with numbers that are some.
+func TestAnyDocuments(t *testing.T) {
+	figure := rapid.OneOf(rapid.Float64Range(0, 1e6), rapid.Float64(), rapid.SampledFrom([]float64{0, 1, -1, math.NaN(), math.Inf(1), 1e300, 5e-324}))
+	document := rapid.Custom(func(t *rapid.T) model.Document {
+		d := model.Document{ID: rapid.SampledFrom([]string{"", "a", "b"}).Draw(t, "id"), Plan: model.Plan{Target: "x", Variants: []model.Variant{{Name: "p"}, {Name: "q"}}}}
+		for i := range rapid.IntRange(0, 24).Draw(t, "results") {
+			r := model.Result{Repeat: i / 4, State: rapid.SampledFrom([]model.State{model.Valid, model.Valid, model.Valid, model.Invalid}).Draw(t, "state"), Cell: model.Cell{"variant": model.Word([]string{"p", "q"}[i%2])}}
+			if rapid.Bool().Draw(t, "sized") {
+				r.Cell["payload_bytes"] = model.Number(float64(64 * (i / 2 % 2)))
+			}
+			if rapid.Bool().Draw(t, "watched") {
+				r.Router = &model.RouterWatch{CPU: &model.CPUSplit{Idle: figure.Draw(t, "idle"), Softirq: figure.Draw(t, "softirq")}}
+			}
+			for range rapid.IntRange(0, 2).Draw(t, "flows") {
+				r.Flows = append(r.Flows, model.FlowResult{Name: rapid.SampledFrom([]string{"up", "down", ""}).Draw(t, "name"), Protocol: rapid.SampledFrom([]model.Protocol{model.UDP, model.TCP, ""}).Draw(t, "protocol"),
+					Attempted: rapid.Uint64Max(2).Draw(t, "attempted"), LossRatio: figure.Draw(t, "loss"), ReceivePPS: figure.Draw(t, "pps"), GoodputBPS: figure.Draw(t, "goodput"),
+					Delay: &model.Percentiles{Count: 1, P50: figure.Draw(t, "p50"), P99: figure.Draw(t, "p99")}})
+			}
+			d.Results = append(d.Results, r)
+		}
+		return d
+	})
+	rapid.Check(t, func(t *rapid.T) {
+		a, b := document.Draw(t, "a"), document.Draw(t, "b")
+		for name, compare := range map[string]func() (model.Comparison, error){
+			"levels": func() (model.Comparison, error) { return Levels(a, "variant", "", all()) },
+			"runs":   func() (model.Comparison, error) { return Runs([]model.Document{a, b}, all()) },
+		} {
+			c, err := compare()
+			var ask *AskError
+			var nothing *NothingError
+			if err != nil && (!errors.As(err, &ask) && !errors.As(err, &nothing) || strings.Contains(err.Error(), "\n")) {
+				t.Fatalf("%s: %v", name, err)
+			}
+			for _, e := range c.Effects {
+				for _, x := range []float64{e.Change, e.Low, e.High, e.P, e.FamilyP, e.Hidden, e.Baseline.Mean, e.Other.Low, e.Other.High} {
+					if math.IsNaN(x) || math.IsInf(x, 0) {
+						t.Fatalf("%s: %+v", name, e)
+					}
+				}
+				if e.P > e.FamilyP || e.Separable && e.P > 0.05 || e.Low > e.High || strings.Contains(e.Text, "NaN") || strings.Contains(e.Text, "Inf") {
+					t.Fatalf("%s: %+v", name, e)
+				}
+			}
+		}
+	})
 }

@@ -104,5 +104,5 @@ func Judge(c model.Comparison, limits []Limit) []model.JudgedLimit {
 
 func untold(c model.Comparison, e model.Effect) string {
 	return fmt.Sprintf("%s against %s%s: %s (95 %%: %s to %s)", c.Sides[e.Side].Name, c.Sides[0].Name, atPlace(e),
-		Change(e.Kind, e.Change), Change(e.Kind, e.Low), Change(e.Kind, e.High))
+		changeText(e.Kind, e.Change), changeText(e.Kind, e.Low), changeText(e.Kind, e.High))
 }

@@ -14,8 +14,8 @@ const (
 	power = 0.8
 	// manyFreedom is as good as more: the plan asks for 2 % more repeats at most.
 	manyFreedom = 100
-	// MostNeeded is how many repeats a user may sensibly be told to make.
-	MostNeeded = 1000
+	// mostNeeded is how many repeats a user may sensibly be told to make.
+	mostNeeded = 1000
 )
 
 // need plans repeats for tests that share the chance of a false alarm.
@@ -40,7 +40,7 @@ func (d need) factor(n int) float64 {
 }
 
 // repeats is how many would show the wanted change, 0 if those made do, and one more
-// than MostNeeded if no sensible number does.
+// than mostNeeded if no sensible number does.
 func (d need) repeats(c contrast) int {
 	sum := 0.0
 	for _, s := range c.samples {
@@ -55,10 +55,10 @@ func (d need) repeats(c contrast) int {
 	if enough(c.effect.Repeats) {
 		return 0
 	}
-	if !enough(MostNeeded) {
-		return MostNeeded + 1
+	if !enough(mostNeeded) {
+		return mostNeeded + 1
 	}
-	low, high := c.effect.Repeats, MostNeeded
+	low, high := c.effect.Repeats, mostNeeded
 	for high-low > 1 {
 		if mid := (low + high) / 2; enough(mid) {
 			high = mid

@@ -18,14 +18,14 @@ type finding struct {
 	text string
 }
 
-// told lists metrics in the order a sentence has them. One of a later rank is told
-// only where none of an earlier rank is.
-func told(metric string) (rank int, ok bool) {
+// foremost reports whether a sentence tells of a metric; the others stand in it only
+// where none of these changed.
+func foremost(metric string) bool {
 	switch metric {
 	case "receive_pps", "goodput_bps", "loss_ratio", "router_cpu_busy_ratio", "delay_p50_ns", "round_trip_p50_ns":
-		return 0, true
+		return true
 	}
-	return 1, true
+	return false
 }
 
 // gather makes a finding of the separable effects of each cell and side.
@@ -64,31 +64,27 @@ func gather(c model.Comparison) []finding {
 	}
 	var all []finding
 	for _, at := range order {
-		if f, ok := sentence(c, groups[at]); ok {
-			all = append(all, f)
-		}
+		all = append(all, sentence(c, groups[at]))
 	}
 	slices.SortStableFunc(all, func(a, b finding) int { return cmp.Compare(b.size, a.size) })
 	return all
 }
 
-func sentence(c model.Comparison, of []model.Effect) (finding, bool) {
+// rateFirst puts changes of rates before all others: they are what a path is for.
+const rateFirst = 1000
+
+func sentence(c model.Comparison, of []model.Effect) finding {
 	same := map[string]bool{} // told by packets per second
 	for _, e := range of {
 		if e.SameAs != "" {
 			same[e.SameAs] = true
 		}
 	}
-	first := 1
-	for _, e := range of {
-		if rank, _ := told(e.Metric); !same[e.Metric] {
-			first = min(first, rank)
-		}
-	}
+	first := slices.ContainsFunc(of, func(e model.Effect) bool { return foremost(e.Metric) })
 	f := finding{side: of[0].Side}
 	var clauses []string
 	for _, e := range of {
-		if rank, _ := told(e.Metric); same[e.Metric] || rank != first {
+		if same[e.Metric] || foremost(e.Metric) != first {
 			continue
 		}
 		base, at := "", ""
@@ -100,17 +96,14 @@ func sentence(c model.Comparison, of []model.Effect) (finding, bool) {
 		if e.Kind == model.Relative {
 			size = math.Abs(math.Log1p(max(e.Change, -0.9999)))
 		}
-		if strings.HasPrefix(e.Metric, "receive_") || strings.HasPrefix(e.Metric, "goodput_bps") {
+		if rateRank(e) > 0 {
 			size += rateFirst
 		}
 		f.size = max(f.size, size)
 	}
 	f.text = c.Sides[f.side].Name + " " + say.And(clauses) + "."
-	return f, len(clauses) > 0
+	return f
 }
-
-// rateFirst puts changes of rates before all others: they are what a path is for.
-const rateFirst = 1000
 
 func findings(c model.Comparison) []string {
 	list := []string{}

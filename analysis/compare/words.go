@@ -133,7 +133,7 @@ func amount(e model.Effect, less, more, as string) string {
 // interval says the ends of an interval that lies on one side of nothing.
 func interval(e model.Effect, less, more string) string {
 	if e.Low < 0 && e.High > 0 {
-		return "from " + Change(e.Kind, e.Low) + " to " + Change(e.Kind, e.High)
+		return "from " + changeText(e.Kind, e.Low) + " to " + changeText(e.Kind, e.High)
 	}
 	if e.Kind == model.Relative && e.Change >= doubled {
 		return span(1+e.Low, 1+e.High, func(x float64) string { return timesText(x - 1) }) + " times"
@@ -162,8 +162,8 @@ func span(a, b float64, usual func(float64) string) string {
 	return x + " to " + y
 }
 
-// Change prints a change with its sign: "-78 %", "+12 points".
-func Change(kind string, x float64) string {
+// changeText prints a change with its sign: "−78 %", "+12 pt".
+func changeText(kind string, x float64) string {
 	sign := "+"
 	if x < 0 {
 		sign = "−"
@@ -179,7 +179,7 @@ func Change(kind string, x float64) string {
 
 // values says what was measured on both sides: "148 against 673 kpps".
 func valuesText(e model.Effect) string {
-	a, b := Figure(e.Metric, e.Other.Mean), Figure(e.Metric, e.Baseline.Mean)
+	a, b := figureText(e.Metric, e.Other.Mean), figureText(e.Metric, e.Baseline.Mean)
 	number, scale, _ := strings.Cut(a, " ")
 	if strings.HasSuffix(b, " "+scale) {
 		a = number
@@ -187,8 +187,8 @@ func valuesText(e model.Effect) string {
 	return a + " against " + b
 }
 
-// Figure prints a metric's value with its unit.
-func Figure(name string, v float64) string {
+// figureText prints a metric's value with its unit.
+func figureText(name string, v float64) string {
 	switch {
 	case strings.HasSuffix(name, "_pps"):
 		return unit.FormatPPS(v)
@@ -273,7 +273,7 @@ func wantedText(e model.Effect) string {
 
 func neededText(e model.Effect) string {
 	switch {
-	case e.Needed > MostNeeded:
+	case e.Needed > mostNeeded:
 		return "; no sensible number of repeats would show " + wantedText(e)
 	case e.Needed > 0:
 		return fmt.Sprintf("; about %d repeats would show %s", e.Needed, wantedText(e))
