@@ -59,6 +59,9 @@ func Levels(doc model.Document, knob, base string, metrics Metrics) (model.Compa
 	if len(levels) == 0 {
 		return model.Comparison{}, &AskError{fmt.Sprintf("the run has no setting %q; %s", knob, varied(doc))}
 	}
+	if knob == "direction" {
+		return model.Comparison{}, &AskError{"the directions are different flows, which the run's own report sets beside each other; want another knob; " + varied(doc)}
+	}
 	if base != "" {
 		i := slices.IndexFunc(levels, func(v model.Value) bool { return v.String() == base || levelName(knob, v) == base })
 		if i < 0 {

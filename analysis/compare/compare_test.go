@@ -139,7 +139,8 @@ func TestRefusals(t *testing.T) {
 			return Levels(change(func(b *bench) { b.busy = nil }), "variant", "", Metrics{"cpu"})
 		}, "nothing can be compared: none of the metrics was measured", false},
 		{"unknown knob", func() (model.Comparison, error) { return Levels(usual().document(), "colour", "", all()) }, `the run has no setting "colour"; it varies frame_bytes and variant`, true},
-		{"one level", func() (model.Comparison, error) { return Levels(usual().document(), "direction", "", all()) }, "direction is up in all trials", true},
+		{"one level", func() (model.Comparison, error) { return Levels(usual().document(), "protocol", "", all()) }, "protocol is udp in all trials", true},
+		{"directions", func() (model.Comparison, error) { return Levels(usual().document(), "direction", "", all()) }, "the directions are different flows", true},
 		{"unknown base", func() (model.Comparison, error) { return Levels(usual().document(), "variant", "fast", all()) }, `variant has no level "fast"; want one of plain and log`, true},
 		{"itself", func() (model.Comparison, error) {
 			return Runs([]model.Document{usual().document(), usual().document()}, all())
