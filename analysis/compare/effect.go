@@ -164,7 +164,7 @@ func steady(all []contrast) {
 		for j := range c.samples {
 			v := seen[kind{c.metric.name, j}]
 			floor := math.Pow(c.resolution()/2, 2)
-			if len(v) >= 3 {
+			if len(v) >= 2 {
 				v = slices.Sorted(slices.Values(v))
 				floor = max(floor, luck*luck*v[len(v)/2])
 			}

@@ -215,3 +215,27 @@ func TestNeededRepeatsSuffice(t *testing.T) {
 		t.Errorf("9 repeats find 5 %% under a scatter of 3 %% in %.2f of comparisons; want about 0.8", rate)
 	}
 }
+
+// Two settings are the fewest whose scatter can doubt each other's: three equal
+// repeats of a path with two levels come by chance too often for a t test alone.
+func TestLuckOfTwoSettings(t *testing.T) {
+	const times = 1500
+	goodput, err := ParseMetrics("goodput")
+	if err != nil {
+		t.Fatal(err)
+	}
+	count := 0
+	for seed := range uint64(times) {
+		b := bench{id: "a", target: "x", frames: []int{64, 512}, variants: []string{"a", "b"}, repeats: 3, seed: seed, noise: noises()["two levels"], pps: func(string, int) float64 { return 200e3 }}
+		c, err := Levels(b.document(), "variant", "", goodput)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if c.Effects[0].Separable {
+			count++
+		}
+	}
+	if count > times*5/100 {
+		t.Errorf("%d of %d comparisons of equals had a false alarm; want at most 5 %%", count, times)
+	}
+}
