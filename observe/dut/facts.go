@@ -18,6 +18,29 @@ type learned struct {
 	namespace uint64          // inode of the network namespace; 0 unknown
 }
 
+func (linux) learn(told map[string]string, first sample, hostDevices bool) learned {
+	return learn(told, first, hostDevices)
+}
+
+func (linux) finish(f *model.RouterFacts, told map[string]string) {
+	if told != nil && f.System == "openwrt" {
+		told["openwrt"] = f.System // offload looks at the settings of OpenWrt only there
+	}
+	f.After = texts(questions, told, "after")
+	f.Offload = also(f.Offload, offload(told))
+	f.Tuning = also(f.Tuning, tuning(told))
+}
+
+// also adds the lines that are new.
+func also(lines, more []string) []string {
+	for _, l := range more {
+		if !slices.Contains(lines, l) {
+			lines = append(slices.Clip(lines), "after the last trial, "+l)
+		}
+	}
+	return lines
+}
+
 // learn reads the answers; first is the first sample.
 func learn(told map[string]string, first sample, hostDevices bool) learned {
 	l := learned{machine: told["machine"], hardware: map[string]bool{}}
@@ -44,7 +67,7 @@ func learn(told map[string]string, first sample, hostDevices bool) learned {
 		told["steering"] = ""
 	}
 	f.Offload, f.Tuning = offload(told), tuning(told)
-	f.Before = texts(told, "before")
+	f.Before = texts(questions, told, "before")
 	for _, q := range questions {
 		if q.needed && strings.Contains(q.when, "before") && told[q.name] == "" {
 			f.Untold = append(f.Untold, q.name+": the router told nothing")
@@ -62,8 +85,8 @@ func longBits(machine string) int {
 }
 
 // texts are the answers that stand in the report as they are.
-func texts(told map[string]string, when string) (out []model.Text) {
-	for _, q := range questions {
+func texts(asked []question, told map[string]string, when string) (out []model.Text) {
+	for _, q := range asked {
 		if q.shown && strings.Contains(q.when, when) && told[q.name] != "" {
 			out = append(out, model.Text{Name: q.name, Text: told[q.name]})
 		}

@@ -28,6 +28,7 @@ const (
 type Router struct {
 	node, source string
 	start        Start
+	console      Start         // set if it is RouterOS; only Open and keep, one after the other, touch it
 	asked        time.Duration // the period that was asked for
 	maxCost      float64
 	machine      learned
@@ -73,26 +74,28 @@ func Open(ctx context.Context, node, source string, start Start, o Options) (*Ro
 }
 
 func (r *Router) open(ctx context.Context) error {
-	s, err := connect(ctx, r.start)
+	s, err := r.connect(ctx)
 	if err != nil {
 		return err
 	}
 	first, err := firstSample(ctx, s)
 	if err != nil {
-		return errors.Join(err, s.close())
+		_ = s.close() // what came first tells more
+		return err
 	}
 	asked, err := s.exchange(ctx, "before", factsWithin)
 	if ctx.Err() != nil {
-		return errors.Join(ctx.Err(), s.close())
+		_ = s.close() // as above
+		return ctx.Err()
 	}
 	told := s.mark.sections(asked.body)
-	r.machine = learn(told, first, s.shell.HostDevices)
+	r.machine = s.talk.learn(told, first, s.shell.HostDevices)
 	f := &r.machine.facts
 	f.Node, f.Source = r.node, r.source
 	if err != nil { // one question hung, say; the trials need none of them
 		f.Untold = append(f.Untold, "not all that was asked before the first trial: "+err.Error())
 		_ = s.close() // it is of no use any more
-		if s, err = connect(ctx, r.start); err != nil {
+		if s, err = r.connect(ctx); err != nil {
 			return err
 		}
 	}
@@ -106,7 +109,20 @@ func firstSample(ctx context.Context, s *session) (sample, error) {
 	if err != nil {
 		return sample{}, err
 	}
-	return parseSample(a.answer)
+	return s.talk.sample(a)
+}
+
+// connect connects, to RouterOS in its own way once it is known for that.
+func (r *Router) connect(ctx context.Context) (*session, error) {
+	if r.console == nil {
+		s, err := connect(ctx, r.start, linux{})
+		var other *routerOSError
+		if !errors.As(err, &other) {
+			return s, err
+		}
+		r.console = other.console
+	}
+	return connect(ctx, r.console, &routerOS{})
 }
 
 // Facts returns what the router is, and its texts of before the first trial.
@@ -133,35 +149,13 @@ func (r *Router) Finish(ctx context.Context) model.RouterFacts {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	f := &r.machine.facts
-	f.After = texts(told, "after")
 	if why != "" {
 		f.Untold = append(f.Untold, "not all that was asked after the last trial: "+why)
 	}
-	f.Offload = also(f.Offload, offload(withSystem(told, f.System)), "after the last trial")
-	f.Tuning = also(f.Tuning, tuning(told), "after the last trial")
+	if told != nil {
+		s.talk.finish(f, told)
+	}
 	return *f
-}
-
-// withSystem lets the answers of after the trials be read as those of before.
-func withSystem(told map[string]string, system string) map[string]string {
-	if told != nil && system == "openwrt" {
-		told["openwrt"] = system
-	}
-	return told
-}
-
-// also adds the lines that are new.
-func also(lines, more []string, when string) []string {
-	known := map[string]bool{}
-	for _, l := range lines {
-		known[l] = true
-	}
-	for _, l := range more {
-		if !known[l] {
-			lines = append(lines[:len(lines):len(lines)], when+", "+l)
-		}
-	}
-	return lines
 }
 
 // Close ends the connection. It never takes long, and may be called more than once.
@@ -219,7 +213,7 @@ func (r *Router) lose(s *session) {
 
 // retry tries once to connect again.
 func (r *Router) retry(life context.Context) *session {
-	s, err := connect(life, r.start)
+	s, err := r.connect(life)
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.outages.tried(err)

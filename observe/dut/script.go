@@ -70,6 +70,19 @@ func newMarker() marker {
 	return marker("@@" + hex.EncodeToString(b))
 }
 
+// linux is the dialect of /bin/sh on Linux.
+type linux struct{}
+
+func (linux) system() string { return divider }
+
+func (linux) hello(m marker) string { return m.hello() }
+
+func (linux) script(m marker) string { return m.script() }
+
+func (linux) request(_ marker, number, what string) string { return number + " " + what + "\n" }
+
+func (linux) sample(r reply) (sample, error) { return parseSample(r.answer) }
+
 // hello is a shell's first line. Only what can calculate answers rightly, so a
 // device that repeats what it is told is not taken for a shell.
 func (m marker) hello() string {
@@ -187,7 +200,7 @@ func (m marker) sections(body []byte) map[string]string {
 			if name != "" {
 				out[name] = clean(text, maxText)
 			}
-			name, text = string(next), nil
+			name, text = string(bytes.TrimSuffix(next, []byte("\r"))), nil
 		} else {
 			text = append(append(text, line...), '\n')
 		}

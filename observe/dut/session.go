@@ -11,12 +11,15 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"pelt/model"
 )
 
 // session is one connection: a shell that runs the loop. At most one request is
 // under way at any time; its methods may be called concurrently.
 type session struct {
 	shell *Shell
+	talk  dialect
 	mark  marker
 	send  chan string   // room for one, so that sending never waits
 	done  chan struct{} // closed when the connection is gone
@@ -66,34 +69,55 @@ const echoPatience = 2 * time.Second
 // maxGreeting bounds what may be printed before the answer to hello, in bytes.
 const maxGreeting = 64 << 10
 
+// dialect is how one kind of system is asked. A session has one of its own.
+type dialect interface {
+	system() string         // as it names itself in the answer to hello
+	hello(m marker) string  // asks it to calculate, and to name itself
+	script(m marker) string // what makes it answer requests; "" if nothing must
+	// request asks; the answer comes between the markers B and E with the number.
+	request(m marker, number, what string) string
+	sample(r reply) (sample, error) // is called in the order of the answers
+	learn(told map[string]string, first sample, hostDevices bool) learned
+	finish(f *model.RouterFacts, told map[string]string) // what changed with the trials
+}
+
 // connect starts a shell and the loop in it. ctx ends it before it is up.
-func connect(ctx context.Context, start Start) (*session, error) {
+func connect(ctx context.Context, start Start, talk dialect) (*session, error) {
 	shell, err := start(ctx)
 	if err != nil {
 		return nil, err
 	}
-	s := &session{shell: shell, mark: newMarker(), send: make(chan string, 2), done: make(chan struct{})}
+	s := &session{shell: shell, talk: talk, mark: newMarker(), send: make(chan string, 2), done: make(chan struct{})}
 	late, cancel := context.WithTimeout(ctx, shell.Patience)
 	defer cancel()
 	stop := context.AfterFunc(late, shell.Kill)
 	go s.write()
-	s.send <- s.mark.hello()
+	s.send <- talk.hello(s.mark)
 	out := bufio.NewReaderSize(shell.Out, 64<<10)
 	system, said, err := s.greet(out)
 	if !stop() && err == nil {
 		err = late.Err() // it was killed
 	}
-	if err == nil && system != divider {
+	if err == nil && system != talk.system() {
 		err = systemError{cmp.Or(clean([]byte(system), maxWords), "a system without a name")}
 	}
 	if err != nil {
 		err = s.explain(late, ctx, said, err)
 		close(s.done)
-		return nil, errors.Join(err, shell.Close())
+		_ = shell.Close() // what came first tells more
+		if shell.Console != nil && isRouterOS(err) {
+			err = &routerOSError{err, shell.Console}
+		}
+		return nil, err
+	}
+	script := talk.script(s.mark)
+	if script == "" {
+		go s.read(out)
+		return s, nil
 	}
 	ready := make(chan struct{})
 	s.waiting = &request{"0", time.Now(), func(reply) { close(ready) }}
-	s.send <- s.mark.script()
+	s.send <- script
 	go s.read(out)
 	select {
 	case <-ready:
@@ -103,7 +127,8 @@ func connect(ctx context.Context, start Start) (*session, error) {
 	case <-late.Done():
 		err = cmp.Or(ctx.Err(), fmt.Errorf("its shell did not take the loop within %v", shell.Patience))
 	}
-	return nil, errors.Join(err, s.close())
+	_ = s.close() // as above
+	return nil, err
 }
 
 // greet reads until hello is answered.
@@ -230,7 +255,7 @@ func (s *session) ask(what string, deliver func(reply)) bool {
 	s.number++
 	n := strconv.FormatUint(s.number, 10)
 	select {
-	case s.send <- n + " " + what + "\n":
+	case s.send <- s.talk.request(s.mark, n, what):
 	default:
 		return false // not even the last one was written yet
 	}

@@ -70,11 +70,11 @@ const (
 // Start runs the ssh of this host. It may ask for a password once, if a person is
 // there to answer.
 func (t Target) Start() Start {
-	var before atomic.Bool
+	var before, consoleBefore atomic.Bool
 	return func(context.Context) (*Shell, error) {
 		s, err := t.run(before.Swap(true), "exec /bin/sh")
 		if err == nil {
-			s.Console = func(context.Context) (*Shell, error) { return t.run(false, "") }
+			s.Console = func(context.Context) (*Shell, error) { return t.run(consoleBefore.Swap(true), "") }
 		}
 		return s, err
 	}

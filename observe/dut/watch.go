@@ -159,7 +159,6 @@ func (w *Watch) pump() {
 }
 
 func (w *Watch) answered(session *session, m *want, a reply) {
-	s, err := parseSample(a.answer)
 	r := w.r
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -170,6 +169,7 @@ func (w *Watch) answered(session *session, m *want, a reply) {
 	if m != nil {
 		defer close(m.done)
 	}
+	s, err := session.talk.sample(a)
 	if err != nil {
 		w.note(err.Error())
 		return
@@ -356,6 +356,9 @@ func (w *Watch) Report() model.Observation {
 	}
 	o.Counters = counters.Diff(idle.counters, start.counters, measure.counters, end.counters, o.IdleS)
 	o.Unread = append(o.Unread, end.counters.Unread...)
+	if len(o.Counters) == 0 {
+		o.Unread = append(o.Unread, "no counters: the router tells none")
+	}
 	return o
 }
 
