@@ -26,6 +26,7 @@ type fake struct {
 	part    map[int]string                           // parts that stand for what it would say
 	facts   string                                   // sections with @@ for the marker
 	system  string                                   // as uname -s has it
+	twice   bool                                     // it says all twice
 	deaf    bool                                     // it answers hello and nothing more
 	greets  string                                   // stands for the greeting and what answers hello
 	refuse  error                                    // a new connection's fate
@@ -142,7 +143,11 @@ func (f *fake) answer(requests <-chan string, out io.Writer, ended <-chan struct
 		case <-ended:
 		}
 		f.set(func() { f.pending-- })
-		if _, err := io.WriteString(out, mark+" B "+number+"\n"+body+"\n"+mark+" E "+number+"\n"); err != nil {
+		said := mark + " B " + number + "\n" + body + "\n" + mark + " E " + number + "\n"
+		if f.twice {
+			said += said
+		}
+		if _, err := io.WriteString(out, said); err != nil {
 			return
 		}
 	}

@@ -17,6 +17,7 @@ import (
 // mikrotik is a console of RouterOS as its documents show it: prompts without line
 // ends, carriage returns, and an error for what it does not know.
 type mikrotik struct {
+	mu   sync.Mutex
 	born time.Time
 	up   time.Duration // when it was born
 	load func(since time.Duration) (cpu0, cpu1, irq1 int)
@@ -76,6 +77,8 @@ func (k *mikrotik) console(in io.Reader, out io.Writer) {
 }
 
 func (k *mikrotik) answer(command string) string {
+	k.mu.Lock()
+	defer k.mu.Unlock()
 	since := time.Since(k.born)
 	a, b, irq := k.load(since)
 	switch command {
@@ -124,8 +127,9 @@ func TestRouterOS(t *testing.T) {
 		// A restart shows by its uptime.
 		w, _, _ = trial(r, func() {
 			time.Sleep(4500 * time.Millisecond)
-			k.born = time.Now()
-			k.up = 0
+			k.mu.Lock()
+			defer k.mu.Unlock()
+			k.born, k.up = time.Now(), 0
 		})
 		gaps(t, w.Gaps, "the router restarted between t=4.0 s and t=5.0 s")
 		if w.CPU != nil {

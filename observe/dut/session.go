@@ -21,7 +21,7 @@ type session struct {
 	shell *Shell
 	talk  dialect
 	mark  marker
-	send  chan string   // room for one, so that sending never waits
+	send  chan string   // room for the script and a request, so that sending never waits
 	done  chan struct{} // closed when the connection is gone
 	why   string        // of done: one line
 	rest  []byte        // of an answer that was under way then
@@ -46,7 +46,7 @@ type reply struct {
 	sent, came time.Time
 }
 
-// system is what answered hello, if it is no Linux.
+// systemError is what answered hello, if it is another system.
 type systemError struct{ system string }
 
 func (e systemError) Error() string {
@@ -263,6 +263,13 @@ func (s *session) ask(what string, deliver func(reply)) bool {
 	return true
 }
 
+// strayed counts the answers that nobody had asked for.
+func (s *session) strayed() uint64 {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.strays
+}
+
 // asking returns since when a request is under way.
 func (s *session) asking() (since time.Time, ok bool) {
 	s.mu.Lock()
@@ -273,25 +280,30 @@ func (s *session) asking() (since time.Time, ok bool) {
 	return s.waiting.sent, true
 }
 
+const askAgain = 20 * time.Millisecond
+
 // exchange asks and waits. If the answer does not come in time the connection is
 // closed, and what came of it is returned with the error.
 func (s *session) exchange(ctx context.Context, what string, within time.Duration) (reply, error) {
 	came := make(chan reply, 1)
-	if !s.ask(what, func(r reply) { came <- r }) {
-		return reply{}, errors.New("the router still owes an answer")
-	}
 	late := time.NewTimer(within)
 	defer late.Stop()
+	again := time.NewTicker(askAgain)
+	defer again.Stop()
 	var err error
-	select {
-	case r := <-came:
-		return r, nil
-	case <-s.done:
-		return reply{answer: answer{body: s.rest}}, errors.New(s.why)
-	case <-ctx.Done():
-		err = ctx.Err()
-	case <-late.C:
-		err = fmt.Errorf("the router did not answer within %v", within)
+	for asked := false; err == nil; {
+		asked = asked || s.ask(what, func(r reply) { came <- r })
+		select {
+		case r := <-came:
+			return r, nil
+		case <-again.C: // the last answer may be owed still
+		case <-s.done:
+			return reply{answer: answer{body: s.rest}}, errors.New(s.why)
+		case <-ctx.Done():
+			err = ctx.Err()
+		case <-late.C:
+			err = fmt.Errorf("the router did not answer within %v", within)
+		}
 	}
 	s.shell.Kill()
 	<-s.done

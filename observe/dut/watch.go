@@ -98,25 +98,27 @@ func (w *Watch) tick() {
 	defer r.mu.Unlock()
 	now := time.Now()
 	w.schedule(now)
-	if len(w.wanted) > 0 { // something else than this watch was answered last
-		w.pump()
-		return
-	}
-	if w.ended {
-		return
-	}
 	if r.session == nil {
-		r.outages.miss()
+		if !w.ended {
+			r.outages.miss()
+		}
 		return
 	}
 	if since, ok := r.session.asking(); ok {
-		if now.Sub(since) >= r.period/2 { // else the sample just under way does for it
+		if !w.ended && now.Sub(since) >= r.period/2 { // else the sample just under way does for it
 			r.outages.begin(since, "the router did not answer in time", false)
 			r.outages.miss()
 		}
 		if now.Sub(since) >= deadAfter {
 			r.session.shell.Kill() // keep connects again
 		}
+		return
+	}
+	if len(w.wanted) > 0 {
+		w.pump()
+		return
+	}
+	if w.ended {
 		return
 	}
 	if now.Sub(w.asked) >= r.period/2 { // else that of a moment does for it
@@ -267,6 +269,11 @@ func (w *Watch) Snapshot(moment model.Moment) {
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	select {
+	case <-m.done: // just then
+		return
+	default:
+	}
 	m.abandoned = true
 	w.unshot = append(w.unshot, string(moment)+": "+why)
 }
@@ -301,10 +308,11 @@ func (w *Watch) Settle(ctx context.Context, lost bool) {
 		w.Snapshot(model.MomentEnd)
 		now, _ := w.last()
 		past := time.Since(begun)
-		if past >= most-stillPast && !counters.Moving(last.counters, now.counters) {
+		answered := !now.counters.Taken.Equal(last.counters.Taken)
+		if answered && past >= most-stillPast && !counters.Moving(last.counters, now.counters) {
 			return
 		}
-		if past > most || ctx.Err() != nil {
+		if past > most || ctx.Err() != nil || !answered {
 			w.r.mu.Lock()
 			w.unsettled = true
 			w.r.mu.Unlock()

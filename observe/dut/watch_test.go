@@ -10,8 +10,11 @@ import (
 	"testing/synctest"
 	"time"
 
+	"pelt/engine"
 	"pelt/model"
 )
+
+var _ engine.Observation = (*Watch)(nil)
 
 // trial runs one trial of 10 s after a warm-up of 2.04 s; during is called when the
 // measured part begins, in a goroutine of its own.
@@ -174,6 +177,23 @@ func TestWatch(t *testing.T) {
 					t.Error(got)
 				}
 			},
+		},
+		{
+			name: "no answer from the warm-up on", softirq: math.NaN(), unseen: whole,
+			setup: func(f *fake) {
+				f.slow = func(since time.Duration) time.Duration {
+					if since > 2900*time.Millisecond {
+						return time.Hour
+					}
+					return 0
+				}
+			},
+			gaps: []string{"not observed from t=0.0 s: the router did not answer in time; 10 samples were due"},
+		},
+		{
+			name: "the router repeats itself", softirq: 0.75,
+			setup: func(f *fake) { f.twice = true },
+			gaps:  []string{"answers that nobody had asked for were put aside"},
 		},
 		{
 			name: "the connection is cut, refused once, and comes back", softirq: 0.75, unseen: []int{3, 4, 5, 6, 7, 8, 9},

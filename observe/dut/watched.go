@@ -33,6 +33,12 @@ func (w *Watch) Watched(measured time.Duration) (model.RouterWatch, []model.Seri
 	out.Samples = len(within)
 	out.Gaps = append(r.outages.during(w.measure, measured), r.account.during(w.measure, measured, r.maxCost)...)
 	out.Gaps = append(out.Gaps, restarts(all, measured)...)
+	if r.session != nil && r.session.strayed() > 0 {
+		out.Gaps = append(out.Gaps, fmt.Sprintf("%d answers that nobody had asked for were put aside", r.session.strayed()))
+	}
+	if r.outages.dropped > 0 {
+		out.Gaps = append(out.Gaps, fmt.Sprintf("%d older times without observation are not listed", r.outages.dropped))
+	}
 	if w.dropped > 0 {
 		out.Gaps = append(out.Gaps, fmt.Sprintf("%d samples beyond the first %d were not kept", w.dropped, maxTaken))
 	}
