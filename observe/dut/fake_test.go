@@ -26,6 +26,7 @@ type fake struct {
 	part    map[int]string                           // parts that stand for what it would say
 	facts   string                                   // sections with @@ for the marker
 	system  string                                   // as uname -s has it
+	rest    float64                                  // its uptime from which no packet passes
 	twice   bool                                     // it says all twice
 	deaf    bool                                     // it answers hello and nothing more
 	greets  string                                   // stands for the greeting and what answers hello
@@ -43,7 +44,7 @@ type fake struct {
 
 func newFake(t *testing.T) *fake {
 	now := time.Now()
-	return &fake{t: t, born: now, booted: now.Add(-1000 * time.Second), boot: "boot-1", system: "Linux", part: map[int]string{},
+	return &fake{t: t, born: now, booted: now.Add(-1000 * time.Second), boot: "boot-1", system: "Linux", rest: 1013.3, part: map[int]string{},
 		busy: func(up float64) (float64, float64) { return 75 * up, 25 * up }}
 }
 
@@ -157,11 +158,12 @@ func (f *fake) answer(requests <-chan string, out io.Writer, ended <-chan struct
 func (f *fake) sample() string {
 	up := time.Since(f.booted).Seconds()
 	softirq, idle := f.busy(up)
+	packets := min(up, f.rest) * 1000
 	core := fmt.Sprintf("0 0 0 %.0f 0 0 %.0f 0", idle, softirq)
 	part := map[int]string{
 		partUptime: fmt.Sprintf("%.2f 1.00\n", up),
 		partStat:   fmt.Sprintf("cpu %s\ncpu0 %s\nbtime %d\n", core, core, f.born.Unix()),
-		partDev:    fmt.Sprintf("eth0: 0 %.0f 0 0 0 0 0 0 0 0 0 0 0 0 0 0\n", min(up, 1013.3)*1000),
+		partDev:    fmt.Sprintf("eth0: 0 %.0f 0 0 0 0 0 0 0 0 0 0 0 0 0 0\n", packets),
 		partBoot:   f.boot + "\n",
 		partShell:  fmt.Sprintf("7 (sh) S 1 1 1 0 -1 0 0 0 0 0 %.0f 0 0 0 20\n", up*100*f.cost),
 	}

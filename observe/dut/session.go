@@ -64,7 +64,7 @@ func (e noShellError) Error() string {
 }
 
 // echoPatience is how long one that repeats what it is told has to show a shell.
-const echoPatience = 2 * time.Second
+const echoPatience = time.Second
 
 // maxGreeting bounds what may be printed before the answer to hello, in bytes.
 const maxGreeting = 64 << 10

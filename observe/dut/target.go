@@ -134,7 +134,6 @@ func (t Target) arguments(batch bool, command string) []string {
 // sshFault says in one line why ssh ended, by its own last words; "" if it does
 // not tell. The words are those of OpenSSH's ssh.c, sshconnect.c and sshconnect2.c.
 func sshFault(complaint string) string {
-	last := lastLine(complaint)
 	for _, f := range []struct{ words, why string }{
 		{"REMOTE HOST IDENTIFICATION HAS CHANGED", "its host key is not the one known here; if it was set up anew, ssh-keygen -R HOST forgets the old one, and ssh HOST shows the new"},
 		{"Host key verification failed", "its host key is not known here; log in once by hand with ssh, and compare the key"},
@@ -142,16 +141,18 @@ func sshFault(complaint string) string {
 		{"Too many authentication failures", "it refuses to log in: %s; name the right key in ~/.ssh/config"},
 		{"no matching host key type", "this ssh and it have no method in common: %s"},
 		{"Unable to negotiate", "this ssh and it have no method in common: %s"},
+		{"open failed: connect failed", "the jump host cannot reach it: %s"},
 		{"Could not resolve hostname", "%s"},
 		{"ssh: connect to host", "%s"},
 		{"kex_exchange_identification", "it hung up before the log-in: %s"},
 		{"Bad configuration option", "%s"},
 	} {
-		if !strings.Contains(complaint, f.words) {
+		at := strings.Index(complaint, f.words)
+		if at < 0 {
 			continue
 		}
 		if strings.Contains(f.why, "%s") {
-			return fmt.Sprintf(f.why, last)
+			return fmt.Sprintf(f.why, firstLine(complaint[strings.LastIndexByte(complaint[:at], '\n')+1:]))
 		}
 		return f.why
 	}

@@ -83,7 +83,8 @@ func TestSSHFault(t *testing.T) {
 		{"ssh: connect to host 127.0.0.1 port 1: Connection refused\r\n", "port 1: Connection refused"},
 		{"ssh: connect to host 10.0.0.1 port 22: Connection timed out\r\n", "Connection timed out"},
 		{"Unable to negotiate with 10.0.0.1 port 22: no matching host key type found. Their offer: ssh-rsa\r\n", "Their offer: ssh-rsa"},
-		{"kex_exchange_identification: Connection closed by remote host\r\nConnection closed by 10.0.0.1 port 22\r\n", "hung up before the log-in: Connection closed by 10.0.0.1 port 22"},
+		{"kex_exchange_identification: Connection closed by remote host\r\nConnection closed by 10.0.0.1 port 22\r\n", "hung up before the log-in: kex_exchange_identification: Connection closed by remote host"},
+		{"channel 0: open failed: connect failed: No route to host\r\nstdio forwarding failed\r\nConnection closed by UNKNOWN port 65535\r\n", "the jump host cannot reach it: channel 0: open failed: connect failed: No route to host"},
 		{"sh: uptime: not found\n", ""},
 		{"", ""},
 	} {

@@ -278,9 +278,9 @@ func (w *Watch) Snapshot(moment model.Moment) {
 	w.unshot = append(w.unshot, string(moment)+": "+why)
 }
 
-// What Settle waits for.
+// What Settle waits for. It asks seldom: each answer costs the router something.
 const (
-	stillFor  = 100 * time.Millisecond
+	stillFor  = 200 * time.Millisecond
 	stillPast = time.Second // when foreign traffic never lets the counters stand still
 )
 
@@ -288,18 +288,17 @@ const (
 // says that packets are missing, so that ports that tell their figures seldom are
 // worth waiting for.
 func (w *Watch) Settle(ctx context.Context, lost bool) {
-	begun := time.Now()
 	w.Snapshot(model.MomentEnd)
 	last, ok := w.last()
 	if !ok {
 		return
 	}
-	most := stillPast
+	wait := stillFor
 	if lost {
-		most += last.counters.Settling()
+		wait = max(wait, last.counters.Settling())
 	}
-	for {
-		t := time.NewTimer(stillFor)
+	for begun := time.Now().Add(wait); ; wait = stillFor {
+		t := time.NewTimer(wait)
 		select {
 		case <-t.C:
 		case <-ctx.Done():
@@ -307,12 +306,11 @@ func (w *Watch) Settle(ctx context.Context, lost bool) {
 		}
 		w.Snapshot(model.MomentEnd)
 		now, _ := w.last()
-		past := time.Since(begun)
 		answered := !now.counters.Taken.Equal(last.counters.Taken)
-		if answered && past >= most-stillPast && !counters.Moving(last.counters, now.counters) {
+		if answered && !counters.Moving(last.counters, now.counters) {
 			return
 		}
-		if past > most || ctx.Err() != nil || !answered {
+		if !answered || ctx.Err() != nil || time.Since(begun) > stillPast {
 			w.r.mu.Lock()
 			w.unsettled = true
 			w.r.mu.Unlock()

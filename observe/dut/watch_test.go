@@ -2,6 +2,7 @@ package dut
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math"
 	"slices"
@@ -325,4 +326,47 @@ func counter(o model.Observation, name string) model.Counter {
 		}
 	}
 	return model.Counter{}
+}
+
+// Each answer costs the router something, also at the end of a trial.
+func TestSettleAsksSeldom(t *testing.T) {
+	for _, c := range []struct {
+		name      string
+		setup     func(f *fake)
+		lost      bool
+		asks      int
+		unsettled bool
+		least     time.Duration
+	}{
+		{"still", func(*fake) {}, false, 2, false, stillFor},
+		{"still, and figures of a card may be late", func(f *fake) { f.facts = "@@ S devices\n/sys/class/net/eth0/device\n" }, true, 2, false, 2 * time.Second},
+		{"a card's late figures of no interest", func(f *fake) { f.facts = "@@ S devices\n/sys/class/net/eth0/device\n" }, false, 2, false, stillFor},
+		{"never still", func(f *fake) { f.rest = math.Inf(1) }, false, 8, true, stillPast},
+		{"no answer", func(f *fake) {
+			f.slow = func(since time.Duration) time.Duration { return time.Duration(since/time.Millisecond) * time.Hour }
+		}, false, 1, false, patience},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				f := newFake(t)
+				f.rest = 1 // it carried packets once
+				c.setup(f)
+				r := f.open(Options{Period: time.Hour})
+				w := r.Begin(1)
+				time.Sleep(10 * time.Millisecond)
+				begun, before := time.Now(), len(f.asked)
+				w.Settle(context.Background(), c.lost)
+				took := time.Since(begun)
+				f.mu.Lock()
+				asks := len(f.asked) - before
+				f.mu.Unlock()
+				if asks < 1 || asks > c.asks || w.Report().Unsettled != c.unsettled || took < c.least || took > c.least+time.Second {
+					t.Errorf("%d requests in %v, unsettled %v", asks, took, w.Report().Unsettled)
+				}
+				if err := errors.Join(w.Close(), r.Close()); err != nil {
+					t.Error(err)
+				}
+			})
+		})
+	}
 }
