@@ -215,7 +215,7 @@ func (s *session) read(out *bufio.Reader) {
 	}
 	s.why = "the connection was closed"
 	if last := lastLine(s.shell.Complaint()); last != "" {
-		s.why += ": " + last
+		s.why += ": " + strings.TrimSuffix(last, ".")
 	} else if noise.first != "" {
 		s.why += fmt.Sprintf(": it had said %q", noise.first)
 	} else if s.ends(0) {

@@ -152,7 +152,8 @@ func sshFault(complaint string) string {
 			continue
 		}
 		if strings.Contains(f.why, "%s") {
-			return fmt.Sprintf(f.why, firstLine(complaint[strings.LastIndexByte(complaint[:at], '\n')+1:]))
+			line := firstLine(complaint[strings.LastIndexByte(complaint[:at], '\n')+1:])
+			return fmt.Sprintf(f.why, strings.TrimSuffix(line, "."))
 		}
 		return f.why
 	}

@@ -76,7 +76,7 @@ func TestArguments(t *testing.T) {
 
 func TestSSHFault(t *testing.T) {
 	for _, c := range []struct{ complaint, want string }{
-		{"root@127.0.0.1: Permission denied (publickey).\r\n", "it refuses to log in: root@127.0.0.1: Permission denied (publickey).; put a key"},
+		{"root@127.0.0.1: Permission denied (publickey).\r\n", "it refuses to log in: root@127.0.0.1: Permission denied (publickey); put a key"},
 		{"No ED25519 host key is known for [127.0.0.1]:2222 and you have requested strict checking.\r\nHost key verification failed.\r\n", "its host key is not known here"},
 		{"@@@@@\r\n@    WARNING: REMOTE HOST IDENTIFICATION HAS CHANGED!     @\r\n@@@@@\r\nHost key verification failed.\r\n", "not the one known here"},
 		{"ssh: Could not resolve hostname nowhere.invalid: Name or service not known\r\n", "Could not resolve hostname nowhere.invalid"},

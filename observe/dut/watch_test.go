@@ -205,7 +205,7 @@ func TestWatch(t *testing.T) {
 				time.Sleep(5500 * time.Millisecond)
 				f.set(func() { f.refuse = nil })
 			},
-			gaps: []string{"not observed from t=3.2 s: the connection was closed: Connection to fake closed by remote host.; 7 samples were due; 1 try to connect again, the last one: ssh: connect to host fake port 22: Connection refused"},
+			gaps: []string{"not observed from t=3.2 s: the connection was closed: Connection to fake closed by remote host; 7 samples were due; 1 try to connect again, the last one: ssh: connect to host fake port 22: Connection refused"},
 			check: func(t *testing.T, f *fake, w model.RouterWatch, _ map[string][]float64, o model.Observation) {
 				if f.starts != 2 || w.Samples != 4 || !strings.Contains(strings.Join(o.Unread, "\n"), "end: the connection was closed") {
 					t.Errorf("%d starts, %+v, %+v", f.starts, w, o)
