@@ -36,7 +36,7 @@ type Router struct {
 	kept         chan struct{} // closed when keep has returned
 
 	mu      sync.Mutex
-	session *session // nil while there is no connection
+	session *session // nil while there is no connection; see current
 	period  time.Duration
 	boot    string // of the last sample
 	up      float64
@@ -135,7 +135,7 @@ func (r *Router) Facts() model.RouterFacts {
 // Finish takes the texts of after the last trial and returns all facts.
 func (r *Router) Finish(ctx context.Context) model.RouterFacts {
 	r.mu.Lock()
-	s := r.session
+	s := r.current()
 	r.mu.Unlock()
 	why := "the connection was closed"
 	var told map[string]string
@@ -187,7 +187,9 @@ func (r *Router) keep(life context.Context, s *session) {
 		case <-life.Done():
 			return
 		}
-		r.lose(s)
+		r.mu.Lock()
+		_ = r.current()
+		r.mu.Unlock()
 		_ = s.shell.Close() // it has ended, or is beyond help
 		again := time.NewTicker(retryEvery)
 		for s = nil; s == nil; {
@@ -203,12 +205,18 @@ func (r *Router) keep(life context.Context, s *session) {
 	}
 }
 
-func (r *Router) lose(s *session) {
-	now := time.Now()
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.session = nil
-	r.outages.begin(now, s.why, true)
+// current returns the connection, nil while there is none. mu is held. Whoever looks
+// first notes the loss.
+func (r *Router) current() *session {
+	if s := r.session; s != nil {
+		select {
+		case <-s.done:
+			r.session = nil
+			r.outages.begin(time.Now(), s.why, true)
+		default:
+		}
+	}
+	return r.session
 }
 
 // retry tries once to connect again.

@@ -98,19 +98,20 @@ func (w *Watch) tick() {
 	defer r.mu.Unlock()
 	now := time.Now()
 	w.schedule(now)
-	if r.session == nil {
+	session := r.current()
+	if session == nil {
 		if !w.ended {
 			r.outages.miss()
 		}
 		return
 	}
-	if since, ok := r.session.asking(); ok {
+	if since, ok := session.asking(); ok {
 		if !w.ended && now.Sub(since) >= r.period/2 { // else the sample just under way does for it
 			r.outages.begin(since, "the router did not answer in time", false)
 			r.outages.miss()
 		}
 		if now.Sub(since) >= deadAfter {
-			r.session.shell.Kill() // keep connects again
+			session.shell.Kill() // keep connects again
 		}
 		return
 	}
@@ -138,8 +139,8 @@ func (w *Watch) schedule(now time.Time) {
 
 // ask sends a request, for a moment or for none.
 func (w *Watch) ask(m *want) bool {
-	s := w.r.session
-	ok := s.ask("sample", func(a reply) { w.answered(s, m, a) })
+	s := w.r.current()
+	ok := s != nil && s.ask("sample", func(a reply) { w.answered(s, m, a) })
 	if ok {
 		w.asked = time.Now()
 	}
@@ -148,7 +149,7 @@ func (w *Watch) ask(m *want) bool {
 
 // pump asks for what is wanted, if the router owes nothing.
 func (w *Watch) pump() {
-	for len(w.wanted) > 0 && w.r.session != nil {
+	for len(w.wanted) > 0 && w.r.current() != nil {
 		m := w.wanted[0]
 		if !m.abandoned && !w.ask(m) {
 			return
@@ -242,12 +243,13 @@ func (w *Watch) Snapshot(moment model.Moment) {
 	case model.MomentEnd:
 		w.ended = true
 	}
-	if r.session == nil {
+	session := r.current()
+	if session == nil {
 		w.unshot = append(w.unshot, string(moment)+": the connection was closed")
 		r.mu.Unlock()
 		return
 	}
-	gone := r.session.done
+	gone := session.done
 	w.wanted = append(w.wanted, m)
 	w.pump()
 	r.mu.Unlock()

@@ -28,13 +28,14 @@ func (w *Watch) Watched(measured time.Duration) (model.RouterWatch, []model.Seri
 		out.Gaps = []string{"not observed: the measured part did not begin"}
 		return out, nil
 	}
+	session := r.current()
 	all := w.place()
 	within := inside(all, measured, r.period)
 	out.Samples = len(within)
 	out.Gaps = append(r.outages.during(w.measure, measured), r.account.during(w.measure, measured, r.maxCost)...)
 	out.Gaps = append(out.Gaps, restarts(all, measured)...)
-	if r.session != nil && r.session.strayed() > 0 {
-		out.Gaps = append(out.Gaps, fmt.Sprintf("%d answers that nobody had asked for were put aside", r.session.strayed()))
+	if session != nil && session.strayed() > 0 {
+		out.Gaps = append(out.Gaps, fmt.Sprintf("%d answers that nobody had asked for were put aside", session.strayed()))
 	}
 	if r.outages.dropped > 0 {
 		out.Gaps = append(out.Gaps, fmt.Sprintf("%d older times without observation are not listed", r.outages.dropped))
