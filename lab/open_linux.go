@@ -330,7 +330,10 @@ const (
 // explain turns what the kernel said into what the user can do about it.
 func explain(doing string, err error) error {
 	var kernel *KernelError
+	var rights *RightsError
 	switch {
+	case errors.As(err, &rights):
+		return err
 	case errors.Is(err, unix.EPERM) || errors.Is(err, unix.EACCES):
 		return &RightsError{Doing: doing, Missing: "CAP_SYS_ADMIN and CAP_NET_ADMIN",
 			Remedy: "run it with sudo, or in an unprivileged user namespace where the kernel allows one", Err: err}

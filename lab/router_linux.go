@@ -106,6 +106,9 @@ func (l *Lab) dress(c character) (err error) {
 			s.log, err = routerlog.Open(logGroup, names)
 			return err
 		})
+		if errors.Is(err, unix.EINVAL) { // nfnetlink's answer where nobody takes such messages
+			err = fmt.Errorf("%w: %w", unix.EOPNOTSUPP, err)
+		}
 		if err != nil {
 			return missing("log of packets", "CONFIG_NETFILTER_NETLINK_LOG, module nfnetlink_log", err)
 		}
@@ -210,6 +213,10 @@ func (b *builder) openFast() error {
 		path, err := fastpath.Load(ports, t)
 		if errors.Is(err, errors.ErrUnsupported) {
 			return &KernelError{Facility: "fast path", Config: fastConfig, Err: err}
+		}
+		if errors.Is(err, unix.EPERM) {
+			return &RightsError{Doing: "load the fast path of lab " + b.spec.name, Missing: "CAP_BPF and CAP_NET_ADMIN, not in a user namespace",
+				Remedy: "run it with sudo", Err: unix.EPERM}
 		}
 		if err != nil {
 			return err

@@ -11,6 +11,7 @@ import (
 	"github.com/cilium/ebpf"
 	"github.com/cilium/ebpf/btf"
 	"github.com/cilium/ebpf/link"
+	"golang.org/x/sys/unix"
 )
 
 // Path is an open fast path. It is turned off at first. Its methods may be called
@@ -71,6 +72,9 @@ func Load(ports [2]Port, t Timeouts) (*Path, error) {
 	err = spec.LoadAndAssign(&p.objects, options)
 	if errors.Is(err, ebpf.ErrNotSupported) {
 		err = fmt.Errorf("%w: %w", errors.ErrUnsupported, err)
+	}
+	if errors.Is(err, unix.EPERM) {
+		err = unix.EPERM // without advice on memory limits, which Linux 5.11 has done away with
 	}
 	if err != nil {
 		return nil, fmt.Errorf("load the fast path: %w", err)
