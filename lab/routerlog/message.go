@@ -4,7 +4,7 @@ import "encoding/binary"
 
 // What the kernel says of packets, include/uapi/linux/netfilter/nfnetlink_log.h.
 const (
-	messagePacket = 4<<8 | 0 // NFNL_SUBSYS_ULOG, NFULNL_MSG_PACKET
+	messagePacket = 4 << 8 // NFNL_SUBSYS_ULOG, NFULNL_MSG_PACKET
 	messageConfig = 4<<8 | 1
 
 	attrHeader  = 1
