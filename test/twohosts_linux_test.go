@@ -249,6 +249,7 @@ func TestNearHostCallsNobody(t *testing.T) {
 // TestOneOfThreeDies: whichever of the three hosts goes, by kill -9 or a pulled
 // cable, the others stop within three seconds.
 func TestOneOfThreeDies(t *testing.T) {
+	t.Parallel()
 	for _, c := range []struct {
 		name string
 		cut  func(r routed, near, far *server) error
