@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"pelt/model"
+	"pelt/plan"
 	"pelt/report/internal/sample"
 	"pelt/unit"
 )
@@ -50,6 +51,13 @@ func numbers(list ...float64) (levels []model.Value) {
 }
 
 func TestCommand(t *testing.T) {
+	bench := func(o plan.RouterOptions) model.Plan {
+		p, err := plan.Router(o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return p
+	}
 	rate := sample.Loss().Plan
 	rate.Flows[0].Rate, rate.Flows[0].Streams, rate.Flows[0].DontFragment = unit.PacketRate(150000), 4, true
 	interval := sample.Loss().Plan
@@ -83,6 +91,13 @@ func TestCommand(t *testing.T) {
 		{"no flags for it", sample.Rates().Plan, "pelt run plan.yaml"},
 		{"sweep", star, "pelt sweep lab:star --receivers 100 --payload 512,1472 --interval 0ms,5ms,7.5ms --send-buffer 4096,65536 --streams 2 --count 1000 --repeats 3 --link-receiver rate=1mbit,delay=40ms,jitter=10ms,distribution=file:wifi.dist --seed 7"},
 		{"sweep of rates", rates, "pelt sweep nas --code CODE --payload 64 --rate 10000pps,max --time 2s --warmup 100ms --repeats 2 --seed 7"},
+		{"router bench", bench(plan.RouterOptions{CurveOptions: plan.CurveOptions{Target: "10.0.0.2"}, Near: "10.0.1.2", DUT: "ssh://root@10.0.1.1",
+			Variants: []model.Variant{{Name: "quiet", Command: "ssh root@r dmesg -n 1"}}}),
+			"pelt router 10.0.1.2..10.0.0.2 --code CODE --dut ssh://root@10.0.1.1 --variant 'quiet=ssh root@r dmesg -n 1' --proto udp,tcp --direction up,down,both --frame 64,512,1518 --idle-rate 1000pps --time 3s --warmup 1s --repeats 3 --seed 0"},
+		{"router bench in the lab", bench(plan.RouterOptions{CurveOptions: plan.CurveOptions{Target: "lab:nat", Direction: "up", Streams: 2}, Connections: []string{"keep"},
+			Protocols: []model.Protocol{model.TCP}, Variants: []model.Variant{{Name: "plain"}, {Name: "rules=100"}}}),
+			"pelt router lab:nat --variant plain --variant rules=100 --proto tcp --direction up --connections keep --streams 2 --time 3s --warmup 1s --repeats 3 --seed 0"},
+		{"router bench that is none of the command's", sample.Bench().Plan, "pelt run plan.yaml"},
 		{"sweep with a time and a count", odd, "pelt run plan.yaml"},
 		{"sweep of what is no flag", other, "pelt run plan.yaml"},
 		{"no plan", model.Plan{}, "pelt run plan.yaml"},
