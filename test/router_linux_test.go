@@ -137,7 +137,7 @@ func TestRouterOverSSH(t *testing.T) {
 	r := newSSHRouter(t)
 	s := r.serve(t, r.far, wanCode)
 	t.Run("watched", func(t *testing.T) {
-		out, err := r.bench("--dut", dutFlag, "--frame", "64", "--direction", "up,down", "--time", "2s", "--warmup", "200ms", "--repeats", "1", "--idle-rate", "0", "--json", "out.json")
+		out, err := r.bench("--dut", dutFlag, "--frame", "64", "--direction", "up", "--time", "2s", "--warmup", "200ms", "--repeats", "1", "--idle-rate", "0", "--json", "out.json")
 		if err != nil {
 			t.Fatalf("%v\n%s\nserver: %s", err, out, s.stderr)
 		}
@@ -183,7 +183,7 @@ func TestRouterOverSSH(t *testing.T) {
 		})
 	}
 	t.Run("cut", func(t *testing.T) {
-		c := r.command(r.near, "router", "10.81.2.2", "--code", wanCode, "--dut", dutFlag, "--proto", "tcp", "--direction", "up,down", "--time", "3s", "--warmup", "200ms", "--repeats", "1", "--json", "cut.json")
+		c := r.command(r.near, "router", "10.81.2.2", "--code", wanCode, "--dut", dutFlag, "--proto", "tcp", "--direction", "up,down", "--time", "2500ms", "--warmup", "200ms", "--repeats", "1", "--json", "cut.json")
 		said := &lockedBuffer{}
 		c.Stderr = said
 		if err := c.Start(); err != nil {
@@ -195,7 +195,7 @@ func TestRouterOverSSH(t *testing.T) {
 				t.Fatalf("no heading:\n%s", said)
 			}
 		}
-		time.Sleep(1500 * time.Millisecond) // into the measured part
+		time.Sleep(time.Second) // into the measured part
 		r.cut()
 		if err := c.Wait(); err != nil {
 			t.Fatalf("%v\n%s", err, said)
