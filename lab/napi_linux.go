@@ -43,7 +43,7 @@ func (n *Node) OwnThread(iface string, cpu int) error {
 func (n *Node) ThreadTime(iface string) (time.Duration, error) {
 	var sum time.Duration
 	threads, err := n.threads(iface)
-	if err == nil && len(threads) == 0 {
+	if err == nil && len(threads) == 0 || errors.Is(err, unix.EOPNOTSUPP) {
 		err = fs.ErrNotExist
 	}
 	for _, id := range threads {
