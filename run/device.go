@@ -15,7 +15,8 @@ import (
 // device is the router under test as a run watches it.
 type device struct {
 	router *dut.Router
-	node   *lab.Node // nil: a real one
+	lab    *lab.Lab  // that it is in; nil: a real one
+	node   *lab.Node // of that
 	now    *deviceWatch
 }
 
@@ -52,7 +53,7 @@ func (p *path) watchDevice(ctx context.Context, plan model.Plan, l *lab.Lab) err
 		if !ok {
 			return &model.FieldError{Field: "dut", Want: fmt.Sprintf("%s has no router; want lab:switch, lab:router, lab:nat or lab:fast", plan.Target)}
 		}
-		d.node, start, name, source = node, dut.Local(node.Do), node.Name(), "this machine's kernel, in the lab"
+		d.lab, d.node, start, name, source = l, node, dut.Local(node.Do), node.Name(), "this machine's kernel, in the lab"
 	} else {
 		target, err := dut.ParseTarget(plan.DUT)
 		if err != nil {
@@ -84,12 +85,13 @@ func (p *path) facts() *model.RouterFacts {
 type deviceWatch struct {
 	*dut.Watch
 	threads *threadWatch // nil of a real router
-	cold    bool         // without a warm-up: the measured part begins with the trial
+	before  *lab.RouterAccount
+	cold    bool // without a warm-up: the measured part begins with the trial
 }
 
 // begin watches one trial.
 func (d *device) begin(trial uint16, t model.Timing) {
-	d.now = &deviceWatch{Watch: d.router.Begin(trial), cold: t.WarmupSeconds == 0}
+	d.now = &deviceWatch{Watch: d.router.Begin(trial), before: d.account(), cold: t.WarmupSeconds == 0}
 	if d.node != nil {
 		d.now.threads = watchThreads(d.node, t)
 	}
@@ -114,8 +116,9 @@ func (w *deviceWatch) Close() error {
 	return w.Watch.Close()
 }
 
-// addDevice tells in a result what the router did in the measured part.
-func addDevice(result *model.Result, w *deviceWatch) {
+// addTo tells in a result what the router did in the measured part.
+func (d *device) addTo(result *model.Result) {
+	w := d.now
 	seconds := 0.0
 	for _, f := range result.Flows {
 		seconds = max(seconds, f.DurationS)
@@ -128,6 +131,7 @@ func addDevice(result *model.Result, w *deviceWatch) {
 	}
 	result.Router, result.Series = &watched, append(result.Series, series...)
 	sortSeries(result.Series)
+	addAccount(result, watched.Node, w.before, d.account())
 }
 
 // endDevice has the router tell how it is after the last trial.

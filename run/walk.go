@@ -246,7 +246,7 @@ func (r *runner) execute(ctx context.Context, c *current, total int, sent func()
 	c.hopeless = hopeless(outcome)
 	result := assemble(c.trial, placed, outcome, c.path, spots)
 	if d := c.path.device; d != nil {
-		addDevice(&result, d.now)
+		d.addTo(&result)
 	}
 	result.Started = started.UTC().Truncate(time.Millisecond)
 	result.EngineReason = strings.Trim(reason+"; "+result.EngineReason, "; ")
