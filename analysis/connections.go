@@ -45,6 +45,9 @@ func (a *analyst) connections(c curve) (out answer, ok bool) {
 	if last.Mode == model.ConnectionKeep {
 		n := unit.FormatCount(uint64(median(open)))
 		out.figures = n + " connections at a time"
+		if last.Ended == "" || last.HostLimit {
+			out.figures = "at least " + out.figures
+		}
 		switch {
 		case last.Ended == "":
 			out.text = fmt.Sprintf("%s holds %s connections at a time or more: the time was over before one failed.", a.path(), n)

@@ -58,6 +58,9 @@ func TestConnectionRate(t *testing.T) {
 			p := callers(t, newNamespace(t), c.address, f, timing(100*time.Millisecond, 400*time.Millisecond, time.Second))
 			p.connect()
 			s, r := p.play()
+			if share := p.sender.Report().CPU.ThreadRatio; share <= 0.001 || share > 1.05 {
+				t.Errorf("the busiest thread took %v of a core", share)
+			}
 			x := s.Connections
 			if x == nil || x.Mode != model.ConnectionRate || x.Established == 0 || x.Ended != "" {
 				t.Fatalf("account: %+v", x)

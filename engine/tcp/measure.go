@@ -118,11 +118,16 @@ func (s *stream) current() tally {
 // work runs f for each stream on a thread of its own, pinned if the order says
 // so, and closes idle when all have ended.
 func (e *end) work(f func(*stream)) {
+	e.spread(func(i int, s *stream) { e.onThread(i, func() { f(s) }) })
+}
+
+// spread runs f for each stream and closes idle when all have ended.
+func (e *end) spread(f func(int, *stream)) {
 	left := make(chan struct{}, len(e.streams))
 	for i, s := range e.streams {
 		go func() {
 			defer func() { left <- struct{}{} }()
-			e.onThread(i, func() { f(s) })
+			f(i, s)
 		}()
 	}
 	go func() {

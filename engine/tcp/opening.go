@@ -67,10 +67,11 @@ func (e *end) open() error {
 	o.most, o.why = mostOpen()
 	o.begun = time.Now()
 	e.origin.Store(int64(o.begun.Sub(e.clock.begun)))
-	e.work(func(s *stream) {
-		if err := e.host.Do(func() error { return o.work(s) }); err != nil {
-			s.ended = err
-		}
+	e.spread(func(i int, s *stream) {
+		s.ended = e.host.Do(func() (err error) { // on a thread of the host's, which is the one to pin
+			e.onThread(i, func() { err = o.work(s) })
+			return err
+		})
 	})
 	span := e.measure()
 	e.letGo()

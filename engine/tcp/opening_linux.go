@@ -119,12 +119,6 @@ func (c *caller) start(now time.Time, share int) (wait int) {
 		if len(c.calls) >= share {
 			return 10
 		}
-		if c.o.keep && c.o.opened.Load()+c.o.underWay.Load() >= c.o.most {
-			if c.o.underWay.Load() == 0 {
-				c.o.fail("", c.o.why, true, false)
-			}
-			return 10
-		}
 		if !c.o.slow {
 			if !c.begin(now) {
 				return 1 // a port comes free when an attempt that is under way has ended
@@ -157,6 +151,14 @@ func (c *caller) start(now time.Time, share int) (wait int) {
 
 // begin makes one attempt; false means that this host did not let it.
 func (c *caller) begin(now time.Time) bool {
+	// The place is taken before the look, so that all streams together stay within it.
+	if others := c.o.underWay.Add(1) - 1; c.o.keep && c.o.opened.Load()+others >= c.o.most {
+		c.o.underWay.Add(-1)
+		if others == 0 {
+			c.o.fail("", c.o.why, true, false)
+		}
+		return false
+	}
 	step, counts := c.o.at(now)
 	if counts {
 		c.o.attempted[c.s.number].Add(1)
@@ -178,12 +180,12 @@ func (c *caller) begin(now time.Time) bool {
 	}
 	c.calls[int32(fd)] = k
 	c.queue = append(c.queue, k)
-	c.o.underWay.Add(1)
 	return true
 }
 
 // refuse books an attempt that this host did not make.
 func (c *caller) refuse(err error, counts bool) bool {
+	c.o.underWay.Add(-1)
 	if counts {
 		c.o.refused.Add(1)
 	}
