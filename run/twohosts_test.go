@@ -1,0 +1,77 @@
+package run
+
+import (
+	"net/netip"
+	"strings"
+	"testing"
+
+	"pelt/engine"
+	"pelt/fleet"
+	"pelt/model"
+)
+
+func TestTwoCodes(t *testing.T) {
+	for _, c := range []struct{ text, near, far string }{
+		{"", "", ""},
+		{"tiger-42-amber", "tiger-42-amber", "tiger-42-amber"},
+		{"Tiger 42 Amber, otter-17-slate", "Tiger 42 Amber", "otter-17-slate"},
+		{",otter-17-slate", "", "otter-17-slate"}, // the near host asks none
+	} {
+		if got, err := twoCodes(c.text); err != nil || got != [2]string{c.near, c.far} {
+			t.Errorf("%q: %q, %v; want %q and %q", c.text, got, err, c.near, c.far)
+		}
+	}
+	if got, err := twoCodes("a,b,c"); err == nil {
+		t.Errorf("three codes are read as %q", got)
+	}
+}
+
+// TestMeantThere: an address that each host takes for another one is no target.
+func TestMeantThere(t *testing.T) {
+	for _, c := range []struct{ near, far, want string }{
+		{"10.0.0.1", "10.1.0.1", ""},
+		{"127.0.0.1", "10.1.0.1", ""},
+		{"127.0.0.1", "127.0.0.2", ""}, // two on this very host
+		{"10.0.0.1", "127.0.0.1", "127.0.0.1 is each host itself"},
+		{"10.0.0.1", "::1", "::1 is each host itself"},
+		{"10.0.0.1", "fe80::1%eth0", "is of one link of this host"},
+	} {
+		err := meantThere(netip.MustParseAddr(c.near), netip.MustParseAddr(c.far))
+		if (err == nil) != (c.want == "") || err != nil && !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s to %s: %v, want %q", c.near, c.far, err, c.want)
+		}
+	}
+}
+
+// TestImpossibleConnections: a report of another host may say anything.
+func TestImpossibleConnections(t *testing.T) {
+	timing := model.Timing{MeasureSeconds: 1}
+	flow := model.Flow{Name: "up", Protocol: model.TCP, Streams: 1, PayloadBytes: model.ConnectionMessageBytes, Connections: model.ConnectionRate}
+	outcome := func(change func(*model.ConnectionFacts)) fleet.FlowOutcome {
+		c := &model.ConnectionFacts{Mode: model.ConnectionRate, Established: 9, PerSecond: []uint64{9}, WaitSeconds: 2}
+		change(c)
+		return fleet.FlowOutcome{
+			Send:    &engine.Report{Send: &engine.SendReport{Attempted: 10, Accepted: 10, Streams: []uint64{10}, DurationNanos: 1e9, Connections: c}},
+			Receive: &engine.Report{Receive: &engine.ReceiveReport{}},
+		}
+	}
+	if why := impossible(flow, timing, outcome(func(*model.ConnectionFacts) {})); why != "" {
+		t.Errorf("a good account: %s", why)
+	}
+	if why := impossible(flow, timing, outcome(func(c *model.ConnectionFacts) { c.Established = 11 })); !strings.Contains(why, "11 of 10 connections") {
+		t.Errorf("more established than attempted: %q", why)
+	}
+	none := outcome(func(*model.ConnectionFacts) {})
+	none.Send.Send.Connections = nil
+	if why := impossible(flow, timing, none); !strings.Contains(why, "another kind of flow") {
+		t.Errorf("no account of connections: %q", why)
+	}
+	wild := tame(outcome(func(c *model.ConnectionFacts) {
+		c.PerSecond, c.OpenMax, c.WaitSeconds = make([]uint64, 1<<20), 1<<60, -1
+		c.Ended, c.Failed = strings.Repeat("x", 1<<20), map[string]uint64{strings.Repeat("y", 1<<20): 1, "ETIMEDOUT": 2}
+		c.SetUp = &model.Percentiles{P50: 2, P90: 1}
+	}), timing).Send.Send.Connections
+	if len(wild.PerSecond) > 100 || wild.OpenMax > model.MaxConnections || wild.WaitSeconds != 0 || len(wild.Ended) > maxText || len(wild.Failed) != 1 || wild.Failed["ETIMEDOUT"] != 2 || wild.SetUp != nil {
+		t.Errorf("what stays of a wild account: %d steps, %d open, %v s, %d letters, %d errors, %v", len(wild.PerSecond), wild.OpenMax, wild.WaitSeconds, len(wild.Ended), len(wild.Failed), wild.SetUp)
+	}
+}
