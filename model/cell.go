@@ -151,11 +151,10 @@ func knobs() map[string]knob {
 			switch Protocol(v.Text) {
 			case f.Protocol:
 			case TCP:
-				was := f.Connections
 				*f = Flow{Name: f.Name, Protocol: TCP, From: f.From, To: f.To, PayloadBytes: bulkWrite, Streams: f.Streams,
 					Family: f.Family, DSCP: f.DSCP, SourceAddresses: f.SourceAddresses, Connections: f.Connections, Bulk: f.Connections == ""}
-				if was != "" {
-					f.Connections, f.PayloadBytes, f.Bulk = was, ConnectionMessageBytes, false
+				if f.Connections != "" {
+					f.PayloadBytes = ConnectionMessageBytes
 				}
 			default:
 				return fmt.Errorf("a protocol is %s, or tcp, not %v", f.Protocol, v)

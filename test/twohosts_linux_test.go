@@ -73,6 +73,20 @@ func (r routed) command(ns string, args ...string) *exec.Cmd {
 	return c
 }
 
+// run tries again what pelt itself calls invalid, see hosts.run.
+func (r routed) run(t *testing.T, ns string, args ...string) (out []byte, err error) {
+	t.Helper()
+	for range 3 {
+		out, err = r.command(ns, args...).CombinedOutput()
+		var exit *exec.ExitError
+		if !errors.As(err, &exit) || exit.ExitCode() != 4 {
+			break
+		}
+		t.Logf("tried again, because a trial was invalid:\n%s", out)
+	}
+	return out, err
+}
+
 const lanCode, wanCode = "tiger-42-amber", "otter-17-slate"
 
 func (r routed) serve(t *testing.T, ns, code string, args ...string) *server {
@@ -155,17 +169,7 @@ func TestTwoHostsAndARouter(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			path := filepath.Join(r.work, "out.json")
 			plan := r.plan(t, c.near, flowLines("up", c.protocol)+flowLines("down", c.protocol), bothSizes, 0.4)
-			var out []byte
-			var err error
-			for range 3 { // a trial that pelt itself calls invalid is tried again, see hosts.run
-				out, err = r.command(c.from, "run", plan, "--code", lanCode+","+wanCode, "--json", path).CombinedOutput()
-				var exit *exec.ExitError
-				if !errors.As(err, &exit) || exit.ExitCode() != 4 {
-					break
-				}
-				t.Logf("tried again, because a trial was invalid:\n%s", out)
-			}
-			if err != nil {
+			if out, err := r.run(t, c.from, "run", plan, "--code", lanCode+","+wanCode, "--json", path); err != nil {
 				t.Fatalf("%v\n%s\nnear: %s\nfar: %s", err, out, near.stderr, far.stderr)
 			}
 			d, err := readDocument(path, "one-clock")
@@ -192,6 +196,21 @@ func TestTwoHostsAndARouter(t *testing.T) {
 			}
 		})
 	}
+	t.Run("pelt router", func(t *testing.T) {
+		path := filepath.Join(r.work, "out.json")
+		flags := "--proto udp --frame 64 --direction up --rate 500pps --idle-rate 0 --time 300ms --warmup 100ms --repeats 1 --json " + path
+		args := append([]string{"router", "10.81.1.2..10.81.2.2", "--code", lanCode + "," + wanCode}, strings.Fields(flags)...)
+		if out, err := r.run(t, r.third, args...); err != nil {
+			t.Fatalf("%v\n%s\nnear: %s\nfar: %s", err, out, near.stderr, far.stderr)
+		}
+		d, err := readDocument(path, "one-clock")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if x := d.Results[0]; len(d.Results) != 1 || *x.Flows[0].ReceivedPackets < 100 || !strings.HasPrefix(fmt.Sprint(d.Host[0]["address"]), "10.81.1.2") {
+			t.Errorf("%d results, %d packets arrived from %v", len(d.Results), *x.Flows[0].ReceivedPackets, d.Host[0]["address"])
+		}
+	})
 	t.Run("connections until the router takes no more", func(t *testing.T) {
 		const most = 200
 		rule := fmt.Sprintf(`nft 'table ip few { chain f { type filter hook forward priority 0; iifname "eth1" tcp dport 7359 ct state new ct count over %d reject with tcp reset; }; }'`, most)

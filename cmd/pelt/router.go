@@ -25,7 +25,8 @@ beside what the router's processors did meanwhile, and what the limit was.
 
 LAN..WAN are the two hosts beside it, HOST[:PORT] each, where pelt serve runs. One
 host alone is the WAN side, and this host is the LAN side. The LAN side always
-calls, so a router with NAT in between is no obstacle.
+calls, so a router with NAT in between is no obstacle; where it is another host, its
+pelt serve says whom it may call: pelt serve --calls WAN.
 
 --dut ssh://[USER@]HOST[:PORT] watches the router itself, through your own ssh with
 its configuration, keys and jump hosts: one connection, one shell loop, nothing is
@@ -81,11 +82,6 @@ rules=N, log, and rules=N+log; a real router by a command that is run on this ho
 			p, err := plan.Router(o)
 			if err != nil {
 				return err
-			}
-			if p.Near != "" {
-				if err := common.consent(c, p.Near); err != nil {
-					return err
-				}
 			}
 			return common.execute(c, p)
 		},
