@@ -10,69 +10,148 @@ import (
 	"pelt/unit"
 )
 
+// connected is what the trials of one flow of connections came to.
+type connected struct {
+	keep      bool
+	ended     string // why no more were kept, the last one's
+	host      bool   // that was the sender's host
+	per, open float64
+	setUp     []float64
+	attempted uint64
+	failed    map[string]uint64
+}
+
+// connectedOf is nil for flows that are not of connections.
+func connectedOf(flows []model.FlowResult) *connected {
+	c := &connected{failed: map[string]uint64{}}
+	var per, open []float64
+	for _, f := range flows {
+		x := f.Connections
+		if x == nil {
+			continue
+		}
+		c.keep, c.ended, c.host = x.Mode == model.ConnectionKeep, x.Ended, x.HostLimit
+		c.attempted += f.Attempted
+		per, open = append(per, f.ReceivePPS), append(open, float64(x.OpenMax))
+		for name, n := range x.Failed {
+			c.failed[name] += n
+		}
+		if x.SetUp != nil {
+			c.setUp = append(c.setUp, x.SetUp.P50)
+		}
+	}
+	if len(per) == 0 {
+		return nil
+	}
+	c.per, c.open = median(per), median(open)
+	return c
+}
+
+func (c *connected) values() map[string]float64 {
+	v := map[string]float64{"connections_per_second": c.per, "open_max": c.open, "attempted_connections": float64(c.attempted)}
+	if len(c.setUp) > 0 {
+		v["set_up_ns"] = median(c.setUp)
+	}
+	return v
+}
+
+// figures are the answer in some words.
+func (c *connected) figures() string {
+	if !c.keep {
+		return perSecond(c.per) + " new connections"
+	}
+	n := unit.FormatCount(uint64(c.open)) + " connections at a time"
+	if c.ended == "" || c.host {
+		return "at least " + n
+	}
+	return n
+}
+
+// does is the answer as what a path does.
+func (c *connected) does() string {
+	n := unit.FormatCount(uint64(c.open))
+	switch {
+	case !c.keep:
+		return fmt.Sprintf("sets up %s new connections", perSecond(c.per))
+	case c.ended == "":
+		return fmt.Sprintf("holds %s connections at a time or more: the time was over before one failed", n)
+	case c.host:
+		return fmt.Sprintf("holds %s connections at a time or more: the sender could open no more", n)
+	}
+	return fmt.Sprintf("holds %s connections at a time", n)
+}
+
+// finding is the answer with what it rests on, without its full stop.
+func (c *connected) finding() string {
+	took := ""
+	if len(c.setUp) > 0 {
+		took = fmt.Sprintf(", set up in %s in the middle", unit.FormatNanos(median(c.setUp)))
+	}
+	if c.keep {
+		text := fmt.Sprintf("%s connections were open at a time%s", unit.FormatCount(uint64(c.open)), took)
+		if c.ended != "" {
+			text += "; what stopped the next one: " + c.ended
+		}
+		return text
+	}
+	text := "none failed"
+	if len(c.failed) > 0 {
+		var list []string
+		for _, name := range slices.Sorted(maps.Keys(c.failed)) {
+			list = append(list, fmt.Sprintf("%s with %s", unit.FormatCount(c.failed[name]), name))
+		}
+		text = fmt.Sprintf("of %s attempts failed %s", unit.FormatCount(c.attempted), strings.Join(list, ", "))
+	}
+	return fmt.Sprintf("%s new connections were established%s; %s", perSecond(c.per), took, text)
+}
+
 // connections tells what a flow of connections found; ok is false for any other.
 func (a *analyst) connections(c curve) (out answer, ok bool) {
-	failed, attempted := map[string]uint64{}, uint64(0)
-	var per, open, setUp []float64
-	var last *model.ConnectionFacts
+	var flows []model.FlowResult
 	for _, p := range c.points {
 		for _, t := range p.trials {
-			x := t.flow.Connections
-			if x == nil {
-				continue
-			}
-			last = x
-			attempted += t.flow.Attempted
-			per, open = append(per, t.flow.ReceivePPS), append(open, float64(x.OpenMax))
-			for name, n := range x.Failed {
-				failed[name] += n
-			}
-			if x.SetUp != nil {
-				setUp = append(setUp, x.SetUp.P50)
-			}
+			flows = append(flows, t.flow)
 		}
 	}
-	if last == nil {
+	x := connectedOf(flows)
+	if x == nil {
 		return answer{}, false
 	}
-	values := map[string]float64{"connections_per_second": median(per), "open_max": median(open), "attempted_connections": float64(attempted)}
-	took := ""
-	if len(setUp) > 0 {
-		values["set_up_ns"] = median(setUp)
-		took = fmt.Sprintf(", set up in %s in the middle", unit.FormatNanos(median(setUp)))
+	a.add(KindConnections, x.values(), "%s.", x.finding())
+	return answer{values: x.values(), figures: x.figures(), text: fmt.Sprintf("%s %s.", a.path(), x.does())}, true
+}
+
+// routerConnections adds what a bench found of connections, and returns its part of
+// the verdict, "" for none.
+func (a *analyst) routerConnections() string {
+	var did []string
+	for _, cell := range a.doc.Plan.Design.Cells {
+		if cell["connections"].Text == "" {
+			continue
+		}
+		var flows []model.FlowResult
+		for _, r := range a.doc.Results {
+			if r.State == model.Valid && r.Cell.Equal(cell) {
+				flows = append(flows, r.Flows...)
+			}
+		}
+		x := connectedOf(flows)
+		if x == nil {
+			continue
+		}
+		before, values := "", x.values()
+		if v := cell["variant"].Text; v != "" {
+			before = v + ": "
+			values = map[string]float64{}
+			for name, n := range x.values() {
+				values[slug(v)+"_"+name] = n
+			}
+		}
+		a.add(KindConnections, values, "%s%s.", before, x.finding())
+		did = append(did, before+x.figures())
 	}
-	out.values = values
-	if last.Mode == model.ConnectionKeep {
-		n := unit.FormatCount(uint64(median(open)))
-		out.figures = n + " connections at a time"
-		if last.Ended == "" || last.HostLimit {
-			out.figures = "at least " + out.figures
-		}
-		switch {
-		case last.Ended == "":
-			out.text = fmt.Sprintf("%s holds %s connections at a time or more: the time was over before one failed.", a.path(), n)
-		case last.HostLimit:
-			out.text = fmt.Sprintf("%s holds %s connections at a time or more: the sender could open no more.", a.path(), n)
-		default:
-			out.text = fmt.Sprintf("%s holds %s connections at a time.", a.path(), n)
-		}
-		text := fmt.Sprintf("%s connections were open at a time%s", n, took)
-		if last.Ended != "" {
-			text += "; what stopped the next one: " + last.Ended
-		}
-		a.add(KindConnections, values, "%s.", text)
-		return out, true
+	if len(did) == 0 {
+		return ""
 	}
-	out.figures = perSecond(median(per)) + " new connections"
-	out.text = fmt.Sprintf("%s sets up %s new connections.", a.path(), perSecond(median(per)))
-	text := "none failed"
-	if len(failed) > 0 {
-		var list []string
-		for _, name := range slices.Sorted(maps.Keys(failed)) {
-			list = append(list, fmt.Sprintf("%s with %s", unit.FormatCount(failed[name]), name))
-		}
-		text = fmt.Sprintf("of %s attempts failed %s", unit.FormatCount(attempted), strings.Join(list, ", "))
-	}
-	a.add(KindConnections, values, "%s new connections were established%s; %s.", perSecond(median(per)), took, text)
-	return out, true
+	return "TCP from LAN to WAN: " + strings.Join(did, "; ") + "."
 }

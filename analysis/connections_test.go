@@ -46,3 +46,41 @@ func TestConnections(t *testing.T) {
 		})
 	}
 }
+
+// TestRouterConnections: a bench says what its connections came to, of each way to
+// set the router up, and does not take them for a rate of data.
+func TestRouterConnections(t *testing.T) {
+	cell := func(mode, variant string) model.Cell {
+		return model.Cell{"protocol": model.Word("tcp"), "connections": model.Word(mode), "direction": model.Word("up"), "variant": model.Word(variant)}
+	}
+	doc := model.Document{Plan: model.Plan{Command: "router", Target: "lab:nat", Design: model.Design{Kind: "list", Repeats: 1}}}
+	for variant, open := range map[string]uint64{"plain": 4096, "log": 128} {
+		for _, mode := range []string{model.ConnectionRate, model.ConnectionKeep} {
+			c := &model.ConnectionFacts{Mode: mode, Established: open, OpenMax: open}
+			if mode == model.ConnectionKeep {
+				c.Ended = "no answer to a SYN within 2s (ETIMEDOUT)"
+			}
+			doc.Plan.Design.Cells = append(doc.Plan.Design.Cells, cell(mode, variant))
+			doc.Results = append(doc.Results, model.Result{State: model.Valid, Cell: cell(mode, variant), Flows: []model.FlowResult{{Name: "up", Protocol: model.TCP,
+				DurationS: 2, Attempted: open, Received: open, ReceivePPS: float64(open) / 2, GoodputBPS: 5e6, TCP: &model.TCPFacts{}, Connections: c}}})
+		}
+	}
+	found := router(doc)
+	var text []string
+	values := map[string]float64{}
+	for _, f := range found {
+		text = append(text, f.Kind+": "+f.Text)
+		for k, v := range f.Values {
+			values[k] = v
+		}
+	}
+	all := strings.ReplaceAll(strings.Join(text, "\n"), "\u202f", " ")
+	for _, want := range []string{"verdict: TCP from LAN to WAN: ", "plain: 2.05 k/s new connections", "log: 128 connections at a time", "connections: plain: 4 096 connections were open at a time; what stopped the next one: no answer"} {
+		if !strings.Contains(all, want) {
+			t.Errorf("want %q in:\n%s", want, all)
+		}
+	}
+	if strings.Contains(all, "bit/s") || values["plain_open_max"] != 4096 || values["log_connections_per_second"] != 64 {
+		t.Errorf("values %v; want no rate of data in:\n%s", values, all)
+	}
+}

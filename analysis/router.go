@@ -49,6 +49,9 @@ type busyness struct {
 func bench(doc model.Document) []benched {
 	var rows []benched
 	for _, c := range doc.Plan.Design.Cells {
+		if c["connections"].Text != "" { // see routerConnections
+			continue
+		}
 		b := benched{variant: c["variant"].Text, direction: c["direction"].Text, tcp: c["protocol"].Text == string(model.TCP), frame: int(c["frame_bytes"].Number)}
 		_, b.idle = c["rate_pps"]
 		b.asked = b.idle || !b.tcp && len(doc.Plan.Flows) > 0 && !doc.Plan.Flows[0].Rate.IsMax()
@@ -181,6 +184,12 @@ func router(doc model.Document) []model.Finding {
 	rows := bench(doc)
 	a := &analyst{doc: doc}
 	if len(rows) == 0 {
+		if text := a.routerConnections(); text != "" {
+			first := model.Finding{Kind: KindVerdict, Text: text, Values: map[string]float64{}}
+			a.lab()
+			a.invalid()
+			return append([]model.Finding{first}, a.found...)
+		}
 		return a.nothing()
 	}
 	a.routerLimits(rows)
@@ -188,6 +197,7 @@ func router(doc model.Document) []model.Finding {
 	a.routerCost(rows)
 	a.routerDelay(rows)
 	a.routerLoss(rows)
+	connections := a.routerConnections()
 	a.engines()
 	a.lab()
 	a.invalid()
@@ -196,7 +206,7 @@ func router(doc model.Document) []model.Finding {
 	for _, b := range rows {
 		values[b.slug()+"_pps"], values[b.slug()+"_goodput_bps"] = b.pps, b.goodput
 	}
-	first := model.Finding{Kind: KindVerdict, Text: a.routerVerdict(rows), Values: values}
+	first := model.Finding{Kind: KindVerdict, Text: strings.TrimSpace(a.routerVerdict(rows) + " " + connections), Values: values}
 	return append([]model.Finding{first}, a.found...)
 }
 

@@ -95,7 +95,9 @@ func (o *opening) work(s *stream) (err error) {
 		for _, ev := range events[:max(n, 0)] {
 			c.handle(ev, now)
 		}
-		c.expire(now)
+		if n < len(events) { // else answers wait that came in time
+			c.expire(now)
+		}
 	}
 }
 

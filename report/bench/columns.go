@@ -31,9 +31,15 @@ func (t Table) Columns() []Column {
 		delay, roundTrip = HTMLOnly, 4
 	}
 	all := []Column{
-		scaled("kpps", "kpps", 0, "thousand packets received per second; of TCP, segments", 1e3, func(r Row) Figure { return r.PPS }),
+		scaled("kpps", "kpps", 0, "thousand packets received per second; of TCP, segments, or connections set up", 1e3, func(r Row) Figure { return r.PPS }),
 		scaled("goodput", "Mbit/s", 0, "payload that arrived", 1e6, func(r Row) Figure { return r.BPS }),
 		{"range", "range", 9, "Mbit/s of the least and the best repeat", func(r Row) float64 { return (r.BPS.Max - r.BPS.Min) / r.BPS.Mean }, func(r Row) string { return rangeText(r.BPS) }},
+		{"open", "open", 3, "connections at a time, at most", func(r Row) float64 { return r.Open.Mean }, func(r Row) string {
+			if r.Open.N == 0 {
+				return ""
+			}
+			return unit.FormatCount(uint64(r.Open.Mean))
+		}},
 		{"loss", "loss", 0, "share of the packets sent; of TCP, segments sent again", Row.LossRatio, lossText},
 		time("delay", "delay", delay, "one way, median", func(r Row) Figure { return r.Delay50 }),
 		time("p99", "p99", delay+1, "99 % were as fast one way, or faster", func(r Row) Figure { return r.Delay99 }),

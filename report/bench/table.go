@@ -41,7 +41,8 @@ type Row struct {
 	State   model.State
 	Why     string // of the first of them, unless valid
 
-	PPS, BPS           Figure // received packets (TCP: segments), payload bits per second
+	PPS, BPS           Figure // received packets (TCP: segments, or connections), payload bits per second
+	Open               Figure // connections at a time, at most; of a row that keeps them
 	Attempted, Lost    uint64 // of all trials of the row; TCP: segments, and those sent again
 	Delay50, Delay99   Figure // one way, ns
 	RTT50, RTT99       Figure // round trip, ns
@@ -226,7 +227,7 @@ func traffic(r model.Result) (text string, light bool) {
 }
 
 func (r *Row) fill(doc model.Document) {
-	var pps, bps, d50, d99, t50, t99 []float64
+	var open, pps, bps, d50, d99, t50, t99 []float64
 	for _, i := range r.Trials {
 		var p, b float64
 		measured := false
@@ -236,6 +237,9 @@ func (r *Row) fill(doc model.Document) {
 			}
 			measured, r.TCP = true, f.TCP != nil
 			p, b = p+packets(f), b+f.GoodputBPS
+			if c := f.Connections; c != nil && c.Mode == model.ConnectionKeep {
+				open = append(open, float64(c.OpenMax))
+			}
 			r.Attempted += f.Attempted
 			r.Lost += f.Lost
 			if r.Flow == "" {
@@ -252,13 +256,13 @@ func (r *Row) fill(doc model.Document) {
 			pps, bps = append(pps, p), append(bps, b)
 		}
 	}
-	r.PPS, r.BPS = figure(pps), figure(bps)
+	r.PPS, r.BPS, r.Open = figure(pps), figure(bps), figure(open)
 	r.Delay50, r.Delay99, r.RTT50, r.RTT99 = figure(d50), figure(d99), figure(t50), figure(t99)
 }
 
 // packets are those received per second: of TCP, data segments.
 func packets(f model.FlowResult) float64 {
-	if f.TCP == nil {
+	if f.TCP == nil || f.Connections != nil {
 		return f.ReceivePPS
 	}
 	n := cmp.Or(f.TCP.SegmentsIn, f.TCP.SegmentsOut) // the sender's where the receiver cannot tell
