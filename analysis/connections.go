@@ -13,8 +13,10 @@ import (
 // connected is what the trials of one flow of connections came to.
 type connected struct {
 	keep      bool
-	ended     string // why no more were kept, the last one's
-	host      bool   // that was the sender's host
+	trials    int
+	endings   []string // why no more were kept, each once
+	timed     int      // trials whose time was over before that
+	host      int      // trials in which that was the sender's host
 	per, open float64
 	setUp     []float64
 	attempted uint64
@@ -30,7 +32,17 @@ func connectedOf(flows []model.FlowResult) *connected {
 		if x == nil {
 			continue
 		}
-		c.keep, c.ended, c.host = x.Mode == model.ConnectionKeep, x.Ended, x.HostLimit
+		c.keep = x.Mode == model.ConnectionKeep
+		c.trials++
+		switch {
+		case x.Ended == "":
+			c.timed++
+		case x.HostLimit:
+			c.host++
+		}
+		if x.Ended != "" && !slices.Contains(c.endings, x.Ended) {
+			c.endings = append(c.endings, x.Ended)
+		}
 		c.attempted += f.Attempted
 		per, open = append(per, f.ReceivePPS), append(open, float64(x.OpenMax))
 		for name, n := range x.Failed {
@@ -61,7 +73,7 @@ func (c *connected) figures() string {
 		return perSecond(c.per) + " new connections"
 	}
 	n := unit.FormatCount(uint64(c.open)) + " connections at a time"
-	if c.ended == "" || c.host {
+	if c.timed+c.host > 0 {
 		return "at least " + n
 	}
 	return n
@@ -73,12 +85,20 @@ func (c *connected) does() string {
 	switch {
 	case !c.keep:
 		return fmt.Sprintf("sets up %s new connections", perSecond(c.per))
-	case c.ended == "":
-		return fmt.Sprintf("holds %s connections at a time or more: the time was over before one failed", n)
-	case c.host:
-		return fmt.Sprintf("holds %s connections at a time or more: the sender could open no more", n)
+	case c.host > 0:
+		return fmt.Sprintf("holds %s connections at a time or more: the sender could open no more%s", n, c.of(c.host))
+	case c.timed > 0:
+		return fmt.Sprintf("holds %s connections at a time or more: the time was over before one failed%s", n, c.of(c.timed))
 	}
 	return fmt.Sprintf("holds %s connections at a time", n)
+}
+
+// of says in how many trials, if not in all.
+func (c *connected) of(n int) string {
+	if n == c.trials {
+		return ""
+	}
+	return fmt.Sprintf(" in %d of %d trials", n, c.trials)
 }
 
 // finding is the answer with what it rests on, without its full stop.
@@ -89,8 +109,8 @@ func (c *connected) finding() string {
 	}
 	if c.keep {
 		text := fmt.Sprintf("%s connections were open at a time%s", unit.FormatCount(uint64(c.open)), took)
-		if c.ended != "" {
-			text += "; what stopped the next one: " + c.ended
+		if len(c.endings) > 0 {
+			text += "; what stopped the next one: " + strings.Join(c.endings, "; in another trial: ")
 		}
 		return text
 	}

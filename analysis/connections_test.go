@@ -84,3 +84,18 @@ func TestRouterConnections(t *testing.T) {
 		t.Errorf("values %v; want no rate of data in:\n%s", values, all)
 	}
 }
+
+// Trials that the sender's host ended say less than those that the path did: all
+// together they are a lower bound.
+func TestConnectionsEndedUnlike(t *testing.T) {
+	facts := func(open uint64, ended string, host bool) model.FlowResult {
+		return model.FlowResult{ReceivePPS: 1, Connections: &model.ConnectionFacts{Mode: model.ConnectionKeep, OpenMax: open, Ended: ended, HostLimit: host}}
+	}
+	c := connectedOf([]model.FlowResult{facts(9851, "this host may open 20000 files", true), facts(9787, "no answer to a SYN", false)})
+	if got, want := strings.ReplaceAll(c.does(), "\u202f", " "), "holds 9 819 connections at a time or more: the sender could open no more in 1 of 2 trials"; got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+	if got, want := c.finding(), "this host may open 20000 files; in another trial: no answer to a SYN"; !strings.HasSuffix(got, want) {
+		t.Errorf("got %q, want its end to be %q", got, want)
+	}
+}
