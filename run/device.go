@@ -18,6 +18,7 @@ type device struct {
 	lab    *lab.Lab  // that it is in; nil: a real one
 	node   *lab.Node // of that
 	now    *deviceWatch
+	ports  ports
 }
 
 // deviceNode is what a real router is called on the path.

@@ -234,6 +234,10 @@ func (r *runner) execute(ctx context.Context, c *current, total int, sent func()
 			c := credible(*o, placed.Flows)
 			spots[i].observation = &c
 		}
+		if spots[i].device {
+			c.path.device.ports.learn(c.trial.Flows, spots[i].observation)
+			c.path.device.ports.put(&spots[i])
+		}
 	}
 	r.mu.Lock()
 	if r.idle == nil && placed.Drops != "" && outcome.Cut == "" {

@@ -161,6 +161,32 @@ func TestRouterOverSSH(t *testing.T) {
 			t.Errorf("the watch's own cost is %v of a core, want at most 0.02", last.CostRatio)
 		}
 	})
+	// Without verdicts, as between real hosts: the router's counters alone tell
+	// that it took the packets in and did not send them on.
+	t.Run("loss inside", func(t *testing.T) {
+		limit := func(words ...string) {
+			t.Helper()
+			if out, err := exec.Command("tc", append([]string{"-n", r.router, "qdisc"}, words...)...).CombinedOutput(); err != nil {
+				t.Fatalf("tc %v: %v\n%s", words, err, out)
+			}
+		}
+		limit("add", "dev", "eth2", "root", "tbf", "rate", "50mbit", "burst", "10kb", "limit", "30kb")
+		defer limit("del", "dev", "eth2", "root")
+		out, err := r.bench("--dut", dutFlag, "--frame", "512", "--proto", "udp", "--direction", "up", "--time", "1s", "--warmup", "200ms", "--repeats", "1", "--idle-rate", "0", "--drops", "off", "--json", "loss.json")
+		if err != nil {
+			t.Fatalf("%v\n%s\nserver: %s", err, out, s.stderr)
+		}
+		f := r.document(t, "loss.json").Results[0].Flows[0]
+		inside := uint64(0)
+		for _, l := range f.Ledger.Lines {
+			if l.Host == "router" && l.Layer == "network" {
+				inside += l.Packets
+			}
+		}
+		if f.Lost < 1000 || float64(inside) < .95*float64(f.Lost) {
+			t.Errorf("%d packets were lost, %d of them inside the router: %+v", f.Lost, inside, f.Ledger.Lines)
+		}
+	})
 	for name, c := range map[string]struct {
 		flags []string
 		env   string
