@@ -32,6 +32,9 @@ type AgentConfig struct {
 	Watch engine.StartWatch
 	// Observe begins the observation of a trial on this host. May be nil.
 	Observe engine.Observe
+	// Device makes the agent an observer: it watches the router that it runs on, for
+	// one that commands it, and is no end of any flow. Host and Engines are nil then.
+	Device OpenDevice
 	// Log takes a line for the curious, formatted as by fmt. May be nil.
 	Log func(format string, args ...any)
 
@@ -52,6 +55,7 @@ type Agent struct {
 	link   *link // nil until it is on a hub
 	busy   atomic.Int64
 	orders sync.WaitGroup
+	router *observer // nil unless it only observes
 
 	mu       sync.Mutex
 	sessions map[string]*session
@@ -70,7 +74,11 @@ func NewAgent(cfg AgentConfig) (*Agent, error) {
 	if !agentName.MatchString(cfg.ID) || cfg.ID == controllerName {
 		return nil, fmt.Errorf("agent name %q: want up to %d letters, digits, - and _", cfg.ID, maxAgentIDText)
 	}
-	if cfg.Host == nil || len(cfg.Engines) == 0 {
+	if cfg.Device != nil {
+		if cfg.Host != nil || len(cfg.Engines) > 0 {
+			return nil, fmt.Errorf("agent %s: an observer has no engines", cfg.ID)
+		}
+	} else if cfg.Host == nil || len(cfg.Engines) == 0 {
 		return nil, fmt.Errorf("agent %s: want a host and at least one engine", cfg.ID)
 	}
 	if cfg.Node == "" {
@@ -82,7 +90,11 @@ func NewAgent(cfg AgentConfig) (*Agent, error) {
 	if cfg.events == nil {
 		cfg.events = func(Event) {}
 	}
-	return &Agent{cfg: cfg, sessions: map[string]*session{}}, nil
+	a := &Agent{cfg: cfg, sessions: map[string]*session{}}
+	if cfg.Device != nil {
+		a.router = newObserver(cfg)
+	}
+	return a, nil
 }
 
 // ID is the agent's name on its hub.
@@ -92,7 +104,7 @@ func (a *Agent) engineNames() []string { return slices.Sorted(maps.Keys(a.cfg.En
 
 func (a *Agent) info() AgentInfo {
 	i := AgentInfo{ID: a.cfg.ID, Node: a.cfg.Node, Version: a.cfg.Version, Protocol: ProtocolVersion,
-		Engines: a.engineNames(), Limits: a.cfg.Limits}
+		Engines: a.engineNames(), Limits: a.cfg.Limits, Observer: a.router != nil}
 	if a.cfg.Facts != nil {
 		i.Host = a.cfg.Facts()
 	}
@@ -115,6 +127,7 @@ func (a *Agent) serve(l *link) error {
 	a.orders.Go(func() {
 		<-l.lost
 		a.endSessions("the connection to the hub was lost")
+		a.endWatches()
 	})
 	return nil
 }
@@ -170,6 +183,18 @@ func (a *Agent) obey(ctx context.Context, verb string, data []byte) (any, error)
 			}
 		}
 		return a.info(), nil
+	case verbOpen:
+		if err := checkProtocol(data, a.cfg.Version, "the controller"); err != nil {
+			return nil, err
+		}
+	}
+	if a.router != nil {
+		if answer, known, err := a.router.obey(ctx, verb, data); known {
+			return answer, err
+		}
+		return nil, refuse("this pelt serve only observes (--observe-only): it sends and receives nothing")
+	}
+	switch verb {
 	case verbPrepare:
 		if err := checkProtocol(data, a.cfg.Version, "the controller"); err != nil {
 			return nil, err
@@ -177,7 +202,7 @@ func (a *Agent) obey(ctx context.Context, verb string, data []byte) (any, error)
 		return with(data, func(p prepareOrder) (any, error) { return a.prepare(ctx, p) })
 	case verbConnect:
 		return with(data, func(o sessionOrder) (any, error) {
-			return a.in(o.Session, func(s *session) (any, error) { return struct{}{}, s.connect(ctx) })
+			return a.in(o.Session, func(s *session) (any, error) { return s.connect(ctx) })
 		})
 	case verbRun:
 		return with(data, func(o runOrder) (any, error) {
@@ -357,6 +382,16 @@ func (a *Agent) endSessions(why string) {
 	wg.Wait()
 }
 
+// endWatches closes what an observer has open.
+func (a *Agent) endWatches() {
+	if a.router == nil {
+		return
+	}
+	if err := a.router.close(); err != nil {
+		a.cfg.Log("closing a watch: %v", err)
+	}
+}
+
 // farewell is how long controllers may take to fetch the reports of sessions
 // that end because the agent does.
 const farewell = time.Second
@@ -386,6 +421,7 @@ func (a *Agent) shutdown(why string) {
 	a.left = true
 	a.mu.Unlock()
 	a.endSessions(why)
+	a.endWatches()
 	if a.link != nil {
 		a.link.close()
 	}

@@ -11,7 +11,7 @@ import (
 )
 
 // ProtocolVersion is what two peers must share to understand each other.
-const ProtocolVersion = 4
+const ProtocolVersion = 5
 
 // DefaultPort is the control port of pelt serve; data flows use the port above it.
 const DefaultPort = 7358
@@ -74,6 +74,7 @@ type AgentInfo struct {
 	Engines  []string   `json:"engines"`
 	Host     model.Host `json:"host"`
 	Limits   Limits     `json:"limits"`
+	Observer bool       `json:"observer,omitempty"` // it is no end of any flow
 }
 
 // Choice names an engine for one end of a flow.
@@ -111,8 +112,9 @@ type Trial struct {
 	Idle  time.Duration  // window before the trial in which the path is idle, for the rate of foreign traffic
 	// Along are observations of nodes between the ends, which no agent watches,
 	// with any Drops.
-	// They are led through the trial's moments; whoever gave them asks for their
-	// reports and closes them.
+	// They are led through the trial's moments, and told the ports of the flows as both
+	// ends see them if agents watch theirs; whoever gave them asks for their reports and
+	// closes them.
 	Along []engine.Observation
 	// Sent, if not nil, is called once when all senders have ended: what is on its
 	// way is still received then. Not in a trial that is cut before.

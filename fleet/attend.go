@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"sync"
 	"time"
@@ -255,17 +256,26 @@ func (t *trial) start(ctx context.Context) error {
 	}
 	limit, cancel := context.WithTimeout(ctx, connectPatience+preparePatience+t.order.Idle)
 	defer cancel()
-	err := t.together(limit, func(ctx context.Context, _ string, m member) error {
-		_, err := order[struct{}](ctx, m, verbConnect, sessionOrder{t.session(m.link)})
+	var mu sync.Mutex
+	tuples := map[int][]model.Tuple{}
+	err := t.together(limit, func(ctx context.Context, id string, m member) error {
+		a, err := order[connectAnswer](ctx, m, verbConnect, sessionOrder{t.session(m.link)})
+		mu.Lock()
+		defer mu.Unlock()
+		for n, ports := range a.Tuples {
+			if n >= 0 && n < len(t.ends) && t.ends[n].agent == id {
+				tuples[n] = ports
+			}
+		}
 		return err
 	})
 	if err != nil {
 		return err
 	}
+	t.track(tuples)
 	if err := t.observe(limit, model.MomentStart, false); err != nil {
 		return err
 	}
-	var mu sync.Mutex
 	rtt := map[string]time.Duration{}
 	err = t.together(limit, func(ctx context.Context, id string, m member) error {
 		began := time.Now()
@@ -279,6 +289,20 @@ func (t *trial) start(ctx context.Context) error {
 		return err
 	}
 	return t.gate(limit, rtt)
+}
+
+// track tells the observations along the path the flows' ports on either side: NAT
+// between the ends may change them. What they cannot do stands in their reports.
+func (t *trial) track(tuples map[int][]model.Tuple) {
+	var along sync.WaitGroup
+	for _, o := range t.order.Along {
+		along.Go(func() {
+			for _, n := range slices.Sorted(maps.Keys(tuples)) {
+				_ = o.Track(t.ends[n].Order.Flow, tuples[n])
+			}
+		})
+	}
+	along.Wait()
 }
 
 // prepare opens listening or dialing ends; dialing ones learn the ports.

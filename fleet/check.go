@@ -91,8 +91,8 @@ func checkOrder(o engine.Order) error {
 	if err := checkTiming(o.Timing); err != nil {
 		return err
 	}
-	if o.Trial == 0 || o.Trial >= engine.WarmupBit {
-		return fmt.Errorf("order.trial: want 1 to %d, not %d", engine.WarmupBit-1, o.Trial)
+	if err := checkTrial(o.Trial); err != nil {
+		return fmt.Errorf("order.%w", err)
 	}
 	if len(o.Key) != keyBytes {
 		return fmt.Errorf("order.key: want %d bytes, not %d", keyBytes, len(o.Key))
@@ -115,6 +115,13 @@ func checkOrder(o engine.Order) error {
 		return fmt.Errorf("order.role: unknown role %q", o.Role)
 	}
 	return checkAddress(o)
+}
+
+func checkTrial(number uint16) error {
+	if number == 0 || number >= engine.WarmupBit {
+		return fmt.Errorf("trial: want 1 to %d, not %d", engine.WarmupBit-1, number)
+	}
+	return nil
 }
 
 func checkTiming(t model.Timing) error {

@@ -149,6 +149,11 @@ func (c *Controller) hello(ctx context.Context, l *link, expected []string, wher
 		if err != nil {
 			return err
 		}
+		if info.Observer && node != routerNode {
+			return fmt.Errorf("%sthat pelt serve only observes (--observe-only there): it can be --dut pelt://HOST, and no end of a test", prefix(where))
+		} else if !info.Observer && node == routerNode {
+			return fmt.Errorf("%sthat pelt serve is an end of tests; want one that only observes: pelt serve --observe-only", prefix(where))
+		}
 		if other, known := c.members[info.ID]; known && other.link != l {
 			return fmt.Errorf("%sthat is the same pelt serve as the %s: want one on each side", prefix(where), other.name)
 		} else if known || !agentName.MatchString(info.ID) {

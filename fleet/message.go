@@ -57,6 +57,12 @@ type prepareAnswer struct {
 	Ports map[int][]uint16 `json:"ports"`
 }
 
+// connectAnswer names the ports of the streams of ends that carry a flow, as their
+// host sees them.
+type connectAnswer struct {
+	Tuples map[int][]model.Tuple `json:"tuples,omitempty"` // by end
+}
+
 // sessionOrder is connect and release.
 type sessionOrder struct {
 	Session string `json:"session"`

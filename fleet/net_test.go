@@ -351,7 +351,7 @@ func TestOtherVersion(t *testing.T) {
 		name, hello, want string
 	}{
 		{"newer", `{"body":{"id":"x","node":"receiver","version":"9.1","protocol":7,"news":true}}`,
-			"an agent runs pelt 9.1 (protocol 7), this is pelt 1.0 (protocol 4): upgrade pelt here"},
+			"an agent runs pelt 9.1 (protocol 7), this is pelt 1.0 (protocol 5): upgrade pelt here"},
 		{"older", `{"body":{"id":"x","version":"0.1","protocol":-1}}`, ""},
 	} {
 		h, err := StartHub(HubConfig{DontListen: true})

@@ -228,30 +228,40 @@ func (s *session) places(roles ...engine.Role) []*place {
 }
 
 // connect lets all ends exchange consent with their peers.
-func (s *session) connect(ctx context.Context) error {
+func (s *session) connect(ctx context.Context) (any, error) {
 	s.mu.Lock()
 	for _, p := range s.ends {
 		if p.end == nil {
 			s.mu.Unlock()
-			return errors.New("connect: the ends are not prepared yet")
+			return nil, errors.New("connect: the ends are not prepared yet")
 		}
 	}
 	if s.closed || s.connected || s.cut != "" {
 		s.mu.Unlock()
-		return errors.New("connect: not now")
+		return nil, errors.New("connect: not now")
 	}
 	s.connected = true
 	s.mu.Unlock()
 	ctx, cancel := context.WithTimeout(ctx, connectPatience)
 	defer cancel()
 	defer context.AfterFunc(s.ctx, cancel)()
-	return each(s.places(), func(p *place) error {
+	err := each(s.places(), func(p *place) error {
 		if err := p.end.Connect(ctx); err != nil {
 			return fmt.Errorf("%s: %w", p.name(), err)
 		}
 		s.observed.track(p)
 		return nil
 	})
+	if err != nil {
+		return nil, err
+	}
+	answer := connectAnswer{map[int][]model.Tuple{}}
+	for _, p := range s.places(engine.Send, engine.Receive) {
+		if ports, ok := p.end.(engine.Tupler); ok && s.first.Drops != "" {
+			answer.Tuples[p.order.End] = ports.Tuples()
+		}
+	}
+	return answer, nil
 }
 
 // run starts the receiving half, or the sending half after the gate's wait.

@@ -88,22 +88,7 @@ func (t *trial) with(role engine.Role) []string {
 
 // fetch gets all parts of an agent's report.
 func (t *trial) fetch(ctx context.Context, m member, final bool) (sessionReport, error) {
-	var data []byte
-	for part, parts := 0, 1; part < parts; part++ {
-		a, err := order[reportAnswer](ctx, m, verbReport, reportOrder{t.session(m.link), final, part})
-		if err != nil {
-			return sessionReport{}, err
-		}
-		if parts = a.Parts; parts > maxParts || len(a.Data) > partBytes {
-			return sessionReport{}, fmt.Errorf("%s: report: too long", m.name)
-		}
-		data = append(data, a.Data...)
-	}
-	r, err := decode[sessionReport](plain(data))
-	if err != nil {
-		return sessionReport{}, fmt.Errorf("%s: report: %w", m.name, err)
-	}
-	return r, nil
+	return fetchPlain[sessionReport](ctx, m, verbReport, func(part int) any { return reportOrder{t.session(m.link), final, part} })
 }
 
 // collect gathers the reports of whoever is reachable. after is what ended the
