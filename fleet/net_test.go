@@ -387,7 +387,7 @@ func TestOtherVersion(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, err = open(a.answer(t.Context(), verbPrepare, []byte(`{"protocol":5,"version":"2.0","more":1}`)))
+	_, err = open(a.answer(t.Context(), verbPrepare, []byte(`{"protocol":6,"version":"2.0","more":1}`)))
 	var version *VersionError
 	if !errors.As(err, &version) || version.There != "1.0" {
 		t.Errorf("prepare from another version: %v", err)

@@ -18,13 +18,16 @@ type Variant struct {
 // LabDUT is what Plan.DUT says of a lab's own router.
 const LabDUT = "lab"
 
+// AgentDUT begins a Plan.DUT that is a pelt serve on the router.
+const AgentDUT = "pelt://"
+
 // MaxVariants of one plan.
 const MaxVariants = 32
 
 func (p Plan) checkRouter() error {
 	inLab := strings.HasPrefix(p.Target, "lab:")
-	if p.DUT != "" && (inLab != (p.DUT == LabDUT) || !inLab && !strings.HasPrefix(p.DUT, "ssh://") || !printable(p.DUT) || strings.Contains(p.DUT, " ")) {
-		return wrong("dut", "want ssh://[USER@]HOST[:PORT] beside hosts, and lab in a lab, not %q", clip(p.DUT))
+	if p.DUT != "" && (inLab != (p.DUT == LabDUT) || !inLab && !strings.HasPrefix(p.DUT, "ssh://") && !strings.HasPrefix(p.DUT, AgentDUT) || !printable(p.DUT) || strings.Contains(p.DUT, " ")) {
+		return wrong("dut", "want ssh://[USER@]HOST[:PORT] or pelt://HOST[:PORT] beside hosts, and lab in a lab, not %q", clip(p.DUT))
 	}
 	if p.Near != "" {
 		if inLab {

@@ -15,7 +15,7 @@ type RouterOptions struct {
 	CurveOptions                  // Frames are the sizes of UDP, Protocol and Payloads are not used
 	Protocols    []model.Protocol // default UDP and TCP
 	Near         string           // HOST[:PORT] of the sender's agent; "" is this host
-	DUT          string           // ssh://[USER@]HOST[:PORT], the router; "" watches none but a lab's
+	DUT          string           // ssh://[USER@]HOST[:PORT] or pelt://HOST[:PORT], the router; "" watches none but a lab's
 	Variants     []model.Variant  // ways to set the router up, trials interleaved; none leaves it as it is
 	Connections  []string         // how TCP connections are opened beside the rest, see model.Flow; default not at all
 	IdleRate     *unit.Rate       // of the flow that measures the delay of the idle path; default 1 kpps, 0 for none

@@ -95,7 +95,7 @@ func TestRouterRefuses(t *testing.T) {
 		"small":          {RouterOptions{CurveOptions: CurveOptions{Target: "lab:nat", Frames: []int{60}}}, "at least 64 B"},
 		"connections":    {RouterOptions{CurveOptions: CurveOptions{Target: "lab:nat"}, Connections: []string{"many"}}, "--connections: want rate, keep"},
 		"connections up": {RouterOptions{CurveOptions: CurveOptions{Target: "lab:nat", Direction: "down"}, Connections: []string{"rate"}}, "--connections: are opened from LAN"},
-		"ssh":            {RouterOptions{CurveOptions: CurveOptions{Target: "lab:nat"}, DUT: "ssh://root@192.168.1.1"}, "--dut: want ssh://[USER@]HOST[:PORT] beside hosts, and lab in a lab"},
+		"ssh":            {RouterOptions{CurveOptions: CurveOptions{Target: "lab:nat"}, DUT: "ssh://root@192.168.1.1"}, "--dut: want ssh://[USER@]HOST[:PORT] or pelt://HOST[:PORT] beside hosts, and lab in a lab"},
 		"near":           {RouterOptions{CurveOptions: CurveOptions{Target: "lab:nat"}, Near: "10.0.0.1"}, "a lab has its own sender"},
 		"twice":          {RouterOptions{CurveOptions: CurveOptions{Target: "lab:nat"}, Variants: []model.Variant{{Name: "a"}, {Name: "a"}}}, `"a" stands twice`},
 		"command":        {RouterOptions{CurveOptions: CurveOptions{Target: "lab:nat"}, Variants: []model.Variant{{Name: "a", Command: "reboot"}}}, "want no command"},

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"pelt/fleet"
 	"pelt/lab"
 	"pelt/model"
 	"pelt/observe/dut"
@@ -14,7 +15,7 @@ import (
 
 // device is the router under test as a run watches it.
 type device struct {
-	router *dut.Router
+	router fleet.Device
 	lab    *lab.Lab  // that it is in; nil: a real one
 	node   *lab.Node // of that
 	now    *deviceWatch
@@ -34,6 +35,12 @@ func checkDevice(p model.Plan) error {
 	if inLab || p.DUT == "" {
 		return nil
 	}
+	if host, agent := strings.CutPrefix(p.DUT, model.AgentDUT); agent {
+		if _, _, err := model.HostPort(host); err != nil {
+			return &model.FieldError{Field: "--dut", Want: fmt.Sprintf("want pelt://HOST[:PORT], not %.80q", p.DUT)}
+		}
+		return nil
+	}
 	if _, err := dut.ParseTarget(p.DUT); err != nil {
 		return &model.FieldError{Field: "--dut", Want: err.Error()}
 	}
@@ -42,7 +49,8 @@ func checkDevice(p model.Plan) error {
 
 // watchDevice begins to watch the router that a plan names, if it names one. l is
 // the plan's lab, if it has one.
-func (p *path) watchDevice(ctx context.Context, plan model.Plan, l *lab.Lab) error {
+// code is that of its pelt serve, if it has one.
+func (p *path) watchDevice(ctx context.Context, plan model.Plan, l *lab.Lab, code, version string) error {
 	if plan.DUT == "" {
 		return nil
 	}
@@ -56,16 +64,33 @@ func (p *path) watchDevice(ctx context.Context, plan model.Plan, l *lab.Lab) err
 		}
 		d.lab, d.node, start, name, source = l, node, dut.Local(node.Do), node.Name(), "this machine's kernel, in the lab"
 	} else {
+		p.spots = []spot{p.spots[0], {name: name, device: true}, p.spots[1]}
+	}
+	host, agent := strings.CutPrefix(plan.DUT, model.AgentDUT)
+	switch {
+	case agent:
+		at, err := servedAt(ctx, host, 0)
+		if err != nil {
+			return err
+		}
+		r, err := fleet.DialDevice(ctx, fleet.HubAddress{Addr: at, Code: code}, source, version)
+		if err != nil {
+			return err
+		}
+		d.router = r
+	case l == nil:
 		target, err := dut.ParseTarget(plan.DUT)
 		if err != nil {
 			return err // checkDevice has told it
 		}
 		start = target.Start()
-		p.spots = []spot{p.spots[0], {name: name, device: true}, p.spots[1]}
 	}
-	var err error
-	if d.router, err = dut.Open(ctx, name, source, start, dut.Options{}); err != nil {
-		return err
+	if d.router == nil {
+		r, err := dut.Open(ctx, name, source, start, dut.Options{})
+		if err != nil {
+			return err
+		}
+		d.router = askedDevice{r}
 	}
 	p.onClose(d.router.Close)
 	p.device = d
@@ -84,15 +109,15 @@ func (p *path) facts() *model.RouterFacts {
 // deviceWatch is the watch over one trial. It is led through the trial's moments
 // like the observations along the path.
 type deviceWatch struct {
-	*dut.Watch
+	fleet.DeviceWatch
 	threads *threadWatch // nil of a real router
 	before  *lab.RouterAccount
 	cold    bool // without a warm-up: the measured part begins with the trial
 }
 
 // begin watches one trial.
-func (d *device) begin(trial uint16, t model.Timing) {
-	d.now = &deviceWatch{Watch: d.router.Begin(trial), before: d.account(), cold: t.WarmupSeconds == 0}
+func (d *device) begin(trial uint16, drops model.DropMode, t model.Timing) {
+	d.now = &deviceWatch{DeviceWatch: d.router.Begin(trial, drops), before: d.account(), cold: t.WarmupSeconds == 0}
 	if d.node != nil {
 		d.now.threads = watchThreads(d.node, t)
 	}
@@ -103,7 +128,7 @@ func (w *deviceWatch) Snapshot(m model.Moment) {
 	if m == model.MomentMeasure && w.threads != nil {
 		w.threads.begin()
 	}
-	w.Watch.Snapshot(m)
+	w.DeviceWatch.Snapshot(m)
 	if w.cold && m == model.MomentStart {
 		w.Snapshot(model.MomentMeasure)
 	}
@@ -114,7 +139,7 @@ func (w *deviceWatch) Close() error {
 	if w.threads != nil {
 		w.threads.end()
 	}
-	return w.Watch.Close()
+	return w.DeviceWatch.Close()
 }
 
 // addTo tells in a result what the router did in the measured part.
@@ -124,7 +149,7 @@ func (d *device) addTo(result *model.Result) {
 	for _, f := range result.Flows {
 		seconds = max(seconds, f.DurationS)
 	}
-	watched, series := w.Watched(time.Duration(seconds * float64(time.Second)))
+	watched, series := credibleWatch(w.Watched(time.Duration(seconds * float64(time.Second))))
 	if w.threads != nil {
 		var own []model.Series
 		watched.ThreadRatio, own = w.threads.result(watched.Node)

@@ -58,7 +58,7 @@ func openLab(ctx context.Context, name string, p model.Plan, o Options) (*path, 
 	}
 	way.lab, way.spots = &facts, labSpots(l)
 	way.roads.lab, way.roads.links, way.kernelLinks = l, l.Emulated(), l.KernelLinks()
-	if err := way.watchDevice(ctx, p, l); err != nil {
+	if err := way.watchDevice(ctx, p, l, "", o.Version); err != nil {
 		return nil, errors.Join(err, way.Close())
 	}
 	way.setup = setup{variants: p.Variants, lab: l}

@@ -23,22 +23,30 @@ type ServeOptions struct {
 	Code    string
 	Open    bool           // ask no code
 	NoXDP   bool           // load no XDP program on this host
+	Observe bool           // only observe this host, a router: be no end of any test
 	Calls   []netip.Prefix // where clients may make it call, as the sender's side; none calls nobody
 	Limits  fleet.Limits
 	Ready   func()       // called once when clients may come
 	Events  func(string) // one sentence each
 }
 
-// Serve is the far end until ctx ends.
+// Serve is the far end, or a router that only observes, until ctx ends.
 func Serve(ctx context.Context, o ServeOptions) error {
-	if err := dataPortFree(o.Listen, o.Port+1); err != nil {
-		return err
-	}
 	kernel := &observe.Kernel{}
-	agent, _, free := agentConfig(model.Receiver, plainHost{}, o.Version, uint16(o.Port+1), endObserver(plainHost{}, kernel, func() string {
+	shown := func() string {
 		i, _ := observe.InterfaceFor(plainHost{}.Do, o.Shown) // unknown is ""
 		return i.Name
-	}), nil)
+	}
+	free := func() error { return nil }
+	agent := fleet.AgentConfig{Node: deviceNode, Version: o.Version}
+	if o.Observe {
+		agent.Device = openOwn(&observe.Observer{Do: plainHost{}.Do, Kernel: kernel, Interface: shown})
+	} else {
+		if err := dataPortFree(o.Listen, o.Port+1); err != nil {
+			return err
+		}
+		agent, _, free = agentConfig(model.Receiver, plainHost{}, o.Version, uint16(o.Port+1), endObserver(plainHost{}, kernel, shown), nil)
+	}
 	if o.NoXDP {
 		delete(agent.Engines, "xdp")
 	}

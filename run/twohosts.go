@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/netip"
+	"slices"
 	"strings"
 
 	"pelt/fleet"
@@ -21,19 +22,23 @@ func openHost(ctx context.Context, p model.Plan, o Options) (*path, error) {
 	if err != nil {
 		return nil, err
 	}
+	codes, err := codesOf(o.Code, p)
+	if err != nil {
+		return nil, err
+	}
 	way := &path{spots: endSpots(), engine: p.Engine, address: map[string]func(int) netip.Addr{
 		model.Receiver: func(int) netip.Addr { return far.Addr() },
 	}}
 	if p.Near == "" {
-		err = way.callFromHere(ctx, far, o)
+		err = way.callFromHere(ctx, far, codes.far, o)
 	} else {
-		err = way.callFromNear(ctx, p.Near, far, o)
+		err = way.callFromNear(ctx, p.Near, far, codes, o)
 	}
 	if err == nil {
 		err = way.meet()
 	}
 	if err == nil {
-		err = way.watchDevice(ctx, p, nil)
+		err = way.watchDevice(ctx, p, nil, codes.router, o.Version)
 	}
 	if err != nil {
 		return nil, errors.Join(err, way.Close())
@@ -58,7 +63,7 @@ func servedAt(ctx context.Context, text string, family int) (netip.AddrPort, err
 }
 
 // callFromHere makes this host the sender.
-func (p *path) callFromHere(ctx context.Context, far netip.AddrPort, o Options) error {
+func (p *path) callFromHere(ctx context.Context, far netip.AddrPort, code string, o Options) error {
 	config, _, free := agentConfig(model.Sender, plainHost{}, o.Version, 0, endObserver(plainHost{}, p.watchDrops(), func() string {
 		i, _ := observe.InterfaceFor(plainHost{}.Do, far.Addr()) // unknown is ""
 		return i.Name
@@ -71,7 +76,7 @@ func (p *path) callFromHere(ctx context.Context, far netip.AddrPort, o Options) 
 		}
 		return h
 	}
-	c, err := fleet.Dial(ctx, far, o.Code, config)
+	c, err := fleet.Dial(ctx, far, code, config)
 	if err != nil {
 		return err
 	}
@@ -81,7 +86,7 @@ func (p *path) callFromHere(ctx context.Context, far netip.AddrPort, o Options) 
 }
 
 // callFromNear makes another host the sender; this one commands both.
-func (p *path) callFromNear(ctx context.Context, at string, far netip.AddrPort, o Options) error {
+func (p *path) callFromNear(ctx context.Context, at string, far netip.AddrPort, codes hostCodes, o Options) error {
 	near, err := servedAt(ctx, at, 0) // control may be of another IP version than data
 	if err != nil {
 		return err
@@ -89,11 +94,7 @@ func (p *path) callFromNear(ctx context.Context, at string, far netip.AddrPort, 
 	if err := meantThere(near.Addr(), far.Addr()); err != nil {
 		return err
 	}
-	codes, err := twoCodes(o.Code)
-	if err != nil {
-		return err
-	}
-	c, err := fleet.DialTwo(ctx, fleet.HubAddress{Addr: near, Code: codes[0]}, fleet.HubAddress{Addr: far, Code: codes[1]}, o.Version)
+	c, err := fleet.DialTwo(ctx, fleet.HubAddress{Addr: near, Code: codes.near}, fleet.HubAddress{Addr: far, Code: codes.far}, o.Version)
 	if err != nil {
 		return err
 	}
@@ -114,15 +115,30 @@ func meantThere(near, far netip.Addr) error {
 	return nil
 }
 
-// twoCodes are those of the near and the far host: one text for both, or two with
-// a comma between.
-func twoCodes(text string) (codes [2]string, err error) {
-	near, far, two := strings.Cut(text, ",")
-	if !two {
-		return [2]string{text, text}, nil
+// hostCodes are those of the pelt serves that a plan needs.
+type hostCodes struct{ near, far, router string }
+
+// codesOf reads them: one text for all, or one each with commas between, in the
+// order near, far, router.
+func codesOf(text string, p model.Plan) (codes hostCodes, err error) {
+	into, names := []*string{&codes.far}, []string{"FAR"}
+	if p.Near != "" {
+		into, names = slices.Insert(into, 0, &codes.near), slices.Insert(names, 0, "NEAR")
 	}
-	if strings.Contains(far, ",") {
-		return codes, &model.FieldError{Field: "--code", Want: "want one code for both hosts, or two as NEAR,FAR"}
+	if strings.HasPrefix(p.DUT, model.AgentDUT) {
+		into, names = append(into, &codes.router), append(names, "ROUTER")
 	}
-	return [2]string{strings.TrimSpace(near), strings.TrimSpace(far)}, nil
+	words := strings.Split(text, ",")
+	switch {
+	case len(words) == 1:
+		words = slices.Repeat(words, len(into))
+	case len(into) == 1:
+		return codes, &model.FieldError{Field: "--code", Want: "want one code: one host alone asks for it"}
+	case len(words) != len(into):
+		return codes, &model.FieldError{Field: "--code", Want: fmt.Sprintf("want one code for all hosts, or %d as %s", len(into), strings.Join(names, ","))}
+	}
+	for i, word := range words {
+		*into[i] = strings.TrimSpace(word)
+	}
+	return codes, nil
 }

@@ -198,7 +198,7 @@ func (r *runner) execute(ctx context.Context, c *current, total int, sent func()
 	}
 	r.mu.Unlock()
 	if c.path.device != nil {
-		c.path.device.begin(placed.Number, placed.Timing)
+		c.path.device.begin(placed.Number, placed.Drops, placed.Timing)
 	}
 	watches, seen := c.path.along(placed.Number, placed.Drops)
 	placed.Along, placed.Sent = watches, sent

@@ -120,7 +120,12 @@ func (r *sshRouter) bench(flags ...string) (string, error) {
 
 func (r *sshRouter) document(t *testing.T, name string) model.Document {
 	t.Helper()
-	b, err := os.ReadFile(filepath.Join(r.work, name))
+	return runDocument(t, filepath.Join(r.work, name))
+}
+
+func runDocument(t *testing.T, path string) model.Document {
+	t.Helper()
+	b, err := os.ReadFile(path)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -92,6 +92,13 @@ const lanCode, wanCode = "tiger-42-amber", "otter-17-slate"
 func (r routed) serve(t *testing.T, ns, code string, args ...string) *server {
 	t.Helper()
 	s := &server{cmd: r.command(ns, append([]string{"serve", "--code", code}, args...)...), stderr: &lockedBuffer{}}
+	r.start(t, s)
+	return s
+}
+
+// start starts a server, which ends with the test.
+func (r routed) start(t *testing.T, s *server) {
+	t.Helper()
 	s.cmd.Stderr = s.stderr
 	out, err := s.cmd.StdoutPipe()
 	if err != nil {
@@ -108,7 +115,6 @@ func (r routed) serve(t *testing.T, ns, code string, args ...string) *server {
 		t.Fatalf("pelt serve: %v: %s\n%s", err, line, s.stderr)
 	}
 	go func() { _, _ = io.Copy(io.Discard, out) }()
-	return s
 }
 
 // plan writes one for two hosts.

@@ -32,6 +32,9 @@ pelt serve says whom it may call: pelt serve --calls WAN.
 its configuration, keys and jump hosts: one connection, one shell loop, nothing is
 installed there. BusyBox is enough. No test packet is addressed to the router.
 
+--dut pelt://HOST[:PORT] asks a pelt serve --observe-only on the router instead, which
+tells of each packet that its kernel dropped, too. Its code stands last in --code.
+
 lab:switch, lab:router, lab:nat and lab:fast (NAT with a fast path that stands for
 hardware offload) do the same with a router in this machine's kernel.
 
@@ -41,7 +44,8 @@ rules=N, log, and rules=N+log; a real router by a command that is run on this ho
 		Example: `  pelt router lab:nat
   pelt router lab:nat --variant plain --variant rules=1000 --variant log --frame 64,1518 --direction up
   pelt router 192.168.2.10 --code tiger-42-amber --dut ssh://root@192.168.1.1
-  pelt router 192.168.1.20..192.168.2.10 --code tiger-42-amber,otter-7-blue --dut ssh://root@192.168.1.1`,
+  pelt router 192.168.1.20..192.168.2.10 --code tiger-42-amber,otter-7-blue --dut ssh://root@192.168.1.1
+  pelt router 192.168.2.10 --code tiger-42-amber,lynx-9-teal --dut pelt://192.168.1.1`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
 			if empty := emptyFlag(c); empty != "" {
@@ -87,7 +91,7 @@ rules=N, log, and rules=N+log; a real router by a command that is run on this ho
 		},
 	}
 	f := c.Flags()
-	f.StringVar(&dut, "dut", "", "watch the router over ssh: ssh://[USER@]HOST[:PORT] (a lab's own is watched without)")
+	f.StringVar(&dut, "dut", "", "watch the router over ssh, ssh://[USER@]HOST[:PORT], or by its own pelt serve --observe-only, pelt://HOST[:PORT] (a lab's own is watched without)")
 	f.StringArrayVar(&variants, "variant", nil, "a way to set the router up; in a lab plain, rules=N, log, joined by +; else NAME=COMMAND; once for each")
 	f.StringVar(&traffic.proto, "proto", "udp,tcp", "transport protocols: udp, tcp, or both")
 	f.StringVar(&traffic.frame, "frame", "", "UDP: Ethernet frame sizes in bytes, FCS included (default 64,512,1518)")

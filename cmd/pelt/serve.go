@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"pelt/fleet"
+	"pelt/model"
 	"pelt/run"
 	"pelt/unit"
 )
@@ -18,7 +19,7 @@ import (
 func newServe() *cobra.Command {
 	var listen, code, calls, maxRate, maxTime string
 	var port, sessions int
-	var open, noXDP bool
+	var open, noXDP, observeOnly bool
 	c := &cobra.Command{
 		Use:   "serve",
 		Short: "Be the far end: wait for pelt on another host",
@@ -29,12 +30,21 @@ Nobody without the code can start traffic.
 It calls nobody by itself. A host that another one shall use as the sender's side
 says with --calls whom it may call.
 
+On a router between the hosts, --observe-only makes it tell what its processors did
+and which packets its kernel dropped, and why. It refuses to be the end of any test,
+needs no data port, and works without root at what it may read.
+
 A firewall must let in the control port (TCP, 7358) and the data port above it
 (UDP and TCP, 7359).`,
-		Example: "  pelt serve\n  pelt serve --max-rate 100kpps --max-time 30s --max-sessions 2\n  pelt serve --calls 203.0.113.7",
+		Example: "  pelt serve\n  pelt serve --max-rate 100kpps --max-time 30s --max-sessions 2\n  pelt serve --calls 203.0.113.7\n  pelt serve --observe-only",
 		Args:    cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
-			s := run.ServeOptions{Version: version(), Port: port, Code: code, Open: open, NoXDP: noXDP}
+			s := run.ServeOptions{Version: version(), Port: port, Code: code, Open: open, NoXDP: noXDP, Observe: observeOnly}
+			for _, name := range []string{"calls", "no-xdp", "max-rate", "max-time"} {
+				if observeOnly && c.Flags().Changed(name) {
+					return usagef("--%s: is for an end of tests, and a host that only observes is none", name)
+				}
+			}
 			var err error
 			if s.Listen, err = listenAddress(listen); err != nil {
 				return err
@@ -72,6 +82,7 @@ A firewall must let in the control port (TCP, 7358) and the data port above it
 	f.BoolVar(&open, "open", false, "ask no code: anyone who reaches the port can make this host send and receive")
 	f.StringVar(&calls, "calls", "", "addresses or networks that clients may make this host call: as the sender's side of a test whose far end is there")
 	f.BoolVar(&noXDP, "no-xdp", false, "load no XDP program here: this end uses sockets")
+	f.BoolVar(&observeOnly, "observe-only", false, "watch this host, a router, for pelt router --dut pelt://HOST, and send and receive nothing")
 	f.StringVar(&maxRate, "max-rate", "", "most that all tests of one client host may ask together: 100kpps or 500mbit")
 	f.StringVar(&maxTime, "max-time", "", "longest trial that a client may ask: 60s")
 	f.IntVar(&sessions, "max-sessions", 16, "clients served at once")
@@ -119,6 +130,9 @@ func serveLimits(maxRate, maxTime string, sessions int) (l fleet.Limits, err err
 // invitation is what serve prints: the line to paste on the near host.
 func invitation(s run.ServeOptions) string {
 	var b strings.Builder
+	if s.Observe {
+		return observerInvitation(s)
+	}
 	fmt.Fprintf(&b, "pelt serve: control on %d/tcp, data on %d/udp and %d/tcp\n\n", s.Port, s.Port+1, s.Port+1)
 	addresses := []netip.Addr{s.Listen}
 	if !s.Listen.IsValid() || s.Listen.IsUnspecified() {
@@ -130,6 +144,24 @@ func invitation(s run.ServeOptions) string {
 			fmt.Fprintln(&b, "\nor, if that address is not the one it reaches:")
 		}
 		fmt.Fprintf(&b, "\n    pelt curve %s%s\n", targetText(a, s.Port), codeText(s))
+	}
+	fmt.Fprint(&b, "\nCtrl-C ends it; the code ends with it.\n")
+	return b.String()
+}
+
+// observerInvitation tells how a router's bench names this host.
+func observerInvitation(s run.ServeOptions) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "pelt serve: control on %d/tcp, no data: this host only observes\n\nTo the command of the router's bench, add one of:\n", s.Port)
+	addresses := []netip.Addr{s.Listen}
+	if !s.Listen.IsValid() || s.Listen.IsUnspecified() {
+		addresses = ownAddresses()
+	}
+	for _, a := range addresses {
+		fmt.Fprintf(&b, "\n    --dut %s%s\n", model.AgentDUT, targetText(a, s.Port))
+	}
+	if !s.Open {
+		fmt.Fprintf(&b, "\nand its code behind the others: --code FAR,%s or --code NEAR,FAR,%s\n", s.Code, s.Code)
 	}
 	fmt.Fprint(&b, "\nCtrl-C ends it; the code ends with it.\n")
 	return b.String()

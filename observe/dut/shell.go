@@ -104,6 +104,19 @@ const localPatience = 30 * time.Second
 // namespace of a lab's node. The kernel ends it if this process dies.
 func Local(do func(func() error) error) Start { return local(do, "/bin/sh") }
 
+// Here starts /bin/sh on this host as Local does, where this process is: its network
+// interfaces are the host's own.
+func Here() Start {
+	start := Local(func(f func() error) error { return f() })
+	return func(ctx context.Context) (*Shell, error) {
+		s, err := start(ctx)
+		if err == nil {
+			s.HostDevices = false
+		}
+		return s, err
+	}
+}
+
 func local(do func(func() error) error, shell string, args ...string) Start {
 	return func(context.Context) (*Shell, error) {
 		type begun struct {

@@ -1,0 +1,137 @@
+package test
+
+import (
+	"encoding/json"
+	"fmt"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"pelt/model"
+)
+
+const routerCode, agentFlag = "lynx-33-coral", "pelt://10.81.1.1"
+
+// without is the command of a host that may not look into its kernel: what is known of
+// the drops on the way is then the router's word alone.
+func (r routed) without(ns string, args ...string) *exec.Cmd {
+	c := r.command(ns, args...)
+	at := len(c.Args) - len(args) - 1
+	c.Args = append(append(append([]string{}, c.Args[:at]...), "setpriv", "--bounding-set=-all", "--inh-caps=-all"), c.Args[at:]...)
+	return c
+}
+
+// lossy makes the router drop some of the test's packets, and counts them.
+func (r routed) lossy(t *testing.T) (count func() uint64) {
+	t.Helper()
+	nft := func(args ...string) []byte {
+		out, err := exec.Command("ip", append([]string{"netns", "exec", r.router, "nft"}, args...)...).CombinedOutput()
+		if err != nil {
+			t.Fatalf("nft: %v\n%s", err, out)
+		}
+		return out
+	}
+	// Not the hellos and echoes of the connect and the probe: those have 56 and 64 B.
+	nft(`table ip lossy { chain f { type filter hook forward priority 0; udp length 208 numgen random mod 100 < 7 counter drop; }; }`)
+	packets := regexp.MustCompile(`"packets": *(\d+)`)
+	return func() (n uint64) {
+		m := packets.FindSubmatch(nft("-j", "list", "chain", "ip", "lossy", "f"))
+		if m == nil {
+			t.Fatal("the rule has no counter")
+		}
+		if err := json.Unmarshal(m[1], &n); err != nil {
+			t.Fatal(err)
+		}
+		return n
+	}
+}
+
+// TestRouterAgent is the bench of a router with pelt on it, between hosts that may not
+// look into their kernels:
+//
+//	near -- router (NAT, a rule that drops 7 %; pelt serve --observe-only) -- far
+func TestRouterAgent(t *testing.T) {
+	r := newRouted(t)
+	far := &server{cmd: r.without(r.far, "serve", "--code", wanCode), stderr: &lockedBuffer{}}
+	r.start(t, far)
+	observer := r.serve(t, r.router, routerCode, "--observe-only")
+	count := r.lossy(t)
+	codes := wanCode + "," + routerCode
+	t.Run("exact drops", func(t *testing.T) {
+		c := r.without(r.near, "router", "10.81.2.2", "--code", codes, "--dut", agentFlag, "--proto", "udp", "--frame", "246", "--rate", "4kpps", "--idle-rate", "0",
+			"--direction", "up,down", "--time", "1s", "--warmup", "0s", "--repeats", "1", "--json", "agent.json")
+		out, err := c.CombinedOutput()
+		if err != nil {
+			t.Fatalf("%v\n%s\nfar: %s\nrouter: %s", err, out, far.stderr, observer.stderr)
+		}
+		d := runDocument(t, filepath.Join(r.work, "agent.json"))
+		if d.Router == nil || d.Router.Source != agentFlag || d.Router.Kernel == "" || len(d.Router.Before) == 0 || len(d.Router.After) == 0 ||
+			!strings.Contains(d.Router.Before[0].Text, "\n") {
+			t.Errorf("the router's own words are missing: %+v", d.Router)
+		}
+		dropped := uint64(0)
+		for _, x := range d.Results {
+			f := x.Flows[0]
+			if x.State != model.Valid || f.Lost == 0 || f.Ledger.Unattributed != 0 || len(f.Ledger.Lines) != 1 {
+				t.Fatalf("%s is %s (%s): %d lost, ledger %+v", x.Cell.Key(), x.State, x.Why, f.Lost, f.Ledger)
+			}
+			l := f.Ledger.Lines[0]
+			if l.Layer != model.LayerNetwork || l.Host != "router" || l.Cause != "NETFILTER_DROP" || l.Confidence != "exact-seq" || l.Packets != f.Lost {
+				t.Errorf("%s: %d lost, line %+v", x.Cell.Key(), f.Lost, l)
+			}
+			dropped += l.Packets
+			if w := x.Router; w == nil || w.CPU == nil || len(w.Cores) != d.Router.Cores || len(w.Gaps) > 0 {
+				t.Errorf("%s: watched as %+v", x.Cell.Key(), w)
+			}
+		}
+		if rule := count(); len(d.Results) != 2 || dropped != rule {
+			t.Errorf("%d rows, %d packets in the ledgers, %d by the rule's counter", len(d.Results), dropped, rule)
+		}
+	})
+	for name, c := range map[string]struct {
+		flags []string
+		want  string
+	}{
+		"an observer as an end": {[]string{"10.81.1.1", "--code", routerCode}, `pelt: 10\.81\.1\.1: that pelt serve only observes`},
+		"an end as an observer": {[]string{"10.81.2.2", "--code", wanCode, "--dut", "pelt://10.81.2.2"}, `pelt: 10\.81\.2\.2: that pelt serve is an end of tests`},
+		"two codes for three":   {[]string{"10.81.1.2..10.81.2.2", "--code", codes, "--dut", agentFlag}, `pelt: --code: want one code for all hosts, or 3 as NEAR,FAR,ROUTER`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			out, err := r.command(r.near, append([]string{"router"}, c.flags...)...).CombinedOutput()
+			if err == nil || !regexp.MustCompile(c.want).Match(out) {
+				t.Errorf("%v, want a line like %s in:\n%s", err, c.want, out)
+			}
+		})
+	}
+	t.Run("cut", func(t *testing.T) {
+		c := r.command(r.near, "router", "10.81.2.2", "--code", codes, "--dut", agentFlag, "--proto", "tcp", "--direction", "up", "--time", "1500ms", "--warmup", "0s", "--repeats", "1", "--json", "cut.json")
+		said := &lockedBuffer{}
+		c.Stderr = said
+		if err := c.Start(); err != nil {
+			t.Fatal(err)
+		}
+		for end := time.Now().Add(20 * time.Second); !strings.Contains(said.String(), "router 10.81.2.2"); time.Sleep(10 * time.Millisecond) {
+			if time.Now().After(end) {
+				t.Fatalf("no heading:\n%s", said)
+			}
+		}
+		time.Sleep(700 * time.Millisecond) // into the measured part
+		if err := observer.cmd.Process.Kill(); err != nil {
+			t.Fatal(err)
+		}
+		if err := c.Wait(); err != nil {
+			t.Fatalf("%v\n%s", err, said)
+		}
+		d := runDocument(t, filepath.Join(r.work, "cut.json"))
+		x := d.Results[0]
+		if x.State != model.Valid || x.Flows[0].GoodputBPS == 0 || x.Router == nil || !strings.HasPrefix(fmt.Sprint(x.Router.Gaps), "[not observed from t=") {
+			t.Errorf("%s (%s) at %v bit/s, watched as %+v: the bench did not go on", x.State, x.Why, x.Flows[0].GoodputBPS, x.Router)
+		}
+		if !strings.Contains(strings.Join(d.Warnings, "\n"), "router not observed from t=") {
+			t.Errorf("no warning says it: %q", d.Warnings)
+		}
+	})
+}
