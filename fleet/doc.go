@@ -6,7 +6,8 @@
 // a hub that does not listen; pelt serve is a hub that listens and one agent;
 // pelt curve HOST is a controller with an agent of its own, connected to that
 // hub; with a near host as well it is a controller of two such hubs ([DialTwo]) and
-// has no agent. The package opens no data socket, measures nothing and decides nothing
+// has no agent. A router between them may run an observer, which is no end: a controller
+// of its own leads it through the trials ([DialDevice]). The package opens no data socket, measures nothing and decides nothing
 // about results: engines do the first two, package run the third. NATS types
 // do not leave it.
 //

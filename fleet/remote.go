@@ -129,9 +129,6 @@ func (r *Remote) lost() (at time.Time, why string, gone bool) {
 	return r.gone, r.why, !r.gone.IsZero()
 }
 
-// Host is how the router's agent describes it.
-func (r *Remote) Host() model.Host { return r.m.info.Host }
-
 // Facts are what the router is.
 func (r *Remote) Facts() model.RouterFacts { return r.facts }
 

@@ -81,9 +81,14 @@ func (w *ownWatch) Snapshot(m model.Moment) {
 	w.both(func() { w.Watch.Snapshot(m) }, func() { w.kernel.Snapshot(m) })
 }
 
-// Settle waits until the counters stand still.
+// Settle waits until the counters stand still: the kernel's where they are read, for
+// then the shell's are not told.
 func (w *ownWatch) Settle(ctx context.Context, lost bool) {
-	w.both(func() { w.Watch.Settle(ctx, lost) }, func() { w.kernel.Settle(ctx, lost) })
+	if w.kernel == nil {
+		w.Watch.Settle(ctx, lost)
+		return
+	}
+	w.both(func() { w.Watch.Snapshot(model.MomentEnd) }, func() { w.kernel.Settle(ctx, lost) })
 }
 
 // Report is the kernel's account, or what the shell told if there is none.
