@@ -20,8 +20,8 @@ func TestCodesOfHosts(t *testing.T) {
 		"one for all":          {"a", "n", "pelt://r", hostCodes{"a", "a", "a"}, ""},
 		"far and router":       {"a,b", "", "pelt://r", hostCodes{far: "a", router: "b"}, ""},
 		"near, far and router": {"a,b,c", "n", "pelt://r", hostCodes{"a", "b", "c"}, ""},
-		"one too few":          {"a,b", "n", "pelt://r", hostCodes{}, "one code for all hosts, or 3 as NEAR,FAR,ROUTER"},
-		"one too many":         {"a,b,c", "", "pelt://r", hostCodes{}, "one code for all hosts, or 2 as FAR,ROUTER"},
+		"one too few":          {"a,b", "n", "pelt://r", hostCodes{}, "one code for all hosts, or three as NEAR,FAR,ROUTER"},
+		"one too many":         {"a,b,c", "", "pelt://r", hostCodes{}, "one code for both hosts, or two as FAR,ROUTER"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got, err := codesOf(c.text, model.Plan{Near: c.near, DUT: c.dut})

@@ -135,7 +135,11 @@ func codesOf(text string, p model.Plan) (codes hostCodes, err error) {
 	case len(into) == 1:
 		return codes, &model.FieldError{Field: "--code", Want: "want one code: one host alone asks for it"}
 	case len(words) != len(into):
-		return codes, &model.FieldError{Field: "--code", Want: fmt.Sprintf("want one code for all hosts, or %d as %s", len(into), strings.Join(names, ","))}
+		hosts := "both hosts, or two"
+		if len(into) > 2 {
+			hosts = "all hosts, or three"
+		}
+		return codes, &model.FieldError{Field: "--code", Want: fmt.Sprintf("want one code for %s as %s", hosts, strings.Join(names, ","))}
 	}
 	for i, word := range words {
 		*into[i] = strings.TrimSpace(word)

@@ -2,6 +2,7 @@ package test
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os/exec"
 	"path/filepath"
@@ -61,9 +62,19 @@ func TestRouterAgent(t *testing.T) {
 	count := r.lossy(t)
 	codes := wanCode + "," + routerCode
 	t.Run("exact drops", func(t *testing.T) {
-		c := r.without(r.near, "router", "10.81.2.2", "--code", codes, "--dut", agentFlag, "--proto", "udp", "--frame", "246", "--rate", "4kpps", "--idle-rate", "0",
-			"--direction", "both", "--time", "1200ms", "--warmup", "0s", "--repeats", "1", "--json", "agent.json")
-		out, err := c.CombinedOutput()
+		var out []byte
+		var err error
+		before := uint64(0)
+		for range 3 { // a trial that pelt itself calls invalid is tried again, see hosts.run
+			before = count()
+			out, err = r.without(r.near, "router", "10.81.2.2", "--code", codes, "--dut", agentFlag, "--proto", "udp", "--frame", "246", "--rate", "2kpps", "--idle-rate", "0",
+				"--direction", "both", "--time", "1200ms", "--warmup", "0s", "--repeats", "1", "--json", "agent.json").CombinedOutput()
+			var exit *exec.ExitError
+			if !errors.As(err, &exit) || exit.ExitCode() != 4 {
+				break
+			}
+			t.Logf("tried again, because a trial was invalid:\n%s", out)
+		}
 		if err != nil {
 			t.Fatalf("%v\n%s\nfar: %s\nrouter: %s", err, out, far.stderr, observer.stderr)
 		}
@@ -90,7 +101,7 @@ func TestRouterAgent(t *testing.T) {
 			}
 			dropped += l.Packets
 		}
-		if rule := count(); dropped != rule {
+		if rule := count() - before; dropped != rule {
 			t.Errorf("%d packets in the ledgers, %d by the rule's counter", dropped, rule)
 		}
 	})
@@ -100,7 +111,7 @@ func TestRouterAgent(t *testing.T) {
 	}{
 		"an observer as an end": {[]string{"10.81.1.1", "--code", routerCode}, `pelt: 10\.81\.1\.1: that pelt serve only observes`},
 		"an end as an observer": {[]string{"10.81.2.2", "--code", wanCode, "--dut", "pelt://10.81.2.2"}, `pelt: 10\.81\.2\.2: that pelt serve is an end of tests`},
-		"two codes for three":   {[]string{"10.81.1.2..10.81.2.2", "--code", codes, "--dut", agentFlag}, `pelt: --code: want one code for all hosts, or 3 as NEAR,FAR,ROUTER`},
+		"two codes for three":   {[]string{"10.81.1.2..10.81.2.2", "--code", codes, "--dut", agentFlag}, `pelt: --code: want one code for all hosts, or three as NEAR,FAR,ROUTER`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			out, err := r.command(r.near, append([]string{"router"}, c.flags...)...).CombinedOutput()
