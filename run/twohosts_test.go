@@ -10,22 +10,6 @@ import (
 	"pelt/model"
 )
 
-func TestTwoCodes(t *testing.T) {
-	for _, c := range []struct{ text, near, far string }{
-		{"", "", ""},
-		{"tiger-42-amber", "tiger-42-amber", "tiger-42-amber"},
-		{"Tiger 42 Amber, otter-17-slate", "Tiger 42 Amber", "otter-17-slate"},
-		{",otter-17-slate", "", "otter-17-slate"}, // the near host asks none
-	} {
-		if got, err := twoCodes(c.text); err != nil || got != [2]string{c.near, c.far} {
-			t.Errorf("%q: %q, %v; want %q and %q", c.text, got, err, c.near, c.far)
-		}
-	}
-	if got, err := twoCodes("a,b,c"); err == nil {
-		t.Errorf("three codes are read as %q", got)
-	}
-}
-
 // TestMeantThere: an address that each host takes for another one is no target.
 func TestMeantThere(t *testing.T) {
 	for _, c := range []struct{ near, far, want string }{
