@@ -382,16 +382,6 @@ func (a *Agent) endSessions(why string) {
 	wg.Wait()
 }
 
-// endWatches closes what an observer has open.
-func (a *Agent) endWatches() {
-	if a.router == nil {
-		return
-	}
-	if err := a.router.close(); err != nil {
-		a.cfg.Log("closing a watch: %v", err)
-	}
-}
-
 // farewell is how long controllers may take to fetch the reports of sessions
 // that end because the agent does.
 const farewell = time.Second

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"maps"
 	"slices"
 	"sync"
 	"time"
@@ -289,20 +288,6 @@ func (t *trial) start(ctx context.Context) error {
 		return err
 	}
 	return t.gate(limit, rtt)
-}
-
-// track tells the observations along the path the flows' ports on either side: NAT
-// between the ends may change them. What they cannot do stands in their reports.
-func (t *trial) track(tuples map[int][]model.Tuple) {
-	var along sync.WaitGroup
-	for _, o := range t.order.Along {
-		along.Go(func() {
-			for _, n := range slices.Sorted(maps.Keys(tuples)) {
-				_ = o.Track(t.ends[n].Order.Flow, tuples[n])
-			}
-		})
-	}
-	along.Wait()
 }
 
 // prepare opens listening or dialing ends; dialing ones learn the ports.

@@ -320,3 +320,13 @@ func (r *deviceRun) close() error {
 	}
 	return errors.Join(err, d.Close())
 }
+
+// endWatches closes what an observer has open.
+func (a *Agent) endWatches() {
+	if a.router == nil {
+		return
+	}
+	if err := a.router.close(); err != nil {
+		a.cfg.Log("closing a watch: %v", err)
+	}
+}

@@ -76,6 +76,20 @@ func (t *trial) observe(ctx context.Context, m model.Moment, lost bool) error {
 	})
 }
 
+// track tells the observations along the path the flows' ports on either side: NAT
+// between the ends may change them. What they cannot do stands in their reports.
+func (t *trial) track(tuples map[int][]model.Tuple) {
+	var along sync.WaitGroup
+	for _, o := range t.order.Along {
+		along.Go(func() {
+			for _, n := range slices.Sorted(maps.Keys(tuples)) {
+				_ = o.Track(t.ends[n].Order.Flow, tuples[n])
+			}
+		})
+	}
+	along.Wait()
+}
+
 func (t *trial) with(role engine.Role) []string {
 	var ids []string
 	for _, e := range t.ends {
