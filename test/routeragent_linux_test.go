@@ -77,7 +77,7 @@ func TestRouterAgent(t *testing.T) {
 		before := uint64(0)
 		for range 3 { // a trial that pelt itself calls invalid is tried again, see hosts.run
 			before = count()
-			out, err = r.without(r.near, "router", "10.81.2.2", "--code", codes, "--dut", agentFlag, "--proto", "udp", "--frame", "246", "--rate", "2kpps", "--idle-rate", "0",
+			out, err = r.without(r.near, "router", "10.81.2.2", "--code", codes, "--dut", agentFlag, "--proto", "udp", "--frame", "246", "--rate", "500pps", "--idle-rate", "0",
 				"--direction", "both", "--time", "1200ms", "--warmup", "0s", "--repeats", "1", "--json", "agent.json").CombinedOutput()
 			var exit *exec.ExitError
 			if !errors.As(err, &exit) || exit.ExitCode() != 4 {
@@ -130,8 +130,9 @@ func TestRouterAgent(t *testing.T) {
 			}
 		})
 	}
-	t.Run("cut", func(t *testing.T) {
-		c := r.command(r.near, "router", "10.81.2.2", "--code", codes, "--dut", agentFlag, "--proto", "tcp", "--direction", "up", "--time", "1s", "--warmup", "0s", "--repeats", "1", "--json", "cut.json")
+	t.Run("lost under the command of a third host", func(t *testing.T) {
+		r.serve(t, r.near, lanCode, "--calls", "10.81.2.2")
+		c := r.command(r.third, "router", "10.81.1.2..10.81.2.2", "--code", lanCode+","+codes, "--dut", agentFlag, "--proto", "tcp", "--direction", "up", "--time", "1s", "--warmup", "0s", "--repeats", "1", "--json", "cut.json")
 		said := &lockedBuffer{}
 		c.Stderr = said
 		if err := c.Start(); err != nil {
