@@ -69,6 +69,12 @@ func TestFrameScripts(t *testing.T) {
 	runScripts(t, "testdata/frames")
 }
 
+// TestRouterScripts is apart, too: what it compares shall not be others' work.
+func TestRouterScripts(t *testing.T) {
+	needRoot(t)
+	runScripts(t, "testdata/routers")
+}
+
 // TestLinkScripts is apart, too: an emulated link that is late makes its trial invalid.
 func TestLinkScripts(t *testing.T) {
 	needRoot(t)
