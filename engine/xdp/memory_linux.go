@@ -18,6 +18,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"pelt/engine"
+	"pelt/internal/kerneltypes"
 )
 
 // liveFrames is the version code of Linux 5.18, the first that sends XDP frames
@@ -29,7 +30,7 @@ func unable(role engine.Role) string {
 	if v, err := features.LinuxVersionCode(); role == engine.Send && err == nil && v < liveFrames {
 		return fmt.Sprintf("this is Linux %d.%d, and XDP frames are sent since Linux 5.18", v>>16, v>>8&0xff)
 	}
-	if _, err := btf.LoadKernelSpec(); err != nil {
+	if _, err := kerneltypes.Cache().Kernel(); err != nil {
 		if errors.Is(err, os.ErrPermission) {
 			return "the kernel's type information may not be read"
 		}
@@ -94,7 +95,7 @@ func newSet(spec *ebpf.CollectionSpec) (*ebpf.Collection, memory, error) {
 	m := memory{variables: maps.Clone(spec.Variables)}
 	// The library would share the memory a second time for them.
 	maps.DeleteFunc(spec.Variables, func(_ string, v *ebpf.VariableSpec) bool { return v.SectionName == globals })
-	set, err := ebpf.NewCollection(spec)
+	set, err := ebpf.NewCollectionWithOptions(spec, ebpf.CollectionOptions{Cache: kerneltypes.Cache()})
 	if err != nil {
 		return nil, m, err
 	}

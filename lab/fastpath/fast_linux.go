@@ -12,6 +12,8 @@ import (
 	"github.com/cilium/ebpf/btf"
 	"github.com/cilium/ebpf/link"
 	"golang.org/x/sys/unix"
+
+	"pelt/internal/kerneltypes"
 )
 
 // Path is an open fast path. It is turned off at first. Its methods may be called
@@ -62,9 +64,9 @@ func Load(ports [2]Port, t Timeouts) (*Path, error) {
 			return nil, fmt.Errorf("load the fast path: %w", err)
 		}
 	}
-	options := &ebpf.CollectionOptions{}
+	options := &ebpf.CollectionOptions{Cache: kerneltypes.Cache()}
 	// Where connection tracking is a module, its types are described there.
-	module, err := btf.LoadKernelModuleSpec("nf_conntrack")
+	module, err := kerneltypes.Cache().Module("nf_conntrack")
 	if err == nil {
 		options.Programs.ExtraRelocationTargets = []*btf.Spec{module}
 	}

@@ -9,6 +9,7 @@ import (
 	"net/netip"
 	"regexp"
 	"slices"
+	"sync"
 	"testing"
 
 	"github.com/google/nftables"
@@ -158,7 +159,16 @@ func (r run) expected(b *bed, s model.Site) bool {
 		s.Interface == r.iface && s.Received == r.received
 }
 
-func matches(pattern, s string) bool { return regexp.MustCompile("^(" + pattern + ")$").MatchString(s) }
+// compiled holds each pattern's expression: to compile it takes long on an emulated machine.
+var compiled sync.Map
+
+func matches(pattern, s string) bool {
+	e, ok := compiled.Load(pattern)
+	if !ok {
+		e, _ = compiled.LoadOrStore(pattern, regexp.MustCompile("^("+pattern+")$"))
+	}
+	return e.(*regexp.Regexp).MatchString(s)
+}
 
 // slowReader keeps a tenth of what is sent in its socket.
 var slowReader = []func(int) error{option(unix.SOL_SOCKET, unix.SO_RCVBUF, 20_000)}

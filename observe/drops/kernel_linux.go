@@ -10,6 +10,8 @@ import (
 	"github.com/cilium/ebpf"
 	"github.com/cilium/ebpf/btf"
 	"golang.org/x/sys/unix"
+
+	"pelt/internal/kerneltypes"
 )
 
 // kernel is what the running kernel's type information says.
@@ -20,12 +22,10 @@ type kernel struct {
 	taps    []tap // needed only where no reason marks a sniffer's copies: before Linux 6.9
 }
 
-type tap struct{ begin, end uint64 }
-
 // examineKernel finds out what the programs must know. Errors are of type *Error.
 func examineKernel() (kernel, error) {
 	var k kernel
-	spec, err := btf.LoadKernelSpec()
+	spec, err := kerneltypes.Cache().Kernel()
 	if err != nil {
 		if errors.Is(err, os.ErrPermission) {
 			return k, explain("read the kernel's type information", err)
@@ -85,7 +85,7 @@ func readReasons(spec *btf.Spec) reasons {
 			if s.module == "" {
 				continue
 			}
-			if at, err = btf.LoadKernelModuleSpec(s.module); err != nil || at.TypeByName(s.enum, &e) != nil {
+			if at, err = kerneltypes.Cache().Module(s.module); err != nil || at.TypeByName(s.enum, &e) != nil {
 				continue // not loaded: drops nothing
 			}
 		}
@@ -119,37 +119,9 @@ func (r reasons) add(e *btf.Enum, prefix string) {
 var tapFunctions = []string{"packet_rcv", "tpacket_rcv", "packet_rcv_spkt", "packet_rcv_fanout", "skb_release_data"}
 
 func findTaps() []tap {
-	f, err := os.Open(kallsyms)
-	if err != nil {
-		return nil
-	}
-	defer f.Close()
-	var taps []tap
-	ends := map[uint64]uint64{}
-	_ = functions(f, func(at uint64, name []byte) {
-		for _, want := range tapFunctions {
-			if string(name) == want {
-				taps = append(taps, tap{begin: at})
-			}
-		}
-	})
-	if _, err := f.Seek(0, 0); err != nil || len(taps) == 0 {
-		return nil
-	}
-	_ = functions(f, func(at uint64, _ []byte) {
-		for _, t := range taps {
-			if e := ends[t.begin]; at > t.begin && (e == 0 || at < e) {
-				ends[t.begin] = at
-			}
-		}
-	})
-	for i := range taps {
-		taps[i].end = ends[taps[i].begin]
-	}
+	taps := functionsNow.named(tapFunctions)
 	return taps[:min(len(taps), int(bpfLimitsTAPS))]
 }
-
-const kallsyms = "/proc/kallsyms"
 
 // load loads what of the spec the objects name. The program that reads payload
 // anywhere in a packet is tried first; older kernels refuse it.
@@ -170,7 +142,7 @@ func (k *kernel) load(spec *ebpf.CollectionSpec, objects any, maps map[string]*e
 			return refuse("watch drops: set "+name+": "+err.Error(), err)
 		}
 	}
-	options := &ebpf.CollectionOptions{MapReplacements: maps}
+	options := &ebpf.CollectionOptions{MapReplacements: maps, Cache: kerneltypes.Cache()}
 	for _, dynptr := range []bool{true, false} {
 		if err := spec.Variables["use_dynptr"].Set(dynptr); err != nil {
 			return refuse("watch drops: "+err.Error(), err)

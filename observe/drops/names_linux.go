@@ -4,8 +4,8 @@ package drops
 
 import (
 	"fmt"
+	"maps"
 	"net"
-	"os"
 
 	"github.com/cilium/ebpf"
 	"golang.org/x/sys/unix"
@@ -67,17 +67,9 @@ func (n *names) refresh(sites *ebpf.Map) error {
 	if len(unknown) == 0 {
 		return nil
 	}
-	f, err := os.Open(kallsyms)
-	if err != nil {
-		n.unread = err
-		return nil
-	}
-	defer f.Close()
-	found, hidden, err := resolve(f, unknown)
-	n.hidden, n.unread = hidden, err
-	for a, s := range found {
-		n.symbols[a] = s
-	}
+	var found map[uint64]symbol
+	found, n.hidden, n.unread = functionsNow.resolve(unknown)
+	maps.Copy(n.symbols, found)
 	return nil
 }
 

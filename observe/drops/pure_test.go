@@ -48,23 +48,47 @@ ffffffffc0202000 t bpf_prog_6deef7357e7b4530_dropped	[bpf]
 
 func TestResolve(t *testing.T) {
 	at := []uint64{0xffffffffc0201234, 0xffffffff81000010, 0xffffffff8100003f, 0xffffffff81000090, 0xffffffff80000000, 0xffffffff88000000, 0, math.MaxUint64}
-	got, hidden, err := resolve(strings.NewReader(symbols), at)
-	if err != nil || hidden {
-		t.Fatalf("hidden %v, %v", hidden, err)
-	}
+	got := resolve(t, symbols, at)
 	want := map[uint64]symbol{
 		at[0]: {"module_one", 0x234}, at[1]: {"do_one", 0}, at[2]: {"do_one", 0x2f}, at[3]: {"do_two", 0x50},
 	}
 	if !maps.Equal(got, want) {
 		t.Errorf("got %v\nwant %v", got, want)
 	}
-	got, _, err = resolve(strings.NewReader(strings.ReplaceAll(symbols, "f", "0")), at)
-	if len(got) > 0 || err != nil {
-		t.Errorf("of hidden addresses: %v, %v", got, err)
+	if got = resolve(t, strings.ReplaceAll(symbols, "f", "0"), at); len(got) > 0 {
+		t.Errorf("of hidden addresses: %v", got)
 	}
-	if _, hidden, _ = resolve(strings.NewReader("0000000000000000 T _stext\n0000000000000000 t do_one\n"), at); !hidden {
-		t.Error("addresses that are all 0 are not called hidden")
+	if x, err := newIndex(strings.NewReader("0000000000000000 T _stext\n0000000000000000 t do_one\n")); err != nil || len(x.starts) > 0 {
+		t.Errorf("addresses that are all 0 are not taken for hidden ones: %+v, %v", x, err)
 	}
+	if _, fleeting, _ := indexOf(t, symbols).find(0xffffffffc0202001); !fleeting {
+		t.Error("a BPF program is taken for code that stays")
+	}
+	taps := indexOf(t, symbols).named([]string{"do_one", "alias", "module_one"})
+	if want := []tap{{0xffffffff81000010, 0xffffffff81000040}, {0xffffffff81000040, 0xffffffff90000000}, {0xffffffffc0201000, 0xffffffffc0202000}}; !slices.Equal(taps, want) {
+		t.Errorf("functions lie at %x, want %x", taps, want)
+	}
+}
+
+func indexOf(t *testing.T, text string) *index {
+	t.Helper()
+	x, err := newIndex(strings.NewReader(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return x
+}
+
+// resolve finds the functions of all addresses that are in one.
+func resolve(t *testing.T, text string, addresses []uint64) map[uint64]symbol {
+	t.Helper()
+	x, found := indexOf(t, text), map[uint64]symbol{}
+	for _, a := range addresses {
+		if s, _, ok := x.find(a); ok {
+			found[a] = s
+		}
+	}
+	return found
 }
 
 // Symbols of the kernel: whatever the text, an address is told in a function
@@ -74,12 +98,12 @@ func FuzzResolve(f *testing.F) {
 	f.Add("1 t a\n3 t b\n2 t c\n", uint64(2))
 	f.Add("\n t\nx", uint64(0))
 	f.Fuzz(func(t *testing.T, text string, at uint64) {
-		found, _, err := resolve(strings.NewReader(text), []uint64{at, at / 2, at})
-		if err != nil {
+		if functions(strings.NewReader(text), func(uint64, []byte, bool) {}) != nil {
 			return
 		}
+		found := resolve(t, text, []uint64{at, at / 2, at})
 		starts := map[string][]uint64{}
-		_ = functions(strings.NewReader(text), func(a uint64, name []byte) { starts[string(name)] = append(starts[string(name)], a) })
+		_ = functions(strings.NewReader(text), func(a uint64, name []byte, _ bool) { starts[string(name)] = append(starts[string(name)], a) })
 		for a, s := range found {
 			if !slices.Contains(starts[s.Function], a-s.Offset) || s.Offset > a {
 				t.Errorf("%x in %+v, which begins at %x", a, s, starts[s.Function])
