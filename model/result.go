@@ -29,6 +29,8 @@ type LabFacts struct {
 	Topology string   `json:"topology"`
 	Nodes    []string `json:"nodes"`    // in travel order
 	Backends []string `json:"backends"` // one sentence per shaped link direction: what shapes it, where
+	// KeptAwake: this machine's processors were kept from sleep, so that nodes and links are on time.
+	KeptAwake bool `json:"kept_awake,omitempty"`
 	// Links are what probes found of the emulated links before the first trial.
 	Links []LinkCalibration `json:"link_calibration,omitempty"`
 }

@@ -12,7 +12,7 @@ import (
 type Interface struct {
 	Name      string
 	Driver    string
-	SpeedBits uint64 // bit/s, as the driver says; 0 for loopback, veth without a speed, a link that is down
+	SpeedBits uint64 // bit/s, as the driver says; 0 for what has no speed of its own (loopback, veth, tun) and a link that is down
 	MTUBytes  int
 	Address   netip.Addr // local address used toward the peer
 }

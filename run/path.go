@@ -14,6 +14,7 @@ import (
 	"pelt/engine/udp"
 	"pelt/engine/xdp"
 	"pelt/fleet"
+	"pelt/internal/awake"
 	"pelt/lab"
 	"pelt/measure"
 	"pelt/model"
@@ -59,14 +60,34 @@ func (p *path) Close() error {
 func openPath(ctx context.Context, p model.Plan, o Options) (*path, error) {
 	kind, name, found := strings.Cut(p.Target, ":")
 	switch {
-	case found && kind == "lab" && name == Loopback:
-		return openLoopback(ctx, p, o)
 	case found && kind == "lab":
-		return openLab(ctx, name, p, o)
+		return openAwake(ctx, name, p, o)
 	case found && kind == "fleet":
 		return nil, &model.FieldError{Field: "target", Want: "this pelt runs no fleets yet; want HOST[:PORT] or lab:NAME"}
 	}
 	return openHost(ctx, p, o)
+}
+
+// openAwake opens a path within this machine, which does not sleep meanwhile if it
+// may be told so: its nodes and links would be late for no fault of the path.
+func openAwake(ctx context.Context, name string, p model.Plan, o Options) (way *path, err error) {
+	sleep, cannot := awake.Hold()
+	if name == Loopback {
+		way, err = openLoopback(ctx, p, o)
+	} else {
+		way, err = openLab(ctx, name, p, o)
+	}
+	if cannot != nil {
+		return way, err
+	}
+	if err != nil {
+		return nil, errors.Join(err, sleep())
+	}
+	way.onClose(sleep)
+	if way.lab != nil {
+		way.lab.KeptAwake = true
+	}
+	return way, nil
 }
 
 // Loopback is the lab that needs no rights: both ends in the host's own stack.

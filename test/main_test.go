@@ -147,7 +147,8 @@ func waitPort(addr string) error {
 }
 
 // measure ARG... runs pelt, which must succeed. A trial that pelt itself calls
-// invalid (exit code 4), because this machine was busy, is tried again twice.
+// invalid (exit code 4), because this machine was busy, is tried again after a
+// while: it says nothing of what the script is about.
 func scriptMeasure(ts *testscript.TestScript, neg bool, args []string) {
 	if neg {
 		ts.Fatalf("usage: measure ARG...")
@@ -155,7 +156,8 @@ func scriptMeasure(ts *testscript.TestScript, neg bool, args []string) {
 	for try := 1; ; try++ {
 		err := ts.Exec("pelt", args...)
 		var exit *exec.ExitError
-		if try < 3 && errors.As(err, &exit) && exit.ExitCode() == 4 {
+		if try < 5 && errors.As(err, &exit) && exit.ExitCode() == 4 {
+			time.Sleep(time.Duration(try) * 500 * time.Millisecond)
 			continue
 		}
 		ts.Check(err)
