@@ -105,12 +105,24 @@ func (p *path) onlySockets(f model.Flow, to fleet.AgentInfo) string {
 // split says that a flow's packets come in fragments, by the path MTU; "" if they
 // do not, or it is not known.
 func (p *path) split(f model.Flow) string {
-	for _, m := range p.mtus {
-		if m.Flow == base(f.Name) && m.Bytes > 0 && !m.AtLeast && model.Fragments(m.Family, f.PayloadBytes, m.Bytes) > 1 {
-			return fmt.Sprintf("packets of %d B need fragments: the path MTU is %d B", f.PayloadBytes+m.Bytes-m.PayloadBytes, m.Bytes)
-		}
+	if m, n := p.fragments(f); n > 1 {
+		return fmt.Sprintf("packets of %d B need fragments: the path MTU is %d B", f.PayloadBytes+m.Bytes-m.PayloadBytes, m.Bytes)
 	}
 	return ""
+}
+
+// fragments is how many packets one of the flow's datagrams becomes by the path MTU
+// that makes most of it; 1 where none is known.
+func (p *path) fragments(f model.Flow) (by model.PathMTU, n int) {
+	n = 1
+	for _, m := range p.mtus {
+		if m.Flow == base(f.Name) && m.Bytes > 0 && !m.AtLeast {
+			if k := model.Fragments(m.Family, f.PayloadBytes, m.Bytes); k > n {
+				by, n = m, k
+			}
+		}
+	}
+	return by, n
 }
 
 // passage is what decides where a flow's packets go, and in how many pieces.

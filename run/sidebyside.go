@@ -63,14 +63,15 @@ func closeAll(paths []*path) error {
 }
 
 // offers is how many packets a second a trial is to send, all flows and receivers
-// together; infinite if it sends as fast as it can.
+// together, and each fragment for itself; infinite if it sends as fast as it can.
 func (p *path) offers(t model.Trial) (sum float64) {
 	for _, f := range t.Flows {
 		pps, paced := f.Rate.PPS(f.PayloadBytes)
 		if !paced {
 			return math.Inf(1)
 		}
-		sum += pps * float64(max(1, len(p.among(t))))
+		_, n := p.fragments(f)
+		sum += pps * float64(n*max(1, len(p.among(t))))
 	}
 	return sum
 }

@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math"
 	"math/rand/v2"
 	"runtime"
 	"slices"
@@ -56,26 +55,21 @@ func (r *runner) event(e Event) {
 
 // current is a trial that runs.
 type current struct {
-	path   *path
-	trial  model.Trial
-	number int // from 1
-	beside int // the most that ran at the same time
-	sent   bool
+	path    *path
+	trial   model.Trial
+	number  int     // from 1
+	beside  int     // the most that ran at the same time
+	packets float64 // a second, see offers
+	sent    bool
 	// hopeless: the kernel refused all that it was to send.
 	hopeless bool
 	result   model.Result
 	err      error
 }
 
-// sendingCores is for how many cores there may be one trial that sends. Sending
-// takes the most of a core, and emulating and receiving as much again; one whose
-// packets still arrive at the rate of its links takes little.
-const sendingCores = 2
-
 // walk is the loop of every experiment. The first trial runs alone, for it looks
 // at the idle machine. One that had too little of the machine beside others is tried
-// again alone: that is no fault of what it measures. From then on those that send as
-// fast or faster run alone, too.
+// again alone: that is no fault of what it measures.
 func (r *runner) walk(ctx context.Context) error {
 	r.event(Event{Document: r.doc})
 	d, err := design.New(r.doc.Plan)
@@ -86,10 +80,10 @@ func (r *runner) walk(ctx context.Context) error {
 	defer cancel()
 	free, ended, sent := slices.Clone(r.paths), make(chan *current), make(chan *current)
 	var running []*current
-	spoilt, tooFast, learnt := map[string]int{}, math.Inf(1), false
+	spoilt, with := map[string]int{}, newCompany(r.cores)
 	first, alone := true, false
 	for {
-		for err == nil && ctx.Err() == nil && len(free) > 0 && !alone && sending(running) < max(1, r.cores/sendingCores) {
+		for err == nil && ctx.Err() == nil && len(free) > 0 && !alone {
 			cell, repeat, more := d.Next(append(slices.Clone(r.doc.Results), promised(running)...))
 			if !more {
 				r.doc.Complete = len(running) == 0
@@ -99,10 +93,11 @@ func (r *runner) walk(ctx context.Context) error {
 			if c.trial, err = r.doc.Plan.Trial(cell, repeat); err != nil {
 				break
 			}
-			alone = first || spoilt[trialKey(cell, repeat)] > 0 || learnt && c.path.offers(c.trial) >= tooFast
-			if alone && len(running) > 0 {
+			c.packets = c.path.offers(c.trial)
+			alone = first || spoilt[trialKey(cell, repeat)] > 0 || with.alone(c.packets)
+			if alone && len(running) > 0 || !with.room(sending(running), c.packets) {
 				alone = false
-				break // until the others have ended
+				break // until others have ended, or sent
 			}
 			first, free, running = false, free[1:], append(running, c)
 			for _, x := range running {
@@ -132,9 +127,14 @@ func (r *runner) walk(ctx context.Context) error {
 			err = errors.Join(err, c.err)
 		case c.beside > 0 && crowded(c.result, c.hopeless) && err == nil && ctx.Err() == nil:
 			spoilt[key]++
-			tooFast, learnt = min(tooFast, c.path.offers(c.trial)), true
+			with.spoilt(c.packets)
 			r.event(Event{Note: fmt.Sprintf("a trial had too little of this machine beside others (%s); it is tried again alone", cmp.Or(c.result.Why, "its receivers lost packets"))})
 		default:
+			if c.beside == 0 {
+				with.learn(c.packets, c.result)
+			} else {
+				with.went()
+			}
 			r.keep(c.result)
 			if c.result.State == model.Aborted && err == nil {
 				err = fmt.Errorf("trial cut: %s", c.result.Why)
@@ -160,13 +160,14 @@ func promised(running []*current) []model.Result {
 	return list
 }
 
-func sending(running []*current) (n int) {
+// sending tells what those offer that send.
+func sending(running []*current) (packets []float64) {
 	for _, c := range running {
 		if !c.sent {
-			n++
+			packets = append(packets, c.packets)
 		}
 	}
-	return n
+	return packets
 }
 
 func trialKey(c model.Cell, repeat int) string { return fmt.Sprintf("%s #%d", c.Key(), repeat) }
