@@ -1,0 +1,324 @@
+package model
+
+import (
+	"fmt"
+	"net/netip"
+	"slices"
+	"strings"
+	"time"
+
+	"pelt/unit"
+)
+
+// Bounds of what a plan may ask.
+const (
+	MinUDPPayload  = 16
+	MaxUDPPayload  = 65507
+	MaxTCPWrite    = 1 << 20
+	MaxStreams     = 128
+	MaxRepeats     = 1000
+	MaxSideBySide  = 16
+	MaxTrials      = 100_000
+	MaxMeasure     = 7 * 24 * time.Hour
+	MaxWarmup      = 10 * time.Minute
+	MaxDrain       = time.Minute
+	MinMeasure     = 10 * time.Millisecond
+	maxTextLength  = 255
+	maxFlows       = 16
+	maxFactors     = 8
+	MaxSourcePort  = 65535
+	MaxPackets     = 1 << 40
+	MaxReceivers   = 256 // of one test; a lab may have more
+	MaxBurst       = 65536
+	MaxSegments    = 64 // UDP_MAX_SEGMENTS was 64 up to Linux 6.8, include/linux/udp.h
+	maxKnobPackets = unit.MaxPacketsPerSecond
+	// Socket buffers as the kernel accounts them; it makes very small ones larger.
+	MinSocketBuffer = 2048
+	MaxSocketBuffer = 1 << 30
+)
+
+// FieldError names the field of a plan that is wrong and what would be right.
+type FieldError struct {
+	Field string // path in the plan, as "flows[0].payload_bytes"
+	Want  string
+}
+
+func (e *FieldError) Error() string { return e.Field + ": " + e.Want }
+
+func wrong(field, format string, args ...any) error {
+	return &FieldError{field, fmt.Sprintf(format, args...)}
+}
+
+// Check returns the first thing in the plan that cannot be run, as a *FieldError.
+func (p Plan) Check() error {
+	if p.Format != PlanFormat {
+		return wrong("format", "is %q; this pelt reads %s", p.Format, PlanFormat)
+	}
+	if err := checkTarget(p.Target); err != nil {
+		return err
+	}
+	if !printable(p.Command) {
+		return wrong("command", "want a short word, not %q", clip(p.Command))
+	}
+	if len(p.Links) > 0 && !strings.HasPrefix(p.Target, "lab:") {
+		return wrong("links", "only a lab has links to shape; target %s is not lab:NAME", p.Target)
+	}
+	for i, l := range p.Links {
+		if err := l.check(fmt.Sprintf("links[%d]", i)); err != nil {
+			return err
+		}
+	}
+	if p.Receivers < 0 || p.Receivers > MaxReceivers || p.Receivers > 0 && !strings.HasPrefix(p.Target, "lab:") {
+		return wrong("receivers", "want 1 to %d, in a lab:star", MaxReceivers)
+	}
+	if len(p.Flows) == 0 || len(p.Flows) > maxFlows {
+		return wrong("flows", "want 1 to %d flows, not %d", maxFlows, len(p.Flows))
+	}
+	names := map[string]bool{}
+	for i, f := range p.Flows {
+		at := fmt.Sprintf("flows[%d]", i)
+		if err := f.check(at); err != nil {
+			return err
+		}
+		if names[f.Name] {
+			return wrong(at+".name", "%q stands twice", f.Name)
+		}
+		names[f.Name] = true
+	}
+	if !slices.Contains([]string{"auto", "udp", "xdp", "udp:xdp", "xdp:udp", "xdp:xdp"}, p.Engine) {
+		return wrong("engine", "want auto, udp, xdp, or two as SENDER:RECEIVER, not %q", p.Engine)
+	}
+	if !slices.Contains([]DropMode{"", DropsSeq, DropsCount, DropsOff}, p.Drops) {
+		return wrong("drops", "want seq, count or off, not %q", clip(string(p.Drops)))
+	}
+	if err := p.checkTiming(); err != nil {
+		return err
+	}
+	if r := p.Limits.MaxLossRatio; r != nil && !(*r >= 0 && *r <= 1) {
+		return wrong("limits.max_loss_ratio", "want 0..1, not %v", *r)
+	}
+	if err := p.checkRouter(); err != nil {
+		return err
+	}
+	return p.checkDesign()
+}
+
+func (p Plan) checkTiming() error {
+	t := p.Timing
+	for _, c := range []struct {
+		field    string
+		value    float64
+		min, max time.Duration
+	}{
+		{"timing.measure_s", t.MeasureSeconds, MinMeasure, MaxMeasure},
+		{"timing.warmup_s", t.WarmupSeconds, 0, MaxWarmup},
+		{"timing.drain_s", t.DrainSeconds, 0, MaxDrain},
+		{"timing.quiet_s", t.QuietSeconds, 0, MaxDrain},
+	} {
+		if !(c.value >= c.min.Seconds() && c.value <= c.max.Seconds()) {
+			return wrong(c.field, "want %v to %v, not %vs", c.min, c.max, c.value)
+		}
+	}
+	return nil
+}
+
+func (p Plan) checkDesign() error {
+	if p.Design.Kind != "grid" && p.Design.Kind != "list" {
+		return wrong("design.kind", "want grid or list, not %q", clip(p.Design.Kind))
+	}
+	if p.Design.Repeats < 1 || p.Design.Repeats > MaxRepeats {
+		return wrong("design.repeats", "want 1 to %d, not %d", MaxRepeats, p.Design.Repeats)
+	}
+	if n := p.Design.SideBySide; n < 0 || n > MaxSideBySide {
+		return wrong("design.side_by_side", "want 1 to %d, not %d", MaxSideBySide, n)
+	}
+	if len(p.Factors) > maxFactors {
+		return wrong("factors", "want at most %d", maxFactors)
+	}
+	if p.Design.Kind == "list" || len(p.Design.Cells) > 0 {
+		return p.checkCells()
+	}
+	trials := p.Design.Repeats
+	knobs := map[string]bool{}
+	for i, f := range p.Factors {
+		at := fmt.Sprintf("factors[%d]", i)
+		if knobs[f.Knob] {
+			return wrong(at+".knob", "%q stands twice", f.Knob)
+		}
+		pairs := [][2]string{{"payload_bytes", "frame_bytes"}, {"rate_pps", "interval_ns"}}
+		if node, _, link := SplitLinkKnob(f.Knob); link {
+			pairs = append(pairs, [2]string{linkPrefix(node) + "queue_packets", linkPrefix(node) + "queue_bytes"})
+		}
+		for _, pair := range pairs {
+			if f.Knob == pair[0] && knobs[pair[1]] || f.Knob == pair[1] && knobs[pair[0]] {
+				return wrong(at+".knob", "%s and %s set the same thing; want one of them", pair[0], pair[1])
+			}
+		}
+		knobs[f.Knob] = true
+		if len(f.Levels) > MaxTrials/trials {
+			return wrong("factors", "make more than %d trials", MaxTrials)
+		}
+		trials *= len(f.Levels)
+		if err := p.checkFactor(at, f); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// checkCells checks a design that is a list.
+func (p Plan) checkCells() error {
+	if p.Design.Kind != "list" {
+		return wrong("design.cells", "are of a list; a %s has factors", p.Design.Kind)
+	}
+	if len(p.Factors) > 0 {
+		return wrong("factors", "a list has none; want its cells alone")
+	}
+	if n := len(p.Design.Cells); n == 0 || n > MaxTrials/p.Design.Repeats {
+		return wrong("design.cells", "want 1 to %d trials in all, not %d cells", MaxTrials, n)
+	}
+	seen := map[string]bool{}
+	for i, c := range p.Design.Cells {
+		at := fmt.Sprintf("design.cells[%d]", i)
+		if seen[c.Key()] {
+			return wrong(at, "%s stands twice", clip(c.Key()))
+		}
+		seen[c.Key()] = true
+		for knob := range c {
+			if _, _, link := SplitLinkKnob(knob); link {
+				return wrong(at, "%s: settings of links are factors of a grid", clip(knob))
+			}
+		}
+		if _, err := p.Trial(c, 0); err != nil {
+			return wrong(at, "%v", err)
+		}
+	}
+	return nil
+}
+
+func (p Plan) checkFactor(at string, f Factor) error {
+	if _, ok := findKnob(knobs(), f.Knob); !ok {
+		return wrong(at+".knob", "unknown knob %q; want one of %s", f.Knob, strings.Join(KnobNames(), ", "))
+	}
+	if len(f.Levels) == 0 {
+		return wrong(at+".levels", "want at least one level")
+	}
+	_, _, link := SplitLinkKnob(f.Knob)
+	if link && !strings.HasPrefix(p.Target, "lab:") {
+		return wrong(at+".knob", "only a lab has links to change; target %s is not lab:NAME", p.Target)
+	}
+	seen := map[Value]bool{}
+	for j, v := range f.Levels {
+		if seen[v] {
+			return wrong(fmt.Sprintf("%s.levels[%d]", at, j), "%v stands twice", v)
+		}
+		seen[v] = true
+		// A level is possible if a trial made with it passes all checks.
+		t, err := p.Trial(Cell{f.Knob: v}, 0)
+		if err == nil && t.Receivers > p.Receivers {
+			err = fmt.Errorf("a star of %d has not %d receivers: want the most of them as the plan's receivers", p.Receivers, t.Receivers)
+		}
+		if err != nil {
+			return wrong(fmt.Sprintf("%s.levels[%d]", at, j), "%v", err)
+		}
+	}
+	return nil
+}
+
+func (f Flow) check(at string) error {
+	switch {
+	case f.Name == "" || !printable(f.Name):
+		return wrong(at+".name", "want a short name")
+	case f.From == "" || f.To == "" || f.From == f.To || !printable(f.From) || !printable(f.To):
+		return wrong(at+".from", "want two different ends, not %q to %q", clip(f.From), clip(f.To))
+	case f.Protocol != UDP && f.Protocol != TCP:
+		return wrong(at+".protocol", "want udp or tcp, not %q", f.Protocol)
+	case f.Protocol == UDP && (f.PayloadBytes < MinUDPPayload || f.PayloadBytes > MaxUDPPayload):
+		return wrong(at+".payload_bytes", "a UDP payload is %d to %d B, not %d", MinUDPPayload, MaxUDPPayload, f.PayloadBytes)
+	case f.Protocol == TCP && (f.PayloadBytes < 1 || f.PayloadBytes > MaxTCPWrite):
+		return wrong(at+".payload_bytes", "a TCP write is 1 to %d B, not %d", MaxTCPWrite, f.PayloadBytes)
+	case f.Streams < 1 || f.Streams > MaxStreams:
+		return wrong(at+".streams", "want 1 to %d, not %d", MaxStreams, f.Streams)
+	case f.Packets > 0 && f.Protocol != UDP:
+		return wrong(at+".packets", "a number of packets is for UDP")
+	case f.Packets > 0 && f.Packets < uint64(f.Streams):
+		return wrong(at+".packets", "%d streams want a packet each, not %d in all", f.Streams, f.Packets)
+	case f.Packets > MaxPackets:
+		return wrong(at+".packets", "want at most %d, not %d", uint64(MaxPackets), f.Packets)
+	case f.Family != 0 && f.Family != 4 && f.Family != 6:
+		return wrong(at+".family", "want 4 or 6, not %d", f.Family)
+	case f.DSCP < 0 || f.DSCP > 63:
+		return wrong(at+".dscp", "want 0 to 63, not %d", f.DSCP)
+	case f.Burst < 0 || f.Burst > MaxBurst:
+		return wrong(at+".burst", "want 1 to %d packets, not %d", MaxBurst, f.Burst)
+	case f.SourcePort < 0 || f.SourcePort > MaxSourcePort-f.Streams+1:
+		return wrong(at+".source_port", "%d streams from port %d pass port 65535", f.Streams, f.SourcePort)
+	case f.checkAddresses(at) != nil:
+		return f.checkAddresses(at)
+	case len(f.Control) > 15 || !printable(f.Control): // TCP_CA_NAME_MAX, include/net/tcp.h
+		return wrong(at+".control", "%q is not the name of a congestion control", clip(f.Control))
+	}
+	if err := f.checkSockets(at); err != nil {
+		return err
+	}
+	if err := f.checkConnections(at); err != nil {
+		return err
+	}
+	if pps, ok := f.Rate.PPS(f.PayloadBytes); ok && pps > unit.MaxPacketsPerSecond {
+		return wrong(at+".rate", "%v is %s at %d B; at most %s", f.Rate, unit.FormatPPS(pps), f.PayloadBytes, unit.FormatPPS(unit.MaxPacketsPerSecond))
+	}
+	return nil
+}
+
+func (f Flow) checkAddresses(at string) error {
+	at += ".source_addresses"
+	if len(f.SourceAddresses) > f.Streams {
+		return wrong(at, "%d streams cannot have %d addresses: want at most one a stream", f.Streams, len(f.SourceAddresses))
+	}
+	for i, a := range f.SourceAddresses {
+		switch {
+		case !a.IsValid() || a.IsUnspecified() || a.IsMulticast() || a == netip.AddrFrom4([4]byte{255, 255, 255, 255}):
+			return wrong(at, "%v is no address of a host", a)
+		case a.Is4In6():
+			return wrong(at, "want %v for %v", a.Unmap(), a)
+		case a.Is4() != f.SourceAddresses[0].Is4():
+			return wrong(at, "%v and %v are of two IP versions", f.SourceAddresses[0], a)
+		case f.Family != 0 && a.Is4() != (f.Family == 4):
+			return wrong(at, "%v is no address of IPv%d", a, f.Family)
+		case slices.Contains(f.SourceAddresses[:i], a):
+			return wrong(at, "%v stands twice", a)
+		}
+	}
+	return nil
+}
+
+// checkSockets checks what only UDP flows have.
+func (f Flow) checkSockets(at string) error {
+	for _, b := range []struct {
+		field string
+		bytes int
+	}{{".send_buffer_bytes", f.SendBuffer}, {".receive_buffer_bytes", f.ReceiveBuffer}} {
+		switch {
+		case b.bytes != 0 && f.Protocol != UDP:
+			return wrong(at+b.field, "only a UDP flow has one")
+		case b.bytes != 0 && (b.bytes < MinSocketBuffer || b.bytes > MaxSocketBuffer):
+			return wrong(at+b.field, "want %d to %d B, or 0 for the usual size, not %d", MinSocketBuffer, MaxSocketBuffer, b.bytes)
+		}
+	}
+	if f.Joined && f.Protocol != UDP {
+		return wrong(at+".joined", "is for UDP: TCP joins its segments anyway")
+	}
+	switch n := f.Segments; {
+	case n == 0 || n == 1 && f.Protocol == UDP:
+		return nil
+	case f.Protocol != UDP:
+		return wrong(at+".segments", "only a UDP flow has them")
+	case n < 0 || n > MaxSegments:
+		return wrong(at+".segments", "want 1 to %d packets in a buffer, not %d", MaxSegments, n)
+	case n > MaxUDPPayload/f.PayloadBytes:
+		return wrong(at+".segments", "a buffer holds %d B: %d packets of %d B at most, not %d", MaxUDPPayload, MaxUDPPayload/f.PayloadBytes, f.PayloadBytes, n)
+	case f.Burst != 0 && f.Burst < n:
+		return wrong(at+".burst", "a buffer of %d packets leaves at once; want a burst of at least as many, not %d", n, f.Burst)
+	}
+	return nil
+}
