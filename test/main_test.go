@@ -147,8 +147,7 @@ func waitPort(addr string) error {
 }
 
 // measure ARG... runs pelt, which must succeed. A trial that pelt itself calls
-// invalid (exit code 4), because this machine was busy, is tried again after a
-// while: it says nothing of what the script is about.
+// invalid (exit code 4), because this machine was busy, is tried again twice.
 func scriptMeasure(ts *testscript.TestScript, neg bool, args []string) {
 	if neg {
 		ts.Fatalf("usage: measure ARG...")
@@ -156,8 +155,7 @@ func scriptMeasure(ts *testscript.TestScript, neg bool, args []string) {
 	for try := 1; ; try++ {
 		err := ts.Exec("pelt", args...)
 		var exit *exec.ExitError
-		if try < 5 && errors.As(err, &exit) && exit.ExitCode() == 4 {
-			time.Sleep(time.Duration(try) * 500 * time.Millisecond)
+		if try < 3 && errors.As(err, &exit) && exit.ExitCode() == 4 {
 			continue
 		}
 		ts.Check(err)
