@@ -58,8 +58,13 @@ func TestAdvice(t *testing.T) {
 			Context{RatePPS: 1e6, Streams: 4, BufferBytes: 64 << 20, Knobs: knobs("net.ipv4.udp_mem=47034~62714~94068 page_size_bytes=4096")},
 			"udp-memory: net.ipv4.udp_mem 47034 62714 94068 -> 81920 81920 94068 | sysctl -w net.ipv4.udp_mem='81920 81920 94068' | sysctl -w net.ipv4.udp_mem='47034 62714 94068'"},
 		"UDP memory is not the limit": {lost("receiver-memory", "PROTO_MEM", "SO_MEMINFO drops"),
-			Context{RatePPS: 1e6, Streams: 1, BufferBytes: 1 << 20, Knobs: knobs("net.ipv4.udp_mem=47034~62714~94068")},
+			Context{RatePPS: 1e6, Streams: 1, BufferBytes: 1 << 20, Knobs: knobs("net.ipv4.udp_mem=47034~62714~94068 page_size_bytes=4096")},
 			"udp-memory: net.ipv4.udp_mem 47034 62714 94068 -> 47034 62714 94068 |  | "},
+		"UDP memory of larger pages": {lost("receiver-memory", "PROTO_MEM", "SO_MEMINFO drops"),
+			Context{RatePPS: 1e6, Streams: 4, BufferBytes: 256 << 20, Knobs: knobs("net.ipv4.udp_mem=47034~62714~94068 page_size_bytes=16384")},
+			"udp-memory: net.ipv4.udp_mem 47034 62714 94068 -> 81920 81920 94068 | sysctl -w net.ipv4.udp_mem='81920 81920 94068' | sysctl -w net.ipv4.udp_mem='47034 62714 94068'"},
+		"UDP memory of pages that are not known": {lost("receiver-memory", "PROTO_MEM", "SO_MEMINFO drops"),
+			Context{RatePPS: 1e6, Streams: 4, BufferBytes: 256 << 20, Knobs: knobs("net.ipv4.udp_mem=47034~62714~94068")}, ""},
 		"backlog": {lost("receiver-backlog", "CPU_BACKLOG", "softnet.dropped"),
 			Context{RatePPS: 250e3, Knobs: knobs("net.core.netdev_max_backlog=1000")},
 			"backlog: net.core.netdev_max_backlog 1000 -> 3000 | sysctl -w net.core.netdev_max_backlog=3000 | sysctl -w net.core.netdev_max_backlog=1000"},
@@ -73,6 +78,14 @@ func TestAdvice(t *testing.T) {
 			Context{RatePPS: 10e6, Streams: 8, Knobs: knobs("eth0.txqueuelen=1000 eth0.rx_ring=256 eth0.rx_ring_max=512 eth0.channels_combined=4 net.core.netdev_budget=300")},
 			"rx-ring: eth0.rx_ring 256 -> 512 | ethtool -G eth0 rx 512 | ethtool -G eth0 rx 256\n" +
 				"netdev-budget: net.core.netdev_budget 300 -> 600 | sysctl -w net.core.netdev_budget=600 | sysctl -w net.core.netdev_budget=300"},
+		"more queues than are used": {lost("receiver-ring", "rx-missed", "dev.eth0.rx_missed_errors"),
+			Context{RatePPS: 1e6, Streams: 6, Knobs: knobs("eth0.txqueuelen=1000 eth0.channels_combined=2 eth0.channels_combined_max=4")},
+			"rx-channels: eth0.channels_combined 2 -> 4 | ethtool -L eth0 combined 4 | ethtool -L eth0 combined 2"},
+		"one stream fills one queue": {lost("receiver-ring", "rx-missed", "dev.eth0.rx_missed_errors"),
+			Context{RatePPS: 1e6, Streams: 1, Knobs: knobs("eth0.txqueuelen=1000 eth0.channels_combined=1 eth0.channels_combined_max=4")}, ""},
+		"cores that clock down": {lost("receiver-backlog", "CPU_BACKLOG", "softnet.dropped"), Context{Knobs: knobs("cpu.governor=powersave")},
+			"governor: cpu.governor powersave -> performance | cpupower frequency-set -g performance | cpupower frequency-set -g powersave"},
+		"cores that do not": {lost("receiver-backlog", "CPU_BACKLOG", "softnet.dropped"), Context{Knobs: knobs("cpu.governor=performance")}, ""},
 		"an interface that is a command": {func() model.Line {
 			l := lost("receiver-ring", "rx-missed", "dev.x.rx_missed_errors")
 			l.Interface = "x;reboot"
@@ -88,10 +101,27 @@ func TestAdvice(t *testing.T) {
 		"no thread": {lost("receiver-ring", "ring-full", "dev.eth0.tx_dropped"), Context{RatePPS: 1e6, Knobs: knobs("eth0.txqueuelen=1000 eth0.threaded=0")}, ""},
 		"queue": {lost("sender-qdisc", "ENOBUFS", "send errors ENOBUFS"), Context{RatePPS: 1e6, Knobs: knobs("eth0.txqueuelen=1000 eth0.qdisc=pfifo_fast")},
 			"queue-length: eth0.txqueuelen 1000 -> 10000 | ip link set dev eth0 txqueuelen 10000 | ip link set dev eth0 txqueuelen 1000"},
-		"fair queue": {lost("sender-qdisc", "FQ_FLOW_LIMIT", "verdict"), Context{RatePPS: 2e6, Knobs: knobs("eth0.txqueuelen=1000 eth0.qdisc=fq eth0.qdisc_limit_packets=10000")},
+		"fair queue, of one socket": {lost("sender-qdisc", "FQ_FLOW_LIMIT", "verdict"), Context{RatePPS: 4e5, Knobs: knobs("eth0.txqueuelen=1000 eth0.qdisc=fq eth0.qdisc_limit_packets=10000 eth0.qdisc_flow_limit_packets=100")},
+			"queue-length: eth0.qdisc_flow_limit_packets 100 -> 4000 | tc qdisc change dev eth0 root fq flow_limit 4000 | tc qdisc change dev eth0 root fq flow_limit 100"},
+		"fair queue, of all": {lost("sender-qdisc", "FQ_BAND_LIMIT", "verdict"), Context{RatePPS: 2e6, Streams: 400, Knobs: knobs("eth0.txqueuelen=1000 eth0.qdisc=fq eth0.qdisc_limit_packets=10000 eth0.qdisc_flow_limit_packets=100")},
 			"queue-length: eth0.qdisc_limit_packets 10000 -> 20000 | tc qdisc change dev eth0 root fq limit 20000 | tc qdisc change dev eth0 root fq limit 10000"},
+		"fair queue, both": {lost("sender-qdisc", "FQ_FLOW_LIMIT", "verdict"), Context{RatePPS: 2e6, Streams: 2, Knobs: knobs("eth0.txqueuelen=1000 eth0.qdisc=fq eth0.qdisc_limit_packets=10000 eth0.qdisc_flow_limit_packets=100")},
+			"queue-length: eth0.qdisc_flow_limit_packets 100 -> 10000 | tc qdisc change dev eth0 root fq flow_limit 10000 | tc qdisc change dev eth0 root fq flow_limit 100\n" +
+				"queue-length: eth0.qdisc_limit_packets 10000 -> 20000 | tc qdisc change dev eth0 root fq limit 20000 | tc qdisc change dev eth0 root fq limit 10000"},
+		"a fair queue that holds it": {lost("sender-qdisc", "FQ_BAND_LIMIT", "verdict"), Context{RatePPS: 1e5, Streams: 100, Knobs: knobs("eth0.txqueuelen=1000 eth0.qdisc=fq eth0.qdisc_limit_packets=10000 eth0.qdisc_flow_limit_packets=100")},
+			"queue-length: eth0.txqueuelen 1000 -> 1000 |  | "},
+		"fair queues of many queues": {lost("sender-qdisc", "FQ_FLOW_LIMIT", "verdict"), Context{RatePPS: 4e5, Knobs: knobs("eth0.txqueuelen=1000 eth0.qdisc=mq net.core.default_qdisc=fq")}, ""},
+		"queues of many queues": {lost("sender-qdisc", "QDISC_DROP", "verdict"), Context{RatePPS: 1e6, Knobs: knobs("eth0.txqueuelen=1000 eth0.qdisc=mq net.core.default_qdisc=pfifo_fast")},
+			"queue-length: eth0.txqueuelen 1000 -> 10000 | ip link set dev eth0 txqueuelen 10000 | ip link set dev eth0 txqueuelen 1000"},
+		"others below many queues": {lost("sender-qdisc", "QDISC_DROP", "verdict"), Context{RatePPS: 1e6, Knobs: knobs("eth0.txqueuelen=1000 eth0.qdisc=mq net.core.default_qdisc=fq_codel")},
+			"queue-length: eth0.txqueuelen 1000 -> 1000 |  | "},
 		"a shaper's queue": {lost("network", "QDISC_DROP", "qdisc.eth0.tbf.1:.drops"), Context{RatePPS: 1e6, Knobs: knobs("eth0.txqueuelen=1000 eth0.qdisc=tbf")},
 			"queue-length: eth0.txqueuelen 1000 -> 1000 |  | "},
+		"a plain queue with a limit of its own": {lost("sender-qdisc", "QDISC_DROP", "verdict"), Context{RatePPS: 2e5, Knobs: knobs("eth0.txqueuelen=1000 eth0.qdisc=pfifo eth0.qdisc_limit_packets=50")},
+			"queue-length: eth0.qdisc_limit_packets 50 -> 2000 | tc qdisc change dev eth0 root pfifo limit 2000 | tc qdisc change dev eth0 root pfifo limit 50"},
+		"a plain queue that holds it": {lost("sender-qdisc", "QDISC_DROP", "verdict"), Context{RatePPS: 2e5, Knobs: knobs("eth0.txqueuelen=1000 eth0.qdisc=pfifo eth0.qdisc_limit_packets=2000")},
+			"queue-length: eth0.txqueuelen 1000 -> 1000 |  | "},
+		"a queue of which only the length is known": {lost("sender-qdisc", "QDISC_DROP", "verdict"), Context{RatePPS: 2e5, Knobs: knobs("eth0.txqueuelen=1000")}, ""},
 		"a tc program": {lost("sender-qdisc", "TC_EGRESS", "verdict"), Context{RatePPS: 1e6, Knobs: knobs("eth0.txqueuelen=1000 eth0.qdisc=pfifo_fast")}, ""},
 		"send buffer": {lost("send-call", "EAGAIN", "send errors EAGAIN"), Context{RatePPS: 1e6, PayloadBytes: 64, Knobs: knobs("net.core.wmem_max=212992 eth0.txqueuelen=1000")},
 			"send-buffer: net.core.wmem_max 212992 -> 851968 | sysctl -w net.core.wmem_max=851968 | sysctl -w net.core.wmem_max=212992"},
@@ -152,13 +182,13 @@ func words(t rapid.TB, command string) []string {
 // confirms, nothing below the present, and commands that a shell takes as meant.
 func TestAdviceOfAnyHost(t *testing.T) {
 	names := []string{"net.core.rmem_max", "net.core.wmem_max", "net.core.netdev_max_backlog", "net.core.netdev_budget", "net.ipv4.udp_mem", "page_size_bytes",
-		"net.netfilter.nf_conntrack_max", "net.netfilter.nf_conntrack_count", "net.ipv4.conf.all.rp_filter"}
-	perDevice := []string{".txqueuelen", ".rx_ring", ".rx_ring_max", ".channels_combined", ".threaded", ".qdisc", ".qdisc_limit_packets"}
+		"net.netfilter.nf_conntrack_max", "net.netfilter.nf_conntrack_count", "net.ipv4.conf.all.rp_filter", "cpu.governor"}
+	perDevice := []string{".txqueuelen", ".rx_ring", ".rx_ring_max", ".channels_combined", ".channels_combined_max", ".threaded", ".qdisc", ".qdisc_limit_packets"}
 	commands := map[string]int{}
 	rapid.Check(t, func(t *rapid.T) {
 		number := rapid.Custom(func(t *rapid.T) string { return strconv.FormatUint(rapid.Uint64().Draw(t, "n"), 10) })
-		value := rapid.OneOf(number, rapid.Just("1"), rapid.Just("1000"), rapid.Just("1000"), rapid.Just("10 20 30"), rapid.SampledFrom([]string{"fq", "pfifo_fast"}), rapid.Map(rapid.Uint64Range(0, 5000), func(n uint64) string { return strconv.FormatUint(n, 10) }), rapid.String(),
-			rapid.SampledFrom([]string{"1 2 3", "fq", "mq", "pfifo_fast", "$(reboot)", "1'; reboot; '", "-1", "0x10", "1e9", "", "1\n2", "9 8 7", "1 1 1 1"}))
+		value := rapid.OneOf(number, rapid.Just("1"), rapid.Just("1000"), rapid.Just("1000"), rapid.Just("10 20 30"), rapid.SampledFrom([]string{"fq", "pfifo", "pfifo_fast"}), rapid.Map(rapid.Uint64Range(0, 5000), func(n uint64) string { return strconv.FormatUint(n, 10) }), rapid.String(),
+			rapid.SampledFrom([]string{"1 2 3", "fq", "mq", "pfifo", "pfifo_fast", "$(reboot)", "1'; reboot; '", "-1", "0x10", "1e9", "", "1\n2", "9 8 7", "1 1 1 1"}))
 		dev := rapid.OneOf(rapid.SampledFrom([]string{"eth0", "eth0", "eth0", "eth0.10", "eth0.10", "a;b", "$(x)", "-G", "a b", "a'b", "..", "../x", "`x`", "é"}), rapid.String()).Draw(t, "device")
 		c := Context{RatePPS: rapid.OneOf(rapid.Float64Range(1e3, 1e7), rapid.Float64Range(1e5, 1e7), rapid.Float64(), rapid.Just(math.NaN()), rapid.Just(math.Inf(1))).Draw(t, "rate"),
 			Streams: rapid.IntRange(-3, 200).Draw(t, "streams"), PayloadBytes: rapid.OneOf(rapid.IntRange(16, 1472), rapid.Int()).Draw(t, "payload"), BufferBytes: rapid.OneOf(rapid.IntRange(0, 1<<24), rapid.Int()).Draw(t, "buffer"),

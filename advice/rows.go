@@ -3,7 +3,6 @@ package advice
 import (
 	"fmt"
 	"math"
-	"slices"
 	"strings"
 
 	"pelt/model"
@@ -24,6 +23,7 @@ var rows = [...]row{
 	{"udp-memory", func(q *question) bool { return q.line.Layer == model.LayerReceiverMemory }, udpMemory},
 	{"backlog", func(q *question) bool { return q.cause(model.LayerReceiverBacklog, "CPU_BACKLOG") }, backlog},
 	{"rx-ring", func(q *question) bool { return q.cause(model.LayerReceiverRing, model.CauseRingMissed) }, ring},
+	{"rx-channels", func(q *question) bool { return q.cause(model.LayerReceiverRing, model.CauseRingMissed) }, channels},
 	{"netdev-budget", func(q *question) bool {
 		return q.cause(model.LayerReceiverRing, model.CauseRingMissed) && q.moved("time_squeeze")
 	}, budget},
@@ -33,6 +33,7 @@ var rows = [...]row{
 	{"neighbour-queue", func(q *question) bool { return strings.HasPrefix(q.line.Cause, "NEIGH_QUEUEFULL") }, neighbour},
 	{"reverse-path", func(q *question) bool { return q.line.Cause == "IP_RPFILTER" }, reversePath},
 	{"conntrack-table", func(q *question) bool { return q.line.Cause == "NETFILTER_DROP" && q.moved("conntrack.") }, conntrack},
+	{"governor", func(q *question) bool { return q.tooLate() }, governor},
 }
 
 // queued tells whether the line is of a queue that was full, not of a rule.
@@ -91,7 +92,7 @@ func receiveBuffer(q *question) []model.Advice {
 	switch {
 	case !known:
 		return nil
-	case present >= value:
+	case present >= (need+1)/2: // the kernel grants twice what a program asks
 		if q.BufferBytes == 0 {
 			return q.notTheLimit("net.core.rmem_max", text(present), "it allows the "+formula, moreCores)
 		}
@@ -121,7 +122,7 @@ func udpMemory(q *question) []model.Advice {
 	}
 	page, ok := q.number("page_size_bytes")
 	if !ok || page < 1024 {
-		page = 4096
+		return nil // 4 KiB, 16 KiB or 64 KiB
 	}
 	each, from := q.buffer(), "the buffer that this rate needs"
 	if q.BufferBytes > 0 {
@@ -220,20 +221,55 @@ func queueLength(q *question) []model.Advice {
 	if dev == "" || !ok || q.RatePPS == 0 {
 		return nil
 	}
-	kind, limited := q.knob(dev+".qdisc"), q.knob(dev+".qdisc_limit_packets")
+	kind := q.knob(dev + ".qdisc")
+	if kind == "" {
+		return nil // which queue it is decides what bounds it
+	}
 	need := ceil(q.RatePPS * q.StallS)
 	formula := fmt.Sprintf("%s x %s = %s packets", unit.FormatPPS(q.RatePPS), q.stall(), unit.FormatCount(need))
 	note := "a longer queue delays, and helps against bursts only: if the link is slower than the flow, ask for less --rate"
-	switch limit, set := parse(limited); {
-	case kind == "fq" && set && limit < need:
-		return []model.Advice{{Knob: dev + ".qdisc_limit_packets", Present: limited, Value: text(need), Why: q.because() + ": " + formula, Note: note,
-			Command: fmt.Sprintf("tc qdisc change dev %s root fq limit %d", dev, need), Undo: fmt.Sprintf("tc qdisc change dev %s root fq limit %d", dev, limit)}}
-	case slices.Contains([]string{"pfifo_fast", "mq"}, kind) && present < need:
-		// Both take the length over when they are made, pfifo_fast also later.
+	if strings.HasSuffix(q.line.Cause, "FLOW_LIMIT") && kind != "fq" {
+		return nil // an fq below mq, whose limits are not known
+	}
+	switch {
+	case kind == "fq":
+		if list := q.fairQueue(dev, need, note); list != nil {
+			return list
+		}
+	case kind == "pfifo":
+		if limit, known := q.number(dev + ".qdisc_limit_packets"); known && limit < need {
+			return []model.Advice{q.queueLimit(dev, ".qdisc_limit_packets", "pfifo limit", limit, need, formula, note)}
+		}
+	case (kind == "pfifo_fast" || kind == "mq" && q.knob("net.core.default_qdisc") == "pfifo_fast") && present < need:
+		// It takes the length over, as mq's children do where they are of that kind.
 		return []model.Advice{{Knob: dev + ".txqueuelen", Present: text(present), Value: text(need), Why: q.because() + ": " + formula, Note: note,
 			Command: fmt.Sprintf("ip link set dev %s txqueuelen %d", dev, need), Undo: fmt.Sprintf("ip link set dev %s txqueuelen %d", dev, present)}}
 	}
 	return q.notTheLimit(dev+".txqueuelen", text(present), "the link or its shaper takes fewer packets than the flow offers", "ask for less --rate, or count this loss as the sender's, not the path's")
+}
+
+// queueLimit advises a limit that the root qdisc has of its own; option is its kind and the limit's name.
+func (q *question) queueLimit(dev, knob, option string, present, value uint64, formula, note string) model.Advice {
+	return model.Advice{Knob: dev + knob, Present: text(present), Value: text(value), Why: q.because() + ": " + formula, Note: note,
+		Command: fmt.Sprintf("tc qdisc change dev %s root %s %d", dev, option, value), Undo: fmt.Sprintf("tc qdisc change dev %s root %s %d", dev, option, present)}
+}
+
+// fairQueue: fq bounds what one socket may have in it, and all together
+// (net/sched/sch_fq.c, fq_enqueue). The sockets of a flow take equal shares.
+func (q *question) fairQueue(dev string, need uint64, note string) (list []model.Advice) {
+	limit, limitKnown := q.number(dev + ".qdisc_limit_packets")
+	flow, flowKnown := q.number(dev + ".qdisc_flow_limit_packets")
+	advise := func(knob, option string, present, value uint64, formula string) {
+		list = append(list, q.queueLimit(dev, knob, "fq "+option, present, value, formula, note))
+	}
+	each := ceil(q.RatePPS / float64(q.Streams) * q.StallS)
+	if flowKnown && flow < each {
+		advise(".qdisc_flow_limit_packets", "flow_limit", flow, each, fmt.Sprintf("%s a socket x %s = %s packets", unit.FormatPPS(q.RatePPS/float64(q.Streams)), q.stall(), unit.FormatCount(each)))
+	}
+	if limitKnown && limit < need {
+		advise(".qdisc_limit_packets", "limit", limit, need, fmt.Sprintf("%s x %s = %s packets", unit.FormatPPS(q.RatePPS), q.stall(), unit.FormatCount(need)))
+	}
+	return list
 }
 
 // sendBuffer: it must hold what waits in the queue twice over, or the program
@@ -252,7 +288,7 @@ func sendBuffer(q *question) []model.Advice {
 	need := ceil(2 * float64(packets) * float64(size))
 	value := roundUp((need+1)/2, 64<<10)
 	formula := fmt.Sprintf("2 x %s packets of queue x %d B (%s) = %s B", unit.FormatCount(packets), size, source, unit.FormatCount(need))
-	if present >= value {
+	if present >= (need+1)/2 {
 		return q.notTheLimit("net.core.wmem_max", text(present), "it allows "+formula, "the way out is slower than the flow: ask for less --rate")
 	}
 	return q.sysctl("net.core.wmem_max", text(present), text(value), formula+", half of which a program asks for", "lets every program of this host ask for as much")
@@ -261,7 +297,11 @@ func sendBuffer(q *question) []model.Advice {
 // neighbour: the packets that wait for one answer of a neighbour.
 func neighbour(q *question) []model.Advice {
 	dev := q.device()
-	name := "net.ipv4.neigh." + strings.ReplaceAll(dev, ".", "/") + ".unres_qlen_bytes"
+	family := "ipv4"
+	if q.moved("ndisc_cache.") {
+		family = "ipv6"
+	}
+	name := "net." + family + ".neigh." + strings.ReplaceAll(dev, ".", "/") + ".unres_qlen_bytes"
 	present, ok := q.number(name)
 	if dev == "" || !ok || q.RatePPS == 0 {
 		return nil

@@ -17,8 +17,9 @@ import (
 
 // Table is what somebody else measured: of each setting how fast it was received.
 type Table struct {
-	Name string
-	rows []tableRow
+	Name  string
+	knobs []string // columns that a sweep may vary, beside size and pace
+	rows  []tableRow
 }
 
 type tableRow struct {
@@ -26,6 +27,7 @@ type tableRow struct {
 	interval float64 // s; below 0 where the table has none
 	flow     string  // "" where the table has none
 	speed    float64 // payload bit/s
+	levels   string  // of the table's knobs, each behind a zero byte
 }
 
 // tableColumns are the names that a table's columns may have, and what one of
@@ -33,16 +35,20 @@ type tableRow struct {
 var tableColumns = map[string]map[string]float64{
 	"payload":  {"payload_bytes": 1, "size_bytes": 1, "payload": 1, "size": 1},
 	"interval": {"interval_ns": 1e-9, "interval_us": 1e-6, "interval_ms": 1e-3, "interval_s": 1},
+	"rate":     {"rate_pps": 1},
 	"speed":    {"goodput_bps": 1, "recv_kib_s": 8192, "receive_kib_s": 8192, "recv_mbit_s": 1e6, "receive_mbit_s": 1e6},
 }
+
+// paceAndSize are the knobs that a table's columns tell in units of their own.
+var paceAndSize = map[string]bool{"payload_bytes": true, "frame_bytes": true, "interval_ns": true, "rate_pps": true}
 
 // mostRows bounds what is read of a table.
 const mostRows = 100_000
 
 // ReadTable reads comma-separated values with a line of names first: payload_bytes
-// or size_bytes, goodput_bps or recv_kib_s, and interval_ns, _us, _ms or _s if that
-// differs. A column state says which lines are valid, a column flow of several
-// directions of which one a line is; others are passed over. pelt's own --csv of a
+// or size_bytes, goodput_bps or recv_kib_s, and interval_ns, _us, _ms or _s, or rate_pps (a
+// number or max), if that differs. Columns named as knobs are what else differs. A column
+// state says which lines are valid, a column flow (name, beside state) of several directions of which one a line is; others are passed over. pelt's own --csv of a
 // sweep is one.
 // The error names the line.
 func ReadTable(name string, r io.Reader) (Table, error) {
@@ -69,12 +75,22 @@ func ReadTable(name string, r io.Reader) (Table, error) {
 		}
 	}
 	state, flow := slices.Index(names, "state"), slices.Index(names, "flow")
+	if flow < 0 && state >= 0 {
+		flow = slices.Index(names, "name") // as pelt's own tables call it
+	}
 	for _, what := range []string{"payload", "speed"} {
 		if _, ok := columns[what]; !ok {
 			return Table{}, fmt.Errorf("%s: no column of the %s; want %s", name, what, strings.Join(slices.Sorted(maps.Keys(tableColumns[what])), ", "))
 		}
 	}
 	t := Table{Name: name}
+	var knobs []int // their columns
+	for i, n := range names {
+		_, _, link := model.SplitLinkKnob(n)
+		if !paceAndSize[n] && (link || slices.Contains(model.KnobNames(), n)) {
+			t.knobs, knobs = append(t.knobs, n), append(knobs, i)
+		}
+	}
 	for {
 		fields, err := in.Read()
 		if errors.Is(err, io.EOF) {
@@ -106,6 +122,17 @@ func ReadTable(name string, r io.Reader) (Table, error) {
 		if err != nil {
 			return Table{}, err
 		}
+		if c, ok := columns["rate"]; ok && interval < 0 {
+			if interval = 0; strings.TrimSpace(fields[c.at]) != "max" {
+				pps, err := number("rate")
+				if err != nil {
+					return Table{}, err
+				}
+				if pps > 0 {
+					interval = 1 / pps
+				}
+			}
+		}
 		speed, err := number("speed")
 		if err != nil {
 			return Table{}, err
@@ -116,6 +143,9 @@ func ReadTable(name string, r io.Reader) (Table, error) {
 		row := tableRow{payload: int(payload), interval: interval, speed: speed}
 		if flow >= 0 {
 			row.flow = fields[flow]
+		}
+		for _, i := range knobs {
+			row.levels += "\x00" + fields[i]
 		}
 		t.rows = append(t.rows, row)
 	}
@@ -142,11 +172,14 @@ func Against(doc model.Document, t Table) (f model.Finding, ok bool) {
 	for _, s := range spots(doc) {
 		mine[s.payload] = max(mine[s.payload], s.speed)
 		own := intervalOf(doc.Plan, s)
+		var same []float64
 		for _, r := range theirs {
-			if r.payload == s.payload && (r.interval < 0 || math.Abs(r.interval-own) <= r.interval*1e-6+1e-12) {
-				settings.add(s.speed, r.speed)
-				break
+			if r.payload == s.payload && t.fits(r, s.cell) && (r.interval < 0 || math.Abs(r.interval-own) <= r.interval*1e-6+1e-12) {
+				same = append(same, r.speed)
 			}
+		}
+		if len(same) > 0 { // several where the table varies what the run does not
+			settings.add(s.speed, stats.Mean(same))
 		}
 	}
 	for _, payload := range slices.Sorted(maps.Keys(mine)) {
@@ -186,13 +219,18 @@ func (t Table) settings() []tableRow {
 	}
 	var list []tableRow
 	var of []map[string]sum
-	at := map[[2]float64]int{}
+	type setting struct {
+		payload  int
+		interval float64
+		levels   string
+	}
+	at := map[setting]int{}
 	for _, r := range t.rows {
-		key := [2]float64{float64(r.payload), r.interval}
+		key := setting{r.payload, r.interval, r.levels}
 		i, known := at[key]
 		if !known {
 			i = len(list)
-			at[key], list, of = i, append(list, tableRow{payload: r.payload, interval: r.interval}), append(of, map[string]sum{})
+			at[key], list, of = i, append(list, tableRow{payload: r.payload, interval: r.interval, levels: r.levels}), append(of, map[string]sum{})
 		}
 		s := of[i][r.flow]
 		of[i][r.flow] = sum{s.speed + r.speed, s.lines + 1}
@@ -203,6 +241,16 @@ func (t Table) settings() []tableRow {
 		}
 	}
 	return list
+}
+
+// fits reports whether a setting has no knob at another level than a row says.
+func (t Table) fits(r tableRow, c model.Cell) bool {
+	for i, level := range strings.Split(r.levels, "\x00")[1:] {
+		if v, set := c[t.knobs[i]]; set && v.String() != strings.TrimSpace(level) {
+			return false
+		}
+	}
+	return true
 }
 
 // intervalOf is how far apart a setting's packets are sent in s, 0 as fast as can be.

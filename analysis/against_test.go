@@ -76,16 +76,19 @@ func FuzzReadTable(f *testing.F) {
 	})
 }
 
-// Of pelt's own table each valid line counts, of several flows their sum.
+// Of pelt's own table, which has the flow's name, each valid line counts, of several
+// flows their sum; of others likewise.
 func TestOwnTable(t *testing.T) {
-	table, err := ReadTable("own.csv", strings.NewReader("repeat,state,flow,payload_bytes,interval_ns,goodput_bps\n"+
-		"0,valid,up,64,1000000,10\n1,valid,up,64,1000000,20\n2,invalid,up,64,1000000,900\n0,valid,down,64,1000000,5\n1,valid,down,64,1000000,5\n2,aborted,,64,1000000,\n"+
-		"0,valid,up,64,2000000,7\n0,valid,up,128,1000000,30\n"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if got := fmt.Sprint(table.settings()); got != "[{64 0.001  20} {64 0.002  7} {128 0.001  30}]" {
-		t.Error(got)
+	for _, flow := range []string{"name", "flow"} {
+		table, err := ReadTable("own.csv", strings.NewReader("repeat,state,"+flow+",payload_bytes,interval_ns,goodput_bps\n"+
+			"0,valid,up,64,1000000,10\n1,valid,up,64,1000000,20\n2,invalid,up,64,1000000,900\n0,valid,down,64,1000000,5\n1,valid,down,64,1000000,5\n2,aborted,,64,1000000,\n"+
+			"0,valid,up,64,2000000,7\n0,valid,up,128,1000000,30\n"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := fmt.Sprint(table.settings()); got != "[{64 0.001  20 } {64 0.002  7 } {128 0.001  30 }]" {
+			t.Errorf("column %s: %s", flow, got)
+		}
 	}
 }
 
@@ -101,6 +104,44 @@ func TestIntervalOf(t *testing.T) {
 	} {
 		if got := intervalOf(c.plan, spot{cell: c.cell, payload: 64}); math.Abs(got-c.want) > 1e-9 {
 			t.Errorf("%v: %g s, want %g", c.cell, got, c.want)
+		}
+	}
+}
+
+// A run beside its own table ranks as that does, whatever it varies: each setting is held
+// against itself.
+func TestAgainstItself(t *testing.T) {
+	for _, knob := range []struct {
+		name   string
+		levels []model.Value
+	}{
+		{"rate_pps", []model.Value{model.Number(1000), model.Number(50000), model.Word("max")}},
+		{"link.loss_ratio", []model.Value{model.Number(0), model.Number(0.01), model.Number(0.05)}},
+		{"streams", []model.Value{model.Number(1), model.Number(4), model.Number(16)}},
+	} {
+		doc := publishedDocument()
+		like := doc.Results[0]
+		doc.Plan.Factors = []model.Factor{{Knob: "payload_bytes"}, {Knob: knob.name, Levels: knob.levels}}
+		doc.Results = nil
+		table := "payload_bytes," + knob.name + ",goodput_bps\n"
+		for i, payload := range []int{64, 512, 1472} {
+			doc.Plan.Factors[0].Levels = append(doc.Plan.Factors[0].Levels, model.Number(float64(payload)))
+			for j, level := range knob.levels {
+				r, speed := like, float64(1e6*(i+1)+7e5*j*(2-i))
+				r.Cell = model.Cell{"payload_bytes": model.Number(float64(payload)), knob.name: level}
+				f := r.Flows[0]
+				f.PayloadBytes, f.GoodputBPS = payload, speed
+				r.Flows = []model.FlowResult{f}
+				doc.Results = append(doc.Results, r)
+				table += fmt.Sprintf("%d,%s,%g\n", payload, level, speed)
+			}
+		}
+		own, err := ReadTable("own.csv", strings.NewReader(table))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if f, ok := Against(doc, own); !ok || f.Values["settings"] != 9 || f.Values["setting_rank_correlation"] != 1 {
+			t.Errorf("%s: %v", knob.name, f)
 		}
 	}
 }

@@ -17,6 +17,12 @@ func Analyze(doc model.Document) []model.Finding {
 	if isRouter(doc) {
 		return router(doc)
 	}
+	if isControl(doc) {
+		return control(doc)
+	}
+	if isSoak(doc) {
+		return soak(doc)
+	}
 	all := curves(doc)
 	a := &analyst{doc: doc}
 	if len(all) == 0 {
@@ -38,6 +44,7 @@ func Analyze(doc model.Document) []model.Finding {
 	a.ends(all)
 	a.share(all)
 	a.loss(all)
+	a.changed()
 	a.asymmetry(all)
 	a.unfit()
 	a.swallowed()
@@ -97,6 +104,7 @@ func (a *analyst) nothing() []model.Finding {
 		return a.found
 	}
 	a.add(KindVerdict, nil, "%s", text)
+	a.changed()
 	a.invalid()
 	return a.found
 }

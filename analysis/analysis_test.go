@@ -152,6 +152,18 @@ func (w world) flow(name string, protocol model.Protocol, payload int, jitter fl
 
 var usual = []int{18, 64, 100, 200, 400, 800, 1472}
 
+// losing makes a flow lose one packet in many, at no counter.
+func losing(many uint64) func(*model.Result) {
+	return func(r *model.Result) {
+		for i := range r.Flows {
+			f := &r.Flows[i]
+			lost := f.Attempted / many
+			f.Lost, f.Received = f.Lost+lost, f.Received-lost
+			f.Ledger.Lost, f.Ledger.Unattributed = f.Ledger.Lost+lost, f.Ledger.Unattributed+lost
+		}
+	}
+}
+
 func share(v float64) *float64 { return &v }
 
 func worlds() map[string]world {
@@ -165,9 +177,12 @@ func worlds() map[string]world {
 		"slow-machine":   {target: "lab:router", cores: 2, links: 1e9, payloads: usual, repeats: 2, framePPS: 97e3, bitRate: 560e6, senderPPS: 1, busy: 0.54, noise: 0.02},
 		"link-pushback":  {links: 100e6, payloads: usual, repeats: 2, framePPS: 97e3, bitRate: 98e6, senderPPS: 1, busy: 0.2, noise: 0.02},
 		"quiet":          {payloads: usual, repeats: 2, framePPS: 5e6, senderPPS: 150e3, busy: 0.3, noise: 0.02},
+		"quiet-nearly":   {payloads: usual, repeats: 2, framePPS: 5e6, senderPPS: 150e3, busy: 0.3, noise: 0.02, change: losing(2000)},
 		"receiver":       {payloads: usual, repeats: 2, framePPS: 120e3, noise: 0.02, lossCause: "receiver-buffer/SOCKET_RCVBUFF"},
 		"rule":           {payloads: usual, repeats: 2, framePPS: 330e3, senderPPS: 333e3, busy: 0.99, lossCause: "receiver-filter/NETFILTER_DROP"},
 		"offered":        {payloads: usual, repeats: 2, framePPS: 187e3, rate: unit.PacketRate(20000), noise: 0.02},
+		"offered-nearly": {payloads: usual, repeats: 2, framePPS: 187e3, rate: unit.PacketRate(20000), noise: 0.02, change: losing(2000)},
+		"offered-one":    {payloads: []int{64}, repeats: 2, framePPS: 1e6, rate: unit.PacketRate(500000), change: losing(500000)},
 		"lossy":          {payloads: []int{64, 1472}, repeats: 2, framePPS: 19e3, rate: unit.PacketRate(20000), lossCause: "network/QDISC_DROP", maxLoss: share(0.01)},
 		"two-sizes":      {payloads: []int{64, 1472}, repeats: 2, framePPS: 187e3, bitRate: 985e6},
 		"two-sender":     {payloads: []int{64, 300}, repeats: 2, framePPS: 420e3, bitRate: 6e9, gradual: true, senderPPS: 1, busy: 0.99},

@@ -20,10 +20,15 @@ const (
 	KindAsymmetry       = "asymmetry"
 	KindTCP             = "tcp"
 	KindConnections     = "connections"
+	KindChange          = "change"  // what a series did within a trial that is not its noise
 	KindEngines         = "engines" // what carried the packets, and what that leaves out
 	KindLab             = "lab"     // what an emulated path means for the figures
 	KindInvalid         = "invalid"
 	KindTooFewRepeats   = "too-few-repeats"
+
+	// Of a soak, beside the above.
+	KindTimedChange = "timed-change" // what was changed in the lab while the trial ran
+	KindControlGap  = "control-gap"  // how long nothing was heard of a host while it went on
 
 	// Of a router's bench, beside the above.
 	KindRouterCPU     = "router-cpu-bound"  // a core of the router had nothing left
@@ -44,4 +49,12 @@ const (
 	KindSweepConditions = "sweep-conditions"     // the best cell under each of several conditions that nobody chooses
 	KindSweepFairness   = "sweep-fairness"       // many receivers that did not get the same
 	KindSweepAgainst    = "sweep-against"        // the order of its settings beside that of another measurement
+
+	// Of a comparison of congestion controls.
+	KindControl    = "control"    // what the controls did under one condition
+	KindMathis     = "mathis"     // Reno against the model of Mathis
+	KindFairness   = "fairness"   // how streams that compete shared the path
+	KindUnfinished = "unfinished" // transfers that the trial's time cut
+	KindLimited    = "limited"    // trials held by something else than their congestion control
+	KindOffload    = "offload"    // what random loss takes of a buffer of segments
 )

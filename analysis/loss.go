@@ -162,7 +162,8 @@ func (a *analyst) ends(all []curve) {
 			busy.text(true), nearlyNothing(busy.points))
 	}
 	if len(quiet.points) > 0 {
-		a.add(KindSenderLimited, quiet.values, "Nothing was lost %s, though the sender had time left: its network interface, the first link or other work on its cores held it back.", quiet.text(true))
+		a.add(KindSenderLimited, quiet.values, "%s was lost %s, though the sender had time left: its network interface, the first link or other work on its cores held it back.",
+			sentence(nearlyNothing(quiet.points)), quiet.text(true))
 	}
 	if len(receiver.points) > 0 {
 		a.add(KindReceiverLimited, receiver.values, "The receiver was the limit, not the path, %s: most of what was lost had arrived there. More --streams, or larger socket buffers (net.core.rmem_max) on the receiver, help.", receiver.text(false))
@@ -220,7 +221,7 @@ func (s *side) text(load bool) string {
 
 func nearlyNothing(points []point) string {
 	if worst := best(points, func(p point) float64 { return p.loss }); worst.loss > 0 {
-		return "at most " + unit.FormatRatio(worst.loss)
+		return "at most " + say.Share(worst.loss)
 	}
 	return "nothing"
 }

@@ -22,6 +22,7 @@ type benched struct {
 	tcp                bool
 	idle               bool // of a low rate, for the delay of the idle path
 	frame              int  // bytes; 0 of TCP
+	family             int  // 4 or 6
 	asked              bool // a rate was asked
 	trials             []model.Result
 
@@ -74,6 +75,7 @@ func (b *benched) sum(doc model.Document) {
 	for _, t := range b.trials {
 		wire, p50, p99 := 0.0, math.NaN(), math.NaN()
 		for _, f := range t.Flows {
+			b.family = familyOf(f)
 			b.pps += f.ReceivePPS / n
 			b.goodput += f.GoodputBPS / n
 			attempted += float64(f.Attempted)
@@ -197,6 +199,7 @@ func router(doc model.Document) []model.Finding {
 	a.routerCost(rows)
 	a.routerDelay(rows)
 	a.routerLoss(rows)
+	a.changed()
 	connections := a.routerConnections()
 	a.engines()
 	a.lab()

@@ -138,6 +138,44 @@ func TestRouterSizes(t *testing.T) {
 	t.Error("nothing was foretold")
 }
 
+// Frames of IPv6 carry 20 B less, and none is as short as 64 B.
+func TestRouterSizesOfIPv6(t *testing.T) {
+	cells := []model.Cell{udpCell(128, "up"), udpCell(512, "up")}
+	doc := benchDoc("10.0.0.2", cells, func(c model.Cell, r *model.Result) {
+		f := carried(c, 100e3, .3)
+		f.PayloadBytes -= 20
+		f.GoodputBPS = f.ReceivePPS * 8 * float64(f.PayloadBytes)
+		r.Flows = []model.FlowResult{f}
+		halfBusy(r.Router, 1)
+	})
+	for _, f := range Analyze(doc) {
+		if f.Kind != KindRouterSizes {
+			continue
+		}
+		if strings.Contains(f.Text, " 64 B") || !strings.Contains(f.Text, ": 256 B 100 kpps (152 Mbit/s), 1024 B") {
+			t.Errorf("says %q", f.Text)
+		}
+		return
+	}
+	t.Error("nothing was foretold")
+}
+
+// A router so busy taking packets in that none comes through tells nothing of other sizes.
+func TestRouterThatPassesNothing(t *testing.T) {
+	doc := benchDoc("10.0.0.2", []model.Cell{udpCell(64, "up")}, func(c model.Cell, r *model.Result) {
+		f := carried(c, 0, 0)
+		f.Attempted, f.Lost = 3e6, 3e6
+		f.Ledger = model.Ledger{Lost: 3e6, Unattributed: 3e6}
+		r.Flows = []model.FlowResult{f}
+		halfBusy(r.Router, 1)
+	})
+	for _, f := range Analyze(doc) {
+		if f.Kind == KindRouterSizes || strings.Contains(f.Text, "NaN") {
+			t.Errorf("%s: %s", f.Kind, f.Text)
+		}
+	}
+}
+
 func TestRouterDelayAndVerdict(t *testing.T) {
 	idle := udpCell(64, "up")
 	idle["rate_pps"] = model.Number(1000)

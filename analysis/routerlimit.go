@@ -286,7 +286,7 @@ func (a *analyst) routerSizes(rows []benched) {
 	var order []key
 	held := map[key][]benched{}
 	for _, b := range rows {
-		if b.idle || b.tcp || b.direction == "both" || a.held(b) != cpuBound {
+		if b.idle || b.tcp || b.direction == "both" || b.pps <= 0 || a.held(b) != cpuBound {
 			continue
 		}
 		k := key{b.variant, b.direction}
@@ -306,12 +306,16 @@ func (a *analyst) routerSizes(rows []benched) {
 			}) {
 				continue
 			}
+			payload := model.PayloadOf(held[k][0].family, n)
+			if payload <= 0 { // no such frame
+				continue
+			}
 			pps, mark := 1/(packet+perByte*float64(n)), ""
 			if link := a.linkBits(); link > 0 && pps*8*float64(n+wireExtra) > link {
 				pps, mark = link/(8*float64(n+wireExtra)), ", the link"
 			}
 			values[slug(strings.TrimSpace(k.variant+" "+k.direction))+fmt.Sprintf("_%d_frame_bytes_pps", n)] = pps
-			parts = append(parts, fmt.Sprintf("%d B %s (%s%s)", n, unit.FormatPPS(pps), unit.FormatBits(pps*8*float64(n-frameOverhead)), mark))
+			parts = append(parts, fmt.Sprintf("%d B %s (%s%s)", n, unit.FormatPPS(pps), unit.FormatBits(pps*8*float64(payload)), mark))
 		}
 		if len(parts) == 0 {
 			continue
@@ -331,10 +335,7 @@ func (a *analyst) routerSizes(rows []benched) {
 	}
 }
 
-const (
-	wireExtra     = 20 // preamble and gap of Ethernet, in bytes
-	frameOverhead = 46 // of IPv4 and UDP in an Ethernet frame, in bytes
-)
+const wireExtra = 20 // preamble and gap of Ethernet, in bytes
 
 // costOf is the time of a packet and that of a byte, in seconds, that explain the
 // rates best, by least squares of the relative deviations; bytes take no negative time.

@@ -161,6 +161,9 @@ func Warnings(doc model.Document) []string {
 	if isRouter(doc) {
 		return append(append(append(warnings, routerDoubts(doc)...), accounts(doc)...), watching(doc)...)
 	}
+	if isControl(doc) {
+		return append(append(append(warnings, controlDoubts(doc)...), accounts(doc)...), watching(doc)...)
+	}
 	all := curves(doc)
 	doubts := []struct {
 		text string

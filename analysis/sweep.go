@@ -21,6 +21,7 @@ type spot struct {
 	payload   int // bytes
 	fragments int // IP packets per datagram; 1 is whole
 	family    int // 4 or 6
+	packet    int // bytes of the path's largest IP packet; 0 is unknown
 	protocol  model.Protocol
 	trials    []sweepTrial // ascending repeats
 	speed     float64      // mean over the repeats: payload bit/s received, of all flows and receivers together
@@ -129,15 +130,22 @@ func (s *spot) measure(doc model.Document) {
 		for _, f := range t.result.Flows {
 			s.attempted, s.lost = s.attempted+float64(f.Attempted), s.lost+float64(f.Lost)
 			s.payload, s.fragments = max(s.payload, f.PayloadBytes), max(s.fragments, f.Fragments)
-			if s.protocol, s.family = f.Protocol, 4; f.FrameBytes == model.FrameBytes(f.Protocol, 6, f.PayloadBytes) && f.FrameBytes != model.FrameBytes(f.Protocol, 4, f.PayloadBytes) {
-				s.family = 6
-			}
+			s.protocol, s.family = f.Protocol, familyOf(f)
 		}
 	}
+	s.packet = packetBytes(doc, "")
 	if s.fragments == 0 && s.protocol == model.UDP {
-		s.fragments = model.Fragments(s.family, s.payload, packetBytes(doc, ""))
+		s.fragments = model.Fragments(s.family, s.payload, s.packet)
 	}
 	s.speed, s.sent = stats.Mean(s.speeds()), stats.Mean(sent)
+}
+
+// familyOf is the IP version that a flow's frames are of: 4 or 6.
+func familyOf(f model.FlowResult) int {
+	if f.FrameBytes == model.FrameBytes(f.Protocol, 6, f.PayloadBytes) && f.FrameBytes != model.FrameBytes(f.Protocol, 4, f.PayloadBytes) {
+		return 6
+	}
+	return 4
 }
 
 // ofOneEngine keeps the repeats of the engine that carried most of them: what
@@ -171,6 +179,7 @@ func sweep(doc model.Document) []model.Finding {
 	}
 	a.fairness(all)
 	a.losses(all)
+	a.changed()
 	a.unfit()
 	a.swallowed()
 	a.engines()

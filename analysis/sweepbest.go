@@ -6,6 +6,7 @@ import (
 	"math"
 	"slices"
 
+	"pelt/analysis/internal/say"
 	"pelt/analysis/internal/stats"
 	"pelt/model"
 	"pelt/unit"
@@ -186,10 +187,11 @@ func (a *analyst) repeatsToTell(c comparison, b, next spot, values map[string]fl
 	}
 	needed := math.Ceil(math.Pow(c.critical*deviation/difference, 2) * float64(len(b.trials)))
 	values["repeats_to_separate_next"] = needed
+	nearest := say.Share(difference / b.speed)
 	if needed > mostRepeats {
-		return fmt.Sprintf(" The nearest is only %s slower: no sensible number of repeats would tell.", unit.FormatRatio(difference/b.speed))
+		return fmt.Sprintf(" The nearest is %s slower: no sensible number of repeats would tell.", only(nearest))
 	}
-	return fmt.Sprintf(" The nearest is %s slower: if that is so, about %.0f repeats would tell.", unit.FormatRatio(difference/b.speed), needed)
+	return fmt.Sprintf(" The nearest is %s slower: if that is so, about %.0f repeats would tell.", nearest, needed)
 }
 
 // nearBest is how near to the best speed a sender must get that is still as good.

@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 
+	"pelt/analysis/internal/links"
 	"pelt/model"
 	"pelt/unit"
 )
@@ -30,7 +31,7 @@ const (
 )
 
 // wireBytes are what one datagram takes on such a link: each fragment has a
-// header of IP, of Ethernet, and the link's overhead.
+// header of IP, of Ethernet, and the link's overhead. A short last one is padded.
 func wireBytes(s spot, overhead int) float64 {
 	ip, n := 20, max(s.fragments, 1)
 	if s.family == 6 {
@@ -38,8 +39,13 @@ func wireBytes(s spot, overhead int) float64 {
 			ip += 8 // fragment header, RFC 8200 section 4.5
 		}
 	}
-	bytes := s.payload + udpHeader + n*(ip+etherHeader)
-	return float64(max(bytes, etherLeast) + n*overhead)
+	data := s.payload + udpHeader
+	last := data - (n-1)*((s.packet-ip)/8*8) // of the last fragment; the others are as full as multiples of 8 B can be
+	padding := 0
+	if n == 1 || s.packet > ip && last > 0 {
+		padding = max(0, etherLeast-last-ip-etherHeader)
+	}
+	return float64(data + n*(ip+etherHeader+overhead) + padding)
 }
 
 // allows is the most payload bits per second that a way lets through at a size;
@@ -63,7 +69,7 @@ func (w way) allows(s spot) float64 {
 // one field by field. ok is false where no rate toward the receivers is known.
 func (a *analyst) wayOf(s spot) (w way, ok bool) {
 	p := a.doc.Plan
-	p.Links = linksOf(p, s.cell)
+	p.Links = links.Of(p, s.cell)
 	if !strings.HasPrefix(p.Target, "lab:") || s.protocol != model.UDP || s.payload <= 0 || !a.allUp(s) {
 		return w, false
 	}
@@ -79,7 +85,7 @@ func (a *analyst) wayOf(s spot) (w way, ok bool) {
 		w.receivers = int(v.Number)
 	}
 	if !star {
-		w.shared, w.sharedTax = chain(p.Links, a.between())
+		w.shared, w.sharedTax = links.Slowest(p.Links, links.Nodes(a.doc))
 		return w, w.shared > 0
 	}
 	many := func(name string) bool { return name == model.Receiver || strings.HasPrefix(name, model.Receiver+"-") }
@@ -90,22 +96,22 @@ func (a *analyst) wayOf(s spot) (w way, ok bool) {
 		switch {
 		case many(l.Node) && l.Node != model.Receiver:
 			if toEach || l.Toward == l.Node {
-				own[l.Node] = over(cmp.Or(own[l.Node], every), l)
+				own[l.Node] = links.Over(cmp.Or(own[l.Node], every), l)
 			}
 		case l.Toward != "" && l.Toward != model.Receiver && many(l.Toward) && l.Node != model.Sender:
-			own[l.Toward] = over(cmp.Or(own[l.Toward], every), l)
+			own[l.Toward] = links.Over(cmp.Or(own[l.Toward], every), l)
 			if l.Node != model.Receiver {
-				sender = over(sender, l)
+				sender = links.Over(sender, l)
 			}
 		default:
 			if (l.Node == "" || l.Node == "switch" || l.Node == model.Receiver) && toEach {
-				every = over(every, l)
+				every = links.Over(every, l)
 				for name := range own {
-					own[name] = over(own[name], l)
+					own[name] = links.Over(own[name], l)
 				}
 			}
 			if (l.Node == "" || l.Node == "switch" || l.Node == model.Sender) && (l.Toward == "" || l.Toward == "switch" || many(l.Toward)) {
-				sender = over(sender, l)
+				sender = links.Over(sender, l)
 			}
 		}
 	}
@@ -113,53 +119,10 @@ func (a *analyst) wayOf(s spot) (w way, ok bool) {
 		n, err := strconv.Atoi(strings.TrimPrefix(name, model.Receiver+"-"))
 		return err == nil && n > w.receivers
 	})
-	w.shared, w.sharedTax = limited(sender.Rate), added(sender)
-	w.rate, w.overhead = limited(every.Rate), added(every)
+	w.shared, w.sharedTax = links.Rate(sender), links.Overhead(sender)
+	w.rate, w.overhead = links.Rate(every), links.Overhead(every)
 	w.ownRates(every, own)
 	return w, w.rate > 0 || w.shared > 0
-}
-
-// linksOf are a plan's links with what a cell makes of them.
-func linksOf(p model.Plan, cell model.Cell) []model.Link {
-	cell = maps.Clone(cell)
-	maps.DeleteFunc(cell, func(knob string, _ model.Value) bool { _, _, link := model.SplitLinkKnob(knob); return !link })
-	t, err := p.Trial(cell, 0)
-	if err != nil {
-		return p.Links
-	}
-	links := slices.Clone(p.Links)
-	for _, c := range t.Links {
-		l, err := c.Apply(model.Link{Node: c.Node, Toward: c.Toward})
-		if err != nil {
-			continue
-		}
-		if l.Rate == 0 && c.Settings[0].Key == "rate" {
-			l.Rate = unlimited
-		}
-		if l.OverheadBytes == 0 && c.Settings[0].Key == "overhead" {
-			l.OverheadBytes = nothingAdded
-		}
-		links = append(links, l)
-	}
-	return links
-}
-
-// unlimited stands for a link that a cell takes the rate from: in a plan's links
-// 0 means that nothing is said.
-const unlimited = unit.BitRate(1e15)
-
-// nothingAdded is, likewise, an overhead that a cell takes away.
-const nothingAdded = -1
-
-// added is an overhead in bytes.
-func added(l model.Link) int { return max(0, l.OverheadBytes) }
-
-// limited is a rate in bit/s, 0 where there is none.
-func limited(rate unit.BitRate) float64 {
-	if rate == unlimited {
-		return 0
-	}
-	return float64(rate)
 }
 
 // ownRates takes receivers with a rate of their own into the mean. It is
@@ -167,7 +130,7 @@ func limited(rate unit.BitRate) float64 {
 func (w *way) ownRates(every model.Link, own map[string]model.Link) {
 	sum, others := 0.0, w.receivers
 	for _, name := range slices.Sorted(maps.Keys(own)) {
-		if own[name].Rate == unlimited {
+		if own[name].Rate == links.Unlimited {
 			w.rate = 0
 			return
 		}
@@ -177,20 +140,15 @@ func (w *way) ownRates(every model.Link, own map[string]model.Link) {
 		w.differ = w.differ || own[name].Rate != every.Rate
 		sum += float64(own[name].Rate)
 		others--
-		w.overhead = min(w.overhead, added(own[name]))
+		w.overhead = min(w.overhead, links.Overhead(own[name]))
 	}
 	switch {
 	case !w.differ:
-	case others > 0 && limited(every.Rate) == 0:
+	case others > 0 && links.Rate(every) == 0:
 		w.rate = 0
 	default:
 		w.rate = (sum + float64(others)*float64(every.Rate)) / float64(w.receivers)
 	}
-}
-
-func over(a, b model.Link) model.Link {
-	a.Rate, a.OverheadBytes = cmp.Or(b.Rate, a.Rate), cmp.Or(b.OverheadBytes, a.OverheadBytes)
-	return a
 }
 
 // allUp reports whether a cell's flows all lead to the receiver's side: what goes
@@ -204,38 +162,6 @@ func (a *analyst) allUp(s spot) bool {
 		}
 	}
 	return len(s.trials) > 0
-}
-
-// between are the nodes of a path without branches, in travel order.
-func (a *analyst) between() []string {
-	if l := a.doc.Lab; l != nil && len(l.Nodes) >= 2 {
-		return l.Nodes
-	}
-	middle := strings.TrimPrefix(a.doc.Plan.Target, "lab:")
-	if middle == "direct" {
-		return []string{model.Sender, model.Receiver}
-	}
-	if middle == "nat" || middle == "fast" {
-		middle = "router"
-	}
-	return []string{model.Sender, middle, model.Receiver}
-}
-
-// chain is the slowest link on the way from the first node to the last; 0 if none has a rate.
-func chain(links []model.Link, nodes []string) (rate float64, overhead int) {
-	for i := range len(nodes) - 1 {
-		var one model.Link
-		for _, l := range links {
-			toward := slices.Index(nodes, l.Toward)
-			if (l.Node == "" || l.Node == nodes[i] || l.Node == nodes[i+1]) && (l.Toward == "" || toward > i) {
-				one = over(one, l)
-			}
-		}
-		if r := limited(one.Rate); r > 0 && (rate == 0 || r < rate) {
-			rate, overhead = r, added(one)
-		}
-	}
-	return rate, overhead
 }
 
 // limit tells what the links allow at the best cell's size, how much of it was

@@ -18,6 +18,10 @@ func TestWireBytes(t *testing.T) {
 		{"IPv6", spot{payload: 1280, fragments: 1, family: 6}, 0, 1280 + 62},
 		{"with overhead", spot{payload: 1280, fragments: 1, family: 4}, 24, 1280 + 42 + 24},
 		{"shortest", spot{payload: 16, fragments: 1, family: 4}, 0, 60},
+		{"last fragment padded", spot{payload: 1473, fragments: 2, family: 4, packet: 1500}, 0, 1514 + 60},
+		{"last fragment just long enough", spot{payload: 1472 + 26, fragments: 2, family: 4, packet: 1500}, 0, 1514 + 60},
+		{"last of IPv6 is never padded", spot{payload: 1453, fragments: 2, family: 6, packet: 1500}, 0, 14 + 40 + 8 + 1448 + 14 + 40 + 8 + 13},
+		{"fragments of an unknown path", spot{payload: 1473, fragments: 2, family: 4}, 0, 1481 + 2*34},
 		{"two fragments", spot{payload: 2000, fragments: 2, family: 4}, 0, 2000 + 8 + 2*34},
 		{"two of IPv6 with overhead", spot{payload: 2000, fragments: 2, family: 6}, 4, 2000 + 8 + 2*(62-8+8) + 8},
 	} {

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 
+	"pelt/analysis/internal/say"
+	"pelt/analysis/internal/stats"
 	"pelt/model"
 	"pelt/unit"
 )
@@ -36,25 +38,11 @@ func (a *analyst) losses(all []spot) {
 	if explained < nameRatio {
 		where = ", " + causes(lossy)
 	}
-	a.add(KindLoss, values, "Over all settings %s of the packets were lost%s.", unit.FormatRatio(values["loss_ratio"]), where)
+	a.add(KindLoss, values, "Over all settings %s of the packets were lost%s.", say.Share(values["loss_ratio"]), where)
 }
 
 // fairRatio is the index below which receivers are said to differ.
 const fairRatio = 0.99
-
-// jain is the index of fairness: 1 if all got the same, 1/n if one got all (R.
-// Jain, D. Chiu, W. Hawe, A quantitative measure of fairness, DEC-TR-301, 1984);
-// ok is false if nobody got anything.
-func jain(shares []float64) (index float64, ok bool) {
-	var sum, squares float64
-	for _, x := range shares {
-		sum, squares = sum+x, squares+x*x
-	}
-	if !(squares > 0) {
-		return 0, false
-	}
-	return sum * sum / (float64(len(shares)) * squares), true
-}
 
 // receivers are the mean goodputs of a cell's receivers, by name.
 func (s spot) receivers() map[string]float64 {
@@ -85,7 +73,7 @@ func (a *analyst) fairness(all []spot) {
 		for _, name := range slices.Sorted(maps.Keys(shares)) {
 			list = append(list, shares[name])
 		}
-		index, ok := jain(list)
+		index, ok := stats.Jain(list)
 		if !ok {
 			continue
 		}

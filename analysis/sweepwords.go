@@ -77,9 +77,17 @@ func lostText(ratio float64) string {
 	case ratio <= 0:
 		return "nothing lost"
 	case ratio < 0.001:
-		return unit.FormatRatio(ratio) + " lost"
+		return say.Share(ratio) + " lost"
 	}
 	return onePercent(ratio) + " lost"
+}
+
+// only belittles a share, which "less than 0.001 %" already does.
+func only(share string) string {
+	if strings.HasPrefix(share, "less than ") {
+		return share
+	}
+	return "only " + share
 }
 
 // onePercent prints a share with one digit after the point, as losses that are

@@ -55,20 +55,6 @@ func TestWordsOnly(t *testing.T) {
 	}
 }
 
-func TestJain(t *testing.T) {
-	for _, c := range []struct {
-		shares []float64
-		want   float64
-		ok     bool
-	}{
-		{[]float64{5, 5, 5}, 1, true}, {[]float64{1, 0, 0, 0}, 0.25, true}, {[]float64{1, 2, 3}, 36.0 / 42, true}, {[]float64{0, 0}, 0, false}, {nil, 0, false},
-	} {
-		if got, ok := jain(c.shares); ok != c.ok || !near(got, c.want, 1e-12) {
-			t.Errorf("jain(%v) = %v, %v; want %v, %v", c.shares, got, ok, c.want, c.ok)
-		}
-	}
-}
-
 // spotOf makes a spot of speeds; a negative one is a repeat that is missing.
 func spotOf(name int, speeds ...float64) (s spot) {
 	s.cell = model.Cell{"payload_bytes": model.Number(float64(name))}

@@ -170,12 +170,18 @@ func (s speaker) offered(a *answer, fast, wide point) {
 		a.text = fmt.Sprintf("%s lost up to %s of what was sent, most at %d B; up to %s arrived.", s.path, unit.FormatRatio(worst.loss), worst.payload, carried)
 		return
 	}
-	a.figures += ", all that was sent"
-	upTo := "up to "
+	upTo, all := "up to ", "all that was sent"
+	switch {
+	case worst.loss > 0 && len(s.used) == 1:
+		all = "all but " + say.Share(worst.loss) + " of what was sent"
+	case worst.loss > 0:
+		all = "all but at most " + say.Share(worst.loss) + " of what was sent"
+	}
 	if len(s.used) == 1 {
 		upTo = ""
 	}
-	a.text = fmt.Sprintf("%s carried all that was sent %s: %s%s. Its limit lies higher; --rate max finds it.", s.path, sizes(s.used), upTo, carried)
+	a.figures += ", " + all
+	a.text = fmt.Sprintf("%s carried %s %s: %s%s. Its limit lies higher; --rate max finds it.", s.path, all, sizes(s.used), upTo, carried)
 }
 
 func (s speaker) knee(a *answer) {

@@ -20,30 +20,37 @@ type Design interface {
 	// none is left. The order of done does not matter; results of cells that
 	// are not of the design count for nothing.
 	Next(done []model.Result) (cell model.Cell, repeat int, ok bool)
-	// Total is the number of trials of an uncut run.
+	// Total is the most trials of an uncut run, without those that are run again.
 	Total() int
 }
 
+// Enough reports whether the first repeats tell all that a run is to find out, so
+// that no more need be made. It is asked after the repeats of model.Design.Looks only,
+// and must answer the same for the same results.
+type Enough func(done []model.Result, repeats int) bool
+
 // New makes the design of a plan. Every combination of levels is checked: a
-// trial that cannot run is an error now, not in the middle of the night.
-func New(p model.Plan) (Design, error) {
+// trial that cannot run is an error now, not in the middle of the night. enough may
+// be nil: then all repeats are made.
+func New(p model.Plan, enough Enough) (Design, error) {
 	if p.Design.Kind != "grid" && p.Design.Kind != "list" {
 		return nil, &model.FieldError{Field: "design.kind", Want: fmt.Sprintf("want grid or list, not %q", p.Design.Kind)}
 	}
 	if p.Design.Repeats < 1 || p.Design.Repeats > model.MaxRepeats {
 		return nil, &model.FieldError{Field: "design.repeats", Want: fmt.Sprintf("want 1 to %d, not %d", model.MaxRepeats, p.Design.Repeats)}
 	}
-	trials := p.Design.Repeats
+	most := max(p.Design.Repeats, p.Design.MostRepeats)
+	trials := most
 	for _, f := range p.Factors {
 		if n := len(f.Levels); n == 0 || n > model.MaxTrials/trials {
 			return nil, &model.FieldError{Field: "factors", Want: fmt.Sprintf("want 1 to %d trials in all", model.MaxTrials)}
 		}
 		trials *= len(f.Levels)
 	}
-	g := &grid{design: p.Design, cells: cells(p.Factors), index: map[string]int{}}
+	g := &grid{design: p.Design, most: most, enough: enough, cells: cells(p.Factors), index: map[string]int{}}
 	if p.Design.Kind == "list" {
 		g.cells = p.Design.Cells
-		if n := len(g.cells); n == 0 || n > model.MaxTrials/p.Design.Repeats {
+		if n := len(g.cells); n == 0 || n > model.MaxTrials/most {
 			return nil, &model.FieldError{Field: "design.cells", Want: fmt.Sprintf("want 1 to %d trials in all", model.MaxTrials)}
 		}
 	}
@@ -60,28 +67,55 @@ func New(p model.Plan) (Design, error) {
 // and shuffled, so that slow drift of the path falls on all cells alike.
 type grid struct {
 	design model.Design
+	most   int // repeats
+	enough Enough
 	cells  []model.Cell
 	index  map[string]int // cell key -> place in cells
 }
 
-func (g *grid) Total() int { return len(g.cells) * g.design.Repeats }
+func (g *grid) Total() int { return len(g.cells) * g.most }
 
 func (g *grid) Next(done []model.Result) (model.Cell, int, bool) {
-	seen := make([]bool, g.Total())
+	made := g.made(done)
+	begun := 0 // the latest repeat of which a trial is known: the looks before it said no
 	for _, r := range done {
-		i, known := g.index[r.Cell.Key()]
-		if known && r.State != model.Aborted && r.Repeat >= 0 && r.Repeat < g.design.Repeats {
-			seen[r.Repeat*len(g.cells)+i] = true
+		if _, known := g.index[r.Cell.Key()]; known && r.Repeat < g.most {
+			begun = max(begun, r.Repeat)
 		}
 	}
-	for repeat := range g.design.Repeats {
-		for _, i := range g.order(repeat) {
-			if !seen[repeat*len(g.cells)+i] {
-				return maps.Clone(g.cells[i]), repeat, true
+	from := 0
+	for _, upTo := range g.design.Looks() {
+		for repeat := from; repeat < upTo; repeat++ {
+			for _, i := range g.order(repeat) {
+				if !made[repeat*len(g.cells)+i] {
+					return maps.Clone(g.cells[i]), repeat, true
+				}
 			}
 		}
+		if upTo < g.most && upTo > begun && g.enough != nil && g.enough(done, upTo) {
+			break
+		}
+		from = upTo
 	}
 	return nil, 0, false
+}
+
+// made tells which trials need not run any more: those that are valid, or have been
+// invalid as often as they may.
+func (g *grid) made(done []model.Result) []bool {
+	made, invalid := make([]bool, g.Total()), map[int]int{}
+	for _, r := range done {
+		i, known := g.index[r.Cell.Key()]
+		if !known || r.State == model.Aborted || r.Repeat < 0 || r.Repeat >= g.most {
+			continue
+		}
+		slot := r.Repeat*len(g.cells) + i
+		if r.State == model.Invalid {
+			invalid[slot]++
+		}
+		made[slot] = made[slot] || r.State == model.Valid || invalid[slot] > g.design.Redo
+	}
+	return made
 }
 
 // order is the sequence of cells within one repeat. The shuffle is spelt out

@@ -52,7 +52,7 @@ func TestGridOrderedWalk(t *testing.T) {
 		numbers("payload_bytes", 64, 1472),
 		{Knob: "direction", Levels: []model.Value{model.Word("up"), model.Word("both")}},
 	}, model.Design{Repeats: 2, Ordered: true})
-	d, err := New(p)
+	d, err := New(p, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -68,7 +68,7 @@ func TestGridOrderedWalk(t *testing.T) {
 
 // A stored run resumes in this very order: it must never change.
 func TestGridShuffleIsFixed(t *testing.T) {
-	d, err := New(planOf([]model.Factor{numbers("payload_bytes", 18, 64, 200, 800, 1472)}, model.Design{Repeats: 2, Seed: 7}))
+	d, err := New(planOf([]model.Factor{numbers("payload_bytes", 18, 64, 200, 800, 1472)}, model.Design{Repeats: 2, Seed: 7}), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -87,7 +87,7 @@ func TestGridShuffleIsFixed(t *testing.T) {
 }
 
 func TestNextCountsOnlyWhatIsDone(t *testing.T) {
-	d, err := New(planOf([]model.Factor{numbers("payload_bytes", 64, 128)}, model.Design{Repeats: 1, Ordered: true}))
+	d, err := New(planOf([]model.Factor{numbers("payload_bytes", 64, 128)}, model.Design{Repeats: 1, Ordered: true}), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -125,7 +125,7 @@ func TestNewRefuses(t *testing.T) {
 			"factors: the combination payload_bytes=15 cannot run: flows[0].payload_bytes: a UDP payload is 16 to 65507 B, not 15"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			_, err := New(c.plan)
+			_, err := New(c.plan, nil)
 			if err == nil || err.Error() != c.want {
 				t.Errorf("New: got %v, want %s", err, c.want)
 			}
@@ -155,7 +155,7 @@ func drawPlan(t *rapid.T) model.Plan {
 func TestGridProperties(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		p := drawPlan(t)
-		d, err := New(p)
+		d, err := New(p, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -192,7 +192,7 @@ func TestGridProperties(t *testing.T) {
 }
 
 func TestNextDoesNotShareItsCell(t *testing.T) {
-	d, err := New(planOf([]model.Factor{numbers("payload_bytes", 64)}, model.Design{Repeats: 1}))
+	d, err := New(planOf([]model.Factor{numbers("payload_bytes", 64)}, model.Design{Repeats: 1}), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -201,5 +201,60 @@ func TestNextDoesNotShareItsCell(t *testing.T) {
 	first["payload_bytes"] = model.Number(9)
 	if second, _, _ := d.Next(nil); !second.Equal(kept) {
 		t.Errorf("a caller's change reached the design: %v", second)
+	}
+}
+
+// A trial that is invalid is run again as often as it may, in its own place.
+func TestInvalidTrialsRunAgain(t *testing.T) {
+	d, err := New(planOf([]model.Factor{numbers("payload_bytes", 64, 128)}, model.Design{Repeats: 2, Ordered: true, Redo: 2}), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	states := map[string][]model.State{"payload_bytes=64 #0": {model.Invalid, model.Valid}, "payload_bytes=128 #1": {model.Invalid, model.Invalid, model.Invalid}}
+	var got []string
+	var done []model.Result
+	for {
+		cell, repeat, ok := d.Next(done)
+		if !ok {
+			break
+		}
+		name := fmt.Sprintf("%s #%d", cell.Key(), repeat)
+		state := model.Valid
+		if list := states[name]; len(list) > 0 {
+			state, states[name] = list[0], list[1:]
+		}
+		got = append(got, name)
+		done = append(done, model.Result{Cell: cell, Repeat: repeat, State: state})
+	}
+	want := []string{"payload_bytes=64 #0", "payload_bytes=64 #0", "payload_bytes=128 #0", "payload_bytes=64 #1", "payload_bytes=128 #1", "payload_bytes=128 #1", "payload_bytes=128 #1"}
+	if !slices.Equal(got, want) {
+		t.Errorf("walked\n%q\nwant\n%q", got, want)
+	}
+}
+
+// A run that may end early asks after its looks only, and goes on until it is told.
+func TestEnough(t *testing.T) {
+	for _, c := range []struct {
+		enough int // repeats
+		trials int
+		asked  []int
+	}{{4, 8, []int{4}}, {5, 12, []int{4, 6}}, {100, 18, []int{4, 6, 8}}} {
+		var asked []int
+		d, err := New(planOf([]model.Factor{numbers("payload_bytes", 64, 128)}, model.Design{Repeats: 4, MostRepeats: 9}), func(done []model.Result, repeats int) bool {
+			if len(done) < 2*repeats {
+				t.Fatalf("asked after %d trials for %d repeats", len(done), repeats)
+			}
+			if !slices.Contains(asked, repeats) {
+				asked = append(asked, repeats)
+			}
+			return repeats >= c.enough
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		trials, _ := walk(d, nil, -1)
+		if len(trials) != c.trials || !slices.Equal(asked, c.asked) || d.Total() != 18 {
+			t.Errorf("enough after %d: %d trials of %d, asked after %v; want %d and %v", c.enough, len(trials), d.Total(), asked, c.trials, c.asked)
+		}
 	}
 }

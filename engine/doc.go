@@ -29,6 +29,9 @@ type Meter interface {
 	// Received returns distinct packets and their payload bytes so far; it may
 	// be called at any time from any goroutine.
 	Received() (packets, bytes uint64)
+	// Reach is how many packets are known to have been sent by what came so far: of
+	// each stream one more than its highest sequence. It may be called as Received.
+	Reach() uint64
 	// Tally closes the account. It must not run beside Observe.
 	Tally() model.Tally
 	// Missing lists the sequences below attempted that have not come. It must
@@ -74,6 +77,12 @@ type Order struct {
 	// Survey makes a prober and its echo search the path MTU in both directions
 	// in place of the round-trip time; the prober ends by itself.
 	Survey bool `json:"survey,omitempty"`
+	// Record asks a receiver of UDP to have every packet of the measured part taken
+	// down, under this name.
+	Record *model.RecordID `json:"record,omitempty"`
+	// Tap is put around the meter of a receiver whose packets are recorded, by the
+	// one that gives it the order; nil for none.
+	Tap func(Meter) Meter `json:"-"`
 }
 
 // StepNanos is the step of every per-second series.
@@ -116,6 +125,12 @@ type End interface {
 	Close() error
 }
 
+// Reacher is implemented by receivers that can tell what was lost so far.
+type Reacher interface {
+	// Reach is that of a meter; read after Sample, the difference is what is missing.
+	Reach() uint64
+}
+
 // Report is one end's account of a trial. Only the part of its role is set.
 type Report struct {
 	Role     Role           `json:"role"`
@@ -140,6 +155,7 @@ type SendReport struct {
 	DurationNanos int64              `json:"duration_ns"`
 	Gap           *model.Percentiles `json:"gap,omitempty"` // between consecutive sends of one stream
 	GapCounts     []model.Bucket     `json:"gap_counts,omitempty"`
+	Asked         *AskedSends        `json:"asked,omitempty"` // of a flow with a profile
 	BurstMax      int                `json:"burst_max"`
 	Hopeless      bool               `json:"hopeless,omitempty"` // gave up, because this host's kernel refuses every packet of the order
 	Errors        map[string]uint64  `json:"errors,omitempty"`   // errno name -> packets not accepted
@@ -150,6 +166,8 @@ type SendReport struct {
 	WarmupSent    uint64             `json:"warmup_sent"`        // attempted in the warm-up
 	ICMP          map[string]uint64  `json:"icmp,omitempty"`     // errors that came back, warm-up included: "port unreachable from 192.0.2.1" -> messages
 	PerStep       []uint64           `json:"per_step"`
+	BeginNanos    int64              `json:"begin_ns,omitempty"` // TCP: of this host's monotonic clock: when the first stream began
+	Series        []model.Series     `json:"series,omitempty"`   // TCP: its own account over time; flow and node are left out
 	TCP           *model.TCPFacts    `json:"tcp,omitempty"`
 	// Connections are set in place of TCP where they are what the flow is made of.
 	Connections *model.ConnectionFacts `json:"connections,omitempty"`
@@ -157,6 +175,13 @@ type SendReport struct {
 	// not take, by cause; they are attempted, not accepted.
 	Unsent map[string]uint64 `json:"unsent,omitempty"`
 	Cable  bool              `json:"cable,omitempty"` // that interface is a virtual cable: its ring is at the other end
+}
+
+// AskedSends is what a profile asked of a sender.
+type AskedSends struct {
+	Gap       *model.Percentiles `json:"gap,omitempty"` // between consecutive slots of one stream: of all of them, or of an even sample
+	GapCounts []model.Bucket     `json:"gap_counts,omitempty"`
+	Late      *model.Percentiles `json:"late,omitempty"` // how late packets were handed over; of those that left together, the first
 }
 
 // ReceiveReport is a receiver's account of the measured part.

@@ -45,5 +45,12 @@ type Observation interface {
 	Close() error
 }
 
+// Counter is implemented by observations that can tell what was dropped so far.
+type Counter interface {
+	// Counts is what a report says of drops by now, without sequences and without
+	// counters. It may be called at any time from any goroutine.
+	Counts() (model.Observation, error)
+}
+
 // Observe begins the observation of one trial.
 type Observe func(trial uint16, mode model.DropMode) (Observation, error)

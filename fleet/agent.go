@@ -32,6 +32,8 @@ type AgentConfig struct {
 	Watch engine.StartWatch
 	// Observe begins the observation of a trial on this host. May be nil.
 	Observe engine.Observe
+	// Recording begins the record of one session; nil where nothing is recorded.
+	Recording func() engine.Recording
 	// Device makes the agent an observer: it watches the router that it runs on, for
 	// one that commands it, and is no end of any flow. Host and Engines are nil then.
 	Device OpenDevice
@@ -171,8 +173,8 @@ func (a *Agent) answer(ctx context.Context, verb string, data []byte) []byte {
 }
 
 func (a *Agent) obey(ctx context.Context, verb string, data []byte) (any, error) {
-	if len(data) > maxOrder {
-		return nil, fmt.Errorf("%s: an order of %d B; at most %d", verb, len(data), maxOrder)
+	if most := longestOrder(verb); len(data) > most {
+		return nil, fmt.Errorf("%s: an order of %d B; at most %d", verb[:min(len(verb), maxTextBytes)], len(data), most)
 	}
 	switch verb {
 	case "hello":
@@ -210,11 +212,15 @@ func (a *Agent) obey(ctx context.Context, verb string, data []byte) (any, error)
 		})
 	case verbSnapshot:
 		return with(data, func(o snapshotOrder) (any, error) {
-			return a.in(o.Session, func(s *session) (any, error) { return struct{}{}, s.snapshot(ctx, o) })
+			return a.in(o.Session, func(s *session) (any, error) {
+				return s.once(verb, data, func() (any, error) { return struct{}{}, s.snapshot(ctx, o) })
+			})
 		})
 	case verbFinish:
 		return with(data, func(o finishOrder) (any, error) {
-			return a.in(o.Session, func(s *session) (any, error) { return s.finish(ctx, o.Attempted, o.Unsent) })
+			return a.in(o.Session, func(s *session) (any, error) {
+				return s.once(verb, data, func() (any, error) { return s.finish(ctx, o.Attempted, o.Unsent) })
+			})
 		})
 	case verbStop:
 		return with(plain(data), func(o stopOrder) (any, error) {
@@ -226,6 +232,10 @@ func (a *Agent) obey(ctx context.Context, verb string, data []byte) (any, error)
 	case verbReport:
 		return with(data, func(o reportOrder) (any, error) {
 			return a.in(o.Session, func(s *session) (any, error) { return s.report(ctx, o) })
+		})
+	case verbRecord:
+		return with(data, func(o recordOrder) (any, error) {
+			return a.in(o.Session, func(s *session) (any, error) { return s.record(ctx, o) })
 		})
 	case verbRelease:
 		return with(data, func(o sessionOrder) (any, error) {
@@ -287,6 +297,10 @@ func (a *Agent) admit(p prepareOrder) (s *session, fresh bool, err error) {
 		return nil, false, errors.New(a.closed)
 	}
 	s = a.sessions[p.Session]
+	from, err := a.sourceOf(p.Session, s)
+	if err != nil {
+		return nil, false, err
+	}
 	if s == nil {
 		if n := a.cfg.Limits.MaxSessions; n > 0 && len(a.sessions) >= n {
 			return nil, false, refuse("%d sessions run on this host, and it allows no more (--max-sessions there): try again later", n)
@@ -295,9 +309,13 @@ func (a *Agent) admit(p prepareOrder) (s *session, fresh bool, err error) {
 			return nil, false, refuse("%d sessions run on this host, the most it can: try again later", maxSessions)
 		}
 	}
-	streams, seconds := 0, 0.0
+	streams, seconds, reading, recording := 0, 0.0, readers(p.Ends), 0
 	for _, other := range a.sessions {
+		if other != s && other.records() {
+			recording++
+		}
 		n, ends := other.size()
+		reading += readers(other.orders())
 		streams, seconds = streams+n, seconds+float64(ends)*other.first.Ends[0].Order.Timing.MeasureSeconds
 	}
 	for _, e := range p.Ends {
@@ -306,31 +324,54 @@ func (a *Agent) admit(p prepareOrder) (s *session, fresh bool, err error) {
 	if seconds > maxAllSeconds {
 		return nil, false, refuse("so many long trials at a time are too much for this host's memory: try again later, or ask for less time")
 	}
+	if reading > maxAllReaders {
+		return nil, false, refuse("%d flows whose TCP is read over time are too many for this host's memory: at most %d over all sessions", reading, maxAllReaders)
+	}
+	if recording >= maxRecordings && recorded(p.Ends) {
+		return nil, false, refuse("%d sessions are recorded on this host, and its memory allows no more: try again later", recording)
+	}
 	if streams > maxAllStreams {
 		return nil, false, refuse("%d streams at a time are too many for this host: at most %d over all sessions", streams, maxAllStreams)
 	}
-	if err := a.checkTogether(p); err != nil {
+	if err := a.checkTogether(p, from); err != nil {
 		return nil, false, err
 	}
 	if s == nil {
 		if s, err = openSession(a, p); err != nil {
 			return nil, false, err
 		}
+		s.from = from
 		a.sessions[p.Session] = s
 		return s, true, nil
 	}
 	return s, false, s.reserve(p.Ends)
 }
 
+// sourceOf tells whose a session is, by the host that its client connected from. A new
+// one of nobody who is connected is refused: it would count as another host's.
+func (a *Agent) sourceOf(name string, s *session) (netip.Prefix, error) {
+	if s != nil {
+		return s.from, nil
+	}
+	if a.cfg.clientOf == nil {
+		return netip.Prefix{}, nil
+	}
+	client := a.cfg.clientOf(name)
+	if !client.IsValid() {
+		return netip.Prefix{}, errors.New("session: is of no client that is connected here")
+	}
+	return sourceOf(client.Addr()), nil
+}
+
 // checkTogether holds the limits against all that one client's host has open,
 // so that many sessions get no more than one. The caller holds the lock.
-func (a *Agent) checkTogether(p prepareOrder) error {
+func (a *Agent) checkTogether(p prepareOrder, from netip.Prefix) error {
 	if a.cfg.clientOf == nil {
 		return nil
 	}
-	ends, from := slices.Clone(p.Ends), sourceOf(a.cfg.clientOf(p.Session).Addr())
-	for id, s := range a.sessions {
-		if sourceOf(a.cfg.clientOf(id).Addr()) == from {
+	ends := slices.Clone(p.Ends)
+	for _, s := range a.sessions {
+		if s.from == from {
 			ends = append(ends, s.orders()...)
 		}
 	}

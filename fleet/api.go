@@ -11,7 +11,7 @@ import (
 )
 
 // ProtocolVersion is what two peers must share to understand each other.
-const ProtocolVersion = 5
+const ProtocolVersion = 6
 
 // DefaultPort is the control port of pelt serve; data flows use the port above it.
 const DefaultPort = 7358
@@ -94,6 +94,8 @@ type PlacedFlow struct {
 	Dialer  string     // From or To: the end that opens the 5-tuples; the other listens
 	Listen  netip.Addr // address of the listening host, as the dialer reaches it
 	CPU     int        // first core for the sender's threads, -1 free; the receiver's follow
+	// Record has the receiver take down every packet; nil for none.
+	Record *model.RecordID
 }
 
 // Trial is one trial placed on agents.
@@ -116,18 +118,28 @@ type Trial struct {
 	// ends see them if agents watch theirs; whoever gave them asks for their reports and
 	// closes them.
 	Along []engine.Observation
+	// Begun, if not nil, is called when the measured part begins, on a goroutine of its
+	// own, and never after RunTrial has returned.
+	Begun func()
+	// Record takes blocks of the record as a receiver on another host made them, of one
+	// agent in their order, of several at once. An error ends that agent's record.
+	// May be nil if no receiver that records is on another host.
+	Record func(agent string, blocks []byte) error
 	// Sent, if not nil, is called once when all senders have ended: what is on its
 	// way is still received then. Not in a trial that is cut before.
 	Sent func()
 }
 
-// Progress is one per-second sample of a running trial.
+// Progress is one per-second sample of a running trial: of a flow's end, or of what a
+// host's kernel has dropped so far.
 type Progress struct {
-	Flow    string // name of the flow
+	Counts  *model.Observation // of the agent's host, in place of what follows but Agent; only of a trial with patience
+	Flow    string             // name of the flow
 	Role    engine.Role
 	Agent   string
 	Packets uint64 // cumulative, measured part
 	Bytes   uint64 // payload
+	Reach   uint64 // of a receiver that knows: packets that were sent, by what came; 0 unknown
 }
 
 // FlowOutcome is both ends' account of one flow. An end that was lost left nil.
@@ -151,6 +163,8 @@ type Outcome struct {
 	// Observed is what agents saw of their hosts, by agent ID. One that is
 	// missing was lost, or observed nothing.
 	Observed map[string]model.Observation
+	// Gaps are when nothing came over a control connection of a trial with patience.
+	Gaps []Gap
 	// Warnings tell what the control plane itself dropped: beats or samples.
 	Warnings []string
 }

@@ -26,6 +26,7 @@ func (t *trial) enter() error {
 		hub := c.members[id].link
 		sub, err := hub.subscribe(sessionSubject(t.session(hub), id), func(m *nats.Msg) {
 			if b, err := decode[beat](plain(m.Data)); err == nil {
+				hub.hears(time.Now())
 				t.relay(hub, id, b.Number)
 				t.heard(id, b)
 			}
@@ -39,6 +40,11 @@ func (t *trial) enter() error {
 	c.mu.Lock()
 	c.trials[t.name] = t
 	c.mu.Unlock()
+	for _, l := range c.links {
+		if l.socket(nil) != nil {
+			l.hold(t.order.Timing.Patience())
+		}
+	}
 	t.beating.Go(t.beat)
 	for _, l := range c.links {
 		t.beating.Go(func() { t.guard(l) })
@@ -47,11 +53,17 @@ func (t *trial) enter() error {
 }
 
 func (t *trial) leave() {
+	t.mu.Lock()
+	t.left = true
+	t.mu.Unlock()
 	for _, timer := range t.timers {
 		timer.Stop()
 	}
 	close(t.over)
 	t.beating.Wait()
+	for _, l := range t.c.links {
+		l.hold(0)
+	}
 	t.c.mu.Lock()
 	delete(t.c.trials, t.name)
 	t.c.mu.Unlock()
@@ -80,12 +92,13 @@ func (t *trial) beat() {
 			return
 		}
 		now := time.Now()
+		t.interrupted(now)
 		if !t.hearing.tick(now) {
 			continue
 		}
 		if who, silent := t.hearing.silent(now); silent {
 			t.giveUp(who)
-			t.cancel(&cutError{fmt.Sprintf("%s has not answered for %v", t.c.members[who].name, silentAfter)})
+			t.cancel(&cutError{fmt.Sprintf("%s has not answered for %v", t.c.members[who].name, t.hearing.after)})
 		}
 	}
 }
@@ -105,9 +118,16 @@ func (t *trial) guard(l *link) {
 	t.cancel(&cutError{"the connection to " + l.far + " was lost"})
 }
 
+// said tells whether a number may come back: who says a greater one made it up, and
+// would count in the controller's stead.
+func (t *trial) said(number uint64) bool { return number <= t.counted.Load() }
+
 // relay tells those on other hubs how far an agent has come, whom they cannot
 // hear there.
 func (t *trial) relay(from *link, id string, number uint64) {
+	if !t.said(number) {
+		return
+	}
 	for _, l := range t.c.links {
 		if l != from {
 			t.post(l, id, number)
@@ -125,6 +145,7 @@ func (t *trial) post(l *link, who string, number uint64) {
 
 // say sends one beat to all agents; the one of this host hears it directly.
 func (t *trial) say(n uint64) {
+	t.counted.Store(n)
 	t.hearing.hear(controllerName, n, time.Now())
 	for _, l := range t.c.links {
 		t.post(l, controllerName, n)
@@ -139,9 +160,13 @@ func (t *trial) say(n uint64) {
 // heard takes the beat of an agent, which also tells whom the agent hears.
 func (t *trial) heard(id string, b beat) {
 	now := time.Now()
-	t.hearing.hear(id, b.Number, now)
+	if t.said(b.Number) {
+		t.hearing.hear(id, b.Number, now)
+	}
 	for peer, n := range b.Heard {
-		t.hearing.hear(peer, n, now)
+		if t.said(n) {
+			t.hearing.hear(peer, n, now)
+		}
 	}
 	for _, peer := range b.Alive {
 		if peer != controllerName { // nobody but the controller can tell that
@@ -163,7 +188,17 @@ func (t *trial) heard(id string, b beat) {
 			continue
 		}
 		o := t.ends[s.End].Order
-		t.samples = append(t.samples, Progress{Flow: o.Flow.Name, Role: o.Role, Agent: id, Packets: s.Packets, Bytes: s.Bytes})
+		t.samples = append(t.samples, Progress{Flow: o.Flow.Name, Role: o.Role, Agent: id, Packets: s.Packets, Bytes: s.Bytes, Reach: s.Reach})
+	}
+	if c := b.Counts; c != nil && c.Drops != nil && len(c.Drops.Sites) > maxToldSites { // no agent of ours tells of more
+		c.Drops = nil
+	}
+	switch {
+	case b.Counts == nil:
+	case len(t.samples) >= maxSamples:
+		t.missed++
+	default:
+		t.samples = append(t.samples, Progress{Agent: id, Counts: b.Counts})
 	}
 	t.mu.Unlock()
 	if b.Cut != "" {
@@ -183,8 +218,8 @@ func (t *trial) giveUp(id string) {
 	t.hearing.mu.Unlock()
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if !t.isGone(id) {
-		close(t.gone[id])
+	if ch := t.gone[id]; ch != nil && !t.isGone(id) {
+		close(ch)
 	}
 }
 
@@ -257,6 +292,7 @@ func (t *trial) start(ctx context.Context) error {
 	defer cancel()
 	var mu sync.Mutex
 	tuples := map[int][]model.Tuple{}
+	began := time.Now()
 	err := t.together(limit, func(ctx context.Context, id string, m member) error {
 		a, err := order[connectAnswer](ctx, m, verbConnect, sessionOrder{t.session(m.link)})
 		mu.Lock()
@@ -269,7 +305,7 @@ func (t *trial) start(ctx context.Context) error {
 		return err
 	})
 	if err != nil {
-		return err
+		return notMet(err, time.Since(began))
 	}
 	t.track(tuples)
 	if err := t.observe(limit, model.MomentStart, false); err != nil {
@@ -288,6 +324,15 @@ func (t *trial) start(ctx context.Context) error {
 		return err
 	}
 	return t.gate(limit, rtt)
+}
+
+// notMet tells an error of ends that waited for each other in vain from a refusal, which
+// comes sooner.
+func notMet(err error, waited time.Duration) error {
+	if waited >= connectPatience && !errors.Is(err, context.Canceled) {
+		return unmet{err}
+	}
+	return err
 }
 
 // prepare opens listening or dialing ends; dialing ones learn the ports.
@@ -336,11 +381,26 @@ func (t *trial) gate(ctx context.Context, rtt map[string]time.Duration) error {
 			t.timers = append(t.timers, timer)
 		}
 	}
-	return t.together(ctx, func(ctx context.Context, id string, m member) error {
+	if f := t.order.Begun; f != nil {
+		timer := time.AfterFunc(min(longest+gateMargin, maxGateWait)+t.order.Timing.Warmup(), func() {
+			t.mu.Lock()
+			defer t.mu.Unlock()
+			if !t.left {
+				f()
+			}
+		})
+		t.timers = append(t.timers, timer)
+	}
+	begun := time.Now().Add(min(longest+gateMargin, maxGateWait) + t.order.Timing.Warmup())
+	err := t.together(ctx, func(ctx context.Context, id string, m member) error {
 		wait := min(longest+gateMargin, maxGateWait) - min(rtt[id], maxGateWait)/2
 		_, err := order[struct{}](ctx, m, verbRun, runOrder{Session: t.session(m.link), Gate: true, WaitNanos: wait.Nanoseconds()})
 		return err
 	})
+	t.mu.Lock()
+	t.gaps.begun = begun
+	t.mu.Unlock()
+	return err
 }
 
 // attend waits until the senders have ended, and passes samples on.

@@ -19,6 +19,8 @@ const (
 	maxEnds        = 300     // of a session at one agent: flows to 256 receivers, and their order fits a message
 	maxAllStreams  = 1024    // of all sessions of an agent
 	maxAllSeconds  = 1 << 24 // measured by all ends of all sessions; each takes some 16 B for the series
+	maxAllReaders  = 16      // senders of all sessions that keep TCP_INFO over time; each takes some 20 MB with its report
+	maxRecordings  = 8       // sessions with a record; each may keep some 30 MB that is not fetched yet
 	maxProbePPS    = 1000
 	maxProbeBytes  = 1472 // fills a 1500 B packet
 	maxTextBytes   = 255
@@ -71,6 +73,9 @@ func (a *Agent) checkPrepare(p prepareOrder) error {
 		if err := checkOrder(e.Order); err != nil {
 			return fmt.Errorf("ends[%d].%w", i, err)
 		}
+		if e.Order.Record != nil && a.cfg.Recording == nil {
+			return refuse("this host records nothing")
+		}
 		if e.Order.Timing != p.Ends[0].Order.Timing || e.Order.Trial != p.Ends[0].Order.Trial {
 			return fmt.Errorf("ends[%d]: all ends of a trial have one number and one timing", i)
 		}
@@ -82,6 +87,9 @@ func checkOrder(o engine.Order) error {
 	// The plan's own checks of a flow, with their field names.
 	if _, err := (model.Plan{Flows: []model.Flow{o.Flow}, Timing: o.Timing}).Trial(nil, 0); err != nil {
 		return fmt.Errorf("order.%w", err)
+	}
+	if o.Flow.Commands != nil {
+		return refuse("order.flow.commands: this host runs no programs for others")
 	}
 	for _, text := range []string{o.Flow.Name, o.Flow.From, o.Flow.To, o.Flow.Control} {
 		if len(text) > maxTextBytes || strings.ContainsFunc(text, func(r rune) bool { return r < ' ' || r == 0x7f }) {
@@ -100,6 +108,9 @@ func checkOrder(o engine.Order) error {
 	if o.CPU < -1 || o.CPU > 4095 {
 		return fmt.Errorf("order.cpu: want -1 to 4095, not %d", o.CPU)
 	}
+	if o.Record != nil && (o.Role != engine.Receive || o.Flow.Protocol != model.UDP) {
+		return fmt.Errorf("order.record: is for a receiver of UDP")
+	}
 	switch o.Role {
 	case engine.Send, engine.Receive:
 		if o.Survey {
@@ -108,13 +119,23 @@ func checkOrder(o engine.Order) error {
 	case engine.Probe, engine.Echo:
 		pps, paced := o.Flow.Rate.PPS(o.Flow.PayloadBytes)
 		if o.Listen != (o.Role == engine.Echo) || o.Flow.Streams != 1 || o.Flow.Protocol != model.UDP ||
-			!paced || pps > maxProbePPS || o.Flow.PayloadBytes > maxProbeBytes {
+			!paced || o.Flow.Profile != nil || pps > maxProbePPS || o.Flow.PayloadBytes > maxProbeBytes {
 			return fmt.Errorf("order.role: a probe is one dialed UDP stream of at most %d pps and %d B", maxProbePPS, maxProbeBytes)
 		}
 	default:
 		return fmt.Errorf("order.role: unknown role %q", o.Role)
 	}
 	return checkAddress(o)
+}
+
+// readers are the ends that keep their TCP_INFO over time.
+func readers(ends []endOrder) (n int) {
+	for _, e := range ends {
+		if e.Order.Role == engine.Send && e.Order.Flow.InfoSeconds > 0 {
+			n++
+		}
+	}
+	return n
 }
 
 func checkTrial(number uint16) error {
@@ -134,6 +155,7 @@ func checkTiming(t model.Timing) error {
 		{"warmup_s", t.WarmupSeconds, 0, model.MaxWarmup},
 		{"drain_s", t.DrainSeconds, 0, model.MaxDrain},
 		{"quiet_s", t.QuietSeconds, 0, model.MaxDrain},
+		{"patience_s", t.PatienceSeconds, 0, model.MaxPatience},
 	} {
 		if !(c.value >= c.min.Seconds() && c.value <= c.max.Seconds()) {
 			return fmt.Errorf("order.timing.%s: want %v to %v, not %vs", c.field, c.min, c.max, c.value)
@@ -155,6 +177,11 @@ func checkAddress(o engine.Order) error {
 	}
 	if f := o.Flow.Family; f == 4 && !p.Is4() || f == 6 && !p.Is6() {
 		return fmt.Errorf("order.peer: %v is not of family %d", o.Peer, f)
+	}
+	for _, a := range o.Flow.SourceAddresses {
+		if a.Is4() != p.Is4() {
+			return fmt.Errorf("order.flow.source_addresses: %v and the peer %v are of two IP versions", a, p)
+		}
 	}
 	if len(o.Ports) != o.Flow.Streams || slices.Contains(o.Ports, 0) {
 		return fmt.Errorf("order.ports: want %d ports, one a stream, none 0", o.Flow.Streams)
@@ -184,7 +211,7 @@ func (l Limits) Admit(flows []model.Flow, t model.Timing) error {
 	}
 	var pps, bps float64
 	for _, f := range flows {
-		p, paced := f.Rate.PPS(f.PayloadBytes)
+		p, paced := f.PeakPPS()
 		if !paced && (l.MaxRatePPS > 0 || l.MaxRateBPS > 0) {
 			return refuse("flow %s asks for rate max; this host allows %s (--max-rate there), so give a --rate", f.Name, l.rateText())
 		}

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"net/netip"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -73,6 +74,17 @@ func TestPrepareChecks(t *testing.T) {
 		{"trial with warm-up bit", func(_ *prepareOrder, o *engine.Order) { o.Trial = 0x8001 }, "order.trial"},
 		{"short key", func(_ *prepareOrder, o *engine.Order) { o.Key = o.Key[:31] }, "order.key: want 32 bytes, not 31"},
 		{"cpu", func(_ *prepareOrder, o *engine.Order) { o.CPU = -2 }, "order.cpu"},
+		{"programs", func(_ *prepareOrder, o *engine.Order) {
+			o.Flow.Protocol, o.Flow.Bulk, o.Flow.Rate, o.Flow.Commands = model.TCP, true, unit.Rate{}, &model.Commands{Server: "sh", Client: "sh"}
+		}, "this host runs no programs for others"},
+		{"readers", func(p *prepareOrder, o *engine.Order) {
+			o.Role, o.Flow.Protocol, o.Flow.Bulk, o.Flow.Rate, o.Flow.InfoSeconds = engine.Send, model.TCP, true, unit.Rate{}, 0.05
+			for len(p.Ends) <= maxAllReaders {
+				next := p.Ends[0]
+				next.End += len(p.Ends)
+				p.Ends = append(p.Ends, next)
+			}
+		}, "17 flows whose TCP is read over time are too many for this host's memory: at most 16"},
 		{"role", func(_ *prepareOrder, o *engine.Order) { o.Role = "root" }, `order.role: unknown role "root"`},
 		{"control characters", func(_ *prepareOrder, o *engine.Order) { o.Flow.Name = "\x1b[2J" }, "flows[0].name: want a short name"},
 		{"listening with a peer", func(_ *prepareOrder, o *engine.Order) { o.Peer = netip.MustParseAddr("10.0.0.1") }, "a listening end has no peer address"},
@@ -84,10 +96,15 @@ func TestPrepareChecks(t *testing.T) {
 		{"wrong family", func(_ *prepareOrder, o *engine.Order) {
 			o.Listen, o.Peer, o.Flow.Family = false, netip.MustParseAddr("10.0.0.1"), 6
 		}, "order.peer: 10.0.0.1 is not of family 6"},
+		{"source of another family", func(_ *prepareOrder, o *engine.Order) {
+			o.Listen, o.Peer, o.Ports = false, netip.MustParseAddr("10.0.0.1"), []uint16{9}
+			o.Flow.SourceAddresses = []netip.Addr{netip.MustParseAddr("fd00::1")}
+		}, "order.flow.source_addresses: fd00::1 and the peer 10.0.0.1 are of two IP versions"},
 		{"no ports", func(_ *prepareOrder, o *engine.Order) { o.Listen, o.Peer = false, netip.MustParseAddr("10.0.0.1") }, "order.ports: want 1 ports"},
 		{"port 0", func(_ *prepareOrder, o *engine.Order) {
 			o.Listen, o.Peer, o.Ports = false, netip.MustParseAddr("10.0.0.1"), []uint16{0}
 		}, "order.ports: want 1 ports"},
+		{"record of a sender", func(_ *prepareOrder, o *engine.Order) { o.Role, o.Record = engine.Send, &model.RecordID{} }, "order.record: is for a receiver of UDP"},
 		{"flood as survey", func(_ *prepareOrder, o *engine.Order) { o.Survey = true }, "order.survey: is for a prober and its echo"},
 		{"flood as echo", func(_ *prepareOrder, o *engine.Order) { o.Role, o.Flow.Rate = engine.Echo, unit.Rate{} }, "order.role: a probe is one dialed UDP stream"},
 	} {
@@ -116,6 +133,9 @@ func TestServedAgent(t *testing.T) {
 	a := quietAgent(t, w, Limits{MaxRatePPS: 1500})
 	from := map[byte]string{'0': "192.0.2.1", '1': "192.0.2.1", '2': "192.0.2.2"}
 	a.cfg.clientOf = func(session string) netip.AddrPort {
+		if from[session[0]] == "" {
+			return netip.AddrPort{}
+		}
 		return addrPort(netip.MustParseAddr(from[session[0]]), 4000)
 	}
 	prepare := func(client string, change func(*engine.Order)) error {
@@ -159,6 +179,7 @@ func TestServedAgent(t *testing.T) {
 	}
 	a.cfg.calls = nil
 	for _, c := range []struct{ client, want string }{
+		{"3", "session: is of no client that is connected here"},
 		{"0", ""},
 		{"1", "the flows ask for 2.00 kpps together; this host allows 1.50 kpps"}, // another session of the same host
 		{"2", ""},
@@ -166,6 +187,10 @@ func TestServedAgent(t *testing.T) {
 		if err := prepare(c.client, same); (err == nil) != (c.want == "") || err != nil && !strings.Contains(squeeze(err.Error()), squeeze(c.want)) {
 			t.Errorf("client %s: %v, want %q", c.client, err, c.want)
 		}
+	}
+	from['0'] = "" // its client is gone, what it has open is not
+	if err := prepare("1", same); err == nil || !strings.Contains(err.Error(), "together") {
+		t.Errorf("beside a session whose client is gone: %v", err)
 	}
 }
 
@@ -259,6 +284,33 @@ func TestLimits(t *testing.T) {
 	}
 }
 
+// A profile counts with its busiest second.
+func TestLimitsOfProfiles(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		text string
+		pps  uint64
+		max  float64 // that is just granted
+	}{
+		{"poisson", 2000, 2000}, {"on=10ms,off=90ms", 2000, 2000}, {"ramp=5kpps..1kpps", 0, 5000}, {"ramp=1kpps..5kpps", 0, 5000},
+	} {
+		p, rate, err := model.ParseProfile(c.text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if c.pps > 0 {
+			rate = unit.PacketRate(c.pps)
+		}
+		flows := []model.Flow{{Name: "up", PayloadBytes: 64, Rate: rate, Profile: &p}}
+		if err := (Limits{MaxRatePPS: c.max}).Admit(flows, model.Timing{MeasureSeconds: 1}); err != nil {
+			t.Errorf("%s: %v", c.text, err)
+		}
+		if err := (Limits{MaxRatePPS: c.max - 1}).Admit(flows, model.Timing{MeasureSeconds: 1}); err == nil {
+			t.Errorf("%s: was granted below its busiest second", c.text)
+		}
+	}
+}
+
 // squeeze leaves out how package unit writes decimals.
 func squeeze(s string) string { return strings.NewReplacer(".00 ", " ", "0 kpps", " kpps").Replace(s) }
 
@@ -340,71 +392,94 @@ func TestCode(t *testing.T) {
 
 func TestGuard(t *testing.T) {
 	from := func(s string) netip.Addr { return netip.MustParseAddr(s) }
+	number := func(i int) netip.Addr { return netip.AddrFrom4([4]byte{10, byte(i >> 16), byte(i >> 8), byte(i)}) }
 	t.Run("delays grow", func(t *testing.T) {
 		g, now := newGuard(), time.Now()
 		var waits []time.Duration
 		for range 9 {
-			wait, ok := g.admit(from("10.0.0.1"), now)
-			if !ok {
+			s, wait := g.admit(from("10.0.0.1"), now)
+			if s == nil {
 				t.Fatal("a patient guesser was refused")
 			}
 			waits = append(waits, wait)
 			now = now.Add(wait)
-			g.settle(from("10.0.0.1"), false, now)
+			g.settle(s, false)
 		}
 		want := "[0s 0s 0s 250ms 500ms 1s 2s 3s 3s]"
 		if fmt.Sprint(waits) != want {
 			t.Errorf("waits %v, want %v", waits, want)
 		}
-		if wait, ok := g.admit(from("10.0.0.2"), now); !ok || wait != 0 {
-			t.Errorf("another address waits %v, %v", wait, ok)
+		if s, wait := g.admit(from("10.0.0.2"), now); s == nil || wait != 0 {
+			t.Errorf("another address waits %v, %+v", wait, s)
 		}
-		if wait, ok := g.admit(from("::ffff:10.0.0.1"), now); !ok || wait != 3*time.Second {
-			t.Errorf("the same address in another form waits %v, %v", wait, ok)
+		if s, wait := g.admit(from("::ffff:10.0.0.1"), now); s == nil || wait != 3*time.Second {
+			t.Errorf("the same address in another form waits %v, %+v", wait, s)
 		}
 	})
 	t.Run("hurry gains nothing", func(t *testing.T) {
 		g, now := newGuard(), time.Now()
 		admitted := 0
 		for range 1000 {
-			if _, ok := g.admit(from("2001:db8::1"), now); ok {
+			if s, _ := g.admit(from("2001:db8::1"), now); s != nil {
 				admitted++
 			}
 		}
 		if admitted > 10 {
 			t.Errorf("%d of 1000 guesses at once were admitted", admitted)
 		}
-		if wait, _ := g.admit(from("2001:db8::2"), now); wait == 0 {
-			if _, ok := g.admit(from("2001:db8::2"), now); ok {
-				t.Error("the next address of the same /64 counts as another source")
-			}
+		if s, wait := g.admit(from("2001:db8::2"), now); s != nil && wait == 0 {
+			t.Error("the next address of the same /64 counts as another source")
 		}
 	})
 	t.Run("a crowd is slowed", func(t *testing.T) {
 		g, now := newGuard(), time.Now()
 		for i := range 70 {
-			a := netip.AddrFrom4([4]byte{10, 1, 1, byte(i)})
-			if _, ok := g.admit(a, now); ok {
-				g.settle(a, false, now)
+			if s, _ := g.admit(number(i), now); s != nil {
+				g.settle(s, false)
 			}
 		}
-		if wait, _ := g.admit(from("10.9.9.9"), now); wait != crowdedDelay {
+		if _, wait := g.admit(from("10.9.9.9"), now); wait != crowdedDelay {
 			t.Errorf("a new address waits %v", wait)
 		}
-		if wait, _ := g.admit(from("10.9.9.8"), now.Add(20*wrongsRecover)); wait != 0 {
+		if _, wait := g.admit(from("10.9.9.8"), now.Add(20*wrongsRecover)); wait != 0 {
 			t.Errorf("long after, a new address waits %v", wait)
 		}
 	})
 	t.Run("memory is bounded", func(t *testing.T) {
 		g, now := newGuard(), time.Now()
 		for i := range 3 * maxSources {
-			a := netip.AddrFrom4([4]byte{10, byte(i >> 16), byte(i >> 8), byte(i)})
-			if _, ok := g.admit(a, now); ok {
-				g.settle(a, true, now)
+			if s, _ := g.admit(number(i), now); s != nil {
+				g.settle(s, true)
 			}
 		}
 		if len(g.sources) > maxSources {
 			t.Errorf("%d sources are remembered", len(g.sources))
+		}
+	})
+	t.Run("many sources share nothing", func(t *testing.T) {
+		g, now := newGuard(), time.Now()
+		patient, _ := g.admit(from("10.9.9.9"), now) // its answer is under way all the time
+		for i := range 2 * maxSources {
+			now = now.Add(wrongsRecover) // nobody guesses much
+			s, wait := g.admit(number(i), now)
+			if s == nil || wait != 0 {
+				t.Fatalf("address %d waits %v, %+v", i, wait, s)
+			}
+			g.settle(s, false)
+		}
+		if again, _ := g.admit(from("10.9.9.9"), now); again != patient {
+			t.Errorf("one whose answer is under way was forgotten: %+v, was %+v", again, patient)
+		}
+		last := number(2*maxSources - 1)
+		for _, want := range []time.Duration{0, 0, g.firstDelay} {
+			s, wait := g.admit(last, now)
+			if s == nil || wait != want {
+				t.Errorf("the last address waits %v, %+v; want %v", wait, s, want)
+			}
+			g.settle(s, false)
+		}
+		if g.waiting != 2 {
+			t.Errorf("%d answers are under way, want 2", g.waiting)
 		}
 	})
 }
@@ -414,7 +489,7 @@ func TestGuard(t *testing.T) {
 func TestHearing(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		now := time.Unix(1000, 0)
-		agents := []*hearing{newHearing(now), newHearing(now), newHearing(now)}
+		agents := []*hearing{newHearing(now, 0), newHearing(now, 0), newHearing(now, 0)}
 		names := []string{"a", "b", "c"}
 		for _, h := range agents {
 			h.await(now, names...)
@@ -460,7 +535,7 @@ func TestHearing(t *testing.T) {
 
 func TestFlowIsSignOfLifeForLess(t *testing.T) {
 	now := time.Now()
-	h := newHearing(now)
+	h := newHearing(now, 0)
 	h.alive(controllerName, now.Add(beatEvery)) // may not shorten what a beat gave
 	if _, silent := h.silent(now.Add(silentAfter - 1)); silent {
 		t.Error("silent too early")
@@ -476,7 +551,7 @@ func TestFlowIsSignOfLifeForLess(t *testing.T) {
 
 func TestHearingDropsAbsurdNumbers(t *testing.T) {
 	now := time.Now()
-	h := newHearing(now)
+	h := newHearing(now, 0)
 	h.hear(controllerName, 1<<60, now)
 	h.hear(controllerName, 3, now)
 	if h.highest() != 3 {
@@ -499,6 +574,36 @@ func TestParseCalls(t *testing.T) {
 	for _, text := range []string{",", "any", "router.lan", "10.0.0.0/33", "::ffff:1.2.3.0/120", "fe80::1%eth0", "10.0.0.1 10.0.0.2"} {
 		if got, err := ParseCalls(text); err == nil || strings.Contains(err.Error(), "\n") {
 			t.Errorf("%q is read as %v, %v; want one line of error", text, got, err)
+		}
+	}
+}
+
+// A process whose ticks come unevenly is not held up, one that stands still is.
+func TestForgiven(t *testing.T) {
+	for _, c := range []struct {
+		name        string
+		gaps        []time.Duration // between ticks, again and again
+		least, most time.Duration   // of silence before it is too long
+	}{
+		{"even", []time.Duration{beatEvery}, silentAfter, silentAfter + beatEvery},
+		{"uneven", []time.Duration{beatEvery + 100*time.Millisecond, beatEvery - 100*time.Millisecond}, silentAfter, silentAfter + beatEvery + 100*time.Millisecond},
+		{"stands still once", append([]time.Duration{time.Second, 10 * time.Millisecond}, slices.Repeat([]time.Duration{beatEvery}, 20)...), silentAfter + 500*time.Millisecond, silentAfter + time.Second},
+		{"slow", []time.Duration{2 * beatEvery}, silentAfter + 1500*time.Millisecond, silentAfter + 2*time.Second + beatEvery},
+	} {
+		begun := time.Now()
+		h, now := newHearing(begun, 0), begun
+		for i := 0; ; i++ {
+			now = now.Add(c.gaps[i%len(c.gaps)])
+			h.tick(now)
+			if _, found := h.silent(now); found {
+				break
+			}
+			if now.Sub(begun) > time.Minute {
+				break
+			}
+		}
+		if d := now.Sub(begun); d < c.least || d > c.most {
+			t.Errorf("%s: silent after %v, want %v to %v", c.name, d, c.least, c.most)
 		}
 	}
 }

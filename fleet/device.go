@@ -69,7 +69,7 @@ type trackOrder struct {
 	Watch        string        `json:"watch"`
 	Trial        uint16        `json:"trial"`
 	Flow         string        `json:"flow"`
-	Packets      uint64        `json:"packets,omitempty"` // of each stream, 0 if unknown
+	Packets      uint64        `json:"packets,omitempty"` // of the whole flow, 0 if unknown
 	PayloadBytes int           `json:"payload_bytes"`
 	Tuples       []model.Tuple `json:"tuples"`
 }

@@ -78,7 +78,8 @@ func dialHub(ctx context.Context, addr netip.AddrPort, pair nkeys.KeyPair) (*lin
 	defer context.AfterFunc(ctx, func() { _ = raw.SetDeadline(time.Now()) })()
 	client := randomHex()
 	l := newLink(client, raw)
-	opts := append(l.options(client), nats.Timeout(authPatience), nats.SetCustomDialer(greeted))
+	greeted.link, greeted.addr = l, addr
+	opts := append(append(l.options(client), l.reconnecting()...), nats.Timeout(authPatience), nats.SetCustomDialer(greeted))
 	if pair != nil {
 		opts = append(opts, nats.Nkey(public, pair.Sign))
 	}
@@ -124,16 +125,36 @@ func greetError(ctx context.Context, addr netip.AddrPort, coded bool, err error)
 }
 
 // greeting is a dialer that hands out one connection whose greeting was read
-// already and is replayed.
-type greeting struct{ conn net.Conn }
+// already and is replayed; later ones only while the link is held.
+type greeting struct {
+	conn net.Conn
+	addr netip.AddrPort
+	link *link
+}
 
 func (g *greeting) Dial(string, string) (net.Conn, error) {
-	if g.conn == nil {
+	if c := g.conn; c != nil {
+		g.conn = nil
+		return c, nil
+	}
+	if !g.link.holds() {
 		return nil, ErrLost
 	}
-	c := g.conn
-	g.conn = nil
-	return c, nil
+	c, err := net.DialTimeout("tcp", g.addr.String(), redialPatience)
+	if err != nil {
+		return nil, err
+	}
+	quietTCP(c)
+	again, _ := g.link.renewed()
+	go func() { // a path may go away again before the greetings are over
+		select {
+		case <-again:
+		case <-g.link.lost:
+		case <-time.After(regreetPatience):
+			_ = c.Close()
+		}
+	}()
+	return g.link.socket(c), nil
 }
 
 type replayed struct {
@@ -166,7 +187,7 @@ func greet(raw net.Conn, addr netip.AddrPort) (*greeting, error) {
 		return nil, fmt.Errorf("%v: %w", addr, err)
 	}
 	first := append(append([]byte(nil), line...), peekAll(r)...)
-	return &greeting{&replayed{raw, io.MultiReader(strings.NewReader(string(first)), raw)}}, nil
+	return &greeting{conn: &replayed{raw, io.MultiReader(strings.NewReader(string(first)), raw)}}, nil
 }
 
 func peekAll(r *bufio.Reader) []byte {

@@ -33,6 +33,7 @@
 //	connect   both ends, at once: consent handshake on the data path
 //	run       receivers; then the gate: all senders told to start after the same short wait
 //	(beats)   samples once a second; senders end by themselves
+//	record    blocks of what receivers took down, if that is ordered; until all are fetched
 //	report    of the senders
 //	finish    receivers learn what each stream attempted, and drain
 //	report    of everyone

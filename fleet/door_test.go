@@ -40,6 +40,7 @@ func TestWrongCode(t *testing.T) {
 // another address comes with the right code.
 func TestGuessing(t *testing.T) {
 	t.Parallel()
+	late := heldUp(t)
 	w := newWire()
 	s := serve(t, w, nil)
 	c := dial(t, s.addr, agentOn(w, "near"))
@@ -77,7 +78,7 @@ func TestGuessing(t *testing.T) {
 		t.Fatalf("the right code from elsewhere: %v", err)
 	}
 	l.close()
-	if d := time.Since(began); d > 2*time.Second {
+	if d := time.Since(began); d > 2*time.Second+8*late() {
 		t.Errorf("the right code from elsewhere took %v", d)
 	}
 	wg.Wait()
@@ -240,5 +241,31 @@ func TestPortInUse(t *testing.T) {
 	_, err := StartHub(HubConfig{Listen: s.addr, Code: "a-10-b"})
 	if err == nil || !strings.Contains(err.Error(), "is in use: stop what listens there") {
 		t.Errorf("got %v", err)
+	}
+}
+
+// TestClientsRemembered: a crowd of clients that came and went takes nothing from one
+// that is connected.
+func TestClientsRemembered(t *testing.T) {
+	t.Parallel()
+	h, err := StartHub(HubConfig{Open: true, Listen: netip.MustParseAddrPort("127.0.0.1:0")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer h.Close()
+	l, err := dialHub(t.Context(), h.Addr(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.close()
+	from := h.clientOf(l.client + ".x")
+	for range 2 * maxClients {
+		h.welcome(randomHex(), netip.MustParseAddrPort("192.0.2.1:4000"))
+	}
+	if now := h.clientOf(l.client + ".x"); !from.IsValid() || now != from {
+		t.Errorf("it came from %v, and after the crowd from %v", from, now)
+	}
+	if n := len(h.clients); n > maxClients {
+		t.Errorf("%d clients are remembered", n)
 	}
 }

@@ -14,6 +14,10 @@ var ErrCode = errors.New("wrong code")
 // the connection to the hub is gone.
 var ErrLost = errors.New("connection lost")
 
+// ErrUnmet is wrapped by the error of a trial whose ends did not find each other in time:
+// nothing refused them.
+var ErrUnmet = errors.New("the ends did not find each other")
+
 // VersionError says that two peers do not speak the same protocol.
 type VersionError struct {
 	Host                        string // the other side
@@ -43,6 +47,11 @@ func isErrno(err error, posix syscall.Errno, winsock syscall.Errno) bool {
 	var errno syscall.Errno
 	return errors.As(err, &errno) && (errno == posix || runtime.GOOS == "windows" && errno == winsock)
 }
+
+// unmet is an error that errors.Is finds to be ErrUnmet, with its own text only.
+type unmet struct{ error }
+
+func (u unmet) Unwrap() []error { return []error{u.error, ErrUnmet} }
 
 // silent keeps an error findable by errors.Is without showing its text.
 type silent struct{ error }

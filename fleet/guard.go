@@ -16,11 +16,9 @@ type guard struct {
 
 	mu      sync.Mutex
 	sources map[netip.Prefix]*source
-	crowd   source // all sources beyond maxSources together
-	waiting int    // answers under way, of all sources
+	waiting int // answers under way, of all sources
 	wrongs  float64
 	drained time.Time // when wrongs was last brought up to date
-	swept   time.Time // when forgotten sources were last removed
 }
 
 type source struct {
@@ -33,8 +31,6 @@ const (
 	maxQueue      = 10 * time.Second // longest wait for an answer; clients wait longer
 	maxSources    = 4096
 	maxWaiting    = 64
-	sourceMemory  = 10 * time.Minute
-	sweepEvery    = 10 * time.Second
 	manyWrongs    = 60               // undelayed wrong answers of all sources in one go ...
 	wrongsRecover = 10 * time.Second // ... and one more each time this has passed
 	crowdedDelay  = time.Second
@@ -44,12 +40,12 @@ func newGuard() *guard {
 	return &guard{firstDelay: 250 * time.Millisecond, maxDelay: 3 * time.Second, sources: map[netip.Prefix]*source{}}
 }
 
-// admit promises an answer after wait; ok is false if the source asks too
+// admit promises an answer after wait; s is nil if the source asks too
 // much. Each admitted question must be settled.
-func (g *guard) admit(from netip.Addr, now time.Time) (wait time.Duration, ok bool) {
+func (g *guard) admit(from netip.Addr, now time.Time) (s *source, wait time.Duration) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	s := g.source(from, now)
+	s = g.source(from, now)
 	delay := time.Duration(0)
 	if n := s.wrong + s.pending - freeGuesses; n >= 0 {
 		delay = min(g.firstDelay<<min(n, 16), g.maxDelay)
@@ -68,20 +64,19 @@ func (g *guard) admit(from netip.Addr, now time.Time) (wait time.Duration, ok bo
 	}
 	wait = answer.Sub(now)
 	if wait > maxQueue || wait > 0 && g.waiting >= maxWaiting {
-		return 0, false
+		return nil, 0
 	}
 	s.next = answer
 	s.pending++
 	g.waiting++
-	return wait, true
+	return s, wait
 }
 
-// settle tells how an admitted question ended.
-func (g *guard) settle(from netip.Addr, right bool, now time.Time) {
+// settle tells how a question that was admitted for a source ended.
+func (g *guard) settle(s *source, right bool) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	s := g.source(from, now)
-	s.pending = max(0, s.pending-1)
+	s.pending--
 	g.waiting--
 	if right {
 		s.wrong = 0
@@ -104,21 +99,27 @@ func sourceOf(from netip.Addr) netip.Prefix {
 
 func (g *guard) source(from netip.Addr, now time.Time) *source {
 	key := sourceOf(from)
-	if s := g.sources[key]; s != nil {
-		return s
+	s := g.sources[key]
+	if s == nil {
+		if len(g.sources) >= maxSources {
+			g.forget()
+		}
+		s = &source{next: now}
+		g.sources[key] = s
 	}
-	if len(g.sources) >= maxSources && now.Sub(g.swept) > sweepEvery {
-		g.swept = now
-		for k, s := range g.sources {
-			if s.pending == 0 && now.Sub(s.next) > sourceMemory {
-				delete(g.sources, k)
-			}
+	return s
+}
+
+// forget makes room: the source that was answered longest ago may guess anew, which
+// under many guesses still waits like every new one. Sources whose answers are under
+// way stay; they are fewer than the connections of a hub.
+func (g *guard) forget() {
+	var oldest netip.Prefix
+	var at *source
+	for k, s := range g.sources {
+		if s.pending == 0 && (at == nil || s.next.Before(at.next)) {
+			oldest, at = k, s
 		}
 	}
-	if len(g.sources) >= maxSources {
-		return &g.crowd
-	}
-	s := &source{next: now}
-	g.sources[key] = s
-	return s
+	delete(g.sources, oldest)
 }

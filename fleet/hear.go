@@ -16,6 +16,7 @@ const controllerName = "controller"
 // hearing knows how far each party of a session has come, in numbers that only
 // the controller counts.
 type hearing struct {
+	after  time.Duration // so long a silence is too long
 	mu     sync.Mutex
 	opened time.Time
 	ticked time.Time // last tick
@@ -29,8 +30,8 @@ type heard struct {
 	exempt bool          // its silence does not count yet
 }
 
-func newHearing(now time.Time) *hearing {
-	return &hearing{opened: now, ticked: now, from: map[string]*heard{controllerName: {at: now}}}
+func newHearing(now time.Time, patience time.Duration) *hearing {
+	return &hearing{after: max(silentAfter, patience), opened: now, ticked: now, from: map[string]*heard{controllerName: {at: now}}}
 }
 
 // await makes the silence of these parties count from now on.
@@ -88,7 +89,8 @@ func (h *hearing) alive(who string, now time.Time) {
 
 // tick is called once each beatEvery. A process that got no processor time
 // could neither hear nor be at fault, so that time does not count as others'
-// silence, up to maxForgiven. judge is false after a long pause: beats that
+// silence, up to maxForgiven; a tick that is late and the next that comes the sooner for
+// it are none of it. judge is false after a long pause: beats that
 // came meanwhile are heard first.
 func (h *hearing) tick(now time.Time) (judge bool) {
 	const maxForgiven, longPause = 2 * time.Second, time.Second
@@ -97,9 +99,7 @@ func (h *hearing) tick(now time.Time) (judge bool) {
 	late := now.Sub(h.ticked) - beatEvery
 	h.ticked = now
 	for _, e := range h.from {
-		if late > 0 {
-			e.late = min(e.late+late, maxForgiven)
-		}
+		e.late = min(max(e.late+late, 0), maxForgiven)
 	}
 	return late < longPause
 }
@@ -129,7 +129,7 @@ func (h *hearing) silent(now time.Time) (who string, found bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	for w, e := range h.from {
-		if !e.exempt && now.Sub(e.at)-e.late >= silentAfter && (!found || w == controllerName) {
+		if !e.exempt && now.Sub(e.at)-e.late >= h.after && (!found || w == controllerName) {
 			who, found = w, true
 		}
 	}

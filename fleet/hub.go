@@ -7,6 +7,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"maps"
 	"net"
 	"net/netip"
 	"regexp"
@@ -34,8 +35,9 @@ type HubConfig struct {
 }
 
 const (
-	maxPayload     = 1 << 20 // bytes of one message; longer reports travel in parts
-	maxConnections = 1024    // about 14 KiB each, measured idle
+	maxPayload     = 1 << 20            // bytes of one message; longer reports travel in parts
+	maxConnections = 1024               // about 14 KiB each, measured idle
+	maxClients     = 4 * maxConnections // that are remembered, connected or not
 	authTimeout    = 3 * time.Second
 	// A flood may starve the control connection for a while without an end of
 	// the trial, so NATS itself is patient; sessions have their own 3 s.
@@ -192,7 +194,7 @@ func (h *Hub) joined() []string {
 func (h *Hub) connect() (*link, error) {
 	client := randomHex()
 	l := newLink(client, nil)
-	nc, err := nats.Connect("", append(l.options(client), nats.InProcessServer(h.server))...)
+	nc, err := nats.Connect("", append(l.options(client), nats.NoReconnect(), nats.InProcessServer(h.server))...)
 	if err != nil {
 		return nil, fmt.Errorf("connecting to the hub: %w", err)
 	}
@@ -211,10 +213,22 @@ func (h *Hub) clientOf(session string) netip.AddrPort {
 func (h *Hub) welcome(client string, from netip.AddrPort) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if len(h.clients) >= 4*maxConnections { // only events lose by forgetting
-		clear(h.clients)
+	if len(h.clients) >= maxClients {
+		h.forget()
 	}
 	h.clients[client] = from
+}
+
+// forget makes room among the clients: those that are connected stay, and one that
+// comes again is welcomed anew. The caller holds the lock.
+func (h *Hub) forget() {
+	here := map[string]bool{}
+	if all, err := h.server.Connz(&server.ConnzOptions{Limit: 2 * maxConnections}); err == nil { // it is of wrong options only
+		for _, c := range all.Conns {
+			here[c.Name] = true
+		}
+	}
+	maps.DeleteFunc(h.clients, func(client string, _ netip.AddrPort) bool { return !here[client] })
 }
 
 // door is the server's authenticator: NATS's nkey challenge with a key made from the code.
@@ -239,8 +253,8 @@ func (d *door) Check(c server.ClientAuthentication) bool {
 	from = netip.AddrPortFrom(from.Addr().Unmap(), from.Port())
 	client := c.GetOpts().Name
 	if !d.open {
-		wait, ok := d.guard.admit(from.Addr(), time.Now())
-		if !ok {
+		source, wait := d.guard.admit(from.Addr(), time.Now())
+		if source == nil {
 			return false
 		}
 		right := d.knows(c)
@@ -252,7 +266,7 @@ func (d *door) Check(c server.ClientAuthentication) bool {
 			case <-d.hub.done:
 			}
 		}
-		d.guard.settle(from.Addr(), right, time.Now())
+		d.guard.settle(source, right)
 		if !right {
 			d.tell(Event{Kind: EventWrongCode, Peer: from, Text: fmt.Sprintf("wrong code from %v", from.Addr())})
 			return false

@@ -54,13 +54,13 @@ func (s *session) giveUp(now time.Time) bool {
 	who, silent := s.hearing.silent(now)
 	switch {
 	case silent && who == controllerName:
-		s.end(fmt.Sprintf("the controlling host has not been heard for %v", silentAfter))
+		s.end(fmt.Sprintf("the controlling host has not been heard for %v", s.hearing.after))
 		return true
-	case now.After(s.until):
+	case s.overdue(now):
 		s.end("the trial took far longer than ordered")
 		return true
 	case silent && s.why() == "":
-		s.halt(fmt.Sprintf("%s has not been heard for %v", who, silentAfter))
+		s.halt(fmt.Sprintf("%s has not been heard for %v", who, s.hearing.after))
 	}
 	return false
 }
@@ -92,11 +92,11 @@ func (s *session) exchangePulses(now time.Time) {
 // peers they came from: a flood may leave no room for anything else. Those of a
 // peer in the controller's own process are the controller's, too.
 //
-// Those of a peer that vouches are the controller's as long as no packet of the
-// probe comes: one that does brings the number itself, and if that stands still the
-// controller is gone.
+// Those of a peer that vouches are the controller's once no packet of the probe has
+// come for as long as it may have waited on the way: one that does brings the number
+// itself, and if that stands still the controller is gone.
 func (s *session) listenToPeers(now time.Time) (alive []string) {
-	vouched, probed := false, false
+	vouched := false
 	for _, p := range s.places() {
 		h, ok := p.end.(engine.Hearer)
 		if !ok || !p.isStarted(s) || p.over() {
@@ -112,7 +112,7 @@ func (s *session) listenToPeers(now time.Time) (alive []string) {
 			s.hearing.alive(controllerName, now)
 		}
 		if role := p.order.Order.Role; role == engine.Probe || role == engine.Echo {
-			probed = true
+			s.probed = now
 		} else {
 			vouched = vouched || p.order.Vouch
 		}
@@ -120,7 +120,7 @@ func (s *session) listenToPeers(now time.Time) (alive []string) {
 			alive = append(alive, p.order.Peer)
 		}
 	}
-	if vouched && !probed {
+	if vouched && now.Sub(s.probed) > queued {
 		s.hearing.alive(controllerName, now)
 	}
 	return alive
@@ -135,8 +135,15 @@ func (s *session) sendBeat(alive []string, samples bool) {
 		role := p.order.Order.Role
 		if samples && p.isStarted(s) && (role == engine.Send || role == engine.Receive) {
 			packets, bytes := p.end.Sample()
-			b.Samples = append(b.Samples, sample{End: p.order.End, Packets: packets, Bytes: bytes})
+			one := sample{End: p.order.End, Packets: packets, Bytes: bytes}
+			if r, ok := p.end.(engine.Reacher); ok {
+				one.Reach = r.Reach()
+			}
+			b.Samples = append(b.Samples, one)
 		}
+	}
+	if samples && s.first.Ends[0].Order.Timing.PatienceSeconds > 0 { // a long trial
+		b.Counts = s.observed.counts()
 	}
 	slices.Sort(b.Ended)
 	slices.SortFunc(b.Samples, func(x, y sample) int { return x.End - y.End })
@@ -216,11 +223,11 @@ func (s *session) compile(ctx context.Context, final bool) error {
 	defer s.mu.Unlock()
 	r.Watch, r.Cut = s.watched, s.cut
 	lighten(&r)
-	data, err := json.Marshal(r)
+	data, err := r.encode(reportBytes)
 	if err != nil {
 		return fmt.Errorf("report: %w", err)
 	}
-	if len(data) > maxParts*partBytes {
+	if len(data) > reportBytes {
 		return errors.New("report: larger than 64 MiB")
 	}
 	s.parts = slices.Collect(slices.Chunk(data, partBytes))

@@ -12,16 +12,15 @@ import (
 	"github.com/nats-io/nats.go"
 )
 
-// link is one connection to a hub, without reconnecting: a trial that lost its
-// control connection is over.
+// link is one connection to a hub. A trial that lost its control connection is
+// over, unless it was ordered with patience: for so long it is made anew.
 //
 // Beats go through an outbox of their own, because a starved TCP connection
 // makes NATS's Publish block, and the goroutine that beats is the one that
 // must notice silence.
 type link struct {
-	client  string   // CLIENT of the subjects
-	far     string   // who is lost with it, for people
-	raw     net.Conn // nil in process
+	client  string // CLIENT of the subjects
+	far     string // who is lost with it, for people
 	nc      *nats.Conn
 	lost    chan struct{} // closed when the connection is gone
 	outbox  chan *nats.Msg
@@ -29,17 +28,24 @@ type link struct {
 	closing atomic.Bool
 	stop    func()
 	posting sync.WaitGroup
+	heard   atomic.Int64 // when something came over it last, in nanoseconds since heardEpoch
+
+	mu       sync.Mutex
+	raw      net.Conn      // nil in process
+	patience time.Duration // 0: it ends with its connection
+	again    chan struct{} // closed when it is connected again
+	overdue  *time.Timer   // ends it, while it is not connected
 }
 
 func newLink(client string, raw net.Conn) *link {
-	l := &link{client: client, far: "the far host", raw: raw, lost: make(chan struct{}), outbox: make(chan *nats.Msg, 64)}
+	l := &link{client: client, far: "the far host", raw: raw, lost: make(chan struct{}), outbox: make(chan *nats.Msg, 64), again: make(chan struct{})}
 	l.stop = sync.OnceFunc(func() { close(l.lost) })
 	return l
 }
 
 func (l *link) options(name string) []nats.Option {
 	return []nats.Option{
-		nats.Name(name), nats.NoReconnect(), nats.CustomInboxPrefix("pelt.inbox." + l.client),
+		nats.Name(name), nats.CustomInboxPrefix("pelt.inbox." + l.client),
 		nats.PingInterval(pingEvery), nats.MaxPingsOutstanding(pingsOut), nats.FlusherTimeout(writeDeadline),
 		nats.ClosedHandler(func(*nats.Conn) { l.stop() }),
 		nats.ErrorHandler(func(*nats.Conn, *nats.Subscription, error) {}), // the default prints
@@ -74,22 +80,48 @@ func (l *link) post(subject string, data []byte) {
 // ask is one request and its reply. It returns when ctx ends even if the
 // connection is stuck.
 func (l *link) ask(ctx context.Context, subject string, data []byte) ([]byte, error) {
+	for {
+		answer, err := l.askOnce(ctx, subject, data)
+		if !errors.Is(err, errAgain) {
+			return answer, err
+		}
+	}
+}
+
+// errAgain: the connection was made anew while an answer was awaited, so that it
+// may never come.
+var errAgain = errors.New("the connection was interrupted")
+
+func (l *link) askOnce(ctx context.Context, subject string, data []byte) ([]byte, error) {
 	type result struct {
 		msg *nats.Msg
 		err error
 	}
+	again, held := l.renewed()
+	ask, cancel := context.WithCancel(ctx)
+	defer cancel()
 	answered := make(chan result, 1)
 	go func() {
-		m, err := l.nc.RequestMsgWithContext(ctx, &nats.Msg{Subject: subject, Data: data})
+		m, err := l.nc.RequestMsgWithContext(ask, &nats.Msg{Subject: subject, Data: data})
 		answered <- result{m, err}
 	}()
 	select {
 	case r := <-answered:
 		switch {
 		case r.err == nil:
+			l.hears(time.Now())
 			return r.msg.Data, nil
 		case errors.Is(r.err, nats.ErrNoResponders):
 			return nil, errors.New("nobody of that name is on the hub any more")
+		case held && (errors.Is(r.err, nats.ErrConnectionClosed) || errors.Is(r.err, nats.ErrDisconnected)):
+			select { // the client gives up what it waits for when a connection breaks
+			case <-again:
+				return nil, errAgain
+			case <-l.lost:
+			case <-ctx.Done():
+				return nil, ctx.Err()
+			}
+			return nil, ErrLost
 		case errors.Is(r.err, nats.ErrConnectionClosed):
 			return nil, ErrLost
 		}
@@ -97,6 +129,8 @@ func (l *link) ask(ctx context.Context, subject string, data []byte) ([]byte, er
 			return nil, fmt.Errorf("asking over the control connection: %w", r.err)
 		}
 		return nil, errors.New("asking over the control connection: " + plainText(r.err.Error()))
+	case <-again:
+		return nil, errAgain
 	case <-l.lost:
 		return nil, ErrLost
 	case <-ctx.Done():
@@ -147,8 +181,8 @@ func (l *link) close() {
 	case <-deadline.C:
 	case <-l.lost:
 	}
-	if l.raw != nil { // frees a writer that is stuck with the client's lock held
-		_ = l.raw.SetWriteDeadline(time.Now())
+	if raw := l.socket(nil); raw != nil { // frees a writer that is stuck with the client's lock held
+		_ = raw.SetWriteDeadline(time.Now())
 	}
 	<-flushed
 	l.nc.Close()

@@ -20,14 +20,26 @@ const (
 	verbFinish   = "finish"
 	verbStop     = "stop"
 	verbReport   = "report"
+	verbRecord   = "record"
 	verbRelease  = "release"
 )
 
 const helloSubject = "pelt.hello"
 
-// maxOrder bounds every order in bytes: the largest real one, 34 ends of 128
-// ports each, stays below 64 KiB.
-const maxOrder = 128 << 10
+// Bounds of orders in bytes. A real one of few ends with 128 ports each, or of
+// maxEnds with one, stays far below the first; prepare holds all traces that
+// [model.Plan] lets through, too, beside some 600 B an end, and fits a message.
+const (
+	maxOrder   = 128 << 10
+	maxPrepare = 1000 << 10
+)
+
+func longestOrder(verb string) int {
+	if verb == verbPrepare {
+		return maxPrepare
+	}
+	return maxOrder
+}
 
 // hello asks an agent to introduce itself, and says who asks.
 type hello struct {
@@ -114,6 +126,19 @@ type reportAnswer struct {
 	Data  []byte `json:"data"`
 }
 
+// recordOrder fetches blocks of a session's record. What lies before From was
+// received. Final says that its receivers have ended.
+type recordOrder struct {
+	Session string `json:"session"`
+	From    uint64 `json:"from"` // byte
+	Final   bool   `json:"final,omitempty"`
+}
+
+type recordAnswer struct {
+	Data []byte `json:"data,omitempty"` // whole blocks
+	Done bool   `json:"done"`           // no more will come
+}
+
 // sessionReport is what an agent has to say of a session; ends that have not
 // ended are missing.
 type sessionReport struct {
@@ -131,12 +156,16 @@ type beat struct {
 	Alive   []string          `json:"alive,omitempty"`   // peers that something came from since the last beat, other than a beat
 	Cut     string            `json:"cut,omitempty"`     // why the session was cut short
 	Samples []sample          `json:"samples,omitempty"` // once a second
+	// Counts are what the host's kernel dropped so far, once a second if it moved and
+	// the trial's account is to be had at any moment.
+	Counts *model.Observation `json:"counts,omitempty"`
 }
 
 type sample struct {
 	End     int    `json:"end"`
 	Packets uint64 `json:"packets"`
 	Bytes   uint64 `json:"bytes"`
+	Reach   uint64 `json:"reach,omitempty"` // of a receiver: what is known to have been sent, by what came
 }
 
 // reply wraps every answer.

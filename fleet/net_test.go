@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/rand"
 	"errors"
+	"fmt"
 	"net"
 	"net/netip"
 	"strings"
@@ -22,6 +23,18 @@ type cable struct {
 	out    atomic.Bool
 	back   chan struct{} // closed to let held bytes go on
 	cancel func()
+
+	mu    sync.Mutex
+	conns []net.Conn
+}
+
+// reset closes what is connected.
+func (c *cable) reset() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, conn := range c.conns {
+		conn.Close()
+	}
 }
 
 func newCable(t *testing.T, to netip.AddrPort) *cable {
@@ -64,6 +77,9 @@ func newCable(t *testing.T, to netip.AddrPort) *cable {
 				near.Close()
 				return
 			}
+			c.mu.Lock()
+			c.conns = append(c.conns, near, far)
+			c.mu.Unlock()
 			context.AfterFunc(ctx, func() { near.Close(); far.Close() })
 			wg.Go(func() { pump(far, near) })
 			wg.Go(func() { pump(near, far) })
@@ -154,18 +170,19 @@ func TestConnectionCut(t *testing.T) {
 // silence that ends a trial, while the data path works.
 func TestControlStarved(t *testing.T) {
 	t.Parallel()
+	const starved = 7 * time.Second // 2 s of a silence are forgiven on a busy machine
 	for _, probe := range []bool{true, false} {
 		w := newWire()
 		s := serve(t, w, nil)
 		path := newCable(t, s.addr)
 		c := dial(t, path.addr, agentOn(w, "near"))
-		trial := bothTrial("near", "far", 4500*time.Millisecond)
+		trial := bothTrial("near", "far", starved)
 		trial.Probe = probe
 		t.Run(map[bool]string{true: "probe", false: "no probe"}[probe], func(t *testing.T) {
 			t.Parallel()
 			whenSending(w, 2, func() {
 				path.out.Store(true)
-				time.Sleep(4500 * time.Millisecond)
+				time.Sleep(starved)
 				path.out.Store(false)
 				close(path.back)
 			})
@@ -296,14 +313,12 @@ func TestStrangers(t *testing.T) { // alone: it takes all there is
 		})
 	}
 	out, err := c.RunTrial(t.Context(), bothTrial("near", "far", 2*time.Second), nil)
+	t.Logf("%d strangers during the trial", sent.Load())
+	within(t, 30*time.Second, "300 strangers", func() bool { return sent.Load() >= 300 })
 	cancel()
 	wg.Wait()
 	if err != nil || out.Cut != "" || out.Flows[0].Receive == nil || out.Flows[1].Receive == nil {
 		t.Errorf("%+v, %v", out, err)
-	}
-	t.Logf("%d strangers", sent.Load())
-	if sent.Load() < 300 {
-		t.Errorf("only %d connections were made", sent.Load())
 	}
 	right := testKey()
 	within(t, 5*time.Second, "the hub takes clients again", func() bool {
@@ -320,22 +335,33 @@ func TestTwoControllersAndMaxSessions(t *testing.T) {
 	t.Parallel()
 	w := newWire()
 	s := serve(t, w, func(c *ServeConfig) { c.Limits.MaxSessions = 2 })
-	var wg sync.WaitGroup
-	for _, id := range []string{"near1", "near2"} {
-		c := dial(t, s.addr, agentOn(w, id))
-		wg.Go(func() {
-			out, err := c.RunTrial(t.Context(), bothTrial(id, "far", time.Second), nil)
-			if err != nil || out.Cut != "" || out.Flows[0].Receive == nil {
-				t.Errorf("%s: %+v, %v", id, out, err)
-			}
-		})
+	near := map[string]*Controller{}
+	for _, id := range []string{"near1", "near2", "near3"} {
+		near[id] = dial(t, s.addr, agentOn(w, id))
 	}
-	within(t, 5*time.Second, "both run", func() bool { return len(w.events("", "run send")) == 4 })
-	c := dial(t, s.addr, agentOn(w, "near3"))
+	c := near["near3"]
+	var wg sync.WaitGroup
+	both := func(ctx context.Context, measure time.Duration, cut string) {
+		for _, id := range []string{"near1", "near2"} {
+			wg.Go(func() {
+				out, err := near[id].RunTrial(ctx, bothTrial(id, "far", measure), nil)
+				if err != nil || out.Cut != cut || out.Flows[0].Receive == nil {
+					t.Errorf("%s: %+v, %v; want cut %q", id, out, err, cut)
+				}
+			})
+		}
+	}
+	refused, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	both(refused, time.Minute, "interrupted")
+	within(t, 20*time.Second, "both run", func() bool { return len(w.events("", "run send")) == 4 })
 	_, err := c.RunTrial(t.Context(), upTrial("near3", "far", time.Second), nil)
 	if want := "far (127.0.0.1): prepare: 2 sessions run on this host, and it allows no more (--max-sessions there): try again later"; err == nil || err.Error() != want {
 		t.Errorf("third: %v\nwant   %s", err, want)
 	}
+	cancel()
+	wg.Wait()
+	both(t.Context(), time.Second, "")
 	wg.Wait()
 	if out, err := c.RunTrial(t.Context(), upTrial("near3", "far", 50*time.Millisecond), nil); err != nil || out.Cut != "" {
 		t.Errorf("afterwards: %+v, %v", out, err)
@@ -351,7 +377,7 @@ func TestOtherVersion(t *testing.T) {
 		name, hello, want string
 	}{
 		{"newer", `{"body":{"id":"x","node":"receiver","version":"9.1","protocol":7,"news":true}}`,
-			"an agent runs pelt 9.1 (protocol 7), this is pelt 1.0 (protocol 5): upgrade pelt here"},
+			"an agent runs pelt 9.1 (protocol 7), this is pelt 1.0 (protocol 6): upgrade pelt here"},
 		{"older", `{"body":{"id":"x","version":"0.1","protocol":-1}}`, ""},
 	} {
 		h, err := StartHub(HubConfig{DontListen: true})
@@ -387,7 +413,7 @@ func TestOtherVersion(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, err = open(a.answer(t.Context(), verbPrepare, []byte(`{"protocol":6,"version":"2.0","more":1}`)))
+	_, err = open(a.answer(t.Context(), verbPrepare, fmt.Appendf(nil, `{"protocol":%d,"version":"2.0","more":1}`, ProtocolVersion+1)))
 	var version *VersionError
 	if !errors.As(err, &version) || version.There != "1.0" {
 		t.Errorf("prepare from another version: %v", err)
@@ -433,5 +459,21 @@ func TestServeNeedsCode(t *testing.T) {
 	err := Serve(t.Context(), ServeConfig{AnyPort: true, Agent: agentOn(newWire(), "far")})
 	if err == nil || !strings.Contains(err.Error(), "want one such as tiger-42-amber") {
 		t.Errorf("got %v", err)
+	}
+}
+
+// An agent that is on its hub no more is not served in vain.
+func TestServeEndsWithItsAgent(t *testing.T) {
+	t.Parallel()
+	a := quietAgent(t, newWire(), Limits{})
+	a.link.nc.Close()
+	if err := a.stay(t.Context()); err == nil || !strings.Contains(err.Error(), "start pelt serve again") {
+		t.Errorf("got %v", err)
+	}
+	a = quietAgent(t, newWire(), Limits{})
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if err := a.stay(ctx); err != nil {
+		t.Errorf("stopped: %v", err)
 	}
 }

@@ -22,6 +22,45 @@ type observed struct {
 	failed  *model.Observation // that it could not be begun
 	settled bool
 	account *model.Observation
+	told    uint64 // packets that counts told of last, and 1
+	since   int    // calls of counts since
+}
+
+// tellAgain is after how many beats with samples, one a second, counts that stood still
+// are told again: those of before may be lost with a connection.
+const tellAgain = 10
+
+// maxToldSites bounds the places that one beat tells of.
+const maxToldSites = 64
+
+// counts is what was dropped so far, nil if nothing moved since it was told a while ago.
+func (o *observed) counts() *model.Observation {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	source, ok := o.watch.(engine.Counter)
+	if !ok || o.settled {
+		return nil
+	}
+	now, err := source.Counts()
+	if err != nil {
+		return nil
+	}
+	sum := uint64(1)
+	if now.Drops != nil {
+		for _, f := range now.Drops.Flows {
+			for _, c := range f.Counts {
+				sum += c.Packets
+			}
+		}
+		if len(now.Drops.Sites) > maxToldSites {
+			now.Drops = nil // they are in the report
+		}
+	}
+	if o.since++; sum == o.told && o.since < tellAgain {
+		return nil
+	}
+	o.told, o.since = sum, 0
+	return &now
 }
 
 func (o *observed) open(cfg AgentConfig, p prepareOrder) {
@@ -123,7 +162,7 @@ func (o *observed) close() error {
 
 // listBytes is what the lists of sequences in one report may take, so that it
 // fits with the rest and as base64.
-const listBytes = maxParts * partBytes / 2
+const listBytes = reportBytes / 2
 
 // lighten takes the longest lists of sequences out of a report that would not
 // fit, and says how many packets they held.

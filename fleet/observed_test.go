@@ -181,3 +181,32 @@ func TestSnapshotOrderIsChecked(t *testing.T) {
 		}
 	}
 }
+
+// countingObservation has dropped so many packets by now.
+type countingObservation struct {
+	fakeObservation
+	dropped uint64
+}
+
+func (c *countingObservation) Counts() (model.Observation, error) {
+	return model.Observation{Drops: &model.Drops{Flows: []model.FlowDrops{{Flow: "up", Counts: []model.SiteCount{{Packets: c.dropped}}}}}}, nil
+}
+
+// A beat is lost with its connection: what was dropped meanwhile is told again though no
+// more is dropped.
+func TestCountsToldAgain(t *testing.T) {
+	source := &countingObservation{dropped: 3}
+	o := observed{watch: source}
+	told := []int{}
+	for second := range 25 {
+		if second == 2 {
+			source.dropped = 7
+		}
+		if c := o.counts(); c != nil {
+			told = append(told, second)
+		}
+	}
+	if !slices.Equal(told, []int{0, 2, 12, 22}) {
+		t.Errorf("told in the seconds %v", told)
+	}
+}

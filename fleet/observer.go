@@ -198,8 +198,11 @@ func (o *observer) trial(q beginOrder) error {
 	_ = r.end() // of a trial that was cut, say: nobody asks for it any more
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.device == nil {
+	switch {
+	case r.device == nil:
 		return errNoWatch
+	case r.watch != nil: // since end: nobody would close it
+		return errors.New("begin: another trial was begun at the same time")
 	}
 	r.trial, r.watch = q.Trial, r.device.Begin(q.Trial, q.Drops)
 	return nil
@@ -247,7 +250,11 @@ func (o *observer) account(q accountOrder) (any, error) {
 	return r.part(q.Part, func() any {
 		if q.MeasuredNanos > 0 {
 			watched, series := w.Watched(time.Duration(q.MeasuredNanos))
-			return deviceWatched{watched, series}
+			told, err := deviceWatched{watched, series}.encode(reportBytes)
+			if err != nil { // it is told as it is, and fails there
+				return deviceWatched{watched, series}
+			}
+			return json.RawMessage(told)
 		}
 		seen := w.Report()
 		whole := sessionReport{Observed: &seen}
@@ -282,7 +289,7 @@ func (r *deviceRun) part(n int, tell func() any) (any, error) {
 		if err != nil {
 			return nil, fmt.Errorf("account: %w", err)
 		}
-		if len(data) > maxParts*partBytes {
+		if len(data) > reportBytes {
 			return nil, errors.New("account: larger than 64 MiB")
 		}
 		r.mu.Lock()

@@ -22,9 +22,8 @@ func plain(data []byte) []byte {
 			case 'b', 'f', 'n', 'r', 't':
 				out = append(out, ' ')
 			case 'u':
-				n = min(6, len(data)-i)
-				code, err := strconv.ParseUint(string(data[i+2:i+n]), 16, 16)
-				if n == 6 && err == nil && !unicode.IsPrint(rune(code)) && !utf16.IsSurrogate(rune(code)) {
+				var r rune
+				if r, n = escaped(data[i:]); !unicode.IsPrint(r) {
 					out = utf8.AppendRune(out, utf8.RuneError)
 					break
 				}
@@ -46,6 +45,32 @@ func plain(data []byte) []byte {
 		}
 	}
 	return out
+}
+
+// escaped reads what \u stands for, or a pair of them, and how many bytes that takes. What
+// is no character, as half a pair, is U+FFFD, as it is to who decodes it.
+func escaped(data []byte) (r rune, n int) {
+	unit := func(at int) rune {
+		if len(data) < at+6 || data[at] != '\\' || data[at+1] != 'u' {
+			return -1
+		}
+		code, err := strconv.ParseUint(string(data[at+2:at+6]), 16, 16)
+		if err != nil {
+			return -1
+		}
+		return rune(code)
+	}
+	switch first := unit(0); {
+	case first < 0: // no JSON; who decodes it says so
+		return utf8.RuneError, min(6, len(data))
+	case !utf16.IsSurrogate(first):
+		return first, 6
+	default:
+		if r := utf16.DecodeRune(first, unit(6)); r != utf8.RuneError {
+			return r, 12
+		}
+		return utf8.RuneError, 6
+	}
 }
 
 // plainText does the same to a text that is not JSON.

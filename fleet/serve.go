@@ -2,13 +2,15 @@ package fleet
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/netip"
 	"strings"
 )
 
 // Serve runs a hub with one agent until ctx ends, then closes both; the error
-// is nil then. The agent's limits are cfg.Limits.
+// is nil then. It ends with an error if the agent falls off the hub, where no
+// client would find it. The agent's limits are cfg.Limits.
 func Serve(ctx context.Context, cfg ServeConfig) error {
 	tell := func(e Event) {
 		if cfg.Events != nil {
@@ -39,7 +41,19 @@ func Serve(ctx context.Context, cfg ServeConfig) error {
 		return err
 	}
 	tell(Event{Kind: EventListening, Peer: h.Addr(), Text: fmt.Sprintf("listening on %v", h.Addr())})
-	<-ctx.Done()
+	return a.stay(ctx)
+}
+
+// stay returns when ctx ends, once the agent is closed, or when the agent is on its
+// hub no more.
+func (a *Agent) stay(ctx context.Context) error {
+	select {
+	case <-ctx.Done():
+	case <-a.link.lost:
+		if ctx.Err() == nil {
+			return errors.New("the connection between the agent and its hub, both in this process, was lost: start pelt serve again")
+		}
+	}
 	a.shutdown("pelt serve was stopped there")
 	return nil
 }

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"net/netip"
 	"sync"
 	"time"
 
@@ -27,7 +28,9 @@ const (
 type session struct {
 	id      string
 	agent   *Agent
+	from    netip.Prefix // whose it is; guarded by the agent's lock
 	hearing *hearing
+	probed  time.Time // when packets of the probe last came; of the goroutine that beats alone
 	first   prepareOrder
 	ctx     context.Context // ends when the session is closed
 	cancel  context.CancelFunc
@@ -43,20 +46,57 @@ type session struct {
 	closed    bool
 	cut       string
 	until     time.Time // the session ends itself then
+	told      uint64    // bytes of its record, once its receivers have ended
+	most      uint64    // of them that keep it beyond its time
 	watched   *Watched
 	watching  chan struct{} // closed when the watch is over; nil before the gate
 	measured  chan struct{} // closed when somebody asks what was measured: then no sender is on any more
 	observed  observed
-	parts     [][]byte // of the final report
+	recording engine.Recording // nil if nothing is recorded
+	parts     [][]byte         // of the final report
+	answers   map[string]*answer
+}
+
+// answer is that to an order which a controller gives again when its connection broke
+// before it had the answer.
+type answer struct {
+	done chan struct{}
+	body any
+	err  error
+}
+
+// maxAnswers bounds the orders of a session that are obeyed once.
+const maxAnswers = 64
+
+// once obeys an order unless the very same was obeyed before: it has the same answer.
+func (s *session) once(verb string, data []byte, obey func() (any, error)) (any, error) {
+	key := verb + string(data)
+	s.mu.Lock()
+	a := s.answers[key]
+	if a != nil {
+		s.mu.Unlock()
+		<-a.done
+		return a.body, a.err
+	}
+	if len(s.answers) >= maxAnswers {
+		s.mu.Unlock()
+		return nil, errors.New("too many orders of that kind")
+	}
+	a = &answer{done: make(chan struct{})}
+	s.answers[key] = a
+	s.mu.Unlock()
+	defer close(a.done)
+	a.body, a.err = obey()
+	return a.body, a.err
 }
 
 // openSession starts the beats; the caller holds the agent's lock.
 func openSession(a *Agent, p prepareOrder) (*session, error) {
 	ctx, cancel := context.WithCancel(context.Background())
 	s := &session{id: p.Session, agent: a, first: p, ctx: ctx, cancel: cancel,
-		hearing: newHearing(time.Now()), kick: make(chan struct{}, 1), measured: make(chan struct{}), ends: map[int]*place{}}
+		hearing: newHearing(time.Now(), p.Ends[0].Order.Timing.Patience()), kick: make(chan struct{}, 1), measured: make(chan struct{}), ends: map[int]*place{}, answers: map[string]*answer{}}
 	t := p.Ends[0].Order.Timing
-	s.until = time.Now().Add(3*stepPatience + t.Warmup() + t.Measure() + 2*t.Drain())
+	s.until = time.Now().Add(3*stepPatience + t.Warmup() + t.Measure() + 2*t.Drain() + t.Patience())
 	if err := s.reserve(p.Ends); err != nil {
 		cancel()
 		return nil, err
@@ -145,7 +185,7 @@ func (s *session) prepare(ctx context.Context, ends []endOrder) (map[int][]uint1
 	defer context.AfterFunc(s.ctx, cancel)()
 	ports := map[int][]uint16{}
 	for _, e := range ends {
-		end, err := s.agent.cfg.Engines[e.Engine].Prepare(ctx, s.agent.cfg.Host, e.Order)
+		end, err := s.agent.cfg.Engines[e.Engine].Prepare(ctx, s.agent.cfg.Host, s.tapped(e.Order))
 		if err == nil {
 			err = s.install(e, end)
 		}
@@ -285,6 +325,9 @@ func (s *session) close(why string) error {
 		return p.end.Close()
 	})
 	err = errors.Join(err, s.observed.close())
+	if r := s.recordingOf(); r != nil { // its receivers are closed
+		r.Close()
+	}
 	done := make(chan struct{})
 	go func() { s.work.Wait(); close(done) }()
 	select {

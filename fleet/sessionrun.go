@@ -35,7 +35,8 @@ func (s *session) run(o runOrder) error {
 	}
 	var peers []string
 	for _, p := range s.places(engine.Receive, engine.Echo) {
-		s.start(p, stepPatience+s.length()+s.first.Ends[0].Order.Timing.Drain()+stepPatience)
+		t := s.first.Ends[0].Order.Timing
+		s.start(p, stepPatience+s.length()+t.Drain()+t.Patience()+stepPatience)
 	}
 	for _, p := range s.places() {
 		peers = append(peers, p.order.Peer)
@@ -57,7 +58,8 @@ func (s *session) open(wait time.Duration) {
 		return
 	}
 	for _, p := range s.places(engine.Probe) {
-		s.start(p, s.length()+s.first.Ends[0].Order.Timing.Drain()+stepPatience)
+		t := s.first.Ends[0].Order.Timing
+		s.start(p, s.length()+t.Drain()+t.Patience()+stepPatience)
 	}
 	for _, p := range s.places(engine.Send) {
 		s.start(p, s.length()+overtime)

@@ -6,6 +6,7 @@ import (
 	"maps"
 	"slices"
 	"sync"
+	"time"
 
 	"pelt/engine"
 	"pelt/model"
@@ -13,7 +14,7 @@ import (
 
 // settle learns what the senders attempted and lets the receivers drain.
 func (t *trial) settle(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, settlePatience+observePatience+t.order.Timing.Drain())
+	ctx, cancel := context.WithTimeout(ctx, settlePatience+observePatience+t.order.Timing.Drain()+t.order.Timing.Patience())
 	defer cancel()
 	var mu sync.Mutex
 	finish := map[string]finishOrder{}
@@ -109,7 +110,7 @@ func (t *trial) fetch(ctx context.Context, m member, final bool) (sessionReport,
 // trial early, or nil.
 func (t *trial) collect(ctx, run context.Context, after error) Outcome {
 	out := Outcome{Flows: make([]FlowOutcome, len(t.order.Flows)), Watch: map[string]Watched{}, Observed: map[string]model.Observation{}}
-	patience := settlePatience
+	patience := settlePatience + t.order.Timing.Patience()
 	if after != nil {
 		if cut := ctxCut(run); cut != nil {
 			after = cut // the reason rather than its consequence
@@ -136,7 +137,9 @@ func (t *trial) collect(ctx, run context.Context, after error) Outcome {
 		t.enterReport(&out, id, r)
 		return nil
 	})
+	t.interrupted(time.Now()) // one may have ended since the last beat
 	t.mu.Lock()
+	out.Gaps = slices.Clone(t.gaps.all)
 	if t.missed > 0 {
 		out.Warnings = append(out.Warnings, fmt.Sprintf("%d progress samples were dropped, because they were not taken in time", t.missed))
 	}

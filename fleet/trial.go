@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/nats-io/nats.go"
@@ -44,13 +45,16 @@ type trial struct {
 	ends    []trialEnd
 	agents  []string // that take part, in order of first use
 	hearing *hearing
+	counted atomic.Uint64 // the beats that were said
 	cancel  context.CancelCauseFunc
 	subs    []*nats.Subscription
 	over    chan struct{} // ends the beats
 	beating sync.WaitGroup
 	timers  []*time.Timer // of the observations along the path
+	gaps    gaps
 
 	mu      sync.Mutex
+	left    bool // RunTrial returns
 	ended   map[int]bool
 	gone    map[string]chan struct{} // by agent, closed when it is not worth asking any more
 	samples []Progress
@@ -96,6 +100,7 @@ func (c *Controller) RunTrial(ctx context.Context, order Trial, progress func(Pr
 		}
 		return Outcome{}, err
 	}
+	records := t.takeRecords()
 	err = t.attend(run, progress)
 	if err == nil {
 		if order.Sent != nil {
@@ -103,7 +108,30 @@ func (c *Controller) RunTrial(ctx context.Context, order Trial, progress func(Pr
 		}
 		err = t.settle(run)
 	}
-	return t.collect(ctx, run, err), nil
+	out := t.collect(ctx, run, err)
+	out.Warnings = append(out.Warnings, records.end(out.Cut != "")...)
+	return out, nil
+}
+
+// Rehearse has every end of a trial made and freed again, without a connection
+// between them: it finds out what a host would refuse. The error is that of RunTrial.
+func (c *Controller) Rehearse(ctx context.Context, order Trial) error {
+	t, err := c.place(order)
+	if err != nil {
+		return err
+	}
+	run, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	t.cancel = cancel
+	if err := t.enter(); err != nil {
+		return err
+	}
+	defer t.leave()
+	defer t.release()
+	if err := t.prepare(run, true); err != nil {
+		return err
+	}
+	return t.prepare(run, false)
 }
 
 // session is what the trial is called on a hub.
@@ -114,15 +142,15 @@ func (c *Controller) place(order Trial) (*trial, error) {
 	if len(order.Flows) == 0 {
 		return nil, errors.New("a trial needs at least one flow")
 	}
-	t := &trial{c: c, order: order, name: randomHex(), hearing: newHearing(time.Now()),
+	t := &trial{c: c, order: order, name: randomHex(), hearing: newHearing(time.Now(), order.Timing.Patience()),
 		ended: map[int]bool{}, gone: map[string]chan struct{}{},
-		news: make(chan struct{}, 1), over: make(chan struct{})}
+		news: make(chan struct{}, 1), over: make(chan struct{}), gaps: gaps{open: map[*link]time.Time{}, tried: map[*link]time.Time{}}}
 	var tag [2]byte
 	_, _ = rand.Read(tag[:]) // never fails
 	base := binary.BigEndian.Uint16(tag[:])
 	for i, f := range order.Flows {
 		send := engine.Order{Flow: f.Flow, Role: engine.Send, CPU: f.CPU}
-		receive := engine.Order{Flow: f.Flow, Role: engine.Receive, CPU: f.CPU}
+		receive := engine.Order{Flow: f.Flow, Role: engine.Receive, CPU: f.CPU, Record: f.Record}
 		if f.CPU >= 0 {
 			receive.CPU = f.CPU + f.Flow.Streams
 		}

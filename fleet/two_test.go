@@ -3,10 +3,12 @@ package fleet
 import (
 	"context"
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nkeys"
 
 	"pelt/engine"
@@ -254,6 +256,7 @@ func TestDialTwo(t *testing.T) {
 // reverse does not hold, or the two could keep each other alive without it.
 func TestNearVouches(t *testing.T) {
 	t.Parallel()
+	const length = 7 * time.Second // 2 s of a silence are forgiven on a busy machine
 	for starved, side := range []string{model.Sender, model.Receiver} {
 		t.Run("starved "+side, func(t *testing.T) {
 			t.Parallel()
@@ -276,11 +279,11 @@ func TestNearVouches(t *testing.T) {
 			defer c.Close()
 			whenSending(w, 2, func() {
 				cables[starved].out.Store(true)
-				time.Sleep(4500 * time.Millisecond)
+				time.Sleep(length)
 				cables[starved].out.Store(false)
 				close(cables[starved].back)
 			})
-			trial := bothTrial("one", "two", 4500*time.Millisecond)
+			trial := bothTrial("one", "two", length)
 			trial.Probe = false
 			out, err := c.RunTrial(t.Context(), trial, nil)
 			if vouched := side == model.Receiver; err != nil || (out.Cut == "") != vouched {
@@ -330,4 +333,38 @@ func TestTwoCablesPulled(t *testing.T) {
 			nothingOpen(t, w)
 		})
 	}
+}
+
+// TestNumbersMadeUp: an agent that counts by itself is not heard with it, nor passed on.
+func TestNumbersMadeUp(t *testing.T) {
+	t.Parallel()
+	w := newWire()
+	c := two(t, farHost(w, "one"), farHost(w, "two"))
+	tr, err := c.place(upTrial("one", "two", time.Second))
+	if err != nil {
+		t.Fatal(err)
+	}
+	tr.cancel = func(error) {}
+	passed := make(chan string, 9)
+	if _, err := c.links[0].subscribe(sessionSubject(tr.session(c.links[0]), ">"), func(m *nats.Msg) { passed <- string(m.Data) }); err != nil {
+		t.Fatal(err)
+	}
+	if err := c.links[0].nc.Flush(); err != nil {
+		t.Fatal(err)
+	}
+	tr.hearing.expect(time.Now(), tr.agents...)
+	tr.say(1)
+	for _, b := range []beat{{Number: 500, Heard: map[string]uint64{controllerName: 400, "one": 300}}, {Number: 1}} {
+		tr.relay(c.links[1], "two", b.Number)
+		tr.heard("two", b)
+	}
+	for _, want := range []string{"of the controller", "of the agent"} {
+		if got := <-passed; got != `{"number":1}` {
+			t.Errorf("the beat %s was passed on as %s", want, got)
+		}
+	}
+	if n := tr.hearing.highest(); n != 1 || fmt.Sprint(tr.hearing.numbers()) != "map[one:0 two:1]" {
+		t.Errorf("the controller is at %d, agents at %v; want 1, and two there", n, tr.hearing.numbers())
+	}
+	tr.giveUp(controllerName) // which nobody waits for
 }

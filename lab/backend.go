@@ -182,6 +182,9 @@ func (p linkPlan) checkBackend(link string) error {
 
 // kernelCannot is what netem and tbf cannot do as the words say, "" if they can.
 func kernelCannot(s impair.Settings) string {
+	if s.Whole {
+		return "its rate takes buffers apart; want backend user for buffers=whole"
+	}
 	if s.Mode == impair.Netem {
 		return ""
 	}
@@ -206,6 +209,8 @@ func kernelCannot(s impair.Settings) string {
 func bpfCannot(s impair.Settings) string {
 	const other = "; want backend user or kernel"
 	switch {
+	case s.Whole:
+		return "its senders make no buffers of segments; want backend user for buffers=whole"
 	case s.Mode == impair.Netem:
 		return "its draws are not netem's" + other
 	case s.Delay > 0 || s.Jitter > 0:

@@ -31,13 +31,20 @@ func (l *Lab) Calibrate(ctx context.Context) ([]model.LinkCalibration, error) {
 }
 
 // BeginAnew has the emulated links that this process has made draw from their
-// seeds' beginnings. Nothing may use them, or read their counters, meanwhile.
+// seeds' beginnings, whatever was changed since. Nothing may use them, or read
+// their counters, meanwhile.
 func (l *Lab) BeginAnew() (err error) {
-	for _, e := range l.links {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for i := range l.links {
+		e := &l.links[i]
 		if e.Cable == nil {
 			continue // another process moves its frames
 		}
 		for d, s := range e.Ways {
+			s.Seed, e.times[d] = e.Seeds[d], 0
+			s.Seed = seedOf(s, e.link, d)
+			e.Ways[d] = s
 			e.Cable.Set(d, s)
 		}
 	}

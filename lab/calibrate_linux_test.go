@@ -41,14 +41,16 @@ func calibrates(t *testing.T, topology, link string, rate, within, loss float64,
 		t.Skip("its figures are of times, which the race detector spoils")
 	}
 	t.Run(link, func(t *testing.T) {
-		l := openLab(t, topology, link)
+		l := openLab(t, topology, "mtu=1200", link) // no IPv6, whose own packets would take draws
 		var list []model.LinkCalibration
 		for range 3 { // a busy machine makes any link late
 			var err error
 			if list, err = l.Calibrate(t.Context()); err != nil {
 				t.Fatal(err)
 			}
-			if !slices.ContainsFunc(list, func(x model.LinkCalibration) bool { return len(x.Off) > 0 }) {
+			if !slices.ContainsFunc(list, func(x model.LinkCalibration) bool {
+				return len(x.Off) > 0 || x.DelayKS != nil && *x.DelayKS > 0.1 || rate > 0 && (x.Rate == nil || math.Abs(x.Rate.Value-rate) > within*rate)
+			}) {
 				break
 			}
 		}

@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"pelt/unit"
 )
 
 // Words of a router's character, joined by +.
@@ -13,7 +15,12 @@ const (
 	wordRules = "rules"
 	wordLog   = "log"
 	wordFast  = "fast"
+	wordSteer = "steer"
+	wordLimit = "limit"
 )
+
+// leastLimit is the slowest that a kernel's token bucket keeps well.
+const leastLimit = 8000
 
 // MaxRules is the most that rules=N takes: the kernel looks at each for every packet.
 const MaxRules = 10_000
@@ -23,6 +30,8 @@ type character struct {
 	rules int // that match nothing, evaluated for every packet it forwards
 	log   bool
 	fast  bool
+	limit unit.BitRate // that it sends at most; 0: as it can
+	steer bool         // what comes in waits in a backlog for a core that is not the sender's
 }
 
 // CheckCharacter reports whether the router of a topology can be made to be that;
@@ -44,9 +53,9 @@ func (t topologySpec) parseCharacter(text string) (c character, err error) {
 		return c, nil
 	}
 	wrong := func(format string, args ...any) error {
-		want := "want plain, or rules=N and log joined by +"
+		want := "want plain, or rules=N, limit=RATE, log and steer joined by +"
 		if t.fast {
-			want = "want plain, or rules=N, log and fast joined by +"
+			want = "want plain, or rules=N, limit=RATE, log, steer and fast joined by +"
 		}
 		return &UsageError{fmt.Sprintf("router %.80q: ", text) + fmt.Sprintf(format, args...) + "; " + want}
 	}
@@ -66,6 +75,14 @@ func (t topologySpec) parseCharacter(text string) (c character, err error) {
 			c.rules = n
 		case word == wordLog:
 			c.log = true
+		case name == wordLimit && valued:
+			r, err := unit.ParseBitRate(value)
+			if err != nil || r < leastLimit {
+				return character{}, wrong("%.80q is no rate of 8kbit or more, as 50mbit", value)
+			}
+			c.limit = r
+		case word == wordSteer:
+			c.steer = true
 		case word == wordFast && !t.fast:
 			return character{}, wrong("lab %s has no fast path, lab fast has", t.name)
 		case word == wordFast:
@@ -85,8 +102,14 @@ func (c character) String() string {
 	if c.rules > 0 {
 		words = append(words, fmt.Sprintf("%s=%d", wordRules, c.rules))
 	}
+	if c.limit > 0 {
+		words = append(words, fmt.Sprintf("%s=%dbit", wordLimit, c.limit))
+	}
 	if c.log {
 		words = append(words, wordLog)
+	}
+	if c.steer {
+		words = append(words, wordSteer)
 	}
 	if c.fast {
 		words = append(words, wordFast)

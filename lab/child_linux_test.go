@@ -54,6 +54,9 @@ func childParts() map[string]func() int {
 		"inside":       childInside,
 		"signal":       childSignal,
 		"mute":         func() int { return 1 },
+		"serve":        childServe,
+		"program":      childProgram,
+		"programs":     childPrograms,
 	}
 }
 

@@ -33,6 +33,7 @@ type probe struct {
 	bytes    int           // of payload
 	segments int           // handed to the kernel as one buffer; 0: singly
 	wait     time.Duration // for the last, longer than any delay
+	frame    time.Duration // that one takes on a link with a queue; 0: the queue is long enough
 }
 
 // through sends from the sender to the receiver of a lab.
@@ -142,7 +143,8 @@ func throughTo(t *testing.T, l *Lab, name string, p probe) []arrival {
 }
 
 // conforms opens a lab whose link is as said and looks at it; what does not hold
-// must not hold again with four times the packets.
+// must not hold again, twice, with four times the packets: of many looks some fail by
+// chance, and a machine that is busy makes any link late.
 func conforms(t *testing.T, link string, p probe, look func([]arrival, int) string) {
 	t.Helper()
 	l := openLab(t, "direct", link)
@@ -150,11 +152,14 @@ func conforms(t *testing.T, link string, p probe, look func([]arrival, int) stri
 	if said == "" {
 		return
 	}
-	t.Logf("%s: %s; again", link, said)
 	p.count *= 4
-	if said = look(through(t, l, p), p.count); said != "" {
-		t.Errorf("%s: %s", link, said)
+	for range 2 {
+		t.Logf("%s: %s; again", link, said)
+		if said = look(through(t, l, p), p.count); said == "" {
+			return
+		}
 	}
+	t.Errorf("%s: %s", link, said)
 }
 
 // share wants a share of all that a binomial law with a probability of one in a
@@ -319,13 +324,26 @@ func TestDelayConforms(t *testing.T) {
 func TestRateConforms(t *testing.T) {
 	// 1000 B of payload are 1042 B of frame, which take 833.6 us at 10 Mbit/s.
 	l := openLab(t, "direct", "sender:rate=10mbit,queue=50,delay=5ms,mtu=1200")
-	list := through(t, l, probe{count: 200, bytes: 1000, wait: 300 * time.Millisecond})
+	said := ""
+	for range 3 { // a frame that leaves late stretches or shortens the whole
+		if said = rateConforms(through(t, l, probe{count: 200, bytes: 1000, wait: 300 * time.Millisecond})); said == "" {
+			return
+		}
+		t.Log(said)
+	}
+	t.Error(said)
+}
+
+func rateConforms(list []arrival) string {
+	if len(list) < 50 {
+		return fmt.Sprintf("%d of 200 at once passed a queue of 50", len(list))
+	}
 	first, last := list[0].sent, list[0].sent
 	for _, a := range list {
 		first, last = min(first, a.sent), max(last, a.sent)
 	}
-	if room := 51 + int((last-first)/833_600); len(list) < 50 || len(list) > room { // what left while they were sent made room
-		t.Errorf("%d of 200 at once passed a queue of 50; at most %d may", len(list), room)
+	if room := 51 + int((last-first)/833_600); len(list) > room { // what left while they were sent made room
+		return fmt.Sprintf("%d of 200 at once passed a queue of 50; at most %d may", len(list), room)
 	}
 	var gaps []int64
 	for i := 1; i < len(list); i++ {
@@ -333,13 +351,13 @@ func TestRateConforms(t *testing.T) {
 	}
 	slices.Sort(gaps)
 	whole := list[len(list)-1].received - list[0].received
-	t.Logf("gaps %d to %d ns, median %d", gaps[0], gaps[len(gaps)-1], gaps[len(gaps)/2])
 	if median := gaps[len(gaps)/2]; median < 828_000 || median > 839_000 {
-		t.Errorf("the median gap is %d ns, want 833600", median)
+		return fmt.Sprintf("the median gap is %d ns, want 833600", median)
 	}
 	if want := int64(len(list)-1) * 833_600; whole < want-want/100 || whole > want+want/50 {
-		t.Errorf("%d frames took %d ns, want %d", len(list), whole, want)
+		return fmt.Sprintf("%d frames took %d ns, want %d", len(list), whole, want)
 	}
+	return ""
 }
 
 func TestOthersConform(t *testing.T) {

@@ -34,7 +34,7 @@ func merge(a, b model.Link) model.Link {
 		ReorderRatio: cmp.Or(b.ReorderRatio, a.ReorderRatio), ReorderCorrelation: cmp.Or(b.ReorderCorrelation, a.ReorderCorrelation), Gap: cmp.Or(b.Gap, a.Gap),
 		DuplicateRatio: cmp.Or(b.DuplicateRatio, a.DuplicateRatio), DuplicateCorrelation: cmp.Or(b.DuplicateCorrelation, a.DuplicateCorrelation),
 		CorruptRatio: cmp.Or(b.CorruptRatio, a.CorruptRatio), CorruptCorrelation: cmp.Or(b.CorruptCorrelation, a.CorruptCorrelation),
-		Mode: cmp.Or(b.Mode, a.Mode), Seed: cmp.Or(b.Seed, a.Seed),
+		Mode: cmp.Or(b.Mode, a.Mode), Seed: cmp.Or(b.Seed, a.Seed), Buffers: cmp.Or(b.Buffers, a.Buffers),
 	}
 }
 
@@ -54,7 +54,7 @@ func (s shape) settings() impair.Settings {
 		Duplicate: impair.Chance{Ratio: a.DuplicateRatio, Correlation: a.DuplicateCorrelation},
 		Corrupt:   impair.Chance{Ratio: a.CorruptRatio, Correlation: a.CorruptCorrelation},
 		Reorder:   impair.Chance{Ratio: a.ReorderRatio, Correlation: a.ReorderCorrelation},
-		Gap:       a.Gap, Seed: a.Seed,
+		Gap:       a.Gap, Seed: a.Seed, Whole: a.Buffers == model.BuffersWhole,
 	}
 	set.Loss.Chance = impair.Chance{Ratio: a.LossRatio, Correlation: a.LossCorrelation}
 	switch v := a.LossStates; a.LossModel {
@@ -170,6 +170,9 @@ func told(s impair.Settings, by string) string {
 	chance("duplicated", s.Duplicate)
 	chance("reordered", s.Reorder)
 	chance("damaged", s.Corrupt)
+	if s.Whole {
+		say("buffers of segments whole")
+	}
 	if len(words) == 0 {
 		words = []string{"as it is"}
 	}

@@ -40,7 +40,7 @@ func Exec(name, node string, argv []string) (exitCode int, err error) {
 	}()
 	cmd := &exec.Cmd{Path: path, Args: argv}
 	code, err := ownThread(func() (int, error) {
-		if err := enterForGood(n.ns); err != nil {
+		if _, err := enterForGood(n.ns); err != nil {
 			return 0, explain("enter node "+node+" of lab "+name, err)
 		}
 		return runChild(cmd, gone)
@@ -52,21 +52,23 @@ func Exec(name, node string, argv []string) (exitCode int, err error) {
 }
 
 // enterForGood moves the calling thread into the node, with a mount namespace
-// whose /sys shows the node's devices, as ip netns exec does.
-func enterForGood(ns *netns.Handle) error {
+// whose /sys shows the node's devices, as ip netns exec does. own says that what
+// the thread mounts reaches nobody else.
+func enterForGood(ns *netns.Handle) (own bool, err error) {
 	if err := ns.EnterForGood(); err != nil {
-		return err
+		return false, err
 	}
-	err := unix.Unshare(unix.CLONE_NEWNS)
+	err = unix.Unshare(unix.CLONE_NEWNS)
 	if err == nil {
 		// Nothing mounted from here on may reach the host.
 		err = unix.Mount("", "/", "none", unix.MS_REC|unix.MS_PRIVATE, "")
 	}
 	if err == nil {
+		own = true
 		err = unix.Mount("sysfs", "/sys", "sysfs", 0, "")
 	}
 	if errors.Is(err, unix.EPERM) || errors.Is(err, unix.EACCES) || errors.Is(err, unix.ENODEV) || errors.Is(err, unix.ENOENT) || errors.Is(err, unix.EBUSY) {
-		return nil // the program still runs, with the host's /sys
+		return own, nil // the program still runs, with the host's /sys
 	}
-	return err
+	return own, err
 }

@@ -6,6 +6,7 @@ import (
 	"net/netip"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"pelt/internal/netns"
@@ -39,8 +40,9 @@ type Lab struct {
 // Node is one node of a lab. Its methods may be called concurrently. It stays
 // usable until its lab is closed.
 type Node struct {
-	ns   *netns.Handle
-	info nodeInfo
+	ns         *netns.Handle
+	info       nodeInfo
+	controlled atomic.Bool // a program has its congestion control
 }
 
 // tbfPlace is where one direction of a link is shaped.

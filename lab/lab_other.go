@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/netip"
 	"time"
 
 	"pelt/lab/userlink"
@@ -63,6 +64,32 @@ func (*routerState) close() error { return nil }
 
 // Exec fails: labs need Linux.
 func Exec(string, string, []string) (int, error) { return 0, unsupported() }
+
+// BeFirst does nothing: labs need Linux.
+func BeFirst() {}
+
+// Program is a program that runs in a node: labs need Linux.
+type Program struct{}
+
+// Start fails: labs need Linux.
+func (n *Node) Start(context.Context, ProgramOptions) (*Program, error) { return nil, unsupported() }
+
+// Done is never closed: labs need Linux.
+func (p *Program) Done() <-chan struct{} { return nil }
+
+// Wait fails: labs need Linux.
+func (p *Program) Wait() (Ending, error) { return Ending{}, unsupported() }
+
+// Stop fails: labs need Linux.
+func (p *Program) Stop() (Ending, error) { return Ending{}, unsupported() }
+
+// Tail is empty: labs need Linux.
+func (p *Program) Tail() []string { return nil }
+
+// WaitListening fails: labs need Linux.
+func (p *Program) WaitListening(context.Context, time.Duration) (netip.AddrPort, error) {
+	return netip.AddrPort{}, unsupported()
+}
 
 // Privileged is false: labs need Linux.
 func Privileged() bool { return false }

@@ -345,7 +345,7 @@ func explain(doing string, err error) error {
 
 // missing recognises what the kernel answers when it lacks a facility.
 func missing(facility, config string, err error) error {
-	if errors.Is(err, unix.EOPNOTSUPP) || errors.Is(err, unix.ENOENT) || errors.Is(err, unix.EAFNOSUPPORT) || errors.Is(err, unix.EPROTONOSUPPORT) {
+	if errors.Is(err, unix.EOPNOTSUPP) || errors.Is(err, unix.ENOENT) || errors.Is(err, unix.ENODEV) || errors.Is(err, unix.EAFNOSUPPORT) || errors.Is(err, unix.EPROTONOSUPPORT) {
 		return &KernelError{Facility: facility, Config: config, Err: err}
 	}
 	return err

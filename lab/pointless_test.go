@@ -28,6 +28,7 @@ func TestLinkWords(t *testing.T) {
 		{`delay=-5ms`, `link "delay=-5ms": duration "-5ms": must not be negative`},
 		{`delay=61s`, `link "delay=61s": delay: want 0 to 60 s, not 61`},
 		{`rate=1mbit,queue=1`, ``},
+		{`delay=1ms,mtu=65535`, `link sender-receiver: an emulated link's mtu is at most 65521 B, not 65535: its frames have a header in the same 64 KiB`},
 		{`rate=1mbit,queue=100B`, `link sender to receiver: a queue of 100 B has no room for a frame of 1514 B; want at least that, or a number of packets`},
 		{`rate=1mbit,queue=100B,loss=1%`, `link sender to receiver: a queue of 100 B has no room for a frame of 1514 B; want at least that, or a number of packets`},
 		{`rate=1mbit,queue=0`, `link "rate=1mbit,queue=0": queue "0": want at least 1 and less than 2 GiB`},

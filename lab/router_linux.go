@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"runtime"
 	"strconv"
 	"strings"
 	"sync"
@@ -14,6 +15,7 @@ import (
 
 	"pelt/lab/fastpath"
 	"pelt/lab/routerlog"
+	"pelt/unit"
 )
 
 // routerState is what a lab's router was made to be.
@@ -49,7 +51,11 @@ func (s *routerState) endLog() error {
 //
 //	plain or ""   nothing more than its topology makes it
 //	rules=N       N rules that match nothing are evaluated for each packet it forwards
+//	limit=RATE    it sends so many bits a second at most to either side, frames without preamble
+//	              counted, and loses what its queue of 50 ms does not hold
 //	log           each packet it forwards is logged: a daemon writes a line
+//	steer         packets wait in its backlog for a core of their own (RPS), and are lost when
+//	              that is full; else the core that sends forwards them, and is held up instead
 //	fast          lab fast: known connections pass by its kernel, and so by rules and log
 //
 // joined by +, as rules=100+log. Packets on their way are forwarded all the while,
@@ -70,6 +76,14 @@ func (l *Lab) SetRouter(words string) error {
 	if s.now == c {
 		return nil
 	}
+	if c.limit > 0 && s.now.limit == 0 {
+		if name, err := l.shaped(l.nodes[l.spec.middle()]); err != nil || name != "" {
+			if err != nil {
+				return err
+			}
+			return &UsageError{fmt.Sprintf("router %v: the link behind its interface %s is shaped already where the limit would be; want one of the two", c, name)}
+		}
+	}
 	err = l.undress()
 	if err == nil {
 		err = l.dress(c)
@@ -89,6 +103,12 @@ func (l *Lab) undress() error {
 	}
 	if s.now.rules > 0 || s.now.log {
 		errs = append(errs, n.Do(func() error { return takeFilter(l.filterFamily()) }))
+	}
+	if s.now.limit > 0 {
+		errs = append(errs, l.limit(n, 0))
+	}
+	if s.now.steer {
+		errs = append(errs, l.steer(n, ""))
 	}
 	s.now = character{}
 	return errors.Join(append(errs, s.endLog())...)
@@ -113,6 +133,18 @@ func (l *Lab) dress(c character) (err error) {
 			return missing("log of packets", "CONFIG_NETFILTER_NETLINK_LOG, module nfnetlink_log", err)
 		}
 	}
+	if c.limit > 0 {
+		s.now.limit = c.limit
+		if err := l.limit(n, c.limit); err != nil {
+			return err
+		}
+	}
+	if c.steer {
+		s.now.steer = true
+		if err := l.steer(n, steerMask(runtime.NumCPU())); err != nil {
+			return missing("steering of packets", "CONFIG_RPS", err)
+		}
+	}
 	if c.rules > 0 || c.log {
 		s.now = c // what is to be undone if the rest fails
 		if err := n.Do(func() error { return addFilter(l.filterFamily(), c) }); err != nil {
@@ -126,6 +158,75 @@ func (l *Lab) dress(c character) (err error) {
 	}
 	s.now = c
 	return nil
+}
+
+// steerMask is the core that a steered router has of a machine's: not that of the
+// first sender, nor, where there are enough, of the first receiver.
+func steerMask(cores int) string { return strconv.FormatUint(1<<min(cores-1, 2), 16) }
+
+// steer has what comes in through a node's interfaces handled by the cores of a mask,
+// in hexadecimal; "" leaves it to the core it comes in on.
+func (l *Lab) steer(n *Node, mask string) error {
+	if mask == "" {
+		mask = "0"
+	}
+	var errs []error
+	for _, i := range n.Interfaces() {
+		if err := n.setAttribute(i.Name, "queues/rx-0/rps_cpus", mask); err != nil {
+			errs = append(errs, fmt.Errorf("steer what comes in through %s of %s: %w", i.Name, n.Name(), err))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// shaped is an interface of a node's at which the kernel shapes or impairs a link, "" if
+// there is none.
+func (l *Lab) shaped(n *Node) (string, error) {
+	s, err := openSpace(n.ns)
+	if err != nil {
+		return "", err
+	}
+	defer s.rt.Close()
+	for _, i := range n.Interfaces() {
+		link, err := s.link(i.Name)
+		if err != nil {
+			return "", err
+		}
+		all, err := s.rt.QdiscList(link)
+		if err != nil {
+			return "", fmt.Errorf("list the queueing disciplines of %s: %w", i.Name, err)
+		}
+		for _, q := range all {
+			if q.Attrs().LinkIndex == link.Attrs().Index && q.Attrs().Parent == netlink.HANDLE_ROOT && q.Attrs().Handle == tbfHandle {
+				return i.Name, nil
+			}
+		}
+	}
+	return "", nil
+}
+
+// limit puts a token bucket on what a node sends, 0 takes it away.
+func (l *Lab) limit(n *Node, rate unit.BitRate) (err error) {
+	s, err := openSpace(n.ns)
+	if err != nil {
+		return err
+	}
+	defer s.rt.Close()
+	for _, i := range n.Interfaces() {
+		link, lookup := s.link(i.Name)
+		switch {
+		case lookup != nil:
+			err = errors.Join(err, lookup)
+		case rate > 0:
+			err = errors.Join(err, s.addTBF(i.Name, shape{rate: rate}.tbf(link.Attrs().MTU)))
+		default:
+			gone := s.rt.QdiscDel(&netlink.GenericQdisc{QdiscAttrs: netlink.QdiscAttrs{LinkIndex: link.Attrs().Index, Handle: tbfHandle, Parent: netlink.HANDLE_ROOT}})
+			if gone != nil && !errors.Is(gone, unix.ENOENT) {
+				err = errors.Join(err, fmt.Errorf("take the limit off %s of %s: %w", i.Name, n.Name(), gone))
+			}
+		}
+	}
+	return err
 }
 
 // interfaceNames are all of the node's, by index.

@@ -94,6 +94,14 @@ func TestSetRouter(t *testing.T) {
 			}
 		})
 	}
+	shaped := openLab(t, "router", "rate=100mbit")
+	var usage *UsageError
+	if err := shaped.SetRouter("limit=50mbit"); !errors.As(err, &usage) || len(shaped.tbfs) == 0 {
+		t.Errorf("a limit where a link's rate is: %v", err)
+	}
+	if all, err := shaped.Shapers(); err != nil || len(all) != len(shaped.tbfs) {
+		t.Errorf("the links' own shapers after that: %v, %v", all, err)
+	}
 	for _, topology := range []string{"direct", "star:2"} {
 		l := openLab(t, topology)
 		var usage *UsageError

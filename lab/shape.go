@@ -91,6 +91,9 @@ func frameTime(bytes int, rate unit.BitRate) time.Duration {
 
 // check returns what the directions of a link cannot do.
 func (p linkPlan) check(t topologySpec, link int, emulated bool) error {
+	if emulated && p.mtu > maxTAP && (p.backend == "" || p.backend == model.BackendAuto || p.backend == model.BackendUser) {
+		return &UsageError{fmt.Sprintf("link %s: an emulated link's mtu is at most %d B, not %d: its frames have a header in the same 64 KiB", t.linkName(link), maxTAP, p.mtu)}
+	}
 	for direction, s := range p.toward {
 		if frame := p.mtu + etherHeader; s.rate > 0 && s.queueBytes > 0 && s.queueBytes < frame {
 			return &UsageError{fmt.Sprintf("link %s: a queue of %d B has no room for a frame of %d B; want at least that, or a number of packets", t.wayName(link, direction), s.queueBytes, frame)}
@@ -113,6 +116,7 @@ func (p *linkPlan) set(direction int, l model.Link) {
 	p.mtu = cmp.Or(l.MTU, p.mtu)
 	p.backend = cmp.Or(l.Backend, p.backend)
 	s := &p.toward[direction]
+	*s = shapeOf(l.TakeBack(s.link()))
 	s.rate = cmp.Or(l.Rate, s.rate)
 	s.overhead = cmp.Or(l.OverheadBytes, s.overhead)
 	if l.QueuePackets != 0 || l.QueueBytes != 0 {
@@ -165,6 +169,7 @@ const (
 	minRate     = unit.BitRate(1000)
 	minMTU      = 68    // ETH_MIN_MTU, include/uapi/linux/if_ether.h
 	maxMTU      = 65535 // ETH_MAX_MTU
+	maxTAP      = 65521 // MAX_MTU of drivers/net/tun.c, less the Ethernet header
 	maxOverhead = 256
 )
 

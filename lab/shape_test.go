@@ -30,6 +30,8 @@ func TestPlanLinks(t *testing.T) {
 			[]linkPlan{{mtu: 1500, toward: [2]shape{{rate: 1e6}, {}}}, {mtu: 1500, toward: [2]shape{{}, {rate: 1e6}}}}},
 		{"later overrides field by field", "direct", []model.Link{{Rate: 1e6, QueuePackets: 5, OverheadBytes: 24}, {Node: "receiver", Rate: 2e6}, {Toward: "sender", QueueBytes: 4000}},
 			[]linkPlan{{mtu: 1500, toward: [2]shape{{rate: 2e6, queuePackets: 5, overhead: 24}, {rate: 2e6, queueBytes: 4000, overhead: 24}}}}},
+		{"what is taken back", "direct", []model.Link{{DelaySeconds: 0.005, LossRatio: 0.01, Rate: 1e6}, {Toward: "sender", Zero: "loss,delay,rate"}},
+			[]linkPlan{{mtu: 1500, toward: [2]shape{{rate: 1e6, asked: model.Link{DelaySeconds: 0.005, LossRatio: 0.01}}, {}}}}},
 		{"queue before its rate", "direct", []model.Link{{QueuePackets: 5}, {Rate: 1e6}},
 			[]linkPlan{{mtu: 1500, toward: [2]shape{{rate: 1e6, queuePackets: 5}, {rate: 1e6, queuePackets: 5}}}}},
 	} {

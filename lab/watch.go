@@ -110,6 +110,23 @@ func (l *Lab) WatchLinks(trial uint16, identify userlink.Identify) (*LinkWatch, 
 	return x, nil
 }
 
+// LostSoFar is what one direction of a link has lost of all frames since its watch began.
+type LostSoFar struct{ Asked, QueueFull uint64 }
+
+// Lost tells what each link has lost by now, in the order of Lab.Emulated and of
+// EmulatedLink.Ends; nothing of a lab that another process holds. It may be called until Collect is.
+func (x *LinkWatch) Lost() (list [][2]LostSoFar) {
+	for _, w := range x.links {
+		var one [2]LostSoFar
+		for d, before := range w.before {
+			now := w.link.Cable.Counts(d)
+			one[d] = LostSoFar{now.Lost - before.Lost, now.QueueFull - before.QueueFull}
+		}
+		list = append(list, one)
+	}
+	return list
+}
+
 // Collect ends the watch and returns the account of each link, in the order of
 // Lab.Emulated.
 func (x *LinkWatch) Collect() ([]LinkAccount, error) {

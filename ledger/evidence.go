@@ -159,8 +159,9 @@ func (b *book) effects(l model.Line) (all []moved) {
 		case "NO_SOCKET":
 			came(true, field("Udp", "NoPorts"))
 		case "UDP_CSUM":
-			came(true, field("Udp", "InCsumErrors"))
-			came(true, field("Udp", "InErrors"))
+			always := b.in.Broken == 0 // an XDP program finds it before the kernel's UDP could count it
+			came(always, field("Udp", "InCsumErrors"))
+			came(always, field("Udp", "InErrors"))
 		case "SOCKET_FILTER":
 			socket()
 			came(true, field("Udp", "InErrors"))

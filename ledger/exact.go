@@ -28,6 +28,7 @@ func (b *book) verdictClaims() {
 			evidence: model.Evidence{Counter: "verdict " + s.text(), Host: seenBy, Scope: "packet", Unit: "datagram"}}
 		one := base
 		one.order, one.confidence, one.spans = bySequence, ExactSeq, j.bySite[i].spans
+		one.steps = j.bySite[i].steps
 		one.sure, one.upper, one.evidence.Delta = j.bySite[i].exact, j.bySite[i].exact, j.bySite[i].exact
 		if j.broken(s) || !b.trusted() {
 			one.confidence = Bounded
@@ -67,7 +68,8 @@ func (b *book) verdictClaims() {
 		if b.in.Fragments > 1 && s.fragments > 0 && !waited(s) && !b.listed(s.kernel) {
 			part := base
 			part.order, part.confidence = byFragment, Bounded
-			part.sure, part.upper = s.fragments, s.fragments
+			// Of a datagram that died here whole the first fragment has counted it.
+			part.sure, part.upper = minus(s.fragments, times(s.packets, b.in.Fragments-1)), s.fragments
 			part.evidence.Delta, part.evidence.Unit = s.fragments, "fragment"
 			part.evidence.Counter = "fragments dropped by " + s.text()
 			b.add(part)
@@ -136,7 +138,7 @@ func (b *book) errnoClaims() {
 			continue
 		}
 		c := claim{order: bySequence, layer: model.LayerSendCall, host: b.in.Sender, cause: name, confidence: ExactSeq,
-			sure: f.exact, upper: f.exact, spans: f.spans, verdicts: f.verdicts,
+			sure: f.exact, upper: f.exact, spans: f.spans, steps: f.steps, verdicts: f.verdicts,
 			evidence: model.Evidence{Counter: "send errors " + name, Host: b.in.Sender, Scope: "packet", Unit: "datagram", Delta: f.exact}}
 		if j.refusedBroken || !b.trusted() {
 			c.confidence = Bounded
@@ -209,7 +211,7 @@ func (b *book) refusals(c claim) {
 			one.function, one.iface = o.site.Function, o.site.Interface
 		}
 		if n < c.sure {
-			one.spans, one.verdicts = nil, nil // which of them is not known
+			one.spans, one.steps, one.verdicts = nil, nil, nil // which of them is not known
 		}
 		if (n < c.sure || !o.own) && surest(one.confidence) < surest(Bounded) {
 			one.confidence = Bounded
@@ -307,6 +309,12 @@ func (b *book) socketClaims() {
 		layer, cause string
 		counted      uint64
 	}{{model.LayerReceiverBuffer, "SOCKET_RCVBUFF", drops}}
+	most := uint64(0)
+	for _, s := range b.path.sites { // what the watch missed is as what it saw
+		if n := max(s.packets, s.seen); s.onSocket() && n > most {
+			most, parts[0].layer, parts[0].cause = n, s.layer, s.cause
+		}
+	}
 	if v := b.path.receiver; v != nil && v.table.field("Udp", "InDatagrams").known && b.path.socketVerdicts() == 0 {
 		u := func(name string) uint64 { return v.table.field("Udp", name).whole }
 		parts[0].counted = u("RcvbufErrors")

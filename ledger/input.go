@@ -12,6 +12,7 @@ type Input struct {
 	Accepted   uint64
 	SendErrors map[string]uint64 // errno name -> datagrams the kernel refused
 	Streams    []uint64          // attempted by each stream
+	PerStep    []uint64          // attempted in each step of the sender's series; none: when is not asked
 	Refused    []model.Marks     // by stream; a mark is an index of Errnos
 	Errnos     []string
 	Retried    uint64 // offered a second time, the answer to the first being hidden

@@ -18,6 +18,7 @@ type found struct {
 	exact uint64 // sequences that are missing
 	soft  uint64 // sequences that may have arrived, because the list of the missing ones ends before them
 	spans []model.Span
+	steps []uint64 // of the exact ones, by step
 	// Sequences that have both an errno and a verdict: under the errno, by site.
 	verdicts map[int]uint64
 }
@@ -35,6 +36,8 @@ func (f *found) add(stream int, from, n uint64) {
 // merge of sorted stretches: its memory does not grow with their number.
 type join struct {
 	path    *path
+	clock   clock
+	steps   []uint64 // missing sequences by step
 	errnos  []string
 	byErrno []found
 	bySite  []found
@@ -93,7 +96,7 @@ type source struct {
 }
 
 func (p *path) join(in Input) *join {
-	j := &join{path: p, errnos: in.Errnos, byErrno: make([]found, len(in.Errnos)), bySite: make([]found, len(p.sites)),
+	j := &join{path: p, clock: newClock(in), errnos: in.Errnos, byErrno: make([]found, len(in.Errnos)), bySite: make([]found, len(p.sites)),
 		listedErrno: make([]uint64, len(in.Errnos)), sites: make([]uint64, len(p.sites))}
 	streams := max(len(in.Missing), len(in.Refused), len(in.Streams))
 	for _, l := range p.lists {
@@ -150,6 +153,7 @@ func (j *join) stream(in Input, s int) {
 			}
 			seen += stretch.Count
 			end = stretch.From + stretch.Count
+			j.steps = j.clock.count(j.steps, s, stretch.From, stretch.Count)
 			j.sweep(s, stretch, sources)
 		}
 		j.missing = plus(j.missing, seen)
@@ -268,6 +272,7 @@ func (j *join) name(s int, from, n uint64, errno, verdict int) {
 	case errno >= 0 && (verdict < 0 || j.errnos[errno] != "ENOBUFS"):
 		f := &j.byErrno[errno]
 		f.add(s, from, n)
+		f.steps = j.clock.count(f.steps, s, from, n)
 		if verdict >= 0 {
 			if f.verdicts == nil {
 				f.verdicts = map[int]uint64{}
@@ -275,7 +280,9 @@ func (j *join) name(s int, from, n uint64, errno, verdict int) {
 			f.verdicts[verdict] += n
 		}
 	case verdict >= 0:
-		j.bySite[verdict].add(s, from, n)
+		f := &j.bySite[verdict]
+		f.add(s, from, n)
+		f.steps = j.clock.count(f.steps, s, from, n)
 		if errno < 0 {
 			j.sites[verdict] += n
 		}

@@ -67,6 +67,7 @@ type claim struct {
 	evidence           model.Evidence
 	factor             int // datagrams per unit of the counter, at most
 	spans              []model.Span
+	steps              []uint64          // of what is known by sequence: by step of the sender's series
 	covers             func(*claim) bool // claims whose packets moved this counter, too; nil: none
 	taken              uint64
 	verdicts           map[int]uint64 // sites that confirm it, with packets
@@ -90,6 +91,14 @@ type book struct {
 // Balance makes the account. Its lines stand in travel order; it depends on
 // nothing but its input, and takes memory for the lists of one stream at a time.
 func Balance(in Input) model.Ledger {
+	account, _ := BalanceOverTime(in)
+	return account
+}
+
+// BalanceOverTime makes the account, and says of the packets whose sequences are
+// known in which step they had been sent: of all that were lost first, then of each
+// line in its order. Without Input.PerStep, or where nothing was lost, it says nothing.
+func BalanceOverTime(in Input) (model.Ledger, []Course) {
 	if !(in.DurationS > 0 && in.DurationS <= math.MaxFloat64) {
 		in.DurationS = 0
 	}
@@ -116,7 +125,7 @@ func Balance(in Input) model.Ledger {
 	b.weigh()
 	b.eliminate(gaps)
 	lines := b.lines()
-	return model.Ledger{Lost: b.lost, Unattributed: b.remaining, Lines: lines, Checks: b.checks(lines)}
+	return model.Ledger{Lost: b.lost, Unattributed: b.remaining, Lines: lines, Checks: b.checks(lines)}, b.courses(lines)
 }
 
 // take lets claims have from what is still lost, in their order, up to a limit:
@@ -145,7 +154,7 @@ func (b *book) weigh() {
 	socket := false // its sockets dropped more than was lost
 	for _, c := range b.claims {
 		if c.order == byWaiting && surest(c.confidence) < surest(Bounded) && b.covered(c) > 0 {
-			c.confidence, c.spans = Bounded, nil // which of them had lost a fragment there is not known
+			c.confidence, c.spans, c.steps = Bounded, nil, nil // which of them had lost a fragment there is not known
 		}
 		if c.order == bySequence {
 			continue
@@ -154,6 +163,9 @@ func (b *book) weigh() {
 		ours := plus(plus(c.taken, b.covered(c)), b.warmupLost)
 		if c.evidence.Scope == "socket" || c.evidence.Scope == "packet" {
 			ours = plus(c.taken, b.covered(c)) // these count the measured part only
+		}
+		if b.in.Fragments > 1 && (c.evidence.Unit == "fragment" || c.evidence.Scope == "device" || c.evidence.Scope == "host") {
+			ours = times(ours, b.in.Fragments) // these count each piece of a datagram
 		}
 		c.evidence.Excess = minus(times(c.evidence.Delta, c.factor), ours) / uint64(max(c.factor, 1))
 		if c.confidence == ExactCount && (c.evidence.Excess > 0 || c.taken > minus(c.sure, b.covered(c))) {

@@ -97,7 +97,7 @@ func (d *durations) percentiles() *model.Percentiles {
 		return float64(min(max(d.hdr.ValueAtPercentile(percent), d.min), d.max))
 	}
 	p.Min, p.Max = float64(d.min), float64(d.max)
-	p.P50, p.P90, p.P99, p.P999 = at(50), at(90), at(99), at(99.9)
+	p.P50, p.P90, p.P95, p.P99, p.P999 = at(50), at(90), at(95), at(99), at(99.9)
 	p.Mean = d.hdr.Mean()
 	return p
 }

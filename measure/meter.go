@@ -60,6 +60,7 @@ type stream struct {
 	inStep           uint64
 
 	published atomic.Uint64 // received, as of the last Observe
+	reached   atomic.Uint64 // next, likewise
 	_         padding
 }
 
@@ -115,6 +116,7 @@ func (m *Meter) Observe(stream int, batch []model.Arrival) {
 		s.received++
 		m.time(s, a)
 	}
+	s.reached.Store(uint64(max(s.next, 0)))
 	s.published.Store(s.received)
 }
 
@@ -175,6 +177,15 @@ func (m *Meter) Received() (packets, bytes uint64) {
 		packets += s.published.Load()
 	}
 	return packets, packets * uint64(m.payloadBytes)
+}
+
+// Reach is how many packets are known to have been sent by what came so far. It may be
+// called at any time from any goroutine.
+func (m *Meter) Reach() (packets uint64) {
+	for _, s := range m.streams {
+		packets += s.reached.Load()
+	}
+	return packets
 }
 
 // Missing lists the sequences of one stream below attempted that have not come,

@@ -227,3 +227,17 @@ func BenchmarkObserve(b *testing.B) {
 		})
 	}
 }
+
+// What came tells how much was sent: what is missing below it is lost, what is on its
+// way is not.
+func TestReach(t *testing.T) {
+	m := New(2, 100, 1e9, true)
+	if got := m.Reach(); got != 0 {
+		t.Errorf("nothing came, yet %d were sent", got)
+	}
+	m.Observe(0, []model.Arrival{{Sequence: 0, Bytes: 100}, {Sequence: 4, Bytes: 100}, {Sequence: 2, Bytes: 100}})
+	m.Observe(1, []model.Arrival{{Sequence: 9, Bytes: 100}, {Sequence: 9, Bytes: 100}})
+	if n, _ := m.Received(); m.Reach() != 5+10 || n != 4 {
+		t.Errorf("reach %d, received %d; want 15 and 4", m.Reach(), n)
+	}
+}

@@ -60,10 +60,11 @@ func (w *window) see(at int64) mark {
 func (w *window) advance(n int64) {
 	w.forget(n - w.mask)
 	steps := min(n-w.top, w.mask+1)
-	for i := n - steps + 1; i <= n; i++ {
-		if c := w.ring[i&w.mask]; c != nil {
-			*c = chunk{}
-		}
+	for i := n - steps + 1; i < n; i++ {
+		w.ring[i&w.mask] = nil // leapt over: an empty one would be looked through word by word
+	}
+	if c := w.ring[n&w.mask]; c != nil {
+		*c = chunk{}
 	}
 	w.top = n
 }

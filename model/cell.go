@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"pelt/pace"
 	"pelt/unit"
 )
 
@@ -79,6 +80,12 @@ type Trial struct {
 	Receivers int // of a star, the first ones; 0 means all that it has
 	// Variant is how the router is set up, "" as it is.
 	Variant string
+	// Tuning is whether a setting that is tried is made, TuningWith or TuningWithout; ""
+	// where none is.
+	Tuning string
+	// LinkSeed is what a lab's emulated links draw by from the trial's beginning on; 0:
+	// they go on with what they drew by before.
+	LinkSeed uint64
 }
 
 type knob func(*Trial, Value) error
@@ -128,6 +135,19 @@ func knobs() map[string]knob {
 			f.Rate = unit.IntervalRate(time.Duration(v.Number))
 			return nil
 		}),
+		"profile": eachFlow(func(f *Flow, v Value) error {
+			if f.Profile = nil; v.Text == ConstantGap {
+				return nil
+			}
+			p, last, err := ParseProfile(v.String())
+			if err != nil {
+				return err
+			}
+			if f.Profile = &p; !last.IsMax() {
+				f.Rate = last
+			}
+			return nil
+		}),
 		"streams":              eachFlow(func(f *Flow, v Value) error { return setInt(&f.Streams, v) }),
 		"send_buffer_bytes":    eachFlow(func(f *Flow, v Value) error { return setInt(&f.SendBuffer, v) }),
 		"receive_buffer_bytes": eachFlow(func(f *Flow, v Value) error { return setInt(&f.ReceiveBuffer, v) }),
@@ -174,6 +194,13 @@ func knobs() map[string]knob {
 				return fmt.Errorf("a variant is a word, not %v", v)
 			}
 			t.Variant = v.Text
+			return nil
+		},
+		TuningKnob: func(t *Trial, v Value) error {
+			if v.Text != TuningWith && v.Text != TuningWithout {
+				return fmt.Errorf("want %s or %s, not %v", TuningWithout, TuningWith, v)
+			}
+			t.Tuning = v.Text
 			return nil
 		},
 		"direction": func(t *Trial, v Value) error {
@@ -233,6 +260,9 @@ func setInt(to *int, v Value) error {
 // Trial makes the complete instruction for one cell of the plan.
 func (p Plan) Trial(cell Cell, repeat int) (Trial, error) {
 	t := Trial{Cell: cell, Repeat: repeat, Flows: slices.Clone(p.Flows), Timing: p.Timing}
+	if p.Design.Paired {
+		t.LinkSeed = max(1, p.Design.Seed*(MaxRepeats+1)+uint64(repeat)+1)
+	}
 	table := knobs()
 	for _, name := range slices.Sorted(maps.Keys(cell)) {
 		set, ok := findKnob(table, name)
@@ -249,12 +279,20 @@ func (p Plan) Trial(cell Cell, repeat int) (Trial, error) {
 	slices.SortStableFunc(t.Links, func(a, b LinkChange) int { return cmp.Compare(min(len(a.Node), 1), min(len(b.Node), 1)) })
 	counted := 0.0 // time that flows of a number of packets take
 	for i, f := range t.Flows {
-		if err := f.check(fmt.Sprintf("flows[%d]", i)); err != nil {
+		at := fmt.Sprintf("flows[%d]", i)
+		if err := cmp.Or(f.check(at), f.checkTime(at, t.Timing)); err != nil {
 			return Trial{}, err
 		}
-		if schedule, paced := f.Rate.Schedule(f.PayloadBytes); f.Packets > 0 && paced {
-			counted = max(counted, float64(schedule.Due(f.Packets))/1e9)
+		if f.Profile != nil && f.Profile.random() && f.Profile.Seed == 0 {
+			drawn := *f.Profile // the same for all cells of a repeat, so that they are compared under one draw
+			drawn.Seed = max(pace.Seed(p.Design.Seed, uint64(repeat), wordSeed(f.Name)), 1)
+			t.Flows[i].Profile, f.Profile = &drawn, &drawn
 		}
+		seconds, err := f.counted(at, t.Timing)
+		if err != nil {
+			return Trial{}, err
+		}
+		counted = max(counted, seconds)
 	}
 	if counted > 0 {
 		t.Timing.MeasureSeconds = max(counted, MinMeasure.Seconds())

@@ -23,6 +23,15 @@ type Comparison struct {
 	LeftOut     []string       `json:"left_out"` // what was not compared, and why
 	Warnings    []string       `json:"warnings"` // of the runs themselves
 	Limits      []JudgedLimit  `json:"limits"`
+
+	Uncompared []Uncompared `json:"-"` // for judging limits; LeftOut tells it
+}
+
+// Uncompared is one figure of one place that both sides were to have and that has no Effect.
+type Uncompared struct {
+	Metric   string
+	Measured bool // often enough on both sides, but it has no relative change
+	Text     string
 }
 
 // ComparedSide is one run, or one level.
@@ -72,7 +81,7 @@ type Effect struct {
 	// Hidden is how large a change could be there and not be seen; 0 if separable.
 	Hidden float64 `json:"could_hide"`
 	// Needed is how many repeats would show a change of 5 % or 5 points; 0 if these
-	// do, or if more than 1000 would be needed.
+	// do, 1001 if more than 1000 would be needed.
 	Needed int `json:"repeats_for_5_percent"`
 	// SameAs is a metric that says the same of this cell, so that both are one test.
 	SameAs string `json:"same_as,omitempty"`

@@ -24,3 +24,24 @@ type Tally struct {
 	StepBytes   []uint64     `json:"step_bytes"`        // their payload
 	Streams     []uint64     `json:"streams,omitempty"` // distinct packets of each stream
 }
+
+// RecordFacts says what became of the record of a flow's packets.
+type RecordFacts struct {
+	File           string  `json:"file"`    // name without its directory
+	Trial          uint32  `json:"trial"`   // within the file
+	Packets        uint64  `json:"packets"` // in the file
+	Dropped        uint64  `json:"dropped"` // came and are not in it
+	Bytes          uint64  `json:"bytes"`   // of the file
+	BytesPerPacket float64 `json:"bytes_per_packet"`
+	// Of the file during this trial: how often it was made safe, how long that took in
+	// all, and the longest of the run so far.
+	Syncs    uint64  `json:"syncs"`
+	SyncS    float64 `json:"sync_s"`
+	SyncMaxS float64 `json:"sync_max_s"`
+}
+
+// RecordID tells the packets of a flow from others in a record.
+type RecordID struct {
+	Trial uint32 `json:"trial"` // within the record, from 1
+	Flow  uint16 `json:"flow"`  // within the trial
+}

@@ -46,7 +46,9 @@ type Link struct {
 	OverheadBytes        int        `json:"overhead_bytes,omitempty"` // added to each frame when its time on the link is computed
 	Mode                 string     `json:"mode,omitempty"`           // what the words mean: exact (default), or netem, as the kernel's does
 	Seed                 uint64     `json:"seed,omitempty"`           // 0: one is drawn
+	Buffers              string     `json:"buffers,omitempty"`        // what a frame is of a buffer of segments that TCP hands over: parts (default), each segment, or whole
 	Backend              string     `json:"backend,omitempty"`        // who does it: user, kernel, bpf; "" or auto: one that can
+	Zero                 string     `json:"zero,omitempty"`           // keys of --link, with commas, that are said to be 0: what an earlier entry says of them is taken back
 }
 
 // Backends of an emulated link.
@@ -56,6 +58,10 @@ const (
 	BackendKernel = "kernel" // netem and tbf
 	BackendBPF    = "bpf"    // an eBPF program that loses frames, and tbf
 )
+
+// BuffersWhole is of links that lose and delay a buffer of segments as one frame, as
+// the kernel's netem and a loopback interface do.
+const BuffersWhole = "whole"
 
 // Loss models with states, and what their ratios are called.
 const (
@@ -82,8 +88,12 @@ func ParseLink(node, text string) (Link, error) {
 			return Link{}, &unit.SyntaxError{Kind: "link", Text: text, Want: key + " stands twice"}
 		}
 		seen[key] = true
+		before := l
 		if err := l.set(key, value); err != nil {
 			return Link{}, &unit.SyntaxError{Kind: "link", Text: text, Want: err.Error()}
+		}
+		if l == before && mayBeZero(key) {
+			l.Zero = strings.TrimPrefix(l.Zero+","+key, ",")
 		}
 	}
 	var wrong *FieldError
@@ -98,6 +108,23 @@ func ParseLink(node, text string) (Link, error) {
 		return Link{}, &unit.SyntaxError{Kind: "link", Text: text, Want: "toward says which direction, and nothing says what that does to packets"}
 	}
 	return l, nil
+}
+
+// mayBeZero reports whether 0 of a key is a link that does not do such a thing.
+func mayBeZero(key string) bool {
+	return slices.Contains(linkKeys(), key) && key != "mtu" && key != "seed" && key != "toward" && key != "backend"
+}
+
+// TakeBack is an earlier entry about the same link without what l says to be 0.
+func (l Link) TakeBack(earlier Link) Link {
+	for key := range strings.SplitSeq(l.Zero, ",") {
+		for _, s := range linkSettings {
+			if s.key == key && mayBeZero(key) {
+				s.clear(&earlier)
+			}
+		}
+	}
+	return earlier
 }
 
 func (l *Link) set(key, value string) error {
@@ -181,6 +208,11 @@ func (l Link) check(at string) error {
 			return wrong(at+"."+s.field, "want 0 to 60 s, not %v", s.value)
 		}
 	}
+	for key := range strings.SplitSeq(l.Zero, ",") {
+		if l.Zero != "" && !mayBeZero(key) {
+			return wrong(at+".zero", "want keys of --link that can be 0, not %q", clip(l.Zero))
+		}
+	}
 	switch {
 	case !printable(l.Node):
 		return wrong(at+".node", "want a short name, not %q", clip(l.Node))
@@ -204,6 +236,10 @@ func (l Link) check(at string) error {
 		return wrong(at+".reorder_gap", "want at least 1 packet, not %d", l.Gap)
 	case !slices.Contains([]string{"", "exact", "netem"}, l.Mode):
 		return wrong(at+".mode", "want exact or netem, not %q", l.Mode)
+	case !slices.Contains([]string{"", "parts", BuffersWhole}, l.Buffers):
+		return wrong(at+".buffers", "want parts or whole, not %q", clip(l.Buffers))
+	case l.Buffers == BuffersWhole && l.CorruptRatio > 0:
+		return wrong(at+".buffers", "a bit is turned of a frame, not of a whole buffer; want parts")
 	case !slices.Contains([]string{"", BackendAuto, BackendUser, BackendKernel, BackendBPF}, l.Backend):
 		return wrong(at+".backend", "want auto, user, kernel or bpf, not %q", clip(l.Backend))
 	case l.Backend != "" && l.Toward != "":
@@ -259,5 +295,5 @@ func (l Link) Table() ([]int16, error) {
 func (l Link) Impaired() bool {
 	return l.DelaySeconds != 0 || l.JitterSeconds != 0 || l.Correlation != 0 || l.Distribution != "" || l.LossRatio != 0 || l.LossModel != "" ||
 		l.LossCorrelation != 0 || l.ReorderRatio != 0 || l.ReorderCorrelation != 0 || l.Gap != 0 || l.DuplicateRatio != 0 || l.DuplicateCorrelation != 0 ||
-		l.CorruptRatio != 0 || l.CorruptCorrelation != 0 || l.Mode != "" || l.Seed != 0
+		l.CorruptRatio != 0 || l.CorruptCorrelation != 0 || l.Mode != "" || l.Seed != 0 || l.Buffers != ""
 }

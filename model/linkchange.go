@@ -79,7 +79,7 @@ func (c LinkChange) Apply(l Link) (Link, error) {
 			return Link{}, wrong("link", "unknown key %q; keys are %s", clip(s.Key), strings.Join(changeable(), ", "))
 		}
 		linkSettings[i].clear(&l)
-		word := s.Key == "mode" || s.Key == "distribution"
+		word := s.Key == "mode" || s.Key == "distribution" || s.Key == "buffers"
 		if s.Value == Nothing || s.Value == "0" && !word {
 			continue
 		}
@@ -93,15 +93,17 @@ func (c LinkChange) Apply(l Link) (Link, error) {
 	return l, l.check("link")
 }
 
-// linkKnobs are the settings of a link that a factor may vary: by their names in
-// files, the words of --link.
-var linkKnobs = []struct {
+type linkKnobSpec struct {
 	name, key string
 	suffix    string // of the number, for --link
 	words     bool   // levels may be words, as --link takes them
-}{
+}
+
+// linkKnobs are the settings of a link that a factor may vary: by their names in
+// files, the words of --link.
+var linkKnobs = []linkKnobSpec{
 	{"rate_bps", "rate", "bit", false}, {"queue_packets", "queue", "", false}, {"queue_bytes", "queue", "B", false}, {"overhead_bytes", "overhead", "", false},
-	{"delay_s", "delay", "s", false}, {"jitter_s", "jitter", "s", false}, {"correlation_ratio", "correlation", "", false}, {"distribution", "distribution", "", true}, {"mode", "mode", "", true},
+	{"delay_s", "delay", "s", false}, {"jitter_s", "jitter", "s", false}, {"correlation_ratio", "correlation", "", false}, {"distribution", "distribution", "", true}, {"mode", "mode", "", true}, {"buffers", "buffers", "", true},
 	{"loss_ratio", "loss", "", true}, {"loss_correlation_ratio", "loss-correlation", "", false},
 	{"duplicate_ratio", "duplicate", "", false}, {"duplicate_correlation_ratio", "duplicate-correlation", "", false},
 	{"reorder_ratio", "reorder", "", false}, {"reorder_correlation_ratio", "reorder-correlation", "", false}, {"reorder_gap", "gap", "", false},
@@ -133,6 +135,27 @@ func linkPrefix(node string) string {
 		return "link."
 	}
 	return "link-" + node + "."
+}
+
+// LinkFactorWords say a factor of links as --factor reads it: "link.loss=0,0.01"; ok is
+// false for any other factor.
+func LinkFactorWords(f Factor) (text string, ok bool) {
+	node, setting, link := SplitLinkKnob(f.Knob)
+	i := slices.IndexFunc(linkKnobs, func(k linkKnobSpec) bool { return k.name == setting })
+	if !link || i < 0 {
+		return "", false
+	}
+	var levels []string
+	for _, v := range f.Levels {
+		level := v.Text
+		if level == "" {
+			if level = "0"; v.Number != 0 {
+				level = plainNumber(v.Number) + linkKnobs[i].suffix
+			}
+		}
+		levels = append(levels, level)
+	}
+	return linkPrefix(node) + linkKnobs[i].key + "=" + strings.Join(levels, ","), true
 }
 
 // SplitLinkKnob parts the name of a factor that sets links into the node and the
@@ -170,7 +193,7 @@ func linkKnob(name string) (knob, bool) {
 				if value = "0"; v.Number != 0 {
 					value = plainNumber(v.Number) + k.suffix
 				}
-				if k.key == "distribution" || k.key == "mode" {
+				if k.key == "distribution" || k.key == "mode" || k.key == "buffers" {
 					return fmt.Errorf("a %s is a word, not %v", k.key, v)
 				}
 			}

@@ -53,6 +53,20 @@ func TestLinkWords(t *testing.T) {
 	if err != nil || again != l {
 		t.Errorf("%s reads as %+v, %v; want %+v", l.Words(), again, err, l)
 	}
+	l, err = ParseLink("", "delay=1ms,loss=0%,reorder=0,jitter=0ms")
+	if err != nil || l.Zero != "loss,reorder,jitter" || l.Words() != "delay=1ms,loss=0,reorder=0,jitter=0" {
+		t.Errorf("zeros: %+v, %v; said again %s", l, err, l.Words())
+	}
+	if again, err = ParseLink("", l.Words()); err != nil || again != l {
+		t.Errorf("%s reads as %+v, %v; want %+v", l.Words(), again, err, l)
+	}
+	before := Link{LossModel: GilbertElliott, LossStates: [5]float64{0.1, 0.2, 1, 0}, DelaySeconds: 1, JitterSeconds: 0.1}
+	if got := l.TakeBack(before); got != (Link{DelaySeconds: 1}) {
+		t.Errorf("taken back: %+v", got)
+	}
+	if err := (Link{Zero: "loss,mtu"}).check("link"); err == nil {
+		t.Error("an mtu of 0 is taken")
+	}
 }
 
 func TestLinkKnobs(t *testing.T) {

@@ -41,6 +41,7 @@ var linkSettings = []linkSetting{
 	ratioSetting("corrupt-correlation", func(l *Link) *float64 { return &l.CorruptCorrelation }),
 	wordSetting("mode", func(l *Link) *string { return &l.Mode }),
 	{"seed", (*Link).setSeed, func(l Link) string { return sayIf(l.Seed > 0, strconv.FormatUint(l.Seed, 10)) }, func(l *Link) { l.Seed = 0 }},
+	wordSetting("buffers", func(l *Link) *string { return &l.Buffers }),
 	wordSetting("backend", func(l *Link) *string { return &l.Backend }),
 	wordSetting("toward", func(l *Link) *string { return &l.Toward }),
 }
@@ -60,6 +61,11 @@ func (l Link) Words() string {
 	for _, s := range linkSettings {
 		if value := s.say(l); value != "" {
 			words = append(words, s.key+"="+value)
+		}
+	}
+	if l.Zero != "" {
+		for key := range strings.SplitSeq(l.Zero, ",") {
+			words = append(words, key+"=0")
 		}
 	}
 	return strings.Join(words, ",")

@@ -46,6 +46,8 @@ type Plan struct {
 	// Near is where the sender's agent is served, HOST[:PORT]; "" is this host.
 	Near     string    `json:"near,omitempty"`
 	Variants []Variant `json:"variants,omitempty"` // levels of the knob variant
+	// Timed are changes of a lab during each trial, in the order of their times.
+	Timed []TimedChange `json:"timed,omitempty"`
 }
 
 // Flow is one direction between two ends with one traffic profile.
@@ -57,6 +59,7 @@ type Flow struct {
 	PayloadBytes int       `json:"payload_bytes"`           // UDP: datagram 16..65507; TCP: bytes per write 1..1 MiB
 	Rate         unit.Rate `json:"rate"`                    // of the whole flow, shared evenly by its streams
 	Burst        int       `json:"burst,omitempty"`         // packets that may leave back to back; 0 means chosen from the rate
+	Profile      *Profile  `json:"profile,omitempty"`       // UDP: how packets are spread over time; nil: evenly
 	Streams      int       `json:"streams"`                 // 1..128
 	Packets      uint64    `json:"packets,omitempty"`       // UDP: of the whole flow, shared evenly by its streams, then it ends; 0: as many as fit in the time
 	Family       int       `json:"family,omitempty"`        // 4 or 6; 0 means whichever the target has
@@ -68,7 +71,12 @@ type Flow struct {
 	SourceAddresses []netip.Addr `json:"source_addresses,omitempty"`
 	Connections     string       `json:"connections,omitempty"`          // TCP: many short ones in place of data, each with one small message: "rate" closes each at once, "keep" keeps them open until one fails; Rate is connections per second
 	Bulk            bool         `json:"bulk,omitempty"`                 // TCP: large writes, Nagle on, as a file transfer; else small writes with TCP_NODELAY
-	Control         string       `json:"control,omitempty"`              // TCP: congestion control name; "" leaves the host's default
+	Control         string       `json:"control,omitempty"`              // TCP: congestion control name, or several joined by + that streams take in turn; "" leaves the host's default
+	Bytes           uint64       `json:"bytes,omitempty"`                // TCP in bulk: of the whole flow, shared evenly by its streams, then it ends; 0: as many as fit in the time
+	InfoSeconds     float64      `json:"info_s,omitempty"`               // TCP in bulk: time between readings of TCP_INFO; 0: none are kept
+	HTTP            bool         `json:"http,omitempty"`                 // TCP: the bytes are the body of an HTTP answer that the receiver asks for
+	StaggerSeconds  float64      `json:"stagger_s,omitempty"`            // TCP: each stream begins so long after the one before
+	Commands        *Commands    `json:"commands,omitempty"`             // TCP: programs of the user's transfer in place of pelt
 	Segments        int          `json:"segments,omitempty"`             // UDP: packets handed to the kernel as one buffer (UDP_SEGMENT), 2..64; 0 and 1 mean singly
 	SendBuffer      int          `json:"send_buffer_bytes,omitempty"`    // UDP: SO_SNDBUF as the kernel accounts it; 0 means chosen
 	ReceiveBuffer   int          `json:"receive_buffer_bytes,omitempty"` // UDP: SO_RCVBUF of each stream's socket as the kernel accounts it; 0 means chosen
@@ -89,6 +97,14 @@ type Design struct {
 	Ordered bool   `json:"ordered"` // keep the cells in the order given instead of shuffling them within each repeat
 	// SideBySide is how many trials run at a time, each in a lab of its own; 0 is 1.
 	SideBySide int `json:"side_by_side,omitempty"`
+	// Paired trials of one repeat meet the same draws of the emulated links, which differ
+	// from repeat to repeat.
+	Paired bool `json:"paired,omitempty"`
+	// Redo is how often a trial may be run again in place of one that is invalid.
+	Redo int `json:"redo,omitempty"`
+	// MostRepeats above Repeats has the run go on after its repeats until its cells are
+	// told apart, to so many at most; 0 ends it after its repeats.
+	MostRepeats int `json:"most_repeats,omitempty"`
 	// Cells of a list, which has no factors.
 	Cells []Cell `json:"cells,omitempty"`
 }
@@ -99,12 +115,18 @@ type Timing struct {
 	MeasureSeconds float64 `json:"measure_s"`         // counted
 	DrainSeconds   float64 `json:"drain_s"`           // longest wait for packets still on their way
 	QuietSeconds   float64 `json:"quiet_s,omitempty"` // silence that ends the wait before; 0: a quarter of it, at most a second
+	// PatienceSeconds is how long a trial goes on while its hosts do not hear each
+	// other; 0 is the usual time, below 3 s.
+	PatienceSeconds float64 `json:"patience_s,omitempty"`
 }
 
 // Warmup, Measure and Drain give the timing as durations.
 func (t Timing) Warmup() time.Duration  { return seconds(t.WarmupSeconds) }
 func (t Timing) Measure() time.Duration { return seconds(t.MeasureSeconds) }
 func (t Timing) Drain() time.Duration   { return seconds(t.DrainSeconds) }
+
+// Patience is how long hosts that do not hear each other go on, 0 for the usual time.
+func (t Timing) Patience() time.Duration { return seconds(t.PatienceSeconds) }
 
 // Quiet is the silence that ends a drain, 0 for the usual one.
 func (t Timing) Quiet() time.Duration { return seconds(t.QuietSeconds) }

@@ -17,12 +17,14 @@ const (
 	MaxTCPWrite    = 1 << 20
 	MaxStreams     = 128
 	MaxRepeats     = 1000
+	MaxRedo        = 10
 	MaxSideBySide  = 16
 	MaxTrials      = 100_000
 	MaxMeasure     = 7 * 24 * time.Hour
 	MaxWarmup      = 10 * time.Minute
 	MaxDrain       = time.Minute
 	MinMeasure     = 10 * time.Millisecond
+	MaxPatience    = time.Minute
 	maxTextLength  = 255
 	maxFlows       = 16
 	maxFactors     = 8
@@ -85,6 +87,9 @@ func (p Plan) Check() error {
 		}
 		names[f.Name] = true
 	}
+	if err := p.checkTraces(); err != nil {
+		return err
+	}
 	if !slices.Contains([]string{"auto", "udp", "xdp", "udp:xdp", "xdp:udp", "xdp:xdp"}, p.Engine) {
 		return wrong("engine", "want auto, udp, xdp, or two as SENDER:RECEIVER, not %q", p.Engine)
 	}
@@ -94,8 +99,16 @@ func (p Plan) Check() error {
 	if err := p.checkTiming(); err != nil {
 		return err
 	}
+	for i, f := range p.Flows {
+		if err := f.checkTime(fmt.Sprintf("flows[%d]", i), p.Timing); err != nil {
+			return err
+		}
+	}
 	if r := p.Limits.MaxLossRatio; r != nil && !(*r >= 0 && *r <= 1) {
 		return wrong("limits.max_loss_ratio", "want 0..1, not %v", *r)
+	}
+	if err := p.checkTimed(); err != nil {
+		return err
 	}
 	if err := p.checkRouter(); err != nil {
 		return err
@@ -114,6 +127,7 @@ func (p Plan) checkTiming() error {
 		{"timing.warmup_s", t.WarmupSeconds, 0, MaxWarmup},
 		{"timing.drain_s", t.DrainSeconds, 0, MaxDrain},
 		{"timing.quiet_s", t.QuietSeconds, 0, MaxDrain},
+		{"timing.patience_s", t.PatienceSeconds, 0, MaxPatience},
 	} {
 		if !(c.value >= c.min.Seconds() && c.value <= c.max.Seconds()) {
 			return wrong(c.field, "want %v to %v, not %vs", c.min, c.max, c.value)
@@ -129,6 +143,9 @@ func (p Plan) checkDesign() error {
 	if p.Design.Repeats < 1 || p.Design.Repeats > MaxRepeats {
 		return wrong("design.repeats", "want 1 to %d, not %d", MaxRepeats, p.Design.Repeats)
 	}
+	if err := p.Design.checkRepeats(); err != nil {
+		return err
+	}
 	if n := p.Design.SideBySide; n < 0 || n > MaxSideBySide {
 		return wrong("design.side_by_side", "want 1 to %d, not %d", MaxSideBySide, n)
 	}
@@ -138,7 +155,7 @@ func (p Plan) checkDesign() error {
 	if p.Design.Kind == "list" || len(p.Design.Cells) > 0 {
 		return p.checkCells()
 	}
-	trials := p.Design.Repeats
+	trials := max(p.Design.Repeats, p.Design.MostRepeats)
 	knobs := map[string]bool{}
 	for i, f := range p.Factors {
 		at := fmt.Sprintf("factors[%d]", i)
@@ -174,7 +191,7 @@ func (p Plan) checkCells() error {
 	if len(p.Factors) > 0 {
 		return wrong("factors", "a list has none; want its cells alone")
 	}
-	if n := len(p.Design.Cells); n == 0 || n > MaxTrials/p.Design.Repeats {
+	if n := len(p.Design.Cells); n == 0 || n > MaxTrials/max(p.Design.Repeats, p.Design.MostRepeats) {
 		return wrong("design.cells", "want 1 to %d trials in all, not %d cells", MaxTrials, n)
 	}
 	seen := map[string]bool{}
@@ -187,6 +204,9 @@ func (p Plan) checkCells() error {
 		for knob := range c {
 			if _, _, link := SplitLinkKnob(knob); link {
 				return wrong(at, "%s: settings of links are factors of a grid", clip(knob))
+			}
+			if knob == payloadKnob && c[knob].Text == PathMTULevel {
+				return wrong(at, "%s: %s is a level of a grid's factor; want a number of bytes", knob, PathMTULevel)
 			}
 		}
 		if _, err := p.Trial(c, 0); err != nil {
@@ -255,13 +275,19 @@ func (f Flow) check(at string) error {
 		return wrong(at+".source_port", "%d streams from port %d pass port 65535", f.Streams, f.SourcePort)
 	case f.checkAddresses(at) != nil:
 		return f.checkAddresses(at)
-	case len(f.Control) > 15 || !printable(f.Control): // TCP_CA_NAME_MAX, include/net/tcp.h
+	case !printable(f.Control):
 		return wrong(at+".control", "%q is not the name of a congestion control", clip(f.Control))
 	}
 	if err := f.checkSockets(at); err != nil {
 		return err
 	}
 	if err := f.checkConnections(at); err != nil {
+		return err
+	}
+	if err := f.checkTransfer(at); err != nil {
+		return err
+	}
+	if err := f.checkProfile(at); err != nil {
 		return err
 	}
 	if pps, ok := f.Rate.PPS(f.PayloadBytes); ok && pps > unit.MaxPacketsPerSecond {

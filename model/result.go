@@ -4,19 +4,21 @@ import "time"
 
 // Document is a whole run: what --json writes and what a run file is read back into.
 type Document struct {
-	Format   string       `json:"format"`
-	ID       string       `json:"id"`
-	Started  time.Time    `json:"started"`
-	Tool     Tool         `json:"tool"`
-	Plan     Plan         `json:"plan"`
-	Host     []Host       `json:"host"`
-	Lab      *LabFacts    `json:"lab,omitempty"`
-	Router   *RouterFacts `json:"router,omitempty"`   // of a run that watches one
-	PathMTU  []PathMTU    `json:"path_mtu,omitempty"` // of each flow, as found before the first trial; none in runs of before
-	Complete bool         `json:"complete"`           // the design had no further trial
-	Results  []Result     `json:"results"`
-	Findings []Finding    `json:"findings"`
-	Warnings []string     `json:"warnings"`
+	Format  string       `json:"format"`
+	ID      string       `json:"id"`
+	Started time.Time    `json:"started"`
+	Tool    Tool         `json:"tool"`
+	Plan    Plan         `json:"plan"`
+	Host    []Host       `json:"host"`
+	Lab     *LabFacts    `json:"lab,omitempty"`
+	Router  *RouterFacts `json:"router,omitempty"` // of a run that watches one
+	// Control compares the congestion controls of a run of pelt cc.
+	Control  *ControlTable `json:"control,omitempty"`
+	PathMTU  []PathMTU     `json:"path_mtu,omitempty"` // of each flow, as found before the first trial; none in runs of before
+	Complete bool          `json:"complete"`           // the design had no further trial
+	Results  []Result      `json:"results"`
+	Findings []Finding     `json:"findings"`
+	Warnings []string      `json:"warnings"`
 }
 
 // Tool says which pelt made a document.
@@ -86,6 +88,8 @@ type Host struct {
 	SendBufferB    int               `json:"send_buffer_max_bytes,omitempty"`    // net.core.wmem_max
 	Privileged     bool              `json:"privileged"`                         // may administer its network
 	Notes          map[string]string `json:"notes,omitempty"`
+	// TCPSettings are all of net.ipv4.tcp_*, by the words after tcp_; in runs of TCP.
+	TCPSettings map[string]string `json:"tcp_settings,omitempty"`
 }
 
 // State tells whether a result may be believed.
@@ -109,13 +113,24 @@ type Result struct {
 	EngineReason string       `json:"engine_reason,omitempty"`
 	Flows        []FlowResult `json:"flows"`
 	Series       []Series     `json:"series"`
+	Changes      []Change     `json:"changes,omitempty"`  // of the series, found when the trial was over; none in runs of before
 	Observed     []Observed   `json:"observed,omitempty"` // how closely each node was watched, in travel order; none in runs of before
 	Counters     []Counter    `json:"counters,omitempty"` // of all nodes: those that moved, and those that a check needs
 	Links        []LinkResult `json:"links,omitempty"`    // of a lab's emulated links
 	Router       *RouterWatch `json:"router,omitempty"`   // of a run that watches one
-	Warnings     []string     `json:"warnings,omitempty"` // doubts of the two ends about this trial
-	Beside       int          `json:"beside,omitempty"`   // trials that ran at the same time in labs of their own, at most
-	Spoilt       int          `json:"spoilt,omitempty"`   // tries before this one that had too little of the machine beside others; they are not kept
+	Gaps         []ControlGap `json:"control_gaps,omitempty"`
+	Made         []MadeChange `json:"timed_changes,omitempty"` // of the plan's, those that came to pass
+	Warnings     []string     `json:"warnings,omitempty"`      // doubts of the two ends about this trial
+	Beside       int          `json:"beside,omitempty"`        // trials that ran at the same time in labs of their own, at most
+	Spoilt       int          `json:"spoilt,omitempty"`        // tries before this one that had too little of the machine beside others; they are not kept
+}
+
+// ControlGap is a time in which a trial went on without a word from some of its hosts.
+// What they measured meanwhile is in the result.
+type ControlGap struct {
+	Nodes     []string `json:"nodes"`   // not heard
+	StartS    float64  `json:"start_s"` // after the start of the measured part
+	DurationS float64  `json:"duration_s"`
 }
 
 // LinkResult is what one direction of an emulated link did in a trial, the
@@ -137,7 +152,7 @@ type LinkResult struct {
 	LossRatio  *float64 `json:"loss_ratio,omitempty"` // Lost of Frames; nil too if none came
 	AskedRatio float64  `json:"loss_ratio_asked"`     // what the settings come to
 	Overrun    uint64   `json:"overrun,omitempty"`    // frames that the emulation was too slow to take
-	Refused    uint64   `json:"refused,omitempty"`    // that the node behind did not take
+	Refused    uint64   `json:"refused,omitempty"`    // that the node behind did not take, or for which there was no memory
 	LateRatio  float64  `json:"late_ratio,omitempty"` // left behind their time by more than 0.5 ms and a tenth of what they were to spend on the link
 	LateNS     struct {
 		P50 int64 `json:"p50"`
@@ -207,11 +222,16 @@ type FlowResult struct {
 	SendGap   *Percentiles `json:"send_gap_ns,omitempty"`
 	GapCounts []Bucket     `json:"send_gap_counts,omitempty"`
 	BurstMax  int          `json:"send_burst_max_packets,omitempty"` // most packets that left in one go
+	Pacing    *Pacing      `json:"pacing,omitempty"`                 // of a flow with a profile
 
 	SendErrors map[string]uint64 `json:"send_errors,omitempty"` // errno name -> packets
 	TCP        *TCPFacts         `json:"tcp,omitempty"`
 	// Connections are the figures of a flow of them, whose TCP is all zero.
 	Connections *ConnectionFacts `json:"connections,omitempty"`
+
+	Record             *RecordFacts `json:"record,omitempty"`               // of a flow whose packets were recorded
+	ReceiveBufferBytes int          `json:"receive_buffer_bytes,omitempty"` // UDP: granted to each receiving socket, as the kernel accounts it
+	TruesizeBytes      int          `json:"truesize_bytes,omitempty"`       // UDP: memory of one queued datagram, as the kernel accounts it; 0: not seen
 
 	SenderCPU   CPU `json:"sender_cpu"`
 	ReceiverCPU CPU `json:"receiver_cpu"`
@@ -238,6 +258,16 @@ type TCPFacts struct {
 	SegmentSizeBytes int     `json:"segment_max_bytes"` // tcpi_snd_mss
 	Control          string  `json:"control"`           // congestion control in use, read back
 	RTTNanos         float64 `json:"rtt_ns"`            // smoothed, at the end
+	MinRTTNanos      float64 `json:"min_rtt_ns,omitempty"`
+	// In seconds, of all streams together: had data to send, and of that were held back
+	// by the peer's window, or by their own buffer (tcpi_busy_time, ...).
+	BusyS          float64 `json:"busy_s,omitempty"`
+	RwndLimitedS   float64 `json:"rwnd_limited_s,omitempty"`
+	SndbufLimitedS float64 `json:"sndbuf_limited_s,omitempty"`
+	// SamplesMissed are readings of the series that were not taken in time.
+	SamplesMissed uint64      `json:"samples_missed,omitempty"`
+	Completion    *Completion `json:"completion,omitempty"` // of a transfer with an end
+	PerStream     []TCPStream `json:"per_stream,omitempty"` // of several streams of a transfer
 }
 
 // Percentiles summarise a distribution, in nanoseconds.
@@ -246,6 +276,7 @@ type Percentiles struct {
 	Min   float64 `json:"min"`
 	P50   float64 `json:"p50"`
 	P90   float64 `json:"p90"`
+	P95   float64 `json:"p95,omitempty"` // none in runs of before
 	P99   float64 `json:"p99"`
 	P999  float64 `json:"p999"`
 	Max   float64 `json:"max"`
@@ -265,7 +296,10 @@ type Series struct {
 	Flow         string    `json:"flow,omitempty"`
 	At           string    `json:"at"` // node where it was measured
 	Core         *int      `json:"core,omitempty"`
-	StartSeconds float64   `json:"start_s"` // after the start of the measured part
+	Stream       *int      `json:"stream,omitempty"` // of several
+	Layer        string    `json:"layer,omitempty"`  // of packets that ended there, as in a ledger
+	Cause        string    `json:"cause,omitempty"`  // of these packets
+	StartSeconds float64   `json:"start_s"`          // after the start of the measured part
 	StepSeconds  float64   `json:"step_s"`
 	Values       []float64 `json:"values"`
 }

@@ -45,6 +45,16 @@ type Observation struct {
 	iface     string
 }
 
+// Namespace is the inode of the host's network namespace; 0 if it cannot be had.
+func (o *Observer) Namespace() uint64 {
+	reader, err := counters.Open(o.Do, counters.Options{})
+	if err != nil {
+		return 0
+	}
+	defer reader.Close()
+	return reader.Namespace()
+}
+
 // Begin opens the observation of one trial. What this host cannot do stands in
 // the report; the error says that it cannot be observed at all.
 func (o *Observer) Begin(trial uint16, mode model.DropMode) (*Observation, error) {
@@ -78,7 +88,7 @@ func (w *Observation) Track(flow model.Flow, tuples []model.Tuple) error {
 	if w.machine == nil {
 		return nil
 	}
-	options := drops.TrackOptions{Mode: w.mode, Packets: flow.Packets, Fragments: flow.PayloadBytes > w.wholePayload()}
+	options := drops.TrackOptions{Mode: w.mode, Packets: sequences(flow), Fragments: flow.PayloadBytes > w.wholePayload()}
 	track, err := w.machine.Track(w.trial, flow.Name, tuples, options)
 	if err != nil {
 		w.untracked, w.why = true, err.Error()
@@ -90,6 +100,13 @@ func (w *Observation) Track(flow model.Flow, tuples []model.Tuple) error {
 	w.why = cmp.Or(w.why, track.Why())
 	w.tracks = append(w.tracks, track)
 	return nil
+}
+
+// sequences is the most that one stream of a flow with a number of packets will have, 0
+// if unknown: the streams share them evenly.
+func sequences(flow model.Flow) uint64 {
+	streams := uint64(max(flow.Streams, 1))
+	return flow.Packets/streams + min(flow.Packets%streams, 1)
 }
 
 // wholePayload is the largest payload in bytes that leaves in one packet, as
@@ -111,6 +128,25 @@ const (
 	ipv6Header = 40
 	udpHeader  = 8
 )
+
+// Counts tells what the kernel dropped of the trial so far, without sequences; no drops
+// where they are not watched.
+func (w *Observation) Counts() (model.Observation, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	o := model.Observation{Boot: kernelIdentity(), Mode: w.mode, Why: w.why}
+	if w.reader != nil {
+		o.Namespace = w.reader.Namespace()
+	}
+	if w.machine == nil || w.untracked || len(w.tracks) == 0 {
+		return o, nil
+	}
+	d, err := w.machine.Counts(w.trial)
+	if err == nil {
+		o.Drops = &d
+	}
+	return o, err
+}
 
 // Snapshot reads the counters.
 func (w *Observation) Snapshot(m model.Moment) {
@@ -186,7 +222,7 @@ func (w *Observation) Report() model.Observation {
 	if !start.Taken.IsZero() && !end.Taken.IsZero() {
 		r.Counters = counters.Diff(idle, start, measure, end, r.IdleS)
 	}
-	for _, s := range []counters.Snapshot{start, end} {
+	for _, s := range []counters.Snapshot{start, measure, end} {
 		for _, line := range s.Unread {
 			if !slices.Contains(r.Unread, line) {
 				r.Unread = append(r.Unread, line)

@@ -5,10 +5,13 @@ package observe
 import (
 	"errors"
 	"os"
+	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"pelt/model"
+	"pelt/observe/counters"
 	"pelt/observe/drops"
 )
 
@@ -84,6 +87,33 @@ func TestReportSaysThatATrackFailed(t *testing.T) {
 	for name, w := range map[string]*Observation{`those of flow "up"`: both, "0 streams": none} {
 		if r := w.Report(); r.Mode != model.DropsOff || !strings.Contains(r.Why, name) {
 			t.Errorf("mode %s, why %q; want off, and %q", r.Mode, r.Why, name)
+		}
+	}
+}
+
+// Counters that a reading lacks make those of the others doubtful, whichever it was.
+func TestReportSaysWhatAnyReadingLacks(t *testing.T) {
+	w, err := (&Observer{Do: here}).Begin(301, model.DropsOff)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer w.Close()
+	for i, m := range []model.Moment{model.MomentStart, model.MomentMeasure, model.MomentEnd} {
+		w.shots[m] = counters.Snapshot{Taken: time.Now(), Unread: []string{"always", []string{"at first", "between", "at last"}[i]}}
+	}
+	if got := w.Report().Unread; !slices.Equal(got, []string{"always", "at first", "between", "at last"}) {
+		t.Errorf("unread: %q", got)
+	}
+}
+
+func TestSequences(t *testing.T) {
+	for _, c := range []struct {
+		packets uint64
+		streams int
+		want    uint64
+	}{{0, 4, 0}, {1000, 0, 1000}, {1000, 1, 1000}, {1000, 4, 250}, {1001, 4, 251}, {3, 4, 1}} {
+		if got := sequences(model.Flow{Packets: c.packets, Streams: c.streams}); got != c.want {
+			t.Errorf("%d packets in %d streams: %d of each, want %d", c.packets, c.streams, got, c.want)
 		}
 	}
 }

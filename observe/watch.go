@@ -19,12 +19,19 @@ type Watcher struct {
 	last  load
 	begun time.Time // of last
 	valid bool      // first was read
-	steps []step
+	busy  []float64 // of the whole host, by step
+	cores map[int]*coreSteps
 }
 
-type step struct {
-	all   share
-	cores map[int]share
+// coreSteps are what a core did, by step of the watch. Steps in which it was away are
+// made up for when it is seen again, or at the end.
+type coreSteps struct{ softirq, idle []float64 }
+
+// away makes up for steps before n: a core that is away is idle.
+func (c *coreSteps) away(n int) {
+	for len(c.idle) < n {
+		c.softirq, c.idle = append(c.softirq, 0), append(c.idle, 1)
+	}
 }
 
 // StartWatch begins a watch. On a system that does not tell its processor time
@@ -32,7 +39,7 @@ type step struct {
 func StartWatch() *Watcher { return startWatch(readLoad) }
 
 func startWatch(read func() (load, error)) *Watcher {
-	w := &Watcher{read: read, quit: make(chan struct{}), done: make(chan struct{})}
+	w := &Watcher{read: read, quit: make(chan struct{}), done: make(chan struct{}), cores: map[int]*coreSteps{}}
 	first, err := read()
 	w.first, w.last, w.valid, w.begun = first, first, err == nil, time.Now()
 	if !w.valid {
@@ -67,27 +74,33 @@ func (w *Watcher) take(end bool) {
 	}
 	at := time.Now()
 	n := int((at.Sub(w.begun) + watchStep/2) / watchStep)
-	if end && len(w.steps) == 0 {
+	if end && len(w.busy) == 0 {
 		n = max(n, 1)
 	}
 	if n == 0 {
 		return
 	}
-	s := step{cores: map[int]share{}}
-	var ok bool
-	if s.all, ok = now.all.since(w.last.all); !ok {
+	all, ok := now.all.since(w.last.all)
+	if !ok {
 		return
 	}
 	for core, t := range now.cores {
-		if before, known := w.last.cores[core]; known {
-			if c, ok := t.since(before); ok {
-				s.cores[core] = c
+		before, known := w.last.cores[core]
+		if s, ok := t.since(before); known && ok {
+			c := w.cores[core]
+			if c == nil {
+				c = &coreSteps{}
+				w.cores[core] = c
+			}
+			c.away(len(w.busy))
+			for range n {
+				c.softirq, c.idle = append(c.softirq, s.softirq), append(c.idle, s.idle)
 			}
 		}
 	}
 	w.last, w.begun = now, at
 	for range n {
-		w.steps = append(w.steps, s)
+		w.busy = append(w.busy, all.busy)
 	}
 }
 
@@ -127,30 +140,15 @@ func (w *Watcher) cpu() (c model.CPU) {
 }
 
 func (w *Watcher) series() []model.Series {
-	if len(w.steps) == 0 {
+	if len(w.busy) == 0 {
 		return nil
 	}
-	cores := map[int]bool{}
-	host := model.Series{Metric: "cpu_busy_ratio", StepSeconds: watchStep.Seconds()}
-	for _, s := range w.steps {
-		host.Values = append(host.Values, s.all.busy)
-		for core := range s.cores {
-			cores[core] = true
-		}
-	}
-	all := []model.Series{host}
-	for _, core := range slices.Sorted(maps.Keys(cores)) {
-		softirq := model.Series{Metric: "cpu_softirq_ratio", Core: &core, StepSeconds: watchStep.Seconds()}
-		idle := model.Series{Metric: "cpu_idle_ratio", Core: &core, StepSeconds: watchStep.Seconds()}
-		for _, s := range w.steps {
-			c, ok := s.cores[core]
-			if !ok {
-				c = share{idle: 1}
-			}
-			softirq.Values = append(softirq.Values, c.softirq)
-			idle.Values = append(idle.Values, c.idle)
-		}
-		all = append(all, softirq, idle)
+	all := []model.Series{{Metric: "cpu_busy_ratio", StepSeconds: watchStep.Seconds(), Values: w.busy}}
+	for _, core := range slices.Sorted(maps.Keys(w.cores)) {
+		c := w.cores[core]
+		c.away(len(w.busy))
+		all = append(all, model.Series{Metric: "cpu_softirq_ratio", Core: &core, StepSeconds: watchStep.Seconds(), Values: c.softirq},
+			model.Series{Metric: "cpu_idle_ratio", Core: &core, StepSeconds: watchStep.Seconds(), Values: c.idle})
 	}
 	return all
 }

@@ -108,3 +108,31 @@ func TestWatchLateSampler(t *testing.T) {
 		}
 	})
 }
+
+// A core that comes and goes counts as idle while it is away, and each step has a value.
+func TestWatchCoreAway(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		read, start := machine(), time.Now()
+		w := startWatch(func() (load, error) {
+			l, err := read()
+			if s := time.Since(start).Seconds(); s > 1.5 && s < 3.5 {
+				delete(l.cores, 0)
+			}
+			return l, err
+		})
+		time.Sleep(6*time.Second + time.Millisecond)
+		_, series := w.Stop()
+		for _, s := range series {
+			if s.Metric != "cpu_idle_ratio" || *s.Core != 0 {
+				continue
+			}
+			for i, want := range []float64{0, 1, 1, 1, 0, 0} { // of the step in which it comes back nothing is known
+				if len(s.Values) != 6 || !near(s.Values[i], want) {
+					t.Fatalf("idle %v", s.Values)
+				}
+			}
+			return
+		}
+		t.Error("no such core")
+	})
+}

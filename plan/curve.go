@@ -43,6 +43,8 @@ type CurveOptions struct {
 	SendBuffer    int // bytes, as the kernel accounts them; 0 is chosen
 	ReceiveBuffer int
 	Joined        bool           // UDP_GRO at the receiver
+	Profile       *model.Profile // how packets are spread over time; nil is evenly
+	ProfileRate   unit.Rate      // that the profile itself has: a ramp's last, a trace's mean; else zero
 	Drops         model.DropMode // "" is as closely as the hosts can
 }
 
@@ -138,7 +140,10 @@ func (o CurveOptions) flow() (model.Flow, error) {
 	f := model.Flow{
 		Protocol: orDefault(o.Protocol, model.UDP), Rate: o.Rate, Burst: o.Burst, Streams: orDefault(o.Streams, 1), Family: o.Family,
 		DSCP: o.DSCP, DontFragment: o.DontFragment, SourcePort: o.SourcePort, SourceAddresses: o.Sources, Bulk: o.Bulk, Control: o.Control,
-		Segments: o.Segments, SendBuffer: o.SendBuffer, ReceiveBuffer: o.ReceiveBuffer, Joined: o.Joined,
+		Profile: o.Profile, Segments: o.Segments, SendBuffer: o.SendBuffer, ReceiveBuffer: o.ReceiveBuffer, Joined: o.Joined,
+	}
+	if o.Rate.IsMax() {
+		f.Rate = o.ProfileRate
 	}
 	if len(o.Sources) > 0 && f.Family == 0 {
 		f.Family = 4
@@ -155,7 +160,15 @@ func (o CurveOptions) flow() (model.Flow, error) {
 		return f, bad("--df", "is for --proto udp")
 	case f.Protocol == model.TCP && (o.Segments != 0 || o.SendBuffer != 0 || o.ReceiveBuffer != 0 || o.Joined):
 		return f, bad("--gso, --gro, --send-buffer, --receive-buffer", "are for --proto udp")
-	case o.Rate.IsMax() && o.Burst != 0:
+	case f.Protocol == model.TCP && o.Profile != nil:
+		return f, bad("--profile", "is for --proto udp: TCP decides itself when its segments leave")
+	case o.Profile != nil && o.Segments > 1:
+		return f, bad("--profile", "packets of one buffer leave at once; want no --gso")
+	case o.Profile != nil && o.Profile.Kind == model.Ramp && !o.Rate.IsMax():
+		return f, bad("--profile", "a ramp says its rates itself; want no --rate and no --interval")
+	case o.Profile != nil && f.Rate.IsMax():
+		return f, bad("--profile", "needs --rate or --interval: how many packets are spread over time")
+	case f.Rate.IsMax() && o.Burst != 0:
 		return f, bad("--burst", "needs --rate or --interval: unpaced packets leave as they can")
 	}
 	return f, nil

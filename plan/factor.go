@@ -35,7 +35,7 @@ func LinkFactor(text string) (model.Factor, error) {
 func linkLevels(key, knob, list string, inBytes bool) (levels []model.Value, err error) {
 	number := func(n float64) { levels = append(levels, model.Number(n)) }
 	switch {
-	case key == "distribution", key == "mode", key == "loss" && strings.Contains(list, ":"):
+	case key == "distribution", key == "mode", key == "buffers", key == "loss" && strings.Contains(list, ":"):
 		for _, word := range strings.Split(list, ",") {
 			if word = strings.TrimSpace(word); key != "loss" || strings.Contains(word, ":") {
 				levels = append(levels, model.Word(word))

@@ -14,10 +14,11 @@ func optionNames() map[string]string {
 	return map[string]string{
 		"target": "TARGET", "links": "--link", "engine": "--engine",
 		"payload_bytes": "--payload", "frame_bytes": "--frame", "rate": "--rate", "direction": "--direction",
-		"streams": "--streams", "family": "--family", "dscp": "--dscp", "burst": "--burst",
+		"streams": "--streams", "family": "--family", "dscp": "--dscp", "burst": "--burst", "profile": "--profile", "burst_packets": "--profile", "on_s": "--profile", "off_s": "--profile", "from": "--profile", "trace": "--profile", "file": "--profile",
 		"source_port": "--source-port", "receivers": "--receivers", "packets": "--count", "interval_ns": "--interval", "rate_pps": "--rate", "source_addresses": "--source-address", "control": "--control", "protocol": "--proto",
 		"dut": "--dut", "near": "TARGET", "variants": "--variant",
 		"measure_s": "--time", "warmup_s": "--warmup", "repeats": "--repeats", "max_loss_ratio": "--max-loss",
+		"bytes": "--bytes", "http": "--http", "stagger_s": "--stagger", "commands": "--exec-server, --exec-client", "most_repeats": "--max-repeats", "patience_s": "--patience", "at_s": "--at", "timed": "--at",
 	}
 }
 

@@ -32,7 +32,7 @@ func TestRouterCells(t *testing.T) {
 			if got := len(p.Design.Cells); got != c.want {
 				t.Errorf("got %d cells, want %d: %v", got, c.want, p.Design.Cells)
 			}
-			d, err := design.New(p)
+			d, err := design.New(p, nil)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -1,6 +1,8 @@
 package plan
 
 import (
+	"math"
+	"slices"
 	"strings"
 	"time"
 
@@ -18,6 +20,7 @@ type SweepOptions struct {
 	SendBuffers    []int // bytes
 	ReceiveBuffers []int
 	Receivers      []int          // of a lab:star: a list is a factor, and the star has the most of them
+	Profiles       []string       // in the words of model.ParseProfile, or constant: a factor; of one, CurveOptions.Profile
 	Links          []model.Factor // settings of a lab's links that vary, see LinkFactor
 	Held           bool           // the lab runs already, so the plan does not say its links' delays
 	Packets        uint64         // of each trial and receiver; 0: as many as fit in Time
@@ -61,6 +64,16 @@ func Sweep(o SweepOptions) (model.Plan, error) {
 	if len(o.Payloads) == 0 && len(o.Frames) == 0 && !o.Whole {
 		return model.Plan{}, bad("--payload", "say which sizes: 256..1472/256,1472")
 	}
+	if o.Profile != nil && o.Profile.Kind != model.Ramp || len(o.Profiles) > 0 { // which needs a rate, also where that varies
+		switch {
+		case len(o.Rates) > 0:
+			o.Rate = o.Rates[0]
+		case len(o.Intervals) > 0:
+			o.Rate = unit.IntervalRate(o.Intervals[0])
+		}
+	} else if o.Profile != nil && len(o.Rates)+len(o.Intervals) > 0 {
+		return model.Plan{}, bad("--profile", "a ramp says its rates itself; want no --rate and no --interval")
+	}
 	p, err := Curve(o.CurveOptions)
 	if err != nil {
 		return p, err
@@ -84,6 +97,7 @@ func Sweep(o SweepOptions) (model.Plan, error) {
 		for _, f := range o.Links {
 			p.Timing.QuietSeconds += 2 * longest(f)
 		}
+		p.Timing.QuietSeconds += 3 * o.onLink(p)
 		p.Timing.QuietSeconds = min(p.Timing.QuietSeconds, sweepDrain.Seconds())
 	}
 	for i := range p.Flows {
@@ -140,6 +154,13 @@ func (o SweepOptions) factors(p *model.Plan) error {
 		}
 		p.Factors = append(p.Factors, factor)
 	}
+	if len(o.Profiles) > 0 {
+		factor := model.Factor{Knob: "profile"}
+		for _, text := range o.Profiles {
+			factor.Levels = append(factor.Levels, model.Word(text))
+		}
+		p.Factors = append(p.Factors, factor)
+	}
 	numbers("streams", o.StreamCounts, func(f *model.Flow, n int) { f.Streams = n })
 	numbers("send_buffer_bytes", o.SendBuffers, func(f *model.Flow, n int) { f.SendBuffer = n })
 	numbers("receive_buffer_bytes", o.ReceiveBuffers, func(f *model.Flow, n int) { f.ReceiveBuffer = n })
@@ -147,6 +168,39 @@ func (o SweepOptions) factors(p *model.Plan) error {
 	p.Factors = append(p.Factors, o.Links...)
 	return nil
 }
+
+// onLink is how long the largest datagram takes on the slowest link, in seconds, its
+// headers by and large: before the first has come nobody knows how far apart they are.
+func (o SweepOptions) onLink(p model.Plan) float64 {
+	bytes, rate := 0.0, math.Inf(1)
+	for _, f := range p.Flows {
+		bytes = max(bytes, float64(f.PayloadBytes))
+	}
+	for _, n := range slices.Concat(o.Payloads, o.Frames) {
+		bytes = max(bytes, float64(n))
+	}
+	if o.Whole {
+		bytes = max(bytes, wholeMost)
+	}
+	for _, l := range p.Links {
+		if l.Rate > 0 {
+			rate = min(rate, float64(l.Rate))
+		}
+	}
+	for _, f := range o.Links {
+		if _, setting, _ := model.SplitLinkKnob(f.Knob); setting == "rate_bps" {
+			for _, v := range f.Levels {
+				if v.Number > 0 {
+					rate = min(rate, v.Number)
+				}
+			}
+		}
+	}
+	return 8 * (1.05*bytes + 100) / rate
+}
+
+// wholeMost is what a path MTU is at most where nobody said more: Ethernet's.
+const wholeMost = 1500
 
 // longest is how long a factor may keep a packet on a link, in seconds.
 func longest(f model.Factor) (seconds float64) {
@@ -162,10 +216,18 @@ func longest(f model.Factor) (seconds float64) {
 	return seconds
 }
 
-// Quick cuts a sweep down to a tenth of its packets, not below 100, and two
-// trials of each cell: what differs by less than a few percent is not told apart.
+// quickLeast is the shortest trial that a quick sweep makes of a longer one.
+const quickLeast = 100 * time.Millisecond
+
+// Quick cuts a sweep down to a tenth of its packets, not below 100, or of its time, not
+// below 0.1 s, and two trials of each cell: what differs by less than a few percent is not told apart.
 func (o SweepOptions) Quick() SweepOptions {
-	o.Packets = max(orDefault(o.Packets, sweepPackets)/10, 100)
+	if o.Packets == 0 && o.Time > 0 {
+		o.Time = max(o.Time/10, min(o.Time, quickLeast))
+	} else {
+		n := orDefault(o.Packets, sweepPackets)
+		o.Packets = max(n/10, min(n, 100))
+	}
 	o.Repeats = min(orDefault(o.Repeats, sweepRepeats), 2)
 	return o
 }

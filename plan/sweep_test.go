@@ -79,3 +79,28 @@ func TestBadSweeps(t *testing.T) {
 		}
 	}
 }
+
+func TestQuick(t *testing.T) {
+	for _, c := range []struct {
+		packets, wantPackets uint64
+		time, wantTime       time.Duration
+	}{
+		{0, 100, 0, 0}, {5000, 500, 0, 0}, {200, 100, 0, 0}, {50, 50, 0, 0},
+		{0, 0, 2 * time.Second, 200 * time.Millisecond}, {0, 0, 500 * time.Millisecond, 100 * time.Millisecond}, {0, 0, 50 * time.Millisecond, 50 * time.Millisecond},
+	} {
+		o := SweepOptions{Packets: c.packets}
+		o.Time = c.time
+		if q := o.Quick(); q.Packets != c.wantPackets || q.Time != c.wantTime || q.Repeats != 2 {
+			t.Errorf("%d packets, %v: quick %d packets, %v, %d repeats", c.packets, c.time, q.Packets, q.Time, q.Repeats)
+		}
+	}
+}
+
+// A link may take longer for one datagram than its delay: a drain waits for the first.
+func TestQuietOfASlowLink(t *testing.T) {
+	o := SweepOptions{CurveOptions: CurveOptions{Target: "lab:direct", Payloads: []int{1472, 10240}, Links: []model.Link{{Rate: 256_000, DelaySeconds: 0.01}}}}
+	p, err := Sweep(o)
+	if took := 8 * 10486 / 256e3; err != nil || p.Timing.QuietSeconds < 2*took || p.Timing.QuietSeconds > 5*took {
+		t.Errorf("quiet for %v s, %v, where a datagram takes %.3f s", p.Timing.QuietSeconds, err, took)
+	}
+}

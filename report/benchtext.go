@@ -1,7 +1,6 @@
 package report
 
 import (
-	"fmt"
 	"slices"
 	"strings"
 
@@ -26,7 +25,7 @@ func (s *screen) bench(doc model.Document, t rows.Table) {
 	b := bench.Fold(doc)
 	if len(b.Rows) > 0 {
 		s.line("", "")
-		s.wrap(styleBold, "", benchTitle(doc))
+		s.wrap(styleBold, "", benchTitle(b))
 		s.benchRows(b)
 		s.wrap(styleDim, "", benchKey(b))
 		s.line("", "")
@@ -42,10 +41,14 @@ func (s *screen) bench(doc model.Document, t rows.Table) {
 	}
 }
 
-func benchTitle(doc model.Document) string {
+func benchTitle(b bench.Table) string {
 	title := "Rates, and the router's processor in percent"
-	if n := doc.Plan.Design.Repeats; n > 1 {
-		title += fmt.Sprintf("; means of %d trials, loss of all", n)
+	var counts []int
+	for _, r := range b.Rows {
+		counts = append(counts, len(r.Trials))
+	}
+	if trials := words.Trials(counts); trials != "" {
+		title += "; means of " + trials + ", loss of all"
 	}
 	return title
 }

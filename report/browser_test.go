@@ -25,6 +25,10 @@ import (
 	"pelt/report/internal/sample"
 )
 
+// patience is how long Chromium may take to start, or to show a page: it has
+// only the processor time that the rest of the machine leaves.
+const patience = 5 * time.Minute
+
 // browser starts one headless Chromium for a test. Without it the test fails
 // where CI=true, and is skipped elsewhere: a developer may not have one.
 func browser(t *testing.T) context.Context {
@@ -36,7 +40,7 @@ func browser(t *testing.T) context.Context {
 		}
 		t.Skipf("no chromium to open the report in: %v (Debian: apt install chromium)", err)
 	}
-	allocator, stop := chromedp.NewExecAllocator(t.Context(), chromedp.ExecPath(path), chromedp.UserDataDir(t.TempDir()),
+	allocator, stop := chromedp.NewExecAllocator(t.Context(), chromedp.ExecPath(path), chromedp.UserDataDir(t.TempDir()), chromedp.WSURLReadTimeout(patience),
 		chromedp.Headless, chromedp.NoSandbox, chromedp.DisableGPU, chromedp.NoFirstRun, chromedp.NoDefaultBrowserCheck,
 		chromedp.Flag("disable-quic", true), chromedp.Flag("disable-background-networking", true), chromedp.Flag("disable-component-update", true),
 		chromedp.Flag("disable-sync", true), chromedp.Flag("disable-dev-shm-usage", true))
@@ -141,7 +145,7 @@ const settled = `new Promise(done => requestAnimationFrame(() => requestAnimatio
 func look(ctx context.Context, page string, width int64, scheme string) (facts, *visit, error) {
 	ctx, closeTab := chromedp.NewContext(ctx)
 	defer closeTab()
-	ctx, cancel := context.WithTimeout(ctx, time.Minute)
+	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	v := &visit{}
 	if err := v.listen(ctx); err != nil {
@@ -183,9 +187,9 @@ func TestHTMLInBrowser(t *testing.T) {
 		{"desktop dark", 1280, "dark", "rgb(15, 19, 23)"},
 		{"phone", 360, "light", "rgb(246, 247, 249)"},
 	}
-	charts := map[string]int{"router": 6, "single": 2, "tcp": 6, "invalid": 6, "aborted": 6, "streams": 6, "bench": 6, "benchlab": 4, "empty": 0}
+	charts := map[string]int{"router": 6, "single": 2, "tcp": 6, "invalid": 6, "aborted": 6, "streams": 6, "bench": 6, "benchlab": 4, "cc": 3, "ccmix": 3, "soak": 3, "empty": 0}
 	for _, d := range sample.All() {
-		if slices.Contains([]string{"both", "loss", "roundtrip", "ipv6", "rates", "ledger", "unwatched", "chain", "zero"}, d.Name) {
+		if slices.Contains([]string{"both", "loss", "roundtrip", "ipv6", "rates", "ledger", "unwatched", "chain", "soaklong", "soakcut", "zero"}, d.Name) {
 			continue // their pages are built of the same parts as the others'
 		}
 		page := writePage(t, d.Doc)
@@ -231,6 +235,86 @@ func TestHTMLInBrowser(t *testing.T) {
 				}
 			})
 		}
+	}
+}
+
+// A change of a trial stands under the pointer at its second, and as a line.
+func TestChangeInBrowser(t *testing.T) {
+	tab, closeTab := chromedp.NewContext(browser(t))
+	defer closeTab()
+	v := &visit{}
+	if err := v.listen(tab); err != nil {
+		t.Fatal(err)
+	}
+	const at80 = `(() => {
+  const over = document.querySelector("#time-rate .u-over");
+  over.scrollIntoView({block: "center"});
+  const r = over.getBoundingClientRect();
+  return [r.left + r.width * 80.4 / 120, r.top + r.height / 2];
+})()`
+	// Pixels of the column at 80 s that are less transparent than those two seconds before.
+	const dotted = `(() => {
+  const c = document.querySelector("#time-rate canvas"), over = document.querySelector("#time-rate .u-over"), r = devicePixelRatio;
+  const box = over.getBoundingClientRect(), own = c.getBoundingClientRect();
+  const x = s => Math.round((box.left - own.left + box.width * s / 120) * r) - 1, width = x(80) - x(78) + 3, height = Math.round(box.height * r);
+  const all = c.getContext("2d").getImageData(x(78), Math.round((box.top - own.top) * r), width, height).data;
+  let n = 0;
+  for (let y = 0; y < height; y++) for (let i = 0; i < 3; i++) {
+    const there = (y * width + i) * 4 + 3, here = (y * width + width - 3 + i) * 4 + 3;
+    if (all[here] - all[there] > 60) n++;
+  }
+  return n;
+})()`
+	paint := chromedp.Evaluate[chromedp.Void](settled, chromedp.EvalAwaitPromise)
+	if err := chromedp.Do(tab, chromedp.EmulateViewport(1280, 900), chromedp.Navigate(writePage(t, sample.Single())), paint); err != nil {
+		t.Fatal(err)
+	}
+	at, err := chromedp.Run(tab, chromedp.Evaluate[[]float64](at80))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := chromedp.Do(tab, paint, chromedp.MouseEvent(input.DispatchMouseEventTypeMouseMoved, at[0], at[1]), paint); err != nil {
+		t.Fatal(err)
+	}
+	tip, err := chromedp.Run(tab, chromedp.Evaluate[string](tipText))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !strings.Contains(tip, "change found: received 262 → 100 kpps") {
+		t.Errorf("the tip at 80 s says %q", tip)
+	}
+	dots, err := chromedp.Run(tab, chromedp.Evaluate[int](dotted))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if dots < 20 {
+		t.Errorf("%d pixels at 80 s differ from those beside; want a line", dots)
+	}
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if len(v.problems) > 0 {
+		t.Errorf("the browser complained: %q", v.problems)
+	}
+}
+
+// The levels of a link are told with their digits and units, under the pointer as on the axis.
+func TestLevelsInBrowser(t *testing.T) {
+	d := sample.Rates()
+	levels := []model.Value{model.Number(0.0001), model.Number(0.0005), model.Number(0.001)}
+	d.Plan.Factors = []model.Factor{{Knob: "link.loss_ratio", Levels: levels}}
+	d.Results = d.Results[:len(levels)]
+	for i, v := range levels {
+		d.Results[i].Cell = model.Cell{"link.loss_ratio": v}
+	}
+	got, v, err := look(browser(t), writePage(t, d), 1280, "light")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !strings.HasPrefix(got.Tip, "0.05 %") {
+		t.Errorf("the tip in the middle of 0.01, 0.05 and 0.1 %% says %q", got.Tip)
+	}
+	if len(v.problems) > 0 {
+		t.Errorf("the browser complained: %q", v.problems)
 	}
 }
 

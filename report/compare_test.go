@@ -166,3 +166,28 @@ func TestCompareInBrowser(t *testing.T) {
 		})
 	}
 }
+
+// A loss of one packet in a million is not told as none.
+func TestCompareHTMLOfTinyLoss(t *testing.T) {
+	d := sample.Variants()
+	for i := range d.Results {
+		for j := range d.Results[i].Flows {
+			d.Results[i].Flows[j].LossRatio = 1e-6
+		}
+	}
+	all, err := compare.ParseMetrics(compare.DefaultMetrics)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c, err := compare.Levels(d, "variant", "", all)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var page bytes.Buffer
+	if err := CompareHTML(&page, c); err != nil {
+		t.Fatal(err)
+	}
+	if s := page.String(); strings.Contains(s, ">0 % lost") || !strings.Contains(s, "&lt;0.001 % lost") {
+		t.Errorf("%d times 0 %% lost, %d times less than 0.001 %%", strings.Count(s, ">0 % lost"), strings.Count(s, "&lt;0.001 % lost"))
+	}
+}

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"html/template"
 	"io"
-	"math"
 	"slices"
 	"strings"
 
@@ -214,7 +213,7 @@ func comparePlaces(c model.Comparison) []comparePlace {
 				v.CPUTip = fmt.Sprintf("%s: softirq %s, other work %s, idle %s", v.Name, figureText("ratio", softirq), figureText("ratio", max(0, busy.Mean-softirq)), figureText("ratio", max(0, 1-busy.Mean)))
 			}
 			if loss, lossy := found[key{i, at.cell, at.flow, "loss_ratio"}]; lossy && finiteOr(loss.Mean) > 0 {
-				v.Loss = unit.FormatRatio(math.Round(loss.Mean*1e5)/1e5) + " lost"
+				v.Loss = unit.FormatRatio(loss.Mean) + " lost"
 			}
 			view.Sides = append(view.Sides, v)
 		}

@@ -13,6 +13,7 @@ import (
 
 	"pelt/model"
 	"pelt/report/bench"
+	"pelt/report/controls"
 	"pelt/report/internal/words"
 	"pelt/report/rows"
 )
@@ -25,17 +26,25 @@ type column struct {
 
 // CSV writes a header and one row per flow of each trial, ordered by cell, then
 // repeat, then flow. The cell's knobs come first, then the names of the JSON
-// document. A trial that measured no flow has a row with its state. A knob
+// document. A trial that measured no flow has a row with its state; one of several
+// TCP streams of a comparison of controls has a row for each below its own. A knob
 // that is also a measured figure (loss_ratio) has set_ before its name; a size
 // or count that is both stands once, among the knobs.
 func CSV(w io.Writer, doc model.Document) error {
 	keys := cellKeys(doc)
 	columns := flowColumns()
+	if paced(doc) {
+		columns = append(columns, pacingColumns()...)
+	}
 	if toMany(doc) {
 		columns = append(columns, receiverColumns()...)
 	}
 	if bench.Is(doc) {
 		columns = append(columns, routerColumns()...)
+	}
+	compared := doc.Plan.Command == controls.Command
+	if compared {
+		columns = slices.Insert(columns, len(trialColumns), controlColumns(doc)...)
 	}
 	measured := map[string]column{} // settings that stand among the knobs
 	columns = slices.DeleteFunc(columns, func(c column) bool {
@@ -79,6 +88,11 @@ func CSV(w io.Writer, doc model.Document) error {
 				record = append(record, text)
 			}
 			_ = out.Write(record)
+			if compared {
+				for _, stream := range streamRecords(r, f, columns) {
+					_ = out.Write(append(slices.Clone(record[:len(keys)]), stream...))
+				}
+			}
 		}
 	}
 	out.Flush()
@@ -275,7 +289,7 @@ func observedText(all []model.Observed) string {
 func quantileColumns(name string, get func(model.FlowResult) *model.Percentiles) []column {
 	one := func(suffix string, of func(*model.Percentiles) float64) column {
 		return column{name + "_" + suffix + "_ns", func(_ model.Result, f model.FlowResult) string {
-			if p := get(f); p != nil {
+			if p := get(f); p != nil && p.Count > 0 && (suffix != "p95" || p.P95 > 0 || p.P90 == 0) { // runs of before have no P95
 				return csvFloat(of(p))
 			}
 			return ""
@@ -283,7 +297,7 @@ func quantileColumns(name string, get func(model.FlowResult) *model.Percentiles)
 	}
 	return []column{
 		one("min", func(p *model.Percentiles) float64 { return p.Min }), one("p50", func(p *model.Percentiles) float64 { return p.P50 }),
-		one("p90", func(p *model.Percentiles) float64 { return p.P90 }), one("p99", func(p *model.Percentiles) float64 { return p.P99 }),
+		one("p90", func(p *model.Percentiles) float64 { return p.P90 }), one("p95", func(p *model.Percentiles) float64 { return p.P95 }), one("p99", func(p *model.Percentiles) float64 { return p.P99 }),
 		one("p999", func(p *model.Percentiles) float64 { return p.P999 }), one("max", func(p *model.Percentiles) float64 { return p.Max }),
 	}
 }

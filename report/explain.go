@@ -46,13 +46,16 @@ type Explanation struct {
 	Trials   []ExplainedTrial `json:"trials"` // those asked for
 }
 
-// ExplainedCell is one flow of one setting over all its valid trials.
+// ExplainedCell is one flow of one setting over all its valid trials, or over all of them
+// where none is valid. Where none has a flow, it is the setting alone.
 type ExplainedCell struct {
 	Cell      model.Cell   `json:"cell"`
 	Flow      string       `json:"flow"`
 	From      string       `json:"from"`
 	To        string       `json:"to"`
 	Trials    []int        `json:"trials"` // numbers in the run, from 1
+	State     model.State  `json:"state"`  // of these trials
+	Why       string       `json:"why"`    // of the first, unless valid
 	Attempted uint64       `json:"attempted_packets"`
 	Lost      uint64       `json:"lost_packets"`
 	LossRatio float64      `json:"loss_ratio"`
@@ -104,12 +107,14 @@ func ExplainJSON(w io.Writer, doc model.Document, ask Ask) error {
 	}
 	for _, r := range rows.Fold(doc).Rows {
 		ratio, _ := r.LossRatio()
-		c := ExplainedCell{Cell: r.Cell, Flow: r.Flow, From: r.From, To: r.To, Attempted: r.Attempted, Lost: r.Lost, LossRatio: ratio, Sentence: words.Below(r), Ledger: r.Ledger}
+		c := ExplainedCell{Cell: r.Cell, Flow: r.Flow, From: r.From, To: r.To, Attempted: r.Attempted, Lost: r.Lost, LossRatio: ratio,
+			State: r.State, Why: r.Why, Sentence: words.Below(r), Ledger: r.Ledger}
 		for _, i := range r.Trials {
 			c.Trials = append(c.Trials, i+1)
 		}
 		x.Cells = append(x.Cells, c)
 	}
+	x.Cells = append(x.Cells, unmeasured(doc)...)
 	for _, i := range chosen {
 		r := doc.Results[i]
 		t := ExplainedTrial{Trial: i + 1, Cell: r.Cell, Repeat: r.Repeat, State: r.State, Why: r.Why, Observed: r.Observed, Counters: r.Counters}
@@ -127,6 +132,27 @@ func ExplainJSON(w io.Writer, doc model.Document, ask Ask) error {
 	return nil
 }
 
+// unmeasured are the settings of which no trial came to a flow.
+func unmeasured(doc model.Document) (cells []ExplainedCell) {
+	measured, place := map[string]bool{}, map[string]int{}
+	for _, r := range doc.Results {
+		measured[r.Cell.Key()] = measured[r.Cell.Key()] || len(r.Flows) > 0
+	}
+	for i, r := range doc.Results {
+		key := r.Cell.Key()
+		if measured[key] {
+			continue
+		}
+		at, seen := place[key]
+		if !seen {
+			at, place[key] = len(cells), len(cells)
+			cells = append(cells, ExplainedCell{Cell: r.Cell, State: r.State, Why: r.Why, Sentence: "Nothing was measured."})
+		}
+		cells[at].Trials = append(cells[at].Trials, i+1)
+	}
+	return cells
+}
+
 func explainedFlow(doc model.Document, r model.Result, f model.FlowResult) ExplainedFlow {
 	row := rows.Of(doc, r, f)
 	ratio, _ := row.LossRatio()
@@ -134,6 +160,16 @@ func explainedFlow(doc model.Document, r model.Result, f model.FlowResult) Expla
 		Name: f.Name, Protocol: f.Protocol, From: f.From, To: f.To, Planned: f.Planned, Attempted: f.Attempted, Accepted: f.Accepted, Received: f.Received,
 		Duplicates: f.Duplicates, Late: f.Late, Lost: f.Lost, LossRatio: ratio, SendErrors: f.SendErrors, Sentence: words.Below(row), Ledger: f.Ledger,
 	}
+}
+
+// fits reports whether a trial's setting is asked for.
+func (a Ask) fits(c model.Cell) bool {
+	for k, v := range a.Cell {
+		if c[k] != v {
+			return false
+		}
+	}
+	return true
 }
 
 // choose returns indices into the document's results.
@@ -144,17 +180,9 @@ func (a Ask) choose(doc model.Document) ([]int, error) {
 		}
 		return []int{a.Trial - 1}, nil
 	}
-	fits := func(c model.Cell) bool {
-		for k, v := range a.Cell {
-			if c[k] != v {
-				return false
-			}
-		}
-		return true
-	}
 	var all []int
 	for i, r := range doc.Results {
-		if fits(r.Cell) {
+		if a.fits(r.Cell) {
 			all = append(all, i)
 		}
 	}
@@ -166,7 +194,7 @@ func (a Ask) choose(doc model.Document) ([]int, error) {
 	}
 	var worst []int
 	for _, r := range rows.Fold(doc).Rows {
-		if !fits(r.Cell) || r.TCP != nil || len(r.Trials) == 0 || r.Lost == 0 && len(a.Cell) == 0 {
+		if !a.fits(r.Cell) || r.TCP != nil || len(r.Trials) == 0 || r.Lost == 0 && len(a.Cell) == 0 {
 			continue
 		}
 		if w := worstTrial(doc, r); !slices.Contains(worst, w) {
@@ -216,7 +244,7 @@ func Explain(w io.Writer, doc model.Document, ask Ask, width int, colour bool) e
 	}
 	s.lossTable(doc, t)
 	if len(chosen) == 0 && len(t.Rows) > 0 {
-		s.nothingLost(doc, t)
+		s.nothingLost(doc, slices.DeleteFunc(slices.Clone(t.Rows), func(r rows.Row) bool { return !ask.fits(r.Cell) }))
 	}
 	for _, i := range chosen {
 		s.explainTrial(doc, t, i)
@@ -294,7 +322,7 @@ func trialNumbers(r rows.Row) string {
 }
 
 // nothingLost says so, and what it rests on.
-func (s *screen) nothingLost(doc model.Document, t rows.Table) {
+func (s *screen) nothingLost(doc model.Document, list []rows.Row) {
 	held, broken := 0, []string{}
 	for i, r := range doc.Results {
 		for _, f := range r.Flows {
@@ -308,24 +336,44 @@ func (s *screen) nothingLost(doc model.Document, t rows.Table) {
 		}
 	}
 	s.line("", "")
-	text := "Nothing was lost."
-	for _, r := range t.Rows {
-		if r.TCP != nil {
-			text = "No UDP packet was lost. What TCP sent again has no ledger: it does not tell where each was lost."
-		}
+	text, tcp, udp := "Nothing was lost.", false, false
+	for _, r := range list {
+		tcp, udp = tcp || r.TCP != nil && r.Connections == nil, udp || r.TCP == nil
+	}
+	switch {
+	case tcp && udp:
+		text = "No UDP packet was lost. What TCP sent again has no ledger: it does not tell where each was lost."
+	case len(list) == 0:
+		text = "No trial of that was finished."
+	case !tcp && !udp:
+		text = "Connections have no ledger: how many were not established stands above."
+	case tcp:
+		text = "What TCP sent again has no ledger: it does not tell where each was lost."
 	}
 	s.wrap(styleVerdict, "", text)
+	if tcp && !udp {
+		for _, l := range linkLosses(doc) {
+			s.wrap("", "  ", l)
+		}
+	}
 	s.wrap("", "", fmt.Sprintf("Identities between counters: %d held, %d broken.", held, len(broken)))
 	for _, b := range broken {
 		s.wrap(styleYellow, "  ! ", b)
 	}
 	var seen []model.Observed
-	for _, r := range t.Rows {
+	for _, r := range list {
 		for _, o := range r.Observed {
-			if !slices.ContainsFunc(seen, func(x model.Observed) bool { return x.Node == o.Node }) {
+			i := slices.IndexFunc(seen, func(x model.Observed) bool { return x.Node == o.Node })
+			switch {
+			case i < 0:
 				seen = append(seen, o)
+			case rows.LessWatched(o.Mode, seen[i].Mode):
+				seen[i] = o
 			}
 		}
 	}
-	s.watched(seen)
+	if !udp { // TCP counts its own losses, so nobody was to watch
+		return
+	}
+	s.watched(seen, slices.ContainsFunc(doc.Results, model.Result.SoFar))
 }

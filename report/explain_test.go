@@ -24,7 +24,7 @@ func TestExplainGolden(t *testing.T) {
 		ask   Ask
 	}{
 		{"ledger", 80, Ask{}}, {"ledger", 120, Ask{}}, {"unwatched", 80, Ask{}}, {"ipv6", 80, Ask{All: true}}, {"router", 80, Ask{Trial: 2}},
-		{"tcp", 80, Ask{}}, {"aborted", 80, Ask{All: true}}, {"empty", 80, Ask{}}, {"zero", 80, Ask{}},
+		{"tcp", 80, Ask{}}, {"aborted", 80, Ask{All: true}}, {"soakcut", 80, Ask{}}, {"empty", 80, Ask{}}, {"zero", 80, Ask{}},
 	} {
 		var b bytes.Buffer
 		if err := Explain(&b, document(t, c.doc), c.ask, c.width, false); err != nil {
@@ -107,7 +107,14 @@ func TestExplainJSON(t *testing.T) {
 		if err := json.Unmarshal(b.Bytes(), &x); err != nil {
 			t.Fatalf("%s: %v", d.Name, err)
 		}
-		if x.Format != ExplainFormat || len(x.Trials) != len(d.Doc.Results) || len(x.Cells) != len(rows.Fold(d.Doc).Rows) {
+		bare := map[string]bool{} // settings without a flow
+		for _, r := range d.Doc.Results {
+			bare[r.Cell.Key()] = true
+		}
+		for _, r := range rows.Fold(d.Doc).Rows {
+			delete(bare, r.Cell.Key())
+		}
+		if x.Format != ExplainFormat || len(x.Trials) != len(d.Doc.Results) || len(x.Cells) != len(rows.Fold(d.Doc).Rows)+len(bare) {
 			t.Errorf("%s: %s with %d trials and %d cells of %d results", d.Name, x.Format, len(x.Trials), len(x.Cells), len(d.Doc.Results))
 		}
 		for _, trial := range x.Trials {
@@ -120,6 +127,38 @@ func TestExplainJSON(t *testing.T) {
 					t.Errorf("%s: trial %d: %d lost, lines and rest make %d", d.Name, trial.Trial, f.Lost, sum)
 				}
 			}
+		}
+	}
+}
+
+// Of a setting without a valid trial it is said why its figures tell nothing.
+func TestExplainJSONTellsStates(t *testing.T) {
+	for _, c := range []struct {
+		name string
+		doc  model.Document
+		want string
+	}{
+		{"aborted", sample.Aborted(), "[64] valid [1] \"\"; [512] aborted [2] \"interrupted\"; [1472] aborted [3] \"the receiver's control connection went away\"; "},
+		{"invalid", sample.Invalid(), "[64] invalid [1 3] \"flow up: the sender k\"; [1472] valid [2] \"\"; "},
+	} {
+		var b bytes.Buffer
+		if err := ExplainJSON(&b, c.doc, Ask{}); err != nil {
+			t.Fatal(err)
+		}
+		var x Explanation
+		if err := json.Unmarshal(b.Bytes(), &x); err != nil {
+			t.Fatal(err)
+		}
+		got := ""
+		for _, cell := range x.Cells {
+			why := cell.Why
+			if c.name == "invalid" {
+				why = why[:min(len(why), 21)]
+			}
+			got += fmt.Sprintf("[%v] %s %v %q; ", cell.Cell["payload_bytes"], cell.State, cell.Trials, why)
+		}
+		if got != c.want {
+			t.Errorf("%s:\n got %s\nwant %s", c.name, got, c.want)
 		}
 	}
 }
@@ -209,5 +248,34 @@ func TestManySettings(t *testing.T) {
 	}
 	if !strings.Contains(page, "20 further settings lost less: pelt explain") {
 		t.Error("the page does not say what it leaves out")
+	}
+}
+
+// What is said of settings that lost nothing is of those that were asked for.
+func TestNothingLostOfWhatWasAsked(t *testing.T) {
+	doc := sample.Bench()
+	var b bytes.Buffer
+	if err := Explain(&b, doc, Ask{Cell: model.Cell{"protocol": model.Word("tcp")}}, 100, false); err != nil {
+		t.Fatal(err)
+	}
+	if text := b.String(); strings.Contains(text, "No UDP packet was lost") || !strings.Contains(text, "What TCP sent again has no ledger") {
+		t.Errorf("of TCP alone:\n%s", text)
+	}
+}
+
+// A host that one trial of several did not watch is not watched.
+func TestNothingLostAndNotWatched(t *testing.T) {
+	var doc model.Document
+	for i, mode := range []model.DropMode{model.DropsSeq, model.DropsOff} {
+		doc.Results = append(doc.Results, model.Result{Cell: model.Cell{"payload_bytes": model.Number(float64(64 * (i + 1)))}, State: model.Valid,
+			Observed: []model.Observed{{Node: "receiver", Mode: mode}},
+			Flows:    []model.FlowResult{{Name: "up", Protocol: model.UDP, From: "sender", To: "receiver", PayloadBytes: 64 * (i + 1), Attempted: 10, Received: 10}}})
+	}
+	var b bytes.Buffer
+	if err := Explain(&b, doc, Ask{}, 100, false); err != nil {
+		t.Fatal(err)
+	}
+	if text := b.String(); !strings.Contains(text, "Nothing was lost.") || strings.Contains(text, "by its sequence") {
+		t.Errorf("watched as closely as in the first trial:\n%s", text)
 	}
 }

@@ -33,7 +33,11 @@ func (s *screen) explainTrial(doc model.Document, t rows.Table, at int) {
 			s.wrap(styleYellow, "! ", strings.TrimSuffix(words.Plain(string(r.State))+": "+words.Plain(r.Why), ": "))
 		}
 		if f.Protocol == model.TCP {
-			s.wrap("", "", "TCP: lost segments were sent again, and their places are not known.")
+			text := "TCP: lost segments were sent again, and their places are not known."
+			if f.Connections != nil {
+				text = "Connections have no ledger: " + connectionsLine(f) + "."
+			}
+			s.wrap("", "", text)
 			continue
 		}
 		s.account(row, f)
@@ -47,7 +51,9 @@ func (s *screen) explainTrial(doc model.Document, t rows.Table, at int) {
 		s.wrap(styleVerdict, "", fmt.Sprintf("Trial %d: %s", at+1, words.Cell(r.Cell)))
 		s.wrap("", "", "Nothing was measured.")
 	}
-	s.watched(r.Observed)
+	if len(r.Observed) > 0 || slices.ContainsFunc(r.Flows, func(f model.FlowResult) bool { return f.Protocol == model.UDP }) {
+		s.watched(r.Observed, r.SoFar())
+	}
 	s.moved(r)
 }
 
@@ -258,11 +264,16 @@ func (s *screen) checks(all []model.Check) {
 	}
 }
 
-// watched says how closely each host was observed.
-func (s *screen) watched(all []model.Observed) {
+// watched says how closely each host was observed. Of a trial so far nobody has told
+// that yet.
+func (s *screen) watched(all []model.Observed, soFar bool) {
 	s.line("", "")
 	s.line(styleBold, "  How each host was observed")
-	if len(all) == 0 {
+	switch {
+	case len(all) == 0 && soFar:
+		s.wrap("", "    ", "A host tells that when its trial ends, and this one had not. Of losses it is known by then how many packets counters name, not which, nor in which seconds.")
+		return
+	case len(all) == 0:
 		s.wrap("", "    ", "This run was made before pelt kept that: by its ends only.")
 		return
 	}

@@ -13,6 +13,7 @@ import (
 
 	"pelt/model"
 	"pelt/report/bench"
+	"pelt/report/controls"
 	"pelt/report/internal/words"
 )
 
@@ -27,6 +28,12 @@ var (
 	benchCSS string
 	//go:embed assets/bench.js
 	benchJS string
+	//go:embed assets/cc.html.tmpl
+	controlTemplate string
+	//go:embed assets/cc.css
+	controlCSS string
+	//go:embed assets/cc.js
+	controlJS string
 	//go:embed assets/report.css
 	htmlCSS string
 	//go:embed assets/report.js
@@ -44,7 +51,8 @@ var (
 // but the charts remains.
 func HTML(w io.Writer, doc model.Document) error {
 	view := newPage(doc)
-	charts := newChartData(doc, view.table)
+	charts := newChartData(doc, view.table, view.classes)
+	view.MarkNote = markNote(charts.Trials)
 	view.HasSeries, view.SeriesLeft = len(charts.Trials) > 0, charts.Left
 	data, err := json.Marshal(charts) // escapes <, > and & itself
 	if err != nil {
@@ -55,6 +63,10 @@ func HTML(w io.Writer, doc model.Document) error {
 	if bench.Is(doc) {
 		view.Bench = newBenchView(doc, charts)
 		script, style = script+"\n"+benchJS, style+"\n"+benchCSS
+	}
+	if controls.Is(doc) {
+		view.Control = newControlView(doc, charts)
+		script, style = script+"\n"+controlJS, style+"\n"+controlCSS
 	}
 	view.Script, view.Data = template.JS(script), template.JS(data) // our own assets, and JSON that json.Marshal escaped
 	return view.write(w, "script-src "+cspHash(script)+"; ", style)
@@ -76,6 +88,9 @@ func (p page) write(w io.Writer, scripts, style string) error {
 	t, err := template.New("report").Funcs(template.FuncMap{"keep": keepUnits}).Parse(htmlTemplate)
 	if err == nil {
 		t, err = t.Parse(benchTemplate)
+	}
+	if err == nil {
+		t, err = t.Parse(controlTemplate)
 	}
 	if err != nil {
 		return fmt.Errorf("writing HTML: %w", err)

@@ -1,16 +1,14 @@
 package report
 
 import (
-	"cmp"
 	"encoding/json"
-	"fmt"
 	"math"
-	"slices"
 	"strconv"
 	"strings"
 
 	"pelt/model"
 	"pelt/report/bench"
+	"pelt/report/controls"
 	"pelt/report/internal/words"
 	"pelt/report/rows"
 )
@@ -38,19 +36,27 @@ func nothing() num { return num(math.NaN()) }
 
 // chartData is what the page's script draws; report.js names the same fields.
 type chartData struct {
-	Axis   chartAxis   `json:"axis"`
-	Lines  []chartLine `json:"lines"`
-	Delay  string      `json:"delay"` // what the delays are; "" if there are none
-	Rate   string      `json:"rate"`  // unit of the rates: pps or /s
-	Trials []chartRun  `json:"trials"`
-	Left   int         `json:"left"` // trials with series that the file leaves out
-	Bench  *benchData  `json:"bench,omitempty"`
+	Axis    chartAxis    `json:"axis"`
+	Lines   []chartLine  `json:"lines"`
+	Delay   string       `json:"delay"` // what the delays are; "" if there are none
+	Rate    string       `json:"rate"`  // unit of the rates: pps or /s
+	Trials  []chartRun   `json:"trials"`
+	Left    int          `json:"left"` // trials with series that the file leaves out
+	Bench   *benchData   `json:"bench,omitempty"`
+	Control *controlData `json:"control,omitempty"`
 }
 
 type chartAxis struct {
 	Key   string `json:"key"`
 	Label string `json:"label"`
 	Log   bool   `json:"log"`
+
+	Levels []chartLevel `json:"levels"` // of all lines, in words
+}
+
+type chartLevel struct {
+	X    num    `json:"x"`
+	Text string `json:"text"`
 }
 
 type chartLine struct {
@@ -73,33 +79,25 @@ type chartLine struct {
 	Invalid []string `json:"invalid"` // why, "" for a valid point
 }
 
-type chartRun struct {
-	Name string      `json:"name"`
-	Rate []chartTime `json:"rate"`
-	CPU  []chartTime `json:"cpu"`
-}
-
-type chartTime struct {
-	Name   string `json:"name"`
-	Sent   bool   `json:"sent"`
-	Hue    int    `json:"hue"` // the two rates of a flow share one
-	Start  num    `json:"start"`
-	Step   num    `json:"step"`
-	Values []num  `json:"values"`
-}
-
-func newChartData(doc model.Document, t rows.Table) chartData {
+func newChartData(doc model.Document, t rows.Table, classes map[string]string) chartData {
 	d := chartData{Rate: "pps", Lines: []chartLine{}, Trials: []chartRun{}}
 	if bench.Is(doc) { // its charts are others
 		d.Bench = newBenchData(doc)
 		return d
 	}
+	if controls.Is(doc) { // likewise
+		d.Control = newControlData(doc)
+		return d
+	}
 	if key := t.Axis(); key != "" && !rows.IsSweep(doc) {
-		d.Axis = chartAxis{Key: key, Label: axisWords(key)}
+		d.Axis = chartAxis{Key: key, Label: axisWords(key), Levels: []chartLevel{}}
 		lines := t.Lines(key)
 		low, high := math.Inf(1), math.Inf(-1)
 		for _, l := range lines {
 			c := newChartLine(t, l, len(lines) > 1)
+			for _, x := range c.X {
+				d.Axis.Levels = append(d.Axis.Levels, chartLevel{x, words.Level(key, float64(x))})
+			}
 			d.Lines = append(d.Lines, c)
 			low, high = min(low, l.Points[0].X), max(high, l.Points[len(l.Points)-1].X)
 			if l.Protocol == model.TCP {
@@ -110,7 +108,7 @@ func newChartData(doc model.Document, t rows.Table) chartData {
 	}
 	d.Delay = delayKind(t.Rows)
 	for _, r := range doc.Results {
-		run := newChartRun(doc, r)
+		run := newChartRun(doc, r, classes)
 		if len(run.Rate)+len(run.CPU) == 0 {
 			continue
 		}
@@ -192,42 +190,6 @@ func rowDelay(r rows.Row) *rows.Delays {
 		return r.Delay
 	}
 	return r.RoundTrip
-}
-
-func newChartRun(doc model.Document, r model.Result) chartRun {
-	run := chartRun{Name: words.Shorten(trialWords(doc, r), 80), Rate: []chartTime{}, CPU: []chartTime{}}
-	if r.State != model.Valid {
-		run.Name += " (" + words.Name(string(r.State)) + ")"
-	}
-	for _, s := range r.Series {
-		if len(s.Values) == 0 || !(s.StepSeconds > 0) || !finite(s.StepSeconds) || !finite(s.StartSeconds) || s.Core != nil {
-			continue
-		}
-		c := chartTime{Start: num(s.StartSeconds), Hue: max(0, slices.IndexFunc(r.Flows, func(f model.FlowResult) bool { return f.Name == s.Flow }))}
-		flow := ""
-		if len(r.Flows) > 1 {
-			flow = words.Name(s.Flow) + " "
-		}
-		switch {
-		case s.Metric == "send_pps":
-			c.Name, c.Sent = flow+"sent", true
-		case s.Metric == "receive_pps":
-			c.Name = flow + "received"
-		case strings.HasPrefix(s.Metric, "cpu_") && strings.HasSuffix(s.Metric, "_ratio"):
-			c.Name = fmt.Sprintf("%s %s", words.Name(s.At), words.Name(strings.TrimSuffix(strings.TrimPrefix(s.Metric, "cpu_"), "_ratio")))
-		default:
-			continue
-		}
-		c.Step, c.Values = thin(s, maxChartPoints)
-		if strings.HasPrefix(s.Metric, "cpu_") {
-			c.Hue = len(run.CPU)
-			run.CPU = append(run.CPU, c)
-		} else {
-			run.Rate = append(run.Rate, c)
-		}
-	}
-	slices.SortStableFunc(run.Rate, func(a, b chartTime) int { return cmp.Compare(a.Hue, b.Hue) })
-	return run
 }
 
 // thin joins steps to their mean until the series has at most so many.

@@ -73,7 +73,7 @@ func newLedgerView(doc model.Document, t rows.Table, classes map[string]string, 
 			of = append(of, r)
 		}
 	}
-	v := ledgerView{Ask: "pelt explain " + cmp.Or(words.Name(doc.ID), "RUN") + " --all"}
+	v := ledgerView{Ask: "pelt explain " + words.RunRef(doc.ID) + " --all"}
 	if v.Left = len(of) - mostPanels; v.Left > 0 {
 		worst := slices.Clone(of)
 		slices.SortStableFunc(worst, lostMost)

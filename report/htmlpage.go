@@ -11,6 +11,7 @@ import (
 
 	"pelt/model"
 	"pelt/report/bench"
+	"pelt/report/controls"
 	"pelt/report/internal/words"
 	"pelt/report/rows"
 	"pelt/unit"
@@ -19,7 +20,8 @@ import (
 // page is what the template shows. All text in it is plain; the template
 // escapes it for HTML.
 type page struct {
-	table rows.Table
+	table   rows.Table
+	classes map[string]string // of causes of loss, by their words
 
 	CSP          string
 	Style        template.CSS
@@ -33,16 +35,20 @@ type page struct {
 	Findings     []string
 	Warnings     []string
 	Troubles     []string
+	TroubleTitle string
 	HasCurve     bool
 	HasDelay     bool
 	HasSeries    bool
-	SeriesLeft   int // trials whose seconds only the JSON document has
+	MarkNote     string // what marks on the charts over time are
+	SeriesLeft   int    // trials whose seconds only the JSON document has
 	Axis         string
 	Loss         lossChart
 	Ledger       ledgerView
+	Gaps         gapView
 	Tables       []htmlTable
 	Sweep        sweepView
-	Bench        *benchView // of a router bench
+	Bench        *benchView   // of a router bench
+	Control      *controlView // of a comparison of congestion controls
 	Hosts        hostTable
 	Method       []pair
 	Command      []string // the line, broken where it may wrap
@@ -77,7 +83,7 @@ func newPage(doc model.Document) page {
 		}
 	}
 	p.VerdictClass = headlineClass(p.Verdict)
-	for _, s := range []string{words.Headline(doc), words.Path(doc), words.Plan(doc), words.PathMTU(doc)} {
+	for _, s := range []string{words.Headline(doc), words.Path(doc), words.Plan(doc), words.PathMTU(doc), words.Record(doc)} {
 		if s != "" && s != p.Verdict {
 			p.Subtitle = append(p.Subtitle, s)
 		}
@@ -85,9 +91,13 @@ func newPage(doc model.Document) page {
 	for _, w := range doc.Warnings {
 		p.Warnings = append(p.Warnings, words.Plain(w))
 	}
-	p.Troubles = troubleGroups(doc, t)
+	p.Troubles, p.TroubleTitle = troubleGroups(doc, t), troubleTitle(doc)
 	p.Keys = keyFigures(t)
-	p.HasCurve = t.Axis() != "" && !rows.IsSweep(doc) && !bench.Is(doc)
+	if keys := soakKeys(doc); len(keys) > 0 {
+		p.Keys = keys
+	}
+	compared := controls.Is(doc)
+	p.HasCurve = t.Axis() != "" && !rows.IsSweep(doc) && !bench.Is(doc) && !compared
 	p.HasDelay = p.HasCurve && delayKind(t.Rows) != ""
 	var classes map[string]string
 	label := func(r rows.Row) string { return rowWords(t, r) }
@@ -101,10 +111,16 @@ func newPage(doc model.Document) page {
 		p.Sweep = newSweepView(doc, t)
 		told = sweepExtremes(t, t.Best(doc.Findings))
 	}
-	p.Loss, classes = newLossChart(told, label)
-	p.Ledger = newLedgerView(doc, told, classes, label)
-	p.Ledger.Apart = len(t.Rows) - len(told.Rows)
-	if !rows.IsSweep(doc) && !bench.Is(doc) {
+	if compared { // of TCP, what is lost is sent again
+		p.Keys = controlKeys(doc)
+	} else {
+		p.Loss, classes = newLossChart(told, label)
+		p.Ledger = newLedgerView(doc, told, classes, label)
+		p.Ledger.Apart = len(t.Rows) - len(told.Rows)
+	}
+	p.classes = classes
+	if !rows.IsSweep(doc) && !bench.Is(doc) && !compared {
+		p.Gaps = newGapView(t)
 		for _, of := range t.Groups() {
 			p.Tables = append(p.Tables, newHTMLTable(t, of))
 		}
@@ -305,6 +321,9 @@ func method(doc model.Document) []pair {
 		add("Router's CPU", "from its own counters, mean of the measured part; usr sys nic idle io irq sirq as top names them")
 	}
 	add("CPU", "of the sender its busiest thread, of the receiver its busiest core")
+	if controls.Is(doc) { // of TCP, what is lost is sent again
+		return out
+	}
 	add("Loss", "each packet is numbered; lost = sent − received, split by the counters that moved; what no counter explains is unattributed")
 	return out
 }

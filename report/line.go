@@ -76,6 +76,16 @@ func flowLine(f model.FlowResult) string {
 	if f.Connections != nil {
 		return connectionsLine(f)
 	}
+	if f.TCP != nil && f.TCP.Completion != nil {
+		c, text := f.TCP.Completion, "done in "
+		if !c.Done {
+			text = "not done in "
+		}
+		if c.By == model.ByExit && f.GoodputBPS == 0 { // nobody said how much it was
+			return text + unit.FormatNanos(c.Seconds*1e9)
+		}
+		return fmt.Sprintf("%s%s, %s, %s resent", text, unit.FormatNanos(c.Seconds*1e9), unit.FormatBits(f.GoodputBPS), unit.FormatCount(f.TCP.Retransmits))
+	}
 	if f.TCP != nil {
 		writes := "–"
 		if f.DurationS > 0 {

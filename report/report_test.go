@@ -61,7 +61,7 @@ func TestTextGolden(t *testing.T) {
 	for _, c := range []struct {
 		doc   string
 		width int
-	}{{"router", 80}, {"router", 120}, {"single", 80}, {"both", 80}, {"tcp", 80}, {"loss", 80}, {"invalid", 80}, {"aborted", 80}, {"roundtrip", 80}, {"ipv6", 80}, {"streams", 80}, {"rates", 80}, {"sweep", 80}, {"sweep", 132}, {"ledger", 80}, {"ledger", 132}, {"unwatched", 80}, {"bench", 80}, {"bench", 140}, {"benchlab", 80}, {"benchlab", 140}, {"nasty", 80}, {"empty", 80}, {"zero", 80}} {
+	}{{"router", 80}, {"router", 120}, {"single", 80}, {"both", 80}, {"tcp", 80}, {"loss", 80}, {"invalid", 80}, {"aborted", 80}, {"roundtrip", 80}, {"ipv6", 80}, {"streams", 80}, {"rates", 80}, {"paced", 80}, {"paced", 132}, {"sweep", 80}, {"sweep", 132}, {"ledger", 80}, {"ledger", 132}, {"unwatched", 80}, {"bench", 80}, {"bench", 140}, {"benchlab", 80}, {"benchlab", 140}, {"cc", 80}, {"cc", 40}, {"cc", 132}, {"ccmix", 80}, {"ccmix", 40}, {"cchostile", 80}, {"soak", 80}, {"soak", 120}, {"soaklong", 80}, {"soakcut", 80}, {"soakhostile", 80}, {"nasty", 80}, {"empty", 80}, {"zero", 80}} {
 		t.Run(fmt.Sprintf("%s/%d", c.doc, c.width), func(t *testing.T) {
 			var b bytes.Buffer
 			if err := Text(&b, document(t, c.doc), c.width, false); err != nil {
@@ -134,6 +134,8 @@ func TestLine(t *testing.T) {
 		{"some missed", model.Result{State: model.Valid, Flows: []model.FlowResult{{Protocol: model.UDP, Planned: 5000, Attempted: 4997, SendPPS: 999.4, ReceivePPS: 999.4, GoodputBPS: 512e3}}},
 			"the only setting: 999 pps sent, 999 pps received, nothing lost, 512 kbit/s, 0.06 % of the schedule missed"},
 		{"router", sample.Bench().Results[0], "64 B frames, up, UDP, plain: 446 kpps sent, 146 kpps received, 67.3 % lost, 21.0 Mbit/s; router 66 % idle, 32 % sirq"},
+		{"transfer", sample.Controls().Results[0], "control cubic, link loss 0 %: done in 6.86 s, 93.3 Mbit/s, 44 resent"},
+		{"cut transfer", cutTransfer(), "control reno, link loss 10 %: not done in 60.0 s, 9.79 Mbit/s, 5 072 resent"},
 		{"never sent", model.Result{State: model.Aborted, Why: "interrupted", Flows: []model.FlowResult{{Protocol: model.UDP}}}, "the only setting: nothing measured (aborted: interrupted)"},
 	} {
 		if got := Line(c.r); got != c.want {
@@ -143,7 +145,7 @@ func TestLine(t *testing.T) {
 }
 
 func TestCSVGolden(t *testing.T) {
-	for _, name := range []string{"both", "tcp", "aborted", "ledger", "unwatched", "sweep", "empty"} {
+	for _, name := range []string{"both", "tcp", "aborted", "ledger", "unwatched", "sweep", "paced", "empty"} {
 		var b bytes.Buffer
 		if err := CSV(&b, document(t, name)); err != nil {
 			t.Fatal(err)
@@ -166,6 +168,11 @@ func TestCSVShape(t *testing.T) {
 			rows := 0
 			for _, r := range d.Doc.Results {
 				rows += max(1, len(r.Flows))
+				for _, f := range r.Flows {
+					if d.Doc.Plan.Command == "cc" && f.TCP != nil {
+						rows += len(f.TCP.PerStream)
+					}
+				}
 			}
 			if len(records) != rows+1 {
 				t.Errorf("%d records; want a header and %d", len(records), rows)
@@ -312,8 +319,8 @@ func TestNothingStopsAReport(t *testing.T) {
 		if !json.Valid(b.Bytes()) {
 			t.Fatalf("not JSON: %s", b.String())
 		}
-		d.Plan.Command = rapid.SampledFrom([]string{"curve", "sweep", "router"}).Draw(t, "command")
-		if err := errors.Join(Text(&rest, d, 80, true), CSV(&rest, d), HTML(&rest, d)); err != nil {
+		d.Plan.Command = rapid.SampledFrom([]string{"curve", "sweep", "router", "cc", "soak"}).Draw(t, "command")
+		if err := errors.Join(Text(&rest, d, 80, true), CSV(&rest, d), SeriesCSV(&rest, d), HTML(&rest, d)); err != nil {
 			t.Fatal(err)
 		}
 	})
@@ -390,7 +397,8 @@ func TestWritersReportTheDisk(t *testing.T) {
 	d := sample.Router()
 	for name, write := range map[string]func() error{
 		"JSON": func() error { return JSON(failing{full}, d) }, "CSV": func() error { return CSV(failing{full}, d) },
-		"HTML": func() error { return HTML(failing{full}, d) }, "Text": func() error { return Text(failing{full}, d, 80, false) },
+		"seconds": func() error { return SeriesCSV(failing{full}, d) },
+		"HTML":    func() error { return HTML(failing{full}, d) }, "Text": func() error { return Text(failing{full}, d, 80, false) },
 	} {
 		if err := write(); !errors.Is(err, full) {
 			t.Errorf("%s = %v; want the writer's error", name, err)

@@ -360,3 +360,19 @@ func TestExplainSweepPage(t *testing.T) {
 		t.Errorf("%d panels, %d apart; the report has %d", len(p.Ledger.Panels), p.Ledger.Apart, len(whole.Ledger.Panels))
 	}
 }
+
+// The page tells settings of different numbers of receivers apart.
+func TestPageKeepsTheNumberOfReceivers(t *testing.T) {
+	d := sample.Sweep()
+	d.Plan.Factors = append(slices.Clone(d.Plan.Factors), model.Factor{Knob: "receivers", Levels: []model.Value{model.Number(1), model.Number(10)}})
+	columns := pageColumns(sweepColumns(d.Plan, []string{"payload_bytes", "receivers"}, ""))
+	var heads []string
+	for _, c := range columns {
+		if c.key == "receivers" {
+			heads = append(heads, c.head)
+		}
+	}
+	if !slices.Equal(heads, []string{"receivers"}) {
+		t.Errorf("columns of the key receivers: %q; want that of the factor alone", heads)
+	}
+}

@@ -79,7 +79,7 @@ func newSweepTable(doc model.Document, t rows.Table, of []rows.Row, marks map[st
 	if err != nil { // every sweep has a receive column
 		sorted = of
 	}
-	h := sweepTable{Title: sweepTitle(doc, of), Left: max(0, len(sorted)-mostPageRows)}
+	h := sweepTable{Title: sweepTitle(of), Left: max(0, len(sorted)-mostPageRows)}
 	sorted = sorted[:len(sorted)-h.Left]
 	columns = slices.DeleteFunc(columns, func(c sweepColumn) bool {
 		return !slices.ContainsFunc(sorted, func(r rows.Row) bool { text := c.cell(r); return text != "" && text != "–" })
@@ -119,7 +119,7 @@ func newSweepTable(doc model.Document, t rows.Table, of []rows.Row, marks map[st
 
 // pageColumns has room for the receivers in columns of their own.
 func pageColumns(columns []sweepColumn) []sweepColumn {
-	columns = slices.DeleteFunc(columns, func(c sweepColumn) bool { return c.key == "receivers" })
+	columns = slices.DeleteFunc(columns, func(c sweepColumn) bool { return c.key == "receivers" && c.head == "per receiver" })
 	of := func(key, head string, get func(*rows.Receivers) rows.Stat) sweepColumn {
 		value := func(r rows.Row) float64 {
 			if r.Receivers == nil || r.Receivers.Count < 2 {

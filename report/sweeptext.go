@@ -49,7 +49,7 @@ func (s *screen) sweep(doc model.Document, t rows.Table, o SweepOptions) error {
 		if i > 0 || s.text.Len() > 0 {
 			s.line("", "")
 		}
-		s.wrap(styleBold, "", sweepTitle(doc, of))
+		s.wrap(styleBold, "", sweepTitle(of))
 		shown := sorted
 		if !o.All && len(shown) > mostSweepRows {
 			shown = shown[:mostSweepRows]
@@ -87,7 +87,7 @@ func sweepMarks(t rows.Table, best int, ties []int) map[string]string {
 }
 
 // sweepTitle names a flow: "up: sender to 100 receivers together, UDP".
-func sweepTitle(doc model.Document, of []rows.Row) string {
+func sweepTitle(of []rows.Row) string {
 	title := flowTitle(of[0])
 	count, upTo := 0, ""
 	for _, r := range of {
@@ -101,8 +101,8 @@ func sweepTitle(doc model.Document, of []rows.Row) string {
 	if count > 1 {
 		title = fmt.Sprintf("%s: %s to %s%d receivers together, %s", words.Name(of[0].Flow), words.Name(of[0].From), upTo, count, strings.ToUpper(words.Name(string(of[0].Protocol))))
 	}
-	if doc.Plan.Design.Repeats > 1 {
-		title += fmt.Sprintf("; speeds: middle and range of %d trials, loss: of all", doc.Plan.Design.Repeats)
+	if trials := trialsOf(of); trials != "" {
+		title += "; speeds: middle and range of " + trials + ", loss: of all"
 	}
 	return title
 }

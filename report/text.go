@@ -11,8 +11,10 @@ import (
 
 	"pelt/model"
 	"pelt/report/bench"
+	"pelt/report/controls"
 	"pelt/report/internal/words"
 	"pelt/report/rows"
+	"pelt/report/seconds"
 	"pelt/unit"
 )
 
@@ -47,10 +49,13 @@ func SweepText(w io.Writer, doc model.Document, width int, colour bool, o SweepO
 		}
 	case bench.Is(doc):
 		s.bench(doc, t)
+	case controls.Is(doc):
+		s.controls(doc)
 	default:
 		for _, of := range t.Groups() {
-			s.flow(doc, t, of)
+			s.flow(t, of)
 		}
+		s.soak(doc)
 	}
 	if len(doc.Results) == 0 {
 		s.line("", "")
@@ -70,6 +75,7 @@ func (s *screen) head(doc model.Document) {
 	s.wrap("", "", words.Path(doc))
 	s.wrap("", "", words.Plan(doc))
 	s.wrap("", "", words.PathMTU(doc))
+	s.wrap("", "", words.Record(doc))
 	for _, l := range words.Lab(doc) {
 		s.wrap(styleDim, "  ", l)
 	}
@@ -87,11 +93,11 @@ func (s *screen) verdict(doc model.Document) []model.Finding {
 }
 
 // flow writes the table of one flow.
-func (s *screen) flow(doc model.Document, t rows.Table, of []rows.Row) {
+func (s *screen) flow(t rows.Table, of []rows.Row) {
 	s.line("", "")
 	title := flowTitle(of[0])
-	if doc.Plan.Design.Repeats > 1 {
-		title += fmt.Sprintf("; rates: middle and range of %d trials, loss: of all", doc.Plan.Design.Repeats)
+	if trials := trialsOf(of); trials != "" {
+		title += "; rates: middle and range of " + trials + ", loss: of all"
 	}
 	s.wrap(styleBold, "", title)
 	fields := udpFields(of)
@@ -102,6 +108,15 @@ func (s *screen) flow(doc model.Document, t rows.Table, of []rows.Row) {
 		fields = connectionFields(of)
 	}
 	s.table(of, append(knobFields(of, t.Keys), fields...))
+}
+
+// trialsOf says how many trials the figures of a flow are of.
+func trialsOf(of []rows.Row) string {
+	var counts []int
+	for _, r := range of {
+		counts = append(counts, len(r.Trials))
+	}
+	return words.Trials(counts)
 }
 
 // flowTitle names a flow: "up: sender to receiver, UDP".
@@ -135,6 +150,9 @@ func (s *screen) table(of []rows.Row, fields []field) {
 		}
 		s.line(style, text)
 		if sentence := words.Below(r); sentence != "" {
+			s.wrap(styleDim, strings.Repeat(" ", min(fields[0].width()+len(gap), 10)), sentence)
+		}
+		if sentence := words.Pacing(r); sentence != "" {
 			s.wrap(styleDim, strings.Repeat(" ", min(fields[0].width()+len(gap), 10)), sentence)
 		}
 	}
@@ -304,10 +322,18 @@ func (s *screen) troubles(doc model.Document, t rows.Table) {
 		return
 	}
 	s.line("", "")
-	s.line(styleBold, "Not counted")
+	s.line(styleBold, troubleTitle(doc))
 	for _, g := range troubleGroups(doc, t) {
 		s.wrap(styleYellow, "  ! ", g)
 	}
+}
+
+// troubleTitle heads the reasons: of a soak's one trial the figures are told all the same.
+func troubleTitle(doc model.Document) string {
+	if seconds.Is(doc) {
+		return "Not as planned"
+	}
+	return "Not counted"
 }
 
 func troubleGroups(doc model.Document, t rows.Table) []string {
@@ -343,6 +369,9 @@ func troubleGroups(doc model.Document, t rows.Table) []string {
 func trialWords(doc model.Document, r model.Result) string {
 	if bench.Is(doc) {
 		return bench.TrialName(doc, r)
+	}
+	if controls.Is(doc) {
+		return controls.TrialName(doc, r)
 	}
 	text := words.Cell(r.Cell)
 	if doc.Plan.Design.Repeats > 1 {

@@ -33,7 +33,7 @@ func assemble(t model.Trial, placed fleet.Trial, out fleet.Outcome, p *path, spo
 	for i, f := range placed.Flows {
 		o := tame(out.Flows[i], t.Timing)
 		wrong := impossible(f.Flow, t.Timing, o)
-		flow := flowResult(f.Flow, p.family(f), t.Timing, o, spots)
+		flow, courses := flowResult(f.Flow, p.family(f), p.oneClock, t.Timing, o, spots)
 		flow.SenderCPU = hostLoad(flow.SenderCPU, watched(out.Watch[f.From], t.Timing))
 		flow.ReceiverCPU = hostLoad(flow.ReceiverCPU, watched(out.Watch[f.To], t.Timing))
 		if out.Probe != nil && flow.Delay == nil && ordered(out.Probe.RoundTrip) {
@@ -41,6 +41,9 @@ func assemble(t model.Trial, placed fleet.Trial, out fleet.Outcome, p *path, spo
 		}
 		if wrong == "" && !p.star() { // its flows are judged together
 			wrong = shortfall(flow, f.Flow, t.Timing)
+		}
+		if wrong == "" {
+			wrong = p.held(flow, f.Flow)
 		}
 		if wrong == "" && o.Receive != nil && o.Receive.Receive != nil && o.Receive.Receive.Strays > 0 {
 			wrong = fmt.Sprintf("flow %s: %d packets came to the %s another way than past its XDP program, and are in no account; let it use sockets (--engine xdp:udp)",
@@ -50,7 +53,10 @@ func assemble(t model.Trial, placed fleet.Trial, out fleet.Outcome, p *path, spo
 			doubts = append(doubts, wrong)
 		}
 		r.Flows = append(r.Flows, flow)
-		r.Series = append(r.Series, flowSeries(f.Flow, flow.DurationS, o)...)
+		r.Series = append(r.Series, flowSeries(f.Flow, t.Timing, flow.DurationS, o)...)
+		if !p.star() {
+			r.Series = append(r.Series, lossSeries(f.Flow, flow.DurationS, courses)...)
+		}
 		for _, name := range carriers(f, o) {
 			if !slices.Contains(engines, name) {
 				engines = append(engines, name)
@@ -93,6 +99,10 @@ func assemble(t model.Trial, placed fleet.Trial, out fleet.Outcome, p *path, spo
 	}
 	doubts = fewer(doubts)
 	r.Warnings = append(r.Warnings, missedSome(r.Flows)...)
+	for _, g := range out.Gaps {
+		r.Gaps = append(r.Gaps, model.ControlGap{Nodes: g.Nodes, StartS: g.From.Seconds(), DurationS: (g.To - g.From).Seconds()})
+		r.Warnings = append(r.Warnings, fmt.Sprintf("from t=%.1f s on nothing was heard from the %s for %.1f s; the test went on, and what it measured there is in", g.From.Seconds(), strings.Join(g.Nodes, ", "), (g.To-g.From).Seconds()))
+	}
 	r.Engine, r.EngineReason = strings.Join(engines, "+"), reasons(placed, out)
 	switch {
 	case out.Cut != "" && hopeless(out):
@@ -151,6 +161,10 @@ func missedSome(flows []model.FlowResult) (list []string) {
 		if missed := f.Planned - min(f.Attempted, f.Planned); f.Protocol == model.UDP && float64(missed) > toldMissedRatio*float64(f.Planned) {
 			list = append(list, fmt.Sprintf("flow %s: the sender missed some of its schedule", f.Name))
 		}
+		if f.Pacing != nil { // whose gaps may well be long
+			list = append(list, unlike(f)...)
+			continue
+		}
 		if g := f.SendGap; g != nil && g.Max > stillNanos && g.Max > 1000*g.P50 {
 			list = append(list, fmt.Sprintf("flow %s: the sender stood still for a tenth of a second or more", f.Name))
 		}
@@ -201,6 +215,9 @@ func shortfall(f model.FlowResult, asked model.Flow, ordered model.Timing) strin
 	if c := f.Connections; c != nil && c.Ended != "" { // as ordered
 		return ""
 	}
+	if f.TCP != nil && f.TCP.Completion != nil && f.TCP.Completion.Done {
+		return ""
+	}
 	if f.DurationS < minDurationRatio*ordered.MeasureSeconds && (asked.Packets == 0 || f.Attempted < asked.Packets) {
 		return fmt.Sprintf("flow %s: the sender measured %.2g s of the %.2g s ordered: this host was stalled", f.Name, f.DurationS, ordered.MeasureSeconds)
 	}
@@ -228,7 +245,8 @@ func cause(f model.FlowResult) string {
 	return "its host woke it late, or its network interface took packets more slowly than that; allow more --burst, or ask for less"
 }
 
-func flowResult(f model.Flow, family int, timing model.Timing, o fleet.FlowOutcome, spots []seen) model.FlowResult {
+func flowResult(f model.Flow, family int, oneClock bool, timing model.Timing, o fleet.FlowOutcome, spots []seen) (model.FlowResult, []ledger.Course) {
+	var courses []ledger.Course
 	r := model.FlowResult{
 		Name: f.Name, Protocol: f.Protocol, From: f.From, To: f.To, PayloadBytes: f.PayloadBytes,
 		FrameBytes: model.FrameBytes(f.Protocol, family, f.PayloadBytes), Streams: f.Streams,
@@ -236,6 +254,7 @@ func flowResult(f model.Flow, family int, timing model.Timing, o fleet.FlowOutco
 	}
 	if o.Send != nil && o.Send.Send != nil {
 		addSend(&r, *o.Send.Send)
+		addPacing(&r, f, *o.Send.Send)
 		r.SenderCPU = o.Send.CPU
 		if f.Protocol == model.UDP && o.Send.PathMTU > 0 {
 			if n := model.Fragments(family, f.PayloadBytes, o.Send.PathMTU); n > 1 {
@@ -251,16 +270,17 @@ func flowResult(f model.Flow, family int, timing model.Timing, o fleet.FlowOutco
 	if f.Connections != "" {
 		addConnections(&r, o.Send, receive)
 	} else if f.Protocol == model.TCP {
-		addTCP(&r, o.Send, receive)
+		addTCP(&r, f, oneClock, o.Send, receive)
 	} else {
 		addReceive(&r, receive)
-		r.Ledger = balance(r, f, o.Send, receive, spots)
+		r.ReceiveBufferBytes, r.TruesizeBytes = max(receive.BufferBytes, 0), max(receive.TruesizeBytes, 0)
+		r.Ledger, courses = balance(r, f, o.Send, receive, spots)
 		advise(&r, f, receive, spots)
 	}
 	if r.Attempted > 0 {
 		r.LossRatio = float64(r.Lost) / float64(r.Attempted)
 	}
-	return r
+	return r, courses
 }
 
 func addSend(r *model.FlowResult, s engine.SendReport) {
@@ -296,7 +316,7 @@ func addReceive(r *model.FlowResult, in engine.ReceiveReport) {
 	}
 }
 
-func balance(r model.FlowResult, f model.Flow, sent *engine.Report, in engine.ReceiveReport, spots []seen) model.Ledger {
+func balance(r model.FlowResult, f model.Flow, sent *engine.Report, in engine.ReceiveReport, spots []seen) (model.Ledger, []ledger.Course) {
 	input := ledger.Input{
 		Sender: r.From, Receiver: r.To, Flow: r.Name,
 		Planned: r.Planned, Attempted: r.Attempted, Accepted: r.Accepted, SendErrors: r.SendErrors, Segments: inBuffers(f),
@@ -311,19 +331,24 @@ func balance(r model.FlowResult, f model.Flow, sent *engine.Report, in engine.Re
 	if sent != nil && sent.Send != nil {
 		s := sent.Send
 		input.Streams, input.Refused, input.Errnos, input.Retried, input.WarmupSent = s.Streams, s.Refused, s.Errnos, s.Retried, s.WarmupSent
+		input.PerStep = s.PerStep
 		input.Unsent, input.Cable, input.PastSockets = s.Unsent, s.Cable, sent.Engine == "xdp"
 	}
-	return ledger.Balance(input)
+	return ledger.BalanceOverTime(input)
 }
 
-func addTCP(r *model.FlowResult, sent *engine.Report, in engine.ReceiveReport) {
+func addTCP(r *model.FlowResult, f model.Flow, oneClock bool, sent *engine.Report, in engine.ReceiveReport) {
 	facts := model.TCPFacts{}
 	if sent != nil && sent.Send != nil && sent.Send.TCP != nil {
 		facts = *sent.Send.TCP
+		facts.Completion = completion(f, oneClock, *sent.Send, in)
 	}
 	facts.ReceivedBytes = in.Tally.Bytes
 	if in.TCP != nil {
 		facts.SegmentsIn = in.TCP.SegmentsIn
+		for i := range min(len(facts.PerStream), len(in.TCP.PerStream)) {
+			facts.PerStream[i].ReceivedBytes = in.TCP.PerStream[i].ReceivedBytes
+		}
 	}
 	r.TCP = &facts
 	r.Lost = min(facts.Retransmits, r.Attempted)
@@ -331,6 +356,9 @@ func addTCP(r *model.FlowResult, sent *engine.Report, in engine.ReceiveReport) {
 	r.Ledger = model.Ledger{Lost: r.Lost, Unattributed: r.Lost, Lines: []model.Line{}, Checks: []model.Check{}}
 	// Not only while bytes came: a path that stalls has carried nothing then.
 	seconds := max(r.DurationS, float64(in.Tally.LastNanos-in.Tally.FirstNanos)/1e9)
+	if c := facts.Completion; c != nil && c.Done && c.Seconds > 0 {
+		seconds = c.Seconds
+	}
 	if seconds > 0 {
 		r.GoodputBPS = float64(in.Tally.Bytes) * 8 / seconds
 		r.ReceivePPS = float64(in.Tally.Received) / seconds
@@ -342,7 +370,7 @@ func addTCP(r *model.FlowResult, sent *engine.Report, in engine.ReceiveReport) {
 
 // flowSeries keeps whole steps only: a last one cut short would look like a
 // fall of the rate. A trial shorter than a step is one step of its own length.
-func flowSeries(f model.Flow, seconds float64, o fleet.FlowOutcome) []model.Series {
+func flowSeries(f model.Flow, t model.Timing, seconds float64, o fleet.FlowOutcome) []model.Series {
 	var out []model.Series
 	step := float64(engine.StepNanos) / 1e9
 	whole := int(seconds/step + 0.01)
@@ -358,14 +386,43 @@ func flowSeries(f model.Flow, seconds float64, o fleet.FlowOutcome) []model.Seri
 			out = append(out, s)
 		}
 	}
-	if o.Send != nil && o.Send.Send != nil {
+	sent := o.Send != nil && o.Send.Send != nil
+	if sent {
+		out = append(out, tcpSeries(f, t, *o.Send.Send)...)
 		add("send_pps", f.From, o.Send.Send.PerStep, 1)
 	}
 	if o.Receive != nil && o.Receive.Receive != nil {
-		add("receive_pps", f.To, o.Receive.Receive.Tally.PerStep, 1)
-		add("goodput_bps", f.To, o.Receive.Receive.Tally.StepBytes, 8)
+		tally := o.Receive.Receive.Tally
+		packets, bytes := slices.Clone(tally.PerStep), slices.Clone(tally.StepBytes)
+		// A meter's series ends with what came last; nothing came in the seconds after it. A
+		// sender that claims a longer time than it was given is not believed.
+		for until := min(whole, int(t.MeasureSeconds/step+0.01)); sent && f.Protocol == model.UDP && len(packets) < until; {
+			packets, bytes = append(packets, 0), append(bytes, 0)
+		}
+		add("receive_pps", f.To, packets, 1)
+		add("goodput_bps", f.To, bytes, 8)
 	}
 	return out
+}
+
+// lossSeries are when what was lost had been sent, of all and by line. Like those of
+// a flow they keep whole steps only; a trial below a step has none.
+func lossSeries(f model.Flow, seconds float64, courses []ledger.Course) (list []model.Series) {
+	step := float64(engine.StepNanos) / 1e9
+	whole := int(seconds/step + 0.01)
+	for _, c := range courses {
+		s := model.Series{Metric: "lost_pps", Flow: f.Name, At: f.From, Layer: c.Layer, Cause: c.Cause, StepSeconds: step}
+		if c.Host != "" {
+			s.At = c.Host
+		}
+		for _, n := range c.Lost[:min(len(c.Lost), whole)] {
+			s.Values = append(s.Values, float64(n)/step)
+		}
+		if len(s.Values) > 0 {
+			list = append(list, s)
+		}
+	}
+	return list
 }
 
 func sortSeries(series []model.Series) {

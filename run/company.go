@@ -10,12 +10,20 @@ import (
 // company decides which trials may run at the same time. It is the walking
 // goroutine's alone.
 type company struct {
-	cores   int
-	known   []demand // of trials that ran alone, by packets
-	tooFast float64  // packets a second; from there on a trial runs alone, if crowded
-	crowded bool     // a trial had too little of the machine in company
-	well    int      // trials that went well in company since that was last changed
+	cores int
+	known []demand // of trials that ran alone, by packets
+	bands [2*bandsBelow + 1]band
 }
+
+// band are trials whose packets a second differ by less than the root of two; the
+// last one are those that send as fast as they can.
+type band struct {
+	most int // trials that may run beside one of it while it sends
+	well int // that went well beside so many, since that was last changed
+}
+
+// bandsBelow octaves of packets a second are more than any host sends.
+const bandsBelow = 40
 
 // demand is what a trial took of the machine: packets a second that it sent,
 // fragments counted, and cores that were busy while it did.
@@ -26,13 +34,39 @@ type demand struct{ packets, cores float64 }
 // packets still arrive at the rate of its links takes little.
 const sendingCores = 2
 
-// wellInCompany is after how many good trials in company faster ones are tried again.
-const wellInCompany = 20
+// wellInCompany is after how many good trials of a band one more may run beside it.
+const wellInCompany = 10
 
-func newCompany(cores int) *company { return &company{cores: cores, tooFast: math.Inf(1)} }
+func newCompany(cores int) *company {
+	c := &company{cores: cores}
+	for i := range c.bands {
+		c.bands[i].most = max(1, cores/sendingCores)
+	}
+	return c
+}
 
-// alone reports whether a trial that sends so many packets a second runs by itself.
-func (c *company) alone(packets float64) bool { return c.crowded && packets >= c.tooFast }
+func bandOf(packets float64) int {
+	if math.IsInf(packets, 1) {
+		return 2 * bandsBelow
+	}
+	return min(int(2*math.Log2(max(packets, 1))), 2*bandsBelow-1)
+}
+
+// beside is how many trials may run beside one that sends so many packets a second.
+func (c *company) beside(packets float64) int { return c.bands[bandOf(packets)].most }
+
+// bears reports whether one more trial may begin beside those that run.
+func (c *company) bears(running []*current, next float64) bool {
+	if len(running) > c.beside(next) {
+		return false
+	}
+	for _, x := range running {
+		if !x.sent && len(running) > c.beside(x.packets) {
+			return false
+		}
+	}
+	return c.room(sending(running), next)
+}
 
 // room reports whether one more trial may begin beside those that send. There is
 // one for every two cores; more where all of them together are known to take less.
@@ -53,13 +87,14 @@ func (c *company) takes(packets float64) float64 {
 	if len(c.known) == 0 || math.IsInf(packets, 1) {
 		return math.Inf(1)
 	}
+	least := 0.0
 	for _, d := range c.known {
-		if d.packets >= packets {
-			return d.cores
+		if least = max(least, d.cores); d.packets >= packets {
+			return least
 		}
 	}
 	most := c.known[len(c.known)-1]
-	return most.cores * packets / most.packets
+	return max(least, most.cores*packets/most.packets)
 }
 
 // learn takes in what a trial that ran alone took.
@@ -86,14 +121,20 @@ func (c *company) learn(packets float64, r model.Result) {
 }
 
 // spoilt notes that a trial of so many packets a second had too little of the
-// machine in company.
-func (c *company) spoilt(packets float64) {
-	c.tooFast, c.crowded, c.well = min(c.tooFast, packets), true, 0
+// machine with so many beside it: it, and any faster one, gets fewer.
+func (c *company) spoilt(packets float64, beside int) {
+	for i := bandOf(packets); i < len(c.bands); i++ {
+		c.bands[i] = band{most: min(c.bands[i].most, max(beside-1, 0))}
+	}
 }
 
-// went notes that one went well in company.
-func (c *company) went() {
-	if c.well++; c.well >= wellInCompany {
-		c.tooFast, c.well = c.tooFast*2, 0
+// went notes that one went well with so many beside it.
+func (c *company) went(packets float64, beside int) {
+	b := &c.bands[bandOf(packets)]
+	if beside < b.most || b.most >= model.MaxSideBySide {
+		return
+	}
+	if b.well++; b.well >= wellInCompany {
+		*b = band{most: b.most + 1}
 	}
 }

@@ -30,6 +30,7 @@ func TestCompanyRoom(t *testing.T) {
 		{"more than was seen, by its packets", 2, map[float64]float64{1000: 0.1}, []float64{4000}, 1000, true},
 		{"too many of them", 2, map[float64]float64{1000: 0.1}, []float64{4000}, 2000, false},
 		{"never less than fewer packets take", 2, map[float64]float64{3000: 0.6}, []float64{100}, 100, false},
+		{"nor where more took less", 2, map[float64]float64{1000: 0.6, 2000: 0.4}, []float64{750}, 750, false},
 		{"as fast as it can", 2, map[float64]float64{1000: 0.01}, []float64{1000}, fast, false},
 		{"beside one as fast as it can", 2, map[float64]float64{1000: 0.01}, []float64{fast}, 1000, false},
 	} {
@@ -62,25 +63,60 @@ func TestCompanyLearns(t *testing.T) {
 	}
 }
 
-// What was too fast in company is tried there again, once much else went well.
+// What had too little of the machine gets less company, and so do faster ones; it gets
+// more again once enough went well with what it has.
 func TestCompanyForgives(t *testing.T) {
-	with := newCompany(2)
-	if with.alone(math.Inf(1)) {
-		t.Error("alone from the start")
+	with, flood := newCompany(6), math.Inf(1)
+	want := func(when string, packets float64, beside int) {
+		t.Helper()
+		if got := with.beside(packets); got != beside {
+			t.Errorf("%s: %d beside one of %v packets a second, want %d", when, got, packets, beside)
+		}
 	}
-	with.spoilt(math.Inf(1))
-	if !with.alone(math.Inf(1)) || with.alone(1e9) {
-		t.Error("a flood was too much; it runs alone now, and what has a rate does not")
+	want("at first", flood, 3)
+	with.spoilt(flood, 3)
+	want("a flood had too little", flood, 2)
+	want("a flood had too little", 1e9, 3)
+	with.spoilt(1000, 1)
+	for _, packets := range []float64{1000, 2000, 1e9, flood} {
+		want("1000 a second had too little", packets, 0)
 	}
-	with.spoilt(1000)
+	want("1000 a second had too little", 700, 3)
 	for range wellInCompany - 1 {
-		with.went()
+		with.went(1000, 0)
 	}
-	if !with.alone(1000) || !with.alone(1999) || with.alone(999) {
-		t.Error("1000 a second were too fast")
+	with.spoilt(5000, 2)
+	want("not yet well enough", 1000, 0)
+	with.went(1000, 0)
+	want("well enough", 1000, 1)
+	for range wellInCompany {
+		with.went(1000, 0)
 	}
-	with.went()
-	if with.alone(1000) || !with.alone(2000) {
-		t.Errorf("after %d that went well only 2000 a second are too fast", wellInCompany)
+	want("with less company than it may have", 1000, 1)
+	want("others of them", 2000, 0)
+	with.spoilt(1, 0)
+	want("spoilt after it had sent", 1, 0)
+}
+
+func TestCompanyBears(t *testing.T) {
+	with := newCompany(8)
+	with.spoilt(1000, 2) // one beside it
+	ended, sends, slow := &current{packets: 1000, sent: true}, &current{packets: 1000}, &current{packets: 10}
+	for _, c := range []struct {
+		name    string
+		running []*current
+		next    float64
+		want    bool
+	}{
+		{"nobody", nil, 1000, true},
+		{"one beside it", []*current{ended}, 1000, true},
+		{"two beside it", []*current{ended, ended}, 1000, false},
+		{"two beside a slow one", []*current{ended, ended}, 10, true},
+		{"a slow one beside one that has none", []*current{sends}, 10, true},
+		{"a slow one beside one that has its one", []*current{sends, slow}, 10, false},
+	} {
+		if got := with.bears(c.running, c.next); got != c.want {
+			t.Errorf("%s: %v", c.name, got)
+		}
 	}
 }

@@ -111,8 +111,8 @@ func (w *threadWatch) result(node string) (busiest *float64, series []model.Seri
 	}
 	s := model.Series{Metric: "cpu_thread_ratio", At: node, StepSeconds: threadStep.Seconds()}
 	for i := 1; i <= last; i++ {
-		if w.seconds[i]-w.seconds[i-1] < threadStep.Seconds()/2 {
-			break // the rest of the last second
+		if i == last && w.seconds[i]-w.seconds[i-1] < threadStep.Seconds()/2 {
+			break // the rest of the last second, and not a reading after one that came late
 		}
 		sum := 0.0
 		for iface := range w.times[0] {

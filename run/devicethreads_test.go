@@ -33,6 +33,25 @@ func TestThreadWatch(t *testing.T) {
 	})
 }
 
+// A reading that comes late shortens the second after it and ends nothing.
+func TestThreadWatchReadsLate(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		start := time.Now()
+		readings := 0
+		w := &threadWatch{long: 10 * time.Second, quit: make(chan struct{}), read: func() map[string]time.Duration {
+			if readings++; readings == 4 {
+				time.Sleep(1700 * time.Millisecond)
+			}
+			return map[string]time.Duration{"lan": time.Since(start) / 2}
+		}}
+		w.begin()
+		time.Sleep(20 * time.Second)
+		if _, series := w.result("router"); len(series) != 1 || len(series[0].Values) != 10 {
+			t.Errorf("series %+v, want one of 10 seconds", series)
+		}
+	})
+}
+
 func TestThreadWatchEndsEarly(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		none := map[string]time.Duration{}

@@ -72,6 +72,7 @@ func (d *Drops) read(sum bool) (model.LiveDrops, error) {
 		SitesLost: account.Lost, Unwatched: account.Missed, Why: d.live.Why()}
 	totals := map[dropKey]tally{}
 	for _, x := range account.Drops {
+		x.Site.Offset = 0 // no row tells it: two places of one function are one
 		k := dropKey{x.Site, x.Protocol, x.From, x.To, x.ICMP, x.Rest}
 		t := totals[k]
 		totals[k] = tally{t.packets + x.Packets, t.bytes + x.Bytes}

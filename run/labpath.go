@@ -14,6 +14,7 @@ import (
 	"pelt/engine/xdp"
 	"pelt/lab"
 	"pelt/model"
+	"pelt/observe"
 )
 
 func openLab(ctx context.Context, name string, p model.Plan, o Options) (*path, error) {
@@ -28,7 +29,7 @@ func openLab(ctx context.Context, name string, p model.Plan, o Options) (*path, 
 	if err != nil {
 		return nil, err
 	}
-	if err := canVary(l, groups); err != nil {
+	if err := cmp.Or(canVary(l, groups), canChange(l, starOf(name, p), p.Timed)); err != nil {
 		return nil, errors.Join(err, l.Close())
 	}
 	if len(groups) > 0 && isTopology(name) { // what is measured, and told of the lab, is the first combination
@@ -42,6 +43,9 @@ func openLab(ctx context.Context, name string, p model.Plan, o Options) (*path, 
 		return nil, errors.Join(&model.FieldError{Field: "receivers", Want: fmt.Sprintf("lab %s has %d, not %d", name, max(n, 1), p.Receivers)}, way.Close())
 	} else if p.Receivers > 0 { // a lab that is held may have more
 		way.receivers = way.receivers[:p.Receivers]
+	}
+	if err := oneReceiver(p, len(way.receivers)); err != nil {
+		return nil, errors.Join(err, way.Close())
 	}
 	facts := l.Facts()
 	if blocked := l.Blocked(); blocked != "" {
@@ -84,6 +88,9 @@ func openLab(ctx context.Context, name string, p model.Plan, o Options) (*path, 
 		}
 		way.onSockets, send, receive = cmp.Or(way.onSockets, "a star's flows are many"), false, false
 	}
+	if o.records != nil && p.Engine == auto { // its receivers need sockets
+		way.onSockets, send, receive = cmp.Or(way.onSockets, recordsSockets), false, false
+	}
 	if err == nil && send {
 		if err = way.takeFrames(l, isTopology(name)); err != nil && p.Engine == auto {
 			way.unready, receive, err = err.Error(), false, nil
@@ -101,6 +108,13 @@ func openLab(ctx context.Context, name string, p model.Plan, o Options) (*path, 
 		one := end{node: node, host: n, blind: way.star() && node != model.Sender, describe: func(h *model.Host) {
 			i := n.Interface()
 			h.Interface, h.MTUBytes, h.Driver, h.Address = i.Name, i.MTU, "veth", i.Addr4.Addr().String()
+			if way.star() {
+				return // which transfers nothing by TCP that is compared
+			}
+			_ = n.Do(func() error { // its own; the host's are others
+				h.TCPSettings = observe.TCPSettings()
+				return nil
+			})
 		}}
 		if receive && len(l.Nodes()) == 2 {
 			one.ready = func(x *xdp.Engine) error {

@@ -9,6 +9,7 @@ import (
 	"sync"
 
 	"pelt/engine"
+	"pelt/fleet"
 	"pelt/lab"
 	"pelt/lab/userlink"
 	"pelt/model"
@@ -48,6 +49,7 @@ type roads struct {
 
 	mu     sync.Mutex
 	tuples map[model.Tuple]place // of the present trial
+	watch  *lab.LinkWatch        // likewise; nil without
 }
 
 type place struct {
@@ -60,7 +62,30 @@ type place struct {
 func (r *roads) begin() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.tuples = map[model.Tuple]place{}
+	r.tuples, r.watch = map[model.Tuple]place{}, nil
+}
+
+// soFar is what a link, by its number in the lab from 1, has lost by now of a flow in
+// its own direction and of all else that way; nil where nobody tells.
+func (r *roads) soFar(number int, f model.Flow) *model.Observation {
+	r.mu.Lock()
+	watch := r.watch
+	r.mu.Unlock()
+	if watch == nil {
+		return nil
+	}
+	all := watch.Lost()
+	if number > len(all) {
+		return nil
+	}
+	lost := all[number-1][0]
+	if f.From != model.Sender {
+		lost = all[number-1][1]
+	}
+	return &model.Observation{Boot: fmt.Sprintf("emulated link %d", number), Namespace: uint64(number), Mode: model.DropsCount, Drops: &model.Drops{
+		Sites: []model.Site{{Reason: model.CauseLinkLoss, Namespace: uint64(number)}, {Reason: model.CauseLinkQueue, Namespace: uint64(number)}},
+		Flows: []model.FlowDrops{{Flow: f.Name, Counts: []model.SiteCount{{Site: 0, Packets: lost.Asked}, {Site: 1, Packets: lost.QueueFull}}}},
+	}}
 }
 
 // told wraps the observation of an end, which learns the streams' ports.
@@ -80,6 +105,14 @@ func (r *roads) told(see engine.Observe) engine.Observe {
 type listening struct {
 	engine.Observation
 	roads *roads
+}
+
+// Counts is the end's own; none where it tells nothing while a trial runs.
+func (l listening) Counts() (model.Observation, error) {
+	if c, ok := l.Observation.(engine.Counter); ok {
+		return c.Counts()
+	}
+	return model.Observation{}, errors.ErrUnsupported
 }
 
 func (l listening) Track(flow model.Flow, tuples []model.Tuple) error {
@@ -205,9 +238,52 @@ func linkDoubt(l model.LinkResult) string {
 	switch way := l.From + " to " + l.To; {
 	case l.Overrun > 0:
 		return fmt.Sprintf("the emulated link %s fell behind: %d frames found no room before it; ask for a lower rate or longer packets", way, l.Overrun)
+	case l.Refused > 0:
+		return fmt.Sprintf("the emulated link %s could not hand on %d frames: the interface behind it took no more, or more were under way than it may hold", way, l.Refused)
 	case l.LateRatio > maxLateRatio && l.Passed != nil && l.LateRatio*float64(*l.Passed) > maxLate:
 		return fmt.Sprintf("the emulated link %s fell behind: %s of its frames left late, by over %v and a tenth of their time on it (99 %% within %s)",
 			way, unit.FormatRatio(l.LateRatio), userlink.LateLimit, unit.FormatNanos(float64(l.LateNS.P99)))
 	}
 	return ""
+}
+
+// linksAlone has emulated links count during one trial whose packets nobody watches,
+// because TCP tells its own losses.
+func (p *path) linksAlone(trial uint16) func(fleet.Outcome) ([]seen, error) {
+	nobody := func([]byte) (uint16, uint64, bool, bool) { return 0, 0, false, false }
+	p.roads.begin()
+	var links *lab.LinkWatch
+	var failed error
+	if len(p.roads.links) > 0 {
+		links, failed = p.roads.lab.WatchLinks(trial, nobody)
+	}
+	rails := map[string]*rails{}
+	for _, s := range p.spots {
+		if s.rails == 0 {
+			continue
+		}
+		r, err := startRails(p.kernelLinks[s.rails-1])
+		if failed = errors.Join(failed, err); err == nil {
+			rails[s.name] = r
+		}
+	}
+	return func(fleet.Outcome) (all []seen, _ error) {
+		var accounts []lab.LinkAccount
+		if links != nil {
+			var err error
+			accounts, err = links.Collect()
+			failed = errors.Join(failed, err)
+		}
+		for _, s := range p.spots {
+			one := seen{spot: s, unobserved: true}
+			if r := rails[s.name]; r != nil {
+				one.links, one.queues, one.programs, one.doubt = r.results()
+				all = append(all, one)
+			} else if s.road > 0 && s.road <= len(accounts) {
+				one.links, one.doubt = accounts[s.road-1].Results[:], accounts[s.road-1].Doubt
+				all = append(all, one)
+			}
+		}
+		return all, failed
+	}
 }

@@ -112,14 +112,15 @@ type seen struct {
 	queues      map[string]string  // of a link that the kernel emulates: what its drops are called, by interface
 	programs    map[string]string  // likewise those ahead of the queues
 	doubt       string             // that it did what was asked
+	unobserved  bool               // nobody was to watch its packets
 }
 
 // along observes the nodes between the ends for one trial. The function tells
-// what was seen of all spots, none where nothing is to be watched, and must be
-// called once.
+// what was seen of all spots, or what emulated links did where no packets are to be
+// watched, and must be called once.
 func (p *path) along(trial uint16, mode model.DropMode) ([]engine.Observation, func(fleet.Outcome) ([]seen, error)) {
 	if mode == "" {
-		return nil, func(fleet.Outcome) ([]seen, error) { return nil, nil }
+		return nil, p.linksAlone(trial)
 	}
 	watches := map[string]*observe.Observation{}
 	failed := map[string]string{}
@@ -133,6 +134,9 @@ func (p *path) along(trial uint16, mode model.DropMode) ([]engine.Observation, f
 		if links, err = p.roads.lab.WatchLinks(trial, Identify); err != nil {
 			unwatched = err.Error()
 		}
+		p.roads.mu.Lock()
+		p.roads.watch = links
+		p.roads.mu.Unlock()
 	}
 	for _, s := range p.spots {
 		if s.rails > 0 {
@@ -254,6 +258,9 @@ func nodesOf(f model.Flow, all []seen) []ledger.Node {
 func addObserved(r *model.Result, all []seen) {
 	told := map[string]bool{} // a kernel's counters of the whole host, which each of its namespaces shows
 	for _, s := range all {
+		if s.unobserved {
+			continue
+		}
 		o := model.Observed{Node: s.name, Why: s.why}
 		if w := s.observation; w != nil {
 			o.Mode, o.Why, o.IdleS, o.Unread, o.Unsettled = w.Mode, w.Why, w.IdleS, w.Unread, w.Unsettled

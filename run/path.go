@@ -61,11 +61,20 @@ func openPath(ctx context.Context, p model.Plan, o Options) (*path, error) {
 	kind, name, found := strings.Cut(p.Target, ":")
 	switch {
 	case found && kind == "lab":
-		return openAwake(ctx, name, p, o)
+		way, err := openAwake(ctx, name, p, o)
+		return way.recordedOnSockets(o), err
 	case found && kind == "fleet":
 		return nil, &model.FieldError{Field: "target", Want: "this pelt runs no fleets yet; want HOST[:PORT] or lab:NAME"}
 	}
-	return openHost(ctx, p, o)
+	way, err := openHost(ctx, p, o)
+	return way.recordedOnSockets(o), err
+}
+
+func (p *path) recordedOnSockets(o Options) *path {
+	if p != nil && o.records != nil {
+		p.onSockets = cmp.Or(p.onSockets, recordsSockets)
+	}
+	return p
 }
 
 // openAwake opens a path within this machine, which does not sleep meanwhile if it
@@ -156,6 +165,12 @@ func openLoopback(ctx context.Context, p model.Plan, o Options) (*path, error) {
 	if _, names, err := varied(p); err != nil || len(p.Links)+len(names) > 0 {
 		return nil, cmp.Or(err, error(&model.FieldError{Field: "links", Want: "lab:loopback has no links to shape"}))
 	}
+	if p.Receivers > 0 {
+		return nil, &model.FieldError{Field: "receivers", Want: "lab:loopback has one receiver; lab:star has many"}
+	}
+	if len(p.Timed) > 0 {
+		return nil, &model.FieldError{Field: "--at", Want: "lab:loopback has no link and no router that could change; want another lab, as lab:router"}
+	}
 	loop := func(family int) netip.Addr {
 		if family == 6 {
 			return netip.IPv6Loopback()
@@ -168,7 +183,9 @@ func openLoopback(ctx context.Context, p model.Plan, o Options) (*path, error) {
 		lab:     &model.LabFacts{Topology: Loopback, Nodes: []string{model.Sender, model.Receiver}, Backends: []string{}},
 	}
 	way.spots = endSpots()
-	describe := func(h *model.Host) { h.Interface, h.Driver, h.Address = "lo", "loopback", loop(4).String() }
+	describe := func(h *model.Host) {
+		h.Interface, h.Driver, h.Address, h.TCPSettings = "lo", "loopback", loop(4).String(), observe.TCPSettings()
+	}
 	return way.join(ctx, []end{{node: model.Sender, host: plainHost{}, describe: describe}, {node: model.Receiver, host: plainHost{}, describe: describe}}, o)
 }
 
@@ -199,6 +216,7 @@ func (p *path) join(ctx context.Context, ends []end, o Options) (_ *path, err er
 		if e.blind {
 			config.Observe = nil
 		}
+		config.Recording = o.records.agent()
 		config.Facts = func() model.Host {
 			h := observe.Facts()
 			e.describe(&h)

@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"pelt/analysis"
+	"pelt/analysis/changes"
+	"pelt/analysis/controls"
 	"pelt/design"
 	"pelt/fleet"
 	"pelt/lab"
@@ -23,8 +25,15 @@ type Options struct {
 	Store   *store.Store // nil keeps nothing
 	// Uncalibrated leaves out the probes of emulated links before the first trial.
 	Uncalibrated bool
-	Events       func(Event) // called by one goroutine at a time; nil for none
-	Now          func() time.Time
+	// Record is the file that every packet a receiver of UDP sees is taken down in; "" for none.
+	Record string
+	// Before is called before each trial, as to make the setting that it tries; its error
+	// ends the run. A plan that tries settings needs it.
+	Before func(context.Context, model.Trial) error
+	Events func(Event) // called by one goroutine at a time; nil for none
+	Now    func() time.Time
+
+	records *recording
 }
 
 // Event tells a reader how a run goes on. Exactly one field is set.
@@ -32,6 +41,7 @@ type Event struct {
 	Note     string          // a sentence worth telling
 	Started  *TrialStarted   // a trial begins
 	Progress *TrialProgress  // a sample of the running trial
+	SoFar    *SoFar          // the account of a long trial that runs, once a second
 	Done     *model.Result   // a trial has ended
 	Document *model.Document // the run has its identity: sent once, before the first trial
 }
@@ -40,6 +50,12 @@ type Event struct {
 type TrialStarted struct {
 	Number, Total int // from 1
 	Trial         model.Trial
+}
+
+// SoFar is what is known of a long trial by now.
+type SoFar struct {
+	Number     int // as in TrialStarted
+	Checkpoint model.Checkpoint
 }
 
 // TrialProgress is one per-second sample.
@@ -67,6 +83,9 @@ func Execute(ctx context.Context, p model.Plan, o Options) (model.Document, erro
 		return model.Document{}, err
 	}
 	p.Links = links
+	if o.records, err = newRecording(o.Record, p); err != nil {
+		return model.Document{}, err
+	}
 	path, err := openPath(ctx, p, o)
 	if err != nil {
 		return model.Document{}, err
@@ -82,8 +101,11 @@ func Execute(ctx context.Context, p model.Plan, o Options) (model.Document, erro
 	}
 	doc := model.Document{
 		Format: model.RunFormat, Started: o.now().UTC().Truncate(time.Millisecond),
-		Tool: model.Tool{Version: o.Version}, Plan: p, Host: path.hosts(), Lab: path.lab, Router: path.facts(), PathMTU: mtus,
+		Tool: model.Tool{Version: o.Version}, Plan: p, Host: hostsOf(p, path.hosts()), Lab: path.lab, Router: path.facts(), PathMTU: mtus,
 		Results: []model.Result{}, Findings: []model.Finding{}, Warnings: []string{},
+	}
+	if err := path.rehearse(ctx, p); err != nil {
+		return model.Document{}, errors.Join(err, path.Close())
 	}
 	paths, err := alike(ctx, p, o, path)
 	if err != nil {
@@ -101,7 +123,7 @@ func Execute(ctx context.Context, p model.Plan, o Options) (model.Document, erro
 			doc.ID = r.log.ID()
 		}
 	}
-	err = errors.Join(r.walk(ctx), closeAll(r.paths)) // before doc is read: walk fills it
+	err = r.recorded(ctx) // before doc is read: it is filled there
 	return doc, err
 }
 
@@ -109,11 +131,35 @@ func Execute(ctx context.Context, p model.Plan, o Options) (model.Document, erro
 // its own; they are drawn from the trials it holds.
 func Load(s *store.Store, ref string) (model.Document, error) {
 	doc, err := s.Load(ref)
-	if err == nil && len(doc.Findings) == 0 {
+	if err != nil {
+		return doc, err
+	}
+	return drawn(doc), nil
+}
+
+// drawn adds to a stored run what is drawn from its trials.
+func drawn(doc model.Document) model.Document {
+	if doc.Control == nil {
+		doc.Control = controls.Table(doc)
+	}
+	if len(doc.Findings) == 0 {
+		for i := range doc.Results {
+			if doc.Results[i].State == model.Aborted { // of which only checkpoints may be left
+				search(doc.Plan, &doc.Results[i])
+			}
+		}
 		doc.Findings = analysis.Analyze(doc)
 		doc.Warnings = append(doc.Warnings, analysis.Warnings(doc)...)
 	}
-	return doc, err
+	return doc
+}
+
+// search finds the changes within a trial. Flows of pelt cc change each other's rates
+// by design.
+func search(p model.Plan, r *model.Result) {
+	if p.Command != "cc" && len(r.Changes) == 0 {
+		r.Changes = changes.Find(*r)
+	}
 }
 
 // Resume continues a stored run where it was cut.
@@ -122,11 +168,17 @@ func Resume(ctx context.Context, ref string, o Options) (model.Document, error) 
 	if err != nil {
 		return model.Document{}, err
 	}
-	if d, err := design.New(doc.Plan); err != nil {
+	if d, err := design.New(doc.Plan, enough(doc.Plan)); err != nil {
 		return doc, errors.Join(err, log.Close())
 	} else if _, _, more := d.Next(doc.Results); !more {
 		o.event(Event{Note: "run " + doc.ID + " is complete; nothing is left to do"})
-		return doc, log.Close()
+		return drawn(doc), log.Close()
+	}
+	if o.records, err = newRecording(o.Record, doc.Plan); err == nil {
+		err = o.records.fresh()
+	}
+	if err != nil {
+		return doc, errors.Join(err, log.Close())
 	}
 	path, err := openPath(ctx, doc.Plan, o)
 	if err != nil {
@@ -137,13 +189,16 @@ func Resume(ctx context.Context, ref string, o Options) (model.Document, error) 
 	if differ := differentHosts(doc.Host, path.hosts()); differ != "" {
 		doc.Warnings = append(doc.Warnings, "resumed on different ground: "+differ)
 	}
+	if err := path.rehearse(ctx, doc.Plan); err != nil {
+		return doc, errors.Join(err, path.Close(), log.Close())
+	}
 	paths, err := alike(ctx, doc.Plan, o, path)
 	if err != nil {
 		return doc, errors.Join(err, log.Close())
 	}
 	r := newRunner(o, paths, &doc)
 	r.log = log
-	err = errors.Join(r.walk(ctx), closeAll(r.paths)) // before doc is read: walk fills it
+	err = r.recorded(ctx) // before doc is read: it is filled there
 	return doc, err
 }
 

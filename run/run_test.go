@@ -81,7 +81,7 @@ func TestInterruptedRunKeepsAndGoesOn(t *testing.T) {
 	if !errors.Is(err, context.Canceled) {
 		t.Fatalf("Execute returned %v, want context.Canceled", err)
 	}
-	if n := finished(doc.Results); n != 2 || doc.Complete {
+	if n := finished(doc.Results, ""); n != 2 || doc.Complete {
 		t.Fatalf("%d trials finished, complete %v; want 2, false", n, doc.Complete)
 	}
 	kept, err := Load(s, "last")
@@ -92,7 +92,7 @@ func TestInterruptedRunKeepsAndGoesOn(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if n := finished(whole.Results); n != 4 || !whole.Complete || whole.ID != doc.ID {
+	if n := finished(whole.Results, ""); n != 4 || !whole.Complete || whole.ID != doc.ID {
 		t.Errorf("after Resume %d trials of run %s, complete %v; want 4 of %s, true", n, whole.ID, whole.Complete, doc.ID)
 	}
 	again, err := Resume(t.Context(), "last", Options{Version: "test", Store: s})
@@ -153,10 +153,29 @@ func TestSeriesKeepsWholeSteps(t *testing.T) {
 		{"half a second", 0.5, []float64{20}, 0.5},
 		{"a hair short of three", 2.995, []float64{10, 20, 5}, 1},
 	} {
-		got := flowSeries(model.Flow{Name: "up"}, c.seconds, fleet.FlowOutcome{Send: report})
+		got := flowSeries(model.Flow{Name: "up"}, model.Timing{MeasureSeconds: 1}, c.seconds, fleet.FlowOutcome{Send: report})
 		if len(got) != 1 || !slices.Equal(got[0].Values, c.want) || got[0].StepSeconds != c.step {
 			t.Errorf("%s: got %+v, want %v in steps of %v s", c.name, got, c.want, c.step)
 		}
+	}
+}
+
+// A path that dies delivers nothing from then on; its receiver's series does not end there.
+func TestSeriesOfADeadPath(t *testing.T) {
+	report := &engine.Report{Receive: &engine.ReceiveReport{Tally: model.Tally{PerStep: []uint64{10, 10}, StepBytes: []uint64{640, 640}}}}
+	sender := &engine.Report{Send: &engine.SendReport{PerStep: []uint64{10, 10, 10, 10}}}
+	want := map[string][]float64{"send_pps": {10, 10, 10, 10}, "receive_pps": {10, 10, 0, 0}, "goodput_bps": {5120, 5120, 0, 0}}
+	for _, s := range flowSeries(model.Flow{Name: "up", Protocol: model.UDP}, model.Timing{MeasureSeconds: 4}, 4, fleet.FlowOutcome{Send: sender, Receive: report}) {
+		if !slices.Equal(s.Values, want[s.Metric]) {
+			t.Errorf("%s: %v, want %v", s.Metric, s.Values, want[s.Metric])
+		}
+		delete(want, s.Metric)
+	}
+	if len(want) > 0 {
+		t.Errorf("no series of %v", want)
+	}
+	if n := len(report.Receive.Tally.PerStep); n != 2 {
+		t.Errorf("the tally has %d steps now", n)
 	}
 }
 

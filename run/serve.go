@@ -47,11 +47,15 @@ func Serve(ctx context.Context, o ServeOptions) error {
 		}
 		agent, _, free = agentConfig(model.Receiver, plainHost{}, o.Version, uint16(o.Port+1), endObserver(plainHost{}, kernel, shown), nil)
 	}
+	if !o.Observe {
+		agent.Recording = newFarRecording
+	}
 	if o.NoXDP {
 		delete(agent.Engines, "xdp")
 	}
 	agent.Facts = func() model.Host {
 		h := observe.Facts()
+		h.TCPSettings = observe.TCPSettings()
 		if i, err := observe.InterfaceFor(plainHost{}.Do, o.Shown); err == nil {
 			i.Describe(&h)
 		}

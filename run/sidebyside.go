@@ -66,7 +66,7 @@ func closeAll(paths []*path) error {
 // together, and each fragment for itself; infinite if it sends as fast as it can.
 func (p *path) offers(t model.Trial) (sum float64) {
 	for _, f := range t.Flows {
-		pps, paced := f.Rate.PPS(f.PayloadBytes)
+		pps, paced := f.PeakPPS()
 		if !paced {
 			return math.Inf(1)
 		}

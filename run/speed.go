@@ -28,10 +28,6 @@ func Speeds(ctx context.Context, plans []model.Plan, o Options) (list []Speed, e
 		if ctx.Err() != nil {
 			return list, ctx.Err()
 		}
-		if err != nil && len(doc.Results) == 0 {
-			list = append(list, Speed{Engine: p.Engine, Streams: p.Flows[0].Streams, Why: err.Error()})
-			continue
-		}
 		for _, r := range doc.Results {
 			for _, f := range r.Flows {
 				s := Speed{Engine: r.Engine, Streams: f.Streams, FrameBytes: f.FrameBytes, SendPPS: f.SendPPS, ReceivePPS: f.ReceivePPS,
@@ -41,6 +37,9 @@ func Speeds(ctx context.Context, plans []model.Plan, o Options) (list []Speed, e
 				}
 				list = append(list, s)
 			}
+		}
+		if err != nil { // beside what was measured before it
+			list = append(list, Speed{Engine: p.Engine, Streams: p.Flows[0].Streams, Why: err.Error()})
 		}
 	}
 	return list, nil

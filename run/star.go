@@ -115,6 +115,7 @@ func (p *path) each(f model.Flow, receivers []string) []model.Flow {
 	for i, r := range receivers {
 		one := f
 		one.Name = f.Name + "/" + strconv.Itoa(i+1)
+		one.Profile = f.Profile.Other(i)
 		if one.From == model.Receiver {
 			one.From = r
 		} else {
@@ -130,6 +131,26 @@ const (
 	manyReceivers = "receivers"
 	manyLinks     = "links to receivers"
 )
+
+// atOnce puts the rates of flows that were sent side by side over the time of all: one that
+// was served first, and of few packets was done early, was no faster.
+func atOnce(list []model.FlowResult) []model.FlowResult {
+	longest := 0.0
+	for _, f := range list {
+		longest = max(longest, f.DurationS)
+	}
+	list = slices.Clone(list)
+	for i := range list {
+		f := &list[i]
+		if f.ReceivePPS <= 0 {
+			continue
+		}
+		if took := float64(f.Received) / f.ReceivePPS; took < longest {
+			f.ReceivePPS, f.GoodputBPS = f.ReceivePPS*took/longest, f.GoodputBPS*took/longest
+		}
+	}
+	return list
+}
 
 func base(flow string) string {
 	name, _, _ := strings.Cut(flow, "/")
@@ -166,6 +187,7 @@ func plural(node string) string {
 }
 
 func joinFlows(list []model.FlowResult) model.FlowResult {
+	list = atOnce(list)
 	sum := list[0]
 	sum.Name, sum.From, sum.To = base(sum.Name), plural(sum.From), plural(sum.To)
 	sum.SendErrors = maps.Clone(sum.SendErrors)
@@ -209,6 +231,7 @@ func joinFlows(list []model.FlowResult) model.FlowResult {
 	}
 	sum.Delay = middle(list, func(f model.FlowResult) *model.Percentiles { return f.Delay })
 	sum.SendGap = middle(list, func(f model.FlowResult) *model.Percentiles { return f.SendGap })
+	sum.Pacing = joinPacing(list)
 	sum.Ledger.Lines, sum.Ledger.Checks = joinLines(lines), joinChecks(checks)
 	return sum
 }
@@ -242,6 +265,7 @@ func middle(list []model.FlowResult, which func(model.FlowResult) *model.Percent
 	m.P50 = of(func(p *model.Percentiles) float64 { return p.P50 })
 	m.P90 = of(func(p *model.Percentiles) float64 { return p.P90 })
 	m.P99 = of(func(p *model.Percentiles) float64 { return p.P99 })
+	m.P95 = of(func(p *model.Percentiles) float64 { return p.P95 })
 	m.P999 = of(func(p *model.Percentiles) float64 { return p.P999 })
 	return &m
 }

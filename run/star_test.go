@@ -100,3 +100,19 @@ func TestFewer(t *testing.T) {
 }
 
 func told(n uint64) *uint64 { return &n }
+
+// Receivers that are served one after the other get their packets in a moment each; together
+// they cannot get more than was sent.
+func TestJoinManyServedInTurn(t *testing.T) {
+	r := model.Result{}
+	for k := 1; k <= 100; k++ {
+		took := 0.001 * float64(k)
+		pps := 16 / took
+		r.Flows = append(r.Flows, model.FlowResult{Name: fmt.Sprintf("up/%d", k), From: "sender", To: fmt.Sprintf("receiver-%d", k), PayloadBytes: 100,
+			DurationS: took, Attempted: 16, Received: 16, SendPPS: pps, ReceivePPS: pps, GoodputBPS: 800 * pps})
+	}
+	joinMany(&r)
+	if f := r.Flows[0]; f.SendPPS < 15_999 || f.SendPPS > 16_001 || f.ReceivePPS < 15_999 || f.ReceivePPS > 16_001 || f.GoodputBPS > 1.0001*f.SendGoodputBPS {
+		t.Errorf("%v a second sent, %v received, %v of %v bit/s", f.SendPPS, f.ReceivePPS, f.GoodputBPS, f.SendGoodputBPS)
+	}
+}

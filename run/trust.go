@@ -1,6 +1,7 @@
 package run
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -15,6 +16,7 @@ const (
 	overtimeSeconds = 15   // that a sender may have been on beyond its order: it is stopped after 3
 	maxWatchSeries  = 4096 // of one host: some metrics of each core
 	maxErrnos       = 256
+	maxBars         = 256 // of a distribution of gaps
 )
 
 // impossible says what in the accounts of a flow cannot be, "" if nothing. The
@@ -43,7 +45,9 @@ func impossible(f model.Flow, t model.Timing, o fleet.FlowOutcome) string {
 		return fmt.Sprintf("flow %s: the receiver says packets came for %.3g s", f.Name, span/1e9)
 	case f.Protocol == model.UDP && (in.Received > s.Attempted || in.Bytes/uint64(f.PayloadBytes) != in.Received || in.Bytes%uint64(f.PayloadBytes) != 0):
 		return fmt.Sprintf("flow %s: the receiver's account does not add up: %d packets and %d B of %d attempted", f.Name, in.Received, in.Bytes, s.Attempted)
-	case !ordered(s.Gap) || !ordered(in.Delay) || !(in.JitterNanos >= 0):
+	case f.Bytes > 0 && in.Bytes > f.Bytes:
+		return fmt.Sprintf("flow %s: the receiver says it read %d B of %d", f.Name, in.Bytes, f.Bytes)
+	case !ordered(s.Gap) || s.Asked != nil && !(ordered(s.Asked.Gap) && ordered(s.Asked.Late)) || !ordered(in.Delay) || !(in.JitterNanos >= 0):
 		return fmt.Sprintf("flow %s: a distribution of times is out of order", f.Name)
 	}
 	return ""
@@ -55,7 +59,7 @@ func ordered(p *model.Percentiles) bool {
 		return true
 	}
 	last := 0.0
-	for _, v := range []float64{p.Min, p.P50, p.P90, p.P99, p.P999, p.Max} {
+	for _, v := range []float64{p.Min, p.P50, p.P90, cmp.Or(p.P95, p.P90), p.P99, p.P999, p.Max} { // those of before have no P95
 		if !(v >= last) {
 			return false
 		}
@@ -82,6 +86,14 @@ func tame(o fleet.FlowOutcome, t model.Timing) fleet.FlowOutcome {
 		if c.Send != nil {
 			s := *c.Send
 			s.PerStep = cut(s.PerStep)
+			if s.Asked != nil {
+				asked := *s.Asked
+				asked.GapCounts = asked.GapCounts[:min(len(asked.GapCounts), maxBars)]
+				s.Asked, s.GapCounts = &asked, s.GapCounts[:min(len(s.GapCounts), maxBars)]
+			}
+			if s.TCP != nil {
+				s.TCP = tameTCP(*s.TCP, min(len(s.Streams), model.MaxStreams))
+			}
 			if s.Connections != nil {
 				s.Connections = tameConnections(*s.Connections, steps)
 			}
@@ -93,6 +105,9 @@ func tame(o fleet.FlowOutcome, t model.Timing) fleet.FlowOutcome {
 		}
 		if c.Receive != nil {
 			in := *c.Receive
+			if in.TCP != nil {
+				in.TCP = tameTCP(*in.TCP, model.MaxStreams)
+			}
 			in.Missing = in.Missing[:min(len(in.Missing), model.MaxStreams)]
 			in.Tally.PerStep, in.Tally.StepBytes = cut(in.Tally.PerStep), cut(in.Tally.StepBytes)
 			c.Receive = &in

@@ -69,8 +69,10 @@ func (p *path) callFromHere(ctx context.Context, far netip.AddrPort, code string
 		return i.Name
 	}), nil)
 	p.onClose(free)
+	config.Recording = o.records.agent()
 	config.Facts = func() model.Host {
 		h := observe.Facts()
+		h.TCPSettings = observe.TCPSettings()
 		if i, err := observe.InterfaceFor(plainHost{}.Do, far.Addr()); err == nil {
 			i.Describe(&h)
 		}

@@ -89,7 +89,7 @@ func lastLine(text string) string {
 	if last == "" {
 		return ""
 	}
-	return ": " + last[:min(len(last), maxText)]
+	return ": " + strings.ToValidUTF8(last[:min(len(last), maxText)], "") // a letter of several bytes may be cut
 }
 
 // printed keeps what a terminal shows as it is.

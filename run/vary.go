@@ -37,6 +37,11 @@ func varied(p model.Plan) (groups [][]model.LinkChange, names []string, err erro
 		if err != nil {
 			return nil, nil, &model.FieldError{Field: "factors", Want: fmt.Sprintf("the combination %s cannot run: %v", c.Key(), err)}
 		}
+		for _, change := range t.Links {
+			if l, err := change.Apply(model.Link{}); err == nil && (l.LossRatio == 1 || l.CorruptRatio == 1) {
+				return nil, nil, &model.FieldError{Field: "factors", Want: fmt.Sprintf("the combination %s lets no packet through, nor the two ends' consent before a test; want less than 100 %%", c.Key())}
+			}
+		}
 		groups = append(groups, t.Links)
 	}
 	return groups, names, nil
@@ -50,16 +55,22 @@ func CheckLinks(p model.Plan) error {
 }
 
 // planned are the links of a plan's lab that is to be opened, and what its factors
-// make of them.
+// make of them. They can become what its timed changes ask, too.
 func planned(p model.Plan) (links []model.Link, groups [][]model.LinkChange, names []string, err error) {
 	if groups, names, err = varied(p); err != nil {
 		return nil, nil, nil, err
 	}
 	name, isLab := strings.CutPrefix(p.Target, "lab:")
-	if links = p.Links; isLab && isTopology(name) && len(groups) > 0 {
-		links = linksFor(links, groups)
-		err = lab.CheckChanges(starOf(name, p), links, groups)
+	if links = p.Links; !isLab || !isTopology(name) {
+		return links, groups, names, nil
 	}
+	if len(groups) > 0 {
+		links = linksFor(links, groups)
+		if err = lab.CheckChanges(starOf(name, p), links, groups); err != nil {
+			return nil, nil, nil, err
+		}
+	}
+	links, err = linksForTimed(starOf(name, p), links, linkChanges(p.Timed))
 	return links, groups, names, err
 }
 
@@ -113,11 +124,13 @@ func canVary(l *lab.Lab, groups [][]model.LinkChange) error {
 
 // setLinks makes the lab's links what a trial asks.
 func (p *path) setLinks(t model.Trial) error {
-	if len(t.Links) == 0 {
-		return nil
+	if len(t.Links) > 0 {
+		if _, err := p.roads.lab.SetLinks(t.Links, lab.SetOptions{Lent: true}); err != nil {
+			return fmt.Errorf("set the links of trial %s: %w", t.Cell.Key(), err)
+		}
 	}
-	if _, err := p.roads.lab.SetLinks(t.Links, lab.SetOptions{Lent: true}); err != nil {
-		return fmt.Errorf("set the links of trial %s: %w", t.Cell.Key(), err)
+	if err := p.seedLinks(t.LinkSeed); err != nil {
+		return fmt.Errorf("seed the links of trial %s: %w", t.Cell.Key(), err)
 	}
 	return nil
 }

@@ -72,9 +72,58 @@ func TestImpossibleFactors(t *testing.T) {
 		"is more than the delay of": {levels("link.delay_s", 0.01, 0.002), levels("link.jitter_s", 0.001, 0.005)},
 		`no node "nobody"`:          {levels("link-nobody.loss_ratio", 0, 0.01)},
 		"needs a rate":              {levels("link.queue_packets", 5, 10)},
+		"lets no packet through":    {levels("link.loss_ratio", 0, 0.5, 1)},
 	} {
 		if err := CheckLinks(sweepOver(f...)); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v: %v, want %q", f, err, want)
+		}
+	}
+}
+
+// Timed changes find a lab whose links can become what they ask, or are refused before
+// anything is sent.
+func TestLinksForTimedChanges(t *testing.T) {
+	for _, c := range []struct {
+		name     string
+		links    []model.Link
+		at       []string
+		emulated int    // links that are made so
+		want     string // in the error; "" for none
+	}{
+		{"the router only", nil, []string{"10ms:router=rules=10"}, 0, ""},
+		{"a plain cable shall lose", nil, []string{"10ms:link-receiver=loss=1%"}, 1, ""},
+		{"twice", nil, []string{"10ms:link-receiver=loss=1%", "20ms:link-receiver=loss=0"}, 1, ""},
+		{"emulated already", []model.Link{{LossRatio: 0.01}}, []string{"10ms:link=loss=2%"}, 0, ""},
+		{"a rate for another", []model.Link{{Rate: 1e7}}, []string{"10ms:link=rate=5mbit"}, 0, ""},
+		{"a rate for none", nil, []string{"10ms:link-sender=rate=5mbit"}, 1, ""},
+		{"what needs the one before", nil, []string{"10ms:link=delay=20ms", "20ms:link=jitter=5ms"}, 1, ""},
+		{"without the one before", nil, []string{"20ms:link=jitter=5ms"}, 0, "--at: "},
+		{"nobody", nil, []string{"10ms:link-nobody=loss=1%"}, 0, `no node "nobody"`},
+	} {
+		p := sweepOver()
+		p.Command, p.Links = "soak", c.links
+		for _, text := range c.at {
+			one, err := model.ParseTimedChange(text)
+			if err != nil {
+				t.Fatal(err)
+			}
+			p.Timed = append(p.Timed, one)
+		}
+		if err := p.Check(); err != nil {
+			t.Fatalf("%s: %v", c.name, err)
+		}
+		links, _, _, err := planned(p)
+		if c.want != "" || err != nil {
+			if err == nil || c.want == "" || !strings.Contains(err.Error(), c.want) {
+				t.Errorf("%s: %v, want %q", c.name, err, c.want)
+			}
+			continue
+		}
+		if len(links) != len(c.links)+c.emulated {
+			t.Errorf("%s: %+v", c.name, links)
+		}
+		if err := lab.CheckChanges("router", links, linkChanges(p.Timed)); err != nil {
+			t.Errorf("%s: %v", c.name, err)
 		}
 	}
 }

@@ -40,9 +40,6 @@ CREATE TABLE run (
 );
 PRAGMA user_version = 1;`
 
-// indexTimeout bounds what a broken or busy index may cost.
-const indexTimeout = 3 * time.Second
-
 // readIndex returns the summaries of files that have not changed since they
 // were indexed. Whatever is wrong with the index, the answer is fewer of them.
 func (s *Store) readIndex(files []entry) map[entry]Summary {
@@ -167,14 +164,14 @@ func forget(ctx context.Context, tx *sql.Tx, files []entry) error {
 }
 
 func (s *Store) withIndex(mode string, f func(context.Context, *sql.DB) error) (err error) {
-	ctx, cancel := context.WithTimeout(context.Background(), indexTimeout)
+	ctx, cancel := context.WithTimeout(context.Background(), s.indexTime)
 	defer cancel()
 	path := filepath.ToSlash(s.indexFile())
 	if !strings.HasPrefix(path, "/") {
 		path = "/" + path // C:/... : https://sqlite.org/uri.html
 	}
 	name := url.URL{Scheme: "file", Path: path,
-		RawQuery: url.Values{"mode": {mode}, "_pragma": {"busy_timeout(1000)"}, "_txlock": {"immediate"}}.Encode()}
+		RawQuery: url.Values{"mode": {mode}, "_pragma": {fmt.Sprintf("busy_timeout(%d)", (s.indexTime / 3).Milliseconds())}, "_txlock": {"immediate"}}.Encode()}
 	db, err := sql.Open("sqlite", name.String())
 	if err != nil {
 		return fmt.Errorf("open index: %w", err)

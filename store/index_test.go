@@ -10,6 +10,7 @@ import (
 	"reflect"
 	"sync"
 	"testing"
+	"time"
 )
 
 // rows counts what the index holds.
@@ -150,14 +151,15 @@ func TestLockedIndex(t *testing.T) {
 			return err
 		}
 		stored(t, s)
-		if l := list(t, s); len(l) != 2 {
+		hasty := &Store{dir: s.dir, indexTime: 300 * time.Millisecond}
+		if l := list(t, hasty); len(l) != 2 {
 			t.Errorf("with a locked index: %+v", l)
 		}
 		_, err := db.ExecContext(ctx, "ROLLBACK")
 		return err
 	})
 	if err != nil {
-		t.Log("the lock outlived its time:", err)
+		t.Fatal("lock the index:", err)
 	}
 	if l := list(t, s); len(l) != 2 || rows(t, s) != 2 {
 		t.Errorf("after the lock: %+v, %d rows", l, rows(t, s))
@@ -168,12 +170,8 @@ func TestManyAtOnce(t *testing.T) {
 	s := open(t)
 	var all sync.WaitGroup
 	for range 4 {
+		other := openAt(t, s.dir)
 		all.Go(func() {
-			other, err := Open(s.dir)
-			if err != nil {
-				t.Error(err)
-				return
-			}
 			for range 5 {
 				stored(t, other, "fine")
 				if _, err := other.List(); err != nil {

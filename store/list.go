@@ -46,7 +46,9 @@ func (s *Store) List() ([]Summary, error) {
 			if errors.Is(err, fs.ErrNotExist) { // removed since
 				continue
 			}
-			fresh[e] = sum
+			if err == nil { // else it may be readable the next time
+				fresh[e] = sum
+			}
 		}
 		if sum.State != Complete && busy(s.file(e.id)) {
 			sum.State, sum.Headline = Running, ""
@@ -78,6 +80,9 @@ func (s *Store) summarize(e entry) (Summary, error) {
 			return err
 		}
 		sum.State, sum.Headline = Cut, ""
+		if rec.Checkpoint != nil {
+			return nil
+		}
 		if rec.Result != nil {
 			if rec.Result.State != model.Aborted {
 				sum.Trials++

@@ -41,8 +41,9 @@ type end struct {
 
 // record is a line after the header: exactly one field is set.
 type record[R any] struct {
-	Result *R   `json:"result,omitempty"`
-	End    *end `json:"end,omitempty"`
+	Result     *R                `json:"result,omitempty"`
+	Checkpoint *model.Checkpoint `json:"checkpoint,omitempty"`
+	End        *end              `json:"end,omitempty"`
 }
 
 // encodeLine makes the one line that a single write puts on the disk.
@@ -112,6 +113,7 @@ func readLine(in *bufio.Reader) ([]byte, error) {
 // becomes a warning of the document.
 func readLog(r io.Reader, name string) (model.Document, tail, error) {
 	d := model.Document{Format: model.RunFormat, Results: []model.Result{}, Findings: []model.Finding{}, Warnings: []string{}}
+	var open trials
 	t, err := scan(r, name, func(n int, line []byte) error {
 		at := fmt.Sprintf("%s:%d", name, n)
 		if n == 1 {
@@ -121,10 +123,17 @@ func readLog(r io.Reader, name string) (model.Document, tail, error) {
 		if err := decodeRecord(line, at, &rec); err != nil {
 			return err
 		}
+		if rec.Checkpoint != nil {
+			if d.Results = append(d.Results, open.take(*rec.Checkpoint)...); len(rec.Checkpoint.Flows) == 0 {
+				return fmt.Errorf("%s: checkpoint.flows: there are none", at)
+			}
+			rec.End = &end{}
+		}
 		if rec.Result != nil {
 			if err := rec.Result.Check(); err != nil {
 				return fmt.Errorf("%s: result.%w", at, err)
 			}
+			open.close(*rec.Result)
 			d.Results = append(d.Results, *rec.Result)
 			rec.End = &end{} // whatever ended before has gone on
 		}
@@ -139,6 +148,10 @@ func readLog(r io.Reader, name string) (model.Document, tail, error) {
 	}
 	if t.good == 0 {
 		return model.Document{}, t, fmt.Errorf("%s: holds no run: its writer was cut before the first line was whole", name)
+	}
+	if cut := open.all(); len(cut) > 0 {
+		d.Results = append(d.Results, cut...)
+		d.Complete = false
 	}
 	if t.cut > 0 {
 		d.Warnings = append(d.Warnings, fmt.Sprintf("the stored run was cut while it was written; its last %d bytes are dropped", t.cut))
@@ -162,7 +175,7 @@ func readHeader(line []byte, at string, d *model.Document) error {
 		return fmt.Errorf("%s: format: is %.40q; this pelt reads %s", at, h.Format, LogFormat)
 	}
 	d.ID, d.Started, d.Tool, d.Plan, d.Host, d.Lab = h.ID, h.Started, h.Tool, h.Plan, orEmpty(h.Host), h.Lab
-	d.PathMTU = h.PathMTU
+	d.PathMTU, d.Router = h.PathMTU, h.Router
 	return nil
 }
 
@@ -170,8 +183,14 @@ func decodeRecord[R any](line []byte, at string, rec *record[R]) error {
 	if err := oneLineJSON(line, at, rec); err != nil {
 		return err
 	}
-	if (rec.Result == nil) == (rec.End == nil) {
-		return fmt.Errorf("%s: want a result or an end", at)
+	set := 0
+	for _, is := range []bool{rec.Result != nil, rec.Checkpoint != nil, rec.End != nil} {
+		if is {
+			set++
+		}
+	}
+	if set != 1 {
+		return fmt.Errorf("%s: want a result, a checkpoint or an end", at)
 	}
 	return nil
 }

@@ -110,7 +110,13 @@ func (r *Run) load() (model.Document, error) {
 // Append stores a finished trial. It returns when the trial is on the disk;
 // after an error the run holds all trials before it and may be tried again.
 func (r *Run) Append(result model.Result) error {
-	return r.add(record[model.Result]{Result: &result})
+	return r.add(record[model.Result]{Result: &result}, maxFile)
+}
+
+// Checkpoint stores what is known of a trial that still runs, until its result takes
+// its place. It returns when that is on the disk. Checkpoints leave room for the result.
+func (r *Run) Checkpoint(c model.Checkpoint) error {
+	return r.add(record[model.Result]{Checkpoint: &c}, maxFile/2)
 }
 
 // Discard removes a run that holds nothing, and closes it.
@@ -130,18 +136,32 @@ func (r *Run) Discard() error {
 
 // End stores how this session with the run ended: what doc says of the whole.
 func (r *Run) End(doc model.Document) error {
-	return r.add(record[model.Result]{End: &end{doc.Complete, doc.Findings, doc.Warnings, doc.Router}})
+	return r.add(record[model.Result]{End: &end{doc.Complete, doc.Findings, doc.Warnings, doc.Router}}, maxFile)
 }
 
-func (r *Run) add(rec record[model.Result]) error {
+// add appends a line unless the file would then be longer than most.
+func (r *Run) add(rec record[model.Result], most int64) error {
 	line, err := encodeLine(model.Finite(rec))
 	if err == nil {
 		r.mu.Lock()
 		defer r.mu.Unlock()
-		err = r.write(line)
+		if err = readable(r.length, len(line), most); err == nil {
+			err = r.write(line)
+		}
 	}
 	if err != nil {
 		return fmt.Errorf("store run %s: %w", r.id, err)
+	}
+	return nil
+}
+
+// readable refuses a line with which a run could not be read again.
+func readable(length int64, line int, most int64) error {
+	switch {
+	case line > maxLine:
+		return fmt.Errorf("a line of %d bytes is longer than the %d that are read again", line, maxLine)
+	case length+int64(line) > most:
+		return fmt.Errorf("its file is as long as may be: %d bytes", length)
 	}
 	return nil
 }

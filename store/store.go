@@ -38,7 +38,13 @@ var (
 
 // Store is a directory of runs. Its methods may be called concurrently, and
 // several processes may use one directory.
-type Store struct{ dir string }
+type Store struct {
+	dir       string
+	indexTime time.Duration // that one look into the index may cost; a busy one is waited for a third of it
+}
+
+// indexTimeout bounds what a broken or busy index may cost.
+const indexTimeout = 3 * time.Second
 
 // Dir is the directory that Open("") opens: $PELT_DATA, else the place where
 // the operating system keeps a user's data.
@@ -75,7 +81,7 @@ func Open(dir string) (*Store, error) {
 	if err != nil {
 		return nil, fmt.Errorf("open store: %w", err)
 	}
-	s := &Store{dir: dir}
+	s := &Store{dir: dir, indexTime: indexTimeout}
 	info, err := os.Stat(s.runs())
 	switch {
 	case errors.Is(err, os.ErrNotExist):

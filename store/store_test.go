@@ -28,6 +28,7 @@ func document() model.Document {
 		},
 		Host: []model.Host{{Node: model.Sender, Name: "a<b"}}, Lab: &model.LabFacts{Topology: "router", Nodes: []string{"sender"}, Backends: []string{}},
 		PathMTU: []model.PathMTU{{Flow: "up", From: model.Sender, To: model.Receiver, Family: 4, Bytes: 1400, PayloadBytes: 1372, Found: model.MTUTold, Probes: 3}},
+		Router:  &model.RouterFacts{Node: "router", Source: "ssh://root@192.168.1.1", Model: "a model"},
 		Results: []model.Result{}, Findings: []model.Finding{}, Warnings: []string{},
 	}
 }
@@ -41,10 +42,17 @@ func result(payload, repeat int) model.Result {
 
 func open(t *testing.T) *Store {
 	t.Helper()
-	s, err := Open(filepath.Join(t.TempDir(), "deep", "data"))
+	return openAt(t, filepath.Join(t.TempDir(), "deep", "data"))
+}
+
+// openAt opens a store that waits for its index however busy the machine is.
+func openAt(t *testing.T, dir string) *Store {
+	t.Helper()
+	s, err := Open(dir)
 	if err != nil {
 		t.Fatal(err)
 	}
+	s.indexTime = 3 * time.Minute
 	return s
 }
 
@@ -204,7 +212,7 @@ func TestDamageIsNamed(t *testing.T) {
 	lines := strings.SplitAfter(string(whole), "\n")
 	for name, c := range map[string]struct{ text, want string }{
 		"middle not JSON": {lines[0] + "{\"res\n" + lines[2], ":2: is damaged: not a line of JSON"},
-		"unknown record":  {lines[0] + "{\"x\":1}\n", ":2: want a result or an end"},
+		"unknown record":  {lines[0] + "{\"x\":1}\n", ":2: want a result, a checkpoint or an end"},
 		"wrong type":      {lines[0] + `{"result":{"repeat":"x"}}` + "\n", ":2: result.repeat: want int, not a JSON string"},
 		"bad state":       {lines[0] + `{"result":{"state":"x"}}` + "\n", `:2: result.state: want valid, invalid or aborted, not "x"`},
 		"no header":       {lines[1], `:1: format: is ""; this pelt reads pelt/runlog/1`},

@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -65,17 +66,15 @@ func TestLedgerBetweenHosts(t *testing.T) {
 			if c.counted != "" {
 				h.before = func() { counted = rule() }
 			}
-			run := func() document {
-				if c.stop {
-					// ip netns exec becomes pelt serve: its process is the one to stop.
-					pid := s.cmd.Process.Pid
-					stop := time.AfterFunc(1200*time.Millisecond, func() {
-						_ = syscall.Kill(pid, syscall.SIGSTOP)
-						time.Sleep(300 * time.Millisecond)
-						_ = syscall.Kill(pid, syscall.SIGCONT)
-					})
-					defer stop.Stop()
+			if c.stop {
+				var last sync.WaitGroup
+				h.before = func() { // each try needs the fault
+					last.Wait()
+					last.Go(func() { h.stopReader(t, s) })
 				}
+				defer last.Wait()
+			}
+			run := func() document {
 				if out, err := h.run(t, s, strings.Fields(flags)...); err != nil {
 					t.Fatalf("%v\n%s\nserver: %s", err, out, s.stderr)
 				}
@@ -112,6 +111,26 @@ func TestLedgerBetweenHosts(t *testing.T) {
 			}
 		})
 	}
+}
+
+// stopReader stops the server for a while, once packets flow to it.
+func (h hosts) stopReader(t *testing.T, s *server) {
+	sent := func() (n int) {
+		text, _ := exec.Command("ip", "netns", "exec", h.near, "cat", "/sys/class/net/eth0/statistics/tx_packets").Output()
+		n, _ = strconv.Atoi(strings.TrimSpace(string(text)))
+		return n
+	}
+	begun := sent()
+	for limit := time.Now().Add(30 * time.Second); sent() < begun+5000; time.Sleep(20 * time.Millisecond) {
+		if time.Now().After(limit) {
+			t.Errorf("no 5000 packets flowed in 30 s")
+			return
+		}
+	}
+	pid := s.cmd.Process.Pid // ip netns exec becomes pelt serve: its process is the one to stop
+	_ = syscall.Kill(pid, syscall.SIGSTOP)
+	time.Sleep(300 * time.Millisecond)
+	_ = syscall.Kill(pid, syscall.SIGCONT)
 }
 
 // TestLostReceiver kills the far host's pelt in the middle: its side of the

@@ -62,6 +62,13 @@ func TestLabScripts(t *testing.T) {
 	runScripts(t, "testdata/lab")
 }
 
+// TestPacedScripts is apart from them: a sender that keeps a schedule misses it
+// beside one that sends as fast as it can.
+func TestPacedScripts(t *testing.T) {
+	needRoot(t)
+	runScripts(t, "testdata/paced")
+}
+
 // TestFrameScripts is apart from the others, which run side by side: it needs
 // a core for the sender.
 func TestFrameScripts(t *testing.T) {
@@ -89,8 +96,10 @@ func runScripts(t *testing.T, dir string) {
 		Setup: func(e *testscript.Env) error {
 			e.Setenv("PATH", filepath.Dir(binary)+string(os.PathListSeparator)+e.Getenv("PATH"))
 			e.Setenv("PELT_DATA", filepath.Join(e.WorkDir, "data"))
-			// A script that fails half way must not leave its lab behind.
-			e.Defer(func() { _ = exec.Command(binary, "lab", "down", "scripted").Run() })
+			// A script that fails half way must not leave its lab behind. Labs are known by
+			// their names to all of a user's processes, so each script has one of its own.
+			name := "scripted-" + strings.TrimPrefix(filepath.Base(e.WorkDir), "script-")
+			e.Defer(func() { _ = exec.Command(binary, "lab", "down", name).Run() })
 			port, err := freePort()
 			e.Setenv("PORT", fmt.Sprint(port))
 			return err

@@ -214,7 +214,7 @@ func TestRouterOverSSH(t *testing.T) {
 		})
 	}
 	t.Run("cut", func(t *testing.T) {
-		c := r.command(r.near, "router", "10.81.2.2", "--code", wanCode, "--dut", dutFlag, "--proto", "tcp", "--direction", "up,down", "--time", "2500ms", "--warmup", "200ms", "--repeats", "1", "--json", "cut.json")
+		c := r.command(r.near, "router", "10.81.2.2", "--code", wanCode, "--dut", dutFlag, "--proto", "tcp", "--direction", "up,down", "--time", "4s", "--warmup", "200ms", "--repeats", "1", "--json", "cut.json")
 		said := &lockedBuffer{}
 		c.Stderr = said
 		if err := c.Start(); err != nil {

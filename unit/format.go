@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"strconv"
+	"strings"
 )
 
 // FormatPPS prints packets per second in human units with three significant
@@ -40,6 +41,33 @@ func FormatRatio(ratio float64) string {
 		return "<0.001 %"
 	}
 	return strconv.FormatFloat(p, 'g', 2+max(0, int(math.Floor(math.Log10(math.Abs(p))))), 64) + " %"
+}
+
+// FormatNamed prints a value in the unit that the name of its metric ends with: 262000
+// of receive_pps is "262 kpps". ok is false of any other end.
+func FormatNamed(metric string, v float64) (text string, ok bool) {
+	switch metric[strings.LastIndexByte(metric, '_')+1:] {
+	case "pps":
+		return FormatPPS(v), true
+	case "bps":
+		return FormatBits(v), true
+	case "ns":
+		return FormatNanos(v), true
+	case "s":
+		return FormatNanos(v * 1e9), true
+	case "ratio":
+		return fmt.Sprintf("%.0f %%", 100*v), true
+	}
+	return "", false
+}
+
+// Bare is a printed value without its unit where another one after it has the same, or
+// where it is 0: "262" before "148 kpps".
+func Bare(value, next string) string {
+	if a, b := strings.Fields(value), strings.Fields(next); len(a) == 2 && len(b) == 2 && (a[1] == b[1] || a[0] == "0") {
+		return a[0]
+	}
+	return value
 }
 
 // FormatCount prints a whole number with thin groups: "287 920 000".

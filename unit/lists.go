@@ -2,7 +2,7 @@ package unit
 
 import (
 	"math/big"
-	"slices"
+	"strconv"
 	"strings"
 )
 
@@ -55,6 +55,7 @@ func ParseBitRates(text string) ([]BitRate, error) {
 // spans reads a list of values and ranges with a step, exactly.
 func spans(kind, text, want string, read func(string) (*big.Rat, error)) ([]*big.Rat, error) {
 	var list []*big.Rat
+	once := levels[string]{kind: kind, text: text}
 	for _, word := range strings.Split(text, ",") {
 		from, rest, isRange := strings.Cut(strings.TrimSpace(word), "..")
 		low, err := read(from)
@@ -72,11 +73,31 @@ func spans(kind, text, want string, read func(string) (*big.Rat, error)) ([]*big
 			}
 		}
 		for v := low; v.Cmp(high) <= 0; v = new(big.Rat).Add(v, step) {
-			if len(list) >= MaxListLength || slices.ContainsFunc(list, func(o *big.Rat) bool { return o.Cmp(v) == 0 }) {
-				return nil, &SyntaxError{kind, text, "is too long, or names one twice"}
+			if err := once.add(v.RatString(), word); err != nil {
+				return nil, err
 			}
 			list = append(list, v)
 		}
 	}
 	return list, nil
+}
+
+// levels are the values of a list so far: at most MaxListLength, each once.
+type levels[K comparable] struct {
+	kind, text string // as in SyntaxError
+	seen       map[K]bool
+}
+
+// add takes a value that a word of the list stands for, among others where it is a range.
+func (l *levels[K]) add(value K, word string) error {
+	switch {
+	case l.seen[value]:
+		return &SyntaxError{l.kind, l.text, "names a value of " + strconv.Quote(strings.TrimSpace(word)) + " twice"}
+	case len(l.seen) >= MaxListLength:
+		return &SyntaxError{l.kind, l.text, "has more than " + strconv.Itoa(MaxListLength) + " values"}
+	case l.seen == nil:
+		l.seen = map[K]bool{}
+	}
+	l.seen[value] = true
+	return nil
 }

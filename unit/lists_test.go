@@ -2,6 +2,7 @@ package unit
 
 import (
 	"slices"
+	"strings"
 	"testing"
 )
 
@@ -16,10 +17,16 @@ func TestParseRatios(t *testing.T) {
 			t.Errorf("ParseRatios(%q) = %v, %v; want %v", text, got, err, want)
 		}
 	}
-	for _, text := range []string{"", "1%,1%", "5%..1%/1%", "0..5%", "0..5%/0", "120%", "0..1/0.00001", "x", "-1%"} {
-		if got, err := ParseRatios(text); err == nil {
-			t.Errorf("ParseRatios(%q) = %v, want an error", text, got)
+	for text, want := range map[string]string{
+		"": "share", "1%,1%": `names a value of "1%" twice`, "0..2%/1%, 0.01": `names a value of "0.01" twice`, "5%..1%/1%": "range with a step", "0..5%": "range with a step", "0..5%/0": "range with a step",
+		"120%": "between 0 and 100%", "0..1/0.00001": "more than 10000 values", "x": "share", "-1%": "share",
+	} {
+		if got, err := ParseRatios(text); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("ParseRatios(%q) = %d values, %v; want an error that says %q", text, len(got), err, want)
 		}
+	}
+	if got, err := ParseRatios("0.0001..1/0.0001"); err != nil || len(got) != MaxListLength {
+		t.Errorf("%d values, %v; want %d", len(got), err, MaxListLength)
 	}
 }
 

@@ -5,7 +5,6 @@ import (
 	"math/big"
 	"net/netip"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 )
@@ -48,27 +47,20 @@ const MaxListLength = 10000
 // "256..10240/256", or both. Order is kept; a repeated size is an error.
 func ParseSizes(text string) ([]int, error) {
 	var sizes []int
-	seen := map[int]bool{}
-	add := func(n int64) error {
-		if n > 1<<30 || len(sizes) >= MaxListLength {
-			return &SyntaxError{"sizes", text, "is too large or too long"}
-		}
-		if seen[int(n)] {
-			return &SyntaxError{"sizes", text, "names " + strconv.FormatInt(n, 10) + " twice"}
-		}
-		seen[int(n)] = true
-		sizes = append(sizes, int(n))
-		return nil
-	}
+	once := levels[int64]{kind: "sizes", text: text}
 	for _, word := range strings.Split(text, ",") {
 		lo, hi, step, err := sizeRange(word)
 		if err != nil {
 			return nil, &SyntaxError{"sizes", text, "want bytes as 64,1460 or a range with a step as 256..1024/256"}
 		}
 		for n := lo; n <= hi; n += step {
-			if err := add(n); err != nil {
+			if n > 1<<30 {
+				return nil, &SyntaxError{"sizes", text, "is beyond 1 GiB"}
+			}
+			if err := once.add(n, word); err != nil {
 				return nil, err
 			}
+			sizes = append(sizes, int(n))
 		}
 	}
 	return sizes, nil
@@ -78,6 +70,7 @@ func ParseSizes(text string) ([]int, error) {
 // "0..9ms/1ms", or both. Order is kept; a repeated one is an error.
 func ParseDurations(text string) ([]time.Duration, error) {
 	var list []time.Duration
+	once := levels[time.Duration]{kind: "durations", text: text}
 	for _, word := range strings.Split(text, ",") {
 		from, rest, isRange := strings.Cut(strings.TrimSpace(word), "..")
 		to, by, stepped := strings.Cut(rest, "/")
@@ -97,8 +90,8 @@ func ParseDurations(text string) ([]time.Duration, error) {
 			return nil, &SyntaxError{"durations", text, "want durations as 0,5ms or a range with a step as 0..9ms/1ms"}
 		}
 		for d := low; d <= high; d += step {
-			if len(list) >= MaxListLength || slices.Contains(list, d) {
-				return nil, &SyntaxError{"durations", text, "is too long, or names one twice"}
+			if err := once.add(d, word); err != nil {
+				return nil, err
 			}
 			list = append(list, d)
 		}

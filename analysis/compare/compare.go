@@ -76,6 +76,7 @@ func Levels(doc model.Document, knob, base string, metrics Metrics) (model.Compa
 	var sides []side
 	for _, level := range levels {
 		s := newSide(levelName(knob, level), doc)
+		s.level = model.Cell{knob: level}
 		for _, r := range doc.Results {
 			if r.Cell[knob] == level {
 				settings := maps.Clone(r.Cell)
@@ -175,7 +176,8 @@ func finish(c model.Comparison, sides []side, metrics Metrics, out *left) (model
 	for i, s := range sides[1:] {
 		all = append(all, contrasts(sides[0], s, i+1, c.Interleaved, metrics, out)...)
 	}
-	missing(sides, out)
+	missing(sides, metrics, out)
+	c.Uncompared = out.figures
 	for _, text := range out.order {
 		if n := out.count[text]; n > 1 {
 			text += fmt.Sprintf(" (%d times)", n)
@@ -251,7 +253,11 @@ func contrasts(base, s side, place int, paired bool, wanted Metrics, out *left) 
 						lacks = base.Name
 					}
 					out.add("%s: %s has no figure for %s", at, lacks, metricWords(m.name))
+					out.figure(m, false, "%s: %s has no figure for %s", at, lacks, metricWords(m.name))
 				case !ok:
+					if why != zeroOnBoth {
+						out.figure(m, why == zeroBaseline, "%s: %s of %s and %s %s", at, metricWords(m.name), base.Name, s.Name, why)
+					}
 					out.add("%s: %s of %s and %s %s", at, metricWords(m.name), base.Name, s.Name, why)
 				default:
 					c.effect.Side, c.effect.Cell, c.effect.Flow, c.effect.Protocol, c.effect.Where = place, a.settings, flow, protocol, at
@@ -266,40 +272,6 @@ func contrasts(base, s side, place int, paired bool, wanted Metrics, out *left) 
 func protocolOf(c *cell, flow string) model.Protocol {
 	f, _ := c.flow(flow)
 	return f.Protocol
-}
-
-// missing tells which settings stand on one side only, and trials that do not count.
-func missing(sides []side, out *left) {
-	base := sides[0]
-	for i, s := range sides {
-		if s.Invalid > 0 {
-			out.add("not valid: %d of %d trials of %s", s.Invalid, s.Invalid+s.Valid, s.Name)
-		}
-		if i == 0 {
-			continue
-		}
-		only(base, s, out)
-		only(s, base, out)
-	}
-}
-
-// mostOnly is how many settings of one side only are named.
-const mostOnly = 3
-
-func only(a, b side, out *left) {
-	var names []string
-	for _, key := range common(a, a) {
-		if b.cells[key] == nil {
-			names = append(names, where(a.cells[key].settings, "", ""))
-		}
-	}
-	if len(names) == 0 {
-		return
-	}
-	if n := len(names); n > mostOnly {
-		names = append(names[:mostOnly-1:mostOnly-1], fmt.Sprintf("%d more", n-mostOnly+1))
-	}
-	out.add("of %s only, not of %s: %s", a.Name, b.Name, say.And(names))
 }
 
 // nothing says why no comparison could be made.

@@ -30,6 +30,12 @@ type contrast struct {
 	freedom  int
 }
 
+// Why figures that were measured have no relative change.
+const (
+	zeroOnBoth   = "is 0 on both"
+	zeroBaseline = "cannot be compared: it is 0 on the baseline"
+)
+
 // newContrast compares the values of two sides by block; ok is false if that says
 // nothing, and then why is a reason or "".
 func newContrast(m metric, baseline, other map[int]float64, paired bool) (c contrast, why string, ok bool) {
@@ -56,9 +62,9 @@ func newContrast(m metric, baseline, other map[int]float64, paired bool) (c cont
 		case scale > 0:
 			form = func(v float64) float64 { return v / scale }
 		case slices.Max(b) <= 0:
-			return c, "is 0 on both", false
+			return c, zeroOnBoth, false
 		default:
-			return c, "cannot be compared: it is 0 on the baseline", false
+			return c, zeroBaseline, false
 		}
 	}
 	x, y := apply(a, form), apply(b, form)

@@ -74,7 +74,7 @@ func (l Limit) breaks(change float64) bool {
 
 // Judge says what became of each limit: failed where a separable effect breaks it,
 // told of each effect; passed where no interval reaches beyond it; else it cannot be
-// told. A limit on what was not measured is missing.
+// told. A limit on what was not measured is missing, at each place where it was to be.
 func Judge(c model.Comparison, limits []Limit) []model.JudgedLimit {
 	list := []model.JudgedLimit{}
 	for _, l := range limits {
@@ -92,8 +92,18 @@ func Judge(c model.Comparison, limits []Limit) []model.JudgedLimit {
 				list = append(list, model.JudgedLimit{Limit: l.text, State: model.LimitUntold, Text: untold(c, e)})
 			}
 		}
+		for _, u := range c.Uncompared {
+			if findMetric(u.Metric).word != l.word {
+				continue
+			}
+			state := model.LimitMissing
+			if u.Measured {
+				state = model.LimitUntold
+			}
+			list = append(list, model.JudgedLimit{Limit: l.text, State: state, Text: u.Text})
+		}
 		switch {
-		case !seen:
+		case !seen && len(list) == before:
 			list = append(list, model.JudgedLimit{Limit: l.text, State: model.LimitMissing, Text: "nothing of it was measured often enough on both sides"})
 		case len(list) == before:
 			list = append(list, model.JudgedLimit{Limit: l.text, State: model.LimitPassed, Text: "no change reaches it"})

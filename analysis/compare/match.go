@@ -155,6 +155,15 @@ func differences(docs []model.Document, names, apart []string) []string {
 	add("command", func(d model.Document) string { return d.Plan.Command })
 	add("target", func(d model.Document) string { return d.Plan.Target })
 	add("links", func(d model.Document) string { return linksText(d.Plan) })
+	add("profile", func(d model.Document) string {
+		var list []string
+		for _, f := range d.Plan.Flows {
+			if f.Profile != nil && !slices.Contains(apart, "profile") {
+				list = append(list, f.Name+" "+f.Profile.Words(f.Rate))
+			}
+		}
+		return strings.Join(list, ", ")
+	})
 	add("engine", func(d model.Document) string { return engines(d.Results) })
 	for _, node := range nodes(docs) {
 		add("host "+node, func(d model.Document) string { return host(d, node) })

@@ -2,7 +2,6 @@ package compare
 
 import (
 	"cmp"
-	"fmt"
 	"maps"
 	"math"
 	"slices"
@@ -15,7 +14,9 @@ import (
 type side struct {
 	model.ComparedSide
 	plan  model.Plan
+	level model.Cell       // of the knob whose levels are compared
 	cells map[string]*cell // by the key of their settings
+	tried map[string]bool  // the same of all trials, valid or not
 	ran   []model.Result
 }
 
@@ -26,7 +27,7 @@ type cell struct {
 }
 
 func newSide(name string, doc model.Document) side {
-	s := side{ComparedSide: model.ComparedSide{Name: name, Run: doc.ID, Started: doc.Started, Command: doc.Plan.Command, Target: doc.Plan.Target}, plan: doc.Plan, cells: map[string]*cell{}}
+	s := side{ComparedSide: model.ComparedSide{Name: name, Run: doc.ID, Started: doc.Started, Command: doc.Plan.Command, Target: doc.Plan.Target}, plan: doc.Plan, cells: map[string]*cell{}, tried: map[string]bool{}}
 	if doc.Router != nil {
 		facts := *doc.Router
 		facts.Before, facts.After = nil, nil
@@ -37,13 +38,14 @@ func newSide(name string, doc model.Document) side {
 
 // add takes a trial with the settings that both sides share.
 func (s *side) add(settings model.Cell, r model.Result) {
+	key := settings.Key()
+	s.tried[key] = true
 	if r.State != model.Valid {
 		s.Invalid++
 		return
 	}
 	s.Valid++
 	s.ran = append(s.ran, r)
-	key := settings.Key()
 	c := s.cells[key]
 	if c == nil {
 		c = &cell{settings, map[int]model.Result{}}
@@ -94,13 +96,21 @@ func (c *cell) measured(m metric, flow string) map[int]float64 {
 	return out
 }
 
-// mostFigure keeps nonsense in a document from overflowing.
-const mostFigure = 1e30
+// Bounds that keep nonsense in a document from overflowing; what is less than the
+// least, per second or of anything else, is 0.
+const (
+	mostFigure  = 1e30
+	leastFigure = 1e-30
+)
 
 func put(to map[int]float64, block int, v float64) {
-	if !math.IsNaN(v) && v >= 0 && v < mostFigure {
-		to[block] = v
+	if math.IsNaN(v) || v < 0 || v >= mostFigure {
+		return
 	}
+	if v < leastFigure {
+		v = 0
+	}
+	to[block] = v
 }
 
 // common are the cells that two sides share, in the order of the first one's plan.
@@ -239,20 +249,4 @@ func implied(r model.Result, knob string) (model.Value, bool) {
 		return model.Word(f.Name), f.Name == "up" || f.Name == "down"
 	}
 	return model.Value{}, false
-}
-
-// left counts what was not compared, once for each reason.
-type left struct {
-	order []string
-	count map[string]int
-}
-
-func (l *left) add(format string, args ...any) {
-	text := fmt.Sprintf(format, args...)
-	if l.count == nil {
-		l.count = map[string]int{}
-	}
-	if l.count[text]++; l.count[text] == 1 {
-		l.order = append(l.order, text)
-	}
 }

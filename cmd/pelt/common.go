@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"pelt/analysis"
+	"pelt/fleet"
 	"pelt/internal/outfile"
 	"pelt/model"
 	"pelt/plan"
@@ -29,6 +30,7 @@ type commonFlags struct {
 	link, nodes   []string
 	seed          uint64
 	engine, code  string
+	record        string
 	yes, printOut bool
 	noStore       bool
 	uncalibrated  bool
@@ -41,6 +43,7 @@ func (f *commonFlags) register(s *pflag.FlagSet) {
 	_ = s.MarkHidden("node-link")
 	s.Uint64Var(&f.seed, "seed", 1, "of everything random: the order of trials")
 	s.StringVar(&f.engine, "engine", "auto", "auto, udp, xdp, or SENDER:RECEIVER as in xdp:udp")
+	s.StringVar(&f.record, "record", "", "take down every packet that a UDP receiver sees in FILE, for pelt record")
 	s.StringVar(&f.code, "code", "", "the code that pelt serve printed, or NEAR,FAR of two hosts, a router's own behind them (or environment PELT_CODE)")
 	s.BoolVar(&f.yes, "yes", false, "do not ask before sending to a public address")
 	s.BoolVar(&f.printOut, "print-plan", false, "print the plan as YAML and send nothing")
@@ -65,17 +68,12 @@ func (f *commonFlags) links() ([]model.Link, error) { return parseLinks(f.link, 
 // execute runs a plan as one command: checks first, then traffic, then reports.
 func (f *commonFlags) execute(c *cobra.Command, p model.Plan) error {
 	if f.printOut {
-		text, err := plan.Print(p)
-		if err != nil {
-			return err
-		}
-		_, err = c.OutOrStdout().Write(text)
-		return err
+		return printPlan(c, p)
 	}
 	if err := p.Check(); err != nil {
 		return err
 	}
-	if err := f.output.check(); err != nil {
+	if err := f.checkFiles(); err != nil {
 		return err
 	}
 	if err := f.consents(c, p); err != nil {
@@ -85,9 +83,37 @@ func (f *commonFlags) execute(c *cobra.Command, p model.Plan) error {
 		return ended(code, err)
 	}
 	s := newScreen(c.ErrOrStderr())
-	doc, err := run.Execute(c.Context(), p, run.Options{Version: version(), Code: f.secret(), Store: f.openStore(s), Uncalibrated: f.uncalibrated, Events: s.event})
+	doc, err := run.Execute(c.Context(), p, run.Options{Version: version(), Code: f.secret(), Store: f.openStore(s), Uncalibrated: f.uncalibrated, Record: f.record, Events: s.event})
 	s.done()
 	return f.output.finish(c, doc, err)
+}
+
+func printPlan(c *cobra.Command, p model.Plan) error {
+	text, err := plan.Print(p)
+	if err != nil {
+		return err
+	}
+	_, err = c.OutOrStdout().Write(text)
+	return err
+}
+
+// checkFiles finds out before the test whether every asked file can be written.
+func (f *commonFlags) checkFiles() error {
+	if err := f.output.check(); err != nil || f.record == "" {
+		return err
+	}
+	if f.record == "-" {
+		return usagef("--record: want a file: standard output takes results")
+	}
+	for _, x := range f.output.all() {
+		if x.path == f.record {
+			return usagef("--%s and --record both write to %s", x.flag, x.path)
+		}
+	}
+	if err := outfile.Check(f.record); err != nil {
+		return fmt.Errorf("--record: %w", err)
+	}
+	return nil
 }
 
 func (f *commonFlags) openStore(s *screen) *store.Store {
@@ -104,17 +130,24 @@ func (f *commonFlags) openStore(s *screen) *store.Store {
 
 // consents asks for both ends that are other hosts.
 func (f *commonFlags) consents(c *cobra.Command, p model.Plan) error {
+	family := 0
+	if len(p.Flows) > 0 {
+		family = p.Flows[0].Family
+	}
 	if p.Near != "" {
-		if err := f.consent(c, p.Near); err != nil {
+		if err := f.consent(c, p.Near, family); err != nil {
 			return err
 		}
 	}
-	return f.consent(c, p.Target)
+	return f.consent(c, p.Target, family)
 }
+
+// resolve is what a run asks, too.
+var resolve = fleet.Resolve
 
 // consent asks before traffic goes to an address that is not a private one:
 // RFC 6815 keeps such tests to isolated networks.
-func (f *commonFlags) consent(c *cobra.Command, target string) error {
+func (f *commonFlags) consent(c *cobra.Command, target string, family int) error {
 	if strings.HasPrefix(target, "lab:") || strings.HasPrefix(target, "fleet:") {
 		return nil
 	}
@@ -122,13 +155,17 @@ func (f *commonFlags) consent(c *cobra.Command, target string) error {
 	if err != nil {
 		return err
 	}
+	said := host
 	addr, err := netip.ParseAddr(host)
 	if err != nil {
-		return nil // a name, which may be resolved later
+		if addr, err = resolve(c.Context(), host, family); err != nil {
+			return nil // the run says what is wrong with the name, and sends nothing
+		}
+		said = fmt.Sprintf("%s of %s", addr, host)
 	}
 	switch {
 	case addr.IsMulticast(), addr.IsUnspecified(), addr == netip.AddrFrom4([4]byte{255, 255, 255, 255}):
-		return usagef("target: %s is not the address of one host", addr)
+		return usagef("target: %s is not the address of one host", said)
 	case addr.Is6() && addr.IsLinkLocalUnicast() && addr.Zone() == "":
 		return usagef("target: %s is link-local, so say on which interface: %s%%eth0", addr, addr)
 	}
@@ -136,9 +173,9 @@ func (f *commonFlags) consent(c *cobra.Command, target string) error {
 		return nil
 	}
 	if !isTerminal(os.Stdin) {
-		return usagef("%s is a public address, and a test floods every network between; if all of them are yours to load, say --yes", addr)
+		return usagef("%s is a public address, and a test floods every network between; if all of them are yours to load, say --yes", said)
 	}
-	fmt.Fprintf(c.ErrOrStderr(), "%s is a public address, and a test floods every network between. Are they all yours to load? [y/N] ", addr)
+	fmt.Fprintf(c.ErrOrStderr(), "%s is a public address, and a test floods every network between. Are they all yours to load? [y/N] ", said)
 	answer, _ := bufio.NewReader(os.Stdin).ReadString('\n')
 	if a := strings.ToLower(strings.TrimSpace(answer)); a != "y" && a != "yes" {
 		return usagef("nothing was sent")
@@ -160,6 +197,7 @@ func benchmarking(a netip.Addr) bool {
 // outputFlags say where results go.
 type outputFlags struct {
 	json, csv, html, chart string
+	series                 string              // asked by pelt report alone
 	table                  report.SweepOptions // of a sweep's text
 }
 
@@ -177,7 +215,7 @@ type output struct {
 
 func (o *outputFlags) all() []output {
 	list := []output{
-		{"json", o.json, report.JSON}, {"csv", o.csv, report.CSV}, {"html", o.html, report.HTML},
+		{"json", o.json, report.JSON}, {"csv", o.csv, report.CSV}, {"html", o.html, report.HTML}, {"series", o.series, report.SeriesCSV},
 		{"chart", o.chart, func(w io.Writer, d model.Document) error {
 			format, err := chart.Format(o.chart)
 			if err != nil {
@@ -218,7 +256,9 @@ func (o *outputFlags) check() error {
 	return nil
 }
 
-func (o *outputFlags) toStdout() bool { return o.json == "-" || o.csv == "-" || o.html == "-" }
+func (o *outputFlags) toStdout() bool {
+	return o.json == "-" || o.csv == "-" || o.html == "-" || o.series == "-"
+}
 
 // write makes all asked outputs, and says on stderr which files there are now.
 func (o *outputFlags) write(c *cobra.Command, doc model.Document) error {
@@ -254,6 +294,9 @@ func (o *outputFlags) finish(c *cobra.Command, doc model.Document, err error) er
 	}
 	switch {
 	case errors.Is(err, context.Canceled):
+		for _, e := range besides(err) {
+			_ = exitFor(e, c.ErrOrStderr()) // its code is not this command's
+		}
 		fmt.Fprintln(c.ErrOrStderr(), "pelt: interrupted; what was measured is above")
 		if doc.ID != "" {
 			fmt.Fprintf(c.ErrOrStderr(), "go on with: pelt run --resume %s\n", doc.ID)
@@ -265,16 +308,24 @@ func (o *outputFlags) finish(c *cobra.Command, doc model.Document, err error) er
 	return verdict(c, doc)
 }
 
+// besides lists what went wrong in a run that was interrupted, too.
+func besides(err error) (list []error) {
+	if joined, ok := err.(interface{ Unwrap() []error }); ok && errors.Is(err, context.Canceled) {
+		for _, e := range joined.Unwrap() {
+			list = append(list, besides(e)...)
+		}
+		return list
+	}
+	if err == nil || errors.Is(err, context.Canceled) {
+		return nil
+	}
+	return []error{err}
+}
+
 // verdict is the exit code of a run that went to its end.
 func verdict(c *cobra.Command, doc model.Document) error {
-	invalid := 0
-	for _, r := range doc.Results {
-		if r.State == model.Invalid {
-			invalid++
-		}
-	}
-	if invalid > 0 {
-		fmt.Fprintf(c.ErrOrStderr(), "pelt: not every trial is valid: %d of %d are not, and the report says why\n", invalid, len(doc.Results))
+	if invalid, trials := doc.Failed(); invalid > 0 {
+		fmt.Fprintf(c.ErrOrStderr(), "pelt: not every trial is valid: %d of %d are not, and the report says why\n", invalid, trials)
 		return exitCode(exitInvalid)
 	}
 	passed, broken := analysis.Passed(doc)

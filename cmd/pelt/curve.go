@@ -80,6 +80,7 @@ type trafficFlags struct {
 	gso                                              int
 	gro                                              bool
 	sources                                          string
+	profile                                          string
 }
 
 func (t *trafficFlags) registerShared(f *pflag.FlagSet) {
@@ -98,6 +99,7 @@ func (t *trafficFlags) register(f *pflag.FlagSet) {
 	f.StringVar(&t.payload, "payload", "", "payload sizes in bytes: 64,1460 or 256..1472/256; UDP 16 to 65507, or mtu for the largest that the path takes in one piece (default: a curve's worth)")
 	f.StringVar(&t.rate, "rate", "max", "offered rate of a flow: max, packets as 150kpps, or payload bits as 95mbit")
 	f.StringVar(&t.interval, "interval", "", "time between packets in place of --rate: 5ms")
+	f.StringVar(&t.profile, "profile", "", profileHelp)
 	f.StringVar(&t.time, "time", "", "measured time of each trial: 10s (default 2s)")
 	f.StringVar(&t.warmup, "warmup", "", "sent before it and not counted: 1s (default 500ms)")
 	f.IntVar(&t.repeats, "repeats", 2, "trials of each size, interleaved")
@@ -151,6 +153,11 @@ func (t *trafficFlags) options(target string) (o plan.CurveOptions, err error) {
 			return usagef("give --rate or --interval, not both")
 		}
 		o.Rate, e = unit.ParseRate("every " + s)
+		return e
+	})
+	read("profile", t.profile, func(s string) error {
+		p, own, e := readProfile(s)
+		o.Profile, o.ProfileRate = p, own
 		return e
 	})
 	read("time", t.time, func(s string) (e error) { o.Time, e = positive(s); return e })

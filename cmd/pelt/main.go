@@ -62,6 +62,7 @@ func ended(code int, err error) error {
 }
 
 func main() {
+	lab.BeFirst()
 	if os.Getenv("GOMAXPROCS") == "" {
 		runtime.GOMAXPROCS(runtime.NumCPU() + spareProcessors)
 	}
@@ -128,7 +129,7 @@ Start here: pelt demo`,
 		return usagef("%v; %s --help lists the flags", err, c.CommandPath())
 	})
 	root.SetVersionTemplate("pelt {{.Version}}\n")
-	root.AddCommand(newDemo(), newServe(), newCurve(), newSweep(), newRouter(), newRun(), newList(), newShow(), newExplain(), newCompare(), newReport(), newDrops(), newLab(), newDoctor(), newVersion())
+	root.AddCommand(newDemo(), newServe(), newCurve(), newSweep(), newRouter(), newCC(), newSoak(), newRun(), newList(), newShow(), newExplain(), newCompare(), newReport(), newDrops(), newRecord(), newTune(), newLab(), newDoctor(), newVersion())
 	for _, c := range root.Commands() {
 		usageArgs(c)
 	}

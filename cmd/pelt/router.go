@@ -39,7 +39,8 @@ lab:switch, lab:router, lab:nat and lab:fast (NAT with a fast path that stands f
 hardware offload) do the same with a router in this machine's kernel.
 
 --variant sets the router up in several ways, whose trials alternate: in a lab plain,
-rules=N, log, and rules=N+log; a real router by a command that is run on this host:
+rules=N, limit=RATE, log, steer, in lab:fast also fast, and several joined by +, as
+rules=N+log; a real router by a command that is run on this host:
 --variant 'quiet=ssh root@192.168.1.1 dmesg -n 1'. pelt compare tells them apart.`,
 		Example: `  pelt router lab:nat
   pelt router lab:nat --variant plain --variant rules=1000 --variant log --frame 64,1518 --direction up
@@ -92,7 +93,7 @@ rules=N, log, and rules=N+log; a real router by a command that is run on this ho
 	}
 	f := c.Flags()
 	f.StringVar(&dut, "dut", "", "watch the router over ssh, ssh://[USER@]HOST[:PORT], or by its own pelt serve --observe-only, pelt://HOST[:PORT] (a lab's own is watched without)")
-	f.StringArrayVar(&variants, "variant", nil, "a way to set the router up; in a lab plain, rules=N, log, joined by +; else NAME=COMMAND; once for each")
+	f.StringArrayVar(&variants, "variant", nil, "a way to set the router up; in a lab plain, rules=N, limit=RATE, log, steer, joined by +; else NAME=COMMAND; once for each")
 	f.StringVar(&traffic.proto, "proto", "udp,tcp", "transport protocols: udp, tcp, or both")
 	f.StringVar(&traffic.frame, "frame", "", "UDP: Ethernet frame sizes in bytes, FCS included (default 64,512,1518)")
 	f.StringVar(&traffic.direction, "direction", "up,down,both", "up (LAN to WAN), down (WAN to LAN), both at once, or a list")

@@ -88,7 +88,10 @@ func readLimited(path string, limit int64) ([]byte, error) {
 }
 
 func resumeRun(c *cobra.Command, ref string, f *commonFlags) error {
-	if err := f.output.check(); err != nil {
+	if f.noStore {
+		return usagef("--no-store: a run that is gone on with is kept already")
+	}
+	if err := f.checkFiles(); err != nil {
 		return err
 	}
 	st, err := store.Open("")
@@ -99,6 +102,9 @@ func resumeRun(c *cobra.Command, ref string, f *commonFlags) error {
 	if err != nil {
 		return err
 	}
+	if f.printOut {
+		return printPlan(c, doc.Plan)
+	}
 	if err := f.consents(c, doc.Plan); err != nil {
 		return err
 	}
@@ -106,7 +112,7 @@ func resumeRun(c *cobra.Command, ref string, f *commonFlags) error {
 		return ended(code, err)
 	}
 	s := newScreen(c.ErrOrStderr())
-	doc, err = run.Resume(c.Context(), ref, run.Options{Version: version(), Code: f.secret(), Store: st, Uncalibrated: f.uncalibrated, Events: s.event})
+	doc, err = run.Resume(c.Context(), ref, run.Options{Version: version(), Code: f.secret(), Store: st, Uncalibrated: f.uncalibrated, Record: f.record, Events: s.event})
 	s.done()
 	return f.output.finish(c, doc, err)
 }
@@ -217,11 +223,11 @@ func newReport() *cobra.Command {
 	c := &cobra.Command{
 		Use:     "report RUN",
 		Short:   "Make files of a run: HTML, chart, JSON, CSV",
-		Example: "  pelt report last --html out.html --chart out.png",
+		Example: "  pelt report last --html out.html --chart out.png\n  pelt report last --series seconds.csv",
 		Args:    cobra.ExactArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
 			if len(out.all()) == 0 {
-				return usagef("say what to make: --html FILE, --chart FILE.png, --json FILE or --csv FILE")
+				return usagef("say what to make: --html FILE, --chart FILE.png, --json FILE, --csv FILE or --series FILE")
 			}
 			if err := out.check(); err != nil {
 				return err
@@ -234,5 +240,6 @@ func newReport() *cobra.Command {
 		},
 	}
 	out.register(c.Flags())
+	c.Flags().StringVar(&out.series, "series", "", "write a row for each second of each trial, with a column per series, to FILE, or -")
 	return c
 }

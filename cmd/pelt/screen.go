@@ -20,15 +20,18 @@ import (
 // screen tells on stderr how a run goes on: one live line on a terminal, a
 // plain line per finished trial elsewhere.
 type screen struct {
-	mu    sync.Mutex
-	w     io.Writer
-	live  bool
-	width int
-	trial *run.TrialStarted
-	began time.Time
-	rates map[string]rateNow // by flow and role
-	total int
-	ended int // trials
+	mu      sync.Mutex
+	w       io.Writer
+	live    bool
+	width   int
+	trial   *run.TrialStarted
+	began   time.Time
+	rates   map[string]rateNow // by flow and role
+	total   int
+	ended   int             // trials
+	made    map[string]bool // of them; one that runs again counts once
+	soFar   string          // of a long trial
+	minutes int             // ... that a line told of
 }
 
 type rateNow struct {
@@ -38,7 +41,7 @@ type rateNow struct {
 }
 
 func newScreen(w io.Writer) *screen {
-	s := &screen{w: w, width: 80}
+	s := &screen{w: w, width: 80, made: map[string]bool{}}
 	if f, ok := w.(*os.File); ok && isTerminal(f) {
 		s.live = true
 		s.width, _ = terminal(f)
@@ -60,14 +63,26 @@ func (s *screen) event(e run.Event) {
 			s.ended = e.Started.Number - 1 // of a run that goes on
 		}
 		s.trial, s.began, s.rates, s.total = e.Started, time.Now(), map[string]rateNow{}, e.Started.Total
+		s.soFar, s.minutes = "", 0
 		s.status()
 	case e.Progress != nil:
 		if s.trial != nil && e.Progress.Number == s.trial.Number { // of several the latest
 			s.sample(*e.Progress)
 			s.status()
 		}
+	case e.SoFar != nil:
+		if s.trial != nil && e.SoFar.Number == s.trial.Number {
+			s.soFar = soFarText(e.SoFar.Checkpoint)
+			if minutes := int(e.SoFar.Checkpoint.ElapsedS / 60); !s.live && minutes > s.minutes {
+				s.minutes = minutes
+				s.line(fmt.Sprintf("%v  %s", time.Duration(minutes)*time.Minute, s.soFar))
+			}
+		}
 	case e.Done != nil:
-		s.ended++
+		if key := fmt.Sprintf("%s #%d", e.Done.Cell.Key(), e.Done.Repeat); !s.made[key] {
+			s.made[key] = true
+			s.ended++
+		}
 		s.line(fmt.Sprintf("%*d/%d  %s", len(fmt.Sprint(s.total)), s.ended, s.total, report.Line(*e.Done)))
 	}
 }
@@ -108,10 +123,35 @@ func (s *screen) status() {
 			text += fmt.Sprintf("  %s: sends %s, arrives %s", f.Name, unit.FormatPPS(sent.pps), unit.FormatPPS(got.pps))
 		}
 	}
+	if s.soFar != "" {
+		text += "  " + s.soFar
+	}
 	if r := []rune(text); len(r) > s.width-1 {
 		text = string(r[:s.width-1])
 	}
 	fmt.Fprintf(s.w, "\r\x1b[K%s", text)
+}
+
+// soFarText tells a long trial's losses by now.
+func soFarText(c model.Checkpoint) string {
+	var parts []string
+	for _, f := range c.Flows {
+		text := fmt.Sprintf("%s: %s sent", f.Name, unit.FormatCount(f.Attempted))
+		rest := f.Lost()
+		for _, l := range f.Lines {
+			n := min(l.Packets, rest)
+			rest -= n
+			text += fmt.Sprintf(", %s lost at %s (%s)", unit.FormatCount(n), l.Layer, l.Cause)
+		}
+		switch {
+		case f.Lost() == 0:
+			text += ", none lost"
+		case rest > 0:
+			text += fmt.Sprintf(", %s lost and not named yet", unit.FormatCount(rest))
+		}
+		parts = append(parts, text)
+	}
+	return strings.Join(parts, "; ")
 }
 
 // cellText names the settings of a trial for people.

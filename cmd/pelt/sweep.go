@@ -22,7 +22,7 @@ func newSweep() *cobra.Command {
 	var o struct {
 		interval, rate, streams, sendBuffer, receiveBuffer string
 		receivers                                          string
-		factors                                            []string
+		factors, profiles                                  []string
 		count                                              uint64
 		repeats                                            int
 		quick                                              bool
@@ -49,6 +49,9 @@ with a list makes a factor of the sweep: --payload 256..1472/256,1472
 				return usagef("--%s: is empty; leave it out for its default", empty)
 			}
 			traffic.repeats = max(o.repeats, 1)
+			if len(o.profiles) == 1 {
+				traffic.profile = o.profiles[0]
+			}
 			base, err := traffic.options(args[0])
 			if err != nil {
 				return err
@@ -79,6 +82,11 @@ with a list makes a factor of the sweep: --payload 256..1472/256,1472
 				}
 				if err := list.read(list.text); err != nil {
 					return usagef("--%s: %v", list.flag, err)
+				}
+			}
+			if len(o.profiles) > 1 {
+				if s.Profiles, err = profileLevels(o.profiles); err != nil {
+					return err
 				}
 			}
 			if o.count > 0 && traffic.time != "" {
@@ -127,6 +135,7 @@ with a list makes a factor of the sweep: --payload 256..1472/256,1472
 	traffic.registerShared(f)
 	f.StringVar(&o.interval, "interval", "", "times between packets: 0..9ms/1ms; 0 is as fast as the sender can (default 0)")
 	f.StringVar(&o.rate, "rate", "", "packets per second in place of --interval: 10kpps,20kpps,max")
+	f.StringArrayVar(&o.profiles, "profile", nil, profileHelp+"; several times, with constant for none: a factor")
 	f.StringVar(&o.streams, "streams", "", "streams of a flow: 1,4,16 (default 1)")
 	f.StringVar(&o.sendBuffer, "send-buffer", "", "send buffers of each socket, as the kernel accounts them: 212992,4194304")
 	f.StringVar(&o.receiveBuffer, "receive-buffer", "", "receive buffers of each socket, as the kernel accounts them: 212992,4194304")
@@ -136,7 +145,7 @@ with a list makes a factor of the sweep: --payload 256..1472/256,1472
 	f.StringVar(&o.receivers, "receivers", "", "lab:star: how many, as 100 or 1,10,100 (default 10); each gets as many packets, at the interval or rate that is said")
 	f.StringArrayVar(&o.factors, "factor", nil, "lab: a setting of --link that varies: link.loss=0,1%,5%, link-receiver.delay=0..40ms/10ms; once for each")
 	f.IntVar(&o.repeats, "repeats", 0, "trials of each combination, interleaved (default 3)")
-	f.BoolVar(&o.quick, "quick", false, "a tenth of the packets, and two trials of each combination at most")
+	f.BoolVar(&o.quick, "quick", false, "a tenth of the packets, or of --time, and two trials of each combination at most")
 	f.IntVar(&o.sideBySide, "side-by-side", 1, "lab: trials at a time, each in a lab of its own; one that is invalid beside others is tried again alone")
 	table.register(f)
 	common.register(f)

@@ -12,7 +12,7 @@ import (
 type attempt struct {
 	fd     int
 	state  attemptState
-	counts bool // it was begun in the measured part
+	counts bool // it is of the measured part
 	begun  time.Time
 	ticket [ticketBytes]byte
 	stub   [stubBytes]byte

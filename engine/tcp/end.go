@@ -31,7 +31,8 @@ type end struct {
 	release       func() error
 	refusedBefore uint64
 	starvedBefore uint64
-	opening       *opening // of a flow of connections: the sender's
+	opening       *opening  // of a flow of connections: the sender's
+	watching      *readings // of a sender that reads its TCP_INFO while it runs
 
 	mu      sync.Mutex
 	streams []*stream // nil until connected
@@ -60,7 +61,8 @@ type end struct {
 	lastSeen     atomic.Int64
 	arrived      count // receiver: bytes, warm-up included
 	stepSegments []count
-	stepTickets  []count // receiver of connections
+	stepTickets  []count      // receiver of connections
+	answering    sync.RWMutex // ... read-locked from an answer to its being booked: the sender may be over in between
 	stepBytes    []count
 }
 
@@ -77,13 +79,18 @@ type stream struct {
 	conn   *net.TCPConn
 	raw    syscall.RawConn
 
-	writes, bytes count  // sender: since the origin; receiver: bytes read in the measured part
-	made          count  // sender with a rate: writes of the measured part
-	heldBack      count  // sender with a rate: writes not made because TCP took no more
-	tickets       count  // receiver of connections: taken in the measured part
-	burst         int    // sender with a rate: most writes made in one go; the writer's until it ends
-	control       string // sender: congestion control in use, read back
-	ended         error  // why the stream ended, nil at its regular end; its goroutine's until it ends
+	writes, bytes count         // sender: since the origin; receiver: bytes read in the measured part
+	begun         time.Duration // sender: after the origin; its goroutine's until it ends
+	done          atomic.Int64  // sender of a number of bytes: all of them acknowledged, ns after the origin; 0 not yet
+	sending       atomic.Bool   // sender: it has begun
+	asked         time.Duration // receiver of HTTP: when, after the clock's start; its goroutine's until it ends
+	answered      time.Duration // likewise when all of the answer was there; 0 not yet
+	made          count         // sender with a rate: writes of the measured part
+	heldBack      count         // sender with a rate: writes not made because TCP took no more
+	tickets       count         // receiver of connections: taken in the measured part
+	burst         int           // sender with a rate: most writes made in one go; the writer's until it ends
+	control       string        // sender: congestion control in use, read back
+	ended         error         // why the stream ended, nil at its regular end; its goroutine's until it ends
 
 	mu     sync.Mutex
 	opened bool // the counts begin at last and base
@@ -135,6 +142,9 @@ func (e *end) Connect(ctx context.Context) error {
 	case <-ctx.Done():
 		e.mu.Lock()
 		defer e.mu.Unlock()
+		if e.listener == nil { // all were opened from here when the time ended
+			return fmt.Errorf("connect tcp: %w", context.Cause(ctx))
+		}
 		return fmt.Errorf("connect tcp: the peer opened %d of %d streams on port %d: %w", e.joined, len(e.streams), e.listener.port, context.Cause(ctx))
 	}
 }
@@ -166,7 +176,7 @@ func (e *end) adopt(number int, conn *net.TCPConn) (*stream, error) {
 		return nil, err
 	}
 	if e.listener != nil {
-		if err := setOptions(raw, e.order); err != nil {
+		if err := setOptions(raw, e.order, number); err != nil {
 			return nil, err
 		}
 	}

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"net/netip"
+	"slices"
 	"sync"
 	"time"
 
@@ -145,6 +147,8 @@ func check(o engine.Order) error {
 		return refuse("opens many connections on Linux only")
 	case !o.Listen && !o.Peer.IsValid():
 		return refuse("cannot dial without the peer's address")
+	case !o.Listen && slices.ContainsFunc(f.SourceAddresses, func(a netip.Addr) bool { return a.Is4() != o.Peer.Unmap().Is4() }):
+		return refuse("cannot call a peer of one IP version from an address of the other")
 	case !o.Listen && len(o.Ports) != f.Streams:
 		return refuse("wants the peer's port of each of %d streams, not %d ports", f.Streams, len(o.Ports))
 	}

@@ -122,7 +122,8 @@ func (c *caller) start(now time.Time, share int) (wait int) {
 			return 10
 		}
 		if !c.o.slow {
-			if !c.begin(now) {
+			_, counts := c.o.at(now)
+			if !c.begin(now, counts) {
 				return 1 // a port comes free when an attempt that is under way has ended
 			}
 			continue
@@ -141,18 +142,19 @@ func (c *caller) start(now time.Time, share int) (wait int) {
 			return int(min((due-elapsed)/time.Millisecond, 10))
 		}
 		c.number++
-		if c.o.keep && n < p.first {
+		counts := n >= p.first // by when it is due: one of the warm-up that is late is of the warm-up
+		if c.o.keep && !counts {
 			continue
 		}
-		if !c.begin(now) {
+		if !c.begin(now, counts) {
 			return 1
 		}
 	}
 	return 0
 }
 
-// begin makes one attempt; false means that this host did not let it.
-func (c *caller) begin(now time.Time) bool {
+// begin makes one attempt, which counts or is of the warm-up; false means that this host did not let it.
+func (c *caller) begin(now time.Time, counts bool) bool {
 	// The place is taken before the look, so that all streams together stay within it.
 	if others := c.o.underWay.Add(1) - 1; c.o.keep && c.o.opened.Load()+others >= c.o.most {
 		c.o.underWay.Add(-1)
@@ -161,8 +163,8 @@ func (c *caller) begin(now time.Time) bool {
 		}
 		return false
 	}
-	step, counts := c.o.at(now)
 	if counts {
+		step, _ := c.o.at(now)
 		c.o.attempted[c.s.number].Add(1)
 		c.o.sentStep[step].Add(1)
 	}
@@ -212,7 +214,7 @@ func (c *caller) dial() (fd int, err error) {
 	if err != nil {
 		return -1, err
 	}
-	if err = set(fd, c.o.e.order); err == nil && c.from != nil {
+	if err = set(fd, c.o.e.order, 0); err == nil && c.from != nil {
 		// The port is chosen once the peer is known, so that each peer has them all.
 		if err = unix.SetsockoptInt(fd, unix.IPPROTO_IP, unix.IP_BIND_ADDRESS_NO_PORT, 1); err == nil {
 			err = unix.Bind(fd, c.from)

@@ -28,7 +28,8 @@ type pair struct {
 	receive  engine.Order
 	sender   engine.End
 	receiver engine.End
-	late     bool // an end warned that this machine kept it waiting
+	late     bool          // an end warned that this machine kept it waiting, or did not see its first byte at once
+	shift    time.Duration // of the receiver's measured part against the sender's
 }
 
 func flow(streams, payload int, bulk bool) model.Flow {
@@ -108,6 +109,9 @@ func (p *pair) play() (engine.SendReport, engine.ReceiveReport) {
 	r := p.receiver.Report()
 	// Writes that make up for lateness are joined to segments.
 	p.late = s.Send.BurstMax > 4
+	from, to := p.sender.(*end), p.receiver.(*end)
+	p.shift = time.Duration(to.clock.at(time.Duration(to.origin.Load())) - from.clock.at(time.Duration(from.origin.Load())))
+	p.late = p.late || p.send.Flow.Connections == "" && p.shift > 2*time.Millisecond
 	for role, report := range map[string]engine.Report{"sender": s, "receiver": r} {
 		if report.Stopped {
 			p.t.Errorf("%s says it was stopped", role)

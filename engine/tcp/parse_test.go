@@ -106,6 +106,42 @@ func TestParseInfo(t *testing.T) {
 	}
 }
 
+func TestParseInfoOfControl(t *testing.T) {
+	b := make([]byte, 256)
+	b[offFlags] = 0x81 // the first bit of either byte order
+	for at, v := range map[int]uint32{offUnacked: 10, offSacked: 3, offLost: 2, offRetrans: 1, offCwnd: 42, offMinRTT: 40000} {
+		binary.NativeEndian.PutUint32(b[at:], v)
+	}
+	for at, v := range map[int]uint64{offPacing: 1e6, offDelivery: 2e6, offAcked: 1 << 33, offBusy: 5, offRwnd: 6, offSndbuf: 7} {
+		binary.NativeEndian.PutUint64(b[at:], v)
+	}
+	full := info{cwnd: 42, inflight: 6, lost: 2, minRTTMicros: 40000, pacing: 1e6, delivery: 2e6, appLimited: true, acked: 1 << 33, busy: 5, rwndLimited: 6, sndbufLimited: 7}
+	var got info
+	got.control(b)
+	if got != full {
+		t.Errorf("got %+v, want %+v", got, full)
+	}
+	for length := range len(b) { // of whatever release
+		var cut info
+		cut.control(b[:length])
+		if cut.cwnd > full.cwnd || cut.delivery > full.delivery {
+			t.Errorf("%d B: %+v", length, cut)
+		}
+	}
+	if i, ok := parseBBR(append(binary.NativeEndian.AppendUint32(binary.NativeEndian.AppendUint32(nil, 7), 1), 0, 0, 0, 0, 0, 1, 0, 0, 0x40, 2, 0, 0)); !ok || i.bandwidth != 1<<32+7 || binary.NativeEndian.Uint16([]byte{1, 0}) == 1 && (i.pacingGain != 1 || i.windowGain != 2.25) {
+		t.Errorf("BBR: %+v %v", i, ok)
+	}
+	if _, ok := parseBBR(make([]byte, 16)); ok {
+		t.Error("what Vegas tells is taken for BBR's")
+	}
+}
+
+func TestFirstBit(t *testing.T) {
+	if little, big := firstBit(binary.LittleEndian.Uint16([]byte{0, 1})), firstBit(binary.BigEndian.Uint16([]byte{0, 1})); little != 1 || big != 0x80 {
+		t.Errorf("%#x and %#x", little, big)
+	}
+}
+
 func TestTallyOverTheWrap(t *testing.T) {
 	from := info{segmentsOut: 1<<32 - 10, segmentsIn: 1<<32 - 1, retransmits: 1<<32 - 1, bytesSent: 100, bytesResent: 10}
 	to := info{segmentsOut: 5, segmentsIn: 1, retransmits: 0, bytesSent: 500, bytesResent: 60}
@@ -130,6 +166,25 @@ func TestPlannedSegments(t *testing.T) {
 	} {
 		if got := plannedSegments(c.attempted, c.due, c.made); got != c.want {
 			t.Errorf("%s: planned(%d, %d, %d) = %d, want %d", c.name, c.attempted, c.due, c.made, got, c.want)
+		}
+	}
+}
+
+func TestWritesDue(t *testing.T) {
+	schedule, _ := unit.PacketRate(1000).Schedule(64)
+	p := pace{schedule: schedule, first: 1000, last: 11_000, streams: 1}
+	for _, c := range []struct {
+		name string
+		span span
+		want uint64
+	}{
+		{"to the end", span{ended: 11 * time.Second, complete: true}, 10_000},
+		{"read late", span{ended: 12 * time.Second, complete: true}, 10_000},
+		{"stopped", span{ended: 3 * time.Second}, 2000},
+		{"stopped in the warm-up", span{}, 0},
+	} {
+		if got := p.due(c.span); got != c.want {
+			t.Errorf("%s: %d, want %d", c.name, got, c.want)
 		}
 	}
 }

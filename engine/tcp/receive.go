@@ -21,7 +21,17 @@ const (
 // receive reads all streams until Finish, Stop, or the context ends it.
 func (e *end) receive() error {
 	size := min(max(readTotal/len(e.streams), readLeast), readMost)
-	e.work(func(s *stream) { s.ended = e.read(s, make([]byte, size)) })
+	read := e.read
+	if e.order.Flow.HTTP {
+		read = func(s *stream, buffer []byte) error {
+			err := e.askHTTP(s, buffer)
+			if errors.Is(err, io.ErrUnexpectedEOF) { // the sender's time was over, which ends a plain stream with EOF
+				return nil
+			}
+			return regular(err)
+		}
+	}
+	e.work(func(s *stream) { s.ended = read(s, make([]byte, size)) })
 	var span span
 	select {
 	case <-e.first:

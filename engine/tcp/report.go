@@ -112,6 +112,12 @@ func (e *end) sendReport(span span) *engine.SendReport {
 		r.TCP.Retransmits += s.sum.retransmits
 		r.TCP.SegmentSizeBytes = max(r.TCP.SegmentSizeBytes, int(s.last.mss))
 		rtt += uint64(s.last.rttMicros)
+		r.TCP.BusyS += float64(s.sum.busy) / 1e6
+		r.TCP.RwndLimitedS += float64(s.sum.rwndLimited) / 1e6
+		r.TCP.SndbufLimitedS += float64(s.sum.sndbufLimited) / 1e6
+		if least := float64(s.last.minRTTMicros) * 1e3; s.last.minRTTMicros != math.MaxUint32 && (r.TCP.MinRTTNanos == 0 || least < r.TCP.MinRTTNanos) {
+			r.TCP.MinRTTNanos = least
+		}
 		made += s.made.Load()
 		r.BurstMax = max(r.BurstMax, s.burst)
 		if s.ended != nil {
@@ -128,9 +134,15 @@ func (e *end) sendReport(span span) *engine.SendReport {
 	r.Planned, r.Accepted = r.Attempted, r.Attempted
 	if p, ok := e.newPace(); ok {
 		r.TCP.Writes = made
-		r.Planned = plannedSegments(r.Attempted, p.last-p.first, made)
+		r.Planned = plannedSegments(r.Attempted, p.due(span), made)
 	}
 	r.PerStep = load(e.stepSegments)
+	r.BeginNanos = e.clock.at(time.Duration(e.origin.Load()))
+	r.TCP.Completion, r.TCP.PerStream = e.completion(span), e.perStream()
+	r.Series = e.watching.series()
+	if e.watching != nil {
+		r.TCP.SamplesMissed = e.watching.missed
+	}
 	return r
 }
 
@@ -146,6 +158,8 @@ func plannedSegments(attempted, due, made uint64) uint64 {
 }
 
 func (e *end) receiveReport() *engine.ReceiveReport {
+	e.answering.Lock()
+	defer e.answering.Unlock()
 	r := &engine.ReceiveReport{TCP: &model.TCPFacts{}}
 	t := &r.Tally
 	for _, s := range e.streams {
@@ -159,6 +173,12 @@ func (e *end) receiveReport() *engine.ReceiveReport {
 	}
 	t.PerStep, t.StepBytes = load(e.stepSegments), load(e.stepBytes)
 	r.TCP.SegmentsIn, r.TCP.ReceivedBytes = t.Received, t.Bytes
+	r.TCP.Completion = e.answered()
+	if len(e.streams) > 1 && e.order.Flow.Bulk {
+		for _, s := range e.streams {
+			r.TCP.PerStream = append(r.TCP.PerStream, model.TCPStream{ReceivedBytes: s.bytes.Load()})
+		}
+	}
 	if e.order.Flow.Connections != "" {
 		e.receivedTickets(r)
 	}
@@ -202,15 +222,20 @@ func (e *end) doubts() (list []string) {
 	if late := e.span.latest; late > max(lateReading, e.order.Timing.Measure()/100) {
 		add("the counters were read up to %v late: this host was too busy, totals of the two ends differ", late.Round(time.Millisecond))
 	}
-	if held > 0 {
+	due := uint64(0)
+	if p, ok := e.newPace(); ok && e.order.Role == engine.Send && e.opening == nil {
+		due = p.due(e.span)
+	}
+	// A stream that breaks books all that it was still to write, due or not.
+	if held = min(held, due-min(made, due)); held > 0 {
 		add("%d writes were not made because the path or the peer took no more", held)
 	}
 	if o := e.opening; o != nil {
 		if r := o.report(e.span); r.Planned > r.Attempted {
 			add("%d connections were not begun when they were due: the sender was late, or too many were unanswered", r.Planned-r.Attempted)
 		}
-	} else if p, ok := e.newPace(); ok && e.order.Role == engine.Send && made+held < p.last-p.first {
-		add("%d writes were not made because the sender was late or was stopped", p.last-p.first-made-held)
+	} else if made+held < due {
+		add("%d writes were not made because the sender was late or was stopped", due-made-held)
 	}
 	if e.listener != nil {
 		if n := e.listener.refused.Load() - e.refusedBefore; n > 0 {

@@ -20,9 +20,18 @@ func (e *end) send() error {
 	write := e.writeFlat
 	if pace, ok := e.newPace(); ok {
 		write = func(s *stream) error { return e.writePaced(s, pace) }
+	} else if e.order.Flow.Bytes > 0 {
+		write = e.transfer
 	}
-	e.work(func(s *stream) { s.ended = write(s) })
+	e.work(func(s *stream) {
+		if e.begin(s) {
+			s.ended = write(s)
+		}
+	})
+	e.watching = e.watchInfo()
 	span := e.measure()
+	e.watching.stop()
+	span.complete = span.complete || e.transferred()
 	e.letGo()
 	e.interrupt()
 	<-e.idle
@@ -38,8 +47,23 @@ func (e *end) send() error {
 	case <-e.quit:
 		return nil
 	default:
-		return fmt.Errorf("send tcp: all %d streams ended early: %w", len(e.streams), e.streams[0].ended)
+		early := 0
+		for _, s := range e.streams {
+			if s.done.Load() == 0 { // always so of a stream that has no number of bytes to send
+				early++
+			}
+		}
+		return fmt.Errorf("send tcp: %d of %d streams ended early: %w", early, len(e.streams), e.whyEnded())
 	}
+}
+
+func (e *end) whyEnded() error {
+	for _, s := range e.streams {
+		if s.ended != nil {
+			return s.ended
+		}
+	}
+	return errStopped
 }
 
 // writeFlat writes as fast as TCP takes it.
@@ -86,6 +110,15 @@ func (e *end) newPace() (p pace, ok bool) {
 		p.burst = max(1, uint64(p.schedule.PPS()/1000)/p.streams)
 	}
 	return p, true
+}
+
+// due returns how many writes of the measured part were due before it ended.
+func (p pace) due(s span) uint64 {
+	n := p.last
+	if !s.complete {
+		n = min(n, p.schedule.Count(int64(s.ended)))
+	}
+	return n - min(n, p.first)
 }
 
 // overdue returns how many of a stream's writes from n on are due and beyond
@@ -141,9 +174,16 @@ func (e *end) writePaced(s *stream, p pace) error {
 		before := time.Now()
 		k, err := s.conn.Write(e.message)
 		s.bytes.Add(uint64(k))
-		if err != nil {
+		switch {
+		case err == nil:
+		case !errors.Is(err, os.ErrDeadlineExceeded):
 			s.heldBack.Add(p.counted(n, p.last))
-			return regular(err)
+			return err
+		default: // it was told to end
+			if blocked || time.Since(before) > blockedTime {
+				s.heldBack.Add(p.counted(n, p.schedule.Count(int64(time.Since(origin)))))
+			}
+			return nil
 		}
 		blocked = time.Since(before) > blockedTime
 		s.writes.Add(1)

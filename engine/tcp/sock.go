@@ -32,7 +32,7 @@ func openListener(port uint16) (net.Listener, error) {
 
 func openConn(ctx context.Context, peer netip.AddrPort, o engine.Order, stream int) (*net.TCPConn, error) {
 	d := net.Dialer{KeepAlive: -1, Control: func(_, _ string, raw syscall.RawConn) error {
-		return setOptions(raw, o)
+		return setOptions(raw, o, stream)
 	}}
 	d.SetMultipathTCP(false)
 	if from := o.Flow.Source(stream); from.IsValid() || o.Flow.SourcePort != 0 {

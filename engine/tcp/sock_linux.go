@@ -39,16 +39,21 @@ func tryOptions(o engine.Order) error {
 		return err
 	}
 	defer unix.Close(fd)
-	return set(fd, o)
+	for stream := range max(1, len(o.Flow.Controls())) {
+		if err := set(fd, o, stream); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // setOptions sets what the order asks of a socket. A refused congestion
 // control is an *engine.Refusal.
-func setOptions(raw syscall.RawConn, o engine.Order) error {
-	return control(raw, func(fd int) error { return set(fd, o) })
+func setOptions(raw syscall.RawConn, o engine.Order, stream int) error {
+	return control(raw, func(fd int) error { return set(fd, o, stream) })
 }
 
-func set(fd int, o engine.Order) error {
+func set(fd int, o engine.Order, stream int) error {
 	if o.Flow.SourcePort != 0 && !o.Listen {
 		// A port of the trial before may still wait out its last connection.
 		if err := unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_REUSEADDR, 1); err != nil {
@@ -58,8 +63,8 @@ func set(fd int, o engine.Order) error {
 	if err := setDSCP(fd, o.Flow.DSCP); err != nil {
 		return err
 	}
-	if o.Role == engine.Send && o.Flow.Control != "" {
-		return setControl(fd, o.Flow.Control)
+	if name := o.Flow.StreamControl(stream); o.Role == engine.Send && name != "" {
+		return setControl(fd, name)
 	}
 	return nil
 }
@@ -89,9 +94,9 @@ func setControl(fd int, name string) error {
 	err := unix.SetsockoptString(fd, unix.IPPROTO_TCP, unix.TCP_CONGESTION, name)
 	switch {
 	case errors.Is(err, unix.ENOENT):
-		return &engine.Refusal{Why: fmt.Sprintf("congestion control %q is not in this kernel; there is %s", name, controls("available"))}
+		return &engine.Refusal{Why: fmt.Sprintf("congestion control %q is not in this kernel; there is %s. Where it is a module, root loads it: modprobe tcp_%s", name, controls("available"), name)}
 	case errors.Is(err, unix.EPERM):
-		return &engine.Refusal{Why: fmt.Sprintf("congestion control %q is for root only here; everyone may use %s", name, controls("allowed"))}
+		return &engine.Refusal{Why: fmt.Sprintf("congestion control %q is for root only here; everyone may use %s (sysctl net.ipv4.tcp_allowed_congestion_control)", name, controls("allowed"))}
 	case err != nil:
 		return fmt.Errorf("set congestion control %q: %w", name, err)
 	}
@@ -138,6 +143,43 @@ func readInfo(raw syscall.RawConn) (i info, ok bool) {
 		return nil
 	})
 	return i, ok
+}
+
+// readBBR reads TCP_CC_INFO of a connection that is under BBR's control.
+func readBBR(raw syscall.RawConn) (i bbrInfo, ok bool) {
+	control(raw, func(fd int) error {
+		var b [bbrInfoBytes]byte
+		length := uint32(len(b))
+		_, _, errno := unix.Syscall6(unix.SYS_GETSOCKOPT, uintptr(fd), unix.IPPROTO_TCP, unix.TCP_CC_INFO,
+			uintptr(unsafe.Pointer(&b)), uintptr(unsafe.Pointer(&length)), 0)
+		if errno != 0 {
+			return errno
+		}
+		i, ok = parseBBR(b[:min(int(length), len(b))])
+		return nil
+	})
+	return i, ok
+}
+
+// broken is what ended a connection, a reset or a time-out; nil of one that is not.
+func broken(raw syscall.RawConn) error {
+	return control(raw, func(fd int) error {
+		n, err := unix.GetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_ERROR)
+		if err == nil && n != 0 {
+			err = unix.Errno(n)
+		}
+		return err
+	})
+}
+
+// outstanding is how many bytes the peer has not acknowledged yet; known is false if
+// the kernel does not tell.
+func outstanding(raw syscall.RawConn) (n int, known bool) {
+	err := control(raw, func(fd int) (err error) {
+		n, err = unix.IoctlGetInt(fd, unix.SIOCOUTQ)
+		return err
+	})
+	return n, err == nil
 }
 
 // orphanMillis is how long a closed sender's queue may wait for a peer that is

@@ -21,15 +21,23 @@ func tryOptions(o engine.Order) error {
 		return &engine.Refusal{Why: "DSCP can be set on Linux only"}
 	case o.Role == engine.Send && o.Flow.Control != "":
 		return &engine.Refusal{Why: "a congestion control can be chosen on Linux only"}
+	case o.Role == engine.Send && o.Flow.Bytes > 0 && !o.Flow.HTTP:
+		return &engine.Refusal{Why: "when a transfer has arrived is told to a sender on Linux only; want http"}
 	}
 	return nil
 }
 
-func setOptions(syscall.RawConn, engine.Order) error { return nil }
+func setOptions(syscall.RawConn, engine.Order, int) error { return nil }
 
 func controlInUse(syscall.RawConn) string { return "" }
 
 func readInfo(syscall.RawConn) (i info, ok bool) { return info{}, false }
+
+func readBBR(syscall.RawConn) (i bbrInfo, ok bool) { return bbrInfo{}, false }
+
+func broken(syscall.RawConn) error { return nil }
+
+func outstanding(syscall.RawConn) (n int, known bool) { return 0, false }
 
 func limitOrphan(syscall.RawConn) {}
 

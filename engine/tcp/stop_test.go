@@ -32,10 +32,10 @@ func TestStopWhileWriteBlocks(t *testing.T) {
 	p.connect()
 	ended := make(chan error, 1)
 	go func() { ended <- p.sender.Run(t.Context()) }()
-	for last := uint64(1); ; { // until the bytes stand still
+	for last := uint64(0); ; { // until the bytes stand still
 		time.Sleep(20 * time.Millisecond)
 		_, now := p.sender.Sample()
-		if now == last {
+		if now == last && now > 0 {
 			break
 		}
 		last = now
@@ -49,6 +49,35 @@ func TestStopWhileWriteBlocks(t *testing.T) {
 	r := p.sender.Report()
 	if !r.Stopped || r.Send.Attempted == 0 || r.Send.TCP.SentBytes == 0 {
 		t.Errorf("after Stop: stopped %v, %d segments, %d bytes; what was measured must stay", r.Stopped, r.Send.Attempted, r.Send.TCP.SentBytes)
+	}
+	within(t, "closing", p.close)
+}
+
+// What was not due yet when a sender was stopped was neither held back nor planned.
+func TestStopEndsTheSchedule(t *testing.T) {
+	leakCheck(t)
+	const pps, wanted = 10_000, 600_000 // so that the sender spins, and is found in a write
+	f := flow(1, 64, false)
+	f.Rate = unit.PacketRate(pps)
+	p := newPair(t, here{}, "127.0.0.1", false, f, timing(0, wanted/pps*time.Second, 0))
+	p.connect()
+	ended := make(chan error, 1)
+	received := make(chan error, 1)
+	go func() { received <- p.receiver.Run(t.Context()) }()
+	go func() { ended <- p.sender.Run(t.Context()) }()
+	for p.sender.(*end).streams[0].made.Load() < 100 {
+		time.Sleep(time.Millisecond)
+	}
+	p.sender.Stop()
+	p.receiver.Stop()
+	if err := errors.Join(<-ended, <-received); err != nil {
+		t.Errorf("after Stop: %v", err)
+	}
+	r := p.sender.Report()
+	due := uint64(r.Send.DurationNanos * pps / 1e9)
+	held := p.sender.(*end).streams[0].heldBack.Load()
+	if due >= wanted/2 || r.Send.TCP.Writes+held > wanted/2 || r.Send.Attempted > 0 && r.Send.Planned > wanted/2 {
+		t.Errorf("of %d writes %d were due when it was stopped: made %d, held back %d, planned %d segments of %d; warned %q", wanted, due, r.Send.TCP.Writes, held, r.Send.Planned, r.Send.Attempted, r.Warnings)
 	}
 	within(t, "closing", p.close)
 }
@@ -187,14 +216,14 @@ func TestSenderDies(t *testing.T) {
 // the drain time.
 func TestFinishGivesUp(t *testing.T) {
 	leakCheck(t)
-	p := newPair(t, here{}, "127.0.0.1", false, flow(1, 1000, false), timing(0, time.Minute, 400*time.Millisecond))
+	p := newPair(t, here{}, "127.0.0.1", false, flow(1, 1000, false), timing(0, time.Minute, 8*time.Second))
 	p.connect()
 	received := make(chan error, 1)
 	go func() { received <- p.receiver.Run(t.Context()) }()
 	start := time.Now()
 	p.receiver.Finish(t.Context(), nil, 0)
-	if d := time.Since(start); d < 90*time.Millisecond || d > 350*time.Millisecond {
-		t.Errorf("finish took %v, want about 100ms", d)
+	if d := time.Since(start); d < 1900*time.Millisecond || d > 7*time.Second {
+		t.Errorf("finish took %v, want about 2 s of 8", d)
 	}
 	<-received
 	p.close()

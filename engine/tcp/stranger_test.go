@@ -267,6 +267,7 @@ func TestOrdersThatCannotRun(t *testing.T) {
 		{"time without end", func(o *engine.Order) { o.Timing.MeasureSeconds = 1e18 }},
 		{"negative warm-up", func(o *engine.Order) { o.Timing.WarmupSeconds = -1 }},
 		{"no peer", func(o *engine.Order) { o.Peer = netip.Addr{} }},
+		{"source of another IP version", func(o *engine.Order) { o.Flow.SourceAddresses = []netip.Addr{netip.IPv6Loopback()} }},
 		{"too few ports", func(o *engine.Order) { o.Ports = nil }},
 		{"source ports beyond 65535", func(o *engine.Order) { o.Flow.SourcePort, o.Flow.Streams = 65535, 2 }},
 		{"negative DSCP", func(o *engine.Order) { o.Flow.DSCP = -1 }},

@@ -22,11 +22,14 @@ func (e *end) takeTicket(conn *net.TCPConn, stream int, ticket []byte) bool {
 	}
 	keep := e.order.Flow.Connections == model.ConnectionKeep
 	if keep && !e.keep(conn) {
-		return false
+		conn.Close()
+		return true
 	}
+	e.answering.RLock()
 	if _, err := conn.Write(makeStub(ticket, e.order.Key)); err == nil {
 		e.accountTicket(e.streams[stream], time.Since(e.clock.begun))
 	}
+	e.answering.RUnlock()
 	if keep {
 		conn.SetDeadline(time.Time{})
 	} else {

@@ -98,20 +98,22 @@ func TestFinishOnASlowPath(t *testing.T) {
 		name        string
 		drain       float64
 		want, least uint64
+		more        uint64 // than were seen before
 		warned      bool
-	}{{"long enough", 1.2, 4, 4, false}, {"too short", 0.6, 6, 3, true}} {
+	}{{"long enough", 1.2, 4, 4, 1, false}, {"too short", 0.6, 8, 3, 3, true}} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
 			r := newTrial()
 			r.flow.Rate = unit.IntervalRate(400 * time.Millisecond)
-			r.timing = model.Timing{MeasureSeconds: 2.5, DrainSeconds: c.drain}
+			r.timing = model.Timing{MeasureSeconds: 10, DrainSeconds: c.drain}
 			dialer, listener := r.prepare(t)
 			connectBoth(t, dialer, listener)
 			ran := make(chan error, 2)
 			for _, e := range []engine.End{listener, dialer} {
 				go func() { ran <- e.Run(t.Context()) }()
 			}
-			eventually(t, "three packets", func() bool { n, _ := listener.Sample(); return n == 3 })
+			seen := uint64(0)
+			eventually(t, "three packets", func() bool { seen, _ = listener.Sample(); return seen >= 3 })
 			if err := listener.Finish(t.Context(), []uint64{c.want}, 0); err != nil {
 				t.Fatal(err)
 			}
@@ -122,8 +124,8 @@ func TestFinishOnASlowPath(t *testing.T) {
 				}
 			}
 			got := listener.Report()
-			if n := got.Receive.Tally.Received; n < c.least || n > c.want {
-				t.Errorf("received %d, want %d to %d", n, c.least, c.want)
+			if n := got.Receive.Tally.Received; n < c.least || n > seen+c.more {
+				t.Errorf("received %d, want %d to %d; %d of them before", n, c.least, seen+c.more, seen)
 			}
 			if warned := strings.Contains(strings.Join(got.Warnings, ""), "packets still came"); warned != c.warned {
 				t.Errorf("warnings %q", got.Warnings)
@@ -169,7 +171,8 @@ func TestStopInABlockedBurst(t *testing.T) {
 				box.onCall = func() { <-time.After(time.Millisecond) }
 			}
 			schedule, _ := r.flow.Rate.Schedule(64)
-			if _, err := w.pace(schedule, w.clock.now()-int64(70*time.Millisecond), length); err != nil {
+			p := newPacer(schedule, 0, 1, model.MaxBurst, 1, length)
+			if _, err := w.pace(&p, w.clock.now()-int64(70*time.Millisecond), length); err != nil {
 				t.Fatal(err)
 			}
 			if box.calls > 30 || w.sequence != 0 {
@@ -194,11 +197,11 @@ func TestBatchOf(t *testing.T) {
 // eventually waits for what another goroutine brings about.
 func eventually(t testing.TB, what string, f func() bool) {
 	t.Helper()
-	for over := time.Now().Add(5 * time.Second); !f(); {
+	for over := time.Now().Add(30 * time.Second); !f(); {
 		if time.Now().After(over) {
-			t.Fatalf("waited 5 s for %s", what)
+			t.Fatalf("waited 30 s for %s", what)
 		}
-		<-time.After(time.Millisecond)
+		time.Sleep(time.Millisecond) // which allocates nothing
 	}
 }
 
@@ -491,6 +494,10 @@ func TestRefusals(t *testing.T) {
 		{"too many streams", func(o *engine.Order) { o.Flow.Streams = 129 }},
 		{"no peer", func(o *engine.Order) { o.Peer = netip.Addr{} }},
 		{"no ports", func(o *engine.Order) { o.Ports = nil }},
+		{"source of IPv6, peer of IPv4", func(o *engine.Order) { o.Flow.SourceAddresses = []netip.Addr{netip.IPv6Loopback()} }},
+		{"source of IPv4, peer of IPv6", func(o *engine.Order) {
+			o.Peer, o.Flow.SourceAddresses = netip.IPv6Loopback(), []netip.Addr{o.Peer}
+		}},
 		{"small payload", func(o *engine.Order) { o.Flow.PayloadBytes = 15 }},
 		{"large payload", func(o *engine.Order) { o.Flow.PayloadBytes = 65508 }},
 		{"too many segments", func(o *engine.Order) { o.Flow.Segments = 65 }},

@@ -18,6 +18,8 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"pelt/measure"
+	"pelt/model"
 	"pelt/unit"
 )
 
@@ -217,5 +219,34 @@ func BenchmarkPacing(b *testing.B) {
 				b.ReportMetric(math.Abs(achieved/float64(pps)-1)*1e6, "ppm-error")
 			}
 		})
+	}
+}
+
+// BenchmarkProfiles prints, for each profile, how far the gaps achieved are from
+// those asked, and how late packets left.
+func BenchmarkProfiles(b *testing.B) {
+	_, hosts := vethPair(b)
+	for _, pps := range []uint64{40_000, 200_000} {
+		for _, p := range []model.Profile{
+			{Kind: model.Poisson, Seed: 1}, {Kind: model.Burst, BurstPackets: 64}, {Kind: model.OnOff, OnSeconds: 0.01, OffSeconds: 0.01}, {Kind: model.Ramp, From: unit.PacketRate(pps / 10)},
+		} {
+			b.Run(fmt.Sprintf("%s-%dpps", p.Kind, pps), func(b *testing.B) {
+				for b.Loop() {
+					r := newTrial()
+					r.near, r.far, r.peer, r.cpu = hosts[0], hosts[1], netip.MustParseAddr("10.77.0.2"), 0
+					r.flow.Rate, r.flow.Profile = unit.PacketRate(pps), &p
+					if r.timing.WarmupSeconds, r.timing.MeasureSeconds = 0.5, 3; testing.Short() {
+						r.timing.WarmupSeconds, r.timing.MeasureSeconds = 0, 0.1
+					}
+					send, receive := r.run(b)
+					s := send.Send
+					distance, _ := measure.GapDistance(s.Asked.GapCounts, s.GapCounts)
+					fmt.Printf("%s at %d pps: planned %d, forfeited %.4f%%, gaps asked p50 %.0f p99 %.0f, sent p50 %.0f p99 %.0f ns, %.2f%% not as asked, late p50 %.0f p99 %.0f max %.0f ns, lost %d\n",
+						p.Kind, pps, s.Planned, float64(s.Planned-s.Attempted)/float64(s.Planned)*100, s.Asked.Gap.P50, s.Asked.Gap.P99, s.Gap.P50, s.Gap.P99,
+						distance*100, s.Asked.Late.P50, s.Asked.Late.P99, s.Asked.Late.Max, s.Attempted-receive.Receive.Tally.Received)
+					b.ReportMetric(distance*100, "%not-as-asked")
+				}
+			})
+		}
 	}
 }

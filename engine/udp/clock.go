@@ -24,9 +24,12 @@ func newClock() clock {
 
 func (c clock) now() int64 { return c.atBase + int64(time.Since(c.base)) }
 
-// sinceWall returns the time, and what to add to a wall clock time to get it.
+// sinceWall returns the time, and what to add to a wall clock time to get it. A thread
+// that has to wait between the readings of both clocks finds too much to add; it
+// hardly has to twice in a row.
 func (c clock) sinceWall() (toMonotonic, now int64) {
-	t := time.Now()
-	now = c.atBase + int64(t.Sub(c.base))
-	return now - t.UnixNano(), now
+	first, second := time.Now(), time.Now()
+	now = c.atBase + int64(second.Sub(c.base))
+	earlier := c.atBase + int64(first.Sub(c.base))
+	return min(earlier-first.UnixNano(), now-second.UnixNano()), now
 }

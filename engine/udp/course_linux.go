@@ -13,20 +13,19 @@ type course struct {
 	due  int64 // when it wants its next turn
 	done chan error
 
-	start, length int64 // of the present phase: the warm-up, then the measured part
-	paced         bool
-	pacer         pacer
-	rest          int // packets whose time has come and that found no room yet
-	cpu           int64
-	cpuKnown      bool
+	*phase         // the present one: the warm-up, then the measured part
+	start    int64 // of it
+	rest     int   // packets whose time has come and that found no room yet
+	cpu      int64
+	cpuKnown bool
 }
 
 // begin sets the first phase.
 func (c *course) begin(at int64) {
 	o := c.sender.end.order
-	if warm := o.Timing.Warmup().Nanoseconds(); warm > 0 {
+	if o.Timing.Warmup() > 0 {
 		c.trial = o.Trial ^ engine.WarmupBit
-		c.phase(at, warm)
+		c.enter(&c.phases[0], at)
 		return
 	}
 	c.measure(at)
@@ -37,21 +36,12 @@ func (c *course) measure(start int64) {
 	o := c.sender.end.order
 	c.trial, c.sequence, c.measured, c.lastSend = o.Trial, 0, true, 0
 	c.stepTo = start + engine.StepNanos
-	c.phase(start, o.Timing.Measure().Nanoseconds())
+	c.enter(&c.phases[1], start)
 }
 
-func (c *course) phase(start, length int64) {
-	f := c.sender.end.order.Flow
-	c.start, c.length, c.due, c.rest = start, length, start, 0
-	schedule, paced := f.Rate.Schedule(f.PayloadBytes)
-	if c.paced = paced; !paced {
-		return
-	}
-	if c.measured && f.Packets > 0 { // the time of the last slot runs to the next
-		c.length = min(length, schedule.Due(f.Packets))
-	}
-	c.pacer = newPacer(schedule, c.stream, f.Streams, burstOf(f.Burst, schedule.PPS()/float64(f.Streams)), c.segments, c.length)
-	if c.measured {
+func (c *course) enter(p *phase, start int64) {
+	c.phase, c.start, c.due, c.rest = p, start, start, 0
+	if c.measured && c.paced {
 		c.planned = c.pacer.slots
 	}
 }
@@ -65,8 +55,7 @@ func (c *course) turn(now int64) (over bool, err error) {
 	rang := c.waiter.bell.rang()
 	switch {
 	case rang && c.measured && c.paced:
-		s := c.pacer.schedule
-		c.planned = c.pacer.own(min(s.Count(c.length), s.Count(max(now-c.start, 0))))
+		c.planned = c.pacer.count(max(now-c.start, 0))
 	case rang:
 	case now < c.start:
 		c.due = c.start
@@ -103,6 +92,7 @@ func (c *course) pace(now int64) (over bool, err error) {
 			return c.due <= now, nil
 		}
 		c.rest = int(min(c.pacer.take(now-c.start), math.MaxInt32))
+		c.tookLate(c.rest, c.due, now)
 		if c.measured {
 			c.burstMax = max(c.burstMax, c.rest)
 		}

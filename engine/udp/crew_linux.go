@@ -231,9 +231,18 @@ func (h *receivingHand) work(clock clock) {
 	}
 }
 
+// meet begins with a stream, which may be before or after its first packets are heard.
+func (l *listening) meet() {
+	if !l.known {
+		l.known = true
+		l.early()
+	}
+}
+
 // read takes what a socket holds, some at most: others wait, too.
 func (l *listening) read() {
 	const batches = 8
+	l.meet()
 	for range batches {
 		n, err := l.in.take()
 		// An error is an ICMP message for something this end answered.
@@ -256,10 +265,7 @@ func (h *receivingHand) look(warning string) bool {
 		if l == nil {
 			continue
 		}
-		if !l.known {
-			l.known = true
-			l.early()
-		}
+		l.meet()
 		if !l.receiver.end.bell.rang() {
 			continue
 		}

@@ -80,7 +80,7 @@ func (w *sending) readFaults(err error) (ours bool) {
 // took accounts for packets that one call gave to the kernel between two times.
 func (w *sending) took(n int, from, to int64) {
 	w.sequence += uint64(n)
-	w.refusals.row = 0
+	w.refusals.row, w.refusals.taken = 0, true
 	if !w.measured {
 		return
 	}

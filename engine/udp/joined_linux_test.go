@@ -33,7 +33,7 @@ func TestJoined(t *testing.T) {
 			r.flow.PayloadBytes, r.flow.Segments, r.flow.Rate, r.flow.Joined = c.payload, c.segments, unit.PacketRate(20_000), true
 			send, receive := r.run(t)
 			balance(t, send, receive)
-			exact(t, send, receive)
+			r.exact(t, send, receive)
 			if rec := receive.Receive; rec.SocketKnown || rec.WarmupReceived != send.Send.WarmupSent {
 				t.Errorf("the sockets' count is said to be known: %v; warm-up %d of %d", rec.SocketKnown, rec.WarmupReceived, send.Send.WarmupSent)
 			}

@@ -7,6 +7,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"pelt/model"
 	"pelt/unit"
 )
 
@@ -128,5 +129,158 @@ func TestBurstOf(t *testing.T) {
 		if got := burstOf(c.asked, c.pps); got != c.want {
 			t.Errorf("burstOf(%d, %v) = %d, want %d", c.asked, c.pps, got, c.want)
 		}
+	}
+}
+
+func drawProfile(t *rapid.T) (model.Flow, int64) {
+	rate := rapid.SampledFrom([]uint64{1000, 40_000, 7, 1_000_000}).Draw(t, "pps")
+	f := model.Flow{
+		Name: "up", Protocol: model.UDP, From: "a", To: "b", PayloadBytes: 64, Rate: unit.PacketRate(rate),
+		Streams: rapid.SampledFrom([]int{3, 1, 8}).Draw(t, "streams"), Burst: rapid.SampledFrom([]int{0, 1, 50}).Draw(t, "burst"),
+	}
+	trace, err := model.TraceText([]int64{0, 0, 3000, 70_000, 5_000_000})
+	if err != nil {
+		t.Fatal(err)
+	}
+	f.Profile = &[]model.Profile{
+		{Kind: model.Poisson, Seed: 3}, {Kind: model.Burst, BurstPackets: 64}, {Kind: model.OnOff, OnSeconds: 0.01, OffSeconds: 0.03},
+		{Kind: model.OnOff, OnSeconds: 0.01, OffSeconds: 0.03, Random: true, Seed: 5}, {Kind: model.Ramp, From: unit.PacketRate(5000)}, {Kind: model.TraceProfile, Trace: trace},
+	}[rapid.IntRange(0, 5).Draw(t, "profile")]
+	return f, int64(rapid.SampledFrom([]int{100, 1, 900, 3000}).Draw(t, "ms")) * 1_000_000
+}
+
+// pacingOf is the measured part of a stream.
+func pacingOf(f model.Flow, t model.Timing, stream int) (p pacer, length int64, paced bool) {
+	return pacing(f.Clock(t, false), f, t, false, stream, 1)
+}
+
+// With a profile, too, a sender uses no slot before it is due and none twice,
+// gives up only what is overdue, and accounts for every slot of its streams.
+func TestPacerKeepsItsPromisesOfProfiles(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		f, phase := drawProfile(t)
+		timing := model.Timing{MeasureSeconds: float64(phase) / 1e9}
+		if rapid.Bool().Draw(t, "counted") {
+			f.Packets = uint64(rapid.SampledFrom([]int{100, 8, 3000}).Draw(t, "packets"))
+		}
+		reference := f.Clock(timing, false)
+		var planned uint64
+		for i := range f.Streams {
+			p, length, _ := pacingOf(f, timing, i)
+			planned += p.slots
+			var sent uint64
+			now := int64(0)
+			for range 300 {
+				at, ok := p.deadline()
+				if !ok {
+					break
+				}
+				if at >= length {
+					t.Fatalf("slot %d is due at %d, after the phase of %d", p.next, at, length)
+				}
+				if at > now && p.take(at-1) != 0 {
+					t.Fatalf("sent before %d", at)
+				}
+				now = max(now, at) + rapid.SampledFrom([]int64{0, 0, 10, 30_000, 5_000_000, 1_000_000_000}).Draw(t, "late")
+				first, given := p.next, p.forfeited
+				n := p.take(now)
+				sent += n
+				last := reference.Due(uint64(i) + (p.next-1)*uint64(f.Streams))
+				if n == 0 || last > now {
+					t.Fatalf("at %d sent %d packets, the last is due at %d", now, n, last)
+				}
+				if p.forfeited > given {
+					if missed := reference.Due(uint64(i) + (p.next-n-1)*uint64(f.Streams)); missed > now-p.patience {
+						t.Fatalf("at %d gave up %d slots from %d on, though one is due at %d", now, p.forfeited-given, first, missed)
+					}
+				}
+				if p.take(now) != 0 {
+					t.Fatal("the same time gave packets twice")
+				}
+			}
+			sent += p.take(math.MaxInt64)
+			if sent+p.forfeited != p.slots || p.next != p.slots {
+				t.Fatalf("sent %d + forfeited %d != %d slots", sent, p.forfeited, p.slots)
+			}
+		}
+		want := reference.Slots(phase)
+		if f.Packets > 0 {
+			want = min(want, f.Packets)
+		}
+		if planned != want {
+			t.Fatalf("streams plan %d, the flow %d", planned, want)
+		}
+	})
+}
+
+func TestPunctualSenderOfProfilesForfeitsNothing(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		f, phase := drawProfile(t)
+		for i := range f.Streams {
+			p, _, _ := pacingOf(f, model.Timing{MeasureSeconds: float64(min(phase, 100_000_000)) / 1e9}, i)
+			var sent uint64
+			for at, ok := p.deadline(); ok; at, ok = p.deadline() {
+				sent += p.take(at)
+			}
+			if sent != p.slots || p.forfeited != 0 {
+				t.Fatalf("%+v: sent %d of %d, forfeited %d", *f.Profile, sent, p.slots, p.forfeited)
+			}
+		}
+	})
+}
+
+// A burst that comes late comes whole; late packets of irregular gaps leave
+// together up to profilePatience, and those of regular ones do not.
+func TestLateSender(t *testing.T) {
+	timing := model.Timing{MeasureSeconds: 1}
+	flow := func(p model.Profile) model.Flow {
+		return model.Flow{PayloadBytes: 64, Rate: unit.PacketRate(40_000), Streams: 1, Profile: &p}
+	}
+	trace, err := model.TraceText([]int64{5_000, 5_000, 5_000, 85_000})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		name string
+		flow model.Flow
+		at   int64
+		want uint64
+	}{
+		{"burst, late by a millisecond", flow(model.Profile{Kind: model.Burst, BurstPackets: 64}), 1_000_000, 64},
+		{"two bursts, the later counts", flow(model.Profile{Kind: model.Burst, BurstPackets: 64}), 1_600_000, 64},
+		{"on and off, late by three gaps", flow(model.Profile{Kind: model.OnOff, OnSeconds: 0.5, OffSeconds: 0.5}), 75_000, 1},
+		{"trace, late by 90 µs", flow(model.Profile{Kind: model.TraceProfile, Trace: trace}), 90_000, 4},
+		{"trace, late by 5 ms: what was due in the last 100 µs", flow(model.Profile{Kind: model.TraceProfile, Trace: trace}), 5_000_000, 5},
+		{"trace, its last four late by 84 µs and the others more", flow(model.Profile{Kind: model.TraceProfile, Trace: trace}), 1_099_000, 4},
+	} {
+		p, _, _ := pacingOf(c.flow, timing, 0)
+		if got := p.take(c.at); got != c.want {
+			t.Errorf("%s: %d packets leave, want %d", c.name, got, c.want)
+		}
+	}
+}
+
+var taken uint64
+
+// BenchmarkPacer is what pacing a packet costs that leaves on time.
+func BenchmarkPacer(b *testing.B) {
+	for _, c := range []struct {
+		name    string
+		profile *model.Profile
+	}{{"EvenGaps", nil}, {"Poisson", &model.Profile{Kind: model.Poisson, Seed: 1}}, {"Burst", &model.Profile{Kind: model.Burst, BurstPackets: 16}},
+		{"OnOff", &model.Profile{Kind: model.OnOff, OnSeconds: 0.01, OffSeconds: 0.01}}, {"Ramp", &model.Profile{Kind: model.Ramp, From: unit.PacketRate(1000)}}} {
+		b.Run(c.name, func(b *testing.B) {
+			f := model.Flow{PayloadBytes: 64, Rate: unit.PacketRate(1_000_000), Streams: 1, Profile: c.profile}
+			p, _, _ := pacingOf(f, model.Timing{MeasureSeconds: 3600}, 0)
+			b.ReportAllocs()
+			for b.Loop() {
+				at, ok := p.deadline()
+				if !ok {
+					b.Fatal("an hour was not enough")
+				}
+				taken += p.take(at)
+			}
+			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(max(p.next, 1)), "ns/packet")
+		})
 	}
 }

@@ -45,7 +45,7 @@ func (plain) listen(host engine.Host, s settings, desks []*desk, admit func(int,
 type plainWire struct {
 	conn    *net.UDPConn
 	clock   clock
-	granted int
+	buffer  int // bytes, of the flooded direction
 	peer    atomic.Pointer[netip.AddrPort]
 	settled atomic.Bool
 	caller  netip.AddrPort // of the last datagram read
@@ -69,12 +69,15 @@ func openPlain(host engine.Host, s settings, at string) (w *plainWire, err error
 	if err != nil {
 		return nil, err
 	}
+	// These systems grant what they are asked for, or say that they do not.
 	if s.sends {
-		if err = w.conn.SetWriteBuffer(s.sendBuffer()); err == nil {
-			w.granted = s.sendBuffer()
+		w.buffer = s.sendBuffer()
+		err = w.conn.SetWriteBuffer(w.buffer)
+	} else {
+		if w.buffer = s.receiveBuffer(); s.receiveRoom == 0 {
+			w.buffer /= 2 // some let no more than 8 MiB be asked for
 		}
-	} else if err = w.conn.SetReadBuffer(s.receiveBuffer()); err == nil {
-		w.granted = s.receiveBuffer()
+		err = w.conn.SetReadBuffer(w.buffer)
 	}
 	if s.dscp != 0 || s.dontFragment {
 		err = &engine.Refusal{Why: "DSCP and the don't-fragment bit cannot be set on this system"}
@@ -157,11 +160,13 @@ func (w *plainWire) remote() netip.AddrPort {
 	}
 	return netip.AddrPort{}
 }
-func (w *plainWire) settle()          { w.settled.Store(true) }
-func (w *plainWire) pathMTU() int     { return 0 }
-func (w *plainWire) unsplit() error   { return errors.New("this system cannot forbid fragments") }
-func (w *plainWire) bufferBytes() int { return w.granted }
-func (w *plainWire) close() error     { return w.conn.Close() }
+func (w *plainWire) settle()        { w.settled.Store(true) }
+func (w *plainWire) pathMTU() int   { return 0 }
+func (w *plainWire) unsplit() error { return errors.New("this system cannot forbid fragments") }
+func (w *plainWire) bufferBytes() (granted, asked int) {
+	return w.buffer, w.buffer
+}
+func (w *plainWire) close() error { return w.conn.Close() }
 
 // plainOut sends one packet a call.
 type plainOut struct {

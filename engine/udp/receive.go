@@ -41,7 +41,7 @@ type receiving struct {
 	drops           dropAccount
 	begun           bool
 	cpuFrom, cpuTo  thread
-	granted         int
+	granted, asked  int // bytes of receive buffer
 	truesize        int
 	warning         string
 	_               padding
@@ -53,6 +53,9 @@ type thread struct{ at, used int64 }
 func newReceiver(e *end) *receiver {
 	f := e.order.Flow
 	r := &receiver{end: e, made: time.Now(), meter: e.engine.config.NewMeter(f.Streams, f.PayloadBytes, engine.StepNanos, e.order.OneClock)}
+	if e.order.Tap != nil {
+		r.meter = e.order.Tap(r.meter)
+	}
 	for i := range e.wires {
 		r.streams = append(r.streams, &receiving{receiver: r, stream: i, batch: make([]model.Arrival, 0, 256)})
 	}
@@ -95,7 +98,7 @@ const cpuEvery = 50_000_000
 // open makes the socket ready to be read.
 func (w *receiving) open() {
 	e := w.receiver.end
-	w.granted = e.wires[w.stream].bufferBytes()
+	w.granted, w.asked = e.wires[w.stream].bufferBytes()
 	w.in = e.wires[w.stream].inbox(e.bell)
 	m, known := w.in.memory()
 	known = known && !e.settings.joined // the kernel counts what is joined once
@@ -184,13 +187,25 @@ func (w *receiving) sort(got []datagram) {
 
 // sweep counts what the end came too early for.
 func (w *receiving) sweep() {
-	for w.unread < 1<<20 { // far beyond what a socket buffer holds
-		got, err := w.in.receive(0)
+	empty(w.in, func(got []datagram) {
+		w.sort(got)
+		w.unread += uint64(len(w.batch))
+	})
+}
+
+// mostLeft is far beyond what a socket's usual buffer holds: what is read after that came
+// meanwhile, and may never end.
+const mostLeft = 1 << 20
+
+// empty reads what a socket holds.
+func empty(in inbox, take func([]datagram)) {
+	for n := 0; n < mostLeft; {
+		got, err := in.receive(0)
 		if len(got) == 0 || err != nil {
 			return
 		}
-		w.sort(got)
-		w.unread += uint64(len(w.batch))
+		n += len(got)
+		take(got)
 	}
 }
 
@@ -285,12 +300,8 @@ func (r *receiver) report(out *engine.Report) {
 		out.Warnings = append(out.Warnings, engine.CutOff(r.end.order.Timing.Drain()))
 	}
 	r.end.mu.Unlock()
-	want := r.end.settings.receiveBuffer()
-	if asked := r.end.settings.receiveRoom; asked > 0 {
-		want = asked
-	}
-	if rec.BufferBytes > 0 && rec.BufferBytes < want {
-		out.Warnings = append(out.Warnings, fmt.Sprintf("the system granted a receive buffer of %d of %d B: raise net.core.rmem_max", rec.BufferBytes, want))
+	if asked := r.streams[0].asked; rec.BufferBytes > 0 && rec.BufferBytes < asked {
+		out.Warnings = append(out.Warnings, fmt.Sprintf("the system granted a receive buffer of %d of %d B: raise net.core.rmem_max", rec.BufferBytes, asked))
 	}
 	out.Receive = rec
 }

@@ -10,9 +10,12 @@ import (
 
 // refusals judges the errors that sending returns.
 type refusals struct {
-	row    int   // packets refused since the last one taken
-	since  int64 // when the first of them was
-	single int   // packets still to be sent one by one
+	passing int64 // nanoseconds that an error which may pass may last
+	patient bool  // any error may pass, once something was taken
+	taken   bool
+	row     int   // packets refused since the last one taken
+	since   int64 // when the first of them was
+	single  int   // packets still to be sent one by one
 }
 
 const (
@@ -41,10 +44,13 @@ func (r *refusals) hopeless(err error, now int64) bool {
 	r.row++
 	r.single = oneByOne
 	lasted := now - r.since
+	if r.patient && r.taken {
+		return r.row >= hopelessRow && lasted > r.passing
+	}
 	if errors.Is(err, syscall.EMSGSIZE) || errors.Is(err, syscall.EPERM) || errors.Is(err, syscall.EACCES) || errors.Is(err, syscall.EINVAL) {
 		return r.row >= hopelessRow || r.row >= hopelessFew && lasted > hopelessNanos
 	}
-	return r.row >= hopelessRow && lasted > passingNanos
+	return r.row >= hopelessRow && lasted > max(r.passing, passingNanos)
 }
 
 // full says that a queue of this host had no room for the packet: at full rate

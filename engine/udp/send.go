@@ -10,7 +10,7 @@ import (
 
 	"pelt/engine"
 	"pelt/model"
-	"pelt/unit"
+	"pelt/pace"
 )
 
 const (
@@ -41,7 +41,10 @@ type sender struct {
 	end     *end
 	streams []*sending
 	gaps    engine.Histogram
-	start   int64 // of the measured part
+	late    engine.Histogram // of a flow with a profile, as asked is; else nil
+	asked   engine.Histogram
+	clocks  [2]pace.Clock // of a flow with a profile, by phase: each stream takes one apart
+	start   int64         // of the measured part
 
 	faults faultBook
 
@@ -51,7 +54,10 @@ type sender struct {
 }
 
 func newSender(e *end) *sender {
-	s := &sender{end: e, gaps: e.engine.config.NewHistogram(len(e.wires))}
+	s := &sender{end: e, gaps: e.engine.config.NewHistogram(len(e.wires)), clocks: clocksOf(e.order.Flow, e.order.Timing)}
+	if e.order.Flow.Profile != nil {
+		s.late, s.asked = e.engine.config.NewHistogram(len(e.wires)), e.engine.config.NewHistogram(1)
+	}
 	for i := range e.wires {
 		s.streams = append(s.streams, &sending{sender: s, stream: i, segments: e.settings.segments, list: model.MarksWriter{Limit: allRefused / len(e.wires)}})
 	}
@@ -78,6 +84,7 @@ type sending struct {
 	faultsAt int64 // when to read the error queue next
 	refusals refusals
 
+	phases            [2]phase // the warm-up, and the measured part
 	planned, accepted uint64
 	attempted         atomic.Uint64 // published after each call
 	warmupSent        uint64
@@ -91,7 +98,7 @@ type sending struct {
 	ended             int64
 	threadRatio       float64
 	warning           string
-	granted           int  // bytes of send buffer
+	granted, asked    int  // bytes of send buffer
 	gaveUp            bool // every packet was refused
 
 	step   int64
@@ -100,11 +107,41 @@ type sending struct {
 	_      padding
 }
 
+// phase is one part of a trial as one stream is to send it.
+type phase struct {
+	pacer  pacer
+	length int64 // ns
+	paced  bool
+}
+
 func (s *sender) run() error {
+	defer s.ask()
 	if crew := s.end.engine.config.Crew; crew != nil {
 		return crew.send(s)
 	}
 	return s.alone()
+}
+
+// mostAsked bounds the gaps that are computed anew after a trial: their
+// distribution is known to a thousandth then.
+const mostAsked = 1 << 18
+
+// ask gathers the gaps that a profile asked of what was planned.
+func (s *sender) ask() {
+	if s.asked == nil {
+		return
+	}
+	for i, w := range s.streams {
+		pace.Gaps(pace.Apart(s.clocks[1]), uint64(i), uint64(len(s.streams)), w.planned, mostAsked/uint64(len(s.streams)),
+			func(nanos int64) { s.asked.Record(0, nanos, 1) })
+	}
+}
+
+// tookLate accounts for packets whose first was due at a time.
+func (w *sending) tookLate(n int, due, now int64) {
+	if w.measured && w.sender.late != nil {
+		w.sender.late.Record(w.stream, now-due, int64(n))
+	}
 }
 
 // alone gives each stream a thread.
@@ -149,8 +186,15 @@ func (w *sending) prepare(i int) {
 		batch = max(batch/sharedBatch/w.segments, 1) * w.segments
 	}
 	w.out = w.wire.outbox(e.settings.payloadBytes, batch, w.segments, !w.shared)
-	w.bytes, w.granted = w.out.packets(), w.wire.bufferBytes()
+	w.bytes = w.out.packets()
+	w.granted, w.asked = w.wire.bufferBytes()
 	w.waiter = newWaiter(e.bell, w.clock)
+	patience := e.order.Timing.Patience()
+	w.refusals.passing, w.refusals.patient = patience.Nanoseconds(), patience > 0
+	for i, warmup := range []bool{true, false} {
+		p := &w.phases[i]
+		p.pacer, p.length, p.paced = pacing(w.sender.clocks[i], e.order.Flow, e.order.Timing, warmup, w.stream, w.segments)
+	}
 }
 
 // coreOf returns the core of a stream's thread, -1 for any.
@@ -164,10 +208,10 @@ func coreOf(first, stream int) int {
 // work sends the warm-up and, seamlessly, the measured part.
 func (w *sending) work(begin int64) error {
 	o := w.sender.end.order
-	warm, measure := o.Timing.Warmup().Nanoseconds(), o.Timing.Measure().Nanoseconds()
+	warm := o.Timing.Warmup().Nanoseconds()
 	if warm > 0 {
 		w.trial = o.Trial ^ engine.WarmupBit
-		ok, err := w.phase(begin, warm)
+		ok, err := w.phase(&w.phases[0], begin)
 		if w.warmupSent = w.sequence; !ok || err != nil {
 			return err
 		}
@@ -176,7 +220,7 @@ func (w *sending) work(begin int64) error {
 	start := begin + warm
 	w.stepTo = start + engine.StepNanos
 	cpu, known := threadNanos()
-	_, err := w.phase(start, measure)
+	_, err := w.phase(&w.phases[1], start)
 	w.ended = w.clock.now()
 	w.readFaults(nil)
 	if used, ok := threadNanos(); ok && known && w.ended > start {
@@ -186,17 +230,12 @@ func (w *sending) work(begin int64) error {
 	return err
 }
 
-// phase sends from start for the given time; whole is false if the bell ended it.
-func (w *sending) phase(start, length int64) (whole bool, err error) {
-	f := w.sender.end.order.Flow
-	schedule, paced := f.Rate.Schedule(f.PayloadBytes)
-	if !paced {
-		return w.flood(start, start+length)
+// phase sends from start; whole is false if the bell ended it.
+func (w *sending) phase(p *phase, start int64) (whole bool, err error) {
+	if !p.paced {
+		return w.flood(start, start+p.length)
 	}
-	if w.measured && f.Packets > 0 { // the time of the last slot runs to the next
-		length = min(length, schedule.Due(f.Packets))
-	}
-	return w.pace(schedule, start, length)
+	return w.pace(&p.pacer, start, p.length)
 }
 
 // share is how many packets of a flow with a number of them are this stream's.
@@ -212,9 +251,7 @@ func (w *sending) share() uint64 {
 	return n / streams
 }
 
-func (w *sending) pace(schedule unit.Schedule, start, length int64) (whole bool, err error) {
-	f := w.sender.end.order.Flow
-	p := newPacer(schedule, w.stream, f.Streams, burstOf(f.Burst, schedule.PPS()/float64(f.Streams)), w.segments, length)
+func (w *sending) pace(p *pacer, start, length int64) (whole bool, err error) {
 	if w.measured {
 		w.planned = p.slots
 	}
@@ -226,7 +263,7 @@ func (w *sending) pace(schedule unit.Schedule, start, length int64) (whole bool,
 		now, silent := w.waiter.until(start + at)
 		if !silent {
 			if w.measured {
-				w.planned = p.own(min(schedule.Count(length), schedule.Count(now-start)))
+				w.planned = p.count(now - start)
 			}
 			return false, nil
 		}
@@ -234,6 +271,7 @@ func (w *sending) pace(schedule unit.Schedule, start, length int64) (whole bool,
 			return true, nil
 		}
 		n := int(min(p.take(now-start), math.MaxInt32))
+		w.tookLate(n, start+at, now)
 		if w.measured {
 			w.burstMax = max(w.burstMax, n)
 		}
@@ -340,7 +378,7 @@ func (s *sender) report(r *engine.Report) {
 			r.Warnings = append(r.Warnings, w.warning)
 		}
 	}
-	if granted, asked := s.streams[0].granted, s.end.settings.sendRoom; granted > 0 && granted < asked {
+	if granted, asked := s.streams[0].granted, s.streams[0].asked; granted > 0 && granted < asked && s.end.settings.sendRoom > 0 {
 		r.Warnings = append(r.Warnings, fmt.Sprintf("the system granted a send buffer of %d of %d B: raise net.core.wmem_max", granted, asked))
 	}
 	// The series covers the measured part, also seconds in which nothing was due.
@@ -354,5 +392,8 @@ func (s *sender) report(r *engine.Report) {
 	faults, warnings := s.faults.account()
 	out.ICMP, r.Warnings = faults, append(r.Warnings, warnings...)
 	out.Gap, out.GapCounts = s.gaps.Percentiles(), s.gaps.Buckets()
+	if s.asked != nil {
+		out.Asked = &engine.AskedSends{Gap: s.asked.Percentiles(), GapCounts: s.asked.Buckets(), Late: s.late.Percentiles()}
+	}
 	r.Send = out
 }

@@ -19,7 +19,8 @@ type socket struct {
 	fd      int
 	six     bool
 	joined  int // buffers of joined packets to read at once; 0: they do not come joined
-	granted int
+	granted int // of the flooded direction's buffer, as the kernel accounts it
+	asked   int // likewise
 	addr    netip.AddrPort
 	peer    netip.AddrPort
 	box     *batchInbox // for one datagram at a time
@@ -132,14 +133,14 @@ func (k *socket) set(s settings, shared bool) error {
 		unix.SetsockoptInt(k.fd, unix.SOL_SOCKET, unix.SO_TIMESTAMPNS, 1)
 	}
 	if s.sends {
-		k.granted = k.buffer(unix.SO_SNDBUF, unix.SO_SNDBUFFORCE, s.sendBuffer()/2) // the kernel doubles what it is given
+		k.granted, k.asked = k.buffer(unix.SO_SNDBUF, unix.SO_SNDBUFFORCE, s.sendBuffer()/2)
 		// A send that waits for room looks up now and then whether it shall stop.
 		wait := unix.NsecToTimeval(int64(sendWait))
 		if err := unix.SetsockoptTimeval(k.fd, unix.SOL_SOCKET, unix.SO_SNDTIMEO, &wait); err != nil {
 			return fmt.Errorf("set SO_SNDTIMEO: %w", err)
 		}
 	} else {
-		k.granted = k.buffer(unix.SO_RCVBUF, unix.SO_RCVBUFFORCE, s.receiveBuffer())
+		k.granted, k.asked = k.buffer(unix.SO_RCVBUF, unix.SO_RCVBUFFORCE, s.receiveBuffer()/2)
 	}
 	return nil
 }
@@ -148,17 +149,19 @@ func (k *socket) set(s settings, shared bool) error {
 // stay below the 3 s within which a sender must stop.
 const sendWait = 20 * time.Millisecond
 
-// buffer asks for a buffer size, beyond the system's limit where that is
-// allowed, and returns what the kernel accounts; 0 if it does not tell.
-func (k *socket) buffer(plain, force, bytes int) (granted int) {
+// buffer asks for half of a buffer size, beyond the system's limit where that is
+// allowed, and returns what the kernel makes of it: it accounts twice as much as
+// it is given. granted is 0 if it does not tell.
+func (k *socket) buffer(plain, force, bytes int) (granted, asked int) {
+	asked = 2 * bytes
 	if unix.SetsockoptInt(k.fd, unix.SOL_SOCKET, force, bytes) != nil {
 		unix.SetsockoptInt(k.fd, unix.SOL_SOCKET, plain, bytes) // takes the limit where that is less
 	}
 	granted, err := unix.GetsockoptInt(k.fd, unix.SOL_SOCKET, plain)
 	if err != nil {
-		return 0
+		return 0, asked
 	}
-	return granted
+	return granted, asked
 }
 
 func (k *socket) local() netip.AddrPort { return k.addr }
@@ -180,12 +183,12 @@ func (k *socket) write(b []byte) error {
 	}
 }
 
-func (k *socket) answer(b []byte) error  { return k.write(b) }
-func (k *socket) from() netip.AddrPort   { return k.peer }
-func (k *socket) remote() netip.AddrPort { return k.peer }
-func (k *socket) settle()                {}
-func (k *socket) bufferBytes() int       { return k.granted }
-func (k *socket) close() error           { return unix.Close(k.fd) }
+func (k *socket) answer(b []byte) error             { return k.write(b) }
+func (k *socket) from() netip.AddrPort              { return k.peer }
+func (k *socket) remote() netip.AddrPort            { return k.peer }
+func (k *socket) settle()                           {}
+func (k *socket) bufferBytes() (granted, asked int) { return k.granted, k.asked }
+func (k *socket) close() error                      { return unix.Close(k.fd) }
 
 func (k *socket) outbox(payloadBytes, batch, segments int, waits bool) outbox {
 	o := newBatchOut(k, payloadBytes, batch, segments)

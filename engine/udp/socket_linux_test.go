@@ -88,7 +88,7 @@ func TestDontFragment(t *testing.T) {
 			r.near, r.far, r.peer = host, host, netip.MustParseAddr(peer)
 			r.flow.PayloadBytes = 3000
 			send, receive := r.run(t)
-			exact(t, send, receive)
+			r.exact(t, send, receive)
 		})
 	}
 }
@@ -272,6 +272,7 @@ func TestSocketDropsAreExact(t *testing.T) {
 	if err := unix.SetsockoptInt(k.fd, unix.SOL_SOCKET, unix.SO_RCVBUF, 4096); err != nil {
 		t.Fatal(err)
 	}
+	before := backlogDrops(t)
 	ran := make(chan error, 1)
 	go func() { ran <- listener.Run(t.Context()) }()
 	if err := dialer.Run(t.Context()); err != nil {
@@ -285,8 +286,9 @@ func TestSocketDropsAreExact(t *testing.T) {
 		t.Fatal(err)
 	}
 	got := listener.Report().Receive
-	if lost := send.Attempted - got.Tally.Received; !got.SocketKnown || lost != got.SocketDrops || lost == 0 {
-		t.Errorf("attempted %d, received %d, the socket dropped %d (known %v)", send.Attempted, got.Tally.Received, got.SocketDrops, got.SocketKnown)
+	backlog := uint64(backlogDrops(t) - before)
+	if lost := send.Attempted - got.Tally.Received; !got.SocketKnown || lost < got.SocketDrops || lost > got.SocketDrops+backlog || got.SocketDrops == 0 {
+		t.Errorf("attempted %d, received %d, the socket dropped %d (known %v), the backlog %d", send.Attempted, got.Tally.Received, got.SocketDrops, got.SocketKnown, backlog)
 	}
 }
 
@@ -345,7 +347,7 @@ func TestNoAllocationPerPacket(t *testing.T) {
 	eventually(t, "10 000 packets more", func() bool { n, _ := dialer.Sample(); return n > from+10_000 })
 	runtime.ReadMemStats(&after)
 	to, _ := dialer.Sample()
-	// What is left is the waiting of this test itself, and an 8 KiB chunk of the window every 65 536 packets.
+	// What is left is an 8 KiB chunk of the window every 65 536 packets.
 	if mallocs, packets := after.Mallocs-before.Mallocs, to-from; mallocs > packets/20 {
 		t.Errorf("%d allocations for %d packets", mallocs, packets)
 	}

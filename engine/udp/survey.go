@@ -195,10 +195,13 @@ func (x *survey) ask(ahead, behind []int) {
 	}
 }
 
+// mostOverdue bounds the messages read after a round's time: more than it can bring.
+const mostOverdue = 1000
+
 // gather hears a round's answers and returns what was not answered.
 func (x *survey) gather(b *bell, ahead, behind []int) (silentOut, silentBack []int) {
 	sent := x.sentAt[len(x.sentAt)-1]
-	for !b.rang() {
+	for overdue := 0; !b.rang() && overdue < mostOverdue; {
 		if mtu := x.wire.pathMTU(); mtu > 0 && x.mute == "" {
 			x.out.start(mtu) // also what a packet-too-big message has just said
 			ahead = x.cut(x.out, ahead)
@@ -209,10 +212,16 @@ func (x *survey) gather(b *bell, ahead, behind []int) (silentOut, silentBack []i
 		}
 		wait -= time.Since(sent)
 		known := x.back.top > 0 || x.farMute != ""
-		if wait <= 0 || known && len(ahead) == 0 && len(behind) == 0 {
+		if known && len(ahead) == 0 && len(behind) == 0 {
 			break
 		}
-		d, err := x.wire.read(min(wait, attendFor))
+		if wait <= 0 { // what waits in the socket was in time: this thread was not
+			overdue++
+		}
+		d, err := x.wire.read(max(min(wait, attendFor), 0))
+		if wait <= 0 && err == nil && d.nanos == 0 {
+			break
+		}
 		if err != nil || d.nanos == 0 {
 			continue // such as the ICMP message itself
 		}

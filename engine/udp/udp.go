@@ -224,11 +224,11 @@ func (e *end) Strays() (n uint64) {
 		}
 		ours(e.early[i])
 		in := w.inbox(e.bell)
-		for got, err := in.receive(0); len(got) > 0 && err == nil; got, err = in.receive(0) {
+		empty(in, func(got []datagram) {
 			for _, d := range got {
 				ours(d)
 			}
-		}
+		})
 		if m, ok := in.memory(); ok {
 			n += uint64(m.dropped)
 		}
@@ -239,6 +239,14 @@ func (e *end) Strays() (n uint64) {
 // Sample returns packets and payload bytes of the measured part so far:
 // attempted by a sender, distinct at a receiver.
 func (e *end) Sample() (packets, bytes uint64) { return e.role.sample() }
+
+// Reach is what a receiver knows to have been sent, 0 at others; see engine.Reacher.
+func (e *end) Reach() uint64 {
+	if r, ok := e.role.(*receiver); ok {
+		return r.meter.Reach()
+	}
+	return 0
+}
 
 // Heard returns the datagrams of the flow so far; see engine.Hearer.
 func (e *end) Heard() uint64 { return e.role.heard() }

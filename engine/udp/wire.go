@@ -3,6 +3,7 @@ package udp
 import (
 	"io"
 	"net/netip"
+	"slices"
 	"time"
 
 	"pelt/engine"
@@ -37,9 +38,10 @@ type wire interface {
 	// outbox may wait for room; one that does not says EAGAIN at once.
 	outbox(payloadBytes, batch, segments int, waits bool) outbox
 	inbox(b *bell) inbox
-	pathMTU() int     // 0 unknown
-	unsplit() error   // from now on nothing is fragmented, on the way neither; an error where the system cannot
-	bufferBytes() int // granted to the direction that the end floods in; 0 unknown
+	pathMTU() int   // 0 unknown
+	unsplit() error // from now on nothing is fragmented, on the way neither; an error where the system cannot
+	// bufferBytes is of the direction that the end floods in, as the system accounts it; granted is 0 if unknown.
+	bufferBytes() (granted, asked int)
 	close() error
 }
 
@@ -159,15 +161,15 @@ func streamsOf(o engine.Order) int {
 // the quarter million a second that a core can take in.
 const (
 	receiveAll = 16 << 20
-	receiveMin = 256 << 10
+	receiveMin = 512 << 10
 )
 
-// receiveBuffer is what to ask for: the kernel doubles it.
+// receiveBuffer is in bytes as the kernel accounts them.
 func (s settings) receiveBuffer() int {
 	if s.receiveRoom > 0 {
-		return s.receiveRoom / 2
+		return s.receiveRoom
 	}
-	return max(receiveAll/2/s.streams, receiveMin, 4*s.payloadBytes)
+	return max(receiveAll/s.streams, receiveMin, 8*s.payloadBytes)
 }
 
 // sendBuffer is small enough that the packets of all streams which the kernel
@@ -197,6 +199,8 @@ func checkOrder(o engine.Order) string {
 		return "the address of the listening host is missing"
 	case !o.Listen && len(o.Ports) < streamsOf(o):
 		return "the listening host named fewer ports than the flow has streams"
+	case !o.Listen && slices.ContainsFunc(o.Flow.SourceAddresses, func(a netip.Addr) bool { return a.Is4() != o.Peer.Unmap().Is4() }):
+		return "the source addresses and the peer are of two IP versions"
 	case o.Role == engine.Probe && o.Listen || o.Role == engine.Echo && !o.Listen:
 		return "a probe dials and its echo listens"
 	}

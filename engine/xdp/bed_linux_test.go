@@ -187,6 +187,7 @@ type outcome struct {
 	send, receive engine.Report
 	addresses     []engine.Addresses // of the receiver
 	ended         time.Time          // of the sender
+	warmupUnsent  uint64             // that the device did not take
 }
 
 // engines are those of one host.
@@ -277,6 +278,13 @@ func (b *bed) between(near, far *netns.Handle, four, six netip.Addr, c trial) (o
 	err = <-sent
 	out.ended = time.Now()
 	out.send = from.Report()
+	if x, ok := from.(*end); ok {
+		if s, ok := x.plane.(*sender); ok {
+			for _, w := range s.workers {
+				out.warmupUnsent += load(&w.state.WarmupLost)
+			}
+		}
+	}
 	if out.send.Send == nil {
 		return out, errors.Join(err, errors.New("no account of the sender"))
 	}

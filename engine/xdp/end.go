@@ -75,7 +75,7 @@ func (e *end) Connect(ctx context.Context) error {
 		return errors.New("connect xdp: the end is closed")
 	}
 	switch {
-	case e.order.Role == engine.Receive && slices.Contains([]string{socketsAsked, bufferAsked, joinedAsked}, e.why):
+	case e.order.Role == engine.Receive && slices.Contains([]string{socketsAsked, bufferAsked, joinedAsked, recordAsked}, e.why):
 		return e.makeReady() // the peer may well send frames
 	case e.why != "":
 		return nil
@@ -127,6 +127,11 @@ func (e *end) Run(ctx context.Context) error {
 	e.mu.Unlock()
 	defer close(e.ran)
 	if p == nil {
+		select {
+		case <-e.quit: // by a Stop that knew of a plane
+			e.sockets.Stop()
+		default:
+		}
 		return e.sockets.Run(ctx)
 	}
 	release := context.AfterFunc(ctx, e.Stop)
@@ -150,6 +155,22 @@ func (e *end) Sample() (packets, bytes uint64) {
 	}
 	n := e.plane.sample()
 	return n, n * uint64(e.order.Flow.PayloadBytes)
+}
+
+// Reach is what a receiver knows to have been sent, 0 at others; see engine.Reacher.
+func (e *end) Reach() uint64 {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.plane != nil {
+		if r, ok := e.plane.(engine.Reacher); ok && !e.closed {
+			return r.Reach()
+		}
+		return 0
+	}
+	if r, ok := e.sockets.(engine.Reacher); ok && !e.closed {
+		return r.Reach()
+	}
+	return 0
 }
 
 // Heard counts what came from the peer; see engine.Hearer.

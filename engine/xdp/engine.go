@@ -58,6 +58,7 @@ const (
 	socketsAsked = "they were asked for"
 	bufferAsked  = "the size of a socket's buffer was asked for"
 	joinedAsked  = "packets joined for a socket were asked for"
+	recordAsked  = "each packet is recorded, and an XDP program only counts them"
 )
 
 // Ready makes an interface of a host take the XDP frames of its neighbour, which
@@ -92,12 +93,16 @@ func unfit(o engine.Order) string {
 		return "the xdp engine sends and receives only"
 	case o.Flow.Segments > 1:
 		return "segments of a buffer need sockets"
+	case o.Role == engine.Send && o.Flow.Profile != nil:
+		return "frames leave at even gaps: a profile needs sockets"
 	case o.Role == engine.Send && o.Flow.Packets > 0:
 		return "frames are sent for a time, not by number"
 	case o.Role == engine.Send && o.Flow.SendBuffer > 0 || o.Role == engine.Receive && o.Flow.ReceiveBuffer > 0:
 		return bufferAsked
 	case o.Role == engine.Receive && o.Flow.Joined:
 		return joinedAsked
+	case o.Role == engine.Receive && o.Record != nil:
+		return recordAsked
 	case o.Flow.PayloadBytes > maxPayload:
 		return fmt.Sprintf("an XDP frame lies in one memory page: %d B of payload at most", maxPayload)
 	}

@@ -8,7 +8,6 @@ import (
 	"maps"
 	"os"
 	"strings"
-	"sync"
 	"sync/atomic"
 	"unsafe"
 
@@ -135,28 +134,3 @@ func store(p *uint64, v uint64)       { atomic.StoreUint64(p, v) }
 func load32(p *uint32) uint32         { return atomic.LoadUint32(p) }
 func store32(p *uint32, v uint32)     { atomic.StoreUint32(p, v) }
 func networkOrder(port uint16) uint16 { return port<<8 | port>>8 }
-
-// monotonic reads the clock of the programs.
-func monotonic() uint64 {
-	var t unix.Timespec
-	_ = unix.ClockGettime(unix.CLOCK_MONOTONIC, &t) // the clock exists on every Linux
-	return uint64(t.Nano() - clockAhead())
-}
-
-// clockAhead is what this process's CLOCK_MONOTONIC is ahead of the programs' in
-// ns: the offset of its time namespace, time_namespaces(7). It does not change
-// while the process lives.
-var clockAhead = sync.OnceValue(func() int64 {
-	text, _ := os.ReadFile("/proc/self/timens_offsets") // not there before Linux 5.6
-	return offsetOf(string(text))
-})
-
-func offsetOf(text string) int64 {
-	for line := range strings.Lines(text) {
-		var seconds, nanos int64
-		if n, _ := fmt.Sscanf(line, "monotonic %d %d", &seconds, &nanos); n == 2 {
-			return seconds*1e9 + nanos
-		}
-	}
-	return 0
-}

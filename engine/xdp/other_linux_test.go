@@ -14,6 +14,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"pelt/engine"
+	"pelt/internal/kernelclock"
 	"pelt/model"
 	"pelt/unit"
 )
@@ -72,7 +73,7 @@ func TestOddPackets(t *testing.T) {
 		a := from.(engine.Socketed).Addresses()[0]
 		ends = [2]netip.AddrPort{a.Local, a.Remote}
 	}
-	now := func() uint64 { return monotonic() & (1<<48 - 1) }
+	now := func() uint64 { return kernelclock.Now() & (1<<48 - 1) }
 	c.during = func() {
 		time.Sleep(100 * time.Millisecond) // the flow's own first packets have come
 		packet := func(sequence uint64) []byte {
@@ -282,20 +283,6 @@ func TestReceivingSockets(t *testing.T) {
 			t.Errorf("with sockets allowed: %v, by %s and %s because %q", err, out.send.Engine, out.receive.Engine, out.receive.Why)
 		} else if lost := balanced(t, out); lost != 0 {
 			t.Errorf("%s: %d lost", want, lost)
-		}
-	}
-}
-
-func TestOffsetOfTimeNamespace(t *testing.T) {
-	for text, want := range map[string]int64{
-		"": 0,
-		"monotonic           0         0\nboottime            0         0\n":   0,
-		"monotonic       86400         5\nboottime            1         0\n":   86400e9 + 5,
-		"monotonic         -10 500000000\nboottime            0         0\n":   -9.5e9,
-		"boottime            7         0\nmonotonic           x         0\n\n": 0,
-	} {
-		if got := offsetOf(text); got != want {
-			t.Errorf("%q: %d, want %d", text, got, want)
 		}
 	}
 }

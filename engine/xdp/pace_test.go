@@ -5,6 +5,8 @@ import (
 	"math/bits"
 	"testing"
 
+	"pelt/engine"
+	"pelt/model"
 	"pelt/unit"
 )
 
@@ -29,4 +31,15 @@ func mustRate(t testing.TB, text string) unit.Rate {
 		t.Fatal(err)
 	}
 	return r
+}
+
+// A profile is for sockets; the frames of one can be received.
+func TestProfilesWantSockets(t *testing.T) {
+	f := model.Flow{PayloadBytes: 64, Rate: unit.PacketRate(1000), Streams: 1, Profile: &model.Profile{Kind: model.Poisson, Seed: 1}}
+	if why := unfit(engine.Order{Role: engine.Send, Flow: f}); why == "" {
+		t.Error("a sender of frames takes a profile")
+	}
+	if why := unfit(engine.Order{Role: engine.Receive, Flow: f}); why != "" {
+		t.Errorf("a receiver does not take a profile: %s", why)
+	}
 }

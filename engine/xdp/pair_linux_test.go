@@ -4,11 +4,14 @@ package xdp
 
 import (
 	"fmt"
+	"maps"
 	"math"
 	"net/netip"
 	"slices"
 	"testing"
 	"time"
+
+	"golang.org/x/sys/unix"
 
 	"pelt/engine"
 	"pelt/model"
@@ -85,7 +88,7 @@ func TestEveryShape(t *testing.T) {
 						t.Errorf("%v: stream %d came from %v, want %v", engines, i, a.Remote, want[i%len(want)])
 					}
 				}
-				if lost := undisturbed(t, engines, out); lost != 0 {
+				if lost := undisturbed(t, engines, out); lost != unsent(out) {
 					t.Errorf("%v: %d of %d lost; %+v", engines, lost, out.send.Send.Attempted, out.receive.Receive)
 				}
 			}
@@ -103,8 +106,8 @@ func undisturbed(t *testing.T, engines [2]string, out outcome) uint64 {
 	if r.Tally.Duplicates+r.Tally.Reordered+r.Tally.Late+r.Tally.WrongLength+r.Broken+r.Strays+r.Overrun != 0 {
 		t.Errorf("%v: an undisturbed cable made %+v", engines, r)
 	}
-	if out.send.Send.WarmupSent == 0 || out.send.Send.WarmupSent != r.WarmupReceived {
-		t.Errorf("%v: %d sent in the warm-up, %d received", engines, out.send.Send.WarmupSent, r.WarmupReceived)
+	if n := out.send.Send.WarmupSent; n == 0 || n-out.warmupUnsent != r.WarmupReceived {
+		t.Errorf("%v: %d sent in the warm-up, %d not taken by the device, %d received", engines, n, out.warmupUnsent, r.WarmupReceived)
 	}
 	return out.send.Send.Attempted - r.Tally.Received
 }
@@ -167,25 +170,64 @@ func TestCableNotReady(t *testing.T) {
 func TestStop(t *testing.T) {
 	b := newBed(t)
 	for _, rate := range []string{"max", "10kpps"} {
-		began := time.Now()
-		var stopped time.Time
-		out, err := b.run(trial{measure: 20 * time.Second, flow: model.Flow{Rate: mustRate(t, rate)}, stop: func(end engine.End) {
-			time.Sleep(300 * time.Millisecond)
-			stopped = time.Now()
-			end.Stop()
-		}})
-		if err != nil {
-			t.Fatal(err)
+		for left := 4; left >= 0; left-- {
+			began := time.Now()
+			var stopped time.Time
+			out, err := b.run(trial{measure: 20 * time.Second, flow: model.Flow{Rate: mustRate(t, rate)}, stop: func(end engine.End) {
+				time.Sleep(300 * time.Millisecond)
+				stopped = time.Now()
+				end.Stop()
+			}})
+			if err != nil {
+				t.Fatal(err)
+			}
+			took := out.ended.Sub(stopped)
+			t.Logf("%s: the sender ended %v after the stop", rate, took)
+			if took > time.Second || left == 0 && took > 100*time.Millisecond || time.Since(began) > 5*time.Second {
+				t.Errorf("%s: the sender ended %v after the stop", rate, took)
+			}
+			balanced(t, out)
+			if !out.send.Stopped {
+				t.Errorf("%s: not told as stopped", rate)
+			}
+			if took <= 100*time.Millisecond { // else a busy machine may have kept it, not five times
+				break
+			}
 		}
-		took := out.ended.Sub(stopped)
-		t.Logf("%s: the sender ended %v after the stop", rate, took)
-		if took > 100*time.Millisecond || time.Since(began) > 5*time.Second {
-			t.Errorf("%s: the sender ended %v after the stop", rate, took)
+	}
+}
+
+func TestUnsentByCause(t *testing.T) {
+	for _, c := range []struct {
+		name  string
+		state sendWorker
+		want  map[string]uint64
+	}{
+		{"none", sendWorker{}, map[string]uint64{}},
+		{"an error of the warm-up, then a full ring", sendWorker{LastError: uint64(unix.ENETDOWN), Refused: 7}, map[string]uint64{model.CauseRingFull: 7}},
+		{"both", sendWorker{LastError: uint64(unix.ENETDOWN), Refused: 7, Failed: 2}, map[string]uint64{model.CauseRingFull: 7, "ENETDOWN": 2}},
+		{"no errno", sendWorker{Failed: 2}, map[string]uint64{model.CauseNotRedirected: 2}},
+	} {
+		got := map[string]uint64{}
+		addUnsent(got, &c.state)
+		if !maps.Equal(got, c.want) {
+			t.Errorf("%s: %v, want %v", c.name, got, c.want)
 		}
-		balanced(t, out)
-		if !out.send.Stopped {
-			t.Errorf("%s: not told as stopped", rate)
-		}
+	}
+}
+
+// A stop is not forgotten when the sockets take over after it.
+func TestStopBeforeFallback(t *testing.T) {
+	b := newBed(t)
+	c := trial{engines: [2]string{"xdp", "udp"}, measure: 20 * time.Second, fallback: true, flow: model.Flow{Rate: mustRate(t, "1kpps")}}
+	c.connected = func(from, _ engine.End) { from.Stop() }
+	began := time.Now()
+	out, err := b.run(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if out.send.Engine != "udp" || !out.send.Stopped || out.ended.Sub(began) > 10*time.Second {
+		t.Errorf("ended after %v of 20 s; %+v", out.ended.Sub(began), out.send)
 	}
 }
 

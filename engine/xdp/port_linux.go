@@ -13,6 +13,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"pelt/engine"
+	"pelt/internal/kernelclock"
 	"pelt/model"
 )
 
@@ -79,7 +80,7 @@ func (p *port) open(host engine.Host) (why string, err error) {
 	if err != nil {
 		return "", err
 	}
-	if err := spec.Variables[receiveVarClockAhead].Set(uint64(clockAhead())); err != nil {
+	if err := spec.Variables[receiveVarClockAhead].Set(uint64(kernelclock.Ahead())); err != nil {
 		return "", err
 	}
 	if p.set, p.memory, err = newSet(spec); err != nil {

@@ -194,6 +194,14 @@ func (r *receiver) sample() (packets uint64) {
 	return packets
 }
 
+// Reach sums up one above the highest sequence of each stream.
+func (r *receiver) Reach() (packets uint64) {
+	for _, slot := range r.slots {
+		packets += load(&r.port.ins[slot].Expected)
+	}
+	return packets
+}
+
 func (r *receiver) heard() (packets uint64) {
 	for _, slot := range r.slots {
 		packets += taken(&r.port.ins[slot])

@@ -372,7 +372,7 @@ int transmitted(__u64 *ctx)
 		return 0;
 	if (err < 0)
 		w->last_error = -err;
-	settle(sent, drops, &w->refused);
+	settle(sent, drops, err < 0 ? &w->failed : &w->refused); /* no error: there was no room for the rest */
 	if (drops > 0 && !w->whole)
 		w->may = bpf_ktime_get_ns() + FULL_RING_PAUSE;
 	return 0;

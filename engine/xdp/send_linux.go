@@ -17,6 +17,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"pelt/engine"
+	"pelt/internal/kernelclock"
 	"pelt/model"
 	"pelt/unit"
 )
@@ -138,7 +139,7 @@ func (s *sender) load(form shape) error {
 		for name, v := range map[string]any{
 			sendVarOutInterface: uint32(s.wire.index), sendVarOutSpace: s.wire.space, sendVarSix: six,
 			sendVarTrial: s.end.order.Trial, sendVarHeader: header, sendVarIdentified: identified,
-			sendVarClockAhead: uint64(clockAhead()),
+			sendVarClockAhead: uint64(kernelclock.Ahead()),
 		} {
 			if err := spec.Variables[name].Set(v); err != nil {
 				return err
@@ -294,16 +295,7 @@ func (s *sender) report(r *engine.Report) {
 			out.WarmupSent += load(&state.Emitted)
 		}
 		ended, latest = max(ended, load(&state.Ended)), max(latest, load(&state.Latest))
-		errno := ""
-		if e := load(&state.LastError); e != 0 {
-			errno = unix.ErrnoName(unix.Errno(e))
-		}
-		if lost := load(&state.Refused); lost > 0 {
-			out.Unsent[cmp.Or(errno, model.CauseRingFull)] += lost
-		}
-		if lost := load(&state.Failed); lost > 0 {
-			out.Unsent[cmp.Or(errno, model.CauseNotRedirected)] += lost
-		}
+		addUnsent(out.Unsent, state)
 		r.CPU.ThreadRatio = max(r.CPU.ThreadRatio, w.ratio)
 	}
 	out.Accepted = out.Attempted
@@ -328,6 +320,21 @@ func (s *sender) report(r *engine.Report) {
 	}
 	out.Gap, out.GapCounts = gaps.Percentiles(), gaps.Buckets()
 	r.Send = out
+}
+
+// addUnsent names what the device did not take of a worker's frames. The last error may
+// be of the warm-up, and is none of frames that the ring had no room for.
+func addUnsent(to map[string]uint64, w *sendWorker) {
+	if lost := load(&w.Refused); lost > 0 {
+		to[model.CauseRingFull] += lost
+	}
+	if lost := load(&w.Failed); lost > 0 {
+		errno := ""
+		if e := load(&w.LastError); e != 0 {
+			errno = unix.ErrnoName(unix.Errno(e))
+		}
+		to[cmp.Or(errno, model.CauseNotRedirected)] += lost
+	}
 }
 
 func (s *sender) close() error {

@@ -14,6 +14,8 @@ import (
 
 	"github.com/cilium/ebpf"
 	"golang.org/x/sys/unix"
+
+	"pelt/internal/kernelclock"
 )
 
 // worker is one thread.
@@ -89,7 +91,7 @@ func (s *sender) run(quit <-chan struct{}) error {
 		}
 	}()
 	running := s.gate(quit, done, failed)
-	end := time.NewTimer(time.Duration(load(&s.start) - monotonic() + uint64(s.end.order.Timing.Measure())))
+	end := time.NewTimer(time.Duration(load(&s.start) - kernelclock.Now() + uint64(s.end.order.Timing.Measure())))
 	defer end.Stop()
 	tick := time.NewTicker(time.Second)
 	defer tick.Stop()
@@ -134,7 +136,7 @@ func (s *sender) gate(quit, done, failed <-chan struct{}) bool {
 		}
 	}
 	t := s.end.order.Timing
-	begin := monotonic() + uint64(time.Millisecond)
+	begin := kernelclock.Now() + uint64(time.Millisecond)
 	store(&s.start, begin+uint64(t.Warmup()))
 	for _, w := range s.workers {
 		store(&w.state.EndAt, s.start+uint64(t.Measure()))
@@ -205,7 +207,7 @@ func (s *sender) work(i int) error {
 		_ = unix.Setpriority(unix.PRIO_PROCESS, 0, paceNice) // where it is allowed
 	}
 	w.thread.Store(int32(unix.Gettid()))
-	from, used := monotonic(), threadNanos()
+	from, used := kernelclock.Now(), threadNanos()
 	attr := s.attr(w)
 	for load32(&state.Stop) == 0 && load32(&state.Phase) != uint32(sendPhaseOVER) {
 		_, _, errno := unix.Syscall(unix.SYS_BPF, bpfProgRun, uintptr(unsafe.Pointer(&attr)), unsafe.Sizeof(attr))
@@ -215,10 +217,10 @@ func (s *sender) work(i int) error {
 	}
 	runtime.KeepAlive(s.frame)
 	if load32(&state.Phase) != uint32(sendPhaseOVER) { // the signal came before the program looked again
-		store(&state.Ended, monotonic())
+		store(&state.Ended, kernelclock.Now())
 		store32(&state.Phase, uint32(sendPhaseOVER))
 	}
-	w.ratio = min(float64(threadNanos()-used)/float64(max(monotonic()-from, 1)), 1)
+	w.ratio = min(float64(threadNanos()-used)/float64(max(kernelclock.Now()-from, 1)), 1)
 	return nil
 }
 

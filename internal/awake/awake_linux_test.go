@@ -1,6 +1,9 @@
 package awake
 
 import (
+	"encoding/binary"
+	"errors"
+	"io"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -15,6 +18,16 @@ func TestHold(t *testing.T) {
 	release, err := Hold()
 	if err != nil {
 		t.Fatalf("%v; needs root", err)
+	}
+	// What all programs together allow (kernel/power/qos.c); one that only reads adds no wish.
+	f, err := os.Open("/dev/cpu_dma_latency")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var most [4]byte // µs
+	_, err = io.ReadFull(f, most[:])
+	if err := errors.Join(err, f.Close()); err != nil || most != [4]byte{} {
+		t.Errorf("processors may take %d µs to wake, %v", binary.NativeEndian.Uint32(most[:]), err)
 	}
 	states, err := filepath.Glob("/sys/devices/system/cpu/cpu[0-9]*/cpuidle/state[1-9]*/usage")
 	if err != nil {

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
 )
@@ -18,6 +19,9 @@ func Check(path string) error {
 		if info.IsDir() {
 			return fmt.Errorf("%s is a directory; want a file name", path)
 		}
+		if info.Mode()&fs.ModeNamedPipe != 0 {
+			return nil // its reader would take the closing for the end
+		}
 		f, err := os.OpenFile(path, os.O_WRONLY, 0)
 		if err != nil {
 			return fmt.Errorf("cannot write %s: %w", path, cause(err))
@@ -25,7 +29,7 @@ func Check(path string) error {
 		if info.Mode().IsRegular() {
 			return errors.Join(f.Close(), checkDir(path))
 		}
-		return f.Close() // a device or a pipe is written in place
+		return f.Close() // a device is written in place
 	}
 	return checkDir(path)
 }
@@ -71,4 +75,13 @@ func cause(err error) error {
 		return p.Err
 	}
 	return err
+}
+
+// hidden is a name for a file that is not whole yet.
+func hidden() string { return fmt.Sprintf(".pelt-%d-%x", os.Getpid(), rand.Uint64()) }
+
+// createHidden makes a file that others may read as they may any that the user makes;
+// os.CreateTemp's are the user's alone.
+func createHidden(dir string) (*os.File, error) {
+	return os.OpenFile(filepath.Join(dir, hidden()), os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666)
 }

@@ -24,7 +24,7 @@ func openTemp(dir string) (*temp, error) {
 	if !errors.Is(err, unix.EOPNOTSUPP) && !errors.Is(err, unix.EISDIR) {
 		return nil, err
 	}
-	f, err := os.CreateTemp(dir, ".pelt-*")
+	f, err := createHidden(dir)
 	if err != nil {
 		return nil, err
 	}
@@ -50,7 +50,7 @@ func (t *temp) publish(path string) error {
 			return t.f.Close()
 		}
 		// linkat does not replace: give it a name beside the old file, then rename over it.
-		t.name = filepath.Join(filepath.Dir(path), fmt.Sprintf(".pelt-%d-%s", os.Getpid(), filepath.Base(path)))
+		t.name = filepath.Join(filepath.Dir(path), hidden())
 		if err := unix.Linkat(unix.AT_FDCWD, from, unix.AT_FDCWD, t.name, unix.AT_SYMLINK_FOLLOW); err != nil {
 			t.name = ""
 			return errors.Join(err, t.discard())

@@ -10,7 +10,7 @@ import (
 type temp struct{ f *os.File }
 
 func openTemp(dir string) (*temp, error) {
-	f, err := os.CreateTemp(dir, ".pelt-*")
+	f, err := createHidden(dir)
 	if err != nil {
 		return nil, err
 	}

@@ -337,11 +337,12 @@ func TestForgets(t *testing.T) {
 	r := newRouter(t)
 	r.track(inside4, server4, outside4, 0)
 	in, _ := r.up(inside4, server4, outside4, false, make([]byte, 18))
+	began := time.Now() // before the flow is asked for
 	if _, _, reason := r.counted(r.path.objects.Carry, r.lan, in.frame()); reason != Carried {
 		t.Fatalf("%s, want %s", reason, Carried)
 	}
 	r.do(func() error { return netlink.ConntrackTableFlush(netlink.ConntrackTable) })
-	for began := time.Now(); ; {
+	for {
 		_, _, reason := r.counted(r.path.objects.Carry, r.lan, in.frame())
 		if past := time.Since(began); reason == "unknown" && past > 900*time.Millisecond {
 			break

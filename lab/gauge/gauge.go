@@ -1,6 +1,8 @@
 package gauge
 
 import (
+	"cmp"
+	"slices"
 	"time"
 
 	"pelt/lab/impair"
@@ -128,6 +130,7 @@ func simulate(s impair.Settings, p schedule, seed uint64) sample {
 			out.arrivals = append(out.arrivals, arrival{i, c.At})
 		}
 	}
+	slices.SortStableFunc(out.arrivals, func(a, b arrival) int { return cmp.Compare(a.at, b.at) }) // as a port reads them
 	return out
 }
 

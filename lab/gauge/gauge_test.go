@@ -1,6 +1,7 @@
 package gauge
 
 import (
+	"cmp"
 	"math"
 	"slices"
 	"strings"
@@ -166,5 +167,15 @@ func TestBurst(t *testing.T) {
 	got.burst = 0
 	if r, _ := slope(got, bitsOnLink(s, p.bytes)); math.Abs(r-1e8) < 1e5 {
 		t.Errorf("with the burst's frames the rate is still %.0f: the test shows nothing", r)
+	}
+}
+
+// Ports read arrivals in their order: of a probe that comes twice, the copy that comes first
+// is the one whose delay counts.
+func TestSimulatedInOrder(t *testing.T) {
+	s := impair.Settings{Delay: 20 * time.Millisecond, Jitter: 20 * time.Millisecond, Duplicate: impair.Chance{Ratio: 0.5}}
+	got := simulate(s, small(s, 1), 7)
+	if !slices.IsSortedFunc(got.arrivals, func(a, b arrival) int { return cmp.Compare(a.at, b.at) }) || len(got.arrivals) <= len(got.sent) {
+		t.Errorf("%d arrivals of %d probes, in order: false", len(got.arrivals), len(got.sent))
 	}
 }

@@ -307,8 +307,14 @@ func stampOf(control []byte) (int64, bool) {
 		return 0, false
 	}
 	for _, m := range messages {
-		if m.Header.Level == unix.SOL_SOCKET && m.Header.Type == unix.SCM_TIMESTAMPNS && len(m.Data) >= 16 {
-			return int64(binary.NativeEndian.Uint64(m.Data))*1e9 + int64(binary.NativeEndian.Uint64(m.Data[8:])), true
+		if m.Header.Level != unix.SOL_SOCKET || m.Header.Type != unix.SCM_TIMESTAMPNS {
+			continue
+		}
+		switch b := m.Data; { // two words of the machine
+		case len(b) >= 16:
+			return int64(binary.NativeEndian.Uint64(b))*1e9 + int64(binary.NativeEndian.Uint64(b[8:])), true
+		case len(b) >= 8:
+			return int64(int32(binary.NativeEndian.Uint32(b)))*1e9 + int64(binary.NativeEndian.Uint32(b[4:])), true
 		}
 	}
 	return 0, false

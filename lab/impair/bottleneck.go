@@ -21,10 +21,20 @@ type bottleneck struct {
 	bytes int
 }
 
+// follow takes over what waits in another, which is not used any more.
+func (b *bottleneck) follow(before *bottleneck) {
+	b.queue, b.bytes, b.free = before.queue, before.bytes, before.free
+}
+
 // push takes a frame in and says when its last bit will have left; false if the
 // queue is full.
 func (b *bottleneck) push(now int64, length int) (departure int64, ok bool) {
 	if b.bitRate == 0 {
+		if b.queue.count > 0 { // of a rate that there was before
+			if frames, _ := b.drain(now); frames > 0 {
+				return max(now, b.free), true
+			}
+		}
 		return now, true
 	}
 	frames, bytes := b.drain(now)

@@ -156,6 +156,40 @@ func TestBottleneck(t *testing.T) {
 	})
 }
 
+// What waits for a bottleneck is before what comes after a change of its rate.
+func TestFollow(t *testing.T) {
+	const frame = 1000 // 1 ms at 8 Mbit/s
+	for _, mode := range []Mode{Exact, Netem} {
+		s := Settings{Mode: mode, Rate: 8e6, QueuePackets: 10}
+		old := New(s)
+		for range 12 {
+			old.Offer(0, frame)
+		}
+		s.Rate = 4e6
+		link := New(s)
+		link.Follow(old)
+		if n, bytes := link.Waiting(0); n != 10 || bytes != 10*frame {
+			t.Errorf("%s: %d frames of %d B wait after the change, want 10", mode, n, bytes)
+		}
+		if f := link.Offer(0, frame); f.Cause != QueueFull {
+			t.Errorf("%s: a full queue took one more: %+v", mode, f)
+		}
+		if f := link.Offer(5e6, frame); f.Copies != 1 || f.Copy[0].At != 12e6 {
+			t.Errorf("%s: leaves at %+v, want 2 ms after the last one of before, at 12 ms", mode, f)
+		}
+	}
+	old := New(Settings{Rate: 8e6})
+	old.Offer(0, frame)
+	old.Offer(0, frame)
+	free := New(Settings{})
+	free.Follow(old)
+	for _, c := range [][2]int64{{1e6, 2e6}, {2e6, 2e6}, {3e6, 3e6}} {
+		if f := free.Offer(c[0], frame); f.Copy[0].At != c[1] {
+			t.Errorf("a rate taken away: what came at %d leaves at %d, want %d", c[0], f.Copy[0].At, c[1])
+		}
+	}
+}
+
 func TestRing(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		var r ring

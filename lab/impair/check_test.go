@@ -184,7 +184,11 @@ func TestFatesHoldTogether(t *testing.T) {
 				}
 			}
 			frames, held := a.Waiting(now)
-			if frames < 0 || held < 0 || s.QueuePackets > 0 && frames > s.QueuePackets || s.QueueBytes > 0 && held > s.QueueBytes {
+			most := s.QueuePackets
+			if s.Mode == Netem && s.Duplicate.Ratio > 0 {
+				most++ // a clone comes between the look for room and the frame
+			}
+			if frames < 0 || held < 0 || s.QueuePackets > 0 && frames > most || s.QueueBytes > 0 && held > s.QueueBytes {
 				t.Fatalf("%d frames and %d B wait", frames, held)
 			}
 			if got, _ := b.Waiting(now); got != frames {

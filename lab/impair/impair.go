@@ -61,6 +61,9 @@ type Settings struct {
 	Gap int
 
 	Seed uint64
+
+	// Whole: a buffer of segments is one frame. Who offers frames minds it.
+	Whole bool
 }
 
 // Chance is that of something to happen to a frame.
@@ -143,6 +146,19 @@ func New(s Settings) *Link {
 		l.exact = newExact(s)
 	}
 	return l
+}
+
+// Follow has a link that nothing was offered to begin with what is still in another,
+// whose place it takes: what waits there for the bottleneck leaves before what comes.
+// Of links whose modes differ only the time is taken over.
+func (l *Link) Follow(before *Link) {
+	l.now = max(l.now, before.now)
+	switch {
+	case l.exact != nil && before.exact != nil:
+		l.exact.bottleneck.follow(&before.exact.bottleneck)
+	case l.netem != nil && before.netem != nil:
+		l.netem.pending = before.netem.pending
+	}
 }
 
 // Offer gives a frame of so many bytes, from the Ethernet header on and without

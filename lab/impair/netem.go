@@ -64,25 +64,31 @@ func (n *netem) offer(now int64, length int) (f Fate) {
 	if copies == 0 {
 		return Fate{Cause: Lost}
 	}
-	// The clone comes in anew, before the frame, and may be lost once more.
-	if copies == 2 && !n.losses.next(&n.random) {
-		n.enqueue(&f, now, length)
+	flip, ok := n.admit(length)
+	if !ok {
+		return Fate{Cause: QueueFull} // the clone with it
 	}
-	n.enqueue(&f, now, length)
+	// The clone, made before the frame was damaged, comes in anew and is queued before
+	// it; it may be lost once more.
+	if copies == 2 && !n.losses.next(&n.random) {
+		if flip, ok := n.admit(length); ok {
+			n.enqueue(&f, now, length, flip)
+		}
+	}
+	n.enqueue(&f, now, length, flip)
 	return f
 }
 
-func (n *netem) enqueue(f *Fate, now int64, length int) {
-	flip := -1
+// admit damages a frame, and tells whether there is room for it.
+func (n *netem) admit(length int) (flip int, ok bool) {
+	flip = -1
 	if n.corrupt > 0 && n.corrupt >= n.corruptR.next(&n.random) {
 		flip = anyBit(&n.entropy, length)
 	}
-	if n.limit > 0 && len(n.pending.heap) >= n.limit {
-		if f.Copies == 0 {
-			f.Cause = QueueFull
-		}
-		return
-	}
+	return flip, n.limit == 0 || len(n.pending.heap) < n.limit
+}
+
+func (n *netem) enqueue(f *Fate, now int64, length, flip int) {
 	at := now
 	if n.gap == 0 || n.counter < n.gap-1 || n.reorder < n.reorderR.next(&n.random) {
 		n.counter++

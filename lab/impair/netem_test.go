@@ -163,7 +163,7 @@ func TestNetemDelays(t *testing.T) {
 }
 
 // Which draw decides what, of a link that has everything: a frame's duplicate
-// and loss; its clone's loss, corrupt, reorder and delay; its own corrupt,
+// and loss, and corrupt; its clone's loss, corrupt, reorder and delay; its own
 // reorder and delay.
 func TestNetemOrderOfDraws(t *testing.T) {
 	s := Settings{
@@ -176,9 +176,9 @@ func TestNetemOrderOfDraws(t *testing.T) {
 		for k := range u {
 			u[k] = random.next()
 		}
-		for k, draws := range [][]uint32{u[3:6], u[6:9]} {
+		for k, draws := range [][2]uint32{{u[4], u[6]}, {u[2], u[8]}} {
 			corrupt := draws[0] <= 1<<31
-			at := int64(i)*frameGap + 9e6 + int64(draws[2]%2e6)
+			at := int64(i)*frameGap + 9e6 + int64(draws[1]%2e6)
 			if got := f.Copy[k]; f.Copies != 2 || got.At != at || got.Flip >= 0 != corrupt {
 				t.Fatalf("frame %d copy %d: got %+v, want one at %d, corrupt %v", i, k, f, at, corrupt)
 			}
@@ -230,7 +230,7 @@ func TestNetemDuplicates(t *testing.T) {
 		{"all duplicated", 0, 1, 0, 2, Passes},
 		{"both lost and duplicated passes once", 1, 1, 0, 1, Passes},
 		{"lost", 1, 0, 0, 0, Lost},
-		{"room for the clone only", 0, 1, 1, 1, Passes},
+		{"room for one of two lets both in", 0, 1, 1, 2, Passes},
 	} {
 		l := New(Settings{Mode: Netem, Delay: time.Second, QueuePackets: c.limit, Loss: Loss{Chance: Chance{Ratio: c.loss}}, Duplicate: Chance{Ratio: c.duplicate}})
 		if f := l.Offer(0, frameBytes); f.Copies != c.copies || f.Cause != c.cause {
@@ -298,10 +298,10 @@ func TestNetemQueue(t *testing.T) {
 			if s.Duplicate.Ratio > 0 && random.next() <= half {
 				copies = 2
 			}
-			for range copies {
-				if s.QueuePackets > 0 && len(queue) >= s.QueuePackets {
-					continue
-				}
+			if s.QueuePackets > 0 && len(queue) >= s.QueuePackets {
+				copies = 0
+			}
+			for range copies { // a frame that was let in has room beside its clone
 				at := now
 				if s.Reorder.Ratio == 0 || random.next() > half {
 					at += 5000

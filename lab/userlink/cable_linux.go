@@ -63,6 +63,7 @@ type way struct {
 	pump    *pump
 	link    *impair.Link  // this, what follows and the watches belong to the pump's thread
 	least   time.Duration // about what a frame spends on it at least
+	whole   bool          // a buffer of segments is one frame
 	counts  counts
 	watches []*watch
 }
@@ -95,7 +96,7 @@ func (p *Pool) Open(a, b End, toward [2]impair.Settings) (*Cable, error) {
 	p.pool.next++ // so that what goes one way over many cables is parted, too
 	for i := range c.ways {
 		one := p.pool.pumps[(p.pool.next+i)%len(p.pool.pumps)]
-		c.ways[i] = &way{in: c.fds[i], out: c.fds[1-i], pump: one, link: impair.New(toward[i]), least: leastDelay(toward[i])}
+		c.ways[i] = &way{in: c.fds[i], out: c.fds[1-i], pump: one, link: impair.New(toward[i]), least: leastDelay(toward[i]), whole: toward[i].Whole}
 	}
 	p.cables = append(p.cables, c)
 	for _, w := range c.ways {
@@ -131,13 +132,15 @@ func (c *Cable) close() error {
 	return errors.Join(errs...)
 }
 
-// Set changes a direction's settings; what is on its way stays as it was meant.
+// Set changes a direction's settings; what is on its way stays as it was meant, and
+// what waits for the bottleneck leaves before what comes.
 // It panics on settings that their Check refuses.
 func (c *Cable) Set(direction int, s impair.Settings) {
 	link := impair.New(s)
 	w := c.ways[direction]
 	w.pump.do(func() {
-		w.link, w.least = link, leastDelay(s)
+		link.Follow(w.link)
+		w.link, w.least, w.whole = link, leastDelay(s), s.Whole
 		w.pump.judge()
 	})
 }

@@ -55,8 +55,8 @@ type waiter struct {
 	epoll  int
 	wake   int // an eventfd
 	events []unix.EpollEvent
-	until  unix.Timespec
-	old    bool // no epoll_pwait2, Linux 5.11
+	until  struct{ seconds, nanos int64 } // the kernel's timespec, of 64 bits on every machine
+	old    bool                           // no epoll_pwait2, Linux 5.11
 }
 
 func newWaiter() (*waiter, error) {
@@ -85,23 +85,28 @@ func (w *waiter) add(fd, number int) error {
 
 // wait returns when a descriptor is readable, or after some ns; negative is for ever.
 func (w *waiter) wait(nanos int64) []unix.EpollEvent {
-	var at *unix.Timespec
+	at := unsafe.Pointer(nil)
 	if nanos >= 0 {
-		w.until = unix.NsecToTimespec(nanos)
-		at = &w.until
+		w.until.seconds, w.until.nanos = nanos/1e9, nanos%1e9
+		at = unsafe.Pointer(&w.until)
 	}
 	var n uintptr
 	var errno unix.Errno
 	switch {
 	case w.old:
 	case nanos == 0: // too short to let others have the thread's place
-		n, _, errno = unix.RawSyscall6(unix.SYS_EPOLL_PWAIT2, uintptr(w.epoll), uintptr(unsafe.Pointer(&w.events[0])), uintptr(len(w.events)), uintptr(unsafe.Pointer(at)), 0, 0)
+		n, _, errno = unix.RawSyscall6(unix.SYS_EPOLL_PWAIT2, uintptr(w.epoll), uintptr(unsafe.Pointer(&w.events[0])), uintptr(len(w.events)), uintptr(at), 0, 0)
 	default:
-		n, _, errno = unix.Syscall6(unix.SYS_EPOLL_PWAIT2, uintptr(w.epoll), uintptr(unsafe.Pointer(&w.events[0])), uintptr(len(w.events)), uintptr(unsafe.Pointer(at)), 0, 0)
+		n, _, errno = unix.Syscall6(unix.SYS_EPOLL_PWAIT2, uintptr(w.epoll), uintptr(unsafe.Pointer(&w.events[0])), uintptr(len(w.events)), uintptr(at), 0, 0)
 	}
 	w.old = w.old || errno == unix.ENOSYS
 	if w.old {
-		_, _ = unix.Ppoll([]unix.PollFd{{Fd: int32(w.epoll), Events: unix.POLLIN}}, at, nil) // what is ready comes next
+		var until *unix.Timespec
+		if nanos >= 0 {
+			t := unix.NsecToTimespec(nanos)
+			until = &t
+		}
+		_, _ = unix.Ppoll([]unix.PollFd{{Fd: int32(w.epoll), Events: unix.POLLIN}}, until, nil) // what is ready comes next
 		k, err := unix.EpollWait(w.epoll, w.events, 0)
 		if err != nil {
 			return nil
@@ -116,8 +121,8 @@ func (w *waiter) wait(nanos int64) []unix.EpollEvent {
 
 // sleep returns after some ns, whatever becomes readable.
 func (w *waiter) sleep(nanos int64) {
-	w.until = unix.NsecToTimespec(nanos)
-	_, _ = unix.Ppoll(nil, &w.until, nil) // EINTR only shortens it
+	until := unix.NsecToTimespec(nanos)
+	_, _ = unix.Ppoll(nil, &until, nil) // EINTR only shortens it
 }
 
 // ring lets wait return, from any thread.

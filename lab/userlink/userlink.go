@@ -21,7 +21,7 @@ type Counts struct {
 	QueueFull  uint64
 	Duplicated uint64
 	Corrupted  uint64
-	Refused    uint64 // copies that the interface at the end did not take
+	Refused    uint64 // copies that the interface at the end did not take, or for which there was no memory
 	Broken     uint64 // reads that were no frame
 	Left       uint64 // copies and buffers written
 	Late       uint64 // of them, too far behind their time: see LateLimit

@@ -161,7 +161,9 @@ var softnetColumns = []struct {
 
 // conntrackCounters are those that concern lost packets: the name that
 // conntrack -S prints, the column of /proc/net/stat/nf_conntrack, and the
-// attribute of enum ctattr_stats_cpu (nfnetlink_conntrack.h).
+// attribute of enum ctattr_stats_cpu (nfnetlink_conntrack.h). The last came with
+// Linux 5.15, in the file in the place of delete_list (nf_conntrack_standalone.c,
+// ct_cpu_seq_show).
 var conntrackCounters = []struct {
 	name, column string
 	attribute    uint16
@@ -173,5 +175,5 @@ var conntrackCounters = []struct {
 	{"drop", "drop", 10, skbUnit, loss},
 	{"early_drop", "early_drop", 11, eventUnit, loss},
 	{"error", "icmp_error", 12, skbUnit, 0},
-	{"chaintoolong", "chaintoolong", 15, skbUnit, 0},
+	{"chaintoolong", "chainlength", 15, skbUnit, 0},
 }

@@ -91,6 +91,7 @@ type qdisc struct {
 	overlimits     uint32
 	limitPackets   uint32 // 0 unknown
 	limitBytes     uint32
+	limitFlow      uint32 // packets of one socket, fq's
 }
 
 // Handles of include/uapi/linux/pkt_sched.h.
@@ -161,8 +162,8 @@ func (q *qdisc) limit(parameters []byte) {
 		if len(parameters) >= 8 {
 			q.limitPackets = native32(parameters[4:])
 		}
-	case "fq": // TCA_FQ_PLIMIT
-		q.limitPackets = native32(find(1))
+	case "fq": // TCA_FQ_PLIMIT, TCA_FQ_FLOW_PLIMIT
+		q.limitPackets, q.limitFlow = native32(find(1)), native32(find(2))
 	case "codel", "fq_codel", "fq_pie": // TCA_CODEL_LIMIT and the like
 		limits := map[string]uint16{"codel": 2, "fq_codel": 2, "fq_pie": 1}
 		q.limitPackets = native32(find(limits[q.kind]))

@@ -4,19 +4,20 @@ import (
 	"errors"
 	"slices"
 
-	"github.com/safchain/ethtool"
 	"golang.org/x/sys/unix"
+
+	"pelt/internal/nic"
 )
 
 // drivers asks the drivers of one namespace.
 type drivers struct {
-	handle *ethtool.Ethtool
+	handle *nic.Conn
 	names  map[linkKey]string
 }
 
 // openDrivers opens a socket of the calling thread's namespace.
 func openDrivers() (*drivers, error) {
-	h, err := ethtool.NewEthtool()
+	h, err := nic.Open()
 	if err != nil {
 		return nil, err
 	}
@@ -32,7 +33,7 @@ func (d *drivers) name(key linkKey) string {
 		if len(d.names) > maxCached {
 			clear(d.names)
 		}
-		name, _ = d.handle.DriverName(key.name) // "" stands for unknown
+		name, _ = d.handle.Driver(key.name) // "" stands for unknown
 		d.names[key] = name
 	}
 	return name

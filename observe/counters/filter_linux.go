@@ -9,6 +9,7 @@ import (
 	"io/fs"
 	"os"
 	"strings"
+	"time"
 
 	"github.com/mdlayher/netlink"
 	"golang.org/x/sys/unix"
@@ -164,6 +165,9 @@ func attribute(kind uint16, value string) []byte {
 
 // generation returns the number of the rule set, which changes with it.
 func (r *Reader) generation() (uint32, error) {
+	if err := r.filter.SetDeadline(time.Now().Add(answerWithin)); err != nil {
+		return 0, err
+	}
 	answer, err := r.filter.Execute(netlink.Message{
 		Header: netlink.Header{Type: getGen, Flags: netlink.Request},
 		Data:   nfMessage(unix.AF_UNSPEC),

@@ -9,9 +9,9 @@ import (
 	"strings"
 
 	"github.com/mdlayher/netlink"
-	"github.com/safchain/ethtool"
 	"golang.org/x/sys/unix"
 
+	"pelt/internal/nic"
 	"pelt/model"
 )
 
@@ -145,6 +145,9 @@ func (k *knobs) device(iface string) (l link) {
 		if q.limitPackets > 0 {
 			k.number(iface+".qdisc_limit_packets", q.limitPackets)
 		}
+		if q.limitFlow > 0 {
+			k.number(iface+".qdisc_flow_limit_packets", q.limitFlow)
+		}
 		if q.limitBytes > 0 {
 			k.number(iface+".qdisc_limit_bytes", q.limitBytes)
 		}
@@ -164,36 +167,18 @@ func onOff(on bool) string {
 
 // driver adds what the driver tells.
 func (k *knobs) driver(iface string) {
-	h, err := ethtool.NewEthtool()
+	h, err := nic.Open()
 	if err != nil {
 		return
 	}
 	defer h.Close()
-	name, _ := h.DriverName(iface) // "" is left out
+	name, _ := h.Driver(iface) // "" is left out
 	k.add(iface+".driver", name)
-	if r, err := h.GetRing(iface); err == nil {
-		k.number(iface+".rx_ring", r.RxPending)
-		k.number(iface+".rx_ring_max", r.RxMaxPending)
-		k.number(iface+".tx_ring", r.TxPending)
-		k.number(iface+".tx_ring_max", r.TxMaxPending)
-	}
-	if c, err := h.GetChannels(iface); err == nil {
-		for _, one := range []struct {
-			name         string
-			present, max uint32
-		}{{"combined", c.CombinedCount, c.MaxCombined}, {"rx", c.RxCount, c.MaxRx}, {"tx", c.TxCount, c.MaxTx}} {
-			if one.max > 0 {
-				k.number(iface+".channels_"+one.name, one.present)
-				k.number(iface+".channels_"+one.name+"_max", one.max)
-			}
+	for _, s := range h.Settings(iface) {
+		k.add(iface+"."+s.Name, s.Value)
+		if s.Max > 0 {
+			k.number(iface+"."+s.Name+"_max", s.Max)
 		}
-	}
-	if c, err := h.GetCoalesce(iface); err == nil {
-		k.number(iface+".coalesce_rx_usecs", c.RxCoalesceUsecs)
-		k.number(iface+".coalesce_rx_frames", c.RxMaxCoalescedFrames)
-		k.number(iface+".coalesce_tx_usecs", c.TxCoalesceUsecs)
-		k.number(iface+".coalesce_tx_frames", c.TxMaxCoalescedFrames)
-		k.add(iface+".coalesce_adaptive_rx", onOff(c.UseAdaptiveRxCoalesce != 0))
 	}
 	if all, err := h.Features(iface); err == nil {
 		for _, name := range features {

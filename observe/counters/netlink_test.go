@@ -88,6 +88,8 @@ func TestParseQdisc(t *testing.T) {
 			qdisc{link: 7, handle: 0x80010000, parent: 0x10001, kind: "pfifo", drops: 5, limitPackets: 100}},
 		{"fq_codel", qdiscMessage(7, 0, rootHandle, "fq_codel", join(attr(1, u32(5000)), attr(2, u32(10240))), 0, 0, 0, 0),
 			qdisc{link: 7, parent: rootHandle, kind: "fq_codel", limitPackets: 10240}},
+		{"fq", qdiscMessage(7, 0, rootHandle, "fq", join(attr(1, u32(10000)), attr(2, u32(100))), 0, 0, 0, 0),
+			qdisc{link: 7, parent: rootHandle, kind: "fq", limitPackets: 10000, limitFlow: 100}},
 		{"netem", qdiscMessage(7, 0, rootHandle, "netem", u32(5000, 1000), 0, 0, 0, 0),
 			qdisc{link: 7, parent: rootHandle, kind: "netem", limitPackets: 1000}},
 		{"clsact, without parameters", qdiscMessage(7, 0xffff0000, ingressHandle, "clsact", nil, 0, 8, 0, 0),

@@ -159,6 +159,25 @@ func TestParseStat(t *testing.T) {
 	}
 }
 
+// The columns of the file have names of their own for some counters.
+func TestConntrackColumns(t *testing.T) {
+	const text = `entries  clashres found new invalid ignore delete chainlength insert insert_failed drop early_drop icmp_error  expect_new expect_create expect_delete search_restart
+00000005  0000000d 00000000 00000000 00000001 00000000 00000000 00000006 00000000 00000002 00000003 00000004 00000005  00000000 00000000 00000000 00000000
+`
+	var s Snapshot
+	if err := parseStat([]byte(text), newCache().addConntrack(&s)); err != nil {
+		t.Fatal(err)
+	}
+	got := map[string]uint64{}
+	for _, r := range s.readings {
+		got[r.name] += r.value
+	}
+	want := map[string]uint64{"conntrack.invalid": 1, "conntrack.insert_failed": 2, "conntrack.drop": 3, "conntrack.early_drop": 4, "conntrack.error": 5, "conntrack.chaintoolong": 6}
+	if !maps.Equal(got, want) {
+		t.Errorf("got  %v\nwant %v", got, want)
+	}
+}
+
 const udpFile = `   sl  local_address rem_address   st tx_queue rx_queue tr tm->when retrnsmt   uid  timeout inode ref pointer drops            
   270: 00000000:1451 00000000:0000 07 00000000:00000000 00:00000000 00000000     0        0 12345 2 00000000abcdef01 196          
   271: 0100007F:0035 00000000:0000 07 00000000:00000000 00:00000000 00000000     0        0 12346 2 00000000abcdef02 0            

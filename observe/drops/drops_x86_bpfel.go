@@ -93,6 +93,12 @@ type bpfLiveKey struct {
 	Protocol uint16
 }
 
+type bpfNewest struct {
+	_    structs.HostLayout
+	At   uint64
+	When uint64
+}
+
 type bpfPage struct {
 	_    structs.HostLayout
 	Cell [1024]uint32

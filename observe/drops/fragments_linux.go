@@ -26,7 +26,7 @@ func (w *follower) want(m *Machine) error {
 	if err := m.objects.Fragments.Set(uint32(w.tracks)); err != nil {
 		return err
 	}
-	if w.tracks > 1 {
+	if len(w.hooks) > 0 { // an earlier track's, unless they failed
 		return nil
 	}
 	spec, err := loadBpf()

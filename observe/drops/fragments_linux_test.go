@@ -3,6 +3,7 @@
 package drops
 
 import (
+	"strings"
 	"testing"
 	"time"
 
@@ -92,4 +93,24 @@ func TestUnfollowedFragment(t *testing.T) {
 	awaitVerdicts(t, uint64(100-len(got)))
 	d := collect(t, m, testTrial)
 	sameAs(t, verdicts(t, d, "up", 0), got, 100, "FRAG_REASM_TIMEOUT|NOT_SPECIFIED")
+}
+
+// Each track whose fragments are not followed says so, and the next one tries anew.
+func TestFollowingFails(t *testing.T) {
+	m, err := Open(Config{Cells: 1 << 16})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer m.Close()
+	held := m.objects.Held
+	for trial, whole := range []bool{false, false, true, true} {
+		m.objects.Held = held
+		if !whole {
+			m.objects.Held = m.objects.Exits // of another kind: the programs cannot be loaded
+		}
+		k := track(t, m, uint16(trial), "up", TrackOptions{Fragments: true}, model.Tuple{From: uint16(trial + 1), To: testPort})
+		if why := k.Why(); strings.Contains(why, "fragments are not followed") == whole || whole && why != "" {
+			t.Errorf("track %d: %q", trial, why)
+		}
+	}
 }

@@ -357,9 +357,9 @@ func (b *bed) tun(h *netns.Handle, queue int) {
 // until waits for something that the kernel does in its own time.
 func until(t testing.TB, what string, f func() bool) {
 	t.Helper()
-	for end := time.Now().Add(5 * time.Second); !f(); time.Sleep(5 * time.Millisecond) {
+	for end := time.Now().Add(30 * time.Second); !f(); time.Sleep(5 * time.Millisecond) {
 		if time.Now().After(end) {
-			t.Fatalf("waited 5 s for %s", what)
+			t.Fatalf("waited 30 s for %s", what)
 		}
 	}
 }

@@ -5,12 +5,17 @@ package drops
 import (
 	"net"
 	"net/netip"
+	"os"
+	"strconv"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/google/nftables"
 	"github.com/google/nftables/expr"
 	"golang.org/x/sys/unix"
+
+	"pelt/internal/netns"
 )
 
 func watch(t testing.TB, c LiveConfig) *Live {
@@ -163,14 +168,32 @@ func TestLiveFilter(t *testing.T) {
 	}
 }
 
+// came is how many IPv4 packets a namespace has received.
+func (b *bed) came(h *netns.Handle) (n uint64) {
+	b.t.Helper()
+	b.do(h, func() error {
+		text, err := os.ReadFile("/proc/thread-self/net/snmp") // Ip: Forwarding DefaultTTL InReceives ...
+		if err != nil {
+			return err
+		}
+		n, err = strconv.ParseUint(strings.Fields(strings.Split(string(text), "\n")[1])[3], 10, 64)
+		return err
+	})
+	return n
+}
+
 // When the table of flows is full, packets are counted by site.
 func TestLiveFull(t *testing.T) {
 	b, _, _ := pair(t, false, wide)
 	b.rule(b.receiver, nftables.ChainHookInput, &expr.Verdict{Kind: expr.VerdictDrop})
 	l := watch(t, LiveConfig{Namespace: inode(t, b.receiver)})
 	const flows = 18_000
+	before := b.came(b.receiver)
 	s := open(t, b.sender, false)
 	for i := range flows {
+		if i%500 == 0 { // a slow host's backlog of 1000 would be full
+			until(t, "the packets to come", func() bool { return b.came(b.receiver) >= before+uint64(i) })
+		}
 		if err := unix.Sendto(s.fd, []byte("x"), 0, sockaddr(netip.AddrPortFrom(address(false, 2), uint16(20_000+i)))); err != nil {
 			t.Fatal(err)
 		}

@@ -27,7 +27,8 @@ type Machine struct {
 	hooks   []link.Link // the first program's is the first
 	cells   []uint32    // the verdicts
 	dirty   []uint64    // of each page of them
-	newest  []uint64    // of each slot
+	newest  []uint64    // of each slot: bpfNewest, two words
+	visited uint64      // when the reader last came, ns of the monotonic clock
 	space   space
 	slots   ring
 	flows   ring

@@ -11,6 +11,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/cilium/ebpf"
 	"github.com/cilium/ebpf/asm"
@@ -58,7 +59,14 @@ func TestInterrupted(t *testing.T) {
 
 func threeFaults(t *testing.T, beside func(*bed) (stop func())) (unseen uint64) {
 	b, from, to := pair(t, false, slowReader...)
-	b.tbf(b.sender, "va", 1_250_000, 30_000)
+	// The queue must be full, however slow the sender is beside others: it takes an
+	// eighth of what can be sent, of 106 B each.
+	const tried = 1000
+	begun := time.Now()
+	send(t, from, testTrial+2, 0, tried, 64)
+	rate := min(1_250_000, uint64(106*tried/8/time.Since(begun).Seconds()))
+	to.drain(t, testTrial, map[uint64]int{})
+	b.tbf(b.sender, "va", rate, 30_000)
 	b.dropFourth(b.receiver, nftables.ChainHookInput)
 	m := machine(t)
 	before, err := m.Stats()
@@ -85,18 +93,17 @@ func threeFaults(t *testing.T, beside func(*bed) (stop func())) (unseen uint64) 
 	if len(by) != 3 || total(d, "up").Packets != uint64(len(said)) {
 		t.Errorf("%v; tallies %+v", by, d.Flows[0].Counts)
 	}
-	if unseen = 20_000 - uint64(len(said)) - uint64(len(got)); unseen > 400 {
-		t.Errorf("%d of 20000 packets neither came nor have a verdict", unseen)
-	}
+	unseen = 20_000 - uint64(len(said)) - uint64(len(got))
 	after, err := m.Stats()
 	if err != nil {
 		t.Fatal(err)
 	}
 	// Without the second program some hundred are; what is left is told.
-	if missed := int64(after.Missed - before.Missed); missed > 5 {
-		t.Errorf("%d drops missed", missed)
+	missed := after.Missed - before.Missed
+	t.Logf("%v of %d B/s, %d unseen, %d missed", by, rate, unseen, missed)
+	if missed > 5 { // of any traffic of this host
+		return max(unseen, missed)
 	}
-	t.Logf("%v, %d unseen, %d missed", by, unseen, after.Missed-before.Missed)
 	return unseen
 }
 

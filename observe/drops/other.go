@@ -42,6 +42,9 @@ func (*Machine) Track(uint16, string, []model.Tuple, TrackOptions) (*Track, erro
 // Collect fails.
 func (*Machine) Collect(uint16) (model.Drops, error) { return model.Drops{}, unsupported() }
 
+// Counts is not supported here.
+func (*Machine) Counts(uint16) (model.Drops, error) { return model.Drops{}, unsupported() }
+
 // Stats fails.
 func (*Machine) Stats() (Stats, error) { return Stats{}, unsupported() }
 

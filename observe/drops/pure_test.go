@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"maps"
 	"math"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -194,6 +195,38 @@ func TestShelfFull(t *testing.T) {
 	if kept := m.Packets + m.Unlisted; kept+s.refused != pages*pageCells || s.refused == 0 || s.bytes > shelfBytes {
 		t.Errorf("%d kept, %d refused of %d in %d B", kept, s.refused, pages*pageCells, s.bytes)
 	}
+}
+
+// A shelf counts what it takes, also where the pages hold next to nothing: a rare loss over
+// a long run, or short bursts of it.
+func TestShelfCountsItsMemory(t *testing.T) {
+	const pages = 60_000
+	for name, verdicts := range map[string]uint64{"one verdict a page": 1, "four": 4, "all, packing does not help": pageCells} {
+		n := uint64(pages)
+		if verdicts == pageCells {
+			n = 4 * openPages
+		}
+		var s shelf
+		before := heap()
+		for i := range n {
+			for j := range verdicts {
+				s.put(i*pageCells+j*(pageCells/verdicts), uint16(i+j)%1000+1, func(_, _ uint16) bool { return true })
+			}
+		}
+		took := heap() - before
+		t.Logf("%s: %d B, counted %d B", name, took, s.bytes)
+		if s.refused > 0 || took > int64(s.bytes)*5/4 {
+			t.Errorf("%s: %d pages take %d B, and %d B are counted; %d refused", name, n, took, s.bytes, s.refused)
+		}
+	}
+}
+
+// heap is how much memory is in use.
+func heap() int64 {
+	var m runtime.MemStats
+	runtime.GC()
+	runtime.ReadMemStats(&m)
+	return int64(m.HeapAlloc)
 }
 
 // Streams get windows of their own, all of the space or none is given back, and a

@@ -5,6 +5,8 @@ package drops
 import (
 	"sync/atomic"
 	"time"
+
+	"pelt/internal/kernelclock"
 )
 
 // readEvery is how often the reader looks whether verdicts have come; at the
@@ -46,6 +48,8 @@ func (m *Machine) stopReading() {
 
 // drain moves all verdicts from the array to their streams' shelves.
 func (m *Machine) drain() {
+	before := m.visited
+	m.visited = kernelclock.Now()
 	for number := range m.dirty {
 		if atomic.LoadUint64(&m.dirty[number]) == 0 || atomic.SwapUint64(&m.dirty[number], 0) == 0 {
 			continue
@@ -57,13 +61,17 @@ func (m *Machine) drain() {
 		if s == nil {
 			continue // of a track that is closed
 		}
+		if at := atomic.LoadUint64(&m.newest[2*s.slot]); at != s.newest { // since the visit before
+			s.newest = at
+			atomic.StoreUint64(&m.newest[2*s.slot+1], before)
+		}
 		first := number * pageCells
 		for i := first; i < first+pageCells; i++ {
 			if atomic.LoadUint32(&m.cells[i]) == 0 {
 				continue
 			}
 			verdict := atomic.SwapUint32(&m.cells[i], 0)
-			sequence, ok := s.sequence(uint32(i), verdict, atomic.LoadUint64(&m.newest[s.slot]))
+			sequence, ok := s.sequence(uint32(i), verdict, atomic.LoadUint64(&m.newest[2*s.slot]))
 			if !ok {
 				s.shelf.refused++
 				continue

@@ -93,6 +93,13 @@ struct rest {
 	__u64 overwritten; /* verdicts that nobody had read */
 };
 
+/* Of a stream: the highest sequence dropped, near which the others lie, and a moment of the
+ * monotonic clock, in ns, at which the stream was not further; the reader sets it. */
+struct newest {
+	__u64 at;
+	__u64 when;
+};
+
 /* A cell is a verdict: site, and the low 16 bits of sequence >> bits above it. 0 is none. */
 struct page {
 	__u32 cell[PAGE_CELLS];
@@ -140,6 +147,7 @@ struct live_count {
 _Static_assert(sizeof(struct stream_key) == 8 && sizeof(struct stream) == 16, "stream");
 _Static_assert(sizeof(struct site_key) == 24 && sizeof(struct site) == 20, "site");
 _Static_assert(sizeof(struct tally_key) == 8 && sizeof(struct tally) == 32 && sizeof(struct rest) == 16, "tally");
+_Static_assert(sizeof(struct newest) == 16, "newest");
 _Static_assert(sizeof(struct page) == 4096, "page");
 _Static_assert(sizeof(struct held_key) == 40 && sizeof(struct held) == 24, "held");
 _Static_assert(sizeof(struct live_key) == 44 && sizeof(struct live_count) == 16, "live");

@@ -26,6 +26,7 @@ const (
 	shelfPageBytes = 2 * pageCells
 	openPages      = 256      // of one stream, before the oldest are packed
 	shelfBytes     = 64 << 20 // of one stream
+	pagePlace      = 96       // bytes that each page takes beside its own: in a map, and where it is allocated
 )
 
 // put notes a verdict. A later one about the same sequence takes its place if
@@ -51,17 +52,17 @@ func (s *shelf) openPage(number uint64) *shelfPage {
 	if len(s.open) >= openPages {
 		s.pack()
 	}
-	if s.bytes+shelfPageBytes > shelfBytes {
+	if s.bytes+shelfPageBytes+pagePlace > shelfBytes {
 		return nil
 	}
 	p := &shelfPage{}
 	if b, ok := s.packed[number]; ok {
 		unpack(b, p)
-		s.bytes -= len(b)
+		s.bytes -= len(b) + pagePlace
 		delete(s.packed, number)
 	}
 	s.open[number] = p
-	s.bytes += shelfPageBytes
+	s.bytes += shelfPageBytes + pagePlace
 	return p
 }
 
@@ -86,13 +87,13 @@ func packPage(p *shelfPage) []byte {
 		i += n
 	}
 	if len(b) < shelfPageBytes {
-		return slices.Clip(b)
+		return slices.Clone(b)
 	}
 	b = b[:0]
 	for _, site := range p {
 		b = binary.NativeEndian.AppendUint16(b, site)
 	}
-	return slices.Clip(b)
+	return slices.Clone(b)
 }
 
 // alike is how many sites from i on are the same.

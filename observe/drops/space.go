@@ -15,6 +15,9 @@ type stream struct {
 	base  uint32 // first cell
 	bits  uint32 // log2 of its cells, or countOnly
 	shelf shelf
+
+	packets uint64 // sequences that it will have, 0 if unknown
+	newest  uint64 // as the reader last saw it
 }
 
 // pages is how many the stream has.
@@ -82,6 +85,9 @@ func (a *space) give(s *stream) {
 // sequence undoes the cell's shortening: near is a sequence that the right one
 // lies less than 32768 windows from.
 func (s *stream) sequence(cell uint32, verdict uint32, near uint64) (uint64, bool) {
+	if s.packets > 0 {
+		near = min(near, s.packets-1)
+	}
 	window := near >> s.bits
 	diff := int16(uint16(verdict>>16) - uint16(window))
 	if diff < 0 && uint64(-int64(diff)) > window {

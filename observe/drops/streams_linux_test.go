@@ -259,6 +259,7 @@ func TestWindow(t *testing.T) {
 	}
 	b.dropFourth(b.receiver, nftables.ChainHookInput)
 	const n, start = 30_000, 1<<37 - 12_345
+	m.newest[2*k.flow.streams[0].slot+1] -= uint64(3 * time.Hour) // which the stream has been at it
 	got := map[uint64]int{}
 	for q := uint64(0); q < n; q += 500 {
 		send(t, from, testTrial, start+q, 500, 64)
@@ -279,6 +280,64 @@ func TestWindow(t *testing.T) {
 	}
 }
 
+// A damaged packet that claims a sequence far away takes no name from the losses after it.
+func TestDamagedSequence(t *testing.T) {
+	m, err := Open(Config{Cells: 1 << 18})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer m.Close()
+	for trial, o := range map[uint16]TrackOptions{1: {}, 2: {Packets: 1000}} {
+		b, from, _ := pair(t, false, wide)
+		b.rule(b.sender, nftables.ChainHookOutput, &expr.Verdict{Kind: expr.VerdictDrop})
+		k := track(t, m, trial, "up", o, model.Tuple{From: from.port, To: testPort})
+		bits := k.flow.streams[0].bits
+		send(t, from, trial, 100, 1, 64)
+		for bit := bits; bit < 48; bit++ { // each would bring the next into reach if it were believed
+			send(t, from, trial, 101^1<<bit, 1, 64)
+		}
+		m.mu.Lock()
+		m.drain() // the damaged ones share a cell
+		m.mu.Unlock()
+		send(t, from, trial, 200, 100, 64)
+		said := verdicts(t, collect(t, m, trial), "up", 0)
+		for q := uint64(200); q < 300; q++ {
+			if said[q].Reason == "" {
+				t.Fatalf("%+v, %d bits: no verdict about sequence %d after damaged ones", o, bits, q)
+			}
+		}
+	}
+}
+
+// A stream may go on for long before it loses its first packet, or the next.
+func TestLongWithoutLoss(t *testing.T) {
+	m, err := Open(Config{Cells: 2048})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer m.Close()
+	b, from, _ := pair(t, false, wide)
+	b.rule(b.sender, nftables.ChainHookOutput, &expr.Verdict{Kind: expr.VerdictDrop})
+	k := track(t, m, testTrial, "up", TrackOptions{}, model.Tuple{From: from.port, To: testPort})
+	slot := 2 * k.flow.streams[0].slot
+	for _, q := range []uint64{1 << 33, 1<<33 + 1, 1 << 35} {
+		m.mu.Lock()
+		m.newest[slot+1] -= 67 * q // as if so much time had gone by, at 15 million a second
+		m.mu.Unlock()
+		send(t, from, testTrial, q, 1, 64)
+		settle(t, m)
+		m.mu.Lock()
+		m.drain()
+		m.mu.Unlock()
+	}
+	said := verdicts(t, collect(t, m, testTrial), "up", 0)
+	for _, q := range []uint64{1 << 33, 1<<33 + 1, 1 << 35} {
+		if said[q].Reason == "" {
+			t.Errorf("no verdict about sequence %d", q)
+		}
+	}
+}
+
 // What comes faster than the reader is counted.
 func TestOverwritten(t *testing.T) {
 	m, err := Open(Config{Cells: 1024})
@@ -290,7 +349,9 @@ func TestOverwritten(t *testing.T) {
 	b.rule(b.sender, nftables.ChainHookOutput, &expr.Verdict{Kind: expr.VerdictDrop})
 	track(t, m, testTrial, "up", TrackOptions{}, model.Tuple{From: from.port, To: testPort})
 	const n = 20_000
+	m.mu.Lock() // the reader does not come, however slow the sender is
 	send(t, from, testTrial, 0, n, 64)
+	m.mu.Unlock()
 	d := collect(t, m, testTrial)
 	said := verdicts(t, d, "up", 0)
 	if d.Overwritten == 0 || uint64(len(said))+d.Overwritten != n || total(d, "up").Packets != n {

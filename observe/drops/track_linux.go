@@ -10,6 +10,7 @@ import (
 
 	"github.com/cilium/ebpf"
 
+	"pelt/internal/kernelclock"
 	"pelt/model"
 )
 
@@ -133,13 +134,13 @@ func (m *Machine) flow(t *trial, name string, streams int, o TrackOptions) (f *f
 		}
 	}
 	for i := range f.streams {
-		s := &stream{bits: countOnly}
+		s := &stream{bits: countOnly, packets: o.Packets}
 		if s.slot, ok = m.slots.take(); !ok {
 			m.forget(0, f)
 			return nil, false, fmt.Errorf("track drops of flow %q: %d streams are tracked already", name, bpfLimitsSTREAMS)
 		}
 		f.streams[i], f.tuples[i] = s, map[model.Tuple]bool{}
-		m.newest[s.slot] = 0
+		m.newest[2*s.slot], m.newest[2*s.slot+1] = 0, kernelclock.Now()
 		if pages > 0 && m.space.take(s, pages) {
 			clear(m.cells[s.base : s.base+1<<s.bits])
 			continue

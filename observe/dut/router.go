@@ -29,6 +29,7 @@ type Router struct {
 	node, source string
 	start        Start
 	console      Start         // set if it is RouterOS; only Open and keep, one after the other, touch it
+	reckoned     *routerOS     // then: what is reckoned of its answers goes on in the next connection
 	asked        time.Duration // the period that was asked for
 	maxCost      float64
 	machine      learned
@@ -120,9 +121,9 @@ func (r *Router) connect(ctx context.Context) (*session, error) {
 		if !errors.As(err, &other) {
 			return s, err
 		}
-		r.console = other.console
+		r.console, r.reckoned = other.console, &routerOS{}
 	}
-	return connect(ctx, r.console, &routerOS{})
+	return connect(ctx, r.console, r.reckoned)
 }
 
 // Facts returns what the router is, and its texts of before the first trial.

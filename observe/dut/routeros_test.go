@@ -144,6 +144,52 @@ func TestRouterOS(t *testing.T) {
 	})
 }
 
+// What is reckoned of percentages goes on when the connection was lost in between: ticks
+// that began anew would make all of the idle time before it vanish.
+func TestRouterOSConnectsAgain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var mu sync.Mutex
+		load := 0
+		var last *Shell
+		k := &mikrotik{born: time.Now(), up: time.Hour, load: func(time.Duration) (int, int, int) {
+			mu.Lock()
+			defer mu.Unlock()
+			return load, load, 0
+		}}
+		start := func(ctx context.Context) (*Shell, error) {
+			s, err := k.start(ctx)
+			console := s.Console
+			s.Console = func(ctx context.Context) (*Shell, error) {
+				c, err := console(ctx)
+				mu.Lock()
+				defer mu.Unlock()
+				last = c
+				return c, err
+			}
+			return s, err
+		}
+		r, err := Open(context.Background(), "router", "ssh://fake", start, Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer r.Close()
+		trial(r, nil)
+		mu.Lock()
+		load = 80
+		mu.Unlock()
+		w, _, _ := trial(r, func() {
+			time.Sleep(2500 * time.Millisecond)
+			mu.Lock()
+			defer mu.Unlock()
+			last.Kill()
+		})
+		gaps(t, w.Gaps, "not observed from t=2.")
+		if w.CPU == nil || !near(w.CPU.System, 0.8) || !near(w.CPU.Idle, 0.2) {
+			t.Errorf("%+v", w.CPU)
+		}
+	})
+}
+
 func TestRouterOSTime(t *testing.T) {
 	for _, c := range []struct {
 		text string

@@ -18,13 +18,18 @@ import (
 type ticks [8]uint64
 
 // split is how the time between two readings was spent. A tick count that went
-// back, as iowait's may, counts as 0. ok is false if no tick passed.
+// back, as iowait's may, counts as 0. ok is false if no tick passed, or if another than
+// iowait's went back by more than a second: then it was set anew, as of a core that was
+// switched off, and how much of it passed is not known.
 func (t ticks) split(since ticks, core int) (s model.CPUSplit, ok bool) {
 	var d [len(t)]float64
 	total := 0.0
 	for i := range t {
-		if t[i] > since[i] {
+		switch {
+		case t[i] > since[i]:
 			d[i] = float64(t[i] - since[i])
+		case i != 4 && since[i]-t[i] > tickHz:
+			return s, false
 		}
 		total += d[i]
 	}

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"pelt/model"
+	"pelt/observe/counters"
 )
 
 // written joins parts as the router prints them.
@@ -118,6 +119,8 @@ func TestSplit(t *testing.T) {
 	}{
 		{"all kinds", ticks{110, 20, 60, 1050, 505, 10, 28, 3}, model.CPUSplit{Core: 2, User: .1, Nice: .1, System: .1, Idle: .5, IOWait: .05, IRQ: .05, Softirq: .08, Steal: .02}, true},
 		{"iowait went back", ticks{100, 10, 50, 1075, 400, 5, 45, 1}, model.CPUSplit{Core: 2, Idle: .75, Softirq: .25}, true},
+		{"idle went back a little", ticks{100, 10, 50, 999, 500, 5, 45, 1}, model.CPUSplit{Core: 2, Softirq: 1}, true},
+		{"idle began anew", ticks{100, 10, 50, 70, 500, 5, 45, 1}, model.CPUSplit{}, false},
 		{"nothing passed", from, model.CPUSplit{}, false},
 		{"all went back", ticks{}, model.CPUSplit{}, false},
 	} {
@@ -166,4 +169,31 @@ func FuzzSample(f *testing.F) {
 			}
 		}
 	})
+}
+
+// A wrap is undone; a count that went back, and cores that came or went, give no figure.
+func TestBacklog(t *testing.T) {
+	rows := func(figures ...[3]uint32) (out []counters.Backlog) {
+		for _, f := range figures {
+			out = append(out, counters.Backlog{Core: int(f[0]), Dropped: f[1], Squeezed: f[2]})
+		}
+		return out
+	}
+	for name, c := range map[string]struct {
+		a, b              []counters.Backlog
+		dropped, squeezed uint64
+		ok                bool
+	}{
+		"it moved":       {rows([3]uint32{0, 1, 2}, [3]uint32{1, 3, 4}), rows([3]uint32{0, 2, 2}, [3]uint32{1, 6, 5}), 4, 1, true},
+		"it wrapped":     {rows([3]uint32{0, 0xfffffffe, 2}), rows([3]uint32{0, 3, 2}), 5, 0, true},
+		"it went back":   {rows([3]uint32{0, 1000, 2}), rows([3]uint32{0, 3, 2}), 0, 0, false},
+		"a core went":    {rows([3]uint32{0, 1, 2}, [3]uint32{1, 9, 4}, [3]uint32{2, 5, 4}), rows([3]uint32{0, 1, 2}, [3]uint32{1, 5, 4}), 0, 0, false},
+		"another core":   {rows([3]uint32{0, 1, 2}, [3]uint32{2, 3, 4}), rows([3]uint32{0, 1, 2}, [3]uint32{1, 3, 4}), 0, 0, false},
+		"it is not told": {nil, nil, 0, 0, false},
+	} {
+		d, s, ok := backlog(&taken{sample: sample{backlog: c.a}}, &taken{sample: sample{backlog: c.b}})
+		if d != c.dropped || s != c.squeezed || ok != c.ok {
+			t.Errorf("%s: %d dropped, %d squeezed, %v; want %d, %d, %v", name, d, s, ok, c.dropped, c.squeezed, c.ok)
+		}
+	}
 }

@@ -198,7 +198,7 @@ func (m marker) sections(body []byte) map[string]string {
 		next, ok := bytes.CutPrefix(line, []byte(m+" S "))
 		if ok {
 			if name != "" {
-				out[name] = clean(text, maxText)
+				out[name] = kept(text)
 			}
 			name, text = string(bytes.TrimSuffix(next, []byte("\r"))), nil
 		} else {
@@ -207,10 +207,19 @@ func (m marker) sections(body []byte) map[string]string {
 		body = rest
 	}
 	if name != "" {
-		out[name] = clean(text, maxText)
+		out[name] = kept(text)
 	}
 	return out
 }
 
 // maxText bounds what is kept of one text of the router, in bytes.
 const maxText = 16 << 10
+
+// kept is a text as far as it is kept, and says so.
+func kept(text []byte) string {
+	if len(text) <= maxText {
+		return clean(text, maxText)
+	}
+	const more = "\n(more was told than is kept here)"
+	return clean(text, maxText-len(more)) + more
+}

@@ -65,7 +65,7 @@ func TestAnswerWithoutEnd(t *testing.T) {
 
 func TestSections(t *testing.T) {
 	got := marker("@@m").sections([]byte("lost\n@@m S a\n1\n2\n\n@@m S b\n\n@@m S c\n\x1b[31mred\x00\n" + strings.Repeat("y", 2*maxText)))
-	if got["a"] != "1\n2" || got["b"] != "" || !strings.HasPrefix(got["c"], "[31mred\ny") || len(got["c"]) > maxText || len(got) != 3 {
+	if got["a"] != "1\n2" || got["b"] != "" || !strings.HasPrefix(got["c"], "[31mred\ny") || !strings.HasSuffix(got["c"], "yy\n(more was told than is kept here)") || len(got["c"]) > maxText || len(got) != 3 {
 		t.Errorf("%.100q", got)
 	}
 }
@@ -77,6 +77,7 @@ func TestClean(t *testing.T) {
 		{"\x1b[1mbold\x07\xff\n", "[1mbold", "[1mbold"},
 		{"", "", ""},
 		{strings.Repeat("é", 200), strings.Repeat("é", 100), strings.Repeat("é", 100)},
+		{"x" + strings.Repeat("é", 200), "x" + strings.Repeat("é", 99), "x" + strings.Repeat("é", 99)},
 	} {
 		if f, l := firstLine(c.text), lastLine(c.text); f != c.first || l != c.last {
 			t.Errorf("%q: first %q, last %q", c.text, f, l)

@@ -33,7 +33,11 @@ func coreMetrics(number int) []metric {
 			if !from.softirq || !to.softirq {
 				return math.NaN()
 			}
-			return float64(pick(to)-pick(from)) / (b.up - a.up) // modulo 2^32
+			n, ok := onward(pick(from), pick(to))
+			if !ok {
+				return math.NaN()
+			}
+			return float64(n) / (b.up - a.up)
 		}
 	}
 	return []metric{

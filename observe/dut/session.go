@@ -66,10 +66,14 @@ func (e noShellError) Error() string {
 // echoPatience is how long one that repeats what it is told has to show a shell.
 const echoPatience = time.Second
 
+// endPatience is how long what closed its output may take to end, on a slow host: how it
+// ended, and its last words, tell why.
+const endPatience = 5 * time.Second
+
 // maxGreeting bounds what may be printed before the answer to hello, in bytes.
 const maxGreeting = 64 << 10
 
-// dialect is how one kind of system is asked. A session has one of its own.
+// dialect is how one kind of system is asked. One session at a time has it.
 type dialect interface {
 	system() string         // as it names itself in the answer to hello
 	hello(m marker) string  // asks it to calculate, and to name itself
@@ -173,7 +177,7 @@ func (s *session) explain(late, ctx context.Context, said string, err error) err
 		return noShellError{said, fmt.Sprintf("no shell answered within %v", s.shell.Patience)}
 	case !errors.Is(err, io.EOF) && !s.ends(closeGrace):
 		return noShellError{said, err.Error()}
-	case !s.ends(closeGrace):
+	case !s.ends(endPatience):
 		return noShellError{said, "it closed its output"}
 	}
 	complaint := s.shell.Complaint()

@@ -43,7 +43,7 @@ func parseTarget(text string) (t Target, why string) {
 	}
 	port := ""
 	if inner, after, ok := strings.Cut(strings.TrimPrefix(rest, "["), "]"); ok && strings.HasPrefix(rest, "[") {
-		if a, err := netip.ParseAddr(inner); err != nil || !a.Is6() {
+		if a, err := netip.ParseAddr(inner); err != nil || !a.Is6() || a.Zone() != "" && !plain(a.Zone(), "._-") {
 			return t, "what is in brackets is no IPv6 address"
 		}
 		t.Host = inner

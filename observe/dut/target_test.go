@@ -32,6 +32,7 @@ func TestParseTarget(t *testing.T) {
 		{"ssh://::1", Target{}, "stands in brackets"},
 		{"ssh://[10.0.0.1]", Target{}, "no IPv6 address"},
 		{"ssh://[::1]x", Target{}, "other than a port"},
+		{"ssh://[fe80::1%`id`]", Target{}, "no IPv6 address"},
 		{"ssh://-oProxyCommand=id", Target{}, "host is not one name"},
 		{"ssh://-l@a", Target{}, "user is not one word"},
 		{"ssh://a;id", Target{}, "host is not one name"},

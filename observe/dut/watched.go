@@ -47,7 +47,7 @@ func (w *Watch) Watched(measured time.Duration) (model.RouterWatch, []model.Seri
 		out.Gaps = append(out.Gaps, "some samples could not be read: "+line)
 	}
 	if len(within) < 2 && len(out.Gaps) == 0 {
-		out.Gaps = append(out.Gaps, fmt.Sprintf("the measured part of %v held %d of the samples taken every %v: too few to tell", measured, len(within), r.period))
+		out.Gaps = append(out.Gaps, fmt.Sprintf("the measured part of %v held %d of the samples taken every %v: too few to tell", measured.Round(time.Millisecond), len(within), r.period))
 	}
 	summarize(&out, within)
 	return out, w.series(all, measured)
@@ -145,10 +145,10 @@ func summarize(out *model.RouterWatch, within []placed) {
 	}
 	// From sample to sample: between two of them the counts wrap once at most.
 	var dropped, squeezed uint64
-	known := false
+	known := true
 	for i := 1; i < len(within); i++ {
 		d, s, ok := backlog(within[i-1].taken, within[i].taken)
-		dropped, squeezed, known = dropped+d, squeezed+s, known || ok
+		dropped, squeezed, known = dropped+d, squeezed+s, known && ok
 	}
 	if known {
 		out.SoftnetDropped, out.SoftnetSqueezed = &dropped, &squeezed
@@ -164,16 +164,25 @@ func (s *sample) core(number int) (core, bool) {
 	return core{}, false
 }
 
-// backlog is by how much softnet_stat moved on the cores that both samples have.
+// backlog is by how much softnet_stat moved on all cores. ok is false if it has not the
+// same ones in both samples, for kernels before 5.10 do not name them and the lines of
+// those after one that came or went would be of others, or if a count went back.
 func backlog(a, b *taken) (dropped, squeezed uint64, ok bool) {
-	for _, to := range b.backlog {
-		for _, from := range a.backlog {
-			if from.Core == to.Core {
-				dropped += uint64(to.Dropped - from.Dropped) // modulo 2^32
-				squeezed += uint64(to.Squeezed - from.Squeezed)
-				ok = true
-			}
-		}
+	if len(a.backlog) != len(b.backlog) {
+		return 0, 0, false
 	}
-	return dropped, squeezed, ok
+	for i, to := range b.backlog {
+		from := a.backlog[i]
+		d, ok1 := onward(from.Dropped, to.Dropped)
+		s, ok2 := onward(from.Squeezed, to.Squeezed)
+		if from.Core != to.Core || !ok1 || !ok2 {
+			return 0, 0, false
+		}
+		dropped, squeezed = dropped+uint64(d), squeezed+uint64(s)
+	}
+	return dropped, squeezed, len(b.backlog) > 0
 }
+
+// onward is by how much a count of 32 bits went on. ok is false if it went back, which is
+// told from a wrap by its length, as package counters does.
+func onward(from, to uint32) (n uint32, ok bool) { return to - from, to-from < 1<<31 }

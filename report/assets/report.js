@@ -27,13 +27,9 @@
   const nanos = v => Math.abs(v) >= 1e9 ? human(v / 1e9, ["s"]) : human(v, ["ns", "µs", "ms"]);
   const share = v => v === null ? "–" : +(v * 100).toFixed(v < 0.1 ? 1 : 0) + " %";
 
-  function level(v) {
-    const key = data.axis.key;
-    if (/_pps$/.test(key)) return bare(packets(v));
-    if (/_ns$/.test(key)) return bare(nanos(v));
-    if (/_ratio$/.test(key)) return share(v);
-    return String(v);
-  }
+  // The axis has a tick at each measured level and nowhere else.
+  const levels = new Map((data.axis.levels || []).map(l => [l.x, l.text]));
+  const level = v => levels.get(v) || "";
 
   function element(tag, className, text) {
     const e = document.createElement(tag);
@@ -74,6 +70,8 @@
         row.append(dot, element("span", "", text));
         tip.append(row);
       });
+      for (const m of spec.marks || [])
+        if (u.data[0][i] <= m.at && !(u.data[0][i + 1] <= m.at)) tip.append(element("div", "row", m.made ? "changed as planned: " + m.text : "change found: " + m.text));
     }
     function place(u) {
       const room = u.over.clientWidth - tip.offsetWidth, right = u.cursor.left + 14;
@@ -128,6 +126,68 @@
     },
   });
 
+  // When something changed, as lines with their labels above the plot, with a pale band
+  // over when it may have been, and when nothing was heard, as shades. A label with no room
+  // among its neighbours is left out.
+  const markRows = spec => Math.min(3, (spec.marks || []).length);
+  const rowHeight = 15;
+  function shade(u, spans, colour, opacity) {
+    const c = u.ctx, b = u.bbox;
+    c.save();
+    c.globalAlpha = opacity;
+    c.fillStyle = css(colour);
+    for (const g of spans) {
+      const from = Math.max(b.left, u.valToPos(g.from, "x", true)), to = Math.min(b.left + b.width, u.valToPos(g.to, "x", true));
+      if (to > from) c.fillRect(from, b.top, Math.max(to - from, 1), b.height);
+    }
+    c.restore();
+  }
+  // A mark's line leads up to its words and crosses nobody else's: those that come first
+  // have the upper rows.
+  function flag(u, list, rows) {
+    const c = u.ctx, b = u.bbox, r = devicePixelRatio || 1, gap = 10 * r, aside = Math.round(3 * r);
+    const ends = new Array(rows).fill(-Infinity), flags = [];
+    let last = -Infinity, used = 0;
+    c.save();
+    c.font = 11.5 * r + "px system-ui, -apple-system, 'Segoe UI', Roboto, Arial, sans-serif";
+    c.textBaseline = "alphabetic";
+    c.textAlign = "left";
+    c.lineWidth = r;
+    for (const m of list) {
+      let x = Math.round(u.valToPos(m.at, "x", true)) + 0.5;
+      if (x < last + aside) x = Math.min(last, x + aside) + aside; // each line is to be seen, near its time
+      if (x < b.left - 1 || x > b.left + b.width + 1 + 2 * aside) continue;
+      last = Math.max(last, x);
+      const width = c.measureText(m.text).width, left = Math.max(b.left, Math.min(x, b.left + b.width - width));
+      const row = width <= b.width ? ends.findIndex((end, i) => left > end + gap && ends.every((e, k) => k <= i || x > e)) : -1;
+      flags.push({ m, x, left, row });
+      if (row < 0) continue;
+      used = Math.max(used, row + 1);
+      ends[row] = left + width;
+      for (let k = row + 1; k < rows; k++) ends[k] = Math.max(ends[k], x + 1 - gap);
+    }
+    for (const { m, x, left, row } of flags) {
+      const under = (used - 1 - row) * rowHeight * r;
+      c.strokeStyle = c.fillStyle = css(m.made ? "--quiet" : "--ink");
+      c.setLineDash(m.made ? [4 * r, 3 * r] : []);
+      c.beginPath();
+      c.moveTo(x, b.top - (row < 0 ? 0 : under + 3 * r));
+      c.lineTo(x, b.top + b.height);
+      c.stroke();
+      if (row >= 0) c.fillText(m.text, left, b.top - under - 5 * r);
+    }
+    c.restore();
+  }
+  const moments = spec => ({
+    hooks: {
+      drawAxes: u => {
+        shade(u, spec.gaps || [], "--rest", 0.3);
+        shade(u, (spec.marks || []).map(m => ({ from: m.low, to: m.high })), "--hue4", 0.2);
+      },
+      draw: u => flag(u, spec.marks || [], markRows(spec)),
+    },
+  });
+
   // Round steps from 0, about five of them.
   function upward(top) {
     const raw = top / 5, unit = Math.pow(10, Math.floor(Math.log10(raw)));
@@ -168,12 +228,13 @@
     const font = "12px system-ui, -apple-system, 'Segoe UI', Roboto, Arial, sans-serif";
     const look = { stroke: css("--quiet"), font, labelFont: font, ticks: { stroke: css("--rule"), size: 5 }, filter: (u, splits) => splits };
     const values = spec.series.flatMap(s => s.values.concat(s.high || [])).filter(v => v !== null && isFinite(v));
-    const top = spec.top || Math.max(...values, 0) * 1.07 || 1;
+    // Value by value: no function takes as many arguments as long runs of many flows have.
+    const most = values.reduce((a, v) => v > a ? v : a, 0), top = spec.top || (most > 1e-15 ? most * 1.07 : 1);
     const positive = values.filter(v => v > 0);
-    const low = Math.min(...positive) / 1.4, high = Math.max(...positive) * 1.4;
+    const low = positive.reduce((a, v) => v < a ? v : a, Infinity) / 1.4, high = most * 1.4;
     const log = spec.yLog && positive.length > 0;
     return {
-      width, height: height(width), padding: [10, 12, null, null], legend: { show: false },
+      width, height: height(width) + markRows(spec) * rowHeight, padding: [10 + markRows(spec) * rowHeight, 12, null, null], legend: { show: false },
       cursor: { y: false, drag: { x: false, y: false }, points: { size: 9 } },
       scales: {
         x: { time: false, distr: spec.xLog ? 3 : 1, range: () => spec.xRange },
@@ -190,7 +251,7 @@
         label: s.label, stroke: s.colour, width: s.dash ? 1.4 : spec.stairs ? 1.6 : 2.4, dash: s.dash, spanGaps: !spec.stairs, points: { show: false },
         paths: spec.stairs ? uPlot.paths.stepped({ align: 1 }) : undefined,
       }))),
-      plugins: [marks(spec.series), tips(spec)],
+      plugins: [marks(spec.series), moments(spec), tips(spec)],
     };
   }
 
@@ -199,7 +260,7 @@
   function chart(id, make) {
     const box = document.getElementById(id);
     if (!box) return () => {};
-    let plot = null, width = 0;
+    let plot = null, width = 0, above = 0;
     function draw() {
       if (plot) plot.destroy();
       plot = null;
@@ -210,6 +271,7 @@
       if (spec.title) box.append(element("p", "quiet", spec.title));
       box.append(legend(spec.series), stage);
       width = box.clientWidth;
+      above = markRows(spec) * rowHeight;
       plot = new uPlot(options(spec, width), [spec.x].concat(spec.series.map(s => s.values)), stage);
     }
     redraws.push(draw);
@@ -217,7 +279,7 @@
     new ResizeObserver(() => {
       if (!plot || !box.clientWidth || box.clientWidth === width) return;
       width = box.clientWidth;
-      plot.setSize({ width, height: height(width) });
+      plot.setSize({ width, height: height(width) + above });
     }).observe(box);
     return draw;
   }
@@ -243,9 +305,22 @@
     return Object.assign({
       x, series, format, xLog: data.axis.log, xRange: data.axis.log ? [a / 1.3, b * 1.3] : [a - pad, b + pad],
       xSplits: x, xValue: level, xLabel: data.axis.label + (data.axis.log ? " (log scale)" : ""),
-      tipTitle: v => level(v) + (/_bytes$/.test(data.axis.key) ? " B" : ""),
+      tipTitle: v => level(v) + (/^\w+_bytes$/.test(data.axis.key) ? " B" : ""), // a link's bytes have their unit
     }, extra);
   }
+
+  // The unit in which a time that ends then is told, and about eight round steps of it.
+  function clockOf(end) {
+    const [name, div] = end > 4 * 3600 ? ["hours", 3600] : end > 600 ? ["minutes", 60] : ["seconds", 1];
+    if (div === 1) return { name, div };
+    let step = [1, 2, 5, 10, 15, 20, 30, 60].find(s => end / div / s <= 9) || 60;
+    while (end / div / step > 9) step *= 2;
+    const splits = [];
+    for (let i = 0; i * step * div <= end; i++) splits.push(i * step * div);
+    return { name, div, splits };
+  }
+  const two = n => String(n).padStart(2, "0");
+  const moment = (v, end) => end <= 600 ? +v.toFixed(3) + " s" : (end >= 3600 ? Math.floor(v / 3600) + ":" + two(Math.floor(v / 60) % 60) : Math.floor(v / 60)) + ":" + two(Math.floor(v) % 60);
 
   // A value holds for its whole step, so a series is drawn as stairs.
   function overTime(list, format, title, extra) {
@@ -254,15 +329,16 @@
     for (const s of list) for (let i = 0; i <= s.values.length; i++) edges.add(+(s.start + i * s.step).toFixed(6));
     const x = [...edges].sort((a, b) => a - b);
     const series = list.map((s, n) => ({
-      label: s.name, colour: hue(s.hue === undefined ? n : s.hue), dash: s.sent ? dashes : undefined,
+      label: s.name, colour: s.hue < 0 ? css("--rest") : hue(s.hue === undefined ? n : s.hue), dash: s.sent ? dashes : undefined,
       values: x.map(v => {
         const i = Math.floor((v - s.start) / s.step + 1e-6);
         return i < 0 || i > s.values.length ? null : s.values[Math.min(i, s.values.length - 1)]; // the last one to its far edge
       }),
     }));
+    const end = x[x.length - 1], clock = clockOf(end);
     return Object.assign({
-      x, series, format, title, stairs: true, xRange: [Math.min(0, x[0]), x[x.length - 1]],
-      xValue: v => String(+v.toFixed(3)), xLabel: "seconds", tipTitle: v => "from " + +v.toFixed(3) + " s",
+      x, series, format, title, stairs: true, xRange: [Math.min(0, x[0]), end],
+      xSplits: clock.splits, xValue: v => String(+(v / clock.div).toFixed(3)), xLabel: clock.name, tipTitle: v => "from " + moment(v, end),
     }, extra);
   }
 
@@ -278,10 +354,11 @@
   const select = document.getElementById("trial");
   if (select && data.trials.length) {
     data.trials.forEach((t, i) => { const o = element("option", "", t.name); o.value = i; select.append(o); });
-    const trial = () => data.trials[+select.value || 0];
+    const trial = () => data.trials[+select.value || 0], marked = () => ({ marks: trial().marks, gaps: trial().gaps });
     const draws = [
-      chart("time-rate", () => overTime(trial().rate, packets, "Packet rate")),
-      chart("time-cpu", () => overTime(trial().cpu, share, "Processor time", { top: 1.05 })),
+      chart("time-rate", () => overTime(trial().rate, packets, "Packet rate", marked())),
+      chart("time-loss", () => overTime(trial().loss, packets, "Packets lost, by where and why", marked())),
+      chart("time-cpu", () => overTime(trial().cpu, share, "Processor time", Object.assign({ top: 1.05 }, marked()))),
     ];
     select.addEventListener("change", () => draws.forEach(draw => draw()));
   }
@@ -307,7 +384,7 @@
     });
 
   // What the script of another kind of run draws with.
-  globalThis.pelt = { data, css, element, packets, bits, redraws };
+  globalThis.pelt = { data, css, element, packets, bits, nanos, redraws, chart, overTime };
 
   matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => redraws.forEach(draw => draw()));
 })();

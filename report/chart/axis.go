@@ -21,14 +21,17 @@ type axis struct {
 	ticks    []plot.Tick
 }
 
-// largest bounds what an axis shows: nothing real is beyond, and the
-// arithmetic of drawing stays finite.
-const largest = 1e15
+// largest and smallest bound the top of what an axis shows: nothing real is beyond,
+// and the arithmetic of drawing stays finite, and steps between ticks above 0.
+const (
+	largest  = 1e15
+	smallest = 1e-15
+)
 
 // upward is an axis from 0 with about four ticks; names are the units of 1,
 // 1000, 1 000 000, ...
 func upward(label string, highest float64, names []string) axis {
-	if !(highest > 0) {
+	if !(highest > smallest) {
 		highest = 1
 	}
 	highest = min(highest, largest) * 1.06
@@ -78,9 +81,9 @@ func across(key string, values []float64) axis {
 		return (float64(len(label))*5.6 + 6) / 560 * (position(a.max) - position(a.min))
 	}
 	last := math.Inf(-1)
-	end := level(key, high)
+	end := words.Level(key, high)
 	for i, v := range values {
-		label := level(key, v)
+		label := words.Level(key, v)
 		half := room(label) / 2
 		if i < len(values)-1 && (position(v)-half < last || position(v)+half > position(high)-room(end)/2) {
 			label = "" // its neighbours leave no room: the tick stays
@@ -90,23 +93,6 @@ func across(key string, values []float64) axis {
 		a.ticks = append(a.ticks, plot.Tick{Value: v, Label: label})
 	}
 	return a
-}
-
-func level(key string, v float64) string {
-	if _, _, link := model.SplitLinkKnob(key); strings.HasSuffix(key, "_bytes") && !link {
-		return strconv.FormatFloat(v, 'f', 0, 64)
-	}
-	if strings.HasSuffix(key, "_pps") {
-		return tickLabel(v, packetNames())
-	}
-	if _, value, link := model.LinkKnobWords(key, model.Number(v)); link {
-		return value
-	}
-	text := words.Knob(key, model.Number(v))
-	if rest, ok := strings.CutSuffix(text, " "+key); ok {
-		return rest
-	}
-	return text
 }
 
 func axisLabel(key string) string {

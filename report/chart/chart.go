@@ -1,6 +1,6 @@
 // Package chart draws a run as one picture: packet rate and goodput over
-// packet size, goodput over two knobs as a heat map, the rate over seconds, or a
-// router's rates beside its processor's time.
+// packet size, goodput over two knobs as a heat map, the rate over seconds, of a
+// soak with its losses and what changed, a router's rates beside its processor's time, or congestion controls beside each other.
 //
 // A model.Document comes in, the bytes of a PNG, JPEG or SVG go out. It judges
 // nothing: the title is the run's own first finding. It is the only package
@@ -27,15 +27,17 @@ import (
 	"pelt/model"
 	"pelt/report/bench"
 	"pelt/report/rows"
+	"pelt/report/seconds"
 )
 
 // Kinds of picture.
 const (
-	Size = "size" // rate and goodput over packet size, or over what else varies
-	Time = "time" // rate over seconds
-	Heat = "heat" // goodput over two knobs, as colours
-	Load = "load" // rates beside the processor time of a router under test
-	Auto = "auto" // Heat if the run is a sweep, Load if a router bench, Size if it has several settings, else Time
+	Size    = "size"    // rate and goodput over packet size, or over what else varies
+	Time    = "time"    // rate over seconds, of a soak with its losses
+	Heat    = "heat"    // goodput over two knobs, as colours
+	Load    = "load"    // rates beside the processor time of a router under test
+	Control = "control" // congestion controls beside each other
+	Auto    = "auto"    // Heat if the run is a sweep, Load if a router bench, Control if a comparison of controls, Size if it has several settings, else Time
 )
 
 // ErrNothing means the document has no figures that the picture could show.
@@ -68,7 +70,7 @@ func Write(w io.Writer, doc model.Document, format string) error {
 	return WriteKind(w, doc, format, Auto)
 }
 
-// WriteKind draws one kind of picture: Size, Time, Heat, Load or Auto. ErrNothing is
+// WriteKind draws one kind of picture: Size, Time, Heat, Load, Control or Auto. ErrNothing is
 // wrapped when the run has nothing of that kind.
 func WriteKind(w io.Writer, doc model.Document, format, kind string) error {
 	f, err := compose(doc, kind)
@@ -117,14 +119,22 @@ func compose(doc model.Document, kind string) (figure, error) {
 	case Size:
 		return overSize(doc, t)
 	case Time:
+		if seconds.Is(doc) {
+			return overSoak(doc, t)
+		}
 		return overTime(doc, t)
 	case Heat:
 		return overGrid(doc, t)
 	case Load:
 		return overLoads(doc)
+	case Control:
+		return overControls(doc)
 	case Auto:
 		if bench.Is(doc) {
 			return overLoads(doc)
+		}
+		if f, err := overControls(doc); !errors.Is(err, ErrNothing) {
+			return f, err
 		}
 		if rows.IsSweep(doc) {
 			if f, err := overGrid(doc, t); !errors.Is(err, ErrNothing) {
@@ -134,11 +144,11 @@ func compose(doc model.Document, kind string) (figure, error) {
 		if t.Axis() != "" {
 			return overSize(doc, t)
 		}
-		f, err := overTime(doc, t)
+		f, err := compose(doc, Time)
 		if errors.Is(err, ErrNothing) {
 			return overSize(doc, t)
 		}
 		return f, err
 	}
-	return figure{}, fmt.Errorf("kind %q: want size, time, heat, load or auto", kind)
+	return figure{}, fmt.Errorf("kind %q: want size, time, heat, load, control or auto", kind)
 }

@@ -93,7 +93,7 @@ func coloured(img image.Image) int {
 
 func TestSVG(t *testing.T) {
 	for _, d := range sample.All() {
-		for _, kind := range []string{Size, Time, Heat, Load, Auto} {
+		for _, kind := range []string{Size, Time, Heat, Load, Control, Auto} {
 			t.Run(d.Name+"/"+kind, func(t *testing.T) {
 				var b bytes.Buffer
 				err := WriteKind(&b, d.Doc, "svg", kind)
@@ -147,7 +147,11 @@ func TestCaption(t *testing.T) {
 		want []string
 	}{
 		{"host and port", sample.Router(), Size, []string{"host 192.168.2.5 · port 7358", "16 to 6400 B (8 sizes)", "3 s each", "range of 3 trials", "2026-11-14", "pelt 0.1.0"}},
-		{"over time", sample.Single(), Time, []string{"host 192.168.2.5 ·", "payload 64 B", "2 min each", "After 80 s", "seconds"}},
+		{"over time", sample.Single(), Time, []string{"host 192.168.2.5 ·", "payload 64 B", "2 min each", "After 80 s", "seconds", "received 262 → 100 kpps", "upright line: a change was found"}},
+		{"soak", sample.Soak(), Auto, []string{"lost per second", "lost: queue on the way at router full (QDISC_DROP)", "lost: unattributed", "router=limit=150mbit", "received 40.0 → 33.0 kpps", "burst of loss", "seconds",
+			"upright line: a change was found", "dashed: changed as planned", "grey: an end was not heard (2 times)"}},
+		{"long soak", sample.LongSoak(), Time, []string{"minutes", "lost per second", "30 kpps"}},
+		{"cut soak", sample.CutSoak(), Time, []string{"grey: an end was not heard (once)", "received", "sent"}},
 		{"lab", sample.Both(), Size, []string{"path lab:router"}},
 		{"ipv6", sample.IPv6(), Size, []string{"host 2001:db8::5 · port 7358"}},
 		{"invalid", sample.Invalid(), Size, []string{"hollow: not a valid trial"}},
@@ -155,8 +159,11 @@ func TestCaption(t *testing.T) {
 		{"two directions", sample.Both(), Size, []string{"up", "down", "received", "sent"}},
 		{"rates", sample.Rates(), Auto, []string{"offered rate", "400 kpps"}},
 		{"sweep", sample.SmallSweep(), Auto, []string{"payload (B)", "1472", "interval (ms)", "receive speed (Mbit/s)", "receive buffer 212992 B", "receive buffer 212992 B, 3.87 Mbit/s", "thin frame", "crossed: not a valid trial", "1 000 packets each", "thick frame", "1 more not drawn", "3.87 Mbit/s"}},
-		{"bench", sample.Bench(), Auto, []string{"LAN→WAN 1518 B", "both TCP", "log", "955 Mbit/s", "148 kpps", "34 % busy", "router's CPU, all cores", "busiest core", "Xiaomi Mi Router 3G", "means of 2 trials"}},
+		{"bench", sample.Bench(), Auto, []string{"LAN→WAN 1518 B", "both TCP", "log", "955 Mbit/s", "148 kpps", "34 % busy", "router's CPU, all cores", "busiest core", "Xiaomi Mi Router 3G", "means of 1 to 2 trials"}},
 		{"bench in a lab", sample.BenchLab(), Auto, []string{"this machine's CPU, all cores", "path lab:nat"}},
+		{"controls", sample.Controls(), Auto, []string{"completion time", "1 % loss", "17.3 s", "2.41×", "> 60.0 s", "goodput against delay", "path MTU 1500 B", "rate=100mbit", "10 valid trials of each setting, 80 MB each", "triangles: cut before the end"}},
+		{"controls without delay", noDelay(), Control, []string{"10 % loss · transfers that had ended", "time (log scale)"}},
+		{"mix", sample.ControlMix(), Auto, []string{"cubic+bbr", "92.3 Mbit/s", "goodput"}},
 		{"one row", sample.Rates(), Heat, []string{"offered rate", "400 kpps", "receive speed (Mbit/s)"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -172,6 +179,15 @@ func TestCaption(t *testing.T) {
 			}
 		})
 	}
+}
+
+// noDelay is a comparison beside which no thin flow ran.
+func noDelay() model.Document {
+	d := sample.Controls()
+	for i := range d.Control.Cells {
+		d.Control.Cells[i].RTT95 = nil
+	}
+	return d
 }
 
 func TestAutoChoosesByCells(t *testing.T) {
@@ -218,7 +234,7 @@ func TestAcrossLabelsKeepApart(t *testing.T) {
 
 func TestUpwardStartsAtZero(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		top := rapid.Float64Range(1e-3, 1e14).Draw(t, "highest")
+		top := rapid.OneOf(rapid.Float64Range(1e-3, 1e14), rapid.Just(5e-324)).Draw(t, "highest")
 		a := upward("", top, bitNames())
 		if a.min != 0 || a.max < top || len(a.ticks) < 3 || len(a.ticks) > 8 {
 			t.Fatalf("highest %g: axis %g..%g with %d ticks; want from 0, beyond the highest, 3 to 8 ticks", top, a.min, a.max, len(a.ticks))
@@ -267,7 +283,7 @@ func TestOddFiguresAreDrawn(t *testing.T) {
 			s := &r.Series[1]
 			s.StartSeconds, s.StepSeconds, s.Values[0] = odd.Draw(t, "start"), odd.Draw(t, "step"), odd.Draw(t, "value")
 		}
-		for _, kind := range []string{Size, Time, Heat, Load, Auto} {
+		for _, kind := range []string{Size, Time, Heat, Load, Control, Auto} {
 			if err := WriteKind(io.Discard, d, "svg", kind); err != nil && !errors.Is(err, ErrNothing) {
 				t.Fatal(err)
 			}

@@ -10,6 +10,7 @@ import (
 	"pelt/model"
 	"pelt/report/internal/words"
 	"pelt/report/rows"
+	"pelt/report/seconds"
 )
 
 // Most curves one panel can hold legibly; a note says what was left out.
@@ -65,6 +66,7 @@ func overSize(doc model.Document, t rows.Table) (figure, error) {
 		filled(panel(upper, upward(title, highest(rate), names)), rate),
 		filled(panel(x, upward("goodput", highest(bits), bitNames())), bits),
 	}
+	f.withGaps(t)
 	return f, nil
 }
 
@@ -171,7 +173,15 @@ func overTime(doc model.Document, t rows.Table) (figure, error) {
 		return figure{}, ErrNothing
 	}
 	p := panel(overSeconds(end), upward(title, highest(curves), packetNames()))
+	if len(t.Rows) == 1 && len(t.Rows[0].Trials) == 1 { // where several trials are drawn, a mark would be of none of them
+		if m := newMoments(seconds.Of(doc.Results[t.Rows[0].Trials[0]])); m.legend() != "" {
+			p.Add(m)
+			f.flags = m
+			f.caption += " · " + m.legend()
+		}
+	}
 	f.panels = []*plot.Plot{filled(p, curves)}
+	f.withGaps(t)
 	return f, nil
 }
 
@@ -230,13 +240,14 @@ func join(parts ...string) string {
 // caption names host, port, size, duration and date, as a reader of a lone picture needs.
 func caption(doc model.Document, t rows.Table, spread bool) string {
 	notes := ""
-	repeats, invalid := 0, false
+	var counts []int
+	invalid := false
 	for _, r := range t.Rows {
-		repeats = max(repeats, len(r.Trials))
+		counts = append(counts, len(r.Trials))
 		invalid = invalid || r.State != model.Valid
 	}
-	if repeats > 1 && spread {
-		notes = fmt.Sprintf("middle and range of %d trials", repeats)
+	if trials := words.Trials(counts); trials != "" && spread {
+		notes = "middle and range of " + trials
 	}
 	if invalid && spread {
 		notes = join(notes, "hollow: not a valid trial")

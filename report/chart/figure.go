@@ -21,8 +21,10 @@ type figure struct {
 	caption  string
 	legend   []*curve
 	panels   []*plot.Plot
+	flags    *moments // whose words stand over the uppermost panel; nil for none
 	heat     *heatMap // instead of panels
 	loads    *loadBars
+	controls *controlPicture
 }
 
 // Inks, and the palette of Okabe and Ito, which colour-blind people can tell
@@ -81,14 +83,27 @@ func (f figure) draw(c draw.Canvas) {
 	case f.loads != nil:
 		f.loads.draw(area)
 		return
+	case f.controls != nil:
+		f.controls.draw(area)
+		return
 	}
 	grid := make([][]*plot.Plot, len(f.panels))
 	for i, p := range f.panels {
 		grid[i] = []*plot.Plot{p}
 	}
 	tiles := draw.Tiles{Rows: len(f.panels), Cols: 1, PadY: 10}
-	for i, row := range plot.Align(grid, tiles, area) {
-		f.panels[i].Draw(row[0])
+	align := func(area draw.Canvas) (all []draw.Canvas) {
+		for _, row := range plot.Align(grid, tiles, area) {
+			all = append(all, row[0])
+		}
+		return all
+	}
+	places := align(area)
+	if f.flags != nil {
+		places = f.flags.above(f.panels, align, area)
+	}
+	for i, c := range places {
+		f.panels[i].Draw(c)
 	}
 }
 

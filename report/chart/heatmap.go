@@ -40,8 +40,8 @@ func overGrid(doc model.Document, t rows.Table) (figure, error) {
 			}
 			r := t.Rows[i]
 			invalid = invalid || r.State != model.Valid
-			repeats = max(repeats, len(r.Trials))
 			if r.State == model.Valid && r.GoodputBPS.N > 0 {
+				repeats = max(repeats, len(r.Trials))
 				values = append(values, r.GoodputBPS.Median)
 			}
 		}

@@ -40,19 +40,23 @@ func overLoads(doc model.Document) (figure, error) {
 	if facts := bench.Facts(doc); facts != "" {
 		f.subtitle = facts
 	}
-	notes := ""
-	if n := doc.Plan.Design.Repeats; n > 1 {
-		notes = fmt.Sprintf("means of %d trials", n)
-	}
+	more := ""
 	if left := len(b.rows) - mostLoads; left > 0 {
 		b.rows = b.rows[:mostLoads]
-		notes = join(notes, fmt.Sprintf("%d more not drawn", left))
+		more = fmt.Sprintf("%d more not drawn", left)
 	}
+	var counts []int
 	unfit := false
 	for _, r := range b.rows {
+		counts = append(counts, len(r.Trials))
 		b.bits, b.packets = max(b.bits, bounded(r.BPS.Mean)), max(b.packets, bounded(r.PPS.Mean))
 		unfit = unfit || r.State != model.Valid
 	}
+	notes := words.Trials(counts)
+	if notes != "" {
+		notes = "means of " + notes
+	}
+	notes = join(notes, more)
 	if unfit {
 		notes = join(notes, "!: not a valid trial")
 	}

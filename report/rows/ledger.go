@@ -124,6 +124,11 @@ func addEvidence(sum, more []model.Evidence) []model.Evidence {
 // modes are how a node may be watched, the most exact first; "" is not at all.
 var modes = [...]model.DropMode{model.DropsSeq, model.DropsCount, model.DropsOff, ""}
 
+// LessWatched reports whether a node of mode a was watched less closely than one of mode b.
+func LessWatched(a, b model.DropMode) bool {
+	return slices.Index(modes[:], a) > slices.Index(modes[:], b)
+}
+
 // worstWatch says of each node that a row's trials passed how it was watched in
 // the trial that watched it least, in the order in which trials name them.
 func worstWatch(doc model.Document, ms []member) []model.Observed {
@@ -134,7 +139,7 @@ func worstWatch(doc model.Document, ms []member) []model.Observed {
 			switch {
 			case i < 0:
 				all = append(all, o)
-			case slices.Index(modes[:], o.Mode) > slices.Index(modes[:], all[i].Mode):
+			case LessWatched(o.Mode, all[i].Mode):
 				all[i] = o
 			}
 		}

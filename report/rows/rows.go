@@ -59,6 +59,7 @@ type Row struct {
 	PacketsEach                                           Stat       // sent to each receiver
 	Receivers                                             *Receivers // nil for a flow to one
 
+	Pacing    *Pacing // of a flow with a profile; else nil
 	Share     float64 // of the best row of the same flow, 0..1: packets, or goodput for TCP; NaN for a row that is not valid or while nothing was received
 	Delay     *Delays // one way
 	RoundTrip *Delays
@@ -198,7 +199,7 @@ func (r *Row) fill(doc model.Document, all []member) {
 	r.Receivers = spreadOver(ms)
 	r.Delay = delays(ms, func(f *model.FlowResult) *model.Percentiles { return f.Delay })
 	r.RoundTrip = delays(ms, func(f *model.FlowResult) *model.Percentiles { return f.RoundTrip })
-	r.TCP, r.Connections = tcp(ms), connections(ms)
+	r.TCP, r.Connections, r.Pacing = tcp(ms), connections(ms), pacing(ms)
 	r.Observed = worstWatch(doc, ms)
 	r.Nodes = Nodes(doc.Lab, r.Observed, r.From, r.To)
 	r.Ledger = sumLedgers(ms, r.Nodes)
@@ -295,7 +296,7 @@ func (r Row) MissedRatio() float64 {
 
 // Measured reports whether a flow sent anything: else its zeros are no figures.
 func Measured(f model.FlowResult) bool {
-	return f.Attempted > 0 || f.TCP != nil && f.TCP.Writes > 0
+	return f.Attempted > 0 || f.TCP != nil && (f.TCP.Writes > 0 || f.TCP.Completion != nil)
 }
 
 // kind is the same for rows of one table.
@@ -347,11 +348,21 @@ func share(all []Row) {
 
 func troubles(doc model.Document, all []Row) []Trouble {
 	var out []Trouble
+	first := map[string]int{}
+	for i, x := range all {
+		key := x.Cell.Key()
+		if _, known := first[key]; !known {
+			first[key] = i
+		}
+	}
 	for i, r := range doc.Results {
 		if r.State == model.Valid {
 			continue
 		}
-		row := slices.IndexFunc(all, func(x Row) bool { return x.Cell.Equal(r.Cell) })
+		row, known := first[r.Cell.Key()]
+		if !known {
+			row = -1
+		}
 		out = append(out, Trouble{Result: i, Row: row})
 	}
 	return out

@@ -65,6 +65,11 @@ func Knob(knob string, v model.Value) string {
 	return "with " + knob + "=" + v.String()
 }
 
+// Share prints a ratio as it stands within a sentence: "3.1 %", "less than 0.001 %".
+func Share(ratio float64) string {
+	return strings.Replace(unit.FormatRatio(ratio), "<", "less than ", 1)
+}
+
 // Level is a figure that was set, so that it has no digits of doubt: "12 ms".
 func Level(text string) string { return strings.Replace(text, ".0 ", " ", 1) }
 

@@ -23,7 +23,7 @@ func All() []Named {
 	return []Named{
 		{"router", Router()}, {"single", Single()}, {"both", Both()}, {"tcp", TCP()}, {"loss", Loss()},
 		{"invalid", Invalid()}, {"aborted", Aborted()}, {"roundtrip", RoundTrip()}, {"ipv6", IPv6()},
-		{"streams", Streams()}, {"ledger", Ledger()}, {"unwatched", Unwatched()}, {"chain", Chain()}, {"rates", Rates()}, {"sweep", SmallSweep()}, {"bench", Bench()}, {"benchlab", BenchLab()}, {"benchhostile", BenchHostile()}, {"nasty", Nasty()}, {"numbers", Numbers()}, {"empty", Empty()}, {"zero", model.Document{}},
+		{"streams", Streams()}, {"ledger", Ledger()}, {"unwatched", Unwatched()}, {"chain", Chain()}, {"rates", Rates()}, {"paced", Paced()}, {"sweep", SmallSweep()}, {"bench", Bench()}, {"benchlab", BenchLab()}, {"benchhostile", BenchHostile()}, {"cc", Controls()}, {"ccmix", ControlMix()}, {"cchostile", ControlHostile()}, {"soak", Soak()}, {"soaklong", LongSoak()}, {"soakcut", CutSoak()}, {"soakhostile", SoakHostile()}, {"nasty", Nasty()}, {"numbers", Numbers()}, {"empty", Empty()}, {"zero", model.Document{}},
 	}
 }
 
@@ -175,8 +175,11 @@ func Single() model.Document {
 		r.Series[2].Values[i] *= 0.38
 		r.Series[3].Values[i] = 0.24 + 0.01*noise(i)
 	}
+	r.Changes = []model.Change{{Kind: model.ChangeShift, Metric: "receive_pps", Flow: "up", At: "receiver", StartS: 80, StartLowS: 79, StartHighS: 81, EndS: 120,
+		Before: 262e3, After: 100e3, Size: -162e3, PValue: 1e-9, Tested: 3, AlarmHours: 24,
+		Causes: []model.Mover{{Metric: "cpu_softirq_ratio", At: "receiver", StartS: 80, Before: 0.6, After: 0.24, Fit: 0.36}}}}
 	d.Results = append(d.Results, r)
-	d.Findings = []model.Finding{{Kind: "change", Text: "After 80 s the rate fell from 262 kpps to 100 kpps and stayed there.", Values: map[string]float64{"at_s": 80}}}
+	d.Findings = []model.Finding{{Kind: "change", Text: "After 80 s the rate fell from 262 kpps to 100 kpps and stayed there.", Values: map[string]float64{"start_s": 80}}}
 	return d
 }
 

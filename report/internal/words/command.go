@@ -21,6 +21,8 @@ func Command(p model.Plan) (line, note string) {
 		args = []string{"pelt", "sweep", quote(p.Target)}
 	case isRouter(p):
 		args = []string{"pelt", "router", routerTarget(p)}
+	case isControl(p):
+		args = []string{"pelt", "cc", quote(p.Target)}
 	default:
 		return "pelt run plan.yaml", "plan.yaml stands for this run's plan, as --print-plan writes it"
 	}
@@ -30,17 +32,23 @@ func Command(p model.Plan) (line, note string) {
 		notes = append(notes, codeNote(p))
 	}
 	f := p.Flows[0]
-	router := isRouter(p)
-	if f.Protocol == model.TCP && !router {
+	router, control := isRouter(p), isControl(p)
+	if f.Protocol == model.TCP && !router && !control {
 		args = append(args, "--proto", "tcp")
 	}
 	if p.Receivers > 0 {
 		args = append(args, "--receivers", strconv.Itoa(p.Receivers))
 	}
-	if router {
+	switch {
+	case router:
 		args = append(args, routerFlags(p)...)
-	} else {
+	case control:
+		args = append(args, controlFlags(p)...)
+	default:
 		args = append(append(args, factorFlags(p)...), flowFlags(f, p.Factors)...)
+	}
+	if f.Profile != nil && f.Profile.Kind == model.TraceProfile {
+		notes = append(notes, Plain(f.Profile.File)+" is read again; pelt run with this run's plan, as its JSON document holds it, needs no file")
 	}
 	args = append(args, timeFlags(p)...)
 	for _, l := range p.Links {
@@ -79,7 +87,7 @@ const sweepLongest = 60
 // isSweep reports whether the flags of pelt sweep can say the plan.
 func isSweep(p model.Plan) bool {
 	if len(p.Flows) == 0 || p.Command != rows.SweepCommand ||
-		!only(p, "payload_bytes", "frame_bytes", "direction", "interval_ns", "rate_pps", "streams", "send_buffer_bytes", "receive_buffer_bytes") {
+		!only(p, "payload_bytes", "frame_bytes", "direction", "interval_ns", "rate_pps", "streams", "send_buffer_bytes", "receive_buffer_bytes", "profile") {
 		return false
 	}
 	f := p.Flows[0]
@@ -101,7 +109,7 @@ func timeFlags(p model.Plan) (args []string) {
 	} else {
 		args = append(args, "--time", duration(t.MeasureSeconds))
 	}
-	if p.Command != rows.SweepCommand || t.WarmupSeconds > 0 {
+	if p.Command != rows.SweepCommand && p.Command != controlCommand || t.WarmupSeconds > 0 {
 		args = append(args, "--warmup", duration(t.WarmupSeconds))
 	}
 	args = append(args, "--repeats", strconv.Itoa(p.Design.Repeats))
@@ -116,6 +124,12 @@ func factorFlags(p model.Plan) []string {
 	var args []string
 	sized, directed := false, false
 	for _, f := range p.Factors {
+		if f.Knob == "profile" { // their own words have commas
+			for _, v := range f.Levels {
+				args = append(args, "--profile", quote(v.String()))
+			}
+			continue
+		}
 		var levels []string
 		for _, v := range f.Levels {
 			switch {
@@ -163,11 +177,14 @@ func flowFlags(f model.Flow, factors []model.Factor) []string {
 	}
 	rate, spaced := strings.CutPrefix(f.Rate.String(), "every ")
 	switch {
-	case varies("--rate"), varies("--interval"), f.Rate.IsMax():
+	case varies("--rate"), varies("--interval"), f.Rate.IsMax(), f.Profile != nil && f.Profile.Kind == model.Ramp:
 	case spaced:
 		args = append(args, "--interval", rate)
 	default:
 		args = append(args, "--rate", rate)
+	}
+	if f.Profile != nil && !varies("--profile") {
+		args = append(args, "--profile", quote(f.Profile.Words(f.Rate)))
 	}
 	number("--streams", f.Streams, 1)
 	number("--burst", f.Burst, 0)
@@ -218,6 +235,14 @@ func duration(s float64) string {
 		return fmt.Sprintf("%ds", int64(s))
 	}
 	return strconv.FormatFloat(s*1000, 'f', -1, 64) + "ms"
+}
+
+// RunRef names a run in a command that is to be copied: its id, RUN where it has none.
+func RunRef(id string) string {
+	if id = Name(id); id == "" {
+		return "RUN"
+	}
+	return quote(id)
 }
 
 // quote makes one word of a POSIX shell.

@@ -41,14 +41,19 @@ func Run(doc model.Document) string {
 func Plan(doc model.Document) string {
 	var parts []string
 	var levels []string
-	paced := false // by a factor, so that the flow's own rate means nothing
+	paced := false    // by a factor, so that the flow's own rate means nothing
+	controls := false // likewise the flow's own control
 	for _, f := range doc.Plan.Factors {
+		controls = controls || f.Knob == "control"
 		paced = paced || f.Knob == "rate_pps" || f.Knob == "interval_ns"
 		if len(f.Levels) > 1 {
 			levels = append(levels, fmt.Sprintf("%d %s", len(f.Levels), knobPlural(f.Knob)))
 		}
 	}
 	for _, f := range doc.Plan.Flows {
+		if controls {
+			f.Control = ""
+		}
 		parts = append(parts, flowWords(f, paced))
 	}
 	if n := len(doc.Plan.Design.Cells); n > 0 && len(parts) > 0 { // each says its own flows
@@ -66,7 +71,10 @@ func Plan(doc model.Document) string {
 		}
 	}
 	trials := fmt.Sprintf("%d trials of %s", doc.Plan.Design.Repeats, size)
-	if doc.Plan.Design.Repeats <= 1 {
+	if most := doc.Plan.Design.MostRepeats; most > doc.Plan.Design.Repeats {
+		trials = fmt.Sprintf("%d to %d trials of %s", doc.Plan.Design.Repeats, most, size)
+	}
+	if max(doc.Plan.Design.Repeats, doc.Plan.Design.MostRepeats) <= 1 {
 		trials = size
 	}
 	if t.WarmupSeconds > 0 {
@@ -83,6 +91,9 @@ func Plan(doc model.Document) string {
 func Each(p model.Plan) string {
 	if len(p.Flows) > 0 && p.Flows[0].Packets > 0 {
 		return unit.FormatCount(p.Flows[0].Packets) + " packets each"
+	}
+	if len(p.Flows) > 0 && p.Flows[0].Bytes > 0 {
+		return Bytes(p.Flows[0].Bytes) + " each, within " + Seconds(p.Timing.MeasureSeconds)
 	}
 	return Seconds(p.Timing.MeasureSeconds) + " each"
 }
@@ -105,6 +116,8 @@ func knobPlural(knob string) string {
 		return "send buffers"
 	case "receive_buffer_bytes":
 		return "receive buffers"
+	case "profile":
+		return "profiles"
 	case "loss_ratio":
 		return "loss ratios"
 	case "direction":
@@ -125,16 +138,24 @@ func flowWords(f model.Flow, paced bool) string {
 	case paced:
 	case f.Protocol == model.TCP && f.Bulk:
 		text += " in bulk"
+		if f.Commands != nil {
+			text = "the user's own transfer " + Name(f.Name)
+		} else if f.HTTP {
+			text += " over HTTP"
+		}
 	case f.Rate.IsMax():
 		text += " at full rate"
 	default:
-		text += " at " + f.Rate.String()
+		text += " at " + f.Rate.String() + profileWords(f)
 	}
 	if f.Streams > 1 {
 		text += fmt.Sprintf(", %d streams", f.Streams)
 	}
 	if f.Control != "" {
 		text += ", " + Plain(f.Control)
+	}
+	if f.StaggerSeconds > 0 {
+		text += ", each " + Seconds(f.StaggerSeconds) + " after the one before"
 	}
 	if f.DSCP > 0 {
 		text += fmt.Sprintf(", DSCP %d", f.DSCP)
@@ -235,18 +256,26 @@ func calibrated(c model.LinkCalibration) string {
 
 func seconds(s float64) string { return unit.FormatNanos(s * 1e9) }
 
-// Phrases splits text where a line may break: never between a number and its unit.
+// Phrases splits text where a line may break: never between a number and its unit, or
+// within a number whose thousands stand apart.
 func Phrases(text string) []string {
 	var out []string
 	for _, word := range strings.Fields(text) {
 		last := len(out) - 1
-		if last >= 0 && strings.ContainsAny(out[last][len(out[last])-1:], "0123456789") && isUnit(strings.TrimRight(word, ",.;:)")) {
+		if last >= 0 && strings.ContainsAny(out[last][len(out[last])-1:], "0123456789") && (isUnit(strings.TrimRight(word, ",.;:)")) || isGroup(out[last], strings.TrimRight(word, ",.;:)"))) {
 			out[last] += " " + word
 			continue
 		}
 		out = append(out, word)
 	}
 	return out
+}
+
+// isGroup reports whether a word goes on with the number that a text ends with.
+func isGroup(text, word string) bool {
+	digits := func(s string) bool { return s != "" && strings.Trim(s, "0123456789") == "" }
+	head := strings.TrimLeft(text[strings.LastIndexByte(text, ' ')+1:], "(")
+	return len(word) == 3 && digits(word) && len(head) <= 3 && digits(head)
 }
 
 func isUnit(word string) bool {

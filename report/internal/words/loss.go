@@ -96,6 +96,9 @@ func LossParts(r rows.Row) []Part {
 		if r.TCP != nil {
 			words = "sent again by TCP"
 		}
+		if r.Connections != nil {
+			words = "connections not established"
+		}
 		parts = append(parts, Part{Words: words, Layer: Unattributed, Packets: u, Ratio: ratio(u), Line: -1})
 	}
 	var packets []uint64
@@ -196,6 +199,9 @@ func shareText(steps int64, digits int) string {
 func Loss(r rows.Row) string {
 	if r.Ledger.Lost == 0 || r.Attempted == 0 {
 		return ""
+	}
+	if r.Connections != nil {
+		return fmt.Sprintf("%s of the connections not established", unit.FormatRatio(float64(r.Ledger.Lost)/float64(r.Attempted)))
 	}
 	if r.TCP != nil {
 		return fmt.Sprintf("%s of the segments sent again", unit.FormatRatio(float64(r.Ledger.Lost)/float64(r.Attempted)))

@@ -85,19 +85,21 @@ func routerFlags(p model.Plan) (args []string) {
 		}
 		args = append(args, "--variant", quote(text))
 	}
-	args = append(args, "--proto", strings.Join(l.protocols, ","), "--direction", strings.Join(l.directions, ","))
+	list := func(flag string, levels []string) { args = append(args, flag, quote(strings.Join(levels, ","))) }
+	list("--proto", l.protocols)
+	list("--direction", l.directions)
 	if len(l.frames) > 0 {
-		args = append(args, "--frame", strings.Join(l.frames, ","))
+		list("--frame", l.frames)
 	}
 	if len(l.connections) > 0 {
-		args = append(args, "--connections", strings.Join(l.connections, ","))
+		list("--connections", l.connections)
 	}
 	if slices.Contains(l.protocols, string(model.UDP)) {
 		idle := "0"
 		if l.idle != "" {
 			idle = l.idle + "pps"
 		}
-		args = append(args, "--idle-rate", idle)
+		args = append(args, "--idle-rate", quote(idle))
 	}
 	f := p.Flows[0]
 	if !f.Rate.IsMax() {

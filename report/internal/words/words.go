@@ -10,6 +10,7 @@ import (
 	"maps"
 	"math"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 	"unicode"
@@ -154,3 +155,16 @@ func Shorten(s string, width int) string {
 
 // PerSecond prints a count per second: "158 k/s".
 func PerSecond(n float64) string { return strings.TrimSuffix(unit.FormatPPS(n), "pps") + "/s" }
+
+// Bytes prints a length exactly where three digits can: "640 MB", "64 MiB".
+func Bytes(n uint64) string {
+	for _, u := range []struct {
+		name string
+		size uint64
+	}{{"TB", 1e12}, {"GB", 1e9}, {"GiB", 1 << 30}, {"MB", 1e6}, {"MiB", 1 << 20}, {"kB", 1e3}, {"KiB", 1 << 10}} {
+		if n >= u.size && (n%u.size == 0 || n%(u.size/10) == 0 && u.size%10 == 0) {
+			return strconv.FormatFloat(float64(n)/float64(u.size), 'f', -1, 64) + " " + u.name
+		}
+	}
+	return unit.FormatCount(n) + " B"
+}

@@ -4,6 +4,7 @@ import (
 	"os/exec"
 	"strings"
 	"testing"
+	"time"
 
 	"pelt/model"
 	"pelt/plan"
@@ -66,6 +67,8 @@ func TestCommand(t *testing.T) {
 	watched.Drops, watched.Flows[0].Segments, watched.Flows[0].SendBuffer, watched.Flows[0].ReceiveBuffer = model.DropsCount, 8, 65536, 4096
 	hostile := sample.Loss().Plan
 	hostile.Target = "a; rm -rf $HOME'"
+	hostileBench := model.Plan{Command: "router", Target: "lab:nat", Flows: []model.Flow{{Name: "up", Streams: 1}}, Timing: model.Timing{MeasureSeconds: 3},
+		Design: model.Design{Kind: "list", Repeats: 3, Cells: []model.Cell{{"protocol": model.Word("udp"), "frame_bytes": model.Word("$(id)"), "direction": model.Word("up;id")}, {"rate_pps": model.Word("`id`")}}}}
 	star := model.Plan{Command: "sweep", Target: "lab:star", Receivers: 100, Flows: []model.Flow{{Name: "up", Protocol: model.UDP, Streams: 2, Packets: 1000, SendBuffer: 4096}},
 		Factors: []model.Factor{{Knob: "payload_bytes", Levels: numbers(512, 1472)}, {Knob: "interval_ns", Levels: numbers(0, 5e6, 7.5e6)}, {Knob: "send_buffer_bytes", Levels: numbers(4096, 65536)}},
 		Design:  model.Design{Kind: "grid", Repeats: 3, Seed: 7}, Timing: model.Timing{MeasureSeconds: 60},
@@ -73,6 +76,21 @@ func TestCommand(t *testing.T) {
 	rates := model.Plan{Command: "sweep", Target: "nas", Flows: []model.Flow{{Name: "up", Protocol: model.UDP, PayloadBytes: 64, Streams: 1}},
 		Factors: []model.Factor{{Knob: "payload_bytes", Levels: numbers(64)}, {Knob: "rate_pps", Levels: append(numbers(10000), model.Word("max"))}},
 		Design:  model.Design{Kind: "grid", Repeats: 2, Seed: 7}, Timing: model.Timing{WarmupSeconds: 0.1, MeasureSeconds: 2}}
+	losses, err := plan.LinkFactor("link.loss=0,1%,10%")
+	if err != nil {
+		t.Fatal(err)
+	}
+	delays, err := plan.LinkFactor("link-receiver.delay=1ms,20ms")
+	if err != nil {
+		t.Fatal(err)
+	}
+	control := func(o plan.ControlOptions) model.Plan {
+		p, err := plan.Control(o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return p
+	}
 	odd, other := star, rates
 	odd.Timing.MeasureSeconds = 2
 	other.Factors = []model.Factor{{Knob: "loss_ratio", Levels: numbers(0)}}
@@ -88,6 +106,7 @@ func TestCommand(t *testing.T) {
 		{"interval", interval, "pelt curve 10.0.0.2 --code CODE --payload 64,512,1472,4096 --interval 5ms --time 5s --warmup 500ms --repeats 1 --seed 1"},
 		{"watched", watched, "pelt curve 10.0.0.2 --code CODE --payload 64,512,1472,4096 --gso 8 --send-buffer 65536 --receive-buffer 4096 --time 5s --warmup 500ms --repeats 1 --drops count --seed 1"},
 		{"hostile", hostile, `pelt curve 'a; rm -rf $HOME'\''' --code CODE --payload 64,512,1472,4096 --time 5s --warmup 500ms --repeats 1 --seed 1`},
+		{"hostile bench", hostileBench, "pelt router lab:nat --proto udp --direction 'up;id' --frame '$(id)' --idle-rate '`id`pps' --time 3s --warmup 0ms --repeats 3 --seed 0"},
 		{"no flags for it", sample.Rates().Plan, "pelt run plan.yaml"},
 		{"sweep", star, "pelt sweep lab:star --receivers 100 --payload 512,1472 --interval 0ms,5ms,7.5ms --send-buffer 4096,65536 --streams 2 --count 1000 --repeats 3 --link-receiver rate=1mbit,delay=40ms,jitter=10ms,distribution=file:wifi.dist --seed 7"},
 		{"sweep of rates", rates, "pelt sweep nas --code CODE --payload 64 --rate 10000pps,max --time 2s --warmup 100ms --repeats 2 --seed 7"},
@@ -98,6 +117,13 @@ func TestCommand(t *testing.T) {
 			Protocols: []model.Protocol{model.TCP}, Variants: []model.Variant{{Name: "plain"}, {Name: "rules=100"}}}),
 			"pelt router lab:nat --variant plain --variant rules=100 --proto tcp --direction up --connections keep --streams 2 --time 3s --warmup 1s --repeats 3 --seed 0"},
 		{"router bench that is none of the command's", sample.Bench().Plan, "pelt run plan.yaml"},
+		{"congestion controls", control(plan.ControlOptions{CurveOptions: plan.CurveOptions{Target: "lab:direct", Seed: 3, Links: []model.Link{{Rate: 1e8}}}, Losses: &losses, Factors: []model.Factor{delays},
+			Bytes: 640e6, HTTP: true, MostRepeats: 30}),
+			"pelt cc lab:direct --loss 0,0.01,0.1 --factor link-receiver.delay=0.001s,0.02s --control cubic,bbr --bytes 640000000 --http --until-separable --max-repeats 30 --time 120s --repeats 10 --link rate=100mbit --seed 3"},
+		{"a mix", control(plan.ControlOptions{CurveOptions: plan.CurveOptions{Target: "10.0.0.2", Direction: "down"}, Controls: []string{"cubic+bbr"}, Stagger: 5 * time.Second}),
+			"pelt cc 10.0.0.2 --code CODE --control cubic+bbr --streams 2 --stagger 5s --direction down --time 10s --repeats 10 --seed 0"},
+		{"own programs", control(plan.ControlOptions{CurveOptions: plan.CurveOptions{Target: "lab:direct"}, Commands: &model.Commands{Server: "a 'b'", Client: "c {server}"}}),
+			"pelt cc lab:direct --control cubic,bbr --exec-server 'a '\\''b'\\''' --exec-client 'c {server}' --time 120s --repeats 10 --seed 0"},
 		{"sweep with a time and a count", odd, "pelt run plan.yaml"},
 		{"sweep of what is no flag", other, "pelt run plan.yaml"},
 		{"no plan", model.Plan{}, "pelt run plan.yaml"},
@@ -131,6 +157,14 @@ func TestQuoteInAShell(t *testing.T) {
 	}
 }
 
+func TestRunRef(t *testing.T) {
+	for id, want := range map[string]string{"20261114-183000-7f3a": "20261114-183000-7f3a", "": "RUN", "last; id": "'last; id'"} {
+		if got := RunRef(id); got != want {
+			t.Errorf("RunRef(%q) = %s; want %s", id, got, want)
+		}
+	}
+}
+
 func TestLossNamesItsParts(t *testing.T) {
 	for _, d := range sample.All() {
 		for _, r := range d.Doc.Results {
@@ -154,5 +188,16 @@ func TestEach(t *testing.T) {
 		if got := Each(c.plan); got != c.want {
 			t.Errorf("Each = %q; want %q", got, c.want)
 		}
+	}
+}
+
+// A run that was gone on with has a record for each part, whose trials both start at 1.
+func TestRecordOfTwoFiles(t *testing.T) {
+	of := func(file string) model.Result {
+		return model.Result{Flows: []model.FlowResult{{Record: &model.RecordFacts{File: file, Trial: 1, Packets: 10, Bytes: 20, Syncs: 3, SyncMaxS: 0.001}}}}
+	}
+	want := "recorded in first.rec and second.rec: 20 packets, 2.00 B each, none left out; synced to disk 6 times, in 1 ms at the longest"
+	if got := Record(model.Document{Results: []model.Result{of("first.rec"), of("second.rec")}}); got != want {
+		t.Errorf("got  %s\nwant %s", got, want)
 	}
 }

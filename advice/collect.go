@@ -1,0 +1,199 @@
+package advice
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+
+	"pelt/model"
+)
+
+// Ask says of which lines advice is wanted, and what is known of this host.
+type Ask struct {
+	RatePPS  float64 // to size settings for; 0: the rate of each flow
+	StallS   float64 // see Context
+	Role     string  // sender, receiver or router; "" all
+	Device   string  // interface of settings that are one's; "" all
+	This     model.Host
+	Knobs    []model.Knob            // of this host, as they are now
+	CanApply func(string) bool       // a knob that can be set on this host; nil: none
+	HostWide func(string) bool       // ... and holds for all its namespaces; nil: none
+	Trials   func(model.Result) bool // that count; nil: all valid ones
+}
+
+// roleOf is what a node of a line does on a path.
+func roleOf(node string) string {
+	switch node {
+	case model.Sender:
+		return "sender"
+	case model.Receiver, "receivers":
+		return "receiver"
+	}
+	return "router"
+}
+
+// Here reports which nodes of a run are on this host: those of its boot, or, after it
+// started again, of its name, unless several hosts of the run have that. All nodes of a
+// lab are on the host of its ends.
+func Here(doc model.Document, this model.Host) []string {
+	same := func(h model.Host) bool { return h.Boot != "" && h.Boot == this.Boot }
+	if !slices.ContainsFunc(doc.Host, same) {
+		alike := func(h model.Host) bool {
+			return h.Name != "" && h.Name == this.Name && h.OS == this.OS && h.CPU == this.CPU
+		}
+		boots := map[string]bool{}
+		for _, h := range doc.Host {
+			if alike(h) {
+				boots[h.Boot] = true
+			}
+		}
+		if same = alike; len(boots) > 1 {
+			return nil
+		}
+	}
+	var list []string
+	for _, h := range doc.Host {
+		if same(h) {
+			list = append(list, h.Node)
+		}
+	}
+	if doc.Lab != nil && len(list) > 0 {
+		for _, n := range doc.Lab.Nodes {
+			if !slices.Contains(list, n) {
+				list = append(list, n)
+			}
+		}
+	}
+	return list
+}
+
+// Collect gathers the advice of all valid trials of a run, one for each host and knob, that
+// of the most packets first. Of several values the largest is meant. Settings of this host
+// are judged as they are now; those of another as they were in the run.
+func Collect(doc model.Document, ask Ask) []model.Advised {
+	here := Here(doc, ask.This)
+	var list []model.Advised
+	type once struct{ trial, flow, entry int }
+	counted := map[once]bool{} // attempted packets are a flow's, of which several lines may call for one setting
+	add := func(a model.Advised, trial, flow int) {
+		i := slices.IndexFunc(list, func(o model.Advised) bool { return o.Host == a.Host && o.Knob == a.Knob && o.Limit == a.Limit })
+		if i < 0 {
+			counted[once{trial, flow, len(list)}] = true
+			list = append(list, a)
+			return
+		}
+		if counted[once{trial, flow, i}] {
+			a.Attempted = 0
+		}
+		counted[once{trial, flow, i}] = true
+		packets, attempted := list[i].Packets+a.Packets, list[i].Attempted+a.Attempted
+		if larger(a.Value, list[i].Value) {
+			list[i] = a
+		}
+		list[i].Packets, list[i].Attempted = packets, attempted
+	}
+	for trial, r := range doc.Results {
+		if r.State != model.Valid || ask.Trials != nil && !ask.Trials(r) {
+			continue
+		}
+		for flow, f := range r.Flows {
+			for _, line := range f.Ledger.Lines {
+				role := roleOf(line.Host)
+				if ask.Role != "" && ask.Role != role {
+					continue
+				}
+				ours := slices.Contains(here, line.Host)
+				for _, s := range ask.of(doc, f, line, ours) {
+					if dev := deviceOf(s.Knob); ask.Device != "" && dev != "" && dev != ask.Device {
+						continue
+					}
+					a := model.Advised{Advice: s, Role: role, Here: ours, Layer: line.Layer, Cause: line.Cause, Packets: line.Packets, Attempted: f.Attempted, Limit: s.Value == s.Present}
+					a.Apply = ours && !a.Limit && ask.CanApply != nil && ask.CanApply(a.Knob) && (doc.Lab == nil || ask.hostWide(a.Knob))
+					add(a, trial, flow)
+				}
+			}
+		}
+	}
+	slices.SortStableFunc(list, func(a, b model.Advised) int {
+		if a.Limit != b.Limit {
+			if b.Limit {
+				return -1
+			}
+			return 1
+		}
+		return cmp.Compare(b.Packets, a.Packets)
+	})
+	return list
+}
+
+// of makes the advice for one line anew, where enough is known, or takes that of the run.
+func (ask Ask) of(doc model.Document, f model.FlowResult, line model.Line, ours bool) []model.Advice {
+	c := Context{
+		Host: line.Host, RatePPS: f.SendPPS, Streams: f.Streams, PayloadBytes: f.PayloadBytes,
+		BufferBytes: f.ReceiveBufferBytes, TruesizeBytes: f.TruesizeBytes, StallS: ask.StallS,
+	}
+	if ask.RatePPS > 0 {
+		c.RatePPS = ask.RatePPS
+	}
+	for _, a := range line.Advice {
+		if a.Knob == bufferKnob && c.BufferBytes == 0 {
+			if n, ok := parse(a.Present); ok {
+				c.BufferBytes = int(min(n, 1<<31-1))
+			}
+		}
+		if !ours || doc.Lab != nil && !ask.hostWide(a.Knob) {
+			c.Knobs = append(c.Knobs, model.Knob{Name: a.Knob, Value: a.Present})
+		}
+	}
+	if ours {
+		for _, k := range ask.Knobs {
+			if doc.Lab == nil || ask.hostWide(k.Name) || k.Name == "page_size_bytes" {
+				c.Knobs = append(c.Knobs, k)
+			}
+		}
+	}
+	anew := For(line, c)
+	for _, a := range line.Advice {
+		if !ours && !slices.ContainsFunc(anew, func(n model.Advice) bool { return n.Knob == a.Knob }) {
+			if ask.RatePPS > 0 {
+				a.Note = strings.Trim(a.Note+"; for the rate of the run", "; ")
+			}
+			anew = append(anew, a)
+		}
+	}
+	return anew
+}
+
+func (ask Ask) hostWide(knob string) bool { return ask.HostWide != nil && ask.HostWide(knob) }
+
+// bufferKnob is the receive buffer of a program's socket, which no setting of a host is.
+const bufferKnob = "socket.receive_buffer"
+
+// deviceOf is the interface whose setting a knob is, "" for none: eth0 of eth0.rx_ring.
+func deviceOf(knob string) string {
+	if strings.HasPrefix(knob, "net.") || strings.HasPrefix(knob, "socket.") || strings.HasPrefix(knob, "cpu.") {
+		for _, before := range []string{"net.ipv4.conf.", "net.ipv4.neigh.", "net.ipv6.neigh."} {
+			if rest, ok := strings.CutPrefix(knob, before); ok {
+				dev, _, _ := strings.Cut(rest, ".")
+				return strings.ReplaceAll(dev, "/", ".")
+			}
+		}
+		return ""
+	}
+	if i := strings.LastIndexByte(knob, '.'); i > 0 {
+		return knob[:i]
+	}
+	return ""
+}
+
+// larger compares values by their first number.
+func larger(a, b string) bool {
+	x, _ := parse(first(a))
+	y, _ := parse(first(b))
+	return x > y
+}
+
+func first(s string) string {
+	s, _, _ = strings.Cut(s, " ")
+	return s
+}

@@ -1,0 +1,197 @@
+package main
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"pelt/advice"
+	"pelt/model"
+	"pelt/report"
+	"pelt/run"
+	"pelt/tune"
+	"pelt/unit"
+)
+
+func newTune() *cobra.Command {
+	var trial tuneTrialFlags
+	var asTrial bool
+	c := &cobra.Command{
+		Use:   "tune",
+		Short: "Set this host up for what a run lost, and take it back",
+		Long: `tune changes settings of this host because a counter moved in a run, never without
+one: advise says what and why, apply does it, revert takes it back, show tells what
+is changed, and trial tries one setting at a time and keeps what helps.
+
+Before anything is touched the old values are on the disk; whenever pelt is killed,
+pelt tune revert restores what was. No other host is ever changed: for those the
+commands are printed.
+
+pelt tune --trial TARGET is the same as pelt tune trial TARGET.`,
+		Example: "  pelt tune advise last --rate 200kpps\n  pelt tune apply last\n  pelt tune revert",
+		Args:    func(c *cobra.Command, args []string) error { return tuneArgs(c, asTrial, args) },
+		RunE: func(c *cobra.Command, args []string) error {
+			if !asTrial {
+				return c.Help()
+			}
+			return trial.run(c, args[0])
+		},
+	}
+	c.AddCommand(newTuneAdvise(), newTuneApply(), newTuneRevert(), newTuneShow(), newTuneTrial())
+	c.Flags().BoolVar(&asTrial, "trial", false, "try what a run of TARGET calls for, as pelt tune trial")
+	trial.register(c.Flags())
+	c.Flags().VisitAll(func(f *pflag.Flag) { f.Hidden = f.Name != "trial" })
+	return c
+}
+
+func tuneArgs(c *cobra.Command, trial bool, args []string) error {
+	switch {
+	case !trial:
+		return noSubcommand(c, args)
+	case len(args) != 1:
+		return usagef("wrong number of arguments; want: pelt tune --trial TARGET")
+	}
+	return nil
+}
+
+// tuneHost says which host, for tests and images of one.
+type tuneHost struct{ root string }
+
+func (h *tuneHost) register(f *pflag.FlagSet) {
+	f.StringVar(&h.root, "root", "/", "act on the tree of files below DIR in place of this host, as on a mounted image; it has no drivers")
+}
+
+// check refuses a --root that is empty, as an unset variable of a shell is: this very
+// host is not what it was to name.
+func (h *tuneHost) check() error {
+	if h.root == "" {
+		return usagef("--root: is empty; leave it out for this host")
+	}
+	return nil
+}
+
+func (h *tuneHost) open() (*tune.Tuner, error) {
+	if err := h.check(); err != nil {
+		return nil, err
+	}
+	t, err := tune.Open(tune.Options{Root: h.root})
+	return t, tuneError(err)
+}
+
+// tuneError gives a refusal its exit code.
+func tuneError(err error) error {
+	var usage *tune.UsageError
+	if errors.As(err, &usage) {
+		return usageError{err}
+	}
+	return err
+}
+
+// adviceFlags say which advice of a run is meant.
+type adviceFlags struct{ rate, role, dev string }
+
+func (f *adviceFlags) register(s *pflag.FlagSet) {
+	s.StringVar(&f.rate, "rate", "", "size settings for this rate of a flow: 200kpps (default: the run's)")
+	s.StringVar(&f.role, "role", "", "only settings of the sender, receiver or router")
+	s.StringVar(&f.dev, "dev", "", "of the settings that are an interface's, only those of this one")
+}
+
+// list gathers the advice of a run.
+func (f *adviceFlags) list(ref string) (model.Document, model.AdviceList, error) {
+	l := model.AdviceList{Format: model.AdviceFormat, Tool: model.Tool{Version: version()}, Advice: []model.Advised{}}
+	ask := advice.Ask{Role: f.role, Device: f.dev, This: run.ThisHost(), CanApply: tune.Known, HostWide: tune.HostWide}
+	if !slices.Contains([]string{"", "sender", "receiver", "router"}, f.role) {
+		return model.Document{}, l, usagef("--role: want sender, receiver or router, not %q", f.role)
+	}
+	if f.rate != "" {
+		rate, err := unit.ParseRate(f.rate)
+		if err != nil || strings.Contains(strings.ToLower(f.rate), "bit") || rate.IsMax() {
+			return model.Document{}, l, usagef("--rate: want packets per second, as 200kpps, not %q", f.rate)
+		}
+		ask.RatePPS, _ = rate.PPS(1)
+	}
+	doc, err := loadRun(ref)
+	if err != nil {
+		return doc, l, err
+	}
+	l.Run, l.Here = doc.ID, advice.Here(doc, ask.This)
+	ask.Knobs = run.Settings(f.device(doc, l.Here))
+	l.Advice = append(l.Advice, advice.Collect(doc, ask)...)
+	return doc, l, nil
+}
+
+// device is the interface whose settings are read: the one asked for, or the run's.
+func (f *adviceFlags) device(doc model.Document, here []string) string {
+	if f.dev != "" || doc.Lab != nil {
+		return f.dev
+	}
+	for _, h := range doc.Host {
+		if slices.Contains(here, h.Node) && h.Interface != "" {
+			return h.Interface
+		}
+	}
+	return ""
+}
+
+func newTuneAdvise() *cobra.Command {
+	var f adviceFlags
+	var asJSON bool
+	c := &cobra.Command{
+		Use:   "advise [RUN]",
+		Short: "Say which settings the counters of a run call for, with the command for each",
+		Long: `advise names each setting that addresses a loss of the run: its present value, the
+counter that moved, the value for the rate, the command and how to undo it. Settings
+of this host are read now; those of other hosts are as they were in the run, and
+their commands are to be run there.
+
+RUN is an id, a prefix of one, last (the default), or a run document's file.`,
+		Example: "  pelt tune advise\n  pelt tune advise last --rate 200kpps --role receiver",
+		Args:    cobra.MaximumNArgs(1),
+		RunE: func(c *cobra.Command, args []string) error {
+			if empty := emptyFlag(c); empty != "" {
+				return usagef("--%s: is empty; leave it out for its default", empty)
+			}
+			doc, l, err := f.list(runArgument(args))
+			if err != nil {
+				return err
+			}
+			if asJSON {
+				return writeJSON(c.OutOrStdout(), l)
+			}
+			width, colour := terminal(os.Stdout)
+			return report.AdviceText(c.OutOrStdout(), doc, l, width, colour)
+		},
+	}
+	f.register(c.Flags())
+	c.Flags().BoolVar(&asJSON, "json", false, "as JSON")
+	return c
+}
+
+func runArgument(args []string) string {
+	if len(args) > 0 {
+		return args[0]
+	}
+	return "last"
+}
+
+// agreed asks before this host is changed.
+func agreed(c *cobra.Command, yes bool, what string) error {
+	if yes {
+		return nil
+	}
+	if !isTerminal(os.Stdin) {
+		return usagef("%s; if that is meant, say --yes", what)
+	}
+	fmt.Fprintf(c.ErrOrStderr(), "%s. Go on? [y/N] ", what)
+	answer, _ := bufio.NewReader(os.Stdin).ReadString('\n') // none is no
+	if a := strings.ToLower(strings.TrimSpace(answer)); a != "y" && a != "yes" {
+		return usagef("nothing was changed")
+	}
+	return nil
+}

@@ -1,0 +1,178 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"pelt/model"
+	"pelt/tune"
+)
+
+func newTuneApply() *cobra.Command {
+	var f adviceFlags
+	var host tuneHost
+	var set []string
+	var yes, persist, asJSON bool
+	c := &cobra.Command{
+		Use:   "apply [RUN]",
+		Short: "Make the settings that a run calls for on this host, or exactly those of --set",
+		Long: `apply makes on this host what advise says for it, if this host had the part in the
+run; or exactly what --set says. Old values are on the disk before anything is
+touched. If one setting cannot be made, those before it are taken back.
+
+With --persist the settings also stand after the next boot: in
+/etc/sysctl.d/90-pelt.conf, /etc/systemd/network/90-pelt-DEV.link and
+/etc/udev/rules.d/90-pelt.rules, which revert removes or restores.`,
+		Example: "  pelt tune apply last --yes\n  pelt tune apply --set net.core.rmem_max=4194304 --set eth0.rx_ring=1024 --persist",
+		Args:    cobra.MaximumNArgs(1),
+		RunE: func(c *cobra.Command, args []string) error {
+			request := tune.Request{Persist: persist}
+			var err error
+			switch {
+			case len(set) > 0 && (len(args) > 0 || f != adviceFlags{}):
+				return usagef("give a RUN with --rate, --role and --dev, or --set, not both")
+			case len(set) == 0 && c.Flags().Changed("root"):
+				return usagef("--root goes with --set: what a run calls for is read from this very host")
+			case len(set) > 0:
+				for _, text := range set {
+					change, err := tune.ParseChange(text)
+					if err != nil {
+						return usagef("--set: %v", err)
+					}
+					request.Changes = append(request.Changes, change)
+				}
+			default:
+				if request, err = f.request(c, runArgument(args), persist, yes); err != nil {
+					return err
+				}
+				if len(request.Changes) == 0 {
+					return tellDone(c.OutOrStdout(), nil, asJSON)
+				}
+			}
+			t, err := host.open()
+			if err != nil {
+				return err
+			}
+			done, err := t.Apply(request)
+			if err = errors.Join(tuneError(err), t.Close()); err != nil {
+				return err
+			}
+			return tellDone(c.OutOrStdout(), done, asJSON)
+		},
+	}
+	f.register(c.Flags())
+	host.register(c.Flags())
+	c.Flags().StringArrayVar(&set, "set", nil, "a setting and its value, as net.core.rmem_max=4194304; may be given again")
+	c.Flags().BoolVar(&yes, "yes", false, "do not ask before this host is changed")
+	c.Flags().BoolVar(&persist, "persist", false, "make the settings stand after the next boot, too")
+	c.Flags().BoolVar(&asJSON, "json", false, "as JSON")
+	return c
+}
+
+// request is what a run advises for this host, once the user has agreed.
+func (f *adviceFlags) request(c *cobra.Command, ref string, persist, yes bool) (tune.Request, error) {
+	r := tune.Request{Persist: persist}
+	_, l, err := f.list(ref)
+	if err != nil {
+		return r, err
+	}
+	r.Run = l.Run
+	var others []string
+	var told []string
+	for _, a := range l.Advice {
+		switch {
+		case a.Limit:
+		case a.Apply:
+			r.Changes = append(r.Changes, tune.Change{Knob: a.Knob, Value: a.Value})
+			told = append(told, fmt.Sprintf("%s %s -> %s", a.Knob, a.Present, a.Value))
+		default:
+			others = append(others, byHand(a))
+		}
+	}
+	if len(l.Advice) > 0 && len(l.Here) == 0 {
+		return r, fmt.Errorf("this host had no part in run %s, and no other host is changed; pelt tune advise %s prints the commands for those that had", l.Run, l.Run)
+	}
+	for _, text := range others {
+		fmt.Fprintln(c.ErrOrStderr(), "not done here: "+text)
+	}
+	if len(r.Changes) == 0 {
+		fmt.Fprintf(c.ErrOrStderr(), "nothing is to be changed on this host: run %s calls for no setting of it that pelt can make\n", l.Run)
+		return r, nil
+	}
+	return r, agreed(c, yes, "this changes settings of this host: "+strings.Join(told, ", "))
+}
+
+func byHand(a model.Advised) string {
+	text := fmt.Sprintf("%s of the %s: %s -> %s", a.Knob, a.Host, a.Present, a.Value)
+	if a.Command != "" {
+		text += ": " + a.Command
+	}
+	return text
+}
+
+// tellDone lists what became of each value.
+func tellDone(w io.Writer, done []tune.Done, asJSON bool) error {
+	if asJSON {
+		if done == nil {
+			done = []tune.Done{}
+		}
+		return writeJSON(w, struct {
+			Format string      `json:"format"`
+			Done   []tune.Done `json:"done"`
+		}{model.TuneFormat, done})
+	}
+	for _, d := range done {
+		if _, err := fmt.Fprintln(w, d.Text); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func newTuneRevert() *cobra.Command {
+	var host tuneHost
+	var o tune.RevertOptions
+	var asJSON bool
+	c := &cobra.Command{
+		Use:   "revert",
+		Short: "Take back what apply and trial changed on this host, the latest first",
+		Long: `revert restores each value that pelt tune changed, as the kernel gave it, and removes
+or restores the files of --persist. It may be called at any time, also after pelt was
+killed. What somebody else changed since stays, and is told, with exit code 1;
+--force restores that as well.`,
+		Example: "  pelt tune revert\n  pelt tune revert --last",
+		Args:    cobra.NoArgs,
+		RunE: func(c *cobra.Command, _ []string) error {
+			t, err := host.open()
+			if err != nil {
+				return err
+			}
+			done, err := t.Revert(o)
+			err = errors.Join(err, t.Close())
+			if errors.Is(err, tune.ErrNothing) {
+				fmt.Fprintln(c.ErrOrStderr(), "nothing is changed, so nothing is taken back")
+				return tellDone(c.OutOrStdout(), nil, asJSON)
+			}
+			kept := 0
+			for _, d := range done {
+				if d.State == tune.Kept {
+					kept++
+				}
+			}
+			err = errors.Join(err, tellDone(c.OutOrStdout(), done, asJSON))
+			if err == nil && kept > 0 {
+				err = fmt.Errorf("%d of %d values were not restored, as told above; --force restores what somebody else changed", kept, len(done))
+			}
+			return err
+		},
+	}
+	host.register(c.Flags())
+	c.Flags().BoolVar(&o.Last, "last", false, "only the latest change")
+	c.Flags().BoolVar(&o.Force, "force", false, "also what somebody else changed since")
+	c.Flags().BoolVar(&asJSON, "json", false, "as JSON")
+	return c
+}

@@ -1,0 +1,386 @@
+package tcp
+
+import (
+	"bufio"
+	"errors"
+	"io"
+	"math"
+	"net"
+	"net/http"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"pelt/engine"
+	"pelt/model"
+)
+
+func transferOf(streams int, bytes uint64, change func(*model.Flow)) model.Flow {
+	f := flow(streams, 128<<10, true)
+	f.Bytes, f.InfoSeconds = bytes, 0.002
+	if change != nil {
+		change(&f)
+	}
+	return f
+}
+
+func TestTransfer(t *testing.T) {
+	const bytes = 50_000_001 // no multiple of a write, nor of streams
+	for _, c := range []struct {
+		name    string
+		streams int
+		listens bool
+		change  func(*model.Flow)
+	}{
+		{"one stream", 1, false, nil},
+		{"sender listens", 1, true, nil},
+		{"four streams", 4, false, nil},
+		{"HTTP", 1, false, func(f *model.Flow) { f.HTTP = true }},
+		{"HTTP, sender listens, three streams", 3, true, func(f *model.Flow) { f.HTTP = true }},
+		{"a mix of controls", 2, false, func(f *model.Flow) { f.Control = "reno+cubic" }},
+		{"a mix, sender listens", 2, true, func(f *model.Flow) { f.Control = "reno+cubic" }},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			leakCheck(t)
+			f := transferOf(c.streams, bytes, c.change)
+			for left := 4; left >= 0; left-- {
+				p := newPair(t, here{}, "127.0.0.1", c.listens, f, timing(0, 20*time.Second, time.Second))
+				p.connect()
+				begun := time.Now()
+				s, r := p.play()
+				took := time.Since(begun).Seconds()
+				p.close()
+				if left == 0 || s.TCP.Completion == nil || endedLate(s) <= 0.1 { // a busy machine may be late to see the end
+					checkTransfer(t, f, s, r, took)
+					return
+				}
+			}
+		})
+	}
+}
+
+// endedLate is how many seconds after the last byte the measured part was over.
+func endedLate(s engine.SendReport) float64 {
+	return float64(s.DurationNanos)/1e9 - s.TCP.Completion.Seconds
+}
+
+func checkTransfer(t *testing.T, f model.Flow, s engine.SendReport, r engine.ReceiveReport, took float64) {
+	t.Helper()
+	done := s.TCP.Completion
+	if done == nil || !done.Done || done.Bytes != f.Bytes || done.By != model.ByAcknowledged || !(done.Seconds > 0 && done.Seconds <= took) {
+		t.Fatalf("completion %+v of %d B in a run of %.3g s", done, f.Bytes, took)
+	}
+	if r.Tally.Bytes != f.Bytes {
+		t.Errorf("read %d B, want %d", r.Tally.Bytes, f.Bytes)
+	}
+	if math.Abs(endedLate(s)) > 0.1 {
+		t.Errorf("measured %.3g s, done after %.3g s", float64(s.DurationNanos)/1e9, done.Seconds)
+	}
+	// One clock: the last byte was read after the first was written. The kernel may
+	// acknowledge it before that.
+	if read := float64(r.Tally.LastNanos-s.BeginNanos) / 1e9; !f.HTTP && (read <= 0 || read > took) {
+		t.Errorf("the last byte was read %.6f s after the first was written, in a run of %.6f s", read, took)
+	}
+	if answer := r.TCP.Completion; f.HTTP != (answer != nil) {
+		t.Errorf("the receiver's completion %+v, HTTP %v", answer, f.HTTP)
+	} else if f.HTTP && (answer.By != model.ByAnswer || !answer.Done || answer.Seconds <= 0 || answer.Seconds > took) {
+		t.Errorf("an answer %+v in a run of %.3g s", answer, took)
+	}
+	if f.Streams > 1 {
+		var sent uint64
+		for i, x := range s.TCP.PerStream {
+			sent += x.SentBytes
+			if want := f.StreamControl(i); want != "" && x.Control != want {
+				t.Errorf("stream %d is under %s, want %s", i, x.Control, want)
+			}
+		}
+		if sent < f.Bytes {
+			t.Errorf("streams sent %d B, want %d or a little more: %+v", sent, f.Bytes, s.TCP.PerStream)
+		}
+	}
+	checkReadings(t, f, s, took)
+}
+
+func checkReadings(t *testing.T, f model.Flow, s engine.SendReport, took float64) {
+	t.Helper()
+	metrics := map[string]int{}
+	for _, x := range s.Series {
+		metrics[x.Metric]++
+		if x.StepSeconds != f.InfoSeconds || len(x.Values) == 0 || float64(len(x.Values)-1)*x.StepSeconds > took {
+			t.Errorf("%s: %d values of %v s in a run of %.3g s", x.Metric, len(x.Values), x.StepSeconds, took)
+		}
+		if (x.Stream != nil) != (f.Streams > 1) {
+			t.Errorf("%s: stream %v of %d", x.Metric, x.Stream, f.Streams)
+		}
+		switch x.Metric {
+		case model.SeriesAcked, model.SeriesRetransmits, model.SeriesBusy:
+			if !slices.IsSorted(x.Values) {
+				t.Errorf("%s falls: %v", x.Metric, x.Values)
+			}
+		case model.SeriesWindow:
+			if slices.Min(x.Values) < 1 {
+				t.Errorf("a window of %v segments", slices.Min(x.Values))
+			}
+		}
+	}
+	if metrics[model.SeriesRTT] != f.Streams || metrics[model.SeriesDelivery] != f.Streams {
+		t.Errorf("series %v", metrics)
+	}
+}
+
+// A transfer that the time cuts says how far it came, and is no error.
+func TestTransferCutByTime(t *testing.T) {
+	leakCheck(t)
+	p := newPair(t, here{}, "127.0.0.1", false, transferOf(2, model.MaxBytes, nil), timing(0, 300*time.Millisecond, time.Second))
+	p.connect()
+	s, r := p.play()
+	c := s.TCP.Completion
+	if c == nil || c.Done || c.Seconds < 0.29 || c.Seconds > 0.6 || r.Tally.Bytes == 0 {
+		t.Errorf("completion %+v, %d B read; want one cut after 0.3 s", c, r.Tally.Bytes)
+	}
+	p.close()
+}
+
+func TestStreamsBeginOneAfterTheOther(t *testing.T) {
+	leakCheck(t)
+	f := flow(3, 128<<10, true)
+	f.StaggerSeconds, f.InfoSeconds = 0.1, 0.01
+	late := func(s engine.SendReport) bool { // the machine's doing, if it happens now and then
+		for i, x := range s.TCP.PerStream {
+			if x.StartSeconds > 0.1*float64(i)+0.09 {
+				return true
+			}
+		}
+		return false
+	}
+	var s engine.SendReport
+	for left := 4; left >= 0; left-- {
+		p := newPair(t, here{}, "127.0.0.1", false, f, timing(0, 500*time.Millisecond, time.Second))
+		p.connect()
+		s, _ = p.play()
+		p.close()
+		if !late(s) {
+			break
+		}
+	}
+	for i, x := range s.TCP.PerStream {
+		if want := 0.1 * float64(i); x.StartSeconds < want-0.001 || x.StartSeconds > want+0.09 {
+			t.Errorf("stream %d began after %.3f s, want %.1f", i, x.StartSeconds, want)
+		}
+		if x.GoodputBPS < 1e6 {
+			t.Errorf("stream %d carried %.0f bit/s while all ran", i, x.GoodputBPS)
+		}
+	}
+	for _, x := range s.Series {
+		if x.Metric == model.SeriesAcked && *x.Stream == 2 {
+			if first := slices.IndexFunc(x.Values, func(v float64) bool { return v > 0 }); first < 19 {
+				t.Errorf("the third stream sent before its turn: reading %d of %v", first, x.Values)
+			}
+		}
+	}
+}
+
+func TestStopEndsTransfers(t *testing.T) {
+	for name, change := range map[string]func(*model.Flow){
+		"plain": nil, "HTTP": func(f *model.Flow) { f.HTTP = true }, "before its turn": func(f *model.Flow) { f.StaggerSeconds = 60 },
+	} {
+		t.Run(name, func(t *testing.T) {
+			leakCheck(t)
+			p := newPair(t, here{}, "127.0.0.1", false, transferOf(2, model.MaxBytes, change), timing(0, time.Minute, time.Second))
+			p.connect()
+			ended := make(chan error, 2)
+			go func() { ended <- p.receiver.Run(t.Context()) }()
+			go func() { ended <- p.sender.Run(t.Context()) }()
+			time.Sleep(100 * time.Millisecond)
+			p.sender.Stop()
+			p.receiver.Stop()
+			for range 2 {
+				select {
+				case err := <-ended:
+					if err != nil {
+						t.Errorf("stopped, and says %v", err)
+					}
+				case <-time.After(3 * time.Second):
+					t.Fatal("goes on 3 s after Stop")
+				}
+			}
+			if r := p.sender.Report(); !r.Stopped || r.Send.TCP.Completion.Done {
+				t.Errorf("stopped %v, completion %+v", r.Stopped, r.Send.TCP.Completion)
+			}
+			p.close()
+		})
+	}
+}
+
+func TestControlsOfAMixAreChecked(t *testing.T) {
+	f := transferOf(2, 1000, func(f *model.Flow) { f.Control = "reno+nonesuch" })
+	o := engine.Order{Flow: f, Timing: timing(0, time.Second, time.Second), Role: engine.Send, Listen: true, Key: make([]byte, keyBytes), CPU: -1}
+	_, err := New(Config{}).Prepare(t.Context(), here{}, o)
+	if err == nil || !strings.Contains(err.Error(), `congestion control "nonesuch" is not in this kernel; there is `) || !strings.Contains(err.Error(), "modprobe tcp_nonesuch") {
+		t.Errorf("prepared: %v", err)
+	}
+}
+
+// Streams that begin one after the other are timed from the first request to the last
+// answer.
+func TestAnswersOneAfterTheOther(t *testing.T) {
+	leakCheck(t)
+	p := newPair(t, here{}, "127.0.0.1", false, transferOf(2, 1000, func(f *model.Flow) { f.HTTP, f.StaggerSeconds = true, 0.5 }), timing(0, 20*time.Second, time.Second))
+	p.connect()
+	if _, r := p.play(); r.TCP.Completion == nil || r.TCP.Completion.Seconds < 0.3 {
+		t.Errorf("completion %+v, want about 0.5 s", r.TCP.Completion)
+	}
+	p.close()
+}
+
+// halfPair is one end of a flow of a stream, and the other side's connection.
+func halfPair(t *testing.T, role engine.Role, f model.Flow) (*end, net.Conn) {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	other, err := net.Dial("tcp", l.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	own, err := l.Accept()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { own.Close(); other.Close() })
+	e := newEnd(here{}, engine.Order{Flow: f, Timing: timing(0, time.Minute, time.Second), Role: role, Key: make([]byte, keyBytes), CPU: -1})
+	e.take(0, own.(*net.TCPConn))
+	return e, other
+}
+
+// A receiver that asks for nothing has got nothing.
+func TestUnaskedAnswerIsNotDone(t *testing.T) {
+	e, other := halfPair(t, engine.Send, transferOf(1, 1000, func(f *model.Flow) { f.HTTP = true }))
+	ended := make(chan error)
+	go func() { ended <- e.transfer(e.streams[0]) }()
+	if _, err := io.ReadFull(other, make([]byte, 1)); err != nil {
+		t.Fatal(err)
+	}
+	e.letGo() // the time is over
+	e.interrupt()
+	if err := <-ended; err != nil || e.transferred() {
+		t.Errorf("%v, transferred %v", err, e.transferred())
+	}
+}
+
+func TestAnswersOfOthersAreRefused(t *testing.T) {
+	const ok = "HTTP/1.1 200 OK\r\nContent-Length: "
+	for answer, want := range map[string]string{
+		"HTTP/1.1 302 Found\r\nLocation: http://pelt/\r\nContent-Length: 0\r\n\r\n" + ok + "4\r\n\r\nhere": "status 302",
+		ok + "5\r\n\r\nthere": "is of 5 B; want 4",
+		ok + "0\r\n\r\n":      "is of 0 B; want 4",
+		"HTTP/1.1 200 OK\r\nConnection: close\r\n\r\nhere": "is of -1 B; want 4",
+		ok + "4\r\n\r\nhe":   "unexpected EOF",
+		ok + "4\r\n\r\nhere": "",
+	} {
+		e, other := halfPair(t, engine.Receive, transferOf(1, 4, func(f *model.Flow) { f.HTTP = true }))
+		if _, err := other.Write([]byte{goByte}); err != nil {
+			t.Fatal(err)
+		}
+		go func() {
+			_, _ = http.ReadRequest(bufio.NewReader(other))
+			_, _ = other.Write([]byte(answer))
+			_ = other.(*net.TCPConn).CloseWrite()
+		}()
+		err := e.askHTTP(e.streams[0], make([]byte, 100))
+		if (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) || (e.answered() != nil) != (want == "") {
+			t.Errorf("%q: %v, completion %+v; want %q", answer, err, e.answered(), want)
+		}
+	}
+}
+
+// What streams did before the measured part is not in their goodput.
+func TestGoodputOfStreamsLeavesOutTheWarmup(t *testing.T) {
+	e := newEnd(here{}, engine.Order{Flow: transferOf(2, 0, nil), Timing: timing(2*time.Second, 2*time.Second, 0), Role: engine.Send, Key: make([]byte, keyBytes)})
+	e.streams = []*stream{{}, {number: 1}}
+	e.watching = &readings{e: e, step: time.Second, rows: make([][]reading, 2)}
+	for _, acked := range []uint64{0, 10, 20, 1020, 2020} {
+		e.watching.take(func(int) reading { return reading{info: info{acked: acked}} })
+	}
+	for i, s := range e.perStream() {
+		if s.GoodputBPS != 8000 {
+			t.Errorf("stream %d: %v bit/s, want 8000", i, s.GoodputBPS)
+		}
+	}
+}
+
+// What was read too late for the first moment stands for it, not zeros.
+func TestFirstReadingIsLate(t *testing.T) {
+	e, _ := halfPair(t, engine.Send, transferOf(1, 1000, nil))
+	r := &readings{e: e, step: time.Millisecond, rows: make([][]reading, 1)}
+	if n := r.catchUp(0, 3*time.Millisecond); n != 3 || len(r.rows[0]) != 3 || r.rows[0][0].cwnd == 0 || r.missed != 3 {
+		t.Errorf("%d readings, %d missed: %+v", n, r.missed, r.rows[0])
+	}
+}
+
+// A process that stood still for long does not make up for it without bound.
+func TestReadingsOfALongPause(t *testing.T) {
+	r := &readings{step: time.Millisecond, rows: make([][]reading, 2)}
+	r.take(func(int) reading { return reading{} })
+	n := r.catchUp(1, time.Hour)
+	if at := time.Duration(n) * r.step; len(r.rows[0]) != n || 2*n >= mostReadings || at < time.Hour-r.step || at > time.Hour+r.step || r.missed == 0 {
+		t.Errorf("%d readings of %v, %d missed", n, r.step, r.missed)
+	}
+}
+
+func TestReadingsThin(t *testing.T) {
+	r := &readings{step: time.Second, rows: make([][]reading, 2)}
+	for n := range 7 {
+		r.take(func(i int) reading { return reading{info: info{acked: uint64(1000*n + i)}} })
+	}
+	if n := r.thin(7); n != 4 || r.step != 2*time.Second || len(r.rows[1]) != 4 || r.rows[1][3].acked != 6001 || r.rows[0][1].acked != 2000 {
+		t.Errorf("thinned to %d of %v: %+v", n, r.step, r.rows[1])
+	}
+	if got := r.between(0, time.Second, 0); got != 8*(6000-2000)/4.0 {
+		t.Errorf("between: %v bit/s", got)
+	}
+	if got := r.between(0, 6*time.Second, 0); got != 0 {
+		t.Errorf("between nothing: %v", got)
+	}
+}
+
+// A connection that the peer has reset says so, where its queue would never be empty.
+func TestBrokenConnectionIsSeen(t *testing.T) {
+	l, err := net.ListenTCP("tcp", &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	conn, err := net.DialTCP("tcp", nil, l.Addr().(*net.TCPAddr))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	peer, err := l.AcceptTCP()
+	if err != nil {
+		t.Fatal(err)
+	}
+	raw, err := conn.SyscallConn()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := broken(raw); err != nil {
+		t.Errorf("a good connection: %v", err)
+	}
+	peer.SetLinger(0)
+	peer.Close()
+	var seen error
+	for range 100 { // until the reset is here
+		if seen = broken(raw); seen != nil {
+			break
+		}
+		time.Sleep(time.Millisecond)
+	}
+	if !errors.Is(seen, syscall.ECONNRESET) {
+		t.Errorf("reset by the peer, and says %v", seen)
+	}
+}

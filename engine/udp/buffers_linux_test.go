@@ -1,0 +1,107 @@
+package udp
+
+import (
+	"fmt"
+	"os"
+	"runtime"
+	"strconv"
+	"strings"
+	"testing"
+
+	"golang.org/x/sys/unix"
+
+	"pelt/model"
+)
+
+func TestBuffersAsAsked(t *testing.T) {
+	r := newTrial()
+	r.flow.SendBuffer, r.flow.ReceiveBuffer = 40000, 50<<20 // beyond the usual net.core.rmem_max
+	dialer, listener := r.prepare(t)
+	connectBoth(t, dialer, listener)
+	if n, err := unix.GetsockoptInt(endOf(dialer).wires[0].(*socket).fd, unix.SOL_SOCKET, unix.SO_SNDBUF); n != 40000 {
+		t.Errorf("send buffer %d B, %v", n, err)
+	}
+	if n, _ := endOf(listener).wires[0].bufferBytes(); n != 50<<20 {
+		t.Errorf("receive buffer %d B", n)
+	}
+	if w := listener.Report().Warnings; len(w) != 0 {
+		t.Errorf("warnings %q", w)
+	}
+	in := endOf(listener).role.(*receiver).streams[0]
+	if in.open(); in.asked != 50<<20 {
+		t.Errorf("asked for %d B", in.asked)
+	}
+	in.granted = 425984
+	if w := listener.Report().Warnings; len(w) != 1 || !strings.Contains(w[0], "425984 of 52428800 B") {
+		t.Errorf("warnings %q, want the granted and the asked size", w)
+	}
+	out := endOf(dialer).role.(*sender).streams[0]
+	if out.prepare(0); out.asked != 40000 {
+		t.Errorf("asked for %d B", out.asked)
+	}
+	out.granted = 30000
+	if w := dialer.Report().Warnings; len(w) != 1 || !strings.Contains(w[0], "30000 of 40000 B") {
+		t.Errorf("warnings %q, want the granted and the asked size", w)
+	}
+}
+
+// Linux grants even sizes only, which is not less than was asked for.
+func TestOddBuffers(t *testing.T) {
+	for _, c := range []struct {
+		plain bool
+		want  int
+	}{{false, 100_000}, {true, 100_001}} {
+		r := newTrial()
+		r.plain, r.flow.SendBuffer, r.flow.ReceiveBuffer = c.plain, 50_001, 100_001
+		send, receive := r.run(t)
+		if n := receive.Receive.BufferBytes; n != c.want || strings.Contains(strings.Join(append(send.Warnings, receive.Warnings...), "; "), "granted") {
+			t.Errorf("portable %v: a receive buffer of %d B, want %d; warnings %q and %q", c.plain, n, c.want, send.Warnings, receive.Warnings)
+		}
+	}
+}
+
+// meek is this machine for a program that may not go beyond the limits of buffers.
+type meek struct{}
+
+func (meek) Do(f func() error) error {
+	done := make(chan error)
+	go func() {
+		runtime.LockOSThread() // never unlocked: the thread ends with its lack of rights
+		header := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
+		var none [2]unix.CapUserData
+		if err := unix.Capset(&header, &none[0]); err != nil {
+			done <- err
+			return
+		}
+		done <- f()
+	}()
+	return <-done
+}
+
+// A buffer is short from net.core.rmem_max on, of which the kernel accounts twice as much.
+func TestShortBuffers(t *testing.T) {
+	text, err := os.ReadFile("/proc/sys/net/core/rmem_max")
+	if err != nil {
+		t.Skipf("this namespace does not tell its limit: %v", err)
+	}
+	limit, err := strconv.Atoi(strings.TrimSpace(string(text)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if limit > model.MaxSocketBuffer/4 {
+		t.Skipf("net.core.rmem_max of %d B is beyond what can be asked for", limit)
+	}
+	for _, room := range []int{limit &^ 1, 2 * limit, 3 * limit &^ 1, 4 * limit, 0} {
+		r := newTrial()
+		r.far, r.flow.ReceiveBuffer = meek{}, room
+		if room == 0 {
+			room = receiveAll
+		}
+		_, receive := r.run(t)
+		granted := min(room, 2*limit)
+		told := strings.Contains(strings.Join(receive.Warnings, "; "), fmt.Sprintf("a receive buffer of %d of %d B", granted, room))
+		if n := receive.Receive.BufferBytes; n != granted || told != (granted < room) {
+			t.Errorf("asked for %d B: granted %d, want %d; warnings %q", room, n, granted, receive.Warnings)
+		}
+	}
+}

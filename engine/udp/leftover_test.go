@@ -1,0 +1,88 @@
+package udp
+
+import (
+	"net"
+	"net/netip"
+	"testing"
+	"time"
+
+	"pelt/engine"
+)
+
+// spring is a socket that never runs dry.
+type spring struct {
+	inbox
+	batch []datagram
+	read  int
+}
+
+func (s *spring) receive(time.Duration) ([]datagram, error) {
+	if s.read += len(s.batch); s.read > 4*mostLeft {
+		return nil, net.ErrClosed
+	}
+	return s.batch, nil
+}
+
+func packetOf(trial uint16, sequence uint64) datagram {
+	b := make([]byte, headBytes)
+	engine.PutHeader(b, engine.Header{Trial: trial, Sequence: sequence})
+	return datagram{head: b, bytes: len(b), nanos: 1}
+}
+
+// What never ends holds nobody up, whether it is measured or not.
+func TestSweepEnds(t *testing.T) {
+	r := newTrial()
+	dialer, listener := r.prepare(t)
+	connectBoth(t, dialer, listener)
+	for name, trial := range map[string]uint16{"measured": r.number, "warm-up": r.number ^ engine.WarmupBit, "foreign": 99} {
+		w := endOf(listener).role.(*receiver).streams[0]
+		in := &spring{batch: []datagram{packetOf(trial, 1), packetOf(trial, 2)}}
+		w.in, w.unread = in, 0
+		if w.sweep(); in.read > mostLeft || (w.unread > 0) != (name == "measured") {
+			t.Errorf("%s: %d read, %d of the trial", name, in.read, w.unread)
+		}
+	}
+}
+
+// shelf is a socket with answers in it.
+type shelf struct {
+	wire
+	left []datagram
+}
+
+func (s *shelf) remote() netip.AddrPort { return netip.MustParseAddrPort("127.0.0.1:9") }
+func (s *shelf) pathMTU() int           { return 1500 }
+func (s *shelf) read(time.Duration) (d datagram, err error) {
+	if len(s.left) > 0 {
+		d, s.left = s.left[0], s.left[1:]
+	}
+	return d, nil
+}
+
+// Answers that came in time count, however late they are read.
+func TestSurveyReadsWhatWaits(t *testing.T) {
+	bell, err := newBell()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer bell.close()
+	answer := func(m surveyMessage) datagram {
+		b := make([]byte, surveyBytes)
+		m.put(b)
+		return datagram{head: b, bytes: len(b), nanos: 1}
+	}
+	e := &end{tokens: make([][macBytes]byte, 1)}
+	r := surveyor{end: e}
+	shelf := &shelf{left: []datagram{
+		{head: make([]byte, 3), bytes: 3, nanos: 1}, // somebody else's
+		answer(surveyMessage{kind: kindNote, round: 1, size: 1280, mtu: 1500}), answer(surveyMessage{kind: kindNote, round: 1, size: 1500, mtu: 1500}),
+	}}
+	e.wires = []wire{shelf}
+	x := &survey{sheet: newSheet(e), out: newSearch(false), back: newSearch(false), begun: time.Now(), trip: time.Millisecond, heard: &r.messages}
+	x.out.start(1500)
+	x.sentAt = []time.Time{time.Now().Add(-time.Hour)}
+	ahead, behind := x.gather(bell, []int{1280, 1500, 1400}, []int{1300})
+	if len(ahead) != 1 || ahead[0] != 1400 || len(behind) != 1 {
+		t.Errorf("nobody answered %v and %v, want 1400 and 1300 only", ahead, behind)
+	}
+}

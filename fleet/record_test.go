@@ -1,0 +1,150 @@
+package fleet
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"pelt/engine"
+	"pelt/model"
+)
+
+// fakeRecording makes blocks of 8 B that count up, some with each answer, and more
+// once it is finished.
+type fakeRecording struct {
+	mu       sync.Mutex
+	made     uint64 // blocks
+	most     uint64
+	finished bool
+	closed   bool
+	silent   bool // never done
+}
+
+func (f *fakeRecording) Tap(_ engine.Order, m engine.Meter) engine.Meter { return m }
+
+func (f *fakeRecording) Finish() {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.finished = true
+}
+
+func (f *fakeRecording) Blocks(_ context.Context, from uint64, most int) (data []byte, done bool) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.made < 100 || f.finished {
+		f.made = min(f.made+70, f.most)
+	}
+	for k := from / 8; k < f.made && len(data)+8 <= most; k++ {
+		data = binary.BigEndian.AppendUint64(data, k)
+	}
+	return data, f.finished && from/8+uint64(len(data))/8 == f.most && !f.silent
+}
+
+func (f *fakeRecording) Close() {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.closed = true
+}
+
+func recordTrial() Trial {
+	trial := upTrial("near", "far", 200*time.Millisecond)
+	trial.Flows[0].Record = &model.RecordID{Trial: 5, Flow: 0}
+	return trial
+}
+
+func TestRecordIsFetchedWhole(t *testing.T) {
+	t.Parallel()
+	w, rec := newWire(), &fakeRecording{most: 1000}
+	a, b := agentOn(w, "near"), agentOn(w, "far")
+	b.Recording = func() engine.Recording { return rec }
+	_, c := quick(t, a, b)
+	trial := recordTrial()
+	next := uint64(0)
+	trial.Record = func(agent string, blocks []byte) error {
+		for ; len(blocks) > 0; blocks = blocks[8:] {
+			if k := binary.BigEndian.Uint64(blocks); agent != "far" || k != next {
+				t.Errorf("block %d of %s, want %d of far", k, agent, next)
+			}
+			next++
+		}
+		return nil
+	}
+	out, err := c.RunTrial(t.Context(), trial, nil)
+	if err != nil || out.Cut != "" || len(out.Warnings) > 0 {
+		t.Fatalf("%v, cut %q, warnings %q", err, out.Cut, out.Warnings)
+	}
+	if next != 1000 {
+		t.Errorf("%d blocks came, want 1000", next)
+	}
+	rec.mu.Lock()
+	defer rec.mu.Unlock()
+	if !rec.closed {
+		t.Error("the recording was not closed with its session")
+	}
+	nothingOpen(t, w)
+}
+
+func TestRefusedBlocksEndTheRecordOnly(t *testing.T) {
+	t.Parallel()
+	w := newWire()
+	a, b := agentOn(w, "near"), agentOn(w, "far")
+	b.Recording = func() engine.Recording { return &fakeRecording{most: 1000, silent: true} }
+	_, c := quick(t, a, b)
+	trial := recordTrial()
+	trial.Record = func(string, []byte) error { return errors.New("a block is damaged") }
+	out, err := c.RunTrial(t.Context(), trial, nil)
+	if err != nil || out.Cut != "" || out.Flows[0].Receive == nil {
+		t.Fatalf("%v, cut %q, %+v", err, out.Cut, out.Flows)
+	}
+	if len(out.Warnings) != 1 || !strings.Contains(out.Warnings[0], "the record of far is not whole: a block is damaged") {
+		t.Errorf("warnings %q", out.Warnings)
+	}
+}
+
+func TestRecordNeedsOneWhoMakesIt(t *testing.T) {
+	t.Parallel()
+	w := newWire()
+	_, c := quick(t, agentOn(w, "near"), agentOn(w, "far"))
+	trial := recordTrial()
+	trial.Record = func(string, []byte) error { return nil }
+	_, err := c.RunTrial(t.Context(), trial, nil)
+	var refusal *engine.Refusal
+	if !errors.As(err, &refusal) || !strings.Contains(err.Error(), "this host records nothing") {
+		t.Errorf("error %v", err)
+	}
+}
+
+// A session lasts while the rest of its record is fetched, and not for what was told.
+func TestSessionLastsForItsRecord(t *testing.T) {
+	t.Parallel()
+	now := time.Now()
+	s := &session{ctx: t.Context(), hearing: newHearing(now, 0), recording: &fakeRecording{most: 1000}, until: now}
+	ask := func(from uint64, final bool) uint64 {
+		t.Helper()
+		a, err := s.record(t.Context(), recordOrder{From: from, Final: final})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return from + uint64(len(a.(recordAnswer).Data))
+	}
+	at := ask(0, false)
+	if !s.until.Equal(now) {
+		t.Errorf("a running trial lasts %v longer", s.until.Sub(now))
+	}
+	for range 3 {
+		s.until = now
+		if at = ask(at, true); s.overdue(now.Add(stepPatience)) {
+			t.Errorf("after %d B the session lasts %v longer, want %v", at, s.until.Sub(now), stepPatience)
+		}
+	}
+	for name, told := range map[string]uint64{"told again": at, "without an end": s.most + 1} {
+		s.until = now
+		if s.linger(told, now); !s.until.Equal(now) {
+			t.Errorf("a record that is %s keeps its session", name)
+		}
+	}
+}

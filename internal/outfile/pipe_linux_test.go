@@ -1,0 +1,73 @@
+package outfile
+
+import (
+	"io"
+	"os"
+	"path/filepath"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// The reader of a named pipe gets what is written, not the end that a mere check would make.
+func TestNamedPipe(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "pipe")
+	if err := syscall.Mkfifo(path, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	got := make(chan string, 1)
+	go func() {
+		b, _ := os.ReadFile(path)
+		got <- string(b)
+	}()
+	if err := Check(path); err != nil {
+		t.Fatal(err)
+	}
+	time.Sleep(50 * time.Millisecond) // a reader that was told the end is gone by then
+	written := make(chan error, 1)
+	go func() {
+		written <- Write(path, func(w io.Writer) error { _, err := io.WriteString(w, "all of it"); return err })
+	}()
+	select {
+	case text := <-got:
+		if text != "all of it" {
+			t.Fatalf("the pipe's reader got %q", text)
+		}
+	case <-time.After(10 * time.Second):
+		t.Fatal("the pipe's reader waits")
+	}
+	if err := <-written; err != nil {
+		t.Error(err)
+	}
+}
+
+// Where a file cannot be without a name, it still becomes one that others may read.
+func TestModeOfHidden(t *testing.T) {
+	old := syscall.Umask(0o022)
+	defer syscall.Umask(old)
+	f, err := createHidden(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	if info, err := f.Stat(); err != nil || info.Mode().Perm() != 0o644 {
+		t.Errorf("mode %v, %v; want 0644", info.Mode().Perm(), err)
+	}
+}
+
+// A file with the longest name there is can be written anew.
+func TestLongName(t *testing.T) {
+	name := make([]byte, 255)
+	for i := range name {
+		name[i] = 'x'
+	}
+	path := filepath.Join(t.TempDir(), string(name))
+	for _, text := range []string{"first", "second"} {
+		if err := Write(path, func(w io.Writer) error { _, err := io.WriteString(w, text); return err }); err != nil {
+			t.Fatal(err)
+		}
+		if b, _ := os.ReadFile(path); string(b) != text {
+			t.Errorf("it holds %q, want %q", b, text)
+		}
+	}
+}

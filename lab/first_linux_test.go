@@ -1,0 +1,141 @@
+package lab
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"pelt/model"
+)
+
+// childProgram runs programs that give up their rights, and leave daemons, in both
+// nodes of a lab and waits to be killed.
+func childProgram() int {
+	l, err := Open(context.Background(), "direct", nil)
+	if err != nil {
+		fmt.Println("error", err)
+		return 1
+	}
+	var line string
+	for _, n := range l.Nodes() {
+		p, err := n.Start(context.Background(), shell(daemons+"exec setpriv --reuid 65534 --regid 65534 --clear-groups sleep 600"))
+		if err != nil {
+			fmt.Println("error", err)
+			return 1
+		}
+		for !slices.Contains(p.Tail(), "ready") {
+			time.Sleep(time.Millisecond)
+		}
+		inode, err := n.NamespaceInode()
+		if err != nil {
+			return 1
+		}
+		line += fmt.Sprint(inode, " ", p.first.space, " ")
+	}
+	fmt.Println(line)
+	select {}
+}
+
+func TestKillLeavesNoProgram(t *testing.T) {
+	watchHost(t)
+	cmd := child("program")
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	line, err := bufio.NewReader(out).ReadString('\n')
+	set := map[uint64]bool{}
+	var programs []*Program
+	for rest := line; err == nil && strings.TrimSpace(rest) != ""; {
+		var ns, pids uint64
+		if _, err := fmt.Sscan(rest, &ns, &pids); err != nil {
+			t.Fatalf("child said %q", line)
+		}
+		set[ns] = true
+		programs = append(programs, &Program{first: &firstProcess{space: pids}})
+		rest = strings.Join(strings.Fields(rest)[2:], " ")
+	}
+	if len(programs) != 2 || err != nil {
+		t.Errorf("child said %q, %v", line, err)
+	}
+	for _, p := range programs {
+		if n := len(left(p)); n < 4 {
+			t.Errorf("%d processes before the kill, want 4", n)
+		}
+	}
+	if err := cmd.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	_ = cmd.Wait()
+	expectGone(t, set)
+	for _, p := range programs {
+		until(t, "no process of it runs", func() bool { return !slices.ContainsFunc(left(p), runs) })
+	}
+}
+
+// childPrograms is root of a user namespace.
+func childPrograms() int {
+	if os.Geteuid() != 0 {
+		code, err := RunInUserNamespace(nil, childEnviron("programs")...)
+		if err != nil {
+			fmt.Println(err)
+		}
+		return code
+	}
+	err := func() error {
+		l, err := Open(context.Background(), "direct", []model.Link{})
+		if err != nil {
+			return err
+		}
+		defer l.Close()
+		o := shell("(setsid sleep 600 &); cat /proc/sys/net/ipv4/tcp_congestion_control; ls /sys/class/net | grep eth0")
+		o.Control = "reno"
+		p, err := l.Nodes()[0].Start(context.Background(), o)
+		if err != nil {
+			return err
+		}
+		e, err := p.Wait()
+		fmt.Println(e, p.Tail(), len(left(p)))
+		return err
+	}()
+	if err != nil {
+		fmt.Println(err)
+		return 1
+	}
+	return 7
+}
+
+func TestProgramInUserNamespace(t *testing.T) {
+	watchHost(t)
+	cmd := child("programs")
+	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: 65534, Gid: 65534}}
+	out, err := cmd.CombinedOutput()
+	if want := "exit code 0 [reno eth0] 0\n"; cmd.ProcessState.ExitCode() != 7 || string(out) != want {
+		t.Errorf("exit %d, %v\ngot  %q\nwant %q", cmd.ProcessState.ExitCode(), err, out, want)
+	}
+}
+
+func TestProcessTimes(t *testing.T) {
+	for _, c := range []struct {
+		stat        string
+		own, waited [2]time.Duration
+	}{
+		{"", [2]time.Duration{}, [2]time.Duration{}},
+		{"1 (x) R 1 2", [2]time.Duration{}, [2]time.Duration{}},
+		{"7 (a) b) (c) S 1 7 7 0 -1 4194560 1 2 3 4 100 25 7 3 20 0 1 0 5", [2]time.Duration{time.Second, 250 * time.Millisecond},
+			[2]time.Duration{70 * time.Millisecond, 30 * time.Millisecond}},
+	} {
+		if own, waited := processTimes(c.stat); own != c.own || waited != c.waited {
+			t.Errorf("%q: got %v, %v; want %v, %v", c.stat, own, waited, c.own, c.waited)
+		}
+	}
+}

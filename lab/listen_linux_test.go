@@ -1,0 +1,107 @@
+package lab
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+)
+
+// childServe listens at each of its addresses after a while, or fails.
+func childServe() int {
+	args := childArgs()
+	time.Sleep(100 * time.Millisecond)
+	if args[0] == "fail" {
+		fmt.Fprintln(os.Stderr, "bind: no such luck")
+		return 1
+	}
+	for _, addr := range args {
+		network := "tcp"
+		if strings.HasPrefix(addr, "0.0.0.0:") {
+			network = "tcp4" // else Go listens at [::]
+		}
+		if _, err := net.Listen(network, addr); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			return 1
+		}
+	}
+	fmt.Println("serving")
+	select {}
+}
+
+func TestProgramListens(t *testing.T) {
+	l := openLab(t, "direct")
+	for _, c := range []struct {
+		name string
+		o    ProgramOptions
+		want string // the address, or in the error
+	}{
+		{"everywhere", playing("serve", ":8080"), "[::]:8080"},
+		{"IPv4", playing("serve", "0.0.0.0:8081"), "0.0.0.0:8081"},
+		{"its address", playing("serve", "198.18.0.1:8082"), "198.18.0.1:8082"},
+		{"after the loopback", playing("serve", "127.0.0.1:8083", ":8084"), "[::]:8084"},
+		{"loopback only", playing("serve", "127.0.0.1:8085"), "listens at 127.0.0.1:8085, where no other node reaches it; it said: serving"},
+		{"ends", playing("serve", "fail"), "sender ended before it listened: exit code 1; it said: bind: no such luck"},
+		{"goes to the background", shell(daemons), "exit code 0; a server must stay in the foreground; it said"},
+		{"never", shell("sleep 600"), "does not listen on TCP after 500ms; it said nothing"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			// One that listens before is not taken for it.
+			other := begin(t, node(t, l, "sender"), playing("serve", ":9999"))
+			if _, err := other.WaitListening(t.Context(), 0); err != nil {
+				t.Fatal(err)
+			}
+			p := begin(t, node(t, l, "sender"), c.o)
+			var within time.Duration
+			switch c.name {
+			case "never":
+				within = 500 * time.Millisecond
+			case "loopback only": // it is to have said something by then
+				within = 3 * time.Second
+			}
+			addr, err := p.WaitListening(t.Context(), within)
+			if err != nil && !strings.Contains(err.Error(), c.want) || err == nil && addr.String() != c.want {
+				t.Errorf("got %v, %v, want %s", addr, err, c.want)
+			}
+		})
+	}
+	t.Run("context", func(t *testing.T) {
+		ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+		defer cancel()
+		if _, err := begin(t, node(t, l, "sender"), shell("sleep 600")).WaitListening(ctx, 0); !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("got %v", err)
+		}
+	})
+}
+
+func TestParseListeners(t *testing.T) {
+	if binary.NativeEndian.Uint16([]byte{1, 0}) != 1 {
+		t.Skip("the text is of a little-endian machine")
+	}
+	const text = `  sl  local_address rem_address   st tx_queue rx_queue tr tm->when retrnsmt   uid  timeout inode
+   0: 0100007F:1F90 00000000:0000 0A 00000000:00000000 00:00000000 00000000     0        0 4711 1 0000000000000000 100 0 0 10 0
+   1: 010012C6:0050 00000000:0000 0A 00000000:00000000 00:00000000 00000000     0        0 4712 1 0000000000000000 100 0 0 10 0
+   2: 010012C6:0050 020012C6:8000 01 00000000:00000000 00:00000000 00000000     0        0 4713 1 0000000000000000 100 0 0 10 0
+   3: 00000000000000000000000001000000:01BB 00000000000000000000000000000000:0000 0A 0:0 0:0 0 0 0 4714
+   4: 02000120000000000000000001000000:01BB 00000000000000000000000000000000:0000 0A 0:0 0:0 0 0 0 4715
+   5: 0000000000000000FFFF0000010012C6:01BB 00000000000000000000000000000000:0000 0A 0:0 0:0 0 0 0 4716
+   6: 01007F:1F90 0:0 0A 0:0 0:0 0 0 0 4717
+   7: 0100007F:1F90F 0:0 0A 0:0 0:0 0 0 0 4718
+   8: 0100007F:1F90 0:0 0A 0:0 0:0 0 0 0 -1
+   9: : 0:0 0A 0:0 0:0 0 0 0 4719
+   10: 0100007F:1F90 0:0 0A`
+	var got []string
+	for _, l := range parseListeners([]byte(text)) {
+		got = append(got, fmt.Sprint(l.addr, " ", l.inode))
+	}
+	want := []string{"127.0.0.1:8080 4711", "198.18.0.1:80 4712", "[::1]:443 4714", "[2001:2::1]:443 4715", "198.18.0.1:443 4716"}
+	if !slices.Equal(got, want) {
+		t.Errorf("got  %q\nwant %q", got, want)
+	}
+}

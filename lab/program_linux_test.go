@@ -1,0 +1,270 @@
+package lab
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+)
+
+// begin starts a program and sees to its end.
+func begin(t *testing.T, n *Node, o ProgramOptions) *Program {
+	t.Helper()
+	p, err := n.Start(t.Context(), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _, _ = p.Stop() })
+	return p
+}
+
+// shell is a script as a program.
+func shell(script string) ProgramOptions { return ProgramOptions{Args: []string{"sh", "-c", script}} }
+
+// playing is a part of childParts as a program.
+func playing(name string, args ...string) ProgramOptions {
+	self, err := os.Executable()
+	if err != nil {
+		panic(err)
+	}
+	return ProgramOptions{Args: append(append([]string{"env"}, childEnviron(name, args...)...), self)}
+}
+
+// await waits until the program has said a line.
+func await(t *testing.T, p *Program, line string) {
+	t.Helper()
+	until(t, fmt.Sprintf("it says %q", line), func() bool { return slices.Contains(p.Tail(), line) })
+}
+
+// left are the processes that are in the program's PID namespace.
+func left(p *Program) []*os.Process { return membersOf(p.first.space, 0) }
+
+// runs is false for one that has ended and whose parent has not looked yet.
+func runs(one *os.Process) bool {
+	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", one.Pid))
+	return err == nil && !strings.Contains(string(b), ") Z ")
+}
+
+func until(t *testing.T, what string, is func() bool) {
+	t.Helper()
+	for deadline := time.Now().Add(10 * time.Second); time.Now().Before(deadline); time.Sleep(time.Millisecond) {
+		if is() {
+			return
+		}
+	}
+	t.Fatalf("not within 10 s: %s", what)
+}
+
+// daemons leaves two orphans in a session of their own, and says when they are there.
+const daemons = `(setsid sh -c 'sleep 600 & echo ready; exec sleep 600' &); `
+
+func TestProgramEnds(t *testing.T) {
+	l := openLab(t, "direct")
+	here, err := os.Getwd()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		name, script string
+		code         int
+		signal       string
+		tail         string
+	}{
+		{"well", "exit 0", 0, "", ""},
+		{"with a code", "echo no such file >&2; exit 3", 3, "", "no such file"},
+		{"of a child's signal", "sh -c 'kill -9 $$'; exit $?", 137, "", "Killed"},
+		{"of a signal", "kill -9 $$", 137, "SIGKILL", ""},
+		{"of a fault", "kill -SEGV $$", 139, "SIGSEGV", ""},
+		{"with a PID namespace", "ls -d /proc/[0-9]*", 0, "", "/proc/1"},
+		{"here", "pwd", 0, "", here},
+		{"without input", "cat; echo over", 0, "", "over"},
+		{"seeing its node's devices", "ls /sys/class/net | grep eth", 0, "", "eth0"},
+		{"seeing itself in /proc", "test -e /proc/self/exe && cat /proc/self/comm", 0, "", "cat"},
+		{"leaving daemons", daemons + "echo over", 0, "", "over"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			p := begin(t, node(t, l, "sender"), shell(c.script))
+			e, err := p.Wait()
+			if err != nil || e.ExitCode != c.code || e.Signal != c.signal || e.Stopped || !strings.Contains(strings.Join(p.Tail(), "\n"), c.tail) {
+				t.Errorf("%s\ngot  %+v, %v, %q\nwant code %d, signal %q, %q", c.script, e, err, p.Tail(), c.code, c.signal, c.tail)
+			}
+			if e.Duration <= 0 || e.Duration > time.Minute {
+				t.Errorf("it took %v", e.Duration)
+			}
+			if list := left(p); len(list) != 0 {
+				t.Errorf("it left %d processes", len(list))
+			}
+		})
+	}
+}
+
+func TestProgramStops(t *testing.T) {
+	l := openLab(t, "direct")
+	for _, c := range []struct {
+		name, script string
+		code         int
+		signal       string
+		slow         bool // takes all of the grace
+	}{
+		{"that does not handle SIGTERM", "echo ready; exec sleep 600", 143, "SIGTERM", false},
+		{"that ignores it", "trap '' TERM; echo ready; exec sleep 600", 137, "SIGKILL", true},
+		{"that handles it", "trap 'exit 7' TERM; echo ready; sleep 600 & wait", 7, "", false},
+		{"that only handles it", "trap : TERM; echo ready; while :; do sleep 0.05; done", 137, "SIGKILL", true},
+		{"with daemons", daemons + "exec sleep 600", 143, "SIGTERM", false},
+		{"with a child that handles it", "sh -c 'trap \"echo bye; exit 3\" TERM; echo ready; sleep 600 & wait'; exit $?", 143, "SIGTERM", false},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			p := begin(t, node(t, l, "sender"), shell(c.script))
+			await(t, p, "ready")
+			if list := left(p); c.name == "with daemons" && len(list) < 4 {
+				t.Errorf("%d processes before the stop, want 4", len(list))
+			}
+			began := time.Now()
+			e, err := p.Stop()
+			if err != nil || e.ExitCode != c.code || e.Signal != c.signal || !e.Stopped {
+				t.Errorf("%s\ngot  %+v, %v\nwant code %d, signal %q", c.script, e, err, c.code, c.signal)
+			}
+			if took := time.Since(began); (took >= childGrace) != c.slow {
+				t.Errorf("it took %v", took)
+			}
+			if list := left(p); len(list) != 0 {
+				t.Errorf("it left %d processes", len(list))
+			}
+			if again, err := p.Stop(); again != e || err != nil {
+				t.Errorf("the second Stop: %+v, %v", again, err)
+			}
+		})
+	}
+}
+
+func TestProgramEndsWithItsContext(t *testing.T) {
+	l := openLab(t, "direct")
+	ctx, cancel := context.WithCancel(t.Context())
+	p, err := node(t, l, "sender").Start(ctx, shell("exec sleep 600"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	cancel()
+	if e, err := p.Wait(); err != nil || !e.Stopped || e.Signal != "SIGTERM" {
+		t.Errorf("got %+v, %v", e, err)
+	}
+	if _, err := node(t, l, "sender").Start(ctx, shell("sleep 600")); !errors.Is(err, context.Canceled) {
+		t.Errorf("Start after the end of its context: %v", err)
+	}
+}
+
+func TestProgramThatCannotStart(t *testing.T) {
+	l := openLab(t, "direct")
+	broken := t.TempDir() + "/broken"
+	if err := os.WriteFile(broken, []byte("\x7fELF"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	plain := t.TempDir() + "/plain"
+	if err := os.WriteFile(plain, nil, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	before := readSettingIn(t, node(t, l, "sender"), controlSetting)
+	for _, c := range []struct {
+		args []string
+		want string
+	}{
+		{nil, "no program named"},
+		{[]string{"no-such-program"}, "not found"},
+		{[]string{plain}, "permission denied"},
+		{[]string{broken}, "exec format error"},
+	} {
+		p, err := node(t, l, "sender").Start(t.Context(), ProgramOptions{Args: c.args, Control: "reno"})
+		if p != nil || err == nil || !strings.Contains(err.Error(), c.want) || strings.ContainsAny(err.Error(), "\n") || errors.As(err, new(*RightsError)) {
+			t.Errorf("%q: %v, want %q", c.args, err, c.want)
+		}
+	}
+	if got := readSettingIn(t, node(t, l, "sender"), controlSetting); got != before {
+		t.Errorf("the node's congestion control is %q, was %q", got, before)
+	}
+}
+
+func TestProgramOutputIsBounded(t *testing.T) {
+	l := openLab(t, "direct")
+	p := begin(t, node(t, l, "sender"), shell("yes aaaa | head -c 5000000; yes bbbb | head -c 1000000 >&2; echo last words >&2"))
+	if e, err := p.Wait(); err != nil || e.ExitCode != 0 {
+		t.Errorf("got %+v, %v", e, err)
+	}
+	if list := p.Tail(); len(list) != tailLines || list[tailLines-1] != "last words" {
+		t.Errorf("Tail: %q", list)
+	}
+	for i := range p.out {
+		if n := len(p.out[i].text); n != tailBytes {
+			t.Errorf("output %d: kept %d B, want %d", i+1, n, tailBytes)
+		}
+	}
+}
+
+const busy = `i=0; while [ $i -lt 100000 ]; do i=$((i+1)); done; `
+
+func TestProgramTimes(t *testing.T) {
+	l := openLab(t, "direct")
+	for _, c := range []struct {
+		name, script string
+	}{
+		{"its own", busy},
+		{"a child's", "sh -c '" + busy + "'; true"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			e, err := begin(t, node(t, l, "sender"), shell(c.script)).Wait()
+			if cpu := e.User + e.System; err != nil || cpu < 5*time.Millisecond || cpu > e.Duration+20*time.Millisecond {
+				t.Errorf("processor time %v of %v, %v", cpu, e.Duration, err)
+			}
+		})
+	}
+	t.Run("of nobody's child", func(t *testing.T) {
+		p := begin(t, node(t, l, "sender"), shell("sh -c 'while :; do :; done' & exec sleep 600"))
+		until(t, "100 ms of processor time", func() bool { sum := p.first.timeOfOthers(); return sum[0]+sum[1] > 1e8 })
+		if e, err := p.Stop(); err != nil || e.User+e.System < 1e8 || e.User+e.System > 2*e.Duration {
+			t.Errorf("got %+v, %v", e, err)
+		}
+	})
+	t.Run("of an orphan that ended", func(t *testing.T) {
+		p := begin(t, node(t, l, "sender"), shell("(sh -c '"+busy+"' &); exec sleep 600"))
+		until(t, "the orphan is gone and its time is known", func() bool {
+			sum := p.first.timeOfOthers()
+			return len(left(p)) == 2 && sum[0]+sum[1] > 0
+		})
+		if e, err := p.Stop(); err != nil || e.User+e.System < 10*time.Millisecond || e.User+e.System > e.Duration+20*time.Millisecond {
+			t.Errorf("got %+v, %v", e, err)
+		}
+	})
+	t.Run("nothing", func(t *testing.T) {
+		e, err := begin(t, node(t, l, "sender"), ProgramOptions{Args: []string{"sleep", "0.3"}}).Wait()
+		if err != nil || e.Duration < 300*time.Millisecond || e.User+e.System > 100*time.Millisecond {
+			t.Errorf("got %+v, %v", e, err)
+		}
+	})
+	t.Run("memory", func(t *testing.T) {
+		const block = 256 << 20
+		e, err := begin(t, node(t, l, "sender"), ProgramOptions{Args: []string{"dd", "if=/dev/zero", "of=/dev/null", "bs=256M", "count=1"}}).Wait()
+		if err != nil || e.MaxRSSBytes < block || e.MaxRSSBytes > 2*block {
+			t.Errorf("got %+v, %v", e, err)
+		}
+	})
+}
+
+func TestProgramsBesideEachOther(t *testing.T) {
+	l := openLab(t, "router")
+	var list []*Program
+	for i := range 4 {
+		for _, n := range l.Nodes() {
+			list = append(list, begin(t, n, shell(fmt.Sprintf("ls /sys/class/net | grep -v lo; sleep 0.1; exit %d", i))))
+		}
+	}
+	for i, p := range list {
+		e, err := p.Wait()
+		want := l.Nodes()[i%3].Interface().Name
+		if err != nil || e.ExitCode != i/3 || !slices.Contains(p.Tail(), want) {
+			t.Errorf("program %d: %+v, %v, %q; want code %d, %q", i, e, err, p.Tail(), i/3, want)
+		}
+	}
+}

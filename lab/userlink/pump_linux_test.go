@@ -1,0 +1,45 @@
+package userlink
+
+import (
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"pelt/lab/impair"
+)
+
+// What is due at once leaves before the next frame is read.
+func TestDrainKeepsNothingDueInHand(t *testing.T) {
+	var in, out [2]int
+	for _, pair := range []*[2]int{&in, &out} {
+		fds, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_SEQPACKET|unix.SOCK_NONBLOCK, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		*pair = fds
+		defer unix.Close(fds[0])
+		defer unix.Close(fds[1])
+	}
+	p := &pump{born: time.Now().Add(-time.Second), scratch: make([]byte, longest)}
+	w := &way{in: in[1], out: out[0], pump: p, link: impair.New(impair.Settings{})}
+	const frames = glance - 1
+	for i := range frames {
+		frame := make([]byte, vnetBytes+60)
+		frame[vnetBytes+59] = byte(i)
+		if errno := write(in[0], frame); errno != 0 {
+			t.Fatal(errno)
+		}
+	}
+	p.drain(w)
+	if n := p.leaving.len(); n != 0 {
+		t.Errorf("%d of %d frames are in hand, want none", n, frames)
+	}
+	buf := make([]byte, longest)
+	for i := range frames {
+		n, errno := read(out[1], buf)
+		if errno != 0 || n != vnetBytes+60 || buf[n-1] != byte(i) {
+			t.Fatalf("frame %d: %d B, %v, of number %d", i, n, errno, buf[max(n-1, 0)])
+		}
+	}
+}

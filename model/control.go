@@ -1,0 +1,328 @@
+package model
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// Bounds of a transfer.
+const (
+	MaxBytes        = 1 << 50
+	MaxStagger      = 600.0 // s
+	maxControls     = 16    // in one mix
+	maxCommandBytes = 4096
+)
+
+// MixSeparator stands between the congestion controls of streams that compete:
+// "cubic+bbr".
+const MixSeparator = "+"
+
+// Metrics of the series that come from TCP_INFO, and from TCP_CC_INFO of BBR.
+const (
+	SeriesWindow        = "tcp_cwnd_segments"
+	SeriesInflight      = "tcp_inflight_segments"
+	SeriesLostSegments  = "tcp_lost_segments" // taken for lost and not repaired yet
+	SeriesRetransmits   = "tcp_retransmits"   // segments since the connection began
+	SeriesRTT           = "tcp_rtt_ns"        // smoothed
+	SeriesMinRTT        = "tcp_min_rtt_ns"
+	SeriesDelivery      = "tcp_delivery_bps"
+	SeriesAppLimited    = "tcp_app_limited_ratio" // 1 where the delivery rate was held by the program
+	SeriesPacing        = "tcp_pacing_bps"        // 0 unpaced
+	SeriesAcked         = "tcp_acked_bytes"       // since the connection began
+	SeriesBusy          = "tcp_busy_s"            // likewise, as the two that follow
+	SeriesRwndLimited   = "tcp_rwnd_limited_s"
+	SeriesSndbufLimited = "tcp_sndbuf_limited_s"
+	SeriesBBRBandwidth  = "tcp_bbr_bw_bps"
+	SeriesBBRPacingGain = "tcp_bbr_pacing_gain"
+	SeriesBBRWindowGain = "tcp_bbr_cwnd_gain"
+)
+
+// Controls are the congestion controls that a flow's streams take in turn; none is
+// the host's default for all.
+func (f Flow) Controls() []string {
+	if f.Control == "" {
+		return nil
+	}
+	return strings.Split(f.Control, MixSeparator)
+}
+
+// StreamControl is the congestion control of one stream, "" for the host's default.
+func (f Flow) StreamControl(stream int) string {
+	list := f.Controls()
+	if len(list) == 0 {
+		return ""
+	}
+	return list[stream%len(list)]
+}
+
+// StreamBytes is the part of the flow's bytes that one stream carries.
+func (f Flow) StreamBytes(stream int) uint64 {
+	n := f.Bytes / uint64(f.Streams)
+	if uint64(stream) < f.Bytes%uint64(f.Streams) {
+		n++
+	}
+	return n
+}
+
+// Commands are programs of the user's that transfer something in place of pelt: the
+// server runs at the node that sends, the client at the one that receives, and the
+// time that the client takes is the figure. In both {server} and {client} stand for
+// the addresses of the two nodes, and {bytes} for the flow's bytes.
+type Commands struct {
+	Server string `json:"server"`
+	Client string `json:"client"`
+}
+
+// checkTransfer checks what only TCP flows have.
+func (f Flow) checkTransfer(at string) error {
+	for _, name := range f.Controls() {
+		if name == "" || len(name) > 15 { // TCP_CA_NAME_MAX, include/net/tcp.h
+			return wrong(at+".control", "%q is not the name of a congestion control, or several joined by %s", clip(f.Control), MixSeparator)
+		}
+	}
+	own := f.Bytes > 0 || f.HTTP || f.StaggerSeconds != 0 || f.InfoSeconds != 0 || f.Commands != nil
+	switch {
+	case len(f.Controls()) > maxControls:
+		return wrong(at+".control", "a mix has at most %d, not %d", maxControls, len(f.Controls()))
+	case len(f.Controls()) > f.Streams:
+		return wrong(at+".control", "%d controls compete on as many streams at least, not on %d", len(f.Controls()), f.Streams)
+	case !own:
+		return nil
+	case f.Protocol != TCP || !f.Bulk:
+		return wrong(at+".bytes", "a transfer is of TCP in bulk")
+	case f.Bytes > MaxBytes || f.Bytes > 0 && f.Bytes < uint64(f.Streams):
+		return wrong(at+".bytes", "want at least one for each of %d streams and at most %d, not %d", f.Streams, uint64(MaxBytes), f.Bytes)
+	case f.HTTP && f.Bytes == 0:
+		return wrong(at+".http", "an HTTP answer has a length; want bytes")
+	case f.InfoSeconds != 0 && !(f.InfoSeconds >= 0.001 && f.InfoSeconds <= 60):
+		return wrong(at+".info_s", "want 0.001 to 60 s, or 0 for none, not %g", f.InfoSeconds)
+	case f.StaggerSeconds < 0 || !(f.StaggerSeconds <= MaxStagger):
+		return wrong(at+".stagger_s", "want 0 to %g s, not %g", MaxStagger, f.StaggerSeconds)
+	case f.StaggerSeconds > 0 && f.Streams < 2:
+		return wrong(at+".stagger_s", "is between streams, and there is one")
+	case !f.Rate.IsMax() && (f.Bytes > 0 || f.StaggerSeconds > 0):
+		return wrong(at+".rate", "a transfer goes as fast as TCP lets it")
+	}
+	if c := f.Commands; c != nil {
+		switch {
+		case strings.TrimSpace(c.Server) == "" || strings.TrimSpace(c.Client) == "":
+			return wrong(at+".commands", "want both a server and a client")
+		case len(c.Server) > maxCommandBytes || len(c.Client) > maxCommandBytes || strings.ContainsRune(c.Server+c.Client, 0):
+			return wrong(at+".commands", "want at most %d B each, without NUL", maxCommandBytes)
+		case f.HTTP || f.StaggerSeconds > 0 || f.Streams > 1:
+			return wrong(at+".commands", "transfer in their own way; want neither http nor streams")
+		}
+	}
+	return nil
+}
+
+// checkTime checks what a transfer makes of a trial's time.
+func (f Flow) checkTime(at string, t Timing) error {
+	last := f.StaggerSeconds * float64(f.Streams-1)
+	switch whole := t.WarmupSeconds + t.MeasureSeconds; {
+	case (f.Bytes > 0 || f.Commands != nil) && t.WarmupSeconds > 0:
+		return wrong(at+".bytes", "a transfer counts from its first byte; want no warm-up, not %gs", t.WarmupSeconds)
+	case f.StaggerSeconds > 0 && last >= whole:
+		return wrong(at+".stagger_s", "the last of %d streams would begin after %gs, and a trial is over after %gs", f.Streams, last, whole)
+	}
+	return f.checkLength(at, t)
+}
+
+// Completion is how a transfer of a number of bytes, or of the user's commands, went.
+type Completion struct {
+	Bytes   uint64  `json:"bytes"`  // asked for; of commands 0 if nobody says
+	Done    bool    `json:"done"`   // all of it; else the trial's time was over first
+	Seconds float64 `json:"time_s"` // from its begin to its end, or to where it was cut
+	// By is what ended it: "read" when the receiving program had read all, by the one
+	// clock of both ends; "acknowledged" when the sender's TCP knew all of it arrived;
+	// "answer" of an HTTP client from its request to the answer's last byte; "exit" of
+	// the user's client from its start to its end.
+	By string `json:"by"`
+}
+
+// What ends a transfer, see Completion.
+const (
+	ByRead         = "read"
+	ByAcknowledged = "acknowledged"
+	ByAnswer       = "answer"
+	ByExit         = "exit"
+)
+
+// TCPStream are the figures of one of several streams.
+type TCPStream struct {
+	Control       string  `json:"control"` // read back
+	StartSeconds  float64 `json:"start_s"` // after the first one's
+	SentBytes     uint64  `json:"sent_bytes"`
+	ReceivedBytes uint64  `json:"received_bytes"`
+	Retransmits   uint64  `json:"retransmits"`
+	// GoodputBPS is over the time in which all streams ran.
+	GoodputBPS float64 `json:"goodput_bps"`
+}
+
+// ControlTable is what congestion controls did beside each other, under each of the
+// run's conditions.
+type ControlTable struct {
+	// Metric is what they are compared by: completion_s or goodput_bps.
+	Metric     string            `json:"metric"`
+	Baseline   string            `json:"baseline"` // the control that the others are compared with
+	Controls   []string          `json:"controls"` // in the order of the plan; a mix is one of them
+	Conditions []ControlSetting  `json:"conditions"`
+	Cells      []ControlCell     `json:"cells"` // by condition, then by control
+	Contrasts  []ControlContrast `json:"contrasts"`
+	Tests      int               `json:"tests"` // comparisons made at once, which share the chance of a false alarm
+	// Looks is how often the run may judge before it has all of its repeats; each
+	// judges at a share of the 5 % that a false alarm may have.
+	Looks int      `json:"looks"`
+	Alpha float64  `json:"alpha"` // of one look, for all its tests together
+	Notes []string `json:"notes"` // what the figures rest on: segmentation offload, sanity, doubts
+}
+
+// ControlSetting is one condition: a combination of the levels of all factors but the
+// control.
+type ControlSetting struct {
+	Cell Cell   `json:"cell"` // empty where nothing else varies
+	Text string `json:"text"` // "1 % loss"; "" where nothing else varies
+	// Verdict says in a sentence what the controls did here.
+	Verdict string `json:"verdict"`
+}
+
+// ControlCell is one control under one condition. An estimate is nil where no trial
+// has the figure.
+type ControlCell struct {
+	Condition  int       `json:"condition"` // place in Conditions
+	Control    string    `json:"control"`
+	Valid      int       `json:"valid_trials"`
+	Invalid    int       `json:"invalid_trials"` // aborted ones included
+	Unfinished int       `json:"unfinished"`     // valid, and cut by the time before all bytes were there
+	Completion *Estimate `json:"completion_s,omitempty"`
+	Goodput    *Estimate `json:"goodput_bps,omitempty"`
+	Resent     *Estimate `json:"retransmit_ratio,omitempty"` // retransmitted of all data segments
+	// Delays of the thin flow of UDP beside the transfer: round trips, and how much
+	// their 95th percentile is above the path's shortest.
+	RTT50    *Estimate `json:"rtt_p50_s,omitempty"`
+	RTT95    *Estimate `json:"rtt_p95_s,omitempty"`
+	Standing *Estimate `json:"queueing_p95_s,omitempty"`
+	// Limited is the share of the busy time that TCP was held by the peer's window or
+	// by its own buffer, not by the control: the middle of the trials.
+	Limited *Estimate `json:"limited_ratio,omitempty"`
+	Mathis  *Mathis   `json:"mathis,omitempty"`
+	// Of streams that compete: Jain's index of their goodputs, each control's share,
+	// and how long until the shares stood still.
+	Jain      *Estimate            `json:"jain,omitempty"`
+	Shares    map[string]*Estimate `json:"shares,omitempty"`
+	Converged *Estimate            `json:"convergence_s,omitempty"`
+}
+
+// Estimate is the median of a figure over the valid trials of a cell, in base units,
+// with the interval that holds it with 95 % confidence.
+type Estimate struct {
+	Median float64 `json:"median"`
+	Low    float64 `json:"low"`
+	High   float64 `json:"high"`
+	// Values are the trials', in the order of their repeats. Where one was cut before
+	// its end, the value is a lower bound.
+	Values []float64 `json:"values"`
+	// Bound says that the median itself is such a lower bound.
+	Bound bool `json:"lower_bound,omitempty"`
+}
+
+// Mathis is what the model of Mathis, Semke, Mahdavi and Ott (1997) has a Reno sender
+// carry over a path with random loss: 1.22 segments a round trip over the square root
+// of the loss ratio.
+type Mathis struct {
+	LossRatio    float64 `json:"loss_ratio"`
+	RTTSeconds   float64 `json:"rtt_s"`
+	SegmentBytes int     `json:"segment_bytes"`
+	PredictedBPS float64 `json:"predicted_bps"`
+	Ratio        float64 `json:"ratio"` // measured of predicted
+	// Above says why the model does not bind here: the path's rate is less than what
+	// it predicts. "" if it does.
+	Above string `json:"above,omitempty"`
+}
+
+// ControlContrast compares one control with the baseline under one condition, by the
+// table's metric.
+type ControlContrast struct {
+	Condition int     `json:"condition"`
+	Control   string  `json:"control"`
+	Baseline  string  `json:"baseline"`
+	Ratio     float64 `json:"ratio"` // of speed: above 1 the control is faster than the baseline, whatever the metric is
+	Low       float64 `json:"low"`   // of the 95 % bootstrap interval of the ratio of medians
+	High      float64 `json:"high"`
+	Trials    int     `json:"trials"` // of the control that has fewer
+	P         float64 `json:"p"`      // of Mann and Whitney's rank test, two-sided, of this comparison alone
+	FamilyP   float64 `json:"family_p"`
+	// Separable: the two differ, with the confidence of the table for all of its tests.
+	Separable bool   `json:"separable"`
+	Text      string `json:"text"`
+}
+
+// Cell finds one control under one condition; nil if the table has none.
+func (t *ControlTable) Cell(condition int, control string) *ControlCell {
+	i := slices.IndexFunc(t.Cells, func(c ControlCell) bool { return c.Condition == condition && c.Control == control })
+	if i < 0 {
+		return nil
+	}
+	return &t.Cells[i]
+}
+
+// Contrast finds the comparison of a control under one condition; nil if there is none.
+func (t *ControlTable) Contrast(condition int, control string) *ControlContrast {
+	i := slices.IndexFunc(t.Contrasts, func(c ControlContrast) bool { return c.Condition == condition && c.Control == control })
+	if i < 0 {
+		return nil
+	}
+	return &t.Contrasts[i]
+}
+
+// Looks are the numbers of repeats after which a run that goes on until its cells are
+// told apart may judge: its first repeats, and in steps of half of them, to the most.
+func (d Design) Looks() []int {
+	list := []int{d.Repeats}
+	step := max(1, d.Repeats/2)
+	for n := d.Repeats + step; n < d.MostRepeats; n += step {
+		list = append(list, n)
+	}
+	if d.MostRepeats > d.Repeats {
+		list = append(list, d.MostRepeats)
+	}
+	return list
+}
+
+func (d Design) checkRepeats() error {
+	switch {
+	case d.Redo < 0 || d.Redo > MaxRedo:
+		return &FieldError{Field: "design.redo", Want: fmt.Sprintf("want 0 to %d, not %d", MaxRedo, d.Redo)}
+	case d.MostRepeats != 0 && (d.MostRepeats < d.Repeats || d.MostRepeats > MaxRepeats):
+		return &FieldError{Field: "design.most_repeats", Want: fmt.Sprintf("want %d to %d, not %d", d.Repeats, MaxRepeats, d.MostRepeats)}
+	}
+	return nil
+}
+
+// Failed counts the trials that are invalid and that no other try made good, and how
+// many there are that ended, whatever tries they took.
+func (d Document) Failed() (failed, trials int) {
+	type slot struct {
+		cell   string
+		repeat int
+	}
+	tried := map[slot]bool{} // true: in vain
+	for _, r := range d.Results {
+		at := slot{r.Cell.Key(), r.Repeat}
+		switch r.State {
+		case Valid:
+			tried[at] = false
+		case Invalid:
+			if _, made := tried[at]; !made {
+				tried[at] = true
+			}
+		}
+	}
+	for _, inVain := range tried {
+		if inVain {
+			failed++
+		}
+	}
+	return failed, len(tried)
+}

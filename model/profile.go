@@ -1,0 +1,369 @@
+package model
+
+import (
+	"fmt"
+	"hash/fnv"
+	"strings"
+	"time"
+
+	"pelt/pace"
+	"pelt/unit"
+)
+
+// Profile says how the packets of a paced UDP flow are spread over time; without
+// one, all gaps are the same. The flow's rate is the mean one, but for OnOff, where
+// it is the one while on, and for Ramp, where it is the last one.
+type Profile struct {
+	Kind         string  `json:"kind"`                    // see below
+	Seed         uint64  `json:"seed,omitempty"`          // of what is random; 0 in a plan is chosen from the plan's seed, repeat by repeat
+	BurstPackets int     `json:"burst_packets,omitempty"` // of Burst: leave back to back, at once and whenever their time at the rate is over
+	OnSeconds    float64 `json:"on_s,omitempty"`          // of OnOff: sends at the rate for so long
+	OffSeconds   float64 `json:"off_s,omitempty"`         // and pauses for so long
+	Random       bool    `json:"random,omitempty"`        // of OnOff: these are the means of exponential distributions
+	// From is the first rate of Ramp, whose rate changes evenly over the measured
+	// part; warm-up packets leave at it.
+	From unit.Rate `json:"from,omitzero"`
+	// File is where the trace was read from, for people; nothing opens it again.
+	File string `json:"file,omitempty"`
+	Gaps bool   `json:"gaps,omitempty"` // that file has times between packets without saying so
+	// Trace holds the gaps as TraceText writes them. A trace shorter than a trial is
+	// repeated, and one whose mean rate is not the flow's is stretched to it.
+	Trace []string `json:"trace,omitempty"`
+}
+
+// Pacing is what a profile asked of a sender, and how far what it did is from that.
+type Pacing struct {
+	Profile   string       `json:"profile"` // in the words of --profile
+	Seed      uint64       `json:"seed,omitempty"`
+	AskedGap  *Percentiles `json:"asked_gap_ns,omitempty"` // between consecutive packets of one stream: of all, or of an even sample
+	AskedGaps []Bucket     `json:"asked_gap_counts,omitempty"`
+	// Distance is the least share of gaps that were not as asked: by more than a bar
+	// of the histograms, about a quarter. Nil if there were no gaps to compare.
+	Distance *float64     `json:"gap_distance_ratio,omitempty"`
+	Late     *Percentiles `json:"late_ns,omitempty"` // how late packets were handed over; of those that left together, the first that was due, also if it was given up
+	// Rounds is how often the trial's packets go through the trace.
+	Rounds float64 `json:"trace_rounds,omitempty"`
+}
+
+// Kinds of profiles.
+const (
+	Poisson      = "poisson" // independent gaps of the exponential distribution
+	Burst        = "burst"   // a full token bucket at a time
+	OnOff        = "on-off"
+	Ramp         = "ramp"
+	TraceProfile = "trace"
+)
+
+// ConstantGap is the level of the knob profile that has none.
+const ConstantGap = "constant"
+
+// Bounds of profiles.
+const (
+	MinOnTime  = time.Microsecond
+	MaxOnTime  = 24 * time.Hour
+	maxPeriods = 10_000_000        // of random times on and off in a trial: they are counted from its begin
+	maxDrawn   = 1_000_000_000_000 // packets of a random schedule in a trial
+)
+
+const profileWant = "want poisson, burst=PACKETS, on=TIME,off=TIME, on=TIME,off=TIME,random, ramp=RATE..RATE, trace=FILE or gaps=FILE"
+
+// ParseProfile reads what --profile says, but for a trace: "poisson", "burst=64",
+// "on=10ms,off=90ms", with ",random" for exponential times, "ramp=10kpps..100kpps".
+// A ramp also says the flow's rate; of others rate is the zero one.
+func ParseProfile(text string) (p Profile, rate unit.Rate, err error) {
+	wrong := func(want string, args ...any) (Profile, unit.Rate, error) {
+		return Profile{}, unit.Rate{}, &unit.SyntaxError{Kind: "profile", Text: clip(text), Want: fmt.Sprintf(want, args...)}
+	}
+	var words []string
+	for _, w := range strings.Split(strings.ToLower(text), ",") {
+		words = append(words, strings.TrimSpace(w))
+	}
+	key, value, _ := strings.Cut(words[0], "=")
+	if key != "on" && len(words) > 1 {
+		return wrong(profileWant)
+	}
+	switch {
+	case words[0] == Poisson:
+		p.Kind = Poisson
+	case key == Burst && value != "":
+		p.Kind = Burst
+		sizes, err := unit.ParseSizes(value)
+		if err != nil || len(sizes) != 1 {
+			return wrong("a burst is a number of packets, as burst=64")
+		}
+		p.BurstPackets = sizes[0]
+	case key == Ramp && value != "":
+		p.Kind = Ramp
+		from, to, ok := strings.Cut(value, "..")
+		first, err := unit.ParseRate(from)
+		last, other := unit.ParseRate(to)
+		if !ok || err != nil || other != nil || first.IsMax() || last.IsMax() {
+			return wrong("a ramp goes from rate to rate, as ramp=10kpps..100kpps")
+		}
+		p.From, rate = first, last
+	case key == "on":
+		p.Kind = OnOff
+		times := map[string]*float64{"on": &p.OnSeconds, "off": &p.OffSeconds}
+		for _, w := range words {
+			key, value, _ := strings.Cut(w, "=")
+			if w == "random" && !p.Random {
+				p.Random = true
+				continue
+			}
+			d, err := unit.ParseDuration(value)
+			if times[key] == nil || err != nil || d <= 0 {
+				return wrong("want a time on and a time off, as on=10ms,off=90ms, and random for exponential ones")
+			}
+			*times[key] = d.Seconds()
+			delete(times, key)
+		}
+		if len(times) > 0 {
+			return wrong("want a time on and a time off, as on=10ms,off=90ms")
+		}
+	default:
+		return wrong(profileWant)
+	}
+	return p, rate, nil
+}
+
+// Words is the profile as --profile takes it. A ramp ends at the flow's rate.
+func (p Profile) Words(rate unit.Rate) string {
+	duration := func(s float64) string { return seconds(s).String() }
+	switch p.Kind {
+	case Burst:
+		return fmt.Sprintf("burst=%d", p.BurstPackets)
+	case OnOff:
+		text := "on=" + duration(p.OnSeconds) + ",off=" + duration(p.OffSeconds)
+		if p.Random {
+			text += ",random"
+		}
+		return text
+	case Ramp:
+		return fmt.Sprintf("ramp=%v..%v", p.From, rate)
+	case TraceProfile:
+		if p.Gaps {
+			return "gaps=" + p.File
+		}
+		return "trace=" + p.File
+	}
+	return p.Kind
+}
+
+// Other is the profile for another flow beside this one: of what is random, another
+// draw. nil stays nil.
+func (p *Profile) Other(number int) *Profile {
+	if p == nil || number == 0 || !p.random() {
+		return p
+	}
+	other := *p
+	other.Seed = max(pace.Seed(p.Seed, uint64(number)), 1)
+	return &other
+}
+
+// wordSeed makes a number of a word.
+func wordSeed(word string) uint64 {
+	h := fnv.New64a()
+	_, _ = h.Write([]byte(word)) // never fails
+	return h.Sum64()
+}
+
+// random tells whether the profile draws.
+func (p Profile) random() bool { return p.Kind == Poisson || p.Kind == OnOff && p.Random }
+
+// check checks the profile of a flow.
+func (f Flow) checkProfile(at string) error {
+	p := f.Profile
+	if p == nil {
+		return nil
+	}
+	at += ".profile"
+	switch {
+	case f.Protocol != UDP:
+		return wrong(at, "only a UDP flow has one: TCP decides itself when its segments leave")
+	case f.Rate.IsMax():
+		return wrong(at, "needs a rate to spread; %s is of a flow at full rate", clip(p.Kind))
+	case f.Segments > 1:
+		return wrong(at, "packets of one buffer leave at once; want no segments with a profile")
+	case p.Kind != Burst && p.BurstPackets != 0,
+		p.Kind != OnOff && (p.OnSeconds != 0 || p.OffSeconds != 0 || p.Random),
+		p.Kind != Ramp && !p.From.IsMax(),
+		p.Kind != TraceProfile && (len(p.Trace) > 0 || p.File != "" || p.Gaps):
+		return wrong(at, "has settings of another kind than %q", clip(p.Kind))
+	}
+	switch p.Kind {
+	case Poisson:
+	case Burst:
+		if p.BurstPackets < 1 || p.BurstPackets > MaxBurst {
+			return wrong(at+".burst_packets", "want 1 to %d packets, not %d", MaxBurst, p.BurstPackets)
+		}
+	case OnOff:
+		for _, t := range []struct {
+			field string
+			value float64
+		}{{".on_s", p.OnSeconds}, {".off_s", p.OffSeconds}} {
+			if !(t.value >= MinOnTime.Seconds() && t.value <= MaxOnTime.Seconds()) {
+				return wrong(at+t.field, "want %v to %v, not %vs", MinOnTime, MaxOnTime, t.value)
+			}
+		}
+	case Ramp:
+		if pps, ok := p.From.PPS(f.PayloadBytes); !ok || pps > unit.MaxPacketsPerSecond {
+			return wrong(at+".from", "want a rate of at most %s, not %v", unit.FormatPPS(unit.MaxPacketsPerSecond), p.From)
+		}
+	case TraceProfile:
+		if !printable(p.File) {
+			return wrong(at+".file", "want a file's name, not %q", clip(p.File))
+		}
+		if _, err := ReadTraceText(p.Trace); err != nil {
+			return wrong(at+".trace", "%v", err)
+		}
+	default:
+		return wrong(at+".kind", "want poisson, burst, on-off, ramp or trace, not %q", clip(p.Kind))
+	}
+	return nil
+}
+
+// maxTraces bounds the traces of one order to an agent, in characters: a message of
+// the control plane is at most 1 MiB long.
+const maxTraces = 800_000
+
+// checkTraces checks that an order can hold what a plan does: each receiver's flow
+// has the trace.
+func (p Plan) checkTraces() error {
+	size, flows := 0, max(p.Receivers, 1)
+	if p.Target == "lab:star" && p.Receivers == 0 {
+		flows = 10
+	}
+	for _, f := range p.Flows {
+		if f.Profile == nil {
+			continue
+		}
+		for _, part := range f.Profile.Trace {
+			size += len(part)
+		}
+	}
+	if flows*size > maxTraces {
+		return wrong("flows[0].profile.trace", "to %d receivers, it is longer than an order holds: want a shorter one, or fewer receivers", flows)
+	}
+	return nil
+}
+
+// checkLength checks what a profile costs over a trial's time.
+func (f Flow) checkLength(at string, t Timing) error {
+	p := f.Profile
+	if p == nil || !p.random() {
+		return nil
+	}
+	longest := max(t.MeasureSeconds, t.WarmupSeconds)
+	if pps, _ := f.Rate.PPS(f.PayloadBytes); pps*longest > maxDrawn {
+		return wrong(at+".profile", "%s for %v is more than the %d packets that a random schedule may have", unit.FormatPPS(pps), seconds(longest), int64(maxDrawn))
+	}
+	if p.Kind == OnOff && longest/(p.OnSeconds+p.OffSeconds) > maxPeriods {
+		return wrong(at+".profile", "more than %d random times on and off in %v; want longer ones", maxPeriods, seconds(longest))
+	}
+	return nil
+}
+
+// PeakPPS is the highest rate of a flow in packets per second of any of its
+// seconds, as it is planned: of OnOff the one while on, of Poisson the mean. ok is
+// false for a flow as fast as it can.
+func (f Flow) PeakPPS() (pps float64, ok bool) {
+	pps, ok = f.Rate.PPS(f.PayloadBytes)
+	if f.Profile == nil || !ok {
+		return pps, ok
+	}
+	switch f.Profile.Kind {
+	case Burst:
+		pps = max(pps, float64(f.Profile.BurstPackets)) // which may be that of many seconds
+	case Ramp:
+		from, _ := f.Profile.From.PPS(f.PayloadBytes)
+		pps = max(pps, from)
+	case TraceProfile:
+		if gaps, err := ReadTraceText(f.Profile.Trace); err == nil {
+			pps = tracePeak(gaps, pps)
+		}
+	}
+	return pps, ok
+}
+
+// MeanPPS is the mean rate of a flow in packets per second; ok is false for a flow
+// as fast as it can.
+func (f Flow) MeanPPS() (pps float64, ok bool) {
+	pps, ok = f.Rate.PPS(f.PayloadBytes)
+	if f.Profile == nil || !ok {
+		return pps, ok
+	}
+	switch p := f.Profile; p.Kind {
+	case Ramp:
+		from, _ := p.From.PPS(f.PayloadBytes)
+		pps = (pps + from) / 2
+	case OnOff:
+		pps *= p.OnSeconds / (p.OnSeconds + p.OffSeconds)
+	}
+	return pps, ok
+}
+
+// Clock is the schedule of a flow with a profile that is right, in a phase of a trial; nil
+// for one without. Each caller has one of its own.
+func (f Flow) Clock(t Timing, warmup bool) pace.Clock {
+	mean, paced := f.Rate.Schedule(f.PayloadBytes)
+	if f.Profile == nil || !paced {
+		return nil
+	}
+	p, seed := f.Profile, f.Profile.Seed
+	if warmup { // which is not to rehearse what is measured
+		seed = pace.Seed(seed, 1)
+	}
+	on, off := seconds(p.OnSeconds).Nanoseconds(), seconds(p.OffSeconds).Nanoseconds()
+	switch p.Kind {
+	case Poisson:
+		return pace.Poisson(mean, seed)
+	case Burst:
+		return pace.Burst(mean, uint64(p.BurstPackets))
+	case OnOff:
+		if p.Random {
+			return pace.RandomOnOff(mean, on, off, seed)
+		}
+		return pace.OnOff(mean, on, off)
+	case Ramp:
+		from, _ := p.From.Schedule(f.PayloadBytes)
+		if warmup {
+			return pace.Ramp(from, from, 1)
+		}
+		return pace.Ramp(from, mean, f.rampTime(t).Nanoseconds())
+	case TraceProfile:
+		if gaps, err := ReadTraceText(p.Trace); err == nil {
+			return pace.Trace(mean, gaps)
+		}
+	}
+	return nil
+}
+
+// rampTime is how long a ramp takes: the measured part, or as long as the packets
+// of a flow that has a number of them.
+func (f Flow) rampTime(t Timing) time.Duration {
+	if pps, _ := f.MeanPPS(); f.Packets > 0 && pps > 0 {
+		return seconds(min(float64(f.Packets)/pps, MaxMeasure.Seconds()))
+	}
+	return t.Measure()
+}
+
+// counted is how long the packets of a flow take, in seconds, 0 if their number is
+// not said.
+func (f Flow) counted(at string, t Timing) (float64, error) {
+	mean, paced := f.Rate.Schedule(f.PayloadBytes)
+	if f.Packets == 0 || !paced {
+		return 0, nil
+	}
+	if f.Profile == nil {
+		return float64(mean.Due(f.Packets)) / 1e9, nil
+	}
+	pps, _ := f.MeanPPS()
+	about := Timing{MeasureSeconds: float64(f.Packets) / pps}
+	if about.MeasureSeconds > MaxMeasure.Seconds() { // refused, without looking for its end
+		return about.MeasureSeconds, nil
+	}
+	if err := f.checkLength(at, about); err != nil {
+		return 0, err
+	}
+	return float64(f.Clock(t, false).End(f.Packets)) / 1e9, nil
+}

@@ -1,0 +1,128 @@
+package model
+
+import (
+	"bytes"
+	"compress/flate"
+	"encoding/base64"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"strings"
+	"time"
+)
+
+// Bounds of a trace: a plan, and an order to an agent, hold all of it.
+const (
+	MaxTracePackets = 1 << 20
+	MaxTraceText    = 6     // strings, of at most
+	maxTracePart    = 60000 // characters: a line of a plan holds more
+	maxTraceGap     = 24 * time.Hour
+)
+
+// ErrTraceLong is of a trace that no plan holds.
+var ErrTraceLong = fmt.Errorf("is more than a plan holds: %d packets, or %d kB compressed; a shorter one is repeated as often as a trial needs", MaxTracePackets, MaxTraceText*maxTracePart*3/4000)
+
+// TraceText writes gaps in nanoseconds, each the time to the packet after it, as a
+// plan keeps them: variable-length numbers, compressed (RFC 1951), in base64.
+func TraceText(gaps []int64) ([]string, error) {
+	if err := checkGaps(gaps); err != nil {
+		return nil, err
+	}
+	var packed bytes.Buffer
+	w, err := flate.NewWriter(&packed, flate.BestCompression)
+	if err != nil {
+		return nil, fmt.Errorf("compress trace: %w", err)
+	}
+	var number []byte
+	for _, g := range gaps {
+		number = binary.AppendUvarint(number[:0], uint64(g))
+		if _, err := w.Write(number); err != nil {
+			return nil, fmt.Errorf("compress trace: %w", err)
+		}
+	}
+	if err := w.Close(); err != nil {
+		return nil, fmt.Errorf("compress trace: %w", err)
+	}
+	text := base64.RawStdEncoding.EncodeToString(packed.Bytes())
+	var parts []string
+	for ; len(text) > maxTracePart; text = text[maxTracePart:] {
+		parts = append(parts, text[:maxTracePart])
+	}
+	if parts = append(parts, text); len(parts) > MaxTraceText {
+		return nil, ErrTraceLong
+	}
+	return parts, nil
+}
+
+// ReadTraceText reads what TraceText wrote.
+func ReadTraceText(parts []string) ([]int64, error) {
+	size := 0
+	for _, p := range parts {
+		size += len(p)
+	}
+	if len(parts) == 0 || size > MaxTraceText*maxTracePart {
+		return nil, errors.New("want the gaps of a trace, as pelt writes them into a plan")
+	}
+	packed, err := base64.RawStdEncoding.DecodeString(strings.Join(parts, ""))
+	if err != nil {
+		return nil, errors.New("is not in base64")
+	}
+	const most = MaxTracePackets * binary.MaxVarintLen64
+	numbers, err := io.ReadAll(io.LimitReader(flate.NewReader(bytes.NewReader(packed)), most))
+	if err != nil {
+		return nil, errors.New("is not compressed as RFC 1951 says")
+	}
+	var gaps []int64
+	for len(numbers) > 0 {
+		g, n := binary.Uvarint(numbers)
+		if n <= 0 || g > math.MaxInt64 || len(gaps) == MaxTracePackets {
+			return nil, fmt.Errorf("want at most %d gaps in nanoseconds", MaxTracePackets)
+		}
+		gaps, numbers = append(gaps, int64(g)), numbers[n:]
+	}
+	return gaps, checkGaps(gaps)
+}
+
+func checkGaps(gaps []int64) error {
+	if len(gaps) > MaxTracePackets {
+		return ErrTraceLong
+	}
+	sum := int64(0)
+	for i, g := range gaps {
+		if g < 0 || g > maxTraceGap.Nanoseconds() {
+			return fmt.Errorf("gap %d is %v; want 0 to %v", i+1, time.Duration(g), maxTraceGap)
+		}
+		if sum += g; sum > MaxMeasure.Nanoseconds() {
+			return fmt.Errorf("the gaps take more than %v", MaxMeasure)
+		}
+	}
+	if sum == 0 {
+		return errors.New("all packets of the trace leave at one time: want gaps that last")
+	}
+	return nil
+}
+
+// tracePeak is the most packets of any second of a trace that is stretched to a
+// mean rate, packets per second.
+func tracePeak(gaps []int64, mean float64) float64 {
+	n, period := len(gaps), int64(0)
+	for _, g := range gaps {
+		period += g
+	}
+	window := mean * float64(period) / float64(n) // a second, in nanoseconds of the trace
+	whole := math.Floor(window / float64(period))
+	rest := int64(math.Ceil(window - whole*float64(period)))
+	most, from, span := 0, 0, int64(0) // span is the time from packet from to packet i
+	for i := range 2 * n {
+		for ; span >= rest && from < i; from++ {
+			span -= gaps[from%n]
+		}
+		if rest > 0 {
+			most = max(most, min(i-from+1, n))
+		}
+		span += gaps[i%n]
+	}
+	return max(mean, whole*float64(n)+float64(most))
+}

@@ -1,0 +1,137 @@
+package disk
+
+import (
+	"bytes"
+	"errors"
+	"os"
+	"path/filepath"
+	"sync"
+	"syscall"
+	"testing"
+	"testing/synctest"
+)
+
+func TestBlocksAreInTheFileInOrder(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "record")
+	if err := os.WriteFile(path, []byte("what was there before"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	f, err := Create(path, []byte("head"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if b, err := os.ReadFile(path); err != nil || string(b) != "head" {
+		t.Fatalf("after Create it holds %q, %v", b, err)
+	}
+	want := []byte("head")
+	for i := range byte(100) {
+		block := bytes.Repeat([]byte{i}, int(i))
+		want = append(want, block...)
+		f.Append(Key{Trial: uint32(i % 2)}, int(i), block)
+	}
+	f.Settle()
+	if b, err := os.ReadFile(path); err != nil || !bytes.Equal(b, want) {
+		t.Fatalf("after Settle it holds %d B, want %d, %v", len(b), len(want), err)
+	}
+	even, odd := f.Written(Key{Trial: 0}), f.Written(Key{Trial: 1})
+	if even != (Written{2450, 2450}) || odd != (Written{2500, 2500}) || f.Bytes() != int64(len(want)) {
+		t.Errorf("accounts %+v and %+v, %d B", even, odd, f.Bytes())
+	}
+	if err := f.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if c := f.Cost(); c.Syncs == 0 || c.Longest <= 0 || c.All < c.Longest {
+		t.Errorf("closed without a sync: %+v", c)
+	}
+}
+
+// A file that may grow no further stands for a disk that is full.
+func TestAFullDiskLeavesWholeBlocks(t *testing.T) {
+	var before syscall.Rlimit
+	if err := syscall.Getrlimit(syscall.RLIMIT_FSIZE, &before); err != nil {
+		t.Fatal(err)
+	}
+	limit := before
+	limit.Cur = 100_000
+	path := filepath.Join(t.TempDir(), "record")
+	f, err := Create(path, []byte("head"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := syscall.Setrlimit(syscall.RLIMIT_FSIZE, &limit); err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		if err := syscall.Setrlimit(syscall.RLIMIT_FSIZE, &before); err != nil {
+			t.Error(err)
+		}
+	}()
+	block := bytes.Repeat([]byte("b"), 999)
+	for range 300 {
+		f.Append(Key{}, 1, block)
+		f.Settle()
+	}
+	if !errors.Is(f.Broken(), syscall.EFBIG) {
+		t.Fatalf("it is broken by %v, want %v", f.Broken(), syscall.EFBIG)
+	}
+	info, err := os.Stat(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := f.Written(Key{})
+	if w.Packets == 0 || w.Packets >= 300 || info.Size() != 4+int64(w.Packets)*999 {
+		t.Errorf("the file has %d B, the account %d blocks of 999 B", info.Size(), w.Packets)
+	}
+	if err := f.Close(); !errors.Is(err, syscall.EFBIG) {
+		t.Errorf("closed with %v", err)
+	}
+}
+
+// Trials run side by side: one that ends does not wait for what others record.
+func TestSettlingWaitsForNobodyElse(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := &File{kick: make(chan struct{}, 1), written: map[Key]Written{}}
+		d.news = sync.NewCond(&d.mu)
+		d.Append(Key{Trial: 1}, 1, []byte("own"))
+		settled := make(chan struct{})
+		go func() { d.Settle(); close(settled) }()
+		<-d.kick
+		d.Append(Key{Trial: 2}, 1, []byte("another's"))
+		synctest.Wait()
+		select {
+		case <-settled:
+			t.Error("settled before anything was written")
+		default:
+		}
+		d.wrote([]byte("own"), []entry{{Key{Trial: 1}, 1, 3}}, nil)
+		<-settled
+	})
+}
+
+func TestManyWriters(t *testing.T) {
+	f, err := Create(filepath.Join(t.TempDir(), "record"), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var done sync.WaitGroup
+	for range 4 {
+		done.Go(func() {
+			for range 1000 {
+				f.Append(Key{}, 1, make([]byte, 100))
+			}
+		})
+	}
+	done.Wait()
+	if err := f.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if w := f.Written(Key{}); w != (Written{4000, 400_000}) {
+		t.Errorf("written %+v", w)
+	}
+}
+
+func TestNoSuchDirectory(t *testing.T) {
+	if _, err := Create(filepath.Join(t.TempDir(), "none", "record"), nil); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("error %v", err)
+	}
+}

@@ -1,0 +1,95 @@
+package stats
+
+import (
+	"pelt/model"
+	"pelt/record"
+)
+
+// Format is the version of the document.
+const Format = "pelt/record-stats/1"
+
+// Document is what a record holds, trial by trial.
+type Document struct {
+	Format string        `json:"format"`
+	Header record.Header `json:"header"`
+	Whole  bool          `json:"whole"` // the record ends as it was meant to
+	Cut    string        `json:"cut,omitempty"`
+	Bytes  int64         `json:"bytes"` // of the file that could be read
+	Trials []Trial       `json:"trials"`
+}
+
+// Trial is one trial of a record.
+type Trial struct {
+	record.Trial
+	State model.State `json:"state,omitempty"` // "" of one that was cut
+	Why   string      `json:"why,omitempty"`
+	Void  string      `json:"void,omitempty"` // why it was not kept: it ran again
+	Of    []Figures   `json:"figures"`        // of its flows, in their order
+}
+
+// Figures are those of one flow.
+type Figures struct {
+	Flow    uint16 `json:"flow"`
+	Name    string `json:"name"`
+	Packets uint64 `json:"packets"` // recorded
+	Dropped uint64 `json:"dropped"` // came and are not in the record
+	Bytes   uint64 `json:"bytes"`   // of the file
+
+	AttemptedKnown bool    `json:"attempted_known"` // else what is behind the last sequence that came is in no figure
+	Attempted      uint64  `json:"attempted_packets"`
+	Received       uint64  `json:"received_packets"` // distinct sequences
+	Duplicates     uint64  `json:"duplicate_packets"`
+	Reordered      uint64  `json:"reordered_packets"` // RFC 4737 section 3
+	Late           uint64  `json:"late_packets"`
+	Lost           uint64  `json:"lost_packets"` // among them are those that the record misses
+	LossRatio      float64 `json:"loss_ratio"`
+	ReorderedRatio float64 `json:"reordered_ratio"` // RFC 4737 section 3.3
+
+	First      *Moment            `json:"first,omitempty"` // nil if nothing came
+	Last       *Moment            `json:"last,omitempty"`
+	ReceivePPS float64            `json:"receive_pps"`
+	Delay      *model.Percentiles `json:"delay_ns,omitempty"` // only where one clock was
+	JitterNS   float64            `json:"jitter_ns"`          // RFC 3550 section 6.4.1
+	// Extent is how many packets came between the first one that overtook a reordered
+	// one, and that one (RFC 4737 section 4.2.2); Offset is the time (section 4.3).
+	Extent *model.Percentiles `json:"reordering_extent_packets,omitempty"`
+	Offset *model.Percentiles `json:"reordering_late_ns,omitempty"`
+	// TooFar counts reordered packets that came too late for these two.
+	TooFar uint64 `json:"reordering_too_far,omitempty"`
+
+	SendGap          *model.Percentiles `json:"send_gap_ns,omitempty"` // between successors of a stream that came one right after the other
+	SendGapCounts    []model.Bucket     `json:"send_gap_counts,omitempty"`
+	ReceiveGap       *model.Percentiles `json:"receive_gap_ns,omitempty"` // between arrivals of a stream
+	ReceiveGapCounts []model.Bucket     `json:"receive_gap_counts,omitempty"`
+
+	Losses   []Run    `json:"losses"` // runs of successive lost sequences: the first of them
+	Runs     []Length `json:"loss_runs"`
+	LossRuns uint64   `json:"loss_run_count"`
+	Unlisted uint64   `json:"losses_unlisted,omitempty"` // lost packets that are in none, for want of room
+
+	// Own are the trial's own figures; nil of one that was cut. Differs names those
+	// that the record does not bear out.
+	Own     *record.ClosedFlow `json:"own,omitempty"`
+	Differs []string           `json:"differs,omitempty"`
+}
+
+// Moment is a packet of a record.
+type Moment struct {
+	Stream       uint16 `json:"stream"`
+	Sequence     uint64 `json:"sequence"`
+	SendNanos    uint64 `json:"send_ns"`
+	ReceiveNanos int64  `json:"receive_ns"`
+}
+
+// Run is a run of successive sequences of a stream that were lost.
+type Run struct {
+	Stream uint16 `json:"stream"`
+	From   uint64 `json:"from"`
+	Count  uint64 `json:"count"`
+}
+
+// Length counts runs that are longer than those of the entry before, up to this.
+type Length struct {
+	UpTo uint64 `json:"up_to"`
+	Runs uint64 `json:"runs"`
+}

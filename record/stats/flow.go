@@ -1,0 +1,262 @@
+package stats
+
+import (
+	"math"
+	"math/bits"
+	"slices"
+	"sort"
+
+	"pelt/measure"
+	"pelt/model"
+	"pelt/record"
+)
+
+const (
+	// mostRuns bounds the runs of losses that are listed.
+	mostRuns = 32
+	// history is how many packets in order a stream remembers, to find those that
+	// overtook another.
+	history = 1 << 13
+)
+
+// flow is one flow while its part of the record is read.
+type flow struct {
+	context             record.Flow
+	figures             Figures
+	meter               *measure.Meter
+	sendGap, receiveGap *measure.Histogram
+	extent, offset      *measure.Histogram // nil while nothing is reordered
+	streams             []*stream
+	batch               []model.Arrival
+}
+
+type stream struct {
+	next    int64 // one above the highest sequence
+	before  record.Packet
+	any     bool
+	arrived uint64 // distinct
+	ordered []ordered
+	from    int // of the oldest in the ring, once it is full
+}
+
+// ordered is a packet that came in order.
+type ordered struct {
+	sequence int64
+	at       uint64 // arrivals before it
+	nanos    int64
+}
+
+func newFlow(c record.Flow) *flow {
+	f := &flow{
+		context: c, figures: Figures{Flow: c.Flow, Name: c.Name, Losses: []Run{}, Runs: []Length{}},
+	}
+	for range c.Streams {
+		f.streams = append(f.streams, &stream{})
+	}
+	return f
+}
+
+// start makes what takes memory, once there is something to count.
+func (f *flow) start() {
+	if f.meter == nil {
+		f.meter = measure.New(f.context.Streams, f.context.PayloadBytes, 1e9, f.context.OneClock)
+		f.sendGap, f.receiveGap = measure.NewHistogram(1), measure.NewHistogram(1)
+	}
+}
+
+func (f *flow) add(p *record.Packets, bytes int64) {
+	f.start()
+	f.figures.Packets += uint64(len(p.List))
+	f.figures.Dropped += p.Dropped
+	f.figures.Bytes += uint64(bytes)
+	if int(p.Stream) >= len(f.streams) {
+		return // of no stream that the trial has; its packets are counted, and in no figure
+	}
+	s := f.streams[p.Stream]
+	f.ends(p)
+	f.batch = f.batch[:0]
+	flush := func() {
+		f.meter.Observe(int(p.Stream), f.batch)
+		f.batch = f.batch[:0]
+	}
+	for i := range p.List {
+		x := &p.List[i]
+		if s.any {
+			if i > 0 || p.Dropped == 0 { // else what was left out came in between
+				f.receiveGap.Record(0, x.ReceiveNanos-s.before.ReceiveNanos, 1)
+			}
+			if x.Sequence == (s.before.Sequence+1)&(1<<48-1) {
+				f.sendGap.Record(0, int64((x.SendNanos-s.before.SendNanos)<<16)>>16, 1)
+			}
+		}
+		s.any, s.before = true, *x
+		at := s.next + int64((x.Sequence-uint64(s.next))<<16)>>16
+		f.batch = append(f.batch, model.Arrival{Sequence: x.Sequence, SendNanos: x.SendNanos, ReceiveNanos: x.ReceiveNanos, Bytes: f.context.PayloadBytes})
+		if at >= s.next {
+			s.next = at + 1
+			s.remember(ordered{at, s.arrived, x.ReceiveNanos})
+			s.arrived++
+			continue
+		}
+		// Whether it came before only the meter knows.
+		one := f.batch[len(f.batch)-1]
+		f.batch = f.batch[:len(f.batch)-1]
+		flush()
+		before, _ := f.meter.Received()
+		f.batch = append(f.batch, one)
+		flush()
+		if after, _ := f.meter.Received(); after > before {
+			f.reordered(s, at, x.ReceiveNanos)
+			s.arrived++
+		}
+	}
+	flush()
+}
+
+// ends notes the first and the last packet of the flow.
+func (f *flow) ends(p *record.Packets) {
+	for i := range p.List {
+		x := &p.List[i]
+		if m := f.figures.First; m == nil || x.ReceiveNanos < m.ReceiveNanos {
+			f.figures.First = &Moment{p.Stream, x.Sequence, x.SendNanos, x.ReceiveNanos}
+		}
+		if m := f.figures.Last; m == nil || x.ReceiveNanos >= m.ReceiveNanos {
+			if m == nil {
+				m = &Moment{}
+				f.figures.Last = m
+			}
+			*m = Moment{p.Stream, x.Sequence, x.SendNanos, x.ReceiveNanos}
+		}
+	}
+}
+
+func (s *stream) remember(o ordered) {
+	if len(s.ordered) < history {
+		s.ordered = append(s.ordered, o)
+		return
+	}
+	s.ordered[s.from] = o
+	s.from = (s.from + 1) % history
+}
+
+// reordered finds the first packet that overtook one, which is among those that came
+// in order: a later one with a higher sequence came in order behind it.
+func (f *flow) reordered(s *stream, at, nanos int64) {
+	n := len(s.ordered)
+	get := func(i int) ordered { return s.ordered[(s.from+i)%n] }
+	i := sort.Search(n, func(i int) bool { return get(i).sequence > at })
+	if i == n || i == 0 && n == history {
+		f.figures.TooFar++
+		return
+	}
+	if f.extent == nil {
+		f.extent, f.offset = measure.NewHistogram(1), measure.NewHistogram(1)
+	}
+	f.extent.Record(0, int64(s.arrived-get(i).at), 1)
+	f.offset.Record(0, nanos-get(i).nanos, 1)
+}
+
+// close makes the figures. own is nil of a part that was cut.
+func (f *flow) close(own *record.ClosedFlow, dropped uint64) Figures {
+	g := &f.figures
+	g.Dropped = max(g.Dropped, dropped)
+	attempted := make([]uint64, len(f.streams))
+	for i, s := range f.streams {
+		attempted[i] = uint64(max(s.next, 0))
+	}
+	if own != nil && len(own.Attempted) == len(f.streams) {
+		g.AttemptedKnown = true
+		copy(attempted, own.Attempted)
+	}
+	counts := map[int]uint64{}
+	lost := func(stream int, from, count uint64) {
+		g.LossRuns++
+		counts[bits.Len64(count-1)]++
+		if len(g.Losses) < mostRuns {
+			g.Losses = append(g.Losses, Run{uint16(stream), from, count})
+		}
+	}
+	var t model.Tally
+	for i, n := range attempted {
+		g.Attempted += n
+		if f.meter == nil { // nothing came
+			if n > 0 {
+				lost(i, 0, n)
+			}
+			continue
+		}
+		missing := f.meter.Missing(i, n)
+		g.Unlisted += missing.Unlisted
+		for s, err := range missing.Stretches() {
+			if err != nil {
+				break // it was made right here
+			}
+			lost(i, s.From, s.Count)
+		}
+	}
+	if f.meter != nil {
+		t = f.meter.Tally()
+	}
+	g.Received, g.Duplicates, g.Reordered, g.Late = t.Received, t.Duplicates, t.Reordered, t.Late
+	g.Delay, g.JitterNS = t.Delay, t.JitterNanos
+	if g.Delay != nil && g.Delay.Count == 0 {
+		g.Delay = nil
+	}
+	g.Lost = g.Attempted - min(g.Received, g.Attempted)
+	if g.Attempted > 0 {
+		g.LossRatio = float64(g.Lost) / float64(g.Attempted)
+	}
+	if g.Received > 0 {
+		g.ReorderedRatio = float64(g.Reordered) / float64(g.Received)
+	}
+	if span := t.LastNanos - t.FirstNanos; g.Received > 1 && span > 0 {
+		g.ReceivePPS = float64(g.Received-1) / (float64(span) / 1e9)
+	}
+	if f.sendGap != nil {
+		g.SendGap, g.SendGapCounts = f.sendGap.Percentiles(), f.sendGap.Buckets()
+		g.ReceiveGap, g.ReceiveGapCounts = f.receiveGap.Percentiles(), f.receiveGap.Buckets()
+	}
+	if f.extent != nil {
+		g.Extent, g.Offset = f.extent.Percentiles(), f.offset.Percentiles()
+	}
+	for _, b := range slices.Sorted(keys(counts)) {
+		g.Runs = append(g.Runs, Length{1 << b, counts[b]})
+	}
+	if own != nil {
+		g.Own = own
+		g.Differs = differs(*g, *own)
+	}
+	return *g
+}
+
+func keys(m map[int]uint64) func(func(int) bool) {
+	return func(yield func(int) bool) {
+		for k := range m {
+			if !yield(k) {
+				return
+			}
+		}
+	}
+}
+
+// differs names the figures that the record does not bear out.
+func differs(g Figures, own record.ClosedFlow) (list []string) {
+	for _, f := range []struct {
+		name      string
+		got, want uint64
+	}{
+		{"recorded", g.Packets, own.Recorded}, {"dropped", g.Dropped, own.Dropped}, {"received", g.Received, own.Received},
+		{"duplicates", g.Duplicates, own.Duplicates}, {"reordered", g.Reordered, own.Reordered}, {"late", g.Late, own.Late},
+	} {
+		if f.got != f.want {
+			list = append(list, f.name)
+		}
+	}
+	if math.Abs(g.JitterNS-own.JitterNS) > 1e-9*math.Abs(own.JitterNS) {
+		list = append(list, "jitter")
+	}
+	if own.Delay != nil && own.Delay.Count > 0 && (g.Delay == nil || *g.Delay != *own.Delay) {
+		list = append(list, "delay")
+	}
+	return list
+}

@@ -1,0 +1,205 @@
+package stats
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"runtime"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"pelt/model"
+	"pelt/record"
+)
+
+func file(t *testing.T, blocks ...record.Block) *record.Reader {
+	t.Helper()
+	head := &record.Header{Format: record.Format, Run: "r1", Started: time.Unix(1700000000, 0), Target: "lab:direct", ResolutionNS: 1}
+	var b []byte
+	for _, x := range append([]record.Block{head}, blocks...) {
+		var err error
+		if b, err = record.Append(b, x); err != nil {
+			t.Fatal(err)
+		}
+	}
+	r, err := record.NewReader(bytes.NewReader(b))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+func trial(streams int) *record.Trial {
+	return &record.Trial{Trial: 1, Cell: model.Cell{"payload_bytes": model.Number(64)}, Flows: []record.Flow{{
+		Name: "up", From: "sender", To: "receiver", PayloadBytes: 64, Streams: streams, OneClock: true, Family: 4}}}
+}
+
+// came makes packets that are 10 µs apart when sent, and when they come.
+func came(sequences ...uint64) *record.Packets {
+	p := &record.Packets{Trial: 1}
+	for i, s := range sequences {
+		p.List = append(p.List, record.Packet{Sequence: s, SendNanos: 1_000_000 + s*10_000, ReceiveNanos: 1_000_000 + int64(i+1)*10_000})
+	}
+	return p
+}
+
+func TestFigures(t *testing.T) {
+	closed := &record.Closed{Trial: 1, State: model.Valid, Flows: []record.ClosedFlow{{Attempted: []uint64{12}, Received: 7, Duplicates: 1, Reordered: 2, Recorded: 8}}}
+	d, err := Read(file(t, trial(1), came(0, 1, 2, 5, 3, 4, 4, 9), &record.Stream{Trial: 1, Packets: 8}, closed, &record.End{Packets: 8}), nil)
+	if err != nil || !d.Whole || len(d.Trials) != 1 {
+		t.Fatalf("%+v, %v", d, err)
+	}
+	g := d.Trials[0].Of[0]
+	if !g.AttemptedKnown || g.Attempted != 12 || g.Received != 7 || g.Lost != 5 || g.Duplicates != 1 || g.Reordered != 2 || g.Packets != 8 {
+		t.Errorf("figures %+v", g)
+	}
+	if want := []Run{{0, 6, 3}, {0, 10, 2}}; !slices.Equal(g.Losses, want) || g.LossRuns != 2 {
+		t.Errorf("lost %+v, want %+v", g.Losses, want)
+	}
+	if want := []Length{{2, 1}, {4, 1}}; !slices.Equal(g.Runs, want) {
+		t.Errorf("runs %+v, want %+v", g.Runs, want)
+	}
+	// 5 overtook both: 3 came right behind it, 4 one later.
+	if e := g.Extent; e == nil || e.Count != 2 || e.Min != 1 || e.Max != 2 || g.Offset.Min != 10_000 || g.Offset.Max != 20_000 || g.TooFar != 0 {
+		t.Errorf("extent %+v, offset %+v", g.Extent, g.Offset)
+	}
+	if s, r := g.SendGap, g.ReceiveGap; s.Count != 3 || s.Min != 10_000 || s.Max != 10_000 || r.Count != 7 {
+		t.Errorf("gaps %+v and %+v", s, r)
+	}
+	if g.First.Sequence != 0 || g.Last.Sequence != 9 || g.ReceivePPS < 85_000 || g.ReceivePPS > 86_000 { // 6 gaps in 70 µs
+		t.Errorf("first %+v, last %+v, %v a second", g.First, g.Last, g.ReceivePPS)
+	}
+	if want := []string{"jitter"}; !slices.Equal(g.Differs, want) { // its own is 0 here
+		t.Errorf("differs in %q, want %q", g.Differs, want)
+	}
+}
+
+func TestWhatIsNotKnown(t *testing.T) {
+	for _, c := range []struct {
+		name   string
+		blocks []record.Block
+		check  func(*testing.T, Document)
+	}{
+		{"cut in a trial", []record.Block{trial(1), came(0, 1, 4)}, func(t *testing.T, d Document) {
+			if g := d.Trials[0].Of[0]; d.Whole || d.Cut == "" || g.AttemptedKnown || g.Lost != 2 || g.Own != nil {
+				t.Errorf("%+v", d)
+			}
+		}},
+		{"left out of the record", []record.Block{trial(1), &record.Packets{Trial: 1, Dropped: 3, List: came(4).List}, &record.Stream{Trial: 1, Packets: 1, Dropped: 5},
+			&record.Closed{Trial: 1, Flows: []record.ClosedFlow{{Attempted: []uint64{6}, Received: 6, Recorded: 1, Dropped: 5}}}, &record.End{}}, func(t *testing.T, d Document) {
+			if g := d.Trials[0].Of[0]; g.Dropped != 5 || g.Lost != 5 || !slices.Contains(g.Differs, "received") {
+				t.Errorf("%+v", g)
+			}
+		}},
+		{"not kept", []record.Block{trial(1), came(0), &record.Void{Trial: 1, Why: "again"}, &record.End{}}, func(t *testing.T, d Document) {
+			if d.Trials[0].Void != "again" || len(d.Trials[0].Of) != 1 {
+				t.Errorf("%+v", d.Trials[0])
+			}
+		}},
+		{"of no trial, flow or stream", []record.Block{came(0), trial(1), &record.Packets{Trial: 1, Flow: 9, List: came(0).List}, &record.Packets{Trial: 1, Stream: 7, List: came(0).List},
+			&record.Void{Trial: 8}, &record.Closed{Trial: 8}, &record.End{}}, func(t *testing.T, d Document) {
+			if g := d.Trials[0].Of[0]; g.Received != 0 || g.Packets != 1 || g.First != nil {
+				t.Errorf("%+v", g)
+			}
+		}},
+		{"nothing came", []record.Block{trial(128), &record.Closed{Trial: 1, Flows: []record.ClosedFlow{{Attempted: make([]uint64, 128)}}}, &record.End{}}, func(t *testing.T, d Document) {
+			if g := d.Trials[0].Of[0]; g.LossRatio != 0 || g.Delay != nil || len(g.Differs) > 0 {
+				t.Errorf("%+v", g)
+			}
+		}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			d, err := Read(file(t, c.blocks...), nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			c.check(t, d)
+			for _, write := range []func(io.Writer, Document) error{Show, Text} {
+				var b strings.Builder
+				if err := write(&b, d); err != nil || b.Len() == 0 {
+					t.Errorf("written: %q, %v", b.String(), err)
+				}
+			}
+		})
+	}
+}
+
+// Where nothing came there is no delay, whatever the clocks are.
+func TestWhyThereIsNoDelay(t *testing.T) {
+	for oneClock, want := range map[bool]string{true: "none", false: "the clocks are two"} {
+		x := trial(1)
+		x.Flows[0].OneClock = oneClock
+		d, err := Read(file(t, x, &record.Closed{Trial: 1}, &record.End{}), nil)
+		var b strings.Builder
+		if err = errors.Join(err, Text(&b, d)); err != nil || !strings.Contains(b.String(), "– ("+want+")\n  jitter") {
+			t.Errorf("one clock %v: want %q in %v\n%s", oneClock, want, err, b.String())
+		}
+	}
+}
+
+// More runs of losses than a trial keeps are told to be more.
+func TestUnlistedLosses(t *testing.T) {
+	d := Document{Whole: true, Trials: []Trial{{Trial: *trial(1), Of: []Figures{{Name: "up", Lost: 900, LossRuns: 3, Unlisted: 70, Losses: []Run{{0, 1, 2}}}}}}}
+	for _, write := range []func(io.Writer, Document) error{Show, Text} {
+		var b strings.Builder
+		if err := write(&b, d); err != nil || !strings.Contains(b.String(), "in 3 runs and more, of 70 packets, for which there was no room") {
+			t.Errorf("%v\n%s", err, b.String())
+		}
+	}
+}
+
+func TestTooManyFlows(t *testing.T) {
+	for name, streams := range map[string][]int{
+		"flows":   slices.Repeat([]int{1}, maxOpen+1),
+		"streams": slices.Repeat([]int{model.MaxStreams}, maxStreams/model.MaxStreams+1),
+	} {
+		var blocks []record.Block
+		for i, n := range streams {
+			x := trial(n)
+			x.Trial = uint32(i)
+			blocks = append(blocks, x)
+		}
+		if _, err := Read(file(t, blocks...), nil); !errors.Is(err, ErrTooMany) {
+			t.Errorf("%s: error %v, want %v", name, err, ErrTooMany)
+		}
+	}
+}
+
+// A flow of which nothing came takes next to nothing, however many there are.
+func TestNothingTakesNoMemory(t *testing.T) {
+	closed := &record.Closed{Trial: 1, Flows: []record.ClosedFlow{{Attempted: make([]uint64, model.MaxStreams)}}}
+	closed.Flows[0].Attempted[7] = 5
+	blocks := slices.Repeat([]record.Block{trial(model.MaxStreams), closed}, 20)
+	r := file(t, blocks...)
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	d, err := Read(r, nil)
+	runtime.ReadMemStats(&after)
+	if used := after.TotalAlloc - before.TotalAlloc; err != nil || len(d.Trials) != 20 || used > 5<<20 {
+		t.Errorf("%d trials without a packet took %d B to read, %v", len(d.Trials), used, err)
+	}
+	if g := d.Trials[19].Of[0]; g.Lost != 5 || !slices.Equal(g.Losses, []Run{{7, 0, 5}}) || !slices.Equal(g.Runs, []Length{{8, 1}}) || len(g.Differs) > 0 {
+		t.Errorf("figures %+v", g)
+	}
+}
+
+// Where packets were left out of the record, and where none came for over a minute, the
+// gaps say so.
+func TestGapsThatAreNone(t *testing.T) {
+	after := &record.Packets{Trial: 1, Dropped: 100, List: []record.Packet{
+		{Sequence: 102, SendNanos: 3e9, ReceiveNanos: 3e9}, {Sequence: 103, SendNanos: 3e9 + 1000, ReceiveNanos: 3e9 + 2000}, {Sequence: 104, SendNanos: 200e9, ReceiveNanos: 200e9}}}
+	d, err := Read(file(t, trial(1), came(0, 1), after, &record.Stream{Trial: 1, Packets: 5, Dropped: 100},
+		&record.Closed{Trial: 1, Flows: []record.ClosedFlow{{Attempted: []uint64{105}, Received: 105, Recorded: 5, Dropped: 100}}}, &record.End{}), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if g := d.Trials[0].Of[0].ReceiveGap; g.Count != 2 || g.Max > 10_100 || g.Out != 1 {
+		t.Errorf("receive gaps %+v; want two of at most 10 us, and one out of range", g)
+	}
+	var b strings.Builder
+	if err := Text(&b, d); err != nil || !strings.Contains(b.String(), "; 1 below 0 or above 60 s") {
+		t.Errorf("%v\n%s", err, b.String())
+	}
+}

@@ -1,0 +1,66 @@
+package run
+
+import (
+	"fmt"
+
+	"pelt/engine"
+	"pelt/measure"
+	"pelt/model"
+	"pelt/unit"
+)
+
+// toldDistance is the share of gaps from which on a trial says that they were not
+// as its profile asks: the path met another traffic than it was to meet.
+const toldDistance = 0.1
+
+// addPacing puts what a flow's profile asked beside what its sender did.
+func addPacing(r *model.FlowResult, f model.Flow, s engine.SendReport) {
+	if f.Profile == nil || s.Asked == nil {
+		return
+	}
+	p := &model.Pacing{Profile: f.Profile.Words(f.Rate), Seed: f.Profile.Seed, AskedGap: s.Asked.Gap, AskedGaps: s.Asked.GapCounts, Late: s.Asked.Late}
+	if d, ok := measure.GapDistance(s.Asked.GapCounts, s.GapCounts); ok {
+		p.Distance = &d
+	}
+	if f.Profile.Kind == model.TraceProfile {
+		if gaps, err := model.ReadTraceText(f.Profile.Trace); err == nil {
+			p.Rounds = float64(s.Planned) / float64(len(gaps))
+		}
+	}
+	r.Pacing = p
+}
+
+// unlike tells how the gaps of a sender that kept its schedule otherwise are not
+// what its profile asks.
+func unlike(f model.FlowResult) (list []string) {
+	if d := f.Pacing.Distance; d != nil && *d > toldDistance {
+		list = append(list, fmt.Sprintf("flow %s: %s or more of the gaps were not as the profile asks: short ones want a faster sender, or a lower rate", f.Name, unit.FormatRatio(*d)))
+	}
+	if l := f.Pacing.Late; l != nil && l.Max > stillNanos {
+		list = append(list, fmt.Sprintf("flow %s: the sender stood still for a tenth of a second or more", f.Name))
+	}
+	return list
+}
+
+// joinPacing is that of flows to many receivers: the median of their percentiles,
+// the largest distance, and no distributions.
+func joinPacing(list []model.FlowResult) *model.Pacing {
+	if list[0].Pacing == nil {
+		return nil
+	}
+	sum := *list[0].Pacing
+	sum.Seed, sum.AskedGaps = 0, nil
+	all := make([]model.FlowResult, 0, len(list))
+	for _, f := range list {
+		if f.Pacing == nil {
+			continue
+		}
+		all = append(all, f)
+		if d := f.Pacing.Distance; d != nil && (sum.Distance == nil || *d > *sum.Distance) {
+			sum.Distance = d
+		}
+	}
+	sum.AskedGap = middle(all, func(f model.FlowResult) *model.Percentiles { return f.Pacing.AskedGap })
+	sum.Late = middle(all, func(f model.FlowResult) *model.Percentiles { return f.Pacing.Late })
+	return &sum
+}

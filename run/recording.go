@@ -1,0 +1,311 @@
+package run
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"sync"
+	"time"
+
+	"pelt/engine"
+	"pelt/fleet"
+	"pelt/model"
+	"pelt/record"
+	"pelt/record/disk"
+	"pelt/record/tap"
+	"pelt/unit"
+)
+
+// recording is the record of a run. Receivers of this process hand their packets to
+// it; those of other hosts make blocks themselves, which come over the control
+// connection. A nil recording records nothing.
+type recording struct {
+	path string
+	taps *tap.Recorder
+	file *disk.File // nil until open; nothing is tapped before
+
+	mu     sync.Mutex
+	trials uint32
+	came   map[disk.Key]uint64 // packets, as streams that have ended told
+	ended  map[disk.Key]int    // these streams
+	total  record.End
+	cost   disk.Cost // when it was told last
+}
+
+// recordsSockets is why sockets carry all flows of a run with a record.
+const recordsSockets = "each packet is recorded"
+
+// newRecording checks that a plan has something to record. It makes no file yet.
+func newRecording(path string, p model.Plan) (*recording, error) {
+	if path == "" {
+		return nil, nil
+	}
+	udp := slices.ContainsFunc(p.Flows, func(f model.Flow) bool { return f.Protocol == model.UDP && f.Commands == nil })
+	for _, c := range oneByOne(p) {
+		udp = udp || c["protocol"].Text == string(model.UDP)
+	}
+	if !udp {
+		return nil, &model.FieldError{Field: "--record", Want: "a record is of UDP packets, and this test sends none"}
+	}
+	return &recording{path: path, came: map[disk.Key]uint64{}, ended: map[disk.Key]int{}}, nil
+}
+
+// fresh refuses a file that is there: a run that goes on would empty the record of its
+// first part.
+func (r *recording) fresh() error {
+	if r == nil {
+		return nil
+	}
+	if info, err := os.Stat(r.path); err == nil && info.Mode().IsRegular() && info.Size() > 0 {
+		return &model.FieldError{Field: "--record", Want: filepath.Base(r.path) + " is there already, and a run that goes on needs a file of its own for its further trials"}
+	}
+	return nil
+}
+
+// open makes the file.
+func (r *recording) open(doc model.Document) error {
+	if r == nil {
+		return nil
+	}
+	opening, err := record.Append(nil, &record.Header{
+		Format: record.Format, Run: doc.ID, Started: doc.Started, Tool: doc.Tool, Target: doc.Plan.Target, ResolutionNS: 1,
+	})
+	if err != nil {
+		return err
+	}
+	if r.file, err = disk.Create(r.path, opening); err != nil {
+		return err
+	}
+	r.taps = tap.New(tap.Chunks, func(p tap.Piece) { r.append(p) })
+	return nil
+}
+
+// append takes a block from wherever it was made.
+func (r *recording) append(p tap.Piece) {
+	k := disk.Key{Trial: p.Trial, Flow: p.Flow}
+	if p.Ends != nil {
+		r.mu.Lock()
+		r.came[k] += p.Ends.Packets + p.Ends.Dropped
+		r.ended[k]++
+		r.mu.Unlock()
+	}
+	r.file.Append(k, p.Packets, p.Block)
+}
+
+func (r *recording) write(b record.Block) error {
+	data, err := record.Append(nil, b)
+	if err == nil {
+		r.file.Append(disk.Key{}, 0, data)
+	}
+	return err
+}
+
+// agent is the record of an agent in this process, whose blocks nobody fetches.
+func (r *recording) agent() func() engine.Recording {
+	if r == nil {
+		return nil
+	}
+	return func() engine.Recording { return nearRecording{r} }
+}
+
+// begin names the flows of a trial that is about to run, and describes it in the file.
+func (r *recording) begin(t model.Trial, p *path, placed *fleet.Trial, started time.Time) (trial uint32, err error) {
+	if r == nil {
+		return 0, nil
+	}
+	r.mu.Lock()
+	r.trials++
+	trial = r.trials
+	r.mu.Unlock()
+	context := record.Trial{
+		Trial: trial, Cell: t.Cell, Repeat: t.Repeat, Started: started.UTC().Truncate(time.Millisecond), Wire: placed.Number,
+		WarmupS: t.Timing.WarmupSeconds, MeasureS: t.Timing.MeasureSeconds,
+	}
+	may := map[string][]uint16{} // flows, by the agent that receives them
+	for i := range placed.Flows {
+		f := &placed.Flows[i]
+		if f.Flow.Protocol != model.UDP {
+			continue
+		}
+		f.Record = &model.RecordID{Trial: trial, Flow: uint16(i)}
+		may[f.To] = append(may[f.To], uint16(i))
+		pps, paced := f.Flow.Rate.PPS(f.Flow.PayloadBytes)
+		if !paced {
+			pps = 0
+		}
+		context.Flows = append(context.Flows, record.Flow{
+			Flow: uint16(i), Name: f.Flow.Name, From: f.Flow.From, To: f.Flow.To,
+			FromHost: p.ends[f.Flow.From].Host.Name, ToHost: p.ends[f.Flow.To].Host.Name,
+			Family: p.family(*f), PayloadBytes: f.Flow.PayloadBytes, RatePPS: pps, Streams: f.Flow.Streams, OneClock: p.oneClock,
+		})
+	}
+	if len(context.Flows) == 0 {
+		return trial, nil
+	}
+	placed.Record = func(agent string, blocks []byte) error { return r.take(trial, may[agent], blocks) }
+	return trial, r.write(&context)
+}
+
+// take checks what another host made: a block that is damaged, or of what that host
+// does not receive, never gets into the file.
+func (r *recording) take(trial uint32, flows []uint16, blocks []byte) error {
+	var space []record.Packet
+	for len(blocks) > 0 {
+		b, block, rest, err := record.Split(blocks, space)
+		if err != nil {
+			return err
+		}
+		p := tap.Piece{Block: block}
+		switch b := b.(type) {
+		case *record.Packets:
+			p.Trial, p.Flow, p.Packets, space = b.Trial, b.Flow, len(b.List), b.List
+		case *record.Stream:
+			p.Trial, p.Flow, p.Ends = b.Trial, b.Flow, b
+		default:
+			return errors.New("it sent something else than packets")
+		}
+		if p.Trial != trial || !slices.Contains(flows, p.Flow) {
+			return errors.New("it sent packets of another flow than its own")
+		}
+		r.append(p)
+		blocks = rest
+	}
+	return nil
+}
+
+// discard marks the part of a trial that is not kept.
+func (r *recording) discard(trial uint32, why string) {
+	if r == nil || trial == 0 {
+		return
+	}
+	r.taps.End(trial)
+	_ = r.write(&record.Void{Trial: trial, Why: why}) // a sentence always marshals
+}
+
+// finish ends the part of a trial and tells its result what became of its record.
+func (r *recording) finish(trial uint32, placed fleet.Trial, out fleet.Outcome, result *model.Result) {
+	if r == nil || trial == 0 {
+		return
+	}
+	r.taps.End(trial)
+	r.file.Settle()
+	closed := record.Closed{Trial: trial, State: result.State, Why: result.Why}
+	facts := map[string]*model.RecordFacts{} // by the flow of the result
+	untold := map[string]bool{}              // flows whose figures are not the whole trial's, for an end told none
+	for i, f := range placed.Flows {
+		if f.Record == nil {
+			continue
+		}
+		k := disk.Key{Trial: trial, Flow: uint16(i)}
+		written := r.file.Written(k)
+		end := record.ClosedFlow{Flow: uint16(i), Recorded: written.Packets}
+		name := f.Flow.Name
+		at := slices.IndexFunc(result.Flows, func(x model.FlowResult) bool { return x.Name == name })
+		if at < 0 {
+			name = base(name)
+		}
+		s, in := out.Flows[i].Send, out.Flows[i].Receive
+		sent, heard := s != nil && s.Send != nil, in != nil && in.Receive != nil
+		untold[name] = untold[name] || !sent || !heard
+		if sent && heard && len(s.Send.Streams) == f.Flow.Streams {
+			end.Attempted = s.Send.Streams // else what came after the last that was heard would be lost
+		}
+		if heard {
+			t := in.Receive.Tally
+			end.Received, end.Duplicates, end.Reordered, end.Late, end.JitterNS, end.Delay = t.Received, t.Duplicates, t.Reordered, t.Late, t.JitterNanos, t.Delay
+		}
+		r.mu.Lock()
+		came := r.came[k]
+		if r.ended[k] < f.Flow.Streams { // its host did not hand over all
+			came = max(came, end.Received+end.Duplicates+end.Late)
+			if !heard && at >= 0 {
+				came = max(came, result.Flows[at].Received)
+			}
+		}
+		dropped := came - min(written.Packets, came)
+		r.total.Packets += written.Packets
+		r.total.Dropped += dropped
+		r.mu.Unlock()
+		end.Dropped = dropped
+		closed.Flows = append(closed.Flows, end)
+		if facts[name] == nil {
+			facts[name] = &model.RecordFacts{File: filepath.Base(r.path), Trial: trial}
+		}
+		a := facts[name]
+		a.Packets, a.Dropped, a.Bytes = a.Packets+written.Packets, a.Dropped+dropped, a.Bytes+written.Bytes
+	}
+	cost := r.spent()
+	for i := range result.Flows {
+		f := &result.Flows[i]
+		a := facts[f.Name]
+		if a == nil {
+			continue
+		}
+		if a.Packets > 0 {
+			a.BytesPerPacket = float64(a.Bytes) / float64(a.Packets)
+		}
+		a.Syncs, a.SyncS, a.SyncMaxS = cost.Syncs, cost.All.Seconds(), cost.Longest.Seconds()
+		f.Record = a
+		if !untold[f.Name] {
+			f.Ledger.Checks = append(f.Ledger.Checks, recordCheck(*f))
+		}
+		if a.Dropped > 0 {
+			result.Warnings = append(result.Warnings, fmt.Sprintf("flow %s: the record misses packets that came", f.Name))
+		}
+	}
+	if err := r.write(&closed); err != nil {
+		result.Warnings = append(result.Warnings, err.Error())
+	}
+	if err := r.file.Broken(); err != nil {
+		result.Warnings = append(result.Warnings, fmt.Sprintf("the record could not be written on: %v", err))
+	}
+}
+
+// spent is what syncing took since it was asked last, and the longest so far.
+func (r *recording) spent() disk.Cost {
+	now := r.file.Cost()
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	since := disk.Cost{Syncs: now.Syncs - r.cost.Syncs, All: now.All - r.cost.All, Longest: now.Longest}
+	r.cost = now
+	return since
+}
+
+// recordCheck holds a flow's record against its account.
+func recordCheck(f model.FlowResult) model.Check {
+	came, told := f.Received+f.Duplicates+f.Late, f.Record.Packets+f.Record.Dropped
+	c := model.Check{Name: "recorded", Held: came == told, Text: fmt.Sprintf("%s received + %s duplicates + %s late = %s recorded + %s left out of the record",
+		unit.FormatCount(f.Received), unit.FormatCount(f.Duplicates), unit.FormatCount(f.Late), unit.FormatCount(f.Record.Packets), unit.FormatCount(f.Record.Dropped))}
+	if !c.Held {
+		c.Text = "broken: " + c.Text
+	}
+	return c
+}
+
+// close ends the file. Its error says why it is not whole.
+func (r *recording) close(complete bool) error {
+	if r == nil || r.file == nil {
+		return nil
+	}
+	r.taps.Close()
+	r.mu.Lock()
+	end := r.total
+	r.mu.Unlock()
+	end.Complete = complete
+	err := errors.Join(r.write(&end), r.file.Close())
+	if err != nil {
+		return fmt.Errorf("record %s: %w", r.path, err)
+	}
+	return nil
+}
+
+// nearRecording writes to the run's own file.
+type nearRecording struct{ r *recording }
+
+func (n nearRecording) Tap(o engine.Order, m engine.Meter) engine.Meter {
+	return n.r.taps.Tap(*o.Record, o.Flow.Streams, o.Flow.PayloadBytes, m)
+}
+func (nearRecording) Finish() {}
+func (nearRecording) Close()  {}

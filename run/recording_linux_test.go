@@ -1,0 +1,85 @@
+package run
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"pelt/model"
+	"pelt/record"
+	"pelt/record/stats"
+	"pelt/unit"
+)
+
+// TestRecordBearsOutTheTrials: through links that lose, double and reorder packets,
+// what is computed from the record is what each trial counted, in whatever state it is.
+func TestRecordBearsOutTheTrials(t *testing.T) {
+	rate, err := unit.ParseRate("4kpps")
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := smallPlan(t)
+	p.Target = "lab:direct"
+	p.Factors = nil
+	p.Flows[0].Streams, p.Flows[0].PayloadBytes = 2, 64
+	p.Flows[0].Rate = rate
+	p.Timing = model.Timing{WarmupSeconds: 0.05, MeasureSeconds: 0.5, DrainSeconds: 0.5}
+	p.Links = []model.Link{{Node: model.Receiver, LossRatio: 0.05, DuplicateRatio: 0.03, ReorderRatio: 0.1, DelaySeconds: 0.002, Seed: 3}}
+	path := filepath.Join(t.TempDir(), "lab.rec")
+	doc, err := Execute(t.Context(), p, Options{Version: "test", Record: path, Uncalibrated: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	f, err := os.Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	r, err := record.NewReader(f)
+	if err != nil {
+		t.Fatal(err)
+	}
+	d, err := stats.Read(r, nil)
+	if err != nil || !d.Whole || len(d.Trials) != len(doc.Results) {
+		t.Fatalf("%d trials, whole %v (%s), %v; want %d", len(d.Trials), d.Whole, d.Cut, err, len(doc.Results))
+	}
+	for i, result := range doc.Results {
+		own, got := result.Flows[0], d.Trials[i].Of[0]
+		if own.Received == 0 || own.Lost == 0 || own.Duplicates == 0 || own.Reordered == 0 {
+			t.Errorf("trial %d: %d received, %d lost, %d duplicates, %d reordered: want some of each", i, own.Received, own.Lost, own.Duplicates, own.Reordered)
+		}
+		if len(got.Differs) > 0 {
+			t.Errorf("trial %d: the record differs in %s", i, strings.Join(got.Differs, ", "))
+		}
+		if got.Received != own.Received || got.Lost != own.Lost || got.Duplicates != own.Duplicates || got.Reordered != own.Reordered ||
+			got.Late != own.Late || got.JitterNS != own.JitterNS || *got.Delay != *own.Delay || got.Attempted != own.Attempted {
+			t.Errorf("trial %d: the record gives %+v, the trial %+v", i, got, own)
+		}
+		if x := own.Record; x == nil || x.Packets != got.Packets || x.Dropped != 0 || x.Bytes != got.Bytes {
+			t.Errorf("trial %d: it says of its record %+v; there are %d packets in %d B", i, x, got.Packets, got.Bytes)
+		}
+		if got.Extent == nil || got.Extent.Count+got.TooFar != got.Reordered || got.Extent.Min < 1 {
+			t.Errorf("trial %d: %d reordered, their extents %+v", i, got.Reordered, got.Extent)
+		}
+		checks := own.Ledger.Checks
+		if c := checks[len(checks)-1]; c.Name != "recorded" || !c.Held {
+			t.Errorf("trial %d: check %+v", i, c)
+		}
+	}
+}
+
+func TestNothingToRecord(t *testing.T) {
+	p := smallPlan(t)
+	p.Factors = nil
+	for i := range p.Flows {
+		p.Flows[i].Protocol = model.TCP
+	}
+	path := filepath.Join(t.TempDir(), "none.rec")
+	if _, err := Execute(t.Context(), p, Options{Version: "test", Record: path}); err == nil || !strings.Contains(err.Error(), "--record") {
+		t.Errorf("a record of TCP: %v", err)
+	}
+	if _, err := os.Stat(path); err == nil {
+		t.Error("a file was made")
+	}
+}

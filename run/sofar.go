@@ -1,0 +1,257 @@
+package run
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"time"
+
+	"pelt/engine"
+	"pelt/fleet"
+	"pelt/ledger"
+	"pelt/model"
+	"pelt/store"
+)
+
+// checkpointSeconds is how much of a long trial is lost at most if this process is
+// killed, and how often its stored run grows by a line. A short one is told of sooner.
+const checkpointSeconds = 10
+
+// soFar is the account of a trial while it runs. It belongs to the goroutine that
+// takes the trial's progress.
+type soFar struct {
+	trial   model.Trial
+	flows   []model.Flow
+	placed  []fleet.PlacedFlow
+	path    *path
+	started time.Time
+	begun   time.Time // of the measured part, as the first packets tell; zero before
+	counts  map[string]model.Observation
+	spaces  map[string]uint64 // namespaces of nodes between the ends, by name
+	now     []flowNow
+	told    int // whole seconds that were told
+	kept    int // ... and stored
+	failed  bool
+}
+
+// flowNow is what the two ends of a flow told last.
+type flowNow struct {
+	ends   [2]endNow // sender, receiver
+	series [2][]float64
+}
+
+type endNow struct {
+	packets uint64
+	before  uint64 // a sample earlier
+	reach   uint64 // of the receiver, see fleet.Progress
+	sent    uint64 // of the receiver: what had been sent a sample before it was heard last
+	at      time.Time
+	second  int       // of the series, that the next value is for
+	base    uint64    // packets at since, where its last value begins
+	since   time.Time // zero before the first
+}
+
+// lasting says whether anybody asks for the account of a plan's trials before they end.
+func lasting(p model.Plan) bool { return p.Command == "soak" || p.Timing.PatienceSeconds > 0 }
+
+func newSoFar(t model.Trial, placed fleet.Trial, p *path, started time.Time) *soFar {
+	s := &soFar{trial: t, placed: placed.Flows, path: p, started: started, counts: map[string]model.Observation{}, spaces: map[string]uint64{}, now: make([]flowNow, len(placed.Flows))}
+	for _, f := range placed.Flows {
+		s.flows = append(s.flows, f.Flow)
+	}
+	for _, x := range p.spots {
+		if x.observer != nil && !p.isEnd(x.name) {
+			s.spaces[x.name] = x.observer.Namespace() // 0 is unknown
+		}
+	}
+	return s
+}
+
+// take adds a sample; it is true once a second.
+func (s *soFar) take(p fleet.Progress, now time.Time) bool {
+	if p.Counts != nil {
+		s.counts[p.Agent] = credible(*p.Counts, s.placed)
+		return false
+	}
+	i := slices.IndexFunc(s.flows, func(f model.Flow) bool { return f.Name == p.Flow })
+	if i < 0 || p.Packets == 0 {
+		return false
+	}
+	if s.begun.IsZero() {
+		s.begun = now
+		if pps, paced := s.flows[i].Rate.PPS(s.flows[i].PayloadBytes); paced {
+			s.begun = now.Add(-time.Duration(float64(p.Packets) / pps * 1e9))
+		}
+	}
+	k := 0
+	if p.Role == engine.Receive {
+		k = 1
+		s.now[i].ends[k].sent = s.now[i].ends[0].before
+	}
+	s.now[i].ends[k].reach = p.Reach
+	s.now[i].sample(k, p.Packets, now, s.begun)
+	if whole := int(now.Sub(s.begun).Seconds()); whole > s.told {
+		s.told = whole
+		return true
+	}
+	return false
+}
+
+// What comes sooner than soonest after a sample has waited for the connection with it, and
+// one that is earlier or later than astray is of another second: an end keeps its own time,
+// and may tell of each second right in the middle of ours.
+const (
+	soonest = 100 * time.Millisecond
+	astray  = 0.75 // seconds
+)
+
+// sample adds what one end told to its series, of which each second has a value.
+func (f *flowNow) sample(k int, packets uint64, now, begun time.Time) {
+	e := &f.ends[k]
+	packets = max(packets, e.packets)
+	defer func() { e.before, e.packets, e.at = e.packets, packets, now }()
+	passed := now.Sub(begun).Seconds()
+	if e.at.IsZero() {
+		f.skip(k, int(math.Round(passed)))
+		return
+	}
+	late := passed - float64(e.second+1)
+	if now.Sub(e.at) < soonest || late < -astray { // its last value is of this, too
+		if !e.since.IsZero() {
+			f.series[k][len(f.series[k])-1] = float64(packets-e.base) / now.Sub(e.since).Seconds()
+		}
+		return
+	}
+	if late >= astray {
+		f.skip(k, int(math.Round(passed))-1)
+	}
+	e.base, e.since = e.packets, e.at
+	f.series[k] = append(f.series[k], float64(packets-e.base)/now.Sub(e.since).Seconds())
+	e.second++
+}
+
+// skip goes on to a second: nothing was heard before it.
+func (f *flowNow) skip(k, second int) {
+	for e := &f.ends[k]; e.second < second; e.second++ {
+		f.series[k] = append(f.series[k], math.NaN())
+	}
+}
+
+// attempted is what was sent by the time of the receiver's sample, as far as is known:
+// what the receiver tells by the sequences that came, and if none come, what the sender
+// had told before. What is sent while the receiver is not heard is not lost.
+func (f *flowNow) attempted() uint64 {
+	if receiver := f.ends[1]; receiver.reach > 0 {
+		return max(receiver.reach, receiver.sent)
+	}
+	return f.ends[0].packets
+}
+
+// checkpoint is the account by now, with the series from a second on.
+func (s *soFar) checkpoint(now time.Time, from int) model.Checkpoint {
+	c := model.Checkpoint{Cell: s.trial.Cell, Repeat: s.trial.Repeat, Started: s.started, ElapsedS: now.Sub(s.begun).Seconds(), Series: []model.Series{}}
+	for i, f := range s.flows {
+		spots := s.seen(f)
+		one := model.FlowSoFar{Name: f.Name, Protocol: f.Protocol, From: f.From, To: f.To, PayloadBytes: f.PayloadBytes, Streams: f.Streams,
+			FrameBytes: model.FrameBytes(f.Protocol, f.Family, f.PayloadBytes), Attempted: s.now[i].attempted(), Received: s.now[i].ends[1].packets}
+		if f.Protocol == model.UDP {
+			account := ledger.Balance(ledger.Input{Sender: f.From, Receiver: f.To, Flow: f.Name, Planned: one.Attempted, Attempted: one.Attempted, Accepted: one.Attempted,
+				Received: min(one.Received, one.Attempted), DurationS: c.ElapsedS, Nodes: nodesOf(f, spots)})
+			for _, l := range account.Lines {
+				if l.Confidence == ledger.ExactSeq || l.Confidence == ledger.ExactCount || l.Confidence == ledger.Bounded {
+					l.Evidence, l.Sequences, l.Confidence = nil, nil, ledger.Bounded // what is on its way blurs it
+					one.Lines = append(one.Lines, l)
+				}
+			}
+		}
+		c.Flows = append(c.Flows, one)
+		for k, metric := range []string{"send_pps", "receive_pps"} {
+			at := []string{f.From, f.To}[k]
+			if values := s.now[i].series[k]; len(values) > from {
+				c.Series = append(c.Series, model.Series{Metric: metric, Flow: f.Name, At: at, StartSeconds: float64(from), StepSeconds: 1, Values: slices.Clone(values[from:])})
+			}
+		}
+	}
+	return c
+}
+
+// seen is what the kernels along the path have told by now.
+func (s *soFar) seen(f model.Flow) (all []seen) {
+	for _, x := range s.path.spots {
+		one := seen{spot: x, why: "it tells when the trial has ended"}
+		if o, ok := s.counts[s.path.ends[x.name].ID]; ok && s.path.isEnd(x.name) {
+			o.Mode = model.DropsCount // its sequences come with the report
+			one.observation = &o
+		} else if x.road > 0 {
+			one.observation = s.path.roads.soFar(x.road, f)
+		} else if o, ok := s.counts[s.path.ends[model.Sender].ID]; ok && s.spaces[x.name] != 0 { // of a lab, which is one kernel
+			one.observation = &model.Observation{Boot: o.Boot, Namespace: s.spaces[x.name], Mode: o.Mode}
+		}
+		if one.observation != nil {
+			one.why = ""
+		}
+		all = append(all, one)
+	}
+	return all
+}
+
+// soFarOf is the account of a trial that begins; nil if nobody asks before it ends.
+func (r *runner) soFarOf(c *current, placed fleet.Trial, started time.Time) *soFar {
+	if !lasting(r.doc.Plan) {
+		return nil
+	}
+	return newSoFar(c.trial, placed, c.path, started.UTC().Truncate(time.Millisecond))
+}
+
+// silentEnd is one that tells nothing: the others' seconds do not wait for it.
+const silentEnd = 3 * time.Second
+
+// ready is how many seconds all ends have told that are heard and that are not stored.
+func (s *soFar) ready(now time.Time) int {
+	ready := math.MaxInt
+	for _, f := range s.now {
+		for k, e := range f.ends {
+			if n := len(f.series[k]) - s.kept; n > 0 && now.Sub(e.at) < silentEnd {
+				ready = min(ready, n)
+			}
+		}
+	}
+	if ready == math.MaxInt {
+		return 0
+	}
+	return ready
+}
+
+// soFar tells and keeps the account of a trial that runs.
+func (r *runner) soFar(s *soFar, number int, p fleet.Progress) {
+	now := r.now()
+	if s == nil || !s.take(p, now) {
+		return
+	}
+	c := s.checkpoint(now, s.kept)
+	r.event(Event{SoFar: &SoFar{Number: number, Checkpoint: c}})
+	ready := s.ready(now)
+	if ready < min(max(s.kept, 1), checkpointSeconds) || s.failed {
+		return
+	}
+	log := r.kept()
+	if log == nil {
+		return
+	}
+	for i := range c.Series { // the ends' series grow at their own times
+		c.Series[i].Values = c.Series[i].Values[:min(ready, len(c.Series[i].Values))]
+	}
+	s.kept += ready
+	if err := log.Checkpoint(c); err != nil {
+		s.failed = true
+		r.warn(fmt.Sprintf("what is known of the running trial is no longer stored: %v", err))
+	}
+}
+
+// kept is the stored run, for a trial that runs beside others: the end of one of them may
+// close it.
+func (r *runner) kept() *store.Run {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.log
+}

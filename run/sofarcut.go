@@ -1,0 +1,58 @@
+package run
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"pelt/fleet"
+	"pelt/model"
+)
+
+// heard is until when every end was heard that was heard at all.
+func (s *soFar) heard() time.Time {
+	until := s.begun
+	for _, f := range s.now {
+		for _, e := range f.ends {
+			if !e.at.IsZero() && (until.Equal(s.begun) || e.at.Before(until)) {
+				until = e.at
+			}
+		}
+	}
+	return until
+}
+
+// known is the account until the ends were heard last, of a trial that was cut while it
+// ran; ok is false if nothing was told.
+func (s *soFar) known(out fleet.Outcome) (known model.Result, ok bool) {
+	if s == nil || s.begun.IsZero() || out.Cut == "" {
+		return model.Result{}, false
+	}
+	return model.Unfinished([]model.Checkpoint{s.checkpoint(s.heard(), 0)}), true
+}
+
+// standIn puts what had been told in the place of the figures of flows of which the
+// account of an end is missing: without it all that was sent would count as lost, or
+// nothing as sent.
+func standIn(r *model.Result, out fleet.Outcome, known model.Result) {
+	for i, o := range out.Flows {
+		if i >= len(known.Flows) || known.Flows[i].Attempted == 0 || o.Send != nil && o.Send.Send != nil && o.Receive != nil && o.Receive.Receive != nil {
+			continue
+		}
+		told := known.Flows[i]
+		at := slices.IndexFunc(r.Flows, func(f model.FlowResult) bool { return f.Name == told.Name })
+		if at < 0 { // one of a star's, whose ends are one machine
+			continue
+		}
+		f := &r.Flows[at]
+		told.SenderCPU, told.ReceiverCPU, told.SendGap, told.GapCounts = f.SenderCPU, f.ReceiverCPU, f.SendGap, f.GapCounts
+		*f = told
+		for _, x := range known.Series {
+			if x.Flow == told.Name && !slices.ContainsFunc(r.Series, func(have model.Series) bool { return have.Flow == x.Flow && have.Metric == x.Metric }) {
+				r.Series = append(r.Series, x)
+			}
+		}
+		r.Warnings = append(r.Warnings, fmt.Sprintf("flow %s: the account of one end is missing; the figures are what had been told until t=%.1f s", f.Name, f.DurationS))
+	}
+	sortSeries(r.Series)
+}

@@ -1,0 +1,173 @@
+package run
+
+import (
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"pelt/engine"
+	"pelt/lab"
+	"pelt/model"
+	"pelt/plan"
+	"pelt/unit"
+)
+
+// transferPlan is one of pelt cc over a lab's links.
+func transferPlan(t *testing.T, change func(*plan.ControlOptions)) model.Plan {
+	t.Helper()
+	o := plan.ControlOptions{CurveOptions: plan.CurveOptions{Target: "lab:direct"}}
+	change(&o)
+	p, err := plan.Control(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+// What is rehearsed is a flow that every agent takes, and has all controls.
+func TestRehearsalsCanRun(t *testing.T) {
+	var many []string
+	for i := range 20 {
+		many = append(many, "control_"+string(rune('a'+i)))
+	}
+	for name, change := range map[string]func(*plan.ControlOptions){
+		"plain":    func(*plan.ControlOptions) {},
+		"HTTP":     func(o *plan.ControlOptions) { o.Bytes, o.HTTP = 1000, true },
+		"a mix":    func(o *plan.ControlOptions) { o.Controls, o.Stagger = []string{"reno", "cubic+bbr+reno"}, time.Second },
+		"streams":  func(o *plan.ControlOptions) { o.Streams, o.Bytes = 100, 1000 },
+		"commands": func(o *plan.ControlOptions) { o.Commands = &model.Commands{Server: "a", Client: "b"} },
+		"many":     func(o *plan.ControlOptions) { o.Controls = many },
+	} {
+		p := transferPlan(t, change)
+		trials, err := rehearsals(p)
+		if err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+		found, want := map[string]bool{}, map[string]bool{}
+		for _, trial := range trials {
+			if _, err := (model.Plan{Flows: trial.Flows, Timing: trial.Timing}).Trial(nil, 0); err != nil {
+				t.Errorf("%s: an agent refuses it: %v", name, err)
+			}
+			for stream := range trial.Flows[0].Streams {
+				found[trial.Flows[0].StreamControl(stream)] = true
+			}
+			if f := trial.Flows[0]; f.Commands != nil || f.Streams < p.Flows[0].Streams {
+				t.Errorf("%s: %+v", name, f)
+			}
+		}
+		for _, v := range p.Factors[len(p.Factors)-1].Levels {
+			for _, one := range (model.Flow{Control: v.Text}).Controls() {
+				want[one] = true
+			}
+		}
+		if !maps.Equal(found, want) {
+			t.Errorf("%s: rehearsed %v, want %v", name, found, want)
+		}
+	}
+}
+
+func TestTransfersGoToOneReceiver(t *testing.T) {
+	p := transferPlan(t, func(*plan.ControlOptions) {})
+	if err := oneReceiver(p, 0); err != nil {
+		t.Error(err)
+	}
+	if err := oneReceiver(p, 10); err == nil || !strings.HasPrefix(err.Error(), "target: a star has many receivers") {
+		t.Error(err)
+	}
+	p.Flows[0].InfoSeconds = 0
+	if err := oneReceiver(p, 10); err != nil {
+		t.Errorf("a curve over a star: %v", err)
+	}
+}
+
+func TestCompletion(t *testing.T) {
+	sent := func(c *model.Completion) engine.SendReport {
+		return engine.SendReport{BeginNanos: 1e9, TCP: &model.TCPFacts{Completion: c}}
+	}
+	acknowledged := &model.Completion{Bytes: 1000, Done: true, Seconds: 2, By: model.ByAcknowledged}
+	read := engine.ReceiveReport{Tally: model.Tally{Bytes: 1000, LastNanos: 2.5e9}}
+	answered := func(c model.Completion) engine.ReceiveReport {
+		return engine.ReceiveReport{TCP: &model.TCPFacts{Completion: &c}}
+	}
+	for name, c := range map[string]struct {
+		http, oneClock bool
+		sent           *model.Completion
+		in             engine.ReceiveReport
+		want           *model.Completion
+	}{
+		"one clock":            {false, true, acknowledged, read, &model.Completion{Bytes: 1000, Done: true, Seconds: 1.5, By: model.ByRead}},
+		"two clocks":           {false, false, acknowledged, read, acknowledged},
+		"not all read":         {false, true, acknowledged, engine.ReceiveReport{Tally: model.Tally{Bytes: 999, LastNanos: 2.5e9}}, acknowledged},
+		"an answer":            {true, false, acknowledged, answered(model.Completion{Bytes: 1000, Done: true, Seconds: 1, By: model.ByAnswer}), &model.Completion{Bytes: 1000, Done: true, Seconds: 1, By: model.ByAnswer}},
+		"an answer of a liar":  {true, false, acknowledged, answered(model.Completion{Bytes: 7, Done: true, Seconds: 1, By: "\x1b[2J"}), &model.Completion{Bytes: 1000, Done: true, Seconds: 1, By: model.ByAnswer}},
+		"an answer cut":        {true, false, acknowledged, answered(model.Completion{}), acknowledged},
+		"a sender that lies":   {false, false, &model.Completion{Bytes: 7, Done: true, Seconds: 2, By: "\x1b[2J"}, read, acknowledged},
+		"a sender that is not": {false, false, nil, read, nil},
+	} {
+		got := completion(model.Flow{Bytes: 1000, HTTP: c.http}, c.oneClock, sent(c.sent), c.in)
+		if (got == nil) != (c.want == nil) || got != nil && *got != *c.want {
+			t.Errorf("%s: %+v, want %+v", name, got, c.want)
+		}
+	}
+}
+
+func TestReceiverOfMoreThanATransfer(t *testing.T) {
+	_, placed, out, _ := honest()
+	f := placed.Flows[0].Flow
+	f.Protocol, f.Bytes = model.TCP, 990*64
+	if why := impossible(f, placed.Timing, out.Flows[0]); why != "" {
+		t.Error(why)
+	}
+	f.Bytes--
+	if why := impossible(f, placed.Timing, out.Flows[0]); why != "flow up: the receiver says it read 63360 B of 63359" {
+		t.Error(why)
+	}
+}
+
+// A sender's series begin with the measured part, and have names that pelt gives.
+func TestSeriesOfSenders(t *testing.T) {
+	values := []float64{0, 1, 2, 3, 4, 5}
+	one, many := 0, 2
+	f := model.Flow{Name: "up", From: model.Sender, Streams: 2}
+	got := tcpSeries(f, model.Timing{WarmupSeconds: 0.15, MeasureSeconds: 1}, engine.SendReport{Series: []model.Series{
+		{Metric: model.SeriesAcked, StepSeconds: 0.1, Values: values, StartSeconds: 99, At: "\x1b", Stream: &one},
+		{Metric: model.SeriesAcked, StepSeconds: 0.1, Values: values, Stream: &many},
+		{Metric: "tcp_\x1b[2J", StepSeconds: 0.1, Values: values},
+		{Metric: model.SeriesRTT, StepSeconds: 1e-9, Values: values},
+		{Metric: model.SeriesRTT, StepSeconds: 0.1, Values: values[:1]},
+	}})
+	if len(got) != 1 || !slices.Equal(got[0].Values, values[2:]) || got[0].StartSeconds < 0.049 || got[0].StartSeconds > 0.051 || got[0].At != model.Sender {
+		t.Errorf("%+v", got)
+	}
+}
+
+// Answers may come by a slower way than data go.
+func TestSlowestWay(t *testing.T) {
+	way := func(from, to string, rate unit.BitRate) lab.LinkWay {
+		return lab.LinkWay{From: from, To: to, Settings: model.Link{Rate: rate}}
+	}
+	ways := []lab.LinkWay{way("sender", "router", 50e6), way("router", "sender", 1e6), way("router", "receiver", 20e6), way("receiver", "router", 0)}
+	nodes := []string{"sender", "router", "receiver"}
+	if up, down := slowestWay(ways, nodes, true), slowestWay(ways, nodes, false); up != 20e6 || down != 1e6 {
+		t.Errorf("%v up and %v down, want 20 and 1 Mbit/s", up, down)
+	}
+}
+
+func TestSettingsOfHosts(t *testing.T) {
+	crowd := map[string]string{}
+	for i := range maxSettings + 1 {
+		crowd[strings.Repeat("x", i%200)+string(rune(i))] = "1"
+	}
+	hosts := func() []model.Host {
+		return []model.Host{{TCPSettings: map[string]string{"sack": "1", "rmem": strings.Repeat("9", maxText+1)}}, {TCPSettings: maps.Clone(crowd)}, {}}
+	}
+	got := hostsOf(model.Plan{Flows: []model.Flow{{InfoSeconds: 0.05}}}, hosts())
+	if !maps.Equal(got[0].TCPSettings, map[string]string{"sack": "1"}) || len(got[1].TCPSettings) != 0 {
+		t.Errorf("%d and %d settings, want 1 and none", len(got[0].TCPSettings), len(got[1].TCPSettings))
+	}
+	if got = hostsOf(model.Plan{Flows: []model.Flow{{}}}, hosts()); got[0].TCPSettings != nil {
+		t.Errorf("a run that compares no TCP has %v", got[0].TCPSettings)
+	}
+}

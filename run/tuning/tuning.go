@@ -1,0 +1,394 @@
+package tuning
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+
+	"pelt/advice"
+	"pelt/analysis/compare"
+	"pelt/model"
+	"pelt/tune"
+	"pelt/unit"
+)
+
+// Options are what a search needs beside its plan.
+type Options struct {
+	// Execute runs a plan, and calls before ahead of each trial.
+	Execute func(ctx context.Context, p model.Plan, before func(context.Context, model.Trial) error) (model.Document, error)
+	// Tuner changes this host; nil: only what a plan can say is tried.
+	Tuner *tune.Tuner
+	This  model.Host
+	Knobs func(model.Document) []model.Knob // of this host as they are now, with those of the interface that a run used here
+	Say   func(string)                      // one sentence as it goes on; nil for none
+}
+
+// fewestRepeats is what a comparison needs, see package compare.
+const fewestRepeats = 3
+
+// mostSteps bounds a search; there are fewer kinds of advice than that.
+const mostSteps = 20
+
+// ErrInvalid says that no trial of the first run is valid.
+var ErrInvalid = errors.New("no trial is valid, so nothing is known of this path; its report says why")
+
+// search is where a search stands.
+type search struct {
+	Options
+	plan   model.Plan
+	out    model.TuneTrial
+	doc    model.Document          // the last run
+	counts func(model.Result) bool // which of its trials are of the settings as they are kept
+	tried  map[string]bool
+	kept   map[string]bool // of those tried for this stall
+	sized  bool            // a buffer of the plan was changed
+	stall  float64         // s, that buffers are to survive; 0 is what advice says
+}
+
+// Buffers that helped and were not enough are tried again for a stall of four times the
+// length, until a full one delays packets by mostStall.
+const (
+	firstStall = 0.010 // package advice's own
+	mostStall  = 0.160
+)
+
+// bufferKnob is the advice that a plan can follow.
+const bufferKnob = "socket.receive_buffer"
+
+// planKnob is the factor that does.
+const planKnob = "receive_buffer_bytes"
+
+// Search runs a plan, and tries advice until no packet is lost or no advice is left. What
+// was found until an error, or until ctx ended, is in the result. A setting that is being
+// tried when that happens is taken back.
+func Search(ctx context.Context, p model.Plan, o Options) (model.TuneTrial, error) {
+	s := &search{Options: o, plan: p, tried: map[string]bool{}, kept: map[string]bool{}, stall: firstStall}
+	s.out = model.TuneTrial{Format: model.TuneTrialFormat, Target: p.Target, Steps: []model.TuneStep{}, Limits: []string{}, Plan: p}
+	if err := p.Check(); err != nil {
+		return s.out, err
+	}
+	if p.Design.Kind != "grid" || p.Design.Repeats < fewestRepeats {
+		return s.out, &model.FieldError{Field: "--repeats", Want: fmt.Sprintf("want %d or more: fewer trials without and with a setting cannot be told apart", fewestRepeats)}
+	}
+	if slices.ContainsFunc(p.Flows, func(f model.Flow) bool { return f.Protocol != model.UDP }) {
+		return s.out, &model.FieldError{Field: "--proto", Want: "want udp: TCP repairs its losses, and they say nothing of a setting"}
+	}
+	s.counts = func(model.Result) bool { return true }
+	var err error
+	if s.doc, err = o.Execute(ctx, p, nil); err != nil {
+		return s.out, err
+	}
+	s.out.First = s.loss()
+	s.out.Last = s.out.First
+	if s.out.First.Trials == 0 {
+		return s.out, ErrInvalid
+	}
+	for len(s.out.Steps) < mostSteps && s.out.Last.Lost > 0 {
+		next, ok := s.next()
+		if !ok {
+			break
+		}
+		s.tried[name(next)] = true
+		step, err := s.try(ctx, next)
+		s.out.Steps = append(s.out.Steps, step)
+		if err != nil {
+			s.conclude()
+			return s.out, err
+		}
+		s.say("%s %s -> %s: %s", step.Knob, step.Present, step.Value, step.Text)
+	}
+	s.conclude()
+	return s.out, nil
+}
+
+func (s *search) say(format string, args ...any) {
+	if s.Say != nil {
+		s.Say(fmt.Sprintf(format, args...))
+	}
+}
+
+// loss of the trials that count.
+func (s *search) loss() model.TuneLoss { return lossOf(s.doc, s.counts) }
+
+func lossOf(doc model.Document, counts func(model.Result) bool) model.TuneLoss {
+	l := model.TuneLoss{Run: doc.ID}
+	for _, r := range doc.Results {
+		if r.State != model.Valid || !counts(r) {
+			continue
+		}
+		l.Trials++
+		for _, f := range r.Flows {
+			l.Attempted += f.Attempted
+			l.Lost += f.Lost
+		}
+	}
+	if l.Attempted > 0 {
+		l.Ratio = float64(l.Lost) / float64(l.Attempted)
+	}
+	return l
+}
+
+// advised is all advice for the settings as they are now.
+func (s *search) advised() []model.Advised {
+	ask := advice.Ask{This: s.This, StallS: s.stall, Trials: s.counts, HostWide: tune.HostWide,
+		CanApply: func(knob string) bool { return s.Tuner != nil && tune.Known(knob) }}
+	if s.Knobs != nil {
+		ask.Knobs = s.Knobs(s.doc)
+	}
+	list := advice.Collect(s.doc, ask)
+	// What pelt's own socket may ask for is not bounded by this host's rmem_max when pelt
+	// may force it, and another program's does not matter here.
+	ask.Knobs = append([]model.Knob{{Name: "net.core.rmem_max", Value: strconv.Itoa(1 << 30)}}, ask.Knobs...)
+	for _, a := range advice.Collect(s.doc, ask) {
+		if a.Knob == bufferKnob && !a.Limit {
+			list = append([]model.Advised{a}, slices.DeleteFunc(list, func(o model.Advised) bool { return o.Knob == bufferKnob })...)
+			break
+		}
+	}
+	if !s.short() {
+		list = slices.DeleteFunc(list, func(a model.Advised) bool { return a.Knob == "net.core.rmem_max" })
+	}
+	return list
+}
+
+// short reports whether a socket got less of a buffer than the plan asks for, which is what
+// the host's rmem_max bounds.
+func (s *search) short() bool {
+	for _, r := range s.doc.Results {
+		for _, f := range r.Flows {
+			for _, asked := range s.plan.Flows {
+				if f.Name == asked.Name && f.ReceiveBufferBytes > 0 && f.ReceiveBufferBytes < asked.ReceiveBuffer&^1 { // Linux grants even numbers
+					return true
+				}
+			}
+		}
+	}
+	return false
+}
+
+// next is the advice to try.
+func (s *search) next() (model.Advised, bool) {
+	for {
+		for _, a := range s.advised() {
+			if !s.tried[name(a)] && !a.Limit && (a.Apply || a.Knob == bufferKnob) {
+				return a, true
+			}
+		}
+		if s.stall*4 > mostStall || len(s.kept) == 0 {
+			return model.Advised{}, false
+		}
+		s.stall *= 4
+		for helped := range s.kept {
+			delete(s.tried, helped)
+		}
+		clear(s.kept)
+	}
+}
+
+// name tells a knob of one host from that of another.
+func name(a model.Advised) string { return a.Host + " " + a.Knob }
+
+// try runs the plan without and with a setting in turn, and keeps it if that is better.
+func (s *search) try(ctx context.Context, a model.Advised) (model.TuneStep, error) {
+	step := model.TuneStep{Advised: a}
+	s.say("trying %s on the %s: %s -> %s (%s)", a.Knob, a.Host, a.Present, a.Value, a.Why)
+	p, toggle, err := s.vary(a)
+	if err != nil {
+		step.Text = err.Error()
+		return step, nil // this one cannot be tried; others may
+	}
+	factor := p.Factors[len(p.Factors)-1]
+	doc, err := s.Execute(ctx, p, toggle.before)
+	if back := toggle.off(); err == nil {
+		err = back
+	} else {
+		err = errors.Join(err, back)
+	}
+	of := func(level model.Value) func(model.Result) bool {
+		return func(r model.Result) bool { return r.Cell[factor.Knob] == level }
+	}
+	step.Run, step.Without, step.With = doc.ID, lossOf(doc, of(factor.Levels[0])), lossOf(doc, of(factor.Levels[1]))
+	if err != nil {
+		var refused *refusal
+		if errors.As(err, &refused) {
+			step.Text = "could not be set: " + refused.Error()
+			return step, nil
+		}
+		step.Text = "was cut: " + err.Error()
+		return step, err
+	}
+	step.Kept, step.Untold, step.Text = judge(doc, factor.Knob)
+	if step.Without.Trials == 0 && !step.Kept {
+		return step, nil // nothing new is known of how it is without
+	}
+	s.doc, s.counts = doc, of(factor.Levels[0])
+	if step.Kept {
+		if err := s.keep(a, toggle); err != nil {
+			step.Kept, step.Text = false, "is better, but could not be kept: "+err.Error()
+			return step, err
+		}
+		s.counts, s.kept[name(a)] = of(factor.Levels[1]), true
+	}
+	s.out.Last = s.loss()
+	return step, nil
+}
+
+// vary adds a setting to a plan as its last factor.
+func (s *search) vary(a model.Advised) (model.Plan, *toggle, error) {
+	p := s.plan
+	p.Factors = slices.Clone(p.Factors)
+	if a.Knob == bufferKnob {
+		present, err := strconv.Atoi(a.Present)
+		value, err2 := strconv.Atoi(a.Value)
+		if err := errors.Join(err, err2); err != nil {
+			return p, nil, fmt.Errorf("%s: want whole numbers, not %q and %q", a.Knob, a.Present, a.Value)
+		}
+		p.Factors = append(p.Factors, model.Factor{Knob: planKnob, Levels: []model.Value{model.Number(float64(present)), model.Number(float64(value))}})
+		return p, &toggle{}, p.Check()
+	}
+	p.Factors = append(p.Factors, model.Factor{Knob: model.TuningKnob, Levels: []model.Value{model.Word(model.TuningWithout), model.Word(model.TuningWith)}})
+	return p, &toggle{tuner: s.Tuner, change: tune.Change{Knob: a.Knob, Value: a.Value}}, p.Check()
+}
+
+// keep makes a setting for good, that is until it is reverted.
+func (s *search) keep(a model.Advised, t *toggle) error {
+	if a.Knob != bufferKnob {
+		return t.on()
+	}
+	value, err := strconv.Atoi(a.Value)
+	if err != nil {
+		return err
+	}
+	s.plan.Flows, s.sized = slices.Clone(s.plan.Flows), true
+	for i := range s.plan.Flows {
+		s.plan.Flows[i].ReceiveBuffer = value
+	}
+	return nil
+}
+
+// judge reports whether the second level of a knob is separably better than the first: less
+// loss or more goodput somewhere, and nowhere separably less of either.
+// untold says that there were too few valid trials to judge by.
+func judge(doc model.Document, knob string) (better, untold bool, text string) {
+	metrics, err := compare.ParseMetrics("loss,goodput")
+	if err != nil {
+		return false, true, err.Error()
+	}
+	c, err := compare.Levels(doc, knob, "", metrics)
+	if err != nil {
+		return false, true, "taken back, for it cannot be judged: " + err.Error()
+	}
+	worse := false
+	for _, e := range c.Effects {
+		if !e.Separable {
+			continue
+		}
+		gain := e.Change
+		if e.Metric == "loss_ratio" {
+			gain = -gain
+		}
+		better, worse = better || gain > 0, worse || gain < 0
+	}
+	switch {
+	case better && !worse:
+		return true, false, "kept: " + c.Verdict
+	case better:
+		return false, false, "taken back, for it is better in one setting and worse in another: " + c.Verdict
+	case worse:
+		return false, false, "taken back, for it is worse: " + c.Verdict
+	}
+	return false, false, "taken back, for it is not separably better: " + c.Verdict
+}
+
+// conclude says how it ended and what limits remain.
+func (s *search) conclude() {
+	s.out.Plan = s.plan
+	kept, untold, host := map[string]bool{}, 0, false
+	for _, st := range s.out.Steps {
+		if st.Kept {
+			kept[name(st.Advised)] = true
+			host = host || st.Knob != bufferKnob
+		}
+		if st.Untold {
+			untold++
+		}
+	}
+	first, last := unit.FormatRatio(s.out.First.Ratio), unit.FormatRatio(s.out.Last.Ratio)
+	switch {
+	case s.out.First.Lost == 0:
+		s.out.Verdict = fmt.Sprintf("Nothing was lost in %d trials, so nothing was changed.", s.out.First.Trials)
+	case s.out.Last.Lost == 0:
+		s.out.Verdict = fmt.Sprintf("Loss fell from %s to none with %s.", first, settings(len(kept)))
+	default:
+		s.out.Limits = s.limits()
+		s.out.Verdict = fmt.Sprintf("Loss is %s; it was %s before. %s kept, %d tried", last, first, settings(len(kept)), len(s.tried))
+		if untold > 0 {
+			s.out.Verdict += fmt.Sprintf("; %d could not be judged, because too few trials were valid", untold)
+		}
+		s.out.Verdict += "; no advice is left that could be followed here."
+	}
+	if host {
+		s.out.Undo = "pelt tune revert"
+	}
+	if s.sized {
+		s.out.Flags = "--receive-buffer " + strconv.Itoa(s.plan.Flows[0].ReceiveBuffer)
+	}
+}
+
+func settings(n int) string {
+	if n == 1 {
+		return "1 setting"
+	}
+	return strconv.Itoa(n) + " settings"
+}
+
+// limits are what still loses packets, the largest first, with what is known of it.
+func (s *search) limits() []string {
+	type place struct{ host, layer, cause string }
+	lost := map[place]uint64{}
+	var order []place
+	var unattributed uint64
+	for _, r := range s.doc.Results {
+		if r.State != model.Valid || !s.counts(r) {
+			continue
+		}
+		for _, f := range r.Flows {
+			unattributed += f.Ledger.Unattributed
+			for _, l := range f.Ledger.Lines {
+				at := place{l.Host, l.Layer, l.Cause}
+				if lost[at] == 0 && l.Packets > 0 {
+					order = append(order, at)
+				}
+				lost[at] += l.Packets
+			}
+		}
+	}
+	slices.SortStableFunc(order, func(a, b place) int { return int(min(max(int64(lost[b])-int64(lost[a]), -1), 1)) })
+	known := s.advised()
+	var list []string
+	for _, at := range order {
+		text := fmt.Sprintf("%s at %s of the %s (%s): %s of it", unit.FormatCount(lost[at]), at.layer, at.host, at.cause, unit.FormatRatio(float64(lost[at])/float64(max(s.out.Last.Lost, 1))))
+		for _, a := range known {
+			if a.Host != at.host || a.Layer != at.layer || a.Cause != at.cause {
+				continue
+			}
+			switch {
+			case a.Limit:
+				text += fmt.Sprintf("; %s: %s; %s", a.Knob, a.Why, a.Note)
+			case s.tried[name(a)]:
+				text += fmt.Sprintf("; %s -> %s was tried", a.Knob, a.Value)
+			case !a.Here:
+				text += fmt.Sprintf("; to try on that host: %s", a.Command)
+			default:
+				text += fmt.Sprintf("; to try by hand: %s", a.Command)
+			}
+		}
+		list = append(list, text)
+	}
+	if unattributed > 0 {
+		list = append(list, fmt.Sprintf("%s unattributed", unit.FormatCount(unattributed)))
+	}
+	return list
+}

@@ -1,0 +1,53 @@
+package store
+
+import (
+	"fmt"
+	"time"
+
+	"pelt/model"
+)
+
+// trials are those of a log whose results have not come yet, by what was told of them.
+type trials struct {
+	keys []string
+	of   map[string][]model.Checkpoint
+}
+
+func trialKey(c model.Cell, repeat int) string { return fmt.Sprintf("%s #%d", c.Key(), repeat) }
+
+// take adds a checkpoint. If the trial was begun anew, it returns what had been known
+// of its try before.
+func (t *trials) take(c model.Checkpoint) (before []model.Result) {
+	if t.of == nil {
+		t.of = map[string][]model.Checkpoint{}
+	}
+	key := trialKey(c.Cell, c.Repeat)
+	list, known := t.of[key]
+	if len(list) > 0 && !list[0].Started.Equal(c.Started) {
+		before = append(before, model.Unfinished(list))
+		t.of[key] = nil
+	} else if !known {
+		t.keys = append(t.keys, key)
+	}
+	t.of[key] = append(t.of[key], c)
+	return before
+}
+
+// close forgets a trial whose result has come: it began at the time that the result says,
+// or is a later try.
+func (t *trials) close(r model.Result) {
+	key := trialKey(r.Cell, r.Repeat)
+	if list := t.of[key]; len(list) > 0 && list[0].Started.Sub(r.Started).Abs() < time.Second {
+		t.of[key] = nil
+	}
+}
+
+// all are the results of those that have none.
+func (t *trials) all() (list []model.Result) {
+	for _, key := range t.keys {
+		if of := t.of[key]; len(of) > 0 {
+			list = append(list, model.Unfinished(of))
+		}
+	}
+	return list
+}

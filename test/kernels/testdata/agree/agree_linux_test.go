@@ -1,0 +1,96 @@
+// Package agree checks, under a kernel that has netem, that TCP gets the same over
+// the kernel's emulated link and over pelt's own. Only package kernels builds it.
+package agree
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"os/exec"
+	"slices"
+	"strings"
+	"testing"
+
+	"pelt/model"
+)
+
+// binary is the pelt that the guest has.
+var binary = os.Getenv("PELT_TEST_BINARY")
+
+// By hand more repeats and longer trials make the intervals narrow.
+var (
+	repeats = flag.Int("agree.repeats", 3, "trials of each cell")
+	seconds = flag.Float64("agree.time", 2.5, "seconds of each trial")
+)
+
+// compare runs pelt cc over a link that a backend emulates, with draws of the round's, and again up to twice if
+// pelt itself says that the machine disturbed it (exit code 4).
+func compare(t *testing.T, backend, loss string, round int) *model.ControlTable {
+	t.Helper()
+	args := fmt.Sprintf("cc lab:direct --control cubic,bbr --no-calibration --no-store --seed %d --time %.0fms --repeats %d --link rate=5mbit,delay=40ms,queue=60,loss=%s,backend=%s --json -",
+		1+round, 1000**seconds, *repeats, loss, backend)
+	for try := 1; ; try++ {
+		c := exec.Command(binary, strings.Fields(args)...)
+		c.Env = append(os.Environ(), "PELT_DATA="+t.TempDir())
+		var stderr bytes.Buffer
+		c.Stderr = &stderr
+		out, err := c.Output()
+		if exit := (*exec.ExitError)(nil); try < 3 && errors.As(err, &exit) && exit.ExitCode() == 4 {
+			continue
+		}
+		if err != nil {
+			t.Fatalf("pelt %s: %v\n%s", args, err, stderr.String())
+		}
+		var doc model.Document
+		if err := json.Unmarshal(out, &doc); err != nil {
+			t.Fatal(err)
+		}
+		for _, l := range doc.Results[0].Links {
+			if l.Backend != backend {
+				t.Fatalf("the link from %s is emulated by %s, not %s", l.From, l.Backend, backend)
+			}
+		}
+		return doc.Control
+	}
+}
+
+// Two threes of one kind do not meet in one of ten cases, two sixes in one of 462: so
+// what does not meet is measured once more, and all together must meet.
+func TestControlsAgreeWithNetem(t *testing.T) {
+	const loss = "2%"
+	all := map[string][2][]float64{}
+	apart := map[string]string{}
+	for round := range 2 {
+		kernel, own := compare(t, model.BackendKernel, loss, round), compare(t, model.BackendUser, loss, round)
+		clear(apart)
+		for _, control := range []string{"cubic", "bbr"} {
+			a, b := kernel.Cell(0, control), own.Cell(0, control)
+			if a == nil || b == nil || a.Goodput == nil || b.Goodput == nil {
+				t.Fatalf("%s: nothing measured: %+v, %+v", control, a, b)
+			}
+			v := all[control]
+			v[0], v[1] = append(v[0], values(a)...), append(v[1], values(b)...)
+			all[control] = v
+			t.Logf("%s: netem %.3g Mbit/s, pelt %.3g Mbit/s", control, v[0], v[1])
+			if slices.Min(v[0]) > slices.Max(v[1]) || slices.Min(v[1]) > slices.Max(v[0]) {
+				apart[control] = fmt.Sprintf("over netem %.3g Mbit/s, over pelt's link %.3g: they do not meet", v[0], v[1])
+			}
+		}
+		if len(apart) == 0 {
+			return
+		}
+	}
+	for control, said := range apart {
+		t.Errorf("%s: %s", control, said)
+	}
+}
+
+func values(c *model.ControlCell) (list []float64) {
+	for _, v := range c.Goodput.Values {
+		list = append(list, v/1e6)
+	}
+	return list
+}

@@ -1,0 +1,180 @@
+package test
+
+import (
+	"bytes"
+	"fmt"
+	"math"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"pelt/model"
+)
+
+// sent waits until an interface has sent so many packets since the call.
+func (r routed) sent(t *testing.T, ns string, packets uint64) {
+	t.Helper()
+	count := func() uint64 {
+		out, err := exec.Command("ip", "netns", "exec", ns, "cat", "/proc/net/dev").Output()
+		if err != nil {
+			t.Fatal(err)
+		}
+		for line := range strings.Lines(string(out)) {
+			if f := strings.Fields(strings.ReplaceAll(line, ":", " ")); len(f) > 10 && f[0] == "eth0" {
+				n, err := strconv.ParseUint(f[10], 10, 64)
+				if err != nil {
+					t.Fatal(err)
+				}
+				return n
+			}
+		}
+		t.Fatalf("%s has no eth0:\n%s", ns, out)
+		return 0
+	}
+	from, limit := count(), time.Now().Add(30*time.Second)
+	for count() < from+packets {
+		if time.Now().After(limit) {
+			t.Fatalf("%s has not sent %d packets in 30 s", ns, packets)
+		}
+		time.Sleep(20 * time.Millisecond)
+	}
+}
+
+// TestSoakOutlivesItsControlConnection: the test goes on while hosts do not hear each
+// other, and all that was measured is in the result.
+func TestSoakOutlivesItsControlConnection(t *testing.T) {
+	const seconds, pps = 9, 500
+	for _, c := range []struct {
+		name      string
+		cut, mend string // on the router
+		lost      bool   // while it is cut
+	}{
+		{"the control connection alone", "nft add table ip cut && nft 'add chain ip cut f { type filter hook forward priority 0; }' && nft add rule ip cut f tcp dport 7358 drop && nft add rule ip cut f tcp sport 7358 drop",
+			"nft delete table ip cut", false},
+		{"the path, with it", "ip link set eth2 down", "ip link set eth2 up", true},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel() // 500 packets a second: mostly waiting
+			r := newRouted(t)
+			r.serve(t, r.far, wanCode)
+			router := func(line string) {
+				if out, err := exec.Command("ip", "netns", "exec", r.router, "sh", "-ec", line).CombinedOutput(); err != nil {
+					t.Errorf("%s: %v\n%s", line, err, out)
+				}
+			}
+			soak := r.command(r.near, "soak", "10.81.2.2", "--code", wanCode, "--rate", fmt.Sprintf("%dpps", pps), "--burst", "100", "--payload", "100",
+				"--time", fmt.Sprintf("%ds", seconds), "--warmup", "200ms", "--json", "soak.json")
+			var text bytes.Buffer
+			soak.Stdout, soak.Stderr = &text, &text
+			if err := soak.Start(); err != nil {
+				t.Fatal(err)
+			}
+			r.sent(t, r.near, 3*pps/2)
+			begun := time.Now()
+			router(c.cut)
+			from := time.Now()
+			time.Sleep(4 * time.Second)
+			least := time.Since(from)
+			router(c.mend)
+			most := time.Since(begun)
+			if err := soak.Wait(); err != nil {
+				t.Fatalf("%v\n%s", err, &text)
+			}
+			result := runDocument(t, filepath.Join(r.work, "soak.json")).Results[0]
+			f := result.Flows[0]
+			t.Logf("%d attempted, %d lost: %+v; gaps %+v", f.Attempted, f.Lost, f.Ledger.Lines, result.Gaps)
+			lowest, highest := 0.0, 0.0
+			if c.lost {
+				lowest, highest = (least.Seconds()-1)*pps, (most.Seconds()+1)*pps
+			}
+			if result.State != model.Valid || f.Attempted < seconds*pps*9/10 || float64(f.Lost) < lowest || float64(f.Lost) > highest {
+				t.Errorf("%s %s: %d attempted, %d lost; want about %d, and %.0f to %.0f", result.State, result.Why, f.Attempted, f.Lost, seconds*pps, lowest, highest)
+			}
+			if len(result.Gaps) != 1 || result.Gaps[0].DurationS < 3 || result.Gaps[0].DurationS > 8 || result.Gaps[0].StartS < 0 {
+				t.Errorf("gaps %+v; want one of about 4 s", result.Gaps)
+			}
+			sum := 0.0
+			for _, s := range result.Series {
+				switch s.Metric {
+				case "send_pps", "receive_pps":
+					if len(s.Values) < seconds-1 {
+						t.Errorf("%s has %d seconds", s.Metric, len(s.Values))
+					}
+				case "lost_pps":
+					if s.Layer == "" {
+						for _, v := range s.Values {
+							sum += v
+						}
+					}
+				}
+			}
+			if math.Abs(sum-float64(f.Lost)) > pps { // a last part of a second is in no series
+				t.Errorf("%.0f packets are lost in the seconds, %d in all", sum, f.Lost)
+			}
+		})
+	}
+}
+
+// TestSoakKilled: what was known when pelt was killed is told, and the run goes on.
+func TestSoakKilled(t *testing.T) {
+	needRoot(t)
+	t.Parallel() // 500 packets a second: mostly waiting
+	work, data := t.TempDir(), t.TempDir()
+	soak := command(t.Context(), work, data, strings.Fields("soak lab:direct --rate 500pps --burst 100 --payload 100 --time 5s --warmup 100ms --link-receiver loss=10% --no-calibration"))
+	if err := soak.Start(); err != nil {
+		t.Fatal(err)
+	}
+	stored(t, data, `"checkpoint"`, 2)
+	out, err := command(t.Context(), work, data, []string{"show", "last"}).CombinedOutput()
+	if err != nil || !strings.Contains(string(out), "still goes on") || !strings.Contains(string(out), "link sender-receiver") {
+		t.Errorf("while it runs: %v\n%s", err, out)
+	}
+	if err := soak.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	_ = soak.Wait()
+	if out, err := command(t.Context(), work, data, []string{"run", "--resume", "last", "--json", "soak.json"}).CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	d := runDocument(t, filepath.Join(work, "soak.json"))
+	if len(d.Results) != 2 || d.Results[0].State != model.Aborted || d.Results[1].State != model.Valid {
+		t.Fatalf("%d results: %+v", len(d.Results), d.Results)
+	}
+	for i, r := range d.Results {
+		f := r.Flows[0]
+		if f.Attempted < 400 || f.LossRatio < 0.05 || f.LossRatio > 0.17 || len(f.Ledger.Lines) == 0 || f.Ledger.Lines[0].Cause != model.CauseLinkLoss {
+			t.Errorf("result %d: %d attempted, loss %.3f: %+v", i, f.Attempted, f.LossRatio, f.Ledger)
+		}
+	}
+}
+
+// TestSoakTimedChange: the lab's router gives out when it is told to, and the
+// losses begin there and then.
+func TestSoakTimedChange(t *testing.T) {
+	needRoot(t)
+	t.Parallel() // 1000 packets a second
+	work := t.TempDir()
+	c := command(t.Context(), work, t.TempDir(), strings.Fields("soak lab:router --rate 1kpps --burst 100 --payload 500 --time 7s --warmup 100ms --at 3s:router=limit=2mbit --json soak.json"))
+	if out, err := c.CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	r := runDocument(t, filepath.Join(work, "soak.json")).Results[0]
+	if len(r.Made) != 1 || r.Made[0].Failure != "" || math.Abs(r.Made[0].AtS-3) > 0.5 {
+		t.Errorf("made %+v; want one at 3 s", r.Made)
+	}
+	for _, s := range r.Series {
+		if s.Metric != "lost_pps" || s.Layer != model.LayerNetwork || s.At != "router" {
+			continue
+		}
+		for second, v := range s.Values {
+			if lost := second >= 4; lost && v < 300 || second < 3 && v != 0 { // 2 Mbit/s are 461 of 1000 frames of 542 B
+				t.Errorf("second %d: %.0f lost at the router", second, v)
+			}
+		}
+		return
+	}
+	t.Errorf("nothing was lost at the router: %+v", r.Flows[0].Ledger.Lines)
+}

@@ -1,0 +1,34 @@
+// Package tune changes settings of this host so that they can be taken back.
+//
+// Names of knobs with values come in (net.core.rmem_max=4194304, eth0.rx_ring=1024);
+// what was changed, from what, and what stands there now, goes out. Before anything is
+// touched the old values are in a journal on the disk, and each step is noted there
+// before it is made: whenever the process is killed, Revert restores what was, text for
+// text. It decides nothing about which value is good, runs no program, and touches no
+// other host and nothing that is not in Knobs.
+//
+// The journal is a file of JSON lines, see JournalFormat. A lock beside it keeps a
+// second process out. The functions work on Linux; elsewhere Open fails.
+package tune
+
+import "errors"
+
+// JournalFormat names what the journal holds. Its first line is the header {"format"};
+// then, for each change that was asked for, a line {"apply": ...} with every step and its
+// old value, {"touch": ...} before each step is made, {"made": ...} when all are,
+// {"undone": ...} for each step that was taken back and {"closed": ...} when all are. A
+// last line without an end of line was being written when the process died: it says nothing.
+const JournalFormat = "pelt/tune-journal/1"
+
+// Errors that a caller may tell apart.
+var (
+	ErrBusy    = errors.New("another pelt tune is at work")
+	ErrRights  = errors.New("needs root: it changes settings of this host")
+	ErrLinux   = errors.New("settings can be changed on Linux only")
+	ErrNothing = errors.New("nothing is applied")
+)
+
+// UsageError is a wish that is the user's to mend: nothing was touched.
+type UsageError struct{ text string }
+
+func (e *UsageError) Error() string { return e.text }

@@ -1,0 +1,198 @@
+package tune
+
+import (
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+)
+
+// Scope says what a knob holds for.
+type Scope string
+
+// The scopes.
+const (
+	ScopeHost      Scope = "host"      // all namespaces
+	ScopeNamespace Scope = "namespace" // this process's network namespace
+	ScopeDevice    Scope = "device"    // one interface
+)
+
+// Knob is a setting that can be changed and taken back.
+type Knob struct {
+	Name    string `json:"name"` // DEV stands for an interface; in a sysctl's name its dots are slashes, as for sysctl(8)
+	Scope   Scope  `json:"scope"`
+	Want    string `json:"want"`              // what a value looks like
+	Persist string `json:"persist,omitempty"` // sysctl.d, a key of a .link file, udev; "" if none can
+	Touches string `json:"touches,omitempty"` // what else it touches
+
+	kind  value
+	place func(dev string) string // of a sysfs file, with a * for each of several
+}
+
+const (
+	persistSysctl = "sysctl.d"
+	persistUdev   = "udev"
+)
+
+// Knobs is the one table of what can be changed, in the order it is told. Kernel text
+// behind it: Documentation/admin-guide/sysctl/net.rst, networking/scaling.rst, napi.rst,
+// ip-sysctl.rst and ABI/testing/sysfs-class-net*.
+func Knobs() []Knob {
+	sysctl := func(name string, scope Scope, kind value, touches string) Knob {
+		return Knob{Name: name, Scope: scope, Want: kind.want, Persist: persistSysctl, Touches: touches, kind: kind}
+	}
+	driver := func(name string, kind value, link, touches string) Knob {
+		return Knob{Name: "DEV." + name, Scope: ScopeDevice, Want: kind.want, Persist: link, Touches: touches, kind: kind}
+	}
+	file := func(name string, kind value, persist, path, touches string) Knob {
+		return Knob{Name: "DEV." + name, Scope: ScopeDevice, Want: kind.want, Persist: persist, Touches: touches, kind: kind,
+			place: func(dev string) string { return "class/net/" + dev + "/" + path }}
+	}
+	const linkDown = "the link may go down for a moment"
+	return []Knob{
+		sysctl("net.core.rmem_max", ScopeHost, number, "every program of this host may ask for as much"),
+		sysctl("net.core.wmem_max", ScopeHost, number, "every program of this host may ask for as much"),
+		sysctl("net.core.rmem_default", ScopeHost, number, "every socket that is opened from now on"),
+		sysctl("net.core.wmem_default", ScopeHost, number, "every socket that is opened from now on"),
+		sysctl("net.ipv4.udp_mem", ScopeHost, triple, "all UDP sockets of this host together"),
+		sysctl("net.ipv4.udp_rmem_min", ScopeNamespace, number, ""),
+		sysctl("net.ipv4.udp_wmem_min", ScopeNamespace, number, ""),
+		sysctl("net.core.netdev_max_backlog", ScopeHost, number, "all namespaces and cores; a fuller backlog delays packets"),
+		sysctl("net.core.netdev_budget", ScopeHost, number, "takes time from programs on the cores that receive"),
+		sysctl("net.core.netdev_budget_usecs", ScopeHost, number, "takes time from programs on the cores that receive"),
+		sysctl("net.core.dev_weight", ScopeHost, number, "all interfaces without NAPI of their own"),
+		sysctl("net.core.busy_poll", ScopeHost, number, "programs that poll spin on their cores"),
+		sysctl("net.core.busy_read", ScopeHost, number, "programs that read spin on their cores"),
+		sysctl("net.core.rps_sock_flow_entries", ScopeHost, number, "the kernel rounds it up to a power of two"),
+		sysctl("net.core.default_qdisc", ScopeHost, word, "interfaces that are made from now on"),
+		sysctl("net.netfilter.nf_conntrack_max", ScopeHost, number, "kernel memory for each connection"),
+		sysctl("net.ipv4.conf.all.rp_filter", ScopeNamespace, number, "all interfaces: the greater of this and their own counts"),
+		sysctl("net.ipv4.conf.DEV.rp_filter", ScopeDevice, number, "accepts more forged source addresses"),
+		sysctl("net.ipv4.neigh.DEV.unres_qlen_bytes", ScopeDevice, number, "unres_qlen, which is the same in packets"),
+		sysctl("net.ipv6.neigh.DEV.unres_qlen_bytes", ScopeDevice, number, "unres_qlen, which is the same in packets"),
+
+		driver("rx_ring", number, "RxBufferSize", linkDown+"; a larger ring costs cache and delay"),
+		driver("tx_ring", number, "TxBufferSize", linkDown),
+		driver("channels_combined", number, "CombinedChannels", linkDown+"; queues that go take their steering with them, which revert restores"),
+		driver("channels_rx", number, "RxChannels", linkDown+"; queues that go take their steering with them, which revert restores"),
+		driver("channels_tx", number, "TxChannels", linkDown+"; queues that go take their steering with them, which revert restores"),
+		driver("coalesce_rx_usecs", number, "RxCoalesceSec", "delay against interrupts"),
+		driver("coalesce_rx_frames", number, "RxMaxCoalescedFrames", "delay against interrupts"),
+		driver("coalesce_tx_usecs", number, "TxCoalesceSec", "delay against interrupts"),
+		driver("coalesce_tx_frames", number, "TxMaxCoalescedFrames", "delay against interrupts"),
+		driver("coalesce_adaptive_rx", onOff, "UseAdaptiveRxCoalesce", "delay against interrupts"),
+
+		file("txqueuelen", number, "TransmitQueueLength", "tx_queue_len", "a longer queue delays"),
+		file("rps_cpus", mask, persistUdev, "queues/rx-*/rps_cpus", "takes time from programs on these cores"),
+		file("rps_flow_cnt", number, persistUdev, "queues/rx-*/rps_flow_cnt", ""),
+		file("threaded", number, persistUdev, "threaded", "packets are received by threads in place of softirqs"),
+		file("gro_flush_timeout", number, persistUdev, "gro_flush_timeout", "delay against interrupts"),
+		file("napi_defer_hard_irqs", number, persistUdev, "napi_defer_hard_irqs", "delay against interrupts"),
+		{Name: "DEV.irq_affinity", Scope: ScopeDevice, Want: cpuLists.want, kind: cpuLists,
+			Touches: "irqbalance, where it runs, moves them again; numbers of interrupts change from boot to boot, so it cannot persist"},
+
+		{Name: "cpu.governor", Scope: ScopeHost, Want: word.want, kind: word, Persist: persistUdev, Touches: "power and heat",
+			place: func(string) string { return "devices/system/cpu/cpu*/cpufreq/scaling_governor" }},
+	}
+}
+
+// plainDevice is what an interface's name may hold here.
+var plainDevice = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9_.@:-]{0,14}$`)
+
+func validDevice(name string) bool {
+	return plainDevice.MatchString(name) && !strings.Contains(name, "..")
+}
+
+// find finds a knob by its name with an interface's in place of DEV.
+func find(name string) (k Knob, dev string, err error) {
+	for _, k := range Knobs() {
+		before, after, has := strings.Cut(k.Name, "DEV")
+		if !has {
+			if name == k.Name {
+				return k, "", nil
+			}
+			continue
+		}
+		rest, ok := strings.CutPrefix(name, before)
+		dev, ok2 := strings.CutSuffix(rest, after)
+		if !ok || !ok2 {
+			continue
+		}
+		if before != "" { // a sysctl, in whose name a dot is a slash
+			if strings.Contains(dev, ".") || dev == "all" || dev == "default" {
+				continue
+			}
+			dev = strings.ReplaceAll(dev, "/", ".")
+		}
+		if !validDevice(dev) {
+			return Knob{}, "", &UsageError{fmt.Sprintf("%s: %q is no name of an interface", name, dev)}
+		}
+		return k, dev, nil
+	}
+	return Knob{}, "", &UsageError{fmt.Sprintf("no knob %q; pelt tune show --knobs lists them", name)}
+}
+
+// Known reports whether a knob of that name can be changed here.
+func Known(name string) bool {
+	_, _, err := find(name)
+	return err == nil
+}
+
+// Change is a knob and the value it is to have.
+type Change struct {
+	Knob  string `json:"knob"`
+	Value string `json:"value"`
+}
+
+// ParseChange reads net.core.rmem_max=4194304. An error is a *UsageError.
+func ParseChange(text string) (Change, error) {
+	name, value, ok := strings.Cut(text, "=")
+	c := Change{strings.TrimSpace(name), strings.TrimSpace(value)}
+	if !ok || c.Knob == "" || c.Value == "" {
+		return Change{}, &UsageError{fmt.Sprintf("want KNOB=VALUE as net.core.rmem_max=4194304, not %q", text)}
+	}
+	k, _, err := find(c.Knob)
+	if err != nil {
+		return Change{}, err
+	}
+	if !k.kind.valid(c.Value) {
+		return Change{}, &UsageError{fmt.Sprintf("%s: want %s, not %q", c.Knob, k.Want, c.Value)}
+	}
+	return c, nil
+}
+
+// checkChanges refuses what cannot be one step.
+func checkChanges(list []Change) error {
+	channels := map[string]string{}
+	for i, c := range list {
+		if slices.ContainsFunc(list[:i], func(o Change) bool { return o.Knob == c.Knob }) {
+			return &UsageError{fmt.Sprintf("%s stands twice", c.Knob)}
+		}
+		k, dev, err := find(c.Knob)
+		if err != nil {
+			return err
+		}
+		if !k.kind.valid(c.Value) {
+			return &UsageError{fmt.Sprintf("%s: want %s, not %q", c.Knob, k.Want, c.Value)}
+		}
+		if strings.HasPrefix(k.Name, "DEV.channels_") {
+			channels[dev] = c.Knob
+		}
+	}
+	for _, c := range list {
+		k, dev, _ := find(c.Knob)
+		if other := channels[dev]; other != "" && k.ofQueues() {
+			return &UsageError{fmt.Sprintf("%s makes and removes the queues that %s is of: apply it first, alone", other, c.Knob)}
+		}
+	}
+	return nil
+}
+
+// ofQueues reports whether a knob has a place for each queue of an interface.
+func (k Knob) ofQueues() bool { return k.place != nil && strings.Contains(k.place("x"), "/queues/") }
+
+// HostWide reports whether a knob holds for all namespaces of this host.
+func HostWide(name string) bool {
+	k, _, err := find(name)
+	return err == nil && k.Scope == ScopeHost
+}

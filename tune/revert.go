@@ -1,0 +1,294 @@
+package tune
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"slices"
+)
+
+// RevertOptions say how much is taken back.
+type RevertOptions struct {
+	Last  bool // the latest change only; else all, the latest first
+	Force bool // also what somebody else changed since
+}
+
+// Revert restores what stood there before Apply, text for text. What somebody else changed
+// since is Kept, stays in the journal and is told, unless Force is set; so are the changes
+// before it at the same place, whose old values would else be lost to a later Force. It may be called
+// again at any time, also after a process that died in Apply or Revert. ErrNothing says
+// that the journal holds nothing.
+func (t *Tuner) Revert(o RevertOptions) ([]Done, error) {
+	var done []Done
+	var errs []error
+	found := false
+	held := map[Place]bool{} // where a later change stands still
+	for n := len(t.journal.list) - 1; n >= 0; n-- {
+		a := t.journal.list[n]
+		if a.closed {
+			continue
+		}
+		had := false
+		var stands []Place
+		for i := len(a.Steps) - 1; i >= 0; i-- {
+			if !a.touched[i] || a.undone[i] {
+				continue
+			}
+			had = true
+			s := a.Steps[i]
+			if slices.ContainsFunc(s.places(), func(p Place) bool { return held[p] }) {
+				done = append(done, Done{s.Knob, s.Place.String(), s.New, s.Old, Kept, s.Place.String() + ": a later change of it was not taken back, so this one was not either"})
+				stands = append(stands, s.places()...)
+				continue
+			}
+			d, err := t.undo(a, i, "", o.Force)
+			if err != nil || d.State == Kept && !t.elsewhere(a, s) {
+				stands = append(stands, s.places()...)
+			}
+			if err != nil {
+				errs = append(errs, err)
+				continue
+			}
+			done = append(done, d)
+		}
+		for _, p := range stands {
+			held[p] = true
+		}
+		if found = found || had; had && o.Last {
+			break
+		}
+	}
+	if err := errors.Join(append(errs, t.settle())...); err != nil {
+		return done, err
+	}
+	if !found {
+		return nil, ErrNothing
+	}
+	return done, nil
+}
+
+// places are all that a step's way back writes to.
+func (s Step) places() []Place {
+	list := []Place{s.Place}
+	for _, b := range s.Beside {
+		list = append(list, b.Place)
+	}
+	return list
+}
+
+// undo restores one step. expect is what pelt left there, "" for the step's new value.
+func (t *Tuner) undo(a *Apply, i int, expect string, force bool) (Done, error) {
+	s := a.Steps[i]
+	d := Done{Knob: s.Knob, Place: s.Place.String(), From: s.New, To: s.Old}
+	if expect == "" {
+		expect = s.New
+	}
+	end := func(state, text string) (Done, error) {
+		d.State, d.Text = state, d.Place+": "+text
+		if state == Kept {
+			return d, nil
+		}
+		return d, t.journal.add(record{Undone: &stepID{a.ID, i}})
+	}
+	if t.elsewhere(a, s) {
+		return end(Kept, fmt.Sprintf("was changed in another network namespace, net:[%d]; revert it there", a.Namespace))
+	}
+	if s.Place.Kind == atIRQ && t.restarted(a) {
+		return end(Gone, "this host has started again since, and the interrupt of that number may be another's; it stays so")
+	}
+	if err := t.ground.tidy(s.Place); err != nil {
+		return d, fmt.Errorf("%s: %w", s.Place, err)
+	}
+	if s.Place.Kind == atFile {
+		return t.undoFile(s, force, end)
+	}
+	if dev, is := deviceOf(s.Place); is {
+		now, err := t.ground.present(dev)
+		another := s.Index != 0 && now != s.Index && a.Boot == t.boot
+		switch {
+		case err != nil:
+			return d, fmt.Errorf("%s: %w", s.Place, err)
+		case another && t.ground.named(s.Index) != "":
+			return end(Kept, fmt.Sprintf("the interface is called %s now, with these settings; revert it when it is called %s again", t.ground.named(s.Index), dev))
+		case now == 0:
+			return end(Gone, "the interface is gone, and its settings with it")
+		case another:
+			return end(Gone, "another interface of that name stands there now; it is left alone")
+		}
+	}
+	now, err := t.ground.read(s.Place)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return end(Gone, "it is gone")
+	case err != nil:
+		return d, fmt.Errorf("%s cannot be read: %w", s.Place, err)
+	}
+	d.From = now
+	if now != s.Old && !s.Place.same(now, s.Old) {
+		if !s.Place.same(now, expect) && t.restarted(a) {
+			return end(Gone, fmt.Sprintf("this host has started again since, with %s; it stays so", words(now)))
+		}
+		if !s.Place.same(now, expect) && !force {
+			return end(Kept, fmt.Sprintf("somebody changed it to %s since; it stays so (--force restores %s)", words(now), words(s.Old)))
+		}
+		if err := t.restore(s.Place, s.Old); err != nil {
+			return d, err
+		}
+		d.State = Restored
+	}
+	for _, b := range s.Beside {
+		if now, err := t.ground.read(b.Place); err == nil && now != b.Old {
+			if err := t.restore(b.Place, b.Old); err != nil {
+				return d, err
+			}
+		}
+	}
+	if d.State == Restored {
+		return end(Restored, fmt.Sprintf("%s -> %s", words(d.From), words(s.Old)))
+	}
+	return end(Already, words(s.Old)+" already")
+}
+
+// restarted reports whether the host has started again since a change.
+func (t *Tuner) restarted(a *Apply) bool { return a.Boot != t.boot && a.Boot != "" && t.boot != "" }
+
+// restore writes an old value, and finds out that it stands there.
+func (t *Tuner) restore(p Place, old string) error {
+	if err := t.ground.write(p, old, 0o644); err != nil {
+		return fmt.Errorf("%s cannot be set back to %s: %w", p, words(old), err)
+	}
+	now, err := t.ground.read(p)
+	switch {
+	case err != nil:
+		return fmt.Errorf("%s cannot be read back: %w", p, err)
+	case !p.same(now, old):
+		return fmt.Errorf("%s: was set back to %s, the kernel made it %s", p, words(old), words(now))
+	}
+	return nil
+}
+
+// elsewhere reports whether a step is of a network namespace that is not this one.
+func (t *Tuner) elsewhere(a *Apply, s Step) bool {
+	k, _, err := find(s.Knob)
+	return t.ground.real && err == nil && k.Scope != ScopeHost && s.Place.Kind != atFile &&
+		a.Boot == t.boot && a.Namespace != t.space && a.Namespace != 0 && t.space != 0
+}
+
+func (t *Tuner) undoFile(s Step, force bool, end func(state, text string) (Done, error)) (Done, error) {
+	now, err := t.ground.read(s.Place)
+	there := err == nil
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return Done{}, fmt.Errorf("%s cannot be read: %w", s.Place, err)
+	}
+	switch {
+	case !there && s.Absent:
+		return end(Already, "is not there, as before")
+	case there && !s.Absent && now == s.Old:
+		return end(Already, "is as before")
+	case !force && (!there || now != s.New):
+		return end(Kept, "somebody changed it since; it stays so (--force restores what was)")
+	case s.Absent:
+		err = t.ground.remove(s.Place)
+	default:
+		err = t.ground.write(s.Place, s.Old, s.Mode)
+	}
+	if err != nil {
+		return Done{}, fmt.Errorf("%s cannot be restored: %w", s.Place, err)
+	}
+	if s.Absent {
+		return end(Restored, "removed")
+	}
+	return end(Restored, "is as before again")
+}
+
+// left reports whether something of a change is still to be taken back.
+func (a *Apply) left() bool {
+	for i := range a.Steps {
+		if a.touched[i] && !a.undone[i] {
+			return true
+		}
+	}
+	return false
+}
+
+// settle closes changes of which nothing is left, and removes a journal that holds no other.
+func (t *Tuner) settle() error {
+	open := false
+	for _, a := range t.journal.list {
+		if a.closed {
+			continue
+		}
+		if a.left() {
+			open = true
+			continue
+		}
+		if err := t.journal.add(record{Closed: a.ID}); err != nil {
+			return err
+		}
+	}
+	if open {
+		return nil
+	}
+	return t.journal.end()
+}
+
+// Standing is one value of the journal, and what stands there now.
+type Standing struct {
+	Change int    `json:"change"` // 1 is the oldest
+	Time   string `json:"time"`   // RFC 3339
+	Run    string `json:"run,omitempty"`
+	Knob   string `json:"knob"`
+	Place  string `json:"place"`
+	Old    string `json:"old"`
+	New    string `json:"new"`
+	Now    string `json:"now"`
+	State  string `json:"state"` // as set, as before, differs, gone, renamed, elsewhere
+	Whole  bool   `json:"whole"` // all steps of the change were made
+}
+
+// States of what stands in a place.
+const (
+	AsSet    = "as-set"
+	AsBefore = "as-before"
+	Differs  = "differs" // somebody else changed it, or a later change did
+	NotThere = "gone"
+	Renamed  = "renamed"   // the interface has another name now
+	Away     = "elsewhere" // in another network namespace
+)
+
+// Show tells what the journal holds and what stands there now, the oldest first.
+func (t *Tuner) Show() []Standing {
+	var list []Standing
+	for _, a := range t.journal.list {
+		for i, s := range a.Steps {
+			if a.closed || !a.touched[i] || a.undone[i] {
+				continue
+			}
+			x := Standing{Change: a.ID, Time: a.Time.Format("2006-01-02T15:04:05Z07:00"), Run: a.Run, Knob: s.Knob, Place: s.Place.String(), Old: s.Old, New: s.New, Whole: a.made}
+			x.Now, x.State = t.standing(a, s)
+			list = append(list, x)
+		}
+	}
+	return list
+}
+
+func (t *Tuner) standing(a *Apply, s Step) (now, state string) {
+	if t.elsewhere(a, s) {
+		return "", Away
+	}
+	if dev, is := deviceOf(s.Place); is && s.Index != 0 && a.Boot == t.boot && t.ground.index(dev) != s.Index && t.ground.named(s.Index) != "" {
+		return "", Renamed
+	}
+	now, err := t.ground.read(s.Place)
+	switch {
+	case errors.Is(err, fs.ErrNotExist) && s.Absent:
+		return "", AsBefore
+	case err != nil:
+		return "", NotThere
+	case s.Place.same(now, s.New):
+		return now, AsSet
+	case !s.Absent && s.Place.same(now, s.Old):
+		return now, AsBefore
+	}
+	return now, Differs
+}
