@@ -131,6 +131,14 @@ type Reacher interface {
 	Reach() uint64
 }
 
+// Reader is implemented by receivers that can tell when they read: what is sent
+// before has nothing but the sockets' buffers to go to.
+type Reader interface {
+	// Reading is closed once Run reads every stream, and never if Run fails first.
+	// It is nil where there is nothing to wait for.
+	Reading() <-chan struct{}
+}
+
 // Report is one end's account of a trial. Only the part of its role is set.
 type Report struct {
 	Role     Role           `json:"role"`

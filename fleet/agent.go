@@ -208,7 +208,7 @@ func (a *Agent) obey(ctx context.Context, verb string, data []byte) (any, error)
 		})
 	case verbRun:
 		return with(data, func(o runOrder) (any, error) {
-			return a.in(o.Session, func(s *session) (any, error) { return struct{}{}, s.run(o) })
+			return a.in(o.Session, func(s *session) (any, error) { return s.run(o) })
 		})
 	case verbSnapshot:
 		return with(data, func(o snapshotOrder) (any, error) {

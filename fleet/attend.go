@@ -314,10 +314,10 @@ func (t *trial) start(ctx context.Context) error {
 	rtt := map[string]time.Duration{}
 	err = t.together(limit, func(ctx context.Context, id string, m member) error {
 		began := time.Now()
-		_, err := order[struct{}](ctx, m, verbRun, runOrder{Session: t.session(m.link)})
+		a, err := order[runAnswer](ctx, m, verbRun, runOrder{Session: t.session(m.link)})
 		mu.Lock()
 		defer mu.Unlock()
-		rtt[id] = time.Since(began)
+		rtt[id] = max(time.Since(began)-time.Duration(a.HeldNanos), 0)
 		return err
 	})
 	if err != nil {

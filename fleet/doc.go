@@ -31,7 +31,7 @@
 //
 //	prepare   listening ends open their sockets and tell their ports; then dialing ends
 //	connect   both ends, at once: consent handshake on the data path
-//	run       receivers; then the gate: all senders told to start after the same short wait
+//	run       receivers, until they read; then the gate: all senders told to start after the same short wait
 //	(beats)   samples once a second; senders end by themselves
 //	record    blocks of what receivers took down, if that is ordered; until all are fetched
 //	report    of the senders

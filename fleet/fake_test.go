@@ -95,13 +95,19 @@ func (w *wire) pair(key []byte) *pair {
 type fakeEngine struct {
 	name, host string
 	wire       *wire
-	refuse     error  // of Prepare
-	connectErr error  // of Connect
-	runErr     error  // of a sender's Run, halfway
-	noEnd      bool   // senders do not end by themselves
-	before     func() // called first in Prepare
-	hears      bool   // ends tell what has come
+	refuse     error         // of Prepare
+	connectErr error         // of Connect
+	runErr     error         // of a sender's Run, halfway
+	noEnd      bool          // senders do not end by themselves
+	before     func()        // called first in Prepare
+	hears      bool          // ends tell what has come
+	reading    chan struct{} // of its receivers, if not nil
 }
+
+// readingEnd is a fakeEnd that tells when it reads.
+type readingEnd struct{ *fakeEnd }
+
+func (f readingEnd) Reading() <-chan struct{} { return f.engine.reading }
 
 // hearingEnd is a fakeEnd that tells what has come.
 type hearingEnd struct{ *fakeEnd }
@@ -130,6 +136,9 @@ func (e *fakeEngine) Prepare(_ context.Context, host engine.Host, o engine.Order
 	end := &fakeEnd{engine: e, order: o, pair: e.wire.pair(o.Key), stop: make(chan struct{}), finished: make(chan struct{})}
 	if e.hears && o.Role != engine.Send {
 		return hearingEnd{end}, nil
+	}
+	if e.reading != nil && o.Role == engine.Receive {
+		return readingEnd{end}, nil
 	}
 	return end, host.Do(func() error { return nil })
 }

@@ -88,6 +88,11 @@ type runOrder struct {
 	WaitNanos int64  `json:"wait_ns"`
 }
 
+// runAnswer says what part of the time that receivers took to read is no round trip.
+type runAnswer struct {
+	HeldNanos int64 `json:"held_ns,omitempty"`
+}
+
 type finishOrder struct {
 	Session   string           `json:"session"`
 	Attempted map[int][]uint64 `json:"attempted"`        // by end, of each stream

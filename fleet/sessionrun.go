@@ -10,16 +10,17 @@ import (
 	"pelt/model"
 )
 
-// run starts the receiving half, or the sending half after the gate's wait.
-func (s *session) run(o runOrder) error {
+// run starts the receiving half and waits until it reads, or starts the sending half
+// after the gate's wait.
+func (s *session) run(o runOrder) (a runAnswer, err error) {
 	wait := time.Duration(o.WaitNanos)
 	if wait < 0 || wait > maxGateWait {
-		return fmt.Errorf("run: a wait of %v; want 0 to %v", wait, maxGateWait)
+		return a, fmt.Errorf("run: a wait of %v; want 0 to %v", wait, maxGateWait)
 	}
 	s.mu.Lock()
 	if s.closed || !s.connected || s.gated || s.cut != "" {
 		s.mu.Unlock()
-		return errors.New("run: not connected, or running already")
+		return a, errors.New("run: not connected, or running already")
 	}
 	s.gated = o.Gate
 	if o.Gate {
@@ -31,7 +32,7 @@ func (s *session) run(o runOrder) error {
 	}
 	s.mu.Unlock()
 	if o.Gate {
-		return nil
+		return a, nil
 	}
 	var peers []string
 	for _, p := range s.places(engine.Receive, engine.Echo) {
@@ -42,7 +43,25 @@ func (s *session) run(o runOrder) error {
 		peers = append(peers, p.order.Peer)
 	}
 	s.hearing.await(time.Now(), peers...)
-	return nil
+	began := time.Now()
+	for _, p := range s.places(engine.Receive) {
+		s.reads(p)
+	}
+	a.HeldNanos = time.Since(began).Nanoseconds()
+	return a, nil
+}
+
+// reads waits until a receiver that was started reads, or never will.
+func (s *session) reads(p *place) {
+	r, ok := p.end.(engine.Reader)
+	if !ok || r.Reading() == nil || !p.isStarted(s) {
+		return
+	}
+	select {
+	case <-r.Reading():
+	case <-p.ended:
+	case <-s.ctx.Done():
+	}
 }
 
 // length is the time a sender is on.

@@ -89,6 +89,60 @@ func TestTrialInLab(t *testing.T) {
 	nothingOpen(t, w)
 }
 
+// A sender that is let go before the receiver reads loses what its buffers do not hold.
+func TestSendersWaitForReaders(t *testing.T) {
+	t.Parallel()
+	w := newWire()
+	far := agentOn(w, "far")
+	reading := make(chan struct{})
+	far.Engines["udp"].(*fakeEngine).reading = reading
+	_, c := quick(t, agentOn(w, "near"), far)
+	done := make(chan error, 1)
+	go func() {
+		out, err := c.RunTrial(t.Context(), upTrial("near", "far", 100*time.Millisecond), nil)
+		if err == nil && out.Cut != "" {
+			err = errors.New(out.Cut)
+		}
+		done <- err
+	}()
+	within(t, 20*time.Second, "the receiver runs", func() bool { return len(w.events("far", "run receive")) == 1 })
+	time.Sleep(4 * gateMargin)
+	if n := len(w.events("near", "run send")); n != 0 {
+		t.Errorf("%d senders run while the receiver does not read", n)
+	}
+	close(reading)
+	if err := <-done; err != nil {
+		t.Error(err)
+	}
+	if n := len(w.events("near", "run send")); n != 1 {
+		t.Errorf("%d senders ran in the end, want 1", n)
+	}
+	nothingOpen(t, w)
+}
+
+// One that never reads does not hold up the end of a trial.
+func TestStoppedBeforeItReads(t *testing.T) {
+	t.Parallel()
+	w := newWire()
+	far := agentOn(w, "far")
+	far.Engines["udp"].(*fakeEngine).reading = make(chan struct{})
+	_, c := quick(t, agentOn(w, "near"), far)
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan error, 1)
+	go func() {
+		_, err := c.RunTrial(ctx, upTrial("near", "far", 100*time.Millisecond), nil)
+		done <- err
+	}()
+	within(t, 20*time.Second, "the receiver runs", func() bool { return len(w.events("far", "run receive")) == 1 })
+	cancel()
+	select {
+	case <-done:
+	case <-time.After(10 * time.Second):
+		t.Fatal("the trial goes on")
+	}
+	nothingOpen(t, w)
+}
+
 type fakeWatch struct{}
 
 func (fakeWatch) Stop() (model.CPU, []model.Series) { return model.CPU{HostRatio: 0.5}, nil }

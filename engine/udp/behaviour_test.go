@@ -48,6 +48,34 @@ func TestProbeTimesRoundTrips(t *testing.T) {
 	})
 }
 
+func TestReadingIsTold(t *testing.T) {
+	both(t, func(t *testing.T, r trial) {
+		r.flow.Streams = 3
+		dialer, listener := r.prepare(t)
+		connectBoth(t, dialer, listener)
+		if dialer.(engine.Reader).Reading() != nil {
+			t.Error("a sender is to be waited for")
+		}
+		reading := listener.(engine.Reader).Reading()
+		select {
+		case <-reading:
+			t.Error("it reads before it is run")
+		default:
+		}
+		ran := make(chan error, 1)
+		go func() { ran <- listener.Run(t.Context()) }()
+		select {
+		case <-reading:
+		case <-time.After(10 * time.Second):
+			t.Error("it never reads")
+		}
+		listener.Stop()
+		if err := <-ran; err != nil {
+			t.Error(err)
+		}
+	})
+}
+
 // An echo that no probe reaches still tells its prober that it lives.
 func TestEchoGivesSigns(t *testing.T) {
 	both(t, func(t *testing.T, r trial) {

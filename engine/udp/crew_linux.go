@@ -235,7 +235,7 @@ func (h *receivingHand) work(clock clock) {
 func (l *listening) meet() {
 	if !l.known {
 		l.known = true
-		l.early()
+		l.first()
 	}
 }
 

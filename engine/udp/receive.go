@@ -21,6 +21,8 @@ type receiver struct {
 	made    time.Time
 	meter   engine.Meter
 	streams []*receiving
+	idle    atomic.Int32  // streams that nobody reads yet
+	reading chan struct{} // closed when idle is 0
 	// Guarded by end.mu:
 	cutOff    bool     // the drain was over while packets still came
 	attempted []uint64 // by each stream of the sender; nil until it is told
@@ -52,10 +54,11 @@ type thread struct{ at, used int64 }
 
 func newReceiver(e *end) *receiver {
 	f := e.order.Flow
-	r := &receiver{end: e, made: time.Now(), meter: e.engine.config.NewMeter(f.Streams, f.PayloadBytes, engine.StepNanos, e.order.OneClock)}
+	r := &receiver{end: e, made: time.Now(), reading: make(chan struct{}), meter: e.engine.config.NewMeter(f.Streams, f.PayloadBytes, engine.StepNanos, e.order.OneClock)}
 	if e.order.Tap != nil {
 		r.meter = e.order.Tap(r.meter)
 	}
+	r.idle.Store(int32(len(e.wires)))
 	for i := range e.wires {
 		r.streams = append(r.streams, &receiving{receiver: r, stream: i, batch: make([]model.Arrival, 0, 256)})
 	}
@@ -105,15 +108,19 @@ func (w *receiving) open() {
 	w.drops.before, w.drops.known, w.drops.cold = m.dropped, known, e.order.Timing.Warmup() == 0
 }
 
-// early takes what came before the end was run.
-func (w *receiving) early() {
+// first is called by the thread that reads the stream from now on. It takes what came
+// before the end was run.
+func (w *receiving) first() {
+	if w.receiver.idle.Add(-1) == 0 {
+		close(w.receiver.reading)
+	}
 	if got := w.receiver.end.early[w.stream : w.stream+1]; got[0].nanos != 0 {
 		w.step(got)
 	}
 }
 
 func (w *receiving) work() error {
-	w.early()
+	w.first()
 	for !w.receiver.end.bell.rang() {
 		got, err := w.in.receive(lookUp)
 		if errors.Is(err, net.ErrClosed) {

@@ -278,6 +278,14 @@ func (e *end) start() error {
 	return nil
 }
 
+// Reading is closed once a receiver reads every stream; nil at others. See engine.Reader.
+func (e *end) Reading() <-chan struct{} {
+	if r, ok := e.role.(*receiver); ok {
+		return r.reading
+	}
+	return nil
+}
+
 // Finish ends a receiver once what is on its way has come; see engine.End.
 func (e *end) Finish(ctx context.Context, attempted []uint64, unsent uint64) error {
 	r, ok := e.role.(*receiver)

@@ -135,6 +135,13 @@ func (r *trial) run(t testing.TB) (send, receive engine.Report) {
 	before := backlogDrops(t)
 	ran := make(chan error, 1)
 	go func() { ran <- receiver.Run(t.Context()) }()
+	if reading := receiver.(engine.Reader).Reading(); reading != nil { // receivers first
+		select {
+		case <-reading:
+		case err := <-ran:
+			t.Fatalf("receiver: %v; it never read", err)
+		}
+	}
 	if r.duringTheRun != nil {
 		go r.duringTheRun(dialer, listener)
 	}

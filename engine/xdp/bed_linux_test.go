@@ -267,6 +267,13 @@ func (b *bed) between(near, far *netns.Handle, four, six netip.Addr, c trial) (o
 	}
 	received := make(chan error, 1)
 	go func() { received <- to.Run(ctx) }()
+	if r, ok := to.(engine.Reader); ok && r.Reading() != nil { // receivers first
+		select {
+		case <-r.Reading():
+		case err := <-received:
+			return out, errors.Join(err, errors.New("the receiver never read"))
+		}
+	}
 	sent := make(chan error, 1)
 	go func() { sent <- from.Run(ctx) }()
 	if c.during != nil {

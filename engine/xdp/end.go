@@ -173,6 +173,17 @@ func (e *end) Reach() uint64 {
 	return 0
 }
 
+// Reading is closed once a receiver takes every stream's packets; see engine.Reader.
+// A plane's program takes them from Connect on: nil.
+func (e *end) Reading() <-chan struct{} {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if r, ok := e.sockets.(engine.Reader); ok && e.plane == nil {
+		return r.Reading()
+	}
+	return nil
+}
+
 // Heard counts what came from the peer; see engine.Hearer.
 func (e *end) Heard() uint64 {
 	e.mu.Lock()
