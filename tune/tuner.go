@@ -152,6 +152,9 @@ const (
 	Restored = "restored"
 	Gone     = "gone" // the interface or file is, and its settings with it
 	Kept     = "kept" // somebody else changed it since
+	// Overruled is a value that was persisted and will not be so at the next boot: another
+	// file sets it later, to what To says.
+	Overruled = "overruled"
 )
 
 // Request is one change of settings.
@@ -166,8 +169,15 @@ type Request struct {
 // left alone and not in the journal.
 func (t *Tuner) Apply(r Request) ([]Done, error) {
 	a, done, err := t.plan(r)
-	if err != nil || len(a.Steps) == 0 {
-		return done, err
+	if err != nil {
+		return nil, err
+	}
+	var overruled []Done
+	if r.Persist {
+		overruled = t.overruled(r.Changes)
+	}
+	if len(a.Steps) == 0 {
+		return append(done, overruled...), nil
 	}
 	if err := t.journal.add(record{Apply: a}); err != nil {
 		return nil, err
@@ -182,7 +192,7 @@ func (t *Tuner) Apply(r Request) ([]Done, error) {
 	if err := t.journal.add(record{Made: a.ID}); err != nil {
 		return nil, errors.Join(err, t.rollBack(a, len(a.Steps)-1, ""))
 	}
-	return done, nil
+	return append(done, overruled...), nil
 }
 
 // plan reads every old value, and finds out what cannot be.
