@@ -116,12 +116,14 @@ func parse(text string) (n uint64, ok bool) {
 // plainName is what an interface's name may hold to stand in a command.
 var plainName = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9_.@:-]{0,14}$`)
 
-// device is the interface of the line, or the only one whose settings are known;
-// "" if neither can be used.
+// device is the interface of the line, or of a line of none the only one whose settings
+// are known; "" if it cannot be used.
 func (q *question) device() string {
 	name := q.line.Interface
-	if name == "" || !q.hasDevice(name) {
-		name = ""
+	if name != "" && !q.hasDevice(name) {
+		return "" // another's settings would not address it
+	}
+	if name == "" {
 		for _, k := range q.Knobs {
 			if dev, ok := strings.CutSuffix(k.Name, ".txqueuelen"); ok {
 				if name != "" && name != dev {

@@ -87,7 +87,7 @@ func Collect(doc model.Document, ask Ask) []model.Advised {
 		}
 		counted[once{trial, flow, i}] = true
 		packets, attempted := list[i].Packets+a.Packets, list[i].Attempted+a.Attempted
-		if larger(a.Value, list[i].Value) {
+		if Larger(a.Value, list[i].Value) {
 			list[i] = a
 		}
 		list[i].Packets, list[i].Attempted = packets, attempted
@@ -154,14 +154,27 @@ func (ask Ask) of(doc model.Document, f model.FlowResult, line model.Line, ours 
 	}
 	anew := For(line, c)
 	for _, a := range line.Advice {
-		if !ours && !slices.ContainsFunc(anew, func(n model.Advice) bool { return n.Knob == a.Knob }) {
-			if ask.RatePPS > 0 {
-				a.Note = strings.Trim(a.Note+"; for the rate of the run", "; ")
-			}
-			anew = append(anew, a)
+		own := doc.Lab != nil && !ask.hostWide(a.Knob) // of a node whose settings are gone
+		joined := len(line.Evidence) == 0              // of many receivers: each had its own, which is not kept
+		if ours && !own && !joined || slices.ContainsFunc(anew, func(n model.Advice) bool { return n.Knob == a.Knob }) {
+			continue
 		}
+		if ours && !own && ask.made(a) {
+			continue
+		}
+		if ask.RatePPS > 0 {
+			a.Note = strings.Trim(a.Note+"; for the rate of the run", "; ")
+		}
+		anew = append(anew, a)
 	}
 	return anew
+}
+
+// made tells whether this host's setting is by now what was advised, or more.
+func (ask Ask) made(a model.Advice) bool {
+	return slices.ContainsFunc(ask.Knobs, func(k model.Knob) bool {
+		return k.Name == a.Knob && k.Value != a.Present && (k.Value == a.Value || Larger(k.Value, a.Value))
+	})
 }
 
 func (ask Ask) hostWide(knob string) bool { return ask.HostWide != nil && ask.HostWide(knob) }
@@ -186,8 +199,8 @@ func deviceOf(knob string) string {
 	return ""
 }
 
-// larger compares values by their first number.
-func larger(a, b string) bool {
+// Larger compares values by their first number.
+func Larger(a, b string) bool {
 	x, _ := parse(first(a))
 	y, _ := parse(first(b))
 	return x > y

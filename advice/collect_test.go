@@ -58,6 +58,14 @@ func TestCollect(t *testing.T) {
 		"another host's memory, in pages of a size that only the run knows": {ran(func(_ *model.Document, l *model.Line) {
 			l.Layer, l.Cause, l.Advice[0].Knob, l.Advice[0].Present = "receiver-memory", "PROTO_MEM", "net.ipv4.udp_mem", "500 600 700"
 		}), Ask{This: far}, "receiver net.ipv4.udp_mem 500 600 700 -> 2000 200 of 2000"},
+		"a lab's node: its own interface, whose other settings are gone": {ran(func(d *model.Document, l *model.Line) {
+			d.Lab = &model.LabFacts{Nodes: []string{"sender", "receiver"}}
+			l.Layer, l.Cause, l.Advice[0].Knob = "receiver-ring", "FULL_RING", "eth0.threaded"
+		}), Ask{This: near, Knobs: now, CanApply: all, HostWide: none}, "receiver eth0.threaded 500 -> 2000 here 200 of 2000"},
+		"of many receivers": {ran(func(_ *model.Document, l *model.Line) { l.Evidence = nil }),
+			Ask{This: near, Knobs: now, CanApply: all, HostWide: all}, "receiver net.core.netdev_max_backlog 500 -> 2000 here apply 200 of 2000"},
+		"of many receivers, after it was set": {ran(func(_ *model.Document, l *model.Line) { l.Evidence = nil }),
+			Ask{This: near, Knobs: knobs("net.core.netdev_max_backlog=2000"), CanApply: all, HostWide: all}, ""},
 		"no counter moved": {ran(func(_ *model.Document, l *model.Line) { l.Evidence = nil; l.Advice = nil }), Ask{This: near, Knobs: now, CanApply: all}, ""},
 	} {
 		t.Run(name, func(t *testing.T) {

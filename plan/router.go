@@ -142,7 +142,7 @@ func (o RouterOptions) idlePPS() float64 {
 	if o.IdleRate == nil {
 		return idlePPS
 	}
-	pps, paced := o.IdleRate.PPS(1)
+	pps, paced := o.IdleRate.PPS(max(model.PayloadOf(o.Family, slices.Min(o.Frames)), 1))
 	if !paced {
 		return 0
 	}

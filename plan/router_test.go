@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"math"
 	"strings"
 	"testing"
 
@@ -51,6 +52,36 @@ func TestRouterCells(t *testing.T) {
 				t.Errorf("printed and read again: %v", back.Design.Cells)
 			}
 		})
+	}
+}
+
+// Bits a second are of the payload of the frames that are sent.
+func TestIdleBits(t *testing.T) {
+	rate, err := unit.ParseRate("1mbit")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		frames []int
+		family int
+		want   float64
+	}{{nil, 4, 1e6 / 8 / 18}, {[]int{512, 1518}, 0, 1e6 / 8 / 466}, {[]int{512}, 6, 1e6 / 8 / 446}} {
+		p, err := Router(RouterOptions{IdleRate: &rate, CurveOptions: CurveOptions{Target: "lab:nat", Frames: c.frames, Family: c.family}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		found := 0
+		for _, cell := range p.Design.Cells {
+			if v, is := cell["rate_pps"]; is {
+				found++
+				if math.Abs(v.Number-c.want) > c.want/1000 {
+					t.Errorf("%v, IPv%d: %v packets a second, want %v", c.frames, c.family, v.Number, c.want)
+				}
+			}
+		}
+		if found == 0 {
+			t.Errorf("%v: no trial of the idle path", c.frames)
+		}
 	}
 }
 

@@ -63,6 +63,8 @@ type traceReader struct {
 	number int
 	column int      // of the time
 	width  int      // columns that a header named; 0 without one
+	apart  []int    // columns of what is one in all lines: trial and flow
+	one    []string // what these are in the first line
 	scale  *big.Rat // nanoseconds of 1
 	values []int64  // ns
 }
@@ -96,6 +98,13 @@ func (t *traceReader) line(text string) error {
 	case len(t.values) > model.MaxTracePackets:
 		return t.wrong("%v", model.ErrTraceLong)
 	}
+	for i, at := range t.apart {
+		if len(t.values) == 0 {
+			t.one = append(t.one, fields[at])
+		} else if fields[at] != t.one[i] {
+			return t.wrong("is of another trial or flow than the lines above it: keep the lines of one, whose times are of one clock")
+		}
+	}
 	value, ok := t.nanos(fields[t.column])
 	if !ok {
 		return t.wrong("%q is not a time in seconds, as 0.000125", clipped(fields[t.column]))
@@ -122,8 +131,16 @@ func (t *traceReader) isNumber(text string) bool { _, ok := t.nanos(text); retur
 
 // header finds the column of the time.
 func (t *traceReader) header(fields []string) error {
+	column := func(name string) int {
+		return slices.IndexFunc(fields, func(f string) bool { return strings.ToLower(strings.Trim(strings.TrimSpace(f), `"`)) == name })
+	}
+	for _, name := range []string{"trial", "flow"} { // of a record's CSV
+		if at := column(name); at >= 0 {
+			t.apart = append(t.apart, at)
+		}
+	}
 	for _, name := range traceColumns {
-		at := slices.IndexFunc(fields, func(f string) bool { return strings.ToLower(strings.Trim(strings.TrimSpace(f), `"`)) == name })
+		at := column(name)
 		if at < 0 {
 			continue
 		}

@@ -62,6 +62,8 @@ func TestReadTraceRefuses(t *testing.T) {
 		{"separators alone", ",\n", false, "t.csv:1: has 0 columns"},
 		{"before all time", "-1e3\n", true, "less than no time"},
 		{"a huge number", "0\n1e999999999\n", false, "is not a time"},
+		{"a record of two trials", "trial,flow,send_ns\n1,up,5\n1,up,6\n2,up,7\n", false, "t.csv:4: is of another trial or flow"},
+		{"a record of two flows", "trial,flow,send_ns\n1,up,5\n1,down,6\n", false, "t.csv:3: is of another trial or flow"},
 		{"far apart", "0\n1e9\n", false, "gap 1 is"},
 		{"a long line", strings.Repeat("1", 100_000), false, "t.csv:1:"},
 	} {

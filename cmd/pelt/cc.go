@@ -134,11 +134,11 @@ addresses.`,
 	f.StringArrayVar(&o.factors, "factor", nil, "lab: another setting of --link that varies: link.delay=1ms,20ms; once for each")
 	f.StringVar(&o.bytes, "bytes", "", "bytes of each transfer, as 640MB; its time is the figure (default: as many as fit in --time)")
 	f.BoolVar(&o.http, "http", false, "the bytes are the body of an HTTP answer (net/http, memory to memory), timed by the client from its request")
-	f.StringVar(&traffic.time, "time", "", "time of each trial; with --bytes the longest (default 10s; 2min)")
+	f.StringVar(&traffic.time, "time", "", "time of each trial; with --bytes the longest (default 10s; 2m)")
 	f.StringVar(&traffic.warmup, "warmup", "", "sent before it and not counted: 2s (default none)")
 	f.IntVar(&traffic.repeats, "repeats", 10, "trials of each combination, interleaved; those of one repeat meet the same losses")
 	f.BoolVar(&o.untilSeparable, "until-separable", false, "repeat until all controls are told apart, or --max-repeats")
-	f.IntVar(&o.maxRepeats, "max-repeats", 0, "with --until-separable: repeats at most (default 30)")
+	f.IntVar(&o.maxRepeats, "max-repeats", 0, "with --until-separable: repeats at most (default 30, or three times --repeats if that is more)")
 	f.IntVar(&traffic.streams, "streams", 0, "streams of each transfer (default 1; of a mix one for each control)")
 	f.StringVar(&o.stagger, "stagger", "", "time between the beginnings of streams: 5s (default: together)")
 	f.StringVar(&traffic.direction, "direction", "up", "up: this side sends; down: the far side does")
@@ -148,5 +148,8 @@ addresses.`,
 	f.StringVar(&o.server, "exec-server", "", "lab: your own server, started at the sending node for each trial; words are parted as by a shell, and no shell runs them")
 	f.StringVar(&o.client, "exec-client", "", "lab: your own client, run at the receiving node once the server listens; its time is the figure")
 	common.register(f)
+	for _, name := range []string{"engine", "record"} {
+		_ = f.MarkHidden(name) // of UDP
+	}
 	return c
 }

@@ -44,7 +44,7 @@ func (f *commonFlags) register(s *pflag.FlagSet) {
 	s.Uint64Var(&f.seed, "seed", 1, "of everything random: the order of trials")
 	s.StringVar(&f.engine, "engine", "auto", "auto, udp, xdp, or SENDER:RECEIVER as in xdp:udp")
 	s.StringVar(&f.record, "record", "", "take down every packet that a UDP receiver sees in FILE, for pelt record")
-	s.StringVar(&f.code, "code", "", "the code that pelt serve printed, or NEAR,FAR of two hosts, a router's own behind them (or environment PELT_CODE)")
+	s.StringVar(&f.code, "code", "", "the code that pelt serve printed; of several in the order NEAR,FAR,ROUTER, as tiger-42-amber,otter-17-blue (or environment PELT_CODE)")
 	s.BoolVar(&f.yes, "yes", false, "do not ask before sending to a public address")
 	s.BoolVar(&f.printOut, "print-plan", false, "print the plan as YAML and send nothing")
 	s.BoolVar(&f.uncalibrated, "no-calibration", false, "lab: do not measure emulated links before the test")

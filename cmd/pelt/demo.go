@@ -16,7 +16,8 @@ func newDemo() *cobra.Command {
 		Short: "See it work in under a minute: a router on this machine, its size curve, a report",
 		Long: `demo builds a small router out of network namespaces on this machine, sends
 packets of several sizes through it, tells what limits it, and writes
-pelt-demo.html and pelt-demo.png into the current directory.
+pelt-demo.html and pelt-demo.png into the current directory, unless --html, --chart,
+--csv or --json says what else to write.
 
 It needs no hardware and no configuration. Without root it uses an unprivileged
 user namespace where the kernel allows one, else the loopback interface, and

@@ -42,10 +42,11 @@ const exitCodes = `| exit code | meaning |
 | 3 | ran, and a limit (--max-loss, --fail-if) failed |
 | 4 | ran, but a trial is invalid, or nothing valid is there to compare |
 | 130 | interrupted; what was measured is kept and reported |
-`
+
+` + "`pelt lab exec` ends with its program's own code, and `pelt serve` with 0 at Ctrl-C.\n"
 
 func walk(c *cobra.Command, visit func(*cobra.Command)) {
-	if c.Hidden {
+	if c.Hidden || c.Name() == "help" || c.Name() == "completion" { // cobra's own
 		return
 	}
 	visit(c)
@@ -56,6 +57,11 @@ func walk(c *cobra.Command, visit func(*cobra.Command)) {
 
 func writeHelp(w io.Writer, c *cobra.Command) {
 	c.InitDefaultHelpFlag()
+	if !c.HasParent() {
+		c.InitDefaultHelpCmd()
+		c.InitDefaultCompletionCmd()
+		c.InitDefaultVersionFlag()
+	}
 	text := c.Long
 	if text == "" {
 		text = c.Short + "."

@@ -68,7 +68,7 @@ A firewall must let in the control port (TCP, 7358) and the data port above it
 			if s.Shown = s.Listen; !s.Listen.IsValid() || s.Listen.IsUnspecified() {
 				s.Shown = ownAddresses()[0]
 			}
-			s.Ready = func() { fmt.Fprint(c.OutOrStdout(), invitation(s)) }
+			s.Ready = func() { fmt.Fprint(c.OutOrStdout(), invitation(s, maxRate)) }
 			s.Events = func(text string) {
 				fmt.Fprintf(c.ErrOrStderr(), "%s  %s\n", time.Now().Format(time.TimeOnly), text)
 			}
@@ -127,8 +127,9 @@ func serveLimits(maxRate, maxTime string, sessions int) (l fleet.Limits, err err
 	return l, nil
 }
 
-// invitation is what serve prints: the line to paste on the near host.
-func invitation(s run.ServeOptions) string {
+// invitation is what serve prints: the line to paste on the near host. It asks for a rate
+// that this host allows.
+func invitation(s run.ServeOptions, maxRate string) string {
 	var b strings.Builder
 	if s.Observe {
 		return observerInvitation(s)
@@ -138,12 +139,15 @@ func invitation(s run.ServeOptions) string {
 	if !s.Listen.IsValid() || s.Listen.IsUnspecified() {
 		addresses = ownAddresses()
 	}
+	if maxRate != "" {
+		maxRate = " --rate " + maxRate
+	}
 	fmt.Fprintln(&b, "On the other host, paste:")
 	for i, a := range addresses {
 		if i == 1 {
 			fmt.Fprintln(&b, "\nor, if that address is not the one it reaches:")
 		}
-		fmt.Fprintf(&b, "\n    pelt curve %s%s\n", targetText(a, s.Port), codeText(s))
+		fmt.Fprintf(&b, "\n    pelt curve %s%s%s\n", targetText(a, s.Port), codeText(s), maxRate)
 	}
 	fmt.Fprint(&b, "\nCtrl-C ends it; the code ends with it.\n")
 	return b.String()

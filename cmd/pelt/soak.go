@@ -90,10 +90,10 @@ was killed. pelt run --resume begins such a trial anew.`,
 	f.StringVar(&dut, "dut", "", "watch the router over ssh, ssh://[USER@]HOST[:PORT], or by its own pelt serve --observe-only, pelt://HOST[:PORT] (a lab's own is watched without)")
 	f.StringArrayVar(&timed, "at", nil, "lab: what changes while it runs, as 80s:router=rules=1000 or 2m:link-receiver=loss=1%; once for each")
 	f.IntVar(&traffic.streams, "streams", 1, "streams of a flow, each a socket and a thread: 1 to 128")
-	f.IntVar(&traffic.burst, "burst", 0, "packets that may leave back to back (default 1 up to 100 kpps)")
+	f.IntVar(&traffic.burst, "burst", 0, "packets of each stream that may leave back to back (default 1 up to 100 kpps of a stream)")
 	f.IntVar(&traffic.sourcePort, "source-port", 0, "first local port; --streams ports are used from there (default: any)")
 	f.StringVar(&traffic.sendBuffer, "send-buffer", "", "send buffer of each socket, as the kernel accounts it: 212992 (default: below one queue's length)")
-	f.StringVar(&traffic.receiveBuffer, "receive-buffer", "", "receive buffer of each socket, as the kernel accounts it: 4194304 (default: 16 MiB for all streams)")
+	f.StringVar(&traffic.receiveBuffer, "receive-buffer", "", "receive buffer of each socket, as the kernel accounts it: 4194304 (default: 16 MiB shared by the streams, at least 512 KiB each)")
 	common.register(f)
 	f.Lookup("direction").Usage = "up (from here), down, or both at once"
 	f.Lookup("frame").Usage = "Ethernet frame size in bytes, FCS included, in place of --payload: 512"

@@ -145,7 +145,7 @@ with a list makes a factor of the sweep: --payload 256..1472/256,1472
 	f.StringVar(&o.receivers, "receivers", "", "lab:star: how many, as 100 or 1,10,100 (default 10); each gets as many packets, at the interval or rate that is said")
 	f.StringArrayVar(&o.factors, "factor", nil, "lab: a setting of --link that varies: link.loss=0,1%,5%, link-receiver.delay=0..40ms/10ms; once for each")
 	f.IntVar(&o.repeats, "repeats", 0, "trials of each combination, interleaved (default 3)")
-	f.BoolVar(&o.quick, "quick", false, "a tenth of the packets, or of --time, and two trials of each combination at most")
+	f.BoolVar(&o.quick, "quick", false, "a tenth of the packets (at least 100), or of --time (0.1s), and two trials of each combination at most")
 	f.IntVar(&o.sideBySide, "side-by-side", 1, "lab: trials at a time, each in a lab of its own; one that is invalid beside others is tried again alone")
 	table.register(f)
 	common.register(f)

@@ -64,7 +64,7 @@ func tuneArgs(c *cobra.Command, trial bool, args []string) error {
 type tuneHost struct{ root string }
 
 func (h *tuneHost) register(f *pflag.FlagSet) {
-	f.StringVar(&h.root, "root", "/", "act on the tree of files below DIR in place of this host, as on a mounted image; it has no drivers")
+	f.StringVar(&h.root, "root", "/", "act on the files below DIR (proc, sys, etc) in place of this host's; it has no drivers")
 }
 
 // check refuses a --root that is empty, as an unset variable of a shell is: this very

@@ -4,10 +4,12 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
 
+	"pelt/advice"
 	"pelt/model"
 	"pelt/tune"
 )
@@ -22,7 +24,8 @@ func newTuneApply() *cobra.Command {
 		Short: "Make the settings that a run calls for on this host, or exactly those of --set",
 		Long: `apply makes on this host what advise says for it, if this host had the part in the
 run; or exactly what --set says. Old values are on the disk before anything is
-touched. If one setting cannot be made, those before it are taken back.
+touched. If one setting cannot be made, those before it are taken back. It needs root.
+Each user has runs of their own: sudo PELT_DATA=$HOME/.local/share/pelt finds yours.
 
 With --persist the settings also stand after the next boot: in
 /etc/sysctl.d/90-pelt.conf, /etc/systemd/network/90-pelt-DEV.link and
@@ -81,18 +84,8 @@ func (f *adviceFlags) request(c *cobra.Command, ref string, persist, yes bool) (
 		return r, err
 	}
 	r.Run = l.Run
-	var others []string
-	var told []string
-	for _, a := range l.Advice {
-		switch {
-		case a.Limit:
-		case a.Apply:
-			r.Changes = append(r.Changes, tune.Change{Knob: a.Knob, Value: a.Value})
-			told = append(told, fmt.Sprintf("%s %s -> %s", a.Knob, a.Present, a.Value))
-		default:
-			others = append(others, byHand(a))
-		}
-	}
+	var told, others []string
+	r.Changes, told, others = wanted(l.Advice)
 	if len(l.Advice) > 0 && len(l.Here) == 0 {
 		return r, fmt.Errorf("this host had no part in run %s, and no other host is changed; pelt tune advise %s prints the commands for those that had", l.Run, l.Run)
 	}
@@ -104,6 +97,29 @@ func (f *adviceFlags) request(c *cobra.Command, ref string, persist, yes bool) (
 		return r, nil
 	}
 	return r, agreed(c, yes, "this changes settings of this host: "+strings.Join(told, ", "))
+}
+
+// wanted parts advice into changes of this host, each with its words, and what is left to
+// others. Of what several nodes of this host call for, the larger value is meant.
+func wanted(list []model.Advised) (changes []tune.Change, told, others []string) {
+	for _, a := range list {
+		if a.Limit {
+			continue
+		}
+		if !a.Apply {
+			others = append(others, byHand(a))
+			continue
+		}
+		text := fmt.Sprintf("%s %s -> %s", a.Knob, a.Present, a.Value)
+		i := slices.IndexFunc(changes, func(c tune.Change) bool { return c.Knob == a.Knob })
+		switch {
+		case i < 0:
+			changes, told = append(changes, tune.Change{Knob: a.Knob, Value: a.Value}), append(told, text)
+		case advice.Larger(a.Value, changes[i].Value):
+			changes[i].Value, told[i] = a.Value, text
+		}
+	}
+	return changes, told, others
 }
 
 func byHand(a model.Advised) string {

@@ -43,6 +43,8 @@ func (f *tuneTrialFlags) register(s *pflag.FlagSet) {
 	s.Lookup("repeats").Usage = "trials without and with each setting, in turn: 3 or more"
 	s.Lookup("payload").Usage = "payload size in bytes, or several (default 64)"
 	s.Lookup("json").Usage = "write what was tried as one JSON document to FILE, or - for standard output"
+	s.Lookup("yes").Usage = "do not ask before sending to a public address, nor before settings of this host are changed"
+	s.Lookup("max-loss").Usage = "exit code 3 if more of all packets is lost at last: 0%, 0.1%"
 	s.BoolVar(&f.inPlan, "plan-only", false, "change nothing of this host: try only what pelt's own sockets may ask for")
 	for _, name := range []string{"csv", "html", "chart", "record", "control", "bulk", "proto"} {
 		_ = s.MarkHidden(name) // of each run that it makes: pelt report

@@ -156,14 +156,16 @@ func (c *Crew) receive(r *receiver) error {
 		c.next[1]++
 	}
 	c.mu.Unlock()
+	err := errors.Join(errs...)
+	if err != nil {
+		r.end.bell.ring() // those that were added must go, too
+	}
 	for _, err := range errs {
-		if err != nil {
-			r.end.bell.ring()
-		} else {
+		if err == nil {
 			<-done
 		}
 	}
-	return errors.Join(errs...)
+	return err
 }
 
 // listening is a stream that a receiving hand reads.

@@ -156,9 +156,9 @@ func streamsOf(o engine.Order) int {
 	return o.Flow.Streams
 }
 
-// Receive buffers asked for. All streams together take at most receiveAll, as
-// the kernel accounts it: 16 MiB hold some 20 000 small packets, over 70 ms at
-// the quarter million a second that a core can take in.
+// Receive buffers asked for. The streams share receiveAll, as the kernel accounts it,
+// but none gets less than receiveMin: 16 MiB hold some 20 000 small packets, over 70 ms
+// at the quarter million a second that a core can take in.
 const (
 	receiveAll = 16 << 20
 	receiveMin = 512 << 10

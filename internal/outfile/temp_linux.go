@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"syscall"
 
 	"golang.org/x/sys/unix"
 )
@@ -17,7 +18,7 @@ type temp struct {
 }
 
 func openTemp(dir string) (*temp, error) {
-	fd, err := unix.Open(dir, unix.O_TMPFILE|unix.O_WRONLY|unix.O_CLOEXEC, 0o666)
+	fd, err := unix.Open(dir, unix.O_TMPFILE|unix.O_RDWR|unix.O_CLOEXEC, 0o666)
 	if err == nil {
 		return &temp{f: os.NewFile(uintptr(fd), dir)}, nil
 	}
@@ -57,7 +58,16 @@ func (t *temp) publish(path string) error {
 		}
 	}
 	if err := os.Rename(t.name, path); err != nil {
-		return errors.Join(err, t.discard())
+		return errors.Join(overwrite(path, t.f, err), t.discard())
 	}
 	return t.f.Close()
+}
+
+// keepOwner gives a file the owner of the one that it takes the place of.
+func keepOwner(f *os.File, old os.FileInfo) error {
+	s, ok := old.Sys().(*syscall.Stat_t)
+	if !ok {
+		return nil
+	}
+	return f.Chown(int(s.Uid), int(s.Gid))
 }

@@ -23,8 +23,16 @@ func (t *temp) publish(path string) error {
 	if err := errors.Join(t.f.Sync(), t.f.Close()); err != nil {
 		return errors.Join(err, os.Remove(t.f.Name()))
 	}
-	if err := os.Rename(t.f.Name(), path); err != nil {
-		return errors.Join(err, os.Remove(t.f.Name()))
+	why := os.Rename(t.f.Name(), path)
+	if why == nil {
+		return nil
 	}
-	return nil
+	from, err := os.Open(t.f.Name())
+	if err != nil {
+		return errors.Join(why, err, os.Remove(t.f.Name()))
+	}
+	return errors.Join(overwrite(path, from, why), from.Close(), os.Remove(t.f.Name()))
 }
+
+// keepOwner is of systems whose owners this package knows.
+func keepOwner(*os.File, os.FileInfo) error { return nil }

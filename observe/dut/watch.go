@@ -48,7 +48,7 @@ type taken struct {
 	period     time.Duration
 }
 
-// maxTaken bounds the samples of a trial: a day, at one a second.
+// maxTaken bounds the samples of a trial: a day and a half, at one a second.
 const maxTaken = 1 << 17
 
 type want struct {

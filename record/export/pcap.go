@@ -26,7 +26,8 @@ const (
 	netFlows = 127
 )
 
-// exampleNets have room for more flows of a trial than one host can have.
+// exampleNets have room for 381 flows of a trial; those beyond, of a star both ways, have the
+// addresses of others.
 var exampleNets = [...][3]byte{{192, 0, 2}, {198, 51, 100}, {203, 0, 113}}
 
 // Pcap writes a capture with a packet for each record of one: Ethernet, IP and UDP

@@ -11,8 +11,8 @@ import (
 // What is read at a time is bounded: a flow takes some 0.5 MB, and each of its streams
 // some 0.3 MB.
 const (
-	maxOpen    = 512
-	maxStreams = 2048
+	maxOpen    = 2048
+	maxStreams = 4096
 )
 
 // ErrTooMany is of a record that needs more memory than there is for one.

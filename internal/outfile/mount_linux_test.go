@@ -1,0 +1,40 @@
+package outfile
+
+import (
+	"errors"
+	"os"
+	"runtime"
+	"syscall"
+	"testing"
+
+	"golang.org/x/sys/unix"
+)
+
+func owner(info os.FileInfo) (uid, gid int) {
+	s := info.Sys().(*syscall.Stat_t)
+	return int(s.Uid), int(s.Gid)
+}
+
+// mounted mounts a file over itself, for this test's thread alone.
+func mounted(t *testing.T, path string) {
+	t.Helper()
+	runtime.LockOSThread() // never unlocked: the mount ends with the thread
+	err := unix.Unshare(unix.CLONE_NEWNS)
+	if errors.Is(err, unix.EPERM) && os.Getenv("CI") == "" {
+		t.Skip("needs root")
+	}
+	if err == nil {
+		err = unix.Mount("", "/", "", unix.MS_PRIVATE|unix.MS_REC, "")
+	}
+	if err == nil {
+		err = unix.Mount(path, path, "", unix.MS_BIND, "")
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := unix.Unmount(path, 0); err != nil {
+			t.Error(err)
+		}
+	})
+}
