@@ -227,8 +227,12 @@ func (p *point) measure(offered bool) {
 		}
 	}
 	p.pps, p.goodput = median(pps), median(goodput)
-	if p.pps > 0 {
-		p.spread = (slices.Max(pps) - slices.Min(pps)) / p.pps
+	rates := pps
+	if f := p.trials[0].flow; f.TCP != nil && f.Connections == nil {
+		rates = goodput // how TCP joins small writes into segments varies of itself
+	}
+	if m := median(rates); m > 0 {
+		p.spread = (slices.Max(rates) - slices.Min(rates)) / m
 	}
 	if attempted > 0 {
 		p.loss = float64(lost) / float64(attempted)

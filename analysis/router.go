@@ -3,7 +3,6 @@ package analysis
 import (
 	"cmp"
 	"fmt"
-	"maps"
 	"math"
 	"slices"
 	"strings"
@@ -38,7 +37,7 @@ type benched struct {
 type busyness struct {
 	known        bool
 	all          model.CPUSplit
-	core         model.CPUSplit // the busiest one
+	core         model.CPUSplit // the busiest of each trial; its number is -1 where it is not always the same
 	cores        int
 	thread       float64 // of a lab's router: its busiest own thread, ratio of a core; NaN if it has none
 	lab          bool
@@ -103,8 +102,8 @@ func (b *benched) sum(doc model.Document) {
 func busied(doc model.Document, trials []model.Result) busyness {
 	b := busyness{thread: math.NaN(), kernel: math.NaN(), lab: strings.HasPrefix(doc.Plan.Target, "lab:")}
 	var watched, threads, told float64
-	var forwarded, received float64
-	cores := map[int]*model.CPUSplit{}
+	var forwarded, received, cored float64
+	cores := map[int]bool{}
 	for _, t := range trials {
 		w := t.Router
 		if w == nil {
@@ -129,11 +128,20 @@ func busied(doc model.Document, trials []model.Result) busyness {
 		}
 		watched++
 		addSplit(&b.all, *w.CPU)
-		for _, c := range w.Cores {
-			if cores[c.Core] == nil {
-				cores[c.Core] = &model.CPUSplit{Core: c.Core}
+		var busiest model.CPUSplit
+		for i, c := range w.Cores {
+			cores[c.Core] = true
+			if i == 0 || c.Busy() > busiest.Busy() {
+				busiest = c
 			}
-			addSplit(cores[c.Core], c)
+		}
+		if len(w.Cores) > 0 {
+			if cored++; cored == 1 {
+				b.core.Core = busiest.Core
+			} else if b.core.Core != busiest.Core {
+				b.core.Core = -1
+			}
+			addSplit(&b.core, busiest)
 		}
 	}
 	if threads > 0 {
@@ -147,11 +155,7 @@ func busied(doc model.Document, trials []model.Result) busyness {
 	}
 	b.known, b.cores = true, len(cores)
 	b.all = scaled(b.all, 1/watched)
-	for i, core := range slices.Sorted(maps.Keys(cores)) {
-		if one := scaled(*cores[core], 1/watched); i == 0 || one.Busy() > b.core.Busy() {
-			b.core = one
-		}
-	}
+	b.core = scaled(b.core, 1/max(cored, 1))
 	b.busyPercents = 100 * b.all.Busy()
 	if b.lab {
 		b.busyPercents = 100 * b.thread

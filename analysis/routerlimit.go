@@ -16,6 +16,7 @@ const (
 	fullLink    = 0.95 // of a link's rate, in frames: the rest is preambles, gaps and what a shaper takes
 	fullLinkTCP = 0.9  // of a link's rate, in payload: headers and acknowledgements take the rest
 	hardlyBusy  = 0.1  // of all processors
+	hardlyCore  = 0.25 // of the busiest one: there a kernel that forwards is seen, however many others have nothing to do
 	bypassed    = 0.05 // share of the packets that the kernel forwarded itself, at most, if another way took them
 	mostLoss    = 0.5  // share of the losses at one place, if that is the limit
 )
@@ -53,7 +54,7 @@ func (l bound) kind() string {
 func (a *analyst) held(b benched) bound {
 	link := a.linkBits()
 	full := link > 0 && (b.wire >= fullLink*link || b.tcp && b.goodput/float64(b.directions()) >= fullLinkTCP*link)
-	aside := b.busy.kernel < bypassed || b.busy.known && !b.busy.lab && b.busy.all.Busy() < hardlyBusy
+	aside := b.busy.kernel < bypassed || b.busy.known && !b.busy.lab && b.busy.all.Busy() < hardlyBusy && b.busy.core.Busy() < hardlyCore
 	switch {
 	case b.fullCPU():
 		return cpuBound
@@ -231,7 +232,11 @@ func evidence(l bound, rows []benched) string {
 	case b.busy.lab:
 		return ""
 	case l == cpuBound:
-		return fmt.Sprintf(": core %d is %s busy, %s", least.busy.core.Core, percent(least.busy.core.Busy()), mostlyOf(least.busy.core))
+		core := "a core"
+		if least.busy.core.Core >= 0 {
+			core = fmt.Sprintf("core %d", least.busy.core.Core)
+		}
+		return fmt.Sprintf(": %s is %s busy, %s", core, percent(least.busy.core.Busy()), mostlyOf(least.busy.core))
 	}
 	return fmt.Sprintf(", CPU %s idle", span(most.busy.all.Idle, least.busy.all.Idle))
 }
@@ -299,6 +304,7 @@ func (a *analyst) routerSizes(rows []benched) {
 	var text []string
 	for _, k := range order {
 		packet, perByte := costOf(held[k])
+		fitted := slices.ContainsFunc(held[k], func(b benched) bool { return b.frame != held[k][0].frame })
 		var parts []string
 		for _, n := range otherFrames {
 			if slices.ContainsFunc(rows, func(b benched) bool {
@@ -310,12 +316,17 @@ func (a *analyst) routerSizes(rows []benched) {
 			if payload <= 0 { // no such frame
 				continue
 			}
-			pps, mark := 1/(packet+perByte*float64(n)), ""
+			pps, mark, bound := 1/(packet+perByte*float64(n)), "", ""
+			if !fitted { // what a byte takes is not known
+				if bound = "at most "; n < held[k][0].frame {
+					bound = "at least "
+				}
+			}
 			if link := a.linkBits(); link > 0 && pps*8*float64(n+wireExtra) > link {
 				pps, mark = link/(8*float64(n+wireExtra)), ", the link"
 			}
 			values[slug(strings.TrimSpace(k.variant+" "+k.direction))+fmt.Sprintf("_%d_frame_bytes_pps", n)] = pps
-			parts = append(parts, fmt.Sprintf("%d B %s (%s%s)", n, unit.FormatPPS(pps), unit.FormatBits(pps*8*float64(payload)), mark))
+			parts = append(parts, fmt.Sprintf("%d B %s%s (%s%s)", n, bound, unit.FormatPPS(pps), unit.FormatBits(pps*8*float64(payload)), mark))
 		}
 		if len(parts) == 0 {
 			continue

@@ -311,7 +311,11 @@ func Passed(doc model.Document) (passed bool, broken []string) {
 	for _, c := range all {
 		for _, p := range c.points {
 			if p.loss > *most {
-				broken = append(broken, fmt.Sprintf("%s at %d B lost %s, more than %s", c.label, p.payload, unit.FormatRatio(p.loss), unit.FormatRatio(*most)))
+				what := "lost %s"
+				if c.protocol == model.TCP {
+					what = "sent %s again" // nothing of it is missing
+				}
+				broken = append(broken, fmt.Sprintf("%s at %d B "+what+", more than %s", c.label, p.payload, unit.FormatRatio(p.loss), unit.FormatRatio(*most)))
 			}
 		}
 	}

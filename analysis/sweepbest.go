@@ -172,7 +172,9 @@ func (a *analyst) ties(all []spot, best int) {
 		tied, cells = append(tied, all[i]), append(cells, all[i].cell)
 	}
 	text := fmt.Sprintf("%s not separable from the best: %s.", sentence(number(len(tied), "setting is", "settings are")), listed(tied))
-	if rest := others - len(tied); rest > 0 {
+	if rest := others - len(tied); rest == 1 {
+		text += " The other one is slower with 95 % confidence."
+	} else if rest > 1 {
 		text += fmt.Sprintf(" The other %d are slower with 95 %% confidence.", rest)
 	}
 	a.tell(KindSweepTies, cells, values, "%s%s", text, a.repeatsToTell(c, b, tied[0], values))

@@ -98,9 +98,9 @@ func lossOfFragments(splits []split, whole wholeLoss, random bool) string {
 	first := splits[0]
 	text := fmt.Sprintf("%d fragments lose %s where one packet loses p = %s", first.fragments, onePercent(first.loss()), onePercent(whole.loss()))
 	if !random {
-		return text + "; full queues or hosts lost most of those, which no formula joins."
+		return text + "; full queues or hosts lost many of those, which no formula joins."
 	}
-	if whole.lost == 0 && first.lost == 0 {
+	if whole.lost == 0 && !slices.ContainsFunc(splits, func(s split) bool { return s.lost > 0 }) {
 		return "Neither loses anything: the cost is that of more headers."
 	}
 	text += judged(first, whole)

@@ -341,10 +341,12 @@ func (s *screen) nothingLost(doc model.Document, list []rows.Row) {
 		tcp, udp = tcp || r.TCP != nil && r.Connections == nil, udp || r.TCP == nil
 	}
 	switch {
-	case tcp && udp:
-		text = "No UDP packet was lost. What TCP sent again has no ledger: it does not tell where each was lost."
 	case len(list) == 0:
 		text = "No trial of that was finished."
+	case !slices.ContainsFunc(list, func(r rows.Row) bool { return r.Attempted > 0 || r.Connections != nil }):
+		text = "Nothing was sent, so nothing could be lost."
+	case tcp && udp:
+		text = "No UDP packet was lost. What TCP sent again has no ledger: it does not tell where each was lost."
 	case !tcp && !udp:
 		text = "Connections have no ledger: how many were not established stands above."
 	case tcp:

@@ -150,7 +150,10 @@ func (s *screen) sweepRest(doc model.Document, of, left []rows.Row) {
 		}
 	}
 	if len(left) > 0 {
-		text := fmt.Sprintf("… and %d more settings", len(left))
+		text := "… and 1 more setting"
+		if len(left) > 1 {
+			text = fmt.Sprintf("… and %d more settings", len(left))
+		}
 		if invalid > 0 {
 			text += fmt.Sprintf(", %d of them not valid", invalid)
 		}

@@ -142,7 +142,7 @@ func verdict(c model.Comparison) string {
 		}
 	}
 	if more > 0 {
-		text = append(text, fmt.Sprintf("%d more differ from %s, too.", more, c.Sides[0].Name))
+		text = append(text, fmt.Sprintf("%s from %s, too.", plural(more, "more differs", "more differ"), c.Sides[0].Name))
 	}
 	if len(same) > 0 {
 		text = append(text, fmt.Sprintf("%s cannot be told from %s.", say.And(same), c.Sides[0].Name))

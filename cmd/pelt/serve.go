@@ -120,7 +120,7 @@ func serveLimits(maxRate, maxTime string, sessions int) (l fleet.Limits, err err
 		return l, nil
 	}
 	r, err := unit.ParseRate(maxRate)
-	if err != nil || r.IsMax() {
+	if err != nil || r.IsMax() || strings.HasPrefix(strings.ToLower(strings.TrimSpace(maxRate)), "every ") {
 		return l, usagef("--max-rate: want packets as 100kpps or payload bits as 500mbit, not %q", maxRate)
 	}
 	l.MaxRatePPS, _ = r.PPS(1)
@@ -140,7 +140,7 @@ func invitation(s run.ServeOptions, maxRate string) string {
 		addresses = ownAddresses()
 	}
 	if maxRate != "" {
-		maxRate = " --rate " + maxRate
+		maxRate = " --rate " + strings.ReplaceAll(maxRate, " ", "") // "100 kpps" is one word then
 	}
 	fmt.Fprintln(&b, "On the other host, paste:")
 	for i, a := range addresses {

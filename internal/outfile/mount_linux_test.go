@@ -4,16 +4,10 @@ import (
 	"errors"
 	"os"
 	"runtime"
-	"syscall"
 	"testing"
 
 	"golang.org/x/sys/unix"
 )
-
-func owner(info os.FileInfo) (uid, gid int) {
-	s := info.Sys().(*syscall.Stat_t)
-	return int(s.Uid), int(s.Gid)
-}
 
 // mounted mounts a file over itself, for this test's thread alone.
 func mounted(t *testing.T, path string) {

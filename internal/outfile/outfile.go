@@ -20,60 +20,56 @@ func Check(path string) error {
 	if standard(path) != nil {
 		return nil
 	}
-	at, keptLink := follow(path)
-	if info, err := os.Stat(at); err == nil {
+	if info, err := os.Stat(path); err == nil {
 		if info.IsDir() {
 			return fmt.Errorf("%s is a directory; want a file name", path)
 		}
 		if info.Mode()&fs.ModeNamedPipe != 0 {
 			return nil // its reader would take the closing for the end
 		}
-		f, err := os.OpenFile(at, os.O_WRONLY, 0)
+		f, err := os.OpenFile(path, os.O_WRONLY, 0)
 		if err != nil {
 			return fmt.Errorf("cannot write %s: %w", path, cause(err))
 		}
-		if info.Mode().IsRegular() && !keptLink {
-			return errors.Join(f.Close(), checkDir(path, at))
+		if info.Mode().IsRegular() && !opened(path) {
+			return errors.Join(f.Close(), checkDir(path))
 		}
 		return f.Close() // a device is written in place
-	} else if keptLink {
-		return fmt.Errorf("cannot write %s: %w", path, cause(err))
 	}
-	return checkDir(path, at)
+	return checkDir(path)
 }
 
-func checkDir(path, at string) error {
-	t, err := openTemp(filepath.Dir(at))
+func checkDir(path string) error {
+	t, err := openTemp(filepath.Dir(path))
 	if err != nil {
 		return fmt.Errorf("cannot write %s: %w", path, cause(err))
 	}
 	return t.discard()
 }
 
-// Write makes path hold what write writes; on any error path is as it was, unless only its
-// content may be replaced, as of a file that is mounted by itself. A link leads to the file
-// that is written, which keeps its mode.
+// Write makes path hold what write writes; on any error path is as it was. Where a file
+// cannot be replaced, only its content, that is overwritten; should this fail the error
+// names the file that holds the whole. A file of this user's keeps its mode; a link is
+// replaced, not followed.
 func Write(path string, write func(io.Writer) error) error {
 	if f := standard(path); f != nil {
 		return write(f)
 	}
-	at, keptLink := follow(path)
-	old, err := os.Stat(at)
-	if keptLink || err == nil && !old.Mode().IsRegular() {
-		return writeInPlace(path, at, write)
+	old, err := os.Stat(path)
+	if err == nil && (!old.Mode().IsRegular() || opened(path)) {
+		return writeInPlace(path, old, write)
 	}
-	t, err := openTemp(filepath.Dir(at))
+	t, err := openTemp(filepath.Dir(path))
 	if err != nil {
 		return fmt.Errorf("writing %s: %w", path, cause(err))
 	}
 	if err := write(t.f); err != nil {
 		return errors.Join(fmt.Errorf("writing %s: %w", path, cause(err)), t.discard())
 	}
-	if old != nil {
-		_ = keepOwner(t.f, old)          // only root may; else the file is of who writes it
-		_ = t.f.Chmod(old.Mode().Perm()) // a file system that refuses this has no modes
+	if own, err := os.Lstat(path); err == nil && own.Mode().IsRegular() && ours(own) {
+		_ = t.f.Chmod(own.Mode().Perm()) // a file system that refuses this has no modes
 	}
-	if err := t.publish(at); err != nil {
+	if err := t.publish(path); err != nil {
 		return fmt.Errorf("writing %s: %w", path, cause(err))
 	}
 	return nil
@@ -91,38 +87,26 @@ func standard(path string) *os.File {
 	return nil
 }
 
-// follow finds the file that links lead to. One that the kernel or the system keeps is
-// not followed, and never replaced.
-func follow(path string) (at string, keptLink bool) {
-	const mostLinks = 40 // as of the kernel
-	at = path
-	for range mostLinks {
-		info, err := os.Lstat(at)
-		if err != nil || info.Mode()&fs.ModeSymlink == 0 {
-			return at, false
-		}
-		full, err := filepath.Abs(at)
-		if err != nil || strings.HasPrefix(full, "/dev/") || strings.HasPrefix(full, "/proc/") {
-			return path, true
-		}
-		to, err := os.Readlink(at)
-		if err != nil {
-			return path, true
-		}
-		if !filepath.IsAbs(to) {
-			dir, err := filepath.EvalSymlinks(filepath.Dir(at))
-			if err != nil {
-				return path, true
-			}
-			to = filepath.Join(dir, to)
-		}
-		at = to
+// opened tells a link that the system keeps to what a process has open, which must stay.
+func opened(path string) bool {
+	info, err := os.Lstat(path)
+	if err != nil || info.Mode()&fs.ModeSymlink == 0 {
+		return false
 	}
-	return path, true // a ring of links, which no opening gets through
+	full, err := filepath.Abs(path)
+	if err != nil {
+		return false
+	}
+	dir := filepath.Dir(full)
+	return dir == "/dev" || dir == "/dev/fd" || strings.HasPrefix(dir, "/proc/") && filepath.Base(dir) == "fd"
 }
 
-func writeInPlace(path, at string, write func(io.Writer) error) error {
-	f, err := os.OpenFile(at, os.O_WRONLY|os.O_APPEND, 0)
+func writeInPlace(path string, old fs.FileInfo, write func(io.Writer) error) error {
+	how := os.O_WRONLY
+	if old.Mode().IsRegular() {
+		how |= os.O_APPEND // whoever opened it may have written there
+	}
+	f, err := os.OpenFile(path, how, 0)
 	if err != nil {
 		return fmt.Errorf("writing %s: %w", path, cause(err))
 	}
@@ -131,19 +115,29 @@ func writeInPlace(path, at string, write func(io.Writer) error) error {
 
 // overwrite replaces what path holds where the file itself cannot be replaced: it is
 // mounted by itself, or another's in a directory like /tmp. why is what renaming said.
-func overwrite(path string, from *os.File, why error) error {
+// touched is false while path is as it was; name is that of from.
+func overwrite(path string, from *os.File, name string, why error) (touched bool, err error) {
 	if !errors.Is(why, fs.ErrPermission) && !errors.Is(why, syscall.EBUSY) {
-		return why
+		return false, why
 	}
 	if _, err := from.Seek(0, io.SeekStart); err != nil {
-		return errors.Join(why, err)
+		return false, errors.Join(why, err)
 	}
-	to, err := os.OpenFile(path, os.O_WRONLY|os.O_TRUNC, 0)
+	to, err := os.OpenFile(path, os.O_WRONLY|onlyFiles, 0)
 	if err != nil {
-		return errors.Join(why, err)
+		return false, errors.Join(why, err)
 	}
-	_, err = io.Copy(to, from)
-	return errors.Join(err, to.Sync(), to.Close())
+	if info, err := to.Stat(); err != nil || !info.Mode().IsRegular() {
+		return false, errors.Join(why, err, to.Close())
+	}
+	err = to.Truncate(0)
+	if err == nil {
+		_, err = io.Copy(to, from)
+	}
+	if err = errors.Join(err, to.Sync(), to.Close()); err != nil {
+		return true, fmt.Errorf("%w; the whole is in %s", err, name)
+	}
+	return true, nil
 }
 
 // cause drops the temporary name that an os error would show.

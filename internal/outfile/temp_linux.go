@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"syscall"
 
 	"golang.org/x/sys/unix"
 )
@@ -58,16 +57,11 @@ func (t *temp) publish(path string) error {
 		}
 	}
 	if err := os.Rename(t.name, path); err != nil {
-		return errors.Join(overwrite(path, t.f, err), t.discard())
+		touched, err := overwrite(path, t.f, t.name, err)
+		if touched && err != nil {
+			return errors.Join(err, t.f.Close())
+		}
+		return errors.Join(err, t.discard())
 	}
 	return t.f.Close()
-}
-
-// keepOwner gives a file the owner of the one that it takes the place of.
-func keepOwner(f *os.File, old os.FileInfo) error {
-	s, ok := old.Sys().(*syscall.Stat_t)
-	if !ok {
-		return nil
-	}
-	return f.Chown(int(s.Uid), int(s.Gid))
 }

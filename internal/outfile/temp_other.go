@@ -31,8 +31,9 @@ func (t *temp) publish(path string) error {
 	if err != nil {
 		return errors.Join(why, err, os.Remove(t.f.Name()))
 	}
-	return errors.Join(overwrite(path, from, why), from.Close(), os.Remove(t.f.Name()))
+	touched, err := overwrite(path, from, t.f.Name(), why)
+	if touched && err != nil {
+		return errors.Join(err, from.Close())
+	}
+	return errors.Join(err, from.Close(), os.Remove(t.f.Name()))
 }
-
-// keepOwner is of systems whose owners this package knows.
-func keepOwner(*os.File, os.FileInfo) error { return nil }
