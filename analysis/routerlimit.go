@@ -324,6 +324,9 @@ func (a *analyst) routerSizes(rows []benched) {
 			}
 			if link := a.linkBits(); link > 0 && pps*8*float64(n+wireExtra) > link {
 				pps, mark = link/(8*float64(n+wireExtra)), ", the link"
+				if bound == "at least " {
+					bound = "" // the link is the limit then
+				}
 			}
 			values[slug(strings.TrimSpace(k.variant+" "+k.direction))+fmt.Sprintf("_%d_frame_bytes_pps", n)] = pps
 			parts = append(parts, fmt.Sprintf("%d B %s%s (%s%s)", n, bound, unit.FormatPPS(pps), unit.FormatBits(pps*8*float64(payload)), mark))

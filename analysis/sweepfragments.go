@@ -67,7 +67,7 @@ func (a *analyst) fragments(all []spot) {
 		values["fitting_payload_bytes"] = float64(room)
 		text += fmt.Sprintf(" Up to %d B would fit.", room)
 	}
-	text += " " + lossOfFragments(splits, whole, random)
+	text += " " + lossOfFragments(splits, whole, random, queuedOf(all, fit))
 	var lossy []point
 	for _, s := range splits {
 		for _, x := range s.spots {
@@ -94,11 +94,15 @@ func (a *analyst) fitting(s spot) int {
 
 // lossOfFragments holds the losses against those of whole packets. Told are the
 // fewest fragments and, of those that differ from what chance says, the worst.
-func lossOfFragments(splits []split, whole wholeLoss, random bool) string {
+func lossOfFragments(splits []split, whole wholeLoss, random bool, queued float64) string {
 	first := splits[0]
 	text := fmt.Sprintf("%d fragments lose %s where one packet loses p = %s", first.fragments, onePercent(first.loss()), onePercent(whole.loss()))
 	if !random {
-		return text + "; full queues or hosts lost many of those, which no formula joins."
+		share := "many"
+		if queued > 0.5 {
+			share = "most"
+		}
+		return text + "; full queues or hosts lost " + share + " of those, which no formula joins."
 	}
 	if whole.lost == 0 && !slices.ContainsFunc(splits, func(s split) bool { return s.lost > 0 }) {
 		return "Neither loses anything: the cost is that of more headers."
@@ -219,6 +223,17 @@ func (s spot) queued() float64 {
 		}
 	}
 	return queued / max(s.lost, 1)
+}
+
+// queuedOf is that share of all whole packets of a size that were lost.
+func queuedOf(all []spot, payload int) float64 {
+	var queued, lost float64
+	for _, s := range all {
+		if s.protocol == model.UDP && s.payload == payload && s.whole() {
+			queued, lost = queued+s.queued()*s.lost, lost+s.lost
+		}
+	}
+	return queued / max(lost, 1)
 }
 
 func bySpeed(a, b spot) int { return cmp.Compare(a.speed, b.speed) }

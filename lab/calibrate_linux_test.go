@@ -5,7 +5,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"pelt/model"
 )
@@ -70,11 +69,13 @@ func calibrates(t *testing.T, topology, link string, rate, within, loss float64,
 		if rate > 0 && (got.Rate == nil || math.Abs(got.Rate.Value-rate) > within*rate) {
 			t.Errorf("rate %+v, want %g", got.Rate, rate)
 		}
-		const probes = 600 // some are lost of 600 at 2 %
+		const bursts, burst = 3, 200 // of 600 at 2 % some are lost
 		came := func() (numbers []int) {
 			t.Run("through", func(t *testing.T) {
-				for _, a := range through(t, l, probe{count: probes, interval: 100 * time.Microsecond, bytes: 64, wait: 100e6}) {
-					numbers = append(numbers, a.sequence)
+				for i := range bursts {
+					for _, a := range through(t, l, probe{count: burst, bytes: 64, wait: 100e6}) {
+						numbers = append(numbers, i*burst+a.sequence)
+					}
 				}
 			})
 			slices.Sort(numbers)
@@ -85,7 +86,7 @@ func calibrates(t *testing.T, topology, link string, rate, within, loss float64,
 		if err != nil || len(again) != 1 {
 			t.Fatalf("%v, %v", again, err)
 		}
-		if second := came(); len(first) == 0 || len(first) == probes || seeds && !slices.Equal(first, second) {
+		if second := came(); len(first) == 0 || len(first) == bursts*burst || seeds && !slices.Equal(first, second) {
 			t.Errorf("after a calibration %v passed, after another %v", first, second)
 		}
 	})
