@@ -39,7 +39,8 @@ type Suggestion struct {
 	model.Advice
 }
 
-// For lists the settings that would address a line, the likeliest first.
+// For lists the settings that would address a line, the likeliest first. If there is none, it says of at
+// most one setting why that is not the limit.
 func For(line model.Line, c Context) []model.Advice {
 	var list []model.Advice
 	for _, s := range Suggest(line, c) {
@@ -61,15 +62,23 @@ func Suggest(line model.Line, c Context) []Suggestion {
 	if !(q.StallS > 0 && q.StallS <= 3600) {
 		q.StallS = defaultStall
 	}
-	var list []Suggestion
+	var list, without []Suggestion
 	for _, r := range rows {
 		if !r.applies(&q) {
 			continue
 		}
 		for _, a := range r.advise(&q) {
-			a.Host = line.Host
-			list = append(list, Suggestion{r.id, a})
+			a.Host, a.Why = line.Host, q.because()+": "+a.Why
+			if a.Proposes() {
+				a.Command, a.Undo = q.command(a.Knob, a.Value), q.command(a.Knob, a.Present)
+				list = append(list, Suggestion{r.id, a})
+			} else {
+				without = append(without, Suggestion{r.id, a})
+			}
 		}
+	}
+	if len(list) == 0 && len(without) > 0 { // once is enough
+		list = without[:1]
 	}
 	return list
 }

@@ -9,6 +9,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"pelt/internal/testenv"
 	"pelt/model"
 )
 
@@ -47,7 +48,7 @@ func TestAdvice(t *testing.T) {
 			"receive-buffer: net.core.rmem_max 212992 -> 12517376 | sysctl -w net.core.rmem_max=12517376 | sysctl -w net.core.rmem_max=212992"},
 		"the buffer is not the limit": {buffer,
 			Context{RatePPS: 1e5, Streams: 1, PayloadBytes: 64, BufferBytes: 8 << 20, Knobs: knobs("net.core.rmem_max=212992")},
-			"receive-buffer: socket.receive_buffer 8388608 -> 8388608 |  | "},
+			"receive-buffer: socket.receive_buffer 8388608 ->  |  | "},
 		"the program did not ask": {buffer,
 			Context{RatePPS: 1e6, Streams: 1, PayloadBytes: 64, BufferBytes: 212992, Knobs: knobs("net.core.rmem_max=67108864")},
 			"receive-buffer: socket.receive_buffer 212992 -> 8320000 | pelt curve HOST --receive-buffer 8320000 | pelt curve HOST --receive-buffer 212992"},
@@ -59,7 +60,7 @@ func TestAdvice(t *testing.T) {
 			"udp-memory: net.ipv4.udp_mem 47034 62714 94068 -> 81920 81920 94068 | sysctl -w net.ipv4.udp_mem='81920 81920 94068' | sysctl -w net.ipv4.udp_mem='47034 62714 94068'"},
 		"UDP memory is not the limit": {lost("receiver-memory", "PROTO_MEM", "SO_MEMINFO drops"),
 			Context{RatePPS: 1e6, Streams: 1, BufferBytes: 1 << 20, Knobs: knobs("net.ipv4.udp_mem=47034~62714~94068 page_size_bytes=4096")},
-			"udp-memory: net.ipv4.udp_mem 47034 62714 94068 -> 47034 62714 94068 |  | "},
+			"udp-memory: net.ipv4.udp_mem 47034 62714 94068 ->  |  | "},
 		"UDP memory of larger pages": {lost("receiver-memory", "PROTO_MEM", "SO_MEMINFO drops"),
 			Context{RatePPS: 1e6, Streams: 4, BufferBytes: 256 << 20, Knobs: knobs("net.ipv4.udp_mem=47034~62714~94068 page_size_bytes=16384")},
 			"udp-memory: net.ipv4.udp_mem 47034 62714 94068 -> 81920 81920 94068 | sysctl -w net.ipv4.udp_mem='81920 81920 94068' | sysctl -w net.ipv4.udp_mem='47034 62714 94068'"},
@@ -70,7 +71,7 @@ func TestAdvice(t *testing.T) {
 			"backlog: net.core.netdev_max_backlog 1000 -> 3000 | sysctl -w net.core.netdev_max_backlog=3000 | sysctl -w net.core.netdev_max_backlog=1000"},
 		"backlog of a router": {lost("network", "CPU_BACKLOG", "softnet.dropped"),
 			Context{RatePPS: 250e3, Knobs: knobs("net.core.netdev_max_backlog=10000")},
-			"backlog: net.core.netdev_max_backlog 10000 -> 10000 |  | "},
+			"backlog: net.core.netdev_max_backlog 10000 ->  |  | "},
 		"ring": {lost("receiver-ring", "rx-missed", "dev.eth0.rx_missed_errors"),
 			Context{RatePPS: 1e6, Streams: 1, Knobs: knobs("eth0.txqueuelen=1000 eth0.rx_ring=256 eth0.rx_ring_max=4096 eth0.channels_combined=8")},
 			"rx-ring: eth0.rx_ring 256 -> 1024 | ethtool -G eth0 rx 1024 | ethtool -G eth0 rx 256"},
@@ -109,18 +110,18 @@ func TestAdvice(t *testing.T) {
 			"queue-length: eth0.qdisc_flow_limit_packets 100 -> 10000 | tc qdisc change dev eth0 root fq flow_limit 10000 | tc qdisc change dev eth0 root fq flow_limit 100\n" +
 				"queue-length: eth0.qdisc_limit_packets 10000 -> 20000 | tc qdisc change dev eth0 root fq limit 20000 | tc qdisc change dev eth0 root fq limit 10000"},
 		"a fair queue that holds it": {lost("sender-qdisc", "FQ_BAND_LIMIT", "verdict"), Context{RatePPS: 1e5, Streams: 100, Knobs: knobs("eth0.txqueuelen=1000 eth0.qdisc=fq eth0.qdisc_limit_packets=10000 eth0.qdisc_flow_limit_packets=100")},
-			"queue-length: eth0.txqueuelen 1000 -> 1000 |  | "},
+			"queue-length: eth0.txqueuelen 1000 ->  |  | "},
 		"fair queues of many queues": {lost("sender-qdisc", "FQ_FLOW_LIMIT", "verdict"), Context{RatePPS: 4e5, Knobs: knobs("eth0.txqueuelen=1000 eth0.qdisc=mq net.core.default_qdisc=fq")}, ""},
 		"queues of many queues": {lost("sender-qdisc", "QDISC_DROP", "verdict"), Context{RatePPS: 1e6, Knobs: knobs("eth0.txqueuelen=1000 eth0.qdisc=mq net.core.default_qdisc=pfifo_fast")},
 			"queue-length: eth0.txqueuelen 1000 -> 10000 | ip link set dev eth0 txqueuelen 10000 | ip link set dev eth0 txqueuelen 1000"},
 		"others below many queues": {lost("sender-qdisc", "QDISC_DROP", "verdict"), Context{RatePPS: 1e6, Knobs: knobs("eth0.txqueuelen=1000 eth0.qdisc=mq net.core.default_qdisc=fq_codel")},
-			"queue-length: eth0.txqueuelen 1000 -> 1000 |  | "},
+			"queue-length: eth0.txqueuelen 1000 ->  |  | "},
 		"a shaper's queue": {lost("network", "QDISC_DROP", "qdisc.eth0.tbf.1:.drops"), Context{RatePPS: 1e6, Knobs: knobs("eth0.txqueuelen=1000 eth0.qdisc=tbf")},
-			"queue-length: eth0.txqueuelen 1000 -> 1000 |  | "},
+			"queue-length: eth0.txqueuelen 1000 ->  |  | "},
 		"a plain queue with a limit of its own": {lost("sender-qdisc", "QDISC_DROP", "verdict"), Context{RatePPS: 2e5, Knobs: knobs("eth0.txqueuelen=1000 eth0.qdisc=pfifo eth0.qdisc_limit_packets=50")},
 			"queue-length: eth0.qdisc_limit_packets 50 -> 2000 | tc qdisc change dev eth0 root pfifo limit 2000 | tc qdisc change dev eth0 root pfifo limit 50"},
 		"a plain queue that holds it": {lost("sender-qdisc", "QDISC_DROP", "verdict"), Context{RatePPS: 2e5, Knobs: knobs("eth0.txqueuelen=1000 eth0.qdisc=pfifo eth0.qdisc_limit_packets=2000")},
-			"queue-length: eth0.txqueuelen 1000 -> 1000 |  | "},
+			"queue-length: eth0.txqueuelen 1000 ->  |  | "},
 		"a queue of which only the length is known": {lost("sender-qdisc", "QDISC_DROP", "verdict"), Context{RatePPS: 2e5, Knobs: knobs("eth0.txqueuelen=1000")}, ""},
 		"a tc program": {lost("sender-qdisc", "TC_EGRESS", "verdict"), Context{RatePPS: 1e6, Knobs: knobs("eth0.txqueuelen=1000 eth0.qdisc=pfifo_fast")}, ""},
 		"send buffer": {lost("send-call", "EAGAIN", "send errors EAGAIN"), Context{RatePPS: 1e6, PayloadBytes: 64, Knobs: knobs("net.core.wmem_max=212992 eth0.txqueuelen=1000")},
@@ -185,6 +186,7 @@ func TestAdviceOfAnyHost(t *testing.T) {
 		"net.netfilter.nf_conntrack_max", "net.netfilter.nf_conntrack_count", "net.ipv4.conf.all.rp_filter", "cpu.governor"}
 	perDevice := []string{".txqueuelen", ".rx_ring", ".rx_ring_max", ".channels_combined", ".channels_combined_max", ".threaded", ".qdisc", ".qdisc_limit_packets"}
 	commands := map[string]int{}
+	testenv.Tool(t, "sh")
 	rapid.Check(t, func(t *rapid.T) {
 		number := rapid.Custom(func(t *rapid.T) string { return strconv.FormatUint(rapid.Uint64().Draw(t, "n"), 10) })
 		value := rapid.OneOf(number, rapid.Just("1"), rapid.Just("1000"), rapid.Just("1000"), rapid.Just("10 20 30"), rapid.SampledFrom([]string{"fq", "pfifo", "pfifo_fast"}), rapid.Map(rapid.Uint64Range(0, 5000), func(n uint64) string { return strconv.FormatUint(n, 10) }), rapid.String(),
@@ -210,6 +212,12 @@ func TestAdviceOfAnyHost(t *testing.T) {
 			t.Fatalf("advice without a loss that moved something: %+v", list)
 		}
 		for _, a := range list {
+			if !a.Proposes() {
+				if len(list) > 1 || a.Value+a.Command+a.Undo != "" || a.Note == "" {
+					t.Fatalf("%+v: beside a proposal, or with a value of its own, or without a way out, in %+v", a, list)
+				}
+				continue
+			}
 			present, value := strings.Fields(a.Present), strings.Fields(a.Value)
 			if len(present) != len(value) || len(value) == 0 {
 				t.Fatalf("%+v: present and value differ in kind", a)
@@ -260,4 +268,53 @@ func FuzzParse(f *testing.F) {
 			t.Errorf("parse(%q) = %d", s, n)
 		}
 	})
+}
+
+// TestNothingIsProposedTwice: once a proposal is made, it is proposed no more. One case for each row.
+func TestNothingIsProposedTwice(t *testing.T) {
+	ring := lost("receiver-ring", "rx-missed", "dev.eth0.rx_missed_errors", "softnet.time_squeeze")
+	cases := map[string]struct {
+		line model.Line
+		c    Context
+	}{
+		"receive-buffer": {lost("receiver-buffer", "SOCKET_RCVBUFF", "verdict"), Context{Knobs: knobs("net.core.rmem_max=212992")}},
+		"udp-memory":     {lost("receiver-memory", "PROTO_MEM", "drops"), Context{Knobs: knobs("net.ipv4.udp_mem=1~2~3 page_size_bytes=4096")}},
+		"backlog":        {lost("receiver-backlog", "CPU_BACKLOG", "softnet.dropped"), Context{Knobs: knobs("net.core.netdev_max_backlog=1000")}},
+		"rx-ring":        {ring, Context{Knobs: knobs("eth0.txqueuelen=1000 eth0.rx_ring=256 eth0.rx_ring_max=4096")}},
+		"rx-channels":    {ring, Context{Streams: 6, Knobs: knobs("eth0.txqueuelen=1000 eth0.channels_combined=2 eth0.channels_combined_max=4")}},
+		"netdev-budget":  {ring, Context{Knobs: knobs("net.core.netdev_budget=300")}},
+		"threaded-napi":  {lost("receiver-ring", "ring-full", "dev.eth0.tx_dropped"), Context{Knobs: knobs("eth0.txqueuelen=1000 eth0.threaded=1")}},
+		"queue-length":   {lost("sender-qdisc", "QDISC_DROP", "verdict"), Context{Knobs: knobs("eth0.txqueuelen=1000 eth0.qdisc=pfifo_fast")}},
+		"send-buffer":    {lost("send-call", "EAGAIN", "send errors EAGAIN"), Context{Knobs: knobs("net.core.wmem_max=212992 eth0.txqueuelen=1000")}},
+		"neighbour-queue": {lost("sender-device", "NEIGH_QUEUEFULL", "verdict"),
+			Context{Knobs: knobs("net.ipv4.neigh.eth0.unres_qlen_bytes=212992 eth0.txqueuelen=1")}},
+		"reverse-path": {lost("receiver-ip", "IP_RPFILTER", "verdict"), Context{Knobs: knobs("net.ipv4.conf.eth0.rp_filter=1 eth0.txqueuelen=1")}},
+		"conntrack-table": {lost("receiver-filter", "NETFILTER_DROP", "verdict", "conntrack.drop"),
+			Context{Knobs: knobs("net.netfilter.nf_conntrack_max=100 net.netfilter.nf_conntrack_count=99")}},
+		"governor": {lost("receiver-backlog", "CPU_BACKLOG", "softnet.dropped"), Context{Knobs: knobs("cpu.governor=powersave")}},
+	}
+	for _, r := range rows {
+		c, ok := cases[r.id]
+		if !ok {
+			t.Errorf("row %s has no case", r.id)
+			continue
+		}
+		c.c.RatePPS, c.c.PayloadBytes = 1e6, 64
+		first := Suggest(c.line, c.c)
+		if len(first) == 0 || first[0].ID != r.id || !first[0].Proposes() {
+			t.Errorf("%s: at first %+v", r.id, first)
+			continue
+		}
+		for i, k := range c.c.Knobs {
+			if k.Name == first[0].Knob {
+				c.c.Knobs[i].Value = first[0].Value
+			}
+		}
+		then := Suggest(c.line, c.c)
+		for _, s := range then {
+			if s.Proposes() == (s.Value == "") || s.Value == s.Present || !s.Proposes() && len(then) > 1 {
+				t.Errorf("%s: once it is %s: %+v", r.id, first[0].Value, then)
+			}
+		}
+	}
 }

@@ -67,16 +67,18 @@ func Here(doc model.Document, this model.Host) []string {
 	return list
 }
 
-// Collect gathers the advice of all valid trials of a run, one for each host and knob, that
-// of the most packets first. Of several values the largest is meant. Settings of this host
-// are judged as they are now; those of another as they were in the run.
+// Collect gathers the advice of all valid trials of a run, one for each host and knob, the one for the most packets
+// first, and last what is not the limit where nothing is proposed. Of several values it takes the largest. Settings
+// of this host are judged as they are now; those of another as they were in the run.
 func Collect(doc model.Document, ask Ask) []model.Advised {
 	here := Here(doc, ask.This)
 	var list []model.Advised
 	type once struct{ trial, flow, entry int }
 	counted := map[once]bool{} // attempted packets are a flow's, of which several lines may call for one setting
 	add := func(a model.Advised, trial, flow int) {
-		i := slices.IndexFunc(list, func(o model.Advised) bool { return o.Host == a.Host && o.Knob == a.Knob && o.Limit == a.Limit })
+		i := slices.IndexFunc(list, func(o model.Advised) bool {
+			return o.Host == a.Host && o.Knob == a.Knob && o.Proposes() == a.Proposes()
+		})
 		if i < 0 {
 			counted[once{trial, flow, len(list)}] = true
 			list = append(list, a)
@@ -107,23 +109,28 @@ func Collect(doc model.Document, ask Ask) []model.Advised {
 					if dev := deviceOf(s.Knob); ask.Device != "" && dev != "" && dev != ask.Device {
 						continue
 					}
-					a := model.Advised{Advice: s, Role: role, Here: ours, Layer: line.Layer, Cause: line.Cause, Packets: line.Packets, Attempted: f.Attempted, Limit: s.Value == s.Present}
-					a.Apply = ours && !a.Limit && ask.CanApply != nil && ask.CanApply(a.Knob) && (doc.Lab == nil || ask.hostWide(a.Knob))
+					a := model.Advised{Advice: s, Role: role, Here: ours, Layer: line.Layer, Cause: line.Cause,
+						Packets: line.Packets, Attempted: f.Attempted}
+					a.Apply = ours && a.Proposes() && ask.CanApply != nil && ask.CanApply(a.Knob) &&
+						(doc.Lab == nil || ask.hostWide(a.Knob))
+					if doc.Lab != nil && !a.Apply && a.Knob != bufferKnob {
+						a.Command, a.Undo = "", "" // on this host they would change its own interface of that name
+					}
 					add(a, trial, flow)
 				}
 			}
 		}
 	}
-	slices.SortStableFunc(list, func(a, b model.Advised) int {
-		if a.Limit != b.Limit {
-			if b.Limit {
-				return -1
-			}
-			return 1
-		}
-		return cmp.Compare(b.Packets, a.Packets)
+	proposed := slices.DeleteFunc(slices.Clone(list), func(a model.Advised) bool { return !a.Proposes() })
+	list = slices.DeleteFunc(list, func(a model.Advised) bool { // another trial or setting may yet help there
+		return a.Proposes() || slices.ContainsFunc(proposed, func(o model.Advised) bool {
+			return o.Host == a.Host && o.Layer == a.Layer && o.Cause == a.Cause
+		})
 	})
-	return list
+	most := func(a, b model.Advised) int { return cmp.Compare(b.Packets, a.Packets) }
+	slices.SortStableFunc(proposed, most)
+	slices.SortStableFunc(list, most)
+	return append(proposed, list...)
 }
 
 // of makes the advice for one line anew, where enough is known, or takes that of the run.
@@ -156,7 +163,8 @@ func (ask Ask) of(doc model.Document, f model.FlowResult, line model.Line, ours 
 	for _, a := range line.Advice {
 		own := doc.Lab != nil && !ask.hostWide(a.Knob) // of a node whose settings are gone
 		joined := len(line.Evidence) == 0              // of many receivers: each had its own, which is not kept
-		if ours && !own && !joined || slices.ContainsFunc(anew, func(n model.Advice) bool { return n.Knob == a.Knob }) {
+		again := slices.ContainsFunc(anew, func(n model.Advice) bool { return n.Knob == a.Knob })
+		if ours && !own && !joined || again {
 			continue
 		}
 		if ours && !own && ask.made(a) {

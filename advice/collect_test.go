@@ -36,7 +36,7 @@ func TestCollect(t *testing.T) {
 	}{
 		"this host, as it is now": {ran(nil), Ask{This: near, Knobs: now, CanApply: all, HostWide: all}, "receiver net.core.netdev_max_backlog 1000 -> 2000 here apply 200 of 2000"},
 		"it cannot be set":        {ran(nil), Ask{This: near, Knobs: now, CanApply: none, HostWide: all}, "receiver net.core.netdev_max_backlog 1000 -> 2000 here 200 of 2000"},
-		"after it was set":        {ran(nil), Ask{This: near, Knobs: knobs("net.core.netdev_max_backlog=2000"), CanApply: all, HostWide: all}, "receiver net.core.netdev_max_backlog 2000 -> 2000 here limit 200 of 2000"},
+		"after it was set":        {ran(nil), Ask{This: near, Knobs: knobs("net.core.netdev_max_backlog=2000"), CanApply: all, HostWide: all}, "receiver net.core.netdev_max_backlog 2000 ->  here limit 200 of 2000"},
 		"another rate":            {ran(nil), Ask{This: near, Knobs: now, RatePPS: 1e6, CanApply: all, HostWide: all}, "receiver net.core.netdev_max_backlog 1000 -> 10000 here apply 200 of 2000"},
 		"a longer stall":          {ran(nil), Ask{This: near, Knobs: now, StallS: 0.04, CanApply: all, HostWide: all}, "receiver net.core.netdev_max_backlog 1000 -> 8000 here apply 200 of 2000"},
 		"another host":            {ran(nil), Ask{This: far, Knobs: now, CanApply: all, HostWide: all}, "receiver net.core.netdev_max_backlog 500 -> 2000 200 of 2000"},
@@ -75,10 +75,13 @@ func TestCollect(t *testing.T) {
 				for _, flag := range []struct {
 					word string
 					is   bool
-				}{{"here", a.Here}, {"apply", a.Apply}, {"limit", a.Limit}} {
+				}{{"here", a.Here}, {"apply", a.Apply}, {"limit", !a.Proposes()}} {
 					if flag.is {
 						words = append(words, flag.word)
 					}
+				}
+				if c.doc.Lab != nil && !a.Apply && a.Command+a.Undo != "" {
+					t.Errorf("a lab's node is not this host: %q", a.Command+a.Undo)
 				}
 				list = append(list, strings.Join(append(words, fmt.Sprint(a.Packets), "of", fmt.Sprint(a.Attempted)), " "))
 			}
@@ -89,12 +92,12 @@ func TestCollect(t *testing.T) {
 	}
 }
 
-// The largest of several values is meant, and what is no limit stands last.
+// The largest of several values is meant, and what is not the limit for one trial is not told beside it.
 func TestCollectMerges(t *testing.T) {
 	doc := ran(nil)
 	doc.Results[1].Flows[0].SendPPS = 400e3
 	got := Collect(doc, Ask{This: model.Host{Boot: "n"}, Knobs: knobs("net.core.netdev_max_backlog=3000")})
-	if len(got) != 2 || got[0].Value != "4000" || got[0].Limit || !got[1].Limit || got[0].Packets != 100 {
+	if len(got) != 1 || got[0].Value != "4000" || got[0].Packets != 100 {
 		t.Errorf("got %+v", got)
 	}
 	if got := Collect(doc, Ask{This: model.Host{Boot: "n"}, Knobs: knobs("net.core.netdev_max_backlog=1000")}); len(got) != 1 || got[0].Value != "4000" || got[0].Packets != 200 {

@@ -1,8 +1,8 @@
 // Package engine defines what it means to run one end of one flow for one
 // trial, and the test packet both ends agree on.
 //
-// Orders come in, traffic happens, reports go out. The implementations live in
-// engine/udp and engine/tcp. The package knows no plan, no path and no other
+// Orders come in, traffic happens, reports go out. An End holds the state; engine/udp,
+// engine/tcp and engine/xdp carry its packets. The package knows no plan, no path and no other
 // host than the one peer of the flow; who talks to that peer's agent is not
 // its business (package fleet does).
 package engine
@@ -38,11 +38,6 @@ type Meter interface {
 	// not run beside Observe.
 	Missing(stream int, attempted uint64) model.Marks
 }
-
-// NewMeter makes the meter of one flow: streams, expected payload length in
-// bytes, step of the per-step series in nanoseconds, and whether send and
-// receive times are of one clock.
-type NewMeter func(streams, payloadBytes int, stepNanos int64, oneClock bool) Meter
 
 // Role is what an end does in a flow.
 type Role string
@@ -88,55 +83,12 @@ type Order struct {
 // StepNanos is the step of every per-second series.
 const StepNanos = 1_000_000_000
 
-// Engine makes ends. Its methods may be called concurrently.
+// Engine makes transports. Its methods may be called concurrently.
 type Engine interface {
 	// Name is udp, tcp or xdp.
 	Name() string
-	// Prepare opens the sockets of one end. A listening end is ready for the
-	// peer's handshake when Prepare returns. Errors: *Refusal when the order can
-	// never run here, else what the system said.
-	Prepare(ctx context.Context, host Host, order Order) (End, error)
-}
-
-// End is one end of one flow of one trial, used in this order: Connect, Run
-// (both ends; receivers first), then Finish on a receiver, then Close at any
-// time. Sample and Stop may be called from any goroutine while Run is running.
-type End interface {
-	// Ports lists the local port of each stream, for the dialing peer.
-	Ports() []uint16
-	// Connect exchanges nonces with the peer over the very 5-tuples of the
-	// flow, and fails if the peer does not consent before ctx ends.
-	Connect(ctx context.Context) error
-	// Run sends or receives until the order is fulfilled (sender), or until
-	// Finish, Stop or ctx ends it (receiver, probe, echo).
-	Run(ctx context.Context) error
-	// Sample returns cumulative packets and payload bytes of the measured part.
-	Sample() (packets, bytes uint64)
-	// Finish tells a receiver what each stream of the sender attempted, and how
-	// many of all these never left it. It returns when all that left has arrived,
-	// when nothing has arrived for a quarter of the drain time, or when the drain
-	// time is over.
-	Finish(ctx context.Context, attempted []uint64, unsent uint64) error
-	// Stop ends Run early; what was measured stays in the report.
-	Stop()
-	// Report returns the account after Run has ended.
-	Report() Report
-	// Close frees everything; it may be called at any time and more than once.
-	Close() error
-}
-
-// Reacher is implemented by receivers that can tell what was lost so far.
-type Reacher interface {
-	// Reach is that of a meter; read after Sample, the difference is what is missing.
-	Reach() uint64
-}
-
-// Reader is implemented by receivers that can tell when they read: what is sent
-// before has nothing but the sockets' buffers to go to.
-type Reader interface {
-	// Reading is closed once Run reads every stream, and never if Run fails first.
-	// It is nil where there is nothing to wait for.
-	Reading() <-chan struct{}
+	// Open opens the sockets of one end; see Prepare.
+	Open(ctx context.Context, host Host, order Order) (Transport, error)
 }
 
 // Report is one end's account of a trial. Only the part of its role is set.
@@ -165,9 +117,15 @@ type SendReport struct {
 	GapCounts     []model.Bucket     `json:"gap_counts,omitempty"`
 	Asked         *AskedSends        `json:"asked,omitempty"` // of a flow with a profile
 	BurstMax      int                `json:"burst_max"`
-	Hopeless      bool               `json:"hopeless,omitempty"` // gave up, because this host's kernel refuses every packet of the order
-	Errors        map[string]uint64  `json:"errors,omitempty"`   // errno name -> packets not accepted
-	Refused       []model.Marks      `json:"refused,omitempty"`  // by stream: the sequences not accepted; a mark is an index of Errnos
+	Late          uint64             `json:"late,omitempty"`         // slots given up because the sender came too late
+	Held          uint64             `json:"held,omitempty"`         // slots given up while the socket or the interface took no packet
+	HeldNanos     int64              `json:"held_ns,omitempty"`      // time a thread waited for the socket to take packets: the longest of the streams
+	BufferBytes   int                `json:"buffer_bytes,omitempty"` // send buffer granted to each socket; 0 unknown
+	Lateness      *model.Percentiles `json:"lateness,omitempty"`     // of each packet against its own due time, ns; paced flows only
+	LateTime      *LateTime          `json:"late_time,omitempty"`    // set when Late is above 0 and the system tells
+	Hopeless      bool               `json:"hopeless,omitempty"`     // gave up, because this host's kernel refuses every packet of the order
+	Errors        map[string]uint64  `json:"errors,omitempty"`       // errno name -> packets not accepted
+	Refused       []model.Marks      `json:"refused,omitempty"`      // by stream: the sequences not accepted; a mark is an index of Errnos
 	Errnos        []string           `json:"errnos,omitempty"`
 	Retried       uint64             `json:"retried,omitempty"`  // packets offered again, because a batch call hid the answer to the first offer
 	Segments      int                `json:"segments,omitempty"` // packets per buffer handed to the kernel, if more than one
@@ -185,11 +143,18 @@ type SendReport struct {
 	Cable  bool              `json:"cable,omitempty"` // that interface is a virtual cable: its ring is at the other end
 }
 
+// LateTime says where the time of the sending threads went in the intervals that
+// ended with slots given up as late: the sum over the threads, in nanoseconds.
+type LateTime struct {
+	Nanos     int64 `json:"ns"`
+	RunNanos  int64 `json:"run_ns"`  // on a core
+	WaitNanos int64 `json:"wait_ns"` // ready to run, without a core (schedstat run_delay)
+}
+
 // AskedSends is what a profile asked of a sender.
 type AskedSends struct {
 	Gap       *model.Percentiles `json:"gap,omitempty"` // between consecutive slots of one stream: of all of them, or of an even sample
 	GapCounts []model.Bucket     `json:"gap_counts,omitempty"`
-	Late      *model.Percentiles `json:"late,omitempty"` // how late packets were handed over; of those that left together, the first
 }
 
 // ReceiveReport is a receiver's account of the measured part.

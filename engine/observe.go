@@ -2,31 +2,9 @@ package engine
 
 import (
 	"context"
-	"net/netip"
 
 	"pelt/model"
 )
-
-// Tupler is implemented by ends whose streams are told apart by ports.
-type Tupler interface {
-	// Tuples lists the ports of each stream as this host sees them, once
-	// Connect has returned.
-	Tuples() []model.Tuple
-}
-
-// Addresses are those of one stream as one host sees them.
-type Addresses struct{ Local, Remote netip.AddrPort }
-
-// Socketed is implemented by ends that hold a connected socket for each stream,
-// so that another engine can move the flow's packets past them.
-type Socketed interface {
-	// Addresses lists each stream's, once Connect has returned.
-	Addresses() []Addresses
-	// Strays counts the packets of the trial that came to the sockets all the
-	// same: those that wait there, and those that found no room. It takes them
-	// off, and must be called after Connect and instead of Run.
-	Strays() uint64
-}
 
 // Observation watches what becomes of a trial's packets on one host, outside
 // the ends. Its methods may be called concurrently.
@@ -45,12 +23,13 @@ type Observation interface {
 	Close() error
 }
 
-// Counter is implemented by observations that can tell what was dropped so far.
-type Counter interface {
+// EndObservation is an Observation of the host of an end, which also tells of drops while a trial runs.
+type EndObservation interface {
+	Observation
 	// Counts is what a report says of drops by now, without sequences and without
 	// counters. It may be called at any time from any goroutine.
 	Counts() (model.Observation, error)
 }
 
 // Observe begins the observation of one trial.
-type Observe func(trial uint16, mode model.DropMode) (Observation, error)
+type Observe func(trial uint16, mode model.DropMode) (EndObservation, error)

@@ -11,7 +11,7 @@ import (
 )
 
 // ProtocolVersion is what two peers must share to understand each other.
-const ProtocolVersion = 6
+const ProtocolVersion = 7
 
 // DefaultPort is the control port of pelt serve; data flows use the port above it.
 const DefaultPort = 7358
@@ -26,43 +26,21 @@ type Limits struct {
 
 // ServeConfig is what pelt serve needs.
 type ServeConfig struct {
-	Listen  netip.Addr // invalid means all addresses of the host
-	Port    uint16     // 0 means DefaultPort
-	AnyPort bool       // take any free port if Port is 0; the listening event names it
-	Code    string     // what clients must know
-	Open    bool       // let everybody in, without a code
-	Limits  Limits
+	Listen netip.Addr // invalid means all addresses of the host
+	Port   uint16     // 0: any free one
+	Code   string     // what clients must know
+	Open   bool       // let everybody in, without a code
+	Limits Limits
 	// Calls are the addresses that clients may make this host call, none for
 	// none: it can be the sender's side of a path whose far end is one of them.
 	Calls []netip.Prefix
 	Agent AgentConfig // its Limits are replaced
-	// Events, if set, is told what happens, from any goroutine, one event at a
-	// time or several at once; it must not block.
-	Events func(Event)
+	// Ready, if set, is called once when clients may come, with the address listened on.
+	Ready func(netip.AddrPort)
+	// Events, if set, is told what happens in a line each, from any goroutine; it must not block.
+	Events func(text string)
 
 	key nkeys.KeyPair // of the code, if it is at hand
-}
-
-// EventKind tells events of a serving host apart.
-type EventKind string
-
-// The kinds of events.
-const (
-	EventListening EventKind = "listening"
-	EventConnected EventKind = "connected"
-	EventWrongCode EventKind = "wrong code"
-	EventStarted   EventKind = "started" // a trial's ends were opened
-	EventEnded     EventKind = "ended"   // ... and closed
-	EventRefused   EventKind = "refused"
-)
-
-// Event is something the user of a serving host wants to see.
-type Event struct {
-	Kind    EventKind
-	Peer    netip.AddrPort // the client's, or where the hub listens; invalid if inside this process
-	Session string         // "" if it is not about one
-	Flows   []model.Flow   // of the session
-	Text    string         // one line that says it all
 }
 
 // AgentInfo is how an agent introduces itself.
@@ -125,15 +103,12 @@ type Trial struct {
 	// agent in their order, of several at once. An error ends that agent's record.
 	// May be nil if no receiver that records is on another host.
 	Record func(agent string, blocks []byte) error
-	// Sent, if not nil, is called once when all senders have ended: what is on its
-	// way is still received then. Not in a trial that is cut before.
-	Sent func()
 }
 
 // Progress is one per-second sample of a running trial: of a flow's end, or of what a
 // host's kernel has dropped so far.
 type Progress struct {
-	Counts  *model.Observation // of the agent's host, in place of what follows but Agent; only of a trial with patience
+	Counts  *model.Observation // of the agent's host, in place of what follows but Agent; only of a trial with a reconnect window
 	Flow    string             // name of the flow
 	Role    engine.Role
 	Agent   string
@@ -163,7 +138,7 @@ type Outcome struct {
 	// Observed is what agents saw of their hosts, by agent ID. One that is
 	// missing was lost, or observed nothing.
 	Observed map[string]model.Observation
-	// Gaps are when nothing came over a control connection of a trial with patience.
+	// Gaps are when nothing came over a control connection of a trial with a reconnect window.
 	Gaps []Gap
 	// Warnings tell what the control plane itself dropped: beats or samples.
 	Warnings []string

@@ -14,7 +14,6 @@ import (
 	"pelt/engine"
 	"pelt/engine/tcp"
 	"pelt/engine/udp"
-	"pelt/measure"
 	"pelt/model"
 )
 
@@ -91,10 +90,7 @@ func TestBystander(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			w := newWire()
-			u := udp.New(udp.Config{
-				NewMeter:     func(s, b int, step int64, one bool) engine.Meter { return measure.New(s, b, step, one) },
-				NewHistogram: func(parts int) engine.Histogram { return measure.NewHistogram(parts) },
-			})
+			u := udp.New(udp.Config{})
 			t.Cleanup(func() { u.Close() })
 			s := serve(t, w, func(c *ServeConfig) {
 				c.Agent.Engines = map[string]engine.Engine{"udp": u, "tcp": tcp.New(tcp.Config{})}
@@ -118,8 +114,8 @@ func TestBystander(t *testing.T) {
 				}
 				return err
 			}
-			order := engine.Order{Timing: model.Timing{MeasureSeconds: 5}, Role: engine.Send, Trial: 7, Key: make([]byte, keyBytes), CPU: -1, Peer: netip.MustParseAddr("127.0.0.3")}
-			p := prepareOrder{Protocol: ProtocolVersion, Version: "1.0", Session: session}
+			order := engine.Order{Timing: model.Timing{MeasureSeconds: 5}, Role: engine.Send, Trial: 7, Key: make([]byte, engine.KeyBytes), CPU: -1, Peer: netip.MustParseAddr("127.0.0.3")}
+			p := prepareOrder{hello: hello{ProtocolVersion, "1.0"}, sessionOrder: sessionOrder{session}}
 			for i, f := range []model.Flow{
 				{Name: "flood", Protocol: model.UDP, PayloadBytes: 64, Streams: 2},
 				{Name: "bulk", Protocol: model.TCP, PayloadBytes: 1000, Streams: 2},
@@ -146,7 +142,11 @@ func TestBystander(t *testing.T) {
 				case <-ctx.Done():
 				case <-tick.C:
 					// Its answer is not judged: what the ends do then is.
-					_ = give(ctx, verbRun, runOrder{Session: session, Gate: i%2 == 0})
+					if i%2 == 0 {
+						_ = give(ctx, verbStart, startOrder{sessionOrder: sessionOrder{session}})
+					} else {
+						_ = give(ctx, verbArm, sessionOrder{session})
+					}
 				}
 			}
 			if err := <-connected; err == nil {

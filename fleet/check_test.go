@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"net/netip"
 	"slices"
 	"strings"
@@ -23,7 +24,7 @@ const aSession = "0123456789abcdef0123456789abcdef.0123456789abcdef0123456789abc
 // goodOrder is a prepare order of one listening receiver.
 func goodOrder() prepareOrder {
 	trial := upTrial("near", "far", time.Second)
-	return prepareOrder{Protocol: ProtocolVersion, Version: "1.0", Session: aSession, Ends: []endOrder{{
+	return prepareOrder{hello: hello{ProtocolVersion, "1.0"}, sessionOrder: sessionOrder{aSession}, Ends: []endOrder{{
 		End: 1, Engine: "udp", Peer: "near", Order: engine.Order{Flow: trial.Flows[0].Flow, Timing: trial.Timing, Role: engine.Receive,
 			Listen: true, Trial: 7, Key: make([]byte, 32), CPU: -1},
 	}}}
@@ -57,8 +58,8 @@ func TestPrepareChecks(t *testing.T) {
 	}{
 		{"session", func(p *prepareOrder, _ *engine.Order) { p.Session = "x.y" }, "session: want two names of 32 hex digits"},
 		{"wild session", func(p *prepareOrder, _ *engine.Order) { p.Session = "*.>" }, "session: want two names"},
-		{"no ends", func(p *prepareOrder, _ *engine.Order) { p.Ends = nil }, "ends: want 1 to 300, not 0"},
-		{"many ends", func(p *prepareOrder, _ *engine.Order) { p.Ends = make([]endOrder, 301) }, "ends: want 1 to 300, not 301"},
+		{"no ends", func(p *prepareOrder, _ *engine.Order) { p.Ends = nil }, "ends: want at least one"},
+		{"many ends", func(p *prepareOrder, _ *engine.Order) { p.Ends = make([]endOrder, 301) }, "ends: want at most 300, not 301"},
 		{"same end twice", func(p *prepareOrder, _ *engine.Order) { p.Ends = append(p.Ends, p.Ends[0]) }, "ends[1].end: 1 is out of range or stands twice"},
 		{"peer is itself", func(p *prepareOrder, _ *engine.Order) { p.Ends[0].Peer = "far" }, "ends[0].peer: want the name of another agent"},
 		{"wild peer", func(p *prepareOrder, _ *engine.Order) { p.Ends[0].Peer = ">" }, "ends[0].peer: want the name of another agent"},
@@ -86,7 +87,7 @@ func TestPrepareChecks(t *testing.T) {
 			}
 		}, "17 flows whose TCP is read over time are too many for this host's memory: at most 16"},
 		{"role", func(_ *prepareOrder, o *engine.Order) { o.Role = "root" }, `order.role: unknown role "root"`},
-		{"control characters", func(_ *prepareOrder, o *engine.Order) { o.Flow.Name = "\x1b[2J" }, "flows[0].name: want a short name"},
+		{"a long name", func(_ *prepareOrder, o *engine.Order) { o.Flow.Name = strings.Repeat("x", 256) }, "flows[0].name: want a short name"},
 		{"listening with a peer", func(_ *prepareOrder, o *engine.Order) { o.Peer = netip.MustParseAddr("10.0.0.1") }, "a listening end has no peer address"},
 		{"dialing nobody", func(_ *prepareOrder, o *engine.Order) { o.Listen = false }, "order.peer: want the address of one host"},
 		{"dialing a group", func(_ *prepareOrder, o *engine.Order) { o.Listen, o.Peer = false, netip.MustParseAddr("224.0.0.1") }, "order.peer: want the address of one host"},
@@ -230,9 +231,11 @@ func TestOrdersOutOfTurn(t *testing.T) {
 		{verbConnect, session + "}", "no such session here (any more)"},
 		{verbPrepare, string(data), ""},
 		{verbPrepare, string(data), "end 1 is prepared already"},
-		{verbRun, session + "}", "run: not connected, or running already"},
-		{verbRun, session + `,"gate":true,"wait_ns":-1}`, "run: a wait of -1ns; want 0 to 10s"},
-		{verbFinish, session + `,"attempted":{"1":[5]}}`, "finish: names an end that is no running receiver"},
+		{verbArm, session + "}", "arm: not connected, or running already"},
+		{verbStart, session + "}", "start: not connected, or running already"},
+		{verbStart, session + `,"wait_ns":-1}`, "start: a wait of -1ns; want 0 to 10s"},
+		{verbFacts, session + "}", "facts: no router is watched in this session"},
+		{verbDrain, session + `,"attempted":{"1":[5]}}`, "drain: names an end that is no running receiver"},
 		{verbReport, session + `,"part":3}`, "report: no part 3"},
 		{verbReport, session + `,"part":-1}`, "report: no part -1"},
 		{verbReport, session + `}`, ""},
@@ -321,7 +324,7 @@ func FuzzOrders(f *testing.F) {
 	if err != nil {
 		f.Fatal(err)
 	}
-	for _, verb := range []string{"hello", verbPrepare, verbConnect, verbRun, verbFinish, verbStop, verbReport, verbRelease, "", ">"} {
+	for _, verb := range append(slices.Sorted(maps.Keys(orders)), "", ">") {
 		for _, data := range []string{string(good), "", "null", "[]", "{}", `{"session":1e999}`, `{"session":"` + aSession + `","part":1e40}`,
 			`{"session":"` + aSession + `","unknown":true}`, `{"session":"` + aSession + `"}{}`, `{"protocol":1,"version":"x"}`,
 			strings.Repeat(`{"a":`, 20000), strings.Replace(string(good), `"payload_bytes":64`, `"payload_bytes":6e99`, 1)} {
@@ -403,7 +406,7 @@ func TestGuard(t *testing.T) {
 			}
 			waits = append(waits, wait)
 			now = now.Add(wait)
-			g.settle(s, false)
+			g.answered(s, false)
 		}
 		want := "[0s 0s 0s 250ms 500ms 1s 2s 3s 3s]"
 		if fmt.Sprint(waits) != want {
@@ -435,7 +438,7 @@ func TestGuard(t *testing.T) {
 		g, now := newGuard(), time.Now()
 		for i := range 70 {
 			if s, _ := g.admit(number(i), now); s != nil {
-				g.settle(s, false)
+				g.answered(s, false)
 			}
 		}
 		if _, wait := g.admit(from("10.9.9.9"), now); wait != crowdedDelay {
@@ -449,7 +452,7 @@ func TestGuard(t *testing.T) {
 		g, now := newGuard(), time.Now()
 		for i := range 3 * maxSources {
 			if s, _ := g.admit(number(i), now); s != nil {
-				g.settle(s, true)
+				g.answered(s, true)
 			}
 		}
 		if len(g.sources) > maxSources {
@@ -465,7 +468,7 @@ func TestGuard(t *testing.T) {
 			if s == nil || wait != 0 {
 				t.Fatalf("address %d waits %v, %+v", i, wait, s)
 			}
-			g.settle(s, false)
+			g.answered(s, false)
 		}
 		if again, _ := g.admit(from("10.9.9.9"), now); again != patient {
 			t.Errorf("one whose answer is under way was forgotten: %+v, was %+v", again, patient)
@@ -476,7 +479,7 @@ func TestGuard(t *testing.T) {
 			if s == nil || wait != want {
 				t.Errorf("the last address waits %v, %+v; want %v", wait, s, want)
 			}
-			g.settle(s, false)
+			g.answered(s, false)
 		}
 		if g.waiting != 2 {
 			t.Errorf("%d answers are under way, want 2", g.waiting)
@@ -484,12 +487,12 @@ func TestGuard(t *testing.T) {
 	})
 }
 
-// TestHearing plays a controller and agents that pass numbers on in any
+// TestLiveness plays a controller and agents that pass numbers on in any
 // pattern, then takes the controller away.
-func TestHearing(t *testing.T) {
+func TestLiveness(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		now := time.Unix(1000, 0)
-		agents := []*hearing{newHearing(now, 0), newHearing(now, 0), newHearing(now, 0)}
+		agents := []*liveness{newLiveness(now, 0), newLiveness(now, 0), newLiveness(now, 0)}
 		names := []string{"a", "b", "c"}
 		for _, h := range agents {
 			h.await(now, names...)
@@ -498,13 +501,13 @@ func TestHearing(t *testing.T) {
 		gossip := func(label string) {
 			for range rapid.IntRange(0, 6).Draw(t, label) {
 				from, to := rapid.IntRange(0, 2).Draw(t, "from"), rapid.IntRange(0, 2).Draw(t, "to")
-				agents[to].hear(names[from], agents[from].highest(), now)
+				agents[to].number(names[from], agents[from].highest(), now)
 			}
 		}
 		for range rapid.IntRange(1, 20).Draw(t, "alive") {
 			now = now.Add(beatEvery)
 			number++
-			agents[rapid.IntRange(0, 2).Draw(t, "told")].hear(controllerName, number, now)
+			agents[rapid.IntRange(0, 2).Draw(t, "told")].number(controllerName, number, now)
 			gossip("messages")
 		}
 		for _, h := range agents {
@@ -516,7 +519,7 @@ func TestHearing(t *testing.T) {
 		for range 3 {
 			for i := range agents {
 				for j := range agents {
-					agents[j].hear(names[i], agents[i].highest(), now)
+					agents[j].number(names[i], agents[i].highest(), now)
 				}
 			}
 		}
@@ -535,13 +538,13 @@ func TestHearing(t *testing.T) {
 
 func TestFlowIsSignOfLifeForLess(t *testing.T) {
 	now := time.Now()
-	h := newHearing(now, 0)
-	h.alive(controllerName, now.Add(beatEvery)) // may not shorten what a beat gave
+	h := newLiveness(now, 0)
+	h.packets(controllerName, now.Add(beatEvery)) // may not shorten what a beat gave
 	if _, silent := h.silent(now.Add(silentAfter - 1)); silent {
 		t.Error("silent too early")
 	}
 	later := now.Add(2 * time.Second)
-	h.alive(controllerName, later)
+	h.packets(controllerName, later)
 	for wait, want := range map[time.Duration]bool{silentAfter - queued - 1: false, silentAfter - queued: true} {
 		if _, silent := h.silent(later.Add(wait)); silent != want {
 			t.Errorf("%v after the last packet: silent %v", wait, silent)
@@ -549,11 +552,11 @@ func TestFlowIsSignOfLifeForLess(t *testing.T) {
 	}
 }
 
-func TestHearingDropsAbsurdNumbers(t *testing.T) {
+func TestAbsurdNumbersAreDropped(t *testing.T) {
 	now := time.Now()
-	h := newHearing(now, 0)
-	h.hear(controllerName, 1<<60, now)
-	h.hear(controllerName, 3, now)
+	h := newLiveness(now, 0)
+	h.number(controllerName, 1<<60, now)
+	h.number(controllerName, 3, now)
 	if h.highest() != 3 {
 		t.Errorf("highest is %d, want 3", h.highest())
 	}
@@ -591,7 +594,7 @@ func TestForgiven(t *testing.T) {
 		{"slow", []time.Duration{2 * beatEvery}, silentAfter + 1500*time.Millisecond, silentAfter + 2*time.Second + beatEvery},
 	} {
 		begun := time.Now()
-		h, now := newHearing(begun, 0), begun
+		h, now := newLiveness(begun, 0), begun
 		for i := 0; ; i++ {
 			now = now.Add(c.gaps[i%len(c.gaps)])
 			h.tick(now)

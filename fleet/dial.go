@@ -18,10 +18,10 @@ import (
 )
 
 const (
-	dialPatience  = 5 * time.Second
-	greetPatience = 5 * time.Second
-	authPatience  = 15 * time.Second // the guard may hold an answer back for maxQueue
-	maxGreeting   = 32 << 10         // bytes of the INFO line
+	dialTimeout  = 5 * time.Second
+	greetTimeout = 5 * time.Second
+	admitTimeout = 15 * time.Second // the guard may hold an answer back for maxQueue
+	maxGreeting  = 32 << 10         // bytes of the INFO line
 )
 
 // Resolve turns a host name or address into the one address that control and
@@ -65,7 +65,7 @@ func dialHub(ctx context.Context, addr netip.AddrPort, pair nkeys.KeyPair) (*lin
 			return nil, fmt.Errorf("deriving the key of the code: %w", err)
 		}
 	}
-	d := net.Dialer{Timeout: dialPatience}
+	d := net.Dialer{Timeout: dialTimeout}
 	raw, err := d.DialContext(ctx, "tcp", addr.String())
 	if err != nil {
 		return nil, dialError(ctx, addr, err)
@@ -79,7 +79,7 @@ func dialHub(ctx context.Context, addr netip.AddrPort, pair nkeys.KeyPair) (*lin
 	client := randomHex()
 	l := newLink(client, raw)
 	greeted.link, greeted.addr = l, addr
-	opts := append(append(l.options(client), l.reconnecting()...), nats.Timeout(authPatience), nats.SetCustomDialer(greeted))
+	opts := append(append(l.options(client), l.reconnecting()...), nats.Timeout(admitTimeout), nats.SetCustomDialer(greeted))
 	if pair != nil {
 		opts = append(opts, nats.Nkey(public, pair.Sign))
 	}
@@ -102,7 +102,7 @@ func dialError(ctx context.Context, addr netip.AddrPort, err error) error {
 	case isErrno(err, syscall.EHOSTUNREACH, 10065), isErrno(err, syscall.ENETUNREACH, 10051):
 		return fmt.Errorf("%v: no route to that host: check the address and this host's network", addr)
 	case errors.As(err, &timeout) && timeout.Timeout():
-		return fmt.Errorf("%v: no answer within %v: is that host up, and does its firewall let TCP port %d in?", addr, dialPatience, addr.Port())
+		return fmt.Errorf("%v: no answer within %v: is that host up, and does its firewall let TCP port %d in?", addr, dialTimeout, addr.Port())
 	}
 	return fmt.Errorf("%v: connecting: %w", addr, err)
 }
@@ -119,7 +119,7 @@ func greetError(ctx context.Context, addr netip.AddrPort, coded bool, err error)
 	case strings.Contains(text, "maximum connections"):
 		return fmt.Errorf("%v: too many connections there: try again in a few seconds", addr)
 	case errors.Is(err, nats.ErrTimeout) || strings.Contains(text, "timeout"):
-		return fmt.Errorf("%v: pelt serve there did not answer within %v: it may be overloaded, or slowing down wrong codes from this address", addr, authPatience)
+		return fmt.Errorf("%v: pelt serve there did not answer within %v: it may be overloaded, or slowing down wrong codes from this address", addr, admitTimeout)
 	}
 	return fmt.Errorf("%v: connecting to pelt serve: %s", addr, plainText(err.Error()))
 }
@@ -140,7 +140,7 @@ func (g *greeting) Dial(string, string) (net.Conn, error) {
 	if !g.link.holds() {
 		return nil, ErrLost
 	}
-	c, err := net.DialTimeout("tcp", g.addr.String(), redialPatience)
+	c, err := net.DialTimeout("tcp", g.addr.String(), redialTimeout)
 	if err != nil {
 		return nil, err
 	}
@@ -150,7 +150,7 @@ func (g *greeting) Dial(string, string) (net.Conn, error) {
 		select {
 		case <-again:
 		case <-g.link.lost:
-		case <-time.After(regreetPatience):
+		case <-time.After(regreetTimeout):
 			_ = c.Close()
 		}
 	}()
@@ -166,7 +166,7 @@ func (r *replayed) Read(b []byte) (int, error) { return r.r.Read(b) }
 
 // greet reads the first line a server sends and tells whether it is a hub's.
 func greet(raw net.Conn, addr netip.AddrPort) (*greeting, error) {
-	if err := raw.SetReadDeadline(time.Now().Add(greetPatience)); err != nil {
+	if err := raw.SetReadDeadline(time.Now().Add(greetTimeout)); err != nil {
 		return nil, fmt.Errorf("%v: %w", addr, err)
 	}
 	r := bufio.NewReaderSize(raw, maxGreeting)

@@ -6,10 +6,10 @@
 // a hub that does not listen; pelt serve is a hub that listens and one agent;
 // pelt curve HOST is a controller with an agent of its own, connected to that
 // hub; with a near host as well it is a controller of two such hubs ([DialTwo]) and
-// has no agent. A router between them may run an observer, which is no end: a controller
-// of its own leads it through the trials ([DialDevice]). The package opens no data socket, measures nothing and decides nothing
-// about results: engines do the first two, package run the third. NATS types
-// do not leave it.
+// has no agent. A router between them may run a watcher, an agent without ends, which a
+// controller of its own leads through the run ([DialDevice]). The package opens no data
+// socket, measures nothing and decides nothing about results: engines do the first two,
+// package run the third. NATS types do not leave it.
 //
 // # Subjects
 //
@@ -18,8 +18,8 @@
 //
 //	pelt.hello                              controller -> every agent, who introduces itself
 //	pelt.agent.AGENT.VERB                   controller -> one agent, request and reply
-//	pelt.session.CLIENT.SESSION.controller  beats of the controller
-//	pelt.session.CLIENT.SESSION.AGENT       beats of an agent, with samples and its state
+//	pelt.session.CLIENT.SESSION.controller  heartbeats of the controller
+//	pelt.session.CLIENT.SESSION.AGENT       heartbeats of an agent, with samples and its state
 //	pelt.inbox.CLIENT.>                     replies
 //
 // A connection from outside may subscribe to its own session and inbox
@@ -27,34 +27,24 @@
 // client's own host is not on the hub at all: its controller calls it
 // directly, through the same decoder.
 //
-// # Life of a trial
+// # Orders
 //
-//	prepare   listening ends open their sockets and tell their ports; then dialing ends
-//	connect   both ends, at once: consent handshake on the data path
-//	run       receivers, until they read; then the gate: all senders told to start after the same short wait
-//	(beats)   samples once a second; senders end by themselves
-//	record    blocks of what receivers took down, if that is ordered; until all are fetched
-//	report    of the senders
-//	finish    receivers learn what each stream attempted, and drain
-//	report    of everyone
-//	release   everything is closed
+// Each verb is a row of the table orders. A message is decoded by one strict decoder and
+// checked by its own type (check, clamp) where it enters; nothing behind that checks again.
+// A trial's life is prepare, connect, observe, arm, start, (heartbeats), record, report,
+// drain, observe, report, release; stop cuts it.
 //
 // # Liveness
 //
-// The controller counts a number up every 250 ms. Nobody else ever counts:
-// agents pass on the highest number they have seen, in their beats and, where
-// the trial has a probe flow, in its packets, which get through when a flood
-// starves the control connection. A session is stopped when the number has not
-// advanced for 2.5 s from the controller or from a peer, by any way. As only
-// the controller counts, agents cannot keep each other alive without it.
+// The controller counts a number up every 250 ms. Nobody else ever counts: agents pass on
+// the highest number they have seen, in their heartbeats and, where the trial has a probe
+// flow, in its packets, which get through when a flood starves the control connection. A
+// party is alive while its highest known number rises, or packets of its flow arrive. A
+// session is stopped after 2.5 s, or its reconnect window, without the controller or a
+// peer. As only the controller counts, agents cannot keep each other alive without it.
 //
-// A flood through a slow router loses nearly everything, beats and probes too;
-// then what arrives of the flood is the sign that its sender lives, and an echo
-// that hears nothing gives signs of its own. A peer in the controller's own
-// process (home) vouches for the controller: the two fall silent together.
-//
-// Agents on two hubs cannot hear each other's beats there. The controller relays
-// them, number only, and a trial is cut as soon as one connection ends. What comes
-// of a flood from the first hub's host vouches for the controller at the second's,
-// never the reverse, and only while no probe comes through.
+// Packets of a peer are the controller's sign of life, too, where the order says that the
+// peer counts: one in the controller's own process, or, of two hubs, the first one's agent
+// at the second. It is never said in both directions, and holds only while no probe comes
+// through, which would bring the number itself.
 package fleet

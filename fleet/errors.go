@@ -48,11 +48,6 @@ func isErrno(err error, posix syscall.Errno, winsock syscall.Errno) bool {
 	return errors.As(err, &errno) && (errno == posix || runtime.GOOS == "windows" && errno == winsock)
 }
 
-// unmet is an error that errors.Is finds to be ErrUnmet, with its own text only.
-type unmet struct{ error }
-
-func (u unmet) Unwrap() []error { return []error{u.error, ErrUnmet} }
-
 // silent keeps an error findable by errors.Is without showing its text.
 type silent struct{ error }
 

@@ -4,9 +4,9 @@ import (
 	"context"
 	"errors"
 	"flag"
-	"fmt"
 	"net/netip"
 	"os"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -95,36 +95,19 @@ func (w *wire) pair(key []byte) *pair {
 type fakeEngine struct {
 	name, host string
 	wire       *wire
-	refuse     error         // of Prepare
-	connectErr error         // of Connect
-	runErr     error         // of a sender's Run, halfway
-	noEnd      bool          // senders do not end by themselves
-	before     func()        // called first in Prepare
-	hears      bool          // ends tell what has come
-	reading    chan struct{} // of its receivers, if not nil
-}
-
-// readingEnd is a fakeEnd that tells when it reads.
-type readingEnd struct{ *fakeEnd }
-
-func (f readingEnd) Reading() <-chan struct{} { return f.engine.reading }
-
-// hearingEnd is a fakeEnd that tells what has come.
-type hearingEnd struct{ *fakeEnd }
-
-func (f hearingEnd) Heard() uint64 {
-	switch f.order.Role {
-	case engine.Echo:
-		return f.pair.probes[0].Load()
-	case engine.Probe:
-		return f.pair.probes[1].Load()
-	}
-	return f.pair.delivered.Load()
+	refuse     error           // of Prepare
+	connectErr error           // of Connect
+	runErr     error           // of a sender's Run, halfway
+	noEnd      bool            // senders do not end by themselves
+	before     func()          // called first in Prepare
+	hears      bool            // ends tell what has come
+	reading    chan struct{}   // its receivers read once this is closed; nil: at once
+	streams    []engine.Stream // of its ends; nil: without addresses
 }
 
 func (e *fakeEngine) Name() string { return e.name }
 
-func (e *fakeEngine) Prepare(_ context.Context, host engine.Host, o engine.Order) (engine.End, error) {
+func (e *fakeEngine) Open(_ context.Context, host engine.Host, o engine.Order) (engine.Transport, error) {
 	e.wire.prepared.Add(1)
 	if e.before != nil {
 		e.before()
@@ -133,27 +116,15 @@ func (e *fakeEngine) Prepare(_ context.Context, host engine.Host, o engine.Order
 		return nil, e.refuse
 	}
 	e.wire.opened.Add(1)
-	end := &fakeEnd{engine: e, order: o, pair: e.wire.pair(o.Key), stop: make(chan struct{}), finished: make(chan struct{})}
-	if e.hears && o.Role != engine.Send {
-		return hearingEnd{end}, nil
-	}
-	if e.reading != nil && o.Role == engine.Receive {
-		return readingEnd{end}, nil
-	}
-	return end, host.Do(func() error { return nil })
+	return &fakeEnd{engine: e, order: o, pair: e.wire.pair(o.Key), stop: make(chan struct{})}, host.Do(func() error { return nil })
 }
 
 type fakeEnd struct {
-	engine         *fakeEngine
-	order          engine.Order
-	pair           *pair
-	stop, finished chan struct{}
-	stopOnce       sync.Once
-	finishOnce     sync.Once
-	closeOnce      sync.Once
-	attempted      atomic.Uint64
-	told           atomic.Uint64
-	stoppedEarly   atomic.Bool
+	engine    *fakeEngine
+	order     engine.Order
+	pair      *pair
+	stop      chan struct{}
+	attempted atomic.Uint64
 }
 
 func (f *fakeEnd) Ports() []uint16 {
@@ -164,29 +135,43 @@ func (f *fakeEnd) Ports() []uint16 {
 	return ports
 }
 
-func (f *fakeEnd) Connect(ctx context.Context) error {
+func (f *fakeEnd) Connect(ctx context.Context) ([]engine.Stream, error) {
 	if f.engine.connectErr != nil {
-		return f.engine.connectErr
+		return nil, f.engine.connectErr
+	}
+	streams := make([]engine.Stream, f.order.Flow.Streams)
+	if f.engine.streams != nil {
+		streams = f.engine.streams
 	}
 	if !f.order.Listen {
 		f.pair.once.Do(func() { close(f.pair.ready) })
-		return nil
+		return streams, nil
 	}
 	select {
 	case <-f.pair.ready:
-		return nil
+		return streams, nil
+	case <-f.stop:
+		return nil, errors.New("stopped")
 	case <-ctx.Done():
-		return errors.New("the peer did not consent")
+		return nil, errors.New("the peer did not consent")
 	}
 }
 
-func (f *fakeEnd) Run(ctx context.Context) error {
+func (f *fakeEnd) Run(reading func()) error {
 	f.engine.wire.note(f.engine.host, "run "+string(f.order.Role))
 	defer f.engine.wire.note(f.engine.host, "ended "+string(f.order.Role))
 	if f.order.Survey && f.order.Role == engine.Probe {
 		return nil
 	}
 	if f.order.Role != engine.Send {
+		if f.engine.reading != nil {
+			select {
+			case <-f.engine.reading:
+			case <-f.stop:
+				return nil
+			}
+		}
+		reading()
 		probe := time.NewTicker(probeInterval)
 		defer probe.Stop()
 		for {
@@ -195,14 +180,9 @@ func (f *fakeEnd) Run(ctx context.Context) error {
 				if !f.engine.wire.cut.Load() {
 					f.pair.probes[f.across()].Add(1)
 				}
-				continue
-			case <-ctx.Done():
-				f.stoppedEarly.Store(true)
 			case <-f.stop:
-				f.stoppedEarly.Store(true)
-			case <-f.finished:
+				return nil
 			}
-			return nil
 		}
 	}
 	tick := time.NewTicker(time.Millisecond)
@@ -211,11 +191,7 @@ func (f *fakeEnd) Run(ctx context.Context) error {
 	for {
 		select {
 		case <-tick.C:
-		case <-ctx.Done():
-			f.stoppedEarly.Store(true)
-			return ctx.Err()
 		case <-f.stop:
-			f.stoppedEarly.Store(true)
 			return nil
 		}
 		on := time.Since(began)
@@ -232,57 +208,58 @@ func (f *fakeEnd) Run(ctx context.Context) error {
 	}
 }
 
-func (f *fakeEnd) Sample() (packets, bytes uint64) {
-	n := f.attempted.Load()
+func (f *fakeEnd) Count() (n engine.Snapshot) {
+	n.Packets = f.attempted.Load()
 	if f.order.Role == engine.Receive {
-		n = f.pair.delivered.Load()
+		n.Packets = f.pair.delivered.Load()
 	}
-	return n, n * uint64(f.order.Flow.PayloadBytes)
+	n.Bytes = n.Packets * uint64(f.order.Flow.PayloadBytes)
+	if !f.engine.hears {
+		return n
+	}
+	switch f.order.Role {
+	case engine.Echo:
+		n.Heard = f.pair.probes[0].Load()
+	case engine.Probe:
+		n.Heard = f.pair.probes[1].Load()
+	case engine.Receive:
+		n.Heard = f.pair.delivered.Load()
+	}
+	return n
 }
 
-func (f *fakeEnd) Finish(_ context.Context, attempted []uint64, unsent uint64) error {
-	sum := uint64(0)
-	for _, n := range attempted {
-		sum += n
-	}
-	f.told.Store(sum - unsent)
-	f.finishOnce.Do(func() { close(f.finished) })
-	return nil
-}
+func (f *fakeEnd) Stop() { close(f.stop) }
 
-func (f *fakeEnd) Stop() { f.stopOnce.Do(func() { close(f.stop) }) }
-
-func (f *fakeEnd) Report() engine.Report {
-	r := engine.Report{Role: f.order.Role, Stopped: f.stoppedEarly.Load()}
+func (f *fakeEnd) Account(r *engine.Report, sent engine.Sent) {
 	switch f.order.Role {
 	case engine.Send:
 		n := f.attempted.Load()
 		r.Send = &engine.SendReport{Attempted: n + 3, Accepted: n, Streams: make([]uint64, f.order.Flow.Streams)}
 		r.Send.Streams[0] = n + 3 // three never left
 	case engine.Receive:
-		r.Receive = &engine.ReceiveReport{Tally: model.Tally{Received: f.pair.delivered.Load(), Late: f.told.Load()}}
+		r.Receive = &engine.ReceiveReport{Tally: model.Tally{Received: f.pair.delivered.Load(), Late: sent.Left()}}
 	case engine.Probe:
 		r.Probe = &engine.ProbeReport{Sent: 7}
 		if f.order.Survey {
 			r.Probe = &engine.ProbeReport{Out: &model.PathMTU{Bytes: 1400}, Back: &model.PathMTU{Bytes: 1500}}
 		}
 	}
-	return r
 }
 
 func (f *fakeEnd) Close() error {
-	f.Stop()
-	f.closeOnce.Do(func() {
-		f.engine.wire.closed.Add(1)
-		f.engine.wire.note(f.engine.host, "closed "+string(f.order.Role))
-	})
+	f.engine.wire.closed.Add(1)
+	f.engine.wire.note(f.engine.host, "closed "+string(f.order.Role))
 	return nil
 }
 
-func (f *fakeEnd) SetPulse(n uint64) {
-	if !f.engine.wire.cut.Load() {
-		f.pair.pulse[f.across()].Store(n)
+func (f *fakeEnd) Pulse(mine uint64) uint64 {
+	if f.order.Traffic() {
+		return 0
 	}
+	if !f.engine.wire.cut.Load() {
+		f.pair.pulse[f.across()].Store(mine)
+	}
+	return f.pair.pulse[1-f.across()].Load()
 }
 
 // across is whom this end's probes go to: 0 is the echo.
@@ -291,13 +268,6 @@ func (f *fakeEnd) across() int {
 		return 1
 	}
 	return 0
-}
-
-func (f *fakeEnd) PeerPulse() uint64 {
-	if f.order.Role == engine.Echo {
-		return f.pair.pulse[0].Load()
-	}
-	return f.pair.pulse[1].Load()
 }
 
 // agentOn describes an agent with fake engines on a wire.
@@ -383,16 +353,16 @@ func heldUp(t *testing.T) func() time.Duration {
 type served struct {
 	addr   netip.AddrPort
 	mu     sync.Mutex
-	events []Event
+	events []string
 	stop   func() // ends Serve and waits
 }
 
-func (s *served) count(kind EventKind) int {
+func (s *served) count(prefix string) int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	n := 0
 	for _, e := range s.events {
-		if e.Kind == kind {
+		if strings.HasPrefix(e, prefix) {
 			n++
 		}
 	}
@@ -402,11 +372,7 @@ func (s *served) count(kind EventKind) int {
 func (s *served) text() string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	text := ""
-	for _, e := range s.events {
-		text += fmt.Sprintf("%s: %s\n", e.Kind, e.Text)
-	}
-	return text
+	return strings.Join(s.events, "\n")
 }
 
 func serve(t *testing.T, w *wire, change func(*ServeConfig)) *served {
@@ -414,14 +380,12 @@ func serve(t *testing.T, w *wire, change func(*ServeConfig)) *served {
 	s := &served{}
 	ctx, cancel := context.WithCancel(context.Background())
 	ready := make(chan netip.AddrPort, 1)
-	cfg := ServeConfig{Listen: netip.MustParseAddr("127.0.0.1"), AnyPort: true, Code: testCode, key: testKey(), Agent: agentOn(w, "far"),
-		Events: func(e Event) {
+	cfg := ServeConfig{Listen: netip.MustParseAddr("127.0.0.1"), Code: testCode, key: testKey(), Agent: agentOn(w, "far"),
+		Ready: func(at netip.AddrPort) { ready <- at },
+		Events: func(text string) {
 			s.mu.Lock()
-			s.events = append(s.events, e)
-			s.mu.Unlock()
-			if e.Kind == EventListening {
-				ready <- e.Peer
-			}
+			defer s.mu.Unlock()
+			s.events = append(s.events, text)
 		}}
 	if change != nil {
 		change(&cfg)
@@ -446,7 +410,7 @@ func serve(t *testing.T, w *wire, change func(*ServeConfig)) *served {
 // dial connects with the code of serve.
 func dial(t *testing.T, addr netip.AddrPort, cfg AgentConfig) *Controller {
 	t.Helper()
-	c, err := dialWith(t.Context(), addr, testKey(), cfg)
+	c, err := dialWith(t.Context(), HubAddress{Addr: addr, key: testKey()}, cfg)
 	if err != nil {
 		t.Fatalf("Dial: %v", err)
 	}

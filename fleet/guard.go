@@ -41,7 +41,7 @@ func newGuard() *guard {
 }
 
 // admit promises an answer after wait; s is nil if the source asks too
-// much. Each admitted question must be settled.
+// much. Each admitted question must be answered.
 func (g *guard) admit(from netip.Addr, now time.Time) (s *source, wait time.Duration) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -72,8 +72,8 @@ func (g *guard) admit(from netip.Addr, now time.Time) (s *source, wait time.Dura
 	return s, wait
 }
 
-// settle tells how a question that was admitted for a source ended.
-func (g *guard) settle(s *source, right bool) {
+// answered tells how a question that was admitted for a source ended.
+func (g *guard) answered(s *source, right bool) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	s.pending--

@@ -29,7 +29,7 @@ type HubConfig struct {
 	Code       string         // what clients must know
 	Open       bool           // let everybody in
 	// Events, if set, is told of clients that connect or guess, from any goroutine.
-	Events func(Event)
+	Events func(text string)
 
 	key nkeys.KeyPair // of the code, if it is at hand
 }
@@ -63,7 +63,7 @@ type Hub struct {
 // from outside the process gets past the server's greeting without the code.
 func StartHub(cfg HubConfig) (*Hub, error) {
 	h := &Hub{done: make(chan struct{}), clients: map[string]netip.AddrPort{}}
-	door := &door{hub: h, open: cfg.Open, guard: newGuard(), events: cfg.Events}
+	auth := &authenticator{hub: h, open: cfg.Open, guard: newGuard(), events: cfg.Events}
 	if !cfg.DontListen && !cfg.Open {
 		pair, err := cfg.key, error(nil)
 		if pair == nil {
@@ -71,14 +71,14 @@ func StartHub(cfg HubConfig) (*Hub, error) {
 				return nil, err
 			}
 		}
-		if door.public, err = pair.PublicKey(); err != nil {
+		if auth.public, err = pair.PublicKey(); err != nil {
 			return nil, fmt.Errorf("deriving the key of the code: %w", err)
 		}
 	}
 	opts := &server.Options{
 		ServerName: serverName, DontListen: cfg.DontListen, Port: server.RANDOM_PORT,
 		NoSigs: true, NoLog: true, NoSystemAccount: true,
-		AlwaysEnableNonce: true, CustomClientAuthentication: door,
+		AlwaysEnableNonce: true, CustomClientAuthentication: auth,
 		MaxPayload: maxPayload, MaxControlLine: 4096, MaxPending: 8 << 20, MaxConn: maxConnections, MaxSubs: 4096,
 		AuthTimeout: authTimeout.Seconds(), PingInterval: pingEvery, MaxPingsOut: pingsOut, DisableShortFirstPing: true,
 		WriteDeadline: writeDeadline, MaxClosedClients: 16, NoFastProducerStall: true,
@@ -179,15 +179,11 @@ func (h *Hub) Join(cfg AgentConfig) (*Agent, error) {
 	return a, nil
 }
 
-// joined lists the agents of this process.
-func (h *Hub) joined() []string {
+// joined counts the agents of this process.
+func (h *Hub) joined() int {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	var ids []string
-	for _, a := range h.agents {
-		ids = append(ids, a.cfg.ID)
-	}
-	return ids
+	return len(h.agents)
 }
 
 // connect makes a connection that does not leave the process.
@@ -231,20 +227,20 @@ func (h *Hub) forget() {
 	maps.DeleteFunc(h.clients, func(client string, _ netip.AddrPort) bool { return !here[client] })
 }
 
-// door is the server's authenticator: NATS's nkey challenge with a key made from the code.
-type door struct {
+// authenticator lets clients in by NATS's nkey challenge with a key made from the code.
+type authenticator struct {
 	hub    *Hub
 	open   bool
 	public string
 	guard  *guard
-	events func(Event)
+	events func(text string)
 }
 
 var hexName = regexp.MustCompile(`^[0-9a-f]{32}$`)
 
 // Check is called by the server on the goroutine of the one connection, so a
 // wait here delays nobody else.
-func (d *door) Check(c server.ClientAuthentication) bool {
+func (d *authenticator) Check(c server.ClientAuthentication) bool {
 	tcp, ok := c.RemoteAddress().(*net.TCPAddr)
 	if !ok { // a pipe of this process
 		return true
@@ -266,9 +262,9 @@ func (d *door) Check(c server.ClientAuthentication) bool {
 			case <-d.hub.done:
 			}
 		}
-		d.guard.settle(source, right)
+		d.guard.answered(source, right)
 		if !right {
-			d.tell(Event{Kind: EventWrongCode, Peer: from, Text: fmt.Sprintf("wrong code from %v", from.Addr())})
+			d.tell(fmt.Sprintf("wrong code from %v", from.Addr()))
 			return false
 		}
 	}
@@ -281,18 +277,18 @@ func (d *door) Check(c server.ClientAuthentication) bool {
 		Subscribe: &server.SubjectPermission{Allow: []string{"pelt.inbox." + client + ".>", "pelt.session." + client + ".>"}},
 	}})
 	d.hub.welcome(client, from)
-	d.tell(Event{Kind: EventConnected, Peer: from, Text: fmt.Sprintf("client connected from %v", from.Addr())})
+	d.tell(fmt.Sprintf("client connected from %v", from.Addr()))
 	return true
 }
 
-func (d *door) tell(e Event) {
+func (d *authenticator) tell(text string) {
 	if d.events != nil {
-		d.events(e)
+		d.events(text)
 	}
 }
 
 // knows checks the signature over the nonce of this very connection.
-func (d *door) knows(c server.ClientAuthentication) bool {
+func (d *authenticator) knows(c server.ClientAuthentication) bool {
 	o := c.GetOpts()
 	if len(c.GetNonce()) == 0 || subtle.ConstantTimeCompare([]byte(o.Nkey), []byte(d.public)) != 1 {
 		return false

@@ -13,7 +13,7 @@ import (
 )
 
 // link is one connection to a hub. A trial that lost its control connection is
-// over, unless it was ordered with patience: for so long it is made anew.
+// over, unless it has a reconnect window: for so long it is made anew.
 //
 // Beats go through an outbox of their own, because a starved TCP connection
 // makes NATS's Publish block, and the goroutine that beats is the one that
@@ -28,17 +28,20 @@ type link struct {
 	closing atomic.Bool
 	stop    func()
 	posting sync.WaitGroup
-	heard   atomic.Int64 // when something came over it last, in nanoseconds since heardEpoch
 
-	mu       sync.Mutex
-	raw      net.Conn      // nil in process
-	patience time.Duration // 0: it ends with its connection
-	again    chan struct{} // closed when it is connected again
-	overdue  *time.Timer   // ends it, while it is not connected
+	mu      sync.Mutex
+	raw     net.Conn      // nil in process
+	window  time.Duration // for reconnecting; 0: it ends with its connection
+	again   chan struct{} // closed when it is connected again
+	overdue *time.Timer   // ends it, while it is not connected
+	heard   time.Time     // when something came over it last
+	silent  time.Time     // since when nothing has come, if that is too long; else zero
+	tried   time.Time     // when it was made anew last
 }
 
 func newLink(client string, raw net.Conn) *link {
-	l := &link{client: client, far: "the far host", raw: raw, lost: make(chan struct{}), outbox: make(chan *nats.Msg, 64), again: make(chan struct{})}
+	l := &link{client: client, far: "the far host", raw: raw,
+		lost: make(chan struct{}), outbox: make(chan *nats.Msg, 64), again: make(chan struct{})}
 	l.stop = sync.OnceFunc(func() { close(l.lost) })
 	return l
 }
@@ -77,64 +80,48 @@ func (l *link) post(subject string, data []byte) {
 	}
 }
 
-// ask is one request and its reply. It returns when ctx ends even if the
-// connection is stuck.
+// ask is one request and its reply. It returns when ctx ends even if the connection is
+// stuck, and asks again over a connection that was made anew: the answer may never come.
 func (l *link) ask(ctx context.Context, subject string, data []byte) ([]byte, error) {
-	for {
-		answer, err := l.askOnce(ctx, subject, data)
-		if !errors.Is(err, errAgain) {
-			return answer, err
-		}
-	}
-}
-
-// errAgain: the connection was made anew while an answer was awaited, so that it
-// may never come.
-var errAgain = errors.New("the connection was interrupted")
-
-func (l *link) askOnce(ctx context.Context, subject string, data []byte) ([]byte, error) {
 	type result struct {
 		msg *nats.Msg
 		err error
 	}
-	again, held := l.renewed()
-	ask, cancel := context.WithCancel(ctx)
-	defer cancel()
-	answered := make(chan result, 1)
-	go func() {
-		m, err := l.nc.RequestMsgWithContext(ask, &nats.Msg{Subject: subject, Data: data})
-		answered <- result{m, err}
-	}()
-	select {
-	case r := <-answered:
+	for {
+		again, held := l.renewed()
+		try, cancel := context.WithCancel(ctx)
+		answered := make(chan result, 1)
+		go func() {
+			m, err := l.nc.RequestMsgWithContext(try, &nats.Msg{Subject: subject, Data: data})
+			if held && (errors.Is(err, nats.ErrConnectionClosed) || errors.Is(err, nats.ErrDisconnected)) {
+				return // the client gives up what it waits for when a connection breaks
+			}
+			answered <- result{m, err}
+		}()
+		var r result
+		select {
+		case r = <-answered:
+		case <-l.lost:
+			r.err = ErrLost
+		case <-ctx.Done():
+			r.err = ctx.Err()
+		case <-again:
+			cancel()
+			continue
+		}
+		cancel()
 		switch {
 		case r.err == nil:
 			l.hears(time.Now())
 			return r.msg.Data, nil
 		case errors.Is(r.err, nats.ErrNoResponders):
 			return nil, errors.New("nobody of that name is on the hub any more")
-		case held && (errors.Is(r.err, nats.ErrConnectionClosed) || errors.Is(r.err, nats.ErrDisconnected)):
-			select { // the client gives up what it waits for when a connection breaks
-			case <-again:
-				return nil, errAgain
-			case <-l.lost:
-			case <-ctx.Done():
-				return nil, ctx.Err()
-			}
-			return nil, ErrLost
 		case errors.Is(r.err, nats.ErrConnectionClosed):
 			return nil, ErrLost
-		}
-		if errors.Is(r.err, context.Canceled) || errors.Is(r.err, context.DeadlineExceeded) {
-			return nil, fmt.Errorf("asking over the control connection: %w", r.err)
+		case errors.Is(r.err, ErrLost), errors.Is(r.err, context.Canceled), errors.Is(r.err, context.DeadlineExceeded):
+			return nil, r.err
 		}
 		return nil, errors.New("asking over the control connection: " + plainText(r.err.Error()))
-	case <-again:
-		return nil, errAgain
-	case <-l.lost:
-		return nil, ErrLost
-	case <-ctx.Done():
-		return nil, ctx.Err()
 	}
 }
 
@@ -159,8 +146,8 @@ func (l *link) close() {
 	if l.closing.Swap(true) {
 		return
 	}
-	const patience = 500 * time.Millisecond
-	deadline := time.NewTimer(patience)
+	const flushTime = 500 * time.Millisecond
+	deadline := time.NewTimer(flushTime)
 	defer deadline.Stop()
 	flushed := make(chan struct{})
 	go func() {
@@ -174,7 +161,7 @@ func (l *link) close() {
 			}
 			break
 		}
-		_ = l.nc.FlushTimeout(patience)
+		_ = l.nc.FlushTimeout(flushTime)
 	}()
 	select {
 	case <-flushed:

@@ -41,7 +41,7 @@ func TestOrdersHoldTraces(t *testing.T) {
 			a := quietAgent(t, w, Limits{})
 			p := goodOrder()
 			one := p.Ends[0]
-			one.Peer, one.Vouch = randomHex(), true
+			one.Peer, one.Counts = randomHex(), true
 			o := &one.Order
 			o.Flow.From, o.Flow.To, o.Flow.DSCP, o.Flow.Family = "sender", "receiver256", 46, 6
 			o.Timing.WarmupSeconds, o.Timing.MeasureSeconds, o.Timing.QuietSeconds, o.Timing.PatienceSeconds = 0.123456, 1234.56789, 0.123456, 60

@@ -6,40 +6,29 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"regexp"
+	"slices"
+	"time"
 
 	"pelt/engine"
 	"pelt/model"
 )
 
-// The verbs of pelt.agent.AGENT.VERB.
-const (
-	verbPrepare  = "prepare"
-	verbConnect  = "connect"
-	verbSnapshot = "snapshot"
-	verbRun      = "run"
-	verbFinish   = "finish"
-	verbStop     = "stop"
-	verbReport   = "report"
-	verbRecord   = "record"
-	verbRelease  = "release"
-)
-
 const helloSubject = "pelt.hello"
 
-// Bounds of orders in bytes. A real one of few ends with 128 ports each, or of
-// maxEnds with one, stays far below the first; prepare holds all traces that
-// [model.Plan] lets through, too, beside some 600 B an end, and fits a message.
+// Bounds that hold whatever a host's limits say; they bound memory and sockets.
 const (
-	maxOrder   = 128 << 10
-	maxPrepare = 1000 << 10
+	maxEnds      = 300 // of a session at one agent: flows to 256 receivers, and their order fits a message
+	maxEndNumber = 1 << 16
+	maxWatched   = 300 // flows that a watcher tells apart, on both its sides
+	maxGateWait  = 10 * time.Second
+	maxIdle      = 2 * time.Second
 )
 
-func longestOrder(verb string) int {
-	if verb == verbPrepare {
-		return maxPrepare
-	}
-	return maxOrder
-}
+var (
+	agentName   = regexp.MustCompile(`^[a-zA-Z0-9_-]{1,64}$`)
+	sessionName = regexp.MustCompile(`^[0-9a-f]{32}\.[0-9a-f]{32}$`)
+)
 
 // hello asks an agent to introduce itself, and says who asks.
 type hello struct {
@@ -47,22 +36,72 @@ type hello struct {
 	Version  string `json:"version"`
 }
 
-// prepareOrder opens ends, and the session if it is its first.
-type prepareOrder struct {
-	Protocol int            `json:"protocol"`
-	Version  string         `json:"version"`
-	Session  string         `json:"session"` // CLIENT.SESSION
-	Ends     []endOrder     `json:"ends"`
-	Drops    model.DropMode `json:"drops,omitempty"` // how closely to watch the kernel; "" for not at all
+// sessionOrder is part of each order about a session. It is all of connect, arm and release.
+type sessionOrder struct {
+	Session string `json:"session"` // CLIENT.SESSION
 }
 
+func (o sessionOrder) name() string { return o.Session }
+
+func (o sessionOrder) check() error {
+	if !sessionName.MatchString(o.Session) {
+		return errors.New("session: want two names of 32 hex digits")
+	}
+	return nil
+}
+
+// prepareOrder opens ends, and the session if it is its first. A watcher takes no ends.
+type prepareOrder struct {
+	hello
+	sessionOrder
+	Ends  []endOrder     `json:"ends,omitempty"`
+	Drops model.DropMode `json:"drops,omitempty"` // how closely to watch the kernel; "" for not at all
+}
+
+// endOrder is one end of a flow.
 type endOrder struct {
-	End    int          `json:"end"` // number of the end within the session
-	Engine string       `json:"engine"`
-	Peer   string       `json:"peer"`            // agent of the other end
-	Home   bool         `json:"home,omitempty"`  // the peer is in the controller's own process, and falls silent with it
-	Vouch  bool         `json:"vouch,omitempty"` // the peer is on a hub of its own, and what comes from it stands for the controller when nothing else comes
+	End    int    `json:"end"` // number of the end within the session
+	Engine string `json:"engine"`
+	Peer   string `json:"peer"` // agent of the other end
+	// Counts: packets from the peer show that the controller lives. Never set in both directions.
+	Counts bool         `json:"counts,omitempty"`
 	Order  engine.Order `json:"order"`
+}
+
+// check finds the first thing that is wrong with the order itself, whoever obeys it.
+func (p prepareOrder) check() error {
+	if err := p.sessionOrder.check(); err != nil {
+		return err
+	}
+	if len(p.Ends) > maxEnds {
+		return fmt.Errorf("ends: want at most %d, not %d", maxEnds, len(p.Ends))
+	}
+	if err := checkDrops(p.Drops); err != nil {
+		return err
+	}
+	seen := map[int]bool{}
+	for i, e := range p.Ends {
+		switch {
+		case e.End < 0 || e.End > maxEndNumber || seen[e.End]:
+			return fmt.Errorf("ends[%d].end: %d is out of range or stands twice", i, e.End)
+		case !agentName.MatchString(e.Peer) || e.Peer == controllerName:
+			return fmt.Errorf("ends[%d].peer: want the name of another agent", i)
+		case e.Order.Timing != p.Ends[0].Order.Timing || e.Order.Trial != p.Ends[0].Order.Trial:
+			return fmt.Errorf("ends[%d]: all ends of a trial have one number and one timing", i)
+		}
+		if err := e.Order.Check(); err != nil {
+			return fmt.Errorf("ends[%d].%w", i, err)
+		}
+		seen[e.End] = true
+	}
+	return nil
+}
+
+func checkDrops(mode model.DropMode) error {
+	if !slices.Contains([]model.DropMode{"", model.DropsOff, model.DropsCount, model.DropsSeq}, mode) {
+		return errors.New("drops: want seq, count or off")
+	}
+	return nil
 }
 
 type prepareAnswer struct {
@@ -75,58 +114,108 @@ type connectAnswer struct {
 	Tuples map[int][]model.Tuple `json:"tuples,omitempty"` // by end
 }
 
-// sessionOrder is connect and release.
-type sessionOrder struct {
-	Session string `json:"session"`
-}
-
-// runOrder starts receivers and echoes, or, with Gate, senders and probers
-// after a wait.
-type runOrder struct {
-	Session   string `json:"session"`
-	Gate      bool   `json:"gate"`
-	WaitNanos int64  `json:"wait_ns"`
-}
-
-// runAnswer says what part of the time that receivers took to read is no round trip.
-type runAnswer struct {
+// armAnswer says what part of the time that receivers took to read is no round trip.
+type armAnswer struct {
 	HeldNanos int64 `json:"held_ns,omitempty"`
 }
 
-type finishOrder struct {
-	Session   string           `json:"session"`
+// startOrder lets senders and probers go after a wait.
+type startOrder struct {
+	sessionOrder
+	WaitNanos int64 `json:"wait_ns"`
+}
+
+func (o startOrder) check() error {
+	if wait := time.Duration(o.WaitNanos); wait < 0 || wait > maxGateWait {
+		return fmt.Errorf("start: a wait of %v; want 0 to %v", wait, maxGateWait)
+	}
+	return o.sessionOrder.check()
+}
+
+// drainOrder tells receivers what their senders attempted.
+type drainOrder struct {
+	sessionOrder
 	Attempted map[int][]uint64 `json:"attempted"`        // by end, of each stream
 	Unsent    map[int]uint64   `json:"unsent,omitempty"` // by end: of all those, what never left the sender
 }
 
-// finishAnswer says how many distinct packets each receiver has.
-type finishAnswer struct {
+// drainAnswer says how many distinct packets each receiver has.
+type drainAnswer struct {
 	Received map[int]uint64 `json:"received"` // by end
 }
 
-// snapshotOrder reads the host's counters: at the start, with an idle window
-// before, or at the end, once they stand still.
-type snapshotOrder struct {
-	Session   string       `json:"session"`
-	Moment    model.Moment `json:"moment"` // start or end
+// observeOrder has the host's counters read: at the start, with an idle window before, or
+// at the end, once they stand still.
+type observeOrder struct {
+	sessionOrder
+	Moment    model.Moment `json:"moment,omitempty"`
 	IdleNanos int64        `json:"idle_ns,omitempty"`
 	Lost      bool         `json:"lost,omitempty"` // packets are missing
+	// For a watcher: each trial has an observation of its own; 0 ends the last one.
+	Trial uint16         `json:"trial,omitempty"`
+	Drops model.DropMode `json:"drops,omitempty"`
+	Flows []watchedFlow  `json:"flows,omitempty"` // that begin to be watched
+}
+
+// watchedFlow names the ports of a flow's streams on one side of a router.
+type watchedFlow struct {
+	Flow         string        `json:"flow"`
+	Packets      uint64        `json:"packets,omitempty"` // of the whole flow, 0 if unknown
+	PayloadBytes int           `json:"payload_bytes"`
+	Tuples       []model.Tuple `json:"tuples"`
+}
+
+func (o observeOrder) check() error {
+	moments := []model.Moment{"", model.MomentIdle, model.MomentStart, model.MomentMeasure, model.MomentEnd}
+	switch {
+	case !slices.Contains(moments, o.Moment):
+		return errors.New("moment: want idle, start, measure or end")
+	case o.IdleNanos < 0 || o.IdleNanos > maxIdle.Nanoseconds():
+		return fmt.Errorf("idle_ns: want 0 to %v", maxIdle)
+	case o.Trial >= engine.WarmupBit:
+		return fmt.Errorf("trial: want 0 to %d, not %d", engine.WarmupBit-1, o.Trial)
+	case len(o.Flows) > maxWatched:
+		return fmt.Errorf("flows: want at most %d, not %d", maxWatched, len(o.Flows))
+	}
+	for i, f := range o.Flows {
+		switch {
+		case f.Flow == "" || model.Clip(f.Flow) != f.Flow:
+			return fmt.Errorf("flows[%d]: want a short name", i)
+		case len(f.Tuples) == 0 || len(f.Tuples) > model.MaxStreams:
+			return fmt.Errorf("flows[%d]: want the ports of 1 to %d streams, not %d", i, model.MaxStreams, len(f.Tuples))
+		case f.PayloadBytes < 0 || f.PayloadBytes > 1<<16:
+			return fmt.Errorf("flows[%d]: no payload of %d B", i, f.PayloadBytes)
+		}
+	}
+	if err := checkDrops(o.Drops); err != nil {
+		return err
+	}
+	return o.sessionOrder.check()
 }
 
 type stopOrder struct {
-	Session string `json:"session"`
-	Why     string `json:"why"`
+	sessionOrder
+	Why string `json:"why"`
 }
 
 // reportOrder asks for one part of the report. Final ends whatever still runs.
 type reportOrder struct {
-	Session string `json:"session"`
-	Final   bool   `json:"final"`
-	Part    int    `json:"part"`
+	sessionOrder
+	Final         bool  `json:"final"`
+	MeasuredNanos int64 `json:"measured_ns,omitempty"` // of a watcher's trial; 0: its observation is wanted only
+	Part          int   `json:"part"`
 }
 
-// reportAnswer is one part of a sessionReport's JSON.
-type reportAnswer struct {
+// factsOrder asks for one part of what the watched router is; with Final as it is after
+// the last trial.
+type factsOrder struct {
+	sessionOrder
+	Final bool `json:"final"`
+	Part  int  `json:"part"`
+}
+
+// partAnswer is one part of a JSON object that may be too long for one message.
+type partAnswer struct {
 	Parts int    `json:"parts"`
 	Data  []byte `json:"data"`
 }
@@ -134,9 +223,9 @@ type reportAnswer struct {
 // recordOrder fetches blocks of a session's record. What lies before From was
 // received. Final says that its receivers have ended.
 type recordOrder struct {
-	Session string `json:"session"`
-	From    uint64 `json:"from"` // byte
-	Final   bool   `json:"final,omitempty"`
+	sessionOrder
+	From  uint64 `json:"from"` // byte
+	Final bool   `json:"final,omitempty"`
 }
 
 type recordAnswer struct {
@@ -147,13 +236,32 @@ type recordAnswer struct {
 // sessionReport is what an agent has to say of a session; ends that have not
 // ended are missing.
 type sessionReport struct {
-	Ends     map[int]engine.Report `json:"ends"`
+	Ends     map[int]engine.Report `json:"ends,omitempty"`
 	Watch    *Watched              `json:"watch,omitempty"`
+	Router   *model.RouterWatch    `json:"router,omitempty"` // of a watcher
 	Observed *model.Observation    `json:"observed,omitempty"`
 	Cut      string                `json:"cut,omitempty"`
 }
 
-// beat is a sign of life of the controller or of an agent.
+// clamp limits what was reported to what a trial of these flows can hold.
+func (r *sessionReport) clamp(flows []model.Flow, t model.Timing) {
+	for n, report := range r.Ends {
+		report.Clamp(t)
+		r.Ends[n] = report
+	}
+	if r.Watch != nil {
+		r.Watch.CPU.Clamp()
+		r.Watch.Series = model.ClampSeries(r.Watch.Series, t.MeasureSeconds+engine.OvertimeSeconds)
+	}
+	if r.Router != nil {
+		r.Router.Clamp()
+	}
+	if r.Observed != nil {
+		r.Observed.Clamp(flows)
+	}
+}
+
+// beat is the heartbeat of the controller or of an agent.
 type beat struct {
 	Number  uint64            `json:"number"`            // the highest controller's number known to the sender
 	Heard   map[string]uint64 `json:"heard,omitempty"`   // ... and how far each peer is known to have come
@@ -161,7 +269,7 @@ type beat struct {
 	Alive   []string          `json:"alive,omitempty"`   // peers that something came from since the last beat, other than a beat
 	Cut     string            `json:"cut,omitempty"`     // why the session was cut short
 	Samples []sample          `json:"samples,omitempty"` // once a second
-	// Counts are what the host's kernel dropped so far, once a second if it moved and
+	// Counts are what the host's kernel dropped so far, once a second where
 	// the trial's account is to be had at any moment.
 	Counts *model.Observation `json:"counts,omitempty"`
 }
@@ -199,6 +307,16 @@ func faultOf(err error) *fault {
 	return &fault{Text: err.Error()}
 }
 
+func (f fault) error() error {
+	switch f.Kind {
+	case "refusal":
+		return &engine.Refusal{Why: f.Text}
+	case "version":
+		return &VersionError{Host: "the agent", There: f.Version, HereProtocol: ProtocolVersion, ThereProtocol: f.Protocol}
+	}
+	return errors.New(f.Text)
+}
+
 // encodeReply never fails: what cannot be encoded becomes a fault.
 func encodeReply(body any, err error) []byte {
 	var r reply
@@ -212,14 +330,26 @@ func encodeReply(body any, err error) []byte {
 	return data
 }
 
-// decode reads exactly one JSON object with known fields of the right types.
-// Everything that comes from another process passes through it.
-func decode[T any](data []byte) (T, error) {
+// open takes a reply out of its envelope, or the error that is in it.
+func open(data []byte) (json.RawMessage, error) {
+	r, err := decode[reply](data)
+	if err == nil && r.Fault != nil {
+		err = r.Fault.error()
+	}
+	return r.Body, err
+}
+
+// decode reads exactly one JSON object with known fields of the right types. Everything
+// that comes from another process passes through it, and then through its type's check
+// or clamp; nothing after that checks again. Texts lose what cannot be printed.
+func decode[T any](data []byte) (T, error) { return decodeText[T](data, false) }
+
+func decodeText[T any](data []byte, lines bool) (T, error) {
 	var v, zero T
 	if t := bytes.TrimLeft(data, " \t\r\n"); len(t) == 0 || t[0] != '{' {
 		return zero, errors.New("message: not a JSON object")
 	}
-	d := json.NewDecoder(bytes.NewReader(data))
+	d := json.NewDecoder(bytes.NewReader(plain(data, lines)))
 	d.DisallowUnknownFields()
 	if err := d.Decode(&v); err != nil {
 		return zero, fmt.Errorf("message: %w", err)
@@ -234,7 +364,7 @@ func decode[T any](data []byte) (T, error) {
 // so that another version is told apart from rubbish.
 func checkProtocol(data []byte, here, where string) error {
 	var h hello
-	if json.Unmarshal(data, &h) == nil && h.Protocol > 0 && h.Protocol != ProtocolVersion {
+	if json.Unmarshal(plain(data, false), &h) == nil && h.Protocol > 0 && h.Protocol != ProtocolVersion {
 		return &VersionError{Host: where, Here: here, There: h.Version, HereProtocol: ProtocolVersion, ThereProtocol: h.Protocol}
 	}
 	return nil

@@ -2,7 +2,6 @@ package fleet
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"slices"
 	"strings"
@@ -35,6 +34,10 @@ func (f *fakeObservation) Settle(_ context.Context, lost bool) {
 	defer f.mu.Unlock()
 	f.lost = lost
 }
+func (f *fakeObservation) Counts() (model.Observation, error) {
+	return model.Observation{}, errors.ErrUnsupported
+}
+
 func (f *fakeObservation) Report() model.Observation {
 	f.wire.note(f.host, "report observation")
 	return model.Observation{Boot: f.host, Mode: model.DropsSeq}
@@ -49,7 +52,7 @@ func (f *fakeObservation) Close() error {
 // observing gives an agent a fake observation.
 func observing(cfg *AgentConfig, w *wire) *fakeObservation {
 	o := &fakeObservation{host: cfg.ID, wire: w}
-	cfg.Observe = func(uint16, model.DropMode) (engine.Observation, error) { return o, nil }
+	cfg.Observe = func(uint16, model.DropMode) (engine.EndObservation, error) { return o, nil }
 	return o
 }
 
@@ -107,7 +110,7 @@ func TestUnobserved(t *testing.T) {
 	t.Parallel()
 	w := newWire()
 	a, b := agentOn(w, "near"), agentOn(w, "far")
-	b.Observe = func(uint16, model.DropMode) (engine.Observation, error) { return nil, errors.New("no rights here") }
+	b.Observe = func(uint16, model.DropMode) (engine.EndObservation, error) { return nil, errors.New("no rights here") }
 	_, c := quick(t, a, b)
 	trial := upTrial("near", "far", 100*time.Millisecond)
 	trial.Drops = model.DropsSeq
@@ -147,37 +150,12 @@ func TestObservationOfACutTrial(t *testing.T) {
 	}
 }
 
-func TestLighten(t *testing.T) {
-	marks := func(bytes int, packets uint64) model.Marks {
-		return model.Marks{Data: make([]byte, bytes), Packets: packets, Unlisted: 1}
-	}
-	r := sessionReport{
-		Ends:     map[int]engine.Report{1: {Receive: &engine.ReceiveReport{Missing: []model.Marks{marks(listBytes, 100), marks(10, 5)}}}},
-		Observed: &model.Observation{Drops: &model.Drops{Flows: []model.FlowDrops{{Streams: []model.Marks{marks(listBytes/2, 7)}}}}},
-	}
-	lighten(&r)
-	missing := r.Ends[1].Receive.Missing
-	if missing[0].Packets != 0 || missing[0].Unlisted != 101 || len(missing[0].Data) != 0 {
-		t.Errorf("the longest list stayed: %d B, %d packets, %d unlisted", len(missing[0].Data), missing[0].Packets, missing[0].Unlisted)
-	}
-	if missing[1].Packets != 5 || r.Observed.Drops.Flows[0].Streams[0].Packets != 7 {
-		t.Error("a list that fits is gone")
-	}
-	if data, err := json.Marshal(r); err != nil || len(data) > maxParts*partBytes {
-		t.Errorf("%d B, %v", len(data), err)
-	}
-}
-
-func TestSnapshotOrderIsChecked(t *testing.T) {
-	w := newWire()
-	a, err := NewAgent(agentOn(w, "near"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	s := &session{agent: a, ctx: t.Context()}
-	for _, o := range []snapshotOrder{{Moment: "later"}, {Moment: model.MomentStart, IdleNanos: -1}} {
-		if err := s.snapshot(t.Context(), o); err == nil {
-			t.Errorf("%+v was obeyed", o)
+func TestObserveOrderIsChecked(t *testing.T) {
+	about := sessionOrder{aSession}
+	for _, o := range []observeOrder{{}, {sessionOrder: about, Moment: "later"}, {sessionOrder: about, Moment: model.MomentStart, IdleNanos: -1},
+		{sessionOrder: about, Moment: model.MomentStart, IdleNanos: 1e10}} {
+		if err := o.check(); err == nil {
+			t.Errorf("%+v is taken", o)
 		}
 	}
 }
@@ -192,21 +170,17 @@ func (c *countingObservation) Counts() (model.Observation, error) {
 	return model.Observation{Drops: &model.Drops{Flows: []model.FlowDrops{{Flow: "up", Counts: []model.SiteCount{{Packets: c.dropped}}}}}}, nil
 }
 
-// A beat is lost with its connection: what was dropped meanwhile is told again though no
-// more is dropped.
-func TestCountsToldAgain(t *testing.T) {
+// What was dropped so far is told until the counters are read for the last time.
+func TestCountsWhileItRuns(t *testing.T) {
 	source := &countingObservation{dropped: 3}
-	o := observed{watch: source}
-	told := []int{}
-	for second := range 25 {
-		if second == 2 {
-			source.dropped = 7
-		}
-		if c := o.counts(); c != nil {
-			told = append(told, second)
+	o := observed{watch: source, soFar: source.Counts}
+	for _, want := range []uint64{3, 7} {
+		source.dropped = want
+		if c := o.counts(); c == nil || c.Drops.Flows[0].Counts[0].Packets != want {
+			t.Errorf("told %+v, want %d packets", c, want)
 		}
 	}
-	if !slices.Equal(told, []int{0, 2, 12, 22}) {
-		t.Errorf("told in the seconds %v", told)
+	if o.settled = true; o.counts() != nil {
+		t.Error("told beside the report")
 	}
 }

@@ -9,9 +9,9 @@ import (
 
 // plain takes out of a JSON text what could steer a terminal or hide in a
 // report: a control or otherwise unprintable character, raw or escaped, becomes
-// U+FFFD, a line break or tab a space. The other host is not trusted to send
+// U+FFFD, a tab a space, and a line break one too unless lines are to be kept. The other host is not trusted to send
 // text that can be shown as it is.
-func plain(data []byte) []byte {
+func plain(data []byte, lines bool) []byte {
 	out := make([]byte, 0, len(data))
 	for i := 0; i < len(data); {
 		c := data[i]
@@ -20,6 +20,10 @@ func plain(data []byte) []byte {
 			n := 2
 			switch data[i+1] {
 			case 'b', 'f', 'n', 'r', 't':
+				if lines && data[i+1] == 'n' {
+					out = append(out, `\n`...)
+					break
+				}
 				out = append(out, ' ')
 			case 'u':
 				var r rune

@@ -19,9 +19,17 @@ func TestPlain(t *testing.T) {
 		{`"\`, `"\`},
 		{"\xff", "�"},
 	} {
-		if got := string(plain([]byte(c.in))); got != c.want {
+		if got := string(plain([]byte(c.in), false)); got != c.want {
 			t.Errorf("%q: got %q, want %q", c.in, got, c.want)
 		}
+	}
+}
+
+// TestDecodedTextIsPlain: no text of another process can steer a terminal, whoever shows it.
+func TestDecodedTextIsPlain(t *testing.T) {
+	q, err := decode[stopOrder]([]byte("{\"why\":\"\\u001b[2J\x7f\\n\"}"))
+	if want := "\ufffd[2J\ufffd "; err != nil || q.Why != want {
+		t.Errorf("decoded %q, %v; want %q", q.Why, err, want)
 	}
 }
 
@@ -36,7 +44,7 @@ func FuzzPlain(f *testing.F) {
 		if json.Unmarshal([]byte(in), &before) != nil {
 			return
 		}
-		out := plain([]byte(in))
+		out := plain([]byte(in), false)
 		if err := json.Unmarshal(out, &after); err != nil {
 			t.Fatalf("%q became %q: %v", in, out, err)
 		}

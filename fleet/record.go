@@ -16,10 +16,10 @@ import (
 // holds up nothing but the record.
 
 const (
-	recordPatience = 10 * time.Second // for an answer about the record
-	recordStalled  = 15 * time.Second // the rest of a record may stand still so long
-	recordAgain    = 500 * time.Millisecond
-	recordWait     = time.Second // at the agent, for blocks to be made
+	recordTimeout = 10 * time.Second // for an answer about the record
+	recordStalled = 15 * time.Second // the rest of a record may stand still so long
+	recordAgain   = 500 * time.Millisecond
+	recordWait    = time.Second // at the agent, for blocks to be made
 	// recordRest is more bytes than any agent keeps of a session: its buffers, at their
 	// noisiest, and what was not fetched.
 	recordRest = 256 << 20
@@ -28,8 +28,6 @@ const (
 func recorded(ends []endOrder) bool {
 	return slices.ContainsFunc(ends, func(e endOrder) bool { return e.Order.Record != nil })
 }
-
-func (s *session) records() bool { return recorded(s.orders()) }
 
 // tapped has a receiver's packets recorded where that is ordered.
 func (s *session) tapped(o engine.Order) engine.Order {
@@ -53,48 +51,17 @@ func (s *session) recordingOf() engine.Recording {
 	return s.recording
 }
 
-// record answers with what of the record is there.
-func (s *session) record(ctx context.Context, o recordOrder) (any, error) {
+// fetchRecord answers with what of the record is there.
+func (s *session) fetchRecord(ctx context.Context, o recordOrder) (recordAnswer, error) {
 	rec := s.recordingOf()
 	if rec == nil {
-		return nil, errors.New("record: nothing is recorded in this session")
+		return recordAnswer{}, errors.New("record: nothing is recorded in this session")
 	}
 	if o.Final {
 		rec.Finish()
 	}
-	ctx, cancel := context.WithTimeout(ctx, recordWait)
-	defer cancel()
-	defer context.AfterFunc(s.ctx, cancel)()
 	data, done := rec.Blocks(ctx, o.From, partBytes)
-	if o.Final && len(data) > 0 {
-		s.linger(o.From+uint64(len(data)), time.Now())
-	}
 	return recordAnswer{data, done}, nil
-}
-
-// linger keeps a session whose record is being fetched beyond its time: over a slow
-// control connection the rest takes long. Only bytes that were not told before count, of
-// which no agent keeps more than recordRest.
-func (s *session) linger(told uint64, now time.Time) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.told == 0 { // the first answer once the receivers have ended
-		s.most = told + recordRest
-	}
-	if told <= s.told || told > s.most {
-		return
-	}
-	s.told = told
-	if until := now.Add(stepPatience + s.hearing.after); until.After(s.until) {
-		s.until = until
-	}
-}
-
-// overdue tells whether a session has had its time.
-func (s *session) overdue(now time.Time) bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return now.After(s.until)
 }
 
 // records are fetched side by side.
@@ -148,8 +115,8 @@ func (r *records) take(t *trial, id string) error {
 		if final && moved.IsZero() {
 			moved = time.Now()
 		}
-		ctx, cancel := context.WithTimeout(context.Background(), recordPatience)
-		a, err := order[recordAnswer](ctx, m, verbRecord, recordOrder{t.session(m.link), from, final})
+		ctx, cancel := context.WithTimeout(context.Background(), recordTimeout)
+		a, err := give[recordAnswer](ctx, m, verbRecord, recordOrder{t.about(m), from, final})
 		cancel()
 		switch {
 		case err != nil && (errors.Is(err, ErrLost) || t.isGone(id) || final && time.Since(moved) > stalled):

@@ -117,34 +117,3 @@ func TestRecordNeedsOneWhoMakesIt(t *testing.T) {
 		t.Errorf("error %v", err)
 	}
 }
-
-// A session lasts while the rest of its record is fetched, and not for what was told.
-func TestSessionLastsForItsRecord(t *testing.T) {
-	t.Parallel()
-	now := time.Now()
-	s := &session{ctx: t.Context(), hearing: newHearing(now, 0), recording: &fakeRecording{most: 1000}, until: now}
-	ask := func(from uint64, final bool) uint64 {
-		t.Helper()
-		a, err := s.record(t.Context(), recordOrder{From: from, Final: final})
-		if err != nil {
-			t.Fatal(err)
-		}
-		return from + uint64(len(a.(recordAnswer).Data))
-	}
-	at := ask(0, false)
-	if !s.until.Equal(now) {
-		t.Errorf("a running trial lasts %v longer", s.until.Sub(now))
-	}
-	for range 3 {
-		s.until = now
-		if at = ask(at, true); s.overdue(now.Add(stepPatience)) {
-			t.Errorf("after %d B the session lasts %v longer, want %v", at, s.until.Sub(now), stepPatience)
-		}
-	}
-	for name, told := range map[string]uint64{"told again": at, "without an end": s.most + 1} {
-		s.until = now
-		if s.linger(told, now); !s.until.Equal(now) {
-			t.Errorf("a record that is %s keeps its session", name)
-		}
-	}
-}

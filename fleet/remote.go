@@ -2,6 +2,7 @@ package fleet
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"strings"
@@ -15,20 +16,22 @@ import (
 const routerNode = "router"
 
 const (
-	openPatience   = 45 * time.Second // a slow router tells what it is
-	momentPatience = 3 * time.Second  // what comes later tells of another moment
-	keepEvery      = watchLease / 6
+	watcherWindow    = time.Minute      // for so long a watcher and who it tells need not hear each other
+	watchOpenTimeout = 45 * time.Second // a slow router tells what it is
+	momentTimeout    = 3 * time.Second  // what comes later tells of another moment
+	maxFaults        = 16               // lines about one trial
 )
 
-// Remote is a [Device] whose observer runs on the router itself, behind a hub there.
-// Trials do not hang on it: once it is lost, what it tells is that it was.
+// Remote is a [Device] whose watcher runs on the router itself, behind a hub there: an
+// agent in a session without ends, for the whole run. Trials do not hang on it: once it
+// is lost, what it tells is that it was.
 type Remote struct {
 	c      *Controller
 	m      member
-	watch  string
+	about  sessionOrder
 	facts  model.RouterFacts
 	stop   context.CancelFunc
-	kept   sync.WaitGroup
+	beats  sync.WaitGroup
 	source string
 
 	mu   sync.Mutex
@@ -36,11 +39,11 @@ type Remote struct {
 	why  string
 }
 
-// DialDevice connects to the hub of a router that only observes, and opens a watch
+// DialDevice connects to the hub of a router that only observes, and opens a session
 // there. source says in the facts how it is watched. Errors are those of [Dial].
 func DialDevice(ctx context.Context, hub HubAddress, source, version string) (*Remote, error) {
 	c := newController(version)
-	if err := c.meet(ctx, routerNode, hub); err != nil {
+	if err := c.join(ctx, routerNode, hub); err != nil {
 		return nil, errors.Join(err, c.Close())
 	}
 	return openRemote(ctx, c, source)
@@ -50,78 +53,67 @@ func DialDevice(ctx context.Context, hub HubAddress, source, version string) (*R
 func openRemote(ctx context.Context, c *Controller, source string) (_ *Remote, err error) {
 	m := c.members[c.infos[0].ID]
 	life, stop := context.WithCancel(context.WithoutCancel(ctx))
-	r := &Remote{c: c, m: m, watch: m.link.client + "." + randomHex(), source: source, stop: stop}
+	r := &Remote{c: c, m: m, about: sessionOrder{m.link.client + "." + randomHex()}, source: source, stop: stop}
 	defer func() {
 		if err != nil {
-			stop()
-			err = errors.Join(err, c.Close())
+			err = errors.Join(err, r.Close())
 		}
 	}()
-	limit, cancel := context.WithTimeout(ctx, openPatience)
+	limit, cancel := context.WithTimeout(ctx, watchOpenTimeout)
 	defer cancel()
-	if _, err := order[struct{}](limit, m, verbOpen, openOrder{ProtocolVersion, c.version, r.watch}); err != nil {
+	r.beats.Go(func() { r.beat(life) })
+	if _, err := give[prepareAnswer](limit, m, verbPrepare, prepareOrder{hello: c.self(), sessionOrder: r.about}); err != nil {
 		return nil, err
 	}
 	if r.facts, err = r.ask(limit, false); err != nil {
 		return nil, err
 	}
-	r.kept.Go(func() { r.keep(life) })
+	m.link.hold(watcherWindow)
 	return r, nil
 }
 
 // ask fetches the facts.
 func (r *Remote) ask(ctx context.Context, final bool) (model.RouterFacts, error) {
-	f, err := fetch[model.RouterFacts](ctx, r.m, verbFacts, func(part int) any { return factsOrder{r.watch, final, part} })
-	if err != nil {
-		return f, err
-	}
-	f = plainFacts(f)
+	f, err := fetch[model.RouterFacts](ctx, r.m, verbFacts, true, func(part int) any { return factsOrder{r.about, final, part} })
 	f.Node, f.Source = routerNode, r.source
-	return f, nil
+	return f, err
 }
 
-// keep holds the lease until life ends or the router is lost.
-func (r *Remote) keep(life context.Context) {
-	tick := time.NewTicker(keepEvery)
+// beat keeps the session open until life ends or the router is lost.
+func (r *Remote) beat(life context.Context) {
+	tick := time.NewTicker(beatEvery)
 	defer tick.Stop()
-	for {
+	for n := uint64(1); ; n++ {
+		if data, err := json.Marshal(beat{Number: n}); err == nil { // a number always marshals
+			r.m.link.post(sessionSubject(r.about.Session, controllerName), data)
+		}
 		select {
 		case <-life.Done():
 			return
 		case <-r.m.link.lost:
-			r.lose("the connection to " + r.m.link.far + " was lost")
 			return
 		case <-tick.C:
 		}
-		ctx, cancel := context.WithTimeout(life, keepEvery)
-		_, err := order[struct{}](ctx, r.m, verbKeep, watchOrder{r.watch})
-		cancel()
-		if err != nil {
-			r.judge(err)
-		}
 	}
 }
 
-// judge notes the loss, if that is what an error means.
-func (r *Remote) judge(err error) {
-	if errors.Is(err, ErrLost) || strings.Contains(err.Error(), errNoWatch.Error()) {
-		r.lose(err.Error())
+// lose notes the loss, if that is what an error means.
+func (r *Remote) lose(err error) {
+	if !errors.Is(err, ErrLost) && !strings.Contains(err.Error(), errNoSession.Error()) {
+		return
 	}
-}
-
-func (r *Remote) lose(why string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.gone.IsZero() {
-		r.gone, r.why = time.Now(), why
+		r.gone, r.why = time.Now(), err.Error()
 	}
 }
 
 // lost tells when and why the router was lost, if it was.
 func (r *Remote) lost() (at time.Time, why string, gone bool) {
 	select {
-	case <-r.m.link.lost: // keep may not have come to it
-		r.lose("the connection to " + r.m.link.far + " was lost")
+	case <-r.m.link.lost:
+		r.lose(fmt.Errorf("the connection to %s was lost%w", r.m.link.far, silent{ErrLost}))
 	default:
 	}
 	r.mu.Lock()
@@ -142,23 +134,23 @@ func (r *Remote) Finish(ctx context.Context) model.RouterFacts {
 	return f
 }
 
-// Close ends the watch and the connection; it may be called again.
+// Close ends the session and the connection; it may be called again.
 func (r *Remote) Close() error {
-	r.stop()
-	r.kept.Wait()
 	if _, _, gone := r.lost(); !gone {
-		ctx, cancel := context.WithTimeout(context.Background(), momentPatience)
+		ctx, cancel := context.WithTimeout(context.Background(), momentTimeout)
 		defer cancel()
-		_, _ = order[struct{}](ctx, r.m, verbClose, watchOrder{r.watch}) // else its lease ends it
-		r.lose("it was closed")
+		_, _ = give[none](ctx, r.m, verbRelease, r.about) // else it misses the heartbeat
 	}
+	r.stop()
+	r.beats.Wait()
+	r.lose(fmt.Errorf("it was closed%w", silent{ErrLost}))
 	return r.c.Close()
 }
 
 // Begin watches one trial.
 func (r *Remote) Begin(trial uint16, drops model.DropMode) DeviceWatch {
-	w := &remoteWatch{r: r, trial: trial}
-	w.try(context.Background(), "begin", momentPatience, verbBegin, beginOrder{r.watch, trial, drops})
+	w := &remoteWatch{r: r, order: observeOrder{sessionOrder: r.about, Trial: trial, Drops: drops}}
+	w.observe(context.Background(), "begin", momentTimeout, w.order)
 	w.begun = len(w.faults) == 0
 	return w
 }
@@ -166,29 +158,27 @@ func (r *Remote) Begin(trial uint16, drops model.DropMode) DeviceWatch {
 // remoteWatch is a trial's watch on the router.
 type remoteWatch struct {
 	r     *Remote
-	trial uint16
+	order observeOrder // what all of the trial have in common
 	begun bool
 
 	mu      sync.Mutex
+	flows   []model.Flow
 	faults  []string  // what the router was not told, a line each
 	measure time.Time // when the measured part began; zero before
 	ended   bool
 }
 
-// maxFaults bounds the lines about one trial.
-const maxFaults = 16
-
-// try gives an order, unless the router is lost.
-func (w *remoteWatch) try(ctx context.Context, what string, patience time.Duration, verb string, q any) {
+// observe gives one order, unless the router is lost.
+func (w *remoteWatch) observe(ctx context.Context, what string, within time.Duration, q observeOrder) {
 	_, why, gone := w.r.lost()
 	if !gone {
-		ctx, cancel := context.WithTimeout(ctx, patience)
+		ctx, cancel := context.WithTimeout(ctx, within)
 		defer cancel()
-		_, err := order[struct{}](ctx, w.r.m, verb, q)
+		_, err := give[none](ctx, w.r.m, verbObserve, q)
 		if err == nil {
 			return
 		}
-		w.r.judge(err)
+		w.r.lose(err)
 		why = err.Error()
 	}
 	w.mu.Lock()
@@ -201,7 +191,12 @@ func (w *remoteWatch) try(ctx context.Context, what string, patience time.Durati
 // Track tells the router one side's ports. Its failure stands in the report.
 func (w *remoteWatch) Track(flow model.Flow, tuples []model.Tuple) error {
 	if w.begun && flow.Protocol == model.UDP && len(tuples) == flow.Streams {
-		w.try(context.Background(), "flow "+flow.Name, momentPatience, verbTrack, trackOrder{w.r.watch, w.trial, flow.Name, flow.Packets, flow.PayloadBytes, tuples})
+		w.mu.Lock()
+		w.flows = append(w.flows, flow)
+		w.mu.Unlock()
+		q := w.order
+		q.Flows = []watchedFlow{{flow.Name, flow.Packets, flow.PayloadBytes, tuples}}
+		w.observe(context.Background(), "flow "+flow.Name, momentTimeout, q)
 	}
 	return nil
 }
@@ -213,32 +208,28 @@ func (w *remoteWatch) Snapshot(m model.Moment) {
 		w.measure = time.Now()
 		w.mu.Unlock()
 	}
-	if w.begun {
-		w.try(context.Background(), string(m), momentPatience, verbMoment, momentOrder{Watch: w.r.watch, Trial: w.trial, Moment: m})
-	}
+	w.moment(context.Background(), m, momentTimeout, false)
 }
 
 // Settle has the router wait for its counters to stand still.
 func (w *remoteWatch) Settle(ctx context.Context, lost bool) {
+	w.moment(ctx, model.MomentEnd, observeTimeout+momentTimeout, lost)
+}
+
+func (w *remoteWatch) moment(ctx context.Context, m model.Moment, within time.Duration, lost bool) {
 	if w.begun {
-		w.try(ctx, string(model.MomentEnd), observePatience+momentPatience, verbMoment, momentOrder{w.r.watch, w.trial, model.MomentEnd, lost})
+		q := w.order
+		q.Moment, q.Lost = m, lost
+		w.observe(ctx, string(m), within, q)
 	}
 }
 
 // Report fetches the router's account of its kernel. Without one nothing is known of it.
 func (w *remoteWatch) Report() model.Observation {
 	o := model.Observation{Mode: model.DropsOff}
-	err := w.missing()
-	if err == nil {
-		ctx, cancel := context.WithTimeout(context.Background(), salvagePatience+momentPatience)
-		defer cancel()
-		var seen *model.Observation
-		seen, err = fetchPlain[*model.Observation](ctx, w.r.m, verbAccount, func(part int) any { return accountOrder{w.r.watch, w.trial, 0, part} })
-		if err == nil && seen != nil {
-			o = *seen
-		} else if err != nil {
-			w.r.judge(err)
-		}
+	r, err := w.fetch(0)
+	if r.Observed != nil {
+		o = *r.Observed
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -251,38 +242,18 @@ func (w *remoteWatch) Report() model.Observation {
 	return o
 }
 
-// missing says why the router has no account of the trial, nil if it has.
-func (w *remoteWatch) missing() error {
-	if _, why, gone := w.r.lost(); gone {
-		return errors.New(why)
-	}
-	if w.begun {
-		return nil
-	}
-	return errors.New(strings.Join(w.faults, "; "))
-}
-
 // Watched fetches what the router did during the measured part. Its samples are kept
 // there until then, so a router that was lost has told none of them.
 func (w *remoteWatch) Watched(measured time.Duration) (model.RouterWatch, []model.Series) {
-	err := w.missing()
-	if err == nil {
-		ctx, cancel := context.WithTimeout(context.Background(), salvagePatience+momentPatience)
-		defer cancel()
-		var told deviceWatched
-		told, err = fetchPlain[deviceWatched](ctx, w.r.m, verbAccount, func(part int) any {
-			return accountOrder{w.r.watch, w.trial, max(1, measured.Nanoseconds()), part}
-		})
-		if err == nil {
-			told.Watch.Node = routerNode
-			for i := range told.Series {
-				told.Series[i].At, told.Series[i].Flow = routerNode, ""
-			}
-			return told.Watch, told.Series
+	r, err := w.fetch(max(1, measured))
+	if err == nil && r.Router != nil && r.Watch != nil {
+		r.Router.Node = routerNode
+		for i := range r.Watch.Series {
+			r.Watch.Series[i].At, r.Watch.Series[i].Flow = routerNode, ""
 		}
-		w.r.judge(err)
+		return *r.Router, r.Watch.Series
 	}
-	gap := "not observed from t=0.0 s: " + err.Error()
+	gap := fmt.Sprintf("not observed from t=0.0 s: %v", err)
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if at, _, gone := w.r.lost(); gone && !w.measure.IsZero() && at.After(w.measure) {
@@ -291,70 +262,35 @@ func (w *remoteWatch) Watched(measured time.Duration) (model.RouterWatch, []mode
 	return model.RouterWatch{Node: routerNode, Gaps: []string{gap}}, nil
 }
 
+// fetch gets the router's report of so long a measured part, or with 0 of its kernel alone.
+func (w *remoteWatch) fetch(measured time.Duration) (sessionReport, error) {
+	if _, why, gone := w.r.lost(); gone {
+		return sessionReport{}, errors.New(why)
+	}
+	if !w.begun {
+		return sessionReport{}, errors.New(strings.Join(w.faults, "; "))
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), cutTimeout+momentTimeout)
+	defer cancel()
+	r, err := fetch[sessionReport](ctx, w.r.m, verbReport, false, func(part int) any {
+		return reportOrder{sessionOrder: w.order.sessionOrder, Final: true, MeasuredNanos: measured.Nanoseconds(), Part: part}
+	})
+	if err != nil {
+		w.r.lose(err)
+		return r, err
+	}
+	r.clamp(w.flows, model.Timing{MeasureSeconds: measured.Seconds()})
+	return r, nil
+}
+
 // Close ends the watch; it may be called again.
 func (w *remoteWatch) Close() error {
 	w.mu.Lock()
 	ended := w.ended
 	w.ended = true
 	w.mu.Unlock()
-	if _, _, gone := w.r.lost(); ended || gone || !w.begun {
-		return nil
+	if !ended && w.begun { // if it cannot be told, the next trial or the end of the session ends it
+		w.observe(context.Background(), "end", momentTimeout, observeOrder{sessionOrder: w.order.sessionOrder})
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), momentPatience)
-	defer cancel()
-	// The next trial, or the end of the lease, ends one that cannot be told.
-	_, _ = order[struct{}](ctx, w.r.m, verbEnd, beginOrder{Watch: w.r.watch, Trial: w.trial})
 	return nil
-}
-
-// fetchPlain is fetch without what could steer a terminal.
-func fetchPlain[A any](ctx context.Context, m member, verb string, part func(int) any) (A, error) {
-	return fetchAs[A](ctx, m, verb, part, plain)
-}
-
-// fetch gets all parts of an answer.
-func fetch[A any](ctx context.Context, m member, verb string, part func(int) any) (A, error) {
-	return fetchAs[A](ctx, m, verb, part, func(b []byte) []byte { return b })
-}
-
-func fetchAs[A any](ctx context.Context, m member, verb string, part func(int) any, made func([]byte) []byte) (A, error) {
-	var zero A
-	var data []byte
-	for n, parts := 0, 1; n < parts; n++ {
-		a, err := order[reportAnswer](ctx, m, verb, part(n))
-		if err != nil {
-			return zero, err
-		}
-		if parts = a.Parts; parts > maxParts || len(a.Data) > partBytes {
-			return zero, fmt.Errorf("%s: %s: too long", m.name, verb)
-		}
-		data = append(data, a.Data...)
-	}
-	told, err := decode[A](made(data))
-	if err != nil {
-		return zero, fmt.Errorf("%s: %s: %w", m.name, verb, err)
-	}
-	return told, nil
-}
-
-// plainFacts makes a router's words fit to be shown; its texts keep their lines.
-func plainFacts(f model.RouterFacts) model.RouterFacts {
-	for _, s := range []*string{&f.System, &f.Model, &f.Firmware, &f.Kernel, &f.CPU} {
-		*s = plainText(*s)
-	}
-	for _, list := range [][]string{f.Offload, f.Tuning, f.Untold} {
-		for i := range list {
-			list[i] = plainText(list[i])
-		}
-	}
-	for _, texts := range [][]model.Text{f.Before, f.After} {
-		for i := range texts {
-			lines := strings.Split(texts[i].Text, "\n")
-			for k := range lines {
-				lines[k] = plainText(lines[k])
-			}
-			texts[i] = model.Text{Name: plainText(texts[i].Name), Text: strings.Join(lines, "\n")}
-		}
-	}
-	return f
 }

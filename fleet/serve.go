@@ -5,23 +5,14 @@ import (
 	"errors"
 	"fmt"
 	"net/netip"
-	"strings"
 )
 
 // Serve runs a hub with one agent until ctx ends, then closes both; the error
 // is nil then. It ends with an error if the agent falls off the hub, where no
 // client would find it. The agent's limits are cfg.Limits.
 func Serve(ctx context.Context, cfg ServeConfig) error {
-	tell := func(e Event) {
-		if cfg.Events != nil {
-			cfg.Events(e)
-		}
-	}
-	port := cfg.Port
-	if port == 0 && !cfg.AnyPort {
-		port = DefaultPort
-	}
-	h, err := StartHub(HubConfig{Listen: netip.AddrPortFrom(cfg.Listen, port), Code: cfg.Code, Open: cfg.Open, Events: tell, key: cfg.key})
+	h, err := StartHub(HubConfig{Listen: netip.AddrPortFrom(cfg.Listen, cfg.Port), Code: cfg.Code, Open: cfg.Open,
+		Events: cfg.Events, key: cfg.key})
 	if err != nil {
 		return err
 	}
@@ -29,18 +20,21 @@ func Serve(ctx context.Context, cfg ServeConfig) error {
 	agent := cfg.Agent
 	agent.Limits = cfg.Limits
 	agent.clientOf, agent.calls = h.clientOf, cfg.Calls
-	agent.events = func(e Event) {
-		if e.Session != "" {
-			e.Peer = h.clientOf(e.Session)
+	agent.events = func(session, text string) {
+		if client := h.clientOf(session); client.IsValid() {
+			text += fmt.Sprintf(" (client %v)", client.Addr())
 		}
-		e.Text = strings.TrimSpace(e.Text + " " + fromText(e.Peer))
-		tell(e)
+		if cfg.Events != nil {
+			cfg.Events(text)
+		}
 	}
 	a, err := h.Join(agent)
 	if err != nil {
 		return err
 	}
-	tell(Event{Kind: EventListening, Peer: h.Addr(), Text: fmt.Sprintf("listening on %v", h.Addr())})
+	if cfg.Ready != nil {
+		cfg.Ready(h.Addr())
+	}
 	return a.stay(ctx)
 }
 
@@ -56,11 +50,4 @@ func (a *Agent) stay(ctx context.Context) error {
 	}
 	a.shutdown("pelt serve was stopped there")
 	return nil
-}
-
-func fromText(p netip.AddrPort) string {
-	if !p.IsValid() {
-		return ""
-	}
-	return fmt.Sprintf("(client %v)", p.Addr())
 }

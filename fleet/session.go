@@ -2,10 +2,10 @@ package fleet
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"net/netip"
+	"slices"
 	"sync"
 	"time"
 
@@ -16,176 +16,127 @@ import (
 )
 
 const (
-	connectPatience = 8 * time.Second  // for the consent handshake
-	stepPatience    = 30 * time.Second // a session may idle so long between two orders
-	overtime        = 3 * time.Second  // a sender may run so long past its order
-	stopPatience    = 2 * time.Second  // for an end to return from Run once it was stopped
-	closePatience   = 5 * time.Second
-	sampleBeats     = int(time.Second / beatEvery)
+	connectTimeout = 8 * time.Second  // for the consent handshake
+	stepTimeout    = 30 * time.Second // a session may idle so long between two orders
+	overtime       = 3 * time.Second  // a sender may run so long past its order
+	stopTimeout    = 2 * time.Second  // for the traffic of an end to end once it was stopped
+	closeTimeout   = 5 * time.Second
+	sampleBeats    = int(time.Second / beatEvery)
 )
 
-// session is one trial at one agent.
+// session is one trial at one agent, or one run at an agent that only watches.
 type session struct {
-	id      string
-	agent   *Agent
-	from    netip.Prefix // whose it is; guarded by the agent's lock
-	hearing *hearing
-	probed  time.Time // when packets of the probe last came; of the goroutine that beats alone
-	first   prepareOrder
-	ctx     context.Context // ends when the session is closed
-	cancel  context.CancelFunc
-	kick    chan struct{} // beat now
-	work    sync.WaitGroup
-	subs    []*nats.Subscription // guarded by mu
+	id       string
+	agent    *Agent
+	from     netip.Prefix // whose it is; guarded by the agent's lock
+	first    engine.Order // of its ends, for what all have in common; zero of a watcher
+	drops    model.DropMode
+	watcher  bool // it has no ends
+	liveness *liveness
+	probed   time.Time       // when packets of the probe last came; the beating goroutine's
+	ctx      context.Context // ends when the session is closed
+	cancel   context.CancelFunc
+	measured context.Context // ends when no sender is on any more: the trial is cut, or its report asked for
+	over     context.CancelFunc
+	kick     chan struct{} // beat now
+	work     sync.WaitGroup
+	sub      *nats.Subscription // to the controller's heartbeat
+	observed observed
 
 	mu        sync.Mutex
-	ends      map[int]*place
-	reserved  int // streams
+	ends      map[int]*sessionEnd
 	connected bool
 	gated     bool
 	closed    bool
 	cut       string
-	until     time.Time // the session ends itself then
-	told      uint64    // bytes of its record, once its receivers have ended
-	most      uint64    // of them that keep it beyond its time
+	recording engine.Recording // nil if nothing is recorded
 	watched   *Watched
 	watching  chan struct{} // closed when the watch is over; nil before the gate
-	measured  chan struct{} // closed when somebody asks what was measured: then no sender is on any more
-	observed  observed
-	recording engine.Recording // nil if nothing is recorded
-	parts     [][]byte         // of the final report
+	parts     [][]byte      // of what was asked for last
 	answers   map[string]*answer
 }
 
-// answer is that to an order which a controller gives again when its connection broke
-// before it had the answer.
-type answer struct {
-	done chan struct{}
-	body any
-	err  error
-}
-
-// maxAnswers bounds the orders of a session that are obeyed once.
-const maxAnswers = 64
-
-// once obeys an order unless the very same was obeyed before: it has the same answer.
-func (s *session) once(verb string, data []byte, obey func() (any, error)) (any, error) {
-	key := verb + string(data)
-	s.mu.Lock()
-	a := s.answers[key]
-	if a != nil {
-		s.mu.Unlock()
-		<-a.done
-		return a.body, a.err
-	}
-	if len(s.answers) >= maxAnswers {
-		s.mu.Unlock()
-		return nil, errors.New("too many orders of that kind")
-	}
-	a = &answer{done: make(chan struct{})}
-	s.answers[key] = a
-	s.mu.Unlock()
-	defer close(a.done)
-	a.body, a.err = obey()
-	return a.body, a.err
-}
-
-// openSession starts the beats; the caller holds the agent's lock.
+// openSession starts the heartbeat; the caller holds the agent's lock.
 func openSession(a *Agent, p prepareOrder) (*session, error) {
 	ctx, cancel := context.WithCancel(context.Background())
-	s := &session{id: p.Session, agent: a, first: p, ctx: ctx, cancel: cancel,
-		hearing: newHearing(time.Now(), p.Ends[0].Order.Timing.Patience()), kick: make(chan struct{}, 1), measured: make(chan struct{}), ends: map[int]*place{}, answers: map[string]*answer{}}
-	t := p.Ends[0].Order.Timing
-	s.until = time.Now().Add(3*stepPatience + t.Warmup() + t.Measure() + 2*t.Drain() + t.Patience())
-	if err := s.reserve(p.Ends); err != nil {
+	s := &session{id: p.Session, agent: a, drops: p.Drops, watcher: len(p.Ends) == 0,
+		ctx: ctx, cancel: cancel, kick: make(chan struct{}, 1),
+		ends: map[int]*sessionEnd{}, answers: map[string]*answer{}}
+	s.measured, s.over = context.WithCancel(ctx)
+	window := watcherWindow
+	if !s.watcher {
+		s.first = p.Ends[0].Order
+		window = s.first.Timing.Patience()
+	}
+	s.liveness = newLiveness(time.Now(), window)
+	err := s.reserve(p.Ends)
+	if err == nil {
+		err = s.listen()
+	}
+	if err != nil {
 		cancel()
 		return nil, err
 	}
-	if err := s.listen(controllerName); err != nil {
-		cancel()
-		return nil, err
+	if !s.watcher {
+		s.observed.open(a.cfg.Observe, s.first.Trial, p.Drops)
 	}
-	s.observed.open(a.cfg, p)
 	s.work.Go(s.live)
 	return s, nil
 }
 
-func flowText(ends []endOrder) string {
-	text := ""
-	for _, f := range flowsOf(ends) {
-		if text != "" {
-			text += ", "
-		}
-		text += fmt.Sprintf("%s %s %d B at %v", f.Name, f.Protocol, f.PayloadBytes, f.Rate)
-		if f.Streams > 1 {
-			text += fmt.Sprintf(" in %d streams", f.Streams)
-		}
-	}
-	if text == "" {
-		text = "probe only"
-		if ends[0].Order.Survey {
-			text = "path MTU"
-		}
-	}
-	return text
-}
-
-func (s *session) size() (streams, ends int) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.reserved, len(s.ends)
-}
+// length is the time a sender is on.
+func (s *session) length() time.Duration { return s.first.Timing.Warmup() + s.first.Timing.Measure() }
 
 func (s *session) orders() (all []endOrder) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for _, p := range s.ends {
-		all = append(all, p.order)
+	for _, e := range s.ends {
+		all = append(all, e.order)
 	}
 	return all
 }
 
 // reserve makes room for further ends, before any is opened.
 func (s *session) reserve(ends []endOrder) error {
+	all := append(s.orders(), ends...)
+	if err := s.agent.cfg.Limits.check(all); err != nil {
+		return err
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	all := make([]endOrder, 0, len(s.ends)+len(ends))
-	for _, p := range s.ends {
-		all = append(all, p.order)
-	}
-	all = append(all, ends...)
 	switch {
 	case s.closed || s.connected || s.cut != "":
 		return errors.New("the session takes no more ends")
 	case len(all) > maxEnds:
 		return fmt.Errorf("ends: want at most %d, not %d", maxEnds, len(all))
-	case ends[0].Order.Timing != s.first.Ends[0].Order.Timing || ends[0].Order.Trial != s.first.Ends[0].Order.Trial:
-		return errors.New("all ends of a trial have one number and one timing")
-	}
-	if err := s.agent.cfg.Limits.check(all); err != nil {
-		return err
 	}
 	for _, e := range ends {
-		if s.ends[e.End] != nil {
+		switch {
+		case s.ends[e.End] != nil:
 			return fmt.Errorf("end %d is prepared already", e.End)
+		case e.Order.Timing != s.first.Timing || e.Order.Trial != s.first.Trial:
+			return errors.New("all ends of a trial have one number and one timing")
 		}
 	}
 	for _, e := range ends {
-		s.ends[e.End] = &place{order: e, ended: make(chan struct{})}
-		s.reserved += e.Order.Flow.Streams
+		s.liveness.expect(time.Now(), e.Peer)
+		s.ends[e.End] = &sessionEnd{order: e}
 	}
 	return nil
 }
 
 // prepare opens what reserve made room for. If one end fails, the whole
 // session is given up: a trial with half its ends is none.
-func (s *session) prepare(ctx context.Context, ends []endOrder) (map[int][]uint16, error) {
-	ctx, cancel := context.WithTimeout(ctx, stepPatience)
+func (s *session) prepare(ctx context.Context, ends []endOrder) (any, error) {
+	ctx, cancel := context.WithTimeout(ctx, watchOpenTimeout)
 	defer cancel()
 	defer context.AfterFunc(s.ctx, cancel)()
-	ports := map[int][]uint16{}
+	answer := prepareAnswer{Ports: map[int][]uint16{}}
+	if s.watcher {
+		return answer, s.openDevice(ctx)
+	}
 	for _, e := range ends {
-		end, err := s.agent.cfg.Engines[e.Engine].Prepare(ctx, s.agent.cfg.Host, s.tapped(e.Order))
+		end, err := engine.Prepare(ctx, s.agent.cfg.Engines[e.Engine], s.agent.cfg.Host, s.tapped(e.Order))
 		if err == nil {
 			err = s.install(e, end)
 		}
@@ -194,115 +145,315 @@ func (s *session) prepare(ctx context.Context, ends []endOrder) (map[int][]uint1
 			_ = s.close(err.Error()) // the reason is what the controller needs
 			return nil, err
 		}
-		ports[e.End] = end.Ports()
+		answer.Ports[e.End] = end.Ports()
 	}
-	return ports, nil
+	return answer, nil
 }
 
-func (s *session) install(e endOrder, end engine.End) error {
-	if err := s.listen(e.Peer); err != nil {
-		_ = end.Close()
-		return err
-	}
+func (s *session) install(e endOrder, end *engine.End) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.closed {
 		_ = end.Close()
-		return errors.New("the session was closed meanwhile")
+		return errClosedMeanwhile
 	}
 	s.ends[e.End].end = end
 	return nil
 }
 
-// listen hears the beats of one party.
-func (s *session) listen(who string) error {
-	s.hearing.expect(time.Now(), who)
-	l := s.agent.link
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	subject := sessionSubject(s.id, who)
-	for _, have := range s.subs {
-		if have.Subject == subject {
-			return nil
-		}
-	}
-	if s.closed {
-		return errors.New("the session was closed meanwhile")
-	}
-	sub, err := l.subscribe(subject, func(m *nats.Msg) {
-		var b struct { // the rest of it, which is long where flows are many, is for the controller
-			Number uint64 `json:"number"`
-		}
-		if json.Unmarshal(m.Data, &b) == nil {
-			s.hearing.hear(who, b.Number, time.Now())
+var errClosedMeanwhile = errors.New("the session was closed meanwhile")
+
+// listen hears the controller's heartbeat, which tells of the peers too.
+func (s *session) listen() (err error) {
+	s.sub, err = s.agent.link.subscribe(sessionSubject(s.id, controllerName), func(m *nats.Msg) {
+		if b, err := decode[beat](m.Data); err == nil {
+			s.liveness.hear(controllerName, b, time.Now())
 		}
 	})
-	if err != nil {
-		return err
-	}
-	s.subs = append(s.subs, sub)
-	return nil
+	return err
 }
 
 func sessionSubject(session, who string) string { return "pelt.session." + session + "." + who }
 
-// places returns the opened ends of the given roles, or all.
-func (s *session) places(roles ...engine.Role) []*place {
+// opened returns the ends of the given roles that are open, or all.
+func (s *session) opened(roles ...engine.Role) (all []*sessionEnd) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	var out []*place
-	for _, p := range s.ends {
-		if p.end == nil {
-			continue
-		}
-		for _, r := range roles {
-			if p.order.Order.Role == r {
-				out = append(out, p)
-			}
-		}
-		if len(roles) == 0 {
-			out = append(out, p)
+	for _, e := range s.ends {
+		if e.end != nil && (len(roles) == 0 || slices.Contains(roles, e.order.Order.Role)) {
+			all = append(all, e)
 		}
 	}
-	return out
+	return all
 }
 
 // connect lets all ends exchange consent with their peers.
-func (s *session) connect(ctx context.Context) (any, error) {
+func (s *session) connect(ctx context.Context, _ sessionOrder) (connectAnswer, error) {
+	answer := connectAnswer{map[int][]model.Tuple{}}
 	s.mu.Lock()
-	for _, p := range s.ends {
-		if p.end == nil {
-			s.mu.Unlock()
-			return nil, errors.New("connect: the ends are not prepared yet")
-		}
+	ready := !s.closed && !s.connected && s.cut == ""
+	for _, e := range s.ends {
+		ready = ready && e.end != nil
 	}
-	if s.closed || s.connected || s.cut != "" {
-		s.mu.Unlock()
-		return nil, errors.New("connect: not now")
-	}
-	s.connected = true
+	s.connected = s.connected || ready
 	s.mu.Unlock()
-	ctx, cancel := context.WithTimeout(ctx, connectPatience)
-	defer cancel()
-	defer context.AfterFunc(s.ctx, cancel)()
-	err := each(s.places(), func(p *place) error {
-		if err := p.end.Connect(ctx); err != nil {
-			return fmt.Errorf("%s: %w", p.name(), err)
+	if !ready {
+		return answer, errors.New("connect: not now")
+	}
+	err := each(s.opened(), func(e *sessionEnd) error {
+		streams, err := e.end.Connect(ctx)
+		if err != nil {
+			return fmt.Errorf("%s: %w", e.name(), err)
 		}
-		s.observed.track(p)
+		if o := e.order.Order; o.Traffic() && o.Flow.Protocol == model.UDP { // TCP's segments have no number to be known by
+			e.tuples = engine.Tuples(o.Role, streams)
+			s.observed.track(o.Flow, e.tuples)
+		}
 		return nil
 	})
-	if err != nil {
-		return nil, err
-	}
-	answer := connectAnswer{map[int][]model.Tuple{}}
-	for _, p := range s.places(engine.Send, engine.Receive) {
-		if ports, ok := p.end.(engine.Tupler); ok && s.first.Drops != "" {
-			answer.Tuples[p.order.End] = ports.Tuples()
+	for _, e := range s.opened() {
+		if e.tuples != nil && s.drops != "" {
+			answer.Tuples[e.order.End] = e.tuples
 		}
 	}
-	return answer, nil
+	return answer, err
 }
+
+// arm starts receivers and echoes, and waits until the receivers read.
+func (s *session) arm(ctx context.Context, _ sessionOrder) (a armAnswer, err error) {
+	s.mu.Lock()
+	err = s.ready("arm")
+	s.mu.Unlock()
+	if err != nil {
+		return a, err
+	}
+	var peers []string
+	for _, e := range s.opened() {
+		peers = append(peers, e.order.Peer)
+	}
+	s.liveness.await(time.Now(), peers...)
+	began := time.Now()
+	t := s.first.Timing
+	_ = each(s.opened(engine.Receive, engine.Echo), func(e *sessionEnd) error {
+		s.run(ctx, e, stepTimeout+s.length()+t.Drain()+t.Patience()+stepTimeout)
+		return nil
+	})
+	return armAnswer{time.Since(began).Nanoseconds()}, nil
+}
+
+// ready reports why an order before the gate is out of turn. The caller holds the lock.
+func (s *session) ready(verb string) error {
+	if s.closed || !s.connected || s.gated || s.cut != "" {
+		return fmt.Errorf("%s: not connected, or running already", verb)
+	}
+	return nil
+}
+
+// start opens the gate after the ordered wait.
+func (s *session) start(_ context.Context, o startOrder) (none, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if err := s.ready("start"); err != nil {
+		return none{}, err
+	}
+	s.gated, s.watching = true, make(chan struct{})
+	s.work.Go(func() { // under the lock: close waits for it
+		defer close(s.watching)
+		s.gate(time.Duration(o.WaitNanos))
+	})
+	return none{}, nil
+}
+
+// gate lets the senders go and watches the host during the measured part.
+func (s *session) gate(wait time.Duration) {
+	if !sleep(s.ctx, wait) {
+		return
+	}
+	t := s.first.Timing
+	for _, e := range s.opened(engine.Probe) {
+		s.run(s.ctx, e, s.length()+t.Drain()+t.Patience()+stepTimeout)
+	}
+	for _, e := range s.opened(engine.Send) {
+		s.run(s.ctx, e, s.length()+overtime)
+	}
+	if !sleep(s.ctx, t.Warmup()) || s.why() != "" {
+		return
+	}
+	if t.Warmup() > 0 {
+		s.observed.at(model.MomentMeasure)
+	}
+	if s.agent.cfg.Watch == nil || s.first.Survey {
+		return
+	}
+	w := s.agent.cfg.Watch()
+	end := time.NewTimer(t.Measure())
+	defer end.Stop()
+	select {
+	case <-end.C:
+	case <-s.measured.Done(): // the senders of a number of packets may end long before the time is over
+	}
+	cpu, series := w.Stop()
+	s.mu.Lock()
+	s.watched = &Watched{CPU: cpu, Series: series}
+	s.mu.Unlock()
+}
+
+func sleep(ctx context.Context, d time.Duration) bool {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return ctx.Err() == nil
+	case <-ctx.Done():
+		return false
+	}
+}
+
+func (s *session) why() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.cut
+}
+
+// run starts one end, for at most limit whatever anybody says. A receiver reads when it
+// returns; ctx bounds the wait for that.
+func (s *session) run(ctx context.Context, e *sessionEnd, limit time.Duration) {
+	s.mu.Lock()
+	if e.started || s.closed || s.cut != "" {
+		s.mu.Unlock()
+		return
+	}
+	e.started = true
+	s.work.Go(func() { // under the lock: close waits for it
+		overdue := time.AfterFunc(limit, e.end.Stop)
+		<-e.end.Done()
+		overdue.Stop()
+		if _, err := e.end.Report(); err != nil && s.ctx.Err() == nil && s.why() == "" {
+			s.halt(fmt.Sprintf("%s: %v", e.name(), err))
+		}
+		s.wake()
+	})
+	s.mu.Unlock()
+	if err := e.end.Start(ctx); err != nil {
+		s.halt(fmt.Sprintf("%s: %v", e.name(), err))
+	}
+}
+
+func (s *session) isStarted(e *sessionEnd) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return e.started
+}
+
+func (s *session) wake() {
+	select {
+	case s.kick <- struct{}{}:
+	default:
+	}
+}
+
+// drain lets receivers wait for what is on its way: each is told what its sender attempted.
+func (s *session) drain(ctx context.Context, o drainOrder) (drainAnswer, error) {
+	s.over()
+	answer := drainAnswer{map[int]uint64{}}
+	var ends []*sessionEnd
+	for _, e := range s.opened(engine.Receive) {
+		if counts, ok := o.Attempted[e.order.End]; ok && s.isStarted(e) {
+			if len(counts) != e.order.Order.Flow.Streams {
+				return answer, fmt.Errorf("drain: end %d has %d streams, not %d", e.order.End, e.order.Order.Flow.Streams, len(counts))
+			}
+			ends = append(ends, e)
+		}
+	}
+	if len(ends) != len(o.Attempted) {
+		return answer, errors.New("drain: names an end that is no running receiver")
+	}
+	ctx, cancel := context.WithTimeout(ctx, s.first.Timing.Drain()+stopTimeout)
+	defer cancel()
+	err := each(ends, func(e *sessionEnd) error {
+		if e.over() {
+			return nil // it was stopped, or reached its own time limit
+		}
+		if err := e.end.Drain(ctx, engine.Sent{Streams: o.Attempted[e.order.End], Unsent: o.Unsent[e.order.End]}); err != nil {
+			return fmt.Errorf("%s: %w", e.name(), err)
+		}
+		return e.wait(ctx)
+	})
+	for _, e := range ends {
+		answer.Received[e.order.End] = e.sample().Packets
+	}
+	return answer, err
+}
+
+func (s *session) stop(_ context.Context, o stopOrder) (none, error) {
+	s.halt(model.Clip(o.Why))
+	return none{}, nil
+}
+
+// halt stops all traffic but keeps the account; the first reason stays.
+func (s *session) halt(why string) {
+	s.mu.Lock()
+	if s.cut == "" {
+		s.cut = why
+	}
+	s.mu.Unlock()
+	s.over()
+	for _, e := range s.opened() {
+		e.end.Stop()
+	}
+	s.wake()
+}
+
+// report answers one part. Part 0 makes the report; a final one first ends
+// whatever still runs.
+func (s *session) report(ctx context.Context, o reportOrder) (partAnswer, error) {
+	s.over()
+	return s.part(o.Part, func() (any, error) {
+		r := sessionReport{Ends: map[int]engine.Report{}}
+		if s.watcher {
+			if err := s.observed.tell(&r, time.Duration(o.MeasuredNanos)); err != nil {
+				return nil, err
+			}
+		} else if o.Final {
+			s.finish(ctx)
+			r.Observed = s.observed.report()
+		}
+		s.mu.Lock()
+		for n, e := range s.ends {
+			if e.end != nil && e.over() {
+				r.Ends[n], _ = e.end.Report() // why it failed has halted the session
+			}
+		}
+		if s.watched != nil {
+			r.Watch = s.watched
+		}
+		r.Cut = s.cut
+		s.mu.Unlock()
+		r.shrink(reportBytes)
+		return &r, nil
+	})
+}
+
+// finish waits for the watch of the measured part and ends all that still runs.
+func (s *session) finish(ctx context.Context) {
+	s.mu.Lock()
+	watching := s.watching
+	s.mu.Unlock()
+	if watching != nil { // it ends now, or with the measured part
+		select {
+		case <-watching:
+		case <-ctx.Done():
+		}
+	}
+	for _, e := range s.opened() {
+		if s.isStarted(e) && !e.over() {
+			e.end.Stop()
+			_ = e.wait(ctx) // without its report it is seen to be missing
+		}
+	}
+}
+
+func (s *session) release(context.Context, sessionOrder) (none, error) { return none{}, s.close("") }
 
 // close frees everything and forgets the session; it may be called more than
 // once. why is for the event, "" for a release.
@@ -313,16 +464,13 @@ func (s *session) close(why string) error {
 		return nil
 	}
 	s.closed = true
-	subs := s.subs
 	s.mu.Unlock()
 	s.agent.forget(s)
 	s.cancel()
-	for _, sub := range subs {
-		_ = sub.Unsubscribe() // fails only if the connection is gone
-	}
-	err := each(s.places(), func(p *place) error {
-		p.end.Stop()
-		return p.end.Close()
+	_ = s.sub.Unsubscribe() // fails only if the connection is gone
+	err := each(s.opened(), func(e *sessionEnd) error {
+		e.end.Stop()
+		return e.end.Close()
 	})
 	err = errors.Join(err, s.observed.close())
 	if r := s.recordingOf(); r != nil { // its receivers are closed
@@ -332,25 +480,18 @@ func (s *session) close(why string) error {
 	go func() { s.work.Wait(); close(done) }()
 	select {
 	case <-done:
-	case <-time.After(closePatience):
+	case <-time.After(closeTimeout):
 		err = errors.Join(err, errors.New("an end did not stop"))
 	}
-	if err != nil {
-		s.agent.cfg.Log("closing session: %v", err)
-	}
-	text := "trial ended"
 	if why == "" {
 		why = s.why()
 	}
-	if why != "" {
-		text += ": " + why
+	if !s.watcher {
+		text := "trial ended"
+		if why != "" {
+			text += ": " + why
+		}
+		s.agent.cfg.events(s.id, text)
 	}
-	s.mu.Lock()
-	var ends []endOrder
-	for _, p := range s.ends {
-		ends = append(ends, p.order)
-	}
-	s.mu.Unlock()
-	s.agent.cfg.events(Event{Kind: EventEnded, Session: s.id, Flows: flowsOf(ends), Text: text})
 	return err
 }

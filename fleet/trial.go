@@ -1,6 +1,7 @@
 package fleet
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"encoding/binary"
@@ -9,7 +10,6 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/nats-io/nats.go"
@@ -20,14 +20,14 @@ import (
 )
 
 const (
-	preparePatience = 15 * time.Second
-	settlePatience  = 30 * time.Second // an order right after a flood may wait for TCP to recover
-	salvagePatience = 3 * time.Second  // for what is left of a cut trial
-	gateMargin      = 50 * time.Millisecond
-	probeInterval   = 20 * time.Millisecond
-	probeBytes      = 64
-	probeName       = "probe"
-	maxSamples      = 4096 // waiting for the caller's progress function
+	prepareTimeout = 15 * time.Second
+	drainTimeout   = 30 * time.Second // an order right after a flood may wait for TCP to recover
+	cutTimeout     = 3 * time.Second  // for what is left of a cut trial
+	gateMargin     = 50 * time.Millisecond
+	probeInterval  = 20 * time.Millisecond
+	probeBytes     = 64
+	probeName      = "probe"
+	maxSamples     = 4096 // waiting for the caller's progress function
 )
 
 // trialEnd is one end of a trial: Flows[i] has ends 2i (sender) and 2i+1
@@ -39,24 +39,26 @@ type trialEnd struct {
 
 // trial is a Trial under way.
 type trial struct {
-	c       *Controller
-	order   Trial
-	name    string // SESSION of the subjects
-	ends    []trialEnd
-	agents  []string // that take part, in order of first use
-	hearing *hearing
-	counted atomic.Uint64 // the beats that were said
-	cancel  context.CancelCauseFunc
-	subs    []*nats.Subscription
-	over    chan struct{} // ends the beats
-	beating sync.WaitGroup
-	timers  []*time.Timer // of the observations along the path
-	gaps    gaps
+	c        *Controller
+	order    Trial
+	name     string // SESSION of the subjects
+	ends     []trialEnd
+	agents   []string // that take part, in order of first use
+	liveness *liveness
+	cancel   context.CancelCauseFunc
+	subs     []*nats.Subscription
+	over     chan struct{} // ends the beats
+	beating  sync.WaitGroup
+	measured *time.Timer              // fires when the measured part begins; nil before the gate
+	took     map[string]time.Duration // by agent: what the last order to all took
 
 	mu      sync.Mutex
-	left    bool // RunTrial returns
+	left    bool      // RunTrial returns
+	begun   time.Time // when the measured part began; zero until all are told to start
+	gaps    []Gap
 	ended   map[int]bool
-	gone    map[string]chan struct{} // by agent, closed when it is not worth asking any more
+	there   map[string]context.Context // by agent: ends when it is not worth asking any more
+	giveUp  map[string]context.CancelFunc
 	samples []Progress
 	missed  uint64 // samples beyond maxSamples
 	news    chan struct{}
@@ -75,47 +77,35 @@ func (e *cutError) Error() string { return e.why }
 // could not be reached; it names host and step. Once the senders have been let
 // go there is no error any more: if ctx ends or a host is lost, all ends are
 // stopped and what the reachable ones measured is returned with Outcome.Cut set.
-func (c *Controller) RunTrial(ctx context.Context, order Trial, progress func(Progress)) (Outcome, error) {
-	t, err := c.place(order)
-	if err != nil {
-		return Outcome{}, err
-	}
-	if progress == nil {
-		progress = func(Progress) {}
-	}
-	run, cancel := context.WithCancelCause(ctx)
-	defer cancel(nil)
-	t.cancel = cancel
-	if err := t.enter(); err != nil {
-		return Outcome{}, err
-	}
-	defer t.leave()
-	defer t.release()
-	if err := t.start(run); err != nil {
-		var cut *cutError
-		if errors.As(context.Cause(run), &cut) { // the reason rather than its consequence
-			err = cut
-		} else if ctx.Err() != nil {
-			err = ctx.Err()
+func (c *Controller) RunTrial(ctx context.Context, order Trial, progress func(Progress)) (out Outcome, err error) {
+	err = c.lead(ctx, order, func(run context.Context, t *trial) error {
+		if err := t.start(run); err != nil {
+			var cut *cutError
+			if errors.As(context.Cause(run), &cut) { // the reason rather than its consequence
+				return cut
+			}
+			return cmp.Or(ctx.Err(), err)
 		}
-		return Outcome{}, err
-	}
-	records := t.takeRecords()
-	err = t.attend(run, progress)
-	if err == nil {
-		if order.Sent != nil {
-			order.Sent()
+		records := t.takeRecords()
+		err := t.monitor(run, progress)
+		if err == nil {
+			err = t.drain(run)
 		}
-		err = t.settle(run)
-	}
-	out := t.collect(ctx, run, err)
-	out.Warnings = append(out.Warnings, records.end(out.Cut != "")...)
-	return out, nil
+		out = t.collect(ctx, run, err)
+		out.Warnings = append(out.Warnings, records.end(out.Cut != "")...)
+		return nil
+	})
+	return out, err
 }
 
 // Rehearse has every end of a trial made and freed again, without a connection
 // between them: it finds out what a host would refuse. The error is that of RunTrial.
 func (c *Controller) Rehearse(ctx context.Context, order Trial) error {
+	return c.lead(ctx, order, func(run context.Context, t *trial) error { return t.prepareAll(run) })
+}
+
+// lead places a trial and beats for it while f runs; then every agent closes its session.
+func (c *Controller) lead(ctx context.Context, order Trial, f func(run context.Context, t *trial) error) error {
 	t, err := c.place(order)
 	if err != nil {
 		return err
@@ -128,23 +118,24 @@ func (c *Controller) Rehearse(ctx context.Context, order Trial) error {
 	}
 	defer t.leave()
 	defer t.release()
-	if err := t.prepare(run, true); err != nil {
-		return err
-	}
-	return t.prepare(run, false)
+	return f(run, t)
 }
 
 // session is what the trial is called on a hub.
 func (t *trial) session(l *link) string { return l.client + "." + t.name }
+
+// about opens an order to a member about this trial.
+func (t *trial) about(m member) sessionOrder { return sessionOrder{t.session(m.link)} }
 
 // place makes the orders of all ends.
 func (c *Controller) place(order Trial) (*trial, error) {
 	if len(order.Flows) == 0 {
 		return nil, errors.New("a trial needs at least one flow")
 	}
-	t := &trial{c: c, order: order, name: randomHex(), hearing: newHearing(time.Now(), order.Timing.Patience()),
-		ended: map[int]bool{}, gone: map[string]chan struct{}{},
-		news: make(chan struct{}, 1), over: make(chan struct{}), gaps: gaps{open: map[*link]time.Time{}, tried: map[*link]time.Time{}}}
+	t := &trial{c: c, order: order, name: randomHex(), liveness: newLiveness(time.Now(), order.Timing.Patience()),
+		took: map[string]time.Duration{}, ended: map[int]bool{},
+		there: map[string]context.Context{}, giveUp: map[string]context.CancelFunc{},
+		news: make(chan struct{}, 1), over: make(chan struct{})}
 	var tag [2]byte
 	_, _ = rand.Read(tag[:]) // never fails
 	base := binary.BigEndian.Uint16(tag[:])
@@ -187,20 +178,24 @@ func (t *trial) pairProbe(f PlacedFlow, name string, tag uint16, survey bool) {
 	}
 	f.Send = Choice{Engine: "udp"}
 	f.Receive = f.Send
-	t.pair(f, tag, engine.Order{Flow: flow, Role: engine.Probe, CPU: -1, Survey: survey}, engine.Order{Flow: flow, Role: engine.Echo, CPU: -1, Survey: survey})
+	probe := engine.Order{Flow: flow, Role: engine.Probe, CPU: -1, Survey: survey}
+	echo := probe
+	echo.Role = engine.Echo
+	t.pair(f, tag, probe, echo)
 }
 
-// vouches tells whether one agent's flood may stand for the controller at another.
-// The first hub's may at the second's and not the reverse: two that vouched for it to
-// each other would never find out that it is gone.
-func (t *trial) vouches(one, other string) bool {
+// counts reports whether packets from one agent show at another that the controller lives:
+// those of the first of two hubs do at the second. The first one is the controller's own
+// process, or hears it well. Never the reverse: two agents that counted for each other
+// would not find out that the controller is gone.
+func (t *trial) counts(from, at string) bool {
 	l := t.c.links
-	return len(l) == 2 && t.c.members[one].link == l[0] && t.c.members[other].link == l[1]
+	return len(l) == 2 && t.c.members[from].link == l[0] && t.c.members[at].link == l[1]
 }
 
 // pair adds both ends of a flow, which share a fresh key.
 func (t *trial) pair(f PlacedFlow, tag uint16, from, to engine.Order) {
-	key := make([]byte, keyBytes)
+	key := make([]byte, engine.KeyBytes)
 	_, _ = rand.Read(key) // never fails
 	for _, e := range []struct {
 		order       engine.Order
@@ -214,10 +209,10 @@ func (t *trial) pair(f PlacedFlow, tag uint16, from, to engine.Order) {
 			o.Peer = f.Listen
 		}
 		n := len(t.ends)
-		t.ends = append(t.ends, trialEnd{agent: e.agent, endOrder: endOrder{End: n, Engine: e.choice.Engine, Peer: e.peer, Home: t.isLocal(e.peer), Vouch: t.vouches(e.peer, e.agent), Order: o}})
+		t.ends = append(t.ends, trialEnd{e.agent, endOrder{n, e.choice.Engine, e.peer, t.counts(e.peer, e.agent), o}})
 		if !slices.Contains(t.agents, e.agent) {
 			t.agents = append(t.agents, e.agent)
-			t.gone[e.agent] = make(chan struct{})
+			t.there[e.agent], t.giveUp[e.agent] = context.WithCancel(context.Background())
 		}
 	}
 }

@@ -3,6 +3,7 @@ package fleet
 import (
 	"context"
 	"errors"
+	"net/netip"
 	"runtime"
 	"strings"
 	"testing"
@@ -164,7 +165,7 @@ func TestTrialBetweenHosts(t *testing.T) {
 		}
 	}
 	nothingOpen(t, w)
-	for kind, want := range map[EventKind]int{EventListening: 1, EventConnected: 1, EventStarted: 2, EventEnded: 2} {
+	for kind, want := range map[string]int{"client connected": 1, "trial started": 2, "trial ended": 2} {
 		if got := s.count(kind); got != want {
 			t.Errorf("%d events %q, want %d:\n%s", got, kind, want, s.text())
 		}
@@ -324,11 +325,11 @@ func TestNoLeaks(t *testing.T) {
 	before := runtime.NumGoroutine()
 	w := newWire()
 	ctx, cancel := context.WithCancel(context.Background())
-	ready, ended := make(chan Event, 16), make(chan error, 1)
+	ready, ended := make(chan netip.AddrPort, 1), make(chan error, 1)
 	go func() {
-		ended <- Serve(ctx, ServeConfig{AnyPort: true, Code: "a-10-b", Agent: agentOn(w, "far"), Events: func(e Event) { ready <- e }})
+		ended <- Serve(ctx, ServeConfig{Code: "a-10-b", Agent: agentOn(w, "far"), Ready: func(at netip.AddrPort) { ready <- at }})
 	}()
-	addr := (<-ready).Peer
+	addr := <-ready
 	if !addr.IsValid() || addr.Port() == 0 {
 		t.Fatalf("listening on %v", addr)
 	}
@@ -362,12 +363,6 @@ func TestNoLeaks(t *testing.T) {
 	}
 }
 
-func seriesWatch(values []float64) engine.StartWatch {
-	return func() engine.Watch { return &longWatch{values} }
-}
+type longWatch struct{ series []model.Series }
 
-type longWatch struct{ values []float64 }
-
-func (w *longWatch) Stop() (model.CPU, []model.Series) {
-	return model.CPU{}, []model.Series{{Metric: "x", Values: w.values}}
-}
+func (w *longWatch) Stop() (model.CPU, []model.Series) { return model.CPU{}, w.series }

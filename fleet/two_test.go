@@ -45,7 +45,7 @@ func two(t *testing.T, near, far AgentConfig) *Controller {
 		}
 		l.far = "the " + side.node
 		c.links = append(c.links, l)
-		if err := c.hello(t.Context(), l, nil, side.cfg.ID, side.node); err != nil {
+		if err := c.hello(t.Context(), l, 1, side.cfg.ID, side.node); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -198,7 +198,7 @@ func TestTwoHubsRefuse(t *testing.T) {
 				t.Fatal(e)
 			}
 			c.links = append(c.links, l)
-			err = c.hello(t.Context(), l, nil, "10.0.0.1", node)
+			err = c.hello(t.Context(), l, 1, "10.0.0.1", node)
 		}
 		if want := "10.0.0.1: that is the same pelt serve as the sender (10.0.0.1): want one on each side"; err == nil || err.Error() != want {
 			t.Errorf("got %v\nwant %s", err, want)
@@ -352,19 +352,19 @@ func TestNumbersMadeUp(t *testing.T) {
 	if err := c.links[0].nc.Flush(); err != nil {
 		t.Fatal(err)
 	}
-	tr.hearing.expect(time.Now(), tr.agents...)
+	tr.liveness.expect(time.Now(), tr.agents...)
 	tr.say(1)
 	for _, b := range []beat{{Number: 500, Heard: map[string]uint64{controllerName: 400, "one": 300}}, {Number: 1}} {
-		tr.relay(c.links[1], "two", b.Number)
 		tr.heard("two", b)
 	}
-	for _, want := range []string{"of the controller", "of the agent"} {
-		if got := <-passed; got != `{"number":1}` {
-			t.Errorf("the beat %s was passed on as %s", want, got)
+	tr.say(2)
+	for _, want := range []string{`{"number":1,"heard":{"one":0,"two":0}}`, `{"number":2,"heard":{"one":0,"two":1}}`} {
+		if got := <-passed; got != want {
+			t.Errorf("the controller says %s, want %s", got, want)
 		}
 	}
-	if n := tr.hearing.highest(); n != 1 || fmt.Sprint(tr.hearing.numbers()) != "map[one:0 two:1]" {
-		t.Errorf("the controller is at %d, agents at %v; want 1, and two there", n, tr.hearing.numbers())
+	if n := tr.liveness.highest(); n != 2 || fmt.Sprint(tr.liveness.numbers()) != "map[one:0 two:1]" {
+		t.Errorf("the controller is at %d, agents at %v; want 2, and two at 1", n, tr.liveness.numbers())
 	}
-	tr.giveUp(controllerName) // which nobody waits for
+	tr.lose(controllerName) // which nobody waits for
 }

@@ -15,8 +15,8 @@ func TestNotMet(t *testing.T) {
 		unmet  bool
 	}{
 		{refused, time.Second, false},
-		{refused, connectPatience, true},
-		{context.Canceled, 2 * connectPatience, false},
+		{refused, connectTimeout, true},
+		{context.Canceled, 2 * connectTimeout, false},
 	} {
 		err := notMet(c.err, c.waited)
 		if errors.Is(err, ErrUnmet) != c.unmet || !errors.Is(err, c.err) || err.Error() != c.err.Error() {

@@ -16,11 +16,13 @@ import (
 	"golang.org/x/sys/unix"
 
 	"pelt/internal/netns"
+	"pelt/model"
 )
 
 type attached struct {
-	lab  *Lab
-	conn *net.UnixConn // ends when the holder does
+	lab    *Lab
+	kernel []kernelWay
+	conn   *net.UnixConn // ends when the holder does
 }
 
 // Attach opens the held lab's nodes in this process. Closing it closes only
@@ -32,17 +34,12 @@ func Attach(name string) (*Lab, error) {
 	}
 	l := a.lab
 	l.holder = &client{name: name, conn: a.conn}
-	if !l.moved {
-		return l, nil
-	}
 	ways, err := l.Links()
+	if err == nil {
+		err = l.know(ways, a.kernel)
+	}
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("attach to lab %s: %w", name, err), l.Close())
-	}
-	for _, w := range ways {
-		if n := len(l.links); w.Backend == ByUser && (n == 0 || l.links[n-1].Ends != [2]string{w.To, w.From}) {
-			l.links = append(l.links, EmulatedLink{Ends: [2]string{w.From, w.To}})
-		}
 	}
 	return l, nil
 }
@@ -72,13 +69,13 @@ func attach(name string) (a *attached, err error) {
 			a.lab.nodes = append(a.lab.nodes, &Node{ns: a.lab.held[from+i], info: info})
 		}
 		a.lab.tbfs = append(a.lab.tbfs, r.Held.Tbfs...)
-		a.lab.kernel = append(a.lab.kernel, r.Held.Kernel...)
+		a.kernel = append(a.kernel, r.Held.Kernel...)
 		from += r.Count
 		if from == r.Held.Spaces {
 			if err := a.lab.whole(); err != nil {
 				return a, err
 			}
-			a.lab.facts, a.lab.moved = r.Held.Facts, r.Held.Moved
+			a.lab.facts = r.Held.Facts
 			// Only the holder's end matters from here on.
 			return a, conn.SetDeadline(time.Time{})
 		}
@@ -93,18 +90,36 @@ func (l *Lab) whole() error {
 			return fmt.Errorf("the holder shapes %s to %s in namespace %d of %d", t.From, t.To, t.Space, len(l.held))
 		}
 	}
-	for _, w := range l.kernel {
-		if no(w.Space, len(l.held)) || no(w.Node, len(l.nodes)) || len(w.Entries) == 0 || len(w.Entries) < len(w.Stages) {
-			return fmt.Errorf("the holder emulates %s to %s in namespace %d of %d, by %d interfaces", w.From, w.To, w.Space, len(l.held), len(w.Entries))
-		}
-	}
-	if len(l.kernel)%2 != 0 {
-		return errors.New("the holder told one direction of a link")
-	}
 	for _, n := range l.nodes {
 		if len(n.info.Interfaces) == 0 {
 			return fmt.Errorf("the holder told of no interface of %s", n.info.Name)
 		}
+	}
+	return nil
+}
+
+// know makes the links of a lab that is held of what its holder told.
+func (l *Lab) know(ways []LinkWay, kernel []kernelWay) error {
+	for ; len(ways) > 1; ways = ways[2:] {
+		k := &Link{Ends: [2]string{ways[0].From, ways[0].To}}
+		switch ways[0].Backend {
+		case ByUser:
+			k.by.backend = model.BackendUser
+		case model.BackendKernel:
+			if len(kernel) < 2 {
+				return fmt.Errorf("the holder does not tell where it emulates %s to %s", k.Ends[0], k.Ends[1])
+			}
+			k.by.backend, k.kernel, kernel = model.BackendKernel, kernel[:2:2], kernel[2:]
+			for _, w := range k.kernel {
+				if w.Space < 0 || w.Space >= len(l.held) || len(w.Entries) == 0 {
+					return fmt.Errorf("the holder emulates %s to %s in namespace %d of %d, by %d interfaces", w.From, w.To, w.Space, len(l.held), len(w.Entries))
+				}
+				k.relay = l.held[w.Space]
+			}
+		default:
+			continue
+		}
+		l.links = append(l.links, k)
 	}
 	return nil
 }

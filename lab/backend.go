@@ -17,12 +17,11 @@ import (
 type machine struct {
 	user   func() error
 	kernel func() (seeds bool, err error) // seeds: netem takes them
-	bpf    func() error
 }
 
 // once asks each question at most once.
 func once(m machine) machine {
-	return machine{user: sync.OnceValue(m.user), kernel: sync.OnceValues(m.kernel), bpf: sync.OnceValue(m.bpf)}
+	return machine{user: sync.OnceValue(m.user), kernel: sync.OnceValues(m.kernel)}
 }
 
 // choice is who emulates a link.
@@ -45,7 +44,7 @@ func (p linkPlan) choose(m machine) (choice, error) {
 	switch p.backend {
 	case model.BackendUser:
 		if err := m.user(); err != nil {
-			return refuse(err, "%s; want backend kernel, bpf or auto", briefly(err))
+			return refuse(err, "%s; want backend kernel or auto", briefly(err))
 		}
 		return choice{backend: model.BackendUser, reason: "asked for"}, nil
 	case model.BackendKernel:
@@ -57,16 +56,14 @@ func (p linkPlan) choose(m machine) (choice, error) {
 			return refuse(nil, "this kernel's netem takes no seed, as Linux 6.6 and later do; leave the seed out, or want backend user")
 		}
 		return choice{model.BackendKernel, "asked for", seeds}, nil
-	case model.BackendBPF:
-		if err := m.bpf(); err != nil {
-			return refuse(err, "%s; want backend user or auto", briefly(err))
+	}
+	none := m.user()
+	if none != nil && p.cannot(kernelCannot) == "" {
+		if seeds, err := m.kernel(); err == nil && (seeds || !p.seeded()) {
+			return choice{model.BackendKernel, briefly(none), seeds}, nil
 		}
-		return choice{backend: model.BackendBPF, reason: "asked for"}, nil
 	}
-	if p.netem() {
-		return p.chooseNetem(m)
-	}
-	return p.chooseExact(m)
+	return choice{backend: model.BackendUser, reason: "does all that the words can say"}, nil // or says what is missing
 }
 
 // choose finds the backend of each emulated link of a lab; the others' are zero.
@@ -98,51 +95,6 @@ func briefly(err error) string {
 	return err.Error()
 }
 
-// chooseNetem prefers the original.
-func (p linkPlan) chooseNetem(m machine) (choice, error) {
-	seeds, err := m.kernel()
-	switch {
-	case err != nil:
-		return choice{backend: model.BackendUser, reason: briefly(err)}, nil
-	case p.seeded() && !seeds:
-		return choice{backend: model.BackendUser, reason: "this kernel's netem takes no seed"}, nil
-	}
-	return choice{model.BackendKernel, "mode netem, and this kernel has it", seeds}, nil
-}
-
-// chooseExact prefers the backend that does all that words can say.
-func (p linkPlan) chooseExact(m machine) (choice, error) {
-	const usual = "does all that mode exact can say"
-	none := m.user()
-	if none == nil {
-		return choice{backend: model.BackendUser, reason: usual}, nil
-	}
-	if p.cannot(kernelCannot) == "" {
-		if seeds, err := m.kernel(); err == nil && (seeds || !p.seeded()) {
-			return choice{model.BackendKernel, briefly(none), seeds}, nil
-		}
-	}
-	if p.cannot(bpfCannot) == "" && m.bpf() == nil {
-		return choice{backend: model.BackendBPF, reason: briefly(none)}, nil
-	}
-	return choice{backend: model.BackendUser, reason: usual}, nil // which says what is missing
-}
-
-// netem reports whether all that the link does is said in netem's words.
-func (p linkPlan) netem() bool {
-	any := false
-	for _, s := range p.toward {
-		if !s.acts() {
-			continue
-		}
-		if s.asked.Mode != string(impair.Netem) {
-			return false
-		}
-		any = true
-	}
-	return any
-}
-
 func (p linkPlan) seeded() bool { return cmp.Or(p.toward[0].asked.Seed, p.toward[1].asked.Seed) != 0 }
 
 // acts reports whether a direction does anything to frames.
@@ -165,14 +117,8 @@ func (p linkPlan) cannot(why func(impair.Settings) string) string {
 // The error is a *UsageError.
 func (p linkPlan) checkBackend(link string) error {
 	var why string
-	switch p.backend {
-	case model.BackendKernel:
+	if p.backend == model.BackendKernel {
 		why = p.cannot(kernelCannot)
-	case model.BackendBPF:
-		why = p.cannot(bpfCannot)
-		if why == "" && p.toward[0].settings().LossRatio() == 0 && p.toward[1].settings().LossRatio() == 0 {
-			why = "it loses frames, and no loss is asked for; leave it out"
-		}
 	}
 	if why == "" {
 		return nil
@@ -185,10 +131,7 @@ func kernelCannot(s impair.Settings) string {
 	if s.Whole {
 		return "its rate takes buffers apart; want backend user for buffers=whole"
 	}
-	if s.Mode == impair.Netem {
-		return ""
-	}
-	const other = "; want backend user, or mode=netem for what netem makes of it"
+	const other = "; want backend user"
 	wraps := func(a, b float64) bool { return netem.Share(a)+netem.Share(b) < netem.Share(a) }
 	switch l := s.Loss; {
 	case s.Correlation > 0:
@@ -198,25 +141,9 @@ func kernelCannot(s impair.Settings) string {
 	case s.Gap > 1 && s.Reorder.Ratio < 1:
 		return "netem takes a gap for the least distance, so fewer would be reordered" + other
 	case s.Jitter > netemJitter:
-		return fmt.Sprintf("netem has a jitter of at most %v; want backend user", netemJitter)
+		return fmt.Sprintf("netem has a jitter of at most %v"+other, netemJitter)
 	case l.Model == impair.FourState && (wraps(l.P13, l.P14) || wraps(l.P31, l.P32)):
 		return "netem cannot add p13 and p14, or p31 and p32, up to 100%" + other
-	}
-	return ""
-}
-
-// bpfCannot is likewise for a program that only loses frames.
-func bpfCannot(s impair.Settings) string {
-	const other = "; want backend user or kernel"
-	switch {
-	case s.Whole:
-		return "its senders make no buffers of segments; want backend user for buffers=whole"
-	case s.Mode == impair.Netem:
-		return "its draws are not netem's" + other
-	case s.Delay > 0 || s.Jitter > 0:
-		return "it cannot delay" + other
-	case s.Duplicate.Ratio > 0 || s.Corrupt.Ratio > 0 || s.Reorder.Ratio > 0:
-		return "it only loses frames" + other
 	}
 	return ""
 }
@@ -244,26 +171,19 @@ func (s shape) stages(set impair.Settings, c choice, mtu int) []stage {
 	if !s.acts() {
 		return nil
 	}
-	if set.Mode == impair.Netem {
-		o := netem.From(set)
-		o.Seed, o.Seeded = set.Seed, c.seeds
-		return []stage{{name: "netem", netem: &o, loses: set.LossRatio() > 0, adds: set.Duplicate.Ratio > 0, limit: true}}
-	}
 	var list []stage
 	var now impair.Settings
 	flush := func(name string) {
 		if now == (impair.Settings{}) {
 			return
 		}
-		now.Mode, now.QueuePackets = impair.Netem, lineLimit
+		now.QueuePackets = lineLimit
 		o := netem.From(now)
 		o.Seed, o.Seeded = split(set.Seed, uint64(len(list)+1)), c.seeds
 		list = append(list, stage{name: name, netem: &o, loses: now.LossRatio() > 0, adds: now.Duplicate.Ratio > 0})
 		now = impair.Settings{}
 	}
-	if c.backend == model.BackendKernel {
-		now.Loss = kernelLoss(set.Loss)
-	}
+	now.Loss = kernelLoss(set.Loss)
 	if set.Duplicate.Ratio > 0 {
 		flush("loss") // netem draws a copy's loss anew
 		now.Duplicate = set.Duplicate
@@ -292,12 +212,12 @@ func kernelLoss(l impair.Loss) impair.Loss {
 // frameByFrame reports whether frames that the kernel hands over as one buffer
 // must come singly, for each to have its own fate.
 func (s shape) frameByFrame(set impair.Settings) bool {
-	return s.rate > 0 || set.Mode == impair.Netem || set.LossRatio() > 0 || set.Jitter > 0 ||
+	return s.rate > 0 || set.LossRatio() > 0 || set.Jitter > 0 ||
 		set.Duplicate.Ratio > 0 || set.Corrupt.Ratio > 0 || set.Reorder.Ratio > 0
 }
 
 // doers names who does it, for the report.
-func doers(c choice, list []stage) string {
+func doers(list []stage) string {
 	tool := map[string]bool{}
 	text := ""
 	add := func(name string) {
@@ -308,9 +228,6 @@ func doers(c choice, list []stage) string {
 			}
 			text += name
 		}
-	}
-	if c.backend == model.BackendBPF {
-		add("an eBPF program")
 	}
 	for _, s := range list {
 		if s.tbf != nil {

@@ -6,7 +6,6 @@ import (
 	"strings"
 	"testing"
 
-	"pelt/lab/bpfloss"
 	"pelt/lab/impair"
 	"pelt/model"
 )
@@ -15,7 +14,7 @@ func parsed(t *testing.T, texts ...string) []model.Link {
 	t.Helper()
 	var list []model.Link
 	for _, text := range texts {
-		l, err := model.ParseLink("", text)
+		l, _, err := model.ParseLink("", text)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -45,16 +44,9 @@ func TestBackendsRefuse(t *testing.T) {
 		"delay=5ms,reorder=10%,gap=5,backend=kernel":                     "least distance",
 		"delay=5s,jitter=3s,backend=kernel":                              "at most 2.147483647s",
 		"loss=4state:50%/10%/10%/10%/50%,backend=kernel":                 "cannot add p13 and p14",
-		"loss=1%,mode=netem,backend=bpf":                                 "not netem's",
-		"delay=1ms,backend=bpf":                                          "cannot delay",
-		"loss=1%,duplicate=1%,backend=bpf":                               "only loses frames",
-		"rate=1mbit,backend=bpf":                                         "no loss is asked for",
-		"delay=5ms,jitter=1ms,correlation=50%,mode=netem,backend=kernel": "",
 		"delay=5ms,reorder=100%,gap=5,backend=kernel":                    "",
-		"loss=1%,loss-correlation=50%,rate=1mbit,queue=5,backend=bpf":    "",
 		"loss=1%,loss-correlation=50%,delay=1ms,rate=1mbit,backend=auto": "",
 		"rate=1mbit,backend=kernel":                                      "",
-		"queue=20,delay=1ms,mode=netem":                                  "",
 	} {
 		err := Check("direct", parsed(t, text))
 		var usage *UsageError
@@ -72,38 +64,31 @@ func TestBackendsRefuse(t *testing.T) {
 
 func TestChoice(t *testing.T) {
 	missing := errors.New("missing")
-	have := func(user, kernel, seeds, bpf bool) machine {
+	have := func(user, kernel, seeds bool) machine {
 		is := func(ok bool) error {
 			if ok {
 				return nil
 			}
 			return missing
 		}
-		return machine{func() error { return is(user) }, func() (bool, error) { return seeds, is(kernel) }, func() error { return is(bpf) }}
+		return machine{func() error { return is(user) }, func() (bool, error) { return seeds, is(kernel) }}
 	}
-	all, old, none := have(true, true, true, true), have(true, true, false, true), have(true, false, false, true)
+	const usual = "user: does all that the words can say" // or says what is missing
+	all, old, none := have(true, true, true), have(true, true, false), have(true, false, false)
 	for _, c := range []struct {
 		text string
 		m    machine
 		want string
 	}{
-		{"delay=1ms", all, "user: does all that mode exact can say"},
-		{"delay=1ms,backend=auto", all, "user: does all that mode exact can say"},
-		{"delay=1ms", have(false, true, true, true), "kernel: missing"},
-		{"delay=1ms,seed=1", have(false, true, false, true), "user: does all that mode exact can say"}, // which then says what is missing
-		{"loss=1%", have(false, false, false, true), "bpf: missing"},
-		{"delay=5ms,jitter=1ms,correlation=5%", have(false, true, true, true), "user: does all that mode exact can say"},
-		{"delay=1ms,mode=netem", all, "kernel: mode netem, and this kernel has it"},
-		{"delay=1ms,mode=netem", old, "kernel: mode netem, and this kernel has it"},
-		{"delay=1ms,mode=netem,seed=1", old, "user: this kernel's netem takes no seed"},
-		{"delay=1ms,mode=netem,seed=1", all, "kernel: mode netem, and this kernel has it"},
-		{"delay=1ms,mode=netem", none, "user: missing"},
+		{"delay=1ms", all, usual},
+		{"delay=1ms,backend=auto", all, usual},
+		{"delay=1ms", have(false, true, true), "kernel: missing"},
+		{"delay=1ms,seed=1", have(false, true, false), usual},
+		{"delay=5ms,jitter=1ms,correlation=5%", have(false, true, true), usual},
 		{"loss=1%,backend=kernel", all, "kernel: asked for"},
 		{"loss=1%,backend=kernel", none, "backend kernel: missing; want backend user or auto"},
 		{"loss=1%,seed=1,backend=kernel", old, "backend kernel: this kernel's netem takes no seed, as Linux 6.6 and later do; leave the seed out, or want backend user"},
-		{"loss=1%,backend=bpf", have(true, true, true, false), "backend bpf: missing; want backend user or auto"},
-		{"loss=1%,backend=bpf", none, "bpf: asked for"},
-		{"loss=1%,backend=user", have(false, true, true, true), "backend user: missing; want backend kernel, bpf or auto"},
+		{"loss=1%,backend=user", have(false, true, true), "backend user: missing; want backend kernel or auto"},
 		{"rate=1mbit,backend=user", all, "user: asked for"},
 	} {
 		got, err := planOf(t, c.text).choose(c.m)
@@ -118,9 +103,6 @@ func TestChoice(t *testing.T) {
 	if p := planOf(t, "rate=1mbit,backend=kernel"); p.emulated() {
 		t.Error("a plain rate is emulated, though the kernel keeps it")
 	}
-	if p := planOf(t, "toward=sender,delay=1ms,mode=netem", "toward=receiver,delay=1ms"); p.netem() {
-		t.Error("a link of two modes is taken for netem's")
-	}
 }
 
 // Each impairment has the stage that the words put it at.
@@ -133,8 +115,6 @@ func TestStages(t *testing.T) {
 		"rate=1mbit,delay=1ms":    "rate tbf limit, line netem",
 		"duplicate=1%,corrupt=1%": "line netem adds",
 		"loss=1%,duplicate=1%,rate=1mbit,delay=2ms,jitter=1ms": "loss netem loses, first netem adds, rate tbf limit, line netem",
-		"loss=1%,duplicate=1%,rate=1mbit,delay=2ms,mode=netem": "netem netem loses adds limit",
-		"mode=exact": "",
 	} {
 		s := planOf(t, text).toward[0]
 		got := ""
@@ -204,9 +184,6 @@ func TestSince(t *testing.T) {
 		"loss, then a queue": {kernelWay{Stages: []kernelStage{netemStage, {Kind: "tbf", Limit: true}}},
 			wayReading{hops: []hopReading{{}, {}}}, wayReading{hops: []hopReading{{in: 100, dropped: 10, out: 90}, {in: 90, refused: 20, dropped: 20, out: 70}}},
 			"100 passed 70 lost 10 full 20 twice 0 damaged 0 overrun 0"},
-		"a program": {kernelWay{Map: 1},
-			wayReading{hops: []hopReading{{}}, program: bpfloss.Counts{Frames: 5, Lost: 1}}, wayReading{hops: []hopReading{{in: 90}}, program: bpfloss.Counts{Frames: 105, Lost: 11}},
-			"100 passed 90 lost 10 full 0 twice 0 damaged 0 overrun 0"},
 	} {
 		r := c.way.since(c.before, c.now)
 		show := func(n *uint64) string {
@@ -229,17 +206,16 @@ func TestSince(t *testing.T) {
 func TestStageCauses(t *testing.T) {
 	n := func(v uint64) *uint64 { return &v }
 	way := kernelWay{Stages: []kernelStage{{Iface: "a", Loses: true, Limit: true}, {Iface: "b", Limit: true}, {Iface: "c", Loses: true}}}
-	k := KernelLink{ways: [2]kernelWay{way, way}}
 	for want, did := range map[string]model.LinkResult{
-		"[link-loss link-queue link-loss]":  {Lost: n(3), QueueFull: n(0)},
-		"[link-queue link-queue link-loss]": {Lost: n(0), QueueFull: n(3)},
-		"[link-drop link-queue link-loss]":  {Lost: n(3), QueueFull: n(3)},
+		"map[a:link-loss b:link-queue c:link-loss]":  {Lost: n(3), QueueFull: n(0)},
+		"map[a:link-queue b:link-queue c:link-loss]": {Lost: n(0), QueueFull: n(3)},
+		"map[a:link-drop b:link-queue c:link-loss]":  {Lost: n(3), QueueFull: n(3)},
 	} {
-		if _, got := k.Stages(0, did); fmt.Sprint(got) != want {
+		if got := way.causes(did); fmt.Sprint(got) != want {
 			t.Errorf("%v, want %s", got, want)
 		}
 	}
-	if _, got := k.Stages(1, model.LinkResult{QueueFull: n(1)}); got[0] != model.CauseLinkDrop {
+	if got := way.causes(model.LinkResult{QueueFull: n(1)}); got["a"] != model.CauseLinkDrop {
 		t.Errorf("lost unknown: %v", got)
 	}
 }

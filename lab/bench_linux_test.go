@@ -266,14 +266,14 @@ func BenchmarkLinkPackets(b *testing.B) {
 	for b.Loop() {
 		var best string
 		try := func(pps float64) bool {
-			before := e.Cable.Counts(0)
-			overrun, err := e.Overrun()
+			before := e.cable.Counts(0)
+			overrun, err := e.overrun()
 			o := offer(streams, payload, pps, length, 50*time.Millisecond)
-			after, err2 := e.Overrun()
+			after, err2 := e.overrun()
 			if err := errors.Join(err, err2); err != nil {
 				b.Fatal(err)
 			}
-			now := e.Cable.Counts(0)
+			now := e.cable.Counts(0)
 			left, late := now.Left-before.Left, now.Late-before.Late
 			if after[0] > overrun[0] || float64(late) > 0.01*float64(left) || o.received[0] < left*999/1000 || float64(left) < 0.98*pps*o.seconds {
 				return false
@@ -324,7 +324,7 @@ func BenchmarkLinkStar(b *testing.B) {
 				if i == 0 && e.Ends[1] == "switch" { // the sender's cable, if that is emulated
 					continue
 				}
-				c := e.Cable.Counts(0)
+				c := e.cable.Counts(0)
 				left, late = left+uint64(sign)*c.Left, late+uint64(sign)*c.Late
 			}
 		}

@@ -13,15 +13,14 @@ const (
 	ByCable = "cable" // a virtual Ethernet pair, which leaves packets alone
 	ByTBF   = "tbf"   // the kernel's token bucket filter
 	ByUser  = "user"  // a process of pelt, in user space
-	// ... or the kernel's netem, or an eBPF program: model.BackendKernel, model.BackendBPF
+	// ... or the kernel's netem: model.BackendKernel
 )
 
 // LinkWay is one direction of a link of an open lab, as it is now.
 type LinkWay struct {
 	From     string     `json:"from"` // neighbouring nodes
 	To       string     `json:"to"`
-	Backend  string     `json:"backend"`        // ByCable, ByTBF, ByUser, kernel or bpf
-	Mode     string     `json:"mode,omitempty"` // of ByUser: exact or netem
+	Backend  string     `json:"backend"`        // ByCable, ByTBF, ByUser or kernel
 	Seed     uint64     `json:"seed,omitempty"` // of ByUser: that was given, or drawn
 	Settings model.Link `json:"settings"`
 	Done     *LinkDone  `json:"done,omitempty"` // nil where nobody counts
@@ -100,7 +99,7 @@ func changed(t topologySpec, made, plans []linkPlan, changes []model.LinkChange)
 			}
 			*s = shapeOf(l)
 			any, reached[link][direction] = true, true
-			shaped = shaped || l.Rate > 0 || l.Mode == "netem" || l.QueuePackets == 0 && l.QueueBytes == 0 && l.OverheadBytes == 0
+			shaped = shaped || l.Rate > 0 || l.QueuePackets == 0 && l.QueueBytes == 0 && l.OverheadBytes == 0
 		})
 		switch {
 		case err != nil:
@@ -132,11 +131,11 @@ func (p linkPlan) canBecome(t topologySpec, link int, made linkPlan) error {
 		switch {
 		case emulated:
 		case s.asked.Impaired():
-			return wrong("only an emulated link can do %s, and this one is %s; take the lab down, and up with --link mode=exact", s.asked.Words(), made.toward[direction].kind())
+			return wrong("only an emulated link can do %s, and this one is %s; take the lab down, and up with --link backend=user", s.asked.Words(), made.toward[direction].kind())
 		case s.rate > 0 && made.toward[direction].rate == 0:
-			return wrong("it was made without a rate, so nothing is there that could keep one; take the lab down, and up with a rate or with --link mode=exact")
+			return wrong("it was made without a rate, so nothing is there that could keep one; take the lab down, and up with a rate or with --link backend=user")
 		case s.rate == 0 && made.toward[direction].rate > 0:
-			return wrong("its rate is the kernel's tbf, which cannot be without one; give a higher rate, or take the lab down, and up with --link mode=exact")
+			return wrong("its rate is the kernel's tbf, which cannot be without one; give a higher rate, or take the lab down, and up with --link backend=user")
 		}
 	}
 	return p.check(t, link, emulated)
@@ -148,17 +147,6 @@ func (s shape) kind() string {
 		return "shaped by the kernel's tbf"
 	}
 	return "a plain cable"
-}
-
-// by is what makes a direction do what it does.
-func (p linkPlan) by(direction int, c choice) string {
-	switch {
-	case p.emulated():
-		return c.backend
-	case p.toward[direction].rate > 0:
-		return ByTBF
-	}
-	return ByCable
 }
 
 // CheckChanges reports whether a lab that Open makes of the links could make

@@ -31,13 +31,14 @@ func (l *Lab) SetLinks(changes []model.LinkChange, o SetOptions) ([]LinkChanged,
 func (l *Lab) setLinks(changes []model.LinkChange, dry bool) (list []LinkChanged, before map[[2]int]shape, err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	next, reached, err := changed(l.spec, l.made, l.plans, changes)
+	made, plans := l.plans()
+	next, reached, err := changed(l.spec, made, plans, changes)
 	if err != nil {
 		return nil, nil, err
 	}
 	for i := range next {
-		if c := l.choices[i]; next[i] != l.plans[i] && l.made[i].emulated() && c.backend != model.BackendUser {
-			return nil, nil, &UsageError{fmt.Sprintf("link %s: its backend is %s, whose settings stay as they were made; take the lab down, and up with --link backend=user", l.spec.linkName(i), c.backend)}
+		if next[i] != plans[i] && l.links[i].Kernel() {
+			return nil, nil, &UsageError{fmt.Sprintf("link %s: its backend is %s, whose settings stay as they were made; take the lab down, and up with --link backend=user", l.spec.linkName(i), model.BackendKernel)}
 		}
 	}
 	list, before = []LinkChanged{}, map[[2]int]shape{}
@@ -45,8 +46,8 @@ func (l *Lab) setLinks(changes []model.LinkChange, dry bool) (list []LinkChanged
 		for direction, one := range ways {
 			if one {
 				from, to := l.spec.ends(i, direction)
-				before[[2]int{i, direction}] = l.plans[i].toward[direction]
-				list = append(list, LinkChanged{from, to, l.plans[i].toward[direction].link(), next[i].toward[direction].link()})
+				before[[2]int{i, direction}] = plans[i].toward[direction]
+				list = append(list, LinkChanged{from, to, plans[i].toward[direction].link(), next[i].toward[direction].link()})
 			}
 		}
 	}
@@ -60,7 +61,7 @@ func (l *Lab) setLinks(changes []model.LinkChange, dry bool) (list []LinkChanged
 func (l *Lab) putBack(before map[[2]int]shape) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	next := slices.Clone(l.plans)
+	_, next := l.plans()
 	for at, s := range before {
 		next[at[0]].toward[at[1]] = s
 	}
@@ -69,61 +70,55 @@ func (l *Lab) putBack(before map[[2]int]shape) error {
 
 // become makes the links what the plans say, or leaves them as they are.
 func (l *Lab) become(next []linkPlan) (err error) {
-	before := l.plans
 	var undo []func() error
 	defer func() {
-		if err == nil {
-			l.plans = next
-			l.facts.Backends = l.sentences()
-			return
+		if err != nil {
+			for _, f := range slices.Backward(undo) {
+				err = errors.Join(err, f())
+			}
 		}
-		for _, f := range slices.Backward(undo) {
-			err = errors.Join(err, f())
-		}
+		l.facts.Backends = l.sentences()
 	}()
-	for i := range next {
+	for i, k := range l.links {
+		before := k.plan
 		for direction := range 2 {
-			if next[i].toward[direction] == before[i].toward[direction] {
+			if next[i].toward[direction] == before.toward[direction] {
 				continue
 			}
-			if err := l.setWay(i, direction, next[i]); err != nil {
+			if err := l.setWay(k, direction, next[i].toward[direction]); err != nil {
 				return fmt.Errorf("change link %s: %w", l.spec.wayName(i, direction), err)
 			}
-			undo = append(undo, func() error { return l.setWay(i, direction, before[i]) })
+			undo = append(undo, func() error { return l.setWay(k, direction, before.toward[direction]) })
 		}
 	}
 	return nil
 }
 
-// setWay makes one direction of a link what its plan says.
-func (l *Lab) setWay(link, direction int, plan linkPlan) error {
-	if l.made[link].emulated() {
-		k := slices.IndexFunc(l.links, func(e EmulatedLink) bool { return e.link == link })
-		if k < 0 {
-			return errors.New("nobody moves its frames")
+// setWay makes one direction of a link another.
+func (l *Lab) setWay(k *Link, direction int, s shape) error {
+	if k.cable == nil {
+		place := l.tbfOf(k.number, direction)
+		if place == nil {
+			return errors.New("no tbf is there")
 		}
-		e := &l.links[k]
-		set := plan.toward[direction].settings()
-		if set.Seed == 0 {
-			set.Seed = l.seed
+		err := l.held[place.Space].Do(func() error { return changeTBF(place.Iface, s.tbf(k.plan.mtu)) })
+		if err == nil {
+			k.plan.toward[direction] = s
 		}
-		other := e.Seeds[direction] != set.Seed
-		e.Seeds[direction] = set.Seed
-		set.Seed = seedOf(set, link, direction)
-		if e.times[direction]++; other {
-			e.times[direction] = 0 // a link made with that seed draws the same
-		} else if set.Mode != "netem" { // or each change would bring the first draws again
-			set.Seed = split(set.Seed, e.times[direction])
-		}
-		e.Cable.Set(direction, set)
-		e.Ways[direction] = set
-		return nil
+		return err
 	}
-	place := l.tbfOf(link, direction)
-	if place == nil {
-		return errors.New("no tbf is there")
+	set := s.settings()
+	seed := cmp.Or(set.Seed, l.seed)
+	if k.times[direction]++; k.seeds[direction] != seed {
+		k.seeds[direction], k.times[direction] = seed, 0 // a link made with that seed draws the same
 	}
-	return l.held[place.Space].Do(func() error { return changeTBF(place.Iface, plan.toward[direction].tbf(plan.mtu)) })
+	set.Seed = seedOf(seed, k.number, direction)
+	if n := k.times[direction]; n > 0 { // or each change would bring the first draws again
+		set.Seed = split(set.Seed, n)
+	}
+	k.cable.Set(direction, set)
+	k.settings[direction], k.plan.toward[direction] = set, s
+	return nil
 }
 
 // tbfOf is where a direction of a link is shaped by the kernel; nil if it is not.
@@ -173,31 +168,6 @@ func changeTBF(name string, p tbfPlan) error {
 	return nil
 }
 
-// sentences say what the links are now, as when the lab was opened.
-func (l *Lab) sentences() []string {
-	b := builder{spec: l.spec}
-	for i, p := range l.plans {
-		homes := l.spec.homes(i, l.made[i])
-		for direction, s := range p.toward {
-			switch {
-			case l.made[i].emulated() && l.choices[i].backend != model.BackendUser:
-				if text, acts := l.fixed[[2]int{i, direction}]; acts {
-					b.tell(i, direction, text)
-				}
-			case l.made[i].emulated():
-				set := s.settings()
-				if set.Seed == 0 {
-					set.Seed = l.seed
-				}
-				b.tell(i, direction, told(set, l.choices[i].inUserSpace(set)))
-			case homes[direction] != nowhere:
-				b.tell(i, direction, l.spec.sentence(i, direction, s, s.tbf(p.mtu), homes[direction]))
-			}
-		}
-	}
-	return b.sentences()
-}
-
 // Links lists the directions of the lab's links as they are now, in travel order.
 func (l *Lab) Links() ([]LinkWay, error) {
 	if l.holder != nil {
@@ -205,40 +175,30 @@ func (l *Lab) Links() ([]LinkWay, error) {
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	shapers, err := l.Shapers()
-	if err != nil {
-		return nil, err
-	}
-	byPlan := map[int]EmulatedLink{}
-	for _, e := range l.links {
-		byPlan[e.link] = e
-	}
 	list := []LinkWay{}
-	for i, p := range l.plans {
-		e, moved := byPlan[i]
+	for i, k := range l.links {
 		var overrun [2]uint64
-		if moved {
-			if overrun, err = e.Overrun(); err != nil {
+		var err error
+		if k.cable != nil {
+			if overrun, err = k.overrun(); err != nil {
 				return nil, err
 			}
 		}
-		for direction, s := range p.toward {
-			w := LinkWay{Backend: l.made[i].by(direction, l.choices[i]), Settings: s.link()}
-			w.From, w.To = l.spec.ends(i, direction)
-			w.Settings.MTU = 0
-			if p.mtu != defaultMTU {
-				w.Settings.MTU = p.mtu
+		for direction, s := range k.plan.toward {
+			w := LinkWay{Backend: ByCable, From: k.Ends[direction], To: k.Ends[1-direction], Settings: s.link()}
+			if k.plan.mtu != defaultMTU {
+				w.Settings.MTU = k.plan.mtu
 			}
-			if moved {
-				w.Mode, w.Seed = cmp.Or(s.asked.Mode, "exact"), s.asked.Seed
-				if w.Seed == 0 {
-					w.Seed = l.seed
-				}
-				w.Done = done(e.Cable.Counts(direction), overrun[direction])
-			}
-			for _, t := range shapers {
-				if t.From == w.From && t.To == w.To {
-					w.Done = &LinkDone{Frames: t.Packets + t.Dropped + t.QueuePackets, Passed: t.Packets, QueueFull: t.Dropped}
+			place := l.tbfOf(i, direction)
+			switch {
+			case k.cable != nil:
+				w.Backend, w.Seed, w.Done = ByUser, cmp.Or(s.asked.Seed, l.seed), done(k.cable.Counts(direction), overrun[direction])
+			case k.Kernel():
+				w.Backend = model.BackendKernel
+			case place != nil:
+				w.Backend = ByTBF
+				if w.Done, err = l.doneBy(place); err != nil {
+					return nil, err
 				}
 			}
 			list = append(list, w)

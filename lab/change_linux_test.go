@@ -79,8 +79,8 @@ func TestSetTakesEffect(t *testing.T) {
 		t.Fatalf("%+v, %v", ways, err)
 	}
 	w := ways[0]
-	if w.Settings.Words() != "delay=2ms,seed=3" || w.Backend != ByUser || w.Mode != "exact" || w.Seed != 3 ||
-		!testing.Short() && (w.Done.Lost < uint64(p.count) || w.Done.Lost > uint64(p.count)+foreign || w.Done.Passed < 2*uint64(p.count) || w.Done.Late == nil) {
+	if w.Settings.Words() != "delay=2ms,seed=3" || w.Backend != ByUser || w.Seed != 3 ||
+		w.Done.Lost < uint64(p.count) || w.Done.Lost > uint64(p.count)+foreign || w.Done.Passed < 2*uint64(p.count) || w.Done.Late == nil {
 		t.Errorf("after it all: %+v, %+v", w, w.Done)
 	}
 	if told := l.Facts().Backends[0]; !strings.Contains(told, "delay 2ms") || strings.Contains(told, "loss") {
@@ -91,11 +91,11 @@ func TestSetTakesEffect(t *testing.T) {
 // The same settings, set again and again, do not bring the same draws again.
 func TestSetDrawsAnew(t *testing.T) {
 	l := openLab(t, "direct", "loss=50%,seed=3")
-	before := l.Emulated()[0].Ways[0].Seed
+	before := l.links[0].settings[0].Seed
 	seeds := []uint64{before}
 	for i := range 6 {
 		setLinks(t, l, SetOptions{}, "", fmt.Sprintf("loss=%d%%", 40+10*(i%2)))
-		if now := l.Emulated()[0].Ways[0].Seed; slices.Contains(seeds, now) {
+		if now := l.links[0].settings[0].Seed; slices.Contains(seeds, now) {
 			t.Errorf("change %d has a seed of before", i)
 		} else {
 			seeds = append(seeds, now)
@@ -126,7 +126,7 @@ func TestSetChangesTBF(t *testing.T) {
 		t.Errorf("the report would say %q", told)
 	}
 	ways, err := l.Links()
-	if err != nil || ways[0].Backend != ByTBF || ways[0].Done == nil || !testing.Short() && ways[0].Done.QueueFull == 0 || ways[0].Done.Late != nil {
+	if err != nil || ways[0].Backend != ByTBF || ways[0].Done == nil || ways[0].Done.QueueFull == 0 || ways[0].Done.Late != nil {
 		t.Errorf("%+v, %v", ways, err)
 	}
 }
@@ -162,20 +162,18 @@ func TestHeldLinks(t *testing.T) {
 	if err != nil || len(accounts) != 1 {
 		t.Fatalf("%+v, %v", accounts, err)
 	}
-	if !testing.Short() {
-		gone, arrived := lostOf(came, p.count), map[uint64]bool{}
-		for _, v := range accounts[0].Verdicts {
-			if arrived[v.Sequence] || v.Sequence >= uint64(p.count) || !gone[v.Sequence] {
-				t.Errorf("a verdict on %d, which arrived or had one", v.Sequence)
-			}
-			arrived[v.Sequence] = true
+	gone, arrived := lostOf(came, p.count), map[uint64]bool{}
+	for _, v := range accounts[0].Verdicts {
+		if arrived[v.Sequence] || v.Sequence >= uint64(p.count) || !gone[v.Sequence] {
+			t.Errorf("a verdict on %d, which arrived or had one", v.Sequence)
 		}
-		if n := number(gone); n != len(accounts[0].Verdicts) || n == 0 {
-			t.Errorf("%d verdicts on %d lost", len(accounts[0].Verdicts), n)
-		}
-		if r := accounts[0].Results[0]; r.Frames < uint64(p.count) || r.Lost == nil || *r.Lost < uint64(len(accounts[0].Verdicts)) || r.AskedRatio != 0.2 {
-			t.Errorf("its account is %+v", r)
-		}
+		arrived[v.Sequence] = true
+	}
+	if n := number(gone); n != len(accounts[0].Verdicts) || n == 0 {
+		t.Errorf("%d verdicts on %d lost", len(accounts[0].Verdicts), n)
+	}
+	if r := accounts[0].Results[0]; r.Frames < uint64(p.count) || r.Lost == nil || *r.Lost < uint64(len(accounts[0].Verdicts)) || r.AskedRatio != 0.2 {
+		t.Errorf("its account is %+v", r)
 	}
 	if _, err := watch.Collect(); err == nil {
 		t.Error("collected twice")
@@ -228,8 +226,8 @@ func TestSetSeed(t *testing.T) {
 	first := draws(l)
 	for range 2 {
 		setLinks(t, l, SetOptions{}, "", "seed=7")
-		if got := draws(l); !slices.Equal(got, made) || l.links[0].Seeds != [2]uint64{7, 7} {
-			t.Errorf("the seed 7 draws %v, a lab made with it %v; seeds %v", got, made, l.links[0].Seeds)
+		if got := draws(l); !slices.Equal(got, made) || l.links[0].seeds != [2]uint64{7, 7} {
+			t.Errorf("the seed 7 draws %v, a lab made with it %v; seeds %v", got, made, l.links[0].seeds)
 		}
 		setLinks(t, l, SetOptions{}, "", "seed=5")
 		if got := draws(l); !slices.Equal(got, first) {

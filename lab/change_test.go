@@ -26,7 +26,7 @@ func TestWhatLinksCanBecome(t *testing.T) {
 	}{
 		{"direct", "delay=5ms", "", "loss=5%,delay=0", ""},
 		{"direct", "delay=5ms", "receiver", "rate=10mbit,queue=20,toward=sender", ""},
-		{"direct", "mode=exact", "", "loss=ge:1%/10%/70%/0", ""},
+		{"direct", "backend=user", "", "loss=ge:1%/10%/70%/0", ""},
 		{"direct", "rate=10mbit", "sender-receiver", "rate=20mbit,queue=64KiB", ""},
 		{"direct", "rate=10mbit", "receiver-sender", "overhead=24", ""},
 		{"star:3", "delay=5ms", "switch-receiver-2", "loss=5%", ""},
@@ -42,9 +42,8 @@ func TestWhatLinksCanBecome(t *testing.T) {
 		{"direct", "delay=5ms", "router", "loss=1%", `no node "router"`},
 		{"direct", "delay=5ms", "", "loss=1%,toward=router", `no node "router"`},
 		{"router", "delay=5ms", "sender-receiver", "loss=1%", `no node "sender-receiver"`},
-		{"direct", "delay=5ms", "", "mode=netem,overhead=24", "not counted in netem"},
 	} {
-		l, err := model.ParseLink("", c.link)
+		l, _, err := model.ParseLink("", c.link)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -62,7 +61,7 @@ func TestChanged(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	l, err := model.ParseLink("", "delay=5ms,loss=1%,rate=1mbit")
+	l, _, err := model.ParseLink("", "delay=5ms,loss=1%,rate=1mbit")
 	if err != nil {
 		t.Fatal(err)
 	}

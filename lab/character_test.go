@@ -56,7 +56,7 @@ func TestCharacter(t *testing.T) {
 
 // What a fast path would go past is no link of its lab.
 func TestFastHasPlainLinks(t *testing.T) {
-	for _, text := range []string{"delay=1ms", "mode=exact", "loss=1%,backend=bpf"} {
+	for _, text := range []string{"delay=1ms", "backend=user", "loss=1%,backend=kernel"} {
 		var usage *UsageError
 		if err := Check("fast", parsed(t, text)); !errors.As(err, &usage) || !strings.Contains(err.Error(), "plain cable") {
 			t.Errorf("%s: %v", text, err)

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"pelt/internal/testenv"
 )
 
 func TestSplitWords(t *testing.T) {
@@ -32,8 +34,9 @@ func TestSplitWords(t *testing.T) {
 			if err != nil || !slices.Equal(got, c.want) {
 				t.Errorf("%q\ngot  %q, %v\nwant %q", c.line, got, err, c.want)
 			}
-			if shell, err := exec.LookPath("sh"); err == nil && !strings.ContainsRune(strings.Trim(c.line, " \n"), '\t') && c.name != "blanks" {
-				out, err := exec.Command(shell, "-c", `printf '%s\n.\n' `+c.line).Output()
+			if !strings.ContainsRune(strings.Trim(c.line, " \n"), '\t') && c.name != "blanks" {
+				testenv.Tool(t, "sh")
+				out, err := exec.Command("sh", "-c", `printf '%s\n.\n' `+c.line).Output()
 				if want := strings.Join(got, "\n.\n") + "\n.\n"; err != nil || string(out) != want {
 					t.Errorf("%q: sh splits it to %q, %v", c.line, out, err)
 				}

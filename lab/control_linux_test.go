@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"golang.org/x/sys/unix"
+
+	"pelt/internal/testenv"
 )
 
 func readSettingIn(t *testing.T, n *Node, name string) (value string) {
@@ -54,6 +56,7 @@ func controlOf(t *testing.T, from, to *Node, network, addr string) (names [2]str
 // TestProgramControl gives each control of this kernel, those that the host does
 // not allow to everybody included.
 func TestProgramControl(t *testing.T) {
+	testenv.Tool(t, "sh", "cat")
 	l := openLab(t, "router")
 	a, b := node(t, l, "sender"), node(t, l, "receiver")
 	before := [2]string{readSettingIn(t, a, controlSetting), readSettingIn(t, b, controlSetting)}

@@ -1,6 +1,7 @@
 package lab
 
 import (
+	"cmp"
 	"fmt"
 	"net"
 	"runtime"
@@ -17,15 +18,15 @@ const tapQueue = 10_000
 
 // emulate joins two nodes by the backend that was chosen for the link.
 func (b *builder) emulate(link int, pa, pb port) error {
-	c := b.choices[link]
+	c := b.lab.links[link].by
 	if c.backend != model.BackendUser {
 		return b.emulateInKernel(link, pa, pb, c)
 	}
-	return b.emulateInUserSpace(link, pa, pb, c)
+	return b.emulateInUserSpace(link, pa, pb)
 }
 
 // emulateInUserSpace joins two nodes by a cable whose frames this process moves.
-func (b *builder) emulateInUserSpace(link int, pa, pb port, c choice) error {
+func (b *builder) emulateInUserSpace(link int, pa, pb port) error {
 	if b.lab.pool == nil {
 		threads := min(runtime.NumCPU(), 2*len(b.spec.links))
 		if b.spec.many() { // who sends over so many links has more to do than one of these threads, and needs a core, too
@@ -37,31 +38,24 @@ func (b *builder) emulateInUserSpace(link int, pa, pb port, c choice) error {
 		}
 		b.lab.pool = pool
 	}
-	plan := b.plans[link]
-	e := EmulatedLink{link: link, Reason: c.reason}
-	for direction, s := range plan.toward {
+	k := b.lab.links[link]
+	for direction, s := range k.plan.toward {
 		set := s.settings()
-		if set.Seed == 0 {
-			set.Seed = b.seed
-		}
-		e.Seeds[direction] = set.Seed
-		b.tell(link, direction, told(set, c.inUserSpace(set)))
-		set.Seed = seedOf(set, link, direction)
-		e.Ways[direction] = set
+		k.seeds[direction] = cmp.Or(set.Seed, b.lab.seed)
+		set.Seed = seedOf(k.seeds[direction], link, direction)
+		k.settings[direction] = set
 	}
 	var ends [2]userlink.End
 	for i, p := range []port{pa, pb} {
-		e.Ends[i] = b.spec.nodes[p.node].name
-		e.nodes[i], e.names[i] = b.lab.nodes[p.node], b.spec.ifaceName(link, p.node)
-		ends[i] = userlink.End{Do: b.spaces[p.node].ns.Do, Name: e.names[i]}
+		k.nodes[i], k.names[i] = b.lab.nodes[p.node], b.spec.ifaceName(link, p.node)
+		ends[i] = userlink.End{Do: b.spaces[p.node].ns.Do, Name: k.names[i]}
 	}
 	var err error
-	if e.Cable, err = b.lab.pool.Open(ends[0], ends[1], e.Ways); err != nil {
+	if k.cable, err = b.lab.pool.Open(ends[0], ends[1], k.settings); err != nil {
 		return missing("TAP interfaces, so no link can be emulated in user space", "CONFIG_TUN, module tun", err)
 	}
-	b.lab.links, b.lab.moved = append(b.lab.links, e), true
 	for i, p := range []port{pa, pb} {
-		if err := b.plug(b.spaces[p.node], e.names[i], b.macOf(p), plan.mtu); err != nil {
+		if err := b.plug(b.spaces[p.node], k.names[i], b.macOf(p), k.plan.mtu); err != nil {
 			return err
 		}
 	}
@@ -94,12 +88,12 @@ func (b *builder) plug(s *space, name string, mac net.HardwareAddr, mtu int) err
 	return b.raise(s, name, mtu)
 }
 
-// Overrun is how many frames each direction was too slow to take, since the lab
+// overrun is how many frames each direction was too slow to take, since the lab
 // was made.
-func (e EmulatedLink) Overrun() (frames [2]uint64, err error) {
-	for i, n := range e.nodes {
+func (k *Link) overrun() (frames [2]uint64, err error) {
+	for i, n := range k.nodes {
 		err := n.Do(func() error {
-			link, err := netlink.LinkByName(e.names[i])
+			link, err := netlink.LinkByName(k.names[i])
 			if err != nil {
 				return err
 			}
@@ -109,7 +103,7 @@ func (e EmulatedLink) Overrun() (frames [2]uint64, err error) {
 			return nil
 		})
 		if err != nil {
-			return frames, fmt.Errorf("read the counters of %s of %s: %w", e.names[i], e.Ends[i], err)
+			return frames, fmt.Errorf("read the counters of %s of %s: %w", k.names[i], k.Ends[i], err)
 		}
 	}
 	return frames, nil

@@ -3,20 +3,18 @@ package lab
 import (
 	"cmp"
 	"fmt"
-	"slices"
 	"strings"
 	"time"
 
 	"pelt/lab/impair"
-	"pelt/lab/userlink"
 	"pelt/model"
 	"pelt/unit"
 )
 
 // emulated reports whether a link does to frames what a rate and a queue do not,
-// or is asked of a backend that does it another way than a plain link's.
+// or is asked to be done in user space.
 func (p linkPlan) emulated() bool {
-	return p.toward[0].asked.Impaired() || p.toward[1].asked.Impaired() || p.backend == model.BackendUser || p.backend == model.BackendBPF
+	return p.toward[0].asked.Impaired() || p.toward[1].asked.Impaired() || p.backend == model.BackendUser
 }
 
 // merge overrides what is said of a link by what is said later.
@@ -34,7 +32,7 @@ func merge(a, b model.Link) model.Link {
 		ReorderRatio: cmp.Or(b.ReorderRatio, a.ReorderRatio), ReorderCorrelation: cmp.Or(b.ReorderCorrelation, a.ReorderCorrelation), Gap: cmp.Or(b.Gap, a.Gap),
 		DuplicateRatio: cmp.Or(b.DuplicateRatio, a.DuplicateRatio), DuplicateCorrelation: cmp.Or(b.DuplicateCorrelation, a.DuplicateCorrelation),
 		CorruptRatio: cmp.Or(b.CorruptRatio, a.CorruptRatio), CorruptCorrelation: cmp.Or(b.CorruptCorrelation, a.CorruptCorrelation),
-		Mode: cmp.Or(b.Mode, a.Mode), Seed: cmp.Or(b.Seed, a.Seed), Buffers: cmp.Or(b.Buffers, a.Buffers),
+		Seed: cmp.Or(b.Seed, a.Seed), Buffers: cmp.Or(b.Buffers, a.Buffers),
 	}
 }
 
@@ -49,7 +47,7 @@ func (s shape) settings() impair.Settings {
 		table = known
 	}
 	set := impair.Settings{
-		Mode: impair.Mode(a.Mode), Rate: s.rate,
+		Rate:  s.rate,
 		Delay: seconds(a.DelaySeconds), Jitter: seconds(a.JitterSeconds), Correlation: a.Correlation, Shape: table,
 		Duplicate: impair.Chance{Ratio: a.DuplicateRatio, Correlation: a.DuplicateCorrelation},
 		Corrupt:   impair.Chance{Ratio: a.CorruptRatio, Correlation: a.CorruptCorrelation},
@@ -63,13 +61,6 @@ func (s shape) settings() impair.Settings {
 	case model.FourState:
 		set.Loss.Model, set.Loss.P13, set.Loss.P31, set.Loss.P32, set.Loss.P23, set.Loss.P14 = impair.FourState, v[0], v[1], v[2], v[3], v[4]
 	}
-	if set.Mode == impair.Netem {
-		set.QueuePackets, set.QueueBytes, set.Overhead = s.queuePackets, s.queueBytes, s.overhead
-		if s.queuePackets == 0 && s.queueBytes == 0 {
-			set.QueuePackets = netemLimit
-		}
-		return set
-	}
 	if s.rate == 0 {
 		return set
 	}
@@ -79,24 +70,21 @@ func (s shape) settings() impair.Settings {
 		set.QueueBytes = s.queueBytes
 	}
 	if s.queuePackets == 0 && s.queueBytes == 0 {
-		set.QueuePackets = netemLimit
+		set.QueuePackets = usualQueue
 	}
 	return set
 }
 
-// netemLimit is what tc gives netem where nothing is said, tc-netem(8): who knows
-// links from there expects it in either mode.
-const netemLimit = 1000
+// usualQueue is what tc gives netem where nothing is said, tc-netem(8), in packets: who knows
+// links from there expects it.
+const usualQueue = 1000
 
 func seconds(s float64) time.Duration { return time.Duration(s*1e9 + 0.5) }
 
 // seedOf parts one seed among the directions of a lab's links, so that no two
-// lose the same frames. Netem's is taken as it is: its draws shall be the kernel's.
-func seedOf(s impair.Settings, link, direction int) uint64 {
-	if s.Mode == impair.Netem {
-		return s.Seed
-	}
-	return split(s.Seed, uint64(2*link+direction+1))
+// lose the same frames.
+func seedOf(seed uint64, link, direction int) uint64 {
+	return split(seed, uint64(2*link+direction+1))
 }
 
 // split makes of one seed the n-th of many: splitmix64, Steele, Lea and Flood,
@@ -144,9 +132,6 @@ func told(s impair.Settings, by string) string {
 			say("%d B more counted for each frame", s.Overhead)
 		}
 	}
-	if s.Rate == 0 && s.QueuePackets > 0 && s.QueuePackets != netemLimit {
-		say("limit %d packets", s.QueuePackets)
-	}
 	if s.Delay > 0 {
 		say("delay %v", s.Delay)
 	}
@@ -155,11 +140,7 @@ func told(s impair.Settings, by string) string {
 		if s.Shape != nil {
 			name = s.Shape.Name
 		}
-		more := ""
-		if s.Jitter > s.Delay { // only netem does that
-			more = ", which leaves at once what were to leave before it came"
-		}
-		say("jitter %v %s%s%s", s.Jitter, name, correlated(s.Correlation), more)
+		say("jitter %v %s%s", s.Jitter, name, correlated(s.Correlation))
 	}
 	switch s.Loss.Model {
 	case impair.Random:
@@ -180,47 +161,11 @@ func told(s impair.Settings, by string) string {
 }
 
 // inUserSpace says who does it where this process moves the frames.
-func inUserSpace(s impair.Settings, seed uint64) string {
-	return fmt.Sprintf("in user space, %s, seed %d", cmp.Or(s.Mode, impair.Exact), seed)
-}
-
-// inUserSpace also says why, where the kernel's own would have come first.
-func (c choice) inUserSpace(s impair.Settings) string {
-	by := inUserSpace(s, s.Seed)
-	if s.Mode == impair.Netem {
-		by += "; " + c.reason
-	}
-	return by
-}
+func inUserSpace(seed uint64) string { return fmt.Sprintf("in user space, seed %d", seed) }
 
 func correlated(ratio float64) string {
 	if ratio == 0 {
 		return ""
 	}
 	return " correlated " + unit.FormatRatio(ratio)
-}
-
-// EmulatedLink is a link whose frames this process moves. Its counters are there
-// as long as the lab is open.
-type EmulatedLink struct {
-	Ends   [2]string // nodes, in travel order
-	Ways   [2]impair.Settings
-	Seeds  [2]uint64 // as asked or drawn for the lab; those of Ways are parts of it
-	Reason string    // why user space
-	Cable  *userlink.Cable
-	link   int // of the topology
-	nodes  [2]*Node
-	names  [2]string // of its interfaces
-	times  [2]uint64 // that its settings changed
-}
-
-// Moved reports whether any link is emulated in user space, by this process or by
-// the lab's holder.
-func (l *Lab) Moved() bool { return l.moved }
-
-// Emulated lists the links whose frames this process moves, in travel order.
-func (l *Lab) Emulated() []EmulatedLink {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return slices.Clone(l.links)
 }

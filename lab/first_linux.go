@@ -1,36 +1,41 @@
 package lab
 
 import (
-	"bufio"
+	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"os/signal"
-	"strconv"
-	"strings"
 	"syscall"
 	"time"
 
 	"golang.org/x/sys/unix"
 )
 
+// The first process of a PID namespace is this program again. It starts the user's
+// program, takes in orphans, and ends all when the program has ended, when it is told
+// to, or when the pipe of orders closes. The user's program is not the first one itself:
+// a process that gives up its rights loses its parent-death signal (commit_creds,
+// kernel/cred.c), and the first one gets no signals that it does not handle.
 const (
-	firstEnv  = "PELT_LAB_FIRST"
-	firstWord = "ready\n"
-	firstTime = 10 * time.Second // to start in
+	firstEnv    = "PELT_LAB_FIRST" // own: its mounts are nobody else's; shared
+	firstTime   = 10 * time.Second // to start in
+	firstReport = 3                // descriptors: it writes a programReport when the program has started, and one at the end,
+	firstOrders = 4                // and reads orders of one byte
 )
 
-// firstProcess is the first process of a PID namespace: this program again. The
-// kernel ends all others when it ends, which it does with the thread that started
-// it and with the pipe that this process holds open. The user's program is not the
-// first one itself, for a process that gives up its rights loses its parent-death
-// signal (commit_creds, kernel/cred.c), and the first one gets no signals that it
-// does not handle.
-type firstProcess struct {
-	process *os.Process
-	life    *os.File
-	space   uint64 // inode of the namespace; 0 unknown
+const (
+	orderTerminate = 't' // SIGTERM to all
+	orderKill      = 'k' // SIGKILL to the program
+)
+
+// programReport is what a first process says of the program.
+type programReport struct {
+	Error        string // why it did not start; "" if it did
+	Status       syscall.WaitStatus
+	Duration     time.Duration
+	User, System time.Duration // of all that ran in the namespace
+	MaxRSSBytes  uint64        // as in Ending
 }
 
 // BeFirst does not return if this process is such a first process. A program that
@@ -40,111 +45,68 @@ func BeFirst() {
 	if mounts == "" {
 		return
 	}
-	signal.Ignore() // whatever the program sends to all
-	children := make(chan os.Signal, 1)
-	signal.Notify(children, unix.SIGCHLD)
-	go reap(children)
+	_ = os.Unsetenv(firstEnv)
+	signal.Notify(make(chan os.Signal, 1)) // whatever the program sends to it
 	if mounts == "own" {
 		// Where the kernel does not let it, the programs see the host's.
 		_ = unix.Mount("proc", "/proc", "proc", unix.MS_NOSUID|unix.MS_NODEV|unix.MS_NOEXEC, "")
 	}
-	ready := os.NewFile(3, "ready")
-	_, err := ready.WriteString(firstWord)
-	if err == nil {
-		_ = ready.Close()
-		_, _ = os.NewFile(4, "life").Read(make([]byte, 1)) // until the other end is closed
+	unix.CloseOnExec(firstReport)
+	unix.CloseOnExec(firstOrders)
+	report := json.NewEncoder(os.NewFile(firstReport, "report"))
+	began := time.Now()
+	pid, err := syscall.ForkExec(os.Args[2], os.Args[3:],
+		&syscall.ProcAttr{Env: os.Environ(), Files: []uintptr{0, 1, 2}, Sys: &syscall.SysProcAttr{Setsid: true}})
+	if err != nil {
+		_ = report.Encode(programReport{Error: err.Error()})
+		os.Exit(1)
+	}
+	if report.Encode(programReport{}) == nil {
+		go obey(os.NewFile(firstOrders, "orders"), pid)
+		_ = report.Encode(awaitAll(pid, began))
 	}
 	os.Exit(0)
 }
 
-// reap takes in orphans, so that their processor time is this process's children's.
-func reap(children <-chan os.Signal) {
-	for range children {
-		for {
-			if pid, err := unix.Wait4(-1, nil, unix.WNOHANG, nil); pid <= 0 && !errors.Is(err, unix.EINTR) {
-				break
-			}
+// obey carries out orders until there are no more.
+func obey(orders *os.File, pid int) {
+	for order := make([]byte, 1); ; {
+		n, _ := orders.Read(order)
+		switch {
+		case n == 0:
+			os.Exit(0) // the kernel ends all others
+		case order[0] == orderTerminate:
+			_ = unix.Kill(-1, unix.SIGTERM) // nobody may be there, here and below
+		case order[0] == orderKill:
+			_ = unix.Kill(pid, unix.SIGKILL)
 		}
 	}
 }
 
-// startFirst makes a PID namespace for what the calling thread, which must never
-// be unlocked, starts from then on. ownMounts says that the thread's mounts are
-// nobody else's.
-func startFirst(ownMounts bool) (f *firstProcess, err error) {
-	ready, readyTo, err := os.Pipe()
-	if err != nil {
-		return nil, err
+// awaitAll waits for the program, ends what it left behind, and sums up.
+func awaitAll(pid int, began time.Time) (r programReport) {
+	for {
+		var status syscall.WaitStatus
+		one, err := syscall.Wait4(-1, &status, 0, nil)
+		if one == pid {
+			r.Status, r.Duration = status, time.Since(began)
+			_ = unix.Kill(-1, unix.SIGKILL)
+		}
+		if err != nil && !errors.Is(err, unix.EINTR) {
+			break // all are gone
+		}
 	}
-	defer ready.Close()
-	lifeFrom, life, err := os.Pipe()
-	if err != nil {
-		return nil, errors.Join(err, readyTo.Close())
+	var own, theirs unix.Rusage
+	if unix.Getrusage(unix.RUSAGE_SELF, &own) != nil || unix.Getrusage(unix.RUSAGE_CHILDREN, &theirs) != nil {
+		return r
 	}
-	env := firstEnv + "=shared"
-	if ownMounts {
-		env = firstEnv + "=own"
+	r.User, r.System = time.Duration(theirs.Utime.Nano()), time.Duration(theirs.Stime.Nano())
+	// A new process shares its parent's memory until it executes, and the kernel
+	// counts that as its own (exec_mmap, fs/exec.c).
+	if theirs.Maxrss > own.Maxrss {
+		r.MaxRSSBytes = uint64(theirs.Maxrss) << 10
 	}
-	// A program without BeFirst has no use for that flag, and a test does nothing.
-	process, err := os.StartProcess("/proc/self/exe", []string{os.Args[0], "-test.run=^$"}, &os.ProcAttr{
-		Env: []string{env, "GOMAXPROCS=1"}, Files: []*os.File{nil, nil, nil, readyTo, lifeFrom},
-		Sys: &syscall.SysProcAttr{Setsid: true, Cloneflags: unix.CLONE_NEWPID, Pdeathsig: unix.SIGKILL},
-	})
-	_, _ = readyTo.Close(), lifeFrom.Close()
-	if err != nil {
-		return nil, errors.Join(missingPIDs(err), life.Close())
-	}
-	f = &firstProcess{process: process, life: life}
-	if err := f.join(ready); err != nil {
-		return nil, errors.Join(fmt.Errorf("start the first process of a PID namespace: %w", err), f.end())
-	}
-	return f, nil
-}
-
-// join has what the calling thread starts be in the namespace, once it is ready.
-func (f *firstProcess) join(ready *os.File) error {
-	// The calling thread's /proc is no longer the one that has the process.
-	var space *os.File
-	err := elsewhere(func() (err error) {
-		space, err = os.Open(fmt.Sprintf("/proc/%d/ns/pid", f.process.Pid))
-		return err
-	})
-	if err != nil {
-		return err
-	}
-	defer space.Close()
-	if info, err := space.Stat(); err == nil {
-		f.space = info.Sys().(*syscall.Stat_t).Ino
-	}
-	if err := ready.SetReadDeadline(time.Now().Add(firstTime)); err != nil {
-		return err
-	}
-	line, err := bufio.NewReader(ready).ReadString('\n')
-	if errors.Is(err, io.EOF) {
-		return errors.New("it ended without a word; does main call lab.BeFirst?")
-	}
-	if err == nil && line != firstWord {
-		err = fmt.Errorf("it said %q", line)
-	}
-	if err != nil {
-		return err
-	}
-	return unix.Setns(int(space.Fd()), unix.CLONE_NEWPID)
-}
-
-// elsewhere runs f on another thread than the calling one, which is locked.
-func elsewhere(f func() error) error {
-	done := make(chan error)
-	go func() { done <- f() }()
-	return <-done
-}
-
-// end ends all that is in the namespace and waits until it is gone.
-func (f *firstProcess) end() error {
-	_ = f.life.Close()
-	_ = f.process.Kill() // it may have ended
-	_, err := f.process.Wait()
-	return err
+	return r
 }
 
 // missingPIDs recognises what the kernel answers when it makes no PID namespace.
@@ -158,91 +120,4 @@ func missingPIDs(err error) error {
 		return fmt.Errorf("no more PID namespaces; sysctl -w user.max_pid_namespaces=10000 allows them: %w", err)
 	}
 	return err
-}
-
-// pidSpace identifies the PID namespace that a process is in; 0 if it is not told.
-func pidSpace(pid int) uint64 {
-	info, err := os.Stat(fmt.Sprintf("/proc/%d/ns/pid", pid))
-	if err != nil {
-		return 0 // it has ended, or /proc is another's
-	}
-	return info.Sys().(*syscall.Stat_t).Ino
-}
-
-// others are the processes in the namespace beside the first; none if /proc does
-// not tell. They are to be released.
-func (f *firstProcess) others() (list []*os.Process) {
-	_ = elsewhere(func() error {
-		list = membersOf(f.space, f.process.Pid)
-		return nil
-	})
-	return list
-}
-
-func membersOf(space uint64, but int) (list []*os.Process) {
-	entries, err := os.ReadDir("/proc")
-	if err != nil || space == 0 {
-		return nil
-	}
-	for _, e := range entries {
-		pid, err := strconv.Atoi(e.Name())
-		if err != nil || pid == but || pidSpace(pid) != space {
-			continue
-		}
-		one, err := os.FindProcess(pid)
-		if err != nil {
-			continue
-		}
-		// The number may have been another's when it was looked at.
-		if pidSpace(pid) == space {
-			list = append(list, one)
-		} else {
-			_ = one.Release()
-		}
-	}
-	return list
-}
-
-// timeOfOthers is the processor time, user and system, of all in the namespace but
-// the first process, and of the orphans that it took in.
-func (f *firstProcess) timeOfOthers() (sum [2]time.Duration) {
-	_ = elsewhere(func() error {
-		list := membersOf(f.space, 0)
-		for _, one := range list {
-			b, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", one.Pid))
-			if err == nil {
-				own, waited := processTimes(string(b))
-				for i := range sum {
-					if one.Pid != f.process.Pid {
-						sum[i] += own[i]
-					}
-					sum[i] += waited[i]
-				}
-			}
-			_ = one.Release()
-		}
-		return nil
-	})
-	return sum
-}
-
-// processTimes are the user and system time in a line of /proc/PID/stat: a process's
-// own, and that of children that it waited for (proc(5), fields 14 to 17; USER_HZ is 100).
-func processTimes(stat string) (own, waited [2]time.Duration) {
-	fields := strings.Fields(stat[strings.LastIndexByte(stat, ')')+1:]) // from the third on
-	if len(fields) < 15 {
-		return own, waited
-	}
-	for i := range 4 {
-		ticks, err := strconv.ParseInt(fields[11+i], 10, 64)
-		if err != nil {
-			continue
-		}
-		if i < 2 {
-			own[i] = time.Duration(ticks) * (time.Second / 100)
-		} else {
-			waited[i-2] = time.Duration(ticks) * (time.Second / 100)
-		}
-	}
-	return own, waited
 }

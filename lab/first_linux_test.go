@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"pelt/internal/testenv"
 	"pelt/model"
 )
 
@@ -36,13 +37,15 @@ func childProgram() int {
 		if err != nil {
 			return 1
 		}
-		line += fmt.Sprint(inode, " ", p.first.space, " ")
+		line += fmt.Sprint(inode, " ", pidSpace(p.first.Pid), " ")
 	}
 	fmt.Println(line)
-	select {}
+	time.Sleep(time.Hour) // without cgo, select {} alone is a deadlock to the runtime
+	return 0
 }
 
 func TestKillLeavesNoProgram(t *testing.T) {
+	testenv.Tool(t, "sh", "sleep")
 	watchHost(t)
 	cmd := child("program")
 	out, err := cmd.StdoutPipe()
@@ -54,21 +57,21 @@ func TestKillLeavesNoProgram(t *testing.T) {
 	}
 	line, err := bufio.NewReader(out).ReadString('\n')
 	set := map[uint64]bool{}
-	var programs []*Program
+	var spaces []uint64
 	for rest := line; err == nil && strings.TrimSpace(rest) != ""; {
 		var ns, pids uint64
 		if _, err := fmt.Sscan(rest, &ns, &pids); err != nil {
 			t.Fatalf("child said %q", line)
 		}
 		set[ns] = true
-		programs = append(programs, &Program{first: &firstProcess{space: pids}})
+		spaces = append(spaces, pids)
 		rest = strings.Join(strings.Fields(rest)[2:], " ")
 	}
-	if len(programs) != 2 || err != nil {
+	if len(spaces) != 2 || err != nil {
 		t.Errorf("child said %q, %v", line, err)
 	}
-	for _, p := range programs {
-		if n := len(left(p)); n < 4 {
+	for _, space := range spaces {
+		if n := len(members(space)); n < 4 {
 			t.Errorf("%d processes before the kill, want 4", n)
 		}
 	}
@@ -77,8 +80,8 @@ func TestKillLeavesNoProgram(t *testing.T) {
 	}
 	_ = cmd.Wait()
 	expectGone(t, set)
-	for _, p := range programs {
-		until(t, "no process of it runs", func() bool { return !slices.ContainsFunc(left(p), runs) })
+	for _, space := range spaces {
+		until(t, "no process of it runs", func() bool { return !slices.ContainsFunc(members(space), runs) })
 	}
 }
 
@@ -103,8 +106,9 @@ func childPrograms() int {
 		if err != nil {
 			return err
 		}
+		space := pidSpace(p.first.Pid)
 		e, err := p.Wait()
-		fmt.Println(e, p.Tail(), len(left(p)))
+		fmt.Println(e, p.Tail(), len(members(space)))
 		return err
 	}()
 	if err != nil {
@@ -115,27 +119,12 @@ func childPrograms() int {
 }
 
 func TestProgramInUserNamespace(t *testing.T) {
+	testenv.Tool(t, "sh", "cat", "ls")
 	watchHost(t)
 	cmd := child("programs")
 	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: 65534, Gid: 65534}}
 	out, err := cmd.CombinedOutput()
 	if want := "exit code 0 [reno eth0] 0\n"; cmd.ProcessState.ExitCode() != 7 || string(out) != want {
 		t.Errorf("exit %d, %v\ngot  %q\nwant %q", cmd.ProcessState.ExitCode(), err, out, want)
-	}
-}
-
-func TestProcessTimes(t *testing.T) {
-	for _, c := range []struct {
-		stat        string
-		own, waited [2]time.Duration
-	}{
-		{"", [2]time.Duration{}, [2]time.Duration{}},
-		{"1 (x) R 1 2", [2]time.Duration{}, [2]time.Duration{}},
-		{"7 (a) b) (c) S 1 7 7 0 -1 4194560 1 2 3 4 100 25 7 3 20 0 1 0 5", [2]time.Duration{time.Second, 250 * time.Millisecond},
-			[2]time.Duration{70 * time.Millisecond, 30 * time.Millisecond}},
-	} {
-		if own, waited := processTimes(c.stat); own != c.own || waited != c.waited {
-			t.Errorf("%q: got %v, %v; want %v, %v", c.stat, own, waited, c.own, c.waited)
-		}
 	}
 }

@@ -79,7 +79,10 @@ func Hold(ctx context.Context, name, topology string, links []model.Link, identi
 		letGo()
 		h.clients.Wait()
 	}()
-	h.record = heldRecord{Name: name, Started: time.Now(), Spaces: len(l.held), Tbfs: l.tbfs, Kernel: l.kernel, Moved: l.moved}
+	h.record = heldRecord{Name: name, Started: time.Now(), Spaces: len(l.held), Tbfs: l.tbfs}
+	for _, k := range l.links {
+		h.record.Kernel = append(h.record.Kernel, k.kernel...)
+	}
 	for _, n := range l.nodes {
 		h.record.Nodes = append(h.record.Nodes, n.info)
 	}

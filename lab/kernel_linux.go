@@ -9,16 +9,13 @@ import (
 	"github.com/vishvananda/netlink/nl"
 	"golang.org/x/sys/unix"
 
-	"pelt/lab/bpfloss"
 	"pelt/lab/gauge"
-	"pelt/lab/impair"
 	"pelt/lab/netem"
-	"pelt/model"
 )
 
 // here is what this machine can make links of. Each probe leaves nothing.
 func here() machine {
-	return machine{user: hasTUN, kernel: hasNetem, bpf: hasLossProgram}
+	return machine{user: hasTUN, kernel: hasNetem}
 }
 
 func hasTUN() error {
@@ -88,48 +85,10 @@ func (s *space) seeded(name string) (ok bool, err error) {
 	return ok, nil
 }
 
-// hasLossProgram loads the program, and tries what it is attached by.
-func hasLossProgram() (err error) {
-	p, err := bpfloss.Load(impair.Settings{})
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, p.Close()) }()
-	b := &builder{lab: &Lab{}}
-	defer func() { err = errors.Join(err, b.lab.Close()) }()
-	s, err := b.newSpace()
-	if err != nil {
-		return explain("make a network namespace", err)
-	}
-	defer s.rt.Close()
-	link, err := s.link("lo")
-	if err != nil {
-		return err
-	}
-	if err := s.addIngress(link); err != nil {
-		return err
-	}
-	return s.addLoss(link, p)
-}
-
-// addLoss puts the program ahead of what passes frames on.
-func (s *space) addLoss(link netlink.Link, p *bpfloss.Program) error {
-	err := s.rt.FilterAdd(&netlink.BpfFilter{
-		FilterAttrs:  netlink.FilterAttrs{LinkIndex: link.Attrs().Index, Parent: netlink.MakeHandle(0xffff, 0), Priority: lossPriority, Protocol: unix.ETH_P_ALL},
-		Fd:           p.FD(),
-		Name:         "lose",
-		DirectAction: true,
-	})
-	if err != nil {
-		return missing("BPF classifier", "CONFIG_NET_CLS_BPF, module cls_bpf", fmt.Errorf("attach the program that loses frames to %s: %w", link.Attrs().Name, err))
-	}
-	return nil
-}
-
 // emulateInKernel joins two nodes by a relay of its own, in which each direction
 // passes its stages.
 func (b *builder) emulateInKernel(link int, pa, pb port, c choice) error {
-	plan := b.plans[link]
+	k := b.lab.links[link]
 	relay, err := b.newSpace()
 	if err != nil {
 		return err
@@ -140,37 +99,35 @@ func (b *builder) emulateInKernel(link int, pa, pb port, c choice) error {
 	inner[0], inner[1] = b.spec.relayNames(link)
 	ports := [2]port{pa, pb}
 	for i, p := range ports {
-		if err := b.veth(plan.mtu, b.spaces[p.node], names[i], b.macOf(p), relay, inner[i], nil); err != nil {
+		if err := b.veth(k.plan.mtu, b.spaces[p.node], names[i], b.macOf(p), relay, inner[i], nil); err != nil {
 			return err
 		}
 	}
-	for direction, s := range plan.toward {
+	k.relay = relay.ns
+	for direction, s := range k.plan.toward {
 		from := ports[direction].node
-		w := kernelWay{From: b.spec.nodes[from].name, To: b.spec.nodes[ports[1-direction].node].name, Backend: c.backend, Reason: c.reason,
-			Mode: string(impair.Exact), Node: from, Out: names[direction], Space: space}
+		w := kernelWay{From: b.spec.nodes[from].name, To: b.spec.nodes[ports[1-direction].node].name, Reason: c.reason,
+			Node: from, Out: names[direction], Space: space}
 		if err := b.way(relay, &w, link, direction, s, c, inner, ports[1-direction]); err != nil {
 			return fmt.Errorf("%s: %w", b.spec.wayName(link, direction), err)
 		}
-		b.lab.kernel = append(b.lab.kernel, w)
+		k.kernel = append(k.kernel, w)
 	}
 	return nil
 }
 
 // way makes one direction: from one of the relay's outer interfaces to the other.
 func (b *builder) way(relay *space, w *kernelWay, link, direction int, s shape, c choice, inner [2]string, to port) error {
-	plan := b.plans[link]
+	plan := b.lab.links[link].plan
 	set := s.settings()
 	if set.Seed == 0 {
-		set.Seed = b.seed
+		set.Seed = b.lab.seed
 	}
 	asked := set.Seed
-	set.Seed = seedOf(set, link, direction)
-	if set.Mode == impair.Netem {
-		w.Mode = string(impair.Netem)
-	}
+	set.Seed = seedOf(asked, link, direction)
 	w.Asked, w.Corrupts = set.LossRatio(), set.Corrupt.Ratio > 0
 	list := s.stages(set, c, plan.mtu)
-	if c.seeds || c.backend == model.BackendBPF {
+	if c.seeds {
 		w.Seed = asked
 	}
 	if s.acts() && s.frameByFrame(set) {
@@ -211,33 +168,25 @@ func (b *builder) way(relay *space, w *kernelWay, link, direction int, s shape, 
 		}
 		w.Entries = []string{entry}
 	}
-	if c.backend == model.BackendBPF && w.Asked > 0 {
-		if err := relay.loseAt(w, set); err != nil {
-			return err
-		}
-	}
 	if s.acts() {
 		seeded := "no seed"
 		if w.Seed != 0 {
 			seeded = fmt.Sprintf("seed %d", w.Seed)
 		}
-		text := told(set, fmt.Sprintf("%s, %s, %s; %s", doers(c, list), w.Mode, seeded, c.reason))
-		b.lab.fixed[[2]int{link, direction}] = text
-		b.tell(link, direction, text)
+		w.text = told(set, fmt.Sprintf("%s, %s; %s", doers(list), seeded, c.reason))
 		burst := 0
 		if i := slices.IndexFunc(list, func(st stage) bool { return st.tbf != nil }); i >= 0 {
 			burst = int(list[i].tbf.burstBytes)
 		}
-		w.gauged = &gauge.Way{From: w.From, To: w.To, Settings: set, Words: text, MTU: plan.mtu, Burst: burst, Backend: c.backend,
+		w.gauged = &gauge.Way{From: w.From, To: w.To, Settings: set, Words: w.text, MTU: plan.mtu, Burst: burst,
 			In: gauge.Port{Do: b.spaces[w.Node].ns.Do, Name: w.Out}, Out: gauge.Port{Do: b.spaces[to.node].ns.Do, Name: b.spec.ifaceName(link, to.node)}}
-		w.anew = func() error { return relay.beginAnew(w.Stages, list, w.Map, set) }
+		w.anew = func() error { return relay.beginAnew(w.Stages, list) }
 	}
 	return nil
 }
 
-// beginAnew makes the queueing disciplines again, and has the program draw from
-// its beginning.
-func (s *space) beginAnew(made []kernelStage, list []stage, program uint32, set impair.Settings) (err error) {
+// beginAnew makes netem's queueing disciplines again, which then draw from their beginning.
+func (s *space) beginAnew(made []kernelStage, list []stage) error {
 	again, err := openSpace(s.ns)
 	if err != nil {
 		return err
@@ -259,26 +208,7 @@ func (s *space) beginAnew(made []kernelStage, list []stage, program uint32, set 
 			return err
 		}
 	}
-	if program != 0 {
-		return bpfloss.Restart(program, set)
-	}
 	return nil
-}
-
-// loseAt puts a program of the direction's own ahead of its first stage.
-func (s *space) loseAt(w *kernelWay, set impair.Settings) error {
-	p, err := bpfloss.Load(set)
-	if err != nil {
-		return err
-	}
-	link, err := s.link(w.Entries[0])
-	if err == nil {
-		err = s.addLoss(link, p)
-	}
-	if err == nil {
-		w.Map, err = p.MapID()
-	}
-	return errors.Join(err, p.Close())
 }
 
 // singly makes an interface send frames one by one, whatever buffers it is given.
@@ -311,11 +241,6 @@ func (s *space) feed(from, to string) error {
 
 // readWay reads all that the kernel counts of a direction.
 func (l *Lab) readWay(w kernelWay) (r wayReading, err error) {
-	if w.Map != 0 {
-		if r.program, err = bpfloss.CountsOf(w.Map); err != nil {
-			return r, err
-		}
-	}
 	err = l.nodes[w.Node].ns.Do(func() error {
 		link, err := netlink.LinkByName(w.Out)
 		if err == nil && link.Attrs().Statistics != nil {

@@ -2,9 +2,7 @@ package lab
 
 import (
 	"errors"
-	"fmt"
 
-	"pelt/lab/bpfloss"
 	"pelt/lab/gauge"
 	"pelt/model"
 )
@@ -14,9 +12,7 @@ import (
 type kernelWay struct {
 	From     string        `json:"from"` // neighbouring nodes
 	To       string        `json:"to"`
-	Backend  string        `json:"backend"` // kernel or bpf
 	Reason   string        `json:"reason"`
-	Mode     string        `json:"mode"`
 	Seed     uint64        `json:"seed,omitempty"` // 0: the kernel takes none
 	Asked    float64       `json:"loss_ratio_asked"`
 	Corrupts bool          `json:"corrupts,omitempty"`
@@ -25,10 +21,10 @@ type kernelWay struct {
 	Space    int           `json:"space"`
 	Entries  []string      `json:"entries"` // the relay's interfaces that frames come in by, one before each stage or one at all
 	Stages   []kernelStage `json:"stages,omitempty"`
-	Map      uint32        `json:"map,omitempty"` // counts of the program ahead of the first stage
 
-	gauged *gauge.Way   // to be measured; nil for who attached to the lab, and for a direction that does nothing
-	anew   func() error // has its draws begin as when it was made; not while anybody uses it
+	text   string       // what it does, for the report; "" if nothing
+	gauged *gauge.Way   // to be measured; nil for a direction that does nothing
+	anew   func() error // has its draws begin as when it was made; not while anybody uses it; nil likewise
 }
 
 // kernelStage is one queueing discipline of a way.
@@ -40,68 +36,45 @@ type kernelStage struct {
 	Limit bool   `json:"limit,omitempty"`
 }
 
-// KernelLink is a link whose frames the kernel delays and loses. Its counters are
-// there as long as the lab is open, to those that attached to it as well. It may
-// be used concurrently.
-type KernelLink struct {
-	Ends [2]string // nodes, in travel order
-	lab  *Lab
-	ways [2]kernelWay
-}
-
-// KernelLinks lists them, in travel order.
-func (l *Lab) KernelLinks() []KernelLink {
-	var list []KernelLink
-	for i := 0; i+1 < len(l.kernel); i += 2 {
-		ways := [2]kernelWay{l.kernel[i], l.kernel[i+1]}
-		list = append(list, KernelLink{Ends: [2]string{ways[0].From, ways[0].To}, lab: l, ways: ways})
+// Stages are the interfaces at which frames of a direction (0: from the first end) of a link
+// that the kernel emulates wait or are lost.
+func (k *Link) Stages(direction int) (interfaces []string) {
+	for _, s := range k.kernel[direction].Stages {
+		interfaces = append(interfaces, s.Iface)
 	}
-	return list
+	return interfaces
 }
 
-// Stages lists the interfaces at which frames of a direction (0: from the first
-// end) wait or are lost, with what a drop there is called in a ledger: the cause
-// of what it did since an earlier reading.
-func (k KernelLink) Stages(direction int, did model.LinkResult) (interfaces, causes []string) {
-	for _, s := range k.ways[direction].Stages {
-		cause := model.CauseLinkQueue
-		full, lost := did.QueueFull != nil && *did.QueueFull > 0, did.Lost == nil || *did.Lost > 0
+// causes are what drops at the interfaces of a direction are called in a ledger, by
+// what it did in a trial.
+func (w kernelWay) causes(did model.LinkResult) map[string]string {
+	causes := map[string]string{}
+	full, lost := did.QueueFull != nil && *did.QueueFull > 0, did.Lost == nil || *did.Lost > 0
+	for _, s := range w.Stages {
 		switch {
 		case s.Loses && s.Limit && full && lost:
-			cause = model.CauseLinkDrop
-		case s.Loses && s.Limit && full:
-		case s.Loses:
-			cause = model.CauseLinkLoss
+			causes[s.Iface] = model.CauseLinkDrop
+		case s.Loses && !(s.Limit && full):
+			causes[s.Iface] = model.CauseLinkLoss
+		default:
+			causes[s.Iface] = model.CauseLinkQueue
 		}
-		interfaces, causes = append(interfaces, s.Iface), append(causes, cause)
 	}
-	return interfaces, causes
+	return causes
 }
 
-// Program is the interface at whose ingress a program loses frames of a direction,
-// "" if none does.
-func (k KernelLink) Program(direction int) string {
-	if k.ways[direction].Map == 0 {
-		return ""
-	}
-	return k.ways[direction].Entries[0]
-}
-
-// Wire is the relay that the link leads through, as a node named after it.
-func (k KernelLink) Wire() *Node {
-	n := &Node{ns: k.lab.held[k.ways[0].Space], info: nodeInfo{Name: "link " + k.Ends[0] + "-" + k.Ends[1]}}
-	n.info.Interfaces = []Interface{{Name: k.ways[0].Entries[0], Peer: k.Ends[0]}, {Name: k.ways[1].Entries[0], Peer: k.Ends[1]}}
+// Wire is the relay that a link which the kernel emulates leads through, as a node named
+// after it.
+func (k *Link) Wire() *Node {
+	n := &Node{ns: k.relay, info: nodeInfo{Name: "link " + k.Ends[0] + "-" + k.Ends[1]}}
+	n.info.Interfaces = []Interface{{Name: k.kernel[0].Entries[0], Peer: k.Ends[0]}, {Name: k.kernel[1].Entries[0], Peer: k.Ends[1]}}
 	return n
 }
 
-// KernelReading is what both directions of a link have counted at one time.
-type KernelReading [2]wayReading
-
 // wayReading holds the kernel's own counters, of 32 bits where it has no more.
 type wayReading struct {
-	hops    []hopReading
-	program bpfloss.Counts
-	missed  uint64 // frames that found no room before the link or between its stages
+	hops   []hopReading
+	missed uint64 // frames that found no room before the link or between its stages
 }
 
 // hopReading is one stage and the filter that feeds it. Frames count singly,
@@ -112,23 +85,12 @@ type hopReading struct {
 	waiting      uint32
 }
 
-// Since is what each direction did since an earlier reading.
-func (k KernelLink) Since(before, now KernelReading) []model.LinkResult {
-	var list []model.LinkResult
-	for d, w := range k.ways {
-		list = append(list, w.since(before[d], now[d]))
-	}
-	return list
-}
-
+// since is what a direction did since an earlier reading.
 func (w kernelWay) since(before, now wayReading) model.LinkResult {
-	r := model.LinkResult{From: w.From, To: w.To, Backend: w.Backend, Reason: w.Reason, Mode: w.Mode, Seed: w.Seed, AskedRatio: w.Asked}
+	r := model.LinkResult{From: w.From, To: w.To, Backend: model.BackendKernel, Reason: w.Reason, Seed: w.Seed, AskedRatio: w.Asked}
 	r.Frames = uint64(now.hops[0].in - before.hops[0].in)
 	r.Overrun = now.missed - min(now.missed, before.missed)
 	lost, full, added := uint64(0), uint64(0), uint64(0)
-	if w.Map != 0 {
-		r.Frames, lost = now.program.Frames-before.program.Frames, now.program.Lost-before.program.Lost
-	}
 	lostKnown, fullKnown, copied := true, true, false
 	for i, s := range w.Stages {
 		n, b := now.hops[i], before.hops[i]
@@ -171,16 +133,3 @@ func (w kernelWay) since(before, now wayReading) model.LinkResult {
 }
 
 var errNoCounter = errors.New("the kernel tells no counter of it")
-
-// Read reads the link's counters.
-func (k KernelLink) Read() (r KernelReading, err error) {
-	for d, w := range k.ways {
-		if w.Space < 0 || w.Space >= len(k.lab.held) || w.Node < 0 || w.Node >= len(k.lab.nodes) || len(w.Entries) == 0 || len(w.Entries) < len(w.Stages) {
-			return r, fmt.Errorf("read the link %s to %s: the holder named no such place", w.From, w.To)
-		}
-		if r[d], err = k.lab.readWay(w); err != nil {
-			return r, fmt.Errorf("read the link %s to %s: %w", w.From, w.To, err)
-		}
-	}
-	return r, nil
-}

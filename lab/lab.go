@@ -16,25 +16,19 @@ import (
 
 // Lab is an open lab. Its methods may be called concurrently, Close once.
 type Lab struct {
-	nodes  []*Node
-	held   []*netns.Handle // the nodes' namespaces and the hidden ones
-	tbfs   []tbfPlace
-	kernel []kernelWay    // two for each link that the kernel emulates
-	pool   *userlink.Pool // moves the frames of emulated links; nil: there are none here
-	moved  bool           // links are emulated in user space, in this process or in the holder's
+	nodes []*Node
+	held  []*netns.Handle // the nodes' namespaces and the hidden ones
+	tbfs  []tbfPlace
+	links []*Link        // of the topology; only the emulated ones if another process holds the lab
+	pool  *userlink.Pool // moves the frames of emulated links; nil: there are none here
 
 	holder  *client // of the process that holds the lab; nil: it is this one
 	spec    topologySpec
-	made    []linkPlan        // what the links were made by; nil if another process holds the lab
-	choices []choice          // who emulates the links, likewise
-	fixed   map[[2]int]string // what is said of directions that the kernel emulates, by link and direction
-	seed    uint64            // of emulated links that were given none
-	dressed routerState       // what its router was made to be
+	seed    uint64      // of emulated links that were given none
+	dressed routerState // what its router was made to be
 
-	mu    sync.Mutex // of what changes while the lab is open
+	mu    sync.Mutex // of what changes while the lab is open: this, and of each link
 	facts model.LabFacts
-	plans []linkPlan
-	links []EmulatedLink
 }
 
 // Node is one node of a lab. Its methods may be called concurrently. It stays
@@ -87,12 +81,10 @@ func (l *Lab) Wires() []*Node {
 		return nil // a lab of another version's
 	}
 	var wires []*Node
-	inKernel := l.KernelLinks()
 	for i, link := range spec.links {
 		a, b := spec.nodes[link.a].name, spec.nodes[link.b].name
-		if len(inKernel) > 0 && inKernel[0].Ends == [2]string{a, b} {
-			wires = append(wires, inKernel[0].Wire())
-			inKernel = inKernel[1:]
+		if k := slices.IndexFunc(l.links, func(k *Link) bool { return k.Kernel() && k.Ends == [2]string{a, b} }); k >= 0 {
+			wires = append(wires, l.links[k].Wire())
 			continue
 		}
 		for _, t := range l.tbfs {
@@ -180,16 +172,4 @@ type Info struct {
 	Refused  uint64 // connections the holder turned away
 	Garbled  uint64 // requests that made no sense
 	Err      error  // why the rest could not be learned; nil if it could
-}
-
-// Shaper is what one shaped direction of a link has done since the lab opened.
-// Packets are the kernel's: a segmentation-offload packet that fits the burst
-// counts once. Packets and Dropped wrap at 2^32.
-type Shaper struct {
-	From, To     string // neighbouring nodes
-	Packets      uint64 // let through
-	Bytes        uint64 // of them, frames without FCS
-	Dropped      uint64 // found the queue full
-	QueuePackets uint64 // waiting now
-	QueueBytes   uint64
 }

@@ -40,8 +40,7 @@ func List() ([]Info, error) { return nil, unsupported() }
 // Down fails: labs need Linux.
 func Down(context.Context, string) error { return unsupported() }
 
-// Overrun fails: labs need Linux.
-func (EmulatedLink) Overrun() ([2]uint64, error) { return [2]uint64{}, unsupported() }
+func (*Link) overrun() ([2]uint64, error) { return [2]uint64{}, unsupported() }
 
 // JoinPackets fails: labs need Linux.
 func (n *Node) JoinPackets(string) error { return unsupported() }
@@ -104,9 +103,6 @@ func RunInUserNamespace([]string, ...string) (int, error) { return 0, unsupporte
 func Probe() []Capability {
 	return []Capability{{Name: "network-namespace", Reason: unsupported().Error(), Remedy: "run labs on Linux, or in a Linux virtual machine"}}
 }
-
-// Shapers fails: labs need Linux.
-func (l *Lab) Shapers() ([]Shaper, error) { return nil, unsupported() }
 
 // BeginAnew fails: labs need Linux.
 func (l *Lab) BeginAnew() error { return unsupported() }

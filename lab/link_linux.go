@@ -13,7 +13,7 @@ import (
 // buildLink joins two nodes, through a relay where the plan needs one, and
 // shapes the directions.
 func (b *builder) buildLink(link int, pa, pb port) error {
-	plan := b.plans[link]
+	plan := b.lab.links[link].plan
 	homes := b.spec.homes(link, plan)
 	sa, sb := b.spaces[pa.node], b.spaces[pb.node]
 	nameA, nameB := b.spec.ifaceName(link, pa.node), b.spec.ifaceName(link, pb.node)
@@ -60,7 +60,6 @@ func (b *builder) buildLink(link int, pa, pb port) error {
 		ends := [2]string{b.spec.nodes[pa.node].name, b.spec.nodes[pb.node].name}
 		b.lab.tbfs = append(b.lab.tbfs, tbfPlace{From: ends[direction], To: ends[1-direction],
 			Space: slices.Index(b.spaces, exits[direction].s), Iface: exits[direction].name})
-		b.tell(link, direction, b.spec.sentence(link, direction, s, p, homes[direction]))
 	}
 	for _, p := range []port{pa, pb} {
 		if err := b.equip(p, plan.mtu); err != nil {

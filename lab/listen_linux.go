@@ -39,7 +39,7 @@ func (p *Program) WaitListening(ctx context.Context, within time.Duration) (neti
 				return err
 			}
 			select {
-			case <-p.exited:
+			case <-p.done:
 				return p.endedEarly()
 			case <-ctx.Done():
 				return fmt.Errorf("wait for %s to listen in node %s: %w", p.name, p.node.Name(), context.Cause(ctx))

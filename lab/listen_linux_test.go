@@ -11,6 +11,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"pelt/internal/testenv"
 )
 
 // childServe listens at each of its addresses after a while, or fails.
@@ -32,10 +34,12 @@ func childServe() int {
 		}
 	}
 	fmt.Println("serving")
-	select {}
+	time.Sleep(time.Hour) // without cgo, select {} alone is a deadlock to the runtime
+	return 0
 }
 
 func TestProgramListens(t *testing.T) {
+	testenv.Tool(t, "env", "sh")
 	l := openLab(t, "direct")
 	for _, c := range []struct {
 		name string

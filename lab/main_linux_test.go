@@ -1,6 +1,7 @@
 package lab
 
 import (
+	"bytes"
 	"fmt"
 	"os"
 	"os/exec"
@@ -13,6 +14,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"pelt/internal/testenv"
 )
 
 const (
@@ -33,7 +36,7 @@ func TestMain(m *testing.M) {
 	}
 	signal.Ignore(os.Interrupt)
 	cmd := exec.Command("/proc/self/exe", os.Args[1:]...)
-	cmd.Env = append(os.Environ(), ownEnv+"=1")
+	cmd.Env = append(os.Environ(), fmt.Sprintf("%s=%d", ownEnv, os.Getpid()))
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = os.Stdin, os.Stdout, os.Stderr
 	cmd.SysProcAttr = &syscall.SysProcAttr{Unshareflags: unix.CLONE_NEWNET | unix.CLONE_NEWNS}
 	err := cmd.Run()
@@ -78,6 +81,7 @@ func hostState(t *testing.T) string {
 // watchHost fails the test if the host looks different at its end.
 func watchHost(t *testing.T) {
 	t.Helper()
+	testenv.Root(t)
 	before := hostState(t)
 	t.Cleanup(func() {
 		after := hostState(t)
@@ -114,7 +118,14 @@ func inodes(t *testing.T, l *Lab) map[uint64]bool {
 	return set
 }
 
-// holders lists the files of /proc that keep one of the namespaces alive.
+// ours tells whether a file of /proc/PID is of this test or of what it started, whose environment says so. The kernel gives
+// the numbers of namespaces that are gone to others, so a process of another test may have one.
+func ours(file string) bool {
+	environ, err := os.ReadFile(filepath.Join("/proc", strings.Split(file, "/")[2], "environ"))
+	return err == nil && bytes.Contains(environ, []byte(ownEnv+"="+os.Getenv(ownEnv)+"\x00"))
+}
+
+// holders lists the files of /proc by which this test keeps one of the namespaces alive.
 func holders(set map[uint64]bool) (found []string) {
 	for _, pattern := range []string{"/proc/[0-9]*/fd/*", "/proc/[0-9]*/task/[0-9]*/ns/net"} {
 		files, _ := filepath.Glob(pattern)
@@ -122,7 +133,7 @@ func holders(set map[uint64]bool) (found []string) {
 			target, err := os.Readlink(f)
 			var inode uint64
 			if err == nil && strings.HasPrefix(target, "net:[") {
-				if _, err := fmt.Sscanf(target, "net:[%d]", &inode); err == nil && set[inode] {
+				if _, err := fmt.Sscanf(target, "net:[%d]", &inode); err == nil && set[inode] && ours(f) {
 					found = append(found, f)
 				}
 			}

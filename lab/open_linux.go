@@ -7,7 +7,6 @@ import (
 	"math/rand/v2"
 	"net/netip"
 	"os"
-	"slices"
 	"strings"
 	"time"
 
@@ -37,16 +36,20 @@ func Open(ctx context.Context, topology string, links []model.Link) (*Lab, error
 	if err != nil {
 		return nil, err
 	}
-	b := &builder{spec: t, plans: plans, choices: choices, ipv6: kernelHasIPv6(), seed: rand.Uint64()>>11 | 1} // JSON's numbers hold it
-	b.lab = &Lab{spec: t, made: plans, plans: plans, choices: choices, fixed: map[[2]int]string{}, seed: b.seed, facts: model.LabFacts{Topology: t.name, Nodes: t.nodeNames(), Backends: []string{}}}
+	b := &builder{spec: t, ipv6: kernelHasIPv6()}
+	b.lab = &Lab{spec: t, seed: rand.Uint64()>>11 | 1, facts: model.LabFacts{Topology: t.name, Nodes: t.nodeNames()}} // JSON's numbers hold that seed
+	for i, p := range plans {
+		from, to := t.ends(i, 0)
+		b.lab.links = append(b.lab.links, &Link{Ends: [2]string{from, to}, number: i, made: p, plan: p, by: choices[i]})
+	}
 	err = b.build(ctx)
-	b.lab.facts.Backends = b.sentences()
 	for _, s := range b.spaces {
 		s.rt.Close()
 	}
 	if err != nil {
 		return nil, errors.Join(explain("open lab "+topology, err), b.lab.Close())
 	}
+	b.lab.facts.Backends = b.lab.sentences()
 	return b.lab, nil
 }
 
@@ -62,48 +65,12 @@ type space struct {
 }
 
 type builder struct {
-	spec    topologySpec
-	plans   []linkPlan
-	choices []choice // of backends, by link; zero for one that is not emulated
-	ipv6    bool
-	lab     *Lab
-	spaces  []*space // the nodes' first, in their order, then hidden ones
-	ends    []vethEnd
-	cables  [][2]vethEnd // virtual ones, both ends of each
-	seed    uint64       // of emulated links that were given none
-	said    []saying     // of the links' directions
-}
-
-// saying is what a direction of a link does, and of a star's links how many more
-// do the same.
-type saying struct {
-	link, direction int
-	text            string
-	more            int
-}
-
-// tell keeps it for the report.
-func (b *builder) tell(link, direction int, text string) {
-	for i := range b.said {
-		if s := &b.said[i]; b.spec.many() && link > 0 && s.link > 0 && s.direction == direction && s.text == text {
-			s.more++
-			return
-		}
-	}
-	b.said = append(b.said, saying{link, direction, text, 0})
-}
-
-// sentences are one for each direction of a link that does something.
-func (b *builder) sentences() []string {
-	list := []string{}
-	for _, s := range b.said {
-		way := b.spec.wayName(s.link, s.direction)
-		if s.more > 0 {
-			way += fmt.Sprintf(" and %d more", s.more)
-		}
-		list = append(list, way+": "+s.text)
-	}
-	return list
+	spec   topologySpec
+	ipv6   bool
+	lab    *Lab
+	spaces []*space // the nodes' first, in their order, then hidden ones
+	ends   []vethEnd
+	cables [][2]vethEnd // virtual ones, both ends of each
 }
 
 func (b *builder) build(ctx context.Context) error {
@@ -262,7 +229,7 @@ func (b *builder) prepareNode(s *space, n nodeSpec) error {
 	if b.ipv6 {
 		settings = append(settings, [2]string{"net/ipv6/conf/all/forwarding", forwarding})
 	}
-	if n.role == end && slices.ContainsFunc(b.plans, linkPlan.emulated) {
+	if n.role == end && len(b.lab.Emulated()) > 0 {
 		settings = append(settings, [][2]string{{"net/ipv4/tcp_rmem", tcpBuffers}, {"net/ipv4/tcp_wmem", tcpBuffers}}...)
 	}
 	if b.ipv6 && n.role == end { // IPv6 binds to no address of a local route else

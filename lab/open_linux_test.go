@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"pelt/internal/testenv"
 	"pelt/model"
 )
 
@@ -84,6 +85,7 @@ func TestBlocks(t *testing.T) {
 
 // sender -- [router -- receiver: the LAN asks, the WAN only answers.
 func TestNATHidesItsInside(t *testing.T) {
+	testenv.Tool(t, "ip")
 	for _, topology := range []string{"nat", "fast"} {
 		t.Run(topology, func(t *testing.T) { hidesItsInside(t, openLab(t, topology)) })
 	}
@@ -220,6 +222,7 @@ func TestOpenTime(t *testing.T) {
 // TestWires: each hidden relay is a node between two others, and has the
 // interfaces it names.
 func TestWires(t *testing.T) {
+	testenv.Root(t)
 	l, err := Open(t.Context(), "router", []model.Link{{Rate: 1e8}})
 	if err != nil {
 		t.Fatal(err)
@@ -254,6 +257,7 @@ func TestWires(t *testing.T) {
 
 // What a trial asks of an interface is set at that one alone.
 func TestInterfaceSettings(t *testing.T) {
+	testenv.Tool(t, "ethtool")
 	l := openLab(t, "direct")
 	setting := func(name string) string {
 		n := node(t, l, name)

@@ -36,23 +36,15 @@ func (s shape) pointless() string {
 // Blocked names a direction that no packet can pass, with what takes them all;
 // "" if there is none that this process knows of.
 func (l *Lab) Blocked() string {
-	for _, e := range l.links {
-		for direction, s := range e.Ways {
-			from, to := e.Ends[0], e.Ends[1]
-			if direction == 1 {
-				from, to = to, from
-			}
+	for _, k := range l.links {
+		for d, s := range k.settings {
+			way := k.Ends[d] + " to " + k.Ends[1-d]
 			switch {
-			case s.LossRatio() == 1:
-				return from + " to " + to + " loses every packet"
+			case s.LossRatio() == 1, k.kernel != nil && k.kernel[d].Asked == 1:
+				return way + " loses every packet"
 			case s.Corrupt.Ratio == 1:
-				return from + " to " + to + " damages every packet"
+				return way + " damages every packet"
 			}
-		}
-	}
-	for _, w := range l.kernel {
-		if w.Asked == 1 {
-			return w.From + " to " + w.To + " loses every packet"
 		}
 	}
 	return ""

@@ -23,7 +23,6 @@ func TestLinkWords(t *testing.T) {
 		{`jitter=5ms`, `link sender to receiver: jitter needs a delay that it can vary, as delay=20ms,jitter=5ms`},
 		{`delay=0,jitter=5ms`, `link sender to receiver: jitter needs a delay that it can vary, as delay=20ms,jitter=5ms`},
 		{`delay=5ms,jitter=5ms`, ``},
-		{`delay=5ms,jitter=6ms,mode=netem`, ``},
 		{`delay=10`, `link "delay=10": duration "10": lacks a unit: 10s, 10ms?`},
 		{`delay=-5ms`, `link "delay=-5ms": duration "-5ms": must not be negative`},
 		{`delay=61s`, `link "delay=61s": delay: want 0 to 60 s, not 61`},
@@ -75,15 +74,12 @@ func TestLinkWords(t *testing.T) {
 		{`loss=4state:1/2`, `link "loss=4state:1/2": loss "4state:1/2": want 4state:P13/P31/P32/P23/P14, each a share`},
 		{`loss=xyz:1/2`, `link "loss=xyz:1/2": loss "xyz:1/2": want a share as 1%, ge:P/R/BAD/GOOD or 4state:P13/P31/P32/P23/P14`},
 		{`loss=1%,loss=2%`, `link "loss=1%,loss=2%": loss stands twice`},
-		{`mode=exact`, ``},
-		{`mode=netem`, ``},
-		{`mode=magic`, `link "mode=magic": mode: want exact or netem, not "magic"`},
+		{`backend=user`, ``},
+		{`backend=bpf`, `link "backend=bpf": backend: want auto, user or kernel, not "bpf"`},
+		{`mode=exact`, `link "mode=exact": unknown key "mode"`},
 		{`seed=7`, ``},
 		{`seed=-1`, `link "seed=-1": seed "-1": want a whole number, at least 1; without one a seed is drawn`},
 		{`seed=0`, `link "seed=0": seed "0": want a whole number, at least 1; without one a seed is drawn`},
-		{`mode=netem,queue=100B,rate=1mbit`, `link sender to receiver: a queue of 100 B has no room for a frame of 1514 B; want at least that, or a number of packets`},
-		{`mode=netem,rate=1mbit,overhead=24`, `link sender to receiver: an overhead or a least frame is not counted in netem: want mode exact`},
-		{`mode=netem,queue=10`, ``},
 		{`mtu=1400,toward=sender`, `link: mtu holds for both directions; give it without toward`},
 		{`mtu=67`, `link "mtu=67": mtu: want 68 to 65535 B, not 67`},
 		{`mtu=1400,delay=5ms`, ``},
@@ -103,9 +99,8 @@ func TestLinkWords(t *testing.T) {
 		{`DELAY=5ms`, `link "DELAY=5ms": unknown key "DELAY"`},
 		{`rate=1mbit,queue=1KiB`, `link sender to receiver: a queue of 1024 B has no room for a frame of 1514 B; want at least that, or a number of packets`},
 		{`rate=1gbit,queue=5ms`, `link "rate=1gbit,queue=5ms": size "5ms": want whole bytes, as 64, 1472 or 64KiB`},
-		{`corrupt=1%,mode=netem`, ``},
 	} {
-		l, err := model.ParseLink("", c.text)
+		l, _, err := model.ParseLink("", c.text)
 		if err == nil {
 			err = Check("direct", []model.Link{l})
 		}
@@ -128,7 +123,7 @@ func TestDistributionFile(t *testing.T) {
 		}
 	}
 	link := func(file string) []model.Link {
-		l, err := model.ParseLink("receiver", "delay=20ms,jitter=5ms,distribution=file:"+file)
+		l, _, err := model.ParseLink("receiver", "delay=20ms,jitter=5ms,distribution=file:"+file)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -172,7 +167,7 @@ func TestDistributionFile(t *testing.T) {
 	if text := told(set, "in user space"); !strings.Contains(text, "jitter 5ms good.dist") {
 		t.Errorf("it is told as %q", text)
 	}
-	other, err := model.ParseLink("receiver", "distribution=normal")
+	other, _, err := model.ParseLink("receiver", "distribution=normal")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -191,7 +186,7 @@ func mustTopology(t *testing.T, name string) topologySpec {
 }
 
 func TestBlockedByTheKernel(t *testing.T) {
-	l := &Lab{kernel: []kernelWay{{From: "sender", To: "receiver", Asked: 0.5}, {From: "receiver", To: "sender", Asked: 1}}}
+	l := &Lab{links: []*Link{{Ends: [2]string{"sender", "receiver"}, kernel: []kernelWay{{Asked: 0.5}, {Asked: 1}}}}}
 	if got := l.Blocked(); got != "receiver to sender loses every packet" {
 		t.Error(got)
 	}

@@ -61,9 +61,8 @@ func backends(m machine) []Capability {
 		kernel = "netem and tbf; this kernel's netem takes no seed (Linux 6.6 and later do)"
 	}
 	return []Capability{
-		one(model.BackendUser, "all impairments, exact or as netem does them", "use a kernel with CONFIG_TUN", m.user()),
+		one(model.BackendUser, "all impairments", "use a kernel with CONFIG_TUN", m.user()),
 		one(model.BackendKernel, kernel, "load the module sch_netem (modprobe sch_netem), or use a kernel with CONFIG_NET_SCH_NETEM; pelt emulates links in user space", err),
-		one(model.BackendBPF, "loss, and a rate", "use a kernel with CONFIG_BPF_SYSCALL, CONFIG_NET_CLS_BPF and CONFIG_NET_CLS_ACT", m.bpf()),
 	}
 }
 

@@ -22,8 +22,7 @@ type Ending struct {
 	Signal   string // SIGKILL, ...; "" if it ended by itself
 	Stopped  bool   // Stop, or the end of its context, came first
 	Duration time.Duration
-	// User and System are the processor time of the program and of those children
-	// that it waited for, or that were there when Stop came.
+	// User and System are the processor time of the program and of all that it started.
 	User, System time.Duration
 	// MaxRSSBytes is the memory of the largest process at its largest. 0 is not
 	// known: the kernel tells of none that stayed below this process's own.

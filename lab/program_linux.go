@@ -2,6 +2,7 @@ package lab
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -25,20 +26,18 @@ import (
 type Program struct {
 	node    *Node
 	name    string
-	path    string
-	args    []string
 	heard   map[uint64]bool // sockets that listened in the node before it
 	putBack func() error    // the node's congestion control
 
-	first   *firstProcess
-	process *os.Process
-	began   time.Time
-	out     [2]tail // stdout, stderr
+	first   *os.Process
+	orders  *os.File
+	reports *json.Decoder // of programReport
+	out     [2]tail       // stdout, stderr
 	reading sync.WaitGroup
+	close   func() // what of the pipes is this process's
 
 	stopping sync.Once
 	stopped  atomic.Bool
-	exited   chan struct{}
 	done     chan struct{} // closed when all below is known
 	ending   Ending
 	err      error
@@ -65,7 +64,7 @@ func (n *Node) Start(ctx context.Context, o ProgramOptions) (*Program, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, wrong(err)
 	}
-	p := &Program{node: n, name: o.Args[0], path: path, args: o.Args, exited: make(chan struct{}), done: make(chan struct{})}
+	p := &Program{node: n, name: o.Args[0], done: make(chan struct{})}
 	if p.heard, err = n.listeners(); err != nil {
 		return nil, wrong(err)
 	}
@@ -73,7 +72,13 @@ func (n *Node) Start(ctx context.Context, o ProgramOptions) (*Program, error) {
 		return nil, wrong(err)
 	}
 	started := make(chan error)
-	onOwnThread(func() { p.live(started) })
+	onOwnThread(func() {
+		err := p.start(path, o.Args)
+		started <- err
+		if err == nil {
+			p.wait()
+		}
+	})
 	if err := <-started; err != nil {
 		return nil, wrong(errors.Join(err, p.putBack()))
 	}
@@ -105,103 +110,105 @@ func onOwnThread(f func()) {
 	}()
 }
 
-// live is the thread that starts the program and lives as long, for the end of that
-// thread is the end of the PID namespace's first process.
-func (p *Program) live(started chan<- error) {
-	var ends [2]*os.File
-	err := p.enter()
-	if err == nil {
-		if err = p.begin(&ends); err != nil {
-			_ = p.first.end()
-		}
-	}
-	started <- err
-	if err != nil {
-		return
-	}
-	state, err := p.process.Wait()
-	duration := time.Since(p.began)
-	close(p.exited)
-	left := p.first.timeOfOthers()
-	gone := p.first.end()
-	for _, r := range ends {
-		_ = r.SetReadDeadline(time.Now().Add(drainTime)) // others may hold the pipe, if it was handed out
-	}
-	p.reading.Wait()
-	if err != nil {
-		err = fmt.Errorf("wait for %s: %w", p.name, err)
-	} else {
-		p.ending = p.account(state, duration, left)
-	}
-	p.err = errors.Join(err, gone, p.putBack())
-	close(p.done)
-}
-
-// enter moves the calling thread into the node, and what it starts into a new PID
-// namespace.
-func (p *Program) enter() error {
+// start moves the calling thread into the node, and starts the first process of a PID
+// namespace there, which starts the program. The end of that thread is that process's end.
+func (p *Program) start(path string, args []string) (err error) {
 	own, err := enterForGood(p.node.ns)
 	if err != nil {
 		return explain("enter the node", err)
 	}
-	p.first, err = startFirst(own)
-	return err
-}
-
-// begin starts the process from the calling thread.
-func (p *Program) begin(ends *[2]*os.File) (err error) {
+	var ours, theirs []*os.File
+	closeAll := func(files []*os.File) {
+		for _, f := range files {
+			_ = f.Close()
+		}
+	}
+	p.close = func() { closeAll(ours) }
+	defer func() {
+		closeAll(theirs)
+		if err != nil {
+			p.close()
+		}
+	}()
 	null, err := os.Open(os.DevNull)
 	if err != nil {
 		return err
 	}
-	defer null.Close()
-	files := []*os.File{null}
-	defer func() {
-		for _, w := range files[1:] {
-			_ = w.Close()
-		}
-		for _, r := range ends {
-			if err != nil && r != nil {
-				_ = r.Close()
-			}
-		}
-	}()
-	for i := range ends {
+	theirs = append(theirs, null)
+	for i := range 4 { // stdout, stderr, reports, orders
 		r, w, err := os.Pipe()
 		if err != nil {
 			return err
 		}
-		ends[i], files = r, append(files, w)
+		if i == 3 {
+			r, w = w, r
+		}
+		ours, theirs = append(ours, r), append(theirs, w)
 	}
-	p.began = time.Now()
-	// A terminal's signals and input are this process's, so it is another session.
-	p.process, err = os.StartProcess(p.path, p.args, &os.ProcAttr{Files: files, Sys: &syscall.SysProcAttr{Setsid: true}})
+	p.reports, p.orders = json.NewDecoder(ours[2]), ours[3]
+	mounts := firstEnv + "=shared"
+	if own {
+		mounts = firstEnv + "=own"
+	}
+	// A program without BeFirst has no use for that flag, and a test does nothing. A terminal's
+	// signals and input are this process's, so it is another session.
+	p.first, err = os.StartProcess("/proc/self/exe", append([]string{os.Args[0], "-test.run=^$", path}, args...), &os.ProcAttr{
+		Env: append(os.Environ(), mounts), Files: theirs,
+		Sys: &syscall.SysProcAttr{Setsid: true, Cloneflags: unix.CLONE_NEWPID, Pdeathsig: unix.SIGKILL},
+	})
 	if err != nil {
+		return missingPIDs(err)
+	}
+	_ = ours[2].SetReadDeadline(time.Now().Add(firstTime))
+	var report programReport
+	err = p.reports.Decode(&report)
+	_ = ours[2].SetReadDeadline(time.Time{})
+	if errors.Is(err, io.EOF) {
+		err = errors.New("it ended without a word; does main call lab.BeFirst?")
+	}
+	if err != nil {
+		err = fmt.Errorf("start the first process of a PID namespace: %w", err)
+	} else if report.Error != "" {
+		err = errors.New(report.Error)
+	}
+	if err != nil {
+		_ = p.first.Kill() // it may have ended
+		_, _ = p.first.Wait()
 		return err
 	}
-	for i, r := range ends {
-		p.reading.Go(func() {
-			_, _ = io.Copy(&p.out[i], r) // ends with the program, or with the deadline
-			_ = r.Close()
-		})
+	for i, r := range ours[:2] {
+		p.reading.Go(func() { _, _ = io.Copy(&p.out[i], r) }) // ends with the program, or with the deadline
+	}
+	p.close = func() {
+		for _, r := range ours[:2] {
+			_ = r.SetReadDeadline(time.Now().Add(drainTime)) // others may hold the pipe, if it was handed out
+		}
+		p.reading.Wait()
+		closeAll(ours)
 	}
 	return nil
 }
 
-// account sums up; left is the time of processes that the program did not wait for.
-func (p *Program) account(state *os.ProcessState, duration time.Duration, left [2]time.Duration) Ending {
-	e := Ending{Duration: duration, Stopped: p.stopped.Load(), User: state.UserTime() + left[0], System: state.SystemTime() + left[1]}
-	status := state.Sys().(syscall.WaitStatus)
-	e.ExitCode = status.ExitStatus()
-	if status.Signaled() {
-		e.ExitCode, e.Signal = 128+int(status.Signal()), unix.SignalName(status.Signal())
+// wait sees the program and the first process to their ends.
+func (p *Program) wait() {
+	var report programReport
+	if p.reports.Decode(&report) != nil { // somebody killed the first process
+		report.Status = syscall.WaitStatus(unix.SIGKILL)
 	}
-	// A new process shares its parent's memory until it executes, and the kernel
-	// counts that as its own (exec_mmap, fs/exec.c).
-	var own unix.Rusage
-	theirs := state.SysUsage().(*syscall.Rusage).Maxrss
-	if unix.Getrusage(unix.RUSAGE_SELF, &own) == nil && theirs > own.Maxrss {
-		e.MaxRSSBytes = uint64(theirs) << 10
+	p.ending = report.ending(p.stopped.Load())
+	_, err := p.first.Wait()
+	p.close()
+	if err != nil {
+		err = fmt.Errorf("wait for %s: %w", p.name, err)
+	}
+	p.err = errors.Join(err, p.putBack())
+	close(p.done)
+}
+
+func (r programReport) ending(stopped bool) Ending {
+	e := Ending{ExitCode: r.Status.ExitStatus(), Stopped: stopped, Duration: r.Duration, User: r.User, System: r.System, MaxRSSBytes: r.MaxRSSBytes}
+	if r.Status.Signaled() {
+		e.ExitCode, e.Signal = 128+int(r.Status.Signal()), unix.SignalName(r.Status.Signal())
 	}
 	return e
 }
@@ -231,22 +238,16 @@ func (p *Program) Tail() []string {
 func (p *Program) Stop() (Ending, error) {
 	p.stopping.Do(func() {
 		select {
-		case <-p.exited:
+		case <-p.done:
 			return
 		default:
 		}
 		p.stopped.Store(true)
-		_ = p.process.Signal(unix.SIGTERM) // it may just have ended, here and below
-		for _, one := range p.first.others() {
-			if one.Pid != p.process.Pid {
-				_ = one.Signal(unix.SIGTERM)
-			}
-			_ = one.Release()
-		}
+		_, _ = p.orders.Write([]byte{orderTerminate}) // it may just have ended, here and below
 		select {
-		case <-p.exited:
+		case <-p.done:
 		case <-time.After(childGrace):
-			_ = p.process.Kill()
+			_, _ = p.orders.Write([]byte{orderKill})
 		}
 	})
 	return p.Wait()

@@ -71,12 +71,11 @@ type heldRecord struct {
 	Spaces  int            `json:"spaces"`           // namespaces: the nodes' in their order, then hidden ones
 	Tbfs    []tbfPlace     `json:"tbfs,omitempty"`   // a part of them, from twice the first namespace on
 	Kernel  []kernelWay    `json:"kernel,omitempty"` // likewise, by links that the kernel emulates
-	Moved   bool           `json:"moved,omitempty"`  // links are emulated by the holder
 	Refused uint64         `json:"refused"`          // connections turned away: foreign user, or too many
 	Garbled uint64         `json:"garbled"`          // requests that made no sense
 }
 
-const holderFormat = "pelt/lab/3"
+const holderFormat = "pelt/lab/4"
 
 func parseRequest(packet []byte) (request, error) {
 	var r request

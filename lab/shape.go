@@ -7,7 +7,6 @@ import (
 	"slices"
 	"time"
 
-	"pelt/lab/impair"
 	"pelt/model"
 	"pelt/unit"
 )
@@ -47,16 +46,12 @@ func planLinks(t topologySpec, links []model.Link) ([]linkPlan, error) {
 		if l.QueuePackets == 0 && l.QueueBytes == 0 && l.OverheadBytes == 0 {
 			continue
 		}
-		shaped, limited := false, false
-		eachDirection(t, l, func(link, direction int) {
-			s := plans[link].toward[direction]
-			shaped = shaped || s.rate > 0
-			limited = limited || s.asked.Mode == string(impair.Netem) && l.QueuePackets > 0 // of all that is under way
-		})
+		shaped := false
+		eachDirection(t, l, func(link, direction int) { shaped = shaped || plans[link].toward[direction].rate > 0 })
 		if !shaped && l.OverheadBytes != 0 {
 			return nil, linkError(l, "overhead needs a rate on the same link; without one no frame takes time")
 		}
-		if !shaped && !limited {
+		if !shaped {
 			return nil, linkError(l, "queue needs a rate on the same link; without one nothing queues")
 		}
 	}

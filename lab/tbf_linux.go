@@ -1,6 +1,7 @@
 package lab
 
 import (
+	"cmp"
 	"encoding/binary"
 	"fmt"
 
@@ -87,12 +88,6 @@ func (s *space) relay(nameA, nameB string) error {
 	return nil
 }
 
-// Priorities of what is done to a frame that comes in to a relay.
-const (
-	lossPriority = iota + 1
-	clonePriority
-)
-
 func (s *space) addIngress(link netlink.Link) error {
 	ingress := &netlink.Ingress{QdiscAttrs: netlink.QdiscAttrs{
 		LinkIndex: link.Attrs().Index, Parent: netlink.HANDLE_INGRESS, Handle: netlink.MakeHandle(0xffff, 0)}}
@@ -109,7 +104,7 @@ func (s *space) cloneTo(from, to netlink.Link) error {
 	mirror := netlink.NewMirredAction(to.Attrs().Index)
 	mirror.MirredAction = netlink.TCA_EGRESS_MIRROR
 	mirror.Attrs().Action = netlink.TC_ACT_STOLEN
-	attrs := netlink.FilterAttrs{LinkIndex: from.Attrs().Index, Parent: netlink.MakeHandle(0xffff, 0), Priority: clonePriority, Protocol: unix.ETH_P_ALL}
+	attrs := netlink.FilterAttrs{LinkIndex: from.Attrs().Index, Parent: netlink.MakeHandle(0xffff, 0), Priority: 1, Protocol: unix.ETH_P_ALL}
 	err := s.rt.FilterAdd(&netlink.U32{FilterAttrs: attrs, Actions: []netlink.Action{mirror}})
 	if err != nil {
 		err = s.rt.FilterAdd(&netlink.MatchAll{FilterAttrs: attrs, Actions: []netlink.Action{mirror}})
@@ -128,46 +123,30 @@ func (b *builder) relaySpace(link int) (*space, error) {
 	return b.newSpace()
 }
 
-// Shapers reads the counters of every shaped link direction, in travel
-// order.
-func (l *Lab) Shapers() ([]Shaper, error) {
-	var list []Shaper
-	for _, p := range l.tbfs {
-		if p.Space < 0 || p.Space >= len(l.held) {
-			return nil, fmt.Errorf("read shaper %s to %s: the holder named no such namespace", p.From, p.To)
+// doneBy is what a shaped direction of a link has done since the lab opened.
+func (l *Lab) doneBy(p *tbfPlace) (done *LinkDone, err error) {
+	err = l.held[p.Space].Do(func() error {
+		rt, err := netlink.NewHandle(unix.NETLINK_ROUTE)
+		if err != nil {
+			return err
 		}
-		s := Shaper{From: p.From, To: p.To}
-		if err := l.held[p.Space].Do(func() error { return readTBF(p.Iface, &s) }); err != nil {
-			return nil, fmt.Errorf("read shaper %s to %s: %w", p.From, p.To, err)
+		defer rt.Close()
+		link, err := rt.LinkByName(p.Iface)
+		if err != nil {
+			return err
 		}
-		list = append(list, s)
-	}
-	return list, nil
-}
-
-func readTBF(name string, s *Shaper) error {
-	rt, err := netlink.NewHandle(unix.NETLINK_ROUTE)
-	if err != nil {
-		return err
-	}
-	defer rt.Close()
-	link, err := rt.LinkByName(name)
-	if err != nil {
-		return err
-	}
-	qdiscs, err := rt.QdiscList(link)
-	if err != nil {
-		return err
-	}
-	for _, q := range qdiscs {
-		st := q.Attrs().Statistics
-		if q.Type() != "tbf" || st == nil || st.Basic == nil || st.Queue == nil {
-			continue
+		qdiscs, err := rt.QdiscList(link)
+		for _, q := range qdiscs {
+			if st := q.Attrs().Statistics; q.Type() == "tbf" && st != nil && st.Basic != nil && st.Queue != nil {
+				packets, dropped := uint64(st.Basic.Packets), uint64(st.Queue.Drops)
+				done = &LinkDone{Frames: packets + dropped + uint64(st.Queue.Qlen), Passed: packets, QueueFull: dropped}
+				return nil
+			}
 		}
-		s.Packets, s.Bytes = uint64(st.Basic.Packets), st.Basic.Bytes
-		s.Dropped = uint64(st.Queue.Drops)
-		s.QueuePackets, s.QueueBytes = uint64(st.Queue.Qlen), uint64(st.Queue.Backlog)
-		return nil
+		return cmp.Or(err, fmt.Errorf("no tbf on %s", p.Iface))
+	})
+	if err != nil {
+		return nil, fmt.Errorf("read what shapes %s to %s: %w", p.From, p.To, err)
 	}
-	return fmt.Errorf("no tbf on %s", name)
+	return done, nil
 }

@@ -6,6 +6,7 @@ import (
 	"net"
 	"net/netip"
 	"os"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -26,7 +27,7 @@ func parseLinks(t *testing.T, texts []string) []model.Link {
 		if !ok {
 			node, rest = "", text
 		}
-		l, err := model.ParseLink(node, rest)
+		l, _, err := model.ParseLink(node, rest)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -139,16 +140,44 @@ func flood(ctx context.Context, c *net.UDPConn, payload int) (sent int, err erro
 	return sent, nil
 }
 
-// count receives until nothing has come for quiet. The rate is reckoned from
-// 100 ms after the first arrival to the last.
+// came is how many packets had come by a time.
+type came struct {
+	at      time.Time
+	packets int
+}
+
+// middleRate cuts arrivals into twenty parts of about as many packets and returns the
+// median of their rates: a machine that stands still for a while changes a few of them.
+func middleRate(list []came) (pps float64) {
+	if len(list) < 2 {
+		return 0
+	}
+	var rates []float64
+	each := (list[len(list)-1].packets - list[0].packets) / 20
+	from := list[0]
+	for _, a := range list[1:] {
+		if a.packets-from.packets >= max(each, 1) && a.at.After(from.at) {
+			rates = append(rates, float64(a.packets-from.packets)/a.at.Sub(from.at).Seconds())
+			from = a
+		}
+	}
+	slices.Sort(rates)
+	if len(rates) == 0 {
+		return 0
+	}
+	return (rates[(len(rates)-1)/2] + rates[len(rates)/2]) / 2
+}
+
+// count receives until nothing has come for quiet. The rate is that from 100 ms after
+// the first arrival to the last.
 func count(c *net.UDPConn, payload int, quiet time.Duration) (packets int, pps float64, err error) {
 	raw, err := c.SyscallConn()
 	if err != nil {
 		return 0, 0, err
 	}
 	b := newBatch(payload)
-	var began, first, last time.Time
-	start := 0
+	var began time.Time
+	var list []came
 	for {
 		if err := c.SetReadDeadline(time.Now().Add(quiet)); err != nil {
 			return 0, 0, err
@@ -160,19 +189,19 @@ func count(c *net.UDPConn, payload int, quiet time.Duration) (packets int, pps f
 			return !errors.Is(callErr, unix.EAGAIN)
 		})
 		if errors.Is(err, os.ErrDeadlineExceeded) {
-			return packets, float64(packets-start) / last.Sub(first).Seconds(), nil
+			return packets, middleRate(list), nil
 		}
 		if err = errors.Join(err, callErr); err != nil {
 			return packets, 0, err
 		}
 		packets += n
-		last = time.Now()
+		now := time.Now()
 		// The bucket starts full: judge the rate when its first burst is long over.
 		if began.IsZero() {
-			began = last
+			began = now
 		}
-		if start == 0 && last.Sub(began) >= 100*time.Millisecond {
-			first, start = last, packets
+		if now.Sub(began) >= 100*time.Millisecond {
+			list = append(list, came{now, packets})
 		}
 	}
 }

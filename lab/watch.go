@@ -1,60 +1,70 @@
 package lab
 
 import (
-	"cmp"
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"maps"
 
-	"pelt/lab/impair"
 	"pelt/lab/userlink"
 	"pelt/model"
 )
 
 // LinkAccount is what one emulated link did in a trial, both directions.
 type LinkAccount struct {
-	Results  [2]model.LinkResult `json:"results"`         // in the order of EmulatedLink.Ends, and back
-	Unlisted uint64              `json:"unlisted"`        // verdicts for which there was no room
-	Doubt    string              `json:"doubt,omitempty"` // why the results are not complete
-	Verdicts []userlink.Verdict  `json:"-"`               // in the order in which they fell, one direction after the other
+	Results  [2]model.LinkResult `json:"results"`          // in the order of Link.Ends, and back
+	Queues   map[string]string   `json:"queues,omitempty"` // of a link that the kernel emulates: what drops are called, by interface
+	Unlisted uint64              `json:"unlisted"`         // verdicts for which there was no room
+	Doubt    string              `json:"doubt,omitempty"`  // why the results are not complete
+	Verdicts []userlink.Verdict  `json:"-"`                // in the order in which they fell, one direction after the other
 }
 
 // linkWatch is a watch over one link for one trial.
 type linkWatch struct {
-	link    EmulatedLink
-	watch   *userlink.Watching
+	link    *Link
+	results [2]model.LinkResult // what is known before
+	kernel  [2]wayReading       // before the trial; of a link that the kernel emulates
+
+	watch   *userlink.Watching // ... and of any other
 	before  [2]userlink.Counts
 	overrun [2]uint64
 }
 
-func (e EmulatedLink) begin(trial uint16, identify userlink.Identify) (w linkWatch, err error) {
-	w = linkWatch{link: e}
-	if w.overrun, err = e.Overrun(); err != nil {
+func (l *Lab) begin(k *Link, trial uint16, identify userlink.Identify) (w linkWatch, err error) {
+	w.link = k
+	if k.Kernel() {
+		w.kernel, err = l.readKernel(k)
 		return w, err
 	}
-	for d := range w.before {
-		w.before[d] = e.Cable.Counts(d)
+	if w.overrun, err = k.overrun(); err != nil {
+		return w, err
 	}
-	w.watch = e.Cable.Watch(trial, identify)
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for d := range w.before {
+		w.before[d] = k.cable.Counts(d)
+		w.results[d] = model.LinkResult{From: k.Ends[d], To: k.Ends[1-d], Backend: model.BackendUser, Reason: k.by.reason, Seed: k.seeds[d],
+			AskedRatio: k.settings[d].LossRatio()}
+	}
+	w.watch = k.cable.Watch(trial, identify)
 	return w, nil
 }
 
 // end is the link's own account of the trial.
-func (w linkWatch) end() (a LinkAccount) {
+func (l *Lab) end(w linkWatch) (a LinkAccount) {
+	if w.link.Kernel() {
+		return l.endKernel(w)
+	}
 	lists, unlisted := w.watch.Collect()
 	a.Verdicts, a.Unlisted = append(lists[0], lists[1]...), unlisted[0]+unlisted[1]
-	overrun, err := w.link.Overrun()
+	overrun, err := w.link.overrun()
 	if err != nil {
 		a.Doubt = err.Error()
 	}
 	for d, before := range w.before {
-		now := w.link.Cable.Counts(d)
-		one := model.LinkResult{
-			From: w.link.Ends[d], To: w.link.Ends[1-d],
-			Backend: model.BackendUser, Reason: w.link.Reason, Mode: string(cmp.Or(w.link.Ways[d].Mode, impair.Exact)), Seed: w.link.Seeds[d],
-			Frames: now.Frames - before.Frames, Refused: now.Refused - before.Refused,
-			Overrun: overrun[d] - min(overrun[d], w.overrun[d]), AskedRatio: w.link.Ways[d].LossRatio(),
-		}
+		now := w.link.cable.Counts(d)
+		one := w.results[d]
+		one.Frames, one.Refused, one.Overrun = now.Frames-before.Frames, now.Refused-before.Refused, overrun[d]-min(overrun[d], w.overrun[d])
 		lost := now.Lost - before.Lost
 		for _, n := range []struct {
 			to    **uint64
@@ -79,11 +89,34 @@ func (w linkWatch) end() (a LinkAccount) {
 	return a
 }
 
+func (l *Lab) endKernel(w linkWatch) (a LinkAccount) {
+	now, err := l.readKernel(w.link)
+	if err != nil {
+		now, a.Doubt = w.kernel, err.Error()
+	}
+	a.Queues = map[string]string{}
+	for d, way := range w.link.kernel {
+		a.Results[d] = way.since(w.kernel[d], now[d])
+		maps.Copy(a.Queues, way.causes(a.Results[d]))
+	}
+	return a
+}
+
+// readKernel reads the counters of a link that the kernel emulates.
+func (l *Lab) readKernel(k *Link) (r [2]wayReading, err error) {
+	for d, w := range k.kernel {
+		if r[d], err = l.readWay(w); err != nil {
+			return r, fmt.Errorf("read the link %s to %s: %w", w.From, w.To, err)
+		}
+	}
+	return r, nil
+}
+
 // LinkWatch is an open watch over all emulated links of a lab, for one trial.
 // Collect must be called once.
 type LinkWatch struct {
-	lab   *Lab // if another process moves the frames
-	links []linkWatch
+	lab   *Lab
+	links []linkWatch // nil if another process holds the lab
 }
 
 // WatchLinks begins to list what the emulated links do to the packets of a trial.
@@ -96,14 +129,14 @@ func (l *Lab) WatchLinks(trial uint16, identify userlink.Identify) (*LinkWatch, 
 		}
 		return &LinkWatch{lab: l}, nil
 	}
-	x := &LinkWatch{}
-	for _, e := range l.Emulated() {
-		w, err := e.begin(trial, identify)
+	x := &LinkWatch{lab: l}
+	for _, k := range l.Emulated() {
+		w, err := l.begin(k, trial, identify)
 		if err != nil {
 			for _, began := range x.links {
-				_ = began.end()
+				_ = l.end(began)
 			}
-			return nil, fmt.Errorf("watch link %s-%s: %w", e.Ends[0], e.Ends[1], err)
+			return nil, fmt.Errorf("watch link %s-%s: %w", k.Ends[0], k.Ends[1], err)
 		}
 		x.links = append(x.links, w)
 	}
@@ -113,29 +146,30 @@ func (l *Lab) WatchLinks(trial uint16, identify userlink.Identify) (*LinkWatch, 
 // LostSoFar is what one direction of a link has lost of all frames since its watch began.
 type LostSoFar struct{ Asked, QueueFull uint64 }
 
-// Lost tells what each link has lost by now, in the order of Lab.Emulated and of
-// EmulatedLink.Ends; nothing of a lab that another process holds. It may be called until Collect is.
-func (x *LinkWatch) Lost() (list [][2]LostSoFar) {
-	for _, w := range x.links {
-		var one [2]LostSoFar
-		for d, before := range w.before {
-			now := w.link.Cable.Counts(d)
-			one[d] = LostSoFar{now.Lost - before.Lost, now.QueueFull - before.QueueFull}
-		}
-		list = append(list, one)
+// Lost tells what a link has lost by now, by its number in Lab.Emulated and in the order
+// of Link.Ends; ok is false for a link that the kernel emulates or another process holds.
+// It may be called until Collect is.
+func (x *LinkWatch) Lost(number int) (lost [2]LostSoFar, ok bool) {
+	if number >= len(x.links) || x.links[number].watch == nil {
+		return lost, false
 	}
-	return list
+	w := x.links[number]
+	for d, before := range w.before {
+		now := w.link.cable.Counts(d)
+		lost[d] = LostSoFar{now.Lost - before.Lost, now.QueueFull - before.QueueFull}
+	}
+	return lost, true
 }
 
 // Collect ends the watch and returns the account of each link, in the order of
 // Lab.Emulated.
 func (x *LinkWatch) Collect() ([]LinkAccount, error) {
-	if x.lab != nil {
+	if x.lab.holder != nil {
 		return x.lab.holder.collect()
 	}
 	var list []LinkAccount
 	for _, w := range x.links {
-		list = append(list, w.end())
+		list = append(list, x.lab.end(w))
 	}
 	return list, nil
 }

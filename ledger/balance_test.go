@@ -87,6 +87,7 @@ func drawInput(t *rapid.T) Input {
 		PastSockets: rapid.Bool().Draw(t, "past sockets"), Cable: rapid.Bool().Draw(t, "cable"),
 		Unsent:   rapid.MapOfN(rapid.SampledFrom([]string{model.CauseRingFull, model.CauseNotRedirected, "ENXIO", ""}), count, 0, 3).Draw(t, "unsent"),
 		TakenOff: count.Draw(t, "taken off"), Broken: count.Draw(t, "broken"), Overrun: count.Draw(t, "overrun"),
+		SlotsLate: count.Draw(t, "slots late"), SlotsHeld: count.Draw(t, "slots held"), SendBuffer: rapid.IntRange(0, 1<<20).Draw(t, "send buffer"),
 		Fragments: rapid.IntRange(-1, 45).Draw(t, "fragments"), DurationS: rapid.Float64().Draw(t, "seconds"),
 	}
 	for _, name := range rapid.SampledFrom([][]string{{"sender", "receiver"}, {"sender", "router", "receiver"}, {"receiver"}, {}, {"x", "x"}}).Draw(t, "nodes") {
@@ -136,6 +137,7 @@ func exact(l model.Ledger) (n uint64) {
 func TestForeignTrafficMakesNothingSurer(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		in := drawInput(t)
+		in.Broken = 0 // a line of some that the program counted and some that a counter bounds is bounded as a whole
 		delete(in.SendErrors, "ENOBUFS")
 		for i, e := range in.Errnos {
 			if e == "ENOBUFS" {
@@ -245,7 +247,7 @@ func TestDropsOfARouter(t *testing.T) {
 // and, once, by verdicts beside them.
 func TestDropsOfAnEmulatedLink(t *testing.T) {
 	names := map[string]string{"loss-0": model.CauseLinkLoss, "out-receiver": model.CauseLinkQueue}
-	link := Node{Name: "link", In: []string{"out-sender"}, Out: []string{"out-receiver", "loss-0"}, Queues: names, Programs: map[string]string{"out-sender": model.CauseLinkLoss},
+	link := Node{Name: "link", In: []string{"out-sender"}, Out: []string{"out-receiver", "loss-0"}, Queues: names,
 		Observation: &model.Observation{Boot: "0", Namespace: 2, Mode: model.DropsOff}}
 	for name, n := range map[string]uint64{"qdisc.loss-0.netem.1:.drops": 40, "qdisc.out-receiver.tbf.1:.drops": 60} {
 		link.Observation.Counters = append(link.Observation.Counters, counters(name, n)...)
@@ -263,14 +265,14 @@ func TestDropsOfAnEmulatedLink(t *testing.T) {
 	in.Nodes[0].Observation.Drops = &model.Drops{
 		Sites: []model.Site{
 			{Reason: "QDISC_DROP", Function: "__dev_queue_xmit", Interface: "loss-0", Namespace: 2}, {Reason: "QDISC_DROP", Function: "__dev_queue_xmit", Interface: "out-receiver", Namespace: 2},
-			{Reason: "TC_INGRESS", Interface: "out-sender", Namespace: 2, Received: true}, {Reason: "CPU_BACKLOG", Interface: "loss-0", Namespace: 2},
+			{Reason: "CPU_BACKLOG", Interface: "loss-0", Namespace: 2},
 		},
-		Flows: []model.FlowDrops{{Flow: "up", Streams: []model.Marks{marks(0, 30, 0, 30, 40, 1, 70, 20, 2, 90, 10, 3)},
-			Counts: []model.SiteCount{{Site: 0, Packets: 30}, {Site: 1, Packets: 40}, {Site: 2, Packets: 20}, {Site: 3, Packets: 10}}}},
+		Flows: []model.FlowDrops{{Flow: "up", Streams: []model.Marks{marks(0, 30, 0, 30, 40, 1, 70, 30, 2)},
+			Counts: []model.SiteCount{{Site: 0, Packets: 30}, {Site: 1, Packets: 40}, {Site: 2, Packets: 30}}}},
 	}
 	link.Observation.Mode = model.DropsSeq
 	in.Nodes = []Node{in.Nodes[0], link, in.Nodes[1]}
-	if got, want := words(Balance(in)), "network@link/CPU_BACKLOG=10(exact-seq) network@link/link-loss=50(exact-seq)[30, 0 over] network@link/link-queue=40(exact-seq) lost=100 rest=0"; got != want {
+	if got, want := words(Balance(in)), "network@link/CPU_BACKLOG=30(exact-seq) network@link/link-loss=30(exact-seq) network@link/link-queue=40(exact-seq) lost=100 rest=0"; got != want {
 		t.Errorf("by verdicts: %s\nwant %s", got, want)
 	}
 }

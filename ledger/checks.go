@@ -56,7 +56,9 @@ func (b *book) endChecks(c *checks, lines []model.Line) {
 		c.law("attempted", in.Attempted == plus(in.Accepted, refused), "%v attempted = %v accepted + %v refused by the kernel", in.Attempted, in.Accepted, refused)
 	}
 	c.law("received", in.Received <= in.Attempted, "%v received, at most the %v attempted", in.Received, in.Attempted)
-	c.law("planned", in.Attempted <= in.Planned || in.Planned == 0, "%v attempted, at most the %v planned", in.Attempted, in.Planned)
+	givenUp := plus(in.SlotsLate, in.SlotsHeld)
+	c.law("planned", plus(in.Attempted, givenUp) <= in.Planned || in.Planned == 0,
+		"%v attempted + %v given up, at most the %v planned", in.Attempted, givenUp, in.Planned)
 	if in.MissingKnown {
 		c.law("missing", plus(b.join.missing, b.join.unlisted) == b.lost, "%v sequences listed as missing + %v without room in the list = %v lost", b.join.missing, b.join.unlisted, b.lost)
 	}

@@ -92,9 +92,7 @@ func (b *book) xdpDrops(v *view) reading {
 // inputClaims are those of the way from a device to IP.
 func (b *book) inputClaims(v *view) {
 	t := &v.table
-	for cause, interfaces := range byCause(v.In, v.Programs, "TC_INGRESS") {
-		b.node(byDevice, v, stageTC, cause, t.classes(interfaces))
-	}
+	b.node(byDevice, v, stageTC, "TC_INGRESS", t.classes(v.In))
 	b.node(byDevice, v, stageBacklog, "CPU_BACKLOG", b.backlog(v))
 	b.node(byDevice, v, stageLink, "OTHERHOST", t.device(v.In, "rx_otherhost_dropped"))
 	b.node(byTransmit, v, stageDevice, model.CauseReceive, t.device(v.In, "rx_dropped"), b.at(v, stageBacklog))

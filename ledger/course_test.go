@@ -9,7 +9,7 @@ import (
 	"pelt/model"
 )
 
-func TestClock(t *testing.T) {
+func TestOffset(t *testing.T) {
 	for name, c := range map[string]struct {
 		perStep, streams []uint64
 		stream           int

@@ -8,6 +8,10 @@ type Input struct {
 	Flow             string // name of the flow
 
 	Planned    uint64
+	SlotsLate  uint64  // of them, given up because the sender came too late
+	SlotsHeld  uint64  // of them, given up while the sender's socket or interface took no packet
+	HeldS      float64 // the sender waited so long for its socket
+	SendBuffer int     // bytes of send buffer granted to each socket; 0 unknown
 	Attempted  uint64
 	Accepted   uint64
 	SendErrors map[string]uint64 // errno name -> datagrams the kernel refused
@@ -52,7 +56,7 @@ type Node struct {
 	Observation *model.Observation
 	In, Out     []string // its interfaces toward the sender and the receiver, where known
 
-	// Of an emulated link in the kernel, by interface: the causes of drops by a
-	// queueing discipline, and by a program at its ingress.
-	Queues, Programs map[string]string
+	// Queues, of an emulated link in the kernel, are the causes of drops by a
+	// queueing discipline, by interface.
+	Queues map[string]string
 }

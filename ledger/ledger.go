@@ -125,7 +125,8 @@ func BalanceOverTime(in Input) (model.Ledger, []Course) {
 	b.weigh()
 	b.eliminate(gaps)
 	lines := b.lines()
-	return model.Ledger{Lost: b.lost, Unattributed: b.remaining, Lines: lines, Checks: b.checks(lines)}, b.courses(lines)
+	account := model.Ledger{Lost: b.lost, Unattributed: b.remaining, Lines: lines, Checks: b.checks(lines), Pacing: b.pacing()}
+	return account, b.courses(lines)
 }
 
 // take lets claims have from what is still lost, in their order, up to a limit:

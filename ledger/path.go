@@ -1,6 +1,7 @@
 package ledger
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 
@@ -191,16 +192,8 @@ func (p *path) siteOf(k int, m model.Site) int {
 	default:
 		s.host, place = p.name(p.receiver, "receiver"), len(p.nodes)-1
 	}
-	if s.layer == model.LayerNetwork && side == SideOther {
-		named := p.nodes[place].Queues
-		if s.at == stageTC || s.at == stageClassifier {
-			named = p.nodes[place].Programs
-		} else if s.at != stageQdisc {
-			named = nil
-		}
-		if cause := named[m.Interface]; cause != "" {
-			s.cause = cause
-		}
+	if s.layer == model.LayerNetwork && side == SideOther && s.at == stageQdisc {
+		s.cause = cmp.Or(p.nodes[place].Queues[m.Interface], s.cause)
 	}
 	s.rank = 2*place*len(order) + layerPlace(s.layer)
 	if s.layer == model.LayerNetwork && side != SideOther {

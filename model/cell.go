@@ -51,7 +51,10 @@ func (v *Value) UnmarshalJSON(b []byte) error {
 		}
 		return nil
 	}
-	return json.Unmarshal(b, &v.Number)
+	if err := json.Unmarshal(b, &v.Number); err != nil {
+		return fmt.Errorf("want a number or a word, not %s", clip(string(b)))
+	}
+	return nil
 }
 
 // Cell is one combination of knob settings.
@@ -117,14 +120,11 @@ func knobs() map[string]knob {
 			return nil
 		}),
 		"rate_pps": eachFlow(func(f *Flow, v Value) error {
-			if v.Text == "max" {
-				f.Rate = unit.Rate{}
-				return nil
+			text := v.Text
+			if text == "" {
+				text = strconv.FormatFloat(v.Number, 'f', -1, 64) + "pps"
 			}
-			if v.Text != "" {
-				return fmt.Errorf("a rate is packets per second or max, not %v", v)
-			}
-			r, err := unit.ParseRate(strconv.FormatFloat(v.Number, 'f', -1, 64) + "pps")
+			r, err := unit.ParseRate(text)
 			f.Rate = r
 			return err
 		}),
@@ -217,12 +217,28 @@ func knobs() map[string]knob {
 	}
 }
 
+// Set gives a knob one value in all trials.
+func (p *Plan) Set(name string, v Value) error {
+	set, known := findKnob(knobs(), name)
+	t := Trial{Flows: p.Flows}
+	if !known {
+		return wrong(name, "is no knob")
+	}
+	if err := set(&t, v); err != nil {
+		return wrong(name, "%v", err)
+	}
+	p.Flows = t.Flows
+	return nil
+}
+
 // KnobNames lists what a factor may vary, sorted; link settings stand last, for
 // the links at any node.
 func KnobNames() []string {
 	names := slices.Sorted(maps.Keys(knobs()))
-	for _, k := range linkKnobs {
-		names = append(names, linkPrefix("")+k.name)
+	for _, s := range linkSettings {
+		if !s.single {
+			names = append(names, linkPrefix("")+s.name)
+		}
 	}
 	return names
 }
@@ -296,7 +312,7 @@ func (p Plan) Trial(cell Cell, repeat int) (Trial, error) {
 	}
 	if counted > 0 {
 		t.Timing.MeasureSeconds = max(counted, MinMeasure.Seconds())
-		if err := (Plan{Timing: t.Timing}).checkTiming(); err != nil {
+		if err := t.Timing.Check(); err != nil {
 			return Trial{}, err
 		}
 	}

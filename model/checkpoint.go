@@ -37,19 +37,17 @@ type FlowSoFar struct {
 // Lost is what was attempted and did not come.
 func (f FlowSoFar) Lost() uint64 { return f.Attempted - min(f.Received, f.Attempted) }
 
-const unfinished = "the run was cut, or still goes on: this is what had been told while it ran"
-
 // SoFar reports whether a result is that of a trial of which only checkpoints are
 // left, see Unfinished: how its hosts were observed, in which seconds packets were
 // lost and what their counters did comes with a trial's end, and is not in it.
-func (r Result) SoFar() bool { return r.State == Aborted && r.Why == unfinished }
+func (r Result) SoFar() bool { return r.State == Aborted && r.Why.Has(StillOpen) }
 
 // Unfinished is the result of a trial of which only checkpoints are left; they are
 // in the order they were made. It is aborted.
 func Unfinished(list []Checkpoint) Result {
 	last := list[len(list)-1]
 	r := Result{Cell: last.Cell, Repeat: last.Repeat, Started: last.Started, State: Aborted,
-		Why: unfinished, Flows: []FlowResult{}, Series: []Series{}}
+		Why: Reasons{{Code: StillOpen}}, Flows: []FlowResult{}, Series: []Series{}}
 	for _, f := range last.Flows {
 		one := FlowResult{Name: f.Name, Protocol: f.Protocol, From: f.From, To: f.To, PayloadBytes: f.PayloadBytes, FrameBytes: f.FrameBytes, Streams: f.Streams,
 			DurationS: last.ElapsedS, Attempted: f.Attempted, Accepted: f.Attempted, Received: min(f.Received, f.Attempted), Lost: f.Lost()}

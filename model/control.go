@@ -2,7 +2,6 @@ package model
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 )
 
@@ -158,122 +157,6 @@ type TCPStream struct {
 	Retransmits   uint64  `json:"retransmits"`
 	// GoodputBPS is over the time in which all streams ran.
 	GoodputBPS float64 `json:"goodput_bps"`
-}
-
-// ControlTable is what congestion controls did beside each other, under each of the
-// run's conditions.
-type ControlTable struct {
-	// Metric is what they are compared by: completion_s or goodput_bps.
-	Metric     string            `json:"metric"`
-	Baseline   string            `json:"baseline"` // the control that the others are compared with
-	Controls   []string          `json:"controls"` // in the order of the plan; a mix is one of them
-	Conditions []ControlSetting  `json:"conditions"`
-	Cells      []ControlCell     `json:"cells"` // by condition, then by control
-	Contrasts  []ControlContrast `json:"contrasts"`
-	Tests      int               `json:"tests"` // comparisons made at once, which share the chance of a false alarm
-	// Looks is how often the run may judge before it has all of its repeats; each
-	// judges at a share of the 5 % that a false alarm may have.
-	Looks int      `json:"looks"`
-	Alpha float64  `json:"alpha"` // of one look, for all its tests together
-	Notes []string `json:"notes"` // what the figures rest on: segmentation offload, sanity, doubts
-}
-
-// ControlSetting is one condition: a combination of the levels of all factors but the
-// control.
-type ControlSetting struct {
-	Cell Cell   `json:"cell"` // empty where nothing else varies
-	Text string `json:"text"` // "1 % loss"; "" where nothing else varies
-	// Verdict says in a sentence what the controls did here.
-	Verdict string `json:"verdict"`
-}
-
-// ControlCell is one control under one condition. An estimate is nil where no trial
-// has the figure.
-type ControlCell struct {
-	Condition  int       `json:"condition"` // place in Conditions
-	Control    string    `json:"control"`
-	Valid      int       `json:"valid_trials"`
-	Invalid    int       `json:"invalid_trials"` // aborted ones included
-	Unfinished int       `json:"unfinished"`     // valid, and cut by the time before all bytes were there
-	Completion *Estimate `json:"completion_s,omitempty"`
-	Goodput    *Estimate `json:"goodput_bps,omitempty"`
-	Resent     *Estimate `json:"retransmit_ratio,omitempty"` // retransmitted of all data segments
-	// Delays of the thin flow of UDP beside the transfer: round trips, and how much
-	// their 95th percentile is above the path's shortest.
-	RTT50    *Estimate `json:"rtt_p50_s,omitempty"`
-	RTT95    *Estimate `json:"rtt_p95_s,omitempty"`
-	Standing *Estimate `json:"queueing_p95_s,omitempty"`
-	// Limited is the share of the busy time that TCP was held by the peer's window or
-	// by its own buffer, not by the control: the middle of the trials.
-	Limited *Estimate `json:"limited_ratio,omitempty"`
-	Mathis  *Mathis   `json:"mathis,omitempty"`
-	// Of streams that compete: Jain's index of their goodputs, each control's share,
-	// and how long until the shares stood still.
-	Jain      *Estimate            `json:"jain,omitempty"`
-	Shares    map[string]*Estimate `json:"shares,omitempty"`
-	Converged *Estimate            `json:"convergence_s,omitempty"`
-}
-
-// Estimate is the median of a figure over the valid trials of a cell, in base units,
-// with the interval that holds it with 95 % confidence.
-type Estimate struct {
-	Median float64 `json:"median"`
-	Low    float64 `json:"low"`
-	High   float64 `json:"high"`
-	// Values are the trials', in the order of their repeats. Where one was cut before
-	// its end, the value is a lower bound.
-	Values []float64 `json:"values"`
-	// Bound says that the median itself is such a lower bound.
-	Bound bool `json:"lower_bound,omitempty"`
-}
-
-// Mathis is what the model of Mathis, Semke, Mahdavi and Ott (1997) has a Reno sender
-// carry over a path with random loss: 1.22 segments a round trip over the square root
-// of the loss ratio.
-type Mathis struct {
-	LossRatio    float64 `json:"loss_ratio"`
-	RTTSeconds   float64 `json:"rtt_s"`
-	SegmentBytes int     `json:"segment_bytes"`
-	PredictedBPS float64 `json:"predicted_bps"`
-	Ratio        float64 `json:"ratio"` // measured of predicted
-	// Above says why the model does not bind here: the path's rate is less than what
-	// it predicts. "" if it does.
-	Above string `json:"above,omitempty"`
-}
-
-// ControlContrast compares one control with the baseline under one condition, by the
-// table's metric.
-type ControlContrast struct {
-	Condition int     `json:"condition"`
-	Control   string  `json:"control"`
-	Baseline  string  `json:"baseline"`
-	Ratio     float64 `json:"ratio"` // of speed: above 1 the control is faster than the baseline, whatever the metric is
-	Low       float64 `json:"low"`   // of the 95 % bootstrap interval of the ratio of medians
-	High      float64 `json:"high"`
-	Trials    int     `json:"trials"` // of the control that has fewer
-	P         float64 `json:"p"`      // of Mann and Whitney's rank test, two-sided, of this comparison alone
-	FamilyP   float64 `json:"family_p"`
-	// Separable: the two differ, with the confidence of the table for all of its tests.
-	Separable bool   `json:"separable"`
-	Text      string `json:"text"`
-}
-
-// Cell finds one control under one condition; nil if the table has none.
-func (t *ControlTable) Cell(condition int, control string) *ControlCell {
-	i := slices.IndexFunc(t.Cells, func(c ControlCell) bool { return c.Condition == condition && c.Control == control })
-	if i < 0 {
-		return nil
-	}
-	return &t.Cells[i]
-}
-
-// Contrast finds the comparison of a control under one condition; nil if there is none.
-func (t *ControlTable) Contrast(condition int, control string) *ControlContrast {
-	i := slices.IndexFunc(t.Contrasts, func(c ControlContrast) bool { return c.Condition == condition && c.Control == control })
-	if i < 0 {
-		return nil
-	}
-	return &t.Contrasts[i]
 }
 
 // Looks are the numbers of repeats after which a run that goes on until its cells are

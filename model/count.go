@@ -33,11 +33,6 @@ type RecordFacts struct {
 	Dropped        uint64  `json:"dropped"` // came and are not in it
 	Bytes          uint64  `json:"bytes"`   // of the file
 	BytesPerPacket float64 `json:"bytes_per_packet"`
-	// Of the file during this trial: how often it was made safe, how long that took in
-	// all, and the longest of the run so far.
-	Syncs    uint64  `json:"syncs"`
-	SyncS    float64 `json:"sync_s"`
-	SyncMaxS float64 `json:"sync_max_s"`
 }
 
 // RecordID tells the packets of a flow from others in a record.

@@ -36,7 +36,7 @@ func DecodeDocument(b []byte, name string) (Document, error) {
 		Format string `json:"format"`
 	}
 	if err := DecodeJSON(b, name, &head); err != nil {
-		return Document{}, err
+		return Document{}, fmt.Errorf("%w; want a run, as --json writes it", err)
 	}
 	if head.Format != RunFormat {
 		return Document{}, fmt.Errorf("%s: format: is %q; want %q, as --json writes it", name, clip(head.Format), RunFormat)
@@ -47,7 +47,7 @@ func DecodeDocument(b []byte, name string) (Document, error) {
 	}
 	for i, r := range d.Results {
 		if err := r.check(); err != nil {
-			return Document{}, fmt.Errorf("%s: results[%d].%w", name, i, err)
+			return Document{}, fmt.Errorf("%s: results[%d].%s", name, i, err.Error()) // no fault of a command line
 		}
 	}
 	return d, nil

@@ -20,7 +20,7 @@ func sampleDocument() Document {
 				Delay: &Percentiles{P50: math.Inf(1)}}},
 			Series: []Series{{Metric: "receive_pps", Core: &core, StepSeconds: 1, Values: []float64{1, math.NaN(), 3}}},
 		}},
-		Findings: []Finding{{Kind: "verdict", Text: "a < b & c", Values: map[string]float64{"a_pps": 1, "b_pps": math.Inf(-1)}}},
+		Findings: []Finding{{Code: "verdict", Text: "a < b & c", Numbers: []FindingNumber{{Metric: "a_pps", Value: 1}, {Metric: "b_pps", Value: math.Inf(-1)}}}},
 	}
 }
 
@@ -55,8 +55,8 @@ func TestDocumentRoundTrip(t *testing.T) {
 	if v := out.Results[0].Series[0].Values; len(v) != 3 || v[0] != 1 || !math.IsNaN(v[1]) || v[2] != 3 {
 		t.Errorf("series values: got %v, want [1 NaN 3]", v)
 	}
-	if _, ok := out.Findings[0].Values["b_pps"]; ok {
-		t.Errorf("an infinite value was kept: %v", out.Findings[0].Values)
+	if n := out.Findings[0].Numbers; len(n) != 2 || n[1].Value != 0 {
+		t.Errorf("an infinite value was kept: %v", n)
 	}
 	if f := out.Results[0].Flows[0]; f.LossRatio != 0 || f.Delay.P50 != 0 {
 		t.Errorf("NaN and Inf scalars: got %v and %v, want 0", f.LossRatio, f.Delay.P50)
@@ -75,13 +75,13 @@ func TestDocumentRoundTrip(t *testing.T) {
 
 func TestDecodeDocumentRefuses(t *testing.T) {
 	for name, c := range map[string]struct{ text, want string }{
-		"empty":          {"", "f.json:1: the JSON value is cut short"},
-		"cut":            {"{\"format\":\n\"pelt/run/1\",", "f.json:2: the JSON value is cut short"},
-		"not json":       {"hello", "f.json:1: not JSON: invalid character 'h' looking for beginning of value"},
+		"empty":          {"", "f.json:1: the JSON value is cut short; want a run, as --json writes it"},
+		"cut":            {"{\"format\":\n\"pelt/run/1\",", "f.json:2: the JSON value is cut short; want a run, as --json writes it"},
+		"not json":       {"hello", "f.json:1: not JSON: invalid character 'h' looking for beginning of value; want a run, as --json writes it"},
 		"other format":   {`{"format":"pelt/run/9"}`, `f.json: format: is "pelt/run/9"; want "pelt/run/1", as --json writes it`},
 		"no format":      {`{}`, `f.json: format: is ""; want "pelt/run/1", as --json writes it`},
-		"a list":         {`[]`, "f.json:1: top level: want an object, not a JSON array"},
-		"trailing":       {`{"format":"pelt/run/1"}` + "\n{}", "f.json:2: more text after the end of the JSON value"},
+		"a list":         {`[]`, "f.json:1: top level: want an object, not a JSON array; want a run, as --json writes it"},
+		"trailing":       {`{"format":"pelt/run/1"}` + "\n{}", "f.json:2: more text after the end of the JSON value; want a run, as --json writes it"},
 		"wrong type":     {"{\"format\":\"pelt/run/1\",\n\"plan\":{\"timing\":{\"warmup_s\":\"x\"}}}", "f.json:2: plan.timing.warmup_s: want a number, not a JSON string"},
 		"bad state":      {`{"format":"pelt/run/1","results":[{"state":"ok"}]}`, `f.json: results[0].state: want valid, invalid or aborted, not "ok"`},
 		"impossible":     {`{"format":"pelt/run/1","results":[{"state":"valid","flows":[{"protocol":"udp","received_packets":1}]}]}`, "f.json: results[0].flows[0].received_packets: 1 is more than the 0 attempted"},
@@ -120,23 +120,4 @@ func FuzzDecodeDocument(f *testing.F) {
 			t.Fatalf("encoded document does not decode: %v\n%s", err, out)
 		}
 	})
-}
-
-// A finding's cells are written with it, and are absent where it speaks of none.
-func TestFindingCells(t *testing.T) {
-	d := Document{Format: RunFormat, Results: []Result{}, Findings: []Finding{
-		{Kind: "a", Values: map[string]float64{}},
-		{Kind: "b", Values: map[string]float64{}, Cells: []Cell{{"payload_bytes": Number(1472), "control": Word("bbr")}}},
-	}}
-	b, err := EncodeDocument(d)
-	if err != nil {
-		t.Fatal(err)
-	}
-	back, err := DecodeDocument(b, "x")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if back.Findings[0].Cells != nil || len(back.Findings[1].Cells) != 1 || !back.Findings[1].Cells[0].Equal(d.Findings[1].Cells[0]) {
-		t.Errorf("findings %+v; want %+v", back.Findings, d.Findings)
-	}
 }

@@ -3,9 +3,7 @@ package model
 import (
 	"encoding/base64"
 	"encoding/binary"
-	"errors"
 	"fmt"
-	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -44,10 +42,9 @@ type Link struct {
 	CorruptRatio         float64    `json:"corrupt_ratio,omitempty"` // have one bit turned
 	CorruptCorrelation   float64    `json:"corrupt_correlation_ratio,omitempty"`
 	OverheadBytes        int        `json:"overhead_bytes,omitempty"` // added to each frame when its time on the link is computed
-	Mode                 string     `json:"mode,omitempty"`           // what the words mean: exact (default), or netem, as the kernel's does
 	Seed                 uint64     `json:"seed,omitempty"`           // 0: one is drawn
 	Buffers              string     `json:"buffers,omitempty"`        // what a frame is of a buffer of segments that TCP hands over: parts (default), each segment, or whole
-	Backend              string     `json:"backend,omitempty"`        // who does it: user, kernel, bpf; "" or auto: one that can
+	Backend              string     `json:"backend,omitempty"`        // who does it: user, kernel; "" or auto: one that can
 	Zero                 string     `json:"zero,omitempty"`           // keys of --link, with commas, that are said to be 0: what an earlier entry says of them is taken back
 }
 
@@ -56,7 +53,6 @@ const (
 	BackendAuto   = "auto"
 	BackendUser   = "user"   // pelt itself, in user space
 	BackendKernel = "kernel" // netem and tbf
-	BackendBPF    = "bpf"    // an eBPF program that loses frames, and tbf
 )
 
 // BuffersWhole is of links that lose and delay a buffer of segments as one frame, as
@@ -74,76 +70,19 @@ var lossForms = []struct{ word, model, form string }{
 	{"ge", GilbertElliott, "ge:P/R/BAD/GOOD"}, {"4state", FourState, "4state:P13/P31/P32/P23/P14"},
 }
 
-// ParseLink reads the value of --link or --link-NODE: "rate=1gbit,queue=100,mtu=1500".
-// node is the node named by the flag, "" for every link.
-func ParseLink(node, text string) (Link, error) {
-	l := Link{Node: node}
-	seen := map[string]bool{}
-	for _, word := range strings.Split(text, ",") {
-		key, value, ok := strings.Cut(strings.TrimSpace(word), "=")
-		if !ok || value == "" {
-			return Link{}, &unit.SyntaxError{Kind: "link", Text: text, Want: fmt.Sprintf("%q is not key=value; keys are %s", word, strings.Join(linkKeys(), ", "))}
-		}
-		if seen[key] {
-			return Link{}, &unit.SyntaxError{Kind: "link", Text: text, Want: key + " stands twice"}
-		}
-		seen[key] = true
-		before := l
-		if err := l.set(key, value); err != nil {
-			return Link{}, &unit.SyntaxError{Kind: "link", Text: text, Want: err.Error()}
-		}
-		if l == before && mayBeZero(key) {
-			l.Zero = strings.TrimPrefix(l.Zero+","+key, ",")
-		}
-	}
-	var wrong *FieldError
-	if err := l.check("link"); errors.As(err, &wrong) { // said by the word that was typed
-		key := strings.TrimPrefix(wrong.Field, "link.")
-		for _, suffix := range []string{"_s", "_bps", "_bytes", "_ratio"} {
-			key = strings.TrimSuffix(key, suffix)
-		}
-		return Link{}, &unit.SyntaxError{Kind: "link", Text: text, Want: strings.ReplaceAll(key, "_", "-") + ": " + wrong.Want}
-	}
-	if len(seen) == 1 && l.Toward != "" {
-		return Link{}, &unit.SyntaxError{Kind: "link", Text: text, Want: "toward says which direction, and nothing says what that does to packets"}
-	}
-	return l, nil
-}
-
-// mayBeZero reports whether 0 of a key is a link that does not do such a thing.
-func mayBeZero(key string) bool {
-	return slices.Contains(linkKeys(), key) && key != "mtu" && key != "seed" && key != "toward" && key != "backend"
-}
-
 // TakeBack is an earlier entry about the same link without what l says to be 0.
 func (l Link) TakeBack(earlier Link) Link {
 	for key := range strings.SplitSeq(l.Zero, ",") {
-		for _, s := range linkSettings {
-			if s.key == key && mayBeZero(key) {
-				s.clear(&earlier)
-			}
+		if mayBeZero(key) {
+			clearSetting(&earlier, key)
 		}
 	}
 	return earlier
 }
 
-func (l *Link) set(key, value string) error {
-	for _, s := range linkSettings {
-		if s.key == key {
-			return s.set(l, value)
-		}
-	}
-	return fmt.Errorf("unknown key %q; keys are %s", key, strings.Join(linkKeys(), ", "))
-}
-
-// setLoss reads a share, or a model with the ratios of its states.
-func (l *Link) setLoss(value string) error {
-	word, rest, stated := strings.Cut(value, ":")
-	if !stated {
-		var err error
-		l.LossRatio, err = unit.ParseRatio(value)
-		return err
-	}
+// setLossModel reads a model with the ratios of its states.
+func (l *Link) setLossModel(value string) error {
+	word, rest, _ := strings.Cut(value, ":")
 	for _, f := range lossForms {
 		if f.word != word {
 			continue
@@ -185,27 +124,19 @@ func (l Link) LossText() string {
 }
 
 func (l Link) check(at string) error {
-	for _, r := range []struct {
-		field string
-		value float64
-	}{
-		{"correlation_ratio", l.Correlation}, {"loss_ratio", l.LossRatio},
-		{"reorder_ratio", l.ReorderRatio}, {"duplicate_ratio", l.DuplicateRatio}, {"corrupt_ratio", l.CorruptRatio},
-		{"loss_correlation_ratio", l.LossCorrelation}, {"reorder_correlation_ratio", l.ReorderCorrelation},
-		{"duplicate_correlation_ratio", l.DuplicateCorrelation}, {"corrupt_correlation_ratio", l.CorruptCorrelation},
-		{"loss_states", l.LossStates[0]}, {"loss_states", l.LossStates[1]}, {"loss_states", l.LossStates[2]},
-		{"loss_states", l.LossStates[3]}, {"loss_states", l.LossStates[4]},
-	} {
-		if !(r.value >= 0 && r.value <= 1) {
-			return wrong(at+"."+r.field, "want 0..1, not %v", r.value)
+	for _, r := range l.LossStates {
+		if !(r >= 0 && r <= 1) {
+			return wrong(at+".loss_states", "want 0..1, not %v", r)
 		}
 	}
-	for _, s := range []struct {
-		field string
-		value float64
-	}{{"delay_s", l.DelaySeconds}, {"jitter_s", l.JitterSeconds}} {
-		if !(s.value >= 0 && s.value <= 60) || math.IsNaN(s.value) {
-			return wrong(at+"."+s.field, "want 0 to 60 s, not %v", s.value)
+	for _, s := range linkSettings {
+		number, _ := s.of(&l).(*float64)
+		switch {
+		case number == nil:
+		case s.unit == unit.Ratio && !(*number >= 0 && *number <= 1):
+			return wrong(at+"."+s.name, "want 0..1, not %v", *number)
+		case !(*number >= 0 && *number <= 60):
+			return wrong(at+"."+s.name, "want 0 to 60 s, not %v", *number)
 		}
 	}
 	for key := range strings.SplitSeq(l.Zero, ",") {
@@ -234,14 +165,12 @@ func (l Link) check(at string) error {
 		return wrong(at+".distribution_table", "is what a file holds; want distribution file:PATH beside it")
 	case l.Gap < 0:
 		return wrong(at+".reorder_gap", "want at least 1 packet, not %d", l.Gap)
-	case !slices.Contains([]string{"", "exact", "netem"}, l.Mode):
-		return wrong(at+".mode", "want exact or netem, not %q", l.Mode)
 	case !slices.Contains([]string{"", "parts", BuffersWhole}, l.Buffers):
 		return wrong(at+".buffers", "want parts or whole, not %q", clip(l.Buffers))
 	case l.Buffers == BuffersWhole && l.CorruptRatio > 0:
 		return wrong(at+".buffers", "a bit is turned of a frame, not of a whole buffer; want parts")
-	case !slices.Contains([]string{"", BackendAuto, BackendUser, BackendKernel, BackendBPF}, l.Backend):
-		return wrong(at+".backend", "want auto, user, kernel or bpf, not %q", clip(l.Backend))
+	case !slices.Contains([]string{"", BackendAuto, BackendUser, BackendKernel}, l.Backend):
+		return wrong(at+".backend", "want auto, user or kernel, not %q", clip(l.Backend))
 	case l.Backend != "" && l.Toward != "":
 		return wrong(at+".backend", "it holds for both directions; give it without toward")
 	case !slices.Contains([]string{"", "random", GilbertElliott, FourState}, l.LossModel):
@@ -293,7 +222,6 @@ func (l Link) Table() ([]int16, error) {
 // Impaired reports whether the link does more to packets than a rate and a
 // queue: what the kernel's tbf cannot. Who does it is no part of that.
 func (l Link) Impaired() bool {
-	return l.DelaySeconds != 0 || l.JitterSeconds != 0 || l.Correlation != 0 || l.Distribution != "" || l.LossRatio != 0 || l.LossModel != "" ||
-		l.LossCorrelation != 0 || l.ReorderRatio != 0 || l.ReorderCorrelation != 0 || l.Gap != 0 || l.DuplicateRatio != 0 || l.DuplicateCorrelation != 0 ||
-		l.CorruptRatio != 0 || l.CorruptCorrelation != 0 || l.Mode != "" || l.Seed != 0 || l.Buffers != ""
+	return l != Link{Node: l.Node, Toward: l.Toward, Rate: l.Rate, QueuePackets: l.QueuePackets, QueueBytes: l.QueueBytes,
+		MTU: l.MTU, OverheadBytes: l.OverheadBytes, Backend: l.Backend, Zero: l.Zero}
 }

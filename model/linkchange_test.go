@@ -1,23 +1,24 @@
 package model
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 )
 
 func TestLinkChange(t *testing.T) {
-	was, err := ParseLink("", "rate=10mbit,queue=20,delay=20ms,loss=ge:1%/10%/70%/0.1%,mode=exact,seed=7")
+	was, _, err := ParseLink("", "rate=10mbit,queue=20,delay=20ms,loss=ge:1%/10%/70%/0.1%,seed=7")
 	if err != nil {
 		t.Fatal(err)
 	}
 	for text, want := range map[string]string{
-		"loss=5%":                        "rate=10mbit,queue=20,delay=20ms,loss=0.05,mode=exact,seed=7",
-		"loss=0":                         "rate=10mbit,queue=20,delay=20ms,mode=exact,seed=7",
-		"loss=none,delay=0ms":            "rate=10mbit,queue=20,mode=exact,seed=7",
-		"queue=64KiB":                    "rate=10mbit,queue=65536B,delay=20ms,loss=ge:0.01/0.1/0.7/0.001,mode=exact,seed=7",
-		"queue=0,rate=1gbit,seed=0":      "rate=1gbit,delay=20ms,loss=ge:0.01/0.1/0.7/0.001,mode=exact",
-		"mode=none,jitter=1ms,gap=none":  "rate=10mbit,queue=20,delay=20ms,jitter=1ms,loss=ge:0.01/0.1/0.7/0.001,seed=7",
-		"distribution=normal,toward=far": "rate=10mbit,queue=20,delay=20ms,distribution=normal,loss=ge:0.01/0.1/0.7/0.001,mode=exact,seed=7",
+		"loss=5%":                        "rate=10mbit,queue=20,delay=20ms,loss=0.05,seed=7",
+		"loss=0":                         "rate=10mbit,queue=20,delay=20ms,seed=7",
+		"loss=none,delay=0ms":            "rate=10mbit,queue=20,seed=7",
+		"queue=64KiB":                    "rate=10mbit,queue=65536B,delay=20ms,loss=ge:0.01/0.1/0.7/0.001,seed=7",
+		"queue=0,rate=1gbit,seed=0":      "rate=1gbit,delay=20ms,loss=ge:0.01/0.1/0.7/0.001",
+		"jitter=1ms,gap=none":            "rate=10mbit,queue=20,delay=20ms,jitter=1ms,loss=ge:0.01/0.1/0.7/0.001,seed=7",
+		"distribution=normal,toward=far": "rate=10mbit,queue=20,delay=20ms,distribution=normal,loss=ge:0.01/0.1/0.7/0.001,seed=7",
 	} {
 		c, err := ParseLinkChange("", text)
 		if err != nil {
@@ -31,7 +32,7 @@ func TestLinkChange(t *testing.T) {
 	}
 	for text, want := range map[string]string{
 		"": "not key=value", "loss": "not key=value", "loss=": "not key=value", "loss=1%,loss=2%": "stands twice", "toward=x": "changes nothing",
-		"loss=200%": "between 0 and 100", "mtu=1000": "mtu cannot change", "colour=red": "unknown key", "mode=0": "exact or netem", "queue=-1": "size",
+		"loss=200%": "between 0 and 100", "mtu=1000": "mtu cannot change", "colour=red": "unknown key", "mode=exact": "unknown key", "queue=-1": "size",
 		"delay=5": "lacks a unit", "rate=1bit": "at least 1kbit", "toward=a,toward=b,loss=1%": "toward stands twice",
 	} {
 		if c, err := ParseLinkChange("", text); err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "\n") {
@@ -44,20 +45,20 @@ func TestLinkChange(t *testing.T) {
 func TestLinkWords(t *testing.T) {
 	text := "rate=95500kbit,queue=100,mtu=1400,overhead=24,toward=router,delay=1500ms,jitter=0.5ms,correlation=0.25,distribution=pareto," +
 		"loss=4state:0.1/0.2/0.3/0.4/0.05,loss-correlation=0.1,duplicate=0.01,duplicate-correlation=0.02,reorder=0.03,reorder-correlation=0.04,gap=5," +
-		"corrupt=0.001,corrupt-correlation=0.5,mode=netem,seed=18446744073709551615"
-	l, err := ParseLink("x", text)
+		"corrupt=0.001,corrupt-correlation=0.5,seed=18446744073709551615"
+	l, _, err := ParseLink("x", text)
 	if err != nil {
 		t.Fatal(err)
 	}
-	again, err := ParseLink("x", l.Words())
+	again, _, err := ParseLink("x", l.Words())
 	if err != nil || again != l {
 		t.Errorf("%s reads as %+v, %v; want %+v", l.Words(), again, err, l)
 	}
-	l, err = ParseLink("", "delay=1ms,loss=0%,reorder=0,jitter=0ms")
+	l, _, err = ParseLink("", "delay=1ms,loss=0%,reorder=0,jitter=0ms")
 	if err != nil || l.Zero != "loss,reorder,jitter" || l.Words() != "delay=1ms,loss=0,reorder=0,jitter=0" {
 		t.Errorf("zeros: %+v, %v; said again %s", l, err, l.Words())
 	}
-	if again, err = ParseLink("", l.Words()); err != nil || again != l {
+	if again, _, err = ParseLink("", l.Words()); err != nil || again != l {
 		t.Errorf("%s reads as %+v, %v; want %+v", l.Words(), again, err, l)
 	}
 	before := Link{LossModel: GilbertElliott, LossStates: [5]float64{0.1, 0.2, 1, 0}, DelaySeconds: 1, JitterSeconds: 0.1}
@@ -121,21 +122,49 @@ func TestLinkKnobs(t *testing.T) {
 
 func TestLinkKnobWords(t *testing.T) {
 	for knob, want := range map[string]string{
-		"link.delay_s": "link delay 20 ms", "link-receiver-3.loss_ratio": "link-receiver-3 loss 2 %", "link.rate_bps": "link rate 0.02 bit/s",
+		"link.delay_s": "link delay", "link-receiver-3.loss_ratio": "link-receiver-3 loss", "link.rate_bps": "link rate",
+		"link.loss_correlation_ratio": "link loss correlation",
 	} {
-		if what, value, ok := LinkKnobWords(knob, Number(0.02)); !ok || what+" "+value != want {
-			t.Errorf("%s: %s %s, want %s", knob, what, value, want)
+		if what, ok := LinkKnobWords(knob); !ok || what != want {
+			t.Errorf("%s: %s, want %s", knob, what, want)
 		}
 	}
-	for knob, want := range map[string]string{"link.delay_s": "0 ms", "link.queue_packets": "usual", "link.rate_bps": "without limit", "link.loss_ratio": "0 %"} {
-		if _, value, _ := LinkKnobWords(knob, Number(0)); value != want {
-			t.Errorf("%s of nothing: %s, want %s", knob, value, want)
-		}
-	}
-	if _, value, _ := LinkKnobWords("link.loss_ratio", Word("ge:1%/10%/70%/0.1%")); value != "ge:1%/10%/70%/0.1%" {
-		t.Errorf("a model of loss: %s", value)
-	}
-	if _, _, ok := LinkKnobWords("loss_ratio", Number(1)); ok {
+	if _, ok := LinkKnobWords("loss_ratio"); ok {
 		t.Error("loss_ratio sets no link")
+	}
+}
+
+// A key with several levels is a factor; the others are the link's.
+func TestLinkFactors(t *testing.T) {
+	for text, want := range map[string]string{
+		"loss=0,1%,5%":                             "; loss_ratio [0 0.01 0.05]",
+		"loss=0..3%/1%,ge:1%/10%/70%/0.1%":         "; loss_ratio [0 0.01 0.02 0.03 ge:1%/10%/70%/0.1%]",
+		"delay=0..40ms/10ms,loss=1%":               "loss=0.01; delay_s [0 0.01 0.02 0.03 0.04]",
+		"rate=0,1mbit..2mbit/500kbit,delay=0,20ms": "; rate_bps [0 1000000 1500000 2000000]; delay_s [0 0.02]",
+		"queue=10,100..300/100":                    "; queue_packets [10 100 200 300]",
+		"queue=0,64KiB":                            "; queue_bytes [0 65536]",
+		"distribution=uniform,normal":              "; distribution [uniform normal]",
+		"buffers=parts, whole":                     "; buffers [parts whole]",
+		"gap=1,5":                                  "; reorder_gap [1 5]",
+		"duplicate-correlation=0,25%":              "; duplicate_correlation_ratio [0 0.25]",
+		"loss=4state:1%/1%/1%/1%/1%,ge:1%/1%/1%/0": "; loss_ratio [4state:1%/1%/1%/1%/1% ge:1%/1%/1%/0]",
+	} {
+		l, factors, err := ParseLink("a", text)
+		got := l.Words()
+		for _, f := range factors {
+			got += fmt.Sprintf("; %s %v", strings.TrimPrefix(f.Knob, "link-a."), f.Levels)
+		}
+		if err != nil || got != want {
+			t.Errorf("%s: got %s, %v; want %s", text, got, err, want)
+		}
+	}
+	for text, want := range map[string]string{
+		"1%,loss=1%": "not key=value", "mtu=1000,1400": "mtu has one value", "seed=1,2": "seed has one value", "toward=a,b": "toward has one value",
+		"toward=a,loss=0,1%": "both directions", "queue=10,64KiB": "counts packets where others are bytes", "colour=1,2": "unknown key",
+		"loss=5%..1%/1%": "range with a step", "delay=0,5": "lacks a unit", "loss=1%,1%": "twice", "rate=fast,slow": "bits per second", "loss=1%,": "not key=value",
+	} {
+		if l, f, err := ParseLink("", text); err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "\n") {
+			t.Errorf("%s: %+v, %+v, %v; want %q", text, l, f, err, want)
+		}
 	}
 }

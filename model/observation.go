@@ -38,6 +38,8 @@ type Observation struct {
 	Drops     *Drops    `json:"drops,omitempty"`
 	Counters  []Counter `json:"counters,omitempty"` // all that moved, and those that a check needs
 	Knobs     []Knob    `json:"knobs,omitempty"`
+	Interface string    `json:"interface,omitempty"` // that carries the test; "" unknown
+	Queues    []Queue   `json:"queues,omitempty"`    // at the outputs of the namespace's interfaces
 	IdleS     float64   `json:"idle_s"`              // length of the idle window; 0 without one
 	Unread    []string  `json:"unread,omitempty"`    // what could not be read, one line each
 	Unsettled bool      `json:"unsettled,omitempty"` // the counters still moved when the wait for them was over
@@ -96,6 +98,21 @@ type Counter struct {
 	Measure uint64  `json:"measure"`           // ... since the measured part began; packets in flight then may be on either side
 	IdleHz  float64 `json:"idle_hz,omitempty"` // per second in the idle window
 	Reset   bool    `json:"reset,omitempty"`   // it went back: its device or rule was made anew, so it tells nothing
+}
+
+// Queue is the queueing discipline at the output of an interface.
+type Queue struct {
+	Interface string  `json:"interface"`
+	Kind      string  `json:"kind"`   // tbf, fq_codel, ...
+	Handle    string  `json:"handle"` // 1:
+	RateBPS   float64 `json:"rate_bps,omitempty"`
+	// QueuedPackets were in it when the measured part began, or when it ended.
+	QueuedPackets uint64 `json:"queued_packets,omitempty"`
+}
+
+// Counter is the name of one of the queue's counters.
+func (q Queue) Counter(name string) string {
+	return "qdisc." + q.Interface + "." + q.Kind + "." + q.Handle + "." + name
 }
 
 // Knob is a setting of a host that advice may change.

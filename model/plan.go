@@ -58,7 +58,7 @@ type Flow struct {
 	To           string    `json:"to"`
 	PayloadBytes int       `json:"payload_bytes"`           // UDP: datagram 16..65507; TCP: bytes per write 1..1 MiB
 	Rate         unit.Rate `json:"rate"`                    // of the whole flow, shared evenly by its streams
-	Burst        int       `json:"burst,omitempty"`         // packets that may leave back to back; 0 means chosen from the rate
+	Burst        int       `json:"burst,omitempty"`         // due packets that may leave back to back; 0: none
 	Profile      *Profile  `json:"profile,omitempty"`       // UDP: how packets are spread over time; nil: evenly
 	Streams      int       `json:"streams"`                 // 1..128
 	Packets      uint64    `json:"packets,omitempty"`       // UDP: of the whole flow, shared evenly by its streams, then it ends; 0: as many as fit in the time
@@ -83,6 +83,20 @@ type Flow struct {
 	Joined          bool         `json:"joined,omitempty"`               // UDP: the receiver's kernel may hand over packets of a stream joined to one buffer (UDP_GRO)
 }
 
+// EngineAuto takes sockets for what they carry, and frames beyond.
+const EngineAuto = "auto"
+
+// socketsCarryPPS is the highest rate of a stream that auto leaves to sockets. They carry more, so that
+// a busy machine has room: one sending thread of a lab with two busy cores 160 kpps and more (docs/lab.md),
+// one receiving thread with pelt's buffer 300 kpps and more (docs/engines.md).
+const socketsCarryPPS = 100e3
+
+// SocketsCarry reports whether each stream's asked rate is one that sockets carry.
+func (f Flow) SocketsCarry() bool {
+	pps, paced := f.Rate.PPS(f.PayloadBytes)
+	return paced && pps/float64(max(f.Streams, 1)) <= socketsCarryPPS
+}
+
 // Factor is one knob and the levels it takes.
 type Factor struct {
 	Knob   string  `json:"knob"`
@@ -95,8 +109,6 @@ type Design struct {
 	Repeats int    `json:"repeats"` // trials of each cell, 1..1000
 	Seed    uint64 `json:"seed"`    // order of cells within each repeat
 	Ordered bool   `json:"ordered"` // keep the cells in the order given instead of shuffling them within each repeat
-	// SideBySide is how many trials run at a time, each in a lab of its own; 0 is 1.
-	SideBySide int `json:"side_by_side,omitempty"`
 	// Paired trials of one repeat meet the same draws of the emulated links, which differ
 	// from repeat to repeat.
 	Paired bool `json:"paired,omitempty"`

@@ -89,7 +89,7 @@ func TestPlanCheck(t *testing.T) {
 		"level fraction":    {factor("streams", Number(1.5)), "factors[0].levels[0]: want a whole number"},
 		"impossible size":   {factor("payload_bytes", Number(64), Number(15)), "factors[0].levels[1]: flows[0].payload_bytes: a UDP payload"},
 		"frame of 63":       {factor("frame_bytes", Number(63)), "factors[0].levels[0]: a frame size is for UDP and at least 64 B"},
-		"rate word":         {factor("rate_pps", Word("fast")), "factors[0].levels[0]: a rate is packets per second or max"},
+		"rate word":         {factor("rate_pps", Word("fast")), "factors[0].levels[0]: rate \"fast\": want max, packets per second"},
 		"rate max":          {factor("rate_pps", Word("max"), Number(1000)), ""},
 		"interval":          {factor("interval_ns", Number(-1)), "factors[0].levels[0]: an interval is"},
 		"control number":    {factor("control", Number(1)), "factors[0].levels[0]: a congestion control is a word"},
@@ -226,20 +226,20 @@ func TestHostPort(t *testing.T) {
 }
 
 func TestParseLink(t *testing.T) {
-	got, err := ParseLink("router", "rate=1gbit, queue=100,mtu=1400,delay=20ms,jitter=1ms,correlation=25%,distribution=normal,loss=0.1%,loss-correlation=10%,reorder=1%,gap=5,duplicate=2%,corrupt=3%,overhead=24,toward=receiver,mode=netem,seed=7")
+	got, _, err := ParseLink("router", "rate=1gbit, queue=100,mtu=1400,delay=20ms,jitter=1ms,correlation=25%,distribution=normal,loss=0.1%,loss-correlation=10%,reorder=1%,gap=5,duplicate=2%,corrupt=3%,overhead=24,toward=receiver,seed=7")
 	want := Link{Node: "router", Toward: "receiver", Rate: 1e9, QueuePackets: 100, MTU: 1400, DelaySeconds: 0.02, JitterSeconds: 0.001, Correlation: 0.25,
-		Distribution: "normal", LossRatio: 0.001, LossCorrelation: 0.1, ReorderRatio: 0.01, Gap: 5, DuplicateRatio: 0.02, CorruptRatio: 0.03, OverheadBytes: 24, Mode: "netem", Seed: 7}
+		Distribution: "normal", LossRatio: 0.001, LossCorrelation: 0.1, ReorderRatio: 0.01, Gap: 5, DuplicateRatio: 0.02, CorruptRatio: 0.03, OverheadBytes: 24, Seed: 7}
 	if err != nil || got != want {
 		t.Errorf("ParseLink: %+v, %v\nwant %+v", got, err, want)
 	}
-	if l, err := ParseLink("", "queue=64KiB"); err != nil || l.QueueBytes != 65536 || l.QueuePackets != 0 {
+	if l, _, err := ParseLink("", "queue=64KiB"); err != nil || l.QueueBytes != 65536 || l.QueuePackets != 0 {
 		t.Errorf("a queue in bytes: %+v, %v", l, err)
 	}
 	for _, text := range []string{
 		"", ",", "rate", "rate=", "=1", "rate=fast", "rate=0", "rate=10bit", "speed=1gbit", "rate=1gbit,rate=2gbit", "mtu=67", "mtu=0", "mtu=70000", "queue=0", "queue=99999999999",
 		"queue=-1", "delay=5", "delay=-1s", "delay=61s", "loss=101%", "loss=x", "distribution=flat", "loss-model=x", "seed=12abc", "seed=-1", "seed=1.5", "overhead=300",
 	} {
-		if l, err := ParseLink("", text); err == nil || strings.Contains(err.Error(), "\n") {
+		if l, _, err := ParseLink("", text); err == nil || strings.Contains(err.Error(), "\n") {
 			t.Errorf("ParseLink(%q) = %+v, %v; want an error of one line", text, l, err)
 		}
 	}
@@ -255,12 +255,11 @@ func TestLinkLosses(t *testing.T) {
 		"loss=5states:1%":            "want a share as 1%, ge:",
 		"loss=120%":                  "between 0 and 100%",
 		"gap=0":                      "gap",
-		"mode=fast":                  "want exact or netem",
 		"backend=kernel":             "0  [0 0 0 0 0]",
-		"backend=fast":               "want auto, user, kernel or bpf",
-		"backend=bpf,toward=router":  "both directions",
+		"backend=fast":               "want auto, user or kernel",
+		"backend=user,toward=router": "both directions",
 	} {
-		l, err := ParseLink("", text)
+		l, _, err := ParseLink("", text)
 		got := fmt.Sprint(l.LossRatio, " ", l.LossModel, " ", l.LossStates)
 		if err != nil {
 			got = err.Error()
@@ -272,8 +271,8 @@ func TestLinkLosses(t *testing.T) {
 }
 
 func TestImpaired(t *testing.T) {
-	for text, want := range map[string]bool{"rate=1gbit,queue=100,mtu=1400,overhead=24,toward=receiver": false, "delay=1ms": true, "loss=1%": true, "loss=ge:1%/1%/1%/1%": true, "mode=exact": true, "corrupt=1%": true, "seed=3": true, "rate=1mbit,backend=kernel": false} {
-		if l, err := ParseLink("", text); err != nil || l.Impaired() != want {
+	for text, want := range map[string]bool{"rate=1gbit,queue=100,mtu=1400,overhead=24,toward=receiver": false, "delay=1ms": true, "loss=1%": true, "loss=ge:1%/1%/1%/1%": true, "backend=user": false, "corrupt=1%": true, "seed=3": true, "rate=1mbit,backend=kernel": false} {
+		if l, _, err := ParseLink("", text); err != nil || l.Impaired() != want {
 			t.Errorf("%s: impaired %v, %v; want %v", text, l.Impaired(), err, want)
 		}
 	}
@@ -301,7 +300,7 @@ func FuzzParseLink(f *testing.F) {
 	f.Add("rate=1gbit,queue=100,mtu=1500")
 	f.Add("delay=20ms,jitter=1ms,correlation=25%,loss=0.1%,seed=18446744073709551615")
 	f.Fuzz(func(t *testing.T, text string) {
-		l, err := ParseLink("n", text)
+		l, _, err := ParseLink("n", text)
 		if err != nil {
 			return
 		}

@@ -18,7 +18,6 @@ const (
 	MaxStreams     = 128
 	MaxRepeats     = 1000
 	MaxRedo        = 10
-	MaxSideBySide  = 16
 	MaxTrials      = 100_000
 	MaxMeasure     = 7 * 24 * time.Hour
 	MaxWarmup      = 10 * time.Minute
@@ -90,13 +89,13 @@ func (p Plan) Check() error {
 	if err := p.checkTraces(); err != nil {
 		return err
 	}
-	if !slices.Contains([]string{"auto", "udp", "xdp", "udp:xdp", "xdp:udp", "xdp:xdp"}, p.Engine) {
+	if !slices.Contains([]string{EngineAuto, "udp", "xdp", "udp:xdp", "xdp:udp", "xdp:xdp"}, p.Engine) {
 		return wrong("engine", "want auto, udp, xdp, or two as SENDER:RECEIVER, not %q", p.Engine)
 	}
 	if !slices.Contains([]DropMode{"", DropsSeq, DropsCount, DropsOff}, p.Drops) {
 		return wrong("drops", "want seq, count or off, not %q", clip(string(p.Drops)))
 	}
-	if err := p.checkTiming(); err != nil {
+	if err := p.Timing.Check(); err != nil {
 		return err
 	}
 	for i, f := range p.Flows {
@@ -116,8 +115,8 @@ func (p Plan) Check() error {
 	return p.checkDesign()
 }
 
-func (p Plan) checkTiming() error {
-	t := p.Timing
+// Check returns the first time that is out of its range, as a *FieldError.
+func (t Timing) Check() error {
 	for _, c := range []struct {
 		field    string
 		value    float64
@@ -145,9 +144,6 @@ func (p Plan) checkDesign() error {
 	}
 	if err := p.Design.checkRepeats(); err != nil {
 		return err
-	}
-	if n := p.Design.SideBySide; n < 0 || n > MaxSideBySide {
-		return wrong("design.side_by_side", "want 1 to %d, not %d", MaxSideBySide, n)
 	}
 	if len(p.Factors) > maxFactors {
 		return wrong("factors", "want at most %d", maxFactors)

@@ -39,8 +39,7 @@ type Pacing struct {
 	AskedGaps []Bucket     `json:"asked_gap_counts,omitempty"`
 	// Distance is the least share of gaps that were not as asked: by more than a bar
 	// of the histograms, about a quarter. Nil if there were no gaps to compare.
-	Distance *float64     `json:"gap_distance_ratio,omitempty"`
-	Late     *Percentiles `json:"late_ns,omitempty"` // how late packets were handed over; of those that left together, the first that was due, also if it was given up
+	Distance *float64 `json:"gap_distance_ratio,omitempty"`
 	// Rounds is how often the trial's packets go through the trace.
 	Rounds float64 `json:"trace_rounds,omitempty"`
 }
@@ -302,12 +301,15 @@ func (f Flow) MeanPPS() (pps float64, ok bool) {
 	return pps, ok
 }
 
-// Clock is the schedule of a flow with a profile that is right, in a phase of a trial; nil
-// for one without. Each caller has one of its own.
+// Clock returns the schedule of a flow in a phase of a trial, nil for a flow as fast as
+// it can. Each caller has one of its own.
 func (f Flow) Clock(t Timing, warmup bool) pace.Clock {
 	mean, paced := f.Rate.Schedule(f.PayloadBytes)
-	if f.Profile == nil || !paced {
+	if !paced {
 		return nil
+	}
+	if f.Profile == nil {
+		return pace.Even(mean)
 	}
 	p, seed := f.Profile, f.Profile.Seed
 	if warmup { // which is not to rehearse what is measured

@@ -1,24 +1,30 @@
 package model
 
-import "time"
+import (
+	"encoding/json"
+	"time"
+)
+
+// TimeLayout is how files have times: RFC 3339 with as many digits as there are.
+const TimeLayout = time.RFC3339Nano
 
 // Document is a whole run: what --json writes and what a run file is read back into.
 type Document struct {
-	Format  string       `json:"format"`
-	ID      string       `json:"id"`
-	Started time.Time    `json:"started"`
-	Tool    Tool         `json:"tool"`
-	Plan    Plan         `json:"plan"`
-	Host    []Host       `json:"host"`
-	Lab     *LabFacts    `json:"lab,omitempty"`
-	Router  *RouterFacts `json:"router,omitempty"` // of a run that watches one
-	// Control compares the congestion controls of a run of pelt cc.
-	Control  *ControlTable `json:"control,omitempty"`
-	PathMTU  []PathMTU     `json:"path_mtu,omitempty"` // of each flow, as found before the first trial; none in runs of before
-	Complete bool          `json:"complete"`           // the design had no further trial
-	Results  []Result      `json:"results"`
-	Findings []Finding     `json:"findings"`
-	Warnings []string      `json:"warnings"`
+	Format  string    `json:"format"`
+	ID      string    `json:"id"`
+	Started time.Time `json:"started"`
+	Tool    Tool      `json:"tool"`
+	// Arguments are what was typed behind "pelt", without codes; none in runs of before.
+	Arguments []string     `json:"arguments,omitempty"`
+	Plan      Plan         `json:"plan"`
+	Host      []Host       `json:"host"`
+	Lab       *LabFacts    `json:"lab,omitempty"`
+	Router    *RouterFacts `json:"router,omitempty"`   // of a run that watches one
+	PathMTU   []PathMTU    `json:"path_mtu,omitempty"` // of each flow, as found before the first trial; none in runs of before
+	Complete  bool         `json:"complete"`           // the design had no further trial
+	Results   []Result     `json:"results"`
+	Findings  []Finding    `json:"findings"`
+	Warnings  []string     `json:"warnings"`
 }
 
 // Tool says which pelt made a document.
@@ -40,18 +46,15 @@ type LabFacts struct {
 // LinkCalibration is what probes met on an emulated link before the test. Nil
 // figures were not measured; Unmeasured says why.
 type LinkCalibration struct {
-	From       string   `json:"from"` // nodes
-	To         string   `json:"to"`
-	Directions int      `json:"directions"` // of links, taken together because their settings are the same
-	Settings   string   `json:"settings"`   // in words
-	Probes     uint64   `json:"probes"`     // of loss and delay
-	Received   uint64   `json:"received_probes"`
-	Loss       *Gauged  `json:"loss_ratio,omitempty"`
-	DelayP5    *Gauged  `json:"delay_p5_s,omitempty"`
-	DelayP50   *Gauged  `json:"delay_p50_s,omitempty"`
-	DelayP95   *Gauged  `json:"delay_p95_s,omitempty"`
-	DelayKS    *float64 `json:"delay_ks_distance,omitempty"` // nil where they are all alike; else of the delays from those that the settings come to, Kolmogorov and Smirnov's
-	Rate       *Gauged  `json:"rate_bps,omitempty"`
+	From       string  `json:"from"` // nodes
+	To         string  `json:"to"`
+	Directions int     `json:"directions"` // of links, taken together because their settings are the same
+	Settings   string  `json:"settings"`   // in words
+	Probes     uint64  `json:"probes"`     // of loss and delay
+	Received   uint64  `json:"received_probes"`
+	Loss       *Gauged `json:"loss_ratio,omitempty"`
+	DelayP50   *Gauged `json:"delay_p50_s,omitempty"`
+	Rate       *Gauged `json:"rate_bps,omitempty"`
 
 	Unmeasured []string `json:"unmeasured,omitempty"` // what, and why
 	Off        []string `json:"off,omitempty"`        // where the link is not what was asked for, beyond chance
@@ -108,7 +111,7 @@ type Result struct {
 	Repeat       int          `json:"repeat"`
 	Started      time.Time    `json:"started"`
 	State        State        `json:"state"`
-	Why          string       `json:"why"` // of a state other than valid
+	Why          Reasons      `json:"why"` // of a state other than valid
 	Engine       string       `json:"engine"`
 	EngineReason string       `json:"engine_reason,omitempty"`
 	Flows        []FlowResult `json:"flows"`
@@ -121,8 +124,6 @@ type Result struct {
 	Gaps         []ControlGap `json:"control_gaps,omitempty"`
 	Made         []MadeChange `json:"timed_changes,omitempty"` // of the plan's, those that came to pass
 	Warnings     []string     `json:"warnings,omitempty"`      // doubts of the two ends about this trial
-	Beside       int          `json:"beside,omitempty"`        // trials that ran at the same time in labs of their own, at most
-	Spoilt       int          `json:"spoilt,omitempty"`        // tries before this one that had too little of the machine beside others; they are not kept
 }
 
 // ControlGap is a time in which a trial went on without a word from some of its hosts.
@@ -139,9 +140,8 @@ type ControlGap struct {
 type LinkResult struct {
 	From       string   `json:"from"` // nodes
 	To         string   `json:"to"`
-	Backend    string   `json:"backend,omitempty"`        // user, kernel or bpf; "" in runs of before: user
+	Backend    string   `json:"backend,omitempty"`        // user or kernel; "" in runs of before: user
 	Reason     string   `json:"backend_reason,omitempty"` // why that one
-	Mode       string   `json:"mode,omitempty"`           // exact or netem
 	Seed       uint64   `json:"seed,omitempty"`           // 0: its draws cannot be had again
 	Frames     uint64   `json:"frames"`                   // that came to the link
 	Passed     *uint64  `json:"passed,omitempty"`         // of them
@@ -221,6 +221,7 @@ type FlowResult struct {
 	JitterNS  float64      `json:"jitter_ns"`               // RFC 3550 section 6.4.1
 	SendGap   *Percentiles `json:"send_gap_ns,omitempty"`
 	GapCounts []Bucket     `json:"send_gap_counts,omitempty"`
+	SendLate  *Percentiles `json:"send_late_ns,omitempty"`           // of each packet of a paced UDP flow against its own due time
 	BurstMax  int          `json:"send_burst_max_packets,omitempty"` // most packets that left in one go
 	Pacing    *Pacing      `json:"pacing,omitempty"`                 // of a flow with a profile
 
@@ -241,10 +242,11 @@ type FlowResult struct {
 
 // CPU is the processor time a host spent during the measured part.
 type CPU struct {
-	ThreadRatio  float64 `json:"thread_ratio"`  // busiest thread of the engine, share of one core 0..1
-	HostRatio    float64 `json:"host_ratio"`    // whole host busy, share of all cores 0..1
-	SoftirqRatio float64 `json:"softirq_ratio"` // whole host in softirq, share of all cores 0..1
-	BusiestRatio float64 `json:"busiest_ratio"` // busiest core 0..1
+	ThreadRatio  float64 `json:"thread_ratio"`          // busiest thread of the engine, share of one core 0..1
+	HostRatio    float64 `json:"host_ratio"`            // whole host busy, share of all cores 0..1
+	SoftirqRatio float64 `json:"softirq_ratio"`         // whole host in softirq, share of all cores 0..1
+	BusiestRatio float64 `json:"busiest_ratio"`         // busiest core 0..1
+	StealRatio   float64 `json:"steal_ratio,omitempty"` // taken by the hypervisor, share of all cores 0..1; part of HostRatio
 }
 
 // TCPFacts are the figures of a TCP flow that UDP has not.
@@ -310,6 +312,8 @@ type Ledger struct {
 	Unattributed uint64  `json:"unattributed"`
 	Lines        []Line  `json:"lines"`
 	Checks       []Check `json:"checks"`
+	// Pacing says why packets were planned and not attempted. They are no losses.
+	Pacing []PacingLine `json:"pacing,omitempty"`
 }
 
 // Line is one layer and cause of loss.
@@ -333,17 +337,21 @@ type Span struct {
 	Count  uint64 `json:"count"`
 }
 
-// Advice is one setting that would address a line of loss.
+// Advice is one setting that would address a line of loss, or, without a value, one that would not.
 type Advice struct {
 	Knob    string `json:"knob"`
 	Host    string `json:"host"`
 	Present string `json:"present"`
-	Value   string `json:"value"`   // for the rate of this flow
+	Value   string `json:"value"`   // for the rate of this flow; "": the present one is not the limit
 	Why     string `json:"why"`     // the counter that moved, and the formula
 	Command string `json:"command"` // to run on that host
 	Undo    string `json:"undo"`
 	Note    string `json:"note,omitempty"` // what else it touches
 }
+
+// Proposes reports whether the setting is to be changed. Old files have the present value as the new one
+// where it is not the limit.
+func (a Advice) Proposes() bool { return a.Value != "" && a.Value != a.Present }
 
 // Evidence is one counter that supports a line.
 type Evidence struct {
@@ -365,10 +373,30 @@ type Check struct {
 	Text string `json:"text"`
 }
 
-// Finding is one sentence about a whole run, with the numbers it rests on.
+// Finding is one thing that a run shows, as files keep it. Readers of files get Text;
+// nothing reads it back.
 type Finding struct {
-	Kind   string             `json:"kind"` // docs/words.md lists them
-	Text   string             `json:"text"`
-	Values map[string]float64 `json:"values"`
-	Cells  []Cell             `json:"cells,omitempty"` // that it speaks of, the best first; of a sweep's findings
+	Code    string            `json:"code"`            // docs/words.md lists them
+	Level   string            `json:"level,omitempty"` // answer, fact, doubt, next, setup
+	Numbers []FindingNumber   `json:"numbers"`
+	Words   map[string]string `json:"words,omitempty"`
+	Text    string            `json:"text,omitempty"`
+	Command string            `json:"command,omitempty"` // what to run next
+}
+
+// UnmarshalJSON reads what is written today, and of files from before codes the sentence.
+func (f *Finding) UnmarshalJSON(b []byte) error {
+	if len(b) > 0 && b[0] == '"' {
+		return json.Unmarshal(b, &f.Text)
+	}
+	type plain Finding
+	return json.Unmarshal(b, (*plain)(f))
+}
+
+// FindingNumber is a figure in base units. Role tells it from others of its metric: best,
+// low, knee.
+type FindingNumber struct {
+	Metric string  `json:"metric"`
+	Role   string  `json:"role,omitempty"`
+	Value  float64 `json:"value"`
 }

@@ -33,8 +33,6 @@ type Advised struct {
 	Cause     string `json:"cause"`
 	Packets   uint64 `json:"packets"`   // lost there in all valid trials
 	Attempted uint64 `json:"attempted"` // in these trials
-	// Limit: the setting is large enough and something else is the limit, as the note says.
-	Limit bool `json:"limit,omitempty"`
 }
 
 // TuneTrial is what a run of pelt tune trial tried, in order, and how it ended.

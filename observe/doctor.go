@@ -1,14 +1,17 @@
 package observe
 
 import (
+	"cmp"
 	"fmt"
+	"slices"
 	"time"
 
+	"pelt/model"
 	"pelt/unit"
 )
 
 // Check is one thing a machine can or cannot do. A check that is not OK has a
-// Reason, and a Remedy where there is one; an OK one may have neither.
+// Reason, and a Remedy where there is one; an OK one has neither.
 type Check struct {
 	Topic  string `json:"topic"` // tier, xdp, ledger, sockets, clock, processor
 	Name   string `json:"name"`
@@ -19,120 +22,73 @@ type Check struct {
 }
 
 // Doctor examines this machine in about half a second. It changes nothing;
-// the BPF programs it offers to the kernel are closed at once.
-func Doctor() []Check { return diagnose(examine()) }
-
-// Tiers, from most to least that can be done without asking an administrator.
-const (
-	TierRootBPF       = "root with BPF"
-	TierRoot          = "root"
-	TierUserNamespace = "user namespace"
-	TierPlain         = "plain"
-)
+// the BPF programs it offers to the kernel are closed at once. Package lab tells whether
+// this process may make labs as it is, and else why it may not in a user namespace.
+func Doctor(admin bool, userNamespace string) []Check {
+	s := examine()
+	s.admin, s.userNamespace = admin, userNamespace
+	return diagnose(s)
+}
 
 // survey is what diagnose judges.
 type survey struct {
-	os                  string
-	admin               bool   // CAP_NET_ADMIN and CAP_SYS_ADMIN
-	userNamespace       string // why none can be made; "" if one can
-	btf                 bool
-	bpf                 string // why no XDP program loads; "" if it does
-	drops               string // why drops are not watched; "" if they can be
-	kernel              string
-	receiveMax, sendMax int // bytes; 0 unknown
-	clockSource         string
-	otherClocks         string // available_clocksource
-	clockCost           time.Duration
-	governor            string
-	sleepP50, sleepP99  time.Duration // overshoot beyond the asked sleep
-	cores               int
-	virtual             bool
-	busy                float64 // share of all cores while examined, not by us
-	busyKnown           bool
+	model.Host
+	os                 string // as runtime.GOOS
+	version            uint32 // as LINUX_VERSION_CODE; 0 unknown
+	admin              bool   // CAP_NET_ADMIN and CAP_SYS_ADMIN
+	userNamespace      string // why none can be made; "" if one can
+	btf                bool
+	bpf                string // why no XDP program loads; "" if it does
+	drops              string // why drops are not watched; "" if they can be
+	otherClocks        string // available_clocksource
+	clockCost          time.Duration
+	sleepP50, sleepP99 time.Duration // overshoot beyond the asked sleep
+	busy               float64       // share of all cores while examined, not by us
+	busyKnown          bool
 }
+
+// The tiers, from most to least that can be done without asking an administrator.
+const (
+	tierRootBPF       = "root with BPF"
+	tierRoot          = "root: every lab, no XDP engine"
+	tierUserNamespace = "user namespace: labs inside an unprivileged user namespace, no XDP engine"
+	tierPlain         = "plain: traffic between real hosts and over loopback, no lab"
+)
 
 func (s survey) tier() string {
 	switch {
 	case s.admin && s.bpf == "" && s.btf:
-		return TierRootBPF
+		return tierRootBPF
 	case s.admin:
-		return TierRoot
+		return tierRoot
 	case s.userNamespace == "":
-		return TierUserNamespace
+		return tierUserNamespace
 	}
-	return TierPlain
+	return tierPlain
 }
 
-func diagnose(s survey) []Check {
-	if s.os != "linux" {
-		return []Check{tierElsewhere(s), clockCost(s), sleep(s), cores(s)}
+// diagnose judges a survey by each check that its system has.
+func diagnose(s survey) (list []Check) {
+	for _, c := range checks {
+		if s.os != "linux" && !c.anywhere {
+			continue
+		}
+		detail, reason := c.look(s)
+		found := Check{Topic: c.topic, Name: c.name, OK: reason == "", Detail: detail, Reason: reason}
+		if !found.OK {
+			found.Remedy = c.remedy
+		}
+		list = append(list, found)
 	}
-	return []Check{
-		tier(s), xdpKernel(s), btf(s), bpf(s), namedDrops(s),
-		receiveBuffer(s), sendBuffer(s),
-		clockSource(s), clockCost(s), sleep(s),
-		governor(s), cores(s), quiet(s),
-	}
+	return list
 }
 
-func tierElsewhere(s survey) Check {
-	return Check{Topic: "tier", Name: "tier", OK: true, Detail: "plain: sender, receiver, reports and analysis (" + s.os + ")"}
-}
-
-func tier(s survey) Check {
-	c := Check{Topic: "tier", Name: "tier", OK: true, Detail: s.tier()}
-	switch s.tier() {
-	case TierRoot:
-		c.Detail += ": every lab, no XDP engine"
-	case TierUserNamespace:
-		c.Detail += ": labs inside an unprivileged user namespace, no XDP engine"
-		c.Remedy = "for everything, run as root"
-	case TierPlain:
-		c.OK, c.Detail = false, c.Detail+": traffic between real hosts and over loopback, no lab"
-		c.Reason = s.userNamespace
-		c.Remedy = "run as root, or let users make namespaces: " + userNamespaceRemedy
+// unless is the reason if something is not as it should be.
+func unless(ok bool, reason string) string {
+	if ok {
+		return ""
 	}
-	return c
-}
-
-// The three switches that distributions use: mainline, Debian's, Ubuntu's.
-const userNamespaceRemedy = "sudo sysctl -w user.max_user_namespaces=10000; where they exist also kernel.unprivileged_userns_clone=1 and kernel.apparmor_restrict_unprivileged_userns=0"
-
-func xdpKernel(s survey) Check {
-	c := Check{Topic: "xdp", Name: "kernel for XDP live frames", Detail: "Linux " + s.kernel}
-	major, minor, ok := parseKernel(s.kernel)
-	// BPF_F_TEST_XDP_LIVE_FRAMES came with Linux 5.18.
-	if c.OK = ok && (major > 5 || major == 5 && minor >= 18); !c.OK {
-		c.Reason, c.Remedy = "the XDP engine needs Linux 5.18 or later", "use the udp engine, or a newer kernel"
-	}
-	return c
-}
-
-func btf(s survey) Check {
-	c := Check{Topic: "xdp", Name: "kernel type information (BTF)", OK: s.btf, Detail: "/sys/kernel/btf/vmlinux"}
-	if !s.btf {
-		c.Detail, c.Reason = "none", "/sys/kernel/btf/vmlinux is not there"
-		c.Remedy = "use a kernel built with CONFIG_DEBUG_INFO_BTF=y"
-	}
-	return c
-}
-
-func bpf(s survey) Check {
-	c := Check{Topic: "xdp", Name: "BPF programs", OK: s.bpf == "", Detail: "the kernel takes an XDP program"}
-	if !c.OK {
-		c.Detail, c.Reason = "refused", s.bpf
-		c.Remedy = "run as root (CAP_BPF and CAP_NET_ADMIN), and in a container allow the bpf system call"
-	}
-	return c
-}
-
-func namedDrops(s survey) Check {
-	c := Check{Topic: "ledger", Name: "verdicts on lost packets", OK: s.drops == "", Detail: "every lost packet gets a name, by sequence"}
-	if !c.OK {
-		c.Detail, c.Reason = "counters only: losses get a name, with less confidence", s.drops
-		c.Remedy = "run as root, on Linux 5.17 or later with BTF (CONFIG_DEBUG_INFO_BTF=y)"
-	}
-	return c
+	return reason
 }
 
 const (
@@ -147,107 +103,99 @@ const (
 	// wantSendMax is the kernel's own default (SK_WMEM_MAX, 256 skbs of 256 B
 	// overhead, include/net/sock.h).
 	wantSendMax = 212992
+	// liveFrames is the Linux that BPF_F_TEST_XDP_LIVE_FRAMES came with: 5.18.
+	liveFrames = 5<<16 | 18<<8
+	// slowClock lies between a reading in user space (20 to 60 ns) and one that
+	// takes a system call or a device (200 ns to 2 us).
+	slowClock = 200 * time.Nanosecond
+	// quietBusy is where other work visibly takes time from a sender or receiver.
+	quietBusy = 0.2
 )
 
-func receiveBuffer(s survey) Check {
-	// setsockopt(SO_RCVBUF) grants twice what is asked (net/core/sock.c).
-	packets := 2 * s.receiveMax / smallTruesize
-	hold := time.Duration(float64(packets) / socketPPS * float64(time.Second)).Round(100 * time.Microsecond)
-	c := Check{Topic: "sockets", Name: "receive buffer", OK: s.receiveMax >= wantReceiveMax}
-	c.Detail = fmt.Sprintf("net.core.rmem_max %d B: %d small datagrams, %v at %s", s.receiveMax, packets, hold, unit.FormatPPS(socketPPS))
-	if !c.OK {
-		c.Reason = "a receiver that waits longer than that for its turn loses datagrams in its own buffer"
-		c.Remedy = fmt.Sprintf("sudo sysctl -w net.core.rmem_max=%d", wantReceiveMax)
-	}
-	return c
+// check is one row of what doctor looks at. look tells what is there, and why that is not
+// enough, "" if it is.
+type check struct {
+	topic, name string
+	anywhere    bool // also where the system is not Linux
+	look        func(survey) (detail, reason string)
+	remedy      string
 }
 
-func sendBuffer(s survey) Check {
-	c := Check{Topic: "sockets", Name: "send buffer", OK: s.sendMax >= wantSendMax, Detail: fmt.Sprintf("net.core.wmem_max %d B", s.sendMax)}
-	if !c.OK {
-		c.Reason = "smaller than the kernel's default: the sender waits for its own queue"
-		c.Remedy = fmt.Sprintf("sudo sysctl -w net.core.wmem_max=%d", wantSendMax)
-	}
-	return c
-}
+var checks = []check{
+	{"tier", "tier", true, func(s survey) (string, string) {
+		if s.os != "linux" {
+			return "plain: sender, receiver, reports and analysis (" + s.os + ")", ""
+		}
+		return s.tier(), unless(s.tier() != tierPlain, s.userNamespace)
+	}, "run as root, or let users make namespaces"},
 
-func clockSource(s survey) Check {
-	c := Check{Topic: "clock", Name: "clock source", OK: true, Detail: s.clockSource}
-	switch s.clockSource {
-	case "":
-		c.Detail = "not told"
-	case "hpet", "acpi_pm", "jiffies", "refined-jiffies":
-		c.OK = false
-		c.Reason = s.clockSource + " is read through a slow device, and every packet reads the clock"
-		c.Remedy = "find out why the kernel left tsc (dmesg | grep -i tsc); available here: " + s.otherClocks
-	}
-	return c
-}
+	{"xdp", "kernel for XDP live frames", false, func(s survey) (string, string) {
+		return "Linux " + s.Kernel, unless(s.version >= liveFrames, "the XDP engine needs Linux 5.18 or later")
+	}, "use the udp engine, or a newer kernel"},
+	{"xdp", "kernel type information (BTF)", false, func(s survey) (string, string) {
+		if !s.btf {
+			return "none", "/sys/kernel/btf/vmlinux is not there"
+		}
+		return "/sys/kernel/btf/vmlinux", ""
+	}, "use a kernel built with CONFIG_DEBUG_INFO_BTF=y"},
+	{"xdp", "BPF programs", false, func(s survey) (string, string) {
+		if s.bpf != "" {
+			return "refused", s.bpf
+		}
+		return "the kernel takes an XDP program", ""
+	}, "run as root (CAP_BPF and CAP_NET_ADMIN), and in a container allow the bpf system call"},
 
-// slowClock lies between a reading in user space (20 to 60 ns) and one that
-// takes a system call or a device (200 ns to 2 us).
-const slowClock = 200 * time.Nanosecond
+	{"ledger", "verdicts on lost packets", false, func(s survey) (string, string) {
+		if s.drops != "" {
+			return "counters only: losses get a name, with less confidence", s.drops
+		}
+		return "every lost packet gets a name, by sequence", ""
+	}, "run as root, on Linux 5.17 or later with BTF (CONFIG_DEBUG_INFO_BTF=y)"},
 
-func clockCost(s survey) Check {
-	c := Check{Topic: "clock", Name: "reading the clock", OK: s.clockCost < slowClock, Detail: fmt.Sprintf("%d ns a reading", s.clockCost.Nanoseconds())}
-	if !c.OK {
-		c.Reason = "the time of a packet costs a good part of sending it"
-		c.Remedy = "choose a clock source that is read without a system call (tsc, kvm-clock, arch_sys_counter)"
-	}
-	return c
-}
+	{"sockets", "receive buffer", false, func(s survey) (string, string) {
+		// setsockopt(SO_RCVBUF) grants twice what is asked (net/core/sock.c).
+		packets := 2 * s.ReceiveBufferB / smallTruesize
+		hold := time.Duration(float64(packets) / socketPPS * float64(time.Second)).Round(100 * time.Microsecond)
+		return fmt.Sprintf("net.core.rmem_max %d B: %d small datagrams, %v at %s", s.ReceiveBufferB, packets, hold, unit.FormatPPS(socketPPS)),
+			unless(s.ReceiveBufferB >= wantReceiveMax, "a receiver that waits longer than that for its turn loses datagrams in its own buffer")
+	}, fmt.Sprintf("sudo sysctl -w net.core.rmem_max=%d", wantReceiveMax)},
+	{"sockets", "send buffer", false, func(s survey) (string, string) {
+		return fmt.Sprintf("net.core.wmem_max %d B", s.SendBufferB),
+			unless(s.SendBufferB >= wantSendMax, "smaller than the kernel's default: the sender waits for its own queue")
+	}, fmt.Sprintf("sudo sysctl -w net.core.wmem_max=%d", wantSendMax)},
 
-// sleepWant is the asked sleep's own length: beyond it a sender that sleeps
-// between packets misses whole deadlines at a few thousand packets a second.
-const sleepWant = probeSleep
+	{"clock", "clock source", false, func(s survey) (string, string) {
+		slow := slices.Contains([]string{"hpet", "acpi_pm", "jiffies", "refined-jiffies"}, s.ClockSource)
+		return cmp.Or(s.ClockSource, "not told"),
+			unless(!slow, s.ClockSource+" is read through a slow device, and every packet reads the clock; available: "+s.otherClocks)
+	}, "find out why the kernel left tsc (dmesg | grep -i tsc)"},
+	{"clock", "reading the clock", true, func(s survey) (string, string) {
+		return fmt.Sprintf("%d ns a reading", s.clockCost.Nanoseconds()),
+			unless(s.clockCost < slowClock, "the time of a packet costs a good part of sending it")
+	}, "choose a clock source that is read without a system call (tsc, kvm-clock, arch_sys_counter)"},
+	{"clock", "waking from sleep", true, func(s survey) (string, string) {
+		// Beyond the asked sleep's own length a sender that sleeps between packets misses
+		// whole deadlines at a few thousand packets a second.
+		return fmt.Sprintf("%v late (p50), %v (p99), of %v asked", s.sleepP50.Round(time.Microsecond), s.sleepP99.Round(time.Microsecond), probeSleep),
+			unless(s.sleepP50 < probeSleep, "paced senders wake late and must burn processor time to keep their schedule")
+	}, "use a kernel with high-resolution timers (CONFIG_HIGH_RES_TIMERS) on a machine that is not overloaded"},
 
-func sleep(s survey) Check {
-	c := Check{Topic: "clock", Name: "waking from sleep", OK: s.sleepP50 < sleepWant}
-	c.Detail = fmt.Sprintf("%v late (p50), %v (p99), of %v asked", s.sleepP50.Round(time.Microsecond), s.sleepP99.Round(time.Microsecond), probeSleep)
-	if !c.OK {
-		c.Reason = "paced senders wake late and must burn processor time to keep their schedule"
-		c.Remedy = "use a kernel with high-resolution timers (CONFIG_HIGH_RES_TIMERS) on a machine that is not overloaded"
-	}
-	return c
-}
-
-func governor(s survey) Check {
-	c := Check{Topic: "processor", Name: "frequency governor", OK: true, Detail: s.governor}
-	switch s.governor {
-	case "performance":
-	case "":
-		c.Detail = "none: hypervisor or firmware decides"
-	default:
-		c.OK = false
-		c.Reason = "the clock rate follows the load, so the first packets of a trial meet a slower machine"
-		c.Remedy = "echo performance | sudo tee /sys/devices/system/cpu/cpu*/cpufreq/scaling_governor"
-	}
-	return c
-}
-
-func cores(s survey) Check {
-	c := Check{Topic: "processor", Name: "cores", OK: s.cores >= 2, Detail: fmt.Sprint(s.cores)}
-	if s.virtual {
-		c.Detail += ", virtual: the hypervisor may take them away"
-	}
-	if !c.OK {
-		c.Reason = "in a lab sender and receiver share the one core, so the figures are of both together"
-		c.Remedy = "measure between two machines"
-	}
-	return c
-}
-
-// quietBusy is where other work visibly takes time from a sender or receiver.
-const quietBusy = 0.2
-
-func quiet(s survey) Check {
-	c := Check{Topic: "processor", Name: "other work", OK: s.busy < quietBusy, Detail: unit.FormatRatio(s.busy) + " busy while examined"}
-	if !s.busyKnown {
-		c.OK, c.Detail = true, "not told"
-	}
-	if !c.OK {
-		c.Reason = "other programs take processor time, and figures will be lower and less steady"
-		c.Remedy = "see top, and stop what is not needed"
-	}
-	return c
+	{"processor", "frequency governor", false, func(s survey) (string, string) {
+		return cmp.Or(s.Governor, "none: hypervisor or firmware decides"), unless(s.Governor == "performance" || s.Governor == "",
+			"the clock rate follows the load, so the first packets of a trial meet a slower machine")
+	}, "echo performance | sudo tee /sys/devices/system/cpu/cpu*/cpufreq/scaling_governor"},
+	{"processor", "cores", true, func(s survey) (string, string) {
+		detail := fmt.Sprint(s.Cores)
+		if s.Notes["virtual"] != "" {
+			detail += ", virtual: the hypervisor may take them away"
+		}
+		return detail, unless(s.Cores >= 2, "in a lab sender and receiver share the one core, so the figures are of both together")
+	}, "measure between two machines"},
+	{"processor", "other work", false, func(s survey) (string, string) {
+		if !s.busyKnown {
+			return "not told", ""
+		}
+		return unit.FormatRatio(s.busy) + " busy while examined",
+			unless(s.busy < quietBusy, "other programs take processor time, and figures will be lower and less steady")
+	}, "see top, and stop what is not needed"},
 }

@@ -4,13 +4,15 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"pelt/model"
 )
 
 func healthy() survey {
 	return survey{
-		os: "linux", admin: true, btf: true, kernel: "6.18.44", receiveMax: 4 << 20, sendMax: 4 << 20,
-		clockSource: "tsc", clockCost: 30 * time.Nanosecond, governor: "performance",
-		sleepP50: 55 * time.Microsecond, sleepP99: 90 * time.Microsecond, cores: 8, busyKnown: true,
+		os: "linux", version: liveFrames, admin: true, btf: true, clockCost: 30 * time.Nanosecond, busyKnown: true,
+		sleepP50: 55 * time.Microsecond, sleepP99: 90 * time.Microsecond,
+		Host: model.Host{Kernel: "6.18.44", ReceiveBufferB: 4 << 20, SendBufferB: 4 << 20, ClockSource: "tsc", Governor: "performance", Cores: 8},
 	}
 }
 
@@ -24,19 +26,19 @@ func TestDiagnose(t *testing.T) {
 	}{
 		{"healthy", func(s *survey) {}, "", "", ""},
 		{"user namespace is enough", func(s *survey) { s.admin = false }, "", "", ""},
-		{"no rights at all", func(s *survey) { s.admin, s.userNamespace = false, "make a user namespace: operation not permitted" }, "tier", "not permitted", "user.max_user_namespaces"},
-		{"old kernel", func(s *survey) { s.kernel = "5.15.0-100-generic" }, "kernel for XDP live frames", "5.18", "newer kernel"},
-		{"kernel not told", func(s *survey) { s.kernel = "" }, "kernel for XDP live frames", "5.18", "newer kernel"},
+		{"no rights at all", func(s *survey) { s.admin, s.userNamespace = false, "make a user namespace: operation not permitted" }, "tier", "not permitted", "let users make namespaces"},
+		{"old kernel", func(s *survey) { s.version = 5<<16 | 17<<8 | 255 }, "kernel for XDP live frames", "5.18", "newer kernel"},
+		{"kernel not told", func(s *survey) { s.version = 0 }, "kernel for XDP live frames", "5.18", "newer kernel"},
 		{"no BTF", func(s *survey) { s.btf = false }, "kernel type information (BTF)", "btf/vmlinux", "CONFIG_DEBUG_INFO_BTF"},
 		{"no BPF", func(s *survey) { s.bpf = "load a BPF program: needs CAP_BPF" }, "BPF programs", "CAP_BPF", "root"},
 		{"drops not watched", func(s *survey) { s.drops = "BTF is missing" }, "verdicts on lost packets", "BTF is missing", "root"},
-		{"default buffer", func(s *survey) { s.receiveMax = 212992 }, "receive buffer", "loses datagrams", "net.core.rmem_max=4194304"},
-		{"small send buffer", func(s *survey) { s.sendMax = 65536 }, "send buffer", "default", "net.core.wmem_max=212992"},
-		{"slow clock", func(s *survey) { s.clockSource, s.otherClocks = "hpet", "tsc hpet" }, "clock source", "slow device", "tsc hpet"},
+		{"default buffer", func(s *survey) { s.ReceiveBufferB = 212992 }, "receive buffer", "loses datagrams", "net.core.rmem_max=4194304"},
+		{"small send buffer", func(s *survey) { s.SendBufferB = 65536 }, "send buffer", "default", "net.core.wmem_max=212992"},
+		{"slow clock", func(s *survey) { s.ClockSource, s.otherClocks = "hpet", "tsc hpet" }, "clock source", "slow device, and every packet reads the clock; available: tsc hpet", "dmesg"},
 		{"clock by system call", func(s *survey) { s.clockCost = time.Microsecond }, "reading the clock", "packet", "clock source"},
 		{"coarse timers", func(s *survey) { s.sleepP50 = 4 * time.Millisecond }, "waking from sleep", "late", "CONFIG_HIGH_RES_TIMERS"},
-		{"powersave", func(s *survey) { s.governor = "powersave" }, "frequency governor", "clock rate", "performance"},
-		{"one core", func(s *survey) { s.cores = 1 }, "cores", "share", "two machines"},
+		{"powersave", func(s *survey) { s.Governor = "powersave" }, "frequency governor", "clock rate", "performance"},
+		{"one core", func(s *survey) { s.Cores = 1 }, "cores", "share", "two machines"},
 		{"busy host", func(s *survey) { s.busy = .7 }, "other work", "other programs", "top"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -68,10 +70,10 @@ func TestTier(t *testing.T) {
 		bpf       string
 		want      string
 	}{
-		{"root with BPF", true, "", "", TierRootBPF},
-		{"root in a container", true, "no", "refused", TierRoot},
-		{"user with namespaces", false, "", "refused", TierUserNamespace},
-		{"user without", false, "no", "refused", TierPlain},
+		{"root with BPF", true, "", "", tierRootBPF},
+		{"root in a container", true, "no", "refused", tierRoot},
+		{"user with namespaces", false, "", "refused", tierUserNamespace},
+		{"user without", false, "no", "refused", tierPlain},
 	} {
 		s := survey{os: "linux", btf: true, admin: c.admin, userNamespace: c.namespace, bpf: c.bpf}
 		if got := s.tier(); got != c.want {

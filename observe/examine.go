@@ -15,7 +15,7 @@ const (
 
 // examine gathers a survey of this machine.
 func examine() survey {
-	s := survey{os: runtime.GOOS, cores: runtime.NumCPU()}
+	s := survey{Host: Facts(), os: runtime.GOOS}
 	s.clockCost = measureClock()
 	s.sleepP50, s.sleepP99 = measureSleep(sleepFor)
 	examineSystem(&s)

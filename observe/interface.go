@@ -5,6 +5,7 @@ import (
 	"net"
 	"net/netip"
 
+	"pelt/internal/nic"
 	"pelt/model"
 )
 
@@ -55,7 +56,15 @@ func InterfaceFor(do func(func() error) error, addr netip.Addr) (found Interface
 
 func describe(i net.Interface, local netip.Addr) Interface {
 	found := Interface{Name: i.Name, MTUBytes: i.MTU, Address: local}
-	found.Driver, found.SpeedBits = driver(i.Name)
+	drivers, err := nic.Open() // sysfs shows the namespace it was mounted in, not the calling thread's
+	if err != nil {
+		return found
+	}
+	defer drivers.Close()
+	found.Driver, _ = drivers.Driver(i.Name)             // "" stands for unknown
+	if found.Driver != "veth" && found.Driver != "tun" { // whatever these carry, they say 10 Gbit/s
+		found.SpeedBits = drivers.Speed(i.Name)
+	}
 	return found
 }
 

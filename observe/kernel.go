@@ -37,7 +37,7 @@ func (k *Kernel) hold() (*drops.Machine, error) {
 		k.idle = nil
 	}
 	if k.machine == nil {
-		m, err := drops.Open(drops.Config{})
+		m, err := drops.Open(drops.Verdicts)
 		if err != nil {
 			k.failed = err
 			return nil, err

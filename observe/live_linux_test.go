@@ -9,6 +9,8 @@ import (
 	"testing"
 
 	"golang.org/x/sys/unix"
+
+	"pelt/internal/testenv"
 )
 
 func here(f func() error) error { return f() }
@@ -62,6 +64,7 @@ func inNamespace(f func() error) error {
 }
 
 func TestInterfaceForWithoutRoute(t *testing.T) {
+	testenv.Root(t)
 	_, err := InterfaceFor(inNamespace, netip.MustParseAddr("192.0.2.1"))
 	if !errors.Is(err, unix.ENETUNREACH) || !strings.Contains(err.Error(), "192.0.2.1") {
 		t.Errorf("in an empty namespace: %v, want network unreachable with the address", err)
@@ -70,7 +73,7 @@ func TestInterfaceForWithoutRoute(t *testing.T) {
 
 func TestDoctorOnThisMachine(t *testing.T) {
 	before := descriptors(t)
-	for _, c := range Doctor() {
+	for _, c := range Doctor(true, "") {
 		t.Logf("%-9s %-32s %-5v %s | %s | %s", c.Topic, c.Name, c.OK, c.Detail, c.Reason, c.Remedy)
 		if !c.OK && (c.Reason == "" || c.Remedy == "") {
 			t.Errorf("%q says no without reason or remedy: %+v", c.Name, c)

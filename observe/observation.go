@@ -47,7 +47,7 @@ type Observation struct {
 
 // Namespace is the inode of the host's network namespace; 0 if it cannot be had.
 func (o *Observer) Namespace() uint64 {
-	reader, err := counters.Open(o.Do, counters.Options{})
+	reader, err := counters.Open(o.Do)
 	if err != nil {
 		return 0
 	}
@@ -58,7 +58,7 @@ func (o *Observer) Namespace() uint64 {
 // Begin opens the observation of one trial. What this host cannot do stands in
 // the report; the error says that it cannot be observed at all.
 func (o *Observer) Begin(trial uint16, mode model.DropMode) (*Observation, error) {
-	reader, err := counters.Open(o.Do, counters.Options{})
+	reader, err := counters.Open(o.Do)
 	if err != nil {
 		return nil, fmt.Errorf("read the counters: %w", err)
 	}
@@ -74,8 +74,8 @@ func (o *Observer) Begin(trial uint16, mode model.DropMode) (*Observation, error
 	default:
 		if w.machine, err = o.Kernel.hold(); err != nil {
 			w.mode, w.why = model.DropsOff, err.Error()
-		} else if stats, err := w.machine.Stats(); err == nil {
-			w.missed = stats.Missed
+		} else if missed, err := w.machine.Missed(); err == nil {
+			w.missed = missed
 		}
 	}
 	return w, nil
@@ -230,7 +230,7 @@ func (w *Observation) Report() model.Observation {
 		}
 	}
 	r.Namespace = w.reader.Namespace()
-	r.Knobs = counters.Knobs(w.observer.Do, w.iface)
+	r.Knobs, r.Interface, r.Queues = counters.Knobs(w.observer.Do, w.iface), w.iface, counters.Queues(measure, end)
 	if w.untracked { // no verdict would mean that nobody saw it dropped
 		r.Mode = model.DropsOff
 	} else if w.machine != nil {
@@ -238,8 +238,8 @@ func (w *Observation) Report() model.Observation {
 		if err != nil {
 			r.Mode, r.Why = model.DropsOff, cmp.Or(r.Why, err.Error())
 		} else {
-			if stats, err := w.machine.Stats(); err == nil {
-				account.Missed = stats.Missed - min(stats.Missed, w.missed)
+			if missed, err := w.machine.Missed(); err == nil {
+				account.Missed = missed - min(missed, w.missed)
 			}
 			r.Drops = &account
 			r.Why = cmp.Or(r.Why, w.machine.Why())

@@ -3,27 +3,22 @@
 package observe
 
 import (
-	"errors"
-	"os"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
+	"pelt/internal/testenv"
 	"pelt/model"
 	"pelt/observe/counters"
 	"pelt/observe/drops"
 )
 
-// watchOf is a watch with room for the verdicts of few streams; only old
-// kernels and missing rights may skip it.
+// watchOf is a watch with room for the verdicts of few streams.
 func watchOf(t *testing.T, cells int) *Kernel {
 	t.Helper()
-	m, err := drops.Open(drops.Config{Cells: cells})
-	var why *drops.Error
-	if os.Geteuid() != 0 && errors.As(err, &why) {
-		t.Skip(err)
-	}
+	testenv.Root(t)
+	m, err := drops.Open(cells)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -53,7 +48,7 @@ func observationOf(t *testing.T, k *Kernel, trial uint16) *Observation {
 // An account that only counts must not be taken for one by sequence: there a
 // packet without a verdict counts as one that nobody saw dropped.
 func TestReportSaysWhatATrackCameTo(t *testing.T) {
-	k := watchOf(t, 1)
+	k := watchOf(t, 1024)
 	flow := model.Flow{Name: "up", Protocol: model.UDP, PayloadBytes: 64, Streams: 1}
 	first, second := observationOf(t, k, 101), observationOf(t, k, 102)
 	if err := first.Track(flow, []model.Tuple{{From: 101, To: 7}}); err != nil {

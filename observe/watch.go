@@ -2,21 +2,23 @@ package observe
 
 import (
 	"maps"
+	"os"
 	"slices"
 	"time"
 
 	"pelt/model"
+	"pelt/observe/counters"
 )
 
 const watchStep = time.Second
 
 // Watcher samples the processor time of this host once a second.
 type Watcher struct {
-	read  func() (load, error)
+	read  func() (counters.Processors, error)
 	quit  chan struct{}
 	done  chan struct{}
-	first load
-	last  load
+	first counters.Processors
+	last  counters.Processors
 	begun time.Time // of last
 	valid bool      // first was read
 	busy  []float64 // of the whole host, by step
@@ -38,7 +40,7 @@ func (c *coreSteps) away(n int) {
 // the watch is empty. The caller must call Stop.
 func StartWatch() *Watcher { return startWatch(readLoad) }
 
-func startWatch(read func() (load, error)) *Watcher {
+func startWatch(read func() (counters.Processors, error)) *Watcher {
 	w := &Watcher{read: read, quit: make(chan struct{}), done: make(chan struct{}), cores: map[int]*coreSteps{}}
 	first, err := read()
 	w.first, w.last, w.valid, w.begun = first, first, err == nil, time.Now()
@@ -80,13 +82,13 @@ func (w *Watcher) take(end bool) {
 	if n == 0 {
 		return
 	}
-	all, ok := now.all.since(w.last.all)
+	all, ok := now.All.Since(w.last.All, -1)
 	if !ok {
 		return
 	}
-	for core, t := range now.cores {
-		before, known := w.last.cores[core]
-		if s, ok := t.since(before); known && ok {
+	for core, t := range now.Cores {
+		before, known := w.last.Cores[core]
+		if s, ok := t.Since(before, core); known && ok {
 			c := w.cores[core]
 			if c == nil {
 				c = &coreSteps{}
@@ -94,13 +96,13 @@ func (w *Watcher) take(end bool) {
 			}
 			c.away(len(w.busy))
 			for range n {
-				c.softirq, c.idle = append(c.softirq, s.softirq), append(c.idle, s.idle)
+				c.softirq, c.idle = append(c.softirq, s.Softirq), append(c.idle, s.Idle+s.IOWait)
 			}
 		}
 	}
 	w.last, w.begun = now, at
 	for range n {
-		w.busy = append(w.busy, all.busy)
+		w.busy = append(w.busy, all.Busy())
 	}
 }
 
@@ -124,15 +126,15 @@ func (w *Watcher) cpu() (c model.CPU) {
 	if err != nil {
 		end = w.last
 	}
-	s, ok := end.all.since(w.first.all)
+	s, ok := end.All.Since(w.first.All, -1)
 	if !ok {
 		return c
 	}
-	c.HostRatio, c.SoftirqRatio = s.busy, s.softirq
-	for core, t := range end.cores {
-		if before, known := w.first.cores[core]; known {
-			if s, ok := t.since(before); ok {
-				c.BusiestRatio = max(c.BusiestRatio, s.busy)
+	c.HostRatio, c.SoftirqRatio, c.StealRatio = s.Busy(), s.Softirq, s.Steal
+	for core, t := range end.Cores {
+		if before, known := w.first.Cores[core]; known {
+			if s, ok := t.Since(before, core); ok {
+				c.BusiestRatio = max(c.BusiestRatio, s.Busy())
 			}
 		}
 	}
@@ -151,4 +153,13 @@ func (w *Watcher) series() []model.Series {
 			model.Series{Metric: "cpu_idle_ratio", Core: &core, StepSeconds: watchStep.Seconds(), Values: c.idle})
 	}
 	return all
+}
+
+// readLoad fails where the system does not tell its processor time.
+func readLoad() (counters.Processors, error) {
+	b, err := os.ReadFile("/proc/stat")
+	if err != nil {
+		return counters.Processors{}, err
+	}
+	return counters.ParseProcessors(b)
 }

@@ -8,17 +8,18 @@ import (
 	"time"
 
 	"pelt/model"
+	"pelt/observe/counters"
 )
 
 // machine is a host of two cores whose clock runs with the test's: core 0 is
 // all busy, a quarter of it in softirq; core 1 is idle.
-func machine() func() (load, error) {
+func machine() func() (counters.Processors, error) {
 	start := time.Now()
-	return func() (load, error) {
+	return func() (counters.Processors, error) {
 		n := uint64(1000 + time.Since(start)/time.Millisecond)
-		return load{
-			all:   ticks{total: 2 * n, idle: n, softirq: n / 4},
-			cores: map[int]ticks{0: {total: n, softirq: n / 4}, 1: {total: n, idle: n}},
+		return counters.Processors{
+			All:   counters.Ticks{n - n/4, 0, 0, n, 0, 0, n / 4},
+			Cores: map[int]counters.Ticks{0: {n - n/4, 0, 0, 0, 0, 0, n / 4}, 1: {3: n}},
 		}, nil
 	}
 }
@@ -84,7 +85,7 @@ func near(got, want float64) bool { return math.Abs(got-want) <= .011 }
 
 func TestWatchWithoutSource(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := startWatch(func() (load, error) { return load{}, errors.ErrUnsupported })
+		w := startWatch(func() (counters.Processors, error) { return counters.Processors{}, errors.ErrUnsupported })
 		time.Sleep(2 * time.Second)
 		cpu, series := w.Stop()
 		if cpu != (model.CPU{}) || series != nil {
@@ -96,7 +97,7 @@ func TestWatchWithoutSource(t *testing.T) {
 func TestWatchLateSampler(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		read, reads := machine(), 0
-		w := startWatch(func() (load, error) {
+		w := startWatch(func() (counters.Processors, error) {
 			if reads++; reads == 2 {
 				time.Sleep(3 * time.Second) // the sampler does not get its turn
 			}
@@ -113,10 +114,10 @@ func TestWatchLateSampler(t *testing.T) {
 func TestWatchCoreAway(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		read, start := machine(), time.Now()
-		w := startWatch(func() (load, error) {
+		w := startWatch(func() (counters.Processors, error) {
 			l, err := read()
 			if s := time.Since(start).Seconds(); s > 1.5 && s < 3.5 {
-				delete(l.cores, 0)
+				delete(l.Cores, 0)
 			}
 			return l, err
 		})

@@ -111,6 +111,16 @@ func plus(a, b int64) int64 {
 	return a + b
 }
 
+// Even has the same gap everywhere, as exactly as whole nanoseconds allow.
+func Even(mean unit.Schedule) Clock { return even{mean} }
+
+type even struct{ mean unit.Schedule }
+
+func (e even) Due(n uint64) int64         { return e.mean.Due(n) }
+func (e even) Count(elapsed int64) uint64 { return e.mean.Count(elapsed) }
+func (e even) Slots(phase int64) uint64   { return e.mean.Count(phase) }
+func (e even) End(n uint64) int64         { return e.mean.Due(n) }
+
 // Burst sends packets back to back, as many as a full token bucket of that depth
 // holds, whenever it is full: a burst is due each time that its packets take at
 // the mean rate, the first at once.

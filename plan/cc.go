@@ -8,22 +8,6 @@ import (
 	"pelt/model"
 )
 
-// ControlOptions are what a user may say about a comparison of congestion controls. A
-// zero field takes its default; Target alone is enough.
-type ControlOptions struct {
-	CurveOptions // Protocol, Payloads, Frames, Rate, Bulk and Control are not used; Streams 0 is as many as compete
-
-	Controls []string       // mixes have their controls joined by +; default cubic and bbr
-	Losses   *model.Factor  // of the lab's links, see LinkFactor; nil leaves them as they are
-	Factors  []model.Factor // other settings of the links that vary
-	Bytes    uint64         // of each transfer, and Time is the longest it may take; 0: as much as fits in Time
-	HTTP     bool
-	Stagger  time.Duration
-	Commands *model.Commands
-	// MostRepeats above Repeats goes on until all controls are told apart.
-	MostRepeats int
-}
-
 const (
 	controlTime      = 10 * time.Second
 	transferLongest  = 2 * time.Minute
@@ -42,7 +26,7 @@ func DefaultMostRepeats(repeats int) int {
 
 // Control makes the plan of a comparison of congestion controls. An error names the
 // option that is wrong, as the command line spells it.
-func Control(o ControlOptions) (model.Plan, error) {
+func Control(o Options) (model.Plan, error) {
 	if len(o.Controls) == 0 {
 		o.Controls = []string{"cubic", "bbr"}
 	}
@@ -69,7 +53,7 @@ func Control(o ControlOptions) (model.Plan, error) {
 		return model.Plan{}, bad("--loss", "only a lab has links that lose on purpose; want lab:NAME")
 	}
 	if o.Losses != nil && slices.ContainsFunc(o.Factors, func(f model.Factor) bool { return f.Knob == o.Losses.Knob }) {
-		return model.Plan{}, bad("--loss", "stands beside --factor link.loss; want one of them")
+		return model.Plan{}, bad("--loss", "stands beside --link loss; want one of them")
 	}
 	if o.HTTP && o.Bytes == 0 {
 		return model.Plan{}, bad("--http", "an answer has a length; want --bytes")
@@ -95,13 +79,13 @@ func Control(o ControlOptions) (model.Plan, error) {
 	}
 	o.Protocol, o.Bulk, o.Control, o.Payloads, o.Frames = model.TCP, true, "", []int{bulkWrite}, nil
 	o.Repeats = orDefault(o.Repeats, controlRepeats)
-	p, err := Curve(o.CurveOptions)
+	p, err := Curve(o)
 	if err != nil {
 		return p, err
 	}
 	p.Command = "cc"
 	p.Timing.DrainSeconds = controlDrain.Seconds()
-	p.Factors = o.factors()
+	p.Factors = o.controlFactors()
 	p.Design.Paired, p.Design.Redo = strings.HasPrefix(o.Target, "lab:"), controlRedo
 	if o.MostRepeats > 0 {
 		p.Design.MostRepeats = o.MostRepeats
@@ -117,7 +101,7 @@ func Control(o ControlOptions) (model.Plan, error) {
 // bulkWrite is the length of the writes of a transfer, in bytes.
 const bulkWrite = 128 << 10
 
-func (o ControlOptions) factors() (list []model.Factor) {
+func (o Options) controlFactors() (list []model.Factor) {
 	if o.Losses != nil {
 		list = append(list, *o.Losses)
 	}

@@ -2,51 +2,12 @@ package plan
 
 import (
 	"fmt"
-	"net/netip"
 	"slices"
 	"strings"
 	"time"
 
 	"pelt/model"
-	"pelt/unit"
 )
-
-// CurveOptions are what a user may say about a packet-size curve. A zero field
-// takes its default; Target alone is enough.
-type CurveOptions struct {
-	Target    string
-	Links     []model.Link
-	Protocol  model.Protocol // default UDP
-	Payloads  []int          // bytes; nil for the sizes below
-	Whole     bool           // UDP: and the largest payload that the path takes without fragments
-	Frames    []int          // Ethernet frames in bytes, FCS included, in place of Payloads; UDP only
-	Rate      unit.Rate      // zero: as fast as the sender can
-	Direction string         // up (default), down, both, or a list as up,down,both, each a trial of its own
-	Streams   int            // default 1
-	Time      time.Duration  // measured part of each trial; default 2 s
-	Warmup    *time.Duration // default 500 ms
-	Repeats   int            // default 2, the least that shows a spread
-	Seed      uint64
-	Engine    string // default auto
-	Family    int    // 4, 6, or 0 for whichever the target has
-
-	DSCP         int
-	DontFragment bool
-	Burst        int // packets; 0 is chosen from the rate
-	SourcePort   int
-	Sources      []netip.Addr // local addresses that the streams take in turn
-	Bulk         bool         // TCP
-	Control      string       // TCP congestion control
-	MaxLoss      *float64
-
-	Segments      int // datagrams handed to the kernel as one buffer; 0 is one
-	SendBuffer    int // bytes, as the kernel accounts them; 0 is chosen
-	ReceiveBuffer int
-	Joined        bool           // UDP_GRO at the receiver
-	Profile       *model.Profile // how packets are spread over time; nil is evenly
-	ProfileRate   unit.Rate      // that the profile itself has: a ramp's last, a trace's mean; else zero
-	Drops         model.DropMode // "" is as closely as the hosts can
-}
 
 // Default sizes of a UDP curve, in payload bytes. 18 B makes the smallest
 // Ethernet frame of 64 B, 1472 B fills the usual MTU of 1500 B. Between them the
@@ -65,12 +26,12 @@ const (
 	defaultTime    = 2 * time.Second
 	defaultWarmup  = 500 * time.Millisecond
 	defaultDrain   = 3 * time.Second // longer than the queue of any sensible path
-	defaultRepeats = 2
+	defaultRepeats = 3
 )
 
 // Curve makes the plan of a packet-size curve. An error names the option that
 // is wrong, as the command line spells it.
-func Curve(o CurveOptions) (model.Plan, error) {
+func Curve(o Options) (model.Plan, error) {
 	flow, err := o.flow()
 	if err != nil {
 		return model.Plan{}, err
@@ -90,8 +51,8 @@ func Curve(o CurveOptions) (model.Plan, error) {
 			WarmupSeconds: defaultWarmup.Seconds(), MeasureSeconds: orDefault(o.Time, defaultTime).Seconds(), DrainSeconds: defaultDrain.Seconds(),
 		},
 		Engine: orDefault(o.Engine, "auto"),
-		Limits: model.Limits{MaxLossRatio: o.MaxLoss},
-		Drops:  o.Drops,
+		Limits: model.Limits{MaxLossRatio: o.MaxLoss}, Receivers: o.Receivers,
+		Drops: o.Drops,
 	}
 	if o.Warmup != nil {
 		p.Timing.WarmupSeconds = o.Warmup.Seconds()
@@ -115,9 +76,9 @@ func Curve(o CurveOptions) (model.Plan, error) {
 // Demo is the plan of pelt demo: a home router in the lab, on links of 1 Gbit/s.
 // Its sizes show both sides of the knee and its 10 trials of 3 s end within 45 s.
 func Demo() (model.Plan, error) {
-	p, err := Curve(CurveOptions{
+	p, err := Curve(Options{
 		Target: "lab:router", Links: []model.Link{{Node: model.Receiver, Rate: 1e9}}, // the far side of the router: one shaped link is what two cores keep up with
-		Payloads: []int{18, 100, 400, 800, 1472}, Seed: 1,
+		Payloads: []int{18, 100, 400, 800, 1472}, Seed: 1, Time: time.Second, // 15 trials in 45 s
 	})
 	p.Command = "demo"
 	p.Timing.DrainSeconds = 1 // the lab's queue holds 50 ms
@@ -136,7 +97,7 @@ func bad(option, format string, args ...any) error {
 	return &model.FieldError{Field: option, Want: fmt.Sprintf(format, args...)}
 }
 
-func (o CurveOptions) flow() (model.Flow, error) {
+func (o Options) flow() (model.Flow, error) {
 	f := model.Flow{
 		Protocol: orDefault(o.Protocol, model.UDP), Rate: o.Rate, Burst: o.Burst, Streams: orDefault(o.Streams, 1), Family: o.Family,
 		DSCP: o.DSCP, DontFragment: o.DontFragment, SourcePort: o.SourcePort, SourceAddresses: o.Sources, Bulk: o.Bulk, Control: o.Control,
@@ -174,7 +135,7 @@ func (o CurveOptions) flow() (model.Flow, error) {
 	return f, nil
 }
 
-func (o CurveOptions) directions(f model.Flow) ([]model.Value, []model.Flow, error) {
+func (o Options) directions(f model.Flow) ([]model.Value, []model.Flow, error) {
 	up, down := f, f
 	up.Name, up.From, up.To = "up", model.Sender, model.Receiver
 	down.Name, down.From, down.To = "down", model.Receiver, model.Sender
@@ -203,7 +164,7 @@ func (o CurveOptions) directions(f model.Flow) ([]model.Value, []model.Flow, err
 }
 
 // sizes makes the factor that the curve is drawn over.
-func (o CurveOptions) sizes() (model.Factor, error) {
+func (o Options) sizes() (model.Factor, error) {
 	if len(o.Frames) > 0 && (len(o.Payloads) > 0 || o.Whole) {
 		return model.Factor{}, bad("--frame", "stands beside --payload; give one of them")
 	}

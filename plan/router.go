@@ -6,20 +6,7 @@ import (
 	"time"
 
 	"pelt/model"
-	"pelt/unit"
 )
-
-// RouterOptions are what a user may say about a router bench. A zero field takes
-// its default; Target alone is enough.
-type RouterOptions struct {
-	CurveOptions                  // Frames are the sizes of UDP, Protocol and Payloads are not used
-	Protocols    []model.Protocol // default UDP and TCP
-	Near         string           // HOST[:PORT] of the sender's agent; "" is this host
-	DUT          string           // ssh://[USER@]HOST[:PORT] or pelt://HOST[:PORT], the router; "" watches none but a lab's
-	Variants     []model.Variant  // ways to set the router up, trials interleaved; none leaves it as it is
-	Connections  []string         // how TCP connections are opened beside the rest, see model.Flow; default not at all
-	IdleRate     *unit.Rate       // of the flow that measures the delay of the idle path; default 1 kpps, 0 for none
-}
 
 const (
 	routerTime    = 3 * time.Second // the router's ticks are of 10 ms at worst: 300 of them for each core
@@ -34,7 +21,7 @@ func routerFrames() []int { return []int{64, 512, 1518} }
 
 // Router makes the plan of a router bench. An error names the option that is
 // wrong, as the command line spells it.
-func Router(o RouterOptions) (model.Plan, error) {
+func Router(o Options) (model.Plan, error) {
 	o.Protocol, o.Payloads, o.Whole = model.UDP, nil, false
 	o.Direction = orDefault(o.Direction, "up,down,both")
 	if len(o.Protocols) == 0 {
@@ -96,7 +83,7 @@ func orFrames(list []int) []int {
 }
 
 // cells are the trials of one repeat: what the user reads first stands first.
-func (o RouterOptions) cells(directions []model.Value, udp bool) []model.Cell {
+func (o Options) cells(directions []model.Value, udp bool) []model.Cell {
 	variants := []model.Value{{}}
 	if len(o.Variants) > 0 {
 		variants = nil
@@ -138,7 +125,7 @@ func (o RouterOptions) cells(directions []model.Value, udp bool) []model.Cell {
 	return cells
 }
 
-func (o RouterOptions) idlePPS() float64 {
+func (o Options) idlePPS() float64 {
 	if o.IdleRate == nil {
 		return idlePPS
 	}

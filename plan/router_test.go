@@ -13,16 +13,16 @@ import (
 func TestRouterCells(t *testing.T) {
 	idle := unit.Rate{}
 	for name, c := range map[string]struct {
-		o    RouterOptions
+		o    Options
 		want int // cells
 	}{
-		"everything":   {RouterOptions{}, 3*(3+1) + 2},
-		"one way":      {RouterOptions{CurveOptions: CurveOptions{Direction: "up"}}, 3 + 1 + 1},
-		"without tcp":  {RouterOptions{Protocols: []model.Protocol{model.UDP}}, 3*3 + 2},
-		"without idle": {RouterOptions{IdleRate: &idle}, 3 * (3 + 1)},
-		"variants":     {RouterOptions{Variants: []model.Variant{{Name: "plain"}, {Name: "log"}}}, 2 * (3*(3+1) + 2)},
-		"connections":  {RouterOptions{Connections: []string{"rate", "keep"}, Protocols: []model.Protocol{model.TCP}}, 3 + 2},
-		"only tcp":     {RouterOptions{Protocols: []model.Protocol{model.TCP}}, 3},
+		"everything":   {Options{}, 3*(3+1) + 2},
+		"one way":      {Options{Direction: "up"}, 3 + 1 + 1},
+		"without tcp":  {Options{Protocols: []model.Protocol{model.UDP}}, 3*3 + 2},
+		"without idle": {Options{IdleRate: &idle}, 3 * (3 + 1)},
+		"variants":     {Options{Variants: []model.Variant{{Name: "plain"}, {Name: "log"}}}, 2 * (3*(3+1) + 2)},
+		"connections":  {Options{Connections: []string{"rate", "keep"}, Protocols: []model.Protocol{model.TCP}}, 3 + 2},
+		"only tcp":     {Options{Protocols: []model.Protocol{model.TCP}}, 3},
 	} {
 		t.Run(name, func(t *testing.T) {
 			c.o.Target = "lab:nat"
@@ -66,7 +66,7 @@ func TestIdleBits(t *testing.T) {
 		family int
 		want   float64
 	}{{nil, 4, 1e6 / 8 / 18}, {[]int{512, 1518}, 0, 1e6 / 8 / 466}, {[]int{512}, 6, 1e6 / 8 / 446}} {
-		p, err := Router(RouterOptions{IdleRate: &rate, CurveOptions: CurveOptions{Target: "lab:nat", Frames: c.frames, Family: c.family}})
+		p, err := Router(Options{IdleRate: &rate, Target: "lab:nat", Frames: c.frames, Family: c.family})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -87,7 +87,7 @@ func TestIdleBits(t *testing.T) {
 
 // A trial of TCP has nothing of the UDP flow that the plan says.
 func TestRouterTrials(t *testing.T) {
-	p, err := Router(RouterOptions{CurveOptions: CurveOptions{Target: "lab:router", Streams: 2}, Connections: []string{"keep"}})
+	p, err := Router(Options{Target: "lab:router", Streams: 2, Connections: []string{"keep"}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -117,19 +117,19 @@ func TestRouterTrials(t *testing.T) {
 func TestRouterRefuses(t *testing.T) {
 	rate := unit.PacketRate(5)
 	for name, c := range map[string]struct {
-		o    RouterOptions
+		o    Options
 		want string
 	}{
-		"proto":          {RouterOptions{CurveOptions: CurveOptions{Target: "lab:nat"}, Protocols: []model.Protocol{"icmp"}}, "--proto: want udp, tcp or udp,tcp"},
-		"tcp frame":      {RouterOptions{CurveOptions: CurveOptions{Target: "lab:nat", Frames: []int{64}}, Protocols: []model.Protocol{model.TCP}}, "--frame, --rate: are for"},
-		"tcp rate":       {RouterOptions{CurveOptions: CurveOptions{Target: "lab:nat", Rate: rate}, Protocols: []model.Protocol{model.TCP}}, "--frame, --rate: are for"},
-		"small":          {RouterOptions{CurveOptions: CurveOptions{Target: "lab:nat", Frames: []int{60}}}, "at least 64 B"},
-		"connections":    {RouterOptions{CurveOptions: CurveOptions{Target: "lab:nat"}, Connections: []string{"many"}}, "--connections: want rate, keep"},
-		"connections up": {RouterOptions{CurveOptions: CurveOptions{Target: "lab:nat", Direction: "down"}, Connections: []string{"rate"}}, "--connections: are opened from LAN"},
-		"ssh":            {RouterOptions{CurveOptions: CurveOptions{Target: "lab:nat"}, DUT: "ssh://root@192.168.1.1"}, "--dut: want ssh://[USER@]HOST[:PORT] or pelt://HOST[:PORT] beside hosts, and lab in a lab"},
-		"near":           {RouterOptions{CurveOptions: CurveOptions{Target: "lab:nat"}, Near: "10.0.0.1"}, "a lab has its own sender"},
-		"twice":          {RouterOptions{CurveOptions: CurveOptions{Target: "lab:nat"}, Variants: []model.Variant{{Name: "a"}, {Name: "a"}}}, `"a" stands twice`},
-		"command":        {RouterOptions{CurveOptions: CurveOptions{Target: "lab:nat"}, Variants: []model.Variant{{Name: "a", Command: "reboot"}}}, "want no command"},
+		"proto":          {Options{Target: "lab:nat", Protocols: []model.Protocol{"icmp"}}, "--proto: want udp, tcp or udp,tcp"},
+		"tcp frame":      {Options{Target: "lab:nat", Frames: []int{64}, Protocols: []model.Protocol{model.TCP}}, "--frame, --rate: are for"},
+		"tcp rate":       {Options{Target: "lab:nat", Rate: rate, Protocols: []model.Protocol{model.TCP}}, "--frame, --rate: are for"},
+		"small":          {Options{Target: "lab:nat", Frames: []int{60}}, "at least 64 B"},
+		"connections":    {Options{Target: "lab:nat", Connections: []string{"many"}}, "--connections: want rate, keep"},
+		"connections up": {Options{Target: "lab:nat", Direction: "down", Connections: []string{"rate"}}, "--connections: are opened from LAN"},
+		"ssh":            {Options{Target: "lab:nat", DUT: "ssh://root@192.168.1.1"}, "--dut: want ssh://[USER@]HOST[:PORT] or pelt://HOST[:PORT] beside hosts, and lab in a lab"},
+		"near":           {Options{Target: "lab:nat", Near: "10.0.0.1"}, "a lab has its own sender"},
+		"twice":          {Options{Target: "lab:nat", Variants: []model.Variant{{Name: "a"}, {Name: "a"}}}, `"a" stands twice`},
+		"command":        {Options{Target: "lab:nat", Variants: []model.Variant{{Name: "a", Command: "reboot"}}}, "want no command"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if _, err := Router(c.o); err == nil || !strings.Contains(err.Error(), c.want) {

@@ -10,16 +10,6 @@ import (
 	"pelt/unit"
 )
 
-// SoakOptions are what a user may say about a soak. A zero field takes its default;
-// Target alone is enough.
-type SoakOptions struct {
-	CurveOptions        // of them one payload or frame, and one direction; Protocol is UDP
-	Near         string // HOST[:PORT] of the sender's agent; "" is this host
-	DUT          string // ssh://[USER@]HOST[:PORT] or pelt://HOST[:PORT], the router; "" watches none but a lab's
-	Timed        []model.TimedChange
-	Patience     *time.Duration // that a lost control connection may last; default one minute
-}
-
 // The defaults of a soak are those of a field report: 40 000 packets of 512 B a
 // second; its two hours are for --time.
 const (
@@ -31,7 +21,7 @@ const (
 
 // Soak makes the plan of a long run at one rate. An error names the option that is
 // wrong, as the command line spells it.
-func Soak(o SoakOptions) (model.Plan, error) {
+func Soak(o Options) (model.Plan, error) {
 	switch {
 	case o.Protocol != "" && o.Protocol != model.UDP:
 		return model.Plan{}, bad("--proto", "a soak is of UDP")
@@ -52,7 +42,7 @@ func Soak(o SoakOptions) (model.Plan, error) {
 		d := soakWarmup
 		o.Warmup = &d
 	}
-	p, err := Curve(o.CurveOptions)
+	p, err := Curve(o)
 	if err != nil {
 		return p, err
 	}

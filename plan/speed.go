@@ -18,7 +18,7 @@ func Speed(target string, cores int, each time.Duration) ([]model.Plan, error) {
 	var plans []model.Plan
 	for _, engine := range []string{"udp", "xdp:xdp"} {
 		for _, n := range streams {
-			p, err := Curve(CurveOptions{
+			p, err := Curve(Options{
 				Target: target, Frames: []int{64, 128, 256, 512, 1024, 1280, 1518}, Streams: n, Time: each, Warmup: &warmup,
 				Repeats: 1, Engine: engine, Drops: model.DropsOff, Family: 4,
 			})

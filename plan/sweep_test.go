@@ -1,19 +1,27 @@
 package plan
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"pelt/model"
-	"pelt/unit"
 )
 
+func levels(knob string, numbers ...float64) model.Factor {
+	f := model.Factor{Knob: knob}
+	for _, n := range numbers {
+		f.Levels = append(f.Levels, model.Number(n))
+	}
+	return f
+}
+
 func TestSweep(t *testing.T) {
-	o := SweepOptions{
-		CurveOptions: CurveOptions{Target: "lab:star", Payloads: []int{256, 1472}}, Intervals: []time.Duration{0, 5 * time.Millisecond},
-		StreamCounts: []int{1, 4}, ReceiveBuffers: []int{65536}, Receivers: []int{100},
+	o := Options{
+		Target: "lab:star", Payloads: []int{256, 1472}, Factors: []model.Factor{levels("interval_ns", 0, 5e6),
+			levels("streams", 1, 4), levels("receive_buffer_bytes", 65536), levels("receivers", 100)},
 	}
 	p, err := Sweep(o)
 	if err != nil {
@@ -43,13 +51,13 @@ func TestSweep(t *testing.T) {
 		t.Errorf("%d trials, at least %v", trials, least)
 	}
 	quick, err := Sweep(o.Quick())
-	if err != nil || quick.Flows[0].Packets != 100 || quick.Design.Repeats != 2 {
+	if err != nil || quick.Flows[0].Packets != 100 || quick.Design.Repeats != 3 {
 		t.Errorf("quick: %+v, %v", quick, err)
 	}
 }
 
 func TestSweepOfATime(t *testing.T) {
-	p, err := Sweep(SweepOptions{CurveOptions: CurveOptions{Target: "nas", Payloads: []int{64}, Time: 2 * time.Second}, Rates: []unit.Rate{unit.PacketRate(1000), {}}})
+	p, err := Sweep(Options{Target: "nas", Payloads: []int{64}, Time: 2 * time.Second, Factors: []model.Factor{{Knob: "rate_pps", Levels: []model.Value{model.Number(1000), model.Word("max")}}}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -60,19 +68,18 @@ func TestSweepOfATime(t *testing.T) {
 
 func TestBadSweeps(t *testing.T) {
 	for name, c := range map[string]struct {
-		change func(*SweepOptions)
+		change func(*Options)
 		want   string
 	}{
-		"two paces":        {func(o *SweepOptions) { o.Rates, o.Intervals = []unit.Rate{{}}, []time.Duration{1} }, "--interval: stands beside --rate"},
-		"no sizes":         {func(o *SweepOptions) { o.Payloads = nil }, "--payload: say which sizes"},
-		"TCP":              {func(o *SweepOptions) { o.Protocol = model.TCP }, "--proto: a sweep is of UDP"},
-		"receivers abroad": {func(o *SweepOptions) { o.Target, o.Receivers = "nas", []int{5} }, "--receivers: want 1 to 256, in a lab:star"},
-		"many receivers":   {func(o *SweepOptions) { o.Receivers = []int{257} }, "--receivers: want 1 to 256"},
-		"rate of bits":     {func(o *SweepOptions) { r, _ := unit.ParseRate("95mbit"); o.Rates = []unit.Rate{{}, r} }, "--rate: a list holds whole packets"},
-		"few packets":      {func(o *SweepOptions) { o.Packets, o.StreamCounts = 3, []int{4} }, "--count: 4 streams want a packet each"},
-		"level twice":      {func(o *SweepOptions) { o.StreamCounts = []int{1, 1} }, "--streams"},
+		"two paces":        {func(o *Options) { o.Factors = []model.Factor{levels("rate_pps", 1, 2), levels("interval_ns", 1, 2)} }, "rate_pps and interval_ns set the same thing"},
+		"no sizes":         {func(o *Options) { o.Payloads = nil }, "--payload: say which sizes"},
+		"TCP":              {func(o *Options) { o.Protocol = model.TCP }, "--proto: a sweep is of UDP"},
+		"receivers abroad": {func(o *Options) { o.Target, o.Receivers = "nas", 5 }, "--receivers: want 1 to 256, in a lab:star"},
+		"many receivers":   {func(o *Options) { o.Receivers = 257 }, "--receivers: want 1 to 256"},
+		"few packets":      {func(o *Options) { o.Packets, o.Streams = 3, 4 }, "--count: 4 streams want a packet each"},
+		"level twice":      {func(o *Options) { o.Factors = []model.Factor{levels("streams", 1, 1)} }, "--streams"},
 	} {
-		o := SweepOptions{CurveOptions: CurveOptions{Target: "lab:star", Payloads: []int{256}}}
+		o := Options{Target: "lab:star", Payloads: []int{256}}
 		c.change(&o)
 		if _, err := Sweep(o); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: %v, want %q", name, err, c.want)
@@ -85,22 +92,52 @@ func TestQuick(t *testing.T) {
 		packets, wantPackets uint64
 		time, wantTime       time.Duration
 	}{
-		{0, 100, 0, 0}, {5000, 500, 0, 0}, {200, 100, 0, 0}, {50, 50, 0, 0},
-		{0, 0, 2 * time.Second, 200 * time.Millisecond}, {0, 0, 500 * time.Millisecond, 100 * time.Millisecond}, {0, 0, 50 * time.Millisecond, 50 * time.Millisecond},
+		{0, 100, 0, 0}, {5000, 5000, 0, 0}, {50, 50, 0, 0}, {0, 0, 2 * time.Second, 2 * time.Second},
 	} {
-		o := SweepOptions{Packets: c.packets}
+		o := Options{Packets: c.packets}
 		o.Time = c.time
-		if q := o.Quick(); q.Packets != c.wantPackets || q.Time != c.wantTime || q.Repeats != 2 {
-			t.Errorf("%d packets, %v: quick %d packets, %v, %d repeats", c.packets, c.time, q.Packets, q.Time, q.Repeats)
+		if q := o.Quick(); q.Packets != c.wantPackets || q.Time != c.wantTime {
+			t.Errorf("%d packets, %v: quick %d packets, %v", c.packets, c.time, q.Packets, q.Time)
 		}
 	}
 }
 
 // A link may take longer for one datagram than its delay: a drain waits for the first.
 func TestQuietOfASlowLink(t *testing.T) {
-	o := SweepOptions{CurveOptions: CurveOptions{Target: "lab:direct", Payloads: []int{1472, 10240}, Links: []model.Link{{Rate: 256_000, DelaySeconds: 0.01}}}}
+	o := Options{Target: "lab:direct", Payloads: []int{1472, 10240}, Links: []model.Link{{Rate: 256_000, DelaySeconds: 0.01}}}
 	p, err := Sweep(o)
 	if took := 8 * 10486 / 256e3; err != nil || p.Timing.QuietSeconds < 2*took || p.Timing.QuietSeconds > 5*took {
 		t.Errorf("quiet for %v s, %v, where a datagram takes %.3f s", p.Timing.QuietSeconds, err, took)
+	}
+}
+
+func TestSweepOfConditions(t *testing.T) {
+	_, delay, err := model.ParseLink("receiver", "delay=0,40ms")
+	if err != nil {
+		t.Fatal(err)
+	}
+	o := Options{Target: "lab:star", Payloads: []int{64}, Factors: append([]model.Factor{levels("receivers", 1, 10, 100)}, delay...)}
+	p, err := Sweep(o)
+	if err != nil || p.Receivers != 100 || len(p.Factors) != 3 || p.Factors[1].Knob != "receivers" || p.Factors[2].Knob != "link-receiver.delay_s" {
+		t.Errorf("got %+v, %v", p, err)
+	}
+	if least := (200 + 80) * time.Millisecond; p.Timing.Quiet() < least { // there and back, and what this machine takes
+		t.Errorf("a drain ends after %v of silence, want at least %v", p.Timing.Quiet(), least)
+	}
+	o.Held = true
+	if held, err := Sweep(o); err != nil || held.Timing.Quiet() < time.Second {
+		t.Errorf("in a lab of unknown links a drain ends after %v of silence, %v", held.Timing.Quiet(), err)
+	}
+	text, err := Print(p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if again, err := Parse(text, "plan.yaml"); err != nil || fmt.Sprint(again) != fmt.Sprint(p) {
+		t.Errorf("reads back as %+v, %v", again, err)
+	}
+	o.Target = "nas"
+	o.Factors = delay
+	if _, err := Sweep(o); err == nil || !strings.Contains(err.Error(), "--link-receiver: delay_s: only a lab has links") {
+		t.Errorf("of a host: %v", err)
 	}
 }

@@ -164,7 +164,7 @@ func (t *traceReader) header(fields []string) error {
 // float64.
 func (t *traceReader) nanos(text string) (int64, bool) {
 	text = strings.Trim(strings.TrimSpace(text), `"`)
-	if len(text) > 40 || strings.Trim(text, "0123456789.-+eE") != "" {
+	if len(text) > maxName || strings.Trim(text, "0123456789.-+eE") != "" {
 		return 0, false
 	}
 	if _, power, ok := strings.Cut(strings.ToLower(text), "e"); ok && len(strings.Trim(power, "+-")) > 2 {
@@ -207,8 +207,8 @@ func (t *traceReader) done() ([]int64, error) {
 }
 
 func clipped(text string) string {
-	if len(text) > maxFieldName {
-		return strings.ToValidUTF8(text[:maxFieldName], "") + "…"
+	if len(text) > maxName {
+		return strings.ToValidUTF8(text[:maxName], "") + "…"
 	}
 	return text
 }

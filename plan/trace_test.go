@@ -99,7 +99,7 @@ func TestPlansOfProfiles(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p, err := Curve(CurveOptions{Target: "lab:direct", Payloads: []int{64, 512}, Profile: &trace, ProfileRate: own})
+	p, err := Curve(Options{Target: "lab:direct", Payloads: []int{64, 512}, Profile: &trace, ProfileRate: own})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -117,7 +117,7 @@ func TestPlansOfProfiles(t *testing.T) {
 			t.Errorf("packet %d of the trace is due at %d, want %d", n, got, want)
 		}
 	}
-	for _, o := range []CurveOptions{
+	for _, o := range []Options{
 		{Profile: &model.Profile{Kind: model.Poisson}},
 		{Profile: &model.Profile{Kind: model.Poisson}, Rate: rateOf(t, "1kpps"), Protocol: model.TCP},
 		{Profile: &model.Profile{Kind: model.Poisson}, Rate: rateOf(t, "1kpps"), Segments: 4},
@@ -138,7 +138,7 @@ func TestPlansKeepProfiles(t *testing.T) {
 	for _, profile := range []model.Profile{
 		{Kind: model.Poisson, Seed: 7}, {Kind: model.Burst, BurstPackets: 64}, {Kind: model.OnOff, OnSeconds: 0.01, OffSeconds: 0.09, Random: true}, {Kind: model.Ramp, From: rateOf(t, "1/3mbit")},
 	} {
-		p, err := Curve(CurveOptions{Target: "lab:direct", Payloads: []int{64}, Profile: &profile, ProfileRate: rateOf(t, "2mbit")})
+		p, err := Curve(Options{Target: "lab:direct", Payloads: []int{64}, Profile: &profile, ProfileRate: rateOf(t, "2mbit")})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -159,14 +159,14 @@ func TestPlansKeepProfiles(t *testing.T) {
 func TestSoakOfProfiles(t *testing.T) {
 	ramp := model.Profile{Kind: model.Ramp, From: rateOf(t, "1kpps")}
 	for _, c := range []struct {
-		o    CurveOptions
+		o    Options
 		want string
 	}{
-		{CurveOptions{Profile: &model.Profile{Kind: model.Poisson}}, "40kpps"},
-		{CurveOptions{Profile: &ramp, ProfileRate: rateOf(t, "2kpps")}, "2kpps"},
+		{Options{Profile: &model.Profile{Kind: model.Poisson}}, "40kpps"},
+		{Options{Profile: &ramp, ProfileRate: rateOf(t, "2kpps")}, "2kpps"},
 	} {
 		c.o.Target = "lab:direct"
-		p, err := Soak(SoakOptions{CurveOptions: c.o})
+		p, err := Soak(c.o)
 		if err != nil || p.Flows[0].Rate.String() != c.want || p.Flows[0].Profile == nil {
 			t.Errorf("%+v: %+v, %v; want %s", c.o.Profile, p.Flows, err, c.want)
 		}
@@ -174,7 +174,8 @@ func TestSoakOfProfiles(t *testing.T) {
 }
 
 func TestSweepOfProfiles(t *testing.T) {
-	p, err := Sweep(SweepOptions{CurveOptions: CurveOptions{Target: "lab:direct", Payloads: []int{64}}, Profiles: []string{"constant", "poisson", "burst=16"}, Rates: rates(t, "1kpps", "2kpps")})
+	p, err := Sweep(Options{Target: "lab:direct", Payloads: []int{64}, Factors: []model.Factor{levels("rate_pps", 1000, 2000),
+		{Knob: "profile", Levels: []model.Value{model.Word("constant"), model.Word("poisson"), model.Word("burst=16")}}}})
 	if err != nil || len(p.Factors) != 3 {
 		t.Fatalf("%d factors, %v", len(p.Factors), err)
 	}
@@ -182,7 +183,7 @@ func TestSweepOfProfiles(t *testing.T) {
 	if err != nil || trial.Flows[0].Profile.BurstPackets != 16 || trial.Timing.MeasureSeconds != 0.5 {
 		t.Errorf("%+v for %v s, %v", trial.Flows, trial.Timing.MeasureSeconds, err)
 	}
-	if _, err := Sweep(SweepOptions{CurveOptions: CurveOptions{Target: "lab:direct", Payloads: []int{64}, Profile: &model.Profile{Kind: model.Poisson}}, Rates: rates(t, "1kpps", "max")}); err == nil {
+	if _, err := Sweep(Options{Target: "lab:direct", Payloads: []int{64}, Profile: &model.Profile{Kind: model.Poisson}, Factors: []model.Factor{{Knob: "rate_pps", Levels: []model.Value{model.Number(1000), model.Word("max")}}}}); err == nil {
 		t.Error("a sweep with a profile has full rate")
 	}
 }
@@ -194,11 +195,4 @@ func rateOf(t *testing.T, text string) unit.Rate {
 		t.Fatal(err)
 	}
 	return r
-}
-
-func rates(t *testing.T, texts ...string) (list []unit.Rate) {
-	for _, text := range texts {
-		list = append(list, rateOf(t, text))
-	}
-	return list
 }

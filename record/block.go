@@ -37,14 +37,14 @@ func checkSum(head []byte, body []byte) uint32 {
 	return crc32.Update(crc32.Checksum(head[:5], t), t, body)
 }
 
-// bodyBytes is the length that a block's head says; ok is false of none that a block
-// can have. It is compared as it stands, for an int may have 32 bits.
-func bodyBytes(head []byte) (n int, ok bool) {
+// blockBytes is the length of a block, its head included, as the head says it; ok is false of
+// none that a block can have. It is compared as it stands, for an int may have 32 bits.
+func blockBytes(head []byte) (n int, ok bool) {
 	length := binary.LittleEndian.Uint32(head[1:])
 	if length > maxBody {
 		return 0, false
 	}
-	return int(length), true
+	return headBytes + int(length), true
 }
 
 func appendBlock(dst []byte, k kind, body []byte) []byte {

@@ -63,10 +63,10 @@ type Stream struct {
 
 // Closed ends a trial's part, with the figures of its own account.
 type Closed struct {
-	Trial uint32       `json:"trial"`
-	State model.State  `json:"state"`
-	Why   string       `json:"why,omitempty"`
-	Flows []ClosedFlow `json:"flows"`
+	Trial uint32        `json:"trial"`
+	State model.State   `json:"state"`
+	Why   model.Reasons `json:"why,omitempty"`
+	Flows []ClosedFlow  `json:"flows"`
 }
 
 // ClosedFlow is one flow as its trial counted it.
@@ -166,7 +166,11 @@ func context(k kind, body []byte) (Block, error) {
 		}
 	case *Closed:
 		state := string(b.State)
-		plain(&state, &b.Why)
+		plain(&state)
+		for i := range b.Why {
+			r := &b.Why[i]
+			plain(&r.Code, &r.Flow, &r.Node, &r.Link, &r.Name, &r.Text)
+		}
 		b.State = model.State(state)
 	case *Void:
 		plain(&b.Why)

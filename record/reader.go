@@ -27,12 +27,22 @@ type CutError struct {
 
 func (e *CutError) Error() string { return fmt.Sprintf("cut at byte %d: %s", e.At, e.Why) }
 
+// What is open at a time is bounded: to compute its figures a flow takes some 0.5 MB, and each
+// of its streams some 0.3 MB.
+const (
+	maxOpen    = 2048
+	maxStreams = 4096
+)
+
+// ErrTooMany is of a record that needs more memory than there is for one.
+var ErrTooMany = fmt.Errorf("it has more than %d flows or %d streams at a time", maxOpen, maxStreams)
+
 // Reader reads a record from its begin. It needs no more memory for a long one.
 type Reader struct {
 	in     *bufio.Reader
 	header Header
-	at     int64 // behind the last whole block
-	body   []byte
+	at     int64             // behind the last whole block
+	trials map[uint32]*Trial // that have begun and not ended
 	list   []Packet
 	ended  bool
 	err    error
@@ -41,7 +51,7 @@ type Reader struct {
 // NewReader reads the header. Errors: [ErrNone], *[VersionError], *[CutError], or
 // what r said.
 func NewReader(r io.Reader) (*Reader, error) {
-	p := &Reader{in: bufio.NewReaderSize(r, 256<<10)}
+	p := &Reader{in: bufio.NewReaderSize(r, headBytes+maxBody), trials: map[uint32]*Trial{}}
 	open := make([]byte, len(magic))
 	n, err := io.ReadFull(p.in, open)
 	switch {
@@ -80,13 +90,74 @@ func (r *Reader) Header() Header { return r.header }
 // Offset is how far the file is read: behind the last whole block.
 func (r *Reader) Offset() int64 { return r.at }
 
+// Cut is where and why a record that was read to its end broke off, nil of a whole one.
+func (r *Reader) Cut() *CutError {
+	var cut *CutError
+	errors.As(r.err, &cut)
+	return cut
+}
+
+// Each calls f for each block, to the end of the record or to where it is cut. Its errors are
+// those of f, [ErrTooMany], or what the file said.
+func (r *Reader) Each(f func(Block) error) error {
+	for {
+		b, err := r.Next()
+		switch {
+		case errors.Is(err, io.EOF) || r.Cut() != nil:
+			return nil
+		case err != nil:
+			return err
+		}
+		if err := f(b); err != nil {
+			return err
+		}
+	}
+}
+
+// Flow is the flow that packets are of, and its trial; nil if the record names none.
+func (r *Reader) Flow(p *Packets) (*Trial, *Flow) {
+	t := r.trials[p.Trial]
+	if t == nil {
+		return nil, nil
+	}
+	for i := range t.Flows {
+		if t.Flows[i].Flow == p.Flow {
+			return t, &t.Flows[i]
+		}
+	}
+	return nil, nil
+}
+
+// follow notes which trials are open.
+func (r *Reader) follow(b Block) error {
+	switch b := b.(type) {
+	case *Closed:
+		delete(r.trials, b.Trial)
+	case *Void:
+		delete(r.trials, b.Trial)
+	case *Trial:
+		r.trials[b.Trial] = b
+		flows, streams := 0, 0
+		for _, t := range r.trials {
+			flows += max(len(t.Flows), 1)
+			for _, f := range t.Flows {
+				streams += f.Streams
+			}
+		}
+		if flows > maxOpen || streams > maxStreams {
+			return ErrTooMany
+		}
+	}
+	return nil
+}
+
 // Next returns the next block; a *Packets and its list are good until the next call.
 // At the end of a whole record it returns [io.EOF], and *[CutError] where one
 // breaks off or is damaged.
 func (r *Reader) Next() (Block, error) {
 	for r.err == nil {
 		var b Block
-		if b, r.err = r.next(); b != nil {
+		if b, r.err = r.next(); b != nil && r.err == nil {
 			return b, nil
 		}
 	}
@@ -95,56 +166,41 @@ func (r *Reader) Next() (Block, error) {
 
 // next returns nil without an error for a block of an unknown kind.
 func (r *Reader) next() (Block, error) {
-	var head [headBytes]byte
-	n, err := io.ReadFull(r.in, head[:])
+	head, err := r.in.Peek(headBytes)
 	switch {
-	case errors.Is(err, io.EOF) && r.ended:
-		return nil, io.EOF
-	case errors.Is(err, io.EOF):
-		return nil, r.cut("its end is missing")
-	case errors.Is(err, io.ErrUnexpectedEOF):
-		return nil, r.cut(fmt.Sprintf("%d B of a block are there", n))
-	case err != nil:
+	case err != nil && !errors.Is(err, io.EOF):
 		return nil, err
+	case len(head) == 0 && r.ended:
+		return nil, io.EOF
+	case len(head) == 0:
+		return nil, r.cut("its end is missing")
+	case err != nil:
+		return nil, r.cut(fmt.Sprintf("%d B of a block are there", len(head)))
 	case r.ended:
 		return nil, r.cut("more follows its end")
 	}
-	length, ok := bodyBytes(head[:])
+	length, ok := blockBytes(head)
 	if !ok {
 		return nil, r.cut("what follows is no block")
 	}
-	if cap(r.body) < length {
-		r.body = make([]byte, length)
-	}
-	body := r.body[:length]
-	n, err = io.ReadFull(r.in, body)
+	block, err := r.in.Peek(length)
 	switch {
-	case errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, io.EOF) && length > 0:
-		return nil, r.cut(fmt.Sprintf("%d of a block's %d B are there", n+headBytes, length+headBytes))
-	case err != nil && !errors.Is(err, io.EOF):
+	case errors.Is(err, io.EOF):
+		return nil, r.cut(fmt.Sprintf("%d of a block's %d B are there", len(block), length))
+	case err != nil:
 		return nil, err
-	case checkSum(head[:], body) != binary.LittleEndian.Uint32(head[5:]):
-		return nil, r.cut("the block behind it is damaged")
 	}
-	b, err := r.open(kind(head[0]), body)
+	b, err := decode(block, r.list)
 	if err != nil {
 		return nil, r.cut(fmt.Sprintf("the block behind it is damaged: %.200v", err)) // it may quote a body of 1 MiB
 	}
-	r.at += int64(headBytes + length)
+	if p, is := b.(*Packets); is {
+		r.list = p.List[:0]
+	}
+	_, err = r.in.Discard(length)
+	r.at += int64(length)
 	_, r.ended = b.(*End)
-	return b, nil
-}
-
-func (r *Reader) open(k kind, body []byte) (Block, error) {
-	if k != kindPackets {
-		return context(k, body)
-	}
-	p, err := decodePackets(body, r.list)
-	if err != nil {
-		return nil, err
-	}
-	r.list = p.List[:0]
-	return &p, nil
+	return b, errors.Join(err, r.follow(b))
 }
 
 func (r *Reader) cut(why string) error { return &CutError{r.at, why} }
@@ -152,22 +208,30 @@ func (r *Reader) cut(why string) error { return &CutError{r.at, why} }
 // Split takes the first block off blocks that have no header before them, as they
 // come over a connection; its list is good until the space is used again.
 func Split(blocks []byte, space []Packet) (b Block, block, rest []byte, err error) {
-	if len(blocks) < headBytes {
+	length, ok := 0, false
+	if len(blocks) >= headBytes {
+		length, ok = blockBytes(blocks)
+	}
+	if !ok || len(blocks) < length {
 		return nil, nil, nil, errShort
 	}
-	length, ok := bodyBytes(blocks)
-	if !ok || len(blocks) < headBytes+length {
-		return nil, nil, nil, errShort
+	b, err = decode(blocks[:length], space)
+	return b, blocks[:length], blocks[length:], err
+}
+
+// decode reads one whole block; nil for a kind that is not known here. A list of packets lies
+// in space if there is room.
+func decode(block []byte, space []Packet) (Block, error) {
+	k, body := kind(block[0]), block[headBytes:]
+	if checkSum(block, body) != binary.LittleEndian.Uint32(block[5:]) {
+		return nil, errors.New("its check sum differs")
 	}
-	block, rest = blocks[:headBytes+length], blocks[headBytes+length:]
-	if checkSum(block, block[headBytes:]) != binary.LittleEndian.Uint32(block[5:]) {
-		return nil, nil, nil, errors.New("a block is damaged")
-	}
-	k := kind(block[0])
 	if k != kindPackets {
-		b, err = context(k, block[headBytes:])
-		return b, block, rest, err
+		return context(k, body)
 	}
-	p, err := decodePackets(block[headBytes:], space)
-	return &p, block, rest, err
+	p, err := decodePackets(body, space)
+	if err != nil {
+		return nil, err
+	}
+	return &p, nil
 }

@@ -248,6 +248,26 @@ func TestUnknownBlocksArePassedOver(t *testing.T) {
 	}
 }
 
+func TestTooManyFlows(t *testing.T) {
+	for name, streams := range map[string][]int{
+		"flows":   slices.Repeat([]int{1}, maxOpen+1),
+		"streams": slices.Repeat([]int{model.MaxStreams}, maxStreams/model.MaxStreams+1),
+	} {
+		file, err := Append(nil, &Header{Format: Format})
+		for i, n := range streams {
+			if err == nil {
+				file, err = Append(file, &Trial{Trial: uint32(i), Flows: []Flow{{Name: "up", Streams: n}}})
+			}
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := readAll(file); !errors.Is(err, ErrTooMany) {
+			t.Errorf("%s: error %v, want %v", name, err, ErrTooMany)
+		}
+	}
+}
+
 func FuzzReader(f *testing.F) {
 	file, _ := sample(f)
 	f.Add(file)

@@ -70,7 +70,7 @@ func versionOne() []Block {
 		idle, queued, full, wild,
 		&Packets{Trial: 1, Flow: 1, List: []Packet{{1, 2, 3}}},
 		&Stream{Trial: 1, Packets: 120, Dropped: 70_000},
-		&Closed{Trial: 1, State: model.Valid, Why: "so", Flows: []ClosedFlow{{Attempted: []uint64{200, 70_100}, Received: 119, Duplicates: 1, Reordered: 30, Late: 2, JitterNS: 12.5, Delay: &model.Percentiles{Count: 9, Min: 1, P50: 2, Max: 3}, Recorded: 180, Dropped: 70_000}}},
+		&Closed{Trial: 1, State: model.Valid, Why: model.Reasons{{Code: "text", Text: "so"}}, Flows: []ClosedFlow{{Attempted: []uint64{200, 70_100}, Received: 119, Duplicates: 1, Reordered: 30, Late: 2, JitterNS: 12.5, Delay: &model.Percentiles{Count: 9, Min: 1, P50: 2, Max: 3}, Recorded: 180, Dropped: 70_000}}},
 		&Void{Trial: 1, Why: "tried again"},
 		&End{Packets: 211, Dropped: 70_000, Complete: true},
 	}

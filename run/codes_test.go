@@ -40,7 +40,7 @@ func TestRouterToAsk(t *testing.T) {
 		"": true, "ssh://root@r": true, "pelt://192.168.1.1": true, "pelt://r:7000": true, "pelt://[fe80::1%eth0]:7000": true,
 		"pelt://": false, "pelt://root@r": false, "pelt://r:0": false, "pelt://r/x": false, "http://r": false,
 	} {
-		if err := checkDevice(model.Plan{Target: "192.168.2.10", DUT: dut}); (err == nil) != ok {
+		if err := checkRouter(model.Plan{Target: "192.168.2.10", DUT: dut}); (err == nil) != ok {
 			t.Errorf("%q: %v, want it taken: %v", dut, err, ok)
 		}
 	}

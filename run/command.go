@@ -20,39 +20,39 @@ import (
 // takes from its start to its end is the figure.
 
 // execCommands runs one such trial on a lab's path.
-func (r *runner) execCommands(ctx context.Context, c *current) (model.Result, error) {
-	f := c.trial.Flows[0]
-	if c.path.roads.lab == nil {
-		return model.Result{}, &model.FieldError{Field: "--exec-server, --exec-client", Want: "run in the nodes of a lab; lab:loopback has none"}
+func (r *runner) execCommands(ctx context.Context, t model.Trial) (model.Result, error) {
+	f := t.Flows[0]
+	if r.site.lab == nil {
+		return model.Result{}, refuse("--exec-server, --exec-client",
+			"run in the nodes of a lab; lab:loopback has none")
 	}
-	result := model.Result{Cell: c.trial.Cell, Repeat: c.trial.Repeat, State: model.Valid, Engine: "commands", Series: []model.Series{}, Started: r.now().UTC().Truncate(time.Millisecond)}
-	server, client, err := c.path.commands(f)
+	result := model.Result{Cell: t.Cell, Repeat: t.Repeat, State: model.Valid, Engine: "commands",
+		Series: []model.Series{}, Started: r.now().UTC().Truncate(time.Millisecond)}
+	server, client, err := r.site.commands(f)
 	if err != nil {
 		return result, err
 	}
-	longest := c.trial.Timing.Measure()
-	seen := c.path.linksAlone(1)
+	longest := t.Timing.Measure()
+	along := r.site.watch(&fleet.Trial{Number: 1})
+	defer r.closeWatch(along)
 	watch := observe.StartWatch()
-	ending, why, err := runPair(ctx, c.path.roads.lab, f, server, client, longest)
+	ending, why, err := runPair(ctx, r.site.lab, f, server, client, longest)
 	cpu, series := watch.Stop()
-	spots, closing := seen(fleet.Outcome{})
-	if closing != nil {
-		r.warn(fmt.Sprintf("an observation of the path could not be closed: %v", closing))
-	}
+	nodes := along.collect(fleet.Outcome{})
 	switch {
 	case ctx.Err() != nil:
-		result.State, result.Why = model.Aborted, "interrupted"
+		why = model.Reasons{{Code: model.Interrupted}}
 	case err != nil:
 		return result, err
-	case why != "":
-		result.State, result.Why = model.Invalid, why
 	}
 	flow := model.FlowResult{
 		Name: f.Name, Protocol: model.TCP, From: f.From, To: f.To, PayloadBytes: f.PayloadBytes, Streams: f.Streams,
-		FrameBytes: model.FrameBytes(model.TCP, familyOf(f), f.PayloadBytes), DurationS: ending.Duration.Seconds(), SenderCPU: cpu, ReceiverCPU: cpu,
+		FrameBytes: model.FrameBytes(model.TCP, cmp.Or(f.Family, 4), f.PayloadBytes),
+		DurationS:  ending.Duration.Seconds(), SenderCPU: cpu, ReceiverCPU: cpu,
 		Ledger: model.Ledger{Lines: []model.Line{}, Checks: []model.Check{}},
 		TCP: &model.TCPFacts{Control: f.Control, Completion: &model.Completion{
-			Bytes: f.Bytes, Done: result.State == model.Valid && !ending.Stopped, Seconds: ending.Duration.Seconds(), By: model.ByExit}},
+			Bytes: f.Bytes, Done: why == nil && !ending.Stopped, Seconds: ending.Duration.Seconds(),
+			By: model.ByExit}},
 	}
 	if done := flow.TCP.Completion; done.Done && done.Seconds > 0 {
 		flow.TCP.ReceivedBytes = f.Bytes
@@ -63,57 +63,56 @@ func (r *runner) execCommands(ctx context.Context, c *current) (model.Result, er
 		series[i].At = f.From // both nodes are on this machine
 	}
 	result.Series = append(result.Series, series...)
-	for _, s := range spots {
+	for _, s := range nodes {
 		result.Links = append(result.Links, s.links...)
-		if s.doubt != "" && result.State == model.Valid {
-			result.State, result.Why = model.Invalid, s.doubt
-		}
+		why = append(why, s.unread()...)
 	}
 	for _, l := range result.Links {
-		if wrong := linkDoubt(l); wrong != "" && result.State == model.Valid {
-			result.State, result.Why = model.Invalid, wrong
-		}
+		why = append(why, linkDoubt(l)...)
 	}
+	result.Why, result.State = why, why.State()
 	return result, nil
 }
 
-// runPair runs server and client. why is what makes the trial say nothing; the error
-// is of what no other trial would do better.
-func runPair(ctx context.Context, l *lab.Lab, f model.Flow, server, client []string, longest time.Duration) (ending lab.Ending, why string, err error) {
+// runPair runs server and client. why is what makes the trial invalid; the error
+// is one that every other trial would meet too.
+func runPair(ctx context.Context, l *lab.Lab, f model.Flow, server, client []string,
+	longest time.Duration) (ending lab.Ending, why model.Reasons, err error) {
 	from, err := l.Node(f.From)
 	if err != nil {
-		return ending, "", err
+		return ending, nil, err
 	}
 	to, err := l.Node(f.To)
 	if err != nil {
-		return ending, "", err
+		return ending, nil, err
 	}
 	serving, err := from.Start(ctx, lab.ProgramOptions{Args: server, Control: f.Control})
 	if err != nil {
-		return ending, "", err
+		return ending, nil, err
 	}
 	defer func() {
 		_, stopping := serving.Stop()
 		err = errors.Join(err, stopping)
 	}()
 	if _, err := serving.WaitListening(ctx, 0); err != nil {
-		return ending, "", fmt.Errorf("--exec-server: %w", err)
+		return ending, nil, fmt.Errorf("--exec-server: %w", err)
 	}
 	limit, cancel := context.WithTimeout(ctx, longest)
 	defer cancel()
 	asking, err := to.Start(limit, lab.ProgramOptions{Args: client, Control: f.Control})
 	if err != nil {
-		return ending, "", err
+		return ending, nil, err
 	}
 	ending, err = asking.Wait()
 	if err != nil {
-		return ending, "", err
+		return ending, nil, err
 	}
 	if !ending.Stopped && ending.ExitCode != 0 {
-		why = fmt.Sprintf("the client %s: %v", client[0], ending)
+		text := fmt.Sprint(ending)
 		if said := asking.Tail(); len(said) > 0 {
-			why += "; it said: " + strings.Join(said, " / ")
+			text += "; it said: " + strings.Join(said, " / ")
 		}
+		why = model.Reasons{{Code: model.ClientFailed, Name: client[0], Text: text}}
 	}
 	select {
 	case <-serving.Done():
@@ -126,26 +125,25 @@ func runPair(ctx context.Context, l *lab.Lab, f model.Flow, server, client []str
 
 // withServer adds to why a pair of programs failed that the server was gone before its
 // client. One that ended well after it had served a client is meant to.
-func withServer(why, server string, died, client lab.Ending) string {
+func withServer(why model.Reasons, server string, died, client lab.Ending) model.Reasons {
 	if died.ExitCode == 0 && client.ExitCode == 0 && !client.Stopped {
 		return why
 	}
-	return strings.TrimPrefix(why+fmt.Sprintf("; the server %s ended before its client: %v", server, died), "; ")
+	return append(why, model.Reason{Code: model.ServerEnded, Name: server, Text: fmt.Sprint(died)})
 }
 
-// familyOf is the IP version that stands for any in a lab's node.
-func familyOf(f model.Flow) int { return cmp.Or(f.Family, 4) }
-
 // commands are the words of a flow's server and client, with the nodes' addresses.
-func (p *path) commands(f model.Flow) (server, client []string, err error) {
-	family := familyOf(f)
-	for _, node := range []string{f.From, f.To} {
-		if !p.address[node](family).IsValid() {
-			return nil, nil, &model.FieldError{Field: "family", Want: fmt.Sprintf("the %s has no address of IPv%d here; a lab's link with an MTU below 1280 B has no IPv6", node, family)}
-		}
+func (s *site) commands(f model.Flow) (server, client []string, err error) {
+	from, err := s.end(f.From).at(cmp.Or(f.Family, 4))
+	if err != nil {
+		return nil, nil, err
+	}
+	to, err := s.end(f.To).at(cmp.Or(f.Family, 4))
+	if err != nil {
+		return nil, nil, err
 	}
 	words := map[string]string{
-		"{server}": p.address[f.From](family).String(), "{client}": p.address[f.To](family).String(), "{bytes}": strconv.FormatUint(f.Bytes, 10),
+		"{server}": from.String(), "{client}": to.String(), "{bytes}": strconv.FormatUint(f.Bytes, 10),
 	}
 	fill := func(line string) ([]string, error) {
 		list, err := lab.SplitWords(line)
@@ -157,10 +155,10 @@ func (p *path) commands(f model.Flow) (server, client []string, err error) {
 		return list, err
 	}
 	if server, err = fill(f.Commands.Server); err != nil {
-		return nil, nil, &model.FieldError{Field: "--exec-server", Want: err.Error()}
+		return nil, nil, refuse("--exec-server", "%v", err)
 	}
 	if client, err = fill(f.Commands.Client); err != nil {
-		return nil, nil, &model.FieldError{Field: "--exec-client", Want: err.Error()}
+		return nil, nil, refuse("--exec-client", "%v", err)
 	}
 	return server, client, nil
 }

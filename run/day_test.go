@@ -26,7 +26,7 @@ func BenchmarkDay(b *testing.B) {
 	}
 	flow := model.Flow{Name: "up", Protocol: model.UDP, From: model.Sender, To: model.Receiver, PayloadBytes: 512, Rate: unit.PacketRate(40_000), Streams: 1}
 	trial := model.Trial{Cell: model.Cell{"payload_bytes": model.Number(512)}, Flows: []model.Flow{flow}, Timing: model.Timing{MeasureSeconds: float64(seconds), PatienceSeconds: 60}}
-	p := &path{ends: map[string]fleet.AgentInfo{model.Sender: {ID: "s"}, model.Receiver: {ID: "r"}}, spots: endSpots()}
+	p := twoEnds()
 	for b.Loop() {
 		heap := func() float64 {
 			runtime.GC()
@@ -48,7 +48,7 @@ func BenchmarkDay(b *testing.B) {
 		}
 		now := began
 		r := &runner{Options: Options{Now: func() time.Time { return now }}, log: log, doc: &doc}
-		sum := newSoFar(trial, fleet.Trial{Flows: []fleet.PlacedFlow{{Flow: flow}}}, p, began)
+		sum := newSoFar(trial, fleet.Trial{Flows: []fleet.PlacedFlow{{Flow: flow}}}, &watch{site: p, each: make([]observation, 2)}, began)
 		for i := 1; i <= seconds; i++ {
 			now = began.Add(time.Duration(i) * time.Second)
 			n := uint64(i) * 40_000

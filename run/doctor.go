@@ -27,11 +27,19 @@ func labUses() map[string]string {
 
 // Doctor says what this machine can do, in the order it should be read.
 func Doctor() []observe.Check {
-	checks, uses := observe.Doctor(), labUses()
+	capabilities, uses := lab.Probe(), labUses()
+	why := ""
+	for _, c := range capabilities {
+		if c.Name == "user-namespace" && !c.OK {
+			why = c.Reason
+		}
+	}
+	checks := observe.Doctor(lab.Privileged(), why)
 	at := 1 + slices.IndexFunc(checks, func(c observe.Check) bool { return c.Topic == "ledger" })
 	checks = slices.Insert(checks, max(at-1, 0), interfaceChecks(xdp.Interfaces)...)
-	for _, c := range lab.Probe() {
-		checks = append(checks, observe.Check{Topic: "lab", Name: c.Name, OK: c.OK, Detail: cmp.Or(c.Detail, uses[c.Name]), Reason: c.Reason, Remedy: c.Remedy})
+	for _, c := range capabilities {
+		checks = append(checks, observe.Check{Topic: "lab", Name: c.Name, OK: c.OK,
+			Detail: cmp.Or(c.Detail, uses[c.Name]), Reason: c.Reason, Remedy: c.Remedy})
 	}
 	return checks
 }
@@ -40,7 +48,8 @@ func Doctor() []observe.Check {
 func interfaceChecks(list func() ([]xdp.Interface, error)) []observe.Check {
 	all, err := list()
 	if err != nil {
-		return []observe.Check{{Topic: "xdp", Name: "interfaces", Reason: err.Error(), Remedy: "none known; pelt uses sockets"}}
+		return []observe.Check{{Topic: "xdp", Name: "interfaces", Reason: err.Error(),
+			Remedy: "none known; pelt uses sockets"}}
 	}
 	var checks []observe.Check
 	for _, i := range all {
@@ -52,7 +61,8 @@ func interfaceChecks(list func() ([]xdp.Interface, error)) []observe.Check {
 		switch {
 		case i.Taken:
 			c.OK, c.Detail = false, "receives by sockets"
-			c.Reason, c.Remedy = "another XDP program is attached to it", "end the program that attached it, if it may end"
+			c.Reason, c.Remedy = "another XDP program is attached to it",
+				"end the program that attached it, if it may end"
 		case !i.Known:
 			c.Detail = "the kernel does not say (before Linux 6.3): a test finds out"
 		case i.Sends:

@@ -42,7 +42,7 @@ type tally struct{ packets, bytes uint64 }
 // WatchDrops begins a watch; ports limits it to TCP and UDP from or to one of
 // them, none watches all traffic. An error is one line; %+v of it tells all.
 func WatchDrops(ports []uint16) (*Drops, error) {
-	live, err := drops.Watch(drops.LiveConfig{Ports: ports})
+	live, err := drops.Watch(ports)
 	if err != nil {
 		return nil, err
 	}
@@ -68,7 +68,8 @@ func (d *Drops) read(sum bool) (model.LiveDrops, error) {
 	if sum {
 		since = d.begun
 	}
-	out := model.LiveDrops{Format: model.DropsFormat, At: now.UTC(), IntervalS: now.Sub(since).Seconds(), Sum: sum, Drops: []model.LiveDrop{},
+	out := model.LiveDrops{Format: model.DropsFormat, At: now.UTC(), IntervalS: now.Sub(since).Seconds(), Sum: sum,
+		Drops:     []model.LiveDrop{},
 		SitesLost: account.Lost, Unwatched: account.Missed, Why: d.live.Why()}
 	totals := map[dropKey]tally{}
 	for _, x := range account.Drops {
@@ -95,8 +96,9 @@ func (d *Drops) read(sum bool) (model.LiveDrops, error) {
 		out.Drops = append(out.Drops, one)
 	}
 	slices.SortFunc(out.Drops, func(a, b model.LiveDrop) int {
-		return cmp.Or(cmp.Compare(b.Packets, a.Packets), cmp.Compare(b.Total, a.Total), strings.Compare(a.Reason, b.Reason),
-			strings.Compare(a.Function, b.Function), strings.Compare(a.From, b.From), strings.Compare(a.To, b.To))
+		return cmp.Or(cmp.Compare(b.Packets, a.Packets), cmp.Compare(b.Total, a.Total),
+			strings.Compare(a.Reason, b.Reason), strings.Compare(a.Function, b.Function),
+			strings.Compare(a.From, b.From), strings.Compare(a.To, b.To))
 	})
 	if !sum {
 		d.before, d.last = totals, now
@@ -115,7 +117,8 @@ const noPacket = "ether-0x0000"
 func (d *Drops) describe(k dropKey) model.LiveDrop {
 	layer, cause := ledger.Classify(k.site.Reason, k.site.Function, ledger.SideBoth, k.site.Received)
 	one := model.LiveDrop{
-		Layer: layer, Reason: cause, Function: k.site.Function, Interface: k.site.Interface, Namespace: d.space(k.site.Namespace), Received: k.site.Received,
+		Layer: layer, Reason: cause, Function: k.site.Function, Interface: k.site.Interface,
+		Namespace: d.space(k.site.Namespace), Received: k.site.Received,
 		Protocol: k.protocol, Rest: k.rest, From: endpoint(k.from), To: endpoint(k.to),
 		Ordinary: layer == "" || ordinary.MatchString(k.site.Reason) || k.protocol == noPacket || k.neighbours(),
 	}

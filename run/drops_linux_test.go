@@ -5,20 +5,18 @@ import (
 	"encoding/json"
 	"fmt"
 	"net"
-	"os"
 	"os/exec"
 	"testing"
 	"time"
 
+	"pelt/internal/testenv"
 	"pelt/model"
 )
 
-// watch begins a watch, or skips where there is no right to: not in CI.
-func watch(t *testing.T, ports ...uint16) *Drops {
+// watch begins a watch of the kernel's drops.
+func watchPort(t *testing.T, ports ...uint16) *Drops {
 	t.Helper()
-	if os.Geteuid() != 0 && os.Getenv("CI") != "true" {
-		t.Skip("watching the kernel's drops needs root")
-	}
+	testenv.Root(t)
 	d, err := WatchDrops(ports)
 	if err != nil {
 		t.Fatalf("%+v", err)
@@ -41,7 +39,7 @@ func TestDropsNamesAClosedPort(t *testing.T) {
 	if err := closed.Close(); err != nil {
 		t.Fatal(err)
 	}
-	d := watch(t, uint16(to.Port))
+	d := watchPort(t, uint16(to.Port))
 	from, err := net.ListenPacket("udp4", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
@@ -85,16 +83,9 @@ func TestDropsNamesAClosedPort(t *testing.T) {
 //	[pelt-drops-a] da0 ---- db0 [pelt-drops-b]
 //	 iperf3 -c -u -b 0            iperf3 -s
 func TestDropsAgreeWithIperf3(t *testing.T) {
-	for _, tool := range []string{"iperf3", "ip"} {
-		if _, err := exec.LookPath(tool); err != nil {
-			if os.Getenv("CI") == "true" {
-				t.Fatal(err)
-			}
-			t.Skip(err)
-		}
-	}
+	testenv.Tool(t, "iperf3", "ip")
 	const port = 5219
-	d := watch(t, port)
+	d := watchPort(t, port)
 	ip := func(args ...string) {
 		t.Helper()
 		if out, err := exec.Command("ip", args...).CombinedOutput(); err != nil {

@@ -10,11 +10,11 @@ import (
 // Nobody watches a trial of TCP: that its hosts were not observed would sound
 // as if something had failed.
 func TestNothingIsSaidOfHostsThatNobodyWatches(t *testing.T) {
-	p := &path{spots: endSpots(), ends: map[string]fleet.AgentInfo{}}
+	p := twoEnds()
 	for mode, want := range map[model.DropMode]int{"": 0, model.DropsOff: 2} {
-		_, seen := p.along(1, mode)
-		spots, err := seen(fleet.Outcome{Cut: "the connection was lost"})
-		if err != nil {
+		w := p.watch(&fleet.Trial{Number: 1, Drops: mode})
+		spots := w.collect(fleet.Outcome{Cut: "the connection was lost"})
+		if err := w.Close(); err != nil {
 			t.Fatal(err)
 		}
 		var r model.Result

@@ -18,7 +18,8 @@ func addPacing(r *model.FlowResult, f model.Flow, s engine.SendReport) {
 	if f.Profile == nil || s.Asked == nil {
 		return
 	}
-	p := &model.Pacing{Profile: f.Profile.Words(f.Rate), Seed: f.Profile.Seed, AskedGap: s.Asked.Gap, AskedGaps: s.Asked.GapCounts, Late: s.Asked.Late}
+	p := &model.Pacing{Profile: f.Profile.Words(f.Rate), Seed: f.Profile.Seed, AskedGap: s.Asked.Gap,
+		AskedGaps: s.Asked.GapCounts}
 	if d, ok := measure.GapDistance(s.Asked.GapCounts, s.GapCounts); ok {
 		p.Distance = &d
 	}
@@ -34,10 +35,12 @@ func addPacing(r *model.FlowResult, f model.Flow, s engine.SendReport) {
 // what its profile asks.
 func unlike(f model.FlowResult) (list []string) {
 	if d := f.Pacing.Distance; d != nil && *d > toldDistance {
-		list = append(list, fmt.Sprintf("flow %s: %s or more of the gaps were not as the profile asks: short ones want a faster sender, or a lower rate", f.Name, unit.FormatRatio(*d)))
+		list = append(list,
+			fmt.Sprintf("flow %s: %s or more of the gaps differ from the profile; a lower rate helps where they are short",
+				f.Name, unit.FormatRatio(*d)))
 	}
-	if l := f.Pacing.Late; l != nil && l.Max > stillNanos {
-		list = append(list, fmt.Sprintf("flow %s: the sender stood still for a tenth of a second or more", f.Name))
+	if l := f.SendLate; l != nil && l.Max > stillNanos {
+		list = append(list, fmt.Sprintf("flow %s: the sender paused for 0.1 s or longer", f.Name))
 	}
 	return list
 }
@@ -61,6 +64,5 @@ func joinPacing(list []model.FlowResult) *model.Pacing {
 		}
 	}
 	sum.AskedGap = middle(all, func(f model.FlowResult) *model.Percentiles { return f.Pacing.AskedGap })
-	sum.Late = middle(all, func(f model.FlowResult) *model.Percentiles { return f.Pacing.Late })
 	return &sum
 }

@@ -15,20 +15,20 @@ func TestPacing(t *testing.T) {
 		t.Fatal(err)
 	}
 	flow := model.Flow{Rate: unit.PacketRate(1000), Profile: &model.Profile{Kind: model.TraceProfile, File: "a.csv", Trace: trace}}
-	asked := &engine.AskedSends{Gap: &model.Percentiles{Count: 4, P50: 1e6}, GapCounts: []model.Bucket{{UpToNanos: 1_000_000, Count: 4}}, Late: &model.Percentiles{Max: 2e8}}
+	asked := &engine.AskedSends{Gap: &model.Percentiles{Count: 4, P50: 1e6}, GapCounts: []model.Bucket{{UpToNanos: 1_000_000, Count: 4}}}
 	var r model.FlowResult
 	addPacing(&r, flow, engine.SendReport{Planned: 5, Asked: asked, GapCounts: []model.Bucket{{UpToNanos: 1_000_000, Count: 3}, {UpToNanos: 1_250_000}, {UpToNanos: 1_600_000, Count: 1}}})
 	p := r.Pacing
 	if p == nil || p.Profile != "trace=a.csv" || p.Rounds != 2.5 || p.Distance == nil || *p.Distance != 0.25 || p.AskedGap.P50 != 1e6 {
 		t.Fatalf("pacing %+v", p)
 	}
-	r.Name = "up"
+	r.Name, r.SendLate = "up", &model.Percentiles{Max: 2e8}
 	said := strings.Join(unlike(r), "\n")
-	if !strings.Contains(said, "flow up: 25 % or more of the gaps were not as the profile asks") || !strings.Contains(said, "stood still") {
+	if !strings.Contains(said, "flow up: 25 % or more of the gaps differ from the profile") || !strings.Contains(said, "paused for 0.1 s") {
 		t.Errorf("said %q", said)
 	}
 	near := 0.05
-	r.Pacing = &model.Pacing{Distance: &near, Late: &model.Percentiles{Max: 5e7}}
+	r.Pacing, r.SendLate = &model.Pacing{Distance: &near}, &model.Percentiles{Max: 5e7}
 	r.SendGap = &model.Percentiles{P50: 1000, Max: 9e8} // which is a pause that was asked
 	if said := missedSome([]model.FlowResult{r}); len(said) > 0 {
 		t.Errorf("a sender that kept its profile is told: %q", said)
@@ -36,7 +36,7 @@ func TestPacing(t *testing.T) {
 
 	one, other := r, r
 	far := 0.2
-	other.Pacing = &model.Pacing{Distance: &far, Late: &model.Percentiles{Count: 1, Max: 9}}
+	other.Pacing, other.SendLate = &model.Pacing{Distance: &far}, &model.Percentiles{Count: 1, Max: 9}
 	if sum := joinPacing([]model.FlowResult{one, other}); sum == nil || *sum.Distance != far || *one.Pacing.Distance != near {
 		t.Errorf("joined %+v", sum)
 	}

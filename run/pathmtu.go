@@ -25,24 +25,27 @@ const (
 // survey finds each flow's path MTU and puts it into the plan's levels that wait
 // for it. said are doubts about those. The error is of a plan whose levels cannot
 // be known; the others are in the PathMTU's Why.
-func (p *path) survey(ctx context.Context, plan *model.Plan) (mtus []model.PathMTU, said []string, err error) {
-	mtus = p.searchMTU(ctx, plan.Flows)
+func (s *site) survey(ctx context.Context, plan *model.Plan) (mtus []model.PathMTU, said []string, err error) {
+	mtus = s.searchMTU(ctx, plan.Flows)
 	if ctx.Err() != nil {
 		return nil, nil, ctx.Err()
 	}
-	if err := p.reseed(); err != nil {
-		return nil, nil, err
+	if s.lab != nil { // the search draws differently from run to run, and a seed shall mean the same each time
+		if err := s.lab.BeginAnew(); err != nil {
+			return nil, nil, err
+		}
 	}
 	if !plan.AsksPathMTU() {
 		return mtus, nil, nil
 	}
-	payload, said, err := p.wholePayload(mtus)
+	payload, said, err := s.wholePayload(mtus)
 	if err != nil {
 		return nil, nil, err
 	}
 	settled, twice := plan.WithPayload(payload)
 	if twice {
-		said = append(said, fmt.Sprintf("payload mtu is %d B here, which the list of payloads holds already", payload))
+		said = append(said, fmt.Sprintf("payload mtu is %d B here, which the list of payloads holds already",
+			payload))
 	}
 	*plan = settled
 	if err := plan.Check(); err != nil {
@@ -51,17 +54,8 @@ func (p *path) survey(ctx context.Context, plan *model.Plan) (mtus []model.PathM
 	return mtus, said, nil
 }
 
-// reseed lets the emulated links of this process draw from the beginning: what
-// the search takes differs from run to run, and a seed shall mean the same each time.
-func (p *path) reseed() error {
-	if p.roads.lab == nil {
-		return nil
-	}
-	return p.roads.lab.BeginAnew()
-}
-
 // wholePayload is the largest payload that no flow's path needs fragments for.
-func (p *path) wholePayload(mtus []model.PathMTU) (payload int, said []string, err error) {
+func (s *site) wholePayload(mtus []model.PathMTU) (payload int, said []string, err error) {
 	why := ""
 	for _, m := range mtus {
 		switch {
@@ -71,13 +65,15 @@ func (p *path) wholePayload(mtus []model.PathMTU) (payload int, said []string, e
 			payload = m.PayloadBytes
 		}
 		if m.AtLeast {
-			said = append(said, fmt.Sprintf("payload mtu: flow %s: %d B are the least that the path takes whole; more may fit, but %s", m.Flow, m.PayloadBytes, m.Why))
+			said = append(said,
+				fmt.Sprintf("payload mtu: flow %s: %d B are the least that the path takes whole; more may fit, but %s",
+					m.Flow, m.PayloadBytes, m.Why))
 		}
 	}
 	if why == "" {
 		return payload, said, nil
 	}
-	for _, h := range p.hosts() {
+	for _, h := range s.hosts() {
 		for _, m := range mtus {
 			if n := model.WholePayload(m.Family, h.MTUBytes); n > 0 && (payload == 0 || n < payload) {
 				payload = n
@@ -85,14 +81,17 @@ func (p *path) wholePayload(mtus []model.PathMTU) (payload int, said []string, e
 		}
 	}
 	if payload == 0 {
-		return 0, nil, &model.FieldError{Field: "--payload", Want: "mtu: path MTU unknown: " + why + "; give the size as a number"}
+		return 0, nil, refuse("--payload", "mtu: path MTU unknown: %s; give the size as a number", why)
 	}
-	return payload, append(said, fmt.Sprintf("path MTU unknown: %s; payload mtu is %d B, by the interfaces of the two hosts", why, payload)), nil
+	said = append(said, fmt.Sprintf("path MTU unknown: %s; payload mtu is %d B, by the interfaces of the two hosts",
+		why, payload))
+	return payload, said, nil
 }
 
 // searchMTU makes one survey for each pair of ends, all at once.
-func (p *path) searchMTU(ctx context.Context, flows []model.Flow) []model.PathMTU {
-	trial := fleet.Trial{Number: uint16(1 + rand.IntN(0x7ffe)), Survey: true, OneClock: p.oneClock, Timing: model.Timing{MeasureSeconds: surveySeconds}}
+func (s *site) searchMTU(ctx context.Context, flows []model.Flow) []model.PathMTU {
+	trial := fleet.Trial{Number: uint16(1 + rand.IntN(0x7ffe)), Survey: true, OneClock: s.oneClock,
+		Timing: model.Timing{MeasureSeconds: surveySeconds}}
 	var list []model.PathMTU
 	var asked [][]int // for each entry of list, its surveys in trial
 	why := ""
@@ -100,13 +99,13 @@ func (p *path) searchMTU(ctx context.Context, flows []model.Flow) []model.PathMT
 	for _, f := range flows {
 		var of []int
 		family := 4
-		for _, one := range p.each(f, p.receivers) {
-			placed, err := p.surveyed(one)
+		for _, one := range s.each(f, 0) {
+			placed, err := s.surveyed(one)
 			if err != nil {
 				why = err.Error()
 				continue
 			}
-			family = p.family(placed)
+			family = familyOf(placed)
 			key := surveyKey{placed.From, placed.To, family, one.DSCP}
 			k, known := at[key]
 			if !known {
@@ -116,11 +115,12 @@ func (p *path) searchMTU(ctx context.Context, flows []model.Flow) []model.PathMT
 			}
 			of = append(of, k)
 		}
-		list, asked = append(list, model.PathMTU{Flow: f.Name, From: f.From, To: f.To, Family: family}), append(asked, of)
+		list = append(list, model.PathMTU{Flow: f.Name, From: f.From, To: f.To, Family: family})
+		asked = append(asked, of)
 	}
 	var out fleet.Outcome
 	if why == "" {
-		out, why = p.carry(ctx, trial)
+		out, why = s.carry(ctx, trial)
 	}
 	for i := range list {
 		list[i] = least(list[i], trial, asked[i], out, why)
@@ -136,34 +136,32 @@ type surveyKey struct {
 }
 
 // surveyed places the survey of a flow; it is always dialed by the sender's host.
-func (p *path) surveyed(f model.Flow) (fleet.PlacedFlow, error) {
+func (s *site) surveyed(f model.Flow) (fleet.PlacedFlow, error) {
 	node := f.To
 	if node == model.Sender {
 		node = f.From
 	}
-	near, far := p.ends[model.Sender], p.ends[node]
+	near, far := s.end(model.Sender).agent, s.end(node).agent
 	for _, e := range []fleet.AgentInfo{near, far} {
 		if !slices.Contains(e.Engines, "udp") {
 			return fleet.PlacedFlow{}, fmt.Errorf("there is no udp engine at the %s", e.Node)
 		}
 	}
-	family := f.Family
-	if family == 0 && p.lab != nil {
-		family = 4
+	listen, err := s.listen(f)
+	if err != nil {
+		return fleet.PlacedFlow{}, err
 	}
-	listen := p.address[node](family)
-	if !listen.IsValid() {
-		return fleet.PlacedFlow{}, fmt.Errorf("the %s has no address of IPv%d", node, family)
-	}
-	one := model.Flow{Name: "path MTU to " + node, Protocol: model.UDP, From: model.Sender, To: node, Family: f.Family, DSCP: f.DSCP, Streams: 1}
+	one := model.Flow{Name: "path MTU to " + node, Protocol: model.UDP, From: model.Sender, To: node,
+		Family: f.Family, DSCP: f.DSCP, Streams: 1}
 	udp := fleet.Choice{Engine: "udp"}
-	return fleet.PlacedFlow{Flow: one, Send: udp, Receive: udp, From: near.ID, To: far.ID, Dialer: near.ID, Listen: listen, CPU: -1}, nil
+	return fleet.PlacedFlow{Flow: one, Send: udp, Receive: udp, From: near.ID, To: far.ID, Dialer: near.ID,
+		Listen: listen, CPU: -1}, nil
 }
 
-func (p *path) carry(ctx context.Context, t fleet.Trial) (out fleet.Outcome, why string) {
+func (s *site) carry(ctx context.Context, t fleet.Trial) (out fleet.Outcome, why string) {
 	ctx, cancel := context.WithTimeout(ctx, surveyPatience)
 	defer cancel()
-	out, err := p.controller.RunTrial(ctx, t, nil)
+	out, err := s.controller.RunTrial(ctx, t, nil)
 	switch {
 	case errors.Is(err, context.DeadlineExceeded):
 		return out, fmt.Sprintf("the two hosts did not meet within %v", surveyPatience)

@@ -51,14 +51,15 @@ func TestLeast(t *testing.T) {
 
 // TestWholePayload: the payload that stands for mtu, and what it rests on.
 func TestWholePayload(t *testing.T) {
-	known := &path{ends: map[string]fleet.AgentInfo{model.Sender: {Host: model.Host{MTUBytes: 1500}}, model.Receiver: {Host: model.Host{MTUBytes: 1400}}}}
-	unknown := &path{ends: map[string]fleet.AgentInfo{}}
+	known := twoEnds()
+	known.nodes[0].agent.Host.MTUBytes, known.nodes[1].agent.Host.MTUBytes = 1500, 1400
+	unknown := twoEnds()
 	up, down := model.PathMTU{Flow: "up", Family: 4, Bytes: 1500, PayloadBytes: 1472}, model.PathMTU{Flow: "down", Family: 4, Bytes: 1400, PayloadBytes: 1372}
 	silent := model.PathMTU{Flow: "up", Family: 4, Why: "no probe was answered"}
 	bound := model.PathMTU{Flow: "up", Family: 4, Bytes: 1200, PayloadBytes: 1172, AtLeast: true, Why: "the search was not over after 1s"}
 	for _, c := range []struct {
 		name    string
-		path    *path
+		path    *site
 		mtus    []model.PathMTU
 		payload int
 		said    string

@@ -1,49 +1,43 @@
 package run
 
 import (
+	"cmp"
 	"fmt"
+	"net/netip"
 	"runtime"
 	"slices"
 	"strings"
 
+	"pelt/engine"
+	"pelt/engine/xdp"
 	"pelt/fleet"
 	"pelt/model"
 )
 
 // place turns a trial into orders for this path's agents. The sender's host
 // always dials, so that a path with NAT works in both directions.
-func (p *path) place(t model.Trial) (fleet.Trial, string, error) {
-	placed := fleet.Trial{Timing: t.Timing, OneClock: p.oneClock, Probe: !p.oneClock || p.lab == nil}
+func (s *site) place(t model.Trial) (fleet.Trial, string, error) {
+	placed := fleet.Trial{Timing: t.Timing, OneClock: s.oneClock, Probe: !s.oneClock || !s.local}
 	var reasons []string
 	because := func(text string) {
-		if !slices.Contains(reasons, text) {
+		if text != "" && !slices.Contains(reasons, text) {
 			reasons = append(reasons, text)
 		}
 	}
 	before := map[string]int{} // flows from each node so far
 	var flows []model.Flow
 	for _, f := range t.Flows {
-		flows = append(flows, p.each(f, p.among(t))...)
+		flows = append(flows, s.each(f, t.Receivers)...)
 	}
 	for i, f := range flows {
-		from, to := p.ends[f.From], p.ends[f.To]
+		from, to := s.end(f.From).agent, s.end(f.To).agent
 		if from.ID == "" || to.ID == "" {
-			return fleet.Trial{}, "", &model.FieldError{Field: fmt.Sprintf("flows[%d]", i), Want: "the path has a sender and a receiver, not " + f.From + " and " + f.To}
+			return fleet.Trial{}, "", refuse(fmt.Sprintf("flows[%d]", i),
+				"the path has a sender and a receiver, not %s and %s", f.From, f.To)
 		}
-		send, receive := choices(p.engine)
+		send, receive, why := carriersOf(s.engine, f, s.noFrames(f, from, to))
+		because(why)
 		placed.Probe = placed.Probe || f.Protocol == model.TCP // TCP tells its own round trips only
-		switch {
-		case f.Protocol == model.TCP:
-			send = fleet.Choice{Engine: "tcp"}
-			receive = send
-			because("the plan's flows are TCP")
-		case send.Engine == "udp" && receive.Engine == "udp":
-			because("udp sockets: they were asked for")
-		}
-		if why := p.onlySockets(f, to); why != "" && f.Protocol == model.UDP && p.engine == auto {
-			because("udp sockets, because " + why)
-			send, receive = fleet.Choice{Engine: "udp"}, fleet.Choice{Engine: "udp"}
-		}
 		for _, e := range []struct {
 			fleet.AgentInfo
 			*fleet.Choice
@@ -56,66 +50,104 @@ func (p *path) place(t model.Trial) (fleet.Trial, string, error) {
 				*e.Choice = fleet.Choice{Engine: "udp"}
 			}
 		}
-		family := f.Family
-		if family == 0 && p.lab != nil {
-			family = 4
-		}
-		far := f.To
-		if far == model.Sender {
-			far = f.From
-		}
-		if listen := p.address[far](family); !listen.IsValid() {
-			return fleet.Trial{}, "", &model.FieldError{Field: "family", Want: fmt.Sprintf("the %s has no address of IPv%d here; a lab's link with an MTU below 1280 B has no IPv6", far, max(family, 4))}
-		}
-		if p.unready != "" && f.Protocol == model.UDP {
-			because("frames are not carried here: " + p.unready)
+		listen, err := s.listen(f)
+		if err != nil {
+			return fleet.Trial{}, "", err
 		}
 		placed.Flows = append(placed.Flows, fleet.PlacedFlow{
 			Flow: f, Send: send, Receive: receive, From: from.ID, To: to.ID,
-			Dialer: p.ends[model.Sender].ID, Listen: p.address[far](family), CPU: p.core(f.From, before[f.From]),
+			Dialer: s.end(model.Sender).agent.ID, Listen: listen, CPU: s.core(f.From, before[f.From]),
 		})
 		before[f.From]++
 	}
 	return placed, strings.Join(reasons, "; "), nil
 }
 
-// onlySockets says why auto has a flow carried by sockets at both ends: "" if
-// frames may carry it. A flood of frames into sockets would say much of the
-// receiver and little of the path, so that is done only if it is asked for.
-func (p *path) onlySockets(f model.Flow, to fleet.AgentInfo) string {
-	switch {
-	case p.onSockets != "":
-		return p.onSockets
-	case f.Packets > 0:
-		return "a number of packets was asked for"
-	case p.strayed[passageOf(f)] != "":
-		return p.strayed[passageOf(f)]
-	case p.split(f) != "":
-		return p.split(f)
-	case f.Joined || f.ReceiveBuffer > 0:
-		return ""
-	case !slices.Contains(to.Engines, "xdp"):
-		return "pelt offers no xdp engine at the " + to.Node
-	case !to.Host.Privileged:
-		return "pelt has no rights for XDP programs at the " + to.Node
+// listen is where the receiver that a flow leads to, or comes from, is reached by the sender.
+func (s *site) listen(f model.Flow) (netip.Addr, error) {
+	far, family := f.To, f.Family
+	if far == model.Sender {
+		far = f.From
 	}
-	return ""
+	if family == 0 && s.local {
+		family = 4
+	}
+	return s.end(far).at(family)
+}
+
+// at is the address at which a node is reached.
+func (n *node) at(family int) (a netip.Addr, err error) {
+	if n.address != nil {
+		a = n.address(family)
+	}
+	if !a.IsValid() {
+		err = refuse("family",
+			"the %s has no address of IPv%d here; a lab's link with an MTU below 1280 B has no IPv6", n.name,
+			max(family, 4))
+	}
+	return a, err
+}
+
+// carriersOf decides which engines carry the two ends of a flow, and says why if the ends' reports do not.
+// Frames pass both hosts' packet filters, queues and socket buffers. So auto takes them only for rates
+// that sockets do not carry. noFrames is why this path cannot carry the flow by frames, "" if it can.
+func carriersOf(asked string, f model.Flow, noFrames string) (send, receive fleet.Choice, why string) {
+	tcp, sockets, frames := fleet.Choice{Engine: "tcp"}, fleet.Choice{Engine: "udp"}, fleet.Choice{Engine: "xdp"}
+	framesOrSockets := fleet.Choice{Engine: "xdp", Fallback: true}
+	from, to, both := strings.Cut(asked, ":")
+	switch {
+	case f.Protocol == model.TCP:
+		return tcp, tcp, "the plan's flows are TCP"
+	case asked == model.EngineAuto && f.SocketsCarry():
+		return sockets, sockets, "udp sockets: the asked rate needs no frames"
+	case asked == model.EngineAuto && noFrames != "":
+		return sockets, sockets, "udp sockets, because " + noFrames
+	case asked == model.EngineAuto:
+		return framesOrSockets, framesOrSockets, ""
+	case asked == "xdp": // a receiver without the rights for it is still one
+		return frames, framesOrSockets, ""
+	case asked == "xdp:udp": // the interface must be ready for what comes
+		return frames, fleet.Choice{Engine: "xdp", Fallback: true, Sockets: true}, ""
+	case both:
+		return fleet.Choice{Engine: from}, fleet.Choice{Engine: to}, ""
+	}
+	return sockets, sockets, "udp sockets: they were asked for"
+}
+
+// noFrames says what is known to keep frames from carrying a flow on this path, "" if nothing is.
+func (s *site) noFrames(f model.Flow, from, to fleet.AgentInfo) string {
+	why := cmp.Or(s.noXDP, s.strayed[passageOf(f)], s.split(f), xdp.Unfit(engine.Send, f))
+	ends := []fleet.AgentInfo{from, to}
+	if xdp.Unfit(engine.Receive, f) != "" { // the receiver's sockets were asked for, and frames go into them
+		ends = ends[:1]
+	}
+	for _, e := range ends {
+		switch {
+		case why != "":
+		case !slices.Contains(e.Engines, "xdp"):
+			why = "pelt offers no xdp engine at the " + e.Node
+		case !e.Host.Privileged:
+			why = "pelt has no rights for XDP programs at the " + e.Node
+		}
+	}
+	return why
 }
 
 // split says that a flow's packets come in fragments, by the path MTU; "" if they
 // do not, or it is not known.
-func (p *path) split(f model.Flow) string {
-	if m, n := p.fragments(f); n > 1 {
-		return fmt.Sprintf("packets of %d B need fragments: the path MTU is %d B", f.PayloadBytes+m.Bytes-m.PayloadBytes, m.Bytes)
+func (s *site) split(f model.Flow) string {
+	if m, n := s.fragments(f); n > 1 {
+		return fmt.Sprintf("packets of %d B need fragments: the path MTU is %d B",
+			f.PayloadBytes+m.Bytes-m.PayloadBytes, m.Bytes)
 	}
 	return ""
 }
 
 // fragments is how many packets one of the flow's datagrams becomes by the path MTU
 // that makes most of it; 1 where none is known.
-func (p *path) fragments(f model.Flow) (by model.PathMTU, n int) {
+func (s *site) fragments(f model.Flow) (by model.PathMTU, n int) {
 	n = 1
-	for _, m := range p.mtus {
+	for _, m := range s.mtus {
 		if m.Flow == base(f.Name) && m.Bytes > 0 && !m.AtLeast {
 			if k := model.Fragments(m.Family, f.PayloadBytes, m.Bytes); k > n {
 				by, n = m, k
@@ -137,58 +169,40 @@ func passageOf(f model.Flow) passage { return passage{f.From, f.PayloadBytes, f.
 // receiver's program, or not at all: in pieces that a router on the path made,
 // through another interface, or nowhere, since a host that hears that its packets
 // are too big tells its sockets only. It reports whether auto should try again.
-func (p *path) astray(placed fleet.Trial, out fleet.Outcome) (again bool) {
-	if p.engine != auto || out.Cut != "" {
+func (s *site) astray(placed fleet.Trial, out fleet.Outcome) (again bool) {
+	if s.engine != model.EngineAuto || out.Cut != "" {
 		return false
 	}
 	for i, f := range placed.Flows {
 		o := out.Flows[i]
-		if o.Send == nil || o.Send.Send == nil || o.Receive == nil || o.Receive.Receive == nil || p.strayed[passageOf(f.Flow)] != "" {
+		if missing(o) || s.strayed[passageOf(f.Flow)] != "" {
 			continue
 		}
-		why := ""
+		in, why := o.Receive.Receive, ""
 		switch {
-		case o.Receive.Receive.Strays > 0: // also what the sender's sockets sent in pieces
-			why = "frames came to the " + f.Flow.To + " another way than past its XDP program: as fragments, or through another interface"
-		case o.Send.Engine == "xdp" && o.Send.Send.Accepted > 0 && o.Receive.Receive.Tally.Received == 0 && o.Receive.Receive.WarmupReceived == 0:
+		case in.Strays > 0: // also what the sender's sockets sent in pieces
+			why = "frames came to the " + f.Flow.To + " another way than past its XDP program: " +
+				"as fragments, or through another interface"
+		case o.Send.Engine == "xdp" && o.Send.Send.Accepted > 0 && in.Tally.Received == 0 && in.WarmupReceived == 0:
 			why = "no frame arrived at the " + f.Flow.To
 		}
 		if why != "" {
-			if p.strayed == nil {
-				p.strayed = map[passage]string{}
+			if s.strayed == nil {
+				s.strayed = map[passage]string{}
 			}
-			p.strayed[passageOf(f.Flow)] = why
+			s.strayed[passageOf(f.Flow)] = why
 			again = true
 		}
 	}
 	return again
 }
 
-// auto takes frames where they can be had.
-const auto = "auto"
-
-// choices are the engines of sender and receiver for what the plan asks.
-func choices(asked string) (send, receive fleet.Choice) {
-	from, to, both := strings.Cut(asked, ":")
-	switch {
-	case asked == "xdp:udp": // the interface must be ready for what comes
-		return fleet.Choice{Engine: from}, fleet.Choice{Engine: from, Fallback: true, Sockets: true}
-	case both:
-		return fleet.Choice{Engine: from}, fleet.Choice{Engine: to}
-	case asked == auto:
-		return fleet.Choice{Engine: "xdp", Fallback: true}, fleet.Choice{Engine: "xdp", Fallback: true}
-	case asked == "xdp": // a receiver without the rights for it is still one
-		return fleet.Choice{Engine: "xdp"}, fleet.Choice{Engine: "xdp", Fallback: true}
-	}
-	return fleet.Choice{Engine: "udp"}, fleet.Choice{Engine: "udp"}
-}
-
 // core gives the sender of a node's k-th flow its first core, each direction its
 // own; the engines put the receiver's threads on the next ones. Ends that share a
 // machine are pinned, so that they do not chase each other; on a real host the
 // scheduler knows better.
-func (p *path) core(node string, k int) int {
-	if !p.pin || runtime.NumCPU() < 2 {
+func (s *site) core(node string, k int) int {
+	if !s.pin || runtime.NumCPU() < 2 {
 		return -1
 	}
 	return (senderCore(node) + 2*k) % runtime.NumCPU()
@@ -205,7 +219,7 @@ func senderCore(node string) int {
 // meet first: not on that node's sending core.
 func coreAcross(peer string) int { return 1 - senderCore(peer) }
 
-func (p *path) family(f fleet.PlacedFlow) int {
+func familyOf(f fleet.PlacedFlow) int {
 	if f.Listen.Is4() || f.Listen.Is4In6() {
 		return 4
 	}

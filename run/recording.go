@@ -31,23 +31,20 @@ type recording struct {
 	came   map[disk.Key]uint64 // packets, as streams that have ended told
 	ended  map[disk.Key]int    // these streams
 	total  record.End
-	cost   disk.Cost // when it was told last
 }
-
-// recordsSockets is why sockets carry all flows of a run with a record.
-const recordsSockets = "each packet is recorded"
 
 // newRecording checks that a plan has something to record. It makes no file yet.
 func newRecording(path string, p model.Plan) (*recording, error) {
 	if path == "" {
 		return nil, nil
 	}
-	udp := slices.ContainsFunc(p.Flows, func(f model.Flow) bool { return f.Protocol == model.UDP && f.Commands == nil })
+	datagrams := func(f model.Flow) bool { return f.Protocol == model.UDP && f.Commands == nil }
+	udp := slices.ContainsFunc(p.Flows, datagrams)
 	for _, c := range oneByOne(p) {
 		udp = udp || c["protocol"].Text == string(model.UDP)
 	}
 	if !udp {
-		return nil, &model.FieldError{Field: "--record", Want: "a record is of UDP packets, and this test sends none"}
+		return nil, refuse("--record", "a record is of UDP packets, and this test sends none")
 	}
 	return &recording{path: path, came: map[disk.Key]uint64{}, ended: map[disk.Key]int{}}, nil
 }
@@ -59,7 +56,9 @@ func (r *recording) fresh() error {
 		return nil
 	}
 	if info, err := os.Stat(r.path); err == nil && info.Mode().IsRegular() && info.Size() > 0 {
-		return &model.FieldError{Field: "--record", Want: filepath.Base(r.path) + " is there already, and a run that goes on needs a file of its own for its further trials"}
+		return refuse("--record",
+			"%s is there already, and a run that goes on needs a file of its own for its further trials",
+			filepath.Base(r.path))
 	}
 	return nil
 }
@@ -70,7 +69,8 @@ func (r *recording) open(doc model.Document) error {
 		return nil
 	}
 	opening, err := record.Append(nil, &record.Header{
-		Format: record.Format, Run: doc.ID, Started: doc.Started, Tool: doc.Tool, Target: doc.Plan.Target, ResolutionNS: 1,
+		Format: record.Format, Run: doc.ID, Started: doc.Started, Tool: doc.Tool, Target: doc.Plan.Target,
+		ResolutionNS: 1,
 	})
 	if err != nil {
 		return err
@@ -110,17 +110,24 @@ func (r *recording) agent() func() engine.Recording {
 	return func() engine.Recording { return nearRecording{r} }
 }
 
+// needsSockets is why sockets carry all flows of a run with a record, "" without one.
+func (r *recording) needsSockets() string {
+	if r == nil {
+		return ""
+	}
+	return "each packet is recorded"
+}
+
 // begin names the flows of a trial that is about to run, and describes it in the file.
-func (r *recording) begin(t model.Trial, p *path, placed *fleet.Trial, started time.Time) (trial uint32, err error) {
+func (r *recording) begin(t model.Trial, s *site, placed *fleet.Trial, started time.Time) (trial uint32, err error) {
 	if r == nil {
 		return 0, nil
 	}
-	r.mu.Lock()
 	r.trials++
 	trial = r.trials
-	r.mu.Unlock()
 	context := record.Trial{
-		Trial: trial, Cell: t.Cell, Repeat: t.Repeat, Started: started.UTC().Truncate(time.Millisecond), Wire: placed.Number,
+		Trial: trial, Cell: t.Cell, Repeat: t.Repeat, Started: started.UTC().Truncate(time.Millisecond),
+		Wire:    placed.Number,
 		WarmupS: t.Timing.WarmupSeconds, MeasureS: t.Timing.MeasureSeconds,
 	}
 	may := map[string][]uint16{} // flows, by the agent that receives them
@@ -137,8 +144,9 @@ func (r *recording) begin(t model.Trial, p *path, placed *fleet.Trial, started t
 		}
 		context.Flows = append(context.Flows, record.Flow{
 			Flow: uint16(i), Name: f.Flow.Name, From: f.Flow.From, To: f.Flow.To,
-			FromHost: p.ends[f.Flow.From].Host.Name, ToHost: p.ends[f.Flow.To].Host.Name,
-			Family: p.family(*f), PayloadBytes: f.Flow.PayloadBytes, RatePPS: pps, Streams: f.Flow.Streams, OneClock: p.oneClock,
+			FromHost: s.end(f.Flow.From).agent.Host.Name, ToHost: s.end(f.Flow.To).agent.Host.Name,
+			Family: familyOf(*f), PayloadBytes: f.Flow.PayloadBytes, RatePPS: pps, Streams: f.Flow.Streams,
+			OneClock: placed.OneClock,
 		})
 	}
 	if len(context.Flows) == 0 {
@@ -190,7 +198,6 @@ func (r *recording) finish(trial uint32, placed fleet.Trial, out fleet.Outcome, 
 		return
 	}
 	r.taps.End(trial)
-	r.file.Settle()
 	closed := record.Closed{Trial: trial, State: result.State, Why: result.Why}
 	facts := map[string]*model.RecordFacts{} // by the flow of the result
 	untold := map[string]bool{}              // flows whose figures are not the whole trial's, for an end told none
@@ -214,7 +221,8 @@ func (r *recording) finish(trial uint32, placed fleet.Trial, out fleet.Outcome, 
 		}
 		if heard {
 			t := in.Receive.Tally
-			end.Received, end.Duplicates, end.Reordered, end.Late, end.JitterNS, end.Delay = t.Received, t.Duplicates, t.Reordered, t.Late, t.JitterNanos, t.Delay
+			end.Received, end.Duplicates, end.Reordered, end.Late, end.JitterNS, end.Delay = t.Received, t.Duplicates,
+				t.Reordered, t.Late, t.JitterNanos, t.Delay
 		}
 		r.mu.Lock()
 		came := r.came[k]
@@ -236,7 +244,6 @@ func (r *recording) finish(trial uint32, placed fleet.Trial, out fleet.Outcome, 
 		a := facts[name]
 		a.Packets, a.Dropped, a.Bytes = a.Packets+written.Packets, a.Dropped+dropped, a.Bytes+written.Bytes
 	}
-	cost := r.spent()
 	for i := range result.Flows {
 		f := &result.Flows[i]
 		a := facts[f.Name]
@@ -246,13 +253,12 @@ func (r *recording) finish(trial uint32, placed fleet.Trial, out fleet.Outcome, 
 		if a.Packets > 0 {
 			a.BytesPerPacket = float64(a.Bytes) / float64(a.Packets)
 		}
-		a.Syncs, a.SyncS, a.SyncMaxS = cost.Syncs, cost.All.Seconds(), cost.Longest.Seconds()
 		f.Record = a
 		if !untold[f.Name] {
 			f.Ledger.Checks = append(f.Ledger.Checks, recordCheck(*f))
 		}
 		if a.Dropped > 0 {
-			result.Warnings = append(result.Warnings, fmt.Sprintf("flow %s: the record misses packets that came", f.Name))
+			result.Warnings = append(result.Warnings, "flow "+f.Name+": the record misses packets that came")
 		}
 	}
 	if err := r.write(&closed); err != nil {
@@ -263,21 +269,13 @@ func (r *recording) finish(trial uint32, placed fleet.Trial, out fleet.Outcome, 
 	}
 }
 
-// spent is what syncing took since it was asked last, and the longest so far.
-func (r *recording) spent() disk.Cost {
-	now := r.file.Cost()
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	since := disk.Cost{Syncs: now.Syncs - r.cost.Syncs, All: now.All - r.cost.All, Longest: now.Longest}
-	r.cost = now
-	return since
-}
-
 // recordCheck holds a flow's record against its account.
 func recordCheck(f model.FlowResult) model.Check {
 	came, told := f.Received+f.Duplicates+f.Late, f.Record.Packets+f.Record.Dropped
-	c := model.Check{Name: "recorded", Held: came == told, Text: fmt.Sprintf("%s received + %s duplicates + %s late = %s recorded + %s left out of the record",
-		unit.FormatCount(f.Received), unit.FormatCount(f.Duplicates), unit.FormatCount(f.Late), unit.FormatCount(f.Record.Packets), unit.FormatCount(f.Record.Dropped))}
+	c := model.Check{Name: "recorded", Held: came == told,
+		Text: fmt.Sprintf("%s received + %s duplicates + %s late = %s recorded + %s left out of the record",
+			unit.FormatCount(f.Received), unit.FormatCount(f.Duplicates), unit.FormatCount(f.Late),
+			unit.FormatCount(f.Record.Packets), unit.FormatCount(f.Record.Dropped))}
 	if !c.Held {
 		c.Text = "broken: " + c.Text
 	}

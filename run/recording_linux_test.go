@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"pelt/internal/testenv"
 	"pelt/model"
 	"pelt/record"
 	"pelt/record/stats"
@@ -15,6 +16,7 @@ import (
 // TestRecordBearsOutTheTrials: through links that lose, double and reorder packets,
 // what is computed from the record is what each trial counted, in whatever state it is.
 func TestRecordBearsOutTheTrials(t *testing.T) {
+	testenv.Root(t)
 	rate, err := unit.ParseRate("4kpps")
 	if err != nil {
 		t.Fatal(err)
@@ -40,7 +42,7 @@ func TestRecordBearsOutTheTrials(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	d, err := stats.Read(r, nil)
+	d, err := stats.Read(r)
 	if err != nil || !d.Whole || len(d.Trials) != len(doc.Results) {
 		t.Fatalf("%d trials, whole %v (%s), %v; want %d", len(d.Trials), d.Whole, d.Cut, err, len(doc.Results))
 	}

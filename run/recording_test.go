@@ -24,7 +24,7 @@ func TestRecordWithoutTheReceiversReport(t *testing.T) {
 	if err := r.open(model.Document{ID: "20261123-0000-abc", Started: time.Unix(1, 0)}); err != nil {
 		t.Fatal(err)
 	}
-	p := &path{ends: map[string]fleet.AgentInfo{model.Sender: {ID: "s"}, model.Receiver: {ID: "r"}}}
+	p := twoEnds()
 	placed := fleet.Trial{Flows: []fleet.PlacedFlow{{Flow: flow}}}
 	trial, err := r.begin(model.Trial{Flows: []model.Flow{flow}}, p, &placed, time.Unix(2, 0))
 	if err != nil {

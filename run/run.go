@@ -8,10 +8,8 @@ import (
 
 	"time"
 
-	"pelt/analysis"
-	"pelt/analysis/changes"
-	"pelt/analysis/controls"
 	"pelt/design"
+	"pelt/finding"
 	"pelt/fleet"
 	"pelt/lab"
 	"pelt/model"
@@ -20,9 +18,10 @@ import (
 
 // Options are what a run needs beside its plan.
 type Options struct {
-	Version string
-	Code    string       // of the far host's pelt serve, or of both hosts' as NEAR,FAR where the plan has a near one; never stored
-	Store   *store.Store // nil keeps nothing
+	Version   string
+	Arguments []string     // of the command that made the run, without codes; stored with it
+	Code      string       // of the far host's pelt serve, or of both hosts' as NEAR,FAR where the plan has a near one; never stored
+	Store     *store.Store // nil keeps nothing
 	// Uncalibrated leaves out the probes of emulated links before the first trial.
 	Uncalibrated bool
 	// Record is the file that every packet a receiver of UDP sees is taken down in; "" for none.
@@ -72,10 +71,7 @@ func Execute(ctx context.Context, p model.Plan, o Options) (model.Document, erro
 	if err := p.Check(); err != nil {
 		return model.Document{}, err
 	}
-	if err := checkSideBySide(p); err != nil {
-		return model.Document{}, err
-	}
-	if err := checkDevice(p); err != nil {
+	if err := checkRouter(p); err != nil {
 		return model.Document{}, err
 	}
 	links, err := lab.ReadTables(p.Links) // so that going on with the run needs no file
@@ -86,38 +82,33 @@ func Execute(ctx context.Context, p model.Plan, o Options) (model.Document, erro
 	if o.records, err = newRecording(o.Record, p); err != nil {
 		return model.Document{}, err
 	}
-	path, err := openPath(ctx, p, o)
+	s, err := openSite(ctx, p, o)
 	if err != nil {
 		return model.Document{}, err
 	}
-	mtus, said, err := path.survey(ctx, &p)
-	if err != nil {
-		return model.Document{}, errors.Join(err, path.Close())
+	mtus, said, err := s.survey(ctx, &p)
+	if err == nil {
+		s.mtus, p.Flows = mtus, s.settle(p)
+		err = s.admits(p)
 	}
-	path.mtus = mtus
-	p.Flows = path.settle(p)
-	if err := path.admits(p); err != nil {
-		return model.Document{}, errors.Join(err, path.Close())
+	if err == nil {
+		err = s.rehearse(ctx, p)
+	}
+	if err != nil {
+		return model.Document{}, errors.Join(err, s.Close())
 	}
 	doc := model.Document{
 		Format: model.RunFormat, Started: o.now().UTC().Truncate(time.Millisecond),
-		Tool: model.Tool{Version: o.Version}, Plan: p, Host: hostsOf(p, path.hosts()), Lab: path.lab, Router: path.facts(), PathMTU: mtus,
-		Results: []model.Result{}, Findings: []model.Finding{}, Warnings: []string{},
+		Tool: model.Tool{Version: o.Version}, Arguments: o.Arguments, Plan: p, Host: hostsOf(p, s.hosts()),
+		Lab: s.facts, Router: s.routerFacts(),
+		PathMTU: mtus, Results: []model.Result{}, Findings: []model.Finding{}, Warnings: []string{},
 	}
-	if err := path.rehearse(ctx, p); err != nil {
-		return model.Document{}, errors.Join(err, path.Close())
-	}
-	paths, err := alike(ctx, p, o, path)
-	if err != nil {
-		return model.Document{}, err
-	}
-	r := newRunner(o, paths, &doc)
+	r := &runner{Options: o, site: s, doc: &doc}
 	for _, text := range said {
 		r.warn(text)
 	}
 	if o.Store != nil {
-		r.log, err = o.Store.Create(doc)
-		if err != nil {
+		if r.log, err = o.Store.Create(doc); err != nil {
 			r.warn(fmt.Sprintf("this run is not stored: %v", err))
 		} else {
 			doc.ID = r.log.ID()
@@ -127,8 +118,7 @@ func Execute(ctx context.Context, p model.Plan, o Options) (model.Document, erro
 	return doc, err
 }
 
-// Load reads a stored run. One that was cut before its end has no findings of
-// its own; they are drawn from the trials it holds.
+// Load reads a stored run.
 func Load(s *store.Store, ref string) (model.Document, error) {
 	doc, err := s.Load(ref)
 	if err != nil {
@@ -139,26 +129,19 @@ func Load(s *store.Store, ref string) (model.Document, error) {
 
 // drawn adds to a stored run what is drawn from its trials.
 func drawn(doc model.Document) model.Document {
-	if doc.Control == nil {
-		doc.Control = controls.Table(doc)
-	}
-	if len(doc.Findings) == 0 {
-		for i := range doc.Results {
-			if doc.Results[i].State == model.Aborted { // of which only checkpoints may be left
-				search(doc.Plan, &doc.Results[i])
-			}
+	for i := range doc.Results {
+		if doc.Results[i].State == model.Aborted { // of which only checkpoints may be left
+			search(&doc.Results[i])
 		}
-		doc.Findings = analysis.Analyze(doc)
-		doc.Warnings = append(doc.Warnings, analysis.Warnings(doc)...)
 	}
 	return doc
 }
 
-// search finds the changes within a trial. Flows of pelt cc change each other's rates
-// by design.
-func search(p model.Plan, r *model.Result) {
-	if p.Command != "cc" && len(r.Changes) == 0 {
-		r.Changes = changes.Find(*r)
+// search finds the changes within a trial. Flows whose congestion controls are compared
+// change each other's rates by design.
+func search(r *model.Result) {
+	if _, compared := r.Cell["control"]; !compared && len(r.Changes) == 0 {
+		r.Changes = finding.Changes(*r)
 	}
 }
 
@@ -174,32 +157,32 @@ func Resume(ctx context.Context, ref string, o Options) (model.Document, error) 
 		o.event(Event{Note: "run " + doc.ID + " is complete; nothing is left to do"})
 		return drawn(doc), log.Close()
 	}
+	var s *site
 	if o.records, err = newRecording(o.Record, doc.Plan); err == nil {
 		err = o.records.fresh()
 	}
+	if err == nil {
+		s, err = openSite(ctx, doc.Plan, o)
+	}
 	if err != nil {
 		return doc, errors.Join(err, log.Close())
 	}
-	path, err := openPath(ctx, doc.Plan, o)
-	if err != nil {
-		return doc, errors.Join(err, log.Close())
-	}
-	path.mtus = doc.PathMTU
-	doc.Findings, doc.Warnings, doc.Router = []model.Finding{}, []string{}, path.facts()
-	if differ := differentHosts(doc.Host, path.hosts()); differ != "" {
+	s.mtus = doc.PathMTU
+	doc.Findings, doc.Warnings, doc.Router = []model.Finding{}, []string{}, s.routerFacts()
+	if differ := differentHosts(doc.Host, s.hosts()); differ != "" {
 		doc.Warnings = append(doc.Warnings, "resumed on different ground: "+differ)
 	}
-	if err := path.rehearse(ctx, doc.Plan); err != nil {
-		return doc, errors.Join(err, path.Close(), log.Close())
+	if err := s.rehearse(ctx, doc.Plan); err != nil {
+		return doc, errors.Join(err, s.Close(), log.Close())
 	}
-	paths, err := alike(ctx, doc.Plan, o, path)
-	if err != nil {
-		return doc, errors.Join(err, log.Close())
-	}
-	r := newRunner(o, paths, &doc)
-	r.log = log
+	r := &runner{Options: o, site: s, doc: &doc, log: log}
 	err = r.recorded(ctx) // before doc is read: it is filled there
 	return doc, err
+}
+
+// refuse says which setting of a plan cannot be run here, and what is wanted.
+func refuse(field, format string, args ...any) error {
+	return &model.FieldError{Field: field, Want: fmt.Sprintf(format, args...)}
 }
 
 func (o Options) now() time.Time {

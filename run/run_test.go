@@ -13,16 +13,26 @@ import (
 	"pelt/plan"
 	"pelt/store"
 	"pelt/unit"
+	"pelt/view"
 )
 
 func smallPlan(t *testing.T) model.Plan {
 	t.Helper()
-	p, err := plan.Curve(plan.CurveOptions{Target: "lab:" + Loopback, Payloads: []int{64, 512}, Repeats: 2, Seed: 7})
+	p, err := plan.Curve(plan.Options{Target: "lab:" + Loopback, Payloads: []int{64, 512}, Repeats: 2, Seed: 7})
 	if err != nil {
 		t.Fatal(err)
 	}
 	p.Timing = model.Timing{WarmupSeconds: 0.01, MeasureSeconds: 0.05, DrainSeconds: 0.5}
 	return p
+}
+
+// twoEnds is a site of a sender and a receiver.
+func twoEnds() *site {
+	s := &site{}
+	for _, name := range []string{model.Sender, model.Receiver} {
+		s.nodes = append(s.nodes, node{name: name, end: true, agent: fleet.AgentInfo{ID: name[:1], Node: name}})
+	}
+	return s
 }
 
 func openStore(t *testing.T) *store.Store {
@@ -60,8 +70,11 @@ func TestExecuteStoresEveryTrial(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(kept.Results) != 4 || len(kept.Findings) != len(doc.Findings) || kept.Findings[0].Text != doc.Findings[0].Text {
-		t.Errorf("the store holds %d results and %v; want 4 and %v", len(kept.Results), kept.Findings, doc.Findings)
+	if len(kept.Results) != 4 {
+		t.Errorf("the store holds %d results; want 4", len(kept.Results))
+	}
+	if list, err := s.List(); err != nil || len(list) != 1 || list[0].Headline == nil || list[0].Headline.Code != doc.Findings[0].Code {
+		t.Errorf("it lists %+v, %v; want the headline %+v", list, err, doc.Findings[0])
 	}
 }
 
@@ -85,8 +98,8 @@ func TestInterruptedRunKeepsAndGoesOn(t *testing.T) {
 		t.Fatalf("%d trials finished, complete %v; want 2, false", n, doc.Complete)
 	}
 	kept, err := Load(s, "last")
-	if err != nil || len(kept.Findings) == 0 {
-		t.Fatalf("the cut run is read as %d findings, %v; want a verdict", len(kept.Findings), err)
+	if err != nil || len(view.Findings(&kept)) == 0 {
+		t.Fatalf("the cut run shows nothing, %v; want a verdict", err)
 	}
 	whole, err := Resume(t.Context(), "last", Options{Version: "test", Store: s})
 	if err != nil {
@@ -103,41 +116,20 @@ func TestInterruptedRunKeepsAndGoesOn(t *testing.T) {
 
 func TestRefusesWhatTheHostsDoNotAllow(t *testing.T) {
 	p := smallPlan(t)
-	anywhere := func(int) netip.Addr { return netip.AddrFrom4([4]byte{127, 0, 0, 1}) }
-	way := &path{address: map[string]func(int) netip.Addr{model.Sender: anywhere, model.Receiver: anywhere}, ends: map[string]fleet.AgentInfo{
-		model.Sender:   {ID: "a", Node: model.Sender, Engines: []string{"udp"}},
-		model.Receiver: {ID: "b", Node: model.Receiver, Engines: []string{"udp"}, Limits: fleet.Limits{MaxRatePPS: 1000}},
-	}}
+	way := twoEnds()
+	for i := range way.nodes {
+		way.nodes[i].agent.Engines = []string{"udp"}
+		way.nodes[i].address = func(int) netip.Addr { return netip.AddrFrom4([4]byte{127, 0, 0, 1}) }
+	}
+	limits := &way.nodes[1].agent.Limits
+	limits.MaxRatePPS = 1000
 	var refusal *engine.Refusal
 	if err := way.admits(p); !errors.As(err, &refusal) {
 		t.Errorf("a max rate against --max-rate gave %v, want a refusal", err)
 	}
-	way.ends[model.Receiver] = fleet.AgentInfo{ID: "b", Node: model.Receiver, Engines: []string{"udp"}}
+	*limits = fleet.Limits{}
 	if err := way.admits(p); err != nil {
 		t.Errorf("without limits: %v", err)
-	}
-}
-
-func TestShortfall(t *testing.T) {
-	paced := model.Flow{Protocol: model.UDP, Rate: mustRate(t, "1kpps")}
-	second := model.Timing{MeasureSeconds: 1}
-	for _, c := range []struct {
-		name  string
-		flow  model.FlowResult
-		asked model.Flow
-		short bool
-	}{
-		{"kept its schedule", model.FlowResult{Planned: 1000, Attempted: 1000, DurationS: 1}, paced, false},
-		{"missed five percent", model.FlowResult{Planned: 1000, Attempted: 950, DurationS: 1}, paced, false},
-		{"missed more", model.FlowResult{Planned: 1000, Attempted: 949, DurationS: 1}, paced, true},
-		{"sent nothing", model.FlowResult{Planned: 1000, DurationS: 1}, paced, true},
-		{"unpaced", model.FlowResult{Planned: 500, Attempted: 500, DurationS: 1}, model.Flow{Protocol: model.UDP}, false},
-		{"stalled", model.FlowResult{Planned: 500, Attempted: 500, DurationS: 0.5}, model.Flow{Protocol: model.UDP}, true},
-		{"tcp paced by the path", model.FlowResult{Planned: 1000, Attempted: 500, DurationS: 1}, model.Flow{Protocol: model.TCP, Rate: paced.Rate}, false},
-	} {
-		if got := shortfall(c.flow, c.asked, second); (got != "") != c.short {
-			t.Errorf("%s: shortfall %q, want one: %v", c.name, got, c.short)
-		}
 	}
 }
 

@@ -45,7 +45,8 @@ func Serve(ctx context.Context, o ServeOptions) error {
 		if err := dataPortFree(o.Listen, o.Port+1); err != nil {
 			return err
 		}
-		agent, _, free = agentConfig(model.Receiver, plainHost{}, o.Version, uint16(o.Port+1), endObserver(plainHost{}, kernel, shown), nil)
+		agent, _, free = agentConfig(model.Receiver, plainHost{}, o.Version, uint16(o.Port+1), nil)
+		agent.Observe = observeHost(plainHost{}, kernel, shown)
 	}
 	if !o.Observe {
 		agent.Recording = newFarRecording
@@ -62,14 +63,8 @@ func Serve(ctx context.Context, o ServeOptions) error {
 		return h
 	}
 	err := fleet.Serve(ctx, fleet.ServeConfig{
-		Listen: o.Listen, Port: uint16(o.Port), Code: o.Code, Open: o.Open, Limits: o.Limits, Calls: o.Calls, Agent: agent,
-		Events: func(e fleet.Event) {
-			if e.Kind == fleet.EventListening {
-				o.Ready()
-				return
-			}
-			o.Events(e.Text)
-		},
+		Listen: o.Listen, Port: uint16(o.Port), Code: o.Code, Open: o.Open, Limits: o.Limits, Calls: o.Calls,
+		Agent: agent, Ready: func(netip.AddrPort) { o.Ready() }, Events: o.Events,
 	})
 	return errors.Join(err, free(), kernel.Close())
 }
@@ -83,7 +78,8 @@ func dataPortFree(at netip.Addr, port int) error {
 	}
 	address := net.JoinHostPort(host, strconv.Itoa(port))
 	busy := func(kind string, err error) error {
-		return fmt.Errorf("data port %d/%s cannot be opened: %w; end what uses it, or choose another --port", port, kind, err)
+		return fmt.Errorf("data port %d/%s cannot be opened: %w; end what uses it, or choose another --port", port,
+			kind, err)
 	}
 	l, err := net.Listen("tcp", address)
 	if err != nil {

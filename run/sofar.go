@@ -10,7 +10,6 @@ import (
 	"pelt/fleet"
 	"pelt/ledger"
 	"pelt/model"
-	"pelt/store"
 )
 
 // checkpointSeconds is how much of a long trial is lost at most if this process is
@@ -22,12 +21,10 @@ const checkpointSeconds = 10
 type soFar struct {
 	trial   model.Trial
 	flows   []model.Flow
-	placed  []fleet.PlacedFlow
-	path    *path
+	watch   *watch
 	started time.Time
 	begun   time.Time // of the measured part, as the first packets tell; zero before
 	counts  map[string]model.Observation
-	spaces  map[string]uint64 // namespaces of nodes between the ends, by name
 	now     []flowNow
 	told    int // whole seconds that were told
 	kept    int // ... and stored
@@ -51,18 +48,17 @@ type endNow struct {
 	since   time.Time // zero before the first
 }
 
-// lasting says whether anybody asks for the account of a plan's trials before they end.
-func lasting(p model.Plan) bool { return p.Command == "soak" || p.Timing.PatienceSeconds > 0 }
+// lasting reports whether the trials of a plan are so long that their account is wanted
+// before they end.
+func lasting(p model.Plan) bool {
+	return p.Timing.Measure() >= time.Minute || p.Timing.PatienceSeconds > 0
+}
 
-func newSoFar(t model.Trial, placed fleet.Trial, p *path, started time.Time) *soFar {
-	s := &soFar{trial: t, placed: placed.Flows, path: p, started: started, counts: map[string]model.Observation{}, spaces: map[string]uint64{}, now: make([]flowNow, len(placed.Flows))}
+func newSoFar(t model.Trial, placed fleet.Trial, w *watch, started time.Time) *soFar {
+	s := &soFar{trial: t, watch: w, started: started.UTC().Truncate(time.Millisecond),
+		counts: map[string]model.Observation{}, now: make([]flowNow, len(placed.Flows))}
 	for _, f := range placed.Flows {
 		s.flows = append(s.flows, f.Flow)
-	}
-	for _, x := range p.spots {
-		if x.observer != nil && !p.isEnd(x.name) {
-			s.spaces[x.name] = x.observer.Namespace() // 0 is unknown
-		}
 	}
 	return s
 }
@@ -70,7 +66,7 @@ func newSoFar(t model.Trial, placed fleet.Trial, p *path, started time.Time) *so
 // take adds a sample; it is true once a second.
 func (s *soFar) take(p fleet.Progress, now time.Time) bool {
 	if p.Counts != nil {
-		s.counts[p.Agent] = credible(*p.Counts, s.placed)
+		s.counts[p.Agent] = *p.Counts
 		return false
 	}
 	i := slices.IndexFunc(s.flows, func(f model.Flow) bool { return f.Name == p.Flow })
@@ -149,16 +145,21 @@ func (f *flowNow) attempted() uint64 {
 
 // checkpoint is the account by now, with the series from a second on.
 func (s *soFar) checkpoint(now time.Time, from int) model.Checkpoint {
-	c := model.Checkpoint{Cell: s.trial.Cell, Repeat: s.trial.Repeat, Started: s.started, ElapsedS: now.Sub(s.begun).Seconds(), Series: []model.Series{}}
+	c := model.Checkpoint{Cell: s.trial.Cell, Repeat: s.trial.Repeat, Started: s.started,
+		ElapsedS: now.Sub(s.begun).Seconds(), Series: []model.Series{}}
 	for i, f := range s.flows {
-		spots := s.seen(f)
-		one := model.FlowSoFar{Name: f.Name, Protocol: f.Protocol, From: f.From, To: f.To, PayloadBytes: f.PayloadBytes, Streams: f.Streams,
-			FrameBytes: model.FrameBytes(f.Protocol, f.Family, f.PayloadBytes), Attempted: s.now[i].attempted(), Received: s.now[i].ends[1].packets}
+		nodes := s.watch.soFar(f, s.counts)
+		one := model.FlowSoFar{Name: f.Name, Protocol: f.Protocol, From: f.From, To: f.To,
+			PayloadBytes: f.PayloadBytes, Streams: f.Streams,
+			FrameBytes: model.FrameBytes(f.Protocol, f.Family, f.PayloadBytes), Attempted: s.now[i].attempted(),
+			Received: s.now[i].ends[1].packets}
 		if f.Protocol == model.UDP {
-			account := ledger.Balance(ledger.Input{Sender: f.From, Receiver: f.To, Flow: f.Name, Planned: one.Attempted, Attempted: one.Attempted, Accepted: one.Attempted,
-				Received: min(one.Received, one.Attempted), DurationS: c.ElapsedS, Nodes: nodesOf(f, spots)})
+			account := ledger.Balance(ledger.Input{Sender: f.From, Receiver: f.To, Flow: f.Name,
+				Planned: one.Attempted, Attempted: one.Attempted, Accepted: one.Attempted,
+				Received: min(one.Received, one.Attempted), DurationS: c.ElapsedS, Nodes: nodesOf(f, nodes)})
 			for _, l := range account.Lines {
-				if l.Confidence == ledger.ExactSeq || l.Confidence == ledger.ExactCount || l.Confidence == ledger.Bounded {
+				if l.Confidence == ledger.ExactSeq || l.Confidence == ledger.ExactCount ||
+					l.Confidence == ledger.Bounded {
 					l.Evidence, l.Sequences, l.Confidence = nil, nil, ledger.Bounded // what is on its way blurs it
 					one.Lines = append(one.Lines, l)
 				}
@@ -168,39 +169,12 @@ func (s *soFar) checkpoint(now time.Time, from int) model.Checkpoint {
 		for k, metric := range []string{"send_pps", "receive_pps"} {
 			at := []string{f.From, f.To}[k]
 			if values := s.now[i].series[k]; len(values) > from {
-				c.Series = append(c.Series, model.Series{Metric: metric, Flow: f.Name, At: at, StartSeconds: float64(from), StepSeconds: 1, Values: slices.Clone(values[from:])})
+				c.Series = append(c.Series, model.Series{Metric: metric, Flow: f.Name, At: at,
+					StartSeconds: float64(from), StepSeconds: 1, Values: slices.Clone(values[from:])})
 			}
 		}
 	}
 	return c
-}
-
-// seen is what the kernels along the path have told by now.
-func (s *soFar) seen(f model.Flow) (all []seen) {
-	for _, x := range s.path.spots {
-		one := seen{spot: x, why: "it tells when the trial has ended"}
-		if o, ok := s.counts[s.path.ends[x.name].ID]; ok && s.path.isEnd(x.name) {
-			o.Mode = model.DropsCount // its sequences come with the report
-			one.observation = &o
-		} else if x.road > 0 {
-			one.observation = s.path.roads.soFar(x.road, f)
-		} else if o, ok := s.counts[s.path.ends[model.Sender].ID]; ok && s.spaces[x.name] != 0 { // of a lab, which is one kernel
-			one.observation = &model.Observation{Boot: o.Boot, Namespace: s.spaces[x.name], Mode: o.Mode}
-		}
-		if one.observation != nil {
-			one.why = ""
-		}
-		all = append(all, one)
-	}
-	return all
-}
-
-// soFarOf is the account of a trial that begins; nil if nobody asks before it ends.
-func (r *runner) soFarOf(c *current, placed fleet.Trial, started time.Time) *soFar {
-	if !lasting(r.doc.Plan) {
-		return nil
-	}
-	return newSoFar(c.trial, placed, c.path, started.UTC().Truncate(time.Millisecond))
 }
 
 // silentEnd is one that tells nothing: the others' seconds do not wait for it.
@@ -234,24 +208,18 @@ func (r *runner) soFar(s *soFar, number int, p fleet.Progress) {
 	if ready < min(max(s.kept, 1), checkpointSeconds) || s.failed {
 		return
 	}
-	log := r.kept()
-	if log == nil {
+	if r.log == nil {
 		return
 	}
 	for i := range c.Series { // the ends' series grow at their own times
 		c.Series[i].Values = c.Series[i].Values[:min(ready, len(c.Series[i].Values))]
 	}
-	s.kept += ready
-	if err := log.Checkpoint(c); err != nil {
+	err := r.log.Checkpoint(c)
+	if err == nil { // else the next one tells of these seconds, too
+		s.kept += ready
+	}
+	if !r.stored(err) {
 		s.failed = true
 		r.warn(fmt.Sprintf("what is known of the running trial is no longer stored: %v", err))
 	}
-}
-
-// kept is the stored run, for a trial that runs beside others: the end of one of them may
-// close it.
-func (r *runner) kept() *store.Run {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return r.log
 }

@@ -2,7 +2,6 @@ package run
 
 import (
 	"math"
-	"strings"
 	"testing"
 	"time"
 
@@ -14,10 +13,10 @@ import (
 
 func TestSoFar(t *testing.T) {
 	flow := model.Flow{Name: "up", Protocol: model.UDP, From: model.Sender, To: model.Receiver, PayloadBytes: 512, Rate: unit.PacketRate(1000), Streams: 1}
-	p := &path{ends: map[string]fleet.AgentInfo{model.Sender: {ID: "s"}, model.Receiver: {ID: "r"}}, spots: endSpots()}
+	p := twoEnds()
 	began := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 	trial := model.Trial{Flows: []model.Flow{flow}, Timing: model.Timing{MeasureSeconds: 60, PatienceSeconds: 60}}
-	s := newSoFar(trial, fleet.Trial{Flows: []fleet.PlacedFlow{{Flow: flow}}}, p, began)
+	s := newSoFar(trial, fleet.Trial{Flows: []fleet.PlacedFlow{{Flow: flow}}}, &watch{site: p, each: make([]observation, 2)}, began)
 	at := func(ms int) time.Time { return began.Add(time.Duration(ms) * time.Millisecond) }
 	send := func(ms int, n uint64) bool {
 		return s.take(fleet.Progress{Flow: "up", Role: engine.Send, Agent: "s", Packets: n}, at(ms))
@@ -60,10 +59,6 @@ func TestSoFar(t *testing.T) {
 			t.Errorf("second %d: %v, want %v", i+1, v, want[i])
 		}
 	}
-	long := model.Observation{Drops: &model.Drops{Sites: []model.Site{{Reason: strings.Repeat("x", maxText+1)}}}}
-	if s.take(fleet.Progress{Agent: "s", Counts: &long}, at(5720)); s.counts["s"].Drops != nil {
-		t.Error("counts of a host that are no such thing were taken")
-	}
 	// A path that lets nothing through any more.
 	send(6610, 6510)
 	send(7610, 7510)
@@ -80,15 +75,14 @@ func TestSoFar(t *testing.T) {
 	}
 }
 
-// A soak that is not to go on without its control connection is told of all the same.
+// A trial that lasts is told of, whether or not it goes on without its control connection.
 func TestLasting(t *testing.T) {
 	for _, c := range []struct {
-		command  string
-		patience float64
-		want     bool
-	}{{"soak", 60, true}, {"soak", 0, true}, {"curve", 0, false}, {"curve", 5, true}} {
-		if got := lasting(model.Plan{Command: c.command, Timing: model.Timing{PatienceSeconds: c.patience}}); got != c.want {
-			t.Errorf("%s with patience %v s: %t", c.command, c.patience, got)
+		measure, patience float64
+		want              bool
+	}{{600, 60, true}, {600, 0, true}, {2, 0, false}, {2, 5, true}} {
+		if got := lasting(model.Plan{Timing: model.Timing{MeasureSeconds: c.measure, PatienceSeconds: c.patience}}); got != c.want {
+			t.Errorf("%v s with patience %v s: %t", c.measure, c.patience, got)
 		}
 	}
 }

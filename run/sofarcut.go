@@ -36,7 +36,7 @@ func (s *soFar) known(out fleet.Outcome) (known model.Result, ok bool) {
 // nothing as sent.
 func standIn(r *model.Result, out fleet.Outcome, known model.Result) {
 	for i, o := range out.Flows {
-		if i >= len(known.Flows) || known.Flows[i].Attempted == 0 || o.Send != nil && o.Send.Send != nil && o.Receive != nil && o.Receive.Receive != nil {
+		if i >= len(known.Flows) || known.Flows[i].Attempted == 0 || !missing(o) {
 			continue
 		}
 		told := known.Flows[i]
@@ -45,14 +45,18 @@ func standIn(r *model.Result, out fleet.Outcome, known model.Result) {
 			continue
 		}
 		f := &r.Flows[at]
-		told.SenderCPU, told.ReceiverCPU, told.SendGap, told.GapCounts = f.SenderCPU, f.ReceiverCPU, f.SendGap, f.GapCounts
+		told.SenderCPU, told.ReceiverCPU, told.SendGap, told.GapCounts, told.SendLate = f.SenderCPU, f.ReceiverCPU,
+			f.SendGap, f.GapCounts, f.SendLate
 		*f = told
 		for _, x := range known.Series {
-			if x.Flow == told.Name && !slices.ContainsFunc(r.Series, func(have model.Series) bool { return have.Flow == x.Flow && have.Metric == x.Metric }) {
+			if x.Flow == told.Name && !slices.ContainsFunc(r.Series,
+				func(have model.Series) bool { return have.Flow == x.Flow && have.Metric == x.Metric }) {
 				r.Series = append(r.Series, x)
 			}
 		}
-		r.Warnings = append(r.Warnings, fmt.Sprintf("flow %s: the account of one end is missing; the figures are what had been told until t=%.1f s", f.Name, f.DurationS))
+		r.Warnings = append(r.Warnings,
+			fmt.Sprintf("flow %s: the account of one end is missing; the figures are what had been told until t=%.1f s",
+				f.Name, f.DurationS))
 	}
 	sortSeries(r.Series)
 }

@@ -13,11 +13,11 @@ import (
 // A far host that is gone takes its report with it: what it had told stands for it.
 func TestCutWithoutReport(t *testing.T) {
 	flow := model.Flow{Name: "up", Protocol: model.UDP, From: model.Sender, To: model.Receiver, PayloadBytes: 512, Rate: unit.PacketRate(1000), Streams: 1}
-	p := &path{ends: map[string]fleet.AgentInfo{model.Sender: {ID: "s"}, model.Receiver: {ID: "r"}}, spots: endSpots()}
+	p := twoEnds()
 	began := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 	trial := model.Trial{Flows: []model.Flow{flow}, Timing: model.Timing{MeasureSeconds: 600, PatienceSeconds: 60}}
 	placed := fleet.Trial{Flows: []fleet.PlacedFlow{{Flow: flow}}}
-	s := newSoFar(trial, placed, p, began)
+	s := newSoFar(trial, placed, &watch{site: p, each: make([]observation, 2)}, began)
 	perStep := []uint64{}
 	for i := 1; i <= 160; i++ {
 		now, n := began.Add(time.Duration(i)*time.Second), uint64(i)*1000
@@ -33,7 +33,7 @@ func TestCutWithoutReport(t *testing.T) {
 	if !ok {
 		t.Fatal("nothing is known")
 	}
-	r := assemble(trial, placed, out, p, nil)
+	r := account(trial, placed, out, nil, noRate)
 	if r.State != model.Aborted || r.Flows[0].Lost != 160_000 {
 		t.Fatalf("%s, %d lost: the account of the receiver is not missing here", r.State, r.Flows[0].Lost)
 	}

@@ -30,8 +30,9 @@ func Speeds(ctx context.Context, plans []model.Plan, o Options) (list []Speed, e
 		}
 		for _, r := range doc.Results {
 			for _, f := range r.Flows {
-				s := Speed{Engine: r.Engine, Streams: f.Streams, FrameBytes: f.FrameBytes, SendPPS: f.SendPPS, ReceivePPS: f.ReceivePPS,
-					GoodputBPS: f.GoodputBPS, LossRatio: f.LossRatio, Why: r.Why}
+				s := Speed{Engine: r.Engine, Streams: f.Streams, FrameBytes: f.FrameBytes, SendPPS: f.SendPPS,
+					ReceivePPS: f.ReceivePPS,
+					GoodputBPS: f.GoodputBPS, LossRatio: f.LossRatio, Why: r.Why.String()}
 				if r.State != model.Valid {
 					s.State = string(r.State)
 				}

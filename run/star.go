@@ -42,84 +42,29 @@ func receiversOf(l *lab.Lab) []string {
 	return names
 }
 
-func (p *path) star() bool { return len(p.receivers) > 0 }
-
-// endNames are the sender and the receivers.
-func (p *path) endNames() []string {
-	if !p.star() {
-		return []string{model.Sender, model.Receiver}
-	}
-	return append([]string{model.Sender}, p.receivers...)
+// star reports whether each flow of the plan goes to many receivers.
+func (s *site) star() bool {
+	return slices.ContainsFunc(s.nodes, func(n node) bool { return n.branch != "" })
 }
 
-// starSpots are those of every flow of a star: sender and switch, and for each
-// receiver its link, if that is emulated, and itself.
-func starSpots(l *lab.Lab) []spot {
-	links := map[[2]string]int{}
-	for k, e := range l.Emulated() {
-		links[e.Ends] = k + 1
-	}
-	inKernel := map[[2]string]int{}
-	for k, e := range l.KernelLinks() {
-		inKernel[e.Ends] = k + 1
-	}
-	var spots []spot
-	between := ""
-	for _, n := range l.Nodes() {
-		s := spot{name: n.Name(), many: strings.HasPrefix(n.Name(), model.Receiver+"-")}
-		ends := [2]string{between, n.Name()}
-		if k := links[ends]; k > 0 {
-			spots = append(spots, spot{name: roadName(ends), road: k, many: s.many})
-		}
-		if k := inKernel[ends]; k > 0 {
-			wire := spot{name: roadName(ends), rails: k, many: s.many}
-			wire.inode, _ = l.KernelLinks()[k-1].Wire().NamespaceInode() // 0 is unknown
-			spots = append(spots, wire)
-		}
-		if !s.many {
-			between = n.Name()
-		}
-		s.inode, _ = n.NamespaceInode() // 0 is unknown
-		spots = append(spots, s)
-	}
-	return spots
-}
-
-// of tells whether a flow passes a spot.
-func (s spot) of(f model.Flow) bool {
-	if !s.many {
-		return true
-	}
-	for _, end := range []string{f.From, f.To} {
-		if s.name == end || s.road+s.rails > 0 && strings.HasSuffix(s.name, "-"+end) {
-			return true
-		}
-	}
-	return false
-}
-
-// among are the receivers of a star that a trial is of.
-func (p *path) among(t model.Trial) []string {
-	if t.Receivers == 0 {
-		return p.receivers
-	}
-	return p.receivers[:min(t.Receivers, len(p.receivers))]
-}
-
-// each makes of a plan's flow the flows that are sent, to some of the receivers.
-func (p *path) each(f model.Flow, receivers []string) []model.Flow {
-	if !p.star() {
+// each makes of a plan's flow the flows that are sent: in a star one to each of the first
+// receivers, 0 for all of them.
+func (s *site) each(f model.Flow, receivers int) []model.Flow {
+	if !s.star() {
 		return []model.Flow{f}
 	}
 	var list []model.Flow
-	for i, r := range receivers {
+	for i, r := range s.ends()[1:] {
+		if receivers > 0 && i == receivers {
+			break
+		}
 		one := f
 		one.Name = f.Name + "/" + strconv.Itoa(i+1)
 		one.Profile = f.Profile.Other(i)
 		if one.From == model.Receiver {
-			one.From = r
+			one.From = r.name
 		} else {
-			one.To = r
+			one.To = r.name
 		}
 		list = append(list, one)
 	}
@@ -192,8 +137,7 @@ func joinFlows(list []model.FlowResult) model.FlowResult {
 	sum.Name, sum.From, sum.To = base(sum.Name), plural(sum.From), plural(sum.To)
 	sum.SendErrors = maps.Clone(sum.SendErrors)
 	sum.GapCounts, sum.RoundTrip = nil, nil
-	lines := [][]model.Line{sum.Ledger.Lines}
-	checks := [][]model.Check{sum.Ledger.Checks}
+	pacing := [][]model.PacingLine{sum.Ledger.Pacing}
 	share := func(f model.FlowResult) model.ReceiverShare {
 		node := f.To
 		if plural(node) == node {
@@ -204,15 +148,18 @@ func joinFlows(list []model.FlowResult) model.FlowResult {
 	sum.Receivers = []model.ReceiverShare{share(list[0])}
 	for _, f := range list[1:] {
 		sum.Receivers = append(sum.Receivers, share(f))
-		sum.Planned, sum.Attempted, sum.Accepted = sum.Planned+f.Planned, sum.Attempted+f.Attempted, sum.Accepted+f.Accepted
-		sum.Received, sum.Duplicates, sum.Reordered = sum.Received+f.Received, sum.Duplicates+f.Duplicates, sum.Reordered+f.Reordered
+		sum.Planned, sum.Attempted, sum.Accepted = sum.Planned+f.Planned, sum.Attempted+f.Attempted,
+			sum.Accepted+f.Accepted
+		sum.Received, sum.Duplicates, sum.Reordered = sum.Received+f.Received, sum.Duplicates+f.Duplicates,
+			sum.Reordered+f.Reordered
 		sum.Late, sum.Lost = sum.Late+f.Late, sum.Lost+f.Lost
 		sum.SendPPS, sum.ReceivePPS = sum.SendPPS+f.SendPPS, sum.ReceivePPS+f.ReceivePPS
 		sum.GoodputBPS, sum.SendGoodputBPS = sum.GoodputBPS+f.GoodputBPS, sum.SendGoodputBPS+f.SendGoodputBPS
 		sum.DurationS, sum.BurstMax = max(sum.DurationS, f.DurationS), max(sum.BurstMax, f.BurstMax)
 		sum.JitterNS += f.JitterNS
-		sum.Ledger.Lost, sum.Ledger.Unattributed = sum.Ledger.Lost+f.Ledger.Lost, sum.Ledger.Unattributed+f.Ledger.Unattributed
-		lines, checks = append(lines, f.Ledger.Lines), append(checks, f.Ledger.Checks)
+		sum.Ledger.Lost, sum.Ledger.Unattributed = sum.Ledger.Lost+f.Ledger.Lost,
+			sum.Ledger.Unattributed+f.Ledger.Unattributed
+		pacing = append(pacing, f.Ledger.Pacing)
 		for name, n := range f.SendErrors {
 			if sum.SendErrors == nil {
 				sum.SendErrors = map[string]uint64{}
@@ -231,8 +178,10 @@ func joinFlows(list []model.FlowResult) model.FlowResult {
 	}
 	sum.Delay = middle(list, func(f model.FlowResult) *model.Percentiles { return f.Delay })
 	sum.SendGap = middle(list, func(f model.FlowResult) *model.Percentiles { return f.SendGap })
+	sum.SendLate = middle(list, func(f model.FlowResult) *model.Percentiles { return f.SendLate })
 	sum.Pacing = joinPacing(list)
-	sum.Ledger.Lines, sum.Ledger.Checks = joinLines(lines), joinChecks(checks)
+	sum.Ledger.Lines, sum.Ledger.Checks, sum.Ledger.Pacing = joinLines(list), joinChecks(list),
+		model.JoinPacing(pacing...)
 	return sum
 }
 
@@ -272,18 +221,17 @@ func middle(list []model.FlowResult, which func(model.FlowResult) *model.Percent
 
 // joinLines sums lines of one layer and cause at nodes of one kind, in travel
 // order. Sequences and evidence are each receiver's own, and are left out.
-func joinLines(lists [][]model.Line) []model.Line {
-	type key struct{ layer, host, cause string }
-	at := map[key]int{}
+func joinLines(list []model.FlowResult) []model.Line {
 	out := []model.Line{}
-	for _, lines := range lists {
-		for _, l := range lines {
+	for _, f := range list {
+		for _, l := range f.Ledger.Lines {
 			l.Host = plural(l.Host)
-			k := key{l.Layer, l.Host, l.Cause}
-			i, known := at[k]
-			if !known {
-				at[k] = len(out)
-				l.Sequences, l.Evidence, l.Interface = nil, []model.Evidence{}, ""
+			l.Sequences, l.Evidence, l.Interface = nil, []model.Evidence{}, ""
+			i := slices.IndexFunc(out, func(x model.Line) bool {
+				return x.Layer == l.Layer && x.Host == l.Host &&
+					x.Cause == l.Cause
+			})
+			if i < 0 {
 				out = append(out, l)
 				continue
 			}
@@ -295,7 +243,8 @@ func joinLines(lists [][]model.Line) []model.Line {
 	}
 	layers := model.Layers()
 	slices.SortStableFunc(out, func(a, b model.Line) int {
-		return cmp.Or(cmp.Compare(slices.Index(layers, a.Layer), slices.Index(layers, b.Layer)), cmp.Compare(a.Host, b.Host), cmp.Compare(a.Cause, b.Cause))
+		return cmp.Or(cmp.Compare(slices.Index(layers, a.Layer), slices.Index(layers, b.Layer)),
+			cmp.Compare(a.Host, b.Host), cmp.Compare(a.Cause, b.Cause))
 	})
 	return out
 }
@@ -306,29 +255,22 @@ func surer(a, b string) bool {
 	return slices.Index(order, a) < slices.Index(order, b)
 }
 
-// joinChecks says of each law that it held for all, or of the first where it did not.
-func joinChecks(lists [][]model.Check) []model.Check {
+// joinChecks says of each check for how many receivers it held, or where it first did not.
+func joinChecks(list []model.FlowResult) []model.Check {
 	out := []model.Check{}
-	at := map[string]int{}
 	held := map[string]int{}
-	for i, checks := range lists {
-		for _, c := range checks {
-			k, known := at[c.Name]
-			if !known {
-				k = len(out)
-				at[c.Name] = k
-				out = append(out, model.Check{Name: c.Name, Held: true})
+	for i, f := range list {
+		for _, c := range f.Ledger.Checks {
+			k := slices.IndexFunc(out, func(x model.Check) bool { return x.Name == c.Name })
+			if k < 0 {
+				k, out = len(out), append(out, model.Check{Name: c.Name, Held: true})
 			}
-			if c.Held {
-				held[c.Name]++
-			} else if out[k].Held {
+			if !c.Held && out[k].Held {
 				out[k].Held, out[k].Text = false, fmt.Sprintf("receiver %d: %s", i+1, c.Text)
+			} else if out[k].Held {
+				held[c.Name]++
+				out[k].Text = fmt.Sprintf("holds for each of %d receivers", held[c.Name])
 			}
-		}
-	}
-	for k := range out {
-		if out[k].Held {
-			out[k].Text = fmt.Sprintf("holds for each of %d receivers", held[out[k].Name])
 		}
 	}
 	return out
@@ -336,8 +278,6 @@ func joinChecks(lists [][]model.Check) []model.Check {
 
 // joinSeries sums the series of each plan's flow.
 func joinSeries(list []model.Series) []model.Series {
-	type key struct{ metric, flow, at string }
-	at := map[key]int{}
 	out := []model.Series{}
 	for _, s := range list {
 		if s.Flow == "" {
@@ -345,28 +285,26 @@ func joinSeries(list []model.Series) []model.Series {
 			continue
 		}
 		s.Flow, s.At = base(s.Flow), plural(s.At)
-		k := key{s.Metric, s.Flow, s.At}
-		i, known := at[k]
-		if !known {
-			at[k] = len(out)
+		i := slices.IndexFunc(out, func(x model.Series) bool {
+			return x.Metric == s.Metric && x.Flow == s.Flow &&
+				x.At == s.At
+		})
+		if i < 0 {
 			s.Values = slices.Clone(s.Values)
 			out = append(out, s)
 			continue
 		}
-		if len(s.Values) < len(out[i].Values) {
-			out[i].Values = out[i].Values[:len(s.Values)]
+		sum := out[i].Values[:min(len(out[i].Values), len(s.Values))]
+		for k := range sum {
+			sum[k] += s.Values[k]
 		}
-		for k := range out[i].Values {
-			out[i].Values[k] += s.Values[k]
-		}
+		out[i].Values = sum
 	}
 	return out
 }
 
 // joinLinks sums the accounts of the links to receivers, there and back apart.
 func joinLinks(list []model.LinkResult) []model.LinkResult {
-	type key struct{ from, to string }
-	at := map[key]int{}
 	var out []model.LinkResult
 	var passed []float64
 	sum := func(to **uint64, more *uint64) {
@@ -385,19 +323,14 @@ func joinLinks(list []model.LinkResult) []model.LinkResult {
 	}
 	for _, l := range list {
 		l.From, l.To = plural(l.From), plural(l.To)
-		k := key{l.From, l.To}
-		i, known := at[k]
-		if !known {
-			at[k] = len(out)
+		i := slices.IndexFunc(out, func(x model.LinkResult) bool { return x.From == l.From && x.To == l.To })
+		if i < 0 {
 			out, passed = append(out, l), append(passed, weight(l))
 			continue
 		}
 		o := &out[i]
 		if l.Backend != o.Backend {
 			o.Backend, o.Reason = "", ""
-		}
-		if l.Mode != o.Mode {
-			o.Mode = ""
 		}
 		if l.Seed != o.Seed {
 			o.Seed = 0
@@ -413,7 +346,8 @@ func joinLinks(list []model.LinkResult) []model.LinkResult {
 			o.AskedRatio = (o.AskedRatio*passed[i] + l.AskedRatio*more) / (passed[i] + more)
 			passed[i] += more
 		}
-		o.LateNS.P50, o.LateNS.P99, o.LateNS.Max = max(o.LateNS.P50, l.LateNS.P50), max(o.LateNS.P99, l.LateNS.P99), max(o.LateNS.Max, l.LateNS.Max)
+		o.LateNS.P50, o.LateNS.P99, o.LateNS.Max = max(o.LateNS.P50, l.LateNS.P50), max(o.LateNS.P99, l.LateNS.P99),
+			max(o.LateNS.Max, l.LateNS.Max)
 		o.LossRatio = nil
 		if o.Frames > 0 && o.Lost != nil {
 			ratio := float64(*o.Lost) / float64(o.Frames)
@@ -423,29 +357,22 @@ func joinLinks(list []model.LinkResult) []model.LinkResult {
 	return out
 }
 
-// fewer keeps the first sentences of each kind. Those of one kind differ in
-// their numbers only: a receiver's, and what it counted.
-func fewer(list []string) []string {
-	const most = 3
+// fewer keeps the first sentence of each kind. Those of one kind differ in their numbers
+// only: a receiver's, and what it counted.
+func fewer(list []string) (out []string) {
+	kind := func(sentence string) string { return number.ReplaceAllString(sentence, "#") }
 	count := map[string]int{}
-	var out []string
 	for _, s := range list {
-		k := kindOf(s)
-		if count[k]++; count[k] <= most {
+		if count[kind(s)]++; count[kind(s)] == 1 {
 			out = append(out, s)
 		}
 	}
-	told := map[string]bool{}
-	for i := len(out) - 1; i >= 0; i-- { // after the last of each
-		k := kindOf(out[i])
-		if more := count[k] - most; more > 0 && !told[k] {
-			out = slices.Insert(out, i+1, fmt.Sprintf("and %d more of the kind", more))
+	for i, s := range out {
+		if more := count[kind(s)] - 1; more > 0 {
+			out[i] = fmt.Sprintf("%s, and %d more of the kind", s, more)
 		}
-		told[k] = true
 	}
 	return out
 }
 
 var number = regexp.MustCompile(`[0-9]+(\.[0-9]+)?`)
-
-func kindOf(sentence string) string { return number.ReplaceAllString(sentence, "#") }

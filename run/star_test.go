@@ -64,18 +64,25 @@ func TestJoinMany(t *testing.T) {
 	}
 }
 
-func TestSpotsOfAFlow(t *testing.T) {
-	up := model.Flow{From: "sender", To: "receiver-7"}
-	for _, c := range []struct {
-		spot spot
-		want bool
-	}{
-		{spot{name: "sender"}, true}, {spot{name: "switch"}, true}, {spot{name: "receiver-7", many: true}, true}, {spot{name: "receiver-17", many: true}, false},
-		{spot{name: "link switch-receiver-7", road: 1, many: true}, true}, {spot{name: "link switch-receiver-17", road: 2, many: true}, false}, {spot{name: "link sender-switch", road: 3}, true},
-	} {
-		if got := c.spot.of(up); got != c.want {
-			t.Errorf("%s: %v", c.spot.name, got)
-		}
+func TestNodesOfAFlow(t *testing.T) {
+	var all []seen
+	for _, n := range []node{{name: "sender"}, {name: "link sender-switch"}, {name: "switch"}, {name: "link switch-receiver-7", branch: "receiver-7"}, {name: "receiver-7", branch: "receiver-7"},
+		{name: "link switch-receiver-17", branch: "receiver-17"}, {name: "receiver-17", branch: "receiver-17"}} {
+		all = append(all, seen{node: n})
+	}
+	var up, down []string
+	for _, n := range nodesOf(model.Flow{From: "sender", To: "receiver-7"}, all) {
+		up = append(up, n.Name)
+	}
+	for _, n := range nodesOf(model.Flow{From: "receiver-7", To: "sender"}, all) {
+		down = append(down, n.Name)
+	}
+	want := []string{"sender", "link sender-switch", "switch", "link switch-receiver-7", "receiver-7"}
+	if !slices.Equal(up, want) {
+		t.Errorf("up %v, want %v", up, want)
+	}
+	if slices.Reverse(want); !slices.Equal(down, want) {
+		t.Errorf("down %v, want %v", down, want)
 	}
 }
 
@@ -86,12 +93,11 @@ func TestFewer(t *testing.T) {
 	stalled := func(n int) string { return fmt.Sprintf("flow up/%d: nothing was sent", n) }
 	for _, c := range []struct{ in, want []string }{
 		{nil, nil},
-		{[]string{late(1), late(2), late(3)}, []string{late(1), late(2), late(3)}},
-		{[]string{late(1), late(22), late(3), late(4), late(5)}, []string{late(1), late(22), late(3), "and 2 more of the kind"}},
-		{[]string{late(1), stalled(1), late(2), "alone", late(3), stalled(2), late(4), "alone too"},
-			[]string{late(1), stalled(1), late(2), "alone", late(3), "and 1 more of the kind", stalled(2), "alone too"}},
-		{[]string{"a", "b", "c", "d", "e"}, []string{"a", "b", "c", "d", "e"}},
-		{[]string{"a", "a", "a", "a", "b", "b", "b", "b"}, []string{"a", "a", "a", "and 1 more of the kind", "b", "b", "b", "and 1 more of the kind"}},
+		{[]string{late(1)}, []string{late(1)}},
+		{[]string{late(1), late(22), late(3)}, []string{late(1) + ", and 2 more of the kind"}},
+		{[]string{late(1), stalled(1), late(2), "alone", late(3), stalled(2), "alone too"},
+			[]string{late(1) + ", and 2 more of the kind", stalled(1) + ", and 1 more of the kind", "alone", "alone too"}},
+		{[]string{"a", "b", "c"}, []string{"a", "b", "c"}},
 	} {
 		if got := fewer(c.in); !slices.Equal(got, c.want) {
 			t.Errorf("fewer(%q)\ngot  %q\nwant %q", c.in, got, c.want)

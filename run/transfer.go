@@ -8,12 +8,12 @@ import (
 	"slices"
 	"strings"
 
-	"pelt/analysis/controls"
 	"pelt/design"
 	"pelt/engine"
+	"pelt/finding"
 	"pelt/lab"
 	"pelt/model"
-	"pelt/unit"
+	"pelt/table"
 )
 
 // enough tells a design when a plan's controls are told apart; nil where that ends
@@ -23,21 +23,22 @@ func enough(p model.Plan) design.Enough {
 		return nil
 	}
 	return func(done []model.Result, repeats int) bool {
-		return controls.Apart(model.Document{Plan: p, Results: done}, repeats)
+		told, _ := finding.Separable(table.Rows(&model.Document{Plan: p, Results: done}), repeats)
+		return told
 	}
 }
 
 // rehearse has both ends find out, before anything is sent or stored, whether they
 // can use the congestion controls of all trials.
-func (p *path) rehearse(ctx context.Context, plan model.Plan) error {
+func (s *site) rehearse(ctx context.Context, plan model.Plan) error {
 	trials, err := rehearsals(plan)
 	for _, trial := range trials {
-		placed, _, err := p.place(trial)
+		placed, _, err := s.place(trial)
 		if err != nil {
 			return err
 		}
 		placed.Number = 1 // no packet carries it
-		if err := p.controller.Rehearse(ctx, placed); err != nil {
+		if err := s.controller.Rehearse(ctx, placed); err != nil {
 			return fmt.Errorf("before the first trial: %w", err)
 		}
 	}
@@ -80,24 +81,14 @@ func rehearsals(plan model.Plan) (trials []model.Trial, err error) {
 
 // oneReceiver refuses what is told of one transfer at a time where there are several.
 func oneReceiver(p model.Plan, receivers int) error {
-	if receivers > 0 && slices.ContainsFunc(p.Flows, func(f model.Flow) bool { return f.Bytes > 0 || f.InfoSeconds > 0 || f.Commands != nil }) {
-		return &model.FieldError{Field: "target", Want: "a star has many receivers, and a transfer is told of one; want another lab, as lab:direct"}
+	if receivers > 0 && slices.ContainsFunc(p.Flows, func(f model.Flow) bool {
+		return f.Bytes > 0 ||
+			f.InfoSeconds > 0 || f.Commands != nil
+	}) {
+		return refuse("target",
+			"a star has many receivers, and a transfer is told of one; want another lab, as lab:direct")
 	}
 	return nil
-}
-
-// seedLinks has a lab's emulated links draw from a beginning of their own. Links that
-// another process moves, or the kernel, go on as they are.
-func (p *path) seedLinks(seed uint64) error {
-	if seed == 0 || p.roads.lab == nil || len(p.roads.links) == 0 ||
-		slices.ContainsFunc(p.roads.links, func(e lab.EmulatedLink) bool { return e.Cable == nil }) {
-		return nil
-	}
-	change := model.LinkChange{Settings: []model.LinkSetting{{Key: "seed", Value: fmt.Sprint(seed)}}}
-	if _, err := p.roads.lab.SetLinks([]model.LinkChange{change}, lab.SetOptions{Lent: true}); err != nil {
-		return err
-	}
-	return p.roads.lab.BeginAnew()
 }
 
 // completion is how a transfer went, by the account that tells it best; nil of a flow
@@ -110,7 +101,8 @@ func completion(f model.Flow, oneClock bool, sent engine.SendReport, in engine.R
 	c.Bytes, c.By = f.Bytes, model.ByAcknowledged
 	if answer := in.TCP; f.HTTP && answer != nil && answer.Completion != nil && answer.Completion.Done {
 		c.Done, c.Seconds, c.By = true, answer.Completion.Seconds, model.ByAnswer
-	} else if took := float64(in.Tally.LastNanos-sent.BeginNanos) / 1e9; oneClock && !f.HTTP && in.Tally.Bytes >= f.Bytes && took > 0 && took <= c.Seconds+1 {
+	} else if took := float64(in.Tally.LastNanos-sent.BeginNanos) / 1e9; oneClock && !f.HTTP &&
+		in.Tally.Bytes >= f.Bytes && took > 0 && took <= c.Seconds+1 {
 		c.Done, c.Seconds, c.By = true, took, model.ByRead
 	}
 	return &c
@@ -127,38 +119,37 @@ const (
 )
 
 // held says why a transfer shows something else than its congestion control: on a path
-// with a rate it fell short of, TCP was held by its windows, or this machine had no
-// time left. "" if neither.
-func (p *path) held(f model.FlowResult, asked model.Flow) string {
-	if asked.InfoSeconds == 0 || f.TCP == nil || p.lab == nil {
-		return ""
-	}
-	rate := p.slowest(asked)
-	if rate == 0 || f.GoodputBPS >= fullLink*rate {
-		return ""
+// whose slowest link it fell short of, TCP was held by its windows, or this machine had no
+// time left; nil if neither. slowest is in bit/s; 0: no link has a rate.
+func held(f model.FlowResult, asked model.Flow, slowest float64) model.Reasons {
+	if asked.InfoSeconds == 0 || f.TCP == nil || slowest == 0 || f.GoodputBPS >= fullLink*slowest {
+		return nil
 	}
 	if held := f.TCP.RwndLimitedS + f.TCP.SndbufLimitedS; held > max(heldShare*f.TCP.BusyS, heldLeast) {
-		return fmt.Sprintf("flow %s: TCP was held by its windows for %s of the time, not by its congestion control (receive window %s, send buffer %s)",
-			f.Name, unit.FormatRatio(held/f.TCP.BusyS), unit.FormatNanos(f.TCP.RwndLimitedS*1e9), unit.FormatNanos(f.TCP.SndbufLimitedS*1e9))
+		return model.Reasons{{Code: model.TCPWindow, Flow: f.Name, Numbers: map[string]float64{
+			"held_ratio": held / f.TCP.BusyS, "receive_window_s": f.TCP.RwndLimitedS,
+			"send_buffer_s": f.TCP.SndbufLimitedS,
+		}}}
 	}
 	if f.SenderCPU.HostRatio > busyHost {
-		return fmt.Sprintf("flow %s: this machine had no time left: its processors were busy for %s of the trial", f.Name, unit.FormatRatio(f.SenderCPU.HostRatio))
+		return model.Reasons{{Code: model.HostBusy, Flow: f.Name,
+			Numbers: map[string]float64{"busy_ratio": f.SenderCPU.HostRatio}}}
 	}
-	return ""
+	return nil
 }
 
 // slowest is the least rate of a lab's links on a flow's way in bit/s; 0 where none
 // has one.
-func (p *path) slowest(f model.Flow) float64 {
-	if p.roads.lab == nil {
+func (s *site) slowest(f model.Flow) float64 {
+	if s.lab == nil {
 		return 0
 	}
-	ways, err := p.roads.lab.Links()
+	ways, err := s.lab.Links()
 	if err != nil {
 		return 0
 	}
 	var nodes []string
-	for _, n := range p.roads.lab.Nodes() {
+	for _, n := range s.lab.Nodes() {
 		nodes = append(nodes, n.Name())
 	}
 	return slowestWay(ways, nodes, f.From == model.Sender)
@@ -183,19 +174,22 @@ const (
 
 // tcpMetrics are what a sender tells over time.
 func tcpMetrics() []string {
-	return []string{model.SeriesWindow, model.SeriesInflight, model.SeriesLostSegments, model.SeriesRetransmits, model.SeriesRTT, model.SeriesMinRTT,
-		model.SeriesDelivery, model.SeriesAppLimited, model.SeriesPacing, model.SeriesAcked, model.SeriesBusy, model.SeriesRwndLimited,
+	return []string{model.SeriesWindow, model.SeriesInflight, model.SeriesLostSegments, model.SeriesRetransmits,
+		model.SeriesRTT, model.SeriesMinRTT,
+		model.SeriesDelivery, model.SeriesAppLimited, model.SeriesPacing, model.SeriesAcked, model.SeriesBusy,
+		model.SeriesRwndLimited,
 		model.SeriesSndbufLimited, model.SeriesBBRBandwidth, model.SeriesBBRPacingGain, model.SeriesBBRWindowGain}
 }
 
 // tcpSeries are a sender's series that can be: named as pelt names them, and no longer
 // than the trial. A sender begins them with its warm-up, which is left out.
 func tcpSeries(f model.Flow, t model.Timing, sent engine.SendReport) (list []model.Series) {
-	longest := t.WarmupSeconds + t.MeasureSeconds + overtimeSeconds
+	longest := t.WarmupSeconds + t.MeasureSeconds + engine.OvertimeSeconds
 	values, metrics := 0, tcpMetrics()
 	for _, s := range sent.Series {
 		if len(list) == maxTCPSeries || !slices.Contains(metrics, s.Metric) ||
-			!(s.StepSeconds >= 0.001 && s.StepSeconds <= longest) || s.Stream != nil && (*s.Stream < 0 || *s.Stream >= f.Streams) {
+			!(s.StepSeconds >= 0.001 && s.StepSeconds <= longest) || s.Stream != nil && (*s.Stream < 0 ||
+			*s.Stream >= f.Streams) {
 			continue
 		}
 		s.Values = s.Values[:min(len(s.Values), int(math.Ceil(longest/s.StepSeconds)))]
@@ -212,26 +206,6 @@ func tcpSeries(f model.Flow, t model.Timing, sent engine.SendReport) (list []mod
 	return list
 }
 
-// tameTCP bounds what a sender says of its streams.
-func tameTCP(f model.TCPFacts, streams int) *model.TCPFacts {
-	f.PerStream = f.PerStream[:min(len(f.PerStream), streams)]
-	f.Control = f.Control[:min(len(f.Control), maxText)]
-	for i := range f.PerStream {
-		s := &f.PerStream[i]
-		s.Control = s.Control[:min(len(s.Control), maxText)]
-		s.StartSeconds, s.GoodputBPS = max(s.StartSeconds, 0), max(s.GoodputBPS, 0)
-	}
-	for _, s := range []*float64{&f.BusyS, &f.RwndLimitedS, &f.SndbufLimitedS, &f.MinRTTNanos} {
-		if !(*s >= 0 && *s < 1e12) {
-			*s = 0
-		}
-	}
-	if c := f.Completion; c != nil && !(c.Seconds >= 0 && c.Seconds < 1e9) {
-		f.Completion = nil
-	}
-	return &f
-}
-
 // maxSettings is more than any kernel has of TCP.
 const maxSettings = 512
 
@@ -244,7 +218,10 @@ func hostsOf(p model.Plan, hosts []model.Host) []model.Host {
 		if !wanted || len(h.TCPSettings) > maxSettings {
 			h.TCPSettings = nil
 		}
-		maps.DeleteFunc(h.TCPSettings, func(name, value string) bool { return len(name) > maxText || len(value) > maxText })
+		maps.DeleteFunc(h.TCPSettings, func(name, value string) bool {
+			return model.Clip(name) != name ||
+				model.Clip(value) != value
+		})
 	}
 	return hosts
 }

@@ -14,7 +14,7 @@ import (
 )
 
 // honest is what both ends report of a second at 1000 pps on a path that lost 10.
-func honest() (model.Trial, fleet.Trial, fleet.Outcome, *path) {
+func honest() (model.Trial, fleet.Trial, fleet.Outcome) {
 	f := model.Flow{Name: "up", Protocol: model.UDP, From: model.Sender, To: model.Receiver, PayloadBytes: 64, Streams: 1}
 	t := model.Trial{Flows: []model.Flow{f}, Timing: model.Timing{WarmupSeconds: 0.5, MeasureSeconds: 1, DrainSeconds: 1}}
 	placed := fleet.Trial{Timing: t.Timing, Flows: []fleet.PlacedFlow{{Flow: f, Send: fleet.Choice{Engine: "udp"}, Receive: fleet.Choice{Engine: "udp"}, From: "a", To: "b"}}}
@@ -26,8 +26,10 @@ func honest() (model.Trial, fleet.Trial, fleet.Outcome, *path) {
 			Receive: &engine.Report{Role: engine.Receive, Receive: &engine.ReceiveReport{SocketKnown: true, Tally: model.Tally{Received: 990, Bytes: 990 * 64,
 				FirstNanos: 5e9, LastNanos: 6e9, PerStep: []uint64{990}, StepBytes: []uint64{990 * 64}}}},
 		}}}
-	return t, placed, out, &path{ends: map[string]fleet.AgentInfo{model.Sender: {ID: "a"}, model.Receiver: {ID: "b"}}}
+	return t, placed, out
 }
+
+func noRate(model.Flow) float64 { return 0 }
 
 func TestHostileReports(t *testing.T) {
 	for _, c := range []struct {
@@ -40,53 +42,33 @@ func TestHostileReports(t *testing.T) {
 		{"another role's", func(o *fleet.Outcome, _ *engine.SendReport, _ *engine.ReceiveReport) {
 			o.Flows[0].Receive.Receive = nil
 		}, "is missing"},
-		{"negative time", func(_ *fleet.Outcome, s *engine.SendReport, _ *engine.ReceiveReport) { s.DurationNanos = -1 }, "measured for"},
-		{"endless time", func(_ *fleet.Outcome, s *engine.SendReport, _ *engine.ReceiveReport) { s.DurationNanos = math.MaxInt64 }, "measured for"},
-		{"accepted more", func(_ *fleet.Outcome, s *engine.SendReport, _ *engine.ReceiveReport) { s.Accepted = 1001 }, "does not add up"},
+		{"negative time", func(_ *fleet.Outcome, s *engine.SendReport, _ *engine.ReceiveReport) { s.DurationNanos = -1 }, "(sender duration)"},
+		{"endless time", func(_ *fleet.Outcome, s *engine.SendReport, _ *engine.ReceiveReport) { s.DurationNanos = math.MaxInt64 }, "(sender duration)"},
+		{"accepted more", func(_ *fleet.Outcome, s *engine.SendReport, _ *engine.ReceiveReport) { s.Accepted = 1001 }, "(sender sum)"},
 		{"streams overflow", func(_ *fleet.Outcome, s *engine.SendReport, _ *engine.ReceiveReport) {
 			s.Streams = []uint64{math.MaxUint64, 1001}
-		}, "does not add up"},
+		}, "(sender sum)"},
 		{"received more", func(_ *fleet.Outcome, _ *engine.SendReport, r *engine.ReceiveReport) {
 			r.Tally.Received, r.Tally.Bytes = 1001, 1001*64
-		}, "does not add up"},
-		{"bytes of others", func(_ *fleet.Outcome, _ *engine.SendReport, r *engine.ReceiveReport) { r.Tally.Bytes = math.MaxUint64 }, "does not add up"},
+		}, "(receiver sum)"},
+		{"bytes of others", func(_ *fleet.Outcome, _ *engine.SendReport, r *engine.ReceiveReport) { r.Tally.Bytes = math.MaxUint64 }, "(receiver sum)"},
+		{"gave up more than was planned", func(_ *fleet.Outcome, s *engine.SendReport, _ *engine.ReceiveReport) {
+			s.Late, s.Held = 600, 600
+		}, "(sender schedule)"},
 		{"from end to begin", func(_ *fleet.Outcome, _ *engine.SendReport, r *engine.ReceiveReport) {
 			r.Tally.FirstNanos, r.Tally.LastNanos = math.MaxInt64, math.MinInt64
-		}, "packets came for"},
+		}, "(receiver duration)"},
 		{"negative delay", func(_ *fleet.Outcome, _ *engine.SendReport, r *engine.ReceiveReport) {
 			r.Tally.Delay = &model.Percentiles{Min: -5}
-		}, "out of order"},
-		{"negative jitter", func(_ *fleet.Outcome, _ *engine.SendReport, r *engine.ReceiveReport) { r.Tally.JitterNanos = -1 }, "out of order"},
+		}, "(order of percentiles)"},
+		{"negative jitter", func(_ *fleet.Outcome, _ *engine.SendReport, r *engine.ReceiveReport) { r.Tally.JitterNanos = -1 }, "(order of percentiles)"},
 	} {
-		trial, placed, out, p := honest()
+		trial, placed, out := honest()
 		c.change(&out, out.Flows[0].Send.Send, out.Flows[0].Receive.Receive)
-		r := assemble(trial, placed, out, p, nil)
-		if (r.State == model.Valid) != (c.want == "") || !strings.Contains(r.Why, c.want) {
+		r := account(trial, placed, out, nil, noRate)
+		if (r.State == model.Valid) != (c.want == "") || !strings.Contains(r.Why.String(), c.want) {
 			t.Errorf("%s: %s, %q, want %q", c.name, r.State, r.Why, c.want)
 		}
-	}
-}
-
-func TestEndlessSeriesAreCut(t *testing.T) {
-	trial, placed, out, p := honest()
-	long := make([]uint64, 1_000_000)
-	out.Flows[0].Send.Send.PerStep, out.Flows[0].Receive.Receive.Tally.PerStep = long, long
-	w := fleet.Watched{CPU: model.CPU{HostRatio: 7, SoftirqRatio: -1}}
-	for range 10_000 {
-		w.Series = append(w.Series, model.Series{Metric: "x", StepSeconds: 1, Values: make([]float64, 100)},
-			model.Series{Metric: "y", StepSeconds: -1, Values: []float64{1}})
-	}
-	out.Watch["b"] = w
-	r := assemble(trial, placed, out, p, nil)
-	n := 0
-	for _, s := range r.Series {
-		n += len(s.Values)
-		if !(s.StepSeconds > 0) {
-			t.Fatalf("%+v", s)
-		}
-	}
-	if n > maxWatchSeries*20 || r.Flows[0].ReceiverCPU.HostRatio != 1 || r.Flows[0].ReceiverCPU.SoftirqRatio != 0 {
-		t.Errorf("%d values, load %+v", n, r.Flows[0].ReceiverCPU)
 	}
 }
 
@@ -99,7 +81,7 @@ func TestAnyReportGivesAResult(t *testing.T) {
 		return rapid.SampledFrom([]int64{math.MinInt64, -1, 0, 1, 1e9, 5e9, 6e9, math.MaxInt64}).Draw(t, "ns")
 	}
 	rapid.Check(t, func(t *rapid.T) {
-		trial, placed, out, p := honest()
+		trial, placed, out := honest()
 		if rapid.Bool().Draw(t, "tcp") {
 			placed.Flows[0].Flow.Protocol = model.TCP
 		}
@@ -108,7 +90,7 @@ func TestAnyReportGivesAResult(t *testing.T) {
 		s.Errors, s.TCP = map[string]uint64{"EPERM": number(t)}, &model.TCPFacts{Retransmits: number(t), SentBytes: number(t)}
 		in.Received, in.Bytes, in.Late, in.WrongLength, in.FirstNanos, in.LastNanos = number(t), number(t), number(t), number(t), nanos(t), nanos(t)
 		in.PerStep, in.StepBytes = []uint64{number(t), number(t)}, nil
-		r := assemble(trial, placed, out, p, nil)
+		r := account(trial, placed, out, nil, noRate)
 		if _, err := json.Marshal(r); err != nil {
 			t.Fatal(err)
 		}
@@ -125,10 +107,10 @@ func TestAnyReportGivesAResult(t *testing.T) {
 
 // A path that carried a burst and then stalled is not as fast as the burst.
 func TestStalledTCPIsSlow(t *testing.T) {
-	trial, placed, out, p := honest()
+	trial, placed, out := honest()
 	placed.Flows[0].Flow.Protocol = model.TCP
 	out.Flows[0].Receive.Receive.Tally = model.Tally{Received: 100, Bytes: 125_000, FirstNanos: 5e9, LastNanos: 5e9 + 1e8}
-	if f := assemble(trial, placed, out, p, nil).Flows[0]; f.GoodputBPS != 1e6 || f.ReceivePPS != 100 {
+	if f := account(trial, placed, out, nil, noRate).Flows[0]; f.GoodputBPS != 1e6 || f.ReceivePPS != 100 {
 		t.Errorf("%v bit/s, %v pps; want 1e6, 100", f.GoodputBPS, f.ReceivePPS)
 	}
 }

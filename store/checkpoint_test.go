@@ -47,7 +47,7 @@ func TestCheckpoints(t *testing.T) {
 	if r := check("while it runs", model.Aborted); r[0].Flows[0].Attempted != 20 || len(r[0].Series[0].Values) != 2 {
 		t.Errorf("%+v", r[0])
 	}
-	if list, err := s.List(); err != nil || len(list) != 1 || list[0].State != Running || list[0].Trials != 0 {
+	if list, err := s.List(); err != nil || len(list) != 1 || list[0].State != Running || list[0].Trials != nil {
 		t.Errorf("%+v, %v", list, err)
 	}
 	put(told(1, 5)) // it was killed, and resumed

@@ -9,6 +9,7 @@ import (
 	"syscall"
 	"testing"
 
+	"pelt/internal/testenv"
 	"pelt/model"
 )
 
@@ -34,6 +35,7 @@ func TestDir(t *testing.T) {
 // sees and which ends with it.
 func onTinyDisk(t *testing.T, dir string, f func() error) error {
 	t.Helper()
+	testenv.Root(t)
 	done := make(chan error, 1)
 	go func() {
 		runtime.LockOSThread() // and never unlocked: the thread dies, its mounts with it
@@ -53,6 +55,28 @@ func onTinyDisk(t *testing.T, dir string, f func() error) error {
 	return <-done
 }
 
+// fill takes all the room that a disk has left; release gives it back.
+func fill(t *testing.T, dir string) (release func()) {
+	t.Helper()
+	path := filepath.Join(dir, "fill")
+	if err := os.WriteFile(path, make([]byte, 1<<20), 0o600); !errors.Is(err, syscall.ENOSPC) {
+		t.Errorf("filling the disk: %v", err)
+	}
+	return func() {
+		if err := os.Remove(path); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// sized is a trial of about so many bytes.
+func sized(repeat, bytes int) model.Result {
+	r := result(64, repeat)
+	r.Why = model.Reasons{{Code: model.TrialCut, Text: strings.Repeat("x", bytes)}}
+	return r
+}
+
+// A disk that is full for a while costs nothing that was measured.
 func TestDiskFull(t *testing.T) {
 	dir := t.TempDir()
 	err := onTinyDisk(t, dir, func() error {
@@ -64,37 +88,62 @@ func TestDiskFull(t *testing.T) {
 		if err != nil {
 			return err
 		}
-		small, big := result(64, 0), result(128, 0)
-		big.Why = strings.Repeat("x", 100<<10)
-		if err := r.Append(small); err != nil {
-			return err
+		load := func(what string, results int) model.Document {
+			doc, err := s.Load("last")
+			if err != nil || len(doc.Results) != results || len(doc.Warnings) != 0 {
+				t.Errorf("%s: %v, %d results, warnings %q; want %d and no warning", what, err, len(doc.Results), doc.Warnings, results)
+			}
+			return doc
 		}
-		if err := r.Append(big); !errors.Is(err, syscall.ENOSPC) || !strings.Contains(err.Error(), r.ID()) {
-			t.Errorf("Append to a full disk: %v, want ENOSPC and the run named", err)
+		waits := func(what string, err error) {
+			if !errors.Is(err, ErrWaiting) || !errors.Is(err, syscall.ENOSPC) || !strings.Contains(err.Error(), r.ID()) {
+				t.Errorf("%s: %v, want ErrWaiting, ENOSPC and the run named", what, err)
+			}
 		}
-		if err := errors.Join(r.Append(result(64, 1)), r.Close()); err != nil {
-			t.Errorf("a small trial after one that did not fit: %v", err)
+		check := func(what string, err error) {
+			if err != nil {
+				t.Errorf("%s: %v", what, err)
+			}
 		}
-		doc, err := s.Load("last")
-		if err != nil || len(doc.Results) != 2 || len(doc.Warnings) != 0 {
-			t.Errorf("Load: %v, %d results, warnings %q; want 2 and none", err, len(doc.Results), doc.Warnings)
-		}
-		fill, err := os.Create(filepath.Join(dir, "fill"))
-		if err != nil {
-			return err
-		}
-		_, full := fill.Write(make([]byte, 1<<20))
-		if !errors.Is(full, syscall.ENOSPC) {
-			t.Errorf("filling the disk: %v", full)
-		}
+		check("the first trial", r.Append(sized(0, 10)))
+		release := fill(t, dir)
+		waits("a trial on a full disk", r.Append(sized(1, 20<<10))) // of which a part may fit
+		waits("a checkpoint", r.Checkpoint(model.Checkpoint{Cell: model.Cell{"payload_bytes": model.Number(64)}, Repeat: 2, Flows: make([]model.FlowSoFar, 1)}))
+		waits("a small trial behind it", r.Append(sized(2, 10)))
+		waits("another try", r.Flush())
+		load("while the disk is full", 1)
 		if _, err := s.Create(document()); !errors.Is(err, syscall.ENOSPC) {
 			t.Errorf("Create on a full disk: %v, want ENOSPC", err)
 		}
-		// The index has no room either; the list does not care.
-		if list, err := s.List(); err != nil || len(list) != 1 || list[0].Trials != 2 {
-			t.Errorf("List on a full disk: %v %+v", err, list)
+		if sum := s.summarize(r.ID()); sum.State != Running { // List reads on other threads, which do not see this disk
+			t.Errorf("its summary on a full disk: %+v", sum)
 		}
-		return fill.Close()
+		release()
+		check("a try when there is room", r.Flush())
+		load("when there is room", 3)
+
+		release = fill(t, dir)
+		waits("a trial on a disk that is full again", r.Append(sized(3, 20<<10)))
+		release()
+		check("the next trial", r.Append(sized(4, 10)))
+		load("after the next trial", 5)
+
+		release = fill(t, dir)
+		done := document()
+		done.Complete, done.Results = true, make([]model.Result, 5)
+		done.Router = &model.RouterFacts{Tuning: []string{strings.Repeat("x", 20<<10)}}
+		waits("the end", r.End(done))
+		release()
+		check("the end, tried again", r.Flush())
+		check("nothing more to write", r.Flush())
+		check("Close", r.Close())
+		if doc := load("after the end", 5); !doc.Complete {
+			t.Error("the run that ended is not complete")
+		}
+		if sum := s.summarize(r.ID()); sum.State != Complete || *sum.Trials != 5 {
+			t.Errorf("its summary after the end: %+v", sum)
+		}
+		return nil
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -124,8 +173,8 @@ func TestUnwritable(t *testing.T) {
 		if doc, err := s.Load(id); err != nil || len(doc.Results) != 2 {
 			t.Errorf("Load on a read-only disk: %v", err)
 		}
-		if list, err := s.List(); err != nil || len(list) != 1 || list[0].State != Complete || list[0].Headline != "kept" {
-			t.Errorf("List on a read-only disk: %v %+v", err, list)
+		if sum := s.summarize(id); sum.State != Complete || sum.Headline == nil || sum.Headline.Code != "kept" {
+			t.Errorf("its summary on a read-only disk: %+v", sum)
 		}
 		return nil
 	})

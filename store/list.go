@@ -1,12 +1,16 @@
 package store
 
 import (
+	"bufio"
+	"bytes"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
 	"os"
 	"time"
 
+	"pelt/internal/outfile"
 	"pelt/model"
 )
 
@@ -15,101 +19,124 @@ const (
 	Complete = "complete" // nothing is left to do
 	Cut      = "cut"      // some trials are left: it can be resumed
 	Running  = "running"  // a process is writing it
-	Damaged  = "damaged"  // it cannot be read; Headline says why
+	Damaged  = "damaged"  // it cannot be read; Trouble says why
 )
 
 // Summary is one line about a stored run.
 type Summary struct {
-	ID       string    `json:"id"`
-	Started  time.Time `json:"started"`
-	Command  string    `json:"command"`
-	Target   string    `json:"target"`
-	Trials   int       `json:"trials"` // finished ones
-	State    string    `json:"state"`
-	Headline string    `json:"headline"` // its verdict, if it has one
+	ID      string    `json:"id"`
+	Started time.Time `json:"started"`
+	Command string    `json:"command"`
+	Target  string    `json:"target"`
+	Trials  *int      `json:"trials,omitempty"` // finished ones; nil while the run's writer has not said so
+	State   string    `json:"state"`
+	Trouble string    `json:"trouble,omitempty"`
+	// Headline is the first answer of the run, without words.
+	Headline *model.Finding `json:"headline,omitempty"`
 }
 
-// List returns all stored runs, oldest first. It reads what the index does not
-// know from the files; an index that cannot be used costs time only.
+// maxHeadline keeps a summary short; tailBytes is what List reads of a file to find it.
+const (
+	maxHeadline = 2 << 10 // bytes
+	tailBytes   = 4 << 10
+)
+
+func summaryOf(d model.Document) Summary {
+	sum := Summary{ID: d.ID, Started: d.Started, Command: d.Plan.Command, Target: d.Plan.Target, State: Cut, Trials: new(int)}
+	if d.Complete {
+		sum.State = Complete
+	}
+	for _, r := range d.Results {
+		if r.State != model.Aborted {
+			*sum.Trials++
+		}
+	}
+	if len(d.Findings) > 0 {
+		if text, err := json.Marshal(d.Findings[0]); err == nil && len(text) <= maxHeadline {
+			sum.Headline = &d.Findings[0]
+		}
+	}
+	return sum
+}
+
+// List returns all stored runs, oldest first. Of a run that ended it reads the summary at the
+// end of its file, of one that was cut only the first line.
 func (s *Store) List() ([]Summary, error) {
-	files, err := s.entries()
+	ids, err := s.ids()
 	if err != nil {
 		return nil, err
 	}
-	known := s.readIndex(files)
-	list := make([]Summary, 0, len(files))
-	fresh := map[entry]Summary{}
-	for _, e := range files {
-		sum, ok := known[e]
-		if !ok {
-			sum, err = s.summarize(e)
-			if errors.Is(err, fs.ErrNotExist) { // removed since
-				continue
-			}
-			if err == nil { // else it may be readable the next time
-				fresh[e] = sum
-			}
+	list := []Summary{}
+	for _, id := range ids {
+		if sum := s.summarize(id); sum.ID != "" {
+			list = append(list, sum)
 		}
-		if sum.State != Complete && busy(s.file(e.id)) {
-			sum.State, sum.Headline = Running, ""
-		}
-		list = append(list, sum)
 	}
-	s.writeIndex(files, fresh)
 	return list, nil
 }
 
-// summarize reads one run's file without holding its results.
-func (s *Store) summarize(e entry) (Summary, error) {
-	sum := Summary{ID: e.id, State: Cut}
-	f, err := os.Open(s.file(e.id))
+// summarize returns what is cheaply known of a run; nothing if it has just been removed.
+func (s *Store) summarize(id string) Summary {
+	sum, err := readSummary(s.file(id))
+	if errors.Is(err, fs.ErrNotExist) {
+		return Summary{}
+	}
 	if err != nil {
-		return Summary{ID: e.id, State: Damaged, Headline: err.Error()}, err
+		sum = Summary{Started: startOf(id), State: Damaged, Trouble: err.Error()}
 	}
-	defer f.Close()
-	var d model.Document
-	t, err := scan(f, e.id+suffix, func(n int, line []byte) error {
-		at := fmt.Sprintf("%s:%d", e.id+suffix, n)
-		if n == 1 {
-			return readHeader(line, at, &d)
-		}
-		var rec record[struct {
-			State model.State `json:"state"`
-		}]
-		if err := decodeRecord(line, at, &rec); err != nil {
-			return err
-		}
-		sum.State, sum.Headline = Cut, ""
-		if rec.Checkpoint != nil {
-			return nil
-		}
-		if rec.Result != nil {
-			if rec.Result.State != model.Aborted {
-				sum.Trials++
-			}
-			return nil
-		}
-		if rec.End.Complete {
-			sum.State = Complete
-		}
-		sum.Headline = verdict(rec.End.Findings)
-		return nil
-	})
-	if err == nil && t.good == 0 {
-		err = errors.New("was cut before its first line was whole")
+	sum.ID = id // whatever a copied file says
+	if sum.State != Complete && busy(s.file(id)) {
+		sum.State, sum.Headline = Running, nil
 	}
-	sum.Started, sum.Command, sum.Target = d.Started, d.Plan.Command, d.Plan.Target
-	if err != nil {
-		sum.State, sum.Headline = Damaged, err.Error()
-	}
-	return sum, nil
+	return sum
 }
 
-func verdict(findings []model.Finding) string {
-	for _, f := range findings {
-		if f.Kind == "verdict" {
-			return f.Text
-		}
+func readSummary(path string) (Summary, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return Summary{}, err
 	}
-	return ""
+	defer f.Close()
+	if sum, ok := lastSummary(f); ok {
+		return sum, nil
+	}
+	line, err := outfile.ReadLine(bufio.NewReader(f), maxLine)
+	if len(line) == 0 {
+		return Summary{}, fmt.Errorf("its first line cannot be read: %w", err)
+	}
+	var head struct {
+		Format  string
+		Started time.Time
+		Plan    struct{ Command, Target string }
+	}
+	_ = json.Unmarshal(line, &head) // without a format it is no header
+	if err := checkHeader(line, head.Format); err != nil {
+		return Summary{}, err
+	}
+	if head.Format == logFormat1 { // which has no summaries
+		d, err := loadFile(path)
+		return summaryOf(d), err
+	}
+	return Summary{Started: head.Started, Command: head.Plan.Command, Target: head.Plan.Target, State: Cut}, nil
+}
+
+// lastSummary returns the summary that a file ends with.
+func lastSummary(f *os.File) (Summary, bool) {
+	info, err := f.Stat()
+	if err != nil {
+		return Summary{}, false
+	}
+	b := make([]byte, min(info.Size(), tailBytes))
+	if _, err := f.ReadAt(b, info.Size()-int64(len(b))); err != nil {
+		return Summary{}, false
+	}
+	line := b[bytes.LastIndexByte(bytes.TrimSuffix(b, []byte{'\n'}), '\n')+1:]
+	if !bytes.HasPrefix(line, []byte(`{"summary":`)) || whole(line, logFormat) != nil {
+		return Summary{}, false
+	}
+	var rec record
+	if err := json.Unmarshal(line, &rec); err != nil || rec.Summary == nil {
+		return Summary{}, false
+	}
+	return *rec.Summary, true
 }

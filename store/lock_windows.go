@@ -9,6 +9,9 @@ import (
 // errSharing is ERROR_SHARING_VIOLATION of winerror.h.
 const errSharing = syscall.Errno(32)
 
+// shareDelete is FILE_SHARE_DELETE of winnt.h: who holds a file may delete it.
+const shareDelete = 4
+
 // openLocked opens a file for writing that others may only read: Windows then
 // refuses a second writer until this one has closed it or died.
 func openLocked(path string, flag int) (*os.File, error) {
@@ -20,7 +23,7 @@ func openLocked(path string, flag int) (*os.File, error) {
 	if flag&os.O_CREATE != 0 {
 		how = syscall.CREATE_NEW
 	}
-	h, err := syscall.CreateFile(name, syscall.GENERIC_READ|syscall.GENERIC_WRITE, syscall.FILE_SHARE_READ, nil, how, syscall.FILE_ATTRIBUTE_NORMAL, 0)
+	h, err := syscall.CreateFile(name, syscall.GENERIC_READ|syscall.GENERIC_WRITE, syscall.FILE_SHARE_READ|shareDelete, nil, how, syscall.FILE_ATTRIBUTE_NORMAL, 0)
 	if errors.Is(err, errSharing) {
 		return nil, ErrBusy
 	}

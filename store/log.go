@@ -6,11 +6,29 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"hash/crc32"
 	"io"
 	"os"
+	"path/filepath"
+	"strings"
 	"time"
 
+	"pelt/internal/outfile"
 	"pelt/model"
+)
+
+// logFormat is the format of a stored run: JSON lines, each of which ends with the CRC-32C
+// of what stands before it: {..., "crc32c": "8 hex digits"}. The first line is the header
+// {"format", "id", "started", "tool", "plan", "host", "lab"}. Then comes a line {"result": ...}
+// for each finished trial, and {"checkpoint": ...} while a long one runs. When a session with
+// the run ends of itself, it writes {"end": ...} and {"summary": ...}, which pelt list reads.
+// Results after the last end are of a session that was cut.
+//
+// Format 1 had neither checksums nor summaries. It is read, and not written.
+const (
+	logFormat  = "pelt/runlog/2"
+	logFormat1 = "pelt/runlog/1"
+	logFormats = "pelt/runlog/" // how the name of any version begins
 )
 
 // maxLine bounds one line of a log: a trial of a week has some ten series of
@@ -34,19 +52,27 @@ type header struct {
 
 type end struct {
 	Complete bool               `json:"complete"`
-	Findings []model.Finding    `json:"findings"`
 	Warnings []string           `json:"warnings"`
 	Router   *model.RouterFacts `json:"router,omitempty"` // in place of the header's
 }
 
 // record is a line after the header: exactly one field is set.
-type record[R any] struct {
-	Result     *R                `json:"result,omitempty"`
+type record struct {
+	Result     *model.Result     `json:"result,omitempty"`
 	Checkpoint *model.Checkpoint `json:"checkpoint,omitempty"`
 	End        *end              `json:"end,omitempty"`
+	Summary    *Summary          `json:"summary,omitempty"`
 }
 
-// encodeLine makes the one line that a single write puts on the disk.
+var castagnoli = crc32.MakeTable(crc32.Castagnoli)
+
+const (
+	sumBegins = `,"crc32c":"`
+	sumEnds   = `"}`
+	sumBytes  = len(sumBegins) + 8 + len(sumEnds)
+)
+
+// encodeLine makes one line of a log of an object that is not empty.
 func encodeLine(v any) ([]byte, error) {
 	var b bytes.Buffer
 	enc := json.NewEncoder(&b)
@@ -54,97 +80,87 @@ func encodeLine(v any) ([]byte, error) {
 	if err := enc.Encode(v); err != nil {
 		return nil, err
 	}
+	b.Truncate(b.Len() - len("}\n"))
+	fmt.Fprintf(&b, "%s%08x%s\n", sumBegins, crc32.Checksum(b.Bytes(), castagnoli), sumEnds)
 	return b.Bytes(), nil
+}
+
+var (
+	errChecksum = errors.New("its checksum differs")
+	errNoJSON   = errors.New("it is not JSON")
+)
+
+// whole returns nil if a line is as it was written.
+func whole(line []byte, format string) error {
+	if format == logFormat1 {
+		if !json.Valid(line) {
+			return errNoJSON
+		}
+		return nil
+	}
+	line = bytes.TrimSuffix(line, []byte{'\n'})
+	at := max(0, len(line)-sumBytes)
+	if string(line[at:]) != fmt.Sprintf("%s%08x%s", sumBegins, crc32.Checksum(line[:at], castagnoli), sumEnds) {
+		return errChecksum
+	}
+	return nil
 }
 
 // tail tells how a log ends.
 type tail struct {
-	good int64 // length of all whole lines
-	cut  int64 // bytes after them: what was being written when the writer died
-	open bool  // the last whole line lacks its newline
+	format string
+	good   int64 // length of all lines
+	cut    int64 // bytes after them: what was being written when the writer died
+	open   bool  // the last line lacks its newline
 }
 
-// scan calls visit for each line of a log with its number from 1. A last line
-// that is not JSON was cut and is left out; any other is an error that names
-// the line. An error of visit ends the scan.
-func scan(r io.Reader, name string, visit func(n int, line []byte) error) (t tail, err error) {
-	in := bufio.NewReaderSize(r, 64<<10)
-	for n := 1; ; n++ {
-		raw, err := readLine(in)
-		if len(raw) == 0 && errors.Is(err, io.EOF) {
-			return t, nil
-		}
-		if err != nil && !errors.Is(err, io.EOF) {
-			return t, fmt.Errorf("%s:%d: %w", name, n, err)
-		}
-		line := bytes.TrimSpace(raw)
-		if !json.Valid(line) {
-			if _, more := in.Peek(1); more == io.EOF {
-				t.cut = int64(len(raw))
-				return t, nil
-			}
-			return t, fmt.Errorf("%s:%d: is damaged: not a line of JSON", name, n)
-		}
-		if err := visit(n, line); err != nil {
-			return t, err
-		}
-		t.good += int64(len(raw))
-		t.open = raw[len(raw)-1] != '\n'
-	}
-}
-
-// readLine returns the next line with its newline; at the end of the input
-// io.EOF comes with what is left.
-func readLine(in *bufio.Reader) ([]byte, error) {
-	var line []byte
-	for {
-		part, err := in.ReadSlice('\n')
-		line = append(line, part...)
-		if len(line) > maxLine {
-			return nil, fmt.Errorf("is longer than %d bytes", maxLine)
-		}
-		if !errors.Is(err, bufio.ErrBufferFull) {
-			return line, err
-		}
-	}
-}
-
-// readLog reads a whole stored run. What a dead writer left half written
-// becomes a warning of the document.
+// readLog reads a whole stored run. What a dead writer left half written, and lines that are
+// damaged, become warnings of the document.
 func readLog(r io.Reader, name string) (model.Document, tail, error) {
 	d := model.Document{Format: model.RunFormat, Results: []model.Result{}, Findings: []model.Finding{}, Warnings: []string{}}
+	var t tail
 	var open trials
-	t, err := scan(r, name, func(n int, line []byte) error {
-		at := fmt.Sprintf("%s:%d", name, n)
+	var damaged []string
+	var after int64 // bytes of damaged lines after the last whole one
+	in := bufio.NewReaderSize(r, 64<<10)
+	for n := 1; ; n++ {
+		line, err := outfile.ReadLine(in, maxLine)
+		if err != nil && !errors.Is(err, io.EOF) {
+			return model.Document{}, t, fmt.Errorf("%s:%d: %w", name, n, err)
+		}
+		if len(line) == 0 {
+			break
+		}
+		_, err = in.Peek(1)
+		last := errors.Is(err, io.EOF)
 		if n == 1 {
-			return readHeader(line, at, &d)
-		}
-		var rec record[model.Result]
-		if err := decodeRecord(line, at, &rec); err != nil {
-			return err
-		}
-		if rec.Checkpoint != nil {
-			if d.Results = append(d.Results, open.take(*rec.Checkpoint)...); len(rec.Checkpoint.Flows) == 0 {
-				return fmt.Errorf("%s: checkpoint.flows: there are none", at)
+			if last && !json.Valid(line) {
+				break
 			}
-			rec.End = &end{}
-		}
-		if rec.Result != nil {
-			if err := rec.Result.Check(); err != nil {
-				return fmt.Errorf("%s: result.%w", at, err)
+			if t.format, err = readHeader(line, &d); err != nil {
+				return model.Document{}, t, fmt.Errorf("%s:1: %w", name, err)
 			}
-			open.close(*rec.Result)
-			d.Results = append(d.Results, *rec.Result)
-			rec.End = &end{} // whatever ended before has gone on
+		} else {
+			if err = whole(line, t.format); err != nil && last {
+				t.cut = int64(len(line))
+				break
+			}
+			if err == nil {
+				err = readRecord(line, &d, &open)
+			}
+			if err != nil {
+				damaged = append(damaged, fmt.Sprintf("line %d: %v", n, err))
+				after += int64(len(line))
+				continue
+			}
 		}
-		if rec.End.Router != nil {
-			d.Router = rec.End.Router
-		}
-		d.Complete, d.Findings, d.Warnings = rec.End.Complete, orEmpty(rec.End.Findings), orEmpty(rec.End.Warnings)
-		return nil
-	})
-	if err != nil {
-		return model.Document{}, t, err
+		t.good, after = t.good+after+int64(len(line)), 0
+		t.open = line[len(line)-1] != '\n'
+	}
+	if t.cut > 0 { // nothing whole follows them
+		t.cut += after
+	} else {
+		t.good += after
 	}
 	if t.good == 0 {
 		return model.Document{}, t, fmt.Errorf("%s: holds no run: its writer was cut before the first line was whole", name)
@@ -152,6 +168,10 @@ func readLog(r io.Reader, name string) (model.Document, tail, error) {
 	if cut := open.all(); len(cut) > 0 {
 		d.Results = append(d.Results, cut...)
 		d.Complete = false
+	}
+	if len(damaged) > 0 {
+		d.Warnings = append(d.Warnings, fmt.Sprintf("%d of the stored run's lines are damaged and left out (%s); "+
+			"pelt run --resume measures again what is missing", len(damaged), strings.Join(damaged[:min(len(damaged), 3)], "; ")))
 	}
 	if t.cut > 0 {
 		d.Warnings = append(d.Warnings, fmt.Sprintf("the stored run was cut while it was written; its last %d bytes are dropped", t.cut))
@@ -166,55 +186,103 @@ func orEmpty[T any](list []T) []T {
 	return list
 }
 
-func readHeader(line []byte, at string, d *model.Document) error {
-	var h header
-	if err := oneLineJSON(line, at, &h); err != nil {
-		return err
+// namedFormat returns the format that a line names, "" if it names none.
+func namedFormat(line []byte) string {
+	var head struct {
+		Format string `json:"format"`
 	}
-	if h.Format != LogFormat {
-		return fmt.Errorf("%s: format: is %.40q; this pelt reads %s", at, h.Format, LogFormat)
+	if json.Unmarshal(line, &head) != nil {
+		return ""
+	}
+	return head.Format
+}
+
+// checkHeader returns nil if a line, which names a format, is a whole first line of a log.
+func checkHeader(line []byte, format string) error {
+	switch {
+	case format == logFormat, format == logFormat1:
+		if err := whole(line, format); err != nil {
+			return fmt.Errorf("is damaged, and holds the plan of the run: %w", err)
+		}
+		return nil
+	case strings.HasPrefix(format, logFormats):
+		return fmt.Errorf("format: is %.40q, of another version of pelt; this one reads %s and %s", format, logFormat, logFormat1)
+	case !json.Valid(line):
+		return fmt.Errorf("want a stored run of format %s: %w", logFormat, errNoJSON)
+	}
+	return fmt.Errorf("format: is %.40q; want %s, as pelt stores runs", format, logFormat)
+}
+
+func readHeader(line []byte, d *model.Document) (format string, err error) {
+	format = namedFormat(line)
+	if err := checkHeader(line, format); err != nil {
+		return "", err
+	}
+	var h header
+	if err := oneLineJSON(line, &h); err != nil {
+		return "", err
 	}
 	d.ID, d.Started, d.Tool, d.Plan, d.Host, d.Lab = h.ID, h.Started, h.Tool, h.Plan, orEmpty(h.Host), h.Lab
 	d.PathMTU, d.Router = h.PathMTU, h.Router
-	return nil
+	return format, nil
 }
 
-func decodeRecord[R any](line []byte, at string, rec *record[R]) error {
-	if err := oneLineJSON(line, at, rec); err != nil {
+// readRecord adds a line after the header to the document. An error leaves the document as it was.
+func readRecord(line []byte, d *model.Document, open *trials) error {
+	var rec record
+	if err := oneLineJSON(line, &rec); err != nil {
 		return err
 	}
-	set := 0
-	for _, is := range []bool{rec.Result != nil, rec.Checkpoint != nil, rec.End != nil} {
-		if is {
-			set++
+	var ended end // if anything follows an end, the run has gone on
+	switch {
+	case rec.Result != nil:
+		if err := rec.Result.Check(); err != nil {
+			return fmt.Errorf("result.%w", err)
 		}
+		open.close(*rec.Result)
+		d.Results = append(d.Results, *rec.Result)
+	case rec.Checkpoint != nil:
+		if len(rec.Checkpoint.Flows) == 0 {
+			return errors.New("checkpoint.flows: there are none")
+		}
+		d.Results = append(d.Results, open.take(*rec.Checkpoint)...)
+	case rec.End != nil:
+		ended = *rec.End
+		if ended.Router != nil {
+			d.Router = ended.Router
+		}
+	case rec.Summary != nil:
+		return nil // it repeats what the lines before it say
+	default:
+		return errors.New("want a result, a checkpoint, an end or a summary")
 	}
-	if set != 1 {
-		return fmt.Errorf("%s: want a result, a checkpoint or an end", at)
-	}
+	d.Complete, d.Warnings = ended.Complete, orEmpty(ended.Warnings)
 	return nil
 }
 
-// oneLineJSON decodes one line of a log, whose place in the file is at.
-func oneLineJSON(line []byte, at string, v any) error {
+// oneLineJSON decodes one line of a log.
+func oneLineJSON(line []byte, v any) error {
 	err := json.Unmarshal(line, v)
 	var kind *json.UnmarshalTypeError
 	if errors.As(err, &kind) {
-		return fmt.Errorf("%s: %s: want %s, not a JSON %s", at, kind.Field, kind.Type, kind.Value)
+		return fmt.Errorf("%s: want %s, not a JSON %s", kind.Field, kind.Type, kind.Value)
 	}
-	if err != nil {
-		return fmt.Errorf("%s: %w", at, err)
-	}
-	return nil
+	return err
 }
 
 // loadFile reads a run document or a stored run, whichever the file is.
 func loadFile(path string) (model.Document, error) {
 	f, err := os.Open(path)
+	if errors.Is(err, os.ErrNotExist) {
+		return model.Document{}, fmt.Errorf("run %s: %w: there is no such file", path, ErrNotFound)
+	}
 	if err != nil {
 		return model.Document{}, fmt.Errorf("load run: %w", err)
 	}
 	defer f.Close()
+	if info, err := f.Stat(); err == nil && info.IsDir() {
+		return model.Document{}, fmt.Errorf("run %s: %w: it is a directory", path, ErrNotFound)
+	}
 	b, err := io.ReadAll(io.LimitReader(f, maxFile+1))
 	if err != nil {
 		return model.Document{}, fmt.Errorf("load run: %w", err)
@@ -222,17 +290,10 @@ func loadFile(path string) (model.Document, error) {
 	if len(b) > maxFile {
 		return model.Document{}, fmt.Errorf("load run: %s is larger than %d bytes", path, maxFile)
 	}
-	return decode(b, path)
-}
-
-func decode(b []byte, name string) (model.Document, error) {
-	var head struct {
-		Format string `json:"format"`
-	}
 	first, _, _ := bytes.Cut(b, []byte{'\n'})
-	if json.Unmarshal(first, &head) == nil && head.Format == LogFormat || filenameIsLog(name) {
-		d, _, err := readLog(bytes.NewReader(b), name)
+	if strings.HasPrefix(namedFormat(first), logFormats) || filepath.Ext(path) == suffix {
+		d, _, err := readLog(bytes.NewReader(b), path)
 		return d, err
 	}
-	return model.DecodeDocument(b, name)
+	return model.DecodeDocument(b, path)
 }

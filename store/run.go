@@ -3,25 +3,28 @@ package store
 import (
 	"errors"
 	"fmt"
-	"io"
 	"os"
-	"path/filepath"
-	"strings"
 	"sync"
 
+	"pelt/internal/outfile"
 	"pelt/model"
 )
 
 // Run is a stored run that is being written. Only one process at a time holds
 // it. Its methods may be called concurrently.
 type Run struct {
-	id string
+	id     string
+	header model.Document // of which only the header counts
 
-	mu     sync.Mutex
-	file   *os.File // nil once closed
-	length int64    // of all whole lines
-	broken error    // why nothing more can be appended
+	mu      sync.Mutex
+	file    *outfile.Lines // nil once closed
+	waiting [][]byte       // lines that the disk did not take, oldest first
+	trouble error          // why the last write failed; nil once one succeeds
 }
+
+// ErrWaiting is wrapped when the disk did not take a line. Results and ends are then kept in
+// memory; every later call, and Flush, tries again.
+var ErrWaiting = errors.New("the disk does not take it")
 
 // ID is the run's name, by which Load and Resume find it.
 func (r *Run) ID() string { return r.id }
@@ -36,15 +39,15 @@ func (s *Store) Create(doc model.Document) (*Run, error) {
 	if err != nil {
 		return nil, fmt.Errorf("store run: %w", err)
 	}
-	r := &Run{id: id, file: f}
-	line, err := encodeLine(model.Finite(header{LogFormat, id, doc.Started, doc.Tool, doc.Plan, doc.Host, doc.Lab, doc.PathMTU, doc.Router}))
+	r := &Run{id: id, header: doc, file: &outfile.Lines{File: f}}
+	line, err := encodeLine(model.Finite(header{logFormat, id, doc.Started, doc.Tool, doc.Plan, doc.Host, doc.Lab, doc.PathMTU, doc.Router}))
 	if err == nil {
 		err = r.write(line)
 	}
 	if err != nil {
-		return nil, errors.Join(fmt.Errorf("store run: %w", err), r.Close(), os.Remove(f.Name()))
+		return nil, errors.Join(fmt.Errorf("store run: %w", err), r.Discard())
 	}
-	syncDir(s.runs())
+	_ = outfile.SyncDir(s.runs()) // without it only the name may be lost
 	return r, nil
 }
 
@@ -64,23 +67,57 @@ func (s *Store) newFile(doc model.Document) (*os.File, string, error) {
 // Resume opens a stored run to append to it, and returns what it holds. What a
 // dead writer left half written is cut off. ref is an id, a prefix or last.
 func (s *Store) Resume(ref string) (*Run, model.Document, error) {
-	if isPath(ref) {
-		return nil, model.Document{}, fmt.Errorf("resume %s: only a run that is kept can be resumed: give its id", ref)
-	}
-	id, err := s.find(ref)
+	r, err := s.lock(ref)
 	if err != nil {
-		return nil, model.Document{}, err
+		return nil, model.Document{}, fmt.Errorf("resume %w", err)
+	}
+	doc, err := r.load()
+	if err != nil {
+		return nil, model.Document{}, errors.Join(fmt.Errorf("resume run %s: %w", r.id, err), r.Close())
+	}
+	return r, doc, nil
+}
+
+// lock opens the file of a stored run for this process alone. ref is an id, a prefix or last.
+func (s *Store) lock(ref string) (*Run, error) {
+	id, err := s.Find(ref)
+	if err != nil {
+		return nil, err
 	}
 	f, err := openLocked(s.file(id), os.O_RDWR)
 	if err != nil {
-		return nil, model.Document{}, fmt.Errorf("resume run %s: %w", id, err)
+		return nil, fmt.Errorf("run %s: %w", id, err)
 	}
-	r := &Run{id: id, file: f}
-	doc, err := r.load()
-	if err != nil {
-		return nil, model.Document{}, errors.Join(fmt.Errorf("resume run %s: %w", id, err), r.Close())
+	return &Run{id: id, file: &outfile.Lines{File: f}}, nil
+}
+
+// Remove deletes the runs that refs mean (ids, prefixes, last), all or none: none if one of
+// them is not there or is being written. It returns the ids of those it deleted.
+func (s *Store) Remove(refs ...string) (removed []string, err error) {
+	locked := map[string]*Run{}
+	defer func() {
+		for _, r := range locked {
+			err = errors.Join(err, r.Close())
+		}
+	}()
+	var ids []string
+	for _, ref := range refs {
+		if id, err := s.Find(ref); err == nil && locked[id] != nil {
+			continue
+		}
+		r, err := s.lock(ref)
+		if err != nil {
+			return nil, fmt.Errorf("remove %w", err)
+		}
+		locked[r.id], ids = r, append(ids, r.id)
 	}
-	return r, doc, nil
+	for _, id := range ids {
+		if err := locked[id].Discard(); err != nil {
+			return removed, err
+		}
+		removed = append(removed, id)
+	}
+	return removed, nil
 }
 
 // load reads the run and leaves the file ready for the next line.
@@ -89,68 +126,80 @@ func (r *Run) load() (model.Document, error) {
 	if err != nil {
 		return doc, err
 	}
+	if t.format != logFormat {
+		return doc, fmt.Errorf("%s:1: format: is %s, of an earlier pelt: pelt show reads it, but only runs of %s can go on", r.file.Name(), t.format, logFormat)
+	}
 	if err := doc.Plan.Check(); err != nil {
-		return doc, fmt.Errorf("%s:1: plan.%w", r.file.Name(), err)
+		return doc, fmt.Errorf("%s:1: plan.%s", r.file.Name(), err.Error())
 	}
-	r.length = t.good
+	r.header, r.file.Length = doc, t.good
 	if t.cut > 0 {
-		if err := r.file.Truncate(t.good); err != nil {
-			return doc, err
-		}
+		err = r.file.Truncate(t.good)
 	}
-	if _, err := r.file.Seek(t.good, io.SeekStart); err != nil {
-		return doc, err
+	if err == nil && t.open {
+		err = r.write([]byte{'\n'})
 	}
-	if t.open {
-		return doc, r.write([]byte{'\n'})
-	}
-	return doc, nil
+	return doc, err
 }
 
-// Append stores a finished trial. It returns when the trial is on the disk;
-// after an error the run holds all trials before it and may be tried again.
+// Append stores a finished trial. It returns when the trial is on the disk, or with
+// ErrWaiting when it is kept in memory.
 func (r *Run) Append(result model.Result) error {
-	return r.add(record[model.Result]{Result: &result}, maxFile)
+	return r.add(true, maxFile, record{Result: &result})
 }
 
 // Checkpoint stores what is known of a trial that still runs, until its result takes
-// its place. It returns when that is on the disk. Checkpoints leave room for the result.
+// its place. It returns when that is on the disk; with an error it is not stored, and not
+// kept. Checkpoints leave room for the result.
 func (r *Run) Checkpoint(c model.Checkpoint) error {
-	return r.add(record[model.Result]{Checkpoint: &c}, maxFile/2)
+	return r.add(false, maxFile/2, record{Checkpoint: &c})
 }
 
-// Discard removes a run that holds nothing, and closes it.
-func (r *Run) Discard() error {
-	r.mu.Lock()
-	name := ""
-	if r.file != nil {
-		name = r.file.Name()
-	}
-	r.mu.Unlock()
-	err := r.Close()
-	if name != "" {
-		err = errors.Join(err, os.Remove(name))
-	}
-	return err
-}
-
-// End stores how this session with the run ended: what doc says of the whole.
+// End stores how this session with the run ended: what doc says of the whole. The first of
+// its findings is the headline of the run in lists; no other is stored.
 func (r *Run) End(doc model.Document) error {
-	return r.add(record[model.Result]{End: &end{doc.Complete, doc.Findings, doc.Warnings, doc.Router}}, maxFile)
+	doc.ID, doc.Started, doc.Plan = r.id, r.header.Started, r.header.Plan
+	sum := summaryOf(doc)
+	return r.add(true, maxFile, record{End: &end{doc.Complete, doc.Warnings, doc.Router}}, record{Summary: &sum})
 }
 
-// add appends a line unless the file would then be longer than most.
-func (r *Run) add(rec record[model.Result], most int64) error {
-	line, err := encodeLine(model.Finite(rec))
-	if err == nil {
-		r.mu.Lock()
-		defer r.mu.Unlock()
-		if err = readable(r.length, len(line), most); err == nil {
-			err = r.write(line)
+// Flush tries to write the lines that are kept in memory.
+func (r *Run) Flush() error { return r.add(true, maxFile) }
+
+// add appends lines in one write, unless the file would then be longer than most. What the
+// disk does not take is kept in memory if keep says so.
+func (r *Run) add(keep bool, most int64, records ...record) error {
+	var lines []byte
+	for _, rec := range records {
+		line, err := encodeLine(model.Finite(rec))
+		if err != nil {
+			return fmt.Errorf("store run %s: %w", r.id, err)
 		}
+		lines = append(lines, line...)
 	}
-	if err != nil {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.file == nil {
+		return fmt.Errorf("store run %s: %w", r.id, os.ErrClosed)
+	}
+	length := r.file.Length
+	for _, earlier := range r.waiting {
+		length += int64(len(earlier))
+	}
+	if err := readable(length, len(lines), most); err != nil {
 		return fmt.Errorf("store run %s: %w", r.id, err)
+	}
+	if keep && len(lines) > 0 {
+		r.waiting = append(r.waiting, lines)
+	}
+	for len(r.waiting) > 0 && r.write(r.waiting[0]) == nil {
+		r.waiting = r.waiting[1:]
+	}
+	if !keep && len(r.waiting) == 0 {
+		_ = r.write(lines) // its error is r.trouble
+	}
+	if r.trouble != nil {
+		return fmt.Errorf("store run %s: %w: %w", r.id, ErrWaiting, r.trouble)
 	}
 	return nil
 }
@@ -160,36 +209,26 @@ func readable(length int64, line int, most int64) error {
 	switch {
 	case line > maxLine:
 		return fmt.Errorf("a line of %d bytes is longer than the %d that are read again", line, maxLine)
-	case length+int64(line) > most:
+	case line > 0 && length+int64(line) > most:
 		return fmt.Errorf("its file is as long as may be: %d bytes", length)
 	}
 	return nil
 }
 
-// write puts one line at the end with one call. A line that did not get there
-// whole (a full disk) is taken back, so that the next one does not follow it.
-func (r *Run) write(line []byte) error {
-	switch {
-	case r.file == nil:
-		return os.ErrClosed
-	case r.broken != nil:
-		return r.broken
-	}
-	_, err := r.file.Write(line)
-	if err == nil {
-		err = r.file.Sync()
-	}
-	if err == nil {
-		r.length += int64(len(line))
+func (r *Run) write(lines []byte) error {
+	r.trouble = r.file.Append(lines)
+	return r.trouble
+}
+
+// Discard removes the run, and closes it.
+func (r *Run) Discard() error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.file == nil {
 		return nil
 	}
-	undo := r.file.Truncate(r.length)
-	if _, e := r.file.Seek(r.length, io.SeekStart); undo == nil {
-		undo = e
-	}
-	if undo != nil {
-		r.broken = fmt.Errorf("an earlier line could not be taken back: %w", undo)
-	}
+	err := errors.Join(os.Remove(r.file.Name()), r.file.Close()) // locked until it is gone
+	r.file = nil
 	return err
 }
 
@@ -203,15 +242,4 @@ func (r *Run) Close() error {
 	err := r.file.Close()
 	r.file = nil
 	return err
-}
-
-func filenameIsLog(name string) bool { return strings.HasSuffix(filepath.Base(name), suffix) }
-
-// syncDir makes a new file's name durable. Some systems cannot; the file's
-// content is safe all the same.
-func syncDir(dir string) {
-	if d, err := os.Open(dir); err == nil {
-		_ = d.Sync()
-		_ = d.Close()
-	}
 }

@@ -3,8 +3,8 @@
 //
 // Documents and results come in and are on the disk when a call returns;
 // documents and summaries go out. A power cut costs at most the trial that was
-// being written. It never interprets a measurement, and its index is only a
-// cache: the files are the truth.
+// being written, a damaged line at most what that line holds. While the disk is
+// full, results wait in memory. It never interprets a measurement.
 package store
 
 import (
@@ -20,31 +20,19 @@ import (
 	"pelt/model"
 )
 
-// LogFormat is the format of a stored run. Its first line is the header
-// {"format", "id", "started", "tool", "plan", "host", "lab"}, then comes a line
-// {"result": ...} for each finished trial and a line {"end": ...} each time a
-// session with the run ended of itself. Results after the last end are of a
-// session that was cut.
-const LogFormat = "pelt/runlog/1"
-
 const suffix = ".jsonl"
 
-// ErrNotFound is wrapped when a reference names no run, ErrBusy when another
-// process is writing the run.
+// ErrNotFound is wrapped when a reference names no run, ErrAmbiguous when it names
+// several, and ErrBusy when another process is writing the run.
 var (
-	ErrNotFound = errors.New("no such run")
-	ErrBusy     = errors.New("another pelt is writing this run")
+	ErrNotFound  = errors.New("no such run")
+	ErrAmbiguous = errors.New("is the beginning of several ids")
+	ErrBusy      = errors.New("another pelt is writing this run")
 )
 
 // Store is a directory of runs. Its methods may be called concurrently, and
 // several processes may use one directory.
-type Store struct {
-	dir       string
-	indexTime time.Duration // that one look into the index may cost; a busy one is waited for a third of it
-}
-
-// indexTimeout bounds what a broken or busy index may cost.
-const indexTimeout = 3 * time.Second
+type Store struct{ dir string }
 
 // Dir is the directory that Open("") opens: $PELT_DATA, else the place where
 // the operating system keeps a user's data.
@@ -81,7 +69,7 @@ func Open(dir string) (*Store, error) {
 	if err != nil {
 		return nil, fmt.Errorf("open store: %w", err)
 	}
-	s := &Store{dir: dir, indexTime: indexTimeout}
+	s := &Store{dir}
 	info, err := os.Stat(s.runs())
 	switch {
 	case errors.Is(err, os.ErrNotExist):
@@ -96,48 +84,20 @@ func Open(dir string) (*Store, error) {
 
 func (s *Store) runs() string          { return filepath.Join(s.dir, "runs") }
 func (s *Store) file(id string) string { return filepath.Join(s.runs(), id+suffix) }
-func (s *Store) indexFile() string     { return filepath.Join(s.dir, "index.sqlite") }
-func (s *Store) entries() ([]entry, error) {
-	all, _, err := s.scanDir()
-	return all, err
-}
 
-// Foreign counts the files among the runs that are not runs; they are left alone.
-func (s *Store) Foreign() (int, error) {
-	_, foreign, err := s.scanDir()
-	return foreign, err
-}
-
-// entry is one run's file.
-type entry struct {
-	id       string
-	size     int64
-	modified int64 // ns since 1970
-}
-
-// scanDir lists the runs' files, oldest first.
-func (s *Store) scanDir() (runs []entry, foreign int, err error) {
-	files, err := os.ReadDir(s.runs())
-	if errors.Is(err, os.ErrNotExist) {
-		return nil, 0, nil
+// ids lists the runs, oldest first. Other files in their directory are left alone.
+func (s *Store) ids() ([]string, error) {
+	files, err := os.ReadDir(s.runs()) // in order of name, and so of time
+	if err != nil && !errors.Is(err, os.ErrNotExist) {
+		return nil, fmt.Errorf("list runs: %w", err)
 	}
-	if err != nil {
-		return nil, 0, fmt.Errorf("list runs: %w", err)
-	}
+	var list []string
 	for _, f := range files {
-		id, ok := strings.CutSuffix(f.Name(), suffix)
-		info, err := f.Info()
-		if errors.Is(err, os.ErrNotExist) { // removed since
-			continue
+		if id, ok := strings.CutSuffix(f.Name(), suffix); ok && validID(id) && f.Type().IsRegular() {
+			list = append(list, id)
 		}
-		if err != nil || !ok || !validID(id) || !info.Mode().IsRegular() {
-			foreign++
-			continue
-		}
-		runs = append(runs, entry{id, info.Size(), info.ModTime().UnixNano()})
 	}
-	slices.SortFunc(runs, func(a, b entry) int { return strings.Compare(a.id, b.id) })
-	return runs, foreign, nil
+	return list, nil
 }
 
 // alphabet is Crockford's base 32: no letter looks like a digit, and text order
@@ -162,31 +122,39 @@ func idAt(t time.Time, later int) string {
 }
 
 func validID(id string) bool {
-	if len(id) != idLength || strings.Trim(id[len(idTime)+1:], alphabet) != "" {
-		return false
-	}
-	_, err := time.Parse(idTime+"-", id[:len(idTime)+1])
-	return err == nil
+	return len(id) == idLength && strings.Trim(id[len(idTime)+1:], alphabet) == "" && !startOf(id).IsZero()
 }
 
-// find returns the id that a reference means: an id, a prefix of one, or last.
-func (s *Store) find(ref string) (string, error) {
-	all, err := s.entries()
+// startOf returns the minute that an id names, the zero time if it names none.
+func startOf(id string) time.Time {
+	t, err := time.Parse(idTime+"-", id[:len(idTime)+1])
+	if err != nil {
+		return time.Time{}
+	}
+	return t
+}
+
+// Find returns the id that a reference means: an id, a prefix of one, or last.
+func (s *Store) Find(ref string) (string, error) {
+	if isPath(ref) {
+		return "", fmt.Errorf("run %s: %w in %s: give an id that pelt list shows, not a file", ref, ErrNotFound, s.dir)
+	}
+	all, err := s.ids()
 	if err != nil {
 		return "", err
 	}
 	if ref == "last" {
-		for _, e := range slices.Backward(all) {
-			if e.size > 0 { // else its writer was cut before the header
-				return e.id, nil
+		for _, id := range slices.Backward(all) {
+			if info, err := os.Stat(s.file(id)); err == nil && info.Size() > 0 { // else its writer was cut before the header
+				return id, nil
 			}
 		}
-		return "", fmt.Errorf("run last: no run is kept yet in %s: %w", s.dir, ErrNotFound)
+		return "", fmt.Errorf("run last: %w: none is kept yet in %s", ErrNotFound, s.dir)
 	}
 	var found []string
-	for _, e := range all {
-		if ref != "" && strings.HasPrefix(e.id, ref) {
-			found = append(found, e.id)
+	for _, id := range all {
+		if ref != "" && strings.HasPrefix(id, ref) {
+			found = append(found, id)
 		}
 	}
 	switch len(found) {
@@ -195,7 +163,7 @@ func (s *Store) find(ref string) (string, error) {
 	case 1:
 		return found[0], nil
 	}
-	return "", fmt.Errorf("run %q: could be %s or %s (%d in all); type more of it", ref, found[0], found[1], len(found))
+	return "", fmt.Errorf("run %q: %w (%s, %s, %d in all); type more of it", ref, ErrAmbiguous, found[0], found[1], len(found))
 }
 
 // Load reads the run that ref means: an id, a prefix of one, last, or the path
@@ -204,7 +172,7 @@ func (s *Store) Load(ref string) (model.Document, error) {
 	if isPath(ref) {
 		return loadFile(ref)
 	}
-	id, err := s.find(ref)
+	id, err := s.Find(ref)
 	if errors.Is(err, ErrNotFound) {
 		if _, statErr := os.Stat(ref); statErr == nil {
 			return loadFile(ref)

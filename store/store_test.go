@@ -9,6 +9,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"reflect"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -40,19 +41,12 @@ func result(payload, repeat int) model.Result {
 	}
 }
 
-func open(t *testing.T) *Store {
+func open(t testing.TB) *Store {
 	t.Helper()
-	return openAt(t, filepath.Join(t.TempDir(), "deep", "data"))
-}
-
-// openAt opens a store that waits for its index however busy the machine is.
-func openAt(t *testing.T, dir string) *Store {
-	t.Helper()
-	s, err := Open(dir)
+	s, err := Open(filepath.Join(t.TempDir(), "deep", "data"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	s.indexTime = 3 * time.Minute
 	return s
 }
 
@@ -65,7 +59,7 @@ func stored(t *testing.T, s *Store, verdicts ...string) string {
 	}
 	errs := []error{r.Append(result(64, 0)), r.Append(result(128, 0))}
 	for _, v := range verdicts {
-		errs = append(errs, r.End(model.Document{Complete: true, Findings: []model.Finding{{Kind: "verdict", Text: v, Values: map[string]float64{}}}}))
+		errs = append(errs, r.End(model.Document{Complete: true, Results: make([]model.Result, 2), Findings: []model.Finding{{Code: v, Numbers: []model.FindingNumber{}}}}))
 	}
 	if err := errors.Join(append(errs, r.Close())...); err != nil {
 		t.Fatal(err)
@@ -79,7 +73,6 @@ func TestRunRoundTrip(t *testing.T) {
 	want := document()
 	want.ID, want.Complete = id, true
 	want.Results = []model.Result{result(64, 0), result(128, 0)}
-	want.Findings = []model.Finding{{Kind: "verdict", Text: "it is fine", Values: map[string]float64{}}}
 	for _, ref := range []string{id, id[:15], "last", s.file(id)} {
 		got, err := s.Load(ref)
 		if err != nil || !reflect.DeepEqual(got, want) {
@@ -132,11 +125,11 @@ func TestFindRefuses(t *testing.T) {
 		}
 	}
 	a, b := stored(t, s), stored(t, s)
-	if _, err := s.Load(a[:10]); err == nil || !strings.Contains(err.Error(), a) || !strings.Contains(err.Error(), b) {
+	if _, err := s.Load(a[:10]); !errors.Is(err, ErrAmbiguous) || !strings.Contains(err.Error(), a) || !strings.Contains(err.Error(), b) {
 		t.Errorf("Load of an ambiguous prefix: %v, want both ids named", err)
 	}
 	for _, ref := range []string{"nothing", "../x.jsonl", "/nowhere/x.json"} {
-		if _, err := s.Load(ref); err == nil || strings.Contains(err.Error(), "\n") {
+		if _, err := s.Load(ref); !errors.Is(err, ErrNotFound) || strings.Contains(err.Error(), "\n") {
 			t.Errorf("Load(%q): %v", ref, err)
 		}
 	}
@@ -202,7 +195,8 @@ func TestTornTail(t *testing.T) {
 	}
 }
 
-func TestDamageIsNamed(t *testing.T) {
+// A run whose first line is not whole cannot be read: one line says so.
+func TestNoHeader(t *testing.T) {
 	s := open(t)
 	id := stored(t, s, "done")
 	whole, err := os.ReadFile(s.file(id))
@@ -211,13 +205,12 @@ func TestDamageIsNamed(t *testing.T) {
 	}
 	lines := strings.SplitAfter(string(whole), "\n")
 	for name, c := range map[string]struct{ text, want string }{
-		"middle not JSON": {lines[0] + "{\"res\n" + lines[2], ":2: is damaged: not a line of JSON"},
-		"unknown record":  {lines[0] + "{\"x\":1}\n", ":2: want a result, a checkpoint or an end"},
-		"wrong type":      {lines[0] + `{"result":{"repeat":"x"}}` + "\n", ":2: result.repeat: want int, not a JSON string"},
-		"bad state":       {lines[0] + `{"result":{"state":"x"}}` + "\n", `:2: result.state: want valid, invalid or aborted, not "x"`},
-		"no header":       {lines[1], `:1: format: is ""; this pelt reads pelt/runlog/1`},
-		"later format":    {`{"format":"pelt/runlog/2"}` + "\n", `:1: format: is "pelt/runlog/2"; this pelt reads pelt/runlog/1`},
-		"empty":           {"", ": holds no run: its writer was cut before the first line was whole"},
+		"garbage":       {"garbage\ngarbage\n", ":1: want a stored run of format pelt/runlog/2: it is not JSON"},
+		"damaged":       {strings.Replace(lines[0], "curve", "curse", 1), ":1: is damaged, and holds the plan of the run: its checksum differs"},
+		"missing":       {lines[1], `:1: format: is ""; want pelt/runlog/2, as pelt stores runs`},
+		"later version": {`{"format":"pelt/runlog/3"}` + "\n", `:1: format: is "pelt/runlog/3", of another version of pelt; this one reads pelt/runlog/2 and pelt/runlog/1`},
+		"empty":         {"", ": holds no run: its writer was cut before the first line was whole"},
+		"cut":           {lines[0][:100], ": holds no run: its writer was cut before the first line was whole"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if err := os.WriteFile(s.file(id), []byte(c.text), 0o600); err != nil {
@@ -230,15 +223,81 @@ func TestDamageIsNamed(t *testing.T) {
 			if _, _, err := s.Resume(id); err == nil || !strings.HasSuffix(err.Error(), want) {
 				t.Errorf("Resume:\n got %v\nwant ... %s", err, want)
 			}
-			if list, err := s.List(); err != nil || len(list) != 1 || list[0].State != Damaged || list[0].Headline == "" {
-				if name != "bad state" && name != "wrong type" { // a list does not read results
-					t.Errorf("List: %v %+v, want one damaged run", err, list)
-				}
+			if list, err := s.List(); err != nil || len(list) != 1 || list[0].State != Damaged || list[0].Trouble == "" || list[0].Started.IsZero() {
+				t.Errorf("List: %v %+v, want one damaged run", err, list)
 			}
 			if kept, _ := os.ReadFile(s.file(id)); string(kept) != c.text {
 				t.Errorf("reading changed a damaged file: %q", kept)
 			}
 		})
+	}
+}
+
+// Whatever becomes of one byte, all other lines are read, and a doubt says which line is not.
+func TestDamagedByte(t *testing.T) {
+	s := open(t)
+	id := stored(t, s, "done")
+	whole, err := os.ReadFile(s.file(id))
+	if err != nil {
+		t.Fatal(err)
+	}
+	begin := bytes.IndexByte(whole, '\n') + 1
+	second := begin + bytes.IndexByte(whole[begin:], '\n') // of the first result, its newline
+	for at := begin; at < second; at++ {
+		damaged := bytes.Clone(whole)
+		damaged[at] ^= 1
+		if err := os.WriteFile(s.file(id), damaged, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		doc, err := s.Load(id)
+		if err != nil || len(doc.Results) != 1 || len(doc.Warnings) != 1 || !doc.Complete {
+			t.Fatalf("byte %d: %v, %d results, warnings %q", at, err, len(doc.Results), doc.Warnings)
+		}
+		if want := "(line 2: its checksum differs)"; !strings.Contains(doc.Warnings[0], want) {
+			t.Fatalf("byte %d: %q, want %q in it", at, doc.Warnings[0], want)
+		}
+	}
+	r, doc, err := s.Resume(id)
+	if err != nil || len(doc.Results) != 1 {
+		t.Fatalf("Resume: %v, %d results", err, len(doc.Results))
+	}
+	if err := errors.Join(r.Append(result(64, 0)), r.Close()); err != nil {
+		t.Fatal(err)
+	}
+	if doc, err := s.Load(id); err != nil || len(doc.Results) != 2 || len(doc.Warnings) != 1 {
+		t.Errorf("after the missing trial was made again: %v, %d results, warnings %q", err, len(doc.Results), doc.Warnings)
+	}
+}
+
+// A line that is whole and says nothing that pelt knows is left out as well.
+func TestForeignLine(t *testing.T) {
+	s := open(t)
+	id := stored(t, s, "done")
+	whole, err := os.ReadFile(s.file(id))
+	if err != nil {
+		t.Fatal(err)
+	}
+	header, rest, _ := bytes.Cut(whole, []byte{'\n'})
+	for _, c := range []struct {
+		line any
+		want string
+	}{
+		{map[string]int{"x": 1}, "line 2: want a result, a checkpoint, an end or a summary"},
+		{map[string]any{"result": map[string]string{"repeat": "x"}}, "line 2: result.repeat: want int, not a JSON string"},
+		{map[string]any{"result": map[string]string{"state": "x"}}, `line 2: result.state: want valid, invalid or aborted, not "x"`},
+		{map[string]any{"checkpoint": map[string]string{}}, "line 2: checkpoint.flows: there are none"},
+	} {
+		line, err := encodeLine(c.line)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(s.file(id), slices.Concat(header, []byte{'\n'}, line, rest), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		doc, err := s.Load(id)
+		if err != nil || len(doc.Results) != 2 || len(doc.Warnings) != 1 || !strings.Contains(doc.Warnings[0], c.want) {
+			t.Errorf("%s: %v, %d results, warnings %q; want %q", line, err, len(doc.Results), doc.Warnings, c.want)
+		}
 	}
 }
 
@@ -293,7 +352,8 @@ func child(dir string) {
 		panic(err)
 	}
 	fmt.Println(r.ID())
-	select {}
+	_, _ = os.Stdin.Read(make([]byte, 1))
+	runtime.KeepAlive(r)
 }
 
 func TestKilledWriter(t *testing.T) {
@@ -302,6 +362,9 @@ func TestKilledWriter(t *testing.T) {
 	c.Env = append(os.Environ(), childEnv+"="+s.dir)
 	out, err := c.StdoutPipe()
 	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := c.StdinPipe(); err != nil { // what the child waits for
 		t.Fatal(err)
 	}
 	if err := c.Start(); err != nil {
@@ -327,10 +390,17 @@ func TestKilledWriter(t *testing.T) {
 	}
 }
 
-func TestForeignFilesAreCounted(t *testing.T) {
+func TestList(t *testing.T) {
 	s := open(t)
-	id := stored(t, s)
-	for _, name := range []string{"notes.txt", "x.jsonl", id + ".jsonl.bak"} {
+	if l, err := s.List(); err != nil || len(l) != 0 {
+		t.Fatalf("an empty store lists %v, %v", l, err)
+	}
+	if _, err := os.Stat(s.dir); err == nil {
+		t.Error("listing an empty store made its directory")
+	}
+	long := strings.Repeat("<", 2*maxHeadline)
+	a, b, c := stored(t, s, "fine"), stored(t, s), stored(t, s, long)
+	for _, name := range []string{"notes.txt", "x.jsonl", a + ".jsonl.bak"} {
 		if err := os.WriteFile(filepath.Join(s.runs(), name), []byte("x"), 0o600); err != nil {
 			t.Fatal(err)
 		}
@@ -338,10 +408,98 @@ func TestForeignFilesAreCounted(t *testing.T) {
 	if err := os.Mkdir(filepath.Join(s.runs(), "20261121-0741-zzz.jsonl"), 0o700); err != nil {
 		t.Fatal(err)
 	}
-	n, err := s.Foreign()
-	list, err2 := s.List()
-	if n != 4 || len(list) != 1 || err != nil || err2 != nil {
-		t.Errorf("%d foreign files, %d runs, %v %v; want 4 and 1", n, len(list), err, err2)
+	old, err := os.ReadFile(filepath.Join("testdata", "version1", "run.jsonl"))
+	if err == nil {
+		err = os.WriteFile(s.file("20261121-0742-000"), old, 0o600)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	two := 2
+	want := []Summary{
+		{ID: a, Started: document().Started, Command: "curve", Target: "lab:router", Trials: &two, State: Complete, Headline: &model.Finding{Code: "fine", Numbers: []model.FindingNumber{}}},
+		{ID: b, Started: document().Started, Command: "curve", Target: "lab:router", State: Cut},
+		{ID: c, Started: document().Started, Command: "curve", Target: "lab:router", Trials: &two, State: Complete},
+		{ID: "20261121-0742-000", Started: time.Date(2026, 11, 21, 7, 41, 12, 345e6, time.UTC), Command: "curve", Target: "lab:router", Trials: &two, State: Cut},
+	}
+	if got, err := s.List(); err != nil || !reflect.DeepEqual(got, want) {
+		t.Errorf("List: %v\n got %+v\nwant %+v", err, got, want)
+	}
+	r, _, err := s.Resume(a)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := errors.Join(r.Append(result(64, 1)), r.Close()); err != nil {
+		t.Fatal(err)
+	}
+	if got, err := s.List(); err != nil || got[0].State != Cut || got[0].Trials != nil {
+		t.Errorf("a run that went on after its end: %v %+v", err, got[0])
+	}
+}
+
+func TestRemove(t *testing.T) {
+	s := open(t)
+	a, b, c := stored(t, s), stored(t, s), stored(t, s)
+	r, _, err := s.Resume(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, bad := range []struct {
+		ref  string
+		want error
+	}{{"nothing", ErrNotFound}, {a[:5], ErrAmbiguous}, {"", ErrNotFound}, {s.file(b), ErrNotFound}, {c, ErrBusy}, {"last", ErrBusy}} {
+		if removed, err := s.Remove(a, bad.ref); !errors.Is(err, bad.want) || len(removed) != 0 {
+			t.Errorf("Remove(%s, %q): %v, %v; want %v and none removed", a, bad.ref, removed, err, bad.want)
+		}
+	}
+	if list, err := s.List(); err != nil || len(list) != 3 {
+		t.Errorf("after refusals: %v %+v", err, list)
+	}
+	if err := r.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if removed, err := s.Remove(a, "last", c, a); err != nil || !slices.Equal(removed, []string{a, c}) {
+		t.Errorf("Remove: %v, %v", removed, err)
+	}
+	if list, err := s.List(); err != nil || len(list) != 1 || list[0].ID != b {
+		t.Errorf("what is left: %v %+v", err, list)
+	}
+}
+
+// BenchmarkList lists 10 000 runs that ended, and 10 000 that were killed.
+func BenchmarkList(b *testing.B) {
+	for name, ended := range map[string]bool{"ended": true, "killed": false} {
+		b.Run(name, func(b *testing.B) {
+			s := open(b)
+			r, err := s.Create(document())
+			if err != nil {
+				b.Fatal(err)
+			}
+			errs := []error{}
+			for i := range 5 {
+				x := result(64, i)
+				x.Why = model.Reasons{{Code: model.TrialCut, Text: strings.Repeat("x", 7000)}} // as long as a real one
+				errs = append(errs, r.Append(x))
+			}
+			if ended {
+				errs = append(errs, r.End(model.Document{Complete: true, Findings: []model.Finding{{Code: "fine"}}}))
+			}
+			whole, err := os.ReadFile(s.file(r.ID()))
+			if err := errors.Join(append(errs, err, r.Discard())...); err != nil {
+				b.Fatal(err)
+			}
+			const runs = 10_000
+			for i := range runs {
+				if err := os.WriteFile(s.file(idAt(document().Started.Add(time.Duration(i)*time.Second), 0)), whole, 0o600); err != nil {
+					b.Fatal(err)
+				}
+			}
+			for b.Loop() {
+				if list, err := s.List(); err != nil || len(list) != runs {
+					b.Fatalf("%v: %d runs, want %d", err, len(list), runs)
+				}
+			}
+		})
 	}
 }
 
@@ -356,15 +514,17 @@ func TestVersion1(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want, err := os.ReadFile(filepath.Join("testdata", "version1", "run.json"))
+	document, err := s.Load(filepath.Join("testdata", "version1", "run.json"))
+	if err != nil || len(document.Results) != 2 {
+		t.Fatalf("the document of version 1: %v, %d results", err, len(document.Results))
+	}
+	document.Findings = doc.Findings // a stored run has none
+	want, err := model.EncodeDocument(document)
 	if err != nil {
 		t.Fatal(err)
 	}
 	if !bytes.Equal(got, want) {
-		t.Errorf("the stored run of version 1 reads as\n%s\nwant\n%s", got, want)
-	}
-	if doc, err := s.Load(filepath.Join("testdata", "version1", "run.json")); err != nil || len(doc.Results) != 2 {
-		t.Errorf("the document of version 1: %v, %d results", err, len(doc.Results))
+		t.Errorf("the stored run of version 1 reads as\n%s\nwant, as the document of version 1,\n%s", got, want)
 	}
 }
 
@@ -378,6 +538,12 @@ func FuzzReadLog(f *testing.F) {
 	}
 	f.Add([]byte(`{"format":"pelt/runlog/1"}` + "\n" + `{"result":{"state":"valid"}}` + "\n" + `{"end":{}}`))
 	f.Add([]byte(`{"format":"pelt/runlog/1"}` + "\n\n"))
+	f.Add([]byte(`{"format":"pelt/runlog/1"}` + "\n" + `{"result":{damaged}}` + "\n" + `{"cut`))
+	log, err := encodeLine(header{Format: logFormat})
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Add(append(log, log...))
 	f.Fuzz(func(t *testing.T, b []byte) {
 		doc, tail, err := readLog(bytes.NewReader(b), "f")
 		if tail.good+tail.cut > int64(len(b)) {
@@ -391,7 +557,7 @@ func FuzzReadLog(f *testing.F) {
 		if err != nil || rest.cut != 0 || len(again.Results) != len(doc.Results) {
 			t.Fatalf("without its cut tail: %v, %+v, %d results of %d", err, rest, len(again.Results), len(doc.Results))
 		}
-		if line, err := encodeLine(model.Finite(record[model.Result]{Result: &model.Result{State: model.Valid}})); err != nil || !json.Valid(line) || bytes.Count(line, []byte{'\n'}) != 1 {
+		if line, err := encodeLine(model.Finite(record{Result: &model.Result{State: model.Valid}})); err != nil || !json.Valid(line) || whole(line, logFormat) != nil || bytes.Count(line, []byte{'\n'}) != 1 {
 			t.Fatalf("a line is %q, %v", line, err)
 		}
 	})

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"math"
 	"os/exec"
 	"path/filepath"
 	"slices"
@@ -12,11 +13,13 @@ import (
 	"testing"
 	"time"
 
+	"pelt/internal/testenv"
 	"pelt/model"
+	"pelt/table"
 )
 
 // goodputs compares controls in the bench's lab for as many trials as are asked, and
-// returns the goodput of the valid ones, by control.
+// returns the goodput of those that are valid, by control.
 func (b *bench) goodputs(t *testing.T, repeats int, flags string) map[string][]float64 {
 	t.Helper()
 	out := filepath.Join(t.TempDir(), "cc.json")
@@ -29,10 +32,10 @@ func (b *bench) goodputs(t *testing.T, repeats int, flags string) map[string][]f
 	for _, r := range runDocument(t, out).Results {
 		if r.State != model.Valid {
 			t.Logf("%s: %s", r.State, r.Why)
-		} else {
-			control := r.Flows[0].TCP.Control
-			list[control] = append(list[control], r.Flows[0].GoodputBPS)
+			continue
 		}
+		control := r.Flows[0].TCP.Control
+		list[control] = append(list[control], r.Flows[0].GoodputBPS)
 	}
 	return list
 }
@@ -70,110 +73,60 @@ func (b *bench) iperf3(t *testing.T, control string, seconds int) float64 {
 	}
 }
 
-func median(v []float64) float64 {
-	s := slices.Sorted(slices.Values(v))
-	return (s[(len(s)-1)/2] + s[len(s)/2]) / 2
-}
-
 // Over the same emulated link iperf3 gets what pelt gets.
-func TestControlAgreesWithIperf3(t *testing.T) {
-	t.Parallel() // 40 Mbit/s: mostly waiting
-	// A link is on time within a tenth of its delay, which busy tests beside leave it only
-	// if that is not too short.
-	b := newBench(t, "direct", "--link", "rate=40mbit,delay=20ms,queue=160")
-	for _, c := range []struct {
-		link    string
-		control string
-		seconds int
-		repeats int
-		within  float64 // of iperf3's middle; 0: neither is the faster one, by the rank test
-	}{
-		{"loss=0", "cubic", 3, 2, 0.03}, // slow start's part of the time is chance
-		{"loss=1%", "reno", 2, 6, 0},
-	} {
-		if out, err := b.command(t.Context(), "lab", "link", b.name, "set", c.link).CombinedOutput(); err != nil {
-			t.Fatalf("%v\n%s", err, out)
+func TestClockControlAgreesWithIperf3(t *testing.T) {
+	testenv.Clock(t)
+	b := newBench(t, "direct", "--link", "rate=40mbit,delay=20ms,queue=160,loss=1%")
+	var ours, theirs []float64
+	// In turn. A trial whose link fell behind says nothing, whatever it carried.
+	for tries := 0; len(ours) < 7; tries++ {
+		if tries == 10 {
+			t.Fatalf("%d of %d trials are valid, want 7", len(ours), tries)
 		}
-		var ours, theirs []float64
-		measure := func() {
-			ours, theirs = nil, nil
-			for try := 0; len(ours) < c.repeats && try < 2*c.repeats; try++ { // alternating
-				ours = append(ours, b.goodputs(t, 1, fmt.Sprintf("--control %s --time %ds", c.control, c.seconds))[c.control]...)
-				theirs = append(theirs, b.iperf3(t, c.control, c.seconds))
-			}
-			t.Logf("%s, %s: pelt %.4g, iperf3 %.4g bit/s", c.link, c.control, ours, theirs)
-			if len(ours) < c.repeats {
-				t.Fatalf("%s: %d trials are valid, want %d", c.link, len(ours), c.repeats)
-			}
-		}
-		measure()
-		if ratio := median(ours) / median(theirs); c.within > 0 && (ratio < 1-c.within || ratio > 1+c.within) {
-			t.Errorf("%s: pelt's middle is %.3f of iperf3's, want 1 within %g", c.link, ratio, c.within)
-		}
-		if c.within > 0 {
-			continue
-		}
-		side := fasterKind(ours, theirs[:c.repeats])
-		if side == 0 {
-			continue
-		}
-		if measure(); fasterKind(ours, theirs[:c.repeats]) == side {
-			t.Errorf("%s: pelt %.4g and iperf3 %.4g are not of one kind, nor were those before", c.link, ours, theirs)
-		}
+		ours = append(ours, b.goodputs(t, 1, "--control reno --time 2s")["reno"]...)
+		theirs = append(theirs, b.iperf3(t, "reno", 2))
 	}
-}
-
-// fasterKind is 1 if the second of two sixes is faster by Mann and Whitney's count of
-// pairs, -1 if it is slower, 0 if they may be of one kind. Those of one kind are told
-// apart in 0.9 % of all cases, twice to the same side in 0.004 %.
-func fasterKind(a, b []float64) int {
-	pairs := 0
-	for _, x := range a {
-		for _, y := range b {
-			if x < y {
-				pairs++
-			}
-		}
+	t.Logf("pelt %.4g, iperf3 %.4g bit/s", ours, theirs)
+	// Of two sevens of one kind, all of one are above all of the other in 2 of 3432 cases: 0.06 %. iperf3 counts its
+	// slow start, which loses up to 3 % of 2 s here.
+	const slowStart = 1.03
+	if slices.Min(ours) > slowStart*slices.Max(theirs) || slices.Max(ours) < slices.Min(theirs) {
+		t.Errorf("pelt %.4g and iperf3 %.4g are not of one kind", ours, theirs)
 	}
-	switch {
-	case pairs <= 2:
-		return -1
-	case pairs >= len(a)*len(b)-2:
-		return 1
-	}
-	return 0
 }
 
 // A Reno sender carries what the model of Mathis has it carry.
-func TestRenoCarriesWhatMathisSays(t *testing.T) {
-	needRoot(t)
-	t.Parallel() // 4 Mbit/s: mostly waiting
+func TestClockRenoCarriesWhatMathisSays(t *testing.T) {
+	testenv.Clock(t)
+	testenv.Root(t)
 	out := filepath.Join(t.TempDir(), "cc.json")
-	var doc model.Document
-	for try := 1; ; try++ {
-		c := command(t.Context(), t.TempDir(), t.TempDir(), strings.Fields("cc lab:direct --control reno --loss 1% --time 5s --warmup 1s --repeats 4 --link rate=100mbit,delay=20ms,queue=500 --no-calibration --json "+out))
-		text, err := c.CombinedOutput()
-		if exit := (*exec.ExitError)(nil); err != nil && (!errors.As(err, &exit) || exit.ExitCode() != 4 || try == 3) {
-			t.Fatalf("%v\n%s", err, text)
-		}
-		if doc = runDocument(t, out); err == nil {
-			break
+	c := command(t.Context(), t.TempDir(), t.TempDir(), strings.Fields("cc lab:direct --control reno --loss 1% --time 5s --warmup 1s --repeats 4 --link rate=100mbit,delay=20ms,queue=500 --no-calibration --json "+out))
+	if text, err := c.CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, text)
+	}
+	doc := runDocument(t, out)
+	var goodput, trip, segment []float64
+	for _, r := range doc.Results {
+		if f := r.Flows[0]; r.State == model.Valid {
+			goodput, trip = append(goodput, f.GoodputBPS), append(trip, f.TCP.RTTNanos/1e9)
+			segment = append(segment, float64(f.TCP.SegmentSizeBytes))
 		}
 	}
-	if doc.Control == nil || len(doc.Control.Cells) != 1 || doc.Control.Cells[0].Mathis == nil {
-		t.Fatalf("no prediction: %+v", doc.Control)
-	}
-	m := doc.Control.Cells[0].Mathis
-	t.Logf("%+v, measured %.4g bit/s", *m, doc.Control.Cells[0].Goodput.Values)
-	// About 150 losses come by chance, so the figure itself scatters by a tenth.
-	if m.Ratio < 0.7 || m.Ratio > 1.3 || m.Above != "" {
-		t.Errorf("measured %.3f of the prediction %.4g bit/s, want 0.7 to 1.3", m.Ratio, m.PredictedBPS)
+	middle := func(values []float64) float64 { return table.Summary(values).Median }
+	// sqrt(3/2) segments a round trip over the square root of the loss, of a receiver that acknowledges each segment:
+	// M. Mathis and others, CCR 27 (1997).
+	predicted := 1.22 * 8 * middle(segment) / (middle(trip) * math.Sqrt(0.01))
+	t.Logf("%.4g bit/s, predicted %.4g", goodput, predicted)
+	// About 150 losses come by chance, so the figure itself scatters by a tenth: by more than 0.33 once in 1000 times.
+	if ratio := middle(goodput) / predicted; !(ratio > 0.67 && ratio < 1.33) {
+		t.Errorf("measured %.3f of the prediction %.4g bit/s, want 0.67 to 1.33", ratio, predicted)
 	}
 }
 
 // Between hosts, whose clocks differ, the sender's TCP says when all has arrived; which
 // controls the far side lacks is said before the first trial.
 func TestControlsBetweenHosts(t *testing.T) {
+	t.Parallel()
 	h := newHosts(t)
 	h.otherClock = true
 	s := h.serve(t)

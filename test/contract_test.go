@@ -22,7 +22,7 @@ type document struct {
 		Cell         map[string]any
 		Repeat       int
 		State        string
-		Why          string
+		Why          []reason
 		Engine       string
 		EngineReason string `json:"engine_reason"`
 		Flows        []flow
@@ -43,6 +43,16 @@ type document struct {
 		Values     map[string]float64
 	}
 	Warnings []string
+}
+
+// reason is one cause for a trial that is not valid.
+type reason struct {
+	Code, Flow, Node, Link, Name, Text string
+	Numbers                            map[string]float64
+}
+
+func (r reason) String() string {
+	return fmt.Sprintf("%s %s%s %s %v", r.Code, r.Flow, r.Link, r.Text, r.Numbers)
 }
 
 type flow struct {
@@ -77,11 +87,23 @@ type flow struct {
 	Ledger struct {
 		Lost, Unattributed uint64
 		Lines              []ledgerLine
+		Pacing             []pacingLine
 		Checks             []struct {
 			Name, Text string
 			Held       bool
 		}
 	}
+}
+
+type pacingLine struct {
+	Cause, Host string
+	Packets     uint64
+	HeldS       float64 `json:"held_s"`
+	Queue       *struct {
+		Interface, Kind string
+		RateBPS         float64 `json:"rate_bps"`
+	}
+	SendBufferBytes int `json:"send_buffer_bytes"`
 }
 
 type ledgerLine struct {
@@ -131,8 +153,8 @@ func (d document) check(clock string) error {
 		return fmt.Errorf("%d results and %d findings, want some", len(d.Results), len(d.Findings))
 	}
 	for i, r := range d.Results {
-		if r.State != "valid" && r.Why == "" {
-			return fmt.Errorf("results[%d]: state %q without a why", i, r.State)
+		if (r.State == "valid") != (len(r.Why) == 0) {
+			return fmt.Errorf("results[%d]: state %q with the reasons %v", i, r.State, r.Why)
 		}
 		if len(r.Flows) == 0 || r.Engine == "" {
 			return fmt.Errorf("results[%d]: %d flows by engine %q", i, len(r.Flows), r.Engine)

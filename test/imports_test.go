@@ -5,7 +5,11 @@ package test
 
 import (
 	"encoding/json"
+	"io/fs"
+	"os"
 	"os/exec"
+	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -14,68 +18,58 @@ import (
 // layers lists which packages of this module each package may import. A
 // package that is missing here fails the test: decide its place first.
 var layers = map[string][]string{
-	"unit":                   {},
-	"pace":                   {"unit"},
-	"model":                  {"pace", "unit"},
-	"plan":                   {"model", "unit"},
-	"design":                 {"model", "unit"},
-	"measure":                {"model", "unit"},
-	"ledger":                 {"model", "unit"},
-	"advice":                 {"model", "unit"},
-	"analysis":               {"model", "unit", "analysis/controls", "analysis/internal/links", "analysis/internal/say", "analysis/internal/stats"},
-	"analysis/changes":       {"model", "analysis/internal/stats"},
-	"analysis/compare":       {"model", "unit", "analysis/internal/say", "analysis/internal/stats"},
-	"analysis/internal/say":  {"model", "unit"},
-	"record":                 {"model", "unit"},
-	"record/tap":             {"model", "unit", "record"},
-	"record/disk":            {},
-	"record/stats":           {"model", "unit", "measure", "record"},
-	"record/export":          {"model", "unit", "record"},
-	"report":                 {"model", "unit", "report/bench", "report/controls", "report/rows", "report/seconds", "report/internal/heat", "report/internal/words"},
-	"report/chart":           {"model", "unit", "report/bench", "report/controls", "report/rows", "report/seconds", "report/internal/heat", "report/internal/words"},
-	"report/bench":           {"model", "unit", "report/rows", "report/internal/words"},
-	"report/controls":        {"model", "unit", "report/internal/words"},
-	"report/seconds":         {"model", "unit", "report/internal/words"},
-	"report/rows":            {"model", "unit"},
-	"report/internal/words":  {"model", "report/rows", "unit"},
-	"report/internal/sample": {"model", "unit"},
-	"report/internal/heat":   {},
-	"engine":                 {"model", "unit"},
-	"engine/udp":             {"engine", "model", "pace", "unit"},
-	"engine/tcp":             {"engine", "model", "unit"},
-	"engine/xdp":             {"engine", "model", "unit", "internal/kernelclock", "internal/kerneltypes"},
-	"observe":                {"model", "unit", "observe/counters", "observe/drops"},
-	"observe/counters":       {"model", "unit", "internal/nic"},
-	"observe/drops":          {"model", "unit", "internal/kernelclock", "internal/kerneltypes"},
-	"observe/dut":            {"model", "unit", "observe/counters"},
-	"lab":                    {"model", "unit", "internal/netns", "lab/bpfloss", "lab/fastpath", "lab/gauge", "lab/impair", "lab/netem", "lab/routerlog", "lab/userlink"},
-	"lab/bpfloss":            {"lab/impair"},
-	"lab/fastpath":           {"internal/kerneltypes"},
-	"lab/gauge":              {"model", "unit", "lab/impair"},
-	"lab/netem":              {"lab/impair"},
-	"lab/routerlog":          {},
-	"lab/userlink":           {"lab/impair"},
-	"lab/impair":             {"unit"},
-	"fleet":                  {"engine", "model", "unit"},
-	"store":                  {"model", "unit", "internal/outfile"},
-	"internal/awake":         {},
-	"internal/kernelclock":   {},
-	"internal/kerneltypes":   {},
-	"internal/netns":         {},
-	"internal/nic":           {},
-	"internal/outfile":       {},
-	"run": {"advice", "analysis", "analysis/changes", "analysis/controls", "design", "engine", "engine/tcp", "engine/udp", "engine/xdp", "fleet", "internal/awake", "lab", "lab/impair", "lab/userlink", "ledger", "measure", "model",
+	"unit":                 {},
+	"pace":                 {"unit"},
+	"model":                {"pace", "unit"},
+	"plan":                 {"model", "unit"},
+	"design":               {"model", "unit"},
+	"measure":              {"model", "unit"},
+	"ledger":               {"model", "unit"},
+	"advice":               {"model", "unit"},
+	"record":               {"model", "unit"},
+	"record/tap":           {"model", "unit", "record"},
+	"record/disk":          {"internal/outfile"},
+	"record/stats":         {"model", "unit", "measure", "record"},
+	"record/export":        {"model", "unit", "record"},
+	"table":                {"model", "unit"},
+	"finding":              {"model", "table", "unit"},
+	"view":                 {"finding", "model", "table", "unit"},
+	"render":               {"unit", "view", "render/draw", "render/plain"},
+	"render/draw":          {"unit", "view", "render/plain"},
+	"render/plain":         {},
+	"engine":               {"model", "unit"},
+	"engine/udp":           {"engine", "measure", "model", "pace", "unit", "internal/kernelclock"},
+	"engine/tcp":           {"engine", "measure", "model", "pace", "unit"},
+	"engine/xdp":           {"engine", "engine/udp", "measure", "model", "pace", "unit", "internal/kernelclock", "internal/kerneltypes"},
+	"observe":              {"model", "unit", "internal/nic", "observe/counters", "observe/drops"},
+	"observe/counters":     {"model", "unit", "internal/netns", "internal/nic"},
+	"observe/drops":        {"model", "unit", "internal/kernelclock", "internal/kerneltypes"},
+	"observe/dut":          {"model", "unit", "observe/counters"},
+	"lab":                  {"model", "unit", "internal/netns", "lab/fastpath", "lab/gauge", "lab/impair", "lab/netem", "lab/routerlog", "lab/userlink"},
+	"lab/fastpath":         {"internal/kerneltypes"},
+	"lab/gauge":            {"model", "unit", "lab/impair"},
+	"lab/netem":            {"lab/impair"},
+	"lab/routerlog":        {},
+	"lab/userlink":         {"lab/impair"},
+	"lab/impair":           {"unit"},
+	"fleet":                {"engine", "model", "unit"},
+	"store":                {"model", "unit", "internal/outfile"},
+	"internal/awake":       {},
+	"internal/kernelclock": {},
+	"internal/kerneltypes": {},
+	"internal/netns":       {},
+	"internal/nic":         {},
+	"internal/outfile":     {},
+	"internal/testenv":     {},
+	"run": {"finding", "table", "view", "advice", "design", "engine", "engine/tcp", "engine/udp", "engine/xdp", "fleet", "internal/awake", "lab", "lab/impair", "lab/userlink", "ledger", "measure", "model",
 		"observe", "observe/drops", "observe/dut", "record", "record/disk", "record/tap", "store", "unit"},
-	"run/tuning":         {"advice", "analysis/compare", "model", "tune", "unit"},
-	"tune":               {"internal/nic"},
-	"cmd/pelt":           {"advice", "analysis", "analysis/compare", "engine", "fleet", "internal/outfile", "lab", "model", "plan", "record", "record/export", "record/stats", "report", "report/chart", "run", "run/tuning", "store", "tune", "unit"},
+	"run/tuning":         {"advice", "finding", "model", "table", "tune", "unit"},
+	"tune":               {"internal/nic", "internal/outfile"},
+	"cmd/pelt":           {"advice", "engine", "finding", "fleet", "internal/outfile", "lab", "model", "plan", "record", "record/export", "record/stats", "render", "render/draw", "run", "run/tuning", "store", "table", "tune", "unit", "view"},
 	"test":               {},
 	"test/kernels":       {},
+	"test/sample":        {"model", "unit"},
 	"test/kernels/guest": {"test/kernels"},
-
-	"analysis/controls":       {"model", "unit", "analysis/internal/links", "analysis/internal/say", "analysis/internal/stats"},
-	"analysis/internal/links": {"model", "unit"},
-	"analysis/internal/stats": {},
 }
 
 // shared lists third-party modules that more than one package may import.
@@ -107,9 +101,29 @@ func goList(t *testing.T, args ...string) (out []listed) {
 	return out
 }
 
+// TestKindsStayInViews: what kind of test a run is, only its plan and its view ask.
+func TestKindsStayInViews(t *testing.T) {
+	asks := regexp.MustCompile(`Plan\.Command\s*(==|!=)|switch [a-z.A-Z]*Plan\.Command|p\.Command (==|!=)`)
+	err := filepath.WalkDir("..", func(path string, d fs.DirEntry, err error) error {
+		rest := strings.TrimPrefix(path, "../")
+		if err != nil || d.IsDir() || !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go") ||
+			strings.HasPrefix(rest, "plan/") || strings.HasPrefix(rest, "view/") {
+			return err
+		}
+		text, err := os.ReadFile(path)
+		if found := asks.Find(text); found != nil {
+			t.Errorf("%s asks what kind of test a run is: %s", rest, found)
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
 func TestImportsPointDown(t *testing.T) {
 	users := map[string][]string{} // third-party module root -> packages
-	for _, p := range goList(t, "pelt/...") {
+	for _, p := range goList(t, "../...") {
 		name := strings.TrimPrefix(p.ImportPath, "pelt/")
 		allowed, known := layers[name]
 		if !known {

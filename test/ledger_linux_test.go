@@ -2,7 +2,6 @@ package test
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -13,6 +12,8 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"pelt/internal/testenv"
 )
 
 // bench is a held lab in which faults are made from outside of pelt:
@@ -27,7 +28,8 @@ var benches atomic.Uint32 // made so far
 
 func newBench(t *testing.T, topology string, flags ...string) *bench {
 	t.Helper()
-	needRoot(t)
+	testenv.Root(t)
+	testenv.Tool(t, "bridge", "cat", "grep", "ip", "nft", "sed", "seq", "sh", "tc")
 	b := &bench{name: fmt.Sprintf("faults-%d-%d", os.Getpid(), benches.Add(1)), work: t.TempDir()}
 	args := append([]string{"lab", "up", topology, "--name", b.name}, flags...)
 	if out, err := b.command(t.Context(), args...).CombinedOutput(); err != nil {
@@ -67,72 +69,49 @@ func (b *bench) try(ctx context.Context, line string) (string, error) {
 	return string(out), nil
 }
 
-// curve runs one trial and reads its document. A trial that pelt itself calls
-// invalid, because this machine was busy, is tried again a few times. before runs
-// ahead of each try, and during once its packets flow; both may be nil.
-func (b *bench) curve(t *testing.T, flags string, before, during func()) document {
+// curve runs one trial and reads its document. Whether the trial is valid is a matter of the clock: a ledger balances in
+// any case. during runs once packets flow, if it is not nil.
+func (b *bench) curve(t *testing.T, flags string, during func()) document {
 	t.Helper()
 	path := filepath.Join(b.work, "out.json")
-	for try := 1; ; try++ {
-		ctx, cancel := context.WithTimeout(t.Context(), 60*time.Second)
-		defer cancel()
-		if before != nil {
-			before()
-		}
-		args := append([]string{"curve", "lab:" + b.name, "--engine", "udp"}, strings.Fields(flags)...)
-		c := b.command(ctx, append(args, "--repeats", "1", "--json", path)...)
-		if during != nil {
-			go func() {
-				if b.flowing(ctx) {
-					during()
-				}
-			}()
-		}
-		out, err := c.CombinedOutput()
-		var exit *exec.ExitError
-		if errors.As(err, &exit) && exit.ExitCode() == 4 && try < 5 && during == nil {
-			t.Logf("tried again, because the trial was invalid:\n%s", out)
-			continue
-		}
-		if err != nil && !(errors.As(err, &exit) && exit.ExitCode() == 4) {
-			t.Fatalf("pelt %s: %v\n%s", flags, err, out)
-		}
-		d, err := readDocument(path, "")
-		if err != nil {
-			t.Fatalf("%v\n%s", err, out)
-		}
-		if during == nil && try < mostBlind && d.blind(t) {
-			continue
-		}
-		return d
+	ctx, cancel := context.WithTimeout(t.Context(), 60*time.Second)
+	defer cancel()
+	args := append([]string{"curve", "lab:" + b.name, "--engine", "udp"}, strings.Fields(flags)...)
+	c := b.command(ctx, append(args, "--repeats", "1", "--json", path)...)
+	if during != nil {
+		go func() {
+			if b.flowing(ctx) {
+				during()
+			}
+		}()
 	}
+	if out, err := measured(c); err != nil {
+		t.Fatalf("pelt %s: %v\n%s", flags, err, out)
+	}
+	d, err := readDocument(path, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return d
 }
 
-// mostBlind is how often a trial is made whose drops were not all seen.
-const mostBlind = 10
+// hidden is how many drops a watch may not see; see observe/drops/hidden_test.go.
+const hidden = 64
 
-// blind tells whether a counter had to stand in for a few drops that the watch did
-// not see. Some makers' kernels run no tracing program while certain tasks of the
-// system are interrupted. Those seldom run, so a trial that is tried again meets
-// none; what pelt itself overlooks, it overlooks again.
-func (d document) blind(t *testing.T) bool {
-	for _, f := range d.Results[0].Flows {
-		for _, l := range f.Ledger.Lines {
-			seen, counter := uint64(0), false
-			for _, e := range l.Evidence {
-				verdict := strings.HasPrefix(e.Counter, "verdict ")
-				if verdict {
-					seen += e.Delta
-				}
-				counter = counter || !verdict && e.Role == "primary"
-			}
-			if counter && seen > 0 && seen < l.Packets {
-				t.Logf("tried again, because the kernel did not show %d of %d drops to the watch\n%s", l.Packets-seen, l.Packets, f.ledgerText())
-				return true
-			}
-		}
+// exact tells whether a line is by sequence, but for what this machine may hide: a counter stands in for that.
+func (l ledgerLine) exact() bool {
+	if l.Confidence == "exact-seq" {
+		return true
 	}
-	return false
+	seen, counter := uint64(0), false
+	for _, e := range l.Evidence {
+		verdict := strings.HasPrefix(e.Counter, "verdict ")
+		if verdict {
+			seen += e.Delta
+		}
+		counter = counter || !verdict && e.Role == "primary"
+	}
+	return counter && seen > 0 && seen < l.Packets && l.Packets-seen <= hidden
 }
 
 // flowing waits until the sender has sent more than its handshake.
@@ -160,7 +139,7 @@ func (f flow) line(e expectation) (packets uint64, sure bool) {
 	for _, l := range f.Ledger.Lines {
 		if l.Layer == e.layer && l.Host == e.host && regexp.MustCompile("^(?:"+e.cause+")$").MatchString(l.Cause) {
 			packets += l.Packets
-			sure = sure && l.Confidence == "exact-seq"
+			sure = sure && l.exact()
 		}
 	}
 	return packets, sure
@@ -226,10 +205,6 @@ func faults() []fault {
 			before:  []string{"sender: tc qdisc add dev eth0 root tbf rate 5mbit burst 2kb limit 3000"},
 			named:   expectation{"sender-qdisc", "sender", "QDISC_DROP|QDISC_OVERLIMIT", .99},
 			counted: []expectation{{"sender-qdisc", "sender", ".*", .99}}},
-		{name: "sender's queue full, IPv6", topology: "direct", flags: paced + " --family 6",
-			before:  []string{"sender: tc qdisc add dev eth0 root tbf rate 5mbit burst 2kb limit 3000"},
-			named:   expectation{"sender-qdisc", "sender", "QDISC_DROP|QDISC_OVERLIMIT", .99},
-			counted: []expectation{{"sender-qdisc", "sender", ".*", .99}}},
 		{name: "receiver's packet filter", topology: "direct", flags: paced,
 			before:  []string{"receiver: nft 'table ip t { chain i { type filter hook input priority 0; meta length 92 numgen random mod 100 < 7 counter drop; }; }'"},
 			named:   expectation{"receiver-filter", "receiver", "NETFILTER_DROP", .99},
@@ -254,9 +229,6 @@ func faults() []fault {
 			named:   expectation{"network", "link sender-receiver", "QDISC_DROP|QDISC_OVERLIMIT", .99},
 			counted: []expectation{{"network", "link sender-receiver", ".*", .99}}},
 		{name: "receiver's socket buffer", topology: "direct", flags: " --payload 64 --rate 20kpps --burst 400 --time 600ms --warmup 0s --receive-buffer 4608",
-			named:   expectation{"receiver-buffer", "receiver", "SOCKET_RCVBUFF", .99},
-			counted: []expectation{{"receiver-buffer", "receiver", "SOCKET_RCVBUFF", .99}}},
-		{name: "receiver's socket buffer, IPv6", topology: "direct", flags: " --payload 64 --rate 20kpps --burst 400 --time 600ms --warmup 0s --receive-buffer 4608 --family 6",
 			named:   expectation{"receiver-buffer", "receiver", "SOCKET_RCVBUFF", .99},
 			counted: []expectation{{"receiver-buffer", "receiver", "SOCKET_RCVBUFF", .99}}},
 		{name: "receiver's socket buffer, segments", topology: "direct", flags: " --payload 100 --rate 20kpps --burst 400 --time 600ms --warmup 0s --receive-buffer 4608 --gso 10",
@@ -333,18 +305,10 @@ func TestFaultMatrix(t *testing.T) {
 					b = newBenchAgain(t, b, c)
 				}
 				before := uint64(0)
-				run := func() document {
-					return b.curve(t, c.flags+" --drops "+mode, func() {
-						if c.injected != "" {
-							before = count()
-						}
-					}, during)
+				if c.injected != "" {
+					before = count()
 				}
-				d := run()
-				for try := 1; try < mostBlind && during != nil && mode == "seq" && d.blind(t); try++ {
-					b = newBenchAgain(t, b, c)
-					d = run()
-				}
+				d := b.curve(t, c.flags+" --drops "+mode, during)
 				f := d.Results[0].Flows[0]
 				t.Logf("%s: %s", mode, f.ledgerText())
 				if f.Ledger.Lost == 0 {
@@ -437,16 +401,13 @@ func layered() []fault {
 	}
 }
 
-// TestFaultsTogether makes every pair of five faults, and all five at once.
+// TestFaultsTogether makes each two neighbours of five faults, and all five at once.
 func TestFaultsTogether(t *testing.T) {
 	all := layered()
-	var sets [][]fault
-	for i := range all {
-		for j := i + 1; j < len(all); j++ {
-			sets = append(sets, []fault{all[i], all[j]})
-		}
+	sets := [][]fault{all}
+	for i := range len(all) - 1 {
+		sets = append(sets, all[i:i+2])
 	}
-	sets = append(sets, all)
 	for _, set := range sets {
 		var names []string
 		for _, f := range set {
@@ -463,8 +424,8 @@ func TestFaultsTogether(t *testing.T) {
 				flags += f.flags
 			}
 			for _, mode := range []string{"seq", "off"} {
-				var before map[string]uint64
-				d := b.curve(t, flags+" --drops "+mode, func() { before = b.ruleCounts(t) }, nil)
+				before := b.ruleCounts(t)
+				d := b.curve(t, flags+" --drops "+mode, nil)
 				f := d.Results[0].Flows[0]
 				t.Logf("%s: %s", mode, f.ledgerText())
 				after := b.ruleCounts(t)
@@ -518,6 +479,7 @@ func (b *bench) ruleCounts(t *testing.T) map[string]uint64 {
 // TestForeignTraffic floods the same namespaces with another generator, on
 // other ports and hard enough to lose packets of its own: the lines stay right.
 func TestForeignTraffic(t *testing.T) {
+	t.Parallel()
 	b := newBench(t, "router")
 	b.in(t, "receiver: nft 'table ip t { chain i { type filter hook input priority 0; udp dport 7359 meta length 92 numgen random mod 100 < 7 counter drop; udp dport 5301 numgen random mod 100 < 50 drop; }; }'")
 	server := b.command(t.Context(), "lab", "exec", b.name, "receiver", "--", "iperf3", "-s", "-p", "5301")
@@ -536,8 +498,8 @@ func TestForeignTraffic(t *testing.T) {
 	})
 	time.Sleep(500 * time.Millisecond) // for the flood to begin; what the test asks holds without it, too
 	for _, mode := range []string{"seq", "off"} {
-		var before uint64
-		d := b.curve(t, " --payload 64 --rate 5kpps --burst 200 --time 1s --warmup 0s --drops "+mode, func() { before = b.ruleCount(t, "7359") }, nil)
+		before := b.ruleCount(t, "7359")
+		d := b.curve(t, " --payload 64 --rate 5kpps --burst 200 --time 1s --warmup 0s --drops "+mode, nil)
 		f := d.Results[0].Flows[0]
 		t.Logf("%s: %s", mode, f.ledgerText())
 		dropped := b.ruleCount(t, "7359") - before

@@ -31,7 +31,7 @@ func TestKilledRecordIsReadable(t *testing.T) {
 		t.Fatal(err)
 	}
 	_ = c.Wait()
-	out, err := command(t.Context(), work, data, []string{"record", "show", path, "--json"}).Output()
+	out, err := command(t.Context(), work, data, []string{"record", "show", path, "--json", "-"}).Output()
 	if err != nil {
 		t.Fatalf("pelt record show: %v", err)
 	}

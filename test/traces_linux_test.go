@@ -18,6 +18,8 @@ import (
 	"unsafe"
 
 	"golang.org/x/sys/unix"
+
+	"pelt/internal/testenv"
 )
 
 // traces is all that a killed pelt might leave on a machine.
@@ -162,16 +164,18 @@ func files(t *testing.T, dir string) (list []string) {
 	return list
 }
 
-// TestKilledAnywhereLeavesNothing ends pelt with kill -9 at moments spread over
+// TestClockKilledAnywhereLeavesNothing ends pelt with kill -9 at moments spread over
 // its whole life: building the lab, shaking hands, warming up, measuring,
 // draining, storing, reporting.
 //
 //	sender ── wire ── router ── receiver
 //
 // It looks at a machine of its own: namespaces in which no other test makes
-// links or processes.
-func TestKilledAnywhereLeavesNothing(t *testing.T) {
-	needRoot(t)
+// links or processes. BPF programs have no namespaces, so it runs alone.
+func TestClockKilledAnywhereLeavesNothing(t *testing.T) {
+	testenv.Clock(t)
+	testenv.Root(t)
+	testenv.Tool(t, "ip", "tc", "nft")
 	if !alone(t) {
 		return
 	}
@@ -195,7 +199,7 @@ func killedAnywhere(t *testing.T, work, data string, before traces, flags []stri
 			t.Fatal(err)
 		}
 	}
-	const moments = 10
+	const moments = 6
 	for i := range moments {
 		at := whole * time.Duration(2*i+1) / (2 * moments)
 		killAt(t, work, data, args, at)
@@ -265,7 +269,7 @@ func command(ctx context.Context, work, data string, args []string) *exec.Cmd {
 func lifeOf(t *testing.T, work, data string, args []string) time.Duration {
 	t.Helper()
 	start := time.Now()
-	if out, err := command(t.Context(), work, data, args).CombinedOutput(); err != nil {
+	if out, err := measured(command(t.Context(), work, data, args)); err != nil {
 		t.Fatalf("pelt %s: %v\n%s", strings.Join(args, " "), err, out)
 	}
 	return time.Since(start)
@@ -308,7 +312,7 @@ func wholeFile(t *testing.T, trace, work string) bool {
 func readable(t *testing.T, work, data string) {
 	t.Helper()
 	c := command(t.Context(), work, data, []string{"list"})
-	if out, err := c.CombinedOutput(); err != nil {
+	if out, err := measured(c); err != nil {
 		t.Fatalf("pelt list after a kill: %v\n%s", err, out)
 	}
 }
@@ -334,7 +338,7 @@ func TestKilledRunGoesOn(t *testing.T) {
 	if n := len(kept.Results); n == 0 || n >= 8 {
 		t.Fatalf("the cut run holds %d of 8 trials; want some and not all", n)
 	}
-	if out, err := command(t.Context(), work, data, []string{"run", "--resume", "last"}).CombinedOutput(); err != nil {
+	if out, err := measured(command(t.Context(), work, data, []string{"run", "--resume", "last"})); err != nil {
 		t.Fatalf("resume: %v\n%s", err, out)
 	}
 	whole, err := readStored(t, work, data)
@@ -379,7 +383,7 @@ func stored(t *testing.T, data, word string, lines int) {
 func readStored(t *testing.T, work, data string) (document, error) {
 	t.Helper()
 	var d document
-	out, err := command(t.Context(), work, data, []string{"show", "last", "--json"}).Output()
+	out, err := command(t.Context(), work, data, []string{"report", "last", "--json", "-"}).Output()
 	if err == nil {
 		err = json.Unmarshal(out, &d)
 	}

@@ -1,10 +1,12 @@
 package tune
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"maps"
 	"math/rand/v2"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -29,10 +31,11 @@ func dies(t *rapid.T, root string, nth int, f func(*Tuner) error) {
 		}
 		_ = u.Close() // the kernel does as much
 	}()
-	u.ground.moment = func(Place, bool) {
+	u.host.onWrite = func(Place, bool) error {
 		if nth--; nth == 0 {
 			panic(died{})
 		}
+		return nil
 	}
 	if err := f(u); err != nil && !errors.Is(err, ErrNothing) {
 		t.Fatal(err)
@@ -65,8 +68,7 @@ func TestAnyHistoryCanBeUndone(t *testing.T) {
 						list = append(list, Change{values[n][0], rapid.SampledFrom(values[n][1:]).Draw(t, "value")})
 					}
 				}
-				persist := rapid.Bool().Draw(t, "persist")
-				dies(t, root, nth, func(u *Tuner) error { _, err := u.Apply(Request{Changes: list, Persist: persist}); return err })
+				dies(t, root, nth, func(u *Tuner) error { _, err := u.Apply(Request{Changes: list}); return err })
 			case "revert":
 				o := RevertOptions{Last: rapid.Bool().Draw(t, "last"), Force: rapid.Bool().Draw(t, "force")}
 				dies(t, root, nth, func(u *Tuner) error { _, err := u.Revert(o); return err })
@@ -93,10 +95,10 @@ func stands(t fataler, root, name string) bool {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return slices.ContainsFunc(u.Show(), func(s Standing) bool {
+	return slices.ContainsFunc(u.Show(), func(s Setting) bool {
 		for _, a := range u.journal.list {
 			for _, step := range a.Steps {
-				if step.Place.String() == s.Place && u.ground.path(step.Place) == filepath.Join(root, name) {
+				if step.Place.String() == s.Place && u.host.path(step.Place) == filepath.Join(root, name) {
 					return true
 				}
 			}
@@ -112,12 +114,12 @@ func TestCutJournal(t *testing.T) {
 		if _, err := u.Apply(Request{Changes: changes(t, everything...)}); err != nil {
 			t.Fatal(err)
 		}
-		text, err := u.ground.read(Place{atFile, "var/lib/pelt/tune/" + journalName})
+		text, err := os.ReadFile(u.journal.path)
 		if err != nil {
 			t.Fatal(err)
 		}
 		for n := range len(text) {
-			list, err := readJournal(strings.NewReader(text[:n]))
+			list, err := readJournal(bytes.NewReader(text[:n]))
 			if err != nil || len(list) > 1 {
 				t.Fatalf("cut after %d of %d B: %d changes, %v", n, len(text), len(list), err)
 			}
@@ -140,7 +142,7 @@ func FuzzJournal(f *testing.F) {
 			}
 			return
 		}
-		g := newGround("/nowhere")
+		g := newHost("/nowhere")
 		for _, a := range list {
 			for _, s := range a.Steps {
 				if p := g.path(s.Place); s.Place.Kind != atDriver && (!strings.HasPrefix(p, "/nowhere/") || strings.Contains(p, "..") && !strings.Contains(s.Place.At, "..")) {
@@ -166,12 +168,12 @@ func FuzzParseChange(f *testing.F) {
 		if strings.ContainsAny(c.Value, "\n\x00\"'`$;") {
 			t.Errorf("%q is taken with value %q", s, c.Value)
 		}
-		places, values, err := newGround("/nowhere").places(c)
+		places, values, err := newHost("/nowhere").places(c)
 		if err != nil {
 			return
 		}
 		for i, p := range places {
-			if err := p.check(); err != nil || !p.same(values[i], values[i]) {
+			if err := (Step{Knob: c.Knob, Place: p}).check(); err != nil || !p.same(values[i], values[i]) {
 				t.Errorf("%q leads to %v: %v", s, p, err)
 			}
 		}

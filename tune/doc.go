@@ -16,8 +16,8 @@ import "errors"
 // JournalFormat names what the journal holds. Its first line is the header {"format"};
 // then, for each change that was asked for, a line {"apply": ...} with every step and its
 // old value, {"touch": ...} before each step is made, {"made": ...} when all are,
-// {"undone": ...} for each step that was taken back and {"closed": ...} when all are. A
-// last line without an end of line was being written when the process died: it says nothing.
+// and {"undone": ...} for each step that was taken back. A last line without an end of line
+// was being written when the process died: it says nothing.
 const JournalFormat = "pelt/tune-journal/1"
 
 // Errors that a caller may tell apart.

@@ -11,6 +11,8 @@ import (
 	"os"
 	"path/filepath"
 	"time"
+
+	"pelt/internal/outfile"
 )
 
 // Step is one value that one change of settings writes.
@@ -19,12 +21,9 @@ type Step struct {
 	Place Place  `json:"place"`
 	Old   string `json:"old"` // as the kernel gave it
 	New   string `json:"new"`
-	// Absent: there was no such file.
-	Absent bool        `json:"absent,omitempty"`
-	Mode   os.FileMode `json:"mode,omitempty"`  // of a file that was there
-	Index  int         `json:"index,omitempty"` // of the interface
-	// Beside are values that change with this one and are restored after it.
-	Beside []Saved `json:"beside,omitempty"`
+	Index int    `json:"index,omitempty"` // of the interface
+	// Queues are settings of queues that change with this one and are restored after it.
+	Queues []Saved `json:"beside,omitempty"`
 }
 
 // Saved is a value as it was.
@@ -44,7 +43,7 @@ type Apply struct {
 	Steps     []Step    `json:"steps"`
 
 	touched, undone []bool
-	made, closed    bool
+	made            bool
 }
 
 // record is one line; exactly one field is set.
@@ -54,7 +53,7 @@ type record struct {
 	Touch  *stepID `json:"touch,omitempty"`
 	Made   int     `json:"made,omitempty"`
 	Undone *stepID `json:"undone,omitempty"`
-	Closed int     `json:"closed,omitempty"`
+	Closed int     `json:"closed,omitempty"` // as earlier versions wrote: all steps of a change are undone
 }
 
 type stepID struct {
@@ -73,8 +72,8 @@ const (
 func readJournal(r io.Reader) (list []*Apply, err error) {
 	in := bufio.NewReaderSize(r, 1<<16)
 	for n := 1; ; n++ {
-		line, err := wholeLine(in)
-		if errors.Is(err, io.EOF) {
+		line, err := outfile.ReadLine(in, maxJournalLine)
+		if errors.Is(err, io.EOF) { // a line that was cut is none
 			return list, nil
 		}
 		var rec record
@@ -85,23 +84,6 @@ func readJournal(r io.Reader) (list []*Apply, err error) {
 		}
 		if err != nil {
 			return nil, fmt.Errorf("line %d: %w", n, err)
-		}
-	}
-}
-
-// wholeLine returns a line that has its end; io.EOF stands for none, or one that was cut.
-func wholeLine(in *bufio.Reader) ([]byte, error) {
-	var line []byte
-	for {
-		part, err := in.ReadSlice('\n')
-		line = append(line, part...)
-		switch {
-		case err == nil:
-			return line, nil
-		case !errors.Is(err, bufio.ErrBufferFull):
-			return nil, err
-		case len(line) > maxJournalLine:
-			return nil, fmt.Errorf("is longer than %d B", maxJournalLine)
 		}
 	}
 }
@@ -121,7 +103,7 @@ func strictJSON(line []byte, rec *record) error {
 func (rec record) enter(list []*Apply, n int) ([]*Apply, error) {
 	if n == 1 {
 		if rec.Format != JournalFormat {
-			return nil, fmt.Errorf("want format %q, not %q: another pelt wrote it", JournalFormat, clip(rec.Format))
+			return nil, fmt.Errorf("want format %q, not %.40q: another pelt wrote it", JournalFormat, rec.Format)
 		}
 		return list, nil
 	}
@@ -155,7 +137,6 @@ func (rec record) enter(list []*Apply, n int) ([]*Apply, error) {
 		list[rec.Made-1].made = true
 		return list, nil
 	case rec.Closed > 0 && rec.Closed <= len(list):
-		list[rec.Closed-1].closed = true
 		return list, nil
 	}
 	return nil, errors.New("says nothing that a journal says")
@@ -170,21 +151,17 @@ func (a *Apply) check(before int) error {
 		return fmt.Errorf("is change %d with %d steps; want change %d with at most %d", a.ID, len(a.Steps), before+1, maxSteps)
 	}
 	for _, s := range a.Steps {
-		for _, p := range s.places() {
-			if err := p.check(); err != nil {
-				return err
-			}
+		if err := s.check(); err != nil {
+			return err
 		}
 	}
 	return nil
 }
 
-func clip(s string) string { return s[:min(len(s), 40)] }
-
 // journal is the file, open for more lines.
 type journal struct {
 	path string
-	f    *os.File // nil until the first line
+	file *outfile.Lines // nil until the first line
 	list []*Apply
 }
 
@@ -200,7 +177,7 @@ func openJournal(dir string) (*journal, error) {
 		return nil, fmt.Errorf("journal %s: only root may read it", j.path)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("journal %s: %w", j.path, cause(err))
+		return nil, fmt.Errorf("journal %s: %w", j.path, outfile.Cause(err))
 	}
 	defer f.Close()
 	if j.list, err = readJournal(f); err != nil {
@@ -221,19 +198,13 @@ func (j *journal) add(rec record) error {
 	if err != nil {
 		return fmt.Errorf("journal %s: %w", j.path, err)
 	}
-	if j.f == nil {
+	if j.file == nil {
 		if err := j.begin(); err != nil {
-			return fmt.Errorf("journal %s: %w", j.path, cause(err))
+			return fmt.Errorf("journal %s: %w", j.path, outfile.Cause(err))
 		}
 	}
-	at, err := j.f.Seek(0, io.SeekCurrent)
-	if err == nil {
-		_, err = j.f.Write(append(line, '\n'))
-	}
-	if err = errors.Join(err, j.f.Sync()); err != nil {
-		// Part of a line must not stand before a whole one.
-		_, seek := j.f.Seek(at, io.SeekStart)
-		return fmt.Errorf("journal %s: %w", j.path, cause(errors.Join(err, j.f.Truncate(at), seek)))
+	if err := j.file.Append(append(line, '\n')); err != nil {
+		return fmt.Errorf("journal %s: %w", j.path, outfile.Cause(err))
 	}
 	j.list, err = rec.enter(j.list, 2)
 	return err
@@ -246,37 +217,34 @@ func (j *journal) begin() error {
 		return err
 	}
 	b, err := io.ReadAll(f)
-	whole := int64(bytes.LastIndexByte(b, '\n') + 1)
+	file := &outfile.Lines{File: f, Length: int64(bytes.LastIndexByte(b, '\n') + 1)}
 	if err == nil {
-		err = f.Truncate(whole)
+		err = f.Truncate(file.Length)
 	}
-	if err == nil {
-		_, err = f.Seek(whole, io.SeekStart)
+	if err == nil && file.Length == 0 {
+		err = file.Append([]byte(`{"format":"` + JournalFormat + `"}` + "\n"))
 	}
-	if err == nil && whole == 0 {
-		_, err = f.WriteString(`{"format":"` + JournalFormat + `"}` + "\n")
-	}
-	if err = errors.Join(err, f.Sync(), syncDir(filepath.Dir(j.path))); err != nil {
+	if err = errors.Join(err, f.Sync(), outfile.SyncDir(filepath.Dir(j.path))); err != nil {
 		return errors.Join(err, f.Close())
 	}
-	j.f = f
+	j.file = file
 	return nil
 }
 
 // end removes a journal of which nothing is left to do.
 func (j *journal) end() error {
 	if err := os.Remove(j.path); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return fmt.Errorf("journal %s: %w", j.path, cause(err))
+		return fmt.Errorf("journal %s: %w", j.path, outfile.Cause(err))
 	}
 	j.list = nil
-	return errors.Join(j.close(), syncDir(filepath.Dir(j.path)))
+	return errors.Join(j.close(), outfile.SyncDir(filepath.Dir(j.path)))
 }
 
 func (j *journal) close() error {
-	if j.f == nil {
+	if j.file == nil {
 		return nil
 	}
-	err := j.f.Close()
-	j.f = nil
+	err := j.file.Close()
+	j.file = nil
 	return err
 }

@@ -25,8 +25,16 @@ type Knob struct {
 	Persist string `json:"persist,omitempty"` // sysctl.d, a key of a .link file, udev; "" if none can
 	Touches string `json:"touches,omitempty"` // what else it touches
 
-	kind  value
-	place func(dev string) string // of a sysfs file, with a * for each of several
+	kind value
+	at   Place // DEV stands for an interface, a * for each of several
+}
+
+// place is where the knob's values stand for one interface, with a * for each of several.
+func (k Knob) place(dev string) Place {
+	if k.at.Kind == atSysctl {
+		dev = strings.ReplaceAll(dev, ".", "/")
+	}
+	return Place{k.at.Kind, strings.ReplaceAll(k.at.At, "DEV", dev)}
 }
 
 const (
@@ -39,60 +47,57 @@ const (
 // ip-sysctl.rst and ABI/testing/sysfs-class-net*.
 func Knobs() []Knob {
 	sysctl := func(name string, scope Scope, kind value, touches string) Knob {
-		return Knob{Name: name, Scope: scope, Want: kind.want, Persist: persistSysctl, Touches: touches, kind: kind}
+		return Knob{name, scope, kind.want, persistSysctl, touches, kind, Place{atSysctl, name}}
 	}
 	driver := func(name string, kind value, link, touches string) Knob {
-		return Knob{Name: "DEV." + name, Scope: ScopeDevice, Want: kind.want, Persist: link, Touches: touches, kind: kind}
+		return Knob{"DEV." + name, ScopeDevice, kind.want, link, touches, kind, Place{atDriver, "DEV " + name}}
 	}
 	file := func(name string, kind value, persist, path, touches string) Knob {
-		return Knob{Name: "DEV." + name, Scope: ScopeDevice, Want: kind.want, Persist: persist, Touches: touches, kind: kind,
-			place: func(dev string) string { return "class/net/" + dev + "/" + path }}
+		return Knob{"DEV." + name, ScopeDevice, kind.want, persist, touches, kind, Place{atSysfs, "class/net/DEV/" + path}}
 	}
 	const linkDown = "the link may go down for a moment"
 	return []Knob{
-		sysctl("net.core.rmem_max", ScopeHost, number, "every program of this host may ask for as much"),
-		sysctl("net.core.wmem_max", ScopeHost, number, "every program of this host may ask for as much"),
-		sysctl("net.core.rmem_default", ScopeHost, number, "every socket that is opened from now on"),
-		sysctl("net.core.wmem_default", ScopeHost, number, "every socket that is opened from now on"),
+		sysctl("net.core.rmem_max", ScopeHost, aNumber, "every program of this host may ask for as much"),
+		sysctl("net.core.wmem_max", ScopeHost, aNumber, "every program of this host may ask for as much"),
+		sysctl("net.core.rmem_default", ScopeHost, aNumber, "every socket that is opened from now on"),
+		sysctl("net.core.wmem_default", ScopeHost, aNumber, "every socket that is opened from now on"),
 		sysctl("net.ipv4.udp_mem", ScopeHost, triple, "all UDP sockets of this host together"),
-		sysctl("net.ipv4.udp_rmem_min", ScopeNamespace, number, ""),
-		sysctl("net.ipv4.udp_wmem_min", ScopeNamespace, number, ""),
-		sysctl("net.core.netdev_max_backlog", ScopeHost, number, "all namespaces and cores; a fuller backlog delays packets"),
-		sysctl("net.core.netdev_budget", ScopeHost, number, "takes time from programs on the cores that receive"),
-		sysctl("net.core.netdev_budget_usecs", ScopeHost, number, "takes time from programs on the cores that receive"),
-		sysctl("net.core.dev_weight", ScopeHost, number, "all interfaces without NAPI of their own"),
-		sysctl("net.core.busy_poll", ScopeHost, number, "programs that poll spin on their cores"),
-		sysctl("net.core.busy_read", ScopeHost, number, "programs that read spin on their cores"),
-		sysctl("net.core.rps_sock_flow_entries", ScopeHost, number, "the kernel rounds it up to a power of two"),
-		sysctl("net.core.default_qdisc", ScopeHost, word, "interfaces that are made from now on"),
-		sysctl("net.netfilter.nf_conntrack_max", ScopeHost, number, "kernel memory for each connection"),
-		sysctl("net.ipv4.conf.all.rp_filter", ScopeNamespace, number, "all interfaces: the greater of this and their own counts"),
-		sysctl("net.ipv4.conf.DEV.rp_filter", ScopeDevice, number, "accepts more forged source addresses"),
-		sysctl("net.ipv4.neigh.DEV.unres_qlen_bytes", ScopeDevice, number, "unres_qlen, which is the same in packets"),
-		sysctl("net.ipv6.neigh.DEV.unres_qlen_bytes", ScopeDevice, number, "unres_qlen, which is the same in packets"),
+		sysctl("net.ipv4.udp_rmem_min", ScopeNamespace, aNumber, ""),
+		sysctl("net.ipv4.udp_wmem_min", ScopeNamespace, aNumber, ""),
+		sysctl("net.core.netdev_max_backlog", ScopeHost, aNumber, "all namespaces and cores; a fuller backlog delays packets"),
+		sysctl("net.core.netdev_budget", ScopeHost, aNumber, "takes time from programs on the cores that receive"),
+		sysctl("net.core.netdev_budget_usecs", ScopeHost, aNumber, "takes time from programs on the cores that receive"),
+		sysctl("net.core.dev_weight", ScopeHost, aNumber, "all interfaces without NAPI of their own"),
+		sysctl("net.core.busy_poll", ScopeHost, aNumber, "programs that poll spin on their cores"),
+		sysctl("net.core.busy_read", ScopeHost, aNumber, "programs that read spin on their cores"),
+		sysctl("net.core.rps_sock_flow_entries", ScopeHost, aNumber, "the kernel rounds it up to a power of two"),
+		sysctl("net.core.default_qdisc", ScopeHost, aWord, "interfaces that are made from now on"),
+		sysctl("net.netfilter.nf_conntrack_max", ScopeHost, aNumber, "kernel memory for each connection"),
+		sysctl("net.ipv4.conf.all.rp_filter", ScopeNamespace, aNumber, "all interfaces: the greater of this and their own counts"),
+		sysctl("net.ipv4.conf.DEV.rp_filter", ScopeDevice, aNumber, "accepts more forged source addresses"),
+		sysctl("net.ipv4.neigh.DEV.unres_qlen_bytes", ScopeDevice, aNumber, "unres_qlen, which is the same in packets"),
+		sysctl("net.ipv6.neigh.DEV.unres_qlen_bytes", ScopeDevice, aNumber, "unres_qlen, which is the same in packets"),
 
-		driver("rx_ring", number, "RxBufferSize", linkDown+"; a larger ring costs cache and delay"),
-		driver("tx_ring", number, "TxBufferSize", linkDown),
-		driver("channels_combined", number, "CombinedChannels", linkDown+"; queues that go take their steering with them, which revert restores"),
-		driver("channels_rx", number, "RxChannels", linkDown+"; queues that go take their steering with them, which revert restores"),
-		driver("channels_tx", number, "TxChannels", linkDown+"; queues that go take their steering with them, which revert restores"),
-		driver("coalesce_rx_usecs", number, "RxCoalesceSec", "delay against interrupts"),
-		driver("coalesce_rx_frames", number, "RxMaxCoalescedFrames", "delay against interrupts"),
-		driver("coalesce_tx_usecs", number, "TxCoalesceSec", "delay against interrupts"),
-		driver("coalesce_tx_frames", number, "TxMaxCoalescedFrames", "delay against interrupts"),
+		driver("rx_ring", aNumber, "RxBufferSize", linkDown+"; a larger ring costs cache and delay"),
+		driver("tx_ring", aNumber, "TxBufferSize", linkDown),
+		driver("channels_combined", aNumber, "CombinedChannels", linkDown+"; queues that go take their steering with them, which revert restores"),
+		driver("channels_rx", aNumber, "RxChannels", linkDown+"; queues that go take their steering with them, which revert restores"),
+		driver("channels_tx", aNumber, "TxChannels", linkDown+"; queues that go take their steering with them, which revert restores"),
+		driver("coalesce_rx_usecs", aNumber, "RxCoalesceSec", "delay against interrupts"),
+		driver("coalesce_rx_frames", aNumber, "RxMaxCoalescedFrames", "delay against interrupts"),
+		driver("coalesce_tx_usecs", aNumber, "TxCoalesceSec", "delay against interrupts"),
+		driver("coalesce_tx_frames", aNumber, "TxMaxCoalescedFrames", "delay against interrupts"),
 		driver("coalesce_adaptive_rx", onOff, "UseAdaptiveRxCoalesce", "delay against interrupts"),
 
-		file("txqueuelen", number, "TransmitQueueLength", "tx_queue_len", "a longer queue delays"),
-		file("rps_cpus", mask, persistUdev, "queues/rx-*/rps_cpus", "takes time from programs on these cores"),
-		file("rps_flow_cnt", number, persistUdev, "queues/rx-*/rps_flow_cnt", ""),
-		file("threaded", number, persistUdev, "threaded", "packets are received by threads in place of softirqs"),
-		file("gro_flush_timeout", number, persistUdev, "gro_flush_timeout", "delay against interrupts"),
-		file("napi_defer_hard_irqs", number, persistUdev, "napi_defer_hard_irqs", "delay against interrupts"),
-		{Name: "DEV.irq_affinity", Scope: ScopeDevice, Want: cpuLists.want, kind: cpuLists,
-			Touches: "irqbalance, where it runs, moves them again; numbers of interrupts change from boot to boot, so it cannot persist"},
-
-		{Name: "cpu.governor", Scope: ScopeHost, Want: word.want, kind: word, Persist: persistUdev, Touches: "power and heat",
-			place: func(string) string { return "devices/system/cpu/cpu*/cpufreq/scaling_governor" }},
+		file("txqueuelen", aNumber, "TransmitQueueLength", "tx_queue_len", "a longer queue delays"),
+		file("rps_cpus", aMask, persistUdev, "queues/rx-*/rps_cpus", "takes time from programs on these cores"),
+		file("rps_flow_cnt", aNumber, persistUdev, "queues/rx-*/rps_flow_cnt", ""),
+		file("threaded", aNumber, persistUdev, "threaded", "packets are received by threads in place of softirqs"),
+		file("gro_flush_timeout", aNumber, persistUdev, "gro_flush_timeout", "delay against interrupts"),
+		file("napi_defer_hard_irqs", aNumber, persistUdev, "napi_defer_hard_irqs", "delay against interrupts"),
+		{"DEV.irq_affinity", ScopeDevice, coreLists.want, "", "irqbalance, where it runs, moves them again; " +
+			"numbers of interrupts change from boot to boot, so it cannot persist", coreLists, Place{atIRQ, "[0-9]*/smp_affinity_list"}},
+		{"cpu.governor", ScopeHost, aWord.want, persistUdev, "power and heat", aWord, Place{atSysfs, "devices/system/cpu/cpu[0-9]*/cpufreq/scaling_governor"}},
 	}
 }
 
@@ -189,7 +194,7 @@ func checkChanges(list []Change) error {
 }
 
 // ofQueues reports whether a knob has a place for each queue of an interface.
-func (k Knob) ofQueues() bool { return k.place != nil && strings.Contains(k.place("x"), "/queues/") }
+func (k Knob) ofQueues() bool { return strings.Contains(k.at.At, "/queues/") }
 
 // HostWide reports whether a knob holds for all namespaces of this host.
 func HostWide(name string) bool {

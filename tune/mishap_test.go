@@ -1,6 +1,7 @@
 package tune
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
@@ -70,15 +71,10 @@ func TestRefusedInPart(t *testing.T) {
 	root := newTree(t)
 	before := snapshot(t, root)
 	with(t, root, func(u *Tuner) {
-		u.ground.moment = func(p Place, after bool) {
-			if after {
-				return
-			}
-			u.ground.moment = nil
+		u.host.onWrite = func(Place, bool) error {
+			u.host.onWrite = nil
 			set(t, root, "proc/sys/net/ipv4/udp_mem", "1\t62714\t94068\n")
-			if err := os.Mkdir(beside(u.ground.path(p)), 0o700); err != nil { // nothing can be written there
-				t.Fatal(err)
-			}
+			return errors.New("invalid argument")
 		}
 		_, err := u.Apply(Request{Changes: changes(t, "net.ipv4.udp_mem=1 2 99999999999")})
 		if err == nil || !strings.Contains(err.Error(), "the kernel refuses") || strings.Contains(err.Error(), "somebody") {
@@ -98,19 +94,18 @@ func TestNoRoomForTheLastLine(t *testing.T) {
 	root := newTree(t)
 	before := snapshot(t, root)
 	with(t, root, func(u *Tuner) {
-		u.ground.moment = func(_ Place, after bool) {
-			if after {
-				u.ground.moment = nil
-				if err := u.journal.f.Close(); err != nil {
-					t.Fatal(err)
-				}
+		u.host.onWrite = func(_ Place, after bool) error {
+			if !after {
+				return nil
 			}
+			u.host.onWrite = nil
+			return u.journal.file.Close()
 		}
 		done, err := u.Apply(Request{Changes: changes(t, "net.core.rmem_max=1")})
 		if err == nil || done != nil {
 			t.Errorf("apply says %+v, %v", done, err)
 		}
-		u.journal.f = nil // it is closed
+		u.journal.file = nil // it is closed
 	})
 	if d := differences(before, snapshot(t, root)); len(d) > 0 {
 		t.Errorf("these differ after it: %q", d)
@@ -128,7 +123,7 @@ func TestFullJournal(t *testing.T) {
 	before := snapshot(t, root)
 	with(t, root, func(u *Tuner) {
 		for range maxApplies {
-			u.journal.list = append(u.journal.list, &Apply{closed: true})
+			u.journal.list = append(u.journal.list, &Apply{})
 		}
 		if _, err := u.Apply(Request{Changes: changes(t, "net.core.rmem_max=1")}); err == nil || !strings.Contains(err.Error(), "pelt tune revert") {
 			t.Errorf("apply says %v", err)
@@ -149,66 +144,12 @@ func TestTreeFromHere(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if u.ground.real || u.tree() != root {
+	if u.host.real || u.tree() != root {
 		t.Errorf("--root . in %s is of %s", root, hostName(u.tree()))
 	}
 	for from, want := range map[string]string{".": filepath.Join(root, "var/lib/pelt/tune"), "image": filepath.Join(root, "image/var/lib/pelt/tune"), "/": "/var/lib/pelt/tune"} {
-		if got, err := StateDir(from); got != want || err != nil {
+		if got, err := stateDir(from); got != want || err != nil {
 			t.Errorf("the journal of --root %s lies in %s, %v; want %s", from, got, err, want)
 		}
-	}
-}
-
-// A .link file of pelt's hides the default one, so it gives the interface no name that
-// this host would not give it.
-func TestLinkPolicy(t *testing.T) {
-	for name, c := range map[string]struct{ etc, lib, want string }{
-		"the distribution's":    {"-", "[Match]\nOriginalName=*\n\n[Link]\nNamePolicy=mac\nMTUBytes=1400\n", "NamePolicy=mac\n"},
-		"one that says nothing": {"", "[Link]\nNamePolicy=mac\n", ""},
-		"masked":                {"/dev/null", "[Link]\nNamePolicy=mac\n", ""},
-	} {
-		t.Run(name, func(t *testing.T) {
-			root := newTree(t)
-			if err := os.MkdirAll(filepath.Join(root, "usr/lib/systemd/network"), 0o755); err != nil {
-				t.Fatal(err)
-			}
-			set(t, root, "usr/lib/systemd/network/99-default.link", c.lib)
-			switch c.etc {
-			case "-":
-			case "/dev/null":
-				if err := os.Symlink(c.etc, filepath.Join(root, "etc/systemd/network/99-default.link")); err != nil {
-					t.Fatal(err)
-				}
-			default:
-				set(t, root, "etc/systemd/network/99-default.link", c.etc)
-			}
-			with(t, root, func(u *Tuner) {
-				if _, err := u.Apply(Request{Persist: true, Changes: changes(t, "eth0.txqueuelen=5000")}); err != nil {
-					t.Fatal(err)
-				}
-			})
-			b, err := os.ReadFile(filepath.Join(root, linkPrefix+"eth0"+linkSuffix))
-			want := fileHead + "[Match]\nMACAddress=02:00:00:00:00:01\n\n[Link]\n" + c.want + "TransmitQueueLength=5000\n"
-			if string(b) != want || err != nil {
-				t.Errorf("it is\n%s\nwant\n%s\n%v", b, want, err)
-			}
-		})
-	}
-}
-
-// Cards of a bond all have its address now, and each its own at the next boot.
-func TestPersistInBond(t *testing.T) {
-	root := newTree(t)
-	if err := os.Mkdir(filepath.Join(root, "sys/class/net/eth0/bonding_slave"), 0o755); err != nil {
-		t.Fatal(err)
-	}
-	set(t, root, "sys/class/net/eth0/bonding_slave/perm_hwaddr", "02:00:00:00:00:09\n")
-	with(t, root, func(u *Tuner) {
-		if _, err := u.Apply(Request{Persist: true, Changes: changes(t, "eth0.rps_cpus=2")}); err != nil {
-			t.Fatal(err)
-		}
-	})
-	if rules := snapshot(t, root)[udevFile]; strings.Count(rules, `ATTR{address}=="02:00:00:00:00:09"`) != 2 || strings.Contains(rules, "00:01") {
-		t.Errorf("the rules are\n%s", rules)
 	}
 }

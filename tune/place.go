@@ -3,17 +3,14 @@ package tune
 import (
 	"fmt"
 	"path"
-	"regexp"
 	"slices"
 	"strings"
-
-	"pelt/internal/nic"
 )
 
 // Place is where one value stands.
 type Place struct {
-	Kind string `json:"kind"` // sysctl, sysfs, irq, driver, file
-	At   string `json:"at"`   // name of a sysctl; path below /sys, /proc/irq or /; "DEV SETTING" of a driver
+	Kind string `json:"kind"` // sysctl, sysfs, irq, driver
+	At   string `json:"at"`   // name of a sysctl; path below /sys or /proc/irq; "DEV SETTING" of a driver
 }
 
 // The kinds of places.
@@ -22,7 +19,6 @@ const (
 	atSysfs  = "sysfs"
 	atIRQ    = "irq"
 	atDriver = "driver"
-	atFile   = "file"
 )
 
 // String is the place in a user's words.
@@ -35,65 +31,54 @@ func (p Place) String() string {
 	case atDriver:
 		dev, name, _ := strings.Cut(p.At, " ")
 		return dev + "." + name
-	case atFile:
-		return "/" + p.At
 	}
 	return p.At
 }
 
-var sysfsPlaces = []*regexp.Regexp{
-	regexp.MustCompile(`^class/net/[^/]+/(tx_queue_len|threaded|gro_flush_timeout|napi_defer_hard_irqs)$`),
-	regexp.MustCompile(`^class/net/[^/]+/queues/rx-[0-9]{1,5}/(rps_cpus|rps_flow_cnt)$`),
-	regexp.MustCompile(`^class/net/[^/]+/queues/tx-[0-9]{1,5}/(xps_cpus|xps_rxqs|tx_maxrate|byte_queue_limits/(hold_time|limit_max|limit_min))$`),
-	regexp.MustCompile(`^devices/system/cpu/cpu[0-9]{1,5}/cpufreq/scaling_governor$`),
+// queueFiles are the settings that go with a queue of an interface.
+var queueFiles = []string{
+	"rx-*/rps_cpus", "rx-*/rps_flow_cnt", "tx-*/xps_cpus", "tx-*/xps_rxqs", "tx-*/tx_maxrate",
+	"tx-*/byte_queue_limits/hold_time", "tx-*/byte_queue_limits/limit_max", "tx-*/byte_queue_limits/limit_min",
 }
 
-var irqPlace = regexp.MustCompile(`^[0-9]{1,9}/smp_affinity_list$`)
-
-// check refuses a place that no knob leads to: a journal is not trusted to name any file.
-func (p Place) check() error {
-	ok := false
-	switch p.Kind {
-	case atSysctl:
-		_, _, err := find(p.At)
-		at := sysctlPath(p.At)
-		ok = err == nil && path.Clean(at) == at && strings.HasPrefix(at, "net/")
-	case atSysfs:
-		ok = path.Clean(p.At) == p.At && slices.ContainsFunc(sysfsPlaces, func(r *regexp.Regexp) bool { return r.MatchString(p.At) })
-		if dev, is := deviceOf(p); ok && is {
-			ok = validDevice(dev)
-		}
-	case atIRQ:
-		ok = irqPlace.MatchString(p.At)
-	case atDriver:
-		dev, name, _ := strings.Cut(p.At, " ")
-		ok = validDevice(dev) && slices.Contains(nic.Settings(), name)
-	case atFile:
-		dev, is := strings.CutPrefix(p.At, linkPrefix)
-		dev, is2 := strings.CutSuffix(dev, linkSuffix)
-		ok = p.At == sysctlFile || p.At == udevFile || is && is2 && validDevice(dev)
+// queuePlaces are where those of one interface stand, with a * for each of several.
+func queuePlaces(dev string) (list []Place) {
+	for _, file := range queueFiles {
+		list = append(list, Place{atSysfs, "class/net/" + dev + "/queues/" + file})
 	}
-	if !ok {
-		return fmt.Errorf("%s %q is no place that pelt tune writes to", p.Kind, p.At)
+	return list
+}
+
+// within reports whether a place is one of those that a pattern stands for.
+func (p Place) within(pattern Place) bool {
+	ok, err := path.Match(pattern.At, p.At)
+	return ok && err == nil && p.Kind == pattern.Kind && !strings.Contains(p.At, "..")
+}
+
+// check refuses a place that the step's knob does not lead to: a journal is not trusted to name any file.
+func (s Step) check() error {
+	k, dev, err := find(s.Knob)
+	if err != nil {
+		return fmt.Errorf("changes %.40q, which this pelt does not: revert with the version of pelt that applied it", s.Knob)
+	}
+	if !s.Place.within(k.place(dev)) {
+		return fmt.Errorf("%s %q is no place of %s", s.Place.Kind, s.Place.At, s.Knob)
+	}
+	for _, b := range s.Queues {
+		if !slices.ContainsFunc(queuePlaces(dev), b.Place.within) {
+			return fmt.Errorf("%s %q is no place that goes with %s", b.Place.Kind, b.Place.At, s.Knob)
+		}
 	}
 	return nil
 }
 
-// deviceOf is the interface that a place belongs to, and goes with.
-func deviceOf(p Place) (dev string, is bool) {
-	switch p.Kind {
-	case atSysctl:
-		_, dev, err := find(p.At)
-		return dev, err == nil && dev != ""
-	case atSysfs:
-		rest, is := strings.CutPrefix(p.At, "class/net/")
-		dev, _, _ := strings.Cut(rest, "/")
-		return dev, is
-	case atDriver:
-		dev, _, _ := strings.Cut(p.At, " ")
-		return dev, true
+// device is the interface that a step's place belongs to, and goes with; "" if none.
+func (s Step) device() string {
+	_, dev, _ := find(s.Knob) // check found it
+	if s.Place.Kind == atIRQ {
+		return ""
 	}
-	return "", false
+	return dev
 }
 
 // sysctlPath is where a sysctl lies below /proc/sys: dots and slashes change places.
@@ -101,28 +86,14 @@ func sysctlPath(name string) string {
 	return strings.NewReplacer(".", "/", "/", ".").Replace(name)
 }
 
-// form is how values at a place are written.
-func (p Place) form() value {
-	switch p.Kind {
-	case atSysctl:
-		if k, _, err := find(p.At); err == nil {
-			return k.kind
-		}
-	case atSysfs:
-		if name := path.Base(p.At); name == "rps_cpus" || name == "xps_cpus" || name == "xps_rxqs" {
-			return mask
-		}
-		return value{"", nil, words}
-	case atIRQ:
-		return cpuLists
-	case atFile:
-		return value{"", nil, func(s string) string { return s }}
-	}
-	return value{"", nil, words}
-}
-
 // same reports whether two texts say the same at a place.
 func (p Place) same(a, b string) bool {
-	f := p.form()
-	return f.norm(a) == f.norm(b)
+	norm := words
+	switch name := path.Base(p.At); {
+	case p.Kind == atIRQ:
+		norm = cores
+	case name == "rps_cpus" || name == "xps_cpus" || name == "xps_rxqs":
+		norm = mask
+	}
+	return norm(a) == norm(b)
 }

@@ -25,13 +25,10 @@ func (t *Tuner) Revert(o RevertOptions) ([]Done, error) {
 	held := map[Place]bool{} // where a later change stands still
 	for n := len(t.journal.list) - 1; n >= 0; n-- {
 		a := t.journal.list[n]
-		if a.closed {
-			continue
-		}
 		had := false
 		var stands []Place
 		for i := len(a.Steps) - 1; i >= 0; i-- {
-			if !a.touched[i] || a.undone[i] {
+			if !a.stands(i) {
 				continue
 			}
 			had = true
@@ -42,7 +39,7 @@ func (t *Tuner) Revert(o RevertOptions) ([]Done, error) {
 				continue
 			}
 			d, err := t.undo(a, i, "", o.Force)
-			if err != nil || d.State == Kept && !t.elsewhere(a, s) {
+			if err != nil || d.State == Kept && !t.otherNamespace(a, s) {
 				stands = append(stands, s.places()...)
 			}
 			if err != nil {
@@ -58,7 +55,7 @@ func (t *Tuner) Revert(o RevertOptions) ([]Done, error) {
 			break
 		}
 	}
-	if err := errors.Join(append(errs, t.settle())...); err != nil {
+	if err := errors.Join(append(errs, t.endJournal())...); err != nil {
 		return done, err
 	}
 	if !found {
@@ -70,7 +67,7 @@ func (t *Tuner) Revert(o RevertOptions) ([]Done, error) {
 // places are all that a step's way back writes to.
 func (s Step) places() []Place {
 	list := []Place{s.Place}
-	for _, b := range s.Beside {
+	for _, b := range s.Queues {
 		list = append(list, b.Place)
 	}
 	return list
@@ -90,33 +87,25 @@ func (t *Tuner) undo(a *Apply, i int, expect string, force bool) (Done, error) {
 		}
 		return d, t.journal.add(record{Undone: &stepID{a.ID, i}})
 	}
-	if t.elsewhere(a, s) {
+	if t.otherNamespace(a, s) {
 		return end(Kept, fmt.Sprintf("was changed in another network namespace, net:[%d]; revert it there", a.Namespace))
 	}
 	if s.Place.Kind == atIRQ && t.restarted(a) {
 		return end(Gone, "this host has started again since, and the interrupt of that number may be another's; it stays so")
 	}
-	if err := t.ground.tidy(s.Place); err != nil {
-		return d, fmt.Errorf("%s: %w", s.Place, err)
-	}
-	if s.Place.Kind == atFile {
-		return t.undoFile(s, force, end)
-	}
-	if dev, is := deviceOf(s.Place); is {
-		now, err := t.ground.present(dev)
-		another := s.Index != 0 && now != s.Index && a.Boot == t.boot
-		switch {
+	if dev := s.device(); dev != "" {
+		switch now, err := t.host.present(dev); {
 		case err != nil:
 			return d, fmt.Errorf("%s: %w", s.Place, err)
-		case another && t.ground.named(s.Index) != "":
-			return end(Kept, fmt.Sprintf("the interface is called %s now, with these settings; revert it when it is called %s again", t.ground.named(s.Index), dev))
+		case t.renamed(a, s) != "":
+			return end(Kept, fmt.Sprintf("the interface is called %s now, with these settings; revert it when it is called %s again", t.renamed(a, s), dev))
 		case now == 0:
 			return end(Gone, "the interface is gone, and its settings with it")
-		case another:
+		case s.Index != 0 && now != s.Index && a.Boot == t.boot:
 			return end(Gone, "another interface of that name stands there now; it is left alone")
 		}
 	}
-	now, err := t.ground.read(s.Place)
+	now, err := t.host.read(s.Place)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return end(Gone, "it is gone")
@@ -136,8 +125,8 @@ func (t *Tuner) undo(a *Apply, i int, expect string, force bool) (Done, error) {
 		}
 		d.State = Restored
 	}
-	for _, b := range s.Beside {
-		if now, err := t.ground.read(b.Place); err == nil && now != b.Old {
+	for _, b := range s.Queues {
+		if now, err := t.host.read(b.Place); err == nil && now != b.Old {
 			if err := t.restore(b.Place, b.Old); err != nil {
 				return d, err
 			}
@@ -154,10 +143,10 @@ func (t *Tuner) restarted(a *Apply) bool { return a.Boot != t.boot && a.Boot != 
 
 // restore writes an old value, and finds out that it stands there.
 func (t *Tuner) restore(p Place, old string) error {
-	if err := t.ground.write(p, old, 0o644); err != nil {
+	if err := t.host.write(p, old); err != nil {
 		return fmt.Errorf("%s cannot be set back to %s: %w", p, words(old), err)
 	}
-	now, err := t.ground.read(p)
+	now, err := t.host.read(p)
 	switch {
 	case err != nil:
 		return fmt.Errorf("%s cannot be read back: %w", p, err)
@@ -167,73 +156,44 @@ func (t *Tuner) restore(p Place, old string) error {
 	return nil
 }
 
-// elsewhere reports whether a step is of a network namespace that is not this one.
-func (t *Tuner) elsewhere(a *Apply, s Step) bool {
+// otherNamespace reports whether a step is of a network namespace that is not this one.
+func (t *Tuner) otherNamespace(a *Apply, s Step) bool {
 	k, _, err := find(s.Knob)
-	return t.ground.real && err == nil && k.Scope != ScopeHost && s.Place.Kind != atFile &&
+	return t.host.real && err == nil && k.Scope != ScopeHost &&
 		a.Boot == t.boot && a.Namespace != t.space && a.Namespace != 0 && t.space != 0
 }
 
-func (t *Tuner) undoFile(s Step, force bool, end func(state, text string) (Done, error)) (Done, error) {
-	now, err := t.ground.read(s.Place)
-	there := err == nil
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return Done{}, fmt.Errorf("%s cannot be read: %w", s.Place, err)
+// renamed is what the interface of a step is called now, "" if it is called as it was or is gone.
+func (t *Tuner) renamed(a *Apply, s Step) string {
+	if s.device() == "" || s.Index == 0 || a.Boot != t.boot || t.host.index(s.device()) == s.Index {
+		return ""
 	}
-	switch {
-	case !there && s.Absent:
-		return end(Already, "is not there, as before")
-	case there && !s.Absent && now == s.Old:
-		return end(Already, "is as before")
-	case !force && (!there || now != s.New):
-		return end(Kept, "somebody changed it since; it stays so (--force restores what was)")
-	case s.Absent:
-		err = t.ground.remove(s.Place)
-	default:
-		err = t.ground.write(s.Place, s.Old, s.Mode)
-	}
-	if err != nil {
-		return Done{}, fmt.Errorf("%s cannot be restored: %w", s.Place, err)
-	}
-	if s.Absent {
-		return end(Restored, "removed")
-	}
-	return end(Restored, "is as before again")
+	return t.host.named(s.Index)
 }
+
+// stands reports whether a step was made, or begun, and not taken back.
+func (a *Apply) stands(i int) bool { return a.touched[i] && !a.undone[i] }
 
 // left reports whether something of a change is still to be taken back.
 func (a *Apply) left() bool {
 	for i := range a.Steps {
-		if a.touched[i] && !a.undone[i] {
+		if a.stands(i) {
 			return true
 		}
 	}
 	return false
 }
 
-// settle closes changes of which nothing is left, and removes a journal that holds no other.
-func (t *Tuner) settle() error {
-	open := false
-	for _, a := range t.journal.list {
-		if a.closed {
-			continue
-		}
-		if a.left() {
-			open = true
-			continue
-		}
-		if err := t.journal.add(record{Closed: a.ID}); err != nil {
-			return err
-		}
-	}
-	if open {
+// endJournal removes a journal of which nothing is left to take back.
+func (t *Tuner) endJournal() error {
+	if slices.ContainsFunc(t.journal.list, (*Apply).left) {
 		return nil
 	}
 	return t.journal.end()
 }
 
-// Standing is one value of the journal, and what stands there now.
-type Standing struct {
+// Setting is one value of the journal, and what stands there now.
+type Setting struct {
 	Change int    `json:"change"` // 1 is the oldest
 	Time   string `json:"time"`   // RFC 3339
 	Run    string `json:"run,omitempty"`
@@ -257,37 +217,35 @@ const (
 )
 
 // Show tells what the journal holds and what stands there now, the oldest first.
-func (t *Tuner) Show() []Standing {
-	var list []Standing
+func (t *Tuner) Show() []Setting {
+	var list []Setting
 	for _, a := range t.journal.list {
 		for i, s := range a.Steps {
-			if a.closed || !a.touched[i] || a.undone[i] {
+			if !a.stands(i) {
 				continue
 			}
-			x := Standing{Change: a.ID, Time: a.Time.Format("2006-01-02T15:04:05Z07:00"), Run: a.Run, Knob: s.Knob, Place: s.Place.String(), Old: s.Old, New: s.New, Whole: a.made}
-			x.Now, x.State = t.standing(a, s)
+			x := Setting{Change: a.ID, Time: a.Time.Format("2006-01-02T15:04:05Z07:00"), Run: a.Run, Knob: s.Knob, Place: s.Place.String(), Old: s.Old, New: s.New, Whole: a.made}
+			x.Now, x.State = t.state(a, s)
 			list = append(list, x)
 		}
 	}
 	return list
 }
 
-func (t *Tuner) standing(a *Apply, s Step) (now, state string) {
-	if t.elsewhere(a, s) {
+func (t *Tuner) state(a *Apply, s Step) (now, state string) {
+	if t.otherNamespace(a, s) {
 		return "", Away
 	}
-	if dev, is := deviceOf(s.Place); is && s.Index != 0 && a.Boot == t.boot && t.ground.index(dev) != s.Index && t.ground.named(s.Index) != "" {
+	if t.renamed(a, s) != "" {
 		return "", Renamed
 	}
-	now, err := t.ground.read(s.Place)
+	now, err := t.host.read(s.Place)
 	switch {
-	case errors.Is(err, fs.ErrNotExist) && s.Absent:
-		return "", AsBefore
 	case err != nil:
 		return "", NotThere
 	case s.Place.same(now, s.New):
 		return now, AsSet
-	case !s.Absent && s.Place.same(now, s.Old):
+	case s.Place.same(now, s.Old):
 		return now, AsBefore
 	}
 	return now, Differs

@@ -28,9 +28,6 @@ var hostFiles = map[string]string{
 	"sys/devices/system/cpu/cpu0/cpufreq/scaling_governor": "powersave\n",
 	"proc/irq/31/smp_affinity_list":                        "0-3\n",
 	"proc/irq/32/smp_affinity_list":                        "0-3\n",
-	"etc/sysctl.d/README":                                  "by hand\n",
-	"etc/systemd/network/README":                           "by hand\n",
-	"etc/udev/rules.d/README":                              "by hand\n",
 }
 
 // newTree writes a host's files below a new directory.

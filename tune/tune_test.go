@@ -109,12 +109,11 @@ func TestSomebodyElse(t *testing.T) {
 	root := newTree(t)
 	before := snapshot(t, root)
 	with(t, root, func(u *Tuner) {
-		if _, err := u.Apply(Request{Changes: changes(t, "net.core.rmem_max=1000000", "eth0.threaded=1"), Persist: true}); err != nil {
+		if _, err := u.Apply(Request{Changes: changes(t, "net.core.rmem_max=1000000", "eth0.threaded=1")}); err != nil {
 			t.Fatal(err)
 		}
 	})
 	set(t, root, "proc/sys/net/core/rmem_max", "777\n")
-	set(t, root, sysctlFile, "mine\n")
 	for range 2 {
 		with(t, root, func(u *Tuner) {
 			done, err := u.Revert(RevertOptions{})
@@ -122,12 +121,12 @@ func TestSomebodyElse(t *testing.T) {
 				t.Fatal(err)
 			}
 			kept := slices.DeleteFunc(done, func(d Done) bool { return d.State != Kept })
-			if len(kept) != 2 || !strings.Contains(kept[1].Text, "net.core.rmem_max: somebody changed it to 777 since") {
+			if len(kept) != 1 || !strings.Contains(kept[0].Text, "net.core.rmem_max: somebody changed it to 777 since") {
 				t.Errorf("revert says %+v", done)
 			}
 		})
 	}
-	if d := differences(before, snapshot(t, root)); !slices.Equal(d, []string{sysctlFile, "proc/sys/net/core/rmem_max"}) {
+	if d := differences(before, snapshot(t, root)); !slices.Equal(d, []string{"proc/sys/net/core/rmem_max"}) {
 		t.Errorf("these differ: %q", d)
 	}
 	with(t, root, func(u *Tuner) {
@@ -152,19 +151,14 @@ func TestFailedApplyIsRolledBack(t *testing.T) {
 		"a driver of a tree": {[]string{"eth0.threaded=1", "eth0.rx_ring=1"}, nil, "eth0.rx_ring cannot be read: a tree under --root has no drivers"},
 		"no queues":          {[]string{"eth0/100.threaded=1"}, nil, ""},
 		"clamped": {[]string{"net.core.rmem_max=1000", "eth0.txqueuelen=5000"}, func(t *testing.T, root string, u *Tuner) {
-			u.ground.moment = func(p Place, after bool) {
+			u.host.onWrite = func(p Place, after bool) error {
 				if p.Kind == atSysfs && after {
 					set(t, root, "sys/class/net/eth0/tx_queue_len", "4096\n")
-					u.ground.moment = nil
+					u.host.onWrite = nil
 				}
+				return nil
 			}
 		}, "/sys/class/net/eth0/tx_queue_len: asked for 5000, the kernel made it 4096; nothing is changed"},
-		"nowhere to persist": {[]string{"net.core.rmem_max=1000", "eth0.threaded=1"}, func(t *testing.T, root string, u *Tuner) {
-			if err := os.RemoveAll(filepath.Join(root, "etc/udev")); err != nil {
-				t.Fatal(err)
-			}
-		}, "/etc/udev/rules.d is not there: this host does not keep settings that way; apply without --persist"},
-		"cannot persist": {[]string{"eth0.irq_affinity=0"}, func(*testing.T, string, *Tuner) {}, "eth0.irq_affinity cannot persist: irqbalance, where it runs, moves them again; numbers of interrupts change from boot to boot, so it cannot persist"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if c.want == "" {
@@ -179,7 +173,7 @@ func TestFailedApplyIsRolledBack(t *testing.T) {
 					c.spoil(t, root, u)
 				}
 				before := snapshot(t, root)
-				_, err := u.Apply(Request{Changes: changes(t, c.changes...), Persist: strings.Contains(name, "persist")})
+				_, err := u.Apply(Request{Changes: changes(t, c.changes...)})
 				if err == nil || err.Error() != c.want {
 					t.Errorf("got  %v\nwant %s", err, c.want)
 				}
@@ -302,36 +296,28 @@ func TestNoRoomForTheJournal(t *testing.T) {
 	}
 }
 
-func TestPersist(t *testing.T) {
-	root := newTree(t)
-	set(t, root, sysctlFile, "# mine\nnet.core.rmem_max = 5\nvm.swappiness = 1\n")
-	before := snapshot(t, root)
-	with(t, root, func(u *Tuner) {
-		_, err := u.Apply(Request{Persist: true, Changes: changes(t, "net.core.rmem_max=4194304", "net.ipv4.conf.eth0/100.rp_filter=2",
-			"eth0.txqueuelen=5000", "eth0.rps_cpus=2", "cpu.governor=performance")})
-		if err != nil {
-			t.Fatal(err)
-		}
-	})
-	after := snapshot(t, root)
-	for name, want := range map[string]string{
-		sysctlFile: "# mine\nnet.core.rmem_max = 4194304\nvm.swappiness = 1\nnet/ipv4/conf/eth0.100/rp_filter = 2\n",
-		linkPrefix + "eth0" + linkSuffix: fileHead + "[Match]\nMACAddress=02:00:00:00:00:01\n\n[Link]\nNamePolicy=keep kernel database onboard slot path\n" +
-			"AlternativeNamesPolicy=database onboard slot path mac\nMACAddressPolicy=persistent\nTransmitQueueLength=5000\n",
-		udevFile: fileHead + `ACTION=="add|change", SUBSYSTEM=="net", ATTR{address}=="02:00:00:00:00:01", DRIVERS=="?*", ATTR{queues/rx-0/rps_cpus}="2"` + "\n" +
-			`ACTION=="add|change", SUBSYSTEM=="net", ATTR{address}=="02:00:00:00:00:01", DRIVERS=="?*", ATTR{queues/rx-1/rps_cpus}="2"` + "\n" +
-			`ACTION=="add", SUBSYSTEM=="cpu", KERNEL=="cpu0", ATTR{cpufreq/scaling_governor}="performance"` + "\n",
-	} {
-		if after[name] != want {
-			t.Errorf("%s is\n%s\nwant\n%s", name, after[name], want)
-		}
+// What makes settings at the next boot is a sysctl.d file; comments tell where the others belong.
+func TestNextBoot(t *testing.T) {
+	got, err := NextBoot(changes(t, "net.core.rmem_max=4194304", "net.ipv4.conf.eth0/100.rp_filter=2", "eth0.coalesce_rx_usecs=8",
+		"eth0.coalesce_adaptive_rx=on", "eth0.rps_cpus=2", "eth0.irq_affinity=0"))
+	const want = `# /etc/sysctl.d/90-pelt.conf
+net.core.rmem_max = 4194304
+net/ipv4/conf/eth0.100/rp_filter = 2
+# eth0.coalesce_rx_usecs = 8: RxCoalesceSec=8us in the [Link] section of eth0's .link file
+# eth0.coalesce_adaptive_rx = on: UseAdaptiveRxCoalesce=yes in the [Link] section of eth0's .link file
+# eth0.rps_cpus = 2: in a udev rule that writes it to /sys/class/net/eth0/queues/rx-*/rps_cpus
+# eth0.irq_affinity = 0: cannot be set for the next boot: numbers of interrupts change
+`
+	if got != want || err != nil {
+		t.Errorf("got\n%s\nwant\n%s\n%v", got, want, err)
 	}
-	with(t, root, func(u *Tuner) {
-		if _, err := u.Revert(RevertOptions{}); err != nil {
-			t.Fatal(err)
-		}
-	})
-	if d := differences(before, snapshot(t, root)); len(d) > 0 {
-		t.Errorf("these differ after revert: %q", d)
+}
+
+// A journal that names a file, as one of pelt 0.1 with --persist does, is refused in one line.
+func TestJournalOfAnOlderPelt(t *testing.T) {
+	const journal = `{"format":"` + JournalFormat + `"}` + "\n" + `{"apply":{"id":1,"time":"2026-01-01T00:00:00Z","steps":[` +
+		`{"knob":"persist","place":{"kind":"file","at":"etc/sysctl.d/90-pelt.conf"},"old":"","new":"x","absent":true}]}}` + "\n"
+	if _, err := readJournal(strings.NewReader(journal)); err == nil || !strings.Contains(err.Error(), "revert with the version of pelt that applied it") {
+		t.Errorf("it is read with %v", err)
 	}
 }

@@ -6,19 +6,21 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 	"time"
+
+	"pelt/internal/outfile"
 )
 
-// Options say which host, and where its journal lies.
+// Options say which host.
 type Options struct {
-	Root  string           // "" or "/": this host; else a tree that stands for one
-	State string           // directory of the journal; "" for StateDir
-	Now   func() time.Time // nil: time.Now
+	Root string           // "" or "/": this host; else a tree that stands for one
+	Now  func() time.Time // nil: time.Now
 }
 
 // Tuner holds the lock over a host's journal. Its methods must not be called concurrently.
 type Tuner struct {
-	ground  ground
+	host    host
 	journal *journal
 	lock    *os.File
 	now     func() time.Time
@@ -26,9 +28,9 @@ type Tuner struct {
 	space   uint64
 }
 
-// StateDir is where the journal lies: $PELT_STATE, else var/lib/pelt/tune below root, also for
+// stateDir is where the journal lies: $PELT_STATE, else var/lib/pelt/tune below root, also for
 // a user that is not root, who may look for it but not apply anything.
-func StateDir(root string) (string, error) {
+func stateDir(root string) (string, error) {
 	if d := os.Getenv("PELT_STATE"); d != "" {
 		return filepath.Abs(d)
 	}
@@ -45,17 +47,17 @@ func Open(o Options) (*Tuner, error) {
 	if err != nil {
 		return nil, err
 	}
-	if t.ground.real {
+	if t.host.real {
 		if err := rights(); err != nil {
 			return nil, err
 		}
 	}
 	dir := filepath.Dir(t.journal.path)
 	if err := os.MkdirAll(dir, 0o755); err != nil {
-		return nil, fmt.Errorf("make %s for the journal: %w", dir, cause(err))
+		return nil, fmt.Errorf("make %s for the journal: %w", dir, outfile.Cause(err))
 	}
 	if t.lock, err = os.OpenFile(filepath.Join(dir, "lock"), os.O_RDWR|os.O_CREATE, 0o600); err != nil {
-		return nil, fmt.Errorf("lock %s: %w", dir, cause(err))
+		return nil, fmt.Errorf("lock %s: %w", dir, outfile.Cause(err))
 	}
 	if err := lockFile(t.lock); err != nil {
 		return nil, errors.Join(err, t.lock.Close())
@@ -72,7 +74,7 @@ func (t *Tuner) read(dir string) (err error) {
 		return err
 	}
 	for _, a := range t.journal.list {
-		if !a.closed && a.Root != t.tree() {
+		if a.left() && a.Root != t.tree() {
 			return fmt.Errorf("the journal in %s is of %s, not of %s; set PELT_STATE to another directory", dir, hostName(a.Root), hostName(t.tree()))
 		}
 	}
@@ -81,10 +83,10 @@ func (t *Tuner) read(dir string) (err error) {
 
 // tree is the root of a tree that stands for a host, "" for this host.
 func (t *Tuner) tree() string {
-	if t.ground.real {
+	if t.host.real {
 		return ""
 	}
-	return t.ground.root
+	return t.host.root
 }
 
 func hostName(root string) string {
@@ -111,15 +113,14 @@ func newTuner(o Options) (*Tuner, error) {
 	if o.Root, err = filepath.Abs(o.Root); err != nil {
 		return nil, err
 	}
-	if o.State == "" {
-		if o.State, err = StateDir(o.Root); err != nil {
-			return nil, err
-		}
+	state, err := stateDir(o.Root)
+	if err != nil {
+		return nil, err
 	}
 	if info, err := os.Stat(o.Root); err != nil || !info.IsDir() {
 		return nil, &UsageError{fmt.Sprintf("--root %s: want a directory", o.Root)}
 	}
-	t := &Tuner{ground: newGround(o.Root), journal: &journal{path: filepath.Join(o.State, journalName)}, now: o.Now, boot: boot(), space: namespace()}
+	t := &Tuner{host: newHost(o.Root), journal: &journal{path: filepath.Join(state, journalName)}, now: o.Now, boot: boot(), space: namespace()}
 	if t.now == nil {
 		t.now = time.Now
 	}
@@ -150,17 +151,13 @@ const (
 	Changed  = "changed"
 	Already  = "already-so" // nothing was to do
 	Restored = "restored"
-	Gone     = "gone" // the interface or file is, and its settings with it
+	Gone     = "gone" // the interface is, and its settings with it
 	Kept     = "kept" // somebody else changed it since
-	// Overruled is a value that was persisted and will not be so at the next boot: another
-	// file sets it later, to what To says.
-	Overruled = "overruled"
 )
 
 // Request is one change of settings.
 type Request struct {
 	Changes []Change
-	Persist bool   // also for the next boot
 	Run     string // that it follows from
 }
 
@@ -172,12 +169,8 @@ func (t *Tuner) Apply(r Request) ([]Done, error) {
 	if err != nil {
 		return nil, err
 	}
-	var overruled []Done
-	if r.Persist {
-		overruled = t.overruled(r.Changes)
-	}
 	if len(a.Steps) == 0 {
-		return append(done, overruled...), nil
+		return done, nil
 	}
 	if err := t.journal.add(record{Apply: a}); err != nil {
 		return nil, err
@@ -192,7 +185,7 @@ func (t *Tuner) Apply(r Request) ([]Done, error) {
 	if err := t.journal.add(record{Made: a.ID}); err != nil {
 		return nil, errors.Join(err, t.rollBack(a, len(a.Steps)-1, ""))
 	}
-	return append(done, overruled...), nil
+	return done, nil
 }
 
 // plan reads every old value, and finds out what cannot be.
@@ -207,16 +200,16 @@ func (t *Tuner) plan(r Request) (*Apply, []Done, error) {
 		index := 0
 		if dev != "" {
 			var err error
-			if index, err = t.ground.device(dev); err != nil {
+			if index, err = t.host.device(dev); err != nil {
 				return nil, nil, fmt.Errorf("%s: %w", c.Knob, err)
 			}
 		}
-		places, values, err := t.ground.places(c)
+		places, values, err := t.host.places(c)
 		if err != nil {
 			return nil, nil, err
 		}
 		for i, p := range places {
-			old, err := t.ground.read(p)
+			old, err := t.host.read(p)
 			if err != nil {
 				return nil, nil, fmt.Errorf("%s cannot be read: %w", c.Knob, missing(k, err))
 			}
@@ -225,18 +218,9 @@ func (t *Tuner) plan(r Request) (*Apply, []Done, error) {
 				continue
 			}
 			s := Step{Knob: c.Knob, Place: p, Old: old, New: values[i], Index: index}
-			if s.Beside, err = t.beside(k, dev); err != nil {
-				return nil, nil, fmt.Errorf("%s: %w", c.Knob, err)
-			}
+			s.Queues = t.queueSettings(k, dev)
 			a.Steps = append(a.Steps, s)
 		}
-	}
-	if r.Persist {
-		steps, err := t.persist(r.Changes)
-		if err != nil {
-			return nil, nil, err
-		}
-		a.Steps = append(a.Steps, steps...)
 	}
 	return a, done, nil
 }
@@ -255,21 +239,19 @@ func missing(k Knob, err error) error {
 	return errors.New("this kernel, driver or interface has none")
 }
 
-// beside are the values that a change of queues takes away.
-func (t *Tuner) beside(k Knob, dev string) (list []Saved, err error) {
-	switch k.Name {
-	case "DEV.channels_combined", "DEV.channels_rx", "DEV.channels_tx":
-	default:
-		return nil, nil
+// queueSettings are the values that a change of queues takes away.
+func (t *Tuner) queueSettings(k Knob, dev string) (list []Saved) {
+	if !strings.HasPrefix(k.Name, "DEV.channels_") {
+		return nil
 	}
-	for _, p := range t.ground.queueFiles(dev) {
-		old, err := t.ground.read(p)
-		if err != nil {
-			continue // a driver that does not show it cannot lose it
+	for _, pattern := range queuePlaces(dev) {
+		for _, p := range t.host.found(pattern) {
+			if old, err := t.host.read(p); err == nil { // a driver that does not show it cannot lose it
+				list = append(list, Saved{p, old})
+			}
 		}
-		list = append(list, Saved{p, old})
 	}
-	return list, nil
+	return list
 }
 
 // step makes one step that is in the journal. expect is what stands there after an error.
@@ -278,18 +260,14 @@ func (t *Tuner) step(a *Apply, i int) (d Done, expect string, err error) {
 	if err := t.journal.add(record{Touch: &stepID{a.ID, i}}); err != nil {
 		return d, s.Old, err
 	}
-	mode := s.Mode
-	if mode == 0 {
-		mode = 0o644
-	}
-	if err := t.ground.write(s.Place, s.New, mode); err != nil {
-		now, unread := t.ground.read(s.Place) // part of it may be taken, as the first of three numbers
+	if err := t.host.write(s.Place, s.New); err != nil {
+		now, unread := t.host.read(s.Place) // part of it may be taken, as the first of three numbers
 		if unread != nil {
 			now = s.Old
 		}
 		return d, now, fmt.Errorf("%s: the kernel refuses %s: %w; nothing is changed", s.Place, words(s.New), err)
 	}
-	now, err := t.ground.read(s.Place)
+	now, err := t.host.read(s.Place)
 	switch {
 	case err != nil:
 		return d, s.New, fmt.Errorf("%s cannot be read back: %w; nothing is changed", s.Place, err)
@@ -297,9 +275,6 @@ func (t *Tuner) step(a *Apply, i int) (d Done, expect string, err error) {
 		return d, now, fmt.Errorf("%s: asked for %s, the kernel made it %s; nothing is changed", s.Place, words(s.New), words(now))
 	}
 	d = Done{s.Knob, s.Place.String(), s.Old, s.New, Changed, fmt.Sprintf("%s: %s -> %s", s.Place, words(s.Old), words(s.New))}
-	if s.Place.Kind == atFile {
-		d.Text = "wrote " + s.Place.String()
-	}
 	return d, "", nil
 }
 
@@ -314,5 +289,5 @@ func (t *Tuner) rollBack(a *Apply, i int, expect string) error {
 		}
 		expect = ""
 	}
-	return errors.Join(append(errs, t.settle())...)
+	return errors.Join(append(errs, t.endJournal())...)
 }

@@ -20,10 +20,35 @@ func FormatBits(bps float64) string {
 
 // FormatNanos prints a time span given in nanoseconds: "12.3 µs".
 func FormatNanos(ns float64) string {
+	if ns == 0 {
+		return "0 s"
+	}
 	if a := math.Abs(ns); a >= 999.5e6 && !math.IsInf(ns, 0) {
 		return significant(ns/1e9) + " s"
 	}
 	return human(ns, []string{"ns", "µs", "ms"})
+}
+
+// FormatMoment prints a time since a start to the second: "80 s", "14 h 24 min 5 s".
+func FormatMoment(seconds float64) string {
+	whole := int64(math.Round(max(0, min(seconds, 1e12))))
+	if math.IsNaN(seconds) {
+		return "–"
+	}
+	if whole < 600 {
+		return fmt.Sprintf("%d s", whole)
+	}
+	var words []string
+	for _, p := range []struct {
+		seconds int64
+		name    string
+	}{{3600, "h"}, {60, "min"}, {1, "s"}} {
+		if n := whole / p.seconds; n > 0 {
+			words = append(words, fmt.Sprintf("%d %s", n, p.name))
+			whole -= n * p.seconds
+		}
+	}
+	return strings.Join(words, " ")
 }
 
 // FormatRatio prints a share as percent with enough digits to tell it from 0

@@ -6,50 +6,74 @@ import (
 	"strings"
 )
 
-// ParseRatios reads a list of shares: "0,1%,0.05" or a range with a step as
-// "0..5%/1%", or both. Order is kept; a repeated one is an error.
-func ParseRatios(text string) ([]float64, error) {
-	list, err := spans("shares", text, "want shares as 0,1% or a range with a step as 0..5%/1%", func(word string) (*big.Rat, error) {
-		if _, err := ParseRatio(word); err != nil {
-			return nil, err
-		}
-		number, percent := strings.CutSuffix(strings.TrimSpace(word), "%")
-		v, _ := decimal(strings.TrimSpace(number)) // as ParseRatio found
-		if percent {
-			v.Quo(v, big.NewRat(100, 1))
-		}
-		return v, nil
-	})
+// ParseList reads a list of numbers of a unit: "0,5ms" or a range with a step as
+// "0..9ms/1ms", or both. Order is kept; a repeated one is an error. Bit rates of 0 are
+// without a limit.
+func ParseList(u Unit, text string) ([]float64, error) {
+	kind, example, read := "sizes", "bytes as 64,1460 or a range with a step as 256..1024/256", readSize
+	switch u {
+	case Ratio:
+		kind, example, read = "shares", "shares as 0,1% or a range with a step as 0..5%/1%", readRatio
+	case BPS:
+		kind, example, read = "bit rates", "bit rates as 1mbit,10mbit or a range with a step as 10mbit..50mbit/10mbit", readBitRate
+	case Seconds, Nanos:
+		kind, example, read = "durations", "durations as 0,5ms or a range with a step as 0..9ms/1ms", readNanos
+	}
+	values, err := spans(kind, text, "want "+example, read)
 	if err != nil {
 		return nil, err
 	}
-	var ratios []float64
-	for _, v := range list {
-		f, _ := v.Float64()
-		ratios = append(ratios, f)
+	list := make([]float64, len(values))
+	for i, v := range values {
+		if u == Seconds {
+			v = new(big.Rat).Quo(v, big.NewRat(1e9, 1))
+		}
+		list[i], _ = v.Float64()
 	}
-	return ratios, nil
+	return list, nil
 }
 
-// ParseBitRates reads a list of bit rates: "1mbit,10mbit" or a range with a step as
-// "10mbit..50mbit/10mbit", or both; 0 is without a limit. Order is kept; a
-// repeated one is an error.
-func ParseBitRates(text string) ([]BitRate, error) {
-	list, err := spans("bit rates", text, "want bit rates as 1mbit,10mbit or a range with a step as 10mbit..50mbit/10mbit", func(word string) (*big.Rat, error) {
-		if strings.TrimSpace(word) == "0" {
-			return new(big.Rat), nil
-		}
-		b, err := ParseBitRate(word)
-		return new(big.Rat).SetInt64(int64(b)), err
-	})
-	if err != nil {
+// ParseSizes reads a list of sizes in bytes: "64,1460" or "256..10240/256", or both.
+func ParseSizes(text string) ([]int, error) {
+	list, err := ParseList(Bytes, text)
+	var sizes []int
+	for _, n := range list {
+		sizes = append(sizes, int(n))
+	}
+	return sizes, err
+}
+
+func readSize(word string) (*big.Rat, error) {
+	n, err := ParseBytes(word)
+	if err == nil && n > 1<<30 {
+		err = &SyntaxError{"size", word, "is beyond 1 GiB"}
+	}
+	return new(big.Rat).SetInt64(n), err
+}
+
+func readNanos(word string) (*big.Rat, error) {
+	d, err := ParseDuration(word)
+	return new(big.Rat).SetInt64(int64(d)), err
+}
+
+func readBitRate(word string) (*big.Rat, error) {
+	if strings.TrimSpace(word) == "0" {
+		return new(big.Rat), nil
+	}
+	b, err := ParseBitRate(word)
+	return new(big.Rat).SetInt64(int64(b)), err
+}
+
+func readRatio(word string) (*big.Rat, error) {
+	if _, err := ParseRatio(word); err != nil {
 		return nil, err
 	}
-	var rates []BitRate
-	for _, v := range list {
-		rates = append(rates, BitRate(v.Num().Uint64()))
+	number, percent := strings.CutSuffix(strings.TrimSpace(word), "%")
+	v, _ := decimal(strings.TrimSpace(number)) // as ParseRatio found
+	if percent {
+		v.Quo(v, big.NewRat(100, 1))
 	}
-	return rates, nil
+	return v, nil
 }
 
 // spans reads a list of values and ranges with a step, exactly.

@@ -1,7 +1,6 @@
 package unit
 
 import (
-	"errors"
 	"math/big"
 	"net/netip"
 	"slices"
@@ -42,62 +41,6 @@ func ParseBytes(text string) (int64, error) {
 
 // MaxListLength bounds what one list of levels may expand to.
 const MaxListLength = 10000
-
-// ParseSizes reads a list of sizes in bytes: "64,1460" or a range with a step
-// "256..10240/256", or both. Order is kept; a repeated size is an error.
-func ParseSizes(text string) ([]int, error) {
-	var sizes []int
-	once := levels[int64]{kind: "sizes", text: text}
-	for _, word := range strings.Split(text, ",") {
-		lo, hi, step, err := sizeRange(word)
-		if err != nil {
-			return nil, &SyntaxError{"sizes", text, "want bytes as 64,1460 or a range with a step as 256..1024/256"}
-		}
-		for n := lo; n <= hi; n += step {
-			if n > 1<<30 {
-				return nil, &SyntaxError{"sizes", text, "is beyond 1 GiB"}
-			}
-			if err := once.add(n, word); err != nil {
-				return nil, err
-			}
-			sizes = append(sizes, int(n))
-		}
-	}
-	return sizes, nil
-}
-
-// ParseDurations reads a list of durations: "0,5ms" or a range with a step as
-// "0..9ms/1ms", or both. Order is kept; a repeated one is an error.
-func ParseDurations(text string) ([]time.Duration, error) {
-	var list []time.Duration
-	once := levels[time.Duration]{kind: "durations", text: text}
-	for _, word := range strings.Split(text, ",") {
-		from, rest, isRange := strings.Cut(strings.TrimSpace(word), "..")
-		to, by, stepped := strings.Cut(rest, "/")
-		if !isRange {
-			to, by, stepped = from, "1ns", true
-		}
-		low, err := ParseDuration(from)
-		high, err2 := ParseDuration(to)
-		step, err3 := ParseDuration(by)
-		if err == nil && isRange {
-			err = errors.Join(err2, err3)
-		}
-		switch {
-		case err != nil && !isRange:
-			return nil, err
-		case err != nil || !stepped || step <= 0 || high < low:
-			return nil, &SyntaxError{"durations", text, "want durations as 0,5ms or a range with a step as 0..9ms/1ms"}
-		}
-		for d := low; d <= high; d += step {
-			if err := once.add(d, word); err != nil {
-				return nil, err
-			}
-			list = append(list, d)
-		}
-	}
-	return list, nil
-}
 
 // ParseRates reads a list of rates as ParseRate does: "10kpps,20kpps,max".
 func ParseRates(text string) ([]Rate, error) {
@@ -140,24 +83,6 @@ func ParseAddresses(text string) ([]netip.Addr, error) {
 		}
 	}
 	return list, nil
-}
-
-func sizeRange(word string) (lo, hi, step int64, err error) {
-	from, rest, isRange := strings.Cut(word, "..")
-	if lo, err = ParseBytes(from); err != nil || !isRange {
-		return lo, lo, 1, err
-	}
-	to, by, stepped := strings.Cut(rest, "/")
-	if hi, err = ParseBytes(to); err != nil {
-		return 0, 0, 0, err
-	}
-	if !stepped {
-		by = ""
-	}
-	if step, err = ParseBytes(by); err != nil || step <= 0 || hi < lo {
-		return 0, 0, 0, &SyntaxError{"range", word, "want low..high/step"}
-	}
-	return lo, hi, step, nil
 }
 
 // ParseRatio reads "0.1%" or "0.001" into a ratio 0..1.

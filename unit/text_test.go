@@ -52,15 +52,21 @@ func TestParseAddresses(t *testing.T) {
 	}
 }
 
-func TestParseDurations(t *testing.T) {
+func TestDurationList(t *testing.T) {
 	for text, want := range map[string]string{
-		"0..3ms/1ms": "[0s 1ms 2ms 3ms]", "0,5ms": "[0s 5ms]", "7ms": "[7ms]", "1ms..2ms/400us,1s": "[1ms 1.4ms 1.8ms 1s]",
+		"0..3ms/1ms": "[0 0.001 0.002 0.003]", "0,5ms": "[0 0.005]", "7ms": "[0.007]", "1ms..2ms/400us,1s": "[0.001 0.0014 0.0018 1]",
 		"9ms..1ms/1ms": "want durations", "0..9ms": "want durations", "0..9ms/0": "want durations", "5": "lacks a unit", "1ms,1ms": "twice", "0..1h/1ns": "more than 10000", "": "want a number",
 	} {
-		got, err := ParseDurations(text)
+		got, err := ParseList(Seconds, text)
 		if err != nil && !strings.Contains(err.Error(), want) || err == nil && fmt.Sprint(got) != want {
-			t.Errorf("ParseDurations(%q) = %v, %v; want %v", text, got, err, want)
+			t.Errorf("durations %q = %v, %v; want %v", text, got, err, want)
 		}
+	}
+}
+
+func TestNanosList(t *testing.T) {
+	if got, err := ParseList(Nanos, "0,1500us"); err != nil || !slices.Equal(got, []float64{0, 1.5e6}) {
+		t.Errorf("got %v, %v", got, err)
 	}
 }
 
@@ -124,6 +130,8 @@ func TestFormat(t *testing.T) {
 		{FormatPPS(262144), "262 kpps"}, {FormatPPS(1488095), "1.49 Mpps"}, {FormatPPS(14880952), "14.9 Mpps"}, {FormatPPS(999999), "1.00 Mpps"}, {FormatPPS(2e12), "2000 Gpps"},
 		{FormatPPS(0.0002777), "0.00028 pps"}, {FormatPPS(-1500), "-1.50 kpps"}, {FormatPPS(math.NaN()), "–"}, {FormatPPS(math.Inf(1)), "–"},
 		{FormatBits(935e6), "935 Mbit/s"}, {FormatBits(1.2e9), "1.20 Gbit/s"}, {FormatBits(99.95e3), "100 kbit/s"}, {FormatBits(8), "8 bit/s"}, {FormatBits(3e12), "3 Tbit/s"},
+		{FormatMoment(0), "0 s"}, {FormatMoment(599), "599 s"}, {FormatMoment(600), "10 min"}, {FormatMoment(3600), "1 h"},
+		{FormatMoment(51845.2), "14 h 24 min 5 s"}, {FormatMoment(math.Inf(-1)), "0 s"}, {FormatMoment(math.NaN()), "–"},
 		{FormatNanos(12345), "12.3 µs"}, {FormatNanos(999), "999 ns"}, {FormatNanos(1e9), "1 s"}, {FormatNanos(999.7e6), "1.00 s"}, {FormatNanos(90e9), "90.0 s"}, {FormatNanos(-5e6), "-5 ms"},
 		{FormatNanos(math.NaN()), "–"}, {FormatNanos(math.Inf(1)), "–"},
 		{FormatRatio(0), "0 %"}, {FormatRatio(1), "100 %"}, {FormatRatio(0.031), "3.1 %"}, {FormatRatio(0.123456), "12.3 %"}, {FormatRatio(0.000031), "0.0031 %"},

@@ -8,20 +8,24 @@ import (
 	"io"
 	"net/netip"
 	"os"
+	"slices"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"pelt/analysis"
+	"pelt/finding"
 	"pelt/fleet"
 	"pelt/internal/outfile"
 	"pelt/model"
 	"pelt/plan"
-	"pelt/report"
-	"pelt/report/chart"
+	"pelt/render"
+	"pelt/render/draw"
 	"pelt/run"
 	"pelt/store"
+	"pelt/table"
+	"pelt/view"
 )
 
 // commonFlags are what every test command takes.
@@ -34,11 +38,13 @@ type commonFlags struct {
 	yes, printOut bool
 	noStore       bool
 	uncalibrated  bool
+	progress      time.Duration
+	notes         []string // to print once the run begins
 }
 
 func (f *commonFlags) register(s *pflag.FlagSet) {
 	f.output.register(s)
-	s.StringArrayVar(&f.link, "link", nil, "lab: what every link does, as rate=1gbit,queue=100,delay=20ms,loss=1%; --link-NODE for one node's link")
+	s.StringArrayVar(&f.link, "link", nil, "lab: what every link does, as rate=1gbit,queue=100,delay=20ms,loss=1%; --link-NODE for one node's link; a list in sweep and cc: loss=0,1%,delay=0ms,20ms")
 	s.StringArrayVar(&f.nodes, "node-link", nil, "")
 	_ = s.MarkHidden("node-link")
 	s.Uint64Var(&f.seed, "seed", 1, "of everything random: the order of trials")
@@ -48,11 +54,8 @@ func (f *commonFlags) register(s *pflag.FlagSet) {
 	s.BoolVar(&f.yes, "yes", false, "do not ask before sending to a public address")
 	s.BoolVar(&f.printOut, "print-plan", false, "print the plan as YAML and send nothing")
 	s.BoolVar(&f.uncalibrated, "no-calibration", false, "lab: do not measure emulated links before the test")
+	s.DurationVar(&f.progress, "progress", 0, "print a line of progress so often: 1s (default: one line that changes on a terminal, else 1s)")
 	s.BoolVar(&f.noStore, "no-store", false, "do not keep this run for pelt list and show")
-}
-
-func (f *commonFlags) apply(o *plan.CurveOptions) {
-	o.Seed, o.Engine = f.seed, f.engine
 }
 
 // secret is the code of the far host, kept out of the help text and of every file.
@@ -63,14 +66,15 @@ func (f *commonFlags) secret() string {
 	return os.Getenv("PELT_CODE")
 }
 
-func (f *commonFlags) links() ([]model.Link, error) { return parseLinks(f.link, f.nodes) }
-
 // execute runs a plan as one command: checks first, then traffic, then reports.
 func (f *commonFlags) execute(c *cobra.Command, p model.Plan) error {
 	if f.printOut {
 		return printPlan(c, p)
 	}
 	if err := p.Check(); err != nil {
+		return err
+	}
+	if err := run.CheckLinks(p); err != nil {
 		return err
 	}
 	if err := f.checkFiles(); err != nil {
@@ -82,10 +86,24 @@ func (f *commonFlags) execute(c *cobra.Command, p model.Plan) error {
 	if code, done, err := viaUserNamespace(p.Target, c.ErrOrStderr()); done {
 		return ended(code, err)
 	}
-	s := newScreen(c.ErrOrStderr())
-	doc, err := run.Execute(c.Context(), p, run.Options{Version: version(), Code: f.secret(), Store: f.openStore(s), Uncalibrated: f.uncalibrated, Record: f.record, Events: s.event})
+	s := newScreen(c.ErrOrStderr(), f.progress)
+	s.notes = f.notes
+	doc, err := run.Execute(c.Context(), p, run.Options{Version: version(), Arguments: withoutCodes(os.Args[1:]), Code: f.secret(), Store: f.openStore(s), Uncalibrated: f.uncalibrated, Record: f.record, Events: s.event})
 	s.done()
 	return f.output.finish(c, doc, err)
+}
+
+// withoutCodes are arguments that may be stored and shown.
+func withoutCodes(args []string) []string {
+	out := slices.Clone(args)
+	for i := range out {
+		if strings.HasPrefix(out[i], "--code=") {
+			out[i] = "--code=CODE"
+		} else if i > 0 && out[i-1] == "--code" {
+			out[i] = "CODE"
+		}
+	}
+	return out
 }
 
 func printPlan(c *cobra.Command, p model.Plan) error {
@@ -105,7 +123,7 @@ func (f *commonFlags) checkFiles() error {
 	if f.record == "-" {
 		return usagef("--record: want a file: standard output takes results")
 	}
-	for _, x := range f.output.all() {
+	for _, x := range f.output.asked() {
 		if x.path == f.record {
 			return usagef("--%s and --record both write to %s", x.flag, x.path)
 		}
@@ -169,16 +187,24 @@ func (f *commonFlags) consent(c *cobra.Command, target string, family int) error
 	case addr.Is6() && addr.IsLinkLocalUnicast() && addr.Zone() == "":
 		return usagef("target: %s is link-local, so say on which interface: %s%%eth0", addr, addr)
 	}
-	if f.yes || addr.IsPrivate() || addr.IsLoopback() || addr.IsLinkLocalUnicast() || benchmarking(addr) {
+	if addr.IsPrivate() || addr.IsLoopback() || addr.IsLinkLocalUnicast() || benchmarking(addr) {
+		return nil
+	}
+	return agreed(c, f.yes, said+" is a public address, and a test floods every network between, which must all be yours to load")
+}
+
+// agreed asks whether to go on; without a terminal it says how to agree.
+func agreed(c *cobra.Command, yes bool, what string) error {
+	if yes {
 		return nil
 	}
 	if !isTerminal(os.Stdin) {
-		return usagef("%s is a public address, and a test floods every network between; if all of them are yours to load, say --yes", said)
+		return usagef("%s; if you agree, say --yes", what)
 	}
-	fmt.Fprintf(c.ErrOrStderr(), "%s is a public address, and a test floods every network between. Are they all yours to load? [y/N] ", said)
-	answer, _ := bufio.NewReader(os.Stdin).ReadString('\n')
+	fmt.Fprintf(c.ErrOrStderr(), "%s. Go on? [y/N] ", what)
+	answer, _ := bufio.NewReader(os.Stdin).ReadString('\n') // none is no
 	if a := strings.ToLower(strings.TrimSpace(answer)); a != "y" && a != "yes" {
-		return usagef("nothing was sent")
+		return usagef("nothing was done")
 	}
 	return nil
 }
@@ -194,57 +220,99 @@ func benchmarking(a netip.Addr) bool {
 	return false
 }
 
-// outputFlags say where results go.
+// outputFlags say where a page and its figures go.
 type outputFlags struct {
 	json, csv, html, chart string
-	series                 string              // asked by pelt report alone
-	table                  report.SweepOptions // of a sweep's text
+	series                 string // of runs that are kept
+	all                    bool   // the whole page in the terminal
 }
 
 func (o *outputFlags) register(s *pflag.FlagSet) {
-	s.StringVar(&o.json, "json", "", "write the whole run as one JSON document to FILE, or - for standard output")
-	s.StringVar(&o.csv, "csv", "", "write a row per flow of each trial to FILE, or -")
+	s.StringVar(&o.json, "json", "", "write everything as one JSON document to FILE, or - for standard output")
+	s.StringVar(&o.csv, "csv", "", "write the figures as a table to FILE, or -")
 	s.StringVar(&o.html, "html", "", "write a report that is one file and works offline to FILE, or -")
-	s.StringVar(&o.chart, "chart", "", "write a chart to FILE.png, FILE.jpeg or FILE.svg")
+	s.StringVar(&o.chart, "chart", "", "write the charts to FILE.png or FILE.svg")
+	s.BoolVar(&o.all, "all", false, "print the whole report, not its first 12 lines")
+}
+
+// content is what a command has to show. Each part is made when it is asked for.
+type content struct {
+	page   func() view.Page
+	json   func(io.Writer) error
+	csv    func(io.Writer) error
+	series func(io.Writer) error
+	more   string // the command that prints the whole page
+}
+
+// ofRun is the content of a run.
+func ofRun(doc model.Document) content {
+	more := "--all shows the rest"
+	if doc.ID != "" {
+		more = "pelt report " + doc.ID + " --all"
+	}
+	return content{
+		page:   func() view.Page { return view.Run(&doc) },
+		json:   func(w io.Writer) error { return writeDocument(w, doc) },
+		csv:    func(w io.Writer) error { return render.CSV(w, view.Figures(&doc)) },
+		series: func(w io.Writer) error { return render.Records(w, view.SeriesLines(&doc)) },
+		more:   more,
+	}
+}
+
+func writeDocument(w io.Writer, doc model.Document) error {
+	doc.Findings = view.Stored(&doc, true)
+	text, err := model.EncodeDocument(doc)
+	if err != nil {
+		return err
+	}
+	_, err = w.Write(text)
+	return err
+}
+
+// errNothingToDraw says that no trial made a figure: what the run showed says why.
+var errNothingToDraw = errors.New("--chart: there is nothing to draw")
+
+// chartWidth is that of an image of charts, in points; a PNG has twice as many pixels.
+const chartWidth = 960
+
+func (o *outputFlags) writeChart(w io.Writer, p view.Page) error {
+	sheet, ok := draw.Sheet(p, chartWidth)
+	if !ok {
+		return errNothingToDraw
+	}
+	if strings.HasSuffix(strings.ToLower(o.chart), ".svg") {
+		return render.SVG(w, sheet)
+	}
+	return render.PNG(w, sheet, 2)
 }
 
 type output struct {
 	flag, path string
-	write      func(io.Writer, model.Document) error
+	write      func(io.Writer, content) error
 }
 
-func (o *outputFlags) all() []output {
+// asked lists the outputs that have a file.
+func (o *outputFlags) asked() []output {
 	list := []output{
-		{"json", o.json, report.JSON}, {"csv", o.csv, report.CSV}, {"html", o.html, report.HTML}, {"series", o.series, report.SeriesCSV},
-		{"chart", o.chart, func(w io.Writer, d model.Document) error {
-			format, err := chart.Format(o.chart)
-			if err != nil {
-				return err
-			}
-			return chart.Write(w, d, format)
-		}},
+		{"json", o.json, func(w io.Writer, c content) error { return c.json(w) }},
+		{"csv", o.csv, func(w io.Writer, c content) error { return c.csv(w) }},
+		{"html", o.html, func(w io.Writer, c content) error { return render.HTML(w, c.page()) }},
+		{"series", o.series, func(w io.Writer, c content) error { return c.series(w) }},
+		{"chart", o.chart, func(w io.Writer, c content) error { return o.writeChart(w, c.page()) }},
 	}
-	var set []output
-	for _, x := range list {
-		if x.path != "" {
-			set = append(set, x)
-		}
-	}
-	return set
+	return slices.DeleteFunc(list, func(x output) bool { return x.path == "" })
 }
 
 // check finds out before the test whether every asked file can be written.
 func (o *outputFlags) check() error {
 	seen := map[string]string{}
-	for _, x := range o.all() {
+	for _, x := range o.asked() {
 		if other, ok := seen[x.path]; ok {
 			return usagef("--%s and --%s both write to %s", other, x.flag, x.path)
 		}
 		seen[x.path] = x.flag
-		if x.flag == "chart" {
-			if _, err := chart.Format(x.path); err != nil {
-				return usagef("--chart: %v", err)
-			}
+		if name := strings.ToLower(x.path); x.flag == "chart" && !strings.HasSuffix(name, ".png") && !strings.HasSuffix(name, ".svg") {
+			return usagef("--chart: want a file that ends with .png or .svg, not %q", x.path)
 		}
 		if x.path == "-" {
 			continue
@@ -256,23 +324,34 @@ func (o *outputFlags) check() error {
 	return nil
 }
 
-func (o *outputFlags) toStdout() bool {
-	return o.json == "-" || o.csv == "-" || o.html == "-" || o.series == "-"
+// printPage prints a whole page.
+func printPage(c *cobra.Command, p view.Page, more string) error {
+	width, color := terminal(os.Stdout)
+	return render.Text(c.OutOrStdout(), p, render.Terminal{Width: width, Color: color, All: true, More: more})
 }
 
-// write makes all asked outputs, and says on stderr which files there are now.
-func (o *outputFlags) write(c *cobra.Command, doc model.Document) error {
+// show prints the page unless standard output has another output, and writes all files.
+func (o *outputFlags) show(c *cobra.Command, what content) error {
 	var errs []error
-	for _, x := range o.all() {
+	if !slices.ContainsFunc(o.asked(), func(x output) bool { return x.path == "-" }) {
+		width, color := terminal(os.Stdout)
+		at := render.Terminal{Width: width, Color: color, All: o.all, More: what.more}
+		errs = append(errs, render.Text(c.OutOrStdout(), what.page(), at))
+	}
+	for _, x := range o.asked() {
 		if x.path == "-" {
-			errs = append(errs, x.write(c.OutOrStdout(), doc))
+			errs = append(errs, x.write(c.OutOrStdout(), what))
 			continue
 		}
-		err := outfile.Write(x.path, func(w io.Writer) error { return x.write(w, doc) })
-		if err == nil {
+		err := outfile.Write(x.path, func(w io.Writer) error { return x.write(w, what) })
+		switch {
+		case err == nil:
 			fmt.Fprintf(c.ErrOrStderr(), "wrote %s\n", x.path)
+		case errors.Is(err, errNothingToDraw):
+			fmt.Fprintf(c.ErrOrStderr(), "pelt: %v\n", err)
+		default:
+			errs = append(errs, err)
 		}
-		errs = append(errs, err)
 	}
 	return errors.Join(errs...)
 }
@@ -282,15 +361,9 @@ func (o *outputFlags) finish(c *cobra.Command, doc model.Document, err error) er
 	if len(doc.Results) == 0 {
 		return err
 	}
-	if !o.toStdout() {
-		width, colour := terminal(os.Stdout)
-		if e := report.SweepText(c.OutOrStdout(), doc, width, colour, o.table); e != nil {
-			err = errors.Join(err, e)
-		}
-	}
-	err = errors.Join(err, o.write(c, doc))
+	err = errors.Join(err, o.show(c, ofRun(doc)))
 	if doc.ID != "" {
-		fmt.Fprintf(c.ErrOrStderr(), "kept as run %s: pelt show %s; pelt report %s --html out.html\n", doc.ID, doc.ID, doc.ID)
+		fmt.Fprintf(c.ErrOrStderr(), "kept as run %s: pelt report %s --html out.html\n", doc.ID, doc.ID)
 	}
 	switch {
 	case errors.Is(err, context.Canceled):
@@ -328,10 +401,11 @@ func verdict(c *cobra.Command, doc model.Document) error {
 		fmt.Fprintf(c.ErrOrStderr(), "pelt: not every trial is valid: %d of %d are not, and the report says why\n", invalid, trials)
 		return exitCode(exitInvalid)
 	}
-	passed, broken := analysis.Passed(doc)
-	if !passed {
-		fmt.Fprintf(c.ErrOrStderr(), "pelt: limit failed: %s\n", strings.Join(broken, "; "))
-		return exitCode(exitLimit)
+	if most := doc.Plan.Limits.MaxLossRatio; most != nil {
+		if broken := finding.TooLossy(table.Rows(&doc), *most); len(broken) > 0 {
+			fmt.Fprintf(c.ErrOrStderr(), "pelt: limit failed: %s\n", strings.Join(broken, "; "))
+			return exitCode(exitLimit)
+		}
 	}
 	return nil
 }

@@ -4,216 +4,141 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
+	"strings"
 
 	"github.com/spf13/cobra"
 
-	"pelt/analysis/compare"
-	"pelt/internal/outfile"
+	"pelt/finding"
 	"pelt/model"
-	"pelt/report"
+	"pelt/render"
+	"pelt/table"
+	"pelt/view"
 )
 
 // compareFlags are what pelt compare takes.
 type compareFlags struct {
 	by, base, metric string
 	failIf           []string
-	json, csv, html  string
+	output           outputFlags
 }
 
 func newCompare() *cobra.Command {
 	var f compareFlags
 	c := &cobra.Command{
-		Use:   "compare RUN [RUN...]",
+		Use:   "compare [RUN...]",
 		Short: "Say what differs between runs, or between variants in one, and what may be noise",
 		Long: `compare tells what changed: before and after, or one variant against another. With
-several runs the first is the baseline, and settings that stand in both are
-compared. With one run the levels of its variants are compared, or of the knob that
---by names; the first is the baseline, or --base.
+several runs the first is the baseline, and settings that stand in both are compared.
+With one run the levels of its variants are compared, or of the setting that --by
+names; the first is the baseline, or --base.
 
-Nothing is called a difference that may be noise: among all comparisons made at once
-the chance of any false alarm is at most 5 %. What cannot be told apart is listed with
-how large a change could hide, and how many repeats would show 5 %. At least three
-valid repeats of a setting are needed on both sides.
+A difference is only called one if it is not noise: among all comparisons made at once
+the chance of any false alarm is at most 5 %. Each side needs three valid repeats.
 
---fail-if METRIC < or > PERCENT makes the exit code 3 if a change that is beyond
-doubt goes that far: of rates and delays relative to the baseline, of loss, cpu and
-softirq in points. Metrics: goodput, pps, loss, delay_p50, delay_p99, cpu, softirq,
-goodput_per_cpu.
+--fail-if "METRIC < -5%" makes the exit code 3 if a change that is beyond doubt goes
+that far: of rates and delays relative to the baseline, of shares in points. Metrics
+have short words: ` + strings.Join(table.Words(), ", ") + `.
 
-RUN is an id, a prefix of one, last, or a run document's file.`,
+RUN is an id, a prefix of one, last (the default), or a run document's file.`,
 		Example: "  pelt compare last\n  pelt compare before.json after.json --fail-if 'goodput < -5%' --html compare.html\n  pelt compare last --by control --metric goodput,delay",
-		Args:    cobra.MinimumNArgs(1),
+		Args:    cobra.ArbitraryArgs,
 		RunE: func(c *cobra.Command, args []string) error {
-			metrics, limits, err := f.parse(args)
+			if len(args) == 0 {
+				args = []string{"last"}
+			}
+			q, err := f.question(args)
 			if err != nil {
 				return err
 			}
-			if empty := emptyFlag(c); empty != "" {
-				return usagef("--%s is empty; leave it out, or give it a value", empty)
-			}
-			if err := f.check(); err != nil {
+			if err := f.output.check(); err != nil {
 				return err
 			}
-			result, err := f.compare(args, metrics)
+			for _, ref := range args {
+				doc, err := loadRun(ref)
+				if err != nil {
+					return err
+				}
+				q.Docs = append(q.Docs, &doc)
+			}
+			result, err := finding.Compare(q)
 			if err != nil {
-				return compareError(c, err)
+				return refused(c, err)
 			}
-			result.Tool = model.Tool{Version: version()}
-			result.Limits = compare.Judge(result, limits)
-			if err := f.write(c, result); err != nil {
+			page := func() view.Page { return view.Compare(result) }
+			err = f.output.show(c, content{
+				page: page,
+				json: func(w io.Writer) error { return encodeJSON(w, result.Document(model.Tool{Version: version()})) },
+				csv:  func(w io.Writer) error { return render.CSV(w, view.CompareFigures(result)) },
+				more: "pelt compare " + strings.Join(args, " ") + " --all",
+			})
+			if err != nil {
 				return err
 			}
-			return judged(c, result.Limits)
+			return judged(c, result)
 		},
 	}
 	s := c.Flags()
-	s.StringVar(&f.by, "by", "", "of one run: compare the levels of this knob (default variant)")
+	s.StringVar(&f.by, "by", "", "of one run: compare the levels of this setting (default variant)")
 	s.StringVar(&f.base, "base", "", "of one run: the level that the others are compared with (default the plan's first)")
-	s.StringVar(&f.metric, "metric", compare.DefaultMetrics, "what to compare; fewer tell more, because all share the chance of a false alarm")
+	s.StringVar(&f.metric, "metric", finding.DefaultMetrics, "what to compare; fewer tell more, because all share the chance of a false alarm")
 	s.StringArrayVar(&f.failIf, "fail-if", nil, "exit code 3 if this holds beyond doubt, as 'goodput < -5%' or 'loss > 1%'; may be given again")
-	s.StringVar(&f.json, "json", "", "write the comparison as one JSON document to FILE, or - for standard output")
-	s.StringVar(&f.csv, "csv", "", "write a row per setting and metric to FILE, or -")
-	s.StringVar(&f.html, "html", "", "write a page with the sides beside each other to FILE, or -")
+	f.output.register(s)
 	return c
 }
 
-// parse reads the words of the flags; its errors are the user's to mend.
-func (f *compareFlags) parse(args []string) (compare.Metrics, []compare.Limit, error) {
-	metrics, err := compare.ParseMetrics(f.metric)
-	if err != nil {
-		return nil, nil, usagef("--metric: %v", err)
+// question reads the flags; its errors are the user's to mend.
+func (f *compareFlags) question(args []string) (q finding.Question, err error) {
+	q.Key, q.Base = f.by, f.base
+	for word := range strings.SplitSeq(f.metric, ",") {
+		named := table.Named(strings.TrimSpace(word))
+		if len(named) == 0 {
+			return q, usagef("--metric: no figure %q; want one of %s", word, strings.Join(table.Words(), ", "))
+		}
+		q.Metrics = append(q.Metrics, named...)
 	}
-	var limits []compare.Limit
 	for _, text := range f.failIf {
-		l, err := compare.ParseLimit(text)
+		l, err := table.ParseLimit(text)
 		if err != nil {
-			return nil, nil, usagef("--fail-if: %v", err)
+			return q, usagef("--fail-if: %v", err)
 		}
-		if !l.Of(metrics) {
-			return nil, nil, usagef("--fail-if: %q speaks of %s, which --metric %s leaves out", text, l.Word(), f.metric)
-		}
-		limits = append(limits, l)
+		q.Limits = append(q.Limits, l)
 	}
 	if len(args) > 1 && (f.by != "" || f.base != "") {
-		return nil, nil, usagef("--by and --base are for one run; of several, the first is what the others are compared with")
+		return q, usagef("--by and --base are for one run; of several, the first is what the others are compared with")
 	}
-	return metrics, limits, nil
+	return q, nil
 }
 
-func (f *compareFlags) outputs() []compareOutput {
-	var set []compareOutput
-	for _, x := range []compareOutput{{"json", f.json, report.CompareJSON}, {"csv", f.csv, report.CompareCSV}, {"html", f.html, report.CompareHTML}} {
-		if x.path != "" {
-			set = append(set, x)
-		}
-	}
-	return set
-}
-
-type compareOutput struct {
-	flag, path string
-	write      func(io.Writer, model.Comparison) error
-}
-
-// check finds out before anything is read whether every asked file can be written.
-func (f *compareFlags) check() error {
-	seen := map[string]string{}
-	for _, x := range f.outputs() {
-		if other, ok := seen[x.path]; ok {
-			return usagef("--%s and --%s both write to %s", other, x.flag, x.path)
-		}
-		seen[x.path] = x.flag
-		if x.path == "-" {
-			continue
-		}
-		if err := outfile.Check(x.path); err != nil {
-			return fmt.Errorf("--%s: %w", x.flag, err)
-		}
-	}
-	return nil
-}
-
-func (f *compareFlags) compare(args []string, metrics compare.Metrics) (model.Comparison, error) {
-	var docs []model.Document
-	for _, ref := range args {
-		doc, err := loadRun(ref)
-		if err != nil {
-			return model.Comparison{}, err
-		}
-		docs = append(docs, doc)
-	}
-	if len(docs) > 1 {
-		return compare.Runs(docs, metrics)
-	}
-	by := f.by
-	if by == "" {
-		if by = compare.Knob(docs[0]); by == "" {
-			return model.Comparison{}, usagef("run %s has no variants to compare; give a second run, or --by KNOB: %s", docs[0].ID, compare.Varied(docs[0]))
-		}
-	}
-	return compare.Levels(docs[0], by, f.base, metrics)
-}
-
-// compareError gives a refusal its exit code.
-func compareError(c *cobra.Command, err error) error {
-	var ask *compare.AskError
-	var nothing *compare.NothingError
+// refused gives a refusal its exit code: a question that cannot be asked is a usage error,
+// runs without anything usable are invalid.
+func refused(c *cobra.Command, err error) error {
+	var refusal *finding.Refusal
 	switch {
-	case errors.As(err, &ask):
-		return usagef("%s", report.OneLine(err.Error()))
-	case errors.As(err, &nothing):
-		fmt.Fprintf(c.ErrOrStderr(), "pelt: %s\n", report.OneLine(err.Error()))
+	case !errors.As(err, &refusal):
+		return err
+	case refusal.Ask:
+		return usagef("%s", refusal)
+	}
+	fmt.Fprintf(c.ErrOrStderr(), "pelt: %s\n", refusal)
+	return exitCode(exitInvalid)
+}
+
+// judged is the exit code of the limits: a failed one is 3, one on what was not measured
+// is 4, and one that cannot be told is said and passes.
+func judged(c *cobra.Command, result finding.Comparison) error {
+	for _, l := range result.Limits {
+		if l.Outcome != table.Passed {
+			fmt.Fprintf(c.ErrOrStderr(), "pelt: %s\n", l.Text())
+		}
+	}
+	switch outcome := result.Outcome(); {
+	case outcome == table.Failed:
+		return exitCode(exitLimit)
+	case outcome == finding.NotMeasured:
+		return exitCode(exitInvalid)
+	case result.TooFew():
+		fmt.Fprintln(c.ErrOrStderr(), "pelt: nothing can be compared: each side needs three valid repeats")
 		return exitCode(exitInvalid)
 	}
-	return err
-}
-
-func (f *compareFlags) write(c *cobra.Command, result model.Comparison) error {
-	var errs []error
-	toStdout := false
-	for _, x := range f.outputs() {
-		toStdout = toStdout || x.path == "-"
-	}
-	if !toStdout {
-		width, colour := terminal(os.Stdout)
-		errs = append(errs, report.CompareText(c.OutOrStdout(), result, width, colour))
-	}
-	for _, x := range f.outputs() {
-		if x.path == "-" {
-			errs = append(errs, x.write(c.OutOrStdout(), result))
-			continue
-		}
-		err := outfile.Write(x.path, func(w io.Writer) error { return x.write(w, result) })
-		if err == nil {
-			fmt.Fprintf(c.ErrOrStderr(), "wrote %s\n", x.path)
-		}
-		errs = append(errs, err)
-	}
-	return errors.Join(errs...)
-}
-
-// judged is the exit code of the limits: a failed one is 3, one on what was not
-// measured is 4, and one that cannot be told is said and passes.
-func judged(c *cobra.Command, limits []model.JudgedLimit) error {
-	code := exitOK
-	for _, l := range limits {
-		text := report.OneLine(l.Text)
-		switch l.State {
-		case model.LimitFailed:
-			fmt.Fprintf(c.ErrOrStderr(), "pelt: %s: %s\n", l.Limit, text)
-			code = exitLimit
-		case model.LimitUntold:
-			fmt.Fprintf(c.ErrOrStderr(), "pelt: %s cannot be told: %s\n", l.Limit, text)
-		case model.LimitMissing:
-			fmt.Fprintf(c.ErrOrStderr(), "pelt: %s cannot be judged: %s\n", l.Limit, text)
-			if code == exitOK {
-				code = exitInvalid
-			}
-		}
-	}
-	if code == exitOK {
-		return nil
-	}
-	return exitCode(code)
+	return nil
 }

@@ -68,3 +68,14 @@ func TestBeside(t *testing.T) {
 		t.Errorf("an interruption alone: %v", got)
 	}
 }
+
+// Codes are neither stored nor shown.
+func TestWithoutCodes(t *testing.T) {
+	args := strings.Fields("curve nas --code tiger-42-amber --code=otter-17-blue --time 1s")
+	if got := strings.Join(withoutCodes(args), " "); got != "curve nas --code CODE --code=CODE --time 1s" {
+		t.Error(got)
+	}
+	if args[3] != "tiger-42-amber" {
+		t.Error("the arguments themselves are changed")
+	}
+}

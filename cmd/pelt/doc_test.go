@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 )
 
 var update = flag.Bool("update", false, "write docs/commands.md anew")
@@ -18,8 +19,10 @@ var update = flag.Bool("update", false, "write docs/commands.md anew")
 func TestCommandsPage(t *testing.T) {
 	const path = "../../docs/commands.md"
 	var page bytes.Buffer
-	fmt.Fprint(&page, "# Commands\n\nThe text of `pelt COMMAND --help`, written by `go test ./cmd/pelt -update`.\n\n"+exitCodes)
-	walk(newRoot(io.Discard, io.Discard), func(c *cobra.Command) { writeHelp(&page, c) })
+	fmt.Fprint(&page, "# Commands\n\nThe texts of `pelt COMMAND --help-all`, written by `go test ./cmd/pelt -update`.\n\n"+exitCodes)
+	shared := sharedFlags(newRoot(io.Discard, io.Discard))
+	fmt.Fprintf(&page, "\n## Flags of several commands\n\n```\n%s```\n", shared.FlagUsagesWrapped(pageWidth))
+	walk(newRoot(io.Discard, io.Discard), func(c *cobra.Command) { writeHelp(&page, c, shared) })
 	if *update {
 		if err := os.WriteFile(path, page.Bytes(), 0o644); err != nil {
 			t.Fatal(err)
@@ -55,18 +58,56 @@ func walk(c *cobra.Command, visit func(*cobra.Command)) {
 	}
 }
 
-func writeHelp(w io.Writer, c *cobra.Command) {
-	c.InitDefaultHelpFlag()
-	if !c.HasParent() {
-		c.InitDefaultHelpCmd()
-		c.InitDefaultCompletionCmd()
-		c.InitDefaultVersionFlag()
-	}
+const pageWidth = 118
+
+// sharedFlags are those that at least three commands have with the same words.
+func sharedFlags(root *cobra.Command) *pflag.FlagSet {
+	commands := map[string]int{} // by the flag's name and words
+	shared := pflag.NewFlagSet("", pflag.ContinueOnError)
+	walk(root, func(c *cobra.Command) {
+		c.LocalFlags().VisitAll(func(f *pflag.Flag) {
+			key := f.Name + "\n" + f.Usage + "\n" + f.DefValue
+			if commands[key]++; commands[key] == 3 && !f.Hidden && f.Name != "help" && shared.Lookup(f.Name) == nil {
+				shared.AddFlag(f)
+			}
+		})
+	})
+	return shared
+}
+
+// writeHelp writes the section of a command: its words, examples and own flags, and the names of the shared ones.
+func writeHelp(w io.Writer, c *cobra.Command, shared *pflag.FlagSet) {
 	text := c.Long
 	if text == "" {
 		text = c.Short + "."
 	}
-	fmt.Fprintf(w, "\n## %s\n\n%s\n\n```\n%s\n```\n", c.CommandPath(), text, strings.TrimSpace(c.UsageString()))
+	fmt.Fprintf(w, "\n## %s\n\n%s\n\n```\n%s\n", c.CommandPath(), text, c.UseLine())
+	if c.Example != "" {
+		fmt.Fprintf(w, "\n%s\n", c.Example)
+	}
+	for _, sub := range c.Commands() {
+		if !c.HasParent() && sub.IsAvailableCommand() {
+			fmt.Fprintf(w, "  %-10s %s\n", sub.Name(), sub.Short)
+		}
+	}
+	own, others := pflag.NewFlagSet("", pflag.ContinueOnError), []string{}
+	c.LocalFlags().VisitAll(func(f *pflag.Flag) {
+		common := shared.Lookup(f.Name)
+		switch {
+		case f.Hidden || f.Name == "help":
+		case common != nil && common.Usage == f.Usage && common.DefValue == f.DefValue:
+			others = append(others, "--"+f.Name)
+		default:
+			own.AddFlag(f)
+		}
+	})
+	if own.HasFlags() {
+		fmt.Fprintf(w, "\n%s", own.FlagUsagesWrapped(pageWidth))
+	}
+	fmt.Fprint(w, "```\n")
+	if len(others) > 0 {
+		fmt.Fprintf(w, "\nAlso `%s`.\n", strings.Join(others, "` `"))
+	}
 }
 
 // TestHelpEndsWithAnExample: every command shows a line that works.

@@ -15,7 +15,8 @@ import (
 )
 
 func newDoctor() *cobra.Command {
-	var asJSON, speed bool
+	var asJSON string
+	var speed bool
 	var each time.Duration
 	c := &cobra.Command{
 		Use:   "doctor",
@@ -31,8 +32,8 @@ at most, for frames of every size, with one stream and with one for each core.`,
 				return measureSpeed(c, each, asJSON)
 			}
 			checks := run.Doctor()
-			if asJSON {
-				return writeJSON(c.OutOrStdout(), checks)
+			if asJSON != "" {
+				return writeJSON(c.OutOrStdout(), asJSON, checks)
 			}
 			topic := ""
 			for _, x := range checks {
@@ -56,25 +57,25 @@ at most, for frames of every size, with one stream and with one for each core.`,
 			return nil
 		},
 	}
-	c.Flags().BoolVar(&asJSON, "json", false, "as JSON")
+	c.Flags().StringVar(&asJSON, "json", "", jsonHelp)
 	c.Flags().BoolVar(&speed, "speed", false, "measure what this machine sends and receives")
 	c.Flags().DurationVar(&each, "time", 500*time.Millisecond, "of each measurement of --speed")
 	return c
 }
 
 // measureSpeed runs the plans of doctor --speed and prints a table.
-func measureSpeed(c *cobra.Command, each time.Duration, asJSON bool) error {
+func measureSpeed(c *cobra.Command, each time.Duration, asJSON string) error {
 	plans, err := plan.Speed("lab:direct", runtime.NumCPU(), each)
 	if err != nil {
 		return err
 	}
-	s := newScreen(c.ErrOrStderr())
+	s := newScreen(c.ErrOrStderr(), 0)
 	rows, err := run.Speeds(c.Context(), plans, run.Options{Version: version(), Events: s.event})
 	if err != nil {
 		return err
 	}
-	if asJSON {
-		return writeJSON(c.OutOrStdout(), rows)
+	if asJSON != "" {
+		return writeJSON(c.OutOrStdout(), asJSON, rows)
 	}
 	w := tabwriter.NewWriter(c.OutOrStdout(), 0, 0, 2, ' ', 0)
 	fmt.Fprintln(w, "ENGINE\tSTREAMS\tFRAME\tSENT\tRECEIVED\tLOST\tGOODPUT")

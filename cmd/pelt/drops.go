@@ -3,6 +3,7 @@ package main
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -16,9 +17,10 @@ import (
 
 	"pelt/internal/outfile"
 	"pelt/model"
-	"pelt/report"
+	"pelt/render"
 	"pelt/run"
 	"pelt/unit"
+	"pelt/view"
 )
 
 // dropsFlags say what is watched and how it is shown.
@@ -56,9 +58,6 @@ Ctrl-C is exit code 0, or 130 where it cuts --time short.`,
 		Example: "  pelt drops\n  pelt drops --port 5201 --time 10s\n  pelt drops --all --json - | jq .",
 		Args:    cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
-			if empty := emptyFlag(c); empty != "" {
-				return usagef("--%s: is empty; leave it out for its default", empty)
-			}
 			return f.run(c)
 		},
 	}
@@ -172,8 +171,8 @@ func (f *dropsFlags) watch(c *cobra.Command, ports []uint16, length, interval ti
 
 // dropsView is how a watch is shown: a table that is redrawn, or lines, and JSON.
 type dropsView struct {
-	table       *report.DropsView
-	what        string
+	watch       *view.Drops
+	filter      string
 	all         bool
 	out, record io.Writer // for people, and for JSON; one may be nil
 	live        bool      // out is a terminal
@@ -181,38 +180,47 @@ type dropsView struct {
 }
 
 func (f *dropsFlags) newView(c *cobra.Command, ports []uint16, out, record io.Writer) *dropsView {
-	what := "all traffic"
+	filter := ""
 	if len(ports) > 0 {
 		var list []string
 		for _, p := range ports {
 			list = append(list, strconv.Itoa(int(p)))
 		}
-		what = "port " + strings.Join(list, ", ")
+		filter = "port " + strings.Join(list, ", ")
 	}
 	file, _ := out.(*os.File)
-	v := &dropsView{what: what, all: f.all, out: out, record: record, live: file != nil && isTerminal(file)}
-	v.table = report.NewDropsView(what, f.all)
+	v := &dropsView{filter: filter, all: f.all, out: out, record: record, live: file != nil && isTerminal(file)}
+	v.watch = view.NewDrops(filter, f.all)
 	if out != nil && !v.live {
-		fmt.Fprintf(c.ErrOrStderr(), "watching %s; Ctrl-C ends it\n", what)
+		fmt.Fprintf(c.ErrOrStderr(), "watching %s; Ctrl-C ends it\n", cmp.Or(filter, "all traffic"))
 	}
 	return v
 }
 
 func (v *dropsView) show(d model.LiveDrops) error {
 	if v.record != nil {
-		if err := report.DropsJSON(v.record, d); err != nil || v.out == nil {
+		if err := json.NewEncoder(v.record).Encode(model.Finite(d)); err != nil || v.out == nil {
 			return err
 		}
 	}
-	v.table.Add(d)
+	v.watch.Add(d)
 	if !v.live {
-		_, err := io.WriteString(v.out, v.table.Lines())
+		for _, line := range view.DropLines(d, v.all) {
+			if _, err := fmt.Fprintln(v.out, line); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	var text strings.Builder
+	width, color := terminal(os.Stdout)
+	if err := render.Text(&text, v.watch.Page(), render.Terminal{Width: width, Color: color, All: true}); err != nil {
 		return err
 	}
-	width, colour := terminal(os.Stdout)
-	text := v.table.Table(width, terminalRows(os.Stdout)-1, colour)
-	_, err := io.WriteString(v.out, v.clear()+text)
-	v.drawn = strings.Count(text, "\n")
+	lines := strings.SplitAfter(text.String(), "\n")
+	lines = lines[:min(len(lines), terminalRows(os.Stdout)-1)]
+	_, err := io.WriteString(v.out, v.clear()+strings.Join(lines, ""))
+	v.drawn = strings.Count(strings.Join(lines, ""), "\n")
 	return err
 }
 
@@ -227,15 +235,15 @@ func (v *dropsView) clear() string {
 
 func (v *dropsView) end(sum model.LiveDrops) error {
 	if v.record != nil {
-		if err := report.DropsJSON(v.record, sum); err != nil || v.out == nil {
+		if err := json.NewEncoder(v.record).Encode(model.Finite(sum)); err != nil || v.out == nil {
 			return err
 		}
 	}
-	width, colour := terminal(os.Stdout)
 	if v.live {
 		if _, err := io.WriteString(v.out, v.clear()); err != nil {
 			return err
 		}
 	}
-	return report.DropsSum(v.out, sum, v.what, v.all, width, colour)
+	width, color := terminal(os.Stdout)
+	return render.Text(v.out, view.DropsTotal(sum, v.filter, v.all), render.Terminal{Width: width, Color: color, All: true})
 }

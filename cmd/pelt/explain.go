@@ -2,113 +2,69 @@ package main
 
 import (
 	"errors"
-	"fmt"
 	"io"
-	"os"
 	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
 
-	"pelt/internal/outfile"
+	"pelt/finding"
 	"pelt/model"
-	"pelt/report"
+	"pelt/render"
 	"pelt/unit"
+	"pelt/view"
 )
 
 func newExplain() *cobra.Command {
-	var trial int
+	var ask finding.Ask
 	var cells []string
-	var all bool
-	var asJSON, asHTML string
+	var out outputFlags
 	c := &cobra.Command{
-		Use:   "explain RUN",
+		Use:   "explain [RUN]",
 		Short: "Say where each lost packet of a run ended, and what to change",
-		Long: `explain shows the ledger of a run: what each setting lost, and then, for the worst
-trial of each setting that lost anything, every line of loss in travel order with
-its evidence (counters before and after), the identities between counters that
-held or broke, how each host was observed, and what to change.
+		Long: `explain shows the ledger of a run: what each setting lost, and why. With --all it
+shows for the worst trial of each setting every line of loss in travel order: its
+evidence (counters before and after), the checks that held or broke, how each host
+was watched, and what to change.
 
-RUN is an id, a prefix of one, last, or a run document's file.`,
-		Example: "  pelt explain last\n  pelt explain last --cell payload=64 --all\n  pelt explain last --html ledger.html",
-		Args:    cobra.ExactArgs(1),
+RUN is an id, a prefix of one, last (the default), or a run document's file.`,
+		Example: "  pelt explain\n  pelt explain last --all\n  pelt explain last --cell payload=64 --html ledger.html",
+		Args:    cobra.MaximumNArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
-			trialGiven := c.Flags().Changed("trial")
-			if trialGiven && (len(cells) > 0 || all) {
-				return usagef("give --trial, or --cell and --all, not both")
+			switch {
+			case ask.Trial != 0 && (len(cells) > 0 || ask.All):
+				return usagef("give --trial, or --cell and --every-trial, not both")
+			case c.Flags().Changed("trial") && ask.Trial < 1:
+				return usagef("--trial: want a number from 1 on, not %d", ask.Trial)
 			}
-			if trialGiven && trial < 1 {
-				return usagef("--trial: want a number from 1 on, not %d", trial)
+			if err := out.check(); err != nil {
+				return err
 			}
-			if empty := emptyFlag(c); empty != "" {
-				return usagef("--%s: is empty; want a file, or - for standard output", empty)
-			}
-			if asJSON == "-" && asHTML == "-" || asJSON != "" && asJSON == asHTML {
-				return usagef("--json and --html both write to %s", asJSON)
-			}
-			for flag, path := range map[string]string{"json": asJSON, "html": asHTML} {
-				if path == "" || path == "-" {
-					continue
-				}
-				if err := outfile.Check(path); err != nil {
-					return fmt.Errorf("--%s: %w", flag, err)
-				}
-			}
-			doc, err := loadRun(args[0])
+			doc, err := loadRun(runArg(args))
 			if err != nil {
 				return err
 			}
-			ask := report.Ask{Trial: trial, All: all}
 			if ask.Cell, err = parseCells(doc, cells); err != nil {
 				return err
 			}
-			return askUsage(explain(c, doc, ask, asJSON, asHTML))
+			page, err := view.Explain(&doc, ask)
+			if err != nil {
+				return refused(c, err)
+			}
+			return out.show(c, content{
+				page: func() view.Page { return page },
+				json: func(w io.Writer) error { return writeDocument(w, doc) },
+				csv:  func(w io.Writer) error { return render.CSV(w, view.LedgerFigures(&doc)) },
+				more: "pelt explain " + runArg(args) + " --all",
+			})
 		},
 	}
-	c.Flags().IntVar(&trial, "trial", 0, "only this trial, by its number in the run, whatever it lost")
+	c.Flags().IntVar(&ask.Trial, "trial", 0, "only this trial, by its number in the run, whatever it lost")
 	c.Flags().StringArrayVar(&cells, "cell", nil, "only trials with this setting, as payload=64 or direction=up; may be given again")
-	c.Flags().BoolVar(&all, "all", false, "every trial, not the worst of each setting")
-	c.Flags().StringVar(&asJSON, "json", "", "write the account as one JSON document to FILE, or - for standard output")
-	c.Flags().StringVar(&asHTML, "html", "", "write a page with a picture of the path and the ledgers to FILE, or -")
+	c.Flags().BoolVar(&ask.All, "every-trial", false, "every trial, not the worst of each setting")
+	out.register(c.Flags())
 	return c
-}
-
-// explain writes what was asked for; the text only where standard output is not taken.
-func explain(c *cobra.Command, doc model.Document, ask report.Ask, asJSON, asHTML string) error {
-	if asJSON != "-" && asHTML != "-" {
-		width, colour := terminal(os.Stdout)
-		if err := report.Explain(c.OutOrStdout(), doc, ask, width, colour); err != nil {
-			return err
-		}
-	}
-	for _, x := range []struct {
-		path  string
-		write func(io.Writer, model.Document, report.Ask) error
-	}{{asJSON, report.ExplainJSON}, {asHTML, report.ExplainHTML}} {
-		switch x.path {
-		case "":
-		case "-":
-			if err := x.write(c.OutOrStdout(), doc, ask); err != nil {
-				return err
-			}
-		default:
-			if err := outfile.Write(x.path, func(w io.Writer) error { return x.write(w, doc, ask) }); err != nil {
-				return err
-			}
-			fmt.Fprintf(c.ErrOrStderr(), "wrote %s\n", x.path)
-		}
-	}
-	return nil
-}
-
-// askUsage makes a usage error of a wish that the run cannot fill.
-func askUsage(err error) error {
-	var ask *report.AskError
-	if errors.As(err, &ask) {
-		return usageError{err}
-	}
-	return err
 }
 
 // parseCells reads settings as "payload=64"; a knob may be called as its flag is.
@@ -170,20 +126,15 @@ func parseLevel(knob, text string) (model.Value, error) {
 	if n, err := strconv.ParseFloat(text, 64); err == nil && n-n == 0 { // finite
 		return model.Number(n), nil
 	}
-	switch {
-	case knob == "rate_pps" && text != "max":
-		rate, err := unit.ParseRate(text)
-		if err != nil || strings.Contains(strings.ToLower(text), "bit") {
-			return model.Value{}, errors.Join(err, errors.New("want packets per second, as 150kpps"))
-		}
-		pps, _ := rate.PPS(1)
-		return model.Number(pps), nil
-	case knob == "interval_ns":
-		d, err := unit.ParseDuration(text)
-		return model.Number(float64(d)), err
-	case strings.HasSuffix(knob, "_ratio"):
-		r, err := unit.ParseRatio(text)
-		return model.Number(r), err
+	levels, err := model.ParseLevels(unit.UnitOf(knob), text)
+	if err == nil && len(levels) != 1 {
+		err = errors.New("want one value")
 	}
-	return model.Word(text), nil
+	if err == nil && knob == "rate_pps" && levels[0].Text != "" && text != "max" {
+		err = errors.New("want packets per second, as 150kpps")
+	}
+	if err != nil {
+		return model.Value{}, err
+	}
+	return levels[0], nil
 }

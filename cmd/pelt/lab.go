@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"pelt/internal/outfile"
 	"pelt/lab"
 	"pelt/model"
 	"pelt/run"
@@ -49,7 +50,7 @@ func newLabUp() *cobra.Command {
 			if !isTopology(args[0]) {
 				return usagef("unknown topology %q; want one of %s", args[0], topologyNames())
 			}
-			links, err := parseLinks(link, nodes)
+			links, _, err := parseLinks(link, nodes, false)
 			if err != nil {
 				return err
 			}
@@ -91,14 +92,11 @@ func newLabUp() *cobra.Command {
 }
 
 func topologyNames() string {
-	text := ""
-	for i, t := range lab.Topologies() {
-		if i > 0 {
-			text += ", "
-		}
-		text += t.Name
+	var names []string
+	for _, t := range lab.Topologies() {
+		names = append(names, t.Name)
 	}
-	return text
+	return strings.Join(names, ", ")
 }
 
 func freeName(topology string) (string, error) {
@@ -180,7 +178,7 @@ func onlyLab(usage string) (string, error) {
 }
 
 func newLabList() *cobra.Command {
-	var asJSON bool
+	var asJSON string
 	c := &cobra.Command{
 		Use:     "list",
 		Short:   "List the labs that are up",
@@ -191,8 +189,8 @@ func newLabList() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			if asJSON {
-				return writeJSON(c.OutOrStdout(), labs)
+			if asJSON != "" {
+				return writeJSON(c.OutOrStdout(), asJSON, labs)
 			}
 			if len(labs) == 0 {
 				fmt.Fprintln(c.ErrOrStderr(), "no lab is up; pelt lab up nat --name r1 starts one")
@@ -209,7 +207,7 @@ func newLabList() *cobra.Command {
 			return w.Flush()
 		},
 	}
-	c.Flags().BoolVar(&asJSON, "json", false, "as JSON")
+	c.Flags().StringVar(&asJSON, "json", "", jsonHelp)
 	return c
 }
 
@@ -229,7 +227,18 @@ func newLabDown() *cobra.Command {
 	}
 }
 
-func writeJSON(w io.Writer, v any) error {
+// jsonHelp is the help of --json of commands that print text otherwise.
+const jsonHelp = "write one JSON document to FILE in place of the text, or - for standard output"
+
+// writeJSON writes a value as JSON to where --json says.
+func writeJSON(stdout io.Writer, path string, v any) error {
+	if path == "-" {
+		return encodeJSON(stdout, v)
+	}
+	return outfile.Write(path, func(w io.Writer) error { return encodeJSON(w, v) })
+}
+
+func encodeJSON(w io.Writer, v any) error {
 	e := json.NewEncoder(w)
 	e.SetIndent("", "  ")
 	return e.Encode(v)

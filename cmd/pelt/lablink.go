@@ -19,7 +19,7 @@ import (
 const labLinksFormat = "pelt/links/1"
 
 func newLabLink() *cobra.Command {
-	var asJSON bool
+	var asJSON string
 	var all, nodes []string
 	c := &cobra.Command{
 		Use:   "link [NAME] show | link [NAME] set [LINK] KEY=VALUE,...",
@@ -32,7 +32,7 @@ LINK is a node, which means the links at it, or two, as sender-router. Without i
 all links are meant; --link and --link-NODE say several things at once.
 toward=NODE keeps to the direction that leads there. A queue may not lose its
 rate, and a link that was made without delay, loss and the like cannot get
-them: lab up --link mode=exact makes one that can.`,
+them: lab up --link backend=user makes one that can.`,
 		Example: `  pelt lab link r1 show
   pelt lab link r1 set receiver loss=5%,delay=20ms
   pelt lab link r1 set sender-router rate=10mbit,toward=router
@@ -72,7 +72,7 @@ them: lab up --link mode=exact makes one that can.`,
 			return tellChanged(c.OutOrStdout(), list, asJSON)
 		},
 	}
-	c.Flags().BoolVar(&asJSON, "json", false, "as JSON")
+	c.Flags().StringVar(&asJSON, "json", "", jsonHelp)
 	c.Flags().StringArrayVar(&all, "link", nil, "set: settings of every link; --link-NODE for one node's links")
 	c.Flags().StringArrayVar(&nodes, "node-link", nil, "")
 	_ = c.Flags().MarkHidden("node-link")
@@ -131,13 +131,13 @@ func parseChanges(words, all, nodes []string) ([]model.LinkChange, error) {
 	return changes, nil
 }
 
-func showLinks(w io.Writer, name string, l *lab.Lab, asJSON bool) error {
+func showLinks(w io.Writer, name string, l *lab.Lab, asJSON string) error {
 	ways, err := l.Links()
 	if err != nil {
 		return err
 	}
-	if asJSON {
-		return writeJSON(w, struct {
+	if asJSON != "" {
+		return writeJSON(w, asJSON, struct {
 			Format string        `json:"format"`
 			Lab    string        `json:"lab"`
 			Links  []lab.LinkWay `json:"links"`
@@ -151,10 +151,10 @@ func showLinks(w io.Writer, name string, l *lab.Lab, asJSON bool) error {
 	return t.Flush()
 }
 
-// settingsText is what a direction does, with the mode and the seed that it has.
+// settingsText is what a direction does, with the seed that it has.
 func settingsText(w lab.LinkWay) string {
 	s := w.Settings
-	s.Mode, s.Seed = w.Mode, w.Seed
+	s.Seed = w.Seed
 	if text := s.Words(); text != "" {
 		return text
 	}
@@ -178,9 +178,9 @@ func doneText(d *lab.LinkDone) string {
 // mostChanged is how many directions that changed alike are named one by one.
 const mostChanged = 8
 
-func tellChanged(w io.Writer, list []lab.LinkChanged, asJSON bool) error {
-	if asJSON {
-		return writeJSON(w, list)
+func tellChanged(w io.Writer, list []lab.LinkChanged, asJSON string) error {
+	if asJSON != "" {
+		return writeJSON(w, asJSON, list)
 	}
 	text := func(l model.Link) string {
 		if words := l.Words(); words != "" {

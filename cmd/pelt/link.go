@@ -30,28 +30,41 @@ func nodeLinkArgs(args []string) []string {
 	return out
 }
 
-// parseLinks reads --link and --link-NODE; what is said of one node overrides
-// what is said of all.
-func parseLinks(all, nodes []string) ([]model.Link, error) {
-	var links []model.Link
-	for _, text := range all {
-		l, err := model.ParseLink("", text)
-		if err != nil {
-			return nil, usagef("--link: %v", err)
+// parseLinks reads --link and --link-NODE; what is said of one node overrides what is said
+// of all. Settings with several levels are factors, where they may vary.
+func parseLinks(all, nodes []string, vary bool) (links []model.Link, factors []model.Factor, err error) {
+	add := func(node, text string) error {
+		flag := "--link-" + node
+		if node == "" {
+			flag = "--link"
 		}
-		links = append(links, l)
+		l, more, err := model.ParseLink(node, text)
+		if err != nil {
+			return usagef("%s: %v", flag, err) // whether there is such a node is the lab's to know
+		}
+		if l != (model.Link{Node: node}) {
+			links = append(links, l)
+		}
+		factors = append(factors, more...)
+		return nil
+	}
+	for _, text := range all {
+		if err := add("", text); err != nil {
+			return nil, nil, err
+		}
 	}
 	for _, text := range nodes {
 		node, value, _ := strings.Cut(text, ":")
-		l, err := model.ParseLink(node, value)
-		if err != nil {
-			return nil, usagef("--link-%s: %v", node, err) // the node itself is the lab's to know
+		if err := add(node, value); err != nil {
+			return nil, nil, err
 		}
-		links = append(links, l)
 	}
-	links, err := lab.ReadTables(links)
-	if err != nil {
-		return nil, usagef("--link: %v", err)
+	if links, err = lab.ReadTables(links); err != nil {
+		return nil, nil, usagef("--link: %v", err)
 	}
-	return links, nil
+	if len(factors) > 0 && !vary {
+		knob, _ := model.LinkKnobWords(factors[0].Knob)
+		return nil, nil, usagef("--link: %s has several values; want one: pelt sweep and pelt cc compare several", knob)
+	}
+	return links, factors, nil
 }

@@ -19,6 +19,7 @@ import (
 
 	"pelt/lab"
 	"pelt/model"
+	"pelt/store"
 	"pelt/unit"
 )
 
@@ -78,7 +79,9 @@ func execute(args []string, stdout, stderr io.Writer) int {
 	// process and to its group.
 	context.AfterFunc(ctx, func() { time.AfterFunc(sameSignal, stop) })
 	root := newRoot(stdout, stderr)
-	root.SetArgs(nodeLinkArgs(args))
+	args, all := helpArgs(args)
+	groupHelp(root, all)
+	root.SetArgs(nodeLinkArgs(iperfArgs(args)))
 	return exitFor(root.ExecuteContext(ctx), stderr)
 }
 
@@ -106,10 +109,14 @@ func isUsage(err error) bool {
 	var field *model.FieldError
 	var syntax *unit.SyntaxError
 	var labUsage *lab.UsageError
+	if errors.Is(err, store.ErrNotFound) || errors.Is(err, store.ErrAmbiguous) {
+		return true
+	}
 	return errors.As(err, &usage) || errors.As(err, &field) || errors.As(err, &syntax) || errors.As(err, &labUsage)
 }
 
 func newRoot(stdout, stderr io.Writer) *cobra.Command {
+	asksVersion := false
 	root := &cobra.Command{
 		Use:   "pelt",
 		Short: "Find out what a network path does to small packets, and why",
@@ -119,27 +126,30 @@ the path carries at each packet size, and where the missing ones died.
 Start here: pelt demo`,
 		SilenceErrors: true,
 		SilenceUsage:  true,
-		Version:       version(),
 		Args:          noSubcommand,
-		RunE:          func(c *cobra.Command, _ []string) error { return c.Help() },
+		RunE: func(c *cobra.Command, _ []string) error {
+			if asksVersion {
+				return printVersion(c)
+			}
+			return c.Help()
+		},
 	}
 	root.SetOut(stdout)
 	root.SetErr(stderr)
-	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error {
-		return usagef("%v; %s --help lists the flags", err, c.CommandPath())
-	})
-	root.SetVersionTemplate("pelt {{.Version}}\n")
-	root.AddCommand(newDemo(), newServe(), newCurve(), newSweep(), newRouter(), newCC(), newSoak(), newRun(), newList(), newShow(), newExplain(), newCompare(), newReport(), newDrops(), newRecord(), newTune(), newLab(), newDoctor(), newVersion())
+	root.SetFlagErrorFunc(flagError)
+	root.Flags().BoolVarP(&asksVersion, "version", "v", false, "version for pelt")
+	root.AddCommand(newDemo(), newServe(), newCurve(), newSweep(), newRouter(), newCC(), newSoak(), newRun(), newList(), newRemove(), newExplain(), newCompare(), newReport(), newDrops(), newRecord(), newTune(), newLab(), newDoctor(), newVersion())
 	for _, c := range root.Commands() {
-		usageArgs(c)
+		checkUsage(c)
 	}
 	return root
 }
 
-// usageArgs makes a wrong number of arguments a usage error that shows the right form.
-func usageArgs(c *cobra.Command) {
+// checkUsage makes a wrong number of arguments a usage error that shows the right form, and
+// refuses flags that are empty, as an unset variable of a shell is.
+func checkUsage(c *cobra.Command) {
 	for _, sub := range c.Commands() {
-		usageArgs(sub)
+		checkUsage(sub)
 	}
 	check := c.Args
 	c.Args = func(c *cobra.Command, args []string) error {
@@ -150,6 +160,9 @@ func usageArgs(c *cobra.Command) {
 		if err != nil && !isUsage(err) {
 			return usagef("wrong number of arguments; want: %s", strings.TrimSuffix(c.UseLine(), " [flags]"))
 		}
+		if empty := emptyFlag(c.Flags()); err == nil && empty != "" {
+			err = usagef("--%s: is empty; leave it out, or give it a value", empty)
+		}
 		return err
 	}
 }
@@ -157,6 +170,10 @@ func usageArgs(c *cobra.Command) {
 // noSubcommand is for commands that only group others.
 func noSubcommand(c *cobra.Command, args []string) error {
 	if len(args) > 0 {
+		c.SuggestionsMinimumDistance = 2
+		if near := c.SuggestionsFor(args[0]); len(near) > 0 {
+			return usagef("unknown command %q; did you mean %s?", args[0], strings.Join(near, " or "))
+		}
 		return usagef("unknown command %q; %s --help lists them", args[0], c.CommandPath())
 	}
 	return nil

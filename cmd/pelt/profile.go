@@ -3,14 +3,13 @@ package main
 import (
 	"errors"
 	"os"
+	"slices"
 	"strings"
 
 	"pelt/model"
 	"pelt/plan"
 	"pelt/unit"
 )
-
-const profileHelp = "UDP: how packets are spread over time, in place of even gaps: poisson, burst=64, on=10ms,off=90ms[,random], ramp=10kpps..100kpps, trace=FILE or gaps=FILE (docs/pacing.md)"
 
 // readProfile reads one --profile, and the file that it may name. The rate is the
 // profile's own, zero if it has none.
@@ -44,15 +43,22 @@ func readProfile(text string) (*model.Profile, unit.Rate, error) {
 	return &p, rate, nil
 }
 
-// profileLevels checks the profiles of a factor.
-func profileLevels(list []string) ([]string, error) {
-	for _, text := range list {
-		if text == model.ConstantGap {
-			continue
-		}
+func setProfile(o *plan.Options, text string) (err error) {
+	o.Profile, o.ProfileRate, err = readProfile(text)
+	return err
+}
+
+// addProfile adds a level to the factor of profiles.
+func addProfile(o *plan.Options, text string) error {
+	if text != model.ConstantGap {
 		if _, _, err := model.ParseProfile(text); err != nil {
-			return nil, usagef("--profile: %v; a trace stands alone", err)
+			return usagef("%v; a trace stands alone", err)
 		}
 	}
-	return list, nil
+	i := slices.IndexFunc(o.Factors, func(f model.Factor) bool { return f.Knob == "profile" })
+	if i < 0 {
+		i, o.Factors = len(o.Factors), append(o.Factors, model.Factor{Knob: "profile"})
+	}
+	o.Factors[i].Levels = append(o.Factors[i].Levels, model.Word(text))
+	return nil
 }

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -33,7 +32,7 @@ of each trial. A file whose writer was killed reads up to where it ends.`,
 }
 
 func newRecordShow() *cobra.Command {
-	var asJSON bool
+	var asJSON string
 	c := &cobra.Command{
 		Use:     "show FILE",
 		Short:   "Say what a record holds, and whether it is whole",
@@ -42,12 +41,12 @@ func newRecordShow() *cobra.Command {
 		Args:    cobra.ExactArgs(1),
 		RunE:    func(c *cobra.Command, args []string) error { return showRecord(c, args[0], asJSON, stats.Show) },
 	}
-	c.Flags().BoolVar(&asJSON, "json", false, "as one JSON document")
+	c.Flags().StringVar(&asJSON, "json", "", jsonHelp)
 	return c
 }
 
 func newRecordStats() *cobra.Command {
-	var asJSON bool
+	var asJSON string
 	c := &cobra.Command{
 		Use:   "stats FILE",
 		Short: "Compute loss, order, delay, jitter and gaps again from a record",
@@ -59,70 +58,47 @@ says whether the trial's own figures are the same.`,
 		Args:    cobra.ExactArgs(1),
 		RunE:    func(c *cobra.Command, args []string) error { return showRecord(c, args[0], asJSON, stats.Text) },
 	}
-	c.Flags().BoolVar(&asJSON, "json", false, "as one JSON document, with histograms")
+	c.Flags().StringVar(&asJSON, "json", "", jsonHelp)
 	return c
 }
 
-func showRecord(c *cobra.Command, path string, asJSON bool, text func(io.Writer, stats.Document) error) error {
+func showRecord(c *cobra.Command, path string, asJSON string, text func(io.Writer, stats.Document) error) error {
 	r, done, err := openRecord(c, path)
 	if err != nil {
 		return err
 	}
-	d, err := stats.Read(r.Reader, r.Progress)
-	if errors.Is(err, stats.ErrTooMany) {
-		err = usagef("%v", err)
+	d, err := stats.Read(r)
+	if err := done(err); err != nil {
+		return err
 	}
-	if err := errors.Join(err, done()); err != nil {
-		return fmt.Errorf("record %s: %w", path, err)
-	}
-	if !asJSON {
+	if asJSON == "" {
 		return text(c.OutOrStdout(), d)
 	}
-	e := json.NewEncoder(c.OutOrStdout())
-	e.SetIndent("", "  ")
-	return e.Encode(d)
+	return writeJSON(c.OutOrStdout(), asJSON, d)
 }
 
 func newRecordExport() *cobra.Command {
-	var csv, pcap, parquet string
+	var csv, pcap string
 	c := &cobra.Command{
 		Use:   "export FILE",
-		Short: "Turn a record into CSV, a capture for Wireshark, or Parquet",
+		Short: "Turn a record into CSV or a capture for Wireshark",
 		Long: `export writes a row or a packet for each one of a record. The capture has headers
 that are made up, with the test header behind them, and is cut there; the length of
 each packet is its own.`,
 		Example: "  pelt record export packets.rec --csv -\n  pelt record export packets.rec --pcap-like packets.pcap",
 		Args:    cobra.ExactArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
-			if empty := emptyFlag(c); empty != "" {
-				return usagef("--%s: is empty; want a file, or - for standard output", empty)
+			switch {
+			case (csv == "") == (pcap == ""):
+				return usagef("give either --csv or --pcap-like, with a file or -")
+			case csv != "":
+				return exportRecord(c, args[0], "csv", csv, export.CSV)
 			}
-			var flag, to string
-			var write func(io.Writer, export.Source) error
-			for _, x := range []struct {
-				flag, to string
-				write    func(io.Writer, export.Source) error
-			}{
-				{"csv", csv, export.CSV}, {"parquet", parquet, export.Parquet},
-				{"pcap-like", pcap, func(w io.Writer, s export.Source) error { return export.Pcap(w, s, testHeader) }},
-			} {
-				switch {
-				case x.to == "":
-				case flag != "":
-					return usagef("give one of --csv, --pcap-like and --parquet")
-				default:
-					flag, to, write = x.flag, x.to, x.write
-				}
-			}
-			if flag == "" {
-				return usagef("give one of --csv, --pcap-like and --parquet, with a file or -")
-			}
-			return exportRecord(c, args[0], flag, to, write)
+			return exportRecord(c, args[0], "pcap-like", pcap, func(w io.Writer, r *record.Reader) error { return export.Pcap(w, r, testHeader) })
 		},
 	}
 	c.Flags().StringVar(&csv, "csv", "", "a row for each packet to FILE, or - for standard output")
 	c.Flags().StringVar(&pcap, "pcap-like", "", "a capture with time stamps in nanoseconds to FILE, or -")
-	c.Flags().StringVar(&parquet, "parquet", "", "columns of whole numbers to FILE, or -")
 	return c
 }
 
@@ -132,7 +108,7 @@ func testHeader(b []byte, trial uint16, sequence, sendNanos uint64) {
 
 // exportRecord writes a file whole or not at all. What a cut record holds is
 // exported, and told.
-func exportRecord(c *cobra.Command, path, flag, to string, write func(io.Writer, export.Source) error) error {
+func exportRecord(c *cobra.Command, path, flag, to string, write func(io.Writer, *record.Reader) error) error {
 	if to != "-" {
 		from, missing := os.Stat(path)
 		over, fresh := os.Stat(to)
@@ -147,23 +123,17 @@ func exportRecord(c *cobra.Command, path, flag, to string, write func(io.Writer,
 	if err != nil {
 		return err
 	}
-	var cut export.Cut
-	all := func(w io.Writer) error {
-		if err := write(w, r); !errors.As(err, &cut) {
-			return err
-		}
-		return nil
-	}
+	all := func(w io.Writer) error { return write(w, r) }
 	if to == "-" {
 		err = all(c.OutOrStdout())
 	} else {
 		err = outfile.Write(to, all)
 	}
-	if err = errors.Join(err, done()); err != nil {
-		return fmt.Errorf("record %s: %w", path, err)
+	if err := done(err); err != nil {
+		return err
 	}
-	if cut.CutError != nil {
-		fmt.Fprintf(c.ErrOrStderr(), "pelt: the record is not whole: %v; what is before is exported\n", cut.CutError)
+	if cut := r.Cut(); cut != nil {
+		fmt.Fprintf(c.ErrOrStderr(), "pelt: the record is not whole: %v; what is before is exported\n", cut)
 	}
 	if to != "-" {
 		fmt.Fprintf(c.ErrOrStderr(), "wrote %s\n", to)
@@ -171,19 +141,21 @@ func exportRecord(c *cobra.Command, path, flag, to string, write func(io.Writer,
 	return nil
 }
 
-// openRecord opens a file for reading; done closes it. What takes longer than two
-// seconds says how far it is.
-func openRecord(c *cobra.Command, path string) (s export.Source, done func() error, err error) {
+// openRecord opens a file for reading; done closes it, and adds its name to the error of what
+// was done with it.
+func openRecord(c *cobra.Command, path string) (r *record.Reader, done func(error) error, err error) {
 	f, err := os.Open(path)
 	if err != nil {
-		return s, nil, usageError{err}
+		return nil, nil, usageError{err}
 	}
 	info, err := f.Stat()
 	if err == nil && info.IsDir() {
 		err = usagef("%s is a directory; want a record's file", path)
 	}
+	p := &progress{file: f, next: time.Now().Add(2 * time.Second), screen: isTerminal(os.Stderr), out: c.ErrOrStderr()}
 	if err == nil {
-		s.Reader, err = record.NewReader(f)
+		p.bytes = info.Size()
+		r, err = record.NewReader(p)
 	}
 	if err != nil {
 		var version *record.VersionError
@@ -191,27 +163,46 @@ func openRecord(c *cobra.Command, path string) (s export.Source, done func() err
 		if errors.Is(err, record.ErrNone) || errors.As(err, &version) || errors.As(err, &cut) {
 			err = usagef("%s: %v", path, err)
 		}
-		return s, nil, errors.Join(err, f.Close())
+		return nil, nil, errors.Join(err, f.Close())
 	}
-	const patience, again = 2 * time.Second, time.Second
-	next, told := time.Now().Add(patience), false
-	screen := isTerminal(os.Stderr)
-	s.Progress = func(bytes int64) {
-		now := time.Now()
-		if now.Before(next) || info.Size() == 0 {
-			return
+	return r, func(err error) error {
+		if errors.Is(err, record.ErrTooMany) {
+			err = usagef("%v", err)
 		}
-		next, told = now.Add(again), true
+		if err := errors.Join(err, p.close()); err != nil {
+			return fmt.Errorf("record %s: %w", path, err)
+		}
+		return nil
+	}, nil
+}
+
+// progress reads a file, and says once a second how far it is if that takes longer than two.
+type progress struct {
+	file        *os.File
+	bytes, read int64
+	next        time.Time
+	told        bool
+	screen      bool // out is a terminal
+	out         io.Writer
+}
+
+func (p *progress) Read(b []byte) (int, error) {
+	n, err := p.file.Read(b)
+	p.read += int64(n)
+	if now := time.Now(); now.After(p.next) && p.bytes > 0 {
+		p.next, p.told = now.Add(time.Second), true
 		end := "\n"
-		if screen {
+		if p.screen {
 			end = "\r"
 		}
-		fmt.Fprintf(c.ErrOrStderr(), "reading %s: %.0f %%%s", path, 100*float64(bytes)/float64(info.Size()), end)
+		fmt.Fprintf(p.out, "reading %s: %.0f %%%s", p.file.Name(), 100*float64(p.read)/float64(p.bytes), end)
 	}
-	return s, func() error {
-		if told && screen {
-			fmt.Fprintln(c.ErrOrStderr())
-		}
-		return f.Close()
-	}, nil
+	return n, err
+}
+
+func (p *progress) close() error {
+	if p.told && p.screen {
+		fmt.Fprintln(p.out)
+	}
+	return p.file.Close()
 }

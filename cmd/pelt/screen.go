@@ -3,48 +3,53 @@ package main
 import (
 	"fmt"
 	"io"
-	"maps"
 	"os"
-	"slices"
 	"strings"
 	"sync"
 	"time"
 
 	"pelt/engine"
 	"pelt/model"
-	"pelt/report"
 	"pelt/run"
 	"pelt/unit"
+	"pelt/view"
 )
 
-// screen tells on stderr how a run goes on: one live line on a terminal, a
-// plain line per finished trial elsewhere.
+// screen tells on stderr how a run goes on: one live line on a terminal, a plain line
+// every so often elsewhere, and a line per finished trial.
 type screen struct {
-	mu      sync.Mutex
-	w       io.Writer
-	live    bool
-	width   int
-	trial   *run.TrialStarted
-	began   time.Time
-	rates   map[string]rateNow // by flow and role
-	total   int
-	ended   int             // trials
-	made    map[string]bool // of them; one that runs again counts once
-	soFar   string          // of a long trial
-	minutes int             // ... that a line told of
+	mu    sync.Mutex
+	w     io.Writer
+	live  bool          // redraw one line
+	every time.Duration // between plain lines; 0: none
+	width int
+	doc   *model.Document
+	notes []string // to print once the run begins
+	trial *run.TrialStarted
+	began time.Time
+	told  time.Time         // of the last plain line
+	ends  map[string][]seen // the last samples of each flow and role
+	total int
+	ended int             // trials
+	made  map[string]bool // of them; one that runs again counts once
+	soFar string          // of a long trial
 }
 
-type rateNow struct {
+// seen is how many packets an end had counted.
+type seen struct {
 	at      time.Time
-	packets uint64
-	pps     float64
+	packets float64
 }
 
-func newScreen(w io.Writer) *screen {
-	s := &screen{w: w, width: 80, made: map[string]bool{}}
-	if f, ok := w.(*os.File); ok && isTerminal(f) {
-		s.live = true
+// newScreen writes plain lines if w is no terminal, or if every says how often.
+func newScreen(w io.Writer, every time.Duration) *screen {
+	s := &screen{w: w, width: 80, every: every, made: map[string]bool{}}
+	f, ok := w.(*os.File)
+	s.live = ok && isTerminal(f) && every == 0
+	if s.live {
 		s.width, _ = terminal(f)
+	} else if every == 0 {
+		s.every = time.Second
 	}
 	return s
 }
@@ -57,33 +62,32 @@ func (s *screen) event(e run.Event) {
 		s.line(e.Note)
 	case e.Document != nil:
 		s.line(heading(*e.Document))
-		s.trial = nil
+		for _, note := range s.notes {
+			s.line(note)
+		}
+		s.doc, s.trial = e.Document, nil
 	case e.Started != nil:
 		if s.trial == nil {
 			s.ended = e.Started.Number - 1 // of a run that goes on
 		}
-		s.trial, s.began, s.rates, s.total = e.Started, time.Now(), map[string]rateNow{}, e.Started.Total
-		s.soFar, s.minutes = "", 0
-		s.status()
+		s.trial, s.began, s.ends, s.total = e.Started, time.Now(), map[string][]seen{}, e.Started.Total
+		s.soFar, s.told = "", s.began
+		s.status(s.began)
 	case e.Progress != nil:
 		if s.trial != nil && e.Progress.Number == s.trial.Number { // of several the latest
 			s.sample(*e.Progress)
-			s.status()
+			s.status(time.Now())
 		}
 	case e.SoFar != nil:
 		if s.trial != nil && e.SoFar.Number == s.trial.Number {
 			s.soFar = soFarText(e.SoFar.Checkpoint)
-			if minutes := int(e.SoFar.Checkpoint.ElapsedS / 60); !s.live && minutes > s.minutes {
-				s.minutes = minutes
-				s.line(fmt.Sprintf("%v  %s", time.Duration(minutes)*time.Minute, s.soFar))
-			}
 		}
 	case e.Done != nil:
 		if key := fmt.Sprintf("%s #%d", e.Done.Cell.Key(), e.Done.Repeat); !s.made[key] {
 			s.made[key] = true
 			s.ended++
 		}
-		s.line(fmt.Sprintf("%*d/%d  %s", len(fmt.Sprint(s.total)), s.ended, s.total, report.Line(*e.Done)))
+		s.line(fmt.Sprintf("%*d/%d  %s", len(fmt.Sprint(s.total)), s.ended, s.total, view.TrialLine(s.doc, e.Done)))
 	}
 }
 
@@ -92,44 +96,113 @@ func heading(d model.Document) string {
 	for _, h := range d.Host {
 		ends = append(ends, fmt.Sprintf("%s %s", h.Node, h.Name))
 	}
-	text := fmt.Sprintf("%s %s: %s", d.Plan.Command, d.Plan.Target, strings.Join(ends, ", "))
 	if d.Lab != nil {
-		text = fmt.Sprintf("%s %s: %s", d.Plan.Command, d.Plan.Target, report.Way(d.Lab.Nodes))
+		ends = []string{view.Way(d.Lab.Nodes)}
 	}
-	return text
+	return fmt.Sprintf("%s %s: %s", d.Plan.Command, d.Plan.Target, strings.Join(ends, ", "))
 }
+
+// mostSamples is how many samples of an end are kept: enough for a second that all ends
+// have told of.
+const mostSamples = 4
 
 func (s *screen) sample(p run.TrialProgress) {
-	key := p.Sample.Flow + " " + string(p.Sample.Role)
-	now, last := time.Now(), s.rates[key]
-	next := rateNow{at: now, packets: p.Sample.Packets, pps: last.pps}
-	if d := now.Sub(last.at).Seconds(); !last.at.IsZero() && d > 0 && p.Sample.Packets >= last.packets {
-		next.pps = float64(p.Sample.Packets-last.packets) / d
-	}
-	s.rates[key] = next
-}
-
-// status redraws the live line.
-func (s *screen) status() {
-	if !s.live || s.trial == nil {
+	if p.Sample.Counts != nil {
 		return
 	}
-	t := s.trial.Trial
-	whole := t.Timing.Warmup() + t.Timing.Measure()
-	text := fmt.Sprintf("%d/%d  %s  %.0f of %.0f s", s.trial.Number, s.total, cellText(t.Cell), min(time.Since(s.began), whole).Seconds(), whole.Seconds())
-	for _, f := range t.Flows {
-		sent, got := s.rates[f.Name+" "+string(engine.Send)], s.rates[f.Name+" "+string(engine.Receive)]
-		if sent.pps > 0 || got.pps > 0 {
-			text += fmt.Sprintf("  %s: sends %s, arrives %s", f.Name, unit.FormatPPS(sent.pps), unit.FormatPPS(got.pps))
+	key := p.Sample.Flow + " " + string(p.Sample.Role)
+	list := append(s.ends[key], seen{time.Now(), float64(p.Sample.Packets)})
+	s.ends[key] = list[max(0, len(list)-mostSamples):]
+}
+
+// rates are what the ends counted in the newest second that all of them have told of, in
+// packets a second.
+func (s *screen) rates() map[string]float64 {
+	var newest time.Time
+	for _, list := range s.ends {
+		if last := list[len(list)-1].at; newest.IsZero() || last.Before(newest) {
+			newest = last
 		}
 	}
+	out := map[string]float64{}
+	for key, list := range s.ends {
+		if rate := between(list, newest.Add(-time.Second), newest); rate >= 0 {
+			out[key] = rate
+		}
+	}
+	return out
+}
+
+// between is the rate of an end from one moment to another; negative if it is not known.
+func between(list []seen, from, to time.Time) float64 {
+	a, okA := countAt(list, from)
+	b, okB := countAt(list, to)
+	if !okA || !okB || b < a {
+		return -1
+	}
+	return (b - a) / to.Sub(from).Seconds()
+}
+
+// countAt is what an end had counted at a moment, by the samples around it.
+func countAt(list []seen, at time.Time) (float64, bool) {
+	for i := 1; i < len(list); i++ {
+		a, b := list[i-1], list[i]
+		if span := b.at.Sub(a.at); span > 0 && !at.Before(a.at) && !at.After(b.at) {
+			return a.packets + (b.packets-a.packets)*float64(at.Sub(a.at))/float64(span), true
+		}
+	}
+	return 0, false
+}
+
+// status redraws the live line, or writes a plain one where it is time for one.
+func (s *screen) status(now time.Time) {
+	if s.trial == nil {
+		return
+	}
+	whole := s.trial.Trial.Timing.Warmup() + s.trial.Trial.Timing.Measure()
+	if !s.live && (now.Sub(s.told) < s.every || now.Sub(s.began) > whole) {
+		return
+	}
+	text := strings.Join(s.fields(now), "  ")
+	if s.live {
+		fmt.Fprintf(s.w, "\r\x1b[K%s", text)
+		return
+	}
+	s.told = s.told.Add(now.Sub(s.told).Truncate(s.every))
+	s.line(text)
+}
+
+// fields are the parts of the status. Those that do not fit on a terminal are left out.
+func (s *screen) fields(now time.Time) []string {
+	t := s.trial.Trial
+	whole := t.Timing.Warmup() + t.Timing.Measure()
+	all := []string{fmt.Sprintf("%d/%d", s.trial.Number, s.total),
+		fmt.Sprintf("%.0f of %.0f s", min(now.Sub(s.began), whole).Seconds(), whole.Seconds())}
+	rates := s.rates()
+	for _, f := range t.Flows {
+		sent, sends := rates[f.Name+" "+string(engine.Send)]
+		got, gets := rates[f.Name+" "+string(engine.Receive)]
+		if sends && gets {
+			all = append(all, fmt.Sprintf("%s: %s sent, %s received", f.Name, unit.FormatPPS(sent), unit.FormatPPS(got)))
+		}
+	}
+	if name := view.Setting(t); name != "" {
+		all = append(all, name)
+	}
 	if s.soFar != "" {
-		text += "  " + s.soFar
+		all = append(all, s.soFar)
 	}
-	if r := []rune(text); len(r) > s.width-1 {
-		text = string(r[:s.width-1])
+	if !s.live {
+		return all
 	}
-	fmt.Fprintf(s.w, "\r\x1b[K%s", text)
+	var out []string
+	room := s.width - 1
+	for _, field := range all {
+		if n := len([]rune(field)) + 2; n <= room+2 {
+			out, room = append(out, field), room-n
+		}
+	}
+	return out
 }
 
 // soFarText tells a long trial's losses by now.
@@ -152,24 +225,6 @@ func soFarText(c model.Checkpoint) string {
 		parts = append(parts, text)
 	}
 	return strings.Join(parts, "; ")
-}
-
-// cellText names the settings of a trial for people.
-func cellText(c model.Cell) string {
-	var parts []string
-	for _, knob := range slices.Sorted(maps.Keys(c)) {
-		switch v := c[knob]; knob {
-		case "payload_bytes":
-			parts = append(parts, v.String()+" B")
-		case "frame_bytes":
-			parts = append(parts, v.String()+" B frames")
-		case "direction":
-			parts = append(parts, v.String())
-		default:
-			parts = append(parts, strings.ReplaceAll(knob, "_", " ")+" "+v.String())
-		}
-	}
-	return strings.Join(parts, ", ")
 }
 
 // line prints a lasting line above the live one.

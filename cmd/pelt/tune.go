@@ -1,10 +1,7 @@
 package main
 
 import (
-	"bufio"
 	"errors"
-	"fmt"
-	"os"
 	"slices"
 	"strings"
 
@@ -13,10 +10,10 @@ import (
 
 	"pelt/advice"
 	"pelt/model"
-	"pelt/report"
 	"pelt/run"
 	"pelt/tune"
 	"pelt/unit"
+	"pelt/view"
 )
 
 func newTune() *cobra.Command {
@@ -67,19 +64,7 @@ func (h *tuneHost) register(f *pflag.FlagSet) {
 	f.StringVar(&h.root, "root", "/", "act on the files below DIR (proc, sys, etc) in place of this host's; it has no drivers")
 }
 
-// check refuses a --root that is empty, as an unset variable of a shell is: this very
-// host is not what it was to name.
-func (h *tuneHost) check() error {
-	if h.root == "" {
-		return usagef("--root: is empty; leave it out for this host")
-	}
-	return nil
-}
-
 func (h *tuneHost) open() (*tune.Tuner, error) {
-	if err := h.check(); err != nil {
-		return nil, err
-	}
 	t, err := tune.Open(tune.Options{Root: h.root})
 	return t, tuneError(err)
 }
@@ -141,7 +126,7 @@ func (f *adviceFlags) device(doc model.Document, here []string) string {
 
 func newTuneAdvise() *cobra.Command {
 	var f adviceFlags
-	var asJSON bool
+	var asJSON string
 	c := &cobra.Command{
 		Use:   "advise [RUN]",
 		Short: "Say which settings the counters of a run call for, with the command for each",
@@ -154,44 +139,17 @@ RUN is an id, a prefix of one, last (the default), or a run document's file.`,
 		Example: "  pelt tune advise\n  pelt tune advise last --rate 200kpps --role receiver",
 		Args:    cobra.MaximumNArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
-			if empty := emptyFlag(c); empty != "" {
-				return usagef("--%s: is empty; leave it out for its default", empty)
-			}
-			doc, l, err := f.list(runArgument(args))
+			doc, l, err := f.list(runArg(args))
 			if err != nil {
 				return err
 			}
-			if asJSON {
-				return writeJSON(c.OutOrStdout(), l)
+			if asJSON != "" {
+				return writeJSON(c.OutOrStdout(), asJSON, l)
 			}
-			width, colour := terminal(os.Stdout)
-			return report.AdviceText(c.OutOrStdout(), doc, l, width, colour)
+			return printPage(c, view.Advice(&doc, l.Advice), "")
 		},
 	}
 	f.register(c.Flags())
-	c.Flags().BoolVar(&asJSON, "json", false, "as JSON")
+	c.Flags().StringVar(&asJSON, "json", "", jsonHelp)
 	return c
-}
-
-func runArgument(args []string) string {
-	if len(args) > 0 {
-		return args[0]
-	}
-	return "last"
-}
-
-// agreed asks before this host is changed.
-func agreed(c *cobra.Command, yes bool, what string) error {
-	if yes {
-		return nil
-	}
-	if !isTerminal(os.Stdin) {
-		return usagef("%s; if that is meant, say --yes", what)
-	}
-	fmt.Fprintf(c.ErrOrStderr(), "%s. Go on? [y/N] ", what)
-	answer, _ := bufio.NewReader(os.Stdin).ReadString('\n') // none is no
-	if a := strings.ToLower(strings.TrimSpace(answer)); a != "y" && a != "yes" {
-		return usagef("nothing was changed")
-	}
-	return nil
 }

@@ -18,7 +18,8 @@ func newTuneApply() *cobra.Command {
 	var f adviceFlags
 	var host tuneHost
 	var set []string
-	var yes, persist, asJSON bool
+	var asJSON string
+	var yes, text bool
 	c := &cobra.Command{
 		Use:   "apply [RUN]",
 		Short: "Make the settings that a run calls for on this host, or exactly those of --set",
@@ -27,20 +28,24 @@ run; or exactly what --set says. Old values are on the disk before anything is
 touched. If one setting cannot be made, those before it are taken back. It needs root.
 Each user has runs of their own: sudo PELT_DATA=$HOME/.local/share/pelt finds yours.
 
-With --persist the settings also stand after the next boot: in
-/etc/sysctl.d/90-pelt.conf, /etc/systemd/network/90-pelt-DEV.link and
-/etc/udev/rules.d/90-pelt.rules, which revert removes or restores.`,
-		Example: "  pelt tune apply last --yes\n  pelt tune apply --set net.core.rmem_max=4194304 --set eth0.rx_ring=1024 --persist",
-		Args:    cobra.MaximumNArgs(1),
+Settings end with the next boot. --print writes the file that makes them again then,
+and changes nothing.`,
+		Example: "  pelt tune apply last --yes\n  pelt tune apply --set net.core.rmem_max=4194304 --set eth0.rx_ring=1024\n" +
+			"  pelt tune apply last --print | sudo tee /etc/sysctl.d/90-pelt.conf",
+		Args: cobra.MaximumNArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
-			request := tune.Request{Persist: persist}
+			var request tune.Request
+			var told []string
 			var err error
 			switch {
+			case text && asJSON != "":
+				return usagef("give --print or --json, not both")
 			case len(set) > 0 && (len(args) > 0 || f != adviceFlags{}):
 				return usagef("give a RUN with --rate, --role and --dev, or --set, not both")
 			case len(set) == 0 && c.Flags().Changed("root"):
 				return usagef("--root goes with --set: what a run calls for is read from this very host")
 			case len(set) > 0:
+				yes = true // each is named on the command line
 				for _, text := range set {
 					change, err := tune.ParseChange(text)
 					if err != nil {
@@ -49,12 +54,23 @@ With --persist the settings also stand after the next boot: in
 					request.Changes = append(request.Changes, change)
 				}
 			default:
-				if request, err = f.request(c, runArgument(args), persist, yes); err != nil {
+				if request, told, err = f.request(c, runArg(args)); err != nil {
 					return err
 				}
 				if len(request.Changes) == 0 {
 					return tellDone(c.OutOrStdout(), nil, asJSON)
 				}
+			}
+			if text {
+				file, err := tune.NextBoot(request.Changes)
+				if err != nil {
+					return err
+				}
+				_, err = io.WriteString(c.OutOrStdout(), file)
+				return err
+			}
+			if err := agreed(c, yes, "this changes settings of this host: "+strings.Join(told, ", ")); err != nil {
+				return err
 			}
 			t, err := host.open()
 			if err != nil {
@@ -71,39 +87,38 @@ With --persist the settings also stand after the next boot: in
 	host.register(c.Flags())
 	c.Flags().StringArrayVar(&set, "set", nil, "a setting and its value, as net.core.rmem_max=4194304; may be given again")
 	c.Flags().BoolVar(&yes, "yes", false, "do not ask before this host is changed")
-	c.Flags().BoolVar(&persist, "persist", false, "make the settings stand after the next boot, too")
-	c.Flags().BoolVar(&asJSON, "json", false, "as JSON")
+	c.Flags().BoolVar(&text, "print", false, "change nothing; print a sysctl.d file that makes the settings at the next boot")
+	c.Flags().StringVar(&asJSON, "json", "", jsonHelp)
 	return c
 }
 
-// request is what a run advises for this host, once the user has agreed.
-func (f *adviceFlags) request(c *cobra.Command, ref string, persist, yes bool) (tune.Request, error) {
-	r := tune.Request{Persist: persist}
+// request is what a run advises for this host, with its words.
+func (f *adviceFlags) request(c *cobra.Command, ref string) (r tune.Request, told []string, err error) {
 	_, l, err := f.list(ref)
 	if err != nil {
-		return r, err
+		return r, nil, err
 	}
 	r.Run = l.Run
-	var told, others []string
+	var others []string
 	r.Changes, told, others = wanted(l.Advice)
 	if len(l.Advice) > 0 && len(l.Here) == 0 {
-		return r, fmt.Errorf("this host had no part in run %s, and no other host is changed; pelt tune advise %s prints the commands for those that had", l.Run, l.Run)
+		return r, nil, fmt.Errorf("this host had no part in run %s, and no other host is changed; "+
+			"pelt tune advise %s prints the commands for those that had", l.Run, l.Run)
 	}
 	for _, text := range others {
 		fmt.Fprintln(c.ErrOrStderr(), "not done here: "+text)
 	}
 	if len(r.Changes) == 0 {
 		fmt.Fprintf(c.ErrOrStderr(), "nothing is to be changed on this host: run %s calls for no setting of it that pelt can make\n", l.Run)
-		return r, nil
 	}
-	return r, agreed(c, yes, "this changes settings of this host: "+strings.Join(told, ", "))
+	return r, told, nil
 }
 
 // wanted parts advice into changes of this host, each with its words, and what is left to
 // others. Of what several nodes of this host call for, the larger value is meant.
 func wanted(list []model.Advised) (changes []tune.Change, told, others []string) {
 	for _, a := range list {
-		if a.Limit {
+		if !a.Proposes() {
 			continue
 		}
 		if !a.Apply {
@@ -131,12 +146,12 @@ func byHand(a model.Advised) string {
 }
 
 // tellDone lists what became of each value.
-func tellDone(w io.Writer, done []tune.Done, asJSON bool) error {
-	if asJSON {
+func tellDone(w io.Writer, done []tune.Done, asJSON string) error {
+	if asJSON != "" {
 		if done == nil {
 			done = []tune.Done{}
 		}
-		return writeJSON(w, struct {
+		return writeJSON(w, asJSON, struct {
 			Format string      `json:"format"`
 			Done   []tune.Done `json:"done"`
 		}{model.TuneFormat, done})
@@ -152,14 +167,13 @@ func tellDone(w io.Writer, done []tune.Done, asJSON bool) error {
 func newTuneRevert() *cobra.Command {
 	var host tuneHost
 	var o tune.RevertOptions
-	var asJSON bool
+	var asJSON string
 	c := &cobra.Command{
 		Use:   "revert",
 		Short: "Take back what apply and trial changed on this host, the latest first",
-		Long: `revert restores each value that pelt tune changed, as the kernel gave it, and removes
-or restores the files of --persist. It may be called at any time, also after pelt was
-killed. What somebody else changed since stays, and is told, with exit code 1;
---force restores that as well.`,
+		Long: `revert restores each value that pelt tune changed, as the kernel gave it. It may be
+called at any time, also after pelt was killed. What somebody else changed since
+stays, and is told, with exit code 1; --force restores that as well.`,
 		Example: "  pelt tune revert\n  pelt tune revert --last",
 		Args:    cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
@@ -189,6 +203,6 @@ killed. What somebody else changed since stays, and is told, with exit code 1;
 	host.register(c.Flags())
 	c.Flags().BoolVar(&o.Last, "last", false, "only the latest change")
 	c.Flags().BoolVar(&o.Force, "force", false, "also what somebody else changed since")
-	c.Flags().BoolVar(&asJSON, "json", false, "as JSON")
+	c.Flags().StringVar(&asJSON, "json", "", jsonHelp)
 	return c
 }

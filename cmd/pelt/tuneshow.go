@@ -13,7 +13,8 @@ import (
 
 func newTuneShow() *cobra.Command {
 	var host tuneHost
-	var asJSON, knobs bool
+	var asJSON string
+	var knobs bool
 	c := &cobra.Command{
 		Use:     "show",
 		Short:   "Tell what is changed on this host, from what, and what stands there now",
@@ -23,9 +24,6 @@ func newTuneShow() *cobra.Command {
 			if knobs {
 				return showKnobs(c, asJSON)
 			}
-			if err := host.check(); err != nil {
-				return err
-			}
 			t, err := tune.Look(tune.Options{Root: host.root})
 			if err != nil {
 				return tuneError(err)
@@ -34,13 +32,13 @@ func newTuneShow() *cobra.Command {
 			if err := t.Close(); err != nil {
 				return err
 			}
-			if asJSON {
+			if asJSON != "" {
 				if list == nil {
-					list = []tune.Standing{}
+					list = []tune.Setting{}
 				}
-				return writeJSON(c.OutOrStdout(), struct {
-					Format  string          `json:"format"`
-					Changed []tune.Standing `json:"changed"`
+				return writeJSON(c.OutOrStdout(), asJSON, struct {
+					Format  string         `json:"format"`
+					Changed []tune.Setting `json:"changed"`
 				}{model.TuneFormat, list})
 			}
 			if len(list) == 0 {
@@ -60,14 +58,14 @@ func newTuneShow() *cobra.Command {
 		},
 	}
 	host.register(c.Flags())
-	c.Flags().BoolVar(&asJSON, "json", false, "as JSON")
+	c.Flags().StringVar(&asJSON, "json", "", jsonHelp)
 	c.Flags().BoolVar(&knobs, "knobs", false, "list what can be set, in place of what is changed")
 	return c
 }
 
-func showKnobs(c *cobra.Command, asJSON bool) error {
-	if asJSON {
-		return writeJSON(c.OutOrStdout(), struct {
+func showKnobs(c *cobra.Command, asJSON string) error {
+	if asJSON != "" {
+		return writeJSON(c.OutOrStdout(), asJSON, struct {
 			Format string      `json:"format"`
 			Knobs  []tune.Knob `json:"knobs"`
 		}{model.TuneFormat, tune.Knobs()})
@@ -87,10 +85,5 @@ func orDash(s string) string {
 	return s
 }
 
-// brief is a value in a table: a file is too long for one.
-func brief(s string) string {
-	if strings.Contains(s, "\n") {
-		return fmt.Sprintf("%d lines", strings.Count(s, "\n"))
-	}
-	return orDash(strings.Join(strings.Fields(s), " "))
-}
+// brief is a value in a table.
+func brief(s string) string { return orDash(strings.Join(strings.Fields(s), " ")) }

@@ -15,18 +15,17 @@ import (
 	"pelt/internal/outfile"
 	"pelt/model"
 	"pelt/plan"
-	"pelt/report"
 	"pelt/run"
 	"pelt/run/tuning"
 	"pelt/tune"
 	"pelt/unit"
+	"pelt/view"
 )
 
 // tuneTrialFlags say what is sent while settings are tried.
 type tuneTrialFlags struct {
-	traffic trafficFlags
-	common  commonFlags
-	inPlan  bool
+	test
+	inPlan bool
 }
 
 // trialRepeats are the trials without and with each setting.
@@ -36,15 +35,20 @@ const trialRepeats = 5
 const trialRedo = 5
 
 func (f *tuneTrialFlags) register(s *pflag.FlagSet) {
-	f.traffic.register(s)
-	f.common.register(s)
-	f.traffic.repeats = trialRepeats
-	s.Lookup("repeats").DefValue = fmt.Sprint(trialRepeats)
-	s.Lookup("repeats").Usage = "trials without and with each setting, in turn: 3 or more"
-	s.Lookup("payload").Usage = "payload size in bytes, or several (default 64)"
+	f.test.register(s, preset{
+		knobs: ofCurve,
+		defaults: map[string]string{
+			"payload": "64", "rate": "max", "direction": "up", "streams": "1", "time": "2s", "warmup": "500ms",
+			"repeats": fmt.Sprint(trialRepeats),
+		},
+		help: map[string]string{
+			"repeats":  "trials without and with each setting, in turn: 3 or more",
+			"payload":  "payload size in bytes, or several",
+			"max-loss": "exit code 3 if more of all packets is lost at last: 0%, 0.1%",
+		},
+	})
 	s.Lookup("json").Usage = "write what was tried as one JSON document to FILE, or - for standard output"
 	s.Lookup("yes").Usage = "do not ask before sending to a public address, nor before settings of this host are changed"
-	s.Lookup("max-loss").Usage = "exit code 3 if more of all packets is lost at last: 0%, 0.1%"
 	s.BoolVar(&f.inPlan, "plan-only", false, "change nothing of this host: try only what pelt's own sockets may ask for")
 	for _, name := range []string{"csv", "html", "chart", "record", "control", "bulk", "proto"} {
 		_ = s.MarkHidden(name) // of each run that it makes: pelt report
@@ -74,11 +78,8 @@ so trial asks first, unless --yes. No other host is changed.`,
 }
 
 func (f *tuneTrialFlags) plan(c *cobra.Command, target string) (model.Plan, error) {
-	o, err := f.traffic.options(target)
-	if empty := emptyFlag(c); err == nil && empty != "" {
-		err = usagef("--%s: is empty; leave it out for its default", empty)
-	}
-	if err == nil && f.common.record != "" {
+	err := f.read(target, false)
+	if err == nil && f.record != "" {
 		err = usagef("--record: is of one run, and this makes several: pelt curve TARGET --record FILE")
 	}
 	for _, name := range []string{"csv", "html", "chart"} {
@@ -89,14 +90,13 @@ func (f *tuneTrialFlags) plan(c *cobra.Command, target string) (model.Plan, erro
 	if err != nil {
 		return model.Plan{}, err
 	}
-	f.common.apply(&o)
-	if len(o.Payloads) == 0 && len(o.Frames) == 0 && !o.Whole {
-		o.Payloads = []int{64}
+	if len(f.Payloads) == 0 && len(f.Frames) == 0 && !f.Whole {
+		f.Payloads = []int{64}
 	}
-	if o.Links, err = f.common.links(); err != nil {
-		return model.Plan{}, err
+	if f.Repeats == 0 {
+		f.Repeats = trialRepeats
 	}
-	p, err := plan.Curve(o)
+	p, err := plan.Curve(f.Options)
 	p.Design.Redo = trialRedo
 	return p, err
 }
@@ -106,15 +106,15 @@ func (f *tuneTrialFlags) run(c *cobra.Command, target string) error {
 	if err != nil {
 		return err
 	}
-	if f.common.printOut {
-		return f.common.execute(c, p)
+	if f.printOut {
+		return f.execute(c, p)
 	}
-	if json := f.common.output.json; json != "" && json != "-" {
+	if json := f.output.json; json != "" && json != "-" {
 		if err := outfile.Check(json); err != nil {
 			return fmt.Errorf("--json: %w", err)
 		}
 	}
-	if err := f.common.consents(c, p); err != nil {
+	if err := f.consents(c, p); err != nil {
 		return err
 	}
 	if code, done, err := viaUserNamespace(p.Target, c.ErrOrStderr()); done {
@@ -124,11 +124,11 @@ func (f *tuneTrialFlags) run(c *cobra.Command, target string) error {
 	if err != nil {
 		return err
 	}
-	s := newScreen(c.ErrOrStderr())
+	s := newScreen(c.ErrOrStderr(), f.progress)
 	say := func(text string) { s.event(run.Event{Note: text}) }
 	out, err := tuning.Search(c.Context(), p, tuning.Options{
 		Execute: func(ctx context.Context, p model.Plan, before func(context.Context, model.Trial) error) (model.Document, error) {
-			doc, err := run.Execute(ctx, p, run.Options{Version: version(), Code: f.common.secret(), Store: f.common.openStore(s), Uncalibrated: f.common.uncalibrated, Before: before, Events: s.event})
+			doc, err := run.Execute(ctx, p, run.Options{Version: version(), Arguments: withoutCodes(os.Args[1:]), Code: f.secret(), Store: f.openStore(s), Uncalibrated: f.uncalibrated, Before: before, Events: s.event})
 			s.done()
 			return doc, err
 		},
@@ -174,15 +174,15 @@ func (f *tuneTrialFlags) tuner(c *cobra.Command) (*tune.Tuner, error) {
 	if err != nil {
 		return nil, tuneError(err)
 	}
-	if err := agreed(c, f.common.yes, "settings of this host may be changed while this runs, and those that help stay until pelt tune revert; --plan-only changes none"); err != nil {
+	if err := agreed(c, f.yes, "settings of this host may be changed while this runs, and those that help stay until pelt tune revert; --plan-only changes none"); err != nil {
 		return nil, errors.Join(err, t.Close())
 	}
 	return t, nil
 }
 
 func (f *tuneTrialFlags) write(c *cobra.Command, out model.TuneTrial) error {
-	asJSON := func(w io.Writer) error { return writeJSON(w, out) }
-	switch path := f.common.output.json; path {
+	asJSON := func(w io.Writer) error { return encodeJSON(w, out) }
+	switch path := f.output.json; path {
 	case "-":
 		return asJSON(c.OutOrStdout())
 	case "":
@@ -192,6 +192,5 @@ func (f *tuneTrialFlags) write(c *cobra.Command, out model.TuneTrial) error {
 		}
 		fmt.Fprintf(c.ErrOrStderr(), "wrote %s\n", path)
 	}
-	width, colour := terminal(os.Stdout)
-	return report.TuneTrialText(c.OutOrStdout(), out, width, colour)
+	return printPage(c, view.TuneTrial(out), "")
 }

@@ -141,7 +141,7 @@ func (c *caller) ask(k *attempt, now time.Time) bool {
 		c.fail(k, name, fmt.Sprintf("%s (%s)", text, name))
 		return false
 	}
-	if k.counts && c.o.setUp != nil {
+	if k.counts {
 		c.o.setUp.Record(c.s.number, int64(now.Sub(k.begun)), 1)
 	}
 	o := c.o.e.order

@@ -14,23 +14,13 @@ import (
 	"golang.org/x/sys/unix"
 
 	"pelt/engine"
-	"pelt/measure"
+	"pelt/internal/testenv"
 	"pelt/model"
 	"pelt/unit"
 )
 
 func connections(mode string, streams int) model.Flow {
 	return model.Flow{Name: "up", Protocol: model.TCP, From: model.Sender, To: model.Receiver, PayloadBytes: model.ConnectionMessageBytes, Streams: streams, Connections: mode}
-}
-
-// callers is a pair whose sender keeps the distribution of set-up times.
-func callers(t *testing.T, host engine.Host, address string, f model.Flow, timing model.Timing) *pair {
-	t.Helper()
-	p := newPair(t, host, address, false, f, timing)
-	p.engines[0].config.NewHistogram = func(parts int) engine.Histogram { return measure.NewHistogram(parts) }
-	p.sender.Close()
-	p.sender = p.prepare(withPeer(p.send, address, p.receiver.Ports()))
-	return p
 }
 
 func withPeer(o engine.Order, address string, ports []uint16) engine.Order {
@@ -55,10 +45,10 @@ func TestConnectionRate(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			f := connections(model.ConnectionRate, 2)
 			c.change(&f)
-			p := callers(t, newNamespace(t), c.address, f, timing(100*time.Millisecond, 400*time.Millisecond, time.Second))
+			p := newPair(t, newNamespace(t), c.address, false, f, timing(100*time.Millisecond, 400*time.Millisecond, time.Second))
 			p.connect()
 			s, r := p.play()
-			if share := p.sender.Report().CPU.ThreadRatio; share <= 0.001 || share > 1.05 {
+			if share := p.sender.account().CPU.ThreadRatio; share <= 0.001 || share > 1.05 {
 				t.Errorf("the busiest thread took %v of a core", share)
 			}
 			x := s.Connections
@@ -101,12 +91,12 @@ func TestLateAttemptOfTheWarmup(t *testing.T) {
 	const warmup = 100 * time.Millisecond
 	f := connections(model.ConnectionRate, 1)
 	f.Rate, f.Burst = unit.PacketRate(200), 200 // one every 5 ms
-	p := callers(t, newNamespace(t), "127.0.0.1", f, timing(warmup, time.Second, time.Second))
+	p := newPair(t, newNamespace(t), "127.0.0.1", false, f, timing(warmup, time.Second, time.Second))
 	p.connect()
-	e := p.sender.(*end)
+	e := p.sender.t
 	o := e.opening
 	o.most, o.begun = model.MaxConnections, time.Now()
-	c := &caller{o: o, s: e.streams[0], calls: map[int32]*attempt{}}
+	c := &caller{o: o, s: e.streams[0], calls: map[int32]*attempt{}, turns: o.plan.turns(0)}
 	c.way, c.family = address(e.peer(0))
 	poll, err := unix.EpollCreate1(unix.EPOLL_CLOEXEC)
 	if err != nil {
@@ -127,6 +117,7 @@ func TestLateAttemptOfTheWarmup(t *testing.T) {
 // TestConnectionsKept: they stay open until the path lets no more through, and the
 // account says how many were open and what stopped the next one.
 func TestConnectionsKept(t *testing.T) {
+	testenv.Tool(t, "nft")
 	leakCheck(t)
 	const most = 300
 	for _, c := range []struct {
@@ -139,7 +130,7 @@ func TestConnectionsKept(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			ns := newNamespace(t)
-			p := callers(t, ns, "127.0.0.1", connections(model.ConnectionKeep, 2), timing(50*time.Millisecond, 20*time.Second, time.Second))
+			p := newPair(t, ns, "127.0.0.1", false, connections(model.ConnectionKeep, 2), timing(50*time.Millisecond, 20*time.Second, time.Second))
 			p.connect()
 			if err := ns.Do(func() error {
 				out, err := exec.Command("nft", "table ip t { chain c { type filter hook output priority 0; tcp flags & (syn|ack) == syn ct state new limit rate over 1/day burst 300 packets "+c.rule+"; }; }").CombinedOutput()
@@ -187,7 +178,7 @@ func TestConnectionsOfTheHost(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		p := callers(t, newNamespace(t), "127.0.0.1", connections(model.ConnectionKeep, 1), timing(0, 20*time.Second, time.Second))
+		p := newPair(t, newNamespace(t), "127.0.0.1", false, connections(model.ConnectionKeep, 1), timing(0, 20*time.Second, time.Second))
 		p.connect()
 		few := unix.Rlimit{Cur: uint64(len(open)) + spareFiles + 200, Max: old.Max}
 		if err := unix.Setrlimit(unix.RLIMIT_NOFILE, &few); err != nil {
@@ -205,7 +196,7 @@ func TestConnectionsOfTheHost(t *testing.T) {
 	})
 	t.Run("ports", func(t *testing.T) {
 		ns := newNamespace(t)
-		p := callers(t, ns, "127.0.0.1", connections(model.ConnectionKeep, 1), timing(0, 20*time.Second, time.Second))
+		p := newPair(t, ns, "127.0.0.1", false, connections(model.ConnectionKeep, 1), timing(0, 20*time.Second, time.Second))
 		p.connect()
 		if err := ns.Do(func() error {
 			return os.WriteFile("/proc/sys/net/ipv4/ip_local_port_range", []byte("40000 40099"), 0)
@@ -224,14 +215,14 @@ func TestConnectionsOfTheHost(t *testing.T) {
 // TestReceiverIsFull: the receiver's own limit is told as such.
 func TestReceiverIsFull(t *testing.T) {
 	leakCheck(t)
-	p := callers(t, newNamespace(t), "127.0.0.1", connections(model.ConnectionKeep, 1), timing(0, 20*time.Second, time.Second))
-	p.receiver.(*end).most = 70
+	p := newPair(t, newNamespace(t), "127.0.0.1", false, connections(model.ConnectionKeep, 1), timing(0, 20*time.Second, time.Second))
+	p.receiver.t.most = 70
 	p.connect()
 	s, r := p.play()
 	if x := s.Connections; x.OpenMax != 70 || x.Failed["closed"]+x.Failed["ECONNRESET"]+x.Failed["under way"] == 0 || x.HostLimit || r.Tally.Received != 70 {
 		t.Errorf("%+v, %d taken, want 70", x, r.Tally.Received)
 	}
-	w := strings.Join(p.receiver.Report().Warnings, " ")
+	w := strings.Join(p.receiver.account().Warnings, " ")
 	if !strings.Contains(w, "were turned away here, not by the path: this host may open") || strings.Contains(w, "strange") || r.Foreign != 0 {
 		t.Errorf("the receiver warns: %s; %d strangers", w, r.Foreign)
 	}
@@ -241,12 +232,12 @@ func TestReceiverIsFull(t *testing.T) {
 // TestConnectionsBroken: those that somebody else ends while they are kept are told.
 func TestConnectionsBroken(t *testing.T) {
 	leakCheck(t)
-	p := callers(t, newNamespace(t), "127.0.0.1", connections(model.ConnectionKeep, 1), timing(0, time.Minute, time.Second))
+	p := newPair(t, newNamespace(t), "127.0.0.1", false, connections(model.ConnectionKeep, 1), timing(0, time.Minute, time.Second))
 	p.connect()
 	ended := make(chan error, 1)
-	go func() { ended <- p.sender.Run(t.Context()) }()
-	e := p.receiver.(*end)
-	o := p.sender.(*end).opening
+	go func() { ended <- p.sender.run(t.Context()) }()
+	e := p.receiver.t
+	o := p.sender.t.opening
 	wait := func(what string, ok func() bool) {
 		t.Helper()
 		for deadline := time.Now().Add(10 * time.Second); !ok(); time.Sleep(time.Millisecond) {
@@ -266,7 +257,7 @@ func TestConnectionsBroken(t *testing.T) {
 	if err := <-ended; err != nil {
 		t.Error(err)
 	}
-	if r := p.sender.Report(); !r.Stopped || r.Send.Connections.Broken != 50 {
+	if r := p.sender.account(); !r.Stopped || r.Send.Connections.Broken != 50 {
 		t.Errorf("report: %+v of %+v", r, r.Send.Connections)
 	}
 	p.close()
@@ -291,14 +282,14 @@ func TestTicketsNeedConsent(t *testing.T) {
 		}
 		return n
 	}
-	right, wrong := p.send.Key, []byte(strings.Repeat("x", keyBytes))
+	right, wrong := p.send.Key, []byte(strings.Repeat("x", engine.KeyBytes))
 	if n := present(p.send.Trial, 0, right); n != 0 {
 		t.Errorf("before consent a ticket got %d B", n)
 	}
 	p.connect()
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
-	go func() { ended <- p.receiver.Run(ctx) }()
+	go func() { ended <- p.receiver.run(ctx) }()
 	for _, c := range []struct {
 		name          string
 		trial, stream uint16
@@ -316,18 +307,18 @@ func TestTicketsNeedConsent(t *testing.T) {
 	}
 	cancel()
 	<-ended
-	if n := p.receiver.Report().Receive.Tally.Received; n != 1 {
+	if n := p.receiver.account().Receive.Tally.Received; n != 1 {
 		t.Errorf("%d connections were taken, want 1", n)
 	}
 	p.close()
 }
 
 func FuzzTicket(f *testing.F) {
-	key := []byte(strings.Repeat("k", keyBytes))
+	key := []byte(strings.Repeat("k", engine.KeyBytes))
 	f.Add(makeTicket(nil, 1, 2, 3, 4, key))
 	f.Add(make([]byte, ticketBytes))
 	f.Fuzz(func(t *testing.T, b []byte) {
-		if !isTicket(b) {
+		if len(b) != ticketBytes || !isTicket(b) {
 			return
 		}
 		to, stream := ticketRoute(b)
@@ -335,8 +326,8 @@ func FuzzTicket(f *testing.F) {
 		if ticketSigned(b, key) && string(again[:14]) != string(b[:14]) {
 			t.Errorf("% x was read as %v, stream %d", b, to, stream)
 		}
-		if _, ok := parseHello(b); ok {
-			t.Error("a ticket is a hello, too")
+		if _, _, ok := engine.ConsentOf(b[:min(len(b), engine.ConsentBytes)]); ok {
+			t.Error("a ticket is a message of the consent, too")
 		}
 	})
 }

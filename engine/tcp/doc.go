@@ -8,11 +8,9 @@
 //
 // # Consent
 //
-// The end that dials opens each connection with a hello that names trial, flow
-// and stream; the listening end answers with a welcome, the dialing end with a
-// confirmation. Each carries a nonce or answers one, and a MAC by the flow's
-// key, so a stranger, a replay or a wrong key never becomes a stream. All
-// flows of an Engine share one listening port.
+// Each connection begins with the messages of engine/consent.go, so a stranger, a
+// replay or a wrong key never becomes a stream. All flows of an Engine share one
+// listening port.
 //
 // # Measured part
 //

@@ -2,7 +2,6 @@ package tcp
 
 import (
 	"context"
-	"crypto/rand"
 	"errors"
 	"fmt"
 	"io"
@@ -24,7 +23,7 @@ type count = atomic.Uint64
 type end struct {
 	host    engine.Host
 	order   engine.Order
-	clock   clock
+	clock   engine.Clock
 	message []byte // what a sender writes
 
 	listener      *listener // nil on a dialing end
@@ -52,9 +51,9 @@ type end struct {
 	quit  chan struct{} // closed by Stop
 	first chan struct{} // receiver: closed at the flow's first byte
 	idle  chan struct{} // closed when all streams of Run have ended
-	over  chan struct{} // closed when a sender's measured part is over, or Finish lets a receiver go
+	over  chan struct{} // closed when a sender's measured part is over
 
-	stopOnce, firstOnce, overOnce sync.Once
+	firstOnce sync.Once
 
 	origin       atomic.Int64 // when the warm-up began, ns after the clock's start; set before first is closed
 	firstSeen    atomic.Int64 // receiver, measured part: ns after the clock's start, plus 1; 0 none
@@ -86,7 +85,8 @@ type stream struct {
 	asked         time.Duration // receiver of HTTP: when, after the clock's start; its goroutine's until it ends
 	answered      time.Duration // likewise when all of the answer was there; 0 not yet
 	made          count         // sender with a rate: writes of the measured part
-	heldBack      count         // sender with a rate: writes not made because TCP took no more
+	late          count         // sender with a rate: writes of the measured part not made because it was late
+	heldBack      count         // likewise because TCP took no more
 	tickets       count         // receiver of connections: taken in the measured part
 	burst         int           // sender with a rate: most writes made in one go; the writer's until it ends
 	control       string        // sender: congestion control in use, read back
@@ -122,11 +122,11 @@ func (e *end) Ports() []uint16 {
 	return ports
 }
 
-// Connect makes all streams, each with mutual consent. See engine.End.
-func (e *end) Connect(ctx context.Context) error {
+// Connect makes all streams, each with mutual consent. See engine.Transport.
+func (e *end) Connect(ctx context.Context) ([]engine.Stream, error) {
 	if e.listener == nil {
 		if err := e.dialAll(ctx); err != nil {
-			return err
+			return nil, err
 		}
 	}
 	select {
@@ -134,18 +134,22 @@ func (e *end) Connect(ctx context.Context) error {
 		e.mu.Lock()
 		defer e.mu.Unlock()
 		if e.failed != nil {
-			return fmt.Errorf("connect tcp: %w", e.failed)
+			return nil, fmt.Errorf("connect tcp: %w", e.failed)
 		}
-		return nil
+		streams := make([]engine.Stream, len(e.streams))
+		for i, s := range e.streams {
+			streams[i] = engine.Stream{Local: s.conn.LocalAddr().(*net.TCPAddr).AddrPort(), Remote: s.conn.RemoteAddr().(*net.TCPAddr).AddrPort()}
+		}
+		return streams, nil
 	case <-e.quit:
-		return fmt.Errorf("connect tcp: %w", errStopped)
+		return nil, fmt.Errorf("connect tcp: %w", errStopped)
 	case <-ctx.Done():
 		e.mu.Lock()
 		defer e.mu.Unlock()
 		if e.listener == nil { // all were opened from here when the time ended
-			return fmt.Errorf("connect tcp: %w", context.Cause(ctx))
+			return nil, fmt.Errorf("connect tcp: %w", context.Cause(ctx))
 		}
-		return fmt.Errorf("connect tcp: the peer opened %d of %d streams on port %d: %w", e.joined, len(e.streams), e.listener.port, context.Cause(ctx))
+		return nil, fmt.Errorf("connect tcp: the peer opened %d of %d streams on port %d: %w", e.joined, len(e.streams), e.listener.port, context.Cause(ctx))
 	}
 }
 
@@ -258,64 +262,59 @@ func (e *end) explain(ctx context.Context, err error, i int) error {
 	return err
 }
 
-// prove does the dialing end's part of the opening, see hello.go.
+// prove does the dialing end's part of the consent.
 func (e *end) prove(ctx context.Context, conn *net.TCPConn, i int) error {
 	defer context.AfterFunc(ctx, func() { conn.SetDeadline(longAgo) })()
-	h := hello{trial: e.order.Trial, tag: e.order.Tag, stream: uint16(i)}
-	rand.Read(h.nonce[:]) // never fails, see crypto/rand
-	message := h.marshal(e.order.Key)
-	welcome := make([]byte, welcomeBytes)
-	_, err := conn.Write(message)
-	if err == nil {
-		_, err = io.ReadFull(conn, welcome)
-	}
+	err := ask(conn, engine.NewConsentDialer(e.order.StreamKey(i)))
 	switch {
 	case ctx.Err() != nil:
 		return context.Cause(ctx)
 	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, syscall.ECONNRESET), errors.Is(err, syscall.EPIPE):
 		return fmt.Errorf("the peer does not consent to this flow: %w", err)
-	case err != nil:
-		return err
-	case !welcomeSigned(message, welcome, e.order.Key):
-		return errors.New("who answers there is not the peer of this flow")
 	}
-	if _, err := conn.Write(makeConfirm(message, welcome, e.order.Key)); err != nil {
-		return err
+	return err
+}
+
+// ask returns once the listener is ready.
+func ask(conn net.Conn, consent *engine.ConsentDialer) error {
+	for done := false; !done; {
+		message := consent.Message()
+		if _, err := conn.Write(message[:]); err != nil {
+			return err
+		}
+		if _, err := io.ReadFull(conn, message[:]); err != nil {
+			return err
+		}
+		var turn bool
+		if turn, done = consent.Hear(message[:]); !turn && !done {
+			return errors.New("who answers there is not the peer of this flow")
+		}
 	}
 	return nil
 }
 
 var longAgo = time.Unix(1, 0)
 
-// Run sends or receives. See engine.End.
-func (e *end) Run(ctx context.Context) error {
-	select {
-	case <-e.ready:
-	default:
-		return errors.New("run tcp: not connected")
-	}
-	if e.failedOrNone() {
-		return errors.New("run tcp: a stream could not be used")
-	}
-	defer context.AfterFunc(ctx, e.Stop)()
+// Run sends or receives. See engine.Transport.
+func (e *end) Run(reading func()) error {
 	switch {
 	case e.opening != nil:
 		return e.open()
 	case e.order.Role == engine.Send:
 		return e.send()
 	}
+	reading() // what comes earlier waits for the readers, and holds the sender back
 	return e.receive()
 }
 
 // Stop ends Run and Connect at once, even while TCP takes or brings nothing.
 func (e *end) Stop() {
-	e.stopOnce.Do(func() {
-		close(e.quit)
-		e.interrupt()
-	})
+	close(e.quit)
+	e.interrupt()
 }
 
-func (e *end) letGo() { e.overOnce.Do(func() { close(e.over) }) }
+// Pulse says that TCP has no probe packets.
+func (e *end) Pulse(uint64) uint64 { return 0 }
 
 // interrupt wakes every stream that waits in a read or a write.
 func (e *end) interrupt() {
@@ -330,12 +329,7 @@ func (e *end) interrupt() {
 
 // Close frees the connections and, with the last listening end, the port.
 func (e *end) Close() error {
-	e.Stop()
 	e.mu.Lock()
-	if e.closed {
-		e.mu.Unlock()
-		return nil
-	}
 	e.closed = true
 	var errs []error
 	for _, s := range e.streams {

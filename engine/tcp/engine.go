@@ -5,10 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
-	"net/netip"
-	"slices"
 	"sync"
-	"time"
 
 	"pelt/engine"
 	"pelt/model"
@@ -17,9 +14,6 @@ import (
 // Config sets up an Engine.
 type Config struct {
 	Port uint16 // of the listening ends; 0 lets the system choose
-	// NewHistogram makes the distribution of a flow of connections' set-up times;
-	// without it there is none.
-	NewHistogram engine.NewHistogram
 }
 
 // Engine makes TCP ends on one host. It is safe for concurrent use.
@@ -37,8 +31,8 @@ func New(c Config) *Engine { return &Engine{config: c} }
 // Name is tcp.
 func (*Engine) Name() string { return string(model.TCP) }
 
-// Prepare opens one end. See engine.Engine.
-func (g *Engine) Prepare(ctx context.Context, host engine.Host, order engine.Order) (engine.End, error) {
+// Open opens one end. See engine.Engine.
+func (g *Engine) Open(ctx context.Context, host engine.Host, order engine.Order) (engine.Transport, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, fmt.Errorf("prepare tcp: %w", err)
 	}
@@ -50,7 +44,7 @@ func (g *Engine) Prepare(ctx context.Context, host engine.Host, order engine.Ord
 	}
 	e := newEnd(host, order)
 	if order.Flow.Connections != "" && order.Role == engine.Send {
-		e.opening = newOpening(e, g.config.NewHistogram)
+		e.opening = newOpening(e)
 	}
 	if !order.Listen {
 		return e, nil
@@ -70,7 +64,7 @@ func newEnd(host engine.Host, order engine.Order) *end {
 		order.Timing.WarmupSeconds = 0 // the sender lets it pass before the first one
 	}
 	e := &end{
-		host: host, order: order, clock: newClock(),
+		host: host, order: order, clock: engine.NewClock(),
 		streams: make([]*stream, order.Flow.Streams),
 		ready:   make(chan struct{}), quit: make(chan struct{}), first: make(chan struct{}),
 		idle: make(chan struct{}), over: make(chan struct{}),
@@ -113,44 +107,20 @@ func (g *Engine) release(l *listener) error {
 	return l.close()
 }
 
-// check refuses what no host could run; orders come from other machines.
+// check refuses what this engine, or this host, could never run.
 func check(o engine.Order) error {
 	refuse := func(format string, args ...any) error {
 		return &engine.Refusal{Why: "the tcp engine " + fmt.Sprintf(format, args...)}
 	}
-	f, t := o.Flow, o.Timing
-	within := func(s float64, most time.Duration) bool { return s >= 0 && s <= most.Seconds() }
-	switch {
+	switch f := o.Flow; {
 	case f.Protocol != model.TCP:
 		return refuse("carries no %s", f.Protocol)
-	case o.Role != engine.Send && o.Role != engine.Receive:
+	case !o.Traffic():
 		return refuse("has no role %q", o.Role)
-	case f.Streams < 1 || f.Streams > model.MaxStreams:
-		return refuse("carries 1 to %d streams, not %d", model.MaxStreams, f.Streams)
-	case f.PayloadBytes < 1 || f.PayloadBytes > model.MaxTCPWrite:
-		return refuse("writes 1 to %d B at a time, not %d", model.MaxTCPWrite, f.PayloadBytes)
-	case len(o.Key) != keyBytes:
-		return refuse("wants a key of %d B, not %d", keyBytes, len(o.Key))
-	case !within(t.WarmupSeconds, model.MaxWarmup), !within(t.MeasureSeconds, model.MaxMeasure), !within(t.DrainSeconds, model.MaxDrain), t.Measure() <= 0:
-		return refuse("cannot keep the timing %+v", t)
-	case f.DSCP < 0 || f.DSCP > 63:
-		return refuse("sets DSCP 0 to 63, not %d", f.DSCP)
-	case f.SourcePort < 0 || f.SourcePort+f.Streams-1 > model.MaxSourcePort:
-		return refuse("cannot use %d ports from %d", f.Streams, f.SourcePort)
-	case f.Burst < 0 || f.Burst > model.MaxBurst:
-		return refuse("cannot send bursts of %d", f.Burst)
-	case f.Connections != "" && f.Connections != model.ConnectionRate && f.Connections != model.ConnectionKeep:
-		return refuse("knows no connections %q", f.Connections)
 	case f.Connections != "" && (o.Role == engine.Send) == o.Listen:
 		return refuse("opens connections from the end that calls only; want a flow from there")
 	case f.Connections != "" && !opensConnections:
 		return refuse("opens many connections on Linux only")
-	case !o.Listen && !o.Peer.IsValid():
-		return refuse("cannot dial without the peer's address")
-	case !o.Listen && slices.ContainsFunc(f.SourceAddresses, func(a netip.Addr) bool { return a.Is4() != o.Peer.Unmap().Is4() }):
-		return refuse("cannot call a peer of one IP version from an address of the other")
-	case !o.Listen && len(o.Ports) != f.Streams:
-		return refuse("wants the peer's port of each of %d streams, not %d ports", f.Streams, len(o.Ports))
 	}
 	return nil
 }

@@ -139,8 +139,8 @@ func TestOptions(t *testing.T) {
 			if got := fmt.Sprint(dialing.Ports()); got != "[45731 45732]" {
 				t.Errorf("round %d: source ports %s", round, got)
 			}
-			for _, e := range []engine.End{p.sender, p.receiver} {
-				for i, s := range e.(*end).streams {
+			for _, e := range []testEnd{p.sender, p.receiver} {
+				for i, s := range e.t.streams {
 					tos := 0
 					control(s.raw, func(fd int) (err error) {
 						tos, err = unix.GetsockoptInt(fd, unix.IPPROTO_IP, unix.IP_TOS)
@@ -158,10 +158,10 @@ func TestOptions(t *testing.T) {
 
 func TestUnknownControlIsRefused(t *testing.T) {
 	for _, listens := range []bool{false, true} {
-		o := engine.Order{Flow: flow(1, 64, false), Timing: timing(0, time.Second, 0), Role: engine.Send, Listen: listens, Key: make([]byte, keyBytes)}
+		o := engine.Order{Flow: flow(1, 64, false), Timing: timing(0, time.Second, 0), Role: engine.Send, Listen: listens, Key: make([]byte, engine.KeyBytes)}
 		o.Flow.Control = "teleport"
 		o.Peer, o.Ports = mustAddr("127.0.0.1"), []uint16{1}
-		_, err := New(Config{}).Prepare(t.Context(), here{}, o)
+		_, err := prepare(New(Config{}), here{}, o)
 		var refusal *engine.Refusal
 		if !errors.As(err, &refusal) || !strings.Contains(refusal.Why, "teleport") || !strings.Contains(refusal.Why, "cubic") {
 			t.Errorf("listening %v: error %v, want a refusal that names teleport and what there is", listens, err)
@@ -190,11 +190,11 @@ func TestPinnedThreads(t *testing.T) {
 	leakCheck(t)
 	cores := affinity(t)
 	p := newPair(t, here{}, "127.0.0.1", false, flow(2, 64<<10, true), timing(0, 100*time.Millisecond, time.Second))
-	p.sender.(*end).order.CPU, p.receiver.(*end).order.CPU = 0, 1
+	p.sender.t.order.CPU, p.receiver.t.order.CPU = 0, 1
 	p.connect()
 	p.play()
-	for _, e := range []engine.End{p.sender, p.receiver} {
-		if r := e.Report(); !(r.CPU.ThreadRatio > 0 && r.CPU.ThreadRatio <= 1.1) {
+	for _, e := range []testEnd{p.sender, p.receiver} {
+		if r := e.account(); !(r.CPU.ThreadRatio > 0 && r.CPU.ThreadRatio <= 1.1) {
 			t.Errorf("the %s's busiest thread used %v of a core", r.Role, r.CPU.ThreadRatio)
 		}
 	}

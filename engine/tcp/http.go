@@ -121,7 +121,7 @@ func (e *end) askHTTP(s *stream, buffer []byte) error {
 	if err != nil {
 		return err
 	}
-	s.asked = time.Since(e.clock.begun)
+	s.asked = time.Since(e.clock.Began)
 	// No client, which would follow where the answer leads.
 	transport := &http.Transport{
 		DisableCompression: true, DisableKeepAlives: true,
@@ -141,11 +141,11 @@ func (e *end) askHTTP(s *stream, buffer []byte) error {
 	for {
 		n, err := answer.Body.Read(buffer)
 		if n > 0 {
-			e.account(s, n, time.Since(e.clock.begun))
+			e.account(s, n, time.Since(e.clock.Began))
 		}
 		switch {
 		case errors.Is(err, io.EOF):
-			s.answered = time.Since(e.clock.begun)
+			s.answered = time.Since(e.clock.Began)
 			return nil
 		case err != nil:
 			return err

@@ -1,7 +1,6 @@
 package tcp
 
 import (
-	"crypto/rand"
 	"errors"
 	"fmt"
 	"io"
@@ -110,38 +109,48 @@ func (l *listener) greet(conn *net.TCPConn) {
 
 func (l *listener) verify(conn *net.TCPConn) bool {
 	conn.SetDeadline(time.Now().Add(greetTime))
-	var message [helloBytes]byte
-	if _, err := io.ReadFull(conn, message[:]); err != nil {
+	var message [ticketBytes]byte
+	first := message[:engine.ConsentBytes]
+	if _, err := io.ReadFull(conn, first); err != nil {
 		return false
 	}
-	if isTicket(message[:]) {
+	if isTicket(first) {
+		if _, err := io.ReadFull(conn, message[len(first):]); err != nil {
+			return false
+		}
 		to, stream := ticketRoute(message[:])
 		e := l.find(to, stream, func(key []byte) bool { return ticketSigned(message[:], key) })
 		return e != nil && e.order.Flow.Connections != "" && e.takeTicket(conn, stream, message[:])
 	}
-	h, ok := parseHello(message[:])
+	named, _, ok := engine.ConsentOf(first)
 	if !ok {
 		return false
 	}
-	e := l.find(route{h.trial, h.tag}, int(h.stream), func(key []byte) bool { return helloSigned(message[:], key) })
+	stream := int(named.Stream)
+	e := l.find(route{named.Trial, named.Tag}, stream, func(key []byte) bool {
+		named.Key = key
+		return named.Signed(first)
+	})
 	if e == nil {
 		return false
 	}
-	var nonce [nonceBytes]byte
-	rand.Read(nonce[:]) // never fails, see crypto/rand
-	welcome := makeWelcome(message[:], nonce, e.order.Key)
-	if _, err := conn.Write(welcome); err != nil {
-		return false
+	consent := engine.NewConsentListener(named)
+	for from := conn.RemoteAddr().(*net.TCPAddr).AddrPort(); ; {
+		reply, ok := consent.Answer(first, from)
+		if !ok {
+			return false
+		}
+		if _, err := conn.Write(reply[:]); err != nil {
+			return false
+		}
+		if consent.Confirmed() {
+			conn.SetDeadline(time.Time{})
+			return e.take(stream, conn)
+		}
+		if _, err := io.ReadFull(conn, first); err != nil {
+			return false
+		}
 	}
-	var confirm [confirmBytes]byte
-	if _, err := io.ReadFull(conn, confirm[:]); err != nil {
-		return false
-	}
-	if !confirmSigned(message[:], welcome, confirm[:], e.order.Key) {
-		return false
-	}
-	conn.SetDeadline(time.Time{})
-	return e.take(int(h.stream), conn)
 }
 
 func (l *listener) find(to route, stream int, signed func(key []byte) bool) *end {

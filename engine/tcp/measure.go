@@ -9,9 +9,9 @@ import (
 
 // measure reads the counters of all streams at the beginning of the measured
 // part, at each step and at its end. It returns at the end, or as soon as Stop
-// is called, Finish lets go or all streams have ended; the origin is set then.
+// is called or all streams have ended; the origin is set then.
 func (e *end) measure() span {
-	origin := e.clock.begun.Add(time.Duration(e.origin.Load()))
+	origin := e.clock.Began.Add(time.Duration(e.origin.Load()))
 	s := span{}
 	// Without a warm-up the counters of before the first byte are the base.
 	if warmup := e.order.Timing.Warmup(); warmup > 0 {
@@ -49,7 +49,6 @@ func (e *end) wait(until time.Time) bool {
 	case <-timer.C:
 		return true
 	case <-e.quit:
-	case <-e.over:
 	case <-e.idle:
 	}
 	return false

@@ -9,6 +9,8 @@ import (
 	"unsafe"
 
 	"golang.org/x/sys/unix"
+
+	"pelt/internal/testenv"
 )
 
 // namespace is a network namespace that only this descriptor holds.
@@ -21,6 +23,7 @@ func ownNamespace() (*os.File, error) {
 // newNamespace makes a namespace whose loopback is up; it ends with the test.
 func newNamespace(t *testing.T) *namespace {
 	t.Helper()
+	testenv.Root(t)
 	made := make(chan any, 1)
 	go func() {
 		runtime.LockOSThread() // never unlocked: the thread ends with the goroutine

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"pelt/engine"
+	"pelt/measure"
 	"pelt/model"
 )
 
@@ -24,8 +25,8 @@ const (
 type opening struct {
 	e    *end
 	keep bool
-	pace pace
-	slow bool // pace holds
+	plan schedule
+	slow bool // plan holds
 	most int64
 	why  string // most is not more
 
@@ -39,7 +40,7 @@ type opening struct {
 	openMax     atomic.Int64
 	perStep     []count
 	sentStep    []count
-	setUp       engine.Histogram // nil without
+	setUp       *measure.Histogram
 
 	mu      sync.Mutex
 	failed  map[string]uint64
@@ -49,14 +50,11 @@ type opening struct {
 	endOnce sync.Once
 }
 
-func newOpening(e *end, histogram engine.NewHistogram) *opening {
+func newOpening(e *end) *opening {
 	o := &opening{e: e, keep: e.order.Flow.Connections == model.ConnectionKeep, attempted: make([]count, e.order.Flow.Streams),
 		perStep: make([]count, len(e.stepSegments)), sentStep: make([]count, len(e.stepSegments)),
-		failed: map[string]uint64{}, enough: make(chan struct{})}
-	o.pace, o.slow = e.newPace()
-	if histogram != nil {
-		o.setUp = histogram(e.order.Flow.Streams)
-	}
+		failed: map[string]uint64{}, enough: make(chan struct{}), setUp: measure.NewHistogram(e.order.Flow.Streams)}
+	o.plan, o.slow = e.newSchedule()
 	return o
 }
 
@@ -66,7 +64,7 @@ func (e *end) open() error {
 	o := e.opening
 	o.most, o.why = mostOpen()
 	o.begun = time.Now()
-	e.origin.Store(int64(o.begun.Sub(e.clock.begun)))
+	e.origin.Store(int64(o.begun.Sub(e.clock.Began)))
 	e.spread(func(i int, s *stream) {
 		s.ended = e.host.Do(func() (err error) { // on a thread of the host's, which is the one to pin
 			e.onThread(i, func() { err = o.work(s) })
@@ -74,16 +72,14 @@ func (e *end) open() error {
 		})
 	})
 	span := e.measure()
-	e.letGo()
+	close(e.over)
 	<-e.idle
 	stopped := e.isStopped()
 	o.mu.Lock()
 	// One that was kept until no more could be opened has done what was ordered.
 	span.complete = span.complete || o.ended != "" && !stopped
 	o.mu.Unlock()
-	e.mu.Lock()
 	e.span = span
-	e.mu.Unlock()
 	for _, s := range e.streams {
 		if s.ended != nil {
 			return fmt.Errorf("open connections: %w", s.ended)
@@ -146,7 +142,7 @@ func (o *opening) report(span span) *engine.SendReport {
 	}
 	r.Planned, r.Accepted = r.Attempted, r.Attempted-min(o.refused.Load(), r.Attempted)
 	if o.slow && span.complete && !o.keep {
-		r.Planned = max(r.Attempted, o.pace.last-o.pace.first)
+		r.Planned = max(r.Attempted, o.plan.last-o.plan.first)
 	}
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -155,9 +151,7 @@ func (o *opening) report(span span) *engine.SendReport {
 	if o.keep {
 		c.MostOpen = uint64(o.most)
 	}
-	if o.setUp != nil {
-		c.SetUp = o.setUp.Percentiles()
-	}
+	c.SetUp = o.setUp.Percentiles()
 	r.Connections = c
 	return r
 }

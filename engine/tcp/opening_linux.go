@@ -49,13 +49,21 @@ type caller struct {
 	queue  []*attempt         // those in the order they were begun; some have ended
 	kept   map[int32]struct{}
 	free   []*attempt
-	number uint64 // of this stream's in the schedule
+	turns  turns     // of a flow with a rate
+	full   time.Time // since when there has been no room for another attempt; zero: there is some
 }
 
 // work opens the connections of one stream until the order is over and none is
 // under way any more.
 func (o *opening) work(s *stream) (err error) {
 	c := &caller{o: o, s: s, calls: map[int32]*attempt{}, kept: map[int32]struct{}{}}
+	if o.slow {
+		c.turns = o.plan.turns(s.number)
+		defer func() {
+			s.late.Add(c.turns.late)
+			s.heldBack.Add(c.turns.held)
+		}()
+	}
 	peer := o.e.peer(s.number)
 	c.way, c.family = address(peer)
 	if from := o.e.order.Flow.Source(s.number); from.IsValid() {
@@ -119,7 +127,14 @@ func (c *caller) start(now time.Time, share int) (wait int) {
 	const turn = 32 // answers are not to wait for all of them
 	for range turn {
 		if len(c.calls) >= share {
+			if c.full.IsZero() {
+				c.full = now
+			}
 			return 10
+		}
+		if !c.full.IsZero() {
+			c.turns.Blocked(now.Sub(c.full).Nanoseconds())
+			c.full = time.Time{}
 		}
 		if !c.o.slow {
 			_, counts := c.o.at(now)
@@ -128,26 +143,23 @@ func (c *caller) start(now time.Time, share int) (wait int) {
 			}
 			continue
 		}
-		p := c.o.pace
 		elapsed := now.Sub(c.o.begun)
-		n := c.number*p.streams + uint64(c.s.number)
-		if n >= p.last {
+		at, ok := c.turns.Next()
+		if !ok {
 			return 10
 		}
-		if beyond := p.overdue(n, elapsed); beyond > 0 { // they stay planned, and are not attempted
-			c.number += beyond
-			continue
-		}
-		if due := time.Duration(p.schedule.Due(n)); due > elapsed {
+		if due := time.Duration(at); due > elapsed {
 			return int(min((due-elapsed)/time.Millisecond, 10))
 		}
-		c.number++
-		counts := n >= p.first // by when it is due: one of the warm-up that is late is of the warm-up
-		if c.o.keep && !counts {
-			continue
-		}
-		if !c.begin(now, counts) {
-			return 1
+		n, first := c.turns.take(int64(elapsed))
+		for slot := first; slot < first+n; slot++ {
+			counts := slot >= c.turns.measuredFrom // by when it is due: one of the warm-up that is late is of the warm-up
+			if c.o.keep && !counts {
+				continue
+			}
+			if !c.begin(now, counts) {
+				return 1
+			}
 		}
 	}
 	return 0

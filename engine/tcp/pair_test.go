@@ -26,10 +26,50 @@ type pair struct {
 	engines  [2]*Engine // sender's, receiver's
 	send     engine.Order
 	receive  engine.Order
-	sender   engine.End
-	receiver engine.End
+	sender   testEnd
+	receiver testEnd
 	late     bool          // an end warned that this machine kept it waiting, or did not see its first byte at once
 	shift    time.Duration // of the receiver's measured part against the sender's
+}
+
+// testEnd is an end and the connections it runs over.
+type testEnd struct {
+	*engine.End
+	t *end
+}
+
+func prepare(g *Engine, host engine.Host, o engine.Order) (testEnd, error) {
+	t, err := g.Open(context.Background(), host, o)
+	if err != nil {
+		return testEnd{}, err
+	}
+	return testEnd{engine.NewEnd(o, t), t.(*end)}, nil
+}
+
+func (e testEnd) connect(ctx context.Context) error {
+	_, err := e.Connect(ctx)
+	return err
+}
+
+// run returns once traffic has ended.
+func (e testEnd) run(ctx context.Context) error {
+	defer context.AfterFunc(ctx, e.Stop)()
+	if err := e.Start(ctx); err != nil {
+		return err
+	}
+	<-e.Done()
+	_, err := e.Report()
+	return err
+}
+
+func (e testEnd) account() engine.Report {
+	r, _ := e.Report()
+	return r
+}
+
+func (e testEnd) sample() (packets, bytes uint64) {
+	n := e.Snapshot()
+	return n.Packets, n.Bytes
 }
 
 func flow(streams, payload int, bulk bool) model.Flow {
@@ -62,13 +102,13 @@ func newPair(t *testing.T, host engine.Host, address string, senderListens bool,
 	return p
 }
 
-func (p *pair) prepare(o engine.Order) engine.End {
+func (p *pair) prepare(o engine.Order) testEnd {
 	p.t.Helper()
 	g := p.engines[0]
 	if o.Role == engine.Receive {
 		g = p.engines[1]
 	}
-	e, err := g.Prepare(p.t.Context(), p.host, o)
+	e, err := prepare(g, p.host, o)
 	if err != nil {
 		p.t.Fatalf("prepare %s: %v", o.Role, err)
 	}
@@ -81,8 +121,8 @@ func (p *pair) connect() {
 	ctx, cancel := context.WithTimeout(p.t.Context(), 5*time.Second)
 	defer cancel()
 	failed := make(chan error, 2)
-	for _, e := range []engine.End{p.sender, p.receiver} {
-		go func() { failed <- e.Connect(ctx) }()
+	for _, e := range []testEnd{p.sender, p.receiver} {
+		go func() { failed <- e.connect(ctx) }()
 	}
 	for range 2 {
 		if err := <-failed; err != nil {
@@ -94,23 +134,24 @@ func (p *pair) connect() {
 // play runs a connected pair to its end and returns both reports.
 func (p *pair) play() (engine.SendReport, engine.ReceiveReport) {
 	p.t.Helper()
-	received := make(chan error, 1)
-	go func() { received <- p.receiver.Run(p.t.Context()) }()
-	if err := p.sender.Run(p.t.Context()); err != nil {
-		p.t.Fatalf("send: %v", err)
-	}
-	s := p.sender.Report()
-	if err := p.receiver.Finish(p.t.Context(), s.Send.Streams, 0); err != nil {
-		p.t.Fatalf("finish: %v", err)
-	}
-	if err := <-received; err != nil {
+	if err := p.receiver.Start(p.t.Context()); err != nil {
 		p.t.Fatalf("receive: %v", err)
 	}
-	r := p.receiver.Report()
+	if err := p.sender.run(p.t.Context()); err != nil {
+		p.t.Fatalf("send: %v", err)
+	}
+	s := p.sender.account()
+	if err := p.receiver.Drain(p.t.Context(), engine.Sent{Streams: s.Send.Streams}); err != nil {
+		p.t.Fatalf("finish: %v", err)
+	}
+	r, err := p.receiver.Report()
+	if err != nil {
+		p.t.Fatalf("receive: %v", err)
+	}
 	// Writes that make up for lateness are joined to segments.
 	p.late = s.Send.BurstMax > 4
-	from, to := p.sender.(*end), p.receiver.(*end)
-	p.shift = time.Duration(to.clock.at(time.Duration(to.origin.Load())) - from.clock.at(time.Duration(from.origin.Load())))
+	from, to := p.sender.t, p.receiver.t
+	p.shift = time.Duration(to.clock.At(time.Duration(to.origin.Load())) - from.clock.At(time.Duration(from.origin.Load())))
 	p.late = p.late || p.send.Flow.Connections == "" && p.shift > 2*time.Millisecond
 	for role, report := range map[string]engine.Report{"sender": s, "receiver": r} {
 		if report.Stopped {
@@ -141,7 +182,7 @@ func calm(make func() *pair) (p *pair, s engine.SendReport, r engine.ReceiveRepo
 
 func (p *pair) close() {
 	p.t.Helper()
-	for _, e := range []engine.End{p.sender, p.receiver} {
+	for _, e := range []testEnd{p.sender, p.receiver} {
 		if err := e.Close(); err != nil {
 			p.t.Errorf("close: %v", err)
 		}

@@ -1,79 +1,16 @@
 package tcp
 
 import (
-	"bytes"
 	"encoding/binary"
+	"math"
 	"testing"
 	"time"
 
 	"pgregory.net/rapid"
 
+	"pelt/pace"
 	"pelt/unit"
 )
-
-func TestHelloRoundTrip(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		want := hello{trial: rapid.Uint16().Draw(t, "trial"), tag: rapid.Uint16().Draw(t, "tag"), stream: rapid.Uint16().Draw(t, "stream")}
-		copy(want.nonce[:], rapid.SliceOfN(rapid.Byte(), nonceBytes, nonceBytes).Draw(t, "nonce"))
-		key := rapid.SliceOfN(rapid.Byte(), keyBytes, keyBytes).Draw(t, "key")
-		b := want.marshal(key)
-		got, ok := parseHello(b)
-		if !ok || got != want || !helloSigned(b, key) {
-			t.Fatalf("%+v came back as %+v %v", want, got, ok)
-		}
-		b[rapid.IntRange(0, helloBytes-1).Draw(t, "at")] ^= 1 << rapid.IntRange(0, 7).Draw(t, "bit")
-		if helloSigned(b, key) {
-			t.Fatalf("a changed bit went unseen: % x", b)
-		}
-	})
-}
-
-// No message of the opening passes as another.
-func TestMessagesAreDistinct(t *testing.T) {
-	key := bytes.Repeat([]byte{7}, keyBytes)
-	h := hello{trial: 1}.marshal(key)
-	w := makeWelcome(h, [nonceBytes]byte{}, key)
-	c := makeConfirm(h, w, key)
-	if !welcomeSigned(h, w, key) || !confirmSigned(h, w, c, key) {
-		t.Fatal("a good opening is refused")
-	}
-	other := hello{trial: 2}.marshal(key)
-	for name, taken := range map[string]bool{
-		"welcome to another hello":    welcomeSigned(other, w, key),
-		"confirm of another hello":    confirmSigned(other, w, c, key),
-		"hello's MAC as confirm":      confirmSigned(h, w, h[helloBytes-macBytes:], key),
-		"welcome's MAC as confirm":    confirmSigned(h, w, w[nonceBytes:], key),
-		"empty confirm":               confirmSigned(h, w, nil, key),
-		"short welcome":               welcomeSigned(h, w[:10], key),
-		"hello's own MAC as welcome":  welcomeSigned(h, h[helloBytes-welcomeBytes:], key),
-		"hello cut short":             helloSigned(h[:helloBytes-1], key),
-		"confirm under another key":   confirmSigned(h, w, c, make([]byte, keyBytes)),
-		"welcome under another key":   welcomeSigned(h, w, make([]byte, keyBytes)),
-		"hello under an all-zero key": helloSigned(h, make([]byte, keyBytes)),
-	} {
-		if taken {
-			t.Errorf("%s is taken", name)
-		}
-	}
-}
-
-func FuzzParseHello(f *testing.F) {
-	key := make([]byte, keyBytes)
-	f.Add(hello{trial: 1, tag: 2, stream: 3}.marshal(key))
-	f.Add([]byte{})
-	f.Add(bytes.Repeat([]byte{0xff}, helloBytes))
-	f.Fuzz(func(t *testing.T, b []byte) {
-		h, ok := parseHello(b)
-		signed := helloSigned(b, key)
-		if !ok {
-			return
-		}
-		back := h.marshal(key)
-		if signed != bytes.Equal(back, b) || !bytes.Equal(back[:helloBytes-macBytes], b[:helloBytes-macBytes]) {
-			t.Errorf("% x parsed as %+v, signed %v, written as % x", b, h, signed, back)
-		}
-	})
-}
 
 func TestParseInfo(t *testing.T) {
 	b := make([]byte, 256)
@@ -171,8 +108,8 @@ func TestPlannedSegments(t *testing.T) {
 }
 
 func TestWritesDue(t *testing.T) {
-	schedule, _ := unit.PacketRate(1000).Schedule(64)
-	p := pace{schedule: schedule, first: 1000, last: 11_000, streams: 1}
+	mean, _ := unit.PacketRate(1000).Schedule(64)
+	p := schedule{clock: pace.Even(mean), first: 1000, last: 11_000, streams: 1}
 	for _, c := range []struct {
 		name string
 		span span
@@ -189,38 +126,37 @@ func TestWritesDue(t *testing.T) {
 	}
 }
 
-// Skipping leaves exactly a burst of overdue writes, whatever the schedule.
-func TestOverdueLeavesOneBurst(t *testing.T) {
+// Whatever a stream is late by, each of its slots of the measured part is used, late,
+// held or left over, and none of the warm-up is.
+func TestTurnsAreCounted(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		schedule, _ := unit.PacketRate(rapid.Uint64Range(1, 1_000_000).Draw(t, "pps")).Schedule(64)
-		p := pace{schedule: schedule, streams: rapid.Uint64Range(1, 16).Draw(t, "streams"), burst: rapid.Uint64Range(1, 100).Draw(t, "burst")}
-		n := rapid.Uint64Range(0, 1_000_000).Draw(t, "n")
-		elapsed := time.Duration(rapid.Int64Range(0, 1e10).Draw(t, "elapsed"))
-		beyond := p.overdue(n, elapsed)
-		n += beyond * p.streams
-		var left uint64
-		for m := n; schedule.Due(m) < int64(elapsed) && left <= p.burst; m += p.streams {
-			left++
-		}
-		if left > p.burst || beyond > 0 && left != p.burst {
-			t.Fatalf("%d skipped leaves %d overdue, burst %d", beyond, left, p.burst)
-		}
-	})
-}
-
-func TestCountedWrites(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		first := rapid.Uint64Range(0, 50).Draw(t, "first")
-		p := pace{first: first, last: first + rapid.Uint64Range(0, 100).Draw(t, "length"), streams: rapid.Uint64Range(1, 9).Draw(t, "streams")}
-		n, end := rapid.Uint64Range(0, 200).Draw(t, "n"), rapid.Uint64Range(0, 200).Draw(t, "end")
-		var want uint64
-		for m := n; m < end; m += p.streams {
-			if m >= p.first && m < p.last {
-				want++
+		mean, _ := unit.PacketRate(rapid.Uint64Range(1, 100_000).Draw(t, "pps")).Schedule(64)
+		s := schedule{clock: pace.Even(mean), pps: mean.PPS(), streams: rapid.IntRange(1, 9).Draw(t, "streams"), burst: rapid.SampledFrom([]int{0, 1, 50}).Draw(t, "burst")}
+		s.first = rapid.Uint64Range(0, 50).Draw(t, "first")
+		s.last = s.first + rapid.Uint64Range(0, 1000).Draw(t, "length")
+		var all uint64
+		for stream := range s.streams {
+			turns := s.turns(stream)
+			now := int64(0)
+			for at, ok := turns.Next(); ok; at, ok = turns.Next() {
+				now = max(now, at) + rapid.SampledFrom([]int64{0, 0, 1_000_000, 50_000_000}).Draw(t, "late")
+				if rapid.Bool().Draw(t, "blocked") {
+					turns.Blocked(now)
+				}
+				if rapid.IntRange(0, 20).Draw(t, "stop") == 0 {
+					break
+				}
+				n, first := turns.take(now)
+				for slot := first; slot < first+n; slot++ {
+					if uint64(stream)+slot*uint64(s.streams) >= s.first {
+						all++
+					}
+				}
 			}
+			all += turns.late + turns.held + turns.left(math.MaxInt64)
 		}
-		if got := p.counted(n, end); got != want {
-			t.Fatalf("%+v counted(%d, %d) = %d, want %d", p, n, end, got, want)
+		if want := s.last - s.first; all != want {
+			t.Fatalf("%d slots of %d", all, want)
 		}
 	})
 }

@@ -1,9 +1,7 @@
 package tcp
 
 import (
-	"context"
 	"errors"
-	"fmt"
 	"io"
 	"time"
 
@@ -18,7 +16,7 @@ const (
 	readTotal = 8 << 20
 )
 
-// receive reads all streams until Finish, Stop, or the context ends it.
+// receive reads all streams until their ends have come, or Stop.
 func (e *end) receive() error {
 	size := min(max(readTotal/len(e.streams), readLeast), readMost)
 	read := e.read
@@ -32,23 +30,22 @@ func (e *end) receive() error {
 		}
 	}
 	e.work(func(s *stream) { s.ended = read(s, make([]byte, size)) })
-	var span span
 	select {
 	case <-e.first:
-		span = e.measure()
 	case <-e.quit:
-	case <-e.over:
 	case <-e.idle:
 	}
 	select {
-	case <-e.over:
-	case <-e.quit:
+	case <-e.first: // also where all came at once
+		e.span = e.measure()
+	default:
 	}
-	e.interrupt()
-	<-e.idle
-	e.mu.Lock()
-	e.span = span
-	e.mu.Unlock()
+	select {
+	case <-e.idle:
+	case <-e.quit:
+		e.interrupt()
+		<-e.idle
+	}
 	return nil
 }
 
@@ -56,7 +53,7 @@ func (e *end) read(s *stream, buffer []byte) error {
 	for {
 		n, err := s.conn.Read(buffer)
 		if n > 0 {
-			e.account(s, n, time.Since(e.clock.begun))
+			e.account(s, n, time.Since(e.clock.Began))
 		}
 		if errors.Is(err, io.EOF) {
 			return nil
@@ -86,40 +83,4 @@ func (e *end) account(s *stream, n int, now time.Duration) {
 	}
 	e.stepBytes[at/engine.StepNanos].Add(uint64(n))
 	s.bytes.Add(uint64(n))
-}
-
-// Heard returns the bytes that have come; see engine.Hearer.
-func (e *end) Heard() uint64 { return e.arrived.Load() }
-
-// Finish waits for the end of the sender's data. What each stream attempted is
-// of no use here: TCP itself says when all has arrived. See engine.End.
-func (e *end) Finish(ctx context.Context, _ []uint64, _ uint64) error {
-	if e.order.Role != engine.Receive {
-		return errors.New("finish tcp: only a receiver has an end to wait for")
-	}
-	defer e.letGo()
-	drain := e.order.Timing.Drain()
-	longest := time.NewTimer(drain)
-	defer longest.Stop()
-	still := time.NewTicker(max(drain/4, time.Millisecond))
-	defer still.Stop()
-	before := e.arrived.Load()
-	for {
-		select {
-		case <-e.idle:
-			return nil
-		case <-e.quit:
-			return nil
-		case <-longest.C:
-			return nil
-		case <-ctx.Done():
-			return fmt.Errorf("finish tcp: %w", context.Cause(ctx))
-		case <-still.C:
-			now := e.arrived.Load()
-			if now == before {
-				return nil
-			}
-			before = now
-		}
-	}
 }

@@ -3,37 +3,31 @@ package tcp
 import (
 	"fmt"
 	"math"
-	"slices"
 	"time"
 
 	"pelt/engine"
 	"pelt/model"
 )
 
-// Sample returns data segments and payload bytes of the measured part so far.
-func (e *end) Sample() (packets, bytes uint64) {
-	select {
-	case <-e.ready:
-	default:
-		return 0, 0
-	}
-	if e.failedOrNone() {
-		return 0, 0
-	}
+// Count returns data segments and payload bytes of the measured part so far, and all bytes
+// that a receiver has heard.
+func (e *end) Count() engine.Snapshot {
+	n := engine.Snapshot{Heard: e.arrived.Load()}
 	if e.order.Flow.Connections != "" {
-		return e.sampleConnections()
+		n.Packets, n.Bytes = e.sampleConnections()
+		return n
 	}
 	for _, s := range e.streams {
 		t := s.current()
 		if e.order.Role == engine.Receive {
-			packets += t.segmentsIn
-			bytes += s.bytes.Load()
+			n.Packets += t.segmentsIn
+			n.Bytes += s.bytes.Load()
 			continue
 		}
-		packets += t.segmentsOut
-		bytes += s.left(t)
+		n.Packets += t.segmentsOut
+		n.Bytes += s.left(t)
 	}
-	return packets, bytes
+	return n
 }
 
 // failedOrNone reports whether streams are missing although ready is closed.
@@ -57,39 +51,22 @@ func (s *stream) left(t tally) uint64 {
 	return s.bytes.Load() - s.base.bytes
 }
 
-// Report returns the account after Run has ended.
-func (e *end) Report() engine.Report {
-	r := engine.Report{Role: e.order.Role}
-	if ok := e.joinedAll(); !ok {
-		r.Stopped = true
-		return r
-	}
-	first := e.streams[0]
-	r.Local = first.conn.LocalAddr().String()
-	r.PathMTU = pathMTU(first.raw)
+// Account reports on what Run did.
+func (e *end) Account(r *engine.Report, _ engine.Sent) {
+	r.PathMTU = pathMTU(e.streams[0].raw)
 	e.mu.Lock()
-	span := e.span
 	r.CPU.ThreadRatio = e.busiest
-	r.Warnings = slices.Clone(e.warnings)
+	r.Warnings = append(r.Warnings, e.warnings...)
 	e.mu.Unlock()
-	if e.opening != nil {
-		r.Send = e.opening.report(span)
-		r.Stopped = !span.complete
-	} else if e.order.Role == engine.Send {
-		r.Send = e.sendReport(span)
-		r.Stopped = !span.complete
-	} else {
-		r.Receive = e.receiveReport()
-		r.Stopped = !span.complete && e.isStopped()
+	switch {
+	case e.opening != nil:
+		r.Send, r.Stopped = e.opening.report(e.span), !e.span.complete
+	case e.order.Role == engine.Send:
+		r.Send, r.Stopped = e.sendReport(e.span), !e.span.complete
+	default:
+		r.Receive, r.Stopped = e.receiveReport(), r.Stopped && !e.span.complete
 	}
 	r.Warnings = append(r.Warnings, e.doubts()...)
-	return r
-}
-
-func (e *end) joinedAll() bool {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	return e.joined == len(e.streams)
 }
 
 func (e *end) isStopped() bool {
@@ -132,12 +109,12 @@ func (e *end) sendReport(span span) *engine.SendReport {
 	r.TCP.RTTNanos = float64(rtt) * float64(time.Microsecond) / float64(len(e.streams))
 	r.TCP.Control = e.streams[0].control
 	r.Planned, r.Accepted = r.Attempted, r.Attempted
-	if p, ok := e.newPace(); ok {
+	if plan, ok := e.newSchedule(); ok {
 		r.TCP.Writes = made
-		r.Planned = plannedSegments(r.Attempted, p.due(span), made)
+		r.Planned = plannedSegments(r.Attempted, plan.due(span), made)
 	}
 	r.PerStep = load(e.stepSegments)
-	r.BeginNanos = e.clock.at(time.Duration(e.origin.Load()))
+	r.BeginNanos = e.clock.At(time.Duration(e.origin.Load()))
 	r.TCP.Completion, r.TCP.PerStream = e.completion(span), e.perStream()
 	r.Series = e.watching.series()
 	if e.watching != nil {
@@ -168,8 +145,8 @@ func (e *end) receiveReport() *engine.ReceiveReport {
 		t.Streams = append(t.Streams, s.sum.segmentsIn)
 	}
 	if first := e.firstSeen.Load(); first > 0 {
-		t.FirstNanos = e.clock.at(time.Duration(first - 1))
-		t.LastNanos = e.clock.at(time.Duration(e.lastSeen.Load()))
+		t.FirstNanos = e.clock.At(time.Duration(first - 1))
+		t.LastNanos = e.clock.At(time.Duration(e.lastSeen.Load()))
 	}
 	t.PerStep, t.StepBytes = load(e.stepSegments), load(e.stepBytes)
 	r.TCP.SegmentsIn, r.TCP.ReceivedBytes = t.Received, t.Bytes
@@ -207,8 +184,9 @@ func (e *end) doubts() (list []string) {
 		add("%d connections were turned away here, not by the path: %s", e.turnedAway, e.why)
 	}
 	e.mu.Unlock()
-	var held, made uint64
+	var late, held, made uint64
 	for i, s := range e.streams {
+		late += s.late.Load()
 		held += s.heldBack.Load()
 		made += s.made.Load()
 		if s.ended != nil {
@@ -223,8 +201,8 @@ func (e *end) doubts() (list []string) {
 		add("the counters were read up to %v late: this host was too busy, totals of the two ends differ", late.Round(time.Millisecond))
 	}
 	due := uint64(0)
-	if p, ok := e.newPace(); ok && e.order.Role == engine.Send && e.opening == nil {
-		due = p.due(e.span)
+	if plan, ok := e.newSchedule(); ok && e.order.Role == engine.Send && e.opening == nil {
+		due = plan.due(e.span)
 	}
 	// A stream that breaks books all that it was still to write, due or not.
 	if held = min(held, due-min(made, due)); held > 0 {
@@ -232,10 +210,10 @@ func (e *end) doubts() (list []string) {
 	}
 	if o := e.opening; o != nil {
 		if r := o.report(e.span); r.Planned > r.Attempted {
-			add("%d connections were not begun when they were due: the sender was late, or too many were unanswered", r.Planned-r.Attempted)
+			add("%d connections were not begun when they were due: %d because too many were unanswered, %d because the sender was late", r.Planned-r.Attempted, held, late)
 		}
-	} else if made+held < due {
-		add("%d writes were not made because the sender was late or was stopped", due-made-held)
+	} else if late = min(late, due-min(made+held, due)); late > 0 {
+		add("%d writes were not made because the sender was late", late)
 	}
 	if e.listener != nil {
 		if n := e.listener.refused.Load() - e.refusedBefore; n > 0 {

@@ -41,7 +41,7 @@ func (e *end) watchInfo() *readings {
 }
 
 func (r *readings) run() {
-	origin := r.e.clock.begun.Add(time.Duration(r.e.origin.Load()))
+	origin := r.e.clock.Began.Add(time.Duration(r.e.origin.Load()))
 	timer := time.NewTimer(0)
 	defer timer.Stop()
 	for n := 0; ; {

@@ -6,20 +6,9 @@ import (
 	"net/netip"
 	"strconv"
 	"syscall"
-	"time"
 
 	"pelt/engine"
 )
-
-// clock reads nanoseconds of the host's monotonic clock.
-type clock struct {
-	begun time.Time
-	base  int64
-}
-
-func newClock() clock { return clock{begun: time.Now(), base: monotonicNanos()} }
-
-func (c clock) at(afterStart time.Duration) int64 { return c.base + int64(afterStart) }
 
 // openListener and openConn make their socket on the calling thread, and so in
 // its network namespace: the addresses are numbers, and Go asks no resolver

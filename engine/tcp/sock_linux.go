@@ -14,14 +14,6 @@ import (
 	"pelt/engine"
 )
 
-func monotonicNanos() int64 {
-	var t unix.Timespec
-	if unix.ClockGettime(unix.CLOCK_MONOTONIC, &t) != nil {
-		return 0 // cannot be: every Linux has this clock
-	}
-	return t.Nano()
-}
-
 // control runs f on the descriptor and returns f's error.
 func control(raw syscall.RawConn, f func(fd int) error) error {
 	var inner error

@@ -13,8 +13,6 @@ import (
 // No other system tells its TCP's counters as Linux does, and none lets a
 // program read or set all that an order may ask.
 
-func monotonicNanos() int64 { return 0 }
-
 func tryOptions(o engine.Order) error {
 	switch {
 	case o.Flow.DSCP != 0:

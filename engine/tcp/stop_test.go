@@ -31,10 +31,10 @@ func TestStopWhileWriteBlocks(t *testing.T) {
 	p := newPair(t, here{}, "127.0.0.1", false, flow(2, 1<<20, true), timing(0, time.Minute, 0))
 	p.connect()
 	ended := make(chan error, 1)
-	go func() { ended <- p.sender.Run(t.Context()) }()
+	go func() { ended <- p.sender.run(t.Context()) }()
 	for last := uint64(0); ; { // until the bytes stand still
 		time.Sleep(20 * time.Millisecond)
-		_, now := p.sender.Sample()
+		_, now := p.sender.sample()
 		if now == last && now > 0 {
 			break
 		}
@@ -46,7 +46,7 @@ func TestStopWhileWriteBlocks(t *testing.T) {
 			t.Errorf("a stopped sender says %v", err)
 		}
 	})
-	r := p.sender.Report()
+	r := p.sender.account()
 	if !r.Stopped || r.Send.Attempted == 0 || r.Send.TCP.SentBytes == 0 {
 		t.Errorf("after Stop: stopped %v, %d segments, %d bytes; what was measured must stay", r.Stopped, r.Send.Attempted, r.Send.TCP.SentBytes)
 	}
@@ -63,9 +63,9 @@ func TestStopEndsTheSchedule(t *testing.T) {
 	p.connect()
 	ended := make(chan error, 1)
 	received := make(chan error, 1)
-	go func() { received <- p.receiver.Run(t.Context()) }()
-	go func() { ended <- p.sender.Run(t.Context()) }()
-	for p.sender.(*end).streams[0].made.Load() < 100 {
+	go func() { received <- p.receiver.run(t.Context()) }()
+	go func() { ended <- p.sender.run(t.Context()) }()
+	for p.sender.t.streams[0].made.Load() < 100 {
 		time.Sleep(time.Millisecond)
 	}
 	p.sender.Stop()
@@ -73,9 +73,9 @@ func TestStopEndsTheSchedule(t *testing.T) {
 	if err := errors.Join(<-ended, <-received); err != nil {
 		t.Errorf("after Stop: %v", err)
 	}
-	r := p.sender.Report()
+	r := p.sender.account()
 	due := uint64(r.Send.DurationNanos * pps / 1e9)
-	held := p.sender.(*end).streams[0].heldBack.Load()
+	held := p.sender.t.streams[0].heldBack.Load()
 	if due >= wanted/2 || r.Send.TCP.Writes+held > wanted/2 || r.Send.Attempted > 0 && r.Send.Planned > wanted/2 {
 		t.Errorf("of %d writes %d were due when it was stopped: made %d, held back %d, planned %d segments of %d; warned %q", wanted, due, r.Send.TCP.Writes, held, r.Send.Planned, r.Send.Attempted, r.Warnings)
 	}
@@ -88,14 +88,14 @@ func TestStopIdleReceiver(t *testing.T) {
 	p.connect()
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
-	go func() { ended <- p.receiver.Run(ctx) }()
+	go func() { ended <- p.receiver.run(ctx) }()
 	within(t, "cancelling an idle receiver", func() {
 		cancel()
 		if err := <-ended; err != nil {
 			t.Errorf("a cancelled receiver says %v", err)
 		}
 	})
-	if r := p.receiver.Report(); !r.Stopped {
+	if r := p.receiver.account(); !r.Stopped {
 		t.Error("the report does not say that the receiver was stopped")
 	}
 	p.close()
@@ -105,7 +105,7 @@ func TestStopWhileConnecting(t *testing.T) {
 	leakCheck(t)
 	p := newPair(t, here{}, "127.0.0.1", false, flow(2, 64, false), timing(0, time.Minute, 0))
 	ended := make(chan error, 1)
-	go func() { ended <- p.receiver.Connect(t.Context()) }()
+	go func() { ended <- p.receiver.connect(t.Context()) }()
 	within(t, "stopping a waiting listener", func() {
 		p.receiver.Stop()
 		if err := <-ended; err == nil {
@@ -121,7 +121,7 @@ func TestConnectEndsWithContext(t *testing.T) {
 	p := newPair(t, here{}, "127.0.0.1", false, flow(2, 64, false), timing(0, time.Minute, 0))
 	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 	defer cancel()
-	err := p.receiver.Connect(ctx)
+	err := p.receiver.connect(ctx)
 	if !errors.Is(err, context.DeadlineExceeded) || !strings.Contains(err.Error(), "0 of 2 streams") {
 		t.Errorf("without a peer: %v", err)
 	}
@@ -136,9 +136,9 @@ func TestSilentPeer(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer l.Close()
-	o := engine.Order{Flow: flow(1, 64, false), Timing: timing(0, time.Second, 0), Role: engine.Receive, Key: make([]byte, keyBytes), CPU: -1,
+	o := engine.Order{Flow: flow(1, 64, false), Timing: timing(0, time.Second, 0), Role: engine.Receive, Key: make([]byte, engine.KeyBytes), CPU: -1,
 		Peer: mustAddr("127.0.0.1"), Ports: []uint16{uint16(l.Addr().(*net.TCPAddr).Port)}}
-	e, err := New(Config{}).Prepare(t.Context(), here{}, o)
+	e, err := prepare(New(Config{}), here{}, o)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -146,7 +146,7 @@ func TestSilentPeer(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 	defer cancel()
 	within(t, "giving up on a silent peer", func() {
-		if err := e.Connect(ctx); !errors.Is(err, context.DeadlineExceeded) {
+		if err := e.connect(ctx); !errors.Is(err, context.DeadlineExceeded) {
 			t.Errorf("a silent peer: %v", err)
 		}
 	})
@@ -159,9 +159,9 @@ func TestPeerDies(t *testing.T) {
 	p := newPair(t, here{}, "127.0.0.1", false, flow(2, 1000, true), timing(0, time.Minute, 0))
 	p.connect()
 	ended := make(chan error, 1)
-	go func() { ended <- p.sender.Run(t.Context()) }()
+	go func() { ended <- p.sender.run(t.Context()) }()
 	for {
-		if n, _ := p.sender.Sample(); n > 10 {
+		if n, _ := p.sender.sample(); n > 10 {
 			break
 		}
 		time.Sleep(time.Millisecond)
@@ -172,7 +172,7 @@ func TestPeerDies(t *testing.T) {
 			t.Errorf("the sender says %v", err)
 		}
 	})
-	r := p.sender.Report()
+	r := p.sender.account()
 	if !r.Stopped || len(r.Send.Errors) == 0 || len(r.Warnings) == 0 || r.Send.Attempted == 0 {
 		t.Errorf("report: %+v, send %+v", r, *r.Send)
 	}
@@ -188,10 +188,10 @@ func TestSenderDies(t *testing.T) {
 	p := newPair(t, here{}, "127.0.0.1", false, f, timing(0, time.Minute, 10*time.Second))
 	p.connect()
 	received := make(chan error, 1)
-	go func() { received <- p.receiver.Run(t.Context()) }()
-	go p.sender.Run(t.Context())
+	go func() { received <- p.receiver.run(t.Context()) }()
+	go p.sender.run(t.Context())
 	for {
-		if _, n := p.receiver.Sample(); n > 0 {
+		if _, n := p.receiver.sample(); n > 0 {
 			break
 		}
 		time.Sleep(time.Millisecond)
@@ -199,14 +199,14 @@ func TestSenderDies(t *testing.T) {
 	p.sender.Stop()
 	p.sender.Close()
 	within(t, "finishing after the sender died", func() {
-		if err := p.receiver.Finish(t.Context(), nil, 0); err != nil {
+		if err := p.receiver.Drain(t.Context(), engine.Sent{}); err != nil {
 			t.Errorf("finish: %v", err)
 		}
 		if err := <-received; err != nil {
 			t.Errorf("receive: %v", err)
 		}
 	})
-	if r := p.receiver.Report(); r.Receive.Tally.Bytes == 0 {
+	if r := p.receiver.account(); r.Receive.Tally.Bytes == 0 {
 		t.Errorf("what had arrived is lost: %+v", r.Receive.Tally)
 	}
 	p.close()
@@ -218,23 +218,29 @@ func TestFinishGivesUp(t *testing.T) {
 	leakCheck(t)
 	p := newPair(t, here{}, "127.0.0.1", false, flow(1, 1000, false), timing(0, time.Minute, 8*time.Second))
 	p.connect()
-	received := make(chan error, 1)
-	go func() { received <- p.receiver.Run(t.Context()) }()
+	if err := p.receiver.Start(t.Context()); err != nil {
+		t.Fatal(err)
+	}
 	start := time.Now()
-	p.receiver.Finish(t.Context(), nil, 0)
+	p.receiver.Drain(t.Context(), engine.Sent{})
 	if d := time.Since(start); d < 1900*time.Millisecond || d > 7*time.Second {
 		t.Errorf("finish took %v, want about 2 s of 8", d)
 	}
-	<-received
 	p.close()
 }
 
 // An end whose accepted connection could not be used does not run without it.
 func TestRunWithoutAStream(t *testing.T) {
-	e := newEnd(here{}, engine.Order{Flow: flow(1, 64, false), Timing: timing(0, time.Second, time.Second), Role: engine.Send, Key: make([]byte, keyBytes)})
-	e.failed = errors.New("no such option")
-	close(e.ready)
-	if err := e.Run(t.Context()); err == nil {
+	o := engine.Order{Flow: flow(1, 64, false), Timing: timing(0, time.Second, time.Second), Role: engine.Send, Key: make([]byte, engine.KeyBytes), Listen: true}
+	broken := newEnd(here{}, o)
+	broken.listener = &listener{}
+	broken.failed = errors.New("no such option")
+	close(broken.ready)
+	e := testEnd{engine.NewEnd(o, broken), broken}
+	if err := e.connect(t.Context()); !errors.Is(err, broken.failed) {
+		t.Errorf("it connected: %v", err)
+	}
+	if err := e.run(t.Context()); err == nil {
 		t.Error("it ran")
 	}
 }

@@ -35,11 +35,11 @@ func TestWrongKeyIsRefused(t *testing.T) {
 	leakCheck(t)
 	p := newPair(t, here{}, "127.0.0.1", false, flow(2, 64, false), timing(0, time.Second, 0))
 	wrong := p.send
-	wrong.Key = []byte(strings.Repeat("x", keyBytes))
+	wrong.Key = []byte(strings.Repeat("x", engine.KeyBytes))
 	stranger := p.prepare(wrong)
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)
 	defer cancel()
-	err := stranger.Connect(ctx)
+	err := stranger.connect(ctx)
 	if err == nil || !strings.Contains(err.Error(), "does not consent") {
 		t.Errorf("with a wrong key: %v, want that the peer does not consent", err)
 	}
@@ -62,17 +62,17 @@ func TestImpostorIsFound(t *testing.T) {
 			return
 		}
 		defer conn.Close()
-		io.ReadFull(conn, make([]byte, helloBytes))
-		conn.Write(make([]byte, welcomeBytes))
+		io.ReadFull(conn, make([]byte, engine.ConsentBytes))
+		conn.Write(make([]byte, engine.ConsentBytes))
 	}()
-	o := engine.Order{Flow: flow(1, 64, false), Timing: timing(0, time.Second, 0), Role: engine.Send, Key: make([]byte, keyBytes), CPU: -1,
+	o := engine.Order{Flow: flow(1, 64, false), Timing: timing(0, time.Second, 0), Role: engine.Send, Key: make([]byte, engine.KeyBytes), CPU: -1,
 		Peer: mustAddr("127.0.0.1"), Ports: []uint16{uint16(l.Addr().(*net.TCPAddr).Port)}}
-	e, err := New(Config{}).Prepare(t.Context(), here{}, o)
+	e, err := prepare(New(Config{}), here{}, o)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer e.Close()
-	if err := e.Connect(t.Context()); err == nil || !strings.Contains(err.Error(), "not the peer") {
+	if err := e.connect(t.Context()); err == nil || !strings.Contains(err.Error(), "not the peer") {
 		t.Errorf("an impostor: %v, want that it is not the peer", err)
 	}
 }
@@ -84,7 +84,7 @@ func TestSameNumbersDifferentKeys(t *testing.T) {
 	var pairs []*pair
 	for _, key := range []string{"a", "b"} {
 		p := &pair{t: t, host: here{}, engines: [2]*Engine{New(Config{}), shared}}
-		o := engine.Order{Flow: flow(2, 64, false), Timing: timing(0, 100*time.Millisecond, time.Second), Trial: 1, Tag: 1, CPU: -1, Key: []byte(strings.Repeat(key, keyBytes))}
+		o := engine.Order{Flow: flow(2, 64, false), Timing: timing(0, 100*time.Millisecond, time.Second), Trial: 1, Tag: 1, CPU: -1, Key: []byte(strings.Repeat(key, engine.KeyBytes))}
 		o.Flow.Rate = unit.PacketRate(1000)
 		o.Role, o.Listen = engine.Receive, true
 		p.receiver = p.prepare(o)
@@ -176,14 +176,20 @@ func pester(t *testing.T, port uint16, kind int, random *rand.Rand, done chan st
 			}
 			c.Write(b)
 		case 1: // a hello of the right shape without the key
-			h := hello{trial: 7, tag: 3, stream: uint16(random.IntN(4))}
-			c.Write(h.marshal(make([]byte, keyBytes)))
+			h := helloOf(uint8(random.IntN(4)))
+			c.Write(h[:])
 			io.Copy(io.Discard, c)
 		case 2: // part of one
-			c.Write(hello{trial: 7, tag: 3}.marshal(make([]byte, keyBytes))[:random.IntN(helloBytes)])
+			h := helloOf(0)
+			c.Write(h[:random.IntN(len(h))])
 		}
 		c.Close()
 	}
+}
+
+// helloOf is that of a stranger, who has another key.
+func helloOf(stream uint8) engine.ConsentMessage {
+	return engine.NewConsentDialer(engine.StreamKey{Trial: 7, Tag: 3, Stream: stream, Key: make([]byte, engine.KeyBytes)}).Message()
 }
 
 // More silent callers than are kept do not keep the peer out: the oldest goes.
@@ -205,15 +211,20 @@ func TestOldestStrangerGoes(t *testing.T) {
 	p.close()
 }
 
-// A recorded opening, sent again, takes no stream: the confirmation answers another nonce.
+// A recorded consent, sent again, takes no stream: the confirmation answers another nonce.
 func TestReplayTakesNoStream(t *testing.T) {
 	leakCheck(t)
 	p := newPair(t, here{}, "127.0.0.1", false, flow(1, 64, false), timing(0, 50*time.Millisecond, 0))
-	e := p.receiver.(*end)
-	message := hello{trial: e.order.Trial, tag: e.order.Tag}.marshal(e.order.Key)
-	confirm := makeConfirm(message, makeWelcome(message, [nonceBytes]byte{1}, e.order.Key), e.order.Key)
+	key := p.receiver.t.order.StreamKey(0)
+	dialer := engine.NewConsentDialer(key)
+	hello := dialer.Message()
+	welcome, _ := engine.NewConsentListener(key).Answer(hello[:], netip.MustParseAddrPort("127.0.0.1:9"))
+	if turn, _ := dialer.Hear(welcome[:]); !turn {
+		t.Fatal("a good welcome is refused")
+	}
+	confirm := dialer.Message()
 	c := call(t, p.receiver.Ports()[0])
-	c.Write(append(message, confirm...))
+	c.Write(append(hello[:], confirm[:]...))
 	if _, err := io.Copy(io.Discard, c); err != nil && !errors.Is(err, io.EOF) {
 		t.Logf("replay ended with %v", err)
 	}
@@ -230,25 +241,25 @@ func TestPortInUse(t *testing.T) {
 	}
 	defer l.Close()
 	port := l.Addr().(*net.TCPAddr).Port
-	o := engine.Order{Flow: flow(1, 64, false), Timing: timing(0, time.Second, 0), Role: engine.Receive, Listen: true, Key: make([]byte, keyBytes)}
-	_, err = New(Config{Port: uint16(port)}).Prepare(t.Context(), here{}, o)
+	o := engine.Order{Flow: flow(1, 64, false), Timing: timing(0, time.Second, 0), Role: engine.Receive, Listen: true, Key: make([]byte, engine.KeyBytes)}
+	_, err = prepare(New(Config{Port: uint16(port)}), here{}, o)
 	if err == nil || !strings.Contains(err.Error(), fmt.Sprint(port)) || !strings.Contains(err.Error(), "in use") {
 		t.Errorf("listening on a busy port: %v, want its number and that it is in use", err)
 	}
 	o.Listen, o.Role, o.Peer, o.Ports = false, engine.Send, mustAddr("127.0.0.1"), []uint16{uint16(port)}
 	o.Flow.SourcePort = port
-	e, err := New(Config{}).Prepare(t.Context(), here{}, o)
+	e, err := prepare(New(Config{}), here{}, o)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer e.Close()
-	if err := e.Connect(t.Context()); err == nil || !strings.Contains(err.Error(), fmt.Sprintf("local port %d is in use", port)) {
+	if err := e.connect(t.Context()); err == nil || !strings.Contains(err.Error(), fmt.Sprintf("local port %d is in use", port)) {
 		t.Errorf("dialing from a busy port: %v", err)
 	}
 }
 
 func TestOrdersThatCannotRun(t *testing.T) {
-	good := engine.Order{Flow: flow(1, 64, false), Timing: timing(0, time.Second, 0), Role: engine.Send, Key: make([]byte, keyBytes), Peer: mustAddr("127.0.0.1"), Ports: []uint16{1}}
+	good := engine.Order{Flow: flow(1, 64, false), Timing: timing(0, time.Second, 0), Role: engine.Send}
 	if err := check(good); err != nil {
 		t.Fatalf("a good order is refused: %v", err)
 	}
@@ -258,20 +269,7 @@ func TestOrdersThatCannotRun(t *testing.T) {
 	}{
 		{"UDP", func(o *engine.Order) { o.Flow.Protocol = model.UDP }},
 		{"probe", func(o *engine.Order) { o.Role = engine.Probe }},
-		{"no stream", func(o *engine.Order) { o.Flow.Streams = 0 }},
-		{"many streams", func(o *engine.Order) { o.Flow.Streams = 1 << 20 }},
-		{"payload 0", func(o *engine.Order) { o.Flow.PayloadBytes = 0 }},
-		{"payload 1 GiB", func(o *engine.Order) { o.Flow.PayloadBytes = 1 << 30 }},
-		{"short key", func(o *engine.Order) { o.Key = nil }},
-		{"time 0", func(o *engine.Order) { o.Timing.MeasureSeconds = 0 }},
-		{"time without end", func(o *engine.Order) { o.Timing.MeasureSeconds = 1e18 }},
-		{"negative warm-up", func(o *engine.Order) { o.Timing.WarmupSeconds = -1 }},
-		{"no peer", func(o *engine.Order) { o.Peer = netip.Addr{} }},
-		{"source of another IP version", func(o *engine.Order) { o.Flow.SourceAddresses = []netip.Addr{netip.IPv6Loopback()} }},
-		{"too few ports", func(o *engine.Order) { o.Ports = nil }},
-		{"source ports beyond 65535", func(o *engine.Order) { o.Flow.SourcePort, o.Flow.Streams = 65535, 2 }},
-		{"negative DSCP", func(o *engine.Order) { o.Flow.DSCP = -1 }},
-		{"negative burst", func(o *engine.Order) { o.Flow.Burst = -1 }},
+		{"connections that the listening end opens", func(o *engine.Order) { o.Listen, o.Flow.Connections = true, model.ConnectionRate }},
 	} {
 		o := good
 		c.change(&o)

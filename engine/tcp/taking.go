@@ -27,7 +27,7 @@ func (e *end) takeTicket(conn *net.TCPConn, stream int, ticket []byte) bool {
 	}
 	e.answering.RLock()
 	if _, err := conn.Write(makeStub(ticket, e.order.Key)); err == nil {
-		e.accountTicket(e.streams[stream], time.Since(e.clock.begun))
+		e.accountTicket(e.streams[stream], time.Since(e.clock.Began))
 	}
 	e.answering.RUnlock()
 	if keep {

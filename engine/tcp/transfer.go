@@ -9,7 +9,7 @@ import (
 
 // begin lets a stream wait for its turn; false means that there is none any more.
 func (e *end) begin(s *stream) bool {
-	origin := e.clock.begun.Add(time.Duration(e.origin.Load()))
+	origin := e.clock.Began.Add(time.Duration(e.origin.Load()))
 	if wait := time.Duration(e.order.Flow.StaggerSeconds * float64(s.number) * 1e9); wait > 0 {
 		timer := time.NewTimer(time.Until(origin.Add(wait)))
 		defer timer.Stop()
@@ -53,7 +53,7 @@ func (e *end) transfer(s *stream) error {
 	if all, err := e.settled(s); !all {
 		return err
 	}
-	s.done.Store(max(1, int64(time.Since(e.clock.begun))-e.origin.Load()))
+	s.done.Store(max(1, int64(time.Since(e.clock.Began))-e.origin.Load()))
 	return nil
 }
 

@@ -182,17 +182,16 @@ func TestMissingNeedsToBeTold(t *testing.T) {
 		r.flow.Streams = 2
 		dialer, listener := r.prepare(t)
 		connectBoth(t, dialer, listener)
-		ran := make(chan error, 1)
-		go func() { ran <- listener.Run(t.Context()) }()
+		if err := listener.Start(t.Context()); err != nil {
+			t.Fatal(err)
+		}
 		if attempted == nil {
 			listener.Stop()
-		} else if err := listener.Finish(t.Context(), attempted, 0); err != nil {
+			<-listener.Done()
+		} else if err := listener.Drain(t.Context(), engine.Sent{Streams: attempted}); err != nil {
 			t.Fatal(err)
 		}
-		if err := <-ran; err != nil {
-			t.Fatal(err)
-		}
-		if got := listener.Report().Receive; got.MissingKnown || got.Missing != nil {
+		if got := listener.account().Receive; got.MissingKnown || got.Missing != nil {
 			t.Errorf("told %v of 2 streams, it knows %+v", attempted, got.Missing)
 		}
 	}
@@ -242,10 +241,10 @@ func TestClosedPortIsTold(t *testing.T) {
 		dialer, listener := r.prepare(t)
 		connectBoth(t, dialer, listener)
 		listener.Close()
-		if err := dialer.Run(t.Context()); err != nil {
+		if err := dialer.run(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		s := dialer.Report().Send
+		s := dialer.account().Send
 		refused := s.Errors["ECONNREFUSED"]
 		if refused == 0 || s.Attempted != s.Accepted+refused || s.Refused[0].Packets != refused || s.Errnos[listed(t, s.Refused[0])[0].Mark] != "ECONNREFUSED" {
 			t.Errorf("attempted %d, accepted %d, errors %v, %d listed with %v", s.Attempted, s.Accepted, s.Errors, s.Refused[0].Packets, s.Errnos)
@@ -291,11 +290,11 @@ func TestTruesize(t *testing.T) {
 		// The same datagrams again, with nobody reading.
 		dialer, listener := r.prepare(t)
 		connectBoth(t, dialer, listener)
-		if err := dialer.Run(t.Context()); err != nil {
+		if err := dialer.run(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		m, ok := memoryOf(endOf(listener).wires[0].(*socket).fd)
-		s := dialer.Report().Send
+		m, ok := memoryOf(listener.t.wires[0].(*socket).fd)
+		s := dialer.account().Send
 		if want := float64(m.queued) / float64(s.Accepted+s.WarmupSent); !ok || want < float64(payload) {
 			t.Fatalf("%d B are queued of %d packets", m.queued, s.Accepted+s.WarmupSent)
 		} else if got := float64(receive.Receive.TruesizeBytes); got < 0.9*want || got > 1.1*want {
@@ -324,11 +323,8 @@ func TestTuples(t *testing.T) {
 			r := newTrial()
 			r.near, r.far, r.peer, r.dialer, r.flow.Streams = near, far, c.peer, c.dialer, 3
 			dialer, listener := r.prepare(t)
-			if got := dialer.(engine.Tupler).Tuples(); got != nil {
-				t.Errorf("before there is consent the streams are %v", got)
-			}
-			connectBoth(t, dialer, listener)
-			mine, theirs := dialer.(engine.Tupler).Tuples(), listener.(engine.Tupler).Tuples()
+			atDialer, atListener := connectBoth(t, dialer, listener)
+			mine, theirs := engine.Tuples(c.dialer, atDialer), engine.Tuples(map[engine.Role]engine.Role{engine.Send: engine.Receive, engine.Receive: engine.Send}[c.dialer], atListener)
 			if len(mine) != 3 || len(theirs) != 3 {
 				t.Fatalf("tuples %v and %v", mine, theirs)
 			}

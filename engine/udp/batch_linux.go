@@ -6,6 +6,8 @@ import (
 	"unsafe"
 
 	"golang.org/x/sys/unix"
+
+	"pelt/engine"
 )
 
 // mmsghdr is struct mmsghdr of sendmmsg(2); Go pads it as C does.
@@ -23,7 +25,6 @@ type batchOut struct {
 	vector   []unix.Iovec
 	control  []byte
 	msgs     []mmsghdr
-	flags    uintptr // of each send
 }
 
 // newBatchOut makes room for a batch, a multiple of segments.
@@ -56,7 +57,7 @@ func (o *batchOut) faults(tell func(fault)) { o.drain(tell) }
 func (o *batchOut) send(from, to int) (int, error) {
 	if o.segments == 1 && to-from == 1 {
 		// A tenth faster than a batch of one.
-		_, _, errno := unix.Syscall6(unix.SYS_SENDTO, o.fd, uintptr(unsafe.Pointer(&o.bytes[from][0])), uintptr(o.payload), o.flags, 0, 0)
+		_, _, errno := unix.Syscall6(unix.SYS_SENDTO, o.fd, uintptr(unsafe.Pointer(&o.bytes[from][0])), uintptr(o.payload), unix.MSG_DONTWAIT, 0, 0)
 		if errno != 0 {
 			return 0, errno
 		}
@@ -67,11 +68,22 @@ func (o *batchOut) send(from, to int) (int, error) {
 		o.vector[last].SetLen(o.payload * short)
 		defer o.vector[last].SetLen(o.payload * o.segments)
 	}
-	n, _, errno := unix.Syscall6(unix.SYS_SENDMMSG, o.fd, uintptr(unsafe.Pointer(&o.msgs[first])), uintptr(last-first+1), o.flags, 0, 0)
+	n, _, errno := unix.Syscall6(unix.SYS_SENDMMSG, o.fd, uintptr(unsafe.Pointer(&o.msgs[first])), uintptr(last-first+1), unix.MSG_DONTWAIT, 0, 0)
 	if errno != 0 {
 		return 0, errno
 	}
 	return min(int(n)*o.segments, to-from), nil
+}
+
+// sendWaits says whether a call to send may wait for room.
+const sendWaits = false
+
+// roomWait bounds how long a sender waits for room before it looks at the clock.
+const roomWait = 20 * time.Millisecond
+
+func (o *batchOut) room(w *waiter) {
+	t := unix.NsecToTimespec(int64(roomWait))
+	unix.Ppoll([]unix.PollFd{{Fd: int32(o.fd), Events: unix.POLLOUT}, w.poll[0]}, &t, nil) // an error only shortens the wait
 }
 
 // segmentControl is the control message that cuts a buffer into datagrams. It
@@ -106,7 +118,7 @@ const (
 // copied; with MSG_TRUNC the kernel still tells its length. Of joined ones all is.
 type batchInbox struct {
 	fd      uintptr
-	clock   clock
+	clock   engine.Clock
 	waiter  *waiter
 	poll    []unix.PollFd
 	joined  bool
@@ -122,7 +134,7 @@ type batchInbox struct {
 	notBefore, lastTake int64
 }
 
-func newBatchInbox(fd, batch int, joined bool, b *bell, c clock) *batchInbox {
+func newBatchInbox(fd, batch int, joined bool, b *stopSignal, c engine.Clock) *batchInbox {
 	room, most := headBytes, batch
 	if joined {
 		room, most = joinedRoom, batch*mostJoined
@@ -168,7 +180,7 @@ func (in *batchInbox) take() (int, error) {
 	in.out = in.out[:0]
 	if in.waiter != nil && !in.joined && in.size.due(in.lastTake) {
 		if m, ok := in.memory(); ok {
-			in.size.look(in.clock.now(), m.queued)
+			in.size.look(in.clock.Now(), m.queued)
 		}
 	}
 	r, _, errno := unix.Syscall6(unix.SYS_RECVMMSG, in.fd, uintptr(unsafe.Pointer(&in.msgs[0])), uintptr(len(in.msgs)),
@@ -176,13 +188,13 @@ func (in *batchInbox) take() (int, error) {
 	switch errno {
 	case 0:
 	case unix.EAGAIN, unix.EINTR:
-		in.found(0, in.clock.now())
+		in.found(0, in.clock.Now())
 		return 0, nil
 	default:
 		return 0, errno
 	}
 	n := int(r)
-	toMonotonic, now := in.clock.sinceWall()
+	toMonotonic, now := in.clock.SinceWall()
 	notBefore := in.notBefore
 	in.found(n, now)
 	for i := range n {

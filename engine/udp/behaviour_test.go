@@ -13,6 +13,7 @@ import (
 
 	"pelt/engine"
 	"pelt/model"
+	"pelt/pace"
 	"pelt/unit"
 )
 
@@ -22,16 +23,16 @@ func TestProbeTimesRoundTrips(t *testing.T) {
 		r.timing = model.Timing{MeasureSeconds: 0.4}
 		dialer, listener := r.prepare(t)
 		connectBoth(t, dialer, listener)
-		dialer.(engine.Pulse).SetPulse(41)
-		listener.(engine.Pulse).SetPulse(42)
+		dialer.Pulse(41)
+		listener.Pulse(42)
 		ran := make(chan error, 2)
-		for _, e := range []engine.End{dialer, listener} {
-			go func() { ran <- e.Run(t.Context()) }()
+		for _, e := range []testEnd{dialer, listener} {
+			go func() { ran <- e.run(t.Context()) }()
 		}
 		eventually(t, "both pulses", func() bool {
-			return dialer.(engine.Pulse).PeerPulse() == 42 && listener.(engine.Pulse).PeerPulse() == 41
+			return dialer.Pulse(41) == 42 && listener.Pulse(42) == 41
 		})
-		p := dialer.(pulsing).role.(*prober)
+		p := dialer.t.role.(*prober)
 		eventually(t, "the measured part to pass", p.over.Load)
 		eventually(t, "the last answer", func() bool { return p.answered.Load() == p.sent.Load() })
 		dialer.Stop()
@@ -41,37 +42,26 @@ func TestProbeTimesRoundTrips(t *testing.T) {
 				t.Error(err)
 			}
 		}
-		got := dialer.Report()
+		got := dialer.account()
 		if p := got.Probe; got.Stopped || p == nil || p.Sent == 0 || p.Sent > 8 || p.Answered != p.Sent || p.RoundTrip.Count != p.Sent || p.RoundTrip.Min <= 0 {
 			t.Errorf("stopped %v, probe %+v, want up to 8 sent in 0.4 s, all answered", got.Stopped, p)
 		}
 	})
 }
 
+// A receiver that was started reads every stream; nobody waits for a sender.
 func TestReadingIsTold(t *testing.T) {
 	both(t, func(t *testing.T, r trial) {
-		r.flow.Streams = 3
+		r.flow.Streams, r.timing.MeasureSeconds = 3, 3600
 		dialer, listener := r.prepare(t)
 		connectBoth(t, dialer, listener)
-		if dialer.(engine.Reader).Reading() != nil {
-			t.Error("a sender is to be waited for")
-		}
-		reading := listener.(engine.Reader).Reading()
-		select {
-		case <-reading:
-			t.Error("it reads before it is run")
-		default:
-		}
-		ran := make(chan error, 1)
-		go func() { ran <- listener.Run(t.Context()) }()
-		select {
-		case <-reading:
-		case <-time.After(10 * time.Second):
-			t.Error("it never reads")
-		}
-		listener.Stop()
-		if err := <-ran; err != nil {
-			t.Error(err)
+		for _, e := range []testEnd{listener, dialer} {
+			if err := e.Start(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			if e == listener && e.t.role.(*receiver).idle.Load() != 0 {
+				t.Error("it was started and does not read all its streams")
+			}
 		}
 	})
 }
@@ -82,20 +72,20 @@ func TestEchoGivesSigns(t *testing.T) {
 		r.dialer = engine.Probe
 		dialer, listener := r.prepare(t)
 		connectBoth(t, dialer, listener)
-		listener.(engine.Pulse).SetPulse(42)
+		listener.Pulse(42)
 		ran := make(chan error, 1)
-		go func() { ran <- listener.Run(t.Context()) }()
-		p := dialer.(pulsing).role.(*prober)
+		go func() { ran <- listener.run(t.Context()) }()
+		p := dialer.t.role.(*prober)
 		eventually(t, "two signs", func() bool {
 			d, err := p.end.wires[0].read(attendFor)
 			if err != nil {
 				t.Fatal(err)
 			}
 			p.answer(d.whole(), d.nanos)
-			return dialer.(engine.Hearer).Heard() == 2
+			return dialer.t.Count().Heard == 2
 		})
-		if h := dialer.(engine.Hearer).Heard(); h != 2 || p.PeerPulse() != 42 || p.answered.Load() != 0 {
-			t.Errorf("heard %d, pulse %d, answered %d; want 2, 42, 0", h, p.PeerPulse(), p.answered.Load())
+		if h := dialer.t.Count().Heard; h != 2 || p.end.Pulse(0) != 42 || p.answered.Load() != 0 {
+			t.Errorf("heard %d, pulse %d, answered %d; want 2, 42, 0", h, p.end.Pulse(0), p.answered.Load())
 		}
 		listener.Stop()
 		if err := <-ran; err != nil {
@@ -108,9 +98,9 @@ func TestEchoGivesSigns(t *testing.T) {
 func TestWarmupIsHeard(t *testing.T) {
 	both(t, func(t *testing.T, r trial) {
 		r.timing.WarmupSeconds = 60
-		r.duringTheRun = func(dialer, listener engine.End) {
-			eventually(t, "the receiver hears", func() bool { return listener.(engine.Hearer).Heard() > 10 })
-			if n, _ := listener.Sample(); n != 0 {
+		r.duringTheRun = func(dialer, listener testEnd) {
+			eventually(t, "the receiver hears", func() bool { return listener.Snapshot().Heard > 10 })
+			if n, _ := listener.sample(); n != 0 {
 				t.Errorf("%d packets of the warm-up are counted", n)
 			}
 			dialer.Stop()
@@ -137,12 +127,12 @@ func TestFinishOnASlowPath(t *testing.T) {
 			dialer, listener := r.prepare(t)
 			connectBoth(t, dialer, listener)
 			ran := make(chan error, 2)
-			for _, e := range []engine.End{listener, dialer} {
-				go func() { ran <- e.Run(t.Context()) }()
+			for _, e := range []testEnd{listener, dialer} {
+				go func() { ran <- e.run(t.Context()) }()
 			}
 			seen := uint64(0)
-			eventually(t, "three packets", func() bool { seen, _ = listener.Sample(); return seen >= 3 })
-			if err := listener.Finish(t.Context(), []uint64{c.want}, 0); err != nil {
+			eventually(t, "three packets", func() bool { seen, _ = listener.sample(); return seen >= 3 })
+			if err := listener.Drain(t.Context(), engine.Sent{Streams: []uint64{c.want}}); err != nil {
 				t.Fatal(err)
 			}
 			dialer.Stop()
@@ -151,7 +141,7 @@ func TestFinishOnASlowPath(t *testing.T) {
 					t.Error(err)
 				}
 			}
-			got := listener.Report()
+			got := listener.account()
 			if n := got.Receive.Tally.Received; n < c.least || n > seen+c.more {
 				t.Errorf("received %d, want %d to %d; %d of them before", n, c.least, seen+c.more, seen)
 			}
@@ -186,21 +176,21 @@ func TestStopInABlockedBurst(t *testing.T) {
 			r := newTrial()
 			r.flow.Rate, r.flow.Burst = unit.PacketRate(1_000_000), model.MaxBurst
 			dialer, _ := r.prepare(t)
-			e := dialer.(*end)
+			e := dialer.t
 			w := e.role.(*sender).streams[0]
-			w.wire, w.clock, w.waiter = e.wires[0], e.settings.clock, newWaiter(e.bell, e.settings.clock)
-			box := &stuck{outbox: e.wires[0].outbox(64, maxBatch, 1, true)}
+			w.wire, w.clock, w.waiter = e.wires[0], e.settings.clock, newWaiter(e.stop, e.settings.clock)
+			box := &stuck{outbox: e.wires[0].outbox(64, maxBatch, 1)}
 			w.out, w.bytes = box, box.packets()
 			length := int64(time.Minute)
 			if c.stop {
-				box.onCall = e.bell.ring
+				box.onCall = e.stop.set
 			} else {
 				length = int64(80 * time.Millisecond)
 				box.onCall = func() { <-time.After(time.Millisecond) }
 			}
 			schedule, _ := r.flow.Rate.Schedule(64)
-			p := newPacer(schedule, 0, 1, model.MaxBurst, 1, length)
-			if _, err := w.pace(&p, w.clock.now()-int64(70*time.Millisecond), length); err != nil {
+			p := pace.New(pace.Even(schedule), pace.Stream{Slots: schedule.Count(length), PPS: schedule.PPS(), Burst: model.MaxBurst})
+			if _, err := w.pace(&p, w.clock.Now()-int64(70*time.Millisecond), length); err != nil {
 				t.Fatal(err)
 			}
 			if box.calls > 30 || w.sequence != 0 {
@@ -233,16 +223,6 @@ func eventually(t testing.TB, what string, f func() bool) {
 	}
 }
 
-func TestOnlyProbeFlowsHaveAPulse(t *testing.T) {
-	r := newTrial()
-	dialer, listener := r.prepare(t)
-	for _, e := range []engine.End{dialer, listener} {
-		if _, ok := e.(engine.Pulse); ok {
-			t.Errorf("the %v end has a pulse", e.Report().Role)
-		}
-	}
-}
-
 func TestStrangersGetNoAnswer(t *testing.T) {
 	both(t, func(t *testing.T, r trial) {
 		_, listener := r.prepare(t)
@@ -251,24 +231,24 @@ func TestStrangersGetNoAnswer(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer conn.Close()
-		wrong := newCaller(label{trial: r.number, tag: r.tag, key: bytes.Repeat([]byte{1}, 32)})
-		for _, b := range [][]byte{wrong.text(), {}, {0x9e}, make([]byte, 1400), bytes.Repeat([]byte{0x9e, 0x18}, 28)} {
+		wrong := engine.NewConsentDialer(engine.StreamKey{Trial: r.number, Tag: r.tag, Key: bytes.Repeat([]byte{1}, 32)})
+		for _, b := range [][]byte{text(wrong), {}, {0x9e}, make([]byte, 1400), bytes.Repeat([]byte{0x9e, 0x18}, 28)} {
 			if _, err := conn.Write(b); err != nil {
 				t.Fatal(err)
 			}
 		}
 		// Once the rightful caller is served, what came before it was dealt with.
-		right := newCaller(label{trial: r.number, tag: r.tag, key: r.key})
+		right := engine.NewConsentDialer(engine.StreamKey{Trial: r.number, Tag: r.tag, Key: r.key})
 		dialled, err := net.Dial("udp", conn.RemoteAddr().String())
 		if err != nil {
 			t.Fatal(err)
 		}
 		defer dialled.Close()
-		dialled.Write(right.text())
+		dialled.Write(text(right))
 		dialled.SetReadDeadline(time.Now().Add(5 * time.Second))
 		b := make([]byte, 100)
 		n, err := dialled.Read(b)
-		if turn, _ := right.hear(b[:n]); err != nil || !turn {
+		if turn, _ := right.Hear(b[:n]); err != nil || !turn {
 			t.Fatalf("the rightful caller heard % x, %v", b[:n], err)
 		}
 		conn.SetReadDeadline(time.Now().Add(20 * time.Millisecond))
@@ -295,8 +275,8 @@ func TestNobodyConsentsForAnother(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer victim.Close()
-		known := newCaller(label{trial: r.number, tag: r.tag, key: r.key})
-		hello := known.text()
+		known := engine.NewConsentDialer(engine.StreamKey{Trial: r.number, Tag: r.tag, Key: r.key})
+		hello := text(known)
 		if !ask(t, own, known) {
 			t.Fatal("the attacker's own hello was not answered")
 		}
@@ -306,25 +286,30 @@ func TestNobodyConsentsForAnother(t *testing.T) {
 		if _, err := victim.Read(b[:]); err != nil { // it has its own socket now
 			t.Fatal(err)
 		}
-		victim.Write(known.text())
-		own.Write(known.text())
-		l := endOf(listener)
-		for until := time.Now().Add(100 * time.Millisecond); time.Now().Before(until) && !l.consented(0); {
+		victim.Write(text(known))
+		own.Write(text(known))
+		l := listener.t
+		for until := time.Now().Add(100 * time.Millisecond); time.Now().Before(until) && !l.consents[0].Confirmed(); {
 			time.Sleep(time.Millisecond)
 		}
 		l.mu.Lock()
 		goesTo := l.wires[0].from().String()
 		l.mu.Unlock()
-		if l.consented(0) && goesTo != own.LocalAddr().String() {
+		if l.consents[0].Confirmed() && goesTo != own.LocalAddr().String() {
 			t.Errorf("the flow would go to %s, which never confirmed; %s did", goesTo, own.LocalAddr())
 		}
 	})
 }
 
+func text(d *engine.ConsentDialer) []byte {
+	b := d.Message()
+	return b[:]
+}
+
 // ask sends what is next and hands the answer to the caller.
-func ask(t *testing.T, conn net.Conn, c *caller) bool {
+func ask(t *testing.T, conn net.Conn, c *engine.ConsentDialer) bool {
 	t.Helper()
-	if _, err := conn.Write(c.text()); err != nil {
+	if _, err := conn.Write(text(c)); err != nil {
 		t.Fatal(err)
 	}
 	var b [200]byte
@@ -333,11 +318,9 @@ func ask(t *testing.T, conn net.Conn, c *caller) bool {
 	if err != nil {
 		t.Fatal(err)
 	}
-	turn, _ := c.hear(b[:n])
+	turn, _ := c.Hear(b[:n])
 	return turn
 }
-
-func endOf(e engine.End) *end { return e.(*end) }
 
 func TestDialerNeedsConsent(t *testing.T) {
 	both(t, func(t *testing.T, r trial) {
@@ -360,7 +343,7 @@ func TestDialerNeedsConsent(t *testing.T) {
 			}
 		}()
 		e := testEngine(t, r.plain)
-		end, err := e.Prepare(t.Context(), here{}, engine.Order{Flow: r.flow, Timing: r.timing, Role: engine.Send, Peer: r.peer,
+		end, err := prepare(e, here{}, engine.Order{Flow: r.flow, Timing: r.timing, Role: engine.Send, Peer: r.peer,
 			Ports: []uint16{uint16(reflector.LocalAddr().(*net.UDPAddr).Port)}, Trial: r.number, Key: r.key, CPU: -1})
 		if err != nil {
 			t.Fatal(err)
@@ -368,15 +351,15 @@ func TestDialerNeedsConsent(t *testing.T) {
 		defer end.Close()
 		ctx, cancel := context.WithTimeout(t.Context(), 250*time.Millisecond)
 		defer cancel()
-		if err := end.Connect(ctx); !errors.Is(err, context.DeadlineExceeded) {
+		if err := end.connect(ctx); !errors.Is(err, context.DeadlineExceeded) {
 			t.Errorf("a service that echoes gave %v, want the deadline's error", err)
 		}
-		if err := end.Run(t.Context()); err == nil {
+		if err := end.run(t.Context()); err == nil {
 			t.Error("it ran without consent")
 		}
 		reflector.Close()
-		if n := <-largest; n != consentBytes {
-			t.Errorf("sent %d B without consent, want %d", n, consentBytes)
+		if n := <-largest; n != engine.ConsentBytes {
+			t.Errorf("sent %d B without consent, want %d", n, engine.ConsentBytes)
 		}
 	})
 }
@@ -390,7 +373,7 @@ func TestNobodyThere(t *testing.T) {
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), 150*time.Millisecond)
 	defer cancel()
-	err := dialer.Connect(ctx)
+	err := dialer.connect(ctx)
 	if err == nil || !strings.Contains(err.Error(), "127.0.0.1") || !errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("nobody at port %d gave %v", port, err)
 	}
@@ -407,10 +390,10 @@ func TestStopIsPrompt(t *testing.T) {
 				dialer, listener := r.prepare(t)
 				connectBoth(t, dialer, listener)
 				ran := make(chan error, 2)
-				for _, e := range []engine.End{listener, dialer} {
-					go func() { ran <- e.Run(t.Context()) }()
+				for _, e := range []testEnd{listener, dialer} {
+					go func() { ran <- e.run(t.Context()) }()
 				}
-				eventually(t, "a packet", func() bool { n, _ := listener.Sample(); return n > 0 })
+				eventually(t, "a packet", func() bool { n, _ := listener.sample(); return n > 0 })
 				from := time.Now()
 				dialer.Stop()
 				listener.Stop()
@@ -422,7 +405,7 @@ func TestStopIsPrompt(t *testing.T) {
 				if d := time.Since(from); d > time.Second {
 					t.Errorf("stopped after %v", d)
 				}
-				send, receive := dialer.Report(), listener.Report()
+				send, receive := dialer.account(), listener.account()
 				if !send.Stopped || !receive.Stopped || send.Send.Attempted == 0 || send.Send.DurationNanos > 10e9 {
 					t.Errorf("stopped %v %v, sent %+v", send.Stopped, receive.Stopped, send.Send)
 				}
@@ -441,17 +424,17 @@ func TestContextEndsRun(t *testing.T) {
 	connectBoth(t, dialer, listener)
 	ctx, cancel := context.WithCancel(t.Context())
 	ran := make(chan error, 2)
-	for _, e := range []engine.End{listener, dialer} {
-		go func() { ran <- e.Run(ctx) }()
+	for _, e := range []testEnd{listener, dialer} {
+		go func() { ran <- e.run(ctx) }()
 	}
-	eventually(t, "a packet", func() bool { n, _ := listener.Sample(); return n > 0 })
+	eventually(t, "a packet", func() bool { n, _ := listener.sample(); return n > 0 })
 	cancel()
 	for range 2 {
 		if err := <-ran; err != nil {
 			t.Error(err)
 		}
 	}
-	if !dialer.Report().Stopped || !listener.Report().Stopped {
+	if !dialer.account().Stopped || !listener.account().Stopped {
 		t.Error("a cancelled run does not say so")
 	}
 }
@@ -479,12 +462,12 @@ func TestFinish(t *testing.T) {
 				dialer, listener := r.prepare(t)
 				connectBoth(t, dialer, listener)
 				ran := make(chan error, 1)
-				go func() { ran <- listener.Run(t.Context()) }()
-				if err := dialer.Run(t.Context()); err != nil {
+				go func() { ran <- listener.run(t.Context()) }()
+				if err := dialer.run(t.Context()); err != nil {
 					t.Fatal(err)
 				}
-				sent := dialer.Report().Send.Streams
-				eventually(t, "all packets", func() bool { n, _ := listener.Sample(); return n == sent[0] })
+				sent := dialer.account().Send.Streams
+				eventually(t, "all packets", func() bool { n, _ := listener.sample(); return n == sent[0] })
 				sent[0] += c.more
 				ctx, cancel := context.WithCancel(t.Context())
 				defer cancel()
@@ -492,7 +475,7 @@ func TestFinish(t *testing.T) {
 					cancel()
 				}
 				from := time.Now()
-				if err := listener.Finish(ctx, sent, c.unsent); (err != nil) != c.cancel {
+				if err := listener.Drain(ctx, engine.Sent{Streams: sent, Unsent: c.unsent}); (err != nil) != c.cancel {
 					t.Errorf("finish: %v", err)
 				}
 				if d := time.Since(from); d < c.least || d > c.max {
@@ -501,48 +484,11 @@ func TestFinish(t *testing.T) {
 				if err := <-ran; err != nil {
 					t.Error(err)
 				}
-				if listener.Report().Stopped {
+				if listener.account().Stopped {
 					t.Error("a finished receiver says that it was stopped")
 				}
 			})
 		})
-	}
-}
-
-func TestRefusals(t *testing.T) {
-	good := engine.Order{Flow: newTrial().flow, Role: engine.Send, Peer: netip.MustParseAddr("127.0.0.1"), Ports: []uint16{9}, Trial: 1, Key: make([]byte, 32)}
-	for _, c := range []struct {
-		name string
-		set  func(*engine.Order)
-	}{
-		{"TCP", func(o *engine.Order) { o.Flow.Protocol = model.TCP }},
-		{"no key", func(o *engine.Order) { o.Key = nil }},
-		{"trial number", func(o *engine.Order) { o.Trial = engine.WarmupBit }},
-		{"no streams", func(o *engine.Order) { o.Flow.Streams = 0 }},
-		{"too many streams", func(o *engine.Order) { o.Flow.Streams = 129 }},
-		{"no peer", func(o *engine.Order) { o.Peer = netip.Addr{} }},
-		{"no ports", func(o *engine.Order) { o.Ports = nil }},
-		{"source of IPv6, peer of IPv4", func(o *engine.Order) { o.Flow.SourceAddresses = []netip.Addr{netip.IPv6Loopback()} }},
-		{"source of IPv4, peer of IPv6", func(o *engine.Order) {
-			o.Peer, o.Flow.SourceAddresses = netip.IPv6Loopback(), []netip.Addr{o.Peer}
-		}},
-		{"small payload", func(o *engine.Order) { o.Flow.PayloadBytes = 15 }},
-		{"large payload", func(o *engine.Order) { o.Flow.PayloadBytes = 65508 }},
-		{"too many segments", func(o *engine.Order) { o.Flow.Segments = 65 }},
-		{"segments too long", func(o *engine.Order) { o.Flow.Segments, o.Flow.PayloadBytes = 64, 1024 }},
-		{"negative segments", func(o *engine.Order) { o.Flow.Segments = -1 }},
-		{"send buffer", func(o *engine.Order) { o.Flow.SendBuffer = model.MaxSocketBuffer + 1 }},
-		{"receive buffer", func(o *engine.Order) { o.Flow.ReceiveBuffer = 1 }},
-		{"listening probe", func(o *engine.Order) { o.Role, o.Listen = engine.Probe, true }},
-		{"dialing echo", func(o *engine.Order) { o.Role = engine.Echo }},
-		{"unknown role", func(o *engine.Order) { o.Role = "dance" }},
-	} {
-		o := good
-		c.set(&o)
-		var refusal *engine.Refusal
-		if _, err := testEngine(t, false).Prepare(t.Context(), here{}, o); !errors.As(err, &refusal) || refusal.Why == "" {
-			t.Errorf("%s: got %v, want a refusal", c.name, err)
-		}
 	}
 }
 
@@ -551,17 +497,17 @@ func TestRunNeedsConsentOnce(t *testing.T) {
 	r.timing.MeasureSeconds = 0.01
 	dialer, listener := r.prepare(t)
 	connectBoth(t, dialer, listener)
-	if err := dialer.Run(t.Context()); err != nil {
+	if err := dialer.run(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	if err := dialer.Run(t.Context()); err == nil {
+	if err := dialer.run(t.Context()); err == nil {
 		t.Error("an end ran twice")
 	}
 	dialer.Close()
 	if err := dialer.Close(); err != nil {
 		t.Errorf("second close: %v", err)
 	}
-	if err := dialer.Connect(t.Context()); err == nil {
+	if err := dialer.connect(t.Context()); err == nil {
 		t.Error("a closed end connected")
 	}
 }
@@ -572,7 +518,7 @@ func FuzzProbe(f *testing.F) {
 	f.Add(b[:])
 	f.Add([]byte{})
 	f.Fuzz(func(t *testing.T, b []byte) {
-		var token [macBytes]byte
+		var token engine.ConsentToken
 		p, ok := parseProbe(b, token)
 		if !ok {
 			return

@@ -24,8 +24,8 @@ func (c deaf) dial(host engine.Host, s settings, stream int, peer netip.AddrPort
 
 type deafWire struct{ *socket }
 
-func (w deafWire) outbox(payloadBytes, batch, segments int, waits bool) outbox {
-	out := w.socket.outbox(payloadBytes, batch, segments, waits)
+func (w deafWire) outbox(payloadBytes, batch, segments int) outbox {
+	out := w.socket.outbox(payloadBytes, batch, segments)
 	unix.SetsockoptInt(w.fd, unix.IPPROTO_IP, unix.IP_RECVERR, 0)
 	return out
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"math"
 	"net"
 	"net/netip"
 	"os"
@@ -200,28 +199,6 @@ func (r *trial) flood(b testing.TB, hosts [2]space, payload int) result {
 	return result{n / seconds, 1 - n/attempted, attempted / seconds / send.CPU.ThreadRatio, attempted / seconds}
 }
 
-// BenchmarkPacing prints asked against achieved rates.
-func BenchmarkPacing(b *testing.B) {
-	_, hosts := vethPair(b)
-	for _, pps := range []uint64{1000, 50_000, 200_000} {
-		b.Run(fmt.Sprintf("%dpps", pps), func(b *testing.B) {
-			for b.Loop() {
-				r := newTrial()
-				r.near, r.far, r.peer, r.cpu = hosts[0], hosts[1], netip.MustParseAddr("10.77.0.2"), 0
-				r.flow.Rate = unit.PacketRate(pps)
-				r.timing.WarmupSeconds, r.timing.MeasureSeconds = 0.5, 3
-				send, receive := r.run(b)
-				s := send.Send
-				achieved := float64(s.Attempted) / (float64(s.DurationNanos) / 1e9)
-				forfeited := float64(s.Planned-s.Attempted) / float64(s.Planned)
-				fmt.Printf("asked %d pps: achieved %.1f (%+.4f%%), forfeited %.4f%%, gap p50 %.0f p99 %.0f p999 %.0f max %.0f ns, burst %d, lost %d\n",
-					pps, achieved, (achieved/float64(pps)-1)*100, forfeited*100, s.Gap.P50, s.Gap.P99, s.Gap.P999, s.Gap.Max, s.BurstMax, s.Attempted-receive.Receive.Tally.Received)
-				b.ReportMetric(math.Abs(achieved/float64(pps)-1)*1e6, "ppm-error")
-			}
-		})
-	}
-}
-
 // BenchmarkProfiles prints, for each profile, how far the gaps achieved are from
 // those asked, and how late packets left.
 func BenchmarkProfiles(b *testing.B) {
@@ -243,7 +220,7 @@ func BenchmarkProfiles(b *testing.B) {
 					distance, _ := measure.GapDistance(s.Asked.GapCounts, s.GapCounts)
 					fmt.Printf("%s at %d pps: planned %d, forfeited %.4f%%, gaps asked p50 %.0f p99 %.0f, sent p50 %.0f p99 %.0f ns, %.2f%% not as asked, late p50 %.0f p99 %.0f max %.0f ns, lost %d\n",
 						p.Kind, pps, s.Planned, float64(s.Planned-s.Attempted)/float64(s.Planned)*100, s.Asked.Gap.P50, s.Asked.Gap.P99, s.Gap.P50, s.Gap.P99,
-						distance*100, s.Asked.Late.P50, s.Asked.Late.P99, s.Asked.Late.Max, s.Attempted-receive.Receive.Tally.Received)
+						distance*100, s.Lateness.P50, s.Lateness.P99, s.Lateness.Max, s.Attempted-receive.Receive.Tally.Received)
 					b.ReportMetric(distance*100, "%not-as-asked")
 				}
 			})

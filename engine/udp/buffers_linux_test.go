@@ -10,37 +10,44 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"pelt/engine"
+	"pelt/internal/testenv"
 	"pelt/model"
 )
 
 func TestBuffersAsAsked(t *testing.T) {
+	testenv.Root(t) // beyond the limit
 	r := newTrial()
 	r.flow.SendBuffer, r.flow.ReceiveBuffer = 40000, 50<<20 // beyond the usual net.core.rmem_max
 	dialer, listener := r.prepare(t)
+	account := func(e testEnd) (r engine.Report) {
+		e.t.Account(&r, engine.Sent{})
+		return r
+	}
 	connectBoth(t, dialer, listener)
-	if n, err := unix.GetsockoptInt(endOf(dialer).wires[0].(*socket).fd, unix.SOL_SOCKET, unix.SO_SNDBUF); n != 40000 {
+	if n, err := unix.GetsockoptInt(dialer.t.wires[0].(*socket).fd, unix.SOL_SOCKET, unix.SO_SNDBUF); n != 40000 {
 		t.Errorf("send buffer %d B, %v", n, err)
 	}
-	if n, _ := endOf(listener).wires[0].bufferBytes(); n != 50<<20 {
+	if n, _ := listener.t.wires[0].bufferBytes(); n != 50<<20 {
 		t.Errorf("receive buffer %d B", n)
 	}
-	if w := listener.Report().Warnings; len(w) != 0 {
+	if w := account(listener).Warnings; len(w) != 0 {
 		t.Errorf("warnings %q", w)
 	}
-	in := endOf(listener).role.(*receiver).streams[0]
+	in := listener.t.role.(*receiver).streams[0]
 	if in.open(); in.asked != 50<<20 {
 		t.Errorf("asked for %d B", in.asked)
 	}
 	in.granted = 425984
-	if w := listener.Report().Warnings; len(w) != 1 || !strings.Contains(w[0], "425984 of 52428800 B") {
+	if w := account(listener).Warnings; len(w) != 1 || !strings.Contains(w[0], "425984 of 52428800 B") {
 		t.Errorf("warnings %q, want the granted and the asked size", w)
 	}
-	out := endOf(dialer).role.(*sender).streams[0]
+	out := dialer.t.role.(*sender).streams[0]
 	if out.prepare(0); out.asked != 40000 {
 		t.Errorf("asked for %d B", out.asked)
 	}
 	out.granted = 30000
-	if w := dialer.Report().Warnings; len(w) != 1 || !strings.Contains(w[0], "30000 of 40000 B") {
+	if w := account(dialer).Warnings; len(w) != 1 || !strings.Contains(w[0], "30000 of 40000 B") {
 		t.Errorf("warnings %q, want the granted and the asked size", w)
 	}
 }

@@ -2,11 +2,12 @@ package udp
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"sync"
 	"time"
+
+	"pelt/engine"
 )
 
 const (
@@ -14,16 +15,8 @@ const (
 	attendFor   = 10 * time.Millisecond  // an attendant looks up that often
 )
 
-// Connect waits for both sides' consent on every stream; see engine.End.
-func (e *end) Connect(ctx context.Context) error {
-	e.mu.Lock()
-	if e.closed {
-		e.mu.Unlock()
-		return errors.New("connect udp: the end is closed")
-	}
-	e.connecting.Add(1)
-	e.mu.Unlock()
-	defer e.connecting.Done()
+// Connect waits for both sides' consent on every stream; see engine.Transport.
+func (e *Sockets) Connect(ctx context.Context) ([]engine.Stream, error) {
 	errs := make([]error, len(e.wires))
 	var wg sync.WaitGroup
 	for i := range e.wires {
@@ -38,38 +31,38 @@ func (e *end) Connect(ctx context.Context) error {
 	wg.Wait()
 	for i, err := range errs {
 		if err != nil {
-			return fmt.Errorf("stream %d: %w", i, err)
+			return nil, fmt.Errorf("stream %d: %w", i, err)
 		}
 	}
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	e.connected = true
-	return nil
+	streams := make([]engine.Stream, len(e.wires))
+	for i, w := range e.wires {
+		streams[i] = engine.Stream{Local: w.local(), Remote: w.remote()}
+	}
+	return streams, nil
 }
 
-func (e *end) awaitCaller(ctx context.Context, i int) error {
-	d := e.desks[i]
+func (e *Sockets) awaitCaller(ctx context.Context, i int) error {
+	d := e.consents[i]
 	select {
-	case <-d.done:
-	case <-e.bell.rung:
+	case <-d.Done():
+	case <-e.stop.done:
 		return fmt.Errorf("await the peer's consent on UDP port %d: %w", e.ports[i], context.Canceled)
 	case <-ctx.Done():
 		return fmt.Errorf("await the peer's consent on UDP port %d: none came: %w", e.ports[i], context.Cause(ctx))
 	}
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	e.tokens[i] = d.token(d.theirs, d.mine)
+	e.tokens[i] = d.Token()
 	return nil
 }
 
 // call asks the listener for consent until it is ready.
-func (e *end) call(ctx context.Context, i int) error {
-	w, c := e.wires[i], newCaller(e.label(i))
-	var out [consentBytes]byte
+func (e *Sockets) call(ctx context.Context, i int) error {
+	w, c := e.wires[i], engine.NewConsentDialer(e.order.StreamKey(i))
 	var last error
-	for send := time.Now(); ctx.Err() == nil && !e.bell.rang(); {
+	for send := time.Now(); ctx.Err() == nil && !e.stop.isSet(); {
 		if now := time.Now(); !now.Before(send) {
-			c.next.put(&out, c.key)
+			out := c.Message()
 			if err := w.write(out[:]); err != nil {
 				last = err
 			}
@@ -80,10 +73,10 @@ func (e *end) call(ctx context.Context, i int) error {
 			last = err // such as an ICMP error for the message before
 			continue
 		}
-		turn, done := c.hear(d.whole())
+		turn, done := c.Hear(d.whole())
 		if done {
 			w.settle()
-			e.tokens[i] = c.token(c.next.dialer, c.next.listener)
+			e.tokens[i] = c.Token()
 			return nil
 		}
 		if turn {
@@ -102,10 +95,10 @@ func (e *end) call(ctx context.Context, i int) error {
 
 // admit takes over the socket of a stream from the carrier and answers its
 // caller. Once there is consent, the stream keeps the socket it was given on.
-func (e *end) admit(i int, w wire) bool {
+func (e *Sockets) admit(i int, w wire) bool {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	if e.closed || e.consented(i) {
+	if e.consents[i].Confirmed() {
 		w.close()
 		return false
 	}
@@ -128,7 +121,7 @@ func (e *end) admit(i int, w wire) bool {
 			if err != nil || d.nanos == 0 || e.answer(i, w, d.whole()) {
 				continue
 			}
-			if e.consented(i) && len(d.head) > 0 { // the flow has begun: what comes now is for Run
+			if e.consents[i].Confirmed() && len(d.head) > 0 { // the flow has begun: what comes now is for Run
 				d.head = slices.Clone(d.head)
 				e.mu.Lock()
 				e.early[i] = d
@@ -143,17 +136,18 @@ func (e *end) admit(i int, w wire) bool {
 // answer serves a consent message that reached the listening end, also while
 // the flow runs: the last answer may have been lost. A socket that another
 // caller's has replaced gives no consent: the flow would go to that other one.
-func (e *end) answer(i int, w wire, b []byte) bool {
+func (e *Sockets) answer(i int, w wire, b []byte) bool {
 	e.mu.Lock()
-	reply, ok := [consentBytes]byte{}, false
+	var reply engine.ConsentMessage
+	ok := false
 	if e.wires[i] == w {
-		reply, ok = e.desks[i].answer(b, w.from())
+		reply, ok = e.consents[i].Answer(b, w.from())
 	}
 	e.mu.Unlock()
 	if !ok {
 		return false
 	}
-	settled := e.consented(i)
+	settled := e.consents[i].Confirmed()
 	w.answer(reply[:])
 	if settled {
 		w.settle()
@@ -161,17 +155,7 @@ func (e *end) answer(i int, w wire, b []byte) bool {
 	return true
 }
 
-// consented reports whether the caller of a listening end's stream has confirmed.
-func (e *end) consented(i int) bool {
-	select {
-	case <-e.desks[i].done:
-		return true
-	default:
-		return false
-	}
-}
-
-func (e *end) endAttendance() {
+func (e *Sockets) endAttendance() {
 	if e.attended == nil {
 		return
 	}

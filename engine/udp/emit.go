@@ -10,8 +10,8 @@ import (
 
 // emit sends up to n packets, all stamped with the time now, and returns the
 // time after. Every packet that it counts as attempted was accepted or refused.
-// It gives up on what the kernel has no room for when the bell rings or at the
-// end, or at once if the thread is shared.
+// While the socket has no room it waits, until it is stopped or the end; a shared
+// thread does not wait.
 func (w *sending) emit(n int, now, end int64) (int64, error) {
 	for i := range n {
 		engine.PutHeader(w.bytes[i], engine.Header{Trial: w.trial, Sequence: w.sequence + uint64(i), SendNanos: uint64(now)})
@@ -29,7 +29,10 @@ func (w *sending) emit(n int, now, end int64) (int64, error) {
 		sent, err := w.out.send(from, to)
 		noRoom := err != nil && full(err)
 		if !noRoom || to == n { // a look at the clock costs too much for each packet of a full queue
-			now = w.clock.now()
+			now = w.clock.Now()
+		}
+		if sendWaits && now-before > longSend {
+			w.waited(now - before)
 		}
 		if sent > 0 {
 			w.took(sent, before, now)
@@ -44,9 +47,12 @@ func (w *sending) emit(n int, now, end int64) (int64, error) {
 				w.retried += uint64(min(w.segments, n-from))
 			}
 		case !noRoom && temporary(err):
-			if w.shared || now >= end || w.waiter.bell.rang() {
+			if w.shared || now >= end || w.waiter.stop.isSet() {
 				return now, nil
 			}
+			w.out.room(w.waiter)
+			before, now = now, w.clock.Now()
+			w.waited(now - before)
 		case !noRoom && untried < maxUntried && w.readFaults(err):
 			untried++
 		default:
@@ -60,6 +66,10 @@ func (w *sending) emit(n int, now, end int64) (int64, error) {
 	}
 	return now, nil
 }
+
+// longSend tells a call that waited for room from one that did not, in ns, where
+// the system has no call that never waits.
+const longSend = 1_000_000
 
 // maxUntried is how often in a row a packet that was not tried gets another try.
 const maxUntried = 8

@@ -88,16 +88,16 @@ func (m *moody) send(from, to int) (int, error) {
 func TestEveryPacketHasItsAnswer(t *testing.T) {
 	r := newTrial()
 	dialer, _ := r.prepare(t)
-	e := endOf(dialer)
+	e := dialer.t
 	rapid.Check(t, func(t *rapid.T) {
 		w := newSender(e).streams[0]
 		w.segments = rapid.SampledFrom([]int{1, 1, 4}).Draw(t, "segments")
 		m := &moody{t: t, bytes: layOut(64, 16), segments: w.segments, taken: map[uint64]int{}, answers: map[uint64]string{}, offers: map[uint64]int{}}
-		w.out, w.bytes, w.wire, w.clock, w.waiter, w.measured = m, m.bytes, e.wires[0], e.settings.clock, newWaiter(e.bell, e.settings.clock), true
+		w.out, w.bytes, w.wire, w.clock, w.waiter, w.measured = m, m.bytes, e.wires[0], e.settings.clock, newWaiter(e.stop, e.settings.clock), true
 		w.trial = e.order.Trial
 		for range rapid.IntRange(1, 20).Draw(t, "batches") {
 			w.refusals.single = min(w.refusals.single, rapid.IntRange(0, 20).Draw(t, "single"))
-			if _, err := w.emit(rapid.IntRange(1, 16).Draw(t, "n"), w.clock.now(), 1<<62); err != nil {
+			if _, err := w.emit(rapid.IntRange(1, 16).Draw(t, "n"), w.clock.Now(), 1<<62); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -145,20 +145,22 @@ func TestEveryPacketHasItsAnswer(t *testing.T) {
 	})
 }
 
+func (m *moody) room(*waiter) {}
+
 // A packet is tried again for an error that only we asked for, but not endlessly;
 // one that every connected socket is told of refuses it.
 func TestFaultsOfOthers(t *testing.T) {
 	r := newTrial()
 	dialer, _ := r.prepare(t)
-	e := endOf(dialer)
+	e := dialer.t
 	for _, c := range []struct {
 		plain bool
 		calls int
 	}{{false, maxUntried + 1}, {true, 1}} {
 		w := newSender(e).streams[0]
 		box := &haunted{bytes: layOut(64, 1), plain: c.plain}
-		w.out, w.bytes, w.wire, w.clock, w.waiter, w.measured = box, box.bytes, e.wires[0], e.settings.clock, newWaiter(e.bell, e.settings.clock), true
-		if _, err := w.emit(1, w.clock.now(), 1<<62); err != nil {
+		w.out, w.bytes, w.wire, w.clock, w.waiter, w.measured = box, box.bytes, e.wires[0], e.settings.clock, newWaiter(e.stop, e.settings.clock), true
+		if _, err := w.emit(1, w.clock.Now(), 1<<62); err != nil {
 			t.Fatal(err)
 		}
 		if box.calls != c.calls || w.attempted.Load() != 1 || w.accepted != 0 || !slices.Equal(w.sender.errnos, []string{"EHOSTUNREACH"}) {
@@ -179,6 +181,7 @@ func (h *haunted) send(int, int) (int, error) {
 	h.calls++
 	return 0, syscall.EHOSTUNREACH
 }
+func (h *haunted) room(*waiter) {}
 func (h *haunted) faults(tell func(fault)) {
 	tell(fault{errno: syscall.EHOSTUNREACH, what: "host unreachable", from: netip.MustParseAddr("192.0.2.1"), plain: h.plain})
 }
@@ -224,8 +227,8 @@ func TestFaultBookIsBounded(t *testing.T) {
 func TestErrnosAreBounded(t *testing.T) {
 	r := newTrial()
 	dialer, _ := r.prepare(t)
-	w := newSender(endOf(dialer)).streams[0]
-	w.wire, w.measured = endOf(dialer).wires[0], true
+	w := newSender(dialer.t).streams[0]
+	w.wire, w.measured = dialer.t.wires[0], true
 	for i := range 3 * maxErrnos {
 		w.refusals = refusals{}
 		w.refused(1, errors.New(string(rune('a'+i))), 0)

@@ -9,6 +9,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"pelt/engine"
 	"pelt/unit"
 )
 
@@ -70,7 +71,7 @@ func TestJoinedInbox(t *testing.T) {
 	if _, err := unix.SendmsgN(from, sent, segmentControl(100), at, 0); err != nil {
 		t.Fatal(err)
 	}
-	in := newBatchInbox(to, 1, true, nil, newClock())
+	in := newBatchInbox(to, 1, true, nil, engine.NewClock())
 	got, err := in.receive(time.Second)
 	var lengths []int
 	for i, d := range got {

@@ -35,7 +35,7 @@ func TestSweepEnds(t *testing.T) {
 	dialer, listener := r.prepare(t)
 	connectBoth(t, dialer, listener)
 	for name, trial := range map[string]uint16{"measured": r.number, "warm-up": r.number ^ engine.WarmupBit, "foreign": 99} {
-		w := endOf(listener).role.(*receiver).streams[0]
+		w := listener.t.role.(*receiver).streams[0]
 		in := &spring{batch: []datagram{packetOf(trial, 1), packetOf(trial, 2)}}
 		w.in, w.unread = in, 0
 		if w.sweep(); in.read > mostLeft || (w.unread > 0) != (name == "measured") {
@@ -61,17 +61,17 @@ func (s *shelf) read(time.Duration) (d datagram, err error) {
 
 // Answers that came in time count, however late they are read.
 func TestSurveyReadsWhatWaits(t *testing.T) {
-	bell, err := newBell()
+	stop, err := newStopSignal()
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer bell.close()
+	defer stop.close()
 	answer := func(m surveyMessage) datagram {
 		b := make([]byte, surveyBytes)
 		m.put(b)
 		return datagram{head: b, bytes: len(b), nanos: 1}
 	}
-	e := &end{tokens: make([][macBytes]byte, 1)}
+	e := &Sockets{tokens: make([]engine.ConsentToken, 1)}
 	r := surveyor{end: e}
 	shelf := &shelf{left: []datagram{
 		{head: make([]byte, 3), bytes: 3, nanos: 1}, // somebody else's
@@ -81,7 +81,7 @@ func TestSurveyReadsWhatWaits(t *testing.T) {
 	x := &survey{sheet: newSheet(e), out: newSearch(false), back: newSearch(false), begun: time.Now(), trip: time.Millisecond, heard: &r.messages}
 	x.out.start(1500)
 	x.sentAt = []time.Time{time.Now().Add(-time.Hour)}
-	ahead, behind := x.gather(bell, []int{1280, 1500, 1400}, []int{1300})
+	ahead, behind := x.gather(stop, []int{1280, 1500, 1400}, []int{1300})
 	if len(ahead) != 1 || ahead[0] != 1400 || len(behind) != 1 {
 		t.Errorf("nobody answered %v and %v, want 1400 and 1300 only", ahead, behind)
 	}

@@ -7,7 +7,6 @@ import (
 	"strconv"
 	"testing"
 
-	"pelt/engine"
 	"pelt/model"
 	"pelt/unit"
 )
@@ -20,11 +19,11 @@ func TestMemoryIsFlat(t *testing.T) {
 	dialer, listener := r.prepare(t)
 	connectBoth(t, dialer, listener)
 	ran := make(chan error, 2)
-	for _, e := range []engine.End{listener, dialer} {
-		go func() { ran <- e.Run(t.Context()) }()
+	for _, e := range []testEnd{listener, dialer} {
+		go func() { ran <- e.run(t.Context()) }()
 	}
 	resident := func(packets uint64) int {
-		eventually(t, "packets", func() bool { n, _ := listener.Sample(); return n >= packets })
+		eventually(t, "packets", func() bool { n, _ := listener.sample(); return n >= packets })
 		debug.FreeOSMemory()
 		return residentBytes(t)
 	}

@@ -7,6 +7,8 @@ import (
 	"os/exec"
 	"strings"
 	"testing"
+
+	"pelt/internal/testenv"
 )
 
 // linked makes two nameless namespaces, which end with the test:
@@ -44,6 +46,7 @@ func (s space) rules(t testing.TB, text string) {
 func (s space) feed(t testing.TB, text, line string) {
 	t.Helper()
 	f := strings.Fields(line)
+	testenv.Tool(t, f[0])
 	c := exec.Command(f[0], f[1:]...)
 	c.Stdin = strings.NewReader(text)
 	err := s.Do(func() error {

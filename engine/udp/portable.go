@@ -28,9 +28,9 @@ func (plain) dial(host engine.Host, s settings, stream int, peer netip.AddrPort)
 	return w, nil
 }
 
-func (plain) listen(host engine.Host, s settings, desks []*desk, admit func(int, wire) bool) (io.Closer, []uint16, error) {
-	ports := make([]uint16, len(desks))
-	for i := range desks {
+func (plain) listen(host engine.Host, s settings, consents []*engine.ConsentListener, admit func(int, wire) bool) (io.Closer, []uint16, error) {
+	ports := make([]uint16, len(consents))
+	for i := range consents {
 		w, err := openPlain(host, s, ":0")
 		if err != nil {
 			return nil, nil, err // the end closes the wires that it was given
@@ -44,7 +44,7 @@ func (plain) listen(host engine.Host, s settings, desks []*desk, admit func(int,
 // plainWire is a wire over net.UDPConn.
 type plainWire struct {
 	conn    *net.UDPConn
-	clock   clock
+	clock   engine.Clock
 	buffer  int // bytes, of the flooded direction
 	peer    atomic.Pointer[netip.AddrPort]
 	settled atomic.Bool
@@ -109,7 +109,7 @@ func (w *plainWire) take(wait time.Duration) (n int, nanos int64, err error) {
 		}
 	}
 	n, from, err := w.conn.ReadFromUDPAddrPort(w.whole)
-	nanos = w.clock.now()
+	nanos = w.clock.Now()
 	if errors.Is(err, os.ErrDeadlineExceeded) {
 		return 0, 0, nil
 	}
@@ -176,7 +176,7 @@ type plainOut struct {
 	until time.Time // write deadline that is set
 }
 
-func (w *plainWire) outbox(payloadBytes, _, _ int, _ bool) outbox {
+func (w *plainWire) outbox(payloadBytes, _, _ int) outbox {
 	return &plainOut{wire: w, peer: *w.peer.Load(), bytes: layOut(payloadBytes, 1)}
 }
 
@@ -200,15 +200,17 @@ func (o *plainOut) send(from, to int) (int, error) {
 	return to - from, nil
 }
 
+func (o *plainOut) room(*waiter) {} // send waits itself
+
 // plainInbox receives one packet a call.
 type plainInbox struct {
 	wire *plainWire
 	out  [1]datagram
 }
 
-func (w *plainWire) inbox(*bell) inbox { return &plainInbox{wire: w} }
+func (w *plainWire) inbox(*stopSignal) inbox { return &plainInbox{wire: w} }
 
-// plainWait bounds how long a thread does not see its bell.
+// plainWait bounds how long a thread does not see its stop signal.
 const plainWait = 20 * time.Millisecond
 
 func (in *plainInbox) receive(wait time.Duration) ([]datagram, error) {

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"pelt/engine"
+	"pelt/measure"
 )
 
 // The probe flow: 20 datagrams a second out, and one back for each, of the same
@@ -30,7 +31,7 @@ type probe struct {
 	trial, tag    uint16
 	kind          uint8
 	number, pulse uint64
-	token         [macBytes]byte
+	token         engine.ConsentToken
 	sendNanos     uint64
 }
 
@@ -46,7 +47,7 @@ func (p probe) put(b *[probeBytes]byte) {
 }
 
 // parseProbe reads a probe or an answer; ok is false if b is none or has another token.
-func parseProbe(b []byte, token [macBytes]byte) (p probe, ok bool) {
+func parseProbe(b []byte, token engine.ConsentToken) (p probe, ok bool) {
 	if len(b) != probeBytes || binary.BigEndian.Uint16(b) != probeMagic || subtle.ConstantTimeCompare(b[24:40], token[:]) != 1 {
 		return probe{}, false
 	}
@@ -60,13 +61,11 @@ func parseProbe(b []byte, token [macBytes]byte) (p probe, ok bool) {
 // pulse is the sign of life of both hosts.
 type pulse struct{ mine, theirs, count atomic.Uint64 }
 
-func (p *pulse) heard() uint64 { return p.count.Load() }
-
-// SetPulse sets the number that every packet to the peer carries from now on.
-func (p *pulse) SetPulse(n uint64) { p.mine.Store(n) }
-
-// PeerPulse returns the newest number the peer's packets carried, 0 before the first.
-func (p *pulse) PeerPulse() uint64 { return p.theirs.Load() }
+// Pulse exchanges signs of life; see engine.Transport.
+func (e *Sockets) Pulse(mine uint64) (theirs uint64) {
+	e.pulse.mine.Store(mine)
+	return e.pulse.theirs.Load()
+}
 
 // hear takes the peer's number; an overtaken packet does not turn it back.
 func (p *pulse) hear(n uint64) {
@@ -76,32 +75,25 @@ func (p *pulse) hear(n uint64) {
 	}
 }
 
-// pulsing is the end of a probe flow.
-type pulsing struct {
-	*end
-	*pulse
-}
-
 // prober sends the probes and times the answers.
 type prober struct {
-	end  *end
-	trip engine.Histogram
-	pulse
+	end  *Sockets
+	trip *measure.Histogram
 
 	over           atomic.Bool // the measured part has passed
 	sent, answered atomic.Uint64
 	pending        [256]uint64 // 1 + number of a counted probe without an answer, at number mod 256
 }
 
-func newProber(e *end) *prober { return &prober{end: e, trip: e.engine.config.NewHistogram(1)} }
+func newProber(e *Sockets) *prober { return &prober{end: e, trip: measure.NewHistogram(1)} }
 
-func (p *prober) run() error {
+func (p *prober) run(func()) error {
 	e := p.end
-	begin := e.settings.clock.now()
+	begin := e.settings.clock.Now()
 	from := begin + e.order.Timing.Warmup().Nanoseconds()
 	to := from + e.order.Timing.Measure().Nanoseconds()
-	for n := uint64(0); !e.bell.rang(); {
-		now := e.settings.clock.now()
+	for n := uint64(0); !e.stop.isSet(); {
+		now := e.settings.clock.Now()
 		p.over.Store(now >= to)
 		due := begin + int64(n)*probeEvery
 		if now >= due {
@@ -126,7 +118,7 @@ func (p *prober) ask(n uint64, now int64, counted bool) {
 		p.pending[n%256] = n + 1
 	}
 	var b [probeBytes]byte
-	probe{trial: e.order.Trial, tag: e.order.Tag, kind: asks, number: n, pulse: p.mine.Load(), token: e.tokens[0], sendNanos: uint64(now)}.put(&b)
+	probe{trial: e.order.Trial, tag: e.order.Tag, kind: asks, number: n, pulse: e.pulse.mine.Load(), token: e.tokens[0], sendNanos: uint64(now)}.put(&b)
 	e.wires[0].write(b[:]) // a refused probe is one without an answer
 }
 
@@ -135,7 +127,7 @@ func (p *prober) answer(b []byte, nanos int64) {
 	if !ok || a.kind != answers && a.kind != signs {
 		return
 	}
-	p.hear(a.pulse)
+	p.end.pulse.hear(a.pulse)
 	if a.kind == signs {
 		return
 	}
@@ -146,32 +138,30 @@ func (p *prober) answer(b []byte, nanos int64) {
 	}
 }
 
-func (p *prober) sample() (packets, bytes uint64) {
+func (p *prober) count() engine.Snapshot {
 	n := p.answered.Load()
-	return n, n * probeBytes
+	return engine.Snapshot{Packets: n, Bytes: n * probeBytes, Heard: p.end.pulse.count.Load()}
 }
 
-func (p *prober) fulfilled() bool { return p.over.Load() }
-
-func (p *prober) report(r *engine.Report) {
+func (p *prober) account(r *engine.Report, _ engine.Sent) {
+	r.Stopped = r.Stopped && !p.over.Load()
 	r.Probe = &engine.ProbeReport{Sent: p.sent.Load(), Answered: p.answered.Load(), RoundTrip: p.trip.Percentiles()}
 }
 
 // echo answers probes.
 type echo struct {
-	end *end
-	pulse
+	end      *Sockets
 	answered atomic.Uint64
 	signed   uint64
 	signNext time.Time
 }
 
-func (c *echo) run() error {
+func (c *echo) run(func()) error {
 	e := c.end
 	runtime.LockOSThread() // an answer shall not wait for the scheduler
 	defer runtime.UnlockOSThread()
 	c.serve(e.early[0])
-	for !e.bell.rang() {
+	for !e.stop.isSet() {
 		if d, err := e.wires[0].read(attendFor); err == nil { // an error is an ICMP message for an answer
 			c.serve(d)
 		}
@@ -189,7 +179,7 @@ func (c *echo) sign(now time.Time) {
 	c.signNext = now.Add(signEvery)
 	c.signed++
 	var b [probeBytes]byte
-	probe{trial: e.order.Trial, tag: e.order.Tag, kind: signs, number: c.signed, pulse: c.mine.Load(), token: e.tokens[0]}.put(&b)
+	probe{trial: e.order.Trial, tag: e.order.Tag, kind: signs, number: c.signed, pulse: e.pulse.mine.Load(), token: e.tokens[0]}.put(&b)
 	e.wires[0].write(b[:]) // the next one says the same
 }
 
@@ -200,21 +190,19 @@ func (c *echo) serve(d datagram) {
 		e.answer(0, e.wires[0], d.whole())
 		return
 	}
-	c.hear(q.pulse)
+	e.pulse.hear(q.pulse)
 	c.signNext = time.Now().Add(signEvery) // the answer is a sign, too
-	q.kind, q.pulse = answers, c.mine.Load()
+	q.kind, q.pulse = answers, e.pulse.mine.Load()
 	var b [probeBytes]byte
 	q.put(&b)
 	e.wires[0].write(b[:]) // a lost answer is an unanswered probe
 	c.answered.Add(1)
 }
 
-func (c *echo) sample() (packets, bytes uint64) {
+func (c *echo) count() engine.Snapshot {
 	n := c.answered.Load()
-	return n, n * probeBytes
+	return engine.Snapshot{Packets: n, Bytes: n * probeBytes, Heard: c.end.pulse.count.Load()}
 }
 
-// fulfilled is true: an echo serves until it is stopped.
-func (c *echo) fulfilled() bool { return true }
-
-func (c *echo) report(*engine.Report) {}
+// account says nothing: an echo serves until it is stopped.
+func (c *echo) account(r *engine.Report, _ engine.Sent) { r.Stopped = false }

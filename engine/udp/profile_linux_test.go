@@ -8,7 +8,7 @@ import (
 	"pelt/unit"
 )
 
-// Whoever sends, each stream with a thread or all with a crew's, plans what the
+// Whoever sends, each stream with a thread or all with shared workers, plans what the
 // profile says to the packet, and tells the gaps that it asked.
 func TestProfilesAreSent(t *testing.T) {
 	trace, err := model.TraceText([]int64{0, 500_000, 1_500_000})
@@ -29,8 +29,8 @@ func TestProfilesAreSent(t *testing.T) {
 			}
 			r.nearE, r.farE = testEngine(t, false), testEngine(t, false)
 			if i%2 == 0 {
-				crew := NewCrew()
-				r.nearE.config.Crew, r.farE.config.Crew = crew, crew
+				workers := NewWorkers()
+				r.nearE.config.Workers, r.farE.config.Workers = workers, workers
 			}
 			send, receive := r.run(t)
 			balance(t, send, receive)
@@ -42,7 +42,7 @@ func TestProfilesAreSent(t *testing.T) {
 			if s.Planned != want || s.Attempted > want || s.Attempted == 0 {
 				t.Errorf("planned %d and attempted %d, want %d", s.Planned, s.Attempted, want)
 			}
-			if s.Asked == nil || s.Asked.Gap == nil || s.Asked.Gap.Count != want-uint64(r.flow.Streams) || s.Asked.Late == nil || s.Asked.Late.Count+s.Asked.Late.Out != s.Attempted || len(s.Asked.GapCounts) == 0 {
+			if s.Asked == nil || s.Asked.Gap == nil || s.Asked.Gap.Count != want-uint64(r.flow.Streams) || s.Lateness == nil || s.Lateness.Count+s.Lateness.Out != s.Attempted || len(s.Asked.GapCounts) == 0 {
 				t.Errorf("asked: %+v", s.Asked)
 			}
 		})
@@ -57,14 +57,14 @@ func TestProfileIsStopped(t *testing.T) {
 	dialer, listener := r.prepare(t)
 	connectBoth(t, dialer, listener)
 	ran := make(chan error, 1)
-	go func() { ran <- dialer.Run(t.Context()) }()
-	eventually(t, "the first packets", func() bool { n, _ := dialer.Sample(); return n > 0 })
+	go func() { ran <- dialer.run(t.Context()) }()
+	eventually(t, "the first packets", func() bool { n, _ := dialer.sample(); return n > 0 })
 	before := time.Now()
 	dialer.Stop()
 	if err := <-ran; err != nil || time.Since(before) > 5*time.Second {
 		t.Fatalf("stopped after %v with %v", time.Since(before), err)
 	}
-	if s := dialer.Report().Send; s.Planned == 0 || s.Planned > 10 || s.Attempted > s.Planned {
+	if s := dialer.account().Send; s.Planned == 0 || s.Planned > 10 || s.Attempted > s.Planned {
 		t.Errorf("planned %d, attempted %d of the first ten", s.Planned, s.Attempted)
 	}
 }

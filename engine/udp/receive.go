@@ -1,31 +1,26 @@
 package udp
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"net"
 	"runtime"
-	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	"pelt/engine"
+	"pelt/measure"
 	"pelt/model"
 )
 
 // receiver counts the packets of all streams.
 type receiver struct {
-	end     *end
-	made    time.Time
+	end     *Sockets
 	meter   engine.Meter
 	streams []*receiving
-	idle    atomic.Int32  // streams that nobody reads yet
-	reading chan struct{} // closed when idle is 0
-	// Guarded by end.mu:
-	cutOff    bool     // the drain was over while packets still came
-	attempted []uint64 // by each stream of the sender; nil until it is told
+	idle    atomic.Int32 // streams that nobody reads yet
+	reading func()       // called when idle is 0
 }
 
 // receiving is one stream's receiver; its fields belong to its thread.
@@ -52,9 +47,9 @@ type receiving struct {
 // thread is a thread's processor time at some time.
 type thread struct{ at, used int64 }
 
-func newReceiver(e *end) *receiver {
+func newReceiver(e *Sockets) *receiver {
 	f := e.order.Flow
-	r := &receiver{end: e, made: time.Now(), reading: make(chan struct{}), meter: e.engine.config.NewMeter(f.Streams, f.PayloadBytes, engine.StepNanos, e.order.OneClock)}
+	r := &receiver{end: e, meter: measure.New(f.Streams, f.PayloadBytes, engine.StepNanos, e.order.OneClock)}
 	if e.order.Tap != nil {
 		r.meter = e.order.Tap(r.meter)
 	}
@@ -68,9 +63,10 @@ func newReceiver(e *end) *receiver {
 // lookUp is how long a receiver waits at most before it does its housekeeping.
 const lookUp = 50 * time.Millisecond
 
-func (r *receiver) run() error {
-	if crew := r.end.engine.config.Crew; crew != nil {
-		return crew.receive(r)
+func (r *receiver) run(reading func()) error {
+	r.reading = reading
+	if workers := r.end.engine.config.Workers; workers != nil {
+		return workers.receive(r)
 	}
 	return r.alone()
 }
@@ -87,7 +83,7 @@ func (r *receiver) alone() error {
 			}
 			w.open()
 			if errs[i] = w.work(); errs[i] != nil {
-				r.end.bell.ring()
+				r.end.stop.set()
 			}
 		})
 	}
@@ -102,7 +98,7 @@ const cpuEvery = 50_000_000
 func (w *receiving) open() {
 	e := w.receiver.end
 	w.granted, w.asked = e.wires[w.stream].bufferBytes()
-	w.in = e.wires[w.stream].inbox(e.bell)
+	w.in = e.wires[w.stream].inbox(e.stop)
 	m, known := w.in.memory()
 	known = known && !e.settings.joined // the kernel counts what is joined once
 	w.drops.before, w.drops.known, w.drops.cold = m.dropped, known, e.order.Timing.Warmup() == 0
@@ -112,7 +108,7 @@ func (w *receiving) open() {
 // before the end was run.
 func (w *receiving) first() {
 	if w.receiver.idle.Add(-1) == 0 {
-		close(w.receiver.reading)
+		w.receiver.reading()
 	}
 	if got := w.receiver.end.early[w.stream : w.stream+1]; got[0].nanos != 0 {
 		w.step(got)
@@ -121,7 +117,7 @@ func (w *receiving) first() {
 
 func (w *receiving) work() error {
 	w.first()
-	for !w.receiver.end.bell.rang() {
+	for !w.receiver.end.stop.isSet() {
 		got, err := w.in.receive(lookUp)
 		if errors.Is(err, net.ErrClosed) {
 			return fmt.Errorf("receive: %w", err)
@@ -148,7 +144,7 @@ func (w *receiving) step(got []datagram) {
 // close ends the stream's account.
 func (w *receiving) close() {
 	if w.begun {
-		w.readThread(w.receiver.end.settings.clock.now())
+		w.readThread(w.receiver.end.settings.clock.Now())
 	}
 	if m, ok := w.in.memory(); ok {
 		w.drops.after = m.dropped
@@ -185,7 +181,7 @@ func (w *receiving) sort(got []datagram) {
 			w.drops.warm(d.dropped)
 		case e.order.Listen && e.answer(w.stream, e.wires[w.stream], d.whole()):
 		default:
-			if m, isConsent := parseConsent(d.head); !isConsent || m.trial != e.order.Trial {
+			if k, _, consent := engine.ConsentOf(d.head); !consent || k.Trial != e.order.Trial {
 				w.foreign++
 			}
 		}
@@ -252,33 +248,16 @@ func (a *dropAccount) measured() uint64 {
 	return uint64(a.after - a.before) // modulo 2^32, as the kernel counts
 }
 
-// drain waits for packets still on their way; see engine.End.Finish.
-func (r *receiver) drain(ctx context.Context, attempted []uint64, unsent uint64) {
-	r.end.mu.Lock()
-	r.attempted = slices.Clone(attempted)
-	r.end.mu.Unlock()
-	cut := engine.Drain{
-		Time: r.end.order.Timing.Drain(), Quiet: r.end.order.Timing.Quiet(), Want: engine.Left(attempted, unsent), Age: time.Since(r.made), Heard: r.heard, Quit: r.end.bell.rung,
-		Received: func() uint64 { n, _ := r.meter.Received(); return n },
-	}.Wait(ctx)
-	r.end.mu.Lock()
-	r.cutOff = cut
-	r.end.mu.Unlock()
-}
-
-func (r *receiver) heard() (n uint64) {
+func (r *receiver) count() (n engine.Snapshot) {
+	n.Packets, n.Bytes = r.meter.Received()
+	n.Reach = r.meter.Reach()
 	for _, w := range r.streams {
-		n += w.seen.Load()
+		n.Heard += w.seen.Load()
 	}
 	return n
 }
 
-func (r *receiver) sample() (packets, bytes uint64) { return r.meter.Received() }
-
-// fulfilled is false: only Finish ends a receiver in order, and it rings the bell itself.
-func (r *receiver) fulfilled() bool { return false }
-
-func (r *receiver) report(out *engine.Report) {
+func (r *receiver) account(out *engine.Report, sent engine.Sent) {
 	rec := &engine.ReceiveReport{Tally: r.meter.Tally(), SocketKnown: true}
 	for i, w := range r.streams {
 		rec.SocketDrops += w.drops.measured()
@@ -297,16 +276,11 @@ func (r *receiver) report(out *engine.Report) {
 			out.Warnings = append(out.Warnings, w.warning)
 		}
 	}
-	r.end.mu.Lock()
-	if rec.MissingKnown = len(r.attempted) == len(r.streams); rec.MissingKnown {
-		for i, n := range r.attempted {
+	if rec.MissingKnown = len(sent.Streams) == len(r.streams); rec.MissingKnown {
+		for i, n := range sent.Streams {
 			rec.Missing = append(rec.Missing, r.meter.Missing(i, n))
 		}
 	}
-	if r.cutOff {
-		out.Warnings = append(out.Warnings, engine.CutOff(r.end.order.Timing.Drain()))
-	}
-	r.end.mu.Unlock()
 	if asked := r.streams[0].asked; rec.BufferBytes > 0 && rec.BufferBytes < asked {
 		out.Warnings = append(out.Warnings, fmt.Sprintf("the system granted a receive buffer of %d of %d B: raise net.core.rmem_max", rec.BufferBytes, asked))
 	}

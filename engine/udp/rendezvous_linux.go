@@ -53,14 +53,14 @@ func (c *shared) close() error {
 type guests struct {
 	carrier  *shared
 	settings settings
-	desks    []*desk
+	consents []*engine.ConsentListener
 	admit    func(int, wire) bool
 	wires    []*socket // under the rendezvous' lock
 	peers    []netip.AddrPort
 	once     sync.Once
 }
 
-func (c *shared) listen(host engine.Host, s settings, desks []*desk, admit func(int, wire) bool) (io.Closer, []uint16, error) {
+func (c *shared) listen(host engine.Host, s settings, consents []*engine.ConsentListener, admit func(int, wire) bool) (io.Closer, []uint16, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.closed {
@@ -73,16 +73,16 @@ func (c *shared) listen(host engine.Host, s settings, desks []*desk, admit func(
 		}
 		c.open = r
 	}
-	g := &guests{carrier: c, settings: s, desks: desks, admit: admit, wires: make([]*socket, len(desks)), peers: make([]netip.AddrPort, len(desks))}
+	g := &guests{carrier: c, settings: s, consents: consents, admit: admit, wires: make([]*socket, len(consents)), peers: make([]netip.AddrPort, len(consents))}
 	r := c.open
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	key := place{desks[0].trial, desks[0].tag}
+	key := place{consents[0].Trial, consents[0].Tag}
 	if r.guests[key] != nil {
 		return nil, nil, fmt.Errorf("listen on UDP port %d: trial %d has a flow with tag %d already", r.port, key.trial, key.tag)
 	}
 	r.guests[key] = g
-	ports := make([]uint16, len(desks))
+	ports := make([]uint16, len(consents))
 	for i := range ports {
 		ports[i] = r.port
 	}
@@ -97,7 +97,7 @@ func (g *guests) Close() (err error) {
 		defer c.mu.Unlock()
 		r := c.open
 		r.mu.Lock()
-		delete(r.guests, place{g.desks[0].trial, g.desks[0].tag})
+		delete(r.guests, place{g.consents[0].Trial, g.consents[0].Tag})
 		last := len(r.guests) == 0
 		r.mu.Unlock()
 		if last {
@@ -179,25 +179,25 @@ func (r *rendezvous) serve() {
 		if err != nil {
 			continue // such as an ICMP error: nobody's loss, callers repeat
 		}
-		if m, ok := parseConsent(b[:n]); ok && m.kind == hello {
-			r.receive(m, b[:n], from, called(control[:nc]))
+		if k, hello, ok := engine.ConsentOf(b[:n]); ok && hello {
+			r.receive(k, b[:n], from, called(control[:nc]))
 		}
 	}
 }
 
 // receive leads a caller to its stream.
-func (r *rendezvous) receive(m message, text []byte, from netip.AddrPort, at netip.Addr) {
+func (r *rendezvous) receive(k engine.StreamKey, text []byte, from netip.AddrPort, at netip.Addr) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	g := r.guests[place{m.trial, m.tag}]
-	if g == nil || int(m.stream) >= len(g.desks) {
+	g := r.guests[place{k.Trial, k.Tag}]
+	if g == nil || int(k.Stream) >= len(g.consents) {
 		return
 	}
 	from = netip.AddrPortFrom(from.Addr().Unmap(), from.Port())
-	if d := g.desks[m.stream]; !d.knows(text) {
+	if c := g.consents[k.Stream]; c.Confirmed() || !c.Signed(text) {
 		return
 	}
-	i := int(m.stream)
+	i := int(k.Stream)
 	if g.wires[i] == nil || g.peers[i] != from {
 		local := netip.AddrPortFrom(at, r.port)
 		if !at.IsValid() || at.Is4() != from.Addr().Is4() {
@@ -215,7 +215,7 @@ func (r *rendezvous) receive(m message, text []byte, from netip.AddrPort, at net
 		}
 		g.wires[i], g.peers[i] = k, from
 	}
-	if reply, ok := g.desks[i].answer(text, from); ok {
+	if reply, ok := g.consents[i].Answer(text, from); ok {
 		g.wires[i].write(reply[:])
 	}
 }

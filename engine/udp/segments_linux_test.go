@@ -114,8 +114,8 @@ func TestSegmentsBeyondTheMTU(t *testing.T) {
 	r.flow.PayloadBytes, r.flow.Segments, r.timing.MeasureSeconds = 1400, 4, 10
 	dialer, listener := r.prepare(t)
 	connectBoth(t, dialer, listener)
-	err := dialer.Run(t.Context())
-	if s := dialer.Report().Send; err == nil || !s.Hopeless || !strings.Contains(err.Error(), "IP packets of 1400 B, and what is cut from a buffer of 4 packets") {
+	err := dialer.run(t.Context())
+	if s := dialer.account().Send; err == nil || !s.Hopeless || !strings.Contains(err.Error(), "IP packets of 1400 B, and what is cut from a buffer of 4 packets") {
 		t.Errorf("1400 B in segments over an MTU of 1400 gave %v, %+v", err, s.Errors)
 	}
 }
@@ -126,24 +126,28 @@ func TestConsentBesideSegments(t *testing.T) {
 	r.dialer = engine.Receive // the listener floods, and answers a repeated confirm
 	r.flow.PayloadBytes, r.flow.Segments, r.timing.MeasureSeconds = 16, 8, 60
 	dialer, listener := r.prepare(t)
-	connectBoth(t, dialer, listener)
-	ran := make(chan error, 1)
-	go func() { ran <- listener.Run(t.Context()) }()
-	w := endOf(dialer).wires[0]
-	again := newCaller(endOf(dialer).label(0))
-	l := endOf(listener)
-	again.next.kind, again.next.dialer, again.next.listener = confirm, l.desks[0].theirs, l.desks[0].mine
-	if err := w.write(again.text()); err != nil {
-		t.Fatal(err)
-	}
-	eventually(t, "the answer", func() bool {
+	w, c := dialer.t.wires[0], engine.NewConsentDialer(dialer.t.order.StreamKey(0))
+	ready := func() bool {
+		if err := w.write(text(c)); err != nil {
+			t.Fatal(err)
+		}
 		d, err := w.read(attendFor)
 		if err != nil {
 			t.Fatal(err)
 		}
-		m, ok := parseConsent(d.whole())
-		return ok && m.kind == ready
-	})
+		_, done := c.Hear(d.whole())
+		return done
+	}
+	connected := make(chan error, 1)
+	go func() { connected <- listener.connect(t.Context()) }()
+	eventually(t, "consent", ready)
+	if err := <-connected; err != nil {
+		t.Fatal(err)
+	}
+	ran := make(chan error, 1)
+	go func() { ran <- listener.run(t.Context()) }()
+	eventually(t, "a packet", func() bool { n, _ := listener.sample(); return n > 0 })
+	eventually(t, "an answer to a repeated confirm", ready)
 	listener.Stop()
 	if err := <-ran; err != nil {
 		t.Error(err)
@@ -155,11 +159,11 @@ func TestSegmentsAreRefusedWhereUnknown(t *testing.T) {
 	r.plain, r.flow.Segments = true, 2
 	order := engine.Order{Flow: r.flow, Role: engine.Send, Peer: r.peer, Ports: []uint16{9}, Trial: 1, Key: r.key, CPU: -1}
 	var refusal *engine.Refusal
-	if _, err := testEngine(t, true).Prepare(t.Context(), here{}, order); !errors.As(err, &refusal) || !strings.Contains(refusal.Why, "one buffer") {
+	if _, err := prepare(testEngine(t, true), here{}, order); !errors.As(err, &refusal) || !strings.Contains(refusal.Why, "one buffer") {
 		t.Errorf("got %v, want a refusal", err)
 	}
 	order.Role, order.Listen = engine.Receive, true // it receives them like any other
-	end, err := testEngine(t, true).Prepare(t.Context(), here{}, order)
+	end, err := prepare(testEngine(t, true), here{}, order)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -9,6 +9,7 @@ import (
 	"sync/atomic"
 
 	"pelt/engine"
+	"pelt/measure"
 	"pelt/model"
 	"pelt/pace"
 )
@@ -38,13 +39,13 @@ type padding [128]byte
 
 // sender sends the packets of all streams.
 type sender struct {
-	end     *end
+	end     *Sockets
 	streams []*sending
-	gaps    engine.Histogram
-	late    engine.Histogram // of a flow with a profile, as asked is; else nil
-	asked   engine.Histogram
-	clocks  [2]pace.Clock // of a flow with a profile, by phase: each stream takes one apart
-	start   int64         // of the measured part
+	gaps    *measure.Histogram
+	late    *measure.Histogram // of a paced flow; else nil
+	asked   *measure.Histogram // of a flow with a profile; else nil
+	clocks  [2]pace.Clock      // of a paced flow, by phase: each stream takes one apart
+	start   int64              // of the measured part
 
 	faults faultBook
 
@@ -53,10 +54,13 @@ type sender struct {
 	errnos []string // names of the errors that packets were refused with
 }
 
-func newSender(e *end) *sender {
-	s := &sender{end: e, gaps: e.engine.config.NewHistogram(len(e.wires)), clocks: clocksOf(e.order.Flow, e.order.Timing)}
+func newSender(e *Sockets) *sender {
+	s := &sender{end: e, gaps: measure.NewHistogram(len(e.wires)), clocks: clocksOf(e.order.Flow, e.order.Timing)}
+	if s.clocks[1] != nil {
+		s.late = measure.NewHistogram(len(e.wires))
+	}
 	if e.order.Flow.Profile != nil {
-		s.late, s.asked = e.engine.config.NewHistogram(len(e.wires)), e.engine.config.NewHistogram(1)
+		s.asked = measure.NewHistogram(1)
 	}
 	for i := range e.wires {
 		s.streams = append(s.streams, &sending{sender: s, stream: i, segments: e.settings.segments, list: model.MarksWriter{Limit: allRefused / len(e.wires)}})
@@ -73,8 +77,8 @@ type sending struct {
 	out    outbox
 	bytes  [][]byte
 	waiter *waiter
-	clock  clock
-	shared bool // a crew's thread sends: it waits for no single stream
+	clock  engine.Clock
+	shared bool // one of Workers sends: it waits for no single stream
 
 	segments int // packets that go to the kernel as one buffer
 	trial    uint16
@@ -88,6 +92,10 @@ type sending struct {
 	planned, accepted uint64
 	attempted         atomic.Uint64 // published after each call
 	warmupSent        uint64
+	late, held        uint64 // slots given up in the measured part
+	blocked           int64  // ns that the socket had no room, since the pacer was told
+	heldNanos         int64  // ns that it had none in the measured part
+	times             threadTimes
 	retried           uint64
 	list              model.MarksWriter // refused sequences
 	byMark            []uint64          // packets refused, by index of the sender's errnos
@@ -109,15 +117,15 @@ type sending struct {
 
 // phase is one part of a trial as one stream is to send it.
 type phase struct {
-	pacer  pacer
+	pacer  pace.Pacer
 	length int64 // ns
 	paced  bool
 }
 
-func (s *sender) run() error {
+func (s *sender) run(func()) error {
 	defer s.ask()
-	if crew := s.end.engine.config.Crew; crew != nil {
-		return crew.send(s)
+	if workers := s.end.engine.config.Workers; workers != nil {
+		return workers.send(s)
 	}
 	return s.alone()
 }
@@ -137,10 +145,31 @@ func (s *sender) ask() {
 	}
 }
 
-// tookLate accounts for packets whose first was due at a time.
-func (w *sending) tookLate(n int, due, now int64) {
-	if w.measured && w.sender.late != nil {
-		w.sender.late.Record(w.stream, now-due, int64(n))
+// take returns how many packets may leave now, and keeps how late they and those
+// given up are. times are those of the thread.
+func (w *sending) take(p *pace.Pacer, start, now int64, times *threadTimes) int {
+	p.Blocked(w.blocked)
+	w.blocked = 0
+	lateBefore, _ := p.GivenUp()
+	n, first := p.Take(now - start)
+	if late, _ := p.GivenUp(); late > lateBefore {
+		times.fellBehind(now)
+	}
+	if w.measured {
+		for i := range n {
+			w.sender.late.Record(w.stream, now-start-p.Due(first+i), 1)
+		}
+		w.burstMax = max(w.burstMax, int(n))
+		w.late, w.held = p.GivenUp()
+	}
+	return int(n)
+}
+
+// waited accounts for time in which the socket had no room.
+func (w *sending) waited(nanos int64) {
+	w.blocked += nanos
+	if w.measured {
+		w.heldNanos += nanos
 	}
 }
 
@@ -159,12 +188,12 @@ func (s *sender) alone() error {
 			}
 			ready.Done()
 			if errs[i] = w.work(<-gate); errs[i] != nil {
-				s.end.bell.ring()
+				s.end.stop.set()
 			}
 		})
 	}
 	ready.Wait()
-	begin := s.end.settings.clock.now()
+	begin := s.end.settings.clock.Now()
 	s.start = begin + s.end.order.Timing.Warmup().Nanoseconds()
 	for range s.streams {
 		gate <- begin
@@ -185,10 +214,10 @@ func (w *sending) prepare(i int) {
 	if w.shared { // others wait meanwhile
 		batch = max(batch/sharedBatch/w.segments, 1) * w.segments
 	}
-	w.out = w.wire.outbox(e.settings.payloadBytes, batch, w.segments, !w.shared)
+	w.out = w.wire.outbox(e.settings.payloadBytes, batch, w.segments)
 	w.bytes = w.out.packets()
 	w.granted, w.asked = w.wire.bufferBytes()
-	w.waiter = newWaiter(e.bell, w.clock)
+	w.waiter = newWaiter(e.stop, w.clock)
 	patience := e.order.Timing.Patience()
 	w.refusals.passing, w.refusals.patient = patience.Nanoseconds(), patience > 0
 	for i, warmup := range []bool{true, false} {
@@ -220,17 +249,19 @@ func (w *sending) work(begin int64) error {
 	start := begin + warm
 	w.stepTo = start + engine.StepNanos
 	cpu, known := threadNanos()
+	w.times.begin(start)
 	_, err := w.phase(&w.phases[1], start)
-	w.ended = w.clock.now()
+	w.ended = w.clock.Now()
 	w.readFaults(nil)
 	if used, ok := threadNanos(); ok && known && w.ended > start {
 		w.threadRatio = float64(used-cpu) / float64(w.ended-start)
 	}
+	w.times.end()
 	w.flush()
 	return err
 }
 
-// phase sends from start; whole is false if the bell ended it.
+// phase sends from start; whole is false if it was stopped.
 func (w *sending) phase(p *phase, start int64) (whole bool, err error) {
 	if !p.paced {
 		return w.flood(start, start+p.length)
@@ -251,42 +282,50 @@ func (w *sending) share() uint64 {
 	return n / streams
 }
 
-func (w *sending) pace(p *pacer, start, length int64) (whole bool, err error) {
+func (w *sending) pace(p *pace.Pacer, start, length int64) (whole bool, err error) {
 	if w.measured {
-		w.planned = p.slots
+		w.planned = p.Slots()
 	}
+	now := w.clock.Now()
 	for {
-		at, ok := p.deadline()
+		at, ok := p.Next()
 		if !ok {
 			at = length // after the last slot its time runs to the end
 		}
-		now, silent := w.waiter.until(start + at)
-		if !silent {
+		if start+at > now {
+			w.times.onTime(now)
+		}
+		now, whole = w.waiter.until(start + at)
+		if !whole {
 			if w.measured {
-				w.planned = p.count(now - start)
+				w.planned = p.Planned(now - start)
 			}
 			return false, nil
 		}
 		if !ok {
 			return true, nil
 		}
-		n := int(min(p.take(now-start), math.MaxInt32))
-		w.tookLate(n, start+at, now)
-		if w.measured {
-			w.burstMax = max(w.burstMax, n)
-		}
-		for n > 0 && err == nil {
+		for n := w.take(p, start, now, &w.times); n > 0 && err == nil; {
 			k, before := min(n, len(w.bytes)), w.sequence
 			now, err = w.emit(k, now, start+length)
-			if w.sequence-before < uint64(k) {
-				break // told to stop, or out of time, while there was no room
+			sent := int(w.sequence - before)
+			if n -= sent; sent < k && err == nil { // told to stop, or out of time, while there was no room
+				w.hold(p, n)
+				break
 			}
-			n -= k
 		}
 		if err != nil {
 			return false, err
 		}
 		w.attendTo(now)
+	}
+}
+
+// hold gives up packets that found no room until the end of the phase.
+func (w *sending) hold(p *pace.Pacer, n int) {
+	p.Hold(uint64(n))
+	if w.measured {
+		_, w.held = p.GivenUp()
 	}
 }
 
@@ -299,7 +338,7 @@ func (w *sending) flood(now, end int64) (whole bool, err error) {
 		w.burstMax = len(w.bytes)
 	}
 	for share := w.share(); now < end && w.sequence < share; {
-		if w.waiter.bell.rang() {
+		if w.waiter.stop.isSet() {
 			whole = false
 			break
 		}
@@ -334,27 +373,29 @@ func (w *sending) attendTo(now int64) {
 	}
 }
 
-func (s *sender) sample() (packets, bytes uint64) {
+func (s *sender) count() (n engine.Snapshot) {
 	for _, w := range s.streams {
-		packets += w.attempted.Load()
+		n.Packets += w.attempted.Load()
 	}
-	return packets, packets * uint64(s.end.settings.payloadBytes)
+	n.Bytes = n.Packets * uint64(s.end.settings.payloadBytes)
+	return n
 }
 
-func (s *sender) heard() uint64 { return 0 }
-
-// fulfilled is never true before a sender's run has ended by itself, after
-// which a stop is not told apart from the clean-up.
-func (s *sender) fulfilled() bool {
-	select {
-	case <-s.end.ran:
-		return true
-	default:
-		return false
+// lateTime sums up the streams' threads; nil if the system does not tell.
+func (s *sender) lateTime() *engine.LateTime {
+	var sum engine.LateTime
+	for _, w := range s.streams {
+		sum.Nanos += w.times.behind.Nanos
+		sum.RunNanos += w.times.behind.RunNanos
+		sum.WaitNanos += w.times.behind.WaitNanos
 	}
+	if sum.Nanos == 0 {
+		return nil
+	}
+	return &sum
 }
 
-func (s *sender) report(r *engine.Report) {
+func (s *sender) account(r *engine.Report, _ engine.Sent) {
 	out := &engine.SendReport{Errors: map[string]uint64{}, PerStep: slices.Clone(s.steps), Errnos: slices.Clone(s.errnos)}
 	for _, w := range s.streams {
 		attempted := w.attempted.Load()
@@ -363,6 +404,9 @@ func (s *sender) report(r *engine.Report) {
 		out.Accepted += w.accepted
 		out.Streams = append(out.Streams, attempted)
 		out.BurstMax = max(out.BurstMax, w.burstMax)
+		out.Late += w.late
+		out.Held += w.held
+		out.HeldNanos = max(out.HeldNanos, w.heldNanos)
 		out.DurationNanos = max(out.DurationNanos, w.ended-s.start)
 		r.CPU.ThreadRatio = max(r.CPU.ThreadRatio, min(w.threadRatio, 1))
 		for mark, n := range w.byMark {
@@ -381,6 +425,7 @@ func (s *sender) report(r *engine.Report) {
 	if granted, asked := s.streams[0].granted, s.streams[0].asked; granted > 0 && granted < asked && s.end.settings.sendRoom > 0 {
 		r.Warnings = append(r.Warnings, fmt.Sprintf("the system granted a send buffer of %d of %d B: raise net.core.wmem_max", granted, asked))
 	}
+	out.BufferBytes = s.streams[0].granted
 	// The series covers the measured part, also seconds in which nothing was due.
 	whole := min(out.DurationNanos, s.end.order.Timing.Measure().Nanoseconds())
 	for int64(len(out.PerStep))*engine.StepNanos < whole {
@@ -392,8 +437,14 @@ func (s *sender) report(r *engine.Report) {
 	faults, warnings := s.faults.account()
 	out.ICMP, r.Warnings = faults, append(r.Warnings, warnings...)
 	out.Gap, out.GapCounts = s.gaps.Percentiles(), s.gaps.Buckets()
+	if s.late != nil {
+		out.Lateness = s.late.Percentiles()
+	}
+	if out.Late > 0 {
+		out.LateTime = s.lateTime()
+	}
 	if s.asked != nil {
-		out.Asked = &engine.AskedSends{Gap: s.asked.Percentiles(), GapCounts: s.asked.Buckets(), Late: s.late.Percentiles()}
+		out.Asked = &engine.AskedSends{Gap: s.asked.Percentiles(), GapCounts: s.asked.Buckets()}
 	}
 	r.Send = out
 }

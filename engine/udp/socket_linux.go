@@ -134,20 +134,11 @@ func (k *socket) set(s settings, shared bool) error {
 	}
 	if s.sends {
 		k.granted, k.asked = k.buffer(unix.SO_SNDBUF, unix.SO_SNDBUFFORCE, s.sendBuffer()/2)
-		// A send that waits for room looks up now and then whether it shall stop.
-		wait := unix.NsecToTimeval(int64(sendWait))
-		if err := unix.SetsockoptTimeval(k.fd, unix.SOL_SOCKET, unix.SO_SNDTIMEO, &wait); err != nil {
-			return fmt.Errorf("set SO_SNDTIMEO: %w", err)
-		}
 	} else {
 		k.granted, k.asked = k.buffer(unix.SO_RCVBUF, unix.SO_RCVBUFFORCE, s.receiveBuffer()/2)
 	}
 	return nil
 }
-
-// sendWait holds for each packet of a batch: 64 of them that wait nearly as long
-// stay below the 3 s within which a sender must stop.
-const sendWait = 20 * time.Millisecond
 
 // buffer asks for half of a buffer size, beyond the system's limit where that is
 // allowed, and returns what the kernel makes of it: it accounts twice as much as
@@ -190,16 +181,12 @@ func (k *socket) settle()                           {}
 func (k *socket) bufferBytes() (granted, asked int) { return k.granted, k.asked }
 func (k *socket) close() error                      { return unix.Close(k.fd) }
 
-func (k *socket) outbox(payloadBytes, batch, segments int, waits bool) outbox {
-	o := newBatchOut(k, payloadBytes, batch, segments)
-	if !waits {
-		o.flags = unix.MSG_DONTWAIT
-	}
-	return o
+func (k *socket) outbox(payloadBytes, batch, segments int) outbox {
+	return newBatchOut(k, payloadBytes, batch, segments)
 }
 
 // inbox is asked for once consent is given: its messages shall not be joined.
-func (k *socket) inbox(b *bell) inbox {
+func (k *socket) inbox(b *stopSignal) inbox {
 	if k.joined == 0 {
 		return newBatchInbox(k.fd, batchIn, false, b, k.box.clock)
 	}

@@ -15,6 +15,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"pelt/engine"
+	"pelt/internal/testenv"
 	"pelt/model"
 	"pelt/unit"
 )
@@ -23,6 +24,7 @@ import (
 // MTU it sets.
 func ownSpace(t testing.TB, mtu int) space {
 	t.Helper()
+	testenv.Root(t)
 	made := make(chan error, 1)
 	var s space
 	go func() {
@@ -73,7 +75,7 @@ func TestDontFragment(t *testing.T) {
 				dialer, listener := r.prepare(t)
 				connectBoth(t, dialer, listener)
 				from := time.Now()
-				err := dialer.Run(t.Context())
+				err := dialer.run(t.Context())
 				if !errors.Is(err, unix.EMSGSIZE) || !strings.Contains(err.Error(), "1500 B") {
 					t.Errorf("3000 B with DF over an MTU of 1500 gave %v", err)
 				}
@@ -97,10 +99,9 @@ func TestPathMTUIsReported(t *testing.T) {
 	host := ownSpace(t, 1400)
 	r := newTrial()
 	r.near, r.far = host, host
-	dialer, listener := r.prepare(t)
-	connectBoth(t, dialer, listener)
-	if got := dialer.Report(); got.PathMTU != 1400 || !strings.HasPrefix(got.Local, "127.0.0.1:") {
-		t.Errorf("path MTU %d, local %s; want 1400 and loopback", got.PathMTU, got.Local)
+	send, _ := r.run(t)
+	if send.PathMTU != 1400 || !strings.HasPrefix(send.Local, "127.0.0.1:") {
+		t.Errorf("path MTU %d, local %s; want 1400 and loopback", send.PathMTU, send.Local)
 	}
 }
 
@@ -127,7 +128,7 @@ func TestDSCP(t *testing.T) {
 		}
 		r := newTrial()
 		r.flow.DSCP = 46
-		end, err := testEngine(t, false).Prepare(t.Context(), here{}, engine.Order{Flow: r.flow, Timing: r.timing, Role: engine.Send,
+		end, err := prepare(testEngine(t, false), here{}, engine.Order{Flow: r.flow, Timing: r.timing, Role: engine.Send,
 			Peer: netip.MustParseAddr(c.peer), Ports: []uint16{uint16(conn.LocalAddr().(*net.UDPAddr).Port)}, Trial: 1, Key: r.key, CPU: -1})
 		if err != nil {
 			t.Fatal(err)
@@ -135,7 +136,7 @@ func TestDSCP(t *testing.T) {
 		defer end.Close()
 		ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 		defer cancel()
-		end.Connect(ctx)
+		end.connect(ctx)
 		oob := make([]byte, 100)
 		conn.SetReadDeadline(time.Now().Add(5 * time.Second))
 		_, n, _, _, err := conn.(*net.UDPConn).ReadMsgUDP(make([]byte, 100), oob)
@@ -163,9 +164,9 @@ func TestSourcePorts(t *testing.T) {
 // All listening ends of an engine share its port, in both families.
 func TestSharedPort(t *testing.T) {
 	host := ownSpace(t, 65536)
-	listening := New(config(5001))
+	listening := New(Config{Port: 5001})
 	defer listening.Close()
-	var ends []engine.End
+	var ends []testEnd
 	for i, peer := range []string{"127.0.0.1", "127.0.0.2", "::1"} {
 		r := newTrial()
 		r.near, r.far, r.farE, r.peer, r.tag = host, host, listening, netip.MustParseAddr(peer), uint16(i)
@@ -177,10 +178,10 @@ func TestSharedPort(t *testing.T) {
 		connectBoth(t, dialer, listener)
 		ends = append(ends, dialer, listener)
 	}
-	other := New(config(5001))
+	other := New(Config{Port: 5001})
 	defer other.Close()
 	order := engine.Order{Flow: newTrial().flow, Role: engine.Receive, Listen: true, Trial: 9, Key: newTrial().key, CPU: -1}
-	if _, err := other.Prepare(t.Context(), host, order); !errors.Is(err, unix.EADDRINUSE) || !strings.Contains(err.Error(), "5001") {
+	if _, err := prepare(other, host, order); !errors.Is(err, unix.EADDRINUSE) || !strings.Contains(err.Error(), "5001") {
 		t.Errorf("a second engine on the port: %v", err)
 	}
 	for _, e := range ends {
@@ -188,7 +189,7 @@ func TestSharedPort(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	end, err := other.Prepare(t.Context(), host, order)
+	end, err := prepare(other, host, order)
 	if err != nil {
 		t.Fatalf("the port is still taken: %v", err)
 	}
@@ -202,7 +203,7 @@ func TestSameFlowTwice(t *testing.T) {
 	r.farE = testEngine(t, false)
 	r.prepare(t)
 	order := engine.Order{Flow: r.flow, Role: engine.Receive, Listen: true, Trial: r.number, Tag: r.tag, Key: r.key, CPU: -1}
-	if _, err := r.farE.Prepare(t.Context(), here{}, order); err == nil {
+	if _, err := prepare(r.farE, here{}, order); err == nil {
 		t.Error("two flows share one tag")
 	}
 }
@@ -211,18 +212,17 @@ func TestSameFlowTwice(t *testing.T) {
 func TestDialerComesAgain(t *testing.T) {
 	r := newTrial()
 	first, listener := r.prepare(t)
-	w := first.(*end).wires[0]
-	var hello [consentBytes]byte
-	newCaller(first.(*end).label(0)).next.put(&hello, r.key)
+	w := first.t.wires[0]
+	hello := engine.NewConsentDialer(first.t.order.StreamKey(0)).Message()
 	if err := w.write(hello[:]); err != nil {
 		t.Fatal(err)
 	}
-	if d, err := w.read(5 * time.Second); err != nil || d.bytes != consentBytes {
+	if d, err := w.read(5 * time.Second); err != nil || d.bytes != engine.ConsentBytes {
 		t.Fatalf("hello was answered by %+v, %v", d, err)
 	}
 	first.Close()
-	order := first.(*end).order
-	second, err := r.nearE.Prepare(t.Context(), here{}, order)
+	order := first.t.order
+	second, err := prepare(r.nearE, here{}, order)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -268,24 +268,24 @@ func TestSocketDropsAreExact(t *testing.T) {
 	dialer, listener := r.prepare(t)
 	connectBoth(t, dialer, listener)
 	// A buffer for a few packets, and 64 come in one call: no reader is that fast.
-	k := listener.(*end).wires[0].(*socket)
+	k := listener.t.wires[0].(*socket)
 	if err := unix.SetsockoptInt(k.fd, unix.SOL_SOCKET, unix.SO_RCVBUF, 4096); err != nil {
 		t.Fatal(err)
 	}
 	before := backlogDrops(t)
 	ran := make(chan error, 1)
-	go func() { ran <- listener.Run(t.Context()) }()
-	if err := dialer.Run(t.Context()); err != nil {
+	go func() { ran <- listener.run(t.Context()) }()
+	if err := dialer.run(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	send := dialer.Report().Send
-	if err := listener.Finish(t.Context(), send.Streams, 0); err != nil {
+	send := dialer.account().Send
+	if err := listener.Drain(t.Context(), engine.Sent{Streams: send.Streams}); err != nil {
 		t.Fatal(err)
 	}
 	if err := <-ran; err != nil {
 		t.Fatal(err)
 	}
-	got := listener.Report().Receive
+	got := listener.account().Receive
 	backlog := uint64(backlogDrops(t) - before)
 	if lost := send.Attempted - got.Tally.Received; !got.SocketKnown || lost < got.SocketDrops || lost > got.SocketDrops+backlog || got.SocketDrops == 0 {
 		t.Errorf("attempted %d, received %d, the socket dropped %d (known %v), the backlog %d", send.Attempted, got.Tally.Received, got.SocketDrops, got.SocketKnown, backlog)
@@ -298,10 +298,10 @@ func TestRefusedPacketsAreCounted(t *testing.T) {
 	dialer, listener := r.prepare(t)
 	connectBoth(t, dialer, listener)
 	listener.Close() // from now on every packet brings back an ICMP error, which the next send returns
-	if err := dialer.Run(t.Context()); err != nil {
+	if err := dialer.run(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	s := dialer.Report().Send
+	s := dialer.account().Send
 	if s.Errors["ECONNREFUSED"] == 0 || s.Attempted != s.Accepted+s.Errors["ECONNREFUSED"] || s.Streams[0] != s.Attempted {
 		t.Errorf("attempted %d, accepted %d, errors %v", s.Attempted, s.Accepted, s.Errors)
 	}
@@ -333,20 +333,20 @@ func openFiles(t testing.TB) int {
 
 func TestNoAllocationPerPacket(t *testing.T) {
 	r := newTrial()
-	r.flow.Rate, r.timing = unit.Rate{}, model.Timing{WarmupSeconds: 0.1, MeasureSeconds: 0.5, DrainSeconds: 0.2}
+	r.flow.Rate, r.timing = unit.Rate{}, model.Timing{WarmupSeconds: 0.1, MeasureSeconds: 60, DrainSeconds: 0.2}
 	dialer, listener := r.prepare(t)
 	connectBoth(t, dialer, listener)
 	ran := make(chan error, 2)
-	for _, e := range []engine.End{listener, dialer} {
-		go func() { ran <- e.Run(t.Context()) }()
+	for _, e := range []testEnd{listener, dialer} {
+		go func() { ran <- e.run(t.Context()) }()
 	}
-	eventually(t, "the flow", func() bool { n, _ := listener.Sample(); return n > 1000 })
+	eventually(t, "the flow", func() bool { n, _ := listener.sample(); return n > 1000 })
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
-	from, _ := dialer.Sample()
-	eventually(t, "10 000 packets more", func() bool { n, _ := dialer.Sample(); return n > from+10_000 })
+	from, _ := dialer.sample()
+	eventually(t, "10 000 packets more", func() bool { n, _ := dialer.sample(); return n > from+10_000 })
 	runtime.ReadMemStats(&after)
-	to, _ := dialer.Sample()
+	to, _ := dialer.sample()
 	// What is left is an 8 KiB chunk of the window every 65 536 packets.
 	if mallocs, packets := after.Mallocs-before.Mallocs, to-from; mallocs > packets/20 {
 		t.Errorf("%d allocations for %d packets", mallocs, packets)

@@ -49,7 +49,7 @@ type surveyMessage struct {
 	trial, tag       uint16
 	kind             uint8
 	round, size, mtu uint32
-	token            [macBytes]byte
+	token            engine.ConsentToken
 }
 
 // put writes the message into the first bytes of b.
@@ -66,7 +66,7 @@ func (m surveyMessage) put(b []byte) {
 }
 
 // parseSurvey reads a message; ok is false if b begins with none or has another token.
-func parseSurvey(b []byte, token [macBytes]byte) (m surveyMessage, ok bool) {
+func parseSurvey(b []byte, token engine.ConsentToken) (m surveyMessage, ok bool) {
 	if len(b) < surveyBytes || binary.BigEndian.Uint16(b) != surveyMagic || subtle.ConstantTimeCompare(b[24:surveyBytes], token[:]) != 1 {
 		return surveyMessage{}, false
 	}
@@ -78,13 +78,13 @@ func parseSurvey(b []byte, token [macBytes]byte) (m surveyMessage, ok bool) {
 
 // sheet is what either side sends from.
 type sheet struct {
-	end  *end
+	end  *Sockets
 	wire wire
 	six  bool
 	room []byte
 }
 
-func newSheet(e *end) *sheet {
+func newSheet(e *Sockets) *sheet {
 	s := &sheet{end: e, wire: e.wires[0], six: e.wires[0].remote().Addr().Is6(), room: make([]byte, model.MaxUDPPayload)}
 	engine.Fill(s.room)
 	return s
@@ -107,14 +107,12 @@ func (s *sheet) holds(d datagram, size uint32) bool { return d.bytes+overheadOf(
 
 // surveyor is the prober of a survey.
 type surveyor struct {
-	end       *end
-	over      atomic.Bool
+	end       *Sockets
 	messages  atomic.Uint64
 	out, back *model.PathMTU
 }
 
-func (v *surveyor) run() error {
-	defer v.over.Store(true)
+func (v *surveyor) run(func()) error {
 	s := newSheet(v.end)
 	x := &survey{sheet: s, out: newSearch(s.six), back: newSearch(s.six), begun: time.Now(), heard: &v.messages}
 	if err := s.wire.unsplit(); err != nil {
@@ -124,19 +122,18 @@ func (v *surveyor) run() error {
 	} else {
 		x.mute = "this system does not tell its route's MTU"
 	}
-	late := x.run(v.end.bell)
+	late := x.run(v.end.stop)
 	v.out, v.back = x.out.result(late), x.back.result(late)
 	v.out.Why, v.back.Why = x.why(x.out, x.mute), x.why(x.back, x.farMute)
 	return nil
 }
 
-func (v *surveyor) sample() (packets, bytes uint64) {
+func (v *surveyor) count() engine.Snapshot {
 	n := v.messages.Load()
-	return n, n * surveyBytes
+	return engine.Snapshot{Packets: n, Bytes: n * surveyBytes, Heard: n}
 }
-func (v *surveyor) heard() uint64   { return v.messages.Load() }
-func (v *surveyor) fulfilled() bool { return v.over.Load() }
-func (v *surveyor) report(r *engine.Report) {
+
+func (v *surveyor) account(r *engine.Report, _ engine.Sent) {
 	r.Probe = &engine.ProbeReport{Out: v.out, Back: v.back}
 }
 
@@ -152,8 +149,8 @@ type survey struct {
 	heard     *atomic.Uint64
 }
 
-func (x *survey) run(b *bell) (late bool) {
-	for !b.rang() {
+func (x *survey) run(b *stopSignal) (late bool) {
+	for !b.isSet() {
 		ahead, behind := x.out.next(), x.back.next()
 		if x.mute != "" {
 			ahead = nil
@@ -199,9 +196,9 @@ func (x *survey) ask(ahead, behind []int) {
 const mostOverdue = 1000
 
 // gather hears a round's answers and returns what was not answered.
-func (x *survey) gather(b *bell, ahead, behind []int) (silentOut, silentBack []int) {
+func (x *survey) gather(b *stopSignal, ahead, behind []int) (silentOut, silentBack []int) {
 	sent := x.sentAt[len(x.sentAt)-1]
-	for overdue := 0; !b.rang() && overdue < mostOverdue; {
+	for overdue := 0; !b.isSet() && overdue < mostOverdue; {
 		if mtu := x.wire.pathMTU(); mtu > 0 && x.mute == "" {
 			x.out.start(mtu) // also what a packet-too-big message has just said
 			ahead = x.cut(x.out, ahead)
@@ -289,11 +286,11 @@ func (x *survey) why(s *search, mute string) string {
 
 // mirror is the echo of a survey.
 type mirror struct {
-	end      *end
+	end      *Sockets
 	answered atomic.Uint64
 }
 
-func (c *mirror) run() error {
+func (c *mirror) run(func()) error {
 	e := c.end
 	s := newSheet(e)
 	mtu := func() uint32 { return uint32(s.wire.pathMTU()) }
@@ -301,7 +298,7 @@ func (c *mirror) run() error {
 		mtu = func() uint32 { return 0 }
 	}
 	c.serve(s, e.early[0], mtu)
-	for !e.bell.rang() {
+	for !e.stop.isSet() {
 		if d, err := s.wire.read(attendFor); err == nil { // an error is an ICMP message for an answer
 			c.serve(s, d, mtu)
 		}
@@ -334,10 +331,10 @@ func (c *mirror) serve(s *sheet, d datagram, mtu func() uint32) {
 // mostFetches bounds what an echo sends that is longer than what it was asked with.
 const mostFetches = 500
 
-func (c *mirror) sample() (packets, bytes uint64) {
+func (c *mirror) count() engine.Snapshot {
 	n := c.answered.Load()
-	return n, n * surveyBytes
+	return engine.Snapshot{Packets: n, Bytes: n * surveyBytes, Heard: n}
 }
-func (c *mirror) heard() uint64         { return c.answered.Load() }
-func (c *mirror) fulfilled() bool       { return true } // it serves until it is stopped
-func (c *mirror) report(*engine.Report) {}
+
+// account says nothing: it serves until it is stopped.
+func (c *mirror) account(r *engine.Report, _ engine.Sent) { r.Stopped = false }

@@ -45,9 +45,9 @@ func (r *trial) survey(t testing.TB) (out, back model.PathMTU, took time.Duratio
 	dialer, listener := r.prepare(t)
 	connectBoth(t, dialer, listener)
 	ran := make(chan error, 1)
-	go func() { ran <- listener.Run(t.Context()) }()
+	go func() { ran <- listener.run(t.Context()) }()
 	begun := time.Now()
-	if err := dialer.Run(t.Context()); err != nil {
+	if err := dialer.run(t.Context()); err != nil {
 		t.Fatalf("prober: %v", err)
 	}
 	took = time.Since(begun)
@@ -55,7 +55,7 @@ func (r *trial) survey(t testing.TB) (out, back model.PathMTU, took time.Duratio
 	if err := <-ran; err != nil {
 		t.Fatalf("echo: %v", err)
 	}
-	p := dialer.Report().Probe
+	p := dialer.account().Probe
 	if p == nil || p.Out == nil || p.Back == nil {
 		t.Fatalf("the prober reports %+v", p)
 	}
@@ -129,11 +129,11 @@ func TestSurveyWhereNothingPasses(t *testing.T) {
 	connectBoth(t, dialer, listener)
 	mid.rules(t, "table inet t { chain f { type filter hook forward priority 0; drop; }; }")
 	begun := time.Now()
-	if err := dialer.Run(t.Context()); err != nil {
+	if err := dialer.run(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	took := time.Since(begun)
-	p := dialer.Report().Probe
+	p := dialer.account().Probe
 	if p.Out.Bytes != 0 || !strings.Contains(p.Out.Why, "no probe was answered") || p.Back.Bytes != 0 || p.Back.Why == "" || took > 2*surveyTime {
 		t.Errorf("%v: out %+v, back %+v", took, p.Out, p.Back)
 	}
@@ -151,7 +151,7 @@ func TestSurveyWithoutMeans(t *testing.T) {
 
 // TestSurveyMessages: what is not whole, or not of this flow, is no message.
 func TestSurveyMessages(t *testing.T) {
-	m := surveyMessage{trial: 7, tag: 9, kind: kindFetch, round: 3, size: 1400, mtu: 1500, token: [macBytes]byte{1, 2}}
+	m := surveyMessage{trial: 7, tag: 9, kind: kindFetch, round: 3, size: 1400, mtu: 1500, token: engine.ConsentToken{1, 2}}
 	b := make([]byte, 100)
 	m.put(b)
 	if got, ok := parseSurvey(b, m.token); !ok || got != m {
@@ -162,7 +162,7 @@ func TestSurveyMessages(t *testing.T) {
 			t.Fatalf("%d bytes are a message", n)
 		}
 	}
-	if _, ok := parseSurvey(b, [macBytes]byte{1, 3}); ok {
+	if _, ok := parseSurvey(b, engine.ConsentToken{1, 3}); ok {
 		t.Error("a message with another token was taken")
 	}
 }

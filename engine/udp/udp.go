@@ -15,26 +15,24 @@ import (
 
 // Config is what an engine needs from others.
 type Config struct {
-	NewMeter     engine.NewMeter
-	NewHistogram engine.NewHistogram
 	// Port is the local port of listening ends, 0 for any. On Linux all of them
 	// share it; elsewhere it is not used and every stream has its own.
 	Port uint16
-	// Crew's threads send and receive for the streams, which share them; nil gives
+	// Workers send and receive for the streams, which share them; nil gives
 	// each stream a thread of its own.
-	Crew *Crew
+	Workers *Workers
 }
 
 // Engine makes UDP ends on one host. It lives as long as the host's agent.
 type Engine struct {
 	config  Config
-	clock   clock
+	clock   engine.Clock
 	carrier carrier
 }
 
 // New makes the engine. All its ends must be prepared with the same host.
 func New(c Config) *Engine {
-	e := &Engine{config: c, clock: newClock()}
+	e := &Engine{config: c, clock: engine.NewClock()}
 	e.carrier = newCarrier(c.Port)
 	return e
 }
@@ -45,77 +43,67 @@ func (e *Engine) Name() string { return "udp" }
 // Close frees what the engine shares between its ends, which must be closed before.
 func (e *Engine) Close() error { return e.carrier.close() }
 
-// Prepare opens the sockets of one end; see engine.Engine.
-func (e *Engine) Prepare(_ context.Context, host engine.Host, o engine.Order) (engine.End, error) {
-	if why := checkOrder(o); why != "" {
-		return nil, &engine.Refusal{Why: why}
+// Open opens the sockets of one end; see engine.Engine.
+func (e *Engine) Open(_ context.Context, host engine.Host, o engine.Order) (engine.Transport, error) {
+	return e.Sockets(host, o)
+}
+
+// Sockets opens the sockets of one end.
+func (e *Engine) Sockets(host engine.Host, o engine.Order) (*Sockets, error) {
+	if o.Flow.Protocol != model.UDP {
+		return nil, &engine.Refusal{Why: fmt.Sprintf("the udp engine carries no %s", o.Flow.Protocol)}
 	}
-	bell, err := newBell()
+	stop, err := newStopSignal()
 	if err != nil {
 		return nil, fmt.Errorf("prepare udp: %w", err)
 	}
 	n := streamsOf(o)
-	end := &end{
-		engine: e, order: o, settings: settingsOf(o, e.clock), bell: bell,
-		wires: make([]wire, n), tokens: make([][macBytes]byte, n), early: make([]datagram, n), ran: make(chan struct{}),
+	s := &Sockets{
+		engine: e, order: o, settings: settingsOf(o, e.clock), stop: stop,
+		wires: make([]wire, n), tokens: make([]engine.ConsentToken, n), early: make([]datagram, n),
 	}
-	end.role = newRole(end)
+	s.role = newRole(s)
 	if o.Listen {
-		err = end.listen(host)
+		err = s.listen(host)
 	} else {
-		err = end.dial(host)
+		err = s.dial(host)
 	}
 	if err != nil {
-		return nil, errors.Join(err, end.Close())
+		return nil, errors.Join(err, s.Close())
 	}
-	switch r := end.role.(type) {
-	case *prober:
-		return pulsing{end, &r.pulse}, nil
-	case *echo:
-		return pulsing{end, &r.pulse}, nil
-	}
-	return end, nil
+	return s, nil
 }
 
-// end is one end of one flow.
-type end struct {
+// Sockets are those of one end of one flow, and carry its packets: an engine.Transport.
+type Sockets struct {
 	engine   *Engine
 	order    engine.Order
 	settings settings
-	bell     *bell // rung to end Run
+	stop     *stopSignal // ends Connect and Run
 	role     role
+	pulse    pulse // of a probe flow
 
-	desks      []*desk   // listening end
-	lobby      io.Closer // listening end: stops the admission of callers
-	ports      []uint16
-	attend     sync.WaitGroup
-	connecting sync.WaitGroup
-	attended   chan struct{} // closed to end the attendants
+	consents  []*engine.ConsentListener // listening end
+	admission io.Closer                 // listening end: stops the admission of callers
+	ports     []uint16
+	attend    sync.WaitGroup
+	attended  chan struct{} // closed to end the attendants
 
-	mu        sync.Mutex // guards what follows
-	wires     []wire
-	tokens    [][macBytes]byte // of each stream's consent
-	early     []datagram       // listening end: what came first, before Run
-	connected bool
-	started   bool
-	closed    bool
-	stopped   bool
-	ran       chan struct{} // closed when Run has ended
+	mu     sync.Mutex // guards what follows, until Run
+	wires  []wire
+	tokens []engine.ConsentToken // of each stream's consent
+	early  []datagram            // listening end: what came first, before Run
 }
 
 // role is what an end does once there is consent.
 type role interface {
-	// run returns when the order is fulfilled or the end's bell rings.
-	run() error
-	sample() (packets, bytes uint64)
-	// heard counts what came from the peer; a sender does not listen.
-	heard() uint64
-	// fulfilled says whether a stop now cuts the order short.
-	fulfilled() bool
-	report(*engine.Report)
+	// run returns when the order is fulfilled or the end is stopped; see engine.Transport.
+	run(reading func()) error
+	count() engine.Snapshot
+	account(r *engine.Report, sent engine.Sent)
 }
 
-func newRole(e *end) role {
+func newRole(e *Sockets) role {
 	switch {
 	case e.order.Role == engine.Send:
 		return newSender(e)
@@ -132,7 +120,7 @@ func newRole(e *end) role {
 	}
 }
 
-func (e *end) dial(host engine.Host) error {
+func (e *Sockets) dial(host engine.Host) error {
 	e.ports = make([]uint16, len(e.wires))
 	for i := range e.wires {
 		peer := netip.AddrPortFrom(e.order.Peer.Unmap(), e.order.Ports[i])
@@ -155,7 +143,7 @@ func (e *end) dial(host engine.Host) error {
 
 // redial opens a stream's socket again until its port is no other stream's. The
 // one before is held meanwhile, so that its port does not come again.
-func (e *end) redial(host engine.Host, i int, peer netip.AddrPort, held wire) (wire, error) {
+func (e *Sockets) redial(host engine.Host, i int, peer netip.AddrPort, held wire) (wire, error) {
 	w, err := e.engine.carrier.dial(host, e.settings, i, peer)
 	if err == nil && slices.Contains(e.ports[:i], w.local().Port()) {
 		w, err = e.redial(host, i, peer, w)
@@ -163,58 +151,21 @@ func (e *end) redial(host engine.Host, i int, peer netip.AddrPort, held wire) (w
 	return w, errors.Join(err, held.close())
 }
 
-func (e *end) listen(host engine.Host) (err error) {
+func (e *Sockets) listen(host engine.Host) (err error) {
 	e.attended = make(chan struct{})
 	for i := range e.wires {
-		e.desks = append(e.desks, newDesk(e.label(i)))
+		e.consents = append(e.consents, engine.NewConsentListener(e.order.StreamKey(i)))
 	}
-	e.lobby, e.ports, err = e.engine.carrier.listen(host, e.settings, e.desks, e.admit)
+	e.admission, e.ports, err = e.engine.carrier.listen(host, e.settings, e.consents, e.admit)
 	return err
 }
 
-func (e *end) label(stream int) label {
-	return label{trial: e.order.Trial, tag: e.order.Tag, stream: uint8(stream), key: e.order.Key}
-}
-
 // Ports lists the local port of each stream.
-func (e *end) Ports() []uint16 { return e.ports }
+func (e *Sockets) Ports() []uint16 { return e.ports }
 
-// Tuples lists the ports of each stream as this host sees them; see engine.Tupler.
-func (e *end) Tuples() []model.Tuple {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	if !e.connected {
-		return nil
-	}
-	tuples := make([]model.Tuple, len(e.wires))
-	for i, w := range e.wires {
-		near, far := w.local().Port(), w.remote().Port()
-		if e.order.Role == engine.Send || e.order.Role == engine.Probe {
-			tuples[i] = model.Tuple{From: near, To: far}
-		} else {
-			tuples[i] = model.Tuple{From: far, To: near}
-		}
-	}
-	return tuples
-}
-
-// Addresses lists each stream's addresses; see engine.Socketed.
-func (e *end) Addresses() []engine.Addresses {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	if !e.connected {
-		return nil
-	}
-	list := make([]engine.Addresses, len(e.wires))
-	for i, w := range e.wires {
-		list[i] = engine.Addresses{Local: w.local(), Remote: w.remote()}
-	}
-	return list
-}
-
-// Strays counts the trial's packets in the sockets of an end that does not run;
-// see engine.Socketed.
-func (e *end) Strays() (n uint64) {
+// Strays counts the packets of the trial that came to the sockets of an end that does not
+// run: those that wait there, and those that found no room. It takes them off.
+func (e *Sockets) Strays() (n uint64) {
 	e.endAttendance()
 	for i, w := range e.wires {
 		ours := func(d datagram) {
@@ -223,7 +174,7 @@ func (e *end) Strays() (n uint64) {
 			}
 		}
 		ours(e.early[i])
-		in := w.inbox(e.bell)
+		in := w.inbox(e.stop)
 		empty(in, func(got []datagram) {
 			for _, d := range got {
 				ours(d)
@@ -236,116 +187,31 @@ func (e *end) Strays() (n uint64) {
 	return n
 }
 
-// Sample returns packets and payload bytes of the measured part so far:
-// attempted by a sender, distinct at a receiver.
-func (e *end) Sample() (packets, bytes uint64) { return e.role.sample() }
+// Count is safe for concurrent use.
+func (e *Sockets) Count() engine.Snapshot { return e.role.count() }
 
-// Reach is what a receiver knows to have been sent, 0 at others; see engine.Reacher.
-func (e *end) Reach() uint64 {
-	if r, ok := e.role.(*receiver); ok {
-		return r.meter.Reach()
-	}
-	return 0
-}
-
-// Heard returns the datagrams of the flow so far; see engine.Hearer.
-func (e *end) Heard() uint64 { return e.role.heard() }
-
-// Run does the order; see engine.End.
-func (e *end) Run(ctx context.Context) error {
-	if err := e.start(); err != nil {
-		return err
-	}
-	defer close(e.ran)
-	cancel := context.AfterFunc(ctx, e.Stop)
-	defer cancel()
-	return e.role.run()
-}
-
-func (e *end) start() error {
+// Run does the order; see engine.Transport.
+func (e *Sockets) Run(reading func()) error {
 	e.endAttendance()
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	switch {
-	case e.closed:
-		return errors.New("run udp: the end is closed")
-	case !e.connected:
-		return errors.New("run udp: the peer has not consented")
-	case e.started:
-		return errors.New("run udp: the end ran already")
-	}
-	e.started = true
-	return nil
+	return e.role.run(reading)
 }
 
-// Reading is closed once a receiver reads every stream; nil at others. See engine.Reader.
-func (e *end) Reading() <-chan struct{} {
-	if r, ok := e.role.(*receiver); ok {
-		return r.reading
-	}
-	return nil
-}
+// Stop ends Connect and Run.
+func (e *Sockets) Stop() { e.stop.set() }
 
-// Finish ends a receiver once what is on its way has come; see engine.End.
-func (e *end) Finish(ctx context.Context, attempted []uint64, unsent uint64) error {
-	r, ok := e.role.(*receiver)
-	if !ok {
-		e.Stop()
-		return nil
-	}
-	r.drain(ctx, attempted, unsent)
-	e.bell.ring()
-	e.mu.Lock()
-	started := e.started
-	e.mu.Unlock()
-	if started {
-		<-e.ran
-	}
-	return ctx.Err()
-}
-
-// Stop ends Run early.
-func (e *end) Stop() {
-	e.mu.Lock()
-	if !e.bell.rang() && !e.role.fulfilled() {
-		e.stopped = true
-	}
-	e.mu.Unlock()
-	e.bell.ring()
-}
-
-// Report returns the account after Run has ended.
-func (e *end) Report() engine.Report {
-	r := engine.Report{Role: e.order.Role}
-	e.mu.Lock()
-	r.Stopped = e.stopped
-	if w := e.wires[0]; w != nil && !e.closed {
-		r.Local, r.PathMTU = w.local().String(), w.pathMTU()
-	}
-	e.mu.Unlock()
-	e.role.report(&r)
-	return r
+// Account reports on what Run did.
+func (e *Sockets) Account(r *engine.Report, sent engine.Sent) {
+	r.PathMTU = e.wires[0].pathMTU()
+	e.role.account(r, sent)
 }
 
 // Close frees everything.
-func (e *end) Close() error {
-	e.Stop()
-	e.mu.Lock()
-	started, closed := e.started, e.closed
-	e.closed = true
-	e.mu.Unlock()
-	if closed {
-		return nil
-	}
+func (e *Sockets) Close() error {
 	var errs []error
-	if e.lobby != nil {
-		errs = append(errs, e.lobby.Close()) // admits no one from here on
+	if e.admission != nil {
+		errs = append(errs, e.admission.Close()) // admits no one from here on
 	}
 	e.endAttendance()
-	e.connecting.Wait()
-	if started {
-		<-e.ran
-	}
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	for _, w := range e.wires {
@@ -353,6 +219,6 @@ func (e *end) Close() error {
 			errs = append(errs, w.close())
 		}
 	}
-	e.bell.close()
+	e.stop.close()
 	return errors.Join(errs...)
 }

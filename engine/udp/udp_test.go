@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"pelt/engine"
-	"pelt/measure"
 	"pelt/model"
 	"pelt/unit"
 )
@@ -22,16 +21,6 @@ func (here) Do(f func() error) error {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
 	return f()
-}
-
-func config(port uint16) Config {
-	return Config{
-		NewMeter: func(streams, payloadBytes int, stepNanos int64, oneClock bool) engine.Meter {
-			return measure.New(streams, payloadBytes, stepNanos, oneClock)
-		},
-		NewHistogram: func(parts int) engine.Histogram { return measure.NewHistogram(parts) },
-		Port:         port,
-	}
 }
 
 // trial is one flow between two hosts, ready to be run.
@@ -47,7 +36,7 @@ type trial struct {
 	key          []byte
 	nearE, farE  *Engine
 	cpu          int
-	duringTheRun func(dialer, listener engine.End)
+	duringTheRun func(dialer, listener testEnd)
 	backlog      uint64 // packets that the backlog of this machine dropped in the run: it is one for all programs and namespaces
 }
 
@@ -63,7 +52,7 @@ func newTrial() trial {
 }
 
 func testEngine(t testing.TB, plainSockets bool) *Engine {
-	e := New(config(0))
+	e := New(Config{})
 	if plainSockets {
 		e.carrier = plain{}
 	}
@@ -75,8 +64,45 @@ func testEngine(t testing.TB, plainSockets bool) *Engine {
 	return e
 }
 
+// testEnd is an end and the sockets it runs over.
+type testEnd struct {
+	*engine.End
+	t *Sockets
+}
+
+func prepare(e *Engine, host engine.Host, o engine.Order) (testEnd, error) {
+	s, err := e.Sockets(host, o)
+	return testEnd{engine.NewEnd(o, s), s}, err
+}
+
+func (e testEnd) connect(ctx context.Context) error {
+	_, err := e.Connect(ctx)
+	return err
+}
+
+// run returns once traffic has ended.
+func (e testEnd) run(ctx context.Context) error {
+	defer context.AfterFunc(ctx, e.Stop)()
+	if err := e.Start(ctx); err != nil {
+		return err
+	}
+	<-e.Done()
+	_, err := e.Report()
+	return err
+}
+
+func (e testEnd) account() engine.Report {
+	r, _ := e.Report()
+	return r
+}
+
+func (e testEnd) sample() (packets, bytes uint64) {
+	n := e.Snapshot()
+	return n.Packets, n.Bytes
+}
+
 // prepare makes both ends; they are closed with the test.
-func (r *trial) prepare(t testing.TB) (dialer, listener engine.End) {
+func (r *trial) prepare(t testing.TB) (dialer, listener testEnd) {
 	t.Helper()
 	if r.near == nil {
 		r.near = here{}
@@ -95,13 +121,13 @@ func (r *trial) prepare(t testing.TB) (dialer, listener engine.End) {
 	if r.cpu >= 0 {
 		order.CPU = r.cpu + 1
 	}
-	listener, err := r.farE.Prepare(t.Context(), r.far, order)
+	listener, err := prepare(r.farE, r.far, order)
 	if err != nil {
 		t.Fatalf("prepare the listener: %v", err)
 	}
 	t.Cleanup(func() { listener.Close() })
 	order.Listen, order.Role, order.Peer, order.Ports, order.CPU = false, r.dialer, r.peer, listener.Ports(), r.cpu
-	dialer, err = r.nearE.Prepare(t.Context(), r.near, order)
+	dialer, err = prepare(r.nearE, r.near, order)
 	if err != nil {
 		t.Fatalf("prepare the dialer: %v", err)
 	}
@@ -109,18 +135,24 @@ func (r *trial) prepare(t testing.TB) (dialer, listener engine.End) {
 	return dialer, listener
 }
 
-func connectBoth(t testing.TB, dialer, listener engine.End) {
+func connectBoth(t testing.TB, dialer, listener testEnd) (near, far []engine.Stream) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
 	defer cancel()
 	heard := make(chan error, 1)
-	go func() { heard <- listener.Connect(ctx) }()
-	if err := dialer.Connect(ctx); err != nil {
+	go func() {
+		var err error
+		far, err = listener.Connect(ctx)
+		heard <- err
+	}()
+	near, err := dialer.Connect(ctx)
+	if err != nil {
 		t.Fatalf("dialer: %v", err)
 	}
 	if err := <-heard; err != nil {
 		t.Fatalf("listener: %v", err)
 	}
+	return near, far
 }
 
 // run plays the whole trial and returns the reports of sender and receiver.
@@ -133,31 +165,25 @@ func (r *trial) run(t testing.TB) (send, receive engine.Report) {
 		sender, receiver = listener, dialer
 	}
 	before := backlogDrops(t)
-	ran := make(chan error, 1)
-	go func() { ran <- receiver.Run(t.Context()) }()
-	if reading := receiver.(engine.Reader).Reading(); reading != nil { // receivers first
-		select {
-		case <-reading:
-		case err := <-ran:
-			t.Fatalf("receiver: %v; it never read", err)
-		}
+	if err := receiver.Start(t.Context()); err != nil { // receivers first
+		t.Fatalf("receiver: %v", err)
 	}
 	if r.duringTheRun != nil {
 		go r.duringTheRun(dialer, listener)
 	}
-	if err := sender.Run(t.Context()); err != nil {
+	if err := sender.run(t.Context()); err != nil {
 		t.Fatalf("sender: %v", err)
 	}
-	send = sender.Report()
-	if err := receiver.Finish(t.Context(), send.Send.Streams, send.Send.Attempted-send.Send.Accepted); err != nil {
+	send = sender.account()
+	if err := receiver.Drain(t.Context(), engine.Sent{Streams: send.Send.Streams, Unsent: send.Send.Attempted - send.Send.Accepted}); err != nil {
 		t.Fatalf("finish: %v", err)
 	}
-	if err := <-ran; err != nil {
+	receive, err := receiver.Report()
+	if err != nil {
 		t.Fatalf("receiver: %v", err)
 	}
-	receive = receiver.Report()
 	r.backlog = uint64(backlogDrops(t) - before)
-	for _, e := range []engine.End{dialer, listener} {
+	for _, e := range []testEnd{dialer, listener} {
 		if err := e.Close(); err != nil {
 			t.Errorf("close: %v", err)
 		}
@@ -167,16 +193,16 @@ func (r *trial) run(t testing.TB) (send, receive engine.Report) {
 
 func both(t *testing.T, f func(t *testing.T, r trial)) {
 	for _, c := range []struct {
-		name        string
-		plain, crew bool
-	}{{"native", false, false}, {"portable", true, false}, {"crew", false, true}} {
+		name           string
+		plain, workers bool
+	}{{"native", false, false}, {"portable", true, false}, {"workers", false, true}} {
 		t.Run(c.name, func(t *testing.T) {
 			r := newTrial()
 			r.plain = c.plain
-			if c.crew {
-				crew := NewCrew()
+			if c.workers {
+				workers := NewWorkers()
 				r.nearE, r.farE = testEngine(t, false), testEngine(t, false)
-				r.nearE.config.Crew, r.farE.config.Crew = crew, crew
+				r.nearE.config.Workers, r.farE.config.Workers = workers, workers
 			}
 			f(t, r)
 		})

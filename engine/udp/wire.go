@@ -3,22 +3,20 @@ package udp
 import (
 	"io"
 	"net/netip"
-	"slices"
 	"time"
 
 	"pelt/engine"
-	"pelt/model"
 )
 
 // carrier makes sockets: on Linux connected ones, elsewhere plain ones.
 type carrier interface {
 	// dial opens the socket of one stream to the listener.
 	dial(host engine.Host, s settings, stream int, peer netip.AddrPort) (wire, error)
-	// listen awaits the callers of all desks and hands over each stream's wire
+	// listen awaits the dialers of all streams and hands over each stream's wire
 	// at least once, before or when its first hello comes; a later one replaces
 	// it, unless admit has closed it and returns false, because there is consent
 	// already. It returns the port of each stream.
-	listen(host engine.Host, s settings, desks []*desk, admit func(stream int, w wire) bool) (stop io.Closer, ports []uint16, err error)
+	listen(host engine.Host, s settings, consents []*engine.ConsentListener, admit func(stream int, w wire) bool) (stop io.Closer, ports []uint16, err error)
 	close() error
 }
 
@@ -35,9 +33,8 @@ type wire interface {
 	answer(b []byte) error
 	settle()
 	remote() netip.AddrPort // the settled peer
-	// outbox may wait for room; one that does not says EAGAIN at once.
-	outbox(payloadBytes, batch, segments int, waits bool) outbox
-	inbox(b *bell) inbox
+	outbox(payloadBytes, batch, segments int) outbox
+	inbox(b *stopSignal) inbox
 	pathMTU() int   // 0 unknown
 	unsplit() error // from now on nothing is fragmented, on the way neither; an error where the system cannot
 	// bufferBytes is of the direction that the end floods in, as the system accounts it; granted is 0 if unknown.
@@ -56,6 +53,8 @@ type outbox interface {
 	// taken without an error means that the kernel refused the next buffer, too,
 	// and hides why.
 	send(from, to int) (int, error)
+	// room waits for a while, until the socket may take packets again or the end is stopped.
+	room(w *waiter)
 	// faults hands over the ICMP errors that came back for earlier packets.
 	faults(tell func(fault))
 }
@@ -108,10 +107,10 @@ type settings struct {
 	sends        bool // the end floods, rather than being flooded
 	sendRoom     int  // send buffer asked for, as the kernel accounts it; 0 leaves it to the end
 	receiveRoom  int  // receive buffer asked for, likewise
-	clock        clock
+	clock        engine.Clock
 }
 
-func settingsOf(o engine.Order, c clock) settings {
+func settingsOf(o engine.Order, c engine.Clock) settings {
 	s := settings{
 		dscp: o.Flow.DSCP, dontFragment: o.Flow.DontFragment, streams: streamsOf(o),
 		payloadBytes: o.Flow.PayloadBytes, segments: max(o.Flow.Segments, 1), sends: o.Role == engine.Send,
@@ -182,49 +181,6 @@ func (s settings) sendBuffer() int {
 		return s.sendRoom
 	}
 	return max(min(208<<10, 768*800/s.streams), 8<<10, 4*s.payloadBytes*s.segments)
-}
-
-// checkOrder says what makes an order impossible, "" if nothing.
-func checkOrder(o engine.Order) string {
-	switch {
-	case o.Flow.Protocol != "" && o.Flow.Protocol != model.UDP:
-		return "the udp engine cannot carry " + string(o.Flow.Protocol)
-	case len(o.Key) < nonceBytes:
-		return "the flow has no key for the consent of its ends"
-	case o.Trial&engine.WarmupBit != 0:
-		return "the trial number is beyond 32767"
-	case streamsOf(o) < 1 || streamsOf(o) > model.MaxStreams:
-		return "a flow has 1 to 128 streams"
-	case !o.Listen && !o.Peer.IsValid():
-		return "the address of the listening host is missing"
-	case !o.Listen && len(o.Ports) < streamsOf(o):
-		return "the listening host named fewer ports than the flow has streams"
-	case !o.Listen && slices.ContainsFunc(o.Flow.SourceAddresses, func(a netip.Addr) bool { return a.Is4() != o.Peer.Unmap().Is4() }):
-		return "the source addresses and the peer are of two IP versions"
-	case o.Role == engine.Probe && o.Listen || o.Role == engine.Echo && !o.Listen:
-		return "a probe dials and its echo listens"
-	}
-	switch o.Role {
-	case engine.Probe, engine.Echo:
-		return ""
-	case engine.Send, engine.Receive:
-		if n := o.Flow.PayloadBytes; n < model.MinUDPPayload || n > model.MaxUDPPayload {
-			return "a UDP payload is 16 to 65507 B"
-		}
-		switch n := o.Flow.Segments; {
-		case n < 0 || n > model.MaxSegments:
-			return "a buffer has 1 to 64 segments"
-		case n*o.Flow.PayloadBytes > model.MaxUDPPayload:
-			return "the segments of a buffer have 65507 B together at most"
-		}
-		for _, n := range []int{o.Flow.SendBuffer, o.Flow.ReceiveBuffer} {
-			if n != 0 && (n < model.MinSocketBuffer || n > model.MaxSocketBuffer) {
-				return "a socket buffer has 2048 B to 1 GiB"
-			}
-		}
-		return ""
-	}
-	return "the udp engine has no role " + string(o.Role)
 }
 
 // layOut makes equal datagrams whose bytes beyond the header do not compress.

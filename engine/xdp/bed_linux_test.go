@@ -22,7 +22,7 @@ import (
 	"pelt/engine"
 	"pelt/engine/udp"
 	"pelt/internal/netns"
-	"pelt/measure"
+	"pelt/internal/testenv"
 	"pelt/model"
 )
 
@@ -39,12 +39,10 @@ var farFour = netip.MustParseAddr("10.78.0.2")
 
 func newBed(t testing.TB) *bed {
 	t.Helper()
+	testenv.Root(t)
 	b := &bed{t: t, engines: map[*netns.Handle]engines{}}
 	for _, h := range []**netns.Handle{&b.near, &b.far} {
 		n, err := netns.New()
-		if errors.Is(err, unix.EPERM) && os.Getenv("CI") == "" {
-			t.Skip("needs root")
-		}
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -177,17 +175,18 @@ type trial struct {
 	six       bool
 	fallback  bool
 	engines   [2]string // of sender and receiver; "" is xdp
+	free      bool      // threads of sockets may run on any core
 	during    func()    // once both run
-	stop      func(sender engine.End)
-	connected func(from, to engine.End)
+	stop      func(sender *engine.End)
+	connected func(from *engine.End, streams []engine.Stream)
 }
 
 // outcome is both ends' account.
 type outcome struct {
 	send, receive engine.Report
-	addresses     []engine.Addresses // of the receiver
-	ended         time.Time          // of the sender
-	warmupUnsent  uint64             // that the device did not take
+	addresses     []engine.Stream // of the receiver
+	ended         time.Time       // of the sender
+	warmupUnsent  uint64          // that the device did not take
 }
 
 // engines are those of one host.
@@ -197,12 +196,8 @@ type engines struct {
 }
 
 func newEngines(t testing.TB) engines {
-	newHistogram := func(parts int) engine.Histogram { return measure.NewHistogram(parts) }
-	u := udp.New(udp.Config{
-		NewMeter:     func(s, b int, step int64, one bool) engine.Meter { return measure.New(s, b, step, one) },
-		NewHistogram: newHistogram,
-	})
-	x := New(Config{Sockets: u, NewHistogram: newHistogram})
+	u := udp.New(udp.Config{})
+	x := New(u)
 	t.Cleanup(func() {
 		if err := errors.Join(x.Close(), u.Close()); err != nil {
 			t.Errorf("close the engines: %v", err)
@@ -238,7 +233,10 @@ func (b *bed) between(near, far *netns.Handle, four, six netip.Addr, c trial) (o
 	defer cancel()
 	listen := order
 	listen.Role, listen.Listen, listen.CPU = engine.Receive, true, 1
-	to, err := b.engines[far].named(c.engines[1]).Prepare(ctx, far, listen)
+	if c.free {
+		order.CPU, listen.CPU = -1, -1
+	}
+	to, err := engine.Prepare(ctx, b.engines[far].named(c.engines[1]), far, listen)
 	if err != nil {
 		return out, fmt.Errorf("receiver: %w", err)
 	}
@@ -247,45 +245,38 @@ func (b *bed) between(near, far *netns.Handle, four, six netip.Addr, c trial) (o
 	if c.six {
 		order.Peer = six
 	}
-	from, err := b.engines[near].named(c.engines[0]).Prepare(ctx, near, order)
+	carrier, err := b.engines[near].named(c.engines[0]).Open(ctx, near, order)
 	if err != nil {
 		return out, fmt.Errorf("sender: %w", err)
 	}
+	from := engine.NewEnd(order, carrier)
 	defer from.Close()
 	connected := make(chan error, 1)
-	go func() { connected <- to.Connect(ctx) }()
-	if err := errors.Join(from.Connect(ctx), <-connected); err != nil {
+	go func() {
+		var err error
+		out.addresses, err = to.Connect(ctx)
+		connected <- err
+	}()
+	streams, err := from.Connect(ctx)
+	if err := errors.Join(err, <-connected); err != nil {
 		return out, err
 	}
-	sockets := to
-	if x, ok := to.(*end); ok {
-		sockets = x.sockets
-	}
-	out.addresses = sockets.(engine.Socketed).Addresses()
 	if c.connected != nil {
-		c.connected(from, to)
+		c.connected(from, streams)
 	}
-	received := make(chan error, 1)
-	go func() { received <- to.Run(ctx) }()
-	if r, ok := to.(engine.Reader); ok && r.Reading() != nil { // receivers first
-		select {
-		case <-r.Reading():
-		case err := <-received:
-			return out, errors.Join(err, errors.New("the receiver never read"))
-		}
+	if err := errors.Join(to.Start(ctx), from.Start(ctx)); err != nil { // receivers first
+		return out, err
 	}
-	sent := make(chan error, 1)
-	go func() { sent <- from.Run(ctx) }()
 	if c.during != nil {
 		c.during()
 	}
 	if c.stop != nil {
 		c.stop(from)
 	}
-	err = <-sent
+	<-from.Done()
 	out.ended = time.Now()
-	out.send = from.Report()
-	if x, ok := from.(*end); ok {
+	out.send, err = from.Report()
+	if x, ok := carrier.(*transport); ok {
 		if s, ok := x.plane.(*sender); ok {
 			for _, w := range s.workers {
 				out.warmupUnsent += load(&w.state.WarmupLost)
@@ -295,9 +286,10 @@ func (b *bed) between(near, far *netns.Handle, four, six netip.Addr, c trial) (o
 	if out.send.Send == nil {
 		return out, errors.Join(err, errors.New("no account of the sender"))
 	}
-	err = errors.Join(err, to.Finish(ctx, out.send.Send.Streams, out.send.Send.Attempted-out.send.Send.Accepted), <-received)
-	out.receive = to.Report()
-	return out, err
+	err = errors.Join(err, to.Drain(ctx, engine.Sent{Streams: out.send.Send.Streams, Unsent: out.send.Send.Attempted - out.send.Send.Accepted}))
+	var failure error
+	out.receive, failure = to.Report()
+	return out, errors.Join(err, failure)
 }
 
 // matches tells whether a text holds one of several.

@@ -21,8 +21,6 @@ import (
 	"github.com/cilium/ebpf/link"
 	"github.com/vishvananda/netlink"
 	"golang.org/x/sys/unix"
-
-	"pelt/model"
 )
 
 // sample is the figures of repeated runs.
@@ -80,7 +78,8 @@ func BenchmarkFlood(b *testing.B) {
 				b.Errorf("%d lost without a name", named)
 			}
 			pps := float64(r.Tally.Received) / (float64(s.DurationNanos) / 1e9)
-			iperf := theirs.iperf3(18)
+			counts := theirs.iperf3(18, 0, true)
+			iperf := counts.received / counts.seconds
 			floors, us, them = append(floors, low/1e6), append(us, pps/1e6), append(them, iperf/1e6)
 			ratios, over = append(ratios, pps/low), append(over, pps/iperf)
 			lost = append(lost, 1-float64(r.Tally.Received)/float64(s.Attempted))
@@ -216,17 +215,27 @@ func (b *bed) floor(two bool) float64 {
 	return float64(load(counted)-before) / took.Seconds()
 }
 
-// iperf3 is its receiver's count of packets a second.
-func (b *bed) iperf3(payload int) float64 {
+// iperf3Counts is what iperf3 tells of a test.
+type iperf3Counts struct{ sent, received, seconds float64 }
+
+// iperf3 sends datagrams at so many bit/s, 0 for as fast as it can. With pinned, its
+// ends have a core each.
+func (b *bed) iperf3(payload int, bitsPerSecond float64, pinned bool) iperf3Counts {
 	b.t.Helper()
-	server := exec.Command("taskset", "-c", "1", "iperf3", "-s", "-1", "-p", "5297")
+	program := func(core string, args ...string) *exec.Cmd {
+		if args = append([]string{"iperf3"}, args...); pinned {
+			args = append([]string{"taskset", "-c", core}, args...)
+		}
+		return exec.Command(args[0], args[1:]...)
+	}
+	server := program("1", "-s", "-1", "-p", "5297")
 	b.do(b.far, server.Start)
 	defer server.Wait()
 	time.Sleep(300 * time.Millisecond)
 	benchTime, _ := length()
 	var text []byte
 	b.do(b.near, func() (err error) {
-		text, err = exec.Command("taskset", "-c", "0", "iperf3", "-c", "10.78.0.2", "-p", "5297", "-u", "-b", "0", "-l", fmt.Sprint(payload),
+		text, err = program("0", "-c", "10.78.0.2", "-p", "5297", "-u", "-b", fmt.Sprintf("%.0f", bitsPerSecond), "-l", fmt.Sprint(payload),
 			"-t", fmt.Sprint(int(benchTime.Seconds())), "-J").Output()
 		return err
 	})
@@ -242,142 +251,6 @@ func (b *bed) iperf3(payload int) float64 {
 	if err := json.Unmarshal(text, &doc); err != nil {
 		b.t.Fatalf("iperf3: %v: %s", err, text)
 	}
-	return (doc.End.Sum.Packets - doc.End.Sum.LostPackets) / doc.End.Sum.Seconds
-}
-
-// meter is a program on the far interface that takes every frame and notes when
-// it came.
-type meter struct {
-	count *uint64
-	times []uint64
-	close func()
-}
-
-func (b *bed) meter() meter {
-	b.t.Helper()
-	const most = 1 << 21
-	number, err := ebpf.NewMap(&ebpf.MapSpec{Type: ebpf.Array, KeySize: 4, ValueSize: 8, MaxEntries: 1, Flags: unix.BPF_F_MMAPABLE})
-	if err != nil {
-		b.t.Fatal(err)
-	}
-	list, err := ebpf.NewMap(&ebpf.MapSpec{Type: ebpf.Array, KeySize: 4, ValueSize: 8 * most, MaxEntries: 1, Flags: unix.BPF_F_MMAPABLE})
-	if err != nil {
-		b.t.Fatal(err)
-	}
-	program, err := ebpf.NewProgram(&ebpf.ProgramSpec{Type: ebpf.XDP, License: "GPL", Instructions: asm.Instructions{
-		asm.FnKtimeGetNs.Call(),
-		asm.LoadMapValue(asm.R1, number.FD(), 0), asm.LoadMem(asm.R2, asm.R1, 0, asm.DWord),
-		asm.Mov.Reg(asm.R3, asm.R2), asm.Add.Imm(asm.R3, 1), asm.StoreMem(asm.R1, 0, asm.R3, asm.DWord),
-		asm.And.Imm(asm.R2, most-1), asm.LSh.Imm(asm.R2, 3),
-		asm.LoadMapValue(asm.R1, list.FD(), 0), asm.Add.Reg(asm.R1, asm.R2), asm.StoreMem(asm.R1, 0, asm.R0, asm.DWord),
-		asm.Mov.Imm(asm.R0, 1), asm.Return(),
-	}})
-	if err != nil {
-		b.t.Fatal(err)
-	}
-	var hook link.Link
-	b.do(b.far, func() error {
-		in, err := netlink.LinkByName("vb")
-		if err != nil {
-			return err
-		}
-		hook, err = link.AttachXDP(link.XDPOptions{Program: program, Interface: in.Attrs().Index, Flags: link.XDPDriverMode})
-		return err
-	})
-	share := func(m *ebpf.Map, bytes int) []byte {
-		page, err := unix.Mmap(m.FD(), 0, bytes, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_SHARED)
-		if err != nil {
-			b.t.Fatal(err)
-		}
-		return page
-	}
-	one, all := share(number, unix.Getpagesize()), share(list, 8*most)
-	return meter{
-		count: (*uint64)(unsafe.Pointer(&one[0])), times: unsafe.Slice((*uint64)(unsafe.Pointer(&all[0])), most),
-		close: func() {
-			hook.Close()
-			unix.Munmap(one)
-			unix.Munmap(all)
-			program.Close()
-			number.Close()
-			list.Close()
-		},
-	}
-}
-
-// trafgen sends n frames at a rate with the generator of that name (netsniff-ng),
-// and returns the time from the first to the last, of what was asked, and the gaps
-// in us as they came.
-func (b *bed) trafgen(m meter, pps, n int) (took, p50, p99, longest float64) {
-	b.t.Helper()
-	store(m.count, 0)
-	b.do(b.near, func() error {
-		out, err := exec.Command("taskset", "-c", "0", "trafgen", "--dev", "va", "-P", "1", "-Q", "-C", "-n", fmt.Sprint(n), "-b", fmt.Sprintf("%dpps", pps),
-			"{ fill(0x02, 12), c16(0x88b5), fill(0x00, 46) }").CombinedOutput()
-		if err != nil {
-			return fmt.Errorf("trafgen: %w: %s", err, out)
-		}
-		return nil
-	})
-	got := int(load(m.count))
-	if got < n/2 || got > len(m.times) {
-		b.t.Fatalf("trafgen: %d of %d frames came", got, n)
-	}
-	var gaps []float64
-	for i := 1; i < got; i++ {
-		gaps = append(gaps, float64(m.times[i]-m.times[i-1])/1e3)
-	}
-	slices.Sort(gaps)
-	at := func(q float64) float64 { return gaps[int(q*float64(len(gaps)-1))] }
-	asked := float64(got-1) / float64(pps)
-	return float64(m.times[got-1]-m.times[0]) / 1e9 / asked, at(0.5), at(0.99), at(1)
-}
-
-// BenchmarkPacing asks both engines for rates, in turn, and prints how far the
-// average was off and what gaps the receiver's XDP program saw; and the same of
-// trafgen, where it is installed.
-func BenchmarkPacing(b *testing.B) {
-	bed := newBed(b)
-	other := newBed(b)
-	m := other.meter()
-	defer m.close()
-	for _, rate := range []string{"1kpps", "10kpps", "100kpps", "500kpps", "1mpps"} {
-		b.Run(rate, func(b *testing.B) {
-			bed.t = b
-			r := mustRate(b, rate)
-			each, repeats := length()
-			for b.Loop() {
-				for _, sender := range []string{"xdp", "udp"} {
-					var off, median, p99, longest sample
-					for range repeats {
-						out, err := bed.run(trial{engines: [2]string{sender, "xdp"}, measure: each, warmup: 100 * time.Millisecond, flow: model.Flow{Rate: r}})
-						if err != nil {
-							b.Fatal(err)
-						}
-						s := out.send.Send
-						off = append(off, 1e6*float64(s.Planned-s.Attempted)/float64(s.Planned))
-						if g := out.receive.Receive.Gap; g != nil {
-							median, p99, longest = append(median, g.P50/1e3), append(p99, g.P99/1e3), append(longest, g.Max/1e3)
-						}
-					}
-					fmt.Printf("%s by %s: %v ppm of the schedule missed; gaps at the receiver: p50 %v us, p99 %v us, longest %v us\n",
-						rate, sender, off, median, p99, longest)
-					b.ReportMetric(off.median(), sender+"-ppm-missed")
-					b.ReportMetric(p99.median(), sender+"-gap-p99-us")
-				}
-				if _, err := exec.LookPath("trafgen"); err != nil {
-					fmt.Printf("%s by trafgen: %v\n", rate, err)
-					continue
-				}
-				other.t = b
-				var time, median, p99, longest sample
-				for range repeats {
-					pps, _ := r.PPS(18)
-					took, x, y, z := other.trafgen(m, int(pps), int(pps*each.Seconds()))
-					time, median, p99, longest = append(time, took), append(median, x), append(p99, y), append(longest, z)
-				}
-				fmt.Printf("%s by trafgen: all came within %v of the time asked; gaps at the receiver: p50 %v us, p99 %v us, longest %v us\n", rate, time, median, p99, longest)
-			}
-		})
-	}
+	sum := doc.End.Sum
+	return iperf3Counts{sum.Packets, sum.Packets - sum.LostPackets, sum.Seconds}
 }

@@ -3,29 +3,22 @@ package xdp
 import (
 	"context"
 	"fmt"
-	"time"
 
 	"pelt/engine"
+	"pelt/engine/udp"
 	"pelt/model"
 )
 
-// Config is what an engine needs from others.
-type Config struct {
-	// Sockets opens the flow's sockets and gets consent over them; its ends that
-	// send and receive implement engine.Tupler and engine.Socketed. It carries out
-	// orders with Fallback that cannot be carried out with frames here.
-	Sockets      engine.Engine
-	NewHistogram engine.NewHistogram
-}
-
 // Engine makes ends on one host. It lives as long as the host's agent.
 type Engine struct {
-	config Config
-	host   hostState
+	sockets *udp.Engine
+	host    hostState
 }
 
-// New makes the engine. All its ends must be prepared with the same host.
-func New(c Config) *Engine { return &Engine{config: c} }
+// New makes the engine. All its ends must be prepared with the same host. sockets opens the
+// flow's sockets and gets consent over them. It carries out orders with Fallback that cannot
+// be carried out with frames here.
+func New(sockets *udp.Engine) *Engine { return &Engine{sockets: sockets} }
 
 // Name is xdp.
 func (e *Engine) Name() string { return "xdp" }
@@ -33,9 +26,9 @@ func (e *Engine) Name() string { return "xdp" }
 // Close frees what the engine shares between its ends, which must be closed before.
 func (e *Engine) Close() error { return e.host.close() }
 
-// Prepare opens the sockets of one end; see engine.Engine. Without Fallback an
+// Open opens the sockets of one end; see engine.Engine. Without Fallback an
 // order that is known not to be possible here is refused.
-func (e *Engine) Prepare(ctx context.Context, host engine.Host, o engine.Order) (engine.End, error) {
+func (e *Engine) Open(_ context.Context, host engine.Host, o engine.Order) (engine.Transport, error) {
 	why := unfit(o)
 	if why == "" {
 		why = unable(o.Role)
@@ -43,14 +36,14 @@ func (e *Engine) Prepare(ctx context.Context, host engine.Host, o engine.Order) 
 	if why != "" && !o.Fallback {
 		return nil, &engine.Refusal{Why: why}
 	}
-	sockets, err := e.config.Sockets.Prepare(ctx, host, o)
+	sockets, err := e.sockets.Sockets(host, o)
 	if err != nil {
 		return nil, err
 	}
 	if o.Sockets && o.Role == engine.Receive && why == "" {
 		why = socketsAsked
 	}
-	return &end{engine: e, host: host, order: o, sockets: sockets, why: why, quit: make(chan struct{}), ran: make(chan struct{}), made: time.Now()}, nil
+	return &transport{Sockets: sockets, engine: e, host: host, order: o, why: why, quit: make(chan struct{})}, nil
 }
 
 // Why an end has no plane that was to have none.
@@ -76,15 +69,8 @@ type Interface struct {
 	Taken  bool // a program is there already
 }
 
-// Fits tells whether an end of a flow could do with frames over interfaces of an
-// MTU, with the shorter of the headers if its family is open.
-func Fits(role engine.Role, f model.Flow, mtu int) bool {
-	header := ip4Bytes + udpBytes
-	if f.Family == 6 {
-		header = ip6Bytes + udpBytes
-	}
-	return unfit(engine.Order{Role: role, Flow: f}) == "" && header+f.PayloadBytes <= mtu
-}
+// Unfit says why no host could carry an end of a flow with frames, "" if one could.
+func Unfit(role engine.Role, f model.Flow) string { return unfit(engine.Order{Role: role, Flow: f}) }
 
 // unfit says why no host could carry out the order with frames, "" if one could.
 func unfit(o engine.Order) string {

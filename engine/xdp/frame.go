@@ -163,10 +163,10 @@ type durations struct {
 	bin              []uint64
 }
 
-// into adds what it holds to one part of a histogram. The smallest and the
-// largest keep their exact value.
-func (d durations) into(h engine.Histogram, part int) {
-	h.Record(part, -1, int64(d.out)) // out of range there, too
+// record tells all durations, so many at a time. The smallest and the largest keep their
+// exact value; those out of range are -1.
+func (d durations) record(tell func(nanos, n int64)) {
+	tell(-1, int64(d.out))
 	if d.most == 0 {
 		return
 	}
@@ -174,16 +174,16 @@ func (d durations) into(h engine.Histogram, part int) {
 	first, last := binOf(least), binOf(most)
 	for i, n := range d.bin {
 		if n > 0 && i == first {
-			h.Record(part, int64(least), 1)
+			tell(int64(least), 1)
 			n--
 		}
 		if n > 0 && i == last {
-			h.Record(part, int64(most), 1)
+			tell(int64(most), 1)
 			n--
 		}
 		if n > 0 {
 			middle := min(max(binMiddle(i), int64(least)), int64(most))
-			h.Record(part, middle, int64(n))
+			tell(middle, int64(n))
 		}
 	}
 }

@@ -11,9 +11,9 @@ func unable(engine.Role) string { return elsewhere }
 // Interfaces lists none: XDP needs Linux.
 func Interfaces() ([]Interface, error) { return nil, nil }
 
-func (e *end) open() (plane, string, error) { return nil, elsewhere, nil }
+func (*transport) open([]engine.Stream) (plane, string, error) { return nil, elsewhere, nil }
 
-func (e *end) makeReady() error { return nil }
+func (*transport) makeReady(engine.Stream) error { return nil }
 
 func (e *Engine) ready(engine.Host, string) error { return &engine.Refusal{Why: elsewhere} }
 

@@ -65,17 +65,18 @@ func (b *bed) frame(from, to netip.AddrPort, h engine.Header, payload int) []byt
 func TestOddPackets(t *testing.T) {
 	b := newBed(t)
 	var ends [2]netip.AddrPort
-	var sender engine.End
+	var sender *engine.End
 	var before, after uint64 // packets of the flow's own by when the odd ones came
 	c := trial{engines: [2]string{"udp", "xdp"}, measure: 300 * time.Millisecond, flow: model.Flow{PayloadBytes: 64, Rate: unit.PacketRate(1000)}}
-	c.connected = func(from, _ engine.End) {
+	c.connected = func(from *engine.End, streams []engine.Stream) {
 		sender = from
-		a := from.(engine.Socketed).Addresses()[0]
-		ends = [2]netip.AddrPort{a.Local, a.Remote}
+		ends = [2]netip.AddrPort{streams[0].Local, streams[0].Remote}
 	}
 	now := func() uint64 { return kernelclock.Now() & (1<<48 - 1) }
 	c.during = func() {
-		time.Sleep(100 * time.Millisecond) // the flow's own first packets have come
+		for deadline := time.Now().Add(5 * time.Second); sender.Snapshot().Packets < 50 && time.Now().Before(deadline); {
+			time.Sleep(time.Millisecond)
+		}
 		packet := func(sequence uint64) []byte {
 			return b.frame(ends[0], ends[1], engine.Header{Trial: 77, Sequence: sequence, SendNanos: now()}, 64)
 		}
@@ -87,9 +88,9 @@ func TestOddPackets(t *testing.T) {
 		fragment := packet(7)
 		fragment[ethernetBytes+6] |= 0x20 // more fragments
 		ahead := packet(1 << 40)
-		before, _ = sender.Sample()
+		before = sender.Snapshot().Packets
 		b.inject(packet(0), packet(0), packet(100_003), packet(100_000), packet(100_002), damaged, stranger, otherTrial, long, fragment, ahead)
-		after, _ = sender.Sample()
+		after = sender.Snapshot().Packets
 	}
 	out, err := b.run(c)
 	if err != nil {
@@ -161,7 +162,7 @@ func TestOthersGoOn(t *testing.T) {
 // An interface that another's program holds is left alone, and said so.
 func TestTakenInterface(t *testing.T) {
 	b := newBed(t)
-	other := New(Config{})
+	other := New(nil)
 	defer other.Close()
 	if err := other.Ready(b.far, "vb"); err != nil {
 		t.Fatal(err)
@@ -182,9 +183,8 @@ func TestStrays(t *testing.T) {
 	b := newBed(t)
 	var ends [2]netip.AddrPort
 	c := trial{engines: [2]string{"udp", "xdp"}, measure: 200 * time.Millisecond, flow: model.Flow{PayloadBytes: 64, Rate: unit.PacketRate(1000)}}
-	c.connected = func(from, _ engine.End) {
-		a := from.(engine.Socketed).Addresses()[0]
-		ends = [2]netip.AddrPort{a.Local, a.Remote}
+	c.connected = func(from *engine.End, streams []engine.Stream) {
+		ends = [2]netip.AddrPort{streams[0].Local, streams[0].Remote}
 	}
 	c.during = func() {
 		whole := b.frame(ends[0], ends[1], engine.Header{Trial: 77, Sequence: 100_000}, 64)

@@ -2,8 +2,8 @@ package xdp
 
 import (
 	"math"
-	"time"
 
+	"pelt/pace"
 	"pelt/unit"
 )
 
@@ -19,17 +19,13 @@ func interval(c unit.Schedule, n uint64) (whole, rest, parts uint64) {
 	return max(nanos/packets, 1), nanos % packets, packets
 }
 
-// stall is how late a slot may be that is still used, unless a burst was asked for.
-const stall = 10 * time.Millisecond
-
-// catchUp is how late a slot may be, and how close to the one before its frame
-// may leave. With an asked burst that many may leave back to back, and no more;
-// else what is late is caught up at twice the rate at most.
+// catchUp returns from when on a late slot is given up, and the least gap between
+// slots that are used, in ns: the rule of pace.Pacer.
 func catchUp(burst int, interval uint64) (patience, leastGap uint64) {
 	if burst > 0 {
 		return uint64(burst) * interval, 0
 	}
-	return max(uint64(stall), interval), interval / 2
+	return max(pace.CatchUpLimit, interval), interval / 2
 }
 
 // Frames of a batch leave together at its end: a paced sender's are few.

@@ -24,7 +24,10 @@ func TestInterval(t *testing.T) {
 	}
 }
 
-func mustRate(t testing.TB, text string) unit.Rate {
+func mustRate(t interface {
+	Helper()
+	Fatal(...any)
+}, text string) unit.Rate {
 	t.Helper()
 	r, err := unit.ParseRate(text)
 	if err != nil {
@@ -36,10 +39,10 @@ func mustRate(t testing.TB, text string) unit.Rate {
 // A profile is for sockets; the frames of one can be received.
 func TestProfilesWantSockets(t *testing.T) {
 	f := model.Flow{PayloadBytes: 64, Rate: unit.PacketRate(1000), Streams: 1, Profile: &model.Profile{Kind: model.Poisson, Seed: 1}}
-	if why := unfit(engine.Order{Role: engine.Send, Flow: f}); why == "" {
+	if why := Unfit(engine.Send, f); why == "" {
 		t.Error("a sender of frames takes a profile")
 	}
-	if why := unfit(engine.Order{Role: engine.Receive, Flow: f}); why != "" {
+	if why := Unfit(engine.Receive, f); why != "" {
 		t.Errorf("a receiver does not take a profile: %s", why)
 	}
 }

@@ -14,6 +14,7 @@ import (
 
 	"pelt/engine"
 	"pelt/internal/kernelclock"
+	"pelt/measure"
 	"pelt/model"
 )
 
@@ -113,7 +114,7 @@ func (p *port) attach() error {
 }
 
 // admit makes room for a flow and lets its packets in. It says why there is none.
-func (p *port) admit(r *receiver, addresses []engine.Addresses) string {
+func (p *port) admit(r *receiver, streams []engine.Stream) string {
 	p.state.mu.Lock()
 	defer p.state.mu.Unlock()
 	r.flow = -1
@@ -125,11 +126,11 @@ func (p *port) admit(r *receiver, addresses []engine.Addresses) string {
 	}
 	var free []uint32
 	for i, used := range p.used {
-		if !used && len(free) < len(addresses) {
+		if !used && len(free) < len(streams) {
 			free = append(free, uint32(i))
 		}
 	}
-	if r.flow < 0 || len(free) < len(addresses) {
+	if r.flow < 0 || len(free) < len(streams) {
 		return fmt.Sprintf("%s takes %d flows and %d streams at a time", p.wire.name, int(sendLimitsFLOWS), int(sendLimitsINS))
 	}
 	if err := p.clear(r.flow); err != nil {
@@ -143,13 +144,13 @@ func (p *port) admit(r *receiver, addresses []engine.Addresses) string {
 		oneClock = 1
 	}
 	words := int(sendLimitsFLOW_WORDS)
-	for words > 64 && words*len(addresses) > int(sendLimitsFLOW_WORDS) {
+	for words > 64 && words*len(streams) > int(sendLimitsFLOW_WORDS) {
 		words /= 2
 	}
-	for i, a := range addresses {
+	for i, a := range streams {
 		slot := free[i]
 		first := r.flow*int(sendLimitsFLOW_WORDS) + i*words
-		w := &window{words: p.bits[first : first+words], gone: model.MarksWriter{Limit: allMissing / len(addresses)}}
+		w := &window{words: p.bits[first : first+words], gone: model.MarksWriter{Limit: allMissing / len(streams)}}
 		clear(w.words)
 		family := uint32(4)
 		if a.Remote.Addr().Is6() {
@@ -227,14 +228,14 @@ func (p *port) clear(flow int) error {
 	return nil
 }
 
-func (p *port) percentiles(name string, flow int, make engine.NewHistogram) (*model.Percentiles, error) {
+func (p *port) percentiles(name string, flow int) (*model.Percentiles, error) {
 	var all []receiveHistogram
 	if err := p.set.Maps[name].Lookup(uint32(flow), &all); err != nil {
 		return nil, err
 	}
-	h := make(1)
+	h := measure.NewHistogram(1)
 	for i := range all {
-		durations{all[i].Out, all[i].Least, all[i].Most, all[i].Bin[:]}.into(h, 0)
+		durations{all[i].Out, all[i].Least, all[i].Most, all[i].Bin[:]}.record(func(nanos, n int64) { h.Record(0, nanos, n) })
 	}
 	return h.Percentiles(), nil
 }

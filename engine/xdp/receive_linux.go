@@ -19,7 +19,7 @@ import (
 
 // receiver is the plane of a receiving end.
 type receiver struct {
-	end   *end
+	end   *transport
 	port  *port
 	flow  int // number of it at the port
 	slots []uint32
@@ -39,18 +39,18 @@ const (
 	skipped = 61 // ... between two that are timed; odd, so that no pattern of the sender's fits
 )
 
-func (e *end) openReceiver(addresses []engine.Addresses) (plane, string, error) {
+func (e *transport) openReceiver(streams []engine.Stream) (plane, string, error) {
 	var w wire
 	var why string
 	err := e.host.Do(func() (err error) {
-		w, why, err = oneWire(addresses, false)
+		w, why, err = oneWire(streams, false)
 		return err
 	})
 	if err != nil || why != "" {
 		return nil, why, err
 	}
 	header := ip4Bytes + udpBytes
-	if addresses[0].Remote.Addr().Is6() {
+	if streams[0].Remote.Addr().Is6() {
 		header = ip6Bytes + udpBytes
 	}
 	if need := header + e.order.Flow.PayloadBytes; need > w.mtu {
@@ -61,7 +61,7 @@ func (e *end) openReceiver(addresses []engine.Addresses) (plane, string, error) 
 		return nil, why, err
 	}
 	r := &receiver{end: e, port: p}
-	if why := p.admit(r, addresses); why != "" {
+	if why := p.admit(r, streams); why != "" {
 		return nil, why, p.leave()
 	}
 	return r, "", nil
@@ -69,12 +69,7 @@ func (e *end) openReceiver(addresses []engine.Addresses) (plane, string, error) 
 
 // makeReady lets the peer's frames in to a receiver that uses sockets. A virtual
 // cable takes them only with a program at its end; hardware takes them anyway.
-func (e *end) makeReady() error {
-	socketed, ok := e.sockets.(engine.Socketed)
-	if !ok || len(socketed.Addresses()) == 0 {
-		return nil
-	}
-	a := socketed.Addresses()[0]
+func (e *transport) makeReady(a engine.Stream) error {
 	var w wire
 	err := e.host.Do(func() (err error) {
 		w, _, err = findWire(a.Local.Addr(), a.Remote.Addr(), false)
@@ -140,9 +135,7 @@ func (r *receiver) run(quit <-chan struct{}) error {
 		case <-tick.C:
 			r.round()
 		case <-quit:
-			if s, ok := r.end.sockets.(engine.Socketed); ok { // before what is late may come there, too
-				r.strays = s.Strays()
-			}
+			r.strays = r.end.Strays() // before what is late may come there, too
 			r.port.dismiss(r)
 			r.round()
 			return nil
@@ -187,26 +180,14 @@ func (r *receiver) harvest(i int, all bool) {
 	}
 }
 
-func (r *receiver) sample() (packets uint64) {
+func (r *receiver) count() (n engine.Snapshot) {
 	for _, slot := range r.slots {
-		packets += load(&r.port.ins[slot].Fresh)
+		in := &r.port.ins[slot]
+		n.Packets += load(&in.Fresh)
+		n.Reach += load(&in.Expected)
+		n.Heard += taken(in)
 	}
-	return packets
-}
-
-// Reach sums up one above the highest sequence of each stream.
-func (r *receiver) Reach() (packets uint64) {
-	for _, slot := range r.slots {
-		packets += load(&r.port.ins[slot].Expected)
-	}
-	return packets
-}
-
-func (r *receiver) heard() (packets uint64) {
-	for _, slot := range r.slots {
-		packets += taken(&r.port.ins[slot])
-	}
-	return packets
+	return n
 }
 
 // taken counts all packets of a stream.
@@ -218,11 +199,11 @@ func (r *receiver) mode() string {
 	return "an XDP program on " + r.port.wire.name + " (" + r.port.how + ")"
 }
 
-func (r *receiver) report(out *engine.Report) {
+func (r *receiver) account(out *engine.Report, sent engine.Sent) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	f := r.end.order.Flow
-	rec := &engine.ReceiveReport{SocketKnown: true, MissingKnown: len(r.end.told) == len(r.slots)}
+	rec := &engine.ReceiveReport{SocketKnown: true, MissingKnown: len(sent.Streams) == len(r.slots)}
 	t := &rec.Tally
 	var moves uint64
 	active := 0
@@ -232,7 +213,7 @@ func (r *receiver) report(out *engine.Report) {
 		w := r.windows[i]
 		attempted := in.Expected
 		if rec.MissingKnown {
-			attempted = max(attempted, r.end.told[i])
+			attempted = max(attempted, sent.Streams[i])
 		}
 		distinct := w.finish(attempted)
 		if rec.MissingKnown {
@@ -271,17 +252,14 @@ func (r *receiver) report(out *engine.Report) {
 	}
 	var err error
 	if r.end.order.OneClock {
-		t.Delay, err = r.port.percentiles(receiveMapDelays, r.flow, r.end.engine.config.NewHistogram)
+		t.Delay, err = r.port.percentiles(receiveMapDelays, r.flow)
 	}
-	gap, err2 := r.port.percentiles(receiveMapGaps, r.flow, r.end.engine.config.NewHistogram)
+	gap, err2 := r.port.percentiles(receiveMapGaps, r.flow)
 	rec.Gap = gap
 	if err := errors.Join(err, err2); err != nil {
 		out.Warnings = append(out.Warnings, fmt.Sprintf("the receiver's histograms could not be read: %v", err))
 	}
 	rec.Strays = r.strays
-	if r.end.cut {
-		out.Warnings = append(out.Warnings, engine.CutOff(r.end.order.Timing.Drain()))
-	}
 	if moves > 0 {
 		out.Warnings = append(out.Warnings, fmt.Sprintf("streams changed the receive queue %d times: their counts may be off where two processors counted at once", moves))
 	}

@@ -6,6 +6,7 @@
  * written its addresses there and taken one off the hop limit. So that all but
  * the rest of the payload is written each time. */
 #include "kernel.h"
+#include "pace.h"
 
 const volatile __u32 out_interface;
 const volatile __u32 out_space; /* inode of its network namespace */
@@ -22,6 +23,7 @@ const volatile __u64 header[COMMON_WORDS];
 struct worker self;
 struct out outs[OUTS];
 struct histogram gaps; /* between frames of one stream */
+struct histogram lates; /* of frames against their own due times; paced only */
 
 /* Up to the end of the UDP header, and of the test header behind it. */
 enum { ETHERNET_BYTES = 14, HEADER4 = 14 + 20 + 8, HEADER6 = 14 + 40 + 8, TEST_HEADER = 16 };
@@ -49,24 +51,12 @@ static __always_inline void begin(struct worker *w, __u64 at, __u64 turn)
 	w->begin = at;
 	w->turn = turn;
 	w->trial = w->phase == MEASURE ? trial : trial ^ WARMUP_BIT;
-	w->due = at + w->first_due;
+	pace_begin(&w->pacer, at + w->first_due);
 	w->may = 0;
-	w->part = 0;
 	w->cursor = 0;
 	w->last_stamp = 0;
 	w->step = 0;
 	w->step_begin = at;
-}
-
-/* advance moves the due time n slots on. */
-static __always_inline void advance(struct worker *w, __u64 n)
-{
-	w->due += n * w->whole;
-	w->part += n * w->rest;
-	if (w->part >= w->parts) {
-		w->due += w->part / w->parts;
-		w->part %= w->parts;
-	}
 }
 
 /* turn goes on to the phase of the time now, and says whether to send in it. */
@@ -105,24 +95,12 @@ static __noinline int turn(__u64 now)
 	return 1;
 }
 
-/* forfeit gives up slots that are later than a sender may catch up with. */
-static __noinline void forfeit(__u64 now)
+/* give_up leaves out the slots that are too late. */
+static __noinline void give_up(__u64 now)
 {
 	struct worker *w = &self;
-	__u64 n;
 
-	/* A slot is a little longer than whole, so each round comes closer from below. */
-	for (int i = 0; i < 8 && now > w->due + w->patience; i++) {
-		n = (now - w->due - w->patience) / (w->whole + 1);
-		if (n > 1 << 30)
-			n = 1 << 30;
-		if (!n)
-			n = 1;
-		advance(w, n);
-		w->cursor = (w->cursor + n) % w->out_count;
-		if (w->phase == MEASURE)
-			w->forfeited += n;
-	}
+	w->cursor = (w->cursor + pace_give_up(&w->pacer, now)) % w->out_count;
 }
 
 /* wait spins until a slot is due, for two microseconds or so. */
@@ -154,9 +132,9 @@ static __always_inline void account(struct worker *w, struct out *o, __u64 now)
 		w->step += n;
 		w->step_begin += n * SECOND;
 	}
-	if (w->whole && o->last)
+	if (w->pacer.whole && o->last)
 		record(h, now - o->last, 1);
-	else if (!w->whole && w->last_stamp) /* frames between two readings are taken to leave evenly */
+	else if (!w->pacer.whole && w->last_stamp) /* frames between two readings are taken to leave evenly */
 		record(h, (now - w->last_stamp) * w->out_count / STAMP_EVERY, STAMP_EVERY);
 	w->last_stamp = now;
 	o->last = now;
@@ -239,9 +217,9 @@ int send(struct xdp_md *ctx)
 	struct out *o;
 	__u64 now, sequence, sum;
 
-	if (w->whole) {
+	if (w->pacer.whole) {
 		now = bpf_ktime_get_ns();
-		sum = w->due > w->may ? w->due : w->may;
+		sum = pace_next(&w->pacer);
 		if (now < sum && now < w->turn) {
 			now = wait(sum);
 			if (now < sum && now < w->turn)
@@ -263,23 +241,22 @@ int send(struct xdp_md *ctx)
 	}
 	if (now >= w->turn) {
 		w->left = 0;
-		if (!turn(now) || (w->whole && now < w->due))
+		if (!turn(now) || (w->pacer.whole && now < w->pacer.due))
 			return XDP_DROP;
-		if (!w->whole) {
+		if (!w->pacer.whole) {
 			stamp(w, now); /* of another trial number now */
 			w->left = STAMP_EVERY - 1;
 		}
 	}
-	if (w->whole) {
-		if (now - w->due > w->patience) {
-			forfeit(now);
-			if (now < w->due)
+	if (w->pacer.whole) {
+		if (now >= w->pacer.due + w->pacer.patience) {
+			give_up(now);
+			if (now < w->pacer.due)
 				return XDP_DROP;
 		}
-		if (now - w->due > w->latest)
-			w->latest = now - w->due;
-		advance(w, 1);
-		w->may = now + w->least_gap;
+		if (w->phase == MEASURE)
+			record(&lates, now - w->pacer.due, 1);
+		pace_use(&w->pacer, now);
 		stamp(w, now);
 	}
 	o = &outs[w->cursor & (OUTS - 1)];
@@ -306,7 +283,7 @@ int send(struct xdp_md *ctx)
 	sum = ((sum & 0xffff) + (sum >> 16)) ^ 0xffff;
 	u->check = htons(sum ? sum : 0xffff); /* 0 would say that there is none */
 
-	if (w->whole || w->left == STAMP_EVERY - 1)
+	if (w->pacer.whole || w->left == STAMP_EVERY - 1)
 		account(w, o, now);
 	w->emitted++;
 	return bpf_redirect(out_interface, 0);
@@ -373,7 +350,7 @@ int transmitted(__u64 *ctx)
 	if (err < 0)
 		w->last_error = -err;
 	settle(sent, drops, err < 0 ? &w->failed : &w->refused); /* no error: there was no room for the rest */
-	if (drops > 0 && !w->whole)
+	if (drops > 0 && !w->pacer.whole)
 		w->may = bpf_ktime_get_ns() + FULL_RING_PAUSE;
 	return 0;
 }

@@ -68,31 +68,33 @@ const (
 )
 
 type sendWorker struct {
-	_          structs.HostLayout
-	BeginAt    uint64
-	MeasureAt  uint64
-	EndAt      uint64
-	Whole      uint64
-	Rest       uint64
-	Parts      uint64
+	_         structs.HostLayout
+	BeginAt   uint64
+	MeasureAt uint64
+	EndAt     uint64
+	Pacer     struct {
+		_        structs.HostLayout
+		Whole    uint64
+		Rest     uint64
+		Parts    uint64
+		Patience uint64
+		LeastGap uint64
+		Due      uint64
+		Part     uint64
+		Ready    uint64
+	}
 	FirstDue   uint64
-	Patience   uint64
-	LeastGap   uint64
 	OutCount   uint32
 	Stop       uint32
 	Phase      uint32
 	Processor  uint32
 	Begin      uint64
 	Turn       uint64
-	Due        uint64
-	Part       uint64
 	Now        uint64
 	Low        uint64
 	Stamps     uint64
 	Sum        uint32
 	Trial      uint32
-	Forfeited  uint64
-	Latest     uint64
 	May        uint64
 	Emitted    uint64
 	Warmup     uint64
@@ -110,7 +112,7 @@ type sendWorker struct {
 	_          [4]byte
 	Counted    uint64
 	Steps      [64]uint64
-	_          [104]byte
+	_          [112]byte
 }
 
 // Names of all BPF objects in the ELF.
@@ -124,6 +126,7 @@ const (
 	sendVarGaps          = "gaps"
 	sendVarHeader        = "header"
 	sendVarIdentified    = "identified"
+	sendVarLates         = "lates"
 	sendVarOutInterface  = "out_interface"
 	sendVarOutSpace      = "out_space"
 	sendVarOuts          = "outs"
@@ -195,6 +198,7 @@ type sendVariableSpecs struct {
 	Gaps         *ebpf.VariableSpec `ebpf:"gaps"`
 	Header       *ebpf.VariableSpec `ebpf:"header"`
 	Identified   *ebpf.VariableSpec `ebpf:"identified"`
+	Lates        *ebpf.VariableSpec `ebpf:"lates"`
 	OutInterface *ebpf.VariableSpec `ebpf:"out_interface"`
 	OutSpace     *ebpf.VariableSpec `ebpf:"out_space"`
 	Outs         *ebpf.VariableSpec `ebpf:"outs"`
@@ -239,6 +243,7 @@ type sendVariables struct {
 	Gaps         *ebpf.Variable `ebpf:"gaps"`
 	Header       *ebpf.Variable `ebpf:"header"`
 	Identified   *ebpf.Variable `ebpf:"identified"`
+	Lates        *ebpf.Variable `ebpf:"lates"`
 	OutInterface *ebpf.Variable `ebpf:"out_interface"`
 	OutSpace     *ebpf.Variable `ebpf:"out_space"`
 	Outs         *ebpf.Variable `ebpf:"outs"`

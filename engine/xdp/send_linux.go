@@ -18,13 +18,14 @@ import (
 
 	"pelt/engine"
 	"pelt/internal/kernelclock"
+	"pelt/measure"
 	"pelt/model"
 	"pelt/unit"
 )
 
 // sender is the plane of a sending end.
 type sender struct {
-	end     *end
+	end     *transport
 	wire    wire
 	frame   []byte
 	streams int
@@ -45,26 +46,18 @@ type sender struct {
 }
 
 // open makes the plane of an end whose peer has consented.
-func (e *end) open() (plane, string, error) {
-	socketed, ok := e.sockets.(engine.Socketed)
-	if !ok {
-		return nil, "", errors.New("open xdp: the sockets' engine does not tell their addresses")
-	}
-	addresses := socketed.Addresses()
-	if len(addresses) == 0 {
-		return nil, "", errors.New("open xdp: the sockets are not connected")
-	}
+func (e *transport) open(streams []engine.Stream) (plane, string, error) {
 	if e.order.Role == engine.Receive {
-		return e.openReceiver(addresses)
+		return e.openReceiver(streams)
 	}
-	return e.openSender(addresses)
+	return e.openSender(streams)
 }
 
-func (e *end) openSender(addresses []engine.Addresses) (plane, string, error) {
-	s := &sender{end: e, streams: len(addresses)}
+func (e *transport) openSender(streams []engine.Stream) (plane, string, error) {
+	s := &sender{end: e, streams: len(streams)}
 	var why string
 	err := e.host.Do(func() (err error) {
-		s.wire, why, err = oneWire(addresses, true)
+		s.wire, why, err = oneWire(streams, true)
 		if err != nil || why != "" {
 			return err
 		}
@@ -77,8 +70,8 @@ func (e *end) openSender(addresses []engine.Addresses) (plane, string, error) {
 		return nil, why, err
 	}
 	f := e.order.Flow
-	forms := make([]shape, len(addresses))
-	for i, a := range addresses {
+	forms := make([]shape, len(streams))
+	for i, a := range streams {
 		forms[i] = shape{
 			source: s.wire.source, target: s.wire.target, from: unzoned(a.Local), to: unzoned(a.Remote),
 			dscp: f.DSCP, dontFragment: f.DontFragment, payloadBytes: f.PayloadBytes,
@@ -242,14 +235,14 @@ func (s *sender) harvest(all bool) {
 	}
 }
 
-// sample may be called from any goroutine.
-func (s *sender) sample() (packets uint64) {
+// count may be called from any goroutine.
+func (s *sender) count() (n engine.Snapshot) {
 	for _, w := range s.workers {
 		if state := w.state; s.measured(state) {
-			packets += load(&state.Emitted) - load(&state.Warmup)
+			n.Packets += load(&state.Emitted) - load(&state.Warmup)
 		}
 	}
-	return packets
+	return n
 }
 
 // measured tells whether a worker came as far as the measured part.
@@ -261,8 +254,6 @@ func (s *sender) measured(state *sendWorker) bool {
 	return phase == uint32(sendPhaseMEASURE) || phase == uint32(sendPhaseOVER) && load(&state.Begin) == load(&s.start)
 }
 
-func (s *sender) heard() uint64 { return 0 }
-
 func (s *sender) mode() string {
 	text := fmt.Sprintf("XDP live frames out of %s", s.wire.name)
 	if n := len(s.workers); n > 1 {
@@ -271,7 +262,7 @@ func (s *sender) mode() string {
 	return text
 }
 
-func (s *sender) report(r *engine.Report) {
+func (s *sender) account(r *engine.Report, _ engine.Sent) {
 	out := &engine.SendReport{Errors: map[string]uint64{}, Unsent: map[string]uint64{}, Cable: s.wire.kind == veth, PerStep: slices.Clone(s.steps)}
 	n := len(s.workers)
 	for i := range s.streams {
@@ -286,7 +277,8 @@ func (s *sender) report(r *engine.Report) {
 	if s.passed != "" {
 		r.Warnings = append(r.Warnings, fmt.Sprintf("frames pass by %s of %s", s.passed, s.wire.name))
 	}
-	var ended, latest uint64
+	var ended uint64
+	var waited int64
 	for _, w := range s.workers {
 		state := w.state
 		if s.measured(state) {
@@ -294,7 +286,8 @@ func (s *sender) report(r *engine.Report) {
 		} else {
 			out.WarmupSent += load(&state.Emitted)
 		}
-		ended, latest = max(ended, load(&state.Ended)), max(latest, load(&state.Latest))
+		ended = max(ended, load(&state.Ended))
+		waited += w.waited
 		addUnsent(out.Unsent, state)
 		r.CPU.ThreadRatio = max(r.CPU.ThreadRatio, w.ratio)
 	}
@@ -309,17 +302,31 @@ func (s *sender) report(r *engine.Report) {
 	if s.paced {
 		whole := s.end.order.Timing.Measure().Nanoseconds()
 		out.Planned = s.schedule.Count(min(whole, out.DurationNanos))
-		if out.BurstMax = 1; s.end.order.Flow.Burst > 0 {
-			out.BurstMax = 1 + int(latest/max(s.workers[0].state.Whole, 1))
+		out.Late = out.Planned - min(out.Planned, out.Attempted)
+		lates := s.histogram(sendVarLates)
+		out.Lateness = lates.Percentiles()
+		if out.BurstMax = 1; s.end.order.Flow.Burst > 0 && out.Lateness != nil {
+			out.BurstMax = min(1+int(out.Lateness.Max/float64(s.workers[0].state.Pacer.Whole)), s.end.order.Flow.Burst)
+		}
+		if out.Late > 0 {
+			lost := s.schedule.Due(out.Late)
+			waited = min(waited, lost)
+			out.LateTime = &engine.LateTime{Nanos: lost, WaitNanos: waited, RunNanos: lost - waited} // its thread never sleeps
 		}
 	}
-	gaps := s.end.engine.config.NewHistogram(1)
-	for _, w := range s.workers {
-		h := &variable[sendHistogram](w.memory, sendVarGaps)[0]
-		durations{h.Out, h.Least, h.Most, h.Bin[:]}.into(gaps, 0)
-	}
+	gaps := s.histogram(sendVarGaps)
 	out.Gap, out.GapCounts = gaps.Percentiles(), gaps.Buckets()
 	r.Send = out
+}
+
+// histogram joins one of all workers.
+func (s *sender) histogram(name string) *measure.Histogram {
+	sum := measure.NewHistogram(1)
+	for _, w := range s.workers {
+		h := &variable[sendHistogram](w.memory, name)[0]
+		durations{h.Out, h.Least, h.Most, h.Bin[:]}.record(func(nanos, n int64) { sum.Record(0, nanos, n) })
+	}
+	return sum
 }
 
 // addUnsent names what the device did not take of a worker's frames. The last error may

@@ -48,15 +48,22 @@ enum limits {
 
 enum phase { READY, WARMUP, MEASURE, OVER };
 
+/* Slot n is due at n * (whole + rest/parts) ns after the first. */
+struct pacer {
+	__u64 whole, rest, parts; /* whole is 0 for an unpaced sender */
+	__u64 patience;  /* ns a slot may be late before it is given up */
+	__u64 least_gap; /* ns between slots that are used, however late they are */
+	__u64 due;       /* of the next slot */
+	__u64 part;      /* of it, in parts */
+	__u64 ready;     /* when the next slot may be used at the earliest */
+};
+
 /* One thread of a sending end. The loader writes the first part before the run
  * and stop while it lasts, the program the rest. Times are of CLOCK_MONOTONIC. */
 struct worker {
 	__u64 begin_at, measure_at, end_at; /* no warm-up if the first two are one */
-	/* Slot n of the worker is due at n * (whole + rest/parts) ns after the
-	 * beginning of a phase and first_due. whole is 0 for an unpaced worker. */
-	__u64 whole, rest, parts, first_due;
-	__u64 patience;  /* ns a slot may be late before it is forfeited */
-	__u64 least_gap; /* ns between frames of the worker, however late they are */
+	struct pacer pacer;
+	__u64 first_due; /* ns after the beginning of a phase */
 	__u32 out_count; /* its streams */
 	__u32 stop;
 
@@ -65,16 +72,12 @@ struct worker {
 
 	__u64 begin; /* of the phase */
 	__u64 turn;  /* when the phase ends; 0 at once */
-	__u64 due;   /* of the next slot */
-	__u64 part;  /* of it, in parts */
 	__u64 now;   /* last reading of the clock */
 	__u64 low;    /* the time, where it stands in the test header */
 	__u64 stamps; /* readings of the clock that frames were sent with */
 	__u32 sum;    /* of trial and time as the checksum has them */
 	__u32 trial;  /* with the warm-up bit */
-	__u64 forfeited; /* slots of the measured part */
-	__u64 latest;    /* ns the latest slot that was used was late */
-	__u64 may;       /* when the next frame may leave, however late it is */
+	__u64 may;       /* when an unpaced worker may try the full device again; 0: it is not full */
 	__u64 emitted;   /* frames redirected since the beginning, warm-up included */
 	__u64 warmup;    /* of them */
 	__u64 settled;   /* of emitted, those whose fate is known */

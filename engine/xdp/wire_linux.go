@@ -101,7 +101,7 @@ func findWire(from, to netip.Addr, target bool) (w wire, why string, err error) 
 }
 
 // oneWire is findWire for several streams, which must all go the same way.
-func oneWire(streams []engine.Addresses, target bool) (w wire, why string, err error) {
+func oneWire(streams []engine.Stream, target bool) (w wire, why string, err error) {
 	type pair struct{ from, to netip.Addr }
 	seen := map[pair]bool{}
 	for _, a := range streams {

@@ -28,6 +28,7 @@ type worker struct {
 	thread  atomic.Int32
 	err     error
 	ratio   float64 // of its core
+	waited  int64   // ns that it was ready without a core
 	ended   chan struct{}
 }
 
@@ -64,9 +65,10 @@ func (s *sender) order() {
 		if !s.paced {
 			continue
 		}
-		w.Whole, w.Rest, w.Parts = interval(s.schedule, uint64(n))
+		p := &w.Pacer
+		p.Whole, p.Rest, p.Parts = interval(s.schedule, uint64(n))
+		p.Patience, p.LeastGap = catchUp(s.end.order.Flow.Burst, p.Whole)
 		w.FirstDue = uint64(s.schedule.Due(uint64(i)))
-		w.Patience, w.LeastGap = catchUp(s.end.order.Flow.Burst, w.Whole)
 	}
 	s.batch = batchOf(s.schedule, s.paced, n)
 }
@@ -207,7 +209,10 @@ func (s *sender) work(i int) error {
 		_ = unix.Setpriority(unix.PRIO_PROCESS, 0, paceNice) // where it is allowed
 	}
 	w.thread.Store(int32(unix.Gettid()))
-	from, used := kernelclock.Now(), threadNanos()
+	thread := kernelclock.OpenThread()
+	defer thread.Close()
+	from := kernelclock.Now()
+	used, waited, _ := thread.Read()
 	attr := s.attr(w)
 	for load32(&state.Stop) == 0 && load32(&state.Phase) != uint32(sendPhaseOVER) {
 		_, _, errno := unix.Syscall(unix.SYS_BPF, bpfProgRun, uintptr(unsafe.Pointer(&attr)), unsafe.Sizeof(attr))
@@ -220,15 +225,10 @@ func (s *sender) work(i int) error {
 		store(&state.Ended, kernelclock.Now())
 		store32(&state.Phase, uint32(sendPhaseOVER))
 	}
-	w.ratio = min(float64(threadNanos()-used)/float64(max(kernelclock.Now()-from, 1)), 1)
+	usedNow, waitedNow, _ := thread.Read()
+	w.ratio = min(float64(usedNow-used)/float64(max(kernelclock.Now()-from, 1)), 1)
+	w.waited = waitedNow - waited
 	return nil
-}
-
-// threadNanos is the processor time of the calling thread.
-func threadNanos() int64 {
-	var u unix.Rusage
-	_ = unix.Getrusage(unix.RUSAGE_THREAD, &u) // exists since Linux 2.6.26
-	return u.Utime.Nano() + u.Stime.Nano()
 }
 
 func (s *sender) attr(w *worker) runAttr {

@@ -70,16 +70,6 @@ func (h *Handle) Inode() (uint64, error) {
 	return uint64(info.Sys().(*syscall.Stat_t).Ino), nil
 }
 
-// Same reports whether both handles hold one namespace.
-func Same(a, b *Handle) (bool, error) {
-	infoA, errA := a.file.Stat()
-	infoB, errB := b.file.Stat()
-	if err := errors.Join(errA, errB); err != nil {
-		return false, opError("compare network namespaces", err)
-	}
-	return os.SameFile(infoA, infoB), nil
-}
-
 // within runs f inside h on the calling locked thread and unlocks the thread
 // only when it is back where it was.
 func within(h *Handle, f func() error) error {

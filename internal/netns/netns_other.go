@@ -16,9 +16,6 @@ func FromFD(int) (*Handle, error) { return nil, unsupported() }
 // Inode fails: only Linux has network namespaces.
 func (h *Handle) Inode() (uint64, error) { return 0, unsupported() }
 
-// Same fails: only Linux has network namespaces.
-func Same(a, b *Handle) (bool, error) { return false, unsupported() }
-
 func within(*Handle, func() error) error { return unsupported() }
 
 func unsupported() error { return opError("network namespace", errors.ErrUnsupported) }

@@ -2,6 +2,7 @@ package nic
 
 import (
 	"fmt"
+	"math"
 	"strconv"
 
 	"github.com/safchain/ethtool"
@@ -29,20 +30,17 @@ func (c *Conn) Close() { c.h.Close() }
 // Driver is the driver's name.
 func (c *Conn) Driver(iface string) (string, error) { return c.h.DriverName(iface) }
 
+// Speed is the link's, in bit/s, as the driver says it; 0 of a link that is down or has none.
+func (c *Conn) Speed(iface string) uint64 {
+	megabits, err := c.h.CmdGet(&ethtool.EthtoolCmd{}, iface)
+	if err != nil || megabits == math.MaxUint32 { // SPEED_UNKNOWN
+		return 0
+	}
+	return uint64(megabits) * 1e6
+}
+
 // Stats are the driver's own statistics. EOPNOTSUPP says that it has none.
 func (c *Conn) Stats(iface string) (map[string]uint64, error) { return c.h.Stats(iface) }
-
-// Features are the interface's offloads by the kernel's names.
-func (c *Conn) Features(iface string) (map[string]bool, error) { return c.h.Features(iface) }
-
-// PermanentAddress is the link address that the card was made with, "" if it has none.
-func (c *Conn) PermanentAddress(iface string) string {
-	address, err := c.h.PermAddr(iface)
-	if err != nil || len(address) != len("00:00:00:00:00:00") {
-		return ""
-	}
-	return address
-}
 
 // Settings are those that the driver has.
 func (c *Conn) Settings(iface string) []Setting {

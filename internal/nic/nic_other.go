@@ -15,8 +15,11 @@ func Open() (*Conn, error) { return nil, errLinux }
 // Close does nothing.
 func (c *Conn) Close() {}
 
-// PermanentAddress is unknown here.
-func (c *Conn) PermanentAddress(string) string { return "" }
+// Driver is unknown here.
+func (c *Conn) Driver(string) (string, error) { return "", errLinux }
+
+// Speed is unknown here.
+func (c *Conn) Speed(string) uint64 { return 0 }
 
 // Settings are unknown here.
 func (c *Conn) Settings(string) []Setting { return nil }

@@ -29,7 +29,7 @@ func Check(path string) error {
 		}
 		f, err := os.OpenFile(path, os.O_WRONLY, 0)
 		if err != nil {
-			return fmt.Errorf("cannot write %s: %w", path, cause(err))
+			return fmt.Errorf("cannot write %s: %w", path, Cause(err))
 		}
 		if info.Mode().IsRegular() && !opened(path) {
 			return errors.Join(f.Close(), checkDir(path))
@@ -42,7 +42,7 @@ func Check(path string) error {
 func checkDir(path string) error {
 	t, err := openTemp(filepath.Dir(path))
 	if err != nil {
-		return fmt.Errorf("cannot write %s: %w", path, cause(err))
+		return fmt.Errorf("cannot write %s: %w", path, Cause(err))
 	}
 	return t.discard()
 }
@@ -61,16 +61,16 @@ func Write(path string, write func(io.Writer) error) error {
 	}
 	t, err := openTemp(filepath.Dir(path))
 	if err != nil {
-		return fmt.Errorf("writing %s: %w", path, cause(err))
+		return fmt.Errorf("writing %s: %w", path, Cause(err))
 	}
 	if err := write(t.f); err != nil {
-		return errors.Join(fmt.Errorf("writing %s: %w", path, cause(err)), t.discard())
+		return errors.Join(fmt.Errorf("writing %s: %w", path, Cause(err)), t.discard())
 	}
 	if own, err := os.Lstat(path); err == nil && own.Mode().IsRegular() && ours(own) {
 		_ = t.f.Chmod(own.Mode().Perm()) // a file system that refuses this has no modes
 	}
 	if err := t.publish(path); err != nil {
-		return fmt.Errorf("writing %s: %w", path, cause(err))
+		return fmt.Errorf("writing %s: %w", path, Cause(err))
 	}
 	return nil
 }
@@ -108,7 +108,7 @@ func writeInPlace(path string, old fs.FileInfo, write func(io.Writer) error) err
 	}
 	f, err := os.OpenFile(path, how, 0)
 	if err != nil {
-		return fmt.Errorf("writing %s: %w", path, cause(err))
+		return fmt.Errorf("writing %s: %w", path, Cause(err))
 	}
 	return errors.Join(write(f), f.Close())
 }
@@ -140,8 +140,21 @@ func overwrite(path string, from *os.File, name string, why error) (touched bool
 	return true, nil
 }
 
-// cause drops the temporary name that an os error would show.
-func cause(err error) error {
+// SyncDir puts on the disk which files a directory has, where the system can do that.
+func SyncDir(dir string) error {
+	d, err := os.Open(dir)
+	if err != nil {
+		return nil // a directory that may not be read keeps its files all the same
+	}
+	err = d.Sync()
+	if errors.Is(err, syscall.EINVAL) || errors.Is(err, errors.ErrUnsupported) || errors.Is(err, fs.ErrPermission) { // Windows
+		err = nil
+	}
+	return errors.Join(err, d.Close())
+}
+
+// Cause drops the path that an os error shows: the caller names the file.
+func Cause(err error) error {
 	var p *fs.PathError
 	if errors.As(err, &p) {
 		return p.Err

@@ -1,10 +1,12 @@
 package outfile
 
 import (
+	"bufio"
 	"errors"
 	"io"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 )
 
@@ -63,5 +65,43 @@ func TestCheckRefuses(t *testing.T) {
 	}
 	if err := Write("/dev/null", func(w io.Writer) error { _, err := w.Write([]byte("x")); return err }); err != nil {
 		t.Errorf("writing to a device: %v", err)
+	}
+}
+
+// Lines that do not get to the disk whole leave nothing of their own.
+func TestLines(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "lines")
+	f, err := os.Create(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	l := &Lines{File: f}
+	if err := l.Append([]byte("one\n")); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := f.WriteString("one\nhalf of"); err != nil { // as a write does that fails in the middle
+		t.Fatal(err)
+	}
+	l.torn = true
+	if err := l.Append([]byte("two\n")); err != nil {
+		t.Fatal(err)
+	}
+	if b, err := os.ReadFile(path); err != nil || string(b) != "one\ntwo\n" || l.Length != 8 {
+		t.Errorf("it holds %q, %d B; %v", b, l.Length, err)
+	}
+	if err := f.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if err := l.Append([]byte("three\n")); err == nil || l.Length != 8 {
+		t.Errorf("a closed file took a line: %v, %d B", err, l.Length)
+	}
+	in := bufio.NewReaderSize(strings.NewReader("short\n"+strings.Repeat("x", 40)+"\nend"), 16)
+	for _, want := range []string{"short\n", strings.Repeat("x", 40) + "\n", "end"} {
+		if got, err := ReadLine(in, 41); string(got) != want || (err == io.EOF) != (want == "end") {
+			t.Errorf("read %q, %v; want %q", got, err, want)
+		}
+	}
+	if _, err := ReadLine(bufio.NewReaderSize(strings.NewReader(strings.Repeat("x", 40)), 16), 39); err == nil || err == io.EOF {
+		t.Errorf("a line that is too long: %v", err)
 	}
 }

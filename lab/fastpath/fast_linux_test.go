@@ -18,6 +18,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"pelt/internal/netns"
+	"pelt/internal/testenv"
 )
 
 // router is a namespace with two cables that lead nowhere, and a fast path whose
@@ -36,6 +37,7 @@ const wanMTU = 1300
 
 func newRouter(t *testing.T) *router {
 	t.Helper()
+	testenv.Root(t)
 	ns, err := netns.New()
 	if err != nil {
 		t.Fatal(err)

@@ -10,5 +10,6 @@
 // (an Ethernet type of its own, so no address is needed), and their times are the
 // kernel's. What the settings come to is computed by the model of links
 // (lab/impair), run many times with other seeds on the same frames: so that the
-// spread of short samples, of bursts and of correlation is in it.
+// spread of short samples, of bursts and of correlation is in it. A loss, a median delay
+// or a rate beyond all of these runs is said to be off.
 package gauge

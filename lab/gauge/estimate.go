@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"math"
 	"slices"
-	"strconv"
 	"time"
 
 	"pelt/lab/impair"
@@ -13,20 +12,40 @@ import (
 	"pelt/unit"
 )
 
-func itoa(n int) string { return strconv.Itoa(n) }
+// simulations is how often the model is asked what the settings come to. A figure of a link that does as asked
+// lies outside of all of them in 2 of simulations+1 cases, 1 %, and twice in a row in 0.01 %.
+const simulations = 199
 
-// figures are what samples come to.
-type figures struct {
-	loss                float64
-	sent, received      int
-	delays              []float64 // s, of the first of each probe's copies, ascending
-	rate, rateDeviation float64   // bit/s; 0: unknown
+// A figure may also be so far from the simulated ones before it is called off: what moves
+// the frames needs time, and on a busy machine more.
+const (
+	slackDelay = 500 * time.Microsecond // or a tenth of the delay
+	slackRate  = 0.02                   // of the rate, and four deviations by which the frames say that it scatters
+)
+
+const normal95 = 1.96 // the normal distribution's quantile for an interval of 95 %
+
+// group are ways with the same settings.
+type group struct {
+	settings    impair.Settings
+	words       string
+	names       [][2]string // of each way
+	small, full schedule    // of each way
+	notes       []string
 }
 
-// percentiles of the delay that are told.
-var percentiles = [...]float64{0.05, 0.5, 0.95}
+// figures are what the samples of a group come to.
+type figures struct {
+	sent, received int
+	loss           float64
+	delays         []float64 // s, of the first of each probe's copies, ascending
+	rate           float64   // bit/s, the mean of the ways; 0: unknown
+	rateError      float64   // standard deviation of rate
+}
 
-// figuresOf joins samples of ways with the same settings.
+func (f figures) median() float64 { return at(f.delays, 0.5) }
+
+// figuresOf joins the samples of a group's ways.
 func figuresOf(s impair.Settings, small, full []sample) (f figures) {
 	for _, one := range small {
 		f.sent += len(one.sent)
@@ -44,18 +63,14 @@ func figuresOf(s impair.Settings, small, full []sample) (f figures) {
 		f.loss = 1 - float64(f.received)/float64(f.sent)
 	}
 	var rates []float64
-	deviation := 0.0
 	for _, one := range full {
-		if r, d := slope(one, bitsOnLink(s, one.bytes)); r > 0 {
-			rates, deviation = append(rates, r), max(deviation, d)
+		if r, deviation := slope(one, bitsOnLink(s, one.bytes)); r > 0 {
+			rates, f.rateError = append(rates, r), max(f.rateError, deviation)
 		}
 	}
 	if n := len(rates); n > 0 {
 		f.rate = mean(rates)
-		f.rateDeviation = deviation / math.Sqrt(float64(n))
-		if n > 2 {
-			f.rateDeviation = max(f.rateDeviation, deviationOf(rates)/math.Sqrt(float64(n)))
-		}
+		f.rateError /= math.Sqrt(float64(n))
 	}
 	return f
 }
@@ -115,98 +130,63 @@ func at(sorted []float64, q float64) float64 {
 	return sorted[min(int(q*float64(len(sorted))), len(sorted)-1)]
 }
 
-// simulations are how often the model is asked what the settings come to.
-const simulations = 64
+// expectation is what the model says of a group: each figure of each simulation, ascending.
+type expectation struct{ loss, delay, rate []float64 }
 
-// normal95 and normalFar are quantiles of the normal distribution: of the
-// intervals, and of what chance brings once in 15 000 figures.
-const (
-	normal95  = 1.96
-	normalFar = 4
-)
-
-// A link may be so far from what was asked before it is said to be: what moves its
-// frames needs time, and a machine with other work more.
-const (
-	slackDelay = 500e-6 // s, or a tenth of the delay
-	slackRate  = 0.02
-)
-
-// leastJitter is from where on the delays have a distribution to be compared, s.
-const leastJitter = 1e-3
-
-// group are ways with the same settings.
-type group struct {
-	settings    impair.Settings
-	burst       int // bytes, as of its ways
-	words       string
-	names       [][2]string
-	small, full []sample
-	plans       []schedule // of small and full, for the model
-	fulls       []schedule
-	notes       []string
-}
-
-// calibration says what a group's samples come to beside what the model says.
-func (g *group) calibration() model.LinkCalibration {
-	c := model.LinkCalibration{From: g.names[0][0], To: g.names[0][1], Directions: len(g.names), Settings: g.words, Unmeasured: slices.Clone(g.notes)}
-	got := figuresOf(g.settings, g.small, g.full)
-	c.Probes, c.Received = uint64(got.sent), uint64(got.received)
+// expect runs the group's schedules over the model.
+func (g *group) expect() (e expectation) {
 	probed := g.settings
-	if g.burst > 0 { // frames that come seldom find the bucket full and take no time
+	if g.full.burst > 0 { // frames that come seldom find the bucket full and take no time
 		probed.Rate, probed.QueuePackets, probed.QueueBytes = 0, 0, 0
 	}
-	var loss, rate []float64
-	var delays [len(percentiles)][]float64
-	var all []float64
 	for k := range simulations {
 		var small, full []sample
-		for i := range g.plans {
-			seed := uint64(k*len(g.plans)+i)*2 + 1
-			small = append(small, simulate(probed, g.plans[i], seed))
-			if g.fulls[i].count > 0 {
-				full = append(full, simulate(g.settings, g.fulls[i], seed+1))
-			}
+		for i := range g.names {
+			seed := uint64(k*len(g.names)+i)*2 + 1
+			small = append(small, simulate(probed, g.small, seed))
+			full = append(full, simulate(g.settings, g.full, seed+1))
 		}
 		f := figuresOf(g.settings, small, full)
-		loss = append(loss, f.loss)
-		if f.rate > 0 {
-			rate = append(rate, f.rate)
-		}
+		e.loss = append(e.loss, f.loss)
 		if len(f.delays) > 0 {
-			for i, q := range percentiles {
-				delays[i] = append(delays[i], at(f.delays, q))
-			}
+			e.delay = append(e.delay, f.median())
 		}
-		if k < 8 {
-			all = append(all, f.delays...)
+		if f.rate > 0 {
+			e.rate = append(e.rate, f.rate)
 		}
 	}
-	c.Loss = lossOf(got, loss)
+	for _, v := range [][]float64{e.loss, e.delay, e.rate} {
+		slices.Sort(v)
+	}
+	return e
+}
+
+// outside reports whether a figure is beyond all simulated ones by more than some slack.
+func outside(v float64, simulated []float64, slack float64) bool {
+	return len(simulated) > 0 && (v < simulated[0]-slack || v > simulated[len(simulated)-1]+slack)
+}
+
+// calibration compares what a group's probes met with what was to be expected.
+func (g *group) calibration(got figures, e expectation) model.LinkCalibration {
+	c := model.LinkCalibration{From: g.names[0][0], To: g.names[0][1], Directions: len(g.names), Settings: g.words,
+		Probes: uint64(got.sent), Received: uint64(got.received), Unmeasured: slices.Clone(g.notes), Loss: lossOf(got, e.loss)}
 	off := func(format string, args ...any) { c.Off = append(c.Off, fmt.Sprintf(format, args...)) }
-	if far := normalFar*deviationOf(loss) + 1/float64(max(got.sent, 1)); got.sent > 0 && math.Abs(got.loss-c.Loss.Expected) > far {
+	if outside(got.loss, e.loss, 0) {
 		off("%s of its frames are lost, and the settings come to %s", unit.FormatRatio(got.loss), unit.FormatRatio(c.Loss.Expected))
 	}
 	if len(got.delays) == 0 {
 		c.Unmeasured = append(c.Unmeasured, "delay: no probe came through")
 	} else {
-		for i, q := range percentiles {
-			d := delayOf(got.delays, q, delays[i])
-			*[]**model.Gauged{&c.DelayP5, &c.DelayP50, &c.DelayP95}[i] = &d
-			if far := normalFar*deviationOf(delays[i]) + max(slackDelay, d.Expected/10); q == 0.5 && math.Abs(d.Value-d.Expected) > far {
-				off("half of its frames take over %s, and the settings come to %s", unit.FormatNanos(d.Value*1e9), unit.FormatNanos(d.Expected*1e9))
-			}
-		}
-		// What a machine adds to a fixed delay is all there is then.
-		if slices.Sort(all); at(all, 0.95)-at(all, 0.05) >= leastJitter {
-			d := distance(got.delays, all)
-			c.DelayKS = &d
+		d := medianOf(got.delays, e.delay)
+		c.DelayP50 = &d
+		if outside(d.Value, e.delay, max(slackDelay.Seconds(), d.Expected/10)) {
+			off("half of its frames take over %s, and the settings come to %s", unit.FormatNanos(d.Value*1e9), unit.FormatNanos(d.Expected*1e9))
 		}
 	}
-	if got.rate > 0 && len(rate) > 0 {
-		half := normal95 * max(got.rateDeviation, deviationOf(rate))
+	if got.rate > 0 && len(e.rate) > 0 {
+		half := normal95 * max(got.rateError, deviationOf(e.rate))
 		c.Rate = &model.Gauged{Value: got.rate, Low: got.rate - half, High: got.rate + half, Expected: float64(g.settings.Rate)}
-		if far := normalFar*max(deviationOf(rate), got.rateDeviation) + slackRate*c.Rate.Expected; math.Abs(got.rate-c.Rate.Expected) > far {
+		if outside(got.rate, e.rate, slackRate*c.Rate.Expected+4*got.rateError) {
 			off("its rate is %v, and %v was asked", unit.BitRate(got.rate), g.settings.Rate)
 		}
 	}
@@ -230,30 +210,13 @@ func lossOf(got figures, simulated []float64) *model.Gauged {
 	return l
 }
 
-// delayOf is a percentile: its interval by ranks, or as the model's scatters if
-// that is more.
-func delayOf(sorted []float64, q float64, simulated []float64) model.Gauged {
-	n := float64(len(sorted))
-	half := normal95 * math.Sqrt(q*(1-q)/n)
-	g := model.Gauged{Value: at(sorted, q), Low: at(sorted, max(q-half, 0)), High: at(sorted, min(q+half, 1)), Expected: mean(simulated)}
-	model := normal95 * deviationOf(simulated)
-	g.Low, g.High = min(g.Low, g.Value-model), max(g.High, g.Value+model)
-	return g
-}
-
-// distance is Kolmogorov's and Smirnov's between two sorted samples.
-func distance(a, b []float64) (d float64) {
-	for i, j := 0, 0; i < len(a) && j < len(b); {
-		x := min(a[i], b[j])
-		for i < len(a) && a[i] <= x {
-			i++
-		}
-		for j < len(b) && b[j] <= x {
-			j++
-		}
-		d = max(d, math.Abs(float64(i)/float64(len(a))-float64(j)/float64(len(b))))
-	}
-	return d
+// medianOf is the median: its interval by ranks, or as the model's scatters if that is more.
+func medianOf(sorted, simulated []float64) model.Gauged {
+	half := normal95 * 0.5 / math.Sqrt(float64(len(sorted)))
+	m := model.Gauged{Value: at(sorted, 0.5), Low: at(sorted, max(0.5-half, 0)), High: at(sorted, min(0.5+half, 1)), Expected: mean(simulated)}
+	scatter := normal95 * deviationOf(simulated)
+	m.Low, m.High = min(m.Low, m.Value-scatter), max(m.High, m.Value+scatter)
+	return m
 }
 
 // grouped joins ways whose settings differ in their seeds alone.
@@ -265,7 +228,7 @@ func grouped(ways []Way) (groups [][]int) {
 			if a.Shape != nil && b.Shape != nil && a.Shape.Name == b.Shape.Name {
 				a.Shape, b.Shape = nil, nil
 			}
-			return a == b && ways[g[0]].MTU == w.MTU && ways[g[0]].Burst == w.Burst && ways[g[0]].Backend == w.Backend
+			return a == b && ways[g[0]].MTU == w.MTU && ways[g[0]].Burst == w.Burst
 		}
 		if k := slices.IndexFunc(groups, same); k >= 0 {
 			groups[k] = append(groups[k], i)
@@ -278,13 +241,5 @@ func grouped(ways []Way) (groups [][]int) {
 
 // idle reports whether settings do nothing to frames.
 func idle(s impair.Settings) bool {
-	return s.Rate == 0 && s.Delay == 0 && s.Jitter == 0 && s.LossRatio() == 0 && s.Duplicate.Ratio == 0 && s.Corrupt.Ratio == 0 && s.Reorder.Ratio == 0
-}
-
-// slow says why a way cannot be measured, "" if it can.
-func slow(wait time.Duration) string {
-	if wait < mostWaiting {
-		return ""
-	}
-	return "loss, delay and rate: frames take longer than a calibration waits"
+	return s.Rate == 0 && s.Delay == 0 && s.LossRatio() == 0 && s.Duplicate.Ratio == 0 && s.Corrupt.Ratio == 0
 }

@@ -2,6 +2,7 @@ package gauge
 
 import (
 	"cmp"
+	"fmt"
 	"slices"
 	"time"
 
@@ -13,8 +14,7 @@ type Way struct {
 	From, To string // nodes
 	In, Out  Port   // where frames go in and where they come out
 	MTU      int    // bytes
-	Burst    int    // bytes that may pass at once before the rate is kept
-	Backend  string // who does it
+	Burst    int    // bytes that may pass at once before the rate is kept, of the kernel's tbf
 	Settings impair.Settings
 	Words    string // the settings, for people
 }
@@ -84,7 +84,7 @@ func full(s impair.Settings, mtu, burst int) (p schedule, why string) {
 	}
 	if p.count < fewestFull {
 		p.count = 0
-		return p, "rate: fewer than " + itoa(fewestFull) + " full frames fit into its queue and a quarter of a second"
+		return p, fmt.Sprintf("rate: fewer than %d full frames fit into its queue and a quarter of a second", fewestFull)
 	}
 	p.burst = burst * 8 / bitsOnLink(s, p.bytes)
 	p.count += p.burst

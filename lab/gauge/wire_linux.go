@@ -20,30 +20,29 @@ func Measure(ctx context.Context, ways []Way) (list []model.LinkCalibration, err
 	w := &wires{}
 	defer func() { err = errors.Join(err, w.close()) }()
 	var groups []group
-	for _, g := range grouped(ways) {
-		first := ways[g[0]]
+	for _, same := range grouped(ways) {
+		first := ways[same[0]]
 		if idle(first.Settings) {
 			continue
 		}
-		one := group{settings: first.Settings, burst: first.Burst, words: first.Words}
-		p := small(first.Settings, len(ways))
-		f, why := full(first.Settings, first.MTU, first.Burst)
-		if why != "" {
-			one.notes = append(one.notes, why)
+		g := group{settings: first.Settings, words: first.Words, small: small(first.Settings, len(ways))}
+		var why string
+		if g.full, why = full(first.Settings, first.MTU, first.Burst); why != "" {
+			g.notes = append(g.notes, why)
 		}
-		wait := settle(first.Settings, p)
-		if why := slow(wait); why != "" {
-			list = append(list, model.LinkCalibration{From: first.From, To: first.To, Directions: len(g), Settings: first.Words, Unmeasured: []string{why}})
+		wait := settle(first.Settings, g.small)
+		if wait >= mostWaiting {
+			list = append(list, model.LinkCalibration{From: first.From, To: first.To, Directions: len(same), Settings: first.Words,
+				Unmeasured: []string{"loss, delay and rate: frames take longer than a calibration waits"}})
 			continue
 		}
-		for _, i := range g {
-			one.names = append(one.names, [2]string{ways[i].From, ways[i].To})
-			one.plans, one.fulls = append(one.plans, p), append(one.fulls, f)
-			if err := w.add(ways[i], p, f, wait); err != nil {
+		for _, i := range same {
+			g.names = append(g.names, [2]string{ways[i].From, ways[i].To})
+			if err := w.add(ways[i], g.small, g.full, wait); err != nil {
 				return nil, fmt.Errorf("probe the link from %s to %s: %w", ways[i].From, ways[i].To, err)
 			}
 		}
-		groups = append(groups, one)
+		groups = append(groups, g)
 	}
 	if len(w.all) == 0 {
 		return list, nil
@@ -56,12 +55,11 @@ func Measure(ctx context.Context, ways []Way) (list []model.LinkCalibration, err
 	if err != nil {
 		return nil, err
 	}
-	k := 0
-	for i := range groups {
-		n := len(groups[i].names)
-		groups[i].small, groups[i].full = small[k:k+n], full[k:k+n]
+	for k := 0; len(groups) > 0; groups = groups[1:] {
+		g := groups[0]
+		n := len(g.names)
+		list = append(list, g.calibration(figuresOf(g.settings, small[k:k+n], full[k:k+n]), g.expect()))
 		k += n
-		list = append(list, groups[i].calibration())
 	}
 	return list, nil
 }

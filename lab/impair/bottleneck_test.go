@@ -69,7 +69,6 @@ func TestQueueLimits(t *testing.T) {
 		{"frame larger than the queue", Settings{Rate: 1e6, QueueBytes: 600}, 601, 0, 0},
 		{"both, frames first", Settings{Rate: 1e6, QueueBytes: 30_000, QueuePackets: 7}, 1000, 7, 7000},
 		{"none", Settings{Rate: 1e6}, 1000, 1000, 1_000_000},
-		{"netem", Settings{Mode: Netem, Delay: 1, QueuePackets: 50}, 1000, 50, 50_000},
 	} {
 		l := New(c.s)
 		passed := 0
@@ -159,26 +158,24 @@ func TestBottleneck(t *testing.T) {
 // What waits for a bottleneck is before what comes after a change of its rate.
 func TestFollow(t *testing.T) {
 	const frame = 1000 // 1 ms at 8 Mbit/s
-	for _, mode := range []Mode{Exact, Netem} {
-		s := Settings{Mode: mode, Rate: 8e6, QueuePackets: 10}
-		old := New(s)
-		for range 12 {
-			old.Offer(0, frame)
-		}
-		s.Rate = 4e6
-		link := New(s)
-		link.Follow(old)
-		if n, bytes := link.Waiting(0); n != 10 || bytes != 10*frame {
-			t.Errorf("%s: %d frames of %d B wait after the change, want 10", mode, n, bytes)
-		}
-		if f := link.Offer(0, frame); f.Cause != QueueFull {
-			t.Errorf("%s: a full queue took one more: %+v", mode, f)
-		}
-		if f := link.Offer(5e6, frame); f.Copies != 1 || f.Copy[0].At != 12e6 {
-			t.Errorf("%s: leaves at %+v, want 2 ms after the last one of before, at 12 ms", mode, f)
-		}
+	s := Settings{Rate: 8e6, QueuePackets: 10}
+	old := New(s)
+	for range 12 {
+		old.Offer(0, frame)
 	}
-	old := New(Settings{Rate: 8e6})
+	s.Rate = 4e6
+	link := New(s)
+	link.Follow(old)
+	if n, bytes := link.Waiting(0); n != 10 || bytes != 10*frame {
+		t.Errorf("%d frames of %d B wait after the change, want 10", n, bytes)
+	}
+	if f := link.Offer(0, frame); f.Cause != QueueFull {
+		t.Errorf("a full queue took one more: %+v", f)
+	}
+	if f := link.Offer(5e6, frame); f.Copies != 1 || f.Copy[0].At != 12e6 {
+		t.Errorf("leaves at %+v, want 2 ms after the last one of before, at 12 ms", f)
+	}
+	old = New(Settings{Rate: 8e6})
 	old.Offer(0, frame)
 	old.Offer(0, frame)
 	free := New(Settings{})
@@ -218,37 +215,25 @@ func TestMemoryIsBounded(t *testing.T) {
 	for i := range int64(1_000_000) {
 		x.Offer(i*13_000, 1500) // 12 us each
 	}
-	if n := len(x.exact.bottleneck.queue.slots); n > 16 {
+	if n := len(x.bottleneck.queue.slots); n > 16 {
 		t.Errorf("%d slots after a million frames that never waited", n)
 	}
 	x = New(Settings{Rate: 1e9, QueuePackets: 100, Seed: 1})
 	for i := range int64(1_000_000) {
 		x.Offer(i*6000, 1500)
 	}
-	if n := len(x.exact.bottleneck.queue.slots); n > 128 {
+	if n := len(x.bottleneck.queue.slots); n > 128 {
 		t.Errorf("%d slots for a queue of 100", n)
-	}
-	x = New(Settings{Mode: Netem, Delay: 1e6, Jitter: 5e5, Seed: 1})
-	for i := range int64(1_000_000) {
-		x.Offer(i*10_000, 1500) // at most 150 are under way
-	}
-	if n := cap(x.netem.pending.heap); n > 256 {
-		t.Errorf("room for %d of at most 150 frames that are under way", n)
 	}
 }
 
 // Absurd times end at the largest one instead of in the past.
 func TestTimesSaturate(t *testing.T) {
-	for _, s := range []Settings{
-		{Rate: 1, Delay: mostDelay},
-		{Mode: Netem, Rate: 8, Delay: mostDelay},
-	} {
-		l := New(s)
-		for range 10 {
-			now := int64(math.MaxInt64 - 1e14)
-			if f := l.Offer(now, 1<<40); f.Copies != 1 || f.Copy[0].At < now {
-				t.Errorf("%+v: got %+v", s, f)
-			}
+	l := New(Settings{Rate: 1, Delay: mostDelay})
+	for range 10 {
+		now := int64(math.MaxInt64 - 1e14)
+		if f := l.Offer(now, 1<<40); f.Copies != 1 || f.Copy[0].At < now {
+			t.Errorf("got %+v", f)
 		}
 	}
 }

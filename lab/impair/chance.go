@@ -10,7 +10,6 @@ const (
 	flipStream
 	reorderStream
 	delayStream
-	entropyStream // of what netem draws from the kernel's entropy, seed or not
 )
 
 // PCG's own Uint64 is used all over, for what rand.Rand makes of a source may

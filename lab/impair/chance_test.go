@@ -49,7 +49,7 @@ func checkChance(t *testing.T, what string, hits []bool, c Chance) {
 	}
 }
 
-func TestExactChances(t *testing.T) {
+func TestChances(t *testing.T) {
 	const n = 300_000
 	for i, c := range chances {
 		seed := uint64(100 + i)
@@ -67,7 +67,7 @@ func TestExactChances(t *testing.T) {
 }
 
 // The first frame of many links is lost as often as any: no chain has to warm up.
-func TestExactStartsAtRest(t *testing.T) {
+func TestStartsAtRest(t *testing.T) {
 	for _, l := range []Loss{
 		{Chance: Chance{0.1, 0.9}},
 		{Model: GilbertElliott, P: 0.01, R: 0.02, Bad: 0.8, Good: 0.01},
@@ -84,7 +84,7 @@ func TestExactStartsAtRest(t *testing.T) {
 	}
 }
 
-func TestExactGap(t *testing.T) {
+func TestGap(t *testing.T) {
 	s := Settings{Delay: time.Millisecond, Reorder: Chance{Ratio: 0.25}, Gap: 5, Seed: 1}
 	hits, of := 0, 0
 	for i, f := range offers(t, s, 500_000) {
@@ -100,8 +100,7 @@ func TestExactGap(t *testing.T) {
 	wantShare(t, "every fifth, 25 %", hits, of, 0.25)
 }
 
-// Both modes have the models' means: netem of Linux 6.1 lost 5.3 to 6.7 % with
-// the first.
+// The models have their means: netem of Linux 6.1 lost 5.3 to 6.7 % with the first.
 func TestLossModels(t *testing.T) {
 	ge := Loss{Model: GilbertElliott, P: 0.01, R: 0.1, Bad: 0.7, Good: 0.001}
 	four := Loss{Model: FourState, P13: 0.01, P31: 0.1, P32: 0.1, P23: 0.3, P14: 0.001}
@@ -109,15 +108,12 @@ func TestLossModels(t *testing.T) {
 		loss Loss
 		want float64
 	}{{ge, 0.0645}, {four, 0.0890}} {
-		for _, mode := range []Mode{Exact, Netem} {
-			s := Settings{Mode: mode, Loss: c.loss, Seed: 12}
-			if got := s.LossRatio(); math.Abs(got-c.want) > 0.0001 {
-				t.Errorf("%s %s: LossRatio %.5f, want %.4f", mode, c.loss.Model, got, c.want)
-			}
-			l := lost(offers(t, s, 1_000_000))
-			if got := mean(l); math.Abs(got-c.want) > 0.0025 {
-				t.Errorf("%s %s: lost %.5f, want %.4f", mode, c.loss.Model, got, c.want)
-			}
+		s := Settings{Loss: c.loss, Seed: 12}
+		if got := s.LossRatio(); math.Abs(got-c.want) > 0.0001 {
+			t.Errorf("%s: LossRatio %.5f, want %.4f", c.loss.Model, got, c.want)
+		}
+		if got := mean(lost(offers(t, s, 1_000_000))); math.Abs(got-c.want) > 0.0025 {
+			t.Errorf("%s: lost %.5f, want %.4f", c.loss.Model, got, c.want)
 		}
 	}
 	// A Gilbert chain that loses all in the bad state is the correlated ratio: 10 %, 25 %.
@@ -134,7 +130,7 @@ func TestLossModels(t *testing.T) {
 }
 
 // Turning one impairment on leaves the draws of the others.
-func TestExactStreamsAreIndependent(t *testing.T) {
+func TestStreamsAreIndependent(t *testing.T) {
 	const n = 50_000
 	lossOnly := Settings{Loss: Loss{Chance: Chance{0.05, 0.3}}, Seed: 77}
 	all := Settings{
@@ -209,26 +205,26 @@ func TestExactStreamsAreIndependent(t *testing.T) {
 }
 
 func TestCorruptBit(t *testing.T) {
-	for _, mode := range []Mode{Exact, Netem} {
-		for _, bytes := range []int{1, 60, 1514} {
-			l := New(Settings{Mode: mode, Corrupt: Chance{Ratio: 1}, Seed: 4})
-			var seen [8]int
-			least, most := math.MaxInt, -1
-			const n = 40_000
-			for range n {
-				flip := l.Offer(0, bytes).Copy[0].Flip
-				least, most = min(least, flip), max(most, flip)
-				seen[flip*8/(bytes*8)]++
-			}
-			if least < 0 || most >= bytes*8 {
-				t.Errorf("%s: bits %d to %d of a frame of %d B", mode, least, most, bytes)
-			}
-			for part, hits := range seen {
-				wantShare(t, fmt.Sprintf("%s, %d B, eighth %d", mode, bytes, part), hits, n, 0.125)
-			}
+	for _, bytes := range []int{1, 60, 1514} {
+		l := New(Settings{Corrupt: Chance{Ratio: 1}, Seed: 4})
+		var seen [8]int
+		least, most := math.MaxInt, -1
+		const n = 40_000
+		for range n {
+			flip := l.Offer(0, bytes).Copy[0].Flip
+			least, most = min(least, flip), max(most, flip)
+			seen[flip*8/(bytes*8)]++
 		}
-		if f := New(Settings{Mode: mode, Corrupt: Chance{Ratio: 1}}).Offer(0, 0); f.Copies != 1 || f.Copy[0].Flip != -1 {
-			t.Errorf("%s: an empty frame gave %+v", mode, f)
+		if least < 0 || most >= bytes*8 {
+			t.Errorf("bits %d to %d of a frame of %d B", least, most, bytes)
+		}
+		for part, hits := range seen {
+			wantShare(t, fmt.Sprintf("%d B, eighth %d", bytes, part), hits, n, 0.125)
 		}
 	}
+	if f := New(Settings{Corrupt: Chance{Ratio: 1}}).Offer(0, 0); f.Copies != 1 || f.Copy[0].Flip != -1 {
+		t.Errorf("an empty frame gave %+v", f)
+	}
 }
+
+func reordered(f Fate, i int) bool { return f.Copies > 0 && f.Copy[0].At == int64(i)*frameGap }

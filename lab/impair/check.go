@@ -12,34 +12,16 @@ const (
 	mostRate  = unit.BitRate(10e12) // as unit.ParseBitRate
 	mostDelay = 24 * time.Hour
 	mostBytes = 65535 // of an Ethernet frame and what is added to it
-
-	// netem cuts a larger jitter to this without a word (netem_change in
-	// net/sched/sch_netem.c).
-	netemJitter = time.Duration(math.MaxInt32)
 )
 
 // Check says in one line what is wrong with the settings, "" if nothing is.
 func (s Settings) Check() string {
 	for _, check := range []func(Settings) string{
-		Settings.checkMode, Settings.checkQueue, Settings.checkDelay, Settings.checkChances, Settings.checkReorder, Settings.checkLoss,
+		Settings.checkQueue, Settings.checkDelay, Settings.checkChances, Settings.checkReorder, Settings.checkLoss,
 	} {
 		if wrong := check(s); wrong != "" {
 			return wrong
 		}
-	}
-	return ""
-}
-
-func (s Settings) checkMode() string {
-	switch {
-	case s.Mode != "" && s.Mode != Exact && s.Mode != Netem:
-		return fmt.Sprintf("unknown mode %q: there are %s and %s", s.Mode, Exact, Netem)
-	case s.Mode == Netem && s.QueueBytes != 0:
-		return "a queue of bytes does not exist in netem: want packets"
-	case s.Mode == Netem && (s.Overhead != 0 || s.MinFrame != 0):
-		return "an overhead or a least frame is not counted in netem: want mode exact"
-	case s.Mode == Netem && s.Rate > 0 && s.Rate < 8:
-		return fmt.Sprintf("a rate of %v is less than netem's least of 8bit", s.Rate)
 	}
 	return ""
 }
@@ -58,7 +40,7 @@ func (s Settings) checkQueue() string {
 		return fmt.Sprintf("a rate of %v is beyond %v", s.Rate, mostRate)
 	case s.Overhead > mostBytes || s.MinFrame > mostBytes:
 		return fmt.Sprintf("want an overhead and a least frame of at most %d B", mostBytes)
-	case s.Mode != Netem && s.Rate == 0 && (s.QueuePackets > 0 || s.QueueBytes > 0):
+	case s.Rate == 0 && (s.QueuePackets > 0 || s.QueueBytes > 0):
 		return "queue needs a rate: without one nothing waits"
 	case s.Rate == 0 && s.Overhead > 0:
 		return "overhead needs a rate: without one no frame takes time"
@@ -76,10 +58,8 @@ func (s Settings) checkDelay() string {
 		return fmt.Sprintf("want a delay and a jitter of at most %v", mostDelay)
 	case s.Jitter > 0 && s.Delay == 0:
 		return "jitter needs a delay that it can vary, as delay=20ms,jitter=5ms"
-	case s.Mode != Netem && s.Jitter > s.Delay:
+	case s.Jitter > s.Delay:
 		return fmt.Sprintf("jitter %v is more than the delay of %v, and frames cannot leave before they came: want at most that", s.Jitter, s.Delay)
-	case s.Mode == Netem && s.Jitter > netemJitter:
-		return fmt.Sprintf("netem has a jitter of at most %v", netemJitter)
 	case s.Jitter == 0 && s.Shape != nil:
 		return "a distribution needs a jitter that it can shape, as delay=20ms,jitter=5ms"
 	case s.Shape != nil && (len(s.Shape.Values) == 0 || len(s.Shape.Values) > tableMost):

@@ -26,17 +26,14 @@ func TestCheck(t *testing.T) {
 		want string // of the line
 	}{
 		{"nothing", Settings{}, ""},
-		{"all of exact", Settings{Mode: Exact, Rate: 1e6, Overhead: 24, MinFrame: 60, QueuePackets: 10, QueueBytes: 60, Delay: ms, Jitter: ms,
+		{"everything", Settings{Rate: 1e6, Overhead: 24, MinFrame: 60, QueuePackets: 10, QueueBytes: 60, Delay: ms, Jitter: ms,
 			Correlation: 0.5, Shape: Normal(), Loss: Loss{Chance: Chance{1, 0.5}}, Duplicate: Chance{1, 0.5}, Corrupt: Chance{1, 0.5},
 			Reorder: Chance{1, 0.5}, Gap: 5, Seed: 1}, ""},
-		{"all of netem", Settings{Mode: Netem, Rate: 1e6, QueuePackets: 10, Delay: ms, Jitter: time.Second, Correlation: 0.5, Shape: Normal(), Loss: ge}, ""},
-		{"queue without rate in netem", Settings{Mode: Netem, QueuePackets: 10}, ""},
 		{"gilbert-elliott", Settings{Loss: ge}, ""},
 		{"four-state", Settings{Loss: four}, ""},
 		{"sums of 1", with(four, func(l *Loss) { l.P13, l.P14, l.P31, l.P32 = 0.9, 0.1, 0.3, 0.7 }), ""},
 		{"least frame without rate", Settings{MinFrame: 60}, ""},
 
-		{"mode", Settings{Mode: "ns3"}, `unknown mode "ns3": there are exact and netem`},
 		{"loss over 1", Settings{Loss: Loss{Chance: Chance{Ratio: 1.5}}}, "loss ratio is 1.5: want 0 to 1"},
 		{"loss below 0", Settings{Loss: Loss{Chance: Chance{Ratio: -0.1}}}, "loss ratio is -0.1: want 0 to 1"},
 		{"loss NaN", Settings{Loss: Loss{Chance: Chance{Ratio: math.NaN()}}}, "loss ratio is NaN: want 0 to 1"},
@@ -56,14 +53,12 @@ func TestCheck(t *testing.T) {
 
 		{"jitter over delay", Settings{Delay: ms, Jitter: 2 * ms}, "jitter 2ms is more than the delay of 1ms, and frames cannot leave before they came: want at most that"},
 		{"jitter without delay", Settings{Jitter: ms}, "jitter needs a delay"},
-		{"jitter without delay in netem", Settings{Mode: Netem, Jitter: ms}, "jitter needs a delay"},
 		{"shape without jitter", Settings{Delay: ms, Shape: Normal()}, "a distribution needs a jitter"},
 		{"empty shape", Settings{Delay: ms, Jitter: ms, Shape: &Table{Name: "x"}}, "distribution x has 0 values: want 1 to 16384"},
 		{"large shape", Settings{Delay: ms, Jitter: ms, Shape: &Table{Name: "x", Values: make([]int16, 16385)}}, "distribution x has 16385 values"},
 		{"negative delay", Settings{Delay: -ms}, "delay and jitter must not be negative"},
 		{"negative jitter", Settings{Delay: ms, Jitter: -ms}, "delay and jitter must not be negative"},
 		{"long delay", Settings{Delay: 25 * time.Hour}, "want a delay and a jitter of at most 24h0m0s"},
-		{"jitter that netem cuts", Settings{Mode: Netem, Delay: time.Second, Jitter: 3 * time.Second}, "netem has a jitter of at most 2.147483647s"},
 		{"reorder without delay", Settings{Reorder: Chance{Ratio: 0.1}}, "reorder needs a delay"},
 		{"gap without reorder", Settings{Delay: ms, Gap: 5}, "gap needs a share to reorder"},
 		{"negative gap", Settings{Gap: -1}, "gap is -1: want no negative number"},
@@ -79,10 +74,6 @@ func TestCheck(t *testing.T) {
 		{"negative least frame", Settings{Rate: 1e6, MinFrame: -1}, "least frame is -1: want no negative number"},
 		{"large overhead", Settings{Rate: 1e6, Overhead: 70_000}, "want an overhead and a least frame of at most 65535 B"},
 		{"large rate", Settings{Rate: math.MaxUint64}, "is beyond 10000gbit"},
-		{"queue of bytes in netem", Settings{Mode: Netem, Rate: 1e6, QueueBytes: 1000}, "a queue of bytes does not exist in netem"},
-		{"overhead in netem", Settings{Mode: Netem, Rate: 1e6, Overhead: 24}, "is not counted in netem"},
-		{"least frame in netem", Settings{Mode: Netem, Rate: 1e6, MinFrame: 60}, "is not counted in netem"},
-		{"rate below a byte a second in netem", Settings{Mode: Netem, Rate: 7}, "a rate of 7bit is less than netem's least of 8bit"},
 
 		{"loss model", Settings{Loss: Loss{Model: "bernoulli"}}, `unknown loss model "bernoulli"`},
 		{"transitions without a model", with(ge, func(l *Loss) { l.Model = Random }), "transition probabilities need a loss model"},
@@ -113,7 +104,7 @@ func TestCheck(t *testing.T) {
 	}
 }
 
-// drawSettings makes settings that Check may or may not like, of either mode.
+// drawSettings makes settings that Check may or may not like.
 func drawSettings(t *rapid.T) Settings {
 	ratio := rapid.SampledFrom([]float64{0, 0, 0.01, 0.3, 0.5, 1})
 	chance := func(name string) (c Chance) {
@@ -123,7 +114,6 @@ func drawSettings(t *rapid.T) Settings {
 		return c
 	}
 	s := Settings{
-		Mode:         rapid.SampledFrom([]Mode{"", Exact, Netem}).Draw(t, "mode"),
 		Rate:         rapid.SampledFrom([]unit.BitRate{0, 1e6, 1e9, 7_777_777}).Draw(t, "rate"),
 		QueuePackets: rapid.IntRange(0, 5).Draw(t, "queue"),
 		QueueBytes:   rapid.SampledFrom([]int{0, 0, 3000}).Draw(t, "queue bytes"),
@@ -184,11 +174,7 @@ func TestFatesHoldTogether(t *testing.T) {
 				}
 			}
 			frames, held := a.Waiting(now)
-			most := s.QueuePackets
-			if s.Mode == Netem && s.Duplicate.Ratio > 0 {
-				most++ // a clone comes between the look for room and the frame
-			}
-			if frames < 0 || held < 0 || s.QueuePackets > 0 && frames > most || s.QueueBytes > 0 && held > s.QueueBytes {
+			if frames < 0 || held < 0 || s.QueuePackets > 0 && frames > s.QueuePackets || s.QueueBytes > 0 && held > s.QueueBytes {
 				t.Fatalf("%d frames and %d B wait", frames, held)
 			}
 			if got, _ := b.Waiting(now); got != frames {

@@ -3,44 +3,30 @@
 // packet's content or the system; whoever moves the frames does.
 //
 // The same settings with the same seed give the same fates to the same frames.
-// In Exact each impairment draws from a stream of its own, so turning another
-// one on changes none of its draws. In Netem all share one, as in the kernel.
+// Each impairment draws from a stream of its own, so turning another one on
+// changes none of its draws.
 package impair
 
 import (
 	"math"
+	"math/bits"
+	"math/rand/v2"
 	"time"
 
 	"pelt/unit"
 )
 
-// Mode is what the settings' words mean.
-type Mode string
-
-// The modes.
-const (
-	// Exact takes the words as they stand: a ratio is that share of the frames, a
-	// correlation that between one draw and the next, the queue waits for the
-	// bottleneck only.
-	Exact Mode = "exact"
-	// Netem does what the kernel's netem does with the same settings, its quirks
-	// included, and with the same seed to the same frames (Linux 6.6 and later).
-	Netem Mode = "netem"
-)
-
 // Settings are those of one direction of a link. A zero field leaves frames alone.
+// A ratio is that share of the frames, and a correlation is between one draw and the next.
 type Settings struct {
-	Mode Mode // "" is Exact
-
 	// The bottleneck. A frame takes (max(length, MinFrame) + Overhead) * 8 / Rate.
 	Rate     unit.BitRate
 	Overhead int // bytes
-	MinFrame int // bytes; both are Exact's: netem has its own overhead of 0
+	MinFrame int // bytes
 
-	// What may wait. In Exact of frames, or of their bytes, that wait for the
-	// bottleneck, the one that it is sending included; in Netem of frames anywhere in the link
-	// (QueueBytes does not exist there). 0: any number. A frame counts
-	// max(length, MinFrame) bytes, without the Overhead, which is never stored.
+	// How many frames, or bytes of frames, may wait for the bottleneck, with the one
+	// that it is sending. 0: any number. A frame counts max(length, MinFrame)
+	// bytes, without the Overhead, which is never stored.
 	QueuePackets int
 	QueueBytes   int
 
@@ -55,9 +41,8 @@ type Settings struct {
 	Corrupt   Chance // one bit of the frame is turned
 	Reorder   Chance // such a frame does not wait in the line at all
 
-	// Gap, with Reorder: only every Gap-th frame may be. In Exact those are the
-	// frames number Gap, 2*Gap, ..., and the chance is that of each; in Netem any
-	// that Gap-1 frames or more after the last one. 0 is 1.
+	// Gap, with Reorder: only the frames number Gap, 2*Gap, ... may be, and the chance
+	// is that of each of them. 0 is 1.
 	Gap int
 
 	Seed uint64
@@ -105,7 +90,7 @@ type Cause int
 const (
 	Passes    Cause = iota
 	Lost            // drawn
-	QueueFull       // of the bottleneck; in Netem of the whole link
+	QueueFull       // of the bottleneck
 )
 
 // Fate is what becomes of one frame.
@@ -129,9 +114,15 @@ func (f *Fate) add(at int64, flip int) {
 
 // Link is one direction of a link. It is for one goroutine.
 type Link struct {
-	now   int64
-	exact *exact // or
-	netem *netem
+	now        int64
+	losses     losses
+	duplicate  chain
+	corrupt    chain
+	flips      rand.PCG
+	reorder    chain
+	gap, since int
+	bottleneck bottleneck
+	line       line
 }
 
 // New makes a link at rest. It panics on settings that Check refuses.
@@ -139,47 +130,90 @@ func New(s Settings) *Link {
 	if wrong := s.Check(); wrong != "" {
 		panic("impair: " + wrong)
 	}
-	l := &Link{now: math.MinInt64}
-	if s.Mode == Netem {
-		l.netem = newNetem(s)
-	} else {
-		l.exact = newExact(s)
+	return &Link{
+		now:       math.MinInt64,
+		losses:    newLosses(s.Loss, stream(s.Seed, lossStream)),
+		duplicate: newChain(s.Duplicate, stream(s.Seed, duplicateStream)),
+		corrupt:   newChain(s.Corrupt, stream(s.Seed, corruptStream)),
+		flips:     stream(s.Seed, flipStream),
+		reorder:   newChain(s.Reorder, stream(s.Seed, reorderStream)),
+		gap:       s.Gap,
+		bottleneck: bottleneck{
+			bitRate:  uint64(s.Rate),
+			minFrame: s.MinFrame, overhead: s.Overhead,
+			maxPackets: s.QueuePackets, maxBytes: s.QueueBytes,
+		},
+		line: newLine(s),
 	}
-	return l
 }
 
 // Follow has a link that nothing was offered to begin with what is still in another,
 // whose place it takes: what waits there for the bottleneck leaves before what comes.
-// Of links whose modes differ only the time is taken over.
 func (l *Link) Follow(before *Link) {
 	l.now = max(l.now, before.now)
-	switch {
-	case l.exact != nil && before.exact != nil:
-		l.exact.bottleneck.follow(&before.exact.bottleneck)
-	case l.netem != nil && before.netem != nil:
-		l.netem.pending = before.netem.pending
-	}
+	l.bottleneck.follow(&before.bottleneck)
 }
 
 // Offer gives a frame of so many bytes, from the Ethernet header on and without
 // its check sequence, to the link at a time in ns. Times must not fall, those of
 // Waiting included; one that does counts as the latest so far.
-func (l *Link) Offer(now int64, bytes int) Fate {
+func (l *Link) Offer(now int64, bytes int) (f Fate) {
 	l.now = max(l.now, now)
-	if l.netem != nil {
-		return l.netem.offer(l.now, max(bytes, 0))
+	bytes = max(bytes, 0)
+	if l.losses.next() {
+		return Fate{Cause: Lost}
 	}
-	return l.exact.offer(l.now, max(bytes, 0))
+	copies := 1
+	if l.duplicate.bounds[0] > 0 && l.duplicate.next() {
+		copies = 2
+	}
+	for range copies {
+		departure, ok := l.bottleneck.push(l.now, bytes)
+		if !ok {
+			if f.Copies == 0 {
+				f.Cause = QueueFull
+			}
+			continue
+		}
+		flip := -1
+		if l.corrupt.bounds[0] > 0 && l.corrupt.next() {
+			flip = anyBit(&l.flips, bytes)
+		}
+		// The delay is drawn for frames that skip it too: so reordering some
+		// leaves the delays of the others.
+		delay := l.line.sample()
+		if l.reordered() {
+			delay = 0
+		}
+		f.add(later(departure, delay), flip)
+	}
+	return f
 }
 
-// Waiting is how many frames and bytes wait for the bottleneck at a time; in
-// Netem how many are anywhere in the link.
+// Waiting is how many frames and bytes wait for the bottleneck at a time.
 func (l *Link) Waiting(now int64) (frames, bytes int) {
 	l.now = max(l.now, now)
-	if l.netem != nil {
-		return l.netem.pending.drain(l.now)
+	return l.bottleneck.drain(l.now)
+}
+
+func (l *Link) reordered() bool {
+	if l.reorder.bounds[0] == 0 {
+		return false
 	}
-	return l.exact.bottleneck.drain(l.now)
+	if l.since++; l.since < l.gap {
+		return false
+	}
+	l.since = 0
+	return l.reorder.next()
+}
+
+// anyBit is the number of one of a frame's bits; -1 if it has none.
+func anyBit(source *rand.PCG, length int) int {
+	if length == 0 {
+		return -1
+	}
+	hi, _ := bits.Mul64(source.Uint64(), uint64(length)*8)
+	return int(hi)
 }
 
 // later is at+d for a d of at least 0. It saturates at the largest int64.

@@ -27,7 +27,7 @@ func newLine(s Settings) line {
 	}
 	if s.Shape != nil {
 		l.quantiles = s.Shape.Values
-		if !slices.IsSorted(l.quantiles) { // a measured table may be in any order, for netem picks from it blindly
+		if !slices.IsSorted(l.quantiles) { // a measured table may be in any order, for the kernel's netem picks from it blindly
 			l.quantiles = slices.Sorted(slices.Values(l.quantiles))
 		}
 	}

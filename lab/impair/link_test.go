@@ -7,43 +7,37 @@ import (
 )
 
 func TestNothingAskedChangesNothing(t *testing.T) {
-	for _, mode := range []Mode{"", Exact, Netem} {
-		l := New(Settings{Mode: mode, Seed: 1})
-		for i := range int64(1000) {
-			if f, want := l.Offer(i, 100), (Fate{Copies: 1, Copy: [2]Copy{{At: i, Flip: -1}}}); f != want {
-				t.Fatalf("%q: got %+v, want %+v", mode, f, want)
-			}
+	l := New(Settings{Seed: 1})
+	for i := range int64(1000) {
+		if f, want := l.Offer(i, 100), (Fate{Copies: 1, Copy: [2]Copy{{At: i, Flip: -1}}}); f != want {
+			t.Fatalf("got %+v, want %+v", f, want)
 		}
-		if frames, bytes := l.Waiting(999); frames != 0 || bytes != 0 {
-			t.Errorf("%q: %d frames and %d B wait", mode, frames, bytes)
-		}
+	}
+	if frames, bytes := l.Waiting(999); frames != 0 || bytes != 0 {
+		t.Errorf("%d frames and %d B wait", frames, bytes)
 	}
 }
 
 func TestSeedsDiffer(t *testing.T) {
-	for _, mode := range []Mode{Exact, Netem} {
-		s := Settings{Mode: mode, Loss: Loss{Chance: Chance{Ratio: 0.5}}}
-		a := lost(offers(t, s, 1000))
-		s.Seed = 1
-		b := lost(offers(t, s, 1000))
-		same := 0
-		for i := range a {
-			if a[i] == b[i] {
-				same++
-			}
+	s := Settings{Loss: Loss{Chance: Chance{Ratio: 0.5}}}
+	a := lost(offers(t, s, 1000))
+	s.Seed = 1
+	b := lost(offers(t, s, 1000))
+	same := 0
+	for i := range a {
+		if a[i] == b[i] {
+			same++
 		}
-		wantShare(t, string(mode)+": frames with the same fate by seeds 0 and 1", same, 1000, 0.5)
 	}
+	wantShare(t, "frames with the same fate by seeds 0 and 1", same, 1000, 0.5)
 }
 
 // A time that falls counts as the latest so far.
 func TestTimesDoNotFall(t *testing.T) {
-	for _, mode := range []Mode{Exact, Netem} {
-		l := New(Settings{Mode: mode, Delay: time.Microsecond})
-		l.Offer(5000, 100)
-		if f := l.Offer(4000, 100); f.Copy[0].At != 6000 {
-			t.Errorf("%s: offered at 4000 after 5000, got %+v, want it at 6000", mode, f)
-		}
+	l := New(Settings{Delay: time.Microsecond})
+	l.Offer(5000, 100)
+	if f := l.Offer(4000, 100); f.Copy[0].At != 6000 {
+		t.Errorf("offered at 4000 after 5000, got %+v, want it at 6000", f)
 	}
 }
 
@@ -56,14 +50,7 @@ func TestLossRatio(t *testing.T) {
 	}{
 		{"none", Settings{}, 0},
 		{"plain", Settings{Loss: Loss{Chance: Chance{Ratio: 0.1}}}, 0.1},
-		{"exact keeps the mean", Settings{Loss: Loss{Chance: Chance{0.1, 0.25}}}, 0.1},
-		{"netem without correlation", Settings{Mode: Netem, Loss: Loss{Chance: Chance{Ratio: 0.1}}}, 0.1},
-		{"netem 10 % 25 %", Settings{Mode: Netem, Loss: Loss{Chance: Chance{0.1, 0.25}}}, 0.0175},
-		{"netem 50 % stays", Settings{Mode: Netem, Loss: Loss{Chance: Chance{0.5, 0.9}}}, 0.5},
-		{"netem 100 %", Settings{Mode: Netem, Loss: Loss{Chance: Chance{1, 0.5}}}, 1},
-		{"netem with next to no correlation", Settings{Mode: Netem, Loss: Loss{Chance: Chance{0.1, 1e-9}}}, 0.1},
-		// So many draws make a normal distribution: sd sqrt((1-c)/(1+c)/12), here 0.00204.
-		{"netem 99.99 %", Settings{Mode: Netem, Loss: Loss{Chance: Chance{0.498, 0.9999}}}, 0.5 * math.Erfc(0.002/math.Sqrt(0.0001/1.9999/12)/math.Sqrt2)},
+		{"a correlation keeps the mean", Settings{Loss: Loss{Chance: Chance{0.1, 0.25}}}, 0.1},
 		{"gilbert-elliott that never moves", Settings{Loss: Loss{Model: GilbertElliott, Bad: 1, Good: 0.2}}, 0.2},
 		{"gilbert-elliott that stays bad", Settings{Loss: Loss{Model: GilbertElliott, P: 0.1, Bad: 0.9, Good: 0.2}}, 0.9},
 		{"four-state without bursts", Settings{Loss: Loss{Model: FourState, P14: 0.25}}, 0.2},
@@ -71,13 +58,9 @@ func TestLossRatio(t *testing.T) {
 		{"four-state in an endless burst with gaps", Settings{Loss: Loss{Model: FourState, P13: 0.1, P32: 0.1, P23: 0.3}}, 0.75},
 		{"four-state that ends between losses", Settings{Loss: Loss{Model: FourState, P13: 0.1, P31: 0.5, P32: 0.1}}, 0},
 		{"four-state, two halves", Settings{Loss: Loss{Model: FourState, P13: half, P14: half, P31: 1}}, 0.5},
-		{"four-state, two halves, in netem", Settings{Mode: Netem, Loss: Loss{Model: FourState, P13: half, P14: half, P31: 1}}, 1 / 3.},
 	} {
 		if got := c.s.LossRatio(); math.Abs(got-c.want) > 5e-6 {
 			t.Errorf("%s: got %.7f, want %.7f", c.name, got, c.want)
-		}
-		if c.s.Loss.Correlation > 0.99 { // too slow a chain to see
-			continue
 		}
 		if got := mean(lost(offers(t, c.s, 200_000))); math.Abs(got-c.want) > 0.005 {
 			t.Errorf("%s: lost %.4f, want %.4f", c.name, got, c.want)
@@ -91,12 +74,10 @@ func BenchmarkOffer(b *testing.B) {
 		name string
 		s    Settings
 	}{
-		{"exact", Settings{Rate: 1e9, Delay: 10 * time.Millisecond, Loss: loss}},
-		{"exact-jitter", Settings{Rate: 1e9, Delay: 10 * time.Millisecond, Jitter: time.Millisecond, Shape: Normal(), Loss: loss}},
-		{"exact-everything", Settings{Rate: 1e9, QueuePackets: 100, Delay: 10 * time.Millisecond, Jitter: time.Millisecond, Shape: Normal(), Correlation: 0.5,
+		{"usual", Settings{Rate: 1e9, Delay: 10 * time.Millisecond, Loss: loss}},
+		{"jitter", Settings{Rate: 1e9, Delay: 10 * time.Millisecond, Jitter: time.Millisecond, Shape: Normal(), Loss: loss}},
+		{"everything", Settings{Rate: 1e9, QueuePackets: 100, Delay: 10 * time.Millisecond, Jitter: time.Millisecond, Shape: Normal(), Correlation: 0.5,
 			Duplicate: Chance{0.01, 0.2}, Corrupt: Chance{0.01, 0.2}, Reorder: Chance{0.01, 0.2}, Loss: Loss{Chance: Chance{0.01, 0.3}}}},
-		{"netem", Settings{Mode: Netem, Rate: 1e9, Delay: 10 * time.Millisecond, Loss: loss}},
-		{"netem-jitter", Settings{Mode: Netem, Delay: 10 * time.Millisecond, Jitter: time.Millisecond, Shape: Normal(), Loss: loss}},
 	} {
 		b.Run(c.name, func(b *testing.B) {
 			l, now := New(c.s), int64(0)

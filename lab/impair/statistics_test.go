@@ -183,7 +183,7 @@ func wantDistribution(t *testing.T, what string, samples []int64, under func(flo
 	}
 }
 
-// shapeUnder is P(delay < x) of a delay line in Exact.
+// shapeUnder is P(delay < x) of a delay line.
 func shapeUnder(s Settings) func(float64) float64 {
 	delay, jitter := float64(s.Delay), float64(s.Jitter)
 	return func(x float64) float64 {

@@ -19,8 +19,7 @@ const (
 // Table is a distribution: quantiles of a deviation in units of the jitter.
 type Table struct {
 	Name string
-	// Values are netem's: 8192 is one unit, in order of the quantile. Exact puts
-	// them in order itself; Netem takes them as they stand.
+	// Values are those of tc's tables: 8192 is one unit. A link puts them in order itself.
 	Values []int16
 }
 

@@ -72,7 +72,7 @@ type FourState struct{ P13, P31, P32, P14, P23 uint32 }
 // Share is a ratio of 0..1 as tc writes it (set_percent in tc/q_netem.c of iproute2).
 func Share(ratio float64) uint32 { return uint32(math.RoundToEven(ratio * math.MaxUint32)) }
 
-// From is what tc would ask of netem for settings whose mode is impair.Netem.
+// From is what tc would ask of netem for settings.
 func From(s impair.Settings) Options {
 	o := Options{
 		LimitPackets: uint32(s.QueuePackets),

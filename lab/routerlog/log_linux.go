@@ -4,114 +4,103 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
-	"io"
-	"runtime"
+	"os"
 	"sync/atomic"
+	"syscall"
 	"time"
 
+	"github.com/vishvananda/netlink/nl"
 	"golang.org/x/sys/unix"
 )
 
 // Log writes a line for each packet of a group. Its methods may be called
 // concurrently, Close once.
 type Log struct {
-	socket, stop int // descriptors; stop becomes readable to end the reading
-	names        map[uint32]string
-	done         chan struct{}
+	socket *os.File
+	names  map[uint32]string
+	done   chan struct{}
 
 	lines, missed atomic.Uint64
-	kept          tail
+	kept          []byte // lines, the reader's until done
 }
 
-// roomBytes is how much the kernel may hold for the log until it is read.
-const roomBytes = 8 << 20
-
-// messageBytes is what the kernel sets aside for a packet: it takes more where one needs it.
-const messageBytes = 256
+const (
+	roomBytes    = 8 << 20  // the kernel may hold for the log until it is read
+	messageBytes = 256      // the kernel sets aside for a packet: it takes more where one needs it
+	keptBytes    = 64 << 10 // of lines, as OpenWrt's logd keeps by default
+)
 
 // Open begins to log what is sent to a group in the calling thread's network
 // namespace. names are its interfaces, by index. Errors: unix.EBUSY if somebody
 // else logs that group, and those of the kernel.
 func Open(group uint16, names map[uint32]string) (*Log, error) {
-	l := &Log{socket: -1, stop: -1, names: names, done: make(chan struct{})}
-	if err := l.open(group); err != nil {
-		return nil, errors.Join(fmt.Errorf("log packets: %w", err), l.free())
+	fd, err := unix.Socket(unix.AF_NETLINK, unix.SOCK_RAW|unix.SOCK_CLOEXEC|unix.SOCK_NONBLOCK, unix.NETLINK_NETFILTER)
+	if err != nil {
+		return nil, fmt.Errorf("log packets: %w", err)
 	}
-	l.begin()
-	return l, nil
-}
-
-func (l *Log) begin() {
-	go func() {
-		defer close(l.done)
-		runtime.LockOSThread() // a daemon has a processor's time of its own
-		defer runtime.UnlockOSThread()
-		l.read()
-	}()
-}
-
-func (l *Log) open(group uint16) (err error) {
-	if l.stop, err = unix.Eventfd(0, unix.EFD_CLOEXEC); err != nil {
-		return err
-	}
-	if l.socket, err = unix.Socket(unix.AF_NETLINK, unix.SOCK_RAW|unix.SOCK_CLOEXEC, unix.NETLINK_NETFILTER); err != nil {
-		return err
-	}
-	if err := unix.Bind(l.socket, &unix.SockaddrNetlink{Family: unix.AF_NETLINK}); err != nil {
-		return err
-	}
-	if unix.SetsockoptInt(l.socket, unix.SOL_SOCKET, unix.SO_RCVBUFFORCE, roomBytes) != nil {
+	if unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_RCVBUFFORCE, roomBytes) != nil {
 		// In a user namespace only as much as is allowed to all.
-		_ = unix.SetsockoptInt(l.socket, unix.SOL_SOCKET, unix.SO_RCVBUF, roomBytes)
+		_ = unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_RCVBUF, roomBytes)
 	}
+	socket := os.NewFile(uintptr(fd), "nfnetlink_log")
 	be := binary.BigEndian
-	for _, a := range [][]attribute{
-		{{configCommand, []byte{commandBind}}},
-		{{configMode, append(be.AppendUint32(nil, copyBytes), modePacket, 0)}, {configBuffer, be.AppendUint32(nil, messageBytes)},
-			{configAtOnce, be.AppendUint32(nil, 1)}, {configFlags, be.AppendUint16(nil, flagNumber)}},
+	for _, a := range [][]*nl.RtAttr{
+		{nl.NewRtAttr(configCommand, []byte{commandBind})},
+		{nl.NewRtAttr(configMode, append(be.AppendUint32(nil, copyBytes), modePacket, 0)), nl.NewRtAttr(configBuffer, be.AppendUint32(nil, messageBytes)),
+			nl.NewRtAttr(configAtOnce, be.AppendUint32(nil, 1)), nl.NewRtAttr(configFlags, be.AppendUint16(nil, flagNumber))},
 	} {
-		if err := l.configure(request(group, a...)); err != nil {
-			return err
+		if err := configure(socket, group, a); err != nil {
+			return nil, errors.Join(fmt.Errorf("log packets: %w", err), socket.Close())
 		}
 	}
-	return unix.SetNonblock(l.socket, true)
+	return begin(socket, names), nil
+}
+
+func begin(socket *os.File, names map[uint32]string) *Log {
+	l := &Log{socket: socket, names: names, done: make(chan struct{})}
+	go l.read()
+	return l
 }
 
 // configure sends a request and waits for its answer. No rule logs yet, so
 // nothing else comes.
-func (l *Log) configure(b []byte) error {
-	if err := unix.Sendto(l.socket, b, 0, &unix.SockaddrNetlink{Family: unix.AF_NETLINK}); err != nil {
+func configure(socket *os.File, group uint16, attributes []*nl.RtAttr) error {
+	request := nl.NewNetlinkRequest(messageConfig, unix.NLM_F_ACK)
+	request.AddData(&nl.Nfgenmsg{ResId: binary.NativeEndian.Uint16(binary.BigEndian.AppendUint16(nil, group))})
+	for _, a := range attributes {
+		request.AddData(a)
+	}
+	if _, err := socket.Write(request.Serialize()); err != nil {
 		return err
 	}
 	answer := make([]byte, 4096)
-	n, _, err := unix.Recvfrom(l.socket, answer, 0)
+	n, err := socket.Read(answer)
 	if err != nil {
 		return err
 	}
-	if n < netlinkHeader+4 || binary.NativeEndian.Uint16(answer[4:]) != unix.NLMSG_ERROR {
+	messages, err := syscall.ParseNetlinkMessage(answer[:n])
+	if err != nil || len(messages) != 1 || messages[0].Header.Type != unix.NLMSG_ERROR || len(messages[0].Data) < 4 {
 		return errors.New("the kernel's answer makes no sense")
 	}
-	if errno := int32(binary.NativeEndian.Uint32(answer[netlinkHeader:])); errno != 0 {
+	if errno := int32(binary.NativeEndian.Uint32(messages[0].Data)); errno != 0 {
 		return unix.Errno(-errno)
 	}
 	return nil
 }
 
-// read writes lines until it is told to stop.
+// read writes lines until the socket is closed.
 func (l *Log) read() {
+	defer close(l.done)
 	buf, line := make([]byte, 64<<10), make([]byte, 0, 512)
+	l.kept = make([]byte, 0, keptBytes)
 	next := uint32(0) // number of the packet that comes next, if none is missed
 	for {
-		n, err := unix.Read(l.socket, buf)
-		switch {
-		case err == unix.EAGAIN:
-			fds := []unix.PollFd{{Fd: int32(l.socket), Events: unix.POLLIN}, {Fd: int32(l.stop), Events: unix.POLLIN}}
-			if _, err := unix.Poll(fds, -1); err == nil && fds[1].Revents != 0 {
-				return
-			}
-			continue
-		case err != nil:
-			continue // ENOBUFS: packets were missed, which their numbers tell
+		n, err := l.socket.Read(buf)
+		if errors.Is(err, unix.ENOBUFS) {
+			continue // packets were missed, which their numbers tell
+		}
+		if err != nil {
+			return
 		}
 		at := time.Now()
 		eachPacket(buf[:n], l.names, func(p logged) {
@@ -120,7 +109,10 @@ func (l *Log) read() {
 				next = p.number + 1
 			}
 			line = appendLine(line[:0], at, p)
-			l.kept.add(line)
+			if len(l.kept)+len(line) > keptBytes {
+				l.kept = l.kept[:0]
+			}
+			l.kept = append(l.kept, line...)
 			l.lines.Add(1)
 		})
 	}
@@ -129,26 +121,12 @@ func (l *Log) read() {
 // Counts are what was done by now.
 func (l *Log) Counts() Counts { return Counts{Lines: l.lines.Load(), Missed: l.missed.Load()} }
 
-// WriteTo writes the lines that were kept, the oldest first.
-func (l *Log) WriteTo(w io.Writer) (int64, error) {
-	n, err := w.Write(l.kept.text())
-	return int64(n), err
-}
+// Kept are the lines that were kept, of a log that is closed.
+func (l *Log) Kept() []byte { return l.kept }
 
 // Close ends the log. What it was not sent or did not read by then is not written.
 func (l *Log) Close() error {
-	if _, err := unix.Write(l.stop, binary.NativeEndian.AppendUint64(nil, 1)); err != nil {
-		return fmt.Errorf("end the log: %w", err)
-	}
+	err := l.socket.Close()
 	<-l.done
-	return l.free()
-}
-
-func (l *Log) free() (err error) {
-	for _, fd := range []int{l.socket, l.stop} {
-		if fd >= 0 {
-			err = errors.Join(err, unix.Close(fd))
-		}
-	}
 	return err
 }

@@ -18,6 +18,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"pelt/internal/netns"
+	"pelt/internal/testenv"
 	"pelt/model"
 )
 
@@ -48,9 +49,7 @@ func (e *end) do(t testing.TB, doing string, f func() error) {
 
 func newEnd(t testing.TB, last byte) *end {
 	t.Helper()
-	if os.Geteuid() != 0 && os.Getenv("CI") == "" {
-		t.Skip("needs root, for namespaces of its own")
-	}
+	testenv.Root(t)
 	h, err := netns.New()
 	if err != nil {
 		t.Fatal(err)
@@ -116,7 +115,7 @@ func newBed(t testing.TB, queues int, v6 bool) *bed {
 	}
 	for _, e := range []*end{w.a, w.b} {
 		e.do(t, "wait for "+e.name, func() error { return w.ready(e, v6) })
-		r, err := Open(e.Do, Options{})
+		r, err := Open(e.Do)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -20,8 +20,24 @@ type entry struct {
 	role role
 }
 
-// catalogue lists the counters of /proc/net/snmp, snmp6 and netstat that may
-// tell of a lost datagram, by group and name. InReceives counts buffers, and
+// traits are what the counters of a group share, if they differ from the usual: of the namespace, as wide as
+// the kernel's unsigned long.
+type traits struct {
+	scope  string
+	bits   int
+	modulo bool // see series
+}
+
+var groupTraits = map[string]traits{
+	"Ip": {bits: 64}, "Ip6": {bits: 64}, "IpExt": {bits: 64}, // snmp_fold_field64
+	"conntrack":   {bits: 32},
+	"softnet":     {scope: hostScope, bits: 32, modulo: true},
+	"arp_cache":   {scope: hostScope},
+	"ndisc_cache": {scope: hostScope},
+}
+
+// catalogue lists the counters of kernel files that may tell of a lost datagram, by group and name; connection
+// tracking has names of its own, in conntrackCounters. InReceives counts buffers, and
 // fragments singly; InDatagrams counts once for what one recvmsg took,
 // OutDatagrams once for what one sendmsg gave. Kernels without OutTransmits (6.1
 // has none, 6.12 has) count in OutRequests only what the output hook let pass.
@@ -40,7 +56,7 @@ var catalogue = map[string]map[string]entry{
 		"ReasmTimeout":    {datagramUnit, primary | loss},
 		"ReasmReqds":      {fragmentUnit, primary | packets},
 		"ReasmOKs":        {datagramUnit, primary | packets},
-		"ReasmFails":      {eventUnit, primary | loss}, // once for each given-up reassembly, and for each bad fragment
+		"ReasmFails":      {eventUnit, primary | loss}, // once for each reassembly given up, and each bad fragment
 		"FragOKs":         {skbUnit, packets},
 		"FragFails":       {skbUnit, primary | loss},
 		"FragCreates":     {fragmentUnit, primary | packets},
@@ -88,6 +104,14 @@ var catalogue = map[string]map[string]entry{
 		"OutSegs":     {eventUnit, hidden},
 		"RetransSegs": {eventUnit, hidden},
 	},
+	"softnet": {
+		"dropped":      {skbUnit, primary | loss},
+		"time_squeeze": {eventUnit, 0},
+		"received_rps": {eventUnit, 0},
+		"flow_limit":   {skbUnit, loss}, // also counted as dropped
+	},
+	"arp_cache":   {"unresolved_discards": {skbUnit, primary | loss}},
+	"ndisc_cache": {"unresolved_discards": {skbUnit, primary | loss}},
 }
 
 var udp = map[string]entry{
@@ -117,47 +141,42 @@ type linkCounter struct {
 	name     string // "" if it tells of no loss
 	software bool   // the kernel's receive path counts it, in buffers, whatever the device
 	role     role
+	column   int // of /proc/net/dev, from 0; 0 if that file does not have it
 }
 
 // linkCounters are the fields in their order; older kernels have fewer.
 var linkCounters = []linkCounter{
-	{"rx_packets", false, primary | packets},
-	{"tx_packets", false, primary | packets},
+	{"rx_packets", false, primary | packets, 1},
+	{"tx_packets", false, primary | packets, 9},
 	{}, {}, // bytes
-	{"rx_errors", false, primary | loss},
-	{"tx_errors", false, primary | loss},
-	{"rx_dropped", true, primary | loss},
-	{"tx_dropped", true, primary | loss},
+	{"rx_errors", false, primary | loss, 2},
+	{"tx_errors", false, primary | loss, 10},
+	{"rx_dropped", true, primary | loss, 3},
+	{"tx_dropped", true, primary | loss, 11},
 	{}, // multicast
-	{"collisions", false, 0},
-	{"rx_length_errors", false, loss},
-	{"rx_over_errors", false, loss},
-	{"rx_crc_errors", false, loss},
-	{"rx_frame_errors", false, loss},
-	{"rx_fifo_errors", false, loss},
-	{"rx_missed_errors", false, primary | loss},
-	{"tx_aborted_errors", false, loss},
-	{"tx_carrier_errors", false, loss},
-	{"tx_fifo_errors", false, loss},
-	{"tx_heartbeat_errors", false, loss},
-	{"tx_window_errors", false, loss},
+	{"collisions", false, 0, 13},
+	{"rx_length_errors", false, loss, 0},
+	{"rx_over_errors", false, loss, 0},
+	{"rx_crc_errors", false, loss, 0},
+	{"rx_frame_errors", false, loss, 5},
+	{"rx_fifo_errors", false, loss, 4},
+	{"rx_missed_errors", false, primary | loss, 0},
+	{"tx_aborted_errors", false, loss, 0},
+	{"tx_carrier_errors", false, loss, 14},
+	{"tx_fifo_errors", false, loss, 12},
+	{"tx_heartbeat_errors", false, loss, 0},
+	{"tx_window_errors", false, loss, 0},
 	{}, {}, // compressed
-	{"rx_nohandler", true, loss},         // Linux 4.6 and later
-	{"rx_otherhost_dropped", true, loss}, // Linux 5.19 and later
+	{"rx_nohandler", true, loss, 0},         // Linux 4.6 and later
+	{"rx_otherhost_dropped", true, loss, 0}, // Linux 5.19 and later
 }
 
 // softnetColumns are the columns of /proc/net/softnet_stat that are counters,
 // by index from 0 (net/core/net-procfs.c, softnet_seq_show).
 var softnetColumns = []struct {
-	index      int
-	name, unit string
-	role       role
-}{
-	{1, "dropped", skbUnit, primary | loss},
-	{2, "time_squeeze", eventUnit, 0},
-	{9, "received_rps", eventUnit, 0},
-	{10, "flow_limit", skbUnit, loss}, // also counted as dropped
-}
+	index int
+	name  string
+}{{1, "dropped"}, {2, "time_squeeze"}, {9, "received_rps"}, {10, "flow_limit"}}
 
 // conntrackCounters are those that concern lost packets: the name that
 // conntrack -S prints, the column of /proc/net/stat/nf_conntrack, and the

@@ -3,15 +3,9 @@ package counters
 import (
 	"maps"
 	"slices"
+	"strconv"
 	"time"
 )
-
-// Options bounds what a Reader reads. The zero value reads everything.
-type Options struct {
-	// Drivers names the interfaces whose drivers are asked for statistics of
-	// their own, some 10 us each; nil asks all. For hosts with very many.
-	Drivers []string
-}
 
 // Snapshot is what the counters of one namespace showed at one moment. The zero
 // value is one that was not taken. It is not changed after it was taken, so it
@@ -22,16 +16,7 @@ type Snapshot struct {
 
 	readings []reading
 	links    map[int]link // by interface index
-}
-
-// Interfaces returns the names of the namespace's interfaces by their index.
-// The map is the caller's own.
-func (s Snapshot) Interfaces() map[int]string {
-	names := make(map[int]string, len(s.links))
-	for index, l := range s.links {
-		names[index] = l.name
-	}
-	return names
+	queues   []qdisc      // at the outputs of interfaces
 }
 
 // hardwareRefresh is how old the statistics of a network card may be: drivers
@@ -62,9 +47,10 @@ type link struct {
 	loopback bool
 	mtu      uint32
 	txQueue  uint32
-	address  string // as it came
-	xdp      string // mode and number of an attached XDP program
-	stats    []uint64
+	address  string   // as it came
+	xdp      string   // mode and number of an attached XDP program
+	stats    []uint64 // fields as in linkCounters
+	columns  bool     // stats are the columns of /proc/net/dev instead
 }
 
 // hardware reports whether the device itself counts, rather than the kernel.
@@ -80,7 +66,9 @@ func (l link) hardware() bool {
 
 // softwareDrivers have no kind, but count in the kernel or answer at once:
 // those of hypervisors, and of virtual devices on kernels that do not tell their kind.
-var softwareDrivers = []string{"virtio_net", "vif", "hv_netvsc", "vmxnet3", "ibmveth", "tun", "veth", "bridge", "dummy", "bonding"}
+var softwareDrivers = []string{
+	"virtio_net", "vif", "hv_netvsc", "vmxnet3", "ibmveth", "tun", "veth", "bridge", "dummy", "bonding",
+}
 
 // role says what a counter is for.
 type role uint8
@@ -101,8 +89,11 @@ type series struct {
 	modulo            bool // it wraps and is never made anew
 	fresh             bool // its parts begin at zero, so one that appears has counted from there
 	role              role
-	link              int // index of the interface it belongs to, or 0. Another one has other counters
+	link              int    // index of the interface it belongs to, or 0. Another one has other counters
+	driver            string // the driver's own name for it
 }
+
+func decimal(n uint64) string { return strconv.FormatUint(n, 10) }
 
 // reading is the value of a series, or of one part of it: a processor, a socket.
 type reading struct {

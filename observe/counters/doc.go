@@ -7,8 +7,8 @@
 // packet, and decides nothing: which counter explains a loss is the ledger's
 // affair.
 //
-// Parse takes the same files as another machine wrote them, so that its counters
-// bear the same names and go the same way.
+// Machine.Parse takes the same files as another machine wrote them, so that its
+// counters bear the same names and go the same way.
 //
 // # Names
 //

@@ -9,7 +9,8 @@ import (
 // that tell of losses: no descriptor or buffer for a frame, a full FIFO, a failed
 // allocation, a frame that an XDP program or the driver let go.
 var (
-	ringNames  = regexp.MustCompile(`rx.*(miss|no_?buf|out_of_buf|no_?desc|no_dma_res|discard|fifo|overflow|overrun|drop)|rx_nombuf`)
+	ringNames = regexp.MustCompile(
+		`rx.*(miss|no_?buf|out_of_buf|no_?desc|no_dma_res|discard|fifo|overflow|overrun|drop)|rx_nombuf`)
 	otherNames = regexp.MustCompile(`tx.*(drop|discard|fifo|underrun|err)|alloc.*(fail|err)|(fail|err).*alloc`)
 	xdpNames   = regexp.MustCompile(`xdp.*(drop|err|full)`)
 	notLosses  = regexp.MustCompile(`xdp|csum|vlan|pause|filter|tpa|bytes`)

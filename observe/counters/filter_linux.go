@@ -1,15 +1,11 @@
 package counters
 
 import (
-	"bufio"
 	"bytes"
 	"encoding/binary"
 	"errors"
-	"fmt"
 	"io/fs"
 	"os"
-	"strings"
-	"time"
 
 	"github.com/mdlayher/netlink"
 	"golang.org/x/sys/unix"
@@ -41,6 +37,9 @@ type ruleKey struct {
 	handle uint64
 }
 
+// anyFamily is a request for what all families of protocols have.
+var anyFamily = []byte{unix.AF_UNSPEC, 0, 0, 0}
+
 // fewChains is up to how many chains are read one by one rather than all rules at once.
 const fewChains = 8
 
@@ -49,13 +48,10 @@ const fewChains = 8
 // It runs again when a module came later.
 func (r *Reader) openFilter() {
 	if !r.tracked {
-		stat, err := os.Open("/proc/thread-self/net/stat/nf_conntrack")
-		if err == nil {
-			r.files = append(r.files, procFile{stat, "nf_conntrack", readConntrackFile})
-		} else if _, missing := os.Stat("/proc/sys/net/netfilter/nf_conntrack_count"); missing == nil {
-			r.conntrack = true
+		r.tracked = r.openFiles(module)
+		if _, err := os.Stat("/proc/sys/net/netfilter/nf_conntrack_count"); err == nil && !r.tracked {
+			r.tracked, r.conntrack = true, true
 		}
-		r.tracked = err == nil || r.conntrack
 	}
 	if r.rules == nil && loaded("nf_tables") {
 		r.rules = &rulePlan{}
@@ -63,25 +59,13 @@ func (r *Reader) openFilter() {
 	if r.rules == nil && !r.conntrack {
 		return
 	}
-	if r.filter == nil {
-		var err error
-		if r.filter, err = netlink.Dial(unix.NETLINK_NETFILTER, nil); err != nil {
-			r.refuse("netfilter: " + plain(err))
-			return
-		}
-	}
 	// Both want CAP_NET_ADMIN; then each reading would say the same.
 	var probe Snapshot
 	r.readFilter(&probe)
 	if len(probe.Unread) > 0 {
-		r.refuse(probe.Unread...)
+		r.filterRefused, r.rules, r.conntrack = true, nil, false
+		r.unread = append(r.unread, probe.Unread...)
 	}
-}
-
-// refuse gives netfilter up.
-func (r *Reader) refuse(lines ...string) {
-	r.filterRefused, r.rules, r.conntrack = true, nil, false
-	r.unread = append(r.unread, lines...)
 }
 
 // openLate readies what came into the kernel since.
@@ -101,91 +85,56 @@ func (r *Reader) openLate() {
 
 // loaded reports whether a module is in the kernel; when in doubt it says yes.
 func loaded(module string) bool {
-	list, err := os.Open("/proc/modules")
-	if err != nil {
+	list, err := os.ReadFile("/proc/modules")
+	if err != nil || bytes.HasPrefix(list, []byte(module+" ")) || bytes.Contains(list, []byte("\n"+module+" ")) {
 		return true // a kernel without modules has what it has
 	}
-	defer list.Close()
-	for lines := bufio.NewScanner(list); lines.Scan(); {
-		if name, _, _ := strings.Cut(lines.Text(), " "); name == module {
-			return true
-		}
-	}
-	var u unix.Utsname
-	if unix.Uname(&u) != nil {
-		return true
-	}
-	builtin, err := os.ReadFile("/lib/modules/" + unix.ByteSliceToString(u.Release[:]) + "/modules.builtin")
-	if errors.Is(err, fs.ErrNotExist) {
-		return true // then no module can be loaded either
-	}
-	return err != nil || bytes.Contains(builtin, []byte("/"+module+".ko"))
+	release, _ := os.ReadFile("/proc/sys/kernel/osrelease")
+	builtin, err := os.ReadFile("/lib/modules/" + oneLine(release) + "/modules.builtin")
+	return err != nil || // without that directory no module can be loaded either
+		bytes.Contains(builtin, []byte("/"+module+".ko"))
 }
 
 func (r *Reader) readFilter(s *Snapshot) {
-	if r.rules == nil && !r.conntrack {
-		return
-	}
-	if r.filter == nil {
-		if r.again(&r.filter, unix.NETLINK_NETFILTER); r.filter == nil {
-			s.lacks("netfilter", errNoSocket)
-			return
-		}
-	}
 	if r.rules != nil {
 		if err := r.readRules(s); err != nil {
 			s.lacks("nft rules", err)
 			r.rules = &rulePlan{}
-			if r.again(&r.filter, unix.NETLINK_NETFILTER); r.filter == nil {
-				return
-			}
 		}
 	}
 	if r.conntrack {
 		if err := r.readConntrack(s); err != nil {
 			s.lacks("conntrack", err)
-			r.again(&r.filter, unix.NETLINK_NETFILTER)
 		}
 	}
 }
 
-func nfMessage(family uint8, attributes ...[]byte) []byte {
-	return append([]byte{family, 0, 0, 0}, bytes.Join(attributes, nil)...)
-}
-
-// attribute makes a string attribute.
-func attribute(kind uint16, value string) []byte {
-	length := 4 + len(value) + 1
-	b := make([]byte, (length+3)&^3)
-	binary.NativeEndian.PutUint16(b, uint16(length))
-	binary.NativeEndian.PutUint16(b[2:], kind)
-	copy(b[4:], value)
-	return b
+// nfMessage is struct nfgenmsg and, if named, the table and the chain whose rules are wanted.
+func nfMessage(family uint8, of ...chainKey) ([]byte, error) {
+	attributes := netlink.NewAttributeEncoder()
+	for _, c := range of {
+		attributes.String(unix.NFTA_RULE_TABLE, c.table)
+		attributes.String(unix.NFTA_RULE_CHAIN, c.chain)
+	}
+	b, err := attributes.Encode()
+	return append([]byte{family, 0, 0, 0}, b...), err
 }
 
 // generation returns the number of the rule set, which changes with it.
-func (r *Reader) generation() (uint32, error) {
-	if err := r.filter.SetDeadline(time.Now().Add(answerWithin)); err != nil {
-		return 0, err
-	}
-	answer, err := r.filter.Execute(netlink.Message{
-		Header: netlink.Header{Type: getGen, Flags: netlink.Request},
-		Data:   nfMessage(unix.AF_UNSPEC),
-	})
+func (r *Reader) generation() (number uint32, err error) {
+	answer, err := r.filter.ask(getGen, 0, anyFamily)
 	if err != nil {
 		return 0, err
 	}
+	err = errors.New("the kernel does not tell the rule set's generation")
 	for _, m := range answer {
-		if len(m.Data) < nfHeader {
-			continue
-		}
-		for kind, v := range attributes(m.Data[nfHeader:]) {
-			if kind == unix.NFTA_GEN_ID {
-				return big32(v), nil
+		err = decode(m.Data, nfHeader, binary.BigEndian, func(a *netlink.AttributeDecoder) {
+			if a.Type() == unix.NFTA_GEN_ID {
+				number = a.Uint32()
 			}
-		}
+		})
 	}
-	return 0, errors.New("the kernel does not tell the rule set's generation")
+	return number, err
 }
 
 // readRules adds the counters of rules that drop, and of chains whose policy does.
@@ -213,26 +162,30 @@ func (r *Reader) tryRules() (readings []reading, whole bool, err error) {
 	var chains []chain
 	fresh := r.rules.hooks == nil || r.rules.generation != generation
 	if fresh || r.rules.policies {
-		if chains, err = r.listChains(); err != nil {
+		if chains, err = list(&r.filter, getChain, newChain, anyFamily, decodeChain); err != nil {
 			return nil, false, err
 		}
 	}
-	switch {
-	case fresh, len(r.rules.chains) > fewChains:
-		if rules, err = r.listRules(nfMessage(unix.AF_UNSPEC)); err != nil {
-			return nil, false, err
-		}
-	default:
+	wanted := [][]byte{anyFamily}
+	if !fresh && len(r.rules.chains) <= fewChains {
+		wanted = nil
 		for _, c := range r.rules.chains {
-			some, err := r.listRules(nfMessage(c.family, attribute(unix.NFTA_RULE_TABLE, c.table), attribute(unix.NFTA_RULE_CHAIN, c.chain)))
-			if errors.Is(err, fs.ErrNotExist) {
-				return nil, false, nil // deleted meanwhile
-			}
+			request, err := nfMessage(c.family, c)
 			if err != nil {
 				return nil, false, err
 			}
-			rules = append(rules, some...)
+			wanted = append(wanted, request)
 		}
+	}
+	for _, request := range wanted {
+		some, err := list(&r.filter, getRule, newRule, request, decodeRule)
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil, false, nil // deleted meanwhile
+		}
+		if err != nil {
+			return nil, false, err
+		}
+		rules = append(rules, some...)
 	}
 	after, err := r.generation()
 	if err != nil || after != generation {
@@ -283,42 +236,32 @@ func (p *rulePlan) renew(generation uint32, chains []chain, rules []rule) {
 	}
 }
 
-func (r *Reader) listChains() (chains []chain, err error) {
-	payloads, err := dump(r.filter, getChain, newChain, nfMessage(unix.AF_UNSPEC))
-	for _, b := range payloads {
-		if c, ok := parseChain(b); ok {
-			chains = append(chains, c)
-		}
-	}
-	return chains, err
-}
-
-func (r *Reader) listRules(request []byte) (rules []rule, err error) {
-	payloads, err := dump(r.filter, getRule, newRule, request)
-	for _, b := range payloads {
-		if parsed, ok := parseRule(b); ok {
-			rules = append(rules, parsed)
-		}
-	}
-	return rules, err
-}
-
-// readConntrackFile adds the statistics of connection tracking out of its file.
-func readConntrackFile(r *Reader, s *Snapshot, b []byte) error {
-	return parseStat(b, r.cache.addConntrack(s))
-}
-
-// readConntrack asks for the same where the kernel has no such file.
+// readConntrack asks for the statistics of connection tracking where the kernel has no file of them.
 func (r *Reader) readConntrack(s *Snapshot) error {
-	payloads, err := dump(r.filter, ctStats, ctStats, nfMessage(unix.AF_UNSPEC))
+	payloads, err := r.filter.dump(ctStats, ctStats, anyFamily)
 	if err != nil {
 		return err
 	}
 	if len(payloads) == 0 {
-		return fmt.Errorf("no processor listed")
+		return errors.New("no processor listed")
 	}
 	for _, b := range payloads {
-		r.cache.readConntrack(s, b)
+		if err := r.cache.readConntrack(s, b); err != nil {
+			return err
+		}
 	}
 	return nil
+}
+
+// readConntrack adds one processor's answer of IPCTNL_MSG_CT_GET_STATS_CPU.
+func (c *cache) readConntrack(s *Snapshot, b []byte) error {
+	return decode(b, nfHeader, binary.BigEndian, func(a *netlink.AttributeDecoder) {
+		processor := uint64(binary.BigEndian.Uint16(b[2:])) // the resource of struct nfgenmsg
+		for _, e := range conntrackCounters {
+			if e.attribute == a.Type() {
+				known := c.named["conntrack"][e.column]
+				s.readings = append(s.readings, reading{known, processor, uint64(a.Uint32())})
+			}
+		}
+	})
 }

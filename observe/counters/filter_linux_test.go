@@ -127,13 +127,13 @@ func TestRulesAfterALongPause(t *testing.T) {
 		input := baseChain(c, table, "input", nftables.ChainHookInput, nftables.ChainPolicyAccept)
 		c.AddRule(&nftables.Rule{Table: table, Chain: input, Exprs: counterThen(expr.VerdictDrop, "")})
 	})
-	r, err := Open(e.Do, Options{})
+	r, err := Open(e.Do)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer r.Close()
 	for range 2 {
-		if err := r.filter.SetDeadline(time.Now().Add(-time.Second)); err != nil { // as answerWithin later
+		if err := r.filter.conn.SetDeadline(time.Now().Add(-time.Second)); err != nil { // as answerWithin later
 			t.Fatal(err)
 		}
 		s := r.Read()
@@ -160,7 +160,7 @@ func TestManyRules(t *testing.T) {
 		chain := c.AddChain(&nftables.Chain{Name: "short", Table: table})
 		c.AddRule(&nftables.Rule{Table: table, Chain: chain, Exprs: counterThen(expr.VerdictDrop, "")})
 	})
-	r, err := Open(e.Do, Options{})
+	r, err := Open(e.Do)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -205,7 +205,7 @@ func TestConntrackBothWays(t *testing.T) {
 		}
 		return all
 	}
-	r, err := Open(w.b.Do, Options{})
+	r, err := Open(w.b.Do)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -232,11 +232,11 @@ func TestModulesComeLater(t *testing.T) {
 	w := newBed(t, 1, false)
 	r := w.b.reader
 	for _, f := range r.files {
-		if f.what == "nf_conntrack" {
+		if f.what() == "nf_conntrack" {
 			_ = f.Close()
 		}
 	}
-	r.files = slices.DeleteFunc(r.files, func(f procFile) bool { return f.what == "nf_conntrack" })
+	r.files = slices.DeleteFunc(r.files, func(f openFile) bool { return f.what() == "nf_conntrack" })
 	r.rules, r.conntrack, r.tracked = nil, false, false // as where nothing is loaded
 	w.b.filter(t, func(c *nftables.Conn) {
 		table := c.AddTable(&nftables.Table{Family: nftables.TableFamilyINet, Name: "filter"})

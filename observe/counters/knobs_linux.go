@@ -2,18 +2,40 @@ package counters
 
 import (
 	"fmt"
+	"net"
 	"os"
 	"runtime"
 	"slices"
-	"strconv"
 	"strings"
 
-	"github.com/mdlayher/netlink"
 	"golang.org/x/sys/unix"
 
+	"pelt/internal/netns"
 	"pelt/internal/nic"
 	"pelt/model"
 )
+
+// hostSysctls are the settings of the whole namespace that advice or the ledger asks for. Those that exist only in
+// the first namespace hold for all (Documentation/admin-guide/sysctl/net.rst).
+var hostSysctls = []string{
+	"net.core.rmem_max",
+	"net.core.wmem_max",
+	"net.core.netdev_max_backlog",
+	"net.core.netdev_budget",
+	"net.core.default_qdisc",
+	"net.ipv4.udp_mem", // in pages
+	"net.ipv4.conf.all.rp_filter",
+	"net.netfilter.nf_conntrack_max",
+	"net.netfilter.nf_conntrack_count",
+}
+
+// interfaceSysctls are settings of one interface, IF. The kernel obeys the
+// greater of its rp_filter and all's.
+var interfaceSysctls = []string{
+	"net.ipv4.conf.IF.rp_filter",
+	"net.ipv4.neigh.IF.unres_qlen_bytes",
+	"net.ipv6.neigh.IF.unres_qlen_bytes",
+}
 
 // knobs gathers settings in order.
 type knobs struct {
@@ -28,237 +50,116 @@ func (k *knobs) add(name, value string) {
 
 func (k *knobs) number(name string, n uint32) { k.add(name, decimal(uint64(n))) }
 
-func (k *knobs) has(name string) bool {
-	return slices.ContainsFunc(k.list, func(k model.Knob) bool { return k.Name == name })
-}
-
 // Knobs reads the settings of the host and of one interface in the namespace
 // that do runs functions in; iface may be "". What the kernel or the driver does
 // not have, or does not show to this user, is left out. Sysctls bear the names
 // of sysctl(8), settings of the interface come after its name: eth0.rx_ring in
-// descriptors, eth0.txqueuelen in packets, eth0.coalesce_rx_usecs.
+// descriptors, eth0.txqueuelen in packets.
 func Knobs(do func(func() error) error, iface string) []model.Knob {
 	k := &knobs{}
 	_ = do(func() error { // a namespace that cannot be entered has none
-		for _, name := range hostSysctls {
-			k.sysctl(name)
-		}
-		k.memory()
+		k.sysctls(hostSysctls)
 		if validInterface(iface) {
 			for _, pattern := range interfaceSysctls {
-				k.sysctl(sysctlName(pattern, iface))
+				k.sysctls([]string{sysctlName(pattern, iface)})
 			}
-			l := k.device(iface)
-			k.driver(iface)
-			k.files(l)
+			k.device(iface)
 		}
 		return nil
 	})
+	k.number("page_size_bytes", uint32(os.Getpagesize())) // the unit of udp_mem
 	k.firstNamespace()
 	k.add("cpu.governor", governor())
 	return k.list
 }
 
-func (k *knobs) sysctl(name string) {
-	b, err := os.ReadFile(sysctlPath(name))
-	if err == nil {
-		k.add(name, oneLine(b))
+// sysctls adds those that the calling thread's namespace has.
+func (k *knobs) sysctls(names []string) {
+	for _, name := range names {
+		if b, err := os.ReadFile(sysctlPath(name)); err == nil {
+			k.add(name, oneLine(b))
+		}
 	}
 }
 
-// memory adds what UDP and the reassembly hold at present, and the unit of udp_mem.
-func (k *knobs) memory() {
-	b, _ := os.ReadFile("/proc/thread-self/net/sockstat") // empty if it cannot be read
-	parseSockstat(b, func(group, key []byte, value uint64) {
-		switch string(group) + "." + string(key) {
-		case "UDP.mem":
-			k.add("sockstat.udp_mem_pages", decimal(value))
-		case "FRAG.memory":
-			k.add("sockstat.frag_memory_bytes", decimal(value))
-		}
-	})
-	k.number("page_size_bytes", uint32(os.Getpagesize()))
-}
-
-// firstNamespace adds the sysctls that the namespace lacks and the first one
-// has. The thread that looks there ends with its goroutine.
+// firstNamespace adds the sysctls that the namespace lacks, and this process's or the first one has.
 func (k *knobs) firstNamespace() {
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		missing := func() (names []string) {
-			for _, name := range hostSysctls {
-				if strings.HasPrefix(name, "net.core.") || name == "net.ipv4.udp_mem" {
-					if !k.has(name) {
-						names = append(names, name)
-					}
-				}
-			}
-			return names
-		}
-		for _, name := range missing() {
-			k.sysctl(name) // in the process's own namespace
-		}
-		if len(missing()) == 0 {
-			return
-		}
-		runtime.LockOSThread() // for good
-		fd, err := unix.Open("/proc/1/ns/net", unix.O_RDONLY|unix.O_CLOEXEC, 0)
-		if err != nil {
-			return
-		}
-		defer unix.Close(fd)
-		if unix.Setns(fd, unix.CLONE_NEWNET) != nil {
-			return
-		}
-		for _, name := range missing() {
-			k.sysctl(name)
-		}
-	}()
-	<-done
+	missing := func() []string {
+		return slices.DeleteFunc(slices.Clone(hostSysctls), func(name string) bool {
+			known := slices.ContainsFunc(k.list, func(k model.Knob) bool { return k.Name == name })
+			return known || !strings.HasPrefix(name, "net.core.") && name != "net.ipv4.udp_mem"
+		})
+	}
+	k.sysctls(missing())
+	if len(missing()) == 0 {
+		return
+	}
+	fd, err := unix.Open("/proc/1/ns/net", unix.O_RDONLY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return
+	}
+	first, err := netns.FromFD(fd)
+	if err != nil {
+		return
+	}
+	defer first.Close()
+	_ = first.Do(func() error { // without the right to, they stay unknown
+		k.sysctls(missing())
+		return nil
+	})
 }
 
-// device adds what rtnetlink tells, and returns the interface; one without a name
-// if there is none.
-func (k *knobs) device(iface string) (l link) {
-	c, err := netlink.Dial(unix.NETLINK_ROUTE, nil)
-	if err != nil {
-		return link{}
-	}
-	defer c.Close()
-	links, _ := listLinks(c) // empty if it fails
+// device adds what rtnetlink, the driver and sysfs tell of an interface.
+func (k *knobs) device(iface string) {
+	routes := socket{do: func(f func() error) error { return f() }, family: unix.NETLINK_ROUTE}
+	defer routes.close()
+	links, _ := listLinks(&routes) // empty if it fails
 	i := slices.IndexFunc(links, func(l link) bool { return l.name == iface })
 	if i < 0 {
-		return link{}
+		return
 	}
-	l = links[i]
-	k.number(iface+".mtu", l.mtu)
+	l := links[i]
 	k.number(iface+".txqueuelen", l.txQueue)
-	k.add(iface+".kind", l.kind)
 	k.add(iface+".xdp", l.xdp)
-	qdiscs, _ := listQdiscs(c)
+	qdiscs, _ := listQdiscs(&routes)
 	for _, q := range qdiscs {
 		if q.link != l.index || q.parent != rootHandle {
 			continue
 		}
 		k.add(iface+".qdisc", q.kind)
+		if q.kind == "pfifo_fast" { // it has no limit of its own (net/sched/sch_generic.c, pfifo_fast_init)
+			q.limitPackets = l.txQueue
+		}
 		if q.limitPackets > 0 {
 			k.number(iface+".qdisc_limit_packets", q.limitPackets)
 		}
 		if q.limitFlow > 0 {
 			k.number(iface+".qdisc_flow_limit_packets", q.limitFlow)
 		}
-		if q.limitBytes > 0 {
-			k.number(iface+".qdisc_limit_bytes", q.limitBytes)
-		}
-		if q.kind == "pfifo_fast" { // it has no limit of its own (net/sched/sch_generic.c, pfifo_fast_init)
-			k.number(iface+".qdisc_limit_packets", l.txQueue)
-		}
 	}
-	return l
-}
-
-func onOff(on bool) string {
-	if on {
-		return "on"
-	}
-	return "off"
-}
-
-// driver adds what the driver tells.
-func (k *knobs) driver(iface string) {
-	h, err := nic.Open()
-	if err != nil {
-		return
-	}
-	defer h.Close()
-	name, _ := h.Driver(iface) // "" is left out
-	k.add(iface+".driver", name)
-	for _, s := range h.Settings(iface) {
-		k.add(iface+"."+s.Name, s.Value)
-		if s.Max > 0 {
-			k.number(iface+"."+s.Name+"_max", s.Max)
-		}
-	}
-	if all, err := h.Features(iface); err == nil {
-		for _, name := range features {
-			if on, known := all[name]; known {
-				k.add(iface+"."+name, onOff(on))
+	if h, err := nic.Open(); err == nil {
+		for _, s := range h.Settings(iface) {
+			k.add(iface+"."+s.Name, s.Value)
+			if s.Max > 0 {
+				k.number(iface+"."+s.Name+"_max", s.Max)
 			}
 		}
+		h.Close()
 	}
+	k.add(iface+".threaded", threaded(l))
 }
 
-// files adds what only sysfs tells. The one at /sys shows the namespace it was
-// mounted in, so the calling thread's is looked at through a mount of its own
-// that stands nowhere and ends with its descriptor.
-func (k *knobs) files(l link) {
-	iface := l.name
-	if iface == "" {
-		return
+// threaded tells whether a thread empties the interface's ring. /sys shows the namespace it was mounted in, which may
+// have another interface of that name.
+func threaded(l link) string {
+	file := func(name string) string {
+		b, _ := os.ReadFile("/sys/class/net/" + l.name + "/" + name) // "" if it cannot be read
+		return oneLine(b)
 	}
-	root, err := mountSysfs()
-	own := err == nil
-	if !own { // no right to, or too old a kernel
-		if root, err = unix.Open("/sys", unix.O_RDONLY|unix.O_DIRECTORY|unix.O_CLOEXEC, 0); err != nil {
-			return
-		}
-	}
-	defer unix.Close(root)
-	at := "class/net/" + iface
-	if !own && !sameDevice(l, fileAt(root, at+"/ifindex"), fileAt(root, at+"/address")) {
-		return
-	}
-	k.add(iface+".threaded", fileAt(root, at+"/threaded"))
-	k.add(iface+".gro_flush_timeout", fileAt(root, at+"/gro_flush_timeout"))
-	k.add(iface+".napi_defer_hard_irqs", fileAt(root, at+"/napi_defer_hard_irqs"))
-	var names, masks, flows []string
-	for i := 0; ; i++ {
-		name := "rx-" + strconv.Itoa(i)
-		mask := fileAt(root, at+"/queues/"+name+"/rps_cpus")
-		if mask == "" {
-			break
-		}
-		names, masks = append(names, name), append(masks, mask)
-		flows = append(flows, fileAt(root, at+"/queues/"+name+"/rps_flow_cnt"))
-	}
-	if len(names) > 0 {
-		k.number(iface+".rx_queues", uint32(len(names)))
-		k.add(iface+".rps_cpus", sameOrEach(names, masks))
-		k.add(iface+".rps_flow_cnt", sameOrEach(names, flows))
-	}
-}
-
-// mountSysfs needs CAP_SYS_ADMIN and Linux 5.2 or later.
-func mountSysfs() (root int, err error) {
-	fs, err := unix.Fsopen("sysfs", unix.FSOPEN_CLOEXEC)
-	if err != nil {
-		return 0, fmt.Errorf("mount sysfs: %w", err)
-	}
-	defer unix.Close(fs)
-	if err := unix.FsconfigCreate(fs); err != nil {
-		return 0, fmt.Errorf("mount sysfs: %w", err)
-	}
-	attributes := unix.MOUNT_ATTR_RDONLY | unix.MOUNT_ATTR_NOSUID | unix.MOUNT_ATTR_NODEV | unix.MOUNT_ATTR_NOEXEC
-	if root, err = unix.Fsmount(fs, unix.FSMOUNT_CLOEXEC, attributes); err != nil {
-		return 0, fmt.Errorf("mount sysfs: %w", err)
-	}
-	return root, nil
-}
-
-// fileAt returns a small file's text, "" if it cannot be read.
-func fileAt(root int, path string) string {
-	fd, err := unix.Openat(root, path, unix.O_RDONLY|unix.O_CLOEXEC, 0)
-	if err != nil {
+	if !sameDevice(l, file("ifindex"), file("address")) {
 		return ""
 	}
-	defer unix.Close(fd)
-	b := make([]byte, 4096)
-	n, err := unix.Read(fd, b)
-	if err != nil {
-		return ""
-	}
-	return oneLine(b[:n])
+	return file("threaded")
 }
 
 // governor returns the processors' frequency governor, each if they differ.
@@ -271,4 +172,30 @@ func governor() string {
 		}
 	}
 	return strings.Join(found, " ")
+}
+
+// sysctlName is a setting's name for an interface as sysctl(8) writes it: a dot
+// in the interface's name becomes a slash.
+func sysctlName(pattern, iface string) string {
+	return strings.Replace(pattern, "IF", strings.ReplaceAll(iface, ".", "/"), 1)
+}
+
+// sysctlPath is where a setting lies.
+func sysctlPath(name string) string {
+	return "/proc/sys/" + strings.NewReplacer(".", "/", "/", ".").Replace(name)
+}
+
+// oneLine is a kernel file's text with its words one space apart.
+func oneLine(b []byte) string { return strings.Join(strings.Fields(string(b)), " ") }
+
+// validInterface reports whether a name can be an interface's, and a path's
+// component (net/core/dev.c, dev_valid_name).
+func validInterface(name string) bool {
+	return name != "" && len(name) < 16 && name != "." && name != ".." && !strings.ContainsAny(name, "/: \t\n\x00")
+}
+
+// sameDevice reports whether an index and a link address as sysfs writes them are
+// the interface's. A loopback's say nothing: all have the same.
+func sameDevice(l link, index, address string) bool {
+	return !l.loopback && index == decimal(uint64(l.index)) && address == net.HardwareAddr(l.address).String()
 }

@@ -21,7 +21,7 @@ import (
 func here(f func() error) error { return f() }
 
 func TestReadHere(t *testing.T) {
-	first, err := Open(here, Options{}) // the first of a process opens what Go's runtime waits with
+	first, err := Open(here) // the first of a process opens what Go's runtime waits with
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -29,7 +29,7 @@ func TestReadHere(t *testing.T) {
 		t.Fatal(err)
 	}
 	before := descriptors(t)
-	r, err := Open(here, Options{})
+	r, err := Open(here)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -68,7 +68,7 @@ func TestReadHere(t *testing.T) {
 func TestOpenFails(t *testing.T) {
 	before := descriptors(t)
 	broken := errors.New("no such namespace")
-	if _, err := Open(func(func() error) error { return broken }, Options{}); !errors.Is(err, broken) {
+	if _, err := Open(func(func() error) error { return broken }); !errors.Is(err, broken) {
 		t.Errorf("Open: %v", err)
 	}
 	if _, err := Namespace(func(func() error) error { return broken }); !errors.Is(err, broken) {
@@ -98,7 +98,7 @@ func TestThreadsReadTheirOwn(t *testing.T) {
 		}
 		return sum, there
 	}
-	outside, err := Open(here, Options{})
+	outside, err := Open(here)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -134,8 +134,8 @@ func TestThreadsReadTheirOwn(t *testing.T) {
 		})
 	}
 	wait.Wait()
-	if names := w.a.reader.Read().Interfaces(); names[w.a.link.Attrs().Index] != "a0" {
-		t.Errorf("interfaces of a: %v, want a0 at %d", names, w.a.link.Attrs().Index)
+	if links := w.a.reader.Read().links; links[w.a.link.Attrs().Index].name != "a0" {
+		t.Errorf("interfaces of a: %v, want a0 at %d", links, w.a.link.Attrs().Index)
 	}
 	for _, e := range []*end{w.a, w.b, newEnd(t, 3), newEnd(t, 4)} {
 		inode, err := e.Inode()
@@ -192,7 +192,7 @@ func TestWithoutRights(t *testing.T) {
 			return errors.Join(err, unix.Capset(&header, &held[0]))
 		})
 	}
-	r, err := Open(nobody, Options{})
+	r, err := Open(nobody)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -211,32 +211,13 @@ func TestWithoutRights(t *testing.T) {
 // A netlink socket that fails is replaced.
 func TestBrokenSocket(t *testing.T) {
 	w := newBed(t, 1, false)
-	_ = w.a.reader.routes.Close()
+	_ = w.a.reader.Read()
+	_ = w.a.reader.routes.conn.Close()
 	if s := w.a.reader.Read(); len(s.Unread) != 1 || !strings.HasPrefix(s.Unread[0], "interfaces: ") {
 		t.Errorf("unread: %q", s.Unread)
 	}
 	s := w.a.reader.Read()
-	if len(s.Unread) != 0 || s.Interfaces()[w.a.link.Attrs().Index] != "a0" {
-		t.Errorf("then unread %q, interfaces %v", s.Unread, s.Interfaces())
-	}
-}
-
-func TestOnlyTheNamedDrivers(t *testing.T) {
-	w := newBed(t, 1, false)
-	count := func(o Options) (n int) {
-		r, err := Open(w.a.Do, o)
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer r.Close()
-		for _, x := range r.Read().readings {
-			if strings.HasPrefix(x.name, "ethtool.a0.") {
-				n++
-			}
-		}
-		return n
-	}
-	if all, none := count(Options{}), count(Options{Drivers: []string{"other"}}); all == 0 || none != 0 {
-		t.Errorf("%d statistics of all, %d of none", all, none)
+	if len(s.Unread) != 0 || s.links[w.a.link.Attrs().Index].name != "a0" {
+		t.Errorf("then unread %q, interfaces %v", s.Unread, s.links)
 	}
 }

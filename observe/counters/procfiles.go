@@ -2,6 +2,7 @@ package counters
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"math"
@@ -15,48 +16,18 @@ const longBits = strconv.IntSize
 // number reads a whole number that may carry a minus sign, as MaxConn does;
 // negative ones are 0, since no counter is.
 func number(text []byte) (uint64, bool) {
-	negative := len(text) > 1 && text[0] == '-'
-	if negative {
-		text = text[1:]
-	}
-	if len(text) == 0 {
-		return 0, false
-	}
-	n := uint64(0)
-	for _, c := range text {
-		d := uint64(c - '0')
-		if d > 9 || n > (math.MaxUint64-d)/10 {
-			return 0, false
-		}
-		n = n*10 + d
-	}
+	digits, negative := bytes.CutPrefix(text, []byte("-"))
+	n, err := strconv.ParseUint(string(digits), 10, 64)
 	if negative {
 		n = 0
 	}
-	return n, true
+	return n, err == nil
 }
 
 // hex reads a hexadecimal number without a prefix.
 func hex(text []byte) (uint64, bool) {
-	if len(text) == 0 || len(text) > 16 {
-		return 0, false
-	}
-	n := uint64(0)
-	for _, c := range text {
-		d := uint64(0)
-		switch {
-		case c >= '0' && c <= '9':
-			d = uint64(c - '0')
-		case c >= 'a' && c <= 'f':
-			d = uint64(c-'a') + 10
-		case c >= 'A' && c <= 'F':
-			d = uint64(c-'A') + 10
-		default:
-			return 0, false
-		}
-		n = n<<4 | d
-	}
-	return n, true
+	n, err := strconv.ParseUint(string(text), 16, 64)
+	return n, err == nil
 }
 
 func cutLine(b []byte) (line, rest []byte) {
@@ -67,11 +38,11 @@ func cutLine(b []byte) (line, rest []byte) {
 // cutField takes the first word off a line; it is empty at the end.
 func cutField(line []byte) (field, rest []byte) {
 	start := 0
-	for start < len(line) && (line[start] == ' ' || line[start] == '\t') {
+	for start < len(line) && line[start] <= ' ' {
 		start++
 	}
 	end := start
-	for end < len(line) && line[end] != ' ' && line[end] != '\t' {
+	for end < len(line) && line[end] > ' ' {
 		end++
 	}
 	return line[start:end], line[end:]
@@ -80,12 +51,7 @@ func cutField(line []byte) (field, rest []byte) {
 // parsePairs reads /proc/net/snmp or netstat: lines in pairs, names over values,
 // each after the group's name and a colon. It goes on past what is broken and
 // returns the first fault.
-func parsePairs(b []byte, emit func(group, name []byte, value uint64)) (fault error) {
-	note := func(err error) {
-		if fault == nil {
-			fault = err
-		}
-	}
+func parsePairs(b []byte, emit func(group, name []byte, part, value uint64)) (fault error) {
 	for len(b) > 0 {
 		names, rest := cutLine(b)
 		if len(bytes.TrimSpace(names)) == 0 {
@@ -96,7 +62,7 @@ func parsePairs(b []byte, emit func(group, name []byte, value uint64)) (fault er
 		group, names, ok := bytes.Cut(names, []byte(":"))
 		again, values, ok2 := bytes.Cut(values, []byte(":"))
 		if !ok || !ok2 || !bytes.Equal(group, again) {
-			note(fmt.Errorf("line %.40q is not followed by its values", group))
+			fault = cmp.Or(fault, fmt.Errorf("line %.40q is not followed by its values", group))
 			b = rest // perhaps the next line begins a pair
 			continue
 		}
@@ -107,16 +73,15 @@ func parsePairs(b []byte, emit func(group, name []byte, value uint64)) (fault er
 			value, values = cutField(values)
 			if len(name) == 0 || len(value) == 0 {
 				if len(name) != len(value) {
-					note(fmt.Errorf("%.40s: not as many values as names", group))
+					fault = cmp.Or(fault, fmt.Errorf("%.40s: not as many values as names", group))
 				}
 				break
 			}
-			n, ok := number(value)
-			if !ok {
-				note(fmt.Errorf("%.40s.%.40s is %.40q, not a number", group, name, value))
-				continue
+			if n, ok := number(value); ok {
+				emit(group, name, 0, n)
+			} else {
+				fault = cmp.Or(fault, fmt.Errorf("%.40s.%.40s is %.40q, not a number", group, name, value))
 			}
-			emit(group, name, n)
 		}
 	}
 	return fault
@@ -124,24 +89,18 @@ func parsePairs(b []byte, emit func(group, name []byte, value uint64)) (fault er
 
 // parseSNMP6 reads /proc/net/snmp6: a name and a value a line, the group's name
 // being what ends in the first 6.
-func parseSNMP6(b []byte, emit func(group, name []byte, value uint64)) (fault error) {
-	for len(b) > 0 {
-		var line []byte
-		line, b = cutLine(b)
+func parseSNMP6(b []byte, emit func(group, name []byte, part, value uint64)) (fault error) {
+	for line := range bytes.Lines(b) {
 		name, rest := cutField(line)
 		if len(name) == 0 {
 			continue
 		}
 		value, _ := cutField(rest)
 		n, ok := number(value)
-		if !ok {
-			if fault == nil {
-				fault = fmt.Errorf("%.40q is %.40q, not a number", name, value)
-			}
-			continue
-		}
-		if six := bytes.IndexByte(name, '6'); six >= 0 {
-			emit(name[:six+1], name[six+1:], n)
+		if six := bytes.IndexByte(name, '6'); !ok {
+			fault = cmp.Or(fault, fmt.Errorf("%.40q is %.40q, not a number", name, value))
+		} else if six >= 0 {
+			emit(name[:six+1], name[six+1:], 0, n)
 		}
 	}
 	return fault
@@ -163,45 +122,37 @@ func parseSoftnet(b []byte) (rows []softnetRow, fault error) {
 		var line []byte
 		line, b = cutLine(b)
 		row := softnetRow{cpu: n}
-		for i := 0; ; i++ {
-			var field []byte
-			field, line = cutField(line)
-			if len(field) == 0 {
-				row.given = i
-				break
-			}
+		for field := range bytes.FieldsSeq(line) {
 			v, ok := hex(field)
 			if !ok || v > math.MaxUint32 {
-				if fault == nil {
-					fault = fmt.Errorf("row %d, column %d is %.40q, not a 32-bit hexadecimal number", n+1, i+1, field)
-				}
+				const format = "row %d, column %d is %.40q, not a 32-bit hexadecimal number"
+				fault = cmp.Or(fault, fmt.Errorf(format, n+1, row.given+1, field))
 				row.given = 0
 				break
 			}
-			switch {
-			case i < len(row.values):
-				row.values[i] = uint32(v)
-			case i == 12:
+			if row.given < len(row.values) {
+				row.values[row.given] = uint32(v)
+			} else if row.given == 12 {
 				row.cpu = v
 			}
+			row.given++
 		}
-		switch {
-		case row.given >= 2:
+		if row.given >= 2 {
 			rows = append(rows, row)
 			n++
-		case row.given == 1 && fault == nil:
-			fault = fmt.Errorf("row %d has one column only", n+1)
+		} else if row.given == 1 {
+			fault = cmp.Or(fault, fmt.Errorf("row %d has one column only", n+1))
 		}
 	}
-	if len(rows) == 0 && fault == nil {
-		fault = errors.New("no processor listed")
+	if len(rows) == 0 {
+		fault = cmp.Or(fault, errors.New("no processor listed"))
 	}
 	return rows, fault
 }
 
 // parseStat reads a file of /proc/net/stat: a line of column names, then a row
 // of hexadecimal numbers for each processor.
-func parseStat(b []byte, emit func(column []byte, row uint64, value uint64)) (fault error) {
+func parseStat(group, b []byte, emit func(group, column []byte, row, value uint64)) (fault error) {
 	names, b := cutLine(b)
 	for row := uint64(0); len(b) > 0; row++ {
 		var line []byte
@@ -213,14 +164,12 @@ func parseStat(b []byte, emit func(column []byte, row uint64, value uint64)) (fa
 			if len(name) == 0 || len(field) == 0 {
 				break
 			}
-			v, ok := hex(field)
-			if !ok {
-				if fault == nil {
-					fault = fmt.Errorf("row %d, %.40s is %.40q, not a hexadecimal number", row+1, name, field)
-				}
-				continue
+			if v, ok := hex(field); ok {
+				emit(group, name, row, v)
+			} else {
+				const format = "row %d, %.40s is %.40q, not a hexadecimal number"
+				fault = cmp.Or(fault, fmt.Errorf(format, row+1, name, field))
 			}
-			emit(name, row, v)
 		}
 	}
 	return fault
@@ -236,18 +185,10 @@ func parseSockets(b []byte, emit func(port uint16, inode, drops uint64)) (fault 
 		dropsColumn = 12
 	)
 	_, b = cutLine(b)
-	for len(b) > 0 {
-		var line []byte
-		line, b = cutLine(b)
-		whole := line
+	for line := range bytes.Lines(b) {
 		var local, inode, drops []byte
 		columns := 0
-		for {
-			var field []byte
-			field, line = cutField(line)
-			if len(field) == 0 {
-				break
-			}
+		for field := range bytes.FieldsSeq(line) {
 			switch columns {
 			case localColumn:
 				local = field
@@ -258,16 +199,14 @@ func parseSockets(b []byte, emit func(port uint16, inode, drops uint64)) (fault 
 			}
 			columns++
 		}
-		if columns == 0 || columns == dropsColumn || len(drops) == 1 && drops[0] == '0' {
+		if columns == 0 || columns == dropsColumn || string(drops) == "0" {
 			continue
 		}
 		port, ok1 := hex(local[bytes.IndexByte(local, ':')+1:])
 		i, ok2 := number(inode)
 		n, ok3 := number(drops)
 		if !ok1 || !ok2 || !ok3 || port > math.MaxUint16 {
-			if fault == nil {
-				fault = fmt.Errorf("line %.60q does not name a socket and its drops", whole)
-			}
+			fault = cmp.Or(fault, fmt.Errorf("line %.60q does not name a socket and its drops", line))
 			continue
 		}
 		emit(uint16(port), i, n)
@@ -275,21 +214,41 @@ func parseSockets(b []byte, emit func(port uint16, inode, drops uint64)) (fault 
 	return fault
 }
 
-// parseSockstat reads /proc/net/sockstat: a name and a colon, then keys and values.
-func parseSockstat(b []byte, emit func(group, key []byte, value uint64)) {
-	for len(b) > 0 {
-		var line []byte
-		line, b = cutLine(b)
-		group, line, ok := bytes.Cut(line, []byte(":"))
-		for ok {
-			var key, value []byte
-			key, line = cutField(line)
-			value, line = cutField(line)
-			n, isNumber := number(value)
-			if !isNumber {
+// Bounds of /proc/net/dev.
+const (
+	maxDevName    = 15 // IFNAMSIZ, a byte of which ends the name
+	maxDevColumns = 32 // it has 16
+)
+
+// parseDev reads /proc/net/dev: two lines of titles, which hold bars, then one for
+// each interface.
+func parseDev(b []byte, emit func(name []byte, values []uint64)) (fault error) {
+	for line := range bytes.Lines(b) {
+		if len(bytes.TrimSpace(line)) == 0 || bytes.IndexByte(line, '|') >= 0 {
+			continue
+		}
+		// A name may hold a colon, as eth0:1 did; no value does.
+		colon := bytes.LastIndexByte(line, ':')
+		name := bytes.TrimSpace(line[:max(colon, 0)])
+		if len(name) == 0 || len(name) > maxDevName {
+			fault = cmp.Or(fault, fmt.Errorf("line %.60q names no interface", line))
+			continue
+		}
+		values := make([]uint64, 0, 16)
+		for field := range bytes.FieldsSeq(line[colon+1:]) {
+			n, ok := number(field)
+			if !ok {
+				fault = cmp.Or(fault, fmt.Errorf("%.40s: %.40q is not a number", name, field))
+				values = nil
+			}
+			if !ok || len(values) == maxDevColumns {
 				break
 			}
-			emit(group, key, n)
+			values = append(values, n)
+		}
+		if len(values) > 0 {
+			emit(name, values)
 		}
 	}
+	return fault
 }

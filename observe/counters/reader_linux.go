@@ -3,13 +3,17 @@ package counters
 import (
 	"errors"
 	"fmt"
+	"io"
+	"io/fs"
 	"os"
+	"slices"
 	"sync"
 	"syscall"
 	"time"
 
-	"github.com/mdlayher/netlink"
 	"golang.org/x/sys/unix"
+
+	"pelt/internal/nic"
 )
 
 // Reader reads the counters of one network namespace. It holds sockets and
@@ -17,15 +21,14 @@ import (
 // keeps it alive. Its methods may be called concurrently.
 type Reader struct {
 	mu        sync.Mutex
-	options   Options
 	do        func(func() error) error
 	namespace uint64
-	files     []procFile
-	hostwide  []procFile
+	files     []openFile
 	buffer    []byte
-	routes    *netlink.Conn
-	filter    *netlink.Conn // nil if there is nothing to ask
-	drivers   *drivers
+	routes    socket
+	filter    socket
+	drivers   *nic.Conn
+	driverOf  map[linkKey]string // "" if it does not tell
 	rules     *rulePlan
 	conntrack bool // to be asked through filter
 	tracked   bool // connection tracking is read, one way or the other
@@ -40,20 +43,23 @@ type Reader struct {
 // engine.Host's Do does. Only a namespace that cannot be entered, or that gives
 // neither files nor netlink, is an error; whatever else cannot be read is said
 // in each Snapshot. Close frees what it holds.
-func Open(do func(func() error) error, o Options) (*Reader, error) {
-	r := &Reader{options: o, do: do, buffer: make([]byte, 32<<10), cache: newCache()}
-	err := do(func() error {
-		var err error
+func Open(do func(func() error) error) (*Reader, error) {
+	r := &Reader{
+		do: do, buffer: make([]byte, 32<<10), cache: newCache(longBits), driverOf: map[linkKey]string{},
+		routes: socket{do: do, family: unix.NETLINK_ROUTE}, filter: socket{do: do, family: unix.NETLINK_NETFILTER},
+	}
+	err := do(func() (err error) {
 		if r.namespace, err = inode(); err != nil {
 			return fmt.Errorf("identify the network namespace: %w", err)
 		}
-		r.openFiles()
-		r.routes, err = netlink.Dial(unix.NETLINK_ROUTE, nil)
-		if len(r.files) == 0 && err != nil {
-			return fmt.Errorf("read the counters: neither /proc/net nor netlink answers: %w", err)
+		r.openFiles(local)
+		if len(r.files) == 0 {
+			if _, err := listLinks(&r.routes); err != nil {
+				return fmt.Errorf("read the counters: neither /proc/net nor netlink answers: %w", err)
+			}
 		}
 		r.openFilter()
-		if r.drivers, err = openDrivers(); err != nil {
+		if r.drivers, err = nic.Open(); err != nil {
 			r.lacks("driver statistics", err)
 		}
 		return nil
@@ -76,18 +82,85 @@ func (r *Reader) Close() error {
 	}
 	r.closed = true
 	var errs []error
-	for _, f := range append(r.files, r.hostwide...) {
+	for _, f := range r.files {
 		errs = append(errs, f.Close())
 	}
-	for _, c := range []*netlink.Conn{r.routes, r.filter} {
-		if c != nil {
-			errs = append(errs, c.Close())
-		}
-	}
+	errs = append(errs, r.routes.close(), r.filter.close())
 	if r.drivers != nil {
-		r.drivers.close()
+		r.drivers.Close()
 	}
 	return errors.Join(errs...)
+}
+
+// openFile is a kernel file that stays open: it belongs to the namespace in
+// which it was opened, whichever thread reads it.
+type openFile struct {
+	*os.File
+	file
+}
+
+// openFiles opens the files that are read as said, of the calling thread's namespace; it reports whether it opened
+// any. /proc/net is the one of the process, hence thread-self.
+func (r *Reader) openFiles(as from) (opened bool) {
+	for _, f := range files {
+		if f.read&as == 0 {
+			continue
+		}
+		tasks := []string{"thread-self"}
+		if f.read&first != 0 { // net/core/neighbour.c, neigh_table_init
+			tasks = append(tasks, "self", "1")
+		}
+		var err error
+		for _, task := range tasks {
+			var open *os.File
+			if open, err = os.Open("/proc/" + task + "/" + f.path); err == nil {
+				r.files, opened = append(r.files, openFile{open, f}), true
+				break
+			}
+		}
+		if err != nil && (f.read&(optional|module) == 0 || !errors.Is(err, fs.ErrNotExist)) {
+			r.lacks(f.what(), err)
+		}
+	}
+	return opened
+}
+
+// maxFile bounds what is read of one file: some 100 B for each socket of
+// /proc/net/udp, of which there may be many.
+const maxFile = 16 << 20
+
+var errLong = errors.New("longer than 16 MiB")
+
+func (r *Reader) readFiles(s *Snapshot) {
+	for _, f := range r.files {
+		b, err := r.content(f.File)
+		if err == nil {
+			err = f.parse(r.cache, s, b)
+		}
+		if err != nil {
+			s.lacks(f.what(), err)
+		}
+	}
+}
+
+// content reads a file from its beginning into the Reader's buffer.
+func (r *Reader) content(f *os.File) ([]byte, error) {
+	for n := 0; ; {
+		if n == len(r.buffer) {
+			if n >= maxFile {
+				return nil, errLong
+			}
+			r.buffer = append(r.buffer, make([]byte, n)...)
+		}
+		got, err := f.ReadAt(r.buffer[n:], int64(n))
+		n += got
+		if errors.Is(err, io.EOF) {
+			return r.buffer[:n], nil
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
 }
 
 // Namespace returns the inode of the network namespace that do runs functions in.
@@ -112,15 +185,6 @@ func (r *Reader) lacks(what string, err error) {
 	r.unread = append(r.unread, what+": "+plain(err))
 }
 
-// plain is an error without the layers that only name the library's steps.
-func plain(err error) string {
-	var op *netlink.OpError
-	if errors.As(err, &op) {
-		return op.Err.Error()
-	}
-	return err.Error()
-}
-
 // Read reads all counters. It never fails as a whole: what could not be read is
 // in the Snapshot's Unread. It takes some 0.1 to 1 ms, more on hosts with
 // hundreds of interfaces or thousands of rules.
@@ -143,76 +207,16 @@ func (s *Snapshot) lacks(what string, err error) {
 	s.Unread = append(s.Unread, what+": "+plain(err))
 }
 
-// maxDumps is how often a listing that changed meanwhile is asked for.
-const maxDumps = 5
-
-// answerWithin bounds the wait for an answer; the kernel answers at once.
-const answerWithin = 5 * time.Second
-
-// dump asks for a listing and hands over the messages of the wanted type. A
-// listing that changed while it was made is asked for again.
-func dump(c *netlink.Conn, request, reply uint16, body []byte) (payloads [][]byte, err error) {
-	for range maxDumps {
-		if err := c.SetDeadline(time.Now().Add(answerWithin)); err != nil {
-			return nil, err
-		}
-		messages, err := c.Execute(netlink.Message{
-			Header: netlink.Header{Type: netlink.HeaderType(request), Flags: netlink.Request | netlink.Dump},
-			Data:   body,
-		})
-		if err != nil {
-			return nil, err
-		}
-		payloads = payloads[:0]
-		whole := true
-		for _, m := range messages {
-			whole = whole && m.Header.Flags&netlink.DumpInterrupted == 0
-			if m.Header.Type == netlink.HeaderType(reply) {
-				payloads = append(payloads, m.Data)
-			}
-		}
-		if whole {
-			return payloads, nil
-		}
-	}
-	return payloads, errChanging
-}
-
-var errChanging = errors.New("the list kept changing while it was read")
-
-// again opens a socket anew after an error, for what was left unread on it would
-// be taken for the next answer.
-func (r *Reader) again(c **netlink.Conn, family int) {
-	if *c != nil {
-		_ = (*c).Close() // nothing was written
-		*c = nil
-	}
-	_ = r.do(func() (err error) { // if it fails, the next reading says so
-		*c, err = netlink.Dial(family, nil)
-		return err
-	})
-}
-
-var errNoSocket = errors.New("no netlink socket can be opened")
-
 // readDevices adds interfaces, their qdiscs and their drivers' statistics.
 func (r *Reader) readDevices(s *Snapshot) {
-	if r.routes == nil {
-		if r.again(&r.routes, unix.NETLINK_ROUTE); r.routes == nil {
-			s.lacks("interfaces and qdiscs", errNoSocket)
-			return
-		}
-	}
 	links, err := r.links(s)
 	if err != nil {
 		s.lacks("interfaces", err)
-		r.again(&r.routes, unix.NETLINK_ROUTE)
 		return
 	}
-	qdiscs, err := listQdiscs(r.routes)
+	qdiscs, err := listQdiscs(&r.routes)
 	if err != nil {
 		s.lacks("qdiscs", err)
-		r.again(&r.routes, unix.NETLINK_ROUTE)
 	}
 	for _, q := range tops(qdiscs) {
 		r.cache.readQdisc(s, q)
@@ -223,45 +227,46 @@ func (r *Reader) readDevices(s *Snapshot) {
 }
 
 func (r *Reader) links(s *Snapshot) ([]link, error) {
-	links, err := listLinks(r.routes)
-	if err != nil {
-		return nil, err
-	}
+	links, err := listLinks(&r.routes)
 	for i := range links {
 		l := &links[i]
 		if l.kind == "" && !l.loopback && r.drivers != nil {
-			l.driver = r.drivers.name(linkKey{l.index, l.name})
+			l.driver = r.driver(linkKey{l.index, l.name})
 		}
 		s.links[l.index] = *l
 		r.cache.readLink(s, *l)
 	}
-	return links, nil
+	return links, err
 }
 
-func listLinks(c *netlink.Conn) ([]link, error) {
-	payloads, err := dump(c, unix.RTM_GETLINK, unix.RTM_NEWLINK, make([]byte, unix.SizeofIfInfomsg))
-	if err != nil {
-		return nil, err
-	}
-	links := make([]link, 0, len(payloads))
-	for _, b := range payloads {
-		if l, ok := parseLink(b); ok {
-			links = append(links, l)
-		}
-	}
-	return links, nil
+type linkKey struct {
+	index int
+	name  string
 }
 
-func listQdiscs(c *netlink.Conn) ([]qdisc, error) {
-	payloads, err := dump(c, unix.RTM_GETQDISC, unix.RTM_NEWQDISC, make([]byte, 20)) // struct tcmsg
-	if err != nil {
-		return nil, err
-	}
-	qdiscs := make([]qdisc, 0, len(payloads))
-	for _, b := range payloads {
-		if q, ok := parseQdisc(b); ok {
-			qdiscs = append(qdiscs, q)
+func (r *Reader) driver(key linkKey) string {
+	name, known := r.driverOf[key]
+	if !known {
+		if len(r.driverOf) > maxCached {
+			clear(r.driverOf)
 		}
+		name, _ = r.drivers.Driver(key.name) // "" stands for unknown
+		r.driverOf[key] = name
 	}
-	return qdiscs, nil
+	return name
+}
+
+// readDriver adds the statistics of an interface's own driver, where it may have any.
+func (r *Reader) readDriver(s *Snapshot, l link) {
+	if r.drivers == nil || l.loopback || !slices.Contains([]string{"", "veth", "dsa", "netdevsim"}, l.kind) {
+		return
+	}
+	all, err := r.drivers.Stats(l.name)
+	switch {
+	case err == nil:
+		r.cache.readDriver(s, l, all)
+	case errors.Is(err, unix.EOPNOTSUPP) || errors.Is(err, unix.ENODEV):
+	default:
+		s.lacks("driver statistics of "+l.name, err)
+	}
 }

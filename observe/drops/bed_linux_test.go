@@ -18,6 +18,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"pelt/internal/netns"
+	"pelt/internal/testenv"
 	"pelt/model"
 )
 
@@ -81,6 +82,7 @@ func (b *bed) settle(h *netns.Handle, name string, host byte) {
 // namespace makes one that is gone with the test.
 func namespace(t testing.TB) *netns.Handle {
 	t.Helper()
+	testenv.Root(t)
 	h, err := netns.New()
 	if err != nil {
 		t.Fatal(err)
@@ -326,7 +328,8 @@ var shared struct {
 
 func machine(t testing.TB) *Machine {
 	t.Helper()
-	shared.once.Do(func() { shared.machine, shared.err = Open(Config{}) })
+	testenv.Root(t)
+	shared.once.Do(func() { shared.machine, shared.err = Open(Verdicts) })
 	if shared.err != nil {
 		t.Fatalf("%+v", shared.err)
 	}

@@ -36,9 +36,9 @@ func BenchmarkDrop(b *testing.B) {
 			s := open(b, d.sender, false, connected(netip.MustParseAddrPort("127.0.0.1:9077")))
 			var p []*ebpf.Program
 			if c.live {
-				p = append(p, watch(b, LiveConfig{}).objects.Program)
+				p = append(p, watch(b).objects.Program)
 			} else {
-				m, err := Open(Config{})
+				m, err := Open(Verdicts)
 				if err != nil {
 					b.Fatal(err)
 				}
@@ -106,7 +106,7 @@ func BenchmarkDelivered(b *testing.B) {
 				without = round()
 				continue
 			}
-			m, err := Open(Config{})
+			m, err := Open(Verdicts)
 			if err != nil {
 				b.Fatal(err)
 			}

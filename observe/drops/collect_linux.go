@@ -49,7 +49,7 @@ func (m *Machine) collect(number uint16, sequences bool) (model.Drops, error) {
 			d.Unreadable += n.Unreadable
 		}
 		for _, s := range f.streams {
-			d.Overwritten += s.shelf.refused
+			d.Overwritten += s.store.refused
 		}
 		d.Flows = append(d.Flows, account)
 	}
@@ -118,7 +118,7 @@ func (c *collection) flow(f *flow, sums map[bpfTallyKey]bpfTally, sequences bool
 		return out
 	}
 	for _, s := range f.streams {
-		out.Streams = append(out.Streams, s.shelf.marks(func(id uint16) (uint16, bool) {
+		out.Streams = append(out.Streams, s.store.marks(func(id uint16) (uint16, bool) {
 			i, ok := c.site(uint32(id))
 			return uint16(i), ok
 		}))

@@ -9,15 +9,8 @@ import (
 	"pelt/model"
 )
 
-// Config is how much a Machine may take.
-type Config struct {
-	// Cells is how many verdicts its array holds at a time, over all streams;
-	// 4 B each, rounded up to a power of two. 0 takes 4194304.
-	Cells int
-	// Mode is the most that its tracks may ask for; "" takes model.DropsSeq.
-	// With model.DropsCount there is no array.
-	Mode model.DropMode
-}
+// Verdicts are as many as a machine for any trial holds at a time, 4 B each.
+const Verdicts = 1 << 22
 
 // TrackOptions is how one flow is watched.
 type TrackOptions struct {
@@ -28,35 +21,27 @@ type TrackOptions struct {
 	// becomes of fragments without a UDP header is followed too, at some cost
 	// for every packet that this kernel queues or receives.
 	Fragments bool
-	// Mode is model.DropsSeq or model.DropsCount; "" takes the machine's.
+	// Mode is model.DropsSeq or model.DropsCount; "" takes model.DropsSeq.
 	Mode model.DropMode
 }
 
-// Error is why drops can't be watched here.
+// Error is why drops can't be watched here, and what would help, in one line. With %+v it
+// tells all that is known, such as the verifier's log.
 type Error struct {
 	why    string
 	detail string
 	cause  error
 }
 
-// Error is one line.
 func (e *Error) Error() string { return e.why }
-
-// Why is one line: what is in the way, and what would help.
-func (e *Error) Why() string { return e.why }
-
-// Detail is all that is known, such as the verifier's log: many lines.
-func (e *Error) Detail() string { return e.detail }
-
 func (e *Error) Unwrap() error { return e.cause }
 
-// Format prints Detail for %+v, else Why.
+// Format prints the detail for %+v.
 func (e *Error) Format(f fmt.State, verb rune) {
-	if verb == 'v' && f.Flag('+') {
-		_, _ = io.WriteString(f, e.why+"\n"+e.detail)
-		return
-	}
 	_, _ = io.WriteString(f, e.why)
+	if verb == 'v' && f.Flag('+') {
+		_, _ = io.WriteString(f, "\n"+e.detail)
+	}
 }
 
 func refuse(why string, cause error) *Error {
@@ -68,24 +53,6 @@ func refuse(why string, cause error) *Error {
 }
 
 var errClosed = errors.New("the watch over drops is closed")
-
-// Stats is what became of the drops that the program saw, since Open, in
-// packets as the kernel counts them (super-packets singly).
-type Stats struct {
-	Exits map[string]uint64 // reason the program ended with -> times
-	// Missed is drops, of any traffic, for which the kernel ran no program,
-	// because both were running already on the same processor.
-	Missed uint64
-}
-
-// LiveConfig is what a live watch counts.
-type LiveConfig struct {
-	// Ports limits it to TCP and UDP from or to one of these, at most 16; empty
-	// counts all traffic.
-	Ports []uint16
-	// Namespace limits it to the network namespace with this inode; 0 counts all.
-	Namespace uint64
-}
 
 // LiveDrop is what one site dropped of one flow since the watch began.
 type LiveDrop struct {

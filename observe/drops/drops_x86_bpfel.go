@@ -196,7 +196,6 @@ const (
 	bpfVarLimitsType      = "limits_type"
 	bpfVarLivePort        = "live_port"
 	bpfVarLivePorts       = "live_ports"
-	bpfVarLiveSpace       = "live_space"
 	bpfVarNextSite        = "next_site"
 	bpfVarSiteFlagsType   = "site_flags_type"
 	bpfVarTapReason       = "tap_reason"
@@ -281,7 +280,6 @@ type bpfVariableSpecs struct {
 	LimitsType      *ebpf.VariableSpec `ebpf:"limits_type"`
 	LivePort        *ebpf.VariableSpec `ebpf:"live_port"`
 	LivePorts       *ebpf.VariableSpec `ebpf:"live_ports"`
-	LiveSpace       *ebpf.VariableSpec `ebpf:"live_space"`
 	NextSite        *ebpf.VariableSpec `ebpf:"next_site"`
 	SiteFlagsType   *ebpf.VariableSpec `ebpf:"site_flags_type"`
 	TapReason       *ebpf.VariableSpec `ebpf:"tap_reason"`
@@ -349,7 +347,6 @@ type bpfVariables struct {
 	LimitsType      *ebpf.Variable `ebpf:"limits_type"`
 	LivePort        *ebpf.Variable `ebpf:"live_port"`
 	LivePorts       *ebpf.Variable `ebpf:"live_ports"`
-	LiveSpace       *ebpf.Variable `ebpf:"live_space"`
 	NextSite        *ebpf.Variable `ebpf:"next_site"`
 	SiteFlagsType   *ebpf.Variable `ebpf:"site_flags_type"`
 	TapReason       *ebpf.Variable `ebpf:"tap_reason"`

@@ -41,12 +41,8 @@ func (w *follower) want(m *Machine) error {
 	if err != nil {
 		return err
 	}
-	for _, p := range []*ebpf.Program{w.objects.Queued, w.objects.Received} {
-		l, err := link.AttachTracing(link.TracingOptions{Program: p, AttachType: ebpf.AttachTraceRawTp})
-		if err != nil {
-			return errors.Join(explain("attach to a tracepoint for fragments", err), w.close())
-		}
-		w.hooks = append(w.hooks, l)
+	if w.hooks, err = attach(w.objects.Queued, w.objects.Received); err != nil {
+		return errors.Join(err, w.close())
 	}
 	return nil
 }
@@ -62,17 +58,9 @@ func (w *follower) done(m *Machine) error {
 
 // close may be called more than once.
 func (w *follower) close() error {
-	var errs []error
-	for _, l := range w.hooks {
-		errs = append(errs, l.Close())
-	}
-	for _, p := range []*ebpf.Program{w.objects.Queued, w.objects.Received} {
-		if p != nil {
-			errs = append(errs, p.Close())
-		}
-	}
+	err := detach(w.hooks, w.objects.Queued, w.objects.Received)
 	w.hooks, w.objects.Queued, w.objects.Received = nil, nil, nil
-	return errors.Join(errs...)
+	return err
 }
 
 // empty forgets the fragments: their identifiers come round.

@@ -11,6 +11,7 @@ import (
 	"github.com/google/nftables/binaryutil"
 	"github.com/google/nftables/expr"
 
+	"pelt/internal/testenv"
 	"pelt/model"
 )
 
@@ -97,7 +98,8 @@ func TestUnfollowedFragment(t *testing.T) {
 
 // Each track whose fragments are not followed says so, and the next one tries anew.
 func TestFollowingFails(t *testing.T) {
-	m, err := Open(Config{Cells: 1 << 16})
+	testenv.Root(t)
+	m, err := Open(1 << 16)
 	if err != nil {
 		t.Fatal(err)
 	}

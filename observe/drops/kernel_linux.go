@@ -4,11 +4,15 @@ package drops
 
 import (
 	"errors"
+	"fmt"
+	"io"
 	"os"
+	"slices"
 	"strings"
 
 	"github.com/cilium/ebpf"
 	"github.com/cilium/ebpf/btf"
+	"github.com/cilium/ebpf/link"
 	"golang.org/x/sys/unix"
 
 	"pelt/internal/kerneltypes"
@@ -91,17 +95,8 @@ func readReasons(spec *btf.Spec) reasons {
 		}
 		r.add(e, "")
 	}
-	if spec.TypeByName("skb_drop_reason", &e) == nil {
+	if spec.TypeByName("skb_drop_reason", &e) == nil { // the tracepoint's argument is one
 		r.add(e, reasonPrefix)
-		return r
-	}
-	for _, dir := range []string{"/sys/kernel/tracing", "/sys/kernel/debug/tracing"} {
-		if text, err := os.ReadFile(dir + "/events/skb/kfree_skb/format"); err == nil {
-			for v, n := range parseFormat(string(text)).names {
-				r.names[v] = n
-			}
-			break
-		}
 	}
 	return r
 }
@@ -157,6 +152,51 @@ func (k *kernel) load(spec *ebpf.CollectionSpec, objects any, maps map[string]*e
 		}
 	}
 	return nil
+}
+
+// attach attaches tracing programs, one after the other. An error has detached them again.
+func attach(programs ...*ebpf.Program) (hooks []link.Link, err error) {
+	for _, p := range programs {
+		hook, err := link.AttachTracing(link.TracingOptions{Program: p, AttachType: ebpf.AttachTraceRawTp})
+		if err != nil {
+			return nil, errors.Join(explain("attach to a tracepoint", err), detach(hooks))
+		}
+		hooks = append(hooks, hook)
+	}
+	return hooks, nil
+}
+
+// detach takes programs off in reverse: the second takes what the first has not done. Then it
+// closes programs and maps, of which those that were never loaded are nil.
+func detach(hooks []link.Link, objects ...io.Closer) error {
+	var all []error
+	for _, hook := range slices.Backward(hooks) {
+		all = append(all, hook.Close())
+	}
+	for _, x := range objects {
+		all = append(all, x.Close())
+	}
+	return errors.Join(all...)
+}
+
+// counters are the exits of a program, and how many drops, of any traffic, the kernel ran no
+// program for, because both were running already on the same processor.
+func counters(exits *ebpf.Map, first *ebpf.Program) (by [bpfExitReasonEXITS]uint64, missed uint64, err error) {
+	var cpus []bpfCounts
+	if err := exits.Lookup(uint32(0), &cpus); err != nil {
+		return by, 0, fmt.Errorf("read the program's exits: %w", err)
+	}
+	var nested uint64
+	for _, c := range cpus {
+		nested += c.Nested
+		for i, n := range c.Exit {
+			by[i] += n
+		}
+	}
+	if stats, err := first.Stats(); err == nil { // else the kernel does not tell
+		missed = stats.RecursionMisses - min(nested, stats.RecursionMisses)
+	}
+	return by, missed, nil
 }
 
 // explain makes one line of what the kernel answered.

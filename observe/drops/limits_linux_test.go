@@ -12,12 +12,14 @@ import (
 	"github.com/google/nftables/expr"
 	"golang.org/x/sys/unix"
 
+	"pelt/internal/testenv"
 	"pelt/model"
 )
 
 // A full table of sites loses names, not packets.
 func TestSitesFull(t *testing.T) {
-	m, err := Open(Config{Cells: 4096})
+	testenv.Root(t)
+	m, err := Open(4096)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -36,7 +38,8 @@ func TestSitesFull(t *testing.T) {
 
 // The table is emptied when no track refers to it, and names stay right.
 func TestSweep(t *testing.T) {
-	m, err := Open(Config{Cells: 4096})
+	testenv.Root(t)
+	m, err := Open(4096)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -84,51 +87,31 @@ func TestTap(t *testing.T) {
 		return unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_RCVBUF, 5000)
 	})
 	m := machine(t)
-	before, err := m.Stats()
-	if err != nil {
-		t.Fatal(err)
-	}
+	before := exits(t, m)
 	track(t, m, testTrial, "up", TrackOptions{}, model.Tuple{From: from.port, To: testPort})
 	b.dropFourth(b.receiver, nftables.ChainHookInput)
 	send(t, from, testTrial, 0, 1000, 64)
 	got := map[uint64]int{}
 	to.drain(t, testTrial, got)
 	sameAs(t, verdicts(t, collect(t, m, testTrial), "up", 0), got, 1000, "NETFILTER_DROP")
-	after, err := m.Stats()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if after.Exits["tap"]-before.Exits["tap"] < 900 {
-		t.Errorf("%d copies seen; want about 1000: the test shows nothing", after.Exits["tap"]-before.Exits["tap"])
+	if seen := exits(t, m)[bpfExitReasonEXIT_TAP] - before[bpfExitReasonEXIT_TAP]; seen < 900 {
+		t.Errorf("%d copies seen; want about 1000: the test shows nothing", seen)
 	}
 }
 
-// Counting takes no verdicts; a watch that counts only says so to who asks for more.
+// Counting takes no verdicts.
 func TestCount(t *testing.T) {
-	counting, err := Open(Config{Mode: model.DropsCount})
-	if err != nil {
-		t.Fatal(err)
+	b, from, _ := pair(t, false, wide)
+	m := machine(t)
+	b.dropFourth(b.receiver, nftables.ChainHookInput)
+	k := track(t, m, testTrial, "up", TrackOptions{Mode: model.DropsCount}, model.Tuple{From: from.port, To: testPort})
+	if k.Mode() != model.DropsCount || k.Why() != "" {
+		t.Errorf("mode %s, why %q", k.Mode(), k.Why())
 	}
-	defer counting.Close()
-	for _, c := range []struct {
-		name string
-		m    *Machine
-		mode model.DropMode
-		why  bool
-	}{{"asked for", machine(t), model.DropsCount, false}, {"no array", counting, model.DropsSeq, true}} {
-		t.Run(c.name, func(t *testing.T) {
-			b, from, _ := pair(t, false, wide)
-			b.dropFourth(b.receiver, nftables.ChainHookInput)
-			k := track(t, c.m, testTrial, "up", TrackOptions{Mode: c.mode}, model.Tuple{From: from.port, To: testPort})
-			if k.Mode() != model.DropsCount || (k.Why() != "") != c.why {
-				t.Errorf("mode %s, why %q", k.Mode(), k.Why())
-			}
-			send(t, from, testTrial, 0, 1000, 64)
-			d := collect(t, c.m, testTrial)
-			if n := total(d, "up").Packets; n != 250 || len(d.Flows[0].Streams) != 0 {
-				t.Errorf("%d packets, %d lists; want 250 and none", n, len(d.Flows[0].Streams))
-			}
-		})
+	send(t, from, testTrial, 0, 1000, 64)
+	d := collect(t, m, testTrial)
+	if n := total(d, "up").Packets; n != 250 || len(d.Flows[0].Streams) != 0 {
+		t.Errorf("%d packets, %d lists; want 250 and none", n, len(d.Flows[0].Streams))
 	}
 }
 
@@ -145,8 +128,6 @@ func TestRefusals(t *testing.T) {
 		"ports twice":   func() error { _, err := m.Track(2, "up", append(one, one...), TrackOptions{}); return err },
 		"no such mode":  func() error { _, err := m.Track(3, "up", one, TrackOptions{Mode: "all"}); return err },
 		"no such trial": func() error { _, err := m.Collect(4); return err },
-		"cells":         func() error { _, err := Open(Config{Cells: -1}); return err },
-		"machine mode":  func() error { _, err := Open(Config{Mode: model.DropsOff}); return err },
 	} {
 		if err := f(); err == nil {
 			t.Errorf("%s: no error", name)
@@ -157,9 +138,9 @@ func TestRefusals(t *testing.T) {
 	if n := len(m.trials); n != 1 {
 		t.Errorf("%d trials tracked; want 1", n)
 	}
-	free := m.space.free()
+	free := m.pages.free()
 	used := m.trials[testTrial].flows[0].streams[0].pages()
-	if free+used != len(m.space.owner) {
-		t.Errorf("%d pages free and %d used of %d", free, used, len(m.space.owner))
+	if free+used != len(m.pages.owner) {
+		t.Errorf("%d pages free and %d used of %d", free, used, len(m.pages.owner))
 	}
 }

@@ -7,7 +7,6 @@
 
 const volatile __u32 live_ports;             /* in the list; 0: all traffic */
 const volatile __u16 live_port[LIVE_PORTS];  /* host byte order; source or destination */
-const volatile __u32 live_space;             /* 0: all namespaces */
 
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
@@ -91,8 +90,6 @@ int live(__u64 *ctx)
 	if (!wanted_port(k.from_port, k.to_port) || (k.protocol != PROTO_UDP && k.protocol != PROTO_TCP && live_ports))
 		return leave(EXIT_LIVE_OTHER);
 	dev = place(ctx, skb, &s, true);
-	if (live_space && s.space != live_space)
-		return leave(EXIT_LIVE_OTHER);
 	k.site = site_id(&s, dev);
 	if (!k.site)
 		return leave(EXIT_LIVE_LOST);

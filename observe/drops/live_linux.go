@@ -18,7 +18,7 @@ import (
 type Live struct {
 	mu      sync.Mutex
 	objects liveObjects
-	hook    link.Link
+	hooks   []link.Link
 	names   names
 	closed  bool
 }
@@ -31,20 +31,18 @@ type liveObjects struct {
 	Exits   *ebpf.Map     `ebpf:"exits"`
 }
 
-// Watch begins a live watch. Errors are of type *Error.
-func Watch(c LiveConfig) (*Live, error) {
-	if len(c.Ports) > int(bpfLimitsLIVE_PORTS) {
-		return nil, refuse(fmt.Sprintf("watch drops: %d ports; want at most %d", len(c.Ports), bpfLimitsLIVE_PORTS), nil)
-	}
-	if c.Namespace>>32 != 0 {
-		return nil, refuse(fmt.Sprintf("watch drops: no namespace has the inode %d", c.Namespace), nil)
+// Watch begins a live watch. Ports, at most 16, limit it to TCP and UDP from or to one of
+// them; none counts all traffic. Errors are of type *Error.
+func Watch(ports []uint16) (*Live, error) {
+	if len(ports) > int(bpfLimitsLIVE_PORTS) {
+		return nil, refuse(fmt.Sprintf("watch drops: %d ports; want at most %d", len(ports), bpfLimitsLIVE_PORTS), nil)
 	}
 	k, err := examineKernel()
 	if err != nil {
 		return nil, err
 	}
-	l := &Live{names: names{reasons: k.reasons}}
-	if err := l.load(&k, c); err != nil {
+	l := &Live{names: newNames(k.reasons)}
+	if err := l.load(&k, ports); err != nil {
 		_ = l.Close() // the first error is the one that tells
 		return nil, err
 	}
@@ -52,26 +50,21 @@ func Watch(c LiveConfig) (*Live, error) {
 	return l, nil
 }
 
-func (l *Live) load(k *kernel, c LiveConfig) error {
+func (l *Live) load(k *kernel, wanted []uint16) error {
 	spec, err := loadBpf()
 	if err != nil {
 		return refuse("watch drops: the program is broken: "+err.Error(), err)
 	}
 	var ports [bpfLimitsLIVE_PORTS]uint16
-	copy(ports[:], c.Ports)
-	v := spec.Variables
-	err = errors.Join(v["live_ports"].Set(uint32(len(c.Ports))), v["live_port"].Set(ports), v["live_space"].Set(uint32(c.Namespace)))
-	if err != nil {
+	copy(ports[:], wanted)
+	if err := errors.Join(spec.Variables["live_ports"].Set(uint32(len(wanted))), spec.Variables["live_port"].Set(ports)); err != nil {
 		return refuse("watch drops: "+err.Error(), err)
 	}
 	if err := k.load(spec, &l.objects, nil); err != nil {
 		return err
 	}
-	l.hook, err = link.AttachTracing(link.TracingOptions{Program: l.objects.Program, AttachType: ebpf.AttachTraceRawTp})
-	if err != nil {
-		return explain("attach to the kfree_skb tracepoint", err)
-	}
-	return nil
+	l.hooks, err = attach(l.objects.Program)
+	return err
 }
 
 // Read tells what was dropped since Watch. Counts only grow.
@@ -95,15 +88,15 @@ func (l *Live) Read() (LiveAccount, error) {
 	if err := entries.Err(); err != nil {
 		return a, fmt.Errorf("read the flows: %w", err)
 	}
-	stats, err := readStats(l.objects.Exits, l.objects.Program)
+	exits, missed, err := counters(l.objects.Exits, l.objects.Program)
 	if err != nil {
 		return a, err
 	}
-	a.Lost, a.Missed = stats.Exits[exitNames[bpfExitReasonEXIT_LIVE_LOST]], stats.Missed
+	a.Lost, a.Missed = exits[bpfExitReasonEXIT_LIVE_LOST], missed
 	if err := l.names.refresh(l.objects.Sites); err != nil {
 		return a, err
 	}
-	if stats.Exits[exitNames[bpfExitReasonEXIT_LIVE_REST]] > 0 {
+	if exits[bpfExitReasonEXIT_LIVE_REST] > 0 {
 		for id := range l.names.places {
 			if err := l.objects.Rest.Lookup(id, &n); err != nil {
 				return a, fmt.Errorf("read what found no room: %w", err)
@@ -168,18 +161,6 @@ func (l *Live) Close() error {
 		return nil
 	}
 	l.closed = true
-	var errs []error
-	if l.hook != nil {
-		errs = append(errs, l.hook.Close())
-	}
 	o := l.objects
-	if o.Program != nil {
-		errs = append(errs, o.Program.Close())
-	}
-	for _, m := range []*ebpf.Map{o.Flows, o.Rest, o.Sites, o.Exits} {
-		if m != nil {
-			errs = append(errs, m.Close())
-		}
-	}
-	return errors.Join(errs...)
+	return detach(l.hooks, o.Program, o.Flows, o.Rest, o.Sites, o.Exits)
 }

@@ -6,6 +6,7 @@ import (
 	"net"
 	"net/netip"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -18,9 +19,9 @@ import (
 	"pelt/internal/netns"
 )
 
-func watch(t testing.TB, c LiveConfig) *Live {
+func watch(t testing.TB, ports ...uint16) *Live {
 	t.Helper()
-	l, err := Watch(c)
+	l, err := Watch(ports)
 	if err != nil {
 		t.Fatalf("%+v", err)
 	}
@@ -32,8 +33,8 @@ func watch(t testing.TB, c LiveConfig) *Live {
 	return l
 }
 
-// read waits until no more is told: a host delivers what is sent when it finds time.
-func read(t testing.TB, l *Live) LiveAccount {
+// read waits until no more is told of a namespace: a host delivers what is sent when it finds time.
+func read(t testing.TB, l *Live, h *netns.Handle) LiveAccount {
 	t.Helper()
 	last := ^uint64(0)
 	for same := 0; ; time.Sleep(10 * time.Millisecond) {
@@ -41,6 +42,7 @@ func read(t testing.TB, l *Live) LiveAccount {
 		if err != nil {
 			t.Fatal(err)
 		}
+		a.Drops = slices.DeleteFunc(a.Drops, func(d LiveDrop) bool { return d.Site.Namespace != inode(t, h) })
 		sum := a.Lost
 		for _, d := range a.Drops {
 			sum += d.Packets
@@ -56,7 +58,7 @@ func read(t testing.TB, l *Live) LiveAccount {
 // The live watch tells any traffic by site and flow.
 func TestLive(t *testing.T) {
 	b, _, _ := pair(t, false, wide)
-	l := watch(t, LiveConfig{Namespace: inode(t, b.receiver)})
+	l := watch(t)
 	b.rule(b.receiver, nftables.ChainHookInput, &expr.Verdict{Kind: expr.VerdictDrop})
 	for _, c := range []struct {
 		name, protocol string
@@ -117,7 +119,7 @@ func TestLive(t *testing.T) {
 			if c.protocol == "icmp" {
 				to = netip.AddrPortFrom(to.Addr(), 0)
 			}
-			a := read(t, l)
+			a := read(t, l, b.receiver)
 			for _, d := range a.Drops {
 				if d.From == netip.AddrPortFrom(address(c.six, 1), from) && d.To == to && d.Protocol == c.protocol && d.ICMP == c.icmp {
 					s := d.Site
@@ -133,16 +135,15 @@ func TestLive(t *testing.T) {
 			t.Errorf("not among %+v", a)
 		})
 	}
-	if a := read(t, l); a.Lost != 0 {
+	if a := read(t, l, b.receiver); a.Lost != 0 {
 		t.Errorf("%d lost", a.Lost)
 	}
 }
 
-// Ports and namespaces that were not asked for are not told.
+// Ports that were not asked for are not told.
 func TestLiveFilter(t *testing.T) {
 	b, _, _ := pair(t, false, wide)
-	ports := watch(t, LiveConfig{Ports: []uint16{7001, 7002}})
-	elsewhere := watch(t, LiveConfig{Namespace: inode(t, b.sender)})
+	ports := watch(t, 7001, 7002)
 	b.rule(b.receiver, nftables.ChainHookInput, &expr.Verdict{Kind: expr.VerdictDrop})
 	sent := map[uint16]uint64{7000: 3, 7001: 5, 7002: 7}
 	for port, n := range sent {
@@ -150,20 +151,13 @@ func TestLiveFilter(t *testing.T) {
 		send(t, s, testTrial, 0, n, 64)
 	}
 	got := map[uint16]uint64{}
-	for _, d := range read(t, ports).Drops {
-		if d.Site.Namespace == inode(t, b.receiver) {
-			got[d.To.Port()] += d.Packets
-		}
+	for _, d := range read(t, ports, b.receiver).Drops {
+		got[d.To.Port()] += d.Packets
 	}
 	if got[7000] != 0 || got[7001] != 5 || got[7002] != 7 {
 		t.Errorf("by port: %v; want 5 to 7001 and 7 to 7002", got)
 	}
-	for _, d := range read(t, elsewhere).Drops {
-		if d.To.Addr() == address(false, 2) && d.Site.Function == "nft_do_chain" {
-			t.Errorf("of another namespace: %+v", d)
-		}
-	}
-	if _, err := Watch(LiveConfig{Ports: make([]uint16, 17)}); err == nil {
+	if _, err := Watch(make([]uint16, 17)); err == nil {
 		t.Error("17 ports: no error")
 	}
 }
@@ -186,7 +180,7 @@ func (b *bed) came(h *netns.Handle) (n uint64) {
 func TestLiveFull(t *testing.T) {
 	b, _, _ := pair(t, false, wide)
 	b.rule(b.receiver, nftables.ChainHookInput, &expr.Verdict{Kind: expr.VerdictDrop})
-	l := watch(t, LiveConfig{Namespace: inode(t, b.receiver)})
+	l := watch(t)
 	const flows = 18_000
 	before := b.came(b.receiver)
 	s := open(t, b.sender, false)
@@ -199,7 +193,7 @@ func TestLiveFull(t *testing.T) {
 		}
 	}
 	var sum, rest uint64
-	a := read(t, l)
+	a := read(t, l, b.receiver)
 	for _, d := range a.Drops {
 		if d.Site.Reason != "NETFILTER_DROP" {
 			continue
@@ -217,7 +211,7 @@ func TestLiveFull(t *testing.T) {
 // A frame that is no IP is told by its type.
 func TestLiveARP(t *testing.T) {
 	b, _, _ := pair(t, false, wide)
-	l := watch(t, LiveConfig{Namespace: inode(t, b.receiver)})
+	l := watch(t)
 	b.do(b.sender, func() error {
 		fd, err := unix.Socket(unix.AF_PACKET, unix.SOCK_RAW|unix.SOCK_CLOEXEC, 0)
 		if err != nil {
@@ -230,7 +224,7 @@ func TestLiveARP(t *testing.T) {
 		return unix.Sendto(fd, frame, 0, &unix.SockaddrLinklayer{Ifindex: b.va, Halen: 6})
 	})
 	until(t, "the frame", func() bool {
-		for _, d := range read(t, l).Drops {
+		for _, d := range read(t, l, b.receiver).Drops {
 			if d.Protocol == "ether-0x1234" && d.Packets == 1 && d.Site.Interface == "vb" && !d.From.IsValid() {
 				return true
 			}

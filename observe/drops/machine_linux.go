@@ -4,8 +4,6 @@ package drops
 
 import (
 	"errors"
-	"fmt"
-	"slices"
 	"sync"
 	"time"
 	"unsafe"
@@ -13,8 +11,6 @@ import (
 	"github.com/cilium/ebpf"
 	"github.com/cilium/ebpf/link"
 	"golang.org/x/sys/unix"
-
-	"pelt/model"
 )
 
 // Machine is the program in the kernel with its maps. One serves any number of
@@ -22,16 +18,15 @@ import (
 type Machine struct {
 	mu      sync.Mutex
 	kernel  kernel
-	mode    model.DropMode
 	objects objects
 	hooks   []link.Link // the first program's is the first
 	cells   []uint32    // the verdicts
 	dirty   []uint64    // of each page of them
 	newest  []uint64    // of each slot: bpfNewest, two words
 	visited uint64      // when the reader last came, ns of the monotonic clock
-	space   space
-	slots   ring
-	flows   ring
+	pages   pagePool
+	slots   idPool
+	flows   idPool
 	trials  map[uint16]*trial
 	follow  follower // of fragments
 	names   names
@@ -59,39 +54,17 @@ type objects struct {
 	Fragments *ebpf.Variable `ebpf:"fragments_wanted"`
 }
 
-const (
-	defaultCells = 1 << 22
-	maxCells     = 1 << 28 // 1 GiB
-)
-
-// Open loads the program and attaches it. Errors are of type *Error.
-func Open(c Config) (*Machine, error) {
-	if c.Cells < 0 || c.Cells > maxCells {
-		return nil, refuse(fmt.Sprintf("watch drops: %d verdicts; want 0 to %d", c.Cells, maxCells), nil)
-	}
-	if c.Mode == "" {
-		c.Mode = model.DropsSeq
-	}
-	if c.Mode != model.DropsSeq && c.Mode != model.DropsCount {
-		return nil, refuse(fmt.Sprintf("watch drops: no mode %q; want seq or count", c.Mode), nil)
-	}
-	if c.Cells == 0 {
-		c.Cells = defaultCells
-	}
-	pages := 1
-	if c.Mode == model.DropsSeq {
-		for pages*pageCells < c.Cells {
-			pages *= 2
-		}
-	}
+// Open loads the program and attaches it. Its array holds so many verdicts at a time, over all
+// streams: a power of two, 1024 or more. Errors are of type *Error.
+func Open(verdicts int) (*Machine, error) {
 	k, err := examineKernel()
 	if err != nil {
 		return nil, err
 	}
-	m := &Machine{kernel: k, mode: c.Mode, trials: map[uint16]*trial{}, names: names{reasons: k.reasons},
-		slots: ring{used: make([]bool, bpfLimitsSTREAMS)}, flows: ring{used: make([]bool, bpfLimitsFLOWS)}}
+	m := &Machine{kernel: k, trials: map[uint16]*trial{}, names: newNames(k.reasons),
+		slots: idPool{used: make([]bool, bpfLimitsSTREAMS)}, flows: idPool{used: make([]bool, bpfLimitsFLOWS)}}
 	m.flows.used[0] = true // no flow
-	if err := m.load(pages); err != nil {
+	if err := m.load(verdicts / pageCells); err != nil {
 		_ = m.Close() // the first error is the one that tells
 		return nil, err
 	}
@@ -107,12 +80,8 @@ func (m *Machine) load(pages int) error {
 	if err := m.kernel.load(spec, &m.objects, nil); err != nil {
 		return err
 	}
-	for _, p := range []*ebpf.Program{m.objects.Program, m.objects.Nested} {
-		hook, err := link.AttachTracing(link.TracingOptions{Program: p, AttachType: ebpf.AttachTraceRawTp})
-		if err != nil {
-			return explain("attach to the kfree_skb tracepoint", err)
-		}
-		m.hooks = append(m.hooks, hook)
+	if m.hooks, err = attach(m.objects.Program, m.objects.Nested); err != nil {
+		return err
 	}
 	// What the first one left for the second before that was there.
 	if err := m.objects.Exits.Put(uint32(0), make([]bpfCounts, ebpf.MustPossibleCPU())); err != nil {
@@ -121,14 +90,11 @@ func (m *Machine) load(pages int) error {
 	if m.newest, err = mapped[uint64](m.objects.Newest); err != nil {
 		return err
 	}
-	if m.mode != model.DropsSeq {
-		return nil
-	}
 	if m.cells, err = mapped[uint32](m.objects.Verdicts); err != nil {
 		return err
 	}
 	m.dirty, err = mapped[uint64](m.objects.Dirty)
-	m.space.owner = make([]*stream, pages)
+	m.pages.owner = make([]*stream, pages)
 	return err
 }
 
@@ -152,16 +118,6 @@ func unmap[T uint32 | uint64](s []T) error {
 	return unix.Munmap(unsafe.Slice((*byte)(unsafe.Pointer(&s[0])), len(s)*int(unsafe.Sizeof(one))))
 }
 
-// Probe says why drops can't be watched here; nil if they can. It loads the
-// program, attaches it and takes it out again.
-func Probe() error {
-	m, err := Open(Config{Mode: model.DropsCount})
-	if err != nil {
-		return err
-	}
-	return m.Close()
-}
-
 // Why is what this kernel does not let the machine tell, one line; "" if nothing.
 func (m *Machine) Why() string {
 	m.mu.Lock()
@@ -173,44 +129,16 @@ func (m *Machine) Why() string {
 	return why
 }
 
-// Stats tells what became of the drops that the program saw.
-func (m *Machine) Stats() (Stats, error) {
+// Missed is how many drops, of any traffic since Open, the kernel ran no program for, because
+// both were running already on the same processor. Packets count as the kernel counts them.
+func (m *Machine) Missed() (uint64, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.closed {
-		return Stats{}, errClosed
+		return 0, errClosed
 	}
-	return readStats(m.objects.Exits, m.objects.Program)
-}
-
-func readStats(exits *ebpf.Map, p *ebpf.Program) (Stats, error) {
-	var cpus []bpfCounts
-	if err := exits.Lookup(uint32(0), &cpus); err != nil {
-		return Stats{}, fmt.Errorf("read the program's exits: %w", err)
-	}
-	s := Stats{Exits: map[string]uint64{}}
-	var nested uint64
-	for _, c := range cpus {
-		nested += c.Nested
-		for i, n := range c.Exit {
-			if n > 0 {
-				s.Exits[exitNames[i]] += n
-			}
-		}
-	}
-	if stats, err := p.Stats(); err == nil { // else the kernel does not tell
-		s.Missed = stats.RecursionMisses - min(nested, stats.RecursionMisses)
-	}
-	return s, nil
-}
-
-var exitNames = [bpfExitReasonEXITS]string{
-	bpfExitReasonEXIT_NOTED: "noted", bpfExitReasonEXIT_TAP: "tap", bpfExitReasonEXIT_NOT_IP: "not-ip",
-	bpfExitReasonEXIT_NOT_UDP: "not-udp", bpfExitReasonEXIT_FRAGMENT: "fragment", bpfExitReasonEXIT_OUT_OF_SIGHT: "out-of-sight",
-	bpfExitReasonEXIT_SHORT: "short", bpfExitReasonEXIT_FOREIGN: "foreign", bpfExitReasonEXIT_STRANGER: "stranger",
-	bpfExitReasonEXIT_UNREADABLE: "unreadable", bpfExitReasonEXIT_REST: "rest", bpfExitReasonEXIT_REMEMBERED: "remembered",
-	bpfExitReasonEXIT_LIVE: "live", bpfExitReasonEXIT_LIVE_REST: "live-rest", bpfExitReasonEXIT_LIVE_LOST: "live-lost",
-	bpfExitReasonEXIT_LIVE_OTHER: "live-other",
+	_, missed, err := counters(m.objects.Exits, m.objects.Program)
+	return missed, err
 }
 
 // Close takes the program out of the kernel. Tracks that are left are closed.
@@ -228,33 +156,20 @@ func (m *Machine) Close() error {
 
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	var all []error
-	for _, hook := range slices.Backward(m.hooks) { // the second takes what the first has not done
-		all = append(all, hook.Close())
-	}
-	all = append(all, m.follow.close(), unmap(m.cells), unmap(m.dirty), unmap(m.newest))
-	m.cells, m.dirty, m.newest = nil, nil, nil
 	o := m.objects
-	for _, p := range []*ebpf.Program{o.Program, o.Nested} {
-		if p != nil {
-			all = append(all, p.Close())
-		}
-	}
-	for _, x := range []*ebpf.Map{o.Streams, o.Tallies, o.Rests, o.Verdicts, o.Dirty, o.Newest, o.Held, o.Sites, o.Exits} {
-		if x != nil {
-			all = append(all, x.Close())
-		}
-	}
-	return errors.Join(all...)
+	err := errors.Join(detach(m.hooks), m.follow.close(), unmap(m.cells), unmap(m.dirty), unmap(m.newest), detach(nil,
+		o.Program, o.Nested, o.Streams, o.Tallies, o.Rests, o.Verdicts, o.Dirty, o.Newest, o.Held, o.Sites, o.Exits))
+	m.cells, m.dirty, m.newest = nil, nil, nil
+	return err
 }
 
-// ring hands out numbers, those given back last.
-type ring struct {
+// idPool hands out numbers, those given back last.
+type idPool struct {
 	used []bool
 	next int
 }
 
-func (r *ring) take() (uint32, bool) {
+func (r *idPool) take() (uint32, bool) {
 	for range r.used {
 		i := r.next
 		r.next = (r.next + 1) % len(r.used)
@@ -266,4 +181,4 @@ func (r *ring) take() (uint32, bool) {
 	return 0, false
 }
 
-func (r *ring) give(i uint32) { r.used[i] = false }
+func (r *idPool) give(i uint32) { r.used[i] = false }

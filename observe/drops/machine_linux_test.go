@@ -4,6 +4,7 @@ package drops
 
 import (
 	"errors"
+	"fmt"
 	"net"
 	"net/netip"
 	"runtime"
@@ -20,44 +21,37 @@ import (
 	"github.com/vishvananda/netlink"
 	"golang.org/x/sys/unix"
 
+	"pelt/internal/testenv"
 	"pelt/model"
 )
 
-func TestProbe(t *testing.T) {
-	if err := Probe(); err != nil {
-		t.Fatalf("%+v", err)
-	}
-}
-
 // Three faults at once on one path, and each packet has the right one's name.
 func TestThreeFaults(t *testing.T) {
-	attempts(t, func(t *testing.T) uint64 { return threeFaults(t, nil) })
+	threeFaults(t, nil)
 }
 
 // The same while send calls elsewhere drop packets on the same processors: soft
 // interrupts come while the program runs.
 func TestInterrupted(t *testing.T) {
-	attempts(t, func(t *testing.T) uint64 {
-		return threeFaults(t, func(b *bed) (stop func()) {
-			h := namespace(t)
-			b.rule(h, nftables.ChainHookOutput, &expr.Verdict{Kind: expr.VerdictDrop})
-			s := open(t, h, false, connected(netip.MustParseAddrPort("127.0.0.1:9")))
-			var done atomic.Bool
-			var busy sync.WaitGroup
-			for range runtime.NumCPU() {
-				busy.Go(func() {
-					for p := make([]byte, 64); !done.Load(); {
-						header(p, testTrial+1, 0)
-						_, _ = unix.Write(s.fd, p) // refused by the rule
-					}
-				})
-			}
-			return func() { done.Store(true); busy.Wait() }
-		})
+	threeFaults(t, func(b *bed) (stop func()) {
+		h := namespace(t)
+		b.rule(h, nftables.ChainHookOutput, &expr.Verdict{Kind: expr.VerdictDrop})
+		s := open(t, h, false, connected(netip.MustParseAddrPort("127.0.0.1:9")))
+		var done atomic.Bool
+		var busy sync.WaitGroup
+		for range runtime.NumCPU() {
+			busy.Go(func() {
+				for p := make([]byte, 64); !done.Load(); {
+					header(p, testTrial+1, 0)
+					_, _ = unix.Write(s.fd, p) // refused by the rule
+				}
+			})
+		}
+		return func() { done.Store(true); busy.Wait() }
 	})
 }
 
-func threeFaults(t *testing.T, beside func(*bed) (stop func())) (unseen uint64) {
+func threeFaults(t *testing.T, beside func(*bed) (stop func())) {
 	b, from, to := pair(t, false, slowReader...)
 	// The queue must be full, however slow the sender is beside others: it takes an
 	// eighth of what can be sent, of 106 B each.
@@ -69,7 +63,7 @@ func threeFaults(t *testing.T, beside func(*bed) (stop func())) (unseen uint64) 
 	b.tbf(b.sender, "va", rate, 30_000)
 	b.dropFourth(b.receiver, nftables.ChainHookInput)
 	m := machine(t)
-	before, err := m.Stats()
+	before, err := m.Missed()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -93,26 +87,24 @@ func threeFaults(t *testing.T, beside func(*bed) (stop func())) (unseen uint64) 
 	if len(by) != 3 || total(d, "up").Packets != uint64(len(said)) {
 		t.Errorf("%v; tallies %+v", by, d.Flows[0].Counts)
 	}
-	unseen = 20_000 - uint64(len(said)) - uint64(len(got))
-	after, err := m.Stats()
+	after, err := m.Missed()
 	if err != nil {
 		t.Fatal(err)
 	}
-	// Without the second program some hundred are; what is left is told.
-	missed := after.Missed - before.Missed
+	unseen := 20_000 - uint64(len(said)) - uint64(len(got))
+	named(t, 20_000-uint64(len(got)), unseen)
+	// Without the second program some hundred are missed; five may be of any traffic of this host.
+	missed := after - before
 	t.Logf("%v of %d B/s, %d unseen, %d missed", by, rate, unseen, missed)
-	if missed > 5 { // of any traffic of this host
-		return max(unseen, missed)
+	if missed > 5+hidden {
+		t.Errorf("%d runs of the program were missed", missed)
 	}
-	return unseen
 }
 
 // What a router drops on the way is told in its namespace:
 //
 //	sender va ──── vb receiver (forwards) ra ──── rb far 10.78.0.2
-func TestRouter(t *testing.T) { attempts(t, router) }
-
-func router(t *testing.T) (unseen uint64) {
+func TestRouter(t *testing.T) {
 	b := newBed(t)
 	far := namespace(t)
 	b.do(b.receiver, func() error {
@@ -131,6 +123,8 @@ func router(t *testing.T) (unseen uint64) {
 			return errors.Join(netlink.AddrAdd(l, a), netlink.LinkSetUp(l))
 		})
 	}
+	b.awaitUp(b.receiver, "ra") // else packets wait for the neighbour's address
+	b.awaitUp(far, "rb")
 	b.sysctl(b.receiver, "net/ipv4/ip_forward", "1")
 	b.link(b.sender, "va", func(l netlink.Link) error {
 		return netlink.RouteAdd(&netlink.Route{LinkIndex: l.Attrs().Index, Gw: net.IPv4(10, 77, 0, 2),
@@ -146,21 +140,20 @@ func router(t *testing.T) (unseen uint64) {
 	got := map[uint64]int{}
 	to.drain(t, testTrial, got)
 	said := verdicts(t, collect(t, m, testTrial), "up", 0)
+	unseen := uint64(0)
 	for q := range uint64(1000) {
-		if _, named := said[q]; !named && got[q] == 0 {
+		if _, ok := said[q]; !ok && got[q] == 0 {
 			unseen++
+			got[q] = 1
 		}
 	}
-	if unseen > 0 {
-		return unseen
-	}
+	named(t, unseen+uint64(len(said)), unseen)
 	sameAs(t, said, got, 1000, "NETFILTER_DROP|NEIGH_QUEUEFULL")
 	for q, s := range said {
 		if s.Namespace != inode(t, b.receiver) || s.Interface != "ra" && s.Interface != "vb" || !s.Received {
 			t.Fatalf("sequence %d: %+v", q, s)
 		}
 	}
-	return 0
 }
 
 // Without rights there is one line, and nothing is left behind.
@@ -174,7 +167,7 @@ func TestDenied(t *testing.T) {
 			result <- err
 			return
 		}
-		m, err := Open(Config{})
+		m, err := Open(Verdicts)
 		if err == nil {
 			_ = m.Close()
 		}
@@ -182,13 +175,14 @@ func TestDenied(t *testing.T) {
 	}()
 	err := <-result
 	var e *Error
-	if !errors.As(err, &e) || !strings.Contains(e.Why(), "run as root") || strings.Contains(e.Why(), "\n") || !errors.Is(err, unix.EPERM) {
+	if !errors.As(err, &e) || !strings.Contains(e.Error(), "run as root") || strings.Contains(e.Error(), "\n") || !errors.Is(err, unix.EPERM) {
 		t.Errorf("%+v", err)
 	}
 }
 
 // A program that the verifier refuses makes one line; the log is in the detail.
 func TestRefusedProgram(t *testing.T) {
+	testenv.Root(t)
 	spec, err := loadBpf()
 	if err != nil {
 		t.Fatal(err)
@@ -204,14 +198,15 @@ func TestRefusedProgram(t *testing.T) {
 	}
 	err = k.load(spec, &o, nil)
 	var e *Error
-	if !errors.As(err, &e) || !strings.Contains(e.Why(), "R5 !read_ok") || strings.Contains(e.Why(), "\n") || !strings.Contains(e.Detail(), "\n") {
+	if !errors.As(err, &e) || !strings.Contains(e.Error(), "R5 !read_ok") || strings.Contains(e.Error(), "\n") || !strings.Contains(fmt.Sprintf("%+v", e), "\n") {
 		t.Errorf("%v\n%+v", err, err)
 	}
 }
 
 // A closed machine refuses, and its tracks close quietly.
 func TestClosed(t *testing.T) {
-	m, err := Open(Config{Cells: 1024})
+	testenv.Root(t)
+	m, err := Open(1024)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -228,12 +223,12 @@ func TestClosed(t *testing.T) {
 	if _, err := m.Track(1, "up", []model.Tuple{{From: 1, To: 2}}, TrackOptions{}); err == nil {
 		t.Error("Track: no error")
 	}
-	if _, err := m.Stats(); err == nil {
+	if _, err := m.Missed(); err == nil {
 		t.Error("Stats: no error")
 	}
 }
 
-// The kernel names its reasons, and the program's own numbers are named too.
+// The kernel names its reasons.
 func TestNames(t *testing.T) {
 	k, err := examineKernel()
 	if err != nil {
@@ -242,11 +237,6 @@ func TestNames(t *testing.T) {
 	for _, n := range []string{"NOT_SPECIFIED", "SOCKET_RCVBUFF", "NETFILTER_DROP"} {
 		if v := k.reasons.value(n); v == 0 || k.reasons.name(v) != n {
 			t.Errorf("%s: %d, %s", n, v, k.reasons.name(v))
-		}
-	}
-	for i, n := range exitNames {
-		if n == "" {
-			t.Errorf("exit %d has no name", i)
 		}
 	}
 }

@@ -15,17 +15,21 @@ import (
 
 // names turns the kernel's sites into words.
 type names struct {
-	reasons reasons
-	places  map[uint32]place
-	symbols map[uint64]symbol
-	hidden  bool // the kernel shows no addresses
-	unread  error
-	faces   map[face]string
+	reasons    reasons
+	places     map[uint32]place
+	symbols    map[uint64]symbol
+	hidden     bool // the kernel shows no addresses
+	unread     error
+	interfaces map[interfaceKey]string
 }
 
-// face is an interface of a namespace.
-type face struct {
-	space, index uint32
+func newNames(r reasons) names {
+	return names{reasons: r, places: map[uint32]place{}, symbols: map[uint64]symbol{}, interfaces: map[interfaceKey]string{}}
+}
+
+// interfaceKey is an interface of a namespace.
+type interfaceKey struct {
+	namespace, index uint32
 }
 
 type place struct {
@@ -35,12 +39,6 @@ type place struct {
 
 // refresh takes in sites that the table has gained.
 func (n *names) refresh(sites *ebpf.Map) error {
-	if n.places == nil {
-		n.places, n.symbols = map[uint32]place{}, map[uint64]symbol{}
-	}
-	if n.faces == nil {
-		n.faces = map[face]string{}
-	}
 	var (
 		key     bpfSiteKey
 		value   bpfSite
@@ -54,7 +52,7 @@ func (n *names) refresh(sites *ebpf.Map) error {
 		p := place{key: key, name: text(value.Name[:])}
 		n.places[value.Id] = p
 		if p.name != "" {
-			n.faces[face{key.Space, key.Iface}] = p.name
+			n.interfaces[interfaceKey{key.Space, key.Iface}] = p.name
 		}
 		if _, ok := n.symbols[key.Location]; !ok {
 			n.symbols[key.Location] = symbol{}
@@ -117,7 +115,7 @@ func (n *names) site(id uint32) (s model.Site, ok bool) {
 		s.Namespace = 0
 	}
 	if s.Interface = p.name; s.Interface == "" && s.Namespace != 0 {
-		s.Interface = n.faces[face{p.key.Space, p.key.Iface}]
+		s.Interface = n.interfaces[interfaceKey{p.key.Space, p.key.Iface}]
 	}
 	return s, true
 }
@@ -139,10 +137,7 @@ func (n *names) learn() {
 	if err != nil {
 		return
 	}
-	if n.faces == nil {
-		n.faces = map[face]string{}
-	}
 	for _, i := range list {
-		n.faces[face{uint32(st.Ino), uint32(i.Index)}] = i.Name
+		n.interfaces[interfaceKey{uint32(st.Ino), uint32(i.Index)}] = i.Name
 	}
 }

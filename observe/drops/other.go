@@ -23,13 +23,10 @@ func unsupported() *Error {
 }
 
 // Open fails.
-func Open(Config) (*Machine, error) { return nil, unsupported() }
-
-// Probe fails.
-func Probe() error { return unsupported() }
+func Open(int) (*Machine, error) { return nil, unsupported() }
 
 // Watch fails.
-func Watch(LiveConfig) (*Live, error) { return nil, unsupported() }
+func Watch([]uint16) (*Live, error) { return nil, unsupported() }
 
 // Why says what the machine can't tell.
 func (*Machine) Why() string { return unsupported().why }
@@ -45,8 +42,8 @@ func (*Machine) Collect(uint16) (model.Drops, error) { return model.Drops{}, uns
 // Counts is not supported here.
 func (*Machine) Counts(uint16) (model.Drops, error) { return model.Drops{}, unsupported() }
 
-// Stats fails.
-func (*Machine) Stats() (Stats, error) { return Stats{}, unsupported() }
+// Missed fails.
+func (*Machine) Missed() (uint64, error) { return 0, unsupported() }
 
 // Close does nothing.
 func (*Machine) Close() error { return nil }

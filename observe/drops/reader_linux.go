@@ -46,7 +46,7 @@ func (m *Machine) stopReading() {
 	}
 }
 
-// drain moves all verdicts from the array to their streams' shelves.
+// drain moves all verdicts from the array to their streams' stores.
 func (m *Machine) drain() {
 	before := m.visited
 	m.visited = kernelclock.Now()
@@ -54,10 +54,10 @@ func (m *Machine) drain() {
 		if atomic.LoadUint64(&m.dirty[number]) == 0 || atomic.SwapUint64(&m.dirty[number], 0) == 0 {
 			continue
 		}
-		if number >= len(m.space.owner) { // the mapping is whole pages long
+		if number >= len(m.pages.owner) { // the mapping is whole pages long
 			return
 		}
-		s := m.space.owner[number]
+		s := m.pages.owner[number]
 		if s == nil {
 			continue // of a track that is closed
 		}
@@ -73,10 +73,10 @@ func (m *Machine) drain() {
 			verdict := atomic.SwapUint32(&m.cells[i], 0)
 			sequence, ok := s.sequence(uint32(i), verdict, atomic.LoadUint64(&m.newest[2*s.slot]))
 			if !ok {
-				s.shelf.refused++
+				s.store.refused++
 				continue
 			}
-			s.shelf.put(sequence, uint16(verdict), m.later)
+			s.store.put(sequence, uint16(verdict), m.later)
 		}
 	}
 }

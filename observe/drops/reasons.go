@@ -2,9 +2,7 @@ package drops
 
 import (
 	"fmt"
-	"regexp"
 	"strconv"
-	"strings"
 )
 
 // reasons are this kernel's names of drop reasons.
@@ -34,21 +32,4 @@ func (r reasons) value(name string) uint32 {
 		}
 	}
 	return 0
-}
-
-// { 6, "SOCKET_RCVBUFF" } in the print format of the tracepoint.
-var formatReason = regexp.MustCompile(`\{\s*(\d{1,10}|0x[0-9a-fA-F]{1,8})\s*,\s*"([A-Za-z0-9_]{1,64})"\s*\}`)
-
-// parseFormat reads the names from the tracepoint's own description,
-// events/skb/kfree_skb/format in tracefs.
-func parseFormat(text string) reasons {
-	r := reasons{names: map[uint32]string{}}
-	for _, m := range formatReason.FindAllStringSubmatch(text, -1) {
-		v, err := strconv.ParseUint(m[1], 0, 32)
-		if err != nil {
-			continue
-		}
-		r.names[uint32(v)] = strings.TrimPrefix(m[2], reasonPrefix)
-	}
-	return r
 }

@@ -37,7 +37,7 @@ enum exit_reason {
 	EXIT_LIVE,        /* counted in the live view */
 	EXIT_LIVE_REST,   /* counted there by site only: no room for its flow */
 	EXIT_LIVE_LOST,   /* no room for its site */
-	EXIT_LIVE_OTHER,  /* of a port or namespace that was not asked for */
+	EXIT_LIVE_OTHER,  /* of a port that was not asked for */
 	EXITS,
 };
 

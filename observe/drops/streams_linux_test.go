@@ -14,6 +14,7 @@ import (
 	"github.com/google/nftables/expr"
 	"golang.org/x/sys/unix"
 
+	"pelt/internal/testenv"
 	"pelt/model"
 )
 
@@ -37,8 +38,8 @@ func sameAs(t *testing.T, said map[uint64]model.Site, got map[uint64]int, n uint
 			missing++
 		}
 		if named != (got[q] == 0) {
-			stats, _ := machine(t).Stats()
-			t.Fatalf("sequence %d: arrived %d times, verdict %v %+v; the program missed %d", q, got[q], named, site, stats.Missed)
+			missed, _ := machine(t).Missed()
+			t.Fatalf("sequence %d: arrived %d times, verdict %v %+v; the program missed %d", q, got[q], named, site, missed)
 		}
 		if named && !matches(reason, site.Reason) {
 			t.Fatalf("sequence %d: %+v; want %s", q, site, reason)
@@ -62,18 +63,24 @@ func collect(t *testing.T, m *Machine, trial uint16) model.Drops {
 	return d
 }
 
+// exits are how often the program ended for each reason.
+func exits(t *testing.T, m *Machine) [bpfExitReasonEXITS]uint64 {
+	t.Helper()
+	by, _, err := counters(m.objects.Exits, m.objects.Program)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return by
+}
+
 // settle waits until no more drops are seen: packets may still be on their way.
 func settle(t *testing.T, m *Machine) {
 	t.Helper()
 	var last uint64
 	for still, begun := 0, time.Now(); still < 3 && time.Since(begun) < 5*time.Second; still++ {
 		time.Sleep(10 * time.Millisecond)
-		s, err := m.Stats()
-		if err != nil {
-			t.Fatal(err)
-		}
 		var seen uint64
-		for _, n := range s.Exits {
+		for _, n := range exits(t, m) {
 			seen += n
 		}
 		if seen != last {
@@ -132,20 +139,15 @@ func TestSegments(t *testing.T) {
 				b.ethtool(b.sender, "va", setScatterGather, 0)
 				at, hook = b.sender, nftables.ChainHookOutput
 			}
-			before, err := m.Stats()
-			if err != nil {
-				t.Fatal(err)
-			}
+			before := exits(t, m)
 			b.dropFourth(at, hook) // by the first sequence: each second buffer
 			sendSegments(t, from, testTrial, buffers, k, 100)
 			got := map[uint64]int{}
 			to.drain(t, testTrial, got)
 			d := collect(t, m, testTrial)
-			after, err := m.Stats()
-			if err != nil {
-				t.Fatal(err)
-			}
-			if n := after.Exits["noted"] + after.Exits["unreadable"] - before.Exits["noted"] - before.Exits["unreadable"]; n != buffers/2 {
+			after := exits(t, m)
+			const noted, unreadable = bpfExitReasonEXIT_NOTED, bpfExitReasonEXIT_UNREADABLE
+			if n := after[noted] + after[unreadable] - before[noted] - before[unreadable]; n != buffers/2 {
 				t.Errorf("%d packets dropped; want %d super-packets", n, buffers/2)
 			}
 			sum := total(d, "up")
@@ -247,7 +249,8 @@ func TestTrialsAtOnce(t *testing.T) {
 
 // A run of many times the array's size stays exact, as the reader keeps up.
 func TestWindow(t *testing.T) {
-	m, err := Open(Config{Cells: 2048})
+	testenv.Root(t)
+	m, err := Open(2048)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -282,7 +285,8 @@ func TestWindow(t *testing.T) {
 
 // A damaged packet that claims a sequence far away takes no name from the losses after it.
 func TestDamagedSequence(t *testing.T) {
-	m, err := Open(Config{Cells: 1 << 18})
+	testenv.Root(t)
+	m, err := Open(1 << 18)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -311,7 +315,8 @@ func TestDamagedSequence(t *testing.T) {
 
 // A stream may go on for long before it loses its first packet, or the next.
 func TestLongWithoutLoss(t *testing.T) {
-	m, err := Open(Config{Cells: 2048})
+	testenv.Root(t)
+	m, err := Open(2048)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -340,7 +345,8 @@ func TestLongWithoutLoss(t *testing.T) {
 
 // What comes faster than the reader is counted.
 func TestOverwritten(t *testing.T) {
-	m, err := Open(Config{Cells: 1024})
+	testenv.Root(t)
+	m, err := Open(1024)
 	if err != nil {
 		t.Fatal(err)
 	}

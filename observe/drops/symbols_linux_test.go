@@ -5,11 +5,14 @@ package drops
 import (
 	"fmt"
 	"testing"
+
+	"pelt/internal/testenv"
 )
 
 // The functions are read once, and again when modules came or went, or for an
 // address that none holds.
 func TestKernelFunctions(t *testing.T) {
+	testenv.Root(t)
 	const most = 5
 	fault := ""
 	for range most {

@@ -114,14 +114,11 @@ func (m *Machine) flow(t *trial, name string, streams int, o TrackOptions) (f *f
 		return f, false, nil
 	}
 	if o.Mode == "" {
-		o.Mode = m.mode
+		o.Mode = model.DropsSeq
 	}
 	f = &flow{name: name, mode: o.Mode, streams: make([]*stream, streams), tuples: make([]map[model.Tuple]bool, streams)}
 	if o.Mode != model.DropsSeq && o.Mode != model.DropsCount {
 		return nil, false, fmt.Errorf("track drops of flow %q: no mode %q; want seq or count", name, o.Mode)
-	}
-	if o.Mode == model.DropsSeq && m.mode != model.DropsSeq {
-		f.mode, f.why = model.DropsCount, "this watch counts only"
 	}
 	var ok bool
 	if f.id, ok = m.flows.take(); !ok {
@@ -129,7 +126,7 @@ func (m *Machine) flow(t *trial, name string, streams int, o TrackOptions) (f *f
 	}
 	pages := 0
 	if f.mode == model.DropsSeq {
-		if pages = m.space.share(streams, o.Packets); pages == 0 {
+		if pages = m.pages.share(streams, o.Packets); pages == 0 {
 			f.mode, f.why = model.DropsCount, "no room for verdicts beside the other trials of this process"
 		}
 	}
@@ -141,7 +138,7 @@ func (m *Machine) flow(t *trial, name string, streams int, o TrackOptions) (f *f
 		}
 		f.streams[i], f.tuples[i] = s, map[model.Tuple]bool{}
 		m.newest[2*s.slot], m.newest[2*s.slot+1] = 0, kernelclock.Now()
-		if pages > 0 && m.space.take(s, pages) {
+		if pages > 0 && m.pages.take(s, pages) {
 			clear(m.cells[s.base : s.base+1<<s.bits])
 			continue
 		}
@@ -239,7 +236,7 @@ func (m *Machine) forget(number uint16, f *flow) error {
 				errs = append(errs, present(m.objects.Streams.Delete(k)))
 			}
 		}
-		m.space.give(s)
+		m.pages.give(s)
 		m.slots.give(s.slot)
 	}
 	if f.follow {
@@ -306,6 +303,7 @@ func (m *Machine) sweep() error {
 		next = 0
 		errs = append(errs, m.objects.NextSite.Set(next))
 	}
-	m.names.places = nil
+	clear(m.names.places)
+	clear(m.names.symbols)
 	return errors.Join(append(errs, m.objects.FirstSite.Set(next))...)
 }

@@ -25,8 +25,8 @@ func TestOpenThatComesToNothing(t *testing.T) {
 			`it gives no shell: it said "This account is currently not available."; it ended with exit status 255`},
 		{"an answer wrongly calculated", func(f *fake) { f.greets = "@@0123456789abcdef 1338 Linux\n" }, "it gives no shell"},
 		{"never ends", func(f *fake) { f.greets = strings.Repeat("\x00ab\xff", 100<<10) }, `it gives no shell: it said "abab`},
-		{"no processors", func(f *fake) { f.part[partStat] = "" }, "its /proc/stat does not tell of the processors"},
-		{"the loop never begins", func(f *fake) { f.deaf = true }, "its shell did not take the loop within 30s"},
+		{"no processors", func(f *fake) { f.part["/proc/stat"] = "" }, "its /proc/stat does not tell of the processors"},
+		{"no request is answered", func(f *fake) { f.deaf = true }, "the router did not answer within 10s"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -142,7 +142,40 @@ func TestDeadConnection(t *testing.T) {
 		if f.starts != 2 || out.Samples < 25 {
 			t.Errorf("%d starts, %+v", f.starts, out)
 		}
-		gaps(t, out.Gaps, "not observed from t=0.0 s to t=65.0 s: the connection was closed: killed")
+		gaps(t, out.Gaps, "not observed from t=0.0 s to t=66.0 s: the connection was closed: killed")
+		if err := errors.Join(w.Close(), r.Close()); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// An answer that a trial left owed is waited for by the next one, which asks only then.
+func TestAnswerOwedByTheTrialBefore(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFake(t)
+		r := f.open(Options{})
+		f.set(func() {
+			f.slow = func(since time.Duration) time.Duration {
+				if len(f.asked) == 3 { // the first of a trial
+					return 1500 * time.Millisecond
+				}
+				return 0
+			}
+		})
+		before := r.Begin(1)
+		before.Snapshot(model.MomentMeasure)
+		time.Sleep(100 * time.Millisecond)
+		begun := time.Now()
+		if err := before.Close(); err != nil || time.Since(begun) > 0 {
+			t.Errorf("closed after %v: %v", time.Since(begun), err)
+		}
+		w := r.Begin(2)
+		w.Snapshot(model.MomentStart)
+		w.Snapshot(model.MomentEnd)
+		o := w.Report()
+		if c := counter(o, "dev.eth0.rx_packets"); c.Name == "" || len(o.Unread) > 0 || f.most != 1 {
+			t.Errorf("%d requests at once, %+v", f.most, o)
+		}
 		if err := errors.Join(w.Close(), r.Close()); err != nil {
 			t.Error(err)
 		}

@@ -3,8 +3,8 @@
 //
 // A way to start the shell comes in; what the router is, what its processors did
 // and what its kernel counted go out. Nothing is installed or changed there: one
-// connection holds one loop of /bin/sh, which reads a line for each sample and
-// answers with the kernel's own files, so that it ends with the connection.
+// connection holds one /bin/sh, which answers each request with the kernel's own
+// files, between two marked lines, and ends with the connection.
 //
 // A router that does not answer leaves a gap that is said, never a figure: no
 // failure here ends a trial. All times within a trial are of the router's uptime

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"pelt/model"
+	"pelt/observe/counters"
 )
 
 // learned is what the answers to the questions before the first trial make known.
@@ -26,7 +27,7 @@ func (linux) finish(f *model.RouterFacts, told map[string]string) {
 	if told != nil && f.System == "openwrt" {
 		told["openwrt"] = f.System // offload looks at the settings of OpenWrt only there
 	}
-	f.After = texts(questions, told, "after")
+	f.After = texts(questions, told, askAfter)
 	f.Offload = also(f.Offload, offload(told))
 	f.Tuning = also(f.Tuning, tuning(told))
 }
@@ -50,11 +51,9 @@ func learn(told map[string]string, first sample, hostDevices bool) learned {
 		f.System, f.Firmware = "openwrt", setting(release, "DISTRIB_DESCRIPTION")
 	}
 	f.Firmware = cmp.Or(f.Firmware, setting(told["os"], "PRETTY_NAME"))
-	f.CPU, f.Cores = processorName(told["cpuinfo"]), len(first.cores)
-	if rest, ok := strings.CutPrefix(told["memory"], "MemTotal:"); ok {
-		n, _ := strconv.ParseUint(firstWord([]byte(rest)), 10, 50)
-		f.MemoryBytes = n << 10
-	}
+	name, part, _ := counters.ParseCPUInfo(told["cpuinfo"])
+	f.CPU, f.Cores = oneLine(cmp.Or(name, armPart(part))), len(first.cores)
+	f.MemoryBytes = counters.ParseMemory(told["memory"])
 	if text, ok := strings.CutPrefix(told["namespace"], "net:["); ok {
 		l.namespace, _ = strconv.ParseUint(strings.TrimSuffix(text, "]"), 10, 64)
 	}
@@ -67,9 +66,9 @@ func learn(told map[string]string, first sample, hostDevices bool) learned {
 		told["steering"] = ""
 	}
 	f.Offload, f.Tuning = offload(told), tuning(told)
-	f.Before = texts(questions, told, "before")
+	f.Before = texts(questions, told, askBefore)
 	for _, q := range questions {
-		if q.needed && strings.Contains(q.when, "before") && told[q.name] == "" {
+		if q.needed && strings.Contains(q.when, askBefore) && told[q.name] == "" {
 			f.Untold = append(f.Untold, q.name+": the router told nothing")
 		}
 	}
@@ -108,33 +107,17 @@ func setting(text, name string) string {
 	return ""
 }
 
-// processorName is the best name of /proc/cpuinfo, whose keys differ by
-// architecture; "" if it has none, as on arm64.
-func processorName(cpuinfo string) string {
-	for _, key := range []string{"model name", "cpu model", "Model", "Hardware", "system type", "CPU part"} {
-		for line := range strings.Lines(cpuinfo) {
-			name, value, ok := strings.Cut(line, ":")
-			if ok && strings.TrimSpace(name) == key && strings.TrimSpace(value) != "" {
-				if key == "CPU part" {
-					return armPart(strings.TrimSpace(value))
-				}
-				return oneLine(value)
-			}
-		}
-	}
-	return ""
-}
-
 // armPart names the cores that routers have (arch/arm64/include/asm/cputype.h).
 func armPart(part string) string {
-	for _, p := range []struct{ part, name string }{
-		{"0xc07", "ARM Cortex-A7"}, {"0xc08", "ARM Cortex-A8"}, {"0xc09", "ARM Cortex-A9"}, {"0xc0f", "ARM Cortex-A15"},
-		{"0xd03", "ARM Cortex-A53"}, {"0xd04", "ARM Cortex-A35"}, {"0xd05", "ARM Cortex-A55"}, {"0xd07", "ARM Cortex-A57"},
-		{"0xd08", "ARM Cortex-A72"}, {"0xd09", "ARM Cortex-A73"}, {"0xd0a", "ARM Cortex-A75"}, {"0xd0b", "ARM Cortex-A76"},
-	} {
-		if part == p.part {
-			return p.name
-		}
+	name, known := map[string]string{
+		"0xc07": "A7", "0xc08": "A8", "0xc09": "A9", "0xc0f": "A15", "0xd03": "A53", "0xd04": "A35", "0xd05": "A55",
+		"0xd07": "A57", "0xd08": "A72", "0xd09": "A73", "0xd0a": "A75", "0xd0b": "A76",
+	}[part]
+	switch {
+	case known:
+		return "ARM Cortex-" + name
+	case part == "":
+		return ""
 	}
 	return "ARM, part " + part
 }
@@ -165,17 +148,24 @@ func offload(told map[string]string) (out []string) {
 			if t.hardware {
 				how = "in hardware, as far as the device can"
 			}
-			say("real: nft's flowtable %s takes flows of %s past the rules %s", t.name, cmp.Or(t.devices, "no device"), how)
+			devices := cmp.Or(t.devices, "no device")
+			say("real: nft's flowtable %s takes flows of %s past the rules %s", t.name, devices, how)
 		}
 	}
 	for line := range strings.Lines(told["ip link, xdp"]) {
-		if f := strings.Fields(line); len(f) > 1 && strings.HasSuffix(f[1], ":") {
-			say("real: an XDP program sees the packets that %s receives before the kernel's own path does", strings.TrimSuffix(f[1], ":"))
+		f := strings.Fields(line) // 3: wan@if2: <UP> mtu 1500 xdp qdisc noqueue
+		if len(f) < 2 {
+			continue
+		}
+		if device, ok := strings.CutSuffix(f[1], ":"); ok {
+			say("real: an XDP program sees the packets that %s receives before the kernel's own path does", device)
 		}
 	}
 	for _, c := range []struct{ key, how string }{{"software", "in software"}, {"hardware", "in hardware"}} {
 		for line := range strings.Lines(told["conntrack flags"]) {
-			if n, err := strconv.Atoi(strings.TrimSpace(strings.TrimPrefix(line, c.key+" "))); err == nil && strings.HasPrefix(line, c.key+" ") && (n > 0 || len(tables) > 0) {
+			count, ok := strings.CutPrefix(line, c.key+" ")
+			n, err := strconv.Atoi(strings.TrimSpace(count))
+			if ok && err == nil && (n > 0 || len(tables) > 0) {
 				say("real: %d tracked connections were offloaded %s when it was asked", n, c.how)
 			}
 		}
@@ -232,13 +222,14 @@ func tuning(told map[string]string) (out []string) {
 		path, mask, _ := strings.Cut(strings.TrimSpace(line), ":")
 		where := strings.Split(path, "/") // /sys/class/net/eth0/queues/rx-0/rps_cpus
 		if len(where) == 8 && strings.Trim(mask, "0,") != "" {
-			out = append(out, fmt.Sprintf("%s %s is steered to cores %s (rps_cpus, a mask)", where[4], where[6], mask))
+			const format = "%s %s is steered to cores %s (rps_cpus, a mask)"
+			out = append(out, fmt.Sprintf(format, where[4], where[6], mask))
 		}
 	}
 	for line := range strings.Lines(told["tc -s qdisc"]) {
 		f := strings.Fields(line) // qdisc fq_codel 0: dev eth0 root ...
-		if dev := slices.Index(f, "dev"); len(f) > 1 && f[0] == "qdisc" && f[1] != "noqueue" && dev > 0 && slices.Contains(f, "root") && dev+1 < len(f) {
-			out = append(out, f[1]+" queues on "+f[dev+1])
+		if len(f) > 5 && f[0] == "qdisc" && f[1] != "noqueue" && f[3] == "dev" && f[5] == "root" {
+			out = append(out, f[1]+" queues on "+f[4])
 		}
 	}
 	for line := range strings.Lines(told["sysctl"]) {

@@ -108,7 +108,7 @@ func TestProcessorName(t *testing.T) {
 		{"processor : 0\nmodel name\t: ARMv7 Processor rev 5 (v7l)\nHardware : Generic DT based system\n", "ARMv7 Processor rev 5 (v7l)"},
 		{"", ""},
 	} {
-		if got := processorName(c.cpuinfo); got != c.want {
+		if got := learn(map[string]string{"cpuinfo": c.cpuinfo}, sample{}, false).facts.CPU; got != c.want {
 			t.Errorf("%q: %q, want %q", c.cpuinfo, got, c.want)
 		}
 	}

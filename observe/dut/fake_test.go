@@ -13,7 +13,7 @@ import (
 	"time"
 )
 
-// fake is a router without a kernel: it takes the script for read and answers
+// fake is a router without a kernel: it takes the setup for read and answers
 // requests with samples of its own clock. It runs in the time of a synctest bubble.
 type fake struct {
 	t    *testing.T
@@ -23,7 +23,7 @@ type fake struct {
 	boot    string
 	booted  time.Time                                // its uptime counts from here
 	slow    func(since time.Duration) time.Duration  // how long its answer takes to what is asked so long after it was made; nil is at once
-	part    map[int]string                           // parts that stand for what it would say
+	part    map[string]string                        // files that stand for what it would say
 	facts   string                                   // sections with @@ for the marker
 	system  string                                   // as uname -s has it
 	rest    float64                                  // its uptime from which no packet passes
@@ -44,7 +44,7 @@ type fake struct {
 
 func newFake(t *testing.T) *fake {
 	now := time.Now()
-	return &fake{t: t, born: now, booted: now.Add(-1000 * time.Second), boot: "boot-1", system: "Linux", rest: 1013.3, part: map[int]string{},
+	return &fake{t: t, born: now, booted: now.Add(-1000 * time.Second), boot: "boot-1", system: "Linux", rest: 1013.3, part: map[string]string{},
 		busy: func(up float64) (float64, float64) { return 75 * up, 25 * up }}
 }
 
@@ -96,30 +96,27 @@ func (f *fake) start(context.Context) (*Shell, error) {
 	return s, nil
 }
 
-// listen takes the script and then the requests, whether it answers or not.
+var requestLine = regexp.MustCompile(`^echo '(@@[0-9a-f]+ )B (\d+)'; (\w+) `)
+
+// listen takes the setup and the requests, whether it answers or not.
 func (f *fake) listen(in io.Reader, out io.Writer, requests chan<- string, hangs bool) {
-	mark := ""
-	for lines, inScript := bufio.NewReader(in), true; ; {
+	for lines := bufio.NewReader(in); ; {
 		line, err := lines.ReadString('\n')
 		if err != nil {
 			return
 		}
-		m := helloLine.FindStringSubmatch(line)
+		m, request := helloLine.FindStringSubmatch(line), requestLine.FindStringSubmatch(line)
 		switch {
 		case hangs:
 		case f.greets != "":
 			_, _ = io.WriteString(out, f.greets)
 			return
 		case m != nil:
-			mark = m[1]
-			_, _ = io.WriteString(out, "Welcome to the router\n\n"+mark+" 1339 "+f.system+"\n")
+			_, _ = io.WriteString(out, "Welcome to the router\n\n"+m[1]+" 1339 "+f.system+"\n")
 		case f.deaf:
-		case inScript && strings.HasPrefix(line, "done"):
-			inScript = false
-			_, _ = io.WriteString(out, mark+" B 0\n"+mark+" E 0\n")
-		case !inScript:
+		case request != nil:
 			f.set(func() { f.pending++; f.most = max(f.most, f.pending) })
-			requests <- mark + " " + strings.TrimSpace(line)
+			requests <- strings.Join(request[1:], " ")
 		}
 	}
 }
@@ -160,12 +157,12 @@ func (f *fake) sample() string {
 	softirq, idle := f.busy(up)
 	packets := min(up, f.rest) * 1000
 	core := fmt.Sprintf("0 0 0 %.0f 0 0 %.0f 0", idle, softirq)
-	part := map[int]string{
-		partUptime: fmt.Sprintf("%.2f 1.00\n", up),
-		partStat:   fmt.Sprintf("cpu %s\ncpu0 %s\nbtime %d\n", core, core, f.born.Unix()),
-		partDev:    fmt.Sprintf("eth0: 0 %.0f 0 0 0 0 0 0 0 0 0 0 0 0 0 0\n", packets),
-		partBoot:   f.boot + "\n",
-		partShell:  fmt.Sprintf("7 (sh) S 1 1 1 0 -1 0 0 0 0 0 %.0f 0 0 0 20\n", up*100*f.cost),
+	part := map[string]string{
+		"/proc/uptime":                    fmt.Sprintf("%.2f 1.00\n", up),
+		"/proc/stat":                      fmt.Sprintf("cpu %s\ncpu0 %s\nbtime %d\n", core, core, f.born.Unix()),
+		"/proc/net/dev":                   fmt.Sprintf("eth0: 0 %.0f 0 0 0 0 0 0 0 0 0 0 0 0 0 0\n", packets),
+		"/proc/sys/kernel/random/boot_id": f.boot + "\n",
+		"/proc/$$/stat":                   fmt.Sprintf("7 (sh) S 1 1 1 0 -1 0 0 0 0 0 %.0f 0 0 0 20\n", up*100*f.cost),
 	}
 	for i, text := range f.part {
 		part[i] = text

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"pelt/internal/netns"
+	"pelt/internal/testenv"
 	"pelt/model"
 )
 
@@ -33,16 +34,14 @@ func TestMain(m *testing.M) {
 	_, _ = io.WriteString(s.In, "exec 3<&0; echo $$; exec sleep 1000\n")
 	line, _ := bufio.NewReader(s.Out).ReadString('\n')
 	fmt.Print(line)
-	select {}
+	time.Sleep(time.Hour) // without cgo, select {} alone is a deadlock to the runtime
 }
 
 // shells are those that the loop must run in; sh is Debian's dash.
 var shells = [][]string{{"sh"}, {"busybox", "ash"}, {"bash"}}
 
 func TestLocalRouter(t *testing.T) {
-	if os.Geteuid() != 0 && os.Getenv("CI") == "" {
-		t.Skip("needs root, for a namespace of its own")
-	}
+	testenv.Root(t)
 	ns, err := netns.New()
 	if err != nil {
 		t.Fatal(err)
@@ -54,6 +53,7 @@ func TestLocalRouter(t *testing.T) {
 	}
 	for _, shell := range shells {
 		t.Run(strings.Join(shell, " "), func(t *testing.T) {
+			testenv.Tool(t, shell[0])
 			r, err := Open(context.Background(), "router", "the lab", local(ns.Do, shell[0], shell[1:]...), Options{Period: 50 * time.Millisecond})
 			if err != nil {
 				t.Fatal(err)
@@ -82,6 +82,7 @@ func TestLocalRouter(t *testing.T) {
 
 // kill -9 leaves no shell, whatever holds its input.
 func TestLocalShellDiesWithTheProcess(t *testing.T) {
+	testenv.Tool(t, "sh", "sleep")
 	cmd := exec.Command("/proc/self/exe")
 	cmd.Env = append(os.Environ(), holder+"=1")
 	out, err := cmd.StdoutPipe()
@@ -116,6 +117,7 @@ func TestLocalShellDiesWithTheProcess(t *testing.T) {
 
 // A shell that ignores the end of its input is killed.
 func TestCloseDoesNotHang(t *testing.T) {
+	testenv.Tool(t, "sh", "sleep")
 	s, err := Local(func(f func() error) error { return f() })(context.Background())
 	if err != nil {
 		t.Fatal(err)

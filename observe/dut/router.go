@@ -42,7 +42,7 @@ type Router struct {
 	boot    string // of the last sample
 	up      float64
 	era     int // how often the router was seen to have restarted
-	outages outages
+	events  []event
 	account account
 	closed  bool
 }
@@ -84,7 +84,7 @@ func (r *Router) open(ctx context.Context) error {
 		_ = s.close() // what came first tells more
 		return err
 	}
-	asked, err := s.exchange(ctx, "before", factsWithin)
+	asked, err := s.exchange(ctx, askBefore, factsWithin)
 	if ctx.Err() != nil {
 		_ = s.close() // as above
 		return ctx.Err()
@@ -106,7 +106,7 @@ func (r *Router) open(ctx context.Context) error {
 
 // firstSample shows that the router tells what a watch needs.
 func firstSample(ctx context.Context, s *session) (sample, error) {
-	a, err := s.exchange(ctx, "sample", sampleWithin)
+	a, err := s.exchange(ctx, askSample, sampleWithin)
 	if err != nil {
 		return sample{}, err
 	}
@@ -141,7 +141,7 @@ func (r *Router) Finish(ctx context.Context) model.RouterFacts {
 	why := "the connection was closed"
 	var told map[string]string
 	if s != nil {
-		asked, err := s.exchange(ctx, "after", factsWithin)
+		asked, err := s.exchange(ctx, askAfter, factsWithin)
 		told, why = s.mark.sections(asked.body), ""
 		if err != nil {
 			why = err.Error()
@@ -209,13 +209,9 @@ func (r *Router) keep(life context.Context, s *session) {
 // current returns the connection, nil while there is none. mu is held. Whoever looks
 // first notes the loss.
 func (r *Router) current() *session {
-	if s := r.session; s != nil {
-		select {
-		case <-s.done:
-			r.session = nil
-			r.outages.begin(time.Now(), s.why, true)
-		default:
-		}
+	if s := r.session; s != nil && s.gone() {
+		r.session = nil
+		r.trouble(s.why)
 	}
 	return r.session
 }
@@ -225,14 +221,14 @@ func (r *Router) retry(life context.Context) *session {
 	s, err := r.connect(life)
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.outages.tried(err)
-	if err != nil || r.closed {
-		if err == nil {
-			_ = s.close()
-		}
+	switch {
+	case err != nil:
+		r.trouble(err.Error())
+		return nil
+	case r.closed:
+		_ = s.close()
 		return nil
 	}
 	r.session = s
-	r.outages.end(time.Now())
 	return s
 }

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"pelt/model"
+	"pelt/observe/counters"
 )
 
 // routerOSError says that what was taken for a shell is the console of MikroTik's
@@ -22,7 +23,8 @@ type routerOSError struct {
 func (e *routerOSError) Unwrap() error { return e.error }
 
 // routerOSWords are how RouterOS takes a command of a shell.
-var routerOSWords = regexp.MustCompile(`bad command name \w+ \(line \d+ column \d+\)|expected end of command \(line|syntax error \(line \d+ column|RouterOS|MikroTik`)
+var routerOSWords = regexp.MustCompile(`bad command name \w+ \(line \d+ column \d+\)|` +
+	`expected end of command \(line|syntax error \(line \d+ column|RouterOS|MikroTik`)
 
 func isRouterOS(err error) bool { return routerOSWords.MatchString(err.Error()) }
 
@@ -43,7 +45,7 @@ func (*routerOS) hello(m marker) string {
 	return fmt.Sprintf(":put \"\"; :put (\"%s \" . (%d + %d) . \" RouterOS\")\n", m, helloLeft, helloRight)
 }
 
-func (*routerOS) script(marker) string { return "" }
+func (*routerOS) setup(marker) string { return "" }
 
 var routerOSSample = []question{
 	{name: "resource", command: "/system resource print"},
@@ -68,7 +70,7 @@ var routerOSQuestions = []question{
 // no other.
 func (*routerOS) request(m marker, number, what string) string {
 	asked := routerOSSample
-	if what != "sample" {
+	if what != askSample {
 		asked = routerOSQuestions
 	}
 	var b strings.Builder
@@ -132,12 +134,12 @@ func (o *routerOS) sample(r reply) (sample, error) {
 				c.ticks = before.ticks
 			}
 		}
-		c.ticks.pass(past, busy, irq)
-		if n < maxCores && (len(s.cores) == 0 || s.cores[len(s.cores)-1].number < n) {
+		pass(&c.ticks, past, busy, irq)
+		if n < counters.MaxCores && (len(s.cores) == 0 || s.cores[len(s.cores)-1].number < n) {
 			s.cores = append(s.cores, c)
 		}
 	}
-	s.all.pass(past, load, irqs/float64(max(1, len(rows))))
+	pass(&s.all, past, load, irqs/float64(max(1, len(rows))))
 	tracking := fields(told["tracking"])
 	s.connections, s.connectionsMax = whole([]byte(tracking["total-entries"])), whole([]byte(tracking["max-entries"]))
 	if mhz, ok := leading(all["cpu-frequency"]); ok && mhz > 0 {
@@ -160,7 +162,7 @@ var (
 
 // pass adds a time in seconds at a load, of which irq is one part; RouterOS does not
 // name the others.
-func (t *ticks) pass(past, load, irq float64) {
+func pass(t *counters.Ticks, past, load, irq float64) {
 	const perSecond = 1e4 // finer than a percent of a tenth of a second
 	irq = min(irq, load)
 	t[2] += uint64(past * (load - irq) * perSecond)
@@ -228,14 +230,17 @@ func routerOSTime(text string) (seconds float64, ok bool) {
 func (*routerOS) learn(told map[string]string, first sample, _ bool) learned {
 	all, board := fields(told["/system resource print"]), fields(told["/system routerboard print"])
 	f := model.RouterFacts{
-		System: "routeros", Model: strings.TrimSpace(board["model"] + " " + all["board-name"]), Firmware: strings.TrimSpace("RouterOS " + all["version"]),
-		CPU: all["cpu"], Cores: len(first.cores), Before: texts(routerOSQuestions, told, "before"), Offload: routerOSOffload(told),
+		System: "routeros", Model: strings.TrimSpace(board["model"] + " " + all["board-name"]),
+		Firmware: strings.TrimSpace("RouterOS " + all["version"]), CPU: all["cpu"], Cores: len(first.cores),
+		Before: texts(routerOSQuestions, told, askBefore), Offload: routerOSOffload(told),
 		Untold: []string{
-			"RouterOS tells a core's load and the part of it in interrupts; all else of the load stands as system time, and softirqs have no line of their own",
-			"RouterOS has no kernel files: neither its counters nor its backlog's drops nor what the watch costs are told",
+			"RouterOS tells a core's load and the part of it in interrupts; all else of the load stands as system " +
+				"time, and softirqs have no line of their own",
+			"RouterOS has no kernel files: neither its counters nor its backlog's drops nor what the watch costs " +
+				"are told",
 		},
 	}
-	if n, err := strconv.Atoi(all["cpu-count"]); err == nil && n > 0 && n < maxCores {
+	if n, err := strconv.Atoi(all["cpu-count"]); err == nil && n > 0 && n < counters.MaxCores {
 		f.Cores = n
 	}
 	if mib, ok := leading(all["total-memory"]); ok && strings.HasSuffix(all["total-memory"], "MiB") && mib < 1e9 {
@@ -250,7 +255,7 @@ func (*routerOS) learn(told map[string]string, first sample, _ bool) learned {
 }
 
 func (*routerOS) finish(f *model.RouterFacts, told map[string]string) {
-	f.After = texts(routerOSQuestions, told, "after")
+	f.After = texts(routerOSQuestions, told, askAfter)
 	f.Offload = also(f.Offload, routerOSOffload(told))
 }
 
@@ -267,9 +272,9 @@ func routerOSOffload(told map[string]string) (out []string) {
 		}
 	}
 	// Flags precede the name; H is a port that the switch chip bridges by itself.
-	switched := regexp.MustCompile(`(?m)^\s*\d+\s+[A-Z ]*H[A-Z ]*\s(\S+)\s`).FindAllStringSubmatch(told["/interface bridge port print without-paging"], -1)
 	var ports []string
-	for _, p := range switched {
+	switched := regexp.MustCompile(`(?m)^\s*\d+\s+[A-Z ]*H[A-Z ]*\s(\S+)\s`)
+	for _, p := range switched.FindAllStringSubmatch(told["/interface bridge port print without-paging"], -1) {
 		ports = append(ports, p[1])
 	}
 	if slices.Sort(ports); len(ports) > 0 {

@@ -217,7 +217,7 @@ func FuzzRouterOS(f *testing.F) {
 			if err != nil {
 				return
 			}
-			if cpu, ok := s.all.split(last.all, -1); i > 0 && ok && math.Abs(cpu.System+cpu.Idle+cpu.IRQ-1) > 1e-6 {
+			if cpu, ok := s.all.Since(last.all, -1); i > 0 && ok && math.Abs(cpu.System+cpu.Idle+cpu.IRQ-1) > 1e-6 {
 				t.Errorf("%+v", cpu)
 			}
 			last, at = s, at.Add(time.Second)

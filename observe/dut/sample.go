@@ -4,49 +4,19 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"maps"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 
-	"pelt/model"
 	"pelt/observe/counters"
 )
-
-// ticks is how a core, or all of them, spent the time since boot, in clock ticks:
-// user, nice, system, idle, iowait, irq, softirq, steal
-// (Documentation/filesystems/proc.rst, section 1.7). Guests are within user.
-type ticks [8]uint64
-
-// split is how the time between two readings was spent. A tick count that went
-// back, as iowait's may, counts as 0. ok is false if no tick passed, or if another than
-// iowait's went back by more than a second: then it was set anew, as of a core that was
-// switched off, and how much of it passed is not known.
-func (t ticks) split(since ticks, core int) (s model.CPUSplit, ok bool) {
-	var d [len(t)]float64
-	total := 0.0
-	for i := range t {
-		switch {
-		case t[i] > since[i]:
-			d[i] = float64(t[i] - since[i])
-		case i != 4 && since[i]-t[i] > tickHz:
-			return s, false
-		}
-		total += d[i]
-	}
-	if total == 0 {
-		return s, false
-	}
-	return model.CPUSplit{
-		Core: core,
-		User: d[0] / total, Nice: d[1] / total, System: d[2] / total, Idle: d[3] / total,
-		IOWait: d[4] / total, IRQ: d[5] / total, Softirq: d[6] / total, Steal: d[7] / total,
-	}, true
-}
 
 // core is what one reading tells of one core.
 type core struct {
 	number  int
-	ticks   ticks
+	ticks   counters.Ticks
 	rx, tx  uint32 // softirqs NET_RX and NET_TX; they wrap
 	softirq bool   // rx and tx are there
 }
@@ -55,7 +25,7 @@ type core struct {
 type sample struct {
 	up             float64 // of the router's clock, s since its boot
 	boot           string  // "" if it does not tell
-	all            ticks
+	all            counters.Ticks
 	cores          []core // in rising order; those that are switched off are not there
 	backlog        []counters.Backlog
 	connections    *uint64
@@ -64,13 +34,47 @@ type sample struct {
 	temperatureC   float64 // of the hottest zone; NaN unknown
 	spent          uint64  // by the watch itself, in ticks
 	spentKnown     bool
-	texts          counters.Texts
+	texts          map[string][]byte // of counters.RouterFiles
 }
 
-// maxCores is above what any Linux build allows (NR_CPUS is at most 8192).
-const maxCores = 1 << 14
-
 var errForm = errors.New("its answer has not the parts that were asked for")
+
+// sampleFile is a file of a sample, or what the shell makes files of.
+type sampleFile struct {
+	path  string
+	parse func(*sample, []byte) error // nil: package counters reads it
+}
+
+// sampleFiles are what a sample consists of, in the order in which the router prints them. What must belong together
+// comes first. A file that is missing is empty. Neither /proc/interrupts nor the table of connections is among them:
+// reading those costs too much.
+var sampleFiles = slices.Concat([]sampleFile{
+	{"/proc/uptime", (*sample).parseUptime},
+	{"/proc/stat", (*sample).parseStat},
+	{"/proc/softirqs", (*sample).parseSoftirqs},
+}, counterFiles(), []sampleFile{
+	{"/proc/sys/net/netfilter/nf_conntrack_count", (*sample).parseConnections},
+	{"/proc/sys/net/netfilter/nf_conntrack_max", (*sample).parseConnectionsMax},
+	{"$clocks", (*sample).parseClocks},
+	{"$zones", (*sample).parseZones},
+	{"/proc/sys/kernel/random/boot_id", (*sample).parseBoot},
+	{"/proc/$$/stat", (*sample).parseShell},
+	{"/proc/$PPID/stat", (*sample).parseParent},
+})
+
+func counterFiles() (list []sampleFile) {
+	for _, path := range counters.RouterFiles() {
+		list = append(list, sampleFile{path: path})
+	}
+	return list
+}
+
+func samplePaths() (paths []string) {
+	for _, f := range sampleFiles {
+		paths = append(paths, f.path)
+	}
+	return paths
+}
 
 // parseSample reads an answer. Only without the time and the processors' ticks is
 // there no sample; what else is missing or broken stays unknown.
@@ -78,102 +82,87 @@ func parseSample(a answer) (s sample, err error) {
 	if a.cut {
 		return s, fmt.Errorf("its answer is longer than %d B", maxAnswer)
 	}
-	var part [parts][]byte
-	n, from := 0, 0
-	for at := 0; at < len(a.body); {
-		end := bytes.IndexByte(a.body[at:], '\n')
-		if end < 0 {
-			end = len(a.body) - at
+	texts := [][]byte{nil}
+	for line := range bytes.Lines(a.body) {
+		last := len(texts) - 1
+		if string(bytes.TrimRight(line, "\r\n")) == divider {
+			texts = append(texts, nil)
+		} else {
+			texts[last] = append(texts[last], line...)
 		}
-		if string(bytes.TrimSuffix(a.body[at:at+end], []byte("\r"))) == divider {
-			if n == parts-1 {
-				return s, errForm
-			}
-			part[n], from = a.body[from:at], min(at+end+1, len(a.body))
-			n++
-		}
-		at += end + 1
 	}
-	if n != parts-1 {
+	if len(texts) != len(sampleFiles) {
 		return s, errForm
 	}
-	part[n] = a.body[from:]
+	s = sample{texts: map[string][]byte{}, clockHz: math.NaN(), temperatureC: math.NaN()}
+	for i, f := range sampleFiles {
+		if f.parse == nil {
+			s.texts[f.path] = texts[i]
+		} else if err := f.parse(&s, texts[i]); err != nil {
+			return s, err
+		}
+	}
+	s.backlog = counters.ParseBacklog(s.texts["/proc/net/softnet_stat"])
+	return s, nil
+}
 
-	if s.up, err = strconv.ParseFloat(firstWord(part[partUptime]), 64); err != nil || !(s.up >= 0 && s.up < 1e10) {
-		return s, fmt.Errorf("its uptime %.40q is not a time", part[partUptime])
+func (s *sample) parseUptime(b []byte) (err error) {
+	if s.up, err = strconv.ParseFloat(firstWord(b), 64); err != nil || !(s.up >= 0 && s.up < 1e10) {
+		return fmt.Errorf("its uptime %.40q is not a time", b)
 	}
-	if err := s.parseStat(part[partStat]); err != nil {
-		return s, err
-	}
-	s.parseSoftirqs(part[partSoftirqs])
-	s.backlog = counters.ParseBacklog(part[partSoftnet])
-	s.connections, s.connectionsMax = whole(part[partConnections]), whole(part[partConnectionsMax])
-	s.clockHz, s.temperatureC = math.NaN(), math.NaN()
-	for _, kHz := range numbers(part[partClock]) {
+	return nil
+}
+
+func (s *sample) parseConnections(b []byte) error {
+	s.connections = whole(b)
+	return nil
+}
+
+func (s *sample) parseConnectionsMax(b []byte) error {
+	s.connectionsMax = whole(b)
+	return nil
+}
+
+func (s *sample) parseBoot(b []byte) error {
+	s.boot = clean(b, 64)
+	return nil
+}
+
+// parseClocks keeps the slowest core's clock.
+func (s *sample) parseClocks(b []byte) error {
+	for _, kHz := range numbers(b) {
 		if kHz > 0 && !(s.clockHz <= kHz*1000) {
 			s.clockHz = kHz * 1000
 		}
 	}
-	for _, milli := range numbers(part[partTemperature]) {
-		// Zones that are switched off report absurd values.
+	return nil
+}
+
+// parseZones keeps the hottest zone's temperature. Zones that are switched off report absurd values.
+func (s *sample) parseZones(b []byte) error {
+	for _, milli := range numbers(b) {
 		if c := milli / 1000; c > -50 && c < 200 && !(s.temperatureC >= c) {
 			s.temperatureC = c
 		}
 	}
-	s.boot = clean(part[partBoot], 64)
-	s.parseSpent(part[partShell], part[partParent])
-	s.texts = counters.Texts{
-		SNMP: part[partSNMP], Netstat: part[partNetstat], Softnet: part[partSoftnet], Dev: part[partDev], Conntrack: part[partConntrack],
-	}
-	return s, nil
+	return nil
 }
 
-// parseStat reads the cpu lines of /proc/stat. Older kernels have fewer columns.
 func (s *sample) parseStat(b []byte) error {
-	seen := false
-	for line := range bytes.Lines(b) {
-		rest, ok := strings.CutPrefix(string(line[:min(len(line), 1024)]), "cpu")
-		if !ok {
-			continue
-		}
-		fields := strings.Fields(rest)
-		number := -1
-		if len(fields) > 0 && rest[0] != ' ' && rest[0] != '\t' {
-			n, err := strconv.Atoi(fields[0])
-			if err != nil || n < 0 || n >= maxCores {
-				return fmt.Errorf("its /proc/stat has a core %.20q", fields[0])
-			}
-			number, fields = n, fields[1:]
-		}
-		if len(fields) < 4 {
-			return fmt.Errorf("its /proc/stat has a line of %d columns", len(fields))
-		}
-		var t ticks
-		for i := range min(len(t), len(fields)) {
-			n, err := strconv.ParseUint(fields[i], 10, 63)
-			if err != nil {
-				return fmt.Errorf("its /proc/stat says %.40q for a time", fields[i])
-			}
-			t[i] = n
-		}
-		switch {
-		case number < 0:
-			s.all, seen = t, true
-		case len(s.cores) > 0 && s.cores[len(s.cores)-1].number >= number:
-			return fmt.Errorf("its /proc/stat has core %d in disorder", number)
-		default:
-			s.cores = append(s.cores, core{number: number, ticks: t})
-		}
+	p, err := counters.ParseProcessors(b)
+	if err != nil {
+		return fmt.Errorf("its %w", err)
 	}
-	if !seen {
-		return errors.New("its /proc/stat does not tell of the processors")
+	s.all = p.All
+	for _, number := range slices.Sorted(maps.Keys(p.Cores)) {
+		s.cores = append(s.cores, core{number: number, ticks: p.Cores[number]})
 	}
 	return nil
 }
 
 // parseSoftirqs reads /proc/softirqs: a line with the cores, also those that are
 // switched off, then a line for each kind with a count for each core.
-func (s *sample) parseSoftirqs(b []byte) {
+func (s *sample) parseSoftirqs(b []byte) error {
 	first, rest, _ := bytes.Cut(b, []byte("\n"))
 	columns := map[int]int{} // core -> column
 	for i, name := range strings.Fields(string(first)) {
@@ -202,19 +191,21 @@ func (s *sample) parseSoftirqs(b []byte) {
 			c.rx, c.tx, c.softirq = uint32(in), uint32(out), true
 		}
 	}
+	return nil
 }
 
-// parseSpent adds up what the watch took of the router's cores: the shell and the
-// processes that it started, and the ssh server's process that carries the
-// connection and ciphers it, which is the shell's parent. The kernel's own work for
-// the connection's packets, in interrupts, is in nobody's account.
-func (s *sample) parseSpent(shell, parent []byte) {
-	own, ok := spentBy(shell, nil, true)
-	if !ok {
-		return
-	}
-	server, _ := spentBy(parent, []string{"sshd", "dropbear"}, false) // in a lab it is not there
-	s.spent, s.spentKnown = own+server, true
+// parseShell and parseParent add up what the watch took of the router's cores: the shell and the processes that it
+// started, and the ssh server's process that carries the connection and ciphers it, which is the shell's parent. The
+// kernel's own work for the connection's packets, in interrupts, is in nobody's account.
+func (s *sample) parseShell(stat []byte) error {
+	s.spent, s.spentKnown = spentBy(stat, nil, true)
+	return nil
+}
+
+func (s *sample) parseParent(stat []byte) error {
+	server, _ := spentBy(stat, []string{"sshd", "dropbear"}, false) // in a lab it is not there
+	s.spent += server
+	return nil
 }
 
 // spentBy adds utime and stime of a /proc/PID/stat, and those of its ended children,

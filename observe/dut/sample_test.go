@@ -7,18 +7,17 @@ import (
 	"strings"
 	"testing"
 
-	"pelt/model"
 	"pelt/observe/counters"
 )
 
 // written joins parts as the router prints them.
-func written(part map[int]string) []byte {
+func written(part map[string]string) []byte {
 	var b strings.Builder
-	for i := range parts {
+	for i, path := range samplePaths() {
 		if i > 0 {
 			b.WriteString(divider + "\n")
 		}
-		b.WriteString(part[i])
+		b.WriteString(part[path])
 	}
 	return []byte(b.String())
 }
@@ -43,8 +42,8 @@ func TestParseCaptures(t *testing.T) {
 		what      string
 		got, want any
 	}{
-		{"up", s.up, 1547.23}, {"all", s.all, ticks{86358, 0, 56798, 147557, 808, 0, 5399, 3723}}, {"cores", len(s.cores), 2},
-		{"core 1", s.cores[1], core{1, ticks{43887, 0, 28544, 72741, 643, 0, 2569, 1870}, 13013086, 1391, true}},
+		{"up", s.up, 1547.23}, {"all", s.all, counters.Ticks{86358, 0, 56798, 147557, 808, 0, 5399, 3723}}, {"cores", len(s.cores), 2},
+		{"core 1", s.cores[1], core{1, counters.Ticks{43887, 0, 28544, 72741, 643, 0, 2569, 1870}, 13013086, 1391, true}},
 		{"backlog", fmt.Sprint(s.backlog), "[{0 0 3} {1 0 7}]"},
 		{"connections", *s.connections, uint64(17)}, {"most", *s.connectionsMax, uint64(262144)},
 		{"clock", math.IsNaN(s.clockHz), true}, {"temperature", math.IsNaN(s.temperatureC), true},
@@ -63,7 +62,7 @@ func TestParseCaptures(t *testing.T) {
 		what      string
 		got, want any
 	}{
-		{"up", s.up, 86412.07}, {"cores", len(s.cores), 3}, {"core 3", s.cores[2], core{3, ticks{100, 0, 200, 8000000, 0, 0, 300}, 33, 3, true}},
+		{"up", s.up, 86412.07}, {"cores", len(s.cores), 3}, {"core 3", s.cores[2], core{3, counters.Ticks{100, 0, 200, 8000000, 0, 0, 300}, 33, 3, true}},
 		{"backlog by order", fmt.Sprint(s.backlog), "[{0 4294967295 1} {1 0 2} {2 5 0}]"},
 		{"no connection tracking", s.connections == nil && s.connectionsMax == nil, true},
 		{"slowest clock", s.clockHz, 448e6}, {"hottest", s.temperatureC, 71.5},
@@ -83,66 +82,30 @@ func TestParseSample(t *testing.T) {
 		body  []byte
 		fault string
 	}{
-		{"only what is needed", written(map[int]string{partUptime: "1.00 2.00\n", partStat: oneCore}), ""},
+		{"only what is needed", written(map[string]string{"/proc/uptime": "1.00 2.00\n", "/proc/stat": oneCore}), ""},
 		{"nothing", nil, "not the parts"},
 		{"one part too many", append(written(nil), "Linux\n"...), "not the parts"},
 		{"empty parts", written(nil), "uptime"},
-		{"uptime not a time", written(map[int]string{partUptime: "NaN\n", partStat: oneCore}), "uptime"},
-		{"uptime negative", written(map[int]string{partUptime: "-1\n", partStat: oneCore}), "uptime"},
-		{"uptime hexadecimal", written(map[int]string{partUptime: "0x1p999\n", partStat: oneCore}), "uptime"},
-		{"no processors", written(map[int]string{partUptime: "1\n", partStat: "intr 1\n"}), "does not tell of the processors"},
-		{"few columns", written(map[int]string{partUptime: "1\n", partStat: "cpu 1 2 3\n"}), "3 columns"},
-		{"a core without a number", written(map[int]string{partUptime: "1\n", partStat: "cpux 1 2 3 4\n"}), `core "x"`},
-		{"a core beyond all", written(map[int]string{partUptime: "1\n", partStat: "cpu99999 1 2 3 4\n"}), "core"},
-		{"a core twice", written(map[int]string{partUptime: "1\n", partStat: oneCore + "cpu0 1 2 3 4\n"}), "disorder"},
-		{"ticks beyond all", written(map[int]string{partUptime: "1\n", partStat: "cpu 1 2 3 99999999999999999999\n"}), "for a time"},
-		{"negative ticks", written(map[int]string{partUptime: "1\n", partStat: "cpu 1 2 3 -4\n"}), "for a time"},
-		{"carriage returns", []byte(strings.ReplaceAll(string(written(map[int]string{partUptime: "1 2\n", partStat: oneCore})), "\n", "\r\n")), ""},
+		{"uptime not a time", written(map[string]string{"/proc/uptime": "NaN\n", "/proc/stat": oneCore}), "uptime"},
+		{"uptime negative", written(map[string]string{"/proc/uptime": "-1\n", "/proc/stat": oneCore}), "uptime"},
+		{"uptime hexadecimal", written(map[string]string{"/proc/uptime": "0x1p999\n", "/proc/stat": oneCore}), "uptime"},
+		{"no processors", written(map[string]string{"/proc/uptime": "1\n", "/proc/stat": "intr 1\n"}), "does not tell of the processors"},
+		{"carriage returns", []byte(strings.ReplaceAll(string(written(map[string]string{"/proc/uptime": "1 2\n", "/proc/stat": oneCore})), "\n", "\r\n")), ""},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			s, err := parseSample(answer{body: c.body})
 			check(t, string(c.body), len(s.cores) > 0 && err == nil, c.fault == "", err, c.fault)
 		})
 	}
-	if _, err := parseSample(answer{body: written(map[int]string{partUptime: "1\n", partStat: oneCore}), cut: true}); err == nil {
+	if _, err := parseSample(answer{body: written(map[string]string{"/proc/uptime": "1\n", "/proc/stat": oneCore}), cut: true}); err == nil {
 		t.Error("an answer that was cut is taken")
 	}
-}
-
-func TestSplit(t *testing.T) {
-	from := ticks{100, 10, 50, 1000, 500, 5, 20, 1}
-	for _, c := range []struct {
-		name string
-		to   ticks
-		want model.CPUSplit
-		ok   bool
-	}{
-		{"all kinds", ticks{110, 20, 60, 1050, 505, 10, 28, 3}, model.CPUSplit{Core: 2, User: .1, Nice: .1, System: .1, Idle: .5, IOWait: .05, IRQ: .05, Softirq: .08, Steal: .02}, true},
-		{"iowait went back", ticks{100, 10, 50, 1075, 400, 5, 45, 1}, model.CPUSplit{Core: 2, Idle: .75, Softirq: .25}, true},
-		{"idle went back a little", ticks{100, 10, 50, 999, 500, 5, 45, 1}, model.CPUSplit{Core: 2, Softirq: 1}, true},
-		{"idle began anew", ticks{100, 10, 50, 70, 500, 5, 45, 1}, model.CPUSplit{}, false},
-		{"nothing passed", from, model.CPUSplit{}, false},
-		{"all went back", ticks{}, model.CPUSplit{}, false},
-	} {
-		got, ok := c.to.split(from, 2)
-		if ok != c.ok || got.Core != c.want.Core || rounded(got) != rounded(c.want) {
-			t.Errorf("%s: %+v, %v; want %+v, %v", c.name, got, ok, c.want, c.ok)
-		}
-	}
-}
-
-// rounded are the ratios in parts of ten thousand.
-func rounded(s model.CPUSplit) (n [8]int) {
-	for i, v := range []float64{s.User, s.System, s.Nice, s.Idle, s.IOWait, s.IRQ, s.Softirq, s.Steal} {
-		n[i] = int(math.Round(v * 1e4))
-	}
-	return n
 }
 
 // FuzzSample also holds what a sample is used for.
 func FuzzSample(f *testing.F) {
 	f.Add(capture(f, "linux-6.18.txt"), capture(f, "openwrt-mips.txt"))
-	f.Add(written(map[int]string{partUptime: "1 2\n", partStat: oneCore, partShell: "1 (a (b) c) R 1 2"}), []byte("\x00\xff Linux\n"))
+	f.Add(written(map[string]string{"/proc/uptime": "1 2\n", "/proc/stat": oneCore, "/proc/$$/stat": "1 (a (b) c) R 1 2"}), []byte("\x00\xff Linux\n"))
 	f.Fuzz(func(t *testing.T, one, two []byte) {
 		a, err1 := parseSample(answer{body: one})
 		b, err2 := parseSample(answer{body: two})
@@ -154,7 +117,7 @@ func FuzzSample(f *testing.F) {
 		if err1 != nil || err2 != nil {
 			return
 		}
-		if s, ok := b.all.split(a.all, -1); ok {
+		if s, ok := b.all.Since(a.all, -1); ok {
 			if sum := s.User + s.System + s.Nice + s.Idle + s.IOWait + s.IRQ + s.Softirq + s.Steal; math.Abs(sum-1) > 1e-6 || s.Busy() < 0 {
 				t.Errorf("%+v adds up to %v", s, sum)
 			}

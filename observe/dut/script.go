@@ -11,49 +11,7 @@ import (
 	"strings"
 )
 
-// The parts of a sample, in the order in which the router prints them. What must
-// belong together comes first.
-const (
-	partUptime = iota
-	partStat
-	partSoftirqs
-	partSoftnet
-	partDev
-	partSNMP
-	partNetstat
-	partConntrack
-	partConnections
-	partConnectionsMax
-	partClock
-	partTemperature
-	partBoot
-	partShell
-	partParent
-	parts
-)
-
-// sampleFiles are what the parts are read of, as the shell writes them. A file that
-// is missing leaves its part empty. Neither /proc/interrupts nor the table of
-// connections is among them: reading those costs too much.
-var sampleFiles = [parts]string{
-	partUptime:         "/proc/uptime",
-	partStat:           "/proc/stat",
-	partSoftirqs:       "/proc/softirqs",
-	partSoftnet:        "/proc/net/softnet_stat",
-	partDev:            "/proc/net/dev",
-	partSNMP:           "/proc/net/snmp",
-	partNetstat:        "/proc/net/netstat",
-	partConntrack:      "/proc/net/stat/nf_conntrack",
-	partConnections:    "/proc/sys/net/netfilter/nf_conntrack_count",
-	partConnectionsMax: "/proc/sys/net/netfilter/nf_conntrack_max",
-	partClock:          "$q",
-	partTemperature:    "$z",
-	partBoot:           "/proc/sys/kernel/random/boot_id",
-	partShell:          "/proc/$$/stat",
-	partParent:         "/proc/$PPID/stat",
-}
-
-// divider is the content of divideBy, and no line of any of the sampleFiles. It
+// divider is the content of divideBy, and no line of any of sampleFiles. It
 // lets one cat, one process, print all of them told apart.
 const (
 	divider  = "Linux"
@@ -77,9 +35,13 @@ func (linux) system() string { return divider }
 
 func (linux) hello(m marker) string { return m.hello() }
 
-func (linux) script(m marker) string { return m.script() }
+func (linux) setup(m marker) string { return m.setup() }
 
-func (linux) request(_ marker, number, what string) string { return number + " " + what + "\n" }
+// request runs one of the functions of setup. Its input is not the shell's, so that it takes no request for its own.
+func (linux) request(m marker, number, what string) string {
+	const format = "echo '%[1]s B %[2]s'; %[3]s </dev/null 2>/dev/null; echo; echo '%[1]s E %[2]s'\n"
+	return fmt.Sprintf(format, m, number, what)
+}
 
 func (linux) sample(r reply) (sample, error) { return parseSample(r.answer) }
 
@@ -99,28 +61,28 @@ func (m marker) answered(line string) (system string, ok bool) {
 	return strings.CutPrefix(line, fmt.Sprintf("%s %d ", m, helloLeft+helloRight))
 }
 
-// script is the loop that answers requests: a number and a word a line, the number
-// echoed around the answer. Request 0 is its own: that it has been read to its end.
-// Until that is answered nothing more may be sent, because many shells read their
-// commands in blocks, and would take a request for a part of the script. For the
-// same reason it follows hello only when that was answered.
-func (m marker) script() string {
+// setup has a function for each request: one process, cat, prints all files of a sample, told apart by the divider;
+// questions are told apart by the marker.
+func (m marker) setup() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, `export LC_ALL=C
 PATH=$PATH:/usr/sbin:/sbin:/usr/bin:/bin
 cd /
-m='%s'
-q=$(echo /sys/devices/system/cpu/cpu[0-9]*/cpufreq/scaling_cur_freq)
-z=$(echo /sys/class/thermal/thermal_zone*/temp)
-s() { echo; echo "$m S $1"; }
-h() { command -v "$1" >/dev/null; }
-facts() {
-`, m)
-	for _, q := range questions {
-		fmt.Fprintf(&b, "case $1 in %s) s '%s'; { %s; } | head -n %d;; esac\n", q.when, q.name, q.command, q.lines)
+clocks=$(echo /sys/devices/system/cpu/cpu[0-9]*/cpufreq/scaling_cur_freq)
+zones=$(echo /sys/class/thermal/thermal_zone*/temp)
+%s() { cat %s; }
+section() { echo; echo '%s S '"$1"; }
+has() { command -v "$1" >/dev/null; }
+`, askSample, strings.Join(samplePaths(), " "+divideBy+" "), m)
+	for _, when := range []string{askBefore, askAfter} {
+		fmt.Fprintf(&b, "%s() {\n", when)
+		for _, q := range questions {
+			if strings.Contains(q.when, when) {
+				fmt.Fprintf(&b, "section '%s'; { %s; } | head -n %d\n", q.name, q.command, q.lines)
+			}
+		}
+		b.WriteString("}\n")
 	}
-	fmt.Fprintf(&b, "}\n{ echo \"$m B 0\"; echo \"$m E 0\"\nwhile read -r n w; do\necho \"$m B $n\"\ncase $w in\nsample) cat %s 2>/dev/null;;\nbefore|after) facts $w </dev/null 2>/dev/null;;\nesac\necho; echo \"$m E $n\"\ndone; exit; }\n",
-		strings.Join(sampleFiles[:], " "+divideBy+" "))
 	return b.String()
 }
 
@@ -135,16 +97,10 @@ type answer struct {
 // hundred cores are 100 kB.
 const maxAnswer = 1 << 20
 
-// noise counts what a router printed outside of any answer.
-type noise struct {
-	bytes uint64
-	first string
-}
-
 // answers reads a router's output to its end and hands over each whole answer. rest
-// is the body of one that was under way at the end. It never holds more than
-// maxAnswer.
-func (m marker) answers(r *bufio.Reader, deliver func(answer)) (rest answer, n noise, err error) {
+// is the body of one that was under way at the end, and noise the first line outside of
+// any. It never holds more than maxAnswer.
+func (m marker) answers(r *bufio.Reader, deliver func(answer)) (rest answer, noise string, err error) {
 	var now answer
 	inside, whole := false, true // whole: what comes next begins a line
 	for {
@@ -165,16 +121,14 @@ func (m marker) answers(r *bufio.Reader, deliver func(answer)) (rest answer, n n
 			now.body = append(now.body, chunk...)
 		case inside:
 			now.cut = true
-		case len(bytes.TrimSpace(chunk)) > 0:
-			if n.bytes += uint64(len(chunk)); n.first == "" {
-				n.first = firstLine(string(chunk))
-			}
+		case noise == "":
+			noise = firstLine(string(chunk))
 		}
 		if err != nil && whole {
 			if errors.Is(err, io.EOF) {
 				err = nil
 			}
-			return now, n, err
+			return now, noise, err
 		}
 	}
 }

@@ -34,8 +34,8 @@ func TestAnswers(t *testing.T) {
 			for _, r := range []io.Reader{strings.NewReader(c.text), iotest.OneByteReader(strings.NewReader(c.text))} {
 				var got []string
 				rest, n, err := m.answers(bufio.NewReaderSize(r, 64), func(a answer) { got = append(got, a.number+":"+string(a.body)) })
-				if !reflect.DeepEqual(got, c.want) || string(rest.body) != c.rest || n.first != c.noise || err != nil {
-					t.Errorf("got %.80q, rest %.80q, noise %q, %v", got, rest.body, n.first, err)
+				if !reflect.DeepEqual(got, c.want) || string(rest.body) != c.rest || n != c.noise || err != nil {
+					t.Errorf("got %.80q, rest %.80q, noise %q, %v", got, rest.body, n, err)
 				}
 			}
 		})
@@ -107,7 +107,7 @@ func FuzzAnswers(f *testing.F) {
 			}
 			_, _ = parseSample(a)
 		})
-		if err != nil || size+len(rest.body)+int(n.bytes) > len(text) || strings.Contains(n.first, "\n") {
+		if err != nil || size+len(rest.body) > len(text) || strings.Contains(n, "\n") {
 			t.Errorf("%q: %d B, rest %d B, %+v, %v", text, size, len(rest.body), n, err)
 		}
 	})

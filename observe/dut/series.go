@@ -20,7 +20,7 @@ func coreMetrics(number int) []metric {
 		return func(a, b *taken) float64 {
 			from, ok1 := a.core(number)
 			to, ok2 := b.core(number)
-			if s, ok := to.ticks.split(from.ticks, number); ok && ok1 && ok2 {
+			if s, ok := to.ticks.Since(from.ticks, number); ok && ok1 && ok2 {
 				return pick(s)
 			}
 			return math.NaN()
@@ -57,7 +57,7 @@ func coreMetrics(number int) []metric {
 // routerMetrics are those of the whole router. A level is the mean of both ends.
 var routerMetrics = []metric{
 	{"cpu_busy_ratio", func(a, b *taken) float64 {
-		if s, ok := b.all.split(a.all, -1); ok {
+		if s, ok := b.all.Since(a.all, -1); ok {
 			return s.Busy()
 		}
 		return math.NaN()
@@ -92,13 +92,15 @@ type span struct{ a, b placed }
 func spans(all []placed) (out []span) {
 	for i := 1; i < len(all); i++ {
 		a, b := all[i-1], all[i]
-		near := 1.5*max(a.period, b.period).Seconds() + uptimeStep
-		if a.era == b.era && b.up > a.up && b.up-a.up <= near {
+		if a.era == b.era && b.up > a.up && b.up-a.up <= together(b.period) {
 			out = append(out, span{a, b})
 		}
 	}
 	return out
 }
+
+// together is how far apart two samples of a period may be, in seconds, to tell of the time between.
+func together(period time.Duration) float64 { return 1.5*period.Seconds() + uptimeStep }
 
 func (w *Watch) series(all []placed, measured time.Duration) (out []model.Series) {
 	step := w.r.asked.Seconds()
@@ -107,7 +109,8 @@ func (w *Watch) series(all []placed, measured time.Duration) (out []model.Series
 	add := func(m metric, core *int) {
 		values := resample(observed, n, step, m.value)
 		if slices.ContainsFunc(values, func(v float64) bool { return !math.IsNaN(v) }) {
-			out = append(out, model.Series{Metric: m.name, At: w.r.node, Core: core, StepSeconds: step, Values: values})
+			s := model.Series{Metric: m.name, At: w.r.node, Core: core, StepSeconds: step, Values: values}
+			out = append(out, s)
 		}
 	}
 	for _, m := range routerMetrics {

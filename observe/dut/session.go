@@ -15,29 +15,29 @@ import (
 	"pelt/model"
 )
 
-// session is one connection: a shell that runs the loop. At most one request is
+// session is one connection: a shell that answers requests. At most one request is
 // under way at any time; its methods may be called concurrently.
 type session struct {
 	shell *Shell
 	talk  dialect
 	mark  marker
-	send  chan string   // room for the script and a request, so that sending never waits
+	send  chan string   // room for the setup and a request, so that sending never waits
 	done  chan struct{} // closed when the connection is gone
 	why   string        // of done: one line
-	rest  []byte        // of an answer that was under way then
+	rest  reply         // what came of an answer that was under way then
 
 	echoes bool // it repeated hello; settled when connect returns
 
 	mu      sync.Mutex
 	number  uint64
-	waiting *request
-	strays  uint64 // answers that nobody had asked for
+	waiting *request // nil if the router owes nothing
 }
 
+// request is one that the router owes an answer to.
 type request struct {
-	number  string
-	sent    time.Time
-	deliver func(reply)
+	number string
+	sent   time.Time
+	answer chan reply // has room for the answer
 }
 
 // reply is an answer and when this host asked for it and had it.
@@ -46,21 +46,12 @@ type reply struct {
 	sent, came time.Time
 }
 
-// systemError is what answered hello, if it is another system.
-type systemError struct{ system string }
-
-func (e systemError) Error() string {
-	return fmt.Sprintf("it runs %s; want Linux or RouterOS", e.system)
-}
-
-// noShellError says what came instead of the answer to hello.
-type noShellError struct{ said, why string }
-
-func (e noShellError) Error() string {
-	if e.said == "" {
-		return "it gives no shell: " + e.why
+// noShell says what came instead of the answer to hello.
+func noShell(said, why string) error {
+	if said == "" {
+		return errors.New("it gives no shell: " + why)
 	}
-	return fmt.Sprintf("it gives no shell: it said %q; %s", e.said, e.why)
+	return fmt.Errorf("it gives no shell: it said %q; %s", said, why)
 }
 
 // echoPatience is how long one that repeats what it is told has to show a shell.
@@ -73,11 +64,18 @@ const endPatience = 5 * time.Second
 // maxGreeting bounds what may be printed before the answer to hello, in bytes.
 const maxGreeting = 64 << 10
 
+// What a router is asked for.
+const (
+	askSample = "sample"
+	askBefore = "before" // the first trial
+	askAfter  = "after"  // the last one
+)
+
 // dialect is how one kind of system is asked. One session at a time has it.
 type dialect interface {
-	system() string         // as it names itself in the answer to hello
-	hello(m marker) string  // asks it to calculate, and to name itself
-	script(m marker) string // what makes it answer requests; "" if nothing must
+	system() string        // as it names itself in the answer to hello
+	hello(m marker) string // asks it to calculate, and to name itself
+	setup(m marker) string // is sent once, before the first request
 	// request asks; the answer comes between the markers B and E with the number.
 	request(m marker, number, what string) string
 	sample(r reply) (sample, error) // is called in the order of the answers
@@ -85,7 +83,7 @@ type dialect interface {
 	finish(f *model.RouterFacts, told map[string]string) // what changed with the trials
 }
 
-// connect starts a shell and the loop in it. ctx ends it before it is up.
+// connect starts a shell that answers requests. ctx ends it before it is up.
 func connect(ctx context.Context, start Start, talk dialect) (*session, error) {
 	shell, err := start(ctx)
 	if err != nil {
@@ -102,37 +100,22 @@ func connect(ctx context.Context, start Start, talk dialect) (*session, error) {
 	if !stop() && err == nil {
 		err = late.Err() // it was killed
 	}
-	if err == nil && system != talk.system() {
-		err = systemError{cmp.Or(clean([]byte(system), maxWords), "a system without a name")}
-	}
 	if err != nil {
-		err = s.explain(late, ctx, said, err)
-		close(s.done)
-		_ = shell.Close() // what came first tells more
-		if shell.Console != nil && isRouterOS(err) {
+		if err = s.explain(late, ctx, said, err); shell.Console != nil && isRouterOS(err) {
 			err = &routerOSError{err, shell.Console}
 		}
+	} else if system != talk.system() {
+		name := cmp.Or(clean([]byte(system), maxWords), "a system without a name")
+		err = fmt.Errorf("it runs %s; want Linux or RouterOS", name)
+	}
+	if err != nil {
+		close(s.done)
+		_ = shell.Close() // what came first tells more
 		return nil, err
 	}
-	script := talk.script(s.mark)
-	if script == "" {
-		go s.read(out)
-		return s, nil
-	}
-	ready := make(chan struct{})
-	s.waiting = &request{"0", time.Now(), func(reply) { close(ready) }}
-	s.send <- script
+	s.send <- talk.setup(s.mark)
 	go s.read(out)
-	select {
-	case <-ready:
-		return s, nil
-	case <-s.done:
-		err = errors.New(s.why)
-	case <-late.Done():
-		err = cmp.Or(ctx.Err(), fmt.Errorf("its shell did not take the loop within %v", shell.Patience))
-	}
-	_ = s.close() // as above
-	return nil, err
+	return s, nil
 }
 
 // greet reads until hello is answered.
@@ -163,28 +146,25 @@ func (s *session) greet(out *bufio.Reader) (system, said string, err error) {
 	}
 }
 
-// explain says in one line why no loop runs.
+// explain says in one line why there is no session.
 func (s *session) explain(late, ctx context.Context, said string, err error) error {
-	var other systemError
 	switch {
 	case ctx.Err() != nil:
 		return ctx.Err()
-	case errors.As(err, &other):
-		return err
 	case s.echoes:
-		return noShellError{said, "it only repeats what it is told"}
+		return noShell(said, "it only repeats what it is told")
 	case late.Err() != nil:
-		return noShellError{said, fmt.Sprintf("no shell answered within %v", s.shell.Patience)}
+		return noShell(said, fmt.Sprintf("no shell answered within %v", s.shell.Patience))
 	case !errors.Is(err, io.EOF) && !s.ends(closeGrace):
-		return noShellError{said, err.Error()}
+		return noShell(said, err.Error())
 	case !s.ends(endPatience):
-		return noShellError{said, "it closed its output"}
+		return noShell(said, "it closed its output")
 	}
 	complaint := s.shell.Complaint()
 	if fault := sshFault(complaint); fault != "" {
 		return errors.New(fault)
 	}
-	return noShellError{cmp.Or(said, lastLine(complaint)), "it ended with " + s.shell.Status()}
+	return noShell(cmp.Or(said, lastLine(complaint)), "it ended with "+s.shell.Status())
 }
 
 // ends waits a while for the process to end.
@@ -220,98 +200,81 @@ func (s *session) read(out *bufio.Reader) {
 	s.why = "the connection was closed"
 	if last := lastLine(s.shell.Complaint()); last != "" {
 		s.why += ": " + strings.TrimSuffix(last, ".")
-	} else if noise.first != "" {
-		s.why += fmt.Sprintf(": it had said %q", noise.first)
+	} else if noise != "" {
+		s.why += fmt.Sprintf(": it had said %q", noise)
 	} else if s.ends(0) {
 		s.why += ": the shell ended with " + s.shell.Status()
 	}
-	s.rest = rest.body
+	s.rest.answer = rest
 	close(s.done)
 }
 
+// deliver hands an answer to whoever asked; what nobody asked for is passed over.
 func (s *session) deliver(a answer) {
-	came := time.Now()
-	s.mu.Lock()
-	r := s.waiting
-	if r == nil || r.number != a.number {
-		s.strays++
-		s.mu.Unlock()
-		return
-	}
-	s.waiting = nil
-	s.mu.Unlock()
-	r.deliver(reply{a, r.sent, came})
-}
-
-// ask sends a request, unless one is under way or the connection is gone. deliver
-// is called with its answer, and not at all if the connection ends before.
-func (s *session) ask(what string, deliver func(reply)) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	select {
-	case <-s.done:
-		return false
-	default:
+	if r := s.waiting; r != nil && r.number == a.number {
+		s.waiting = nil
+		r.answer <- reply{a, r.sent, time.Now()}
 	}
+}
+
+// ask sends a request, unless one is under way; then it returns nil.
+func (s *session) ask(what string) chan reply {
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	if s.waiting != nil {
-		return false
+		return nil
 	}
 	s.number++
-	n := strconv.FormatUint(s.number, 10)
+	r := &request{strconv.FormatUint(s.number, 10), time.Now(), make(chan reply, 1)}
 	select {
-	case s.send <- s.talk.request(s.mark, n, what):
+	case s.send <- s.talk.request(s.mark, r.number, what):
+		s.waiting = r
+		return r.answer
 	default:
-		return false // not even the last one was written yet
+		return nil // not even the last one was written yet
 	}
-	s.waiting = &request{n, time.Now(), deliver}
-	return true
 }
 
-// strayed counts the answers that nobody had asked for.
-func (s *session) strayed() uint64 {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.strays
-}
-
-// asking returns since when a request is under way.
-func (s *session) asking() (since time.Time, ok bool) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.waiting == nil {
-		return time.Time{}, false
+func (s *session) gone() bool {
+	select {
+	case <-s.done:
+		return true
+	default:
+		return false
 	}
-	return s.waiting.sent, true
 }
 
 const askAgain = 20 * time.Millisecond
 
-// exchange asks and waits. If the answer does not come in time the connection is
-// closed, and what came of it is returned with the error.
+// exchange asks, once nothing else is owed, and waits. If the answer does not come in time the connection is
+// closed; then, and if it ends by itself, what came of the answer is returned with the error. After the end of ctx
+// the answer is owed still.
 func (s *session) exchange(ctx context.Context, what string, within time.Duration) (reply, error) {
-	came := make(chan reply, 1)
 	late := time.NewTimer(within)
 	defer late.Stop()
 	again := time.NewTicker(askAgain)
 	defer again.Stop()
-	var err error
-	for asked := false; err == nil; {
-		asked = asked || s.ask(what, func(r reply) { came <- r })
+	answer := s.ask(what)
+	for {
 		select {
-		case r := <-came:
-			return r, nil
-		case <-again.C: // the last answer may be owed still
+		case a := <-answer:
+			return a, nil
+		case <-again.C:
+			if answer == nil {
+				answer = s.ask(what)
+			}
 		case <-s.done:
-			return reply{answer: answer{body: s.rest}}, errors.New(s.why)
+			return s.rest, errors.New(s.why)
 		case <-ctx.Done():
-			err = ctx.Err()
+			return reply{}, ctx.Err()
 		case <-late.C:
-			err = fmt.Errorf("the router did not answer within %v", within)
+			s.shell.Kill()
+			<-s.done
+			return s.rest, fmt.Errorf("the router did not answer within %v", within)
 		}
 	}
-	s.shell.Kill()
-	<-s.done
-	return reply{answer: answer{body: s.rest}}, err
 }
 
 // close ends the shell and waits for the reader.

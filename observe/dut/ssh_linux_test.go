@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"pelt/model"
+	"pelt/observe/counters"
 )
 
 func target(t *testing.T, text string) Start {
@@ -147,7 +148,7 @@ func TestRealSSH(t *testing.T) {
 	stop.Store(true)
 	<-busy
 	// So often sampled it costs something, in the shell, in cat and in sshd.
-	if cost := r.account.ticks / tickHz / r.account.seconds; !(cost > 0 && cost < 1) {
+	if cost := r.account.ticks / counters.TickHz / r.account.seconds; !(cost > 0 && cost < 1) {
 		t.Errorf("the watch took %v of a core: %+v", cost, r.account)
 	}
 

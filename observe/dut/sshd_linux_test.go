@@ -14,6 +14,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"pelt/internal/testenv"
 )
 
 // server is Debian's sshd on the loopback, with keys of its own, and an ssh whose
@@ -44,9 +46,8 @@ var hosts = []struct{ name, command string }{
 
 func startServer(t *testing.T) *server {
 	t.Helper()
-	if os.Geteuid() != 0 && os.Getenv("CI") == "" {
-		t.Skip("needs root, to log in as root")
-	}
+	testenv.Root(t) // to log in as root
+	testenv.Tool(t, "sh", "ssh", "ssh-keygen", "sshd", "busybox")
 	dir := t.TempDir()
 	file := func(name string) string { return filepath.Join(dir, name) }
 	write := func(name, text string, mode os.FileMode) {

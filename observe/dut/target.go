@@ -1,9 +1,11 @@
 package dut
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"net/netip"
+	"regexp"
 	"strconv"
 	"strings"
 )
@@ -17,75 +19,29 @@ type Target struct {
 
 const scheme = "ssh://"
 
+// targetForm is ssh://[USER@]HOST[:PORT]. No part of it can be taken for an option, nor for anything by a shell that
+// the user's ssh configuration starts with it.
+var targetForm = regexp.MustCompile(`^ssh://(?:([\w.+@\\][\w.+@\\-]*)@)?` +
+	`(?:\[([0-9A-Fa-f:.]+(?:%[\w.][\w.-]*)?)\]|([\w.][\w.-]*))(?::(\d+))?/?$`)
+
 // ParseTarget reads ssh://[USER@]HOST[:PORT], an IPv6 address in brackets.
 func ParseTarget(text string) (Target, error) {
-	t, why := parseTarget(text)
-	if why != "" {
-		return Target{}, fmt.Errorf("%.80q is no router to watch: %s; want ssh://[USER@]HOST[:PORT]", text, why)
+	const want = "want ssh://[USER@]HOST[:PORT], an IPv6 address in brackets and no password: ssh asks for it"
+	m := targetForm.FindStringSubmatch(text)
+	if m == nil {
+		return Target{}, fmt.Errorf("%.80q is no router to watch: %s", text, want)
 	}
-	return t, nil
-}
-
-func parseTarget(text string) (t Target, why string) {
-	rest, ok := strings.CutPrefix(text, scheme)
-	if !ok {
-		return t, "it does not begin with " + scheme
+	if a, err := netip.ParseAddr(m[2]); m[2] != "" && (err != nil || !a.Is6()) {
+		return Target{}, fmt.Errorf("%.80q is no router to watch: in brackets is no IPv6 address; %s", text, want)
 	}
-	rest = strings.TrimSuffix(rest, "/")
-	if at := strings.LastIndexByte(rest, '@'); at >= 0 {
-		t.User, rest = rest[:at], rest[at+1:]
-		switch {
-		case strings.Contains(t.User, ":"):
-			return t, "a password has no place there, ssh asks for it or takes a key"
-		case !plain(t.User, "._-+@\\"):
-			return t, "its user is not one word"
-		}
+	port, err := strconv.ParseUint(cmp.Or(m[4], "1"), 10, 16)
+	if err != nil || port == 0 {
+		return Target{}, fmt.Errorf("%.80q is no router to watch: its port is not 1 to 65535", text)
 	}
-	port := ""
-	if inner, after, ok := strings.Cut(strings.TrimPrefix(rest, "["), "]"); ok && strings.HasPrefix(rest, "[") {
-		if a, err := netip.ParseAddr(inner); err != nil || !a.Is6() || a.Zone() != "" && !plain(a.Zone(), "._-") {
-			return t, "what is in brackets is no IPv6 address"
-		}
-		t.Host = inner
-		if port, ok = strings.CutPrefix(after, ":"); !ok && after != "" {
-			return t, "something other than a port follows the bracket"
-		} else if ok && port == "" {
-			return t, "its port is missing"
-		}
-	} else {
-		var colon bool
-		if t.Host, port, colon = strings.Cut(rest, ":"); colon && strings.Contains(port, ":") {
-			return t, "an IPv6 address stands in brackets"
-		} else if colon && port == "" {
-			return t, "its port is missing"
-		}
-		if !plain(t.Host, "._-") {
-			return t, "its host is not one name"
-		}
+	if m[4] == "" {
+		port = 0
 	}
-	if port != "" {
-		n, err := strconv.ParseUint(port, 10, 16)
-		if err != nil || n == 0 {
-			return t, "its port is not 1 to 65535"
-		}
-		t.Port = int(n)
-	}
-	return t, ""
-}
-
-// plain reports whether a word cannot be taken for an option, nor for anything by
-// a shell that the user's ssh configuration starts with it.
-func plain(word, also string) bool {
-	if word == "" || word[0] == '-' {
-		return false
-	}
-	for _, c := range []byte(word) {
-		letter := c|0x20 >= 'a' && c|0x20 <= 'z' || c >= '0' && c <= '9'
-		if !letter && strings.IndexByte(also, c) < 0 {
-			return false
-		}
-	}
-	return true
+	return Target{User: m[1], Host: m[2] + m[3], Port: int(port)}, nil
 }
 
 // String is the target as ParseTarget reads it.
@@ -135,9 +91,12 @@ func (t Target) arguments(batch bool, command string) []string {
 // not tell. The words are those of OpenSSH's ssh.c, sshconnect.c and sshconnect2.c.
 func sshFault(complaint string) string {
 	for _, f := range []struct{ words, why string }{
-		{"REMOTE HOST IDENTIFICATION HAS CHANGED", "its host key is not the one known here; if it was set up anew, ssh-keygen -R HOST forgets the old one, and ssh HOST shows the new"},
-		{"Host key verification failed", "its host key is not known here; log in once by hand with ssh, and compare the key"},
-		{"Permission denied (", "it refuses to log in: %s; put a key of yours on it, or name the right one in ~/.ssh/config"},
+		{"REMOTE HOST IDENTIFICATION HAS CHANGED", "its host key is not the one known here; if it was set up anew, " +
+			"ssh-keygen -R HOST forgets the old one, and ssh HOST shows the new"},
+		{"Host key verification failed", "its host key is not known here; log in once by hand with ssh, " +
+			"and compare the key"},
+		{"Permission denied (", "it refuses to log in: %s; put a key of yours on it, " +
+			"or name the right one in ~/.ssh/config"},
 		{"Too many authentication failures", "it refuses to log in: %s; name the right key in ~/.ssh/config"},
 		{"no matching host key type", "this ssh and it have no method in common: %s"},
 		{"Unable to negotiate", "this ssh and it have no method in common: %s"},

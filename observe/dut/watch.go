@@ -3,7 +3,6 @@ package dut
 import (
 	"context"
 	"fmt"
-	"sync"
 	"time"
 
 	"pelt/model"
@@ -17,25 +16,21 @@ const patience = 2 * time.Second
 // Watch samples a router during one trial. It satisfies engine.Observation; its
 // methods may be called concurrently.
 type Watch struct {
-	r *Router
+	r      *Router
+	wanted chan moment     // to be sampled at once
+	life   context.Context // ends with the watch
+	end    context.CancelFunc
+	looped chan struct{}
 
 	// All below is guarded by the Router's mu.
-	wanted  []*want // moments to be asked for, the first one next
-	shots   map[model.Moment]shot
-	unshot  []string // why a moment has no shot, a line each
-	taken   []taken
-	dropped int       // samples beyond maxTaken
-	broken  []string  // what could not be read of samples, each once
-	begun   time.Time // from which the periodic samples are counted
-	asked   time.Time // when the last sample was asked for
-	measure time.Time // zero until the measured part begins
-	ended   bool      // nothing is asked for any more but what is wanted
-
+	shots     map[model.Moment]shot
+	missed    map[model.Moment]string // why a moment that was asked for has no shot
+	taken     []taken
+	begun     time.Time // from which the periodic samples are counted
+	asked     time.Time // when the last sample was asked for
+	measure   time.Time // zero until the measured part begins
+	ended     bool      // nothing is asked for any more but moments
 	unsettled bool
-	timer     *time.Timer
-	quit      chan struct{}
-	closing   sync.Once
-	looped    chan struct{}
 }
 
 // taken is a sample, when this host asked for it and had it, and in which life and
@@ -51,130 +46,93 @@ type taken struct {
 // maxTaken bounds the samples of a trial: a day and a half, at one a second.
 const maxTaken = 1 << 17
 
-type want struct {
-	moment    model.Moment
-	since     time.Time
-	done      chan struct{}
-	abandoned bool
+// moment is one of a trial at which the router is to be sampled.
+type moment struct {
+	name  model.Moment // "" of a periodic sample
+	since time.Time
+	done  chan struct{}
 }
 
 // shot is the counters of one moment.
 type shot struct {
 	counters counters.Snapshot
-	up       float64
-	boot     string
 	era      int
 }
 
 // Begin opens the watch of one trial. Close must be called.
 func (r *Router) Begin(trial uint16) *Watch {
-	r.mu.Lock()
-	defer r.mu.Unlock()
+	life, end := context.WithCancel(context.Background())
 	w := &Watch{
-		r: r, shots: map[model.Moment]shot{}, begun: time.Now(),
-		timer: time.NewTimer(r.period), quit: make(chan struct{}), looped: make(chan struct{}),
+		r: r, wanted: make(chan moment, 16), life: life, end: end, looped: make(chan struct{}),
+		shots: map[model.Moment]shot{}, missed: map[model.Moment]string{}, begun: time.Now(),
 	}
 	go w.loop()
 	return w
 }
 
+// loop asks for one sample after the other: for those of moments at once, and for one in each period. While the
+// router owes an answer none is asked for ahead.
 func (w *Watch) loop() {
 	defer close(w.looped)
+	timer := time.NewTimer(w.next())
+	defer timer.Stop()
 	for {
 		select {
-		case <-w.timer.C:
-			w.tick()
-		case <-w.quit:
+		case m := <-w.wanted:
+			if time.Since(m.since) < patience {
+				w.sample(m)
+			}
+			close(m.done)
+		case <-timer.C:
+			if w.due() {
+				w.sample(moment{})
+			}
+		case <-w.life.Done():
 			return
 		}
+		timer.Reset(w.next())
 	}
 }
 
-// tick asks for the sample that is due. While the router owes an answer, or is
-// away, the sample is counted as missed: none is asked for ahead.
-func (w *Watch) tick() {
-	r := w.r
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	now := time.Now()
-	w.schedule(now)
-	session := r.current()
-	if session == nil {
-		if !w.ended {
-			r.outages.miss()
-		}
-		return
-	}
-	if since, ok := session.asking(); ok {
-		if !w.ended && now.Sub(since) >= r.period/2 { // else the sample just under way does for it
-			r.outages.begin(since, "the router did not answer in time", false)
-			r.outages.miss()
-		}
-		if now.Sub(since) >= deadAfter {
-			session.shell.Kill() // keep connects again
-		}
-		return
-	}
-	if len(w.wanted) > 0 {
-		w.pump()
-		return
-	}
-	if w.ended {
-		return
-	}
-	if now.Sub(w.asked) >= r.period/2 { // else that of a moment does for it
-		w.ask(nil)
-	}
+// next is how long it is to the next whole period since begun.
+func (w *Watch) next() time.Duration {
+	w.r.mu.Lock()
+	defer w.r.mu.Unlock()
+	return w.r.period - time.Since(w.begun)%w.r.period
+}
+
+// due reports whether a periodic sample is wanted: that of a moment shortly before does for it.
+func (w *Watch) due() bool {
+	w.r.mu.Lock()
+	defer w.r.mu.Unlock()
+	return !w.ended && time.Since(w.asked) >= w.r.period/2
 }
 
 // deadAfter is when a connection that answers nothing is given up; ssh's own
 // ServerAlive ends it about then as well.
 const deadAfter = time.Minute
 
-// schedule sets the timer to the next whole period since begun.
-func (w *Watch) schedule(now time.Time) {
-	period := w.r.period
-	w.timer.Reset(period - now.Sub(w.begun)%period)
-}
-
-// ask sends a request, for a moment or for none.
-func (w *Watch) ask(m *want) bool {
-	s := w.r.current()
-	ok := s != nil && s.ask("sample", func(a reply) { w.answered(s, m, a) })
-	if ok {
-		w.asked = time.Now()
+// sample asks for one sample and waits for it.
+func (w *Watch) sample(m moment) {
+	w.r.mu.Lock()
+	session := w.r.current()
+	w.asked = time.Now()
+	w.r.mu.Unlock()
+	if session == nil {
+		return
 	}
-	return ok
-}
-
-// pump asks for what is wanted, if the router owes nothing.
-func (w *Watch) pump() {
-	for len(w.wanted) > 0 && w.r.current() != nil {
-		m := w.wanted[0]
-		if !m.abandoned && !w.ask(m) {
-			return
-		}
-		w.wanted = w.wanted[1:]
-		if !m.abandoned {
-			return
-		}
+	if a, err := session.exchange(w.life, askSample, deadAfter); err == nil {
+		w.answered(session, m, a)
 	}
 }
 
-func (w *Watch) answered(session *session, m *want, a reply) {
+func (w *Watch) answered(session *session, m moment, a reply) {
 	r := w.r
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	defer w.pump()
-	if r.session == session {
-		r.outages.end(a.came)
-	}
-	if m != nil {
-		defer close(m.done)
-	}
 	s, err := session.talk.sample(a)
 	if err != nil {
-		w.note(err.Error())
+		r.trouble(err.Error())
 		return
 	}
 	restarted := r.boot != s.boot && r.boot != "" && s.boot != "" || s.up < r.up-uptimeStep
@@ -182,49 +140,24 @@ func (w *Watch) answered(session *session, m *want, a reply) {
 		r.era++
 	}
 	r.boot, r.up = s.boot, s.up
-	t := taken{s, a.sent, a.came, session, r.era, r.period}
 	if n := len(w.taken); n > 0 && w.taken[n-1].session == session && !restarted {
-		before := r.period
-		if r.period = r.account.add(w.taken[n-1].sample, s, a.came, r.period, r.maxCost); r.period != before {
-			w.schedule(time.Now())
-		}
+		r.judge(w.taken[n-1].sample, s)
 	}
-	if m != nil && !m.abandoned {
-		if late := a.came.Sub(m.since); late > patience {
-			w.unshot = append(w.unshot, fmt.Sprintf("%s: the router answered only after %.1f s", m.moment, late.Seconds()))
-		} else {
-			w.shots[m.moment] = w.shoot(t)
-		}
+	if m.name != "" && a.came.Sub(m.since) <= patience {
+		machine := counters.Machine{LongBits: longBits(r.machine.machine), Hardware: r.machine.hardware}
+		w.shots[m.name] = shot{machine.Parse(a.came, s.texts), r.era}
+		delete(w.missed, m.name)
 	}
-	t.texts = counters.Texts{} // the bulk of it
+	s.texts = nil // the bulk of it
 	if len(w.taken) == maxTaken {
-		w.dropped++
+		r.trouble(fmt.Sprintf("only the first %d samples of a trial are kept", maxTaken))
 		return
 	}
-	w.taken = append(w.taken, t)
+	w.taken = append(w.taken, taken{s, a.sent, a.came, session, r.era, r.period})
 }
 
 // uptimeStep is more than the step of /proc/uptime.
 const uptimeStep = 0.05
-
-func (w *Watch) shoot(t taken) shot {
-	texts := t.texts
-	texts.LongBits = longBits(w.r.machine.machine)
-	texts.Hardware = func(name string) bool { return w.r.machine.hardware[name] }
-	return shot{counters.Parse(t.came, texts), t.up, t.boot, t.era}
-}
-
-// note keeps a fault, a few of them, each once.
-func (w *Watch) note(line string) {
-	for _, known := range w.broken {
-		if known == line {
-			return
-		}
-	}
-	if len(w.broken) < 8 {
-		w.broken = append(w.broken, line)
-	}
-}
 
 // Track does nothing: no flow ends on a router.
 func (w *Watch) Track(model.Flow, []model.Tuple) error { return nil }
@@ -232,52 +165,44 @@ func (w *Watch) Track(model.Flow, []model.Tuple) error { return nil }
 // Snapshot samples the router. It waits for the answer, but at the begin of the
 // measured part, when packets are under way already and the answer finds its place
 // by its own time.
-func (w *Watch) Snapshot(moment model.Moment) {
+func (w *Watch) Snapshot(name model.Moment) {
 	r := w.r
+	m := moment{name, time.Now(), make(chan struct{})}
 	r.mu.Lock()
-	m := &want{moment: moment, since: time.Now(), done: make(chan struct{})}
-	switch moment {
+	switch name {
 	case model.MomentMeasure:
 		w.measure, w.begun = m.since, m.since
-		w.schedule(m.since)
 	case model.MomentEnd:
 		w.ended = true
 	}
+	w.missed[name] = fmt.Sprintf("the router did not answer within %v", patience)
 	session := r.current()
 	if session == nil {
-		w.unshot = append(w.unshot, string(moment)+": the connection was closed")
-		r.mu.Unlock()
+		w.missed[name] = "the connection was closed"
+	}
+	r.mu.Unlock()
+	if session == nil {
 		return
 	}
-	gone := session.done
-	w.wanted = append(w.wanted, m)
-	w.pump()
-	r.mu.Unlock()
-	if moment == model.MomentMeasure {
+	select {
+	case w.wanted <- m:
+	default: // it owes many answers
+		return
+	}
+	if name == model.MomentMeasure {
 		return
 	}
 	late := time.NewTimer(patience)
 	defer late.Stop()
-	why := ""
 	select {
 	case <-m.done:
-		return
-	case <-gone:
-		why = "the connection was closed"
 	case <-late.C:
-		why = fmt.Sprintf("the router did not answer within %v", patience)
-	case <-w.quit:
-		return
+	case <-w.life.Done():
+	case <-session.done:
+		r.mu.Lock()
+		w.missed[name] = "the connection was closed"
+		r.mu.Unlock()
 	}
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	select {
-	case <-m.done: // just then
-		return
-	default:
-	}
-	m.abandoned = true
-	w.unshot = append(w.unshot, string(moment)+": "+why)
 }
 
 // What Settle waits for. It asks seldom: each answer costs the router something.
@@ -332,21 +257,24 @@ func (w *Watch) last() (shot, bool) {
 // Report returns what the router's kernel counted, under the same names as an end's
 // counters. A router that restarted meanwhile has counted from zero, so nothing of
 // it is told.
-func (w *Watch) Report() model.Observation {
+func (w *Watch) Report() (o model.Observation) {
 	r := w.r
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	o := model.Observation{
+	defer o.Clamp(nil) // the names are the router's
+	o = model.Observation{
 		Mode: model.DropsOff, Why: "a router under test is watched by its counters",
 		Boot: r.boot, Namespace: r.machine.namespace, Unsettled: w.unsettled,
 	}
-	idle, start, measure, end := w.shots[model.MomentIdle], w.shots[model.MomentStart], w.shots[model.MomentMeasure], w.shots[model.MomentEnd]
-	o.Unread = append(o.Unread, w.broken...)
-	o.Unread = append(o.Unread, w.unshot...)
-	_, started := w.shots[model.MomentStart]
-	_, over := w.shots[model.MomentEnd]
+	for _, m := range []model.Moment{model.MomentIdle, model.MomentStart, model.MomentMeasure, model.MomentEnd} {
+		if why, missed := w.missed[m]; missed {
+			o.Unread = append(o.Unread, string(m)+": "+why)
+		}
+	}
+	idle, start := w.shots[model.MomentIdle], w.shots[model.MomentStart]
+	measure, end := w.shots[model.MomentMeasure], w.shots[model.MomentEnd]
 	switch {
-	case !started || !over:
+	case start.counters.Taken.IsZero() || end.counters.Taken.IsZero():
 		o.Unread = append(o.Unread, "no counters: the router was not observed at the begin and at the end")
 		return o
 	case start.era != end.era:
@@ -360,7 +288,8 @@ func (w *Watch) Report() model.Observation {
 		o.IdleS = start.counters.Taken.Sub(idle.counters.Taken).Seconds()
 	}
 	if measure.counters.Taken.IsZero() && !w.measure.IsZero() {
-		o.Unread = append(o.Unread, "the counters' figures hold the warm-up: the router was not observed when it was over")
+		const why = "the counters' figures hold the warm-up: the router was not observed when it was over"
+		o.Unread = append(o.Unread, why)
 	}
 	o.Counters = counters.Diff(idle.counters, start.counters, measure.counters, end.counters, o.IdleS)
 	o.Unread = append(o.Unread, end.counters.Unread...)
@@ -372,13 +301,7 @@ func (w *Watch) Report() model.Observation {
 
 // Close ends the watch; it may be called more than once.
 func (w *Watch) Close() error {
-	w.closing.Do(func() {
-		w.r.mu.Lock()
-		w.ended, w.wanted = true, nil
-		w.r.mu.Unlock()
-		close(w.quit)
-	})
+	w.end()
 	<-w.looped
-	w.timer.Stop()
 	return nil
 }

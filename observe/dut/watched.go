@@ -28,26 +28,14 @@ func (w *Watch) Watched(measured time.Duration) (model.RouterWatch, []model.Seri
 		out.Gaps = []string{"not observed: the measured part did not begin"}
 		return out, nil
 	}
-	session := r.current()
 	all := w.place()
 	within := inside(all, measured, r.period)
 	out.Samples = len(within)
-	out.Gaps = append(r.outages.during(w.measure, measured), r.account.during(w.measure, measured, r.maxCost)...)
+	out.Gaps = append(w.gaps(all, measured), w.notes(measured)...)
 	out.Gaps = append(out.Gaps, restarts(all, measured)...)
-	if session != nil && session.strayed() > 0 {
-		out.Gaps = append(out.Gaps, fmt.Sprintf("%d answers that nobody had asked for were put aside", session.strayed()))
-	}
-	if r.outages.dropped > 0 {
-		out.Gaps = append(out.Gaps, fmt.Sprintf("%d older times without observation are not listed", r.outages.dropped))
-	}
-	if w.dropped > 0 {
-		out.Gaps = append(out.Gaps, fmt.Sprintf("%d samples beyond the first %d were not kept", w.dropped, maxTaken))
-	}
-	for _, line := range w.broken {
-		out.Gaps = append(out.Gaps, "some samples could not be read: "+line)
-	}
 	if len(within) < 2 && len(out.Gaps) == 0 {
-		out.Gaps = append(out.Gaps, fmt.Sprintf("the measured part of %v held %d of the samples taken every %v: too few to tell", measured.Round(time.Millisecond), len(within), r.period))
+		const format = "the measured part of %v held %d of the samples taken every %v: too few to tell"
+		out.Gaps = append(out.Gaps, fmt.Sprintf(format, measured.Round(time.Millisecond), len(within), r.period))
 	}
 	summarize(&out, within)
 	return out, w.series(all, measured)
@@ -101,8 +89,9 @@ func restarts(all []placed, measured time.Duration) (lines []string) {
 	for i := 1; i < len(all); i++ {
 		a, b := all[i-1], all[i]
 		if a.era != b.era && b.t > 0 && a.t < measured.Seconds() {
-			lines = append(lines, fmt.Sprintf("the router restarted between t=%.1f s and t=%.1f s, its uptime went from %.1f s to %.1f s: figures across that are not told",
-				max(0, a.t), b.t, a.up, b.up))
+			const format = "the router restarted between t=%.1f s and t=%.1f s, " +
+				"its uptime went from %.1f s to %.1f s: figures across that are not told"
+			lines = append(lines, fmt.Sprintf(format, max(0, a.t), b.t, a.up, b.up))
 		}
 	}
 	return lines
@@ -133,12 +122,12 @@ func summarize(out *model.RouterWatch, within []placed) {
 		return
 	}
 	first, last := within[0], within[len(within)-1]
-	if cpu, ok := last.all.split(first.all, -1); ok {
+	if cpu, ok := last.all.Since(first.all, -1); ok {
 		out.CPU = &cpu
 	}
 	for _, b := range last.cores {
 		if a, ok := first.core(b.number); ok {
-			if cpu, ok := b.ticks.split(a.ticks, b.number); ok {
+			if cpu, ok := b.ticks.Since(a.ticks, b.number); ok {
 				out.Cores = append(out.Cores, cpu)
 			}
 		}

@@ -2,6 +2,7 @@ package export
 
 import (
 	"bufio"
+	"errors"
 	"io"
 	"strconv"
 	"strings"
@@ -12,13 +13,13 @@ import (
 // CSV writes a row for each packet, in the order they came: trial, flow, stream,
 // sequence, send_ns and receive_ns of the two hosts' monotonic clocks, and delay_ns,
 // which is empty where these are not one.
-func CSV(w io.Writer, s Source) error {
+func CSV(w io.Writer, r *record.Reader) error {
 	out := bufio.NewWriterSize(w, 256<<10)
 	if _, err := out.WriteString("trial,flow,stream,sequence,send_ns,receive_ns,delay_ns\n"); err != nil {
 		return err
 	}
 	var row []byte
-	err := s.each(func(f *flow, p *record.Packets) error {
+	err := each(r, func(_ *record.Trial, f *record.Flow, p *record.Packets) error {
 		for i := range p.List {
 			x := &p.List[i]
 			row = strconv.AppendUint(row[:0], uint64(p.Trial), 10)
@@ -36,10 +37,7 @@ func CSV(w io.Writer, s Source) error {
 		}
 		return nil
 	})
-	if e := out.Flush(); e != nil {
-		return e
-	}
-	return err
+	return errors.Join(err, out.Flush())
 }
 
 // delay is from send to receive, of which the one wraps at 2^48.

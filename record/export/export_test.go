@@ -5,14 +5,11 @@ import (
 	"encoding/binary"
 	"errors"
 	"flag"
-	"fmt"
 	"io"
 	"os"
 	"path/filepath"
 	"testing"
 	"time"
-
-	"github.com/parquet-go/parquet-go"
 
 	"pelt/model"
 	"pelt/record"
@@ -51,9 +48,9 @@ func header(b []byte, trial uint16, sequence, send uint64) {
 }
 
 func TestFiles(t *testing.T) {
-	for name, write := range map[string]func(io.Writer, Source) error{
+	for name, write := range map[string]func(io.Writer, *record.Reader) error{
 		"small.csv":  CSV,
-		"small.pcap": func(w io.Writer, s Source) error { return Pcap(w, s, header) },
+		"small.pcap": func(w io.Writer, r *record.Reader) error { return Pcap(w, r, header) },
 	} {
 		var got bytes.Buffer
 		if err := write(&got, source(t, small(t))); err != nil {
@@ -71,29 +68,28 @@ func TestFiles(t *testing.T) {
 		}
 		broken(t, name, write)
 	}
-	broken(t, "parquet", Parquet)
 }
 
 // broken writes what cannot be written whole.
-func broken(t *testing.T, name string, write func(io.Writer, Source) error) {
+func broken(t *testing.T, name string, write func(io.Writer, *record.Reader) error) {
 	t.Helper()
 	cut := small(t)
-	var whole Cut
-	if err := write(io.Discard, source(t, cut[:len(cut)-1])); !errors.As(err, &whole) {
-		t.Errorf("%s of a cut record: %v", name, err)
+	r := source(t, cut[:len(cut)-1])
+	if err := write(io.Discard, r); err != nil || r.Cut() == nil {
+		t.Errorf("%s of a cut record: %v, %v", name, err, r.Cut())
 	}
 	if err := write(full{}, source(t, small(t))); !errors.Is(err, errFull) {
 		t.Errorf("%s to a full disk: %v", name, err)
 	}
 }
 
-func source(t *testing.T, file []byte) Source {
+func source(t *testing.T, file []byte) *record.Reader {
 	t.Helper()
 	r, err := record.NewReader(bytes.NewReader(file))
 	if err != nil {
 		t.Fatal(err)
 	}
-	return Source{Reader: r}
+	return r
 }
 
 var errFull = errors.New("full")
@@ -109,7 +105,7 @@ func TestAddressesTellFlows(t *testing.T) {
 		seen := map[string]uint16{}
 		for number := range uint16(most) {
 			var b [14 + 40 + 8 + 16]byte
-			frame(b[:], &flow{Flow: record.Flow{Flow: number, Family: family, PayloadBytes: 64}}, &record.Packets{Flow: number})
+			frame(b[:], &record.Flow{Flow: number, Family: family, PayloadBytes: 64}, &record.Packets{Flow: number})
 			addresses := string(b[26:34])
 			if family == 6 {
 				addresses = string(b[22:54])
@@ -119,60 +115,5 @@ func TestAddressesTellFlows(t *testing.T) {
 			}
 			seen[addresses] = number
 		}
-	}
-}
-
-// What Parquet holds is what CSV does, group after group.
-func TestParquet(t *testing.T) {
-	file := small(t)
-	many := &record.Packets{Trial: 1}
-	for i := range uint64(5000) {
-		many.List = append(many.List, record.Packet{Sequence: 100 + 3*i, SendNanos: 10_000 + 25_000*i, ReceiveNanos: int64(13_000 + 25_010*i)})
-	}
-	head, tail := file[:0:0], []record.Block{many, &record.Closed{Trial: 1}, &record.End{}}
-	r, err := record.NewReader(bytes.NewReader(file))
-	if err != nil {
-		t.Fatal(err)
-	}
-	h := r.Header()
-	if head, err = record.Append(head, &h); err != nil {
-		t.Fatal(err)
-	}
-	for {
-		b, err := r.Next()
-		if err != nil {
-			t.Fatal(err)
-		}
-		if _, over := b.(*record.Closed); over {
-			break
-		}
-		if head, err = record.Append(head, b); err != nil {
-			t.Fatal(err)
-		}
-	}
-	for _, b := range tail {
-		if head, err = record.Append(head, b); err != nil {
-			t.Fatal(err)
-		}
-	}
-	var rows, table bytes.Buffer
-	if err := errors.Join(CSV(&rows, source(t, head)), Parquet(&table, source(t, head))); err != nil {
-		t.Fatal(err)
-	}
-	read, err := parquet.Read[parquetRow](bytes.NewReader(table.Bytes()), int64(table.Len()))
-	if err != nil {
-		t.Fatal(err)
-	}
-	var text bytes.Buffer
-	text.WriteString("trial,flow,stream,sequence,send_ns,receive_ns,delay_ns\n")
-	for _, x := range read {
-		fmt.Fprintf(&text, "%d,%s,%d,%d,%d,%d,", x.Trial, field(x.Flow), x.Stream, x.Sequence, x.Send, x.Receive)
-		if x.Delay != nil {
-			fmt.Fprint(&text, *x.Delay)
-		}
-		text.WriteByte('\n')
-	}
-	if text.String() != rows.String() || len(read) < 5000 {
-		t.Errorf("%d rows of Parquet are not those of CSV", len(read))
 	}
 }

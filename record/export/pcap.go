@@ -3,6 +3,7 @@ package export
 import (
 	"bufio"
 	"encoding/binary"
+	"errors"
 	"io"
 
 	"pelt/record"
@@ -36,7 +37,7 @@ var exampleNets = [...][3]byte{{192, 0, 2}, {198, 51, 100}, {203, 0, 113}}
 // others as long after it as they were by the receiver's clock. The streams of a flow
 // are told by their ports, flows by their addresses: in 192.0.2.0/24, 198.51.100.0/24
 // and 203.0.113.0/24 or in 2001:db8::/32, which are kept for examples (RFC 5737, RFC 3849).
-func Pcap(w io.Writer, s Source, header Header) error {
+func Pcap(w io.Writer, r *record.Reader, header Header) error {
 	out := bufio.NewWriterSize(w, 256<<10)
 	var head [24]byte
 	binary.LittleEndian.PutUint32(head[0:], pcapMagic)
@@ -49,7 +50,7 @@ func Pcap(w io.Writer, s Source, header Header) error {
 	}
 	begins := map[begin]int64{} // receive times
 	var packet [16 + etherBytes + 40 + udpBytes + testBytes]byte
-	err := s.each(func(f *flow, p *record.Packets) error {
+	err := each(r, func(t *record.Trial, f *record.Flow, p *record.Packets) error {
 		b := begin{p.Trial, f.To}
 		if _, known := begins[b]; !known {
 			begins[b] = p.List[0].ReceiveNanos
@@ -57,8 +58,8 @@ func Pcap(w io.Writer, s Source, header Header) error {
 		for i := range p.List {
 			x := &p.List[i]
 			n := frame(packet[16:], f, p)
-			header(packet[16+n-testBytes:], f.trial.Wire, x.Sequence, x.SendNanos)
-			at := f.trial.Started.UnixNano() + x.ReceiveNanos - begins[b]
+			header(packet[16+n-testBytes:], t.Wire, x.Sequence, x.SendNanos)
+			at := t.Started.UnixNano() + x.ReceiveNanos - begins[b]
 			binary.LittleEndian.PutUint32(packet[0:], uint32(at/1e9))
 			binary.LittleEndian.PutUint32(packet[4:], uint32(at%1e9))
 			binary.LittleEndian.PutUint32(packet[8:], uint32(n))
@@ -69,10 +70,7 @@ func Pcap(w io.Writer, s Source, header Header) error {
 		}
 		return nil
 	})
-	if e := out.Flush(); e != nil {
-		return e
-	}
-	return err
+	return errors.Join(err, out.Flush())
 }
 
 // begin is a receiver in a trial, whose clock is its own.
@@ -83,7 +81,7 @@ type begin struct {
 
 // frame writes the headers of a packet of a stream and returns the length up to the
 // end of the test header.
-func frame(b []byte, f *flow, p *record.Packets) int {
+func frame(b []byte, f *record.Flow, p *record.Packets) int {
 	length := max(f.PayloadBytes, testBytes) + udpBytes
 	copy(b, []byte{2, 0, 0, 0, 0, 2, 2, 0, 0, 0, 0, 1}) // administered locally
 	ip := b[etherBytes:]

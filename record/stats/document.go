@@ -21,10 +21,10 @@ type Document struct {
 // Trial is one trial of a record.
 type Trial struct {
 	record.Trial
-	State model.State `json:"state,omitempty"` // "" of one that was cut
-	Why   string      `json:"why,omitempty"`
-	Void  string      `json:"void,omitempty"` // why it was not kept: it ran again
-	Of    []Figures   `json:"figures"`        // of its flows, in their order
+	State model.State   `json:"state,omitempty"` // "" of one that was cut
+	Why   model.Reasons `json:"why,omitempty"`
+	Void  string        `json:"void,omitempty"` // why it was not kept: it ran again
+	Of    []Figures     `json:"figures"`        // of its flows, in their order
 }
 
 // Figures are those of one flow.

@@ -47,7 +47,7 @@ func came(sequences ...uint64) *record.Packets {
 
 func TestFigures(t *testing.T) {
 	closed := &record.Closed{Trial: 1, State: model.Valid, Flows: []record.ClosedFlow{{Attempted: []uint64{12}, Received: 7, Duplicates: 1, Reordered: 2, Recorded: 8}}}
-	d, err := Read(file(t, trial(1), came(0, 1, 2, 5, 3, 4, 4, 9), &record.Stream{Trial: 1, Packets: 8}, closed, &record.End{Packets: 8}), nil)
+	d, err := Read(file(t, trial(1), came(0, 1, 2, 5, 3, 4, 4, 9), &record.Stream{Trial: 1, Packets: 8}, closed, &record.End{Packets: 8}))
 	if err != nil || !d.Whole || len(d.Trials) != 1 {
 		t.Fatalf("%+v, %v", d, err)
 	}
@@ -111,7 +111,7 @@ func TestWhatIsNotKnown(t *testing.T) {
 		}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			d, err := Read(file(t, c.blocks...), nil)
+			d, err := Read(file(t, c.blocks...))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -131,7 +131,7 @@ func TestWhyThereIsNoDelay(t *testing.T) {
 	for oneClock, want := range map[bool]string{true: "none", false: "the clocks are two"} {
 		x := trial(1)
 		x.Flows[0].OneClock = oneClock
-		d, err := Read(file(t, x, &record.Closed{Trial: 1}, &record.End{}), nil)
+		d, err := Read(file(t, x, &record.Closed{Trial: 1}, &record.End{}))
 		var b strings.Builder
 		if err = errors.Join(err, Text(&b, d)); err != nil || !strings.Contains(b.String(), "– ("+want+")\n  jitter") {
 			t.Errorf("one clock %v: want %q in %v\n%s", oneClock, want, err, b.String())
@@ -150,23 +150,6 @@ func TestUnlistedLosses(t *testing.T) {
 	}
 }
 
-func TestTooManyFlows(t *testing.T) {
-	for name, streams := range map[string][]int{
-		"flows":   slices.Repeat([]int{1}, maxOpen+1),
-		"streams": slices.Repeat([]int{model.MaxStreams}, maxStreams/model.MaxStreams+1),
-	} {
-		var blocks []record.Block
-		for i, n := range streams {
-			x := trial(n)
-			x.Trial = uint32(i)
-			blocks = append(blocks, x)
-		}
-		if _, err := Read(file(t, blocks...), nil); !errors.Is(err, ErrTooMany) {
-			t.Errorf("%s: error %v, want %v", name, err, ErrTooMany)
-		}
-	}
-}
-
 // A flow of which nothing came takes next to nothing, however many there are.
 func TestNothingTakesNoMemory(t *testing.T) {
 	closed := &record.Closed{Trial: 1, Flows: []record.ClosedFlow{{Attempted: make([]uint64, model.MaxStreams)}}}
@@ -175,7 +158,7 @@ func TestNothingTakesNoMemory(t *testing.T) {
 	r := file(t, blocks...)
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
-	d, err := Read(r, nil)
+	d, err := Read(r)
 	runtime.ReadMemStats(&after)
 	if used := after.TotalAlloc - before.TotalAlloc; err != nil || len(d.Trials) != 20 || used > 5<<20 {
 		t.Errorf("%d trials without a packet took %d B to read, %v", len(d.Trials), used, err)
@@ -191,7 +174,7 @@ func TestGapsThatAreNone(t *testing.T) {
 	after := &record.Packets{Trial: 1, Dropped: 100, List: []record.Packet{
 		{Sequence: 102, SendNanos: 3e9, ReceiveNanos: 3e9}, {Sequence: 103, SendNanos: 3e9 + 1000, ReceiveNanos: 3e9 + 2000}, {Sequence: 104, SendNanos: 200e9, ReceiveNanos: 200e9}}}
 	d, err := Read(file(t, trial(1), came(0, 1), after, &record.Stream{Trial: 1, Packets: 5, Dropped: 100},
-		&record.Closed{Trial: 1, Flows: []record.ClosedFlow{{Attempted: []uint64{105}, Received: 105, Recorded: 5, Dropped: 100}}}, &record.End{}), nil)
+		&record.Closed{Trial: 1, Flows: []record.ClosedFlow{{Attempted: []uint64{105}, Received: 105, Recorded: 5, Dropped: 100}}}, &record.End{}))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -16,8 +16,7 @@ import (
 // Show writes what a record is: its header, a line for each flow of each trial, the
 // first losses, and whether it is whole.
 func Show(w io.Writer, d Document) error {
-	p := &printer{w: w}
-	h := d.Header
+	p, h := &page{}, d.Header
 	p.line("record of run %s, %s, %s, pelt %s", cmp.Or(h.Run, "(not kept)"), h.Target, h.Started.UTC().Format("2006-01-02 15:04 UTC"), h.Tool.Version)
 	p.line("%s; times to %d ns", h.Format, h.ResolutionNS)
 	if d.Whole {
@@ -35,7 +34,7 @@ func Show(w io.Writer, d Document) error {
 				unit.FormatCount(g.Packets), unit.FormatCount(g.Dropped), perPacket(g), lost(g), moment(g, g.Last), state(x))
 		}
 	}
-	p.flush(t)
+	_ = t.Flush() // memory takes it all
 	for _, x := range d.Trials {
 		for _, g := range x.Of {
 			if len(g.Losses) == 0 {
@@ -48,12 +47,13 @@ func Show(w io.Writer, d Document) error {
 			}
 		}
 	}
-	return p.err
+	_, err := io.WriteString(w, p.String())
+	return err
 }
 
 // Text writes the figures of every flow.
 func Text(w io.Writer, d Document) error {
-	p := &printer{w: w}
+	p := &page{}
 	if !d.Whole {
 		p.line("The record is not whole: %s. The figures are of what is before.", d.Cut)
 		p.line("")
@@ -69,10 +69,11 @@ func Text(w io.Writer, d Document) error {
 	if len(d.Trials) == 0 {
 		p.line("No trial is recorded.")
 	}
-	return p.err
+	_, err := io.WriteString(w, p.String())
+	return err
 }
 
-func (p *printer) figures(f record.Flow, g Figures) {
+func (p *page) figures(f record.Flow, g Figures) {
 	t := tabwriter.NewWriter(p, 0, 0, 2, ' ', 0)
 	row := func(name, format string, args ...any) {
 		fmt.Fprintf(t, "  %s\t%s\n", name, fmt.Sprintf(format, args...))
@@ -121,7 +122,7 @@ func (p *printer) figures(f record.Flow, g Figures) {
 	default:
 		row("the trial's own", "are the same")
 	}
-	p.flush(t)
+	_ = t.Flush() // memory takes it all
 }
 
 func spread(p *model.Percentiles, none string) string {
@@ -198,23 +199,7 @@ func size(n int64) string {
 	return fmt.Sprintf("%d B", n)
 }
 
-// printer keeps the first error.
-type printer struct {
-	w   io.Writer
-	err error
-}
+// page is a text that grows line by line.
+type page struct{ strings.Builder }
 
-func (p *printer) Write(b []byte) (int, error) {
-	if p.err == nil {
-		_, p.err = p.w.Write(b)
-	}
-	return len(b), nil
-}
-
-func (p *printer) line(format string, args ...any) { fmt.Fprintf(p, format+"\n", args...) }
-
-func (p *printer) flush(t *tabwriter.Writer) {
-	if err := t.Flush(); err != nil && p.err == nil {
-		p.err = err
-	}
-}
+func (p *page) line(format string, args ...any) { fmt.Fprintf(p, format+"\n", args...) }

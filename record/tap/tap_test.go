@@ -217,7 +217,6 @@ func BenchmarkMillion(b *testing.B) {
 	}
 	took := time.Since(begin)
 	r.Close()
-	file.Settle()
 	w := file.Written(disk.Key{})
 	b.ReportMetric(float64(sent)/took.Seconds(), "packets/s")
 	b.ReportMetric(float64(w.Bytes)/float64(w.Packets), "B/packet")

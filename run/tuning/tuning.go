@@ -8,10 +8,10 @@ import (
 	"strconv"
 
 	"pelt/advice"
-	"pelt/analysis/compare"
+	"pelt/finding"
 	"pelt/model"
+	"pelt/table"
 	"pelt/tune"
-	"pelt/unit"
 )
 
 // Options are what a search needs beside its plan.
@@ -142,7 +142,7 @@ func (s *search) advised() []model.Advised {
 	// may force it, and another program's does not matter here.
 	ask.Knobs = append([]model.Knob{{Name: "net.core.rmem_max", Value: strconv.Itoa(1 << 30)}}, ask.Knobs...)
 	for _, a := range advice.Collect(s.doc, ask) {
-		if a.Knob == bufferKnob && !a.Limit {
+		if a.Knob == bufferKnob && a.Proposes() {
 			list = append([]model.Advised{a}, slices.DeleteFunc(list, func(o model.Advised) bool { return o.Knob == bufferKnob })...)
 			break
 		}
@@ -172,7 +172,7 @@ func (s *search) short() bool {
 func (s *search) next() (model.Advised, bool) {
 	for {
 		for _, a := range s.advised() {
-			if !s.tried[name(a)] && !a.Limit && (a.Apply || a.Knob == bufferKnob) {
+			if !s.tried[name(a)] && a.Proposes() && (a.Apply || a.Knob == bufferKnob) {
 				return a, true
 			}
 		}
@@ -219,7 +219,8 @@ func (s *search) try(ctx context.Context, a model.Advised) (model.TuneStep, erro
 		step.Text = "was cut: " + err.Error()
 		return step, err
 	}
-	step.Kept, step.Untold, step.Text = judge(doc, factor.Knob)
+	f := finding.JudgeSetting(&doc, factor.Knob, "")
+	step.Kept, step.Untold, step.Text = f.Code == "tune.kept", f.Code == "tune.untold", f.Text()
 	if step.Without.Trials == 0 && !step.Kept {
 		return step, nil // nothing new is known of how it is without
 	}
@@ -268,127 +269,22 @@ func (s *search) keep(a model.Advised, t *toggle) error {
 	return nil
 }
 
-// judge reports whether the second level of a knob is separably better than the first: less
-// loss or more goodput somewhere, and nowhere separably less of either.
-// untold says that there were too few valid trials to judge by.
-func judge(doc model.Document, knob string) (better, untold bool, text string) {
-	metrics, err := compare.ParseMetrics("loss,goodput")
-	if err != nil {
-		return false, true, err.Error()
-	}
-	c, err := compare.Levels(doc, knob, "", metrics)
-	if err != nil {
-		return false, true, "taken back, for it cannot be judged: " + err.Error()
-	}
-	worse := false
-	for _, e := range c.Effects {
-		if !e.Separable {
-			continue
-		}
-		gain := e.Change
-		if e.Metric == "loss_ratio" {
-			gain = -gain
-		}
-		better, worse = better || gain > 0, worse || gain < 0
-	}
-	switch {
-	case better && !worse:
-		return true, false, "kept: " + c.Verdict
-	case better:
-		return false, false, "taken back, for it is better in one setting and worse in another: " + c.Verdict
-	case worse:
-		return false, false, "taken back, for it is worse: " + c.Verdict
-	}
-	return false, false, "taken back, for it is not separably better: " + c.Verdict
-}
-
-// conclude says how it ended and what limits remain.
+// conclude says how it ended and what still loses packets.
 func (s *search) conclude() {
 	s.out.Plan = s.plan
-	kept, untold, host := map[string]bool{}, 0, false
 	for _, st := range s.out.Steps {
-		if st.Kept {
-			kept[name(st.Advised)] = true
-			host = host || st.Knob != bufferKnob
+		if st.Kept && st.Knob != bufferKnob {
+			s.out.Undo = "pelt tune revert"
 		}
-		if st.Untold {
-			untold++
-		}
-	}
-	first, last := unit.FormatRatio(s.out.First.Ratio), unit.FormatRatio(s.out.Last.Ratio)
-	switch {
-	case s.out.First.Lost == 0:
-		s.out.Verdict = fmt.Sprintf("Nothing was lost in %d trials, so nothing was changed.", s.out.First.Trials)
-	case s.out.Last.Lost == 0:
-		s.out.Verdict = fmt.Sprintf("Loss fell from %s to none with %s.", first, settings(len(kept)))
-	default:
-		s.out.Limits = s.limits()
-		s.out.Verdict = fmt.Sprintf("Loss is %s; it was %s before. %s kept, %d tried", last, first, settings(len(kept)), len(s.tried))
-		if untold > 0 {
-			s.out.Verdict += fmt.Sprintf("; %d could not be judged, because too few trials were valid", untold)
-		}
-		s.out.Verdict += "; no advice is left that could be followed here."
-	}
-	if host {
-		s.out.Undo = "pelt tune revert"
 	}
 	if s.sized {
 		s.out.Flags = "--receive-buffer " + strconv.Itoa(s.plan.Flows[0].ReceiveBuffer)
 	}
-}
-
-func settings(n int) string {
-	if n == 1 {
-		return "1 setting"
-	}
-	return strconv.Itoa(n) + " settings"
-}
-
-// limits are what still loses packets, the largest first, with what is known of it.
-func (s *search) limits() []string {
-	type place struct{ host, layer, cause string }
-	lost := map[place]uint64{}
-	var order []place
-	var unattributed uint64
-	for _, r := range s.doc.Results {
-		if r.State != model.Valid || !s.counts(r) {
-			continue
-		}
-		for _, f := range r.Flows {
-			unattributed += f.Ledger.Unattributed
-			for _, l := range f.Ledger.Lines {
-				at := place{l.Host, l.Layer, l.Cause}
-				if lost[at] == 0 && l.Packets > 0 {
-					order = append(order, at)
-				}
-				lost[at] += l.Packets
-			}
+	if s.out.Last.Lost > 0 {
+		rows := slices.DeleteFunc(table.Rows(&s.doc), func(r table.Row) bool { return !s.counts(*r.Trial) })
+		for _, f := range finding.StillLost(rows, s.advised(), func(a model.Advised) bool { return s.tried[name(a)] }) {
+			s.out.Limits = append(s.out.Limits, f.Text())
 		}
 	}
-	slices.SortStableFunc(order, func(a, b place) int { return int(min(max(int64(lost[b])-int64(lost[a]), -1), 1)) })
-	known := s.advised()
-	var list []string
-	for _, at := range order {
-		text := fmt.Sprintf("%s at %s of the %s (%s): %s of it", unit.FormatCount(lost[at]), at.layer, at.host, at.cause, unit.FormatRatio(float64(lost[at])/float64(max(s.out.Last.Lost, 1))))
-		for _, a := range known {
-			if a.Host != at.host || a.Layer != at.layer || a.Cause != at.cause {
-				continue
-			}
-			switch {
-			case a.Limit:
-				text += fmt.Sprintf("; %s: %s; %s", a.Knob, a.Why, a.Note)
-			case s.tried[name(a)]:
-				text += fmt.Sprintf("; %s -> %s was tried", a.Knob, a.Value)
-			case !a.Here:
-				text += fmt.Sprintf("; to try on that host: %s", a.Command)
-			default:
-				text += fmt.Sprintf("; to try by hand: %s", a.Command)
-			}
-		}
-		list = append(list, text)
-	}
-	if unattributed > 0 {
-		list = append(list, fmt.Sprintf("%s unattributed", unit.FormatCount(unattributed)))
-	}
-	return list
+	s.out.Verdict = finding.TuneTrial(s.out)[0].Text()
 }

@@ -185,7 +185,7 @@ func (o output) Write(b []byte) (int, error) {
 // environment of every command. CI makes tests fail where they would skip on a
 // developer's machine: here everything they may ask for is there.
 var environment = []string{
-	"PATH=/bin", "HOME=/root", "TMPDIR=/tmp", "CI=true", "PELT_TEST_BINARY=/bin/pelt", "PELT_DATA=/tmp/pelt-data",
+	"PATH=/bin", "HOME=/root", "TMPDIR=/tmp", "CI=true", "PELT_CLOCK=1", "PELT_TEST_BINARY=/bin/pelt", "PELT_DATA=/tmp/pelt-data",
 }
 
 func (g *guest) command(c Command) (exit Exit) {

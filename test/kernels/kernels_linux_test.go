@@ -10,37 +10,25 @@ import (
 	"runtime"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
+
+	"pelt/internal/testenv"
 )
 
 // series are the kernels that Debian keeps for its stable and its next release.
 var series = []string{"6.1", "6.12"}
 
 // suites are the packages whose tests run in the guest. Their limits are far
-// above what they take, for the machine may be busy.
+// above what they take, for the machine may be busy. What depends on the kernel most
+// runs under both; the rest under the older one, for the host itself has a new one.
 var suites = []suite{
-	{"observe/drops", 300, "", "", false},
-	{"observe/counters", 120, "", "", false},
-	{"test/kernels/testdata/balance", 180, "", "", false},
-	{"engine/xdp", 180, "", "", true},
-	{"lab/fastpath", 60, "", "", true},
-	{"lab", 180, "^TestKernelLink", "", true}, // what the host's kernel may have no netem for
-	{"test/kernels/testdata/agree", 300, "", "6.1", true},
-}
-
-// share is a machine with an older kernel. Each series has two, which share its
-// suites, so that two at a time end at about the same time.
-type share struct {
-	series string
-	second bool
-}
-
-func (g share) String() string {
-	if g.second {
-		return g.series + " again"
-	}
-	return g.series
+	{"observe/drops", 300, "", ""},
+	{"observe/counters", 120, "", "6.1"},
+	{"test/kernels/testdata/balance", 180, "", ""},
+	{"engine/xdp", 180, "", "6.1"},
+	{"lab/fastpath", 60, "", "6.1"},
+	{"test/kernels/testdata/agree", 300, "", "6.1"},
+	{"lab", 180, "^TestKernelLink", "6.12"}, // what the host's kernel may have no netem for
 }
 
 type suite struct {
@@ -48,7 +36,6 @@ type suite struct {
 	timeoutS float64
 	run      string // only these of its tests, whole; "": all, as with -short
 	series   string // only under this one; "": all
-	second   bool   // by the second guest
 }
 
 // modules are what a usual system loads on demand for labs, faults, and tests.
@@ -64,66 +51,43 @@ var programs = []string{"ip", "tc", "nft", "bridge", "ethtool", "iperf3", "sh", 
 
 var guestRun = flag.String("guest.run", "", "run only these tests of the guest's programs, as -run does, and show what they print")
 
-// need skips, or fails on CI, unless this machine can build and start guests.
+// need wants a machine that can build and start guests.
 func need(t *testing.T) {
 	t.Helper()
-	if testing.Short() {
-		t.Skip("starts two virtual machines")
-	}
-	lack := ""
+	testenv.Clock(t)
 	if runtime.GOARCH != "amd64" {
-		lack = "an x86-64 machine"
+		testenv.Lacks(t, "an x86-64 machine")
 	}
-	for _, p := range append([]string{"qemu-system-x86_64", "apt-get", "dpkg-deb", "xz"}, programs...) {
-		if _, err := exec.LookPath(p); err != nil && lack == "" {
-			lack = "the program " + p
-		}
-	}
-	if lack != "" {
-		absent(t, fmt.Errorf("needs %s", lack))
-	}
+	testenv.Tool(t, "qemu-system-x86_64", "apt-get", "dpkg-deb", "xz")
+	testenv.Tool(t, programs...)
 }
 
-// absent ends a test that this machine cannot run.
-func absent(t *testing.T, err error) {
-	t.Helper()
-	if os.Getenv("CI") != "" {
-		t.Fatalf("%v; CI must have it", err)
-	}
-	t.Skip(err)
-}
-
-func TestLinux(t *testing.T) {
+func TestClockLinux(t *testing.T) {
 	need(t)
 	dir := t.TempDir()
 	for _, b := range [][]string{
 		{"build", "-o", filepath.Join(dir, "init"), "./guest"},
 		{"build", "-o", filepath.Join(dir, "pelt"), "pelt/cmd/pelt"},
-		{"test", "-c", "-o", filepath.Join(dir, "selftest"), "./testdata/selftest"},
+		{"test", "-o", filepath.Join(dir, "selftest"), "./testdata/selftest"},
 	} {
 		build(t, b...)
 	}
 	for _, s := range suites {
-		build(t, "test", "-c", "-o", filepath.Join(dir, s.file()), "pelt/"+s.pkg)
+		build(t, "test", "-tags", "guest", "-o", filepath.Join(dir, s.file()), "pelt/"+s.pkg)
 	}
 	for _, s := range series {
-		find := sync.OnceValues(func() (kernel, error) { return findKernel(s) })
-		for _, second := range []bool{false, true} {
-			g := share{s, second}
-			t.Run(g.String(), func(t *testing.T) {
-				// Not in parallel: two guests have four processors, and what keeps time in one is late beside another.
-				testGuest(t, g, find, dir)
-			})
-		}
+		// Not in parallel: two guests have four processors, and what keeps time in one is late beside another.
+		t.Run(s, func(t *testing.T) { testGuest(t, s, dir) })
 	}
 }
 
 // build makes a static program.
 func build(t *testing.T, args ...string) {
 	t.Helper()
-	args = append([]string{args[0], "-ldflags=-s -w"}, args[1:]...)
 	if args[0] == "test" {
-		args = append([]string{"test", "-c"}, args[2:]...)
+		args = append([]string{"test", "-c"}, args[1:]...)
+	} else {
+		args = append([]string{args[0], "-ldflags=-s -w"}, args[1:]...)
 	}
 	cmd := exec.Command("go", args...)
 	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
@@ -134,8 +98,9 @@ func build(t *testing.T, args ...string) {
 
 func (s suite) file() string { return strings.ReplaceAll(s.pkg, "/", "-") }
 
-// commands are all that a guest runs, in order; nil for all that any runs.
-func commands(g *share) []Command {
+// commands are all that the guest of a series runs, in order; of "" all that any
+// guest runs.
+func commands(series string) []Command {
 	test := func(name, file, dir string, timeoutS float64, run string) Command { // run "": all of them
 		// The program's own limit comes first, because it tells where the test stood.
 		limit := fmt.Sprintf("-test.timeout=%gs", timeoutS-5)
@@ -156,7 +121,7 @@ func commands(g *share) []Command {
 		{Name: "doctor", Args: []string{"/bin/pelt", "doctor"}, Dir: "/", TimeoutS: 20},
 	}
 	for _, s := range suites {
-		if g != nil && (s.series != "" && s.series != g.series || s.second != g.second) {
+		if series != "" && s.series != "" && s.series != series {
 			continue
 		}
 		list = append(list, test(s.pkg, s.file(), "/source/"+s.pkg, s.timeoutS, s.run))
@@ -164,21 +129,21 @@ func commands(g *share) []Command {
 	return list
 }
 
-func testGuest(t *testing.T, g share, find func() (kernel, error), built string) {
-	k, err := find()
+func testGuest(t *testing.T, series, built string) {
+	k, err := findKernel(series)
 	if err != nil {
-		absent(t, err)
+		testenv.Lacks(t, "a kernel for the guest: %v", err)
 	}
 	dir := t.TempDir()
 	initrd := filepath.Join(dir, "initrd")
-	if err := pack(initrd, k, built, commands(&g)); err != nil {
+	if err := pack(initrd, k, built, commands(series)); err != nil {
 		t.Fatal(err)
 	}
 	s, err := bootFor(dir, k.image, initrd)
 	if s.stood(err) {
-		t.Logf("%s: %v; booted again for what was left\nits log ends:\n%s", g, err, tail(s.console, 4000))
+		t.Logf("%s: %v; booted again for what was left\nits log ends:\n%s", series, err, tail(s.console, 4000))
 		ended := max(0, len(s.commands)-1)
-		if err := pack(initrd, k, built, commands(&g)[ended:]); err != nil {
+		if err := pack(initrd, k, built, commands(series)[ended:]); err != nil {
 			t.Fatal(err)
 		}
 		before := s
@@ -198,10 +163,10 @@ func testGuest(t *testing.T, g share, find func() (kernel, error), built string)
 	for _, m := range s.up.Missing {
 		t.Errorf("the guest lacks something: %s", m)
 	}
-	if !strings.HasPrefix(s.up.Release, g.series+".") || !s.up.BTF {
-		t.Errorf("release %q, BTF %v; want %s and BTF", s.up.Release, s.up.BTF, g.series)
+	if !strings.HasPrefix(s.up.Release, series+".") || !s.up.BTF {
+		t.Errorf("release %q, BTF %v; want %s and BTF", s.up.Release, s.up.BTF, series)
 	}
-	for i, c := range commands(&g) {
+	for i, c := range commands(series) {
 		t.Run(c.Name, func(t *testing.T) {
 			if i >= len(s.commands) {
 				t.Fatal("never began")

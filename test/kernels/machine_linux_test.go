@@ -142,7 +142,7 @@ func (s *session) follow(r *bufio.Reader, wait func(time.Duration)) (end *string
 			s.up = *rec.Up
 		case rec.Start != nil:
 			within = 0
-			for _, c := range commands(nil) {
+			for _, c := range commands("") {
 				if c.Name == rec.Start.Name {
 					within = time.Duration(c.TimeoutS * float64(time.Second))
 				}

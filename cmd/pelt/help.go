@@ -1,0 +1,202 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+)
+
+// helpAllFlag shows every flag of a command; --help shows the groups below.
+const helpAllFlag = "--help-all"
+
+// flagGroups are the flags that --help shows, for commands with more than mostFlags.
+var flagGroups = []struct {
+	title string
+	flags []string
+}{
+	{"What to send", []string{"payload", "rate", "interval", "proto", "direction", "streams", "control", "bytes", "loss", "time",
+		"repeats"}},
+	{"The path", []string{"code", "link", "receivers", "dut", "variant", "at"}},
+	{"The result", []string{"all", "html", "json", "chart"}},
+}
+
+// mostFlags is how many flags a reader takes in at once.
+const mostFlags = 16
+
+// shortFlags are the flags of iperf3 that mean the same here. A bare number is seconds or
+// bits per second there.
+var shortFlags = map[string]string{"-t": "--time", "-b": "--rate", "-l": "--payload", "-P": "--streams", "-i": "--progress"}
+
+// iperfArgs turns short flags of test commands into the long ones.
+func iperfArgs(args []string) []string {
+	if len(args) == 0 || !slices.Contains([]string{"curve", "sweep", "router", "cc", "soak"}, args[0]) {
+		return args
+	}
+	var out []string
+	for i := 0; i < len(args); i++ {
+		short, value, joined := args[i], "", false
+		if len(short) > 2 && short[0] == '-' && short[1] != '-' { // -P4
+			short, value, joined = short[:2], strings.TrimPrefix(short[2:], "="), true
+		}
+		long := shortFlags[short]
+		switch {
+		case args[i] == "--":
+			return append(out, args[i:]...)
+		case args[i] == "-R":
+			out = append(out, "--direction", "down")
+		case args[i] == "-u" && args[0] == "curve":
+			out = append(out, "--proto", "udp")
+		case args[i] == "-u" && args[0] != "cc": // what they send
+		case long == "":
+			out = append(out, args[i])
+		case !joined && i+1 == len(args):
+			out = append(out, long)
+		default:
+			if !joined {
+				i++
+				value = args[i]
+			}
+			out = append(out, long, iperfValue(short, value))
+		}
+	}
+	return out
+}
+
+// iperfValue adds the unit that iperf3 means.
+func iperfValue(short, value string) string {
+	number := strings.TrimRight(value, "KMGkmg")
+	if number == "" || strings.Trim(number, "0123456789.") != "" || len(value)-len(number) > 1 {
+		return value
+	}
+	switch {
+	case (short == "-t" || short == "-i") && value == number:
+		return value + "s"
+	case short == "-b" && value == "0":
+		return "max"
+	case short == "-b":
+		return value + "bit"
+	}
+	return value
+}
+
+// helpArgs takes --help-all out of a command line. It means --help with all flags.
+func helpArgs(args []string) (out []string, all bool) {
+	for i, a := range args {
+		switch a {
+		case "--":
+			return append(out, args[i:]...), all
+		case helpAllFlag:
+			out, all = append(out, "--help"), true
+		default:
+			out = append(out, a)
+		}
+	}
+	return out, all
+}
+
+// groupHelp makes --help of a command with many flags show those of the groups.
+func groupHelp(c *cobra.Command, all bool) {
+	c.SetUsageFunc(func(c *cobra.Command) error {
+		_, err := fmt.Fprint(c.OutOrStderr(), usage(c, all))
+		return err
+	})
+}
+
+func usage(c *cobra.Command, all bool) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "Usage:\n  %s\n", c.UseLine())
+	if len(c.Aliases) > 0 {
+		fmt.Fprintf(&b, "\nAlso: %s\n", strings.Join(c.Aliases, ", "))
+	}
+	if c.Example != "" {
+		fmt.Fprintf(&b, "\nExamples:\n%s\n", c.Example)
+	}
+	if c.HasAvailableSubCommands() {
+		b.WriteString("\nCommands:\n")
+		for _, sub := range c.Commands() {
+			if sub.IsAvailableCommand() {
+				fmt.Fprintf(&b, "  %-10s %s\n", sub.Name(), sub.Short)
+			}
+		}
+	}
+	shown := 0
+	c.LocalFlags().VisitAll(func(f *pflag.Flag) {
+		if !f.Hidden {
+			shown++
+		}
+	})
+	if all || shown <= mostFlags {
+		if shown > 0 {
+			fmt.Fprintf(&b, "\nFlags:\n%s", c.LocalFlags().FlagUsagesWrapped(helpWidth()))
+		}
+		return b.String()
+	}
+	for _, g := range flagGroups {
+		set := pflag.NewFlagSet("", pflag.ContinueOnError)
+		set.SortFlags = false
+		for _, name := range g.flags {
+			if f := c.LocalFlags().Lookup(name); f != nil && !f.Hidden {
+				set.AddFlag(f)
+			}
+		}
+		if set.HasFlags() {
+			fmt.Fprintf(&b, "\n%s:\n%s", g.title, set.FlagUsagesWrapped(helpWidth()))
+		}
+	}
+	fmt.Fprintf(&b, "\n%s lists all %d flags. -t -b -l -P -R -u -i mean what they mean in iperf3.\n", helpAllFlag, shown)
+	return b.String()
+}
+
+// flagError is a usage error that names the flag which may have been meant.
+func flagError(c *cobra.Command, err error) error {
+	var unknown *pflag.NotExistError
+	if errors.As(err, &unknown) {
+		if near := nearest(c.Flags(), unknown.GetSpecifiedName()); near != "" {
+			return usagef("%v; did you mean --%s?", err, near)
+		}
+	}
+	return usagef("%v; %s --help lists the flags", err, c.CommandPath())
+}
+
+// nearest is the flag whose name differs by the fewest letters, two at most.
+func nearest(flags *pflag.FlagSet, name string) (near string) {
+	least := 3
+	flags.VisitAll(func(f *pflag.Flag) {
+		if d := distance(f.Name, name); d < least && !f.Hidden {
+			near, least = f.Name, d
+		}
+	})
+	return near
+}
+
+// distance is how many letters must be changed, added or taken out to make b of a.
+func distance(a, b string) int {
+	row := make([]int, len(b)+1)
+	for j := range row {
+		row[j] = j
+	}
+	for i := range len(a) {
+		before := row[0]
+		row[0] = i + 1
+		for j := range len(b) {
+			cost := before
+			if a[i] != b[j] {
+				cost++
+			}
+			before = row[j+1]
+			row[j+1] = min(cost, row[j]+1, row[j+1]+1)
+		}
+	}
+	return row[len(b)]
+}
+
+// helpWidth is how wide help is printed: as the terminal is, but no wider than people read.
+func helpWidth() int {
+	width, _ := terminal(os.Stdout)
+	return min(width, 100)
+}

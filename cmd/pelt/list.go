@@ -1,0 +1,166 @@
+package main
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"pelt/finding"
+	"pelt/store"
+)
+
+func newList() *cobra.Command {
+	var asJSON string
+	var since string
+	var f runFilter
+	c := &cobra.Command{
+		Use:   "list [TEXT...]",
+		Short: "List the runs that are kept",
+		Long: `list shows the runs that are kept, oldest first: all of them, or those that match every
+filter. TEXT is looked for in all that a line shows, whether in capitals or not.
+
+A run that was killed has not told how many trials it finished; pelt report counts them.`,
+		Example: "  pelt list\n  pelt list --since 7d --command curve\n  pelt list --target lab:router loss",
+		Args:    cobra.ArbitraryArgs,
+		RunE: func(c *cobra.Command, args []string) error {
+			var err error
+			if f.since, err = parseSince(since, time.Now()); err != nil {
+				return err
+			}
+			f.words = args
+			st, err := store.Open("")
+			if err != nil {
+				return err
+			}
+			all, err := st.List()
+			if err != nil {
+				return err
+			}
+			runs := slices.DeleteFunc(slices.Clone(all), func(r store.Summary) bool { return !f.matches(r) })
+			if asJSON != "" {
+				for i, r := range runs {
+					if r.Headline != nil {
+						runs[i].Headline.Text = headline(r)
+					}
+				}
+				return writeJSON(c.OutOrStdout(), asJSON, runs)
+			}
+			switch {
+			case len(all) == 0:
+				fmt.Fprintln(c.ErrOrStderr(), "no run is kept yet; pelt demo makes one")
+				return nil
+			case len(runs) == 0:
+				fmt.Fprintf(c.ErrOrStderr(), "none of the %d runs that are kept matches\n", len(all))
+				return nil
+			}
+			w := tabwriter.NewWriter(c.OutOrStdout(), 0, 0, 2, ' ', 0)
+			fmt.Fprintln(w, strings.Join([]string{"RUN", "STARTED", "COMMAND", "TARGET", "TRIALS", "STATE", "RESULT"}, "\t"))
+			for _, r := range runs {
+				fmt.Fprintln(w, strings.Join(runColumns(r), "\t"))
+			}
+			return w.Flush()
+		},
+	}
+	c.Flags().StringVar(&since, "since", "", "runs that started within 24h, 7d or another time, or since a date as 2026-11-21")
+	c.Flags().StringVar(&f.target, "target", "", "runs to this target, as lab:router or a host with or without its port; lab for all labs")
+	c.Flags().StringVar(&f.command, "command", "", "runs of this command, as curve")
+	c.Flags().StringVar(&asJSON, "json", "", jsonHelp)
+	return c
+}
+
+// headline is what a run showed, or what is wrong with it.
+func headline(r store.Summary) string {
+	switch {
+	case r.Headline == nil:
+		return r.Trouble
+	case r.Headline.Code == "": // of a run from before codes
+		return r.Headline.Text
+	}
+	return finding.FromStored(*r.Headline).Text()
+}
+
+func runColumns(r store.Summary) []string {
+	trials := "-"
+	if r.Trials != nil {
+		trials = strconv.Itoa(*r.Trials)
+	}
+	return []string{r.ID, r.Started.Local().Format("2006-01-02 15:04"), r.Command, r.Target, trials, r.State, headline(r)}
+}
+
+// runFilter says which stored runs are asked for; what is zero does not matter.
+type runFilter struct {
+	since           time.Time
+	target, command string
+	words           []string
+}
+
+func (f runFilter) matches(r store.Summary) bool {
+	if r.Started.Before(f.since) || f.command != "" && r.Command != f.command {
+		return false
+	}
+	if f.target != "" && r.Target != f.target && !strings.HasPrefix(r.Target, f.target+":") {
+		return false
+	}
+	line := strings.ToLower(strings.Join(runColumns(r), " "))
+	for _, word := range f.words {
+		if !strings.Contains(line, strings.ToLower(word)) {
+			return false
+		}
+	}
+	return true
+}
+
+// parseSince reads a time before now, as 90m or 7d, or a date of this host's calendar.
+func parseSince(text string, now time.Time) (time.Time, error) {
+	if text == "" {
+		return time.Time{}, nil
+	}
+	for _, layout := range []string{time.DateOnly, "2006-01-02 15:04", time.DateTime} {
+		if t, err := time.ParseInLocation(layout, text, now.Location()); err == nil {
+			return t, nil
+		}
+	}
+	if t, err := time.Parse(time.RFC3339, text); err == nil {
+		return t, nil
+	}
+	ago, err := time.ParseDuration(text)
+	if days, ok := strings.CutSuffix(text, "d"); ok {
+		var n uint64
+		if n, err = strconv.ParseUint(days, 10, 16); err == nil {
+			return now.AddDate(0, 0, -int(n)), nil
+		}
+	}
+	if err != nil || ago < 0 {
+		return time.Time{}, usagef("--since: want a time as 24h or 7d, or a date as 2026-11-21, not %q", text)
+	}
+	return now.Add(-ago), nil
+}
+
+func newRemove() *cobra.Command {
+	return &cobra.Command{
+		Use:   "rm RUN...",
+		Short: "Delete runs that are kept",
+		Long: `rm deletes runs that are kept, without asking, and prints which. It deletes none of
+them if one is not there or is still being written.
+
+RUN is an id, a prefix of one that no other has, or last.`,
+		Example: "  pelt rm 20261121-0741-k3f",
+		Args:    cobra.MinimumNArgs(1),
+		RunE: func(c *cobra.Command, args []string) error {
+			st, err := store.Open("")
+			if err != nil {
+				return err
+			}
+			removed, err := st.Remove(args...)
+			for _, id := range removed {
+				fmt.Fprintln(c.OutOrStdout(), "removed "+id)
+			}
+			return err
+		},
+	}
+}

@@ -1,0 +1,39 @@
+package engine
+
+import (
+	"math"
+	"strings"
+	"testing"
+
+	"pelt/model"
+)
+
+// TestClamp: a report of another host may hold anything.
+func TestClamp(t *testing.T) {
+	timing := model.Timing{MeasureSeconds: 1, DrainSeconds: 1}
+	long := make([]uint64, 1<<20)
+	r := Report{Engine: "rm", Why: strings.Repeat("x", 1<<10), CPU: model.CPU{ThreadRatio: math.NaN(), HostRatio: 7},
+		Send: &SendReport{Streams: []uint64{5}, PerStep: long, Connections: &model.ConnectionFacts{
+			PerSecond: long, OpenMax: 1 << 60, WaitSeconds: -1, Ended: strings.Repeat("x", 1<<20),
+			Failed: map[string]uint64{strings.Repeat("y", 1<<20): 1, "ETIMEDOUT": 2}, SetUp: &model.Percentiles{P50: 2, P90: 1},
+		}},
+		Receive: &ReceiveReport{Missing: make([]model.Marks, 1000), Tally: model.Tally{PerStep: long, StepBytes: long}},
+		Probe:   &ProbeReport{RoundTrip: &model.Percentiles{Min: -5}},
+	}
+	r.Clamp(timing)
+	if r.Engine != "" || len(r.Why) > 255 || r.CPU.ThreadRatio != 0 || r.CPU.HostRatio != 1 || r.Probe.RoundTrip != nil {
+		t.Errorf("what stays: engine %q, %d letters, %+v, %+v", r.Engine, len(r.Why), r.CPU, r.Probe)
+	}
+	if n := max(len(r.Send.PerStep), len(r.Receive.Tally.PerStep), len(r.Receive.Tally.StepBytes)); n > 100 {
+		t.Errorf("series of %d steps stay", n)
+	}
+	if n := len(r.Receive.Missing); n > model.MaxStreams {
+		t.Errorf("lists of %d streams stay", n)
+	}
+	c := r.Send.Connections
+	if len(c.PerSecond) > 100 || c.OpenMax > model.MaxConnections || c.WaitSeconds != 0 || len(c.Ended) > 255 || len(c.Failed) != 1 ||
+		c.Failed["ETIMEDOUT"] != 2 || c.SetUp != nil {
+		t.Errorf("of a wild account of connections stay %d steps, %d open, %v s, %d letters, %d errors, %v",
+			len(c.PerSecond), c.OpenMax, c.WaitSeconds, len(c.Ended), len(c.Failed), c.SetUp)
+	}
+}

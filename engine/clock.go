@@ -1,0 +1,40 @@
+package engine
+
+import "time"
+
+// Clock reads the host's monotonic clock in nanoseconds: CLOCK_MONOTONIC on
+// Linux, so that all processes of a host agree. It makes no system call.
+type Clock struct {
+	Began   time.Time
+	atBegin int64
+}
+
+// NewClock makes a clock.
+func NewClock() Clock {
+	// The smallest of several differences has the least delay between the two readings.
+	best, c := time.Duration(1<<62), Clock{}
+	for range 16 {
+		before := time.Now()
+		at := monotonic(before)
+		if d := time.Since(before); d < best {
+			best, c = d, Clock{Began: before, atBegin: at - int64(d)/2}
+		}
+	}
+	return c
+}
+
+// Now is the time.
+func (c Clock) Now() int64 { return c.At(time.Since(c.Began)) }
+
+// At is the time so long after the clock began.
+func (c Clock) At(after time.Duration) int64 { return c.atBegin + int64(after) }
+
+// SinceWall returns the time, and what to add to a wall clock time to get it. A thread
+// that has to wait between the readings of both clocks finds too much to add; it
+// hardly has to twice in a row.
+func (c Clock) SinceWall() (toMonotonic, now int64) {
+	first, second := time.Now(), time.Now()
+	now = c.At(second.Sub(c.Began))
+	earlier := c.At(first.Sub(c.Began))
+	return min(earlier-first.UnixNano(), now-second.UnixNano()), now
+}

@@ -1,0 +1,232 @@
+package engine
+
+import (
+	"crypto/hmac"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/binary"
+	"net/netip"
+	"sync"
+)
+
+// Consent on the data path. Before a stream carries anything, its two ends prove over its
+// own 5-tuple that each is there and knows the flow's key:
+//
+//	dialer   -> listener  hello    the dialer's nonce
+//	listener -> dialer    welcome  both nonces: the listener is there
+//	dialer   -> listener  confirm  both nonces: the dialer is there, too
+//	listener -> dialer    ready    the listener knows it
+//
+// Every message has ConsentBytes and carries a MAC over all of it, so an answer is
+// never longer than what it answers, whoever has no key gets no answer, and a
+// service that echoes what it gets proves nothing. Over datagrams the dialer repeats hello
+// or confirm until it is answered. The listener only ever answers, and answering
+// twice changes nothing. The listener's nonce is made from the address that it
+// is sent to: a confirm is worth nothing from any other, so who can forge
+// source addresses cannot consent in another's name.
+//
+//	magic u16 | trial u16 | tag u16 | kind u8 | stream u8 | dialer's nonce 16 B | listener's nonce 16 B | MAC 16 B
+const (
+	consentMagic = Magic + 1 // tells consent from test packets
+	// ConsentBytes is the length of every message of the consent.
+	ConsentBytes = 56
+	signedBytes  = ConsentBytes - 16 // the rest is the MAC
+)
+
+type consentKind uint8
+
+const (
+	hello consentKind = 1 + iota
+	welcome
+	confirm
+	ready
+)
+
+type nonce [16]byte
+
+// ConsentMessage is one message of the consent.
+type ConsentMessage [ConsentBytes]byte
+
+// ConsentToken is what both ends of a consented stream know and no one else.
+type ConsentToken [16]byte
+
+// StreamKey names one stream of a flow, and holds the flow's key.
+type StreamKey struct {
+	Trial, Tag uint16
+	Stream     uint8
+	Key        []byte // KeyBytes
+}
+
+// StreamKey is that of one stream of the order's flow.
+func (o Order) StreamKey(stream int) StreamKey {
+	return StreamKey{Trial: o.Trial, Tag: o.Tag, Stream: uint8(stream), Key: o.Key}
+}
+
+// ConsentOf says which stream a message is about, without its key; ok is false if b is no message. Nobody
+// has checked the MAC.
+func ConsentOf(b []byte) (k StreamKey, isHello, ok bool) {
+	m, ok := parseConsent(b)
+	return StreamKey{Trial: m.Trial, Tag: m.Tag, Stream: m.Stream}, ok && m.kind == hello, ok
+}
+
+// consentFields are what a message says.
+type consentFields struct {
+	StreamKey
+	kind             consentKind
+	dialer, listener nonce
+}
+
+// message writes the fields with their MAC.
+func (m consentFields) message() (b ConsentMessage) {
+	binary.BigEndian.PutUint16(b[0:], consentMagic)
+	binary.BigEndian.PutUint16(b[2:], m.Trial)
+	binary.BigEndian.PutUint16(b[4:], m.Tag)
+	b[6], b[7] = byte(m.kind), m.Stream
+	copy(b[8:], m.dialer[:])
+	copy(b[24:], m.listener[:])
+	mac := sign(m.Key, b[:signedBytes])
+	copy(b[signedBytes:], mac[:])
+	return b
+}
+
+// parseConsent reads a message; ok is false if b is none. The MAC is not checked.
+func parseConsent(b []byte) (m consentFields, ok bool) {
+	if len(b) != ConsentBytes || binary.BigEndian.Uint16(b) != consentMagic {
+		return m, false
+	}
+	m.Trial, m.Tag, m.Stream = binary.BigEndian.Uint16(b[2:]), binary.BigEndian.Uint16(b[4:]), b[7]
+	m.kind, m.dialer, m.listener = consentKind(b[6]), nonce(b[8:24]), nonce(b[24:signedBytes])
+	return m, m.kind >= hello && m.kind <= ready
+}
+
+// read parses b and checks that it is about this stream and made with its key.
+func (k StreamKey) read(b []byte) (m consentFields, ok bool) {
+	m, ok = parseConsent(b)
+	if !ok || m.Trial != k.Trial || m.Tag != k.Tag || m.Stream != k.Stream {
+		return m, false
+	}
+	m.Key = k.Key
+	mac := sign(k.Key, b[:signedBytes])
+	return m, hmac.Equal(mac[:], b[signedBytes:])
+}
+
+// Signed reports whether b is a message about this stream, made with its key.
+func (k StreamKey) Signed(b []byte) bool {
+	_, ok := k.read(b)
+	return ok
+}
+
+// sign is HMAC-SHA256, truncated to 128 bits (RFC 2104 section 5).
+func sign(key, text []byte) (mac [16]byte) {
+	h := hmac.New(sha256.New, key)
+	h.Write([]byte("pelt consent 1"))
+	h.Write(text)
+	return [16]byte(h.Sum(nil))
+}
+
+func (k StreamKey) token(dialer, listener nonce) ConsentToken {
+	return sign(k.Key, append(append([]byte("token"), dialer[:]...), listener[:]...))
+}
+
+func newNonce() (n nonce) {
+	rand.Read(n[:]) // never fails: crypto/rand ends the program instead
+	return n
+}
+
+// ConsentListener is the listening side of one stream's consent. It is safe for concurrent use.
+type ConsentListener struct {
+	StreamKey
+	secret nonce         // makes the nonces
+	done   chan struct{} // closed when the dialer has confirmed
+
+	mu           sync.Mutex
+	theirs, mine nonce // of the dialer that said hello last, or that has confirmed
+}
+
+// NewConsentListener awaits the dialer of a stream.
+func NewConsentListener(k StreamKey) *ConsentListener {
+	return &ConsentListener{StreamKey: k, secret: newNonce(), done: make(chan struct{})}
+}
+
+// Done is closed when the dialer has confirmed.
+func (l *ConsentListener) Done() <-chan struct{} { return l.done }
+
+// Confirmed reports whether the dialer has confirmed.
+func (l *ConsentListener) Confirmed() bool {
+	select {
+	case <-l.done:
+		return true
+	default:
+		return false
+	}
+}
+
+// Token is that of a dialer that has confirmed.
+func (l *ConsentListener) Token() ConsentToken {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.token(l.theirs, l.mine)
+}
+
+// nonceFor is the listener's nonce for one address.
+func (l *ConsentListener) nonceFor(from netip.AddrPort) nonce {
+	text, _ := from.MarshalBinary() // never fails
+	return sign(l.secret[:], text)
+}
+
+// Answer returns what to send back for a message that came from an address;
+// ok is false when it deserves no answer.
+func (l *ConsentListener) Answer(b []byte, from netip.AddrPort) (reply ConsentMessage, ok bool) {
+	m, ok := l.read(b)
+	if !ok {
+		return reply, false
+	}
+	mine := l.nonceFor(from)
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.Confirmed() && (m.dialer != l.theirs || mine != l.mine) {
+		return reply, false // someone consented already; a replayed hello must not take over
+	}
+	switch {
+	case m.kind == hello:
+		m.kind = welcome
+	case m.kind == confirm && m.listener == mine:
+		m.kind = ready
+	default:
+		return reply, false
+	}
+	l.theirs, l.mine, m.listener = m.dialer, mine, mine
+	if m.kind == ready && !l.Confirmed() {
+		close(l.done)
+	}
+	return m.message(), true
+}
+
+// ConsentDialer is the dialing side of one stream's consent, for one goroutine.
+type ConsentDialer struct{ next consentFields }
+
+// NewConsentDialer begins the consent of a stream.
+func NewConsentDialer(k StreamKey) *ConsentDialer {
+	return &ConsentDialer{consentFields{StreamKey: k, kind: hello, dialer: newNonce()}}
+}
+
+// Message is what to send, and to repeat until the listener answers.
+func (d *ConsentDialer) Message() ConsentMessage { return d.next.message() }
+
+// Hear takes an answer. turn means that there is a new Message to send at
+// once; done that the listener is ready.
+func (d *ConsentDialer) Hear(b []byte) (turn, done bool) {
+	m, ok := d.next.read(b)
+	switch {
+	case !ok || m.dialer != d.next.dialer:
+	case m.kind == welcome && d.next.kind == hello:
+		d.next.kind, d.next.listener = confirm, m.listener
+		return true, false
+	case m.kind == ready && d.next.kind == confirm && m.listener == d.next.listener:
+		return false, true
+	}
+	return false, false
+}
+
+// Token is the stream's, once the listener is ready.
+func (d *ConsentDialer) Token() ConsentToken { return d.next.token(d.next.dialer, d.next.listener) }

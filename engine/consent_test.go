@@ -1,0 +1,121 @@
+package engine
+
+import (
+	"bytes"
+	"net/netip"
+	"slices"
+	"testing"
+
+	"pgregory.net/rapid"
+)
+
+var testCaller = netip.MustParseAddrPort("192.0.2.1:4000")
+
+func testKey() StreamKey {
+	return StreamKey{Trial: 7, Tag: 3, Stream: 2, Key: bytes.Repeat([]byte{9}, 32)}
+}
+
+func (d *ConsentDialer) text() []byte {
+	b := d.Message()
+	return b[:]
+}
+
+// Over a path that loses, repeats and reorders, both sides agree in the end,
+// and the dialer is never done before the listener.
+func TestConsentOverABadPath(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		d, c := NewConsentListener(testKey()), NewConsentDialer(testKey())
+		var up, down [][]byte
+		done := false
+		for range 60 {
+			up = append(up, c.text())
+			for range rapid.IntRange(0, 4).Draw(t, "up") {
+				if reply, ok := d.Answer(rapid.SampledFrom(up).Draw(t, "which"), testCaller); ok {
+					down = append(down, reply[:])
+				}
+			}
+			for range rapid.IntRange(0, 4).Draw(t, "down") {
+				if len(down) > 0 {
+					if _, fin := c.Hear(rapid.SampledFrom(down).Draw(t, "which")); fin {
+						done = true
+					}
+				}
+			}
+			if done && !d.Confirmed() {
+				t.Fatal("the dialer is done, the listener is not")
+			}
+		}
+		for range 3 { // the path heals
+			if reply, ok := d.Answer(c.text(), testCaller); ok {
+				if _, fin := c.Hear(reply[:]); fin {
+					done = true
+				}
+			}
+		}
+		if !done || !d.Confirmed() {
+			t.Fatalf("dialer done %v, listener confirmed %v", done, d.Confirmed())
+		}
+		if d.Token() != c.Token() {
+			t.Fatal("tokens differ")
+		}
+	})
+}
+
+func TestConsentRefuses(t *testing.T) {
+	l := testKey()
+	other := l
+	other.Key = bytes.Repeat([]byte{8}, 32)
+	otherTrial, otherTag, otherStream := l, l, l
+	otherTrial.Trial, otherTag.Tag, otherStream.Stream = 8, 4, 1
+	for _, c := range []struct {
+		name string
+		from StreamKey
+	}{{"another key", other}, {"another trial", otherTrial}, {"another tag", otherTag}, {"another stream", otherStream}} {
+		if _, ok := NewConsentListener(l).Answer(NewConsentDialer(c.from).text(), testCaller); ok {
+			t.Errorf("%s: a hello was answered", c.name)
+		}
+	}
+	echoed := NewConsentDialer(l)
+	if turn, done := echoed.Hear(echoed.text()); turn || done {
+		t.Error("an echo of the hello satisfied the dialer")
+	}
+	d, first := NewConsentListener(l), NewConsentDialer(l)
+	for range 2 {
+		reply, _ := d.Answer(first.text(), testCaller)
+		first.Hear(reply[:])
+	}
+	if _, ok := d.Answer(NewConsentDialer(l).text(), testCaller); ok || !d.Confirmed() {
+		t.Error("a second dialer took over a confirmed stream")
+	}
+	guess := first.next
+	guess.listener[0]++
+	b := guess.message()
+	if _, ok := NewConsentListener(l).Answer(b[:], testCaller); ok {
+		t.Error("a confirm of a nonce never given was answered")
+	}
+}
+
+func FuzzConsent(f *testing.F) {
+	l := testKey()
+	f.Add(NewConsentDialer(l).text())
+	f.Add([]byte{})
+	f.Add(make([]byte, ConsentBytes))
+	f.Fuzz(func(t *testing.T, b []byte) {
+		m, parsed := parseConsent(b)
+		reply, ok := NewConsentListener(l).Answer(b, testCaller)
+		if ok && (!parsed || m.kind != hello) {
+			t.Errorf("% x was answered by % x", b, reply)
+		}
+		if ok && len(reply) > len(b) {
+			t.Errorf("the answer to % x is longer", b)
+		}
+		if !parsed {
+			return
+		}
+		m.Key = l.Key
+		back := m.message()
+		if !slices.Equal(back[:signedBytes], b[:signedBytes]) {
+			t.Errorf("% x was read as %+v, written as % x", b, m, back)
+		}
+	})
+}

@@ -1,0 +1,324 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"net/netip"
+	"sync"
+	"time"
+
+	"pelt/model"
+)
+
+// Stream is one 5-tuple of a flow, as one of its two hosts sees it.
+type Stream struct{ Local, Remote netip.AddrPort }
+
+// Snapshot is how far an end has come.
+type Snapshot struct {
+	// Of the measured part: what a sender attempted, or what is distinct at a receiver.
+	Packets, Bytes uint64 // Bytes of payload
+	// Reach is how many packets a receiver knows to have been sent, by the highest
+	// sequence of each stream; 0 where nobody can tell.
+	Reach uint64
+	// Heard counts what came from the peer, warm-up included. Only that it grows has a
+	// meaning: the peer lives.
+	Heard uint64
+}
+
+// Transport carries the packets of one end: through sockets, or as XDP frames. An End
+// calls Connect, Run and Account once at most, in that order and never two at a time.
+// The other methods may be called at any time and from any goroutine before Close.
+type Transport interface {
+	// Ports lists the local port of each stream, for the dialing peer; 0 where it is
+	// not known yet.
+	Ports() []uint16
+	// Connect returns each stream once its peer has consented over the very 5-tuple
+	// of the flow. It ends early with ctx or Stop.
+	Connect(ctx context.Context) ([]Stream, error)
+	// Run returns when a sender's order is fulfilled, when all that a receiver waits
+	// for has come, after Stop, or with the reason why traffic failed. A receiver
+	// calls reading once it reads every stream.
+	Run(reading func()) error
+	// Stop ends Connect and Run soon. It is called once.
+	Stop()
+	// Count must not block.
+	Count() Snapshot
+	// Pulse sets the number that probe packets carry to the peer, and returns the
+	// newest that came from there; 0: none, or no probe packets.
+	Pulse(mine uint64) (theirs uint64)
+	// Account adds to a report of Run. sent is what a receiver was told of its sender.
+	Account(r *Report, sent Sent)
+	// Close frees everything. Connect and Run have returned.
+	Close() error
+}
+
+// Sent is what became of a flow at its sender.
+type Sent struct {
+	Streams []uint64 // packets attempted by each stream; nil: not known
+	Unsent  uint64   // of all these, never left the sender
+}
+
+// Left is how many packets left the sender.
+func (s Sent) Left() (n uint64) {
+	for _, k := range s.Streams {
+		n += k
+	}
+	return n - min(s.Unsent, n)
+}
+
+// End is one end of one flow of one trial: Connect, Start (receivers first), Drain on a
+// receiver, Report, and Close at any time. Its methods may be called from any goroutine.
+type End struct {
+	order     Order
+	transport Transport
+	made      time.Time
+
+	mu      sync.Mutex // guards what follows
+	state   state
+	closed  bool // by Close
+	told    bool // the transport was told to stop
+	stopped bool // ... before the order was fulfilled
+	streams []Stream
+	sent    Sent // as Drain told it
+	cut     bool // the drain was over while packets still came
+	report  Report
+	failure error
+
+	connecting sync.WaitGroup
+	reading    chan struct{} // closed once a receiver reads every stream
+	done       chan struct{} // closed in state ended
+}
+
+type state string
+
+const (
+	prepared   state = "not connected"
+	connecting state = "still connecting"
+	connected  state = "connected"
+	running    state = "running"
+	ended      state = "over"
+)
+
+// NewEnd makes the end that carries out an order over a transport. Its caller must Close it.
+func NewEnd(o Order, t Transport) *End {
+	return &End{order: o, transport: t, made: time.Now(), state: prepared,
+		reading: make(chan struct{}), done: make(chan struct{})}
+}
+
+// Prepare opens one end. A listening end is ready for its peer when Prepare returns.
+// Errors: *Refusal when the order can never run here, else what the system said.
+func Prepare(ctx context.Context, e Engine, host Host, o Order) (*End, error) {
+	t, err := e.Open(ctx, host, o)
+	if err != nil {
+		return nil, err
+	}
+	return NewEnd(o, t), nil
+}
+
+// advance changes the state, if it is the one before.
+func (e *End) advance(what string, from, to state) error {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.closed {
+		return fmt.Errorf("%s: the end is closed", what)
+	}
+	if e.state != from {
+		return fmt.Errorf("%s: the end is %s", what, e.state)
+	}
+	if e.state = to; to == connecting {
+		e.connecting.Add(1)
+	}
+	return nil
+}
+
+// Ports lists the local port of each stream, for the dialing peer; 0 where it is not known yet.
+func (e *End) Ports() []uint16 { return e.transport.Ports() }
+
+// Connect gets the peer's consent over the very 5-tuples of the flow, and returns these. It fails
+// if the peer does not consent before ctx ends.
+func (e *End) Connect(ctx context.Context) ([]Stream, error) {
+	if err := e.advance("connect", prepared, connecting); err != nil {
+		return nil, err
+	}
+	defer e.connecting.Done()
+	streams, err := e.transport.Connect(ctx)
+	if err != nil {
+		return nil, err // and there is no second try
+	}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.state, e.streams = connected, streams
+	return streams, nil
+}
+
+// Start begins to send or to receive. On a receiver it returns once every stream is read, or traffic
+// has ended: what is sent before has only the sockets' buffers to go to. An error says that
+// nothing began; why traffic failed is told by Report.
+func (e *End) Start(ctx context.Context) error {
+	if err := e.advance("start", connected, running); err != nil {
+		return err
+	}
+	go e.run()
+	if e.order.Role == Receive {
+		select {
+		case <-e.reading:
+		case <-e.done:
+		case <-ctx.Done():
+		}
+	}
+	return nil
+}
+
+func (e *End) run() {
+	err := e.transport.Run(func() { close(e.reading) })
+	e.mu.Lock()
+	e.state = ended
+	r := Report{Role: e.order.Role, Stopped: e.stopped, Local: e.streams[0].Local.String()}
+	if e.cut {
+		r.Warnings = append(r.Warnings, fmt.Sprintf("packets still came when the drain time of %v was over: "+
+			"those left in a queue on the path count as lost; a longer drain counts them", e.order.Timing.Drain()))
+	}
+	sent := e.sent
+	e.mu.Unlock()
+	e.transport.Account(&r, sent)
+	e.mu.Lock()
+	e.report, e.failure = r, err
+	e.mu.Unlock()
+	close(e.done)
+}
+
+// Done is closed once traffic has ended, or the end is closed.
+func (e *End) Done() <-chan struct{} { return e.done }
+
+// Snapshot tells how far the end has come.
+func (e *End) Snapshot() Snapshot {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.closed || e.state != running && e.state != ended {
+		return Snapshot{}
+	}
+	return e.transport.Count()
+}
+
+// Pulse sets the number that probe packets carry to the peer, and returns the newest that
+// came from there: signs of life beside the control connection, which a flood may starve.
+func (e *End) Pulse(mine uint64) (theirs uint64) { return e.transport.Pulse(mine) }
+
+// Drain tells a receiver what its sender did. It ends the receiver when all that left has come,
+// when nothing came for a while, or when the drain time or ctx is over, and returns then.
+func (e *End) Drain(ctx context.Context, sent Sent) error {
+	e.mu.Lock()
+	if e.order.Role != Receive || e.closed || e.state != running && e.state != ended {
+		e.mu.Unlock()
+		return errors.New("drain: the end is no running receiver")
+	}
+	e.sent = sent
+	e.mu.Unlock()
+	cut := e.wait(ctx, sent.Left())
+	e.mu.Lock()
+	e.cut = cut
+	e.mu.Unlock()
+	e.stop(false)
+	<-e.done
+	return ctx.Err()
+}
+
+// longestQuiet is the longest silence that ends a drain of packets.
+const longestQuiet = time.Second
+
+// wait returns when want packets have come, when nothing has come for a while, or when the drain time is
+// over; cut says that packets still came then. TCP waits for the end of its streams, and its
+// silences may be retransmission time-outs.
+func (e *End) wait(ctx context.Context, want uint64) (cut bool) {
+	drain := e.order.Timing.Drain()
+	over := time.NewTimer(drain)
+	defer over.Stop()
+	tick := time.NewTicker(min(max(drain/100, 200*time.Microsecond), 2*time.Millisecond))
+	defer tick.Stop()
+	packets := e.order.Flow.Protocol != model.TCP
+	now := e.Snapshot()
+	quiet := e.order.Timing.Quiet()
+	switch {
+	case !packets:
+		want, quiet = math.MaxUint64, drain/4
+	case quiet == 0:
+		quiet = min(drain/4, longestQuiet)
+	}
+	if n := now.Heard; packets && n > 0 { // large packets over a slow link come further apart
+		quiet = max(quiet, min(3*time.Since(e.made)/time.Duration(min(n, math.MaxInt32)), drain))
+	}
+	first, last, since := now.Heard, now.Heard, time.Now()
+	for ; now.Packets < want; now = e.Snapshot() {
+		if at := time.Now(); now.Heard != last {
+			last, since = now.Heard, at
+		} else if at.Sub(since) >= quiet {
+			return false
+		}
+		select {
+		case <-tick.C:
+		case <-over.C:
+			return packets && last != first
+		case <-ctx.Done():
+			return false
+		case <-e.done:
+			return false
+		}
+	}
+	return false
+}
+
+// Stop ends traffic early; what was measured stays in the report. An end that is started later stops at once.
+func (e *End) Stop() { e.stop(true) }
+
+func (e *End) stop(early bool) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.told || e.closed {
+		return
+	}
+	e.told = true
+	e.stopped = early && e.state != ended
+	e.transport.Stop()
+}
+
+// Report returns the account of traffic that has ended, and the error that ended it. It is
+// always the same, and empty of an end that was never started.
+func (e *End) Report() (Report, error) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.report, e.failure
+}
+
+// Close stops traffic and frees everything. It may be called at any time and more than once.
+func (e *End) Close() error {
+	e.Stop()
+	e.mu.Lock()
+	if e.closed {
+		e.mu.Unlock()
+		return nil
+	}
+	e.closed = true
+	started := e.state == running || e.state == ended
+	e.mu.Unlock()
+	e.connecting.Wait()
+	if started {
+		<-e.done
+	} else {
+		close(e.done)
+	}
+	return e.transport.Close()
+}
+
+// Tuples lists the ports of an end's streams in the direction of its flow.
+func Tuples(r Role, streams []Stream) (list []model.Tuple) {
+	for _, s := range streams {
+		t := model.Tuple{From: s.Local.Port(), To: s.Remote.Port()}
+		if r == Receive || r == Echo {
+			t.From, t.To = t.To, t.From
+		}
+		list = append(list, t)
+	}
+	return list
+}

@@ -1,0 +1,74 @@
+//go:build !linux
+
+package udp
+
+import (
+	"sync"
+	"syscall"
+	"time"
+
+	"pelt/engine"
+)
+
+// stopSignal ends the waiting of an end's threads. It is set once.
+type stopSignal struct {
+	done chan struct{}
+	once sync.Once
+}
+
+func newStopSignal() (*stopSignal, error) { return &stopSignal{done: make(chan struct{})}, nil }
+
+func (s *stopSignal) isSet() bool {
+	select {
+	case <-s.done:
+		return true
+	default:
+		return false
+	}
+}
+
+func (s *stopSignal) set()   { s.once.Do(func() { close(s.done) }) }
+func (s *stopSignal) close() {}
+
+// waiter is one thread's way to wait for a time or the stop signal.
+type waiter struct {
+	stop  *stopSignal
+	clock engine.Clock
+	timer *time.Timer
+}
+
+func newWaiter(s *stopSignal, c engine.Clock) *waiter {
+	return &waiter{stop: s, clock: c, timer: time.NewTimer(time.Hour)}
+}
+
+// spinNanos is how long before a deadline a thread stops sleeping: Go's timers
+// are about a millisecond late on some systems.
+const (
+	spinNanos = 1_500_000
+	leastNap  = spinNanos
+)
+
+func (w *waiter) nap(d time.Duration) {
+	w.timer.Reset(d)
+	select {
+	case <-w.timer.C:
+	case <-w.stop.done:
+	}
+}
+
+func ownThread(int) error { return nil }
+
+func threadNanos() (int64, bool) { return 0, false }
+
+// sendWaits says whether a call to send may wait for room.
+const sendWaits = true
+
+// threadTimes knows nothing on this system.
+type threadTimes struct{ behind engine.LateTime }
+
+func (*threadTimes) begin(int64)      {}
+func (*threadTimes) onTime(int64)     {}
+func (*threadTimes) fellBehind(int64) {}
+func (*threadTimes) end()             {}
+
+func errnoName(errno syscall.Errno) string { return errno.Error() }

@@ -1,0 +1,137 @@
+package xdp
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"sync"
+
+	"pelt/engine"
+	"pelt/engine/udp"
+)
+
+// plane moves a flow's packets past the sockets.
+type plane interface {
+	// ready says why the packets must take the sockets after all, "" if they
+	// need not. It is asked once, when the other end is armed.
+	ready() (why string, err error)
+	// run returns when the order is fulfilled or quit is closed.
+	run(quit <-chan struct{}) error
+	count() engine.Snapshot
+	// account is asked after run.
+	account(r *engine.Report, sent engine.Sent)
+	// mode is how the packets are moved, in words.
+	mode() string
+	close() error
+}
+
+// transport carries one end of one flow: the sockets, and a plane unless the sockets
+// carry the packets, too.
+type transport struct {
+	*udp.Sockets
+	engine  *Engine
+	host    engine.Host
+	order   engine.Order
+	release func() error  // of an interface that was made ready for the peer's frames; nil: none was
+	quit    chan struct{} // closed by Stop
+
+	mu    sync.Mutex // guards what follows
+	why   string     // the sockets carry the flow
+	plane plane      // nil: not yet, or never
+}
+
+// Connect gets consent over the sockets and puts the programs in place.
+func (t *transport) Connect(ctx context.Context) ([]engine.Stream, error) {
+	streams, err := t.Sockets.Connect(ctx)
+	if err != nil {
+		return nil, err
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	asked := []string{socketsAsked, bufferAsked, joinedAsked, recordAsked}
+	switch {
+	case t.order.Role == engine.Receive && slices.Contains(asked, t.why):
+		return streams, t.makeReady(streams[0]) // the peer may well send frames
+	case t.why != "":
+		return streams, nil
+	}
+	p, why, err := t.open(streams)
+	if err == nil && why != "" {
+		return streams, t.giveUp(why)
+	}
+	t.plane = p
+	return streams, err
+}
+
+// giveUp leaves the flow to the sockets where that is allowed.
+func (t *transport) giveUp(why string) error {
+	t.why, t.plane = why, nil
+	if !t.order.Fallback {
+		return &engine.Refusal{Why: "xdp: " + why}
+	}
+	return nil
+}
+
+// Run does the order; see engine.Transport. The program of a receiver takes packets from Connect on.
+func (t *transport) Run(reading func()) error {
+	t.mu.Lock()
+	p := t.plane
+	if p != nil {
+		why, err := p.ready()
+		if err == nil && why != "" {
+			err = errors.Join(t.giveUp(why), p.close())
+			p = nil
+		}
+		if err != nil {
+			t.mu.Unlock()
+			return err
+		}
+	}
+	t.mu.Unlock()
+	if p == nil {
+		return t.Sockets.Run(reading)
+	}
+	reading()
+	return p.run(t.quit)
+}
+
+// Stop ends Connect and Run.
+func (t *transport) Stop() {
+	close(t.quit)
+	t.Sockets.Stop()
+}
+
+// Count is safe for concurrent use.
+func (t *transport) Count() engine.Snapshot {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.plane == nil {
+		return t.Sockets.Count()
+	}
+	n := t.plane.count()
+	n.Bytes = n.Packets * uint64(t.order.Flow.PayloadBytes)
+	return n
+}
+
+// Account reports on what Run did.
+func (t *transport) Account(r *engine.Report, sent engine.Sent) {
+	if t.plane == nil {
+		t.Sockets.Account(r, sent)
+		r.Engine, r.Why = t.engine.sockets.Name(), t.why
+		return
+	}
+	r.Engine, r.Why = t.engine.Name(), t.plane.mode()
+	t.plane.account(r, sent)
+}
+
+// Close frees everything.
+func (t *transport) Close() error {
+	var errs []error
+	if t.plane != nil {
+		errs = append(errs, t.plane.close())
+	}
+	if t.release != nil {
+		errs = append(errs, t.release())
+	}
+	return errors.Join(append(errs, t.Sockets.Close())...)
+}

@@ -1,0 +1,190 @@
+package finding
+
+import (
+	"cmp"
+	"math"
+	"slices"
+	"strings"
+
+	"pelt/model"
+	"pelt/table"
+)
+
+// Changes returns what the series of a trial did that is not their noise, in the order
+// of time: shifts and drifts of a level, and stalls at regular times. docs/changes.md
+// has the methods. A series needs 20 values and 20 s. A trial that still runs may be
+// given with its series so far.
+func Changes(r model.Result) []model.Change {
+	uses := make([]seriesUse, len(r.Series))
+	var o odds
+	for i, s := range r.Series {
+		if seconds, ok := lasted(s); ok {
+			if uses[i] = useOf(s, r.Series); uses[i] >= rateSeries {
+				o.series, o.seconds = o.series+1, max(o.seconds, seconds)
+			}
+		}
+	}
+	var out []model.Change
+	for i, s := range r.Series {
+		if uses[i] < rateSeries {
+			continue
+		}
+		for _, f := range newTrack(s, uses[i]).find(o) {
+			f.Causes = movers(f, r.Series)
+			out = append(out, f.Change)
+		}
+	}
+	slices.SortStableFunc(out, func(a, b model.Change) int { return cmp.Compare(a.StartS, b.StartS) })
+	return out
+}
+
+// seriesUse says what a series is searched for.
+type seriesUse int
+
+const (
+	unused     seriesUse = iota // it only grows, or tells nothing of a path
+	causeOnly                   // it explains changes of other series
+	rateSeries                  // packets or bits that pass
+	lossSeries                  // packets that were lost
+	timeSeries                  // delays
+)
+
+var uses = map[string]seriesUse{
+	"receive_pps": rateSeries, "send_pps": rateSeries, "goodput_bps": rateSeries, "lost_pps": lossSeries,
+	"delay_p50_ns": timeSeries, "round_trip_ns": timeSeries,
+	model.SeriesRetransmits: unused, model.SeriesAcked: unused, model.SeriesBusy: unused,
+	model.SeriesRwndLimited: unused, model.SeriesSndbufLimited: unused,
+}
+
+// useOf returns the use of a series of a trial. Streams and processors are never
+// steady, so they are searched for no changes.
+func useOf(s model.Series, all []model.Series) seriesUse {
+	use, known := uses[s.Metric]
+	switch {
+	case !known && strings.HasPrefix(s.Metric, "tcp_bbr_"):
+		return unused
+	case !known || use != unused && (s.Core != nil || s.Stream != nil):
+		return causeOnly
+	}
+	for _, o := range all {
+		same := o.Flow == s.Flow && o.Stream == nil
+		inBits := s.Metric == "goodput_bps" && o.Metric == "receive_pps"
+		part := s.Metric == "lost_pps" && s.Layer != "" && o.Metric == s.Metric && o.Layer == ""
+		if same && (inBits || part) {
+			return causeOnly
+		}
+	}
+	return use
+}
+
+// least is the smallest change of a level that counts, for a usual value and a step in
+// seconds.
+func (u seriesUse) least(usual, step float64) float64 {
+	switch u {
+	case rateSeries:
+		return max(0.001*math.Abs(usual), 1/step)
+	case lossSeries:
+		return 0.5 / step
+	}
+	return 0.01 * math.Abs(usual)
+}
+
+const (
+	// Steady traffic shows one change in so many hours, all series of a trial and all
+	// searches together.
+	alarmHours = 24.0
+	// No trial may have a greater chance of a false alarm, however long it is.
+	mostAlarm = 0.05
+	// Levels, slopes and stalls are the searches that share the false alarms.
+	searches = 3
+	// Degrees of freedom of the noise, which is itself measured.
+	noiseFreedom = 30
+	// The smallest chance that is told from 0.
+	leastChance = 1e-15
+	// A series with more changes has no levels.
+	mostChanges = 100
+)
+
+// odds turn the chance of one look into the chance of any look in a trial.
+type odds struct {
+	series  int     // searched
+	seconds float64 // that the trial lasted
+}
+
+// anywhere is Bonferroni's bound for so many looks at each series.
+func (o odds) anywhere(p, looks float64) float64 { return min(1, p*looks*float64(o.series)*searches) }
+
+// allowed is the chance of a false alarm that the trial has.
+func (o odds) allowed() float64 { return min(mostAlarm, o.seconds/(alarmHours*3600)) }
+
+// beyond is the number of standard deviations that so many looks exceed with the
+// allowed chance.
+func (o odds) beyond(looks float64) float64 {
+	return table.StudentQuantile(1-o.allowed()/(2*looks*float64(o.series)*searches), noiseFreedom)
+}
+
+// twoSided is the chance of so many standard deviations or more, up or down.
+func twoSided(z float64) float64 { return max(leastChance, 2*table.StudentBeyond(z, noiseFreedom)) }
+
+// foundChange is a change with the times of its stalls, in seconds.
+type foundChange struct {
+	model.Change
+	moments [][2]float64
+}
+
+func (t *track) find(o odds) (out []foundChange) {
+	moves, cuts := t.moves(o)
+	if len(moves) > mostChanges {
+		slices.SortStableFunc(moves, func(a, b move) int { return cmp.Compare(a.chance, b.chance) })
+		moves = moves[:mostChanges]
+	}
+	for _, m := range moves {
+		c := t.change(model.ChangeShift, m.from, m.doubt, o)
+		if m.drift {
+			c.Kind = model.ChangeDrift
+		}
+		c.EndS, c.Before, c.After, c.PValue = t.time(m.to), m.before, m.after, m.chance
+		if t.use != timeSeries { // a rate or a loss is not negative, whatever a fitted line says
+			c.Before, c.After = max(0, c.Before), max(0, c.After)
+		}
+		c.Size = c.After - c.Before
+		out = append(out, foundChange{Change: c})
+	}
+	if t.use == rateSeries || t.use == lossSeries {
+		if beats, ok := regular(t.events(cuts), len(t.raw), o); ok {
+			out = append(out, t.stalls(beats, o))
+		}
+	}
+	return out
+}
+
+// change begins a change that started at a place, give or take so many values.
+func (t *track) change(kind string, place, doubt int, o odds) model.Change {
+	return model.Change{Kind: kind, Metric: t.of.Metric, Flow: t.of.Flow, At: t.of.At, Layer: t.of.Layer,
+		Cause: t.of.Cause, Tested: o.series, AlarmHours: alarmHours, StartS: t.time(place),
+		StartLowS: t.time(max(0, place-doubt)), StartHighS: t.time(min(len(t.raw), place+doubt))}
+}
+
+// stalls makes one change of stalls at regular times; of losses they are bursts.
+func (t *track) stalls(r rhythm, o odds) (f foundChange) {
+	c := t.change(model.ChangeStall, r.events[0].from, 1, o)
+	if t.use == lossSeries {
+		c.Kind = model.ChangeBurst
+	}
+	c.EndS = t.time(r.events[len(r.events)-1].to)
+	c.PeriodS, c.Count, c.PValue = r.period*t.of.StepSeconds, len(r.events), r.chance
+	values := 0.0
+	for _, e := range r.events {
+		f.moments = append(f.moments, [2]float64{t.time(e.from), t.time(e.to)})
+		for k := e.from; k < e.to; k++ {
+			c.Before, c.After, values = c.Before+t.mid[k], c.After+t.raw[k], values+1
+		}
+	}
+	if t.use == lossSeries {
+		c.Packets = (c.After - c.Before) * t.of.StepSeconds
+	}
+	c.Before, c.After = c.Before/values, c.After/values
+	c.Size = c.After - c.Before
+	f.Change = c
+	return f
+}

@@ -1,0 +1,180 @@
+package finding
+
+import (
+	"cmp"
+	"math"
+	"slices"
+	"strings"
+
+	"pelt/model"
+	"pelt/table"
+	"pelt/unit"
+)
+
+// Common are the rules of every kind of test.
+func Common() []Rule {
+	return []Rule{Unusable, Places, Held, Disorder, LeftOut, Accounts, Watching, Command, Engines, Links, PathMTU, Profiles,
+		Recorded, Lab}
+}
+
+// tooSlow is the share of planned packets that a sender leaves out from which on a reader
+// can see it in two rates.
+const tooSlow = 0.01
+
+// NoTrial answers a run that ended before its first trial.
+func NoTrial(d *model.Document) []Finding {
+	return []Finding{say("run.empty", Answer), nextOf("run.resume", d)}
+}
+
+// Unusable answers a run of which no trial is usable: most often the sender was too
+// slow, and a lower rate is what to do.
+func Unusable(rows []table.Row) []Finding {
+	if len(rows) == 0 || len(Usable(rows)) > 0 {
+		return nil
+	}
+	d := rows[0].Doc
+	var sent, planned, seconds float64
+	for _, r := range rows {
+		if table.Measured(r.Flow) && r.Flow.Planned > 0 && r.Flow.DurationS > 0 {
+			sent, planned = sent+float64(r.Flow.Attempted), planned+float64(r.Flow.Planned)
+			seconds += r.Flow.DurationS
+		}
+	}
+	f := say("none", Answer).number("trials_count", "", float64(len(d.Results))).
+		word("why", rows[0].Trial.Why.String())
+	if sent > 0 && sent < (1-tooSlow)*planned {
+		f = say("none.slow", Answer).number("send_pps", "asked", planned/seconds).
+			number("send_pps", "best", sent/seconds).word("rate", below(sent/seconds))
+	}
+	return []Finding{f, nextOf("none.next", d)}
+}
+
+// below is a rate with two digits that is at most 95 % of another, as --rate reads it.
+func below(pps float64) string {
+	return unit.PacketRate(uint64(max(twoDigits(0.95*pps, math.Floor), 1))).String()
+}
+
+// flooded doubts a limit that a flood showed: what is carried without loss was not measured.
+func flooded(g table.Group) []Finding {
+	next := say("flood.rate", Next).word("rate", below(middle(g, "receive_pps")))
+	return []Finding{say("flood", Doubt), next}
+}
+
+// mostPlaces is how many places of loss a sentence names.
+const mostPlaces = 3
+
+// Loss is packets that valid trials lost at one place for one cause.
+type Loss struct {
+	table.Group        // of lines of ledgers
+	Layer, Cause, Host string
+	Text               string // where and why
+	Packets            float64
+}
+
+// Losses are what the valid trials of some rows lost, the most first.
+func Losses(rows []table.Row) (out []Loss) {
+	keys := []table.Key{table.KeyOf("layer"), table.KeyOf("cause"), table.KeyOf("host")}
+	for _, g := range table.By(table.Lines(rows), keys...) {
+		l := Loss{g, g.Levels[0].Text, g.Levels[1].Text, g.Levels[2].Text, "unexplained", g.Sum("ended_packets")}
+		if l.Layer != table.Unattributed {
+			l.Text = model.Phrase(l.Layer, l.Cause, l.Host)
+		}
+		if l.Packets > 0 {
+			out = append(out, l)
+		}
+	}
+	slices.SortStableFunc(out, func(a, b Loss) int { return cmp.Compare(b.Packets, a.Packets) })
+	return out
+}
+
+// Places says where packets were lost, the most first.
+func Places(rows []table.Row) []Finding {
+	losses := Losses(Usable(rows))
+	var known []table.Group
+	var places []string
+	var all, unknown float64
+	for _, l := range losses {
+		all += l.Packets
+	}
+	for _, l := range losses {
+		if l.Layer == table.Unattributed {
+			unknown = l.Packets
+			continue
+		}
+		known = append(known, l.Group)
+		if len(places) < mostPlaces {
+			places = append(places, unit.Ratio.Format(l.Packets/all)+" "+l.Text)
+		}
+	}
+	if all == 0 {
+		return nil
+	}
+	var out []Finding
+	if len(known) > 0 {
+		out = append(out, say("loss.places", Fact, known...).word("places", strings.Join(places, ", ")))
+	}
+	if unknown > 0 {
+		out = append(out, say("loss.unknown", Doubt).number("unknown_ratio", "", unknown/all))
+	}
+	return append(out, nextOf("explain", rows[0].Doc))
+}
+
+// LeftOut counts the trials that make no figure.
+func LeftOut(rows []table.Row) []Finding {
+	valid, invalid, aborted := table.Group{Rows: rows}.Trials()
+	if invalid+aborted == 0 || valid == 0 {
+		return nil
+	}
+	return []Finding{say("trials.left", Doubt).number("left_count", "", float64(invalid+aborted)).
+		number("trials_count", "", float64(valid+invalid+aborted))}
+}
+
+// Lab doubts a limit in packets where all nodes share one machine.
+func Lab(rows []table.Row) []Finding {
+	if len(rows) == 0 || rows[0].Doc.Lab == nil {
+		return nil
+	}
+	return []Finding{say("lab.cores", Doubt)}
+}
+
+// spreadOften is how far repeats may differ before it is a doubt, as a share.
+const spreadOften = 0.1
+
+// Repeats doubts a run of few usable repeats, or of repeats that differ much. enough
+// repeats are what the kind of test needs.
+func Repeats(metric string, enough int) Rule {
+	return func(rows []table.Row) []Finding {
+		rows = Usable(rows)
+		worst, where, fewest, least := spreadOften, "", enough, ""
+		for _, g := range bySetting(rows) {
+			s := g.Stat(table.MetricOf(metric))
+			if s.N > 0 && s.N < fewest {
+				fewest, least = s.N, at(placeName(g))
+			}
+			if spread := (s.High - s.Low) / s.Median; s.N > 1 && spread > worst {
+				worst, where = spread, at(placeName(g))
+			}
+		}
+		var out []Finding
+		if worst > spreadOften {
+			out = append(out, say("repeats.spread", Doubt).number("spread_ratio", "", worst).word("where", where))
+		}
+		if len(rows) == 0 || fewest >= enough {
+			return out
+		}
+		few := say("repeats.few", Doubt).number("repeats_count", "", float64(fewest))
+		switch planned := rows[0].Doc.Plan.Design.Repeats; {
+		case fewest < planned:
+			few.Code = "repeats.left"
+			few = few.number("repeats_count", "planned", float64(planned)).word("where", least)
+		case fewest == 1:
+			few.Code = "repeats.once"
+		}
+		return append(out, few, runAgain(enough))
+	}
+}
+
+// runAgain tells to repeat a run so often.
+func runAgain(repeats int) Finding {
+	return say("repeats.more", Next).number("repeats_count", "", float64(repeats))
+}

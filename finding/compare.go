@@ -1,0 +1,440 @@
+package finding
+
+import (
+	"cmp"
+	"math"
+	"slices"
+	"strings"
+
+	"pelt/model"
+	"pelt/table"
+	"pelt/unit"
+)
+
+// Question says what to compare: runs, or the levels of a setting of one run.
+type Question struct {
+	Docs    []*model.Document // the first of several is the baseline
+	Key     string            // of one run: the setting; "" is its variants
+	Base    string            // the level that is the baseline; "" is the first of the plan
+	Metrics []*table.Metric   // the foremost first; those of limits are added
+	Limits  []table.Limit
+}
+
+// Comparison is how the other sides differ from the first, which is the baseline.
+type Comparison struct {
+	By      string // a setting, or "run"
+	Sides   []Side
+	Metrics []*table.Metric
+	Places  []Place
+	Effects []Effect // by metric, place and side
+	Differ  []Difference
+	Limits  []Judged
+
+	missing []Effect // that could not be made: one side has no figure
+}
+
+// Side is one run, or one level of a setting.
+type Side struct {
+	Name string
+	Doc  *model.Document
+	Rows []table.Row
+}
+
+// Place is one setting of all else, and one flow. It has a group of each side.
+type Place struct {
+	Name  string
+	Sides []table.Group
+}
+
+// Effect is how a side differs from the baseline in one metric at one place.
+type Effect struct {
+	table.Effect
+	Metric      *table.Metric
+	Place, Side int
+
+	pair int  // of its metric: see compare
+	twin bool // of another place with the same values, as all flows of a trial have
+}
+
+// Refusal says why there is no comparison, or no page. With Ask, the user asked for
+// what is not there; else nothing usable was measured.
+type Refusal struct {
+	Finding
+	Ask bool
+}
+
+func (r *Refusal) Error() string { return r.Text() }
+
+func refuse(ask bool, code string, words ...string) error {
+	f := say(code, Answer)
+	for i := 0; i < len(words); i += 2 {
+		f.Words[words[i]] = words[i+1]
+	}
+	return &Refusal{f, ask}
+}
+
+// Compare answers a question. Its error is a *Refusal.
+func Compare(q Question) (Comparison, error) {
+	for _, l := range q.Limits {
+		for _, m := range l.Metrics {
+			if !slices.Contains(q.Metrics, m) {
+				q.Metrics = append(slices.Clone(q.Metrics), m)
+			}
+		}
+	}
+	by := Comparison.byLevels
+	if len(q.Docs) > 1 {
+		by = Comparison.byRuns
+	}
+	c, keys, err := by(Comparison{Metrics: q.Metrics}, q)
+	if err != nil {
+		return c, err
+	}
+	c.place(keys)
+	c.compare()
+	if len(c.Effects) == 0 {
+		return c, c.nothing()
+	}
+	c.judge(q.Limits)
+	return c, nil
+}
+
+// byLevels makes a side of each level of a setting of one run.
+func (c Comparison) byLevels(q Question) (Comparison, []table.Key, error) {
+	rows := table.Rows(q.Docs[0])
+	settings := table.Settings(rows)
+	var names []string
+	for _, k := range table.Varying(rows, settings...) {
+		names = append(names, k.Name)
+	}
+	varies := []string{"run", q.Docs[0].ID, "varies", joined(names)}
+	if q.Key == "" && !slices.Contains(names, "variant") {
+		return c, nil, refuse(true, "compare.ask", varies...)
+	}
+	c.By = cmp.Or(q.Key, "variant")
+	i := slices.IndexFunc(settings, func(k table.Key) bool {
+		return k.Name == c.By || strings.EqualFold(k.Label, c.By)
+	})
+	if i < 0 || settings[i].Name == "direction" {
+		return c, nil, refuse(true, "compare.setting", append(varies, "setting", c.By)...)
+	}
+	key := settings[i]
+	c.By = key.Name
+	for _, g := range table.By(rows, key) {
+		if l := g.Level(key.Name); l.Known {
+			s := Side{key.Format(l), q.Docs[0], g.Rows}
+			c.Sides = append(c.Sides, s)
+			if q.Base != "" && (q.Base == s.Name || q.Base == l.String()) {
+				c.Sides = append([]Side{s}, c.Sides[:len(c.Sides)-1]...)
+				q.Base = ""
+			}
+		}
+	}
+	if q.Base != "" {
+		var levels []string
+		for _, s := range c.Sides {
+			levels = append(levels, s.Name)
+		}
+		return c, nil, refuse(true, "compare.level", "setting", c.By, "level", q.Base, "levels", joined(levels))
+	}
+	if len(c.Sides) < 2 {
+		return c, nil, refuse(true, "compare.single", append(varies, "setting", c.By, "level", c.Sides[0].Name)...)
+	}
+	c.Differ = differences(c.Sides, nil, false)
+	return c, append(table.Settings(rows, key.Name), table.KeyOf("flow")), nil
+}
+
+// ofTraffic are the settings of what is sent: trials that differ in one are never
+// compared with each other.
+var ofTraffic = []string{"payload_bytes", "frame_bytes", "rate_pps", "interval_ns", "direction", "protocol",
+	"streams", "receivers"}
+
+// byRuns makes a side of each run. The keys are those by which trials of the runs are
+// matched; a setting of which each run has one level is what differs.
+func (c Comparison) byRuns(q Question) (Comparison, []table.Key, error) {
+	c.By = "run"
+	var rows []table.Row
+	for i, d := range q.Docs {
+		again := func(o *model.Document) bool { return o == d || o.ID == d.ID && d.ID != "" }
+		if slices.ContainsFunc(q.Docs[:i], again) {
+			return c, nil, refuse(true, "compare.twice", "run", d.ID)
+		}
+		c.Sides = append(c.Sides, Side{d.ID, d, table.Rows(d)})
+		rows = append(rows, c.Sides[i].Rows...)
+	}
+	var keys, apart []table.Key
+	for _, k := range table.Settings(rows) {
+		known, several, first, same := true, "", "", true
+		for i, s := range c.Sides {
+			levels := levelsOf(s.Rows, k)
+			if i == 0 {
+				first = strings.Join(levels, "\x00")
+			}
+			if len(levels) > 1 {
+				several = s.Name
+			}
+			known, same = known && len(levels) > 0, same && strings.Join(levels, "\x00") == first
+		}
+		switch {
+		case known && (same || several != "" || slices.Contains(ofTraffic, k.Name)):
+			keys = append(keys, k)
+		case several == "":
+			apart = append(apart, k)
+		default:
+			return c, nil, refuse(true, "compare.silent", "run", several, "setting", k.Name)
+		}
+	}
+	size := func(k table.Key) bool { return k.Name == "payload_bytes" || k.Name == "frame_bytes" }
+	if !slices.ContainsFunc(keys, size) {
+		keys = append(keys, table.KeyOf("payload_bytes"))
+	}
+	c.Differ = differences(c.Sides, apart, true)
+	c.nameRuns(apart)
+	return c, append(keys, table.KeyOf("flow")), nil
+}
+
+// levelsOf are the levels of a key that rows have.
+func levelsOf(rows []table.Row, k table.Key) []string {
+	var out []string
+	for _, g := range table.By(rows, k) {
+		if l := g.Level(k.Name); l.Known {
+			out = append(out, k.Format(l))
+		}
+	}
+	return out
+}
+
+// place parts the rows of all sides into places.
+func (c *Comparison) place(keys []table.Key) {
+	side := map[*model.Result]int{}
+	var rows []table.Row
+	for i, s := range c.Sides {
+		for _, r := range s.Rows {
+			side[r.Trial] = i
+		}
+		rows = append(rows, s.Rows...)
+	}
+	for _, g := range table.By(rows, table.Varying(rows, keys...)...) {
+		p := Place{Name: placeName(g), Sides: make([]table.Group, len(c.Sides))}
+		for i := range p.Sides {
+			p.Sides[i] = table.Group{Keys: g.Keys, Levels: g.Levels}
+		}
+		for _, r := range g.Rows {
+			p.Sides[side[r.Trial]].Rows = append(p.Sides[side[r.Trial]].Rows, r)
+		}
+		c.Places = append(c.Places, p)
+	}
+}
+
+// compare makes all comparisons. They are one family: all share the chance of a false
+// alarm. A figure of whole trials, which each flow has, is one comparison.
+func (c *Comparison) compare() {
+	pairs, tests := make([][]table.Pair, len(c.Metrics)), 0
+	for i, m := range c.Metrics {
+		for p, place := range c.Places {
+			base := place.Sides[0].Sample(m)
+			for s := 1; s < len(c.Sides); s++ {
+				other := place.Sides[s].Sample(m)
+				e := Effect{Metric: m, Place: p, Side: s}
+				switch {
+				case len(base.Values) == 0 && len(other.Values) == 0:
+					continue
+				case len(base.Values) == 0 || len(other.Values) == 0:
+					c.missing = append(c.missing, e)
+					continue
+				}
+				e.pair = slices.IndexFunc(pairs[i], func(q table.Pair) bool {
+					return slices.Equal(q.A.Values, other.Values) && slices.Equal(q.B.Values, base.Values)
+				})
+				if e.twin = e.pair >= 0; !e.twin {
+					e.pair = len(pairs[i])
+					pairs[i] = append(pairs[i], table.Pair{A: other, B: base, Pool: p})
+				}
+				c.Effects = append(c.Effects, e)
+			}
+		}
+		tests += len(pairs[i])
+	}
+	for i, m := range c.Metrics {
+		effects := table.Family(m, pairs[i], tests)
+		for j, e := range c.Effects {
+			if e.Metric == m {
+				c.Effects[j].Effect = effects[e.pair]
+			}
+		}
+	}
+}
+
+// nothing says why no comparison could be made.
+func (c *Comparison) nothing() error {
+	for _, s := range c.Sides {
+		if len(Usable(s.Rows)) == 0 {
+			return refuse(false, "compare.unusable", "side", s.Name, "run", s.Doc.ID)
+		}
+	}
+	if len(c.missing) > 0 {
+		return refuse(false, "compare.apart")
+	}
+	return refuse(false, "compare.unmeasured")
+}
+
+// Stat is the figure of one side that an effect compares.
+func (c Comparison) Stat(e Effect, side int) table.Stat {
+	return c.Places[e.Place].Sides[side].Stat(e.Metric)
+}
+
+// few reports whether an effect rests on too few repeats to be told at all.
+func (e Effect) few() bool { return math.IsNaN(e.Low) }
+
+// TooFew reports whether no side has enough repeats to be compared in anything.
+func (c Comparison) TooFew() bool {
+	return !slices.ContainsFunc(c.Effects, func(e Effect) bool { return !e.few() })
+}
+
+// size orders effects of one metric.
+func (e Effect) size() float64 {
+	if e.Points {
+		return math.Abs(e.Change)
+	}
+	return math.Abs(math.Log(max(e.Ratio(), 0)))
+}
+
+// phrase names an effect with its figures: "Goodput -78 %, at 64 B (21 Mbit/s against
+// 97 Mbit/s)".
+func (c Comparison) phrase(e Effect) string {
+	other, base := e.Metric.Format(c.Stat(e, e.Side).Median), e.Metric.Format(c.Stat(e, 0).Median)
+	return e.Metric.Label + " " + unit.Change(e.Change, e.Points) + at(c.Places[e.Place].Name) +
+		" (" + unit.Bare(other, base) + " against " + base + ")"
+}
+
+// Findings are what a comparison shows.
+func (c Comparison) Findings() []Finding {
+	var out []Finding
+	together := map[string][]string{} // sides that one answer tells of, by code
+	more, told, tests := 0, 0, 0
+	for i, s := range c.Sides[1:] {
+		f := c.side(i + 1)
+		if n, ok := f.Number("repeats_count", "more"); ok && n <= mostMore && f.Code != "compare.near" {
+			more = max(more, int(n)+c.Stat(c.Effects[0], i+1).N)
+		}
+		if together[f.Code] = append(together[f.Code], s.Name); len(together[f.Code]) == 1 ||
+			f.Code != "compare.tied" && f.Code != "compare.few" {
+			out = append(out, f)
+		}
+	}
+	for i, f := range out {
+		if names := together[f.Code]; len(names) > 1 && (f.Code == "compare.tied" || f.Code == "compare.few") {
+			out[i] = f.word("side", joined(names)).word("first", names[0])
+		}
+	}
+	out = append(out, c.differ()...)
+	for _, l := range c.Limits {
+		out = append(out, l.Finding)
+	}
+	for _, e := range c.Effects {
+		if !e.twin && e.Told() {
+			told++
+		}
+		if !e.twin {
+			tests++
+		}
+	}
+	out = append(out, say("compare.family", Fact).number("told_count", "", float64(told)).
+		number("tests_count", "", float64(tests)))
+	if more > 0 && c.By != "run" {
+		out = append(out, runAgain(more))
+	}
+	return append(out, c.doubts()...)
+}
+
+// mostMore is how many more repeats anybody is told to make.
+const mostMore = 50
+
+// side answers how one side compares with the baseline.
+func (c Comparison) side(i int) Finding {
+	f := say("compare.tied", Answer).word("side", c.Sides[i].Name).word("base", c.Sides[0].Name)
+	worst := map[table.Verdict]Effect{} // the largest of the foremost metric
+	few := 0
+	for _, e := range c.Effects {
+		if e.Side != i {
+			continue
+		}
+		if e.few() {
+			few = max(few, e.Needed)
+		}
+		if w, ok := worst[e.Verdict]; !ok || w.Metric == e.Metric && e.size() > w.size() {
+			worst[e.Verdict] = e
+		}
+	}
+	tell := func(code string, e Effect) {
+		other, base := c.Places[e.Place].Sides[i], c.Places[e.Place].Sides[0]
+		f.Code, f.Groups = code, append(f.Groups, other, base)
+		f = f.word("what", c.phrase(e)).median(e.Metric.Name, "best", other).median(e.Metric.Name, "base", base).
+			number("change_ratio", e.Metric.Name, e.Change)
+		if e.Needed > 0 && e.Needed < table.MostNeeded {
+			f = f.number("repeats_count", "more", float64(e.Needed))
+		}
+	}
+	better, isBetter := worst[table.BetterThan]
+	worse, isWorse := worst[table.WorseThan]
+	switch {
+	case isBetter && isWorse:
+		tell("compare.mixed", better)
+		f.Words["better"] = f.Words["what"]
+		tell("compare.mixed", worse)
+	case isBetter:
+		tell("compare.better", better)
+	case isWorse:
+		tell("compare.worse", worse)
+	default:
+		if e, ok := worst[table.Differs]; ok {
+			tell("compare.differs", e)
+		} else if e, ok := worst[table.TooFew]; ok && few > 0 {
+			e.Needed = few
+			tell("compare.few", e)
+		} else if ok && e.size() <= e.Metric.Resolution {
+			tell("compare.near", e)
+		} else if ok {
+			tell("compare.open", e)
+		}
+	}
+	return f
+}
+
+// farApart is how long after each other two runs may be made before it is a doubt, in
+// seconds.
+const farApart = 60
+
+// doubts are what makes a comparison less sure.
+func (c Comparison) doubts() []Finding {
+	var out []Finding
+	var rows []table.Row
+	apart := 0.0
+	for i, s := range c.Sides {
+		rows = append(rows, s.Rows...)
+		apart = max(apart, math.Abs(s.Doc.Started.Sub(c.Sides[0].Doc.Started).Seconds()))
+		if i == 0 {
+			continue
+		}
+		for _, x := range []struct{ has, lacks int }{{0, i}, {i, 0}} {
+			var names []string
+			for _, p := range c.Places {
+				if len(p.Sides[x.has].Rows) > 0 && len(p.Sides[x.lacks].Rows) == 0 {
+					names = append(names, cmp.Or(p.Name, c.Sides[x.has].Name))
+				}
+			}
+			if len(names) > 0 {
+				out = append(out, say("compare.only", Doubt).word("side", c.Sides[x.has].Name).
+					word("other", c.Sides[x.lacks].Name).word("places", joined(names)))
+			}
+		}
+	}
+	if apart > farApart {
+		out = append(out, say("compare.time", Doubt).number("apart_s", "", apart).word("apart", length(apart)))
+	}
+	return append(out, LeftOut(rows)...)
+}
+
+// DefaultMetrics are the words for what is compared if nobody says. Packets a second
+// change as goodput does, and fewer comparisons tell more.
+const DefaultMetrics = "goodput,loss,delay,cpu"

@@ -1,0 +1,321 @@
+package finding
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"pelt/model"
+	"pelt/table"
+	"pelt/test/sample"
+)
+
+func defaultMetrics() []*table.Metric {
+	var out []*table.Metric
+	for _, word := range strings.Split(DefaultMetrics, ",") {
+		out = append(out, table.Named(word)...)
+	}
+	return out
+}
+
+func limits(t rapid.TB, texts ...string) []table.Limit {
+	t.Helper()
+	var out []table.Limit
+	for _, text := range texts {
+		l, err := table.ParseLimit(text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		out = append(out, l)
+	}
+	return out
+}
+
+// variants is a bench with only the trials that keep says.
+func variants(keep func(*model.Result) bool) *model.Document {
+	d := sample.Variants()
+	d.Results = slices.DeleteFunc(d.Results, func(r model.Result) bool { return !keep(&r) })
+	for i := range d.Results {
+		keep(&d.Results[i])
+	}
+	return &d
+}
+
+func compareLevels(t rapid.TB, d *model.Document, base string, asked ...string) Comparison {
+	t.Helper()
+	c, err := Compare(Question{Docs: []*model.Document{d}, Base: base, Metrics: defaultMetrics(), Limits: limits(t, asked...)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+func TestCompareAnswers(t *testing.T) {
+	all := func(*model.Result) bool { return true }
+	for name, c := range map[string]struct {
+		keep       func(*model.Result) bool
+		base, want string // the code of the answer about the first other side
+	}{
+		"worse":  {all, "", "compare.worse"},
+		"better": {all, "log", "compare.better"},
+		"tied": {func(r *model.Result) bool {
+			return r.Cell["frame_bytes"] == model.Number(1518) && r.Cell["variant"].Text != "log" && r.Cell["variant"].Text != "fast"
+		}, "", "compare.tied"},
+		"twice": {func(r *model.Result) bool { return r.Repeat < 2 }, "", "compare.few"},
+		"once":  {func(r *model.Result) bool { return r.Repeat < 1 }, "", "compare.few"},
+		"mixed": {func(r *model.Result) bool {
+			if r.Cell["variant"].Text == "log" && r.Router != nil {
+				r.Router.CPU = &model.CPUSplit{Core: -1, Idle: 0.99 - 0.001*float64(r.Repeat), Softirq: 0.01 + 0.001*float64(r.Repeat)}
+			}
+			return true
+		}, "", "compare.mixed"},
+	} {
+		if got := compareLevels(t, variants(c.keep), c.base).Findings()[0]; got.Code != c.want {
+			t.Errorf("%s: %s: %s; want %s", name, got.Code, got.Text(), c.want)
+		}
+	}
+}
+
+func TestCompareRefusals(t *testing.T) {
+	d, other, empty := sample.Variants(), sample.Variants(), sample.Variants()
+	other.ID = "b"
+	for i := range other.Results {
+		delete(other.Results[i].Cell, "variant")
+		other.Results[i].Cell["frame_bytes"] = model.Number(512)
+	}
+	for i := range empty.Results {
+		empty.Results[i].State = model.Invalid
+	}
+	single, routers := sample.Single(), sample.Routers()
+	for i := range routers[1].Results {
+		routers[1].Results[i].Cell["direction"] = model.Word("sideways")
+	}
+	for code, c := range map[string]struct {
+		q   Question
+		ask bool
+	}{
+		"compare.ask":        {Question{Docs: []*model.Document{&single}}, true},
+		"compare.setting":    {Question{Docs: []*model.Document{&d}, Key: "colour"}, true},
+		"compare.single":     {Question{Docs: []*model.Document{variants(plainOnly)}, Key: "variant"}, true},
+		"compare.level":      {Question{Docs: []*model.Document{&d}, Base: "none"}, true},
+		"compare.twice":      {Question{Docs: []*model.Document{&d, &d}}, true},
+		"compare.silent":     {Question{Docs: []*model.Document{&d, &other}}, true},
+		"compare.unusable":   {Question{Docs: []*model.Document{&empty}}, false},
+		"compare.apart":      {Question{Docs: []*model.Document{&routers[0], &routers[1]}, Metrics: defaultMetrics()}, false},
+		"compare.unmeasured": {Question{Docs: []*model.Document{&d}, Metrics: table.Named("set_up_p50_ns")}, false},
+	} {
+		_, err := Compare(c.q)
+		var no *Refusal
+		if !errors.As(err, &no) || no.Code != code || no.Ask != c.ask || strings.ContainsAny(err.Error(), "\n<") {
+			t.Errorf("%v; want %s", err, code)
+		}
+	}
+}
+
+func plainOnly(r *model.Result) bool { return r.Cell["variant"].Text == "plain" }
+
+// Each setting and version that differs between two runs is told.
+func TestWhatDiffers(t *testing.T) {
+	for want, change := range map[string]func(*model.Document){
+		"target: 192.168.2.5 | lab:nat":            func(d *model.Document) { d.Plan.Target = "lab:nat" },
+		"pelt version: 0.1.0 | 0.2.0":              func(d *model.Document) { d.Tool.Version = "0.2.0" },
+		"receiver kernel: 6.6.51 | 7.0":            func(d *model.Document) { d.Host[1].Kernel = "7.0" },
+		"sender link speed: 1 Gbit/s | 100 Mbit/s": func(d *model.Document) { d.Host[0].LinkSpeedBits = 1e8 },
+		"link: rate=1gbit | rate=2gbit":            func(d *model.Document) { d.Plan.Links[0].Rate = 2e9 },
+		"engine: udp | xdp": func(d *model.Document) {
+			for i := range d.Results {
+				d.Results[i].Engine = "xdp"
+			}
+		},
+		"up streams: 1 | 4":             func(d *model.Document) { d.Plan.Flows[0].Streams = 4 },
+		"variants plain command: a | b": func(d *model.Document) { d.Plan.Variants[0].Command = "b" },
+		"measure: 3 s | 9 s":            func(d *model.Document) { d.Plan.Timing.MeasureSeconds = 9 },
+		"variant: plain | log": func(d *model.Document) {
+			for i := range d.Results {
+				d.Results[i].Cell["variant"] = model.Word("log")
+			}
+		},
+		"": func(*model.Document) {},
+	} {
+		a, b := variants(plainOnly), variants(plainOnly)
+		a.Plan.Links = []model.Link{{Rate: 1e9}}
+		b.Plan.Links = []model.Link{{Rate: 1e9}}
+		a.Plan.Target, b.Plan.Target, b.ID = "192.168.2.5", "192.168.2.5", "b"
+		a.Plan.Variants = []model.Variant{{Name: "plain", Command: "a"}}
+		b.Plan.Variants = slices.Clone(a.Plan.Variants)
+		for _, d := range []*model.Document{a, b} {
+			for i := range d.Results {
+				d.Results[i].Engine = "udp"
+			}
+		}
+		change(b)
+		c, err := Compare(Question{Docs: []*model.Document{a, b}, Metrics: defaultMetrics()})
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := ""
+		for _, d := range c.Differ {
+			got += d.Setting + ": " + strings.Join(d.Values, " | ")
+		}
+		if got != want {
+			t.Errorf("differ %q; want %q", got, want)
+		}
+	}
+}
+
+func TestJudge(t *testing.T) {
+	large := func(r *model.Result) bool {
+		return r.Cell["frame_bytes"] == model.Number(1518) && r.Cell["variant"].Text == "log"
+	}
+	calm := func(r *model.Result) bool {
+		return r.Cell["variant"].Text == "plain" || r.Cell["variant"].Text == "queue"
+	}
+	for name, c := range map[string]struct {
+		limit string
+		keep  func(*model.Result) bool
+		want  table.Outcome
+	}{
+		"broken":                  {"goodput < -5%", func(*model.Result) bool { return true }, table.Failed},
+		"held":                    {"goodput < -5%", calm, table.Passed},
+		"points":                  {"cpu > 5%", func(*model.Result) bool { return true }, table.Failed},
+		"not measured by anybody": {"set_up_p50_ns > 5%", calm, NotMeasured},
+		"none valid": {"loss > 95%", func(r *model.Result) bool {
+			if large(r) {
+				r.State = model.Invalid
+			}
+			return true
+		}, NotMeasured},
+		"too few":       {"loss > 95%", func(r *model.Result) bool { return !large(r) || r.Repeat < 2 }, NotMeasured},
+		"never planned": {"loss > 95%", func(r *model.Result) bool { return !large(r) }, table.Passed},
+	} {
+		if got := compareLevels(t, variants(c.keep), "", c.limit); got.Outcome() != c.want {
+			t.Errorf("%s: %s; want %s: %v", name, got.Outcome(), c.want, got.Limits)
+		}
+	}
+	cut := variants(func(r *model.Result) bool { return !large(r) })
+	cut.Complete = false
+	if got := compareLevels(t, cut, "", "loss > 95%").Outcome(); got != NotMeasured {
+		t.Errorf("of a run that was cut: %s", got)
+	}
+}
+
+// Whatever documents hold, a comparison or one clear line comes out, and JSON holds it.
+func TestCompareAnyDocuments(t *testing.T) {
+	figure := rapid.OneOf(rapid.Float64Range(0, 1e6), rapid.SampledFrom([]float64{0, 1, math.NaN(), math.Inf(1), 1e300, 5e-324}))
+	document := rapid.Custom(func(t *rapid.T) *model.Document {
+		d := &model.Document{ID: rapid.SampledFrom([]string{"", "a", "b"}).Draw(t, "id")}
+		d.Plan.Target = rapid.SampledFrom([]string{"x", "y"}).Draw(t, "target")
+		for i := range rapid.IntRange(0, 16).Draw(t, "results") {
+			r := model.Result{Repeat: i / 4, State: rapid.SampledFrom([]model.State{model.Valid, model.Valid, model.Invalid}).Draw(t, "state"),
+				Cell: model.Cell{"variant": model.Word([]string{"p", "q"}[i%2])}}
+			for range rapid.IntRange(0, 2).Draw(t, "flows") {
+				r.Flows = append(r.Flows, model.FlowResult{Name: rapid.SampledFrom([]string{"up", "down", ""}).Draw(t, "name"),
+					Protocol: rapid.SampledFrom([]model.Protocol{model.UDP, model.TCP, ""}).Draw(t, "protocol"), DurationS: 1,
+					Attempted: rapid.Uint64Max(2).Draw(t, "attempted"), ReceivePPS: figure.Draw(t, "pps"), GoodputBPS: figure.Draw(t, "goodput")})
+			}
+			d.Results = append(d.Results, r)
+		}
+		return d
+	})
+	rapid.Check(t, func(t *rapid.T) {
+		a, b := document.Draw(t, "a"), document.Draw(t, "b")
+		for _, docs := range [][]*model.Document{{a}, {a, b}} {
+			c, err := Compare(Question{Docs: docs, Metrics: defaultMetrics(), Limits: limits(t, "goodput < -5%")})
+			var no *Refusal
+			if err != nil {
+				if !errors.As(err, &no) || strings.Contains(err.Error(), "\n") {
+					t.Fatalf("%v", err)
+				}
+				continue
+			}
+			for _, f := range c.Findings() {
+				if strings.Contains(f.Text(), "<no ") || strings.Contains(f.Text(), "NaN") {
+					t.Fatalf("%s: %s", f.Code, f.Text())
+				}
+			}
+			if text, err := json.Marshal(model.Finite(c.Document(model.Tool{}))); err != nil || strings.Contains(string(text), "null") {
+				t.Fatalf("%v: %s", err, text)
+			}
+		}
+	})
+}
+
+func TestAsk(t *testing.T) {
+	size := func(n float64) model.Cell { return model.Cell{"payload_bytes": model.Number(n)} }
+	ledger, tcp, none := sample.Ledger(), sample.TCP(), model.Document{}
+	for name, c := range map[string]struct {
+		doc  *model.Document
+		ask  Ask
+		want string
+	}{
+		"the worst of each lossy setting": {&ledger, Ask{}, "[5 6 7] <nil>"},
+		"one that lost nothing":           {&ledger, Ask{Trial: 4}, "[4] <nil>"},
+		"all":                             {&ledger, Ask{All: true}, "[1 2 3 4 5 6 7 8] <nil>"},
+		"a setting that lost nothing":     {&ledger, Ask{Cell: size(1472)}, "[4] <nil>"},
+		"all of a setting":                {&ledger, Ask{Cell: size(64), All: true}, "[1 5] <nil>"},
+		"TCP has no ledger":               {&tcp, Ask{}, "[] <nil>"},
+		"nothing":                         {&none, Ask{}, "[] <nil>"},
+		"no such trial":                   {&ledger, Ask{Trial: 9}, "[] the run has trials 1 to 8, not 9"},
+		"none below":                      {&ledger, Ask{Trial: -1}, "[] the run has trials 1 to 8, not -1"},
+		"no such setting": {&ledger, Ask{Cell: size(65)},
+			"[] no trial of run 20261114-183000-7f3a has this setting; pelt explain without --cell lists the settings"},
+	} {
+		got, err := c.ask.Trials(c.doc)
+		if text := fmt.Sprint(got, " ", err); text != c.want {
+			t.Errorf("%s: %s; want %s", name, text, c.want)
+		}
+	}
+}
+
+func TestJudgeSetting(t *testing.T) {
+	two := func(level string, least int) *model.Document {
+		return variants(func(r *model.Result) bool {
+			v := r.Cell["variant"].Text
+			return (v == "plain" || v == level) && r.Repeat < least
+		})
+	}
+	for want, d := range map[string]*model.Document{"tune.kept": two("fast", 5), "tune.worse": two("log", 5), "tune.open": two("queue", 4),
+		"tune.untold": two("fast", 2)} {
+		if got := JudgeSetting(d, "variant", "plain"); got.Code != want || strings.Contains(got.Text(), "<") {
+			t.Errorf("%s: %s; want %s", got.Code, got.Text(), want)
+		}
+	}
+	if got := JudgeSetting(variants(plainOnly), "variant", "plain"); got.Code != "tune.untold" {
+		t.Errorf("without a second level: %s", got.Text())
+	}
+}
+
+// A setting of a lab's node is told, but no command for it: eth0 there is not the host's.
+func TestAdviseInLab(t *testing.T) {
+	d := sample.Ledger()
+	a := model.Advised{Advice: model.Advice{Knob: "eth0.txqueuelen", Host: "sender", Present: "1", Value: "2", Command: "ip link set dev eth0"}, Here: true}
+	for _, f := range Advise(&d, []model.Advised{a}) {
+		if f.Command() != "" {
+			t.Errorf("%s: %s", f.Text(), f.Command())
+		}
+	}
+	if got := Advise(&d, []model.Advised{a})[0].Text(); got != "No setting on this host would reduce this loss." {
+		t.Error(got)
+	}
+}
+
+func TestStillLost(t *testing.T) {
+	d := sample.Ledger()
+	known := []model.Advised{{Advice: model.Advice{Knob: "net.core.rmem_max", Host: "receiver", Present: "1", Value: "2", Command: "sysctl"},
+		Layer: model.LayerReceiverBuffer, Cause: "SOCKET_RCVBUFF", Here: true, Apply: true}}
+	got := StillLost(table.Rows(&d), known, func(model.Advised) bool { return true })
+	if want := "61 % of it: receiver socket buffer full. net.core.rmem_max = 2 was tried."; got[0].Text() != want {
+		t.Errorf("%s; want %s", got[0].Text(), want)
+	}
+	for _, f := range got {
+		if strings.Contains(f.Text(), "<no ") {
+			t.Error(f.Text())
+		}
+	}
+}

@@ -1,0 +1,314 @@
+package finding
+
+import (
+	"math"
+	"slices"
+	"strings"
+
+	"pelt/model"
+	"pelt/table"
+)
+
+// Controls is how the congestion controls of a run compare with the first of them.
+type Controls struct {
+	Metric     *table.Metric // that they are compared by
+	Baseline   string
+	Conditions []table.Key   // that vary beside the control
+	Groups     []table.Group // by condition, then by control
+	// Speeds are in the order of Groups: how each compares with the baseline under the
+	// same condition. A change above 0 is faster, whatever the metric. The baseline's is
+	// zero; a group that nothing can be compared with has a change of NaN.
+	Speeds []table.Effect
+}
+
+// CompareControls compares all controls of a run, as one family.
+func CompareControls(rows []table.Row) Controls {
+	var c Controls
+	if rows = transfers(rows); len(rows) == 0 {
+		return c
+	}
+	control := table.KeyOf("control")
+	c.Metric, c.Baseline = speedMetric(rows), table.By(rows, control)[0].Name()
+	c.Conditions = table.Varying(rows, append(table.Settings(rows, "control"), table.KeyOf("flow"))...)
+	c.Groups = table.By(rows, slices.Concat(c.Conditions, []table.Key{control})...)
+	isBase := func(g, base table.Group) bool { return controlOf(base) == c.Baseline && c.Under(g) == c.Under(base) }
+	c.Speeds = against(c.Metric, c.Groups, looks(rows[0].Doc.Plan.Design), isBase)
+	for i, e := range c.Speeds {
+		if c.Metric.Name == "completion_s" && e.Verdict != "" && !math.IsNaN(e.Change) {
+			c.Speeds[i] = speed(e, c.Groups[i], c.groupsUnder(c.Under(c.Groups[i]))[0])
+		}
+	}
+	return c
+}
+
+// transfers are the usable rows of TCP whose control is known.
+func transfers(rows []table.Row) []table.Row {
+	return only(Usable(rows), func(r table.Row) bool {
+		return r.Flow.TCP != nil && table.KeyOf("control").Of(r).Known
+	})
+}
+
+// looks is how often a run is judged before it ends.
+func looks(design model.Design) int {
+	design.Repeats, design.MostRepeats = max(design.Repeats, 1), min(design.MostRepeats, model.MaxRepeats)
+	return len(design.Looks())
+}
+
+// speedMetric is the time of transfers that have an end. Of a transfer that was cut the
+// time is not known, so then it is the goodput, if every transfer has one.
+func speedMetric(rows []table.Row) *table.Metric {
+	completion, goodput := table.MetricOf("completion_s"), table.MetricOf("goodput_bps")
+	timed, cut, carried := true, false, true
+	for _, r := range rows {
+		_, ends := completion.Value(r)
+		_, bits := goodput.Value(r)
+		timed, carried, cut = timed && ends, carried && bits, cut || cutShort(r)
+	}
+	if timed && !(cut && carried) {
+		return completion
+	}
+	return goodput
+}
+
+func cutShort(r table.Row) bool {
+	v, ok := table.MetricOf("unfinished_ratio").Value(r)
+	return ok && v > 0
+}
+
+// speed turns an effect on times into one on speeds. Two that were both cut are never
+// told apart by their times, and no repeats would help.
+func speed(e table.Effect, g, base table.Group) table.Effect {
+	e.Change, e.Low, e.High = 1/(1+e.Change)-1, 1/(1+e.High)-1, 1/(1+e.Low)-1
+	if slices.ContainsFunc(g.Rows, cutShort) && slices.ContainsFunc(base.Rows, cutShort) {
+		e.Verdict, e.Needed, e.Low, e.High = table.TooFew, 0, math.NaN(), math.NaN()
+	}
+	return e
+}
+
+// Under names the condition of a group; "" where nothing but the control varies.
+func (c Controls) Under(g table.Group) string {
+	n := len(c.Conditions)
+	return table.Group{Keys: g.Keys[:n], Levels: g.Levels[:n]}.Name()
+}
+
+func controlOf(g table.Group) string { return table.KeyOf("control").Format(g.Level("control")) }
+
+// Separable reports whether a run that goes on until its controls are told apart may end
+// after its first repeats: each control differs from the first one under every condition,
+// or is tied with it. more is how many repeats would tell the others, 0 if nobody knows.
+func Separable(rows []table.Row, repeats int) (done bool, more int) {
+	rows = only(rows, func(r table.Row) bool { return r.Trial.Repeat < repeats && r.Flow.Protocol == model.TCP })
+	c := CompareControls(rows)
+	tried := table.By(rows, append(table.Settings(rows, "control"), table.KeyOf("flow"), table.KeyOf("control"))...)
+	done = len(c.Groups) == len(tried)
+	for _, e := range c.Speeds {
+		switch {
+		case e.Verdict != table.TooFew:
+		case math.IsNaN(e.Change):
+			done = false
+		default:
+			done, more = done && e.Needed == 0, max(more, e.Needed)
+		}
+	}
+	return done, more
+}
+
+// Control says which congestion control is faster than the first one, and by how much.
+func Control(rows []table.Row) []Finding {
+	c := CompareControls(rows)
+	if len(c.Groups) == 0 {
+		if len(Usable(rows)) == 0 {
+			return nil
+		}
+		return []Finding{say("cc.none", Answer), nextOf("none.next", rows[0].Doc)}
+	}
+	out := c.contrasts()
+	if !slices.ContainsFunc(out, func(f Finding) bool { return f.Level == Answer }) {
+		out = append(c.alone(), out...)
+	}
+	focus := c.focus(out)
+	out = append(out, c.fastest(focus)...)
+	out = append(out, c.queues()...)
+	out = append(out, c.cut()...)
+	return append(out, c.more(out)...)
+}
+
+// contrasts says how each control compares with the baseline, what says most first. The
+// answer is the foremost of one control, and of another if it is as sure. Of controls that
+// compete the answer is how they share: see ControlStreams.
+func (c Controls) contrasts() []Finding {
+	var all []Finding
+	for i, e := range c.Speeds {
+		if controlOf(c.Groups[i]) != c.Baseline && !math.IsNaN(e.Change) {
+			all = append(all, c.contrast(c.Groups[i], e))
+		}
+	}
+	slices.SortStableFunc(all, func(a, b Finding) int { return order(weight(b), weight(a)) })
+	conditions := len(table.By(table.RowsOf(c.Groups), c.Conditions...))
+	told, code := map[string]bool{}, ""
+	for i, f := range all {
+		who := f.Words["who"]
+		alike := func(o Finding) bool { return o.Words["who"] == who && o.Code == f.Code && len(o.Numbers) == 0 }
+		if len(only(all, alike)) == conditions { // the same under each, without a number
+			all[i].Words["where"] = ""
+		}
+		sure := code == "" || code == f.Code && !f.Has("more_count", "")
+		competes := strings.Contains(who, model.MixSeparator)
+		if !told[who] && len(Of(all, Answer)) < mostAnswers && sure && !competes {
+			all[i].Level, code = Answer, f.Code
+		}
+		told[who] = true
+	}
+	return only(all, func(f Finding) bool { return f.Code != "cc.few" || f.Level == Answer }) // it says it for all
+}
+
+// mostAnswers is how many controls a verdict speaks of.
+const mostAnswers = 2
+
+// weight is how much a contrast says: what is proved before what is not, and within
+// that the larger difference.
+func weight(f Finding) float64 {
+	base := map[string]float64{"cc.nothing": 2000, "cc.told": 1000, "cc.looks": 500, "cc.few": 200}[f.Code]
+	return base + speedOf(f)
+}
+
+// speedOf is how far two controls are apart, as a logarithm without its sign.
+func speedOf(f Finding) float64 {
+	times, _ := f.Number("speed_index", "")
+	faster, _ := f.Number("speed_ratio", "more")
+	slower, _ := f.Number("speed_ratio", "less")
+	return min(math.Log(max(times, 1+faster, 1/max(1-slower, 1e-9))), 100)
+}
+
+// contrast is one comparison.
+func (c Controls) contrast(g table.Group, e table.Effect) Finding {
+	f := say("cc.looks", Fact, g).word("who", controlOf(g)).word("base", c.Baseline).word("where", c.Under(g))
+	told := e.Verdict == table.BetterThan || e.Verdict == table.WorseThan
+	switch {
+	case math.IsInf(e.Change, 1):
+		f.Code = "cc.nothing"
+		return f
+	case told:
+		f.Code = "cc.told"
+	case e.Verdict == table.Tied:
+		f.Code = "cc.tied"
+		return f
+	case e.Needed == 0 || e.Needed >= table.MostNeeded:
+		f.Code = "cc.noise"
+		return f
+	default:
+		f = f.number("more_count", "", float64(e.Needed))
+		if math.IsNaN(e.Low) {
+			f.Code = "cc.few"
+		}
+	}
+	metric, role, value, low, high := "speed_ratio", "more", e.Change, e.Low, e.High
+	switch {
+	case !told && math.Abs(e.Change) < c.Metric.Resolution: // looks alike
+		return f
+	case e.Change >= 1:
+		metric, role, value, low, high = "speed_index", "", 1+e.Change, 1+e.Low, 1+e.High
+	case e.Change < 0:
+		role, value, low, high = "less", -e.Change, -e.High, -e.Low
+	}
+	f = f.number(metric, role, value)
+	if told {
+		f = f.number(metric, role+"-low", low).number(metric, role+"-high", high)
+	}
+	return f
+}
+
+// alone is the answer where nothing can be compared: what each control carries.
+func (c Controls) alone() []Finding {
+	ranked := table.Rank(c.Metric, c.Groups)
+	best, worst := ranked[0], ranked[len(ranked)-1]
+	f := say("cc.alone", Answer, best).word("who", controlOf(best)).word("where", c.Under(best)).
+		figure(c.Metric.Name, "best", best)
+	if s := worst.Stat(c.Metric); len(ranked) > 1 && s.N > 0 {
+		f = f.median(c.Metric.Name, "worst", worst).word("worst", c.Under(worst))
+		if controlOf(worst) != controlOf(best) {
+			f.Words["base"] = controlOf(worst)
+		}
+	}
+	return []Finding{f}
+}
+
+// focus is the condition that the answer is about, else the first.
+func (c Controls) focus(found []Finding) string {
+	if weight(found[0]) >= 1 {
+		return c.Under(found[0].Groups[0])
+	}
+	return c.Under(c.Groups[0])
+}
+
+// fastest names the fastest control under one condition, and what held it back.
+func (c Controls) fastest(under string) []Finding {
+	g := table.Rank(c.Metric, c.groupsUnder(under))[0]
+	limit := limitOf(g)
+	if limit == byUnknown {
+		limit = byControl
+	}
+	f := say("cc.fastest", Fact, g).figure(c.Metric.Name, "best", g).word("who", controlOf(g)).word("where", under)
+	return []Finding{f, limitedBy(limit, g)}
+}
+
+// groupsUnder are the groups under one condition.
+func (c Controls) groupsUnder(under string) []table.Group {
+	return only(c.Groups, func(g table.Group) bool { return c.Under(g) == under })
+}
+
+// queues says how long small packets waited beside the transfers, under the condition
+// with the longest wait.
+func (c Controls) queues() []Finding {
+	const queueing = "queueing_p95_ns"
+	most := foremost(c.Groups, queueing)
+	if math.IsNaN(middle(most, queueing)) {
+		return nil
+	}
+	f := say("cc.queue", Fact, most).median(queueing, "most", most).word("who", controlOf(most)).
+		word("where", c.Under(most))
+	known := only(c.groupsUnder(c.Under(most)), func(g table.Group) bool { return !math.IsNaN(middle(g, queueing)) })
+	if least := hindmost(known, queueing); controlOf(least) != controlOf(most) {
+		f = f.median(queueing, "least", least).word("base", controlOf(least))
+	}
+	return []Finding{f}
+}
+
+// cut says how many transfers were cut before their end, by the time of a trial.
+func (c Controls) cut() []Finding {
+	cut, all := 0, 0
+	for _, g := range c.Groups {
+		for _, v := range g.Sample(table.MetricOf("unfinished_ratio")).Values {
+			cut, all = cut+int(v), all+1
+		}
+	}
+	if cut == 0 {
+		return nil
+	}
+	f := say("cc.cut", Doubt).number("cut_count", "", float64(cut)).number("trials_count", "", float64(all))
+	if c.Metric.Name == "completion_s" {
+		f.Code = "cc.cut-time"
+	}
+	return []Finding{f}
+}
+
+// more is what to run next: the repeats that would tell what the answer left open, else
+// the page with the charts.
+func (c Controls) more(found []Finding) []Finding {
+	d, need := c.Groups[0].Rows[0].Doc, 0
+	for _, f := range Of(found, Answer) {
+		if n, ok := f.Number("more_count", ""); ok {
+			need = max(need, f.Groups[0].Stat(c.Metric).N+int(n))
+		}
+	}
+	if need == 0 || need > model.MaxRepeats {
+		return []Finding{nextOf("cc.page", d)}
+	}
+	seconds, trials := 0.0, oneEach(table.RowsOf(c.Groups))
+	for _, r := range trials {
+		seconds += r.Flow.DurationS
+	}
+	t := d.Plan.Timing
+	each := seconds/float64(len(trials)) + t.WarmupSeconds + t.DrainSeconds
+	return []Finding{runAgain(need).word("time", length(each*float64(need*len(c.Groups))))}
+}

@@ -1,0 +1,202 @@
+package finding
+
+import (
+	"math"
+	"slices"
+	"strings"
+
+	"pelt/model"
+	"pelt/table"
+)
+
+// Curve says how the rate of a path depends on the size of its packets: one answer
+// for each curve, which is a flow under one setting of everything but the size.
+func Curve(rows []table.Row) []Finding {
+	var out []Finding
+	rows = Usable(rows)
+	curves := table.By(rows, CurveKeys(rows)...)
+	for _, c := range curves {
+		name := path(c.Rows[0].Doc)
+		if len(curves) > 1 {
+			name += " (" + c.Name() + ")"
+		}
+		out = append(out, curve(name, table.By(c.Rows, table.KeyOf("payload_bytes")))...)
+	}
+	return out
+}
+
+// CurveKeys are what tells one curve of a run from another.
+func CurveKeys(rows []table.Row) []table.Key {
+	settings := table.Settings(rows, "payload_bytes", "frame_bytes", "direction")
+	return table.Varying(rows, append(settings, table.KeyOf("direction"), table.KeyOf("flow"))...)
+}
+
+// path names what was measured, at the beginning of a sentence.
+func path(d *model.Document) string {
+	if strings.HasPrefix(d.Plan.Target, "lab:") {
+		return d.Plan.Target
+	}
+	return "The path to " + d.Plan.Target
+}
+
+// curve finds what the sizes of one curve show, the answer first.
+func curve(name string, sizes []table.Group) []Finding {
+	fast, wide := foremost(sizes, "receive_pps"), foremost(sizes, "goodput_bps")
+	f := say("curve.unclear", Answer, fast, wide).figure("receive_pps", "best", fast).
+		figure("goodput_bps", "best", wide)
+	f.Words = map[string]string{"path": name, "fast": fast.Name(), "wide": wide.Name()}
+	if !(middle(wide, "goodput_bps") > 0) {
+		f.Code, f.Words["sizes"] = "curve.nothing", everyOf(sizes)
+		return []Finding{f}
+	}
+	if sizes[0].Rows[0].Flow.Protocol == model.TCP {
+		f.Code = "curve.tcp"
+		return []Finding{f.worstOf(sizes, wide)}
+	}
+	if asked(sizes[0]) {
+		worst := foremost(sizes, "loss_ratio")
+		f.Code, f.Words["sizes"] = "curve.kept", everyOf(sizes)
+		if middle(worst, "loss_ratio") >= lossless {
+			f.Code, f.Words["worst"] = "curve.short", worst.Name()
+			f = f.median("loss_ratio", "worst", worst)
+		} else if len(Held(table.RowsOf(sizes))) > 0 {
+			f.Code = "curve.held"
+		}
+		if f.Code == "curve.short" {
+			return []Finding{f, limitFinding(fast)}
+		}
+		return append([]Finding{f, limitFinding(fast)}, lossFree(sizes, fast)...)
+	}
+	knee, below := kneeOf(sizes)
+	who, held := heldBack(sizes)
+	switch {
+	case len(held) > 0:
+		f.Code, f.Words["who"], f.Words["sizes"] = "curve.host", who, span(held)
+		if len(held) == len(sizes) {
+			f.Words["sizes"] = everyOf(sizes)
+		}
+	case len(sizes) < kneeSizes && fast.Name() == wide.Name():
+		f.Code = "curve.one"
+	case len(sizes) < kneeSizes:
+		f.Code = "curve.two"
+	case below == len(sizes):
+		f.Code = "curve.packets"
+	case below == 0:
+		f.Code = "curve.bits"
+	case knee > 0:
+		f.Code = "curve.both"
+		f = f.number("payload_bytes", "knee", twoDigits(knee, math.Round))
+	}
+	return append([]Finding{f, limitFinding(fast)}, lossFree(sizes, fast)...)
+}
+
+// heldBack are the sizes that an end of the path held back, and which end held back
+// most of them.
+func heldBack(sizes []table.Group) (who string, names []string) {
+	ends := map[string]string{bySender: "sender", byQuiet: "sender's interface", byReceiver: "receiver"}
+	held := map[string][]string{}
+	for _, g := range sizes {
+		if end := ends[limitOf(g)]; end != "" {
+			if held[end] = append(held[end], g.Name()); len(held[end]) > len(names) {
+				who, names = end, held[end]
+			}
+		}
+	}
+	return who, names
+}
+
+// everyOf says all sizes.
+func everyOf(sizes []table.Group) string {
+	if len(sizes) == 1 {
+		return sizes[0].Name()
+	}
+	return "every size"
+}
+
+// worstOf adds the write size with which TCP is slower, if it is beyond the spread of
+// the repeats and beyond what matters.
+func (f Finding) worstOf(sizes []table.Group, wide table.Group) Finding {
+	m := table.MetricOf("goodput_bps")
+	worst := hindmost(sizes, m.Name)
+	low, high := worst.Stat(m), wide.Stat(m)
+	if low.High < high.Low && low.Median < (1-m.Resolution)*high.Median {
+		f = f.median(m.Name, "worst", worst).number("payload_bytes", "worst", worst.Level("payload_bytes").Number)
+	}
+	return f
+}
+
+// lossFree is the highest rate that was carried whole; where every size was sent as
+// fast as possible and lost some, it was not measured.
+func lossFree(sizes []table.Group, fast table.Group) []Finding {
+	clean := only(sizes, func(g table.Group) bool { return middle(g, "loss_ratio") < lossless })
+	if len(clean) > 0 {
+		g := foremost(clean, "receive_pps")
+		return []Finding{say("curve.free", Fact, g).median("receive_pps", "free", g).word("where", g.Name())}
+	}
+	return flooded(fast)
+}
+
+const (
+	// A limit is only told if the sizes miss it by less than this in the mean, as a share.
+	mostMiss = 0.15
+	// Sizes that miss one limit by no more than this have no second one: the resolution
+	// of rates.
+	oneLimit = 0.02
+	// Two limits fit better than one whatever the sizes are: they must miss by less than
+	// half as much.
+	twoLimits = 0.5
+	// Fewer sizes fit two limits whatever they are.
+	kneeSizes = 3
+)
+
+// kneeOf finds the payload from which on bits are the limit: the split of the sizes
+// into one packet rate and one rate on the wire that fits best. below is how many
+// sizes are held by packets, -1 if the sizes fit no split.
+func kneeOf(sizes []table.Group) (payload float64, below int) {
+	silent := func(g table.Group) bool { return !(middle(g, "receive_pps") > 0) }
+	if len(sizes) < kneeSizes || slices.ContainsFunc(sizes, silent) {
+		return 0, -1
+	}
+	n := float64(len(sizes))
+	_, packetsOnly := level(sizes, "receive_pps")
+	_, bitsOnly := level(sizes, "wire_bps")
+	one, two := min(packetsOnly, bitsOnly)/n, math.Inf(1)
+	for split := 1; split < len(sizes); split++ {
+		packets, misses := level(sizes[:split], "receive_pps")
+		bits, more := level(sizes[split:], "wire_bps")
+		if (misses+more)/n < two {
+			two, below = (misses+more)/n, split
+			payload = bits/8/packets - wireHeaders(sizes[split])
+		}
+	}
+	switch {
+	case min(one, two) > mostMiss:
+		return 0, -1
+	case (one <= oneLimit || two > twoLimits*one) && packetsOnly <= bitsOnly:
+		return 0, len(sizes)
+	case one <= oneLimit || two > twoLimits*one:
+		return 0, 0
+	}
+	low, high := sizes[below-1].Level("payload_bytes").Number, sizes[below].Level("payload_bytes").Number
+	return min(max(payload, low), high), below
+}
+
+// wireHeaders are the bytes on Ethernet around a payload, preamble and gap included.
+func wireHeaders(g table.Group) float64 {
+	f := g.Rows[0].Flow
+	return float64(f.FrameBytes-f.PayloadBytes) + 20
+}
+
+// level is the middle of a metric over groups, and how far they miss it in all, as
+// logarithms.
+func level(groups []table.Group, metric string) (middleOf, misses float64) {
+	var values []float64
+	for _, g := range groups {
+		values = append(values, middle(g, metric))
+	}
+	middleOf = table.Summary(values).Median
+	for _, v := range values {
+		misses += math.Abs(math.Log(v / middleOf))
+	}
+	return middleOf, misses
+}

@@ -1,0 +1,178 @@
+package finding
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"pelt/model"
+	"pelt/table"
+	"pelt/unit"
+)
+
+// Difference is a setting, or a property of a host, that is not the same on all sides.
+type Difference struct {
+	Setting string   `json:"setting"`
+	Values  []string `json:"values"` // by side; "" is none
+}
+
+// Parts of a document that are no settings, or are told as keys.
+var (
+	noSettings = []string{"format", "factors", "design", "limits", "engine", "links", "dut"}
+	noFacts    = []string{"node", "name", "boot", "notes", "address", "source", "before", "after", "untold"}
+)
+
+// differences compares the levels of keys and the engines that carried the packets. Of
+// runs, it compares all that plans, hosts and routers say, so that a setting that is new
+// in a later version is compared, too.
+func differences(sides []Side, keys []table.Key, runs bool) []Difference {
+	facts := make([]map[string]string, len(sides))
+	var order []string
+	for i, s := range sides {
+		facts[i] = map[string]string{}
+		put := func(name, value string) {
+			facts[i][name] = value
+			if !slices.Contains(order, name) {
+				order = append(order, name)
+			}
+		}
+		add := func(name string, v any, but []string) {
+			var parts any
+			if text, err := json.Marshal(v); err == nil && json.Unmarshal(text, &parts) == nil {
+				flatten(name, parts, but, put)
+			}
+		}
+		for _, k := range keys {
+			put(strings.ToLower(k.Label), strings.Join(levelsOf(s.Rows, k), ", "))
+		}
+		put("engine", strings.Join(levelsOf(Usable(s.Rows), table.KeyOf("engine")), ", "))
+		if !runs {
+			continue
+		}
+		add("", s.Doc.Plan, noSettings)
+		for _, l := range s.Doc.Plan.Links {
+			put(strings.TrimSpace("link "+l.Node), l.Words())
+		}
+		if s.Doc.Router != nil {
+			add("router", s.Doc.Router, noFacts)
+		}
+		for _, h := range s.Doc.Host {
+			if s.Doc.Lab == nil {
+				put(h.Node+" host", h.Name)
+			}
+			add(h.Node, h, noFacts)
+		}
+		put("pelt version", s.Doc.Tool.Version)
+	}
+	var out []Difference
+	for _, name := range order {
+		d := Difference{Setting: name}
+		for i := range sides {
+			d.Values = append(d.Values, facts[i][name])
+		}
+		if len(slices.Compact(slices.Clone(d.Values))) > 1 {
+			out = append(out, d)
+		}
+	}
+	return out
+}
+
+// flatten yields the leaves of a JSON value with their names. Numbers are printed in the
+// unit that their name ends with.
+func flatten(name string, v any, but []string, yield func(name, value string)) {
+	switch v := v.(type) {
+	case map[string]any:
+		for _, key := range slices.Sorted(maps.Keys(v)) {
+			if !slices.Contains(but, key) {
+				flatten(strings.TrimSpace(name+" "+key), v[key], but, yield)
+			}
+		}
+	case []any:
+		var words []string
+		for i, x := range v {
+			part, ok := x.(map[string]any)
+			if !ok {
+				words = append(words, fmt.Sprint(x))
+				continue
+			}
+			own, named := part["name"].(string)
+			if !named {
+				own = fmt.Sprint(i + 1)
+			}
+			name := strings.TrimSpace(strings.TrimSuffix(name, "flows") + " " + own)
+			flatten(name, part, append([]string{"name"}, but...), yield)
+		}
+		if len(words) > 0 {
+			yield(settingName(name), strings.Join(words, ", "))
+		}
+	case float64:
+		text, ok := unit.FormatNamed(name, v)
+		if !ok {
+			text = model.Number(v).String()
+		}
+		yield(settingName(name), text)
+	default:
+		yield(settingName(name), fmt.Sprint(v))
+	}
+}
+
+// settingName is a name in files as people say it: "receiver link speed".
+func settingName(name string) string {
+	for _, end := range []string{"_bytes", "_bps", "_ns", "_s", "_seconds"} {
+		name = strings.TrimSuffix(name, end)
+	}
+	return strings.ReplaceAll(strings.TrimPrefix(name, "timing "), "_", " ")
+}
+
+// longestName is how long a setting may be to name a run, in bytes.
+const longestName = 32
+
+// nameRuns names runs by the first setting that tells them apart, else by their ids.
+func (c *Comparison) nameRuns(apart []table.Key) {
+	telling := []string{"router model", "target", "link", "up rate", "down rate", "engine"}
+	for _, k := range apart {
+		telling = append([]string{strings.ToLower(k.Label)}, telling...)
+	}
+	for _, name := range telling {
+		for _, d := range c.Differ {
+			sorted := slices.Compact(slices.Sorted(slices.Values(d.Values)))
+			if d.Setting != name || len(sorted) < len(c.Sides) || sorted[0] == "" ||
+				slices.ContainsFunc(sorted, func(s string) bool { return len(s) > longestName }) {
+				continue
+			}
+			for i := range c.Sides {
+				c.Sides[i].Name = d.Values[i]
+			}
+			return
+		}
+	}
+	for i := range c.Sides {
+		c.Sides[i].Name = cmp.Or(c.Sides[i].Name, fmt.Sprintf("run %d", i+1))
+	}
+}
+
+// mostSettings is how many differences a sentence tells; a table has them all.
+const mostSettings = 3
+
+// differ says in what else the sides differ.
+func (c Comparison) differ() []Finding {
+	switch {
+	case len(c.Differ) == 0 && c.By == "run":
+		return []Finding{say("compare.alike", Answer)}
+	case len(c.Differ) == 0:
+		return nil
+	}
+	var names []string
+	for _, d := range c.Differ {
+		name := d.Setting
+		values := strings.Join(d.Values, " against ")
+		if len(c.Differ) <= mostSettings && len(values) <= 2*longestName {
+			name += " (" + values + ")"
+		}
+		names = append(names, name)
+	}
+	return []Finding{say("compare.differ", Answer).word("settings", joined(names))}
+}

@@ -1,0 +1,66 @@
+package finding
+
+import (
+	"cmp"
+	"fmt"
+	"strings"
+
+	"pelt/model"
+)
+
+// Drops says what a host dropped since a watch began, of the traffic that a filter lets
+// through, and what the watch could not see. rest is what is not listed.
+func Drops(d model.LiveDrops, filter string, seconds float64, rest uint64) []Finding {
+	f := say("drops.now", Answer).word("filter", filter).number("drops_count", "", float64(d.Total)).
+		number("watched_s", "", seconds)
+	switch {
+	case d.Total == 0 && d.Packets == 0:
+		f.Code = "drops.none"
+	case d.Sum:
+		f.Numbers[0].Value = float64(d.Packets)
+	case d.IntervalS > 0:
+		f = f.number("drops_pps", "", float64(d.Packets)/d.IntervalS)
+	}
+	out := []Finding{f}
+	for _, n := range []struct {
+		code  string
+		count uint64
+	}{{"drops.ordinary", rest}, {"drops.places", d.SitesLost}, {"drops.unseen", d.Unwatched}} {
+		if n.count > 0 {
+			out = append(out, say(n.code, Doubt).number("drops_count", "", float64(n.count)))
+		}
+	}
+	if d.Why != "" {
+		out = append(out, say("drops.why", Doubt).word("why", d.Why))
+	}
+	return out
+}
+
+// DropLine is what one place dropped of one flow in an interval, as a line of a log.
+func DropLine(d model.LiveDrops, x model.LiveDrop) Finding {
+	f := say("drops.line", Fact).number("drops_pps", "", x.PPS).number("drops_count", "", float64(x.Packets))
+	f.Words = map[string]string{"at": d.At.Local().Format("15:04:05"), "reason": x.Reason,
+		"layer": cmp.Or(x.Layer, "copy"), "function": cmp.Or(x.Function, "–"),
+		"place": cmp.Or(strings.TrimSpace(x.Namespace+" "+x.Interface), "–"), "flow": DropFlow(x)}
+	return f
+}
+
+// DropFlow names the flow of a drop: "udp 10.0.0.1:5201 > 10.0.0.2:41000".
+func DropFlow(x model.LiveDrop) string {
+	text := DropProtocol(x)
+	if x.From != "" || x.To != "" {
+		text += " " + x.From + " > " + x.To
+	}
+	return strings.TrimSpace(text)
+}
+
+// DropProtocol names what was dropped: "udp", "icmp 3/1" of type 3 and code 1.
+func DropProtocol(x model.LiveDrop) string {
+	switch {
+	case x.Rest:
+		return "other flows"
+	case x.ICMPType != nil && x.ICMPCode != nil:
+		return fmt.Sprintf("%s %d/%d", x.Protocol, *x.ICMPType, *x.ICMPCode)
+	}
+	return x.Protocol
+}

@@ -1,0 +1,346 @@
+package finding
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"pelt/model"
+	"pelt/table"
+)
+
+// Ask says which trials of a run are to be explained. The zero value asks for the trial
+// that lost most, of each setting that lost anything.
+type Ask struct {
+	Trial int        // by its number in the run, from 1; 0 leaves it open
+	Cell  model.Cell // only trials with these settings
+	All   bool       // every trial
+}
+
+// Fits reports whether a trial has the settings that are asked for.
+func (a Ask) Fits(t *model.Result) bool {
+	for knob, v := range a.Cell {
+		if t.Cell[knob] != v {
+			return false
+		}
+	}
+	return true
+}
+
+// Trials are the numbers, from 1, of the trials to explain. Its error is a *Refusal.
+func (a Ask) Trials(d *model.Document) ([]int, error) {
+	var all []int
+	for i := range d.Results {
+		if a.Fits(&d.Results[i]) {
+			all = append(all, i+1)
+		}
+	}
+	switch {
+	case a.Trial < 0 || a.Trial > len(d.Results):
+		return nil, refuse(true, "explain.trial", "trials", fmt.Sprint(len(d.Results)), "trial", fmt.Sprint(a.Trial))
+	case a.Trial > 0:
+		return []int{a.Trial}, nil
+	case len(all) == 0 && len(a.Cell) > 0:
+		return nil, refuse(true, "explain.cell", "run", d.ID)
+	case a.All:
+		return all, nil
+	}
+	var worst []int
+	for _, g := range Ledgers(d, a) {
+		r := slices.MaxFunc(g.Rows, func(x, y table.Row) int { return cmp.Compare(x.Flow.Lost, y.Flow.Lost) })
+		n := int(table.KeyOf("trial").Of(r).Number)
+		if (r.Flow.Lost > 0 || len(a.Cell) > 0) && !slices.Contains(worst, n) {
+			worst = append(worst, n)
+		}
+	}
+	return worst, nil
+}
+
+// Ledgers are the UDP flows of each setting: of its valid trials, or of all where none is
+// valid.
+func Ledgers(d *model.Document, a Ask) []table.Group {
+	rows := only(table.Rows(d), func(r table.Row) bool {
+		return r.Flow.Protocol == model.UDP && r.Flow.Attempted > 0 && a.Fits(r.Trial)
+	})
+	out := table.By(rows, table.Varying(table.Rows(d), append(table.Settings(rows), table.KeyOf("flow"))...)...)
+	for i, g := range out {
+		if valid := Usable(g.Rows); len(valid) > 0 {
+			out[i].Rows = valid
+		}
+	}
+	return out
+}
+
+// Explain says what a run lost, and where, of what is asked for.
+func Explain(d *model.Document, a Ask) []Finding {
+	rows := only(table.Rows(d), func(r table.Row) bool {
+		return a.Fits(r.Trial) && (a.Trial == 0 || int(table.KeyOf("trial").Of(r).Number) == a.Trial)
+	})
+	udp := only(rows, func(r table.Row) bool { return r.Flow.Protocol == model.UDP })
+	tcp := len(Usable(rows)) > len(Usable(udp))
+	out := []Finding{Lost(udp)}
+	switch {
+	case len(rows) == 0:
+		out[0] = say("explain.nothing", Answer)
+	case len(udp) == 0:
+		out = append([]Finding{say("explain.tcp", Answer)}, linkLosses(rows)...)
+	case tcp:
+		out = append(out, say("explain.tcp", Fact))
+	}
+	for _, f := range All(rows, Places, LeftOut, Accounts, Watching) {
+		if f.Level == Doubt && !(f.Code == "loss.unknown" && out[0].Has("unknown_ratio", "")) {
+			out = append(out, f) // where packets were lost is the answer
+		}
+	}
+	if slices.ContainsFunc(table.Lines(rows), func(r table.Row) bool { return len(r.Line.Advice) > 0 }) {
+		out = append(out, nextOf("advice.see", d))
+	}
+	return out
+}
+
+// Lost says how much of some rows was lost, and where most of it was. Trials that are not
+// valid count where no other is there.
+func Lost(rows []table.Row) Finding {
+	if len(Usable(rows)) > 0 {
+		rows = Usable(rows)
+	}
+	var attempted, lost uint64
+	for _, r := range rows {
+		attempted, lost = attempted+r.Flow.Attempted, lost+r.Flow.Lost
+	}
+	f := say("explain.lost", Answer).packets(lost, attempted).
+		number("loss_ratio", "", float64(lost)/float64(max(attempted, 1)))
+	switch {
+	case attempted == 0:
+		return say("explain.nothing", Answer)
+	case lost == 0:
+		f.Code = "explain.whole"
+		return f
+	}
+	for _, p := range Places(AsValid(rows)) {
+		if v, ok := p.Number("unknown_ratio", ""); ok && v > 0.5 {
+			f = f.number("unknown_ratio", "", v)
+		}
+		if p.Code == "loss.places" {
+			f.Words["places"] = p.Words["places"]
+		}
+	}
+	return f
+}
+
+// AsValid makes the figures of trials count that are not valid, for their own page.
+func AsValid(rows []table.Row) []table.Row {
+	copies := map[*model.Result]*model.Result{}
+	out := slices.Clone(rows)
+	for i, r := range out {
+		if copies[r.Trial] == nil {
+			trial := *r.Trial
+			trial.State = model.Valid
+			copies[r.Trial] = &trial
+		}
+		out[i].Trial = copies[r.Trial]
+	}
+	return out
+}
+
+// sequences are the first lost sequences of a line, and how many more there are.
+func sequences(l *model.Line, streams bool) (first string, more float64) {
+	const most = 6
+	var words []string
+	told := uint64(0)
+	for _, s := range l.Sequences[:min(len(l.Sequences), most)] {
+		text := fmt.Sprint(s.From)
+		if s.Count > 1 {
+			text += fmt.Sprintf("–%d", s.From+s.Count-1)
+		}
+		if streams {
+			text = fmt.Sprintf("%d:%s", s.Stream, text)
+		}
+		words, told = append(words, text), told+s.Count
+	}
+	return strings.Join(words, ", "), float64(l.Packets - min(told, l.Packets))
+}
+
+// Account says of each loss of one flow how it is known, and what would help; then which
+// checks between counters broke, and what was not sent at all.
+func Account(f *model.FlowResult) []Finding {
+	var out []Finding
+	for i := range f.Ledger.Lines {
+		l := &f.Ledger.Lines[i]
+		first, more := sequences(l, f.Streams > 1)
+		words := map[string]string{"place": model.Phrase(l.Layer, l.Cause, l.Host), "function": l.Function,
+			"interface": l.Interface, "sequences": first, "cause": l.Cause, "sure": confidence(l).Text()}
+		line := Finding{Code: "explain.line", Words: words}.packets(l.Packets, f.Attempted)
+		if more > 0 {
+			line = line.number("lost_packets", "more", more)
+		}
+		if strings.Contains(words["place"], l.Cause) {
+			words["cause"] = ""
+		}
+		out = append(out, line)
+		for _, a := range l.Advice {
+			code := "explain.help"
+			if !a.Proposes() {
+				code = "advice.not"
+			}
+			out = append(out, Finding{Code: code, Words: adviceWords(a)})
+		}
+	}
+	var broken []string
+	for _, c := range f.Ledger.Checks {
+		if !c.Held {
+			broken = append(broken, c.Text)
+		}
+	}
+	held := float64(len(f.Ledger.Checks) - len(broken))
+	out = append(out, say("explain.checks", Fact).number("held_count", "", held).
+		word("broken", strings.Join(broken, "; ")))
+	if f.Planned > f.Attempted {
+		var why []string
+		for _, l := range f.Ledger.Pacing {
+			why = append(why, l.String())
+		}
+		out = append(out, say("explain.pacing", Fact).word("why", strings.Join(why, ", ")).
+			number("planned_packets", "missed", float64(f.Planned-f.Attempted)).
+			number("planned_packets", "", float64(f.Planned)))
+	}
+	return out
+}
+
+// Watched says how closely a node was watched, and what the watch missed.
+func Watched(o model.Observed) Finding {
+	f := say("watched."+cmp.Or(string(o.Mode), "none"), Fact)
+	f.Words = map[string]string{"node": o.Node, "mode": string(o.Mode), "why": o.Why,
+		"unread": strings.Join(o.Unread, "; ")}
+	if sentences[f.Code] == "" {
+		f.Code = "watched.other"
+	}
+	for _, n := range []Number{{"lost_packets", "unseen", float64(o.Missed)},
+		{"lost_packets", "overwritten", float64(o.Overwritten)},
+		{"lost_packets", "nameless", float64(o.Unreadable) + float64(o.SitesLost)}} {
+		if n.Value > 0 {
+			f.Numbers = append(f.Numbers, n)
+		}
+	}
+	if o.Unsettled {
+		f.Words["unsettled"] = o.Node
+	}
+	return f
+}
+
+// confidence says how sure a line of a ledger is.
+func confidence(l *model.Line) Finding {
+	f := say("sure."+l.Confidence, Fact).word("sure", l.Confidence)
+	foreign := func(e model.Evidence) bool { return e.Excess > 0 }
+	if l.Confidence == "bounded" && slices.ContainsFunc(l.Evidence, foreign) {
+		f.Code = "sure.shared"
+	}
+	if sentences[f.Code] == "" {
+		f.Code = "sure.other"
+	}
+	return f
+}
+
+// linkLosses say what emulated links did to the frames of valid trials: for TCP theirs
+// are the only names that losses have.
+func linkLosses(rows []table.Row) []Finding {
+	var out []Finding
+	for _, r := range oneEach(only(rows, table.Row.Valid)) {
+		for _, l := range r.Trial.Links {
+			way := map[string]string{"from": l.From, "to": l.To}
+			i := slices.IndexFunc(out, func(f Finding) bool { return maps.Equal(f.Words, way) })
+			if i < 0 {
+				i = len(out)
+				zero := []Number{{"frames_count", "", 0}, {"frames_count", "lost", 0}, {"frames_count", "full", 0}}
+				out = append(out, Finding{Code: "explain.frames", Level: Fact, Words: way, Numbers: zero})
+			}
+			for j, n := range []*uint64{&l.Frames, l.Lost, l.QueueFull} {
+				if n != nil {
+					out[i].Numbers[j].Value += float64(*n)
+				}
+			}
+		}
+	}
+	return out
+}
+
+// bufferKnob is the receive buffer of pelt's own socket, which a flag sets.
+const bufferKnob = "socket.receive_buffer"
+
+// Advise says which settings would reduce the losses of a run, with commands that do
+// what they say on the host that they name. The interfaces of a lab's nodes are none of
+// this host's, though their names may be the same: no command is given for them.
+func Advise(d *model.Document, list []model.Advised) []Finding {
+	var out, nodes []Finding
+	apply := false
+	for _, a := range list {
+		f := Finding{Code: "advice.set", Level: Next, Words: adviceWords(a.Advice)}.packets(a.Packets, a.Attempted)
+		f.Words["host"], f.Words["place"] = hostOf(d, a), model.Phrase(a.Layer, a.Cause, a.Host)
+		f.Words["command"] = a.Command
+		switch {
+		case !a.Proposes():
+			f.Code, f.Level = "advice.not", Fact
+		case a.Knob == bufferKnob:
+			f.Code = "advice.socket"
+		case d.Lab != nil && !a.Apply:
+			nodes = append(nodes, f)
+			continue
+		}
+		apply = apply || a.Apply
+		out = append(out, f)
+	}
+	best := slices.IndexFunc(out, func(f Finding) bool { return f.Level == Next })
+	switch {
+	case best >= 0:
+		answer := out[best]
+		answer.Code, answer.Level = strings.Replace(answer.Code, "advice.", "advice.best-", 1), Answer
+		out = append([]Finding{answer}, out...)
+	case Lost(table.Rows(d)).Code == "explain.whole":
+		out = append([]Finding{say("advice.whole", Answer)}, out...)
+	default:
+		out = append([]Finding{say("advice.none", Answer)}, out...)
+	}
+	if apply {
+		out = append(out, nextOf("advice.apply", d))
+	}
+	if len(nodes) > 0 {
+		var knobs []string
+		for _, f := range nodes {
+			knobs = append(knobs, f.Words["knob"]+" of "+f.Words["host"])
+		}
+		out = append(out, say("advice.lab", Fact).word("knobs", joined(knobs)))
+	}
+	if d.Lab != nil {
+		for _, r := range table.Lines(Usable(table.Rows(d))) {
+			if r.Line.Cause == model.CauseLinkQueue && r.Line.Packets > 0 {
+				return append(out, say("advice.link", Fact))
+			}
+		}
+	}
+	return out
+}
+
+// packets adds how many of some packets were lost.
+func (f Finding) packets(lost, attempted uint64) Finding {
+	return f.number("lost_packets", "", float64(lost)).number("attempted_packets", "", float64(attempted))
+}
+
+func adviceWords(a model.Advice) map[string]string {
+	return map[string]string{"host": a.Host, "knob": a.Knob, "present": a.Present, "value": a.Value, "why": a.Why,
+		"note": a.Note}
+}
+
+// hostOf names the host of a setting.
+func hostOf(d *model.Document, a model.Advised) string {
+	if a.Here && d.Lab == nil || a.Apply {
+		return "this host"
+	}
+	for _, h := range d.Host {
+		if h.Node == a.Host && h.Name != "" && d.Lab == nil {
+			return h.Name + " (" + a.Host + ")"
+		}
+	}
+	return a.Host
+}

@@ -1,0 +1,273 @@
+// Package finding says what a run shows.
+//
+// Rows of a table come in, findings go out: data with a code, typed numbers and
+// the groups they are of. Small pure rules make them; words.go is the one table of
+// sentences, from code to template, and a second language is a second table.
+//
+// It measures nothing that a table does not have, draws nothing, and reads no
+// sentence. No rule looks at the wording of anything.
+package finding
+
+import (
+	"maps"
+	"math"
+	"slices"
+	"strings"
+	"unicode"
+
+	"pelt/model"
+	"pelt/table"
+	"pelt/unit"
+)
+
+// Level says what a finding is for.
+type Level int
+
+// The levels, in the order in which readers see them.
+const (
+	Answer Level = iota // the verdict
+	Fact                // what the answer rests on
+	Doubt               // what makes the answer less sure
+	Next                // what to do now
+	SetUp               // how it was measured
+)
+
+// Number is a figure of a finding in base units.
+type Number struct {
+	Metric string  // name of a metric or of a key, or a name that ends with its unit
+	Role   string  // which one it is: best, low, knee; "" where there is one only
+	Value  float64 // as tables have it
+}
+
+// Finding is one thing that a run shows.
+type Finding struct {
+	Code    string // of its words
+	Level   Level
+	Numbers []Number
+	Words   map[string]string // names and settings, no sentences
+	Groups  []table.Group     // that it is about, the foremost first
+}
+
+// say begins a finding about groups.
+func say(code string, level Level, groups ...table.Group) Finding {
+	return Finding{Code: code, Level: level, Groups: groups, Words: map[string]string{}}
+}
+
+// number adds a number, unless it is unknown.
+func (f Finding) number(metric, role string, v float64) Finding {
+	if !math.IsNaN(v) {
+		f.Numbers = append(slices.Clip(f.Numbers), Number{metric, role, v})
+	}
+	return f
+}
+
+// figure adds a group's median of a metric with its interval, if it was measured.
+func (f Finding) figure(metric, role string, g table.Group) Finding {
+	if s := g.Stat(table.MetricOf(metric)); s.N > 0 {
+		f = f.number(metric, role, s.Median).number(metric, role+"-low", s.Low).number(metric, role+"-high", s.High)
+	}
+	return f
+}
+
+// median adds a group's median of a metric, if it was measured.
+func (f Finding) median(metric, role string, g table.Group) Finding {
+	return f.number(metric, role, middle(g, metric))
+}
+
+// word adds a word.
+func (f Finding) word(name, text string) Finding {
+	f.Words = maps.Clone(f.Words)
+	f.Words[name] = text
+	return f
+}
+
+// nextOf is a next step whose command names the run.
+func nextOf(code string, d *model.Document) Finding { return say(code, Next).word("run", d.ID) }
+
+// Rule finds something in a run, or nothing. Rows are of all trials, valid or not.
+type Rule func(rows []table.Row) []Finding
+
+// All applies rules in turn, and puts the answers first. What two rules find alike stands
+// once.
+func All(rows []table.Row, rules ...Rule) []Finding {
+	var out []Finding
+	for _, rule := range rules {
+		for _, f := range rule(rows) {
+			if !slices.ContainsFunc(out, f.alike) {
+				out = append(out, f)
+			}
+		}
+	}
+	slices.SortStableFunc(out, func(a, b Finding) int { return int(a.Level - b.Level) })
+	return out
+}
+
+// alike reports whether two findings say the same.
+func (f Finding) alike(g Finding) bool {
+	return f.Code == g.Code && slices.Equal(f.Numbers, g.Numbers) && maps.Equal(f.Words, g.Words)
+}
+
+// Of returns the findings of one level.
+func Of(all []Finding, level Level) []Finding {
+	return only(all, func(f Finding) bool { return f.Level == level })
+}
+
+// Number returns a number of the finding; ok is false if it has none such.
+func (f Finding) Number(metric, role string) (v float64, ok bool) {
+	for _, n := range f.Numbers {
+		if n.Metric == metric && n.Role == role {
+			return n.Value, true
+		}
+	}
+	return 0, false
+}
+
+// Has reports whether the finding has a number.
+func (f Finding) Has(metric, role string) bool { _, ok := f.Number(metric, role); return ok }
+
+// N prints a number in its unit. A number that is missing is a bug, and shows.
+func (f Finding) N(metric, role string) string {
+	v, ok := f.Number(metric, role)
+	if !ok {
+		return "<no " + metric + ":" + role + ">"
+	}
+	return unitOf(metric).Format(v)
+}
+
+// interval prints the interval of a number, from its roles low and high: " (287–389
+// kpps)". It is empty where the interval says no more than the number.
+func (f Finding) interval(metric, role string) string {
+	low, okLow := f.Number(metric, role+"-low")
+	high, okHigh := f.Number(metric, role+"-high")
+	u := unitOf(metric)
+	from, to := u.Format(low), u.Format(high)
+	if !okLow || !okHigh || from == to {
+		return ""
+	}
+	return " (" + unit.Bare(from, to) + "–" + to + ")"
+}
+
+// W prints a word. Words come from outside: they have no control characters, escape
+// sequences or reversals of direction when they are printed.
+func (f Finding) W(name string) string {
+	word, ok := f.Words[name]
+	if !ok {
+		return "<no " + name + ">"
+	}
+	return strings.Map(func(r rune) rune {
+		switch {
+		case unicode.IsSpace(r):
+			return ' '
+		case unicode.IsControl(r), unicode.Is(unicode.Cf, r), r == unicode.ReplacementChar:
+			return '·'
+		}
+		return r
+	}, strings.ToValidUTF8(word, "·"))
+}
+
+// argument quotes a word of a command, so that it may be pasted into a shell.
+func argument(word string) string {
+	const safe = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_=+,./:@%"
+	if word != "" && strings.Trim(word, safe) == "" {
+		return word
+	}
+	return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
+}
+
+func unitOf(name string) unit.Unit {
+	if m, ok := table.FindMetric(name); ok {
+		return m.Unit
+	}
+	return unit.UnitOf(name)
+}
+
+// Text is the finding in a sentence or two.
+func (f Finding) Text() string {
+	if text := f.fill(sentences[f.Code]); text != "" {
+		return text
+	}
+	return "<no words for " + f.Code + ">"
+}
+
+// Command is what to run next, to be pasted into a shell; "" if there is nothing to run.
+func (f Finding) Command() string { return f.fill(commands[f.Code]) }
+
+// fill puts a finding's numbers and words into a text:
+//
+//	{loss_ratio}, {loss_ratio:worst}   a number in its unit, of a role
+//	{*metric:worst}                    a number of the metric that the word "metric" names
+//	{place}                            a word
+//	{receive_pps:best range}           a number with its interval: "340 kpps (287–389 kpps)"
+//	{at_s moment}                      a moment of a trial to the second: "14 h 24 min 5 s"
+//	{run argument}                     a word of a command
+//	{left_count # trial is/# trials are}   one or many; # is the number
+//	{phases_count ?}                   nothing, if it is there
+//	[a|b|c]                            the first of these of which nothing is missing, if any
+//
+// What is missing outside of brackets is a bug, and shows.
+func (f Finding) fill(text string) string {
+	out, rest, _ := f.option(text)
+	if rest != "" {
+		return "<" + text + ">"
+	}
+	return out
+}
+
+// option fills a text in up to the | or ] that ends it. whole is false if anything is missing.
+func (f Finding) option(text string) (out, rest string, whole bool) {
+	for whole = true; ; {
+		i := strings.IndexAny(text, "{[|]")
+		if i < 0 {
+			return out + text, "", whole
+		}
+		out, rest = out+text[:i], text[i+1:]
+		switch text[i] {
+		case '{':
+			name, after, _ := strings.Cut(rest, "}")
+			value, known := f.value(name)
+			out, text, whole = out+value, after, whole && known
+		case '[':
+			first, found := "", false
+			for more := true; more; {
+				var one string
+				var fits bool
+				one, text, fits = f.option(rest)
+				if fits && !found {
+					first, found = one, true
+				}
+				rest, more = strings.CutPrefix(text, "|")
+			}
+			out, text = out+first, strings.TrimPrefix(rest, "]")
+		default:
+			return out, text[i:], whole
+		}
+	}
+}
+
+// value prints what a text refers to between braces; known is false if the finding lacks it.
+func (f Finding) value(reference string) (text string, known bool) {
+	name, form, _ := strings.Cut(reference, " ")
+	metric, role, _ := strings.Cut(name, ":")
+	if word, named := strings.CutPrefix(metric, "*"); named {
+		metric = f.Words[word]
+	}
+	v, isNumber := f.Number(metric, role)
+	one, many, plural := strings.Cut(form, "/")
+	switch {
+	case form == "?":
+		return "", isNumber || f.Words[name] != ""
+	case !isNumber && form == "argument":
+		return argument(f.W(name)), f.Words[name] != ""
+	case !isNumber:
+		return f.W(name), f.Words[name] != ""
+	case form == "range":
+		return f.N(metric, role) + f.interval(metric, role), true
+	case form == "moment":
+		return unit.FormatMoment(v), true
+	case plural && v == 1:
+		return strings.ReplaceAll(one, "#", f.N(metric, role)), true
+	case plural:
+		return strings.ReplaceAll(many, "#", f.N(metric, role)), true
+	}
+	return f.N(metric, role), true
+}

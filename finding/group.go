@@ -1,0 +1,155 @@
+package finding
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+
+	"pelt/model"
+	"pelt/table"
+	"pelt/unit"
+)
+
+// only are those of all that have a property.
+func only[T any](all []T, has func(T) bool) (out []T) {
+	for _, x := range all {
+		if has(x) {
+			out = append(out, x)
+		}
+	}
+	return out
+}
+
+// Usable are the rows of a run that have figures.
+func Usable(rows []table.Row) []table.Row {
+	return only(rows, func(r table.Row) bool { return r.Valid() && table.Measured(r.Flow) })
+}
+
+// oneEach is the first row of each trial.
+func oneEach(rows []table.Row) []table.Row {
+	seen := map[*model.Result]bool{}
+	return only(rows, func(r table.Row) bool {
+		defer func() { seen[r.Trial] = true }()
+		return !seen[r.Trial]
+	})
+}
+
+// bySetting groups rows by the settings and flows that differ among them.
+func bySetting(rows []table.Row) []table.Group {
+	return table.By(rows, table.Varying(rows, append(table.Settings(rows), table.KeyOf("flow"))...)...)
+}
+
+// placeName names the levels of a place, its size first: "64 B frame, up". UDP is usual
+// and goes without saying.
+func placeName(g table.Group) string {
+	var sizes, words []string
+	for i, k := range g.Keys {
+		text := k.Format(g.Levels[i])
+		switch {
+		case text == "" || slices.Contains(words, text) || k.Name == "protocol" && text == string(model.UDP):
+		case k.Unit == unit.Bytes:
+			sizes = append(sizes, text)
+		default:
+			words = append(words, text)
+		}
+	}
+	return strings.Join(append(sizes, words...), ", ")
+}
+
+// middle is a group's median of a metric, NaN if no valid trial has it.
+func middle(g table.Group, metric string) float64 { return g.Stat(table.MetricOf(metric)).Median }
+
+// foremost is the group with the highest median of a metric.
+func foremost(groups []table.Group, metric string) table.Group {
+	return slices.MaxFunc(groups, func(a, b table.Group) int { return order(middle(a, metric), middle(b, metric)) })
+}
+
+// hindmost is the group with the lowest median of a metric.
+func hindmost(groups []table.Group, metric string) table.Group {
+	return slices.MinFunc(groups, func(a, b table.Group) int { return order(middle(a, metric), middle(b, metric)) })
+}
+
+// order compares two figures; one that is missing is the least.
+func order(a, b float64) int {
+	switch {
+	case a < b || math.IsNaN(a) && !math.IsNaN(b):
+		return -1
+	case a > b || math.IsNaN(b) && !math.IsNaN(a):
+		return 1
+	}
+	return 0
+}
+
+// against compares each group with its base, all in one family, of a run that is judged
+// looks times. A base has the zero Effect; a group without a base, or without figures, is
+// not told from it, and its change is NaN.
+func against(m *table.Metric, groups []table.Group, looks int, isBase func(g, base table.Group) bool) []table.Effect {
+	out, nan := make([]table.Effect, len(groups)), math.NaN()
+	var pairs []table.Pair
+	var places []int
+	for i, g := range groups {
+		at := slices.IndexFunc(groups, func(base table.Group) bool { return isBase(g, base) })
+		switch {
+		case at == i:
+		case at < 0 || g.Stat(m).N == 0 || groups[at].Stat(m).N == 0:
+			out[i] = table.Effect{Change: nan, Low: nan, High: nan, P: 1, Verdict: table.TooFew}
+		default:
+			pairs = append(pairs, table.Pair{A: g.Sample(m), B: groups[at].Sample(m), Pool: at})
+			places = append(places, i)
+		}
+	}
+	for n, e := range table.Family(m, pairs, len(pairs)*looks) {
+		out[places[n]] = e
+	}
+	return out
+}
+
+// at says where something was: ", at 64 B"; "" where there is one place only.
+func at(name string) string {
+	if name == "" {
+		return ""
+	}
+	return ", at " + name
+}
+
+// mostNames is how many names a sentence lists.
+const mostNames = 4
+
+// joined is "a, b and c", or the first few names and how many more there are.
+func joined(names []string) string {
+	switch n := len(names); {
+	case n > mostNames:
+		return strings.Join(names[:mostNames-1], ", ") + fmt.Sprintf(" and %d more", n-mostNames+1)
+	case n > 1:
+		return strings.Join(names[:n-1], ", ") + " and " + names[n-1]
+	}
+	return strings.Join(names, "")
+}
+
+// span is "64 B, 128 B and 256 B", or the first and the last of many in order.
+func span(names []string) string {
+	if n := len(names); n > 3 {
+		return names[0] + " to " + names[n-1]
+	}
+	return joined(names)
+}
+
+// length is a time as people plan with it: "45 s", "12 min", "3 h", "4 days".
+func length(seconds float64) string {
+	for _, u := range []struct {
+		seconds float64
+		name    string
+	}{{86400, "days"}, {3600, "h"}, {60, "min"}} {
+		if seconds >= 2*u.seconds {
+			return fmt.Sprintf("%v %s", twoDigits(seconds/u.seconds, math.Ceil), u.name)
+		}
+	}
+	return fmt.Sprintf("%v s", twoDigits(seconds, math.Ceil))
+}
+
+// twoDigits rounds a number that is known no better.
+func twoDigits(v float64, round func(float64) float64) float64 {
+	step := math.Pow(10, max(math.Floor(math.Log10(max(v, 1)))-1, 0))
+	return round(v/step) * step
+}

@@ -1,0 +1,144 @@
+package finding
+
+import (
+	"slices"
+
+	"pelt/model"
+	"pelt/table"
+	"pelt/unit"
+)
+
+// NotMeasured is the outcome of a limit on a figure that one side should have and lacks.
+const NotMeasured table.Outcome = "not-measured"
+
+// Judged is what became of a limit, at one place of one side.
+type Judged struct {
+	Outcome table.Outcome
+	Finding
+}
+
+// judge tells what became of each limit: each effect that breaks it, or that may; else
+// that it held.
+func (c *Comparison) judge(limits []table.Limit) {
+	for _, l := range limits {
+		before := len(c.Limits)
+		add := func(o table.Outcome, e Effect, what string) {
+			f := say("asked."+string(o), Fact).word("limit", l.Text).word("what", what)
+			if e.Side > 0 {
+				f.Words["side"] = c.Sides[e.Side].Name
+			}
+			c.Limits = append(c.Limits, Judged{o, f})
+		}
+		seen := false
+		for _, e := range c.Effects {
+			if e.twin || !slices.Contains(l.Metrics, e.Metric) {
+				continue
+			}
+			seen = true
+			switch o := l.Judge(e.Effect); {
+			case e.few():
+				add(NotMeasured, e, e.Metric.Label+at(c.Places[e.Place].Name))
+			case o == table.Failed:
+				add(o, e, c.phrase(e))
+			case o == table.Untold:
+				add(o, e, c.phrase(e)+", 95 %: "+unit.Change(e.Low, e.Points)+" to "+unit.Change(e.High, e.Points))
+			}
+		}
+		for _, e := range c.missing {
+			if slices.Contains(l.Metrics, e.Metric) && c.meant(e) {
+				seen = true
+				add(NotMeasured, e, e.Metric.Label+at(c.Places[e.Place].Name))
+			}
+		}
+		switch {
+		case !seen:
+			add(NotMeasured, Effect{Side: 1}, l.Metrics[0].Label)
+		case len(c.Limits) == before:
+			add(table.Passed, Effect{}, "")
+		}
+	}
+}
+
+// meant reports whether both sides were to measure at a place: each tried, or was cut
+// before it could.
+func (c Comparison) meant(e Effect) bool {
+	for _, s := range []int{0, e.Side} {
+		if len(c.Places[e.Place].Sides[s].Rows) == 0 && c.Sides[s].Doc.Complete {
+			return false
+		}
+	}
+	return true
+}
+
+// Outcome is that of all limits together, the worst first: failed, not measured, cannot
+// be told, passed.
+func (c Comparison) Outcome() table.Outcome {
+	worst := table.Passed
+	rank := map[table.Outcome]int{table.Failed: 3, NotMeasured: 2, table.Untold: 1}
+	for _, l := range c.Limits {
+		if rank[l.Outcome] > rank[worst] {
+			worst = l.Outcome
+		}
+	}
+	return worst
+}
+
+// CompareFormat names the JSON document of a comparison.
+const CompareFormat = "pelt/compare/2"
+
+// CompareDocument is a comparison as files have it. Its figures are those of the tables.
+type CompareDocument struct {
+	Format   string          `json:"format"`
+	Tool     model.Tool      `json:"tool"`
+	By       string          `json:"by"` // a setting, or "run"
+	Sides    []SideEntry     `json:"sides"`
+	Differ   []Difference    `json:"differ"`
+	Effects  []model.Finding `json:"effects"`
+	Findings []model.Finding `json:"findings"` // with what became of limits: asked.failed and the like
+}
+
+// SideEntry is a side; the first is the baseline.
+type SideEntry struct {
+	Name    string `json:"name"`
+	Run     string `json:"run"`
+	Started string `json:"started"` // RFC 3339
+	Command string `json:"command"`
+	Target  string `json:"target"`
+	Valid   int    `json:"valid_trials"`
+	Invalid int    `json:"invalid_trials"` // aborted ones included
+}
+
+// Document is the comparison as files have it.
+func (c Comparison) Document(tool model.Tool) CompareDocument {
+	out := CompareDocument{Format: CompareFormat, Tool: tool, By: c.By, Differ: append([]Difference{}, c.Differ...),
+		Findings: Stored(c.Findings(), true)}
+	for _, s := range c.Sides {
+		valid, invalid, aborted := table.Group{Rows: s.Rows}.Trials()
+		started := s.Doc.Started.UTC().Format(model.TimeLayout)
+		out.Sides = append(out.Sides, SideEntry{s.Name, s.Doc.ID, started, s.Doc.Plan.Command, s.Doc.Plan.Target, valid, invalid + aborted})
+	}
+	for _, e := range c.Effects {
+		out.Effects = append(out.Effects, c.effect(e).Stored(true))
+	}
+	return out
+}
+
+// effect is an effect of a side against the baseline with all its figures, and the levels
+// of its place by their keys.
+func (c Comparison) effect(e Effect) Finding {
+	name, change := e.Metric.Name, "change_ratio"
+	if e.Points {
+		change = "points_ratio"
+	}
+	other, base := c.Places[e.Place].Sides[e.Side], c.Places[e.Place].Sides[0]
+	f := say("compare.effect", Fact, other, base).word("side", c.Sides[e.Side].Name).word("what", c.phrase(e)).
+		word("verdict", string(e.Verdict)).figure(name, "side", other).figure(name, "base", base).
+		number("repeats_count", "side", float64(c.Stat(e, e.Side).N)).
+		number("repeats_count", "base", float64(c.Stat(e, 0).N)).number("repeats_count", "more", float64(e.Needed)).
+		number(change, name, e.Change).number(change, name+"-low", e.Low).number(change, name+"-high", e.High).
+		number("p_ratio", "", e.P)
+	for i, k := range other.Keys {
+		f = f.word(k.Name, other.Levels[i].String())
+	}
+	return f
+}

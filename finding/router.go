@@ -1,0 +1,321 @@
+package finding
+
+import (
+	"cmp"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+
+	"pelt/model"
+	"pelt/table"
+	"pelt/unit"
+)
+
+// Router says what a router carries, what limits it, and what its delay is.
+func Router(rows []table.Row) []Finding {
+	rows = Usable(rows)
+	if len(rows) == 0 {
+		return nil
+	}
+	var out []Finding
+	if full := table.By(RouterLoaded(rows), RouterKeys(rows)...); len(full) > 0 {
+		limits := routerLimits(full)
+		out = append(out, carried(full), limits[0])
+		out = append(out, variantFindings(rows)...)
+		out = append(out, limits[1:]...)
+		frames := only(foremostFlow(full), func(g table.Group) bool {
+			return protocolOf(g) != model.TCP && !asked(g)
+		})
+		if len(frames) > 0 && middle(frames[0], "loss_ratio") >= lossless {
+			more := flooded(frames[0])
+			more[1] = more[1].word("frame", strconv.Itoa(frames[0].Rows[0].Flow.FrameBytes))
+			out = append(out, more...)
+		}
+	}
+	out = append(out, sessions(rows)...)
+	out = append(out, routerDelay(rows)...)
+	if len(out) > 0 && len(Of(out, Answer)) == 0 { // only connections, or only the idle path
+		out[0].Level = Answer
+	}
+	return out
+}
+
+// RouterKeys are what tells the rows of a bench apart, what varies only. The variants of
+// one traffic stand next to each other.
+func RouterKeys(rows []table.Row) []table.Key {
+	return append(table.Varying(rows, wayKey), append([]table.Key{TrafficKey},
+		table.Varying(rows, table.KeyOf("variant"))...)...)
+}
+
+// RouterTrialKeys are RouterKeys of figures that a trial has once, however many ways it sends.
+func RouterTrialKeys(rows []table.Row) []table.Key {
+	keys := RouterKeys(rows)
+	if keys[0].Name == wayKey.Name {
+		keys[0].Of = func(r table.Row) table.Level {
+			l := wayKey.Of(r)
+			if r.Trial.Cell["direction"].Text == "both" {
+				l.Value = model.Value{Number: 3, Text: "both ways"}
+			}
+			return l
+		}
+	}
+	return keys
+}
+
+// wayKey is the way of a flow through the router. Of two flows at once each has its own.
+var wayKey = table.Key{Name: "direction", Label: "Direction", Unit: unit.Word, Of: func(r table.Row) table.Level {
+	flow := flowOf(r)
+	ways := map[string]string{"up": "LAN to WAN", "down": "WAN to LAN"}
+	place := 1.0
+	if flow.Name == "down" {
+		place++
+	}
+	if r.Trial.Cell["direction"].Text == "both" {
+		place += 2
+		ways = map[string]string{"up": "both, to WAN", "down": "both, to LAN"}
+	}
+	text := cmp.Or(ways[flow.Name], flow.Name)
+	if r.Doc.Lab != nil && r.Doc.Lab.Topology == "switch" { // it has no such sides
+		text = strings.NewReplacer("LAN to WAN", "up", "WAN to LAN", "down", "to WAN", "up", "to LAN",
+			"down").Replace(text)
+	}
+	return table.Level{Value: model.Value{Number: place, Text: text}, Known: true}
+}}
+
+// TrafficKey is what was sent: frames of a size, TCP, connections, or frames at a low rate.
+var TrafficKey = table.Key{Name: "traffic", Label: "Traffic", Unit: unit.Word, Of: func(r table.Row) table.Level {
+	const tcp, connections, idle = 1e6, 2e6, 3e6 // places behind all sizes
+	flow := flowOf(r)
+	v := model.Value{Number: float64(flow.FrameBytes), Text: unit.FormatSize(flow.FrameBytes)}
+	rate, paced := r.Trial.Cell["rate_pps"]
+	switch mode := r.Trial.Cell["connections"].Text; {
+	case mode != "":
+		v = model.Value{Number: connections, Text: "connections: " + mode}
+	case flow.Protocol == model.TCP:
+		v = model.Value{Number: tcp, Text: "TCP"}
+	case paced && rate.Text != "max":
+		v.Number += idle
+		v.Text += " at " + strings.Replace(unit.FormatPPS(rate.Number), ".0 ", " ", 1)
+	}
+	return table.Level{Value: v, Known: true}
+}}
+
+// flowOf is the row's flow; that of a core is the first of its trial.
+func flowOf(r table.Row) *model.FlowResult {
+	if r.Flow != nil {
+		return r.Flow
+	}
+	if len(r.Trial.Flows) > 0 {
+		return &r.Trial.Flows[0]
+	}
+	return &model.FlowResult{}
+}
+
+// RouterLoaded are the rows that were sent as fast as the plan says: not those of the idle
+// path's delay, nor of connections.
+func RouterLoaded(rows []table.Row) []table.Row {
+	return only(rows, func(r table.Row) bool { return r.Trial.Cell["connections"].Text == "" && !paced(r) })
+}
+
+// paced reports whether a cell asks for a rate: its delay is that of the idle path.
+func paced(r table.Row) bool {
+	v, ok := r.Trial.Cell["rate_pps"]
+	return ok && v.Text != "max"
+}
+
+// foremostFlow are the groups of the first way and the first variant, which the answer is about.
+func foremostFlow(full []table.Group) []table.Group {
+	way := wayKey.Of(full[0].Rows[0])
+	out := only(full, func(g table.Group) bool { return wayKey.Of(g.Rows[0]) == way })
+	base := firstVariant(out)
+	return only(out, func(g table.Group) bool { return g.Level("variant").Text == base || !g.Level("variant").Known })
+}
+
+// carried is what the router carries at the smallest and the largest frames, and of TCP.
+func carried(full []table.Group) Finding {
+	var frames []table.Group
+	all := foremostFlow(full)
+	f := say("router.tcp", Answer, all...).word("name", routerName(full[0].Rows[0]))
+	for _, g := range all {
+		if protocolOf(g) == model.TCP {
+			f = f.figure("goodput_bps", "tcp", g)
+		} else {
+			frames = append(frames, g)
+		}
+	}
+	f.Words["way"] = wayKey.Of(f.Groups[0].Rows[0]).Text
+	if v := f.Groups[0].Level("variant"); v.Known {
+		f.Words["name"] += " (" + v.Text + ")"
+	}
+	if len(frames) == 0 {
+		return f
+	}
+	small, large := frames[0], frames[len(frames)-1]
+	f.Words["small"], f.Words["largest"] = traffic(small), traffic(large)
+	f = f.figure("receive_pps", "small", small).figure("goodput_bps", "large", large).
+		figure("link_ratio", "large", large)
+	if len(frames) > 1 {
+		f.Words["large"] = f.Words["largest"]
+	}
+	worst := foremost(frames, "loss_ratio")
+	switch limit := limitOf(small); {
+	case asked(small) && middle(worst, "loss_ratio") >= lossless:
+		f.Code, f.Words["worst"] = "router.short", traffic(worst)
+		f = f.median("loss_ratio", "worst", worst)
+	case asked(small):
+		f.Code = "router.kept"
+	case limit == bySender || limit == byQuiet || limit == byReceiver:
+		f.Code = "router.least" // an end was the limit: the router may carry more
+	default:
+		f.Code = "router.flood"
+	}
+	return f
+}
+
+// routerName is how a person calls the router at the beginning of a sentence.
+func routerName(r table.Row) string {
+	switch f := r.Doc.Router; {
+	case f != nil && f.Model != "":
+		return f.Model
+	case strings.HasPrefix(r.Doc.Plan.Target, "lab:"):
+		return r.Doc.Plan.Target
+	}
+	return "The router"
+}
+
+func protocolOf(g table.Group) model.Protocol { return g.Rows[0].Flow.Protocol }
+
+func traffic(g table.Group) string { return g.Level("traffic").Text }
+
+// routerDelay sets the delay at full load beside that of the idle path, for each way and variant.
+func routerDelay(rows []table.Row) []Finding {
+	var out []Finding
+	keys := []table.Key{wayKey, table.KeyOf("variant")}
+	for _, idle := range table.By(only(rows, paced), keys...) {
+		same := only(RouterLoaded(rows), func(r table.Row) bool {
+			return wayKey.Of(r) == wayKey.Of(idle.Rows[0]) && keys[1].Of(r) == keys[1].Of(idle.Rows[0])
+		})
+		of, what := "delay", "Delay"
+		if math.IsNaN(middle(idle, "delay_p50_ns")) {
+			of, what = "round_trip", "Round trip"
+		}
+		p50, p99 := of+"_p50_ns", of+"_p99_ns"
+		f := say("router.idle", Fact, idle).figure(p50, "idle", idle).figure(p99, "idle", idle)
+		f.Words = map[string]string{"p50": p50, "p99": p99, "what": what,
+			"where": table.By(idle.Rows, table.Varying(rows, keys...)...)[0].Name()}
+		if full := table.By(same, TrafficKey); len(full) > 0 {
+			if worst := foremost(full, p50); !math.IsNaN(middle(worst, p50)) {
+				f.Code, f.Words["load"], f.Groups = "router.delay", traffic(worst), append(f.Groups, worst)
+				f = f.figure(p50, "full", worst).figure(p99, "full", worst)
+			}
+		}
+		if f.Has(p50, "idle") {
+			out = append(out, f)
+		}
+	}
+	return out
+}
+
+// sessions says what the router did with connections, and how many it tracks.
+func sessions(rows []table.Row) []Finding {
+	var out []Finding
+	opened := only(rows, func(r table.Row) bool { return r.Flow.Connections != nil })
+	for _, g := range table.By(opened, table.KeyOf("connections"), table.KeyOf("variant")) {
+		f := say("router.connections."+g.Level("connections").Text, Fact, g).word("variant", g.Level("variant").Text)
+		for _, m := range []string{"connections_per_s", "connections_open_max", "connections_failed",
+			"set_up_p50_ns"} {
+			f = f.figure(m, "", g)
+		}
+		if f.Has("connections_per_s", "") {
+			out = append(out, f)
+		}
+	}
+	all := table.Group{Rows: rows}
+	most := slices.Max(append(all.Sample(table.MetricOf("router_connections")).Values, 0))
+	if room := middle(all, "router_connections_max"); most > fullTable*room {
+		out = append(out, say("router.tracked", Doubt).number("router_connections", "", most).
+			number("router_connections_max", "", room))
+	}
+	return out
+}
+
+// fullTable is the share of a router's table of connections from which on it may refuse new ones.
+const fullTable = 0.9
+
+// effectOf is the metric by which the rows of one traffic are compared: whatever is sent, it
+// is payload that arrived.
+const effectOf = "goodput_bps"
+
+// RouterEffects compares each group with that of the plan's first variant under the same
+// traffic and way. The zero Effect is that of the first variant itself; nil if there are no
+// variants.
+func RouterEffects(groups []table.Group) []table.Effect {
+	if len(groups) == 0 || !groups[0].Level("variant").Known {
+		return nil
+	}
+	first := firstVariant(groups)
+	return against(table.MetricOf(effectOf), groups, 1, func(g, base table.Group) bool {
+		return traffic(g) == traffic(base) && g.Level("direction") == base.Level("direction") &&
+			base.Level("variant").Text == first
+	})
+}
+
+// firstVariant is the one that stands first in the plan of those that groups have.
+func firstVariant(groups []table.Group) string {
+	return table.By(table.RowsOf(groups), table.KeyOf("variant"))[0].Level("variant").Text
+}
+
+// variantFindings says for each variant but the first how it compares at the smallest frames.
+func variantFindings(rows []table.Row) []Finding {
+	full := table.By(RouterLoaded(rows), RouterKeys(rows)...)
+	effects := RouterEffects(full)
+	if effects == nil {
+		return nil
+	}
+	smallest := foremostFlow(full)[0]
+	var list []Finding
+	for i, g := range full {
+		e := effects[i]
+		if e.Verdict == "" || math.IsNaN(e.Change) || traffic(g) != traffic(smallest) ||
+			g.Level("direction") != smallest.Level("direction") {
+			continue
+		}
+		f := say("router.variant."+strings.ReplaceAll(string(e.Verdict), " ", "-"), Fact, g)
+		f.Words = map[string]string{"variant": g.Level("variant").Text, "metric": "receive_pps",
+			"base": firstVariant(full), "where": traffic(g), "change": unit.Change(e.Change, e.Points)}
+		if protocolOf(g) == model.TCP {
+			f.Words["metric"] = effectOf
+		}
+		f = f.figure(f.Words["metric"], "", g)
+		if e.Needed > 0 && e.Needed < table.MostNeeded {
+			f = f.number("needed_count", "", float64(e.Needed))
+		}
+		if f.Has(f.Words["metric"], "") {
+			list = append(list, f)
+		}
+	}
+	if len(list) <= mostVariants {
+		for i := range list {
+			list[i].Level = Answer
+		}
+		return list
+	}
+	var short []string
+	for _, f := range list {
+		text := f.Words["variant"] + " " + f.Words["change"]
+		switch f.Code {
+		case "router.variant.tied":
+			text = f.Words["variant"] + " is tied"
+		case "router.variant.too-few":
+			text += " (not proven)"
+		}
+		short = append(short, text)
+	}
+	all := say("router.variants", Answer, list[0].Groups...).word("base", list[0].Words["base"]).
+		word("where", list[0].Words["where"]).word("list", strings.Join(short, ", "))
+	return append([]Finding{all}, list...)
+}
+
+// mostVariants is how many variants beside the first have a sentence each in the verdict.
+const mostVariants = 2

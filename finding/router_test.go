@@ -1,0 +1,290 @@
+package finding
+
+import (
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"pelt/model"
+	"pelt/table"
+	"pelt/test/sample"
+)
+
+// bench is a made bench of a router with links of 1 Gbit/s.
+type bench struct {
+	cells   []model.Cell
+	repeats int
+	lab     bool
+	fill    func(c model.Cell, r *model.Result)
+}
+
+func (b bench) doc() *model.Document {
+	d := &model.Document{ID: "abc", Plan: model.Plan{Command: "router", Target: "10.0.0.2",
+		DUT:    "ssh://root@10.0.0.1",
+		Design: model.Design{Cells: b.cells}, Flows: []model.Flow{{Name: "up"}, {Name: "down"}}},
+		Host: []model.Host{{Node: model.Sender, LinkSpeedBits: 1e9}, {Node: model.Receiver, LinkSpeedBits: 1e9}}}
+	if b.lab {
+		d.Plan.Target, d.Plan.DUT, d.Lab = "lab:nat", model.LabDUT, &model.LabFacts{Topology: "nat", KeptAwake: true}
+	}
+	for _, c := range b.cells {
+		v := model.Variant{Name: c["variant"].Text}
+		if v.Name != "" && !slices.ContainsFunc(d.Plan.Variants,
+			func(o model.Variant) bool { return o.Name == v.Name }) {
+			d.Plan.Variants = append(d.Plan.Variants, v)
+		}
+	}
+	for repeat := range max(b.repeats, 3) {
+		for _, c := range b.cells {
+			r := model.Result{Cell: c, Repeat: repeat, State: model.Valid, Router: &model.RouterWatch{Node: "router",
+				Samples: 3}}
+			b.fill(c, &r)
+			d.Results = append(d.Results, r)
+		}
+	}
+	return d
+}
+
+func benchCell(frame int, way string, more ...string) model.Cell {
+	c := model.Cell{"protocol": model.Word("udp"), "direction": model.Word(way),
+		"frame_bytes": model.Number(float64(frame))}
+	if frame == 0 {
+		c["protocol"] = model.Word("tcp")
+		delete(c, "frame_bytes")
+	}
+	if len(more) > 0 {
+		c["variant"] = model.Word(more[0])
+	}
+	return c
+}
+
+// idleCell asks for the delay of the idle path.
+func idleCell(c model.Cell) model.Cell {
+	c = maps.Clone(c)
+	c["rate_pps"] = model.Number(1000)
+	return c
+}
+
+// udpFlow lost a share of what was sent inside the router.
+func udpFlow(c model.Cell, pps, loss float64) model.FlowResult {
+	frame := int(c["frame_bytes"].Number)
+	sent := uint64(3 * pps / (1 - loss))
+	f := model.FlowResult{Name: c["direction"].Text, Protocol: model.UDP, From: model.Sender, To: model.Receiver,
+		FrameBytes:   frame,
+		PayloadBytes: frame - 46, DurationS: 3, Attempted: sent, Received: uint64(3 * pps),
+		Lost:    sent - uint64(3*pps),
+		SendPPS: pps / (1 - loss), ReceivePPS: pps, GoodputBPS: pps * 8 * float64(frame-46), LossRatio: loss}
+	if f.Ledger.Lost = f.Lost; f.Lost > 0 {
+		f.Ledger.Lines = []model.Line{{Layer: model.LayerNetwork, Host: "router", Cause: "CPU_BACKLOG",
+			Packets: f.Lost}}
+	}
+	return f
+}
+
+// busyCores gives a watch two cores, of which the second has a share of softirq.
+func busyCores(w *model.RouterWatch, softirq float64) {
+	w.Cores = []model.CPUSplit{{Core: 0, Idle: .9, System: .1}, {Core: 1, Softirq: softirq, Idle: 1 - softirq}}
+	w.CPU = &model.CPUSplit{Core: -1, Softirq: softirq / 2, System: .05, Idle: 1 - softirq/2 - .05}
+}
+
+func routerTexts(d *model.Document) string {
+	return strings.Join(texts(All(table.Rows(d), slices.Concat([]Rule{Router, RouterWatch, Repeats("goodput_bps",
+		3)}, Common())...)), "\n")
+}
+
+func TestRouterLimits(t *testing.T) {
+	thread := func(ratio float64) *float64 { return &ratio }
+	for _, c := range []struct {
+		name      string
+		lab       bool
+		frame     int
+		pps, loss float64
+		fill      func(r *model.Result)
+		want      string
+	}{
+		{"a full core", false, 64, 148e3, .5, func(r *model.Result) { busyCores(r.Router, 1) },
+			"The router's processor was the limit for 64 B (100 % of its busiest core).\n" +
+				"The router's busiest core at 64 B was core 1: 100 % busy, 100 % in softirq."},
+		{"a full link", false, 1518, 81270, .01, func(r *model.Result) { busyCores(r.Router, .6) },
+			"The link of 1 Gbit/s was the limit for 1518 B."},
+		{"past the processor", false, 1518, 81270, 0, func(r *model.Result) { busyCores(r.Router, .02) },
+			"The router's hardware forwarded 1518 B: its processor was at most 6 % busy."},
+		{"past the kernel", true, 64, 900e3, 0, func(r *model.Result) {
+			r.Counters = []model.Counter{{Host: "router", Name: "Ip.ForwDatagrams", Measure: 27000}}
+		}, "The router's kernel forwarded 1 % of the packets of 64 B: the others took its fast path."},
+		{"a lab's thread", true, 64, 505e3, .6, func(r *model.Result) { r.Router.ThreadRatio = thread(.99) },
+			"The router's processor was the limit for 64 B (99 % of its busiest core)."},
+		{"a lab's thread that shares its core", true, 64, 505e3, .6, func(r *model.Result) {
+			r.Router.ThreadRatio, r.Flows[0].Ledger.Lines[0].Cause = thread(.75), "ring-full"
+		}, "The router's processor was the limit for 64 B (75 % of its busiest core)."},
+		{"a lab's cores are everybody's", true, 64, 100e3, .5, func(r *model.Result) { busyCores(r.Router, 1) },
+			"The path was the limit for 64 B: most of the lost packets were lost on the way."},
+		{"the sender", false, 64, 300e3, 0, func(r *model.Result) {
+			busyCores(r.Router, .5)
+			r.Flows[0].SenderCPU.ThreadRatio = .99
+		}, "The router carries at least 300 kpps with 64 B frames, LAN to WAN.\n" +
+			"The sender was the limit for 64 B: its thread was 99 % busy. The path may carry more."},
+		{"the receiver", false, 64, 300e3, .2, func(r *model.Result) {
+			r.Flows[0].Ledger.Lines[0] = model.Line{Layer: model.LayerReceiverBuffer, Host: model.Receiver,
+				Packets: r.Flows[0].Lost}
+		}, "The receiver was the limit for 64 B: most of the lost packets had arrived there. The path may carry more."},
+		{"not watched", false, 64, 300e3, .2, func(*model.Result) {},
+			"The router was not watched in 3 of 3 trials: what its processor did there is not known."},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			got := routerTexts(bench{cells: []model.Cell{benchCell(c.frame, "up")}, lab: c.lab,
+				fill: func(x model.Cell, r *model.Result) {
+					r.Flows = []model.FlowResult{udpFlow(x, c.pps, c.loss)}
+					c.fill(r)
+				}}.doc())
+			if !strings.Contains(got, c.want) {
+				t.Errorf("want\n%s\nin\n%s", c.want, got)
+			}
+		})
+	}
+}
+
+// TestRouterVerdict reads all of a small bench: a flood shows where it saturates, and no more.
+func TestRouterVerdict(t *testing.T) {
+	var cells []model.Cell
+	for _, v := range []string{"plain", "log"} {
+		cells = append(cells, benchCell(64, "up", v), benchCell(0, "up", v), idleCell(benchCell(64, "up", v)))
+	}
+	got := routerTexts(bench{cells: cells, fill: func(c model.Cell, r *model.Result) {
+		n := (1 + 0.002*float64(r.Repeat)) * map[string]float64{"plain": 1, "log": 0.1}[c["variant"].Text]
+		f := udpFlow(c, 148e3*n, .5)
+		f.RoundTrip = &model.Percentiles{Count: 9, P50: 12e6, P99: 20e6}
+		switch {
+		case c["rate_pps"].Number > 0:
+			f = udpFlow(c, 1000, 0)
+			f.RoundTrip = &model.Percentiles{Count: 9, P50: 3e5, P99: 5e5}
+		case c["protocol"].Text == "tcp":
+			f = model.FlowResult{Name: "up", Protocol: model.TCP, GoodputBPS: 938e6 * n, DurationS: 3,
+				Attempted: 1000, TCP: &model.TCPFacts{}}
+		}
+		r.Flows = []model.FlowResult{f}
+		busyCores(r.Router, 1)
+	}}.doc())
+	for _, want := range []string{
+		"The router (plain) saturates at 148 kpps (148–149 kpps) with 64 B frames, LAN to WAN. TCP carries 940 Mbit/s.",
+		"With log it carries less: 14.8 kpps at 64 B (-90 % against plain).",
+		"Everything was sent as fast as possible, so the highest rate without loss was not measured.",
+		"Run it again with --rate 140kpps --frame 64 to measure below the limit.",
+		"Round trip (plain): 300 µs idle, 12.0 ms at full load (64 B), 99 % within 20.0 ms.",
+	} {
+		if !strings.Contains(got, want) {
+			t.Errorf("want\n%s\nin\n%s", want, got)
+		}
+	}
+}
+
+// TestRouterConnections: a bench of connections alone has an answer, too.
+func TestRouterConnections(t *testing.T) {
+	c := benchCell(0, "up")
+	c["connections"] = model.Word(model.ConnectionRate)
+	got := routerTexts(bench{cells: []model.Cell{c}, fill: func(c model.Cell, r *model.Result) {
+		r.Flows = []model.FlowResult{{Name: "up", Protocol: model.TCP, ReceivePPS: 12e3, DurationS: 3,
+			Attempted: 36e3,
+			TCP:       &model.TCPFacts{}, Connections: &model.ConnectionFacts{Mode: model.ConnectionRate,
+				SetUp: &model.Percentiles{Count: 9, P50: 2e5}}}}
+		most, now := uint64(16384), uint64(16000)
+		r.Router.Connections, r.Router.ConnectionsMax = &now, &most
+	}}.doc())
+	for _, want := range []string{"12 000/s new TCP connections, set up in 200 µs; 0 failed in a trial.",
+		"The router tracked 16 000 connections and has room for 16 384: it may have refused new ones."} {
+		if !strings.Contains(got, want) {
+			t.Errorf("want\n%s\nin\n%s", want, got)
+		}
+	}
+}
+
+// TestRouterIdleInLab holds that cores that poll while they are idle do not look busy.
+func TestRouterIdleInLab(t *testing.T) {
+	d := bench{lab: true, cells: []model.Cell{idleCell(benchCell(64, "up"))}, fill: func(c model.Cell,
+		r *model.Result) {
+		r.Flows = []model.FlowResult{udpFlow(c, 1000, 0)}
+		busyCores(r.Router, 1)
+		little := 0.01
+		r.Router.ThreadRatio = &little
+	}}.doc()
+	g := table.Group{Rows: table.Rows(d)}
+	if idle, core := middle(g, "router_idle_ratio"), middle(g, "router_busiest_core_ratio"); idle != 0.995 ||
+		core != 0.01 {
+		t.Errorf("idle %v, busiest core %v; want 0.995, 0.01", idle, core)
+	}
+}
+
+// TestRouterHolds checks benches of any kind: the numbers of the verdict are those of the
+// table, and no sentence has a hole.
+func TestRouterHolds(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		var cells []model.Cell
+		for _, variant := range rapid.SampledFrom([][][]string{{nil}, {{"a"}, {"b"}}, {{"a"}, {"b"}, {"c"},
+			{"d"}}}).Draw(t, "variants") {
+			for _, way := range rapid.SampledFrom([][]string{{"up"}, {"down"}, {"up", "down"}}).Draw(t, "ways") {
+				for _, frame := range rapid.SampledFrom([][]int{{64}, {0}, {64, 1518, 0}, {}}).Draw(t, "frames") {
+					cells = append(cells, benchCell(frame, way, variant...))
+				}
+				if rapid.Bool().Draw(t, "idle") {
+					cells = append(cells, idleCell(benchCell(64, way, variant...)))
+				}
+			}
+		}
+		b := bench{cells: cells, lab: rapid.Bool().Draw(t, "lab"), fill: func(c model.Cell, r *model.Result) {
+			if rapid.IntRange(0, 4).Draw(t, "invalid") == 0 {
+				r.State = model.Invalid
+			}
+			loss := rapid.SampledFrom([]float64{0, 0.0001, 0.5}).Draw(t, "loss")
+			f := udpFlow(c, rapid.Float64Range(1, 2e6).Draw(t, "pps"), loss)
+			f.SenderCPU.ThreadRatio = rapid.SampledFrom([]float64{0.5, 1}).Draw(t, "sender")
+			if c["protocol"].Text == "tcp" {
+				f = model.FlowResult{Name: f.Name, Protocol: model.TCP, GoodputBPS: f.ReceivePPS, DurationS: 3,
+					Attempted: 9,
+					TCP:       &model.TCPFacts{}}
+			}
+			if rapid.Bool().Draw(t, "delay") {
+				f.Delay = &model.Percentiles{Count: 9, P50: 1e5, P99: 3e5}
+			}
+			r.Flows = []model.FlowResult{f}
+			if rapid.Bool().Draw(t, "watched") {
+				busyCores(r.Router, rapid.Float64Range(0, 1).Draw(t, "busy"))
+			} else if rapid.Bool().Draw(t, "gone") {
+				r.Router = nil
+			}
+		}}
+		d := b.doc()
+		d.Results = d.Results[:len(cells)*rapid.IntRange(1, 3).Draw(t, "repeats")]
+		whole(t, d)
+	})
+	for _, d := range []model.Document{sample.Bench(), sample.BenchLab(), sample.BenchHostile(), sample.Variants()} {
+		whole(t, &d)
+	}
+}
+
+// whole checks the findings of one bench.
+func whole(t interface{ Errorf(string, ...any) }, d *model.Document) {
+	rows := table.Rows(d)
+	found := All(rows, Router, RouterWatch)
+	if len(Usable(rows)) > 0 && len(Of(found, Answer)) == 0 && len(RouterLoaded(Usable(rows))) > 0 {
+		t.Errorf("no answer")
+	}
+	for _, f := range found {
+		text := f.Text() + f.Command()
+		if strings.ContainsAny(strings.ReplaceAll(text, "</pre><script>alert(1)</script>", ""), "<>–") &&
+			strings.Contains(text, "<no ") ||
+			strings.Contains(text, "NaN") || strings.Contains(text, "at most roughly") {
+			t.Errorf("%s: %q", f.Code, text)
+		}
+		for _, n := range f.Numbers {
+			if f.Level != Answer || strings.Contains(n.Role, "-") || n.Metric == "needed_count" ||
+				n.Metric == "link_bps" {
+				continue
+			}
+			if !slices.ContainsFunc(f.Groups, func(g table.Group) bool { return middle(g, n.Metric) == n.Value }) {
+				t.Errorf("%s says %s %v, which no row has", f.Code, n.Metric, n.Value)
+			}
+		}
+	}
+}

@@ -1,0 +1,299 @@
+package finding
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"unicode"
+
+	"pelt/model"
+	"pelt/table"
+	"pelt/unit"
+)
+
+var plainArgument = regexp.MustCompile(`^[A-Za-z0-9_./:=,@%+-]+$`)
+
+// Command says what was typed to make the run, as a shell reads it.
+func Command(rows []table.Row) []Finding {
+	if len(rows) == 0 || len(rows[0].Doc.Arguments) == 0 {
+		return nil
+	}
+	words := []string{"pelt"}
+	for _, a := range rows[0].Doc.Arguments {
+		switch {
+		case plainArgument.MatchString(a):
+		case strings.ContainsFunc(a, func(r rune) bool { return !unicode.IsPrint(r) }):
+			a = strconv.Quote(a)
+		default:
+			a = "'" + strings.ReplaceAll(a, "'", `'\''`) + "'"
+		}
+		words = append(words, a)
+	}
+	return []Finding{say("setup.command", SetUp).word("command", strings.Join(words, " "))}
+}
+
+// Engines says which engines carried the run, why, and what they do not test.
+func Engines(rows []table.Row) []Finding {
+	sizes, why := map[string][]string{}, map[string]string{}
+	for _, g := range table.By(rows, table.KeyOf("engine"), table.KeyOf("payload_bytes")) {
+		name := g.Level("engine").Text
+		if valid, _, _ := g.Trials(); name == "" || valid == 0 {
+			continue
+		}
+		sizes[name] = append(sizes[name], g.Keys[1].Format(g.Level("payload_bytes")))
+		why[name] = cmp.Or(why[name], g.Rows[0].Trial.EngineReason)
+	}
+	var out []Finding
+	names := slices.Sorted(maps.Keys(sizes))
+	for _, name := range names {
+		f := say("setup.engine", SetUp).word("engine", name).word("why", why[name])
+		if len(names) > 1 {
+			f.Words["sizes"] = span(sizes[name])
+		}
+		out = append(out, f)
+	}
+	switch {
+	case len(names) > 1:
+		out = append(out, say("engine.mixed", Doubt))
+	case len(names) == 1 && strings.Contains(names[0], "xdp"):
+		out = append(out, say("engine."+names[0], Doubt))
+	}
+	return out
+}
+
+// Links says how each emulated link of a lab was made, and what probes found of it.
+func Links(rows []table.Row) []Finding {
+	if len(rows) == 0 || rows[0].Doc.Lab == nil {
+		return nil
+	}
+	var out []Finding
+	lab := rows[0].Doc.Lab
+	for _, b := range lab.Backends {
+		out = append(out, say("setup.link", SetUp).word("link", b))
+	}
+	for _, c := range lab.Links {
+		out = append(out, calibrated(c))
+		for _, off := range c.Off {
+			out = append(out, say("link.off", Doubt).word("from", c.From).word("to", c.To).word("off", off))
+		}
+	}
+	return out
+}
+
+// calibrated says what probes found of a link before the test.
+func calibrated(c model.LinkCalibration) Finding {
+	f := say("setup.calibrated", SetUp).word("way", c.From+" to "+c.To)
+	if c.Directions > 1 {
+		f.Words["way"] += fmt.Sprintf(" and %d more", c.Directions-1)
+	}
+	gauged := func(metric, role string, g *model.Gauged) {
+		if g != nil {
+			f = f.number(metric, role, g.Value).number(metric, role+"-low", g.Low).
+				number(metric, role+"-high", g.High).number(metric, role+"-expected", g.Expected)
+		}
+	}
+	gauged("loss_ratio", "best", c.Loss)
+	gauged("delay_s", "best", c.DelayP50)
+	gauged("rate_bps", "best", c.Rate)
+	return f.word("unmeasured", strings.Join(c.Unmeasured, "; "))
+}
+
+// PathMTU says what the paths of the flows carry in one piece.
+func PathMTU(rows []table.Row) []Finding {
+	if len(rows) == 0 {
+		return nil
+	}
+	var out []Finding
+	all := rows[0].Doc.PathMTU
+	for _, m := range all {
+		f := say("setup.mtu", SetUp).word("flow", "")
+		if len(all) > 1 {
+			f.Words["flow"] = " of flow " + m.Flow
+		}
+		switch {
+		case m.Bytes <= 0:
+			f.Code, f.Words["why"] = "setup.mtu-unknown", m.Why
+		case m.AtLeast:
+			f.Code, f.Words["why"] = "setup.mtu-least", m.Why
+		case m.Found == model.MTUTold:
+			f.Code = "setup.mtu-told"
+		case m.Found == model.MTUSearch:
+			f.Code = "setup.mtu-search"
+		}
+		if m.Bytes > 0 {
+			f = f.number("path_mtu_bytes", "", float64(m.Bytes)).
+				number("payload_bytes", "whole", float64(m.PayloadBytes))
+		}
+		out = append(out, f)
+	}
+	return out
+}
+
+const (
+	// Above this share of packets that arrived twice, or out of order, it is worth a word.
+	manyDuplicates = 0.001
+	manyReordered  = 0.01
+)
+
+// Disorder doubts a path that delivers packets twice or out of order.
+func Disorder(rows []table.Row) []Finding {
+	var out []Finding
+	for _, d := range []struct {
+		metric string
+		most   float64
+		code   string
+	}{{"duplicate_ratio", manyDuplicates, "path.twice"}, {"reordered_ratio", manyReordered, "path.disorder"}} {
+		groups := bySetting(Usable(rows))
+		if len(groups) == 0 {
+			return nil
+		}
+		if g := foremost(groups, d.metric); middle(g, d.metric) > d.most {
+			out = append(out, say(d.code, Doubt, g).median(d.metric, "worst", g).word("where", at(placeName(g))))
+		}
+	}
+	return out
+}
+
+// Accounts doubts ledgers whose counters contradict each other.
+func Accounts(rows []table.Row) []Finding {
+	count, where := map[string]float64{}, map[string]string{}
+	for _, r := range rows {
+		if r.Flow == nil || r.Flow.Attempted == 0 {
+			continue
+		}
+		for _, c := range r.Flow.Ledger.Checks {
+			if !c.Held {
+				count[c.Name]++
+				where[c.Name] = cmp.Or(where[c.Name], c.Text)
+			}
+		}
+	}
+	var out []Finding
+	for _, name := range slices.Sorted(maps.Keys(count)) {
+		out = append(out, say("ledger.broken", Doubt).number("flows_count", "", count[name]).
+			word("where", where[name]))
+	}
+	return out
+}
+
+// Watching says of trials that lost packets which hosts were not watched as closely as
+// was asked.
+func Watching(rows []table.Row) []Finding {
+	codes := map[model.DropMode]string{"": "watch.none", model.DropsOff: "watch.off", model.DropsCount: "watch.count"}
+	nodes := map[string][]string{} // by code and reason
+	var out []Finding
+	for _, r := range rows {
+		if r.Flow == nil || r.Flow.Ledger.Lost == 0 {
+			continue
+		}
+		for _, o := range r.Trial.Observed {
+			code, known := codes[o.Mode]
+			if !known || o.Mode != "" && (o.Mode == r.Doc.Plan.Drops || o.Why == "") {
+				continue
+			}
+			key := code + " " + o.Why
+			if nodes[key] == nil {
+				out = append(out, say(code, Doubt).word("why", o.Why))
+			}
+			if !slices.Contains(nodes[key], o.Node) {
+				nodes[key] = append(nodes[key], o.Node)
+			}
+		}
+	}
+	for i, f := range out {
+		out[i] = f.word("nodes", span(nodes[f.Code+" "+f.Words["why"]]))
+	}
+	return out
+}
+
+// TooLossy are the settings that lost more than a share of their packets, or that TCP
+// sent again, one line each.
+func TooLossy(rows []table.Row, most float64) []string {
+	rows = Usable(rows)
+	if len(rows) == 0 {
+		return []string{"no valid trial to judge the loss by"}
+	}
+	var out []string
+	for _, g := range table.By(rows, append(table.Settings(rows), table.KeyOf("flow"))...) {
+		metric, what := "loss_ratio", "lost"
+		if g.Rows[0].Flow.Protocol == model.TCP {
+			metric, what = "retransmit_ratio", "sent again"
+		}
+		if v := middle(g, metric); v > most {
+			out = append(out, fmt.Sprintf("%s: %s %s, more than %s", g.Name(), what, unit.Ratio.Format(v),
+				unit.Ratio.Format(most)))
+		}
+	}
+	return out
+}
+
+// Profiles says of flows with a profile how they left and how they were asked to.
+func Profiles(rows []table.Row) []Finding {
+	var out []Finding
+	for _, r := range Usable(rows) {
+		p := r.Flow.Pacing
+		if p == nil {
+			continue
+		}
+		if slices.ContainsFunc(out, func(o Finding) bool { return o.Words["profile"] == p.Profile }) {
+			continue // one flow stands for those alike
+		}
+		f, g := say("profile", SetUp).word("profile", p.Profile), table.Group{Rows: []table.Row{r}}
+		for _, name := range []string{"asked_gap_p50_ns", "asked_gap_p99_ns", "send_gap_p50_ns", "send_gap_p99_ns",
+			"gap_distance_ratio"} {
+			f = f.median(name, "", g)
+		}
+		if p.Rounds > 0 {
+			f = f.number("rounds_index", "", p.Rounds)
+		}
+		out = append(out, f)
+	}
+	return out
+}
+
+// Held says which queues of the sender's own host held its flows back: the path begins at
+// the send call, so such a trial is valid.
+func Held(rows []table.Row) []Finding {
+	held, planned := map[string]float64{}, 0.0
+	for _, r := range Usable(rows) {
+		planned += float64(r.Flow.Planned)
+		for _, l := range r.Flow.Ledger.Pacing {
+			if l.Cause == model.PacingBackpressure {
+				held[l.String()] += float64(l.Packets)
+			}
+		}
+	}
+	var out []Finding
+	for _, cause := range slices.Sorted(maps.Keys(held)) {
+		if share := held[cause] / planned; share >= lossless {
+			out = append(out, say("pacing.held", Doubt).word("cause", cause).number("held_ratio", "", share))
+		}
+	}
+	return out
+}
+
+// Recorded says what became of the records of the packets.
+func Recorded(rows []table.Row) []Finding {
+	var files []string
+	var packets, bytes, dropped float64
+	for _, r := range rows {
+		if r.Flow == nil || r.Flow.Record == nil {
+			continue
+		}
+		x := r.Flow.Record
+		if !slices.Contains(files, x.File) {
+			files = append(files, x.File)
+		}
+		packets, dropped = packets+float64(x.Packets), dropped+float64(x.Dropped)
+		bytes += x.BytesPerPacket * float64(x.Packets)
+	}
+	if len(files) == 0 {
+		return nil
+	}
+	return []Finding{say("recorded", SetUp).word("files", strings.Join(files, ", ")).
+		number("packets_count", "", packets).number("packet_index", "", bytes/max(packets, 1)).number("dropped_count", "", dropped)}
+}

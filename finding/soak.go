@@ -1,0 +1,528 @@
+package finding
+
+import (
+	"cmp"
+	"math"
+	"slices"
+	"strings"
+
+	"pelt/model"
+	"pelt/table"
+	"pelt/unit"
+)
+
+// SoakRows are the rows of a soak. If no trial is valid, the last one that sent anything
+// counts for what it measured: a soak of hours that was cut has something to tell.
+func SoakRows(d *model.Document) []table.Row {
+	rows, told := table.Rows(d), toldTrial(d)
+	for i, valid := range AsValid(rows) {
+		if rows[i].Trial == told {
+			rows[i] = valid
+		}
+	}
+	return rows
+}
+
+// toldTrial is the last valid trial of a soak, else the last that sent anything.
+func toldTrial(d *model.Document) (told *model.Result) {
+	for i := range d.Results {
+		r := &d.Results[i]
+		sent := slices.ContainsFunc(r.Flows, func(f model.FlowResult) bool { return table.Measured(&f) })
+		if sent && (told == nil || r.State == model.Valid || told.State != model.Valid) {
+			told = r
+		}
+	}
+	return told
+}
+
+// Soaked are the rows of the trial that a soak tells of, one for each flow.
+func Soaked(rows []table.Row) []table.Row {
+	var out []table.Row
+	for _, r := range Usable(rows) {
+		if len(out) > 0 && r.Trial != out[0].Trial {
+			out = nil
+		}
+		out = append(out, r)
+	}
+	return out
+}
+
+// Soak says what a path carried and lost over hours, when that changed, and with what.
+func Soak(rows []table.Row) []Finding {
+	rows = Soaked(rows)
+	if len(rows) == 0 {
+		return nil
+	}
+	out, ran := unfinished(rows)
+	for _, r := range rows {
+		for _, f := range soakFlow(r, prefixOf(r, rows)) {
+			if !ran { // what a sender lost that fell short is a fact, and no answer
+				f.Level = max(f.Level, Fact)
+			}
+			out = append(out, f)
+		}
+	}
+	out = append(out, changesOf(rows)...)
+	out = append(out, gapsOf(rows[0].Trial)...)
+	if whole := (table.Group{Rows: rows}); whole.Sum("lost_packets") > 0 {
+		out = append(out, nextOf("explain", rows[0].Doc))
+	}
+	return append(out, nextOf("soak.page", rows[0].Doc))
+}
+
+// prefixOf names a flow of several: "up: ".
+func prefixOf(r table.Row, rows []table.Row) string {
+	if len(rows) > 1 {
+		return r.Flow.Name + ": "
+	}
+	return ""
+}
+
+// unfinished says first that a trial was cut or is not valid; ran is false if it did not
+// run as ordered.
+func unfinished(rows []table.Row) (out []Finding, ran bool) {
+	t := toldTrial(rows[0].Doc)
+	switch t.State {
+	case model.Valid:
+		return nil, true
+	case model.Aborted:
+		cut := say("soak.cut", Answer).median("duration_s", "", table.Group{Rows: rows})
+		return []Finding{cut, nextOf("soak.resume", rows[0].Doc)}, true
+	}
+	invalid := slices.Clone(rows)
+	for i := range invalid {
+		invalid[i].Trial = t
+	}
+	return append(Unusable(invalid), say("soak.invalid", Doubt)), false
+}
+
+// soakFlow is what one flow carried: a change of its loss is the answer, where there is
+// one, and the whole of its time a fact.
+func soakFlow(r table.Row, name string) []Finding {
+	whole := table.Group{Rows: []table.Row{r}}
+	f := say("soak.none", Fact, whole).word("flow", name)
+	for _, metric := range []string{"attempted_packets", "lost_packets", "loss_ratio", "send_pps", "goodput_bps",
+		"duration_s", "retransmit_ratio"} {
+		f = f.median(metric, "", whole)
+	}
+	lossy := lossySeconds(r)
+	f.Numbers = append(f.Numbers, lossy...)
+	tcp := r.Flow.Protocol == model.TCP
+	switch n, _ := f.Number("lossy_count", ""); {
+	case tcp:
+		f.Code = "soak.tcp"
+	case r.Flow.Lost > 0 && n == 1:
+		f.Code = "soak.second"
+	case r.Flow.Lost > 0:
+		f.Code = "soak.lost"
+	}
+	var out []Finding
+	if h, ok := headline(Phases(r), tcp); ok {
+		from, _ := h.Number("at_s", "from")
+		out = append(out, h.word("flow", name).word("made", madeAt(r.Trial, from)), f)
+	} else {
+		f.Level = Answer
+		out = append(out, f)
+	}
+	if len(lossy) > 0 && f.Code == "soak.lost" {
+		out = append(out, Finding{"soak.seconds", Fact, lossy, f.Words, nil})
+	}
+	return out
+}
+
+// madeAt names the planned change that was made at a time: " (router made plain)".
+func madeAt(t *model.Result, at float64) string {
+	for _, m := range t.Made {
+		if m.Failure == "" && math.Abs(m.AtS-at) <= model.Together {
+			return " (" + madeWords(m.Words) + ")"
+		}
+	}
+	return ""
+}
+
+// lossySeconds are in how many seconds a flow lost packets, the first of them, and the
+// worst; none if losses are not known by the second.
+func lossySeconds(r table.Row) []Number {
+	lost, sent := table.FlowSeries(r, "lost_pps"), table.FlowSeries(r, "send_pps")
+	time := func(i int) float64 { return lost.StartSeconds + lost.StepSeconds*float64(i) }
+	known, lossy, first, worst := 0.0, 0.0, 0, 0
+	for i, v := range lost.Values {
+		if !believed(v) {
+			continue
+		}
+		known++
+		if v > 0 {
+			if lossy++; lossy == 1 {
+				first, worst = i, i
+			}
+			if v > lost.Values[worst] {
+				worst = i
+			}
+		}
+	}
+	if lossy == 0 || lost.StepSeconds != 1 {
+		return nil
+	}
+	out := []Number{{"lossy_count", "", lossy}, {"known_count", "", known}, {"at_s", "first", time(first)},
+		{"at_s", "worst", time(worst)}, {"lost_packets", "worst", lost.Values[worst]}}
+	if i := placeOf(&sent, time(worst)); i < len(sent.Values) && sent.Values[i] >= lost.Values[worst] {
+		out = append(out, Number{"loss_ratio", "worst", lost.Values[worst] / sent.Values[i]})
+	}
+	return out
+}
+
+// Phases are the times of a flow between the changes of its trial.
+func Phases(r table.Row) []table.Group {
+	return table.By(table.Windows(r, table.ChangeCuts(r.Trial)), table.KeyOf("window_s"))
+}
+
+// leastHeadline is the least share of lost packets whose begin is an answer.
+const leastHeadline = 0.0001
+
+// headline finds the phases that lost far more than the others, or carried far less TCP.
+func headline(phases []table.Group, tcp bool) (Finding, bool) {
+	var bad []float64 // more is worse
+	for _, p := range phases {
+		v := middle(p, "loss_ratio")
+		if tcp {
+			v = -middle(p, "goodput_bps")
+		}
+		bad = append(bad, v)
+	}
+	isKnown := func(v float64) bool { return !math.IsNaN(v) }
+	known := only(bad, isKnown)
+	if len(known) < 2 {
+		return Finding{}, false
+	}
+	worst, best := slices.Max(known), slices.Min(known)
+	limit := worst / 2
+	if tcp {
+		limit = (worst + best) / 2
+	}
+	at := slices.Index(bad, worst)
+	from, to := at, at+1
+	for from > 0 && !(bad[from-1] < limit) {
+		from--
+	}
+	for to < len(bad) && !(bad[to] < limit) {
+		to++
+	}
+	rest := only(slices.Concat(bad[:from], bad[to:]), isKnown)
+	if len(rest) == 0 {
+		return Finding{}, false
+	}
+	next := slices.Max(rest)
+	if next >= limit || !tcp && worst < leastHeadline || tcp && worst < 0.9*next { // both are negative
+		return Finding{}, false
+	}
+	f := say("soak.between", Answer, phases[from:to]...).number("at_s", "from", phases[from].Rows[0].Window.StartS).
+		number("at_s", "to", phases[to-1].Rows[0].Window.EndS)
+	switch {
+	case to == len(phases):
+		f.Code = "soak.from"
+	case from == 0:
+		f.Code = "soak.until"
+	}
+	if to > from+1 {
+		f = f.number("phases_count", "", float64(to-from))
+	}
+	if tcp {
+		return f.number("goodput_bps", "worst", -worst).number("goodput_bps", "rest", -next), true
+	}
+	if f = f.number("loss_ratio", "worst", worst); next > 0 {
+		f = f.number("loss_ratio", "rest", next)
+	}
+	return f, true
+}
+
+// mostEvents are told one by one; further ones are counted.
+const mostEvents = 8
+
+// changesOf tells the planned changes with the figures before and after, and then the
+// changes that were found and not planned, each with its causes.
+func changesOf(rows []table.Row) (out []Finding) {
+	trial := rows[0].Trial
+	events := eventsOf(trial)
+	planned, found := 0, 0
+	for _, m := range trial.Made {
+		if !believed(m.AtS) {
+			continue
+		}
+		if planned++; planned > mostEvents {
+			continue
+		}
+		f := say("soak.made", Fact).number("at_s", "", m.AtS).word("what", madeWords(m.Words))
+		if m.Failure != "" {
+			f.Code, f.Level, f.Words["why"] = "soak.failed", Doubt, strings.TrimSuffix(m.Failure, ".")
+			out = append(out, f)
+			continue
+		}
+		for _, r := range rows {
+			out = append(out, f.word("flow", prefixOf(r, rows)).beforeAfter(r, m.AtS))
+		}
+		for _, e := range events {
+			if e.madeBy(m) {
+				out = append(out, causesOf(e, trial)...)
+			}
+		}
+	}
+	for _, e := range events {
+		f, ok := changeFinding(e.lead)
+		if !ok || slices.ContainsFunc(trial.Made, e.madeBy) {
+			continue
+		}
+		if found++; found <= mostEvents {
+			out = append(append(out, f), causesOf(e, trial)...)
+		}
+	}
+	if more := max(0, planned-mostEvents) + max(0, found-mostEvents); more > 0 {
+		out = append(out, say("soak.more", Fact).number("changes_count", "", float64(more)))
+	}
+	return out
+}
+
+// beforeAfter adds the figures of the phases on both sides of a time.
+func (f Finding) beforeAfter(r table.Row, at float64) Finding {
+	phases := Phases(r)
+	for i, p := range phases {
+		if i == 0 || math.Abs(p.Rows[0].Window.StartS-at) > model.Together {
+			continue
+		}
+		metrics := []string{"receive_pps", "loss_ratio"}
+		if r.Flow.Protocol == model.TCP {
+			metrics = []string{"goodput_bps"}
+		}
+		for _, m := range metrics {
+			if before := phases[i-1]; !math.IsNaN(middle(before, m) + middle(p, m)) {
+				f = f.median(m, "before", before).median(m, "after", p)
+			}
+		}
+		break
+	}
+	return f
+}
+
+// happening is what several series did at the same time; lead tells most.
+type happening struct {
+	lead   model.Change
+	movers []model.Mover
+}
+
+// madeBy reports whether a planned change is what happened.
+func (h happening) madeBy(m model.MadeChange) bool {
+	c := h.lead
+	return m.Failure == "" && m.AtS >= min(c.StartLowS, c.StartS)-model.Together &&
+		m.AtS-m.TookS <= max(c.StartHighS, c.StartS)+1
+}
+
+// eventsOf puts together the changes that began together, in the order of time.
+func eventsOf(t *model.Result) (out []happening) {
+	for _, c := range t.Changes {
+		i := slices.IndexFunc(out, func(h happening) bool {
+			f := h.lead
+			return f.Alike(c) && c.StartLowS <= f.StartHighS+model.Together &&
+				f.StartLowS <= c.StartHighS+model.Together
+		})
+		if i < 0 {
+			out = append(out, happening{c, slices.Clone(c.Causes)})
+			continue
+		}
+		out[i].movers = append(out[i].movers, c.Causes...)
+		if c.Rank() < out[i].lead.Rank() {
+			out[i].lead = c
+		}
+	}
+	return out
+}
+
+// seriesNames say the series that are searched for changes.
+var seriesNames = map[string]string{"receive_pps": "the received rate", "send_pps": "the sent rate",
+	"goodput_bps": "goodput", "lost_pps": "loss", "delay_p50_ns": "the median delay",
+	"round_trip_ns": "the round trip"}
+
+// changeFinding tells a change of a kind that is known.
+func changeFinding(c model.Change) (Finding, bool) {
+	code := map[string]string{model.ChangeShift: "change.shift", model.ChangeDrift: "change.drift",
+		model.ChangeStall: "change.stall", model.ChangeBurst: "change.burst"}[c.Kind]
+	f := say(code, Fact).word("metric", c.Metric).word("what", cmp.Or(seriesNames[c.Metric], c.Metric))
+	f.Numbers = []Number{{"at_s", "", c.StartS}, {"end_s", "", c.EndS}, {c.Metric, "before", c.Before},
+		{c.Metric, "after", c.After}, {"events_count", "", float64(c.Count)}, {"more_packets", "", c.Packets}}
+	if c.Flow != "" {
+		f.Words["what"] += " (" + c.Flow + ")"
+	}
+	if c.Kind == model.ChangeBurst && c.Count > 1 {
+		f.Code = "change.bursts"
+	}
+	if c.PeriodS > 0 {
+		f = f.number("period_s", "", c.PeriodS)
+	}
+	wild := slices.ContainsFunc(f.Numbers, func(n Number) bool { return !believed(n.Value) })
+	return f, code != "" && !wild
+}
+
+const (
+	mostCauses = 2
+	// A series that is neither packets nor a processor is a cause only if it fits better.
+	plainFit = 0.5
+)
+
+// causesOf tells what moved with a change: first what happened to packets, then why.
+func causesOf(h happening, t *model.Result) (out []Finding) {
+	rank := func(m model.Mover) int { // of any other metric, behind all
+		return (slices.Index([]string{"send_pps", "lost_pps", "dropped_pps"}, m.Metric) + 4) % 4
+	}
+	slices.SortStableFunc(h.movers, func(a, b model.Mover) int { return rank(a) - rank(b) })
+	for _, m := range h.movers {
+		f := say("cause.other", Fact).number(m.Metric, "before", m.Before).number(m.Metric, "after", m.After).
+			number("at_s", "", m.StartS)
+		f.Words = map[string]string{"metric": m.Metric, "what": cmp.Or(seriesNames[m.Metric], m.Metric), "who": m.At}
+		part, isCPU := strings.CutPrefix(strings.TrimSuffix(m.Metric, "_ratio"), "cpu_")
+		switch {
+		case m.Metric == "lost_pps" && m.Layer != "":
+			f.Code, f.Words["what"] = "cause.lost", placeOfLoss(t, m)
+		case m.Metric == "dropped_pps":
+			f.Code, f.Words["what"] = "cause.dropped", strings.TrimSpace(m.Layer+" "+m.Cause)
+		case isCPU:
+			f.Code, f.Words["what"] = "cause.cpu", part
+			if m.Core != nil {
+				f.Words["who"] = "core " + unit.Count.Format(float64(*m.Core)) + " of " + m.At
+			}
+		case m.Metric != "send_pps" && m.Fit <= plainFit || m.Metric == "lost_pps":
+			continue
+		}
+		same := func(o Finding) bool { // a core that is more softirq is less idle
+			return o.Code == f.Code && o.Words["who"] == f.Words["who"] &&
+				(isCPU || o.Words["what"] == f.Words["what"])
+		}
+		if len(out) < mostCauses && !slices.ContainsFunc(out, same) {
+			out = append(out, f)
+		}
+	}
+	return out
+}
+
+// placeOfLoss says where and why a mover's packets were lost: a series at the sender
+// tells whose packets they were, and the ledger where.
+func placeOfLoss(t *model.Result, m model.Mover) string {
+	host := m.At
+	for _, f := range t.Flows {
+		for _, l := range f.Ledger.Lines {
+			if l.Layer == m.Layer && l.Cause == m.Cause && m.At == f.From {
+				host = l.Host
+			}
+		}
+	}
+	return model.Phrase(m.Layer, m.Cause, host)
+}
+
+// madeWords says a planned change, which is stored as --at has it: "router limited to
+// 50 Mbit/s". Of words that are not known it returns them as they are.
+func madeWords(text string) string {
+	c, err := model.ParseTimedChange("0s:" + text)
+	if err != nil {
+		return text
+	}
+	if c.Link == nil {
+		var parts []string
+		for _, word := range strings.Split(c.Router, "+") {
+			key, value, _ := strings.Cut(word, "=")
+			f := say("made.router."+key, Fact).word("value", value).word("word", word)
+			if rate, err := unit.ParseBitRate(value); err == nil {
+				f.Words["rate"] = unit.BPS.Exact(float64(rate))
+			}
+			if _, ok := sentences[f.Code]; !ok || key == "limit" && f.Words["rate"] == "" {
+				f.Code = "made.router.other"
+			}
+			parts = append(parts, f.Text())
+		}
+		return strings.Join(parts, " and ")
+	}
+	var settings []string
+	for _, s := range c.Link.Settings {
+		settings = append(settings, s.Key+" "+s.Value)
+	}
+	f := say("made.link", Fact).word("settings", strings.Join(settings, ", "))
+	return f.word("node", c.Link.Node).word("toward", c.Link.Toward).Text()
+}
+
+// gapsOf doubts the times in which nothing was heard of a host.
+func gapsOf(t *model.Result) []Finding {
+	n, all, longest := 0.0, 0.0, model.ControlGap{}
+	for _, g := range t.Gaps {
+		if believed(g.StartS) && believed(g.DurationS) && g.DurationS > 0 {
+			n, all = n+1, all+g.DurationS
+			if g.DurationS > longest.DurationS {
+				longest = g
+			}
+		}
+	}
+	if n == 0 {
+		return nil
+	}
+	f := say("soak.gap", Doubt).number("gaps_count", "", n).number("at_s", "", longest.StartS).
+		number("gap_s", "all", all).number("gap_s", "longest", longest.DurationS).word("nodes", strings.Join(longest.Nodes, ", "))
+	if n > 1 {
+		f.Code = "soak.gaps"
+	}
+	return []Finding{f}
+}
+
+// LossCause is the packets that a flow lost for one cause, by the second.
+type LossCause struct {
+	Name string
+	model.Series
+}
+
+// LossCauses are the losses of a row's flow over time, the greatest cause first. The
+// last is what no series of a cause has.
+func LossCauses(r table.Row) []LossCause {
+	all := table.FlowSeries(r, "lost_pps")
+	if len(all.Values) == 0 {
+		return nil
+	}
+	rest := slices.Clone(all.Values)
+	sums := map[string]float64{}
+	var out []LossCause
+	for _, s := range r.Trial.Series {
+		if s.Metric != "lost_pps" || s.Flow != r.Flow.Name || s.Layer == "" || s.StartSeconds != all.StartSeconds ||
+			s.StepSeconds != all.StepSeconds {
+			continue
+		}
+		c := LossCause{placeOfLoss(r.Trial, model.Mover{At: s.At, Layer: s.Layer, Cause: s.Cause}), s}
+		i := slices.IndexFunc(out, func(o LossCause) bool { return o.Name == c.Name })
+		if i < 0 {
+			i, c.Values = len(out), make([]float64, len(rest))
+			out = append(out, c)
+		}
+		for k := range min(len(s.Values), len(rest)) {
+			if v := s.Values[k]; believed(v) && v > 0 {
+				out[i].Values[k] += v
+				rest[k] -= v
+				sums[c.Name] += v
+			}
+		}
+	}
+	slices.SortStableFunc(out, func(a, b LossCause) int { return cmp.Compare(sums[b.Name], sums[a.Name]) })
+	some := false
+	for k := range rest {
+		rest[k] = max(0, rest[k]) // NaN stays
+		some = some || rest[k] >= 0.5
+	}
+	if some {
+		all.Values = rest
+		out = append(out, LossCause{restName(r, out), all})
+	}
+	return out
+}
+
+// restName names the packets of which only the second is known: the ledger may know the
+// places of all of them together.
+func restName(r table.Row, causes []LossCause) string {
+	for _, l := range r.Flow.Ledger.Lines {
+		name := model.Phrase(l.Layer, l.Cause, l.Host)
+		if l.Packets > 0 && !slices.ContainsFunc(causes, func(c LossCause) bool { return c.Name == name }) {
+			return "other causes"
+		}
+	}
+	return "unexplained"
+}

@@ -1,0 +1,291 @@
+package finding
+
+import (
+	"math"
+	"slices"
+	"strings"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"pelt/model"
+	"pelt/table"
+)
+
+// soakOf is a soak at 40 kpps that lost so much in each second.
+func soakOf(lost []float64, edit ...func(r *model.Result)) *model.Document {
+	n := uint64(len(lost))
+	f := model.FlowResult{Name: "up", Protocol: model.UDP, From: model.Sender, To: model.Receiver,
+		PayloadBytes: 512, DurationS: float64(n),
+		Planned: 40e3 * n, Attempted: 40e3 * n, SendPPS: 40e3}
+	sent, received := slices.Repeat([]float64{40e3}, len(lost)), make([]float64, n)
+	for i, v := range lost {
+		received[i] = 40e3 - v
+		if v > 0 {
+			f.Lost += uint64(min(v, 40e3))
+		}
+	}
+	f.Received = f.Attempted - f.Lost
+	f.LossRatio, f.ReceivePPS = float64(f.Lost)/float64(max(f.Attempted, 1)),
+		40e3*float64(f.Received)/float64(max(f.Attempted, 1))
+	f.Ledger = model.Ledger{Lost: f.Lost, Unattributed: f.Lost}
+	series := func(metric string, values []float64) model.Series {
+		return model.Series{Metric: metric, Flow: "up", StepSeconds: 1, Values: values}
+	}
+	r := model.Result{State: model.Valid, Flows: []model.FlowResult{f}, Series: []model.Series{series("send_pps",
+		sent),
+		series("receive_pps", received), series("lost_pps", lost), {Metric: "lost_pps", Flow: "up", Layer: "x",
+			StepSeconds: 1,
+			Values:      []float64{1e9}}}} // a part, never the whole
+	for _, e := range edit {
+		e(&r)
+	}
+	return &model.Document{ID: "abc", Plan: model.Plan{Command: "soak", Target: "lab:router",
+		Flows: []model.Flow{{Name: "up"}}},
+		Results: []model.Result{r}}
+}
+
+func lostIn(seconds int, lost map[int]float64) []float64 {
+	all := make([]float64, seconds)
+	for i, v := range lost {
+		all[i] = v
+	}
+	return all
+}
+
+// losing loses so much from a second on, up to another.
+func losing(seconds, from, to int, lost float64) []float64 {
+	return drawn(seconds, func(i int) float64 { return steps(i, 0, float64(from), lost, float64(to), 0) })
+}
+
+func shiftAt(seconds ...float64) func(*model.Result) {
+	return func(r *model.Result) {
+		for _, s := range seconds {
+			r.Changes = append(r.Changes, model.Change{Kind: model.ChangeShift, Metric: "lost_pps", Flow: "up",
+				StartS: s, StartLowS: s,
+				StartHighS: s, EndS: 1e4, After: 16e3})
+		}
+	}
+}
+
+func state(s model.State, why ...model.Reason) func(*model.Result) {
+	return func(r *model.Result) { r.State, r.Why = s, why }
+}
+
+func asTCP(r *model.Result) {
+	r.Flows[0].Protocol, r.Flows[0].GoodputBPS, r.Flows[0].Lost = model.TCP, 8e8, 0
+	r.Flows[0].TCP = &model.TCPFacts{}
+	goodput := slices.Clone(r.Series[1].Values)
+	for i := range goodput {
+		goodput[i] *= 25e3
+	}
+	r.Series = append(r.Series, model.Series{Metric: "goodput_bps", Flow: "up", StepSeconds: 1, Values: goodput})
+}
+
+// answersOf are the sentences of one level.
+func sentencesOf(found []Finding, level Level) string {
+	var out []string
+	for _, f := range Of(found, level) {
+		out = append(out, strings.TrimSpace(f.Text()+" "+f.Command()))
+	}
+	return strings.Join(out, " ")
+}
+
+func TestSoakAnswers(t *testing.T) {
+	both := soakOf(lostIn(60, nil))
+	down := both.Results[0].Flows[0]
+	down.Name = "down"
+	both.Results[0].Flows = append(both.Results[0].Flows, down)
+	resumed := soakOf(lostIn(60, nil))
+	cut := soakOf(lostIn(30, map[int]float64{3: 1}), state(model.Aborted)).Results[0]
+	resumed.Results = []model.Result{cut, resumed.Results[0], cut}
+	behind := soakOf(lostIn(60, map[int]float64{3: 700}), state(model.Invalid,
+		model.Reason{Code: model.SenderCoreFull, Flow: "up",
+			Numbers: map[string]float64{"kept_pps": 40e3, "asked_pps": 80e3}}))
+	behind.Results[0].Flows[0].Planned *= 2
+	made := func(at float64, words string) func(*model.Result) {
+		return func(r *model.Result) { r.Made = append(r.Made, model.MadeChange{AtS: at, Words: words}) }
+	}
+	for _, c := range []struct {
+		name string
+		doc  *model.Document
+		want string
+	}{
+		{"no loss", soakOf(lostIn(600, nil)), "None of 24 000 000 packets was lost in 10 min at 40.0 kpps."},
+		{"one second", soakOf(lostIn(600, map[int]float64{431: 5})),
+			"5 of 24 000 000 packets were lost (<0.001 %), all in one second, at 431 s."},
+		{"some seconds", soakOf(lostIn(60, map[int]float64{3: 700, 9: 2})),
+			"0.029 % of the packets were lost: 702 of 2 400 000 in 60 s at 40.0 kpps."},
+		{"from a change on", soakOf(losing(600, 400, 600, 17200), shiftAt(400)),
+			"From 400 s on, 43 % of the packets were lost; before that none."},
+		{"a change that is found", soakOf(losing(600, 417, 600, 60),
+			func(r *model.Result) { r.Changes = Changes(*r) }),
+			"From 417 s on, 0.15 % of the packets were lost; before that none."},
+		{"until a change", soakOf(losing(600, 0, 400, 17200), shiftAt(400)),
+			"Until 400 s, 43 % of the packets were lost; after that none."},
+		{"between changes", soakOf(losing(600, 200, 400, 17200), shiftAt(200, 400)),
+			"From 200 s to 400 s, 43 % of the packets were lost; at other times none."},
+		{"two steps", soakOf(drawn(600, func(i int) float64 { return steps(i, 100, 200, 8000, 400, 10000) }),
+			shiftAt(200, 400)),
+			"From 200 s on, up to 25 % of the packets were lost; before that 0.25 %."},
+		{"a planned change", soakOf(losing(12, 8, 12, 10000), made(8.02, "router=limit=50mbit")),
+			"From 8 s on (router limited to 50 Mbit/s), 25 % of the packets were lost; before that none."},
+		{"a change of no loss", soakOf(slices.Repeat([]float64{400}, 600), shiftAt(300)),
+			"1 % of the packets were lost: 240 000 of 24 000 000 in 10 min at 40.0 kpps."},
+		{"TCP", soakOf(lostIn(600, nil), asTCP), "TCP carried 800 Mbit/s for 10 min."},
+		{"TCP changes", soakOf(losing(600, 400, 600, 20000), asTCP, shiftAt(400)),
+			"From 400 s on, TCP carried 500 Mbit/s; before that 1 Gbit/s."},
+		{"cut", soakOf(lostIn(650, nil), state(model.Aborted)),
+			"Not finished: this is what was measured in the first 10 min 50 s. " +
+				"None of 26 000 000 packets was lost in 10 min 50 s at 40.0 kpps."},
+		{"a slow sender", behind, "No usable result: the sender could not keep 80.0 kpps (it managed 40.0 kpps). " +
+			"Try --rate 38kpps"},
+		{"both ways", both, "up: None of 2 400 000 packets was lost in 60 s at 40.0 kpps. down: None of 2 400 " +
+			"000 packets was lost in 60 s at 40.0 kpps."},
+		{"resumed", resumed, "None of 2 400 000 packets was lost in 60 s at 40.0 kpps."},
+		{"nothing", &model.Document{Plan: model.Plan{Command: "soak"}}, ""},
+	} {
+		if got := sentencesOf(All(SoakRows(c.doc), Soak, Unusable), Answer); got != c.want {
+			t.Errorf("%s:\n got %s\nwant %s", c.name, got, c.want)
+		}
+	}
+}
+
+func TestSoakFacts(t *testing.T) {
+	core := 1
+	degraded := soakOf(losing(600, 80, 600, 16e3), func(r *model.Result) {
+		r.Flows[0].Ledger.Lines = []model.Line{{Layer: "network", Host: "router", Cause: "CPU_BACKLOG",
+			Packets: r.Flows[0].Lost}}
+		r.Changes = []model.Change{{Kind: model.ChangeShift, Metric: "lost_pps", Flow: "up", StartS: 81,
+			StartLowS: 80, StartHighS: 82, After: 16e3},
+			{Kind: model.ChangeShift, Metric: "receive_pps", Flow: "up", StartS: 80, StartLowS: 80,
+				StartHighS: 80, Before: 40e3, After: 24e3,
+				Causes: []model.Mover{{Metric: "cpu_softirq_ratio", At: "router", Core: &core, Before: 0.43,
+					After: 1, Fit: 0.9},
+					{Metric: "lost_pps", At: "sender", Layer: "network", Cause: "CPU_BACKLOG", After: 16e3, Fit: 1},
+					{Metric: "temperature_c", At: "router", Before: 50, After: 51, Fit: 0.3}}}}
+	})
+	planned := soakOf(losing(600, 80, 600, 16e3), shiftAt(80), func(r *model.Result) {
+		r.Made = []model.MadeChange{{AtS: 80.4, TookS: 0.1, Words: "link-receiver=loss=40%,delay=20ms"},
+			{AtS: 300, Words: "router=rules=100+log"},
+			{AtS: 400, Words: "router=fast", Failure: "no nftables."}}
+		r.Gaps = []model.ControlGap{{Nodes: []string{"receiver"}, StartS: 125, DurationS: 12}}
+	})
+	kinds := soakOf(lostIn(600, nil), func(r *model.Result) {
+		r.Changes = []model.Change{
+			{Kind: model.ChangeDrift, Metric: "goodput_bps", Flow: "up", StartS: 60, EndS: 4000, Before: 9e8,
+				After: 7e8},
+			{Kind: model.ChangeBurst, Metric: "lost_pps", StartS: 300, StartLowS: 300, StartHighS: 300,
+				EndS: 302, Packets: 1234, Count: 1},
+			{Kind: model.ChangeStall, Metric: "receive_pps", StartS: 400, StartLowS: 399, StartHighS: 401,
+				EndS: 595, Before: 2e5, After: 1.5e5, PeriodS: 10, Count: 20},
+			{Kind: "x", StartS: 1}, {Kind: model.ChangeShift, Metric: "x_ratio", StartS: math.NaN()}}
+	})
+	for _, c := range []struct {
+		name  string
+		doc   *model.Document
+		level Level
+		want  string
+	}{
+		{"seconds", soakOf(lostIn(14, map[int]float64{6: 600, 7: 1000, 9: 900, 12: math.NaN()})), Fact,
+			"Packets were lost in 3 of 13 seconds, first at 6 s. The worst second, at 7 s, lost 1 000 packets " +
+				"(2.5 %)."},
+		{"an unplanned change", degraded, Fact, "34.7 % of the packets were lost: 8 320 000 of 24 000 000 in 10 " +
+			"min at 40.0 kpps. " +
+			"Packets were lost in 520 of 600 seconds, first at 80 s. The worst second, at 80 s, lost 16 000 " +
+			"packets (40 %). " +
+			"At 80 s, unplanned: the received rate (up) went from 40.0 kpps to 24.0 kpps. " +
+			"At the same time loss went from 0 pps to 16.0 kpps: CPU backlog at router full. " +
+			"At the same time core 1 of router went from 43 % to 100 % softirq."},
+		{"planned changes", planned, Fact, "34.7 % of the packets were lost: 8 320 000 of 24 000 000 in 10 min " +
+			"at 40.0 kpps. " +
+			"Packets were lost in 520 of 600 seconds, first at 80 s. The worst second, at 80 s, lost 16 000 " +
+			"packets (40 %). " +
+			"At 80 s: link at receiver set to loss 40%, delay 20ms. Received: 40.0 kpps before, 24.0 kpps after. " +
+			"Lost: 0 % before, 40 % after. " +
+			"At 300 s: router given 100 firewall rules and router made to log each packet. Received: 24.0 kpps " +
+			"before, 24.0 kpps after. " +
+			"Lost: 40 % before, 40 % after."},
+		{"what went wrong", planned, Doubt, "A planned change failed at 400 s (router made to pass known " +
+			"connections by its kernel): no nftables. " +
+			"The control connection to receiver was lost for 12.0 s, at 125 s. The test went on."},
+		{"kinds of changes", kinds, Fact, "From 60 s to 1 h 6 min 40 s goodput (up) drifted from 900 Mbit/s to " +
+			"700 Mbit/s. " +
+			"At 300 s a burst took 1 234 packets. Every 10 s the received rate stalled: 150 kpps instead of 200 " +
+			"kpps, 20 times from 400 s to 595 s."},
+		{"next", degraded, Next, "See where the packets went: pelt explain abc See every second: pelt report abc " +
+			"--html soak.html"},
+		{"next of a cut", soakOf(lostIn(60, nil), state(model.Aborted)), Next,
+			"Measure the whole time: pelt run --resume abc " +
+				"See every second: pelt report abc --html soak.html"},
+	} {
+		if got := sentencesOf(Soak(SoakRows(c.doc)), c.level); got != c.want {
+			t.Errorf("%s:\n got %s\nwant %s", c.name, got, c.want)
+		}
+	}
+}
+
+// TestLossCauses: the causes and the rest come to all that was lost in each second.
+func TestLossCauses(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		counts := rapid.SliceOfN(rapid.Map(rapid.IntRange(0, 5), func(n int) float64 { return float64(n) }), 20, 20)
+		a, b, rest, lost := counts.Draw(t, "a"), counts.Draw(t, "b"), counts.Draw(t, "rest"), make([]float64, 20)
+		for i := range lost {
+			lost[i] = a[i] + b[i] + rest[i]
+		}
+		d := soakOf(lost, func(r *model.Result) {
+			r.Series[3].Values = a
+			r.Series = append(r.Series, model.Series{Metric: "lost_pps", Flow: "up", Layer: "y", StepSeconds: 1,
+				Values: b})
+		})
+		sums := make([]float64, 20)
+		for _, c := range LossCauses(SoakRows(d)[0]) {
+			for i, v := range c.Values {
+				sums[i] += v
+			}
+		}
+		if !slices.Equal(sums, lost) {
+			t.Fatalf("causes come to %v; want %v", sums, lost)
+		}
+	})
+}
+
+// TestAnySoak: whatever a document holds, one answer comes first, its figures are
+// numbers, and those of the headline are in the table of the phases.
+func TestAnySoak(t *testing.T) {
+	number := rapid.OneOf(rapid.Float64Range(0, 40e3), rapid.SampledFrom([]float64{0, 0, 1, -1, math.NaN(),
+		math.Inf(1), 1e300}))
+	rapid.Check(t, func(t *rapid.T) {
+		d := soakOf(rapid.SliceOfN(number, 1, 60).Draw(t, "lost"), shiftAt(rapid.SliceOfN(number, 0, 3).Draw(t,
+			"shifts")...), func(r *model.Result) {
+			r.State = rapid.SampledFrom([]model.State{model.Valid, model.Invalid, model.Aborted}).Draw(t, "state")
+			r.Made = []model.MadeChange{{AtS: number.Draw(t, "made"),
+				Words: rapid.SampledFrom([]string{"router=limit=x", "link=loss=1%", "?"}).Draw(t, "words")}}
+			r.Gaps = []model.ControlGap{{StartS: number.Draw(t, "gap"), DurationS: number.Draw(t, "for")}}
+			if rapid.Bool().Draw(t, "tcp") {
+				asTCP(r)
+			}
+		})
+		rows := SoakRows(d)
+		found := Soak(rows)
+		if len(found) == 0 || found[0].Level != Answer {
+			t.Fatalf("no answer first in %+v", found)
+		}
+		for _, f := range found {
+			if text := f.Text(); strings.Contains(text, "<no ") || strings.Contains(text, "template") {
+				t.Fatal(text)
+			}
+			for _, n := range f.Numbers {
+				if math.IsNaN(n.Value) || math.IsInf(n.Value, 0) {
+					t.Fatalf("%s has %v", f.Code, n)
+				}
+			}
+			worst, ok := f.Number("loss_ratio", "worst")
+			shown := func(g table.Group) bool { return middle(g, "loss_ratio") == worst }
+			if ok && len(f.Groups) > 0 && strings.HasPrefix(f.Code, "soak.") && f.Has("at_s", "to") &&
+				!slices.ContainsFunc(Phases(Soaked(rows)[0]), shown) {
+				t.Fatalf("%s: %g is in no row of the table", f.Code, worst)
+			}
+		}
+	})
+}

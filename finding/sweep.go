@@ -1,0 +1,305 @@
+package finding
+
+import (
+	"fmt"
+	"math"
+	"slices"
+
+	"pelt/model"
+	"pelt/table"
+)
+
+// Contest is the settings of a sweep under one condition. Settings of different
+// conditions are not compared: nobody chooses what a path is like.
+type Contest struct {
+	Under table.Group // the condition; without keys where there is only one
+	// Settings are in order of merit: those as good as the best by what they send, the
+	// least first, then the others by goodput. The first is the answer.
+	Settings []table.Group
+	Effects  []table.Effect // of each setting against the highest goodput
+	Tied     int            // settings as good as the best, itself included
+}
+
+// SweepKeys are the keys that tell the conditions of a sweep apart, and the settings.
+func SweepKeys(rows []table.Row) (under, settings []table.Key) {
+	all := table.Settings(rows)
+	for _, k := range table.Varying(rows, all...) {
+		if isCondition(k.Name) {
+			under = append(under, k)
+		} else {
+			settings = append(settings, k)
+		}
+	}
+	flows := append(slices.Clone(under), table.KeyOf("flow"))
+	if len(table.By(rows, flows...)) > max(len(table.By(rows, under...)), 1) {
+		under = flows
+	}
+	if len(settings) == 0 {
+		settings = only(all, func(k table.Key) bool { return !isCondition(k.Name) })
+	}
+	if len(settings) == 0 {
+		settings = []table.Key{table.KeyOf("payload_bytes")}
+	}
+	return under, settings
+}
+
+// isCondition reports whether a key says what a path is like, and not what its user
+// may choose.
+func isCondition(key string) bool {
+	_, _, link := model.SplitLinkKnob(key)
+	return link || key == "receivers" || key == "direction"
+}
+
+// Contests compares the settings of a sweep, under each condition by itself.
+func Contests(rows []table.Row) []Contest {
+	var out []Contest
+	rows = Usable(rows)
+	under, settings := SweepKeys(rows)
+	for _, g := range table.By(rows, under...) {
+		out = append(out, newContest(g, table.By(g.Rows, settings...)))
+	}
+	return out
+}
+
+func newContest(under table.Group, settings []table.Group) Contest {
+	m := table.MetricOf("goodput_bps")
+	ranked := table.Rank(m, settings)
+	effects := table.CompareBest(m, ranked)
+	c := Contest{Under: under}
+	var good, others []int
+	for i, g := range ranked {
+		near := middle(g, m.Name) >= (1-m.Resolution)*middle(ranked[0], m.Name)
+		if i == 0 || effects[i].Verdict == table.Tied || effects[i].Verdict == table.TooFew && near {
+			good = append(good, i)
+		} else {
+			others = append(others, i)
+		}
+	}
+	slices.SortStableFunc(good, func(i, j int) int {
+		return order(middle(ranked[i], "send_bps"), middle(ranked[j], "send_bps"))
+	})
+	c.Tied = len(good)
+	for _, i := range append(good, others...) {
+		c.Settings, c.Effects = append(c.Settings, ranked[i]), append(c.Effects, effects[i])
+	}
+	return c
+}
+
+// Headlines are the contests that a verdict tells of: the first, and the one that gets
+// least through.
+func Headlines(all []Contest) []Contest {
+	if len(all) < 2 {
+		return all
+	}
+	goodput := func(c Contest) float64 { return middle(c.Settings[0], "goodput_bps") }
+	worst := slices.MinFunc(all, func(a, b Contest) int { return order(goodput(a), goodput(b)) })
+	if worst.Under.Name() == all[0].Under.Name() {
+		return all[:1]
+	}
+	return []Contest{all[0], worst}
+}
+
+// Sweep says which setting gets most through, and sends least for it.
+func Sweep(rows []table.Row) []Finding {
+	contests := Contests(rows)
+	if len(contests) == 0 {
+		return nil
+	}
+	var out []Finding
+	if out = everywhere(contests); out == nil {
+		for _, c := range Headlines(contests) {
+			out = append(out, c.answer(len(contests)))
+		}
+	}
+	if c := About(contests, out[0]); middle(c.Settings[0], "goodput_bps") > 0 {
+		out = slices.Concat(out, c.waste(), c.limits(), c.fragments(), c.shares())
+	}
+	return append(out, doubts(rows, contests)...)
+}
+
+// About is the contest that an answer is about.
+func About(contests []Contest, answer Finding) Contest {
+	i := slices.IndexFunc(contests, func(c Contest) bool { return c.Under.Name() == answer.Words["under"] })
+	return contests[max(i, 0)]
+}
+
+// answer names the best setting of a contest.
+func (c Contest) answer(contests int) Finding {
+	best := c.Settings[0]
+	others := float64(len(c.Settings) - 1)
+	f := say("sweep.best", Answer, c.Settings[:c.Tied]...).word("best", nameOf(best)).word("under", c.Under.Name()).
+		figure("goodput_bps", "best", best).median("loss_ratio", "best", best).median("send_bps", "best", best).
+		number("others_count", "", others).number("tied_count", "", float64(c.Tied-1)).
+		number("resolution_ratio", "", table.MetricOf("goodput_bps").Resolution)
+	proven := !slices.ContainsFunc(c.Effects[:c.Tied], func(e table.Effect) bool { return e.Verdict == table.TooFew })
+	switch {
+	case !(middle(best, "goodput_bps") > 0):
+		f.Code = "sweep.nothing"
+	case contests > 1:
+		f.Code = "sweep.under"
+	case others == 0:
+		f.Code = "sweep.only"
+	case c.Tied > 1 && proven:
+		f.Code = "sweep.tied"
+	case c.Tied > 1:
+		f.Code = "sweep.near"
+	case c.open() > 0:
+		f.Code = "sweep.first"
+	}
+	return f
+}
+
+// nameOf names a setting, which may be the only one of its sweep.
+func nameOf(g table.Group) string {
+	if name := g.Name(); name != "" {
+		return name
+	}
+	return "The only setting"
+}
+
+// open is how many settings look slower than the best and may not be.
+func (c Contest) open() int {
+	return len(only(c.Effects[c.Tied:], func(e table.Effect) bool { return e.Verdict == table.TooFew }))
+}
+
+// everywhere finds the setting that is as good as the best under each of several
+// conditions, if there is one.
+func everywhere(contests []Contest) []Finding {
+	if len(contests) < 2 {
+		return nil
+	}
+	for _, first := range contests[0].Settings[:contests[0].Tied] {
+		var all []table.Group
+		for _, c := range contests {
+			for _, g := range c.Settings[:c.Tied] {
+				if g.Name() == first.Name() {
+					all = append(all, table.Group{Keys: c.Under.Keys, Levels: c.Under.Levels, Rows: g.Rows})
+				}
+			}
+		}
+		if most := foremost(all, "goodput_bps"); len(all) == len(contests) && middle(most, "goodput_bps") > 0 {
+			least := hindmost(all, "goodput_bps")
+			f := say("sweep.all", Answer, table.Group{Keys: first.Keys, Levels: first.Levels, Rows: most.Rows})
+			f.Words = map[string]string{"best": nameOf(first), "under": most.Name(), "all": "both"}
+			if len(all) > 2 {
+				f.Words["all"] = fmt.Sprintf("all %d", len(all))
+			}
+			f = f.number("conditions_count", "", float64(len(all))).median("goodput_bps", "best", most).
+				median("loss_ratio", "best", most).median("send_bps", "best", most)
+			if m := table.MetricOf("goodput_bps"); m.Format(middle(least, m.Name)) != m.Format(middle(most, m.Name)) {
+				f = f.median(m.Name, "worst", least).word("worst", least.Name())
+			}
+			return []Finding{f}
+		}
+	}
+	return nil
+}
+
+// wasteful is how many times as much a sender must send to be told of.
+const wasteful = 1.2
+
+// waste tells of the setting that is as good as the answer and sends most.
+func (c Contest) waste() []Finding {
+	best, most := c.Settings[0], c.Settings[c.Tied-1]
+	times := middle(most, "send_bps") / middle(best, "send_bps")
+	if !(times >= wasteful) {
+		return nil
+	}
+	f := say("sweep.waste", Fact, most).number("times_index", "", times).word("most", nameOf(most)).
+		median("goodput_bps", "most", most)
+	for _, m := range []string{"delay_p50_ns", "round_trip_p50_ns"} {
+		if middle(most, m) > wasteful*middle(best, m) {
+			return []Finding{f.number("delay_ns", "most", middle(most, m)).
+				number("delay_ns", "best", middle(best, m))}
+		}
+	}
+	return []Finding{f}
+}
+
+// limits says what the links allow, and what held the best settings back: of those
+// that are as good, the one that sends most shows it.
+func (c Contest) limits() []Finding {
+	best, most := c.Settings[0], c.Settings[c.Tied-1]
+	limit := limitOf(most)
+	chance, _ := lostBy(most)
+	if limit == byOffer && middle(most, "loss_ratio") >= overload && chance < 1-queueShare {
+		limit = whoLost(most)
+	}
+	out := []Finding{limitedBy(limit, most)}
+	allowed := linksAllow(best)
+	if allowed == 0 {
+		return out
+	}
+	share := middle(best, "goodput_bps") / allowed
+	links := say("sweep.links", Fact, best).word("best", nameOf(best)).number("allowed_bps", "", allowed).
+		number("share_ratio", "", share)
+	switch {
+	case share > overLink:
+		links.Level, links.Code = Doubt, "sweep.beyond"
+	case share >= fullLink:
+		links.Code, out = "limit.links", nil
+	}
+	return append(out, links)
+}
+
+// fairEnough is the fairness from which on receivers count as served alike.
+const fairEnough = 0.99
+
+// shares says where the receivers of a flow differ most.
+func (c Contest) shares() []Finding {
+	const fairness = "receiver_fairness_index"
+	known := only(c.Settings, func(g table.Group) bool { return middle(g, fairness) < fairEnough })
+	if len(known) == 0 {
+		return nil
+	}
+	worst := hindmost(known, fairness)
+	return []Finding{say("sweep.unfair", Fact, worst).word("where", nameOf(worst)).median(fairness, "", worst).
+		median("receiver_goodput_min_bps", "", worst).median("receiver_goodput_max_bps", "", worst)}
+}
+
+// doubts tells of settings that were not measured, or too seldom.
+func doubts(rows []table.Row, contests []Contest) []Finding {
+	var out []Finding
+	measured, open, needed, fewest := 0, 0, 0, math.MaxInt
+	for _, c := range contests {
+		open += c.open()
+		for i, g := range c.Settings {
+			measured++
+			fewest = min(fewest, g.Stat(table.MetricOf("goodput_bps")).N)
+			if e := c.Effects[i]; e.Verdict == table.TooFew && e.Needed < table.MostNeeded {
+				needed = max(needed, e.Needed)
+			}
+		}
+	}
+	plan := rows[0].Doc.Plan
+	if planned := settingsOf(plan, rows); planned > measured {
+		out = append(out, say("sweep.missing", Doubt).number("missing_count", "", float64(planned-measured)).
+			number("planned_count", "", float64(planned)))
+	}
+	switch {
+	case measured == 1:
+		return out
+	case plan.Design.Repeats == 1:
+		out = append(out, say("repeats.once", Doubt))
+	case open > 0:
+		out = append(out, say("sweep.open", Doubt).number("open_count", "", float64(open)))
+	}
+	if needed > 0 {
+		out = append(out, runAgain(max(plan.Design.Repeats, fewest)+needed))
+	}
+	return out
+}
+
+// settingsOf is how many settings a sweep has by its plan, or by its trials.
+func settingsOf(plan model.Plan, rows []table.Row) int {
+	under, settings := SweepKeys(rows)
+	tried := len(table.By(rows, append(under, settings...)...))
+	planned := 1
+	for _, f := range plan.Factors {
+		planned *= len(f.Levels)
+	}
+	if len(plan.Design.Cells) > 0 {
+		planned = len(plan.Design.Cells)
+	}
+	return max(planned, tried)
+}

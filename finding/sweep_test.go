@@ -1,0 +1,308 @@
+package finding
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"pelt/model"
+	"pelt/table"
+	"pelt/unit"
+)
+
+// star is one sender and receivers whose links lose each IP packet with the same chance,
+// and let what is left through at their rate.
+type star struct {
+	payloads  []int
+	intervals []float64 // ms between packets to one receiver; 0 sends 30 times what the links take
+	repeats   int
+	receivers int
+	rate      float64 // of each link, bit/s
+	loss      float64 // of one IP packet
+	noise     float64 // largest of a trial, as a share
+	random    func(i int) float64
+	change    func(i int, r *model.Result)
+}
+
+func usualStar() star {
+	return star{payloads: []int{256, 1024, 1280, 1472, 2000, 4352}, intervals: []float64{0, 5, 9, 12}, repeats: 3,
+		receivers: 100, rate: 1e6, loss: 0.05, noise: 0.0005}
+}
+
+func (s star) with(change func(*star)) star {
+	change(&s)
+	return s
+}
+
+func (s star) doc() *model.Document {
+	d := &model.Document{ID: "abc", Plan: model.Plan{Command: "sweep", Target: "lab:star", Receivers: s.receivers,
+		Design: model.Design{Repeats: s.repeats}, Flows: []model.Flow{{Name: "up", Protocol: model.UDP}},
+		Links: []model.Link{{Node: model.Receiver, Toward: model.Receiver, Rate: unit.BitRate(s.rate), LossRatio: s.loss}}},
+		Host: []model.Host{{Node: model.Sender, MTUBytes: 1500}}}
+	size, gap := model.Factor{Knob: "payload_bytes"}, model.Factor{Knob: "interval_ns"}
+	for _, p := range s.payloads {
+		size.Levels = append(size.Levels, model.Number(float64(p)))
+	}
+	for _, ms := range s.intervals {
+		gap.Levels = append(gap.Levels, model.Number(ms*1e6))
+	}
+	d.Plan.Factors = []model.Factor{size, gap}
+	if s.random == nil {
+		s.random = func(i int) float64 { return math.Mod(math.Abs(math.Sin(float64(i+1)*12.9898)*43758.5453), 1) }
+	}
+	for repeat := range s.repeats {
+		for _, p := range s.payloads {
+			for _, ms := range s.intervals {
+				noise := 1 + s.noise*(2*s.random(len(d.Results))-1)
+				r := model.Result{Repeat: repeat, State: model.Valid, Engine: "udp", Flows: []model.FlowResult{s.flow(p, ms, noise)},
+					Cell: model.Cell{"payload_bytes": model.Number(float64(p)), "interval_ns": model.Number(ms * 1e6)}}
+				if s.change != nil {
+					s.change(len(d.Results), &r)
+				}
+				d.Results = append(d.Results, r)
+			}
+		}
+	}
+	return d
+}
+
+func (s star) flow(payload int, ms, noise float64) model.FlowResult {
+	n := model.Fragments(4, payload, 1500)
+	lost := 1 - math.Pow(1-s.loss, float64(n))
+	most := float64(s.receivers) * s.rate * float64(payload) / float64(payload+8+n*34)
+	sent := 30 * most
+	if ms > 0 {
+		sent = float64(s.receivers*payload*8) / ms * 1e3
+	}
+	f := model.FlowResult{Name: "up", Protocol: model.UDP, From: model.Sender, To: model.Receiver, PayloadBytes: payload,
+		FrameBytes: model.FrameBytes(model.UDP, 4, payload), Streams: 1, Attempted: uint64(1000 * s.receivers), SendGoodputBPS: sent}
+	if n > 1 {
+		f.Fragments = n
+	}
+	f.GoodputBPS = min(sent*(1-lost), most*(1-lost)/(1-s.loss)) * noise
+	f.Lost = uint64(math.Round(float64(f.Attempted) * lost))
+	f.Received = f.Attempted - f.Lost
+	f.LossRatio = float64(f.Lost) / float64(f.Attempted)
+	f.ReceivePPS, f.SendPPS = f.GoodputBPS/8/float64(payload), sent/8/float64(payload)
+	f.DurationS = float64(f.Attempted) / f.SendPPS
+	f.Ledger.Lost = f.Lost
+	if f.Lost > 0 {
+		f.Ledger.Lines = []model.Line{{Layer: model.LayerNetwork, Host: "links to receivers", Cause: model.CauseLinkLoss, Packets: f.Lost}}
+	}
+	for i := range s.receivers {
+		f.Receivers = append(f.Receivers, model.ReceiverShare{Node: fmt.Sprintf("receiver-%d", i+1), Attempted: 1000,
+			Received: f.Received / uint64(s.receivers), GoodputBPS: f.GoodputBPS / float64(s.receivers)})
+	}
+	return f
+}
+
+func sweepRules() []Rule {
+	return append([]Rule{Sweep, Repeats("goodput_bps", 1)}, Common()...)
+}
+
+// says are the texts of a sweep's own findings, and its next step.
+func says(d *model.Document) string { return strings.Join(texts(All(table.Rows(d), Sweep)), "\n") }
+
+// What was typed is shown as a shell reads it; runs of before do not have it.
+func TestCommand(t *testing.T) {
+	d := usualStar().doc()
+	if got := Command(table.Rows(d)); len(got) != 0 {
+		t.Errorf("without arguments: %v", got)
+	}
+	d.Arguments = []string{"sweep", "lab:star", "--exec-server", "a 'b' $c", "\x1b[2J"}
+	want := `Command: pelt sweep lab:star --exec-server 'a '\''b'\'' $c' "\x1b[2J"`
+	if got := texts(Command(table.Rows(d))); len(got) != 1 || got[0] != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}
+
+func TestSweep(t *testing.T) {
+	usual := usualStar()
+	for _, c := range []struct {
+		name  string
+		star  star
+		want  []string
+		never []string
+	}{
+		{"usual", usual, []string{
+			// 9 ms offer 114 Mbit/s of 1280 B, of which 95 % fill the links; 12 ms of 1472 B do not.
+			"Best: 1280 B, every 9 ms. It gets 96.8 Mbit/s", "7 other settings are tied with it (within 2 %); of these it sends least.",
+			"1472 B, no pause sends 25.6 times as much and gets 97.2 Mbit/s through",
+			"The links were the limit: they let 96.8 Mbit/s through at 1280 B, every 9 ms",
+			"1472 B is the largest size tried that fits one packet: it gets 97.2 Mbit/s through. 2000 B is split and gets",
+			"2 fragments lose 9.8 % where one packet loses 5 %, as 1-(1-p)^2 says.", "3 fragments lose 14.3 % where one packet loses 5 %, as"},
+			[]string{"repeats", "once", "MiB", "KiB"}},
+		{"once", usual.with(func(s *star) { s.repeats = 1 }), []string{"come within 2 % of it; of these it sends least.",
+			"Measured once: another trial may differ.", "--repeats 3"}, []string{"tied"}},
+		{"some trials invalid", usual.with(func(s *star) {
+			s.change = func(i int, r *model.Result) {
+				if r.Repeat > 0 || i == 0 {
+					r.State = model.Invalid
+				}
+			}
+		}), []string{"1 of 24 settings have no usable trial"}, nil},
+		{"invalid trials are not single ones", usual.with(func(s *star) {
+			s.change = func(i int, r *model.Result) {
+				if r.Repeat > 0 {
+					r.State = model.Invalid
+				}
+			}
+		}), []string{"come within 2 %", "Too few repeats to be sure of"}, []string{"once"}},
+		{"one setting", usual.with(func(s *star) { s.payloads, s.intervals = []int{1472}, []float64{5} }),
+			[]string{"1472 B, every 5 ms gets 97.2 Mbit/s", "and loses 5 %. No other setting was measured."}, []string{"Run the same"}},
+		{"one is best", usual.with(func(s *star) { s.payloads, s.intervals = []int{256, 1472}, []float64{9} }),
+			[]string{"Best: 1472 B.", "The other setting is slower."}, []string{"tied"}},
+		{"whole only", usual.with(func(s *star) { s.payloads = []int{256, 512} }), nil, []string{"fits one packet", "fragments"}},
+		{"no loss", usual.with(func(s *star) { s.loss = 0 }), nil,
+			[]string{"1-(1-p)", "where one packet loses"}},
+		{"more than chance", usual.with(func(s *star) { s.change = lostAlso(0.1, "FRAG_REASM_TIMEOUT", model.LayerReceiverIP, 1) }),
+			[]string{"where one packet loses 5 %. If fragments were lost independently, it would be 9.8 %."}, []string{"1-(1-p)"}},
+		{"full queues", usual.with(func(s *star) { s.change = lostAlso(0.9, model.CauseLinkQueue, model.LayerNetwork, 0) }),
+			nil, []string{"1-(1-p)", "independently"}},
+		{"unequal receivers", usual.with(func(s *star) {
+			s.receivers = 4
+			s.change = func(_ int, r *model.Result) {
+				for i, share := range []float64{1.5, 1.5, 0.9, 0.1} {
+					if r.Cell["interval_ns"].Number == 0 {
+						r.Flows[0].Receivers[i].GoodputBPS *= share
+					}
+				}
+			}
+		}), []string{"Receivers differ most at ", "a fairness of 0.75 (1 is even)"}, nil},
+		{"dead", usual.with(func(s *star) {
+			s.change = func(_ int, r *model.Result) {
+				f := &r.Flows[0]
+				f.GoodputBPS, f.ReceivePPS, f.Received, f.Lost, f.LossRatio = 0, 0, 0, f.Attempted, 1
+			}
+		}), []string{"Nothing arrived at any setting."}, []string{"Best"}},
+		{"all invalid", usual.with(func(s *star) {
+			s.change = func(_ int, r *model.Result) { r.State = model.Invalid }
+		}), nil, []string{"Best"}},
+		{"faster than the links", usual.with(func(s *star) { s.noise = 0; s.change = func(_ int, r *model.Result) { r.Flows[0].GoodputBPS *= 1.1 } }),
+			[]string{"of what the links let through. Longer trials"}, nil},
+	} {
+		got := says(c.star.doc())
+		for _, want := range c.want {
+			if !strings.Contains(got, want) {
+				t.Errorf("%s: no %q in\n%s", c.name, want, got)
+			}
+		}
+		for _, never := range c.never {
+			if strings.Contains(got, never) {
+				t.Errorf("%s: %q in\n%s", c.name, never, got)
+			}
+		}
+	}
+}
+
+// lostAlso loses a share more of datagrams with more than so many fragments.
+func lostAlso(share float64, cause, layer string, fragments int) func(int, *model.Result) {
+	return func(_ int, r *model.Result) {
+		if f := &r.Flows[0]; f.Fragments > fragments || fragments == 0 {
+			more := uint64(share * float64(f.Received))
+			f.Lost, f.Received = f.Lost+more, f.Received-more
+			f.LossRatio, f.GoodputBPS = float64(f.Lost)/float64(f.Attempted), f.GoodputBPS*(1-share)
+			f.Ledger.Lines = append(f.Ledger.Lines, model.Line{Layer: layer, Host: "receivers", Cause: cause, Packets: more})
+		}
+	}
+}
+
+// TestConditions: nobody chooses what a path is like, so settings of different paths are
+// not compared.
+func TestConditions(t *testing.T) {
+	lossy, clean := usualStar(), usualStar()
+	lossy.intervals, clean.intervals, clean.loss = []float64{5, 9, 12}, []float64{5, 9, 12}, 0
+	for _, c := range []struct {
+		rate float64 // of the clean links
+		want string
+	}{
+		{1e6, "Best under both conditions: 1280 B, every 9 ms. It gets 96.8 Mbit/s through."},
+		{3e6, "Best (no link loss): 4352 B, every 12 ms. It gets 290 Mbit/s"},
+	} {
+		clean.rate = c.rate
+		d := lossy.doc()
+		for i := range d.Results {
+			d.Results[i].Cell["link.loss_ratio"] = model.Number(0.05)
+		}
+		for _, r := range clean.doc().Results {
+			r.Cell["link.loss_ratio"] = model.Number(0)
+			d.Results = append(d.Results, r)
+		}
+		got := texts(Of(All(table.Rows(d), Sweep), Answer))
+		if !strings.HasPrefix(got[0], c.want) {
+			t.Errorf("%q; want %q", got[0], c.want)
+		}
+		if len(got) == 2 && !strings.HasPrefix(got[1], "Best (5 % link loss): 1280 B, every 9 ms.") {
+			t.Errorf("the worst condition: %q", got[1])
+		}
+		for _, x := range Contests(table.Rows(d)) {
+			if len(x.Settings) != 18 {
+				t.Errorf("%d settings in %s", len(x.Settings), x.Under.Name())
+			}
+		}
+	}
+}
+
+// TestSweepNumbers: what a verdict says is what the table beside it shows, whatever a run holds.
+func TestSweepNumbers(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		s := star{receivers: rapid.IntRange(1, 4).Draw(t, "receivers"), repeats: rapid.IntRange(1, 6).Draw(t, "repeats"),
+			payloads:  rapid.SliceOfNDistinct(rapid.IntRange(16, 9000), 1, 4, rapid.ID).Draw(t, "payloads"),
+			intervals: rapid.SliceOfNDistinct(rapid.SampledFrom([]float64{0, 1, 5, 20}), 1, 3, rapid.ID).Draw(t, "intervals"),
+			rate:      rapid.SampledFrom([]float64{1e6, 1e9}).Draw(t, "rate"), loss: rapid.SampledFrom([]float64{0, 0.05, 0.999}).Draw(t, "loss"),
+			noise: rapid.SampledFrom([]float64{0, 0.001, 0.5}).Draw(t, "noise")}
+		random := rapid.SliceOfN(rapid.Float64Range(0, 1), 30, 30).Draw(t, "random")
+		s.random = func(i int) float64 { return random[i%30] }
+		bad0, conditions, one := rapid.IntRange(0, 20).Draw(t, "invalid"), rapid.IntRange(1, 3).Draw(t, "conditions"), rapid.Bool().Draw(t, "one")
+		s.change = func(i int, r *model.Result) {
+			if i < bad0 {
+				r.State = model.Invalid
+			}
+			if conditions > 1 {
+				r.Cell["link.delay_s"] = model.Number(float64(i % conditions))
+			}
+			if one {
+				r.Flows[0].Receivers = nil
+			}
+		}
+		rows := table.Rows(s.doc())
+		found := All(rows, sweepRules()...)
+		if len(Of(found, Answer)) == 0 {
+			t.Fatal("no answer")
+		}
+		var settings []table.Group
+		for _, c := range Contests(rows) {
+			settings = append(settings, c.Settings...)
+			if c.Tied < 1 || len(c.Settings) != len(c.Effects) {
+				t.Fatalf("%d tied of %d", c.Tied, len(c.Settings))
+			}
+			for _, g := range c.Settings[:c.Tied] {
+				if middle(g, "send_bps") < middle(c.Settings[0], "send_bps") {
+					t.Fatalf("%s sends less than the answer", g.Name())
+				}
+			}
+		}
+		for _, f := range found {
+			text := f.Text()
+			if bad.MatchString(text) || text == "" {
+				t.Fatalf("%s: %q", f.Code, text)
+			}
+			for _, n := range f.Numbers {
+				m, ok := table.FindMetric(n.Metric)
+				if f.Level != Answer || !ok || strings.HasPrefix(f.Code, "none") {
+					continue
+				}
+				if !slices.ContainsFunc(settings, func(g table.Group) bool {
+					s := g.Stat(m)
+					return slices.Contains([]float64{s.Median, s.Low, s.High}, n.Value)
+				}) {
+					t.Fatalf("%s: %s of %g is in no row of the table", f.Code, n.Metric, n.Value)
+				}
+			}
+		}
+	})
+}

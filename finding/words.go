@@ -1,0 +1,398 @@
+package finding
+
+// Parts of sentences of sweeps.
+const (
+	sweepGets  = `gets {goodput_bps:best range} through[ and loses {loss_ratio:best}].`
+	sweepBest  = `Best: {best}. It ` + sweepGets
+	sweepSplit = `{fragments_count} fragments lose {loss_ratio:split} where one packet loses {loss_ratio:whole}`
+)
+
+// Parts of sentences about routers, and about what the limit was.
+const (
+	routerLarge = `[ and {goodput_bps:large} with {large} frames], {way}.`
+	routerTCP   = `[ TCP carries {goodput_bps:tcp}.]`
+)
+
+// Parts of other sentences. watchedLess is what a watch did not see, or could not name.
+const (
+	watchedLess = `[ {lost_packets:unseen} drops of any traffic were not seen.][ {lost_packets:overwritten} were ` +
+		`overwritten before they were read.][ {lost_packets:nameless} were counted without a name.][{unsettled ?} ` +
+		`Its counters still moved when the wait for them ended.][ Not read: {unread}.]`
+	ccSpeed = `[{speed_index range} times as fast as {base}|{speed_ratio:more range} faster than {base}|` +
+		`{speed_ratio:less range} slower than {base}]`
+	ccLooks = `{who} [looks {speed_index} times as fast as {base}|looks {speed_ratio:more} faster than {base}|` +
+		`looks {speed_ratio:less} slower than {base}|and {base} look alike][ with {where}]`
+	ccBest    = `[{completion_s:best range}|{goodput_bps:best range}]`
+	saturates = `{path} saturates at about {receive_pps:best range}`
+	soakWorst = `[TCP carried [{phases_count ?}as little as ]{goodput_bps:worst}|[{phases_count ?}up to ` +
+		`]{loss_ratio:worst} of the packets were lost]`
+	soakRest   = `[{goodput_bps:rest}|{loss_ratio:rest}|none].`
+	wouldProve = `[; about {repeats_count:more} more repeat{repeats_count:more /s} would prove it].`
+	itVaries   = `[it varies {varies}|it varies nothing, so compare it with another run]`
+)
+
+// sentences is the one table of sentences, by code. See fill.
+var sentences = map[string]string{
+	// Size curves. A flood shows where a path saturates, not what it carries without loss.
+	"curve.both": saturates + ` with small packets and {goodput_bps:best} with large ones. Below about ` +
+		`{payload_bytes:knee} the limit is packets per second; above it, bits per second.`,
+	"curve.packets": saturates + ` at every size, up to {goodput_bps:best}: the limit is packets per second.`,
+	"curve.bits":    `{path} saturates at about {goodput_bps:best range} at every size: the limit is bits per second.`,
+	"curve.one":     saturates + `, which is {goodput_bps:best}, at {fast}.`,
+	"curve.two":     saturates + ` at {fast} and {goodput_bps:best} at {wide}.`,
+	"curve.unclear": saturates + ` at {fast} and {goodput_bps:best} at {wide}. The sizes fit neither one packet ` +
+		`rate nor one bit rate.`,
+	"curve.host": `{path} carries at least {receive_pps:best} and {goodput_bps:best}. At {sizes} the {who} was the ` +
+		`limit, not the path.`,
+	"curve.kept":  `{path} carries the asked rate at {sizes}, up to {receive_pps:best} and {goodput_bps:best}.`,
+	"curve.short": `{path} does not carry the asked rate: up to {loss_ratio:worst} is lost, at {worst}.`,
+	"curve.tcp": `{path} carries {goodput_bps:best range} of TCP[, and {goodput_bps:worst} with writes of ` +
+		`{payload_bytes:worst}].`,
+	"curve.held": `{path} carries all that the sender's host let out, up to {receive_pps:best} and ` +
+		`{goodput_bps:best}. That is less than was asked.`,
+	"curve.nothing": `{path} carries nothing: nothing arrived at {sizes}.`,
+	"curve.free":    `Loss-free up to {receive_pps:free}, at {where}.`,
+
+	// Sweeps of settings.
+	"sweep.best":  sweepBest + ` {others_count The other setting is/All # other settings are} slower.`,
+	"sweep.first": sweepBest + ` No other setting comes within {resolution_ratio} of it.`,
+	"sweep.tied": sweepBest + ` {tied_count # other setting is/# other settings are} tied with it (within ` +
+		`{resolution_ratio}); of these it sends least.`,
+	"sweep.near": sweepBest + ` {tied_count # other setting comes/# other settings come} within ` +
+		`{resolution_ratio} of it; of these it sends least.`,
+	"sweep.only":    `{best} ` + sweepGets + ` No other setting was measured.`,
+	"sweep.under":   `Best ({under}): {best}. It ` + sweepGets,
+	"sweep.nothing": `Nothing arrived[ ({under})] at any setting.`,
+	"sweep.all": `Best under {all} conditions: ` +
+		`{best}. It gets [{goodput_bps:worst} ` +
+		`({worst}) to {goodput_bps:best} ({under})|{goodput_bps:best}] through.`,
+	"sweep.waste": `{most} sends {times_index} times as much and gets {goodput_bps:most} through[. Its median delay ` +
+		`is {delay_ns:most} instead of {delay_ns:best}].`,
+	"limit.links": `The links were the limit: they let {allowed_bps} through at {best}, headers counted, and ` +
+		`{share_ratio} of that was reached.`,
+	"sweep.links": `The links would let {allowed_bps} through at {best}, headers counted; {share_ratio} of that was ` +
+		`reached.`,
+	"sweep.beyond": `{best} got {share_ratio} of what the links let through. Longer trials would tell whether that ` +
+		`was a burst.`,
+	"sweep.unfair": `Receivers differ most at {where}: {receiver_goodput_min_bps} to {receiver_goodput_max_bps}, a ` +
+		`fairness of {receiver_fairness_index} (1 is even).`,
+	"sweep.fit": `{payload_bytes:fit} is the largest size tried that fits one packet: it gets {goodput_bps:fit} ` +
+		`through. {payload_bytes:above} is split and gets {goodput_bps:above}.[ Up to {payload_bytes:room} would ` +
+		`fit.]`,
+	"sweep.split.law":   sweepSplit + `, as 1-(1-p)^{fragments_count} says.`,
+	"sweep.split.other": sweepSplit + `. If fragments were lost independently, it would be {chance_ratio}.`,
+	"sweep.missing":     `{missing_count} of {planned_count} settings have no usable trial.`,
+	"sweep.open":        `Too few repeats to be sure of {open_count} of the slower settings.`,
+
+	// Congestion controls. Each is compared with the first one that was named.
+	"cc.told":    `{who} is ` + ccSpeed + `[ with {where}].`,
+	"cc.nothing": `{base} carried nothing[ with {where}], and {who} did.`,
+	"cc.looks":   ccLooks + `; {more_count} more repeat{more_count /s} would prove it.`,
+	"cc.few":     ccLooks + `; too few repeats to tell: at least {more_count # more is/# more are} needed.`,
+	"cc.tied":    `{who} and {base} are statistically tied[ with {where}].`,
+	"cc.noise": `{who} and {base} cannot be told apart[ with {where}]: repeats of one control differ more than the ` +
+		`two do.`,
+	"cc.alone":   `{who} [{completion_s:best ?}takes |carries ]` + ccBest + `[ with {where}][, and [{base} ]{completion_s:worst}[ with {worst}]][, and [{base} ]{goodput_bps:worst}[ with {worst}]].`,
+	"cc.none":    `No trial says which congestion control it used.`,
+	"cc.fastest": `The fastest[ with {where}] is {who}: ` + ccBest + `.`,
+	"cc.queue": `Small packets waited up to {queueing_p95_ns:most} in queues beside {who}[ and ` +
+		`{queueing_p95_ns:least} beside {base}][ with {where}] (95 % of them).`,
+	"cc.share": `Side by side {who} takes {control_share_ratio:most} of the goodput and {base} ` +
+		`{control_share_ratio:least}[ with {where}].`,
+	"cc.fair":   `Streams of {who} share evenly[ with {where}] (Jain's index {stream_fairness_index}; 1 is even).`,
+	"cc.unfair": `Streams of {who} share unevenly[ with {where}] (Jain's index {stream_fairness_index}; 1 is even).`,
+	"cc.cut": `{cut_count} of {trials_count} transfers were cut by --time, so controls are compared by goodput, not ` +
+		`by time.`,
+	"cc.cut-time": `{cut_count} of {trials_count} transfers were cut by --time: the times of their controls are at ` +
+		`least the times shown.`,
+	"cc.held": `TCP waited for buffers up to {tcp_held_back_ratio:worst} of the time ({where}): the congestion ` +
+		`control was not the only limit.`,
+	"cc.other": `The kernel used another congestion control than was asked for: {who}.`,
+	"cc.whole": `The emulated links lose whole buffers of segments, as no wire does. That makes controls that react ` +
+		`to loss look faster than they are.`,
+	"cc.memory": `The {host} keeps what a connection learnt for the next one. Turn it off there: sysctl -w ` +
+		`net.ipv4.tcp_no_metrics_save=1`,
+	"cc.page": `See rates and queues over time:`,
+
+	// Benches of routers.
+	"router.flood": `{name} saturates at {receive_pps:small range} with {small} frames` + routerLarge + routerTCP,
+	"router.least": `{name} carries at least {receive_pps:small range} with {small} frames` + routerLarge + routerTCP,
+	"router.kept":  `{name} carries the asked rate: {receive_pps:small} with {small} frames` + routerLarge + routerTCP,
+	"router.short": `{name} does not carry the asked rate: up to {loss_ratio:worst} is lost, with {worst} frames, ` +
+		`{way}.` + routerTCP,
+	"router.tcp":  `{name} carries {goodput_bps:tcp range} of TCP, {way}.`,
+	"router.core": `The router's busiest core at {where} was {core}: {core_busy_ratio} busy, {*part} in {doing}.`,
+	"router.offload.cpu": `The router's hardware forwarded {where}: its processor was at most {router_busy_ratio} ` +
+		`busy.`,
+	"router.offload.kernel": `The router's kernel forwarded {router_kernel_ratio} of the packets of {where}: the ` +
+		`others took its fast path.`,
+	"router.idle": `{what} of the idle path[ ({where})]: {*p50:idle}, 99 % within {*p99:idle}.`,
+	"router.delay": `{what}[ ({where})]: {*p50:idle} idle, {*p50:full} at full load ({load}), 99 % within ` +
+		`{*p99:full}.`,
+	"router.connections.rate": `[{variant}: ]{connections_per_s} new TCP connections[, set up in {set_up_p50_ns}]; ` +
+		`{connections_failed} failed in a trial.`,
+	"router.connections.keep": `[{variant}: ]{connections_open_max} TCP connections were open at once[, set up in ` +
+		`{set_up_p50_ns}].`,
+	"router.tracked": `The router tracked {router_connections} connections and has room for ` +
+		`{router_connections_max}: it may have refused new ones.`,
+	"router.variant.better": `With {variant} it carries more: {*metric} at {where} ({change} against {base}).`,
+	"router.variant.worse":  `With {variant} it carries less: {*metric} at {where} ({change} against {base}).`,
+	"router.variant.tied":   `{variant} and {base} are statistically tied at {where}.`,
+	"router.variant.too-few": `With {variant}: {*metric} at {where} ({change}[; {needed_count} more ` +
+		`repeat{needed_count /s} would prove it]).`,
+	"router.variants": `Against {base}, at {where}: {list}.`,
+	"router.unseen": `The router was not watched in {unseen_count} of {trials_count} trials: what its processor did ` +
+		`there is not known.`,
+	"router.gap":  `Router: {gap}.`,
+	"router.dear": `Watching took {router_cost_ratio} of one of the router's cores: it may carry more unwatched.`,
+	"router.watched": `The router was watched through {source} in {seen_count} of {trials_count} trials, ` +
+		`{samples_count} samples[; watching took {router_cost_ratio} of one of its cores].`,
+
+	// Soaks, and changes over time.
+	"soak.none": `{flow}None of {attempted_packets} packets was lost in {duration_s moment} at {send_pps}.`,
+	"soak.lost": `{flow}{loss_ratio} of the packets were lost: {lost_packets} of {attempted_packets} in ` +
+		`{duration_s moment} at {send_pps}.`,
+	"soak.seconds": `{flow}Packets were lost in {lossy_count} of {known_count} seconds, first at ` +
+		`{at_s:first moment}. The worst second, at {at_s:worst moment}, lost {lost_packets:worst} ` +
+		`packet{lost_packets:worst /s}[ ({loss_ratio:worst})].`,
+	"soak.second": `{flow}{lost_packets} of {attempted_packets} packets were lost ({loss_ratio}), all in one ` +
+		`second, at {at_s:first moment}.`,
+	"soak.from":  `{flow}From {at_s:from moment} on{made}, ` + soakWorst + `; before that ` + soakRest,
+	"soak.until": `{flow}Until {at_s:to moment}, ` + soakWorst + `; after that ` + soakRest,
+	"soak.between": `{flow}From {at_s:from moment} to {at_s:to moment}{made}, ` + soakWorst + `; at other times ` +
+		`[{goodput_bps:rest ?}at least |{loss_ratio:rest ?}at most ]` + soakRest,
+	"soak.tcp": `{flow}TCP carried {goodput_bps} for {duration_s moment}[ and sent {retransmit_ratio} of its data ` +
+		`again].`,
+	"soak.cut":    `Not finished: this is what was measured in the first {duration_s moment}.`,
+	"soak.resume": `Measure the whole time:`,
+	"soak.invalid": `The sender did not run as ordered, so these losses say nothing about the path at the asked ` +
+		`rate.`,
+	"soak.made": `{flow}At {at_s moment}: {what}.[ Received: {receive_pps:before} before, {receive_pps:after} ` +
+		`after.][ Lost: {loss_ratio:before} before, {loss_ratio:after} after.][ Goodput: {goodput_bps:before} ` +
+		`before, {goodput_bps:after} after.]`,
+	"soak.failed": `A planned change failed at {at_s moment} ({what}): {why}.`,
+	"soak.more":   `{changes_count} more change{changes_count /s} not listed; the run document has them.`,
+	"soak.gap":    `The control connection to {nodes} was lost for {gap_s:longest}, at {at_s moment}. The test went on.`,
+	"soak.gaps": `Control connections were lost {gaps_count} times, for {gap_s:all} in all (the longest for ` +
+		`{gap_s:longest}, at {at_s moment}). The test went on.`,
+	"soak.page":         `See every second:`,
+	"made.router.plain": `router made plain`,
+	"made.router.limit": `router limited to {rate}`,
+	"made.router.rules": `router given {value} firewall rules`,
+	"made.router.log":   `router made to log each packet`,
+	"made.router.steer": `router made to forward on a core of its own`,
+	"made.router.fast":  `router made to pass known connections by its kernel`,
+	"made.router.other": `router set to {word}`,
+	"made.link":         `[link at {node}|all links][ toward {toward}] set to {settings}`,
+	"change.shift":      `At {at_s moment}, unplanned: {what} went from {*metric:before} to {*metric:after}.`,
+	"change.drift":      `From {at_s moment} to {end_s moment} {what} drifted from {*metric:before} to {*metric:after}.`,
+	"change.stall": `Every {period_s moment} {what} stalled: {*metric:after} instead of {*metric:before}, ` +
+		`{events_count} times from {at_s moment} to {end_s moment}.`,
+	"change.burst": `At {at_s moment} a burst took {more_packets} packet{more_packets /s}.`,
+	"change.bursts": `[Every {period_s moment} packets were lost|Packets were lost in bursts]: {more_packets} ` +
+		`packets, {events_count} times from {at_s moment} to {end_s moment}.`,
+	"cause.lost": `At the same time loss went from {lost_pps:before} to {lost_pps:after}: {what}.`,
+	"cause.dropped": `At the same time the kernel of {who} dropped {dropped_pps:after} ({what}); before that ` +
+		`{dropped_pps:before}.`,
+	"cause.cpu":   `At the same time {who} went from {*metric:before} to {*metric:after} {what}.`,
+	"cause.other": `At the same time {what} at {who} went from {*metric:before} to {*metric:after}.`,
+
+	// Comparisons of runs, of levels, and of a setting on and off.
+	"compare.better": `{side} is better than {base}: {what}.`,
+	"compare.worse":  `{side} is worse than {base}: {what}.`,
+	"compare.mixed": `{side} is better than {base} in one figure and worse in another. Better: {better}. Worse: ` +
+		`{what}.`,
+	"compare.differs": `{side} differs from {base}: {what}.`,
+	"compare.tied":    `{side} and {base} are statistically tied.`,
+	"compare.effect":  `{side}: {what}.`,
+	"compare.open":    `No proven difference between {side} and {base} yet. The largest change is {what}` + wouldProve,
+	"compare.near":    `{side} looks tied with {base}. The largest change is {what}` + wouldProve,
+	"compare.few": `Too few repeats to compare {side} with {base}: {repeats_count:more} more ` +
+		`repeat{repeats_count:more /s} of each would prove a clear change. So far[, {first}]: {what}.`,
+	"compare.differ": `What differs in the set-up: {settings}.`,
+	"compare.alike":  `The set-up was the same: every setting, host and version.`,
+	"compare.family": `{told_count} of {tests_count} comparisons differ beyond chance. The chance of any false ` +
+		`alarm among them is at most 5 %.`,
+	"compare.only":    `Not compared, because only {side} has it, not {other}: {places}.`,
+	"compare.time":    `The runs were made {apart} apart: what changed on the path meanwhile is in the difference.`,
+	"compare.marks":   `A change with ? is not beyond chance yet. Tied: any difference is too small to matter.`,
+	"compare.ask":     `run {run} has no variants to compare; give a second run, or --by SETTING[: it varies {varies}]`,
+	"compare.setting": `run {run} has no levels of "{setting}" to compare; ` + itVaries,
+	"compare.single":  `{setting} is {level} in every trial of run {run}; ` + itVaries,
+	"compare.level":   `{setting} has no level "{level}"; want one of {levels}`,
+	"compare.twice":   `run {run} is given twice; want different runs`,
+	"compare.silent": `run {run} has several levels of {setting}, and another run has none; want runs that both ` +
+		`vary it, or one run with --by {setting}`,
+	"compare.unusable": `{side} has no usable trial, so nothing can be compared. See why: pelt report ` +
+		`{run argument} --all`,
+	"compare.apart":      `the runs have no setting in common: nothing can be compared`,
+	"compare.unmeasured": `nothing can be compared: none of the metrics was measured`,
+	// Explanations of losses, advice, tuning and live drops.
+	"explain.lost": `{loss_ratio} was lost: {lost_packets} of {attempted_packets} packets. [{unknown_ratio} of ` +
+		`these have no known cause[; {places}]|Of these, {places}].`,
+	"explain.whole":   `Nothing was lost of {attempted_packets} packets.`,
+	"explain.nothing": `Nothing was sent, so nothing was lost.`,
+	"explain.tcp":     `TCP sent lost segments again; it does not tell where each was lost.`,
+	"explain.frames": `Emulated link {from} to {to}: of {frames_count} frames {frames_count:lost} were lost as ` +
+		`asked, and {frames_count:full} found its queue full.`,
+	"explain.trial":   `the run has trials 1 to {trials}, not {trial}`,
+	"explain.cell":    `no trial of run {run} has this setting; pelt explain without --cell lists the settings`,
+	"explain.of":      `Trial {trial}[: {cell}][ (lost most of {of} trials)]`,
+	"explain.invalid": `Trial {trial} is {state}: {why}.`,
+	"explain.line": `{lost_packets} packet{lost_packets /s}: {place}[ ({cause})]. {sure}.[ Dropped by the kernel's ` +
+		`{function}.][ Interface {interface}.][ Sequences {sequences}[ and {lost_packets:more} more].]`,
+	"explain.help":   `Would help there: {knob} of {host} from {present} to {value}. {why}.[ Note: {note}.]`,
+	"explain.checks": `Checks between counters: {held_count} held[; broken: {broken}].`,
+	"explain.pacing": `{planned_packets:missed} of {planned_packets} planned packets were not sent[ ({why})]. They ` +
+		`are no losses.`,
+	"watched.seq":      `Watched at {node}: every drop by its sequence (eBPF), and counters.` + watchedLess,
+	"watched.count":    `Watched at {node}: drops by place (eBPF), and counters[, because {why}].` + watchedLess,
+	"watched.off":      `Watched at {node}: counters only[, because {why}].` + watchedLess,
+	"watched.none":     `Not watched: {node}[, because {why}]. Nothing is known of it.` + watchedLess,
+	"watched.other":    `Watched at {node}: {mode}[, because {why}].` + watchedLess,
+	"sure.exact-seq":   `Exact: each packet is known`,
+	"sure.exact-count": `Exact: only this flow moves the counter`,
+	"sure.bounded":     `About: the counter is of a whole namespace, device or host`,
+	"sure.shared":      `At most: other packets moved the counter, too`,
+	"sure.inferred":    `By elimination: two hosts counted differently`,
+	"sure.other":       `{sure}`,
+	"advice.see":       `See which settings would help:`,
+	"advice.best-set": `Set {knob} of {host} from {present} to {value}: {lost_packets} of {attempted_packets} ` +
+		`packet{attempted_packets /s} were lost there ({place}).`,
+	"advice.best-socket": `Give the receiver's socket {value} B, not {present} B: {lost_packets} of ` +
+		`{attempted_packets} packets were lost there ({place}).`,
+	"advice.set": `On {host}, {knob} from {present} to {value}:`,
+	"advice.socket": `A receive buffer of {value} B in place of {present} B: run it again with --receive-buffer ` +
+		`{value}.`,
+	"advice.not":   `{knob} of {host} is {present}, and is not the limit[: {note}].`,
+	"advice.none":  `No setting on this host would reduce this loss.`,
+	"advice.whole": `Nothing was lost, so no setting is to be changed.`,
+	"advice.apply": `Make these changes on this host (pelt tune revert takes them back):`,
+	"advice.lab": `Not advised: {knobs}. The nodes of a lab are made anew for each run, and no setting of this host ` +
+		`changes them.`,
+	"advice.link": `The queue of an emulated link was full. Give the link a higher rate or a longer queue: --link ` +
+		`rate=...,queue=...`,
+	"tune.kept":   `Kept: {what}.`,
+	"tune.mixed":  `Taken back, for it is better in one figure and worse in another. Better: {better}. Worse: {what}.`,
+	"tune.worse":  `Taken back, for it is worse: {what}.`,
+	"tune.tied":   `Taken back, for it changes nothing that matters.`,
+	"tune.open":   `Taken back, for it is not better beyond chance: {what}.`,
+	"tune.untold": `Taken back, for it cannot be judged: {why}.`,
+	"tune.few":    `fewer than three trials of each were valid`,
+	"tune.whole":  `Nothing was lost in {trials_count} trials, so nothing was changed.`,
+	"tune.none":   `Loss is {loss_ratio:first}. No setting that pelt can change here would reduce it.`,
+	"tune.same":   `Loss is {loss_ratio:last}. None of {tried_count} setting{tried_count /s} reduced it.`,
+	"tune.lower": `Loss fell from {loss_ratio:first} to {loss_ratio:last}. {kept_count} of {tried_count} ` +
+		`setting{tried_count /s} kept.`,
+	"tune.changed": `Loss is {loss_ratio:last}; it was {loss_ratio:first} before. {kept_count} of {tried_count} ` +
+		`settings kept.`,
+	"tune.unjudged":    `{settings_count} setting{settings_count /s} could not be judged: too few trials were valid.`,
+	"tune.undo":        `What was kept holds on this host. Take it back:`,
+	"tune.flags":       `Other commands take what was kept of pelt's own sockets as {flags}.`,
+	"tune.left":        `{share_ratio} of it: {place}.`,
+	"tune.unknown":     `{share_ratio} of it: nothing explains it.`,
+	"tune.left-enough": `{share_ratio} of it: {place}. {knob} is not the limit[: {note}].`,
+	"tune.left-tried":  `{share_ratio} of it: {place}. {knob} = {value} was tried.`,
+	"tune.left-try":    `{share_ratio} of it: {place}. To try on {host}: {command}`,
+	"drops.now":        `[{drops_pps} now; ]{drops_count} drop{drops_count /s} in {watched_s} ([{filter}|no filter])`,
+	"drops.none":       `No drops in {watched_s} ([{filter}|no filter])`,
+	"drops.ordinary": `{drops_count} ordinary drops beside (copies for taps, TCP's old segments, neighbour ` +
+		`discovery, messages within the host); --all lists them.`,
+	"drops.places":         `{drops_count} more drops found no room in the table of places.`,
+	"drops.unseen":         `{drops_count} drop{drops_count /s} not seen: the watch was busy on that processor.`,
+	"drops.why":            `{why}`,
+	"drops.line":           `{at}  {drops_pps}  {drops_count}  {layer} {reason}  {function}  {place}  {flow}`,
+	"asked.passed":         `{limit} held.`,
+	"asked.failed":         `{limit} failed for {side}: {what}.`,
+	"asked.cannot-be-told": `{limit} cannot be told for {side}: {what}.`,
+	"asked.not-measured":   `{limit} cannot be judged: {what} was not measured three times on both sides.`,
+
+	// Of every kind.
+	"limit.buffers": `TCP buffers were the limit[ for {where}]: TCP waited for them {tcp_held_back_ratio} of the ` +
+		`time.`,
+	"limit.busy":    `The receiver was the limit[ for {where}][: its thread was {receiver_cpu_thread_ratio} busy].`,
+	"limit.control": `The congestion control was the limit: link, buffers and processors had room.`,
+	"limit.link":    `The link of {link_bps} was the limit[ for {where}].`,
+	"limit.router": `The router's processor was the limit[ for {where}][ ({router_busiest_core_ratio} of its ` +
+		`busiest core)|: its thread took {router_thread_ratio} of a core].`,
+	"limit.sender": `The sender was the limit[ for {where}][: its thread was {sender_cpu_thread_ratio} busy]. The ` +
+		`path may carry more.`,
+	"limit.quiet": `The sender's own interface or first link was the limit[ for {where}]: next to nothing was ` +
+		`lost, and the sender had time left.`,
+	"limit.receiver": `The receiver was the limit[ for {where}]: most of the lost packets had arrived there. The ` +
+		`path may carry more.`,
+	"limit.path":    `The path was the limit[ for {where}]: most of the lost packets were lost on the way.`,
+	"limit.offer":   `The asked rate was the limit[ for {where}]: no more was sent.`,
+	"limit.unknown": `What was the limit[ for {where}] is not known.`,
+	"loss.places":   `Where packets were lost: {places}.`,
+	"loss.unknown":  `Nothing explains {unknown_ratio} of the losses.`,
+	"explain":       `See where the packets went:`,
+	"repeats.once":  `Measured once: another trial may differ.`,
+	"repeats.few":   `Measured {repeats_count} times: the intervals are only the lowest and the highest value.`,
+	"repeats.left":  `Only {repeats_count} of {repeats_count:planned} repeats can be used{where}.`,
+	"flood":         `Everything was sent as fast as possible, so the highest rate without loss was not measured.`,
+	"flood.rate":    `Run it again with --rate {rate argument}[ --frame {frame argument}] to measure below the limit.`,
+	"repeats.spread": `Repeats differ by up to {spread_ratio}{where}: something else was busy on the path or its ` +
+		`hosts.`,
+	"repeats.more": `Run it again with --repeats {repeats_count}[; it takes about {time}].`,
+	"trials.left":  `{left_count} of {trials_count} trials are left out, because they did not run as ordered.`,
+	"lab.cores":    `All nodes of a lab share one machine, so a limit in packets per second may be that machine's.`,
+	"engine.xdp": `Frames pass the packet filters, queues and socket buffers of both hosts; --engine udp tests ` +
+		`them, too.`,
+	"engine.xdp+udp": `Frames pass the packet filter and queues of the sender; --engine udp tests them, too.`,
+	"engine.udp+xdp": `Frames pass the packet filter, queues and socket buffers of the receiver; --engine udp tests ` +
+		`them, too.`,
+	"engine.mixed":  `Compare rates of one engine only: frames (xdp) pass packet filters, queues and socket buffers.`,
+	"link.off":      `The emulated link {from} to {to} is not what was asked: {off}.`,
+	"pacing.held":   `{cause}: it held back {held_ratio} of the schedule.`,
+	"path.twice":    `Packets arrived twice: {duplicate_ratio:worst}{where}.`,
+	"path.disorder": `Packets arrived out of order: {reordered_ratio:worst}{where}.`,
+	"ledger.broken": `Counters contradict each other in {flows_count} flow{flows_count /s}, first: {where}.`,
+	"watch.none":    `Not watched: {nodes}. Losses there have no name[ ({why})].`,
+	"watch.off":     `Losses at {nodes} have their names from counters alone: {why}.`,
+	"watch.count":   `Drops at {nodes} are counted by place, not by sequence: {why}.`,
+	"setup.command": `Command: {command}`,
+	"setup.engine":  `Engine {engine}[ for {sizes}][: {why}].`,
+	"setup.link":    `Emulated link {link}.`,
+	"setup.calibrated": `Measured before the test, {way}: [loss {loss_ratio:best range}, expected ` +
+		`{loss_ratio:best-expected}; ][delay {delay_s:best range}, expected {delay_s:best-expected}; ][rate ` +
+		`{rate_bps:best range}, expected {rate_bps:best-expected}; ][not measured: {unmeasured}]`,
+	"setup.mtu":         `Path MTU{flow}: {path_mtu_bytes}, all that the route takes. UDP payloads up to {payload_bytes:whole} stay whole.`,
+	"setup.mtu-told":    `Path MTU{flow}: {path_mtu_bytes}, as an ICMP message said. UDP payloads up to {payload_bytes:whole} stay whole.`,
+	"setup.mtu-search":  `Path MTU{flow}: {path_mtu_bytes}, found by trying: larger packets vanish. UDP payloads up to {payload_bytes:whole} stay whole.`,
+	"setup.mtu-least":   `Path MTU{flow}: at least {path_mtu_bytes} ({why}). UDP payloads up to {payload_bytes:whole} stay whole.`,
+	"setup.mtu-unknown": `Path MTU{flow}: unknown[ ({why})].`,
+
+	"profile": `Profile {profile}[{send_gap_p50_ns ?}[: gaps asked {asked_gap_p50_ns} (median) and ` +
+		`{asked_gap_p99_ns} (99 %), sent {send_gap_p50_ns} and {send_gap_p99_ns}]][; {gap_distance_ratio} of them ` +
+		`off by more than a quarter][; the trace {rounds_index} times over].`,
+	"recorded": `Recorded in {files}: {packets_count} packets, {packet_index} B each, {dropped_count} left out.`,
+
+	"run.empty":  `No trial was measured.`,
+	"run.resume": `Measure it:`,
+	"none.slow": `No usable result: the sender could not keep {send_pps:asked} (it managed {send_pps:best}). Try ` +
+		`--rate {rate argument}`,
+	"none":      `No usable result: none of {trials_count} trial{trials_count /s} ran as ordered[ ({why})].`,
+	"none.next": `See why:`,
+}
+
+// commands are what findings tell readers to run, by code.
+var commands = map[string]string{
+	// Congestion controls.
+	"cc.page": `pelt report {run argument} --html cc.html`,
+
+	// Soaks, and changes over time.
+	"soak.resume": `pelt run --resume {run argument}`,
+	"soak.page":   `pelt report {run argument} --html soak.html`,
+
+	// Comparisons of runs, of levels, and of a setting on and off.
+	"tune.undo":    `{undo}`,
+	"advice.see":   `pelt tune advise {run argument}`,
+	"advice.set":   `{command}`,
+	"advice.apply": `pelt tune apply {run argument}`,
+
+	// Of every kind.
+	"explain":    `pelt explain {run argument}`,
+	"none.next":  `pelt report {run argument} --all`,
+	"run.resume": `pelt run --resume {run argument}`,
+}

@@ -1,0 +1,124 @@
+package fleet
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"time"
+
+	"pelt/engine"
+)
+
+// gatherFor is how long news wait for more: a hundred flows end at one time, and
+// a hundred peers hear each beat.
+const gatherFor = 5 * time.Millisecond
+
+// live beats for the session and ends it when nobody it needs is heard.
+func (s *session) live() {
+	t := time.NewTicker(beatEvery)
+	defer t.Stop()
+	var soon <-chan time.Time // of a beat between the ticks
+	for n := 0; ; {
+		select {
+		case <-s.ctx.Done():
+			return
+		case <-s.kick:
+			if soon == nil {
+				soon = time.After(gatherFor)
+			}
+		case <-soon:
+			soon = nil
+			s.beat(nil, false)
+		case <-t.C:
+			n++
+			now := time.Now()
+			judge := s.liveness.tick(now)
+			s.beat(s.hearPeers(now), n%sampleBeats == 0)
+			if judge && s.giveUp(now) {
+				return
+			}
+		}
+	}
+}
+
+// giveUp stops a session that is alone. Without its controller
+// nobody will ask for the report, so then it is closed too; that runs on its
+// own because closing waits for this very goroutine.
+func (s *session) giveUp(now time.Time) bool {
+	who, silent := s.liveness.silent(now)
+	switch {
+	case silent && who == controllerName:
+		s.end(fmt.Sprintf("the controlling host has not been heard for %v", s.liveness.after))
+		return true
+	case silent && s.why() == "":
+		s.halt(fmt.Sprintf("%s has not been heard for %v", who, s.liveness.after))
+	}
+	return false
+}
+
+func (s *session) end(why string) {
+	s.halt(why)
+	s.beat(nil, false)
+	a := s.agent
+	a.orders.Add(1) // the agent waits for it; this goroutine's own work keeps that legal
+	go func() {
+		defer a.orders.Done()
+		_ = s.close(why)
+	}()
+}
+
+// hearPeers takes the packets of flows for signs of life, and names the peers they came
+// from: a flood may leave no room for anything else. A probe's packets carry the
+// controller's number besides.
+//
+// Packets of a peer that counts are the controller's sign too, unless packets of the probe
+// came lately: those bring the number itself, and if it stands still the controller is gone.
+func (s *session) hearPeers(now time.Time) (alive []string) {
+	counts := false
+	for _, e := range s.opened(engine.Probe, engine.Echo) {
+		if n := e.end.Pulse(s.liveness.highest()); n > 0 {
+			s.liveness.number(e.order.Peer, n, now)
+		}
+	}
+	for _, e := range s.opened() {
+		if !s.isStarted(e) || !e.hears() {
+			continue
+		}
+		s.liveness.packets(e.order.Peer, now)
+		if e.order.Order.Traffic() {
+			counts = counts || e.order.Counts
+		} else {
+			s.probed = now
+		}
+		if !slices.Contains(alive, e.order.Peer) {
+			alive = append(alive, e.order.Peer)
+		}
+	}
+	if counts && now.Sub(s.probed) > queued {
+		s.liveness.packets(controllerName, now)
+	}
+	return alive
+}
+
+// beat tells the controller and the peers what this session knows.
+func (s *session) beat(alive []string, samples bool) {
+	b := beat{Number: s.liveness.highest(), Heard: s.liveness.numbers(), Alive: alive, Cut: s.why()}
+	for _, e := range s.opened() {
+		if e.over() {
+			b.Ended = append(b.Ended, e.order.End)
+		}
+		if samples && s.isStarted(e) && e.order.Order.Traffic() {
+			b.Samples = append(b.Samples, e.sample())
+		}
+	}
+	if samples && s.first.Timing.PatienceSeconds > 0 { // a long trial
+		b.Counts = s.observed.counts()
+	}
+	slices.Sort(b.Ended)
+	slices.SortFunc(b.Samples, func(x, y sample) int { return x.End - y.End })
+	data, err := json.Marshal(b)
+	if err != nil { // what a beat holds always marshals
+		return
+	}
+	s.agent.link.post(sessionSubject(s.id, s.agent.cfg.ID), data)
+}

@@ -1,0 +1,271 @@
+package fleet
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net"
+	"net/netip"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nkeys"
+)
+
+func TestWrongCode(t *testing.T) {
+	t.Parallel()
+	w := newWire()
+	s := serve(t, w, nil)
+	for _, code := range []string{"tiger-42-umber", ""} {
+		_, err := Dial(t.Context(), s.addr, code, agentOn(w, "near"))
+		if !errors.Is(err, ErrCode) || strings.Contains(err.Error(), "\n") {
+			t.Errorf("code %q: %v, want %v in one line", code, err, ErrCode)
+		}
+	}
+	if s.count("wrong code") != 2 || !strings.Contains(s.text(), "wrong code from 127.0.0.1") {
+		t.Errorf("events:\n%s", s.text())
+	}
+	c, err := Dial(t.Context(), s.addr, "Tiger 42 Amber", agentOn(w, "near"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+}
+
+// TestGuessing lets one address guess twenty times while a trial runs and
+// another address comes with the right code.
+func TestGuessing(t *testing.T) {
+	t.Parallel()
+	late := heldUp(t)
+	w := newWire()
+	s := serve(t, w, nil)
+	c := dial(t, s.addr, agentOn(w, "near"))
+	trial := make(chan Outcome, 1)
+	go func() {
+		out, err := c.RunTrial(t.Context(), upTrial("near", "far", 1500*time.Millisecond), nil)
+		if err != nil {
+			t.Error(err)
+		}
+		trial <- out
+	}()
+	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Second)
+	defer cancel()
+	wrong, right := wrongKey(t), testKey()
+	guesser := newCableFrom(t, "127.0.0.9", s.addr)
+	var quick, slow atomic.Int64
+	var wg sync.WaitGroup
+	for range 20 {
+		wg.Go(func() {
+			l, err := dialHub(ctx, guesser, wrong)
+			switch {
+			case err == nil:
+				l.close()
+				t.Error("a wrong code was let in")
+			case errors.Is(err, ErrCode):
+				quick.Add(1)
+			default:
+				slow.Add(1)
+			}
+		})
+	}
+	began := time.Now()
+	l, err := dialHub(t.Context(), s.addr, right) // from 127.0.0.1
+	if err != nil {
+		t.Fatalf("the right code from elsewhere: %v", err)
+	}
+	l.close()
+	if d := time.Since(began); d > 2*time.Second+8*late() {
+		t.Errorf("the right code from elsewhere took %v", d)
+	}
+	wg.Wait()
+	if n := s.count("wrong code"); n > 9 {
+		t.Errorf("%d of 20 guesses were looked at within 3 s", n)
+	}
+	if out := <-trial; out.Cut != "" || out.Flows[0].Receive == nil {
+		t.Errorf("the running trial: %+v", out)
+	}
+	nothingOpen(t, w)
+}
+
+func wrongKey(t *testing.T) nkeys.KeyPair {
+	t.Helper()
+	pair, err := nkeys.CreateUser()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return pair
+}
+
+// newCableFrom is a path whose far side comes from another loopback address.
+func newCableFrom(t *testing.T, from string, to netip.AddrPort) netip.AddrPort {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var wg sync.WaitGroup
+	wg.Go(func() {
+		for {
+			near, err := l.Accept()
+			if err != nil {
+				return
+			}
+			d := net.Dialer{LocalAddr: &net.TCPAddr{IP: net.ParseIP(from)}}
+			far, err := d.Dial("tcp", to.String())
+			if err != nil {
+				near.Close()
+				t.Errorf("from %s: %v", from, err)
+				return
+			}
+			wg.Go(func() { io.Copy(far, near); far.Close(); near.Close() })
+			wg.Go(func() { io.Copy(near, far); far.Close(); near.Close() })
+		}
+	})
+	t.Cleanup(func() { l.Close(); wg.Wait() })
+	return l.Addr().(*net.TCPAddr).AddrPort()
+}
+
+// TestStrangerCannotSpeak tries what a connection without the code may do.
+func TestStrangerCannotSpeak(t *testing.T) {
+	t.Parallel()
+	s := serve(t, newWire(), nil)
+	for _, opts := range [][]nats.Option{
+		{nats.Name(strings.Repeat("0", 32))},
+		{nats.UserInfo("a", "b"), nats.Name(strings.Repeat("0", 32))},
+		{nats.Token("tiger-42-amber")},
+	} {
+		nc, err := nats.Connect("nats://"+s.addr.String(), append(opts, nats.NoReconnect())...)
+		if err == nil {
+			nc.Close()
+			t.Error("a connection without the code was let in")
+		}
+	}
+}
+
+// TestClientsAreApart: a client with the code sees nothing of another's.
+func TestClientsAreApart(t *testing.T) {
+	t.Parallel()
+	w := newWire()
+	s := serve(t, w, nil)
+	spy, err := dialHub(t.Context(), s.addr, testKey())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer spy.close()
+	var seen atomic.Int64
+	for _, subject := range []string{">", "pelt.>", "pelt.session.>", "pelt.inbox.>", "pelt.agent.>"} {
+		if _, err := spy.subscribe(subject, func(*nats.Msg) { seen.Add(1) }); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := spy.nc.Flush(); err != nil {
+		t.Fatal(err)
+	}
+	c := dial(t, s.addr, agentOn(w, "near"))
+	if out, err := c.RunTrial(t.Context(), upTrial("near", "far", 100*time.Millisecond), nil); err != nil || out.Cut != "" {
+		t.Fatalf("%+v, %v", out, err)
+	}
+	if err := spy.nc.Flush(); err != nil {
+		t.Fatal(err)
+	}
+	if seen.Load() != 0 {
+		t.Errorf("another client saw %d messages", seen.Load())
+	}
+}
+
+func TestDialErrors(t *testing.T) {
+	t.Parallel()
+	says := func(t *testing.T, greeting string) netip.AddrPort {
+		l, err := net.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { l.Close() })
+		go func() {
+			for {
+				c, err := l.Accept()
+				if err != nil {
+					return
+				}
+				io.WriteString(c, greeting)
+				if greeting != "" {
+					c.Close()
+				}
+			}
+		}()
+		return l.Addr().(*net.TCPAddr).AddrPort()
+	}
+	for _, c := range []struct {
+		name, greeting, want string
+	}{
+		{"silent", "", "something listens there but says nothing: is it `pelt serve`, and is the port right?"},
+		{"ssh", "SSH-2.0-OpenSSH_9\r\n", "what listens there is not `pelt serve` (it says \"SSH-2.0-OpenSSH_9\\r\\n\"): is the port right?"},
+		{"half a greeting", "INFO {\"server", "what listens there is not `pelt serve` (it says \"INFO {\\\"server\"): is the port right?"},
+		{"other NATS server", "INFO {\"server_name\":\"other\"}\r\n", "a NATS server listens there, but not the one of `pelt serve`: is the port right?"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			addr := says(t, c.greeting)
+			_, err := Dial(t.Context(), addr, "a-10-b", agentOn(newWire(), "near"))
+			if want := addr.String() + ": " + c.want; err == nil || err.Error() != want {
+				t.Errorf("got  %v\nwant %s", err, want)
+			}
+		})
+	}
+	t.Run("refused", func(t *testing.T) {
+		l, err := net.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
+			t.Fatal(err)
+		}
+		addr := l.Addr().(*net.TCPAddr).AddrPort()
+		l.Close()
+		_, err = Dial(t.Context(), addr, "a-10-b", agentOn(newWire(), "near"))
+		if want := addr.String() + ": connection refused: is `pelt serve` running there, on that port?"; err == nil || err.Error() != want {
+			t.Errorf("got  %v\nwant %s", err, want)
+		}
+	})
+	t.Run("no such name", func(t *testing.T) {
+		if _, err := Resolve(t.Context(), "nowhere.invalid", 0); err == nil || strings.Contains(err.Error(), "\n") {
+			t.Errorf("got %v", err)
+		}
+	})
+}
+
+func TestPortInUse(t *testing.T) {
+	t.Parallel()
+	s := serve(t, newWire(), nil)
+	_, err := StartHub(HubConfig{Listen: s.addr, Code: "a-10-b"})
+	if err == nil || !strings.Contains(err.Error(), "is in use: stop what listens there") {
+		t.Errorf("got %v", err)
+	}
+}
+
+// TestClientsRemembered: a crowd of clients that came and went takes nothing from one
+// that is connected.
+func TestClientsRemembered(t *testing.T) {
+	t.Parallel()
+	h, err := StartHub(HubConfig{Open: true, Listen: netip.MustParseAddrPort("127.0.0.1:0")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer h.Close()
+	l, err := dialHub(t.Context(), h.Addr(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.close()
+	from := h.clientOf(l.client + ".x")
+	for range 2 * maxClients {
+		h.welcome(randomHex(), netip.MustParseAddrPort("192.0.2.1:4000"))
+	}
+	if now := h.clientOf(l.client + ".x"); !from.IsValid() || now != from {
+		t.Errorf("it came from %v, and after the crowd from %v", from, now)
+	}
+	if n := len(h.clients); n > maxClients {
+		t.Errorf("%d clients are remembered", n)
+	}
+}

@@ -1,0 +1,168 @@
+package fleet
+
+import (
+	"sync"
+	"time"
+)
+
+const (
+	beatEvery   = 250 * time.Millisecond
+	silentAfter = 2500 * time.Millisecond // with one beat's delay this stays below 3 s
+)
+
+// controllerName is what the controller is called beside agents' IDs.
+const controllerName = "controller"
+
+// liveness knows how far each party of a session has come, in numbers that only
+// the controller counts.
+type liveness struct {
+	after time.Duration // so long a silence is too long
+
+	mu      sync.Mutex
+	opened  time.Time
+	counted uint64    // the newest number, where this process is the controller; else 0
+	ticked  time.Time // last tick
+	from    map[string]*heard
+}
+
+type heard struct {
+	number uint64
+	at     time.Time     // when it last advanced
+	late   time.Duration // that this process itself was held up since
+	exempt bool          // its silence does not count yet
+}
+
+func newLiveness(now time.Time, window time.Duration) *liveness {
+	return &liveness{after: max(silentAfter, window), opened: now, ticked: now, from: map[string]*heard{controllerName: {at: now}}}
+}
+
+// await makes the silence of these parties count from now on.
+func (l *liveness) await(now time.Time, who ...string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, w := range who {
+		if l.from[w] == nil {
+			l.from[w] = &heard{}
+		}
+		l.from[w].at, l.from[w].late, l.from[w].exempt = now, 0, false
+	}
+}
+
+// expect lets a party be heard without counting its silence.
+func (l *liveness) expect(now time.Time, who ...string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, w := range who {
+		if l.from[w] == nil {
+			l.from[w] = &heard{at: now, exempt: true}
+		}
+	}
+}
+
+// count notes the next number, in the controller itself: no greater one can be true then.
+func (l *liveness) count(number uint64, now time.Time) {
+	l.mu.Lock()
+	l.counted = number
+	l.mu.Unlock()
+	l.number(controllerName, number, now)
+}
+
+// hear takes what a heartbeat tells of its sender and of others.
+func (l *liveness) hear(who string, b beat, now time.Time) {
+	l.number(who, b.Number, now)
+	for peer, n := range b.Heard {
+		l.number(peer, n, now)
+	}
+}
+
+// number records that who has come as far as number. That is a sign of the
+// controller too, for it alone can have made the number. A number the
+// controller cannot have reached is dropped: it would deafen us for good.
+func (l *liveness) number(who string, number uint64, now time.Time) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	const slack = 512 // numbers counted before this session was opened here
+	most := uint64(now.Sub(l.opened)/beatEvery)*2 + slack
+	if l.counted > 0 {
+		most = l.counted
+	}
+	if number > most {
+		return
+	}
+	for _, w := range []string{who, controllerName} {
+		if e := l.from[w]; e != nil && number > e.number {
+			e.number, e.at, e.late = number, now, 0
+		}
+	}
+}
+
+// queued is how long what comes may have waited on the way: a flood fills the
+// queues, and goes on coming out of them when its sender is gone.
+const queued = time.Second
+
+// packets records that something else than a number came from who.
+func (l *liveness) packets(who string, now time.Time) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if e := l.from[who]; e != nil && now.Add(-queued).After(e.at) {
+		e.at, e.late = now.Add(-queued), 0
+	}
+}
+
+// forget lets a party's silence not count any more.
+func (l *liveness) forget(who string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if e := l.from[who]; e != nil {
+		e.exempt = true
+	}
+}
+
+// tick is called once each beatEvery. A process that got no processor time
+// could neither hear nor be at fault, so that time does not count as others'
+// silence, up to maxForgiven; a tick that is late and the next that comes the sooner for
+// it are none of it. judge is false after a long pause: beats that
+// came meanwhile are heard first.
+func (l *liveness) tick(now time.Time) (judge bool) {
+	const maxForgiven, longPause = 2 * time.Second, time.Second
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	late := now.Sub(l.ticked) - beatEvery
+	l.ticked = now
+	for _, e := range l.from {
+		e.late = min(max(e.late+late, 0), maxForgiven)
+	}
+	return late < longPause
+}
+
+// highest is the number to pass on.
+func (l *liveness) highest() uint64 {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.from[controllerName].number
+}
+
+// numbers returns how far each party but the controller has come.
+func (l *liveness) numbers() map[string]uint64 {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	out := map[string]uint64{}
+	for w, e := range l.from {
+		if w != controllerName {
+			out[w] = e.number
+		}
+	}
+	return out
+}
+
+// silent names a party not heard for too long, the controller first.
+func (l *liveness) silent(now time.Time) (who string, found bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for w, e := range l.from {
+		if !e.exempt && now.Sub(e.at)-e.late >= l.after && (!found || w == controllerName) {
+			who, found = w, true
+		}
+	}
+	return who, found
+}

@@ -1,0 +1,179 @@
+package fleet
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"pelt/engine"
+	"pelt/model"
+)
+
+// The verbs of pelt.agent.AGENT.VERB.
+const (
+	verbHello   = "hello"
+	verbPrepare = "prepare"
+	verbConnect = "connect"
+	verbObserve = "observe"
+	verbArm     = "arm"
+	verbStart   = "start"
+	verbDrain   = "drain"
+	verbStop    = "stop"
+	verbRecord  = "record"
+	verbReport  = "report"
+	verbFacts   = "facts"
+	verbRelease = "release"
+)
+
+// Bounds of orders in bytes. A real one of few ends with 128 ports each, or of
+// maxEnds with one, stays far below the first; prepare holds all traces that
+// [model.Plan] lets through, too, beside some 600 B an end, and fits a message.
+const (
+	maxHello   = 4 << 10
+	maxOrder   = 128 << 10
+	maxPrepare = 1000 << 10
+)
+
+// order is one verb that agents obey.
+type order struct {
+	most int  // bytes
+	ends bool // about ends: an agent that only watches refuses it
+	obey obeyed
+}
+
+// orders is every verb. An order that is given again, because its connection broke before
+// the answer came, is safe, or has the same answer (once), or is refused.
+var orders = map[string]order{
+	verbHello:   {maxHello, false, (*Agent).hello},
+	verbPrepare: {maxPrepare, false, (*Agent).prepare},
+	verbConnect: {maxOrder, true, in(connectTimeout, (*session).connect)},
+	verbObserve: {maxOrder, false, in(observeTimeout+maxIdle, once((*session).observe))},
+	verbArm:     {maxOrder, true, in(connectTimeout, (*session).arm)},
+	verbStart:   {maxOrder, true, in(stepTimeout, (*session).start)},
+	verbDrain:   {maxOrder, true, in(model.MaxDrain+stopTimeout, once((*session).drain))},
+	verbStop:    {maxOrder, true, in(stepTimeout, (*session).stop)},
+	verbRecord:  {maxOrder, true, in(recordWait, (*session).fetchRecord)},
+	verbReport:  {maxOrder, false, in(2*stopTimeout, (*session).report)},
+	verbFacts:   {maxOrder, false, in(stepTimeout, (*session).facts)},
+	verbRelease: {maxOrder, false, in(stepTimeout, (*session).release)},
+}
+
+// none answers orders that have nothing to tell.
+type none struct{}
+
+var errNoSession = errors.New("no such session here (any more)")
+
+// obeyed is how an agent works on an order.
+type obeyed func(a *Agent, ctx context.Context, data []byte) (any, error)
+
+// about is an order about a session.
+type about interface {
+	check() error
+	name() string
+}
+
+// in has a session obey an order within some time: the order is decoded and checked here
+// and nowhere else.
+func in[Q about, A any](within time.Duration, obey func(*session, context.Context, Q) (A, error)) obeyed {
+	return func(a *Agent, ctx context.Context, data []byte) (any, error) {
+		q, err := decode[Q](data)
+		if err == nil {
+			err = q.check()
+		}
+		if err != nil {
+			return nil, err
+		}
+		s := a.find(q.name())
+		if s == nil {
+			return nil, errNoSession
+		}
+		ctx, cancel := context.WithTimeout(ctx, within)
+		defer cancel()
+		defer context.AfterFunc(s.ctx, cancel)()
+		return obey(s, ctx, q)
+	}
+}
+
+// maxAnswers bounds the orders of a session that are obeyed once.
+const maxAnswers = 64
+
+// answer is that to an order which is obeyed once.
+type answer struct {
+	done chan struct{}
+	body any
+	err  error
+}
+
+// once obeys an order unless the very same was obeyed before: it has the same answer.
+func once[Q, A any](obey func(*session, context.Context, Q) (A, error)) func(*session, context.Context, Q) (any, error) {
+	return func(s *session, ctx context.Context, q Q) (any, error) {
+		key := fmt.Sprintf("%T %v", q, q)
+		s.mu.Lock()
+		a := s.answers[key]
+		if a != nil {
+			s.mu.Unlock()
+			<-a.done
+			return a.body, a.err
+		}
+		if len(s.answers) >= maxAnswers {
+			s.mu.Unlock()
+			return nil, errors.New("too many orders of that kind")
+		}
+		a = &answer{done: make(chan struct{})}
+		s.answers[key] = a
+		s.mu.Unlock()
+		defer close(a.done)
+		a.body, a.err = obey(s, ctx, q)
+		return a.body, a.err
+	}
+}
+
+// obey works on one order.
+func (a *Agent) obey(ctx context.Context, verb string, data []byte) (any, error) {
+	switch o, known := orders[verb]; {
+	case !known:
+		return nil, fmt.Errorf("unknown verb %q", model.Clip(verb))
+	case len(data) > o.most:
+		return nil, fmt.Errorf("%s: an order of %d B; at most %d", verb, len(data), o.most)
+	case o.ends && a.cfg.Device != nil:
+		return nil, errOnlyWatches
+	default:
+		return o.obey(a, ctx, data)
+	}
+}
+
+var errOnlyWatches error = &engine.Refusal{Why: "this pelt serve only observes (--observe-only): it sends and receives nothing"}
+
+// hello introduces the agent, to a controller of another version too.
+func (a *Agent) hello(_ context.Context, data []byte) (any, error) {
+	if checkProtocol(data, a.cfg.Version, "the controller") == nil {
+		if _, err := decode[hello](data); err != nil {
+			return nil, err
+		}
+	}
+	return a.info(), nil
+}
+
+// prepare opens the ends of a session and, for the first of them, the session.
+func (a *Agent) prepare(ctx context.Context, data []byte) (any, error) {
+	if err := checkProtocol(data, a.cfg.Version, "the controller"); err != nil {
+		return nil, err
+	}
+	p, err := decode[prepareOrder](data)
+	if err != nil {
+		return nil, err
+	}
+	if err = p.check(); err == nil {
+		err = a.allows(p)
+	}
+	var s *session
+	if err == nil {
+		s, err = a.admit(p)
+	}
+	if err != nil {
+		a.cfg.events(p.Session, "refused: "+err.Error())
+		return nil, err
+	}
+	return s.prepare(ctx, p.Ends)
+}

@@ -1,0 +1,120 @@
+package fleet
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+
+	"pelt/model"
+)
+
+// Bounds of a report, which travels in parts.
+const (
+	partBytes   = 512 << 10 // base64 of it fits a message
+	maxParts    = 128
+	reportBytes = maxParts * partBytes
+	wordsBytes  = 4 << 10 // for what a report says of what it leaves out
+)
+
+// part answers one part of what is told; part 0 makes it.
+func (s *session) part(n int, tell func() (any, error)) (partAnswer, error) {
+	if n == 0 {
+		told, err := tell()
+		if err != nil {
+			return partAnswer{}, err
+		}
+		data, err := json.Marshal(told)
+		if err != nil {
+			return partAnswer{}, fmt.Errorf("report: %w", err)
+		}
+		if len(data) > reportBytes {
+			return partAnswer{}, errors.New("report: larger than 64 MiB")
+		}
+		s.mu.Lock()
+		s.parts = slices.Collect(slices.Chunk(data, partBytes))
+		s.mu.Unlock()
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if n < 0 || n >= len(s.parts) {
+		return partAnswer{}, fmt.Errorf("report: no part %d", n)
+	}
+	return partAnswer{Parts: len(s.parts), Data: s.parts[n]}, nil
+}
+
+// fetch gets all parts of an answer. With lines its texts keep their line breaks.
+func fetch[A any](ctx context.Context, m member, verb string, lines bool, part func(int) any) (A, error) {
+	var zero A
+	var data []byte
+	for n, parts := 0, 1; n < parts; n++ {
+		a, err := give[partAnswer](ctx, m, verb, part(n))
+		if err != nil {
+			return zero, err
+		}
+		if parts = a.Parts; parts > maxParts || len(a.Data) > partBytes {
+			return zero, fmt.Errorf("%s: %s: too long", m.name, verb)
+		}
+		data = append(data, a.Data...)
+	}
+	told, err := decodeText[A](data, lines)
+	if err != nil {
+		return zero, fmt.Errorf("%s: %s: %w", m.name, verb, err)
+	}
+	return told, nil
+}
+
+// shrink leaves out of a report what would make it too long: the longest lists of
+// sequences, and the load of the single cores over time. It says so in the report.
+func (r *sessionReport) shrink(limit int) {
+	r.shrinkLists(limit / 2) // the rest, and base64, has room beside them
+	if data, err := json.Marshal(r); r.Watch == nil || err == nil && len(data) <= limit {
+		return
+	}
+	ofCore := func(s model.Series) bool { return s.Core != nil }
+	r.Watch = &Watched{CPU: r.Watch.CPU, Series: slices.DeleteFunc(slices.Clone(r.Watch.Series), ofCore)}
+	const said = "the load of the single cores over time found no room in the report"
+	if r.Router != nil {
+		r.Router.Gaps = append(r.Router.Gaps, said)
+		return
+	}
+	for n, one := range r.Ends {
+		one.Warnings = append(slices.Clone(one.Warnings), said)
+		r.Ends[n] = one
+	}
+}
+
+// shrinkLists takes the longest lists of sequences out of a report, and says how many
+// packets they held.
+func (r *sessionReport) shrinkLists(limit int) {
+	var lists []*model.Marks
+	total := 0
+	add := func(all []model.Marks) {
+		for i := range all {
+			lists, total = append(lists, &all[i]), total+len(all[i].Data)
+		}
+	}
+	for _, e := range r.Ends {
+		if e.Send != nil {
+			add(e.Send.Refused)
+		}
+		if e.Receive != nil {
+			add(e.Receive.Missing)
+		}
+	}
+	if r.Observed != nil && r.Observed.Drops != nil {
+		for _, f := range r.Observed.Drops.Flows {
+			add(f.Streams)
+		}
+	}
+	slices.SortFunc(lists, func(a, b *model.Marks) int { return cmp.Compare(len(b.Data), len(a.Data)) })
+	for _, longest := range lists {
+		if total <= limit {
+			return
+		}
+		total -= len(longest.Data)
+		*longest = model.Marks{Unlisted: longest.Unlisted + longest.Packets}
+	}
+}

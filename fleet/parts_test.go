@@ -1,0 +1,85 @@
+package fleet
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"pelt/engine"
+	"pelt/model"
+)
+
+// coresFor is the load of a host: each core is less busy than the one before.
+func coresFor(seconds, cores int) []model.Series {
+	add := func(metric string, core *int, value float64) model.Series {
+		s := model.Series{Metric: metric, Core: core, StepSeconds: 1}
+		for range seconds {
+			s.Values = append(s.Values, value)
+		}
+		return s
+	}
+	list := []model.Series{add("cpu_busy_ratio", nil, 0.5)}
+	for core := range cores {
+		list = append(list, add("cpu_softirq_ratio", &core, 0.01), add("cpu_idle_ratio", &core, float64(core+1)/100))
+	}
+	return list
+}
+
+// A soak of days on a host of many cores has a report all the same.
+func TestReportOfManyCores(t *testing.T) {
+	const limit = 1 << 20
+	for name, c := range map[string]struct {
+		report sessionReport
+		cores  int
+		kept   int // series
+		words  func(sessionReport) []string
+	}{
+		"too many": {sessionReport{}, 32, 1, func(r sessionReport) []string { return r.Ends[1].Warnings }},
+		"few":      {sessionReport{}, 3, 7, func(r sessionReport) []string { return r.Ends[1].Warnings }},
+		"a router": {sessionReport{Router: &model.RouterWatch{}}, 32, 1, func(r sessionReport) []string { return r.Router.Gaps }},
+	} {
+		load := coresFor(10_000, c.cores)
+		c.report.Watch = &Watched{Series: load}
+		c.report.Ends = map[int]engine.Report{1: {Role: engine.Receive, Receive: &engine.ReceiveReport{}}}
+		c.report.shrink(limit)
+		data, err := json.Marshal(c.report)
+		if err != nil || len(data) > limit {
+			t.Fatalf("%s: %d bytes, %v", name, len(data), err)
+		}
+		told, err := decode[sessionReport](data)
+		if err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		if n := len(told.Watch.Series); n != c.kept || told.Watch.Series[0].Core != nil {
+			t.Errorf("%s: %d series, want %d", name, n, c.kept)
+		}
+		if said := strings.Contains(strings.Join(c.words(told), ""), "found no room"); said != (c.kept == 1) {
+			t.Errorf("%s: it says %q", name, c.words(told))
+		}
+		if len(load) != 1+2*c.cores {
+			t.Errorf("%s: the session's own account was changed", name)
+		}
+	}
+}
+
+func TestLongLists(t *testing.T) {
+	const listBytes = reportBytes / 2
+	marks := func(bytes int, packets uint64) model.Marks {
+		return model.Marks{Data: make([]byte, bytes), Packets: packets, Unlisted: 1}
+	}
+	r := sessionReport{
+		Ends:     map[int]engine.Report{1: {Receive: &engine.ReceiveReport{Missing: []model.Marks{marks(listBytes, 100), marks(10, 5)}}}},
+		Observed: &model.Observation{Drops: &model.Drops{Flows: []model.FlowDrops{{Streams: []model.Marks{marks(listBytes/2, 7)}}}}},
+	}
+	r.shrink(reportBytes)
+	missing := r.Ends[1].Receive.Missing
+	if missing[0].Packets != 0 || missing[0].Unlisted != 101 || len(missing[0].Data) != 0 {
+		t.Errorf("the longest list stayed: %d B, %d packets, %d unlisted", len(missing[0].Data), missing[0].Packets, missing[0].Unlisted)
+	}
+	if missing[1].Packets != 5 || r.Observed.Drops.Flows[0].Streams[0].Packets != 7 {
+		t.Error("a list that fits is gone")
+	}
+	if data, err := json.Marshal(r); err != nil || len(data) > maxParts*partBytes {
+		t.Errorf("%d B, %v", len(data), err)
+	}
+}

@@ -1,0 +1,115 @@
+package fleet
+
+import (
+	"strings"
+	"testing"
+	"time"
+)
+
+// With a reconnect window a trial outlives its control connection, and says when it was gone.
+func TestReconnect(t *testing.T) {
+	const outage = 4 * time.Second
+	for name, c := range map[string]struct {
+		measure time.Duration
+		pull    func(w *wire, path *cable)
+		restore func(w *wire, path *cable)
+	}{
+		"closed, and nothing gets through": {6 * time.Second,
+			func(_ *wire, path *cable) { path.out.Store(true); path.reset() },
+			func(_ *wire, path *cable) { path.out.Store(false); close(path.back) }},
+		"silent": {6 * time.Second,
+			func(_ *wire, path *cable) { path.out.Store(true) },
+			func(_ *wire, path *cable) { path.out.Store(false) }}, // what was under way stays stuck
+		"silent, the test's own path too": {6 * time.Second,
+			func(w *wire, path *cable) { path.out.Store(true); w.cut.Store(true) },
+			func(w *wire, path *cable) { path.out.Store(false); w.cut.Store(false) }},
+		"gone when the senders end": {time.Second,
+			func(_ *wire, path *cable) { path.out.Store(true); path.reset() },
+			func(_ *wire, path *cable) { path.out.Store(false); close(path.back) }},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			late := heldUp(t)
+			w := newWire()
+			s := serve(t, w, nil)
+			path := newCable(t, s.addr)
+			ctl := dial(t, path.addr, agentOn(w, "near"))
+			trial := bothTrial("near", "far", c.measure)
+			trial.Timing.PatienceSeconds = 20
+			pulled := whenSending(w, 2, func() {
+				c.pull(w, path)
+				time.AfterFunc(outage, func() { c.restore(w, path) })
+			})
+			out, err := ctl.RunTrial(t.Context(), trial, nil)
+			<-pulled
+			if err != nil || out.Cut != "" {
+				t.Fatalf("%v, cut %q", err, out.Cut)
+			}
+			for i, f := range out.Flows {
+				if f.Send == nil || f.Receive == nil || f.Send.Stopped || f.Receive.Stopped {
+					t.Errorf("flow %d: %+v", i, f)
+				}
+			}
+			if len(out.Gaps) != 1 || len(out.Gaps[0].Nodes) != 1 || out.Gaps[0].Nodes[0] != "far" {
+				t.Fatalf("gaps %+v; want one, of far", out.Gaps)
+			}
+			// The last beat before it may have been one earlier, and late.
+			if g := out.Gaps[0]; g.From < -beatEvery-8*late() || g.From > 2*time.Second || g.To-g.From < outage-time.Second || g.To-g.From > outage+5*time.Second {
+				t.Errorf("gap from %v to %v; it lasted %v", g.From, g.To, outage)
+			}
+			nothingOpen(t, w)
+		})
+	}
+}
+
+// The reconnect window has an end.
+func TestReconnectWindowEnds(t *testing.T) {
+	t.Parallel()
+	w := newWire()
+	s := serve(t, w, nil)
+	path := newCable(t, s.addr)
+	ctl := dial(t, path.addr, agentOn(w, "near"))
+	trial := bothTrial("near", "far", time.Minute)
+	trial.Timing.PatienceSeconds = 4
+	cut := whenSending(w, 2, func() { path.out.Store(true); path.reset(); w.cut.Store(true) })
+	out, err := ctl.RunTrial(t.Context(), trial, nil)
+	at := <-cut
+	if err != nil || !strings.Contains(out.Cut, "4s") && !strings.Contains(out.Cut, "lost") {
+		t.Fatalf("%v, cut %q", err, out.Cut)
+	}
+	for _, host := range []string{"near", "far"} {
+		within(t, 10*time.Second, host+" stops", func() bool { return len(w.events(host, "ended send")) == 1 })
+		if d := w.events(host, "ended send")[0].Sub(at); d < 3*time.Second || d > 9*time.Second {
+			t.Errorf("the sender of %s stopped after %v; want 4 s", host, d)
+		}
+	}
+	nothingOpen(t, w)
+}
+
+// A connection over which nothing comes is left alone until the trial runs: an order
+// before that is given once, and may take long.
+func TestNoReconnectBeforeTheTrial(t *testing.T) {
+	t.Parallel()
+	w := newWire()
+	s := serve(t, w, nil)
+	ctl := dial(t, s.addr, agentOn(w, "near"))
+	trial := upTrial("near", "far", time.Second)
+	trial.Timing.PatienceSeconds = 20
+	tr, err := ctl.place(trial)
+	if err != nil {
+		t.Fatal(err)
+	}
+	far := ctl.members["far"].link
+	far.hold(20 * time.Second)
+	for _, running := range []bool{false, true} {
+		if running {
+			tr.begun = time.Now()
+		}
+		tr.interrupted(time.Now().Add(10 * time.Second))
+		far.mu.Lock()
+		if far.tried.IsZero() == running || far.silent.IsZero() == running {
+			t.Errorf("running %v: made anew at %v, silent since %v", running, far.tried, far.silent)
+		}
+		far.mu.Unlock()
+	}
+}

@@ -1,0 +1,53 @@
+// Package testenv says what a test needs of the machine it runs on. A test whose need is not met skips and names the
+// need. On CI (CI=true) everything is there, so a lack is a failure. Only tests import this package.
+package testenv
+
+import (
+	"os"
+	"os/exec"
+	"runtime"
+	"strings"
+	"testing"
+)
+
+// clockEnv runs the tests whose verdict depends on the clock.
+const clockEnv = "PELT_CLOCK"
+
+// Lacks ends a test that this machine cannot run. The words say what the test needs.
+func Lacks(t testing.TB, format string, args ...any) {
+	t.Helper()
+	if os.Getenv("CI") == "true" {
+		t.Fatalf("CI must have what this test needs: "+format, args...)
+	}
+	t.Skipf("needs "+format, args...)
+}
+
+// Tool wants programs in the PATH.
+func Tool(t testing.TB, names ...string) {
+	t.Helper()
+	for _, name := range names {
+		if _, err := exec.LookPath(name); err != nil {
+			Lacks(t, "the program %s", name)
+		}
+	}
+}
+
+// Root wants the rights of root on Linux: to make namespaces, links and BPF programs.
+func Root(t testing.TB) {
+	t.Helper()
+	if runtime.GOOS != "linux" || !root() {
+		Lacks(t, "root on Linux")
+	}
+}
+
+// Clock is for a test whose verdict depends on the clock: of delays, rates, pacing below a millisecond, floods that must
+// lose nothing, guests under emulation. Such a test runs alone on its machine, so that .ci/run runs it by its name.
+func Clock(t *testing.T) {
+	t.Helper()
+	if !strings.HasPrefix(t.Name(), "TestClock") {
+		t.Fatal("a test that depends on the clock has a name that begins with TestClock")
+	}
+	if os.Getenv(clockEnv) != "1" {
+		t.Skip("its verdict depends on the clock: set " + clockEnv + "=1 on a machine that does nothing else, and -p 1")
+	}
+}

@@ -1,0 +1,104 @@
+package model
+
+import (
+	"cmp"
+	"math"
+	"slices"
+)
+
+// Bounds of what one host may tell of itself: it may run another's program.
+const (
+	maxCounters = 16384
+	maxSysctls  = 1024
+	maxSites    = 1 << 16
+	maxUnread   = 64
+	maxGaps     = 64
+	maxSeries   = 8192
+	maxValues   = 1 << 17
+	maxGapText  = 4 * maxTextLength
+)
+
+// Clip cuts a text of another host to the longest that a report shows.
+func Clip(text string) string { return text[:min(len(text), maxTextLength)] }
+
+// Clamp limits an observation of another host to what a trial of these flows can hold.
+func (o *Observation) Clamp(flows []Flow) {
+	o.Counters = slices.DeleteFunc(o.Counters[:min(len(o.Counters), maxCounters)], func(c Counter) bool {
+		return len(c.Name) > maxTextLength || len(c.Scope) > maxTextLength || len(c.Unit) > maxTextLength || c.Name == ""
+	})
+	for i := range o.Counters {
+		c := &o.Counters[i]
+		c.Host, c.Measure, c.IdleHz = "", min(c.Measure, c.Whole), notNegative(c.IdleHz)
+	}
+	o.Knobs = slices.DeleteFunc(o.Knobs[:min(len(o.Knobs), maxSysctls)], func(k Knob) bool {
+		return len(k.Name) > maxTextLength || len(k.Value) > maxTextLength
+	})
+	o.Unread = clipAll(o.Unread, maxUnread, maxTextLength)
+	o.Why, o.Boot, o.IdleS = Clip(o.Why), Clip(o.Boot), notNegative(o.IdleS)
+	if o.Mode != DropsSeq && o.Mode != DropsCount {
+		o.Mode = DropsOff
+	}
+	if d := o.Drops; d != nil {
+		d.Flows = slices.DeleteFunc(d.Flows, func(told FlowDrops) bool {
+			return !slices.ContainsFunc(flows, func(f Flow) bool {
+				return f.Name == told.Flow && len(told.Streams) <= f.Streams && len(told.Counts) <= maxSites
+			})
+		})
+		if len(d.Sites) > maxSites || slices.ContainsFunc(d.Sites, func(s Site) bool {
+			return len(s.Reason) > maxTextLength || len(s.Function) > maxTextLength || len(s.Interface) > maxTextLength
+		}) {
+			o.Drops = nil
+		}
+	}
+}
+
+// Clamp limits each share of a core to 0..1.
+func (c *CPU) Clamp() {
+	for _, share := range []*float64{&c.ThreadRatio, &c.HostRatio, &c.SoftirqRatio, &c.BusiestRatio, &c.StealRatio} {
+		*share = min(notNegative(*share), 1)
+	}
+}
+
+// Ordered reports whether percentiles can be those of a distribution; nil can.
+func (p *Percentiles) Ordered() bool {
+	if p == nil {
+		return true
+	}
+	p95 := cmp.Or(p.P95, p.P90) // runs of before have none
+	list := []float64{0, p.Min, p.P50, p.P90, p95, p.P99, p.P999, p.Max}
+	return slices.IsSorted(list) && !slices.ContainsFunc(list, math.IsNaN)
+}
+
+// Clamp limits what a router tells of a trial.
+func (w *RouterWatch) Clamp() {
+	w.Gaps, w.Cores = clipAll(w.Gaps, maxGaps, maxGapText), w.Cores[:min(len(w.Cores), maxSeries)]
+}
+
+// ClampSeries keeps the series of a host that lie within a trial of so many seconds.
+func ClampSeries(all []Series, seconds float64) []Series {
+	kept := slices.DeleteFunc(all[:min(len(all), maxSeries)], func(s Series) bool {
+		return len(s.Metric) > maxTextLength || !(s.StepSeconds > 0.01 && s.StepSeconds <= seconds) ||
+			!(s.StartSeconds >= 0 && s.StartSeconds <= seconds)
+	})
+	for i := range kept {
+		s := &kept[i]
+		s.Values = s.Values[:min(len(s.Values), maxValues, int(seconds/s.StepSeconds)+1)]
+	}
+	return kept
+}
+
+func clipAll(texts []string, lines, length int) []string {
+	texts = texts[:min(len(texts), lines)]
+	for i, text := range texts {
+		texts[i] = text[:min(len(text), length)]
+	}
+	return texts
+}
+
+// notNegative is the number, or 0 if it is none that can be.
+func notNegative(f float64) float64 {
+	if !(f >= 0) || math.IsInf(f, 0) { // NaN too
+		return 0
+	}
+	return f
+}

@@ -1,0 +1,43 @@
+package model
+
+import (
+	"math"
+	"strings"
+	"testing"
+)
+
+// TestClampObservation: another host's observation keeps what can be, of the trial's flows.
+func TestClampObservation(t *testing.T) {
+	long := strings.Repeat("x", maxTextLength+1)
+	o := Observation{Mode: "all", Why: long, IdleS: math.Inf(1), Unread: make([]string, 1000),
+		Counters: []Counter{{Name: "Udp.InErrors", Whole: 3, Measure: 9, IdleHz: math.NaN()}, {Name: long}, {}},
+		Drops:    &Drops{Flows: []FlowDrops{{Flow: "up", Streams: make([]Marks, 1)}, {Flow: "up", Streams: make([]Marks, 2)}, {Flow: "other"}}}}
+	o.Clamp([]Flow{{Name: "up", Streams: 1}})
+	if o.Mode != DropsOff || len(o.Why) != maxTextLength || o.IdleS != 0 || len(o.Unread) != maxUnread || len(o.Drops.Flows) != 1 {
+		t.Errorf("what stays: %+v", o)
+	}
+	if len(o.Counters) != 1 || o.Counters[0].Measure != 3 || o.Counters[0].IdleHz != 0 {
+		t.Errorf("counters %+v", o.Counters)
+	}
+	o.Drops = &Drops{Sites: []Site{{Reason: long}}}
+	if o.Clamp(nil); o.Drops != nil {
+		t.Errorf("drops %+v", o.Drops)
+	}
+}
+
+func TestClampSeries(t *testing.T) {
+	var all []Series
+	for range 10_000 {
+		all = append(all, Series{Metric: "x", StepSeconds: 1, Values: make([]float64, 100)}, Series{Metric: "y", StepSeconds: -1, Values: []float64{1}})
+	}
+	n := 0
+	for _, s := range ClampSeries(all, 15) {
+		n += len(s.Values)
+		if !(s.StepSeconds > 0) {
+			t.Fatalf("%+v", s)
+		}
+	}
+	if n == 0 || n > maxSeries*16 {
+		t.Errorf("%d values stay", n)
+	}
+}

@@ -1,0 +1,160 @@
+package counters
+
+import (
+	"fmt"
+	"maps"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+)
+
+// What an OpenWrt router of the 5.15 series writes: a DSA switch with its trunk
+// eth0, and fewer columns than this kernel's.
+const devRouter = `Inter-|   Receive                                                |  Transmit
+ face |bytes    packets errs drop fifo frame compressed multicast|bytes    packets errs drop fifo colls carrier compressed
+    lo:  108544    1256    0    0    0     0          0         0   108544    1256    0    0    0     0       0          0
+  eth0:4294967295 4294967290    0    7    0     0          0         0 5000  600    0    0    0     0       0          0
+  lan1:    9000     100    0    0    0     0          0         0     3000      30    0    2    0     0       0          0
+  wan: 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16
+br-lan.7:       0       0    0    0    0     0          0         0        0       0    0    0    0     0       0          0
+`
+
+func TestParseDev(t *testing.T) {
+	for _, c := range []struct {
+		name, text string
+		want       map[string][]uint64
+		fault      string
+	}{
+		{"router", devRouter, map[string][]uint64{
+			"lo":       {108544, 1256, 0, 0, 0, 0, 0, 0, 108544, 1256, 0, 0, 0, 0, 0, 0},
+			"eth0":     {4294967295, 4294967290, 0, 7, 0, 0, 0, 0, 5000, 600, 0, 0, 0, 0, 0, 0}, // no blank after the colon
+			"lan1":     {9000, 100, 0, 0, 0, 0, 0, 0, 3000, 30, 0, 2, 0, 0, 0, 0},
+			"wan":      {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16},
+			"br-lan.7": {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0},
+		}, ""},
+		{"an alias", "eth0:1: 1 2\n", map[string][]uint64{"eth0:1": {1, 2}}, ""},
+		{"nothing", "", map[string][]uint64{}, ""},
+		{"a line cut short", " eth0: 1 2 3", map[string][]uint64{"eth0": {1, 2, 3}}, ""},
+		{"no name", ": 1 2\n eth1: 3\n", map[string][]uint64{"eth1": {3}}, "names no interface"},
+		{"no colon", "sh: not found\nhello\n", map[string][]uint64{}, `"not" is not a number`},
+		{"not a number", " eth0: 1 x 3\n eth1: 4\n", map[string][]uint64{"eth1": {4}}, `eth0: "x" is not a number`},
+		{"a name too long", strings.Repeat("e", 16) + ": 1\n", map[string][]uint64{}, "names no interface"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			got := map[string][]uint64{}
+			err := parseDev([]byte(c.text), func(name []byte, values []uint64) { got[string(name)] = values })
+			check(t, c.text, got, c.want, err, c.fault)
+		})
+	}
+}
+
+func routerTexts(forwarded, nets uint32) map[string][]byte {
+	return map[string][]byte{
+		"/proc/net/snmp": fmt.Appendf(nil, "Ip: Forwarding DefaultTTL InReceives ForwDatagrams\nIp: 1 64 %d %d\nUdp: InErrors\nUdp: 4294967295\n",
+			uint64(forwarded)+10, forwarded),
+		"/proc/net/netstat":           []byte("TcpExt: IPReversePathFilter Other\nTcpExt: 3 4\n"),
+		"/proc/net/softnet_stat":      []byte(softnetLine(nets, nets, 1) + softnetLine(5, 0xffffffff, 0)),
+		"/proc/net/dev":               []byte(devRouter),
+		"/proc/net/stat/nf_conntrack": []byte(conntrackStat),
+	}
+}
+
+// mips is a router with a word of 32 bits.
+var mips = Machine{32, map[string]bool{"eth0": true, "lan1": true, "wan": true}}
+
+// shown is what moved from one reading of a router to the next.
+func shown(t *testing.T, m Machine, from, to map[string][]byte) (moved map[string]uint64, reset []string) {
+	t.Helper()
+	at := time.Unix(1000, 0)
+	a, b := m.Parse(at, from), m.Parse(at.Add(time.Second), to)
+	if all := slices.Concat(a.Unread, b.Unread); len(all) > 0 {
+		t.Errorf("unread: %q", all)
+	}
+	moved = map[string]uint64{}
+	for _, c := range Diff(Snapshot{}, a, Snapshot{}, b, 0) {
+		if c.Reset {
+			reset = append(reset, c.Name)
+		} else if c.Whole > 0 {
+			moved[c.Name] = c.Whole
+		}
+	}
+	return moved, reset
+}
+
+func TestParseAnotherMachinesFiles(t *testing.T) {
+	before, after := routerTexts(1000, 0xfffffffe), routerTexts(3500, 2)
+	after["/proc/net/snmp"] = []byte(strings.ReplaceAll(string(after["/proc/net/snmp"]), "4294967295", "4")) // Udp.InErrors wraps at 32 bits
+	after["/proc/net/dev"] = []byte(strings.NewReplacer("4294967295 4294967290", "0 10", "30    0    2", "30    0    6").Replace(devRouter))
+	after["/proc/net/stat/nf_conntrack"] = []byte(strings.Replace(conntrackStat, "00000003", "00000009", 1))
+	moved, reset := shown(t, mips, before, after)
+	want := map[string]uint64{
+		"Ip.InReceives": 2500, "Ip.ForwDatagrams": 2500, "Udp.InErrors": 5, "softnet.dropped": 4,
+		"dev.eth0.rx_packets": 16, "dev.lan1.tx_dropped": 4, "conntrack.drop": 6,
+	}
+	if !maps.Equal(moved, want) || reset != nil {
+		t.Errorf("moved %v, reset %v\nwant  %v", moved, reset, want)
+	}
+
+	// On a machine of 64 bits the same is a counter made anew.
+	wide := Machine{64, mips.Hardware}
+	moved, reset = shown(t, wide, before, after)
+	if _, there := moved["Udp.InErrors"]; there || !slices.Equal(reset, []string{"Udp.InErrors", "dev.eth0.rx_packets"}) {
+		t.Errorf("64 bits: moved %v, reset %v", moved, reset)
+	}
+
+	s := wide.Parse(time.Unix(1, 0), before)
+	if s.Settling("eth0") == 0 || s.Settling("br-lan.7") != 0 || s.Settling("lo") != 0 {
+		t.Error("what has a device behind it is not told from what has none")
+	}
+	if !reflect.DeepEqual(mips.Parse(time.Unix(1, 0), nil).Unread, []string(nil)) {
+		t.Error("files that are not there are faults")
+	}
+	if got := mips.Parse(time.Unix(1, 0), map[string][]byte{"/proc/net/softnet_stat": []byte("cat: no\n")}).Unread; len(got) != 1 || !strings.HasPrefix(got[0], "softnet_stat: ") {
+		t.Errorf("unread %q", got)
+	}
+}
+
+func TestInterfacesThatComeAndGo(t *testing.T) {
+	at := time.Unix(1000, 0)
+	one := map[string][]byte{"/proc/net/dev": []byte("eth0: 1 100 0 0 0 0 0 0 1 100 0 0 0 0 0 0\n")}
+	two := map[string][]byte{"/proc/net/dev": []byte("ppp0: 1 7 0 0 0 0 0 0 1 9 0 0 0 0 0 0\neth0: 1 150 0 0 0 0 0 0 1 100 0 0 0 0 0 0\n")}
+	byName := map[string]bool{}
+	for _, c := range Diff(Snapshot{}, Machine{}.Parse(at, one), Snapshot{}, Machine{}.Parse(at, two), 0) {
+		byName[c.Name] = c.Reset
+		if c.Name == "dev.eth0.rx_packets" && c.Whole != 50 {
+			t.Errorf("%+v: the line moved, not the interface", c)
+		}
+	}
+	if !byName["dev.ppp0.rx_packets"] || byName["dev.eth0.rx_packets"] {
+		t.Errorf("%v: want what was there at one end only as reset", byName)
+	}
+}
+
+func FuzzDev(f *testing.F) {
+	f.Add(devRouter)
+	f.Add("eth0:1: 1 2\n")
+	f.Fuzz(func(t *testing.T, text string) {
+		lines := 0
+		fault := parseDev([]byte(text), func(name []byte, values []uint64) {
+			lines++
+			if len(name) == 0 || len(name) > maxDevName || len(values) == 0 || len(values) > maxDevColumns {
+				t.Errorf("%q has %d values", name, len(values))
+			}
+		})
+		if lines > strings.Count(text, "\n")+1 || fault != nil && strings.Contains(fault.Error(), "\n") {
+			t.Errorf("%d lines, fault %v", lines, fault)
+		}
+		texts := map[string][]byte{}
+		for _, path := range RouterFiles() {
+			texts[path] = []byte(text)
+		}
+		s := mips.Parse(time.Unix(1, 0), texts)
+		for _, c := range Diff(Snapshot{}, s, Snapshot{}, s, 0) {
+			if c.Whole != 0 {
+				t.Errorf("%+v moved between twice the same", c)
+			}
+		}
+	})
+}

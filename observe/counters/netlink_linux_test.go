@@ -1,0 +1,403 @@
+package counters
+
+import (
+	"bytes"
+	"encoding/binary"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+
+	"pelt/model"
+)
+
+// attr writes a netlink attribute; join nests several.
+func attr(kind uint16, value []byte) []byte {
+	b := binary.NativeEndian.AppendUint16(nil, uint16(4+len(value)))
+	b = append(binary.NativeEndian.AppendUint16(b, kind), value...)
+	return append(b, make([]byte, -len(b)&3)...)
+}
+
+func join(parts ...[]byte) []byte { return bytes.Join(parts, nil) }
+
+func str(s string) []byte { return append([]byte(s), 0) }
+
+func u32(v ...uint32) (b []byte) {
+	for _, n := range v {
+		b = binary.NativeEndian.AppendUint32(b, n)
+	}
+	return b
+}
+
+func be32(v uint32) []byte { return binary.BigEndian.AppendUint32(nil, v) }
+func be64(v uint64) []byte { return binary.BigEndian.AppendUint64(nil, v) }
+
+// linkMessage writes an RTM_NEWLINK with so many statistics, each its index.
+func linkMessage(fields int) []byte {
+	var stats []byte
+	for i := range fields {
+		stats = binary.NativeEndian.AppendUint64(stats, uint64(i))
+	}
+	const nested = 0x8000
+	return join(u32(0, 7, 1, 0),
+		attr(3, str("eth0.100")), attr(4, u32(1500)), attr(13, u32(1000)), attr(1, []byte{2, 0, 0, 0, 0, 1}),
+		attr(18|nested, attr(1, str("vlan"))), attr(23, stats),
+		attr(43|nested, join(attr(2, []byte{1}), attr(4, u32(17)))))
+}
+
+func TestParseLink(t *testing.T) {
+	for _, fields := range []int{23, 24, 25, 27} { // of Linux 4.5, 4.6, 5.19, and one to come
+		l, err := decodeLink(linkMessage(fields))
+		if err != nil || l.index != 7 || l.name != "eth0.100" || l.kind != "vlan" || !l.up || l.loopback || l.mtu != 1500 || l.txQueue != 1000 || l.xdp != "native 17" {
+			t.Fatalf("%d fields: %+v", fields, l)
+		}
+		s := Snapshot{links: map[int]link{7: l}}
+		newCache(longBits).readLink(&s, l)
+		got := map[string]uint64{}
+		for _, r := range s.readings {
+			got[r.name] = r.value
+		}
+		want := map[string]uint64{"rx_packets": 0, "tx_packets": 1, "rx_errors": 4, "rx_dropped": 6, "tx_dropped": 7, "rx_fifo_errors": 14,
+			"rx_missed_errors": 15, "rx_nohandler": 23, "rx_otherhost_dropped": 24}
+		for name, v := range want {
+			n, there := got["dev.eth0.100."+name]
+			if there != (int(v) < fields) || there && n != v {
+				t.Errorf("%d fields: %s is %d (%v), want %d", fields, name, n, there, v)
+			}
+		}
+	}
+	if _, err := decodeLink(u32(0, 7, 1, 0)); err == nil {
+		t.Error("a link without a name was taken")
+	}
+}
+
+// qdiscMessage writes an RTM_NEWQDISC.
+func qdiscMessage(link, handle, parent uint32, kind string, options []byte, qlen, drops, requeues, overlimits uint32) []byte {
+	return join(u32(0, link, handle, parent, 0), attr(1, str(kind)), attr(2, options),
+		attr(7, join(attr(1, make([]byte, 12)), attr(3, u32(qlen, 99, drops, requeues, overlimits)))))
+}
+
+func TestParseQdisc(t *testing.T) {
+	tbf := attr(1, join(make([]byte, 24), u32(3000, 0, 0)))
+	for _, c := range []struct {
+		name string
+		b    []byte
+		want qdisc
+	}{
+		{"tbf", qdiscMessage(7, 0x10000, rootHandle, "tbf", tbf, 1, 2, 3, 4),
+			qdisc{link: 7, handle: 0x10000, parent: rootHandle, kind: "tbf", queued: 1, drops: 2, requeues: 3, overlimits: 4}},
+		{"tbf with a rate", qdiscMessage(7, 0x10000, rootHandle, "tbf", attr(1, join(u32(0, 0, 6250000), make([]byte, 12), u32(3000, 0, 0))), 0, 0, 0, 0),
+			qdisc{link: 7, handle: 0x10000, parent: rootHandle, kind: "tbf", rate: 6250000}},
+		{"tbf above 34 Gbit/s", qdiscMessage(7, 0x10000, rootHandle, "tbf",
+			join(attr(1, join(u32(0, 0, 0xffffffff), make([]byte, 12), u32(3000, 0, 0))), attr(4, u32(5_000_000_000&0xffffffff, 5_000_000_000>>32))), 0, 0, 0, 0),
+			qdisc{link: 7, handle: 0x10000, parent: rootHandle, kind: "tbf", rate: 5e9}},
+		{"netem with a rate", qdiscMessage(7, 0, rootHandle, "netem", join(u32(0, 1000, 0, 0, 0, 0), attr(6, u32(125000, 0, 0, 0))), 0, 0, 0, 0),
+			qdisc{link: 7, parent: rootHandle, kind: "netem", limitPackets: 1000, rate: 125000}},
+		{"cake", qdiscMessage(7, 0, rootHandle, "cake", attr(2, u32(125000, 0)), 0, 0, 0, 0),
+			qdisc{link: 7, parent: rootHandle, kind: "cake", rate: 125000}},
+		{"pfifo", qdiscMessage(7, 0x80010000, 0x10001, "pfifo", u32(100), 0, 5, 0, 0),
+			qdisc{link: 7, handle: 0x80010000, parent: 0x10001, kind: "pfifo", drops: 5, limitPackets: 100}},
+		{"fq_codel", qdiscMessage(7, 0, rootHandle, "fq_codel", join(attr(1, u32(5000)), attr(2, u32(10240))), 0, 0, 0, 0),
+			qdisc{link: 7, parent: rootHandle, kind: "fq_codel", limitPackets: 10240}},
+		{"fq", qdiscMessage(7, 0, rootHandle, "fq", join(attr(1, u32(10000)), attr(2, u32(100))), 0, 0, 0, 0),
+			qdisc{link: 7, parent: rootHandle, kind: "fq", limitPackets: 10000, limitFlow: 100}},
+		{"netem", qdiscMessage(7, 0, rootHandle, "netem", u32(5000, 1000), 0, 0, 0, 0),
+			qdisc{link: 7, parent: rootHandle, kind: "netem", limitPackets: 1000}},
+		{"clsact, without parameters", qdiscMessage(7, 0xffff0000, ingressHandle, "clsact", nil, 0, 8, 0, 0),
+			qdisc{link: 7, handle: 0xffff0000, parent: ingressHandle, kind: "clsact", drops: 8}},
+	} {
+		got, err := decodeQdisc(c.b)
+		if err != nil || got != c.want {
+			t.Errorf("%s: got %+v, %v; want %+v", c.name, got, err, c.want)
+		}
+	}
+	if q := (qdisc{kind: "tbf", handle: 0x80010000}); q.name() != "tbf.8001:" {
+		t.Errorf("named %s", q.name())
+	}
+}
+
+func TestQueues(t *testing.T) {
+	at := func(queues ...qdisc) (s Snapshot) {
+		s.links = map[int]link{7: {index: 7, name: "eth0"}}
+		for _, q := range queues {
+			newCache(longBits).readQdisc(&s, q)
+		}
+		return s
+	}
+	tbf := qdisc{link: 7, handle: 0x10000, parent: rootHandle, kind: "tbf", rate: 125000}
+	full, other := tbf, tbf
+	full.queued, other.queued, other.handle = 9, 5, 0x20000
+	want := model.Queue{Interface: "eth0", Kind: "tbf", Handle: "1:", RateBPS: 1e6, QueuedPackets: 9}
+	if got := Queues(at(full), at(tbf)); len(got) != 1 || got[0] != want {
+		t.Errorf("got %+v, want %+v", got, want)
+	}
+	if got := Queues(at(other), at(tbf)); len(got) != 1 || got[0].QueuedPackets != 0 {
+		t.Errorf("got %+v, want none queued: the queue was made anew", got)
+	}
+	if got := Queues(Snapshot{}, at(qdisc{link: 7, handle: 0xffff0000, parent: ingressHandle, kind: "clsact"}, qdisc{link: 7, parent: rootHandle, kind: "noqueue"})); got != nil {
+		t.Errorf("got %+v, want no queue: one is at the input, the other is none", got)
+	}
+}
+
+func TestQdiscsAreCountedOnce(t *testing.T) {
+	root := func(kind string, handle, drops uint32) qdisc {
+		return qdisc{link: 7, kind: kind, handle: handle, parent: rootHandle, drops: drops}
+	}
+	child := func(parent, drops uint32) qdisc {
+		return qdisc{link: 7, kind: "pfifo", handle: 0x20000, parent: parent, drops: drops}
+	}
+	for _, c := range []struct {
+		name string
+		all  []qdisc
+		want []uint32
+	}{
+		{"mq sums its children up", []qdisc{root("mq", 0, 30), child(1, 10), child(2, 20)}, []uint32{30}},
+		{"one that does not", []qdisc{root("taprio", 0x10000, 0), child(0x10001, 10), child(0x10002, 20)}, []uint32{30}},
+		{"tbf counts what its child refuses", []qdisc{root("tbf", 0x10000, 10), child(0x10001, 10)}, []uint32{10}},
+		{"sums wrap", []qdisc{root("taprio", 0x10000, 0), child(0x10001, 0xffffffff), child(0x10002, 3)}, []uint32{2}},
+		{"another device's", []qdisc{root("tbf", 0x10000, 1), {link: 8, parent: 0x10001, drops: 5}}, []uint32{1}},
+		{"ingress beside the root", []qdisc{root("tbf", 0x10000, 1), {link: 7, kind: "clsact", handle: 0xffff0000, parent: ingressHandle, drops: 5}}, []uint32{1, 5}},
+	} {
+		var got []uint32
+		for _, q := range tops(c.all) {
+			got = append(got, q.drops)
+		}
+		if !slices.Equal(got, c.want) {
+			t.Errorf("%s: %v, want %v", c.name, got, c.want)
+		}
+	}
+}
+
+// Expressions of a rule.
+func expression(name string, data ...[]byte) []byte {
+	return attr(1, join(attr(1, str(name)), attr(2, join(data...))))
+}
+
+func counterExpression(packets uint64) []byte {
+	return expression("counter", attr(1, be64(packets*100)), attr(2, be64(packets)))
+}
+
+func verdictExpression(code int32, chain string) []byte {
+	verdict := attr(1, be32(uint32(code)))
+	if chain != "" {
+		verdict = join(verdict, attr(2, str(chain)))
+	}
+	return expression("immediate", attr(1, be32(0)), attr(2, attr(2, verdict)))
+}
+
+func ruleMessage(family uint8, chain string, handle uint64, expressions ...[]byte) []byte {
+	return join([]byte{family, 0, 0, 0}, attr(1, str("filter")), attr(2, str(chain)), attr(3, be64(handle)), attr(4, join(expressions...)))
+}
+
+func TestParseRule(t *testing.T) {
+	drop, accept := verdictExpression(0, ""), verdictExpression(1, "")
+	match := expression("cmp", attr(1, be32(1)))
+	number := expression("immediate", attr(1, be32(1)), attr(2, attr(1, be32(0)))) // into a register that is no verdict
+	for _, c := range []struct {
+		name        string
+		expressions [][]byte
+		loses       bool
+		targets     []string
+	}{
+		{"counter drop", [][]byte{match, counterExpression(5), drop}, true, nil},
+		{"counter reject", [][]byte{match, counterExpression(5), expression("reject", attr(1, be32(0)))}, true, nil},
+		{"counter log drop", [][]byte{counterExpression(5), expression("log"), drop}, true, nil},
+		{"iptables-nft's REJECT", [][]byte{counterExpression(5), expression("target", attr(1, str("REJECT")))}, true, nil},
+		{"iptables-nft's LOG", [][]byte{counterExpression(5), expression("target", attr(1, str("LOG")))}, false, nil},
+		{"drop with an errno", [][]byte{counterExpression(5), verdictExpression(13<<16, "")}, true, nil},
+		{"counter accept", [][]byte{counterExpression(5), accept}, false, nil},
+		{"drop without a counter", [][]byte{match, drop}, false, nil},
+		{"counter before the match", [][]byte{counterExpression(5), match, drop}, false, nil},
+		{"counter, limit, drop", [][]byte{counterExpression(5), expression("limit"), drop}, false, nil},
+		{"counter and a number", [][]byte{counterExpression(5), number}, false, nil},
+		{"jump", [][]byte{match, counterExpression(5), verdictExpression(-3, "user")}, false, []string{"user"}},
+		{"goto", [][]byte{verdictExpression(-4, "user")}, false, []string{"user"}},
+		{"return", [][]byte{counterExpression(5), verdictExpression(-5, "")}, false, nil},
+		{"nothing", nil, false, nil},
+	} {
+		r, err := decodeRule(ruleMessage(1, "input", 9, c.expressions...))
+		if err != nil || r.loses != c.loses || !slices.Equal(r.targets, c.targets) || r.chainKey != (chainKey{1, "filter", "input"}) || r.handle != 9 {
+			t.Errorf("%s: %+v, want loses %v, jumps to %v", c.name, r, c.loses, c.targets)
+		}
+		if c.loses && r.packets != 5 {
+			t.Errorf("%s: %d packets, want 5", c.name, r.packets)
+		}
+	}
+}
+
+func chainMessage(family uint8, name string, parts ...[]byte) []byte {
+	return join([]byte{family, 0, 0, 0}, attr(1, str("filter")), attr(3, str(name)), join(parts...))
+}
+
+func TestParseChain(t *testing.T) {
+	hooked := func(n uint32) []byte { return attr(4, join(attr(1, be32(n)), attr(2, be32(0)))) }
+	policy := join(attr(5, be32(0)), attr(8, join(attr(1, be64(10)), attr(2, be64(3)))))
+	for _, c := range []struct {
+		b    []byte
+		want chain
+	}{
+		{chainMessage(1, "in", hooked(1), policy), chain{chainKey{1, "filter", "in"}, "input", true, true, 3}},
+		{chainMessage(2, "OUTPUT", hooked(3), attr(5, be32(1))), chain{chainKey{2, "filter", "OUTPUT"}, "output", false, false, 0}},
+		{chainMessage(5, "x", hooked(1)), chain{chainKey{5, "filter", "x"}, "egress", false, false, 0}},
+		{chainMessage(3, "x", hooked(1)), chain{chainKey{3, "filter", "x"}, "output", false, false, 0}},
+		{chainMessage(7, "x", hooked(77)), chain{chainKey{7, "filter", "x"}, "", false, false, 0}},
+		{chainMessage(10, "user"), chain{chainKey{10, "filter", "user"}, "", false, false, 0}},
+	} {
+		if got, err := decodeChain(c.b); err != nil || got != c.want {
+			t.Errorf("got %+v, %v; want %+v", got, err, c.want)
+		}
+	}
+}
+
+func TestRuleNames(t *testing.T) {
+	key := func(name string) chainKey { return chainKey{1, "filter", name} }
+	chains := []chain{{chainKey: key("input"), hook: "input"}, {chainKey: key("OUT"), hook: "output"}, {chainKey: key("alone")}}
+	rules := []rule{
+		{chainKey: key("input"), targets: []string{"a", "both"}}, {chainKey: key("a"), targets: []string{"b"}},
+		{chainKey: key("b"), targets: []string{"a"}}, // the kernel refuses loops; whoever answers in its place may not
+		{chainKey: key("OUT"), targets: []string{"both"}},
+	}
+	got := hooks(chains, rules)
+	want := map[chainKey]string{key("input"): "input", key("OUT"): "output", key("a"): "input", key("b"): "input", key("both"): ""}
+	if !reflect.DeepEqual(got, want) {
+		t.Errorf("hooks %v, want %v", got, want)
+	}
+	for _, c := range []struct {
+		key        chainKey
+		hook, want string
+	}{
+		{key("input"), "input", "nft.inet.filter.input.5.packets"},
+		{key("OUT"), "output", "nft.inet.filter.OUT.output.5.packets"},
+		{key("my.chain"), "", "nft.inet.filter.my_chain.5.packets"},
+		{key("output"), "input", "nft.inet.filter.named_output.input.5.packets"},
+		{chainKey{2, "input", "x"}, "forward", "nft.ip.named_input.x.forward.5.packets"},
+		{chainKey{99, "t", "x"}, "", "nft.family99.t.x.5.packets"},
+	} {
+		if got := ruleName(c.key, c.hook, "5"); got != c.want {
+			t.Errorf("%v at %s is %s, want %s", c.key, c.hook, got, c.want)
+		}
+	}
+}
+
+func TestDriverNames(t *testing.T) {
+	for _, c := range []struct {
+		driver, names, want string
+	}{
+		{"virtio_net", "rx_packets rx_drops rx0_packets rx0_drops rx0_xdp_drops rx_xdp_drops tx_xdp_tx_drops tx0_xdp_tx_drops rx0_kicks", "rx_drops rx_xdp_drops tx_xdp_tx_drops"},
+		{"virtio_net before totals", "rx_queue_0_packets rx_queue_0_drops rx_queue_1_drops rx_queue_0_xdp_drops", "rx_queue_0_drops rx_queue_1_drops rx_queue_0_xdp_drops"},
+		{"veth", "peer_ifindex rx_queue_0_xdp_packets rx_queue_0_xdp_drops rx_queue_0_xdp_redirect rx_queue_0_drops rx_queue_0_xdp_tx_errors",
+			"rx_queue_0_xdp_drops rx_queue_0_drops rx_queue_0_xdp_tx_errors"},
+		{"ixgbe", "rx_missed_errors rx_no_dma_resources rx_csum_offload_errors alloc_rx_page_failed alloc_rx_buff_failed fcoe_noddp rx_queue_0_packets rx_no_buffer_count",
+			"rx_missed_errors rx_no_dma_resources alloc_rx_page_failed alloc_rx_buff_failed rx_no_buffer_count"},
+		{"i40e", "port.rx_dropped port.tx_dropped_link_down rx_dropped veb.rx_discards port.rx_bytes", "port.rx_dropped port.tx_dropped_link_down rx_dropped veb.rx_discards"},
+		{"mlx5", "rx_out_of_buffer rx_discards_phy rx_xdp_drop rx_vport_unicast_packets rx_steer_missed_packets tx_pause_ctrl_phy rx0_xdp_drop ch0_poll",
+			"rx_out_of_buffer rx_discards_phy rx_xdp_drop rx_steer_missed_packets"},
+		{"bnxt", "[0]: rx_discards [1]: rx_discards [0]: rx_ucast_packets", "[0]: rx_discards|[1]: rx_discards"},
+		{"ena", "rx_overruns queue_0_rx_refil_partial queue_0_rx_page_alloc_fail tx_drops rx_drops", "rx_overruns queue_0_rx_page_alloc_fail tx_drops rx_drops"},
+		{"sfc", "rx_nodesc_drops rx_overflow rx_filter_drops rx_pause", "rx_nodesc_drops rx_overflow"},
+		{"none", "", ""},
+	} {
+		names := strings.Fields(c.names)
+		want := strings.Fields(c.want)
+		if c.driver == "bnxt" {
+			names, want = []string{"[0]: rx_discards", "[1]: rx_discards", "[0]: rx_ucast_packets"}, strings.Split(c.want, "|")
+		}
+		if got := driverLosses(names); !slices.Equal(got, want) {
+			t.Errorf("%s:\ngot  %q\nwant %q", c.driver, got, want)
+		}
+	}
+}
+
+func FuzzLink(f *testing.F) {
+	f.Add(linkMessage(25))
+	f.Fuzz(func(t *testing.T, b []byte) {
+		l, err := decodeLink(b)
+		if err == nil && (l.name == "" || l.index <= 0 || len(l.stats) > len(linkCounters)) {
+			t.Errorf("took %+v", l)
+		}
+		s := Snapshot{links: map[int]link{l.index: l}}
+		newCache(longBits).readLink(&s, l)
+	})
+}
+
+func FuzzQdisc(f *testing.F) {
+	f.Add(qdiscMessage(7, 0x10000, rootHandle, "tbf", attr(1, make([]byte, 36)), 1, 2, 3, 4))
+	f.Add(qdiscMessage(7, 0, rootHandle, "fq_codel", attr(2, u32(10240)), 0, 0, 0, 0))
+	f.Fuzz(func(t *testing.T, b []byte) {
+		q, err := decodeQdisc(b)
+		if err != nil {
+			return
+		}
+		s := Snapshot{links: map[int]link{q.link: {index: q.link, name: "eth0"}}}
+		for _, q := range tops([]qdisc{q, q}) {
+			newCache(longBits).readQdisc(&s, q)
+		}
+	})
+}
+
+func FuzzRule(f *testing.F) {
+	f.Add(ruleMessage(1, "input", 9, counterExpression(5), verdictExpression(0, "")))
+	f.Add(chainMessage(1, "in", attr(4, attr(1, be32(1))), attr(5, be32(0))))
+	f.Fuzz(func(t *testing.T, b []byte) {
+		if r, err := decodeRule(b); err == nil && (r.chain == "" || r.table == "") {
+			t.Errorf("took %+v", r)
+		}
+		if c, err := decodeChain(b); err == nil && c.chain == "" {
+			t.Errorf("took %+v", c)
+		}
+	})
+}
+
+func FuzzConntrack(f *testing.F) {
+	f.Add(join([]byte{0, 0, 0, 1}, attr(10, be32(3)), attr(9, be32(2))))
+	f.Fuzz(func(t *testing.T, b []byte) {
+		var s Snapshot
+		newCache(longBits).readConntrack(&s, b)
+		for _, r := range s.readings {
+			if r.value > 1<<32-1 {
+				t.Errorf("%s is %d", r.name, r.value)
+			}
+		}
+	})
+}
+
+func FuzzDriverNames(f *testing.F) {
+	f.Add("rx_drops rx0_drops [0]: rx_discards")
+	f.Fuzz(func(t *testing.T, text string) {
+		names := strings.Split(text, " ")
+		if kept := driverLosses(names); len(kept) > len(names) {
+			t.Errorf("kept %q of %q", kept, names)
+		}
+		for _, name := range names {
+			if strings.ContainsAny(component(name), ". \n\x00") {
+				t.Errorf("%q became %q", name, component(name))
+			}
+		}
+	})
+}
+
+func TestKnobNames(t *testing.T) {
+	if got := sysctlPath(sysctlName("net.ipv4.conf.IF.rp_filter", "eth0.100")); got != "/proc/sys/net/ipv4/conf/eth0.100/rp_filter" {
+		t.Errorf("path %s", got)
+	}
+	for name, want := range map[string]bool{"eth0": true, "eth0.100": true, "": false, "..": false, "a/b": false, "sixteen-letters-": false, "a b": false} {
+		if got := validInterface(name); got != want {
+			t.Errorf("%q valid: %v, want %v", name, got, want)
+		}
+	}
+	for _, c := range []struct {
+		l              link
+		index, address string
+		want           bool
+	}{
+		{link{index: 7, address: "\x02\x00\x00\x00\x00\xfe"}, "7", "02:00:00:00:00:fe", true},
+		{link{index: 7, address: "\x02\x00\x00\x00\x00\xfe"}, "8", "02:00:00:00:00:fe", false},
+		{link{index: 7, address: "\x02\x00\x00\x00\x00\xfe"}, "7", "02:00:00:00:00:ff", false},
+		{link{index: 7, address: "\x02"}, "", "", false},
+		{link{index: 1, loopback: true, address: "\x00"}, "1", "00", false},
+	} {
+		if got := sameDevice(c.l, c.index, c.address); got != c.want {
+			t.Errorf("%+v and %s %s: %v", c.l, c.index, c.address, got)
+		}
+	}
+}

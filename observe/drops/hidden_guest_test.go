@@ -1,0 +1,5 @@
+//go:build guest
+
+package drops
+
+const hidden = 0 // see hidden_test.go

@@ -1,6 +1,0 @@
-//go:build !linux
-
-package observe
-
-// TCPSettings is for Linux: nil.
-func TCPSettings() map[string]string { return nil }

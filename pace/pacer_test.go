@@ -1,0 +1,289 @@
+package pace
+
+import (
+	"math"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"pelt/unit"
+)
+
+// anyNumber is a number of any magnitude. Rapid's ranges keep near their lower ends,
+// and its samples near the first: that is where the interesting ones stand.
+func anyNumber(t *rapid.T, label string, max int64) int64 {
+	scale := rapid.SampledFrom([]int64{1_000_003, 50_021, 1_000_000_007, 997, 40_000_003, 17, 1}).Draw(t, label+" scale")
+	times := rapid.SampledFrom([]int64{7, 3, 19, 1, 11, 2, 0}).Draw(t, label)
+	return min(times*scale+rapid.Int64Range(0, 20).Draw(t, label+" more"), max)
+}
+
+func drawRate(t *rapid.T) unit.Schedule {
+	rate := unit.Rate{}
+	switch rapid.IntRange(0, 2).Draw(t, "kind") {
+	case 0:
+		rate = unit.PacketRate(uint64(max(anyNumber(t, "pps", unit.MaxPacketsPerSecond), 1)))
+	case 1:
+		rate = unit.IntervalRate(time.Duration(max(anyNumber(t, "interval", 10_000_000_000), 1)))
+	default:
+		r, err := unit.ParseRate(rapid.SampledFrom([]string{"95mbit", "33.3kpps", "1/3mbit", "9999999bit", "1.5Mpps"}).Draw(t, "text"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		rate = r
+	}
+	s, _ := rate.Schedule(rapid.IntRange(16, 65507).Draw(t, "payload"))
+	return s
+}
+
+var lateness = []int64{0, 0, 10, 30_000, 5_000_000, 1_000_000_000}
+
+// However late and irregular a sender looks, no slot is used before it is due, none
+// is used twice, all but the last groups are whole, only what is too late is given
+// up, catching up takes at least half the planned time, and the account adds up.
+func TestPacerKeepsItsPromises(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		even := rapid.Bool().Draw(t, "even")
+		make := drawClock(t)
+		if even {
+			s := drawRate(t)
+			make = func() Clock { return Even(s) }
+		}
+		streams := rapid.SampledFrom([]int{3, 1, 8, 2}).Draw(t, "streams")
+		group := rapid.SampledFrom([]int{1, 7, 64, 2}).Draw(t, "group")
+		burst := rapid.SampledFrom([]int{0, 0, 64, 100}).Draw(t, "burst")
+		reference := make()
+		phase := min(anyNumber(t, "phase", 20_000_000_000), reference.Due(20_000))
+		pps := 1000e9 / float64(reference.Due(1000)+1)
+		slots := reference.Slots(phase)
+		var planned uint64
+		for i := range streams {
+			p := New(make(), Stream{i, streams, slots, pps / float64(streams), group, burst})
+			planned += p.Slots()
+			walk(t, &p, reference, uint64(i), phase)
+		}
+		if planned != slots {
+			t.Fatalf("streams plan %d, the flow %d", planned, slots)
+		}
+	})
+}
+
+func walk(t *rapid.T, p *Pacer, reference Clock, stream uint64, phase int64) {
+	due := func(slot uint64) int64 { return reference.Due(stream + slot*p.streams) }
+	var sent uint64
+	var now, planned int64
+	var times, plans []int64 // of groups: when they left, and the planned time before them
+	for range 60 {
+		at, ok := p.Next()
+		if !ok {
+			break
+		}
+		if n, _ := p.Take(at - 1); at > now && n != 0 {
+			t.Fatalf("sent before %d", at)
+		}
+		// A clock that draws its periods walks through all of them: later than the phase is long is not asked.
+		now = max(now, at) + min(rapid.SampledFrom(lateness).Draw(t, "late"), phase)
+		from, late, held := p.next, p.late, p.held
+		n, first := p.Take(now)
+		sent += n
+		gone := p.late + p.held - late - held
+		if first != from+gone || p.next != first+n {
+			t.Fatalf("from slot %d on, %d given up and %d sent from %d: the next is %d", from, gone, n, first, p.next)
+		}
+		if gone > 0 && now-due(first-1) < p.patience {
+			t.Fatalf("gave up a slot that was %d ns late of %d", now-due(first-1), p.patience)
+		}
+		if n == 0 {
+			continue
+		}
+		if last := due(p.next - 1); last > now || due(first) >= phase {
+			t.Fatalf("at %d sent slots due at %d to %d in a phase of %d", now, due(first), last, phase)
+		}
+		if p.burst > 0 && n > p.burst {
+			t.Fatalf("%d packets, burst %d", n, p.burst)
+		}
+		if n%p.group != 0 && p.next != p.slots {
+			t.Fatalf("%d packets do not fill groups of %d", n, p.group)
+		}
+		for i, at := range times {
+			if least := (planned-plans[i])/2 - CatchUpSlack - int64(len(times)-i); p.burst == 0 && now-at < least {
+				t.Fatalf("%d packets left in %d ns, planned for %d ns", len(times)-i, now-at, planned-plans[i])
+			}
+		}
+		times, plans = append(times, now), append(plans, planned)
+		if p.next < p.slots {
+			planned += p.groupDue(p.next) - p.groupDue(first)
+		}
+		if p.burst > 0 {
+			if again, _ := p.Take(now); again != 0 {
+				t.Fatalf("the same time gave packets twice")
+			}
+		}
+	}
+	p.Take(max(now, phase) + p.patience)
+	if sent+p.late+p.held != p.slots || p.next != p.slots {
+		t.Fatalf("sent %d + late %d + held %d != %d slots", sent, p.late, p.held, p.slots)
+	}
+}
+
+func TestPunctualSenderForfeitsNothing(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		c := drawClock(t)()
+		phase := min(100*ms, c.Due(20_000))
+		streams := rapid.SampledFrom([]int{3, 1, 8}).Draw(t, "streams")
+		for i := range streams {
+			p := New(Apart(c), Stream{Number: i, Streams: streams, Slots: c.Slots(phase), PPS: 1000, Burst: rapid.SampledFrom([]int{0, 64}).Draw(t, "burst")})
+			var sent uint64
+			for at, ok := p.Next(); ok; at, ok = p.Next() {
+				n, _ := p.Take(at)
+				sent += n
+			}
+			if late, held := p.GivenUp(); late+held > 0 && p.burst == 0 && p.patience > phase || sent+late+held != p.slots {
+				t.Fatalf("sent %d of %d, late %d, held %d", sent, p.slots, late, held)
+			}
+		}
+	})
+	for _, c := range []struct {
+		rate  unit.Rate
+		phase int64
+		want  uint64
+	}{
+		{unit.PacketRate(3), 1_000_000_000, 3},
+		{unit.PacketRate(150_000), 2_000_000_000, 300_000},
+		{unit.IntervalRate(5 * time.Millisecond), 1_000_000_001, 201},
+		{unit.PacketRate(333_333), 3_000_000_000, 999_999},
+	} {
+		s, _ := c.rate.Schedule(64)
+		p := New(Even(s), Stream{Slots: s.Count(c.phase), PPS: s.PPS()})
+		var sent uint64
+		for at, ok := p.Next(); ok; at, ok = p.Next() {
+			n, _ := p.Take(at)
+			sent += n
+		}
+		if late, held := p.GivenUp(); sent != c.want || late+held != 0 {
+			t.Errorf("%v for %d ns: sent %d, late %d, held %d; want %d", c.rate, c.phase, sent, late, held, c.want)
+		}
+	}
+}
+
+// A sender that stalls catches up at twice the rate, and gives up what is later than
+// the limit; above 100 kpps it sends the slots of 20 us a call.
+func TestStall(t *testing.T) {
+	for _, c := range []struct {
+		name        string
+		rate        string
+		burst       int
+		stall       int64
+		missed      uint64
+		caughtUp    int64 // ns after the stall
+		most, least uint64
+	}{
+		{"8 kpps, 5 ms", "8kpps", 0, 5 * ms, 0, 5 * ms, 1, 1},
+		{"100 kpps, 5 ms", "100kpps", 0, 5 * ms, 0, 5 * ms, 1, 1},
+		{"100 kpps, 15 ms", "100kpps", 0, 15 * ms, 501, 10 * ms, 1, 1},
+		{"1 Mpps, 5 ms", "1Mpps", 0, 5 * ms, 0, 5 * ms, 41, 1},
+		{"1 pps, 700 ms", "1pps", 0, 700 * ms, 0, 500 * ms, 1, 1},
+		{"burst of 20", "8kpps", 20, 5 * ms, 21, 0, 20, 1},
+		{"burst of 1", "8kpps", 1, 5 * ms, 40, 0, 1, 1},
+	} {
+		s := schedule(t, c.rate)
+		p := New(Even(s), Stream{Slots: s.Count(2000 * ms), PPS: s.PPS(), Burst: c.burst})
+		now, caughtUp, most := c.stall, int64(-1), uint64(0)
+		var sent uint64
+		for at, ok := p.Next(); ok; at, ok = p.Next() {
+			now = max(now, at)
+			if caughtUp < 0 && p.groupDue(p.next) >= now && now > c.stall {
+				caughtUp = now - c.stall
+			}
+			n, _ := p.Take(now)
+			sent, most = sent+n, max(most, n)
+		}
+		if late, held := p.GivenUp(); late != c.missed || held != 0 || sent+late != p.Slots() {
+			t.Errorf("%s: late %d, held %d, sent %d of %d; want %d late", c.name, late, held, sent, p.Slots(), c.missed)
+		}
+		gap := int64(1e9 / s.PPS())
+		if off := caughtUp - c.caughtUp; caughtUp >= 0 && (off < -gap-2*CatchUpSlack || off > 2*gap) && c.burst == 0 {
+			t.Errorf("%s: on time again after %d ns, want %d", c.name, caughtUp, c.caughtUp)
+		}
+		if most != c.most {
+			t.Errorf("%s: at most %d packets in one go, want %d", c.name, most, c.most)
+		}
+	}
+}
+
+// Slots that passed while the kernel made the sender wait are held, others late.
+func TestHeld(t *testing.T) {
+	// A queue lets 25 of 30 packets through: the sender waits for it, and also has little
+	// of its core. The queue alone loses slots; a sender that needs more time than there is
+	// loses them itself, queue or not.
+	for _, c := range []struct {
+		name       string
+		each       int64 // ns of a send
+		late, held uint64
+	}{{"held", 20_000, 0, 4700}, {"slow", 38_000, 4571, 129}} {
+		s := schedule(t, "30kpps")
+		p := New(Even(s), Stream{Slots: s.Count(1000 * ms), PPS: s.PPS()})
+		var sent uint64
+		now := int64(0)
+		for at, ok := p.Next(); ok && now < 1000*ms; at, ok = p.Next() {
+			now = max(now, at)
+			if n, _ := p.Take(now); n == 0 {
+				continue
+			}
+			sent++
+			now += c.each
+			if room := int64(sent) * 40_000; now < room {
+				p.Blocked(room - now)
+				now = room
+			}
+		}
+		if late, held := p.GivenUp(); late != c.late || held != c.held {
+			t.Errorf("%s: late %d, held %d; want %d and %d", c.name, late, held, c.late, c.held)
+		}
+	}
+
+	for _, c := range []struct {
+		name       string
+		blocked    int64
+		late, held uint64
+	}{{"stalled", 0, 48, 0}, {"held", 15 * ms, 0, 48}, {"mostly stalled", 5 * ms, 48, 0}, {"mostly held", 8 * ms, 0, 48}} {
+		s := schedule(t, "8kpps")
+		p := New(Even(s), Stream{Slots: 8000, PPS: s.PPS()})
+		p.Take(0)
+		p.Take(125_000)
+		p.Blocked(c.blocked)
+		p.Take(16*ms + 125_000)
+		if late, held := p.GivenUp(); late != c.late || held != c.held {
+			t.Errorf("%s: late %d, held %d; want %d and %d", c.name, late, held, c.late, c.held)
+		}
+	}
+}
+
+var taken uint64
+
+// BenchmarkPacer is what pacing a packet costs that leaves on time.
+func BenchmarkPacer(b *testing.B) {
+	mean, err := unit.ParseRate("1Mpps")
+	if err != nil {
+		b.Fatal(err)
+	}
+	s, _ := mean.Schedule(64)
+	for _, c := range []struct {
+		name  string
+		clock Clock
+	}{{"EvenGaps", Even(s)}, {"Poisson", Poisson(s, 1)}, {"Burst", Burst(s, 16)}, {"OnOff", OnOff(s, 10*ms, 10*ms)}} {
+		b.Run(c.name, func(b *testing.B) {
+			p := New(Apart(c.clock), Stream{Slots: math.MaxUint64, PPS: 1e6})
+			b.ReportAllocs()
+			for b.Loop() {
+				at, ok := p.Next()
+				if !ok {
+					b.Fatal("no slot is left")
+				}
+				n, _ := p.Take(at)
+				taken += n
+			}
+			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(max(p.next, 1)), "ns/packet")
+		})
+	}
+}

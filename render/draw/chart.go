@@ -1,0 +1,174 @@
+package draw
+
+import (
+	"cmp"
+	"math"
+	"slices"
+
+	"pelt/render/plain"
+	"pelt/view"
+)
+
+// Chart draws a chart at a width. A chart whose height is free is at least so high.
+func Chart(c view.Chart, width, height float64) Picture {
+	p := Picture{Width: max(width, 240), Height: max(height, 230), Title: plain.Text(c.Title), Note: c.Note}
+	if c.Hero {
+		p.Height = max(height, 300)
+	}
+	c = clean(c)
+	if (c.Kind == view.Heat || c.Kind == view.Interval) && len(c.Series) > 1 {
+		c.Series = c.Series[:1]
+	}
+	switch {
+	case Empty(c):
+		return Picture{Title: p.Title}
+	case c.Kind == view.Interval:
+		intervals(&p, c)
+	case c.Kind == view.Heat:
+		heat(&p, c)
+	case c.Kind == view.Stack:
+		bars(&p, c)
+	default:
+		lines(&p, c)
+	}
+	return p
+}
+
+// Empty reports whether a chart has nothing to show.
+func Empty(c view.Chart) bool {
+	for _, s := range clean(c).Series {
+		if len(s.Points) > 0 {
+			return false
+		}
+	}
+	return true
+}
+
+// clean copies a chart without points that have no place on it, and with names that
+// are safe to show.
+func clean(c view.Chart) view.Chart {
+	for _, a := range []*view.Axis{&c.X, &c.Y, &c.Z} {
+		a.Label = plain.Text(a.Label)
+		a.Categories = slices.Clone(a.Categories)
+		for i, name := range a.Categories {
+			a.Categories[i] = plain.Text(name)
+		}
+	}
+	category := func(v float64, a view.Axis) bool {
+		return v == math.Trunc(v) && v >= 0 && v < float64(len(a.Categories))
+	}
+	ofSeries := slices.Clone(c.Series)
+	for i, s := range ofSeries {
+		s.Name, s.Points = plain.Text(s.Name), nil
+		for _, q := range c.Series[i].Points {
+			keep := finite(q.X) && finite(q.Y)
+			switch c.Kind {
+			case view.Stack:
+				keep = category(q.X, c.X) && finite(q.Y)
+			case view.Interval:
+				keep = category(q.Y, c.Y) && finite(q.X)
+			case view.Heat:
+				keep = category(q.X, c.X) && category(q.Y, c.Y) && finite(q.Z)
+			}
+			if !keep {
+				continue
+			}
+			if !finite(q.Low) || !finite(q.High) {
+				q.Low, q.High = 0, 0
+			}
+			q.Name = plain.Text(q.Name)
+			s.Points = append(s.Points, q)
+		}
+		if c.Kind == view.Line {
+			slices.SortStableFunc(s.Points, func(a, b view.Point) int { return cmp.Compare(a.X, b.X) })
+		}
+		ofSeries[i] = s
+	}
+	c.Series = ofSeries
+	c.Marks = slices.DeleteFunc(slices.Clone(c.Marks), func(m view.Mark) bool { return !finite(m.At) })
+	return c
+}
+
+// inkOf is the ink of a series.
+func inkOf(s view.Series, i int) Ink { return toneInk(s.Tone, seriesInk(i)) }
+
+func toneInk(t view.Tone, plainInk Ink) Ink {
+	switch t {
+	case view.Good:
+		return Good
+	case view.Bad:
+		return Bad
+	case view.Muted:
+		return Soft
+	}
+	return plainInk
+}
+
+// entry is a name of a legend.
+type entry struct {
+	name string
+	ink  Ink
+}
+
+// legend names the series above a chart, and returns where the chart begins. One
+// series needs no name beside the title.
+func legend(p *Picture, entries []entry) float64 {
+	entries = slices.DeleteFunc(entries, func(e entry) bool { return e.name == "" })
+	if len(entries) < 2 {
+		return 4
+	}
+	x, y := 0.0, 10.0
+	for _, e := range entries {
+		e.name = fit(e.name, small, p.Width-30)
+		if w := textWidth(e.name, small) + 18; x > 0 && x+w > p.Width {
+			x, y = 0, y+18
+		}
+		p.box(x, y-6, 12, 8, 2, e.ink, 0, "")
+		p.print(x+17, y+2, label{text: e.name, size: small, ink: Text})
+		x += textWidth(e.name, small) + 34
+	}
+	return y + 16
+}
+
+// labelRoom is the width of the widest label of a scale, at most 0.4 of the picture's.
+func labelRoom(p *Picture, s scale) float64 {
+	w := 0.0
+	for _, t := range s.ticks {
+		w = max(w, textWidth(s.label(t), small))
+	}
+	return min(w, 0.4*p.Width)
+}
+
+// rulesY draws the grid lines of a scale that stands upright, with their labels.
+func rulesY(p *Picture, y scale, left, right float64) {
+	for _, t := range y.ticks {
+		at := math.Round(y.at(t)) + 0.5
+		p.line(Rule, 1, left, min(at, p.Height), right, min(at, p.Height))
+		p.print(left-8, at+4, label{text: y.label(t), size: small, ink: Soft, anchor: End})
+	}
+}
+
+// ticksX labels a scale that lies, where there is room; rules draws its grid lines.
+func ticksX(p *Picture, x scale, top, bottom float64, rules bool) {
+	free, last := math.Inf(-1), math.Inf(1) // where the label before ends, and the last one begins
+	if n := len(x.ticks); n > 1 {
+		half := textWidth(x.label(x.ticks[n-1]), small) / 2
+		last = clamp(x.at(x.ticks[n-1]), half, p.Width-half) - half
+	}
+	for i, t := range x.ticks {
+		at, text := min(math.Round(x.at(t))+0.5, p.Width-0.5), x.label(t)
+		if rules {
+			p.line(Rule, 1, at, top, at, bottom)
+		}
+		half := textWidth(text, small) / 2
+		middle := clamp(at, half, p.Width-half)
+		if !rules {
+			p.line(Soft, 1, at, bottom, at, bottom+4)
+		}
+		if i < len(x.ticks)-1 && (middle-half < free+8 || middle+half+8 > last) {
+			continue
+		}
+		p.print(middle, bottom+17, label{text: text, size: small, ink: Soft, anchor: Middle})
+		free = middle + half
+	}
+}

@@ -1,0 +1,133 @@
+package draw
+
+import (
+	"math"
+	"strings"
+
+	"pelt/view"
+)
+
+// mostCells is up to how many cells of a heat map have their figures in them.
+const mostCells = 60
+
+// The opacity of the least and of the greatest figure: words stay readable on both.
+const (
+	faint  = 0.07
+	strong = 0.5
+	full   = 0.95 // of the greatest where cells have no words
+)
+
+// shade is the opacity of a figure.
+func shade(v float64, a view.Axis, e extent, worded bool) float64 {
+	low, high := e.low, e.high
+	if a.Log && low > 0 {
+		v, low, high = math.Log(v), math.Log(low), math.Log(high)
+	}
+	share := 1.0
+	if high > low {
+		share = clamp((v-low)/(high-low), 0, 1)
+	}
+	if worded {
+		return faint + (strong-faint)*share
+	}
+	return faint + (full-faint)*share
+}
+
+// heat draws a map of shaded cells: the first series. Cells without a figure stay empty.
+func heat(p *Picture, c view.Chart) {
+	e, ink := noExtent(), inkOf(c.Series[0], 0)
+	for _, q := range c.Series[0].Points {
+		e.add(q.Z)
+	}
+	left := 0.0
+	for _, name := range c.Y.Categories {
+		left = max(left, textWidth(name, small))
+	}
+	left = min(left, 0.3*p.Width) + 12
+	columns, rows := len(c.X.Categories), len(c.Y.Categories)
+	worded := columns*rows <= mostCells
+	row := 40.0
+	if !worded {
+		row = max(5, min(26, 420/float64(rows)))
+	}
+	top := 38.0
+	column := (p.Width - left) / float64(columns)
+	p.Height = top + row*float64(rows) + 6
+	p.print(0, 12, label{text: fit(c.Y.Label, small, 0.45*p.Width), size: small, ink: Soft})
+	p.print(p.Width, 12, label{text: fit(c.X.Label, small, 0.45*p.Width), size: small, ink: Soft, anchor: End})
+	categories(p, c, left, top, column, row)
+	pad := min(1.5, 0.08*min(column, row))
+	for _, q := range c.Series[0].Points {
+		x, y := left+column*q.X, top+row*q.Y
+		p.box(x+pad, y+pad, column-2*pad, row-2*pad, min(4, 0.2*row), ink, shade(q.Z, c.Z, e, worded), q.Name)
+		if worded {
+			cellFigure(p, c.Z.Unit.Format(q.Z), x+column/2, y+row/2, column-6, q.Z == e.high)
+		}
+	}
+	if !worded && !e.empty() {
+		shades(p, c, e, ink)
+	}
+}
+
+// categories names the rows and columns, with steps where they are too many.
+func categories(p *Picture, c view.Chart, left, top, column, row float64) {
+	widest := 0.0
+	for _, name := range c.X.Categories {
+		widest = max(widest, textWidth(name, small))
+	}
+	widest = min(widest, 0.25*p.Width)
+	every := max(1, int(math.Ceil((widest+8)/column)))
+	for i := 0; i < len(c.X.Categories); i += every {
+		name := fit(c.X.Categories[i], small, max(column*float64(every)-4, 30))
+		p.print(left+column*(float64(i)+0.5), top-8, label{text: name, size: small, ink: Text, anchor: Middle})
+	}
+	every = max(1, int(math.Ceil(15/row)))
+	for i := 0; i < len(c.Y.Categories); i += every {
+		name := fit(c.Y.Categories[i], small, left-12)
+		p.print(left-10, top+row*(float64(i)+0.5)+4, label{text: name, size: small, ink: Text, anchor: End})
+	}
+}
+
+// cellFigure prints the figure of a cell, in two lines where it is narrow, and not
+// at all where it is too narrow.
+func cellFigure(p *Picture, figure string, x, y, room float64, bold bool) {
+	l := label{text: figure, size: small, ink: Text, anchor: Middle, bold: bold}
+	if textWidth(figure, small) <= room {
+		p.print(x, y+4, l)
+		return
+	}
+	number, name, _ := strings.Cut(figure, " ")
+	if max(textWidth(number, small), textWidth(name, 10)) > room {
+		return
+	}
+	l.text = number
+	p.print(x, y-1, l)
+	p.print(x, y+11, label{text: name, size: 10, ink: Text, anchor: Middle})
+}
+
+// shades shows below the map what its shades mean.
+func shades(p *Picture, c view.Chart, e extent, ink Ink) {
+	const steps = 24
+	y := p.Height + 10
+	p.Height += 32
+	low, high := c.Z.Unit.Format(e.low), c.Z.Unit.Format(e.high)
+	x := textWidth(low, small) + 8
+	step := min(6, (p.Width-x-textWidth(high, small)-10)/steps)
+	if step <= 0 {
+		return
+	}
+	p.print(0, y+10, label{text: low, size: small, ink: Soft})
+	for i := range steps {
+		p.box(x+float64(i)*step, y, step, 12, 0, ink, faint+(full-faint)*float64(i)/(steps-1), "")
+	}
+	x += steps*step + 8
+	p.print(x, y+10, label{text: high, size: small, ink: Soft})
+	x += textWidth(high, small) + 14
+	words := c.Z.Label
+	if c.Z.Log && e.low > 0 {
+		words += ", logarithmic"
+	}
+	if room := p.Width - x; room > 40 {
+		p.print(x, y+10, label{text: fit(words, small, room), size: small, ink: Soft})
+	}
+}

@@ -1,0 +1,258 @@
+package draw
+
+import (
+	"math"
+	"slices"
+
+	"pelt/view"
+)
+
+// How many points have dots of their own, and how many their figures beside them.
+const (
+	mostDots    = 40
+	mostFigures = 12
+)
+
+// plot is a chart of lines while it is drawn.
+type plot struct {
+	*Picture
+	view.Chart
+	x, y  scale
+	frame area
+}
+
+// lines draws a line chart.
+func lines(p *Picture, c view.Chart) {
+	g := plot{Picture: p, Chart: c}
+	xs, ys := noExtent(), amounts(c)
+	for _, s := range c.Series {
+		for _, q := range s.Points {
+			xs.add(q.X)
+		}
+	}
+	top := legend(p, legendOf(c))
+	g.y = fromZero(c.Y, ys, int(p.Height/60))
+	left := labelRoom(p, g.y) + 10
+	g.frame = area{left, top + 22, p.Width - 12, p.Height - 40}
+	count := int((g.frame.right - left) / 90)
+	g.x = span(c.X, xs, count)
+	inset := 8.0
+	g.y = g.y.between(g.frame.bottom, g.frame.top)
+	g.x = g.x.between(left+inset, g.frame.right-inset)
+	rulesY(p, g.y, left, g.frame.right)
+	ticksX(p, g.x, g.frame.top, g.frame.bottom, false)
+	p.print(g.frame.right, p.Height-6, label{text: c.X.Label, size: small, ink: Soft, anchor: End})
+	p.print(0, top+10, label{text: c.Y.Label, size: small, ink: Soft})
+	g.marks()
+	for i := len(c.Series) - 1; i >= 0; i-- {
+		g.series(c.Series[i], inkOf(c.Series[i], i))
+	}
+	g.figures()
+}
+
+// amounts is the extent on Y of the series that set the scale. A guest and a limit that lie
+// near it are let in.
+func amounts(c view.Chart) extent {
+	e := noExtent()
+	for _, s := range c.Series {
+		for _, q := range s.Points {
+			if !s.Guest {
+				e.add(q.Y)
+			}
+			if !s.Guest && q.Low < q.High {
+				e.add(q.Low, q.High)
+			}
+		}
+	}
+	alone, near := e.empty(), 1.3*e.high
+	for _, s := range c.Series {
+		for _, q := range s.Points {
+			if alone || s.Guest && q.Y < near {
+				e.add(q.Y)
+			}
+		}
+	}
+	near = 2.5 * e.high
+	for _, m := range c.Marks {
+		if m.OnY && m.At <= near {
+			e.add(m.At)
+		}
+	}
+	return e
+}
+
+func legendOf(c view.Chart) []entry {
+	var out []entry
+	for i, s := range c.Series {
+		out = append(out, entry{s.Name, inkOf(s, i)})
+	}
+	return out
+}
+
+// series draws the line of a series, its intervals and its dots.
+func (g *plot) series(s view.Series, ink Ink) {
+	x := func(i int) float64 { return g.x.at(s.Points[i].X) }
+	y := func(i int) float64 { return g.y.place(s.Points[i].Y) }
+	width, dense := 2.25, len(s.Points) > mostDots
+	if len(s.Points) > 4*mostDots {
+		width = 1.25
+	}
+	for _, part := range clip(thin(len(s.Points), x, y), g.y.to, g.y.from) {
+		g.add(Shape{Form: Polyline, At: part, Stroke: ink, Width: width, Dashed: s.Guest})
+		if !dense {
+			g.keepClear(part)
+		}
+	}
+	beyond := math.Inf(-1)
+	for _, q := range s.Points {
+		x, y := g.x.at(q.X), g.y.at(q.Y)
+		if q.Y > g.y.high {
+			if !dense || x > beyond+12 {
+				g.add(Shape{Form: Polygon, At: []float64{x - 5, y + 1, x + 5, y + 1, x, y - 7}, Fill: ink, Tip: q.Name})
+				beyond = x
+			}
+			continue
+		}
+		if q.Low < q.High && !dense {
+			low, high := g.y.at(q.Low), g.y.at(q.High)
+			g.line(ink, 1.5, x, low, x, high)
+			g.line(ink, 1.5, x-4, low, x+4, low)
+			g.line(ink, 1.5, x-4, high, x+4, high)
+		}
+		if !dense {
+			g.dot(x, y, 4.5, toneInk(q.Tone, ink), q.Name)
+		}
+	}
+}
+
+// thin is the places of n points from left to right: where many share a column of pixels,
+// the first, lowest, highest and last stand for all, so that no peak is lost.
+func thin(n int, x, y func(i int) float64) []float64 {
+	var out []float64
+	for i := 0; i < n; {
+		column, first, low, high := math.Floor(x(i)), i, i, i
+		for i++; i < n && math.Floor(x(i)) == column; i++ {
+			if y(i) < y(low) {
+				low = i
+			}
+			if y(i) > y(high) {
+				high = i
+			}
+		}
+		kept := -1
+		for _, k := range []int{first, min(low, high), max(low, high), i - 1} {
+			if k > kept {
+				out = append(out, x(k), y(k))
+				kept = k
+			}
+		}
+	}
+	return out
+}
+
+// clip cuts a line into the parts that lie between two heights, of at least two points.
+func clip(at []float64, top, bottom float64) [][]float64 {
+	var out [][]float64
+	var part []float64
+	inside := func(y float64) bool { return y >= top-1e-6 && y <= bottom+1e-6 }
+	end := func() {
+		if len(part) >= 4 {
+			out = append(out, part)
+		}
+		part = nil
+	}
+	for i := 0; i+1 < len(at); i += 2 {
+		x, y := at[i], at[i+1]
+		if i > 0 && inside(y) != inside(at[i-1]) {
+			x0, y0 := at[i-2], at[i-1]
+			edge := clamp(y, top, bottom)
+			if inside(y) {
+				edge = clamp(y0, top, bottom)
+			}
+			part = append(part, clamp(x0+(x-x0)*(edge-y0)/(y-y0), x0, x), edge)
+		}
+		if inside(y) {
+			part = append(part, x, y)
+		} else {
+			end()
+		}
+	}
+	end()
+	return out
+}
+
+// figures prints the figures of a hero's points.
+func (g *plot) figures() {
+	frame := area{0, 0, g.Width, g.frame.bottom}
+	hosts := slices.DeleteFunc(slices.Clone(g.Series), func(s view.Series) bool { return s.Guest })
+	if !g.Hero || len(hosts) > 2 {
+		return
+	}
+	for _, s := range hosts {
+		if len(s.Points) > mostFigures {
+			continue
+		}
+		for _, q := range s.Points {
+			high, low := g.y.at(q.Y)-9, g.y.at(q.Y)+18
+			if q.Low < q.High {
+				high, low = g.y.at(q.High)-9, g.y.at(q.Low)+18
+			}
+			l := label{text: g.Y.Unit.Format(q.Y), size: small, ink: Text, bold: true}
+			g.figure(frame, l, g.x.at(q.X), high, low)
+		}
+	}
+}
+
+// figure prints a value above its point or below it, where it is clear of lines.
+func (g *plot) figure(frame area, l label, x, high, low float64) {
+	for _, anchor := range []Anchor{Middle, Start, End} {
+		l.anchor = anchor
+		dx := []float64{2, 0, -2}[anchor]
+		if g.try(frame, l, [2]float64{x + dx, high}) || g.try(frame, l, [2]float64{x + dx, low}) {
+			return
+		}
+	}
+}
+
+// marks draws moments and limits that lie on the scale, and tells how far guests go beyond it.
+func (g *plot) marks() {
+	f := g.frame
+	for _, m := range g.Marks {
+		start := label{text: m.Text, size: small, ink: Soft}
+		end := start
+		end.anchor = End
+		switch x, y := g.x.at(m.At), g.y.at(m.At); {
+		case m.OnY && m.At >= g.y.low && m.At <= g.y.high:
+			g.limit(f.left, y, f.right, y)
+			f := area{f.left, 0, f.right, f.bottom}
+			if !g.try(f, end, [2]float64{f.right - 4, y - 5}, [2]float64{f.right - 4, y + 14}) {
+				g.try(f, start, [2]float64{f.left + 4, y - 5}, [2]float64{f.left + 4, y + 14})
+			}
+		case !m.OnY && m.At >= g.x.low && m.At <= g.x.high:
+			g.limit(x, f.top, x, f.bottom)
+			for _, y := range []float64{f.bottom - 8, f.bottom - 24, f.bottom - 40} {
+				if g.try(f, start, [2]float64{x + 5, y}) || g.try(f, end, [2]float64{x - 5, y}) {
+					break
+				}
+			}
+		}
+	}
+	for _, s := range g.Series {
+		high := math.Inf(-1)
+		for _, q := range s.Points {
+			high = max(high, q.Y)
+		}
+		if s.Guest && high > g.y.high {
+			words := s.Name + " up to " + g.Y.Unit.Format(high) + ", beyond this scale."
+			room := g.Width - textWidth(g.Y.Label, small) - 20
+			g.print(f.right, f.top-12, label{text: fit(words, small, room), size: small, ink: Soft, anchor: End})
+			return
+		}
+	}
+}
+
+// limit is a dashed line that figures keep clear of.
+func (g *plot) limit(at ...float64) {
+	g.dashes(Soft, at...)
+	g.keepClear(at)
+}

@@ -1,0 +1,188 @@
+package draw
+
+import (
+	"pelt/render/plain"
+	"pelt/unit"
+	"pelt/view"
+)
+
+// Sizes of the picture of a path.
+const (
+	nodeHeight = 48.0
+	bandHeight = 22.0 // of a link that carries all packets
+	leastSlot  = 110.0
+)
+
+// place is a node or a link of a path, with what was lost there.
+type place struct {
+	losses  []view.Loss
+	carries float64 // share of the sent packets that went on from here
+}
+
+// Path draws the nodes in travel order, links as wide as the share of packets they
+// carry, and what was lost under each place: in a row if there is room, else one
+// below the other.
+func Path(v view.Path, width float64) Picture {
+	p := Picture{Width: max(width, 240), Title: plain.Text(v.Title), Note: v.Note}
+	if len(v.Nodes) < 2 {
+		return Picture{Title: p.Title}
+	}
+	places := placesOf(v)
+	if p.Width/float64(len(places)) < leastSlot {
+		upright(&p, v, places)
+	} else {
+		flat(&p, v, places)
+	}
+	return p
+}
+
+// placesOf lists nodes and links in turn, beginning and ending with a node.
+func placesOf(v view.Path) []place {
+	places := make([]place, 2*len(v.Nodes)-1)
+	for _, l := range v.Losses {
+		i := 2 * max(min(l.Node, len(v.Nodes)-1), 0)
+		if l.Link && i < len(places)-1 {
+			i++
+		}
+		places[i].losses = append(places[i].losses, l)
+	}
+	left := float64(v.Sent)
+	for i := range places {
+		for _, l := range places[i].losses {
+			left -= float64(l.Packets)
+		}
+		places[i].carries = share(left, v.Sent)
+	}
+	return places
+}
+
+func share(packets float64, of uint64) float64 {
+	if of == 0 {
+		return 0
+	}
+	return clamp(packets/float64(of), 0, 1)
+}
+
+// flat draws the path from left to right.
+func flat(p *Picture, v view.Path, places []place) {
+	slot := p.Width / float64(len(places))
+	box := min(150, 1.25*slot)
+	gap := (p.Width - 2 - box*float64(len(v.Nodes))) / float64(len(v.Nodes)-1)
+	middle := 2 + nodeHeight/2
+	for i := range len(v.Nodes) - 1 {
+		x := 1 + box + (box+gap)*float64(i)
+		band(p, x, middle, gap, places[2*i].carries, places[2*i+1].carries)
+	}
+	p.Height = nodeHeight + 8
+	for i, s := range places {
+		center := 1 + box/2 + (box+gap)*float64(i)/2
+		y := 2 + nodeHeight + 10
+		if i%2 == 1 {
+			y = middle + bandHeight/2 + 8
+		}
+		if len(s.losses) > 0 {
+			arrow(p, center, y-8, 2+nodeHeight+22)
+		}
+		y = 2 + nodeHeight + 38
+		for _, l := range s.losses {
+			y = lossWords(p, l, v.Sent, center, y, slot-10) + 12
+			p.Height = max(p.Height, y-8)
+		}
+	}
+	for i, name := range v.Nodes {
+		x := 1 + (box+gap)*float64(i)
+		node(p, x, 2, box, name)
+		y := 2 + 29.0
+		if text := count(v, i); text != "" {
+			y = 2 + 20
+			p.print(x+box/2, 2+37, label{text: text, size: small, ink: Soft, anchor: Middle})
+		}
+		p.print(x+box/2, y, label{text: fit(plain.Text(name), normal, (box-12)/boldness), size: normal, ink: Text,
+			anchor: Middle, bold: true})
+	}
+}
+
+func node(p *Picture, x, y, width float64, name string) {
+	p.add(Shape{Form: Box, At: []float64{x, y, width, nodeHeight}, Fill: Panel, Stroke: Rule, Width: 1, Radius: 8,
+		Tip: plain.Text(name)})
+}
+
+// band is a link: as high as the share of packets that enter and leave it.
+func band(p *Picture, x, y, width, enter, leave float64) {
+	a, b := max(bandHeight*enter, 1.5)/2, max(bandHeight*leave, 1.5)/2
+	tip := unit.Ratio.Format(leave) + " of the packets went on"
+	p.add(Shape{Form: Polygon, At: []float64{x, y - a, x + width/2, y - a, x + width/2, y - b, x + width, y - b,
+		x + width, y + b, x + width/2, y + b, x + width/2, y + a, x, y + a}, Fill: Series1, Opacity: 0.35, Tip: tip})
+}
+
+// arrow points from a place down to what was lost there.
+func arrow(p *Picture, x, from, to float64) {
+	p.line(Bad, 2, x, from, x, to-5)
+	p.add(Shape{Form: Polygon, At: []float64{x - 5, to - 6, x + 5, to - 6, x, to}, Fill: Bad})
+}
+
+// lossWords says a loss around a middle, and returns where its last line stands.
+func lossWords(p *Picture, l view.Loss, sent uint64, x, y, width float64) float64 {
+	p.print(x, y, label{text: lost(l, sent), size: normal, ink: Bad, anchor: Middle, bold: true})
+	for _, line := range wrap(plain.Text(l.Text), small, width, 2) {
+		y += 16
+		p.print(x, y, label{text: line, size: small, ink: Text, anchor: Middle})
+	}
+	return y + 8
+}
+
+func lost(l view.Loss, sent uint64) string {
+	return unit.Ratio.Format(share(float64(l.Packets), sent)) + " lost"
+}
+
+// count is what is known of the packets at a node.
+func count(v view.Path, i int) string {
+	switch i {
+	case 0:
+		return unit.Count.Format(float64(v.Sent)) + " sent"
+	case len(v.Nodes) - 1:
+		return unit.Count.Format(float64(v.Received)) + " received"
+	}
+	return ""
+}
+
+// upright draws the path from top to bottom: what a node lost stands in its box, what
+// a link lost beside the link.
+func upright(p *Picture, v view.Path, places []place) {
+	const head, each, x = 36.0, 40.0, 24.0
+	y := 1.0
+	for i, s := range places {
+		high := each * float64(len(s.losses))
+		if i%2 == 1 {
+			high = max(high, 16)
+			w := max(bandHeight*s.carries, 1.5)
+			p.box(x-w/2, y, w, high, 0, Series1, 0.35, "")
+			sideLosses(p, s.losses, v.Sent, x+bandHeight/2, y)
+			y += high
+			continue
+		}
+		if high > 0 {
+			high += 2
+		}
+		name, text := plain.Text(v.Nodes[i/2]), count(v, i/2)
+		p.add(Shape{Form: Box, At: []float64{1, y, p.Width - 2, head + high}, Fill: Panel, Stroke: Rule, Width: 1, Radius: 8})
+		p.print(p.Width-12, y+23, label{text: text, size: small, ink: Soft, anchor: End})
+		p.print(12, y+23, label{text: fit(name, normal, (p.Width-36-textWidth(text, small))/boldness), size: normal,
+			ink: Text, bold: true})
+		sideLosses(p, s.losses, v.Sent, 14, y+head-6)
+		y += head + high
+	}
+	p.Height = y + 2
+}
+
+// sideLosses lists losses from a place on, each with an arrow.
+func sideLosses(p *Picture, losses []view.Loss, sent uint64, x, y float64) {
+	for _, l := range losses {
+		at := y + 14
+		p.line(Bad, 2, x, at, x+12, at)
+		p.add(Shape{Form: Polygon, At: []float64{x + 11, at - 5, x + 11, at + 5, x + 18, at}, Fill: Bad})
+		p.print(x+25, at+4, label{text: lost(l, sent), size: normal, ink: Bad, bold: true})
+		p.print(x+25, at+20, label{text: fit(plain.Text(l.Text), small, p.Width-x-35), size: small, ink: Text})
+		y += 40
+	}
+}

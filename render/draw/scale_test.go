@@ -1,0 +1,75 @@
+package draw
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"pelt/unit"
+	"pelt/view"
+)
+
+func labels(s scale) string {
+	var out []string
+	for _, t := range s.ticks {
+		out = append(out, s.label(t))
+	}
+	return strings.Join(out, " | ")
+}
+
+func TestTicks(t *testing.T) {
+	for _, c := range []struct {
+		name string
+		s    scale
+		want string
+	}{
+		{"rates from zero", fromZero(view.Axis{Unit: unit.PPS}, extent{3e3, 412e3}, 4), "0 | 200 kpps | 400 kpps"},
+		{"losses reach 100 %", fromZero(view.Axis{Unit: unit.Ratio}, extent{0, 0.02}, 4), "0 % | 25 % | 50 % | 75 % | 100 %"},
+		{"more than one core", fromZero(view.Axis{Unit: unit.Ratio}, extent{0, 2.4}, 4), "0 % | 100 % | 200 %"},
+		{"hours", span(view.Axis{Unit: unit.Seconds}, extent{0, 86400}, 8),
+			"0 | 3 h | 6 h | 9 h | 12 h | 15 h | 18 h | 21 h | 24 h"},
+		{"sizes by doubling", span(view.Axis{Unit: unit.Bytes, Log: true}, extent{64, 1472}, 6),
+			"64 B | 128 B | 256 B | 512 B | 1024 B"},
+		{"levels that were set", span(view.Axis{Unit: unit.Bytes, Log: true, Ticks: []float64{64, 1472, 9000}},
+			extent{64, 1472}, 6), "64 B | 1472 B"},
+		{"below zero", fromZero(view.Axis{Unit: unit.Count}, extent{-3, 5}, 4), "-4 | -2 | 0 | 2 | 4 | 6"},
+		{"one figure", span(view.Axis{Unit: unit.Count}, extent{5, 5}, 2), "2.5 | 5 | 7.5"},
+	} {
+		if got := labels(c.s); got != c.want {
+			t.Errorf("%s: ticks %s; want %s", c.name, got, c.want)
+		}
+		if !slices.IsSorted(c.s.ticks) {
+			t.Errorf("%s: ticks are not sorted: %v", c.name, c.s.ticks)
+		}
+	}
+}
+
+// A second among a day stays visible: thinning keeps the lowest and the highest.
+func TestSamplesKeepPeaks(t *testing.T) {
+	values := make([]float64, 86400)
+	for i := range values {
+		values[i] = 50
+	}
+	values[40000], values[70000] = 0, 100
+	x, y := span(view.Axis{}, extent{0, 86400}, 5).between(0, 300), scale{extent: extent{0, 100}}.between(100, 0)
+	parts := samples(view.Trace{Step: 1, Values: values}, x, y)
+	if len(parts) != 1 || len(parts[0]) > 2*4*301 {
+		t.Fatalf("%d parts, the first of %d numbers; want one of at most 4 points a pixel", len(parts), len(parts[0]))
+	}
+	lowest, highest := 0.0, 100.0
+	for i := 1; i < len(parts[0]); i += 2 {
+		lowest, highest = max(lowest, parts[0][i]), min(highest, parts[0][i])
+	}
+	if lowest != 100 || highest != 0 {
+		t.Errorf("the drawn line reaches from %v to %v; want 100 (none) to 0 (peak)", lowest, highest)
+	}
+}
+
+// A line that leaves the scale is cut where it crosses the edge.
+func TestClip(t *testing.T) {
+	parts := clip([]float64{0, 50, 10, -50, 20, -50, 30, 50}, 0, 100)
+	want := [][]float64{{0, 50, 5, 0}, {25, 0, 30, 50}}
+	if len(parts) != 2 || !slices.Equal(parts[0], want[0]) || !slices.Equal(parts[1], want[1]) {
+		t.Errorf("clip = %v; want %v", parts, want)
+	}
+}

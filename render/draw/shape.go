@@ -1,0 +1,215 @@
+// Package draw lays out charts, times and paths as lists of plain shapes.
+//
+// Sections of a report and a width come in, pictures go out. It knows no file
+// format and no colours: inks name what a colour means, and the writers of SVG and
+// PNG choose the colours. Whatever the data, every shape lies inside its picture.
+package draw
+
+import (
+	"math"
+
+	"pelt/render/plain"
+)
+
+// Ink is a colour by its meaning.
+type Ink int
+
+// The inks. Series inks are told apart by people who do not see all colours.
+const (
+	None  Ink = iota
+	Back      // the page
+	Panel     // boxes on the page
+	Rule      // grid lines and borders
+	Soft      // axes and small print
+	Text
+	Good
+	Bad
+	Series1
+	Series2
+	Series3
+	Series4
+	Series5
+	Series6
+	Inks // how many there are
+)
+
+// seriesInk is the ink of series i.
+func seriesInk(i int) Ink { return Series1 + Ink(i%int(Inks-Series1)) }
+
+// Form is what a shape is.
+type Form int
+
+// The forms. A Box is at its corner x, y, width, height; a Dot at its middle.
+const (
+	Box Form = iota
+	Polyline
+	Polygon
+	Dot
+	Words
+)
+
+// Anchor is which end of the words stands at their place.
+type Anchor int
+
+// The anchors.
+const (
+	Start Anchor = iota
+	Middle
+	End
+)
+
+// Shape is one thing to draw, in pixels from the upper left corner.
+type Shape struct {
+	Form         Form
+	At           []float64 // x, y pairs; of a Box x, y, width, height
+	Fill, Stroke Ink
+	Width        float64 // of the stroke
+	Opacity      float64 // of the fill; 0 is opaque
+	Dashed       bool
+	Radius       float64 // of a Dot, or of the corners of a Box
+	Text         string
+	Size         float64 // of the words
+	Anchor       Anchor
+	Bold         bool
+	Halo         bool   // the words have a rim of the page's colour
+	Tip          string // shown when pointed at
+}
+
+// Picture is a drawing.
+type Picture struct {
+	Width, Height float64
+	Title, Note   string
+	Shapes        []Shape
+	labels        []area       // where words stand already
+	crowded       [][2]float64 // places that figures keep clear of: dots, and points along lines
+}
+
+// The sizes of words.
+const (
+	small  = 12.0
+	normal = 13.0
+)
+
+func (p *Picture) add(s Shape) { p.Shapes = append(p.Shapes, s) }
+
+func (p *Picture) box(x, y, w, h, radius float64, fill Ink, opacity float64, tip string) {
+	p.add(Shape{Form: Box, At: []float64{x, y, max(w, 0), max(h, 0)}, Radius: radius, Fill: fill, Opacity: opacity,
+		Tip: tip})
+}
+
+func (p *Picture) line(ink Ink, width float64, at ...float64) {
+	p.add(Shape{Form: Polyline, At: at, Stroke: ink, Width: width})
+}
+
+func (p *Picture) dashes(ink Ink, at ...float64) {
+	p.add(Shape{Form: Polyline, At: at, Stroke: ink, Width: 1, Dashed: true})
+}
+
+// dot has a rim of the page's colour, so that dots on a line and on each other stay apart.
+func (p *Picture) dot(x, y, radius float64, fill Ink, tip string) {
+	p.add(Shape{Form: Dot, At: []float64{x, y}, Radius: radius, Fill: fill, Stroke: Back, Width: 1.5, Tip: tip})
+}
+
+// label is words that are to be placed.
+type label struct {
+	text   string
+	size   float64
+	ink    Ink
+	anchor Anchor
+	bold   bool
+	halo   bool
+}
+
+// print puts words at a place, their baseline at y, and moves or cuts them where
+// they would leave the picture.
+func (p *Picture) print(x, y float64, l label) {
+	room := p.Width
+	if l.bold {
+		room /= boldness
+	}
+	if l.text = fit(plain.Text(l.text), l.size, room); l.text == "" {
+		return
+	}
+	a := l.area(x, y)
+	if a.left < 0 {
+		x -= a.left
+	} else if a.right > p.Width {
+		x -= a.right - p.Width
+	}
+	p.labels = append(p.labels, l.area(x, y))
+	p.add(Shape{Form: Words, At: []float64{x, y}, Text: l.text, Size: l.size, Fill: l.ink, Anchor: l.anchor,
+		Bold: l.bold, Halo: l.halo})
+}
+
+// try prints words at the first of some places where they touch no other words and
+// stay inside the frame. Words without such a place are left out.
+func (p *Picture) try(frame area, l label, places ...[2]float64) bool {
+	l.halo = true
+	for _, at := range places {
+		a := l.area(at[0], at[1])
+		if a.left < frame.left || a.right > frame.right || a.top < frame.top || a.bottom > frame.bottom || p.taken(a) {
+			continue
+		}
+		p.print(at[0], at[1], l)
+		return true
+	}
+	return false
+}
+
+// keepClear makes figures keep clear of a line.
+func (p *Picture) keepClear(at []float64) {
+	const step = 5
+	for i := 0; i+1 < len(at); i += 2 {
+		p.crowded = append(p.crowded, [2]float64{at[i], at[i+1]})
+		if i == 0 {
+			continue
+		}
+		dx, dy := at[i]-at[i-2], at[i+1]-at[i-1]
+		for n, total := 1.0, math.Hypot(dx, dy)/step; n < total && n < 500; n++ {
+			p.crowded = append(p.crowded, [2]float64{at[i-2] + dx*n/total, at[i-1] + dy*n/total})
+		}
+	}
+}
+
+func (p *Picture) taken(a area) bool {
+	for _, c := range p.crowded {
+		if c[0] > a.left-2 && c[0] < a.right+2 && c[1] > a.top-1 && c[1] < a.bottom+1 {
+			return true
+		}
+	}
+	for _, b := range p.labels {
+		if a.left < b.right+3 && b.left < a.right+3 && a.top < b.bottom && b.top < a.bottom {
+			return true
+		}
+	}
+	return false
+}
+
+// area is a rectangle.
+type area struct{ left, top, right, bottom float64 }
+
+func (l label) width() float64 {
+	if l.bold {
+		return boldness * textWidth(l.text, l.size)
+	}
+	return textWidth(l.text, l.size)
+}
+
+func (l label) area(x, y float64) area {
+	w := l.width()
+	switch l.anchor {
+	case Middle:
+		x -= w / 2
+	case End:
+		x -= w
+	}
+	return area{x, y - 0.8*l.size, x + w, y + 0.25*l.size}
+}
+
+// clamp keeps a place between two others; a place that is no number is the first.
+func clamp(v, a, b float64) float64 {
+	if math.IsNaN(v) {
+		return a
+	}
+	return max(min(a, b), min(v, max(a, b)))
+}

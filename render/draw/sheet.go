@@ -1,0 +1,161 @@
+package draw
+
+import (
+	"pelt/render/plain"
+	"pelt/view"
+)
+
+// The sheet's edge, and the space between its pictures.
+const (
+	edge   = 32.0
+	gutter = 36.0
+)
+
+// Drawn reports whether a section is a picture with something on it.
+func Drawn(s view.Section) bool {
+	switch s := s.(type) {
+	case view.Chart:
+		return !Empty(s)
+	case view.Times:
+		return len(s.Lanes) > 0
+	case view.Path:
+		return len(s.Nodes) > 1
+	}
+	return false
+}
+
+// mostUneven is how many times as high as its neighbour a picture may be: more leaves half a row empty.
+const mostUneven = 1.5
+
+// half reports whether a picture may share its row with another one.
+func half(s view.Section) bool {
+	c, ok := s.(view.Chart)
+	return ok && !c.Hero && Drawn(s)
+}
+
+// Beside reports whether two pictures of a width may share a row.
+func Beside(a, b view.Section, width float64) bool {
+	if !half(a) || !half(b) {
+		return false
+	}
+	pair := Pair(a, b, width)
+	low, high := min(pair[0].Height, pair[1].Height), max(pair[0].Height, pair[1].Height)
+	return high <= mostUneven*low
+}
+
+// Section draws a section; one that is no picture is empty.
+func Section(s view.Section, width float64) Picture {
+	switch s := s.(type) {
+	case view.Chart:
+		return Chart(s, width, 0)
+	case view.Times:
+		return Times(s, width)
+	case view.Path:
+		return Path(s, width)
+	}
+	return Picture{Width: width}
+}
+
+// Pair draws two pictures that stand beside each other, equally high where one can grow.
+func Pair(a, b view.Section, width float64) [2]Picture {
+	out := [2]Picture{Section(a, width), Section(b, width)}
+	high := max(out[0].Height, out[1].Height)
+	for i, s := range []view.Section{a, b} {
+		if c, ok := s.(view.Chart); ok && out[i].Height < high {
+			out[i] = Chart(c, width, min(high, 420))
+		}
+	}
+	return out
+}
+
+// Sheet puts the verdict, the hero of a page and its neighbours in one picture.
+// Without a picture in the page, ok is false.
+func Sheet(page view.Page, width float64) (p Picture, ok bool) {
+	p = Picture{Width: width, Title: plain.Text(page.Verdict)}
+	room := width - 2*edge
+	y := edge + 8
+	p.print(edge, y, label{text: fit(plain.Text(page.Title+" · "+page.Subject), normal, room), size: normal, ink: Soft})
+	for _, line := range wrap(plain.Glue(plain.Text(page.Verdict)), 21, room/boldness, 4) {
+		y += 29
+		p.print(edge, y, label{text: line, size: 21, ink: Text, bold: true})
+	}
+	y += 34
+	rows := neighbours(page.Sections, (room-gutter)/2)
+	for _, row := range rows {
+		high, each := 0.0, (room-gutter*float64(len(row)-1))/float64(len(row))
+		pictures := []Picture{Section(row[0], each)}
+		if len(row) == 2 {
+			pair := Pair(row[0], row[1], each)
+			pictures = pair[:]
+		}
+		for i, sub := range pictures {
+			x := edge + (each+gutter)*float64(i)
+			if sub.Title != "" {
+				p.print(x, y, label{text: fit(sub.Title, 15, each/boldness), size: 15, ink: Text, bold: true})
+			}
+			p.paste(sub, x, y+14)
+			below := y + 14 + sub.Height
+			for _, line := range wrap(plain.Glue(plain.Text(sub.Note)), small, each, 2) {
+				below += 18
+				p.print(x, below, label{text: line, size: small, ink: Soft})
+			}
+			high = max(high, below-y)
+		}
+		y += high + 40
+	}
+	p.Height = y - 40 + edge
+	return p, len(rows) > 0
+}
+
+// neighbours picks the hero and the two pictures that follow it, in rows. width is that of half a row.
+func neighbours(sections []view.Section, width float64) [][]view.Section {
+	var all []view.Section
+	hero := 0
+	for _, s := range sections {
+		if !Drawn(s) {
+			continue
+		}
+		if c, ok := s.(view.Chart); ok && c.Hero && hero == 0 {
+			hero = len(all)
+		}
+		all = append(all, s)
+	}
+	if len(all) == 0 {
+		return nil
+	}
+	rows := [][]view.Section{{all[hero]}}
+	rest := append(append([]view.Section{}, all[hero+1:]...), all[:hero]...)
+	var halves, full []view.Section
+	for _, s := range rest {
+		if half(s) && len(halves) < 2 {
+			halves = append(halves, s)
+		} else if !half(s) && len(full) < 1 {
+			full = append(full, s)
+		}
+	}
+	if len(halves) == 2 && !Beside(halves[0], halves[1], width) {
+		rows = append(rows, halves[:1], halves[1:])
+	} else if len(halves) > 0 {
+		rows = append(rows, halves)
+	}
+	if len(full) > 0 {
+		rows = append(rows, full)
+	}
+	return rows
+}
+
+// paste adds the shapes of a picture at a place.
+func (p *Picture) paste(sub Picture, x, y float64) {
+	for _, s := range sub.Shapes {
+		at := append([]float64{}, s.At...)
+		n := len(at)
+		if s.Form == Box {
+			n = 2
+		}
+		for i := 0; i < n; i++ {
+			at[i] += []float64{x, y}[i%2]
+		}
+		s.At = at
+		p.Shapes = append(p.Shapes, s)
+	}
+}

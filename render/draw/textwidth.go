@@ -1,0 +1,78 @@
+package draw
+
+import "strings"
+
+// asciiWidths are the advances of the characters from space to ~ in hundredths of an em:
+// the greater of DejaVu Sans 2.37, the widest of the usual sans-serif fonts, and Go
+// Regular, which PNG pictures have.
+var asciiWidths = [...]uint8{
+	32, 41, 46, 84, 64, 96, 78, 28, 40, 40, 59, 84, 34, 59, 34, 34,
+	64, 64, 64, 64, 64, 64, 64, 64, 64, 64, 35, 35, 84, 84, 84, 56,
+	102, 69, 69, 73, 78, 67, 62, 78, 76, 40, 50, 67, 56, 88, 75, 79,
+	67, 79, 73, 67, 62, 74, 69, 99, 69, 67, 69, 40, 34, 40, 84, 56,
+	50, 62, 64, 55, 64, 62, 39, 64, 64, 31, 31, 59, 31, 98, 64, 62,
+	64, 64, 44, 53, 42, 64, 60, 82, 60, 60, 53, 64, 34, 64, 84,
+}
+
+// boldness is how much wider bold words are.
+const boldness = 1.15
+
+// textWidth is how wide words are at most in the usual sans-serif fonts, in pixels.
+func textWidth(s string, size float64) float64 {
+	sum := 0.0
+	for _, r := range s {
+		sum += runeWidth(r)
+	}
+	return sum * size
+}
+
+func runeWidth(r rune) float64 {
+	switch {
+	case r >= ' ' && r <= '~':
+		return float64(asciiWidths[r-' ']) / 100
+	case r == '\u00a0', r == '\u202f', r == '·':
+		return 0.32
+	case r == '–':
+		return 0.5
+	case r < 0x1100:
+		return 0.7
+	}
+	return 1.05 // wide scripts, arrows, pictures
+}
+
+// fit cuts words to a width; the cut shows as an ellipsis.
+func fit(s string, size, width float64) string {
+	if textWidth(s, size) <= width {
+		return s
+	}
+	room := width/size - runeWidth('…')
+	for i, r := range s {
+		if room -= runeWidth(r); room < 0 {
+			return strings.TrimRight(s[:i], " \u00a0") + "…"
+		}
+	}
+	return s
+}
+
+// wrap breaks words into at most a number of lines of a width; the last is cut.
+// It does not break at the space within a figure, which is no plain one.
+func wrap(s string, size, width float64, most int) []string {
+	var lines []string
+	line := ""
+	words := strings.FieldsFunc(s, func(r rune) bool { return r == ' ' })
+	if len(words) == 0 {
+		return nil
+	}
+	for i, word := range words {
+		with := strings.TrimLeft(line+" "+word, " ")
+		switch {
+		case line == "" || textWidth(with, size) <= width:
+			line = with
+		case len(lines) == most-1:
+			return append(lines, fit(strings.Join(append([]string{line}, words[i:]...), " "), size, width))
+		default:
+			lines, line = append(lines, fit(line, size, width)), word
+		}
+	}
+	return append(lines, fit(line, size, width))
+}

@@ -1,0 +1,254 @@
+package draw
+
+import (
+	"pelt/render/plain"
+	"pelt/unit"
+	"pelt/view"
+)
+
+// Heights of the parts of a picture of times.
+const (
+	laneHeight = 78.0
+	laneHead   = 34.0
+	changeRow  = 18.0
+)
+
+// mostChangeRows is how many rows words of changes may take.
+const mostChangeRows = 4
+
+// Times draws lanes one above the other on one axis of time, with changes and gaps
+// across all of them.
+func Times(t view.Times, width float64) Picture {
+	p := Picture{Width: max(width, 240), Title: plain.Text(t.Title), Note: t.Note}
+	over, left := noExtent(), 0.0
+	var lanes []view.Lane
+	var scales []scale
+	var starts []float64
+	for _, l := range t.Lanes {
+		e, taken := noExtent(), noExtent()
+		for _, tr := range l.Traces {
+			if !finite(tr.Start) || !finite(tr.Step) || tr.Step <= 0 {
+				continue
+			}
+			e.add(tr.Values...)
+			taken.add(tr.Start, tr.Start+tr.Step*float64(len(tr.Values)))
+		}
+		if e.empty() {
+			continue
+		}
+		over.add(taken.low, taken.high)
+		y := fromZero(view.Axis{Unit: l.Unit}, e, 2)
+		left = max(left, labelRoom(&p, y)+10)
+		lanes, scales = append(lanes, l), append(scales, y)
+	}
+	if len(lanes) == 0 {
+		return Picture{Title: p.Title}
+	}
+	right := p.Width - 8
+	x := span(view.Axis{Unit: unit.Seconds}, over, int((right-left)/90)).between(left, right)
+	placed, rows := placeChanges(t.Changes, x, p.Width)
+	top := changeRow * float64(rows)
+	bottom := top
+	for _, l := range lanes {
+		starts = append(starts, bottom+laneHead+nameRow*float64(len(nameRows(l, right))))
+		bottom = starts[len(starts)-1] + laneHeight
+	}
+	p.Height = bottom + 26
+	for i, l := range lanes {
+		start := starts[i]
+		gaps(&p, t.Gaps, x, start, start+laneHeight)
+		lane(&p, l, x, scales[i].between(start+laneHeight, start), left, right)
+	}
+	ticksX(&p, x, top, bottom, false)
+	changes(&p, placed, top, bottom)
+	return p
+}
+
+func gaps(p *Picture, all []view.Gap, x scale, top, bottom float64) {
+	for _, g := range all {
+		if !finite(g.From) || !finite(g.To) || g.To < x.low || g.From > x.high || g.To < g.From {
+			continue
+		}
+		from, to := x.at(g.From), x.at(g.To)
+		p.box(from, top, max(to-from, 1.5), bottom-top, 0, Soft, 0.18, plain.Text(g.Text))
+		text := label{text: g.Text, size: small, ink: Soft, anchor: Middle}
+		if textWidth(g.Text, small) < to-from-6 {
+			p.print((from+to)/2, (top+bottom)/2+4, text)
+		}
+	}
+}
+
+// lane draws one scale and its traces.
+func lane(p *Picture, l view.Lane, x, y scale, left, right float64) {
+	rulesY(p, y, left, right)
+	names := nameRows(l, right)
+	p.print(0, y.to-10-nameRow*float64(len(names)), label{text: l.Label, size: small, ink: Text, bold: true})
+	inks := make([]Ink, len(l.Traces))
+	for i, tr := range l.Traces {
+		inks[i] = toneInk(tr.Tone, seriesInk(i))
+	}
+	laneLegend(p, l, inks, names, y.to-10, right)
+	for i := len(l.Traces) - 1; i >= 0; i-- {
+		parts := samples(l.Traces[i], x, y)
+		points := 0
+		for _, part := range parts {
+			points += len(part) / 2
+		}
+		width := 1.75
+		if points > 300 {
+			width = 1
+		}
+		for _, part := range parts {
+			if len(l.Traces) == 1 {
+				ground := y.at(0)
+				under := append(append([]float64{part[0], ground}, part...), part[len(part)-2], ground)
+				p.add(Shape{Form: Polygon, At: under, Fill: inks[i], Opacity: 0.16})
+			}
+			p.line(inks[i], width, part...)
+		}
+	}
+}
+
+// nameRows parts the names of a lane's traces into rows below its label. There are none where
+// they have room beside it, or where one trace needs no name.
+func nameRows(l view.Lane, right float64) (rows [][]int) {
+	beside, x := boldness*textWidth(l.Label, small)+16, 0.0
+	for i, tr := range l.Traces {
+		w := nameWidth(tr)
+		beside += w
+		if x += w; i == 0 || x > right+nameGap {
+			rows, x = append(rows, nil), w
+		}
+		rows[len(rows)-1] = append(rows[len(rows)-1], i)
+	}
+	if len(l.Traces) < 2 || beside <= right+nameGap {
+		return nil
+	}
+	return rows
+}
+
+// The space that a name of a legend takes, in pixels.
+const (
+	nameRow  = 17.0
+	nameMark = 18.0
+	nameGap  = 14.0
+)
+
+func nameWidth(tr view.Trace) float64 {
+	return textWidth(plain.Text(tr.Name), small) + nameMark + nameGap
+}
+
+// laneLegend names the traces in rows that end at y, or at the right end of the lane's head.
+func laneLegend(p *Picture, l view.Lane, inks []Ink, rows [][]int, y, right float64) {
+	if len(l.Traces) < 2 {
+		return
+	}
+	name := func(i int, x, y float64) {
+		text := fit(plain.Text(l.Traces[i].Name), small, right-nameMark)
+		p.box(x, y-8, 10, 8, 2, inks[i], 0, "")
+		p.print(x+nameMark-2, y, label{text: text, size: small, ink: Text})
+	}
+	if rows == nil {
+		for x, i := right, len(l.Traces)-1; i >= 0; i-- {
+			x -= nameWidth(l.Traces[i]) - nameGap
+			name(i, x, y)
+			x -= nameGap
+		}
+	}
+	for k, row := range rows {
+		x := 0.0
+		for _, i := range row {
+			name(i, x, y-nameRow*float64(len(rows)-1-k))
+			x += nameWidth(l.Traces[i])
+		}
+	}
+}
+
+// samples are the unbroken parts of a trace as places.
+func samples(tr view.Trace, x, y scale) [][]float64 {
+	if !finite(tr.Start) || !finite(tr.Step) || tr.Step <= 0 {
+		return nil
+	}
+	var out [][]float64
+	at := func(i int) float64 { return x.at(tr.Start + tr.Step*float64(i)) }
+	for from := 0; from < len(tr.Values); from++ {
+		to := from
+		for to < len(tr.Values) && finite(tr.Values[to]) {
+			to++
+		}
+		part := thin(to-from, func(i int) float64 { return at(from + i) },
+			func(i int) float64 { return y.at(tr.Values[from+i]) })
+		if len(part) == 2 { // a sample alone is shown as long as it lasted
+			part = append(part, max(x.at(x.low), min(part[0]+max(at(1)-at(0), 1.5), max(x.from, x.to))), part[1])
+		}
+		if part != nil {
+			out = append(out, part)
+		}
+		from = to
+	}
+	return out
+}
+
+// placedChange is a change with the place of its words; row 0 is the lowest.
+type placedChange struct {
+	at, wordsAt float64
+	row         int // -1: no room for its words
+	label       label
+}
+
+// placeChanges finds places for the words of changes: beside their lines, in rows that
+// fill from below; or moved and cut where the picture is too narrow for them.
+func placeChanges(all []view.Change, x scale, width float64) (placed []placedChange, rows int) {
+	var taken [mostChangeRows][]area
+	for _, c := range all {
+		if !finite(c.At) || c.At < x.low || c.At > x.high {
+			continue
+		}
+		l := label{text: fit(plain.Text(c.Text), small, width), size: small, ink: toneInk(c.Tone, Text), halo: true}
+		end := l
+		end.anchor = End
+		done := placedChange{at: x.at(c.At), row: -1, label: l}
+		for row := 0; row < mostChangeRows && done.row < 0; row++ {
+			for i, try := range []label{l, end, l} {
+				at := done.at + []float64{7, -7, 7}[i]
+				if i == 2 { // too long for either side
+					at = clamp(at, 0, width-l.width())
+				}
+				if a := try.area(at, 0); a.left >= 0 && a.right <= width && !touches(a, taken[row]) {
+					done.row, done.wordsAt, done.label = row, at, try
+					taken[row] = append(taken[row], a)
+					rows = max(rows, row+1)
+					break
+				}
+			}
+		}
+		placed = append(placed, done)
+	}
+	return placed, rows
+}
+
+func touches(a area, others []area) bool {
+	for _, b := range others {
+		if a.left < b.right+12 && b.left < a.right+12 {
+			return true
+		}
+	}
+	return false
+}
+
+// changes draws a line at each change, and its words above the lanes.
+func changes(p *Picture, placed []placedChange, top, bottom float64) {
+	for _, c := range placed {
+		y := top - 8
+		if c.row >= 0 {
+			y -= changeRow * float64(c.row)
+		}
+		p.dashes(c.label.ink, c.at, y, c.at, bottom)
+		p.add(Shape{Form: Dot, At: []float64{c.at, y}, Radius: 3.5, Fill: c.label.ink, Tip: c.label.text})
+	}
+	for _, c := range placed {
+		if c.row >= 0 {
+			p.print(c.wordsAt, top-4-changeRow*float64(c.row), c.label)
+		}
+	}
+}

@@ -1,0 +1,96 @@
+// Package plain makes text from outside safe to show.
+//
+// Names and errors of other hosts come in, text for one line of a terminal, of a
+// page or of a picture goes out. It escapes nothing for HTML: writers do that.
+package plain
+
+import (
+	"strings"
+	"unicode"
+)
+
+// Text is s without control characters, escape sequences, changes of direction and
+// invisible characters; each is replaced by a dot, and white space by a space.
+func Text(s string) string {
+	return strings.Map(func(r rune) rune {
+		switch {
+		case r == '\n', r == '\t', r == '\r', r == '\u2028', r == '\u2029':
+			return ' '
+		case unicode.IsControl(r), unicode.In(r, unicode.Cf, unicode.Co,
+			unicode.Cs), r == unicode.ReplacementChar, r >= 0xfff0 && r <= 0xffff,
+			r == '\u115f', r == '\u1160', r == '\u3164', r == '\uffa0': // letters without ink
+			return '·'
+		}
+		return r
+	}, strings.ToValidUTF8(s, "·"))
+}
+
+// Width is how many columns of a terminal s takes.
+func Width(s string) int {
+	n := 0
+	for _, r := range s {
+		n += runeWidth(r)
+	}
+	return n
+}
+
+func runeWidth(r rune) int {
+	switch {
+	case r < 0x300:
+		return 1
+	case unicode.In(r, unicode.Mn, unicode.Me):
+		return 0
+	case r >= 0x1100 && r <= 0x115f, r >= 0x2e80 && r <= 0xa4cf && r != 0x303f, r >= 0xac00 &&
+		r <= 0xd7a3, r >= 0xf900 && r <= 0xfaff,
+		r >= 0xfe30 && r <= 0xfe6f, r >= 0xff00 && r <= 0xff60, r >= 0xffe0 && r <= 0xffe6, r >= 0x1f300 && r <= 0x1f64f,
+		r >= 0x1f680 && r <= 0x1f9ff, r >= 0x20000 && r <= 0x3fffd: // Unicode's EastAsianWidth.txt: W and F
+		return 2
+	}
+	return 1
+}
+
+// Cut shortens s to a number of columns; the cut shows as an ellipsis.
+func Cut(s string, columns int) string {
+	if Width(s) <= columns {
+		return s
+	}
+	room := columns - 1
+	for i, r := range s {
+		if room -= runeWidth(r); room < 0 {
+			return s[:i] + "…"
+		}
+	}
+	return s
+}
+
+// Glue puts spaces that break no line between figures and their units: "400 kpps".
+func Glue(s string) string {
+	words := strings.Split(s, " ")
+	var out strings.Builder
+	for i, w := range words {
+		switch {
+		case i == 0:
+		case endsInDigit(words[i-1]) && isUnit(strings.TrimRight(w, ".,;:)")):
+			out.WriteString("\u00a0")
+		default:
+			out.WriteByte(' ')
+		}
+		out.WriteString(w)
+	}
+	return out.String()
+}
+
+func endsInDigit(s string) bool { return s != "" && s[len(s)-1] >= '0' && s[len(s)-1] <= '9' }
+
+func isUnit(s string) bool {
+	switch s {
+	case "%", "B", "h", "min", "s", "ms", "µs", "ns", "KiB", "MiB", "GiB", "Hz", "kHz", "MHz", "GHz":
+		return true
+	}
+	return strings.HasSuffix(s, "pps") && len(s) <= 4 || strings.HasSuffix(s, "bit/s") && len(s) <= 6
+}
+
+// Spaces makes all spaces plain ones, as a terminal and a file of figures want them.
+func Spaces(s string) string { return spaces.Replace(s) }
+
+var spaces = strings.NewReplacer("\u00a0", " ", "\u202f", " ")

@@ -1,0 +1,51 @@
+package plain
+
+import "testing"
+
+func TestText(t *testing.T) {
+	for in, want := range map[string]string{
+		"router":              "router",
+		"a\x1b[2Jb":           "a·[2Jb",
+		"a\nb\tc\u2028d":      "a b c d",
+		"\u202egpj.exe":       "·gpj.exe",
+		"a\u200bb\ufeffc":     "a·b·c",
+		"\x9b31m \u009b":      "·31m ·",
+		"日本 é µ":              "日本 é µ",
+		"\xff\xfe":            "·",
+		"blank\u3164letter":   "blank·letter",
+		"tag\U000e0041\ue000": "tag··",
+	} {
+		if got := Text(in); got != want {
+			t.Errorf("Text(%q) = %q; want %q", in, got, want)
+		}
+	}
+}
+
+func TestWidthAndCut(t *testing.T) {
+	for _, c := range []struct {
+		in    string
+		width int
+		cut   string // to 5 columns
+	}{
+		{"", 0, ""}, {"abcde", 5, "abcde"}, {"abcdef", 6, "abcd…"}, {"日本語", 6, "日本…"}, {"e\u0301tage", 5,
+			"e\u0301tage"}, {"🚀🚀🚀", 6, "🚀🚀…"},
+	} {
+		if got := Width(c.in); got != c.width {
+			t.Errorf("Width(%q) = %d; want %d", c.in, got, c.width)
+		}
+		if got := Cut(c.in, 5); got != c.cut || Width(got) > 5 {
+			t.Errorf("Cut(%q, 5) = %q; want %q", c.in, got, c.cut)
+		}
+	}
+}
+
+func TestGlue(t *testing.T) {
+	in := "carries 412 kpps, 9.5 Mbit/s; 3 % in 24 h or 10 more"
+	want := "carries 412\u00a0kpps, 9.5\u00a0Mbit/s; 3\u00a0% in 24\u00a0h or 10 more"
+	if got := Glue(in); got != want {
+		t.Errorf("Glue(%q) = %q; want %q", in, got, want)
+	}
+	if got := Spaces(want); got != in {
+		t.Errorf("Spaces(%q) = %q; want %q", want, got, in)
+	}
+}

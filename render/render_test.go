@@ -1,0 +1,60 @@
+package render
+
+import (
+	"bytes"
+	"flag"
+	"os"
+	"path/filepath"
+	"reflect"
+	"testing"
+
+	"pelt/view"
+)
+
+var update = flag.Bool("update", false, "write the golden files anew")
+
+// golden compares with a file under testdata.
+func golden(t *testing.T, name string, got []byte) {
+	t.Helper()
+	path := filepath.Join("testdata", name)
+	if *update {
+		if err := os.WriteFile(path, got, 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !bytes.Equal(got, want) {
+		t.Errorf("%s differs; got\n%s", path, got)
+	}
+}
+
+// TestBlocks: each block begins with the keys, no column stands alone where another can
+// join it, a detail begins no block, and the long form of a long table is cut.
+func TestBlocks(t *testing.T) {
+	table := view.Table{Columns: []view.Column{{Key: true}, {Key: true}, {}, {}, {}, {Detail: true}}}
+	for _, c := range []struct {
+		width  int
+		all    bool
+		widths []int
+		want   [][]int
+	}{
+		{80, true, []int{5, 5, 21, 21, 21, 0}, [][]int{{0, 1, 2, 3}, {0, 1, 4, 5}}},
+		{80, true, []int{5, 5, 10, 20, 30, 20}, [][]int{{0, 1, 2, 3, 4}}},
+		{80, true, []int{5, 5, 28, 28, 28, 60}, [][]int{{0, 1, 2, 3}, {0, 1, 4}}},
+		{50, true, []int{5, 5, 12, 12, 12, 60}, [][]int{{0, 1, 2, 3}, {0, 1, 4}}},
+		{20, true, []int{15, 15, 12, 12, 12, 1}, [][]int{{0}, {1}, {2}, {3}, {4, 5}}},
+		{50, false, []int{5, 5, 12, 12, 12, 1}, [][]int{{0, 1, 2, 3}}},
+	} {
+		got := (&texter{Terminal: Terminal{Width: c.width, All: c.all}}).blocks(table, c.widths)
+		if !reflect.DeepEqual(got, c.want) {
+			t.Errorf("%d columns wide, all %v: %v; want %v", c.width, c.all, got, c.want)
+		}
+	}
+	long := view.Table{Rows: make([][]view.Cell, 410), Lead: 5}
+	if n := len((&texter{Terminal: Terminal{All: true}}).shownRows(long, mostRows)); n != mostRows-1 {
+		t.Errorf("%d of 410 rows are shown", n)
+	}
+}

@@ -1,0 +1,298 @@
+package render
+
+import (
+	"fmt"
+	"io"
+	"strings"
+
+	"pelt/render/plain"
+	"pelt/unit"
+	"pelt/view"
+)
+
+// briefLines is how long the short form of a page is at most.
+const briefLines = 12
+
+// Terminal is what text is written for.
+type Terminal struct {
+	Width int    // in columns; 0 is 80
+	Color bool   // the reader's terminal shows colours, and the reader wants them
+	All   bool   // everything, not the short form
+	More  string // the command that shows everything: "pelt report last --all"
+}
+
+// texter collects lines of text.
+type texter struct {
+	Terminal
+	out []string
+}
+
+// Text writes a page for a terminal: the verdict, one table and the next step in at
+// most 12 lines, or everything but charts: tables have the same figures.
+func Text(w io.Writer, p view.Page, terminal Terminal) error {
+	t := texter{Terminal: terminal}
+	if t.Width <= 0 {
+		t.Width = 80
+	}
+	t.Width = max(t.Width, 20)
+	if t.All {
+		t.whole(p)
+	} else {
+		t.brief(p)
+	}
+	_, err := io.WriteString(w, strings.Join(t.out, "\n")+"\n")
+	return err
+}
+
+// Lines of the parts of the short form, at most: verdict and next step give way to a long command.
+const (
+	verdictLines = 4
+	nextLines    = 3
+	leastTable   = 2 // rows, or one and a count of the others
+)
+
+// brief fills the short form: the table takes the room that verdict and next step
+// leave, and doubts take what the table leaves.
+func (t *texter) brief(p view.Page) {
+	var next []string
+	if len(p.Next) > 0 {
+		next = t.briefStep(p.Next[0])
+	}
+	verdict := max(verdictLines-max(t.rows(next)-nextLines, 0), 2)
+	t.out = t.paintAll(t.atMost(t.wrap(p.Verdict, "", ""), verdict), bold)
+	table, ok := mainTable(p.Sections)
+	room := briefLines - len(t.out) - t.rows(next) - 2 // an empty line, and the head
+	if ok && room >= leastTable {
+		if len(next) > 0 && len(table.Rows) < room {
+			next = append([]string{""}, next...)
+			room--
+		}
+		t.out = append(t.out, "")
+		t.grid(used(table), room)
+	} else if len(next) > 0 && room > -2 {
+		next = append([]string{""}, next...)
+	}
+	for _, d := range p.Doubts {
+		lines := t.wrap(d, "Note: ", "      ")
+		if len(t.out)+len(lines)+t.rows(next) > briefLines {
+			break
+		}
+		t.out = append(t.out, lines...)
+	}
+	t.out = append(t.out, next...)
+}
+
+// briefStep is a next step in few lines: its text is cut, its command never.
+func (t *texter) briefStep(s view.Step) []string {
+	lines := t.step(s, "Next: ")
+	if most := max(nextLines-1, 1); len(lines) > most && s.Command != "" {
+		return append(t.atMost(lines[:len(lines)-1], most), lines[len(lines)-1])
+	}
+	return t.atMost(lines, nextLines)
+}
+
+// rows is how many lines of the screen some lines take: a long command goes on in the next one.
+func (t *texter) rows(lines []string) (n int) {
+	for _, l := range lines {
+		n += max(1, (plain.Width(l)+t.Width-1)/t.Width)
+	}
+	return n
+}
+
+// mainTable is the first table that is not folded away.
+func mainTable(sections []view.Section) (view.Table, bool) {
+	for _, s := range sections {
+		if t, ok := s.(view.Table); ok && !t.Fold {
+			return t, true
+		}
+	}
+	return view.Table{}, false
+}
+
+// whole writes every section.
+func (t *texter) whole(p view.Page) {
+	t.add(t.paint(plain.Cut(plain.Text(p.Title+" · "+p.Subject), t.Width), dim))
+	t.out = append(t.out, t.paintAll(t.wrap(p.Verdict, "", ""), bold)...)
+	for _, s := range p.Sections {
+		t.section(s)
+	}
+	for _, list := range []struct {
+		title string
+		items []string
+	}{{"What was found", p.Facts}, {"How sure this is", p.Doubts}} {
+		if len(list.items) > 0 {
+			t.title(list.title)
+		}
+		for _, item := range list.items {
+			t.out = append(t.out, t.wrap(item, "- ", "  ")...)
+		}
+	}
+	if len(p.Next) > 0 {
+		t.title("Next")
+	}
+	for _, s := range p.Next {
+		t.out = append(t.out, t.step(s, "- ")...)
+	}
+}
+
+func (t *texter) section(s view.Section) {
+	switch s := s.(type) {
+	case view.Heading:
+		t.title(s.Text)
+	case view.Text:
+		t.add("")
+		t.out = append(t.out, t.wrap(s.Text, "", "")...)
+	case view.Tiles:
+		t.tiles(s)
+	case view.Table:
+		t.title(s.Title)
+		t.grid(used(s), mostRows)
+		t.note(s.Note)
+	case view.Path:
+		t.path(s)
+	case view.Times:
+		t.times(s)
+	}
+}
+
+func (t *texter) add(line string) { t.out = append(t.out, strings.TrimRight(line, " ")) }
+
+// title begins a part, after an empty line.
+func (t *texter) title(s string) {
+	t.add("")
+	if s != "" {
+		t.add(t.paint(plain.Cut(plain.Text(s), t.Width), bold))
+	}
+}
+
+func (t *texter) note(s string) {
+	if s != "" {
+		t.out = append(t.out, t.paintAll(t.wrap(s, "", ""), dim)...)
+	}
+}
+
+// step is a next step; its command stands on a line of its own where it does not fit.
+func (t *texter) step(s view.Step, head string) []string {
+	command := plain.Text(s.Command)
+	lines := t.wrap(s.Text, head, strings.Repeat(" ", len(head)))
+	if command == "" {
+		return lines
+	}
+	last := len(lines) - 1
+	if s.Text == "" {
+		lines[last] = head + command
+	} else if plain.Width(lines[last])+2+plain.Width(command) <= t.Width {
+		lines[last] += "  " + command
+	} else {
+		lines = append(lines, "  "+command) // never cut: it is to be copied
+	}
+	return lines
+}
+
+func (t *texter) tiles(all view.Tiles) {
+	t.add("")
+	longest := 0
+	for _, tile := range all {
+		longest = max(longest, plain.Width(plain.Text(tile.Label)))
+	}
+	for _, tile := range all {
+		value := plain.Text(tile.Value)
+		if value == "" {
+			value = "not measured"
+		}
+		if tile.Note != "" {
+			value += " (" + plain.Text(tile.Note) + ")"
+		}
+		label := plain.Text(tile.Label)
+		t.add(plain.Cut(label+strings.Repeat(" ", longest-plain.Width(label)+2)+value, t.Width))
+	}
+}
+
+// path names the nodes, and under them what was lost where.
+func (t *texter) path(p view.Path) {
+	var names []string
+	for _, n := range p.Nodes {
+		names = append(names, plain.Text(n))
+	}
+	t.title(p.Title)
+	head := fmt.Sprintf("%s: %s sent, %s received", strings.Join(names, " → "), unit.Count.Format(float64(p.Sent)),
+		unit.Count.Format(float64(p.Received)))
+	t.out = append(t.out, t.wrap(head, "", "")...)
+	for _, l := range p.Losses {
+		where := "at an unknown place"
+		switch n := l.Node; {
+		case n < 0 || n >= len(names):
+		case l.Link && n+1 < len(names):
+			where = "between " + names[n] + " and " + names[n+1]
+		default:
+			where = "at " + names[n]
+		}
+		share := none
+		if p.Sent > 0 {
+			share = unit.Ratio.Format(float64(l.Packets) / float64(p.Sent))
+		}
+		line := fmt.Sprintf("%s lost %s: %s", share, where, plain.Text(l.Text))
+		t.out = append(t.out, t.paintAll(t.wrap(line, "  ", "    "), red)...)
+	}
+	t.note(p.Note)
+}
+
+// wrap breaks a sentence at the width. The first line begins with head, others with indent.
+func (t *texter) wrap(s, head, indent string) []string {
+	line, empty := head, true
+	var lines []string
+	for word := range strings.SplitSeq(plain.Glue(plain.Text(s)), " ") {
+		if word == "" {
+			continue
+		}
+		if !empty && plain.Width(line)+1+plain.Width(word) > t.Width {
+			lines, line, empty = append(lines, line), indent, true
+		}
+		if !empty {
+			line += " "
+		}
+		line += plain.Cut(word, t.Width-plain.Width(line))
+		empty = false
+	}
+	lines = append(lines, line)
+	for i := range lines {
+		lines[i] = plain.Spaces(lines[i])
+	}
+	return lines
+}
+
+// atMost cuts lines; the cut shows as an ellipsis.
+func (t *texter) atMost(lines []string, most int) []string {
+	if len(lines) <= most {
+		return lines
+	}
+	lines = lines[:most]
+	lines[most-1] = plain.Cut(lines[most-1], t.Width-2) + " …"
+	return lines
+}
+
+// Codes of ECMA-48 for colours.
+const (
+	bold  = "1"
+	dim   = "2"
+	red   = "31"
+	green = "32"
+)
+
+func (t *texter) paint(s, code string) string {
+	if !t.Color || code == "" || s == "" {
+		return s
+	}
+	return "\x1b[" + code + "m" + s + "\x1b[0m"
+}
+
+func (t *texter) paintAll(lines []string, code string) []string {
+	for i, l := range lines {
+		lines[i] = t.paint(l, code)
+	}
+	return lines
+}
+
+func toneCode(tone view.Tone) string {
+	return map[view.Tone]string{view.Good: green, view.Bad: red, view.Muted: dim}[tone]
+}

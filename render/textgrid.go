@@ -1,0 +1,291 @@
+package render
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+
+	"pelt/render/plain"
+	"pelt/unit"
+	"pelt/view"
+)
+
+// Widths of a grid, in columns of the terminal.
+const (
+	between  = 2
+	mostText = 44 // of a cell, but for the last one of a row
+
+	mostLast   = 400
+	leastWords = 30 // of a last column that goes on below
+)
+
+// mostRows is how many rows of one table the long form shows.
+const mostRows = 60
+
+// grid prints a table with at most a number of rows: the first where they lead, else
+// some at equal steps, with the first and the last. Columns that do not fit are left out
+// of the short form, the last first; in the long form they follow below.
+func (t *texter) grid(table view.Table, most int) {
+	hidden := len(table.Rows)
+	table.Rows = t.shownRows(table, most)
+	hidden -= len(table.Rows)
+	cells, widths := gridCells(table, t.Width)
+	t.fitLast(table, cells, widths)
+	for n, columns := range t.blocks(table, widths) {
+		if n > 0 {
+			t.add("")
+		}
+		t.block(table, cells, widths, columns)
+	}
+	if hidden > 0 {
+		tail := fmt.Sprintf("and %d more", hidden)
+		if t.All {
+			tail += ": --html and --csv have all"
+		} else if t.More != "" {
+			tail += ": " + t.More
+		}
+		t.add(t.paint(plain.Cut(tail, t.Width), dim))
+	}
+}
+
+// blocks parts the columns of a table so that they fit. Each block begins with the keys,
+// which say what a row is about. A detail begins no block, and the last two share their
+// columns: one that stands alone looks lost.
+func (t *texter) blocks(table view.Table, widths []int) [][]int {
+	fits := func(columns []int) bool { return widthOf(columns, widths) <= t.Width }
+	var keys []int
+	for i := range keysOf(table) {
+		keys = append(keys, i)
+	}
+	if !fits(keys) {
+		keys = nil
+	}
+	var blocks [][]int
+	columns := slices.Clone(keys)
+	for i := len(keys); i < len(widths); i++ {
+		more := append(slices.Clone(columns), i)
+		switch {
+		case fits(more) || len(columns) == 0:
+			columns = more
+		case !t.All:
+			return [][]int{columns}
+		case table.Columns[i].Detail:
+		default:
+			blocks = append(blocks, columns)
+			if columns = append(slices.Clone(keys), i); !fits(columns) {
+				columns = []int{i}
+			}
+		}
+	}
+	blocks = append(blocks, columns)
+	if last := len(blocks) - 1; last > 0 {
+		a, b := blocks[last-1], blocks[last]
+		for k := len(keys); len(a)-len(b) >= 2; a, b = a[:len(a)-1], slices.Insert(b, k, a[len(a)-1]) {
+			if !fits(slices.Insert(slices.Clone(b), k, a[len(a)-1])) {
+				break
+			}
+		}
+		blocks[last-1], blocks[last] = a, b
+	}
+	return blocks
+}
+
+// widthOf is how wide columns are beside each other.
+func widthOf(columns, widths []int) int {
+	sum := between * (len(columns) - 1)
+	for _, i := range columns {
+		sum += widths[i]
+	}
+	return sum
+}
+
+// fitLast gives the last column, if it has words, the room that the others leave, or the
+// room beside the keys. Where there is little room its words are cut.
+func (t *texter) fitLast(table view.Table, cells [][]string, widths []int) {
+	last := len(widths) - 1
+	if last < 1 || widths[last] <= min(mostText, t.Width) {
+		return
+	}
+	room, beside := t.Width, t.Width
+	for i, w := range widths[:last] {
+		room -= w + between
+		if i < keysOf(table) {
+			beside -= w + between
+		}
+	}
+	if room < leastWords {
+		room = beside
+	}
+	if room >= leastWords && table.Columns[last].Unit == unit.Word {
+		widths[last] = min(widths[last], room)
+		return
+	}
+	widths[last] = 0
+	for j := range cells {
+		cells[j][last] = plain.Cut(cells[j][last], min(mostText, t.Width))
+		widths[last] = max(widths[last], plain.Width(cells[j][last]))
+	}
+}
+
+// keysOf is how many columns say what a row is about: the first at least.
+func keysOf(table view.Table) int {
+	n := 0
+	for n < len(table.Columns) && table.Columns[n].Key {
+		n++
+	}
+	return min(max(n, 1), len(table.Columns))
+}
+
+// shownRows picks the rows to show; one line of them tells of the others.
+func (t *texter) shownRows(table view.Table, most int) [][]view.Cell {
+	n := len(table.Rows)
+	if n <= most {
+		return table.Rows
+	}
+	most = max(most-1, 1)
+	switch {
+	case table.Lead > 0 && t.All:
+		return table.Rows[:most]
+	case table.Lead > 0 || most == 1:
+		return table.Rows[:min(most, max(table.Lead, 1))]
+	}
+	var out [][]view.Cell
+	for i := range most {
+		out = append(out, table.Rows[(i*(n-1)+(most-1)/2)/(most-1)])
+	}
+	return out
+}
+
+// gridCells are the words of the head and of the rows, and how wide each column is.
+func gridCells(table view.Table, width int) (cells [][]string, widths []int) {
+	cells, widths = make([][]string, len(table.Rows)+1), make([]int, len(table.Columns))
+	for i, c := range table.Columns {
+		most := min(mostText, width)
+		if i == len(table.Columns)-1 && i > 0 {
+			most = mostLast
+		}
+		cells[0] = append(cells[0], plain.Cut(plain.Text(c.Label), most))
+		for j, row := range table.Rows {
+			text, note := words(c, cellOf(row, i))
+			if note != "" {
+				text += " (" + note + ")"
+			}
+			cells[j+1] = append(cells[j+1], plain.Cut(plain.Spaces(text), most))
+		}
+		for j := range cells {
+			widths[i] = max(widths[i], plain.Width(cells[j][i]))
+		}
+	}
+	return cells, widths
+}
+
+// block prints some columns.
+func (t *texter) block(table view.Table, cells [][]string, widths, columns []int) {
+	total := widthOf(columns, widths)
+	for j, line := range cells {
+		var b strings.Builder
+		var below []string // of the last column
+		for n, i := range columns {
+			if n > 0 {
+				b.WriteString(strings.Repeat(" ", between))
+			}
+			code := dim
+			if j > 0 {
+				code = toneCode(cellOf(table.Rows[j-1], i).Tone)
+			}
+			if plain.Width(line[i]) > widths[i] {
+				lines := (&texter{Terminal: Terminal{Width: widths[i]}}).wrap(line[i], "", "")
+				line[i], below = lines[0], lines[1:]
+				if !t.All && len(below) > 0 {
+					line[i], below = plain.Cut(line[i]+"…", widths[i]), nil
+				}
+			}
+			pad := strings.Repeat(" ", widths[i]-plain.Width(line[i]))
+			if rightward(table.Columns[i]) {
+				b.WriteString(pad + t.paint(line[i], code))
+			} else {
+				b.WriteString(t.paint(line[i], code) + pad)
+			}
+		}
+		t.add(b.String())
+		for _, words := range below {
+			t.add(strings.Repeat(" ", total-widths[columns[len(columns)-1]]) + words)
+		}
+	}
+}
+
+// times prints a line of blocks for each trace, with its lowest and highest sample,
+// and the changes and gaps in words.
+func (t *texter) times(s view.Times) {
+	t.title(s.Title)
+	for _, l := range s.Lanes {
+		for _, tr := range l.Traces {
+			name := plain.Text(l.Label)
+			if len(l.Traces) > 1 {
+				name = plain.Text(tr.Name)
+			}
+			low, high := lowHigh(tr.Values)
+			if low > high {
+				continue
+			}
+			top := high
+			if l.Unit == unit.Ratio {
+				top = max(top, 1)
+			}
+			tail := "  " + l.Unit.Between(low, high)
+			if low == high || tail == "  " {
+				tail = "  " + l.Unit.Format(high)
+			}
+			name = plain.Cut(name, t.Width/3)
+			room := t.Width - t.Width/3 - 2 - 24
+			line := name + strings.Repeat(" ", t.Width/3-plain.Width(name)+1) + sparkline(tr.Values, max(room, 8),
+				top) + plain.Spaces(tail)
+			t.add(plain.Cut(line, t.Width))
+		}
+	}
+	for _, c := range s.Changes {
+		t.out = append(t.out, t.paintAll(t.wrap("at "+unit.Seconds.Format(c.At)+": "+c.Text, "  ", "    "),
+			toneCode(c.Tone))...)
+	}
+	for _, g := range s.Gaps {
+		t.out = append(t.out, t.wrap(unit.Seconds.Format(g.From)+" to "+unit.Seconds.Format(g.To)+": "+g.Text, "  ",
+			"    ")...)
+	}
+	t.note(s.Note)
+}
+
+func lowHigh(values []float64) (low, high float64) {
+	low, high = math.Inf(1), math.Inf(-1)
+	for _, v := range values {
+		if !math.IsNaN(v) && !math.IsInf(v, 0) {
+			low, high = min(low, v), max(high, v)
+		}
+	}
+	return low, high
+}
+
+// sparkline is a block for each part of the samples: as high as their mean, on a scale
+// from 0. A part without samples is empty.
+func sparkline(values []float64, width int, top float64) string {
+	blocks := []rune("▁▂▃▄▅▆▇█")
+	width = min(width, len(values))
+	var b strings.Builder
+	for i := range width {
+		sum, n := 0.0, 0
+		for _, v := range values[i*len(values)/width : (i+1)*len(values)/width] {
+			if !math.IsNaN(v) && !math.IsInf(v, 0) {
+				sum, n = sum+v, n+1
+			}
+		}
+		switch {
+		case n == 0:
+			b.WriteByte(' ')
+		case top <= 0:
+			b.WriteRune(blocks[0])
+		default:
+			b.WriteRune(blocks[int(max(0, min(sum/float64(n)/top, 1))*7.999)])
+		}
+	}
+	return b.String()
+}

@@ -1,0 +1,441 @@
+package run
+
+import (
+	"cmp"
+	"fmt"
+	"iter"
+	"math"
+	"slices"
+	"strings"
+
+	"pelt/engine"
+	"pelt/fleet"
+	"pelt/ledger"
+	"pelt/model"
+)
+
+// account joins both ends' accounts of a trial, and what was seen of the path between
+// them, into its result. slowest is the least rate on a flow's way in bit/s, 0: unknown.
+func account(t model.Trial, placed fleet.Trial, out fleet.Outcome, nodes []seen,
+	slowest func(model.Flow) float64) model.Result {
+	star := strings.Contains(placed.Flows[0].Flow.Name, "/")
+	r := model.Result{Cell: t.Cell, Repeat: t.Repeat, State: model.Valid, Series: []model.Series{},
+		Flows: []model.FlowResult{}}
+	var engines []string
+	var doubts model.Reasons
+	efforts := map[string]effort{} // by flow of the plan
+	for i, f := range placed.Flows {
+		wrong := impossible(f.Flow, t.Timing, out.Flows[i])
+		o := filled(out.Flows[i])
+		efforts[base(f.Flow.Name)] = efforts[base(f.Flow.Name)].plus(*o.Send.Send)
+		flow, courses := flowResult(f.Flow, familyOf(f), placed.OneClock, t.Timing, o, nodes)
+		flow.SenderCPU = hostCPU(flow.SenderCPU, out.Watch[f.From].CPU)
+		flow.ReceiverCPU = hostCPU(flow.ReceiverCPU, out.Watch[f.To].CPU)
+		if out.Probe != nil && flow.Delay == nil {
+			flow.RoundTrip = out.Probe.RoundTrip
+		}
+		if wrong == nil && !star { // its flows are judged together
+			wrong = shortfall(flow, efforts[base(flow.Name)], f.Flow, t.Timing)
+		}
+		if wrong == nil {
+			wrong = held(flow, f.Flow, slowest(f.Flow))
+		}
+		if strays := o.Receive.Receive.Strays; wrong == nil && strays > 0 {
+			wrong = model.Reasons{{Code: model.FramesAstray, Flow: flow.Name, Node: flow.To,
+				Numbers: map[string]float64{"packets": float64(strays)}}}
+		}
+		doubts = append(doubts, wrong...)
+		r.Flows = append(r.Flows, flow)
+		r.Series = append(r.Series, flowSeries(f.Flow, t.Timing, flow.DurationS, out.Flows[i])...)
+		if !star {
+			r.Series = append(r.Series, lossSeries(f.Flow, flow.DurationS, courses)...)
+		}
+		for _, name := range carriers(f, o) {
+			if !slices.Contains(engines, name) {
+				engines = append(engines, name)
+			}
+		}
+	}
+	r.Series = append(r.Series, hostSeries(placed, out)...)
+	sortSeries(r.Series)
+	zeroUnknown(r.Series)
+	for _, s := range nodes {
+		r.Links = append(r.Links, s.links...)
+		doubts = append(doubts, s.unread()...)
+	}
+	r.Warnings = doubtsOf(placed, out)
+	addObserved(&r, nodes)
+	if star {
+		joinMany(&r)
+		for i, f := range r.Flows {
+			asked := t.Flows[i]
+			asked.Packets *= uint64(len(placed.Flows) / len(t.Flows))
+			doubts = append(doubts, shortfall(f, efforts[f.Name], asked, t.Timing)...)
+		}
+	}
+	for _, l := range r.Links {
+		doubts = append(doubts, linkDoubt(l)...)
+	}
+	r.Warnings = append(r.Warnings, missedSome(r.Flows)...)
+	for _, g := range out.Gaps {
+		r.Gaps = append(r.Gaps, model.ControlGap{Nodes: g.Nodes, StartS: g.From.Seconds(),
+			DurationS: (g.To - g.From).Seconds()})
+		r.Warnings = append(r.Warnings,
+			fmt.Sprintf("no word from the %s for %.1f s from t=%.1f s on; the test went on, and its figures include that time",
+				strings.Join(g.Nodes, ", "), (g.To-g.From).Seconds(), g.From.Seconds()))
+	}
+	r.Engine, r.EngineReason = strings.Join(engines, "+"), reasons(placed, out)
+	if r.Why = cutReasons(out); r.Why == nil {
+		r.Why = doubts
+	}
+	r.State = r.Why.State()
+	return r
+}
+
+// hostSeries are what agents told of the processors of their hosts; all receivers of a star
+// are one machine with the sender.
+func hostSeries(placed fleet.Trial, out fleet.Outcome) (list []model.Series) {
+	told := map[string]bool{}
+	for _, f := range placed.Flows {
+		for _, end := range []struct{ node, agent string }{{f.Flow.From, f.From}, {f.Flow.To, f.To}} {
+			if told[end.node] || plural(end.node) != end.node {
+				continue
+			}
+			told[end.node] = true
+			for _, s := range out.Watch[end.agent].Series {
+				s.At = end.node
+				list = append(list, s)
+			}
+		}
+	}
+	return list
+}
+
+// carriers are the engines that carried a flow, the sender's first.
+func carriers(f fleet.PlacedFlow, o fleet.FlowOutcome) []string {
+	names := []string{f.Send.Engine, f.Receive.Engine}
+	for i, r := range []*engine.Report{o.Send, o.Receive} {
+		if r != nil && r.Engine != "" {
+			names[i] = r.Engine
+		}
+	}
+	return names
+}
+
+// reports lists what the ends of a trial's flows reported, by their nodes.
+func reports(placed fleet.Trial, out fleet.Outcome) iter.Seq2[string, *engine.Report] {
+	return func(yield func(string, *engine.Report) bool) {
+		for i, f := range placed.Flows {
+			if r := out.Flows[i].Send; r != nil && !yield(f.Flow.From, r) {
+				return
+			}
+			if r := out.Flows[i].Receive; r != nil && !yield(f.Flow.To, r) {
+				return
+			}
+		}
+	}
+}
+
+// reasons says why ends were carried by the engine they were, each once.
+func reasons(placed fleet.Trial, out fleet.Outcome) string {
+	var list []string
+	for node, r := range reports(placed, out) {
+		text := node + ": " + r.Why
+		if r.Engine == "udp" {
+			text = node + ": udp sockets, because " + r.Why
+		}
+		if r.Why != "" && !slices.Contains(list, text) {
+			list = append(list, text)
+		}
+	}
+	return strings.Join(list, "; ")
+}
+
+// stillNanos is a pause of a sender that no healthy host makes.
+const stillNanos = 100e6
+
+// missedSome warns of senders that were late for a part of their schedule, or
+// paused: a path that takes packets slowly makes gaps too, but then most of them
+// are long.
+func missedSome(flows []model.FlowResult) (list []string) {
+	for _, f := range flows {
+		if float64(slots(f, model.PacingLate)) > toldMissedRatio*float64(f.Planned) {
+			list = append(list, "flow "+f.Name+": the sender was late and gave up a part of its schedule")
+		}
+		if f.Pacing != nil { // whose gaps may well be long
+			list = append(list, unlike(f)...)
+			continue
+		}
+		if g := f.SendGap; g != nil && g.Max > stillNanos && g.Max > 1000*g.P50 {
+			list = append(list, fmt.Sprintf("flow %s: the sender paused for 0.1 s or longer", f.Name))
+		}
+	}
+	return list
+}
+
+// hostCPU is what a whole host took, with the engine's own figure of its threads.
+func hostCPU(engine, host model.CPU) model.CPU {
+	host.ThreadRatio = engine.ThreadRatio
+	return host
+}
+
+// doubtsOf gathers what the ends and the control plane had to warn of, each once.
+func doubtsOf(placed fleet.Trial, out fleet.Outcome) []string {
+	list := slices.Clone(out.Warnings)
+	for node, r := range reports(placed, out) {
+		for _, w := range r.Warnings {
+			list = append(list, node+": "+w)
+		}
+	}
+	slices.Sort(list)
+	return slices.Compact(list)
+}
+
+// missing reports whether an end of a flow told nothing.
+func missing(o fleet.FlowOutcome) bool {
+	return o.Send == nil || o.Send.Send == nil || o.Receive == nil || o.Receive.Receive == nil
+}
+
+// filled puts empty reports where an end told none.
+func filled(o fleet.FlowOutcome) fleet.FlowOutcome {
+	var send, receive engine.Report
+	if o.Send != nil {
+		send = *o.Send
+	}
+	if o.Receive != nil {
+		receive = *o.Receive
+	}
+	if send.Send == nil {
+		send.Send = &engine.SendReport{}
+	}
+	if receive.Receive == nil {
+		receive.Receive = &engine.ReceiveReport{}
+	}
+	return fleet.FlowOutcome{Send: &send, Receive: &receive}
+}
+
+func flowResult(f model.Flow, family int, oneClock bool, timing model.Timing, o fleet.FlowOutcome, nodes []seen) (
+	model.FlowResult, []ledger.Course) {
+	var courses []ledger.Course
+	r := model.FlowResult{
+		Name: f.Name, Protocol: f.Protocol, From: f.From, To: f.To, PayloadBytes: f.PayloadBytes,
+		FrameBytes: model.FrameBytes(f.Protocol, family, f.PayloadBytes), Streams: f.Streams,
+		DurationS: timing.MeasureSeconds,
+	}
+	send, receive := *o.Send.Send, *o.Receive.Receive
+	r.SenderCPU, r.ReceiverCPU = o.Send.CPU, o.Receive.CPU
+	addSend(&r, send)
+	addPacing(&r, f, send)
+	if f.Protocol == model.UDP && o.Send.PathMTU > 0 {
+		if n := model.Fragments(family, f.PayloadBytes, o.Send.PathMTU); n > 1 {
+			r.Fragments = n
+		}
+	}
+	if f.Connections != "" {
+		addConnections(&r, send, receive)
+	} else if f.Protocol == model.TCP {
+		addTCP(&r, f, oneClock, send, receive)
+	} else {
+		addReceive(&r, receive)
+		r.ReceiveBufferBytes, r.TruesizeBytes = max(receive.BufferBytes, 0), max(receive.TruesizeBytes, 0)
+		r.Ledger, courses = balance(r, f, *o.Send, receive, nodes)
+		advise(&r, f, receive, nodes)
+	}
+	if r.Attempted > 0 {
+		r.LossRatio = float64(r.Lost) / float64(r.Attempted)
+	}
+	return r, courses
+}
+
+func addSend(r *model.FlowResult, s engine.SendReport) {
+	r.Planned, r.Attempted, r.Accepted = s.Planned, s.Attempted, s.Accepted
+	r.SendGap, r.GapCounts, r.SendLate, r.BurstMax, r.SendErrors = s.Gap, s.GapCounts, s.Lateness, s.BurstMax,
+		s.Errors
+	if s.DurationNanos > 0 {
+		r.DurationS = float64(s.DurationNanos) / 1e9
+	}
+	if r.DurationS > 0 {
+		r.SendPPS = float64(s.Attempted) / r.DurationS
+		r.SendGoodputBPS = r.SendPPS * 8 * float64(r.PayloadBytes)
+	}
+}
+
+func addReceive(r *model.FlowResult, in engine.ReceiveReport) {
+	t := in.Tally
+	// The two ends count on their own: a receiver that claims more than was
+	// sent is a broken account, and the ledger's checks say so.
+	r.Received = min(t.Received, r.Attempted)
+	r.Duplicates, r.Reordered, r.Late = t.Duplicates, t.Reordered, t.Late
+	r.Lost = r.Attempted - r.Received
+	r.JitterNS, r.Delay = t.JitterNanos, t.Delay
+	// A queue on the path may deliver for longer than the sender sent; the
+	// rate is over whichever took longer. Between the first and the last there is
+	// one gap less than packets.
+	seconds, counted := r.DurationS, float64(r.Received)
+	if span := float64(t.LastNanos-t.FirstNanos) / 1e9; span > seconds && r.Received > 1 {
+		seconds, counted = span, counted-1
+	}
+	if r.Received > 0 && seconds > 0 {
+		r.ReceivePPS = counted / seconds
+		r.GoodputBPS = r.ReceivePPS * float64(r.PayloadBytes) * 8
+	}
+}
+
+func balance(r model.FlowResult, f model.Flow, sent engine.Report, in engine.ReceiveReport, nodes []seen) (
+	model.Ledger, []ledger.Course) {
+	s := sent.Send
+	return ledger.BalanceOverTime(ledger.Input{
+		Sender: r.From, Receiver: r.To, Flow: r.Name,
+		Planned: r.Planned, Attempted: r.Attempted, Accepted: r.Accepted, SendErrors: r.SendErrors,
+		Segments: inBuffers(f),
+		Streams:  s.Streams, Refused: s.Refused, Errnos: s.Errnos, Retried: s.Retried, WarmupSent: s.WarmupSent,
+		PerStep:   s.PerStep,
+		SlotsLate: s.Late, SlotsHeld: s.Held, HeldS: float64(s.HeldNanos) / 1e9, SendBuffer: max(s.BufferBytes, 0),
+		Unsent: s.Unsent, Cable: s.Cable, PastSockets: sent.Engine == "xdp",
+		WarmupReceived: in.WarmupReceived,
+		Received:       in.Tally.Received, Late: in.Tally.Late, WrongLength: in.Tally.WrongLength,
+		SocketDrops: in.SocketDrops, SocketKnown: in.SocketKnown, Unread: in.Unread,
+		Missing: in.Missing, MissingKnown: in.MissingKnown,
+		TakenOff: in.Taken, Broken: in.Broken, Overrun: in.Overrun,
+		Fragments: r.Fragments, DurationS: r.DurationS, BufferBytes: in.BufferBytes, TruesizeBytes: in.TruesizeBytes,
+		Nodes: nodesOf(f, nodes),
+	})
+}
+
+func addTCP(r *model.FlowResult, f model.Flow, oneClock bool, sent engine.SendReport, in engine.ReceiveReport) {
+	facts := model.TCPFacts{}
+	if sent.TCP != nil {
+		facts = *sent.TCP
+		facts.Completion = completion(f, oneClock, sent, in)
+	}
+	facts.ReceivedBytes = in.Tally.Bytes
+	if in.TCP != nil {
+		facts.SegmentsIn = in.TCP.SegmentsIn
+		for i := range min(len(facts.PerStream), len(in.TCP.PerStream)) {
+			facts.PerStream[i].ReceivedBytes = in.TCP.PerStream[i].ReceivedBytes
+		}
+	}
+	r.TCP = &facts
+	r.Lost = min(facts.Retransmits, r.Attempted)
+	r.Received = r.Attempted - r.Lost
+	r.Ledger = model.Ledger{Lost: r.Lost, Unattributed: r.Lost, Lines: []model.Line{}, Checks: []model.Check{}}
+	// Not only while bytes came: a path that stalls has carried nothing then.
+	seconds := max(r.DurationS, float64(in.Tally.LastNanos-in.Tally.FirstNanos)/1e9)
+	if c := facts.Completion; c != nil && c.Done && c.Seconds > 0 {
+		seconds = c.Seconds
+	}
+	if seconds > 0 {
+		r.GoodputBPS = float64(in.Tally.Bytes) * 8 / seconds
+		r.ReceivePPS = float64(in.Tally.Received) / seconds
+	}
+	if r.DurationS > 0 {
+		r.SendGoodputBPS = float64(facts.SentBytes) * 8 / r.DurationS
+	}
+}
+
+// addConnections makes the result of a flow of connections: they are its packets.
+func addConnections(r *model.FlowResult, sent engine.SendReport, in engine.ReceiveReport) {
+	c := model.ConnectionFacts{}
+	if sent.Connections != nil {
+		c = *sent.Connections
+	}
+	r.Connections, r.TCP = &c, &model.TCPFacts{}
+	r.Received = min(c.Established, r.Attempted)
+	r.Lost = r.Attempted - r.Received
+	r.Ledger = model.Ledger{Lost: r.Lost, Unattributed: r.Lost, Lines: []model.Line{}, Checks: []model.Check{}}
+	if r.DurationS > 0 {
+		r.ReceivePPS = float64(r.Received) / r.DurationS
+		r.GoodputBPS = float64(in.Tally.Bytes) * 8 / r.DurationS
+	}
+}
+
+// flowSeries keeps whole steps only: a last one cut short would look like a
+// fall of the rate. A trial shorter than a step is one step of its own length.
+func flowSeries(f model.Flow, t model.Timing, seconds float64, o fleet.FlowOutcome) []model.Series {
+	var out []model.Series
+	step := float64(engine.StepNanos) / 1e9
+	whole := int(seconds/step + 0.01)
+	add := func(metric, at string, counts []uint64, factor float64) {
+		s := model.Series{Metric: metric, Flow: f.Name, At: at, StepSeconds: step}
+		if whole == 0 {
+			s.StepSeconds = seconds
+		}
+		for _, n := range counts[:min(len(counts), max(whole, 1))] {
+			s.Values = append(s.Values, float64(n)*factor/s.StepSeconds)
+		}
+		if len(s.Values) > 0 && s.StepSeconds > 0 {
+			out = append(out, s)
+		}
+	}
+	sent := o.Send != nil && o.Send.Send != nil
+	if sent {
+		out = append(out, tcpSeries(f, t, *o.Send.Send)...)
+		add("send_pps", f.From, o.Send.Send.PerStep, 1)
+	}
+	if o.Receive != nil && o.Receive.Receive != nil {
+		tally := o.Receive.Receive.Tally
+		packets, bytes := slices.Clone(tally.PerStep), slices.Clone(tally.StepBytes)
+		// A meter's series ends with what came last; nothing came in the seconds after it. A
+		// sender that claims a longer time than it was given is not believed.
+		until := min(whole, int(t.MeasureSeconds/step+0.01))
+		for sent && f.Protocol == model.UDP && len(packets) < until {
+			packets, bytes = append(packets, 0), append(bytes, 0)
+		}
+		add("receive_pps", f.To, packets, 1)
+		add("goodput_bps", f.To, bytes, 8)
+	}
+	return out
+}
+
+// lossSeries are when what was lost had been sent, of all and by line. Like those of
+// a flow they keep whole steps only; a trial below a step has none.
+func lossSeries(f model.Flow, seconds float64, courses []ledger.Course) (list []model.Series) {
+	step := float64(engine.StepNanos) / 1e9
+	whole := int(seconds/step + 0.01)
+	for _, c := range courses {
+		s := model.Series{Metric: "lost_pps", Flow: f.Name, At: f.From, Layer: c.Layer, Cause: c.Cause,
+			StepSeconds: step}
+		if c.Host != "" {
+			s.At = c.Host
+		}
+		for _, n := range c.Lost[:min(len(c.Lost), whole)] {
+			s.Values = append(s.Values, float64(n)/step)
+		}
+		if len(s.Values) > 0 {
+			list = append(list, s)
+		}
+	}
+	return list
+}
+
+func sortSeries(series []model.Series) {
+	core := func(s model.Series) int {
+		if s.Core == nil {
+			return -1
+		}
+		return *s.Core
+	}
+	slices.SortStableFunc(series, func(a, b model.Series) int {
+		return cmp.Or(cmp.Compare(a.Flow, b.Flow), cmp.Compare(a.Metric, b.Metric), cmp.Compare(a.At, b.At),
+			cmp.Compare(core(a), core(b)))
+	})
+}
+
+// zeroUnknown makes what is no number 0.
+func zeroUnknown(series []model.Series) {
+	for i := range series {
+		for j, v := range series[i].Values {
+			if math.IsNaN(v) || math.IsInf(v, 0) {
+				series[i].Values[j] = 0
+			}
+		}
+	}
+}
+
+// inBuffers is how many packets a kernel may count as one.
+func inBuffers(f model.Flow) int {
+	if f.Joined {
+		return model.MaxSegments
+	}
+	return f.Segments
+}

@@ -1,0 +1,107 @@
+package run
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"pelt/internal/testenv"
+	"pelt/model"
+	"pelt/store"
+)
+
+// A run whose disk is full for a while says so once, and once that it is over. If it stays
+// full, all that was measured is in another file.
+func TestDiskFull(t *testing.T) {
+	testenv.Root(t)
+	dir, elsewhere := t.TempDir(), t.TempDir()
+	t.Setenv("TMPDIR", elsewhere)
+	done := make(chan error, 1)
+	go func() {
+		runtime.LockOSThread() // and never unlocked: the thread dies, its mount with it
+		done <- func() error {
+			if err := syscall.Unshare(syscall.CLONE_NEWNS | syscall.CLONE_FS); err != nil {
+				return err
+			}
+			if err := syscall.Mount("none", "/", "", syscall.MS_REC|syscall.MS_PRIVATE, ""); err != nil {
+				return err
+			}
+			if err := syscall.Mount("tiny", dir, "tmpfs", 0, "size=64k"); err != nil {
+				return err
+			}
+			return fillAndFree(t, dir, elsewhere)
+		}()
+	}()
+	if err := <-done; err != nil {
+		t.Fatal(err)
+	}
+}
+
+func fillAndFree(t *testing.T, dir, elsewhere string) error {
+	s, err := store.Open(dir)
+	if err != nil {
+		return err
+	}
+	doc := model.Document{Started: time.Now().UTC().Truncate(time.Millisecond), Plan: smallPlan(t), Results: []model.Result{}, Findings: []model.Finding{}, Warnings: []string{}}
+	log, err := s.Create(doc)
+	if err != nil {
+		return err
+	}
+	doc.ID = log.ID()
+	var notes []string
+	now := time.Now()
+	r := &runner{Options: Options{Events: func(e Event) {
+		if e.Note != "" {
+			notes = append(notes, e.Note)
+		}
+	}, Now: func() time.Time { return now }}, site: &site{}, doc: &doc, log: log}
+	trial := func() { // as long as a real one
+		r.keep(model.Result{State: model.Aborted, Why: model.Reasons{{Code: model.TrialCut, Text: strings.Repeat("x", 10<<10)}}})
+	}
+	said := func(what string, want ...string) {
+		matches := func(note, part string) bool { return strings.Contains(note, part) }
+		if !slices.EqualFunc(notes, want, matches) {
+			t.Errorf("%s: it was said %q, want %q", what, notes, want)
+		}
+		notes = nil
+	}
+	fill := filepath.Join(dir, "fill")
+	trial()
+	said("room")
+	_ = os.WriteFile(fill, make([]byte, 1<<20), 0o600) // as much as there is room for
+	trial()
+	trial()
+	r.stored(r.log.Flush())
+	said("full", "no space left on device; finished trials wait in memory")
+	if err := os.Remove(fill); err != nil {
+		return err
+	}
+	r.storeAgain()
+	said("right after a try")
+	now = now.Add(5 * time.Second)
+	r.storeAgain()
+	r.storeAgain()
+	said("room again", "the run is stored again, and nothing is missing")
+	if kept, err := s.Load(doc.ID); err != nil || len(kept.Results) != 3 {
+		t.Errorf("%v, %d trials are stored, want 3", err, len(kept.Results))
+	}
+	_ = os.WriteFile(fill, make([]byte, 1<<20), 0o600)
+	trial()
+	r.finish()
+	files, err := filepath.Glob(filepath.Join(elsewhere, "pelt-"+log.ID()+"-*.json"))
+	if err != nil || len(files) != 1 {
+		return fmt.Errorf("%w: files elsewhere: %q, want one", err, files)
+	}
+	said("full at the end", "finished trials wait", "all of it is in "+files[0])
+	whole, err := s.Load(files[0])
+	if err != nil || len(whole.Results) != 4 || doc.ID != "" {
+		t.Errorf("%v: %d trials are in %s, want 4; the run is called %q, want no name", err, len(whole.Results), files[0], doc.ID)
+	}
+	return nil
+}

@@ -1,0 +1,214 @@
+package run
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/netip"
+	"os/exec"
+	"slices"
+	"strings"
+	"time"
+	"unicode"
+
+	"pelt/fleet"
+	"pelt/model"
+	"pelt/observe"
+)
+
+// openHosts makes a site of this host, or of the plan's near one, and the target; a router
+// may be watched between them.
+func openHosts(ctx context.Context, p model.Plan, o Options) (_ *site, err error) {
+	if p.Receivers > 0 {
+		return nil, refuse("receivers", "are for lab:star")
+	}
+	far, err := servedAt(ctx, p.Target, p.Flows[0].Family)
+	if err != nil {
+		return nil, err
+	}
+	codes, err := codesOf(o.Code, p)
+	if err != nil {
+		return nil, err
+	}
+	s := &site{engine: p.Engine, noXDP: o.records.needsSockets(), nodes: []node{{name: model.Sender, end: true},
+		{name: model.Receiver, end: true, address: func(int) netip.Addr { return far.Addr() }}}}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, s.Close())
+		}
+	}()
+	if p.Near == "" {
+		agent, _ := s.agentHere(model.Sender, plainHost{}, o, nil, func(h *model.Host) {
+			h.TCPSettings = observe.TCPSettings()
+			if i, err := observe.InterfaceFor(plainHost{}.Do, far.Addr()); err == nil {
+				i.Describe(h)
+			}
+		})
+		s.controller, err = fleet.Dial(ctx, far, codes.far, agent)
+	} else {
+		s.controller, err = dialTwo(ctx, p.Near, far, codes, o)
+	}
+	if err != nil {
+		return nil, err
+	}
+	s.onClose(s.controller.Close)
+	if err := s.meet(); err != nil {
+		return nil, err
+	}
+	near, there := s.nodes[0].agent.Host, s.nodes[1].agent.Host
+	s.oneClock = near.Boot != "" && near.Boot == there.Boot
+	s.setByCommand(p.Variants)
+	return s, s.watchRouter(ctx, p, codes.router, o.Version)
+}
+
+// dialTwo makes another host the sender; this one commands both.
+func dialTwo(ctx context.Context, at string, far netip.AddrPort, codes hostCodes, o Options) (
+	*fleet.Controller, error) {
+	near, err := servedAt(ctx, at, 0) // control may be of another IP version than data
+	if err != nil {
+		return nil, err
+	}
+	if err := meantThere(near.Addr(), far.Addr()); err != nil {
+		return nil, err
+	}
+	return fleet.DialTwo(ctx, fleet.HubAddress{Addr: near, Code: codes.near},
+		fleet.HubAddress{Addr: far, Code: codes.far}, o.Version)
+}
+
+// servedAt is the control port of a pelt serve.
+func servedAt(ctx context.Context, text string, family int) (netip.AddrPort, error) {
+	host, port, err := model.HostPort(text)
+	if err != nil {
+		return netip.AddrPort{}, err
+	}
+	if port == 0 {
+		port = fleet.DefaultPort
+	}
+	a, err := fleet.Resolve(ctx, host, family)
+	return netip.AddrPortFrom(a, port), err
+}
+
+// meantThere refuses a far address that means another host to the near one, which
+// calls it, than to this one.
+func meantThere(near, far netip.Addr) error {
+	what := ""
+	switch {
+	case far.IsLoopback() && !near.IsLoopback():
+		what = "each host itself"
+	case far.IsLinkLocalUnicast():
+		what = "of one link of this host"
+	default:
+		return nil
+	}
+	return refuse("target", "the near host calls it by this address, and %v is %s; want one that the near host reaches",
+		far, what)
+}
+
+// hostCodes are those of the pelt serves that a plan needs.
+type hostCodes struct{ near, far, router string }
+
+// codesOf reads them: one text for all, or one each with commas between, in the
+// order near, far, router.
+func codesOf(text string, p model.Plan) (codes hostCodes, err error) {
+	into, names := []*string{&codes.far}, []string{"FAR"}
+	if p.Near != "" {
+		into, names = slices.Insert(into, 0, &codes.near), slices.Insert(names, 0, "NEAR")
+	}
+	if strings.HasPrefix(p.DUT, model.AgentDUT) {
+		into, names = append(into, &codes.router), append(names, "ROUTER")
+	}
+	words := strings.Split(text, ",")
+	switch {
+	case len(words) == 1:
+		words = slices.Repeat(words, len(into))
+	case len(into) == 1:
+		return codes, refuse("--code", "want one code: one host alone asks for it")
+	case len(words) != len(into):
+		hosts := "both hosts, or two"
+		if len(into) > 2 {
+			hosts = "all hosts, or three"
+		}
+		return codes, refuse("--code", "want one code for %s as %s", hosts, strings.Join(names, ","))
+	}
+	for i, word := range words {
+		*into[i] = strings.TrimSpace(word)
+	}
+	return codes, nil
+}
+
+// commandLimit is how long a command may take to set a router up.
+const commandLimit = 2 * time.Minute
+
+// setByCommand has commands of the user's set up the router under test as trials want it,
+// and as the first variant says after the last trial.
+func (s *site) setByCommand(variants []model.Variant) {
+	if len(variants) == 0 {
+		return
+	}
+	now := "" // after a command that failed, too
+	s.set = append(s.set, func(ctx context.Context, t model.Trial) error {
+		if t.Variant == now || t.Variant == "" {
+			return nil
+		}
+		i := slices.IndexFunc(variants, func(v model.Variant) bool { return v.Name == t.Variant })
+		if i < 0 {
+			return fmt.Errorf("the plan has no variant %s", t.Variant)
+		}
+		now = ""
+		if err := setUp(ctx, variants[i].Command); err != nil {
+			return fmt.Errorf("variant %s: %w", t.Variant, err)
+		}
+		now = t.Variant
+		return nil
+	})
+	s.restore = func() error {
+		if now == variants[0].Name {
+			return nil
+		}
+		ctx, cancel := context.WithTimeout(context.Background(), commandLimit)
+		defer cancel()
+		if err := setUp(ctx, variants[0].Command); err != nil {
+			return fmt.Errorf("the router could not be set up again as variant %s: %w", variants[0].Name, err)
+		}
+		return nil
+	}
+}
+
+// setUp runs a command of the user's on this host.
+func setUp(ctx context.Context, command string) error {
+	if command == "" {
+		return nil
+	}
+	limited, cancel := context.WithTimeout(ctx, commandLimit)
+	defer cancel()
+	c := exec.CommandContext(limited, "sh", "-c", command)
+	c.WaitDelay = time.Second // what it started may hold its output open
+	out, err := c.CombinedOutput()
+	switch {
+	case ctx.Err() != nil:
+		return ctx.Err()
+	case limited.Err() != nil:
+		return fmt.Errorf("its command had not ended after %v: %s", commandLimit, command)
+	case err != nil && !errors.Is(err, exec.ErrWaitDelay):
+		return fmt.Errorf("its command failed (%w): %s%s", err, command, lastLine(string(out)))
+	}
+	return nil
+}
+
+// lastLine of what a program wrote, to stand after something else.
+func lastLine(text string) string {
+	lines := strings.Split(strings.TrimSpace(text), "\n")
+	last := strings.Map(printed, strings.TrimSpace(lines[len(lines)-1]))
+	if last == "" {
+		return ""
+	}
+	return ": " + strings.ToValidUTF8(model.Clip(last), "") // a letter of several bytes may be cut
+}
+
+// printed keeps what a terminal shows as it is.
+func printed(r rune) rune {
+	if unicode.IsPrint(r) {
+		return r
+	}
+	return -1
+}

@@ -1,0 +1,190 @@
+package run
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"pelt/lab"
+	"pelt/model"
+)
+
+// setLinks has the links and the router of a lab become what trials ask.
+func (s *site) setLinks(l *lab.Lab) {
+	variant := ""
+	links := func(changes ...model.LinkChange) error {
+		_, err := l.SetLinks(changes, lab.SetOptions{Lent: true})
+		return err
+	}
+	s.set = append(s.set, func(_ context.Context, t model.Trial) error {
+		if len(t.Links) > 0 {
+			if err := links(t.Links...); err != nil {
+				return fmt.Errorf("set the links of trial %s: %w", t.Cell.Key(), err)
+			}
+		}
+		// Links that another process moves, or the kernel, draw on as they are.
+		list := l.Emulated()
+		drawn := len(list) > 0 && !slices.ContainsFunc(list, func(k *lab.Link) bool { return k.Kernel() || !k.Own() })
+		if t.LinkSeed != 0 && drawn {
+			seed := model.LinkSetting{Key: "seed", Value: fmt.Sprint(t.LinkSeed)}
+			err := links(model.LinkChange{Settings: []model.LinkSetting{seed}})
+			if err == nil {
+				err = l.BeginAnew()
+			}
+			if err != nil {
+				return fmt.Errorf("seed the links of trial %s: %w", t.Cell.Key(), err)
+			}
+		}
+		if t.Variant == "" || t.Variant == variant {
+			return nil
+		}
+		if err := l.SetRouter(t.Variant); err != nil {
+			return fmt.Errorf("variant %s: %w", t.Variant, err)
+		}
+		variant = t.Variant
+		return nil
+	})
+	s.change = func(c model.TimedChange) error {
+		if c.Link != nil {
+			return links(*c.Link)
+		}
+		variant = c.Router
+		return l.SetRouter(c.Router)
+	}
+}
+
+// varied are the settings of links that a plan's factors vary: each combination,
+// as the changes that make it, and in which order factors name them.
+func varied(p model.Plan) (groups [][]model.LinkChange, names []string, err error) {
+	cells := []model.Cell{{}}
+	for _, f := range p.Factors {
+		if _, _, link := model.SplitLinkKnob(f.Knob); !link {
+			continue
+		}
+		names = append(names, f.Knob)
+		var next []model.Cell
+		for _, c := range cells {
+			for _, v := range f.Levels {
+				one := maps.Clone(c)
+				one[f.Knob] = v
+				next = append(next, one)
+			}
+		}
+		cells = next
+	}
+	if len(names) == 0 {
+		return nil, nil, nil
+	}
+	for _, c := range cells {
+		t, err := p.Trial(c, 0)
+		if err != nil {
+			return nil, nil, refuse("factors", "the combination %s cannot run: %v", c.Key(), err)
+		}
+		for _, change := range t.Links {
+			if l, err := change.Apply(model.Link{}); err == nil && (l.LossRatio == 1 || l.CorruptRatio == 1) {
+				return nil, nil, refuse("factors",
+					"the combination %s lets no packet through, nor the two ends' consent before a test; want less than 100 %%",
+					c.Key())
+			}
+		}
+		groups = append(groups, t.Links)
+	}
+	return groups, names, nil
+}
+
+// CheckLinks reports whether the links of a lab that a plan has made could be and
+// become what it asks, without making anything. It says nothing of other targets.
+func CheckLinks(p model.Plan) error {
+	_, _, _, err := planned(p)
+	return err
+}
+
+// planned are the links of a plan's lab that is to be opened, and what its factors
+// make of them. They can become what its timed changes ask, too.
+func planned(p model.Plan) (links []model.Link, groups [][]model.LinkChange, names []string, err error) {
+	if groups, names, err = varied(p); err != nil {
+		return nil, nil, nil, err
+	}
+	name, isLab := strings.CutPrefix(p.Target, "lab:")
+	if links = p.Links; !isLab || !isTopology(name) {
+		return links, groups, names, nil
+	}
+	topology := starOf(name, p)
+	links = slices.Clone(links)
+	if len(groups) > 0 { // a lab begins as the first combination
+		for _, c := range groups[0] {
+			if l, err := c.Apply(model.Link{Node: c.Node, Toward: c.Toward}); err == nil {
+				links = append(links, l)
+			}
+		}
+	}
+	links = changeable(topology, links, groups)
+	if err = lab.CheckChanges(topology, links, groups); err != nil {
+		return nil, nil, nil, err
+	}
+	timed := linkChanges(p.Timed)
+	links = changeable(topology, links, timed)
+	if err = lab.CheckChanges(topology, links, timed); err != nil {
+		return nil, nil, nil, fmt.Errorf("--at: %w", err)
+	}
+	for _, c := range p.Timed {
+		if c.Router == "" {
+			continue
+		}
+		if err := lab.CheckCharacter(topology, c.Router); err != nil {
+			return nil, nil, nil, fmt.Errorf("--at: %w", err)
+		}
+	}
+	return links, groups, names, nil
+}
+
+// changeable returns links that can become what each group of changes asks: a link that
+// cannot is emulated in user space from the start. It still is as the user says.
+func changeable(topology string, links []model.Link, groups [][]model.LinkChange) []model.Link {
+	for _, changes := range groups {
+		for i, c := range changes {
+			if lab.CheckChanges(topology, links, [][]model.LinkChange{changes[:i+1]}) != nil {
+				links = append([]model.Link{{Node: c.Node, Backend: model.BackendUser}}, links...)
+			}
+		}
+	}
+	return links
+}
+
+// linkChanges are a plan's timed changes of links, each behind those that are made before
+// it.
+func linkChanges(changes []model.TimedChange) (groups [][]model.LinkChange) {
+	var made []model.LinkChange
+	for _, c := range changes {
+		if c.Link != nil {
+			made = append(made, *c.Link)
+			groups = append(groups, slices.Clone(made))
+		}
+	}
+	return groups
+}
+
+// canChange finds out whether a lab that another process holds can become all that is
+// asked, hours before it is to.
+func canChange(l *lab.Lab, groups [][]model.LinkChange, timed []model.TimedChange) error {
+	dry := func(groups [][]model.LinkChange) error {
+		for _, changes := range groups {
+			if _, err := l.SetLinks(changes, lab.SetOptions{Dry: true}); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	for _, c := range timed {
+		if c.Router != "" {
+			return refuse("--at",
+				"a lab that another process holds keeps its router as it is; want a lab that is made for the run, as lab:router")
+		}
+	}
+	if err := dry(linkChanges(timed)); err != nil {
+		return fmt.Errorf("--at: %w", err)
+	}
+	return dry(groups)
+}

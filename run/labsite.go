@@ -1,0 +1,417 @@
+package run
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"net/netip"
+	"runtime"
+	"slices"
+	"strings"
+
+	"pelt/engine"
+	"pelt/engine/udp"
+	"pelt/engine/xdp"
+	"pelt/fleet"
+	"pelt/internal/awake"
+	"pelt/lab"
+	"pelt/model"
+	"pelt/observe"
+)
+
+// Loopback is the lab that needs no rights: both ends in the host's own stack.
+const Loopback = "loopback"
+
+// newLocal makes a site within this machine, which does not sleep meanwhile if it may be
+// told so: its nodes and links would be late for no fault of the path.
+func newLocal(p model.Plan, o Options, facts model.LabFacts) *site {
+	s := &site{local: true, oneClock: true, pin: true, engine: p.Engine, noXDP: o.records.needsSockets(),
+		facts: &facts}
+	if sleep, err := awake.Hold(); err == nil {
+		s.onClose(sleep)
+		s.facts.KeptAwake = true
+	}
+	return s
+}
+
+func openLoopback(ctx context.Context, p model.Plan, o Options) (*site, error) {
+	if _, names, err := varied(p); err != nil || len(p.Links)+len(names) > 0 {
+		return nil, cmp.Or(err, refuse("links", "lab:loopback has no links to shape"))
+	}
+	if p.Receivers > 0 {
+		return nil, refuse("receivers", "lab:loopback has one receiver; lab:star has many")
+	}
+	if len(p.Timed) > 0 {
+		return nil, refuse("--at",
+			"lab:loopback has no link and no router that could change; want another lab, as lab:router")
+	}
+	loop := func(family int) netip.Addr {
+		if family == 6 {
+			return netip.IPv6Loopback()
+		}
+		return netip.AddrFrom4([4]byte{127, 0, 0, 1})
+	}
+	s := newLocal(p, o, model.LabFacts{Topology: Loopback, Nodes: []string{model.Sender, model.Receiver},
+		Backends: []string{}})
+	s.noXDP = cmp.Or(s.noXDP, "the loopback interface takes no XDP frames")
+	var agents []fleet.AgentConfig
+	for _, name := range s.facts.Nodes {
+		s.nodes = append(s.nodes, node{name: name, end: true, address: loop})
+		agent, _ := s.agentHere(name, plainHost{}, o, nil, func(h *model.Host) {
+			h.Interface, h.Driver, h.Address, h.TCPSettings = "lo", "loopback", loop(4).String(),
+				observe.TCPSettings()
+		})
+		agents = append(agents, agent)
+	}
+	if err := s.join(ctx, o, agents); err != nil {
+		return nil, errors.Join(err, s.Close())
+	}
+	return s, nil
+}
+
+// agentHere is an end within this process.
+func (s *site) agentHere(name string, host engine.Host, o Options, workers *udp.Workers,
+	describe func(*model.Host)) (fleet.AgentConfig, *xdp.Engine) {
+	config, frames, free := agentConfig(name, host, o.Version, 0, workers)
+	s.onClose(free)
+	config.Facts = func() model.Host {
+		h := observe.Facts()
+		describe(&h)
+		return h
+	}
+	config.Observe = observeHost(host, s.watchKernel(), func() string {
+		var h model.Host
+		describe(&h)
+		return h.Interface
+	})
+	config.Recording = o.records.agent()
+	return config, frames
+}
+
+func openLab(ctx context.Context, name string, p model.Plan, o Options) (_ *site, err error) {
+	own := isTopology(name) // else another process holds it
+	if p.Receivers > 0 && name != lab.Star && own {
+		return nil, refuse("receivers", "lab:%s has one receiver; lab:star has many", name)
+	}
+	links, groups, names, err := planned(p)
+	if err != nil {
+		return nil, err
+	}
+	s := newLocal(p, o, model.LabFacts{})
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, s.Close())
+		}
+	}()
+	l, err := labOf(ctx, starOf(name, p), links)
+	if err != nil {
+		return nil, err
+	}
+	s.onClose(l.Close)
+	if !own {
+		if err := canChange(l, groups, p.Timed); err != nil {
+			return nil, err
+		}
+	} else if len(groups) > 0 { // what is measured, and told of the lab, is the first combination
+		if _, err := l.SetLinks(groups[0], lab.SetOptions{}); err != nil {
+			return nil, err
+		}
+	}
+	receivers := receiversOf(l)
+	if n := len(receivers); p.Receivers > n {
+		return nil, refuse("receivers", "lab %s has %d, not %d", name, max(n, 1), p.Receivers)
+	} else if p.Receivers > 0 { // a lab that is held may have more
+		receivers = receivers[:p.Receivers]
+	}
+	star := len(receivers) > 0
+	if err := oneReceiver(p, len(receivers)); err != nil {
+		return nil, err
+	}
+	if blocked := l.Blocked(); blocked != "" {
+		return nil, refuse("links", "%s, the two ends' consent before a test as well; want less than 100 %%", blocked)
+	}
+	kept := s.facts.KeptAwake
+	*s.facts = l.Facts()
+	s.facts.KeptAwake = kept
+	if own && !o.Uncalibrated {
+		if s.facts.Links, err = calibrate(ctx, l, o); err != nil {
+			return nil, err
+		}
+	}
+	if len(names) > 0 {
+		s.facts.Backends = append(slices.Clone(s.facts.Backends), "set for each trial: "+strings.Join(names, ", "))
+	}
+	s.lab, s.nodes = l, labNodes(l, receivers)
+	if err := s.watchRouter(ctx, p, "", o.Version); err != nil {
+		return nil, err
+	}
+	if len(p.Variants) > 0 && !own {
+		return nil, errNoVariants
+	}
+	s.setLinks(l)
+	unreached := "" // why no frames reach the receiver
+	switch {
+	case l.Moved():
+		unreached = "the lab's links are emulated in user space"
+	case star:
+		unreached = "a star's flows are many"
+	}
+	s.noXDP, s.pin = cmp.Or(unreached, s.noXDP), !star
+	send, receive, err := wantsFrames(p, l, s.noXDP)
+	if err == nil && unreached != "" && (send || receive) {
+		err = refuse("engine", "want auto or udp: no XDP frames can be used, because %s", unreached)
+	}
+	if err == nil && send {
+		if err = s.takeFrames(l, own); err != nil && p.Engine == model.EngineAuto {
+			s.noXDP, receive, err = err.Error(), false, nil
+		}
+	}
+	if err != nil {
+		return nil, err
+	}
+	agents, err := s.labAgents(p, o, own, receive)
+	if err != nil {
+		return nil, err
+	}
+	return s, s.join(ctx, o, agents)
+}
+
+// labAgents are the ends of a lab. frames says that XDP programs receive at them.
+func (s *site) labAgents(p model.Plan, o Options, own, frames bool) (agents []fleet.AgentConfig, err error) {
+	var workers *udp.Workers
+	if s.star() {
+		workers = udp.NewWorkers()
+	}
+	for _, e := range s.ends() {
+		n, err := s.lab.Node(e.name)
+		if err != nil {
+			return nil, err
+		}
+		e.address = n.Addr
+		agent, x := s.agentHere(e.name, n, o, workers, func(h *model.Host) {
+			i := n.Interface()
+			h.Interface, h.MTUBytes, h.Driver, h.Address = i.Name, i.MTU, "veth", i.Addr4.Addr().String()
+			if s.star() {
+				return // which transfers nothing by TCP that is compared
+			}
+			_ = n.Do(func() error { // its own; the host's are others
+				h.TCPSettings = observe.TCPSettings()
+				return nil
+			})
+		})
+		if e.branch != "" { // the sender's observation covers its kernel
+			agent.Observe = nil
+		}
+		if frames && len(s.lab.Nodes()) == 2 {
+			if err := makeReady(x, n, n.Interface(), own, coreAcross(n.Interface().Peer)); err != nil &&
+				p.Engine != model.EngineAuto {
+				return nil, err
+			}
+		}
+		if own && joins(p, e.name) {
+			if err := n.JoinPackets(n.Interface().Name); err != nil {
+				return nil, err
+			}
+		}
+		agents = append(agents, agent)
+	}
+	return agents, nil
+}
+
+// labNodes lists the nodes of a lab and the links between them in travel order; of a star
+// the given receivers, each with its link behind the switch.
+func labNodes(l *lab.Lab, receivers []string) (list []node) {
+	star := len(receivers) > 0
+	nodes, accounts, before := l.Nodes(), &linkAccounts{lab: l}, ""
+	for i, n := range nodes {
+		one := node{name: n.Name(), end: n.Name() == model.Sender || n.Name() == model.Receiver}
+		one.namespace, _ = n.NamespaceInode() // 0 is unknown
+		if star && strings.HasPrefix(one.name, model.Receiver+"-") {
+			if !slices.Contains(receivers, one.name) {
+				continue
+			}
+			one.branch, one.end = one.name, true
+		}
+		list = append(list, labLinks(l, accounts, before, one, star)...)
+		if !star { // else each kernel has one observation, the sender's
+			after := ""
+			if i+1 < len(nodes) {
+				after = nodes[i+1].Name()
+			}
+			one.in, one.out = toward(n, before), toward(n, after)
+			if !one.end {
+				one.observer = kernelObserver{&observe.Observer{Do: n.Do}}
+			}
+		}
+		if list = append(list, one); one.branch == "" {
+			before = one.name
+		}
+	}
+	return list
+}
+
+// labLinks lists what lies between a node and the one before it: hidden wires and emulated links.
+func labLinks(l *lab.Lab, accounts *linkAccounts, before string, to node, star bool) (list []node) {
+	ends := [2]string{before, to.name}
+	name := "link " + before + "-" + to.name
+	for _, w := range l.Wires() {
+		if w.Name() == name && !star {
+			wire := node{name: name, observer: kernelObserver{&observe.Observer{Do: w.Do}}, in: toward(w, before),
+				out: toward(w, to.name)}
+			wire.namespace, _ = w.NamespaceInode()
+			list = append(list, wire)
+		}
+	}
+	for i, k := range l.Emulated() {
+		link := linkObserver{accounts, i + 1}
+		switch {
+		case k.Ends != ends:
+		case !k.Kernel():
+			list = append(list, node{name: name, branch: to.branch, observer: userLinkObserver{link}})
+		default:
+			if len(list) == 0 { // in a star
+				list = append(list, node{name: name, branch: to.branch})
+				list[0].namespace, _ = k.Wire().NamespaceInode()
+			}
+			wire := &list[len(list)-1]
+			wire.observer = kernelLinkObserver{link, wire.observer}
+			wire.in, wire.out = with(wire.in, k.Stages(1)), with(wire.out, k.Stages(0))
+		}
+	}
+	return list
+}
+
+// toward lists a node's interfaces whose cable leads to another one.
+func toward(n *lab.Node, peer string) (names []string) {
+	for _, i := range n.Interfaces() {
+		if i.Peer == peer {
+			names = append(names, i.Name)
+		}
+	}
+	return names
+}
+
+// with adds to a list what is not in it.
+func with(list, more []string) []string {
+	for _, name := range more {
+		if !slices.Contains(list, name) {
+			list = append(list, name)
+		}
+	}
+	return list
+}
+
+// calibrate has the emulated links of a lab measured, once more if chance or a busy
+// machine made one look wrong. What cannot be probed is a note, for no test needs it;
+// links that could not begin anew are an error.
+func calibrate(ctx context.Context, l *lab.Lab, o Options) ([]model.LinkCalibration, error) {
+	if len(l.Emulated()) == 0 {
+		return nil, nil
+	}
+	o.event(Event{Note: "measuring the emulated links"})
+	var list []model.LinkCalibration
+	for range 2 {
+		var err error
+		if list, err = l.Calibrate(ctx); ctx.Err() != nil {
+			return nil, ctx.Err()
+		} else if errors.Is(err, lab.ErrNotAnew) {
+			return nil, err
+		} else if err != nil {
+			o.event(Event{Note: fmt.Sprintf("the emulated links are not calibrated: %v", err)})
+			return nil, nil
+		}
+		if !slices.ContainsFunc(list, func(c model.LinkCalibration) bool { return len(c.Off) > 0 }) {
+			break
+		}
+	}
+	return list, nil
+}
+
+// takeFrames makes the nodes between the ends take XDP frames; the ends' own
+// engines do it there. Of a lab that is held by another process no setting is
+// changed, own says that it is not.
+func (s *site) takeFrames(l *lab.Lab, own bool) error {
+	var all []*xdp.Engine
+	closeAll := func() (err error) {
+		for _, x := range all {
+			err = errors.Join(err, x.Close())
+		}
+		return err
+	}
+	for _, n := range append(l.Nodes(), l.Wires()...) {
+		if s.end(n.Name()).end {
+			continue
+		}
+		x := xdp.New(nil)
+		all = append(all, x)
+		for _, i := range n.Interfaces() {
+			if err := makeReady(x, n, i, own && s.end(i.Peer).end, coreAcross(i.Peer)); err != nil {
+				return errors.Join(err, closeAll())
+			}
+		}
+	}
+	s.onClose(closeAll)
+	return nil
+}
+
+// wantsFrames tells whether frames may carry any trial of a plan, and whether a
+// program may receive any. Where none may, the lab is left as sockets know it.
+func wantsFrames(p model.Plan, l *lab.Lab, noFrames string) (send, receive bool, err error) {
+	sender, err := l.Node(model.Sender)
+	if err != nil {
+		return false, false, err
+	}
+	mtu := sender.Interface().MTU
+	if p.AsksPathMTU() { // it is no more than this
+		p, _ = p.WithPayload(model.WholePayload(p.Flows[0].Family, mtu))
+	}
+	for _, cell := range oneByOne(p) {
+		t, err := p.Trial(cell, 0)
+		if err != nil {
+			return false, false, err
+		}
+		for _, f := range t.Flows {
+			from, to, _ := carriersOf(p.Engine, f, noFrames)
+			whole := f.PayloadBytes <= model.WholePayload(f.Family, mtu)
+			send = send || whole && from.Engine == "xdp" && xdp.Unfit(engine.Send, f) == ""
+			receive = receive || whole && to.Engine == "xdp" && !to.Sockets && xdp.Unfit(engine.Receive, f) == ""
+		}
+	}
+	return send, receive, nil
+}
+
+// joins tells whether a node receives packets that its kernel shall join.
+func joins(p model.Plan, node string) bool {
+	return slices.ContainsFunc(p.Flows, func(f model.Flow) bool { return f.Joined && f.To == node })
+}
+
+// makeReady makes an interface take frames, and gives them a thread of their own
+// where they come from a sender: what a frame meets first shall not be the
+// sending thread's work, or it could never offer more than that node can carry.
+func makeReady(x *xdp.Engine, n *lab.Node, i lab.Interface, thread bool, core int) error {
+	if !n.TakesFrames() {
+		if err := x.Ready(n, i.Name); err != nil {
+			return fmt.Errorf("%s: %w", n.Name(), err)
+		}
+	}
+	if thread && runtime.NumCPU() > 1 {
+		return n.OwnThread(i.Name, core)
+	}
+	return nil
+}
+
+func labOf(ctx context.Context, name string, links []model.Link) (*lab.Lab, error) {
+	if kind, _, _ := strings.Cut(name, ":"); isTopology(kind) {
+		return lab.Open(ctx, name, links)
+	}
+	if len(links) > 0 {
+		return nil, refuse("links", "lab %s runs already and its links are set; give --link to pelt lab up", name)
+	}
+	return lab.Attach(name)
+}
+
+// isTopology tells a lab to be made from one that runs.
+func isTopology(name string) bool {
+	return slices.ContainsFunc(lab.Topologies(), func(t lab.Topology) bool { return t.Name == name })
+}

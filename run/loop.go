@@ -1,0 +1,236 @@
+package run
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"time"
+
+	"pelt/design"
+	"pelt/fleet"
+	"pelt/model"
+	"pelt/store"
+)
+
+// runner runs the trials of a plan, one after the other, and keeps their results.
+type runner struct {
+	Options
+	site *site
+	doc  *model.Document
+	log  *store.Run // nil when nothing is stored
+
+	total   int    // trials of the whole run at most
+	number  uint16 // of the last trial in its packets; 0 before the first
+	idle    background
+	met     bool      // the ends of a trial have found each other
+	waiting bool      // the disk does not take the run
+	tried   time.Time // when the disk was last asked
+}
+
+// recorded runs the loop while the record is open, and closes the site.
+func (r *runner) recorded(ctx context.Context) error {
+	err := r.records.open(*r.doc)
+	if err == nil { // nothing is sent for a record that cannot be
+		r.event(Event{Document: r.doc})
+		err = r.loop(ctx)
+	}
+	if ctx.Err() != nil {
+		err = ctx.Err()
+	}
+	r.finish()
+	err = errors.Join(err, r.site.Close())
+	if e := r.records.close(r.doc.Complete); e != nil {
+		r.warn(fmt.Sprintf("the record is not whole: %v", e))
+	}
+	return err
+}
+
+// loop is the loop of every experiment.
+func (r *runner) loop(ctx context.Context) error {
+	d, err := design.New(r.doc.Plan, enough(r.doc.Plan))
+	if err != nil {
+		return err
+	}
+	r.total = d.Total()
+	for ctx.Err() == nil {
+		cell, repeat, more := d.Next(r.doc.Results)
+		if !more {
+			r.doc.Complete = true
+			return nil
+		}
+		trial, err := r.doc.Plan.Trial(cell, repeat)
+		if err != nil {
+			return err
+		}
+		result, err := r.execute(ctx, trial)
+		unmet := 0
+		for err != nil && r.again(ctx, err, unmet) {
+			if errors.Is(err, fleet.ErrUnmet) {
+				unmet++
+			}
+			result, err = r.execute(ctx, trial)
+		}
+		if err != nil {
+			return err
+		}
+		if unmet > 0 {
+			result.Warnings = append(result.Warnings,
+				fmt.Sprintf("its ends did not find each other in time at first; it was tried again %s",
+					[...]string{"once", "twice"}[unmet-1]))
+		}
+		r.keep(result)
+		if result.State == model.Aborted {
+			return fmt.Errorf("trial cut: %s", result.Why)
+		}
+	}
+	return ctx.Err()
+}
+
+// mostUnmet is how often a trial's ends may fail to find each other on a path that packets
+// pass: of one that loses 10 % each way about one of 200 trials does.
+const mostUnmet = 3
+
+// errAstray is of a trial whose frames came another way than past the receiver's program.
+// Its path carries such flows by sockets from then on.
+var errAstray = errors.New("frames did not arrive as such")
+
+// again reports whether a trial that ended with an error is tried again. unmet is how often
+// its ends did not meet before. In a lab, or where the ends of another trial met, losses
+// kept them apart, and no filter.
+func (r *runner) again(ctx context.Context, err error, unmet int) bool {
+	switch {
+	case ctx.Err() != nil:
+		return false
+	case errors.Is(err, errAstray):
+		r.event(Event{Note: "frames did not arrive as such; the trial is tried again with sockets"})
+		return true
+	case errors.Is(err, fleet.ErrUnmet) && unmet+1 < mostUnmet && (r.site.local || r.met):
+		note := fmt.Sprintf("a trial's ends did not find each other in time (%v); it is tried again", err)
+		r.event(Event{Note: note})
+		return true
+	}
+	return false
+}
+
+// execute runs one trial.
+func (r *runner) execute(ctx context.Context, t model.Trial) (model.Result, error) {
+	number := finished(r.doc.Results, trialKey(t.Cell, t.Repeat)) + 1
+	r.event(Event{Started: &TrialStarted{Number: number, Total: r.total, Trial: t}})
+	if err := r.set(ctx, t); err != nil {
+		return model.Result{}, err
+	}
+	if t.Flows[0].Commands != nil {
+		return r.execCommands(ctx, t)
+	}
+	placed, reason, err := r.site.place(t)
+	if err != nil {
+		return model.Result{}, err
+	}
+	r.number = r.nextNumber()
+	placed.Number, placed.Drops = r.number, r.drops(t)
+	if placed.Drops != "" && r.idle == nil {
+		placed.Idle = time.Duration(idleSeconds * float64(time.Second))
+	}
+	started := r.now()
+	recorded, err := r.records.begin(t, r.site, &placed, started)
+	if err != nil {
+		return model.Result{}, err
+	}
+	watch := r.site.watch(&placed)
+	defer r.closeWatch(watch)
+	timed := newTimed(ctx, r.site.change, r.doc.Plan.Timed)
+	if len(r.doc.Plan.Timed) > 0 {
+		placed.Begun = timed.begin
+	}
+	var now *soFar // nil: nobody asks before the trial ends
+	if lasting(r.doc.Plan) {
+		now = newSoFar(t, placed, watch, started)
+	}
+	outcome, err := r.site.controller.RunTrial(ctx, placed, func(p fleet.Progress) {
+		if p.Counts == nil {
+			r.event(Event{Progress: &TrialProgress{Number: number, Elapsed: r.now().Sub(started), Sample: p}})
+		}
+		r.soFar(now, number, p)
+		r.storeAgain()
+	})
+	made := timed.end()
+	known, told := now.known(outcome) // while the links are watched
+	if err == nil && r.site.astray(placed, outcome) {
+		err = errAstray
+	}
+	if err != nil {
+		r.records.discard(recorded, err.Error())
+		return model.Result{}, err
+	}
+	r.met = true
+	nodes := watch.collect(outcome)
+	if r.idle == nil && placed.Drops != "" && outcome.Cut == "" {
+		r.idle = background{}
+	}
+	r.idle.fill(nodes)
+	result := account(t, placed, outcome, nodes, r.site.slowest)
+	if told && result.State == model.Aborted {
+		standIn(&result, outcome, known)
+	}
+	if watch.router != nil {
+		watch.router.addTo(&result)
+	}
+	addMade(&result, made)
+	search(&result)
+	r.records.finish(recorded, placed, outcome, &result)
+	result.Started = started.UTC().Truncate(time.Millisecond)
+	result.EngineReason = strings.Trim(reason+"; "+result.EngineReason, "; ")
+	return result, nil
+}
+
+func (r *runner) closeWatch(w *watch) {
+	if err := w.Close(); err != nil {
+		r.warn(fmt.Sprintf("an observation of the path could not be closed: %v", err))
+	}
+}
+
+// nextNumber is the number of the next trial in its packets. The first is drawn, so that
+// nobody who cannot see the path guesses it, see engine.Header.
+func (r *runner) nextNumber() uint16 {
+	if r.number == 0 {
+		return uint16(1 + rand.IntN(0x7ffe))
+	}
+	return r.number%0x7ffe + 1
+}
+
+// set makes links, router and the settings that the caller tries what a trial asks.
+func (r *runner) set(ctx context.Context, t model.Trial) error {
+	for _, set := range r.site.set {
+		if err := set(ctx, t); err != nil {
+			return err
+		}
+	}
+	switch {
+	case r.Before != nil:
+		return r.Before(ctx, t)
+	case t.Tuning != "":
+		return refuse("factors", "%s is varied by pelt tune trial only", model.TuningKnob)
+	}
+	return nil
+}
+
+func trialKey(c model.Cell, repeat int) string { return fmt.Sprintf("%s #%d", c.Key(), repeat) }
+
+// finished counts trials that have ended, one that was run again once, and none of but.
+func finished(results []model.Result, but string) int {
+	made := map[string]bool{}
+	for _, x := range results {
+		if x.State != model.Aborted {
+			made[trialKey(x.Cell, x.Repeat)] = true
+		}
+	}
+	delete(made, but)
+	return len(made)
+}
+
+func (r *runner) warn(text string) {
+	r.doc.Warnings = append(r.doc.Warnings, text)
+	r.event(Event{Note: text})
+}

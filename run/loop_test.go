@@ -1,0 +1,54 @@
+package run
+
+import (
+	"context"
+	"errors"
+	"testing"
+
+	"pelt/fleet"
+	"pelt/model"
+)
+
+// A run stops at the first error and keeps what it measured before.
+func TestLoopStops(t *testing.T) {
+	broken, trials := errors.New("the machine broke"), 0
+	doc, err := Execute(t.Context(), smallPlan(t), Options{Version: "test", Before: func(context.Context, model.Trial) error {
+		if trials++; trials > 2 {
+			return broken
+		}
+		return nil
+	}})
+	if !errors.Is(err, broken) || doc.Complete || len(doc.Results) != 2 {
+		t.Errorf("%v, complete %v, %d results; want the error, false, 2", err, doc.Complete, len(doc.Results))
+	}
+}
+
+// Where packets are known to pass, a trial whose ends missed each other has two more tries.
+func TestAgain(t *testing.T) {
+	for _, c := range []struct {
+		name string
+		lab  bool
+		met  bool
+		err  error
+		want int // tries after the first, ten at most
+	}{
+		{"a lab", true, false, fleet.ErrUnmet, 2}, {"a path that was passed", false, true, fleet.ErrUnmet, 2},
+		{"an unknown path", false, false, fleet.ErrUnmet, 0}, {"frames astray", false, false, errAstray, 10}, {"another error", true, true, errors.New("broken"), 0},
+	} {
+		r := &runner{met: c.met, site: &site{}}
+		if c.lab {
+			r.site.local = true
+		}
+		tries := 0
+		for tries < 10 && r.again(t.Context(), c.err, tries) {
+			tries++
+		}
+		if tries != c.want {
+			t.Errorf("%s: %d more tries, want %d", c.name, tries, c.want)
+		}
+		cut, cancel := context.WithCancel(t.Context())
+		if cancel(); r.again(cut, c.err, 0) {
+			t.Errorf("%s: tried again after the run was cut", c.name)
+		}
+	}
+}

@@ -1,0 +1,232 @@
+package run
+
+import (
+	"maps"
+	"math"
+	"slices"
+
+	"pelt/engine"
+	"pelt/fleet"
+	"pelt/model"
+)
+
+// maxMissedRatio is the share of its schedule that a sender may miss before
+// its trial says nothing about the path: the tolerance that search tools in the
+// field give a generator's rate. From toldMissedRatio on a valid trial says it.
+const maxMissedRatio = 0.05
+
+const toldMissedRatio = 0.005
+
+// minDurationRatio is the share of the measured part that a sender must have
+// been awake for.
+const minDurationRatio = 0.9
+
+// effort is what the senders of one flow of the plan reported beside their
+// packets: one sender, or one for each receiver of a star.
+type effort struct {
+	late    engine.LateTime
+	refused uint64 // frames that the interface did not take
+}
+
+func (e effort) plus(s engine.SendReport) effort {
+	if t := s.LateTime; t != nil {
+		e.late.Nanos += max(t.Nanos, 0)
+		e.late.RunNanos += max(t.RunNanos, 0)
+		e.late.WaitNanos += max(t.WaitNanos, 0)
+	}
+	for cause, n := range s.Unsent {
+		if s.Cable && cause == model.CauseRingFull {
+			continue // the ring of a virtual cable is its other end's: the path lost them
+		}
+		e.refused += min(n, s.Attempted)
+	}
+	return e
+}
+
+// shortfall returns why the sender of a flow fell short of its order; nil if it did not.
+func shortfall(f model.FlowResult, e effort, asked model.Flow, ordered model.Timing) model.Reasons {
+	reason := func(code string, numbers map[string]float64) model.Reasons {
+		return model.Reasons{{Code: code, Flow: f.Name, Node: f.From, Numbers: numbers}}
+	}
+	if f.Attempted == 0 {
+		return reason(model.NothingSent, nil)
+	}
+	if c := f.Connections; c != nil && c.Ended != "" { // as ordered
+		return nil
+	}
+	if f.TCP != nil && f.TCP.Completion != nil && f.TCP.Completion.Done {
+		return nil
+	}
+	if f.DurationS < minDurationRatio*ordered.MeasureSeconds && (asked.Packets == 0 || f.Attempted < asked.Packets) {
+		return reason(model.SenderStalled, map[string]float64{"duration_s": f.DurationS,
+			"ordered_s": ordered.MeasureSeconds})
+	}
+	if asked.Protocol == model.TCP || asked.Rate.IsMax() {
+		return nil
+	}
+	if refused := float64(e.refused) / float64(f.Attempted); refused > maxMissedRatio {
+		return reason(model.InterfaceRefused, map[string]float64{"refused_ratio": refused,
+			"refused_packets": float64(e.refused)})
+	}
+	late := slots(f, model.PacingLate)
+	if float64(late) <= maxMissedRatio*float64(f.Planned) {
+		return nil
+	}
+	code, numbers := lateCause(e.late, f.SenderCPU, f.DurationS)
+	maps.Copy(numbers, map[string]float64{
+		"kept_pps": float64(f.Attempted) / f.DurationS, "asked_pps": float64(f.Planned) / f.DurationS,
+		"late_ratio": float64(late) / float64(f.Planned),
+	})
+	return reason(code, numbers)
+}
+
+// slots is how many packets were planned and not attempted for one cause.
+func slots(f model.FlowResult, cause string) (n uint64) {
+	for _, l := range f.Ledger.Pacing {
+		if l.Cause == cause {
+			n += l.Packets
+		}
+	}
+	return n
+}
+
+// lateCause names the largest part of the time that the sending threads were
+// late: on a core, ready without one, asleep, or taken by the hypervisor. A
+// guest counts stolen time as time on a core, so that the steal of the mean core
+// is taken off it.
+func lateCause(t engine.LateTime, c model.CPU, seconds float64) (code string, numbers map[string]float64) {
+	if t.Nanos <= 0 {
+		return model.SenderLate, map[string]float64{}
+	}
+	whole := float64(t.Nanos)
+	ran := ratio(float64(t.RunNanos) / whole)
+	waited := min(ratio(float64(t.WaitNanos)/whole), 1-ran)
+	slept := 1 - ran - waited
+	stolen := ratio(c.StealRatio * seconds * 1e9 / whole)
+	code = model.SenderTimerLate
+	worked := max(0, ran-stolen)
+	switch max(worked, waited, slept, stolen) {
+	case stolen:
+		code = model.SenderStolen
+	case waited:
+		code = model.SenderStarved
+	case worked:
+		code = model.SenderCoreFull
+	}
+	return code, map[string]float64{"run_ratio": ran, "wait_ratio": waited, "sleep_ratio": slept,
+		"steal_ratio": stolen}
+}
+
+// A link whose frames left late (userlink.LateLimit) did not do what was asked, if
+// it were this share of them and more than a few.
+const (
+	maxLateRatio = 0.01
+	maxLate      = 20
+)
+
+// linkDoubt returns why what a link did is not what was asked; nil if it is.
+func linkDoubt(l model.LinkResult) model.Reasons {
+	late := l.LateRatio > maxLateRatio && l.Passed != nil && l.LateRatio*float64(*l.Passed) > maxLate
+	if l.Overrun == 0 && l.Refused == 0 && !late {
+		return nil
+	}
+	return model.Reasons{{Code: model.LinkBehind, Link: l.From + " to " + l.To, Numbers: map[string]float64{
+		"late_ratio": l.LateRatio, "late_p99_s": float64(l.LateNS.P99) / 1e9,
+		"overrun_frames": float64(l.Overrun), "refused_frames": float64(l.Refused),
+	}}}
+}
+
+// unread says that the account of an emulated link is incomplete; nil without a doubt.
+func (s seen) unread() model.Reasons {
+	if s.doubt == "" {
+		return nil
+	}
+	return model.Reasons{{Code: model.LinkUnread, Link: s.name, Text: s.doubt}}
+}
+
+// cutReasons returns why a trial was cut; nil if it was not. A trial whose
+// packets the sender's kernel refuses is invalid, for another one may fit.
+func cutReasons(out fleet.Outcome) (list model.Reasons) {
+	for _, o := range out.Flows {
+		if o.Send == nil || o.Send.Send == nil || !o.Send.Send.Hopeless || out.Cut == "" {
+			continue
+		}
+		errno, most := "", uint64(0)
+		for _, name := range slices.Sorted(maps.Keys(o.Send.Send.Errors)) {
+			if n := o.Send.Send.Errors[name]; n > most {
+				errno, most = name, n
+			}
+		}
+		one := model.Reason{Code: model.SendRefused, Name: errno, Text: out.Cut}
+		if errno == "EMSGSIZE" {
+			one = model.Reason{Code: model.PacketTooBig, Name: errno}
+			if o.Send.PathMTU > 0 {
+				one.Numbers = map[string]float64{"path_mtu_bytes": float64(o.Send.PathMTU)}
+			}
+		}
+		list = append(list, one)
+	}
+	if list == nil && out.Cut != "" {
+		list = model.Reasons{{Code: model.TrialCut, Text: out.Cut}}
+	}
+	return list
+}
+
+// impossible returns what in the accounts of a flow cannot be; nil if nothing. The
+// ends may be other people's programs, or broken.
+func impossible(f model.Flow, t model.Timing, o fleet.FlowOutcome) model.Reasons {
+	if missing(o) {
+		return model.Reasons{{Code: model.AccountMissing, Flow: f.Name}}
+	}
+	wrong := func(name string, numbers map[string]float64) model.Reasons {
+		for k, v := range numbers {
+			if math.IsNaN(v) || math.IsInf(v, 0) {
+				delete(numbers, k)
+			}
+		}
+		return model.Reasons{{Code: model.AccountWrong, Flow: f.Name, Name: name, Numbers: numbers}}
+	}
+	s, in := o.Send.Send, o.Receive.Receive.Tally
+	longest := (t.MeasureSeconds + engine.OvertimeSeconds) * 1e9
+	span := float64(in.LastNanos) - float64(in.FirstNanos)
+	var sum uint64
+	for _, n := range s.Streams {
+		sum += n
+	}
+	attempted := float64(s.Attempted)
+	switch {
+	case s.DurationNanos < 0 || float64(s.DurationNanos) > longest:
+		return wrong("sender duration", map[string]float64{"duration_s": float64(s.DurationNanos) / 1e9})
+	case (s.Connections == nil) != (f.Connections == ""):
+		return wrong("sender kind", nil)
+	case s.Connections != nil && s.Connections.Established > s.Attempted:
+		return wrong("sender connections", map[string]float64{"attempted": attempted,
+			"established": float64(s.Connections.Established)})
+	case s.Accepted > s.Attempted || sum != s.Attempted || len(s.Streams) != f.Streams:
+		return wrong("sender sum", map[string]float64{"attempted_packets": attempted,
+			"accepted_packets": float64(s.Accepted), "streams_packets": float64(sum)})
+	case s.Late > s.Planned || s.Held > s.Planned-s.Late || s.HeldNanos < 0:
+		return wrong("sender schedule", map[string]float64{"planned_packets": float64(s.Planned),
+			"late_packets": float64(s.Late), "held_packets": float64(s.Held)})
+	case span < 0 || span > longest+(t.WarmupSeconds+t.DrainSeconds)*1e9:
+		return wrong("receiver duration", map[string]float64{"duration_s": span / 1e9})
+	case f.Protocol == model.UDP && (in.Received > s.Attempted || in.Bytes/uint64(f.PayloadBytes) != in.Received ||
+		in.Bytes%uint64(f.PayloadBytes) != 0):
+		return wrong("receiver sum", map[string]float64{"attempted_packets": attempted,
+			"received_packets": float64(in.Received), "received_bytes": float64(in.Bytes)})
+	case f.Bytes > 0 && in.Bytes > f.Bytes:
+		return wrong("receiver bytes", map[string]float64{"ordered_bytes": float64(f.Bytes),
+			"received_bytes": float64(in.Bytes)})
+	case !s.Gap.Ordered() || !s.Lateness.Ordered() || s.Asked != nil && !s.Asked.Gap.Ordered() ||
+		!in.Delay.Ordered() || !(in.JitterNanos >= 0):
+		return wrong("order of percentiles", nil)
+	}
+	return nil
+}
+
+func ratio(r float64) float64 {
+	if !(r > 0) { // not a number, too
+		return 0
+	}
+	return min(r, 1)
+}

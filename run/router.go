@@ -1,0 +1,192 @@
+package run
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+	"time"
+
+	"pelt/fleet"
+	"pelt/lab"
+	"pelt/model"
+	"pelt/observe/dut"
+)
+
+// router is the router under test as a run watches it.
+type router struct {
+	fleet.Device
+	lab   *lab.Lab  // that it is in; nil: a real one
+	node  *lab.Node // of that
+	ports ports
+}
+
+// deviceNode is what a real router is called on the path.
+const deviceNode = "router"
+
+// checkRouter reports whether a plan names a router that can be asked, before
+// anything is made for it.
+func checkRouter(p model.Plan) error {
+	name, inLab := strings.CutPrefix(p.Target, "lab:")
+	if inLab && p.DUT != "" && (name == Loopback || name == "direct" || name == lab.Star) {
+		return refuse("dut", "%s has no router; want lab:switch, lab:router, lab:nat or lab:fast", p.Target)
+	}
+	if inLab || p.DUT == "" {
+		return nil
+	}
+	if host, agent := strings.CutPrefix(p.DUT, model.AgentDUT); agent {
+		if _, _, err := model.HostPort(host); err != nil {
+			return refuse("--dut", "want pelt://HOST[:PORT], not %.80q", p.DUT)
+		}
+		return nil
+	}
+	if _, err := dut.ParseTarget(p.DUT); err != nil {
+		return refuse("--dut", "%v", err)
+	}
+	return nil
+}
+
+// watchRouter begins to watch the router that a plan names, if it names one. code is that of
+// its pelt serve, if it has one.
+func (s *site) watchRouter(ctx context.Context, plan model.Plan, code, version string) (err error) {
+	if plan.DUT == "" {
+		return nil
+	}
+	r := &router{}
+	var start dut.Start
+	name, source := deviceNode, plan.DUT
+	if s.lab != nil {
+		n, ok := s.lab.Router()
+		if !ok {
+			return refuse("dut", "%s has no router; want lab:switch, lab:router, lab:nat or lab:fast", plan.Target)
+		}
+		r.lab, r.node, start, name, source = s.lab, n, dut.Local(n.Do), n.Name(), "this machine's kernel, in the lab"
+	} else {
+		s.nodes = slices.Insert(s.nodes, 1, node{name: name, router: true})
+	}
+	host, agent := strings.CutPrefix(plan.DUT, model.AgentDUT)
+	switch {
+	case agent:
+		at, err := servedAt(ctx, host, 0)
+		if err != nil {
+			return err
+		}
+		hub := fleet.HubAddress{Addr: at, Code: code}
+		if r.Device, err = fleet.DialDevice(ctx, hub, source, version); err != nil {
+			return err
+		}
+	case s.lab == nil:
+		target, err := dut.ParseTarget(plan.DUT)
+		if err != nil {
+			return err // checkRouter has told it
+		}
+		start = target.Start()
+	}
+	if r.Device == nil {
+		asked, err := dut.Open(ctx, name, source, start, dut.Options{})
+		if err != nil {
+			return err
+		}
+		r.Device = askedDevice{asked}
+	}
+	s.onClose(r.Close)
+	s.router = r
+	return nil
+}
+
+// routerFacts are what the router told of itself; nil without one.
+func (s *site) routerFacts() *model.RouterFacts {
+	if s.router == nil {
+		return nil
+	}
+	f := s.router.Facts()
+	return &f
+}
+
+// routerWatch is the watch over one trial. It is led through the trial's moments
+// like the observations along the path.
+type routerWatch struct {
+	fleet.DeviceWatch
+	router  *router
+	threads *threadWatch // nil of a real router
+	flows   []fleet.PlacedFlow
+	before  *lab.RouterAccount
+	cold    bool // without a warm-up: the measured part begins with the trial
+}
+
+func (r *router) begin(t *fleet.Trial) *routerWatch {
+	w := &routerWatch{DeviceWatch: r.Begin(t.Number, t.Drops), router: r, flows: t.Flows, before: r.account(),
+		cold: t.Timing.WarmupSeconds == 0}
+	if r.node != nil {
+		w.threads = watchThreads(r.node, t.Timing)
+	}
+	return w
+}
+
+// tell adds what the router told of its counters.
+func (w *routerWatch) tell(one *seen) {
+	o := w.Report()
+	one.observation = &o
+	w.router.ports.learn(w.flows, &o)
+	w.router.ports.put(one)
+}
+
+// Snapshot reads what the router tells at a moment.
+func (w *routerWatch) Snapshot(m model.Moment) {
+	if m == model.MomentMeasure && w.threads != nil {
+		w.threads.begin()
+	}
+	w.DeviceWatch.Snapshot(m)
+	if w.cold && m == model.MomentStart {
+		w.Snapshot(model.MomentMeasure)
+	}
+}
+
+// Close ends the watch; it may be called again.
+func (w *routerWatch) Close() error {
+	if w.threads != nil {
+		w.threads.end()
+	}
+	return w.DeviceWatch.Close()
+}
+
+// addTo tells in a result what the router did in the measured part.
+func (w *routerWatch) addTo(result *model.Result) {
+	seconds := 0.0
+	for _, f := range result.Flows {
+		seconds = max(seconds, f.DurationS)
+	}
+	watched, series := w.Watched(time.Duration(seconds * float64(time.Second)))
+	if w.threads != nil {
+		var own []model.Series
+		watched.ThreadRatio, own = w.threads.result(watched.Node)
+		series = append(series, own...)
+	}
+	result.Router, result.Series = &watched, append(result.Series, series...)
+	sortSeries(result.Series)
+	addAccount(result, watched.Node, w.before, w.router.account())
+}
+
+// endRouter has the router set up again and tell how it is after the last trial.
+func (r *runner) endRouter() {
+	if r.site.restore != nil {
+		if err := r.site.restore(); err != nil {
+			r.warn(err.Error())
+		}
+	}
+	if r.site.router == nil {
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), routerPatience)
+	defer cancel()
+	facts := r.site.router.Finish(ctx)
+	if r.site.router.node != nil { // programs that it has since are of the test
+		facts.Offload = r.doc.Router.Offload
+	}
+	r.doc.Router = &facts
+}
+
+// routerPatience is how long a router may take to tell how it is.
+const routerPatience = 15 * time.Second
+
+var errNoVariants = errors.New("a lab that another process holds keeps its router as it is; want no --variant")

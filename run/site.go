@@ -1,0 +1,244 @@
+package run
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/netip"
+	"slices"
+	"strings"
+
+	"pelt/engine"
+	"pelt/engine/tcp"
+	"pelt/engine/udp"
+	"pelt/engine/xdp"
+	"pelt/fleet"
+	"pelt/lab"
+	"pelt/model"
+	"pelt/observe"
+)
+
+// site is where the trials of a run take place: its nodes, and how links and router are
+// set. openLoopback, openLab and openHosts make one; no method asks which of them did.
+type site struct {
+	controller *fleet.Controller
+	nodes      []node                                     // in travel order from the sender
+	router     *router                                    // under test; nil: none is watched
+	set        []func(context.Context, model.Trial) error // make links and router what a trial asks
+	change     func(model.TimedChange) error              // during a trial; nil: nothing can change
+	restore    func() error                               // sets the router up again after the last trial; nil: nothing is left of it
+	closers    []func() error
+
+	lab      *lab.Lab // nil without nodes between the ends that this process or another one made
+	facts    *model.LabFacts
+	oneClock bool               // all nodes read one monotonic clock
+	local    bool               // all nodes are on this machine, and known
+	pin      bool               // the ends share this machine's cores
+	engine   string             // asked for: see model.Plan
+	noXDP    string             // why sockets carry all flows, with auto; "" if they need not
+	strayed  map[passage]string // why sockets carry what auto would have frames carry
+	mtus     []model.PathMTU    // of the plan's flows, once they are searched
+	kernel   *observe.Kernel    // watches this machine's drops; nil until used
+}
+
+// node is a host, a network namespace, or an emulated link.
+type node struct {
+	name      string
+	branch    string                      // the receiver of a star that it leads to; "": on every flow's way
+	end       bool                        // flows begin and end here
+	agent     fleet.AgentInfo             // of an end, once it is met
+	address   func(family int) netip.Addr // where an end listens; nil: it does not
+	observer  observer                    // nil: the observation of an agent covers it
+	router    bool                        // the router under test, which tells of itself
+	namespace uint64                      // network namespace on this machine; 0: unknown or elsewhere
+	in, out   []string                    // interfaces toward the sender and toward the receiver, where known
+}
+
+func openSite(ctx context.Context, p model.Plan, o Options) (*site, error) {
+	kind, name, found := strings.Cut(p.Target, ":")
+	switch {
+	case p.Target == "lab:"+Loopback:
+		return openLoopback(ctx, p, o)
+	case found && kind == "lab":
+		return openLab(ctx, name, p, o)
+	case found && kind == "fleet":
+		return nil, refuse("target", "this pelt runs no fleets yet; want HOST[:PORT] or lab:NAME")
+	}
+	return openHosts(ctx, p, o)
+}
+
+func (s *site) onClose(f func() error) { s.closers = append(s.closers, f) }
+
+// Close ends everything in reverse order.
+func (s *site) Close() error {
+	var errs []error
+	for _, f := range slices.Backward(s.closers) {
+		errs = append(errs, f())
+	}
+	s.closers = nil
+	return errors.Join(errs...)
+}
+
+// ends are the sender and the receivers.
+func (s *site) ends() (list []*node) {
+	for i := range s.nodes {
+		if s.nodes[i].end {
+			list = append(list, &s.nodes[i])
+		}
+	}
+	return list
+}
+
+// end returns an end by its name; one without an agent if there is none.
+func (s *site) end(name string) *node {
+	for i := range s.nodes {
+		if s.nodes[i].name == name && s.nodes[i].end {
+			return &s.nodes[i]
+		}
+	}
+	return &node{name: name}
+}
+
+// meet learns which agents sit at the ends.
+func (s *site) meet() error {
+	for _, n := range s.ends() {
+		for _, a := range s.controller.Agents() { // this host first: no other takes its place
+			if a.Node == n.name && n.agent.ID == "" {
+				n.agent = a
+			}
+		}
+		if n.agent.ID == "" {
+			return fmt.Errorf("no agent answers for the %s", n.name)
+		}
+	}
+	return nil
+}
+
+// join puts agents on a hub of this process that nothing outside can reach.
+func (s *site) join(ctx context.Context, o Options, agents []fleet.AgentConfig) error {
+	hub, err := fleet.StartHub(fleet.HubConfig{DontListen: true})
+	if err != nil {
+		return err
+	}
+	s.onClose(hub.Close)
+	for _, c := range agents {
+		if _, err := hub.Join(c); err != nil {
+			return err
+		}
+	}
+	s.controller, err = fleet.NewController(ctx, hub, o.Version)
+	if err != nil {
+		return err
+	}
+	s.onClose(s.controller.Close)
+	return s.meet()
+}
+
+// agentConfig is one end: engines bound to the host's namespace. free ends them once the
+// agent is closed. workers is nil for ends whose streams have threads of their own.
+func agentConfig(node string, host engine.Host, version string, port uint16, workers *udp.Workers) (
+	config fleet.AgentConfig, frames *xdp.Engine, free func() error) {
+	u, t := udp.New(udp.Config{Port: port, Workers: workers}), tcp.New(tcp.Config{Port: port})
+	x := xdp.New(u)
+	return fleet.AgentConfig{
+		Node: node, Host: host, Version: version,
+		Engines: map[string]engine.Engine{u.Name(): u, t.Name(): t, x.Name(): x},
+		Watch:   func() engine.Watch { return observe.StartWatch() },
+	}, x, func() error { return errors.Join(x.Close(), u.Close()) }
+}
+
+// observeHost makes the observations of the host that an agent sits on.
+func observeHost(host engine.Host, kernel *observe.Kernel, iface func() string) engine.Observe {
+	o := &observe.Observer{Do: host.Do, Kernel: kernel, Interface: iface}
+	return func(trial uint16, mode model.DropMode) (engine.EndObservation, error) {
+		w, err := o.Begin(trial, mode)
+		if err != nil {
+			return nil, err
+		}
+		return w, nil
+	}
+}
+
+// watchKernel returns the one watch over this machine's drops.
+func (s *site) watchKernel() *observe.Kernel {
+	if s.kernel == nil {
+		s.kernel = &observe.Kernel{}
+		s.onClose(s.kernel.Close)
+	}
+	return s.kernel
+}
+
+// plainHost is the machine itself.
+type plainHost struct{}
+
+func (plainHost) Do(f func() error) error { return f() }
+
+// hosts describes the sender and a receiver: those of a star are alike.
+func (s *site) hosts() (hosts []model.Host) {
+	for _, n := range s.ends()[:2] {
+		h := n.agent.Host
+		h.Node = plural(n.name)
+		hosts = append(hosts, h)
+	}
+	return hosts
+}
+
+// admits finds out before anything is sent or stored whether every host takes the plan's trials.
+func (s *site) admits(plan model.Plan) error {
+	for _, cell := range oneByOne(plan) {
+		t, err := plan.Trial(cell, 0)
+		if err != nil {
+			return err
+		}
+		if _, _, err := s.place(t); err != nil {
+			return err
+		}
+		for _, n := range s.ends()[:2] {
+			if err := n.agent.Limits.Admit(t.Flows, t.Timing); err != nil {
+				return fmt.Errorf("%s %s: %w", n.name, n.agent.Host.Name, err)
+			}
+		}
+	}
+	return nil
+}
+
+// oneByOne are cells in which each level of each factor stands once, or all of a list.
+func oneByOne(p model.Plan) []model.Cell {
+	cells := []model.Cell{{}}
+	for _, f := range p.Factors {
+		for _, v := range f.Levels {
+			cells = append(cells, model.Cell{f.Knob: v})
+		}
+	}
+	return append(cells, p.Design.Cells...)
+}
+
+// settle gives flows whose size is asked as a frame the IP version they will
+// have: a header's length depends on it.
+func (s *site) settle(plan model.Plan) []model.Flow {
+	flows := slices.Clone(plan.Flows)
+	ofFrame := func(c model.Cell) bool { _, sized := c["frame_bytes"]; return sized }
+	if !slices.ContainsFunc(oneByOne(plan), ofFrame) {
+		return flows
+	}
+	for i := range flows {
+		if flows[i].Family == 0 {
+			flows[i].Family = 4
+			if a, _ := s.ends()[1].at(0); a.Is6() && !a.Is4In6() {
+				flows[i].Family = 6
+			}
+		}
+	}
+	return flows
+}
+
+func differentHosts(before, now []model.Host) string {
+	for i := range min(len(before), len(now)) {
+		a, b := before[i], now[i]
+		if a.Name != b.Name || a.Kernel != b.Kernel || a.CPU != b.CPU {
+			return fmt.Sprintf("the %s was %s (%s, %s), now it is %s (%s, %s)", a.Node, a.Name, a.Kernel, a.CPU,
+				b.Name, b.Kernel, b.CPU)
+		}
+	}
+	return ""
+}

@@ -1,0 +1,207 @@
+package table
+
+import (
+	"cmp"
+	"math"
+	"slices"
+)
+
+// The one comparison. Values are compared by their logarithms, so that effects are
+// relative, with Student's t. The noise is the larger of the pair's own variance
+// and the one pooled over all pairs of like conditions, so that a pair that agrees
+// by luck is not flattered. Where repeats clearly differ from each other, trials of
+// one repeat are compared with each other. Holm's correction holds the chance of any
+// false alarm in the family at 5 %. Fewer than three repeats tell nothing: two that
+// agree often agree by luck, and a family of them has too many false alarms.
+//
+// Two kinds of figures may be 0, which has no logarithm. Shares of a whole (losses,
+// processor time) are compared by their differences. Other figures, where one of
+// the pair's values is 0, are compared by differences relative to the pair's mean.
+
+// confidence of intervals, and of a family of comparisons as a whole.
+const confidence = 0.95
+
+// power is the chance with which the repeats that are advised find a difference.
+const power = 0.8
+
+// Verdict is what a comparison shows of its first sample.
+type Verdict string
+
+// The verdicts.
+const (
+	Best       Verdict = "best"    // what the others are compared with
+	BetterThan Verdict = "better"  // than the second sample
+	WorseThan  Verdict = "worse"   // likewise
+	Differs    Verdict = "differs" // in a metric of which neither way is better
+	Tied       Verdict = "tied"    // any difference is within the metric's resolution
+	TooFew     Verdict = "too few" // more repeats would tell
+)
+
+// Effect is how a first sample differs from a second.
+type Effect struct {
+	// Change is made of the medians that tables print: first/second - 1, or, of a
+	// metric in points, first - second. It is +Inf where only the second is 0.
+	Change    float64
+	Low, High float64 // of the change, with 95 % confidence for this pair alone; NaN if not known
+	Points    bool
+	P         float64 // chance of so large a difference without a cause, corrected for the family
+	Verdict   Verdict
+	// Needed is how many more repeats of each would tell, with a chance of 80 %; 0 if
+	// these did, MostNeeded if that many or more.
+	Needed int
+}
+
+// MostNeeded is the most repeats that anybody may sensibly be told to add.
+const MostNeeded = 1000
+
+// Ratio is how many times the second sample's middle the first one's is.
+func (e Effect) Ratio() float64 {
+	if e.Points {
+		return math.NaN()
+	}
+	return 1 + e.Change
+}
+
+// Told reports whether the samples differ beyond chance, however little.
+func (e Effect) Told() bool { return e.P <= 1-confidence }
+
+// Pair is two samples of one metric to compare. Pairs of one Pool were measured
+// under like conditions and share an estimate of the noise.
+type Pair struct {
+	A, B Sample
+	Pool int
+}
+
+// LeastTold is the least difference, as a share of the smaller figure, that so many
+// repeats find four times in five where the repeats themselves differ by a share. +Inf:
+// they tell nothing.
+func LeastTold(repeats, comparisons int, spread float64) float64 {
+	if repeats < LeastRepeats {
+		return math.Inf(1)
+	}
+	level, free := (1-confidence)/float64(max(comparisons, 1)), 2*(repeats-1)
+	apart := StudentQuantile(1-level/2, free) + StudentQuantile(power, free)
+	return math.Expm1(apart * spread * math.Sqrt(2/float64(repeats)))
+}
+
+// Rank sorts groups by the median of a metric, the best first; groups without a
+// value come last.
+func Rank(m *Metric, groups []Group) []Group {
+	keys := make([]float64, len(groups))
+	order := make([]int, len(groups))
+	for i, g := range groups {
+		order[i], keys[i] = i, g.Stat(m).Median
+		if m.Better != Lower {
+			keys[i] = -keys[i]
+		}
+		if math.IsNaN(keys[i]) {
+			keys[i] = math.Inf(1)
+		}
+	}
+	slices.SortStableFunc(order, func(i, j int) int { return cmp.Compare(keys[i], keys[j]) })
+	out := make([]Group, len(groups))
+	for place, i := range order {
+		out[place] = groups[i]
+	}
+	return out
+}
+
+// CompareBest compares each group with the first, which was chosen because it is the
+// best: see Rank. Any of them could have been, so all pairs of them count as tests.
+// The first effect is that of the best itself.
+func CompareBest(m *Metric, groups []Group) []Effect {
+	if len(groups) == 0 {
+		return nil
+	}
+	var pairs []Pair
+	best, measured := groups[0].Sample(m), 0
+	for i, g := range groups {
+		s := g.Sample(m)
+		if len(s.Values) > 0 {
+			measured++
+		}
+		if i > 0 {
+			pairs = append(pairs, Pair{A: s, B: best})
+		}
+	}
+	self := Effect{Low: math.NaN(), High: math.NaN(), Points: m.Points(), P: 1, Verdict: Best}
+	return append([]Effect{self}, Family(m, pairs, measured*(measured-1)/2)...)
+}
+
+// Family compares the first sample of each pair with the second. The pairs are some of so
+// many tests, of this metric and of others, that share the chance of a false alarm; which
+// tests there are must not depend on the values.
+func Family(m *Metric, pairs []Pair, tests int) []Effect {
+	tests = max(tests, len(pairs))
+	pools := map[int]noise{}
+	for _, p := range pairs {
+		if _, known := pools[p.Pool]; !known {
+			pools[p.Pool] = poolNoise(m, pairs, p.Pool)
+		}
+	}
+	contrasts := make([]contrast, len(pairs))
+	apart, alike := make([]float64, len(pairs)), make([]float64, len(pairs))
+	for i, p := range pairs {
+		contrasts[i] = newContrast(m, p, pools[p.Pool])
+		apart[i], alike[i] = contrasts[i].chances()
+	}
+	apart, alike = holm(apart, tests), holm(alike, tests)
+	out := make([]Effect, len(pairs))
+	quantiles := map[int]float64{} // by degrees of freedom: finding one takes longer than all else
+	for i, c := range contrasts {
+		if _, known := quantiles[c.noise.free]; !known && c.noise.free > 0 {
+			quantiles[c.noise.free] = StudentQuantile((1+confidence)/2, c.noise.free)
+		}
+		out[i] = c.effect(apart[i], alike[i], quantiles[c.noise.free], tests)
+	}
+	return out
+}
+
+// holm corrects chances for a number of tests that is at least theirs. S. Holm, A
+// simple sequentially rejective multiple test procedure, Scandinavian Journal of
+// Statistics 6 (1979).
+func holm(chances []float64, tests int) []float64 {
+	order := make([]int, len(chances))
+	for i := range order {
+		order[i] = i
+	}
+	slices.SortStableFunc(order, func(i, j int) int { return cmp.Compare(chances[i], chances[j]) })
+	out := make([]float64, len(chances))
+	last := 0.0
+	for k, i := range order {
+		last = max(last, min(1, chances[i]*float64(max(tests-k, 1))))
+		out[i] = last
+	}
+	return out
+}
+
+// effect judges the contrast by its corrected chances; quantile is that of Student's
+// t for its interval.
+func (c contrast) effect(apart, alike, quantile float64, tests int) Effect {
+	nan := math.NaN()
+	e := Effect{Change: c.change(), Low: nan, High: nan, Points: c.metric.Points(), P: apart, Verdict: TooFew}
+	have := min(len(c.pair.A.Values), len(c.pair.B.Values))
+	if math.IsNaN(e.Change) || c.noise.free == 0 {
+		e.Needed = max(LeastRepeats-have, 1)
+		return e
+	}
+	e.Low = min(c.back(c.difference-quantile*c.error), e.Change)
+	e.High = max(c.back(c.difference+quantile*c.error), e.Change)
+	switch {
+	case alike <= 1-confidence:
+		e.Verdict = Tied
+	case !e.Told():
+	case e.Change*c.difference <= 0: // the middles do not say what the means say
+		e.P = 1
+	case c.metric.Better == Neutral:
+		e.Verdict = Differs
+	case e.Change > 0 == (c.metric.Better == Higher):
+		e.Verdict = BetterThan
+	default:
+		e.Verdict = WorseThan
+	}
+	if e.Verdict == TooFew {
+		e.Needed = c.needed(tests, have)
+	}
+	return e
+}

@@ -1,0 +1,250 @@
+package table
+
+import (
+	"math"
+	"strings"
+
+	"pelt/model"
+)
+
+// The definitions of figures that need more than a field of a document.
+
+// goodput is payload that arrived, in bit/s. A transfer with an end has it over
+// the time that the transfer took.
+func goodput(f flow) float64 {
+	if f.TCP == nil || f.TCP.Completion == nil {
+		return when(f.Connections == nil, f.GoodputBPS)
+	}
+	c, bytes := f.TCP.Completion, f.TCP.ReceivedBytes
+	if c.Done {
+		bytes = c.Bytes
+	}
+	if bytes > 0 && c.Seconds > 0 {
+		return 8 * float64(bytes) / c.Seconds
+	}
+	return when(f.GoodputBPS > 0, f.GoodputBPS) // nobody says how much the user's commands carried
+}
+
+// completion is how long a transfer took, or how long it had been going on when it
+// was cut: the median of a group with cut ones is a lower bound. See unfinished.
+func completion(t facts) float64 {
+	if t.Completion == nil {
+		return none
+	}
+	return when(t.Completion.Seconds > 0, t.Completion.Seconds)
+}
+
+// unfinished is 1 for a transfer whose time was over before all bytes were there.
+func unfinished(t facts) float64 {
+	switch {
+	case t.Completion == nil:
+		return none
+	case t.Completion.Done:
+		return 0
+	}
+	return 1
+}
+
+// loss is the share of attempted packets, or connections, that did not arrive.
+func loss(f flow) float64 {
+	return when(f.Attempted > 0 && (f.Protocol == model.UDP || f.Connections != nil), f.LossRatio)
+}
+
+// resent is the share of data segments that TCP sent again.
+func resent(t facts) float64 {
+	return when(t.SegmentsOut > 0, min(1, float64(t.Retransmits)/float64(t.SegmentsOut)))
+}
+
+// onWire is what the received packets take on Ethernet, with preamble and gap
+// (20 B a frame), in bit/s. Each further fragment repeats all headers but UDP's.
+func onWire(f flow) float64 {
+	const gap, udpHeader = 20, 8
+	bytes := f.FrameBytes + gap
+	if f.Fragments > 1 {
+		bytes += (f.Fragments - 1) * (f.FrameBytes - f.PayloadBytes - udpHeader + gap)
+	}
+	return when(f.FrameBytes > 0, ofUDP(f, f.ReceivePPS*8*float64(bytes)))
+}
+
+// queueing is how much the 95th percentile of the round trip is above the shortest
+// one of all valid trials on the same path.
+func queueing(r Row) float64 {
+	trip := times(func(f flow) *model.Percentiles { return f.RoundTrip }, p95)
+	return when(r.shortest > 0, max(0, trip(r)-r.shortest))
+}
+
+// heldBack is the share of its busy time that TCP waited for the peer's window or
+// for its own buffer, not for the congestion control.
+func heldBack(t facts) float64 {
+	return when(t.BusyS > 0, min(1, (t.RwndLimitedS+t.SndbufLimitedS)/t.BusyS))
+}
+
+// carried is the packets of a flow that arrived a second: datagrams, or TCP's data
+// segments, which left where the receiver's kernel does not count them.
+func carried(f flow) float64 {
+	switch {
+	case f.Protocol != model.TCP:
+		return f.ReceivePPS
+	case f.TCP == nil || f.Connections != nil:
+		return none
+	case f.TCP.SegmentsIn == 0:
+		return float64(f.TCP.SegmentsOut) / f.DurationS
+	}
+	return float64(f.TCP.SegmentsIn) / f.DurationS
+}
+
+// total is a figure of all flows of a row's trial together.
+func total(r Row, of func(flow) float64) float64 {
+	sum, some := 0.0, false
+	for i := range r.Trial.Flows {
+		if v := of(&r.Trial.Flows[i]); Measured(&r.Trial.Flows[i]) && !math.IsNaN(v) {
+			sum, some = sum+v, true
+		}
+	}
+	return when(some, sum)
+}
+
+// routerWork is how many cores the router's work took. In a lab the sender and the
+// receiver share its machine, so only the router's own threads count there.
+func routerWork(r Row) float64 {
+	w := r.Trial.Router
+	switch {
+	case w == nil:
+		return none
+	case r.Doc.Lab == nil:
+		return routerBusy(r) * when(len(w.Cores) > 0, float64(len(w.Cores)))
+	}
+	for _, s := range r.Trial.Series {
+		if s.Metric == "cpu_thread_ratio" && s.At == w.Node && s.Core == nil {
+			return mean(s.Values)
+		}
+	}
+	return known(w.ThreadRatio)
+}
+
+// leastWork is the least share of a router's processors for figures per time that
+// it worked: its clock ticks every 10 ms, and trials take seconds.
+const leastWork = 0.01
+
+// enoughWork is routerWork where it is enough to divide by.
+func enoughWork(r Row) float64 {
+	cores := routerWork(r)
+	if !(cores > 0) {
+		return none
+	}
+	return when(cores >= leastWork*float64(max(len(r.Trial.Router.Cores), 1)), cores)
+}
+
+// goodputPerCore is the payload of all flows for each second of a core that the
+// router worked, in bits.
+func goodputPerCore(r Row) float64 { return total(r, goodput) / enoughWork(r) }
+
+// timePerPacket is the time that the router's cores worked for each packet that
+// arrived, in ns.
+func timePerPacket(r Row) float64 { return enoughWork(r) / total(r, carried) * 1e9 }
+
+// routerBusy is the share of the router's processors that it worked. In a lab only its own
+// threads tell: see routerWork.
+func routerBusy(r Row) float64 {
+	w := r.Trial.Router
+	switch {
+	case w == nil:
+		return none
+	case r.Doc.Lab != nil:
+		return when(len(w.Cores) > 0, min(1, routerWork(r)/float64(len(w.Cores))))
+	case w.CPU == nil:
+		return none
+	}
+	return w.CPU.Busy()
+}
+
+// busiestCore is how busy the router's busiest core was, in a lab its busiest own thread.
+func busiestCore(r Row) float64 {
+	w := r.Trial.Router
+	switch {
+	case w == nil:
+		return none
+	case r.Doc.Lab != nil:
+		return known(w.ThreadRatio)
+	}
+	busy := 0.0
+	for _, c := range w.Cores {
+		busy = max(busy, c.Busy())
+	}
+	return when(len(w.Cores) > 0, busy)
+}
+
+// forwardedByKernel is the share of the packets that the kernel of a lab's router forwarded
+// in its usual way: the others took a faster one.
+func forwardedByKernel(r Row) float64 {
+	w := r.Trial.Router
+	if w == nil || !strings.HasPrefix(r.Doc.Plan.Target, "lab:") || r.Doc.Plan.Target == "lab:switch" {
+		return none
+	}
+	forwarded, counted := 0.0, false
+	for _, c := range r.Trial.Counters {
+		if c.Host == w.Node && !c.Reset && (c.Name == "Ip.ForwDatagrams" || c.Name == "Ip6.OutForwDatagrams") {
+			forwarded, counted = forwarded+float64(c.Measure), true
+		}
+	}
+	received := total(r, func(f flow) float64 { return float64(f.Received) })
+	return when(counted && received > 0, min(1, forwarded/received))
+}
+
+// LinkRate is the slowest emulated link that every packet of a row passes, or the slower
+// interface of the two ends, in bit/s; 0 if none is known.
+func LinkRate(r Row) float64 {
+	if v, ok := r.Trial.Cell["link.rate_bps"]; ok {
+		return v.Number
+	}
+	d, least := r.Doc, 0.0
+	add := func(rate float64) {
+		if rate > 0 && (least == 0 || rate < least) {
+			least = rate
+		}
+	}
+	for _, l := range d.Plan.Links {
+		if l.Toward == "" {
+			add(float64(l.Rate))
+		}
+	}
+	for _, h := range d.Host {
+		if d.Lab == nil && (h.Node == model.Sender || h.Node == model.Receiver) {
+			add(float64(h.LinkSpeedBits))
+		}
+	}
+	return least
+}
+
+// ofLink is the share of the link's rate that the received packets took: of UDP with all that
+// is on the wire, of TCP its payload.
+func ofLink(r Row) float64 {
+	used := part(onWire)
+	if r.Flow != nil && r.Flow.Protocol == model.TCP {
+		used = part(goodput)
+	}
+	return used(r) / LinkRate(r)
+}
+
+func streamGoodputs(t facts) (v []float64) {
+	for _, s := range t.PerStream {
+		v = append(v, s.GoodputBPS)
+	}
+	return v
+}
+
+// jain is Jain's index of fairness: 1 if all got the same, 1/n if one got all.
+func jain(v []float64) float64 {
+	var sum, squares float64
+	for _, x := range v {
+		sum, squares = sum+x, squares+x*x
+	}
+	return sum * sum / (float64(len(v)) * squares)
+}
+
+func failedConnections(c *model.ConnectionFacts) (n float64) {
+	for _, failed := range c.Failed {
+		n += float64(failed)
+	}
+	return n
+}

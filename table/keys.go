@@ -1,0 +1,229 @@
+package table
+
+import (
+	"slices"
+	"strings"
+
+	"pelt/model"
+	"pelt/unit"
+)
+
+// Key is one thing that rows are told apart by: a setting, or a part of a trial.
+type Key struct {
+	Name  string // of a knob as in cells, or of the part
+	Label string // of columns and axes
+	Unit  unit.Unit
+	Of    func(Row) Level
+	form  string // how a level is said, % for the value; "" is the value alone
+	zero  string // what the number 0 is called; "" is no special level
+}
+
+// Format says a level of the key: "every 1 ms". An unknown level is "".
+func (k Key) Format(l Level) string {
+	text := l.Text
+	if strings.HasPrefix(k.Name, "control") {
+		text = controlName(text)
+	}
+	switch {
+	case !l.Known:
+		return ""
+	case text != "" && k.Unit != unit.Word:
+		return text
+	case text == "" && l.Number == 0 && k.zero != "":
+		return k.zero
+	case text == "" && k.Unit == unit.Word:
+		return l.String()
+	case text == "":
+		text = strings.Replace(k.Unit.Format(l.Number), ".0 ", " ", 1) // a setting has no digits of doubt
+	}
+	if k.form == "" {
+		return text
+	}
+	text = strings.Replace(k.form, "%", text, 1)
+	if l.Number == 1 && k.Unit == unit.Count {
+		text = strings.TrimSuffix(text, "s") // one stream
+	}
+	return text
+}
+
+// KeyOf returns a key by its name. Any other name is a setting of cells.
+func KeyOf(name string) Key {
+	if i := slices.IndexFunc(keys, func(k Key) bool { return k.Name == name }); i >= 0 {
+		return keys[i]
+	}
+	k := Key{Name: name, Label: name, Of: setting(name, nil)}
+	if what, ok := model.LinkKnobWords(name); ok {
+		_, base, _ := model.SplitLinkKnob(name)
+		k.Unit, k.form = unit.UnitOf(base), "% "+what
+		k.Label = strings.ToUpper(what[:1]) + what[1:]
+		if k.Unit == unit.Ratio {
+			k.zero = "no " + what
+		}
+	}
+	return k
+}
+
+// Settings are the keys that the rows' cells set, sorted as columns show them, but
+// for those named.
+func Settings(rows []Row, but ...string) []Key {
+	var names []string
+	for _, r := range rows {
+		for name := range r.Trial.Cell {
+			if !slices.Contains(names, name) && !slices.Contains(but, name) {
+				names = append(names, name)
+			}
+		}
+	}
+	slices.Sort(names)
+	var out []Key
+	for _, k := range keys {
+		if i := slices.Index(names, k.Name); i >= 0 {
+			out, names = append(out, k), slices.Delete(names, i, i+1)
+		}
+	}
+	for _, name := range names {
+		out = append(out, KeyOf(name))
+	}
+	return out
+}
+
+// keys is the one list of keys in display order.
+var keys = []Key{
+	{"run", "Run", unit.Word, func(r Row) Level { return word(r.Doc.ID) }, "", ""},
+	{"target", "Target", unit.Word, func(r Row) Level { return word(r.Doc.Plan.Target) }, "", ""},
+	{"variant", "Variant", unit.Word, setting("variant", nil), "", ""},
+	{"tuning", "Tuning", unit.Word, setting("tuning", nil), "% the setting", ""},
+	{"direction", "Direction", unit.Word, setting("direction", direction), "", ""},
+	{"flow", "Flow", unit.Word, of(flowOf, func(f flow) Level { return word(f.Name) }), "", ""},
+	{"protocol", "Protocol", unit.Word, ofFlow(func(f flow) Level { return word(string(f.Protocol)) }), "", ""},
+	{"connections", "Connections", unit.Word, setting("connections", connectionMode), "connections: %", ""},
+	{"control", "Control", unit.Word, setting("control", control), "", ""},
+	{"control_part", "Streams of", unit.Word, of(mixOf, func(m *Mix) Level { return word(m.Control) }), "", ""},
+	{"receivers", "Receivers", unit.Count, setting("receivers", receiverCount), "% receivers", ""},
+	{"streams", "Streams", unit.Count, ofFlow(func(f flow) Level { return positive(f.Streams) }), "% streams", ""},
+	{"send_buffer_bytes", "Send buffer", unit.Bytes, setting("send_buffer_bytes", nil), "send buffer %", ""},
+	{"receive_buffer_bytes", "Receive buffer", unit.Bytes, setting("receive_buffer_bytes", nil), "receive buffer %",
+		""},
+	{"payload_bytes", "Payload", unit.Bytes, ofFlow(func(f flow) Level { return positive(f.PayloadBytes) }), "", ""},
+	{"frame_bytes", "Frame", unit.Bytes, ofFlow(func(f flow) Level { return positive(f.FrameBytes) }), "% frame", ""},
+	{"fragments", "Fragments", unit.Count, ofFlow(fragments), "% fragments", ""},
+	{"rate_pps", "Asked rate", unit.PPS, setting("rate_pps", nil), "", ""},
+	{"interval_ns", "Send interval", unit.Nanos, setting("interval_ns", nil), "every %", "no pause"},
+	{"profile", "Profile", unit.Word, setting("profile", nil), "", ""},
+	{"trial", "Trial", unit.Count, trialNumber, "trial %", ""},
+	{"repeat", "Repeat", unit.Count, repeatNumber, "repeat %", ""},
+	{"state", "State", unit.Word, func(r Row) Level { return word(string(r.Trial.State)) }, "", ""},
+	{"engine", "Engine", unit.Word, func(r Row) Level { return word(r.Trial.Engine) }, "", ""},
+	{"window_s", "Time", unit.Seconds, of(func(r Row) *Window { return r.Window }, window), "", ""},
+	{"layer", "Layer", unit.Word, of(lineOf, func(l *model.Line) Level { return word(l.Layer) }), "", ""},
+	{"cause", "Cause", unit.Word, of(lineOf, func(l *model.Line) Level { return word(l.Cause) }), "", ""},
+	{"host", "Host", unit.Word, of(lineOf, func(l *model.Line) Level { return word(l.Host) }), "", ""},
+	{"confidence", "Known from", unit.Word, of(lineOf, func(l *model.Line) Level { return word(l.Confidence) }), "",
+		""},
+	{"receiver", "Receiver", unit.Word, of(func(r Row) *model.ReceiverShare { return r.Receiver },
+		func(s *model.ReceiverShare) Level { return word(s.Node) }), "", ""},
+	{"core", "Core", unit.Count, of(coreOf, coreNumber), "core %", ""},
+}
+
+// fragments are the IP packets of one datagram.
+func fragments(f flow) Level {
+	return Level{model.Number(float64(max(1, f.Fragments))), f.Protocol == model.UDP}
+}
+
+func word(s string) Level { return Level{model.Word(s), s != ""} }
+
+func positive(n int) Level { return Level{model.Number(float64(n)), n > 0} }
+
+// setting is a knob as the row's cell sets it, else as the row's flow has it.
+func setting(name string, of func(flow) Level) func(Row) Level {
+	return func(r Row) Level {
+		if v, ok := r.Trial.Cell[name]; ok || of == nil {
+			return Level{v, ok}
+		}
+		return ofFlow(of)(r)
+	}
+}
+
+// ofFlow is a setting that each flow has, whatever the cell sets: a cell may say "mtu"
+// where the flow says the bytes. A row without a flow has that of its trial's first one.
+func ofFlow(of func(flow) Level) func(Row) Level {
+	return func(r Row) Level {
+		switch {
+		case r.Flow != nil:
+			return of(r.Flow)
+		case len(r.Trial.Flows) > 0:
+			return of(&r.Trial.Flows[0])
+		}
+		return Level{}
+	}
+}
+
+// direction of a flow by itself, where no cell sets it.
+func direction(f flow) Level {
+	return Level{model.Word(f.Name), f.Name == "up" || f.Name == "down"}
+}
+
+func control(f flow) Level {
+	if f.TCP == nil {
+		return Level{}
+	}
+	return word(f.TCP.Control)
+}
+
+func connectionMode(f flow) Level {
+	if f.Connections == nil {
+		return Level{}
+	}
+	return word(f.Connections.Mode)
+}
+
+func receiverCount(f flow) Level { return positive(max(1, len(f.Receivers))) }
+
+// trialNumber is the place of the row's trial in its run, from 1.
+func trialNumber(r Row) Level {
+	for i := range r.Doc.Results {
+		if r.Trial == &r.Doc.Results[i] {
+			return positive(i + 1)
+		}
+	}
+	return Level{}
+}
+
+func repeatNumber(r Row) Level { return positive(r.Trial.Repeat + 1) }
+
+// of is a level that a part of the row has, which may be missing.
+func of[T any](part func(Row) *T, get func(*T) Level) func(Row) Level {
+	return func(r Row) Level {
+		if p := part(r); p != nil {
+			return get(p)
+		}
+		return Level{}
+	}
+}
+
+// controlNames are congestion controls as people write them.
+var controlNames = map[string]string{"bbr": "BBR", "bic": "BIC", "cdg": "CDG", "cubic": "CUBIC", "dctcp": "DCTCP",
+	"highspeed": "HighSpeed", "htcp": "H-TCP", "hybla": "Hybla", "illinois": "Illinois", "lp": "TCP-LP", "nv": "NV",
+	"reno": "Reno", "scalable": "Scalable", "vegas": "Vegas", "veno": "Veno", "westwood": "Westwood", "yeah": "YeAH"}
+
+func controlName(text string) string {
+	names := strings.Split(text, model.MixSeparator)
+	for i, name := range names {
+		if known, ok := controlNames[name]; ok {
+			names[i] = known
+		}
+	}
+	return strings.Join(names, model.MixSeparator)
+}
+
+func mixOf(r Row) *Mix         { return r.Mix }
+func lineOf(r Row) *model.Line { return r.Line }
+func coreOf(r Row) *Core       { return r.Core }
+func flowOf(r Row) flow        { return r.Flow }
+
+func coreNumber(c *Core) Level { return Level{model.Number(float64(c.Core)), true} }
+
+func window(w *Window) Level {
+	text := unit.FormatMoment(w.StartS) + " to " + unit.FormatMoment(w.EndS)
+	return Level{model.Value{Number: w.StartS, Text: text}, true}
+}

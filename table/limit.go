@@ -1,0 +1,77 @@
+package table
+
+import (
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+)
+
+// Limit is what a comparison must not show: a change of a metric below or above a
+// share, or a number of points for a metric in points.
+type Limit struct {
+	Text    string    // as asked for, without extra spaces
+	Metrics []*Metric // that the limit's word names; see Named
+	below   bool
+	change  float64 // a ratio
+}
+
+// LimitError says which limit is wrong, why, and what would be right.
+type LimitError struct{ Text, Want string }
+
+func (e *LimitError) Error() string { return fmt.Sprintf("%q: %s", e.Text, e.Want) }
+
+// ParseLimit reads "goodput < -5%" and the like. Its error is a *LimitError.
+func ParseLimit(text string) (Limit, error) {
+	wrong := func(format string, args ...any) (Limit, error) {
+		return Limit{}, &LimitError{text, fmt.Sprintf(format, args...)}
+	}
+	at := strings.IndexAny(text, "<>")
+	if at < 0 {
+		return wrong("want METRIC < or > PERCENT, as 'goodput < -5%%'")
+	}
+	l := Limit{Text: strings.Join(strings.Fields(text), " "), Metrics: Named(text[:at]), below: text[at] == '<'}
+	if len(l.Metrics) == 0 {
+		return wrong("no metric %q; want one of %s", strings.TrimSpace(text[:at]), strings.Join(Words(), ", "))
+	}
+	number, percent := strings.CutSuffix(strings.TrimSpace(text[at+1:]), "%")
+	v, err := strconv.ParseFloat(strings.TrimSpace(number), 64)
+	switch {
+	case !percent || err != nil || math.IsNaN(v) || math.IsInf(v, 0):
+		return wrong("want a number of percent after %c, as 'goodput < -5%%'", text[at])
+	case l.below && v > 0 || !l.below && v < 0:
+		return wrong("would fail where nothing changed; want a number below 0 after <, above 0 after >")
+	case v <= -100:
+		return wrong("nothing falls by 100 %% or more; want a number above -100%%")
+	}
+	l.change = v / 100
+	return l, nil
+}
+
+// Outcome is what became of a limit.
+type Outcome string
+
+// The outcomes of a limit.
+const (
+	Passed Outcome = "passed"         // no change that is likely reaches the limit
+	Failed Outcome = "failed"         // a change beyond chance is beyond the limit
+	Untold Outcome = "cannot-be-told" // the change, or its interval, reaches beyond the limit
+)
+
+// Judge tells what an effect of one of the limit's metrics means for it.
+func (l Limit) Judge(e Effect) Outcome {
+	switch {
+	case e.Told() && l.broken(e.Change):
+		return Failed
+	case math.IsNaN(e.Low) || math.IsNaN(e.High) || l.broken(e.Change) || l.broken(e.Low) || l.broken(e.High):
+		return Untold
+	}
+	return Passed
+}
+
+func (l Limit) broken(change float64) bool {
+	if l.below {
+		return change < l.change
+	}
+	return change > l.change
+}

@@ -1,0 +1,210 @@
+package table
+
+import (
+	"maps"
+	"math"
+	"slices"
+
+	"pelt/model"
+)
+
+// Row is what one figure is about: a flow of a trial, or a part of it. Of
+// Window, Line, Receiver, Mix and Core at most one is set.
+type Row struct {
+	Doc   *model.Document
+	Trial *model.Result
+	// Flow has the figures: of the whole flow, or of the row's window or receiver.
+	// It is nil in the row of a core, and never else.
+	Flow     *model.FlowResult
+	Window   *Window
+	Line     *model.Line
+	Receiver *model.ReceiverShare
+	Mix      *Mix
+	Core     *Core
+
+	shortest float64 // round trip of trials on the same path, in ns; 0 unknown
+}
+
+// Core is one processor core of a watched router over the measured part of a trial.
+type Core struct {
+	Node string
+	model.CPUSplit
+}
+
+// Unattributed is the layer of lost packets that no line of a ledger explains.
+const Unattributed = "unattributed"
+
+// Valid reports whether the row's trial ran as ordered: only then it has figures.
+func (r Row) Valid() bool { return r.Trial.State == model.Valid }
+
+// Rows makes a row of each flow of each trial, whatever the trial's state. A
+// trial that ended without flows has the flows that it was to have.
+func Rows(docs ...*model.Document) []Row {
+	var rows []Row
+	for _, d := range docs {
+		trips := shortestTrips(d)
+		for i := range d.Results {
+			t := &d.Results[i]
+			flows := t.Flows
+			if len(flows) == 0 {
+				flows = plannedFlows(d, t)
+			}
+			for j := range flows {
+				rows = append(rows, Row{Doc: d, Trial: t, Flow: &flows[j], shortest: trips[pathOf(t)]})
+			}
+		}
+	}
+	return rows
+}
+
+// plannedFlows are the flows of a trial as the plan has them, without figures.
+func plannedFlows(d *model.Document, t *model.Result) []model.FlowResult {
+	planned := d.Plan.Flows
+	if trial, err := d.Plan.Trial(t.Cell, t.Repeat); err == nil { // else the plan is of another version
+		planned = trial.Flows
+	}
+	var flows []model.FlowResult
+	for _, f := range planned {
+		flows = append(flows, model.FlowResult{
+			Name: f.Name, Protocol: f.Protocol, From: f.From, To: f.To, Streams: f.Streams,
+			PayloadBytes: f.PayloadBytes, FrameBytes: model.FrameBytes(f.Protocol, f.Family, f.PayloadBytes),
+		})
+	}
+	return flows
+}
+
+// pathOf is the same for trials of a run whose paths are set alike: the control
+// is a setting of the sender, not of the path.
+func pathOf(t *model.Result) string {
+	path := maps.Clone(t.Cell)
+	delete(path, "control")
+	return path.Key()
+}
+
+// shortestTrips is the shortest round trip on each path of a run, in ns.
+func shortestTrips(d *model.Document) map[string]float64 {
+	out := map[string]float64{}
+	for i := range d.Results {
+		t := &d.Results[i]
+		for _, f := range t.Flows {
+			if t.State != model.Valid || f.RoundTrip == nil || !(f.RoundTrip.Min > 0) {
+				continue
+			}
+			if least, ok := out[pathOf(t)]; !ok || f.RoundTrip.Min < least {
+				out[pathOf(t)] = f.RoundTrip.Min
+			}
+		}
+	}
+	return out
+}
+
+// Lines makes a row of each line of the rows' ledgers, and one of what is
+// unattributed. A ledger is complete: a line that only other trials of the same
+// cell and flow have is there with 0 packets.
+func Lines(rows []Row) []Row {
+	type name struct{ layer, host, cause string }
+	type place struct {
+		doc  *model.Document
+		cell string
+		flow string
+	}
+	at := func(r Row) place { return place{r.Doc, r.Trial.Cell.Key(), r.Flow.Name} }
+	of := func(l model.Line) name { return name{l.Layer, l.Host, l.Cause} }
+	all := map[place][]model.Line{}
+	whole := slices.DeleteFunc(slices.Clone(rows), func(r Row) bool {
+		return r.Flow == nil || r.Flow.Protocol != model.UDP // only UDP has a ledger
+	})
+	for _, r := range whole {
+		for _, l := range ledgerLines(r.Flow) {
+			if !slices.ContainsFunc(all[at(r)], func(k model.Line) bool { return of(k) == of(l) }) {
+				none := model.Line{Layer: l.Layer, Host: l.Host, Cause: l.Cause, Confidence: l.Confidence}
+				all[at(r)] = append(all[at(r)], none)
+			}
+		}
+	}
+	var out []Row
+	for _, r := range whole {
+		lines := ledgerLines(r.Flow)
+		for _, known := range all[at(r)] {
+			if !slices.ContainsFunc(lines, func(l model.Line) bool { return of(l) == of(known) }) {
+				lines = append(lines, known)
+			}
+		}
+		for i := range lines {
+			r.Line = &lines[i]
+			out = append(out, r)
+		}
+	}
+	return out
+}
+
+func ledgerLines(f *model.FlowResult) []model.Line {
+	lines := slices.Clone(f.Ledger.Lines)
+	if f.Ledger.Unattributed > 0 {
+		lines = append(lines, model.Line{Layer: Unattributed, Packets: f.Ledger.Unattributed})
+	}
+	return lines
+}
+
+// Receivers makes a row of each receiver of flows to many. Of one receiver only
+// what it got is known; its packets were sent at the rate of its part of the flow.
+func Receivers(rows []Row) []Row {
+	var out []Row
+	for _, r := range rows {
+		if r.Flow == nil {
+			continue
+		}
+		whole := r.Flow
+		for i := range whole.Receivers {
+			one := &whole.Receivers[i]
+			f := partOf(whole)
+			f.DurationS, f.GoodputBPS = whole.DurationS, one.GoodputBPS
+			f.Attempted, f.Received = one.Attempted, min(one.Received, one.Attempted)
+			f.Lost = f.Attempted - f.Received
+			f.LossRatio = float64(f.Lost) / float64(max(f.Attempted, 1))
+			if whole.Attempted > 0 {
+				part := float64(one.Attempted) / float64(whole.Attempted)
+				f.SendPPS, f.SendGoodputBPS = whole.SendPPS*part, whole.SendGoodputBPS*part
+			}
+			if f.PayloadBytes > 0 {
+				f.ReceivePPS = f.GoodputBPS / 8 / float64(f.PayloadBytes)
+			}
+			r.Receiver, r.Flow = one, &f
+			out = append(out, r)
+		}
+	}
+	return out
+}
+
+// partOf is a flow's name and settings, without figures.
+func partOf(f *model.FlowResult) model.FlowResult {
+	return model.FlowResult{Name: f.Name, Protocol: f.Protocol, From: f.From, To: f.To, PayloadBytes: f.PayloadBytes,
+		FrameBytes: f.FrameBytes, Fragments: f.Fragments, Streams: f.Streams}
+}
+
+// Cores makes a row of each core of the routers that were watched during the rows' trials.
+func Cores(rows []Row) []Row {
+	var out []Row
+	seen := map[*model.Result]bool{}
+	for _, r := range rows {
+		if r.Trial.Router == nil || seen[r.Trial] {
+			continue
+		}
+		seen[r.Trial] = true
+		for _, c := range r.Trial.Router.Cores {
+			out = append(out, Row{Doc: r.Doc, Trial: r.Trial, Core: &Core{r.Trial.Router.Node, c}})
+		}
+	}
+	return out
+}
+
+// mean of the values that are numbers, NaN if there are none.
+func mean(values []float64) float64 {
+	sum, n := 0.0, 0
+	for _, v := range values {
+		if !math.IsNaN(v) && !math.IsInf(v, 0) {
+			sum, n = sum+v, n+1
+		}
+	}
+	return sum / float64(n)
+}

@@ -1,0 +1,220 @@
+package table
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"pelt/model"
+	"pelt/unit"
+)
+
+func near(a, b float64) bool { return a == b || math.Abs(a-b) <= 1e-9*max(math.Abs(a), math.Abs(b)) }
+
+// documents draws runs: any cells, repeats, states, protocols, and flows.
+func documents(t *rapid.T) *model.Document {
+	d := &model.Document{ID: "one"}
+	d.Plan.Flows = []model.Flow{{Name: "up", Protocol: model.UDP, Streams: 1, PayloadBytes: 64}}
+	controls := []model.Value{model.Word("bbr"), model.Word("cubic"), model.Word("reno")}
+	d.Plan.Factors = []model.Factor{{Knob: "control", Levels: controls}}
+	states := []model.State{model.Valid, model.Valid, model.Invalid, model.Aborted}
+	for range rapid.IntRange(0, 30).Draw(t, "trials") {
+		r := model.Result{Cell: model.Cell{}, Repeat: rapid.IntRange(0, 3).Draw(t, "repeat")}
+		r.State = rapid.SampledFrom(states).Draw(t, "state")
+		if rapid.Bool().Draw(t, "sized") {
+			r.Cell["payload_bytes"] = model.Number(float64(rapid.SampledFrom([]int{64, 256, 1472}).Draw(t, "size")))
+		}
+		if rapid.Bool().Draw(t, "controlled") {
+			r.Cell["control"] = rapid.SampledFrom(controls).Draw(t, "control")
+		}
+		for i := range rapid.IntRange(0, 2).Draw(t, "flows") {
+			f := model.FlowResult{Name: []string{"up", "down"}[i], Protocol: model.UDP, PayloadBytes: 64, Streams: 1, DurationS: 1}
+			f.Attempted = uint64(rapid.IntRange(0, 1000).Draw(t, "attempted"))
+			f.Received = uint64(rapid.IntRange(0, int(f.Attempted)).Draw(t, "received"))
+			f.Lost = f.Attempted - f.Received
+			f.LossRatio = float64(f.Lost) / max(float64(f.Attempted), 1)
+			f.ReceivePPS, f.GoodputBPS = float64(f.Received), float64(f.Received)*512
+			if f.Lost > 0 {
+				f.Ledger = model.Ledger{Lost: f.Lost, Unattributed: f.Lost / 3}
+				f.Ledger.Lines = []model.Line{{Layer: "receiver-buffer", Host: "receiver", Packets: f.Lost - f.Lost/3}}
+			}
+			r.Flows = append(r.Flows, f)
+		}
+		d.Results = append(d.Results, r)
+	}
+	return d
+}
+
+// TestPartition: each row is in exactly one group, in its own order, and groups are
+// in one order whatever the order of the rows.
+func TestPartition(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		d := documents(t)
+		rows := Rows(d)
+		for i := range d.Results {
+			if !slices.ContainsFunc(rows, func(r Row) bool { return r.Trial == &d.Results[i] }) {
+				t.Fatalf("trial %d has no row", i)
+			}
+		}
+		names := rapid.SampledFrom([]string{"payload_bytes", "control", "flow", "repeat", "state", "run"})
+		keys := rapid.SliceOfNDistinct(names, 0, 4, rapid.ID).Draw(t, "keys")
+		var by []Key
+		for _, k := range keys {
+			by = append(by, KeyOf(k))
+		}
+		groups := By(rows, by...)
+		count := map[string]int{}
+		id := func(r Row) string { return fmt.Sprintf("%p %s", r.Trial, r.Flow.Name) }
+		trials := 0
+		for i, g := range groups {
+			for _, r := range g.Rows {
+				count[id(r)]++
+				for j, k := range by {
+					if l := k.Of(r); l != g.Levels[j] {
+						t.Fatalf("group %q has a row of %v", g.Name(), l)
+					}
+				}
+			}
+			if i > 0 && slices.Equal(groups[i-1].Levels, g.Levels) {
+				t.Fatalf("two groups %q", g.Name())
+			}
+			valid, invalid, aborted := g.Trials()
+			trials += valid + invalid + aborted
+			if s := g.Stat(MetricOf("goodput_bps")); s.N > len(g.Rows) {
+				t.Fatalf("%d values of %d rows", s.N, len(g.Rows))
+			}
+		}
+		for _, r := range rows {
+			if count[id(r)] != 1 {
+				t.Fatalf("row %s is in %d groups", id(r), count[id(r)])
+			}
+		}
+		if trials > len(rows) {
+			t.Fatalf("%d trials in %d rows", trials, len(rows))
+		}
+		shuffled := rapid.Permutation(rows).Draw(t, "shuffled")
+		again := By(shuffled, by...)
+		for i := range groups {
+			a, b := groups[i].Stat(MetricOf("goodput_bps")), again[i].Stat(MetricOf("goodput_bps"))
+			if !slices.Equal(groups[i].Levels, again[i].Levels) || a.N != b.N || a.N > 0 && !near(a.Median, b.Median) {
+				t.Fatalf("the order of rows changes group %d from %q to %q", i, groups[i].Name(), again[i].Name())
+			}
+		}
+	})
+}
+
+// TestLedgerAddsUp: the lines of a flow's ledger come to its losses.
+func TestLedgerAddsUp(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		rows := Rows(documents(t))
+		ended := map[*model.FlowResult]float64{}
+		for _, r := range Lines(rows) {
+			v, _ := MetricOf("ended_packets").Value(r)
+			ended[r.Flow] += v
+		}
+		for _, r := range rows {
+			if ended[r.Flow] != float64(r.Flow.Lost) {
+				t.Fatalf("lines have %g packets of %d lost", ended[r.Flow], r.Flow.Lost)
+			}
+		}
+	})
+}
+
+func TestSummary(t *testing.T) {
+	for _, c := range []struct {
+		name   string
+		values []float64
+		want   Stat
+	}{
+		{"one", []float64{7}, Stat{7, 7, 7, 1, 0}},
+		{"two", []float64{9, 7}, Stat{8, 7, 9, 2, 0.5}},
+		{"three", []float64{9, 7, 8}, Stat{8, 7, 9, 3, 0.75}},
+		{"six are 95 %", []float64{6, 5, 4, 3, 2, 1}, Stat{3.5, 1, 6, 6, 1 - 2.0/64}},
+		{"of nine the second", []float64{9, 8, 7, 6, 5, 4, 3, 2, 1}, Stat{5, 2, 8, 9, 1 - 2*10.0/512}},
+	} {
+		got := Summary(c.values)
+		same := near(got.Median, c.want.Median) && near(got.Low, c.want.Low) && near(got.High, c.want.High)
+		if !same || got.N != c.want.N || math.Abs(got.Confidence-c.want.Confidence) > 1e-9 {
+			t.Errorf("%s: Summary(%v) = %+v; want %+v", c.name, c.values, got, c.want)
+		}
+	}
+	if s := Summary(nil); s.N != 0 || !math.IsNaN(s.Median) {
+		t.Errorf("Summary of nothing = %+v", s)
+	}
+	rapid.Check(t, func(t *rapid.T) {
+		v := rapid.SliceOfN(rapid.Float64Range(-1e9, 1e9), 1, 3000).Draw(t, "values")
+		s := Summary(v)
+		if !(s.Low <= s.Median && s.Median <= s.High) || s.N != len(v) || len(v) >= 6 && s.Confidence < 0.95 {
+			t.Fatalf("%+v", s)
+		}
+	})
+}
+
+// TestRatiosAreOfMedians: a comparison prints what the table beside it shows.
+func TestRatiosAreOfMedians(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		sample := rapid.SliceOfN(rapid.Float64Range(0, 100), 1, 8)
+		a, b := sample.Draw(t, "a"), sample.Draw(t, "b")
+		for _, name := range []string{"goodput_bps", "loss_ratio"} {
+			e := Family(MetricOf(name), []Pair{{A: Sample{Values: a}, B: Sample{Values: b}}}, 1)[0]
+			x, y := Summary(a).Median, Summary(b).Median
+			want := x/y - 1
+			if e.Points {
+				want = x - y
+			} else if x == y {
+				want = 0
+			}
+			if !near(e.Change, want) {
+				t.Fatalf("%s: change %g; the medians %g and %g say %g", name, e.Change, x, y, want)
+			}
+			if apart(e) && (!e.Told() || e.Change == 0) || (e.Verdict == TooFew) != (e.Needed > 0) {
+				t.Fatalf("%+v", e)
+			}
+		}
+	})
+}
+
+// TestMetrics checks the list: names and labels once each, units that names end
+// with, and no figure of a row that has nothing.
+func TestMetrics(t *testing.T) {
+	names, labels := map[string]bool{}, map[string]bool{}
+	flows := []model.FlowResult{{Protocol: model.UDP}, {Protocol: model.TCP, TCP: &model.TCPFacts{}}}
+	d := &model.Document{Results: []model.Result{{State: model.Valid, Flows: flows}}}
+	for _, m := range Metrics() {
+		if names[m.Name] || labels[strings.ToLower(m.Label)] {
+			t.Errorf("%s: the name or the label %q stands twice", m.Name, m.Label)
+		}
+		names[m.Name], labels[strings.ToLower(m.Label)] = true, true
+		if m.Unit != unit.Count && unit.UnitOf(m.Name) != m.Unit {
+			t.Errorf("%s is in %q", m.Name, m.Unit)
+		}
+		if !(m.Resolution > 0) {
+			t.Errorf("%s has no resolution", m.Name)
+		}
+		for _, r := range Rows(d) {
+			if v, ok := m.Value(r); ok {
+				t.Errorf("%s of a flow that sent nothing is %g", m.Name, v)
+			}
+			r.Flow.Attempted = 1
+			_, _ = m.Value(r) // with nothing else known
+			r.Flow.Attempted = 0
+			r.Core = &Core{CPUSplit: model.CPUSplit{Idle: 1}}
+			r.Flow = nil
+			if v, ok := m.Value(r); ok && !strings.HasPrefix(m.Name, "core_") {
+				t.Errorf("%s of a core is %g", m.Name, v)
+			}
+		}
+		if !slices.Contains(Named(m.Label), m) || !slices.Contains(Named(m.Name), m) {
+			t.Errorf("%s is not found by %q", m.Name, m.Label)
+		}
+	}
+	for _, w := range Words() {
+		if len(Named(w)) == 0 {
+			t.Errorf("the word %q names nothing", w)
+		}
+	}
+}

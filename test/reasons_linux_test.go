@@ -1,0 +1,153 @@
+package test
+
+import (
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+
+	"pelt/internal/testenv"
+)
+
+// trial runs one trial from the near host to the far one, as it is: an invalid
+// one is not tried again. ahead are words before the near host's command.
+func (h hosts) trial(t *testing.T, ahead, flags string) (document, string) {
+	t.Helper()
+	s := h.serve(t)
+	path := filepath.Join(h.work, "out.json")
+	c := h.command(h.near, append(s.line, strings.Fields(flags+" --repeats 1 --json "+path)...)...)
+	if words := strings.Fields(ahead); len(words) > 0 {
+		testenv.Tool(t, words[0])
+		ahead := exec.Command(words[0])
+		c.Path, c.Args = ahead.Path, append(words, c.Args...)
+	}
+	out, err := c.CombinedOutput()
+	var exit *exec.ExitError
+	if err != nil && !(errors.As(err, &exit) && exit.ExitCode() == 4) {
+		t.Fatalf("%v\n%s\nserver: %s", err, out, s.stderr)
+	}
+	d, err := readDocument(path, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return d, string(out)
+}
+
+// The sender's own queue holds its socket back: it is no broken generator, and
+// what it could not send is no loss. A packet of 200 B is charged 768 B to a
+// socket of 208 KiB until it leaves the queue, so the socket is full before the
+// queue of 200 kB is.
+func TestClockBackpressure(t *testing.T) {
+	testenv.Clock(t)
+	testenv.Tool(t, "tc", "sed")
+	h := newHosts(t)
+	h.inside(t, h.near, "tc qdisc add dev eth0 root tbf rate 50mbit burst 8kb limit 200000")
+	d, out := h.trial(t, "", "--engine udp --payload 200 --rate 30kpps --time 2s --warmup 200ms")
+	r := d.Results[0]
+	f := r.Flows[0]
+	var held uint64
+	for _, l := range f.Ledger.Pacing {
+		if l.Cause == "backpressure" {
+			held = l.Packets
+			if q := l.Queue; q == nil || q.Kind != "tbf" || q.Interface != "eth0" || q.RateBPS != 50e6 {
+				t.Errorf("held by %+v, want tbf on eth0 at 50 Mbit/s", q)
+			}
+		}
+	}
+	if r.State != "valid" || f.Ledger.Lost != 0 || *f.AttemptedPackets != *f.ReceivedPackets {
+		t.Errorf("%s %v: %d attempted, %d received, %d lost; want a valid trial without loss", r.State, r.Why, *f.AttemptedPackets, *f.ReceivedPackets, f.Ledger.Lost)
+	}
+	// 50 Mbit/s are 25.8 kpps of 242 B: a seventh of the schedule is held back.
+	if share := float64(held) / float64(*f.PlannedPackets); share < 0.1 || share > 0.2 {
+		t.Errorf("%d of %d planned held back (%v), want about a seventh", held, *f.PlannedPackets, share)
+	}
+	if want := "backpressure: tbf on eth0, 50.0 Mbit/s"; !strings.Contains(out, want) {
+		t.Errorf("the report lacks %q:\n%s", want, out)
+	}
+}
+
+// A shorter queue drops before the socket is full: what was attempted, dropped
+// and received agrees to the packet.
+func TestClockShortQueueDrops(t *testing.T) {
+	testenv.Clock(t)
+	testenv.Tool(t, "tc", "sed")
+	h := newHosts(t)
+	h.inside(t, h.near, "tc qdisc add dev eth0 root tbf rate 50mbit burst 8kb limit 30000")
+	dropped := func() uint64 {
+		text := h.inside(t, h.near, `tc -s qdisc show dev eth0 | sed -n 's/.*(dropped \([0-9]*\),.*/\1/p' | head -1`)
+		n, err := strconv.ParseUint(strings.TrimSpace(text), 10, 64)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return n
+	}
+	d, _ := h.trial(t, "", "--engine udp --payload 200 --rate 30kpps --time 2s --warmup 0s --drops seq")
+	r := d.Results[0]
+	f := r.Flows[0]
+	n, _ := f.line(expectation{layer: "sender-qdisc", host: "sender", cause: "QDISC_.*"})
+	if r.State != "valid" || n == 0 || f.Ledger.Lost != n || *f.AttemptedPackets != *f.ReceivedPackets+n || f.Ledger.Unattributed != 0 {
+		t.Errorf("%s %v: %d attempted, %d received, ledger %s", r.State, r.Why, *f.AttemptedPackets, *f.ReceivedPackets, f.ledgerText())
+	}
+	if got := dropped(); got < n+f.again(t) { // it drops segments of the control connection, too
+		t.Errorf("tc counts %d dropped, the ledger %d, and %d were offered twice", got, n, f.again(t))
+	}
+}
+
+// An emulated link that takes no more frames makes a trial invalid, not lossy.
+func TestClockLinkBehind(t *testing.T) {
+	testenv.Clock(t)
+	testenv.Root(t)
+	path := filepath.Join(t.TempDir(), "out.json")
+	c := exec.Command(binary, strings.Fields("curve lab:direct --link-receiver delay=5ms --engine udp --payload 64 --rate max --streams 4 --time 1s --warmup 200ms --repeats 1 --json "+path)...)
+	c.Env = append(os.Environ(), "PELT_DATA="+t.TempDir())
+	out, err := c.CombinedOutput()
+	var exit *exec.ExitError
+	if !errors.As(err, &exit) || exit.ExitCode() != 4 {
+		t.Fatalf("%v, want exit code 4\n%s", err, out)
+	}
+	d, err := readDocument(path, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if r := d.Results[0]; r.State != "invalid" || len(r.Why) != 1 || r.Why[0].Code != "link-behind" || r.Why[0].Link != "sender to receiver" {
+		t.Errorf("%s %v, want link-behind alone", r.State, r.Why)
+	}
+}
+
+// What makes a trial invalid is one reason, and the true one.
+func TestClockOneReason(t *testing.T) {
+	testenv.Clock(t)
+	for _, c := range []struct {
+		name, ahead, flags string
+		hog                bool // three programs take turns with the near host's process on its one core
+		want               string
+	}{
+		{"starved of its core", "taskset -c 0", "--engine udp --payload 64 --rate 20kpps --time 2s", true, "sender-starved"},
+		{"more than a core sends", "", "--engine udp --payload 64 --rate 2mpps --time 1s", false, "sender-core-full"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			h := newHosts(t)
+			if c.hog {
+				for range 3 {
+					hog := exec.Command("taskset", "-c", "0", "sh", "-c", "while :; do :; done")
+					if err := hog.Start(); err != nil {
+						t.Fatal(err)
+					}
+					t.Cleanup(func() {
+						_ = hog.Process.Kill()
+						_ = hog.Wait()
+					})
+				}
+			}
+			d, out := h.trial(t, c.ahead, c.flags+" --warmup 200ms")
+			r := d.Results[0]
+			if r.State != "invalid" || len(r.Why) != 1 || r.Why[0].Code != c.want {
+				t.Errorf("%s %v, want %s alone\n%s", r.State, r.Why, c.want, out)
+			}
+			t.Log(r.Why)
+		})
+	}
+}

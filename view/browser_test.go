@@ -1,0 +1,317 @@
+package view_test
+
+import (
+	"bytes"
+	"context"
+	"flag"
+	"fmt"
+	"maps"
+	"net/url"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/chromedp/cdproto/emulation"
+	"github.com/chromedp/cdproto/log"
+	"github.com/chromedp/cdproto/network"
+	"github.com/chromedp/cdproto/runtime"
+	"github.com/chromedp/chromedp"
+
+	"pelt/internal/testenv"
+	"pelt/model"
+	"pelt/render"
+	"pelt/test/sample"
+	"pelt/view"
+)
+
+var pictures = flag.String("pictures", "", "directory to write a picture of each page in each window to")
+
+// startLimit is how long Chromium may take to start: it has only the processor time
+// that the rest of the machine leaves.
+const startLimit = 5 * time.Minute
+
+// browser starts one headless Chromium.
+func browser(t testing.TB) context.Context {
+	t.Helper()
+	testenv.Tool(t, "chromium")
+	allocator, stop := chromedp.NewExecAllocator(t.Context(), chromedp.UserDataDir(t.TempDir()),
+		chromedp.WSURLReadTimeout(startLimit),
+		chromedp.Headless, chromedp.NoSandbox, chromedp.DisableGPU, chromedp.NoFirstRun, chromedp.NoDefaultBrowserCheck,
+		chromedp.Flag("disable-background-networking", true), chromedp.Flag("disable-component-update", true),
+		chromedp.Flag("disable-sync", true), chromedp.Flag("disable-dev-shm-usage", true))
+	t.Cleanup(stop)
+	ctx, closeBrowser := chromedp.NewContext(allocator)
+	t.Cleanup(closeBrowser) // waits for the process, so that its directory can go
+	if err := chromedp.Do(ctx); err != nil {
+		t.Fatalf("start chromium: %v", err)
+	}
+	return ctx
+}
+
+// visit is what a page did beside showing itself.
+type visit struct {
+	mu       sync.Mutex
+	problems []string
+	requests []string
+}
+
+func (v *visit) listen(ctx context.Context) error {
+	return chromedp.Listen(ctx, func(event any) {
+		v.mu.Lock()
+		defer v.mu.Unlock()
+		switch e := event.(type) {
+		case *runtime.EventConsoleAPICalled:
+			v.problems = append(v.problems, fmt.Sprintf("console.%s", e.Type))
+		case *runtime.EventExceptionThrown:
+			v.problems = append(v.problems, e.ExceptionDetails.Text+" "+e.ExceptionDetails.Exception.Description)
+		case *log.EventEntryAdded:
+			v.problems = append(v.problems, fmt.Sprintf("%s: %s %s", e.Entry.Level, e.Entry.Text, e.Entry.URL))
+		case *network.EventRequestWillBeSent:
+			v.requests = append(v.requests, e.Request.URL)
+		}
+	})
+}
+
+// facts is what a page says of itself: see pageFacts.
+type facts struct {
+	Overflow float64  `json:"overflow"`
+	Beyond   []string `json:"beyond"`
+	Outside  []string `json:"outside"`
+	Touching []string `json:"touching"`
+	Pictures int      `json:"pictures"`
+	Small    float64  `json:"small"`
+	Text     string   `json:"text"`
+	Markup   string   `json:"markup"`
+	Back     string   `json:"back"`
+	Load     float64  `json:"load"`
+}
+
+// pageFacts finds elements beyond the window, words beyond their pictures or on other
+// words, and the smallest words.
+const pageFacts = `(() => {
+  const out = {beyond: [], outside: [], touching: [], pictures: 0, small: 99};
+  const root = document.documentElement;
+  out.overflow = root.scrollWidth - root.clientWidth;
+  for (const e of document.querySelectorAll("body *"))
+    if (!e.closest(".scroll") && !e.closest("svg") && e.id !== "tip" &&
+	e.getBoundingClientRect().right > root.clientWidth + 0.5) out.beyond.push(e.tagName + "." + e.className);
+  for (const svg of document.querySelectorAll("figure svg")) {
+    const frame = svg.getBoundingClientRect();
+    if (!frame.width) continue;
+    out.pictures++;
+    const words = [...svg.querySelectorAll("text")].map(e => ({text: e.textContent, box: e.getBoundingClientRect(),
+	size: parseFloat(e.getAttribute("font-size")) * frame.width / svg.viewBox.baseVal.width}));
+    for (const [i, a] of words.entries()) {
+      out.small = Math.min(out.small, a.size);
+      if (a.box.left < frame.left - 1 || a.box.right > frame.right + 1 || a.box.top < frame.top - 2 ||
+	a.box.bottom > frame.bottom + 2) out.outside.push(a.text);
+      for (const b of words.slice(i + 1)) {
+        const wide = Math.min(a.box.right, b.box.right) - Math.max(a.box.left,
+	b.box.left), high = Math.min(a.box.bottom, b.box.bottom) - Math.max(a.box.top, b.box.top);
+        if (wide > 1 && high > 0.3 * Math.min(a.box.height, b.box.height)) out.touching.push(a.text + " / " + b.text);
+      }
+    }
+  }
+  out.text = document.body.innerText;
+  out.markup = document.documentElement.outerHTML;
+  out.back = getComputedStyle(document.body).backgroundColor;
+  out.load = performance.getEntriesByType("navigation")[0].loadEventEnd;
+  return out;
+})()`
+
+// painted waits for the frame after the next.
+const painted = `new Promise(done => requestAnimationFrame(() => requestAnimationFrame(() => setTimeout(done, 0))))`
+
+// windows are the ways in which readers see a page.
+var windows = []struct {
+	name         string
+	width        int64
+	scheme, back string
+}{
+	{"wide", 1280, "light", "rgb(255, 255, 255)"},
+	{"dark", 1280, "dark", "rgb(17, 21, 27)"},
+	{"narrow", 390, "light", "rgb(255, 255, 255)"},
+}
+
+// TestPagesInBrowser opens the page of every golden file once, and looks at it in every window.
+func TestPagesInBrowser(t *testing.T) {
+	ctx := browser(t)
+	all := allPages(t)
+	t.Run("script", func(t *testing.T) { checkScript(t, ctx, all["sweep"]) })
+	for _, name := range slices.Sorted(maps.Keys(all)) {
+		t.Run(name, func(t *testing.T) {
+			page := htmlFile(t, all[name])
+			tab, closeTab := chromedp.NewContext(ctx)
+			defer closeTab()
+			v := &visit{}
+			if err := v.listen(tab); err != nil {
+				t.Fatal(err)
+			}
+			for i, w := range windows {
+				scheme := emulation.SetEmulatedMediaParams{Features: []*emulation.MediaFeature{{Name: "prefers-color-scheme",
+					Value: w.scheme}}}
+				if _, err := chromedp.Call(tab, emulation.SetEmulatedMedia, scheme); err != nil {
+					t.Fatal(err)
+				}
+				actions := []chromedp.Action[chromedp.Void]{chromedp.EmulateViewport(w.width, 900)}
+				if i == 0 {
+					actions = append(actions, chromedp.Navigate(page))
+				}
+				actions = append(actions, chromedp.Evaluate[chromedp.Void](painted, chromedp.EvalAwaitPromise))
+				if err := chromedp.Do(tab, actions...); err != nil {
+					t.Fatal(err)
+				}
+				got, err := chromedp.Run(tab, chromedp.Evaluate[facts](pageFacts))
+				if err != nil {
+					t.Fatal(err)
+				}
+				shoot(t, tab, name+"-"+w.name)
+				check(t, w.name, got)
+				if got.Back != w.back {
+					t.Errorf("%s: background %s; want %s", w.name, got.Back, w.back)
+				}
+			}
+			v.mu.Lock()
+			defer v.mu.Unlock()
+			if len(v.problems) > 0 {
+				t.Errorf("the browser complained: %q", v.problems)
+			}
+			if !slices.Equal(v.requests, []string{page}) {
+				t.Errorf("requests %q; want the page alone", v.requests)
+			}
+		})
+	}
+}
+
+// allPages are the pages of all golden files that make a whole page.
+func allPages(t *testing.T) map[string]view.Page {
+	t.Helper()
+	all := map[string]view.Page{"soak-day": view.Run(day())}
+	for _, p := range pages {
+		all[p.Name] = view.Run(&p.Doc)
+	}
+	maps.Copy(all, explainPages(t))
+	maps.Copy(all, comparePages(t))
+	return all
+}
+
+// htmlFile writes a page and returns its address.
+func htmlFile(t testing.TB, p view.Page) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "page.html")
+	var b bytes.Buffer
+	if err := render.HTML(&b, p); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(path, b.Bytes(), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	return (&url.URL{Scheme: "file", Path: path}).String()
+}
+
+// BenchmarkOpen prints how long Chromium takes to open large pages. Readers wait at most 2 s for
+// a soak of a day and 1 s for a sweep of 200 settings.
+func BenchmarkOpen(b *testing.B) {
+	settings := sample.Sweep()
+	settings.Results = slices.DeleteFunc(settings.Results, func(r model.Result) bool {
+		return r.Cell["payload_bytes"].Number > 256*20
+	})
+	for name, d := range map[string]*model.Document{"soak-24h": day(), "sweep-200": &settings} {
+		b.Run(name, func(b *testing.B) {
+			ctx := browser(b)
+			page := htmlFile(b, view.Run(d))
+			var ms float64
+			for b.Loop() {
+				if err := chromedp.Do(ctx, chromedp.Navigate(page),
+					chromedp.Evaluate[chromedp.Void](painted, chromedp.EvalAwaitPromise)); err != nil {
+					b.Fatal(err)
+				}
+				got, err := chromedp.Run(ctx, chromedp.Evaluate[facts](pageFacts))
+				if err != nil {
+					b.Fatal(err)
+				}
+				ms += got.Load
+			}
+			b.ReportMetric(ms/float64(b.N), "ms/open")
+		})
+	}
+}
+
+// check rejects what no page may have.
+func check(t *testing.T, window string, got facts) {
+	t.Helper()
+	if got.Overflow > 0 || len(got.Beyond) > 0 {
+		t.Errorf("%s: wider than the window by %v px: %q", window, got.Overflow, got.Beyond)
+	}
+	if len(got.Outside) > 0 {
+		t.Errorf("%s: words outside their pictures: %q", window, got.Outside)
+	}
+	if len(got.Touching) > 0 {
+		t.Errorf("%s: words on words: %q", window, got.Touching)
+	}
+	if got.Pictures > 0 && got.Small < 9 {
+		t.Errorf("%s: words of %.1f px", window, got.Small)
+	}
+	for _, bad := range []string{"NaN", "ZgotmplZ", "Infinity", "undefined"} {
+		if strings.Contains(got.Text, bad) || strings.Contains(got.Markup, `"`+bad) {
+			t.Errorf("%s: the page says %s", window, bad)
+		}
+	}
+}
+
+// shoot writes a picture of a page where -pictures asks for it.
+func shoot(t *testing.T, tab context.Context, name string) {
+	t.Helper()
+	if *pictures == "" {
+		return
+	}
+	pixels, err := chromedp.Run(tab, chromedp.FullScreenshot(100))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(*pictures, name+".png"), pixels, 0o644); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// checkScript: the script shows what a shape is, and sorts tables by their figures.
+func checkScript(t *testing.T, ctx context.Context, p view.Page) {
+	tab, closeTab := chromedp.NewContext(ctx)
+	defer closeTab()
+	if err := chromedp.Do(tab, chromedp.EmulateViewport(1280, 900), chromedp.Navigate(htmlFile(t, p))); err != nil {
+		t.Fatal(err)
+	}
+	const hover = `(() => {
+  const cell = document.querySelector("svg.wide rect[data-tip]"), box = cell.getBoundingClientRect();
+  cell.dispatchEvent(new PointerEvent("pointermove", {bubbles: true, clientX: box.left + 5, clientY: box.top + 5}));
+  const tip = document.querySelector("#tip");
+  return tip.hidden ? "" : tip.textContent;
+})()`
+	tip, err := chromedp.Run(tab, chromedp.Evaluate[string](hover))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := "256 B, no pause: 85.4 Mbit/s"; !strings.HasPrefix(tip, want) {
+		t.Errorf("the tip of the first cell says %q; want %q", tip, want)
+	}
+	const sorted = `(() => {
+  const head = [...document.querySelectorAll("th")].find(h => h.textContent === "Lost"), i = head.cellIndex;
+  const rows = () => [...head.closest("table").tBodies[0].rows].map(r => +r.cells[i].dataset.v);
+  const falls = a => a.every((v, i) => !i || a[i-1] >= v);
+  head.click();
+  const down = rows();
+  head.click();
+  return [down.length, falls(down) && down[0] > down.at(-1), falls(rows().reverse())];
+})()`
+	got, err := chromedp.Run(tab, chromedp.Evaluate[[]any](sorted))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := "[410 true true]"; fmt.Sprint(got) != want {
+		t.Errorf("rows, sorted down after a click, up after two: %v; want %s", got, want)
+	}
+}

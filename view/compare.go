@@ -1,0 +1,135 @@
+package view
+
+import (
+	"slices"
+	"strings"
+
+	"pelt/finding"
+	"pelt/table"
+	"pelt/unit"
+)
+
+// Compare makes the page of a comparison.
+func Compare(c finding.Comparison) Page {
+	names := make([]string, len(c.Sides))
+	for i, s := range c.Sides {
+		names[i] = s.Name
+	}
+	p := Page{Title: "Comparison", Subject: strings.Join(names[1:], ", ") + " against " + names[0]}
+	p.say(c.Findings())
+	foremost := c.Effects[0].Metric
+	figures := sidesListing("Against "+names[0], names, true, "metric Figure", "settings Setting")
+	figures.Note = finding.Finding{Code: "compare.marks"}.Text()
+	var groups []table.Group
+	var effects []table.Effect
+	for _, m := range c.Metrics {
+		for i, place := range c.Places {
+			row, measured := []any{m.Label, place.Name}, false
+			for side, g := range place.Sides {
+				cell, e := Cell{Text: figure(g, m.Name)}, effectOf(c, m, i, side)
+				if cell.Text != "" {
+					cell.Value, measured = g.Stat(m).Median, true
+					cell = compared(cell, e)
+				}
+				row = append(row, cell)
+				if m == foremost && cell.Text != "" {
+					groups, effects = append(groups, sideGroup(place, side, names[side])), append(effects, e)
+				}
+			}
+			if measured {
+				figures.add(row...)
+			}
+		}
+		if m == foremost {
+			figures.Lead = len(figures.Rows)
+		}
+	}
+	differ := sidesListing("What differs in the set-up", names, false, "setting Setting")
+	for _, d := range c.Differ {
+		row := []any{d.Setting}
+		for _, v := range d.Values {
+			row = append(row, v)
+		}
+		differ.add(row...)
+	}
+	p.Sections = shown(hero(intervals(foremost.Label, groups, foremost.Name, effects)), figures, differ,
+		sidesTable(c))
+	for i, s := range c.Sides {
+		if c.By == "run" || i == 0 {
+			for _, w := range s.Doc.Warnings {
+				p.Doubts = append(p.Doubts, s.Doc.ID+": "+w)
+			}
+		}
+	}
+	return p
+}
+
+// sidesListing is a listing with a column for each side.
+func sidesListing(title string, sides []string, right bool, columns ...string) Table {
+	t := listing(title, columns...)
+	for _, n := range sides {
+		t.Columns = append(t.Columns, Column{Name: n, Label: n, Right: right})
+	}
+	return t
+}
+
+// effectOf is the effect of one side at one place; the zero Effect of the baseline's.
+func effectOf(c finding.Comparison, m *table.Metric, place, side int) table.Effect {
+	i := slices.IndexFunc(c.Effects, func(e finding.Effect) bool {
+		return e.Metric == m && e.Place == place && e.Side == side
+	})
+	if i < 0 {
+		return table.Effect{}
+	}
+	return c.Effects[i].Effect
+}
+
+// sideGroup is a place's group of one side, which its name tells.
+func sideGroup(p finding.Place, side int, name string) table.Group {
+	if p.Name != "" {
+		name = p.Name + ", " + name
+	}
+	level := table.Level{Known: true}
+	level.Text = name
+	return table.Group{Keys: []table.Key{{Name: "side"}}, Levels: []table.Level{level}, Rows: p.Sides[side].Rows}
+}
+
+// sidesTable says which trials stand behind each side.
+func sidesTable(c finding.Comparison) Table {
+	t := listing("What was compared", "side Side", "run Run", "target Target", "started Started",
+		"valid_count Trials", "left_count Left out")
+	t.Fold = true
+	for _, s := range c.Sides {
+		valid, invalid, aborted := table.Group{Rows: s.Rows}.Trials()
+		started := s.Doc.Started.UTC().Format("2006-01-02 15:04 UTC")
+		t.add(s.Name, s.Doc.ID, s.Doc.Plan.Target, started, valid, invalid+aborted)
+	}
+	return t
+}
+
+// CompareFigures is what --csv writes of a comparison: a row for each effect.
+func CompareFigures(c finding.Comparison) Table {
+	t := listing("Effects", "side Side", "baseline Baseline")
+	for _, k := range c.Places[0].Sides[0].Keys {
+		t.Columns = append(t.Columns, Column{Name: settingName(k, c.Metrics), Label: k.Label, Unit: k.Unit})
+	}
+	for _, name := range []string{"metric", "baseline_median", "other_median", "change", "kind", "p", "verdict",
+		"more_repeats_needed"} {
+		t.Columns = append(t.Columns, Column{Name: name, Unit: unit.Count})
+	}
+	figure := func(s table.Stat) Cell { return Cell{Value: s.Median, Low: s.Low, High: s.High} }
+	for _, e := range c.Effects {
+		row := []any{c.Sides[e.Side].Name, c.Sides[0].Name}
+		g := c.Places[e.Place].Sides[e.Side]
+		for i, k := range g.Keys {
+			row = append(row, levelCell(k, g.Levels[i]))
+		}
+		change, kind := Cell{Value: e.Change, Low: e.Low, High: e.High}, "relative"
+		if e.Points {
+			kind = "points"
+		}
+		t.add(append(row, e.Metric.Name, figure(c.Stat(e, 0)), figure(c.Stat(e, e.Side)), change, kind, e.P,
+			string(e.Verdict), e.Needed)...)
+	}
+	return t
+}

@@ -1,0 +1,73 @@
+package view_test
+
+import (
+	"bytes"
+	"strings"
+	"testing"
+
+	"pelt/finding"
+	"pelt/model"
+	"pelt/render"
+	"pelt/table"
+	"pelt/test/sample"
+	"pelt/view"
+)
+
+func TestComparePages(t *testing.T) {
+	for name, page := range comparePages(t) {
+		t.Run(name, func(t *testing.T) {
+			golden(t, name, text(t, page, false)+strings.Repeat("=", 80)+"\n"+text(t, page, true))
+		})
+	}
+}
+
+// comparePages are the comparisons that are golden files.
+func comparePages(t *testing.T) map[string]view.Page {
+	t.Helper()
+	out := map[string]view.Page{}
+	var metrics []*table.Metric
+	for _, word := range strings.Split(finding.DefaultMetrics, ",") {
+		metrics = append(metrics, table.Named(word)...)
+	}
+	variants, routers := sample.Variants(), sample.Routers()
+	twice := sample.Variants()
+	twice.Results = nil
+	for _, r := range sample.Variants().Results {
+		if r.Repeat < 2 && r.Cell["frame_bytes"] == model.Number(64) && r.Cell["direction"].Text == "up" {
+			twice.Results = append(twice.Results, r)
+		}
+	}
+	limit, err := table.ParseLimit("goodput < -5%")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, q := range map[string]finding.Question{
+		"compare-variants": {Docs: []*model.Document{&variants}},
+		"compare-routers":  {Docs: []*model.Document{&routers[0], &routers[1]}, Limits: []table.Limit{limit}},
+		"compare-twice":    {Docs: []*model.Document{&twice}, Base: "log"},
+	} {
+		q.Metrics = metrics
+		c, err := finding.Compare(q)
+		if err != nil {
+			t.Fatal(err)
+		}
+		out[name] = view.Compare(c)
+	}
+	return out
+}
+
+func TestCompareFigures(t *testing.T) {
+	d := sample.Variants()
+	c, err := finding.Compare(finding.Question{Docs: []*model.Document{&d}, Metrics: table.Named("goodput")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var b bytes.Buffer
+	if err := render.CSV(&b, view.CompareFigures(c)); err != nil {
+		t.Fatal(err)
+	}
+	lines := strings.Split(b.String(), "\r\n")
+	if len(lines) != 20 || !strings.HasPrefix(lines[0], "side,baseline,direction,") || !strings.HasPrefix(lines[1], "log,plain,up,udp,64,") {
+		t.Errorf("%d lines:\n%s", len(lines), b.String())
+	}
+}

@@ -1,0 +1,88 @@
+package view
+
+import (
+	"slices"
+
+	"pelt/finding"
+	"pelt/model"
+	"pelt/table"
+)
+
+// curve is the rate of a path by the size of its packets.
+var curve = Kind{
+	Title: "Size curve",
+	Rules: []finding.Rule{finding.Curve, finding.Repeats("receive_pps", 3)},
+	View: func(rows []table.Row, found []finding.Finding) []Section {
+		size, others := table.KeyOf("payload_bytes"), finding.CurveKeys(rows)
+		keys := append(others[:len(others):len(others)], size)
+		sizes := table.By(rows, keys...)
+		threads := details(metricColumns("sender_cpu_thread_ratio", "receiver_cpu_thread_ratio"))
+		if rows[0].Flow.Protocol == model.TCP {
+			return []Section{
+				curveTiles(found),
+				hero(lines("Goodput by size of the writes", rows, others, size, "goodput_bps")),
+				rowsOf("By size of the writes", sizes, keyColumns(keys...),
+					metricColumns("goodput_bps", "connections_per_s", "retransmit_ratio", "round_trip_p50_ns",
+						"round_trip_p99_ns", "set_up_p50_ns"), threads),
+			}
+		}
+		packets := hero(lines("Packets received by payload", rows, others, size, "receive_pps", "send_pps"))
+		bits := lines("Goodput by payload", rows, others, size, "goodput_bps")
+		answer, limit := first(found, "curve."), first(found, "limit.link")
+		if knee, ok := answer.Number("payload_bytes", "knee"); ok {
+			mark := Mark{At: knee, Text: "knee, " + answer.N("payload_bytes", "knee")}
+			packets.Marks, bits.Marks = append(packets.Marks, mark), append(bits.Marks, mark)
+		}
+		if link, ok := limit.Number("link_bps", ""); ok {
+			bits.Marks = append(bits.Marks, Mark{At: link, OnY: true, Text: "link, " + limit.N("link_bps", "")})
+		}
+		out := []Section{curveTiles(found), packets, losses("Packets lost by payload", sizes), bits}
+		out = append(out, paths(rows)...)
+		return append(out,
+			rowsOf("By payload", sizes, keyColumns(keys...), metricColumns("receive_pps", "goodput_bps", "loss_ratio",
+				"send_pps", "delay_p50_ns", "delay_p99_ns", "round_trip_p50_ns", "jitter_ns"), threads),
+			ledgerOf("Every packet of the run", table.Group{Rows: rows}))
+	},
+}
+
+// curveTiles are the figures of a curve to see first; of several curves, those of the first.
+func curveTiles(found []finding.Finding) Tiles {
+	answer, limit := first(found, "curve."), first(found, "limit.")
+	of := ""
+	if len(finding.Of(found, finding.Answer)) > 1 {
+		of = answer.W("path")
+	}
+	if answer.Code == "curve.tcp" {
+		out := Tiles{tile("Carries", answer, "goodput_bps", "best", of)}
+		if answer.Has("goodput_bps", "worst") {
+			out = append(out, tile("With small writes", answer, "goodput_bps", "worst", answer.N("payload_bytes", "worst")+" each"))
+		}
+		return out
+	}
+	free := tile("Loss-free to", first(found, "curve.free"), "receive_pps", "free", "")
+	if free.Value == "" && first(found, "flood").Code != "" {
+		free.Note = "every size was sent as fast as possible"
+	}
+	saturates := "Saturates at"
+	asked := slices.Contains([]string{"curve.kept", "curve.short", "curve.held"}, answer.Code)
+	if asked {
+		saturates = "Received"
+	}
+	most := tile(saturates, answer, "receive_pps", "best", answer.N("goodput_bps", "best")+" with large packets")
+	if of != "" {
+		most.Note += "; " + of
+	}
+	if asked {
+		return Tiles{most, free, limitTile(limit)}
+	}
+	knee := tile("Knee", answer, "payload_bytes", "knee", "")
+	switch answer.Code {
+	case "curve.both":
+		knee.Note = "packets are the limit below, bits above"
+	case "curve.packets":
+		knee.Value, knee.Note = "none", "packets are the limit at every size"
+	case "curve.bits":
+		knee.Value, knee.Note = "none", "bits are the limit at every size"
+	}
+	return Tiles{most, free, knee, limitTile(limit)}
+}

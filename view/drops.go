@@ -1,0 +1,105 @@
+package view
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"slices"
+
+	"pelt/finding"
+	"pelt/model"
+)
+
+// Drops is what a host dropped so far. It is for one goroutine.
+type Drops struct {
+	filter  string // "port 5201"; "" is none
+	all     bool   // ordinary drops are listed, not counted
+	known   map[string]model.LiveDrop
+	seconds float64
+	now     model.LiveDrops
+}
+
+// NewDrops begins a watch of the traffic that a filter names.
+func NewDrops(filter string, all bool) *Drops {
+	return &Drops{filter: filter, all: all, known: map[string]model.LiveDrop{}}
+}
+
+// Add takes what an interval brought.
+func (d *Drops) Add(x model.LiveDrops) {
+	d.now, d.seconds = x, d.seconds+x.IntervalS
+	for name, k := range d.known {
+		k.PPS, k.Packets, k.Bytes = 0, 0, 0
+		d.known[name] = k
+	}
+	for _, k := range x.Drops {
+		d.known[dropName(k)] = k
+	}
+}
+
+// dropName tells one place and flow from another.
+func dropName(x model.LiveDrop) string {
+	return fmt.Sprintf("%q", []string{x.Layer, x.Reason, x.Function, x.Interface, x.Namespace, finding.DropFlow(x),
+		fmt.Sprint(x.Received)})
+}
+
+// Page shows the watch as it stands, the fastest drops first.
+func (d *Drops) Page() Page {
+	var listed []model.LiveDrop
+	var ordinary uint64
+	for _, x := range d.known {
+		if x.Ordinary && !d.all {
+			ordinary += x.Total
+			continue
+		}
+		listed = append(listed, x)
+	}
+	slices.SortFunc(listed, func(a, b model.LiveDrop) int {
+		return cmp.Or(cmp.Compare(b.PPS, a.PPS), cmp.Compare(b.Total, a.Total), cmp.Compare(dropName(a), dropName(b)))
+	})
+	t := listing("Drops", "drops_pps Now", "total_packets Dropped", "reason Reason", "protocol What", "from From",
+		"to To", "layer Layer", "function Function", "interface Interface", "namespace Namespace")
+	t.Lead = len(listed)
+	for _, x := range listed {
+		reason, now := x.Reason, Cell{Value: x.PPS}
+		if reason == "NOT_SPECIFIED" && x.Function != "" {
+			reason = x.Function
+		}
+		if x.PPS == 0 || d.now.Sum {
+			now = Cell{Value: math.NaN(), Tone: Muted}
+		}
+		t.add(now, x.Total, reason, finding.DropProtocol(x), x.From, x.To, cmp.Or(x.Layer, "copy"), x.Function,
+			x.Interface, x.Namespace)
+	}
+	p := Page{Title: "Drops", Subject: "this host", Sections: shown(t)}
+	p.say(finding.Drops(d.now, d.filter, d.seconds, ordinary))
+	return p
+}
+
+// DropsTotal shows a whole watch.
+func DropsTotal(sum model.LiveDrops, filter string, all bool) Page {
+	d := NewDrops(filter, all)
+	d.Add(sum)
+	return d.Page()
+}
+
+// mostDropLines bounds what one interval adds to a log.
+const mostDropLines = 20
+
+// DropLines are what an interval adds to a log.
+func DropLines(x model.LiveDrops, all bool) []string {
+	var out []string
+	rest := model.LiveDrop{Rest: true, Layer: "all", Reason: "others"}
+	for _, k := range x.Drops {
+		switch {
+		case k.Ordinary && !all:
+		case len(out) < mostDropLines:
+			out = append(out, finding.DropLine(x, k).Text())
+		default:
+			rest.PPS, rest.Packets = rest.PPS+k.PPS, rest.Packets+k.Packets
+		}
+	}
+	if rest.Packets > 0 {
+		out = append(out, finding.DropLine(x, rest).Text())
+	}
+	return out
+}

@@ -1,0 +1,150 @@
+package view
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+
+	"pelt/finding"
+	"pelt/model"
+	"pelt/table"
+)
+
+// Explain makes the page of where the packets of a run ended. Its error is a
+// *finding.Refusal.
+func Explain(d *model.Document, ask finding.Ask) (Page, error) {
+	numbers, err := ask.Trials(d)
+	if err != nil {
+		return Page{}, err
+	}
+	p := Page{Title: "Where packets ended", Subject: subject(d)}
+	p.say(finding.Explain(d, ask))
+	groups := finding.Ledgers(d, finding.Ask{Cell: ask.Cell})
+	p.Sections = shown(lostTable(groups))
+	for _, n := range numbers {
+		of := 1
+		for _, g := range groups {
+			its := func(r table.Row) bool { return trialNumber(r) == n }
+			if !ask.All && ask.Trial == 0 && slices.ContainsFunc(g.Rows, its) {
+				of = max(of, len(g.Rows))
+			}
+		}
+		p.Sections = append(p.Sections, trialOf(d, n, of)...)
+	}
+	p.Sections = append(p.Sections, leftOut(table.Rows(d))...)
+	return p, nil
+}
+
+// lostTable is what each setting lost, a row each.
+func lostTable(groups []table.Group) Table {
+	t := listing("What was lost", "settings Setting", "loss_ratio Lost", "cause Mostly", "trials Trials",
+		"lost_packets Packets", "attempted_packets Of", "unattributed_packets Unexplained")
+	t.Columns[6].Detail = true
+	for _, g := range groups {
+		name := g.Name()
+		if valid, _, _ := g.Trials(); valid == 0 {
+			name += ", not valid"
+		}
+		trials := trialNumbers(g)
+		g.Rows = finding.AsValid(g.Rows)
+		sent, lost, mostly := g.Sum("attempted_packets"), g.Sum("lost_packets"), ""
+		if all := finding.Losses(g.Rows); len(all) > 0 {
+			mostly = all[0].Text
+		}
+		share := Cell{Value: lost / sent, Tone: lossTone(lost / sent)}
+		t.add(name, share, mostly, trials, lost, sent, g.Sum("unattributed_packets"))
+	}
+	return t
+}
+
+// trialNumbers are those of a group: "1, 5".
+func trialNumbers(g table.Group) string {
+	var words []string
+	for _, r := range g.Rows {
+		words = append(words, fmt.Sprint(trialNumber(r)))
+	}
+	if n := len(words); n > 4 {
+		words = append(words[:3], "…", words[n-1])
+	}
+	return strings.Join(words, ", ")
+}
+
+// trialNumber is a row's trial in its run, from 1.
+func trialNumber(r table.Row) int { return int(table.KeyOf("trial").Of(r).Number) }
+
+// trialOf is all that is known of the packets of one trial, which lost most of so many.
+func trialOf(d *model.Document, number, of int) []Section {
+	trial := &d.Results[number-1]
+	rows := slices.DeleteFunc(table.Rows(d), func(r table.Row) bool { return r.Trial != trial })
+	f := finding.Finding{Code: "explain.of", Words: map[string]string{"trial": fmt.Sprint(number),
+		"state": string(trial.State), "why": trial.Why.String()}}
+	if cells := table.By(rows, append(table.Settings(rows), table.KeyOf("direction"))...); len(cells) > 0 {
+		f.Words["cell"] = cells[0].Name()
+	}
+	if of > 1 {
+		f.Words["of"] = fmt.Sprint(of)
+	}
+	out := []Section{Heading{f.Text()}}
+	if trial.State != model.Valid {
+		f.Code = "explain.invalid"
+		out = append(out, Text{f.Text()})
+	}
+	for _, r := range finding.AsValid(rows) {
+		if r.Flow.Protocol == model.UDP && r.Flow.Attempted > 0 {
+			out = append(out, flowOf(r)...)
+		}
+	}
+	for _, o := range trial.Observed {
+		out = append(out, Text{finding.Watched(o).Text()})
+	}
+	return append(out, shown(movedTable(trial))...)
+}
+
+// flowOf is the account of one flow of one trial.
+func flowOf(r table.Row) []Section {
+	g := table.Group{Rows: []table.Row{r}}
+	out := []Section{pathOf(g), ledgerOf("Every packet of "+r.Flow.Name, g)}
+	for _, f := range finding.Account(r.Flow) {
+		out = append(out, Text{f.Text()})
+	}
+	t := listing("Counters behind the losses", "counter Counter", "host Host", "moved_count Moved by", "unit Unit",
+		"scope Of the", "excess_count Not ours", "role Role", "before_count Before", "after_count After")
+	t.Columns[7].Detail, t.Columns[8].Detail = true, true
+	for _, l := range r.Flow.Ledger.Lines {
+		for _, e := range l.Evidence {
+			excess := math.NaN()
+			if e.Excess > 0 {
+				excess = float64(e.Excess)
+			}
+			t.add(e.Counter, cmp.Or(e.Host, l.Host), e.Delta, e.Unit, e.Scope, excess, e.Role, e.Before, e.After)
+		}
+	}
+	checks := listing("Checks between counters", "state State", "check Check")
+	for _, c := range r.Flow.Ledger.Checks {
+		checks.add(map[bool]string{true: "held", false: "broken"}[c.Held], c.Text)
+	}
+	return append(out, shown(t, checks)...)
+}
+
+// movedTable lists the counters that moved and stand behind no loss.
+func movedTable(trial *model.Result) Table {
+	t := listing("Other counters that moved, warm-up included", "host Host", "counter Counter", "before_count Before",
+		"after_count After", "moved_count Moved by")
+	t.Fold = true
+	told := map[[2]string]bool{}
+	for _, f := range trial.Flows {
+		for _, l := range f.Ledger.Lines {
+			for _, e := range l.Evidence {
+				told[[2]string{e.Host, e.Counter}] = true
+			}
+		}
+	}
+	for _, c := range trial.Counters {
+		if !told[[2]string{c.Host, c.Name}] && (c.Whole > 0 || c.Reset) {
+			t.add(c.Host, c.Name, c.Before, c.After, c.Whole)
+		}
+	}
+	return t
+}

@@ -1,0 +1,77 @@
+package view_test
+
+import (
+	"strings"
+	"testing"
+
+	"pelt/finding"
+	"pelt/model"
+	"pelt/test/sample"
+	"pelt/view"
+)
+
+func TestExplainPages(t *testing.T) {
+	for name, page := range explainPages(t) {
+		t.Run(name, func(t *testing.T) {
+			golden(t, name, text(t, page, false)+strings.Repeat("=", 80)+"\n"+text(t, page, true))
+		})
+	}
+}
+
+// explainPages are the accounts of losses that are golden files.
+func explainPages(t *testing.T) map[string]view.Page {
+	t.Helper()
+	out := map[string]view.Page{}
+	for _, c := range []struct {
+		sample.Named
+		ask finding.Ask
+	}{
+		{sample.Named{Name: "explain-ledger", Doc: sample.Ledger()}, finding.Ask{}},
+		{sample.Named{Name: "explain-chain", Doc: sample.Chain()}, finding.Ask{}},
+		{sample.Named{Name: "explain-unwatched", Doc: sample.Unwatched()}, finding.Ask{}},
+		{sample.Named{Name: "explain-invalid", Doc: sample.Invalid()}, finding.Ask{Trial: 1}},
+		{sample.Named{Name: "explain-tcp", Doc: sample.TCP()}, finding.Ask{}},
+	} {
+		page, err := view.Explain(&c.Doc, c.ask)
+		if err != nil {
+			t.Fatal(err)
+		}
+		out[c.Name] = page
+	}
+	return out
+}
+
+func TestAdvicePage(t *testing.T) {
+	advised := func(knob, command string, apply bool) model.Advised {
+		return model.Advised{Advice: model.Advice{Knob: knob, Host: "receiver", Present: "1000", Value: "3000", Command: command,
+			Undo: "undo " + knob, Why: "softnet.dropped moved by 100"}, Here: true, Apply: apply, Layer: model.LayerReceiverBacklog,
+			Packets: 100, Attempted: 900}
+	}
+	list := []model.Advised{advised("net.core.netdev_max_backlog", "sysctl -w net.core.netdev_max_backlog=3000", true),
+		advised("eth0.txqueuelen", "ip link set dev eth0 txqueuelen 3000", false),
+		advised("socket.receive_buffer", "pelt curve HOST --receive-buffer 3000", false)}
+	lab, hosts := sample.Ledger(), sample.Unwatched()
+	for name, p := range map[string]view.Page{"advice-lab": view.Advice(&lab, list), "advice-hosts": view.Advice(&hosts, list),
+		"advice-none": view.Advice(&lab, list[1:2])} {
+		golden(t, name, text(t, p, false)+strings.Repeat("=", 80)+"\n"+text(t, p, true))
+		if all := text(t, p, true); strings.Contains(name, "hosts") != strings.Contains(all, "ip link set dev eth0") {
+			t.Errorf("%s: only between hosts is the interface one of a host:\n%s", name, all)
+		}
+	}
+}
+
+// Whatever a document holds, its account balances, and no sentence lacks a word.
+func TestExplainOfAllSamples(t *testing.T) {
+	for _, d := range sample.All() {
+		page, err := view.Explain(&d.Doc, finding.Ask{All: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if all := text(t, page, true); strings.Contains(all, "<no ") || strings.ContainsAny(all, "\x1b\x00\u202e") {
+			t.Errorf("%s: %s", d.Name, all)
+		}
+		if all := text(t, view.Advice(&d.Doc, nil), true); strings.Contains(all, "<no ") {
+			t.Errorf("%s: %s", d.Name, all)
+		}
+	}
+}

@@ -1,0 +1,179 @@
+package view
+
+import (
+	"fmt"
+	"iter"
+	"maps"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+
+	"pelt/model"
+	"pelt/table"
+	"pelt/unit"
+)
+
+// Figures are all metrics of each flow of each trial: the table that --csv writes. A
+// column stands for each setting of the cells and for each metric that any trial has.
+func Figures(d *model.Document) Table {
+	rows := table.Rows(d)
+	keys := append(table.Settings(rows), table.KeyOf("repeat"), table.KeyOf("state"), table.KeyOf("engine"))
+	for _, name := range []string{"flow", "protocol", "payload_bytes", "frame_bytes", "streams", "receivers"} {
+		if !slices.ContainsFunc(keys, func(k table.Key) bool { return k.Name == name }) {
+			keys = append(keys, table.KeyOf(name))
+		}
+	}
+	metrics := slices.DeleteFunc(table.Metrics(), func(m *table.Metric) bool {
+		return !slices.ContainsFunc(rows, func(r table.Row) bool { _, ok := m.Value(r); return ok })
+	})
+	t := Table{Title: "Figures of each flow"}
+	for _, k := range keys {
+		t.Columns = append(t.Columns, Column{Name: settingName(k, metrics), Label: k.Label, Unit: k.Unit})
+	}
+	for _, m := range metrics {
+		t.Columns = append(t.Columns, Column{Name: m.Name, Label: m.Label, Unit: m.Unit})
+	}
+	t.Columns = append(t.Columns, Column{Name: "why", Label: "Why"})
+	for _, g := range table.By(rows, keys...) {
+		for _, r := range g.Rows {
+			var cells []Cell
+			for _, k := range keys {
+				cells = append(cells, levelCell(k, k.Of(r)))
+			}
+			for _, m := range metrics {
+				v, ok := m.Value(r)
+				if !ok {
+					v = math.NaN()
+				}
+				cells = append(cells, Cell{Value: v})
+			}
+			t.Rows = append(t.Rows, append(cells, Cell{Text: r.Trial.Why.String()}))
+		}
+	}
+	return t
+}
+
+// settingName is the name of a setting's column. A setting that is a metric, too, such as
+// loss_ratio, is told from what was measured.
+func settingName(k table.Key, metrics []*table.Metric) string {
+	if slices.ContainsFunc(metrics, func(m *table.Metric) bool { return m.Name == k.Name }) {
+		return "set_" + k.Name
+	}
+	return k.Name
+}
+
+func levelCell(k table.Key, l table.Level) Cell {
+	if l.Known && l.Text == "" && k.Unit != unit.Word {
+		return Cell{Value: l.Number}
+	}
+	return Cell{Text: l.String(), Value: math.NaN()}
+}
+
+// SeriesLines yields what --series writes: a line of names, then a line for each second of each
+// trial, or whatever the step of its series is. A line begins with the trial's number, from
+// 1, and the seconds after the start of the measured part. A value that nobody heard is "".
+func SeriesLines(d *model.Document) iter.Seq[[]string] {
+	header, columns := []string{"trial", "start_s"}, map[string]int{}
+	for _, ofFlow := range []bool{true, false} { // what became of the packets stands before what the hosts did
+		for _, r := range d.Results {
+			for _, s := range r.Series {
+				name := seriesLabel(s)
+				if _, known := columns[name]; (s.Flow != "") == ofFlow && !known && s.StepSeconds > 0 {
+					columns[name] = len(header)
+					header = append(header, name)
+				}
+			}
+		}
+	}
+	return func(yield func([]string) bool) {
+		if !yield(header) {
+			return
+		}
+		for i := range d.Results {
+			lines := map[float64][]string{}
+			for _, s := range d.Results[i].Series {
+				for j, v := range s.Values {
+					// Samples within a microsecond are one line.
+					at := math.Round((s.StartSeconds+float64(j)*s.StepSeconds)*1e6) / 1e6
+					if s.StepSeconds <= 0 || math.IsNaN(v) || math.IsInf(v, 0) {
+						continue
+					}
+					if lines[at] == nil {
+						lines[at] = make([]string, len(header))
+						lines[at][0], lines[at][1] = strconv.Itoa(i+1), plainNumber(at)
+					}
+					lines[at][columns[seriesLabel(s)]] = plainNumber(v)
+				}
+			}
+			for _, at := range slices.Sorted(maps.Keys(lines)) {
+				if !yield(lines[at]) {
+					return
+				}
+			}
+		}
+	}
+}
+
+func plainNumber(v float64) string { return strconv.FormatFloat(v, 'f', -1, 64) }
+
+// seriesLabel tells a series from the others of its trial, as in
+// up.lost_pps.router.network.QDISC_DROP or router.cpu_softirq_ratio.core0.
+func seriesLabel(s model.Series) string {
+	parts := []string{s.At, s.Metric}
+	if s.Flow != "" {
+		parts[0] = s.Flow
+		if s.Layer != "" {
+			parts = append(parts, s.At)
+		}
+	}
+	parts = append(parts, s.Layer, s.Cause)
+	if s.Core != nil {
+		parts = append(parts, fmt.Sprintf("core%d", *s.Core))
+	}
+	if s.Stream != nil {
+		parts = append(parts, fmt.Sprintf("stream%d", *s.Stream))
+	}
+	return strings.Join(slices.DeleteFunc(parts, func(p string) bool { return p == "" }), ".")
+}
+
+// LedgerFigures is the ledger of each flow of each trial: a row for each place where
+// packets ended.
+func LedgerFigures(d *model.Document) Table {
+	rows := table.Rows(d)
+	keys := append(table.Settings(rows), table.KeyOf("trial"), table.KeyOf("state"), table.KeyOf("flow"),
+		table.KeyOf("layer"), table.KeyOf("host"), table.KeyOf("cause"), table.KeyOf("confidence"))
+	return rowsOf("Ledgers", table.By(table.Lines(rows), keys...), keyColumns(keys...),
+		metricColumns("ended_packets", "ended_ratio", "attempted_packets"))
+}
+
+// gaps draws how long the gaps between packets were and how long a profile asked them to
+// be; nothing if no flow has a profile.
+func gaps(rows []table.Row) []Section {
+	i := slices.IndexFunc(rows, func(r table.Row) bool {
+		return r.Flow.Pacing != nil && len(r.Flow.Pacing.AskedGaps) > 0
+	})
+	if i < 0 {
+		return nil
+	}
+	f := rows[i].Flow
+	asked, sent := cumulative("gaps asked", f.Pacing.AskedGaps, Muted), cumulative("gaps sent", f.GapCounts, Plain)
+	return []Section{Chart{Title: "Gaps asked and sent, " + f.Pacing.Profile, Series: []Series{asked, sent},
+		X: Axis{Label: "Gap", Unit: unit.Nanos, Log: true}, Y: Axis{Label: "Shorter or equal", Unit: unit.Ratio}}}
+}
+
+// cumulative is the share of values up to each bound of a histogram.
+func cumulative(name string, bars []model.Bucket, tone Tone) Series {
+	s := Series{Name: name, Tone: tone}
+	var all, sum float64
+	for _, b := range bars {
+		all += float64(b.Count)
+	}
+	for _, b := range bars {
+		sum += float64(b.Count)
+		if b.UpToNanos > 0 && b.UpToNanos < math.MaxInt64 {
+			s.Points = append(s.Points, Point{X: float64(b.UpToNanos), Y: sum / all})
+		}
+	}
+	return s
+}

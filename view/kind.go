@@ -1,0 +1,161 @@
+package view
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"pelt/finding"
+	"pelt/model"
+	"pelt/table"
+)
+
+// Kind says what one kind of test looks for and what it shows.
+type Kind struct {
+	Title string
+	Rules []finding.Rule
+	// Rows are the rows of a run; nil: those of table.Rows.
+	Rows func(*model.Document) []table.Row
+	// View makes the sections of a run's usable rows, of which there is one at least.
+	View func(rows []table.Row, found []finding.Finding) []Section
+}
+
+// kinds are the kinds of test by the command of the plan. One without a kind of its own
+// is shown as a curve.
+var kinds = map[string]Kind{
+	"curve":  curve,
+	"sweep":  sweep,
+	"cc":     control,
+	"router": router,
+	"soak":   soak,
+}
+
+func kindOf(d *model.Document) Kind {
+	if k, ok := kinds[d.Plan.Command]; ok {
+		return k
+	}
+	return curve
+}
+
+func (k Kind) rows(d *model.Document) []table.Row {
+	if k.Rows != nil {
+		return k.Rows(d)
+	}
+	return table.Rows(d)
+}
+
+// Findings are what a run shows.
+func Findings(d *model.Document) []finding.Finding {
+	k := kindOf(d)
+	if len(d.Results) == 0 {
+		return finding.NoTrial(d)
+	}
+	return finding.All(k.rows(d), slices.Concat(k.Rules, finding.Common())...)
+}
+
+// Stored are the findings of a run as files have them, with their sentences if readers are
+// to have them.
+func Stored(d *model.Document, words bool) []model.Finding { return finding.Stored(Findings(d), words) }
+
+// Run makes the report of a run.
+func Run(d *model.Document) Page {
+	k, found := kindOf(d), Findings(d)
+	rows := k.rows(d)
+	p := Page{Title: k.Title, Subject: subject(d)}
+	p.say(found)
+	if usable := finding.Usable(rows); len(usable) > 0 {
+		p.Sections = append(shown(k.View(usable, found)...), gaps(usable)...)
+	}
+	p.Sections = slices.Concat(p.Sections, leftOut(rows), setUp(d, found))
+	p.Doubts = append(p.Doubts, d.Warnings...)
+	return p
+}
+
+// say puts the words of findings where readers look for them.
+func (p *Page) say(found []finding.Finding) {
+	var answers []string
+	for _, f := range finding.Of(found, finding.Answer) {
+		answers = append(answers, f.Text())
+	}
+	p.Verdict = strings.Join(answers, " ")
+	for _, f := range finding.Of(found, finding.Fact) {
+		p.Facts = append(p.Facts, f.Text())
+	}
+	for _, f := range finding.Of(found, finding.Doubt) {
+		p.Doubts = append(p.Doubts, f.Text())
+	}
+	for _, f := range finding.Of(found, finding.Next) {
+		p.Next = append(p.Next, Step{Text: f.Text(), Command: f.Command()})
+	}
+}
+
+// subject says what was measured, and when.
+func subject(d *model.Document) string {
+	parts := []string{d.Plan.Target}
+	if d.Lab != nil {
+		parts = append(parts, Way(d.Lab.Nodes))
+	}
+	if !d.Started.IsZero() {
+		parts = append(parts, d.Started.UTC().Format("2 January 2006, 15:04 UTC"))
+	}
+	if d.ID != "" {
+		parts = append(parts, "run "+d.ID)
+	}
+	return strings.Join(parts, " · ")
+}
+
+// setUp says how the run was made.
+func setUp(d *model.Document, found []finding.Finding) []Section {
+	t := listing("Hosts", "node Node", "host Host", "system System", "cpu Processor", "interface Interface")
+	t.Fold = true
+	for _, h := range d.Host {
+		system := strings.TrimSpace(h.OS + " " + h.Kernel)
+		t.add(h.Node, h.Name, system, fmt.Sprintf("%s, %d cores", h.CPU, h.Cores), h.Interface)
+	}
+	out := shown(Heading{"How it was measured"}, t)
+	for _, f := range finding.Of(found, finding.SetUp) {
+		out = append(out, Text{f.Text()})
+	}
+	return out
+}
+
+// leftOut lists the trials that make no figure, with the reason of each.
+func leftOut(rows []table.Row) []Section {
+	t := listing("Trials left out", "setting Setting", "state State", "why Why")
+	seen := map[*model.Result]bool{}
+	keys := append(table.Varying(rows, table.Settings(rows)...), table.KeyOf("repeat"))
+	for _, r := range rows {
+		if !r.Valid() && !seen[r.Trial] {
+			seen[r.Trial] = true
+			t.add(table.By([]table.Row{r}, keys...)[0].Name(), string(r.Trial.State), r.Trial.Why.String())
+		}
+	}
+	return shown(t)
+}
+
+// tile is a number of a finding in large type; a finding without it has an empty tile.
+func tile(label string, f finding.Finding, metric, role, note string) Tile {
+	if !f.Has(metric, role) {
+		return Tile{Label: label, Note: note}
+	}
+	return Tile{Label: label, Value: f.N(metric, role), Note: note}
+}
+
+// limitTile names what held the path back.
+func limitTile(limit finding.Finding) Tile {
+	t := Tile{Label: "Limited by"}
+	if limit.Code != "" {
+		t.Value = finding.LimitName(limit)
+	}
+	return t
+}
+
+// first returns the first finding whose code begins so, and an empty one if there is none.
+func first(found []finding.Finding, code string) finding.Finding {
+	for _, f := range found {
+		if strings.HasPrefix(f.Code, code) {
+			return f
+		}
+	}
+	return finding.Finding{}
+}

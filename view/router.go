@@ -1,0 +1,181 @@
+package view
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"pelt/finding"
+	"pelt/model"
+	"pelt/table"
+	"pelt/unit"
+)
+
+// router is a bench of a router: what it carries of each traffic, and what that costs it.
+var router = Kind{
+	Title: "Router bench",
+	Rules: []finding.Rule{finding.Router, finding.RouterWatch, finding.Repeats("goodput_bps", 3)},
+	View: func(rows []table.Row, found []finding.Finding) []Section {
+		keys, loaded := finding.RouterKeys(rows), finding.RouterLoaded(rows)
+		all, full := table.By(rows, keys...), table.By(loaded, keys...)
+		delay := "delay_p50_ns"
+		if len(withFigure(all, delay)) == 0 { // the clocks do not agree
+			delay = "round_trip_p50_ns"
+		}
+		delayed, opened := withFigure(all, delay), withFigure(all, "connections_per_s")
+		trialKeys := finding.RouterTrialKeys(rows)
+		trials := table.By(rows, trialKeys...)
+
+		out := []Section{routerTiles(found)}
+		if len(full) > 0 {
+			out = append(out, hero(packetsChart(full)), routerCores(full, first(found, "router.")))
+		}
+		out = append(out, losses("Packets lost", udpOnly(full)),
+			intervals("Delay, idle and at full load", delayed, delay, nil))
+		out = append(out, paths(loaded)...)
+		processor := metricColumns("router_busy_ratio", "total_goodput_bps", "router_packet_ns", "router_work_cores",
+			"router_kernel_ratio", "router_softirq_ratio", "router_system_ratio", "router_user_ratio",
+			"router_irq_ratio", "router_steal_ratio", "router_idle_ratio")
+		health := metricColumns("router_connections", "router_temperature_c", "router_clock_hz",
+			"router_softnet_squeezed", "router_connections_max", "router_cost_ratio")
+		out = append(out, trafficTable(full, keys),
+			rowsOf("Delay, idle and at full load", delayed, keyColumns(keys...),
+				metricColumns("delay_p50_ns", "delay_p99_ns", "round_trip_p50_ns", "round_trip_p99_ns"),
+				details(metricColumns("jitter_ns"))),
+			rowsOf("Connections", opened, keyColumns(keys...),
+				metricColumns("connections_per_s", "connections_open_max", "connections_failed", "set_up_p50_ns"),
+				details(metricColumns("router_connections"))),
+			rowsOf("The router's processor", trials, keyColumns(trialKeys...),
+				metricColumns("goodput_per_core_bps", "router_busiest_core_ratio"), details(bare(processor))),
+			rowsOf("The router's queues, clock and heat", trials, keyColumns(trialKeys...),
+				metricColumns("router_softnet_dropped_packets"), details(bare(health))))
+		return append(out, routerFacts(rows[0].Doc.Router)...)
+	},
+}
+
+// routerTiles are the figures of a bench to see first.
+func routerTiles(found []finding.Finding) Tiles {
+	answer, delay, limit := first(found, "router."), first(found, "router.delay"), first(found, "limit.")
+	saturates := map[string]string{"router.kept": "Carries", "router.short": "Received",
+		"router.least": "At least"}[answer.Code]
+	small := tile(cmp.Or(saturates, "Saturates at"), answer, "receive_pps", "small", answer.W("small")+" frames")
+	large := tile("Largest frames", answer, "goodput_bps", "large", answer.W("largest"))
+	switch {
+	case small.Value == "":
+		small = Tile{Label: "Saturates at", Note: "no small frames were sent"}
+		large = tile("TCP", answer, "goodput_bps", "tcp", "")
+	case answer.Has("link_ratio", "large"):
+		large.Note += ", " + answer.N("link_ratio", "large") + " of the link"
+	}
+	wait := Tile{Label: "Delay, idle to full"}
+	if delay.Code != "" {
+		wait.Value = delay.N(delay.W("p50"), "idle") + " → " + delay.N(delay.W("p50"), "full")
+		wait.Note = "median at full load, " + delay.W("load")
+	}
+	return Tiles{small, large, wait, limitTile(limit)}
+}
+
+// packetsChart shows the packets by the size of the frames; with variants, or of one size, as
+// intervals; of TCP its goodput.
+func packetsChart(full []table.Group) Chart {
+	frames, size := udpOnly(full), table.KeyOf("frame_bytes")
+	if len(frames) == 0 {
+		return intervals("Goodput through the router", full, "goodput_bps", finding.RouterEffects(full))
+	}
+	rows, effects := table.RowsOf(frames), finding.RouterEffects(frames)
+	if effects != nil || len(table.By(rows, size)) < 2 {
+		return intervals("Packets through the router", frames, "receive_pps", effects)
+	}
+	ways := slices.DeleteFunc(slices.Clone(frames[0].Keys), func(k table.Key) bool { return k.Name == "traffic" })
+	return lines("Packets through the router by frame size", rows, ways, size, "receive_pps")
+}
+
+// udpOnly are the groups of UDP.
+func udpOnly(groups []table.Group) []table.Group {
+	return slices.DeleteFunc(slices.Clone(groups),
+		func(g table.Group) bool { return g.Rows[0].Flow.Protocol != model.UDP })
+}
+
+// routerCores shows what the router's cores did with the traffic of the answer, in each variant.
+func routerCores(full []table.Group, answer finding.Finding) Chart {
+	like := answer.Groups[0]
+	rows := table.RowsOf(slices.DeleteFunc(slices.Clone(full), func(g table.Group) bool {
+		return g.Level("traffic") != like.Level("traffic") || g.Level("direction") != like.Level("direction")
+	}))
+	keys := append(table.Varying(rows, table.KeyOf("variant")), table.KeyOf("core"))
+	cores := slices.DeleteFunc(table.Cores(rows), func(r table.Row) bool {
+		return r.Trial.Router == nil || r.Core.Node != r.Trial.Router.Node
+	})
+	groups := withFigure(table.By(cores, keys...), "core_busy_ratio")
+	busy := Axis{Label: "Busy", Unit: unit.Ratio}
+	c := stack("The router's cores at "+like.Level("traffic").Text, groups, busy, "core_softirq_ratio",
+		"core_system_ratio", "core_user_ratio", "core_irq_ratio")
+	if rows[0].Doc.Lab != nil {
+		c.Note = "In a lab these are the machine's cores, on which the sender and the receiver run too."
+	}
+	return c
+}
+
+// trafficTable is what a reader wants first of all traffic at full load. The first way leads.
+func trafficTable(full []table.Group, keys []table.Key) Table {
+	title, effects := "By direction and traffic", []column(nil)
+	if e := finding.RouterEffects(full); e != nil {
+		title += ", and each variant's goodput against the first one's"
+		effects = effectColumn("Against the first", e)
+	}
+	t := rowsOf(title, full, keyColumns(keys...), metricColumns("receive_pps", "goodput_bps"),
+		bare(metricColumns("loss_ratio")), effects, details(metricColumns("link_ratio", "retransmit_ratio",
+			"sender_cpu_thread_ratio", "receiver_cpu_thread_ratio")))
+	for _, g := range full {
+		if g.Level("direction") == full[0].Level("direction") {
+			t.Lead++
+		}
+	}
+	return t
+}
+
+// routerFacts are what the router tells of itself.
+func routerFacts(f *model.RouterFacts) []Section {
+	if f == nil {
+		return nil
+	}
+	t := listing("The router", "fact Fact", "value Value")
+	t.Fold = true
+	add := func(name string, values ...string) {
+		for _, v := range values {
+			if v != "" {
+				t.add(name, v)
+			}
+		}
+	}
+	add("Model", f.Model)
+	add("Firmware", cmp.Or(f.Firmware, f.System))
+	add("Kernel", f.Kernel)
+	add("Processor", f.CPU)
+	if f.Cores > 0 {
+		add("Cores", fmt.Sprint(f.Cores))
+	}
+	if f.MemoryBytes > 0 {
+		add("Memory", fmt.Sprintf("%d MiB", f.MemoryBytes>>20))
+	}
+	add("Watched through", f.Source)
+	add("Tuning", f.Tuning...)
+	add("Not read", f.Untold...)
+	out := []Section{t}
+	if len(f.Offload) > 0 {
+		out = append(out, Text{"What the router says of its forwarding: " + strings.Join(f.Offload, " ")})
+	}
+	for when, texts := range [][]model.Text{f.Before, f.After} {
+		for _, text := range texts {
+			words := listing(text.Name+[]string{", before the test", ", after the test"}[when],
+				"text In the router's own words")
+			words.Fold = true
+			for line := range strings.Lines(text.Text) {
+				words.add(strings.TrimRight(line, "\r\n"))
+			}
+			out = append(out, words)
+		}
+	}
+	return out
+}

@@ -1,0 +1,238 @@
+package view
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+	"strings"
+
+	"pelt/finding"
+	"pelt/model"
+	"pelt/table"
+	"pelt/unit"
+)
+
+// soak is hours of one rate, and what changed meanwhile.
+var soak = Kind{
+	Title: "Soak",
+	Rows:  finding.SoakRows,
+	Rules: []finding.Rule{finding.Soak},
+	View: func(rows []table.Row, found []finding.Finding) []Section {
+		rows = finding.Soaked(rows)
+		times := timesOf(rows, found)
+		out := []Section{soakTiles(rows, found, times.Changes), times}
+		parts := partsOf("Parts of the time", rows, table.Parts(rows[0], fewParts/len(rows)))
+		if cuts := table.ChangeCuts(rows[0].Trial); len(cuts) > 0 {
+			parts = partsOf("Between the changes", rows, cuts)
+		}
+		out = append(append(out, parts), paths(rows)...)
+		fine := partsOf("Over time", rows, table.Parts(rows[0], mostParts/len(rows)))
+		fine.Fold = true
+		return append(out, ledgerOf("Every packet of the run", table.Group{Rows: rows}), fine)
+	},
+}
+
+// A soak's time is cut into few parts that fit on a screen, and into more for whoever
+// looks closer.
+const (
+	fewParts  = 6
+	mostParts = 24
+)
+
+// soakTiles are the figures of a soak to see first.
+func soakTiles(rows []table.Row, found []finding.Finding, marks []Change) Tiles {
+	g := table.Group{Rows: rows}
+	unplanned := 0
+	for _, m := range marks {
+		if m.Tone == Bad {
+			unplanned++
+		}
+	}
+	changes := Tile{Label: "Changes", Value: fmt.Sprint(len(marks)),
+		Note: fmt.Sprintf("%d planned, %d not", len(marks)-unplanned, unplanned)}
+	if more := first(found, "soak.more"); more.Code != "" {
+		changes.Note = "and " + more.N("changes_count", "") + " more"
+	}
+	if rows[0].Flow.Protocol == model.TCP {
+		return Tiles{{Label: "Goodput", Value: figure(g, "total_goodput_bps"), Note: "mean of the whole time"},
+			{Label: "Sent again", Value: figure(g, "retransmit_ratio")}, changes}
+	}
+	lost, most := g.Sum("lost_packets"), 0.0
+	worst := Tile{Label: "Worst second", Note: "no loss is known by the second"}
+	for _, f := range found {
+		if n, ok := f.Number("lost_packets", "worst"); ok && n > most {
+			most = n
+			at, _ := f.Number("at_s", "worst")
+			worst = tile(worst.Label, f, "lost_packets", "worst", "packets lost at "+unit.FormatMoment(at))
+			worst.Tone = Bad
+		}
+	}
+	if lost == 0 {
+		worst.Value, worst.Note = "0", "packets lost"
+	}
+	share := Tile{Label: "Lost", Value: unit.Ratio.Format(lost / g.Sum("attempted_packets")),
+		Note: unit.Count.Format(lost) + " packets"}
+	return Tiles{{Label: "Received", Value: figure(g, "total_receive_pps"), Note: "mean of the whole time"},
+		share, worst, changes}
+}
+
+// partsOf is a table of the times between cuts and of the whole, with what lost most in each.
+func partsOf(title string, rows []table.Row, cuts []float64) Table {
+	var windows []table.Row
+	causes := map[string][]finding.LossCause{}
+	for _, r := range rows {
+		windows = append(windows, table.Windows(r, cuts)...)
+		causes[r.Flow.Name] = finding.LossCauses(r)
+	}
+	keys := []table.Key{table.KeyOf("window_s")}
+	if len(rows) > 1 {
+		keys = append(keys, table.KeyOf("flow"))
+	}
+	parts := append(table.By(windows, keys...), table.By(rows, keys...)...)
+	mostly := cells("mostly", "Mostly lost at", func(g table.Group, _ int) Cell {
+		r := g.Rows[0]
+		if r.Window == nil {
+			r.Window = &table.Window{EndS: math.Inf(1)}
+		}
+		return mostlyOf(*r.Window, causes[r.Flow.Name])
+	})
+	columns := [][]column{keyColumns(keys...), metricColumns("receive_pps", "loss_ratio"), mostly,
+		details(metricColumns("send_pps"))}
+	if rows[0].Flow.Protocol == model.TCP {
+		columns = [][]column{keyColumns(keys...), metricColumns("goodput_bps")}
+	}
+	out := rowsOf(title, parts, columns...)
+	for i, g := range parts {
+		if g.Rows[0].Window == nil {
+			out.Rows[i][0].Text = "whole time"
+		}
+	}
+	return out
+}
+
+// mostOfAll is the share of losses from which on one cause stands for all.
+const mostOfAll = 0.95
+
+// mostlyOf names what lost most packets in a window.
+func mostlyOf(w table.Window, causes []finding.LossCause) Cell {
+	name, most, all := "", 0.0, 0.0
+	for _, c := range causes {
+		lost := 0.0
+		for i, v := range c.Values {
+			if at := c.StartSeconds + c.StepSeconds*float64(i); at >= w.StartS-1e-6 && at < w.EndS-1e-6 && v > 0 {
+				lost += v
+			}
+		}
+		if all += lost; lost > most {
+			name, most = c.Name, lost
+		}
+	}
+	cell := Cell{Text: name}
+	if most < mostOfAll*all {
+		cell.Note = unit.Ratio.Format(most / all)
+	}
+	return cell
+}
+
+// timesOf draws the seconds of a soak: rates, losses by cause, delays and processors.
+func timesOf(rows []table.Row, found []finding.Finding) Times {
+	out := Times{Title: "Second by second", Changes: changesOf(found)}
+	rate, lost := Lane{Label: "Packets per second", Unit: unit.PPS}, Lane{Label: "Lost per second", Unit: unit.PPS}
+	delay := Lane{Label: "Delay", Unit: unit.Nanos}
+	for _, r := range rows {
+		name := ""
+		if len(rows) > 1 {
+			name = r.Flow.Name + ": "
+		}
+		if r.Flow.Protocol == model.TCP {
+			rate.Label, rate.Unit = "Goodput", unit.BPS
+			rate.add(name+"Goodput", Plain, table.FlowSeries(r, "goodput_bps"))
+		} else {
+			rate.add(name+"Received", Plain, table.FlowSeries(r, "receive_pps"))
+			rate.add(name+"Sent", Muted, table.FlowSeries(r, "send_pps"))
+		}
+		for i, c := range finding.LossCauses(r) {
+			lost.add(name+c.Name, map[bool]Tone{true: Bad}[i == 0], c.Series)
+		}
+		delay.add(name+"Median delay", Plain, table.FlowSeries(r, "delay_p50_ns"))
+		delay.add(name+"Round trip", Plain, table.FlowSeries(r, "round_trip_ns"))
+	}
+	out.show(rate, lost, delay, processors(rows[0].Trial))
+	for _, g := range rows[0].Trial.Gaps {
+		if g.DurationS > 0 && g.StartS > -g.DurationS && !math.IsInf(g.StartS+g.DurationS, 0) {
+			out.Gaps = append(out.Gaps, Gap{max(0, g.StartS), g.StartS + g.DurationS,
+				"no control connection to " + strings.Join(g.Nodes, ", ")})
+			out.Note = "Grey: a control connection was lost. The test went on."
+		}
+	}
+	return out
+}
+
+// changesOf are the moments at which something changed, or was changed.
+func changesOf(found []finding.Finding) []Change {
+	var out []Change
+	for _, f := range found {
+		at, ok := f.Number("at_s", "")
+		c := Change{At: at, Text: f.Words["what"]}
+		if strings.HasPrefix(f.Code, "change.") {
+			metric := f.W("metric")
+			c.Text, c.Tone = fmt.Sprintf("%s %s → %s", c.Text, f.N(metric, "before"), f.N(metric, "after")), Bad
+		} else {
+			ok = f.Code == "soak.made"
+		}
+		if ok && !slices.Contains(out, c) {
+			out = append(out, c)
+		}
+	}
+	slices.SortStableFunc(out, func(a, b Change) int { return cmp.Compare(a.At, b.At) })
+	return out
+}
+
+// show adds the lanes that have something to show. One trace has no legend.
+func (t *Times) show(lanes ...Lane) {
+	for _, l := range lanes {
+		if len(l.Traces) == 1 && l.Label != l.Traces[0].Name {
+			l.Label += ": " + l.Traces[0].Name
+		}
+		if len(l.Traces) > 0 {
+			t.Lanes = append(t.Lanes, l)
+		}
+	}
+}
+
+// add adds a series that has values.
+func (l *Lane) add(name string, tone Tone, s model.Series) {
+	if len(s.Values) > 0 && s.StepSeconds > 0 {
+		l.Traces = append(l.Traces, Trace{Name: name, Start: s.StartSeconds, Step: s.StepSeconds, Values: s.Values,
+			Tone: tone})
+	}
+}
+
+// processors shows each node that was watched, and the busiest core of each.
+func processors(t *model.Result) Lane {
+	l := Lane{Label: "Processors", Unit: unit.Ratio}
+	busiest, most := map[string]model.Series{}, map[string]float64{}
+	for _, s := range t.Series {
+		part, cpu := strings.CutPrefix(s.Metric, "cpu_")
+		switch {
+		case cpu && s.Core == nil:
+			l.add(s.At+", "+strings.TrimSuffix(part, "_ratio"), Plain, s)
+		case part == "idle_ratio":
+			busy, all := make([]float64, len(s.Values)), 0.0
+			for i, v := range s.Values {
+				if busy[i] = 1 - v; busy[i] > 0 {
+					all += busy[i]
+				}
+			}
+			if s.Values = busy; busiest[s.At].Core == nil || all > most[s.At] {
+				busiest[s.At], most[s.At] = s, all
+			}
+		}
+	}
+	for _, node := range slices.Sorted(maps.Keys(busiest)) {
+		l.add(fmt.Sprintf("%s, core %d", node, *busiest[node].Core), Plain, busiest[node])
+	}
+	return l
+}

@@ -1,0 +1,98 @@
+package view_test
+
+import (
+	"bytes"
+	"math"
+	"strings"
+	"testing"
+
+	"pelt/model"
+	"pelt/render"
+	"pelt/test/sample"
+	"pelt/view"
+)
+
+// day is a soak of 24 h with many cores watched, which loses 43 % from 14.4 h on.
+func day() *model.Document {
+	d := sample.LongSoak()
+	r := &d.Results[0]
+	const n, from = 86400, 51840
+	series := func(metric, flow, at string, core *int, before, after float64) model.Series {
+		s := model.Series{Metric: metric, Flow: flow, At: at, Core: core, StepSeconds: 1, Values: make([]float64,
+			n)}
+		for i := range s.Values {
+			s.Values[i] = before
+			if i >= from {
+				s.Values[i] = after
+			}
+		}
+		return s
+	}
+	lost := series("lost_pps", "up", "router", nil, 0, 17200)
+	lost.Layer, lost.Cause = "network", "QDISC_DROP"
+	r.Series = []model.Series{series("send_pps", "up", "sender", nil, 40e3, 40e3), series("receive_pps", "up",
+		"receiver", nil, 40e3, 22800),
+		series("lost_pps", "up", "sender", nil, 0, 17200), lost, series("delay_p50_ns", "up", "receiver", nil,
+			1e5, 3e6)}
+	for core := range 8 {
+		r.Series = append(r.Series, series("cpu_idle_ratio", "", "router", &core, 0.8-float64(core)/100, 0.05))
+	}
+	r.Changes = []model.Change{{Kind: model.ChangeShift, Metric: "receive_pps", Flow: "up", StartS: from,
+		StartLowS: from, StartHighS: from,
+		EndS: n, Before: 40e3, After: 22800, Size: -17200}}
+	f := &r.Flows[0]
+	f.DurationS, f.Attempted, f.Lost = n, n*40e3, 17200*(n-from)
+	f.Received = f.Attempted - f.Lost
+	f.ReceivePPS, f.LossRatio = float64(f.Received)/n, float64(f.Lost)/float64(f.Attempted)
+	f.Ledger = model.Ledger{Lost: f.Lost, Lines: []model.Line{{Layer: "network", Host: "router",
+		Cause: "QDISC_DROP", Packets: f.Lost}}}
+	return &d
+}
+
+// TestSoakOfADay: the change is the headline, the short form fits on a screen, and no
+// second of the losses is missing in the picture.
+func TestSoakOfADay(t *testing.T) {
+	page := view.Run(day())
+	if want := "From 14 h 24 min on, 43 % of the packets were lost; before that none."; page.Verdict != want {
+		t.Errorf("verdict %q; want %q", page.Verdict, want)
+	}
+	brief := text(t, page, false)
+	if lines := strings.Split(strings.TrimSuffix(brief, "\n"), "\n"); len(lines) > 12 || !strings.Contains(brief,
+		"14 h 24 min to 24 h") {
+		t.Errorf("short form:\n%s", brief)
+	}
+	for _, s := range page.Sections {
+		times, ok := s.(view.Times)
+		if !ok {
+			continue
+		}
+		var labels []string
+		for _, l := range times.Lanes {
+			labels = append(labels, l.Label)
+		}
+		want := "Packets per second, Lost per second: queue on the way at router full, Delay: Median delay, " +
+			"Processors: router, core 7"
+		if got := strings.Join(labels, ", "); got != want || len(times.Changes) != 1 {
+			t.Errorf("lanes %s with changes %+v", got, times.Changes)
+		}
+		if core := times.Lanes[3].Traces[0]; len(times.Lanes[3].Traces) != 1 || core.Name != "router, core 7" ||
+			math.Abs(core.Values[0]-0.27) > 1e-9 {
+			t.Errorf("processors %q", core.Name)
+		}
+	}
+}
+
+// BenchmarkSoakOfADay makes the page of a day and renders all of it.
+func BenchmarkSoakOfADay(b *testing.B) {
+	d := day()
+	for b.Loop() {
+		page := view.Run(d)
+		var out bytes.Buffer
+		if err := render.HTML(&out, page); err != nil {
+			b.Fatal(err)
+		}
+		if err := render.Text(&out, page, render.Terminal{All: true}); err != nil {
+			b.Fatal(err)
+		}
+	}
+}

@@ -1,0 +1,218 @@
+package view
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+
+	"pelt/finding"
+	"pelt/model"
+	"pelt/table"
+)
+
+// sweep looks for the best of many settings.
+var sweep = Kind{
+	Title: "Sweep of settings",
+	Rules: []finding.Rule{finding.Sweep, finding.Repeats("goodput_bps", 1)},
+	View: func(rows []table.Row, found []finding.Finding) []Section {
+		contests := finding.Contests(rows)
+		answer := first(found, "sweep.")
+		best, about := answer.Groups[0], finding.About(contests, answer)
+		receivers := table.By(table.Receivers(best.Rows), table.KeyOf("receiver"))
+		if len(receivers) == 1 {
+			receivers = nil
+		}
+		out := append([]Section{sweepTiles(found, about)}, sweepCharts(rows, finding.Headlines(contests))...)
+		out = append(out, losses("Packets lost by setting", telling(about)))
+		out = append(out, paths(rows)...)
+		if len(contests) > 1 {
+			out = append(out, conditionTable(contests))
+		}
+		for _, c := range contests {
+			out = append(out, settingTable(c))
+		}
+		each := rowsOf("Each receiver at "+best.Name(), receivers, keyColumns(table.KeyOf("receiver")),
+			metricColumns("goodput_bps", "loss_ratio"),
+			details(metricColumns("attempted_packets", "received_packets")))
+		each.Fold = true
+		out = append(out, splitTable(about.Splits()), each)
+		if rows[0].Flow.Protocol == model.UDP {
+			out = append(out, ledgerOf("Every packet of the sweep", table.Group{Rows: rows}))
+		}
+		return out
+	},
+}
+
+// sweepTiles are the figures of a sweep to see first.
+func sweepTiles(found []finding.Finding, c finding.Contest) Tiles {
+	answer := first(found, "sweep.")
+	name, under := answer.W("best"), c.Under.Name()
+	if under != "" {
+		name += ", " + under
+	}
+	least := tile("Sends", answer, "send_bps", "best", "")
+	if c.Tied > 1 && under == "" {
+		least.Label, least.Note = "Sends least", "others as good send up to "+figure(c.Settings[c.Tied-1], "send_bps")
+	}
+	return Tiles{tile("Best goodput", answer, "goodput_bps", "best", name),
+		tile("Lost there", answer, "loss_ratio", "best", ""), least, limitTile(first(found, "limit."))}
+}
+
+// sweepCharts draws goodput over the settings: as shades over two keys, as lines over
+// one that is a number, else with intervals.
+func sweepCharts(rows []table.Row, heads []finding.Contest) []Section {
+	under, keys := finding.SweepKeys(rows)
+	noNumber := func(g table.Group) bool { return !(g.Levels[0].Number > 0) || g.Levels[0].Text != "" }
+	if len(keys) == 1 && len(heads[0].Settings) > 1 && !slices.ContainsFunc(heads[0].Settings, noNumber) {
+		title := "Goodput by " + strings.ToLower(keys[0].Label)
+		return []Section{hero(lines(title, rows, under, keys[0], "goodput_bps"))}
+	}
+	var out []Section
+	for i, c := range heads {
+		title := "Goodput of each setting"
+		if len(heads) > 1 {
+			title += ", " + c.Under.Name()
+		}
+		chart := intervals(title, c.Settings, "goodput_bps", c.Effects)
+		if len(keys) == 2 {
+			chart = heatMap(title, table.By(c.Under.Rows, keys...), keys[1], keys[0], "goodput_bps")
+		}
+		chart.Hero = i == 0
+		out = append(out, chart)
+	}
+	return out
+}
+
+// mostBars is how many settings a chart of losses shows: the first ones, and some of
+// the others that lose most.
+const mostBars, mostLossy = 12, 4
+
+// telling are the settings whose losses are worth a look.
+func telling(c finding.Contest) []table.Group {
+	if len(c.Settings) <= mostBars {
+		return c.Settings
+	}
+	n := mostBars - mostLossy
+	lossy := table.Rank(table.MetricOf("loss_ratio"), c.Settings[n:])
+	return slices.Concat(c.Settings[:n], lossy[len(lossy)-mostLossy:])
+}
+
+// conditionTable has the best setting of each contest.
+func conditionTable(contests []finding.Contest) Table {
+	var best []table.Group
+	for _, c := range contests {
+		best = append(best, c.Settings[0])
+	}
+	condition := cells("condition", "Condition", func(_ table.Group, row int) Cell {
+		return Cell{Text: contests[row].Under.Name()}
+	})
+	condition[0].Key = true
+	tied := cells("tied_count", "Tied with it", func(_ table.Group, row int) Cell {
+		return Cell{Value: float64(contests[row].Tied - 1)}
+	})
+	return rowsOf("The best under each condition", best, condition, nameColumn(best[0].Keys),
+		metricColumns("goodput_bps"), bare(metricColumns("loss_ratio", "send_bps")), details(tied))
+}
+
+// lead is how many settings the short form shows.
+const lead = 5
+
+// settingTable has all settings of a contest. Those who sort by one setting find it in
+// a column of its own.
+func settingTable(c finding.Contest) Table {
+	keys, loss := c.Settings[0].Keys, "loss_ratio"
+	if c.Settings[0].Rows[0].Flow.Protocol == model.TCP {
+		loss = "retransmit_ratio"
+	}
+	verdict := cells("verdict", "Verdict", func(_ table.Group, row int) Cell { return verdictOf(c, row) })
+	more := metricColumns("receive_pps", "send_pps", "receiver_goodput_min_bps", "receiver_goodput_median_bps",
+		"receiver_goodput_max_bps", "receiver_fairness_index", "reordered_ratio")
+	if len(keys) > 1 {
+		for _, k := range keyColumns(keys...) {
+			k.Key = false
+			more = append(more, k)
+		}
+	}
+	t := rowsOf("Settings, the best first", c.Settings, nameColumn(keys), metricColumns("goodput_bps"),
+		bare(metricColumns(loss, "send_bps")), verdict,
+		metricColumns("delay_p50_ns", "delay_p99_ns", "round_trip_p50_ns"),
+		details(more))
+	if under := c.Under.Name(); under != "" {
+		t.Title += ", " + under
+	}
+	t.Lead = lead
+	return t
+}
+
+// leastShown is the smallest difference that a verdict tells of, as a share.
+const leastShown = 0.001
+
+// verdictOf says how a setting compares with the highest goodput of its contest.
+func verdictOf(c finding.Contest, i int) Cell {
+	e := c.Effects[i]
+	cell := effectCell(e)
+	cell.Note = ""
+	switch {
+	case c.Tied > 1 && i == 0:
+		cell.Text, cell.Tone = "sends least", Good
+	case c.Tied > 1 && e.Verdict == table.Best:
+		cell.Text, cell.Tone = "highest", Plain
+	case e.Verdict == table.TooFew && i < c.Tied:
+		cell.Text = "near"
+	}
+	if i >= c.Tied && math.Abs(e.Change) >= leastShown {
+		cell.Note = changeOf(e)
+	}
+	return cell
+}
+
+// splitTable shows what datagrams of several fragments lose.
+func splitTable(splits []finding.Split) Table {
+	var groups []table.Group
+	for _, s := range splits {
+		groups = append(groups, s.Group)
+	}
+	chance := cells("chance_ratio", "If lost independently", func(_ table.Group, row int) Cell {
+		return Cell{Value: splits[row].Chance}
+	})
+	return rowsOf("Losses by number of fragments, settings alike", groups, keyColumns(table.KeyOf("fragments")),
+		metricColumns("loss_ratio"), chance, metricColumns("attempted_packets"))
+}
+
+// Sorted is the report of a run with its settings in the order of a column: a metric by
+// its name in files or in short, or a setting by its name.
+func Sorted(d *model.Document, by string, ascending bool) (Page, error) {
+	p := Run(d)
+	names := []string{by}
+	for _, m := range table.Named(by) {
+		names = append(names, m.Name)
+	}
+	sorted := false
+	for i, s := range p.Sections {
+		t, ok := s.(Table)
+		at := slices.IndexFunc(t.Columns, func(c Column) bool { return slices.Contains(names, c.Name) })
+		if !ok || at < 0 || t.Lead == 0 {
+			continue
+		}
+		slices.SortStableFunc(t.Rows, func(a, b []Cell) int { return compareCells(a[at], b[at], ascending) })
+		t.Title += ", sorted by " + strings.ToLower(t.Columns[at].Label)
+		p.Sections[i], sorted = t, true
+	}
+	if !sorted {
+		return p, fmt.Errorf("no column %q in this report: try goodput, loss or delay", by)
+	}
+	return p, nil
+}
+
+// compareCells orders two cells by their figures, else by their words; one without a
+// figure comes last.
+func compareCells(a, b Cell, ascending bool) int {
+	sign := -1
+	if ascending {
+		sign = 1
+	}
+	last := func(c Cell) int { return map[bool]int{true: 1}[math.IsNaN(c.Value)] }
+	return cmp.Or(last(a)-last(b), sign*cmp.Compare(a.Value, b.Value), strings.Compare(a.Text, b.Text))
+}

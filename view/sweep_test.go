@@ -1,0 +1,92 @@
+package view_test
+
+import (
+	"io"
+	"slices"
+	"strings"
+	"testing"
+
+	"pelt/render"
+	"pelt/test/sample"
+	"pelt/view"
+)
+
+// settings are the first figures of the rows of a page's table of settings.
+func settings(t *testing.T, p view.Page, column string) (out []float64) {
+	t.Helper()
+	for _, s := range p.Sections {
+		if table, ok := s.(view.Table); ok && table.Lead > 0 {
+			at := slices.IndexFunc(table.Columns, func(c view.Column) bool { return c.Name == column })
+			for _, r := range table.Rows {
+				out = append(out, r[at].Value)
+			}
+		}
+	}
+	return out
+}
+
+func TestSorted(t *testing.T) {
+	d := sample.SmallSweep()
+	for _, c := range []struct {
+		by, column string
+		ascending  bool
+	}{{"loss", "loss_ratio", true}, {"goodput", "goodput_bps", false}, {"send_bps", "send_bps", true},
+		{"payload_bytes", "payload_bytes", false}, {"delay", "delay_p50_ns", true}} {
+		p, err := view.Sorted(&d, c.by, c.ascending)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := settings(t, p, c.column)
+		want := slices.Sorted(slices.Values(got))
+		if !c.ascending {
+			slices.Reverse(want)
+		}
+		if !slices.Equal(got, want) || len(got) != 15 {
+			t.Errorf("by %s: %v", c.by, got)
+		}
+	}
+	if _, err := view.Sorted(&d, "colour", false); err == nil || !strings.Contains(err.Error(), `"colour"`) {
+		t.Error(err)
+	}
+}
+
+// TestSweepPages: the short form fits a terminal, four tiles open the page, and each tile's
+// number is in a table.
+func TestSweepPages(t *testing.T) {
+	for _, named := range pages {
+		if named.Doc.Plan.Command != "sweep" {
+			continue
+		}
+		p := view.Run(&named.Doc)
+		short := text(t, p, false)
+		if n := strings.Count(short, "\n"); n > 12 {
+			t.Errorf("%s: %d lines", named.Name, n)
+		}
+		tiles, ok := p.Sections[0].(view.Tiles)
+		if chart, drawn := p.Sections[1].(view.Chart); !ok || len(tiles) != 4 || !drawn || !chart.Hero {
+			t.Fatalf("%s begins with %T and %T", named.Name, p.Sections[0], p.Sections[1])
+		}
+		_, tables, _ := strings.Cut(text(t, p, true), "Limited by")
+		for _, tile := range tiles[:3] {
+			if !strings.Contains(tables, tile.Value) {
+				t.Errorf("%s: no table has %s %s", named.Name, tile.Label, tile.Value)
+			}
+		}
+	}
+}
+
+// TestSweepOfAnything: whatever a document holds, a page comes out without an empty slot.
+func TestSweepOfAnything(t *testing.T) {
+	for _, named := range sample.All() {
+		d := asSweep(named.Doc)
+		p := view.Run(&d)
+		for _, all := range []bool{false, true} {
+			if got := text(t, p, all); strings.Contains(got, "<no ") || strings.Contains(got, "NaN") {
+				t.Errorf("%s:\n%s", named.Name, got)
+			}
+		}
+		if err := render.HTML(io.Discard, p); err != nil {
+			t.Error(named.Name, err)
+		}
+	}
+}
