@@ -1,6 +1,7 @@
 package model
 
 import (
+	"errors"
 	"fmt"
 	"math"
 	"slices"
@@ -113,7 +114,8 @@ func ParseLink(node, text string) (Link, []Factor, error) {
 			l.Zero = strings.TrimPrefix(l.Zero+","+w.Key, ",")
 		}
 	}
-	if wrong, _ := l.check("link").(*FieldError); wrong != nil { // said by the word that was typed
+	var wrong *FieldError
+	if errors.As(l.check("link"), &wrong) { // named by the word that was typed
 		key := strings.TrimPrefix(wrong.Field, "link.")
 		for _, suffix := range []string{"_s", "_bps", "_bytes", "_ratio"} {
 			key = strings.TrimSuffix(key, suffix)

@@ -23,11 +23,6 @@ func connections(mode string, streams int) model.Flow {
 	return model.Flow{Name: "up", Protocol: model.TCP, From: model.Sender, To: model.Receiver, PayloadBytes: model.ConnectionMessageBytes, Streams: streams, Connections: mode}
 }
 
-func withPeer(o engine.Order, address string, ports []uint16) engine.Order {
-	o.Peer, o.Ports = netip.MustParseAddr(address), ports
-	return o
-}
-
 func TestConnectionRate(t *testing.T) {
 	leakCheck(t)
 	for _, c := range []struct {

@@ -39,10 +39,10 @@ const (
 	skipped = 61 // ... between two that are timed; odd, so that no pattern of the sender's fits
 )
 
-func (e *transport) openReceiver(streams []engine.Stream) (plane, string, error) {
+func (t *transport) openReceiver(streams []engine.Stream) (plane, string, error) {
 	var w wire
 	var why string
-	err := e.host.Do(func() (err error) {
+	err := t.host.Do(func() (err error) {
 		w, why, err = oneWire(streams, false)
 		return err
 	})
@@ -53,14 +53,14 @@ func (e *transport) openReceiver(streams []engine.Stream) (plane, string, error)
 	if streams[0].Remote.Addr().Is6() {
 		header = ip6Bytes + udpBytes
 	}
-	if need := header + e.order.Flow.PayloadBytes; need > w.mtu {
+	if need := header + t.order.Flow.PayloadBytes; need > w.mtu {
 		return nil, fmt.Sprintf("packets of %d B come as fragments: the MTU of %s is %d B", need, w.name, w.mtu), nil
 	}
-	p, why, err := e.engine.host.port(e.host, w)
+	p, why, err := t.engine.host.port(t.host, w)
 	if err != nil || why != "" {
 		return nil, why, err
 	}
-	r := &receiver{end: e, port: p}
+	r := &receiver{end: t, port: p}
 	if why := p.admit(r, streams); why != "" {
 		return nil, why, p.leave()
 	}
@@ -69,24 +69,24 @@ func (e *transport) openReceiver(streams []engine.Stream) (plane, string, error)
 
 // makeReady lets the peer's frames in to a receiver that uses sockets. A virtual
 // cable takes them only with a program at its end; hardware takes them anyway.
-func (e *transport) makeReady(a engine.Stream) error {
+func (t *transport) makeReady(a engine.Stream) error {
 	var w wire
-	err := e.host.Do(func() (err error) {
+	err := t.host.Do(func() (err error) {
 		w, _, err = findWire(a.Local.Addr(), a.Remote.Addr(), false)
 		return err
 	})
 	if err != nil || w.kind != veth {
 		return err
 	}
-	p, why, err := e.engine.host.port(e.host, w)
+	p, why, err := t.engine.host.port(t.host, w)
 	if why != "" {
-		e.why += "; " + why // the peer may find it out of order
+		t.why += "; " + why // the peer may find it out of order
 		return nil
 	}
 	if err != nil {
 		return err
 	}
-	e.release = p.leave
+	t.release = p.leave
 	return nil
 }
 

@@ -46,22 +46,22 @@ type sender struct {
 }
 
 // open makes the plane of an end whose peer has consented.
-func (e *transport) open(streams []engine.Stream) (plane, string, error) {
-	if e.order.Role == engine.Receive {
-		return e.openReceiver(streams)
+func (t *transport) open(streams []engine.Stream) (plane, string, error) {
+	if t.order.Role == engine.Receive {
+		return t.openReceiver(streams)
 	}
-	return e.openSender(streams)
+	return t.openSender(streams)
 }
 
-func (e *transport) openSender(streams []engine.Stream) (plane, string, error) {
-	s := &sender{end: e, streams: len(streams)}
+func (t *transport) openSender(streams []engine.Stream) (plane, string, error) {
+	s := &sender{end: t, streams: len(streams)}
 	var why string
-	err := e.host.Do(func() (err error) {
+	err := t.host.Do(func() (err error) {
 		s.wire, why, err = oneWire(streams, true)
 		if err != nil || why != "" {
 			return err
 		}
-		if s.passed, err = s.wire.bypassed(); err == nil && s.passed != "" && e.order.Fallback {
+		if s.passed, err = s.wire.bypassed(); err == nil && s.passed != "" && t.order.Fallback {
 			why = fmt.Sprintf("frames would pass by %s of %s", s.passed, s.wire.name)
 		}
 		return err
@@ -69,7 +69,7 @@ func (e *transport) openSender(streams []engine.Stream) (plane, string, error) {
 	if err != nil || why != "" {
 		return nil, why, err
 	}
-	f := e.order.Flow
+	f := t.order.Flow
 	forms := make([]shape, len(streams))
 	for i, a := range streams {
 		forms[i] = shape{
@@ -83,7 +83,7 @@ func (e *transport) openSender(streams []engine.Stream) (plane, string, error) {
 	if s.wire.kind != veth {
 		// Another's program does as well, and where none can be attached ready finds out.
 		var err error
-		if s.guest, why, err = e.engine.host.port(e.host, s.wire); err != nil {
+		if s.guest, why, err = t.engine.host.port(t.host, s.wire); err != nil {
 			return nil, "", err
 		} else if why != "" {
 			s.guest = nil

@@ -97,11 +97,12 @@ func TestLines(t *testing.T) {
 	}
 	in := bufio.NewReaderSize(strings.NewReader("short\n"+strings.Repeat("x", 40)+"\nend"), 16)
 	for _, want := range []string{"short\n", strings.Repeat("x", 40) + "\n", "end"} {
-		if got, err := ReadLine(in, 41); string(got) != want || (err == io.EOF) != (want == "end") {
+		if got, err := ReadLine(in, 41); string(got) != want || errors.Is(err, io.EOF) != (want == "end") {
 			t.Errorf("read %q, %v; want %q", got, err, want)
 		}
 	}
-	if _, err := ReadLine(bufio.NewReaderSize(strings.NewReader(strings.Repeat("x", 40)), 16), 39); err == nil || err == io.EOF {
+	in = bufio.NewReaderSize(strings.NewReader(strings.Repeat("x", 40)), 16)
+	if _, err := ReadLine(in, 39); err == nil || errors.Is(err, io.EOF) {
 		t.Errorf("a line that is too long: %v", err)
 	}
 }
