@@ -92,7 +92,10 @@ var sentences = map[string]string{
 	"cc.tied":    `{who} and {base} are statistically tied[ with {where}].`,
 	"cc.noise": `{who} and {base} cannot be told apart[ with {where}]: repeats of one control differ more than the ` +
 		`two do.`,
-	"cc.alone":   `{who} [{completion_s:best ?}takes |carries ]` + ccBest + `[ with {where}][, and [{base} ]{completion_s:worst}[ with {worst}]][, and [{base} ]{goodput_bps:worst}[ with {worst}]].`,
+	"cc.alone":  `{who} [{completion_s:best ?}takes |carries ]` + ccBest + `[ with {where}][, and [{base} ]{completion_s:worst}[ with {worst}]][, and [{base} ]{goodput_bps:worst}[ with {worst}]].`,
+	"cc.before": `{repeats_count} repeats usually tell controls apart that differ by {least_ratio} or more.`,
+	"cc.before-few": `{repeats_count # repeat is/# repeats are} too few to tell controls apart. --repeats ` +
+		`{need_count} is enough to tell twice as fast, and takes up to {time}.`,
 	"cc.none":    `No trial says which congestion control it used.`,
 	"cc.fastest": `The fastest[ with {where}] is {who}: ` + ccBest + `.`,
 	"cc.queue": `Small packets waited up to {queueing_p95_ns:most} in queues beside {who}[ and ` +
