@@ -33,9 +33,10 @@ type AgentConfig struct {
 	Observe engine.Observe
 	// Recording begins the record of one session; nil where nothing is recorded.
 	Recording func() engine.Recording
-	// Device makes the agent a watcher: it watches the router that it runs on, for
-	// one that commands it, and is no end of any flow. Host and Engines are nil then.
-	Device OpenDevice
+	// Router makes the agent a watcher, which is no end of any flow: it begins to watch the
+	// router that this process runs on; its ctx bounds the opening only. Host and Engines
+	// are nil then.
+	Router func(ctx context.Context) (Router, error)
 
 	events func(session, text string)
 	// clientOf tells where a session's client connected from; nil for an agent
@@ -50,16 +51,14 @@ const maxBusy = 128
 // Agent obeys controllers: it keeps their sessions, runs the ends they order
 // and gives up a session whose controller or peer has gone silent.
 type Agent struct {
-	cfg    AgentConfig
-	link   *link
-	orders sync.WaitGroup
+	cfg     AgentConfig
+	link    *link
+	busy    chan struct{}  // holds one for each order at work
+	closing sync.WaitGroup // of sessions, by themselves
 
 	mu       sync.Mutex
 	sessions map[string]*session
-	busy     int           // orders under way
-	closed   string        // why no more sessions are taken
-	left     bool          // no orders are taken either
-	empty    chan struct{} // closed with the last session, once closed is set
+	closed   string // why no more sessions are taken; "" as long as they are
 }
 
 // NewAgent checks the configuration; it starts nothing.
@@ -70,11 +69,10 @@ func NewAgent(cfg AgentConfig) (*Agent, error) {
 	if !agentName.MatchString(cfg.ID) || cfg.ID == controllerName {
 		return nil, fmt.Errorf("agent name %q: want up to 64 letters, digits, - and _", cfg.ID)
 	}
-	if cfg.Device != nil {
-		if cfg.Host != nil || len(cfg.Engines) > 0 {
-			return nil, fmt.Errorf("agent %s: a watcher has no engines", cfg.ID)
-		}
-	} else if cfg.Host == nil || len(cfg.Engines) == 0 {
+	switch {
+	case cfg.Router != nil && (cfg.Host != nil || len(cfg.Engines) > 0):
+		return nil, fmt.Errorf("agent %s: a watcher has no engines", cfg.ID)
+	case cfg.Router == nil && (cfg.Host == nil || len(cfg.Engines) == 0):
 		return nil, fmt.Errorf("agent %s: want a host and at least one engine", cfg.ID)
 	}
 	if cfg.Node == "" {
@@ -83,14 +81,14 @@ func NewAgent(cfg AgentConfig) (*Agent, error) {
 	if cfg.events == nil {
 		cfg.events = func(string, string) {}
 	}
-	return &Agent{cfg: cfg, sessions: map[string]*session{}}, nil
+	return &Agent{cfg: cfg, busy: make(chan struct{}, maxBusy), sessions: map[string]*session{}}, nil
 }
 
 func (a *Agent) engineNames() []string { return slices.Sorted(maps.Keys(a.cfg.Engines)) }
 
 func (a *Agent) info() AgentInfo {
 	i := AgentInfo{ID: a.cfg.ID, Node: a.cfg.Node, Version: a.cfg.Version, Protocol: ProtocolVersion,
-		Engines: a.engineNames(), Limits: a.cfg.Limits, Observer: a.cfg.Device != nil}
+		Engines: a.engineNames(), Limits: a.cfg.Limits, Observer: a.cfg.Router != nil}
 	if a.cfg.Facts != nil {
 		i.Host = a.cfg.Facts()
 	}
@@ -110,7 +108,7 @@ func (a *Agent) serve(l *link) error {
 	if err := l.nc.FlushTimeout(5 * time.Second); err != nil {
 		return fmt.Errorf("joining the hub: %w", err)
 	}
-	a.orders.Go(func() {
+	a.closing.Go(func() {
 		<-l.lost
 		a.endSessions("the connection to the hub was lost")
 	})
@@ -123,26 +121,15 @@ func (a *Agent) respond(m *nats.Msg, verb string) {
 	if m.Reply == "" {
 		return
 	}
-	a.mu.Lock() // so that no order begins once shutdown waits for them
-	left, busy := a.left, a.busy >= maxBusy
-	if !left && !busy {
-		a.busy++
-		a.orders.Add(1)
-	}
-	a.mu.Unlock()
-	switch {
-	case left:
-		return
-	case busy:
+	select {
+	case a.busy <- struct{}{}:
+	default:
 		_ = m.Respond(encodeReply(nil, errors.New("the agent is busy with too many orders")))
 		return
 	}
 	go func() {
-		defer a.orders.Done()
-		_ = m.Respond(a.answer(context.Background(), verb, m.Data)) // who asked is gone else
-		a.mu.Lock()
-		a.busy--
-		a.mu.Unlock()
+		defer func() { <-a.busy }()
+		_ = m.Respond(a.answer(context.Background(), verb, m.Data)) // else the controller is gone
 	}()
 }
 
@@ -155,31 +142,6 @@ func (a *Agent) find(id string) *session {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	return a.sessions[id]
-}
-
-// allows finds out whether this host has what an order needs, and lets strangers ask it.
-func (a *Agent) allows(p prepareOrder) error {
-	switch {
-	case a.cfg.Device != nil && len(p.Ends) > 0:
-		return errOnlyWatches
-	case a.cfg.Device == nil && len(p.Ends) == 0:
-		return errors.New("ends: want at least one")
-	}
-	for i, e := range p.Ends {
-		switch {
-		case e.Peer == a.cfg.ID:
-			return fmt.Errorf("ends[%d].peer: want the name of another agent", i)
-		case a.cfg.Engines[e.Engine] == nil:
-			return refuse("engine %q: this host has %s", e.Engine, strings.Join(a.engineNames(), ", "))
-		case e.Order.Record != nil && a.cfg.Recording == nil:
-			return refuse("this host records nothing")
-		case a.cfg.clientOf != nil && !e.Order.Listen:
-			if err := a.mayCall(e.Order.Peer); err != nil {
-				return err
-			}
-		}
-	}
-	return nil
 }
 
 // admit finds or makes the session, with room for the new ends reserved in it.
@@ -195,31 +157,9 @@ func (a *Agent) admit(p prepareOrder) (*session, error) {
 		return nil, err
 	case s != nil && s.watcher:
 		return nil, errors.New("session: it is open already")
-	case s == nil:
-		if err := a.hasRoom(); err != nil {
-			return nil, err
-		}
 	}
-	all, theirs, recording := slices.Clone(p.Ends), slices.Clone(p.Ends), 0
-	for _, other := range a.sessions {
-		ends := other.orders()
-		if other != s && recorded(ends) {
-			recording++
-		}
-		if all = append(all, ends...); other.from == from {
-			theirs = append(theirs, ends...)
-		}
-	}
-	if recording >= maxRecordings && recorded(p.Ends) {
-		return nil, refuse("%d sessions are recorded on this host, and its memory allows no more: try again later", recording)
-	}
-	if err := checkMemory(all); err != nil {
+	if err := a.hasRoom(p, s, from); err != nil {
 		return nil, err
-	}
-	if a.cfg.clientOf != nil { // so that many sessions of one client's host get no more than one
-		if err := a.cfg.Limits.check(theirs); err != nil {
-			return nil, err
-		}
 	}
 	if s != nil {
 		return s, s.reserve(p.Ends)
@@ -233,20 +173,6 @@ func (a *Agent) admit(p prepareOrder) (*session, error) {
 		a.cfg.events(s.id, "trial started: "+flowText(p.Ends))
 	}
 	return s, nil
-}
-
-// hasRoom finds out whether one more session may be opened. The caller holds the lock.
-func (a *Agent) hasRoom() error {
-	n, most := len(a.sessions), a.cfg.Limits.MaxSessions
-	switch {
-	case a.cfg.Device != nil && n >= maxWatchers:
-		return refuse("%d runs watch this router, and it allows no more at a time: try again later", n)
-	case most > 0 && n >= most:
-		return refuse("%d sessions run on this host, and it allows no more (--max-sessions there): try again later", n)
-	case n >= maxSessions:
-		return refuse("%d sessions run on this host, the most it can: try again later", n)
-	}
-	return nil
 }
 
 // sourceOf tells whose a session is, by the host that its client connected from. A new
@@ -293,30 +219,22 @@ func (a *Agent) forget(s *session) {
 	defer a.mu.Unlock()
 	if a.sessions[s.id] == s {
 		delete(a.sessions, s.id)
-		if a.closed != "" && len(a.sessions) == 0 {
-			close(a.empty)
-		}
 	}
 }
 
-// haltSessions stops all traffic and tells controllers why.
-func (a *Agent) haltSessions(why string) []*session {
+// list returns the sessions there are.
+func (a *Agent) list() []*session {
 	a.mu.Lock()
-	open := slices.Collect(maps.Values(a.sessions))
-	a.mu.Unlock()
-	for _, s := range open {
-		s.halt(why)
-	}
-	return open
+	defer a.mu.Unlock()
+	return slices.Collect(maps.Values(a.sessions))
 }
 
 // endSessions stops and closes all sessions, at once.
 func (a *Agent) endSessions(why string) {
-	var wg sync.WaitGroup
-	for _, s := range a.haltSessions(why) {
-		wg.Go(func() { _ = s.close(why) }) // nobody is there to be told
-	}
-	wg.Wait()
+	_ = each(a.list(), func(s *session) error {
+		s.halt(why)
+		return s.close(why) // nobody is there to be told
+	})
 }
 
 // farewell is how long controllers may take to fetch the reports of sessions
@@ -327,27 +245,24 @@ const farewell = time.Second
 // controllers a moment to fetch the reports, and leaves the hub.
 func (a *Agent) shutdown(why string) {
 	a.mu.Lock()
-	if a.closed != "" {
-		a.mu.Unlock()
+	again := a.closed != ""
+	if !again {
+		a.closed = why
+	}
+	a.mu.Unlock()
+	if again {
 		return
 	}
-	a.closed, a.empty = why, make(chan struct{})
-	waiting := len(a.sessions) > 0
-	a.mu.Unlock()
-	a.haltSessions(why)
-	if waiting {
-		t := time.NewTimer(farewell)
-		defer t.Stop()
-		select {
-		case <-a.empty:
-		case <-t.C:
-		case <-a.link.lost:
-		}
+	for _, s := range a.list() {
+		s.halt(why)
 	}
-	a.mu.Lock()
-	a.left = true
-	a.mu.Unlock()
+	for end := time.Now().Add(farewell); len(a.list()) > 0 && a.link.nc.IsConnected() && time.Now().Before(end); {
+		time.Sleep(10 * time.Millisecond)
+	}
 	a.endSessions(why)
+	for range maxBusy { // orders at work end, and none begins
+		a.busy <- struct{}{}
+	}
 	a.link.close()
-	a.orders.Wait()
+	a.closing.Wait()
 }

@@ -7,7 +7,7 @@
 // pelt curve HOST is a controller with an agent of its own, connected to that
 // hub; with a near host as well it is a controller of two such hubs ([DialTwo]) and
 // has no agent. A router between them may run a watcher, an agent without ends, which a
-// controller of its own leads through the run ([DialDevice]). The package opens no data
+// controller of its own leads through the run ([DialRouter]). The package opens no data
 // socket, measures nothing and decides nothing about results: engines do the first two,
 // package run the third. NATS types do not leave it.
 //

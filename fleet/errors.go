@@ -1,6 +1,7 @@
 package fleet
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"runtime"
@@ -31,14 +32,7 @@ func (e *VersionError) Error() string {
 		upgrade = "on " + e.Host
 	}
 	return fmt.Sprintf("%s runs pelt %s (protocol %d), this is pelt %s (protocol %d): upgrade pelt %s",
-		e.Host, orUnknown(e.There), e.ThereProtocol, orUnknown(e.Here), e.HereProtocol, upgrade)
-}
-
-func orUnknown(s string) string {
-	if s == "" {
-		return "of unknown version"
-	}
-	return s
+		e.Host, cmp.Or(e.There, "of unknown version"), e.ThereProtocol, cmp.Or(e.Here, "of unknown version"), e.HereProtocol, upgrade)
 }
 
 // isErrno compares with a POSIX errno or its Winsock number, which differs

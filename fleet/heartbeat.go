@@ -9,12 +9,12 @@ import (
 	"pelt/engine"
 )
 
-// gatherFor is how long news wait for more: a hundred flows end at one time, and
+// beatDelay is how long news wait for more: a hundred flows end at one time, and
 // a hundred peers hear each beat.
-const gatherFor = 5 * time.Millisecond
+const beatDelay = 5 * time.Millisecond
 
-// live beats for the session and ends it when nobody it needs is heard.
-func (s *session) live() {
+// heartbeat beats for the session and ends it when nobody it needs is heard.
+func (s *session) heartbeat() {
 	t := time.NewTicker(beatEvery)
 	defer t.Stop()
 	var soon <-chan time.Time // of a beat between the ticks
@@ -22,9 +22,9 @@ func (s *session) live() {
 		select {
 		case <-s.ctx.Done():
 			return
-		case <-s.kick:
+		case <-s.wake:
 			if soon == nil {
-				soon = time.After(gatherFor)
+				soon = time.After(beatDelay)
 			}
 		case <-soon:
 			soon = nil
@@ -41,30 +41,22 @@ func (s *session) live() {
 	}
 }
 
-// giveUp stops a session that is alone. Without its controller
-// nobody will ask for the report, so then it is closed too; that runs on its
-// own because closing waits for this very goroutine.
+// giveUp stops a session that is alone. Without its controller nobody will ask for the
+// report, so then it is closed too; that runs on its own because closing waits for this
+// very goroutine.
 func (s *session) giveUp(now time.Time) bool {
 	who, silent := s.liveness.silent(now)
 	switch {
 	case silent && who == controllerName:
-		s.end(fmt.Sprintf("the controlling host has not been heard for %v", s.liveness.after))
+		why := fmt.Sprintf("the controlling host has not been heard for %v", s.liveness.after)
+		s.halt(why)
+		s.beat(nil, false)
+		s.agent.closing.Go(func() { _ = s.close(why) })
 		return true
 	case silent && s.why() == "":
 		s.halt(fmt.Sprintf("%s has not been heard for %v", who, s.liveness.after))
 	}
 	return false
-}
-
-func (s *session) end(why string) {
-	s.halt(why)
-	s.beat(nil, false)
-	a := s.agent
-	a.orders.Add(1) // the agent waits for it; this goroutine's own work keeps that legal
-	go func() {
-		defer a.orders.Done()
-		_ = s.close(why)
-	}()
 }
 
 // hearPeers takes the packets of flows for signs of life, and names the peers they came

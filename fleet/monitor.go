@@ -8,35 +8,29 @@ import (
 	"time"
 
 	"github.com/nats-io/nats.go"
-
-	"pelt/engine"
 )
 
-// enter begins to beat and to hear.
+// enter begins to send and to hear heartbeats.
 func (t *trial) enter() error {
-	c := t.c
-	t.liveness.expect(time.Now(), t.agents...)
-	for _, id := range t.agents {
-		hub := c.members[id].link
-		sub, err := hub.subscribe(sessionSubject(t.session(hub), id), func(m *nats.Msg) {
+	for _, p := range t.parties {
+		t.liveness.expect(time.Now(), p.info.ID)
+		sub, err := p.link.subscribe(sessionSubject(p.session, p.info.ID), func(m *nats.Msg) {
 			if b, err := decode[beat](m.Data); err == nil {
-				hub.hears(time.Now())
-				t.heard(id, b)
+				p.link.hears(time.Now())
+				t.heard(p, b)
 			}
 		})
 		if err != nil {
-			t.drop()
+			t.unsubscribe()
 			return err
 		}
 		t.subs = append(t.subs, sub)
 	}
-	for _, l := range c.links {
+	for _, l := range t.c.links {
 		l.hold(t.order.Timing.Patience())
-	}
-	t.beating.Go(t.beat)
-	for _, l := range c.links {
 		t.beating.Go(func() { t.guard(l) })
 	}
+	t.beating.Go(t.beat)
 	return nil
 }
 
@@ -52,10 +46,10 @@ func (t *trial) leave() {
 	for _, l := range t.c.links {
 		l.hold(0)
 	}
-	t.drop()
+	t.unsubscribe()
 }
 
-func (t *trial) drop() {
+func (t *trial) unsubscribe() {
 	for _, s := range t.subs {
 		_ = s.Unsubscribe() // fails only if the connection is gone
 	}
@@ -75,13 +69,14 @@ func (t *trial) beat() {
 			return
 		}
 		now := time.Now()
-		t.interrupted(now)
+		t.findGaps(now)
 		if !t.liveness.tick(now) {
 			continue
 		}
-		if who, silent := t.liveness.silent(now); silent {
-			t.lose(who)
-			t.cancel(&cutError{fmt.Sprintf("%s has not answered for %v", t.c.members[who].name, t.liveness.after)})
+		id, silent := t.liveness.silent(now)
+		if p := t.party(id); silent && p != nil { // the controller itself is never silent: it counts
+			t.lose(p)
+			t.cancel(&cutError{fmt.Sprintf("%s has not answered for %v", p.name, t.liveness.after)})
 		}
 	}
 }
@@ -93,12 +88,18 @@ func (t *trial) guard(l *link) {
 	case <-t.over:
 		return
 	}
-	for _, id := range t.agents {
-		if t.c.members[id].link == l {
-			t.lose(id)
+	for _, p := range t.parties {
+		if p.link == l {
+			t.lose(p)
 		}
 	}
 	t.cancel(&cutError{"the connection to " + l.far + " was lost"})
+}
+
+// lose gives an agent up: nobody waits for it any more, and its silence does not count.
+func (t *trial) lose(p *party) {
+	t.liveness.forget(p.info.ID)
+	p.giveUp()
 }
 
 // say sends one heartbeat to all agents, with how far each of them has come.
@@ -110,94 +111,76 @@ func (t *trial) say(n uint64) {
 		return
 	}
 	for _, l := range t.c.links {
-		l.post(sessionSubject(t.session(l), controllerName), data)
+		l.post(sessionSubject(l.client+"."+t.name, controllerName), data)
 	}
 }
 
-// heard takes the beat of an agent, which also tells whom the agent hears.
-func (t *trial) heard(id string, b beat) {
+// heard takes the heartbeat of an agent, which also tells whom the agent hears.
+func (t *trial) heard(p *party, b beat) {
 	now := time.Now()
-	t.liveness.hear(id, b, now)
+	t.liveness.hear(p.info.ID, b, now)
 	for _, peer := range b.Alive {
 		if peer != controllerName { // nobody but the controller can tell that
 			t.liveness.packets(peer, now)
 		}
 	}
-	t.mu.Lock()
-	for _, n := range b.Ended {
-		if n >= 0 && n < len(t.ends) && t.ends[n].agent == id {
-			t.ended[n] = true
-		}
-	}
 	for _, s := range b.Samples {
-		if s.End < 0 || s.End >= len(t.ends) || t.ends[s.End].agent != id {
-			continue
+		if e := t.end(s.End, p); e != nil {
+			t.sample(Progress{Flow: e.Order.Flow.Name, Role: e.Order.Role, Agent: p.info.ID,
+				Packets: s.Packets, Bytes: s.Bytes, Reach: s.Reach})
 		}
-		if len(t.samples) >= maxSamples {
-			t.missed++
-			continue
-		}
-		o := t.ends[s.End].Order
-		t.samples = append(t.samples, Progress{Flow: o.Flow.Name, Role: o.Role, Agent: id,
-			Packets: s.Packets, Bytes: s.Bytes, Reach: s.Reach})
 	}
-	switch {
-	case b.Counts == nil:
-	case len(t.samples) >= maxSamples:
-		t.missed++
-	default:
+	if b.Counts != nil {
 		b.Counts.Clamp(t.flows())
-		t.samples = append(t.samples, Progress{Agent: id, Counts: b.Counts})
+		t.sample(Progress{Agent: p.info.ID, Counts: b.Counts})
 	}
-	t.mu.Unlock()
 	if b.Cut != "" {
-		t.cancel(&cutError{t.c.members[id].name + ": " + b.Cut})
+		t.cancel(&cutError{p.name + ": " + b.Cut})
 	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for _, n := range b.Ended {
+		if t.sending[n] && t.end(n, p) != nil {
+			if delete(t.sending, n); len(t.sending) == 0 {
+				close(t.sent)
+			}
+		}
+	}
+}
+
+// sample hands a sample on, or counts it as missed.
+func (t *trial) sample(p Progress) {
 	select {
-	case t.news <- struct{}{}:
+	case t.samples <- p:
 	default:
+		t.missed.Add(1)
 	}
 }
 
-// lose gives an agent up: nobody waits for it any more, and its silence does not count.
-func (t *trial) lose(id string) {
-	t.liveness.forget(id)
-	if giveUp := t.giveUp[id]; giveUp != nil {
-		giveUp()
-	}
-}
-
-func (t *trial) isGone(id string) bool { return t.there[id].Err() != nil }
-
-// monitor waits until the senders have ended, and passes samples on.
-func (t *trial) monitor(ctx context.Context, progress func(Progress)) error {
+// wait returns when the senders have ended, and passes samples on until then.
+func (t *trial) wait(ctx context.Context, progress func(Progress)) error {
 	if progress == nil {
 		progress = func(Progress) {}
 	}
-	length := t.order.Timing.Warmup() + t.order.Timing.Measure()
-	overdue := time.NewTimer(length + overtime + 2*time.Second)
+	overdue := time.NewTimer(t.order.Timing.Warmup() + t.order.Timing.Measure() + overtime + 2*time.Second)
 	defer overdue.Stop()
-	for {
-		t.mu.Lock()
-		samples := t.samples
-		t.samples = nil
-		sending := 0
-		for _, e := range t.ends {
-			if (e.Order.Role == engine.Send || e.Order.Survey && e.Order.Role == engine.Probe) && !t.ended[e.End] {
-				sending++
+	for ended := false; ; {
+		select {
+		case p := <-t.samples:
+			progress(p)
+			continue
+		default:
+			if ended {
+				return ctxCut(ctx)
 			}
 		}
-		t.mu.Unlock()
-		for _, s := range samples {
-			progress(s)
-		}
-		if sending == 0 {
-			return ctxCut(ctx)
-		}
 		select {
+		case p := <-t.samples:
+			progress(p)
 		case <-ctx.Done():
 			return ctxCut(ctx)
-		case <-t.news:
+		case <-t.sent:
+			ended = true
 		case <-overdue.C:
 			return nil // its beats may be held up; drain asks it
 		}
@@ -216,4 +199,34 @@ func ctxCut(ctx context.Context) error {
 		return &cutError{"out of time"}
 	}
 	return &cutError{"interrupted"}
+}
+
+// Gap is a time in which nothing came over a control connection that was waited for.
+type Gap struct {
+	Nodes    []string      // that were not heard
+	From, To time.Duration // since the measured part began; below 0 in the warm-up
+}
+
+// findGaps notes connections over which nothing comes, and has them made anew.
+// Until the trial runs it does nothing: the orders before are given once, and a host
+// that works on one for long may say nothing meanwhile.
+func (t *trial) findGaps(now time.Time) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.begun.IsZero() {
+		return
+	}
+	for _, l := range t.c.links {
+		from, to, over := l.gap(now)
+		if !over {
+			continue
+		}
+		g := Gap{From: from.Sub(t.begun), To: to.Sub(t.begun)}
+		for _, p := range t.parties {
+			if p.link == l {
+				g.Nodes = append(g.Nodes, p.info.Node)
+			}
+		}
+		t.gaps = append(t.gaps, g)
+	}
 }

@@ -12,61 +12,36 @@ import (
 
 const observeTimeout = 5 * time.Second // for counters to stand still; some devices tell theirs every 2 s
 
-// Device is a router between the ends, as it tells of itself throughout one run. Its
-// methods may be called concurrently, but for one trial after the other.
-type Device interface {
-	// Facts are what it is, with its texts of before the first trial.
-	Facts() model.RouterFacts
-	// Begin watches one trial; drops says how closely its kernel is watched, "" for
-	// its processors alone. What it cannot do stands in what the watch tells.
-	Begin(trial uint16, drops model.DropMode) DeviceWatch
-	// Finish returns all facts, with the texts of after the last trial.
-	Finish(ctx context.Context) model.RouterFacts
-	Close() error
-}
-
-// DeviceWatch watches a Device during one trial.
-type DeviceWatch interface {
-	engine.Observation
-	// Watched tells of the measured part: from its moment on, and so long.
-	Watched(measured time.Duration) (model.RouterWatch, []model.Series)
-}
-
-// OpenDevice begins to watch the router that this process runs on; ctx bounds the
-// opening only.
-type OpenDevice func(ctx context.Context) (Device, error)
-
 // observed is a session's observation of its host; without one its methods do
 // nothing. They may be called concurrently.
 type observed struct {
 	mu      sync.Mutex
-	device  Device                            // of a watcher
-	router  DeviceWatch                       // likewise: watch
-	trial   uint16                            // likewise: that watch is of; 0 between trials
-	watch   engine.Observation                // nil without, and once it is closed
-	soFar   func() (model.Observation, error) // drops by now, of an end's host; nil of a watcher
-	failed  *model.Observation                // that it could not be begun
+	host    engine.EndObservation // of a host with ends; nil without
+	failed  *model.Observation    // that it could not be begun
+	router  Router                // of a session that only watches
+	watch   RouterWatch           // likewise; nil between trials
+	trial   uint16                // likewise, that watch is of
 	settled bool
 	closed  bool
-	account *model.Observation
+	account *model.Observation // of host, once it was asked for
 }
 
-// open begins the observation of a trial by one of its ends' hosts.
+// open begins the observation of a host with ends.
 func (o *observed) open(begin engine.Observe, trial uint16, drops model.DropMode) {
 	if begin == nil || drops == "" {
 		return
 	}
-	watch, err := begin(trial, drops)
+	host, err := begin(trial, drops)
 	if err != nil {
 		o.failed = &model.Observation{Mode: model.DropsOff, Why: err.Error()}
 		return
 	}
-	o.watch, o.soFar = watch, watch.Counts
+	o.host = host
 }
 
-// openDevice opens the router that a watcher's session watches.
-func (s *session) openDevice(ctx context.Context) error {
-	d, err := s.agent.cfg.Device(ctx)
+// openRouter opens the router that a session only watches.
+func (s *session) openRouter(ctx context.Context) error {
+	r, err := s.agent.cfg.Router(ctx)
 	if err != nil {
 		return errors.Join(err, s.close(err.Error()))
 	}
@@ -74,50 +49,60 @@ func (s *session) openDevice(ctx context.Context) error {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if o.closed {
-		return errors.Join(errClosedMeanwhile, d.Close())
+		return errors.Join(errClosedMeanwhile, r.Close())
 	}
-	o.device = d
+	o.router = r
 	return nil
 }
 
-// turn ends the observation of a watcher's last trial and begins that of another.
-func (o *observed) turn(trial uint16, drops model.DropMode) (turned bool) {
+// nextTrial ends the watch over a router's last trial and begins that over another.
+func (o *observed) nextTrial(trial uint16, drops model.DropMode) bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	if trial == o.trial || o.device == nil {
+	if trial == o.trial || o.router == nil {
 		return false
 	}
-	if o.router != nil {
-		_ = o.router.Close() // the next trial is watched all the same
+	if o.watch != nil {
+		_ = o.watch.Close() // the next trial is watched all the same
 	}
-	if o.trial, o.router, o.watch = trial, nil, nil; trial != 0 {
-		o.router = o.device.Begin(trial, drops)
-		o.watch = o.router
+	if o.trial, o.watch = trial, nil; trial != 0 {
+		o.watch = o.router.Begin(trial, drops)
 	}
 	return true
+}
+
+// current is what observes now, nil without. The caller holds the lock.
+func (o *observed) current() engine.Observation {
+	switch {
+	case o.host != nil:
+		return o.host
+	case o.watch != nil:
+		return o.watch
+	}
+	return nil
 }
 
 // track names the streams of one flow. Its failure stands in the observation.
 func (o *observed) track(flow model.Flow, tuples []model.Tuple) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	if o.watch != nil && len(tuples) > 0 {
-		_ = o.watch.Track(flow, tuples)
+	if now := o.current(); now != nil && len(tuples) > 0 {
+		_ = now.Track(flow, tuples)
 	}
 }
 
-func (o *observed) at(m model.Moment) {
+func (o *observed) snapshot(m model.Moment) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	if o.watch != nil {
-		o.watch.Snapshot(m)
+	if now := o.current(); now != nil {
+		now.Snapshot(m)
 	}
 }
 
-// observe leads the observation through one moment of a trial.
+// observe has the counters read at one moment of a trial.
 func (s *session) observe(ctx context.Context, q observeOrder) (none, error) {
 	o := &s.observed
-	if s.watcher && o.turn(q.Trial, q.Drops) {
+	if o.nextTrial(q.Trial, q.Drops) {
 		s.mu.Lock()
 		clear(s.answers) // of the trial before
 		s.mu.Unlock()
@@ -127,17 +112,17 @@ func (s *session) observe(ctx context.Context, q observeOrder) (none, error) {
 		o.track(flow, f.Tuples)
 	}
 	o.mu.Lock()
-	watch := o.watch
+	now := o.current()
 	o.settled = o.settled || q.Moment == model.MomentEnd
 	o.mu.Unlock()
-	if watch != nil && q.Moment != "" {
-		lead(ctx, watch, q)
+	if now != nil && q.Moment != "" {
+		readCounters(ctx, now, q)
 	}
 	return none{}, nil
 }
 
-// lead takes an observation through the moments at one side of a trial.
-func lead(ctx context.Context, o engine.Observation, q observeOrder) {
+// readCounters takes an observation through the moments at one side of a trial.
+func readCounters(ctx context.Context, o engine.Observation, q observeOrder) {
 	if q.Moment == model.MomentEnd {
 		ctx, cancel := context.WithTimeout(ctx, observeTimeout)
 		defer cancel()
@@ -151,57 +136,57 @@ func lead(ctx context.Context, o engine.Observation, q observeOrder) {
 	o.Snapshot(q.Moment)
 }
 
-// maxToldSites bounds the places that one heartbeat tells of.
-const maxToldSites = 64
+// maxCountedSites bounds the places that one heartbeat tells of.
+const maxCountedSites = 64
 
-// counts is what was dropped so far; nil if that is not known, or no more.
+// counts is what a host with ends dropped so far; nil if that is not known, or no more.
 func (o *observed) counts() *model.Observation {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	if o.watch == nil || o.soFar == nil || o.settled {
+	if o.host == nil || o.settled {
 		return nil
 	}
-	now, err := o.soFar()
+	now, err := o.host.Counts()
 	if err != nil {
 		return nil
 	}
-	if now.Drops != nil && len(now.Drops.Sites) > maxToldSites {
+	if now.Drops != nil && len(now.Drops.Sites) > maxCountedSites {
 		now.Drops = nil // they are in the report
 	}
 	return &now
 }
 
-// report returns the account, made once; nil without an observation.
+// report returns the account of a host with ends, made once; nil without an observation.
 func (o *observed) report() *model.Observation {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	switch {
 	case o.account != nil:
 		return o.account
-	case o.watch == nil:
+	case o.host == nil:
 		return o.failed
 	case !o.settled: // the trial was cut
-		o.watch.Snapshot(model.MomentEnd)
+		o.host.Snapshot(model.MomentEnd)
 	}
-	r := o.watch.Report()
+	r := o.host.Report()
 	o.account = &r
 	return o.account
 }
 
-// tell adds to a watcher's report what the router did during so long a measured part, or,
-// with 0, what its kernel counted.
-func (o *observed) tell(r *sessionReport, measured time.Duration) error {
+// reportRouter adds what a router did during so long a measured part, or, with 0, what its
+// kernel counted.
+func (o *observed) reportRouter(r *sessionReport, measured time.Duration) error {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	if o.router == nil {
+	if o.watch == nil {
 		return errors.New("no trial is watched here")
 	}
 	if measured == 0 {
-		seen := o.router.Report()
+		seen := o.watch.Report()
 		r.Observed = &seen
 		return nil
 	}
-	watched, series := o.router.Watched(measured)
+	watched, series := o.watch.Watched(measured)
 	r.Router, r.Watch = &watched, &Watched{Series: series}
 	return nil
 }
@@ -209,29 +194,28 @@ func (o *observed) tell(r *sessionReport, measured time.Duration) error {
 // facts answers one part of what the watched router is.
 func (s *session) facts(ctx context.Context, q factsOrder) (partAnswer, error) {
 	s.observed.mu.Lock()
-	d := s.observed.device
+	r := s.observed.router
 	s.observed.mu.Unlock()
-	if d == nil {
+	if r == nil {
 		return partAnswer{}, errors.New("facts: no router is watched in this session")
 	}
 	return s.part(q.Part, func() (any, error) {
 		if q.Final {
-			return d.Finish(ctx), nil
+			return r.Finish(ctx), nil
 		}
-		return d.Facts(), nil
+		return r.Facts(), nil
 	})
 }
 
-func (o *observed) close() error {
+func (o *observed) close() (err error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	var errs []error
-	if o.watch != nil {
-		errs = append(errs, o.watch.Close())
+	if now := o.current(); now != nil {
+		err = now.Close()
 	}
-	if o.device != nil {
-		errs = append(errs, o.device.Close())
+	if o.router != nil {
+		err = errors.Join(err, o.router.Close())
 	}
-	o.watch, o.router, o.device, o.closed = nil, nil, nil, true
-	return errors.Join(errs...)
+	o.host, o.watch, o.router, o.closed = nil, nil, nil, true
+	return err
 }

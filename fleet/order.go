@@ -136,7 +136,7 @@ func (a *Agent) obey(ctx context.Context, verb string, data []byte) (any, error)
 		return nil, fmt.Errorf("unknown verb %q", model.Clip(verb))
 	case len(data) > o.most:
 		return nil, fmt.Errorf("%s: an order of %d B; at most %d", verb, len(data), o.most)
-	case o.ends && a.cfg.Device != nil:
+	case o.ends && a.cfg.Router != nil:
 		return nil, errOnlyWatches
 	default:
 		return o.obey(a, ctx, data)

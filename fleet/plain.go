@@ -1,93 +1,79 @@
 package fleet
 
 import (
+	"slices"
 	"strconv"
+	"strings"
 	"unicode"
 	"unicode/utf16"
 	"unicode/utf8"
 )
 
-// plain takes out of a JSON text what could steer a terminal or hide in a
-// report: a control or otherwise unprintable character, raw or escaped, becomes
-// U+FFFD, a tab a space, and a line break one too unless lines are to be kept. The other host is not trusted to send
-// text that can be shown as it is.
+// plain replaces in a JSON text, raw or escaped, what could steer a terminal or hide in a
+// report: what cannot be printed becomes U+FFFD, tabs and line breaks a space, unless lines
+// are kept. The other host is not trusted to send text that can be shown as it is.
 func plain(data []byte, lines bool) []byte {
 	out := make([]byte, 0, len(data))
-	for i := 0; i < len(data); {
-		c := data[i]
-		switch {
-		case c == '\\' && i+1 < len(data):
-			n := 2
-			switch data[i+1] {
-			case 'b', 'f', 'n', 'r', 't':
-				if lines && data[i+1] == 'n' {
-					out = append(out, `\n`...)
-					break
-				}
-				out = append(out, ' ')
-			case 'u':
-				var r rune
-				if r, n = escaped(data[i:]); !unicode.IsPrint(r) {
-					out = utf8.AppendRune(out, utf8.RuneError)
-					break
-				}
-				out = append(out, data[i:i+n]...)
-			default:
-				out = append(out, data[i:i+n]...)
-			}
-			i += n
-		case c >= 0x7f: // DEL, and all that is not ASCII
-			r, n := utf8.DecodeRune(data[i:])
-			if !unicode.IsPrint(r) {
-				r = utf8.RuneError
-			}
-			out = utf8.AppendRune(out, r)
-			i += n
-		default: // JSON has no raw control characters within strings
-			out = append(out, c)
-			i++
+	for len(data) > 0 {
+		r, n := character(data)
+		if plain := shown(r); plain != r && !(lines && r == '\n') || r == utf8.RuneError {
+			out = utf8.AppendRune(out, plain)
+		} else {
+			out = append(out, data[:n]...)
 		}
+		data = data[n:]
 	}
 	return out
 }
 
-// escaped reads what \u stands for, or a pair of them, and how many bytes that takes. What
-// is no character, as half a pair, is U+FFFD, as it is to who decodes it.
-func escaped(data []byte) (r rune, n int) {
-	unit := func(at int) rune {
-		if len(data) < at+6 || data[at] != '\\' || data[at+1] != 'u' {
-			return -1
-		}
-		code, err := strconv.ParseUint(string(data[at+2:at+6]), 16, 16)
-		if err != nil {
-			return -1
-		}
-		return rune(code)
+// plainText does the same to a text that is not JSON.
+func plainText(s string) string { return strings.Map(shown, s) }
+
+// shown is what stands for a character on a terminal.
+func shown(r rune) rune {
+	switch {
+	case unicode.IsPrint(r):
+		return r
+	case strings.ContainsRune("\b\f\n\r\t", r):
+		return ' '
 	}
-	switch first := unit(0); {
-	case first < 0: // no JSON; who decodes it says so
-		return utf8.RuneError, min(6, len(data))
-	case !utf16.IsSurrogate(first):
-		return first, 6
-	default:
-		if r := utf16.DecodeRune(first, unit(6)); r != utf8.RuneError {
-			return r, 12
-		}
-		return utf8.RuneError, 6
-	}
+	return utf8.RuneError
 }
 
-// plainText does the same to a text that is not JSON.
-func plainText(s string) string {
-	out := make([]rune, 0, len(s))
-	for _, r := range s {
-		switch {
-		case r == '\n' || r == '\t' || r == '\r':
-			r = ' '
-		case !unicode.IsPrint(r):
-			r = utf8.RuneError
-		}
-		out = append(out, r)
+// character decodes the first one of a JSON text, and tells how many bytes it takes there.
+// Half a pair of \u is U+FFFD, as it is to the decoder.
+func character(text []byte) (r rune, n int) {
+	if c := text[0]; c < utf8.RuneSelf && c != '\\' {
+		return rune(c), 1
 	}
-	return string(out)
+	switch {
+	case text[0] != '\\':
+		return utf8.DecodeRune(text)
+	case len(text) == 1:
+		return '\\', 1
+	case text[1] != 'u':
+		if control := slices.Index([]byte("bfnrt"), text[1]); control >= 0 {
+			return rune("\b\f\n\r\t"[control]), 2
+		}
+		return rune(text[1]), 2
+	}
+	code := func(text []byte) rune {
+		if len(text) >= 6 && text[0] == '\\' && text[1] == 'u' {
+			if code, err := strconv.ParseUint(string(text[2:6]), 16, 16); err == nil {
+				return rune(code)
+			}
+		}
+		return -1
+	}
+	first := code(text)
+	switch {
+	case first < 0: // the decoder will say so
+		return '\\', 1
+	case !utf16.IsSurrogate(first):
+		return first, 6
+	}
+	if r := utf16.DecodeRune(first, code(text[6:])); r != utf8.RuneError {
+		return r, 12
+	}
+	return utf8.RuneError, 6
 }

@@ -14,7 +14,7 @@ func TestPlain(t *testing.T) {
 		{"\"\u009b31m\u202e\u2028\"", `"�31m��"`},
 		{`"one\ntwo\tthree\r\b"`, `"one two three  "`},
 		{`"\\u001b \" \/ \u003c \ud83d\ude00"`, `"\\u001b \" \/ \u003c \ud83d\ude00"`},
-		{`"\udb40\udc41 \udb40 \udb40\u0041 \udc41\udb40 \ud83d\u001b \ud83d\`, `"� \udb40 \udb40\u0041 \udc41\udb40 \ud83d� \ud83d\`},
+		{`"\udb40\udc41 \udb40 \udb40\u0041 \udc41\udb40 \ud83d\u001b \ud83d\`, `"� � �\u0041 �� �� �\`},
 		{`"\u00`, `"\u00`},
 		{`"\`, `"\`},
 		{"\xff", "�"},

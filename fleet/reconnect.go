@@ -101,36 +101,6 @@ func (l *link) socket(now net.Conn) net.Conn {
 	return l.raw
 }
 
-// Gap is a time in which nothing came over a control connection that was waited for.
-type Gap struct {
-	Nodes    []string      // that were not heard
-	From, To time.Duration // since the measured part began; below 0 in the warm-up
-}
-
-// interrupted notes connections over which nothing comes, and has them made anew.
-// Until the trial runs it does nothing: the orders before are given once, and a host
-// that works on one for long may say nothing meanwhile.
-func (t *trial) interrupted(now time.Time) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if t.begun.IsZero() {
-		return
-	}
-	for _, l := range t.c.links {
-		from, to, over := l.gap(now)
-		if !over {
-			continue
-		}
-		g := Gap{From: from.Sub(t.begun), To: to.Sub(t.begun)}
-		for _, id := range t.agents {
-			if m := t.c.members[id]; m.link == l {
-				g.Nodes = append(g.Nodes, m.info.Node)
-			}
-		}
-		t.gaps = append(t.gaps, g)
-	}
-}
-
 // gap has a link that is held made anew while nothing comes over it, and tells when such a
 // time is over.
 func (l *link) gap(now time.Time) (from, to time.Time, over bool) {

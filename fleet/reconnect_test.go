@@ -105,7 +105,7 @@ func TestNoReconnectBeforeTheTrial(t *testing.T) {
 		if running {
 			tr.begun = time.Now()
 		}
-		tr.interrupted(time.Now().Add(10 * time.Second))
+		tr.findGaps(time.Now().Add(10 * time.Second))
 		far.mu.Lock()
 		if far.tried.IsZero() == running || far.silent.IsZero() == running {
 			t.Errorf("running %v: made anew at %v, silent since %v", running, far.tried, far.silent)

@@ -80,29 +80,28 @@ func (t *trial) takeRecords() *records {
 	if t.order.Record == nil {
 		return r
 	}
-	var ids []string
+	makers := map[*party]bool{}
 	for _, e := range t.ends {
-		if e.Order.Record != nil && !slices.Contains(ids, e.agent) {
-			ids = append(ids, e.agent)
+		if e.Order.Record == nil || makers[e.party] {
+			continue
 		}
-	}
-	for _, id := range ids {
+		makers[e.party] = true
 		r.done.Go(func() {
-			if err := r.take(t, id); err != nil {
+			if err := r.take(t, e.party); err != nil {
 				r.mu.Lock()
 				defer r.mu.Unlock()
-				r.warnings = append(r.warnings, fmt.Sprintf("the record of %s is not whole: %v", t.c.members[id].name, err))
+				r.warnings = append(r.warnings, fmt.Sprintf("the record of %s is not whole: %v", e.name, err))
 			}
 		})
 	}
 	return r
 }
 
-func (r *records) take(t *trial, id string) error {
-	m, from := t.c.members[id], uint64(0)
+// take fetches the record of one agent.
+func (r *records) take(t *trial, p *party) error {
 	stalled := recordStalled + t.order.Timing.Patience()
-	var moved time.Time // when something came last, once the receivers have ended
-	rest := 0           // bytes that came since
+	from, rest := uint64(0), 0 // bytes that came, and those of them since the receivers ended
+	var moved time.Time        // when something came last since then
 	for {
 		final := false
 		select {
@@ -110,16 +109,17 @@ func (r *records) take(t *trial, id string) error {
 			if final = true; r.cut { // a host that is gone is not waited for as in a trial
 				stalled = recordStalled
 			}
+			if moved.IsZero() {
+				moved = time.Now()
+			}
 		default:
 		}
-		if final && moved.IsZero() {
-			moved = time.Now()
-		}
 		ctx, cancel := context.WithTimeout(context.Background(), recordTimeout)
-		a, err := give[recordAnswer](ctx, m, verbRecord, recordOrder{t.about(m), from, final})
+		a, err := give[recordAnswer](ctx, p.member, verbRecord, recordOrder{p.about(), from, final})
 		cancel()
+		late := final && len(a.Data) == 0 && time.Since(moved) > stalled
 		switch {
-		case err != nil && (errors.Is(err, ErrLost) || t.isGone(id) || final && time.Since(moved) > stalled):
+		case err != nil && (late || errors.Is(err, ErrLost) || p.present.Err() != nil):
 			return err
 		case err != nil:
 			select {
@@ -129,15 +129,11 @@ func (r *records) take(t *trial, id string) error {
 			continue
 		case len(a.Data) > partBytes:
 			return errors.New("too long an answer")
-		}
-		if final {
-			rest += len(a.Data)
-		}
-		if rest > recordRest {
-			return errors.New("it does not end")
+		case late && !a.Done:
+			return errors.New("the rest did not come")
 		}
 		if len(a.Data) > 0 {
-			if err := t.order.Record(id, a.Data); err != nil {
+			if err := t.order.Record(p.info.ID, a.Data); err != nil {
 				return err
 			}
 			from += uint64(len(a.Data))
@@ -146,8 +142,11 @@ func (r *records) take(t *trial, id string) error {
 		if a.Done {
 			return nil
 		}
-		if final && !moved.IsZero() && time.Since(moved) > stalled {
-			return errors.New("the rest did not come")
+		if final {
+			rest += len(a.Data)
+		}
+		if rest > recordRest {
+			return errors.New("it does not end")
 		}
 	}
 }

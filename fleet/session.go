@@ -24,31 +24,40 @@ const (
 	sampleBeats    = int(time.Second / beatEvery)
 )
 
+// phase is how far a session has come.
+type phase string
+
+const (
+	preparing phase = "not connected"
+	connected phase = "connected"
+	armed     phase = "armed"
+	started   phase = "running"
+)
+
 // session is one trial at one agent, or one run at an agent that only watches.
 type session struct {
-	id       string
-	agent    *Agent
-	from     netip.Prefix // whose it is; guarded by the agent's lock
-	first    engine.Order // of its ends, for what all have in common; zero of a watcher
-	drops    model.DropMode
-	watcher  bool // it has no ends
-	liveness *liveness
-	probed   time.Time       // when packets of the probe last came; the beating goroutine's
-	ctx      context.Context // ends when the session is closed
-	cancel   context.CancelFunc
-	measured context.Context // ends when no sender is on any more: the trial is cut, or its report asked for
-	over     context.CancelFunc
-	kick     chan struct{} // beat now
-	work     sync.WaitGroup
-	sub      *nats.Subscription // to the controller's heartbeat
-	observed observed
+	id          string
+	agent       *Agent
+	from        netip.Prefix // whose it is; guarded by the agent's lock
+	first       engine.Order // of its ends, for what all have in common; zero of a watcher
+	drops       model.DropMode
+	watcher     bool // it has no ends
+	liveness    *liveness
+	probed      time.Time       // when packets of the probe last came; the heartbeat's
+	ctx         context.Context // ends when the session is closed
+	cancel      context.CancelFunc
+	sending     context.Context // ends when no sender is on any more: the trial is cut, or its report asked for
+	sendingOver context.CancelFunc
+	wake        chan struct{} // send a heartbeat now
+	work        sync.WaitGroup
+	sub         *nats.Subscription // to the controller's heartbeat
+	observed    observed
 
 	mu        sync.Mutex
 	ends      map[int]*sessionEnd
-	connected bool
-	gated     bool
+	phase     phase
 	closed    bool
-	cut       string
+	cut       string           // why traffic was stopped; "" if it was not
 	recording engine.Recording // nil if nothing is recorded
 	watched   *Watched
 	watching  chan struct{} // closed when the watch is over; nil before the gate
@@ -58,12 +67,11 @@ type session struct {
 
 // openSession starts the heartbeat; the caller holds the agent's lock.
 func openSession(a *Agent, p prepareOrder) (*session, error) {
-	ctx, cancel := context.WithCancel(context.Background())
-	s := &session{id: p.Session, agent: a, drops: p.Drops, watcher: len(p.Ends) == 0,
-		ctx: ctx, cancel: cancel, kick: make(chan struct{}, 1),
-		ends: map[int]*sessionEnd{}, answers: map[string]*answer{}}
-	s.measured, s.over = context.WithCancel(ctx)
-	window := watcherWindow
+	s := &session{id: p.Session, agent: a, drops: p.Drops, watcher: len(p.Ends) == 0, wake: make(chan struct{}, 1),
+		ends: map[int]*sessionEnd{}, phase: preparing, answers: map[string]*answer{}}
+	s.ctx, s.cancel = context.WithCancel(context.Background())
+	s.sending, s.sendingOver = context.WithCancel(s.ctx)
+	window := routerWindow
 	if !s.watcher {
 		s.first = p.Ends[0].Order
 		window = s.first.Timing.Patience()
@@ -74,13 +82,13 @@ func openSession(a *Agent, p prepareOrder) (*session, error) {
 		err = s.listen()
 	}
 	if err != nil {
-		cancel()
+		s.cancel()
 		return nil, err
 	}
 	if !s.watcher {
 		s.observed.open(a.cfg.Observe, s.first.Trial, p.Drops)
 	}
-	s.work.Go(s.live)
+	s.work.Go(s.heartbeat)
 	return s, nil
 }
 
@@ -105,7 +113,7 @@ func (s *session) reserve(ends []endOrder) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	switch {
-	case s.closed || s.connected || s.cut != "":
+	case s.closed || s.phase != preparing || s.cut != "":
 		return errors.New("the session takes no more ends")
 	case len(all) > maxEnds:
 		return fmt.Errorf("ends: want at most %d, not %d", maxEnds, len(all))
@@ -128,12 +136,12 @@ func (s *session) reserve(ends []endOrder) error {
 // prepare opens what reserve made room for. If one end fails, the whole
 // session is given up: a trial with half its ends is none.
 func (s *session) prepare(ctx context.Context, ends []endOrder) (any, error) {
-	ctx, cancel := context.WithTimeout(ctx, watchOpenTimeout)
+	ctx, cancel := context.WithTimeout(ctx, routerOpenTimeout)
 	defer cancel()
 	defer context.AfterFunc(s.ctx, cancel)()
 	answer := prepareAnswer{Ports: map[int][]uint16{}}
 	if s.watcher {
-		return answer, s.openDevice(ctx)
+		return answer, s.openRouter(ctx)
 	}
 	for _, e := range ends {
 		end, err := engine.Prepare(ctx, s.agent.cfg.Engines[e.Engine], s.agent.cfg.Host, s.tapped(e.Order))
@@ -187,18 +195,30 @@ func (s *session) opened(roles ...engine.Role) (all []*sessionEnd) {
 	return all
 }
 
+// advance takes the session one phase further, unless an order comes out of turn.
+func (s *session) advance(verb string, from, to phase) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, e := range s.ends {
+		if e.end == nil {
+			return fmt.Errorf("%s: an end is still being opened", verb)
+		}
+	}
+	switch {
+	case s.closed || s.cut != "":
+		return fmt.Errorf("%s: the session has ended", verb)
+	case s.phase != from:
+		return fmt.Errorf("%s: the session is %s", verb, s.phase)
+	}
+	s.phase = to
+	return nil
+}
+
 // connect lets all ends exchange consent with their peers.
 func (s *session) connect(ctx context.Context, _ sessionOrder) (connectAnswer, error) {
 	answer := connectAnswer{map[int][]model.Tuple{}}
-	s.mu.Lock()
-	ready := !s.closed && !s.connected && s.cut == ""
-	for _, e := range s.ends {
-		ready = ready && e.end != nil
-	}
-	s.connected = s.connected || ready
-	s.mu.Unlock()
-	if !ready {
-		return answer, errors.New("connect: not now")
+	if err := s.advance(verbConnect, preparing, connected); err != nil {
+		return answer, err
 	}
 	err := each(s.opened(), func(e *sessionEnd) error {
 		streams, err := e.end.Connect(ctx)
@@ -221,17 +241,12 @@ func (s *session) connect(ctx context.Context, _ sessionOrder) (connectAnswer, e
 
 // arm starts receivers and echoes, and waits until the receivers read.
 func (s *session) arm(ctx context.Context, _ sessionOrder) (a armAnswer, err error) {
-	s.mu.Lock()
-	err = s.ready("arm")
-	s.mu.Unlock()
-	if err != nil {
+	if err := s.advance(verbArm, connected, armed); err != nil {
 		return a, err
 	}
-	var peers []string
 	for _, e := range s.opened() {
-		peers = append(peers, e.order.Peer)
+		s.liveness.await(time.Now(), e.order.Peer)
 	}
-	s.liveness.await(time.Now(), peers...)
 	began := time.Now()
 	t := s.first.Timing
 	_ = each(s.opened(engine.Receive, engine.Echo), func(e *sessionEnd) error {
@@ -241,24 +256,20 @@ func (s *session) arm(ctx context.Context, _ sessionOrder) (a armAnswer, err err
 	return armAnswer{time.Since(began).Nanoseconds()}, nil
 }
 
-// ready reports why an order before the gate is out of turn. The caller holds the lock.
-func (s *session) ready(verb string) error {
-	if s.closed || !s.connected || s.gated || s.cut != "" {
-		return fmt.Errorf("%s: not connected, or running already", verb)
-	}
-	return nil
-}
-
 // start opens the gate after the ordered wait.
 func (s *session) start(_ context.Context, o startOrder) (none, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if err := s.ready("start"); err != nil {
+	if err := s.advance(verbStart, armed, started); err != nil {
 		return none{}, err
 	}
-	s.gated, s.watching = true, make(chan struct{})
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed {
+		return none{}, errClosedMeanwhile
+	}
+	watching := make(chan struct{})
+	s.watching = watching
 	s.work.Go(func() { // under the lock: close waits for it
-		defer close(s.watching)
+		defer close(watching)
 		s.gate(time.Duration(o.WaitNanos))
 	})
 	return none{}, nil
@@ -280,7 +291,7 @@ func (s *session) gate(wait time.Duration) {
 		return
 	}
 	if t.Warmup() > 0 {
-		s.observed.at(model.MomentMeasure)
+		s.observed.snapshot(model.MomentMeasure)
 	}
 	if s.agent.cfg.Watch == nil || s.first.Survey {
 		return
@@ -290,7 +301,7 @@ func (s *session) gate(wait time.Duration) {
 	defer end.Stop()
 	select {
 	case <-end.C:
-	case <-s.measured.Done(): // the senders of a number of packets may end long before the time is over
+	case <-s.sending.Done(): // the senders of a number of packets may end long before the time is over
 	}
 	cpu, series := w.Stop()
 	s.mu.Lock()
@@ -331,7 +342,7 @@ func (s *session) run(ctx context.Context, e *sessionEnd, limit time.Duration) {
 		if _, err := e.end.Report(); err != nil && s.ctx.Err() == nil && s.why() == "" {
 			s.halt(fmt.Sprintf("%s: %v", e.name(), err))
 		}
-		s.wake()
+		s.beatSoon()
 	})
 	s.mu.Unlock()
 	if err := e.end.Start(ctx); err != nil {
@@ -345,16 +356,16 @@ func (s *session) isStarted(e *sessionEnd) bool {
 	return e.started
 }
 
-func (s *session) wake() {
+func (s *session) beatSoon() {
 	select {
-	case s.kick <- struct{}{}:
+	case s.wake <- struct{}{}:
 	default:
 	}
 }
 
 // drain lets receivers wait for what is on its way: each is told what its sender attempted.
 func (s *session) drain(ctx context.Context, o drainOrder) (drainAnswer, error) {
-	s.over()
+	s.sendingOver()
 	answer := drainAnswer{map[int]uint64{}}
 	var ends []*sessionEnd
 	for _, e := range s.opened(engine.Receive) {
@@ -397,21 +408,21 @@ func (s *session) halt(why string) {
 		s.cut = why
 	}
 	s.mu.Unlock()
-	s.over()
+	s.sendingOver()
 	for _, e := range s.opened() {
 		e.end.Stop()
 	}
-	s.wake()
+	s.beatSoon()
 }
 
 // report answers one part. Part 0 makes the report; a final one first ends
 // whatever still runs.
 func (s *session) report(ctx context.Context, o reportOrder) (partAnswer, error) {
-	s.over()
+	s.sendingOver()
 	return s.part(o.Part, func() (any, error) {
 		r := sessionReport{Ends: map[int]engine.Report{}}
 		if s.watcher {
-			if err := s.observed.tell(&r, time.Duration(o.MeasuredNanos)); err != nil {
+			if err := s.observed.reportRouter(&r, time.Duration(o.MeasuredNanos)); err != nil {
 				return nil, err
 			}
 		} else if o.Final {

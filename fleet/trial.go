@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/nats-io/nats.go"
@@ -20,20 +21,28 @@ import (
 )
 
 const (
-	prepareTimeout = 15 * time.Second
-	drainTimeout   = 30 * time.Second // an order right after a flood may wait for TCP to recover
-	cutTimeout     = 3 * time.Second  // for what is left of a cut trial
-	gateMargin     = 50 * time.Millisecond
-	probeInterval  = 20 * time.Millisecond
-	probeBytes     = 64
-	probeName      = "probe"
-	maxSamples     = 4096 // waiting for the caller's progress function
+	probeInterval = 20 * time.Millisecond
+	probeBytes    = 64
+	probeName     = "probe"
+	maxSamples    = 4096 // waiting for the caller's progress function
 )
+
+// party is an agent that takes part in a trial.
+type party struct {
+	member
+	session string             // what the trial is called on the agent's hub
+	present context.Context    // ends when nobody waits for the agent any more
+	giveUp  context.CancelFunc // ends it
+	took    time.Duration      // what the last order to all took
+}
+
+// about opens an order about the trial.
+func (p *party) about() sessionOrder { return sessionOrder{p.session} }
 
 // trialEnd is one end of a trial: Flows[i] has ends 2i (sender) and 2i+1
 // (receiver), the probe the two numbers after.
 type trialEnd struct {
-	agent string
+	*party
 	endOrder
 }
 
@@ -42,26 +51,24 @@ type trial struct {
 	c        *Controller
 	order    Trial
 	name     string // SESSION of the subjects
+	tag      uint16 // of the first flow; the others count from there
 	ends     []trialEnd
-	agents   []string // that take part, in order of first use
+	parties  []*party // in order of first use
 	liveness *liveness
 	cancel   context.CancelCauseFunc
 	subs     []*nats.Subscription
-	over     chan struct{} // ends the beats
+	over     chan struct{} // closed to end the heartbeats
 	beating  sync.WaitGroup
-	measured *time.Timer              // fires when the measured part begins; nil before the gate
-	took     map[string]time.Duration // by agent: what the last order to all took
+	samples  chan Progress
+	missed   atomic.Uint64 // samples that found no room
+	measured *time.Timer   // fires when the measured part begins; nil before the gate
+	sent     chan struct{} // closed when no end of sending is left
 
 	mu      sync.Mutex
 	left    bool      // RunTrial returns
 	begun   time.Time // when the measured part began; zero until all are told to start
 	gaps    []Gap
-	ended   map[int]bool
-	there   map[string]context.Context // by agent: ends when it is not worth asking any more
-	giveUp  map[string]context.CancelFunc
-	samples []Progress
-	missed  uint64 // samples beyond maxSamples
-	news    chan struct{}
+	sending map[int]bool // ends that the trial waits for
 }
 
 // cutError ends a trial that is running; its text is Outcome.Cut.
@@ -87,7 +94,7 @@ func (c *Controller) RunTrial(ctx context.Context, order Trial, progress func(Pr
 			return cmp.Or(ctx.Err(), err)
 		}
 		records := t.takeRecords()
-		err := t.monitor(run, progress)
+		err := t.wait(run, progress)
 		if err == nil {
 			err = t.drain(run)
 		}
@@ -101,7 +108,7 @@ func (c *Controller) RunTrial(ctx context.Context, order Trial, progress func(Pr
 // Rehearse has every end of a trial made and freed again, without a connection
 // between them: it finds out what a host would refuse. The error is that of RunTrial.
 func (c *Controller) Rehearse(ctx context.Context, order Trial) error {
-	return c.lead(ctx, order, func(run context.Context, t *trial) error { return t.prepareAll(run) })
+	return c.lead(ctx, order, func(run context.Context, t *trial) error { return t.prepare(run) })
 }
 
 // lead places a trial and beats for it while f runs; then every agent closes its session.
@@ -121,56 +128,47 @@ func (c *Controller) lead(ctx context.Context, order Trial, f func(run context.C
 	return f(run, t)
 }
 
-// session is what the trial is called on a hub.
-func (t *trial) session(l *link) string { return l.client + "." + t.name }
-
-// about opens an order to a member about this trial.
-func (t *trial) about(m member) sessionOrder { return sessionOrder{t.session(m.link)} }
-
 // place makes the orders of all ends.
 func (c *Controller) place(order Trial) (*trial, error) {
 	if len(order.Flows) == 0 {
 		return nil, errors.New("a trial needs at least one flow")
 	}
 	t := &trial{c: c, order: order, name: randomHex(), liveness: newLiveness(time.Now(), order.Timing.Patience()),
-		took: map[string]time.Duration{}, ended: map[int]bool{},
-		there: map[string]context.Context{}, giveUp: map[string]context.CancelFunc{},
-		news: make(chan struct{}, 1), over: make(chan struct{})}
+		over: make(chan struct{}), samples: make(chan Progress, maxSamples), sending: map[int]bool{}, sent: make(chan struct{})}
 	var tag [2]byte
 	_, _ = rand.Read(tag[:]) // never fails
-	base := binary.BigEndian.Uint16(tag[:])
-	for i, f := range order.Flows {
-		send := engine.Order{Flow: f.Flow, Role: engine.Send, CPU: f.CPU}
-		receive := engine.Order{Flow: f.Flow, Role: engine.Receive, CPU: f.CPU, Record: f.Record}
-		if f.CPU >= 0 {
-			receive.CPU = f.CPU + f.Flow.Streams
-		}
+	t.tag = binary.BigEndian.Uint16(tag[:])
+	for _, f := range order.Flows {
 		if f.Dialer != f.From && f.Dialer != f.To {
 			return nil, fmt.Errorf("flow %s: the dialer %s is none of its ends", f.Flow.Name, f.Dialer)
 		}
+		add := t.addFlow
 		if order.Survey {
-			t.pairProbe(f, f.Flow.Name, base+uint16(i), true)
-			continue
+			add = func(f PlacedFlow) error { return t.addProbe(f, f.Flow.Name) }
 		}
-		t.pair(f, base+uint16(i), send, receive)
+		if err := add(f); err != nil {
+			return nil, err
+		}
 	}
 	if order.Probe {
-		t.pairProbe(order.Flows[0], probeName, base+uint16(len(order.Flows)), false)
-	}
-	for _, e := range t.ends {
-		m, ok := c.members[e.agent]
-		if !ok {
-			return nil, fmt.Errorf("flow %s: no agent %s on the hub", e.Order.Flow.Name, e.agent)
-		}
-		if !slices.Contains(m.info.Engines, e.Engine) {
-			return nil, fmt.Errorf("flow %s: %s has no engine %s; it has %s", e.Order.Flow.Name, m.name, e.Engine, strings.Join(m.info.Engines, ", "))
+		if err := t.addProbe(order.Flows[0], probeName); err != nil {
+			return nil, err
 		}
 	}
 	return t, nil
 }
 
-// pairProbe adds a prober at the dialing end of a flow and its echo at the other.
-func (t *trial) pairProbe(f PlacedFlow, name string, tag uint16, survey bool) {
+func (t *trial) addFlow(f PlacedFlow) error {
+	send := engine.Order{Flow: f.Flow, Role: engine.Send, CPU: f.CPU}
+	receive := engine.Order{Flow: f.Flow, Role: engine.Receive, CPU: f.CPU, Record: f.Record}
+	if f.CPU >= 0 {
+		receive.CPU = f.CPU + f.Flow.Streams
+	}
+	return t.pair(f, send, receive)
+}
+
+// addProbe adds a prober at the dialing end of a flow and its echo at the other.
+func (t *trial) addProbe(f PlacedFlow, name string) error {
 	flow := model.Flow{Name: name, Protocol: model.UDP, From: f.Flow.From, To: f.Flow.To, PayloadBytes: probeBytes,
 		Rate: unit.IntervalRate(probeInterval), Streams: 1, Family: f.Flow.Family, DSCP: f.Flow.DSCP}
 	if f.Dialer != f.From {
@@ -178,41 +176,87 @@ func (t *trial) pairProbe(f PlacedFlow, name string, tag uint16, survey bool) {
 	}
 	f.Send = Choice{Engine: "udp"}
 	f.Receive = f.Send
-	probe := engine.Order{Flow: flow, Role: engine.Probe, CPU: -1, Survey: survey}
+	probe := engine.Order{Flow: flow, Role: engine.Probe, CPU: -1, Survey: t.order.Survey}
 	echo := probe
 	echo.Role = engine.Echo
-	t.pair(f, tag, probe, echo)
+	return t.pair(f, probe, echo)
+}
+
+// pair adds both ends of a flow, which share a fresh key.
+func (t *trial) pair(f PlacedFlow, from, to engine.Order) error {
+	near, err := t.join(f.From, f.Send, f.Flow.Name)
+	if err != nil {
+		return err
+	}
+	far, err := t.join(f.To, f.Receive, f.Flow.Name)
+	if err != nil {
+		return err
+	}
+	key := make([]byte, engine.KeyBytes)
+	_, _ = rand.Read(key) // never fails
+	tag := t.tag + uint16(len(t.ends)/2)
+	for _, e := range []struct {
+		order    engine.Order
+		choice   Choice
+		at, peer *party
+	}{{from, f.Send, near, far}, {to, f.Receive, far, near}} {
+		o := e.order
+		o.Timing, o.Trial, o.Tag, o.Key, o.OneClock = t.order.Timing, t.order.Number, tag, key, t.order.OneClock
+		o.Fallback, o.Sockets = e.choice.Fallback, e.choice.Sockets
+		if o.Listen = e.at.info.ID != f.Dialer; !o.Listen {
+			o.Peer = f.Listen
+		}
+		n := len(t.ends)
+		if o.Role == engine.Send || o.Role == engine.Probe && o.Survey {
+			t.sending[n] = true
+		}
+		t.ends = append(t.ends, trialEnd{e.at, endOrder{n, e.choice.Engine, e.peer.info.ID, t.counts(e.peer, e.at), o}})
+	}
+	return nil
+}
+
+// join lets an agent take part in the trial.
+func (t *trial) join(id string, choice Choice, flow string) (*party, error) {
+	m, known := t.c.members[id]
+	switch {
+	case !known:
+		return nil, fmt.Errorf("flow %s: no agent %s on the hub", flow, id)
+	case !slices.Contains(m.info.Engines, choice.Engine):
+		return nil, fmt.Errorf("flow %s: %s has no engine %s; it has %s", flow, m.name, choice.Engine,
+			strings.Join(m.info.Engines, ", "))
+	}
+	if p := t.party(id); p != nil {
+		return p, nil
+	}
+	p := &party{member: m, session: m.link.client + "." + t.name}
+	p.present, p.giveUp = context.WithCancel(context.Background())
+	t.parties = append(t.parties, p)
+	return p, nil
+}
+
+// party finds an agent that takes part; nil without.
+func (t *trial) party(id string) *party {
+	for _, p := range t.parties {
+		if p.info.ID == id {
+			return p
+		}
+	}
+	return nil
 }
 
 // counts reports whether packets from one agent show at another that the controller lives:
 // those of the first of two hubs do at the second. The first one is the controller's own
 // process, or hears it well. Never the reverse: two agents that counted for each other
 // would not find out that the controller is gone.
-func (t *trial) counts(from, at string) bool {
+func (t *trial) counts(from, at *party) bool {
 	l := t.c.links
-	return len(l) == 2 && t.c.members[from].link == l[0] && t.c.members[at].link == l[1]
+	return len(l) == 2 && from.link == l[0] && at.link == l[1]
 }
 
-// pair adds both ends of a flow, which share a fresh key.
-func (t *trial) pair(f PlacedFlow, tag uint16, from, to engine.Order) {
-	key := make([]byte, engine.KeyBytes)
-	_, _ = rand.Read(key) // never fails
-	for _, e := range []struct {
-		order       engine.Order
-		choice      Choice
-		agent, peer string
-	}{{from, f.Send, f.From, f.To}, {to, f.Receive, f.To, f.From}} {
-		o := e.order
-		o.Timing, o.Trial, o.Tag, o.Key, o.OneClock = t.order.Timing, t.order.Number, tag, key, t.order.OneClock
-		o.Fallback, o.Sockets = e.choice.Fallback, e.choice.Sockets
-		if o.Listen = e.agent != f.Dialer; !o.Listen {
-			o.Peer = f.Listen
-		}
-		n := len(t.ends)
-		t.ends = append(t.ends, trialEnd{e.agent, endOrder{n, e.choice.Engine, e.peer, t.counts(e.peer, e.agent), o}})
-		if !slices.Contains(t.agents, e.agent) {
-			t.agents = append(t.agents, e.agent)
-			t.there[e.agent], t.giveUp[e.agent] = context.WithCancel(context.Background())
-		}
+// flows are those of the trial's own order.
+func (t *trial) flows() (all []model.Flow) {
+	for _, f := range t.order.Flows {
+		all = append(all, f.Flow)
 	}
+	return all
 }

@@ -17,69 +17,69 @@ import (
 	"pelt/model"
 )
 
-// fakeDevice writes down what it is asked for.
-type fakeDevice struct {
+// fakeRouter writes down what it is asked for.
+type fakeRouter struct {
 	refuse error // of the opening
 
 	mu    sync.Mutex
 	calls []string
 }
 
-func (d *fakeDevice) note(format string, args ...any) {
+func (d *fakeRouter) note(format string, args ...any) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.calls = append(d.calls, fmt.Sprintf(format, args...))
 }
 
-func (d *fakeDevice) noted() string {
+func (d *fakeRouter) noted() string {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return strings.Join(d.calls, "; ")
 }
 
-func (d *fakeDevice) open(context.Context) (Device, error) {
+func (d *fakeRouter) open(context.Context) (Router, error) {
 	d.note("open")
 	return d, d.refuse
 }
 
-func (d *fakeDevice) Facts() model.RouterFacts {
+func (d *fakeRouter) Facts() model.RouterFacts {
 	return model.RouterFacts{Kernel: "6.1\x1b[31m", Cores: 2, Before: []model.Text{{Name: "top", Text: "one\ntwo\x07"}}}
 }
 
-func (d *fakeDevice) Finish(context.Context) model.RouterFacts {
+func (d *fakeRouter) Finish(context.Context) model.RouterFacts {
 	f := d.Facts()
 	f.After = f.Before
 	return f
 }
 
-func (d *fakeDevice) Close() error { d.note("close"); return nil }
+func (d *fakeRouter) Close() error { d.note("close"); return nil }
 
-func (d *fakeDevice) Begin(trial uint16, drops model.DropMode) DeviceWatch {
+func (d *fakeRouter) Begin(trial uint16, drops model.DropMode) RouterWatch {
 	d.note("begin %d %s", trial, drops)
-	return &fakeDeviceWatch{d}
+	return &fakeRouterWatch{d}
 }
 
-type fakeDeviceWatch struct{ d *fakeDevice }
+type fakeRouterWatch struct{ d *fakeRouter }
 
-func (w *fakeDeviceWatch) Track(f model.Flow, tuples []model.Tuple) error {
+func (w *fakeRouterWatch) Track(f model.Flow, tuples []model.Tuple) error {
 	w.d.note("track %s %v", f.Name, tuples)
 	return nil
 }
-func (w *fakeDeviceWatch) Snapshot(m model.Moment)             { w.d.note("%s", m) }
-func (w *fakeDeviceWatch) Settle(_ context.Context, lost bool) { w.d.note("end lost=%v", lost) }
-func (w *fakeDeviceWatch) Close() error                        { w.d.note("ended"); return nil }
-func (w *fakeDeviceWatch) Report() model.Observation {
+func (w *fakeRouterWatch) Snapshot(m model.Moment)             { w.d.note("%s", m) }
+func (w *fakeRouterWatch) Settle(_ context.Context, lost bool) { w.d.note("end lost=%v", lost) }
+func (w *fakeRouterWatch) Close() error                        { w.d.note("ended"); return nil }
+func (w *fakeRouterWatch) Report() model.Observation {
 	return model.Observation{Mode: model.DropsSeq, Namespace: 7, Counters: []model.Counter{{Name: "Udp.NoPorts", Whole: 3}}}
 }
-func (w *fakeDeviceWatch) Watched(measured time.Duration) (model.RouterWatch, []model.Series) {
+func (w *fakeRouterWatch) Watched(measured time.Duration) (model.RouterWatch, []model.Series) {
 	return model.RouterWatch{Node: "x", Samples: int(measured.Seconds())}, []model.Series{{Metric: "cpu_idle_ratio", StepSeconds: 1, Values: []float64{1, math.NaN()}}}
 }
 
 // routerOn makes a router with an observer, and a watch there.
-func routerOn(t *testing.T, d *fakeDevice) (*Remote, *Agent, *Hub) {
+func routerOn(t *testing.T, d *fakeRouter) (*farRouter, *Agent, *Hub) {
 	t.Helper()
 	h, a, c := observingHub(t, d)
-	r, err := openRemote(t.Context(), c, "pelt://r")
+	r, err := openRouter(t.Context(), c, "pelt://r")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -87,14 +87,14 @@ func routerOn(t *testing.T, d *fakeDevice) (*Remote, *Agent, *Hub) {
 	return r, a, h
 }
 
-func observingHub(t *testing.T, d *fakeDevice) (*Hub, *Agent, *Controller) {
+func observingHub(t *testing.T, d *fakeRouter) (*Hub, *Agent, *Controller) {
 	t.Helper()
 	h, err := StartHub(HubConfig{DontListen: true})
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { h.Close() })
-	a, err := h.Join(AgentConfig{ID: "router", Version: "1.0", Device: d.open})
+	a, err := h.Join(AgentConfig{ID: "router", Version: "1.0", Router: d.open})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -124,7 +124,7 @@ func TestObserverInATrial(t *testing.T) {
 	near.Engines["udp"].(*fakeEngine).streams = at(1000, 7359) // the sender
 	far.Engines["udp"].(*fakeEngine).streams = at(7359, 2000)
 	c := two(t, near, far)
-	d := &fakeDevice{}
+	d := &fakeRouter{}
 	r, _, _ := routerOn(t, d)
 	if f := r.Facts(); f.Node != "router" || f.Source != "pelt://r" || f.Kernel != "6.1�[31m" || f.Cores != 2 || f.Before[0].Text != "one\ntwo�" {
 		t.Errorf("facts %+v", f)
@@ -162,13 +162,13 @@ func TestObserverInATrial(t *testing.T) {
 // TestObserverLost: a router that goes leaves a gap that says when, and nothing waits.
 func TestObserverLost(t *testing.T) {
 	t.Parallel()
-	d := &fakeDevice{}
+	d := &fakeRouter{}
 	r, _, h := routerOn(t, d)
 	w := r.Begin(5, model.DropsSeq)
 	w.Snapshot(model.MomentStart)
 	w.Snapshot(model.MomentMeasure)
 	h.Close()
-	within(t, 5*time.Second, "the loss is seen", func() bool { _, _, gone := r.lost(); return gone })
+	within(t, 5*time.Second, "the loss is seen", func() bool { _, why := r.lost(); return why != nil })
 	begun := time.Now()
 	w.Settle(t.Context(), true)
 	o := w.Report()
@@ -198,7 +198,7 @@ func TestObserverLost(t *testing.T) {
 // TestObserverIsNoEnd: whatever it is ordered, nothing is opened.
 func TestObserverIsNoEnd(t *testing.T) {
 	t.Parallel()
-	d := &fakeDevice{}
+	d := &fakeRouter{}
 	h, a, c := observingHub(t, d)
 	ends, err := json.Marshal(goodOrder())
 	if err != nil {
@@ -217,11 +217,11 @@ func TestObserverIsNoEnd(t *testing.T) {
 	if _, err := NewController(t.Context(), h, "1.0"); err == nil || !strings.Contains(err.Error(), "no end of a test") {
 		t.Errorf("as an end of tests: %v", err)
 	}
-	if _, err := NewAgent(AgentConfig{Device: d.open, Engines: agentOn(newWire(), "x").Engines}); err == nil {
+	if _, err := NewAgent(AgentConfig{Router: d.open, Engines: agentOn(newWire(), "x").Engines}); err == nil {
 		t.Error("an observer may have engines")
 	}
 	d.refuse = errors.New("no shell")
-	if _, err := openRemote(t.Context(), c, ""); err == nil || !strings.Contains(err.Error(), "router: prepare: no shell") {
+	if _, err := openRouter(t.Context(), c, ""); err == nil || !strings.Contains(err.Error(), "router: prepare: no shell") {
 		t.Errorf("a router that cannot be watched: %v", err)
 	}
 	if len(a.sessions) != 0 {
@@ -232,7 +232,7 @@ func TestObserverIsNoEnd(t *testing.T) {
 // TestObserverOrders: what is wrong with an order is said, and the router not asked.
 func TestObserverOrders(t *testing.T) {
 	t.Parallel()
-	d := &fakeDevice{}
+	d := &fakeRouter{}
 	_, a, _ := observingHub(t, d)
 	obey := func(verb string, q any) error {
 		data, err := json.Marshal(q)
@@ -297,7 +297,7 @@ func TestObserverOrders(t *testing.T) {
 // TestObserverLease: a session whose heartbeat ends is closed.
 func TestObserverLease(t *testing.T) {
 	t.Parallel()
-	d := &fakeDevice{}
+	d := &fakeRouter{}
 	_, a, _ := observingHub(t, d)
 	data, err := json.Marshal(prepareOrder{hello: hello{ProtocolVersion, "1.0"}, sessionOrder: sessionOrder{aSession}})
 	if err != nil {

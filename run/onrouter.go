@@ -15,7 +15,7 @@ import (
 // nobody's, or, in a lab, in the ends' accounts.
 type askedDevice struct{ *dut.Router }
 
-func (d askedDevice) Begin(trial uint16, _ model.DropMode) fleet.DeviceWatch {
+func (d askedDevice) Begin(trial uint16, _ model.DropMode) fleet.RouterWatch {
 	return d.Router.Begin(trial)
 }
 
@@ -27,8 +27,8 @@ type ownDevice struct {
 
 // openOwn makes the watches over the host of this process: its processors through
 // the same shell and parsers as those of any router, its drops by its kernel.
-func openOwn(observer *observe.Observer) fleet.OpenDevice {
-	return func(ctx context.Context) (fleet.Device, error) {
+func openOwn(observer *observe.Observer) func(context.Context) (fleet.Router, error) {
+	return func(ctx context.Context) (fleet.Router, error) {
 		r, err := dut.Open(ctx, deviceNode, "its own pelt serve", dut.Here(), dut.Options{})
 		if err != nil {
 			return nil, err
@@ -38,7 +38,7 @@ func openOwn(observer *observe.Observer) fleet.OpenDevice {
 }
 
 // Begin watches one trial.
-func (d ownDevice) Begin(trial uint16, drops model.DropMode) fleet.DeviceWatch {
+func (d ownDevice) Begin(trial uint16, drops model.DropMode) fleet.RouterWatch {
 	shell := d.Router.Begin(trial)
 	if drops == "" {
 		return shell

@@ -15,7 +15,7 @@ import (
 
 // router is the router under test as a run watches it.
 type router struct {
-	fleet.Device
+	fleet.Router
 	lab   *lab.Lab  // that it is in; nil: a real one
 	node  *lab.Node // of that
 	ports ports
@@ -72,7 +72,7 @@ func (s *site) watchRouter(ctx context.Context, plan model.Plan, code, version s
 			return err
 		}
 		hub := fleet.HubAddress{Addr: at, Code: code}
-		if r.Device, err = fleet.DialDevice(ctx, hub, source, version); err != nil {
+		if r.Router, err = fleet.DialRouter(ctx, hub, source, version); err != nil {
 			return err
 		}
 	case s.lab == nil:
@@ -82,12 +82,12 @@ func (s *site) watchRouter(ctx context.Context, plan model.Plan, code, version s
 		}
 		start = target.Start()
 	}
-	if r.Device == nil {
+	if r.Router == nil {
 		asked, err := dut.Open(ctx, name, source, start, dut.Options{})
 		if err != nil {
 			return err
 		}
-		r.Device = askedDevice{asked}
+		r.Router = askedDevice{asked}
 	}
 	s.onClose(r.Close)
 	s.router = r
@@ -106,7 +106,7 @@ func (s *site) routerFacts() *model.RouterFacts {
 // routerWatch is the watch over one trial. It is led through the trial's moments
 // like the observations along the path.
 type routerWatch struct {
-	fleet.DeviceWatch
+	fleet.RouterWatch
 	router  *router
 	threads *threadWatch // nil of a real router
 	flows   []fleet.PlacedFlow
@@ -115,7 +115,7 @@ type routerWatch struct {
 }
 
 func (r *router) begin(t *fleet.Trial) *routerWatch {
-	w := &routerWatch{DeviceWatch: r.Begin(t.Number, t.Drops), router: r, flows: t.Flows, before: r.account(),
+	w := &routerWatch{RouterWatch: r.Begin(t.Number, t.Drops), router: r, flows: t.Flows, before: r.account(),
 		cold: t.Timing.WarmupSeconds == 0}
 	if r.node != nil {
 		w.threads = watchThreads(r.node, t.Timing)
@@ -136,7 +136,7 @@ func (w *routerWatch) Snapshot(m model.Moment) {
 	if m == model.MomentMeasure && w.threads != nil {
 		w.threads.begin()
 	}
-	w.DeviceWatch.Snapshot(m)
+	w.RouterWatch.Snapshot(m)
 	if w.cold && m == model.MomentStart {
 		w.Snapshot(model.MomentMeasure)
 	}
@@ -147,7 +147,7 @@ func (w *routerWatch) Close() error {
 	if w.threads != nil {
 		w.threads.end()
 	}
-	return w.DeviceWatch.Close()
+	return w.RouterWatch.Close()
 }
 
 // addTo tells in a result what the router did in the measured part.

@@ -40,7 +40,7 @@ func Serve(ctx context.Context, o ServeOptions) error {
 	free := func() error { return nil }
 	agent := fleet.AgentConfig{Node: deviceNode, Version: o.Version}
 	if o.Observe {
-		agent.Device = openOwn(&observe.Observer{Do: plainHost{}.Do, Kernel: kernel, Interface: shown})
+		agent.Router = openOwn(&observe.Observer{Do: plainHost{}.Do, Kernel: kernel, Interface: shown})
 	} else {
 		if err := dataPortFree(o.Listen, o.Port+1); err != nil {
 			return err

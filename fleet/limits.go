@@ -1,0 +1,212 @@
+package fleet
+
+import (
+	"errors"
+	"fmt"
+	"net/netip"
+	"slices"
+	"strings"
+
+	"pelt/engine"
+	"pelt/model"
+	"pelt/unit"
+)
+
+// Bounds that hold whatever the limits say; they bound memory and sockets.
+const (
+	maxSessions   = 256
+	maxWatchers   = 4       // sessions of an agent that only watches
+	maxAllStreams = 1024    // of all sessions of an agent
+	maxAllSeconds = 1 << 24 // measured by all ends of all sessions; each takes some 16 B for the series
+	maxAllReaders = 16      // senders of all sessions that keep TCP_INFO over time; each takes some 20 MB with its report
+	maxRecordings = 8       // sessions with a record; each may keep some 30 MB that is not fetched yet
+)
+
+func refuse(format string, args ...any) error {
+	return &engine.Refusal{Why: fmt.Sprintf(format, args...)}
+}
+
+// allows finds out whether this host has what an order needs, and lets strangers ask it.
+func (a *Agent) allows(p prepareOrder) error {
+	switch {
+	case a.cfg.Router != nil && len(p.Ends) > 0:
+		return errOnlyWatches
+	case a.cfg.Router == nil && len(p.Ends) == 0:
+		return errors.New("ends: want at least one")
+	}
+	for i, e := range p.Ends {
+		switch {
+		case e.Peer == a.cfg.ID:
+			return fmt.Errorf("ends[%d].peer: want the name of another agent", i)
+		case a.cfg.Engines[e.Engine] == nil:
+			return refuse("engine %q: this host has %s", e.Engine, strings.Join(a.engineNames(), ", "))
+		case e.Order.Record != nil && a.cfg.Recording == nil:
+			return refuse("this host records nothing")
+		case a.cfg.clientOf != nil && !e.Order.Listen:
+			if err := a.mayCall(e.Order.Peer); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// mayCall holds a stranger's order to dial against what this host allows. Consent
+// keeps a flood from anybody who did not ask for it, but who could make this host
+// dial at will would learn which hosts and ports it reaches, and send hellos, up
+// to 10 a second and stream, to anybody.
+func (a *Agent) mayCall(peer netip.Addr) error {
+	to := peer.Unmap()
+	if slices.ContainsFunc(a.cfg.calls, func(p netip.Prefix) bool { return p.Contains(to) }) {
+		return nil
+	}
+	to = to.WithZone("") // which may be any text
+	if len(a.cfg.calls) == 0 {
+		return refuse("this host only listens, it calls nobody; to let it be the sender's side, start pelt serve there with --calls %v", to)
+	}
+	return refuse("this host calls %s only (--calls there), not %v", listPrefixes(a.cfg.calls), to)
+}
+
+func listPrefixes(all []netip.Prefix) string {
+	var words []string
+	for _, p := range all {
+		if p.IsSingleIP() {
+			words = append(words, p.Addr().String())
+		} else {
+			words = append(words, p.String())
+		}
+	}
+	return strings.Join(words, ", ")
+}
+
+// ParseCalls reads what [ServeConfig].Calls may be: addresses and networks, with
+// commas between, as 192.0.2.7,10.0.0.0/8. "" is none.
+func ParseCalls(text string) ([]netip.Prefix, error) {
+	if text == "" {
+		return nil, nil
+	}
+	var all []netip.Prefix
+	for word := range strings.SplitSeq(text, ",") {
+		word = strings.TrimSpace(word)
+		if a, err := netip.ParseAddr(word); err == nil && a.Zone() == "" {
+			a = a.Unmap()
+			all = append(all, netip.PrefixFrom(a, a.BitLen()))
+			continue
+		}
+		p, err := netip.ParsePrefix(word)
+		if err != nil || p.Addr().Is4In6() {
+			return nil, fmt.Errorf("%q is no address and no network; want such as 192.0.2.7 or 10.0.0.0/8", word)
+		}
+		all = append(all, p.Masked())
+	}
+	return all, nil
+}
+
+// hasRoom finds out whether this host can keep what an order adds to its sessions, and grants
+// it to the one who asks. s is nil for a new session. The caller holds the lock.
+func (a *Agent) hasRoom(p prepareOrder, s *session, from netip.Prefix) error {
+	switch n, most := len(a.sessions), a.cfg.Limits.MaxSessions; {
+	case s != nil:
+	case a.cfg.Router != nil && n >= maxWatchers:
+		return refuse("%d runs watch this router, and it allows no more at a time: try again later", n)
+	case most > 0 && n >= most:
+		return refuse("%d sessions run on this host, and it allows no more (--max-sessions there): try again later", n)
+	case n >= maxSessions:
+		return refuse("%d sessions run on this host, the most it can: try again later", n)
+	}
+	all, theirs, recording := slices.Clone(p.Ends), slices.Clone(p.Ends), 0
+	for _, other := range a.sessions {
+		ends := other.orders()
+		if other != s && recorded(ends) {
+			recording++
+		}
+		if all = append(all, ends...); other.from == from {
+			theirs = append(theirs, ends...)
+		}
+	}
+	if recording >= maxRecordings && recorded(p.Ends) {
+		return refuse("%d sessions are recorded on this host, and its memory allows no more: try again later", recording)
+	}
+	if err := checkMemory(all); err != nil {
+		return err
+	}
+	if a.cfg.clientOf == nil {
+		return nil
+	}
+	return a.cfg.Limits.check(theirs) // so that many sessions of one client's host get no more than one
+}
+
+// checkMemory holds what all sessions of an agent take against what a host can keep.
+func checkMemory(ends []endOrder) error {
+	streams, reading, seconds := 0, 0, 0.0
+	for _, e := range ends {
+		streams, seconds = streams+e.Order.Flow.Streams, seconds+e.Order.Timing.MeasureSeconds
+		if e.Order.Role == engine.Send && e.Order.Flow.InfoSeconds > 0 {
+			reading++
+		}
+	}
+	switch {
+	case seconds > maxAllSeconds:
+		return refuse("so many long trials at a time are too much for this host's memory: try again later, or ask for less time")
+	case reading > maxAllReaders:
+		return refuse("%d flows whose TCP is read over time are too many for this host's memory: at most %d over all sessions", reading, maxAllReaders)
+	case streams > maxAllStreams:
+		return refuse("%d streams at a time are too many for this host: at most %d over all sessions", streams, maxAllStreams)
+	}
+	return nil
+}
+
+// check compares all ends of a session with what this host grants.
+func (l Limits) check(ends []endOrder) error {
+	if len(ends) == 0 {
+		return nil
+	}
+	var flows []model.Flow
+	for _, e := range ends {
+		if e.Order.Traffic() { // a probe is thin already, see engine.Order.Check
+			flows = append(flows, e.Order.Flow)
+		}
+	}
+	return l.Admit(flows, ends[0].Order.Timing)
+}
+
+// Admit says whether a host with these limits takes a trial. The error is an
+// *engine.Refusal that names the limit and what was asked.
+func (l Limits) Admit(flows []model.Flow, t model.Timing) error {
+	if s := t.WarmupSeconds + t.MeasureSeconds; l.MaxTimeSeconds > 0 && s > l.MaxTimeSeconds {
+		return refuse("the trial takes %gs with its warm-up; this host allows %gs (--max-time there)", s, l.MaxTimeSeconds)
+	}
+	limited := l.MaxRatePPS > 0 || l.MaxRateBPS > 0
+	var pps, bps float64
+	for _, f := range flows {
+		p, paced := f.PeakPPS()
+		if !paced && limited {
+			return refuse("flow %s asks for rate max; this host allows %s (--max-rate there), so give a --rate", f.Name, l.rateText())
+		}
+		pps += p
+		bps += p * float64(f.PayloadBytes) * 8
+	}
+	// A rate that equals the limit may differ from it in the last bits.
+	const rounding = 1 + 1e-9
+	asked := ""
+	if l.MaxRatePPS > 0 && pps > l.MaxRatePPS*rounding {
+		asked = unit.FormatPPS(pps)
+	} else if l.MaxRateBPS > 0 && bps > l.MaxRateBPS*rounding {
+		asked = unit.FormatBits(bps)
+	}
+	if asked != "" {
+		return refuse("the flows ask for %s together; this host allows %s (--max-rate there)", asked, l.rateText())
+	}
+	return nil
+}
+
+func (l Limits) rateText() string {
+	var parts []string
+	if l.MaxRatePPS > 0 {
+		parts = append(parts, unit.FormatPPS(l.MaxRatePPS))
+	}
+	if l.MaxRateBPS > 0 {
+		parts = append(parts, unit.FormatBits(l.MaxRateBPS))
+	}
+	return strings.Join(parts, " and ")
+}

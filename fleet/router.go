@@ -1,0 +1,312 @@
+package fleet
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"time"
+
+	"pelt/engine"
+	"pelt/model"
+)
+
+// Router is a router between the ends, as it tells of itself throughout one run. Its
+// methods may be called concurrently, but for one trial after the other.
+type Router interface {
+	// Facts are what it is, with its texts of before the first trial.
+	Facts() model.RouterFacts
+	// Begin watches one trial; drops says how closely its kernel is watched, "" for
+	// its processors alone. What it cannot do stands in what the watch tells.
+	Begin(trial uint16, drops model.DropMode) RouterWatch
+	// Finish returns all facts, with the texts of after the last trial.
+	Finish(ctx context.Context) model.RouterFacts
+	Close() error
+}
+
+// RouterWatch watches a Router during one trial.
+type RouterWatch interface {
+	engine.Observation
+	// Watched tells of the measured part: from its moment on, and so long.
+	Watched(measured time.Duration) (model.RouterWatch, []model.Series)
+}
+
+// routerNode is what a router is called on the path.
+const routerNode = "router"
+
+const (
+	routerWindow      = time.Minute      // for so long a router and its controller need not hear each other
+	routerOpenTimeout = 45 * time.Second // a slow router tells what it is
+	momentTimeout     = 3 * time.Second  // what comes later tells of another moment
+)
+
+// farRouter is a Router that runs pelt serve itself: the agent there is in a session without
+// ends, for the whole run. Trials do not depend on it: once it is lost, it tells that it was.
+type farRouter struct {
+	c      *Controller
+	agent  member
+	about  sessionOrder
+	facts  model.RouterFacts
+	source string
+	stop   context.CancelFunc
+	beats  sync.WaitGroup
+
+	mu     sync.Mutex
+	lostAt time.Time // zero while it is there
+	why    error
+}
+
+// DialRouter connects to the hub of a router that only observes, and opens a session
+// there. source says in the facts how it is watched. Errors are those of [Dial].
+func DialRouter(ctx context.Context, hub HubAddress, source, version string) (Router, error) {
+	c := newController(version)
+	if err := c.join(ctx, routerNode, hub); err != nil {
+		return nil, errors.Join(err, c.Close())
+	}
+	return openRouter(ctx, c, source)
+}
+
+// openRouter takes over the controller.
+func openRouter(ctx context.Context, c *Controller, source string) (_ *farRouter, err error) {
+	agent := c.members[c.infos[0].ID]
+	life, stop := context.WithCancel(context.WithoutCancel(ctx))
+	r := &farRouter{c: c, agent: agent, about: sessionOrder{agent.link.client + "." + randomHex()}, source: source, stop: stop}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, r.Close())
+		}
+	}()
+	limit, cancel := context.WithTimeout(ctx, routerOpenTimeout)
+	defer cancel()
+	r.beats.Go(func() { r.beat(life) })
+	if _, err := give[prepareAnswer](limit, agent, verbPrepare, prepareOrder{hello: c.self(), sessionOrder: r.about}); err != nil {
+		return nil, err
+	}
+	if r.facts, err = r.ask(limit, false); err != nil {
+		return nil, err
+	}
+	agent.link.hold(routerWindow)
+	return r, nil
+}
+
+// ask fetches the facts.
+func (r *farRouter) ask(ctx context.Context, final bool) (model.RouterFacts, error) {
+	f, err := fetch[model.RouterFacts](ctx, r.agent, verbFacts, true, func(part int) any { return factsOrder{r.about, final, part} })
+	f.Node, f.Source = routerNode, r.source
+	return f, err
+}
+
+// beat keeps the session open until life ends or the router is lost.
+func (r *farRouter) beat(life context.Context) {
+	tick := time.NewTicker(beatEvery)
+	defer tick.Stop()
+	for n := uint64(1); ; n++ {
+		if data, err := json.Marshal(beat{Number: n}); err == nil { // a number always marshals
+			r.agent.link.post(sessionSubject(r.about.Session, controllerName), data)
+		}
+		select {
+		case <-life.Done():
+			return
+		case <-r.agent.link.lost:
+			return
+		case <-tick.C:
+		}
+	}
+}
+
+// lost tells when and why the router was lost; why is nil while it is there.
+func (r *farRouter) lost() (at time.Time, why error) {
+	select {
+	case <-r.agent.link.lost:
+		r.lose(fmt.Errorf("the connection to %s was lost", r.agent.link.far))
+	default:
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.lostAt, r.why
+}
+
+func (r *farRouter) lose(why error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.why == nil {
+		r.lostAt, r.why = time.Now(), why
+	}
+}
+
+// reach asks the router for something within some time, unless it is lost.
+func (r *farRouter) reach(ctx context.Context, within time.Duration, ask func(context.Context) error) error {
+	if _, why := r.lost(); why != nil {
+		return why
+	}
+	ctx, cancel := context.WithTimeout(ctx, within)
+	defer cancel()
+	err := ask(ctx)
+	if err != nil && (errors.Is(err, ErrLost) || strings.Contains(err.Error(), errNoSession.Error())) {
+		r.lose(err)
+	}
+	return err
+}
+
+// Facts are what the router is.
+func (r *farRouter) Facts() model.RouterFacts { return r.facts }
+
+// Finish asks once more.
+func (r *farRouter) Finish(ctx context.Context) model.RouterFacts {
+	f, err := r.ask(ctx, true)
+	if err != nil {
+		f = r.facts
+		f.Untold = append(f.Untold, "not what it is after the last trial: "+err.Error())
+	}
+	return f
+}
+
+// Close ends the session and the connection; it may be called again.
+func (r *farRouter) Close() error {
+	_ = r.reach(context.Background(), momentTimeout, func(ctx context.Context) error {
+		_, err := give[none](ctx, r.agent, verbRelease, r.about)
+		return err // the session misses its heartbeat then
+	})
+	r.stop()
+	r.beats.Wait()
+	r.lose(errors.New("it was closed"))
+	return r.c.Close()
+}
+
+// Begin watches one trial.
+func (r *farRouter) Begin(trial uint16, drops model.DropMode) RouterWatch {
+	w := &farWatch{router: r, order: observeOrder{sessionOrder: r.about, Trial: trial, Drops: drops}}
+	w.observe(context.Background(), "begin", momentTimeout, w.order)
+	w.begun = w.fault == nil
+	return w
+}
+
+// farWatch is a trial's watch on such a router.
+type farWatch struct {
+	router *farRouter
+	order  observeOrder // what all of the trial have in common
+	begun  bool
+
+	mu      sync.Mutex
+	flows   []model.Flow
+	fault   error     // the first order that failed
+	measure time.Time // when the measured part began; zero before
+	ended   bool
+}
+
+// observe gives one order.
+func (w *farWatch) observe(ctx context.Context, what string, within time.Duration, q observeOrder) {
+	err := w.router.reach(ctx, within, func(ctx context.Context) error {
+		_, err := give[none](ctx, w.router.agent, verbObserve, q)
+		return err
+	})
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if err != nil && w.fault == nil {
+		w.fault = fmt.Errorf("%s: %w", what, err)
+	}
+}
+
+// Track tells the router one side's ports. Its failure stands in the report.
+func (w *farWatch) Track(flow model.Flow, tuples []model.Tuple) error {
+	if w.begun && flow.Protocol == model.UDP && len(tuples) == flow.Streams {
+		w.mu.Lock()
+		w.flows = append(w.flows, flow)
+		w.mu.Unlock()
+		q := w.order
+		q.Flows = []watchedFlow{{flow.Name, flow.Packets, flow.PayloadBytes, tuples}}
+		w.observe(context.Background(), "flow "+flow.Name, momentTimeout, q)
+	}
+	return nil
+}
+
+// Snapshot has the router read its counters.
+func (w *farWatch) Snapshot(m model.Moment) {
+	if m == model.MomentMeasure {
+		w.mu.Lock()
+		w.measure = time.Now()
+		w.mu.Unlock()
+	}
+	w.moment(context.Background(), m, momentTimeout, false)
+}
+
+// Settle has the router wait for its counters to stand still.
+func (w *farWatch) Settle(ctx context.Context, lost bool) {
+	w.moment(ctx, model.MomentEnd, observeTimeout+momentTimeout, lost)
+}
+
+func (w *farWatch) moment(ctx context.Context, m model.Moment, within time.Duration, lost bool) {
+	if w.begun {
+		q := w.order
+		q.Moment, q.Lost = m, lost
+		w.observe(ctx, string(m), within, q)
+	}
+}
+
+// Report fetches the router's account of its kernel. Without one nothing is known of it.
+func (w *farWatch) Report() model.Observation {
+	r, err := w.fetch(0)
+	o := model.Observation{Mode: model.DropsOff}
+	if r.Observed != nil {
+		o = *r.Observed
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	switch {
+	case err != nil:
+		o.Why = "its account is missing: " + err.Error()
+		o.Unread = append(o.Unread, "no counters: "+err.Error())
+	case w.fault != nil:
+		o.Unread = append(o.Unread, w.fault.Error())
+	}
+	return o
+}
+
+// Watched fetches what the router did during the measured part. Its samples are kept
+// there until then, so a router that was lost has told none of them.
+func (w *farWatch) Watched(measured time.Duration) (model.RouterWatch, []model.Series) {
+	r, err := w.fetch(max(1, measured))
+	if err == nil && r.Router != nil && r.Watch != nil {
+		r.Router.Node = routerNode
+		for i := range r.Watch.Series {
+			r.Watch.Series[i].At, r.Watch.Series[i].Flow = routerNode, ""
+		}
+		return *r.Router, r.Watch.Series
+	}
+	gap := fmt.Sprintf("not observed from t=0.0 s: %v", err)
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if at, why := w.router.lost(); why != nil && !w.measure.IsZero() && at.After(w.measure) {
+		gap += fmt.Sprintf(" at t=%.1f s, and what it had seen until then with it", at.Sub(w.measure).Seconds())
+	}
+	return model.RouterWatch{Node: routerNode, Gaps: []string{gap}}, nil
+}
+
+// fetch gets the router's report of so long a measured part, or with 0 of its kernel alone.
+func (w *farWatch) fetch(measured time.Duration) (r sessionReport, err error) {
+	if !w.begun {
+		return r, w.fault
+	}
+	err = w.router.reach(context.Background(), cutTimeout+momentTimeout, func(ctx context.Context) error {
+		r, err = fetch[sessionReport](ctx, w.router.agent, verbReport, false, func(part int) any {
+			return reportOrder{sessionOrder: w.order.sessionOrder, Final: true, MeasuredNanos: measured.Nanoseconds(), Part: part}
+		})
+		return err
+	})
+	r.clamp(w.flows, model.Timing{MeasureSeconds: measured.Seconds()})
+	return r, err
+}
+
+// Close ends the watch; it may be called again.
+func (w *farWatch) Close() error {
+	w.mu.Lock()
+	ended := w.ended
+	w.ended = true
+	w.mu.Unlock()
+	if !ended && w.begun { // if it cannot be told, the next trial or the end of the session ends it
+		w.observe(context.Background(), "end", momentTimeout, observeOrder{sessionOrder: w.order.sessionOrder})
+	}
+	return nil
+}

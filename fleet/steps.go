@@ -1,0 +1,337 @@
+package fleet
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"sync"
+	"time"
+
+	"pelt/engine"
+	"pelt/model"
+)
+
+const (
+	prepareTimeout = 15 * time.Second
+	drainTimeout   = 30 * time.Second // an order right after a flood may wait for TCP to recover
+	cutTimeout     = 3 * time.Second  // for what is left of a cut trial
+	gateMargin     = 50 * time.Millisecond
+)
+
+// gather asks several agents at once and returns the answers that came. It stops waiting for
+// an agent as soon as that is given up. The error is the first by time.
+func gather[A any](ctx context.Context, parties []*party, ask func(context.Context, *party) (A, error)) (map[*party]A, error) {
+	var mu sync.Mutex
+	answers := map[*party]A{}
+	err := each(parties, func(p *party) error {
+		ctx, cancel := context.WithCancel(ctx)
+		defer cancel()
+		defer context.AfterFunc(p.present, cancel)()
+		a, err := ask(ctx, p)
+		if err != nil {
+			return err
+		}
+		mu.Lock()
+		defer mu.Unlock()
+		answers[p] = a
+		return nil
+	})
+	return answers, err
+}
+
+// command gives each of several agents an order. Once one has failed it does not wait for the
+// others: the trial is over.
+func command[A any](ctx context.Context, parties []*party, verb string, order func(*party) any) (map[*party]A, error) {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	return gather(ctx, parties, func(ctx context.Context, p *party) (A, error) {
+		began := time.Now()
+		a, err := give[A](ctx, p.member, verb, order(p))
+		if p.took = time.Since(began); err != nil {
+			cancel()
+		}
+		return a, err
+	})
+}
+
+// nothingElse is an order that tells no more than which trial it is about.
+func nothingElse(p *party) any { return p.about() }
+
+// present are the agents that have not been given up.
+func (t *trial) present() []*party {
+	return slices.DeleteFunc(slices.Clone(t.parties), func(p *party) bool { return p.present.Err() != nil })
+}
+
+// start lets all ends begin: prepare, connect, observe, arm, start.
+func (t *trial) start(ctx context.Context) error {
+	if err := t.prepare(ctx); err != nil {
+		return err
+	}
+	limit, cancel := context.WithTimeout(ctx, connectTimeout+prepareTimeout+t.order.Idle)
+	defer cancel()
+	began := time.Now()
+	connected, err := command[connectAnswer](limit, t.parties, verbConnect, nothingElse)
+	if err != nil {
+		return notMet(err, time.Since(began))
+	}
+	t.track(connected)
+	if err := t.observe(limit, model.MomentStart, false); err != nil {
+		return err
+	}
+	armed, err := command[armAnswer](limit, t.parties, verbArm, nothingElse)
+	if err != nil {
+		return err
+	}
+	for p, a := range armed {
+		p.took = max(p.took-time.Duration(a.HeldNanos), 0)
+	}
+	return t.gate(limit)
+}
+
+// notMet tells an error of ends that waited for each other in vain from a refusal, which
+// comes sooner.
+func notMet(err error, waited time.Duration) error {
+	if waited >= connectTimeout && !errors.Is(err, context.Canceled) {
+		return fmt.Errorf("%w%w", err, silent{ErrUnmet})
+	}
+	return err
+}
+
+// prepare opens the listening ends, then the dialing ones, which learn the ports.
+func (t *trial) prepare(ctx context.Context) error {
+	for _, listening := range []bool{true, false} {
+		ctx, cancel := context.WithTimeout(ctx, prepareTimeout)
+		defer cancel()
+		ends := map[*party][]endOrder{}
+		for _, e := range t.ends {
+			if e.Order.Listen == listening {
+				ends[e.party] = append(ends[e.party], e.endOrder)
+			}
+		}
+		opened, err := command[prepareAnswer](ctx, slices.Collect(maps.Keys(ends)), verbPrepare, func(p *party) any {
+			return prepareOrder{t.c.self(), p.about(), ends[p], t.order.Drops}
+		})
+		if err != nil {
+			return err
+		}
+		for p := range ends {
+			t.liveness.await(time.Now(), p.info.ID)
+			for _, e := range ends[p] {
+				t.ends[e.End^1].Order.Ports = opened[p].Ports[e.End] // a listening one needs none
+			}
+		}
+	}
+	return nil
+}
+
+// gate tells everybody to start at the same moment: half a round trip counts
+// for the way there. The answers are in before traffic can drown them.
+func (t *trial) gate(ctx context.Context) error {
+	wait := gateMargin
+	for _, p := range t.parties {
+		wait = max(wait, p.took+gateMargin)
+	}
+	wait = min(wait, maxGateWait)
+	warmup := t.order.Timing.Warmup()
+	begun := time.Now().Add(wait + warmup)
+	t.measured = time.AfterFunc(wait+warmup, func() { t.measure(warmup > 0) })
+	_, err := command[none](ctx, t.parties, verbStart, func(p *party) any {
+		return startOrder{p.about(), (wait - min(p.took, maxGateWait)/2).Nanoseconds()}
+	})
+	t.mu.Lock()
+	t.begun = begun
+	t.mu.Unlock()
+	return err
+}
+
+// measure tells that the measured part begins.
+func (t *trial) measure(warmedUp bool) {
+	for _, o := range t.order.Along {
+		if warmedUp {
+			go o.Snapshot(model.MomentMeasure)
+		}
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.order.Begun != nil && !t.left {
+		t.order.Begun()
+	}
+}
+
+// drain learns what the senders attempted and lets the receivers drain.
+func (t *trial) drain(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, drainTimeout+observeTimeout+t.order.Timing.Drain()+t.order.Timing.Patience())
+	defer cancel()
+	senders := map[*party]bool{}
+	for _, e := range t.ends {
+		if e.Order.Role == engine.Send {
+			senders[e.party] = true
+		}
+	}
+	reports, err := t.reports(ctx, slices.Collect(maps.Keys(senders)), false)
+	if err != nil {
+		return err
+	}
+	orders, left := map[*party]drainOrder{}, map[int]uint64{}
+	for n, e := range t.ends {
+		if e.Order.Role != engine.Send {
+			continue
+		}
+		report := reports[e.party].Ends[n].Send
+		if report == nil {
+			return &cutError{fmt.Sprintf("%s: flow %s: the sender did not end in time", e.name, e.Order.Flow.Name)}
+		}
+		sent := engine.Sent{Streams: report.Streams, Unsent: report.Attempted - min(report.Accepted, report.Attempted)}
+		far := t.ends[n^1]
+		if _, ok := orders[far.party]; !ok {
+			orders[far.party] = drainOrder{far.about(), map[int][]uint64{}, map[int]uint64{}}
+		}
+		orders[far.party].Attempted[n^1], orders[far.party].Unsent[n^1] = sent.Streams, sent.Unsent
+		left[n^1] = sent.Left()
+	}
+	drained, err := command[drainAnswer](ctx, slices.Collect(maps.Keys(orders)), verbDrain, func(p *party) any { return orders[p] })
+	if err != nil {
+		return err
+	}
+	lost := false
+	for n, packets := range left {
+		lost = lost || drained[t.ends[n].party].Received[n] < packets
+	}
+	return t.observe(ctx, model.MomentEnd, lost)
+}
+
+// observe lets the observations along the path read their counters, and all
+// agents if drops are watched.
+func (t *trial) observe(ctx context.Context, m model.Moment, lost bool) error {
+	q := observeOrder{Moment: m, IdleNanos: min(t.order.Idle, maxIdle).Nanoseconds(), Lost: lost}
+	var along sync.WaitGroup
+	for _, o := range t.order.Along {
+		along.Go(func() { readCounters(ctx, o, q) })
+	}
+	defer along.Wait()
+	if t.order.Drops == "" {
+		return nil
+	}
+	_, err := command[none](ctx, t.parties, verbObserve, func(p *party) any {
+		q := q
+		q.sessionOrder = p.about()
+		return q
+	})
+	return err
+}
+
+// track tells the observations along the path the flows' ports on either side: NAT
+// between the ends may change them. What they cannot do stands in their reports.
+func (t *trial) track(connected map[*party]connectAnswer) {
+	_ = each(t.order.Along, func(o engine.Observation) error {
+		for n, e := range t.ends {
+			if ports := connected[e.party].Tuples[n]; ports != nil {
+				_ = o.Track(e.Order.Flow, ports)
+			}
+		}
+		return nil
+	})
+}
+
+// reports fetches the reports of several agents at once, as far as they come.
+func (t *trial) reports(ctx context.Context, parties []*party, final bool) (map[*party]sessionReport, error) {
+	return gather(ctx, parties, func(ctx context.Context, p *party) (sessionReport, error) {
+		r, err := fetch[sessionReport](ctx, p.member, verbReport, false, func(part int) any {
+			return reportOrder{sessionOrder: p.about(), Final: final, Part: part}
+		})
+		r.clamp(t.flows(), t.order.Timing)
+		return r, err
+	})
+}
+
+// collect gathers the reports of whoever is reachable. after is what ended the
+// trial early, or nil.
+func (t *trial) collect(ctx, run context.Context, after error) Outcome {
+	out := Outcome{Flows: make([]FlowOutcome, len(t.order.Flows)), Watch: map[string]Watched{}, Observed: map[string]model.Observation{}}
+	within := drainTimeout + t.order.Timing.Patience()
+	if after != nil {
+		out.Cut = cmp.Or(ctxCut(run), after).Error() // the reason rather than its consequence
+		within = cutTimeout
+		t.stop(out.Cut)
+	} else {
+		ctx = run
+	}
+	limit, cancel := context.WithTimeout(context.WithoutCancel(ctx), within)
+	defer cancel()
+	if after == nil { // a host lost only now must not be waited for
+		defer context.AfterFunc(run, cancel)()
+	}
+	reports, err := t.reports(limit, t.present(), true)
+	for p, r := range reports {
+		t.enterReport(&out, p, r)
+	}
+	t.findGaps(time.Now()) // one may have ended since the last beat
+	t.mu.Lock()
+	out.Gaps = slices.Clone(t.gaps)
+	t.mu.Unlock()
+	if n := t.missed.Load(); n > 0 {
+		out.Warnings = append(out.Warnings, fmt.Sprintf("%d progress samples were dropped, because they were not taken in time", n))
+	}
+	dropped := uint64(0)
+	for _, l := range t.c.links {
+		dropped += l.dropped.Swap(0)
+	}
+	if dropped > 0 {
+		out.Warnings = append(out.Warnings, fmt.Sprintf("%d beats did not leave, because the control connection was stuck", dropped))
+	}
+	if err != nil && out.Cut == "" {
+		out.Cut = cmp.Or(ctxCut(run), err).Error()
+	}
+	return out
+}
+
+func (t *trial) enterReport(out *Outcome, p *party, r sessionReport) {
+	if r.Watch != nil {
+		out.Watch[p.info.ID] = *r.Watch
+	}
+	if r.Observed != nil {
+		out.Observed[p.info.ID] = *r.Observed
+	}
+	for n, report := range r.Ends {
+		e := t.end(n, p)
+		switch {
+		case e == nil:
+		case e.Order.Role == engine.Receive:
+			out.Flows[n/2].Receive = &report
+		case e.Order.Role == engine.Send || e.Order.Role == engine.Probe && e.Order.Survey:
+			out.Flows[n/2].Send = &report
+		case e.Order.Role == engine.Probe:
+			out.Probe = report.Probe
+		}
+	}
+}
+
+// end is one that an agent has; nil without.
+func (t *trial) end(n int, p *party) *trialEnd {
+	if n < 0 || n >= len(t.ends) || t.ends[n].party != p {
+		return nil
+	}
+	return &t.ends[n]
+}
+
+// stop ends all traffic; agents that cannot be told find out by themselves.
+func (t *trial) stop(why string) {
+	ctx, cancel := context.WithTimeout(context.Background(), cutTimeout)
+	defer cancel()
+	_, _ = gather(ctx, t.present(), func(ctx context.Context, p *party) (none, error) {
+		return give[none](ctx, p.member, verbStop, stopOrder{p.about(), why})
+	})
+}
+
+// release lets every agent close the session. Nothing can be done about one
+// that does not answer, and it will miss the beats.
+func (t *trial) release() {
+	ctx, cancel := context.WithTimeout(context.Background(), cutTimeout+closeTimeout)
+	defer cancel()
+	_, _ = gather(ctx, t.present(), func(ctx context.Context, p *party) (none, error) {
+		return give[none](ctx, p.member, verbRelease, p.about())
+	})
+}
