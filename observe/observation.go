@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"net"
-	"slices"
 	"sync"
 	"time"
 
@@ -36,7 +35,7 @@ type Observation struct {
 	mu        sync.Mutex
 	reader    *counters.Reader
 	machine   *drops.Machine // nil without
-	shots     map[model.Moment]counters.Snapshot
+	shots     counters.Shots
 	why       string
 	unsettled bool
 	missed    uint64 // of the machine, when the trial began
@@ -47,12 +46,11 @@ type Observation struct {
 
 // Namespace is the inode of the host's network namespace; 0 if it cannot be had.
 func (o *Observer) Namespace() uint64 {
-	reader, err := counters.Open(o.Do)
+	inode, err := counters.Namespace(o.Do)
 	if err != nil {
 		return 0
 	}
-	defer reader.Close()
-	return reader.Namespace()
+	return inode
 }
 
 // Begin opens the observation of one trial. What this host cannot do stands in
@@ -62,7 +60,7 @@ func (o *Observer) Begin(trial uint16, mode model.DropMode) (*Observation, error
 	if err != nil {
 		return nil, fmt.Errorf("read the counters: %w", err)
 	}
-	w := &Observation{trial: trial, mode: mode, observer: o, reader: reader, shots: map[model.Moment]counters.Snapshot{}}
+	w := &Observation{trial: trial, mode: mode, observer: o, reader: reader, shots: counters.Shots{}}
 	if o.Interface != nil {
 		w.iface = o.Interface()
 	}
@@ -134,10 +132,7 @@ const (
 func (w *Observation) Counts() (model.Observation, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	o := model.Observation{Boot: kernelIdentity(), Mode: w.mode, Why: w.why}
-	if w.reader != nil {
-		o.Namespace = w.reader.Namespace()
-	}
+	o := model.Observation{Boot: kernelIdentity(), Namespace: w.reader.Namespace(), Mode: w.mode, Why: w.why}
 	if w.machine == nil || w.untracked || len(w.tracks) == 0 {
 		return o, nil
 	}
@@ -152,9 +147,7 @@ func (w *Observation) Counts() (model.Observation, error) {
 func (w *Observation) Snapshot(m model.Moment) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if w.reader != nil {
-		w.shots[m] = w.reader.Read()
-	}
+	w.shots[m] = w.reader.Read()
 }
 
 // What Settle waits for.
@@ -214,23 +207,12 @@ func wait(ctx context.Context, d time.Duration) {
 func (w *Observation) Report() model.Observation {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	r := model.Observation{Mode: w.mode, Why: w.why, Unsettled: w.unsettled, Boot: kernelIdentity()}
-	idle, start, measure, end := w.shots[model.MomentIdle], w.shots[model.MomentStart], w.shots[model.MomentMeasure], w.shots[model.MomentEnd]
-	if !idle.Taken.IsZero() && !start.Taken.IsZero() {
-		r.IdleS = start.Taken.Sub(idle.Taken).Seconds()
+	r := model.Observation{
+		Mode: w.mode, Why: w.why, Unsettled: w.unsettled, Boot: kernelIdentity(), Namespace: w.reader.Namespace(),
+		Knobs: counters.Knobs(w.observer.Do, w.iface), Interface: w.iface,
+		Queues: counters.Queues(w.shots[model.MomentMeasure], w.shots[model.MomentEnd]),
 	}
-	if !start.Taken.IsZero() && !end.Taken.IsZero() {
-		r.Counters = counters.Diff(idle, start, measure, end, r.IdleS)
-	}
-	for _, s := range []counters.Snapshot{start, measure, end} {
-		for _, line := range s.Unread {
-			if !slices.Contains(r.Unread, line) {
-				r.Unread = append(r.Unread, line)
-			}
-		}
-	}
-	r.Namespace = w.reader.Namespace()
-	r.Knobs, r.Interface, r.Queues = counters.Knobs(w.observer.Do, w.iface), w.iface, counters.Queues(measure, end)
+	w.shots.Describe(&r)
 	if w.untracked { // no verdict would mean that nobody saw it dropped
 		r.Mode = model.DropsOff
 	} else if w.machine != nil {
@@ -259,10 +241,6 @@ func (w *Observation) Close() error {
 		}
 		w.observer.Kernel.release()
 		w.machine = nil
-	}
-	if w.reader != nil {
-		errs = append(errs, w.reader.Close())
-		w.reader = nil
 	}
 	return errors.Join(errs...)
 }

@@ -161,5 +161,5 @@ func readLoad() (counters.Processors, error) {
 	if err != nil {
 		return counters.Processors{}, err
 	}
-	return counters.ParseProcessors(b)
+	return counters.ParseProcessors(string(b))
 }

@@ -119,7 +119,6 @@ func newBed(t testing.TB, queues int, v6 bool) *bed {
 		if err != nil {
 			t.Fatal(err)
 		}
-		t.Cleanup(func() { _ = r.Close() })
 		e.reader = r
 	}
 	w.settle(t)

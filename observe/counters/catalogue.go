@@ -1,5 +1,7 @@
 package counters
 
+import "strings"
+
 // Units and scopes as model.Counter has them.
 const (
 	namespaceScope = "namespace"
@@ -14,21 +16,9 @@ const (
 	eventUnit    = "event"
 )
 
-// entry is what is known of one counter before it is read.
-type entry struct {
-	unit string
-	role role
-}
-
-// traits are what the counters of a group share, if they differ from the usual: of the namespace, as wide as
-// the kernel's unsigned long.
-type traits struct {
-	scope  string
-	bits   int
-	modulo bool // see series
-}
-
-var groupTraits = map[string]traits{
+// groupTraits are what the counters of a group share, if they are not of the namespace or not as wide as the
+// kernel's unsigned long.
+var groupTraits = map[string]series{
 	"Ip": {bits: 64}, "Ip6": {bits: 64}, "IpExt": {bits: 64}, // snmp_fold_field64
 	"conntrack":   {bits: 32},
 	"softnet":     {scope: hostScope, bits: 32, modulo: true},
@@ -36,104 +26,66 @@ var groupTraits = map[string]traits{
 	"ndisc_cache": {scope: hostScope},
 }
 
-// catalogue lists the counters of kernel files that may tell of a lost datagram, by group and name; connection
-// tracking has names of its own, in conntrackCounters. InReceives counts buffers, and
-// fragments singly; InDatagrams counts once for what one recvmsg took,
-// OutDatagrams once for what one sendmsg gave. Kernels without OutTransmits (6.1
-// has none, 6.12 has) count in OutRequests only what the output hook let pass.
-var catalogue = map[string]map[string]entry{
-	"Ip": {
-		"InReceives":      {skbUnit, primary | packets},
-		"InHdrErrors":     {skbUnit, primary | loss},
-		"InAddrErrors":    {skbUnit, primary | loss},
-		"ForwDatagrams":   {skbUnit, primary | packets},
-		"InUnknownProtos": {skbUnit, primary | loss},
-		"InDiscards":      {skbUnit, primary | loss},
-		"InDelivers":      {skbUnit, primary | packets},
-		"OutRequests":     {skbUnit, primary | packets},
-		"OutDiscards":     {skbUnit, primary | loss},
-		"OutNoRoutes":     {skbUnit, primary | loss},
-		"ReasmTimeout":    {datagramUnit, primary | loss},
-		"ReasmReqds":      {fragmentUnit, primary | packets},
-		"ReasmOKs":        {datagramUnit, primary | packets},
-		"ReasmFails":      {eventUnit, primary | loss}, // once for each reassembly given up, and each bad fragment
-		"FragOKs":         {skbUnit, packets},
-		"FragFails":       {skbUnit, primary | loss},
-		"FragCreates":     {fragmentUnit, primary | packets},
-		"OutTransmits":    {skbUnit, primary | packets},
-	},
-	"Ip6": {
-		"InReceives":       {skbUnit, primary | packets},
-		"InHdrErrors":      {skbUnit, primary | loss},
-		"InTooBigErrors":   {skbUnit, loss},
-		"InNoRoutes":       {skbUnit, primary | loss},
-		"InAddrErrors":     {skbUnit, primary | loss},
-		"InUnknownProtos":  {skbUnit, primary | loss},
-		"InTruncatedPkts":  {skbUnit, loss},
-		"InDiscards":       {skbUnit, primary | loss},
-		"InDelivers":       {skbUnit, primary | packets},
-		"OutForwDatagrams": {skbUnit, primary | packets},
-		"OutRequests":      {skbUnit, primary | packets},
-		"OutDiscards":      {skbUnit, primary | loss},
-		"OutNoRoutes":      {skbUnit, primary | loss},
-		"ReasmTimeout":     {datagramUnit, primary | loss},
-		"ReasmReqds":       {fragmentUnit, primary | packets},
-		"ReasmOKs":         {datagramUnit, primary | packets},
-		"ReasmFails":       {eventUnit, primary | loss},
-		"FragOKs":          {skbUnit, packets},
-		"FragFails":        {skbUnit, primary | loss},
-		"FragCreates":      {fragmentUnit, primary | packets},
-		"OutTransmits":     {skbUnit, primary | packets},
-	},
-	"Udp":  udp,
-	"Udp6": udp,
-	"Icmp": icmp, "Icmp6": icmp,
-	"TcpExt": {
-		"IPReversePathFilter": {skbUnit, primary | loss},
-		"ArpFilter":           {skbUnit, loss},
-		"PFMemallocDrop":      {skbUnit, loss},
-	},
-	"IpExt": {
-		"InNoRoutes":      {skbUnit, primary | loss},
-		"InTruncatedPkts": {skbUnit, loss},
-		"InCsumErrors":    {skbUnit, loss},
-		"ReasmOverlaps":   {eventUnit, loss},
-	},
-	"Tcp": {
-		"InSegs":      {eventUnit, hidden},
-		"OutSegs":     {eventUnit, hidden},
-		"RetransSegs": {eventUnit, hidden},
-	},
-	"softnet": {
-		"dropped":      {skbUnit, primary | loss},
-		"time_squeeze": {eventUnit, 0},
-		"received_rps": {eventUnit, 0},
-		"flow_limit":   {skbUnit, loss}, // also counted as dropped
-	},
-	"arp_cache":   {"unresolved_discards": {skbUnit, primary | loss}},
-	"ndisc_cache": {"unresolved_discards": {skbUnit, primary | loss}},
+// counterRow lists counters of one or more groups, with spaces between.
+type counterRow struct {
+	groups, unit string
+	role         role
+	names        string
 }
 
-var udp = map[string]entry{
-	"InDatagrams":  {skbUnit, primary | datagrams},
-	"NoPorts":      {skbUnit, primary | loss},
-	"InErrors":     {skbUnit, primary | loss},
-	"OutDatagrams": {skbUnit, primary | datagrams},
-	"RcvbufErrors": {skbUnit, primary | loss},
-	"SndbufErrors": {skbUnit, primary | loss},
-	"InCsumErrors": {skbUnit, primary | loss},
-	"MemErrors":    {skbUnit, primary | loss}, // newer kernels only; does not move on 6.18
-	"IgnoredMulti": {skbUnit, loss},
-}
+// catalogue has the counters of kernel files that may tell of a lost datagram, by group and name. InReceives counts
+// buffers, and fragments singly; InDatagrams counts once for what one recvmsg took, OutDatagrams once for what one
+// sendmsg gave. Kernels without OutTransmits (6.1 has none, 6.12 has) count in OutRequests only what the output hook
+// let pass.
+var catalogue = indexed([]counterRow{
+	{"Ip Ip6", skbUnit, primary | packets, "InReceives InDelivers OutRequests OutTransmits"},
+	{"Ip", skbUnit, primary | packets, "ForwDatagrams"},
+	{"Ip6", skbUnit, primary | packets, "OutForwDatagrams"},
+	{"Ip Ip6", skbUnit, packets, "FragOKs"},
+	{"Ip Ip6", skbUnit, primary | loss,
+		"InHdrErrors InAddrErrors InUnknownProtos InDiscards OutDiscards OutNoRoutes FragFails"},
+	{"Ip6 IpExt", skbUnit, primary | loss, "InNoRoutes"},
+	{"Ip6", skbUnit, loss, "InTooBigErrors"},
+	{"Ip6 IpExt", skbUnit, loss, "InTruncatedPkts"},
+	{"IpExt", skbUnit, loss, "InCsumErrors"},
+	{"IpExt", eventUnit, loss, "ReasmOverlaps"},
+	{"Ip Ip6", fragmentUnit, primary | packets, "ReasmReqds FragCreates"},
+	{"Ip Ip6", datagramUnit, primary | packets, "ReasmOKs"},
+	{"Ip Ip6", datagramUnit, primary | loss, "ReasmTimeout"},
+	{"Ip Ip6", eventUnit, primary | loss, "ReasmFails"}, // once for each reassembly given up, and each bad fragment
+	{"Udp Udp6", skbUnit, primary | datagrams, "InDatagrams OutDatagrams"},
+	// MemErrors came with newer kernels, and does not move on 6.18.
+	{"Udp Udp6", skbUnit, primary | loss, "NoPorts InErrors RcvbufErrors SndbufErrors InCsumErrors MemErrors"},
+	{"Udp Udp6", skbUnit, loss, "IgnoredMulti"},
+	{"Icmp Icmp6", skbUnit, 0, "InDestUnreachs OutDestUnreachs InTimeExcds InPktTooBigs OutErrors"},
+	{"Icmp Icmp6", eventUnit, 0, "OutRateLimitGlobal OutRateLimitHost"},
+	{"TcpExt", skbUnit, primary | loss, "IPReversePathFilter"},
+	{"TcpExt", skbUnit, loss, "ArpFilter PFMemallocDrop"},
+	{"Tcp", eventUnit, hidden, "InSegs OutSegs RetransSegs"},
+	{"softnet", skbUnit, primary | loss, "dropped"},
+	{"softnet", skbUnit, loss, "flow_limit"}, // also counted as dropped
+	{"softnet", eventUnit, 0, "time_squeeze received_rps"},
+	{"arp_cache ndisc_cache", skbUnit, primary | loss, "unresolved_discards"},
+	{"conntrack", skbUnit, 0, "invalid error chaintoolong"},
+	{"conntrack", skbUnit, loss, "insert_failed drop"},
+	{"conntrack", eventUnit, loss, "early_drop"},
+})
 
-var icmp = map[string]entry{
-	"InDestUnreachs":     {skbUnit, 0},
-	"OutDestUnreachs":    {skbUnit, 0},
-	"InTimeExcds":        {skbUnit, 0},
-	"InPktTooBigs":       {skbUnit, 0},
-	"OutErrors":          {skbUnit, 0},
-	"OutRateLimitGlobal": {eventUnit, 0},
-	"OutRateLimitHost":   {eventUnit, 0},
+func indexed(rows []counterRow) map[string]series {
+	all := map[string]series{}
+	for _, row := range rows {
+		for group := range strings.FieldsSeq(row.groups) {
+			for name := range strings.FieldsSeq(row.names) {
+				c := groupTraits[group]
+				c.name, c.unit, c.role = group+"."+name, row.unit, row.role
+				if c.scope == "" {
+					c.scope = namespaceScope
+				}
+				all[c.name] = c
+			}
+		}
+	}
+	return all
 }
 
 // linkCounter is one field of struct rtnl_link_stats64 (include/uapi/linux/if_link.h).
@@ -178,21 +130,17 @@ var softnetColumns = []struct {
 	name  string
 }{{1, "dropped"}, {2, "time_squeeze"}, {9, "received_rps"}, {10, "flow_limit"}}
 
-// conntrackCounters are those that concern lost packets: the name that
-// conntrack -S prints, the column of /proc/net/stat/nf_conntrack, and the
-// attribute of enum ctattr_stats_cpu (nfnetlink_conntrack.h). The last came with
-// Linux 5.15, in the file in the place of delete_list (nf_conntrack_standalone.c,
-// ct_cpu_seq_show).
+// conntrackCounters have the name that conntrack -S prints, the column of /proc/net/stat/nf_conntrack, and the
+// attribute of enum ctattr_stats_cpu (nfnetlink_conntrack.h). The last came with Linux 5.15, in the file in the place
+// of delete_list (nf_conntrack_standalone.c, ct_cpu_seq_show).
 var conntrackCounters = []struct {
 	name, column string
 	attribute    uint16
-	unit         string
-	role         role
 }{
-	{"invalid", "invalid", 4, skbUnit, 0},
-	{"insert_failed", "insert_failed", 9, skbUnit, loss},
-	{"drop", "drop", 10, skbUnit, loss},
-	{"early_drop", "early_drop", 11, eventUnit, loss},
-	{"error", "icmp_error", 12, skbUnit, 0},
-	{"chaintoolong", "chainlength", 15, skbUnit, 0},
+	{"invalid", "invalid", 4},
+	{"insert_failed", "insert_failed", 9},
+	{"drop", "drop", 10},
+	{"early_drop", "early_drop", 11},
+	{"error", "icmp_error", 12},
+	{"chaintoolong", "chainlength", 15},
 }

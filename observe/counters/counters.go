@@ -1,9 +1,12 @@
 package counters
 
 import (
+	"cmp"
+	"fmt"
 	"maps"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 )
 
@@ -14,9 +17,16 @@ type Snapshot struct {
 	Taken  time.Time
 	Unread []string // what could not be read, one line each
 
+	machine  Machine
 	readings []reading
 	links    map[int]link // by interface index
 	queues   []qdisc      // at the outputs of interfaces
+}
+
+// Machine is what must be known of a machine to read its counters.
+type Machine struct {
+	LongBits int             // the width of its kernel's unsigned long, 32 or 64; 0 is that of this program
+	Hardware map[string]bool // interfaces of another machine for which a device itself counts, rather than the kernel
 }
 
 // hardwareRefresh is how old the statistics of a network card may be: drivers
@@ -53,6 +63,14 @@ type link struct {
 	columns  bool     // stats are the columns of /proc/net/dev instead
 }
 
+// unit is what the device's counters count.
+func (l link) unit() string {
+	if l.hardware() {
+		return frameUnit
+	}
+	return skbUnit
+}
+
 // hardware reports whether the device itself counts, rather than the kernel.
 func (l link) hardware() bool {
 	switch {
@@ -85,19 +103,102 @@ const (
 // series is one counter; a counter kept in parts has a reading for each.
 type series struct {
 	name, scope, unit string
-	bits              int  // width, where it wraps; 64 does not
+	bits              int  // width, where it wraps; 64 does not; 0: that of the kernel's unsigned long
 	modulo            bool // it wraps and is never made anew
 	fresh             bool // its parts begin at zero, so one that appears has counted from there
 	role              role
-	link              int    // index of the interface it belongs to, or 0. Another one has other counters
-	driver            string // the driver's own name for it
+	link              int // index of the interface it belongs to, or 0. Another one has other counters
 }
-
-func decimal(n uint64) string { return strconv.FormatUint(n, 10) }
 
 // reading is the value of a series, or of one part of it: a processor, a socket.
 type reading struct {
-	*series
+	series
 	part  uint64
 	value uint64
 }
+
+func (s *Snapshot) add(c series, part, value uint64) {
+	if c.bits == 0 {
+		c.bits = cmp.Or(s.machine.LongBits, strconv.IntSize)
+	}
+	s.readings = append(s.readings, reading{c, part, value})
+}
+
+func (s *Snapshot) lacks(what string, err error) {
+	s.Unread = append(s.Unread, what+": "+err.Error())
+}
+
+// addNamed adds a counter of a kernel file if it is in the catalogue.
+func (s *Snapshot) addNamed(group, name string, part, value uint64) {
+	if c, known := catalogue[group+"."+name]; known {
+		s.add(c, part, value)
+	}
+}
+
+// addLink adds the statistics of an interface.
+func (s *Snapshot) addLink(l link) {
+	s.links[l.index] = l
+	for i, e := range linkCounters {
+		at := i
+		if l.columns {
+			at = e.column
+		}
+		if e.name == "" || at >= len(l.stats) || l.columns && at == 0 {
+			continue
+		}
+		unit := l.unit()
+		if e.software {
+			unit = skbUnit
+		}
+		s.add(series{name: "dev." + l.name + "." + e.name, scope: deviceScope, unit: unit, role: e.role, link: l.index}, 0, l.stats[at])
+	}
+}
+
+// addQdisc adds the statistics of a device's root or ingress qdisc.
+func (s *Snapshot) addQdisc(q qdisc) {
+	l, ok := s.links[q.link]
+	if !ok || q.kind == "noqueue" {
+		return
+	}
+	if q.parent == rootHandle {
+		s.queues = append(s.queues, q)
+	}
+	for _, e := range []struct {
+		name, unit string
+		role       role
+		value      uint32
+	}{
+		{"drops", skbUnit, primary | loss, q.drops}, {"overlimits", eventUnit, 0, q.overlimits},
+		{"requeues", eventUnit, 0, q.requeues}, {"qlen", skbUnit, gauge, q.queued},
+	} {
+		name := "qdisc." + l.name + "." + q.name() + "." + e.name
+		s.add(series{name: name, scope: deviceScope, unit: e.unit, bits: 32, role: e.role, link: l.index}, 0, uint64(e.value))
+	}
+}
+
+// addSocket adds the drops of a socket, by the port it is bound to.
+func (s *Snapshot) addSocket(file string, port uint16, inode, drops uint64) {
+	name := fmt.Sprintf("%s.%d.drops", file, port)
+	s.add(series{name: name, scope: socketScope, unit: skbUnit, bits: 32, fresh: true, role: loss}, inode, drops)
+}
+
+// addDriver adds a statistic of an interface's driver; what its name has that a counter's may not is left out.
+func (s *Snapshot) addDriver(l link, name string, value uint64) {
+	name = "ethtool." + l.name + "." + component(name)
+	s.add(series{name: name, scope: deviceScope, unit: l.unit(), bits: 64, role: loss, link: l.index}, 0, value)
+}
+
+// component makes a driver's name one component of a counter's name.
+func component(name string) string {
+	return strings.Map(func(r rune) rune {
+		switch {
+		case r == '.' || r == ' ':
+			return '_'
+		case r < '!' || r > '~':
+			return -1
+		}
+		return r
+	}, name)
+}
+
+func decimal(n uint64) string { return strconv.FormatUint(n, 10) }

@@ -23,7 +23,7 @@ const (
 
 // merged is one counter of the result with its parts at all moments.
 type merged struct {
-	*series
+	series
 	parts map[part]*values
 }
 
@@ -108,11 +108,11 @@ func (m *merged) counter(measured bool, idleSeconds float64) (c model.Counter, o
 			c.Reset = true
 			continue
 		}
-		whole, good := m.moved(v, atStart, atEnd)
+		whole, good := m.advance(v.at[atStart], v.at[atEnd])
 		during := whole
 		if measured && v.known[atMeasure] {
-			warmup, good1 := m.moved(v, atStart, atMeasure)
-			rest, good2 := m.moved(v, atMeasure, atEnd)
+			warmup, good1 := m.advance(v.at[atStart], v.at[atMeasure])
+			rest, good2 := m.advance(v.at[atMeasure], v.at[atEnd])
 			// The sum rather than the whole: more than one wrap shows.
 			whole, during, good = warmup+rest, rest, good1 && good2
 		}
@@ -120,7 +120,7 @@ func (m *merged) counter(measured bool, idleSeconds float64) (c model.Counter, o
 		c.Measure += during
 		c.Reset = c.Reset || !good
 		if v.known[atIdle] {
-			if n, good := m.moved(v, atIdle, atStart); good {
+			if n, good := m.advance(v.at[atIdle], v.at[atStart]); good {
 				idled += n
 			}
 		}
@@ -143,14 +143,8 @@ func (v *values) begin() {
 	}
 }
 
-// moved is by how much a value went on from one moment to a later one; good is
-// false if it went back.
-func (s *series) moved(v *values, from, to int) (n uint64, good bool) {
-	return s.advance(v.at[from], v.at[to])
-}
-
-// advance undoes a wrap at the counter's width. One that was made anew looks
-// the same; it is taken for that if the wrap would have taken half the range.
+// advance is by how much a value went on; good is false if it went back. It undoes a wrap at the counter's width. A
+// counter that was made anew looks the same; it is taken for that if the wrap would have taken half the range.
 func (s *series) advance(from, to uint64) (n uint64, good bool) {
 	if to >= from {
 		return to - from, true
@@ -164,6 +158,27 @@ func (s *series) advance(from, to uint64) (n uint64, good bool) {
 	}
 	n = to + size - from
 	return n, s.modulo || n < size/2
+}
+
+// Shots are the snapshots of one trial.
+type Shots map[model.Moment]Snapshot
+
+// Describe adds what the counters did over the trial, and what any reading lacked. It reports whether the snapshots
+// of its begin and its end are there.
+func (s Shots) Describe(o *model.Observation) bool {
+	idle, start, measure, end := s[model.MomentIdle], s[model.MomentStart], s[model.MomentMeasure], s[model.MomentEnd]
+	if !idle.Taken.IsZero() && !start.Taken.IsZero() {
+		o.IdleS = start.Taken.Sub(idle.Taken).Seconds()
+	}
+	o.Counters = Diff(idle, start, measure, end, o.IdleS)
+	for _, shot := range []Snapshot{start, measure, end} {
+		for _, line := range shot.Unread {
+			if !slices.Contains(o.Unread, line) {
+				o.Unread = append(o.Unread, line)
+			}
+		}
+	}
+	return !start.Taken.IsZero() && !end.Taken.IsZero()
 }
 
 // tcpSlack is how many segments may pass between the reading of one file and

@@ -16,7 +16,7 @@ func moment(second int, readings ...reading) Snapshot {
 	return Snapshot{Taken: time.Unix(int64(second), 0), readings: readings, links: map[int]link{7: {index: 7, name: "eth0", up: true}}}
 }
 
-func at(s *series, part, value uint64) reading { return reading{s, part, value} }
+func at(s *series, part, value uint64) reading { return reading{*s, part, value} }
 
 func TestDiff(t *testing.T) {
 	wide := &series{name: "Udp.InErrors", scope: namespaceScope, unit: skbUnit, bits: 64, role: primary | loss}

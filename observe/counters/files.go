@@ -1,7 +1,6 @@
 package counters
 
 import (
-	"cmp"
 	"hash/fnv"
 	"path"
 	"time"
@@ -11,7 +10,7 @@ import (
 type file struct {
 	path  string // under /proc
 	read  from
-	parse func(c *cache, s *Snapshot, b []byte) error
+	parse func(s *Snapshot, text string) error
 }
 
 // from says where a file is read.
@@ -20,24 +19,23 @@ type from uint8
 const (
 	local    from = 1 << iota // on this host, from disk
 	router                    // on a router, through a shell on it
-	module                    // on this host, once the kernel has a module
 	first                     // only the first namespace has it, for all together
-	optional                  // absent where the kernel lacks the protocol
+	optional                  // absent where the kernel lacks the protocol or has not loaded the module
 )
 
 // files are all kernel files with counters. What netlink tells better on this host is read on routers only; a router
 // has no sockets of a test.
 var files = []file{
-	{"net/softnet_stat", local | router, parseSoftnetCounters},
-	{"net/dev", router, parseDevCounters},
-	{"net/snmp", local | router, func(c *cache, s *Snapshot, b []byte) error { return parsePairs(b, c.add(s)) }},
-	{"net/snmp6", local | optional, func(c *cache, s *Snapshot, b []byte) error { return parseSNMP6(b, c.add(s)) }},
-	{"net/netstat", local | router, func(c *cache, s *Snapshot, b []byte) error { return parsePairs(b, c.add(s)) }},
-	{"net/udp", local, parseSocketCounters("udp")},
-	{"net/udp6", local | optional, parseSocketCounters("udp6")},
-	{"net/stat/nf_conntrack", router | module, parseStatOf("conntrack")},
-	{"net/stat/arp_cache", local | first, parseStatOf("arp_cache")},
-	{"net/stat/ndisc_cache", local | first | optional, parseStatOf("ndisc_cache")},
+	{"net/softnet_stat", local | router, addSoftnet},
+	{"net/dev", router, addDev},
+	{"net/snmp", local | router, func(s *Snapshot, text string) error { return parsePairs(text, s.addNamed) }},
+	{"net/snmp6", local | optional, func(s *Snapshot, text string) error { return parseSNMP6(text, s.addNamed) }},
+	{"net/netstat", local | router, func(s *Snapshot, text string) error { return parsePairs(text, s.addNamed) }},
+	{"net/udp", local, addSockets("udp")},
+	{"net/udp6", local | optional, addSockets("udp6")},
+	{"net/stat/nf_conntrack", local | router | optional, addConntrack},
+	{"net/stat/arp_cache", local | first, addNeighbours("arp_cache")},
+	{"net/stat/ndisc_cache", local | first | optional, addNeighbours("ndisc_cache")},
 }
 
 // what is the file's name in a line about it.
@@ -53,12 +51,6 @@ func RouterFiles() (list []string) {
 	return list
 }
 
-// Machine is what must be known of another machine to read its counters.
-type Machine struct {
-	LongBits int             // the width of its kernel's unsigned long, 32 or 64; 0 is that of this program
-	Hardware map[string]bool // interfaces for which a device itself counts, rather than the kernel
-}
-
 // Parse makes a Snapshot of another machine's files, which Diff and Moving take like those of a Reader of this one.
 // texts has the content of each of RouterFiles; one that the machine has not is empty. What is broken in a file is
 // in the Snapshot's Unread, and the rest of that file is read.
@@ -67,60 +59,68 @@ type Machine struct {
 // too, and rx_frame_errors and tx_carrier_errors hold all errors of their
 // kind (net/core/net-procfs.c, dev_seq_printf_stats). On a switch both its ports and
 // the trunk that joins it to the processor have a line, so a packet counts in each.
-func (m Machine) Parse(taken time.Time, texts map[string][]byte) Snapshot {
-	s := Snapshot{Taken: taken, links: map[int]link{}}
-	c := newCache(cmp.Or(m.LongBits, longBits))
-	c.hardware = m.Hardware
+func (m Machine) Parse(taken time.Time, texts map[string]string) Snapshot {
+	s := Snapshot{Taken: taken, machine: m, links: map[int]link{}}
 	for _, f := range files {
-		if text := texts["/proc/"+f.path]; f.read&router != 0 && len(text) > 0 {
-			if err := f.parse(c, &s, text); err != nil {
-				s.Unread = append(s.Unread, f.what()+": "+err.Error())
+		if text := texts["/proc/"+f.path]; f.read&router != 0 && text != "" {
+			if err := f.parse(&s, text); err != nil {
+				s.lacks(f.what(), err)
 			}
 		}
 	}
 	return s
 }
 
-// parseDevCounters adds the interfaces of /proc/net/dev. The file gives interfaces no number, so one is made of the
+// addDev adds the interfaces of /proc/net/dev. The file gives interfaces no number, so one is made of the
 // name; a link that never carried a packet counts as down.
-func parseDevCounters(c *cache, s *Snapshot, b []byte) error {
-	return parseDev(b, func(name []byte, values []uint64) {
+func addDev(s *Snapshot, text string) error {
+	return parseDev(text, func(name string, values []uint64) {
 		h := fnv.New32a()
-		_, _ = h.Write(name)
-		l := link{index: int(h.Sum32()>>1) + 1, name: string(name), kind: "unknown", stats: values, columns: true}
-		l.loopback = l.name == "lo"
-		if c.hardware[l.name] {
+		_, _ = h.Write([]byte(name))
+		l := link{index: int(h.Sum32()>>1) + 1, name: name, kind: "unknown", stats: values, columns: true}
+		l.loopback = name == "lo"
+		if s.machine.Hardware[name] {
 			l.kind = "" // what has a device behind it
 		}
-		if other, taken := s.links[l.index]; taken && other.name != l.name {
+		if other, taken := s.links[l.index]; taken && other.name != name {
 			return // two names in 2^31 that look alike: better untold than mixed up
 		}
 		l.up = len(values) > 1 && values[1] > 0 || len(values) > 9 && values[9] > 0 // packets in or out
-		s.links[l.index] = l
-		c.readLink(s, l)
+		s.addLink(l)
 	})
 }
 
-func parseSoftnetCounters(c *cache, s *Snapshot, b []byte) error {
-	rows, err := parseSoftnet(b)
+func addSoftnet(s *Snapshot, text string) error {
+	rows, err := parseSoftnet(text)
 	for _, column := range softnetColumns {
-		known := c.named["softnet"][column.name]
 		for _, row := range rows {
 			if column.index < row.given {
-				s.readings = append(s.readings, reading{known, row.cpu, uint64(row.values[column.index])})
+				s.addNamed("softnet", column.name, row.cpu, uint64(row.values[column.index]))
 			}
 		}
 	}
 	return err
 }
 
-func parseStatOf(group string) func(*cache, *Snapshot, []byte) error {
-	return func(c *cache, s *Snapshot, b []byte) error { return parseStat([]byte(group), b, c.add(s)) }
+func addNeighbours(group string) func(*Snapshot, string) error {
+	return func(s *Snapshot, text string) error {
+		return parseStat(text, func(column string, row, value uint64) { s.addNamed(group, column, row, value) })
+	}
 }
 
-func parseSocketCounters(file string) func(*cache, *Snapshot, []byte) error {
-	return func(c *cache, s *Snapshot, b []byte) error {
-		return parseSockets(b, func(port uint16, inode, drops uint64) { c.readSocket(s, file, port, inode, drops) })
+func addConntrack(s *Snapshot, text string) error {
+	return parseStat(text, func(column string, row, value uint64) {
+		for _, c := range conntrackCounters {
+			if c.column == column {
+				s.addNamed("conntrack", c.name, row, value)
+			}
+		}
+	})
+}
+
+func addSockets(file string) func(*Snapshot, string) error {
+	return func(s *Snapshot, text string) error {
+		return parseSockets(text, func(port uint16, inode, drops uint64) { s.addSocket(file, port, inode, drops) })
 	}
 }
 
@@ -132,7 +132,7 @@ type Backlog struct {
 }
 
 // ParseBacklog reads /proc/net/softnet_stat; lines that are broken are left out.
-func ParseBacklog(softnet []byte) (out []Backlog) {
+func ParseBacklog(softnet string) (out []Backlog) {
 	rows, _ := parseSoftnet(softnet) // Parse tells of the fault
 	for _, r := range rows {
 		if r.given > 2 && r.cpu <= 1<<16 {

@@ -44,20 +44,20 @@ func TestParseDev(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			got := map[string][]uint64{}
-			err := parseDev([]byte(c.text), func(name []byte, values []uint64) { got[string(name)] = values })
+			err := parseDev(c.text, func(name string, values []uint64) { got[name] = values })
 			check(t, c.text, got, c.want, err, c.fault)
 		})
 	}
 }
 
-func routerTexts(forwarded, nets uint32) map[string][]byte {
-	return map[string][]byte{
-		"/proc/net/snmp": fmt.Appendf(nil, "Ip: Forwarding DefaultTTL InReceives ForwDatagrams\nIp: 1 64 %d %d\nUdp: InErrors\nUdp: 4294967295\n",
+func routerTexts(forwarded, nets uint32) map[string]string {
+	return map[string]string{
+		"/proc/net/snmp": fmt.Sprintf("Ip: Forwarding DefaultTTL InReceives ForwDatagrams\nIp: 1 64 %d %d\nUdp: InErrors\nUdp: 4294967295\n",
 			uint64(forwarded)+10, forwarded),
-		"/proc/net/netstat":           []byte("TcpExt: IPReversePathFilter Other\nTcpExt: 3 4\n"),
-		"/proc/net/softnet_stat":      []byte(softnetLine(nets, nets, 1) + softnetLine(5, 0xffffffff, 0)),
-		"/proc/net/dev":               []byte(devRouter),
-		"/proc/net/stat/nf_conntrack": []byte(conntrackStat),
+		"/proc/net/netstat":           "TcpExt: IPReversePathFilter Other\nTcpExt: 3 4\n",
+		"/proc/net/softnet_stat":      softnetLine(nets, nets, 1) + softnetLine(5, 0xffffffff, 0),
+		"/proc/net/dev":               devRouter,
+		"/proc/net/stat/nf_conntrack": conntrackStat,
 	}
 }
 
@@ -65,7 +65,7 @@ func routerTexts(forwarded, nets uint32) map[string][]byte {
 var mips = Machine{32, map[string]bool{"eth0": true, "lan1": true, "wan": true}}
 
 // shown is what moved from one reading of a router to the next.
-func shown(t *testing.T, m Machine, from, to map[string][]byte) (moved map[string]uint64, reset []string) {
+func shown(t *testing.T, m Machine, from, to map[string]string) (moved map[string]uint64, reset []string) {
 	t.Helper()
 	at := time.Unix(1000, 0)
 	a, b := m.Parse(at, from), m.Parse(at.Add(time.Second), to)
@@ -85,9 +85,9 @@ func shown(t *testing.T, m Machine, from, to map[string][]byte) (moved map[strin
 
 func TestParseAnotherMachinesFiles(t *testing.T) {
 	before, after := routerTexts(1000, 0xfffffffe), routerTexts(3500, 2)
-	after["/proc/net/snmp"] = []byte(strings.ReplaceAll(string(after["/proc/net/snmp"]), "4294967295", "4")) // Udp.InErrors wraps at 32 bits
-	after["/proc/net/dev"] = []byte(strings.NewReplacer("4294967295 4294967290", "0 10", "30    0    2", "30    0    6").Replace(devRouter))
-	after["/proc/net/stat/nf_conntrack"] = []byte(strings.Replace(conntrackStat, "00000003", "00000009", 1))
+	after["/proc/net/snmp"] = strings.ReplaceAll(after["/proc/net/snmp"], "4294967295", "4") // Udp.InErrors wraps at 32 bits
+	after["/proc/net/dev"] = strings.NewReplacer("4294967295 4294967290", "0 10", "30    0    2", "30    0    6").Replace(devRouter)
+	after["/proc/net/stat/nf_conntrack"] = strings.Replace(conntrackStat, "00000003", "00000009", 1)
 	moved, reset := shown(t, mips, before, after)
 	want := map[string]uint64{
 		"Ip.InReceives": 2500, "Ip.ForwDatagrams": 2500, "Udp.InErrors": 5, "softnet.dropped": 4,
@@ -111,15 +111,15 @@ func TestParseAnotherMachinesFiles(t *testing.T) {
 	if !reflect.DeepEqual(mips.Parse(time.Unix(1, 0), nil).Unread, []string(nil)) {
 		t.Error("files that are not there are faults")
 	}
-	if got := mips.Parse(time.Unix(1, 0), map[string][]byte{"/proc/net/softnet_stat": []byte("cat: no\n")}).Unread; len(got) != 1 || !strings.HasPrefix(got[0], "softnet_stat: ") {
+	if got := mips.Parse(time.Unix(1, 0), map[string]string{"/proc/net/softnet_stat": "cat: no\n"}).Unread; len(got) != 1 || !strings.HasPrefix(got[0], "softnet_stat: ") {
 		t.Errorf("unread %q", got)
 	}
 }
 
 func TestInterfacesThatComeAndGo(t *testing.T) {
 	at := time.Unix(1000, 0)
-	one := map[string][]byte{"/proc/net/dev": []byte("eth0: 1 100 0 0 0 0 0 0 1 100 0 0 0 0 0 0\n")}
-	two := map[string][]byte{"/proc/net/dev": []byte("ppp0: 1 7 0 0 0 0 0 0 1 9 0 0 0 0 0 0\neth0: 1 150 0 0 0 0 0 0 1 100 0 0 0 0 0 0\n")}
+	one := map[string]string{"/proc/net/dev": "eth0: 1 100 0 0 0 0 0 0 1 100 0 0 0 0 0 0\n"}
+	two := map[string]string{"/proc/net/dev": "ppp0: 1 7 0 0 0 0 0 0 1 9 0 0 0 0 0 0\neth0: 1 150 0 0 0 0 0 0 1 100 0 0 0 0 0 0\n"}
 	byName := map[string]bool{}
 	for _, c := range Diff(Snapshot{}, Machine{}.Parse(at, one), Snapshot{}, Machine{}.Parse(at, two), 0) {
 		byName[c.Name] = c.Reset
@@ -137,7 +137,7 @@ func FuzzDev(f *testing.F) {
 	f.Add("eth0:1: 1 2\n")
 	f.Fuzz(func(t *testing.T, text string) {
 		lines := 0
-		fault := parseDev([]byte(text), func(name []byte, values []uint64) {
+		fault := parseDev(text, func(name string, values []uint64) {
 			lines++
 			if len(name) == 0 || len(name) > maxDevName || len(values) == 0 || len(values) > maxDevColumns {
 				t.Errorf("%q has %d values", name, len(values))
@@ -146,9 +146,9 @@ func FuzzDev(f *testing.F) {
 		if lines > strings.Count(text, "\n")+1 || fault != nil && strings.Contains(fault.Error(), "\n") {
 			t.Errorf("%d lines, fault %v", lines, fault)
 		}
-		texts := map[string][]byte{}
+		texts := map[string]string{}
 		for _, path := range RouterFiles() {
-			texts[path] = []byte(text)
+			texts[path] = text
 		}
 		s := mips.Parse(time.Unix(1, 0), texts)
 		for _, c := range Diff(Snapshot{}, s, Snapshot{}, s, 0) {

@@ -7,7 +7,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/google/nftables"
 	"github.com/google/nftables/expr"
@@ -118,71 +117,6 @@ func TestWhichRulesAreRead(t *testing.T) {
 	}
 }
 
-// The last use of a Reader may be long ago: rules that are there are read, and as the same
-// ones, or what they dropped since would be missing.
-func TestRulesAfterALongPause(t *testing.T) {
-	e := newEnd(t, 1)
-	e.filter(t, func(c *nftables.Conn) {
-		table := c.AddTable(&nftables.Table{Family: nftables.TableFamilyINet, Name: "filter"})
-		input := baseChain(c, table, "input", nftables.ChainHookInput, nftables.ChainPolicyAccept)
-		c.AddRule(&nftables.Rule{Table: table, Chain: input, Exprs: counterThen(expr.VerdictDrop, "")})
-	})
-	r, err := Open(e.Do)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer r.Close()
-	for range 2 {
-		if err := r.filter.conn.SetDeadline(time.Now().Add(-time.Second)); err != nil { // as answerWithin later
-			t.Fatal(err)
-		}
-		s := r.Read()
-		if len(s.Unread) > 0 || !slices.ContainsFunc(s.readings, func(r reading) bool { return r.name == "nft.inet.filter.input.2.packets" }) {
-			t.Errorf("the rule was not read: %v", s.Unread)
-		}
-	}
-}
-
-// On a rule set of many, the second reading asks only for the chains that matter.
-func TestManyRules(t *testing.T) {
-	e := newEnd(t, 1)
-	for range 20 {
-		e.filter(t, func(c *nftables.Conn) {
-			table := c.AddTable(&nftables.Table{Family: nftables.TableFamilyINet, Name: "filter"})
-			chain := baseChain(c, table, "input", nftables.ChainHookInput, nftables.ChainPolicyAccept)
-			for range 100 {
-				c.AddRule(&nftables.Rule{Table: table, Chain: chain, Exprs: udpOnly()})
-			}
-		})
-	}
-	e.filter(t, func(c *nftables.Conn) {
-		table := c.AddTable(&nftables.Table{Family: nftables.TableFamilyINet, Name: "filter"})
-		chain := c.AddChain(&nftables.Chain{Name: "short", Table: table})
-		c.AddRule(&nftables.Rule{Table: table, Chain: chain, Exprs: counterThen(expr.VerdictDrop, "")})
-	})
-	r, err := Open(e.Do)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer r.Close()
-	r.Read()
-	if got := r.rules.chains; len(got) != 1 || got[0].chain != "short" {
-		t.Errorf("chains to read: %v", got)
-	}
-	generation := r.rules.generation
-	begun := time.Now()
-	const times = 20
-	for range times {
-		if s := r.Read(); len(s.Unread) > 0 {
-			t.Fatal(s.Unread)
-		}
-	}
-	t.Logf("%v a reading beside 2000 rules that do not matter", time.Since(begun)/times)
-	if r.rules.generation != generation {
-		t.Error("the plan was made anew without a change")
-	}
-}
-
 // The file and netlink tell the same of connection tracking.
 func TestConntrackBothWays(t *testing.T) {
 	w := newBed(t, 1, false)
@@ -209,15 +143,19 @@ func TestConntrackBothWays(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer r.Close()
 	both := sum(r.Read())
 	if len(both) == 0 {
 		t.Fatal("connection tracking was not read")
 	}
 	var asked Snapshot
-	if err := r.readConntrack(&asked); err != nil {
-		t.Fatal(err)
-	}
+	w.b.do(t, "ask for connection tracking", func() error {
+		c, err := dial(unix.NETLINK_NETFILTER)
+		if err != nil {
+			return err
+		}
+		defer c.Close()
+		return asked.askConntrack(c)
+	})
 	netlink := sum(asked)
 	if fmt.Sprint(both) != fmt.Sprint(netlink) {
 		t.Errorf("the reading says %v, netlink %v", both, netlink)
@@ -231,13 +169,7 @@ func TestConntrackBothWays(t *testing.T) {
 func TestModulesComeLater(t *testing.T) {
 	w := newBed(t, 1, false)
 	r := w.b.reader
-	for _, f := range r.files {
-		if f.what() == "nf_conntrack" {
-			_ = f.Close()
-		}
-	}
-	r.files = slices.DeleteFunc(r.files, func(f openFile) bool { return f.what() == "nf_conntrack" })
-	r.rules, r.conntrack, r.tracked = nil, false, false // as where nothing is loaded
+	r.tables = false // as where nothing is loaded
 	w.b.filter(t, func(c *nftables.Conn) {
 		table := c.AddTable(&nftables.Table{Family: nftables.TableFamilyINet, Name: "filter"})
 		input := baseChain(c, table, "input", nftables.ChainHookInput, nftables.ChainPolicyAccept)

@@ -111,9 +111,12 @@ func (k *knobs) firstNamespace() {
 
 // device adds what rtnetlink, the driver and sysfs tell of an interface.
 func (k *knobs) device(iface string) {
-	routes := socket{do: func(f func() error) error { return f() }, family: unix.NETLINK_ROUTE}
-	defer routes.close()
-	links, _ := listLinks(&routes) // empty if it fails
+	routes, err := dial(unix.NETLINK_ROUTE)
+	if err != nil {
+		return
+	}
+	defer routes.Close()
+	links, _ := listLinks(routes) // empty if it fails
 	i := slices.IndexFunc(links, func(l link) bool { return l.name == iface })
 	if i < 0 {
 		return
@@ -121,7 +124,7 @@ func (k *knobs) device(iface string) {
 	l := links[i]
 	k.number(iface+".txqueuelen", l.txQueue)
 	k.add(iface+".xdp", l.xdp)
-	qdiscs, _ := listQdiscs(&routes)
+	qdiscs, _ := listQdiscs(routes)
 	for _, q := range qdiscs {
 		if q.link != l.index || q.parent != rootHandle {
 			continue

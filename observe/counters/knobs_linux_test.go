@@ -81,7 +81,6 @@ func BenchmarkRead(b *testing.B) {
 		if err != nil {
 			b.Fatal(err)
 		}
-		defer r.Close()
 		bench(b, r)
 	})
 	b.Run("veth", func(b *testing.B) { bench(b, newBed(b, 1, false).a.reader) })

@@ -51,8 +51,8 @@ func TestParseLink(t *testing.T) {
 		if err != nil || l.index != 7 || l.name != "eth0.100" || l.kind != "vlan" || !l.up || l.loopback || l.mtu != 1500 || l.txQueue != 1000 || l.xdp != "native 17" {
 			t.Fatalf("%d fields: %+v", fields, l)
 		}
-		s := Snapshot{links: map[int]link{7: l}}
-		newCache(longBits).readLink(&s, l)
+		s := Snapshot{links: map[int]link{}}
+		s.addLink(l)
 		got := map[string]uint64{}
 		for _, r := range s.readings {
 			got[r.name] = r.value
@@ -120,7 +120,7 @@ func TestQueues(t *testing.T) {
 	at := func(queues ...qdisc) (s Snapshot) {
 		s.links = map[int]link{7: {index: 7, name: "eth0"}}
 		for _, q := range queues {
-			newCache(longBits).readQdisc(&s, q)
+			s.addQdisc(q)
 		}
 		return s
 	}
@@ -315,8 +315,8 @@ func FuzzLink(f *testing.F) {
 		if err == nil && (l.name == "" || l.index <= 0 || len(l.stats) > len(linkCounters)) {
 			t.Errorf("took %+v", l)
 		}
-		s := Snapshot{links: map[int]link{l.index: l}}
-		newCache(longBits).readLink(&s, l)
+		s := Snapshot{links: map[int]link{}}
+		s.addLink(l)
 	})
 }
 
@@ -330,7 +330,7 @@ func FuzzQdisc(f *testing.F) {
 		}
 		s := Snapshot{links: map[int]link{q.link: {index: q.link, name: "eth0"}}}
 		for _, q := range tops([]qdisc{q, q}) {
-			newCache(longBits).readQdisc(&s, q)
+			s.addQdisc(q)
 		}
 	})
 }
@@ -352,7 +352,7 @@ func FuzzConntrack(f *testing.F) {
 	f.Add(join([]byte{0, 0, 0, 1}, attr(10, be32(3)), attr(9, be32(2))))
 	f.Fuzz(func(t *testing.T, b []byte) {
 		var s Snapshot
-		newCache(longBits).readConntrack(&s, b)
+		_ = s.decodeConntrack(b)
 		for _, r := range s.readings {
 			if r.value > 1<<32-1 {
 				t.Errorf("%s is %d", r.name, r.value)

@@ -1,7 +1,6 @@
 package counters
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
 	"slices"
@@ -56,18 +55,18 @@ type Processors struct {
 const MaxCores = 1 << 14
 
 // ParseProcessors reads the cpu lines of /proc/stat. Older kernels have fewer columns, newer ones may have more.
-func ParseProcessors(stat []byte) (p Processors, err error) {
+func ParseProcessors(stat string) (p Processors, err error) {
 	p.Cores = map[int]Ticks{}
 	seen := false
-	for line := range bytes.Lines(stat) {
-		rest, ok := bytes.CutPrefix(line, []byte("cpu"))
+	for line := range strings.Lines(stat) {
+		rest, ok := strings.CutPrefix(line, "cpu")
 		if !ok {
 			continue
 		}
-		fields := bytes.Fields(rest[:min(len(rest), 1024)])
+		fields := strings.Fields(rest)
 		number := -1
 		if len(fields) > 0 && rest[0] != ' ' && rest[0] != '\t' {
-			n, err := strconv.ParseUint(string(fields[0]), 10, 32)
+			n, err := strconv.ParseUint(fields[0], 10, 32)
 			if _, twice := p.Cores[int(n)]; err != nil || n >= MaxCores || twice {
 				return p, fmt.Errorf("/proc/stat has a core %.20q", fields[0])
 			}
@@ -78,7 +77,7 @@ func ParseProcessors(stat []byte) (p Processors, err error) {
 		}
 		var t Ticks
 		for i := range min(len(t), len(fields)) {
-			if t[i], err = strconv.ParseUint(string(fields[i]), 10, 60); err != nil {
+			if t[i], err = strconv.ParseUint(fields[i], 10, 60); err != nil {
 				return p, fmt.Errorf("/proc/stat says %.40q for a time", fields[i])
 			}
 		}

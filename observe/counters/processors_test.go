@@ -39,7 +39,7 @@ func TestParseProcessors(t *testing.T) {
 		{"a core twice", "cpu 1 2 3 4\ncpu0 1 2 3 4\ncpu0 1 2 3 4\n", Ticks{}, 0, `core "0"`},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			got, err := ParseProcessors([]byte(c.text))
+			got, err := ParseProcessors(c.text)
 			if c.wrong != "" {
 				check(t, c.text, nil, nil, err, c.wrong)
 			} else if err != nil || got.All != c.all || len(got.Cores) != c.cores {
@@ -120,8 +120,8 @@ func FuzzParseProcessors(f *testing.F) {
 	f.Add("cpu", "cpu ")
 	f.Add("cpu 1 2 3 4\ncpu0", "cpu\t18446744073709551615 0 0 0")
 	f.Fuzz(func(t *testing.T, a, b string) {
-		before, err1 := ParseProcessors([]byte(a))
-		after, err2 := ParseProcessors([]byte(b))
+		before, err1 := ParseProcessors(a)
+		after, err2 := ParseProcessors(b)
 		if err1 != nil || err2 != nil {
 			return
 		}

@@ -51,7 +51,7 @@ func TestParsePairs(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			got := map[string]uint64{}
-			err := parsePairs([]byte(c.text), func(group, name []byte, _, v uint64) { got[string(group)+"."+string(name)] = v })
+			err := parsePairs(c.text, func(group, name string, _, v uint64) { got[group+"."+name] = v })
 			check(t, c.text, got, c.want, err, c.fault)
 		})
 	}
@@ -80,7 +80,7 @@ func TestParseSNMP6(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			got := map[string]uint64{}
-			err := parseSNMP6([]byte(c.text), func(group, name []byte, _, v uint64) { got[string(group)+"."+string(name)] = v })
+			err := parseSNMP6(c.text, func(group, name string, _, v uint64) { got[group+"."+name] = v })
 			check(t, c.text, got, c.want, err, c.fault)
 		})
 	}
@@ -113,7 +113,7 @@ func TestParseSoftnet(t *testing.T) {
 		{"one row broken", softnetLine(1, 2) + "00000001 xyz\n" + softnetLine(3, 4), []softnetRow{{0, [11]uint32{1, 2}, 2}, {1, [11]uint32{3, 4}, 2}}, `row 2, column 2 is "xyz"`},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			got, err := parseSoftnet([]byte(c.text))
+			got, err := parseSoftnet(c.text)
 			check(t, c.text, got, c.want, err, c.fault)
 		})
 	}
@@ -145,7 +145,7 @@ func TestParseStat(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			got := map[at]uint64{}
-			err := parseStat(nil, []byte(c.text), func(_, column []byte, row, v uint64) { got[at{string(column), row}] = v })
+			err := parseStat(c.text, func(column string, row, v uint64) { got[at{column, row}] = v })
 			if len(got) != c.count {
 				t.Errorf("%d values, want %d: %v", len(got), c.count, got)
 			}
@@ -165,7 +165,7 @@ func TestConntrackColumns(t *testing.T) {
 00000005  0000000d 00000000 00000000 00000001 00000000 00000000 00000006 00000000 00000002 00000003 00000004 00000005  00000000 00000000 00000000 00000000
 `
 	var s Snapshot
-	if err := parseStatOf("conntrack")(newCache(longBits), &s, []byte(text)); err != nil {
+	if err := addConntrack(&s, text); err != nil {
 		t.Fatal(err)
 	}
 	got := map[string]uint64{}
@@ -207,16 +207,16 @@ func TestParseSockets(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			var got []socket
-			err := parseSockets([]byte(c.text), func(port uint16, inode, drops uint64) { got = append(got, socket{port, inode, drops}) })
+			err := parseSockets(c.text, func(port uint16, inode, drops uint64) { got = append(got, socket{port, inode, drops}) })
 			check(t, c.text, got, c.want, err, c.fault)
 		})
 	}
 }
 
 // clean fails if a parser hands over what it should have split.
-func clean(t *testing.T, words ...[]byte) {
+func clean(t *testing.T, words ...string) {
 	for _, w := range words {
-		if strings.ContainsAny(string(w), " \t\n") {
+		if strings.ContainsAny(w, " \t\n") {
 			t.Errorf("a name with white space: %q", w)
 		}
 	}
@@ -229,7 +229,7 @@ func FuzzPairs(f *testing.F) {
 	f.Fuzz(func(t *testing.T, text string) {
 		var again strings.Builder
 		var got, twice []string
-		fault := parsePairs([]byte(text), func(group, name []byte, _, v uint64) {
+		fault := parsePairs(text, func(group, name string, _, v uint64) {
 			clean(t, name)
 			got = append(got, fmt.Sprintf("%s %s %d", group, name, v))
 			fmt.Fprintf(&again, "%s: %s\n%s: %d\n", group, name, group, v)
@@ -237,7 +237,7 @@ func FuzzPairs(f *testing.F) {
 		if fault != nil && strings.Contains(fault.Error(), "\n") {
 			t.Errorf("error of several lines: %v", fault)
 		}
-		if err := parsePairs([]byte(again.String()), func(group, name []byte, _, v uint64) {
+		if err := parsePairs(again.String(), func(group, name string, _, v uint64) {
 			twice = append(twice, fmt.Sprintf("%s %s %d", group, name, v))
 		}); err != nil && len(got) > 0 && !strings.Contains(text, "::") {
 			t.Errorf("%q, written anew as %q: %v", text, again.String(), err)
@@ -251,9 +251,9 @@ func FuzzSNMP6(f *testing.F) {
 	f.Add("Ip6InReceives \t7\nUdp6RcvbufErrors \t3\n")
 	f.Fuzz(func(t *testing.T, text string) {
 		n := 0
-		_ = parseSNMP6([]byte(text), func(group, name []byte, _, _ uint64) {
+		_ = parseSNMP6(text, func(group, name string, _, _ uint64) {
 			clean(t, group, name)
-			if !strings.HasSuffix(string(group), "6") {
+			if !strings.HasSuffix(group, "6") {
 				t.Errorf("group %q", group)
 			}
 			n++
@@ -268,7 +268,7 @@ func FuzzSoftnet(f *testing.F) {
 	f.Add(softnetLine(1, 2, 3, 0, 0, 0, 0, 0, 0, 10, 11, 12, 0, 14, 15))
 	f.Add(softnetLine(1, 2, 3, 4))
 	f.Fuzz(func(t *testing.T, text string) {
-		rows, err := parseSoftnet([]byte(text))
+		rows, err := parseSoftnet(text)
 		if len(rows) > strings.Count(text, "\n")+1 || len(rows) == 0 && err == nil {
 			t.Errorf("%q: %d rows, %v", text, len(rows), err)
 		}
@@ -279,7 +279,7 @@ func FuzzStat(f *testing.F) {
 	f.Add(conntrackStat)
 	f.Fuzz(func(t *testing.T, text string) {
 		rows := uint64(strings.Count(text, "\n"))
-		_ = parseStat(nil, []byte(text), func(_, column []byte, row, _ uint64) {
+		_ = parseStat(text, func(column string, row, _ uint64) {
 			clean(t, column)
 			if row > rows {
 				t.Errorf("row %d of %q", row, text)
@@ -293,7 +293,7 @@ func FuzzSockets(f *testing.F) {
 	f.Add(udp6File)
 	f.Fuzz(func(t *testing.T, text string) {
 		n := 0
-		_ = parseSockets([]byte(text), func(uint16, uint64, uint64) { n++ })
+		_ = parseSockets(text, func(uint16, uint64, uint64) { n++ })
 		if n > strings.Count(text, "\n") {
 			t.Errorf("%d sockets in %q", n, text)
 		}

@@ -1,12 +1,13 @@
 package counters
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"slices"
+	"strings"
 	"sync"
 	"syscall"
 	"time"
@@ -16,56 +17,35 @@ import (
 	"pelt/internal/nic"
 )
 
-// Reader reads the counters of one network namespace. It holds sockets and
-// files of that namespace, so it reads the same one wherever it is called, and
-// keeps it alive. Its methods may be called concurrently.
+// Reader reads the counters of one network namespace. It holds nothing open. Its methods may be called concurrently.
 type Reader struct {
-	mu        sync.Mutex
 	do        func(func() error) error
 	namespace uint64
-	files     []openFile
-	buffer    []byte
-	routes    socket
-	filter    socket
-	drivers   *nic.Conn
-	driverOf  map[linkKey]string // "" if it does not tell
-	rules     *rulePlan
-	conntrack bool // to be asked through filter
-	tracked   bool // connection tracking is read, one way or the other
-	cache     *cache
-	closed    bool
 
-	filterRefused bool
-	unread        []string // for good
+	mu     sync.Mutex
+	buffer bytes.Buffer
+	tables bool                   // nf_tables is in the kernel
+	losses map[driverKey][]string // which statistics of a driver tell of losses
 }
 
-// Open readies a Reader for the namespace that do runs functions in, as
-// engine.Host's Do does. Only a namespace that cannot be entered, or that gives
-// neither files nor netlink, is an error; whatever else cannot be read is said
-// in each Snapshot. Close frees what it holds.
+// driverKey changes if an interface or what its driver counts does.
+type driverKey struct {
+	link       int
+	name       string
+	statistics int
+}
+
+// Open readies a Reader for the namespace that do runs functions in, as engine.Host's Do does. Only a namespace that
+// cannot be entered, or that gives neither files nor netlink, is an error; whatever else cannot be read is said in
+// each Snapshot.
 func Open(do func(func() error) error) (*Reader, error) {
-	r := &Reader{
-		do: do, buffer: make([]byte, 32<<10), cache: newCache(longBits), driverOf: map[linkKey]string{},
-		routes: socket{do: do, family: unix.NETLINK_ROUTE}, filter: socket{do: do, family: unix.NETLINK_NETFILTER},
-	}
-	err := do(func() (err error) {
-		if r.namespace, err = inode(); err != nil {
-			return fmt.Errorf("identify the network namespace: %w", err)
-		}
-		r.openFiles(local)
-		if len(r.files) == 0 {
-			if _, err := listLinks(&r.routes); err != nil {
-				return fmt.Errorf("read the counters: neither /proc/net nor netlink answers: %w", err)
-			}
-		}
-		r.openFilter()
-		if r.drivers, err = nic.Open(); err != nil {
-			r.lacks("driver statistics", err)
-		}
-		return nil
-	})
+	namespace, err := Namespace(do)
 	if err != nil {
-		return nil, errors.Join(err, r.Close())
+		return nil, fmt.Errorf("identify the network namespace: %w", err)
+	}
+	r := &Reader{do: do, namespace: namespace, losses: map[driverKey][]string{}}
+	if s := r.Read(); len(s.readings) == 0 {
+		return nil, fmt.Errorf("read the counters: %s", strings.Join(s.Unread, "; "))
 	}
 	return r, nil
 }
@@ -73,116 +53,18 @@ func Open(do func(func() error) error) (*Reader, error) {
 // Namespace returns the inode of the namespace, as in the link /proc/PID/ns/net.
 func (r *Reader) Namespace() uint64 { return r.namespace }
 
-// Close frees the sockets and files. Read then returns an empty Snapshot.
-func (r *Reader) Close() error {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if r.closed {
-		return nil
-	}
-	r.closed = true
-	var errs []error
-	for _, f := range r.files {
-		errs = append(errs, f.Close())
-	}
-	errs = append(errs, r.routes.close(), r.filter.close())
-	if r.drivers != nil {
-		r.drivers.Close()
-	}
-	return errors.Join(errs...)
-}
-
-// openFile is a kernel file that stays open: it belongs to the namespace in
-// which it was opened, whichever thread reads it.
-type openFile struct {
-	*os.File
-	file
-}
-
-// openFiles opens the files that are read as said, of the calling thread's namespace; it reports whether it opened
-// any. /proc/net is the one of the process, hence thread-self.
-func (r *Reader) openFiles(as from) (opened bool) {
-	for _, f := range files {
-		if f.read&as == 0 {
-			continue
-		}
-		tasks := []string{"thread-self"}
-		if f.read&first != 0 { // net/core/neighbour.c, neigh_table_init
-			tasks = append(tasks, "self", "1")
-		}
-		var err error
-		for _, task := range tasks {
-			var open *os.File
-			if open, err = os.Open("/proc/" + task + "/" + f.path); err == nil {
-				r.files, opened = append(r.files, openFile{open, f}), true
-				break
-			}
-		}
-		if err != nil && (f.read&(optional|module) == 0 || !errors.Is(err, fs.ErrNotExist)) {
-			r.lacks(f.what(), err)
-		}
-	}
-	return opened
-}
-
-// maxFile bounds what is read of one file: some 100 B for each socket of
-// /proc/net/udp, of which there may be many.
-const maxFile = 16 << 20
-
-var errLong = errors.New("longer than 16 MiB")
-
-func (r *Reader) readFiles(s *Snapshot) {
-	for _, f := range r.files {
-		b, err := r.content(f.File)
-		if err == nil {
-			err = f.parse(r.cache, s, b)
-		}
-		if err != nil {
-			s.lacks(f.what(), err)
-		}
-	}
-}
-
-// content reads a file from its beginning into the Reader's buffer.
-func (r *Reader) content(f *os.File) ([]byte, error) {
-	for n := 0; ; {
-		if n == len(r.buffer) {
-			if n >= maxFile {
-				return nil, errLong
-			}
-			r.buffer = append(r.buffer, make([]byte, n)...)
-		}
-		got, err := f.ReadAt(r.buffer[n:], int64(n))
-		n += got
-		if errors.Is(err, io.EOF) {
-			return r.buffer[:n], nil
-		}
-		if err != nil {
-			return nil, err
-		}
-	}
-}
-
 // Namespace returns the inode of the network namespace that do runs functions in.
-func Namespace(do func(func() error) error) (n uint64, err error) {
-	err = do(func() (err error) {
-		n, err = inode()
-		return err
+func Namespace(do func(func() error) error) (inode uint64, err error) {
+	err = do(func() error {
+		var s syscall.Stat_t
+		const own = "/proc/thread-self/ns/net"
+		if err := syscall.Stat(own, &s); err != nil {
+			return &os.PathError{Op: "stat", Path: own, Err: err}
+		}
+		inode = uint64(s.Ino)
+		return nil
 	})
-	return n, err
-}
-
-// inode identifies the calling thread's network namespace.
-func inode() (uint64, error) {
-	var s syscall.Stat_t
-	if err := syscall.Stat("/proc/thread-self/ns/net", &s); err != nil {
-		return 0, &os.PathError{Op: "stat", Path: "/proc/thread-self/ns/net", Err: err}
-	}
-	return uint64(s.Ino), nil
-}
-
-func (r *Reader) lacks(what string, err error) {
-	r.unread = append(r.unread, what+": "+plain(err))
+	return inode, err
 }
 
 // Read reads all counters. It never fails as a whole: what could not be read is
@@ -191,82 +73,118 @@ func (r *Reader) lacks(what string, err error) {
 func (r *Reader) Read() Snapshot {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.closed {
-		return Snapshot{}
+	s := Snapshot{Taken: time.Now(), links: map[int]link{}}
+	err := r.do(func() error {
+		for _, f := range files {
+			if f.read&local != 0 {
+				r.readFile(&s, f)
+			}
+		}
+		r.readDevices(&s)
+		r.readFilter(&s)
+		return nil
+	})
+	if err != nil {
+		s.lacks("network namespace", err)
 	}
-	r.openLate()
-	s := Snapshot{Taken: time.Now(), Unread: append([]string(nil), r.unread...), links: map[int]link{}}
-	r.cache.trim()
-	r.readFiles(&s)
-	r.readDevices(&s)
-	r.readFilter(&s)
 	return s
 }
 
-func (s *Snapshot) lacks(what string, err error) {
-	s.Unread = append(s.Unread, what+": "+plain(err))
+// readFile reads a file of the calling thread's namespace. /proc/net is the one of the process, hence thread-self.
+func (r *Reader) readFile(s *Snapshot, f file) {
+	tasks := []string{"thread-self"}
+	if f.read&first != 0 { // net/core/neighbour.c, neigh_table_init
+		tasks = append(tasks, "self", "1")
+	}
+	var open *os.File
+	var err error
+	for _, task := range tasks {
+		if open, err = os.Open("/proc/" + task + "/" + f.path); err == nil {
+			break
+		}
+	}
+	if f.read&optional != 0 && errors.Is(err, fs.ErrNotExist) {
+		return
+	}
+	if err == nil {
+		defer open.Close()
+		r.buffer.Reset()
+		_, err = r.buffer.ReadFrom(open)
+	}
+	if err == nil {
+		err = f.parse(s, r.buffer.String())
+	}
+	if err != nil {
+		s.lacks(f.what(), err)
+	}
 }
 
 // readDevices adds interfaces, their qdiscs and their drivers' statistics.
 func (r *Reader) readDevices(s *Snapshot) {
-	links, err := r.links(s)
+	drivers, err := nic.Open()
+	if err != nil {
+		s.lacks("driver statistics", err)
+	} else {
+		defer drivers.Close()
+	}
+	routes, err := dial(unix.NETLINK_ROUTE)
 	if err != nil {
 		s.lacks("interfaces", err)
 		return
 	}
-	qdiscs, err := listQdiscs(&r.routes)
+	defer routes.Close()
+	links, err := listLinks(routes)
+	if err != nil {
+		s.lacks("interfaces", err)
+		return
+	}
+	for i := range links {
+		l := &links[i]
+		if l.kind == "" && !l.loopback && drivers != nil {
+			l.driver, _ = drivers.Driver(l.name) // "" stands for unknown
+		}
+		s.addLink(*l)
+	}
+	qdiscs, err := listQdiscs(routes)
 	if err != nil {
 		s.lacks("qdiscs", err)
 	}
 	for _, q := range tops(qdiscs) {
-		r.cache.readQdisc(s, q)
+		s.addQdisc(q)
 	}
 	for _, l := range links {
-		r.readDriver(s, l)
-	}
-}
-
-func (r *Reader) links(s *Snapshot) ([]link, error) {
-	links, err := listLinks(&r.routes)
-	for i := range links {
-		l := &links[i]
-		if l.kind == "" && !l.loopback && r.drivers != nil {
-			l.driver = r.driver(linkKey{l.index, l.name})
+		if drivers != nil && !l.loopback && slices.Contains([]string{"", "veth", "dsa", "netdevsim"}, l.kind) {
+			r.readDriver(s, drivers, l)
 		}
-		s.links[l.index] = *l
-		r.cache.readLink(s, *l)
 	}
-	return links, err
 }
 
-type linkKey struct {
-	index int
-	name  string
-}
-
-func (r *Reader) driver(key linkKey) string {
-	name, known := r.driverOf[key]
-	if !known {
-		if len(r.driverOf) > maxCached {
-			clear(r.driverOf)
-		}
-		name, _ = r.drivers.Driver(key.name) // "" stands for unknown
-		r.driverOf[key] = name
-	}
-	return name
-}
-
-// readDriver adds the statistics of an interface's own driver, where it may have any.
-func (r *Reader) readDriver(s *Snapshot, l link) {
-	if r.drivers == nil || l.loopback || !slices.Contains([]string{"", "veth", "dsa", "netdevsim"}, l.kind) {
+// readDriver adds those statistics of an interface's driver that tell of losses.
+func (r *Reader) readDriver(s *Snapshot, drivers *nic.Conn, l link) {
+	all, err := drivers.Stats(l.name)
+	switch {
+	case errors.Is(err, unix.EOPNOTSUPP) || errors.Is(err, unix.ENODEV):
+		return
+	case err != nil:
+		s.lacks("driver statistics of "+l.name, err)
 		return
 	}
-	all, err := r.drivers.Stats(l.name)
-	switch {
-	case err == nil:
-		r.cache.readDriver(s, l, all)
-	case errors.Is(err, unix.EOPNOTSUPP) || errors.Is(err, unix.ENODEV):
-	default:
-		s.lacks("driver statistics of "+l.name, err)
+	key := driverKey{l.index, l.name, len(all)}
+	names, known := r.losses[key]
+	if !known {
+		if len(r.losses) == maxDrivers {
+			clear(r.losses)
+		}
+		for name := range all {
+			names = append(names, name)
+		}
+		names = driverLosses(names)
+		r.losses[key] = names
+	}
+	for _, name := range names {
+		s.addDriver(l, name, all[name])
 	}
 }
+
+// maxDrivers bounds what is kept on hosts whose interfaces come and go for ever.
+const maxDrivers = 10000

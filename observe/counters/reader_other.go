@@ -23,9 +23,6 @@ func (r *Reader) Read() Snapshot { return Snapshot{} }
 // Namespace returns 0.
 func (r *Reader) Namespace() uint64 { return 0 }
 
-// Close does nothing.
-func (r *Reader) Close() error { return nil }
-
 // Namespace fails with errors.ErrUnsupported.
 func Namespace(func(func() error) error) (uint64, error) { return 0, errors.ErrUnsupported }
 

@@ -1,15 +1,30 @@
 package counters
 
 import (
+	"bytes"
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"os"
 	"slices"
 	"strings"
 
 	"github.com/mdlayher/netlink"
 	"golang.org/x/sys/unix"
 )
+
+// Messages of netfilter's netlink: sub-system, then kind (nfnetlink.h,
+// nf_tables.h, nfnetlink_conntrack.h).
+const (
+	newChain = unix.NFNL_SUBSYS_NFTABLES<<8 | unix.NFT_MSG_NEWCHAIN
+	getChain = unix.NFNL_SUBSYS_NFTABLES<<8 | unix.NFT_MSG_GETCHAIN
+	newRule  = unix.NFNL_SUBSYS_NFTABLES<<8 | unix.NFT_MSG_NEWRULE
+	getRule  = unix.NFNL_SUBSYS_NFTABLES<<8 | unix.NFT_MSG_GETRULE
+	ctStats  = unix.NFNL_SUBSYS_CTNETLINK<<8 | 4 // IPCTNL_MSG_CT_GET_STATS_CPU, the answer's type, too
+)
+
+// anyFamily is a request for what all families of protocols have.
+var anyFamily = []byte{unix.AF_UNSPEC, 0, 0, 0}
 
 // Values of include/uapi/linux/netfilter/nf_tables.h.
 const (
@@ -270,4 +285,98 @@ func plainName(name string) string {
 		return "named_" + name
 	}
 	return strings.ReplaceAll(name, ".", "_")
+}
+
+// loaded reports whether a module is in the kernel; when in doubt it says yes.
+func loaded(module string) bool {
+	list, err := os.ReadFile("/proc/modules")
+	if err != nil || bytes.HasPrefix(list, []byte(module+" ")) || bytes.Contains(list, []byte("\n"+module+" ")) {
+		return true // a kernel without modules has what it has
+	}
+	release, _ := os.ReadFile("/proc/sys/kernel/osrelease")
+	builtin, err := os.ReadFile("/lib/modules/" + oneLine(release) + "/modules.builtin")
+	return err != nil || // without that directory no module can be loaded either
+		bytes.Contains(builtin, []byte("/"+module+".ko"))
+}
+
+func exists(path string) bool {
+	_, err := os.Stat(path)
+	return err == nil
+}
+
+// readFilter adds what netfilter counts. Asking a sub-system that is not there would make the kernel load its module,
+// so it is asked only where it is. Some kernels have no file of connection tracking's statistics.
+func (r *Reader) readFilter(s *Snapshot) {
+	r.tables = r.tables || loaded("nf_tables")
+	tracking := exists("/proc/sys/net/netfilter/nf_conntrack_count") && !exists("/proc/thread-self/net/stat/nf_conntrack")
+	if !r.tables && !tracking {
+		return
+	}
+	c, err := dial(unix.NETLINK_NETFILTER)
+	if err != nil {
+		s.lacks("netfilter", err)
+		return
+	}
+	defer c.Close()
+	if r.tables {
+		if err := s.askRules(c); err != nil {
+			s.lacks("nft rules", err)
+		}
+	}
+	if tracking {
+		if err := s.askConntrack(c); err != nil {
+			s.lacks("conntrack", err)
+		}
+	}
+}
+
+// askRules adds the counters of rules that drop, and of chains whose policy does.
+func (s *Snapshot) askRules(c *netlink.Conn) error {
+	chains, err := list(c, getChain, newChain, anyFamily, decodeChain)
+	if err != nil || len(chains) == 0 {
+		return err
+	}
+	rules, err := list(c, getRule, newRule, anyFamily, decodeRule)
+	if err != nil {
+		return err
+	}
+	from := hooks(chains, rules)
+	add := func(k chainKey, last string, packets uint64) {
+		name := ruleName(k, from[k], last)
+		s.add(series{name: name, scope: namespaceScope, unit: skbUnit, bits: 64, role: primary | loss}, 0, packets)
+	}
+	for _, r := range rules {
+		if r.loses {
+			add(r.chainKey, decimal(r.handle), r.packets)
+		}
+	}
+	for _, c := range chains {
+		if c.hook != "" && c.drops && c.counted {
+			add(c.chainKey, "policy", c.packets)
+		}
+	}
+	return nil
+}
+
+// askConntrack adds the statistics of connection tracking, by processor.
+func (s *Snapshot) askConntrack(c *netlink.Conn) error {
+	payloads, err := dump(c, ctStats, ctStats, anyFamily)
+	if err == nil && len(payloads) == 0 {
+		err = errors.New("no processor listed")
+	}
+	for i := 0; i < len(payloads) && err == nil; i++ {
+		err = s.decodeConntrack(payloads[i])
+	}
+	return err
+}
+
+func (s *Snapshot) decodeConntrack(b []byte) error {
+	return decode(b, nfHeader, binary.BigEndian, func(a *netlink.AttributeDecoder) {
+		processor := uint64(binary.BigEndian.Uint16(b[2:])) // the resource of struct nfgenmsg
+		for _, e := range conntrackCounters {
+			if e.attribute == a.Type() {
+				s.addNamed("conntrack", e.name, processor, uint64(a.Uint32()))
+			}
+		}
+	})
 }

@@ -4,10 +4,92 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/mdlayher/netlink"
 	"golang.org/x/sys/unix"
 )
+
+// answerWithin bounds the wait for all answers of one socket; the kernel answers at once.
+const answerWithin = 5 * time.Second
+
+// dial opens a socket of the calling thread's namespace.
+func dial(family int) (*netlink.Conn, error) {
+	c, err := netlink.Dial(family, nil)
+	if err != nil {
+		return nil, plain(err)
+	}
+	if err := c.SetDeadline(time.Now().Add(answerWithin)); err != nil {
+		return nil, errors.Join(err, c.Close())
+	}
+	return c, nil
+}
+
+// plain is an error without the layers that only name the library's steps.
+func plain(err error) error {
+	var op *netlink.OpError
+	if errors.As(err, &op) {
+		return op.Err
+	}
+	return err
+}
+
+// maxDumps is how often a listing that changed meanwhile is asked for.
+const maxDumps = 5
+
+// dump asks for a listing and returns the messages of the wanted type.
+func dump(c *netlink.Conn, request, reply uint16, body []byte) (payloads [][]byte, err error) {
+	for range maxDumps {
+		header := netlink.Header{Type: netlink.HeaderType(request), Flags: netlink.Request | netlink.Dump}
+		messages, err := c.Execute(netlink.Message{Header: header, Data: body})
+		if err != nil {
+			return nil, plain(err)
+		}
+		payloads = payloads[:0]
+		whole := true
+		for _, m := range messages {
+			whole = whole && m.Header.Flags&netlink.DumpInterrupted == 0
+			if m.Header.Type == netlink.HeaderType(reply) {
+				payloads = append(payloads, m.Data)
+			}
+		}
+		if whole {
+			return payloads, nil
+		}
+	}
+	return nil, errors.New("the list kept changing while it was read")
+}
+
+// list decodes a listing. A message that cannot be decoded spoils it: what is not understood may be what counts.
+func list[T any](c *netlink.Conn, request, reply uint16, body []byte, decode func([]byte) (T, error)) ([]T, error) {
+	payloads, err := dump(c, request, reply, body)
+	if err != nil {
+		return nil, err
+	}
+	out := make([]T, len(payloads))
+	for i, b := range payloads {
+		if out[i], err = decode(b); err != nil {
+			return nil, err
+		}
+	}
+	return out, nil
+}
+
+func listLinks(c *netlink.Conn) ([]link, error) {
+	const skipStats = 1 << 3 // RTEXT_FILTER_SKIP_STATS: those of IPv6, which are slow to add up
+	request := netlink.NewAttributeEncoder()
+	request.Uint32(unix.IFLA_EXT_MASK, skipStats)
+	mask, err := request.Encode()
+	if err != nil {
+		return nil, err
+	}
+	body := append(make([]byte, unix.SizeofIfInfomsg), mask...)
+	return list(c, unix.RTM_GETLINK, unix.RTM_NEWLINK, body, decodeLink)
+}
+
+func listQdiscs(c *netlink.Conn) ([]qdisc, error) {
+	return list(c, unix.RTM_GETQDISC, unix.RTM_NEWQDISC, make([]byte, 20), decodeQdisc) // struct tcmsg
+}
 
 var errShort = errors.New("a message is cut short")
 
@@ -187,40 +269,28 @@ func (q *qdisc) decodeParameters(b []byte) error {
 // tops keeps what stands directly at a device and counts its children in: mq
 // sums them up itself, most classful ones count what their children refused, and
 // the others show less than their children do. So the larger one is the whole.
-func tops(all []qdisc) []qdisc {
+func tops(all []qdisc) (kept []qdisc) {
 	type owner struct {
 		link  int
 		major uint32
 	}
-	children := map[owner]qdiscSum{}
+	sums := map[owner]qdisc{} // of the children; sums wrap as their parts do
 	for _, q := range all {
 		if !q.top() {
 			o := owner{q.link, q.parent >> 16}
-			children[o] = children[o].plus(q)
+			sum := sums[o]
+			sum.drops, sum.requeues = sum.drops+q.drops, sum.requeues+q.requeues
+			sum.overlimits, sum.queued = sum.overlimits+q.overlimits, sum.queued+q.queued
+			sums[o] = sum
 		}
 	}
-	var kept []qdisc
 	for _, q := range all {
-		if !q.top() {
-			continue
+		if q.top() {
+			sum := sums[owner{q.link, q.handle >> 16}]
+			q.drops, q.requeues = max(q.drops, sum.drops), max(q.requeues, sum.requeues)
+			q.overlimits, q.queued = max(q.overlimits, sum.overlimits), max(q.queued, sum.queued)
+			kept = append(kept, q)
 		}
-		sum := children[owner{q.link, q.handle >> 16}]
-		// Sums wrap as their parts do.
-		q.drops = uint32(max(uint64(q.drops), sum.drops))
-		q.requeues = uint32(max(uint64(q.requeues), sum.requeues))
-		q.overlimits = uint32(max(uint64(q.overlimits), sum.overlimits))
-		q.queued = uint32(max(uint64(q.queued), sum.queued))
-		kept = append(kept, q)
 	}
 	return kept
-}
-
-type qdiscSum struct{ drops, requeues, overlimits, queued uint64 }
-
-func (s qdiscSum) plus(q qdisc) qdiscSum {
-	s.drops += uint64(q.drops)
-	s.requeues += uint64(q.requeues)
-	s.overlimits += uint64(q.overlimits)
-	s.queued += uint64(q.queued)
-	return s
 }
