@@ -26,7 +26,7 @@ func sleepFor(d time.Duration) {
 const quietSpan = 300 * time.Millisecond
 
 func examineSystem(s *survey) {
-	s.otherClocks = hostRoot.text("sys/devices/system/clocksource/clocksource0/available_clocksource")
+	s.otherClocks = text(clockSources + "available_clocksource")
 	_, err := os.Stat("/sys/kernel/btf/vmlinux")
 	s.btf = err == nil
 	s.version, _ = features.LinuxVersionCode() // 0 stands for unknown

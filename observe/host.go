@@ -13,26 +13,22 @@ import (
 	"pelt/observe/counters"
 )
 
-// files is a root under which proc and sys lie, so that tests can bring their own.
-type files string
-
-// text returns a kernel file without surrounding white space, "" if it cannot be read.
-func (root files) text(path string) string {
-	b, err := os.ReadFile(filepath.Join(string(root), path))
+// text returns a kernel file without surrounding white space, "" if it cannot be read, as where there is no /proc.
+func text(path string) string {
+	b, err := os.ReadFile(path)
 	if err != nil {
 		return ""
 	}
 	return string(bytes.Trim(b, " \t\n\x00"))
 }
 
-// number returns a kernel file that holds one whole number.
-func (root files) number(path string) (n int, ok bool) {
-	n, err := strconv.Atoi(root.text(path))
-	return n, err == nil
+// number returns a kernel file that holds one whole number; 0 if it cannot be read.
+func number(path string) int {
+	n, _ := strconv.Atoi(text(path))
+	return n
 }
 
-// hostRoot is where proc and sys lie; a system without them tells nothing.
-const hostRoot = files("/")
+const clockSources = "/sys/devices/system/clocksource/clocksource0/"
 
 // Facts describes this machine as far as it tells; it never fails. Node,
 // Version and the fields of the interface are the caller's to fill.
@@ -41,41 +37,34 @@ func Facts() model.Host {
 	if name, err := os.Hostname(); err == nil {
 		h.Name = name
 	}
-	hostRoot.facts(&h)
-	return h
-}
-
-func (root files) facts(h *model.Host) {
-	h.Kernel = root.text("proc/sys/kernel/osrelease")
-	h.Boot = root.text("proc/sys/kernel/random/boot_id")
+	h.Kernel = text("/proc/sys/kernel/osrelease")
+	h.Boot = kernelIdentity()
 	// Processes in different time namespaces of one boot have different monotonic clocks.
-	if space, err := os.Readlink(string(root) + "/proc/self/ns/time"); err == nil && h.Boot != "" {
+	if space, err := os.Readlink("/proc/self/ns/time"); err == nil && h.Boot != "" {
 		h.Boot += " " + space
 	}
-	h.ClockSource = root.text("sys/devices/system/clocksource/clocksource0/current_clocksource")
-	h.Governor = root.text("sys/devices/system/cpu/cpu0/cpufreq/scaling_governor")
-	h.ReceiveBufferB, _ = root.number("proc/sys/net/core/rmem_max")
-	h.SendBufferB, _ = root.number("proc/sys/net/core/wmem_max")
-	h.MemoryBytes = counters.ParseMemory(root.text("proc/meminfo"))
-	name, _, virtual := counters.ParseCPUInfo(root.text("proc/cpuinfo"))
-	h.CPU = cmp.Or(name, root.text("proc/device-tree/model"))
+	h.ClockSource = text(clockSources + "current_clocksource")
+	h.Governor = text("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor")
+	h.ReceiveBufferB, h.SendBufferB = number("/proc/sys/net/core/rmem_max"), number("/proc/sys/net/core/wmem_max")
+	h.MemoryBytes = counters.ParseMemory(text("/proc/meminfo"))
+	name, _, virtual := counters.ParseCPUInfo(text("/proc/cpuinfo"))
+	h.CPU = cmp.Or(name, text("/proc/device-tree/model"))
 	if virtual {
 		h.Notes = map[string]string{"virtual": "runs under a hypervisor"}
 	}
+	return h
 }
 
 // kernelIdentity is the same for processes that share a kernel, whatever their namespaces.
-func kernelIdentity() string { return hostRoot.text("proc/sys/kernel/random/boot_id") }
+func kernelIdentity() string { return text("/proc/sys/kernel/random/boot_id") }
 
 // mostSetting is more than any TCP setting has, in bytes.
 const mostSetting = 4096
 
 // TCPSettings are the net.ipv4.tcp_* of the calling thread's network namespace, by the
 // words after tcp_; what it may not read is left out.
-func TCPSettings() map[string]string { return hostRoot.tcpSettings() }
-
-func (root files) tcpSettings() map[string]string {
-	dir := filepath.Join(string(root), "proc/sys/net/ipv4")
+func TCPSettings() map[string]string {
+	const dir = "/proc/sys/net/ipv4"
 	entries, err := os.ReadDir(dir)
 	if err != nil {
 		return nil

@@ -54,7 +54,11 @@ func (k *Kernel) release() {
 	if k.holders--; k.holders > 0 || k.machine == nil {
 		return
 	}
-	k.idle = time.AfterFunc(linger, func() {
+	stay := linger
+	if k.machine.Worn() {
+		stay = 0
+	}
+	k.idle = time.AfterFunc(stay, func() {
 		k.mu.Lock()
 		defer k.mu.Unlock()
 		if k.holders == 0 && k.machine != nil {

@@ -30,15 +30,6 @@ func TestFacts(t *testing.T) {
 	}
 }
 
-func TestFactsOfEmptyRoot(t *testing.T) {
-	h := Facts()
-	root := files(t.TempDir())
-	root.facts(&h)
-	if h.Kernel != "" || h.Boot != "" || h.ReceiveBufferB != 0 {
-		t.Errorf("facts from an empty root: %+v", h)
-	}
-}
-
 func TestInterfaceForLoopback(t *testing.T) {
 	for _, addr := range []string{"127.0.0.1", "127.9.9.9", "::ffff:127.0.0.1", "::1"} {
 		i, err := InterfaceFor(here, netip.MustParseAddr(addr))

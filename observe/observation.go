@@ -150,57 +150,24 @@ func (w *Observation) Snapshot(m model.Moment) {
 	w.shots[m] = w.reader.Read()
 }
 
-// What Settle waits for.
-const (
-	stillFor  = 20 * time.Millisecond // two readings so far apart that agree
-	stillPast = time.Second           // when foreign traffic never lets them
-)
+// stillFor is how far apart two readings are that must agree.
+const stillFor = 20 * time.Millisecond
 
 // Settle waits until the counters stand still, and takes that reading as the last.
 func (w *Observation) Settle(ctx context.Context, lost bool) {
-	w.Snapshot(model.MomentEnd)
-	w.mu.Lock()
-	last := w.shots[model.MomentEnd]
-	w.mu.Unlock()
-	begun := last.Taken
-	patience := stillPast
-	if lost { // only then may a device's late figures matter
-		patience += last.Settling(w.names()...)
+	var interfaces []string
+	if w.iface != "" {
+		interfaces = []string{w.iface}
 	}
-	for {
-		wait(ctx, stillFor)
+	settled := counters.Settle(ctx, stillFor, lost, func() (counters.Snapshot, bool) {
 		w.Snapshot(model.MomentEnd)
 		w.mu.Lock()
-		now := w.shots[model.MomentEnd]
-		w.mu.Unlock()
-		late := now.Taken.Sub(begun) < patience-stillPast // a device has not told yet
-		if !late && !counters.Moving(last, now) {
-			return
-		}
-		if ctx.Err() != nil || now.Taken.Sub(begun) > patience {
-			w.mu.Lock()
-			w.unsettled = true
-			w.mu.Unlock()
-			return
-		}
-		last = now
-	}
-}
-
-func (w *Observation) names() []string {
-	if w.iface == "" {
-		return nil
-	}
-	return []string{w.iface}
-}
-
-func wait(ctx context.Context, d time.Duration) {
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-t.C:
-	case <-ctx.Done():
-	}
+		defer w.mu.Unlock()
+		return w.shots[model.MomentEnd], true
+	}, interfaces...)
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.unsettled = !settled
 }
 
 // Report returns the account.

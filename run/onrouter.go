@@ -29,7 +29,7 @@ type ownDevice struct {
 // the same shell and parsers as those of any router, its drops by its kernel.
 func openOwn(observer *observe.Observer) func(context.Context) (fleet.Router, error) {
 	return func(ctx context.Context) (fleet.Router, error) {
-		r, err := dut.Open(ctx, deviceNode, "its own pelt serve", dut.Here(), dut.Options{})
+		r, err := dut.Open(ctx, deviceNode, "its own pelt serve", dut.Here())
 		if err != nil {
 			return nil, err
 		}

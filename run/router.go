@@ -83,7 +83,7 @@ func (s *site) watchRouter(ctx context.Context, plan model.Plan, code, version s
 		start = target.Start()
 	}
 	if r.Router == nil {
-		asked, err := dut.Open(ctx, name, source, start, dut.Options{})
+		asked, err := dut.Open(ctx, name, source, start)
 		if err != nil {
 			return err
 		}

@@ -68,43 +68,35 @@ func Knobs(do func(func() error) error, iface string) []model.Knob {
 		return nil
 	})
 	k.number("page_size_bytes", uint32(os.Getpagesize())) // the unit of udp_mem
+	k.sysctls(hostSysctls)
 	k.firstNamespace()
 	k.add("cpu.governor", governor())
 	return k.list
 }
 
-// sysctls adds those that the calling thread's namespace has.
+// sysctls adds those that the calling thread's namespace has and that are not known yet.
 func (k *knobs) sysctls(names []string) {
 	for _, name := range names {
-		if b, err := os.ReadFile(sysctlPath(name)); err == nil {
+		known := slices.ContainsFunc(k.list, func(k model.Knob) bool { return k.Name == name })
+		if b, err := os.ReadFile(sysctlPath(name)); err == nil && !known {
 			k.add(name, oneLine(b))
 		}
 	}
 }
 
-// firstNamespace adds the sysctls that the namespace lacks, and this process's or the first one has.
+// firstNamespace adds the sysctls that only the first namespace has.
 func (k *knobs) firstNamespace() {
-	missing := func() []string {
-		return slices.DeleteFunc(slices.Clone(hostSysctls), func(name string) bool {
-			known := slices.ContainsFunc(k.list, func(k model.Knob) bool { return k.Name == name })
-			return known || !strings.HasPrefix(name, "net.core.") && name != "net.ipv4.udp_mem"
-		})
-	}
-	k.sysctls(missing())
-	if len(missing()) == 0 {
-		return
-	}
 	fd, err := unix.Open("/proc/1/ns/net", unix.O_RDONLY|unix.O_CLOEXEC, 0)
 	if err != nil {
-		return
+		return // without the right to, they stay unknown
 	}
 	first, err := netns.FromFD(fd)
 	if err != nil {
 		return
 	}
 	defer first.Close()
-	_ = first.Do(func() error { // without the right to, they stay unknown
-		k.sysctls(missing())
+	_ = first.Do(func() error { // as above
+		k.sysctls(hostSysctls)
 		return nil
 	})
 }

@@ -36,6 +36,7 @@ func (m *Machine) collect(number uint16, sequences bool) (model.Drops, error) {
 	if err := m.names.refresh(m.objects.Sites); err != nil {
 		return d, err
 	}
+	m.names.resolve()
 	c := collection{names: &m.names, index: map[uint32]int{}, sites: map[model.Site]int{}}
 	for _, f := range t.flows {
 		var rest bpfRest

@@ -63,7 +63,6 @@ type bpfLimits uint32
 
 const (
 	bpfLimitsSITES          bpfLimits = 4096
-	bpfLimitsSITE_IDS       bpfLimits = 60000
 	bpfLimitsFLOWS          bpfLimits = 1024
 	bpfLimitsSTREAMS        bpfLimits = 16384
 	bpfLimitsTALLIES        bpfLimits = 16384
@@ -190,7 +189,6 @@ const (
 	bpfProgQueued         = "queued"
 	bpfProgReceived       = "received"
 	bpfVarExitReasonType  = "exit_reason_type"
-	bpfVarFirstSite       = "first_site"
 	bpfVarFragmentsWanted = "fragments_wanted"
 	bpfVarHasRxSk         = "has_rx_sk"
 	bpfVarLimitsType      = "limits_type"
@@ -274,7 +272,6 @@ type bpfMapSpecs struct {
 // It can be passed ebpf.CollectionSpec.Assign.
 type bpfVariableSpecs struct {
 	ExitReasonType  *ebpf.VariableSpec `ebpf:"exit_reason_type"`
-	FirstSite       *ebpf.VariableSpec `ebpf:"first_site"`
 	FragmentsWanted *ebpf.VariableSpec `ebpf:"fragments_wanted"`
 	HasRxSk         *ebpf.VariableSpec `ebpf:"has_rx_sk"`
 	LimitsType      *ebpf.VariableSpec `ebpf:"limits_type"`
@@ -341,7 +338,6 @@ func (m *bpfMaps) Close() error {
 // It can be passed to loadBpfObjects or ebpf.CollectionSpec.LoadAndAssign.
 type bpfVariables struct {
 	ExitReasonType  *ebpf.Variable `ebpf:"exit_reason_type"`
-	FirstSite       *ebpf.Variable `ebpf:"first_site"`
 	FragmentsWanted *ebpf.Variable `ebpf:"fragments_wanted"`
 	HasRxSk         *ebpf.Variable `ebpf:"has_rx_sk"`
 	LimitsType      *ebpf.Variable `ebpf:"limits_type"`

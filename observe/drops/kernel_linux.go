@@ -47,7 +47,7 @@ func examineKernel() (kernel, error) {
 	k.rxSock = arguments >= 4
 	k.reasons = readReasons(spec)
 	if k.reasons.value("PACKET_SOCK_ERROR") == 0 {
-		k.taps = findTaps()
+		k.taps = kernelTaps()
 	}
 	return k, nil
 }
@@ -113,8 +113,13 @@ func (r reasons) add(e *btf.Enum, prefix string) {
 // dropped, the parts of a reassembled packet with the packet itself.
 var tapFunctions = []string{"packet_rcv", "tpacket_rcv", "packet_rcv_spkt", "packet_rcv_fanout", "skb_release_data"}
 
-func findTaps() []tap {
-	taps := functionsNow.named(tapFunctions)
+func kernelTaps() []tap {
+	f, err := os.Open(kallsyms)
+	if err != nil {
+		return nil
+	}
+	defer f.Close()
+	taps := findTaps(f, tapFunctions)
 	return taps[:min(len(taps), int(bpfLimitsTAPS))]
 }
 

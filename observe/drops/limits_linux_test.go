@@ -9,7 +9,6 @@ import (
 	"testing"
 
 	"github.com/google/nftables"
-	"github.com/google/nftables/expr"
 	"golang.org/x/sys/unix"
 
 	"pelt/internal/testenv"
@@ -26,51 +25,17 @@ func TestSitesFull(t *testing.T) {
 	defer m.Close()
 	b, from, _ := pair(t, false, wide)
 	track(t, m, testTrial, "up", TrackOptions{}, model.Tuple{From: from.port, To: testPort})
+	fresh := m.Worn()
 	if err := m.objects.NextSite.Set(uint32(bpfLimitsSITES)); err != nil {
 		t.Fatal(err)
+	}
+	if fresh || !m.Worn() {
+		t.Errorf("worn at first: %v, with a full table: %v", fresh, m.Worn())
 	}
 	b.dropFourth(b.receiver, nftables.ChainHookInput)
 	send(t, from, testTrial, 0, 1000, 64)
 	if d := collect(t, m, testTrial); d.SitesLost != 250 || len(d.Sites) != 0 || total(d, "up").Packets != 0 {
 		t.Errorf("%d without a site, sites %v; want 250 and none", d.SitesLost, d.Sites)
-	}
-}
-
-// The table is emptied when no track refers to it, and names stay right.
-func TestSweep(t *testing.T) {
-	testenv.Root(t)
-	m, err := Open(4096)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer m.Close()
-	b, from, _ := pair(t, false, wide)
-	b.rule(b.receiver, nftables.ChainHookInput, &expr.Verdict{Kind: expr.VerdictDrop})
-	for _, next := range []uint32{0, uint32(bpfLimitsSITES), uint32(bpfLimitsSITE_IDS) - 10, 0} {
-		if next > 0 { // as if so many had been
-			if err := m.objects.FirstSite.Set(next - 3000); err != nil {
-				t.Fatal(err)
-			}
-			if err := m.objects.NextSite.Set(next); err != nil {
-				t.Fatal(err)
-			}
-		}
-		k, err := m.Track(testTrial, "up", []model.Tuple{{From: from.port, To: testPort}}, TrackOptions{})
-		if err != nil {
-			t.Fatal(err)
-		}
-		send(t, from, testTrial, 0, 10, 64)
-		d := collect(t, m, testTrial)
-		if said := verdicts(t, d, "up", 0); len(said) != 10 || said[9].Reason != "NETFILTER_DROP" || d.SitesLost != 0 {
-			t.Errorf("after %d sites: %+v", next, d)
-		}
-		if err := k.Close(); err != nil {
-			t.Fatal(err)
-		}
-	}
-	var next uint32
-	if err := m.objects.NextSite.Get(&next); err != nil || next > 10 {
-		t.Errorf("next id %d, %v; want it to have begun anew", next, err)
 	}
 }
 

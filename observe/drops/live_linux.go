@@ -96,6 +96,7 @@ func (l *Live) Read() (LiveAccount, error) {
 	if err := l.names.refresh(l.objects.Sites); err != nil {
 		return a, err
 	}
+	l.names.resolve()
 	if exits[bpfExitReasonEXIT_LIVE_REST] > 0 {
 		for id := range l.names.places {
 			if err := l.objects.Rest.Lookup(id, &n); err != nil {

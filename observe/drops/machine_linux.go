@@ -50,7 +50,6 @@ type objects struct {
 	Sites     *ebpf.Map      `ebpf:"sites"`
 	Exits     *ebpf.Map      `ebpf:"exits"`
 	NextSite  *ebpf.Variable `ebpf:"next_site"`
-	FirstSite *ebpf.Variable `ebpf:"first_site"`
 	Fragments *ebpf.Variable `ebpf:"fragments_wanted"`
 }
 
@@ -127,6 +126,13 @@ func (m *Machine) Why() string {
 		why = join(why, "payload outside of a packet's linear part (UDP_SEGMENT) is out of reach before Linux 6.12: such packets are counted, but not told by sequence")
 	}
 	return why
+}
+
+// Worn reports that the table of sites is half full: those of namespaces that are long gone fill it. It is not emptied,
+// so another machine is to take this one's place.
+func (m *Machine) Worn() bool {
+	var next uint32
+	return m.objects.NextSite.Get(&next) != nil || next >= uint32(bpfLimitsSITES)/2
 }
 
 // Missed is how many drops, of any traffic since Open, the kernel ran no program for, because

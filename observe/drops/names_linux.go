@@ -4,7 +4,6 @@ package drops
 
 import (
 	"fmt"
-	"maps"
 	"net"
 
 	"github.com/cilium/ebpf"
@@ -39,11 +38,8 @@ type place struct {
 
 // refresh takes in sites that the table has gained.
 func (n *names) refresh(sites *ebpf.Map) error {
-	var (
-		key     bpfSiteKey
-		value   bpfSite
-		unknown []uint64
-	)
+	var key bpfSiteKey
+	var value bpfSite
 	entries := sites.Iterate()
 	for entries.Next(&key, &value) {
 		if _, ok := n.places[value.Id]; ok {
@@ -54,32 +50,37 @@ func (n *names) refresh(sites *ebpf.Map) error {
 		if p.name != "" {
 			n.interfaces[interfaceKey{key.Space, key.Iface}] = p.name
 		}
-		if _, ok := n.symbols[key.Location]; !ok {
-			n.symbols[key.Location] = symbol{}
-			unknown = append(unknown, key.Location)
-		}
 	}
 	if err := entries.Err(); err != nil {
 		return fmt.Errorf("read the table of sites: %w", err)
 	}
-	if len(unknown) == 0 {
-		return nil
-	}
-	var found map[uint64]symbol
-	found, n.hidden, n.unread = functionsNow.resolve(unknown)
-	maps.Copy(n.symbols, found)
 	return nil
 }
 
-func text(c []int8) string {
-	var b []byte
-	for _, x := range c {
-		if x == 0 {
-			break
+// resolve finds the functions of sites that came since.
+func (n *names) resolve() {
+	var unknown []uint64
+	for _, p := range n.places {
+		if _, ok := n.symbols[p.key.Location]; !ok {
+			unknown = append(unknown, p.key.Location)
 		}
-		b = append(b, byte(x))
 	}
-	return string(b)
+	if len(unknown) == 0 {
+		return
+	}
+	var found map[uint64]symbol
+	found, n.hidden, n.unread = kernelFunctions(unknown)
+	for _, at := range unknown {
+		n.symbols[at] = found[at]
+	}
+}
+
+func text(c []int8) string {
+	b := make([]byte, len(c))
+	for i, x := range c {
+		b[i] = byte(x)
+	}
+	return unix.ByteSliceToString(b)
 }
 
 func (n *names) why() string {
@@ -118,12 +119,6 @@ func (n *names) site(id uint32) (s model.Site, ok bool) {
 		s.Interface = n.interfaces[interfaceKey{p.key.Space, p.key.Iface}]
 	}
 	return s, true
-}
-
-// replace says whether a later verdict takes the place of an earlier one, as the
-// program decides while the earlier one is unread.
-func (n *names) replace(_, later uint16) bool {
-	return n.places[uint32(later)].key.Flags&uint32(bpfSiteFlagsSITE_PIECE) == 0
 }
 
 // learn notes the interfaces of the calling thread's namespace: of a packet in a

@@ -81,10 +81,12 @@ func (m *Machine) drain() {
 	}
 }
 
-// later says whether a verdict takes an earlier one's place.
-func (m *Machine) later(old, now uint16) bool {
-	if _, ok := m.names.places[uint32(now)]; !ok {
+// later says whether a verdict takes an earlier one's place, as the program decides while the earlier one is unread.
+func (m *Machine) later(_, now uint16) bool {
+	place, known := m.names.places[uint32(now)]
+	if !known {
 		_ = m.names.refresh(m.objects.Sites) // without it the later one counts
+		place = m.names.places[uint32(now)]
 	}
-	return m.names.replace(old, now)
+	return place.key.Flags&uint32(bpfSiteFlagsSITE_PIECE) == 0
 }

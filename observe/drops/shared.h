@@ -6,8 +6,7 @@
 #include "kernel.h"
 
 enum limits {
-	SITES = 4096,           /* places where packets are dropped */
-	SITE_IDS = 60000,       /* given out in all; a verdict holds 16 bits */
+	SITES = 4096,           /* places where packets are dropped; a verdict holds 16 bits of their ids */
 	FLOWS = 1024,           /* tracked at a time; 0 is none */
 	STREAMS = 16384,        /* keys: two views of 8192 streams */
 	TALLIES = 16384,        /* pairs of flow and site */

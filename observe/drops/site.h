@@ -6,7 +6,7 @@
 #include "packet.h"
 
 const volatile bool has_rx_sk; /* the tracepoint tells the receiving socket (6.11) */
-__u32 next_site, first_site;   /* ids given out; of them, those before the table was last emptied */
+__u32 next_site;               /* ids given out */
 
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
@@ -131,7 +131,7 @@ static __always_inline __u32 site_id(struct site_key *k, struct net_device *dev)
 
 	if (likely(s))
 		return s->id;
-	if (next_site - first_site >= SITES || next_site >= SITE_IDS)
+	if (next_site >= SITES)
 		return 0;
 	made.id = __sync_fetch_and_add(&next_site, 1) + 1;
 	if (dev)

@@ -215,7 +215,6 @@ func (t *Track) Close() error {
 	}
 	if len(m.trials) == 0 {
 		m.stopReading()
-		errs = append(errs, m.sweep())
 	}
 	return errors.Join(errs...)
 }
@@ -274,36 +273,4 @@ func (m *Machine) tallies() (map[bpfTallyKey]bpfTally, error) {
 		return nil, fmt.Errorf("read the tallies: %w", err)
 	}
 	return sums, nil
-}
-
-// sweep empties the table of sites before namespaces that are long gone fill it.
-// No track is left, so nothing refers to them. Ids go on, so that a program that
-// runs right now makes no second one of a kind.
-func (m *Machine) sweep() error {
-	var next, first uint32
-	if err := errors.Join(m.objects.NextSite.Get(&next), m.objects.FirstSite.Get(&first)); err != nil {
-		return err
-	}
-	if next-first < uint32(bpfLimitsSITES)/2 {
-		return nil
-	}
-	var key bpfSiteKey
-	var value bpfSite
-	var all []bpfSiteKey
-	entries := m.objects.Sites.Iterate()
-	for entries.Next(&key, &value) {
-		all = append(all, key)
-	}
-	errs := []error{entries.Err()}
-	for _, k := range slices.Clip(all) {
-		errs = append(errs, present(m.objects.Sites.Delete(k)))
-	}
-	if next > uint32(bpfLimitsSITE_IDS)/2 {
-		time.Sleep(settled)
-		next = 0
-		errs = append(errs, m.objects.NextSite.Set(next))
-	}
-	clear(m.names.places)
-	clear(m.names.symbols)
-	return errors.Join(append(errs, m.objects.FirstSite.Set(next))...)
 }

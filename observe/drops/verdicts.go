@@ -1,148 +1,78 @@
 package drops
 
 import (
-	"encoding/binary"
 	"maps"
 	"slices"
+	"unsafe"
 
 	"pelt/model"
 )
 
-// verdictStore holds the verdicts about one stream that were taken out of the
-// kernel's array: sequence -> site. A page of 1024 sequences is an array of
-// sites while it is written to, and runs of equal ones (uvarints: length, site)
-// when it has become old.
+// verdictStore holds the verdicts about one stream that were taken out of the kernel's array.
 type verdictStore struct {
-	open    map[uint64]*verdictPage // by sequence / 1024
-	packed  map[uint64][]byte       // see packPage
-	bytes   int                     // taken by both
+	pages   map[uint64][]verdictRun // by sequence / pageCells, in order
+	bytes   int                     // that they take
 	refused uint64                  // verdicts that found no room
 }
 
-type verdictPage [pageCells]uint16
+// verdictRun is a number of sequences in a row, within a page, with the same site.
+type verdictRun struct{ from, to, site uint16 } // to is not in it
 
 const (
-	pageCells        = 1024
-	verdictPageBytes = 2 * pageCells
-	openPages        = 256      // of one stream, before the oldest are packed
-	verdictBytes     = 64 << 20 // of one stream
-	pagePlace        = 96       // bytes that each page takes beside its own: in a map, and where it is allocated
+	pageCells    = 1024
+	verdictBytes = 64 << 20 // of one stream
+	pagePlace    = 96       // bytes that each page takes beside its runs: in the map, and where it is allocated
 )
 
 // put notes a verdict. A later one about the same sequence takes its place if
 // replace says so.
 func (s *verdictStore) put(sequence uint64, site uint16, replace func(old, new uint16) bool) {
-	number, at := sequence/pageCells, sequence%pageCells
-	p := s.open[number]
-	if p == nil {
-		if p = s.openPage(number); p == nil {
-			s.refused++
+	number, at := sequence/pageCells, uint16(sequence%pageCells)
+	page, known := s.pages[number]
+	i := len(page) // sequences come roughly in order
+	for i > 0 && page[i-1].to > at {
+		i--
+	}
+	next := page
+	switch {
+	case i < len(page) && page[i].from <= at: // there is a verdict
+		old := page[i]
+		if old.site == site || !replace(old.site, site) {
 			return
 		}
+		parts := []verdictRun{{old.from, at, old.site}, {at, at + 1, site}, {at + 1, old.to, old.site}}
+		parts = slices.DeleteFunc(parts, func(r verdictRun) bool { return r.from == r.to })
+		next = slices.Replace(page, i, i+1, parts...)
+	case i > 0 && page[i-1].to == at && page[i-1].site == site:
+		page[i-1].to++
+		return
+	default:
+		next = slices.Insert(page, i, verdictRun{at, at + 1, site})
 	}
-	if old := p[at]; old == 0 || old == site || replace(old, site) {
-		p[at] = site
+	grown := (cap(next) - cap(page)) * int(unsafe.Sizeof(verdictRun{}))
+	if !known {
+		grown += pagePlace
 	}
-}
-
-func (s *verdictStore) openPage(number uint64) *verdictPage {
-	if s.open == nil {
-		s.open, s.packed = map[uint64]*verdictPage{}, map[uint64][]byte{}
-	}
-	if len(s.open) >= openPages {
-		s.pack()
-	}
-	if s.bytes+verdictPageBytes+pagePlace > verdictBytes {
-		return nil
-	}
-	p := &verdictPage{}
-	if b, ok := s.packed[number]; ok {
-		unpack(b, p)
-		s.bytes -= len(b) + pagePlace
-		delete(s.packed, number)
-	}
-	s.open[number] = p
-	s.bytes += verdictPageBytes + pagePlace
-	return p
-}
-
-// pack packs the older half of the open pages: sequences come roughly in order.
-func (s *verdictStore) pack() {
-	numbers := slices.Sorted(maps.Keys(s.open))
-	for _, n := range numbers[:len(numbers)/2] {
-		b := packPage(s.open[n])
-		s.packed[n] = b
-		s.bytes += len(b) - verdictPageBytes
-		delete(s.open, n)
-	}
-}
-
-// packPage returns verdictPageBytes of plain sites if that is shorter.
-func packPage(p *verdictPage) []byte {
-	var b []byte
-	for i := 0; i < len(p) && len(b) < verdictPageBytes; {
-		n := alike(p, i)
-		b = binary.AppendUvarint(b, uint64(n))
-		b = binary.AppendUvarint(b, uint64(p[i]))
-		i += n
-	}
-	if len(b) < verdictPageBytes {
-		return slices.Clone(b)
-	}
-	b = b[:0]
-	for _, site := range p {
-		b = binary.NativeEndian.AppendUint16(b, site)
-	}
-	return slices.Clone(b)
-}
-
-// alike is how many sites from i on are the same.
-func alike(p *verdictPage, i int) int {
-	n := 1
-	for i+n < len(p) && p[i+n] == p[i] {
-		n++
-	}
-	return n
-}
-
-func unpack(b []byte, p *verdictPage) {
-	if len(b) == verdictPageBytes {
-		for i := range p {
-			p[i] = binary.NativeEndian.Uint16(b[2*i:])
-		}
+	if grown > 0 && s.bytes+grown > verdictBytes {
+		s.refused++
 		return
 	}
-	for i := 0; len(b) > 0; {
-		n, used := binary.Uvarint(b)
-		site, more := binary.Uvarint(b[used:])
-		b = b[used+more:]
-		for range n {
-			p[i] = uint16(site)
-			i++
-		}
+	if s.pages == nil {
+		s.pages = map[uint64][]verdictRun{}
 	}
+	s.pages[number] = next
+	s.bytes += grown
 }
 
 // marks lists the verdicts; index turns a site into the mark, and false leaves
 // it out.
 func (s *verdictStore) marks(index func(site uint16) (uint16, bool)) model.Marks {
 	var w model.MarksWriter
-	numbers := slices.AppendSeq(slices.Collect(maps.Keys(s.open)), maps.Keys(s.packed))
-	slices.Sort(numbers)
-	for _, n := range numbers {
-		p := s.open[n]
-		if p == nil {
-			p = &verdictPage{}
-			unpack(s.packed[n], p)
-		}
-		for i := 0; i < len(p); {
-			count := alike(p, i)
-			if p[i] != 0 {
-				if mark, ok := index(p[i]); ok {
-					w.Add(n*pageCells+uint64(i), uint64(count), mark)
-				}
+	for _, number := range slices.Sorted(maps.Keys(s.pages)) {
+		for _, r := range s.pages[number] {
+			if mark, ok := index(r.site); ok {
+				w.Add(number*pageCells+uint64(r.from), uint64(r.to-r.from), mark)
 			}
-			i += count
 		}
 	}
 	return w.Marks()

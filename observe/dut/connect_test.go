@@ -33,7 +33,7 @@ func TestOpenThatComesToNothing(t *testing.T) {
 				f := newFake(t)
 				c.setup(f)
 				begun := time.Now()
-				r, err := Open(context.Background(), "router", "ssh://fake", f.start, Options{})
+				r, err := Open(context.Background(), "router", "ssh://fake", f.start)
 				if err == nil {
 					_ = r.Close()
 					t.Fatal("it is watched")
@@ -55,7 +55,7 @@ func TestOpenIsCut(t *testing.T) {
 		f.hangs = true
 		ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 		defer cancel()
-		if _, err := Open(ctx, "router", "ssh://fake", f.start, Options{}); !errors.Is(err, context.DeadlineExceeded) {
+		if _, err := Open(ctx, "router", "ssh://fake", f.start); !errors.Is(err, context.DeadlineExceeded) {
 			t.Error(err)
 		}
 	})
@@ -72,7 +72,7 @@ func TestFactsThatHang(t *testing.T) {
 			}
 			return 0
 		}
-		r := f.open(Options{})
+		r := f.open(time.Second)
 		if got := strings.Join(r.Facts().Untold, "\n"); !strings.Contains(got, "the router did not answer within 30s") || f.starts != 2 {
 			t.Errorf("%d starts, untold: %s", f.starts, got)
 		}
@@ -96,7 +96,7 @@ func TestFactsThatHang(t *testing.T) {
 func TestWatchThatNeverMeasured(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFake(t)
-		r := f.open(Options{})
+		r := f.open(time.Second)
 		w := r.Begin(1)
 		w.Snapshot("idle")
 		out, series := w.Watched(time.Second)
@@ -126,7 +126,7 @@ func TestWatchThatNeverMeasured(t *testing.T) {
 func TestDeadConnection(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFake(t)
-		r := f.open(Options{})
+		r := f.open(time.Second)
 		f.set(func() {
 			f.slow = func(time.Duration) time.Duration {
 				if f.starts == 1 {
@@ -153,7 +153,7 @@ func TestDeadConnection(t *testing.T) {
 func TestAnswerOwedByTheTrialBefore(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFake(t)
-		r := f.open(Options{})
+		r := f.open(time.Second)
 		f.set(func() {
 			f.slow = func(since time.Duration) time.Duration {
 				if len(f.asked) == 3 { // the first of a trial

@@ -19,19 +19,6 @@ type learned struct {
 	namespace uint64          // inode of the network namespace; 0 unknown
 }
 
-func (linux) learn(told map[string]string, first sample, hostDevices bool) learned {
-	return learn(told, first, hostDevices)
-}
-
-func (linux) finish(f *model.RouterFacts, told map[string]string) {
-	if told != nil && f.System == "openwrt" {
-		told["openwrt"] = f.System // offload looks at the settings of OpenWrt only there
-	}
-	f.After = texts(questions, told, askAfter)
-	f.Offload = also(f.Offload, offload(told))
-	f.Tuning = also(f.Tuning, tuning(told))
-}
-
 // also adds the lines that are new.
 func also(lines, more []string) []string {
 	for _, l := range more {
@@ -66,12 +53,7 @@ func learn(told map[string]string, first sample, hostDevices bool) learned {
 		told["steering"] = ""
 	}
 	f.Offload, f.Tuning = offload(told), tuning(told)
-	f.Before = texts(questions, told, askBefore)
-	for _, q := range questions {
-		if q.needed && strings.Contains(q.when, askBefore) && told[q.name] == "" {
-			f.Untold = append(f.Untold, q.name+": the router told nothing")
-		}
-	}
+	f.Before, f.Untold = texts(questions, told), untold(questions, told)
 	return l
 }
 
@@ -84,17 +66,26 @@ func longBits(machine string) int {
 }
 
 // texts are the answers that stand in the report as they are.
-func texts(asked []question, told map[string]string, when string) (out []model.Text) {
+func texts(asked []question, told map[string]string) (out []model.Text) {
 	for _, q := range asked {
-		if q.shown && strings.Contains(q.when, when) && told[q.name] != "" {
+		if q.shown && told[q.name] != "" {
 			out = append(out, model.Text{Name: q.name, Text: told[q.name]})
 		}
 	}
 	return out
 }
 
+func untold(asked []question, told map[string]string) (out []string) {
+	for _, q := range asked {
+		if q.needed && told[q.name] == "" {
+			out = append(out, q.name+": the router told nothing")
+		}
+	}
+	return out
+}
+
 func oneLine(text string) string {
-	return clean([]byte(strings.Join(strings.Fields(text), " ")), maxWords)
+	return clean(strings.Join(strings.Fields(text), " "), maxWords)
 }
 
 // setting is the value of a NAME='value' line.

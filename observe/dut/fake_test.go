@@ -167,14 +167,14 @@ func (f *fake) sample() string {
 	for i, text := range f.part {
 		part[i] = text
 	}
-	return string(written(part))
+	return written(part)
 }
 
-// open opens it; the test closes it.
-func (f *fake) open(o Options) *Router {
+// open opens it with samples so far apart; the test closes it.
+func (f *fake) open(period time.Duration) *Router {
 	f.t.Helper()
-	r, err := Open(context.Background(), "router", "ssh://fake", f.start, o)
-	if err != nil {
+	r := &Router{node: "router", source: "ssh://fake", start: f.start, asked: period, maxCost: usualCost}
+	if err := r.open(context.Background()); err != nil {
 		f.t.Fatal(err)
 	}
 	return r

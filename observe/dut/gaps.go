@@ -17,8 +17,8 @@ type event struct {
 // maxEvents bounds what a connection that keeps failing leaves behind; the oldest are forgotten.
 const maxEvents = 1000
 
-// trouble notes why nothing comes of the router. mu is held.
-func (r *Router) trouble(why string) { r.note(event{time.Now(), why, true}) }
+// outage notes why nothing comes of the router. mu is held.
+func (r *Router) outage(why string) { r.note(event{time.Now(), why, true}) }
 
 func (r *Router) note(e event) {
 	if len(r.events) == maxEvents {
@@ -28,11 +28,11 @@ func (r *Router) note(e event) {
 }
 
 // gaps says in a line each when the router was not observed in the measured part, and why. mu is held.
-func (w *Watch) gaps(all []placed, measured time.Duration) (lines []string) {
+func (w *Watch) gaps(all []timed, measured time.Duration) (lines []string) {
 	end := measured.Seconds()
 	from, since := 0.0, w.measure // of what is not observed so far
 	add := func(to float64, until time.Time, period time.Duration) {
-		if to-from <= together(period) || min(to, end)-max(from, 0) <= period.Seconds()/2 {
+		if to-from <= longestGap(period) || min(to, end)-max(from, 0) <= period.Seconds()/2 {
 			return
 		}
 		line := fmt.Sprintf("not observed from t=%.1f s", max(0, from))
@@ -82,45 +82,35 @@ func (w *Watch) notes(measured time.Duration) (lines []string) {
 	return lines
 }
 
-// account is what the watch took of the router, by the router's own account, over
-// all trials: its unit is too coarse for one.
-type account struct {
-	ticks, seconds float64
-	// Since the period was last judged.
-	judgedTicks, judgedSeconds float64
-}
+// cost is what the watch took of the router's processors, by the router's own account.
+type cost struct{ ticks, seconds float64 }
+
+func (c *cost) add(ticks, seconds float64) { c.ticks, c.seconds = c.ticks+ticks, c.seconds+seconds }
+
+// ratio is the cost as a part of one core.
+func (c cost) ratio() float64 { return c.ticks / counters.TickHz / c.seconds }
 
 // costSpan is the least time, in seconds, over which the cost is judged: several
 // processes' figures, each up to a tick wrong, are below 1 % of it.
 const costSpan = 5
 
-// judge adds what passed between two samples of one connection to the account, and asks less often if the watch
+// limitCost adds what passed between two samples of one connection to the cost, and asks less often if the watch
 // costs too much. mu is held.
-func (r *Router) judge(from, to sample) {
+func (r *Router) limitCost(from, to sample) {
 	if !from.spentKnown || !to.spentKnown || to.spent < from.spent || to.up <= from.up {
 		return
 	}
-	a := &r.account
 	ticks, seconds := float64(to.spent-from.spent), to.up-from.up
-	a.ticks, a.seconds = a.ticks+ticks, a.seconds+seconds
-	a.judgedTicks, a.judgedSeconds = a.judgedTicks+ticks, a.judgedSeconds+seconds
-	if a.judgedSeconds < max(costSpan, 3*r.period.Seconds()) {
+	r.cost.add(ticks, seconds)
+	r.recent.add(ticks, seconds)
+	if r.recent.seconds < max(costSpan, 3*r.period.Seconds()) {
 		return
 	}
-	cost := a.judgedTicks / counters.TickHz / a.judgedSeconds
-	a.judgedTicks, a.judgedSeconds = 0, 0
-	if cost > r.maxCost && r.period < mostPeriod {
+	ratio := r.recent.ratio()
+	r.recent = cost{}
+	if ratio > r.maxCost && r.period < mostPeriod {
 		r.period = min(2*r.period, mostPeriod)
 		const format = "sampled only every %v: the watch took %.1f %% of a core, above %.1f %%"
-		r.note(event{time.Now(), fmt.Sprintf(format, r.period, 100*cost, 100*r.maxCost), false})
+		r.note(event{time.Now(), fmt.Sprintf(format, r.period, 100*ratio, 100*r.maxCost), false})
 	}
-}
-
-// ratio is the cost as a part of one core; nil while it is not known.
-func (a *account) ratio() *float64 {
-	if a.seconds < costSpan {
-		return nil
-	}
-	cost := a.ticks / counters.TickHz / a.seconds
-	return &cost
 }

@@ -54,8 +54,9 @@ func TestLocalRouter(t *testing.T) {
 	for _, shell := range shells {
 		t.Run(strings.Join(shell, " "), func(t *testing.T) {
 			testenv.Tool(t, shell[0])
-			r, err := Open(context.Background(), "router", "the lab", local(ns.Do, shell[0], shell[1:]...), Options{Period: 50 * time.Millisecond})
-			if err != nil {
+			start := local(ns.Do, true, shell[0], shell[1:]...)
+			r := &Router{node: "router", source: "the lab", start: start, asked: 50 * time.Millisecond, maxCost: usualCost}
+			if err := r.open(context.Background()); err != nil {
 				t.Fatal(err)
 			}
 			w := r.Begin(1)

@@ -1,7 +1,6 @@
 package dut
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -11,39 +10,33 @@ import (
 	"pelt/model"
 )
 
-// Options say how closely a router is watched. The zero value is the usual way.
-type Options struct {
-	Period  time.Duration // between samples; 0 is a second
-	MaxCost float64       // of one of the router's cores that the watch may take, 0..1; 0 is 0.02
-}
-
 const (
 	usualPeriod = time.Second
-	usualCost   = 0.02
-	leastPeriod = 50 * time.Millisecond // the router's uptime clock has steps of 10 ms
-	mostPeriod  = 32 * time.Second      // to which a costly watch backs off
+	usualCost   = 0.02             // of one of the router's cores that the watch may take, 0..1
+	mostPeriod  = 32 * time.Second // to which a costly watch backs off
 )
 
 // Router is a router under watch. Its methods may be called concurrently.
 type Router struct {
 	node, source string
 	start        Start
-	console      Start         // set if it is RouterOS; only Open and keep, one after the other, touch it
+	console      Start         // set if it is RouterOS; only Open and reconnect, one after the other, touch it
 	reckoned     *routerOS     // then: what is reckoned of its answers goes on in the next connection
-	asked        time.Duration // the period that was asked for
+	asked        time.Duration // the period of the series
 	maxCost      float64
 	machine      learned
 	stop         context.CancelFunc
-	kept         chan struct{} // closed when keep has returned
+	kept         chan struct{} // closed when reconnect has returned
 
 	mu      sync.Mutex
 	session *session // nil while there is no connection; see current
 	period  time.Duration
 	boot    string // of the last sample
 	up      float64
-	era     int // how often the router was seen to have restarted
+	boots   int // how often the router was seen to have restarted
 	events  []event
-	account account
+	cost    cost // over all trials: its unit is too coarse for one
+	recent  cost // since the period was last judged
 	closed  bool
 }
 
@@ -59,34 +52,38 @@ const (
 // first trial. node is its name on the path, source says in the report how it is
 // watched. ctx bounds the opening only. The error says in one line what is wrong and
 // what would be right. The caller must call Close.
-func Open(ctx context.Context, node, source string, start Start, o Options) (*Router, error) {
-	r := &Router{
-		node: node, source: source, start: start, kept: make(chan struct{}),
-		asked: max(cmp.Or(o.Period, usualPeriod), leastPeriod), maxCost: cmp.Or(o.MaxCost, usualCost),
-	}
-	r.period = r.asked
+func Open(ctx context.Context, node, source string, start Start) (*Router, error) {
+	r := &Router{node: node, source: source, start: start, asked: usualPeriod, maxCost: usualCost}
 	if err := r.open(ctx); err != nil {
-		return nil, fmt.Errorf("watch the router %s: %w", source, err)
+		return nil, err
 	}
-	life, stop := context.WithCancel(context.WithoutCancel(ctx))
-	r.stop = stop
-	go r.keep(life, r.session)
 	return r, nil
 }
 
 func (r *Router) open(ctx context.Context) error {
+	if err := r.connectFirst(ctx); err != nil {
+		return fmt.Errorf("watch the router %s: %w", r.source, err)
+	}
+	life, stop := context.WithCancel(context.WithoutCancel(ctx))
+	r.period, r.stop, r.kept = r.asked, stop, make(chan struct{})
+	go r.reconnect(life, r.session)
+	return nil
+}
+
+// connectFirst connects for the first time.
+func (r *Router) connectFirst(ctx context.Context) error {
 	s, err := r.connect(ctx)
 	if err != nil {
 		return err
 	}
 	first, err := firstSample(ctx, s)
 	if err != nil {
-		_ = s.close() // what came first tells more
+		_ = s.shell.Close() // what came first tells more
 		return err
 	}
-	asked, err := s.exchange(ctx, askBefore, factsWithin)
+	asked, err := s.exchange(ctx, askFacts, factsWithin)
 	if ctx.Err() != nil {
-		_ = s.close() // as above
+		_ = s.shell.Close() // as above
 		return ctx.Err()
 	}
 	told := s.mark.sections(asked.body)
@@ -95,7 +92,7 @@ func (r *Router) open(ctx context.Context) error {
 	f.Node, f.Source = r.node, r.source
 	if err != nil { // one question hung, say; the trials need none of them
 		f.Untold = append(f.Untold, "not all that was asked before the first trial: "+err.Error())
-		_ = s.close() // it is of no use any more
+		_ = s.shell.Close() // it is of no use any more
 		if s, err = r.connect(ctx); err != nil {
 			return err
 		}
@@ -110,7 +107,7 @@ func firstSample(ctx context.Context, s *session) (sample, error) {
 	if err != nil {
 		return sample{}, err
 	}
-	return s.talk.sample(a)
+	return s.talk.sample(s.mark, a)
 }
 
 // connect connects, to RouterOS in its own way once it is known for that.
@@ -141,7 +138,7 @@ func (r *Router) Finish(ctx context.Context) model.RouterFacts {
 	why := "the connection was closed"
 	var told map[string]string
 	if s != nil {
-		asked, err := s.exchange(ctx, askAfter, factsWithin)
+		asked, err := s.exchange(ctx, askFacts, factsWithin)
 		told, why = s.mark.sections(asked.body), ""
 		if err != nil {
 			why = err.Error()
@@ -162,47 +159,41 @@ func (r *Router) Finish(ctx context.Context) model.RouterFacts {
 // Close ends the connection. It never takes long, and may be called more than once.
 func (r *Router) Close() error {
 	r.mu.Lock()
-	if r.closed {
-		r.mu.Unlock()
-		return nil
-	}
-	r.closed = true
-	s := r.session
-	r.session = nil
+	s, closed := r.session, r.closed
+	r.session, r.closed = nil, true
 	r.mu.Unlock()
 	r.stop()
 	var err error
-	if s != nil {
-		err = s.close()
+	if s != nil && !closed {
+		err = s.shell.Close()
 	}
 	<-r.kept
 	return err
 }
 
-// keep connects again, for as long as the Router is open, when a connection ends.
-func (r *Router) keep(life context.Context, s *session) {
+// reconnect connects again, for as long as the Router is open, when a connection ends.
+func (r *Router) reconnect(life context.Context, s *session) {
 	defer close(r.kept)
 	for {
-		select {
-		case <-s.done:
-		case <-life.Done():
-			return
-		}
-		r.mu.Lock()
-		_ = r.current()
-		r.mu.Unlock()
-		_ = s.shell.Close() // it has ended, or is beyond help
-		again := time.NewTicker(retryEvery)
-		for s = nil; s == nil; {
+		if s != nil {
 			select {
-			case <-again.C:
+			case <-s.shell.Ended:
 			case <-life.Done():
-				again.Stop()
 				return
 			}
-			s = r.retry(life)
+			r.mu.Lock()
+			_ = r.current()
+			r.mu.Unlock()
+			_ = s.shell.Close() // it has ended
 		}
-		again.Stop()
+		again := time.NewTimer(retryEvery)
+		select {
+		case <-again.C:
+		case <-life.Done():
+			again.Stop()
+			return
+		}
+		s = r.retry(life)
 	}
 }
 
@@ -211,7 +202,7 @@ func (r *Router) keep(life context.Context, s *session) {
 func (r *Router) current() *session {
 	if s := r.session; s != nil && s.gone() {
 		r.session = nil
-		r.trouble(s.why)
+		r.outage(s.why())
 	}
 	return r.session
 }
@@ -223,10 +214,10 @@ func (r *Router) retry(life context.Context) *session {
 	defer r.mu.Unlock()
 	switch {
 	case err != nil:
-		r.trouble(err.Error())
+		r.outage(err.Error())
 		return nil
 	case r.closed:
-		_ = s.close()
+		_ = s.shell.Close()
 		return nil
 	}
 	r.session = s

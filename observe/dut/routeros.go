@@ -1,6 +1,7 @@
 package dut
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"regexp"
@@ -33,7 +34,6 @@ func isRouterOS(err error) bool { return routerOSWords.MatchString(err.Error()) 
 // for and nothing is relied on but the load.
 type routerOS struct {
 	last    *sample
-	came    time.Time // of last
 	uptimeS float64   // as the router wrote it then
 	zero    time.Time // when its clock, as this host continues it, was 0
 }
@@ -56,14 +56,14 @@ var routerOSSample = []question{
 
 // routerOSQuestions are asked before the first trial and after the last one.
 var routerOSQuestions = []question{
-	{name: "/system resource print", when: both, shown: true, needed: true},
-	{name: "/system routerboard print", when: both, shown: true},
-	{name: "/ip settings print", when: both, shown: true, needed: true},
-	{name: "/interface bridge port print without-paging", when: both, shown: true},
-	{name: "/interface ethernet print stats without-paging", when: both, shown: true},
-	{name: "/ip firewall filter print stats without-paging", when: both, shown: true},
-	{name: "/queue simple print stats without-paging", when: both, shown: true},
-	{name: "/tool profile cpu=all duration=5s", when: both, shown: true},
+	{name: "/system resource print", shown: true, needed: true},
+	{name: "/system routerboard print", shown: true},
+	{name: "/ip settings print", shown: true, needed: true},
+	{name: "/interface bridge port print without-paging", shown: true},
+	{name: "/interface ethernet print stats without-paging", shown: true},
+	{name: "/ip firewall filter print stats without-paging", shown: true},
+	{name: "/queue simple print stats without-paging", shown: true},
+	{name: "/tool profile cpu=all duration=5s", shown: true},
 }
 
 // request sends a line for each command, so that one the router does not know spoils
@@ -78,28 +78,17 @@ func (*routerOS) request(m marker, number, what string) string {
 	put("B", number)
 	for _, q := range asked {
 		put("S", q.name)
-		command := q.command
-		if command == "" {
-			command = q.name
-		}
-		b.WriteString(command + "\n")
+		b.WriteString(cmp.Or(q.command, q.name) + "\n")
 	}
 	put("E", number)
 	return b.String()
 }
 
-// marked finds the marker of an answer's sections: the first of its lines has it.
-var marked = regexp.MustCompile(`(?m)^(@@[0-9a-f]+) S `)
-
 // sample makes of RouterOS's percentages, which tell of the last moment, ticks that go
 // on: each holds for the time since the sample before.
-func (o *routerOS) sample(r reply) (sample, error) {
+func (o *routerOS) sample(m marker, r reply) (sample, error) {
 	s := sample{clockHz: math.NaN(), temperatureC: math.NaN()}
-	m := marked.FindSubmatch(r.body)
-	if r.cut || m == nil {
-		return s, errForm
-	}
-	told := marker(m[1]).sections(r.body)
+	told := m.sections(r.body)
 	all := fields(told["resource"])
 	load, ok := percent(all["cpu-load"])
 	if !ok {
@@ -141,7 +130,7 @@ func (o *routerOS) sample(r reply) (sample, error) {
 	}
 	pass(&s.all, past, load, irqs/float64(max(1, len(rows))))
 	tracking := fields(told["tracking"])
-	s.connections, s.connectionsMax = whole([]byte(tracking["total-entries"])), whole([]byte(tracking["max-entries"]))
+	s.connections, s.connectionsMax = whole(tracking["total-entries"]), whole(tracking["max-entries"])
 	if mhz, ok := leading(all["cpu-frequency"]); ok && mhz > 0 {
 		s.clockHz = mhz * 1e6
 	}
@@ -151,7 +140,7 @@ func (o *routerOS) sample(r reply) (sample, error) {
 		}
 	}
 	kept := s
-	o.last, o.came = &kept, r.came
+	o.last = &kept
 	return s, nil
 }
 
@@ -232,7 +221,7 @@ func (*routerOS) learn(told map[string]string, first sample, _ bool) learned {
 	f := model.RouterFacts{
 		System: "routeros", Model: strings.TrimSpace(board["model"] + " " + all["board-name"]),
 		Firmware: strings.TrimSpace("RouterOS " + all["version"]), CPU: all["cpu"], Cores: len(first.cores),
-		Before: texts(routerOSQuestions, told, askBefore), Offload: routerOSOffload(told),
+		Before: texts(routerOSQuestions, told), Offload: routerOSOffload(told),
 		Untold: []string{
 			"RouterOS tells a core's load and the part of it in interrupts; all else of the load stands as system " +
 				"time, and softirqs have no line of their own",
@@ -246,16 +235,12 @@ func (*routerOS) learn(told map[string]string, first sample, _ bool) learned {
 	if mib, ok := leading(all["total-memory"]); ok && strings.HasSuffix(all["total-memory"], "MiB") && mib < 1e9 {
 		f.MemoryBytes = uint64(mib * (1 << 20))
 	}
-	for _, q := range routerOSQuestions {
-		if q.needed && told[q.name] == "" {
-			f.Untold = append(f.Untold, q.name+": the router told nothing")
-		}
-	}
+	f.Untold = append(f.Untold, untold(routerOSQuestions, told)...)
 	return learned{facts: f, machine: all["architecture-name"]}
 }
 
 func (*routerOS) finish(f *model.RouterFacts, told map[string]string) {
-	f.After = texts(routerOSQuestions, told, askAfter)
+	f.After = texts(routerOSQuestions, told)
 	f.Offload = also(f.Offload, routerOSOffload(told))
 }
 

@@ -103,7 +103,7 @@ func (k *mikrotik) answer(command string) string {
 func TestRouterOS(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		k := &mikrotik{born: time.Now(), up: 3*time.Hour + 700*time.Millisecond, load: func(time.Duration) (int, int, int) { return 20, 80, 60 }}
-		r, err := Open(context.Background(), "router", "ssh://fake", k.start, Options{})
+		r, err := Open(context.Background(), "router", "ssh://fake", k.start)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -168,7 +168,7 @@ func TestRouterOSConnectsAgain(t *testing.T) {
 			}
 			return s, err
 		}
-		r, err := Open(context.Background(), "router", "ssh://fake", start, Options{})
+		r, err := Open(context.Background(), "router", "ssh://fake", start)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -213,7 +213,7 @@ func FuzzRouterOS(f *testing.F) {
 		o := &routerOS{}
 		var last sample
 		for i := range 3 {
-			s, err := o.sample(reply{answer{body: []byte(body)}, at, at.Add(time.Millisecond)})
+			s, err := o.sample("@@0a", reply{body, at, at.Add(time.Millisecond)})
 			if err != nil {
 				return
 			}

@@ -1,7 +1,6 @@
 package dut
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
 	"maps"
@@ -34,7 +33,7 @@ type sample struct {
 	temperatureC   float64 // of the hottest zone; NaN unknown
 	spent          uint64  // by the watch itself, in ticks
 	spentKnown     bool
-	texts          map[string][]byte // of counters.RouterFiles
+	texts          map[string]string // of counters.RouterFiles
 }
 
 var errForm = errors.New("its answer has not the parts that were asked for")
@@ -42,7 +41,7 @@ var errForm = errors.New("its answer has not the parts that were asked for")
 // sampleFile is a file of a sample, or what the shell makes files of.
 type sampleFile struct {
 	path  string
-	parse func(*sample, []byte) error // nil: package counters reads it
+	parse func(*sample, string) error // nil: package counters reads it
 }
 
 // sampleFiles are what a sample consists of, in the order in which the router prints them. What must belong together
@@ -78,23 +77,19 @@ func samplePaths() (paths []string) {
 
 // parseSample reads an answer. Only without the time and the processors' ticks is
 // there no sample; what else is missing or broken stays unknown.
-func parseSample(a answer) (s sample, err error) {
-	if a.cut {
-		return s, fmt.Errorf("its answer is longer than %d B", maxAnswer)
-	}
-	texts := [][]byte{nil}
-	for line := range bytes.Lines(a.body) {
-		last := len(texts) - 1
-		if string(bytes.TrimRight(line, "\r\n")) == divider {
-			texts = append(texts, nil)
+func parseSample(body string) (s sample, err error) {
+	texts := []string{""}
+	for line := range strings.Lines(body) {
+		if strings.TrimRight(line, "\r\n") == divider {
+			texts = append(texts, "")
 		} else {
-			texts[last] = append(texts[last], line...)
+			texts[len(texts)-1] += line
 		}
 	}
 	if len(texts) != len(sampleFiles) {
 		return s, errForm
 	}
-	s = sample{texts: map[string][]byte{}, clockHz: math.NaN(), temperatureC: math.NaN()}
+	s = sample{texts: map[string]string{}, clockHz: math.NaN(), temperatureC: math.NaN()}
 	for i, f := range sampleFiles {
 		if f.parse == nil {
 			s.texts[f.path] = texts[i]
@@ -106,30 +101,30 @@ func parseSample(a answer) (s sample, err error) {
 	return s, nil
 }
 
-func (s *sample) parseUptime(b []byte) (err error) {
+func (s *sample) parseUptime(b string) (err error) {
 	if s.up, err = strconv.ParseFloat(firstWord(b), 64); err != nil || !(s.up >= 0 && s.up < 1e10) {
 		return fmt.Errorf("its uptime %.40q is not a time", b)
 	}
 	return nil
 }
 
-func (s *sample) parseConnections(b []byte) error {
+func (s *sample) parseConnections(b string) error {
 	s.connections = whole(b)
 	return nil
 }
 
-func (s *sample) parseConnectionsMax(b []byte) error {
+func (s *sample) parseConnectionsMax(b string) error {
 	s.connectionsMax = whole(b)
 	return nil
 }
 
-func (s *sample) parseBoot(b []byte) error {
+func (s *sample) parseBoot(b string) error {
 	s.boot = clean(b, 64)
 	return nil
 }
 
 // parseClocks keeps the slowest core's clock.
-func (s *sample) parseClocks(b []byte) error {
+func (s *sample) parseClocks(b string) error {
 	for _, kHz := range numbers(b) {
 		if kHz > 0 && !(s.clockHz <= kHz*1000) {
 			s.clockHz = kHz * 1000
@@ -139,7 +134,7 @@ func (s *sample) parseClocks(b []byte) error {
 }
 
 // parseZones keeps the hottest zone's temperature. Zones that are switched off report absurd values.
-func (s *sample) parseZones(b []byte) error {
+func (s *sample) parseZones(b string) error {
 	for _, milli := range numbers(b) {
 		if c := milli / 1000; c > -50 && c < 200 && !(s.temperatureC >= c) {
 			s.temperatureC = c
@@ -148,7 +143,7 @@ func (s *sample) parseZones(b []byte) error {
 	return nil
 }
 
-func (s *sample) parseStat(b []byte) error {
+func (s *sample) parseStat(b string) error {
 	p, err := counters.ParseProcessors(b)
 	if err != nil {
 		return fmt.Errorf("its %w", err)
@@ -162,27 +157,24 @@ func (s *sample) parseStat(b []byte) error {
 
 // parseSoftirqs reads /proc/softirqs: a line with the cores, also those that are
 // switched off, then a line for each kind with a count for each core.
-func (s *sample) parseSoftirqs(b []byte) error {
-	first, rest, _ := bytes.Cut(b, []byte("\n"))
-	columns := map[int]int{} // core -> column
-	for i, name := range strings.Fields(string(first)) {
-		if n, err := strconv.Atoi(strings.TrimPrefix(name, "CPU")); err == nil && strings.HasPrefix(name, "CPU") {
-			columns[n] = i
+func (s *sample) parseSoftirqs(b string) error {
+	rows := map[string][]string{}
+	for line := range strings.Lines(b) {
+		fields := strings.Fields(line)
+		if len(fields) == 0 {
+			continue
+		}
+		if strings.HasPrefix(fields[0], "CPU") {
+			rows["CPU"] = fields
+		} else {
+			rows[fields[0]] = fields[1:]
 		}
 	}
-	var rx, tx []string
-	for line := range bytes.Lines(rest) {
-		fields := strings.Fields(string(line))
-		if len(fields) > 0 && fields[0] == "NET_RX:" {
-			rx = fields[1:]
-		} else if len(fields) > 0 && fields[0] == "NET_TX:" {
-			tx = fields[1:]
-		}
-	}
+	rx, tx := rows["NET_RX:"], rows["NET_TX:"]
 	for i := range s.cores {
 		c := &s.cores[i]
-		column, ok := columns[c.number]
-		if !ok || column >= len(rx) || column >= len(tx) {
+		column := slices.Index(rows["CPU"], fmt.Sprint("CPU", c.number))
+		if column < 0 || column >= len(rx) || column >= len(tx) {
 			continue
 		}
 		in, err1 := strconv.ParseUint(rx[column], 10, 32)
@@ -197,12 +189,12 @@ func (s *sample) parseSoftirqs(b []byte) error {
 // parseShell and parseParent add up what the watch took of the router's cores: the shell and the processes that it
 // started, and the ssh server's process that carries the connection and ciphers it, which is the shell's parent. The
 // kernel's own work for the connection's packets, in interrupts, is in nobody's account.
-func (s *sample) parseShell(stat []byte) error {
+func (s *sample) parseShell(stat string) error {
 	s.spent, s.spentKnown = spentBy(stat, nil, true)
 	return nil
 }
 
-func (s *sample) parseParent(stat []byte) error {
+func (s *sample) parseParent(stat string) error {
 	server, _ := spentBy(stat, []string{"sshd", "dropbear"}, false) // in a lab it is not there
 	s.spent += server
 	return nil
@@ -210,18 +202,16 @@ func (s *sample) parseParent(stat []byte) error {
 
 // spentBy adds utime and stime of a /proc/PID/stat, and those of its ended children,
 // if its name begins with one of names (proc_pid_stat(5), fields 14 to 17).
-func spentBy(stat []byte, names []string, children bool) (n uint64, ok bool) {
-	open, closed := bytes.IndexByte(stat, '('), bytes.LastIndexByte(stat, ')')
-	if open < 0 || closed < open {
+func spentBy(stat string, names []string, children bool) (n uint64, ok bool) {
+	_, name, _ := strings.Cut(stat, "(")
+	closed := strings.LastIndexByte(name, ')')
+	named := func(prefix string) bool { return strings.HasPrefix(name, prefix) }
+	if closed < 0 || names != nil && !slices.ContainsFunc(names, named) {
 		return 0, false
 	}
-	named := names == nil
-	for _, name := range names {
-		named = named || bytes.HasPrefix(stat[open+1:closed], []byte(name))
-	}
-	fields := strings.Fields(string(stat[closed+1 : min(len(stat), closed+1024)]))
+	fields := strings.Fields(name[closed+1:])
 	const utime = 14 - 3 // the state, field 3, follows the name
-	if !named || len(fields) < utime+4 {
+	if len(fields) < utime+4 {
 		return 0, false
 	}
 	last := utime + 2
@@ -238,16 +228,16 @@ func spentBy(stat []byte, names []string, children bool) (n uint64, ok bool) {
 	return n, true
 }
 
-func firstWord(b []byte) string {
-	if f := bytes.Fields(b[:min(len(b), 256)]); len(f) > 0 {
-		return string(f[0])
+func firstWord(text string) string {
+	if f := strings.Fields(text); len(f) > 0 {
+		return f[0]
 	}
 	return ""
 }
 
 // whole is a file with one whole number; nil if it is not there.
-func whole(b []byte) *uint64 {
-	n, err := strconv.ParseUint(firstWord(b), 10, 64)
+func whole(text string) *uint64 {
+	n, err := strconv.ParseUint(firstWord(text), 10, 64)
 	if err != nil {
 		return nil
 	}
@@ -255,8 +245,8 @@ func whole(b []byte) *uint64 {
 }
 
 // numbers are those of files with one number each; what is none is passed over.
-func numbers(b []byte) (out []float64) {
-	for line := range bytes.Lines(b) {
+func numbers(text string) (out []float64) {
+	for line := range strings.Lines(text) {
 		if n, err := strconv.ParseInt(firstWord(line), 10, 64); err == nil {
 			out = append(out, float64(n))
 		}

@@ -33,7 +33,7 @@ func coreMetrics(number int) []metric {
 			if !from.softirq || !to.softirq {
 				return math.NaN()
 			}
-			n, ok := onward(pick(from), pick(to))
+			n, ok := increase(pick(from), pick(to))
 			if !ok {
 				return math.NaN()
 			}
@@ -85,24 +85,24 @@ var routerMetrics = []metric{
 }
 
 // span is the time between two samples that lie together.
-type span struct{ a, b placed }
+type span struct{ a, b timed }
 
 // spans are the times that were observed: between samples of one life of the router
 // that are not much further apart than was asked for.
-func spans(all []placed) (out []span) {
+func spans(all []timed) (out []span) {
 	for i := 1; i < len(all); i++ {
 		a, b := all[i-1], all[i]
-		if a.era == b.era && b.up > a.up && b.up-a.up <= together(b.period) {
+		if a.boots == b.boots && b.up > a.up && b.up-a.up <= longestGap(b.period) {
 			out = append(out, span{a, b})
 		}
 	}
 	return out
 }
 
-// together is how far apart two samples of a period may be, in seconds, to tell of the time between.
-func together(period time.Duration) float64 { return 1.5*period.Seconds() + uptimeStep }
+// longestGap is how far apart two samples of a period may be, in seconds, to tell of the time between.
+func longestGap(period time.Duration) float64 { return 1.5*period.Seconds() + uptimeStep }
 
-func (w *Watch) series(all []placed, measured time.Duration) (out []model.Series) {
+func (w *Watch) series(all []timed, measured time.Duration) (out []model.Series) {
 	step := w.r.asked.Seconds()
 	n := int(measured.Seconds()/step + 1e-6)
 	observed := spans(all)

@@ -7,43 +7,120 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math/rand/v2"
 	"strconv"
 	"strings"
-	"sync"
 	"time"
 
 	"pelt/model"
 )
 
-// session is one connection: a shell that answers requests. At most one request is
-// under way at any time; its methods may be called concurrently.
+// session is one connection: a shell that answers one request at a time. Its methods may be called concurrently.
 type session struct {
-	shell *Shell
-	talk  dialect
-	mark  marker
-	send  chan string   // room for the setup and a request, so that sending never waits
-	done  chan struct{} // closed when the connection is gone
-	why   string        // of done: one line
-	rest  reply         // what came of an answer that was under way then
-
-	echoes bool // it repeated hello; settled when connect returns
-
-	mu      sync.Mutex
-	number  uint64
-	waiting *request // nil if the router owes nothing
-}
-
-// request is one that the router owes an answer to.
-type request struct {
-	number string
-	sent   time.Time
-	answer chan reply // has room for the answer
+	shell  *Shell
+	talk   dialect
+	mark   marker
+	out    *bufio.Reader
+	turn   chan struct{} // full while an answer is owed
+	number int           // of the last request; only who has the turn uses it
 }
 
 // reply is an answer and when this host asked for it and had it.
 type reply struct {
-	answer
+	body       string
 	sent, came time.Time
+}
+
+// What a router is asked for.
+const (
+	askSample = "sample"
+	askFacts  = "facts"
+)
+
+// dialect is how one kind of system is asked. One session at a time has it.
+type dialect interface {
+	system() string        // as it names itself in the answer to hello
+	hello(m marker) string // asks it to calculate, and to name itself
+	setup(m marker) string // is sent once, before the first request
+	// request asks; the answer comes between the lines B and E with the marker and the number.
+	request(m marker, number, what string) string
+	sample(m marker, r reply) (sample, error) // is called in the order of the answers
+	learn(told map[string]string, first sample, hostDevices bool) learned
+	finish(f *model.RouterFacts, told map[string]string) // what changed with the trials
+}
+
+// marker begins the lines that are for this program, a different one for each
+// connection, so that no file's content is taken for one.
+type marker string
+
+func newMarker() marker { return marker(fmt.Sprintf("@@%016x", rand.Uint64())) }
+
+// Only what can calculate answers hello rightly, so a device that repeats what it is told is not taken for a shell.
+const (
+	helloLeft  = 1024
+	helloRight = 315
+)
+
+// answered returns the system's name out of the answer to hello.
+func (m marker) answered(line string) (system string, ok bool) {
+	return strings.CutPrefix(line, fmt.Sprintf("%s %d ", m, helloLeft+helloRight))
+}
+
+// maxAnswer bounds an answer in bytes: /proc/stat and /proc/softirqs of some
+// hundred cores are 100 kB.
+const maxAnswer = 1 << 20
+
+var errLong = fmt.Errorf("its answer is longer than %d B", maxAnswer)
+
+// answer reads the answer with a number, and passes over all that comes before it. With an error comes what there is
+// of the answer.
+func (m marker) answer(out *bufio.Reader, number string) (string, error) {
+	var body []byte
+	inside, begins := false, true // begins: what comes next begins a line
+	for {
+		chunk, err := out.ReadSlice('\n')
+		line := ""
+		if begins && err == nil {
+			line = strings.TrimRight(string(chunk), "\r\n")
+		}
+		begins = !errors.Is(err, bufio.ErrBufferFull)
+		switch {
+		case line == string(m)+" B "+number:
+			inside, body = true, nil
+		case inside && line == string(m)+" E "+number && len(body) > maxAnswer:
+			return "", errLong
+		case inside && line == string(m)+" E "+number:
+			return string(body), nil
+		case inside && len(body) <= maxAnswer:
+			body = append(body, chunk...)
+		}
+		if err != nil && begins {
+			return string(body[:min(len(body), maxAnswer)]), err
+		}
+	}
+}
+
+// sections tells apart the answers to several questions.
+func (m marker) sections(body string) map[string]string {
+	out := map[string]string{}
+	parts := strings.Split("\n"+body, "\n"+string(m)+" S ")
+	for _, part := range parts[1:] {
+		name, text, _ := strings.Cut(part, "\n")
+		out[strings.TrimSuffix(name, "\r")] = kept(text)
+	}
+	return out
+}
+
+// maxText bounds what is kept of one text of the router, in bytes.
+const maxText = 16 << 10
+
+// kept is a text as far as it is kept, and says so.
+func kept(text string) string {
+	if len(text) <= maxText {
+		return clean(text, maxText)
+	}
+	const more = "\n(more was told than is kept here)"
+	return clean(text, maxText-len(more)) + more
 }
 
 // noShell says what came instead of the answer to hello.
@@ -54,34 +131,15 @@ func noShell(said, why string) error {
 	return fmt.Errorf("it gives no shell: it said %q; %s", said, why)
 }
 
-// echoPatience is how long one that repeats what it is told has to show a shell.
-const echoPatience = time.Second
-
-// endPatience is how long what closed its output may take to end, on a slow host: how it
-// ended, and its last words, tell why.
-const endPatience = 5 * time.Second
-
-// maxGreeting bounds what may be printed before the answer to hello, in bytes.
-const maxGreeting = 64 << 10
-
-// What a router is asked for.
 const (
-	askSample = "sample"
-	askBefore = "before" // the first trial
-	askAfter  = "after"  // the last one
+	// echoPatience is how long one that repeats what it is told has to show a shell.
+	echoPatience = time.Second
+	// endPatience is how long what closed its output may take to end, on a slow host: how it
+	// ended, and its last words, tell why.
+	endPatience = 5 * time.Second
+	// maxGreeting bounds what may be printed before the answer to hello, in bytes.
+	maxGreeting = 64 << 10
 )
-
-// dialect is how one kind of system is asked. One session at a time has it.
-type dialect interface {
-	system() string        // as it names itself in the answer to hello
-	hello(m marker) string // asks it to calculate, and to name itself
-	setup(m marker) string // is sent once, before the first request
-	// request asks; the answer comes between the markers B and E with the number.
-	request(m marker, number, what string) string
-	sample(r reply) (sample, error) // is called in the order of the answers
-	learn(told map[string]string, first sample, hostDevices bool) learned
-	finish(f *model.RouterFacts, told map[string]string) // what changed with the trials
-}
 
 // connect starts a shell that answers requests. ctx ends it before it is up.
 func connect(ctx context.Context, start Start, talk dialect) (*session, error) {
@@ -89,75 +147,76 @@ func connect(ctx context.Context, start Start, talk dialect) (*session, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &session{shell: shell, talk: talk, mark: newMarker(), send: make(chan string, 2), done: make(chan struct{})}
+	s := &session{
+		shell: shell, talk: talk, mark: newMarker(), out: bufio.NewReaderSize(shell.Out, 64<<10), turn: make(chan struct{}, 1),
+	}
 	late, cancel := context.WithTimeout(ctx, shell.Patience)
 	defer cancel()
 	stop := context.AfterFunc(late, shell.Kill)
-	go s.write()
-	s.send <- talk.hello(s.mark)
-	out := bufio.NewReaderSize(shell.Out, 64<<10)
-	system, said, err := s.greet(out)
+	go func() { _, _ = io.WriteString(shell.In, talk.hello(s.mark)) }() // its output tells if it does not take it
+	system, said, echoes, err := s.greet()
+	if err == nil && system == talk.system() {
+		_, err = io.WriteString(shell.In, talk.setup(s.mark))
+	}
 	if !stop() && err == nil {
 		err = late.Err() // it was killed
 	}
-	if err != nil {
-		if err = s.explain(late, ctx, said, err); shell.Console != nil && isRouterOS(err) {
+	switch {
+	case err != nil && ctx.Err() != nil:
+		err = ctx.Err()
+	case err != nil && echoes:
+		err = noShell(said, "it only repeats what it is told")
+	case err != nil && late.Err() != nil:
+		err = noShell(said, fmt.Sprintf("no shell answered within %v", shell.Patience))
+	case err != nil:
+		if err = s.explain(said, err); shell.Console != nil && isRouterOS(err) {
 			err = &routerOSError{err, shell.Console}
 		}
-	} else if system != talk.system() {
-		name := cmp.Or(clean([]byte(system), maxWords), "a system without a name")
-		err = fmt.Errorf("it runs %s; want Linux or RouterOS", name)
+	case system != talk.system():
+		err = fmt.Errorf("it runs %s; want Linux or RouterOS", cmp.Or(clean(system, maxWords), "a system without a name"))
 	}
 	if err != nil {
-		close(s.done)
 		_ = shell.Close() // what came first tells more
 		return nil, err
 	}
-	s.send <- talk.setup(s.mark)
-	go s.read(out)
 	return s, nil
 }
 
-// greet reads until hello is answered.
-func (s *session) greet(out *bufio.Reader) (system, said string, err error) {
+// greet reads until hello is answered. said is the first line before that.
+func (s *session) greet() (system, said string, echoes bool, err error) {
 	n := 0
 	for begins := true; ; {
-		chunk, err := out.ReadSlice('\n')
+		chunk, err := s.out.ReadSlice('\n')
+		text := string(chunk)
 		if begins {
-			if system, ok := s.mark.answered(strings.TrimRight(string(chunk), "\r\n")); ok && err == nil {
-				return system, "", nil
+			if system, ok := s.mark.answered(strings.TrimRight(text, "\r\n")); ok && err == nil {
+				return system, "", false, nil
 			}
 		}
 		begins = err == nil
-		n += len(chunk)
-		if !s.echoes && strings.Contains(string(chunk), string(s.mark)) {
-			s.echoes = true // a terminal does so too, and then there is a shell
+		n += len(text)
+		if !echoes && strings.Contains(text, string(s.mark)) {
+			echoes = true // a terminal does so too, and then there is a shell
 			defer time.AfterFunc(echoPatience, s.shell.Kill).Stop()
 		}
 		if said == "" {
-			said = firstLine(string(chunk))
+			said = firstLine(text)
 		}
 		switch {
 		case n > maxGreeting:
-			return "", said, fmt.Errorf("that went on for more than %d B", maxGreeting)
+			return "", said, echoes, fmt.Errorf("that went on for more than %d B", maxGreeting)
 		case err != nil && !errors.Is(err, bufio.ErrBufferFull):
-			return "", said, err
+			return "", said, echoes, err
 		}
 	}
 }
 
-// explain says in one line why there is no session.
-func (s *session) explain(late, ctx context.Context, said string, err error) error {
+// explain says in one line why a shell ended before it answered.
+func (s *session) explain(said string, err error) error {
 	switch {
-	case ctx.Err() != nil:
-		return ctx.Err()
-	case s.echoes:
-		return noShell(said, "it only repeats what it is told")
-	case late.Err() != nil:
-		return noShell(said, fmt.Sprintf("no shell answered within %v", s.shell.Patience))
-	case !errors.Is(err, io.EOF) && !s.ends(closeGrace):
+	case !errors.Is(err, io.EOF) && !s.shell.ends(closeGrace):
 		return noShell(said, err.Error())
-	case !s.ends(endPatience):
+	case !s.shell.ends(endPatience):
 		return noShell(said, "it closed its output")
 	}
 	complaint := s.shell.Complaint()
@@ -167,119 +226,71 @@ func (s *session) explain(late, ctx context.Context, said string, err error) err
 	return noShell(cmp.Or(said, lastLine(complaint)), "it ended with "+s.shell.Status())
 }
 
-// ends waits a while for the process to end.
-func (s *session) ends(within time.Duration) bool {
-	t := time.NewTimer(within)
-	defer t.Stop()
-	select {
-	case <-s.shell.Ended:
-		return true
-	case <-t.C:
-		return false
-	}
-}
-
-func (s *session) write() {
-	for {
+// exchange asks, once no other answer is owed, and waits. If the answer does not come in time the connection is
+// closed; then, and if it ends by itself, what came of the answer is returned with the error. After the end of ctx
+// the answer is owed still.
+func (s *session) exchange(ctx context.Context, what string, within time.Duration) (reply, error) {
+	answered := make(chan struct{})
+	var owed reply
+	var fault error
+	go func() {
 		select {
-		case text := <-s.send:
-			if _, err := io.WriteString(s.shell.In, text); err != nil {
-				return // whoever reads its output sees the end
-			}
-		case <-s.done:
+		case s.turn <- struct{}{}:
+		case <-ctx.Done():
 			return
 		}
-	}
-}
-
-func (s *session) read(out *bufio.Reader) {
-	rest, noise, err := s.mark.answers(out, s.deliver)
-	if err == nil {
-		s.ends(closeGrace) // its last words come before its end
-	}
-	s.why = "the connection was closed"
-	if last := lastLine(s.shell.Complaint()); last != "" {
-		s.why += ": " + strings.TrimSuffix(last, ".")
-	} else if noise != "" {
-		s.why += fmt.Sprintf(": it had said %q", noise)
-	} else if s.ends(0) {
-		s.why += ": the shell ended with " + s.shell.Status()
-	}
-	s.rest.answer = rest
-	close(s.done)
-}
-
-// deliver hands an answer to whoever asked; what nobody asked for is passed over.
-func (s *session) deliver(a answer) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if r := s.waiting; r != nil && r.number == a.number {
-		s.waiting = nil
-		r.answer <- reply{a, r.sent, time.Now()}
-	}
-}
-
-// ask sends a request, unless one is under way; then it returns nil.
-func (s *session) ask(what string) chan reply {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.waiting != nil {
-		return nil
-	}
-	s.number++
-	r := &request{strconv.FormatUint(s.number, 10), time.Now(), make(chan reply, 1)}
+		owed, fault = s.ask(what)
+		<-s.turn
+		close(answered)
+	}()
+	late := time.NewTimer(within)
+	defer late.Stop()
 	select {
-	case s.send <- s.talk.request(s.mark, r.number, what):
-		s.waiting = r
-		return r.answer
-	default:
-		return nil // not even the last one was written yet
+	case <-answered:
+		return owed, fault
+	case <-ctx.Done():
+		return reply{}, ctx.Err()
+	case <-late.C:
+		s.shell.Kill()
+		<-answered
+		return owed, fmt.Errorf("the router did not answer within %v", within)
 	}
+}
+
+func (s *session) ask(what string) (r reply, err error) {
+	s.number++
+	number := strconv.Itoa(s.number)
+	r.sent = time.Now()
+	if _, err = io.WriteString(s.shell.In, s.talk.request(s.mark, number, what)); err == nil {
+		r.body, err = s.mark.answer(s.out, number)
+		r.came = time.Now()
+	}
+	if err == nil || errors.Is(err, errLong) {
+		return r, err
+	}
+	if !s.shell.ends(closeGrace) { // its last words come before its end
+		s.shell.Kill()
+		s.shell.ends(closeGrace)
+	}
+	return r, errors.New(s.why())
 }
 
 func (s *session) gone() bool {
 	select {
-	case <-s.done:
+	case <-s.shell.Ended:
 		return true
 	default:
 		return false
 	}
 }
 
-const askAgain = 20 * time.Millisecond
-
-// exchange asks, once nothing else is owed, and waits. If the answer does not come in time the connection is
-// closed; then, and if it ends by itself, what came of the answer is returned with the error. After the end of ctx
-// the answer is owed still.
-func (s *session) exchange(ctx context.Context, what string, within time.Duration) (reply, error) {
-	late := time.NewTimer(within)
-	defer late.Stop()
-	again := time.NewTicker(askAgain)
-	defer again.Stop()
-	answer := s.ask(what)
-	for {
-		select {
-		case a := <-answer:
-			return a, nil
-		case <-again.C:
-			if answer == nil {
-				answer = s.ask(what)
-			}
-		case <-s.done:
-			return s.rest, errors.New(s.why)
-		case <-ctx.Done():
-			return reply{}, ctx.Err()
-		case <-late.C:
-			s.shell.Kill()
-			<-s.done
-			return s.rest, fmt.Errorf("the router did not answer within %v", within)
-		}
+// why says in one line why the connection is gone.
+func (s *session) why() string {
+	why := "the connection was closed"
+	if last := lastLine(s.shell.Complaint()); last != "" {
+		why += ": " + strings.TrimSuffix(last, ".")
+	} else if s.gone() {
+		why += ": the shell ended with " + s.shell.Status()
 	}
-}
-
-// close ends the shell and waits for the reader.
-func (s *session) close() error {
-	err := s.shell.Close()
-	<-s.done
-	return err
+	return why
 }

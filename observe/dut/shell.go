@@ -40,25 +40,35 @@ type Shell struct {
 // closeGrace is how long a process may take to end when its input does.
 const closeGrace = time.Second
 
+// ends waits a while for the process to end.
+func (s *Shell) ends(within time.Duration) bool {
+	t := time.NewTimer(within)
+	defer t.Stop()
+	select {
+	case <-s.Ended:
+		return true
+	default:
+	}
+	select {
+	case <-s.Ended:
+		return true
+	case <-t.C:
+		return false
+	}
+}
+
 // Close ends the process and waits for it, but never for long.
 func (s *Shell) Close() error {
 	err := s.In.Close()
-	for _, end := range []func(){nil, s.Kill} {
-		if end != nil {
-			end()
-		}
-		grace := time.NewTimer(closeGrace)
-		select {
-		case <-s.Ended:
-			grace.Stop()
-			if errors.Is(err, os.ErrClosed) {
-				err = nil
-			}
-			return err
-		case <-grace.C:
+	if !s.ends(closeGrace) {
+		if s.Kill(); !s.ends(closeGrace) {
+			return errors.New("the shell does not end, not even killed")
 		}
 	}
-	return errors.New("the shell does not end, not even killed")
+	if errors.Is(err, os.ErrClosed) {
+		err = nil
+	}
+	return err
 }
 
 // sshPatience is for a key exchange on a slow router: some seconds there.
@@ -102,22 +112,13 @@ const localPatience = 30 * time.Second
 
 // Local starts /bin/sh on this host, where do runs functions: inside the network
 // namespace of a lab's node. The kernel ends it if this process dies.
-func Local(do func(func() error) error) Start { return local(do, "/bin/sh") }
+func Local(do func(func() error) error) Start { return local(do, true, "/bin/sh") }
 
 // Here starts /bin/sh on this host as Local does, where this process is: its network
 // interfaces are the host's own.
-func Here() Start {
-	start := Local(func(f func() error) error { return f() })
-	return func(ctx context.Context) (*Shell, error) {
-		s, err := start(ctx)
-		if err == nil {
-			s.HostDevices = false
-		}
-		return s, err
-	}
-}
+func Here() Start { return local(func(f func() error) error { return f() }, false, "/bin/sh") }
 
-func local(do func(func() error) error, shell string, args ...string) Start {
+func local(do func(func() error) error, hostDevices bool, shell string, args ...string) Start {
 	return func(context.Context) (*Shell, error) {
 		type begun struct {
 			shell *Shell
@@ -134,7 +135,7 @@ func local(do func(func() error) error, shell string, args ...string) Start {
 				if err != nil {
 					return err
 				}
-				s.Patience, s.HostDevices = localPatience, true
+				s.Patience, s.HostDevices = localPatience, hostDevices
 				started <- begun{s, nil}
 				wait()
 				return nil
@@ -207,15 +208,15 @@ func (t *tail) String() string {
 
 // clean makes a router's words fit for a report: no control characters but line
 // feeds and tabs, no broken UTF-8, at most size bytes.
-func clean(text []byte, size int) string {
-	s := strings.ToValidUTF8(string(text[:min(len(text), size)]), "")
-	s = strings.Map(func(r rune) rune {
+func clean(text string, size int) string {
+	text = strings.ToValidUTF8(text[:min(len(text), size)], "")
+	text = strings.Map(func(r rune) rune {
 		if r == '\n' || r == '\t' || unicode.IsPrint(r) {
 			return r
 		}
 		return -1
-	}, s)
-	return strings.TrimSpace(s)
+	}, text)
+	return strings.TrimSpace(text)
 }
 
 // maxWords is how much of a router's words is quoted in a line.
@@ -223,14 +224,11 @@ const maxWords = 200
 
 // lastLine is the last line that says anything, fit to be quoted.
 func lastLine(text string) string {
-	text = clean([]byte(text), tailSize)
-	if i := strings.LastIndexByte(text, '\n'); i >= 0 {
-		text = text[i+1:]
-	}
-	return clean([]byte(text), maxWords)
+	text = clean(text, tailSize)
+	return clean(text[strings.LastIndexByte(text, '\n')+1:], maxWords)
 }
 
 func firstLine(text string) string {
-	text, _, _ = strings.Cut(clean([]byte(text), tailSize), "\n")
-	return clean([]byte(text), maxWords)
+	text, _, _ = strings.Cut(clean(text, tailSize), "\n")
+	return clean(text, maxWords)
 }

@@ -14,7 +14,6 @@ import (
 	"time"
 
 	"pelt/model"
-	"pelt/observe/counters"
 )
 
 func target(t *testing.T, text string) Start {
@@ -59,10 +58,10 @@ func readLoad(t *testing.T) (l ownLoad) {
 
 // sameLoad fails unless the watch says of the time between two of its samples what the
 // host's own readings nearest to them say.
-func sameLoad(t *testing.T, got model.CPUSplit, from, to placed, own []ownLoad) {
+func sameLoad(t *testing.T, got model.CPUSplit, from, to timed, own []ownLoad) {
 	t.Helper()
 	doubt := 0.0
-	nearest := func(s placed) ownLoad {
+	nearest := func(s timed) ownLoad {
 		l := slices.MinFunc(own, func(a, b ownLoad) int { return cmp.Compare(math.Abs(a.at-s.up), math.Abs(b.at-s.up)) })
 		doubt += math.Abs(l.at-s.up) + l.within + s.came.Sub(s.sent).Seconds()
 		return l
@@ -81,8 +80,8 @@ func sameLoad(t *testing.T, got model.CPUSplit, from, to placed, own []ownLoad) 
 func TestRealSSH(t *testing.T) {
 	s := startServer(t)
 	ctx := context.Background()
-	r, err := Open(ctx, "router", "ssh://ash", target(t, "ssh://ash"), Options{Period: 250 * time.Millisecond, MaxCost: 1})
-	if err != nil {
+	r := &Router{node: "router", source: "ssh://ash", start: target(t, "ssh://ash"), asked: 250 * time.Millisecond, maxCost: 1}
+	if err := r.open(ctx); err != nil {
 		t.Fatal(err)
 	}
 	defer r.Close()
@@ -136,7 +135,7 @@ func TestRealSSH(t *testing.T) {
 			continue // a busy host answers late
 		}
 		r.mu.Lock()
-		within := inside(w.place(), measured, r.period)
+		within := measuredPart(w.timeline(), measured, r.period)
 		r.mu.Unlock()
 		t.Logf("%d samples, gaps %q", got.Samples, got.Gaps)
 		sameLoad(t, *got.CPU, within[0], within[len(within)-1], own)
@@ -148,8 +147,8 @@ func TestRealSSH(t *testing.T) {
 	stop.Store(true)
 	<-busy
 	// So often sampled it costs something, in the shell, in cat and in sshd.
-	if cost := r.account.ticks / counters.TickHz / r.account.seconds; !(cost > 0 && cost < 1) {
-		t.Errorf("the watch took %v of a core: %+v", cost, r.account)
+	if ratio := r.cost.ratio(); !(ratio > 0 && ratio < 1) {
+		t.Errorf("the watch took %v of a core: %+v", ratio, r.cost)
 	}
 
 	if after := r.Finish(ctx); !slices.Contains(names(after.After), "/proc/interrupts") || len(after.Untold) != len(f.Untold) {
@@ -162,7 +161,7 @@ func TestRealSSH(t *testing.T) {
 	w2.Snapshot(model.MomentStart)
 	w2.Snapshot(model.MomentMeasure)
 	r.mu.Lock()
-	gone := r.session.done
+	gone := r.session.shell.Ended
 	r.mu.Unlock()
 	s.hangUp()
 	<-gone
@@ -197,7 +196,7 @@ func TestSSHThatGivesNoWatch(t *testing.T) {
 			t.Parallel()
 			ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
 			defer cancel()
-			r, err := Open(ctx, "router", "ssh://"+c.name, target(t, "ssh://"+c.name), Options{})
+			r, err := Open(ctx, "router", "ssh://"+c.name, target(t, "ssh://"+c.name))
 			if err == nil {
 				_ = r.Close()
 				t.Fatal("it is watched")

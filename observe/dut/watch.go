@@ -2,6 +2,7 @@ package dut
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -23,7 +24,7 @@ type Watch struct {
 	looped chan struct{}
 
 	// All below is guarded by the Router's mu.
-	shots     map[model.Moment]shot
+	shots     counters.Shots
 	missed    map[model.Moment]string // why a moment that was asked for has no shot
 	taken     []taken
 	begun     time.Time // from which the periodic samples are counted
@@ -39,7 +40,7 @@ type taken struct {
 	sample
 	sent, came time.Time
 	session    *session
-	era        int
+	boots      int
 	period     time.Duration
 }
 
@@ -53,18 +54,12 @@ type moment struct {
 	done  chan struct{}
 }
 
-// shot is the counters of one moment.
-type shot struct {
-	counters counters.Snapshot
-	era      int
-}
-
 // Begin opens the watch of one trial. Close must be called.
 func (r *Router) Begin(trial uint16) *Watch {
 	life, end := context.WithCancel(context.Background())
 	w := &Watch{
 		r: r, wanted: make(chan moment, 16), life: life, end: end, looped: make(chan struct{}),
-		shots: map[model.Moment]shot{}, missed: map[model.Moment]string{}, begun: time.Now(),
+		shots: counters.Shots{}, missed: map[model.Moment]string{}, begun: time.Now(),
 	}
 	go w.loop()
 	return w
@@ -121,39 +116,50 @@ func (w *Watch) sample(m moment) {
 	if session == nil {
 		return
 	}
-	if a, err := session.exchange(w.life, askSample, deadAfter); err == nil {
+	a, err := session.exchange(w.life, askSample, deadAfter)
+	w.r.mu.Lock()
+	defer w.r.mu.Unlock()
+	switch {
+	case err == nil:
 		w.answered(session, m, a)
+	case errors.Is(err, errLong):
+		w.r.outage(err.Error())
+	case m.name != "" && session.gone():
+		w.missed[m.name] = session.why()
 	}
 }
 
+// answered takes in an answer. mu is held.
 func (w *Watch) answered(session *session, m moment, a reply) {
 	r := w.r
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	s, err := session.talk.sample(a)
+	s, err := session.talk.sample(session.mark, a)
 	if err != nil {
-		r.trouble(err.Error())
+		r.outage(err.Error())
 		return
 	}
 	restarted := r.boot != s.boot && r.boot != "" && s.boot != "" || s.up < r.up-uptimeStep
-	if restarted {
-		r.era++
+	if restarted { // its counters began anew
+		r.boots++
+		for earlier := range w.shots {
+			w.missed[earlier] = "the router restarted later"
+		}
+		clear(w.shots)
 	}
 	r.boot, r.up = s.boot, s.up
 	if n := len(w.taken); n > 0 && w.taken[n-1].session == session && !restarted {
-		r.judge(w.taken[n-1].sample, s)
+		r.limitCost(w.taken[n-1].sample, s)
 	}
 	if m.name != "" && a.came.Sub(m.since) <= patience {
 		machine := counters.Machine{LongBits: longBits(r.machine.machine), Hardware: r.machine.hardware}
-		w.shots[m.name] = shot{machine.Parse(a.came, s.texts), r.era}
+		w.shots[m.name] = machine.Parse(a.came, s.texts)
 		delete(w.missed, m.name)
 	}
 	s.texts = nil // the bulk of it
 	if len(w.taken) == maxTaken {
-		r.trouble(fmt.Sprintf("only the first %d samples of a trial are kept", maxTaken))
+		r.outage(fmt.Sprintf("only the first %d samples of a trial are kept", maxTaken))
 		return
 	}
-	w.taken = append(w.taken, taken{s, a.sent, a.came, session, r.era, r.period})
+	w.taken = append(w.taken, taken{s, a.sent, a.came, session, r.boots, r.period})
 }
 
 // uptimeStep is more than the step of /proc/uptime.
@@ -198,60 +204,29 @@ func (w *Watch) Snapshot(name model.Moment) {
 	case <-m.done:
 	case <-late.C:
 	case <-w.life.Done():
-	case <-session.done:
-		r.mu.Lock()
-		w.missed[name] = "the connection was closed"
-		r.mu.Unlock()
 	}
 }
 
-// What Settle waits for. It asks seldom: each answer costs the router something.
-const (
-	stillFor  = 200 * time.Millisecond
-	stillPast = time.Second // when foreign traffic never lets the counters stand still
-)
+// stillFor is seldom: each answer costs the router something.
+const stillFor = 200 * time.Millisecond
 
 // Settle waits until the router's counters stand still, as far as it answers. lost
 // says that packets are missing, so that ports that tell their figures seldom are
 // worth waiting for.
 func (w *Watch) Settle(ctx context.Context, lost bool) {
-	w.Snapshot(model.MomentEnd)
-	last, ok := w.last()
-	if !ok {
-		return
-	}
-	wait := stillFor
-	if lost {
-		wait = max(wait, last.counters.Settling())
-	}
-	for begun := time.Now().Add(wait); ; wait = stillFor {
-		t := time.NewTimer(wait)
-		select {
-		case <-t.C:
-		case <-ctx.Done():
-			t.Stop()
-		}
+	last := counters.Snapshot{}
+	settled := counters.Settle(ctx, stillFor, lost, func() (counters.Snapshot, bool) {
 		w.Snapshot(model.MomentEnd)
-		now, _ := w.last()
-		answered := !now.counters.Taken.Equal(last.counters.Taken)
-		if answered && !counters.Moving(last.counters, now.counters) {
-			return
-		}
-		if !answered || ctx.Err() != nil || time.Since(begun) > stillPast {
-			w.r.mu.Lock()
-			w.unsettled = true
-			w.r.mu.Unlock()
-			return
-		}
+		w.r.mu.Lock()
+		defer w.r.mu.Unlock()
+		now := w.shots[model.MomentEnd]
+		answered := now.Taken.After(last.Taken)
 		last = now
-	}
-}
-
-func (w *Watch) last() (shot, bool) {
+		return now, answered
+	})
 	w.r.mu.Lock()
 	defer w.r.mu.Unlock()
-	s, ok := w.shots[model.MomentEnd]
-	return s, ok
+	w.unsettled = !settled
 }
 
 // Report returns what the router's kernel counted, under the same names as an end's
@@ -271,28 +246,14 @@ func (w *Watch) Report() (o model.Observation) {
 			o.Unread = append(o.Unread, string(m)+": "+why)
 		}
 	}
-	idle, start := w.shots[model.MomentIdle], w.shots[model.MomentStart]
-	measure, end := w.shots[model.MomentMeasure], w.shots[model.MomentEnd]
-	switch {
-	case start.counters.Taken.IsZero() || end.counters.Taken.IsZero():
+	if !w.shots.Describe(&o) {
 		o.Unread = append(o.Unread, "no counters: the router was not observed at the begin and at the end")
 		return o
-	case start.era != end.era:
-		o.Unread = append(o.Unread, "no counters: the router restarted during the trial")
-		return o
 	}
-	if idle.era != start.era {
-		idle = shot{}
-	}
-	if !idle.counters.Taken.IsZero() {
-		o.IdleS = start.counters.Taken.Sub(idle.counters.Taken).Seconds()
-	}
-	if measure.counters.Taken.IsZero() && !w.measure.IsZero() {
+	if w.shots[model.MomentMeasure].Taken.IsZero() && !w.measure.IsZero() {
 		const why = "the counters' figures hold the warm-up: the router was not observed when it was over"
 		o.Unread = append(o.Unread, why)
 	}
-	o.Counters = counters.Diff(idle.counters, start.counters, measure.counters, end.counters, o.IdleS)
-	o.Unread = append(o.Unread, end.counters.Unread...)
 	if len(o.Counters) == 0 {
 		o.Unread = append(o.Unread, "no counters: the router tells none")
 	}

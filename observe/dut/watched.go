@@ -8,9 +8,9 @@ import (
 	"pelt/model"
 )
 
-// placed is a sample and its time after the begin of the measured part, in seconds
+// timed is a sample and its time after the begin of the measured part, in seconds
 // of the router's clock.
-type placed struct {
+type timed struct {
 	*taken
 	t float64
 }
@@ -23,13 +23,16 @@ func (w *Watch) Watched(measured time.Duration) (model.RouterWatch, []model.Seri
 	r := w.r
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	out := model.RouterWatch{Node: r.node, PeriodS: r.period.Seconds(), CostRatio: r.account.ratio()}
+	out := model.RouterWatch{Node: r.node, PeriodS: r.period.Seconds()}
+	if ratio := r.cost.ratio(); r.cost.seconds >= costSpan {
+		out.CostRatio = &ratio
+	}
 	if w.measure.IsZero() {
 		out.Gaps = []string{"not observed: the measured part did not begin"}
 		return out, nil
 	}
-	all := w.place()
-	within := inside(all, measured, r.period)
+	all := w.timeline()
+	within := measuredPart(all, measured, r.period)
 	out.Samples = len(within)
 	out.Gaps = append(w.gaps(all, measured), w.notes(measured)...)
 	out.Gaps = append(out.Gaps, restarts(all, measured)...)
@@ -41,29 +44,29 @@ func (w *Watch) Watched(measured time.Duration) (model.RouterWatch, []model.Seri
 	return out, w.series(all, measured)
 }
 
-// place lays the router's clock beside this host's. In each life of the router the
+// timeline lays the router's clock beside this host's. In each life of the router the
 // sample that came back soonest tells best when its clock showed what.
-func (w *Watch) place() []placed {
+func (w *Watch) timeline() []timed {
 	type offset struct{ best, zero float64 }
 	lives := map[int]offset{}
 	for i := range w.taken {
 		s := &w.taken[i]
 		took := s.came.Sub(s.sent)
-		if o, ok := lives[s.era]; !ok || took.Seconds() < o.best {
+		if o, ok := lives[s.boots]; !ok || took.Seconds() < o.best {
 			middle := s.sent.Add(took / 2).Sub(w.measure).Seconds()
-			lives[s.era] = offset{took.Seconds(), s.up - middle}
+			lives[s.boots] = offset{took.Seconds(), s.up - middle}
 		}
 	}
-	all := make([]placed, len(w.taken))
+	all := make([]timed, len(w.taken))
 	for i := range w.taken {
-		all[i] = placed{&w.taken[i], w.taken[i].up - lives[w.taken[i].era].zero}
+		all[i] = timed{&w.taken[i], w.taken[i].up - lives[w.taken[i].boots].zero}
 	}
 	return all
 }
 
-// inside are the samples of the measured part. Its ends may lie a little outside:
+// measuredPart returns the samples of the measured part. Its ends may lie a little outside:
 // that of its begin is taken at once, but not at that very moment.
-func inside(all []placed, measured, period time.Duration) []placed {
+func measuredPart(all []timed, measured, period time.Duration) []timed {
 	slack := min(max(min(period, measured).Seconds()/8, uptimeStep), 0.25)
 	end := measured.Seconds()
 	first, last := -1, -1
@@ -85,10 +88,10 @@ func inside(all []placed, measured, period time.Duration) []placed {
 }
 
 // restarts says in a line each when the router began anew.
-func restarts(all []placed, measured time.Duration) (lines []string) {
+func restarts(all []timed, measured time.Duration) (lines []string) {
 	for i := 1; i < len(all); i++ {
 		a, b := all[i-1], all[i]
-		if a.era != b.era && b.t > 0 && a.t < measured.Seconds() {
+		if a.boots != b.boots && b.t > 0 && a.t < measured.Seconds() {
 			const format = "the router restarted between t=%.1f s and t=%.1f s, " +
 				"its uptime went from %.1f s to %.1f s: figures across that are not told"
 			lines = append(lines, fmt.Sprintf(format, max(0, a.t), b.t, a.up, b.up))
@@ -98,7 +101,7 @@ func restarts(all []placed, measured time.Duration) (lines []string) {
 }
 
 // summarize fills in the figures of the whole measured part.
-func summarize(out *model.RouterWatch, within []placed) {
+func summarize(out *model.RouterWatch, within []timed) {
 	clock, clocks := 0.0, 0
 	for _, s := range within {
 		if c := s.connections; c != nil && (out.Connections == nil || *c > *out.Connections) {
@@ -118,7 +121,7 @@ func summarize(out *model.RouterWatch, within []placed) {
 		clock /= float64(clocks)
 		out.ClockHz = &clock
 	}
-	if len(within) < 2 || within[0].era != within[len(within)-1].era {
+	if len(within) < 2 || within[0].boots != within[len(within)-1].boots {
 		return
 	}
 	first, last := within[0], within[len(within)-1]
@@ -162,8 +165,8 @@ func backlog(a, b *taken) (dropped, squeezed uint64, ok bool) {
 	}
 	for i, to := range b.backlog {
 		from := a.backlog[i]
-		d, ok1 := onward(from.Dropped, to.Dropped)
-		s, ok2 := onward(from.Squeezed, to.Squeezed)
+		d, ok1 := increase(from.Dropped, to.Dropped)
+		s, ok2 := increase(from.Squeezed, to.Squeezed)
 		if from.Core != to.Core || !ok1 || !ok2 {
 			return 0, 0, false
 		}
@@ -172,6 +175,6 @@ func backlog(a, b *taken) (dropped, squeezed uint64, ok bool) {
 	return dropped, squeezed, len(b.backlog) > 0
 }
 
-// onward is by how much a count of 32 bits went on. ok is false if it went back, which is
+// increase is by how much a count of 32 bits went on. ok is false if it went back, which is
 // told from a wrap by its length, as package counters does.
-func onward(from, to uint32) (n uint32, ok bool) { return to - from, to-from < 1<<31 }
+func increase(from, to uint32) (n uint32, ok bool) { return to - from, to-from < 1<<31 }

@@ -1,0 +1,112 @@
+package dut
+
+import (
+	"fmt"
+	"strings"
+
+	"pelt/model"
+)
+
+// divider is the content of divideBy, and no line of any of sampleFiles. It
+// lets one cat, one process, print all of them told apart.
+const (
+	divider  = "Linux"
+	divideBy = "/proc/sys/kernel/ostype"
+)
+
+// linux is the dialect of /bin/sh on Linux.
+type linux struct{}
+
+func (linux) system() string { return divider }
+
+func (linux) hello(m marker) string {
+	return fmt.Sprintf("echo \"%s $((%d+%d)) $(uname -s)\"\n", m, helloLeft, helloRight)
+}
+
+// setup has a function for each request: one process, cat, prints all files of a sample, told apart by the divider;
+// questions are told apart by the marker.
+func (linux) setup(m marker) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, `export LC_ALL=C
+PATH=$PATH:/usr/sbin:/sbin:/usr/bin:/bin
+cd /
+clocks=$(echo /sys/devices/system/cpu/cpu[0-9]*/cpufreq/scaling_cur_freq)
+zones=$(echo /sys/class/thermal/thermal_zone*/temp)
+%s() { cat %s; }
+section() { echo; echo '%s S '"$1"; }
+has() { command -v "$1" >/dev/null; }
+%s() {
+`, askSample, strings.Join(samplePaths(), " "+divideBy+" "), m, askFacts)
+	for _, q := range questions {
+		fmt.Fprintf(&b, "section '%s'; { %s; } | head -n %d\n", q.name, q.command, q.lines)
+	}
+	return b.String() + "}\n"
+}
+
+// request runs one of the functions of setup. Its input is not the shell's, so that it takes no request for its own.
+func (linux) request(m marker, number, what string) string {
+	const format = "echo '%[1]s B %[2]s'; %[3]s </dev/null 2>/dev/null; echo; echo '%[1]s E %[2]s'\n"
+	return fmt.Sprintf(format, m, number, what)
+}
+
+func (linux) sample(_ marker, r reply) (sample, error) { return parseSample(r.body) }
+
+func (linux) learn(told map[string]string, first sample, hostDevices bool) learned {
+	return learn(told, first, hostDevices)
+}
+
+func (linux) finish(f *model.RouterFacts, told map[string]string) {
+	f.After = texts(questions, told)
+	f.Offload = also(f.Offload, offload(told))
+	f.Tuning = also(f.Tuning, tuning(told))
+}
+
+// question is a command that is run on the router before the first trial and after the last one. All only read.
+type question struct {
+	name    string
+	lines   int  // at most
+	shown   bool // the answer stands in the report as it is
+	needed  bool // its absence is said
+	command string
+}
+
+// questions in the order in which they are asked and shown. The commands' answers
+// are taken as they come, for every router has other programs.
+var questions = []question{
+	{"release", 1, false, true, `uname -r`},
+	{"machine", 1, false, true, `uname -m`},
+	{"openwrt", 20, false, false, `cat /etc/openwrt_release`},
+	{"os", 20, false, false, `cat /etc/os-release`},
+	{"model", 2, false, false, `cat /tmp/sysinfo/model ||
+cat /proc/device-tree/model || cat /sys/class/dmi/id/sys_vendor /sys/class/dmi/id/product_name`},
+	{"cpuinfo", 40, false, true, `cat /proc/cpuinfo`},
+	{"memory", 1, false, true, `cat /proc/meminfo`},
+	{"namespace", 1, false, false, `readlink /proc/self/ns/net`},
+	{"devices", 512, false, false, `for d in /sys/class/net/*/device; do [ -e "$d" ] && echo "$d"; done`},
+	{"governor", 64, false, false, `cat /sys/devices/system/cpu/cpu[0-9]*/cpufreq/scaling_governor`},
+	{"steering", 256, false, false, `grep -H . /sys/class/net/*/queues/rx-*/rps_cpus`},
+
+	{"top", 40, true, true, `has top && top -b -n1`},
+	{"/proc/interrupts", 200, true, true, `cat /proc/interrupts`},
+	{"sysctl", 20, true, false, `cd /proc/sys/net && grep -H . core/netdev_max_backlog \
+core/netdev_budget core/netdev_budget_usecs core/default_qdisc core/rps_sock_flow_entries core/bpf_jit_enable \
+ipv4/ip_forward ipv4/tcp_congestion_control \
+netfilter/nf_conntrack_max netfilter/nf_conntrack_buckets netfilter/nf_conntrack_acct \
+bridge/bridge-nf-call-iptables`},
+	{"tc -s qdisc", 200, true, true, `has tc && tc -s qdisc show`},
+	{"uci", 20, true, false, `has uci && for k in \
+firewall.@defaults[0].flow_offloading firewall.@defaults[0].flow_offloading_hw \
+network.globals.packet_steering network.globals.steering_flows; do v=$(uci -q get "$k") && echo "$k=$v"; done`},
+	{"nft list flowtables", 60, true, false, `has nft && t=$(nft list flowtables) &&
+echo "# nft answers" && echo "$t"`},
+	{"ip link, xdp", 20, true, false, `has ip && ip link show | grep "[ /]xdp"`},
+	// These walk the table of connections, or the switch's.
+	{"conntrack flags", 3, true, false, `[ -r /proc/net/nf_conntrack ] &&
+echo "software $(grep -c '\[OFFLOAD\]' /proc/net/nf_conntrack)" &&
+echo "hardware $(grep -c '\[HW_OFFLOAD\]' /proc/net/nf_conntrack)"`},
+	{"/sys/kernel/debug/ppe0/bind", 1, true, false, `[ -r /sys/kernel/debug/ppe0/bind ] &&
+grep -c . /sys/kernel/debug/ppe0/bind`},
+	{"/sys/kernel/debug/hnat/hnat_entry", 1, true, false, `[ -r /sys/kernel/debug/hnat/hnat_entry ] &&
+tail -n 1 /sys/kernel/debug/hnat/hnat_entry`},
+	{"dmesg", 40, true, true, `has dmesg && dmesg | tail -n 40`},
+}
