@@ -33,7 +33,7 @@ func (s *verdictStore) put(sequence uint64, site uint16, replace func(old, new u
 	for i > 0 && page[i-1].to > at {
 		i--
 	}
-	next := page
+	var next []verdictRun
 	switch {
 	case i < len(page) && page[i].from <= at: // there is a verdict
 		old := page[i]
