@@ -3,6 +3,7 @@ package engine
 import (
 	"fmt"
 	"net/netip"
+	"runtime"
 	"slices"
 
 	"pelt/model"
@@ -46,6 +47,14 @@ func (o Order) Check() error {
 		return fmt.Errorf("order.role: a probe is one dialed UDP stream of at most %d pps and %d B", maxProbePPS, maxProbeBytes)
 	}
 	return o.checkPeer()
+}
+
+// Core returns the core of a stream's thread, -1 for any.
+func (o Order) Core(stream int) int {
+	if o.CPU < 0 {
+		return -1
+	}
+	return (o.CPU + stream) % runtime.NumCPU()
 }
 
 // Traffic tells the ends of a flow that was asked for from a prober and its echo.

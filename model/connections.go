@@ -9,7 +9,7 @@ const (
 // Bounds of a flow of connections.
 const (
 	MaxConnections         = 1_000_000 // kept open at a time
-	ConnectionMessageBytes = 62        // what the calling end says on each; 32 come back
+	ConnectionMessageBytes = 56        // what either end says on each
 )
 
 func (f Flow) checkConnections(at string) error {

@@ -6,25 +6,27 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"pelt/engine"
 )
 
 // attempt is one connection of the sender.
 type attempt struct {
-	fd     int
-	state  attemptState
-	counts bool // it is of the measured part
-	begun  time.Time
-	ticket [ticketBytes]byte
-	stub   [stubBytes]byte
-	got    int // bytes of the stub
+	fd      int
+	state   attemptState
+	counts  bool // it is of the measured part
+	begun   time.Time
+	consent *engine.ConsentDialer
+	answer  engine.ConsentMessage
+	got     int // bytes of the answer
 }
 
 type attemptState int
 
 const (
 	connecting attemptState = iota
-	asking                  // the ticket is on its way
-	leaving                 // the stub is here, the peer closes
+	asking                  // the hello is on its way
+	leaving                 // the answer is here, the peer closes
 	gone
 )
 
@@ -104,7 +106,7 @@ func (c *caller) handle(ev unix.EpollEvent, now time.Time) {
 	}
 	for k.state == asking || k.state == leaving {
 		var rest [1]byte
-		into := k.stub[k.got:]
+		into := k.answer[k.got:]
 		if k.state == leaving {
 			into = rest[:]
 		}
@@ -123,14 +125,14 @@ func (c *caller) handle(ev unix.EpollEvent, now time.Time) {
 		case n == 0:
 			c.fail(k, "closed", "a connection was closed before the receiver's answer")
 		default:
-			if k.got += n; k.got == stubBytes {
+			if k.got += n; k.got == len(k.answer) {
 				c.answered(k, now)
 			}
 		}
 	}
 }
 
-// ask sends the ticket once the handshake is over; false means not yet, or never.
+// ask sends the first message of the consent once the handshake is over; false means not yet, or never.
 func (c *caller) ask(k *attempt, now time.Time) bool {
 	errno, err := unix.GetsockoptInt(k.fd, unix.SOL_SOCKET, unix.SO_ERROR)
 	if err == nil && errno != 0 {
@@ -144,10 +146,10 @@ func (c *caller) ask(k *attempt, now time.Time) bool {
 	if k.counts {
 		c.o.setUp.Record(c.s.number, int64(now.Sub(k.begun)), 1)
 	}
-	o := c.o.e.order
-	makeTicket(k.ticket[:], o.Trial, o.Tag, uint16(c.s.number), uint64(k.begun.Sub(c.o.begun)), o.Key)
-	if n, err := unix.Write(k.fd, k.ticket[:]); err != nil || n != ticketBytes {
-		name, text := "short write", "the ticket did not fit a new connection"
+	k.consent = engine.NewConsentDialer(c.o.e.order.StreamKey(c.s.number))
+	hello := k.consent.Message()
+	if n, err := unix.Write(k.fd, hello[:]); err != nil || n != len(hello) {
+		name, text := "short write", "a message did not fit a new connection"
 		if err != nil {
 			name, text = streamError(err)
 		}
@@ -160,7 +162,7 @@ func (c *caller) ask(k *attempt, now time.Time) bool {
 
 // answered judges the receiver's answer.
 func (c *caller) answered(k *attempt, now time.Time) {
-	if !stubSigned(k.ticket[:], k.stub[:], c.o.e.order.Key) {
+	if ours, _ := k.consent.Hear(k.answer[:]); !ours {
 		c.fail(k, "EBADMSG", "who answers there is not the peer of this flow")
 		return
 	}

@@ -67,7 +67,7 @@ func TestConnectionRate(t *testing.T) {
 			if n := float64(r.Tally.Received); p.shift < 20*time.Millisecond && (n < 0.8*float64(x.Established) || n > 1.2*float64(x.Established)) {
 				t.Errorf("the receiver took %v of %d, %v later", n, x.Established, p.shift)
 			}
-			if r.Tally.Bytes != r.Tally.Received*ticketBytes {
+			if r.Tally.Bytes != r.Tally.Received*engine.ConsentBytes {
 				t.Errorf("%d B in %d connections", r.Tally.Bytes, r.Tally.Received)
 			}
 			if f.Rate.IsMax() == (s.Planned == 200) || !f.Rate.IsMax() && (s.Attempted > 200 || s.Attempted < 100) {
@@ -92,7 +92,10 @@ func TestLateAttemptOfTheWarmup(t *testing.T) {
 	o := e.opening
 	o.most, o.begun = model.MaxConnections, time.Now()
 	c := &caller{o: o, s: e.streams[0], calls: map[int32]*attempt{}, turns: o.plan.turns(0)}
-	c.way, c.family = address(e.peer(0))
+	var err error
+	if c.way, c.family, err = engine.Sockaddr(e.peer(0)); err != nil {
+		t.Fatal(err)
+	}
 	poll, err := unix.EpollCreate1(unix.EPOLL_CLOEXEC)
 	if err != nil {
 		t.Fatal(err)
@@ -258,40 +261,40 @@ func TestConnectionsBroken(t *testing.T) {
 	p.close()
 }
 
-// TestTicketsNeedConsent: before both ends have consented nobody's ticket is
-// taken, nor one that another key has signed.
-func TestTicketsNeedConsent(t *testing.T) {
+// TestConnectionsNeedConsent: before both ends have consented nobody's connection is
+// counted, nor one that another key has signed.
+func TestConnectionsNeedConsent(t *testing.T) {
 	leakCheck(t)
 	p := newPair(t, here{}, "127.0.0.1", false, connections(model.ConnectionKeep, 1), timing(0, time.Second, time.Second))
-	present := func(trial, stream uint16, key []byte) (answer int) {
+	present := func(trial uint16, stream uint8, key []byte) (answer int) {
 		t.Helper()
 		c := call(t, p.receiver.Ports()[0])
 		defer c.Close()
-		if _, err := c.Write(makeTicket(nil, trial, p.send.Tag, stream, 0, key)); err != nil {
+		hello := engine.NewConsentDialer(engine.StreamKey{Trial: trial, Tag: p.send.Tag, Stream: stream, Key: key}).Message()
+		if _, err := c.Write(hello[:]); err != nil {
 			t.Fatal(err)
 		}
 		c.SetReadDeadline(time.Now().Add(5 * time.Second))
-		n, err := io.ReadFull(c, make([]byte, stubBytes))
+		n, err := io.ReadFull(c, make([]byte, engine.ConsentBytes))
 		if errors.Is(err, os.ErrDeadlineExceeded) {
 			t.Fatal("the caller is left to wait")
 		}
 		return n
 	}
 	right, wrong := p.send.Key, []byte(strings.Repeat("x", engine.KeyBytes))
-	if n := present(p.send.Trial, 0, right); n != 0 {
-		t.Errorf("before consent a ticket got %d B", n)
-	}
+	present(p.send.Trial, 0, right) // who asks for the stream's consent and goes away
 	p.connect()
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
 	go func() { ended <- p.receiver.run(ctx) }()
 	for _, c := range []struct {
-		name          string
-		trial, stream uint16
-		key           []byte
-		want          int
+		name   string
+		trial  uint16
+		stream uint8
+		key    []byte
+		want   int
 	}{
-		{"the right one", p.send.Trial, 0, right, stubBytes},
+		{"the right one", p.send.Trial, 0, right, engine.ConsentBytes},
 		{"another key", p.send.Trial, 0, wrong, 0},
 		{"another trial", p.send.Trial + 1, 0, right, 0},
 		{"a stream too many", p.send.Trial, 1, right, 0},
@@ -306,23 +309,4 @@ func TestTicketsNeedConsent(t *testing.T) {
 		t.Errorf("%d connections were taken, want 1", n)
 	}
 	p.close()
-}
-
-func FuzzTicket(f *testing.F) {
-	key := []byte(strings.Repeat("k", engine.KeyBytes))
-	f.Add(makeTicket(nil, 1, 2, 3, 4, key))
-	f.Add(make([]byte, ticketBytes))
-	f.Fuzz(func(t *testing.T, b []byte) {
-		if len(b) != ticketBytes || !isTicket(b) {
-			return
-		}
-		to, stream := ticketRoute(b)
-		again := makeTicket(nil, to.trial, to.tag, uint16(stream), 0, key)
-		if ticketSigned(b, key) && string(again[:14]) != string(b[:14]) {
-			t.Errorf("% x was read as %v, stream %d", b, to, stream)
-		}
-		if _, _, ok := engine.ConsentOf(b[:min(len(b), engine.ConsentBytes)]); ok {
-			t.Error("a ticket is a message of the consent, too")
-		}
-	})
 }

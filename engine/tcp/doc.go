@@ -27,8 +27,8 @@
 //
 // A flow of connections has its streams like any other, which get both ends' consent
 // and then stay silent. After that the dialing end opens further connections, each
-// stream's share on one thread, and says a ticket on each that the flow's key has signed; the
-// listening end signs it in return. To measure their rate it then closes the
+// stream's share on one thread, and says the consent's hello on each, which the listening end
+// answers with a welcome. To measure their rate it then closes the
 // connection, first of the two, so that no port of the dialing end has to wait; to
 // measure how many the path holds both keep them. The dialing end counts every failure
 // by name, tells what this host cannot do from what the path does not, and books an

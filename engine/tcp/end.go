@@ -60,7 +60,7 @@ type end struct {
 	lastSeen     atomic.Int64
 	arrived      count // receiver: bytes, warm-up included
 	stepSegments []count
-	stepTickets  []count      // receiver of connections
+	stepTaken    []count      // receiver of connections
 	answering    sync.RWMutex // ... read-locked from an answer to its being booked: the sender may be over in between
 	stepBytes    []count
 }
@@ -87,7 +87,7 @@ type stream struct {
 	made          count         // sender with a rate: writes of the measured part
 	late          count         // sender with a rate: writes of the measured part not made because it was late
 	heldBack      count         // likewise because TCP took no more
-	tickets       count         // receiver of connections: taken in the measured part
+	taken         count         // receiver of connections: in the measured part
 	burst         int           // sender with a rate: most writes made in one go; the writer's until it ends
 	control       string        // sender: congestion control in use, read back
 	ended         error         // why the stream ended, nil at its regular end; its goroutine's until it ends

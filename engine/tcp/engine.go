@@ -73,7 +73,7 @@ func newEnd(host engine.Host, order engine.Order) *end {
 		e.most, e.why = mostOpen()
 	}
 	steps := int((order.Timing.Measure() + engine.StepNanos - 1) / engine.StepNanos)
-	e.stepSegments, e.stepBytes, e.stepTickets = make([]count, steps), make([]count, steps), make([]count, steps)
+	e.stepSegments, e.stepBytes, e.stepTaken = make([]count, steps), make([]count, steps), make([]count, steps)
 	if order.Role == engine.Send {
 		// Random bytes, so that no link on the way can compress them.
 		e.message = make([]byte, order.Flow.PayloadBytes)

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"net/netip"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -109,60 +110,48 @@ func (l *listener) greet(conn *net.TCPConn) {
 
 func (l *listener) verify(conn *net.TCPConn) bool {
 	conn.SetDeadline(time.Now().Add(greetTime))
-	var message [ticketBytes]byte
-	first := message[:engine.ConsentBytes]
-	if _, err := io.ReadFull(conn, first); err != nil {
+	var message engine.ConsentMessage
+	if _, err := io.ReadFull(conn, message[:]); err != nil {
 		return false
 	}
-	if isTicket(first) {
-		if _, err := io.ReadFull(conn, message[len(first):]); err != nil {
-			return false
-		}
-		to, stream := ticketRoute(message[:])
-		e := l.find(to, stream, func(key []byte) bool { return ticketSigned(message[:], key) })
-		return e != nil && e.order.Flow.Connections != "" && e.takeTicket(conn, stream, message[:])
-	}
-	named, _, ok := engine.ConsentOf(first)
-	if !ok {
-		return false
-	}
-	stream := int(named.Stream)
-	e := l.find(route{named.Trial, named.Tag}, stream, func(key []byte) bool {
-		named.Key = key
-		return named.Signed(first)
-	})
+	from := conn.RemoteAddr().(*net.TCPAddr).AddrPort()
+	e, consent, reply := l.answer(message[:], from)
 	if e == nil {
 		return false
 	}
-	consent := engine.NewConsentListener(named)
-	for from := conn.RemoteAddr().(*net.TCPAddr).AddrPort(); ; {
-		reply, ok := consent.Answer(first, from)
-		if !ok {
-			return false
-		}
+	if e.takesConnections() {
+		return e.takeConnection(conn, consent.Stream, reply)
+	}
+	for ok := true; ok; reply, ok = consent.Answer(message[:], from) {
 		if _, err := conn.Write(reply[:]); err != nil {
 			return false
 		}
 		if consent.Confirmed() {
 			conn.SetDeadline(time.Time{})
-			return e.take(stream, conn)
+			return e.take(int(consent.Stream), conn)
 		}
-		if _, err := io.ReadFull(conn, first); err != nil {
+		if _, err := io.ReadFull(conn, message[:]); err != nil {
 			return false
 		}
 	}
+	return false
 }
 
-func (l *listener) find(to route, stream int, signed func(key []byte) bool) *end {
+// answer finds the end that a caller's first message is for, and what it answers; nil: none.
+func (l *listener) answer(first []byte, from netip.AddrPort) (*end, *engine.ConsentListener, engine.ConsentMessage) {
+	named, _, _ := engine.ConsentOf(first)
 	l.mu.Lock()
-	candidates := slices.Clone(l.waiting[to])
+	candidates := slices.Clone(l.waiting[route{named.Trial, named.Tag}])
 	l.mu.Unlock()
 	for _, e := range candidates {
-		if stream < e.order.Flow.Streams && signed(e.order.Key) {
-			return e
+		if stream := int(named.Stream); stream < e.order.Flow.Streams {
+			consent := engine.NewConsentListener(e.order.StreamKey(stream))
+			if reply, ok := consent.Answer(first, from); ok {
+				return e, consent, reply
+			}
 		}
 	}
-	return nil
+	return nil, nil, engine.ConsentMessage{}
 }
 
 func (l *listener) enter(e *end) {

@@ -142,16 +142,16 @@ func (e *end) onThread(i int, f func()) {
 	if e.order.CPU >= 0 {
 		// A pinned thread must not serve others later: it stays locked and ends
 		// with its goroutine.
-		if err := pin((e.order.CPU + i) % runtime.NumCPU()); err != nil && i == 0 {
+		if err := engine.Pin(e.order.Core(i)); err != nil && i == 0 {
 			e.warn("threads run on any core: %v", err)
 		}
 	} else {
 		defer runtime.UnlockOSThread()
 	}
 	start := time.Now()
-	before, ok := threadTime()
+	before, ok := engine.ThreadNanos()
 	f()
-	after, _ := threadTime()
+	after, _ := engine.ThreadNanos()
 	if span := time.Since(start); ok && span > 0 {
 		e.mu.Lock()
 		e.busiest = max(e.busiest, float64(after-before)/float64(span))

@@ -3,13 +3,13 @@ package tcp
 import (
 	"errors"
 	"fmt"
-	"net"
 	"net/netip"
 	"os"
 	"time"
 
 	"golang.org/x/sys/unix"
 
+	"pelt/engine"
 	"pelt/model"
 )
 
@@ -64,12 +64,12 @@ func (o *opening) work(s *stream) (err error) {
 			s.heldBack.Add(c.turns.held)
 		}()
 	}
-	peer := o.e.peer(s.number)
-	c.way, c.family = address(peer)
-	if from := o.e.order.Flow.Source(s.number); from.IsValid() {
-		var family int
-		if c.from, family = address(netip.AddrPortFrom(from, 0)); family != c.family {
-			return fmt.Errorf("%v cannot call %v", from, peer.Addr())
+	if c.way, c.family, err = engine.Sockaddr(o.e.peer(s.number)); err != nil {
+		return err
+	}
+	if from := o.e.order.Flow.Source(s.number); from.IsValid() { // of the peer's family, see engine.Order.Check
+		if c.from, _, err = engine.Sockaddr(netip.AddrPortFrom(from, 0)); err != nil {
+			return err
 		}
 	}
 	if c.poll, err = unix.EpollCreate1(unix.EPOLL_CLOEXEC); err != nil {
@@ -240,15 +240,4 @@ func (c *caller) dial() (fd int, err error) {
 		return -1, err
 	}
 	return fd, nil
-}
-
-func address(a netip.AddrPort) (unix.Sockaddr, int) {
-	if to := a.Addr().Unmap(); to.Is4() {
-		return &unix.SockaddrInet4{Port: int(a.Port()), Addr: to.As4()}, unix.AF_INET
-	}
-	to := &unix.SockaddrInet6{Port: int(a.Port()), Addr: a.Addr().As16()}
-	if i, err := net.InterfaceByName(a.Addr().Zone()); err == nil { // without it the kernel says what is missing
-		to.ZoneId = uint32(i.Index)
-	}
-	return to, unix.AF_INET6
 }

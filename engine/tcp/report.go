@@ -30,13 +30,6 @@ func (e *end) Count() engine.Snapshot {
 	return n
 }
 
-// failedOrNone reports whether streams are missing although ready is closed.
-func (e *end) failedOrNone() bool {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	return e.failed != nil
-}
-
 // left returns the payload bytes that left for the first time; where the
 // kernel does not tell, those it took.
 func (s *stream) left(t tally) uint64 {
@@ -157,7 +150,7 @@ func (e *end) receiveReport() *engine.ReceiveReport {
 		}
 	}
 	if e.order.Flow.Connections != "" {
-		e.receivedTickets(r)
+		e.receivedConnections(r)
 	}
 	if e.listener != nil {
 		r.Foreign = e.listener.refused.Load() - e.refusedBefore

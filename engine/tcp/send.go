@@ -8,6 +8,8 @@ import (
 	"runtime"
 	"syscall"
 	"time"
+
+	"pelt/engine"
 )
 
 // send writes on all streams until the order is fulfilled.
@@ -167,7 +169,7 @@ func (e *end) rest(timer *time.Timer, until time.Time) bool {
 func streamError(err error) (name, text string) {
 	var errno syscall.Errno
 	if errors.As(err, &errno) {
-		return errnoName(errno), errno.Error()
+		return engine.ErrnoName(errno), errno.Error()
 	}
 	return err.Error(), err.Error()
 }

@@ -6,7 +6,6 @@ import (
 	"os"
 	"strings"
 	"syscall"
-	"time"
 	"unsafe"
 
 	"golang.org/x/sys/unix"
@@ -197,21 +196,3 @@ func pathMTU(raw syscall.RawConn) (mtu int) {
 	})
 	return mtu
 }
-
-// pin ties the calling thread to a core; the caller has locked it.
-func pin(core int) error {
-	var set unix.CPUSet
-	set.Set(core)
-	return unix.SchedSetaffinity(0, &set)
-}
-
-// threadTime returns the processor time of the calling thread; ok is false if it is not told.
-func threadTime() (d time.Duration, ok bool) {
-	var r unix.Rusage
-	if unix.Getrusage(unix.RUSAGE_THREAD, &r) != nil {
-		return 0, false
-	}
-	return time.Duration(r.Utime.Nano() + r.Stime.Nano()), true
-}
-
-func errnoName(errno syscall.Errno) string { return unix.ErrnoName(errno) }

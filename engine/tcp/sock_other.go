@@ -3,9 +3,7 @@
 package tcp
 
 import (
-	"errors"
 	"syscall"
-	"time"
 
 	"pelt/engine"
 )
@@ -40,9 +38,3 @@ func outstanding(syscall.RawConn) (n int, known bool) { return 0, false }
 func limitOrphan(syscall.RawConn) {}
 
 func pathMTU(syscall.RawConn) int { return 0 }
-
-func pin(int) error { return errors.ErrUnsupported }
-
-func threadTime() (d time.Duration, ok bool) { return 0, false }
-
-func errnoName(errno syscall.Errno) string { return errno.Error() }

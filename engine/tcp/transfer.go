@@ -30,25 +30,21 @@ func (e *end) begin(s *stream) bool {
 func (e *end) transfer(s *stream) error {
 	share := e.order.Flow.StreamBytes(s.number)
 	if e.order.Flow.HTTP {
-		if err := e.serveHTTP(s, share); err != nil {
-			return regular(err)
-		}
-	} else {
-		for left := share; left > 0; {
-			n, err := s.conn.Write(e.message[:min(left, uint64(len(e.message)))])
-			s.bytes.Add(uint64(n))
-			left -= uint64(n)
-			if err != nil {
-				return regular(err)
-			}
-			s.writes.Add(1)
-		}
-		if err := s.conn.CloseWrite(); err != nil {
+		if err := beginAnswer(s, share); err != nil {
 			return regular(err)
 		}
 	}
-	if s.bytes.Load() < share {
-		return nil // the time was over first
+	for left := share; left > 0; {
+		n, err := s.conn.Write(e.message[:min(left, uint64(len(e.message)))])
+		s.bytes.Add(uint64(n))
+		left -= uint64(n)
+		if err != nil {
+			return regular(err)
+		}
+		s.writes.Add(1)
+	}
+	if err := s.conn.CloseWrite(); err != nil {
+		return regular(err)
 	}
 	if all, err := e.settled(s); !all {
 		return err

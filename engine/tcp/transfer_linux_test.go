@@ -212,15 +212,6 @@ func TestStopEndsTransfers(t *testing.T) {
 	}
 }
 
-func TestControlsOfAMixAreChecked(t *testing.T) {
-	f := transferOf(2, 1000, func(f *model.Flow) { f.Control = "reno+nonesuch" })
-	o := engine.Order{Flow: f, Timing: timing(0, time.Second, time.Second), Role: engine.Send, Listen: true, Key: make([]byte, engine.KeyBytes), CPU: -1}
-	_, err := prepare(New(Config{}), here{}, o)
-	if err == nil || !strings.Contains(err.Error(), `congestion control "nonesuch" is not in this kernel; there is `) || !strings.Contains(err.Error(), "modprobe tcp_nonesuch") {
-		t.Errorf("prepared: %v", err)
-	}
-}
-
 // Streams that begin one after the other are timed from the first request to the last
 // answer.
 func TestAnswersOneAfterTheOther(t *testing.T) {

@@ -25,10 +25,7 @@ func TestProbeTimesRoundTrips(t *testing.T) {
 		connectBoth(t, dialer, listener)
 		dialer.Pulse(41)
 		listener.Pulse(42)
-		ran := make(chan error, 2)
-		for _, e := range []testEnd{dialer, listener} {
-			go func() { ran <- e.run(t.Context()) }()
-		}
+		wait := start(t, dialer, listener)
 		eventually(t, "both pulses", func() bool {
 			return dialer.Pulse(41) == 42 && listener.Pulse(42) == 41
 		})
@@ -37,11 +34,7 @@ func TestProbeTimesRoundTrips(t *testing.T) {
 		eventually(t, "the last answer", func() bool { return p.answered.Load() == p.sent.Load() })
 		dialer.Stop()
 		listener.Stop()
-		for range 2 {
-			if err := <-ran; err != nil {
-				t.Error(err)
-			}
-		}
+		wait()
 		got := dialer.account()
 		if p := got.Probe; got.Stopped || p == nil || p.Sent == 0 || p.Sent > 8 || p.Answered != p.Sent || p.RoundTrip.Count != p.Sent || p.RoundTrip.Min <= 0 {
 			t.Errorf("stopped %v, probe %+v, want up to 8 sent in 0.4 s, all answered", got.Stopped, p)
@@ -73,8 +66,7 @@ func TestEchoGivesSigns(t *testing.T) {
 		dialer, listener := r.prepare(t)
 		connectBoth(t, dialer, listener)
 		listener.Pulse(42)
-		ran := make(chan error, 1)
-		go func() { ran <- listener.run(t.Context()) }()
+		wait := start(t, listener)
 		p := dialer.t.role.(*prober)
 		eventually(t, "two signs", func() bool {
 			d, err := p.end.wires[0].read(attendFor)
@@ -88,9 +80,7 @@ func TestEchoGivesSigns(t *testing.T) {
 			t.Errorf("heard %d, pulse %d, answered %d; want 2, 42, 0", h, p.end.Pulse(0), p.answered.Load())
 		}
 		listener.Stop()
-		if err := <-ran; err != nil {
-			t.Error(err)
-		}
+		wait()
 	})
 }
 
@@ -126,21 +116,14 @@ func TestFinishOnASlowPath(t *testing.T) {
 			r.timing = model.Timing{MeasureSeconds: 10, DrainSeconds: c.drain}
 			dialer, listener := r.prepare(t)
 			connectBoth(t, dialer, listener)
-			ran := make(chan error, 2)
-			for _, e := range []testEnd{listener, dialer} {
-				go func() { ran <- e.run(t.Context()) }()
-			}
+			wait := start(t, listener, dialer)
 			seen := uint64(0)
 			eventually(t, "three packets", func() bool { seen, _ = listener.sample(); return seen >= 3 })
 			if err := listener.Drain(t.Context(), engine.Sent{Streams: []uint64{c.want}}); err != nil {
 				t.Fatal(err)
 			}
 			dialer.Stop()
-			for range 2 {
-				if err := <-ran; err != nil {
-					t.Error(err)
-				}
-			}
+			wait()
 			got := listener.account()
 			if n := got.Receive.Tally.Received; n < c.least || n > seen+c.more {
 				t.Errorf("received %d, want %d to %d; %d of them before", n, c.least, seen+c.more, seen)
@@ -174,13 +157,13 @@ func TestStopInABlockedBurst(t *testing.T) {
 	}{{"stopped", true}, {"out of time", false}} {
 		t.Run(c.name, func(t *testing.T) {
 			r := newTrial()
-			r.flow.Rate, r.flow.Burst = unit.PacketRate(1_000_000), model.MaxBurst
+			r.flow.Rate, r.flow.Burst, r.timing.WarmupSeconds = unit.PacketRate(1_000_000), model.MaxBurst, 0
 			dialer, _ := r.prepare(t)
 			e := dialer.t
 			w := e.role.(*sender).streams[0]
-			w.wire, w.clock, w.waiter = e.wires[0], e.settings.clock, newWaiter(e.stop, e.settings.clock)
-			box := &stuck{outbox: e.wires[0].outbox(64, maxBatch, 1)}
-			w.out, w.bytes = box, box.packets()
+			w.prepare(false)
+			box := &stuck{outbox: w.out}
+			w.out = box
 			length := int64(time.Minute)
 			if c.stop {
 				box.onCall = e.stop.set
@@ -190,7 +173,8 @@ func TestStopInABlockedBurst(t *testing.T) {
 			}
 			schedule, _ := r.flow.Rate.Schedule(64)
 			p := pace.New(pace.Even(schedule), pace.Stream{Slots: schedule.Count(length), PPS: schedule.PPS(), Burst: model.MaxBurst})
-			if _, err := w.pace(&p, w.clock.Now()-int64(70*time.Millisecond), length); err != nil {
+			w.phases[1] = phase{p, length, true}
+			if err := w.sendAlone(w.clock.Now() - int64(70*time.Millisecond)); err != nil {
 				t.Fatal(err)
 			}
 			if box.calls > 30 || w.sequence != 0 {
@@ -389,19 +373,12 @@ func TestStopIsPrompt(t *testing.T) {
 				r.flow.Rate, r.timing = c.rate, model.Timing{MeasureSeconds: 3600, DrainSeconds: 0.2}
 				dialer, listener := r.prepare(t)
 				connectBoth(t, dialer, listener)
-				ran := make(chan error, 2)
-				for _, e := range []testEnd{listener, dialer} {
-					go func() { ran <- e.run(t.Context()) }()
-				}
+				wait := start(t, listener, dialer)
 				eventually(t, "a packet", func() bool { n, _ := listener.sample(); return n > 0 })
 				from := time.Now()
 				dialer.Stop()
 				listener.Stop()
-				for range 2 {
-					if err := <-ran; err != nil {
-						t.Error(err)
-					}
-				}
+				wait()
 				if d := time.Since(from); d > time.Second {
 					t.Errorf("stopped after %v", d)
 				}
@@ -414,28 +391,6 @@ func TestStopIsPrompt(t *testing.T) {
 				}
 			})
 		})
-	}
-}
-
-func TestContextEndsRun(t *testing.T) {
-	r := newTrial()
-	r.timing.MeasureSeconds = 3600
-	dialer, listener := r.prepare(t)
-	connectBoth(t, dialer, listener)
-	ctx, cancel := context.WithCancel(t.Context())
-	ran := make(chan error, 2)
-	for _, e := range []testEnd{listener, dialer} {
-		go func() { ran <- e.run(ctx) }()
-	}
-	eventually(t, "a packet", func() bool { n, _ := listener.sample(); return n > 0 })
-	cancel()
-	for range 2 {
-		if err := <-ran; err != nil {
-			t.Error(err)
-		}
-	}
-	if !dialer.account().Stopped || !listener.account().Stopped {
-		t.Error("a cancelled run does not say so")
 	}
 }
 
@@ -461,8 +416,7 @@ func TestFinish(t *testing.T) {
 				r.timing.DrainSeconds, r.timing.MeasureSeconds = c.drain, 0.05
 				dialer, listener := r.prepare(t)
 				connectBoth(t, dialer, listener)
-				ran := make(chan error, 1)
-				go func() { ran <- listener.run(t.Context()) }()
+				wait := start(t, listener)
 				if err := dialer.run(t.Context()); err != nil {
 					t.Fatal(err)
 				}
@@ -481,9 +435,7 @@ func TestFinish(t *testing.T) {
 				if d := time.Since(from); d < c.least || d > c.max {
 					t.Errorf("took %v, want %v to %v", d, c.least, c.max)
 				}
-				if err := <-ran; err != nil {
-					t.Error(err)
-				}
+				wait()
 				if listener.account().Stopped {
 					t.Error("a finished receiver says that it was stopped")
 				}
@@ -512,21 +464,25 @@ func TestRunNeedsConsentOnce(t *testing.T) {
 	}
 }
 
+// What is not whole, or not of this flow, is no message; all else comes back as it was.
 func FuzzProbe(f *testing.F) {
+	ours, other := &Sockets{tokens: make([]engine.ConsentToken, 1)}, &Sockets{tokens: []engine.ConsentToken{{1}}}
 	var b [probeBytes]byte
-	probe{kind: asks, number: 3}.put(&b)
+	ours.putProbe(b[:], probe{kind: kindNote, number: 3, size: 1400, value: 1500})
 	f.Add(b[:])
 	f.Add([]byte{})
 	f.Fuzz(func(t *testing.T, b []byte) {
-		var token engine.ConsentToken
-		p, ok := parseProbe(b, token)
+		p, ok := ours.parseProbe(b)
 		if !ok {
 			return
 		}
 		var back [probeBytes]byte
-		p.put(&back)
-		if back[7] = b[7]; !bytes.Equal(back[:], b) {
+		ours.putProbe(back[:], p)
+		if copy(back[2:6], b[2:6]); !bytes.Equal(back[:7], b[:7]) || !bytes.Equal(back[8:], b[8:probeBytes]) {
 			t.Errorf("% x was read as %+v", b, p)
+		}
+		if _, ok := other.parseProbe(b); ok {
+			t.Errorf("% x was read with another token", b)
 		}
 	})
 }

@@ -5,71 +5,15 @@ import (
 	"encoding/json"
 	"fmt"
 	"net"
-	"net/netip"
-	"os"
 	"os/exec"
-	"path/filepath"
-	"runtime"
 	"slices"
-	"strings"
 	"testing"
 	"time"
-
-	"golang.org/x/sys/unix"
 
 	"pelt/measure"
 	"pelt/model"
 	"pelt/unit"
 )
-
-// space is a network namespace.
-type space struct{ file *os.File }
-
-func (s space) Do(f func() error) error {
-	done := make(chan error, 1)
-	go func() {
-		runtime.LockOSThread() // never unlocked: the thread ends in the other namespace
-		if err := unix.Setns(int(s.file.Fd()), unix.CLONE_NEWNET); err != nil {
-			done <- fmt.Errorf("enter %s: %w", s.file.Name(), err)
-			return
-		}
-		done <- f()
-	}()
-	return <-done
-}
-
-// vethPair makes
-//
-//	near 10.77.0.1 ---- veth ---- 10.77.0.2 far
-//
-// and returns the names and hosts of both namespaces.
-func vethPair(b testing.TB) (names [2]string, hosts [2]space) {
-	b.Helper()
-	ip := func(args ...string) {
-		b.Helper()
-		if out, err := exec.Command("ip", args...).CombinedOutput(); err != nil {
-			b.Fatalf("ip %s: %v: %s", strings.Join(args, " "), err, out)
-		}
-	}
-	for i, side := range []string{"near", "far"} {
-		names[i] = fmt.Sprintf("udpbench-%s-%d", side, os.Getpid())
-		ip("netns", "add", names[i])
-		b.Cleanup(func() { ip("netns", "del", names[i]) })
-		file, err := os.Open(filepath.Join("/run/netns", names[i]))
-		if err != nil {
-			b.Fatal(err)
-		}
-		b.Cleanup(func() { file.Close() })
-		hosts[i] = space{file}
-	}
-	ip("-n", names[0], "link", "add", "v0", "type", "veth", "peer", "name", "v0", "netns", names[1])
-	for i, name := range names {
-		ip("-n", name, "address", "add", fmt.Sprintf("10.77.0.%d/24", i+1), "dev", "v0")
-		ip("-n", name, "link", "set", "lo", "up")
-		ip("-n", name, "link", "set", "v0", "up")
-	}
-	return names, hosts
-}
 
 // sample is the rates of repeated runs in packets per second.
 type sample []float64
@@ -89,9 +33,10 @@ const benchSeconds = 2
 // BenchmarkAgainstIperf3 runs both tools in turn over the same veth pair,
 // unpaced, and prints what their receivers counted.
 func BenchmarkAgainstIperf3(b *testing.B) {
-	names, hosts := vethPair(b)
-	server := exec.Command("ip", "netns", "exec", names[1], "taskset", "-c", "1", "iperf3", "-s", "-p", "5299")
-	if err := server.Start(); err != nil {
+	near, far := linked(b)
+	hosts := [2]space{near, far}
+	server := exec.Command("taskset", "-c", "1", "iperf3", "-s", "-p", "5299")
+	if err := far.Do(server.Start); err != nil {
 		b.Fatal(err)
 	}
 	b.Cleanup(func() { server.Process.Kill(); server.Wait() })
@@ -101,7 +46,7 @@ func BenchmarkAgainstIperf3(b *testing.B) {
 			for b.Loop() {
 				var ours, theirs, ratios, lost, theirLost, effort, theirEffort sample
 				for range pairs() {
-					them := iperf3(b, names[0], payload)
+					them := iperf3(b, near, payload)
 					us := flood(b, hosts, payload, 0)
 					ours, theirs, ratios = append(ours, us.pps), append(theirs, them.pps), append(ratios, us.pps/them.pps)
 					lost, theirLost = append(lost, us.lost), append(theirLost, them.lost)
@@ -155,10 +100,12 @@ type result struct {
 	attempted float64 // packets per second
 }
 
-func iperf3(b testing.TB, from string, payload int) result {
+func iperf3(b testing.TB, from space, payload int) result {
 	b.Helper()
-	out, err := exec.Command("ip", "netns", "exec", from, "taskset", "-c", "0", "iperf3", "-c", "10.77.0.2", "-p", "5299",
-		"-u", "-b", "0", "-l", fmt.Sprint(payload), "-t", fmt.Sprint(benchSeconds), "-O", "1", "-J").Output()
+	client := exec.Command("taskset", "-c", "0", "iperf3", "-c", "10.77.0.2", "-p", "5299",
+		"-u", "-b", "0", "-l", fmt.Sprint(payload), "-t", fmt.Sprint(benchSeconds), "-O", "1", "-J")
+	var out []byte
+	err := from.Do(func() (err error) { out, err = client.Output(); return err })
 	if err != nil {
 		b.Fatalf("iperf3: %v: %s", err, out)
 	}
@@ -191,7 +138,7 @@ func flood(b testing.TB, hosts [2]space, payload, cpu int) result {
 
 // flood runs the trial over the veth pair, unpaced.
 func (r *trial) flood(b testing.TB, hosts [2]space, payload int) result {
-	r.near, r.far, r.peer = hosts[0], hosts[1], netip.MustParseAddr("10.77.0.2")
+	r.near, r.far, r.peer = hosts[0], hosts[1], farFour
 	r.flow.PayloadBytes, r.flow.Rate = payload, unit.Rate{}
 	send, receive := r.run(b)
 	n := float64(receive.Receive.Tally.Received)
@@ -202,7 +149,7 @@ func (r *trial) flood(b testing.TB, hosts [2]space, payload int) result {
 // BenchmarkProfiles prints, for each profile, how far the gaps achieved are from
 // those asked, and how late packets left.
 func BenchmarkProfiles(b *testing.B) {
-	_, hosts := vethPair(b)
+	near, far := linked(b)
 	for _, pps := range []uint64{40_000, 200_000} {
 		for _, p := range []model.Profile{
 			{Kind: model.Poisson, Seed: 1}, {Kind: model.Burst, BurstPackets: 64}, {Kind: model.OnOff, OnSeconds: 0.01, OffSeconds: 0.01}, {Kind: model.Ramp, From: unit.PacketRate(pps / 10)},
@@ -210,7 +157,7 @@ func BenchmarkProfiles(b *testing.B) {
 			b.Run(fmt.Sprintf("%s-%dpps", p.Kind, pps), func(b *testing.B) {
 				for b.Loop() {
 					r := newTrial()
-					r.near, r.far, r.peer, r.cpu = hosts[0], hosts[1], netip.MustParseAddr("10.77.0.2"), 0
+					r.near, r.far, r.peer, r.cpu = near, far, farFour, 0
 					r.flow.Rate, r.flow.Profile = unit.PacketRate(pps), &p
 					if r.timing.WarmupSeconds, r.timing.MeasureSeconds = 0.5, 3; testing.Short() {
 						r.timing.WarmupSeconds, r.timing.MeasureSeconds = 0, 0.1

@@ -43,7 +43,7 @@ func TestBuffersAsAsked(t *testing.T) {
 		t.Errorf("warnings %q, want the granted and the asked size", w)
 	}
 	out := dialer.t.role.(*sender).streams[0]
-	if out.prepare(0); out.asked != 40000 {
+	if out.prepare(false); out.asked != 40000 {
 		t.Errorf("asked for %d B", out.asked)
 	}
 	out.granted = 30000

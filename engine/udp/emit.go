@@ -8,11 +8,10 @@ import (
 	"pelt/engine"
 )
 
-// emit sends up to n packets, all stamped with the time now, and returns the
-// time after. Every packet that it counts as attempted was accepted or refused.
-// While the socket has no room it waits, until it is stopped or the end; a shared
-// thread does not wait.
-func (w *sending) emit(n int, now, end int64) (int64, error) {
+// emit offers up to n packets to the kernel, all stamped with the time now, and returns the
+// time after. Every packet that it counts as attempted was accepted or refused. It ends early
+// where the socket has no room, or after a row of refusals.
+func (w *sendStream) emit(n int, now int64) (after int64, room bool, err error) {
 	for i := range n {
 		engine.PutHeader(w.bytes[i], engine.Header{Trial: w.trial, Sequence: w.sequence + uint64(i), SendNanos: uint64(now)})
 	}
@@ -27,8 +26,8 @@ func (w *sending) emit(n int, now, end int64) (int64, error) {
 		}
 		before := now
 		sent, err := w.out.send(from, to)
-		noRoom := err != nil && full(err)
-		if !noRoom || to == n { // a look at the clock costs too much for each packet of a full queue
+		isFull := err != nil && full(err)
+		if !isFull || to == n { // a look at the clock costs too much for each packet of a full queue
 			now = w.clock.Now()
 		}
 		if sendWaits && now-before > longSend {
@@ -46,25 +45,20 @@ func (w *sending) emit(n int, now, end int64) (int64, error) {
 			if w.measured {
 				w.retried += uint64(min(w.segments, n-from))
 			}
-		case !noRoom && temporary(err):
-			if w.shared || now >= end || w.waiter.stop.isSet() {
-				return now, nil
-			}
-			w.out.room(w.waiter)
-			before, now = now, w.clock.Now()
-			w.waited(now - before)
-		case !noRoom && untried < maxUntried && w.readFaults(err):
+		case !isFull && temporary(err):
+			return now, false, nil
+		case !isFull && untried < maxUntried && w.readFaults(err):
 			untried++
 		default:
 			untried = 0
 			k := min(w.segments, n-from)
 			from += k
-			if err := w.refused(k, err, now); err != nil {
-				return now, err
+			if err := w.refused(k, err, now); err != nil || w.refusals.row >= hopelessRow {
+				return now, true, err
 			}
 		}
 	}
-	return now, nil
+	return now, true, nil
 }
 
 // longSend tells a call that waited for room from one that did not, in ns, where
@@ -77,7 +71,7 @@ const maxUntried = 8
 // readFaults counts the ICMP errors that came back. It says whether err is one
 // of them that only IP_RECVERR brings up: the packet it was returned for was not
 // tried, and would have been sent but for our wish to know.
-func (w *sending) readFaults(err error) (ours bool) {
+func (w *sendStream) readFaults(err error) (ours bool) {
 	w.out.faults(func(f fault) {
 		w.sender.faults.note(f)
 		if !f.plain && err != nil && errors.Is(err, f.errno) {
@@ -88,7 +82,7 @@ func (w *sending) readFaults(err error) (ours bool) {
 }
 
 // took accounts for packets that one call gave to the kernel between two times.
-func (w *sending) took(n int, from, to int64) {
+func (w *sendStream) took(n int, from, to int64) {
 	w.sequence += uint64(n)
 	w.refusals.row, w.refusals.taken = 0, true
 	if !w.measured {
@@ -117,7 +111,7 @@ func (w *sending) took(n int, from, to int64) {
 const allRefused = 12 << 20
 
 // refused accounts for one buffer of packets that the kernel did not take.
-func (w *sending) refused(n int, err error, now int64) error {
+func (w *sendStream) refused(n int, err error, now int64) error {
 	if w.measured {
 		mark := w.mark(err)
 		w.byMark[mark] += uint64(n)
@@ -131,9 +125,6 @@ func (w *sending) refused(n int, err error, now int64) error {
 		w.gaveUp = true
 		return fmt.Errorf("send %d B to %v: every packet is refused: %w%s", e.settings.payloadBytes, e.order.Peer, err, remedy(err, w.wire.pathMTU(), w.segments))
 	}
-	if w.refusals.row >= hopelessRow && !w.shared {
-		w.waiter.nap(refusedNap)
-	}
 	return nil
 }
 
@@ -141,7 +132,7 @@ func (w *sending) refused(n int, err error, now int64) error {
 const maxErrnos = 64
 
 // mark returns the index of an error among the sender's errnos.
-func (w *sending) mark(err error) uint16 {
+func (w *sendStream) mark(err error) uint16 {
 	if w.lastErr != nil && errors.Is(err, w.lastErr) {
 		return w.lastMark
 	}
@@ -164,7 +155,7 @@ func (w *sending) mark(err error) uint16 {
 }
 
 // count adds packets to the series.
-func (w *sending) count(n uint64, at int64) {
+func (w *sendStream) count(n uint64, at int64) {
 	if at >= w.stepTo {
 		w.flush()
 		w.step = max(at-w.sender.start, 0) / engine.StepNanos
@@ -173,7 +164,7 @@ func (w *sending) count(n uint64, at int64) {
 	w.inStep += n
 }
 
-func (w *sending) flush() {
+func (w *sendStream) flush() {
 	s := w.sender
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -97,7 +97,7 @@ func TestEveryPacketHasItsAnswer(t *testing.T) {
 		w.trial = e.order.Trial
 		for range rapid.IntRange(1, 20).Draw(t, "batches") {
 			w.refusals.single = min(w.refusals.single, rapid.IntRange(0, 20).Draw(t, "single"))
-			if _, err := w.emit(rapid.IntRange(1, 16).Draw(t, "n"), w.clock.Now(), 1<<62); err != nil {
+			if _, _, err := w.emit(rapid.IntRange(1, 16).Draw(t, "n"), w.clock.Now()); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -160,7 +160,7 @@ func TestFaultsOfOthers(t *testing.T) {
 		w := newSender(e).streams[0]
 		box := &haunted{bytes: layOut(64, 1), plain: c.plain}
 		w.out, w.bytes, w.wire, w.clock, w.waiter, w.measured = box, box.bytes, e.wires[0], e.settings.clock, newWaiter(e.stop, e.settings.clock), true
-		if _, err := w.emit(1, w.clock.Now(), 1<<62); err != nil {
+		if _, _, err := w.emit(1, w.clock.Now()); err != nil {
 			t.Fatal(err)
 		}
 		if box.calls != c.calls || w.attempted.Load() != 1 || w.accepted != 0 || !slices.Equal(w.sender.errnos, []string{"EHOSTUNREACH"}) {

@@ -52,6 +52,7 @@ type shelf struct {
 
 func (s *shelf) remote() netip.AddrPort { return netip.MustParseAddrPort("127.0.0.1:9") }
 func (s *shelf) pathMTU() int           { return 1500 }
+func (s *shelf) unsplit() error         { return nil }
 func (s *shelf) read(time.Duration) (d datagram, err error) {
 	if len(s.left) > 0 {
 		d, s.left = s.left[0], s.left[1:]
@@ -66,19 +67,19 @@ func TestSurveyReadsWhatWaits(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer stop.close()
-	answer := func(m surveyMessage) datagram {
-		b := make([]byte, surveyBytes)
-		m.put(b)
+	e := &Sockets{tokens: make([]engine.ConsentToken, 1)}
+	answer := func(p probe) datagram {
+		b := make([]byte, probeBytes)
+		e.putProbe(b, p)
 		return datagram{head: b, bytes: len(b), nanos: 1}
 	}
-	e := &Sockets{tokens: make([]engine.ConsentToken, 1)}
-	r := surveyor{end: e}
 	shelf := &shelf{left: []datagram{
 		{head: make([]byte, 3), bytes: 3, nanos: 1}, // somebody else's
-		answer(surveyMessage{kind: kindNote, round: 1, size: 1280, mtu: 1500}), answer(surveyMessage{kind: kindNote, round: 1, size: 1500, mtu: 1500}),
+		answer(probe{kind: kindNote, number: 1, size: 1280, value: 1500}), answer(probe{kind: kindNote, number: 1, size: 1500, value: 1500}),
 	}}
 	e.wires = []wire{shelf}
-	x := &survey{sheet: newSheet(e), out: newSearch(false), back: newSearch(false), begun: time.Now(), trip: time.Millisecond, heard: &r.messages}
+	x := &surveyor{end: e, trip: time.Millisecond}
+	x.prepare()
 	x.out.start(1500)
 	x.sentAt = []time.Time{time.Now().Add(-time.Hour)}
 	ahead, behind := x.gather(stop, []int{1280, 1500, 1400}, []int{1300})

@@ -18,10 +18,7 @@ func TestMemoryIsFlat(t *testing.T) {
 	r.flow.Rate, r.timing = unit.Rate{}, model.Timing{WarmupSeconds: 0.1, MeasureSeconds: 60}
 	dialer, listener := r.prepare(t)
 	connectBoth(t, dialer, listener)
-	ran := make(chan error, 2)
-	for _, e := range []testEnd{listener, dialer} {
-		go func() { ran <- e.run(t.Context()) }()
-	}
+	wait := start(t, listener, dialer)
 	resident := func(packets uint64) int {
 		eventually(t, "packets", func() bool { n, _ := listener.sample(); return n >= packets })
 		debug.FreeOSMemory()
@@ -30,8 +27,7 @@ func TestMemoryIsFlat(t *testing.T) {
 	early, late := resident(50_000), resident(250_000)
 	dialer.Stop()
 	listener.Stop()
-	<-ran
-	<-ran
+	wait()
 	t.Logf("resident %d KiB, then %d KiB", early>>10, late>>10)
 	if late > 100<<20 || late > early+4<<20 {
 		t.Errorf("resident %d B after 50 000 packets, %d B after 250 000", early, late)

@@ -41,7 +41,7 @@ func (s *search) least() int {
 	if s.six {
 		return leastSix
 	}
-	return surveyBytes + overheadOf(false)
+	return probeBytes + overheadOf(false)
 }
 
 func overheadOf(six bool) int {

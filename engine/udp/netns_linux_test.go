@@ -8,8 +8,27 @@ import (
 	"strings"
 	"testing"
 
+	"pelt/internal/netns"
 	"pelt/internal/testenv"
 )
+
+// space is a network namespace.
+type space struct{ *netns.Handle }
+
+// ownSpace makes a network namespace with nothing in it but its loopback, whose
+// MTU it sets.
+func ownSpace(t testing.TB, mtu int) space {
+	t.Helper()
+	testenv.Root(t)
+	h, err := netns.New()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { h.Close() })
+	s := space{h}
+	s.command(t, fmt.Sprintf("ip link set lo mtu %d up", mtu))
+	return s
+}
 
 // linked makes two nameless namespaces, which end with the test:
 //
@@ -17,7 +36,7 @@ import (
 func linked(t testing.TB) (near, far space) {
 	t.Helper()
 	near, far = ownSpace(t, 65536), ownSpace(t, 65536)
-	near.command(t, fmt.Sprintf("ip link add v0 type veth peer name v0 netns /proc/%d/fd/%d", os.Getpid(), far.file.Fd()))
+	near.command(t, fmt.Sprintf("ip link add v0 type veth peer name v0 netns /proc/%d/fd/%d", os.Getpid(), far.File().Fd()))
 	for i, s := range []space{near, far} {
 		s.command(t, fmt.Sprintf("ip address add 10.77.0.%d/24 dev v0", i+1))
 		s.command(t, fmt.Sprintf("ip address add fd77::%d/64 dev v0 nodad", i+1))

@@ -9,53 +9,78 @@ import (
 
 	"pelt/engine"
 	"pelt/measure"
+	"pelt/model"
 )
 
-// The probe flow: 20 datagrams a second out, and one back for each, of the same
-// length. An echo that nothing reaches, because a flood fills the path, gives
-// signs of its own: the way back may be free. All carry the token that only the two ends of the consent know, and
-// each host's pulse.
+// Messages of a prober and its echo. All carry the token that only the two ends of the consent
+// know, so nobody can be made to send to a third party.
 //
-//	magic u16 | trial u16 | tag u16 | kind u8 | 0 u8 | number u64 | pulse u64 | token 16 B | send time u64
+//	prober -> echo    ask    20 a second: its number, and the pulse of the prober's host
+//	echo -> prober    reply  to each: the number, and the pulse of the echo's host
+//	echo -> prober    sign   where no ask comes: a flood may fill the way there only
+//
+// In a survey nothing may be fragmented. The size is that of an IP packet.
+//
+//	prober -> echo    whole  as long as its size; a note answers it
+//	prober -> echo    fetch  short; a note answers it, then a datagram as long as its size
+//	echo -> prober    note   short: the size, and the MTU that the echo's kernel knows for the way back
+//	echo -> prober    long   as long as its size
+//
+//	magic u16 | trial u16 | tag u16 | kind u8 | 0 u8 | number u32 | size u32 | value u64 | token 16 B
 const (
 	probeMagic = engine.Magic + 2
-	probeBytes = 48
+	probeBytes = 40
+)
+
+const (
+	kindAsk uint8 = 1 + iota
+	kindReply
+	kindSign
+	kindWhole
+	kindFetch
+	kindNote
+	kindLong
+)
+
+const (
 	probeEvery = 50_000_000
-	asks       = 1
-	answers    = 2
-	signs      = 3 // number counts the signs
 	signEvery  = 200 * time.Millisecond
 )
 
 type probe struct {
-	trial, tag    uint16
-	kind          uint8
-	number, pulse uint64
-	token         engine.ConsentToken
-	sendNanos     uint64
+	kind         uint8
+	number, size uint32 // number of the probe, or of the survey's round
+	value        uint64 // pulse, or of a note the MTU; 0: the echo's system cannot forbid fragments
 }
 
-func (p probe) put(b *[probeBytes]byte) {
+// putProbe writes a message into the first bytes of b.
+func (e *Sockets) putProbe(b []byte, p probe) {
 	binary.BigEndian.PutUint16(b[0:], probeMagic)
-	binary.BigEndian.PutUint16(b[2:], p.trial)
-	binary.BigEndian.PutUint16(b[4:], p.tag)
+	binary.BigEndian.PutUint16(b[2:], e.order.Trial)
+	binary.BigEndian.PutUint16(b[4:], e.order.Tag)
 	b[6], b[7] = p.kind, 0
-	binary.BigEndian.PutUint64(b[8:], p.number)
-	binary.BigEndian.PutUint64(b[16:], p.pulse)
-	copy(b[24:], p.token[:])
-	binary.BigEndian.PutUint64(b[40:], p.sendNanos)
+	binary.BigEndian.PutUint32(b[8:], p.number)
+	binary.BigEndian.PutUint32(b[12:], p.size)
+	binary.BigEndian.PutUint64(b[16:], p.value)
+	copy(b[24:probeBytes], e.tokens[0][:])
 }
 
-// parseProbe reads a probe or an answer; ok is false if b is none or has another token.
-func parseProbe(b []byte, token engine.ConsentToken) (p probe, ok bool) {
-	if len(b) != probeBytes || binary.BigEndian.Uint16(b) != probeMagic || subtle.ConstantTimeCompare(b[24:40], token[:]) != 1 {
+// parseProbe reads a message; ok is false if b begins with none or has another token.
+func (e *Sockets) parseProbe(b []byte) (p probe, ok bool) {
+	if len(b) < probeBytes || binary.BigEndian.Uint16(b) != probeMagic ||
+		subtle.ConstantTimeCompare(b[24:probeBytes], e.tokens[0][:]) != 1 {
 		return probe{}, false
 	}
 	return probe{
-		trial: binary.BigEndian.Uint16(b[2:]), tag: binary.BigEndian.Uint16(b[4:]), kind: b[6],
-		number: binary.BigEndian.Uint64(b[8:]), pulse: binary.BigEndian.Uint64(b[16:]),
-		token: token, sendNanos: binary.BigEndian.Uint64(b[40:]),
+		kind: b[6], number: binary.BigEndian.Uint32(b[8:]), size: binary.BigEndian.Uint32(b[12:]), value: binary.BigEndian.Uint64(b[16:]),
 	}, true
+}
+
+// sendProbe sends a short message. A lost or refused one is a probe without an answer.
+func (e *Sockets) sendProbe(p probe) {
+	var b [probeBytes]byte
+	e.putProbe(b[:], p)
+	_ = e.wires[0].write(b[:])
 }
 
 // pulse is the sign of life of both hosts.
@@ -82,7 +107,13 @@ type prober struct {
 
 	over           atomic.Bool // the measured part has passed
 	sent, answered atomic.Uint64
-	pending        [256]uint64 // 1 + number of a counted probe without an answer, at number mod 256
+	pending        [256]pendingProbe // at number mod 256
+}
+
+// pendingProbe is a counted probe without an answer; at is 0 for none.
+type pendingProbe struct {
+	number uint32
+	at     int64 // when it was sent
 }
 
 func newProber(e *Sockets) *prober { return &prober{end: e, trip: measure.NewHistogram(1)} }
@@ -92,13 +123,13 @@ func (p *prober) run(func()) error {
 	begin := e.settings.clock.Now()
 	from := begin + e.order.Timing.Warmup().Nanoseconds()
 	to := from + e.order.Timing.Measure().Nanoseconds()
-	for n := uint64(0); !e.stop.isSet(); {
+	for n := int64(0); !e.stop.isSet(); {
 		now := e.settings.clock.Now()
 		p.over.Store(now >= to)
-		due := begin + int64(n)*probeEvery
+		due := begin + n*probeEvery
 		if now >= due {
-			p.ask(n, now, now >= from && now < to)
-			n = max(n+1, uint64(now-begin)/probeEvery) // what is overdue is left out
+			p.ask(uint32(n), now, now >= from && now < to)
+			n = max(n+1, (now-begin)/probeEvery) // what is overdue is left out
 			continue
 		}
 		d, err := e.wires[0].read(min(time.Duration(due-now), attendFor))
@@ -110,31 +141,25 @@ func (p *prober) run(func()) error {
 	return nil
 }
 
-func (p *prober) ask(n uint64, now int64, counted bool) {
-	e := p.end
-	p.pending[n%256] = 0
+func (p *prober) ask(n uint32, now int64, counted bool) {
+	p.pending[n%256] = pendingProbe{}
 	if counted {
 		p.sent.Add(1)
-		p.pending[n%256] = n + 1
+		p.pending[n%256] = pendingProbe{n, now}
 	}
-	var b [probeBytes]byte
-	probe{trial: e.order.Trial, tag: e.order.Tag, kind: asks, number: n, pulse: e.pulse.mine.Load(), token: e.tokens[0], sendNanos: uint64(now)}.put(&b)
-	e.wires[0].write(b[:]) // a refused probe is one without an answer
+	p.end.sendProbe(probe{kind: kindAsk, number: n, value: p.end.pulse.mine.Load()})
 }
 
 func (p *prober) answer(b []byte, nanos int64) {
-	a, ok := parseProbe(b, p.end.tokens[0])
-	if !ok || a.kind != answers && a.kind != signs {
+	a, ok := p.end.parseProbe(b)
+	if !ok || a.kind != kindReply && a.kind != kindSign {
 		return
 	}
-	p.end.pulse.hear(a.pulse)
-	if a.kind == signs {
-		return
-	}
-	if slot := &p.pending[a.number%256]; *slot == a.number+1 {
-		*slot = 0
+	p.end.pulse.hear(a.value)
+	if slot := &p.pending[a.number%256]; a.kind == kindReply && slot.at != 0 && slot.number == a.number {
 		p.answered.Add(1)
-		p.trip.Record(0, nanos-int64(a.sendNanos), 1)
+		p.trip.Record(0, nanos-slot.at, 1)
+		*slot = pendingProbe{}
 	}
 }
 
@@ -148,54 +173,70 @@ func (p *prober) account(r *engine.Report, _ engine.Sent) {
 	r.Probe = &engine.ProbeReport{Sent: p.sent.Load(), Answered: p.answered.Load(), RoundTrip: p.trip.Percentiles()}
 }
 
-// echo answers probes.
+// echo answers a prober.
 type echo struct {
 	end      *Sockets
 	answered atomic.Uint64
-	signed   uint64
+	signed   uint32
 	signNext time.Time
+	sheet    *sheet // of a survey
 }
 
 func (c *echo) run(func()) error {
 	e := c.end
 	runtime.LockOSThread() // an answer shall not wait for the scheduler
 	defer runtime.UnlockOSThread()
+	if e.order.Survey {
+		c.sheet = newSheet(e)
+	}
 	c.serve(e.early[0])
 	for !e.stop.isSet() {
 		if d, err := e.wires[0].read(attendFor); err == nil { // an error is an ICMP message for an answer
 			c.serve(d)
 		}
-		c.sign(time.Now())
+		if c.sheet == nil {
+			c.sign(time.Now())
+		}
 	}
 	return nil
 }
 
 // sign tells the prober that this host lives.
 func (c *echo) sign(now time.Time) {
-	e := c.end
 	if now.Before(c.signNext) {
 		return
 	}
 	c.signNext = now.Add(signEvery)
 	c.signed++
-	var b [probeBytes]byte
-	probe{trial: e.order.Trial, tag: e.order.Tag, kind: signs, number: c.signed, pulse: e.pulse.mine.Load(), token: e.tokens[0]}.put(&b)
-	e.wires[0].write(b[:]) // the next one says the same
+	c.end.sendProbe(probe{kind: kindSign, number: c.signed, value: c.end.pulse.mine.Load()})
 }
 
+// mostFetches bounds what an echo sends that is longer than what it was asked with.
+const mostFetches = 500
+
 func (c *echo) serve(d datagram) {
-	e := c.end
-	q, ok := parseProbe(d.whole(), e.tokens[0])
-	if !ok || q.kind != asks {
+	e, s := c.end, c.sheet
+	p, ok := e.parseProbe(d.head)
+	switch {
+	case !ok:
 		e.answer(0, e.wires[0], d.whole())
 		return
+	case p.kind == kindAsk:
+		e.pulse.hear(p.value)
+		c.signNext = time.Now().Add(signEvery) // the answer is a sign, too
+		p.kind, p.value = kindReply, e.pulse.mine.Load()
+		e.sendProbe(p)
+	case s != nil && p.kind == kindWhole && s.holds(d, p.size):
+		e.pulse.count.Add(1)
+		s.note(p.number, p.size)
+	case s != nil && p.kind == kindFetch && c.answered.Load() < mostFetches:
+		e.pulse.count.Add(1)
+		if s.note(p.number, 0); p.size > 0 && s.mtu() > 0 {
+			_ = s.send(probe{kind: kindLong, number: p.number, size: p.size}, int(p.size)) // a lost one is asked again
+		}
+	default:
+		return
 	}
-	e.pulse.hear(q.pulse)
-	c.signNext = time.Now().Add(signEvery) // the answer is a sign, too
-	q.kind, q.pulse = answers, e.pulse.mine.Load()
-	var b [probeBytes]byte
-	q.put(&b)
-	e.wires[0].write(b[:]) // a lost answer is an unanswered probe
 	c.answered.Add(1)
 }
 
@@ -206,3 +247,46 @@ func (c *echo) count() engine.Snapshot {
 
 // account says nothing: an echo serves until it is stopped.
 func (c *echo) account(r *engine.Report, _ engine.Sent) { r.Stopped = false }
+
+// sheet is what either side of a survey sends from.
+type sheet struct {
+	end       *Sockets
+	wire      wire
+	six       bool
+	fragments error // why this system cannot forbid them; nil if it does
+	room      []byte
+}
+
+func newSheet(e *Sockets) *sheet {
+	s := &sheet{end: e, wire: e.wires[0], six: e.wires[0].remote().Addr().Is6(), room: make([]byte, model.MaxUDPPayload)}
+	engine.Fill(s.room)
+	s.fragments = s.wire.unsplit()
+	return s
+}
+
+// mtu is what the kernel knows of the way; 0 if it does not, or cannot forbid fragments.
+func (s *sheet) mtu() int {
+	if s.fragments != nil {
+		return 0
+	}
+	return s.wire.pathMTU()
+}
+
+// send writes a message as an IP packet of so many bytes; 0 makes it short. A socket gives the
+// error of an earlier packet to the next one, which is then not sent.
+func (s *sheet) send(p probe, packet int) error {
+	n := min(max(packet-overheadOf(s.six), probeBytes), len(s.room))
+	s.end.putProbe(s.room, p)
+	err := s.wire.write(s.room[:n])
+	if err != nil {
+		err = s.wire.write(s.room[:n])
+	}
+	return err
+}
+
+func (s *sheet) note(round, size uint32) {
+	_ = s.send(probe{kind: kindNote, number: round, size: size, value: uint64(s.mtu())}, 0) // a lost one is a probe without an answer
+}
+
+// holds tells whether a datagram is as long as the IP packet that it speaks of.
+func (s *sheet) holds(d datagram, size uint32) bool { return d.bytes+overheadOf(s.six) == int(size) }

@@ -56,13 +56,12 @@ func TestProfileIsStopped(t *testing.T) {
 	r.timing.WarmupSeconds, r.timing.MeasureSeconds = 0, 3600
 	dialer, listener := r.prepare(t)
 	connectBoth(t, dialer, listener)
-	ran := make(chan error, 1)
-	go func() { ran <- dialer.run(t.Context()) }()
+	wait := start(t, dialer)
 	eventually(t, "the first packets", func() bool { n, _ := dialer.sample(); return n > 0 })
 	before := time.Now()
 	dialer.Stop()
-	if err := <-ran; err != nil || time.Since(before) > 5*time.Second {
-		t.Fatalf("stopped after %v with %v", time.Since(before), err)
+	if wait(); time.Since(before) > 5*time.Second {
+		t.Fatalf("stopped after %v", time.Since(before))
 	}
 	if s := dialer.account().Send; s.Planned == 0 || s.Planned > 10 || s.Attempted > s.Planned {
 		t.Errorf("planned %d, attempted %d of the first ten", s.Planned, s.Attempted)

@@ -18,13 +18,13 @@ import (
 type receiver struct {
 	end     *Sockets
 	meter   engine.Meter
-	streams []*receiving
+	streams []*receiveStream
 	idle    atomic.Int32 // streams that nobody reads yet
 	reading func()       // called when idle is 0
 }
 
-// receiving is one stream's receiver; its fields belong to its thread.
-type receiving struct {
+// receiveStream is one stream's receiver; its fields belong to its thread.
+type receiveStream struct {
 	_        padding
 	receiver *receiver
 	stream   int
@@ -55,7 +55,7 @@ func newReceiver(e *Sockets) *receiver {
 	}
 	r.idle.Store(int32(len(e.wires)))
 	for i := range e.wires {
-		r.streams = append(r.streams, &receiving{receiver: r, stream: i, batch: make([]model.Arrival, 0, 256)})
+		r.streams = append(r.streams, &receiveStream{receiver: r, stream: i, batch: make([]model.Arrival, 0, 256)})
 	}
 	return r
 }
@@ -78,7 +78,7 @@ func (r *receiver) alone() error {
 	for i, w := range r.streams {
 		done.Go(func() {
 			runtime.LockOSThread() // never unlocked: the thread ends with its timer slack and pinning
-			if err := ownThread(coreOf(r.end.order.CPU, i)); err != nil {
+			if err := ownThread(r.end.order.Core(i)); err != nil {
 				w.warning = fmt.Sprintf("the thread of stream %d could not be set up: %v", i, err)
 			}
 			w.open()
@@ -95,7 +95,7 @@ func (r *receiver) alone() error {
 const cpuEvery = 50_000_000
 
 // open makes the socket ready to be read.
-func (w *receiving) open() {
+func (w *receiveStream) open() {
 	e := w.receiver.end
 	w.granted, w.asked = e.wires[w.stream].bufferBytes()
 	w.in = e.wires[w.stream].inbox(e.stop)
@@ -106,7 +106,7 @@ func (w *receiving) open() {
 
 // first is called by the thread that reads the stream from now on. It takes what came
 // before the end was run.
-func (w *receiving) first() {
+func (w *receiveStream) first() {
 	if w.receiver.idle.Add(-1) == 0 {
 		w.receiver.reading()
 	}
@@ -115,7 +115,7 @@ func (w *receiving) first() {
 	}
 }
 
-func (w *receiving) work() error {
+func (w *receiveStream) work() error {
 	w.first()
 	for !w.receiver.end.stop.isSet() {
 		got, err := w.in.receive(lookUp)
@@ -132,7 +132,7 @@ func (w *receiving) work() error {
 }
 
 // step accounts for what was read, which must be something.
-func (w *receiving) step(got []datagram) {
+func (w *receiveStream) step(got []datagram) {
 	w.sort(got)
 	if now := got[len(got)-1].nanos; len(w.batch) > 0 && (!w.begun || now-w.cpuTo.at > cpuEvery) {
 		w.readThread(now)
@@ -142,7 +142,7 @@ func (w *receiving) step(got []datagram) {
 }
 
 // close ends the stream's account.
-func (w *receiving) close() {
+func (w *receiveStream) close() {
 	if w.begun {
 		w.readThread(w.receiver.end.settings.clock.Now())
 	}
@@ -153,8 +153,8 @@ func (w *receiving) close() {
 	w.sweep()
 }
 
-func (w *receiving) readThread(now int64) {
-	used, _ := threadNanos()
+func (w *receiveStream) readThread(now int64) {
+	used, _ := engine.ThreadNanos()
 	w.cpuTo = thread{now, used}
 	if !w.begun {
 		w.begun, w.cpuFrom = true, w.cpuTo
@@ -162,7 +162,7 @@ func (w *receiving) readThread(now int64) {
 }
 
 // sort puts the measured packets into the batch and deals with the others.
-func (w *receiving) sort(got []datagram) {
+func (w *receiveStream) sort(got []datagram) {
 	e := w.receiver.end
 	w.batch, w.ours = w.batch[:0], 0
 	for i := range got {
@@ -189,7 +189,7 @@ func (w *receiving) sort(got []datagram) {
 }
 
 // sweep counts what the end came too early for.
-func (w *receiving) sweep() {
+func (w *receiveStream) sweep() {
 	empty(w.in, func(got []datagram) {
 		w.sort(got)
 		w.unread += uint64(len(w.batch))

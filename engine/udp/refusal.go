@@ -5,7 +5,8 @@ import (
 	"fmt"
 	"os"
 	"syscall"
-	"time"
+
+	"pelt/engine"
 )
 
 // refusals judges the errors that sending returns.
@@ -28,8 +29,6 @@ const (
 	hopelessNanos = 500_000_000
 	// An error that may pass, such as a missing route, may last longer.
 	passingNanos = 2_000_000_000
-	// refusedNap keeps a sender that is only refused from spinning.
-	refusedNap = time.Millisecond
 )
 
 // hopeless notes a refusal and says whether to give up.
@@ -73,7 +72,7 @@ func causeName(err error) string {
 	}
 	var errno syscall.Errno
 	if errors.As(err, &errno) {
-		return errnoName(errno)
+		return engine.ErrnoName(errno)
 	}
 	return err.Error()
 }

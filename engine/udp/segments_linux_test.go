@@ -144,14 +144,11 @@ func TestConsentBesideSegments(t *testing.T) {
 	if err := <-connected; err != nil {
 		t.Fatal(err)
 	}
-	ran := make(chan error, 1)
-	go func() { ran <- listener.run(t.Context()) }()
+	wait := start(t, listener)
 	eventually(t, "a packet", func() bool { n, _ := listener.sample(); return n > 0 })
 	eventually(t, "an answer to a repeated confirm", ready)
 	listener.Stop()
-	if err := <-ran; err != nil {
-		t.Error(err)
-	}
+	wait()
 }
 
 func TestSegmentsAreRefusedWhereUnknown(t *testing.T) {

@@ -3,7 +3,6 @@ package udp
 import (
 	"errors"
 	"fmt"
-	"net"
 	"net/netip"
 	"os"
 	"strconv"
@@ -59,7 +58,7 @@ func (k *socket) open(s settings, from, to netip.AddrPort, shared bool) error {
 		return err
 	}
 	if from.Port() != 0 || from.Addr().IsValid() && !from.Addr().IsUnspecified() {
-		sa, err := sockaddr(from, k.six)
+		sa, _, err := engine.Sockaddr(from)
 		if err != nil {
 			return err
 		}
@@ -69,7 +68,7 @@ func (k *socket) open(s settings, from, to netip.AddrPort, shared bool) error {
 			return fmt.Errorf("bind UDP port %d: %w", from.Port(), os.NewSyscallError("bind", err))
 		}
 	}
-	sa, err := sockaddr(to, k.six)
+	sa, _, err := engine.Sockaddr(to)
 	if err != nil {
 		return err
 	}
@@ -217,25 +216,6 @@ func (k *socket) pathMTU() int {
 		return 0
 	}
 	return mtu
-}
-
-func sockaddr(a netip.AddrPort, six bool) (unix.Sockaddr, error) {
-	if !six {
-		return &unix.SockaddrInet4{Port: int(a.Port()), Addr: a.Addr().Unmap().As4()}, nil
-	}
-	sa := &unix.SockaddrInet6{Port: int(a.Port()), Addr: a.Addr().As16()}
-	if zone := a.Addr().Zone(); zone != "" {
-		n, err := strconv.ParseUint(zone, 10, 32)
-		if err != nil {
-			ifi, e := net.InterfaceByName(zone) // looks in the calling thread's namespace
-			if e != nil {
-				return nil, fmt.Errorf("interface %s of address %v: %w", zone, a.Addr(), e)
-			}
-			n = uint64(ifi.Index)
-		}
-		sa.ZoneId = uint32(n)
-	}
-	return sa, nil
 }
 
 func addrPort(sa unix.Sockaddr) netip.AddrPort {

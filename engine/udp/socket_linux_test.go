@@ -15,50 +15,9 @@ import (
 	"golang.org/x/sys/unix"
 
 	"pelt/engine"
-	"pelt/internal/testenv"
 	"pelt/model"
 	"pelt/unit"
 )
-
-// ownSpace makes a network namespace with nothing in it but its loopback, whose
-// MTU it sets.
-func ownSpace(t testing.TB, mtu int) space {
-	t.Helper()
-	testenv.Root(t)
-	made := make(chan error, 1)
-	var s space
-	go func() {
-		runtime.LockOSThread() // never unlocked: the thread ends with the namespace
-		made <- func() (err error) {
-			if err := unix.Unshare(unix.CLONE_NEWNET); err != nil {
-				return err
-			}
-			if s.file, err = os.Open("/proc/thread-self/ns/net"); err != nil {
-				return err
-			}
-			fd, err := unix.Socket(unix.AF_INET, unix.SOCK_DGRAM, 0)
-			if err != nil {
-				return err
-			}
-			defer unix.Close(fd)
-			lo, err := unix.NewIfreq("lo")
-			if err != nil {
-				return err
-			}
-			lo.SetUint32(uint32(mtu))
-			if err := unix.IoctlIfreq(fd, unix.SIOCSIFMTU, lo); err != nil {
-				return err
-			}
-			lo.SetUint16(unix.IFF_UP)
-			return unix.IoctlIfreq(fd, unix.SIOCSIFFLAGS, lo)
-		}()
-	}()
-	if err := <-made; err != nil {
-		t.Fatalf("make a namespace: %v", err)
-	}
-	t.Cleanup(func() { s.file.Close() })
-	return s
-}
 
 func TestDontFragment(t *testing.T) {
 	for _, peer := range []string{"127.0.0.1", "::1"} {
@@ -273,8 +232,7 @@ func TestSocketDropsAreExact(t *testing.T) {
 		t.Fatal(err)
 	}
 	before := backlogDrops(t)
-	ran := make(chan error, 1)
-	go func() { ran <- listener.run(t.Context()) }()
+	wait := start(t, listener)
 	if err := dialer.run(t.Context()); err != nil {
 		t.Fatal(err)
 	}
@@ -282,9 +240,7 @@ func TestSocketDropsAreExact(t *testing.T) {
 	if err := listener.Drain(t.Context(), engine.Sent{Streams: send.Streams}); err != nil {
 		t.Fatal(err)
 	}
-	if err := <-ran; err != nil {
-		t.Fatal(err)
-	}
+	wait()
 	got := listener.account().Receive
 	backlog := uint64(backlogDrops(t) - before)
 	if lost := send.Attempted - got.Tally.Received; !got.SocketKnown || lost < got.SocketDrops || lost > got.SocketDrops+backlog || got.SocketDrops == 0 {
@@ -336,10 +292,7 @@ func TestNoAllocationPerPacket(t *testing.T) {
 	r.flow.Rate, r.timing = unit.Rate{}, model.Timing{WarmupSeconds: 0.1, MeasureSeconds: 60, DrainSeconds: 0.2}
 	dialer, listener := r.prepare(t)
 	connectBoth(t, dialer, listener)
-	ran := make(chan error, 2)
-	for _, e := range []testEnd{listener, dialer} {
-		go func() { ran <- e.run(t.Context()) }()
-	}
+	wait := start(t, listener, dialer)
 	eventually(t, "the flow", func() bool { n, _ := listener.sample(); return n > 1000 })
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
@@ -353,6 +306,5 @@ func TestNoAllocationPerPacket(t *testing.T) {
 	}
 	dialer.Stop()
 	listener.Stop()
-	<-ran
-	<-ran
+	wait()
 }

@@ -88,27 +88,5 @@ func ownThread(cpu int) error {
 	if runtime.NumCPU() > 1 {
 		unix.Setpriority(unix.PRIO_PROCESS, 0, threadNice) // 0 is the calling thread
 	}
-	if cpu < 0 {
-		return nil
-	}
-	var set unix.CPUSet
-	set.Set(cpu)
-	return unix.SchedSetaffinity(0, &set)
-}
-
-// threadNanos returns the processor time of the calling thread.
-func threadNanos() (nanos int64, ok bool) {
-	var u unix.Rusage
-	if unix.Getrusage(unix.RUSAGE_THREAD, &u) != nil {
-		return 0, false
-	}
-	return u.Utime.Nano() + u.Stime.Nano(), true
-}
-
-// errnoName names a system error as the ledger does: "ENOBUFS".
-func errnoName(errno unix.Errno) string {
-	if name := unix.ErrnoName(errno); name != "" {
-		return name
-	}
-	return errno.Error()
+	return engine.Pin(cpu)
 }

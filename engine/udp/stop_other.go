@@ -4,7 +4,6 @@ package udp
 
 import (
 	"sync"
-	"syscall"
 	"time"
 
 	"pelt/engine"
@@ -58,8 +57,6 @@ func (w *waiter) nap(d time.Duration) {
 
 func ownThread(int) error { return nil }
 
-func threadNanos() (int64, bool) { return 0, false }
-
 // sendWaits says whether a call to send may wait for room.
 const sendWaits = true
 
@@ -70,5 +67,3 @@ func (*threadTimes) begin(int64)      {}
 func (*threadTimes) onTime(int64)     {}
 func (*threadTimes) fellBehind(int64) {}
 func (*threadTimes) end()             {}
-
-func errnoName(errno syscall.Errno) string { return errno.Error() }

@@ -22,7 +22,7 @@ func routed(t testing.TB) (near, mid, far space) {
 		mid.command(t, "sysctl -q -w "+key+"=1")
 	}
 	for i, s := range []space{near, far} {
-		s.command(t, fmt.Sprintf("ip link add v0 type veth peer name v%d netns /proc/%d/fd/%d", i+1, os.Getpid(), mid.file.Fd()))
+		s.command(t, fmt.Sprintf("ip link add v0 type veth peer name v%d netns /proc/%d/fd/%d", i+1, os.Getpid(), mid.File().Fd()))
 		for _, end := range []struct {
 			in   space
 			host int
@@ -44,17 +44,14 @@ func (r *trial) survey(t testing.TB) (out, back model.PathMTU, took time.Duratio
 	r.dialer = engine.Probe
 	dialer, listener := r.prepare(t)
 	connectBoth(t, dialer, listener)
-	ran := make(chan error, 1)
-	go func() { ran <- listener.run(t.Context()) }()
+	wait := start(t, listener)
 	begun := time.Now()
 	if err := dialer.run(t.Context()); err != nil {
 		t.Fatalf("prober: %v", err)
 	}
 	took = time.Since(begun)
 	listener.Stop()
-	if err := <-ran; err != nil {
-		t.Fatalf("echo: %v", err)
-	}
+	wait()
 	p := dialer.account().Probe
 	if p == nil || p.Out == nil || p.Back == nil {
 		t.Fatalf("the prober reports %+v", p)
@@ -146,23 +143,5 @@ func TestSurveyWithoutMeans(t *testing.T) {
 	out, back, took := r.survey(t)
 	if out.Bytes != 0 || back.Bytes != 0 || !strings.Contains(out.Why, "cannot forbid") || !strings.Contains(back.Why, "cannot forbid") || took > surveyTime {
 		t.Errorf("%v: out %+v, back %+v", took, out, back)
-	}
-}
-
-// TestSurveyMessages: what is not whole, or not of this flow, is no message.
-func TestSurveyMessages(t *testing.T) {
-	m := surveyMessage{trial: 7, tag: 9, kind: kindFetch, round: 3, size: 1400, mtu: 1500, token: engine.ConsentToken{1, 2}}
-	b := make([]byte, 100)
-	m.put(b)
-	if got, ok := parseSurvey(b, m.token); !ok || got != m {
-		t.Errorf("%+v came back as %+v, %v", m, got, ok)
-	}
-	for n := range surveyBytes {
-		if _, ok := parseSurvey(b[:n], m.token); ok {
-			t.Fatalf("%d bytes are a message", n)
-		}
-	}
-	if _, ok := parseSurvey(b, engine.ConsentToken{1, 3}); ok {
-		t.Error("a message with another token was taken")
 	}
 }

@@ -111,8 +111,6 @@ func newRole(e *Sockets) role {
 		return newReceiver(e)
 	case e.order.Survey && e.order.Role == engine.Probe:
 		return &surveyor{end: e}
-	case e.order.Survey:
-		return &mirror{end: e}
 	case e.order.Role == engine.Probe:
 		return newProber(e)
 	default:

@@ -91,6 +91,22 @@ func (e testEnd) run(ctx context.Context) error {
 	return err
 }
 
+// start runs ends and returns what waits for them.
+func start(t testing.TB, ends ...testEnd) (wait func()) {
+	ran := make(chan error, len(ends))
+	for _, e := range ends {
+		go func() { ran <- e.run(t.Context()) }()
+	}
+	return func() {
+		t.Helper()
+		for range ends {
+			if err := <-ran; err != nil {
+				t.Error(err)
+			}
+		}
+	}
+}
+
 func (e testEnd) account() engine.Report {
 	r, _ := e.Report()
 	return r

@@ -41,31 +41,28 @@ const (
 	// waits, the kernel wakes nobody for each of them, and they have their time from
 	// the kernel. The smallest usual receive buffer holds 100 000 a second meanwhile.
 	gatherInterval = 2 * time.Millisecond
-	// noRoom is after what time a stream tries again whose socket had no room.
-	noRoom = 100 * time.Microsecond
 )
 
 // send runs a sender's streams, all from the same time on.
 func (c *Workers) send(s *sender) error {
-	list, done := make([]*pooledSending, len(s.streams)), make(chan error, len(s.streams))
-	for i, w := range s.streams {
-		w.shared = true
-		w.prepare(i)
-		list[i] = &pooledSending{sending: w, done: done}
+	for _, w := range s.streams {
+		w.prepare(true)
 	}
 	// Flows that begin within the same moment shall be due together ever after: a
 	// worker must not spin before each of them.
 	begin := (s.end.settings.clock.Now()/int64(pollInterval) + 2) * int64(pollInterval)
 	s.start = begin + s.end.order.Timing.Warmup().Nanoseconds()
+	done := make(chan error, len(s.streams))
 	c.mu.Lock()
-	for _, one := range list {
-		one.begin(begin)
-		c.senders[c.next[0]%len(c.senders)].add(one)
+	for _, w := range s.streams {
+		w.begin(begin)
+		w.done = done
+		c.senders[c.next[0]%len(c.senders)].add(w)
 		c.next[0]++
 	}
 	c.mu.Unlock()
 	var first error
-	for range list {
+	for range s.streams {
 		if err := <-done; err != nil {
 			s.end.stop.set()
 			first = cmp.Or(first, err)
@@ -77,11 +74,11 @@ func (c *Workers) send(s *sender) error {
 // sendWorker is one thread that sends for many streams.
 type sendWorker struct {
 	mu    sync.Mutex
-	fresh []*pooledSending
+	fresh []*sendStream
 	works bool
 }
 
-func (h *sendWorker) add(c *pooledSending) {
+func (h *sendWorker) add(c *sendStream) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.fresh = append(h.fresh, c)
@@ -92,10 +89,14 @@ func (h *sendWorker) add(c *pooledSending) {
 }
 
 // take returns the streams that were added, and false if the worker may end.
-func (h *sendWorker) take(have []*pooledSending) ([]*pooledSending, bool) {
+func (h *sendWorker) take(have []*sendStream, times *threadTimes) ([]*sendStream, bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	have, h.fresh = append(have, h.fresh...), nil
+	for _, c := range h.fresh {
+		c.times = times
+		have = append(have, c)
+	}
+	h.fresh = nil
 	h.works = len(have) > 0
 	return have, h.works
 }
@@ -107,7 +108,7 @@ func (h *sendWorker) work(clock engine.Clock) {
 	if err := ownThread(-1); err != nil {
 		warning = fmt.Sprintf("a thread of many streams could not be set up: %v", err)
 	}
-	var all []*pooledSending
+	var all []*sendStream
 	var times threadTimes
 	times.begin(clock.Now())
 	defer times.end()
@@ -117,11 +118,8 @@ func (h *sendWorker) work(clock engine.Clock) {
 		looks := now >= look
 		if looks {
 			var more bool
-			if all, more = h.take(all); !more {
+			if all, more = h.take(all, &times); !more {
 				return
-			}
-			for _, c := range all {
-				c.threadTimes = &times
 			}
 			look = now + int64(pollInterval)
 		}
@@ -163,7 +161,7 @@ func (c *Workers) receive(r *receiver) error {
 	var errs []error
 	for i := range r.streams {
 		r.streams[i].open()
-		errs = append(errs, c.receivers[c.next[1]%len(c.receivers)].add(&pooledReceiving{receiving: r.streams[i], done: done}))
+		errs = append(errs, c.receivers[c.next[1]%len(c.receivers)].add(&pooledStream{receiveStream: r.streams[i], done: done}))
 		c.next[1]++
 	}
 	c.mu.Unlock()
@@ -179,9 +177,9 @@ func (c *Workers) receive(r *receiver) error {
 	return err
 }
 
-// pooledReceiving is a stream that a receiving worker reads.
-type pooledReceiving struct {
-	*receiving
+// pooledStream is a stream that a receiving worker reads.
+type pooledStream struct {
+	*receiveStream
 	in    *batchInbox
 	known bool // to its worker
 	done  chan<- error
@@ -192,12 +190,12 @@ type receiveWorker struct {
 	mu    sync.Mutex
 	epoll int // while it works
 	works bool
-	all   []*pooledReceiving // by the number that the kernel knows; nil: gone
+	all   []*pooledStream // by the number that the kernel knows; nil: gone
 	left  int
 }
 
-func (h *receiveWorker) add(l *pooledReceiving) (err error) {
-	l.in = l.receiving.in.(*batchInbox) // the carrier of this system makes no other
+func (h *receiveWorker) add(l *pooledStream) (err error) {
+	l.in = l.receiveStream.in.(*batchInbox) // the carrier of this system makes no other
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if !h.works {
@@ -245,7 +243,7 @@ func (h *receiveWorker) work(clock engine.Clock) {
 }
 
 // meet begins with a stream, which may be before or after its first packets are heard.
-func (l *pooledReceiving) meet() {
+func (l *pooledStream) meet() {
 	if !l.known {
 		l.known = true
 		l.first()
@@ -253,7 +251,7 @@ func (l *pooledReceiving) meet() {
 }
 
 // read takes what a socket holds, some at most: others wait, too.
-func (l *pooledReceiving) read() {
+func (l *pooledStream) read() {
 	const batches = 8
 	l.meet()
 	for range batches {

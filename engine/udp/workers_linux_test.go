@@ -20,7 +20,7 @@ func TestEarlyPacketComesFirst(t *testing.T) {
 	w := e.role.(*receiver).streams[0]
 	w.open()
 	w.receiver.reading = func() {}
-	l := &pooledReceiving{receiving: w, in: w.in.(*batchInbox)}
+	l := &pooledStream{receiveStream: w, in: w.in.(*batchInbox)}
 	for deadline := time.Now().Add(5 * time.Second); w.seen.Load() < 2 && time.Now().Before(deadline); {
 		l.read()
 	}

@@ -128,6 +128,28 @@ func variable[T any](m memory, name string) []T {
 	return unsafe.Slice((*T)(unsafe.Pointer(&m.bytes[v.Offset])), n)
 }
 
+// series are the packets of each second, as programs hand them over.
+type series struct {
+	counts []uint64
+	marks  []uint32 // of each program or stream: seconds taken over so far
+}
+
+func (s *series) add(step uint32, n uint64) {
+	for len(s.counts) <= int(step) {
+		s.counts = append(s.counts, 0)
+	}
+	s.counts[step] += n
+}
+
+// take takes over the seconds of one of them that are before a second.
+func (s *series) take(i int, from *[sendLimitsSTEPS]uint64, to uint32) {
+	for ; s.marks[i] < to; s.marks[i]++ {
+		n := &from[s.marks[i]%uint32(sendLimitsSTEPS)]
+		s.add(s.marks[i], load(n))
+		store(n, 0)
+	}
+}
+
 // load and store are for what the program writes or reads meanwhile.
 func load(p *uint64) uint64           { return atomic.LoadUint64(p) }
 func store(p *uint64, v uint64)       { atomic.StoreUint64(p, v) }

@@ -168,7 +168,7 @@ func (p *port) admit(r *receiver, streams []engine.Stream) string {
 			in.Pair = uint64(source[0]) | uint64(target[0])<<32
 		}
 		p.used[slot] = true
-		r.slots, r.windows, r.marks = append(r.slots, slot), append(r.windows, w), append(r.marks, 0)
+		r.slots, r.windows, r.steps.marks = append(r.slots, slot), append(r.windows, w), append(r.steps.marks, 0)
 	}
 	p.chain()
 	return ""

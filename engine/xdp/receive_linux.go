@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"github.com/vishvananda/netlink"
-	"golang.org/x/sys/unix"
 
 	"pelt/engine"
 	"pelt/unit"
@@ -26,8 +25,7 @@ type receiver struct {
 
 	mu      sync.Mutex
 	windows []*window
-	steps   []uint64
-	marks   []uint32
+	steps   series
 	strays  uint64 // packets of the flow that came to the sockets while it ran
 }
 
@@ -96,12 +94,7 @@ const veth = "veth"
 func (e *Engine) ready(host engine.Host, name string) error {
 	var w wire
 	err := host.Do(func() error {
-		h, err := netlink.NewHandle(unix.NETLINK_ROUTE)
-		if err != nil {
-			return err
-		}
-		defer h.Close()
-		link, err := h.LinkByName(name)
+		link, err := netlink.LinkByName(name)
 		if err != nil {
 			return err
 		}
@@ -159,24 +152,12 @@ func (r *receiver) round() {
 // harvest takes over a stream's finished seconds of the series.
 func (r *receiver) harvest(i int, all bool) {
 	in := &r.port.ins[r.slots[i]]
-	first, begin := load(&in.First), load(&r.port.flows[r.flow].Begin)
-	if first == 0 || begin == 0 {
+	if load(&in.First) == 0 || load(&r.port.flows[r.flow].Begin) == 0 {
 		return
 	}
-	to := load32(&in.Step)
-	add := func(step uint32, n uint64) {
-		for len(r.steps) <= int(step) {
-			r.steps = append(r.steps, 0)
-		}
-		r.steps[step] += n
-	}
-	for ; r.marks[i] < to; r.marks[i]++ {
-		n := &in.Steps[r.marks[i]%uint32(sendLimitsSTEPS)]
-		add(r.marks[i], load(n))
-		store(n, 0)
-	}
+	r.steps.take(i, &in.Steps, load32(&in.Step))
 	if all {
-		add(to, load(&in.Fresh)-load(&in.Counted))
+		r.steps.add(load32(&in.Step), load(&in.Fresh)-load(&in.Counted))
 	}
 }
 
@@ -246,7 +227,7 @@ func (r *receiver) account(out *engine.Report, sent engine.Sent) {
 		t.JitterNanos /= float64(active)
 	}
 	t.Bytes = t.Received * uint64(f.PayloadBytes)
-	t.PerStep = slices.Clone(r.steps)
+	t.PerStep = slices.Clone(r.steps.counts)
 	for _, n := range t.PerStep {
 		t.StepBytes = append(t.StepBytes, n*uint64(f.PayloadBytes))
 	}

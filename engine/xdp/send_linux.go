@@ -41,8 +41,7 @@ type sender struct {
 	guest    *port  // a program on the sending card: many drivers take frames only beside one; nil for none
 	passed   string // what frames pass by on their way out, "" if nothing
 	tried    uint64 // frames of the warm-up that were sent before it
-	steps    []uint64
-	marks    []uint32 // of each worker: steps taken over so far
+	steps    series
 }
 
 // open makes the plane of an end whose peer has consented.
@@ -157,7 +156,7 @@ func (s *sender) load(form shape) error {
 			s.hooks = append(s.hooks, hook)
 		}
 	}
-	s.marks = make([]uint32, n)
+	s.steps.marks = make([]uint32, n)
 	return nil
 }
 
@@ -212,25 +211,14 @@ func (s *sender) try() (takes bool, errno string, err error) {
 
 // harvest takes over the series' finished seconds, in the end also the last.
 func (s *sender) harvest(all bool) {
-	for i := range s.workers {
-		state := s.workers[i].state
+	for i, w := range s.workers {
+		state := w.state
 		if !s.measured(state) {
 			continue
 		}
-		to := load32(&state.Step)
-		add := func(step uint32, n uint64) {
-			for len(s.steps) <= int(step) {
-				s.steps = append(s.steps, 0)
-			}
-			s.steps[step] += n
-		}
-		for ; s.marks[i] < to; s.marks[i]++ {
-			n := &state.Steps[s.marks[i]%uint32(sendLimitsSTEPS)]
-			add(s.marks[i], load(n))
-			store(n, 0)
-		}
+		s.steps.take(i, &state.Steps, load32(&state.Step))
 		if all {
-			add(to, load(&state.Emitted)-load(&state.Counted))
+			s.steps.add(load32(&state.Step), load(&state.Emitted)-load(&state.Counted))
 		}
 	}
 }
@@ -263,7 +251,7 @@ func (s *sender) mode() string {
 }
 
 func (s *sender) account(r *engine.Report, _ engine.Sent) {
-	out := &engine.SendReport{Errors: map[string]uint64{}, Unsent: map[string]uint64{}, Cable: s.wire.kind == veth, PerStep: slices.Clone(s.steps)}
+	out := &engine.SendReport{Errors: map[string]uint64{}, Unsent: map[string]uint64{}, Cable: s.wire.kind == veth, PerStep: slices.Clone(s.steps.counts)}
 	n := len(s.workers)
 	for i := range s.streams {
 		attempted := uint64(0)

@@ -32,23 +32,18 @@ type wire struct {
 // that frames cannot go there, "" if they can. Without target it leaves out who
 // the next hop is.
 func findWire(from, to netip.Addr, target bool) (w wire, why string, err error) {
-	h, err := netlink.NewHandle(unix.NETLINK_ROUTE)
-	if err != nil {
-		return w, "", fmt.Errorf("find the way to %v: %w", to, err)
-	}
-	defer h.Close()
 	options := &netlink.RouteGetOptions{SrcAddr: from.AsSlice()}
 	if zone := to.Zone(); zone != "" {
 		if options.OifIndex, err = strconv.Atoi(zone); err != nil {
 			options.Oif, options.OifIndex = zone, 0
 		}
 	}
-	routes, err := h.RouteGetWithOptions(to.AsSlice(), options)
+	routes, err := netlink.RouteGetWithOptions(to.AsSlice(), options)
 	if err != nil || len(routes) == 0 {
 		return w, "", errors.Join(fmt.Errorf("find the route to %v", to), err)
 	}
 	route := routes[0]
-	link, err := h.LinkByIndex(route.LinkIndex)
+	link, err := netlink.LinkByIndex(route.LinkIndex)
 	if err != nil {
 		return w, "", fmt.Errorf("find the interface to %v: %w", to, err)
 	}
@@ -84,7 +79,7 @@ func findWire(from, to netip.Addr, target bool) (w wire, why string, err error) 
 	if hop.Is6() {
 		family = netlink.FAMILY_V6
 	}
-	neighbours, err := h.NeighList(a.Index, family)
+	neighbours, err := netlink.NeighList(a.Index, family)
 	if err != nil {
 		return w, "", fmt.Errorf("find the neighbour %v on %s: %w", hop, a.Name, err)
 	}
@@ -124,16 +119,11 @@ func oneWire(streams []engine.Stream, target bool) (w wire, why string, err erro
 // bypassed says what frames would pass by on their way out that packets of a
 // socket would not, "" if nothing.
 func (w wire) bypassed() (string, error) {
-	h, err := netlink.NewHandle(unix.NETLINK_ROUTE)
+	link, err := netlink.LinkByIndex(w.index)
 	if err != nil {
 		return "", err
 	}
-	defer h.Close()
-	link, err := h.LinkByIndex(w.index)
-	if err != nil {
-		return "", err
-	}
-	list, err := h.QdiscList(link)
+	list, err := netlink.QdiscList(link)
 	if err != nil {
 		return "", fmt.Errorf("list the queue disciplines of %s: %w", w.name, err)
 	}
@@ -174,12 +164,7 @@ func (w wire) takesFrames() (takes, known bool) {
 
 // abilities are what an interface can do with XDP at present.
 func abilities(index int) (f uint64, known bool) {
-	h, err := netlink.NewHandle(unix.NETLINK_GENERIC)
-	if err != nil {
-		return 0, false
-	}
-	defer h.Close()
-	family, err := h.GenlFamilyGet(netdevFamilyName)
+	family, err := netlink.GenlFamilyGet(netdevFamilyName)
 	if err != nil {
 		return 0, false
 	}
@@ -210,12 +195,7 @@ func abilities(index int) (f uint64, known bool) {
 // Interfaces says what each interface of this host that is up can do with XDP
 // now, in their order; loopback and what is not Ethernet are left out.
 func Interfaces() ([]Interface, error) {
-	h, err := netlink.NewHandle(unix.NETLINK_ROUTE)
-	if err != nil {
-		return nil, err
-	}
-	defer h.Close()
-	links, err := h.LinkList()
+	links, err := netlink.LinkList()
 	if err != nil {
 		return nil, fmt.Errorf("list the interfaces: %w", err)
 	}

@@ -15,6 +15,7 @@ import (
 	"github.com/cilium/ebpf"
 	"golang.org/x/sys/unix"
 
+	"pelt/engine"
 	"pelt/internal/kernelclock"
 )
 
@@ -200,9 +201,7 @@ func (w *worker) interrupt() {
 func (s *sender) work(i int) error {
 	w := s.workers[i]
 	state := w.state
-	var set unix.CPUSet
-	set.Set(w.cpu)
-	if err := unix.SchedSetaffinity(0, &set); err != nil {
+	if err := engine.Pin(w.cpu); err != nil {
 		return fmt.Errorf("pin the thread of worker %d to core %d: %w", i, w.cpu, err)
 	}
 	if s.paced {

@@ -8,26 +8,33 @@ import (
 	"pelt/model"
 )
 
-// takeTicket is the listening end's part of a flow of connections: it answers the ticket
-// and keeps the connection or ends it. It reports whether the caller was one of
-// this flow's; the connection is no longer the listener's then.
-func (e *end) takeTicket(conn *net.TCPConn, stream int, ticket []byte) bool {
+// takesConnections reports whether callers are further connections of a flow of them: both ends
+// have consented on its streams.
+func (e *end) takesConnections() bool {
+	if e.order.Flow.Connections == "" || e.order.Role != engine.Receive {
+		return false
+	}
 	select {
-	case <-e.ready: // both ends have consented
+	case <-e.ready:
+		e.mu.Lock()
+		defer e.mu.Unlock()
+		return e.failed == nil
 	default:
 		return false
 	}
-	if e.failedOrNone() || e.order.Role != engine.Receive {
-		return false
-	}
+}
+
+// takeConnection answers a caller and keeps the connection or ends it. It reports whether
+// the connection is no longer the listener's.
+func (e *end) takeConnection(conn *net.TCPConn, stream uint8, answer engine.ConsentMessage) bool {
 	keep := e.order.Flow.Connections == model.ConnectionKeep
 	if keep && !e.keep(conn) {
 		conn.Close()
 		return true
 	}
 	e.answering.RLock()
-	if _, err := conn.Write(makeStub(ticket, e.order.Key)); err == nil {
-		e.accountTicket(e.streams[stream], time.Since(e.clock.Began))
+	if _, err := conn.Write(answer[:]); err == nil {
+		e.countConnection(e.streams[stream], time.Since(e.clock.Began))
 	}
 	e.answering.RUnlock()
 	if keep {
@@ -55,35 +62,35 @@ func (e *end) keep(conn *net.TCPConn) bool {
 	return true
 }
 
-func (e *end) accountTicket(s *stream, now time.Duration) {
-	e.account(s, ticketBytes, now)
+func (e *end) countConnection(s *stream, now time.Duration) {
+	e.account(s, engine.ConsentBytes, now)
 	at := int64(now) - e.origin.Load() - int64(e.order.Timing.Warmup())
 	if at < 0 || at >= int64(e.order.Timing.Measure()) {
 		return
 	}
-	s.tickets.Add(1)
-	e.stepTickets[at/engine.StepNanos].Add(1)
+	s.taken.Add(1)
+	e.stepTaken[at/engine.StepNanos].Add(1)
 }
 
-// receivedTickets makes connections what the receiver counted.
-func (e *end) receivedTickets(r *engine.ReceiveReport) {
+// receivedConnections makes connections what the receiver counted.
+func (e *end) receivedConnections(r *engine.ReceiveReport) {
 	t := &r.Tally
 	t.Received, t.Streams = 0, nil
 	for _, s := range e.streams {
-		n := s.tickets.Load()
+		n := s.taken.Load()
 		t.Received, t.Streams = t.Received+n, append(t.Streams, n)
 	}
-	t.PerStep = load(e.stepTickets)
+	t.PerStep = load(e.stepTaken)
 }
 
 // sampleConnections counts what is established so far, in the measured part.
 func (e *end) sampleConnections() (connections, bytes uint64) {
 	if e.opening != nil {
 		connections = e.opening.established.Load()
-		return connections, connections * ticketBytes
+		return connections, connections * engine.ConsentBytes
 	}
 	for _, s := range e.streams {
-		connections += s.tickets.Load()
+		connections += s.taken.Load()
 		bytes += s.bytes.Load()
 	}
 	return connections, bytes

@@ -1,0 +1,344 @@
+package udp
+
+import (
+	"math"
+	"sync/atomic"
+
+	"pelt/engine"
+	"pelt/model"
+	"pelt/pace"
+)
+
+// sendStream sends one stream's packets. Its fields belong to the thread that sends it: the
+// stream's own, or a worker that others share.
+type sendStream struct {
+	_      padding
+	sender *sender
+	stream int
+	wire   wire
+	out    outbox
+	bytes  [][]byte
+	waiter *waiter
+	clock  engine.Clock
+	times  *threadTimes // of the thread
+	done   chan<- error // of a shared thread: told at the end
+
+	phases [2]phase // the warm-up, and the measured part
+	*phase          // the present one
+	start  int64    // of it
+	due    int64    // time of the next turn
+	last   bool     // no slot is left in the phase
+	rest   int      // packets whose time has come and that found no room yet
+	noRoom int64    // since when the socket has had no room; 0: it has some
+
+	segments int // packets that go to the kernel as one buffer
+	trial    uint16
+	sequence uint64 // of the next packet, in each phase from 0
+	measured bool
+	answerAt int64 // when to look for consent messages next
+	faultsAt int64 // when to read the error queue next
+	refusals refusals
+
+	planned, accepted uint64
+	attempted         atomic.Uint64 // published after each call
+	warmupSent        uint64
+	late, held        uint64          // slots given up in the measured part
+	blocked           int64           // ns that the socket had no room, since the pacer was told
+	heldNanos         int64           // ns that it had none in the measured part
+	behind            engine.LateTime // of the thread in the measured part
+	retried           uint64
+	list              model.MarksWriter // refused sequences
+	byMark            []uint64          // packets refused, by index of the sender's errnos
+	lastErr           error             // that a packet was refused with
+	lastMark          uint16            // its index
+	burstMax          int
+	lastSend          int64 // when the packet before left; 0 for none
+	ended             int64
+	cpu               int64 // of the thread when the measured part began, ns
+	cpuKnown          bool
+	threadRatio       float64
+	warning           string
+	granted, asked    int  // bytes of send buffer
+	gaveUp            bool // every packet was refused
+
+	step   int64
+	stepTo int64
+	inStep uint64
+	_      padding
+}
+
+const (
+	// noRoomPause is after how long a stream of a shared thread tries again whose socket had no room, in ns.
+	noRoomPause = 100_000
+	// refusedPause keeps a sender that is only refused from spinning, in ns.
+	refusedPause = 1_000_000
+)
+
+// phase is one part of a trial as one stream is to send it.
+type phase struct {
+	pacer  pace.Pacer
+	length int64 // ns
+	paced  bool
+}
+
+// prepare makes all that is needed before the first turn. It may take a while. Batches of a
+// shared thread are shorter: others wait meanwhile.
+func (w *sendStream) prepare(shared bool) {
+	e := w.sender.end
+	w.wire, w.clock = e.wires[w.stream], e.settings.clock
+	batch := batchOf(e.settings.payloadBytes, len(e.wires), w.segments)
+	if shared {
+		batch = max(batch/sharedBatch/w.segments, 1) * w.segments
+	}
+	w.out = w.wire.outbox(e.settings.payloadBytes, batch, w.segments)
+	w.bytes = w.out.packets()
+	w.granted, w.asked = w.wire.bufferBytes()
+	w.waiter = newWaiter(e.stop, w.clock)
+	patience := e.order.Timing.Patience()
+	w.refusals.passing, w.refusals.patient = patience.Nanoseconds(), patience > 0
+	for i, warmup := range []bool{true, false} {
+		p := &w.phases[i]
+		p.pacer, p.length, p.paced = pacing(w.sender.clocks[i], e.order.Flow, e.order.Timing, warmup, w.stream, w.segments)
+	}
+}
+
+// sendAlone takes all turns on the calling thread.
+func (w *sendStream) sendAlone(begin int64) (err error) {
+	var times threadTimes
+	times.begin(begin)
+	defer times.end()
+	w.times = &times
+	w.begin(begin)
+	for over := false; !over; {
+		now := w.clock.Now()
+		if w.noRoom > 0 {
+			w.out.room(w.waiter)
+			now = w.clock.Now()
+		} else if w.due > now {
+			times.onTime(now)
+			now, _ = w.waiter.until(w.due)
+		}
+		over, err = w.turn(now)
+	}
+	w.end()
+	return err
+}
+
+// begin sets the first phase.
+func (w *sendStream) begin(at int64) {
+	o := w.sender.end.order
+	if o.Timing.Warmup() > 0 {
+		w.trial = o.Trial ^ engine.WarmupBit
+		w.enter(&w.phases[0], at)
+		return
+	}
+	w.measure(at)
+}
+
+// measure begins the measured part.
+func (w *sendStream) measure(start int64) {
+	w.trial, w.sequence, w.measured, w.lastSend = w.sender.end.order.Trial, 0, true, 0
+	w.stepTo = start + engine.StepNanos
+	w.enter(&w.phases[1], start)
+	if w.paced {
+		w.planned = w.pacer.Slots()
+	}
+}
+
+func (w *sendStream) enter(p *phase, start int64) {
+	w.phase, w.start, w.due, w.rest = p, start, start, 0
+	if w.paced {
+		w.wait()
+	}
+}
+
+// wait sets the next turn to when the next packets are due; after the last slot its time
+// runs to the end.
+func (w *sendStream) wait() {
+	at, ok := w.pacer.Next()
+	if w.last = !ok; w.last {
+		at = w.length
+	}
+	w.due = w.start + at
+}
+
+// turn sends what is due, a batch at most, and waits for nothing. over is true when there is
+// no more to do, because all is sent, it is stopped, or sending is hopeless.
+func (w *sendStream) turn(now int64) (over bool, err error) {
+	if w.measured && !w.cpuKnown {
+		w.cpu, w.cpuKnown = engine.ThreadNanos()
+		w.behind = w.times.behind
+	}
+	switch {
+	case w.waiter.stop.isSet():
+		w.stopped(now)
+		over = true
+	case w.paced:
+		over, err = w.pace(now)
+	default:
+		over, err = w.flood(now)
+	}
+	if !w.paced && w.measured {
+		w.planned = w.attempted.Load()
+	}
+	if !w.measured {
+		w.warmupSent = w.sequence
+		if over && err == nil && !w.waiter.stop.isSet() {
+			w.measure(w.start + w.length)
+			return false, nil
+		}
+	}
+	return over || err != nil, err
+}
+
+// stopped gives up what found no room until now.
+func (w *sendStream) stopped(now int64) {
+	if w.measured && w.paced {
+		w.planned = w.pacer.Planned(max(now-w.start, 0))
+	}
+	w.hold()
+}
+
+// hold gives up the packets that found no room.
+func (w *sendStream) hold() {
+	if w.rest == 0 {
+		return
+	}
+	w.pacer.Hold(uint64(w.rest))
+	w.rest = 0
+	if w.measured {
+		_, w.held = w.pacer.GivenUp()
+	}
+}
+
+func (w *sendStream) pace(now int64) (over bool, err error) {
+	if w.rest == 0 {
+		if w.last {
+			return now >= w.due, nil
+		}
+		w.rest = w.take(now)
+	}
+	if w.rest > 0 {
+		before := w.sequence
+		now, err = w.emitSome(w.rest, now)
+		if w.rest -= int(w.sequence - before); now >= w.start+w.length {
+			w.hold() // out of time while there was no room
+		}
+	}
+	if w.rest == 0 {
+		w.wait()
+	}
+	return false, err
+}
+
+// take returns how many packets may leave now, and keeps how late they and those
+// given up are.
+func (w *sendStream) take(now int64) int {
+	p := &w.pacer
+	p.Blocked(w.blocked)
+	w.blocked = 0
+	lateBefore, _ := p.GivenUp()
+	n, first := p.Take(now - w.start)
+	if late, _ := p.GivenUp(); late > lateBefore {
+		w.times.fellBehind(now)
+	}
+	if w.measured {
+		for i := range n {
+			w.sender.late.Record(w.stream, now-w.start-p.Due(first+i), 1)
+		}
+		w.burstMax = max(w.burstMax, int(n))
+		w.late, w.held = p.GivenUp()
+	}
+	return int(n)
+}
+
+// flood sends as fast as the kernel takes packets.
+func (w *sendStream) flood(now int64) (over bool, err error) {
+	share := w.share()
+	if now >= w.start+w.length || w.sequence >= share {
+		return true, nil
+	}
+	if w.measured {
+		w.burstMax = len(w.bytes)
+	}
+	_, err = w.emitSome(int(min(share-w.sequence, math.MaxInt32)), now)
+	return w.sequence >= share, err
+}
+
+// share is how many packets of a flow with a number of them are this stream's.
+func (w *sendStream) share() uint64 {
+	f := w.sender.end.order.Flow
+	if !w.measured || f.Packets == 0 {
+		return math.MaxUint64
+	}
+	n, streams := f.Packets, uint64(f.Streams)
+	if rest := n % streams; uint64(w.stream) < rest {
+		return n/streams + 1
+	}
+	return n / streams
+}
+
+// emitSome sends a batch at most, and sets the time of the turn after it.
+func (w *sendStream) emitSome(n int, now int64) (after int64, err error) {
+	if w.noRoom > 0 {
+		w.waited(now - w.noRoom)
+		w.noRoom = 0
+	}
+	after, room, err := w.emit(min(n, len(w.bytes)), now)
+	switch w.due = after; {
+	case err != nil:
+		return after, err
+	case !room:
+		w.noRoom, w.due = after, after+noRoomPause
+	case w.refusals.row >= hopelessRow:
+		w.due = after + refusedPause
+	}
+	w.attendTo(after)
+	return after, nil
+}
+
+// attendTo reads what has come back, and answers consent messages that were
+// repeated because the last answer was lost.
+func (w *sendStream) attendTo(now int64) {
+	if now >= w.faultsAt {
+		w.faultsAt = now + faultsEvery
+		w.readFaults(nil)
+	}
+	e := w.sender.end
+	if !e.order.Listen || now < w.answerAt {
+		return
+	}
+	w.answerAt = now + consentEvery
+	for range 16 {
+		d, err := w.wire.read(0)
+		if err != nil || d.nanos == 0 || !e.answer(w.stream, w.wire, d.whole()) {
+			return
+		}
+	}
+}
+
+// end closes the stream's account, once no turn is left.
+func (w *sendStream) end() {
+	w.readFaults(nil)
+	if !w.measured {
+		return
+	}
+	w.ended = w.clock.Now()
+	if used, ok := engine.ThreadNanos(); ok && w.cpuKnown && w.ended > w.start {
+		w.threadRatio = float64(used-w.cpu) / float64(w.ended-w.start)
+	}
+	w.behind = engine.LateTime{
+		Nanos:     w.times.behind.Nanos - w.behind.Nanos,
+		RunNanos:  w.times.behind.RunNanos - w.behind.RunNanos,
+		WaitNanos: w.times.behind.WaitNanos - w.behind.WaitNanos,
+	}
+	w.flush()
+}
+
+// waited accounts for time in which the socket had no room.
+func (w *sendStream) waited(nanos int64) {
+	w.blocked += nanos
+	if w.measured {
+		w.heldNanos += nanos
+	}
+}
