@@ -293,7 +293,7 @@ func TestTruesize(t *testing.T) {
 		if err := dialer.run(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		m, ok := memoryOf(listener.t.wires[0].(*socket).fd)
+		m, ok := memoryOf(listener.t.sockets[0].(*linuxSocket).fd)
 		s := dialer.account().Send
 		if want := float64(m.queued) / float64(s.Accepted+s.WarmupSent); !ok || want < float64(payload) {
 			t.Fatalf("%d B are queued of %d packets", m.queued, s.Accepted+s.WarmupSent)

@@ -28,7 +28,7 @@ type batchOut struct {
 }
 
 // newBatchOut makes room for a batch, a multiple of segments.
-func newBatchOut(k *socket, payloadBytes, batch, segments int) *batchOut {
+func newBatchOut(k *linuxSocket, payloadBytes, batch, segments int) *batchOut {
 	buffers := batch / segments
 	o := &batchOut{
 		errorQueue: newErrorQueue(k.fd, k.six), bytes: layOut(payloadBytes, batch), segments: segments, payload: payloadBytes,
@@ -52,7 +52,7 @@ func newBatchOut(k *socket, payloadBytes, batch, segments int) *batchOut {
 
 func (o *batchOut) packets() [][]byte { return o.bytes }
 
-func (o *batchOut) faults(tell func(fault)) { o.drain(tell) }
+func (o *batchOut) icmpErrors(tell func(icmpError)) { o.drain(tell) }
 
 func (o *batchOut) send(from, to int) (int, error) {
 	if o.segments == 1 && to-from == 1 {

@@ -69,7 +69,7 @@ func TestEchoGivesSigns(t *testing.T) {
 		wait := start(t, listener)
 		p := dialer.t.role.(*prober)
 		eventually(t, "two signs", func() bool {
-			d, err := p.end.wires[0].read(attendFor)
+			d, err := p.end.sockets[0].read(readWait)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -277,7 +277,7 @@ func TestNobodyConsentsForAnother(t *testing.T) {
 			time.Sleep(time.Millisecond)
 		}
 		l.mu.Lock()
-		goesTo := l.wires[0].from().String()
+		goesTo := l.sockets[0].from().String()
 		l.mu.Unlock()
 		if l.consents[0].Confirmed() && goesTo != own.LocalAddr().String() {
 			t.Errorf("the flow would go to %s, which never confirmed; %s did", goesTo, own.LocalAddr())

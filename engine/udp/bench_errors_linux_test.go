@@ -12,20 +12,20 @@ import (
 )
 
 // deaf makes senders that do not ask what becomes of their packets.
-type deaf struct{ carrier }
+type deaf struct{ socketMaker }
 
-func (c deaf) dial(host engine.Host, s settings, stream int, peer netip.AddrPort) (wire, error) {
-	w, err := c.carrier.dial(host, s, stream, peer)
+func (c deaf) dial(host engine.Host, s settings, stream int, peer netip.AddrPort) (socket, error) {
+	w, err := c.socketMaker.dial(host, s, stream, peer)
 	if err != nil {
 		return nil, err
 	}
-	return deafWire{w.(*socket)}, nil
+	return deafSocket{w.(*linuxSocket)}, nil
 }
 
-type deafWire struct{ *socket }
+type deafSocket struct{ *linuxSocket }
 
-func (w deafWire) outbox(payloadBytes, batch, segments int) outbox {
-	out := w.socket.outbox(payloadBytes, batch, segments)
+func (w deafSocket) outbox(payloadBytes, batch, segments int) outbox {
+	out := w.linuxSocket.outbox(payloadBytes, batch, segments)
 	unix.SetsockoptInt(w.fd, unix.IPPROTO_IP, unix.IP_RECVERR, 0)
 	return out
 }
@@ -61,7 +61,7 @@ func BenchmarkRecvErr(b *testing.B) {
 						r := newTrial()
 						r.cpu, r.nearE = 0, testEngine(b, false)
 						if on == 0 {
-							r.nearE.carrier = deaf{r.nearE.carrier}
+							r.nearE.socketMaker = deaf{r.nearE.socketMaker}
 						}
 						r.timing.WarmupSeconds, r.timing.MeasureSeconds = 0.1, 0.5
 						got[on] = r.flood(b, [2]space{near, far}, c.payload)

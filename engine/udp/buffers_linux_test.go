@@ -25,10 +25,10 @@ func TestBuffersAsAsked(t *testing.T) {
 		return r
 	}
 	connectBoth(t, dialer, listener)
-	if n, err := unix.GetsockoptInt(dialer.t.wires[0].(*socket).fd, unix.SOL_SOCKET, unix.SO_SNDBUF); n != 40000 {
+	if n, err := unix.GetsockoptInt(dialer.t.sockets[0].(*linuxSocket).fd, unix.SOL_SOCKET, unix.SO_SNDBUF); n != 40000 {
 		t.Errorf("send buffer %d B, %v", n, err)
 	}
-	if n, _ := listener.t.wires[0].bufferBytes(); n != 50<<20 {
+	if n, _ := listener.t.sockets[0].bufferBytes(); n != 50<<20 {
 		t.Errorf("receive buffer %d B", n)
 	}
 	if w := account(listener).Warnings; len(w) != 0 {

@@ -12,14 +12,14 @@ import (
 
 const (
 	repeatEvery = 100 * time.Millisecond // of an unanswered consent message
-	attendFor   = 10 * time.Millisecond  // an attendant looks up that often
+	readWait    = 10 * time.Millisecond  // how long a read waits before its caller looks up
 )
 
 // Connect waits for both sides' consent on every stream; see engine.Transport.
 func (e *Sockets) Connect(ctx context.Context) ([]engine.Stream, error) {
-	errs := make([]error, len(e.wires))
+	errs := make([]error, len(e.sockets))
 	var wg sync.WaitGroup
-	for i := range e.wires {
+	for i := range e.sockets {
 		wg.Go(func() {
 			if e.order.Listen {
 				errs[i] = e.awaitCaller(ctx, i)
@@ -36,8 +36,8 @@ func (e *Sockets) Connect(ctx context.Context) ([]engine.Stream, error) {
 	}
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	streams := make([]engine.Stream, len(e.wires))
-	for i, w := range e.wires {
+	streams := make([]engine.Stream, len(e.sockets))
+	for i, w := range e.sockets {
 		streams[i] = engine.Stream{Local: w.local(), Remote: w.remote()}
 	}
 	return streams, nil
@@ -58,7 +58,7 @@ func (e *Sockets) awaitCaller(ctx context.Context, i int) error {
 
 // call asks the listener for consent until it is ready.
 func (e *Sockets) call(ctx context.Context, i int) error {
-	w, c := e.wires[i], engine.NewConsentDialer(e.order.StreamKey(i))
+	w, c := e.sockets[i], engine.NewConsentDialer(e.order.StreamKey(i))
 	var last error
 	for send := time.Now(); ctx.Err() == nil && !e.stop.isSet(); {
 		if now := time.Now(); !now.Before(send) {
@@ -68,7 +68,7 @@ func (e *Sockets) call(ctx context.Context, i int) error {
 			}
 			send = now.Add(repeatEvery)
 		}
-		d, err := w.read(attendFor)
+		d, err := w.read(readWait)
 		if err != nil {
 			last = err // such as an ICMP error for the message before
 			continue
@@ -93,31 +93,31 @@ func (e *Sockets) call(ctx context.Context, i int) error {
 	return fmt.Errorf("ask %v for consent on UDP port %d: no answer: %w", e.order.Peer, e.order.Ports[i], cause)
 }
 
-// admit takes over the socket of a stream from the carrier and answers its
+// admit takes over the socket of a stream from the socketMaker and answers its
 // caller. Once there is consent, the stream keeps the socket it was given on.
-func (e *Sockets) admit(i int, w wire) bool {
+func (e *Sockets) admit(i int, w socket) bool {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if e.consents[i].Confirmed() {
 		w.close()
 		return false
 	}
-	e.wires[i] = w
-	e.attend.Go(func() {
+	e.sockets[i] = w
+	e.answering.Go(func() {
 		for {
 			e.mu.Lock()
-			mine := e.wires[i] == w
+			mine := e.sockets[i] == w
 			e.mu.Unlock()
 			if !mine {
 				w.close()
 				return
 			}
 			select {
-			case <-e.attended:
+			case <-e.quiet:
 				return
 			default:
 			}
-			d, err := w.read(attendFor)
+			d, err := w.read(readWait)
 			if err != nil || d.nanos == 0 || e.answer(i, w, d.whole()) {
 				continue
 			}
@@ -136,11 +136,11 @@ func (e *Sockets) admit(i int, w wire) bool {
 // answer serves a consent message that reached the listening end, also while
 // the flow runs: the last answer may have been lost. A socket that another
 // caller's has replaced gives no consent: the flow would go to that other one.
-func (e *Sockets) answer(i int, w wire, b []byte) bool {
+func (e *Sockets) answer(i int, w socket, b []byte) bool {
 	e.mu.Lock()
 	var reply engine.ConsentMessage
 	ok := false
-	if e.wires[i] == w {
+	if e.sockets[i] == w {
 		reply, ok = e.consents[i].Answer(b, w.from())
 	}
 	e.mu.Unlock()
@@ -155,16 +155,16 @@ func (e *Sockets) answer(i int, w wire, b []byte) bool {
 	return true
 }
 
-func (e *Sockets) endAttendance() {
-	if e.attended == nil {
+func (e *Sockets) stopAnswering() {
+	if e.quiet == nil {
 		return
 	}
 	e.mu.Lock()
 	select {
-	case <-e.attended:
+	case <-e.quiet:
 	default:
-		close(e.attended)
+		close(e.quiet)
 	}
 	e.mu.Unlock()
-	e.attend.Wait()
+	e.answering.Wait()
 }

@@ -47,7 +47,7 @@ func (w *sendStream) emit(n int, now int64) (after int64, room bool, err error) 
 			}
 		case !isFull && temporary(err):
 			return now, false, nil
-		case !isFull && untried < maxUntried && w.readFaults(err):
+		case !isFull && untried < maxUntried && w.readICMP(err):
 			untried++
 		default:
 			untried = 0
@@ -68,12 +68,12 @@ const longSend = 1_000_000
 // maxUntried is how often in a row a packet that was not tried gets another try.
 const maxUntried = 8
 
-// readFaults counts the ICMP errors that came back. It says whether err is one
+// readICMP counts the ICMP errors that came back. It says whether err is one
 // of them that only IP_RECVERR brings up: the packet it was returned for was not
 // tried, and would have been sent but for our wish to know.
-func (w *sendStream) readFaults(err error) (ours bool) {
-	w.out.faults(func(f fault) {
-		w.sender.faults.note(f)
+func (w *sendStream) readICMP(err error) (ours bool) {
+	w.out.icmpErrors(func(f icmpError) {
+		w.sender.icmpErrors.note(f)
 		if !f.plain && err != nil && errors.Is(err, f.errno) {
 			ours = true
 		}
@@ -123,7 +123,7 @@ func (w *sendStream) refused(n int, err error, now int64) error {
 	e := w.sender.end
 	if w.refusals.hopeless(err, now) {
 		w.gaveUp = true
-		return fmt.Errorf("send %d B to %v: every packet is refused: %w%s", e.settings.payloadBytes, e.order.Peer, err, remedy(err, w.wire.pathMTU(), w.segments))
+		return fmt.Errorf("send %d B to %v: every packet is refused: %w%s", e.settings.payloadBytes, e.order.Peer, err, remedy(err, w.socket.pathMTU(), w.segments))
 	}
 	return nil
 }

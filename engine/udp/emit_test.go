@@ -19,7 +19,7 @@ type moody struct {
 	t        *rapid.T
 	bytes    [][]byte
 	segments int
-	pending  []fault           // in the error queue
+	pending  []icmpError       // in the error queue
 	taken    map[uint64]int    // by sequence
 	answers  map[uint64]string // the last one
 	offers   map[uint64]int    // to a full queue
@@ -30,7 +30,7 @@ var moods = []string{"", "", "", "", "ENOBUFS", "ENOBUFS", "EPERM", "EAGAIN", "E
 
 func (m *moody) packets() [][]byte { return m.bytes }
 
-func (m *moody) faults(tell func(fault)) {
+func (m *moody) icmpErrors(tell func(icmpError)) {
 	for _, f := range m.pending {
 		tell(f)
 	}
@@ -68,10 +68,10 @@ func (m *moody) send(from, to int) (int, error) {
 			err = syscall.EAGAIN
 		case "EHOSTUNREACH": // only who asked is told
 			err = syscall.EHOSTUNREACH
-			m.pending = append(m.pending, fault{errno: syscall.EHOSTUNREACH, what: "host unreachable", from: from4})
+			m.pending = append(m.pending, icmpError{errno: syscall.EHOSTUNREACH, what: "host unreachable", from: from4})
 		case "ECONNREFUSED":
 			err = syscall.ECONNREFUSED
-			m.pending = append(m.pending, fault{errno: syscall.ECONNREFUSED, what: "port unreachable", from: from4, plain: true})
+			m.pending = append(m.pending, icmpError{errno: syscall.ECONNREFUSED, what: "port unreachable", from: from4, plain: true})
 		default:
 			err = syscall.EHOSTUNREACH
 		}
@@ -93,7 +93,7 @@ func TestEveryPacketHasItsAnswer(t *testing.T) {
 		w := newSender(e).streams[0]
 		w.segments = rapid.SampledFrom([]int{1, 1, 4}).Draw(t, "segments")
 		m := &moody{t: t, bytes: layOut(64, 16), segments: w.segments, taken: map[uint64]int{}, answers: map[uint64]string{}, offers: map[uint64]int{}}
-		w.out, w.bytes, w.wire, w.clock, w.waiter, w.measured = m, m.bytes, e.wires[0], e.settings.clock, newWaiter(e.stop, e.settings.clock), true
+		w.out, w.bytes, w.socket, w.clock, w.waiter, w.measured = m, m.bytes, e.sockets[0], e.settings.clock, newWaiter(e.stop, e.settings.clock), true
 		w.trial = e.order.Trial
 		for range rapid.IntRange(1, 20).Draw(t, "batches") {
 			w.refusals.single = min(w.refusals.single, rapid.IntRange(0, 20).Draw(t, "single"))
@@ -159,7 +159,7 @@ func TestFaultsOfOthers(t *testing.T) {
 	}{{false, maxUntried + 1}, {true, 1}} {
 		w := newSender(e).streams[0]
 		box := &haunted{bytes: layOut(64, 1), plain: c.plain}
-		w.out, w.bytes, w.wire, w.clock, w.waiter, w.measured = box, box.bytes, e.wires[0], e.settings.clock, newWaiter(e.stop, e.settings.clock), true
+		w.out, w.bytes, w.socket, w.clock, w.waiter, w.measured = box, box.bytes, e.sockets[0], e.settings.clock, newWaiter(e.stop, e.settings.clock), true
 		if _, _, err := w.emit(1, w.clock.Now()); err != nil {
 			t.Fatal(err)
 		}
@@ -182,8 +182,8 @@ func (h *haunted) send(int, int) (int, error) {
 	return 0, syscall.EHOSTUNREACH
 }
 func (h *haunted) room(*waiter) {}
-func (h *haunted) faults(tell func(fault)) {
-	tell(fault{errno: syscall.EHOSTUNREACH, what: "host unreachable", from: netip.MustParseAddr("192.0.2.1"), plain: h.plain})
+func (h *haunted) icmpErrors(tell func(icmpError)) {
+	tell(icmpError{errno: syscall.EHOSTUNREACH, what: "host unreachable", from: netip.MustParseAddr("192.0.2.1"), plain: h.plain})
 }
 
 func TestFullQueueIsNeverHopeless(t *testing.T) {
@@ -204,18 +204,18 @@ func TestFullQueueIsNeverHopeless(t *testing.T) {
 }
 
 // Forged ICMP errors make no endless list.
-func TestFaultBookIsBounded(t *testing.T) {
-	var b faultBook
+func TestICMPCountsAreBounded(t *testing.T) {
+	var b icmpCounts
 	for i := range 1000 {
-		b.note(fault{what: "port unreachable", from: netip.AddrFrom4([4]byte{10, 0, byte(i >> 8), byte(i)})})
+		b.note(icmpError{what: "port unreachable", from: netip.AddrFrom4([4]byte{10, 0, byte(i >> 8), byte(i)})})
 	}
-	b.note(fault{what: "port unreachable", from: netip.AddrFrom4([4]byte{10, 0, 0, 0})})
+	b.note(icmpError{what: "port unreachable", from: netip.AddrFrom4([4]byte{10, 0, 0, 0})})
 	counts, warnings := b.account()
 	var sum uint64
 	for _, n := range counts {
 		sum += n
 	}
-	if sum != 1001 || len(counts) != maxFaults+1 || counts["port unreachable from 10.0.0.0"] != 2 {
+	if sum != 1001 || len(counts) != maxICMP+1 || counts["port unreachable from 10.0.0.0"] != 2 {
 		t.Errorf("%d errors counted: %v", sum, counts)
 	}
 	want := []string{"984 ICMP errors from others", "2 ICMP port unreachable from 10.0.0.0", "1 ICMP port unreachable from 10.0.0.1", "14 other ICMP errors"}
@@ -228,7 +228,7 @@ func TestErrnosAreBounded(t *testing.T) {
 	r := newTrial()
 	dialer, _ := r.prepare(t)
 	w := newSender(dialer.t).streams[0]
-	w.wire, w.measured = dialer.t.wires[0], true
+	w.socket, w.measured = dialer.t.sockets[0], true
 	for i := range 3 * maxErrnos {
 		w.refusals = refusals{}
 		w.refused(1, errors.New(string(rune('a'+i))), 0)

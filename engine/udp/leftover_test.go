@@ -46,7 +46,7 @@ func TestSweepEnds(t *testing.T) {
 
 // shelf is a socket with answers in it.
 type shelf struct {
-	wire
+	socket
 	left []datagram
 }
 
@@ -77,7 +77,7 @@ func TestSurveyReadsWhatWaits(t *testing.T) {
 		{head: make([]byte, 3), bytes: 3, nanos: 1}, // somebody else's
 		answer(probe{kind: kindNote, number: 1, size: 1280, value: 1500}), answer(probe{kind: kindNote, number: 1, size: 1500, value: 1500}),
 	}}
-	e.wires = []wire{shelf}
+	e.sockets = []socket{shelf}
 	x := &surveyor{end: e, trip: time.Millisecond}
 	x.prepare()
 	x.out.start(1500)

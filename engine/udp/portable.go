@@ -12,14 +12,14 @@ import (
 	"pelt/engine"
 )
 
-// plain is the carrier for every system: each stream has an ephemeral port and
+// portable is the socketMaker for every system: each stream has an ephemeral port and
 // an unconnected socket, and what does not come from the peer is ignored.
-type plain struct{}
+type portable struct{}
 
-func (plain) close() error { return nil }
+func (portable) close() error { return nil }
 
-func (plain) dial(host engine.Host, s settings, stream int, peer netip.AddrPort) (wire, error) {
-	w, err := openPlain(host, s, s.from(stream, peer.Addr()).String())
+func (portable) dial(host engine.Host, s settings, stream int, peer netip.AddrPort) (socket, error) {
+	w, err := openPortable(host, s, s.from(stream, peer.Addr()).String())
 	if err != nil {
 		return nil, err
 	}
@@ -28,12 +28,12 @@ func (plain) dial(host engine.Host, s settings, stream int, peer netip.AddrPort)
 	return w, nil
 }
 
-func (plain) listen(host engine.Host, s settings, consents []*engine.ConsentListener, admit func(int, wire) bool) (io.Closer, []uint16, error) {
+func (portable) listen(host engine.Host, s settings, consents []*engine.ConsentListener, admit func(int, socket) bool) (io.Closer, []uint16, error) {
 	ports := make([]uint16, len(consents))
 	for i := range consents {
-		w, err := openPlain(host, s, ":0")
+		w, err := openPortable(host, s, ":0")
 		if err != nil {
-			return nil, nil, err // the end closes the wires that it was given
+			return nil, nil, err // the end closes the sockets that it was given
 		}
 		ports[i] = w.local().Port()
 		admit(i, w)
@@ -41,8 +41,8 @@ func (plain) listen(host engine.Host, s settings, consents []*engine.ConsentList
 	return io.NopCloser(nil), ports, nil
 }
 
-// plainWire is a wire over net.UDPConn.
-type plainWire struct {
+// portableSocket is a socket over net.UDPConn.
+type portableSocket struct {
 	conn    *net.UDPConn
 	clock   engine.Clock
 	buffer  int // bytes, of the flooded direction
@@ -53,7 +53,7 @@ type plainWire struct {
 	until   time.Time      // read deadline that is set
 }
 
-func openPlain(host engine.Host, s settings, at string) (w *plainWire, err error) {
+func openPortable(host engine.Host, s settings, at string) (w *portableSocket, err error) {
 	err = host.Do(func() error {
 		address, err := net.ResolveUDPAddr("udp", at)
 		if err != nil {
@@ -63,7 +63,7 @@ func openPlain(host engine.Host, s settings, at string) (w *plainWire, err error
 		if err != nil {
 			return err
 		}
-		w = &plainWire{conn: conn, clock: s.clock, whole: make([]byte, 1<<16)}
+		w = &portableSocket{conn: conn, clock: s.clock, whole: make([]byte, 1<<16)}
 		return nil
 	})
 	if err != nil {
@@ -94,13 +94,13 @@ func openPlain(host engine.Host, s settings, at string) (w *plainWire, err error
 	return w, nil
 }
 
-func (w *plainWire) local() netip.AddrPort {
+func (w *portableSocket) local() netip.AddrPort {
 	a := w.conn.LocalAddr().(*net.UDPAddr).AddrPort()
 	return netip.AddrPortFrom(a.Addr().Unmap(), a.Port())
 }
 
 // take reads one datagram from the peer into whole, or from anyone while the peer is not settled.
-func (w *plainWire) take(wait time.Duration) (n int, nanos int64, err error) {
+func (w *portableSocket) take(wait time.Duration) (n int, nanos int64, err error) {
 	// A deadline is moved only when it has passed: that costs as much as a packet.
 	if now := time.Now(); !now.Before(w.until) || w.until.Sub(now) > wait {
 		w.until = now.Add(max(wait, time.Microsecond))
@@ -120,12 +120,12 @@ func (w *plainWire) take(wait time.Duration) (n int, nanos int64, err error) {
 	return n, nanos, nil
 }
 
-func (w *plainWire) stranger() bool {
+func (w *portableSocket) stranger() bool {
 	peer := w.peer.Load()
 	return w.settled.Load() && (peer == nil || *peer != w.caller)
 }
 
-func (w *plainWire) read(wait time.Duration) (datagram, error) {
+func (w *portableSocket) read(wait time.Duration) (datagram, error) {
 	n, nanos, err := w.take(wait)
 	if err != nil || nanos == 0 {
 		return datagram{}, err
@@ -137,7 +137,7 @@ func (w *plainWire) read(wait time.Duration) (datagram, error) {
 	return d, nil
 }
 
-func (w *plainWire) write(b []byte) error {
+func (w *portableSocket) write(b []byte) error {
 	peer := w.peer.Load()
 	if peer == nil {
 		return errors.New("nobody has called yet")
@@ -146,75 +146,75 @@ func (w *plainWire) write(b []byte) error {
 	return err
 }
 
-func (w *plainWire) answer(b []byte) error {
+func (w *portableSocket) answer(b []byte) error {
 	if from := w.caller; !w.settled.Load() {
 		w.peer.Store(&from)
 	}
 	return w.write(b)
 }
 
-func (w *plainWire) from() netip.AddrPort { return w.caller }
-func (w *plainWire) remote() netip.AddrPort {
+func (w *portableSocket) from() netip.AddrPort { return w.caller }
+func (w *portableSocket) remote() netip.AddrPort {
 	if peer := w.peer.Load(); peer != nil {
 		return *peer
 	}
 	return netip.AddrPort{}
 }
-func (w *plainWire) settle()        { w.settled.Store(true) }
-func (w *plainWire) pathMTU() int   { return 0 }
-func (w *plainWire) unsplit() error { return errors.New("this system cannot forbid fragments") }
-func (w *plainWire) bufferBytes() (granted, asked int) {
+func (w *portableSocket) settle()        { w.settled.Store(true) }
+func (w *portableSocket) pathMTU() int   { return 0 }
+func (w *portableSocket) unsplit() error { return errors.New("this system cannot forbid fragments") }
+func (w *portableSocket) bufferBytes() (granted, asked int) {
 	return w.buffer, w.buffer
 }
-func (w *plainWire) close() error { return w.conn.Close() }
+func (w *portableSocket) close() error { return w.conn.Close() }
 
-// plainOut sends one packet a call.
-type plainOut struct {
-	wire  *plainWire
-	peer  netip.AddrPort
-	bytes [][]byte
-	until time.Time // write deadline that is set
+// portableOutbox sends one packet a call.
+type portableOutbox struct {
+	socket *portableSocket
+	peer   netip.AddrPort
+	bytes  [][]byte
+	until  time.Time // write deadline that is set
 }
 
-func (w *plainWire) outbox(payloadBytes, _, _ int) outbox {
-	return &plainOut{wire: w, peer: *w.peer.Load(), bytes: layOut(payloadBytes, 1)}
+func (w *portableSocket) outbox(payloadBytes, _, _ int) outbox {
+	return &portableOutbox{socket: w, peer: *w.peer.Load(), bytes: layOut(payloadBytes, 1)}
 }
 
-func (o *plainOut) packets() [][]byte { return o.bytes }
+func (o *portableOutbox) packets() [][]byte { return o.bytes }
 
 // faults knows of none: the system tells only the error, with the next packet.
-func (o *plainOut) faults(func(fault)) {}
+func (o *portableOutbox) icmpErrors(func(icmpError)) {}
 
-func (o *plainOut) send(from, to int) (int, error) {
+func (o *portableOutbox) send(from, to int) (int, error) {
 	for i := from; i < to; i++ {
 		if now := time.Now(); !now.Before(o.until) {
-			o.until = now.Add(plainWait)
-			if err := o.wire.conn.SetWriteDeadline(o.until); err != nil {
+			o.until = now.Add(portableWait)
+			if err := o.socket.conn.SetWriteDeadline(o.until); err != nil {
 				return i - from, err
 			}
 		}
-		if _, err := o.wire.conn.WriteToUDPAddrPort(o.bytes[i], o.peer); err != nil {
+		if _, err := o.socket.conn.WriteToUDPAddrPort(o.bytes[i], o.peer); err != nil {
 			return i - from, err
 		}
 	}
 	return to - from, nil
 }
 
-func (o *plainOut) room(*waiter) {} // send waits itself
+func (o *portableOutbox) room(*waiter) {} // send waits itself
 
-// plainInbox receives one packet a call.
-type plainInbox struct {
-	wire *plainWire
-	out  [1]datagram
+// portableInbox receives one packet a call.
+type portableInbox struct {
+	socket *portableSocket
+	out    [1]datagram
 }
 
-func (w *plainWire) inbox(*stopSignal) inbox { return &plainInbox{wire: w} }
+func (w *portableSocket) inbox(*stopSignal) inbox { return &portableInbox{socket: w} }
 
-// plainWait bounds how long a thread does not see its stop signal.
-const plainWait = 20 * time.Millisecond
+// portableWait bounds how long a thread does not see its stop signal.
+const portableWait = 20 * time.Millisecond
 
-func (in *plainInbox) receive(wait time.Duration) ([]datagram, error) {
-	d, err := in.wire.read(min(wait, plainWait))
+func (in *portableInbox) receive(wait time.Duration) ([]datagram, error) {
+	d, err := in.socket.read(min(wait, portableWait))
 	if err != nil || d.nanos == 0 {
 		return nil, err
 	}
@@ -222,5 +222,5 @@ func (in *plainInbox) receive(wait time.Duration) ([]datagram, error) {
 	return in.out[:], nil
 }
 
-func (in *plainInbox) memory() (socketMemory, bool) { return socketMemory{}, false }
-func (in *plainInbox) truesize() int                { return 0 }
+func (in *portableInbox) memory() (socketMemory, bool) { return socketMemory{}, false }
+func (in *portableInbox) truesize() int                { return 0 }

@@ -80,7 +80,7 @@ func (e *Sockets) parseProbe(b []byte) (p probe, ok bool) {
 func (e *Sockets) sendProbe(p probe) {
 	var b [probeBytes]byte
 	e.putProbe(b[:], p)
-	_ = e.wires[0].write(b[:])
+	_ = e.sockets[0].write(b[:])
 }
 
 // pulse is the sign of life of both hosts.
@@ -132,7 +132,7 @@ func (p *prober) run(func()) error {
 			n = max(n+1, (now-begin)/probeEvery) // what is overdue is left out
 			continue
 		}
-		d, err := e.wires[0].read(min(time.Duration(due-now), attendFor))
+		d, err := e.sockets[0].read(min(time.Duration(due-now), readWait))
 		if err != nil {
 			continue // an ICMP error: the probe stays unanswered
 		}
@@ -175,11 +175,11 @@ func (p *prober) account(r *engine.Report, _ engine.Sent) {
 
 // echo answers a prober.
 type echo struct {
-	end      *Sockets
-	answered atomic.Uint64
-	signed   uint32
-	signNext time.Time
-	sheet    *sheet // of a survey
+	end       *Sockets
+	answered  atomic.Uint64
+	signed    uint32
+	signNext  time.Time
+	mtuSender *mtuSender // of a survey
 }
 
 func (c *echo) run(func()) error {
@@ -187,14 +187,14 @@ func (c *echo) run(func()) error {
 	runtime.LockOSThread() // an answer shall not wait for the scheduler
 	defer runtime.UnlockOSThread()
 	if e.order.Survey {
-		c.sheet = newSheet(e)
+		c.mtuSender = newMTUSender(e)
 	}
 	c.serve(e.early[0])
 	for !e.stop.isSet() {
-		if d, err := e.wires[0].read(attendFor); err == nil { // an error is an ICMP message for an answer
+		if d, err := e.sockets[0].read(readWait); err == nil { // an error is an ICMP message for an answer
 			c.serve(d)
 		}
-		if c.sheet == nil {
+		if c.mtuSender == nil {
 			c.sign(time.Now())
 		}
 	}
@@ -215,11 +215,11 @@ func (c *echo) sign(now time.Time) {
 const mostFetches = 500
 
 func (c *echo) serve(d datagram) {
-	e, s := c.end, c.sheet
+	e, s := c.end, c.mtuSender
 	p, ok := e.parseProbe(d.head)
 	switch {
 	case !ok:
-		e.answer(0, e.wires[0], d.whole())
+		e.answer(0, e.sockets[0], d.whole())
 		return
 	case p.kind == kindAsk:
 		e.pulse.hear(p.value)
@@ -248,45 +248,47 @@ func (c *echo) count() engine.Snapshot {
 // account says nothing: an echo serves until it is stopped.
 func (c *echo) account(r *engine.Report, _ engine.Sent) { r.Stopped = false }
 
-// sheet is what either side of a survey sends from.
-type sheet struct {
+// mtuSender is what either side of a survey sends from.
+type mtuSender struct {
 	end       *Sockets
-	wire      wire
+	socket    socket
 	six       bool
 	fragments error // why this system cannot forbid them; nil if it does
 	room      []byte
 }
 
-func newSheet(e *Sockets) *sheet {
-	s := &sheet{end: e, wire: e.wires[0], six: e.wires[0].remote().Addr().Is6(), room: make([]byte, model.MaxUDPPayload)}
+func newMTUSender(e *Sockets) *mtuSender {
+	s := &mtuSender{end: e, socket: e.sockets[0], six: e.sockets[0].remote().Addr().Is6(), room: make([]byte, model.MaxUDPPayload)}
 	engine.Fill(s.room)
-	s.fragments = s.wire.unsplit()
+	s.fragments = s.socket.unsplit()
 	return s
 }
 
 // mtu is what the kernel knows of the way; 0 if it does not, or cannot forbid fragments.
-func (s *sheet) mtu() int {
+func (s *mtuSender) mtu() int {
 	if s.fragments != nil {
 		return 0
 	}
-	return s.wire.pathMTU()
+	return s.socket.pathMTU()
 }
 
 // send writes a message as an IP packet of so many bytes; 0 makes it short. A socket gives the
 // error of an earlier packet to the next one, which is then not sent.
-func (s *sheet) send(p probe, packet int) error {
+func (s *mtuSender) send(p probe, packet int) error {
 	n := min(max(packet-overheadOf(s.six), probeBytes), len(s.room))
 	s.end.putProbe(s.room, p)
-	err := s.wire.write(s.room[:n])
+	err := s.socket.write(s.room[:n])
 	if err != nil {
-		err = s.wire.write(s.room[:n])
+		err = s.socket.write(s.room[:n])
 	}
 	return err
 }
 
-func (s *sheet) note(round, size uint32) {
+func (s *mtuSender) note(round, size uint32) {
 	_ = s.send(probe{kind: kindNote, number: round, size: size, value: uint64(s.mtu())}, 0) // a lost one is a probe without an answer
 }
 
 // holds tells whether a datagram is as long as the IP packet that it speaks of.
-func (s *sheet) holds(d datagram, size uint32) bool { return d.bytes+overheadOf(s.six) == int(size) }
+func (s *mtuSender) holds(d datagram, size uint32) bool {
+	return d.bytes+overheadOf(s.six) == int(size)
+}

@@ -53,8 +53,8 @@ func newReceiver(e *Sockets) *receiver {
 	if e.order.Tap != nil {
 		r.meter = e.order.Tap(r.meter)
 	}
-	r.idle.Store(int32(len(e.wires)))
-	for i := range e.wires {
+	r.idle.Store(int32(len(e.sockets)))
+	for i := range e.sockets {
 		r.streams = append(r.streams, &receiveStream{receiver: r, stream: i, batch: make([]model.Arrival, 0, 256)})
 	}
 	return r
@@ -97,8 +97,8 @@ const cpuEvery = 50_000_000
 // open makes the socket ready to be read.
 func (w *receiveStream) open() {
 	e := w.receiver.end
-	w.granted, w.asked = e.wires[w.stream].bufferBytes()
-	w.in = e.wires[w.stream].inbox(e.stop)
+	w.granted, w.asked = e.sockets[w.stream].bufferBytes()
+	w.in = e.sockets[w.stream].inbox(e.stop)
 	m, known := w.in.memory()
 	known = known && !e.settings.joined // the kernel counts what is joined once
 	w.drops.before, w.drops.known, w.drops.cold = m.dropped, known, e.order.Timing.Warmup() == 0
@@ -179,7 +179,7 @@ func (w *receiveStream) sort(got []datagram) {
 			w.ours++
 			w.warmup++
 			w.drops.warm(d.dropped)
-		case e.order.Listen && e.answer(w.stream, e.wires[w.stream], d.whole()):
+		case e.order.Listen && e.answer(w.stream, e.sockets[w.stream], d.whole()):
 		default:
 			if k, _, consent := engine.ConsentOf(d.head); !consent || k.Trial != e.order.Trial {
 				w.foreign++

@@ -126,12 +126,12 @@ func TestConsentBesideSegments(t *testing.T) {
 	r.dialer = engine.Receive // the listener floods, and answers a repeated confirm
 	r.flow.PayloadBytes, r.flow.Segments, r.timing.MeasureSeconds = 16, 8, 60
 	dialer, listener := r.prepare(t)
-	w, c := dialer.t.wires[0], engine.NewConsentDialer(dialer.t.order.StreamKey(0))
+	w, c := dialer.t.sockets[0], engine.NewConsentDialer(dialer.t.order.StreamKey(0))
 	ready := func() bool {
 		if err := w.write(text(c)); err != nil {
 			t.Fatal(err)
 		}
-		d, err := w.read(attendFor)
+		d, err := w.read(readWait)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -167,16 +167,16 @@ func TestSegmentsAreRefusedWhereUnknown(t *testing.T) {
 	end.Close()
 }
 
-func FuzzReadFault(f *testing.F) {
+func FuzzReadICMPError(f *testing.F) {
 	f.Add([]byte{})
 	f.Add(make([]byte, 64))
 	f.Add(faultControl(unix.SOL_IP, unix.IP_RECVERR, unix.SO_EE_ORIGIN_ICMP, 3, 3, 8))
 	f.Add(faultControl(unix.SOL_IPV6, unix.IPV6_RECVERR, unix.SO_EE_ORIGIN_ICMP6, 1, 4, 28))
 	f.Add(faultControl(unix.SOL_IP, unix.IP_RECVERR, unix.SO_EE_ORIGIN_LOCAL, 0, 0, 8))
 	f.Fuzz(func(t *testing.T, b []byte) {
-		fault, ok := readFault(b)
-		if ok != (fault.what != "") {
-			t.Errorf("% x gave %+v, %v", b, fault, ok)
+		icmpError, ok := readICMPError(b)
+		if ok != (icmpError.what != "") {
+			t.Errorf("% x gave %+v, %v", b, icmpError, ok)
 		}
 		readControl(b)
 	})

@@ -22,9 +22,9 @@ const (
 	sharedBatch = 4
 	// consentEvery is how often a sending listener looks for repeated consent messages.
 	consentEvery = 100_000_000
-	// faultsEvery is how often a sender reads its socket's error queue when no
+	// icmpEvery is how often a sender reads its socket's error queue when no
 	// error makes it.
-	faultsEvery = 10_000_000
+	icmpEvery = 10_000_000
 )
 
 // batchOf is a multiple of segments.
@@ -45,7 +45,7 @@ type sender struct {
 	clocks  [2]pace.Clock      // of a paced flow, by phase: each stream takes one apart
 	start   int64              // of the measured part
 
-	faults faultBook
+	icmpErrors icmpCounts
 
 	mu     sync.Mutex // guards what follows
 	steps  []uint64
@@ -53,16 +53,16 @@ type sender struct {
 }
 
 func newSender(e *Sockets) *sender {
-	s := &sender{end: e, gaps: measure.NewHistogram(len(e.wires)), clocks: clocksOf(e.order.Flow, e.order.Timing)}
+	s := &sender{end: e, gaps: measure.NewHistogram(len(e.sockets)), clocks: clocksOf(e.order.Flow, e.order.Timing)}
 	if s.clocks[1] != nil {
-		s.late = measure.NewHistogram(len(e.wires))
+		s.late = measure.NewHistogram(len(e.sockets))
 	}
 	if e.order.Flow.Profile != nil {
 		s.asked = measure.NewHistogram(1)
 	}
-	for i := range e.wires {
+	for i := range e.sockets {
 		s.streams = append(s.streams, &sendStream{
-			sender: s, stream: i, segments: e.settings.segments, list: model.MarksWriter{Limit: allRefused / len(e.wires)},
+			sender: s, stream: i, segments: e.settings.segments, list: model.MarksWriter{Limit: allRefused / len(e.sockets)},
 		})
 	}
 	return s
@@ -188,8 +188,8 @@ func (s *sender) account(r *engine.Report, _ engine.Sent) {
 	if n := s.end.settings.segments; n > 1 {
 		out.Segments = n
 	}
-	faults, warnings := s.faults.account()
-	out.ICMP, r.Warnings = faults, append(r.Warnings, warnings...)
+	icmpErrors, warnings := s.icmpErrors.account()
+	out.ICMP, r.Warnings = icmpErrors, append(r.Warnings, warnings...)
 	out.Gap, out.GapCounts = s.gaps.Percentiles(), s.gaps.Buckets()
 	if s.late != nil {
 		out.Lateness = s.late.Percentiles()

@@ -15,7 +15,7 @@ type sendStream struct {
 	_      padding
 	sender *sender
 	stream int
-	wire   wire
+	socket socket
 	out    outbox
 	bytes  [][]byte
 	waiter *waiter
@@ -36,7 +36,7 @@ type sendStream struct {
 	sequence uint64 // of the next packet, in each phase from 0
 	measured bool
 	answerAt int64 // when to look for consent messages next
-	faultsAt int64 // when to read the error queue next
+	icmpAt   int64 // when to read the error queue next
 	refusals refusals
 
 	planned, accepted uint64
@@ -85,14 +85,14 @@ type phase struct {
 // shared thread are shorter: others wait meanwhile.
 func (w *sendStream) prepare(shared bool) {
 	e := w.sender.end
-	w.wire, w.clock = e.wires[w.stream], e.settings.clock
-	batch := batchOf(e.settings.payloadBytes, len(e.wires), w.segments)
+	w.socket, w.clock = e.sockets[w.stream], e.settings.clock
+	batch := batchOf(e.settings.payloadBytes, len(e.sockets), w.segments)
 	if shared {
 		batch = max(batch/sharedBatch/w.segments, 1) * w.segments
 	}
-	w.out = w.wire.outbox(e.settings.payloadBytes, batch, w.segments)
+	w.out = w.socket.outbox(e.settings.payloadBytes, batch, w.segments)
 	w.bytes = w.out.packets()
-	w.granted, w.asked = w.wire.bufferBytes()
+	w.granted, w.asked = w.socket.bufferBytes()
 	w.waiter = newWaiter(e.stop, w.clock)
 	patience := e.order.Timing.Patience()
 	w.refusals.passing, w.refusals.patient = patience.Nanoseconds(), patience > 0
@@ -293,16 +293,16 @@ func (w *sendStream) emitSome(n int, now int64) (after int64, err error) {
 	case w.refusals.row >= hopelessRow:
 		w.due = after + refusedPause
 	}
-	w.attendTo(after)
+	w.housekeep(after)
 	return after, nil
 }
 
-// attendTo reads what has come back, and answers consent messages that were
+// housekeep reads what has come back, and answers consent messages that were
 // repeated because the last answer was lost.
-func (w *sendStream) attendTo(now int64) {
-	if now >= w.faultsAt {
-		w.faultsAt = now + faultsEvery
-		w.readFaults(nil)
+func (w *sendStream) housekeep(now int64) {
+	if now >= w.icmpAt {
+		w.icmpAt = now + icmpEvery
+		w.readICMP(nil)
 	}
 	e := w.sender.end
 	if !e.order.Listen || now < w.answerAt {
@@ -310,8 +310,8 @@ func (w *sendStream) attendTo(now int64) {
 	}
 	w.answerAt = now + consentEvery
 	for range 16 {
-		d, err := w.wire.read(0)
-		if err != nil || d.nanos == 0 || !e.answer(w.stream, w.wire, d.whole()) {
+		d, err := w.socket.read(0)
+		if err != nil || d.nanos == 0 || !e.answer(w.stream, w.socket, d.whole()) {
 			return
 		}
 	}
@@ -319,7 +319,7 @@ func (w *sendStream) attendTo(now int64) {
 
 // end closes the stream's account, once no turn is left.
 func (w *sendStream) end() {
-	w.readFaults(nil)
+	w.readICMP(nil)
 	if !w.measured {
 		return
 	}

@@ -13,8 +13,8 @@ import (
 	"pelt/engine"
 )
 
-// socket is a connected UDP socket that the Go runtime does not poll.
-type socket struct {
+// linuxSocket is a connected UDP socket that the Go runtime does not poll.
+type linuxSocket struct {
 	fd      int
 	six     bool
 	joined  int // buffers of joined packets to read at once; 0: they do not come joined
@@ -28,7 +28,7 @@ type socket struct {
 // connect opens a socket inside the host from one address to another. Port 0 and
 // the unspecified address leave the choice to the kernel; shared lets others
 // bind the same port.
-func connect(host engine.Host, s settings, from, to netip.AddrPort, shared bool) (k *socket, err error) {
+func connect(host engine.Host, s settings, from, to netip.AddrPort, shared bool) (k *linuxSocket, err error) {
 	err = host.Do(func() error {
 		k, err = connectHere(s, from, to, shared)
 		return err
@@ -36,7 +36,7 @@ func connect(host engine.Host, s settings, from, to netip.AddrPort, shared bool)
 	return k, err
 }
 
-func connectHere(s settings, from, to netip.AddrPort, shared bool) (*socket, error) {
+func connectHere(s settings, from, to netip.AddrPort, shared bool) (*linuxSocket, error) {
 	family := unix.AF_INET
 	if to.Addr().Is6() {
 		family = unix.AF_INET6
@@ -45,7 +45,7 @@ func connectHere(s settings, from, to netip.AddrPort, shared bool) (*socket, err
 	if err != nil {
 		return nil, os.NewSyscallError("socket", err)
 	}
-	k := &socket{fd: fd, six: family == unix.AF_INET6, peer: to}
+	k := &linuxSocket{fd: fd, six: family == unix.AF_INET6, peer: to}
 	if err := k.open(s, from, to, shared); err != nil {
 		return nil, errors.Join(err, unix.Close(fd))
 	}
@@ -53,7 +53,7 @@ func connectHere(s settings, from, to netip.AddrPort, shared bool) (*socket, err
 	return k, nil
 }
 
-func (k *socket) open(s settings, from, to netip.AddrPort, shared bool) error {
+func (k *linuxSocket) open(s settings, from, to netip.AddrPort, shared bool) error {
 	if err := k.set(s, shared); err != nil {
 		return err
 	}
@@ -84,7 +84,7 @@ func (k *socket) open(s settings, from, to netip.AddrPort, shared bool) error {
 }
 
 // set makes the options that must hold before the first packet.
-func (k *socket) set(s settings, shared bool) error {
+func (k *linuxSocket) set(s settings, shared bool) error {
 	type option struct {
 		name         string
 		level, which int
@@ -142,7 +142,7 @@ func (k *socket) set(s settings, shared bool) error {
 // buffer asks for half of a buffer size, beyond the system's limit where that is
 // allowed, and returns what the kernel makes of it: it accounts twice as much as
 // it is given. granted is 0 if it does not tell.
-func (k *socket) buffer(plain, force, bytes int) (granted, asked int) {
+func (k *linuxSocket) buffer(plain, force, bytes int) (granted, asked int) {
 	asked = 2 * bytes
 	if unix.SetsockoptInt(k.fd, unix.SOL_SOCKET, force, bytes) != nil {
 		unix.SetsockoptInt(k.fd, unix.SOL_SOCKET, plain, bytes) // takes the limit where that is less
@@ -154,9 +154,9 @@ func (k *socket) buffer(plain, force, bytes int) (granted, asked int) {
 	return granted, asked
 }
 
-func (k *socket) local() netip.AddrPort { return k.addr }
+func (k *linuxSocket) local() netip.AddrPort { return k.addr }
 
-func (k *socket) read(wait time.Duration) (datagram, error) {
+func (k *linuxSocket) read(wait time.Duration) (datagram, error) {
 	got, err := k.box.receive(wait)
 	if err != nil || len(got) == 0 {
 		return datagram{}, err
@@ -164,7 +164,7 @@ func (k *socket) read(wait time.Duration) (datagram, error) {
 	return got[0], nil
 }
 
-func (k *socket) write(b []byte) error {
+func (k *linuxSocket) write(b []byte) error {
 	for {
 		_, err := unix.Write(k.fd, b)
 		if err != unix.EINTR {
@@ -173,19 +173,19 @@ func (k *socket) write(b []byte) error {
 	}
 }
 
-func (k *socket) answer(b []byte) error             { return k.write(b) }
-func (k *socket) from() netip.AddrPort              { return k.peer }
-func (k *socket) remote() netip.AddrPort            { return k.peer }
-func (k *socket) settle()                           {}
-func (k *socket) bufferBytes() (granted, asked int) { return k.granted, k.asked }
-func (k *socket) close() error                      { return unix.Close(k.fd) }
+func (k *linuxSocket) answer(b []byte) error             { return k.write(b) }
+func (k *linuxSocket) from() netip.AddrPort              { return k.peer }
+func (k *linuxSocket) remote() netip.AddrPort            { return k.peer }
+func (k *linuxSocket) settle()                           {}
+func (k *linuxSocket) bufferBytes() (granted, asked int) { return k.granted, k.asked }
+func (k *linuxSocket) close() error                      { return unix.Close(k.fd) }
 
-func (k *socket) outbox(payloadBytes, batch, segments int) outbox {
+func (k *linuxSocket) outbox(payloadBytes, batch, segments int) outbox {
 	return newBatchOut(k, payloadBytes, batch, segments)
 }
 
 // inbox is asked for once consent is given: its messages shall not be joined.
-func (k *socket) inbox(b *stopSignal) inbox {
+func (k *linuxSocket) inbox(b *stopSignal) inbox {
 	if k.joined == 0 {
 		return newBatchInbox(k.fd, batchIn, false, b, k.box.clock)
 	}
@@ -195,7 +195,7 @@ func (k *socket) inbox(b *stopSignal) inbox {
 
 // unsplit sets DF and leaves it to the caller what is too large (RFC 8899 section
 // 4.4): the kernel refuses only what the interface cannot take.
-func (k *socket) unsplit() error {
+func (k *linuxSocket) unsplit() error {
 	level, which := unix.IPPROTO_IP, unix.IP_MTU_DISCOVER
 	if k.six {
 		level, which = unix.IPPROTO_IPV6, unix.IPV6_MTU_DISCOVER
@@ -206,7 +206,7 @@ func (k *socket) unsplit() error {
 	return nil
 }
 
-func (k *socket) pathMTU() int {
+func (k *linuxSocket) pathMTU() int {
 	level, which := unix.IPPROTO_IP, unix.IP_MTU
 	if k.six {
 		level, which = unix.IPPROTO_IPV6, unix.IPV6_MTU

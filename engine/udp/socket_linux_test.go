@@ -171,7 +171,7 @@ func TestSameFlowTwice(t *testing.T) {
 func TestDialerComesAgain(t *testing.T) {
 	r := newTrial()
 	first, listener := r.prepare(t)
-	w := first.t.wires[0]
+	w := first.t.sockets[0]
 	hello := engine.NewConsentDialer(first.t.order.StreamKey(0)).Message()
 	if err := w.write(hello[:]); err != nil {
 		t.Fatal(err)
@@ -227,7 +227,7 @@ func TestSocketDropsAreExact(t *testing.T) {
 	dialer, listener := r.prepare(t)
 	connectBoth(t, dialer, listener)
 	// A buffer for a few packets, and 64 come in one call: no reader is that fast.
-	k := listener.t.wires[0].(*socket)
+	k := listener.t.sockets[0].(*linuxSocket)
 	if err := unix.SetsockoptInt(k.fd, unix.SOL_SOCKET, unix.SO_RCVBUF, 4096); err != nil {
 		t.Fatal(err)
 	}

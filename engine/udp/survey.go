@@ -23,10 +23,10 @@ const (
 // over one consented stream.
 type surveyor struct {
 	end *Sockets
-	*sheet
+	*mtuSender
 	out, back       *search
-	mute            string // why nothing can be searched in a direction, "" if it can
-	farMute         string
+	unable          string // why nothing can be searched in a direction, "" if it can
+	farUnable       string
 	begun           time.Time
 	trip            time.Duration // the shortest round trip; 0 none yet
 	sentAt          []time.Time   // of each round
@@ -36,20 +36,20 @@ type surveyor struct {
 func (x *surveyor) run(func()) error {
 	x.prepare()
 	if x.fragments != nil {
-		x.mute = x.fragments.Error()
+		x.unable = x.fragments.Error()
 	} else if mtu := x.mtu(); mtu > 0 {
 		x.out.start(mtu)
 	} else {
-		x.mute = "this system does not tell its route's MTU"
+		x.unable = "this system does not tell its route's MTU"
 	}
 	late := x.search(x.end.stop)
 	x.outMTU, x.backMTU = x.out.result(late), x.back.result(late)
-	x.outMTU.Why, x.backMTU.Why = x.why(x.out, x.mute), x.why(x.back, x.farMute)
+	x.outMTU.Why, x.backMTU.Why = x.why(x.out, x.unable), x.why(x.back, x.farUnable)
 	return nil
 }
 
 func (x *surveyor) prepare() {
-	x.sheet = newSheet(x.end)
+	x.mtuSender = newMTUSender(x.end)
 	x.out, x.back, x.begun = newSearch(x.six), newSearch(x.six), time.Now()
 }
 
@@ -66,10 +66,10 @@ func (x *surveyor) account(r *engine.Report, _ engine.Sent) {
 func (x *surveyor) search(b *stopSignal) (late bool) {
 	for !b.isSet() {
 		ahead, behind := x.out.next(), x.back.next()
-		if x.mute != "" {
+		if x.unable != "" {
 			ahead = nil
 		}
-		asking := x.back.top == 0 && x.farMute == "" && len(x.sentAt) < maxProbes // what the far kernel takes is not known yet
+		asking := x.back.top == 0 && x.farUnable == "" && len(x.sentAt) < maxProbes // what the far kernel takes is not known yet
 		if len(ahead) == 0 && len(behind) == 0 && !asking {
 			return false
 		}
@@ -94,7 +94,7 @@ func (x *surveyor) ask(ahead, behind []int) {
 	for _, n := range ahead {
 		x.out.sent++
 		if x.send(probe{kind: kindWhole, number: round, size: uint32(n)}, n) != nil { // beyond the interface's MTU, or the kernel has been told
-			x.out.start(x.wire.pathMTU())
+			x.out.start(x.socket.pathMTU())
 		}
 	}
 	for _, n := range behind {
@@ -113,7 +113,7 @@ const mostOverdue = 1000
 func (x *surveyor) gather(b *stopSignal, ahead, behind []int) (silentOut, silentBack []int) {
 	sent := x.sentAt[len(x.sentAt)-1]
 	for overdue := 0; !b.isSet() && overdue < mostOverdue; {
-		if mtu := x.wire.pathMTU(); mtu > 0 && x.mute == "" {
+		if mtu := x.socket.pathMTU(); mtu > 0 && x.unable == "" {
 			x.out.start(mtu) // also what a packet-too-big message has just said
 			ahead = x.cut(x.out, ahead)
 		}
@@ -122,14 +122,14 @@ func (x *surveyor) gather(b *stopSignal, ahead, behind []int) (silentOut, silent
 			wait = max(roundLeast, roundFactor*x.trip)
 		}
 		wait -= time.Since(sent)
-		known := x.back.top > 0 || x.farMute != ""
+		known := x.back.top > 0 || x.farUnable != ""
 		if known && len(ahead) == 0 && len(behind) == 0 {
 			break
 		}
 		if wait <= 0 { // what waits in the socket was in time: this thread was not
 			overdue++
 		}
-		d, err := x.wire.read(max(min(wait, attendFor), 0))
+		d, err := x.socket.read(max(min(wait, readWait), 0))
 		if wait <= 0 && err == nil && d.nanos == 0 {
 			break
 		}
@@ -160,8 +160,8 @@ func (x *surveyor) gather(b *stopSignal, ahead, behind []int) (silentOut, silent
 func (x *surveyor) noted(m probe, ahead []int) []int {
 	switch mtu := int(min(m.value, 1<<20)); {
 	case mtu == 0:
-		x.farMute = "the other host's system cannot forbid fragments"
-	case x.farMute == "":
+		x.farUnable = "the other host's system cannot forbid fragments"
+	case x.farUnable == "":
 		x.back.start(mtu)
 	}
 	if m.size > 0 { // of an earlier round, too
@@ -184,10 +184,10 @@ func without(sizes []int, n int) []int {
 }
 
 // why a direction's path MTU is not known, or is a bound.
-func (x *surveyor) why(s *search, mute string) string {
+func (x *surveyor) why(s *search, unable string) string {
 	switch {
-	case mute != "":
-		return mute
+	case unable != "":
+		return unable
 	case s.low == 0 && x.end.pulse.count.Load() == 0:
 		return fmt.Sprintf("no probe was answered within %v", time.Since(x.begun).Round(10*time.Millisecond))
 	case s.low == 0:

@@ -25,15 +25,15 @@ type Config struct {
 
 // Engine makes UDP ends on one host. It lives as long as the host's agent.
 type Engine struct {
-	config  Config
-	clock   engine.Clock
-	carrier carrier
+	config      Config
+	clock       engine.Clock
+	socketMaker socketMaker
 }
 
 // New makes the engine. All its ends must be prepared with the same host.
 func New(c Config) *Engine {
 	e := &Engine{config: c, clock: engine.NewClock()}
-	e.carrier = newCarrier(c.Port)
+	e.socketMaker = newSocketMaker(c.Port)
 	return e
 }
 
@@ -41,7 +41,7 @@ func New(c Config) *Engine {
 func (e *Engine) Name() string { return "udp" }
 
 // Close frees what the engine shares between its ends, which must be closed before.
-func (e *Engine) Close() error { return e.carrier.close() }
+func (e *Engine) Close() error { return e.socketMaker.close() }
 
 // Open opens the sockets of one end; see engine.Engine.
 func (e *Engine) Open(_ context.Context, host engine.Host, o engine.Order) (engine.Transport, error) {
@@ -60,7 +60,7 @@ func (e *Engine) Sockets(host engine.Host, o engine.Order) (*Sockets, error) {
 	n := streamsOf(o)
 	s := &Sockets{
 		engine: e, order: o, settings: settingsOf(o, e.clock), stop: stop,
-		wires: make([]wire, n), tokens: make([]engine.ConsentToken, n), early: make([]datagram, n),
+		sockets: make([]socket, n), tokens: make([]engine.ConsentToken, n), early: make([]datagram, n),
 	}
 	s.role = newRole(s)
 	if o.Listen {
@@ -86,13 +86,13 @@ type Sockets struct {
 	consents  []*engine.ConsentListener // listening end
 	admission io.Closer                 // listening end: stops the admission of callers
 	ports     []uint16
-	attend    sync.WaitGroup
-	attended  chan struct{} // closed to end the attendants
+	answering sync.WaitGroup
+	quiet     chan struct{} // closed to end the answering
 
-	mu     sync.Mutex // guards what follows, until Run
-	wires  []wire
-	tokens []engine.ConsentToken // of each stream's consent
-	early  []datagram            // listening end: what came first, before Run
+	mu      sync.Mutex // guards what follows, until Run
+	sockets []socket
+	tokens  []engine.ConsentToken // of each stream's consent
+	early   []datagram            // listening end: what came first, before Run
 }
 
 // role is what an end does once there is consent.
@@ -119,30 +119,30 @@ func newRole(e *Sockets) role {
 }
 
 func (e *Sockets) dial(host engine.Host) error {
-	e.ports = make([]uint16, len(e.wires))
-	for i := range e.wires {
+	e.ports = make([]uint16, len(e.sockets))
+	for i := range e.sockets {
 		peer := netip.AddrPortFrom(e.order.Peer.Unmap(), e.order.Ports[i])
-		w, err := e.engine.carrier.dial(host, e.settings, i, peer)
+		w, err := e.engine.socketMaker.dial(host, e.settings, i, peer)
 		if err != nil {
 			return fmt.Errorf("open udp to %v: %w", peer, err)
 		}
-		e.wires[i] = w
+		e.sockets[i] = w
 		if e.ports[i] = w.local().Port(); !slices.Contains(e.ports[:i], e.ports[i]) {
 			continue
 		}
 		// Streams from several addresses may get one port; what watches drops tells streams by ports.
-		if e.wires[i], err = e.redial(host, i, peer, w); err != nil {
+		if e.sockets[i], err = e.redial(host, i, peer, w); err != nil {
 			return fmt.Errorf("open udp to %v: %w", peer, err)
 		}
-		e.ports[i] = e.wires[i].local().Port()
+		e.ports[i] = e.sockets[i].local().Port()
 	}
 	return nil
 }
 
 // redial opens a stream's socket again until its port is no other stream's. The
 // one before is held meanwhile, so that its port does not come again.
-func (e *Sockets) redial(host engine.Host, i int, peer netip.AddrPort, held wire) (wire, error) {
-	w, err := e.engine.carrier.dial(host, e.settings, i, peer)
+func (e *Sockets) redial(host engine.Host, i int, peer netip.AddrPort, held socket) (socket, error) {
+	w, err := e.engine.socketMaker.dial(host, e.settings, i, peer)
 	if err == nil && slices.Contains(e.ports[:i], w.local().Port()) {
 		w, err = e.redial(host, i, peer, w)
 	}
@@ -150,11 +150,11 @@ func (e *Sockets) redial(host engine.Host, i int, peer netip.AddrPort, held wire
 }
 
 func (e *Sockets) listen(host engine.Host) (err error) {
-	e.attended = make(chan struct{})
-	for i := range e.wires {
+	e.quiet = make(chan struct{})
+	for i := range e.sockets {
 		e.consents = append(e.consents, engine.NewConsentListener(e.order.StreamKey(i)))
 	}
-	e.admission, e.ports, err = e.engine.carrier.listen(host, e.settings, e.consents, e.admit)
+	e.admission, e.ports, err = e.engine.socketMaker.listen(host, e.settings, e.consents, e.admit)
 	return err
 }
 
@@ -164,8 +164,8 @@ func (e *Sockets) Ports() []uint16 { return e.ports }
 // Strays counts the packets of the trial that came to the sockets of an end that does not
 // run: those that wait there, and those that found no room. It takes them off.
 func (e *Sockets) Strays() (n uint64) {
-	e.endAttendance()
-	for i, w := range e.wires {
+	e.stopAnswering()
+	for i, w := range e.sockets {
 		ours := func(d datagram) {
 			if h, ok := engine.ParseHeader(d.head); ok && h.Trial == e.order.Trial {
 				n++
@@ -190,7 +190,7 @@ func (e *Sockets) Count() engine.Snapshot { return e.role.count() }
 
 // Run does the order; see engine.Transport.
 func (e *Sockets) Run(reading func()) error {
-	e.endAttendance()
+	e.stopAnswering()
 	return e.role.run(reading)
 }
 
@@ -199,7 +199,7 @@ func (e *Sockets) Stop() { e.stop.set() }
 
 // Account reports on what Run did.
 func (e *Sockets) Account(r *engine.Report, sent engine.Sent) {
-	r.PathMTU = e.wires[0].pathMTU()
+	r.PathMTU = e.sockets[0].pathMTU()
 	e.role.account(r, sent)
 }
 
@@ -209,10 +209,10 @@ func (e *Sockets) Close() error {
 	if e.admission != nil {
 		errs = append(errs, e.admission.Close()) // admits no one from here on
 	}
-	e.endAttendance()
+	e.stopAnswering()
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	for _, w := range e.wires {
+	for _, w := range e.sockets {
 		if w != nil {
 			errs = append(errs, w.close())
 		}

@@ -54,7 +54,7 @@ func newTrial() trial {
 func testEngine(t testing.TB, plainSockets bool) *Engine {
 	e := New(Config{})
 	if plainSockets {
-		e.carrier = plain{}
+		e.socketMaker = portable{}
 	}
 	t.Cleanup(func() {
 		if err := e.Close(); err != nil {

@@ -195,7 +195,7 @@ type receiveWorker struct {
 }
 
 func (h *receiveWorker) add(l *pooledStream) (err error) {
-	l.in = l.receiveStream.in.(*batchInbox) // the carrier of this system makes no other
+	l.in = l.receiveStream.in.(*batchInbox) // the socketMaker of this system makes no other
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if !h.works {

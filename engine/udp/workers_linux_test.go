@@ -12,9 +12,9 @@ func TestEarlyPacketComesFirst(t *testing.T) {
 	dialer, listener := r.prepare(t)
 	connectBoth(t, dialer, listener)
 	e := listener.t
-	e.endAttendance()
+	e.stopAnswering()
 	e.early[0] = packetOf(r.number, 0)
-	if err := dialer.t.wires[0].write(packetOf(r.number, 1).head); err != nil {
+	if err := dialer.t.sockets[0].write(packetOf(r.number, 1).head); err != nil {
 		t.Fatal(err)
 	}
 	w := e.role.(*receiver).streams[0]

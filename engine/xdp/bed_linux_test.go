@@ -277,7 +277,7 @@ func (b *bed) between(near, far *netns.Handle, four, six netip.Addr, c trial) (o
 	out.ended = time.Now()
 	out.send, err = from.Report()
 	if x, ok := carrier.(*transport); ok {
-		if s, ok := x.plane.(*sender); ok {
+		if s, ok := x.frames.(*sender); ok {
 			for _, w := range s.workers {
 				out.warmupUnsent += load(&w.state.WarmupLost)
 			}

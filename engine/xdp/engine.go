@@ -46,7 +46,7 @@ func (e *Engine) Open(_ context.Context, host engine.Host, o engine.Order) (engi
 	return &transport{Sockets: sockets, engine: e, host: host, order: o, why: why, quit: make(chan struct{})}, nil
 }
 
-// Why an end has no plane that was to have none.
+// Why an end was to have no programs.
 const (
 	socketsAsked = "they were asked for"
 	bufferAsked  = "the size of a socket's buffer was asked for"

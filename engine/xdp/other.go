@@ -11,7 +11,7 @@ func unable(engine.Role) string { return elsewhere }
 // Interfaces lists none: XDP needs Linux.
 func Interfaces() ([]Interface, error) { return nil, nil }
 
-func (*transport) open([]engine.Stream) (plane, string, error) { return nil, elsewhere, nil }
+func (*transport) open([]engine.Stream) (frameEnd, string, error) { return nil, elsewhere, nil }
 
 func (*transport) makeReady(engine.Stream) error { return nil }
 

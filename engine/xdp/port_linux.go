@@ -32,7 +32,7 @@ const lingers = 5 * time.Second
 // port is the receiving program on one interface.
 type port struct {
 	state  *hostState
-	wire   wire
+	route  route
 	how    string // the program is attached: native or generic
 	set    *ebpf.Collection
 	hook   link.Link
@@ -43,24 +43,24 @@ type port struct {
 	bits   []uint64
 
 	// Guarded by state.mu:
-	guests int
+	users  int
 	leaves *time.Timer
 	taken  [sendLimitsFLOWS]bool
 	used   [sendLimitsINS]bool
 }
 
-func (s *hostState) port(host engine.Host, w wire) (*port, string, error) {
+func (s *hostState) port(host engine.Host, w route) (*port, string, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if p := s.ports[w.index]; p != nil {
-		p.guests++
+		p.users++
 		if p.leaves != nil {
 			p.leaves.Stop()
 			p.leaves = nil
 		}
 		return p, "", nil
 	}
-	p := &port{state: s, wire: w, guests: 1}
+	p := &port{state: s, route: w, users: 1}
 	if why, err := p.open(host); why != "" || err != nil {
 		return nil, why, errors.Join(err, p.close())
 	}
@@ -95,7 +95,7 @@ func (p *port) open(host engine.Host) (why string, err error) {
 // attach puts the program on the interface: in the driver, or where that cannot
 // take it, in the kernel's path behind it.
 func (p *port) attach() error {
-	options := link.XDPOptions{Program: p.set.Programs[receiveProgReceive], Interface: p.wire.index}
+	options := link.XDPOptions{Program: p.set.Programs[receiveProgReceive], Interface: p.route.index}
 	var err error
 	for _, mode := range []struct {
 		flags link.XDPAttachFlags
@@ -110,7 +110,7 @@ func (p *port) attach() error {
 			break // the other way would be beside another's program
 		}
 	}
-	return &attachError{p.wire.name, err}
+	return &attachError{p.route.name, err}
 }
 
 // admit makes room for a flow and lets its packets in. It says why there is none.
@@ -131,7 +131,7 @@ func (p *port) admit(r *receiver, streams []engine.Stream) string {
 		}
 	}
 	if r.flow < 0 || len(free) < len(streams) {
-		return fmt.Sprintf("%s takes %d flows and %d streams at a time", p.wire.name, int(sendLimitsFLOWS), int(sendLimitsINS))
+		return fmt.Sprintf("%s takes %d flows and %d streams at a time", p.route.name, int(sendLimitsFLOWS), int(sendLimitsINS))
 	}
 	if err := p.clear(r.flow); err != nil {
 		return err.Error()
@@ -252,18 +252,18 @@ func (p *port) free(r *receiver) {
 	}
 }
 
-// leave ends a guest's stay; the last one's end takes the program off a little later.
+// leave ends one use; the last one's end takes the program off a little later.
 func (p *port) leave() error {
 	p.state.mu.Lock()
 	defer p.state.mu.Unlock()
-	if p.guests--; p.guests > 0 {
+	if p.users--; p.users > 0 {
 		return nil
 	}
 	p.leaves = time.AfterFunc(lingers, func() {
 		p.state.mu.Lock()
 		defer p.state.mu.Unlock()
-		if p.guests == 0 && p.state.ports[p.wire.index] == p {
-			delete(p.state.ports, p.wire.index)
+		if p.users == 0 && p.state.ports[p.route.index] == p {
+			delete(p.state.ports, p.route.index)
 			_ = p.close() // nothing is left to be done about it
 		}
 	})

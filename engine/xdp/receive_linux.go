@@ -16,7 +16,7 @@ import (
 	"pelt/unit"
 )
 
-// receiver is the plane of a receiving end.
+// receiver takes the packets of a flow off the interface.
 type receiver struct {
 	end   *transport
 	port  *port
@@ -37,11 +37,11 @@ const (
 	skipped = 61 // ... between two that are timed; odd, so that no pattern of the sender's fits
 )
 
-func (t *transport) openReceiver(streams []engine.Stream) (plane, string, error) {
-	var w wire
+func (t *transport) openReceiver(streams []engine.Stream) (frameEnd, string, error) {
+	var w route
 	var why string
 	err := t.host.Do(func() (err error) {
-		w, why, err = oneWire(streams, false)
+		w, why, err = oneRoute(streams, false)
 		return err
 	})
 	if err != nil || why != "" {
@@ -68,9 +68,9 @@ func (t *transport) openReceiver(streams []engine.Stream) (plane, string, error)
 // makeReady lets the peer's frames in to a receiver that uses sockets. A virtual
 // cable takes them only with a program at its end; hardware takes them anyway.
 func (t *transport) makeReady(a engine.Stream) error {
-	var w wire
+	var w route
 	err := t.host.Do(func() (err error) {
-		w, _, err = findWire(a.Local.Addr(), a.Remote.Addr(), false)
+		w, _, err = findRoute(a.Local.Addr(), a.Remote.Addr(), false)
 		return err
 	})
 	if err != nil || w.kind != veth {
@@ -92,13 +92,13 @@ const veth = "veth"
 
 // ready attaches the program to an interface for as long as the engine lives.
 func (e *Engine) ready(host engine.Host, name string) error {
-	var w wire
+	var w route
 	err := host.Do(func() error {
 		link, err := netlink.LinkByName(name)
 		if err != nil {
 			return err
 		}
-		w = wire{index: link.Attrs().Index, name: name, kind: link.Type()}
+		w = route{index: link.Attrs().Index, name: name, kind: link.Type()}
 		return nil
 	})
 	if err != nil {
@@ -177,7 +177,7 @@ func taken(in *receiveIn) uint64 {
 }
 
 func (r *receiver) mode() string {
-	return "an XDP program on " + r.port.wire.name + " (" + r.port.how + ")"
+	return "an XDP program on " + r.port.route.name + " (" + r.port.how + ")"
 }
 
 func (r *receiver) account(out *engine.Report, sent engine.Sent) {

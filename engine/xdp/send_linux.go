@@ -23,10 +23,10 @@ import (
 	"pelt/unit"
 )
 
-// sender is the plane of a sending end.
+// sender sends the packets of a flow as frames.
 type sender struct {
 	end     *transport
-	wire    wire
+	route   route
 	frame   []byte
 	streams int
 	workers []*worker
@@ -38,30 +38,30 @@ type sender struct {
 	schedule unit.Schedule
 	paced    bool
 	start    uint64 // of the measured part; written while others may read it
-	guest    *port  // a program on the sending card: many drivers take frames only beside one; nil for none
+	port     *port  // a program on the sending card: many drivers take frames only beside one; nil for none
 	passed   string // what frames pass by on their way out, "" if nothing
 	tried    uint64 // frames of the warm-up that were sent before it
 	steps    series
 }
 
-// open makes the plane of an end whose peer has consented.
-func (t *transport) open(streams []engine.Stream) (plane, string, error) {
+// open makes the programs of an end whose peer has consented.
+func (t *transport) open(streams []engine.Stream) (frameEnd, string, error) {
 	if t.order.Role == engine.Receive {
 		return t.openReceiver(streams)
 	}
 	return t.openSender(streams)
 }
 
-func (t *transport) openSender(streams []engine.Stream) (plane, string, error) {
+func (t *transport) openSender(streams []engine.Stream) (frameEnd, string, error) {
 	s := &sender{end: t, streams: len(streams)}
 	var why string
 	err := t.host.Do(func() (err error) {
-		s.wire, why, err = oneWire(streams, true)
+		s.route, why, err = oneRoute(streams, true)
 		if err != nil || why != "" {
 			return err
 		}
-		if s.passed, err = s.wire.bypassed(); err == nil && s.passed != "" && t.order.Fallback {
-			why = fmt.Sprintf("frames would pass by %s of %s", s.passed, s.wire.name)
+		if s.passed, err = s.route.bypassed(); err == nil && s.passed != "" && t.order.Fallback {
+			why = fmt.Sprintf("frames would pass by %s of %s", s.passed, s.route.name)
 		}
 		return err
 	})
@@ -72,20 +72,20 @@ func (t *transport) openSender(streams []engine.Stream) (plane, string, error) {
 	forms := make([]shape, len(streams))
 	for i, a := range streams {
 		forms[i] = shape{
-			source: s.wire.source, target: s.wire.target, from: unzoned(a.Local), to: unzoned(a.Remote),
+			source: s.route.source, target: s.route.target, from: unzoned(a.Local), to: unzoned(a.Remote),
 			dscp: f.DSCP, dontFragment: f.DontFragment, payloadBytes: f.PayloadBytes,
 		}
 	}
-	if need := forms[0].headerBytes() - ethernetBytes + f.PayloadBytes; need > s.wire.mtu {
-		return nil, fmt.Sprintf("packets of %d B need fragments: the MTU of %s is %d B", need, s.wire.name, s.wire.mtu), nil
+	if need := forms[0].headerBytes() - ethernetBytes + f.PayloadBytes; need > s.route.mtu {
+		return nil, fmt.Sprintf("packets of %d B need fragments: the MTU of %s is %d B", need, s.route.name, s.route.mtu), nil
 	}
-	if s.wire.kind != veth {
+	if s.route.kind != veth {
 		// Another's program does as well, and where none can be attached ready finds out.
 		var err error
-		if s.guest, why, err = t.engine.host.port(t.host, s.wire); err != nil {
+		if s.port, why, err = t.engine.host.port(t.host, s.route); err != nil {
 			return nil, "", err
 		} else if why != "" {
-			s.guest = nil
+			s.port = nil
 		}
 	}
 	s.frame = forms[0].layOut()
@@ -129,7 +129,7 @@ func (s *sender) load(form shape) error {
 			return err
 		}
 		for name, v := range map[string]any{
-			sendVarOutInterface: uint32(s.wire.index), sendVarOutSpace: s.wire.space, sendVarSix: six,
+			sendVarOutInterface: uint32(s.route.index), sendVarOutSpace: s.route.space, sendVarSix: six,
 			sendVarTrial: s.end.order.Trial, sendVarHeader: header, sendVarIdentified: identified,
 			sendVarClockAhead: uint64(kernelclock.Ahead()),
 		} {
@@ -169,7 +169,7 @@ func (s *sender) out(i int) *sendOut {
 func (s *sender) ready() (string, error) {
 	why := ""
 	err := s.end.host.Do(func() error {
-		takes, known := s.wire.takesFrames()
+		takes, known := s.route.takesFrames()
 		if !known {
 			var err error
 			if takes, why, err = s.try(); err != nil {
@@ -177,7 +177,7 @@ func (s *sender) ready() (string, error) {
 			}
 		}
 		if !takes {
-			why = s.wire.name + " does not send XDP frames: its driver cannot (no ndo_xdp_xmit), or the other end of a virtual cable is not ready for them" + why
+			why = s.route.name + " does not send XDP frames: its driver cannot (no ndo_xdp_xmit), or the other end of a virtual cable is not ready for them" + why
 		}
 		return nil
 	})
@@ -204,7 +204,7 @@ func (s *sender) try() (takes bool, errno string, err error) {
 		return false, ": BPF_PROG_RUN says " + unix.ErrnoName(e), nil
 	}
 	if e != 0 && e != unix.EINTR {
-		return false, "", fmt.Errorf("send an XDP frame out of %s (BPF_PROG_RUN in live mode, Linux 5.18): %w", s.wire.name, e)
+		return false, "", fmt.Errorf("send an XDP frame out of %s (BPF_PROG_RUN in live mode, Linux 5.18): %w", s.route.name, e)
 	}
 	return lost == 0, errno, nil
 }
@@ -243,7 +243,7 @@ func (s *sender) measured(state *sendWorker) bool {
 }
 
 func (s *sender) mode() string {
-	text := fmt.Sprintf("XDP live frames out of %s", s.wire.name)
+	text := fmt.Sprintf("XDP live frames out of %s", s.route.name)
 	if n := len(s.workers); n > 1 {
 		text += fmt.Sprintf(" by %d threads", n)
 	}
@@ -251,7 +251,7 @@ func (s *sender) mode() string {
 }
 
 func (s *sender) account(r *engine.Report, _ engine.Sent) {
-	out := &engine.SendReport{Errors: map[string]uint64{}, Unsent: map[string]uint64{}, Cable: s.wire.kind == veth, PerStep: slices.Clone(s.steps.counts)}
+	out := &engine.SendReport{Errors: map[string]uint64{}, Unsent: map[string]uint64{}, Cable: s.route.kind == veth, PerStep: slices.Clone(s.steps.counts)}
 	n := len(s.workers)
 	for i := range s.streams {
 		attempted := uint64(0)
@@ -263,7 +263,7 @@ func (s *sender) account(r *engine.Report, _ engine.Sent) {
 	}
 	out.WarmupSent = s.tried
 	if s.passed != "" {
-		r.Warnings = append(r.Warnings, fmt.Sprintf("frames pass by %s of %s", s.passed, s.wire.name))
+		r.Warnings = append(r.Warnings, fmt.Sprintf("frames pass by %s of %s", s.passed, s.route.name))
 	}
 	var ended uint64
 	var waited int64
@@ -340,9 +340,9 @@ func (s *sender) close() error {
 	for _, w := range s.workers {
 		errs = append(errs, w.memory.close())
 	}
-	if s.guest != nil {
-		errs = append(errs, s.guest.leave())
-		s.guest = nil
+	if s.port != nil {
+		errs = append(errs, s.port.leave())
+		s.port = nil
 	}
 	s.hooks, s.workers = nil, nil
 	for _, set := range s.sets {

@@ -10,8 +10,8 @@ import (
 	"pelt/engine/udp"
 )
 
-// plane moves a flow's packets past the sockets.
-type plane interface {
+// frameEnd moves a flow's packets past the sockets.
+type frameEnd interface {
 	// ready says why the packets must take the sockets after all, "" if they
 	// need not. It is asked once, when the other end is armed.
 	ready() (why string, err error)
@@ -25,7 +25,7 @@ type plane interface {
 	close() error
 }
 
-// transport carries one end of one flow: the sockets, and a plane unless the sockets
+// transport carries one end of one flow: the sockets, and programs unless the sockets
 // carry the packets, too.
 type transport struct {
 	*udp.Sockets
@@ -35,9 +35,9 @@ type transport struct {
 	release func() error  // of an interface that was made ready for the peer's frames; nil: none was
 	quit    chan struct{} // closed by Stop
 
-	mu    sync.Mutex // guards what follows
-	why   string     // the sockets carry the flow
-	plane plane      // nil: not yet, or never
+	mu     sync.Mutex // guards what follows
+	why    string     // the sockets carry the flow
+	frames frameEnd   // nil: not yet, or never
 }
 
 // Connect gets consent over the sockets and puts the programs in place.
@@ -59,13 +59,13 @@ func (t *transport) Connect(ctx context.Context) ([]engine.Stream, error) {
 	if err == nil && why != "" {
 		return streams, t.giveUp(why)
 	}
-	t.plane = p
+	t.frames = p
 	return streams, err
 }
 
 // giveUp leaves the flow to the sockets where that is allowed.
 func (t *transport) giveUp(why string) error {
-	t.why, t.plane = why, nil
+	t.why, t.frames = why, nil
 	if !t.order.Fallback {
 		return &engine.Refusal{Why: "xdp: " + why}
 	}
@@ -75,7 +75,7 @@ func (t *transport) giveUp(why string) error {
 // Run does the order; see engine.Transport. The program of a receiver takes packets from Connect on.
 func (t *transport) Run(reading func()) error {
 	t.mu.Lock()
-	p := t.plane
+	p := t.frames
 	if p != nil {
 		why, err := p.ready()
 		if err == nil && why != "" {
@@ -105,30 +105,30 @@ func (t *transport) Stop() {
 func (t *transport) Count() engine.Snapshot {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if t.plane == nil {
+	if t.frames == nil {
 		return t.Sockets.Count()
 	}
-	n := t.plane.count()
+	n := t.frames.count()
 	n.Bytes = n.Packets * uint64(t.order.Flow.PayloadBytes)
 	return n
 }
 
 // Account reports on what Run did.
 func (t *transport) Account(r *engine.Report, sent engine.Sent) {
-	if t.plane == nil {
+	if t.frames == nil {
 		t.Sockets.Account(r, sent)
 		r.Engine, r.Why = t.engine.sockets.Name(), t.why
 		return
 	}
-	r.Engine, r.Why = t.engine.Name(), t.plane.mode()
-	t.plane.account(r, sent)
+	r.Engine, r.Why = t.engine.Name(), t.frames.mode()
+	t.frames.account(r, sent)
 }
 
 // Close frees everything.
 func (t *transport) Close() error {
 	var errs []error
-	if t.plane != nil {
-		errs = append(errs, t.plane.close())
+	if t.frames != nil {
+		errs = append(errs, t.frames.close())
 	}
 	if t.release != nil {
 		errs = append(errs, t.release())

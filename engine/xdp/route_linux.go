@@ -17,8 +17,8 @@ import (
 	"pelt/engine"
 )
 
-// wire is what the kernel would use for packets to a peer.
-type wire struct {
+// route is what the kernel would use for packets to a peer.
+type route struct {
 	index  int
 	name   string
 	kind   string // of the link: "veth", or "device" for hardware
@@ -28,10 +28,10 @@ type wire struct {
 	target [6]byte
 }
 
-// findWire asks the calling thread's namespace for the way to a peer. why says
+// findRoute asks the calling thread's namespace for the way to a peer. why says
 // that frames cannot go there, "" if they can. Without target it leaves out who
 // the next hop is.
-func findWire(from, to netip.Addr, target bool) (w wire, why string, err error) {
+func findRoute(from, to netip.Addr, target bool) (w route, why string, err error) {
 	options := &netlink.RouteGetOptions{SrcAddr: from.AsSlice()}
 	if zone := to.Zone(); zone != "" {
 		if options.OifIndex, err = strconv.Atoi(zone); err != nil {
@@ -42,20 +42,20 @@ func findWire(from, to netip.Addr, target bool) (w wire, why string, err error) 
 	if err != nil || len(routes) == 0 {
 		return w, "", errors.Join(fmt.Errorf("find the route to %v", to), err)
 	}
-	route := routes[0]
-	link, err := netlink.LinkByIndex(route.LinkIndex)
+	way := routes[0]
+	link, err := netlink.LinkByIndex(way.LinkIndex)
 	if err != nil {
 		return w, "", fmt.Errorf("find the interface to %v: %w", to, err)
 	}
 	a := link.Attrs()
-	w = wire{index: a.Index, name: a.Name, kind: link.Type(), mtu: a.MTU}
+	w = route{index: a.Index, name: a.Name, kind: link.Type(), mtu: a.MTU}
 	var space unix.Stat_t
 	if err := unix.Stat("/proc/thread-self/ns/net", &space); err != nil {
 		return w, "", fmt.Errorf("identify the network namespace: %w", err)
 	}
 	w.space = uint32(space.Ino)
-	if route.MTU > 0 {
-		w.mtu = min(w.mtu, route.MTU)
+	if way.MTU > 0 {
+		w.mtu = min(w.mtu, way.MTU)
 	}
 	switch {
 	case a.Flags&net.FlagLoopback != 0:
@@ -68,9 +68,9 @@ func findWire(from, to netip.Addr, target bool) (w wire, why string, err error) 
 		return w, "", nil
 	}
 	hop := to.WithZone("")
-	if gateway, ok := netip.AddrFromSlice(route.Gw); ok {
+	if gateway, ok := netip.AddrFromSlice(way.Gw); ok {
 		hop = gateway.Unmap()
-	} else if via, ok := route.Via.(*netlink.Via); ok {
+	} else if via, ok := way.Via.(*netlink.Via); ok {
 		if gateway, ok := netip.AddrFromSlice(via.Addr); ok {
 			hop = gateway.Unmap()
 		}
@@ -95,8 +95,8 @@ func findWire(from, to netip.Addr, target bool) (w wire, why string, err error) 
 	return w, "", nil
 }
 
-// oneWire is findWire for several streams, which must all go the same way.
-func oneWire(streams []engine.Stream, target bool) (w wire, why string, err error) {
+// oneRoute is findRoute for several streams, which must all go the same way.
+func oneRoute(streams []engine.Stream, target bool) (w route, why string, err error) {
 	type pair struct{ from, to netip.Addr }
 	seen := map[pair]bool{}
 	for _, a := range streams {
@@ -104,12 +104,12 @@ func oneWire(streams []engine.Stream, target bool) (w wire, why string, err erro
 		if seen[p] {
 			continue
 		}
-		next, why, err := findWire(p.from, p.to, target)
+		next, why, err := findRoute(p.from, p.to, target)
 		switch {
 		case err != nil || why != "":
-			return wire{}, why, err
+			return route{}, why, err
 		case len(seen) > 0 && next != w:
-			return wire{}, fmt.Sprintf("streams go different ways: from %v out of %s, from %v another", streams[0].Local.Addr(), w.name, p.from), nil
+			return route{}, fmt.Sprintf("streams go different ways: from %v out of %s, from %v another", streams[0].Local.Addr(), w.name, p.from), nil
 		}
 		w, seen[p] = next, true
 	}
@@ -118,7 +118,7 @@ func oneWire(streams []engine.Stream, target bool) (w wire, why string, err erro
 
 // bypassed says what frames would pass by on their way out that packets of a
 // socket would not, "" if nothing.
-func (w wire) bypassed() (string, error) {
+func (w route) bypassed() (string, error) {
 	link, err := netlink.LinkByIndex(w.index)
 	if err != nil {
 		return "", err
@@ -157,7 +157,7 @@ func (h genericHeader) Serialize() []byte { return h[:] }
 
 // takesFrames asks whether the driver sends XDP frames now. A virtual cable does
 // while its other end is ready for them. known is false before Linux 6.3.
-func (w wire) takesFrames() (takes, known bool) {
+func (w route) takesFrames() (takes, known bool) {
 	f, known := abilities(w.index)
 	return f&netdevXDPActNDOXmit != 0, known
 }

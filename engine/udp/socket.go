@@ -8,21 +8,21 @@ import (
 	"pelt/engine"
 )
 
-// carrier makes sockets: on Linux connected ones, elsewhere plain ones.
-type carrier interface {
+// socketMaker makes sockets: on Linux connected ones, elsewhere plain ones.
+type socketMaker interface {
 	// dial opens the socket of one stream to the listener.
-	dial(host engine.Host, s settings, stream int, peer netip.AddrPort) (wire, error)
-	// listen awaits the dialers of all streams and hands over each stream's wire
+	dial(host engine.Host, s settings, stream int, peer netip.AddrPort) (socket, error)
+	// listen awaits the dialers of all streams and hands over each stream's socket
 	// at least once, before or when its first hello comes; a later one replaces
 	// it, unless admit has closed it and returns false, because there is consent
 	// already. It returns the port of each stream.
-	listen(host engine.Host, s settings, consents []*engine.ConsentListener, admit func(stream int, w wire) bool) (stop io.Closer, ports []uint16, err error)
+	listen(host engine.Host, s settings, consents []*engine.ConsentListener, admit func(stream int, w socket) bool) (stop io.Closer, ports []uint16, err error)
 	close() error
 }
 
-// wire is one stream's socket. Only one goroutine reads and one writes at a
+// socket is one stream's socket. Only one goroutine reads and one writes at a
 // time, and close must come after both.
-type wire interface {
+type socket interface {
 	local() netip.AddrPort
 	// read waits for one datagram and returns it until the next call; its time
 	// is 0 if none came.
@@ -56,7 +56,7 @@ type outbox interface {
 	// room waits for a while, until the socket may take packets again or the end is stopped.
 	room(w *waiter)
 	// faults hands over the ICMP errors that came back for earlier packets.
-	faults(tell func(fault))
+	icmpErrors(tell func(icmpError))
 }
 
 // inbox receives batches.

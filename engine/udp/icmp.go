@@ -10,39 +10,39 @@ import (
 	"syscall"
 )
 
-// fault is an ICMP error that came back for a packet sent earlier. The next
-// packet is not sent: the system returns the fault's error for it instead.
-type fault struct {
+// icmpError came back for a packet sent earlier. The next packet is not sent: the system
+// returns this error for it instead.
+type icmpError struct {
 	errno syscall.Errno
 	what  string     // "port unreachable"
 	from  netip.Addr // who says so
 	plain bool       // every connected socket is told, not only one with IP_RECVERR
 }
 
-// faultBook counts the faults of an end. Their senders may be forged, so that
+// icmpCounts counts the ICMP errors of an end. Their senders may be forged, so that
 // it names only so many of them.
-type faultBook struct {
+type icmpCounts struct {
 	mu     sync.Mutex
 	counts map[string]uint64
 }
 
-const maxFaults = 16
+const maxICMP = 16
 
-func (b *faultBook) note(f fault) {
+func (b *icmpCounts) note(f icmpError) {
 	key := fmt.Sprintf("%s from %v", f.what, f.from)
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.counts == nil {
 		b.counts = map[string]uint64{}
 	}
-	if _, ok := b.counts[key]; !ok && len(b.counts) >= maxFaults {
+	if _, ok := b.counts[key]; !ok && len(b.counts) >= maxICMP {
 		key = "errors from others"
 	}
 	b.counts[key]++
 }
 
 // account returns the counts, and a warning for each of the most frequent.
-func (b *faultBook) account() (counts map[string]uint64, warnings []string) {
+func (b *icmpCounts) account() (counts map[string]uint64, warnings []string) {
 	const most = 3
 	b.mu.Lock()
 	defer b.mu.Unlock()

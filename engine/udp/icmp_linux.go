@@ -9,18 +9,18 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// batchFaults is how many messages one call takes from the error queue.
-const batchFaults = 16
+// batchICMP is how many messages one call takes from the error queue.
+const batchICMP = 16
 
 // errorQueue reads what IP_RECVERR gathers. A queue that is not read fills up
 // the receive buffer, and leaves the error of its newest message to be
 // returned for a packet to come.
 type errorQueue struct {
 	fd      uintptr
-	control [batchFaults * controlRoom]byte
-	text    [batchFaults]byte // of the packet that failed
-	vector  [batchFaults]unix.Iovec
-	msgs    [batchFaults]mmsghdr
+	control [batchICMP * controlRoom]byte
+	text    [batchICMP]byte // of the packet that failed
+	vector  [batchICMP]unix.Iovec
+	msgs    [batchICMP]mmsghdr
 }
 
 // newErrorQueue makes the kernel tell what becomes of this socket's packets:
@@ -44,30 +44,30 @@ func newErrorQueue(fd int, six bool) *errorQueue {
 	return q
 }
 
-func (q *errorQueue) drain(tell func(fault)) {
+func (q *errorQueue) drain(tell func(icmpError)) {
 	for range 64 { // more come as long as packets are sent
 		for i := range q.msgs {
 			q.msgs[i].SetControllen(controlRoom)
 		}
-		r, _, errno := unix.Syscall6(unix.SYS_RECVMMSG, q.fd, uintptr(unsafe.Pointer(&q.msgs[0])), batchFaults,
+		r, _, errno := unix.Syscall6(unix.SYS_RECVMMSG, q.fd, uintptr(unsafe.Pointer(&q.msgs[0])), batchICMP,
 			unix.MSG_ERRQUEUE|unix.MSG_DONTWAIT, 0, 0)
 		if errno != 0 {
 			return
 		}
 		for i := range int(r) {
-			if f, ok := readFault(q.control[i*controlRoom:][:q.msgs[i].Controllen]); ok {
+			if f, ok := readICMPError(q.control[i*controlRoom:][:q.msgs[i].Controllen]); ok {
 				tell(f)
 			}
 		}
-		if r < batchFaults {
+		if r < batchICMP {
 			return
 		}
 	}
 }
 
-// readFault finds an ICMP error among control messages: struct sock_extended_err
+// readICMPError finds an ICMP error among control messages: struct sock_extended_err
 // and the address of who sent it (include/uapi/linux/errqueue.h).
-func readFault(control []byte) (fault, bool) {
+func readICMPError(control []byte) (icmpError, bool) {
 	const errBytes = 16
 	for c, rest, ok := nextControl(control); ok; c, rest, ok = nextControl(rest) {
 		four := c.level == unix.IPPROTO_IP && c.kind == unix.IP_RECVERR
@@ -75,7 +75,7 @@ func readFault(control []byte) (fault, bool) {
 		if !four && !six || len(c.data) < errBytes {
 			continue
 		}
-		f := fault{errno: unix.Errno(binary.NativeEndian.Uint32(c.data))}
+		f := icmpError{errno: unix.Errno(binary.NativeEndian.Uint32(c.data))}
 		origin, t, code, from := c.data[4], c.data[5], c.data[6], c.data[errBytes:]
 		switch {
 		case origin == unix.SO_EE_ORIGIN_ICMP:
@@ -83,7 +83,7 @@ func readFault(control []byte) (fault, bool) {
 		case origin == unix.SO_EE_ORIGIN_ICMP6:
 			f.what, f.plain = icmp6Name(t, code)
 		default:
-			return fault{}, false // an error of this host, which the send returned, too
+			return icmpError{}, false // an error of this host, which the send returned, too
 		}
 		switch {
 		case four && len(from) >= 8: // struct sockaddr_in
@@ -93,7 +93,7 @@ func readFault(control []byte) (fault, bool) {
 		}
 		return f, true
 	}
-	return fault{}, false
+	return icmpError{}, false
 }
 
 // icmpName names an ICMP error, and says whether a connected socket is told of

@@ -1,5 +1,0 @@
-//go:build !linux
-
-package udp
-
-func newCarrier(uint16) carrier { return plain{} }
