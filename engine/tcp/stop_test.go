@@ -212,23 +212,6 @@ func TestSenderDies(t *testing.T) {
 	p.close()
 }
 
-// The sender goes silent without a word: Finish gives up after a quarter of
-// the drain time.
-func TestFinishGivesUp(t *testing.T) {
-	leakCheck(t)
-	p := newPair(t, here{}, "127.0.0.1", false, flow(1, 1000, false), timing(0, time.Minute, 8*time.Second))
-	p.connect()
-	if err := p.receiver.Start(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	start := time.Now()
-	p.receiver.Drain(t.Context(), engine.Sent{})
-	if d := time.Since(start); d < 1900*time.Millisecond || d > 7*time.Second {
-		t.Errorf("finish took %v, want about 2 s of 8", d)
-	}
-	p.close()
-}
-
 // An end whose accepted connection could not be used does not run without it.
 func TestRunWithoutAStream(t *testing.T) {
 	o := engine.Order{Flow: flow(1, 64, false), Timing: timing(0, time.Second, time.Second), Role: engine.Send, Key: make([]byte, engine.KeyBytes), Listen: true}

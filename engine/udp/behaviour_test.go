@@ -99,42 +99,6 @@ func TestWarmupIsHeard(t *testing.T) {
 	})
 }
 
-// Packets that come further apart than a quarter of the drain time are waited
-// for, and a drain that ends while some still come says so.
-func TestFinishOnASlowPath(t *testing.T) {
-	for _, c := range []struct {
-		name        string
-		drain       float64
-		want, least uint64
-		more        uint64 // than were seen before
-		warned      bool
-	}{{"long enough", 1.2, 4, 4, 1, false}, {"too short", 0.6, 8, 3, 3, true}} {
-		t.Run(c.name, func(t *testing.T) {
-			t.Parallel()
-			r := newTrial()
-			r.flow.Rate = unit.IntervalRate(400 * time.Millisecond)
-			r.timing = model.Timing{MeasureSeconds: 10, DrainSeconds: c.drain}
-			dialer, listener := r.prepare(t)
-			connectBoth(t, dialer, listener)
-			wait := start(t, listener, dialer)
-			seen := uint64(0)
-			eventually(t, "three packets", func() bool { seen, _ = listener.sample(); return seen >= 3 })
-			if err := listener.Drain(t.Context(), engine.Sent{Streams: []uint64{c.want}}); err != nil {
-				t.Fatal(err)
-			}
-			dialer.Stop()
-			wait()
-			got := listener.account()
-			if n := got.Receive.Tally.Received; n < c.least || n > seen+c.more {
-				t.Errorf("received %d, want %d to %d; %d of them before", n, c.least, seen+c.more, seen)
-			}
-			if warned := strings.Contains(strings.Join(got.Warnings, ""), "packets still came"); warned != c.warned {
-				t.Errorf("warnings %q", got.Warnings)
-			}
-		})
-	}
-}
-
 // stuck has no room for any packet.
 type stuck struct {
 	outbox
@@ -391,76 +355,6 @@ func TestStopIsPrompt(t *testing.T) {
 				}
 			})
 		})
-	}
-}
-
-// Finish returns at once when all has come, after a quarter of the drain time
-// when the rest does not come, and when its context ends.
-func TestFinish(t *testing.T) {
-	for _, c := range []struct {
-		name       string
-		drain      float64
-		more       uint64 // packets claimed beyond those sent
-		unsent     uint64 // of these
-		cancel     bool
-		least, max time.Duration
-	}{
-		{"all came", 60, 0, 0, false, 0, time.Second},
-		{"one never comes", 1.2, 1, 0, false, 300 * time.Millisecond, 1190 * time.Millisecond},
-		{"one never left", 60, 1, 1, false, 0, time.Second},
-		{"no drain", 0, 1, 0, false, 0, time.Second},
-		{"cancelled", 60, 1, 0, true, 0, time.Second},
-	} {
-		t.Run(c.name, func(t *testing.T) {
-			both(t, func(t *testing.T, r trial) {
-				r.timing.DrainSeconds, r.timing.MeasureSeconds = c.drain, 0.05
-				dialer, listener := r.prepare(t)
-				connectBoth(t, dialer, listener)
-				wait := start(t, listener)
-				if err := dialer.run(t.Context()); err != nil {
-					t.Fatal(err)
-				}
-				sent := dialer.account().Send.Streams
-				eventually(t, "all packets", func() bool { n, _ := listener.sample(); return n == sent[0] })
-				sent[0] += c.more
-				ctx, cancel := context.WithCancel(t.Context())
-				defer cancel()
-				if c.cancel {
-					cancel()
-				}
-				from := time.Now()
-				if err := listener.Drain(ctx, engine.Sent{Streams: sent, Unsent: c.unsent}); (err != nil) != c.cancel {
-					t.Errorf("finish: %v", err)
-				}
-				if d := time.Since(from); d < c.least || d > c.max {
-					t.Errorf("took %v, want %v to %v", d, c.least, c.max)
-				}
-				wait()
-				if listener.account().Stopped {
-					t.Error("a finished receiver says that it was stopped")
-				}
-			})
-		})
-	}
-}
-
-func TestRunNeedsConsentOnce(t *testing.T) {
-	r := newTrial()
-	r.timing.MeasureSeconds = 0.01
-	dialer, listener := r.prepare(t)
-	connectBoth(t, dialer, listener)
-	if err := dialer.run(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	if err := dialer.run(t.Context()); err == nil {
-		t.Error("an end ran twice")
-	}
-	dialer.Close()
-	if err := dialer.Close(); err != nil {
-		t.Errorf("second close: %v", err)
-	}
-	if err := dialer.connect(t.Context()); err == nil {
-		t.Error("a closed end connected")
 	}
 }
 

@@ -110,14 +110,14 @@ func (b *bed) do(h *netns.Handle, f func() error) {
 	}
 }
 
-// attribute writes a file of an interface in sysfs.
-func (b *bed) attribute(h *netns.Handle, name, file, value string) {
+// threaded gives the far interface's NAPI a thread of its own, pinned to the second core.
+func (b *bed) threaded() {
 	b.t.Helper()
 	done := make(chan error, 1)
 	go func() {
 		runtime.LockOSThread() // never unlocked: the thread ends with the goroutine
 		done <- func() error {
-			if err := h.EnterForGood(); err != nil {
+			if err := b.far.EnterForGood(); err != nil {
 				return err
 			}
 			if err := unix.Unshare(unix.CLONE_NEWNS); err != nil {
@@ -129,40 +129,27 @@ func (b *bed) attribute(h *netns.Handle, name, file, value string) {
 			if err := unix.Mount("sysfs", "/sys", "sysfs", 0, ""); err != nil {
 				return err
 			}
-			return os.WriteFile("/sys/class/net/"+name+"/"+file, []byte(value), 0)
+			return os.WriteFile("/sys/class/net/vb/threaded", []byte("1"), 0)
 		}()
 	}()
 	if err := <-done; err != nil {
 		b.t.Fatal(err)
 	}
-}
-
-// threaded gives an interface's NAPI a thread of its own, pinned to a core, with a priority.
-func (b *bed) threaded(h *netns.Handle, name string, cpu, nice int) {
-	b.t.Helper()
-	b.attribute(h, name, "threaded", "1")
+	var set unix.CPUSet
+	set.Set(1)
 	found := false
 	entries, _ := os.ReadDir("/proc")
 	for _, e := range entries { // all beds' alike
-		pid, err := strconv.Atoi(e.Name())
-		if err != nil {
-			continue
-		}
-		if comm, _ := os.ReadFile("/proc/" + e.Name() + "/comm"); !strings.HasPrefix(string(comm), "napi/"+name) {
-			continue
-		}
-		found = true
-		var set unix.CPUSet
-		set.Set(cpu)
-		if err := unix.SchedSetaffinity(pid, &set); err != nil {
-			b.t.Fatal(err)
-		}
-		if err := unix.Setpriority(unix.PRIO_PROCESS, pid, nice); err != nil {
-			b.t.Fatal(err)
+		comm, _ := os.ReadFile("/proc/" + e.Name() + "/comm")
+		if pid, err := strconv.Atoi(e.Name()); err == nil && strings.HasPrefix(string(comm), "napi/vb") {
+			found = true
+			if err := unix.SchedSetaffinity(pid, &set); err != nil {
+				b.t.Fatal(err)
+			}
 		}
 	}
 	if !found {
-		b.t.Fatalf("%s has no NAPI thread", name)
+		b.t.Fatal("vb has no NAPI thread")
 	}
 }
 

@@ -51,7 +51,7 @@ func BenchmarkFlood(b *testing.B) {
 	two := runtime.NumCPU() > 1
 	if two {
 		ours.attachFirst("vb")
-		ours.threaded(ours.far, "vb", 1, 0)
+		ours.threaded()
 	}
 	for b.Loop() {
 		var floors, us, them, ratios, over, lost, moves sample
@@ -169,7 +169,7 @@ func (b *bed) floor(two bool) float64 {
 	})
 	defer hook.Close()
 	if two {
-		b.threaded(b.far, "vb", 1, 0)
+		b.threaded()
 	}
 	send := program(asm.Mov.Imm(asm.R1, int32(out.Attrs().Index)), asm.Mov.Imm(asm.R2, 0), asm.FnRedirect.Call())
 	defer send.Close()
