@@ -170,7 +170,7 @@ func (c *caller) answered(k *attempt, now time.Time) {
 		c.o.established.Add(1)
 		c.o.perStep[step].Add(1)
 	}
-	c.o.add(&c.o.opened, &c.o.openMax)
+	c.o.countOpen()
 	k.state = leaving
 	if c.o.keep {
 		c.forget(k)

@@ -60,7 +60,8 @@ func (g *Engine) Open(ctx context.Context, host engine.Host, order engine.Order)
 }
 
 func newEnd(host engine.Host, order engine.Order) *end {
-	if order.Flow.Connections == model.ConnectionKeep && order.Role == engine.Receive {
+	keeps := order.Flow.Connections == model.ConnectionKeep && order.Role == engine.Receive
+	if keeps {
 		order.Timing.WarmupSeconds = 0 // the sender lets it pass before the first one
 	}
 	e := &end{
@@ -69,7 +70,7 @@ func newEnd(host engine.Host, order engine.Order) *end {
 		ready:   make(chan struct{}), quit: make(chan struct{}), first: make(chan struct{}),
 		idle: make(chan struct{}), over: make(chan struct{}),
 	}
-	if order.Flow.Connections == model.ConnectionKeep && order.Role == engine.Receive {
+	if keeps {
 		e.most, e.why = mostOpen()
 	}
 	steps := int((order.Timing.Measure() + engine.StepNanos - 1) / engine.StepNanos)
@@ -124,7 +125,5 @@ func check(o engine.Order) error {
 	}
 	return nil
 }
-
-var _ engine.Engine = (*Engine)(nil)
 
 var errStopped = errors.New("stopped")

@@ -2,6 +2,7 @@ package tcp
 
 import (
 	"runtime"
+	"sync"
 	"time"
 
 	"pelt/engine"
@@ -122,17 +123,12 @@ func (e *end) work(f func(*stream)) {
 
 // spread runs f for each stream and closes idle when all have ended.
 func (e *end) spread(f func(int, *stream)) {
-	left := make(chan struct{}, len(e.streams))
+	var group sync.WaitGroup
 	for i, s := range e.streams {
-		go func() {
-			defer func() { left <- struct{}{} }()
-			f(i, s)
-		}()
+		group.Go(func() { f(i, s) })
 	}
 	go func() {
-		for range e.streams {
-			<-left
-		}
+		group.Wait()
 		close(e.idle)
 	}()
 }

@@ -98,9 +98,10 @@ func (o *opening) at(now time.Time) (step int, ok bool) {
 	return min(int(t/engine.StepNanos), len(o.perStep)-1), t >= 0
 }
 
-func (o *opening) add(what *atomic.Int64, most *atomic.Int64) {
-	n := what.Add(1)
-	for m := most.Load(); n > m && !most.CompareAndSwap(m, n); m = most.Load() {
+// countOpen adds one that is established.
+func (o *opening) countOpen() {
+	n := o.opened.Add(1)
+	for m := o.openMax.Load(); n > m && !o.openMax.CompareAndSwap(m, n); m = o.openMax.Load() {
 	}
 }
 

@@ -7,8 +7,8 @@
 //
 // On Linux each stream has a connected socket and a locked thread, packets move
 // in batches, arrival times are the kernel's, and it tells of a packet that a
-// queue of this host drops. Elsewhere it is one packet a
-// call with the program's own times. Ends of engines with Workers share their threads
-// instead. Which packet leaves when (pace.go) and what
-// is counted (send.go, receive.go) is the same code on both.
+// queue of this host drops. Elsewhere it is one packet a call with the program's own times.
+// Ends of engines with Workers share their threads
+// instead. Which packet leaves when (sendstream.go) and what
+// is counted (emit.go, receive.go) is the same code on both.
 package udp

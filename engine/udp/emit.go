@@ -123,7 +123,7 @@ func (w *sendStream) refused(n int, err error, now int64) error {
 	e := w.sender.end
 	if w.refusals.hopeless(err, now) {
 		w.gaveUp = true
-		return fmt.Errorf("send %d B to %v: every packet is refused: %w%s", e.settings.payloadBytes, e.order.Peer, err, remedy(err, w.socket.pathMTU(), w.segments))
+		return fmt.Errorf("send %d B to %v: every packet is refused: %w%s", e.settings.flow.PayloadBytes, e.order.Peer, err, remedy(err, w.socket.pathMTU(), w.segments))
 	}
 	return nil
 }

@@ -74,18 +74,18 @@ func openPortable(host engine.Host, s settings, at string) (w *portableSocket, e
 		w.buffer = s.sendBuffer()
 		err = w.conn.SetWriteBuffer(w.buffer)
 	} else {
-		if w.buffer = s.receiveBuffer(); s.receiveRoom == 0 {
+		if w.buffer = s.receiveBuffer(); s.flow.ReceiveBuffer == 0 {
 			w.buffer /= 2 // some let no more than 8 MiB be asked for
 		}
 		err = w.conn.SetReadBuffer(w.buffer)
 	}
-	if s.dscp != 0 || s.dontFragment {
+	if s.flow.DSCP != 0 || s.flow.DontFragment {
 		err = &engine.Refusal{Why: "DSCP and the don't-fragment bit cannot be set on this system"}
 	}
-	if s.joined {
+	if s.flow.Joined {
 		err = &engine.Refusal{Why: "this system does not join datagrams (UDP_GRO); receive them singly"}
 	}
-	if s.sends && s.segments > 1 {
+	if s.sends && s.flow.Segments > 1 {
 		err = &engine.Refusal{Why: "packets cannot be handed over as one buffer on this system; send them singly"}
 	}
 	if err != nil {

@@ -100,7 +100,7 @@ func (w *receiveStream) open() {
 	w.granted, w.asked = e.sockets[w.stream].bufferBytes()
 	w.in = e.sockets[w.stream].inbox(e.stop)
 	m, known := w.in.memory()
-	known = known && !e.settings.joined // the kernel counts what is joined once
+	known = known && !e.settings.flow.Joined // the kernel counts what is joined once
 	w.drops.before, w.drops.known, w.drops.cold = m.dropped, known, e.order.Timing.Warmup() == 0
 }
 

@@ -62,7 +62,7 @@ func newSender(e *Sockets) *sender {
 	}
 	for i := range e.sockets {
 		s.streams = append(s.streams, &sendStream{
-			sender: s, stream: i, segments: e.settings.segments, list: model.MarksWriter{Limit: allRefused / len(e.sockets)},
+			sender: s, stream: i, segments: e.settings.flow.Segments, list: model.MarksWriter{Limit: allRefused / len(e.sockets)},
 		})
 	}
 	return s
@@ -129,7 +129,7 @@ func (s *sender) count() (n engine.Snapshot) {
 	for _, w := range s.streams {
 		n.Packets += w.attempted.Load()
 	}
-	n.Bytes = n.Packets * uint64(s.end.settings.payloadBytes)
+	n.Bytes = n.Packets * uint64(s.end.settings.flow.PayloadBytes)
 	return n
 }
 
@@ -176,7 +176,7 @@ func (s *sender) account(r *engine.Report, _ engine.Sent) {
 			r.Warnings = append(r.Warnings, w.warning)
 		}
 	}
-	if granted, asked := s.streams[0].granted, s.streams[0].asked; granted > 0 && granted < asked && s.end.settings.sendRoom > 0 {
+	if granted, asked := s.streams[0].granted, s.streams[0].asked; granted > 0 && granted < asked && s.end.settings.flow.SendBuffer > 0 {
 		r.Warnings = append(r.Warnings, fmt.Sprintf("the system granted a send buffer of %d of %d B: raise net.core.wmem_max", granted, asked))
 	}
 	out.BufferBytes = s.streams[0].granted
@@ -185,7 +185,7 @@ func (s *sender) account(r *engine.Report, _ engine.Sent) {
 	for int64(len(out.PerStep))*engine.StepNanos < whole {
 		out.PerStep = append(out.PerStep, 0)
 	}
-	if n := s.end.settings.segments; n > 1 {
+	if n := s.end.settings.flow.Segments; n > 1 {
 		out.Segments = n
 	}
 	icmpErrors, warnings := s.icmpErrors.account()

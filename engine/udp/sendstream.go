@@ -27,6 +27,7 @@ type sendStream struct {
 	*phase          // the present one
 	start  int64    // of it
 	due    int64    // time of the next turn
+	now    int64    // as the last turn left it
 	last   bool     // no slot is left in the phase
 	rest   int      // packets whose time has come and that found no room yet
 	noRoom int64    // since when the socket has had no room; 0: it has some
@@ -86,11 +87,11 @@ type phase struct {
 func (w *sendStream) prepare(shared bool) {
 	e := w.sender.end
 	w.socket, w.clock = e.sockets[w.stream], e.settings.clock
-	batch := batchOf(e.settings.payloadBytes, len(e.sockets), w.segments)
+	batch := batchOf(e.settings.flow.PayloadBytes, len(e.sockets), w.segments)
 	if shared {
 		batch = max(batch/sharedBatch/w.segments, 1) * w.segments
 	}
-	w.out = w.socket.outbox(e.settings.payloadBytes, batch, w.segments)
+	w.out = w.socket.outbox(e.settings.flow.PayloadBytes, batch, w.segments)
 	w.bytes = w.out.packets()
 	w.granted, w.asked = w.socket.bufferBytes()
 	w.waiter = newWaiter(e.stop, w.clock)
@@ -109,8 +110,7 @@ func (w *sendStream) sendAlone(begin int64) (err error) {
 	defer times.end()
 	w.times = &times
 	w.begin(begin)
-	for over := false; !over; {
-		now := w.clock.Now()
+	for over, now := false, w.clock.Now(); !over; now = w.now {
 		if w.noRoom > 0 {
 			w.out.room(w.waiter)
 			now = w.clock.Now()
@@ -165,6 +165,7 @@ func (w *sendStream) wait() {
 // turn sends what is due, a batch at most, and waits for nothing. over is true when there is
 // no more to do, because all is sent, it is stopped, or sending is hopeless.
 func (w *sendStream) turn(now int64) (over bool, err error) {
+	w.now = now
 	if w.measured && !w.cpuKnown {
 		w.cpu, w.cpuKnown = engine.ThreadNanos()
 		w.behind = w.times.behind
@@ -285,7 +286,8 @@ func (w *sendStream) emitSome(n int, now int64) (after int64, err error) {
 		w.noRoom = 0
 	}
 	after, room, err := w.emit(min(n, len(w.bytes)), now)
-	switch w.due = after; {
+	w.now, w.due = after, after
+	switch {
 	case err != nil:
 		return after, err
 	case !room:

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"pelt/engine"
+	"pelt/model"
 )
 
 // socketMaker makes sockets: on Linux connected ones, elsewhere plain ones.
@@ -94,48 +95,30 @@ func (d datagram) whole() []byte {
 // headBytes is what a receiver looks at: enough for every header and consent message.
 const headBytes = 64
 
-// settings are the socket options of one end.
+// settings are what the sockets of one end need to know.
 type settings struct {
-	dscp         int
-	dontFragment bool
-	sourcePort   uint16                      // of stream 0; 0 is any
-	source       func(stream int) netip.Addr // local address; nil or the zero address: any
-	streams      int
-	payloadBytes int
-	segments     int  // packets that the sender hands to the kernel as one buffer
-	joined       bool // the kernel may hand over packets joined
-	sends        bool // the end floods, rather than being flooded
-	sendRoom     int  // send buffer asked for, as the kernel accounts it; 0 leaves it to the end
-	receiveRoom  int  // receive buffer asked for, likewise
-	clock        engine.Clock
+	flow  model.Flow // without options that a probe flow has not
+	sends bool       // the end floods, rather than being flooded
+	clock engine.Clock
 }
 
 func settingsOf(o engine.Order, c engine.Clock) settings {
-	s := settings{
-		dscp: o.Flow.DSCP, dontFragment: o.Flow.DontFragment, streams: streamsOf(o),
-		payloadBytes: o.Flow.PayloadBytes, segments: max(o.Flow.Segments, 1), sends: o.Role == engine.Send,
-		sendRoom: o.Flow.SendBuffer, receiveRoom: o.Flow.ReceiveBuffer, clock: c,
-		joined: o.Flow.Joined && o.Role == engine.Receive,
+	f := o.Flow
+	f.Segments, f.Joined = max(f.Segments, 1), f.Joined && o.Role == engine.Receive
+	if !o.Traffic() {
+		f.DontFragment, f.SendBuffer, f.ReceiveBuffer, f.SourcePort, f.SourceAddresses = false, 0, 0, 0, nil
 	}
-	if o.Role == engine.Probe || o.Role == engine.Echo {
-		s.dontFragment, s.sendRoom, s.receiveRoom = false, 0, 0
-	} else if !o.Listen {
-		s.sourcePort, s.source = uint16(o.Flow.SourcePort), o.Flow.Source
-	}
-	return s
+	return settings{flow: f, sends: o.Role == engine.Send, clock: c}
 }
 
 // from is where a stream that calls a peer is bound.
 func (s settings) from(stream int, peer netip.Addr) netip.AddrPort {
-	a, port := netip.Addr{}, uint16(0)
-	if s.source != nil {
-		a = s.source(stream)
-	}
+	a, port := s.flow.Source(stream), uint16(0)
 	if !a.IsValid() {
 		a = unspecified(peer)
 	}
-	if s.sourcePort != 0 {
-		port = s.sourcePort + uint16(stream)
+	if s.flow.SourcePort != 0 {
+		port = uint16(s.flow.SourcePort + stream)
 	}
 	return netip.AddrPortFrom(a, port)
 }
@@ -145,14 +128,6 @@ func unspecified(like netip.Addr) netip.Addr {
 		return netip.IPv4Unspecified()
 	}
 	return netip.IPv6Unspecified()
-}
-
-// streamsOf counts the streams of an end; the probe flow has one.
-func streamsOf(o engine.Order) int {
-	if o.Role == engine.Probe || o.Role == engine.Echo {
-		return 1
-	}
-	return o.Flow.Streams
 }
 
 // Receive buffers asked for. The streams share receiveAll, as the kernel accounts it,
@@ -165,10 +140,10 @@ const (
 
 // receiveBuffer is in bytes as the kernel accounts them.
 func (s settings) receiveBuffer() int {
-	if s.receiveRoom > 0 {
-		return s.receiveRoom
+	if s.flow.ReceiveBuffer > 0 {
+		return s.flow.ReceiveBuffer
 	}
-	return max(receiveAll/s.streams, receiveMin, 8*s.payloadBytes)
+	return max(receiveAll/s.flow.Streams, receiveMin, 8*s.flow.PayloadBytes)
 }
 
 // sendBuffer is small enough that the packets of all streams which the kernel
@@ -177,10 +152,10 @@ func (s settings) receiveBuffer() int {
 // (its truesize on 64-bit Linux); the buffer is never below four of what is
 // sent at once. It is in bytes as the kernel accounts them.
 func (s settings) sendBuffer() int {
-	if s.sendRoom > 0 {
-		return s.sendRoom
+	if s.flow.SendBuffer > 0 {
+		return s.flow.SendBuffer
 	}
-	return max(min(208<<10, 768*800/s.streams), 8<<10, 4*s.payloadBytes*s.segments)
+	return max(min(208<<10, 768*800/s.flow.Streams), 8<<10, 4*s.flow.PayloadBytes*s.flow.Segments)
 }
 
 // layOut makes equal datagrams whose bytes beyond the header do not compress.

@@ -92,31 +92,31 @@ func (k *linuxSocket) set(s settings, shared bool) error {
 	}
 	options := []option{}
 	discover := unix.IP_PMTUDISC_DONT // the same values for IPv6
-	if s.dontFragment {
+	if s.flow.DontFragment {
 		discover = unix.IP_PMTUDISC_DO
 	}
 	if k.six {
 		options = append(options,
 			option{"IPV6_V6ONLY", unix.IPPROTO_IPV6, unix.IPV6_V6ONLY, 1},
-			option{"IPV6_TCLASS", unix.IPPROTO_IPV6, unix.IPV6_TCLASS, s.dscp << 2},
+			option{"IPV6_TCLASS", unix.IPPROTO_IPV6, unix.IPV6_TCLASS, s.flow.DSCP << 2},
 			option{"IPV6_MTU_DISCOVER", unix.IPPROTO_IPV6, unix.IPV6_MTU_DISCOVER, discover})
 	} else {
 		options = append(options,
-			option{"IP_TOS", unix.IPPROTO_IP, unix.IP_TOS, s.dscp << 2},
+			option{"IP_TOS", unix.IPPROTO_IP, unix.IP_TOS, s.flow.DSCP << 2},
 			option{"IP_MTU_DISCOVER", unix.IPPROTO_IP, unix.IP_MTU_DISCOVER, discover})
 	}
 	if shared {
 		options = append(options, option{"SO_REUSEPORT", unix.SOL_SOCKET, unix.SO_REUSEPORT, 1})
 	}
-	if s.sends && s.segments > 1 {
+	if s.sends && s.flow.Segments > 1 {
 		// Only to see whether it is known: each send carries its own.
-		if unix.SetsockoptInt(k.fd, unix.SOL_UDP, unix.UDP_SEGMENT, s.payloadBytes) != nil {
+		if unix.SetsockoptInt(k.fd, unix.SOL_UDP, unix.UDP_SEGMENT, s.flow.PayloadBytes) != nil {
 			return &engine.Refusal{Why: "this kernel cannot cut a buffer into datagrams (UDP_SEGMENT, Linux 4.18)"}
 		}
 		options = append(options, option{"UDP_SEGMENT", unix.SOL_UDP, unix.UDP_SEGMENT, 0})
 	}
-	if s.joined {
-		k.joined = max(1, min(batchJoined, allJoined/joinedRoom/max(s.streams, 1)))
+	if s.flow.Joined {
+		k.joined = max(1, min(batchJoined, allJoined/joinedRoom/max(s.flow.Streams, 1)))
 		if unix.SetsockoptInt(k.fd, unix.SOL_UDP, unix.UDP_GRO, 0) != nil {
 			return &engine.Refusal{Why: "this kernel does not join datagrams (UDP_GRO, Linux 5.0)"}
 		}

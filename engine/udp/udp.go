@@ -57,7 +57,7 @@ func (e *Engine) Sockets(host engine.Host, o engine.Order) (*Sockets, error) {
 	if err != nil {
 		return nil, fmt.Errorf("prepare udp: %w", err)
 	}
-	n := streamsOf(o)
+	n := o.Flow.Streams
 	s := &Sockets{
 		engine: e, order: o, settings: settingsOf(o, e.clock), stop: stop,
 		sockets: make([]socket, n), tokens: make([]engine.ConsentToken, n), early: make([]datagram, n),

@@ -140,7 +140,7 @@ func (h *sendWorker) work(clock engine.Clock) {
 				kept = append(kept, c)
 				next = min(next, c.due)
 			}
-			now = clock.Now()
+			now = c.now
 		}
 		clear(all[len(kept):])
 		all = kept
