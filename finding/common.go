@@ -13,7 +13,7 @@ import (
 
 // Common are the rules of every kind of test.
 func Common() []Rule {
-	return []Rule{Unusable, Places, Held, Disorder, LeftOut, Accounts, Watching, Command, Engines, Links, PathMTU, Profiles,
+	return []Rule{Unusable, Places, Held, Beyond, Disorder, LeftOut, Accounts, Watching, Command, Engines, Links, PathMTU, Profiles,
 		Recorded, Lab}
 }
 

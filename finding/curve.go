@@ -63,9 +63,9 @@ func curve(name string, sizes []table.Group) []Finding {
 			f.Code = "curve.held"
 		}
 		if f.Code == "curve.short" {
-			return []Finding{f, limitFinding(fast)}
+			return []Finding{f, limitedBy(limitOf(fast), fast)}
 		}
-		return append([]Finding{f, limitFinding(fast)}, lossFree(sizes, fast)...)
+		return append([]Finding{f, limitedBy(limitOf(fast), fast)}, lossFree(sizes, fast)...)
 	}
 	knee, below := kneeOf(sizes)
 	who, held := heldBack(sizes)
@@ -87,7 +87,7 @@ func curve(name string, sizes []table.Group) []Finding {
 		f.Code = "curve.both"
 		f = f.number("payload_bytes", "knee", twoDigits(knee, math.Round))
 	}
-	return append([]Finding{f, limitFinding(fast)}, lossFree(sizes, fast)...)
+	return append([]Finding{f, limitedBy(limitOf(fast), fast)}, lossFree(sizes, fast)...)
 }
 
 // heldBack are the sizes that an end of the path held back, and which end held back

@@ -163,8 +163,8 @@ func sequences(l *model.Line, streams bool) (first string, more float64) {
 	return strings.Join(words, ", "), float64(l.Packets - min(told, l.Packets))
 }
 
-// Account says of each loss of one flow how it is known, and what would help; then which
-// checks between counters broke, and what was not sent at all.
+// Account says of each loss of one flow how it is known, and what would help; then what was not
+// sent at all.
 func Account(f *model.FlowResult) []Finding {
 	var out []Finding
 	for i := range f.Ledger.Lines {
@@ -188,15 +188,6 @@ func Account(f *model.FlowResult) []Finding {
 			out = append(out, Finding{Code: code, Words: adviceWords(a)})
 		}
 	}
-	var broken []string
-	for _, c := range f.Ledger.Checks {
-		if !c.Held {
-			broken = append(broken, c.Text)
-		}
-	}
-	held := float64(len(f.Ledger.Checks) - len(broken))
-	out = append(out, say("explain.checks", Fact).number("held_count", "", held).
-		word("broken", strings.Join(broken, "; ")))
 	if f.Planned > f.Attempted {
 		var why []string
 		for _, l := range f.Ledger.Pacing {

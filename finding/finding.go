@@ -154,6 +154,10 @@ func (f Finding) W(name string) string {
 	if !ok {
 		return "<no " + name + ">"
 	}
+	return printable(word)
+}
+
+func printable(word string) string {
 	return strings.Map(func(r rune) rune {
 		switch {
 		case unicode.IsSpace(r):

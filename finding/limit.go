@@ -46,11 +46,9 @@ const (
 
 // limitOf says what held a group back.
 func limitOf(g table.Group) string {
-	link, wire, tcp := table.LinkRate(g.Rows[0]), middle(g, "wire_bps"), g.Rows[0].Flow.Protocol == model.TCP
-	goodput := middle(g, "goodput_bps")
+	used, tcp := middle(g, "link_ratio"), g.Rows[0].Flow.Protocol == model.TCP
 	switch {
-	case !tcp && wire >= fullLink*link && wire <= overLink*link,
-		tcp && goodput >= fullLinkTCP*link && goodput <= link:
+	case !tcp && used >= fullLink && used <= overLink, tcp && used >= fullLinkTCP && used <= 1:
 		return byLink
 	case middle(g, "router_thread_ratio") >= busyThread, middle(g, "router_busiest_core_ratio") >= busyHost,
 		ringFull(g):
@@ -74,41 +72,62 @@ func busy(g table.Group, end string) bool {
 	return middle(g, end+"_cpu_thread_ratio") >= busyThread || middle(g, end+"_cpu_host_ratio") >= busyHost
 }
 
-// limitFinding says what held a group back.
-func limitFinding(g table.Group) Finding { return limitedBy(limitOf(g), g) }
-
-// limitedBy says that one thing held some groups back, with the figures of the first.
-func limitedBy(limit string, groups ...table.Group) Finding {
-	f := say("limit."+limit, Fact, groups...)
+// limitedBy says that one thing held a group back.
+func limitedBy(limit string, g table.Group) Finding {
+	f := say("limit."+limit, Fact, g)
 	for _, name := range []string{"router_thread_ratio", "router_busiest_core_ratio", "sender_cpu_thread_ratio",
-		"receiver_cpu_thread_ratio", "tcp_held_back_ratio"} {
-		f = f.median(name, "", groups[0])
+		"receiver_cpu_thread_ratio", "tcp_held_back_ratio", "link_ratio"} {
+		f = f.median(name, "", g)
 	}
-	return f.number("link_bps", "", table.LinkRate(groups[0].Rows[0]))
+	if n := len(g.Rows[0].Flow.Receivers); n > 1 {
+		f = f.number("receivers_count", "", float64(n))
+	}
+	return f.number("link_bps", "", table.LinkRate(g.Rows[0]))
+}
+
+// Beyond doubts a rate that is higher than that of a link on the way.
+func Beyond(rows []table.Row) []Finding {
+	groups := bySetting(Usable(rows))
+	if len(groups) == 0 {
+		return nil
+	}
+	most := foremost(groups, "link_ratio")
+	if !(middle(most, "link_ratio") > overLink) || most.Rows[0].Doc.Lab == nil {
+		return nil
+	}
+	return []Finding{say("link.beyond", Doubt, most).median("link_ratio", "", most).word("where", at(placeName(most)))}
+}
+
+// Layers by what a loss there says: the end had no time, or a rule or a broken packet, at any rate.
+var (
+	senderLayers   = []string{model.LayerSendCall, model.LayerSenderQdisc, model.LayerSenderDevice}
+	receiverLayers = []string{model.LayerReceiverBacklog, model.LayerReceiverMemory, model.LayerReceiverBuffer,
+		model.LayerApplication}
+	refusingLayers = []string{model.LayerReceiverXDP, model.LayerReceiverTC, model.LayerReceiverFilter,
+		model.LayerReceiverIP, model.LayerReceiverUDP}
+)
+
+// lostWhere is how many packets valid trials lost where is holds.
+func lostWhere(g table.Group, is func(Loss) bool) (packets float64) {
+	for _, l := range Losses(g.Rows) {
+		if is(l) {
+			packets += l.Packets
+		}
+	}
+	return packets
 }
 
 // whoLost says what held a group back that sent as fast as it could.
 func whoLost(g table.Group) string {
-	var lost, sender, receiver, refused float64
-	for _, l := range Losses(g.Rows) {
-		n := l.Packets
-		lost += n
-		switch l.Layer {
-		case model.LayerSendCall, model.LayerSenderQdisc, model.LayerSenderDevice:
-			sender += n
-		case model.LayerReceiverXDP, model.LayerReceiverTC, model.LayerReceiverFilter,
-			model.LayerReceiverIP, model.LayerReceiverUDP:
-			refused += n // by a rule or as broken: at any rate, not for want of time
-		case model.LayerReceiverBacklog, model.LayerReceiverMemory, model.LayerReceiverBuffer, model.LayerApplication:
-			receiver += n
-		}
+	in := func(layers []string) float64 {
+		return lostWhere(g, func(l Loss) bool { return slices.Contains(layers, l.Layer) })
 	}
-	lost -= refused
+	lost := lostWhere(g, func(l Loss) bool { return !slices.Contains(refusingLayers, l.Layer) })
 	share := lost / math.Max(g.Sum("attempted_packets"), 1)
 	switch {
-	case share >= lossless && 2*receiver >= lost:
+	case share >= lossless && 2*in(receiverLayers) >= lost:
 		return byReceiver
-	case share >= lossless && 2*sender >= lost, busy(g, "sender") && share < overload:
+	case share >= lossless && 2*in(senderLayers) >= lost, busy(g, "sender") && share < overload:
 		return bySender
 	case share >= lossless || middle(g, "loss_ratio") >= lossless:
 		return byPath
@@ -122,14 +141,10 @@ func ringFull(g table.Group) bool {
 	if math.IsNaN(middle(g, "router_thread_ratio")) || !(middle(g, "loss_ratio") >= lossless) {
 		return false
 	}
-	var lost, full float64
-	for _, l := range Losses(g.Rows) {
-		lost += l.Packets
-		if l.Cause == "ring-full" && l.Host != model.Sender && l.Host != model.Receiver {
-			full += l.Packets
-		}
-	}
-	return lost > 0 && 2*full > lost
+	full := lostWhere(g, func(l Loss) bool {
+		return l.Cause == "ring-full" && l.Host != model.Sender && l.Host != model.Receiver
+	})
+	return 2*full > lostWhere(g, func(Loss) bool { return true })
 }
 
 // asked reports whether a group's flows were told a rate, by the plan or by a cell.
@@ -146,10 +161,12 @@ func asked(g table.Group) bool {
 	})
 }
 
+var limitNames = map[string]string{byLink: "the link", byRouter: "the router", bySender: "the sender",
+	byQuiet: "the sender's interface", byReceiver: "the receiver", byPath: "the path", byOffer: "the asked rate",
+	byBuffers: "TCP buffers", byFarEnd: "the receiver", byControl: "the congestion control", byUnknown: "not known"}
+
 // LimitName is the short name of what a limit finding says.
-func LimitName(f Finding) string {
-	return map[string]string{byLink: "the link", byRouter: "the router", bySender: "the sender",
-		byQuiet: "the sender's interface", byReceiver: "the receiver", byPath: "the path", byOffer: "the asked rate",
-		byBuffers: "TCP buffers", byFarEnd: "the receiver", byControl: "the congestion control", "links": "the links",
-		byUnknown: "not known"}[strings.TrimPrefix(f.Code, "limit.")]
-}
+func LimitName(f Finding) string { return limitNames[strings.TrimPrefix(f.Code, "limit.")] }
+
+// LimitedBy is the short name of what held a group back.
+func LimitedBy(g table.Group) string { return limitNames[limitOf(g)] }

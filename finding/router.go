@@ -22,7 +22,7 @@ func Router(rows []table.Row) []Finding {
 	if full := table.By(RouterLoaded(rows), RouterKeys(rows)...); len(full) > 0 {
 		limits := routerLimits(full)
 		out = append(out, carried(full), limits[0])
-		out = append(out, variantFindings(rows)...)
+		out = append(out, variantFindings(full)...)
 		out = append(out, limits[1:]...)
 		frames := only(foremostFlow(full), func(g table.Group) bool {
 			return protocolOf(g) != model.TCP && !asked(g)
@@ -266,56 +266,32 @@ func firstVariant(groups []table.Group) string {
 	return table.By(table.RowsOf(groups), table.KeyOf("variant"))[0].Level("variant").Text
 }
 
-// variantFindings says for each variant but the first how it compares at the smallest frames.
-func variantFindings(rows []table.Row) []Finding {
-	full := table.By(RouterLoaded(rows), RouterKeys(rows)...)
+// variantFindings says how each variant compares with the first at the smallest frames.
+func variantFindings(full []table.Group) []Finding {
 	effects := RouterEffects(full)
 	if effects == nil {
 		return nil
 	}
 	smallest := foremostFlow(full)[0]
-	var list []Finding
+	f := say("router.variants", Answer).word("base", firstVariant(full)).word("where", traffic(smallest))
+	var list []string
 	for i, g := range full {
 		e := effects[i]
 		if e.Verdict == "" || math.IsNaN(e.Change) || traffic(g) != traffic(smallest) ||
 			g.Level("direction") != smallest.Level("direction") {
 			continue
 		}
-		f := say("router.variant."+strings.ReplaceAll(string(e.Verdict), " ", "-"), Fact, g)
-		f.Words = map[string]string{"variant": g.Level("variant").Text, "metric": "receive_pps",
-			"base": firstVariant(full), "where": traffic(g), "change": unit.Change(e.Change, e.Points)}
-		if protocolOf(g) == model.TCP {
-			f.Words["metric"] = effectOf
-		}
-		f = f.figure(f.Words["metric"], "", g)
-		if e.Needed > 0 && e.Needed < table.MostNeeded {
-			f = f.number("needed_count", "", float64(e.Needed))
-		}
-		if f.Has(f.Words["metric"], "") {
-			list = append(list, f)
-		}
-	}
-	if len(list) <= mostVariants {
-		for i := range list {
-			list[i].Level = Answer
-		}
-		return list
-	}
-	var short []string
-	for _, f := range list {
-		text := f.Words["variant"] + " " + f.Words["change"]
-		switch f.Code {
-		case "router.variant.tied":
-			text = f.Words["variant"] + " is tied"
-		case "router.variant.too-few":
+		text := g.Level("variant").Text + " " + unit.Change(e.Change, e.Points)
+		switch e.Verdict {
+		case table.Tied:
+			text = g.Level("variant").Text + " is tied"
+		case table.TooFew:
 			text += " (not proven)"
 		}
-		short = append(short, text)
+		list, f.Groups = append(list, text), append(f.Groups, g)
 	}
-	all := say("router.variants", Answer, list[0].Groups...).word("base", list[0].Words["base"]).
-		word("where", list[0].Words["where"]).word("list", strings.Join(short, ", "))
-	return append([]Finding{all}, list...)
+	if len(list) == 0 {
+		return nil
+	}
+	return []Finding{f.word("list", strings.Join(list, ", "))}
 }
-
-// mostVariants is how many variants beside the first have a sentence each in the verdict.
-const mostVariants = 2

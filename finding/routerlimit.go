@@ -8,32 +8,35 @@ import (
 	"pelt/table"
 )
 
-// routerLimits says what held which traffic back. That of the smallest frames, the first way
-// and the first variant comes first and is an answer.
+// routerLimits says what held the smallest frames back, and as many sizes behind them, of the first
+// way and variant. A table has the others.
 func routerLimits(full []table.Group) []Finding {
-	byLimit := map[string][]table.Group{}
-	var order []string
-	for _, g := range full {
-		limit := limitOf(g)
-		if !slices.Contains(order, limit) {
-			order = append(order, limit)
-		}
-		byLimit[limit] = append(byLimit[limit], g)
-	}
 	foremost := foremostFlow(full)
-	limit := limitOf(foremost[0])
-	alike := only(foremost, func(g table.Group) bool { return limitOf(g) == limit })
-	out := []Finding{limitedBy(limit, alike...).word("where", places(alike, foremost))}
-	out[0].Level = Answer
+	limit, alike := limitOf(foremost[0]), foremost[:1]
+	for len(alike) < len(foremost) && limitOf(foremost[len(alike)]) == limit {
+		alike = foremost[:len(alike)+1]
+	}
+	out := []Finding{limitedBy(limit, foremost[0]).word("where", whereOf(alike, foremost))}
+	out[0].Level, out[0].Groups = Answer, alike
 	if core, ok := busiest(foremost[0]); ok {
 		out = append(out, core)
 	}
-	for _, other := range order {
-		if groups := byLimit[other]; other != limit || len(groups) > len(alike) {
-			out = append(out, limitedBy(other, groups...).word("where", places(groups, full)))
-		}
-	}
 	return append(out, offloaded(full)...)
+}
+
+// whereOf names the traffic of some of all groups, and its variants unless it has all of them.
+func whereOf(groups, all []table.Group) string {
+	names := func(groups []table.Group, k table.Key) (out []string) {
+		for _, g := range table.By(table.RowsOf(groups), k) {
+			out = append(out, g.Name())
+		}
+		return out
+	}
+	text := span(names(groups, TrafficKey))
+	if some, every := names(groups, table.KeyOf("variant")), names(all, table.KeyOf("variant")); len(some) < len(every) {
+		text += " (" + joined(some) + ")"
+	}
+	return text
 }
 
 // busiest says how busy the router's busiest core was in a group, and with what.
@@ -53,49 +56,6 @@ func busiest(g table.Group) (f Finding, ok bool) {
 	}
 	f = f.figure("core_busy_ratio", "", top).number(f.Words["part"], "", most)
 	return f, most > 0 && f.Has("core_busy_ratio", "")
-}
-
-// places names some of all groups: "TCP everywhere; 64 B to 512 B (LAN to WAN)".
-func places(groups, all []table.Group) string {
-	if len(groups) == len(all) && len(all) > 1 {
-		return "all traffic"
-	}
-	keys := table.Varying(table.RowsOf(all), wayKey, table.KeyOf("variant"))
-	held, has := table.By(table.RowsOf(groups), TrafficKey), table.By(table.RowsOf(all), TrafficKey)
-	size := func(g table.Group) int { return len(table.By(g.Rows, keys...)) }
-	everywhere := func(t table.Group) bool {
-		i := slices.IndexFunc(has, func(o table.Group) bool { return o.Levels[0] == t.Levels[0] })
-		return len(keys) > 0 && size(t) > 1 && size(t) == size(has[i])
-	}
-	var parts []string
-	if whole := only(held, everywhere); len(whole) > 0 {
-		parts = append(parts, trafficSpan(whole, has)+" everywhere")
-	}
-	rest := only(held, func(t table.Group) bool { return !everywhere(t) })
-	for _, at := range table.By(table.RowsOf(rest), keys...) {
-		text := trafficSpan(table.By(at.Rows, TrafficKey), has)
-		if name := at.Name(); name != "" {
-			text += " (" + name + ")"
-		}
-		parts = append(parts, text)
-	}
-	return strings.Join(parts, "; ")
-}
-
-// trafficSpan names traffic, neighbours among all traffic by the first and the last: "64 B to 512 B".
-func trafficSpan(groups, all []table.Group) string {
-	place := func(g table.Group) int {
-		return slices.IndexFunc(all, func(o table.Group) bool { return o.Level("traffic") == g.Level("traffic") })
-	}
-	last := len(groups) - 1
-	if last > 1 && place(groups[last])-place(groups[0]) == last && protocolOf(groups[last]) == model.UDP {
-		return traffic(groups[0]) + " to " + traffic(groups[last])
-	}
-	var names []string
-	for _, g := range groups {
-		names = append(names, traffic(g))
-	}
-	return strings.Join(names, ", ")
 }
 
 const (
@@ -127,7 +87,7 @@ func offloaded(full []table.Group) []Finding {
 	if groups[0].Rows[0].Doc.Lab != nil {
 		code, metric = "router.offload.kernel", "router_kernel_ratio"
 	}
-	f := say(code, Fact, groups...).word("where", places(groups, full))
+	f := say(code, Fact, groups...).word("where", whereOf(groups, full))
 	return []Finding{f.median(metric, "", foremost(groups, metric))}
 }
 

@@ -4,18 +4,13 @@ import (
 	"cmp"
 	"fmt"
 	"maps"
-	"regexp"
 	"slices"
-	"strconv"
 	"strings"
-	"unicode"
 
 	"pelt/model"
 	"pelt/table"
 	"pelt/unit"
 )
-
-var plainArgument = regexp.MustCompile(`^[A-Za-z0-9_./:=,@%+-]+$`)
 
 // Command says what was typed to make the run, as a shell reads it.
 func Command(rows []table.Row) []Finding {
@@ -24,14 +19,7 @@ func Command(rows []table.Row) []Finding {
 	}
 	words := []string{"pelt"}
 	for _, a := range rows[0].Doc.Arguments {
-		switch {
-		case plainArgument.MatchString(a):
-		case strings.ContainsFunc(a, func(r rune) bool { return !unicode.IsPrint(r) }):
-			a = strconv.Quote(a)
-		default:
-			a = "'" + strings.ReplaceAll(a, "'", `'\''`) + "'"
-		}
-		words = append(words, a)
+		words = append(words, argument(printable(a)))
 	}
 	return []Finding{say("setup.command", SetUp).word("command", strings.Join(words, " "))}
 }

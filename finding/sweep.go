@@ -216,30 +216,15 @@ func (c Contest) waste() []Finding {
 	return []Finding{f}
 }
 
-// limits says what the links allow, and what held the best settings back: of those
-// that are as good, the one that sends most shows it.
+// limits says what held the best settings back: of those that are as good, the one that
+// sends most shows it.
 func (c Contest) limits() []Finding {
-	best, most := c.Settings[0], c.Settings[c.Tied-1]
+	most := c.Settings[c.Tied-1]
 	limit := limitOf(most)
-	chance, _ := lostBy(most)
-	if limit == byOffer && middle(most, "loss_ratio") >= overload && chance < 1-queueShare {
+	if limit == byOffer && middle(most, "loss_ratio") >= overload && chanceOf(most) < byChance {
 		limit = whoLost(most)
 	}
-	out := []Finding{limitedBy(limit, most)}
-	allowed := linksAllow(best)
-	if allowed == 0 {
-		return out
-	}
-	share := middle(best, "goodput_bps") / allowed
-	links := say("sweep.links", Fact, best).word("best", nameOf(best)).number("allowed_bps", "", allowed).
-		number("share_ratio", "", share)
-	switch {
-	case share > overLink:
-		links.Level, links.Code = Doubt, "sweep.beyond"
-	case share >= fullLink:
-		links.Code, out = "limit.links", nil
-	}
-	return append(out, links)
+	return []Finding{limitedBy(limit, most)}
 }
 
 // fairEnough is the fairness from which on receivers count as served alike.

@@ -114,7 +114,7 @@ func TestCommand(t *testing.T) {
 		t.Errorf("without arguments: %v", got)
 	}
 	d.Arguments = []string{"sweep", "lab:star", "--exec-server", "a 'b' $c", "\x1b[2J"}
-	want := `Command: pelt sweep lab:star --exec-server 'a '\''b'\'' $c' "\x1b[2J"`
+	want := `Command: pelt sweep lab:star --exec-server 'a '\''b'\'' $c' '·[2J'`
 	if got := texts(Command(table.Rows(d))); len(got) != 1 || got[0] != want {
 		t.Errorf("got %q, want %q", got, want)
 	}
@@ -132,9 +132,8 @@ func TestSweep(t *testing.T) {
 			// 9 ms offer 114 Mbit/s of 1280 B, of which 95 % fill the links; 12 ms of 1472 B do not.
 			"Best: 1280 B, every 9 ms. It gets 96.8 Mbit/s", "7 other settings are tied with it (within 2 %); of these it sends least.",
 			"1472 B, no pause sends 25.6 times as much and gets 97.2 Mbit/s through",
-			"The links were the limit: they let 96.8 Mbit/s through at 1280 B, every 9 ms",
-			"1472 B is the largest size tried that fits one packet: it gets 97.2 Mbit/s through. 2000 B is split and gets",
-			"2 fragments lose 9.8 % where one packet loses 5 %, as 1-(1-p)^2 says.", "3 fragments lose 14.3 % where one packet loses 5 %, as"},
+			"The link of 1 Mbit/s to each of 100 receivers was the limit.",
+			"1472 B is the largest size tried that fits one packet: it gets 97.2 Mbit/s through and loses 5 %. 2000 B is split, gets "},
 			[]string{"repeats", "once", "MiB", "KiB"}},
 		{"once", usual.with(func(s *star) { s.repeats = 1 }), []string{"come within 2 % of it; of these it sends least.",
 			"Measured once: another trial may differ.", "--repeats 3"}, []string{"tied"}},
@@ -157,12 +156,6 @@ func TestSweep(t *testing.T) {
 		{"one is best", usual.with(func(s *star) { s.payloads, s.intervals = []int{256, 1472}, []float64{9} }),
 			[]string{"Best: 1472 B.", "The other setting is slower."}, []string{"tied"}},
 		{"whole only", usual.with(func(s *star) { s.payloads = []int{256, 512} }), nil, []string{"fits one packet", "fragments"}},
-		{"no loss", usual.with(func(s *star) { s.loss = 0 }), nil,
-			[]string{"1-(1-p)", "where one packet loses"}},
-		{"more than chance", usual.with(func(s *star) { s.change = lostAlso(0.1, "FRAG_REASM_TIMEOUT", model.LayerReceiverIP, 1) }),
-			[]string{"where one packet loses 5 %. If fragments were lost independently, it would be 9.8 %."}, []string{"1-(1-p)"}},
-		{"full queues", usual.with(func(s *star) { s.change = lostAlso(0.9, model.CauseLinkQueue, model.LayerNetwork, 0) }),
-			nil, []string{"1-(1-p)", "independently"}},
 		{"unequal receivers", usual.with(func(s *star) {
 			s.receivers = 4
 			s.change = func(_ int, r *model.Result) {
@@ -182,8 +175,6 @@ func TestSweep(t *testing.T) {
 		{"all invalid", usual.with(func(s *star) {
 			s.change = func(_ int, r *model.Result) { r.State = model.Invalid }
 		}), nil, []string{"Best"}},
-		{"faster than the links", usual.with(func(s *star) { s.noise = 0; s.change = func(_ int, r *model.Result) { r.Flows[0].GoodputBPS *= 1.1 } }),
-			[]string{"of what the links let through. Longer trials"}, nil},
 	} {
 		got := says(c.star.doc())
 		for _, want := range c.want {
@@ -199,15 +190,55 @@ func TestSweep(t *testing.T) {
 	}
 }
 
-// lostAlso loses a share more of datagrams with more than so many fragments.
-func lostAlso(share float64, cause, layer string, fragments int) func(int, *model.Result) {
-	return func(_ int, r *model.Result) {
-		if f := &r.Flows[0]; f.Fragments > fragments || fragments == 0 {
-			more := uint64(share * float64(f.Received))
-			f.Lost, f.Received = f.Lost+more, f.Received-more
-			f.LossRatio, f.GoodputBPS = float64(f.Lost)/float64(f.Attempted), f.GoodputBPS*(1-share)
-			f.Ledger.Lines = append(f.Ledger.Lines, model.Line{Layer: layer, Host: "receivers", Cause: cause, Packets: more})
+// TestSplits: what datagrams of several fragments lose stands beside what they would lose if each
+// fragment were lost by chance, and only where chance lost the whole ones.
+func TestSplits(t *testing.T) {
+	lostAlso := func(share float64, cause, layer string, fragments int) func(*star) {
+		return func(s *star) {
+			s.change = func(_ int, r *model.Result) {
+				if f := &r.Flows[0]; f.Fragments > fragments || fragments == 0 {
+					more := uint64(share * float64(f.Received))
+					f.Lost, f.Received = f.Lost+more, f.Received-more
+					f.LossRatio = float64(f.Lost) / float64(f.Attempted)
+					f.Ledger.Lines = append(f.Ledger.Lines, model.Line{Layer: layer, Host: "receivers", Cause: cause, Packets: more})
+				}
+			}
 		}
+	}
+	for _, c := range []struct {
+		name   string
+		change func(*star)
+		want   string // fragments, their loss, and that by chance
+	}{
+		{"chance", func(*star) {}, "1: 5 %, 5 %; 2: 9.8 %, 9.8 %; 3: 14.3 %, 14.3 %"},
+		{"none", func(s *star) { s.loss = 0 }, "1: 0 %, 0 %; 2: 0 %, 0 %; 3: 0 %, 0 %"},
+		{"more than chance", lostAlso(0.1, "FRAG_REASM_TIMEOUT", model.LayerReceiverIP, 1), "1: 5 %, 5 %; 2: 18.8 %, 9.8 %; 3: 22.8 %, 14.3 %"},
+		{"full queues", lostAlso(0.9, model.CauseLinkQueue, model.LayerNetwork, 0), ""},
+		{"whole ones only", func(s *star) { s.payloads = []int{256, 512} }, ""},
+	} {
+		var got []string
+		for _, s := range Contests(table.Rows(usualStar().with(c.change).doc()))[0].Splits() {
+			got = append(got, s.Level("fragments").String()+": "+unit.Ratio.Format(middle(s.Group, "loss_ratio"))+", "+unit.Ratio.Format(s.Chance))
+		}
+		if text := strings.Join(got, "; "); text != c.want {
+			t.Errorf("%s: %s; want %s", c.name, text, c.want)
+		}
+	}
+}
+
+// TestBeyond: what is faster than a link was a burst.
+func TestBeyond(t *testing.T) {
+	d := usualStar().doc()
+	if got := Beyond(table.Rows(d)); got != nil {
+		t.Errorf("%q", texts(got))
+	}
+	d.Lab = &model.LabFacts{}
+	for i := range d.Results {
+		d.Results[i].Flows[0].GoodputBPS *= 1.1
+	}
+	got := texts(Beyond(table.Rows(d)))
+	if want := "110 % of what the slowest link lets through arrived"; len(got) != 1 || !strings.HasPrefix(got[0], want) {
+		t.Errorf("%q; want %s", got, want)
 	}
 }
 

@@ -4,7 +4,6 @@ package finding
 const (
 	sweepGets  = `gets {goodput_bps:best range} through[ and loses {loss_ratio:best}].`
 	sweepBest  = `Best: {best}. It ` + sweepGets
-	sweepSplit = `{fragments_count} fragments lose {loss_ratio:split} where one packet loses {loss_ratio:whole}`
 )
 
 // Parts of sentences about routers, and about what the limit was.
@@ -68,19 +67,11 @@ var sentences = map[string]string{
 		`({worst}) to {goodput_bps:best} ({under})|{goodput_bps:best}] through.`,
 	"sweep.waste": `{most} sends {times_index} times as much and gets {goodput_bps:most} through[. Its median delay ` +
 		`is {delay_ns:most} instead of {delay_ns:best}].`,
-	"limit.links": `The links were the limit: they let {allowed_bps} through at {best}, headers counted, and ` +
-		`{share_ratio} of that was reached.`,
-	"sweep.links": `The links would let {allowed_bps} through at {best}, headers counted; {share_ratio} of that was ` +
-		`reached.`,
-	"sweep.beyond": `{best} got {share_ratio} of what the links let through. Longer trials would tell whether that ` +
-		`was a burst.`,
 	"sweep.unfair": `Receivers differ most at {where}: {receiver_goodput_min_bps} to {receiver_goodput_max_bps}, a ` +
 		`fairness of {receiver_fairness_index} (1 is even).`,
 	"sweep.fit": `{payload_bytes:fit} is the largest size tried that fits one packet: it gets {goodput_bps:fit} ` +
-		`through. {payload_bytes:above} is split and gets {goodput_bps:above}.[ Up to {payload_bytes:room} would ` +
-		`fit.]`,
-	"sweep.split.law":   sweepSplit + `, as 1-(1-p)^{fragments_count} says.`,
-	"sweep.split.other": sweepSplit + `. If fragments were lost independently, it would be {chance_ratio}.`,
+		`through and loses {loss_ratio:fit}. {payload_bytes:above} is split, gets {goodput_bps:above} and loses ` +
+		`{loss_ratio:above}.`,
 	"sweep.missing":     `{missing_count} of {planned_count} settings have no usable trial.`,
 	"sweep.open":        `Too few repeats to be sure of {open_count} of the slower settings.`,
 
@@ -115,6 +106,9 @@ var sentences = map[string]string{
 		`to loss look faster than they are.`,
 	"cc.memory": `The {host} keeps what a connection learnt for the next one. Turn it off there: sysctl -w ` +
 		`net.ipv4.tcp_no_metrics_save=1`,
+	"cc.before": `{repeats_count} repeats usually tell controls apart that differ by {least_ratio} or more.`,
+	"cc.before-few": `{repeats_count # repeat is/# repeats are} too few to tell controls apart. --repeats ` +
+		`{need_count} is enough to tell twice as fast, and takes up to {time}.`,
 	"cc.page": `See rates and queues over time:`,
 
 	// Benches of routers.
@@ -138,12 +132,7 @@ var sentences = map[string]string{
 		`{set_up_p50_ns}].`,
 	"router.tracked": `The router tracked {router_connections} connections and has room for ` +
 		`{router_connections_max}: it may have refused new ones.`,
-	"router.variant.better": `With {variant} it carries more: {*metric} at {where} ({change} against {base}).`,
-	"router.variant.worse":  `With {variant} it carries less: {*metric} at {where} ({change} against {base}).`,
-	"router.variant.tied":   `{variant} and {base} are statistically tied at {where}.`,
-	"router.variant.too-few": `With {variant}: {*metric} at {where} ({change}[; {needed_count} more ` +
-		`repeat{needed_count /s} would prove it]).`,
-	"router.variants": `Against {base}, at {where}: {list}.`,
+	"router.variants": `Goodput against {base}, at {where}: {list}.`,
 	"router.unseen": `The router was not watched in {unseen_count} of {trials_count} trials: what its processor did ` +
 		`there is not known.`,
 	"router.gap":  `Router: {gap}.`,
@@ -245,7 +234,6 @@ var sentences = map[string]string{
 	"explain.line": `{lost_packets} packet{lost_packets /s}: {place}[ ({cause})]. {sure}.[ Dropped by the kernel's ` +
 		`{function}.][ Interface {interface}.][ Sequences {sequences}[ and {lost_packets:more} more].]`,
 	"explain.help":   `Would help there: {knob} of {host} from {present} to {value}. {why}.[ Note: {note}.]`,
-	"explain.checks": `Checks between counters: {held_count} held[; broken: {broken}].`,
 	"explain.pacing": `{planned_packets:missed} of {planned_packets} planned packets were not sent[ ({why})]. They ` +
 		`are no losses.`,
 	"watched.seq":      `Watched at {node}: every drop by its sequence (eBPF), and counters.` + watchedLess,
@@ -315,7 +303,9 @@ var sentences = map[string]string{
 		`time.`,
 	"limit.busy":    `The receiver was the limit[ for {where}][: its thread was {receiver_cpu_thread_ratio} busy].`,
 	"limit.control": `The congestion control was the limit: link, buffers and processors had room.`,
-	"limit.link":    `The link of {link_bps} was the limit[ for {where}].`,
+	"limit.link": `The link of {link_bps}[ to each of {receivers_count} receivers] was the limit[ for {where}].`,
+	"link.beyond": `{link_ratio} of what the slowest link lets through arrived{where}: a burst. Longer trials would ` +
+		`tell its rate.`,
 	"limit.router": `The router's processor was the limit[ for {where}][ ({router_busiest_core_ratio} of its ` +
 		`busiest core)|: its thread took {router_thread_ratio} of a core].`,
 	"limit.sender": `The sender was the limit[ for {where}][: its thread was {sender_cpu_thread_ratio} busy]. The ` +

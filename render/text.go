@@ -1,12 +1,10 @@
 package render
 
 import (
-	"fmt"
 	"io"
 	"strings"
 
 	"pelt/render/plain"
-	"pelt/unit"
 	"pelt/view"
 )
 
@@ -148,8 +146,6 @@ func (t *texter) section(s view.Section) {
 		t.title(s.Title)
 		t.grid(used(s), mostRows)
 		t.note(s.Note)
-	case view.Path:
-		t.path(s)
 	case view.Times:
 		t.times(s)
 	}
@@ -206,35 +202,6 @@ func (t *texter) tiles(all view.Tiles) {
 		label := plain.Text(tile.Label)
 		t.add(plain.Cut(label+strings.Repeat(" ", longest-plain.Width(label)+2)+value, t.Width))
 	}
-}
-
-// path names the nodes, and under them what was lost where.
-func (t *texter) path(p view.Path) {
-	var names []string
-	for _, n := range p.Nodes {
-		names = append(names, plain.Text(n))
-	}
-	t.title(p.Title)
-	head := fmt.Sprintf("%s: %s sent, %s received", strings.Join(names, " → "), unit.Count.Format(float64(p.Sent)),
-		unit.Count.Format(float64(p.Received)))
-	t.out = append(t.out, t.wrap(head, "", "")...)
-	for _, l := range p.Losses {
-		where := "at an unknown place"
-		switch n := l.Node; {
-		case n < 0 || n >= len(names):
-		case l.Link && n+1 < len(names):
-			where = "between " + names[n] + " and " + names[n+1]
-		default:
-			where = "at " + names[n]
-		}
-		share := none
-		if p.Sent > 0 {
-			share = unit.Ratio.Format(float64(l.Packets) / float64(p.Sent))
-		}
-		line := fmt.Sprintf("%s lost %s: %s", share, where, plain.Text(l.Text))
-		t.out = append(t.out, t.paintAll(t.wrap(line, "  ", "    "), red)...)
-	}
-	t.note(p.Note)
 }
 
 // wrap breaks a sentence at the width. The first line begins with head, others with indent.

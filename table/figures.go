@@ -1,10 +1,14 @@
 package table
 
 import (
+	"cmp"
+	"maps"
 	"math"
+	"slices"
 	"strings"
 
 	"pelt/model"
+	"pelt/unit"
 )
 
 // The definitions of figures that need more than a field of a document.
@@ -56,14 +60,15 @@ func resent(t facts) float64 {
 }
 
 // onWire is what the received packets take on Ethernet, with preamble and gap
-// (20 B a frame), in bit/s. Each further fragment repeats all headers but UDP's.
-func onWire(f flow) float64 {
-	const gap, udpHeader = 20, 8
-	bytes := f.FrameBytes + gap
-	if f.Fragments > 1 {
-		bytes += (f.Fragments - 1) * (f.FrameBytes - f.PayloadBytes - udpHeader + gap)
-	}
-	return when(f.FrameBytes > 0, ofUDP(f, f.ReceivePPS*8*float64(bytes)))
+// (20 B a frame), in bit/s.
+func onWire(f flow) float64 { return when(f.FrameBytes > 0, ofUDP(f, f.ReceivePPS*8*bytesOn(f, 20))) }
+
+// bytesOn is what a datagram takes on a link that adds so many bytes to each frame. Each
+// further fragment repeats all headers but UDP's.
+func bytesOn(f flow, each int) float64 {
+	const udpHeader = 8
+	header := f.FrameBytes - f.PayloadBytes - udpHeader + each
+	return float64(f.FrameBytes + each + (max(f.Fragments, 1)-1)*header)
 }
 
 // queueing is how much the 95th percentile of the round trip is above the shortest
@@ -191,39 +196,65 @@ func forwardedByKernel(r Row) float64 {
 	return when(counted && received > 0, min(1, forwarded/received))
 }
 
-// LinkRate is the slowest emulated link that every packet of a row passes, or the slower
-// interface of the two ends, in bit/s; 0 if none is known.
-func LinkRate(r Row) float64 {
-	if v, ok := r.Trial.Cell["link.rate_bps"]; ok {
-		return v.Number
-	}
-	d, least := r.Doc, 0.0
-	add := func(rate float64) {
-		if rate > 0 && (least == 0 || rate < least) {
-			least = rate
+// LinkRate is the rate of the slowest link that a row's packets pass, in bit/s; 0 if none is known.
+func LinkRate(r Row) float64 { rate, _ := slowestLink(r); return rate }
+
+// slowestLink is the interface of an end, or the emulated link, that lets the least payload of a
+// row's flow through: its rate and that payload, in bit/s. Each receiver of many has a link of its
+// own, so theirs add up.
+func slowestLink(r Row) (rate, room float64) {
+	f, room := r.Flow, math.Inf(1)
+	add := func(bits float64, each, links int) {
+		through := bits * float64(links)
+		if f.Protocol == model.UDP && f.FrameBytes > 0 {
+			through *= float64(f.PayloadBytes) / bytesOn(f, each)
+		}
+		if bits > 0 && through < room {
+			rate, room = bits, through
 		}
 	}
-	for _, l := range d.Plan.Links {
-		if l.Toward == "" {
-			add(float64(l.Rate))
+	for _, h := range r.Doc.Host {
+		if r.Doc.Lab == nil && (h.Node == model.Sender || h.Node == model.Receiver) {
+			add(float64(h.LinkSpeedBits), 20, 1)
 		}
 	}
-	for _, h := range d.Host {
-		if d.Lab == nil && (h.Node == model.Sender || h.Node == model.Receiver) {
-			add(float64(h.LinkSpeedBits))
+	links := map[string]model.Link{} // by node; a later entry replaces what it says of an earlier one
+	for _, l := range r.Doc.Plan.Links {
+		if l.Toward == "" || l.Toward == f.To {
+			before := l.TakeBack(links[l.Node])
+			l.Rate, l.OverheadBytes = cmp.Or(l.Rate, before.Rate), cmp.Or(l.OverheadBytes, before.OverheadBytes)
+			links[l.Node] = l
 		}
 	}
-	return least
+	for name, v := range r.Trial.Cell {
+		if node, setting, ok := model.SplitLinkKnob(name); ok && setting == "rate_bps" {
+			l := links[node]
+			l.Rate = unit.BitRate(v.Number)
+			links[node] = l
+		}
+	}
+	for _, node := range slices.Sorted(maps.Keys(links)) {
+		several := 1
+		if node == model.Receiver {
+			several = max(1, len(f.Receivers))
+		}
+		if !strings.HasPrefix(node, model.Receiver+"-") { // of one of many
+			const checksum = 4 // which emulated links do not count
+			add(float64(links[node].Rate), links[node].OverheadBytes-checksum, several)
+		}
+	}
+	return rate, room
 }
 
-// ofLink is the share of the link's rate that the received packets took: of UDP with all that
-// is on the wire, of TCP its payload.
+// ofLink is the share of what the slowest link lets through that arrived: of UDP with its headers
+// counted, of TCP without.
 func ofLink(r Row) float64 {
-	used := part(onWire)
-	if r.Flow != nil && r.Flow.Protocol == model.TCP {
-		used = part(goodput)
+	v := part(goodput)(r)
+	if math.IsNaN(v) {
+		return none
 	}
-	return used(r) / LinkRate(r)
+	_, room := slowestLink(r)
+	return when(!math.IsInf(room, 1), v/room)
 }
 
 func streamGoodputs(t facts) (v []float64) {

@@ -38,10 +38,9 @@ var curve = Kind{
 		}
 		out := []Section{curveTiles(found), packets, losses("Packets lost by payload", sizes), bits}
 		out = append(out, paths(rows)...)
-		return append(out,
-			rowsOf("By payload", sizes, keyColumns(keys...), metricColumns("receive_pps", "goodput_bps", "loss_ratio",
-				"send_pps", "delay_p50_ns", "delay_p99_ns", "round_trip_p50_ns", "jitter_ns"), threads),
-			ledgerOf("Every packet of the run", table.Group{Rows: rows}))
+		out = append(out, rowsOf("By payload", sizes, keyColumns(keys...), metricColumns("receive_pps", "goodput_bps",
+			"loss_ratio", "send_pps", "delay_p50_ns", "delay_p99_ns", "round_trip_p50_ns", "jitter_ns"), threads))
+		return append(out, ledgers(rows)...)
 	},
 }
 

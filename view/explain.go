@@ -105,7 +105,7 @@ func trialOf(d *model.Document, number, of int) []Section {
 // flowOf is the account of one flow of one trial.
 func flowOf(r table.Row) []Section {
 	g := table.Group{Rows: []table.Row{r}}
-	out := []Section{pathOf(g), ledgerOf("Every packet of "+r.Flow.Name, g)}
+	out := []Section{pathOf(g), ledgerOf("Every packet, "+r.Flow.Name, g)}
 	for _, f := range finding.Account(r.Flow) {
 		out = append(out, Text{f.Text()})
 	}

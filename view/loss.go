@@ -9,41 +9,31 @@ import (
 	"pelt/table"
 )
 
-// accountOf adds up where the packets of a group's valid trials ended, in travel order.
-func accountOf(g table.Group) []model.Line {
-	var out []model.Line
-	keys := []table.Key{table.KeyOf("layer"), table.KeyOf("cause"), table.KeyOf("host"), table.KeyOf("confidence")}
-	for _, l := range table.By(table.Lines(g.Rows), keys...) {
-		n := l.Sum("ended_packets")
-		if n == 0 {
-			continue
-		}
-		first := l.Rows[0].Line
-		line := model.Line{Layer: first.Layer, Host: first.Host, Cause: first.Cause, Confidence: first.Confidence,
-			Packets: uint64(n), Evidence: []model.Evidence{}}
-		for _, r := range l.Rows {
-			if r.Valid() {
-				line.Evidence = append(line.Evidence, r.Line.Evidence...)
-			}
-		}
-		out = append(out, line)
-	}
-	return out
+// paths shows for each flow of UDP where its packets ended.
+func paths(rows []table.Row) []Section {
+	return eachFlow(rows, func(g table.Group, of string) Section {
+		p := pathOf(g)
+		p.Title += of
+		return p
+	})
 }
 
-// paths shows for each flow of a run where its packets ended.
-func paths(rows []table.Row) []Section {
-	var out []Section
+// ledgers accounts for every packet of each flow of UDP.
+func ledgers(rows []table.Row) []Section {
+	return eachFlow(rows, func(g table.Group, of string) Section { return ledgerOf("Every packet"+of, g) })
+}
+
+// eachFlow makes a section of each flow of UDP; of is its name behind a title, if there are several.
+func eachFlow(rows []table.Row, section func(g table.Group, of string) Section) (out []Section) {
 	flows := table.By(rows, table.KeyOf("flow"))
 	for _, g := range flows {
-		if g.Sum("attempted_packets") == 0 || g.Rows[0].Flow.Protocol != model.UDP {
-			continue
-		}
-		p := pathOf(g)
+		of := ""
 		if len(flows) > 1 {
-			p.Title += ", " + g.Name()
+			of = ", " + g.Name()
 		}
-		out = append(out, p)
+		if g.Sum("attempted_packets") > 0 && g.Rows[0].Flow.Protocol == model.UDP {
+			out = append(out, section(g, of))
+		}
 	}
 	return out
 }
@@ -105,33 +95,36 @@ func (p Path) place(layer, host string) (node int, link bool) {
 // ledgerOf accounts for all packets of a group's valid trials: attempted = received + lines
 // + unattributed.
 func ledgerOf(title string, g table.Group) Table {
-	t := listing(title, "place Place", "cause Cause", "packets_count Packets", "share_ratio Share",
-		"confidence Confidence", "evidence Evidence")
+	t := listing(title, "cause Packets", "packets_count Number", "share_ratio Share", "confidence Known",
+		"evidence Evidence")
 	sent, unattributed := g.Sum("attempted_packets"), 0.0
-	add := func(place, cause string, packets float64, tone Tone, confidence, evidence string) {
-		t.add(place, cause, Cell{Value: packets, Tone: tone}, Cell{Value: packets / sent, Tone: tone}, confidence,
-			evidence)
+	add := func(cause string, packets float64, tone Tone, confidence, evidence string) {
+		t.add(cause, Cell{Value: packets, Tone: tone}, Cell{Value: packets / sent, Tone: tone}, confidence, evidence)
 	}
-	add("Attempted", "", sent, Plain, "", "")
-	for _, l := range accountOf(g) {
+	add("Attempted", sent, Plain, "", "")
+	for _, l := range finding.Losses(g.Rows) {
 		if l.Layer == table.Unattributed {
-			unattributed += float64(l.Packets)
+			unattributed = l.Packets
 			continue
 		}
-		var counters []string
-		for _, e := range l.Evidence {
-			if !slices.Contains(counters, e.Counter) {
-				counters = append(counters, e.Counter)
+		var counters, confidence []string
+		for _, r := range l.Rows {
+			for _, e := range r.Line.Evidence {
+				if r.Valid() && !slices.Contains(counters, e.Counter) {
+					counters = append(counters, e.Counter)
+				}
+			}
+			if c := r.Line.Confidence; r.Line.Packets > 0 && !slices.Contains(confidence, c) {
+				confidence = append(confidence, c)
 			}
 		}
-		add(strings.TrimSuffix(l.Layer+", "+l.Host, ", "), model.Phrase(l.Layer, l.Cause, l.Host), float64(l.Packets),
-			Bad, l.Confidence, strings.Join(counters, ", "))
+		add(l.Text, l.Packets, Bad, strings.Join(confidence, ", "), strings.Join(counters, ", "))
 	}
 	tone := Muted
 	if unattributed > 0 {
 		tone = Bad
 	}
-	add("Unattributed", "", unattributed, tone, "", "")
-	add("Received", "", g.Sum("received_packets"), Plain, "", "")
+	add("Unattributed", unattributed, tone, "", "")
+	add("Received", g.Sum("received_packets"), Plain, "", "")
 	return t
 }

@@ -50,7 +50,7 @@ var router = Kind{
 				metricColumns("goodput_per_core_bps", "router_busiest_core_ratio"), details(bare(processor))),
 			rowsOf("The router's queues, clock and heat", trials, keyColumns(trialKeys...),
 				metricColumns("router_softnet_dropped_packets"), details(bare(health))))
-		return append(out, routerFacts(rows[0].Doc.Router)...)
+		return slices.Concat(out, ledgers(loaded), routerFacts(rows[0].Doc.Router))
 	},
 }
 
@@ -125,7 +125,9 @@ func trafficTable(full []table.Group, keys []table.Key) Table {
 		effects = effectColumn("Against the first", e)
 	}
 	t := rowsOf(title, full, keyColumns(keys...), metricColumns("receive_pps", "goodput_bps"),
-		bare(metricColumns("loss_ratio")), effects, details(metricColumns("link_ratio", "retransmit_ratio",
+		bare(metricColumns("loss_ratio")),
+		effects, cells("limit", "Limited by", func(g table.Group, _ int) Cell { return Cell{Text: finding.LimitedBy(g)} }),
+		details(metricColumns("link_ratio", "retransmit_ratio",
 			"sender_cpu_thread_ratio", "receiver_cpu_thread_ratio")))
 	for _, g := range full {
 		if g.Level("direction") == full[0].Level("direction") {

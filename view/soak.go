@@ -23,23 +23,17 @@ var soak = Kind{
 		rows = finding.Soaked(rows)
 		times := timesOf(rows, found)
 		out := []Section{soakTiles(rows, found, times.Changes), times}
-		parts := partsOf("Parts of the time", rows, table.Parts(rows[0], fewParts/len(rows)))
+		parts := partsOf("Over time", rows, table.Parts(rows[0], mostParts/len(rows)))
 		if cuts := table.ChangeCuts(rows[0].Trial); len(cuts) > 0 {
 			parts = partsOf("Between the changes", rows, cuts)
 		}
 		out = append(append(out, parts), paths(rows)...)
-		fine := partsOf("Over time", rows, table.Parts(rows[0], mostParts/len(rows)))
-		fine.Fold = true
-		return append(out, ledgerOf("Every packet of the run", table.Group{Rows: rows}), fine)
+		return append(out, ledgers(rows)...)
 	},
 }
 
-// A soak's time is cut into few parts that fit on a screen, and into more for whoever
-// looks closer.
-const (
-	fewParts  = 6
-	mostParts = 24
-)
+// mostParts is into how many parts a soak's time is cut: they fit on a screen.
+const mostParts = 6
 
 // soakTiles are the figures of a soak to see first.
 func soakTiles(rows []table.Row, found []finding.Finding, marks []Change) Tiles {

@@ -38,10 +38,7 @@ var sweep = Kind{
 			details(metricColumns("attempted_packets", "received_packets")))
 		each.Fold = true
 		out = append(out, splitTable(about.Splits()), each)
-		if rows[0].Flow.Protocol == model.UDP {
-			out = append(out, ledgerOf("Every packet of the sweep", table.Group{Rows: rows}))
-		}
-		return out
+		return append(out, ledgers(rows)...)
 	},
 }
 
