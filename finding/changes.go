@@ -38,7 +38,6 @@ func Changes(r model.Result) []model.Change {
 	return out
 }
 
-// seriesUse says what a series is searched for.
 type seriesUse int
 
 const (
@@ -126,7 +125,6 @@ func (o odds) beyond(looks float64) float64 {
 // twoSided is the chance of so many standard deviations or more, up or down.
 func twoSided(z float64) float64 { return max(leastChance, 2*table.StudentBeyond(z, noiseFreedom)) }
 
-// foundChange is a change with the times of its stalls, in seconds.
 type foundChange struct {
 	model.Change
 	moments [][2]float64

@@ -22,7 +22,6 @@ const (
 	mostMovers        = 8
 )
 
-// movers returns the series that moved with a change, the best fit first.
 func movers(f foundChange, all []model.Series) (out []model.Mover) {
 	for i := range all {
 		if s := &all[i]; useOf(*s, nil) != unused && !itself(f.Change, *s) && timed(*s) {
@@ -50,7 +49,6 @@ func itself(c model.Change, s model.Series) bool {
 		s.Metric == "lost_pps" && s.Layer == "" && c.Metric == "send_pps"
 }
 
-// mover says how a series moved at the time of a change.
 func (f foundChange) mover(s *model.Series) (model.Mover, bool) {
 	c, start := f.Change, f.StartS
 	var before, after moments
@@ -111,7 +109,6 @@ func fitOf(c model.Change, s *model.Series, before, after float64) float64 {
 	return 0.5 * share
 }
 
-// moments are the mean and the variance of some values.
 type moments struct{ n, mean, variance float64 }
 
 func (m *moments) add(values []float64) {

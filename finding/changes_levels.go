@@ -12,7 +12,6 @@ var windows = [...]int{math.MaxInt, 64, 16, 4}
 // nearby is the size of the mean whose noise weights the search for cuts.
 const nearby = 16
 
-// move is a shift or a drift of a track.
 type move struct {
 	drift         bool
 	from, to      int     // places: where it begins, and where the level or the drift ends
@@ -25,7 +24,6 @@ type move struct {
 // step alone, by more.
 const driftWithin, stepWithin = 0.2, 0.6
 
-// moves returns the shifts and drifts of a track, and where its levels are cut.
 func (t *track) moves(o odds) (out []move, cuts []int) {
 	cuts = t.levels(o)
 	if len(cuts) == 0 {
@@ -58,7 +56,6 @@ func (t *track) moves(o odds) (out []move, cuts []int) {
 	return out, cuts
 }
 
-// levels returns the places of the first values of new levels.
 func (t *track) levels(o odds) []int {
 	n := len(t.clean)
 	values, weights := make([]float64, n), make([]float64, n)

@@ -15,7 +15,6 @@ const (
 	shortestPeriod = 5.0
 )
 
-// event is a short time in which a series was far from its level.
 type event struct {
 	from, to int     // places
 	at       float64 // its centre, in steps of the series
@@ -67,7 +66,6 @@ func (t *track) strays(i int) float64 {
 	return 0
 }
 
-// rhythm is events at a regular time from each other.
 type rhythm struct {
 	period float64 // in steps of the series
 	slack  float64 // by which times may differ from it
@@ -122,7 +120,6 @@ func regular(events []event, n int, o odds) (best rhythm, ok bool) {
 	return best, true
 }
 
-// between returns the places of the sorted values from low to high.
 func between(sorted []float64, low, high float64) (from, to int) {
 	from, _ = slices.BinarySearch(sorted, low)
 	to, _ = slices.BinarySearch(sorted, math.Nextafter(high, math.Inf(1)))
@@ -141,7 +138,6 @@ func spacingChance(sorted []float64, hits int, period, slack float64, events, n 
 	return max(binomialTail(len(sorted), hits, one), binomialTail(to-from, hits, even))
 }
 
-// binomialTail is the chance of k or more of n where each has probability p.
 func binomialTail(n, k int, p float64) (sum float64) {
 	switch {
 	case k <= 0 || p >= 1:

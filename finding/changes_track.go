@@ -28,7 +28,6 @@ const (
 	longestStep    = 1e6  // s
 )
 
-// track is one series made ready to be searched, without its gaps.
 type track struct {
 	of    model.Series
 	use   seriesUse
@@ -64,12 +63,10 @@ func lasted(s model.Series) (seconds float64, ok bool) {
 	return seconds, n >= fewestValues && seconds >= fewestSeconds
 }
 
-// timed reports whether the times of a series can be reckoned with.
 func timed(s model.Series) bool {
 	return s.StepSeconds >= shortestStep && s.StepSeconds <= longestStep && believed(s.StartSeconds)
 }
 
-// believed reports whether a value is a number that can be reckoned with.
 func believed(v float64) bool { return math.Abs(v) <= largestBelieve }
 
 func newTrack(s model.Series, use seriesUse) *track {
@@ -95,12 +92,10 @@ func newTrack(s model.Series, use seriesUse) *track {
 	return t
 }
 
-// mean of the clean values from one place up to another.
 func (t *track) mean(from, to int) float64 {
 	return (t.sums[to] - t.sums[from]) / float64(max(to-from, 1))
 }
 
-// variance of such a mean.
 func (t *track) variance(from, to int) float64 {
 	n := float64(max(to-from, 1))
 	// Sums that hold a huge value have lost what small values came to.

@@ -11,7 +11,6 @@ import (
 	"pelt/unit"
 )
 
-// Common are the rules of every kind of test.
 func Common() []Rule {
 	return []Rule{Unusable, Places, Held, Beyond, Disorder, LeftOut, Accounts, Watching, Command, Engines, Links, PathMTU, Profiles,
 		Recorded, Lab}
@@ -21,7 +20,6 @@ func Common() []Rule {
 // can see it in two rates.
 const tooSlow = 0.01
 
-// NoTrial answers a run that ended before its first trial.
 func NoTrial(d *model.Document) []Finding {
 	return []Finding{say("run.empty", Answer), nextOf("run.resume", d)}
 }
@@ -60,10 +58,8 @@ func flooded(g table.Group) []Finding {
 	return []Finding{say("flood", Doubt), next}
 }
 
-// mostPlaces is how many places of loss a sentence names.
 const mostPlaces = 3
 
-// Loss is packets that valid trials lost at one place for one cause.
 type Loss struct {
 	table.Group        // of lines of ledgers
 	Layer, Cause, Host string
@@ -87,7 +83,6 @@ func Losses(rows []table.Row) (out []Loss) {
 	return out
 }
 
-// Places says where packets were lost, the most first.
 func Places(rows []table.Row) []Finding {
 	losses := Losses(Usable(rows))
 	var known []table.Group
@@ -119,7 +114,6 @@ func Places(rows []table.Row) []Finding {
 	return append(out, nextOf("explain", rows[0].Doc))
 }
 
-// LeftOut counts the trials that make no figure.
 func LeftOut(rows []table.Row) []Finding {
 	valid, invalid, aborted := table.Group{Rows: rows}.Trials()
 	if invalid+aborted == 0 || valid == 0 {
@@ -129,7 +123,6 @@ func LeftOut(rows []table.Row) []Finding {
 		number("trials_count", "", float64(valid+invalid+aborted))}
 }
 
-// Lab doubts a limit in packets where all nodes share one machine.
 func Lab(rows []table.Row) []Finding {
 	if len(rows) == 0 || rows[0].Doc.Lab == nil {
 		return nil
@@ -174,7 +167,6 @@ func Repeats(metric string, enough int) Rule {
 	}
 }
 
-// runAgain tells to repeat a run so often.
 func runAgain(repeats int) Finding {
 	return say("repeats.more", Next).number("repeats_count", "", float64(repeats))
 }

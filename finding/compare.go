@@ -33,7 +33,6 @@ type Comparison struct {
 	missing []Effect // that could not be made: one side has no figure
 }
 
-// Side is one run, or one level of a setting.
 type Side struct {
 	Name string
 	Doc  *model.Document
@@ -46,14 +45,10 @@ type Place struct {
 	Sides []table.Group
 }
 
-// Effect is how a side differs from the baseline in one metric at one place.
 type Effect struct {
 	table.Effect
 	Metric      *table.Metric
 	Place, Side int
-
-	pair int  // of its metric: see compare
-	twin bool // of another place with the same values, as all flows of a trial have
 }
 
 // Refusal says why there is no comparison, or no page. With Ask, the user asked for
@@ -99,7 +94,6 @@ func Compare(q Question) (Comparison, error) {
 	return c, nil
 }
 
-// byLevels makes a side of each level of a setting of one run.
 func (c Comparison) byLevels(q Question) (Comparison, []table.Key, error) {
 	rows := table.Rows(q.Docs[0])
 	settings := table.Settings(rows)
@@ -193,7 +187,6 @@ func (c Comparison) byRuns(q Question) (Comparison, []table.Key, error) {
 	return c, append(keys, table.KeyOf("flow")), nil
 }
 
-// levelsOf are the levels of a key that rows have.
 func levelsOf(rows []table.Row, k table.Key) []string {
 	var out []string
 	for _, g := range table.By(rows, k) {
@@ -204,7 +197,6 @@ func levelsOf(rows []table.Row, k table.Key) []string {
 	return out
 }
 
-// place parts the rows of all sides into places.
 func (c *Comparison) place(keys []table.Key) {
 	side := map[*model.Result]int{}
 	var rows []table.Row
@@ -226,46 +218,34 @@ func (c *Comparison) place(keys []table.Key) {
 	}
 }
 
-// compare makes all comparisons. They are one family: all share the chance of a false
-// alarm. A figure of whole trials, which each flow has, is one comparison.
+// compare makes all comparisons. They are one family: all share the chance of a false alarm.
 func (c *Comparison) compare() {
-	pairs, tests := make([][]table.Pair, len(c.Metrics)), 0
+	pairs := make([][]table.Pair, len(c.Metrics))
 	for i, m := range c.Metrics {
 		for p, place := range c.Places {
 			base := place.Sides[0].Sample(m)
 			for s := 1; s < len(c.Sides); s++ {
-				other := place.Sides[s].Sample(m)
-				e := Effect{Metric: m, Place: p, Side: s}
+				other, e := place.Sides[s].Sample(m), Effect{Metric: m, Place: p, Side: s}
 				switch {
 				case len(base.Values) == 0 && len(other.Values) == 0:
-					continue
 				case len(base.Values) == 0 || len(other.Values) == 0:
 					c.missing = append(c.missing, e)
-					continue
-				}
-				e.pair = slices.IndexFunc(pairs[i], func(q table.Pair) bool {
-					return slices.Equal(q.A.Values, other.Values) && slices.Equal(q.B.Values, base.Values)
-				})
-				if e.twin = e.pair >= 0; !e.twin {
-					e.pair = len(pairs[i])
+				default:
 					pairs[i] = append(pairs[i], table.Pair{A: other, B: base, Pool: p})
+					c.Effects = append(c.Effects, e)
 				}
-				c.Effects = append(c.Effects, e)
 			}
 		}
-		tests += len(pairs[i])
 	}
+	at := 0
 	for i, m := range c.Metrics {
-		effects := table.Family(m, pairs[i], tests)
-		for j, e := range c.Effects {
-			if e.Metric == m {
-				c.Effects[j].Effect = effects[e.pair]
-			}
+		for _, e := range table.Family(m, pairs[i], len(c.Effects)) {
+			c.Effects[at].Effect = e
+			at++
 		}
 	}
 }
 
-// nothing says why no comparison could be made.
 func (c *Comparison) nothing() error {
 	for _, s := range c.Sides {
 		if len(Usable(s.Rows)) == 0 {
@@ -278,7 +258,6 @@ func (c *Comparison) nothing() error {
 	return refuse(false, "compare.unmeasured")
 }
 
-// Stat is the figure of one side that an effect compares.
 func (c Comparison) Stat(e Effect, side int) table.Stat {
 	return c.Places[e.Place].Sides[side].Stat(e.Metric)
 }
@@ -286,7 +265,6 @@ func (c Comparison) Stat(e Effect, side int) table.Stat {
 // few reports whether an effect rests on too few repeats to be told at all.
 func (e Effect) few() bool { return math.IsNaN(e.Low) }
 
-// TooFew reports whether no side has enough repeats to be compared in anything.
 func (c Comparison) TooFew() bool {
 	return !slices.ContainsFunc(c.Effects, func(e Effect) bool { return !e.few() })
 }
@@ -307,11 +285,10 @@ func (c Comparison) phrase(e Effect) string {
 		" (" + unit.Bare(other, base) + " against " + base + ")"
 }
 
-// Findings are what a comparison shows.
 func (c Comparison) Findings() []Finding {
 	var out []Finding
 	together := map[string][]string{} // sides that one answer tells of, by code
-	more, told, tests := 0, 0, 0
+	more, told := 0, 0
 	for i, s := range c.Sides[1:] {
 		f := c.side(i + 1)
 		if n, ok := f.Number("repeats_count", "more"); ok && n <= mostMore && f.Code != "compare.near" {
@@ -332,25 +309,20 @@ func (c Comparison) Findings() []Finding {
 		out = append(out, l.Finding)
 	}
 	for _, e := range c.Effects {
-		if !e.twin && e.Told() {
+		if e.Told() {
 			told++
-		}
-		if !e.twin {
-			tests++
 		}
 	}
 	out = append(out, say("compare.family", Fact).number("told_count", "", float64(told)).
-		number("tests_count", "", float64(tests)))
+		number("tests_count", "", float64(len(c.Effects))))
 	if more > 0 && c.By != "run" {
 		out = append(out, runAgain(more))
 	}
 	return append(out, c.doubts()...)
 }
 
-// mostMore is how many more repeats anybody is told to make.
 const mostMore = 50
 
-// side answers how one side compares with the baseline.
 func (c Comparison) side(i int) Finding {
 	f := say("compare.tied", Answer).word("side", c.Sides[i].Name).word("base", c.Sides[0].Name)
 	worst := map[table.Verdict]Effect{} // the largest of the foremost metric
@@ -405,7 +377,6 @@ func (c Comparison) side(i int) Finding {
 // seconds.
 const farApart = 60
 
-// doubts are what makes a comparison less sure.
 func (c Comparison) doubts() []Finding {
 	var out []Finding
 	var rows []table.Row

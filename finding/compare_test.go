@@ -304,18 +304,3 @@ func TestAdviseInLab(t *testing.T) {
 		t.Error(got)
 	}
 }
-
-func TestStillLost(t *testing.T) {
-	d := sample.Ledger()
-	known := []model.Advised{{Advice: model.Advice{Knob: "net.core.rmem_max", Host: "receiver", Present: "1", Value: "2", Command: "sysctl"},
-		Layer: model.LayerReceiverBuffer, Cause: "SOCKET_RCVBUFF", Here: true, Apply: true}}
-	got := StillLost(table.Rows(&d), known, func(model.Advised) bool { return true })
-	if want := "61 % of it: receiver socket buffer full. net.core.rmem_max = 2 was tried."; got[0].Text() != want {
-		t.Errorf("%s; want %s", got[0].Text(), want)
-	}
-	for _, f := range got {
-		if strings.Contains(f.Text(), "<no ") {
-			t.Error(f.Text())
-		}
-	}
-}

@@ -1,6 +1,7 @@
 package finding
 
 import (
+	"cmp"
 	"math"
 	"slices"
 	"strings"
@@ -21,7 +22,6 @@ type Controls struct {
 	Speeds []table.Effect
 }
 
-// CompareControls compares all controls of a run, as one family.
 func CompareControls(rows []table.Row) Controls {
 	var c Controls
 	if rows = transfers(rows); len(rows) == 0 {
@@ -41,7 +41,6 @@ func CompareControls(rows []table.Row) Controls {
 	return c
 }
 
-// transfers are the usable rows of TCP whose control is known.
 func transfers(rows []table.Row) []table.Row {
 	return only(Usable(rows), func(r table.Row) bool {
 		return r.Flow.TCP != nil && table.KeyOf("control").Of(r).Known
@@ -113,7 +112,6 @@ func Separable(rows []table.Row, repeats int) (done bool, more int) {
 	return done, more
 }
 
-// Control says which congestion control is faster than the first one, and by how much.
 func Control(rows []table.Row) []Finding {
 	c := CompareControls(rows)
 	if len(c.Groups) == 0 {
@@ -126,8 +124,11 @@ func Control(rows []table.Row) []Finding {
 	if !slices.ContainsFunc(out, func(f Finding) bool { return f.Level == Answer }) {
 		out = append(c.alone(), out...)
 	}
-	focus := c.focus(out)
-	out = append(out, c.fastest(focus)...)
+	focus := c.Under(c.Groups[0])
+	if contrastRank[out[0].Code] > 0 {
+		focus = c.Under(out[0].Groups[0])
+	}
+	out = append(out, c.limit(focus))
 	out = append(out, c.queues()...)
 	out = append(out, c.cut()...)
 	return append(out, c.more(out)...)
@@ -138,14 +139,19 @@ func Control(rows []table.Row) []Finding {
 // compete the answer is how they share: see ControlStreams.
 func (c Controls) contrasts() []Finding {
 	var all []Finding
+	weights := map[string]float64{} // what is proved before what is not, then the larger difference
 	for i, e := range c.Speeds {
-		if controlOf(c.Groups[i]) != c.Baseline && !math.IsNaN(e.Change) {
-			all = append(all, c.contrast(c.Groups[i], e))
+		if g := c.Groups[i]; controlOf(g) != c.Baseline && !math.IsNaN(e.Change) {
+			f := c.contrast(g, e)
+			all = append(all, f)
+			weights[g.Name()] = contrastRank[f.Code] + min(math.Abs(math.Log1p(e.Change)), 100)
 		}
 	}
-	slices.SortStableFunc(all, func(a, b Finding) int { return order(weight(b), weight(a)) })
+	slices.SortStableFunc(all, func(a, b Finding) int {
+		return cmp.Compare(weights[b.Groups[0].Name()], weights[a.Groups[0].Name()])
+	})
 	conditions := len(table.By(table.RowsOf(c.Groups), c.Conditions...))
-	told, code := map[string]bool{}, ""
+	seen, code := map[string]bool{}, ""
 	for i, f := range all {
 		who := f.Words["who"]
 		alike := func(o Finding) bool { return o.Words["who"] == who && o.Code == f.Code && len(o.Numbers) == 0 }
@@ -154,33 +160,19 @@ func (c Controls) contrasts() []Finding {
 		}
 		sure := code == "" || code == f.Code && !f.Has("more_count", "")
 		competes := strings.Contains(who, model.MixSeparator)
-		if !told[who] && len(Of(all, Answer)) < mostAnswers && sure && !competes {
+		if !seen[who] && len(Of(all, Answer)) < mostAnswers && sure && !competes {
 			all[i].Level, code = Answer, f.Code
 		}
-		told[who] = true
+		seen[who] = true
 	}
 	return only(all, func(f Finding) bool { return f.Code != "cc.few" || f.Level == Answer }) // it says it for all
 }
 
-// mostAnswers is how many controls a verdict speaks of.
 const mostAnswers = 2
 
-// weight is how much a contrast says: what is proved before what is not, and within
-// that the larger difference.
-func weight(f Finding) float64 {
-	base := map[string]float64{"cc.nothing": 2000, "cc.told": 1000, "cc.looks": 500, "cc.few": 200}[f.Code]
-	return base + speedOf(f)
-}
+// contrastRank has the codes of contrasts that tell two controls apart, by how sure they are.
+var contrastRank = map[string]float64{"cc.nothing": 2000, "cc.told": 1000, "cc.looks": 500, "cc.few": 200}
 
-// speedOf is how far two controls are apart, as a logarithm without its sign.
-func speedOf(f Finding) float64 {
-	times, _ := f.Number("speed_index", "")
-	faster, _ := f.Number("speed_ratio", "more")
-	slower, _ := f.Number("speed_ratio", "less")
-	return min(math.Log(max(times, 1+faster, 1/max(1-slower, 1e-9))), 100)
-}
-
-// contrast is one comparison.
 func (c Controls) contrast(g table.Group, e table.Effect) Finding {
 	f := say("cc.looks", Fact, g).word("who", controlOf(g)).word("base", c.Baseline).word("where", c.Under(g))
 	told := e.Verdict == table.BetterThan || e.Verdict == table.WorseThan
@@ -218,7 +210,6 @@ func (c Controls) contrast(g table.Group, e table.Effect) Finding {
 	return f
 }
 
-// alone is the answer where nothing can be compared: what each control carries.
 func (c Controls) alone() []Finding {
 	ranked := table.Rank(c.Metric, c.Groups)
 	best, worst := ranked[0], ranked[len(ranked)-1]
@@ -233,26 +224,14 @@ func (c Controls) alone() []Finding {
 	return []Finding{f}
 }
 
-// focus is the condition that the answer is about, else the first.
-func (c Controls) focus(found []Finding) string {
-	if weight(found[0]) >= 1 {
-		return c.Under(found[0].Groups[0])
-	}
-	return c.Under(c.Groups[0])
-}
-
-// fastest names the fastest control under one condition, and what held it back.
-func (c Controls) fastest(under string) []Finding {
+func (c Controls) limit(under string) Finding {
 	g := table.Rank(c.Metric, c.groupsUnder(under))[0]
-	limit := limitOf(g)
-	if limit == byUnknown {
-		limit = byControl
+	if limit := limitOf(g); limit != byUnknown {
+		return limitedBy(limit, g)
 	}
-	f := say("cc.fastest", Fact, g).figure(c.Metric.Name, "best", g).word("who", controlOf(g)).word("where", under)
-	return []Finding{f, limitedBy(limit, g)}
+	return limitedBy(byControl, g)
 }
 
-// groupsUnder are the groups under one condition.
 func (c Controls) groupsUnder(under string) []table.Group {
 	return only(c.Groups, func(g table.Group) bool { return c.Under(g) == under })
 }
@@ -274,7 +253,6 @@ func (c Controls) queues() []Finding {
 	return []Finding{f}
 }
 
-// cut says how many transfers were cut before their end, by the time of a trial.
 func (c Controls) cut() []Finding {
 	cut, all := 0, 0
 	for _, g := range c.Groups {

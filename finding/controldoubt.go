@@ -9,7 +9,6 @@ import (
 	"pelt/table"
 )
 
-// ControlDoubts are reasons why the figures may not be those of the congestion controls.
 func ControlDoubts(rows []table.Row) []Finding {
 	c := CompareControls(rows)
 	if len(c.Groups) == 0 {
@@ -50,7 +49,6 @@ func ControlDoubts(rows []table.Row) []Finding {
 	return out
 }
 
-// ControlStreams says how streams that compete share the path.
 func ControlStreams(rows []table.Row) []Finding {
 	c := CompareControls(rows)
 	var out []Finding

@@ -25,13 +25,11 @@ func Curve(rows []table.Row) []Finding {
 	return out
 }
 
-// CurveKeys are what tells one curve of a run from another.
 func CurveKeys(rows []table.Row) []table.Key {
 	settings := table.Settings(rows, "payload_bytes", "frame_bytes", "direction")
 	return table.Varying(rows, append(settings, table.KeyOf("direction"), table.KeyOf("flow"))...)
 }
 
-// path names what was measured, at the beginning of a sentence.
 func path(d *model.Document) string {
 	if strings.HasPrefix(d.Plan.Target, "lab:") {
 		return d.Plan.Target
@@ -39,7 +37,6 @@ func path(d *model.Document) string {
 	return "The path to " + d.Plan.Target
 }
 
-// curve finds what the sizes of one curve show, the answer first.
 func curve(name string, sizes []table.Group) []Finding {
 	fast, wide := foremost(sizes, "receive_pps"), foremost(sizes, "goodput_bps")
 	f := say("curve.unclear", Answer, fast, wide).figure("receive_pps", "best", fast).
@@ -105,7 +102,6 @@ func heldBack(sizes []table.Group) (who string, names []string) {
 	return who, names
 }
 
-// everyOf says all sizes.
 func everyOf(sizes []table.Group) string {
 	if len(sizes) == 1 {
 		return sizes[0].Name()

@@ -196,27 +196,31 @@ func TestNumbersAreTheTables(t *testing.T) {
 		if len(Of(found, Answer)) != 1 {
 			t.Fatalf("%d answers", len(Of(found, Answer)))
 		}
-		sizes := table.By(rows, table.KeyOf("payload_bytes"))
-		for _, f := range found {
-			text := f.Text()
-			if bad.MatchString(text) || text == "" {
-				t.Fatalf("%s: %q", f.Code, text)
+		checkNumbers(t, found, table.By(rows, table.KeyOf("payload_bytes")))
+	})
+}
+
+// checkNumbers: no sentence has a fault, and each figure of a finding is the middle of a group that a
+// table shows, or an end of its interval.
+func checkNumbers(t rapid.TB, found []Finding, shown []table.Group) {
+	t.Helper()
+	for _, f := range found {
+		if text := f.Text() + f.Command(); bad.MatchString(text) || text == "" {
+			t.Fatalf("%s: %q", f.Code, text)
+		}
+		for _, n := range f.Numbers {
+			m, ok := table.FindMetric(n.Metric)
+			if !ok || strings.HasPrefix(f.Code, "none") {
+				continue
 			}
-			for _, n := range f.Numbers {
-				m, ok := table.FindMetric(n.Metric)
-				if !ok || strings.HasPrefix(f.Code, "none") {
-					continue
-				}
-				shown := slices.ContainsFunc(sizes, func(g table.Group) bool {
-					s := g.Stat(m)
-					return slices.Contains([]float64{s.Median, s.Low, s.High}, n.Value)
-				})
-				if !shown {
-					t.Fatalf("%s: %s of %g is in no row of the table", f.Code, n.Metric, n.Value)
-				}
+			if !slices.ContainsFunc(shown, func(g table.Group) bool {
+				s := g.Stat(m)
+				return slices.Contains([]float64{s.Median, s.Low, s.High}, n.Value)
+			}) {
+				t.Fatalf("%s: %s of %g is in no row of the table", f.Code, n.Metric, n.Value)
 			}
 		}
-	})
+	}
 }
 
 // TestWords: each sentence parses, and one whose numbers are missing shows it.

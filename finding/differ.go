@@ -130,7 +130,6 @@ func settingName(name string) string {
 // longestName is how long a setting may be to name a run, in bytes.
 const longestName = 32
 
-// nameRuns names runs by the first setting that tells them apart, else by their ids.
 func (c *Comparison) nameRuns(apart []table.Key) {
 	telling := []string{"router model", "target", "link", "up rate", "down rate", "engine"}
 	for _, k := range apart {
@@ -154,10 +153,8 @@ func (c *Comparison) nameRuns(apart []table.Key) {
 	}
 }
 
-// mostSettings is how many differences a sentence tells; a table has them all.
 const mostSettings = 3
 
-// differ says in what else the sides differ.
 func (c Comparison) differ() []Finding {
 	switch {
 	case len(c.Differ) == 0 && c.By == "run":

@@ -36,7 +36,6 @@ func Drops(d model.LiveDrops, filter string, seconds float64, rest uint64) []Fin
 	return out
 }
 
-// DropLine is what one place dropped of one flow in an interval, as a line of a log.
 func DropLine(d model.LiveDrops, x model.LiveDrop) Finding {
 	f := say("drops.line", Fact).number("drops_pps", "", x.PPS).number("drops_count", "", float64(x.Packets))
 	f.Words = map[string]string{"at": d.At.Local().Format("15:04:05"), "reason": x.Reason,

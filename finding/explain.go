@@ -19,7 +19,6 @@ type Ask struct {
 	All   bool       // every trial
 }
 
-// Fits reports whether a trial has the settings that are asked for.
 func (a Ask) Fits(t *model.Result) bool {
 	for knob, v := range a.Cell {
 		if t.Cell[knob] != v {
@@ -50,7 +49,7 @@ func (a Ask) Trials(d *model.Document) ([]int, error) {
 	var worst []int
 	for _, g := range Ledgers(d, a) {
 		r := slices.MaxFunc(g.Rows, func(x, y table.Row) int { return cmp.Compare(x.Flow.Lost, y.Flow.Lost) })
-		n := int(table.KeyOf("trial").Of(r).Number)
+		n := r.TrialNumber()
 		if (r.Flow.Lost > 0 || len(a.Cell) > 0) && !slices.Contains(worst, n) {
 			worst = append(worst, n)
 		}
@@ -73,10 +72,9 @@ func Ledgers(d *model.Document, a Ask) []table.Group {
 	return out
 }
 
-// Explain says what a run lost, and where, of what is asked for.
 func Explain(d *model.Document, a Ask) []Finding {
 	rows := only(table.Rows(d), func(r table.Row) bool {
-		return a.Fits(r.Trial) && (a.Trial == 0 || int(table.KeyOf("trial").Of(r).Number) == a.Trial)
+		return a.Fits(r.Trial) && (a.Trial == 0 || r.TrialNumber() == a.Trial)
 	})
 	udp := only(rows, func(r table.Row) bool { return r.Flow.Protocol == model.UDP })
 	tcp := len(Usable(rows)) > len(Usable(udp))
@@ -145,7 +143,6 @@ func AsValid(rows []table.Row) []table.Row {
 	return out
 }
 
-// sequences are the first lost sequences of a line, and how many more there are.
 func sequences(l *model.Line, streams bool) (first string, more float64) {
 	const most = 6
 	var words []string
@@ -200,7 +197,6 @@ func Account(f *model.FlowResult) []Finding {
 	return out
 }
 
-// Watched says how closely a node was watched, and what the watch missed.
 func Watched(o model.Observed) Finding {
 	f := say("watched."+cmp.Or(string(o.Mode), "none"), Fact)
 	f.Words = map[string]string{"node": o.Node, "mode": string(o.Mode), "why": o.Why,
@@ -221,7 +217,6 @@ func Watched(o model.Observed) Finding {
 	return f
 }
 
-// confidence says how sure a line of a ledger is.
 func confidence(l *model.Line) Finding {
 	f := say("sure."+l.Confidence, Fact).word("sure", l.Confidence)
 	foreign := func(e model.Evidence) bool { return e.Excess > 0 }
@@ -313,7 +308,6 @@ func Advise(d *model.Document, list []model.Advised) []Finding {
 	return out
 }
 
-// packets adds how many of some packets were lost.
 func (f Finding) packets(lost, attempted uint64) Finding {
 	return f.number("lost_packets", "", float64(lost)).number("attempted_packets", "", float64(attempted))
 }
@@ -323,7 +317,6 @@ func adviceWords(a model.Advice) map[string]string {
 		"note": a.Note}
 }
 
-// hostOf names the host of a setting.
 func hostOf(d *model.Document, a model.Advised) string {
 	if a.Here && d.Lab == nil || a.Apply {
 		return "this host"

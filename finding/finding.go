@@ -20,7 +20,6 @@ import (
 	"pelt/unit"
 )
 
-// Level says what a finding is for.
 type Level int
 
 // The levels, in the order in which readers see them.
@@ -39,7 +38,6 @@ type Number struct {
 	Value  float64 // as tables have it
 }
 
-// Finding is one thing that a run shows.
 type Finding struct {
 	Code    string // of its words
 	Level   Level
@@ -48,12 +46,10 @@ type Finding struct {
 	Groups  []table.Group     // that it is about, the foremost first
 }
 
-// say begins a finding about groups.
 func say(code string, level Level, groups ...table.Group) Finding {
 	return Finding{Code: code, Level: level, Groups: groups, Words: map[string]string{}}
 }
 
-// number adds a number, unless it is unknown.
 func (f Finding) number(metric, role string, v float64) Finding {
 	if !math.IsNaN(v) {
 		f.Numbers = append(slices.Clip(f.Numbers), Number{metric, role, v})
@@ -61,7 +57,6 @@ func (f Finding) number(metric, role string, v float64) Finding {
 	return f
 }
 
-// figure adds a group's median of a metric with its interval, if it was measured.
 func (f Finding) figure(metric, role string, g table.Group) Finding {
 	if s := g.Stat(table.MetricOf(metric)); s.N > 0 {
 		f = f.number(metric, role, s.Median).number(metric, role+"-low", s.Low).number(metric, role+"-high", s.High)
@@ -69,12 +64,10 @@ func (f Finding) figure(metric, role string, g table.Group) Finding {
 	return f
 }
 
-// median adds a group's median of a metric, if it was measured.
 func (f Finding) median(metric, role string, g table.Group) Finding {
 	return f.number(metric, role, middle(g, metric))
 }
 
-// word adds a word.
 func (f Finding) word(name, text string) Finding {
 	f.Words = maps.Clone(f.Words)
 	f.Words[name] = text
@@ -102,12 +95,10 @@ func All(rows []table.Row, rules ...Rule) []Finding {
 	return out
 }
 
-// alike reports whether two findings say the same.
 func (f Finding) alike(g Finding) bool {
 	return f.Code == g.Code && slices.Equal(f.Numbers, g.Numbers) && maps.Equal(f.Words, g.Words)
 }
 
-// Of returns the findings of one level.
 func Of(all []Finding, level Level) []Finding {
 	return only(all, func(f Finding) bool { return f.Level == level })
 }
@@ -122,7 +113,6 @@ func (f Finding) Number(metric, role string) (v float64, ok bool) {
 	return 0, false
 }
 
-// Has reports whether the finding has a number.
 func (f Finding) Has(metric, role string) bool { _, ok := f.Number(metric, role); return ok }
 
 // N prints a number in its unit. A number that is missing is a bug, and shows.
@@ -193,7 +183,6 @@ func (f Finding) Text() string {
 	return "<no words for " + f.Code + ">"
 }
 
-// Command is what to run next, to be pasted into a shell; "" if there is nothing to run.
 func (f Finding) Command() string { return f.fill(commands[f.Code]) }
 
 // fill puts a finding's numbers and words into a text:

@@ -79,7 +79,6 @@ func chanceOf(g table.Group) float64 {
 	}) / lost
 }
 
-// fragments tells what it costs to send more than fits one packet.
 func (c Contest) fragments() []Finding {
 	fit, above := c.sizes()
 	if fit == 0 || above < fit {

@@ -1,6 +1,7 @@
 package finding
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -11,7 +12,6 @@ import (
 	"pelt/unit"
 )
 
-// only are those of all that have a property.
 func only[T any](all []T, has func(T) bool) (out []T) {
 	for _, x := range all {
 		if has(x) {
@@ -21,12 +21,10 @@ func only[T any](all []T, has func(T) bool) (out []T) {
 	return out
 }
 
-// Usable are the rows of a run that have figures.
 func Usable(rows []table.Row) []table.Row {
 	return only(rows, func(r table.Row) bool { return r.Valid() && table.Measured(r.Flow) })
 }
 
-// oneEach is the first row of each trial.
 func oneEach(rows []table.Row) []table.Row {
 	seen := map[*model.Result]bool{}
 	return only(rows, func(r table.Row) bool {
@@ -60,25 +58,12 @@ func placeName(g table.Group) string {
 // middle is a group's median of a metric, NaN if no valid trial has it.
 func middle(g table.Group, metric string) float64 { return g.Stat(table.MetricOf(metric)).Median }
 
-// foremost is the group with the highest median of a metric.
 func foremost(groups []table.Group, metric string) table.Group {
-	return slices.MaxFunc(groups, func(a, b table.Group) int { return order(middle(a, metric), middle(b, metric)) })
+	return slices.MaxFunc(groups, func(a, b table.Group) int { return cmp.Compare(middle(a, metric), middle(b, metric)) })
 }
 
-// hindmost is the group with the lowest median of a metric.
 func hindmost(groups []table.Group, metric string) table.Group {
-	return slices.MinFunc(groups, func(a, b table.Group) int { return order(middle(a, metric), middle(b, metric)) })
-}
-
-// order compares two figures; one that is missing is the least.
-func order(a, b float64) int {
-	switch {
-	case a < b || math.IsNaN(a) && !math.IsNaN(b):
-		return -1
-	case a > b || math.IsNaN(b) && !math.IsNaN(a):
-		return 1
-	}
-	return 0
+	return slices.MinFunc(groups, func(a, b table.Group) int { return cmp.Compare(middle(a, metric), middle(b, metric)) })
 }
 
 // against compares each group with its base, all in one family, of a run that is judged
@@ -113,7 +98,6 @@ func at(name string) string {
 	return ", at " + name
 }
 
-// mostNames is how many names a sentence lists.
 const mostNames = 4
 
 // joined is "a, b and c", or the first few names and how many more there are.

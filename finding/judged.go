@@ -11,7 +11,6 @@ import (
 // NotMeasured is the outcome of a limit on a figure that one side should have and lacks.
 const NotMeasured table.Outcome = "not-measured"
 
-// Judged is what became of a limit, at one place of one side.
 type Judged struct {
 	Outcome table.Outcome
 	Finding
@@ -31,7 +30,7 @@ func (c *Comparison) judge(limits []table.Limit) {
 		}
 		seen := false
 		for _, e := range c.Effects {
-			if e.twin || !slices.Contains(l.Metrics, e.Metric) {
+			if !slices.Contains(l.Metrics, e.Metric) {
 				continue
 			}
 			seen = true
@@ -83,7 +82,6 @@ func (c Comparison) Outcome() table.Outcome {
 	return worst
 }
 
-// CompareFormat names the JSON document of a comparison.
 const CompareFormat = "pelt/compare/2"
 
 // CompareDocument is a comparison as files have it. Its figures are those of the tables.
@@ -108,7 +106,6 @@ type SideEntry struct {
 	Invalid int    `json:"invalid_trials"` // aborted ones included
 }
 
-// Document is the comparison as files have it.
 func (c Comparison) Document(tool model.Tool) CompareDocument {
 	out := CompareDocument{Format: CompareFormat, Tool: tool, By: c.By, Differ: append([]Difference{}, c.Differ...),
 		Findings: Stored(c.Findings(), true)}

@@ -44,7 +44,6 @@ const (
 	heldOften = 0.1
 )
 
-// limitOf says what held a group back.
 func limitOf(g table.Group) string {
 	used, tcp := middle(g, "link_ratio"), g.Rows[0].Flow.Protocol == model.TCP
 	switch {
@@ -67,12 +66,10 @@ func limitOf(g table.Group) string {
 	return whoLost(g)
 }
 
-// busy reports whether an end of a group's flow had no processor time left.
 func busy(g table.Group, end string) bool {
 	return middle(g, end+"_cpu_thread_ratio") >= busyThread || middle(g, end+"_cpu_host_ratio") >= busyHost
 }
 
-// limitedBy says that one thing held a group back.
 func limitedBy(limit string, g table.Group) Finding {
 	f := say("limit."+limit, Fact, g)
 	for _, name := range []string{"router_thread_ratio", "router_busiest_core_ratio", "sender_cpu_thread_ratio",
@@ -165,8 +162,6 @@ var limitNames = map[string]string{byLink: "the link", byRouter: "the router", b
 	byQuiet: "the sender's interface", byReceiver: "the receiver", byPath: "the path", byOffer: "the asked rate",
 	byBuffers: "TCP buffers", byFarEnd: "the receiver", byControl: "the congestion control", byUnknown: "not known"}
 
-// LimitName is the short name of what a limit finding says.
 func LimitName(f Finding) string { return limitNames[strings.TrimPrefix(f.Code, "limit.")] }
 
-// LimitedBy is the short name of what held a group back.
 func LimitedBy(g table.Group) string { return limitNames[limitOf(g)] }

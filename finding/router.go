@@ -12,7 +12,6 @@ import (
 	"pelt/unit"
 )
 
-// Router says what a router carries, what limits it, and what its delay is.
 func Router(rows []table.Row) []Finding {
 	rows = Usable(rows)
 	if len(rows) == 0 {
@@ -132,7 +131,6 @@ func foremostFlow(full []table.Group) []table.Group {
 	return only(out, func(g table.Group) bool { return g.Level("variant").Text == base || !g.Level("variant").Known })
 }
 
-// carried is what the router carries at the smallest and the largest frames, and of TCP.
 func carried(full []table.Group) Finding {
 	var frames []table.Group
 	all := foremostFlow(full)
@@ -173,7 +171,6 @@ func carried(full []table.Group) Finding {
 	return f
 }
 
-// routerName is how a person calls the router at the beginning of a sentence.
 func routerName(r table.Row) string {
 	switch f := r.Doc.Router; {
 	case f != nil && f.Model != "":
@@ -188,7 +185,6 @@ func protocolOf(g table.Group) model.Protocol { return g.Rows[0].Flow.Protocol }
 
 func traffic(g table.Group) string { return g.Level("traffic").Text }
 
-// routerDelay sets the delay at full load beside that of the idle path, for each way and variant.
 func routerDelay(rows []table.Row) []Finding {
 	var out []Finding
 	keys := []table.Key{wayKey, table.KeyOf("variant")}
@@ -217,7 +213,6 @@ func routerDelay(rows []table.Row) []Finding {
 	return out
 }
 
-// sessions says what the router did with connections, and how many it tracks.
 func sessions(rows []table.Row) []Finding {
 	var out []Finding
 	opened := only(rows, func(r table.Row) bool { return r.Flow.Connections != nil })
@@ -261,12 +256,10 @@ func RouterEffects(groups []table.Group) []table.Effect {
 	})
 }
 
-// firstVariant is the one that stands first in the plan of those that groups have.
 func firstVariant(groups []table.Group) string {
 	return table.By(table.RowsOf(groups), table.KeyOf("variant"))[0].Level("variant").Text
 }
 
-// variantFindings says how each variant compares with the first at the smallest frames.
 func variantFindings(full []table.Group) []Finding {
 	effects := RouterEffects(full)
 	if effects == nil {

@@ -39,7 +39,6 @@ func whereOf(groups, all []table.Group) string {
 	return text
 }
 
-// busiest says how busy the router's busiest core was in a group, and with what.
 func busiest(g table.Group) (f Finding, ok bool) {
 	cores := only(table.Cores(g.Rows), func(r table.Row) bool {
 		return r.Trial.Router != nil && r.Core.Node == r.Trial.Router.Node
@@ -91,7 +90,6 @@ func offloaded(full []table.Group) []Finding {
 	return []Finding{f.median(metric, "", foremost(groups, metric))}
 }
 
-// RouterWatch says how the router was watched, and when it was not.
 func RouterWatch(rows []table.Row) []Finding {
 	rows = Usable(rows)
 	if len(rows) == 0 {
@@ -140,7 +138,6 @@ const (
 	dear     = 0.05 // share of one of the router's cores that a watch should not take
 )
 
-// sourceOf is how the router was watched.
 func sourceOf(d *model.Document) string {
 	if d.Router != nil && d.Router.Source != "" {
 		return d.Router.Source

@@ -12,7 +12,6 @@ import (
 	"pelt/unit"
 )
 
-// Command says what was typed to make the run, as a shell reads it.
 func Command(rows []table.Row) []Finding {
 	if len(rows) == 0 || len(rows[0].Doc.Arguments) == 0 {
 		return nil
@@ -24,7 +23,6 @@ func Command(rows []table.Row) []Finding {
 	return []Finding{say("setup.command", SetUp).word("command", strings.Join(words, " "))}
 }
 
-// Engines says which engines carried the run, why, and what they do not test.
 func Engines(rows []table.Row) []Finding {
 	sizes, why := map[string][]string{}, map[string]string{}
 	for _, g := range table.By(rows, table.KeyOf("engine"), table.KeyOf("payload_bytes")) {
@@ -48,12 +46,12 @@ func Engines(rows []table.Row) []Finding {
 	case len(names) > 1:
 		out = append(out, say("engine.mixed", Doubt))
 	case len(names) == 1 && strings.Contains(names[0], "xdp"):
-		out = append(out, say("engine."+names[0], Doubt))
+		ends := map[string]string{"xdp+udp": "the sender", "udp+xdp": "the receiver"}
+		out = append(out, say("engine.frames", Doubt).word("where", cmp.Or(ends[names[0]], "both hosts")))
 	}
 	return out
 }
 
-// Links says how each emulated link of a lab was made, and what probes found of it.
 func Links(rows []table.Row) []Finding {
 	if len(rows) == 0 || rows[0].Doc.Lab == nil {
 		return nil
@@ -72,7 +70,6 @@ func Links(rows []table.Row) []Finding {
 	return out
 }
 
-// calibrated says what probes found of a link before the test.
 func calibrated(c model.LinkCalibration) Finding {
 	f := say("setup.calibrated", SetUp).word("way", c.From+" to "+c.To)
 	if c.Directions > 1 {
@@ -90,7 +87,6 @@ func calibrated(c model.LinkCalibration) Finding {
 	return f.word("unmeasured", strings.Join(c.Unmeasured, "; "))
 }
 
-// PathMTU says what the paths of the flows carry in one piece.
 func PathMTU(rows []table.Row) []Finding {
 	if len(rows) == 0 {
 		return nil
@@ -98,19 +94,19 @@ func PathMTU(rows []table.Row) []Finding {
 	var out []Finding
 	all := rows[0].Doc.PathMTU
 	for _, m := range all {
-		f := say("setup.mtu", SetUp).word("flow", "")
+		f := say("setup.mtu", SetUp).word("why", m.Why)
 		if len(all) > 1 {
-			f.Words["flow"] = " of flow " + m.Flow
+			f.Words["flow"] = m.Flow
 		}
 		switch {
 		case m.Bytes <= 0:
-			f.Code, f.Words["why"] = "setup.mtu-unknown", m.Why
+			f.Code = "setup.mtu-unknown"
 		case m.AtLeast:
-			f.Code, f.Words["why"] = "setup.mtu-least", m.Why
+			f.Code = "setup.mtu-least"
 		case m.Found == model.MTUTold:
-			f.Code = "setup.mtu-told"
+			f.Words["told"] = string(m.Found)
 		case m.Found == model.MTUSearch:
-			f.Code = "setup.mtu-search"
+			f.Words["tried"] = string(m.Found)
 		}
 		if m.Bytes > 0 {
 			f = f.number("path_mtu_bytes", "", float64(m.Bytes)).
@@ -127,7 +123,6 @@ const (
 	manyReordered  = 0.01
 )
 
-// Disorder doubts a path that delivers packets twice or out of order.
 func Disorder(rows []table.Row) []Finding {
 	var out []Finding
 	for _, d := range []struct {
@@ -146,7 +141,6 @@ func Disorder(rows []table.Row) []Finding {
 	return out
 }
 
-// Accounts doubts ledgers whose counters contradict each other.
 func Accounts(rows []table.Row) []Finding {
 	count, where := map[string]float64{}, map[string]string{}
 	for _, r := range rows {
@@ -168,32 +162,21 @@ func Accounts(rows []table.Row) []Finding {
 	return out
 }
 
-// Watching says of trials that lost packets which hosts were not watched as closely as
-// was asked.
 func Watching(rows []table.Row) []Finding {
-	codes := map[model.DropMode]string{"": "watch.none", model.DropsOff: "watch.off", model.DropsCount: "watch.count"}
-	nodes := map[string][]string{} // by code and reason
 	var out []Finding
 	for _, r := range rows {
 		if r.Flow == nil || r.Flow.Ledger.Lost == 0 {
 			continue
 		}
 		for _, o := range r.Trial.Observed {
-			code, known := codes[o.Mode]
-			if !known || o.Mode != "" && (o.Mode == r.Doc.Plan.Drops || o.Why == "") {
-				continue
-			}
-			key := code + " " + o.Why
-			if nodes[key] == nil {
-				out = append(out, say(code, Doubt).word("why", o.Why))
-			}
-			if !slices.Contains(nodes[key], o.Node) {
-				nodes[key] = append(nodes[key], o.Node)
+			less := o.Mode == "" || o.Why != "" && o.Mode != r.Doc.Plan.Drops &&
+				(o.Mode == model.DropsOff || o.Mode == model.DropsCount)
+			f := Watched(model.Observed{Node: o.Node, Mode: o.Mode, Why: o.Why})
+			f.Level = Doubt
+			if less && !slices.ContainsFunc(out, f.alike) {
+				out = append(out, f)
 			}
 		}
-	}
-	for i, f := range out {
-		out[i] = f.word("nodes", span(nodes[f.Code+" "+f.Words["why"]]))
 	}
 	return out
 }
@@ -219,7 +202,6 @@ func TooLossy(rows []table.Row, most float64) []string {
 	return out
 }
 
-// Profiles says of flows with a profile how they left and how they were asked to.
 func Profiles(rows []table.Row) []Finding {
 	var out []Finding
 	for _, r := range Usable(rows) {
@@ -264,7 +246,6 @@ func Held(rows []table.Row) []Finding {
 	return out
 }
 
-// Recorded says what became of the records of the packets.
 func Recorded(rows []table.Row) []Finding {
 	var files []string
 	var packets, bytes, dropped float64

@@ -47,7 +47,6 @@ func Soaked(rows []table.Row) []table.Row {
 	return out
 }
 
-// Soak says what a path carried and lost over hours, when that changed, and with what.
 func Soak(rows []table.Row) []Finding {
 	rows = Soaked(rows)
 	if len(rows) == 0 {
@@ -176,7 +175,6 @@ func Phases(r table.Row) []table.Group {
 	return table.By(table.Windows(r, table.ChangeCuts(r.Trial)), table.KeyOf("window_s"))
 }
 
-// leastHeadline is the least share of lost packets whose begin is an answer.
 const leastHeadline = 0.0001
 
 // headline finds the phases that lost far more than the others, or carried far less TCP.
@@ -235,11 +233,10 @@ func headline(phases []table.Group, tcp bool) (Finding, bool) {
 	return f, true
 }
 
-// mostEvents are told one by one; further ones are counted.
 const mostEvents = 8
 
-// changesOf tells the planned changes with the figures before and after, and then the
-// changes that were found and not planned, each with its causes.
+// changesOf tells the planned changes, and then the changes that were found and not planned, each
+// with its causes. A table has the figures before and after.
 func changesOf(rows []table.Row) (out []Finding) {
 	trial := rows[0].Trial
 	events := eventsOf(trial)
@@ -257,9 +254,7 @@ func changesOf(rows []table.Row) (out []Finding) {
 			out = append(out, f)
 			continue
 		}
-		for _, r := range rows {
-			out = append(out, f.word("flow", prefixOf(r, rows)).beforeAfter(r, m.AtS))
-		}
+		out = append(out, f)
 		for _, e := range events {
 			if e.madeBy(m) {
 				out = append(out, causesOf(e, trial)...)
@@ -281,34 +276,12 @@ func changesOf(rows []table.Row) (out []Finding) {
 	return out
 }
 
-// beforeAfter adds the figures of the phases on both sides of a time.
-func (f Finding) beforeAfter(r table.Row, at float64) Finding {
-	phases := Phases(r)
-	for i, p := range phases {
-		if i == 0 || math.Abs(p.Rows[0].Window.StartS-at) > model.Together {
-			continue
-		}
-		metrics := []string{"receive_pps", "loss_ratio"}
-		if r.Flow.Protocol == model.TCP {
-			metrics = []string{"goodput_bps"}
-		}
-		for _, m := range metrics {
-			if before := phases[i-1]; !math.IsNaN(middle(before, m) + middle(p, m)) {
-				f = f.median(m, "before", before).median(m, "after", p)
-			}
-		}
-		break
-	}
-	return f
-}
-
 // happening is what several series did at the same time; lead tells most.
 type happening struct {
 	lead   model.Change
 	movers []model.Mover
 }
 
-// madeBy reports whether a planned change is what happened.
 func (h happening) madeBy(m model.MadeChange) bool {
 	c := h.lead
 	return m.Failure == "" && m.AtS >= min(c.StartLowS, c.StartS)-model.Together &&
@@ -335,12 +308,10 @@ func eventsOf(t *model.Result) (out []happening) {
 	return out
 }
 
-// seriesNames say the series that are searched for changes.
 var seriesNames = map[string]string{"receive_pps": "the received rate", "send_pps": "the sent rate",
 	"goodput_bps": "goodput", "lost_pps": "loss", "delay_p50_ns": "the median delay",
 	"round_trip_ns": "the round trip"}
 
-// changeFinding tells a change of a kind that is known.
 func changeFinding(c model.Change) (Finding, bool) {
 	code := map[string]string{model.ChangeShift: "change.shift", model.ChangeDrift: "change.drift",
 		model.ChangeStall: "change.stall", model.ChangeBurst: "change.burst"}[c.Kind]
@@ -445,7 +416,6 @@ func madeWords(text string) string {
 	return f.word("node", c.Link.Node).word("toward", c.Link.Toward).Text()
 }
 
-// gapsOf doubts the times in which nothing was heard of a host.
 func gapsOf(t *model.Result) []Finding {
 	n, all, longest := 0.0, 0.0, model.ControlGap{}
 	for _, g := range t.Gaps {
@@ -459,15 +429,11 @@ func gapsOf(t *model.Result) []Finding {
 	if n == 0 {
 		return nil
 	}
-	f := say("soak.gap", Doubt).number("gaps_count", "", n).number("at_s", "", longest.StartS).
-		number("gap_s", "all", all).number("gap_s", "longest", longest.DurationS).word("nodes", strings.Join(longest.Nodes, ", "))
-	if n > 1 {
-		f.Code = "soak.gaps"
-	}
-	return []Finding{f}
+	return []Finding{say("soak.gap", Doubt).number("gaps_count", "", n).number("at_s", "", longest.StartS).
+		number("gap_s", "all", all).number("gap_s", "longest", longest.DurationS).
+		word("nodes", strings.Join(longest.Nodes, ", "))}
 }
 
-// LossCause is the packets that a flow lost for one cause, by the second.
 type LossCause struct {
 	Name string
 	model.Series

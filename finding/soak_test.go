@@ -201,14 +201,11 @@ func TestSoakFacts(t *testing.T) {
 			"at 40.0 kpps. " +
 			"Packets were lost in 520 of 600 seconds, first at 80 s. The worst second, at 80 s, lost 16 000 " +
 			"packets (40 %). " +
-			"At 80 s: link at receiver set to loss 40%, delay 20ms. Received: 40.0 kpps before, 24.0 kpps after. " +
-			"Lost: 0 % before, 40 % after. " +
-			"At 300 s: router given 100 firewall rules and router made to log each packet. Received: 24.0 kpps " +
-			"before, 24.0 kpps after. " +
-			"Lost: 40 % before, 40 % after."},
+			"At 80 s: link at receiver set to loss 40%, delay 20ms. " +
+			"At 300 s: router given 100 firewall rules and router made to log each packet."},
 		{"what went wrong", planned, Doubt, "A planned change failed at 400 s (router made to pass known " +
 			"connections by its kernel): no nftables. " +
-			"The control connection to receiver was lost for 12.0 s, at 125 s. The test went on."},
+			"Control connections were lost once, for 12.0 s in all; the longest for 12.0 s, at 125 s, to receiver. The test went on."},
 		{"kinds of changes", kinds, Fact, "From 60 s to 1 h 6 min 40 s goodput (up) drifted from 900 Mbit/s to " +
 			"700 Mbit/s. " +
 			"At 300 s a burst took 1 234 packets. Every 10 s the received rate stalled: 150 kpps instead of 200 " +

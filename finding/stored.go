@@ -7,10 +7,8 @@ import (
 	"pelt/model"
 )
 
-// levelNames are the levels in files.
 var levelNames = []string{"answer", "fact", "doubt", "next", "setup"}
 
-// Stored is a finding as files keep it. With words it has its sentence, for readers.
 func (f Finding) Stored(words bool) model.Finding {
 	out := model.Finding{Code: f.Code, Level: levelNames[f.Level], Numbers: []model.FindingNumber{}, Words: f.Words}
 	for _, n := range f.Numbers {
@@ -24,7 +22,6 @@ func (f Finding) Stored(words bool) model.Finding {
 	return out
 }
 
-// Stored are findings as files keep them.
 func Stored(found []Finding, words bool) []model.Finding {
 	out := []model.Finding{}
 	for _, f := range found {

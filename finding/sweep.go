@@ -1,8 +1,8 @@
 package finding
 
 import (
+	"cmp"
 	"fmt"
-	"math"
 	"slices"
 
 	"pelt/model"
@@ -20,7 +20,6 @@ type Contest struct {
 	Tied     int            // settings as good as the best, itself included
 }
 
-// SweepKeys are the keys that tell the conditions of a sweep apart, and the settings.
 func SweepKeys(rows []table.Row) (under, settings []table.Key) {
 	all := table.Settings(rows)
 	for _, k := range table.Varying(rows, all...) {
@@ -50,7 +49,6 @@ func isCondition(key string) bool {
 	return link || key == "receivers" || key == "direction"
 }
 
-// Contests compares the settings of a sweep, under each condition by itself.
 func Contests(rows []table.Row) []Contest {
 	var out []Contest
 	rows = Usable(rows)
@@ -76,7 +74,7 @@ func newContest(under table.Group, settings []table.Group) Contest {
 		}
 	}
 	slices.SortStableFunc(good, func(i, j int) int {
-		return order(middle(ranked[i], "send_bps"), middle(ranked[j], "send_bps"))
+		return cmp.Compare(middle(ranked[i], "send_bps"), middle(ranked[j], "send_bps"))
 	})
 	c.Tied = len(good)
 	for _, i := range append(good, others...) {
@@ -92,14 +90,13 @@ func Headlines(all []Contest) []Contest {
 		return all
 	}
 	goodput := func(c Contest) float64 { return middle(c.Settings[0], "goodput_bps") }
-	worst := slices.MinFunc(all, func(a, b Contest) int { return order(goodput(a), goodput(b)) })
+	worst := slices.MinFunc(all, func(a, b Contest) int { return cmp.Compare(goodput(a), goodput(b)) })
 	if worst.Under.Name() == all[0].Under.Name() {
 		return all[:1]
 	}
 	return []Contest{all[0], worst}
 }
 
-// Sweep says which setting gets most through, and sends least for it.
 func Sweep(rows []table.Row) []Finding {
 	contests := Contests(rows)
 	if len(contests) == 0 {
@@ -117,13 +114,11 @@ func Sweep(rows []table.Row) []Finding {
 	return append(out, doubts(rows, contests)...)
 }
 
-// About is the contest that an answer is about.
 func About(contests []Contest, answer Finding) Contest {
 	i := slices.IndexFunc(contests, func(c Contest) bool { return c.Under.Name() == answer.Words["under"] })
 	return contests[max(i, 0)]
 }
 
-// answer names the best setting of a contest.
 func (c Contest) answer(contests int) Finding {
 	best := c.Settings[0]
 	others := float64(len(c.Settings) - 1)
@@ -149,7 +144,6 @@ func (c Contest) answer(contests int) Finding {
 	return f
 }
 
-// nameOf names a setting, which may be the only one of its sweep.
 func nameOf(g table.Group) string {
 	if name := g.Name(); name != "" {
 		return name
@@ -157,7 +151,6 @@ func nameOf(g table.Group) string {
 	return "The only setting"
 }
 
-// open is how many settings look slower than the best and may not be.
 func (c Contest) open() int {
 	return len(only(c.Effects[c.Tied:], func(e table.Effect) bool { return e.Verdict == table.TooFew }))
 }
@@ -195,7 +188,6 @@ func everywhere(contests []Contest) []Finding {
 	return nil
 }
 
-// wasteful is how many times as much a sender must send to be told of.
 const wasteful = 1.2
 
 // waste tells of the setting that is as good as the answer and sends most.
@@ -227,10 +219,8 @@ func (c Contest) limits() []Finding {
 	return []Finding{limitedBy(limit, most)}
 }
 
-// fairEnough is the fairness from which on receivers count as served alike.
 const fairEnough = 0.99
 
-// shares says where the receivers of a flow differ most.
 func (c Contest) shares() []Finding {
 	const fairness = "receiver_fairness_index"
 	known := only(c.Settings, func(g table.Group) bool { return middle(g, fairness) < fairEnough })
@@ -242,17 +232,15 @@ func (c Contest) shares() []Finding {
 		median("receiver_goodput_min_bps", "", worst).median("receiver_goodput_max_bps", "", worst)}
 }
 
-// doubts tells of settings that were not measured, or too seldom.
 func doubts(rows []table.Row, contests []Contest) []Finding {
 	var out []Finding
-	measured, open, needed, fewest := 0, 0, 0, math.MaxInt
+	measured, open, needed := 0, 0, 0
 	for _, c := range contests {
 		open += c.open()
 		for i, g := range c.Settings {
 			measured++
-			fewest = min(fewest, g.Stat(table.MetricOf("goodput_bps")).N)
 			if e := c.Effects[i]; e.Verdict == table.TooFew && e.Needed < table.MostNeeded {
-				needed = max(needed, e.Needed)
+				needed = max(needed, e.Needed+g.Stat(table.MetricOf("goodput_bps")).N)
 			}
 		}
 	}
@@ -261,21 +249,15 @@ func doubts(rows []table.Row, contests []Contest) []Finding {
 		out = append(out, say("sweep.missing", Doubt).number("missing_count", "", float64(planned-measured)).
 			number("planned_count", "", float64(planned)))
 	}
-	switch {
-	case measured == 1:
-		return out
-	case plan.Design.Repeats == 1:
-		out = append(out, say("repeats.once", Doubt))
-	case open > 0:
+	if open > 0 && plan.Design.Repeats > 1 {
 		out = append(out, say("sweep.open", Doubt).number("open_count", "", float64(open)))
 	}
-	if needed > 0 {
-		out = append(out, runAgain(max(plan.Design.Repeats, fewest)+needed))
+	if measured > 1 && needed > 0 {
+		out = append(out, runAgain(max(needed, table.LeastRepeats)))
 	}
 	return out
 }
 
-// settingsOf is how many settings a sweep has by its plan, or by its trials.
 func settingsOf(plan model.Plan, rows []table.Row) int {
 	under, settings := SweepKeys(rows)
 	tried := len(table.By(rows, append(under, settings...)...))

@@ -28,7 +28,6 @@ func JudgeSetting(d *model.Document, knob, base string) Finding {
 	return f
 }
 
-// TuneTrial says how a search for better settings ended.
 func TuneTrial(t model.TuneTrial) []Finding {
 	kept, untold := map[string]bool{}, 0
 	for _, s := range t.Steps {
@@ -61,45 +60,6 @@ func TuneTrial(t model.TuneTrial) []Finding {
 	}
 	if t.Flags != "" {
 		out = append(out, say("tune.flags", Fact).word("flags", t.Flags))
-	}
-	return out
-}
-
-// StillLost says where the trials that count still lose packets, the most first, and
-// what is known that may help there. tried reports whether a setting was tried.
-func StillLost(rows []table.Row, known []model.Advised, tried func(model.Advised) bool) []Finding {
-	var out []Finding
-	all := 0.0
-	for _, l := range Losses(Usable(rows)) {
-		all += l.Packets
-		f := say("tune.left", Fact).number("lost_packets", "", l.Packets).word("place", l.Text)
-		if l.Layer == table.Unattributed {
-			f.Code = "tune.unknown"
-		}
-		for _, a := range known {
-			if a.Host != l.Host || a.Layer != l.Layer || a.Cause != l.Cause {
-				continue
-			}
-			words := adviceWords(a.Advice)
-			words["place"], words["command"] = f.Words["place"], a.Command
-			f.Words = words
-			switch lab := rows[0].Doc.Lab != nil; {
-			case !a.Proposes():
-				f.Code = "tune.left-enough"
-			case tried(a):
-				f.Code = "tune.left-tried"
-			case lab && !a.Apply: // of a lab's node, not of this host
-			case a.Command != "":
-				f.Code = "tune.left-try"
-				if a.Here {
-					f.Words["host"] = "this host"
-				}
-			}
-		}
-		out = append(out, f)
-	}
-	for i := range out {
-		out[i] = out[i].number("share_ratio", "", out[i].Numbers[0].Value/all)
 	}
 	return out
 }

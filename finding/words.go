@@ -2,8 +2,8 @@ package finding
 
 // Parts of sentences of sweeps.
 const (
-	sweepGets  = `gets {goodput_bps:best range} through[ and loses {loss_ratio:best}].`
-	sweepBest  = `Best: {best}. It ` + sweepGets
+	sweepGets = `gets {goodput_bps:best range} through[ and loses {loss_ratio:best}].`
+	sweepBest = `Best: {best}. It ` + sweepGets
 )
 
 // Parts of sentences about routers, and about what the limit was.
@@ -27,6 +27,8 @@ const (
 		`]{loss_ratio:worst} of the packets were lost]`
 	soakRest   = `[{goodput_bps:rest}|{loss_ratio:rest}|none].`
 	wouldProve = `[; about {repeats_count:more} more repeat{repeats_count:more /s} would prove it].`
+	mtuOf      = `Path MTU[ of flow {flow}]: `
+	mtuWhole   = ` UDP payloads up to {payload_bytes:whole} stay whole.`
 	itVaries   = `[it varies {varies}|it varies nothing, so compare it with another run]`
 )
 
@@ -72,8 +74,8 @@ var sentences = map[string]string{
 	"sweep.fit": `{payload_bytes:fit} is the largest size tried that fits one packet: it gets {goodput_bps:fit} ` +
 		`through and loses {loss_ratio:fit}. {payload_bytes:above} is split, gets {goodput_bps:above} and loses ` +
 		`{loss_ratio:above}.`,
-	"sweep.missing":     `{missing_count} of {planned_count} settings have no usable trial.`,
-	"sweep.open":        `Too few repeats to be sure of {open_count} of the slower settings.`,
+	"sweep.missing": `{missing_count} of {planned_count} settings have no usable trial.`,
+	"sweep.open":    `Too few repeats to be sure of {open_count} of the slower settings.`,
 
 	// Congestion controls. Each is compared with the first one that was named.
 	"cc.told":    `{who} is ` + ccSpeed + `[ with {where}].`,
@@ -83,12 +85,8 @@ var sentences = map[string]string{
 	"cc.tied":    `{who} and {base} are statistically tied[ with {where}].`,
 	"cc.noise": `{who} and {base} cannot be told apart[ with {where}]: repeats of one control differ more than the ` +
 		`two do.`,
-	"cc.alone":  `{who} [{completion_s:best ?}takes |carries ]` + ccBest + `[ with {where}][, and [{base} ]{completion_s:worst}[ with {worst}]][, and [{base} ]{goodput_bps:worst}[ with {worst}]].`,
-	"cc.before": `{repeats_count} repeats usually tell controls apart that differ by {least_ratio} or more.`,
-	"cc.before-few": `{repeats_count # repeat is/# repeats are} too few to tell controls apart. --repeats ` +
-		`{need_count} is enough to tell twice as fast, and takes up to {time}.`,
-	"cc.none":    `No trial says which congestion control it used.`,
-	"cc.fastest": `The fastest[ with {where}] is {who}: ` + ccBest + `.`,
+	"cc.alone": `{who} [{completion_s:best ?}takes |carries ]` + ccBest + `[ with {where}][, and [{base} ]{completion_s:worst}[ with {worst}]][, and [{base} ]{goodput_bps:worst}[ with {worst}]].`,
+	"cc.none":  `No trial says which congestion control it used.`,
 	"cc.queue": `Small packets waited up to {queueing_p95_ns:most} in queues beside {who}[ and ` +
 		`{queueing_p95_ns:least} beside {base}][ with {where}] (95 % of them).`,
 	"cc.share": `Side by side {who} takes {control_share_ratio:most} of the goodput and {base} ` +
@@ -159,14 +157,11 @@ var sentences = map[string]string{
 	"soak.resume": `Measure the whole time:`,
 	"soak.invalid": `The sender did not run as ordered, so these losses say nothing about the path at the asked ` +
 		`rate.`,
-	"soak.made": `{flow}At {at_s moment}: {what}.[ Received: {receive_pps:before} before, {receive_pps:after} ` +
-		`after.][ Lost: {loss_ratio:before} before, {loss_ratio:after} after.][ Goodput: {goodput_bps:before} ` +
-		`before, {goodput_bps:after} after.]`,
+	"soak.made":   `At {at_s moment}: {what}.`,
 	"soak.failed": `A planned change failed at {at_s moment} ({what}): {why}.`,
 	"soak.more":   `{changes_count} more change{changes_count /s} not listed; the run document has them.`,
-	"soak.gap":    `The control connection to {nodes} was lost for {gap_s:longest}, at {at_s moment}. The test went on.`,
-	"soak.gaps": `Control connections were lost {gaps_count} times, for {gap_s:all} in all (the longest for ` +
-		`{gap_s:longest}, at {at_s moment}). The test went on.`,
+	"soak.gap": `Control connections were lost {gaps_count once/# times}, for {gap_s:all} in all; the longest for ` +
+		`{gap_s:longest}, at {at_s moment}, to {nodes}. The test went on.`,
 	"soak.page":         `See every second:`,
 	"made.router.plain": `router made plain`,
 	"made.router.limit": `router limited to {rate}`,
@@ -233,7 +228,7 @@ var sentences = map[string]string{
 	"explain.invalid": `Trial {trial} is {state}: {why}.`,
 	"explain.line": `{lost_packets} packet{lost_packets /s}: {place}[ ({cause})]. {sure}.[ Dropped by the kernel's ` +
 		`{function}.][ Interface {interface}.][ Sequences {sequences}[ and {lost_packets:more} more].]`,
-	"explain.help":   `Would help there: {knob} of {host} from {present} to {value}. {why}.[ Note: {note}.]`,
+	"explain.help": `Would help there: {knob} of {host} from {present} to {value}. {why}.[ Note: {note}.]`,
 	"explain.pacing": `{planned_packets:missed} of {planned_packets} planned packets were not sent[ ({why})]. They ` +
 		`are no losses.`,
 	"watched.seq":      `Watched at {node}: every drop by its sequence (eBPF), and counters.` + watchedLess,
@@ -277,16 +272,11 @@ var sentences = map[string]string{
 		`setting{tried_count /s} kept.`,
 	"tune.changed": `Loss is {loss_ratio:last}; it was {loss_ratio:first} before. {kept_count} of {tried_count} ` +
 		`settings kept.`,
-	"tune.unjudged":    `{settings_count} setting{settings_count /s} could not be judged: too few trials were valid.`,
-	"tune.undo":        `What was kept holds on this host. Take it back:`,
-	"tune.flags":       `Other commands take what was kept of pelt's own sockets as {flags}.`,
-	"tune.left":        `{share_ratio} of it: {place}.`,
-	"tune.unknown":     `{share_ratio} of it: nothing explains it.`,
-	"tune.left-enough": `{share_ratio} of it: {place}. {knob} is not the limit[: {note}].`,
-	"tune.left-tried":  `{share_ratio} of it: {place}. {knob} = {value} was tried.`,
-	"tune.left-try":    `{share_ratio} of it: {place}. To try on {host}: {command}`,
-	"drops.now":        `[{drops_pps} now; ]{drops_count} drop{drops_count /s} in {watched_s} ([{filter}|no filter])`,
-	"drops.none":       `No drops in {watched_s} ([{filter}|no filter])`,
+	"tune.unjudged": `{settings_count} setting{settings_count /s} could not be judged: too few trials were valid.`,
+	"tune.undo":     `What was kept holds on this host. Take it back:`,
+	"tune.flags":    `Other commands take what was kept of pelt's own sockets as {flags}.`,
+	"drops.now":     `[{drops_pps} now; ]{drops_count} drop{drops_count /s} in {watched_s} ([{filter}|no filter])`,
+	"drops.none":    `No drops in {watched_s} ([{filter}|no filter])`,
 	"drops.ordinary": `{drops_count} ordinary drops beside (copies for taps, TCP's old segments, neighbour ` +
 		`discovery, messages within the host); --all lists them.`,
 	"drops.places":         `{drops_count} more drops found no room in the table of places.`,
@@ -303,7 +293,7 @@ var sentences = map[string]string{
 		`time.`,
 	"limit.busy":    `The receiver was the limit[ for {where}][: its thread was {receiver_cpu_thread_ratio} busy].`,
 	"limit.control": `The congestion control was the limit: link, buffers and processors had room.`,
-	"limit.link": `The link of {link_bps}[ to each of {receivers_count} receivers] was the limit[ for {where}].`,
+	"limit.link":    `The link of {link_bps}[ to each of {receivers_count} receivers] was the limit[ for {where}].`,
 	"link.beyond": `{link_ratio} of what the slowest link lets through arrived{where}: a burst. Longer trials would ` +
 		`tell its rate.`,
 	"limit.router": `The router's processor was the limit[ for {where}][ ({router_busiest_core_ratio} of its ` +
@@ -330,31 +320,24 @@ var sentences = map[string]string{
 	"repeats.more": `Run it again with --repeats {repeats_count}[; it takes about {time}].`,
 	"trials.left":  `{left_count} of {trials_count} trials are left out, because they did not run as ordered.`,
 	"lab.cores":    `All nodes of a lab share one machine, so a limit in packets per second may be that machine's.`,
-	"engine.xdp": `Frames pass the packet filters, queues and socket buffers of both hosts; --engine udp tests ` +
-		`them, too.`,
-	"engine.xdp+udp": `Frames pass the packet filter and queues of the sender; --engine udp tests them, too.`,
-	"engine.udp+xdp": `Frames pass the packet filter, queues and socket buffers of the receiver; --engine udp tests ` +
-		`them, too.`,
+	"engine.frames": `Frames pass the packet filters, queues and socket buffers of {where}; --engine udp tests them, ` +
+		`too.`,
 	"engine.mixed":  `Compare rates of one engine only: frames (xdp) pass packet filters, queues and socket buffers.`,
 	"link.off":      `The emulated link {from} to {to} is not what was asked: {off}.`,
 	"pacing.held":   `{cause}: it held back {held_ratio} of the schedule.`,
 	"path.twice":    `Packets arrived twice: {duplicate_ratio:worst}{where}.`,
 	"path.disorder": `Packets arrived out of order: {reordered_ratio:worst}{where}.`,
 	"ledger.broken": `Counters contradict each other in {flows_count} flow{flows_count /s}, first: {where}.`,
-	"watch.none":    `Not watched: {nodes}. Losses there have no name[ ({why})].`,
-	"watch.off":     `Losses at {nodes} have their names from counters alone: {why}.`,
-	"watch.count":   `Drops at {nodes} are counted by place, not by sequence: {why}.`,
 	"setup.command": `Command: {command}`,
 	"setup.engine":  `Engine {engine}[ for {sizes}][: {why}].`,
 	"setup.link":    `Emulated link {link}.`,
 	"setup.calibrated": `Measured before the test, {way}: [loss {loss_ratio:best range}, expected ` +
 		`{loss_ratio:best-expected}; ][delay {delay_s:best range}, expected {delay_s:best-expected}; ][rate ` +
 		`{rate_bps:best range}, expected {rate_bps:best-expected}; ][not measured: {unmeasured}]`,
-	"setup.mtu":         `Path MTU{flow}: {path_mtu_bytes}, all that the route takes. UDP payloads up to {payload_bytes:whole} stay whole.`,
-	"setup.mtu-told":    `Path MTU{flow}: {path_mtu_bytes}, as an ICMP message said. UDP payloads up to {payload_bytes:whole} stay whole.`,
-	"setup.mtu-search":  `Path MTU{flow}: {path_mtu_bytes}, found by trying: larger packets vanish. UDP payloads up to {payload_bytes:whole} stay whole.`,
-	"setup.mtu-least":   `Path MTU{flow}: at least {path_mtu_bytes} ({why}). UDP payloads up to {payload_bytes:whole} stay whole.`,
-	"setup.mtu-unknown": `Path MTU{flow}: unknown[ ({why})].`,
+	"setup.mtu": mtuOf + `{path_mtu_bytes}, [{told ?}as an ICMP message said|{tried ?}found by trying: larger packets ` +
+		`vanish|all that the route takes].` + mtuWhole,
+	"setup.mtu-least":   mtuOf + `at least {path_mtu_bytes} ({why}).` + mtuWhole,
+	"setup.mtu-unknown": mtuOf + `unknown[ ({why})].`,
 
 	"profile": `Profile {profile}[{send_gap_p50_ns ?}[: gaps asked {asked_gap_p50_ns} (median) and ` +
 		`{asked_gap_p99_ns} (99 %), sent {send_gap_p50_ns} and {send_gap_p99_ns}]][; {gap_distance_ratio} of them ` +
@@ -369,7 +352,6 @@ var sentences = map[string]string{
 	"none.next": `See why:`,
 }
 
-// commands are what findings tell readers to run, by code.
 var commands = map[string]string{
 	// Congestion controls.
 	"cc.page": `pelt report {run argument} --html cc.html`,

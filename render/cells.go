@@ -12,7 +12,6 @@ import (
 // none stands for a figure that was not measured.
 const none = "–"
 
-// words is a cell as printed: its figure, and what it rests on or its interval.
 func words(c view.Column, cell view.Cell) (text, note string) {
 	text, note = plain.Text(cell.Text), plain.Text(cell.Note)
 	if text == "" && c.Unit != unit.Word {
@@ -27,7 +26,6 @@ func words(c view.Column, cell view.Cell) (text, note string) {
 	return text, note
 }
 
-// rightward reports whether the cells of a column stand on the right.
 func rightward(c view.Column) bool {
 	return c.Right || c.Unit != unit.Word
 }

@@ -79,7 +79,6 @@ func Records(w io.Writer, lines iter.Seq[[]string]) error {
 
 func figure(v float64) string { return strconv.FormatFloat(v, 'f', -1, 64) }
 
-// hasInterval reports whether a cell has an interval of figures.
 func hasInterval(c view.Cell) bool {
 	return c.Low < c.High && !math.IsInf(c.Low, 0) && !math.IsInf(c.High, 0)
 }

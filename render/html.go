@@ -27,7 +27,6 @@ const (
 	narrowWidth = 358
 )
 
-// longTable is from how many rows on a table scrolls in itself.
 const longTable = 40
 
 // HTML writes a page as one file that needs no network, and no script to be read.
@@ -213,7 +212,6 @@ func (m *markup) table(t view.Table) {
 	m.close("section")
 }
 
-// sideOf is the class of the cells of a column.
 func sideOf(c view.Column) string {
 	if rightward(c) {
 		return "r"

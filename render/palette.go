@@ -28,7 +28,6 @@ var palette = [draw.Inks]colour{
 	draw.Series6: {"s6", "#6f5c12", "#cdbb6a"},
 }
 
-// variables declares the colours for a page.
 func variables(dark bool) string {
 	var b strings.Builder
 	for _, c := range palette[draw.Back:] {
@@ -41,7 +40,6 @@ func variables(dark bool) string {
 	return b.String()
 }
 
-// inkClasses are the style rules of pictures in a page.
 func inkClasses() string {
 	var b strings.Builder
 	for _, c := range palette[draw.Back:] {

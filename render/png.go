@@ -123,7 +123,6 @@ func stroke(at []float64, width float64, dashed bool) [][]float64 {
 	return out
 }
 
-// fill paints a polygon.
 func (c canvas) fill(at []float64, ink color.Color) {
 	left, top, right, bottom := math.Inf(1), math.Inf(1), math.Inf(-1), math.Inf(-1)
 	for i := 0; i+1 < len(at); i += 2 {
@@ -148,7 +147,6 @@ func (c canvas) fill(at []float64, ink color.Color) {
 	r.Draw(c, part, image.NewUniform(ink), image.Point{})
 }
 
-// words writes text; a halo is the text once around in the colour of the page.
 func (c canvas) words(s draw.Shape) error {
 	face, err := c.face(facing{s.Size * c.zoom, s.Bold})
 	if err != nil {
@@ -188,7 +186,6 @@ func (c canvas) face(f facing) (font.Face, error) {
 	return face, err
 }
 
-// pixel is the light colour of an ink.
 func pixel(ink draw.Ink, opacity float64) color.Color {
 	rgb, _ := strconv.ParseUint(palette[ink].light[1:], 16, 32) // the palette is a literal
 	return color.NRGBA{uint8(rgb >> 16), uint8(rgb >> 8), uint8(rgb), uint8(255*opacity + 0.5)}

@@ -103,7 +103,6 @@ func (m *markup) shapes(p draw.Picture) {
 	}
 }
 
-// paint is the colours, by class, and the stroke of a shape.
 func paint(s draw.Shape) (attributes []string) {
 	set := func(name, value string) { attributes = append(attributes, name, value) }
 	class := ""

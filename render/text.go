@@ -19,7 +19,6 @@ type Terminal struct {
 	More  string // the command that shows everything: "pelt report last --all"
 }
 
-// texter collects lines of text.
 type texter struct {
 	Terminal
 	out []string
@@ -97,7 +96,6 @@ func (t *texter) rows(lines []string) (n int) {
 	return n
 }
 
-// mainTable is the first table that is not folded away.
 func mainTable(sections []view.Section) (view.Table, bool) {
 	for _, s := range sections {
 		if t, ok := s.(view.Table); ok && !t.Fold {
@@ -107,7 +105,6 @@ func mainTable(sections []view.Section) (view.Table, bool) {
 	return view.Table{}, false
 }
 
-// whole writes every section.
 func (t *texter) whole(p view.Page) {
 	t.add(t.paint(plain.Cut(plain.Text(p.Title+" · "+p.Subject), t.Width), dim))
 	t.out = append(t.out, t.paintAll(t.wrap(p.Verdict, "", ""), bold)...)
@@ -153,7 +150,6 @@ func (t *texter) section(s view.Section) {
 
 func (t *texter) add(line string) { t.out = append(t.out, strings.TrimRight(line, " ")) }
 
-// title begins a part, after an empty line.
 func (t *texter) title(s string) {
 	t.add("")
 	if s != "" {
@@ -228,7 +224,6 @@ func (t *texter) wrap(s, head, indent string) []string {
 	return lines
 }
 
-// atMost cuts lines; the cut shows as an ellipsis.
 func (t *texter) atMost(lines []string, most int) []string {
 	if len(lines) <= most {
 		return lines

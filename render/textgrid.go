@@ -20,7 +20,6 @@ const (
 	leastWords = 30 // of a last column that goes on below
 )
 
-// mostRows is how many rows of one table the long form shows.
 const mostRows = 60
 
 // grid prints a table with at most a number of rows: the first where they lead, else
@@ -91,7 +90,6 @@ func (t *texter) blocks(table view.Table, widths []int) [][]int {
 	return blocks
 }
 
-// widthOf is how wide columns are beside each other.
 func widthOf(columns, widths []int) int {
 	sum := between * (len(columns) - 1)
 	for _, i := range columns {
@@ -157,7 +155,6 @@ func (t *texter) shownRows(table view.Table, most int) [][]view.Cell {
 	return out
 }
 
-// gridCells are the words of the head and of the rows, and how wide each column is.
 func gridCells(table view.Table, width int) (cells [][]string, widths []int) {
 	cells, widths = make([][]string, len(table.Rows)+1), make([]int, len(table.Columns))
 	for i, c := range table.Columns {
@@ -180,7 +177,6 @@ func gridCells(table view.Table, width int) (cells [][]string, widths []int) {
 	return cells, widths
 }
 
-// block prints some columns.
 func (t *texter) block(table view.Table, cells [][]string, widths, columns []int) {
 	total := widthOf(columns, widths)
 	for j, line := range cells {

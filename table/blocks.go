@@ -62,7 +62,6 @@ func align(blocks, order []block, values []float64) (out []float64, ok bool) {
 	return out, true
 }
 
-// inBlocks are the differences of a pair within each repeat.
 func inBlocks(p Pair, a, b []float64) []float64 {
 	other, ok := align(p.B.blocks, p.A.blocks, b)
 	if !ok {

@@ -24,10 +24,8 @@ const confidence = 0.95
 // power is the chance with which the repeats that are advised find a difference.
 const power = 0.8
 
-// Verdict is what a comparison shows of its first sample.
 type Verdict string
 
-// The verdicts.
 const (
 	Best       Verdict = "best"    // what the others are compared with
 	BetterThan Verdict = "better"  // than the second sample

@@ -17,7 +17,6 @@ type noise struct {
 	blocked  bool
 }
 
-// squares is the sum of squared differences from the mean.
 func squares(values []float64) (sum float64) {
 	middle := mean(values)
 	for _, x := range values {
@@ -87,7 +86,6 @@ func scale(m *Metric, values ...[]float64) (out []float64, unit float64) {
 	return out, 0
 }
 
-// contrast is one comparison on the scale on which it is made.
 type contrast struct {
 	metric     *Metric
 	pair       Pair
@@ -132,7 +130,6 @@ func welch(a, b []float64) int {
 	return int((x+y)*(x+y)/(x*x/(n-1)+y*y/(k-1)) + 0.5)
 }
 
-// resolution of the metric on the contrast's scale.
 func (c contrast) resolution() float64 {
 	if c.metric.Points() || c.unit > 0 {
 		return c.metric.Resolution
@@ -150,7 +147,6 @@ func (c contrast) chances() (apart, alike float64) {
 	return 2 * StudentBeyond(d/c.error, c.noise.free), StudentBeyond((c.resolution()-d)/c.error, c.noise.free)
 }
 
-// change is made of the medians.
 func (c contrast) change() float64 {
 	a, b := median(c.pair.A.Values), median(c.pair.B.Values)
 	switch {

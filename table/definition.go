@@ -46,7 +46,6 @@ func define(name, label string, better Better, value value) *Metric {
 	return m
 }
 
-// within sets another resolution than that of the metric's unit.
 func (m *Metric) within(resolution float64) *Metric {
 	m.Resolution = resolution
 	return m
@@ -81,7 +80,6 @@ func part(get func(flow) float64) value {
 	}
 }
 
-// whole is a figure of whole flows only.
 func whole(get func(flow) float64) value {
 	return func(r Row) float64 {
 		if r.Window != nil || r.Receiver != nil {
@@ -95,7 +93,6 @@ func udpCount(get func(flow) uint64) value {
 	return whole(func(f flow) float64 { return ofUDP(f, float64(get(f))) })
 }
 
-// ofReceived is a share of the packets that arrived.
 func ofReceived(get func(flow) uint64) value {
 	return whole(func(f flow) float64 { return ofUDP(f, float64(get(f))/float64(f.Received)) })
 }
@@ -110,7 +107,6 @@ func trial(get value) value {
 	}
 }
 
-// router is a figure of the watched router.
 func router(get func(watch) float64) value {
 	return trial(func(r Row) float64 {
 		if r.Trial.Router == nil {
@@ -142,7 +138,6 @@ func core(get func(split) float64) value {
 	}
 }
 
-// line is a figure of one line of a ledger.
 func line(get func(l *model.Line, f flow) float64) value {
 	return func(r Row) float64 {
 		if r.Line == nil {
@@ -171,7 +166,6 @@ func connections(get func(*model.ConnectionFacts) float64) value {
 	})
 }
 
-// receivers is a figure of the goodputs of a flow's receivers.
 func receivers(get func([]float64) float64) value {
 	return whole(func(f flow) float64 {
 		var v []float64
@@ -198,7 +192,6 @@ func times(of func(flow) *model.Percentiles, get func(*model.Percentiles) float6
 
 // The families of metrics that differ in what they are of.
 
-// percentiles are the metrics of a distribution of times.
 func percentiles(name, label string, better Better, of func(flow) *model.Percentiles) (out []*Metric) {
 	for _, q := range []struct {
 		name, label string

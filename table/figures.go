@@ -98,7 +98,6 @@ func carried(f flow) float64 {
 	return float64(f.TCP.SegmentsIn) / f.DurationS
 }
 
-// total is a figure of all flows of a row's trial together.
 func total(r Row, of func(flow) float64) float64 {
 	sum, some := 0.0, false
 	for i := range r.Trial.Flows {
@@ -131,7 +130,6 @@ func routerWork(r Row) float64 {
 // it worked: its clock ticks every 10 ms, and trials take seconds.
 const leastWork = 0.01
 
-// enoughWork is routerWork where it is enough to divide by.
 func enoughWork(r Row) float64 {
 	cores := routerWork(r)
 	if !(cores > 0) {

@@ -236,25 +236,6 @@ func TestCores(t *testing.T) {
 	}
 }
 
-// TestLostLines: of three trials one lost at a place, so the middle trial lost
-// nothing there; two lines of one place in one trial add up.
-func TestLostLines(t *testing.T) {
-	trial := func(lines ...model.Line) model.Result {
-		return model.Result{State: model.Valid, Flows: []model.FlowResult{{Name: "up", Protocol: model.UDP,
-			Attempted: 100, Ledger: model.Ledger{Lines: lines}}}}
-	}
-	d := &model.Document{Results: []model.Result{trial(), trial(),
-		trial(model.Line{Layer: "network", Host: "router", Packets: 9}, model.Line{Layer: "network", Host: "switch",
-			Packets: 1})}}
-	groups := By(Lines(Rows(d)), KeyOf("layer"))
-	if len(groups) != 1 {
-		t.Fatalf("groups %+v", groups)
-	}
-	if s := groups[0].Stat(MetricOf("ended_ratio")); s.N != 3 || s.Median != 0 || !near(s.High, 0.1) {
-		t.Errorf("lost there %+v; want a median of 0 of 3 trials and a most of 0.1", s)
-	}
-}
-
 // TestTrials: tries of one repeat are one trial, and a trial without flows counts.
 func TestTrials(t *testing.T) {
 	cell := model.Cell{"payload_bytes": model.Number(64)}

@@ -68,7 +68,6 @@ func By(rows []Row, keys ...Key) []Group {
 	return out
 }
 
-// Varying are the keys of which the rows have more than one level.
 func Varying(rows []Row, keys ...Key) []Key {
 	var out []Key
 	for _, k := range keys {
@@ -155,7 +154,6 @@ func naturally(a, b string) int {
 	return cmp.Or(strings.Compare(padded(a), padded(b)), strings.Compare(a, b))
 }
 
-// RowsOf are the rows of all groups.
 func RowsOf(groups []Group) (rows []Row) {
 	for _, g := range groups {
 		rows = append(rows, g.Rows...)
@@ -220,7 +218,6 @@ type Sample struct {
 	blocks []block
 }
 
-// block is one repeat of a run.
 type block struct {
 	doc    *model.Document
 	repeat int
@@ -254,7 +251,6 @@ func (g Group) Sample(m *Metric) Sample {
 	return s
 }
 
-// Sum adds a metric over the rows of the group's valid trials.
 func (g Group) Sum(metric string) (sum float64) {
 	m := MetricOf(metric)
 	for _, r := range g.Rows {
@@ -275,10 +271,8 @@ type Stat struct {
 	Confidence        float64
 }
 
-// Stat summarises a metric over the group's valid trials.
 func (g Group) Stat(m *Metric) Stat { return Summary(g.Sample(m).Values) }
 
-// Summary is the one summary of values.
 func Summary(values []float64) Stat {
 	n := len(values)
 	if n == 0 {

@@ -18,7 +18,6 @@ type Key struct {
 	zero  string // what the number 0 is called; "" is no special level
 }
 
-// Format says a level of the key: "every 1 ms". An unknown level is "".
 func (k Key) Format(l Level) string {
 	text := l.Text
 	if strings.HasPrefix(k.Name, "control") {
@@ -87,7 +86,6 @@ func Settings(rows []Row, but ...string) []Key {
 	return out
 }
 
-// keys is the one list of keys in display order.
 var keys = []Key{
 	{"run", "Run", unit.Word, func(r Row) Level { return word(r.Doc.ID) }, "", ""},
 	{"target", "Target", unit.Word, func(r Row) Level { return word(r.Doc.Plan.Target) }, "", ""},
@@ -110,7 +108,7 @@ var keys = []Key{
 	{"rate_pps", "Asked rate", unit.PPS, setting("rate_pps", nil), "", ""},
 	{"interval_ns", "Send interval", unit.Nanos, setting("interval_ns", nil), "every %", "no pause"},
 	{"profile", "Profile", unit.Word, setting("profile", nil), "", ""},
-	{"trial", "Trial", unit.Count, trialNumber, "trial %", ""},
+	{"trial", "Trial", unit.Count, func(r Row) Level { return positive(r.TrialNumber()) }, "trial %", ""},
 	{"repeat", "Repeat", unit.Count, repeatNumber, "repeat %", ""},
 	{"state", "State", unit.Word, func(r Row) Level { return word(string(r.Trial.State)) }, "", ""},
 	{"engine", "Engine", unit.Word, func(r Row) Level { return word(r.Trial.Engine) }, "", ""},
@@ -125,7 +123,6 @@ var keys = []Key{
 	{"core", "Core", unit.Count, of(coreOf, coreNumber), "core %", ""},
 }
 
-// fragments are the IP packets of one datagram.
 func fragments(f flow) Level {
 	return Level{model.Number(float64(max(1, f.Fragments))), f.Protocol == model.UDP}
 }
@@ -179,14 +176,14 @@ func connectionMode(f flow) Level {
 
 func receiverCount(f flow) Level { return positive(max(1, len(f.Receivers))) }
 
-// trialNumber is the place of the row's trial in its run, from 1.
-func trialNumber(r Row) Level {
+// TrialNumber is the place of the row's trial in its run, from 1; 0 if the trial is a copy.
+func (r Row) TrialNumber() int {
 	for i := range r.Doc.Results {
 		if r.Trial == &r.Doc.Results[i] {
-			return positive(i + 1)
+			return i + 1
 		}
 	}
-	return Level{}
+	return 0
 }
 
 func repeatNumber(r Row) Level { return positive(r.Trial.Repeat + 1) }
@@ -201,7 +198,6 @@ func of[T any](part func(Row) *T, get func(*T) Level) func(Row) Level {
 	}
 }
 
-// controlNames are congestion controls as people write them.
 var controlNames = map[string]string{"bbr": "BBR", "bic": "BIC", "cdg": "CDG", "cubic": "CUBIC", "dctcp": "DCTCP",
 	"highspeed": "HighSpeed", "htcp": "H-TCP", "hybla": "Hybla", "illinois": "Illinois", "lp": "TCP-LP", "nv": "NV",
 	"reno": "Reno", "scalable": "Scalable", "vegas": "Vegas", "veno": "Veno", "westwood": "Westwood", "yeah": "YeAH"}

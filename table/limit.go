@@ -48,10 +48,8 @@ func ParseLimit(text string) (Limit, error) {
 	return l, nil
 }
 
-// Outcome is what became of a limit.
 type Outcome string
 
-// The outcomes of a limit.
 const (
 	Passed Outcome = "passed"         // no change that is likely reaches the limit
 	Failed Outcome = "failed"         // a change beyond chance is beyond the limit

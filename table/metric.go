@@ -8,17 +8,14 @@ import (
 	"pelt/unit"
 )
 
-// Better says which way a metric improves.
 type Better int
 
-// The directions of metrics.
 const (
 	Neutral Better = 0 // neither way is better by itself
 	Higher  Better = +1
 	Lower   Better = -1
 )
 
-// Metric is one measured quantity with its only definition.
 type Metric struct {
 	Name   string // in files, base unit at the end
 	Label  string // of columns and axes
@@ -32,14 +29,12 @@ type Metric struct {
 	Value func(Row) (v float64, ok bool)
 }
 
-// Format prints a value of the metric.
 func (m *Metric) Format(v float64) string { return m.Unit.Format(v) }
 
 // Points reports whether differences of the metric are told in points: of shares
 // of a whole, which may be 0, a ratio says little.
 func (m *Metric) Points() bool { return m.Unit == unit.Ratio }
 
-// Metrics lists all metrics in display order.
 func Metrics() []*Metric { return slices.Clone(metrics) }
 
 // MetricOf returns a metric by its name. An unknown name is a bug.
@@ -51,7 +46,6 @@ func MetricOf(name string) *Metric {
 	return m
 }
 
-// FindMetric returns a metric by its name; ok is false if there is none.
 func FindMetric(name string) (m *Metric, ok bool) {
 	i := slices.IndexFunc(metrics, func(m *Metric) bool { return m.Name == name })
 	if i < 0 {

@@ -6,7 +6,6 @@ import (
 	"pelt/model"
 )
 
-// metrics is the one list of what is measured, in display order.
 var metrics = slices.Concat(
 	[]*Metric{
 		// Rates. Packets are of UDP: segments of TCP are joined on their way as hosts like.
@@ -61,7 +60,6 @@ var metrics = slices.Concat(
 		define("router_thread_ratio", "Router thread", Lower,
 			router(func(w watch) float64 { return known(w.ThreadRatio) })),
 		define("router_busy_ratio", "Router busy", Lower, trial(routerBusy)),
-		define("router_idle_ratio", "Router idle", Neutral, trial(func(r Row) float64 { return 1 - routerBusy(r) })),
 		define("router_busiest_core_ratio", "Router busiest core", Lower, trial(busiestCore)),
 		define("router_kernel_ratio", "Forwarded by the kernel", Neutral, trial(forwardedByKernel)),
 		define("router_work_cores", "Router cores at work", Lower, trial(routerWork)).within(fivePercent),

@@ -57,7 +57,6 @@ func Rows(docs ...*model.Document) []Row {
 	return rows
 }
 
-// plannedFlows are the flows of a trial as the plan has them, without figures.
 func plannedFlows(d *model.Document, t *model.Result) []model.FlowResult {
 	planned := d.Plan.Flows
 	if trial, err := d.Plan.Trial(t.Cell, t.Repeat); err == nil { // else the plan is of another version
@@ -98,38 +97,13 @@ func shortestTrips(d *model.Document) map[string]float64 {
 	return out
 }
 
-// Lines makes a row of each line of the rows' ledgers, and one of what is
-// unattributed. A ledger is complete: a line that only other trials of the same
-// cell and flow have is there with 0 packets.
-func Lines(rows []Row) []Row {
-	type name struct{ layer, host, cause string }
-	type place struct {
-		doc  *model.Document
-		cell string
-		flow string
-	}
-	at := func(r Row) place { return place{r.Doc, r.Trial.Cell.Key(), r.Flow.Name} }
-	of := func(l model.Line) name { return name{l.Layer, l.Host, l.Cause} }
-	all := map[place][]model.Line{}
-	whole := slices.DeleteFunc(slices.Clone(rows), func(r Row) bool {
-		return r.Flow == nil || r.Flow.Protocol != model.UDP // only UDP has a ledger
-	})
-	for _, r := range whole {
-		for _, l := range ledgerLines(r.Flow) {
-			if !slices.ContainsFunc(all[at(r)], func(k model.Line) bool { return of(k) == of(l) }) {
-				none := model.Line{Layer: l.Layer, Host: l.Host, Cause: l.Cause, Confidence: l.Confidence}
-				all[at(r)] = append(all[at(r)], none)
-			}
+// Lines makes a row of each line of the ledgers of UDP flows, and one of what is unattributed.
+func Lines(rows []Row) (out []Row) {
+	for _, r := range rows {
+		if r.Flow == nil || r.Flow.Protocol != model.UDP {
+			continue
 		}
-	}
-	var out []Row
-	for _, r := range whole {
 		lines := ledgerLines(r.Flow)
-		for _, known := range all[at(r)] {
-			if !slices.ContainsFunc(lines, func(l model.Line) bool { return of(l) == of(known) }) {
-				lines = append(lines, known)
-			}
-		}
 		for i := range lines {
 			r.Line = &lines[i]
 			out = append(out, r)

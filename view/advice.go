@@ -7,7 +7,6 @@ import (
 	"pelt/model"
 )
 
-// Advice makes the page of which settings would reduce the losses of a run.
 func Advice(d *model.Document, list []model.Advised) Page {
 	found := finding.Advise(d, list)
 	p := Page{Title: "Settings that would help", Subject: subject(d)}

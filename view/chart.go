@@ -12,13 +12,11 @@ import (
 	"pelt/unit"
 )
 
-// axisOf is the scale of a metric.
 func axisOf(metric string) Axis {
 	m := table.MetricOf(metric)
 	return Axis{Label: m.Label, Unit: m.Unit}
 }
 
-// pointOf is a group's figure with its interval.
 func pointOf(g table.Group, metric string) (Point, bool) {
 	m := table.MetricOf(metric)
 	s := g.Stat(m)
@@ -47,7 +45,6 @@ func points(groups []table.Group, metric string, place func(p *Point, i int)) []
 	return out
 }
 
-// figure prints a group's figure; "" if it has none.
 func figure(g table.Group, metric string) string {
 	m := table.MetricOf(metric)
 	if s := g.Stat(m); s.N > 0 {
@@ -56,12 +53,10 @@ func figure(g table.Group, metric string) string {
 	return ""
 }
 
-// withFigure are the groups that have a figure.
 func withFigure(groups []table.Group, metric string) []table.Group {
 	return slices.DeleteFunc(slices.Clone(groups), func(g table.Group) bool { return figure(g, metric) == "" })
 }
 
-// hero makes a chart the picture of its page.
 func hero(c Chart) Chart {
 	c.Hero = true
 	return c
@@ -133,7 +128,6 @@ func intervals(title string, groups []table.Group, metric string, effects []tabl
 // logarithmic.
 const skewed = 50
 
-// heatMap shades a metric over two keys.
 func heatMap(title string, groups []table.Group, x, y table.Key, metric string) Chart {
 	c := Chart{Title: title, Kind: Heat, X: Axis{Label: x.Label}, Y: Axis{Label: y.Label}, Z: axisOf(metric)}
 	least, most := math.Inf(1), 0.0
@@ -157,7 +151,6 @@ func (a *Axis) category(k table.Key, g table.Group) float64 {
 	return float64(i)
 }
 
-// stack draws metrics of each group that add up to a whole.
 func stack(title string, groups []table.Group, y Axis, metrics ...string) Chart {
 	c := Chart{Title: title, Kind: Stack, Y: y}
 	for _, g := range groups {

@@ -9,7 +9,6 @@ import (
 	"pelt/unit"
 )
 
-// Compare makes the page of a comparison.
 func Compare(c finding.Comparison) Page {
 	names := make([]string, len(c.Sides))
 	for i, s := range c.Sides {
@@ -64,7 +63,6 @@ func Compare(c finding.Comparison) Page {
 	return p
 }
 
-// sidesListing is a listing with a column for each side.
 func sidesListing(title string, sides []string, right bool, columns ...string) Table {
 	t := listing(title, columns...)
 	for _, n := range sides {
@@ -94,7 +92,6 @@ func sideGroup(p finding.Place, side int, name string) table.Group {
 	return table.Group{Keys: []table.Key{{Name: "side"}}, Levels: []table.Level{level}, Rows: p.Sides[side].Rows}
 }
 
-// sidesTable says which trials stand behind each side.
 func sidesTable(c finding.Comparison) Table {
 	t := listing("What was compared", "side Side", "run Run", "target Target", "started Started",
 		"valid_count Trials", "left_count Left out")
@@ -110,8 +107,9 @@ func sidesTable(c finding.Comparison) Table {
 // CompareFigures is what --csv writes of a comparison: a row for each effect.
 func CompareFigures(c finding.Comparison) Table {
 	t := listing("Effects", "side Side", "baseline Baseline")
-	for _, k := range c.Places[0].Sides[0].Keys {
-		t.Columns = append(t.Columns, Column{Name: settingName(k, c.Metrics), Label: k.Label, Unit: k.Unit})
+	settings := settingColumns(c.Places[0].Sides[0].Keys)
+	for _, s := range settings {
+		t.Columns = append(t.Columns, s.Column)
 	}
 	for _, name := range []string{"metric", "baseline_median", "other_median", "change", "kind", "p", "verdict",
 		"more_repeats_needed"} {
@@ -120,9 +118,8 @@ func CompareFigures(c finding.Comparison) Table {
 	figure := func(s table.Stat) Cell { return Cell{Value: s.Median, Low: s.Low, High: s.High} }
 	for _, e := range c.Effects {
 		row := []any{c.Sides[e.Side].Name, c.Sides[0].Name}
-		g := c.Places[e.Place].Sides[e.Side]
-		for i, k := range g.Keys {
-			row = append(row, levelCell(k, g.Levels[i]))
+		for _, s := range settings {
+			row = append(row, s.cell(c.Places[e.Place].Sides[e.Side], 0))
 		}
 		change, kind := Cell{Value: e.Change, Low: e.Low, High: e.High}, "relative"
 		if e.Points {

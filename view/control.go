@@ -12,7 +12,6 @@ import (
 	"pelt/unit"
 )
 
-// control compares congestion controls.
 var control = Kind{
 	Title: "Congestion controls",
 	Rules: []finding.Rule{finding.Control, finding.ControlStreams, finding.ControlDoubts},
@@ -45,9 +44,9 @@ var control = Kind{
 	},
 }
 
-// controlTiles are the figures of a comparison of controls to see first.
 func controlTiles(c finding.Controls, found []finding.Finding) Tiles {
-	fastest, queue := first(found, "cc.fastest"), first(found, "cc.queue")
+	limit, queue := first(found, "limit."), first(found, "cc.queue")
+	fastest := limit.Groups[0]
 	speed := Tile{Label: "Against " + c.Baseline}
 	if answer := finding.Of(found, finding.Answer)[0]; len(answer.Groups) > 0 {
 		name := answer.Groups[0].Name()
@@ -66,8 +65,8 @@ func controlTiles(c finding.Controls, found []finding.Finding) Tiles {
 			wait.Note += "; " + queue.N("queueing_p95_ns", "least") + " with " + queue.W("base")
 		}
 	}
-	best := tile("Fastest", fastest, c.Metric.Name, "best", fastest.Groups[0].Name())
-	return Tiles{best, speed, wait, limitTile(first(found, "limit."))}
+	best := Tile{Label: "Fastest", Value: figure(fastest, c.Metric.Name), Note: fastest.Name()}
+	return Tiles{best, speed, wait, limitTile(limit)}
 }
 
 // matrix has a row for each condition and a column for each control, with its speed
@@ -132,7 +131,6 @@ const (
 	mostStreams  = 8
 )
 
-// overTime draws the first usable trial of each control, one picture for each condition.
 func overTime(c finding.Controls) []Section {
 	var out []Section
 	for _, under := range table.By(table.RowsOf(c.Groups), c.Conditions...) {
@@ -174,7 +172,6 @@ func streamName(g table.Group, stream *int) string {
 	return name
 }
 
-// growth makes bit/s of bytes since the start.
 func growth(s model.Series) model.Series {
 	values := make([]float64, max(len(s.Values)-1, 0))
 	for i := range values {

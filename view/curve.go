@@ -8,7 +8,6 @@ import (
 	"pelt/table"
 )
 
-// curve is the rate of a path by the size of its packets.
 var curve = Kind{
 	Title: "Size curve",
 	Rules: []finding.Rule{finding.Curve, finding.Repeats("receive_pps", 3)},
@@ -44,7 +43,6 @@ var curve = Kind{
 	},
 }
 
-// curveTiles are the figures of a curve to see first; of several curves, those of the first.
 func curveTiles(found []finding.Finding) Tiles {
 	answer, limit := first(found, "curve."), first(found, "limit.")
 	of := ""

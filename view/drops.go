@@ -19,12 +19,10 @@ type Drops struct {
 	now     model.LiveDrops
 }
 
-// NewDrops begins a watch of the traffic that a filter names.
 func NewDrops(filter string, all bool) *Drops {
 	return &Drops{filter: filter, all: all, known: map[string]model.LiveDrop{}}
 }
 
-// Add takes what an interval brought.
 func (d *Drops) Add(x model.LiveDrops) {
 	d.now, d.seconds = x, d.seconds+x.IntervalS
 	for name, k := range d.known {
@@ -36,7 +34,6 @@ func (d *Drops) Add(x model.LiveDrops) {
 	}
 }
 
-// dropName tells one place and flow from another.
 func dropName(x model.LiveDrop) string {
 	return fmt.Sprintf("%q", []string{x.Layer, x.Reason, x.Function, x.Interface, x.Namespace, finding.DropFlow(x),
 		fmt.Sprint(x.Received)})
@@ -75,17 +72,14 @@ func (d *Drops) Page() Page {
 	return p
 }
 
-// DropsTotal shows a whole watch.
 func DropsTotal(sum model.LiveDrops, filter string, all bool) Page {
 	d := NewDrops(filter, all)
 	d.Add(sum)
 	return d.Page()
 }
 
-// mostDropLines bounds what one interval adds to a log.
 const mostDropLines = 20
 
-// DropLines are what an interval adds to a log.
 func DropLines(x model.LiveDrops, all bool) []string {
 	var out []string
 	rest := model.LiveDrop{Rest: true, Layer: "all", Reason: "others"}

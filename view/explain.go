@@ -26,7 +26,7 @@ func Explain(d *model.Document, ask finding.Ask) (Page, error) {
 	for _, n := range numbers {
 		of := 1
 		for _, g := range groups {
-			its := func(r table.Row) bool { return trialNumber(r) == n }
+			its := func(r table.Row) bool { return r.TrialNumber() == n }
 			if !ask.All && ask.Trial == 0 && slices.ContainsFunc(g.Rows, its) {
 				of = max(of, len(g.Rows))
 			}
@@ -37,7 +37,6 @@ func Explain(d *model.Document, ask finding.Ask) (Page, error) {
 	return p, nil
 }
 
-// lostTable is what each setting lost, a row each.
 func lostTable(groups []table.Group) Table {
 	t := listing("What was lost", "settings Setting", "loss_ratio Lost", "cause Mostly", "trials Trials",
 		"lost_packets Packets", "attempted_packets Of", "unattributed_packets Unexplained")
@@ -63,16 +62,13 @@ func lostTable(groups []table.Group) Table {
 func trialNumbers(g table.Group) string {
 	var words []string
 	for _, r := range g.Rows {
-		words = append(words, fmt.Sprint(trialNumber(r)))
+		words = append(words, fmt.Sprint(r.TrialNumber()))
 	}
 	if n := len(words); n > 4 {
 		words = append(words[:3], "…", words[n-1])
 	}
 	return strings.Join(words, ", ")
 }
-
-// trialNumber is a row's trial in its run, from 1.
-func trialNumber(r table.Row) int { return int(table.KeyOf("trial").Of(r).Number) }
 
 // trialOf is all that is known of the packets of one trial, which lost most of so many.
 func trialOf(d *model.Document, number, of int) []Section {
@@ -128,7 +124,6 @@ func flowOf(r table.Row) []Section {
 	return append(out, shown(t, checks)...)
 }
 
-// movedTable lists the counters that moved and stand behind no loss.
 func movedTable(trial *model.Result) Table {
 	t := listing("Other counters that moved, warm-up included", "host Host", "counter Counter", "before_count Before",
 		"after_count After", "moved_count Moved by")

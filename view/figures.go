@@ -27,19 +27,17 @@ func Figures(d *model.Document) Table {
 	metrics := slices.DeleteFunc(table.Metrics(), func(m *table.Metric) bool {
 		return !slices.ContainsFunc(rows, func(r table.Row) bool { _, ok := m.Value(r); return ok })
 	})
-	t := Table{Title: "Figures of each flow"}
-	for _, k := range keys {
-		t.Columns = append(t.Columns, Column{Name: settingName(k, metrics), Label: k.Label, Unit: k.Unit})
-	}
+	settings := settingColumns(keys)
+	t := rowsOf("Figures of each flow", nil, settings)
 	for _, m := range metrics {
 		t.Columns = append(t.Columns, Column{Name: m.Name, Label: m.Label, Unit: m.Unit})
 	}
 	t.Columns = append(t.Columns, Column{Name: "why", Label: "Why"})
-	for _, g := range table.By(rows, keys...) {
+	for i, g := range table.By(rows, keys...) {
 		for _, r := range g.Rows {
 			var cells []Cell
-			for _, k := range keys {
-				cells = append(cells, levelCell(k, k.Of(r)))
+			for _, c := range settings {
+				cells = append(cells, c.cell(g, i))
 			}
 			for _, m := range metrics {
 				v, ok := m.Value(r)
@@ -54,20 +52,23 @@ func Figures(d *model.Document) Table {
 	return t
 }
 
-// settingName is the name of a setting's column. A setting that is a metric, too, such as
-// loss_ratio, is told from what was measured.
-func settingName(k table.Key, metrics []*table.Metric) string {
-	if slices.ContainsFunc(metrics, func(m *table.Metric) bool { return m.Name == k.Name }) {
-		return "set_" + k.Name
+// settingColumns shows the levels of keys as files have them. A setting that is a metric, too, such
+// as loss_ratio, is told from what was measured.
+func settingColumns(keys []table.Key) (out []column) {
+	for _, k := range keys {
+		name := k.Name
+		if _, measured := table.FindMetric(name); measured {
+			name = "set_" + name
+		}
+		out = append(out, column{Column{Name: name, Label: k.Label, Unit: k.Unit}, func(g table.Group, _ int) Cell {
+			l := g.Level(k.Name)
+			if l.Known && l.Text == "" && k.Unit != unit.Word {
+				return Cell{Value: l.Number}
+			}
+			return Cell{Text: l.String(), Value: math.NaN()}
+		}})
 	}
-	return k.Name
-}
-
-func levelCell(k table.Key, l table.Level) Cell {
-	if l.Known && l.Text == "" && k.Unit != unit.Word {
-		return Cell{Value: l.Number}
-	}
-	return Cell{Text: l.String(), Value: math.NaN()}
+	return out
 }
 
 // SeriesLines yields what --series writes: a line of names, then a line for each second of each
@@ -96,7 +97,7 @@ func SeriesLines(d *model.Document) iter.Seq[[]string] {
 				for j, v := range s.Values {
 					// Samples within a microsecond are one line.
 					at := math.Round((s.StartSeconds+float64(j)*s.StepSeconds)*1e6) / 1e6
-					if s.StepSeconds <= 0 || math.IsNaN(v) || math.IsInf(v, 0) {
+					if s.StepSeconds <= 0 || math.IsNaN(at-at) || math.IsNaN(v-v) { // not finite
 						continue
 					}
 					if lines[at] == nil {
@@ -143,7 +144,7 @@ func LedgerFigures(d *model.Document) Table {
 	rows := table.Rows(d)
 	keys := append(table.Settings(rows), table.KeyOf("trial"), table.KeyOf("state"), table.KeyOf("flow"),
 		table.KeyOf("layer"), table.KeyOf("host"), table.KeyOf("cause"), table.KeyOf("confidence"))
-	return rowsOf("Ledgers", table.By(table.Lines(rows), keys...), keyColumns(keys...),
+	return rowsOf("Ledgers", table.By(table.Lines(rows), keys...), settingColumns(keys),
 		metricColumns("ended_packets", "ended_ratio", "attempted_packets"))
 }
 

@@ -44,7 +44,6 @@ func (k Kind) rows(d *model.Document) []table.Row {
 	return table.Rows(d)
 }
 
-// Findings are what a run shows.
 func Findings(d *model.Document) []finding.Finding {
 	k := kindOf(d)
 	if len(d.Results) == 0 {
@@ -57,7 +56,6 @@ func Findings(d *model.Document) []finding.Finding {
 // to have them.
 func Stored(d *model.Document, words bool) []model.Finding { return finding.Stored(Findings(d), words) }
 
-// Run makes the report of a run.
 func Run(d *model.Document) Page {
 	k, found := kindOf(d), Findings(d)
 	rows := k.rows(d)
@@ -89,7 +87,6 @@ func (p *Page) say(found []finding.Finding) {
 	}
 }
 
-// subject says what was measured, and when.
 func subject(d *model.Document) string {
 	parts := []string{d.Plan.Target}
 	if d.Lab != nil {
@@ -104,7 +101,6 @@ func subject(d *model.Document) string {
 	return strings.Join(parts, " · ")
 }
 
-// setUp says how the run was made.
 func setUp(d *model.Document, found []finding.Finding) []Section {
 	t := listing("Hosts", "node Node", "host Host", "system System", "cpu Processor", "interface Interface")
 	t.Fold = true
@@ -141,7 +137,6 @@ func tile(label string, f finding.Finding, metric, role, note string) Tile {
 	return Tile{Label: label, Value: f.N(metric, role), Note: note}
 }
 
-// limitTile names what held the path back.
 func limitTile(limit finding.Finding) Tile {
 	t := Tile{Label: "Limited by"}
 	if limit.Code != "" {

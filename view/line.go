@@ -7,14 +7,12 @@ import (
 	"pelt/table"
 )
 
-// lineMetrics are the figures of a finished trial in a line of progress.
 var lineMetrics = []string{"send_pps", "receive_pps", "connections_per_s", "completion_s", "goodput_bps",
 	"loss_ratio", "retransmit_ratio", "router_busy_ratio"}
 
 // mostWhy is how much of a reason fits into a line; the whole stands in the report.
 const mostWhy = 90
 
-// TrialLine is a finished trial in a line of progress.
 func TrialLine(d *model.Document, trial *model.Result) string {
 	one := *d
 	one.Results = []model.Result{*trial}

@@ -9,7 +9,6 @@ import (
 	"pelt/table"
 )
 
-// paths shows for each flow of UDP where its packets ended.
 func paths(rows []table.Row) []Section {
 	return eachFlow(rows, func(g table.Group, of string) Section {
 		p := pathOf(g)
@@ -18,7 +17,6 @@ func paths(rows []table.Row) []Section {
 	})
 }
 
-// ledgers accounts for every packet of each flow of UDP.
 func ledgers(rows []table.Row) []Section {
 	return eachFlow(rows, func(g table.Group, of string) Section { return ledgerOf("Every packet"+of, g) })
 }
@@ -50,7 +48,6 @@ func pathOf(g table.Group) Path {
 	return p
 }
 
-// mostNodes is how many nodes a picture of a path has at most.
 const mostNodes = 6
 
 // nodesOf are the nodes between two ends, in the order in which the flow passes them.
@@ -95,7 +92,7 @@ func (p Path) place(layer, host string) (node int, link bool) {
 // ledgerOf accounts for all packets of a group's valid trials: attempted = received + lines
 // + unattributed.
 func ledgerOf(title string, g table.Group) Table {
-	t := listing(title, "cause Packets", "packets_count Number", "share_ratio Share", "confidence Known",
+	t := listing(title, "cause What", "packets_count Packets", "share_ratio Share", "confidence Known from",
 		"evidence Evidence")
 	sent, unattributed := g.Sum("attempted_packets"), 0.0
 	add := func(cause string, packets float64, tone Tone, confidence, evidence string) {

@@ -30,7 +30,8 @@ var likeThese = map[string]func() model.Document{
 	"sweep tcp":   func() model.Document { return asSweep(sample.TCP()) },
 	"sweep rates": func() model.Document { return asSweep(sample.Rates()) },
 	"star":        sample.ConditionSweep, "cc": sample.Controls, "cc mix": sample.ControlMix,
-	"router": sample.Bench, "router lab": sample.BenchLab, "router variants": sample.Variants, "soak": sample.Soak,
+	"cc hostile": sample.ControlHostile,
+	"router":     sample.Bench, "router lab": sample.BenchLab, "router variants": sample.Variants, "soak": sample.Soak,
 	"soak long": sample.LongSoak, "soak cut": sample.CutSoak,
 }
 
@@ -55,7 +56,7 @@ func document(t *rapid.T) model.Document {
 	cells := cellsOf(d.Results)
 	kept := cells
 	if rapid.Bool().Draw(t, "few cells") {
-		kept = cells[:rapid.IntRange(1, min(3, len(cells))).Draw(t, "cells")]
+		kept = rapid.SliceOfNDistinct(rapid.SampledFrom(cells), 1, min(3, len(cells)), rapid.ID).Draw(t, "cells")
 	}
 	var results []model.Result
 	for repeat := range repeats {
@@ -169,6 +170,17 @@ func TestGoldenPagesReadWell(t *testing.T) {
 			checkBrief(t, page)
 			if !strings.Contains(name, "hostile") && !strings.HasPrefix(name, "explain") {
 				checkFigures(t, page)
+			}
+			if len(page.Sections) == 0 {
+				return
+			}
+			tiles, opens := page.Sections[0].(view.Tiles)
+			if !opens {
+				return
+			}
+			chart, _ := page.Sections[1].(view.Chart)
+			if _, times := page.Sections[1].(view.Times); len(tiles) > 4 || !chart.Hero && !times {
+				t.Errorf("%d tiles, then %T", len(tiles), page.Sections[1])
 			}
 		})
 	}

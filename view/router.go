@@ -36,7 +36,7 @@ var router = Kind{
 		out = append(out, paths(loaded)...)
 		processor := metricColumns("router_busy_ratio", "total_goodput_bps", "router_packet_ns", "router_work_cores",
 			"router_kernel_ratio", "router_softirq_ratio", "router_system_ratio", "router_user_ratio",
-			"router_irq_ratio", "router_steal_ratio", "router_idle_ratio")
+			"router_irq_ratio", "router_steal_ratio")
 		health := metricColumns("router_connections", "router_temperature_c", "router_clock_hz",
 			"router_softnet_squeezed", "router_connections_max", "router_cost_ratio")
 		out = append(out, trafficTable(full, keys),
@@ -54,7 +54,6 @@ var router = Kind{
 	},
 }
 
-// routerTiles are the figures of a bench to see first.
 func routerTiles(found []finding.Finding) Tiles {
 	answer, delay, limit := first(found, "router."), first(found, "router.delay"), first(found, "limit.")
 	saturates := map[string]string{"router.kept": "Carries", "router.short": "Received",
@@ -91,7 +90,6 @@ func packetsChart(full []table.Group) Chart {
 	return lines("Packets through the router by frame size", rows, ways, size, "receive_pps")
 }
 
-// udpOnly are the groups of UDP.
 func udpOnly(groups []table.Group) []table.Group {
 	return slices.DeleteFunc(slices.Clone(groups),
 		func(g table.Group) bool { return g.Rows[0].Flow.Protocol != model.UDP })
@@ -137,7 +135,6 @@ func trafficTable(full []table.Group, keys []table.Key) Table {
 	return t
 }
 
-// routerFacts are what the router tells of itself.
 func routerFacts(f *model.RouterFacts) []Section {
 	if f == nil {
 		return nil

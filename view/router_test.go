@@ -2,12 +2,10 @@ package view_test
 
 import (
 	"slices"
-	"strings"
 	"testing"
 
 	"pelt/model"
 	"pelt/test/sample"
-	"pelt/unit"
 	"pelt/view"
 )
 
@@ -20,8 +18,6 @@ func TestRouterPage(t *testing.T) {
 		return d
 	}
 	for name, d := range map[string]model.Document{
-		"bench": sample.Bench(), "lab": sample.BenchLab(), "hostile": sample.BenchHostile(),
-		"variants":  sample.Variants(),
 		"TCP only":  cut(func(r model.Result) bool { return r.Cell["protocol"].Text == "tcp" }),
 		"both only": cut(func(r model.Result) bool { return r.Cell["direction"].Text == "both" }),
 		"idle only": cut(func(r model.Result) bool { return r.Cell["rate_pps"].Number > 0 }),
@@ -34,18 +30,9 @@ func TestRouterPage(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			page := view.Run(&d)
-			if n := strings.Count(text(t, page, false), "\n"); n > 12 || page.Verdict == "" {
-				t.Errorf("%d lines, verdict %q", n, page.Verdict)
-			}
-			tiles, ok := page.Sections[0].(view.Tiles)
-			if !ok || len(tiles) != 4 {
-				t.Fatalf("no four tiles: %v", page.Sections[0])
-			}
-			for _, one := range tiles[:2] {
-				if one.Value != "" && !shows(page, one.Value) {
-					t.Errorf("%s %s is in no table", one.Label, one.Value)
-				}
-			}
+			checkSentences(t, page)
+			checkFigures(t, page)
+			checkBrief(t, page)
 			for _, s := range page.Sections {
 				if table, ok := s.(view.Table); ok && len(table.Rows) == 0 {
 					t.Errorf("%s is empty", table.Title)
@@ -53,19 +40,4 @@ func TestRouterPage(t *testing.T) {
 			}
 		})
 	}
-}
-
-// shows reports whether a cell of a page's tables prints a value.
-func shows(p view.Page, value string) bool {
-	for _, s := range p.Sections {
-		table, _ := s.(view.Table)
-		for _, row := range table.Rows {
-			for i, c := range row {
-				if u := table.Columns[i].Unit; u != unit.Word && u.Format(c.Value) == value {
-					return true
-				}
-			}
-		}
-	}
-	return false
 }

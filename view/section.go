@@ -28,10 +28,8 @@ type Step struct {
 // Section is a piece of a page: Heading, Text, Tiles, Table, Chart, Times or Path.
 type Section interface{ section() }
 
-// Heading begins a part of a page.
 type Heading struct{ Text string }
 
-// Text is a paragraph.
 type Text struct{ Text string }
 
 // Tiles are the few figures to see first.

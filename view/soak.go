@@ -14,7 +14,6 @@ import (
 	"pelt/unit"
 )
 
-// soak is hours of one rate, and what changed meanwhile.
 var soak = Kind{
 	Title: "Soak",
 	Rows:  finding.SoakRows,
@@ -35,7 +34,6 @@ var soak = Kind{
 // mostParts is into how many parts a soak's time is cut: they fit on a screen.
 const mostParts = 6
 
-// soakTiles are the figures of a soak to see first.
 func soakTiles(rows []table.Row, found []finding.Finding, marks []Change) Tiles {
 	g := table.Group{Rows: rows}
 	unplanned := 0
@@ -72,7 +70,6 @@ func soakTiles(rows []table.Row, found []finding.Finding, marks []Change) Tiles 
 		share, worst, changes}
 }
 
-// partsOf is a table of the times between cuts and of the whole, with what lost most in each.
 func partsOf(title string, rows []table.Row, cuts []float64) Table {
 	var windows []table.Row
 	causes := map[string][]finding.LossCause{}
@@ -109,7 +106,6 @@ func partsOf(title string, rows []table.Row, cuts []float64) Table {
 // mostOfAll is the share of losses from which on one cause stands for all.
 const mostOfAll = 0.95
 
-// mostlyOf names what lost most packets in a window.
 func mostlyOf(w table.Window, causes []finding.LossCause) Cell {
 	name, most, all := "", 0.0, 0.0
 	for _, c := range causes {
@@ -130,7 +126,6 @@ func mostlyOf(w table.Window, causes []finding.LossCause) Cell {
 	return cell
 }
 
-// timesOf draws the seconds of a soak: rates, losses by cause, delays and processors.
 func timesOf(rows []table.Row, found []finding.Finding) Times {
 	out := Times{Title: "Second by second", Changes: changesOf(found)}
 	rate, lost := Lane{Label: "Packets per second", Unit: unit.PPS}, Lane{Label: "Lost per second", Unit: unit.PPS}
@@ -196,7 +191,6 @@ func (t *Times) show(lanes ...Lane) {
 	}
 }
 
-// add adds a series that has values.
 func (l *Lane) add(name string, tone Tone, s model.Series) {
 	if len(s.Values) > 0 && s.StepSeconds > 0 {
 		l.Traces = append(l.Traces, Trace{Name: name, Start: s.StartSeconds, Step: s.StepSeconds, Values: s.Values,

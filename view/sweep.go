@@ -12,10 +12,9 @@ import (
 	"pelt/table"
 )
 
-// sweep looks for the best of many settings.
 var sweep = Kind{
 	Title: "Sweep of settings",
-	Rules: []finding.Rule{finding.Sweep, finding.Repeats("goodput_bps", 1)},
+	Rules: []finding.Rule{finding.Sweep, finding.Repeats("goodput_bps", 3)},
 	View: func(rows []table.Row, found []finding.Finding) []Section {
 		contests := finding.Contests(rows)
 		answer := first(found, "sweep.")
@@ -42,7 +41,6 @@ var sweep = Kind{
 	},
 }
 
-// sweepTiles are the figures of a sweep to see first.
 func sweepTiles(found []finding.Finding, c finding.Contest) Tiles {
 	answer := first(found, "sweep.")
 	name, under := answer.W("best"), c.Under.Name()
@@ -96,7 +94,6 @@ func telling(c finding.Contest) []table.Group {
 	return slices.Concat(c.Settings[:n], lossy[len(lossy)-mostLossy:])
 }
 
-// conditionTable has the best setting of each contest.
 func conditionTable(contests []finding.Contest) Table {
 	var best []table.Group
 	for _, c := range contests {
@@ -165,7 +162,6 @@ func verdictOf(c finding.Contest, i int) Cell {
 	return cell
 }
 
-// splitTable shows what datagrams of several fragments lose.
 func splitTable(splits []finding.Split) Table {
 	var groups []table.Group
 	for _, s := range splits {

@@ -50,31 +50,6 @@ func TestSorted(t *testing.T) {
 	}
 }
 
-// TestSweepPages: the short form fits a terminal, four tiles open the page, and each tile's
-// number is in a table.
-func TestSweepPages(t *testing.T) {
-	for _, named := range pages {
-		if named.Doc.Plan.Command != "sweep" {
-			continue
-		}
-		p := view.Run(&named.Doc)
-		short := text(t, p, false)
-		if n := strings.Count(short, "\n"); n > 12 {
-			t.Errorf("%s: %d lines", named.Name, n)
-		}
-		tiles, ok := p.Sections[0].(view.Tiles)
-		if chart, drawn := p.Sections[1].(view.Chart); !ok || len(tiles) != 4 || !drawn || !chart.Hero {
-			t.Fatalf("%s begins with %T and %T", named.Name, p.Sections[0], p.Sections[1])
-		}
-		_, tables, _ := strings.Cut(text(t, p, true), "Limited by")
-		for _, tile := range tiles[:3] {
-			if !strings.Contains(tables, tile.Value) {
-				t.Errorf("%s: no table has %s %s", named.Name, tile.Label, tile.Value)
-			}
-		}
-	}
-}
-
 // TestSweepOfAnything: whatever a document holds, a page comes out without an empty slot.
 func TestSweepOfAnything(t *testing.T) {
 	for _, named := range sample.All() {

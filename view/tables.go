@@ -10,13 +10,11 @@ import (
 	"pelt/unit"
 )
 
-// column makes the cells of one column, from a group and its place among the groups.
 type column struct {
 	Column
 	cell func(g table.Group, row int) Cell
 }
 
-// rowsOf makes a table with a row for each group.
 func rowsOf(title string, groups []table.Group, columns ...[]column) Table {
 	t := Table{Title: title}
 	all := slices.Concat(columns...)
@@ -33,7 +31,6 @@ func rowsOf(title string, groups []table.Group, columns ...[]column) Table {
 	return t
 }
 
-// unitOf is the unit at the end of a name.
 func unitOf(name string) unit.Unit {
 	if strings.HasSuffix(name, "_packets") {
 		return unit.Count
@@ -46,7 +43,6 @@ func cells(name, label string, cell func(g table.Group, row int) Cell) []column 
 	return []column{{Column{Name: name, Label: label, Unit: unitOf(name)}, cell}}
 }
 
-// keyColumns shows the levels of keys.
 func keyColumns(keys ...table.Key) []column {
 	var out []column
 	for _, k := range keys {
@@ -77,7 +73,6 @@ func nameColumn(keys []table.Key) []column {
 // badLoss is the share of lost packets from which on a cell is marked.
 const badLoss = 0.001
 
-// lossTone marks a share of lost packets.
 func lossTone(share float64) Tone {
 	if share >= badLoss {
 		return Bad
@@ -85,7 +80,6 @@ func lossTone(share float64) Tone {
 	return Plain
 }
 
-// metricColumns shows the figures of metrics with their intervals.
 func metricColumns(names ...string) []column {
 	var out []column
 	for _, name := range names {
@@ -203,7 +197,6 @@ func listing(title string, columns ...string) Table {
 	return t
 }
 
-// add adds a row of words, figures and cells.
 func (t *Table) add(cells ...any) {
 	var row []Cell
 	for _, c := range cells {

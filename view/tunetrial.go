@@ -7,7 +7,6 @@ import (
 	"pelt/model"
 )
 
-// TuneTrial makes the page of what a search for better settings tried.
 func TuneTrial(t model.TuneTrial) Page {
 	p := Page{Title: "Tuning", Subject: t.Target}
 	p.say(finding.TuneTrial(t))
@@ -36,7 +35,6 @@ func TuneTrial(t model.TuneTrial) Page {
 	return p
 }
 
-// lossBy is the loss of trials, NaN if there are none.
 func lossBy(l model.TuneLoss) float64 {
 	if l.Trials == 0 {
 		return math.NaN()

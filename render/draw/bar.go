@@ -6,10 +6,8 @@ import (
 	"pelt/view"
 )
 
-// mostNamed is how many categories have their figures beside their bars.
 const mostNamed = 16
 
-// barChart is a chart of stacked bars while it is drawn.
 type barChart struct {
 	*Picture
 	view.Chart
@@ -20,7 +18,6 @@ type barChart struct {
 	top     float64
 }
 
-// piece is one part of a bar, from one figure to another.
 type piece struct {
 	from, to float64
 	ink      Ink
@@ -56,7 +53,6 @@ func bars(p *Picture, c view.Chart) {
 	g.upright(amount)
 }
 
-// upright draws bars that stand.
 func (g *barChart) upright(y scale) {
 	left, bottom := labelRoom(g.Picture, y)+10, g.Height-26
 	if g.X.Label != "" {

@@ -34,7 +34,6 @@ func Chart(c view.Chart, width, height float64) Picture {
 	return p
 }
 
-// Empty reports whether a chart has nothing to show.
 func Empty(c view.Chart) bool {
 	for _, s := range clean(c).Series {
 		if len(s.Points) > 0 {
@@ -89,7 +88,6 @@ func clean(c view.Chart) view.Chart {
 	return c
 }
 
-// inkOf is the ink of a series.
 func inkOf(s view.Series, i int) Ink { return toneInk(s.Tone, seriesInk(i)) }
 
 func toneInk(t view.Tone, plainInk Ink) Ink {
@@ -104,7 +102,6 @@ func toneInk(t view.Tone, plainInk Ink) Ink {
 	return plainInk
 }
 
-// entry is a name of a legend.
 type entry struct {
 	name string
 	ink  Ink

@@ -10,14 +10,12 @@ import (
 // mostCells is up to how many cells of a heat map have their figures in them.
 const mostCells = 60
 
-// The opacity of the least and of the greatest figure: words stay readable on both.
 const (
 	faint  = 0.07
 	strong = 0.5
 	full   = 0.95 // of the greatest where cells have no words
 )
 
-// shade is the opacity of a figure.
 func shade(v float64, a view.Axis, e extent, worded bool) float64 {
 	low, high := e.low, e.high
 	if a.Log && low > 0 {
@@ -69,7 +67,6 @@ func heat(p *Picture, c view.Chart) {
 	}
 }
 
-// categories names the rows and columns, with steps where they are too many.
 func categories(p *Picture, c view.Chart, left, top, column, row float64) {
 	widest := 0.0
 	for _, name := range c.X.Categories {

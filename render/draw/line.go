@@ -13,7 +13,6 @@ const (
 	mostFigures = 12
 )
 
-// plot is a chart of lines while it is drawn.
 type plot struct {
 	*Picture
 	view.Chart
@@ -21,7 +20,6 @@ type plot struct {
 	frame area
 }
 
-// lines draws a line chart.
 func lines(p *Picture, c view.Chart) {
 	g := plot{Picture: p, Chart: c}
 	xs, ys := noExtent(), amounts(c)
@@ -89,7 +87,6 @@ func legendOf(c view.Chart) []entry {
 	return out
 }
 
-// series draws the line of a series, its intervals and its dots.
 func (g *plot) series(s view.Series, ink Ink) {
 	x := func(i int) float64 { return g.x.at(s.Points[i].X) }
 	y := func(i int) float64 { return g.y.place(s.Points[i].Y) }
@@ -181,7 +178,6 @@ func clip(at []float64, top, bottom float64) [][]float64 {
 	return out
 }
 
-// figures prints the figures of a hero's points.
 func (g *plot) figures() {
 	frame := area{0, 0, g.Width, g.frame.bottom}
 	hosts := slices.DeleteFunc(slices.Clone(g.Series), func(s view.Series) bool { return s.Guest })

@@ -36,7 +36,6 @@ func Path(v view.Path, width float64) Picture {
 	return p
 }
 
-// placesOf lists nodes and links in turn, beginning and ending with a node.
 func placesOf(v view.Path) []place {
 	places := make([]place, 2*len(v.Nodes)-1)
 	for _, l := range v.Losses {
@@ -63,7 +62,6 @@ func share(packets float64, of uint64) float64 {
 	return clamp(packets/float64(of), 0, 1)
 }
 
-// flat draws the path from left to right.
 func flat(p *Picture, v view.Path, places []place) {
 	slot := p.Width / float64(len(places))
 	box := min(150, 1.25*slot)
@@ -115,7 +113,6 @@ func band(p *Picture, x, y, width, enter, leave float64) {
 		x + width, y + b, x + width/2, y + b, x + width/2, y + a, x, y + a}, Fill: Series1, Opacity: 0.35, Tip: tip})
 }
 
-// arrow points from a place down to what was lost there.
 func arrow(p *Picture, x, from, to float64) {
 	p.line(Bad, 2, x, from, x, to-5)
 	p.add(Shape{Form: Polygon, At: []float64{x - 5, to - 6, x + 5, to - 6, x, to}, Fill: Bad})

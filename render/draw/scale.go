@@ -13,7 +13,6 @@ const beyondMeasure = 1e24
 
 func finite(v float64) bool { return math.Abs(v) < beyondMeasure } // false of NaN
 
-// extent is the span of some figures.
 type extent struct{ low, high float64 }
 
 func noExtent() extent { return extent{math.Inf(1), math.Inf(-1)} }
@@ -56,7 +55,6 @@ func (s scale) label(v float64) string {
 	return s.unit.Exact(v)
 }
 
-// between puts a scale between two places.
 func (s scale) between(from, to float64) scale {
 	s.from, s.to = from, to
 	return s
@@ -163,7 +161,6 @@ func roundStep(u unit.Unit, step float64) float64 {
 	return step
 }
 
-// ticks are multiples of a step.
 func ticks(low, high, step float64) []float64 {
 	var out []float64
 	for i := 0; i < 50; i++ {

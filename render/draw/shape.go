@@ -14,7 +14,6 @@ import (
 // Ink is a colour by its meaning.
 type Ink int
 
-// The inks. Series inks are told apart by people who do not see all colours.
 const (
 	None  Ink = iota
 	Back      // the page
@@ -33,13 +32,10 @@ const (
 	Inks // how many there are
 )
 
-// seriesInk is the ink of series i.
 func seriesInk(i int) Ink { return Series1 + Ink(i%int(Inks-Series1)) }
 
-// Form is what a shape is.
 type Form int
 
-// The forms. A Box is at its corner x, y, width, height; a Dot at its middle.
 const (
 	Box Form = iota
 	Polyline
@@ -51,7 +47,6 @@ const (
 // Anchor is which end of the words stands at their place.
 type Anchor int
 
-// The anchors.
 const (
 	Start Anchor = iota
 	Middle
@@ -75,7 +70,6 @@ type Shape struct {
 	Tip          string // shown when pointed at
 }
 
-// Picture is a drawing.
 type Picture struct {
 	Width, Height float64
 	Title, Note   string
@@ -84,7 +78,6 @@ type Picture struct {
 	crowded       [][2]float64 // places that figures keep clear of: dots, and points along lines
 }
 
-// The sizes of words.
 const (
 	small  = 12.0
 	normal = 13.0
@@ -110,7 +103,6 @@ func (p *Picture) dot(x, y, radius float64, fill Ink, tip string) {
 	p.add(Shape{Form: Dot, At: []float64{x, y}, Radius: radius, Fill: fill, Stroke: Back, Width: 1.5, Tip: tip})
 }
 
-// label is words that are to be placed.
 type label struct {
 	text   string
 	size   float64
@@ -185,7 +177,6 @@ func (p *Picture) taken(a area) bool {
 	return false
 }
 
-// area is a rectangle.
 type area struct{ left, top, right, bottom float64 }
 
 func (l label) width() float64 {

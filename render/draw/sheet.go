@@ -5,7 +5,6 @@ import (
 	"pelt/view"
 )
 
-// The sheet's edge, and the space between its pictures.
 const (
 	edge   = 32.0
 	gutter = 36.0
@@ -27,13 +26,11 @@ func Drawn(s view.Section) bool {
 // mostUneven is how many times as high as its neighbour a picture may be: more leaves half a row empty.
 const mostUneven = 1.5
 
-// half reports whether a picture may share its row with another one.
 func half(s view.Section) bool {
 	c, ok := s.(view.Chart)
 	return ok && !c.Hero && Drawn(s)
 }
 
-// Beside reports whether two pictures of a width may share a row.
 func Beside(a, b view.Section, width float64) bool {
 	if !half(a) || !half(b) {
 		return false
@@ -144,7 +141,6 @@ func neighbours(sections []view.Section, width float64) [][]view.Section {
 	return rows
 }
 
-// paste adds the shapes of a picture at a place.
 func (p *Picture) paste(sub Picture, x, y float64) {
 	for _, s := range sub.Shapes {
 		at := append([]float64{}, s.At...)

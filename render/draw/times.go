@@ -78,7 +78,6 @@ func gaps(p *Picture, all []view.Gap, x scale, top, bottom float64) {
 	}
 }
 
-// lane draws one scale and its traces.
 func lane(p *Picture, l view.Lane, x, y scale, left, right float64) {
 	rulesY(p, y, left, right)
 	names := nameRows(l, right)
@@ -127,7 +126,6 @@ func nameRows(l view.Lane, right float64) (rows [][]int) {
 	return rows
 }
 
-// The space that a name of a legend takes, in pixels.
 const (
 	nameRow  = 17.0
 	nameMark = 18.0

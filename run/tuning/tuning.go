@@ -282,8 +282,10 @@ func (s *search) conclude() {
 	}
 	if s.out.Last.Lost > 0 {
 		rows := slices.DeleteFunc(table.Rows(&s.doc), func(r table.Row) bool { return !s.counts(*r.Trial) })
-		for _, f := range finding.StillLost(rows, s.advised(), func(a model.Advised) bool { return s.tried[name(a)] }) {
-			s.out.Limits = append(s.out.Limits, f.Text())
+		for _, f := range finding.Places(rows) {
+			if f.Level != finding.Next {
+				s.out.Limits = append(s.out.Limits, f.Text())
+			}
 		}
 	}
 	s.out.Verdict = finding.TuneTrial(s.out)[0].Text()

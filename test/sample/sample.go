@@ -179,7 +179,8 @@ func Single() model.Document {
 func Both() model.Document {
 	d := base("lab:router", []int{64, 512, 1472}, 2, 2)
 	d.Plan.Flows = append(d.Plan.Flows, model.Flow{Name: "down", Protocol: model.UDP, From: model.Receiver, To: model.Sender, PayloadBytes: 64, Streams: 1})
-	d.Plan.Links = []model.Link{{Rate: unit.BitRate(1e9)}, {Node: "receiver", Rate: unit.BitRate(2e8), QueuePackets: 100}}
+	d.Plan.Links = []model.Link{{Rate: unit.BitRate(1e9), OverheadBytes: 24},
+		{Node: "receiver", Toward: "receiver", Rate: unit.BitRate(2e8), QueuePackets: 100, OverheadBytes: 24}}
 	d.Plan.Factors = append(d.Plan.Factors, model.Factor{Knob: "direction", Levels: []model.Value{model.Word("both")}})
 	d.Lab = &model.LabFacts{Topology: "router", Nodes: []string{"sender", "router", "receiver"}, Backends: []string{
 		"router to receiver: tbf of the kernel on veth r1, 200 Mbit/s", "sender to router: tbf of the kernel on veth s0, 1 Gbit/s"}}
