@@ -12,7 +12,7 @@ import (
 )
 
 func Common() []Rule {
-	return []Rule{Unusable, Places, Held, Beyond, Disorder, LeftOut, Accounts, Watching, Command, Engines, Links, PathMTU, Profiles,
+	return []Rule{Unusable, Unexplained, Held, Beyond, Disorder, LeftOut, Accounts, Watching, Command, Engines, Links, PathMTU, Profiles,
 		Recorded, Lab}
 }
 
@@ -83,35 +83,36 @@ func Losses(rows []table.Row) (out []Loss) {
 	return out
 }
 
-func Places(rows []table.Row) []Finding {
+// placesOf says where packets were lost, the most first, and which share of them has no known place.
+func placesOf(rows []table.Row) (places string, unknown float64) {
 	losses := Losses(Usable(rows))
-	var known []table.Group
-	var places []string
-	var all, unknown float64
+	var words []string
+	var all float64
 	for _, l := range losses {
 		all += l.Packets
 	}
 	for _, l := range losses {
-		if l.Layer == table.Unattributed {
-			unknown = l.Packets
-			continue
-		}
-		known = append(known, l.Group)
-		if len(places) < mostPlaces {
-			places = append(places, unit.Ratio.Format(l.Packets/all)+" "+l.Text)
+		switch share := l.Packets / all; {
+		case l.Layer == table.Unattributed:
+			unknown = share
+		case len(words) < mostPlaces:
+			words = append(words, unit.Ratio.Format(share)+" "+l.Text)
 		}
 	}
-	if all == 0 {
+	return strings.Join(words, ", "), unknown
+}
+
+// Unexplained doubts losses that have no known place.
+func Unexplained(rows []table.Row) []Finding {
+	places, unknown := placesOf(rows)
+	if places == "" && unknown == 0 {
 		return nil
 	}
-	var out []Finding
-	if len(known) > 0 {
-		out = append(out, say("loss.places", Fact, known...).word("places", strings.Join(places, ", ")))
-	}
+	out := []Finding{nextOf("explain", rows[0].Doc)}
 	if unknown > 0 {
-		out = append(out, say("loss.unknown", Doubt).number("unknown_ratio", "", unknown/all))
+		out = append(out, say("loss.unknown", Doubt).number("unknown_ratio", "", unknown))
 	}
-	return append(out, nextOf("explain", rows[0].Doc))
+	return out
 }
 
 func LeftOut(rows []table.Row) []Finding {

@@ -87,7 +87,7 @@ func Explain(d *model.Document, a Ask) []Finding {
 	case tcp:
 		out = append(out, say("explain.tcp", Fact))
 	}
-	for _, f := range All(rows, Places, LeftOut, Accounts, Watching) {
+	for _, f := range All(rows, Unexplained, LeftOut, Accounts, Watching) {
 		if f.Level == Doubt && !(f.Code == "loss.unknown" && out[0].Has("unknown_ratio", "")) {
 			out = append(out, f) // where packets were lost is the answer
 		}
@@ -117,13 +117,9 @@ func Lost(rows []table.Row) Finding {
 		f.Code = "explain.whole"
 		return f
 	}
-	for _, p := range Places(AsValid(rows)) {
-		if v, ok := p.Number("unknown_ratio", ""); ok && v > 0.5 {
-			f = f.number("unknown_ratio", "", v)
-		}
-		if p.Code == "loss.places" {
-			f.Words["places"] = p.Words["places"]
-		}
+	places, unknown := placesOf(AsValid(rows))
+	if f = f.word("places", places); unknown > 0.5 {
+		f = f.number("unknown_ratio", "", unknown)
 	}
 	return f
 }
@@ -173,7 +169,7 @@ func Account(f *model.FlowResult) []Finding {
 		if more > 0 {
 			line = line.number("lost_packets", "more", more)
 		}
-		if strings.Contains(words["place"], l.Cause) {
+		if strings.Contains(words["place"], l.Cause) || l.Cause == model.CauseElimination {
 			words["cause"] = ""
 		}
 		out = append(out, line)

@@ -417,10 +417,10 @@ func madeWords(text string) string {
 }
 
 func gapsOf(t *model.Result) []Finding {
-	n, all, longest := 0.0, 0.0, model.ControlGap{}
+	n, longest := 0.0, model.ControlGap{}
 	for _, g := range t.Gaps {
 		if believed(g.StartS) && believed(g.DurationS) && g.DurationS > 0 {
-			n, all = n+1, all+g.DurationS
+			n++
 			if g.DurationS > longest.DurationS {
 				longest = g
 			}
@@ -430,7 +430,7 @@ func gapsOf(t *model.Result) []Finding {
 		return nil
 	}
 	return []Finding{say("soak.gap", Doubt).number("gaps_count", "", n).number("at_s", "", longest.StartS).
-		number("gap_s", "all", all).number("gap_s", "longest", longest.DurationS).
+		number("gap_s", "longest", longest.DurationS).
 		word("nodes", strings.Join(longest.Nodes, ", "))}
 }
 

@@ -160,8 +160,8 @@ var sentences = map[string]string{
 	"soak.made":   `At {at_s moment}: {what}.`,
 	"soak.failed": `A planned change failed at {at_s moment} ({what}): {why}.`,
 	"soak.more":   `{changes_count} more change{changes_count /s} not listed; the run document has them.`,
-	"soak.gap": `Control connections were lost {gaps_count once/# times}, for {gap_s:all} in all; the longest for ` +
-		`{gap_s:longest}, at {at_s moment}, to {nodes}. The test went on.`,
+	"soak.gap": `The control connection to {nodes} was lost for {gap_s:longest}, at {at_s moment}` +
+		`{gaps_count /, the longest of # times}. The test went on.`,
 	"soak.page":         `See every second:`,
 	"made.router.plain": `router made plain`,
 	"made.router.limit": `router limited to {rate}`,
@@ -307,7 +307,6 @@ var sentences = map[string]string{
 	"limit.path":    `The path was the limit[ for {where}]: most of the lost packets were lost on the way.`,
 	"limit.offer":   `The asked rate was the limit[ for {where}]: no more was sent.`,
 	"limit.unknown": `What was the limit[ for {where}] is not known.`,
-	"loss.places":   `Where packets were lost: {places}.`,
 	"loss.unknown":  `Nothing explains {unknown_ratio} of the losses.`,
 	"explain":       `See where the packets went:`,
 	"repeats.once":  `Measured once: another trial may differ.`,

@@ -57,6 +57,7 @@ func HTML(w io.Writer, p view.Page) error {
 	m.list("What was found", p.Facts, "")
 	m.list("How sure this is", p.Doubts, "doubts")
 	m.steps(p.Next)
+	m.sections(p.SetUp)
 	m.constant("</main>\n<script>" + pageScript + "</script>\n</body>\n</html>\n")
 	_, err := io.WriteString(w, m.b.String())
 	return err

@@ -2,6 +2,7 @@ package render
 
 import (
 	"io"
+	"slices"
 	"strings"
 
 	"pelt/render/plain"
@@ -108,7 +109,7 @@ func mainTable(sections []view.Section) (view.Table, bool) {
 func (t *texter) whole(p view.Page) {
 	t.add(t.paint(plain.Cut(plain.Text(p.Title+" · "+p.Subject), t.Width), dim))
 	t.out = append(t.out, t.paintAll(t.wrap(p.Verdict, "", ""), bold)...)
-	for _, s := range p.Sections {
+	for _, s := range slices.Concat(p.Sections, p.SetUp) {
 		t.section(s)
 	}
 	for _, list := range []struct {

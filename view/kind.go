@@ -64,7 +64,7 @@ func Run(d *model.Document) Page {
 	if usable := finding.Usable(rows); len(usable) > 0 {
 		p.Sections = append(shown(k.View(usable, found)...), gaps(usable)...)
 	}
-	p.Sections = slices.Concat(p.Sections, leftOut(rows), setUp(d, found))
+	p.Sections, p.SetUp = append(p.Sections, leftOut(rows)...), setUp(d, found)
 	p.Doubts = append(p.Doubts, d.Warnings...)
 	return p
 }

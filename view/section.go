@@ -17,6 +17,7 @@ type Page struct {
 	Doubts   []string
 	Next     []Step
 	Sections []Section
+	SetUp    []Section // how it was measured, below all else
 }
 
 // Step is what a reader can do next.

@@ -282,11 +282,7 @@ func (s *search) conclude() {
 	}
 	if s.out.Last.Lost > 0 {
 		rows := slices.DeleteFunc(table.Rows(&s.doc), func(r table.Row) bool { return !s.counts(*r.Trial) })
-		for _, f := range finding.Places(rows) {
-			if f.Level != finding.Next {
-				s.out.Limits = append(s.out.Limits, f.Text())
-			}
-		}
+		s.out.Limits = []string{finding.Lost(rows).Text()}
 	}
 	s.out.Verdict = finding.TuneTrial(s.out)[0].Text()
 }
