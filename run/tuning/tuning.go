@@ -283,6 +283,12 @@ func (s *search) conclude() {
 	if s.out.Last.Lost > 0 {
 		rows := slices.DeleteFunc(table.Rows(&s.doc), func(r table.Row) bool { return !s.counts(*r.Trial) })
 		s.out.Limits = []string{finding.Lost(rows).Text()}
+		untried := slices.DeleteFunc(s.advised(), func(a model.Advised) bool { return s.tried[name(a)] })
+		for _, f := range finding.Advise(&s.doc, untried) {
+			if f.Code == "advice.set" {
+				s.out.Limits = append(s.out.Limits, f.Text()+" "+f.Command())
+			}
+		}
 	}
 	s.out.Verdict = finding.TuneTrial(s.out)[0].Text()
 }

@@ -164,13 +164,13 @@ func TestSearch(t *testing.T) {
 		"a small buffer": {path{buffer: 1e6}, false, "socket.receive_buffer 1664000 true", 0, "",
 			"to 0 %. 1 of 1 setting kept", 1000},
 		"a buffer for longer stalls": {path{buffer: 3e6}, false, "socket.receive_buffer 1664000 false", 30000,
-			"socket.receive_buffer = 1664000 was tried", "None of 1 setting reduced it.", 1000},
+			"Of these, 100 % receiver socket buffer full.", "None of 1 setting reduced it.", 1000},
 		"both": {path{buffer: 1e6, backlog: 1500}, false, "socket.receive_buffer 1664000 true, net.core.netdev_max_backlog 2000 true", 0, "",
 			"to 0 %. 2 of 2 settings kept", 2000},
 		"a backlog that does not help": {path{buffer: 1, backlog: 5000}, false, "net.core.netdev_max_backlog 2000 false", 10000,
-			"net.core.netdev_max_backlog = 2000 was tried", "None of 1 setting reduced it.", 1000},
-		"not this host's to change": {path{buffer: 1, backlog: 1500}, true, "", 10000, "To try on this host: sysctl -w net.core.netdev_max_backlog=2000", "No setting that pelt can change here would reduce it.", 1000},
-		"what no setting addresses": {path{buffer: 1, rest: 77}, false, "", 77, "100 % of it: on the way at the receiver.", "No setting that pelt can change here would reduce it.", 1000},
+			"Of these, 100 % CPU backlog at the receiver full.", "None of 1 setting reduced it.", 1000},
+		"not this host's to change": {path{buffer: 1, backlog: 1500}, true, "", 10000, "On this host, net.core.netdev_max_backlog from 1000 to 2000: sysctl -w net.core.netdev_max_backlog=2000", "No setting that pelt can change here would reduce it.", 1000},
+		"what no setting addresses": {path{buffer: 1, rest: 77}, false, "", 77, "Of these, 100 % on the way at the receiver.", "No setting that pelt can change here would reduce it.", 1000},
 	} {
 		t.Run(name, func(t *testing.T) {
 			c.path.root = tree(t)
