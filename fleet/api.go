@@ -4,14 +4,12 @@ import (
 	"net/netip"
 	"time"
 
-	"github.com/nats-io/nkeys"
-
 	"pelt/engine"
 	"pelt/model"
 )
 
 // ProtocolVersion is what two peers must share to understand each other.
-const ProtocolVersion = 7
+const ProtocolVersion = 8
 
 // DefaultPort is the control port of pelt serve; data flows use the port above it.
 const DefaultPort = 7358
@@ -26,21 +24,13 @@ type Limits struct {
 
 // ServeConfig is what pelt serve needs.
 type ServeConfig struct {
-	Listen netip.Addr // invalid means all addresses of the host
-	Port   uint16     // 0: any free one
-	Code   string     // what clients must know
-	Open   bool       // let everybody in, without a code
-	Limits Limits
+	HubConfig // of the hub; its Events are told what the agent does, too
 	// Calls are the addresses that clients may make this host call, none for
 	// none: it can be the sender's side of a path whose far end is one of them.
 	Calls []netip.Prefix
-	Agent AgentConfig // its Limits are replaced
+	Agent AgentConfig
 	// Ready, if set, is called once when clients may come, with the address listened on.
 	Ready func(netip.AddrPort)
-	// Events, if set, is told what happens in a line each, from any goroutine; it must not block.
-	Events func(text string)
-
-	key nkeys.KeyPair // of the code, if it is at hand
 }
 
 // AgentInfo is how an agent introduces itself.

@@ -96,7 +96,7 @@ func TestBystander(t *testing.T) {
 				c.Agent.Engines = map[string]engine.Engine{"udp": u, "tcp": tcp.New(tcp.Config{})}
 				c.Calls = []netip.Prefix{netip.MustParsePrefix("127.0.0.3/32")}
 			})
-			l, err := dialHub(t.Context(), s.addr, testKey())
+			l, err := dialHub(t.Context(), s.addr, nil)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -115,7 +115,7 @@ func TestBystander(t *testing.T) {
 				return err
 			}
 			order := engine.Order{Timing: model.Timing{MeasureSeconds: 5}, Role: engine.Send, Trial: 7, Key: make([]byte, engine.KeyBytes), CPU: -1, Peer: netip.MustParseAddr("127.0.0.3")}
-			p := prepareOrder{hello: hello{ProtocolVersion, "1.0"}, sessionOrder: sessionOrder{session}}
+			p := prepareOrder{sessionOrder: sessionOrder{session}}
 			for i, f := range []model.Flow{
 				{Name: "flood", Protocol: model.UDP, PayloadBytes: 64, Streams: 2},
 				{Name: "bulk", Protocol: model.TCP, PayloadBytes: 1000, Streams: 2},

@@ -1,31 +1,26 @@
 // Package fleet runs engines on other machines, over NATS.
 //
-// A trial placed on agents comes in, both ends' accounts of it go out. A [Hub]
-// is a nats-server inside this process; an [Agent] is a host that obeys orders;
-// a [Controller] gives them. Lab nodes are agents on in-process connections to
-// a hub that does not listen; pelt serve is a hub that listens and one agent;
-// pelt curve HOST is a controller with an agent of its own, connected to that
-// hub; with a near host as well it is a controller of two such hubs ([DialTwo]) and
-// has no agent. A router between them may run a watcher, an agent without ends, which a
-// controller of its own leads through the run ([DialRouter]). The package opens no data
-// socket, measures nothing and decides nothing about results: engines do the first two,
-// package run the third. NATS types do not leave it.
+// A trial placed on agents comes in, both ends' accounts of it go out. A [Hub] is a
+// nats-server inside this process; an [Agent] is a host that obeys orders; a [Controller]
+// gives them, to the agents of one hub or of two. Lab nodes, and the near end of pelt curve
+// HOST, are agents on a hub that does not listen; pelt serve is a hub that listens, with one
+// agent. A router between the ends may run an agent without ends, see [WatchRouter]. The
+// package opens no data socket, measures nothing and decides nothing about results: engines
+// do the first two, package run the third. NATS types do not leave it.
 //
 // # Subjects
 //
-// All messages are JSON, decoded strictly by one function. CLIENT is 128
-// random bits of one connection, SESSION of one trial, as hex.
+// All messages are JSON. CLIENT is 128 random bits of one connection, SESSION of one trial,
+// as hex.
 //
-//	pelt.hello                              controller -> every agent, who introduces itself
+//	pelt.hello                              controller -> the agent of a far hub, who introduces itself
 //	pelt.agent.AGENT.VERB                   controller -> one agent, request and reply
 //	pelt.session.CLIENT.SESSION.controller  heartbeats of the controller
 //	pelt.session.CLIENT.SESSION.AGENT       heartbeats of an agent, with samples and its state
 //	pelt.inbox.CLIENT.>                     replies
 //
 // A connection from outside may subscribe to its own session and inbox
-// subjects only, so one client sees nothing of another's. The agent of a
-// client's own host is not on the hub at all: its controller calls it
-// directly, through the same decoder.
+// subjects only, so one client sees nothing of another's.
 //
 // # Orders
 //

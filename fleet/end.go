@@ -2,9 +2,7 @@ package fleet
 
 import (
 	"cmp"
-	"context"
 	"fmt"
-	"time"
 
 	"pelt/engine"
 	"pelt/model"
@@ -43,24 +41,6 @@ func each[T any](list []T, f func(T) error) error {
 		first = cmp.Or(first, <-results)
 	}
 	return first
-}
-
-// wait returns when traffic has ended, or stops it.
-func (e *sessionEnd) wait(ctx context.Context) error {
-	select {
-	case <-e.end.Done():
-		return nil
-	case <-ctx.Done():
-	}
-	e.end.Stop()
-	t := time.NewTimer(stopTimeout)
-	defer t.Stop()
-	select {
-	case <-e.end.Done():
-		return nil
-	case <-t.C:
-		return fmt.Errorf("%s: did not stop", e.name())
-	}
 }
 
 // hears reports whether packets came since it was asked last.

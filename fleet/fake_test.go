@@ -12,8 +12,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/nats-io/nkeys"
-
 	"pelt/engine"
 	"pelt/model"
 	"pelt/unit"
@@ -314,15 +312,6 @@ func within(t *testing.T, limit time.Duration, what string, ok func() bool) {
 
 const testCode = "tiger-42-amber"
 
-// testKey is made once, because the race detector makes it slow.
-var testKey = sync.OnceValue(func() nkeys.KeyPair {
-	pair, err := codeKey(testCode)
-	if err != nil {
-		panic(err)
-	}
-	return pair
-})
-
 // heldUp measures how long this process was kept from running at worst, so
 // that a busy machine does not fail tests of time limits.
 func heldUp(t *testing.T) func() time.Duration {
@@ -380,13 +369,13 @@ func serve(t *testing.T, w *wire, change func(*ServeConfig)) *served {
 	s := &served{}
 	ctx, cancel := context.WithCancel(context.Background())
 	ready := make(chan netip.AddrPort, 1)
-	cfg := ServeConfig{Listen: netip.MustParseAddr("127.0.0.1"), Code: testCode, key: testKey(), Agent: agentOn(w, "far"),
-		Ready: func(at netip.AddrPort) { ready <- at },
-		Events: func(text string) {
-			s.mu.Lock()
-			defer s.mu.Unlock()
-			s.events = append(s.events, text)
-		}}
+	cfg := ServeConfig{Agent: agentOn(w, "far"), Ready: func(at netip.AddrPort) { ready <- at }}
+	cfg.Listen, cfg.Open = netip.MustParseAddrPort("127.0.0.1:0"), true
+	cfg.Events = func(text string) {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.events = append(s.events, text)
+	}
 	if change != nil {
 		change(&cfg)
 	}
@@ -407,15 +396,39 @@ func serve(t *testing.T, w *wire, change func(*ServeConfig)) *served {
 	return s
 }
 
-// dial connects with the code of serve.
+// coded has a served hub ask for a code, which is slow to derive.
+func coded(c *ServeConfig) { c.Open, c.Code = false, testCode }
+
+// dial commands an agent of this process and the one that is served at an address.
 func dial(t *testing.T, addr netip.AddrPort, cfg AgentConfig) *Controller {
 	t.Helper()
-	c, err := dialWith(t.Context(), HubAddress{Addr: addr, key: testKey()}, cfg)
+	c, err := dialWith(t, addr, "", cfg)
 	if err != nil {
-		t.Fatalf("Dial: %v", err)
+		t.Fatalf("NewController: %v", err)
 	}
 	t.Cleanup(func() { c.Close() })
 	return c
+}
+
+func dialWith(t *testing.T, addr netip.AddrPort, code string, cfg AgentConfig) (*Controller, error) {
+	t.Helper()
+	return NewController(t.Context(), "1.0", HubAddress{Local: hubWith(t, cfg)}, HubAddress{Addr: addr, Code: code})
+}
+
+// hubWith is a hub that does not listen, and its agents.
+func hubWith(t testing.TB, agents ...AgentConfig) *Hub {
+	t.Helper()
+	h, err := StartHub(HubConfig{DontListen: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { h.Close() })
+	for _, a := range agents {
+		if _, err := h.Join(a); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return h
 }
 
 func addrPort(a netip.Addr, port uint16) netip.AddrPort { return netip.AddrPortFrom(a, port) }

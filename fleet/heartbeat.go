@@ -9,25 +9,15 @@ import (
 	"pelt/engine"
 )
 
-// beatDelay is how long news wait for more: a hundred flows end at one time, and
-// a hundred peers hear each beat.
-const beatDelay = 5 * time.Millisecond
-
 // heartbeat beats for the session and ends it when nobody it needs is heard.
 func (s *session) heartbeat() {
 	t := time.NewTicker(beatEvery)
 	defer t.Stop()
-	var soon <-chan time.Time // of a beat between the ticks
 	for n := 0; ; {
 		select {
 		case <-s.ctx.Done():
 			return
 		case <-s.wake:
-			if soon == nil {
-				soon = time.After(beatDelay)
-			}
-		case <-soon:
-			soon = nil
 			s.beat(nil, false)
 		case <-t.C:
 			n++

@@ -11,6 +11,7 @@ import (
 	"net"
 	"net/netip"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -30,8 +31,6 @@ type HubConfig struct {
 	Open       bool           // let everybody in
 	// Events, if set, is told of clients that connect or guess, from any goroutine.
 	Events func(text string)
-
-	key nkeys.KeyPair // of the code, if it is at hand
 }
 
 const (
@@ -65,13 +64,11 @@ func StartHub(cfg HubConfig) (*Hub, error) {
 	h := &Hub{done: make(chan struct{}), clients: map[string]netip.AddrPort{}}
 	auth := &authenticator{hub: h, open: cfg.Open, guard: newGuard(), events: cfg.Events}
 	if !cfg.DontListen && !cfg.Open {
-		pair, err := cfg.key, error(nil)
-		if pair == nil {
-			if pair, err = codeKey(cfg.Code); err != nil {
-				return nil, err
-			}
+		key, err := codeKey(cfg.Code)
+		if err != nil {
+			return nil, err
 		}
-		if auth.public, err = pair.PublicKey(); err != nil {
+		if auth.public, err = key.PublicKey(); err != nil {
 			return nil, fmt.Errorf("deriving the key of the code: %w", err)
 		}
 	}
@@ -179,11 +176,11 @@ func (h *Hub) Join(cfg AgentConfig) (*Agent, error) {
 	return a, nil
 }
 
-// joined counts the agents of this process.
-func (h *Hub) joined() int {
+// joined lists the agents of this process.
+func (h *Hub) joined() []*Agent {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	return len(h.agents)
+	return slices.Clone(h.agents)
 }
 
 // connect makes a connection that does not leave the process.

@@ -19,9 +19,9 @@ import (
 func TestWrongCode(t *testing.T) {
 	t.Parallel()
 	w := newWire()
-	s := serve(t, w, nil)
+	s := serve(t, w, coded)
 	for _, code := range []string{"tiger-42-umber", ""} {
-		_, err := Dial(t.Context(), s.addr, code, agentOn(w, "near"))
+		_, err := dialWith(t, s.addr, code, agentOn(w, "near"))
 		if !errors.Is(err, ErrCode) || strings.Contains(err.Error(), "\n") {
 			t.Errorf("code %q: %v, want %v in one line", code, err, ErrCode)
 		}
@@ -29,7 +29,7 @@ func TestWrongCode(t *testing.T) {
 	if s.count("wrong code") != 2 || !strings.Contains(s.text(), "wrong code from 127.0.0.1") {
 		t.Errorf("events:\n%s", s.text())
 	}
-	c, err := Dial(t.Context(), s.addr, "Tiger 42 Amber", agentOn(w, "near"))
+	c, err := dialWith(t, s.addr, "Tiger 42 Amber", agentOn(w, "near"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -42,8 +42,12 @@ func TestGuessing(t *testing.T) {
 	t.Parallel()
 	late := heldUp(t)
 	w := newWire()
-	s := serve(t, w, nil)
-	c := dial(t, s.addr, agentOn(w, "near"))
+	s := serve(t, w, coded)
+	c, err := dialWith(t, s.addr, testCode, agentOn(w, "near"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
 	trial := make(chan Outcome, 1)
 	go func() {
 		out, err := c.RunTrial(t.Context(), upTrial("near", "far", 1500*time.Millisecond), nil)
@@ -54,7 +58,7 @@ func TestGuessing(t *testing.T) {
 	}()
 	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Second)
 	defer cancel()
-	wrong, right := wrongKey(t), testKey()
+	wrong, right := wrongKey(t), rightKey(t)
 	guesser := newCableFrom(t, "127.0.0.9", s.addr)
 	var quick, slow atomic.Int64
 	var wg sync.WaitGroup
@@ -89,6 +93,15 @@ func TestGuessing(t *testing.T) {
 		t.Errorf("the running trial: %+v", out)
 	}
 	nothingOpen(t, w)
+}
+
+func rightKey(t *testing.T) nkeys.KeyPair {
+	t.Helper()
+	pair, err := codeKey(testCode)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return pair
 }
 
 func wrongKey(t *testing.T) nkeys.KeyPair {
@@ -132,7 +145,7 @@ func newCableFrom(t *testing.T, from string, to netip.AddrPort) netip.AddrPort {
 // TestStrangerCannotSpeak tries what a connection without the code may do.
 func TestStrangerCannotSpeak(t *testing.T) {
 	t.Parallel()
-	s := serve(t, newWire(), nil)
+	s := serve(t, newWire(), coded)
 	for _, opts := range [][]nats.Option{
 		{nats.Name(strings.Repeat("0", 32))},
 		{nats.UserInfo("a", "b"), nats.Name(strings.Repeat("0", 32))},
@@ -151,7 +164,7 @@ func TestClientsAreApart(t *testing.T) {
 	t.Parallel()
 	w := newWire()
 	s := serve(t, w, nil)
-	spy, err := dialHub(t.Context(), s.addr, testKey())
+	spy, err := dialHub(t.Context(), s.addr, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -210,7 +223,7 @@ func TestDialErrors(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
 			addr := says(t, c.greeting)
-			_, err := Dial(t.Context(), addr, "a-10-b", agentOn(newWire(), "near"))
+			_, err := dialWith(t, addr, "a-10-b", agentOn(newWire(), "near"))
 			if want := addr.String() + ": " + c.want; err == nil || err.Error() != want {
 				t.Errorf("got  %v\nwant %s", err, want)
 			}
@@ -223,7 +236,7 @@ func TestDialErrors(t *testing.T) {
 		}
 		addr := l.Addr().(*net.TCPAddr).AddrPort()
 		l.Close()
-		_, err = Dial(t.Context(), addr, "a-10-b", agentOn(newWire(), "near"))
+		_, err = dialWith(t, addr, "a-10-b", agentOn(newWire(), "near"))
 		if want := addr.String() + ": connection refused: is `pelt serve` running there, on that port?"; err == nil || err.Error() != want {
 			t.Errorf("got  %v\nwant %s", err, want)
 		}

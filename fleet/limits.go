@@ -12,14 +12,11 @@ import (
 	"pelt/unit"
 )
 
-// Bounds that hold whatever the limits say; they bound memory and sockets.
+// Bounds that hold whatever the limits say.
 const (
-	maxSessions   = 256
-	maxWatchers   = 4       // sessions of an agent that only watches
-	maxAllStreams = 1024    // of all sessions of an agent
-	maxAllSeconds = 1 << 24 // measured by all ends of all sessions; each takes some 16 B for the series
-	maxAllReaders = 16      // senders of all sessions that keep TCP_INFO over time; each takes some 20 MB with its report
-	maxRecordings = 8       // sessions with a record; each may keep some 30 MB that is not fetched yet
+	maxSessions = 256
+	maxWatchers = 4         // sessions of an agent that only watches
+	maxMemory   = 512 << 20 // bytes that all sessions of an agent may take
 )
 
 func refuse(format string, args ...any) error {
@@ -114,46 +111,34 @@ func (a *Agent) hasRoom(p prepareOrder, s *session, from netip.Prefix) error {
 	case n >= maxSessions:
 		return refuse("%d sessions run on this host, the most it can: try again later", n)
 	}
-	all, theirs, recording := slices.Clone(p.Ends), slices.Clone(p.Ends), 0
+	theirs, bytes := slices.Clone(p.Ends), memory(p.Ends)
 	for _, other := range a.sessions {
 		ends := other.orders()
-		if other != s && recorded(ends) {
-			recording++
-		}
-		if all = append(all, ends...); other.from == from {
+		bytes += memory(ends)
+		if other.from == from {
 			theirs = append(theirs, ends...)
 		}
 	}
-	if recording >= maxRecordings && recorded(p.Ends) {
-		return refuse("%d sessions are recorded on this host, and its memory allows no more: try again later", recording)
-	}
-	if err := checkMemory(all); err != nil {
-		return err
-	}
-	if a.cfg.clientOf == nil {
-		return nil
+	if bytes > maxMemory {
+		return refuse("its sessions would take %.0f MB of this host's memory, and it allows %d MB: try again later, or ask for less time or fewer flows",
+			bytes/1e6, maxMemory/1000_000)
 	}
 	return a.cfg.Limits.check(theirs) // so that many sessions of one client's host get no more than one
 }
 
-// checkMemory holds what all sessions of an agent take against what a host can keep.
-func checkMemory(ends []endOrder) error {
-	streams, reading, seconds := 0, 0, 0.0
+// memory is about how many bytes a session of these ends may take: socket buffers, series with
+// a value a second, TCP_INFO that is kept over time, and the buffers of its record.
+func memory(ends []endOrder) (bytes float64) {
+	if slices.ContainsFunc(ends, func(e endOrder) bool { return e.Order.Record != nil }) {
+		bytes = 30 << 20
+	}
 	for _, e := range ends {
-		streams, seconds = streams+e.Order.Flow.Streams, seconds+e.Order.Timing.MeasureSeconds
+		bytes += float64(e.Order.Flow.Streams)*(256<<10) + e.Order.Timing.MeasureSeconds*16
 		if e.Order.Role == engine.Send && e.Order.Flow.InfoSeconds > 0 {
-			reading++
+			bytes += 20 << 20
 		}
 	}
-	switch {
-	case seconds > maxAllSeconds:
-		return refuse("so many long trials at a time are too much for this host's memory: try again later, or ask for less time")
-	case reading > maxAllReaders:
-		return refuse("%d flows whose TCP is read over time are too many for this host's memory: at most %d over all sessions", reading, maxAllReaders)
-	case streams > maxAllStreams:
-		return refuse("%d streams at a time are too many for this host: at most %d over all sessions", streams, maxAllStreams)
-	}
-	return nil
+	return bytes
 }
 
 // check compares all ends of a session with what this host grants.

@@ -2,6 +2,7 @@ package fleet
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"net"
@@ -78,6 +79,18 @@ func (l *link) post(subject string, data []byte) {
 	default:
 		l.dropped.Add(1)
 	}
+}
+
+// request gets what a reply holds, or the error that is in it.
+func (l *link) request(ctx context.Context, subject string, data []byte) (json.RawMessage, error) {
+	answer, err := l.ask(ctx, subject, data)
+	switch {
+	case err == nil:
+		return open(answer)
+	case errors.Is(err, context.DeadlineExceeded):
+		return nil, errors.New("no answer in time")
+	}
+	return nil, err
 }
 
 // ask is one request and its reply. It returns when ctx ends even if the connection is

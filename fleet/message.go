@@ -2,6 +2,7 @@ package fleet
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -30,12 +31,6 @@ var (
 	sessionName = regexp.MustCompile(`^[0-9a-f]{32}\.[0-9a-f]{32}$`)
 )
 
-// hello asks an agent to introduce itself, and says who asks.
-type hello struct {
-	Protocol int    `json:"protocol"`
-	Version  string `json:"version"`
-}
-
 // sessionOrder is part of each order about a session. It is all of connect, arm and release.
 type sessionOrder struct {
 	Session string `json:"session"` // CLIENT.SESSION
@@ -52,7 +47,6 @@ func (o sessionOrder) check() error {
 
 // prepareOrder opens ends, and the session if it is its first. A watcher takes no ends.
 type prepareOrder struct {
-	hello
 	sessionOrder
 	Ends  []endOrder     `json:"ends,omitempty"`
 	Drops model.DropMode `json:"drops,omitempty"` // how closely to watch the kernel; "" for not at all
@@ -281,40 +275,11 @@ type sample struct {
 	Reach   uint64 `json:"reach,omitempty"` // of a receiver: what is known to have been sent, by what came
 }
 
-// reply wraps every answer.
+// reply wraps every answer: an error, or what was asked for.
 type reply struct {
-	Fault *fault          `json:"fault,omitempty"`
-	Body  json.RawMessage `json:"body,omitempty"`
-}
-
-// fault is an error on its way.
-type fault struct {
-	Kind     string `json:"kind"` // refusal, version or ""
-	Text     string `json:"text"`
-	Version  string `json:"version,omitempty"`  // of the agent, with kind version
-	Protocol int    `json:"protocol,omitempty"` // likewise
-}
-
-func faultOf(err error) *fault {
-	var refusal *engine.Refusal
-	var version *VersionError
-	switch {
-	case errors.As(err, &refusal):
-		return &fault{Kind: "refusal", Text: err.Error()}
-	case errors.As(err, &version):
-		return &fault{Kind: "version", Text: err.Error(), Version: version.Here, Protocol: version.HereProtocol}
-	}
-	return &fault{Text: err.Error()}
-}
-
-func (f fault) error() error {
-	switch f.Kind {
-	case "refusal":
-		return &engine.Refusal{Why: f.Text}
-	case "version":
-		return &VersionError{Host: "the agent", There: f.Version, HereProtocol: ProtocolVersion, ThereProtocol: f.Protocol}
-	}
-	return errors.New(f.Text)
+	Fault   string          `json:"fault,omitempty"`
+	Refusal bool            `json:"refusal,omitempty"` // the fault is an *engine.Refusal
+	Body    json.RawMessage `json:"body,omitempty"`
 }
 
 // encodeReply never fails: what cannot be encoded becomes a fault.
@@ -324,7 +289,8 @@ func encodeReply(body any, err error) []byte {
 		r.Body, err = json.Marshal(body)
 	}
 	if err != nil {
-		r = reply{Fault: faultOf(err)}
+		var refusal *engine.Refusal
+		r = reply{Fault: cmp.Or(err.Error(), "it failed"), Refusal: errors.As(err, &refusal)}
 	}
 	data, _ := json.Marshal(r) // strings and a valid RawMessage always marshal
 	return data
@@ -333,8 +299,11 @@ func encodeReply(body any, err error) []byte {
 // open takes a reply out of its envelope, or the error that is in it.
 func open(data []byte) (json.RawMessage, error) {
 	r, err := decode[reply](data)
-	if err == nil && r.Fault != nil {
-		err = r.Fault.error()
+	switch {
+	case err == nil && r.Refusal:
+		err = &engine.Refusal{Why: r.Fault}
+	case err == nil && r.Fault != "":
+		err = errors.New(r.Fault)
 	}
 	return r.Body, err
 }
@@ -358,14 +327,4 @@ func decodeText[T any](data []byte, lines bool) (T, error) {
 		return zero, errors.New("message: more than one JSON object")
 	}
 	return v, nil
-}
-
-// checkProtocol looks only at who speaks, before the rest is decoded strictly,
-// so that another version is told apart from rubbish.
-func checkProtocol(data []byte, here, where string) error {
-	var h hello
-	if json.Unmarshal(plain(data, false), &h) == nil && h.Protocol > 0 && h.Protocol != ProtocolVersion {
-		return &VersionError{Host: where, Here: here, There: h.Version, HereProtocol: ProtocolVersion, ThereProtocol: h.Protocol}
-	}
-	return nil
 }

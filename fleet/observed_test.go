@@ -74,7 +74,7 @@ func TestObservation(t *testing.T) {
 	a, b := agentOn(w, "near"), agentOn(w, "far")
 	near, far := observing(&a, w), observing(&b, w)
 	between := &fakeObservation{host: "router", wire: w}
-	_, c := quick(t, a, b)
+	c := quick(t, a, b)
 	trial := upTrial("near", "far", 300*time.Millisecond)
 	trial.Timing.WarmupSeconds = 0.1
 	trial.Drops, trial.Idle, trial.Along = model.DropsSeq, 20*time.Millisecond, []engine.Observation{between}
@@ -111,7 +111,7 @@ func TestUnobserved(t *testing.T) {
 	w := newWire()
 	a, b := agentOn(w, "near"), agentOn(w, "far")
 	b.Observe = func(uint16, model.DropMode) (engine.EndObservation, error) { return nil, errors.New("no rights here") }
-	_, c := quick(t, a, b)
+	c := quick(t, a, b)
 	trial := upTrial("near", "far", 100*time.Millisecond)
 	trial.Drops = model.DropsSeq
 	out, err := c.RunTrial(t.Context(), trial, nil)
@@ -135,7 +135,7 @@ func TestObservationOfACutTrial(t *testing.T) {
 	observing(&a, w)
 	b := agentOn(w, "far")
 	b.Engines["udp"].(*fakeEngine).runErr = errors.New("broke")
-	_, c := quick(t, a, b)
+	c := quick(t, a, b)
 	trial := bothTrial("near", "far", 2*time.Second)
 	trial.Drops = model.DropsSeq
 	out, err := c.RunTrial(t.Context(), trial, nil)

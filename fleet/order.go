@@ -26,46 +26,33 @@ const (
 	verbRelease = "release"
 )
 
-// Bounds of orders in bytes. A real one of few ends with 128 ports each, or of
-// maxEnds with one, stays far below the first; prepare holds all traces that
-// [model.Plan] lets through, too, beside some 600 B an end, and fits a message.
-const (
-	maxHello   = 4 << 10
-	maxOrder   = 128 << 10
-	maxPrepare = 1000 << 10
-)
-
 // order is one verb that agents obey.
 type order struct {
-	most int  // bytes
 	ends bool // about ends: an agent that only watches refuses it
-	obey obeyed
+	obey func(a *Agent, ctx context.Context, data []byte) (any, error)
 }
 
 // orders is every verb. An order that is given again, because its connection broke before
 // the answer came, is safe, or has the same answer (once), or is refused.
 var orders = map[string]order{
-	verbHello:   {maxHello, false, (*Agent).hello},
-	verbPrepare: {maxPrepare, false, (*Agent).prepare},
-	verbConnect: {maxOrder, true, in(connectTimeout, (*session).connect)},
-	verbObserve: {maxOrder, false, in(observeTimeout+maxIdle, once((*session).observe))},
-	verbArm:     {maxOrder, true, in(connectTimeout, (*session).arm)},
-	verbStart:   {maxOrder, true, in(stepTimeout, (*session).start)},
-	verbDrain:   {maxOrder, true, in(model.MaxDrain+stopTimeout, once((*session).drain))},
-	verbStop:    {maxOrder, true, in(stepTimeout, (*session).stop)},
-	verbRecord:  {maxOrder, true, in(recordWait, (*session).fetchRecord)},
-	verbReport:  {maxOrder, false, in(2*stopTimeout, (*session).report)},
-	verbFacts:   {maxOrder, false, in(stepTimeout, (*session).facts)},
-	verbRelease: {maxOrder, false, in(stepTimeout, (*session).release)},
+	verbHello:   {false, (*Agent).hello},
+	verbPrepare: {false, (*Agent).prepare},
+	verbConnect: {true, in(connectTimeout, (*session).connect)},
+	verbObserve: {false, in(observeTimeout+maxIdle, once((*session).observe))},
+	verbArm:     {true, in(connectTimeout, (*session).arm)},
+	verbStart:   {true, in(stepTimeout, (*session).start)},
+	verbDrain:   {true, in(model.MaxDrain+stopTimeout, once((*session).drain))},
+	verbStop:    {true, in(stepTimeout, (*session).stop)},
+	verbRecord:  {true, in(recordWait, (*session).fetchRecord)},
+	verbReport:  {false, in(2*stopTimeout, (*session).report)},
+	verbFacts:   {false, in(stepTimeout, (*session).facts)},
+	verbRelease: {false, in(stepTimeout, (*session).release)},
 }
 
 // none answers orders that have nothing to tell.
 type none struct{}
 
 var errNoSession = errors.New("no such session here (any more)")
-
-// obeyed is how an agent works on an order.
-type obeyed func(a *Agent, ctx context.Context, data []byte) (any, error)
 
 // about is an order about a session.
 type about interface {
@@ -75,7 +62,8 @@ type about interface {
 
 // in has a session obey an order within some time: the order is decoded and checked here
 // and nowhere else.
-func in[Q about, A any](within time.Duration, obey func(*session, context.Context, Q) (A, error)) obeyed {
+func in[Q about, A any](within time.Duration, obey func(*session, context.Context, Q) (A, error),
+) func(*Agent, context.Context, []byte) (any, error) {
 	return func(a *Agent, ctx context.Context, data []byte) (any, error) {
 		q, err := decode[Q](data)
 		if err == nil {
@@ -134,8 +122,6 @@ func (a *Agent) obey(ctx context.Context, verb string, data []byte) (any, error)
 	switch o, known := orders[verb]; {
 	case !known:
 		return nil, fmt.Errorf("unknown verb %q", model.Clip(verb))
-	case len(data) > o.most:
-		return nil, fmt.Errorf("%s: an order of %d B; at most %d", verb, len(data), o.most)
 	case o.ends && a.cfg.Router != nil:
 		return nil, errOnlyWatches
 	default:
@@ -145,21 +131,11 @@ func (a *Agent) obey(ctx context.Context, verb string, data []byte) (any, error)
 
 var errOnlyWatches error = &engine.Refusal{Why: "this pelt serve only observes (--observe-only): it sends and receives nothing"}
 
-// hello introduces the agent, to a controller of another version too.
-func (a *Agent) hello(_ context.Context, data []byte) (any, error) {
-	if checkProtocol(data, a.cfg.Version, "the controller") == nil {
-		if _, err := decode[hello](data); err != nil {
-			return nil, err
-		}
-	}
-	return a.info(), nil
-}
+// hello introduces the agent, to a controller of any version.
+func (a *Agent) hello(context.Context, []byte) (any, error) { return a.info(), nil }
 
 // prepare opens the ends of a session and, for the first of them, the session.
 func (a *Agent) prepare(ctx context.Context, data []byte) (any, error) {
-	if err := checkProtocol(data, a.cfg.Version, "the controller"); err != nil {
-		return nil, err
-	}
 	p, err := decode[prepareOrder](data)
 	if err != nil {
 		return nil, err

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"sync"
 	"time"
 
@@ -24,10 +23,6 @@ const (
 	// noisiest, and what was not fetched.
 	recordRest = 256 << 20
 )
-
-func recorded(ends []endOrder) bool {
-	return slices.ContainsFunc(ends, func(e endOrder) bool { return e.Order.Record != nil })
-}
 
 // tapped has a receiver's packets recorded where that is ordered.
 func (s *session) tapped(o engine.Order) engine.Order {

@@ -61,7 +61,7 @@ func TestRecordIsFetchedWhole(t *testing.T) {
 	w, rec := newWire(), &fakeRecording{most: 1000}
 	a, b := agentOn(w, "near"), agentOn(w, "far")
 	b.Recording = func() engine.Recording { return rec }
-	_, c := quick(t, a, b)
+	c := quick(t, a, b)
 	trial := recordTrial()
 	next := uint64(0)
 	trial.Record = func(agent string, blocks []byte) error {
@@ -93,7 +93,7 @@ func TestRefusedBlocksEndTheRecordOnly(t *testing.T) {
 	w := newWire()
 	a, b := agentOn(w, "near"), agentOn(w, "far")
 	b.Recording = func() engine.Recording { return &fakeRecording{most: 1000, silent: true} }
-	_, c := quick(t, a, b)
+	c := quick(t, a, b)
 	trial := recordTrial()
 	trial.Record = func(string, []byte) error { return errors.New("a block is damaged") }
 	out, err := c.RunTrial(t.Context(), trial, nil)
@@ -108,7 +108,7 @@ func TestRefusedBlocksEndTheRecordOnly(t *testing.T) {
 func TestRecordNeedsOneWhoMakesIt(t *testing.T) {
 	t.Parallel()
 	w := newWire()
-	_, c := quick(t, agentOn(w, "near"), agentOn(w, "far"))
+	c := quick(t, agentOn(w, "near"), agentOn(w, "far"))
 	trial := recordTrial()
 	trial.Record = func(string, []byte) error { return nil }
 	_, err := c.RunTrial(t.Context(), trial, nil)

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"strings"
 	"sync"
 	"time"
 
@@ -43,33 +42,25 @@ const (
 )
 
 // farRouter is a Router that runs pelt serve itself: the agent there is in a session without
-// ends, for the whole run. Trials do not depend on it: once it is lost, it tells that it was.
+// ends, for the whole run. Trials do not depend on it: once it is lost, orders to it fail.
 type farRouter struct {
 	c      *Controller
 	agent  member
 	about  sessionOrder
 	facts  model.RouterFacts
 	source string
-	stop   context.CancelFunc
+	stop   context.CancelFunc // ends the heartbeat
 	beats  sync.WaitGroup
-
-	mu     sync.Mutex
-	lostAt time.Time // zero while it is there
-	why    error
 }
 
-// DialRouter connects to the hub of a router that only observes, and opens a session
-// there. source says in the facts how it is watched. Errors are those of [Dial].
-func DialRouter(ctx context.Context, hub HubAddress, source, version string) (Router, error) {
-	c := newController(version)
-	if err := c.join(ctx, routerNode, hub); err != nil {
-		return nil, errors.Join(err, c.Close())
+// WatchRouter connects to the hub of a router that only observes, and opens a session
+// there. source says in the facts how it is watched. Errors are those of [NewController].
+func WatchRouter(ctx context.Context, hub HubAddress, source, version string) (_ Router, err error) {
+	hub.Node = routerNode
+	c, err := NewController(ctx, version, hub)
+	if err != nil {
+		return nil, err
 	}
-	return openRouter(ctx, c, source)
-}
-
-// openRouter takes over the controller.
-func openRouter(ctx context.Context, c *Controller, source string) (_ *farRouter, err error) {
 	agent := c.members[c.infos[0].ID]
 	life, stop := context.WithCancel(context.WithoutCancel(ctx))
 	r := &farRouter{c: c, agent: agent, about: sessionOrder{agent.link.client + "." + randomHex()}, source: source, stop: stop}
@@ -81,7 +72,7 @@ func openRouter(ctx context.Context, c *Controller, source string) (_ *farRouter
 	limit, cancel := context.WithTimeout(ctx, routerOpenTimeout)
 	defer cancel()
 	r.beats.Go(func() { r.beat(life) })
-	if _, err := give[prepareAnswer](limit, agent, verbPrepare, prepareOrder{hello: c.self(), sessionOrder: r.about}); err != nil {
+	if _, err := give[prepareAnswer](limit, agent, verbPrepare, prepareOrder{sessionOrder: r.about}); err != nil {
 		return nil, err
 	}
 	if r.facts, err = r.ask(limit, false); err != nil {
@@ -98,7 +89,7 @@ func (r *farRouter) ask(ctx context.Context, final bool) (model.RouterFacts, err
 	return f, err
 }
 
-// beat keeps the session open until life ends or the router is lost.
+// beat keeps the session open until life ends or the connection is lost.
 func (r *farRouter) beat(life context.Context) {
 	tick := time.NewTicker(beatEvery)
 	defer tick.Stop()
@@ -116,40 +107,6 @@ func (r *farRouter) beat(life context.Context) {
 	}
 }
 
-// lost tells when and why the router was lost; why is nil while it is there.
-func (r *farRouter) lost() (at time.Time, why error) {
-	select {
-	case <-r.agent.link.lost:
-		r.lose(fmt.Errorf("the connection to %s was lost", r.agent.link.far))
-	default:
-	}
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return r.lostAt, r.why
-}
-
-func (r *farRouter) lose(why error) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if r.why == nil {
-		r.lostAt, r.why = time.Now(), why
-	}
-}
-
-// reach asks the router for something within some time, unless it is lost.
-func (r *farRouter) reach(ctx context.Context, within time.Duration, ask func(context.Context) error) error {
-	if _, why := r.lost(); why != nil {
-		return why
-	}
-	ctx, cancel := context.WithTimeout(ctx, within)
-	defer cancel()
-	err := ask(ctx)
-	if err != nil && (errors.Is(err, ErrLost) || strings.Contains(err.Error(), errNoSession.Error())) {
-		r.lose(err)
-	}
-	return err
-}
-
 // Facts are what the router is.
 func (r *farRouter) Facts() model.RouterFacts { return r.facts }
 
@@ -165,21 +122,19 @@ func (r *farRouter) Finish(ctx context.Context) model.RouterFacts {
 
 // Close ends the session and the connection; it may be called again.
 func (r *farRouter) Close() error {
-	_ = r.reach(context.Background(), momentTimeout, func(ctx context.Context) error {
-		_, err := give[none](ctx, r.agent, verbRelease, r.about)
-		return err // the session misses its heartbeat then
-	})
+	ctx, cancel := context.WithTimeout(context.Background(), momentTimeout)
+	defer cancel()
+	_, _ = give[none](ctx, r.agent, verbRelease, r.about) // else the session misses its heartbeat
 	r.stop()
 	r.beats.Wait()
-	r.lose(errors.New("it was closed"))
 	return r.c.Close()
 }
 
-// Begin watches one trial.
+// Begin watches one trial. The next one, or the end of the session, ends the watch.
 func (r *farRouter) Begin(trial uint16, drops model.DropMode) RouterWatch {
 	w := &farWatch{router: r, order: observeOrder{sessionOrder: r.about, Trial: trial, Drops: drops}}
 	w.observe(context.Background(), "begin", momentTimeout, w.order)
-	w.begun = w.fault == nil
+	w.failed = w.fault
 	return w
 }
 
@@ -187,21 +142,21 @@ func (r *farRouter) Begin(trial uint16, drops model.DropMode) RouterWatch {
 type farWatch struct {
 	router *farRouter
 	order  observeOrder // what all of the trial have in common
-	begun  bool
+	failed error        // the watch could not begin
 
-	mu      sync.Mutex
-	flows   []model.Flow
-	fault   error     // the first order that failed
-	measure time.Time // when the measured part began; zero before
-	ended   bool
+	mu    sync.Mutex
+	flows []model.Flow
+	fault error // the first order that failed
 }
 
-// observe gives one order.
+// observe gives one order, if the watch has begun.
 func (w *farWatch) observe(ctx context.Context, what string, within time.Duration, q observeOrder) {
-	err := w.router.reach(ctx, within, func(ctx context.Context) error {
-		_, err := give[none](ctx, w.router.agent, verbObserve, q)
-		return err
-	})
+	if w.failed != nil {
+		return
+	}
+	ctx, cancel := context.WithTimeout(ctx, within)
+	defer cancel()
+	_, err := give[none](ctx, w.router.agent, verbObserve, q)
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if err != nil && w.fault == nil {
@@ -211,7 +166,7 @@ func (w *farWatch) observe(ctx context.Context, what string, within time.Duratio
 
 // Track tells the router one side's ports. Its failure stands in the report.
 func (w *farWatch) Track(flow model.Flow, tuples []model.Tuple) error {
-	if w.begun && flow.Protocol == model.UDP && len(tuples) == flow.Streams {
+	if flow.Protocol == model.UDP && len(tuples) == flow.Streams {
 		w.mu.Lock()
 		w.flows = append(w.flows, flow)
 		w.mu.Unlock()
@@ -224,25 +179,16 @@ func (w *farWatch) Track(flow model.Flow, tuples []model.Tuple) error {
 
 // Snapshot has the router read its counters.
 func (w *farWatch) Snapshot(m model.Moment) {
-	if m == model.MomentMeasure {
-		w.mu.Lock()
-		w.measure = time.Now()
-		w.mu.Unlock()
-	}
-	w.moment(context.Background(), m, momentTimeout, false)
+	q := w.order
+	q.Moment = m
+	w.observe(context.Background(), string(m), momentTimeout, q)
 }
 
 // Settle has the router wait for its counters to stand still.
 func (w *farWatch) Settle(ctx context.Context, lost bool) {
-	w.moment(ctx, model.MomentEnd, observeTimeout+momentTimeout, lost)
-}
-
-func (w *farWatch) moment(ctx context.Context, m model.Moment, within time.Duration, lost bool) {
-	if w.begun {
-		q := w.order
-		q.Moment, q.Lost = m, lost
-		w.observe(ctx, string(m), within, q)
-	}
+	q := w.order
+	q.Moment, q.Lost = model.MomentEnd, lost
+	w.observe(ctx, string(q.Moment), observeTimeout+momentTimeout, q)
 }
 
 // Report fetches the router's account of its kernel. Without one nothing is known of it.
@@ -268,45 +214,29 @@ func (w *farWatch) Report() model.Observation {
 // there until then, so a router that was lost has told none of them.
 func (w *farWatch) Watched(measured time.Duration) (model.RouterWatch, []model.Series) {
 	r, err := w.fetch(max(1, measured))
-	if err == nil && r.Router != nil && r.Watch != nil {
-		r.Router.Node = routerNode
-		for i := range r.Watch.Series {
-			r.Watch.Series[i].At, r.Watch.Series[i].Flow = routerNode, ""
-		}
-		return *r.Router, r.Watch.Series
+	if err != nil || r.Router == nil || r.Watch == nil {
+		return model.RouterWatch{Node: routerNode, Gaps: []string{fmt.Sprintf("not observed from t=0.0 s: %v", err)}}, nil
 	}
-	gap := fmt.Sprintf("not observed from t=0.0 s: %v", err)
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if at, why := w.router.lost(); why != nil && !w.measure.IsZero() && at.After(w.measure) {
-		gap += fmt.Sprintf(" at t=%.1f s, and what it had seen until then with it", at.Sub(w.measure).Seconds())
+	r.Router.Node = routerNode
+	for i := range r.Watch.Series {
+		r.Watch.Series[i].At, r.Watch.Series[i].Flow = routerNode, ""
 	}
-	return model.RouterWatch{Node: routerNode, Gaps: []string{gap}}, nil
+	return *r.Router, r.Watch.Series
 }
 
 // fetch gets the router's report of so long a measured part, or with 0 of its kernel alone.
-func (w *farWatch) fetch(measured time.Duration) (r sessionReport, err error) {
-	if !w.begun {
-		return r, w.fault
+func (w *farWatch) fetch(measured time.Duration) (sessionReport, error) {
+	if w.failed != nil {
+		return sessionReport{}, w.failed
 	}
-	err = w.router.reach(context.Background(), cutTimeout+momentTimeout, func(ctx context.Context) error {
-		r, err = fetch[sessionReport](ctx, w.router.agent, verbReport, false, func(part int) any {
-			return reportOrder{sessionOrder: w.order.sessionOrder, Final: true, MeasuredNanos: measured.Nanoseconds(), Part: part}
-		})
-		return err
+	ctx, cancel := context.WithTimeout(context.Background(), cutTimeout+momentTimeout)
+	defer cancel()
+	r, err := fetch[sessionReport](ctx, w.router.agent, verbReport, false, func(part int) any {
+		return reportOrder{sessionOrder: w.order.sessionOrder, Final: true, MeasuredNanos: measured.Nanoseconds(), Part: part}
 	})
 	r.clamp(w.flows, model.Timing{MeasureSeconds: measured.Seconds()})
 	return r, err
 }
 
-// Close ends the watch; it may be called again.
-func (w *farWatch) Close() error {
-	w.mu.Lock()
-	ended := w.ended
-	w.ended = true
-	w.mu.Unlock()
-	if !ended && w.begun { // if it cannot be told, the next trial or the end of the session ends it
-		w.observe(context.Background(), "end", momentTimeout, observeOrder{sessionOrder: w.order.sessionOrder})
-	}
-	return nil
-}
+// Close does nothing: see Begin.
+func (w *farWatch) Close() error { return nil }

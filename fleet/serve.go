@@ -4,21 +4,18 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net/netip"
 )
 
 // Serve runs a hub with one agent until ctx ends, then closes both; the error
 // is nil then. It ends with an error if the agent falls off the hub, where no
-// client would find it. The agent's limits are cfg.Limits.
+// client would find it.
 func Serve(ctx context.Context, cfg ServeConfig) error {
-	h, err := StartHub(HubConfig{Listen: netip.AddrPortFrom(cfg.Listen, cfg.Port), Code: cfg.Code, Open: cfg.Open,
-		Events: cfg.Events, key: cfg.key})
+	h, err := StartHub(cfg.HubConfig)
 	if err != nil {
 		return err
 	}
 	defer h.Close()
 	agent := cfg.Agent
-	agent.Limits = cfg.Limits
 	agent.clientOf, agent.calls = h.clientOf, cfg.Calls
 	agent.events = func(session, text string) {
 		if client := h.clientOf(session); client.IsValid() {

@@ -106,17 +106,13 @@ func (s *session) orders() (all []endOrder) {
 
 // reserve makes room for further ends, before any is opened.
 func (s *session) reserve(ends []endOrder) error {
-	all := append(s.orders(), ends...)
-	if err := s.agent.cfg.Limits.check(all); err != nil {
-		return err
-	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	switch {
+	switch n := len(s.ends) + len(ends); {
 	case s.closed || s.phase != preparing || s.cut != "":
 		return errors.New("the session takes no more ends")
-	case len(all) > maxEnds:
-		return fmt.Errorf("ends: want at most %d, not %d", maxEnds, len(all))
+	case n > maxEnds:
+		return fmt.Errorf("ends: want at most %d, not %d", maxEnds, n)
 	}
 	for _, e := range ends {
 		switch {
@@ -369,7 +365,7 @@ func (s *session) drain(ctx context.Context, o drainOrder) (drainAnswer, error) 
 	answer := drainAnswer{map[int]uint64{}}
 	var ends []*sessionEnd
 	for _, e := range s.opened(engine.Receive) {
-		if counts, ok := o.Attempted[e.order.End]; ok && s.isStarted(e) {
+		if counts, ok := o.Attempted[e.order.End]; ok {
 			if len(counts) != e.order.Order.Flow.Streams {
 				return answer, fmt.Errorf("drain: end %d has %d streams, not %d", e.order.End, e.order.Order.Flow.Streams, len(counts))
 			}
@@ -377,18 +373,15 @@ func (s *session) drain(ctx context.Context, o drainOrder) (drainAnswer, error) 
 		}
 	}
 	if len(ends) != len(o.Attempted) {
-		return answer, errors.New("drain: names an end that is no running receiver")
+		return answer, errors.New("drain: names an end that is no receiver")
 	}
 	ctx, cancel := context.WithTimeout(ctx, s.first.Timing.Drain()+stopTimeout)
 	defer cancel()
 	err := each(ends, func(e *sessionEnd) error {
-		if e.over() {
-			return nil // it was stopped, or reached its own time limit
-		}
 		if err := e.end.Drain(ctx, engine.Sent{Streams: o.Attempted[e.order.End], Unsent: o.Unsent[e.order.End]}); err != nil {
 			return fmt.Errorf("%s: %w", e.name(), err)
 		}
-		return e.wait(ctx)
+		return nil
 	})
 	for _, e := range ends {
 		answer.Received[e.order.End] = e.sample().Packets
@@ -457,9 +450,13 @@ func (s *session) finish(ctx context.Context) {
 		}
 	}
 	for _, e := range s.opened() {
-		if s.isStarted(e) && !e.over() {
-			e.end.Stop()
-			_ = e.wait(ctx) // without its report it is seen to be missing
+		if !s.isStarted(e) {
+			continue
+		}
+		e.end.Stop()
+		select {
+		case <-e.end.Done():
+		case <-ctx.Done(): // without its report it is seen to be missing
 		}
 	}
 }

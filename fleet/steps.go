@@ -112,7 +112,7 @@ func (t *trial) prepare(ctx context.Context) error {
 			}
 		}
 		opened, err := command[prepareAnswer](ctx, slices.Collect(maps.Keys(ends)), verbPrepare, func(p *party) any {
-			return prepareOrder{t.c.self(), p.about(), ends[p], t.order.Drops}
+			return prepareOrder{p.about(), ends[p], t.order.Drops}
 		})
 		if err != nil {
 			return err

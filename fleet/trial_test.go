@@ -13,25 +13,15 @@ import (
 	"pelt/model"
 )
 
-// quick serves two agents on a hub that does not listen.
-func quick(t *testing.T, configs ...AgentConfig) (*Hub, *Controller) {
+// quick serves agents on a hub that does not listen.
+func quick(t *testing.T, configs ...AgentConfig) *Controller {
 	t.Helper()
-	h, err := StartHub(HubConfig{DontListen: true})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { h.Close() })
-	for _, cfg := range configs {
-		if _, err := h.Join(cfg); err != nil {
-			t.Fatal(err)
-		}
-	}
-	c, err := NewController(t.Context(), h, "1.0")
+	c, err := NewController(t.Context(), "1.0", HubAddress{Local: hubWith(t, configs...)})
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { c.Close() })
-	return h, c
+	return c
 }
 
 func nothingOpen(t *testing.T, w *wire) {
@@ -45,7 +35,7 @@ func TestTrialInLab(t *testing.T) {
 	w := newWire()
 	a, b := agentOn(w, "near"), agentOn(w, "far")
 	b.Watch = func() engine.Watch { return fakeWatch{} }
-	_, c := quick(t, a, b)
+	c := quick(t, a, b)
 	var got []Progress
 	trial := bothTrial("near", "far", 3*time.Second) // samples come once a second
 	trial.Timing.WarmupSeconds = 0.1
@@ -97,7 +87,7 @@ func TestSendersWaitForReaders(t *testing.T) {
 	far := agentOn(w, "far")
 	reading := make(chan struct{})
 	far.Engines["udp"].(*fakeEngine).reading = reading
-	_, c := quick(t, agentOn(w, "near"), far)
+	c := quick(t, agentOn(w, "near"), far)
 	done := make(chan error, 1)
 	go func() {
 		out, err := c.RunTrial(t.Context(), upTrial("near", "far", 100*time.Millisecond), nil)
@@ -127,7 +117,7 @@ func TestStoppedBeforeItReads(t *testing.T) {
 	w := newWire()
 	far := agentOn(w, "far")
 	far.Engines["udp"].(*fakeEngine).reading = make(chan struct{})
-	_, c := quick(t, agentOn(w, "near"), far)
+	c := quick(t, agentOn(w, "near"), far)
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan error, 1)
 	go func() {
@@ -224,7 +214,7 @@ func TestTrialErrors(t *testing.T) {
 			near, far := agentOn(w, "near"), agentOn(w, "far")
 			trial := upTrial("near", "far", 100*time.Millisecond)
 			c.change(near.Engines["udp"].(*fakeEngine), far.Engines["udp"].(*fakeEngine), &trial)
-			_, controller := quick(t, near, far)
+			controller := quick(t, near, far)
 			_, err := controller.RunTrial(t.Context(), trial, nil)
 			if err == nil || err.Error() != c.want {
 				t.Errorf("got error %q\nwant      %q", err, c.want)
@@ -243,7 +233,7 @@ func TestTrialCut(t *testing.T) {
 	t.Run("interrupted", func(t *testing.T) {
 		t.Parallel()
 		w := newWire()
-		_, c := quick(t, agentOn(w, "near"), agentOn(w, "far"))
+		c := quick(t, agentOn(w, "near"), agentOn(w, "far"))
 		ctx, cancel := context.WithCancel(t.Context())
 		go func() {
 			for len(w.events("", "run send")) == 0 {
@@ -260,7 +250,7 @@ func TestTrialCut(t *testing.T) {
 	t.Run("before it began", func(t *testing.T) {
 		t.Parallel()
 		w := newWire()
-		_, c := quick(t, agentOn(w, "near"), agentOn(w, "far"))
+		c := quick(t, agentOn(w, "near"), agentOn(w, "far"))
 		ctx, cancel := context.WithCancel(t.Context())
 		cancel()
 		if _, err := c.RunTrial(ctx, upTrial("near", "far", time.Minute), nil); !errors.Is(err, context.Canceled) {
@@ -273,7 +263,7 @@ func TestTrialCut(t *testing.T) {
 		w := newWire()
 		near := agentOn(w, "near")
 		near.Engines["udp"].(*fakeEngine).runErr = errors.New("network is down")
-		_, c := quick(t, near, agentOn(w, "far"))
+		c := quick(t, near, agentOn(w, "far"))
 		out, err := c.RunTrial(t.Context(), upTrial("near", "far", 200*time.Millisecond), nil)
 		if want := "near: flow up: send: network is down"; err != nil || out.Cut != want || out.Flows[0].Receive == nil {
 			t.Errorf("got %+v, %v; want cut %q with the receiver's report", out, err, want)
@@ -286,7 +276,7 @@ func TestTrialCut(t *testing.T) {
 		w := newWire()
 		near := agentOn(w, "near")
 		near.Engines["udp"].(*fakeEngine).noEnd = true
-		_, c := quick(t, near, agentOn(w, "far"))
+		c := quick(t, near, agentOn(w, "far"))
 		out, err := c.RunTrial(t.Context(), upTrial("near", "far", 100*time.Millisecond), nil)
 		if err != nil || out.Flows[0].Send == nil || !out.Flows[0].Send.Stopped {
 			t.Errorf("got %+v, %v; want the agent to stop its sender", out, err)
@@ -327,7 +317,7 @@ func TestNoLeaks(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
 	ready, ended := make(chan netip.AddrPort, 1), make(chan error, 1)
 	go func() {
-		ended <- Serve(ctx, ServeConfig{Code: "a-10-b", Agent: agentOn(w, "far"), Ready: func(at netip.AddrPort) { ready <- at }})
+		ended <- Serve(ctx, ServeConfig{HubConfig: HubConfig{Code: "a-10-b"}, Agent: agentOn(w, "far"), Ready: func(at netip.AddrPort) { ready <- at }})
 	}()
 	addr := <-ready
 	if !addr.IsValid() || addr.Port() == 0 {
@@ -339,14 +329,21 @@ func TestNoLeaks(t *testing.T) {
 	}
 	to := addrPort(local, addr.Port())
 	for range 3 {
-		c, err := Dial(ctx, to, "A 10 b", agentOn(w, "near"))
+		h, err := StartHub(HubConfig{DontListen: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := h.Join(agentOn(w, "near")); err != nil {
+			t.Fatal(err)
+		}
+		c, err := NewController(ctx, "1.0", HubAddress{Local: h}, HubAddress{Addr: to, Code: "A 10 b"})
 		if err != nil {
 			t.Fatal(err)
 		}
 		if out, err := c.RunTrial(ctx, upTrial("near", "far", 50*time.Millisecond), nil); err != nil || out.Cut != "" {
 			t.Fatalf("%+v, %v", out, err)
 		}
-		if err := c.Close(); err != nil {
+		if err := errors.Join(c.Close(), h.Close()); err != nil {
 			t.Error(err)
 		}
 	}

@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"github.com/nats-io/nats.go"
-	"github.com/nats-io/nkeys"
 
 	"pelt/engine"
 	"pelt/model"
@@ -25,30 +24,12 @@ func farHost(w *wire, id string) AgentConfig {
 // two serves an agent each on two hubs that do not listen.
 func two(t *testing.T, near, far AgentConfig) *Controller {
 	t.Helper()
-	c := newController("1.0")
-	t.Cleanup(func() { c.Close() })
-	for _, side := range []struct {
-		node string
-		cfg  AgentConfig
-	}{{model.Sender, near}, {model.Receiver, far}} {
-		h, err := StartHub(HubConfig{DontListen: true})
-		if err != nil {
-			t.Fatal(err)
-		}
-		t.Cleanup(func() { h.Close() })
-		if _, err := h.Join(side.cfg); err != nil {
-			t.Fatal(err)
-		}
-		l, err := h.connect()
-		if err != nil {
-			t.Fatal(err)
-		}
-		l.far = "the " + side.node
-		c.links = append(c.links, l)
-		if err := c.hello(t.Context(), l, 1, side.cfg.ID, side.node); err != nil {
-			t.Fatal(err)
-		}
+	c, err := NewController(t.Context(), "1.0", HubAddress{Local: hubWith(t, near), Node: model.Sender},
+		HubAddress{Local: hubWith(t, far), Node: model.Receiver})
+	if err != nil {
+		t.Fatal(err)
 	}
+	t.Cleanup(func() { c.Close() })
 	return c
 }
 
@@ -164,9 +145,9 @@ func TestTwoHubsRefuse(t *testing.T) {
 		change func(near, far *fakeEngine)
 		want   string
 	}{
-		{"the near engine", func(near, _ *fakeEngine) { near.refuse = &engine.Refusal{Why: "no such control here"} }, "sender (one): prepare: flow up: send: no such control here"},
-		{"the far engine", func(_, far *fakeEngine) { far.refuse = &engine.Refusal{Why: "no such control here"} }, "receiver (two): prepare: flow up: receive: no such control here"},
-		{"no consent", func(near, _ *fakeEngine) { near.connectErr = errors.New("no answer") }, "sender (one): connect: flow up: send: no answer"},
+		{"the near engine", func(near, _ *fakeEngine) { near.refuse = &engine.Refusal{Why: "no such control here"} }, "sender: prepare: flow up: send: no such control here"},
+		{"the far engine", func(_, far *fakeEngine) { far.refuse = &engine.Refusal{Why: "no such control here"} }, "receiver: prepare: flow up: receive: no such control here"},
+		{"no consent", func(near, _ *fakeEngine) { near.connectErr = errors.New("no answer") }, "sender: connect: flow up: send: no answer"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
@@ -182,38 +163,22 @@ func TestTwoHubsRefuse(t *testing.T) {
 	}
 	t.Run("one host twice", func(t *testing.T) {
 		t.Parallel()
-		h, err := StartHub(HubConfig{DontListen: true})
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer h.Close()
-		if _, err := h.Join(farHost(newWire(), "one")); err != nil {
-			t.Fatal(err)
-		}
-		c := newController("1.0")
-		defer c.Close()
-		for _, node := range []string{model.Sender, model.Receiver} {
-			l, e := h.connect()
-			if e != nil {
-				t.Fatal(e)
-			}
-			c.links = append(c.links, l)
-			err = c.hello(t.Context(), l, 1, "10.0.0.1", node)
-		}
-		if want := "10.0.0.1: that is the same pelt serve as the sender (10.0.0.1): want one on each side"; err == nil || err.Error() != want {
+		h := hubWith(t, farHost(newWire(), "one"))
+		_, err := NewController(t.Context(), "1.0", HubAddress{Local: h, Node: model.Sender}, HubAddress{Local: h, Node: model.Receiver})
+		if want := "that is the same pelt serve as the sender: want one on each side"; err == nil || err.Error() != want {
 			t.Errorf("got %v\nwant %s", err, want)
 		}
 	})
 }
 
-// TestDialTwo commands two served hosts, with a code each.
-func TestDialTwo(t *testing.T) {
+// TestTwoServed commands two served hosts, with a code each.
+func TestTwoServed(t *testing.T) {
 	t.Parallel()
 	w := newWire()
-	lan, wan := wrongKey(t), wrongKey(t) // of codes: to derive them is slow
-	serveAs := func(id string, key nkeys.KeyPair, calls string) *served {
+	const lan, wan = "lan-10-lan", "wan-10-wan"
+	serveAs := func(id, code, calls string) *served {
 		return serve(t, w, func(c *ServeConfig) {
-			c.Agent, c.key = farHost(w, id), key
+			c.Agent, c.Open, c.Code = farHost(w, id), false, code
 			var err error
 			if c.Calls, err = ParseCalls(calls); err != nil {
 				t.Fatal(err)
@@ -221,8 +186,11 @@ func TestDialTwo(t *testing.T) {
 		})
 	}
 	near, far, quiet := serveAs("one", lan, "127.0.0.0/8"), serveAs("two", wan, ""), serveAs("three", lan, "192.0.2.1")
-	at := func(s *served, key nkeys.KeyPair) HubAddress { return HubAddress{Addr: s.addr, key: key} }
-	c, err := DialTwo(t.Context(), at(near, lan), at(far, wan), "1.0")
+	both := func(near *served, nearCode string, far *served, farCode string) (*Controller, error) {
+		return NewController(t.Context(), "1.0", HubAddress{Addr: near.addr, Code: nearCode, Node: model.Sender},
+			HubAddress{Addr: far.addr, Code: farCode, Node: model.Receiver})
+	}
+	c, err := both(near, lan, far, wan)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -233,13 +201,13 @@ func TestDialTwo(t *testing.T) {
 	if err := c.Close(); err != nil {
 		t.Error(err)
 	}
-	if _, err := DialTwo(t.Context(), at(near, lan), at(far, lan), "1.0"); !errors.Is(err, ErrCode) || !strings.Contains(err.Error(), far.addr.String()) {
+	if _, err := both(near, lan, far, lan); !errors.Is(err, ErrCode) || !strings.Contains(err.Error(), far.addr.String()) {
 		t.Errorf("the near host's code for the far one: %v, want %v, and where", err, ErrCode)
 	}
-	if _, err := DialTwo(t.Context(), at(near, lan), at(near, lan), "1.0"); err == nil || !strings.Contains(err.Error(), "the same pelt serve") {
+	if _, err := both(near, lan, near, lan); err == nil || !strings.Contains(err.Error(), "the same pelt serve") {
 		t.Errorf("one host twice: %v", err)
 	}
-	c, err = DialTwo(t.Context(), at(quiet, lan), at(far, wan), "1.0")
+	c, err = both(quiet, lan, far, wan)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -270,9 +238,9 @@ func TestNearVouches(t *testing.T) {
 					c.Calls, _ = ParseCalls("127.0.0.1")
 				})
 				cables[i] = newCable(t, s.addr)
-				at[i] = HubAddress{Addr: cables[i].addr, key: testKey()}
+				at[i] = HubAddress{Addr: cables[i].addr, Node: []string{model.Sender, model.Receiver}[i]}
 			}
-			c, err := DialTwo(t.Context(), at[0], at[1], "1.0")
+			c, err := NewController(t.Context(), "1.0", at[:]...)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -310,9 +278,9 @@ func TestTwoCablesPulled(t *testing.T) {
 					c.Calls, _ = ParseCalls("127.0.0.1")
 				})
 				cables[i] = newCable(t, s.addr)
-				at[i] = HubAddress{Addr: cables[i].addr, key: testKey()}
+				at[i] = HubAddress{Addr: cables[i].addr, Node: []string{model.Sender, model.Receiver}[i]}
 			}
-			c, err := DialTwo(t.Context(), at[0], at[1], "1.0")
+			c, err := NewController(t.Context(), "1.0", at[:]...)
 			if err != nil {
 				t.Fatal(err)
 			}

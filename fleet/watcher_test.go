@@ -76,39 +76,21 @@ func (w *fakeRouterWatch) Watched(measured time.Duration) (model.RouterWatch, []
 }
 
 // routerOn makes a router with an observer, and a watch there.
-func routerOn(t *testing.T, d *fakeRouter) (*farRouter, *Agent, *Hub) {
+func routerOn(t *testing.T, d *fakeRouter) (Router, *Hub) {
 	t.Helper()
-	h, a, c := observingHub(t, d)
-	r, err := openRouter(t.Context(), c, "pelt://r")
+	h, _ := observingHub(t, d)
+	r, err := WatchRouter(t.Context(), HubAddress{Local: h}, "pelt://r", "1.0")
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { r.Close() })
-	return r, a, h
+	return r, h
 }
 
-func observingHub(t *testing.T, d *fakeRouter) (*Hub, *Agent, *Controller) {
+func observingHub(t *testing.T, d *fakeRouter) (*Hub, *Agent) {
 	t.Helper()
-	h, err := StartHub(HubConfig{DontListen: true})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { h.Close() })
-	a, err := h.Join(AgentConfig{ID: "router", Version: "1.0", Router: d.open})
-	if err != nil {
-		t.Fatal(err)
-	}
-	l, err := h.connect()
-	if err != nil {
-		t.Fatal(err)
-	}
-	l.far = "the router"
-	c := newController("1.0", l)
-	t.Cleanup(func() { c.Close() })
-	if err := c.hello(t.Context(), l, 1, "", routerNode); err != nil {
-		t.Fatal(err)
-	}
-	return h, a, c
+	h := hubWith(t, AgentConfig{ID: "router", Version: "1.0", Router: d.open})
+	return h, h.joined()[0]
 }
 
 // TestObserverInATrial: the router is led through a trial on two hubs, and told the
@@ -125,7 +107,7 @@ func TestObserverInATrial(t *testing.T) {
 	far.Engines["udp"].(*fakeEngine).streams = at(7359, 2000)
 	c := two(t, near, far)
 	d := &fakeRouter{}
-	r, _, _ := routerOn(t, d)
+	r, _ := routerOn(t, d)
 	if f := r.Facts(); f.Node != "router" || f.Source != "pelt://r" || f.Kernel != "6.1�[31m" || f.Cores != 2 || f.Before[0].Text != "one\ntwo�" {
 		t.Errorf("facts %+v", f)
 	}
@@ -159,16 +141,15 @@ func TestObserverInATrial(t *testing.T) {
 	}
 }
 
-// TestObserverLost: a router that goes leaves a gap that says when, and nothing waits.
+// TestObserverLost: a router that goes leaves a gap, and nothing waits.
 func TestObserverLost(t *testing.T) {
 	t.Parallel()
 	d := &fakeRouter{}
-	r, _, h := routerOn(t, d)
+	r, h := routerOn(t, d)
 	w := r.Begin(5, model.DropsSeq)
 	w.Snapshot(model.MomentStart)
 	w.Snapshot(model.MomentMeasure)
 	h.Close()
-	within(t, 5*time.Second, "the loss is seen", func() bool { _, why := r.lost(); return why != nil })
 	begun := time.Now()
 	w.Settle(t.Context(), true)
 	o := w.Report()
@@ -176,12 +157,11 @@ func TestObserverLost(t *testing.T) {
 	if o.Mode != model.DropsOff || !strings.Contains(o.Why, "lost") || len(o.Unread) != 1 {
 		t.Errorf("observed %+v", o)
 	}
-	if len(told.Gaps) != 1 || len(series) != 0 || !strings.HasPrefix(told.Gaps[0], "not observed from t=0.0 s: the connection to the router was lost at t=") {
+	if len(told.Gaps) != 1 || len(series) != 0 || told.Gaps[0] != "not observed from t=0.0 s: router: report: connection lost" {
 		t.Errorf("watched %+v", told)
 	}
 	next, _ := r.Begin(6, model.DropsSeq).Watched(time.Second)
-	if len(next.Gaps) != 1 || next.Gaps[0] != "not observed from t=0.0 s: begin: the connection to the router was lost" &&
-		next.Gaps[0] != "not observed from t=0.0 s: the connection to the router was lost" {
+	if len(next.Gaps) != 1 || next.Gaps[0] != "not observed from t=0.0 s: begin: router: observe: connection lost" {
 		t.Errorf("the next trial's gaps: %q", next.Gaps)
 	}
 	if f := r.Finish(t.Context()); f.Cores != 2 || len(f.Untold) != 1 {
@@ -199,7 +179,7 @@ func TestObserverLost(t *testing.T) {
 func TestObserverIsNoEnd(t *testing.T) {
 	t.Parallel()
 	d := &fakeRouter{}
-	h, a, c := observingHub(t, d)
+	h, a := observingHub(t, d)
 	ends, err := json.Marshal(goodOrder())
 	if err != nil {
 		t.Fatal(err)
@@ -214,14 +194,14 @@ func TestObserverIsNoEnd(t *testing.T) {
 	if i := a.info(); !i.Observer || len(i.Engines) != 0 {
 		t.Errorf("it introduces itself as %+v", i)
 	}
-	if _, err := NewController(t.Context(), h, "1.0"); err == nil || !strings.Contains(err.Error(), "no end of a test") {
+	if _, err := NewController(t.Context(), "1.0", HubAddress{Local: h}); err == nil || !strings.Contains(err.Error(), "no end of a test") {
 		t.Errorf("as an end of tests: %v", err)
 	}
 	if _, err := NewAgent(AgentConfig{Router: d.open, Engines: agentOn(newWire(), "x").Engines}); err == nil {
 		t.Error("an observer may have engines")
 	}
 	d.refuse = errors.New("no shell")
-	if _, err := openRouter(t.Context(), c, ""); err == nil || !strings.Contains(err.Error(), "router: prepare: no shell") {
+	if _, err := WatchRouter(t.Context(), HubAddress{Local: h}, "", "1.0"); err == nil || !strings.Contains(err.Error(), "router: prepare: no shell") {
 		t.Errorf("a router that cannot be watched: %v", err)
 	}
 	if len(a.sessions) != 0 {
@@ -233,7 +213,7 @@ func TestObserverIsNoEnd(t *testing.T) {
 func TestObserverOrders(t *testing.T) {
 	t.Parallel()
 	d := &fakeRouter{}
-	_, a, _ := observingHub(t, d)
+	_, a := observingHub(t, d)
 	obey := func(verb string, q any) error {
 		data, err := json.Marshal(q)
 		if err != nil {
@@ -243,9 +223,8 @@ func TestObserverOrders(t *testing.T) {
 		return err
 	}
 	about := func(n int) sessionOrder { return sessionOrder{aSession[:len(aSession)-1] + fmt.Sprint(n)} }
-	ours := hello{ProtocolVersion, "1.0"}
 	for n := range maxWatchers {
-		if err := obey(verbPrepare, prepareOrder{hello: ours, sessionOrder: about(n)}); err != nil {
+		if err := obey(verbPrepare, prepareOrder{sessionOrder: about(n)}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -262,10 +241,9 @@ func TestObserverOrders(t *testing.T) {
 		order any
 		want  string
 	}{
-		{verbPrepare, prepareOrder{hello: hello{ProtocolVersion + 1, "2.0"}, sessionOrder: about(9)}, "upgrade pelt here"},
-		{verbPrepare, prepareOrder{hello: ours, sessionOrder: sessionOrder{"me"}}, "two names of 32 hex digits"},
-		{verbPrepare, prepareOrder{hello: ours, sessionOrder: about(0)}, "open already"},
-		{verbPrepare, prepareOrder{hello: ours, sessionOrder: about(9)}, "4 runs watch this router"},
+		{verbPrepare, prepareOrder{sessionOrder: sessionOrder{"me"}}, "two names of 32 hex digits"},
+		{verbPrepare, prepareOrder{sessionOrder: about(0)}, "open already"},
+		{verbPrepare, prepareOrder{sessionOrder: about(9)}, "4 runs watch this router"},
 		{verbObserve, observeOrder{sessionOrder: about(9), Trial: 5}, "no such session"},
 		{verbObserve, map[string]any{"session": about(0).Session, "run": "sh"}, "unknown field"},
 		{verbObserve, observeOrder{sessionOrder: about(0), Trial: 0x8000}, "trial: want 0 to 32767"},
@@ -289,7 +267,7 @@ func TestObserverOrders(t *testing.T) {
 	if calls := d.noted(); strings.Count(calls, "close") != maxWatchers || strings.Count(calls, "ended") != 1 {
 		t.Errorf("at the end: %s", calls)
 	}
-	if err := obey(verbPrepare, prepareOrder{hello: ours, sessionOrder: about(0)}); err == nil {
+	if err := obey(verbPrepare, prepareOrder{sessionOrder: about(0)}); err == nil {
 		t.Error("it takes a session after its end")
 	}
 }
@@ -298,8 +276,8 @@ func TestObserverOrders(t *testing.T) {
 func TestObserverLease(t *testing.T) {
 	t.Parallel()
 	d := &fakeRouter{}
-	_, a, _ := observingHub(t, d)
-	data, err := json.Marshal(prepareOrder{hello: hello{ProtocolVersion, "1.0"}, sessionOrder: sessionOrder{aSession}})
+	_, a := observingHub(t, d)
+	data, err := json.Marshal(prepareOrder{sessionOrder: sessionOrder{aSession}})
 	if err != nil {
 		t.Fatal(err)
 	}

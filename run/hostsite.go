@@ -44,15 +44,11 @@ func openHosts(ctx context.Context, p model.Plan, o Options) (_ *site, err error
 				i.Describe(h)
 			}
 		})
-		s.controller, err = fleet.Dial(ctx, far, codes.far, agent)
+		err = s.join(ctx, o, []fleet.AgentConfig{agent}, fleet.HubAddress{Addr: far, Code: codes.far})
 	} else {
-		s.controller, err = dialTwo(ctx, p.Near, far, codes, o)
+		err = s.commandTwo(ctx, p.Near, far, codes, o)
 	}
 	if err != nil {
-		return nil, err
-	}
-	s.onClose(s.controller.Close)
-	if err := s.meet(); err != nil {
 		return nil, err
 	}
 	near, there := s.nodes[0].agent.Host, s.nodes[1].agent.Host
@@ -61,18 +57,23 @@ func openHosts(ctx context.Context, p model.Plan, o Options) (_ *site, err error
 	return s, s.watchRouter(ctx, p, codes.router, o.Version)
 }
 
-// dialTwo makes another host the sender; this one commands both.
-func dialTwo(ctx context.Context, at string, far netip.AddrPort, codes hostCodes, o Options) (
-	*fleet.Controller, error) {
+// commandTwo makes another host the sender; this one commands both.
+func (s *site) commandTwo(ctx context.Context, at string, far netip.AddrPort, codes hostCodes, o Options) error {
 	near, err := servedAt(ctx, at, 0) // control may be of another IP version than data
 	if err != nil {
-		return nil, err
+		return err
 	}
 	if err := meantThere(near.Addr(), far.Addr()); err != nil {
-		return nil, err
+		return err
 	}
-	return fleet.DialTwo(ctx, fleet.HubAddress{Addr: near, Code: codes.near},
-		fleet.HubAddress{Addr: far, Code: codes.far}, o.Version)
+	s.controller, err = fleet.NewController(ctx, o.Version,
+		fleet.HubAddress{Addr: near, Code: codes.near, Node: model.Sender},
+		fleet.HubAddress{Addr: far, Code: codes.far, Node: model.Receiver})
+	if err != nil {
+		return err
+	}
+	s.onClose(s.controller.Close)
+	return s.meet()
 }
 
 // servedAt is the control port of a pelt serve.

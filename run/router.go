@@ -72,7 +72,7 @@ func (s *site) watchRouter(ctx context.Context, plan model.Plan, code, version s
 			return err
 		}
 		hub := fleet.HubAddress{Addr: at, Code: code}
-		if r.Router, err = fleet.DialRouter(ctx, hub, source, version); err != nil {
+		if r.Router, err = fleet.WatchRouter(ctx, hub, source, version); err != nil {
 			return err
 		}
 	case s.lab == nil:

@@ -54,6 +54,7 @@ func Serve(ctx context.Context, o ServeOptions) error {
 	if o.NoXDP {
 		delete(agent.Engines, "xdp")
 	}
+	agent.Limits = o.Limits
 	agent.Facts = func() model.Host {
 		h := observe.Facts()
 		h.TCPSettings = observe.TCPSettings()
@@ -63,8 +64,9 @@ func Serve(ctx context.Context, o ServeOptions) error {
 		return h
 	}
 	err := fleet.Serve(ctx, fleet.ServeConfig{
-		Listen: o.Listen, Port: uint16(o.Port), Code: o.Code, Open: o.Open, Limits: o.Limits, Calls: o.Calls,
-		Agent: agent, Ready: func(netip.AddrPort) { o.Ready() }, Events: o.Events,
+		HubConfig: fleet.HubConfig{Listen: netip.AddrPortFrom(o.Listen, uint16(o.Port)), Code: o.Code, Open: o.Open,
+			Events: o.Events},
+		Calls: o.Calls, Agent: agent, Ready: func(netip.AddrPort) { o.Ready() },
 	})
 	return errors.Join(err, free(), kernel.Close())
 }

@@ -114,8 +114,9 @@ func (s *site) meet() error {
 	return nil
 }
 
-// join puts agents on a hub of this process that nothing outside can reach.
-func (s *site) join(ctx context.Context, o Options, agents []fleet.AgentConfig) error {
+// join puts agents on a hub of this process that nothing outside can reach, and commands
+// them beside those of far hubs.
+func (s *site) join(ctx context.Context, o Options, agents []fleet.AgentConfig, far ...fleet.HubAddress) error {
 	hub, err := fleet.StartHub(fleet.HubConfig{DontListen: true})
 	if err != nil {
 		return err
@@ -126,7 +127,7 @@ func (s *site) join(ctx context.Context, o Options, agents []fleet.AgentConfig) 
 			return err
 		}
 	}
-	s.controller, err = fleet.NewController(ctx, hub, o.Version)
+	s.controller, err = fleet.NewController(ctx, o.Version, append([]fleet.HubAddress{{Local: hub}}, far...)...)
 	if err != nil {
 		return err
 	}
