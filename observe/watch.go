@@ -21,27 +21,23 @@ type Watcher struct {
 	last  counters.Processors
 	begun time.Time // of last
 	valid bool      // first was read
-	busy  []float64 // of the whole host, by step
-	cores map[int]*coreSteps
+	steps []step
 }
 
-// coreSteps are what a core did, by step of the watch. Steps in which it was away are
-// made up for when it is seen again, or at the end.
-type coreSteps struct{ softirq, idle []float64 }
-
-// away makes up for steps before n: a core that is away is idle.
-func (c *coreSteps) away(n int) {
-	for len(c.idle) < n {
-		c.softirq, c.idle = append(c.softirq, 0), append(c.idle, 1)
-	}
+// step is one step of the watch. A busy host may wake the sampler late; the steps it slept through share one mean.
+type step struct {
+	busy  float64           // of the whole host
+	cores map[int]coreRatio // without those that were switched off
 }
+
+type coreRatio struct{ softirq, idle float64 }
 
 // StartWatch begins a watch. On a system that does not tell its processor time
 // the watch is empty. The caller must call Stop.
 func StartWatch() *Watcher { return startWatch(readLoad) }
 
 func startWatch(read func() (counters.Processors, error)) *Watcher {
-	w := &Watcher{read: read, quit: make(chan struct{}), done: make(chan struct{}), cores: map[int]*coreSteps{}}
+	w := &Watcher{read: read, quit: make(chan struct{}), done: make(chan struct{})}
 	first, err := read()
 	w.first, w.last, w.valid, w.begun = first, first, err == nil, time.Now()
 	if !w.valid {
@@ -67,8 +63,7 @@ func (w *Watcher) sample() {
 	}
 }
 
-// take closes the steps that ended since the last sample. A busy host may
-// wake the sampler late; the steps it slept through share one mean.
+// take closes the steps that ended since the last sample.
 func (w *Watcher) take(end bool) {
 	now, err := w.read()
 	if err != nil {
@@ -76,34 +71,22 @@ func (w *Watcher) take(end bool) {
 	}
 	at := time.Now()
 	n := int((at.Sub(w.begun) + watchStep/2) / watchStep)
-	if end && len(w.busy) == 0 {
+	if end && len(w.steps) == 0 {
 		n = max(n, 1)
 	}
-	if n == 0 {
-		return
-	}
 	all, ok := now.All.Since(w.last.All, -1)
-	if !ok {
+	if n == 0 || !ok {
 		return
 	}
+	one := step{all.Busy(), map[int]coreRatio{}}
 	for core, t := range now.Cores {
 		before, known := w.last.Cores[core]
 		if s, ok := t.Since(before, core); known && ok {
-			c := w.cores[core]
-			if c == nil {
-				c = &coreSteps{}
-				w.cores[core] = c
-			}
-			c.away(len(w.busy))
-			for range n {
-				c.softirq, c.idle = append(c.softirq, s.Softirq), append(c.idle, s.Idle+s.IOWait)
-			}
+			one.cores[core] = coreRatio{s.Softirq, s.Idle + s.IOWait}
 		}
 	}
 	w.last, w.begun = now, at
-	for range n {
-		w.busy = append(w.busy, all.Busy())
-	}
+	w.steps = append(w.steps, slices.Repeat([]step{one}, n)...)
 }
 
 // Stop ends the watch and returns the host's load since it began, with the
@@ -141,16 +124,31 @@ func (w *Watcher) cpu() (c model.CPU) {
 	return c
 }
 
-func (w *Watcher) series() []model.Series {
-	if len(w.busy) == 0 {
-		return nil
+func (w *Watcher) series() (all []model.Series) {
+	cores := map[int]bool{}
+	for _, one := range w.steps {
+		for core := range one.cores {
+			cores[core] = true
+		}
 	}
-	all := []model.Series{{Metric: "cpu_busy_ratio", StepSeconds: watchStep.Seconds(), Values: w.busy}}
-	for _, core := range slices.Sorted(maps.Keys(w.cores)) {
-		c := w.cores[core]
-		c.away(len(w.busy))
-		all = append(all, model.Series{Metric: "cpu_softirq_ratio", Core: &core, StepSeconds: watchStep.Seconds(), Values: c.softirq},
-			model.Series{Metric: "cpu_idle_ratio", Core: &core, StepSeconds: watchStep.Seconds(), Values: c.idle})
+	add := func(metric string, core *int, value func(step) float64) {
+		s := model.Series{Metric: metric, Core: core, StepSeconds: watchStep.Seconds()}
+		for _, one := range w.steps {
+			s.Values = append(s.Values, value(one))
+		}
+		all = append(all, s)
+	}
+	if len(w.steps) > 0 {
+		add("cpu_busy_ratio", nil, func(one step) float64 { return one.busy })
+	}
+	for _, core := range slices.Sorted(maps.Keys(cores)) {
+		add("cpu_softirq_ratio", &core, func(one step) float64 { return one.cores[core].softirq })
+		add("cpu_idle_ratio", &core, func(one step) float64 {
+			if ratio, there := one.cores[core]; there {
+				return ratio.idle
+			}
+			return 1
+		})
 	}
 	return all
 }

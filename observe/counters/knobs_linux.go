@@ -2,7 +2,6 @@ package counters
 
 import (
 	"fmt"
-	"net"
 	"os"
 	"runtime"
 	"slices"
@@ -59,7 +58,7 @@ func Knobs(do func(func() error) error, iface string) []model.Knob {
 	k := &knobs{}
 	_ = do(func() error { // a namespace that cannot be entered has none
 		k.sysctls(hostSysctls)
-		if validInterface(iface) {
+		if iface != "" {
 			for _, pattern := range interfaceSysctls {
 				k.sysctls([]string{sysctlName(pattern, iface)})
 			}
@@ -141,20 +140,6 @@ func (k *knobs) device(iface string) {
 		}
 		h.Close()
 	}
-	k.add(iface+".threaded", threaded(l))
-}
-
-// threaded tells whether a thread empties the interface's ring. /sys shows the namespace it was mounted in, which may
-// have another interface of that name.
-func threaded(l link) string {
-	file := func(name string) string {
-		b, _ := os.ReadFile("/sys/class/net/" + l.name + "/" + name) // "" if it cannot be read
-		return oneLine(b)
-	}
-	if !sameDevice(l, file("ifindex"), file("address")) {
-		return ""
-	}
-	return file("threaded")
 }
 
 // governor returns the processors' frequency governor, each if they differ.
@@ -182,15 +167,3 @@ func sysctlPath(name string) string {
 
 // oneLine is a kernel file's text with its words one space apart.
 func oneLine(b []byte) string { return strings.Join(strings.Fields(string(b)), " ") }
-
-// validInterface reports whether a name can be an interface's, and a path's
-// component (net/core/dev.c, dev_valid_name).
-func validInterface(name string) bool {
-	return name != "" && len(name) < 16 && name != "." && name != ".." && !strings.ContainsAny(name, "/: \t\n\x00")
-}
-
-// sameDevice reports whether an index and a link address as sysfs writes them are
-// the interface's. A loopback's say nothing: all have the same.
-func sameDevice(l link, index, address string) bool {
-	return !l.loopback && index == decimal(uint64(l.index)) && address == net.HardwareAddr(l.address).String()
-}

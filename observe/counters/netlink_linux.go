@@ -1,6 +1,7 @@
 package counters
 
 import (
+	"cmp"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -91,38 +92,66 @@ func listQdiscs(c *netlink.Conn) ([]qdisc, error) {
 	return list(c, unix.RTM_GETQDISC, unix.RTM_NEWQDISC, make([]byte, 20), decodeQdisc) // struct tcmsg
 }
 
-var errShort = errors.New("a message is cut short")
+// attributes are those of a message, or of one of its attributes.
+type attributes struct {
+	list []netlink.Attribute
+	of   *message
+}
 
-// decode goes through the attributes that follow a message's header of so many bytes.
-func decode(b []byte, header int, order binary.ByteOrder, each func(*netlink.AttributeDecoder)) error {
+type message struct {
+	order binary.ByteOrder // of its numbers
+	err   error            // the first fault
+}
+
+// decode reads the attributes that follow a message's header of so many bytes.
+func decode(b []byte, header int, order binary.ByteOrder) attributes {
+	m := &message{order: order}
 	if len(b) < header {
-		return errShort
+		m.err = errors.New("a message is cut short")
+		return attributes{of: m}
 	}
-	attributes, err := netlink.NewAttributeDecoder(b[header:])
-	if err != nil {
-		return err
-	}
-	attributes.ByteOrder = order
-	return walk(each)(attributes)
+	return m.attributes(b[header:])
 }
 
-// walk makes what decodes one attribute decode all of a nested one.
-func walk(each func(*netlink.AttributeDecoder)) func(*netlink.AttributeDecoder) error {
-	return func(attributes *netlink.AttributeDecoder) error {
-		for attributes.Next() {
-			each(attributes)
+func (m *message) attributes(b []byte) attributes {
+	list, err := netlink.UnmarshalAttributes(b)
+	m.err = cmp.Or(m.err, err)
+	return attributes{list, m}
+}
+
+// data is an attribute's; nil if it is not there.
+func (a attributes) data(kind uint16) []byte {
+	const typeMask = 0x3fff // NLA_TYPE_MASK
+	for _, one := range a.list {
+		if one.Type&typeMask == kind {
+			return one.Data
 		}
-		return attributes.Err()
 	}
+	return nil
 }
 
-// dataOf is an attribute's data; it belongs to the message.
-func dataOf(attribute *netlink.AttributeDecoder) (data []byte) {
-	attribute.Do(func(b []byte) error {
-		data = b
-		return nil
-	})
-	return data
+func (a attributes) has(kind uint16) bool { return a.data(kind) != nil }
+
+func (a attributes) nested(kind uint16) attributes { return a.of.attributes(a.data(kind)) }
+
+func (a attributes) text(kind uint16) string { return unix.ByteSliceToString(a.data(kind)) }
+
+// number is 0 if it is not there.
+func (a attributes) number(kind uint16) uint64 {
+	switch b := a.data(kind); len(b) {
+	case 0:
+		return 0
+	case 1:
+		return uint64(b[0])
+	case 2:
+		return uint64(a.of.order.Uint16(b))
+	case 4:
+		return uint64(a.of.order.Uint32(b))
+	case 8:
+		return a.of.order.Uint64(b)
+	}
+	a.of.err = cmp.Or(a.of.err, errors.New("a number is of an odd width"))
+	return 0
 }
 
 // native32 is the u32 at an offset of a struct, 0 if the struct ends before.
@@ -134,136 +163,81 @@ func native32(b []byte, offset int) uint32 {
 }
 
 // decodeLink reads a message of type RTM_NEWLINK.
-func decodeLink(b []byte) (l link, err error) {
-	l.index = int(int32(native32(b, 4))) // struct ifinfomsg
+func decodeLink(b []byte) (link, error) {
+	a := decode(b, unix.SizeofIfInfomsg, binary.NativeEndian) // struct ifinfomsg
 	flags := native32(b, 8)
-	l.up, l.loopback = flags&unix.IFF_UP != 0, flags&unix.IFF_LOOPBACK != 0
-	err = decode(b, unix.SizeofIfInfomsg, binary.NativeEndian, func(a *netlink.AttributeDecoder) {
-		switch a.Type() {
-		case unix.IFLA_ADDRESS:
-			l.address = string(dataOf(a))
-		case unix.IFLA_IFNAME:
-			l.name = a.String()
-		case unix.IFLA_MTU:
-			l.mtu = a.Uint32()
-		case unix.IFLA_TXQLEN:
-			l.txQueue = a.Uint32()
-		case unix.IFLA_LINKINFO:
-			a.Nested(walk(func(a *netlink.AttributeDecoder) {
-				if a.Type() == unix.IFLA_INFO_KIND {
-					l.kind = a.String()
-				}
-			}))
-		case unix.IFLA_STATS64:
-			fields := dataOf(a)
-			l.stats = make([]uint64, min(len(fields)/8, len(linkCounters)))
-			for i := range l.stats {
-				l.stats[i] = binary.NativeEndian.Uint64(fields[8*i:])
-			}
-		case unix.IFLA_XDP:
-			a.Nested(l.decodeXDP)
-		}
-	})
-	if err == nil && (l.name == "" || l.index <= 0) {
-		err = errors.New("a link has no name")
+	l := link{
+		index: int(int32(native32(b, 4))), up: flags&unix.IFF_UP != 0, loopback: flags&unix.IFF_LOOPBACK != 0,
+		name: a.text(unix.IFLA_IFNAME), kind: a.nested(unix.IFLA_LINKINFO).text(unix.IFLA_INFO_KIND),
+		txQueue: uint32(a.number(unix.IFLA_TXQLEN)),
+		xdp:     xdpProgram(a.nested(unix.IFLA_XDP)),
 	}
-	return l, err
+	fields := a.data(unix.IFLA_STATS64)
+	for i := range min(len(fields)/8, len(linkCounters)) {
+		l.stats = append(l.stats, binary.NativeEndian.Uint64(fields[8*i:]))
+	}
+	if a.of.err == nil && (l.name == "" || l.index <= 0) {
+		return l, errors.New("a link has no name")
+	}
+	return l, a.of.err
 }
 
-// decodeXDP notes which program an interface has, as "native 17".
-func (l *link) decodeXDP(a *netlink.AttributeDecoder) error {
+// xdpProgram is which program an interface has, as "native 17".
+func xdpProgram(a attributes) string {
 	modes := []string{"", "native", "generic", "offloaded", "several"} // XDP_ATTACHED_*
-	number := uint32(0)
-	for a.Next() {
-		switch a.Type() {
-		case unix.IFLA_XDP_ATTACHED:
-			if mode := int(a.Uint8()); mode < len(modes) {
-				l.xdp = modes[mode]
-			}
-		case unix.IFLA_XDP_PROG_ID:
-			number = a.Uint32()
-		}
+	mode, number := a.number(unix.IFLA_XDP_ATTACHED), a.number(unix.IFLA_XDP_PROG_ID)
+	switch {
+	case mode == 0 || mode >= uint64(len(modes)):
+		return ""
+	case number == 0:
+		return modes[mode]
 	}
-	if l.xdp != "" && number > 0 {
-		l.xdp = fmt.Sprintf("%s %d", l.xdp, number)
-	}
-	return a.Err()
+	return fmt.Sprintf("%s %d", modes[mode], number)
 }
 
 // top reports whether nothing stands above the qdisc.
 func (q qdisc) top() bool { return q.parent == rootHandle || q.parent == ingressHandle }
 
 // decodeQdisc reads a message of type RTM_NEWQDISC.
-func decodeQdisc(b []byte) (q qdisc, err error) {
-	const (
-		header = 20 // struct tcmsg
-		queue  = 3  // TCA_STATS_QUEUE: struct gnet_stats_queue
-	)
-	q.link, q.handle, q.parent = int(int32(native32(b, 4))), native32(b, 8), native32(b, 12)
-	var parameters []byte
-	err = decode(b, header, binary.NativeEndian, func(a *netlink.AttributeDecoder) {
-		switch a.Type() {
-		case unix.TCA_KIND:
-			q.kind = a.String()
-		case unix.TCA_OPTIONS:
-			parameters = dataOf(a)
-		case unix.TCA_STATS2:
-			a.Nested(walk(func(a *netlink.AttributeDecoder) {
-				if a.Type() == queue {
-					s := dataOf(a)
-					q.queued, q.drops = native32(s, 0), native32(s, 8)
-					q.requeues, q.overlimits = native32(s, 12), native32(s, 16)
-				}
-			}))
-		}
-	})
-	if err != nil {
-		return q, err
+func decodeQdisc(b []byte) (qdisc, error) {
+	a := decode(b, 20, binary.NativeEndian) // struct tcmsg
+	s := a.nested(unix.TCA_STATS2).data(3)  // TCA_STATS_QUEUE: struct gnet_stats_queue
+	q := qdisc{
+		link: int(int32(native32(b, 4))), handle: native32(b, 8), parent: native32(b, 12), kind: a.text(unix.TCA_KIND),
+		queued: native32(s, 0), drops: native32(s, 8), requeues: native32(s, 12), overlimits: native32(s, 16),
 	}
-	if q.kind == "" || q.link <= 0 {
+	q.decodeOptions(a)
+	if a.of.err == nil && (q.kind == "" || q.link <= 0) {
 		return q, errors.New("a qdisc has no kind")
 	}
-	return q, q.decodeParameters(parameters)
+	return q, a.of.err
 }
 
-// decodeParameters reads how much the qdisc holds and the rate that it shapes to, where it says so plainly
-// (include/uapi/linux/pkt_sched.h). The rates of classes are not among them.
-func (q *qdisc) decodeParameters(b []byte) error {
-	const netemHeader = 24 // struct tc_netem_qopt, before the attributes
+// decodeOptions reads how much the qdisc holds and the rate that it shapes to, where it says so plainly
+// (include/uapi/linux/pkt_sched.h). The rates of classes are not among them. A narrow rate is all ones where a wide
+// one tells.
+func (q *qdisc) decodeOptions(a attributes) {
+	options := a.data(unix.TCA_OPTIONS)
+	nested := func(header int) attributes { return a.of.attributes(options[min(header, len(options)):]) }
 	switch q.kind {
 	case "pfifo", "pfifo_head_drop":
-		q.limitPackets = native32(b, 0) // struct tc_fifo_qopt
-		return nil
+		q.limitPackets = native32(options, 0) // struct tc_fifo_qopt
 	case "netem":
-		q.limitPackets = native32(b, 4)
-		b = b[min(netemHeader, len(b)):]
-	case "tbf", "cake", "fq", "codel", "fq_codel", "fq_pie":
-	default:
-		return nil
+		q.limitPackets = native32(options, 4)
+		o := nested(24)                                              // struct tc_netem_qopt
+		q.rate = cmp.Or(o.number(8), uint64(native32(o.data(6), 0))) // struct tc_netem_rate
+	case "tbf":
+		o := nested(0)
+		q.rate = cmp.Or(o.number(4), uint64(native32(o.data(1), 8))) // struct tc_tbf_qopt begins with a tc_ratespec
+	case "cake":
+		q.rate = nested(0).number(2)
+	case "fq":
+		q.limitPackets, q.limitFlow = uint32(nested(0).number(1)), uint32(nested(0).number(2))
+	case "fq_pie":
+		q.limitPackets = uint32(nested(0).number(1))
+	case "codel", "fq_codel":
+		q.limitPackets = uint32(nested(0).number(2))
 	}
-	type parameter struct {
-		kind      string
-		attribute uint16
-	}
-	narrow := func(rate uint32) { // all ones where the wide one tells
-		if q.rate == 0 {
-			q.rate = uint64(rate)
-		}
-	}
-	return decode(b, 0, binary.NativeEndian, func(a *netlink.AttributeDecoder) {
-		switch (parameter{q.kind, a.Type()}) {
-		case parameter{"tbf", 1}: // struct tc_tbf_qopt, which begins with a struct tc_ratespec
-			narrow(native32(dataOf(a), 8))
-		case parameter{"netem", 6}: // struct tc_netem_rate
-			narrow(native32(dataOf(a), 0))
-		case parameter{"tbf", 4}, parameter{"netem", 8}, parameter{"cake", 2}:
-			q.rate = a.Uint64()
-		case parameter{"fq", 1}, parameter{"fq_pie", 1}, parameter{"codel", 2}, parameter{"fq_codel", 2}:
-			q.limitPackets = a.Uint32()
-		case parameter{"fq", 2}:
-			q.limitFlow = a.Uint32()
-		}
-	})
 }
 
 // tops keeps what stands directly at a device and counts its children in: mq

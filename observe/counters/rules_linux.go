@@ -71,7 +71,7 @@ func family(number uint8) string {
 var hookNames = []string{"prerouting", "input", "forward", "output", "postrouting", "ingress"}
 
 // hook names the hook by its number, which depends on the family.
-func hook(family uint8, number uint32) string {
+func hook(family uint8, number uint64) string {
 	names := hookNames
 	switch family {
 	case 3:
@@ -79,157 +79,84 @@ func hook(family uint8, number uint32) string {
 	case 5:
 		names = []string{"ingress", "egress"}
 	}
-	if int64(number) < int64(len(names)) {
+	if number < uint64(len(names)) {
 		return names[number]
 	}
 	return ""
 }
 
 // decodeChain reads a message of type NFT_MSG_NEWCHAIN.
-func decodeChain(b []byte) (c chain, err error) {
-	hooked, hookNumber := false, uint32(0)
-	err = decode(b, nfHeader, binary.BigEndian, func(a *netlink.AttributeDecoder) {
-		switch a.Type() {
-		case unix.NFTA_CHAIN_TABLE:
-			c.table = a.String()
-		case unix.NFTA_CHAIN_NAME:
-			c.chain = a.String()
-		case unix.NFTA_CHAIN_HOOK:
-			a.Nested(walk(func(a *netlink.AttributeDecoder) {
-				if a.Type() == unix.NFTA_HOOK_HOOKNUM {
-					hooked, hookNumber = true, a.Uint32()
-				}
-			}))
-		case unix.NFTA_CHAIN_POLICY:
-			c.drops = a.Uint32() == verdictDrop
-		case unix.NFTA_CHAIN_COUNTERS:
-			a.Nested(walk(func(a *netlink.AttributeDecoder) {
-				if a.Type() == unix.NFTA_COUNTER_PACKETS {
-					c.counted, c.packets = true, a.Uint64()
-				}
-			}))
-		}
-	})
-	if err == nil && (c.table == "" || c.chain == "") {
-		err = errors.New("a chain has no name")
+func decodeChain(b []byte) (chain, error) {
+	a := decode(b, nfHeader, binary.BigEndian)
+	if a.of.err != nil {
+		return chain{}, a.of.err
 	}
-	if err == nil {
-		c.family = b[0]
+	hooked, counters := a.nested(unix.NFTA_CHAIN_HOOK), a.nested(unix.NFTA_CHAIN_COUNTERS)
+	c := chain{
+		chainKey: chainKey{b[0], a.text(unix.NFTA_CHAIN_TABLE), a.text(unix.NFTA_CHAIN_NAME)},
+		drops:    a.has(unix.NFTA_CHAIN_POLICY) && a.number(unix.NFTA_CHAIN_POLICY) == verdictDrop,
+		counted:  counters.has(unix.NFTA_COUNTER_PACKETS), packets: counters.number(unix.NFTA_COUNTER_PACKETS),
 	}
-	if hooked {
-		c.hook = hook(c.family, hookNumber)
+	if hooked.has(unix.NFTA_HOOK_HOOKNUM) {
+		c.hook = hook(c.family, hooked.number(unix.NFTA_HOOK_HOOKNUM))
 	}
-	return c, err
+	if a.of.err == nil && (c.table == "" || c.chain == "") {
+		return c, errors.New("a chain has no name")
+	}
+	return c, a.of.err
 }
 
 // decodeRule reads a message of type NFT_MSG_NEWRULE.
-func decodeRule(b []byte) (r rule, err error) {
+func decodeRule(b []byte) (rule, error) {
+	a := decode(b, nfHeader, binary.BigEndian)
+	if a.of.err != nil {
+		return rule{}, a.of.err
+	}
+	r := rule{
+		chainKey: chainKey{b[0], a.text(unix.NFTA_RULE_TABLE), a.text(unix.NFTA_RULE_CHAIN)},
+		handle:   a.number(unix.NFTA_RULE_HANDLE),
+	}
 	counted := false
-	err = decode(b, nfHeader, binary.BigEndian, func(a *netlink.AttributeDecoder) {
-		switch a.Type() {
-		case unix.NFTA_RULE_TABLE:
-			r.table = a.String()
-		case unix.NFTA_RULE_CHAIN:
-			r.chain = a.String()
-		case unix.NFTA_RULE_HANDLE:
-			r.handle = a.Uint64()
-		case unix.NFTA_RULE_EXPRESSIONS:
-			a.Nested(walk(func(expression *netlink.AttributeDecoder) {
-				expression.Nested(func(a *netlink.AttributeDecoder) (err error) {
-					counted, err = r.decodeExpression(a, counted)
-					return err
-				})
-			}))
-		}
-	})
-	if err == nil && (r.table == "" || r.chain == "" || r.handle == 0) {
-		err = errors.New("a rule has no handle")
+	for _, expression := range a.nested(unix.NFTA_RULE_EXPRESSIONS).list {
+		counted = r.addExpression(a.of.attributes(expression.Data), counted)
 	}
-	if err == nil {
-		r.family = b[0]
+	if a.of.err == nil && (r.table == "" || r.chain == "" || r.handle == 0) {
+		return r, errors.New("a rule has no handle")
 	}
-	return r, err
+	return r, a.of.err
 }
 
-// decodeExpression reads one of a rule's expressions, which run in order until one does not match: a counter tells
+// addExpression takes in one of a rule's expressions, which run in order until one does not match: a counter tells
 // what the verdict let go only if all between them matches always. counted says that a counter came before, and
 // since then nothing that might not match.
-func (r *rule) decodeExpression(a *netlink.AttributeDecoder, counted bool) (bool, error) {
-	kind, body := "", []byte(nil)
-	for a.Next() {
-		switch a.Type() {
-		case unix.NFTA_EXPR_NAME:
-			kind = a.String()
-		case unix.NFTA_EXPR_DATA:
-			body = dataOf(a)
-		}
-	}
-	if err := a.Err(); err != nil {
-		return false, err
-	}
-	switch kind {
+func (r *rule) addExpression(a attributes, counted bool) bool {
+	body := a.nested(unix.NFTA_EXPR_DATA)
+	switch a.text(unix.NFTA_EXPR_NAME) {
 	case "counter":
-		err := decode(body, 0, binary.BigEndian, func(a *netlink.AttributeDecoder) {
-			if a.Type() == unix.NFTA_COUNTER_PACKETS {
-				counted, r.packets = true, a.Uint64()
-			}
-		})
-		return counted, err
+		r.packets = body.number(unix.NFTA_COUNTER_PACKETS)
+		return body.has(unix.NFTA_COUNTER_PACKETS)
 	case "immediate":
-		code, target, err := decodeVerdict(body)
+		verdict := body.nested(unix.NFTA_IMMEDIATE_DATA).nested(unix.NFTA_DATA_VERDICT)
+		code := int32(verdict.number(unix.NFTA_VERDICT_CODE))
 		switch {
+		case body.number(unix.NFTA_IMMEDIATE_DREG) != unix.NFT_REG_VERDICT || !verdict.has(unix.NFTA_VERDICT_CODE):
 		case code == unix.NFT_JUMP || code == unix.NFT_GOTO:
-			r.targets = append(r.targets, target)
+			r.targets = append(r.targets, verdict.text(unix.NFTA_VERDICT_CHAIN))
 		case code >= 0 && code&verdictMask == verdictDrop: // negative ones are nf_tables' own
 			r.loses = r.loses || counted
 		}
-		return counted, err
+		return counted
 	case "reject":
 		r.loses = r.loses || counted
-		return counted, nil
+		return counted
 	case "target": // iptables-nft
-		err := decode(body, 0, binary.BigEndian, func(a *netlink.AttributeDecoder) {
-			if a.Type() == unix.NFTA_TARGET_NAME {
-				name := a.String()
-				r.loses = r.loses || counted && (name == "REJECT" || name == "DROP")
-			}
-		})
-		return counted, err
+		name := body.text(unix.NFTA_TARGET_NAME)
+		r.loses = r.loses || counted && (name == "REJECT" || name == "DROP")
+		return counted
 	case "log":
-		return counted, nil
+		return counted
 	}
-	return false, nil
-}
-
-// decodeVerdict reads the data of an immediate expression. code is noVerdict if it sets another register.
-func decodeVerdict(body []byte) (code int32, chain string, err error) {
-	const noVerdict = 1 // NF_ACCEPT, which drops nothing
-	code = noVerdict
-	register := uint32(unix.NFT_REG_VERDICT)
-	err = decode(body, 0, binary.BigEndian, func(a *netlink.AttributeDecoder) {
-		switch a.Type() {
-		case unix.NFTA_IMMEDIATE_DREG:
-			register = a.Uint32()
-		case unix.NFTA_IMMEDIATE_DATA:
-			a.Nested(walk(func(a *netlink.AttributeDecoder) {
-				if a.Type() != unix.NFTA_DATA_VERDICT {
-					return
-				}
-				a.Nested(walk(func(a *netlink.AttributeDecoder) {
-					switch a.Type() {
-					case unix.NFTA_VERDICT_CODE:
-						code = a.Int32()
-					case unix.NFTA_VERDICT_CHAIN:
-						chain = a.String()
-					}
-				}))
-			}))
-		}
-	})
-	if register != unix.NFT_REG_VERDICT {
-		code = noVerdict
-	}
-	return code, chain, err
+	return false
 }
 
 // hooks finds the one hook from which each chain is reached, through jumps that
@@ -371,12 +298,15 @@ func (s *Snapshot) askConntrack(c *netlink.Conn) error {
 }
 
 func (s *Snapshot) decodeConntrack(b []byte) error {
-	return decode(b, nfHeader, binary.BigEndian, func(a *netlink.AttributeDecoder) {
-		processor := uint64(binary.BigEndian.Uint16(b[2:])) // the resource of struct nfgenmsg
-		for _, e := range conntrackCounters {
-			if e.attribute == a.Type() {
-				s.addNamed("conntrack", e.name, processor, uint64(a.Uint32()))
-			}
+	a := decode(b, nfHeader, binary.BigEndian)
+	if a.of.err != nil {
+		return a.of.err
+	}
+	processor := uint64(binary.BigEndian.Uint16(b[2:])) // the resource of struct nfgenmsg
+	for _, c := range conntrackCounters {
+		if a.has(c.attribute) {
+			s.addNamed("conntrack", c.name, processor, uint64(uint32(a.number(c.attribute))))
 		}
-	})
+	}
+	return a.of.err
 }

@@ -55,7 +55,7 @@ type marker string
 
 func newMarker() marker { return marker(fmt.Sprintf("@@%016x", rand.Uint64())) }
 
-// Only what can calculate answers hello rightly, so a device that repeats what it is told is not taken for a shell.
+// Only what can calculate answers hello rightly, so a device that repeats what it hears is not taken for a shell.
 const (
 	helloLeft  = 1024
 	helloRight = 315
@@ -132,8 +132,6 @@ func noShell(said, why string) error {
 }
 
 const (
-	// echoPatience is how long one that repeats what it is told has to show a shell.
-	echoPatience = time.Second
 	// endPatience is how long what closed its output may take to end, on a slow host: how it
 	// ended, and its last words, tell why.
 	endPatience = 5 * time.Second
@@ -154,7 +152,7 @@ func connect(ctx context.Context, start Start, talk dialect) (*session, error) {
 	defer cancel()
 	stop := context.AfterFunc(late, shell.Kill)
 	go func() { _, _ = io.WriteString(shell.In, talk.hello(s.mark)) }() // its output tells if it does not take it
-	system, said, echoes, err := s.greet()
+	system, said, err := s.greet()
 	if err == nil && system == talk.system() {
 		_, err = io.WriteString(shell.In, talk.setup(s.mark))
 	}
@@ -164,8 +162,6 @@ func connect(ctx context.Context, start Start, talk dialect) (*session, error) {
 	switch {
 	case err != nil && ctx.Err() != nil:
 		err = ctx.Err()
-	case err != nil && echoes:
-		err = noShell(said, "it only repeats what it is told")
 	case err != nil && late.Err() != nil:
 		err = noShell(said, fmt.Sprintf("no shell answered within %v", shell.Patience))
 	case err != nil:
@@ -183,30 +179,25 @@ func connect(ctx context.Context, start Start, talk dialect) (*session, error) {
 }
 
 // greet reads until hello is answered. said is the first line before that.
-func (s *session) greet() (system, said string, echoes bool, err error) {
+func (s *session) greet() (system, said string, err error) {
 	n := 0
 	for begins := true; ; {
 		chunk, err := s.out.ReadSlice('\n')
-		text := string(chunk)
-		if begins {
-			if system, ok := s.mark.answered(strings.TrimRight(text, "\r\n")); ok && err == nil {
-				return system, "", false, nil
+		if begins && err == nil {
+			if system, ok := s.mark.answered(strings.TrimRight(string(chunk), "\r\n")); ok {
+				return system, "", nil
 			}
 		}
 		begins = err == nil
-		n += len(text)
-		if !echoes && strings.Contains(text, string(s.mark)) {
-			echoes = true // a terminal does so too, and then there is a shell
-			defer time.AfterFunc(echoPatience, s.shell.Kill).Stop()
-		}
+		n += len(chunk)
 		if said == "" {
-			said = firstLine(text)
+			said = firstLine(string(chunk))
 		}
 		switch {
 		case n > maxGreeting:
-			return "", said, echoes, fmt.Errorf("that went on for more than %d B", maxGreeting)
+			return "", said, fmt.Errorf("that went on for more than %d B", maxGreeting)
 		case err != nil && !errors.Is(err, bufio.ErrBufferFull):
-			return "", said, echoes, err
+			return "", said, err
 		}
 	}
 }

@@ -24,7 +24,6 @@ import (
 //	ash       a login shell of BusyBox
 //	plain     this host's own shell
 //	false     no shell: /bin/false
-//	echo      repeats what it is told
 //	menu      a device with a menu
 //	wrongkey  a key that the server does not take
 //	unknown   a host key that was never seen
@@ -40,7 +39,6 @@ var hosts = []struct{ name, command string }{
 	{"ash", `busybox ash`},
 	{"plain", `/bin/sh -c "$SSH_ORIGINAL_COMMAND"`},
 	{"false", `/bin/false`},
-	{"echo", `cat`},
 	{"menu", `echo "Main menu"; echo "1) status"; read x; echo "no such choice"; exit 3`},
 }
 
@@ -78,7 +76,7 @@ func startServer(t *testing.T) *server {
 		name, key, known string
 		port             int
 	}{
-		{"ash", "ash", "known", port}, {"plain", "plain", "known", port}, {"false", "false", "known", port}, {"echo", "echo", "known", port},
+		{"ash", "ash", "known", port}, {"plain", "plain", "known", port}, {"false", "false", "known", port},
 		{"menu", "menu", "known", port}, {"wrongkey", "wrongkey", "known", port}, {"unknown", "plain", "none", port},
 		{"changed", "plain", "other_known", port}, {"refused", "plain", "known", closed},
 	} {
