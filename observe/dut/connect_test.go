@@ -142,7 +142,7 @@ func TestDeadConnection(t *testing.T) {
 		if f.starts != 2 || out.Samples < 25 {
 			t.Errorf("%d starts, %+v", f.starts, out)
 		}
-		gaps(t, out.Gaps, "not observed from t=0.0 s to t=66.0 s: the connection was closed: killed")
+		gaps(t, out.Gaps, "not observed from t=0.0 s to t=67.0 s: the connection was closed: killed")
 		if err := errors.Join(w.Close(), r.Close()); err != nil {
 			t.Error(err)
 		}

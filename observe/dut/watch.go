@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync"
 	"time"
 
 	"pelt/model"
@@ -18,10 +19,9 @@ const patience = 2 * time.Second
 // methods may be called concurrently.
 type Watch struct {
 	r      *Router
-	wanted chan moment     // to be sampled at once
 	life   context.Context // ends with the watch
 	end    context.CancelFunc
-	looped chan struct{}
+	asking sync.WaitGroup
 
 	// All below is guarded by the Router's mu.
 	shots     counters.Shots
@@ -47,40 +47,25 @@ type taken struct {
 // maxTaken bounds the samples of a trial: a day and a half, at one a second.
 const maxTaken = 1 << 17
 
-// moment is one of a trial at which the router is to be sampled.
-type moment struct {
-	name  model.Moment // "" of a periodic sample
-	since time.Time
-	done  chan struct{}
-}
-
 // Begin opens the watch of one trial. Close must be called.
 func (r *Router) Begin(trial uint16) *Watch {
 	life, end := context.WithCancel(context.Background())
 	w := &Watch{
-		r: r, wanted: make(chan moment, 16), life: life, end: end, looped: make(chan struct{}),
-		shots: counters.Shots{}, missed: map[model.Moment]string{}, begun: time.Now(),
+		r: r, life: life, end: end, shots: counters.Shots{}, missed: map[model.Moment]string{}, begun: time.Now(),
 	}
-	go w.loop()
+	w.asking.Go(w.loop)
 	return w
 }
 
-// loop asks for one sample after the other: for those of moments at once, and for one in each period. While the
-// router owes an answer none is asked for ahead.
+// loop asks for a sample in each period, but for none ahead of an answer that is owed.
 func (w *Watch) loop() {
-	defer close(w.looped)
 	timer := time.NewTimer(w.next())
 	defer timer.Stop()
 	for {
 		select {
-		case m := <-w.wanted:
-			if time.Since(m.since) < patience {
-				w.sample(m)
-			}
-			close(m.done)
 		case <-timer.C:
 			if w.due() {
-				w.sample(moment{})
+				w.sample(w.life, "")
 			}
 		case <-w.life.Done():
 			return
@@ -96,46 +81,54 @@ func (w *Watch) next() time.Duration {
 	return w.r.period - time.Since(w.begun)%w.r.period
 }
 
-// due reports whether a periodic sample is wanted: that of a moment shortly before does for it.
+// due reports whether a periodic sample is wanted: that of a moment shortly before does for it, and the periods may
+// have begun anew.
 func (w *Watch) due() bool {
 	w.r.mu.Lock()
 	defer w.r.mu.Unlock()
-	return !w.ended && time.Since(w.asked) >= w.r.period/2
+	half := w.r.period / 2
+	return !w.ended && time.Since(w.asked) >= half && time.Since(w.begun)%w.r.period < half
 }
 
 // deadAfter is when a connection that answers nothing is given up; ssh's own
 // ServerAlive ends it about then as well.
 const deadAfter = time.Minute
 
-// sample asks for one sample and waits for it.
-func (w *Watch) sample(m moment) {
-	w.r.mu.Lock()
-	session := w.r.current()
+// sample asks for one sample, of a moment or of none, and waits for it.
+func (w *Watch) sample(ctx context.Context, name model.Moment) {
+	r := w.r
+	r.mu.Lock()
+	session := r.current()
 	w.asked = time.Now()
-	w.r.mu.Unlock()
-	if session == nil {
-		return
+	r.mu.Unlock()
+	var a reply
+	err := errors.New("the connection was closed")
+	if session != nil {
+		a, err = session.exchange(ctx, askSample, deadAfter)
 	}
-	a, err := session.exchange(w.life, askSample, deadAfter)
-	w.r.mu.Lock()
-	defer w.r.mu.Unlock()
+	r.mu.Lock()
+	defer r.mu.Unlock()
 	switch {
 	case err == nil:
-		w.answered(session, m, a)
+		if err = w.answered(session, name, a); err != nil {
+			r.outage(err.Error())
+		}
 	case errors.Is(err, errLong):
-		w.r.outage(err.Error())
-	case m.name != "" && session.gone():
-		w.missed[m.name] = session.why()
+		r.outage(err.Error())
+	case ctx.Err() != nil:
+		err = fmt.Errorf("the router did not answer within %v", patience)
+	}
+	if err != nil && name != "" {
+		w.missed[name] = err.Error()
 	}
 }
 
 // answered takes in an answer. mu is held.
-func (w *Watch) answered(session *session, m moment, a reply) {
+func (w *Watch) answered(session *session, name model.Moment, a reply) error {
 	r := w.r
 	s, err := session.talk.sample(session.mark, a)
 	if err != nil {
-		r.outage(err.Error())
-		return
+		return err
 	}
 	restarted := r.boot != s.boot && r.boot != "" && s.boot != "" || s.up < r.up-uptimeStep
 	if restarted { // its counters began anew
@@ -149,17 +142,18 @@ func (w *Watch) answered(session *session, m moment, a reply) {
 	if n := len(w.taken); n > 0 && w.taken[n-1].session == session && !restarted {
 		r.limitCost(w.taken[n-1].sample, s)
 	}
-	if m.name != "" && a.came.Sub(m.since) <= patience {
+	if name != "" {
 		machine := counters.Machine{LongBits: longBits(r.machine.machine), Hardware: r.machine.hardware}
-		w.shots[m.name] = machine.Parse(a.came, s.texts)
-		delete(w.missed, m.name)
+		w.shots[name] = machine.Parse(a.came, s.texts)
+		delete(w.missed, name)
 	}
 	s.texts = nil // the bulk of it
 	if len(w.taken) == maxTaken {
 		r.outage(fmt.Sprintf("only the first %d samples of a trial are kept", maxTaken))
-		return
+		return nil
 	}
 	w.taken = append(w.taken, taken{s, a.sent, a.came, session, r.boots, r.period})
+	return nil
 }
 
 // uptimeStep is more than the step of /proc/uptime.
@@ -172,38 +166,24 @@ func (w *Watch) Track(model.Flow, []model.Tuple) error { return nil }
 // measured part, when packets are under way already and the answer finds its place
 // by its own time.
 func (w *Watch) Snapshot(name model.Moment) {
-	r := w.r
-	m := moment{name, time.Now(), make(chan struct{})}
-	r.mu.Lock()
+	w.r.mu.Lock()
 	switch name {
 	case model.MomentMeasure:
-		w.measure, w.begun = m.since, m.since
+		w.measure = time.Now()
+		w.begun = w.measure
 	case model.MomentEnd:
 		w.ended = true
 	}
-	w.missed[name] = fmt.Sprintf("the router did not answer within %v", patience)
-	session := r.current()
-	if session == nil {
-		w.missed[name] = "the connection was closed"
-	}
-	r.mu.Unlock()
-	if session == nil {
-		return
-	}
-	select {
-	case w.wanted <- m:
-	default: // it owes many answers
-		return
-	}
-	if name == model.MomentMeasure {
-		return
-	}
-	late := time.NewTimer(patience)
-	defer late.Stop()
-	select {
-	case <-m.done:
-	case <-late.C:
-	case <-w.life.Done():
+	w.r.mu.Unlock()
+	asked := make(chan struct{})
+	w.asking.Go(func() {
+		defer close(asked)
+		ctx, cancel := context.WithTimeout(w.life, patience)
+		defer cancel()
+		w.sample(ctx, name)
+	})
+	if name != model.MomentMeasure {
+		<-asked
 	}
 }
 
@@ -263,6 +243,6 @@ func (w *Watch) Report() (o model.Observation) {
 // Close ends the watch; it may be called more than once.
 func (w *Watch) Close() error {
 	w.end()
-	<-w.looped
+	w.asking.Wait()
 	return nil
 }
