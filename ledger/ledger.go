@@ -36,6 +36,14 @@ func surest(confidence string) int {
 	return slices.Index([]string{ExactSeq, ExactCount, Bounded, Inferred}, confidence)
 }
 
+// LessSure returns the confidence of a line of two parts.
+func LessSure(a, b string) string {
+	if surest(a) < surest(b) {
+		return b
+	}
+	return a
+}
+
 // Precedence of claims: a lower one takes first.
 const (
 	bySequence = 10 * iota
@@ -253,9 +261,7 @@ func (b *book) lines() []model.Line {
 		}
 		l := &lines[i]
 		l.Packets += c.taken
-		if surest(c.confidence) > surest(l.Confidence) {
-			l.Confidence = c.confidence
-		}
+		l.Confidence = LessSure(l.Confidence, c.confidence)
 		if (c.function != "" || c.iface != "") && c.taken > biggest[i] {
 			biggest[i], l.Function, l.Interface = c.taken, c.function, c.iface
 		}

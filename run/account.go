@@ -73,9 +73,7 @@ func account(t model.Trial, placed fleet.Trial, out fleet.Outcome, nodes []seen,
 			doubts = append(doubts, shortfall(f, efforts[f.Name], asked, t.Timing)...)
 		}
 	}
-	for _, l := range r.Links {
-		doubts = append(doubts, linkDoubt(l)...)
-	}
+	doubts = append(doubts, linkDoubts(r.Links)...)
 	r.Warnings = append(r.Warnings, missedSome(r.Flows)...)
 	for _, g := range out.Gaps {
 		r.Gaps = append(r.Gaps, model.ControlGap{Nodes: g.Nodes, StartS: g.From.Seconds(),
@@ -184,7 +182,7 @@ func doubtsOf(placed fleet.Trial, out fleet.Outcome) []string {
 	list := slices.Clone(out.Warnings)
 	for node, r := range reports(placed, out) {
 		for _, w := range r.Warnings {
-			list = append(list, node+": "+w)
+			list = append(list, plural(node)+": "+w)
 		}
 	}
 	slices.Sort(list)

@@ -67,9 +67,7 @@ func (r *runner) execCommands(ctx context.Context, t model.Trial) (model.Result,
 		result.Links = append(result.Links, s.links...)
 		why = append(why, s.unread()...)
 	}
-	for _, l := range result.Links {
-		why = append(why, linkDoubt(l)...)
-	}
+	why = append(why, linkDoubts(result.Links)...)
 	result.Why, result.State = why, why.State()
 	return result, nil
 }

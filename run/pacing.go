@@ -44,25 +44,3 @@ func unlike(f model.FlowResult) (list []string) {
 	}
 	return list
 }
-
-// joinPacing is that of flows to many receivers: the median of their percentiles,
-// the largest distance, and no distributions.
-func joinPacing(list []model.FlowResult) *model.Pacing {
-	if list[0].Pacing == nil {
-		return nil
-	}
-	sum := *list[0].Pacing
-	sum.Seed, sum.AskedGaps = 0, nil
-	all := make([]model.FlowResult, 0, len(list))
-	for _, f := range list {
-		if f.Pacing == nil {
-			continue
-		}
-		all = append(all, f)
-		if d := f.Pacing.Distance; d != nil && (sum.Distance == nil || *d > *sum.Distance) {
-			sum.Distance = d
-		}
-	}
-	sum.AskedGap = middle(all, func(f model.FlowResult) *model.Percentiles { return f.Pacing.AskedGap })
-	return &sum
-}

@@ -124,16 +124,36 @@ const (
 	maxLate      = 20
 )
 
-// linkDoubt returns why what a link did is not what was asked; nil if it is.
-func linkDoubt(l model.LinkResult) model.Reasons {
-	late := l.LateRatio > maxLateRatio && l.Passed != nil && l.LateRatio*float64(*l.Passed) > maxLate
-	if l.Overrun == 0 && l.Refused == 0 && !late {
-		return nil
+// linkDoubts returns why what links did is not what was asked, of those to a star's receivers
+// together; nil if it is.
+func linkDoubts(links []model.LinkResult) (doubts model.Reasons) {
+	var names []string
+	sums := map[string]map[string]float64{}
+	for _, l := range links {
+		name := plural(l.From) + " to " + plural(l.To)
+		if sums[name] == nil {
+			names, sums[name] = append(names, name), map[string]float64{}
+		}
+		n := sums[name]
+		if l.Passed != nil {
+			n["passed"] += float64(*l.Passed)
+			n["late"] += l.LateRatio * float64(*l.Passed)
+		}
+		n["late_p99_s"] = max(n["late_p99_s"], float64(l.LateNS.P99)/1e9)
+		n["overrun_frames"] += float64(l.Overrun)
+		n["refused_frames"] += float64(l.Refused)
 	}
-	return model.Reasons{{Code: model.LinkBehind, Link: l.From + " to " + l.To, Numbers: map[string]float64{
-		"late_ratio": l.LateRatio, "late_p99_s": float64(l.LateNS.P99) / 1e9,
-		"overrun_frames": float64(l.Overrun), "refused_frames": float64(l.Refused),
-	}}}
+	for _, name := range names {
+		n := sums[name]
+		late, passed := n["late"], n["passed"]
+		delete(n, "late")
+		delete(n, "passed")
+		n["late_ratio"] = late / max(passed, 1)
+		if n["overrun_frames"]+n["refused_frames"] > 0 || n["late_ratio"] > maxLateRatio && late > maxLate {
+			doubts = append(doubts, model.Reason{Code: model.LinkBehind, Link: name, Numbers: n})
+		}
+	}
+	return doubts
 }
 
 // unread says that the account of an emulated link is incomplete; nil without a doubt.

@@ -114,10 +114,22 @@ func TestLinkDoubt(t *testing.T) {
 		{"one not handed on", model.LinkResult{Passed: passed(10000), Refused: 1}, true},
 	} {
 		c.link.From, c.link.To = "sender", "router"
-		got := linkDoubt(c.link)
+		got := linkDoubts([]model.LinkResult{c.link})
 		if (len(got) == 1) != c.doubt || c.doubt && (got[0].Code != model.LinkBehind || got[0].Link != "sender to router") {
 			t.Errorf("%s: %+v, want a doubt: %v", c.name, got, c.doubt)
 		}
+	}
+}
+
+func TestLinkDoubtsOfAStar(t *testing.T) {
+	var links []model.LinkResult
+	for _, to := range []string{"receiver-1", "receiver-2"} {
+		links = append(links, model.LinkResult{From: "switch", To: to, Passed: told(15), LateRatio: 0.8},
+			model.LinkResult{From: to, To: "switch", Passed: told(15)})
+	}
+	got := linkDoubts(links)
+	if len(got) != 1 || got[0].Link != "switch to receivers" || got[0].Numbers["late_ratio"] != 0.8 {
+		t.Errorf("%+v, want one doubt about the links to receivers", got)
 	}
 }
 

@@ -3,13 +3,12 @@ package run
 import (
 	"cmp"
 	"fmt"
-	"maps"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 
 	"pelt/lab"
+	"pelt/ledger"
 	"pelt/model"
 )
 
@@ -77,49 +76,6 @@ const (
 	manyLinks     = "links to receivers"
 )
 
-// atOnce puts the rates of flows that were sent side by side over the time of all: one that
-// was served first, and of few packets was done early, was no faster.
-func atOnce(list []model.FlowResult) []model.FlowResult {
-	longest := 0.0
-	for _, f := range list {
-		longest = max(longest, f.DurationS)
-	}
-	list = slices.Clone(list)
-	for i := range list {
-		f := &list[i]
-		if f.ReceivePPS <= 0 {
-			continue
-		}
-		if took := float64(f.Received) / f.ReceivePPS; took < longest {
-			f.ReceivePPS, f.GoodputBPS = f.ReceivePPS*took/longest, f.GoodputBPS*took/longest
-		}
-	}
-	return list
-}
-
-func base(flow string) string {
-	name, _, _ := strings.Cut(flow, "/")
-	return name
-}
-
-// joinMany makes one result of each plan's flow again.
-func joinMany(r *model.Result) {
-	var flows []model.FlowResult
-	for start := 0; start < len(r.Flows); {
-		end := start
-		for end < len(r.Flows) && base(r.Flows[end].Name) == base(r.Flows[start].Name) {
-			end++
-		}
-		flows = append(flows, joinFlows(r.Flows[start:end]))
-		start = end
-	}
-	r.Flows = flows
-	r.Series = joinSeries(r.Series)
-	r.Links = joinLinks(r.Links)
-	r.Observed = slices.DeleteFunc(r.Observed, func(o model.Observed) bool { return plural(o.Node) != o.Node })
-	r.Warnings = fewer(r.Warnings)
-}
-
 // plural names the kind of a node or link of which there are many.
 func plural(node string) string {
 	switch {
@@ -131,35 +87,59 @@ func plural(node string) string {
 	return node
 }
 
-func joinFlows(list []model.FlowResult) model.FlowResult {
-	list = atOnce(list)
-	sum := list[0]
-	sum.Name, sum.From, sum.To = base(sum.Name), plural(sum.From), plural(sum.To)
-	sum.SendErrors = maps.Clone(sum.SendErrors)
-	sum.GapCounts, sum.RoundTrip = nil, nil
-	pacing := [][]model.PacingLine{sum.Ledger.Pacing}
-	share := func(f model.FlowResult) model.ReceiverShare {
-		node := f.To
-		if plural(node) == node {
-			node = f.From
+// base is the name of the plan's flow that a flow to one receiver comes from.
+func base(flow string) string {
+	name, _, _ := strings.Cut(flow, "/")
+	return name
+}
+
+// joinMany makes one result of each plan's flow again.
+func joinMany(r *model.Result) {
+	var flows []model.FlowResult
+	for rest := r.Flows; len(rest) > 0; {
+		other := func(f model.FlowResult) bool { return base(f.Name) != base(rest[0].Name) }
+		n := slices.IndexFunc(rest, other)
+		if n < 0 {
+			n = len(rest)
 		}
-		return model.ReceiverShare{Node: node, Attempted: f.Attempted, Received: f.Received, GoodputBPS: f.GoodputBPS}
+		flows, rest = append(flows, joinFlows(rest[:n])), rest[n:]
 	}
-	sum.Receivers = []model.ReceiverShare{share(list[0])}
+	r.Flows = flows
+	r.Series = joinSeries(r.Series)
+	r.Observed = slices.DeleteFunc(r.Observed, func(o model.Observed) bool { return plural(o.Node) != o.Node })
+}
+
+// joinFlows sums flows that were sent side by side.
+func joinFlows(list []model.FlowResult) model.FlowResult {
+	sum := list[0]
 	for _, f := range list[1:] {
-		sum.Receivers = append(sum.Receivers, share(f))
+		sum.DurationS, sum.BurstMax = max(sum.DurationS, f.DurationS), max(sum.BurstMax, f.BurstMax)
 		sum.Planned, sum.Attempted, sum.Accepted = sum.Planned+f.Planned, sum.Attempted+f.Attempted,
 			sum.Accepted+f.Accepted
 		sum.Received, sum.Duplicates, sum.Reordered = sum.Received+f.Received, sum.Duplicates+f.Duplicates,
 			sum.Reordered+f.Reordered
 		sum.Late, sum.Lost = sum.Late+f.Late, sum.Lost+f.Lost
-		sum.SendPPS, sum.ReceivePPS = sum.SendPPS+f.SendPPS, sum.ReceivePPS+f.ReceivePPS
-		sum.GoodputBPS, sum.SendGoodputBPS = sum.GoodputBPS+f.GoodputBPS, sum.SendGoodputBPS+f.SendGoodputBPS
-		sum.DurationS, sum.BurstMax = max(sum.DurationS, f.DurationS), max(sum.BurstMax, f.BurstMax)
-		sum.JitterNS += f.JitterNS
-		sum.Ledger.Lost, sum.Ledger.Unattributed = sum.Ledger.Lost+f.Ledger.Lost,
-			sum.Ledger.Unattributed+f.Ledger.Unattributed
-		pacing = append(pacing, f.Ledger.Pacing)
+	}
+	sum.Name, sum.From, sum.To = base(sum.Name), plural(sum.From), plural(sum.To)
+	sum.GapCounts, sum.RoundTrip = nil, nil
+	sum.JitterNS, sum.ReceivePPS, sum.GoodputBPS, sum.SendErrors = 0, 0, 0, nil
+	for _, f := range list {
+		sum.JitterNS += f.JitterNS / float64(len(list))
+		share := model.ReceiverShare{Node: f.To, Attempted: f.Attempted, Received: f.Received,
+			GoodputBPS: f.GoodputBPS}
+		if plural(f.To) == f.To {
+			share.Node = f.From
+		}
+		if f.ReceivePPS > 0 {
+			// The rate is over the time of all: a receiver that was served first, and of few
+			// packets was done early, was no faster.
+			took := float64(f.Received) / f.ReceivePPS
+			part := took / max(took, sum.DurationS)
+			share.GoodputBPS *= part
+			sum.ReceivePPS += f.ReceivePPS * part
+		}
+		sum.GoodputBPS += share.GoodputBPS
+		sum.Receivers = append(sum.Receivers, share)
 		for name, n := range f.SendErrors {
 			if sum.SendErrors == nil {
 				sum.SendErrors = map[string]uint64{}
@@ -167,12 +147,8 @@ func joinFlows(list []model.FlowResult) model.FlowResult {
 			sum.SendErrors[name] += n
 		}
 	}
-	sum.JitterNS /= float64(len(list))
-	sum.LossRatio = 0
-	if sum.Attempted > 0 {
-		sum.LossRatio = float64(sum.Lost) / float64(sum.Attempted)
-	}
-	if sum.DurationS > 0 { // they were sent side by side
+	sum.LossRatio = float64(sum.Lost) / float64(max(sum.Attempted, 1))
+	if sum.DurationS > 0 {
 		sum.SendPPS = float64(sum.Attempted) / sum.DurationS
 		sum.SendGoodputBPS = sum.SendPPS * 8 * float64(sum.PayloadBytes)
 	}
@@ -180,114 +156,90 @@ func joinFlows(list []model.FlowResult) model.FlowResult {
 	sum.SendGap = middle(list, func(f model.FlowResult) *model.Percentiles { return f.SendGap })
 	sum.SendLate = middle(list, func(f model.FlowResult) *model.Percentiles { return f.SendLate })
 	sum.Pacing = joinPacing(list)
-	sum.Ledger.Lines, sum.Ledger.Checks, sum.Ledger.Pacing = joinLines(list), joinChecks(list),
-		model.JoinPacing(pacing...)
+	sum.Ledger = joinLedgers(list)
 	return sum
 }
 
-// middle is the median over the receivers of each percentile; the extremes are
-// those of all. nil if none has any.
+// middle is the distribution of the receiver whose median is in the middle, with the
+// count and the extremes of all; nil if none has any.
 func middle(list []model.FlowResult, which func(model.FlowResult) *model.Percentiles) *model.Percentiles {
-	var all []*model.Percentiles
+	var all []model.Percentiles
 	for _, f := range list {
 		if p := which(f); p != nil && p.Count > 0 {
-			all = append(all, p)
+			all = append(all, *p)
 		}
 	}
 	if len(all) == 0 {
 		return nil
 	}
-	of := func(get func(*model.Percentiles) float64) float64 {
-		var values []float64
-		for _, p := range all {
-			values = append(values, get(p))
-		}
-		slices.Sort(values)
-		return values[len(values)/2]
-	}
-	m := model.Percentiles{Min: all[0].Min}
+	slices.SortFunc(all, func(a, b model.Percentiles) int { return cmp.Compare(a.P50, b.P50) })
+	m := all[len(all)/2]
+	m.Count, m.Out = 0, 0
 	for _, p := range all {
 		m.Count, m.Out = m.Count+p.Count, m.Out+p.Out
 		m.Min, m.Max = min(m.Min, p.Min), max(m.Max, p.Max)
-		m.Mean += p.Mean / float64(len(all))
 	}
-	m.P50 = of(func(p *model.Percentiles) float64 { return p.P50 })
-	m.P90 = of(func(p *model.Percentiles) float64 { return p.P90 })
-	m.P99 = of(func(p *model.Percentiles) float64 { return p.P99 })
-	m.P95 = of(func(p *model.Percentiles) float64 { return p.P95 })
-	m.P999 = of(func(p *model.Percentiles) float64 { return p.P999 })
 	return &m
 }
 
-// joinLines sums lines of one layer and cause at nodes of one kind, in travel
-// order. Sequences and evidence are each receiver's own, and are left out.
-func joinLines(list []model.FlowResult) []model.Line {
-	out := []model.Line{}
+// joinPacing is the pacing of the flow that differs most from its profile; nil without one.
+func joinPacing(list []model.FlowResult) (worst *model.Pacing) {
 	for _, f := range list {
+		if p := f.Pacing; p != nil && (worst == nil || p.Distance != nil &&
+			(worst.Distance == nil || *p.Distance > *worst.Distance)) {
+			worst = p
+		}
+	}
+	return worst
+}
+
+// joinLedgers sums lines of one layer and cause at nodes of one kind, in travel order.
+// Sequences and evidence are each receiver's own, and are left out.
+func joinLedgers(list []model.FlowResult) model.Ledger {
+	sum := model.Ledger{Lines: []model.Line{}, Checks: []model.Check{}}
+	var pacing [][]model.PacingLine
+	for i, f := range list {
+		sum.Lost, sum.Unattributed = sum.Lost+f.Ledger.Lost, sum.Unattributed+f.Ledger.Unattributed
+		pacing = append(pacing, f.Ledger.Pacing)
 		for _, l := range f.Ledger.Lines {
-			l.Host = plural(l.Host)
-			l.Sequences, l.Evidence, l.Interface = nil, []model.Evidence{}, ""
-			i := slices.IndexFunc(out, func(x model.Line) bool {
-				return x.Layer == l.Layer && x.Host == l.Host &&
-					x.Cause == l.Cause
+			l.Host, l.Sequences, l.Evidence, l.Interface = plural(l.Host), nil, []model.Evidence{}, ""
+			k := slices.IndexFunc(sum.Lines, func(x model.Line) bool {
+				return x.Layer == l.Layer && x.Host == l.Host && x.Cause == l.Cause
 			})
-			if i < 0 {
-				out = append(out, l)
+			if k < 0 {
+				sum.Lines = append(sum.Lines, l)
 				continue
 			}
-			out[i].Packets += l.Packets
-			if surer(out[i].Confidence, l.Confidence) {
-				out[i].Confidence = l.Confidence
+			sum.Lines[k].Packets += l.Packets
+			sum.Lines[k].Confidence = ledger.LessSure(sum.Lines[k].Confidence, l.Confidence)
+		}
+		for _, c := range f.Ledger.Checks {
+			k := slices.IndexFunc(sum.Checks, func(x model.Check) bool { return x.Name == c.Name })
+			if k < 0 {
+				k = len(sum.Checks)
+				sum.Checks = append(sum.Checks, model.Check{Name: c.Name, Held: true, Text: "holds for each receiver"})
+			}
+			if !c.Held && sum.Checks[k].Held {
+				sum.Checks[k].Held, sum.Checks[k].Text = false, fmt.Sprintf("receiver %d: %s", i+1, c.Text)
 			}
 		}
 	}
 	layers := model.Layers()
-	slices.SortStableFunc(out, func(a, b model.Line) int {
+	slices.SortStableFunc(sum.Lines, func(a, b model.Line) int {
 		return cmp.Or(cmp.Compare(slices.Index(layers, a.Layer), slices.Index(layers, b.Layer)),
 			cmp.Compare(a.Host, b.Host), cmp.Compare(a.Cause, b.Cause))
 	})
-	return out
-}
-
-// surer tells whether one confidence is above another.
-func surer(a, b string) bool {
-	order := []string{"exact-seq", "exact-count", "bounded", "inferred"}
-	return slices.Index(order, a) < slices.Index(order, b)
-}
-
-// joinChecks says of each check for how many receivers it held, or where it first did not.
-func joinChecks(list []model.FlowResult) []model.Check {
-	out := []model.Check{}
-	held := map[string]int{}
-	for i, f := range list {
-		for _, c := range f.Ledger.Checks {
-			k := slices.IndexFunc(out, func(x model.Check) bool { return x.Name == c.Name })
-			if k < 0 {
-				k, out = len(out), append(out, model.Check{Name: c.Name, Held: true})
-			}
-			if !c.Held && out[k].Held {
-				out[k].Held, out[k].Text = false, fmt.Sprintf("receiver %d: %s", i+1, c.Text)
-			} else if out[k].Held {
-				held[c.Name]++
-				out[k].Text = fmt.Sprintf("holds for each of %d receivers", held[c.Name])
-			}
-		}
-	}
-	return out
+	sum.Pacing = model.JoinPacing(pacing...)
+	return sum
 }
 
 // joinSeries sums the series of each plan's flow.
 func joinSeries(list []model.Series) []model.Series {
 	out := []model.Series{}
 	for _, s := range list {
-		if s.Flow == "" {
-			out = append(out, s)
-			continue
-		}
 		s.Flow, s.At = base(s.Flow), plural(s.At)
 		i := slices.IndexFunc(out, func(x model.Series) bool {
-			return x.Metric == s.Metric && x.Flow == s.Flow &&
-				x.At == s.At
+			return s.Flow != "" && x.Metric == s.Metric && x.Flow == s.Flow && x.At == s.At
 		})
 		if i < 0 {
 			s.Values = slices.Clone(s.Values)
@@ -302,77 +254,3 @@ func joinSeries(list []model.Series) []model.Series {
 	}
 	return out
 }
-
-// joinLinks sums the accounts of the links to receivers, there and back apart.
-func joinLinks(list []model.LinkResult) []model.LinkResult {
-	var out []model.LinkResult
-	var passed []float64
-	sum := func(to **uint64, more *uint64) {
-		if *to == nil || more == nil {
-			*to = nil // of one it is not known
-			return
-		}
-		n := **to + *more
-		*to = &n
-	}
-	weight := func(l model.LinkResult) float64 {
-		if l.Passed == nil {
-			return float64(l.Frames)
-		}
-		return float64(*l.Passed)
-	}
-	for _, l := range list {
-		l.From, l.To = plural(l.From), plural(l.To)
-		i := slices.IndexFunc(out, func(x model.LinkResult) bool { return x.From == l.From && x.To == l.To })
-		if i < 0 {
-			out, passed = append(out, l), append(passed, weight(l))
-			continue
-		}
-		o := &out[i]
-		if l.Backend != o.Backend {
-			o.Backend, o.Reason = "", ""
-		}
-		if l.Seed != o.Seed {
-			o.Seed = 0
-		}
-		o.Frames, o.Refused, o.Overrun = o.Frames+l.Frames, o.Refused+l.Refused, o.Overrun+l.Overrun
-		sum(&o.Passed, l.Passed)
-		sum(&o.Lost, l.Lost)
-		sum(&o.QueueFull, l.QueueFull)
-		sum(&o.Duplicated, l.Duplicated)
-		sum(&o.Corrupted, l.Corrupted)
-		if more := weight(l); more > 0 {
-			o.LateRatio = (o.LateRatio*passed[i] + l.LateRatio*more) / (passed[i] + more)
-			o.AskedRatio = (o.AskedRatio*passed[i] + l.AskedRatio*more) / (passed[i] + more)
-			passed[i] += more
-		}
-		o.LateNS.P50, o.LateNS.P99, o.LateNS.Max = max(o.LateNS.P50, l.LateNS.P50), max(o.LateNS.P99, l.LateNS.P99),
-			max(o.LateNS.Max, l.LateNS.Max)
-		o.LossRatio = nil
-		if o.Frames > 0 && o.Lost != nil {
-			ratio := float64(*o.Lost) / float64(o.Frames)
-			o.LossRatio = &ratio
-		}
-	}
-	return out
-}
-
-// fewer keeps the first sentence of each kind. Those of one kind differ in their numbers
-// only: a receiver's, and what it counted.
-func fewer(list []string) (out []string) {
-	kind := func(sentence string) string { return number.ReplaceAllString(sentence, "#") }
-	count := map[string]int{}
-	for _, s := range list {
-		if count[kind(s)]++; count[kind(s)] == 1 {
-			out = append(out, s)
-		}
-	}
-	for i, s := range out {
-		if more := count[kind(s)] - 1; more > 0 {
-			out[i] = fmt.Sprintf("%s, and %d more of the kind", s, more)
-		}
-	}
-	return out
-}
-
-var number = regexp.MustCompile(`[0-9]+(\.[0-9]+)?`)
