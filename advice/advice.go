@@ -33,24 +33,9 @@ type Context struct {
 // turns of the scheduler. No measurement stands behind it, so the text names it.
 const defaultStall = 0.010
 
-// Suggestion is advice with the name of the row it comes from.
-type Suggestion struct {
-	ID string // stable: receive-buffer, udp-memory, ...
-	model.Advice
-}
-
 // For lists the settings that would address a line, the likeliest first. If there is none, it says of at
 // most one setting why that is not the limit.
 func For(line model.Line, c Context) []model.Advice {
-	var list []model.Advice
-	for _, s := range Suggest(line, c) {
-		list = append(list, s.Advice)
-	}
-	return list
-}
-
-// Suggest is For with the names of the rows.
-func Suggest(line model.Line, c Context) []Suggestion {
 	q := question{line: line, Context: c}
 	if line.Packets == 0 || !q.moved("") {
 		return nil
@@ -62,7 +47,7 @@ func Suggest(line model.Line, c Context) []Suggestion {
 	if !(q.StallS > 0 && q.StallS <= 3600) {
 		q.StallS = defaultStall
 	}
-	var list, without []Suggestion
+	var list, without []model.Advice
 	for _, r := range rows {
 		if !r.applies(&q) {
 			continue
@@ -71,9 +56,9 @@ func Suggest(line model.Line, c Context) []Suggestion {
 			a.Host, a.Why = line.Host, q.because()+": "+a.Why
 			if a.Proposes() {
 				a.Command, a.Undo = q.command(a.Knob, a.Value), q.command(a.Knob, a.Present)
-				list = append(list, Suggestion{r.id, a})
+				list = append(list, a)
 			} else {
-				without = append(without, Suggestion{r.id, a})
+				without = append(without, a)
 			}
 		}
 	}

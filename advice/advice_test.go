@@ -37,55 +37,55 @@ func TestAdvice(t *testing.T) {
 	for name, c := range map[string]struct {
 		line model.Line
 		c    Context
-		want string // id: knob present -> value | command | undo; "" none
+		want string // knob present -> value | command | undo; "" none
 	}{
 		"a socket may ask for more": {buffer,
 			Context{RatePPS: 1e6, Streams: 1, PayloadBytes: 64, BufferBytes: 425984, Knobs: knobs("net.core.rmem_max=212992")},
 			// 1e6/s x 10 ms x 832 B = 8320000 B, half of it rounded up to 64 KiB
-			"receive-buffer: net.core.rmem_max 212992 -> 4194304 | sysctl -w net.core.rmem_max=4194304 | sysctl -w net.core.rmem_max=212992"},
+			"net.core.rmem_max 212992 -> 4194304 | sysctl -w net.core.rmem_max=4194304 | sysctl -w net.core.rmem_max=212992"},
 		"measured cost of a datagram, four sockets, a longer stall": {buffer,
 			Context{RatePPS: 1e6, Streams: 4, PayloadBytes: 64, TruesizeBytes: 1000, StallS: 0.1, BufferBytes: 425984, Knobs: knobs("net.core.rmem_max=212992")},
-			"receive-buffer: net.core.rmem_max 212992 -> 12517376 | sysctl -w net.core.rmem_max=12517376 | sysctl -w net.core.rmem_max=212992"},
+			"net.core.rmem_max 212992 -> 12517376 | sysctl -w net.core.rmem_max=12517376 | sysctl -w net.core.rmem_max=212992"},
 		"the buffer is not the limit": {buffer,
 			Context{RatePPS: 1e5, Streams: 1, PayloadBytes: 64, BufferBytes: 8 << 20, Knobs: knobs("net.core.rmem_max=212992")},
-			"receive-buffer: socket.receive_buffer 8388608 ->  |  | "},
+			"socket.receive_buffer 8388608 ->  |  | "},
 		"the program did not ask": {buffer,
 			Context{RatePPS: 1e6, Streams: 1, PayloadBytes: 64, BufferBytes: 212992, Knobs: knobs("net.core.rmem_max=67108864")},
-			"receive-buffer: socket.receive_buffer 212992 -> 8320000 | pelt curve HOST --receive-buffer 8320000 | pelt curve HOST --receive-buffer 212992"},
+			"socket.receive_buffer 212992 -> 8320000 | pelt curve HOST --receive-buffer 8320000 | pelt curve HOST --receive-buffer 212992"},
 		"settings unknown": {buffer, Context{RatePPS: 1e6, Streams: 1, PayloadBytes: 64, BufferBytes: 212992}, ""},
 		"no rate":          {buffer, Context{Knobs: knobs("net.core.rmem_max=212992")}, ""},
 		"a lying setting":  {buffer, Context{RatePPS: 1e6, Knobs: []model.Knob{{Name: "net.core.rmem_max", Value: "1; reboot"}}}, ""},
 		"UDP memory": {lost("receiver-memory", "PROTO_MEM", "SO_MEMINFO drops"),
 			Context{RatePPS: 1e6, Streams: 4, BufferBytes: 64 << 20, Knobs: knobs("net.ipv4.udp_mem=47034~62714~94068 page_size_bytes=4096")},
-			"udp-memory: net.ipv4.udp_mem 47034 62714 94068 -> 81920 81920 94068 | sysctl -w net.ipv4.udp_mem='81920 81920 94068' | sysctl -w net.ipv4.udp_mem='47034 62714 94068'"},
+			"net.ipv4.udp_mem 47034 62714 94068 -> 81920 81920 94068 | sysctl -w net.ipv4.udp_mem='81920 81920 94068' | sysctl -w net.ipv4.udp_mem='47034 62714 94068'"},
 		"UDP memory is not the limit": {lost("receiver-memory", "PROTO_MEM", "SO_MEMINFO drops"),
 			Context{RatePPS: 1e6, Streams: 1, BufferBytes: 1 << 20, Knobs: knobs("net.ipv4.udp_mem=47034~62714~94068 page_size_bytes=4096")},
-			"udp-memory: net.ipv4.udp_mem 47034 62714 94068 ->  |  | "},
+			"net.ipv4.udp_mem 47034 62714 94068 ->  |  | "},
 		"UDP memory of larger pages": {lost("receiver-memory", "PROTO_MEM", "SO_MEMINFO drops"),
 			Context{RatePPS: 1e6, Streams: 4, BufferBytes: 256 << 20, Knobs: knobs("net.ipv4.udp_mem=47034~62714~94068 page_size_bytes=16384")},
-			"udp-memory: net.ipv4.udp_mem 47034 62714 94068 -> 81920 81920 94068 | sysctl -w net.ipv4.udp_mem='81920 81920 94068' | sysctl -w net.ipv4.udp_mem='47034 62714 94068'"},
+			"net.ipv4.udp_mem 47034 62714 94068 -> 81920 81920 94068 | sysctl -w net.ipv4.udp_mem='81920 81920 94068' | sysctl -w net.ipv4.udp_mem='47034 62714 94068'"},
 		"UDP memory of pages that are not known": {lost("receiver-memory", "PROTO_MEM", "SO_MEMINFO drops"),
 			Context{RatePPS: 1e6, Streams: 4, BufferBytes: 256 << 20, Knobs: knobs("net.ipv4.udp_mem=47034~62714~94068")}, ""},
 		"backlog": {lost("receiver-backlog", "CPU_BACKLOG", "softnet.dropped"),
 			Context{RatePPS: 250e3, Knobs: knobs("net.core.netdev_max_backlog=1000")},
-			"backlog: net.core.netdev_max_backlog 1000 -> 3000 | sysctl -w net.core.netdev_max_backlog=3000 | sysctl -w net.core.netdev_max_backlog=1000"},
+			"net.core.netdev_max_backlog 1000 -> 3000 | sysctl -w net.core.netdev_max_backlog=3000 | sysctl -w net.core.netdev_max_backlog=1000"},
 		"backlog of a router": {lost("network", "CPU_BACKLOG", "softnet.dropped"),
 			Context{RatePPS: 250e3, Knobs: knobs("net.core.netdev_max_backlog=10000")},
-			"backlog: net.core.netdev_max_backlog 10000 ->  |  | "},
+			"net.core.netdev_max_backlog 10000 ->  |  | "},
 		"ring": {lost("receiver-ring", "rx-missed", "dev.eth0.rx_missed_errors"),
 			Context{RatePPS: 1e6, Streams: 1, Knobs: knobs("eth0.txqueuelen=1000 eth0.rx_ring=256 eth0.rx_ring_max=4096 eth0.channels_combined=8")},
-			"rx-ring: eth0.rx_ring 256 -> 1024 | ethtool -G eth0 rx 1024 | ethtool -G eth0 rx 256"},
+			"eth0.rx_ring 256 -> 1024 | ethtool -G eth0 rx 1024 | ethtool -G eth0 rx 256"},
 		"ring over several queues, at most what the card has": {lost("receiver-ring", "rx-missed", "dev.eth0.rx_missed_errors", "softnet.time_squeeze"),
 			Context{RatePPS: 10e6, Streams: 8, Knobs: knobs("eth0.txqueuelen=1000 eth0.rx_ring=256 eth0.rx_ring_max=512 eth0.channels_combined=4 net.core.netdev_budget=300")},
-			"rx-ring: eth0.rx_ring 256 -> 512 | ethtool -G eth0 rx 512 | ethtool -G eth0 rx 256\n" +
-				"netdev-budget: net.core.netdev_budget 300 -> 600 | sysctl -w net.core.netdev_budget=600 | sysctl -w net.core.netdev_budget=300"},
+			"eth0.rx_ring 256 -> 512 | ethtool -G eth0 rx 512 | ethtool -G eth0 rx 256\n" +
+				"net.core.netdev_budget 300 -> 600 | sysctl -w net.core.netdev_budget=600 | sysctl -w net.core.netdev_budget=300"},
 		"more queues than are used": {lost("receiver-ring", "rx-missed", "dev.eth0.rx_missed_errors"),
 			Context{RatePPS: 1e6, Streams: 6, Knobs: knobs("eth0.txqueuelen=1000 eth0.channels_combined=2 eth0.channels_combined_max=4")},
-			"rx-channels: eth0.channels_combined 2 -> 4 | ethtool -L eth0 combined 4 | ethtool -L eth0 combined 2"},
+			"eth0.channels_combined 2 -> 4 | ethtool -L eth0 combined 4 | ethtool -L eth0 combined 2"},
 		"one stream fills one queue": {lost("receiver-ring", "rx-missed", "dev.eth0.rx_missed_errors"),
 			Context{RatePPS: 1e6, Streams: 1, Knobs: knobs("eth0.txqueuelen=1000 eth0.channels_combined=1 eth0.channels_combined_max=4")}, ""},
 		"cores that clock down": {lost("receiver-backlog", "CPU_BACKLOG", "softnet.dropped"), Context{Knobs: knobs("cpu.governor=powersave")},
-			"governor: cpu.governor powersave -> performance | cpupower frequency-set -g performance | cpupower frequency-set -g powersave"},
+			"cpu.governor powersave -> performance | cpupower frequency-set -g performance | cpupower frequency-set -g powersave"},
 		"cores that do not": {lost("receiver-backlog", "CPU_BACKLOG", "softnet.dropped"), Context{Knobs: knobs("cpu.governor=performance")}, ""},
 		"an interface that is a command": {func() model.Line {
 			l := lost("receiver-ring", "rx-missed", "dev.x.rx_missed_errors")
@@ -98,40 +98,40 @@ func TestAdvice(t *testing.T) {
 			return l
 		}(), Context{RatePPS: 1e6, Knobs: knobs("-h.txqueuelen=1 -h.rx_ring=1 -h.rx_ring_max=4096")}, ""},
 		"threaded NAPI": {lost("receiver-ring", "ring-full", "dev.eth0.tx_dropped"), Context{RatePPS: 1e6, Knobs: knobs("eth0.txqueuelen=1000 eth0.threaded=1")},
-			"threaded-napi: eth0.threaded 1 -> 0 | echo 0 > /sys/class/net/eth0/threaded | echo 1 > /sys/class/net/eth0/threaded"},
+			"eth0.threaded 1 -> 0 | echo 0 > /sys/class/net/eth0/threaded | echo 1 > /sys/class/net/eth0/threaded"},
 		"no thread": {lost("receiver-ring", "ring-full", "dev.eth0.tx_dropped"), Context{RatePPS: 1e6, Knobs: knobs("eth0.txqueuelen=1000 eth0.threaded=0")}, ""},
 		"queue": {lost("sender-qdisc", "ENOBUFS", "send errors ENOBUFS"), Context{RatePPS: 1e6, Knobs: knobs("eth0.txqueuelen=1000 eth0.qdisc=pfifo_fast")},
-			"queue-length: eth0.txqueuelen 1000 -> 10000 | ip link set dev eth0 txqueuelen 10000 | ip link set dev eth0 txqueuelen 1000"},
+			"eth0.txqueuelen 1000 -> 10000 | ip link set dev eth0 txqueuelen 10000 | ip link set dev eth0 txqueuelen 1000"},
 		"fair queue, of one socket": {lost("sender-qdisc", "FQ_FLOW_LIMIT", "verdict"), Context{RatePPS: 4e5, Knobs: knobs("eth0.txqueuelen=1000 eth0.qdisc=fq eth0.qdisc_limit_packets=10000 eth0.qdisc_flow_limit_packets=100")},
-			"queue-length: eth0.qdisc_flow_limit_packets 100 -> 4000 | tc qdisc change dev eth0 root fq flow_limit 4000 | tc qdisc change dev eth0 root fq flow_limit 100"},
+			"eth0.qdisc_flow_limit_packets 100 -> 4000 | tc qdisc change dev eth0 root fq flow_limit 4000 | tc qdisc change dev eth0 root fq flow_limit 100"},
 		"fair queue, of all": {lost("sender-qdisc", "FQ_BAND_LIMIT", "verdict"), Context{RatePPS: 2e6, Streams: 400, Knobs: knobs("eth0.txqueuelen=1000 eth0.qdisc=fq eth0.qdisc_limit_packets=10000 eth0.qdisc_flow_limit_packets=100")},
-			"queue-length: eth0.qdisc_limit_packets 10000 -> 20000 | tc qdisc change dev eth0 root fq limit 20000 | tc qdisc change dev eth0 root fq limit 10000"},
+			"eth0.qdisc_limit_packets 10000 -> 20000 | tc qdisc change dev eth0 root fq limit 20000 | tc qdisc change dev eth0 root fq limit 10000"},
 		"fair queue, both": {lost("sender-qdisc", "FQ_FLOW_LIMIT", "verdict"), Context{RatePPS: 2e6, Streams: 2, Knobs: knobs("eth0.txqueuelen=1000 eth0.qdisc=fq eth0.qdisc_limit_packets=10000 eth0.qdisc_flow_limit_packets=100")},
-			"queue-length: eth0.qdisc_flow_limit_packets 100 -> 10000 | tc qdisc change dev eth0 root fq flow_limit 10000 | tc qdisc change dev eth0 root fq flow_limit 100\n" +
-				"queue-length: eth0.qdisc_limit_packets 10000 -> 20000 | tc qdisc change dev eth0 root fq limit 20000 | tc qdisc change dev eth0 root fq limit 10000"},
+			"eth0.qdisc_flow_limit_packets 100 -> 10000 | tc qdisc change dev eth0 root fq flow_limit 10000 | tc qdisc change dev eth0 root fq flow_limit 100\n" +
+				"eth0.qdisc_limit_packets 10000 -> 20000 | tc qdisc change dev eth0 root fq limit 20000 | tc qdisc change dev eth0 root fq limit 10000"},
 		"a fair queue that holds it": {lost("sender-qdisc", "FQ_BAND_LIMIT", "verdict"), Context{RatePPS: 1e5, Streams: 100, Knobs: knobs("eth0.txqueuelen=1000 eth0.qdisc=fq eth0.qdisc_limit_packets=10000 eth0.qdisc_flow_limit_packets=100")},
-			"queue-length: eth0.txqueuelen 1000 ->  |  | "},
+			"eth0.txqueuelen 1000 ->  |  | "},
 		"fair queues of many queues": {lost("sender-qdisc", "FQ_FLOW_LIMIT", "verdict"), Context{RatePPS: 4e5, Knobs: knobs("eth0.txqueuelen=1000 eth0.qdisc=mq net.core.default_qdisc=fq")}, ""},
 		"queues of many queues": {lost("sender-qdisc", "QDISC_DROP", "verdict"), Context{RatePPS: 1e6, Knobs: knobs("eth0.txqueuelen=1000 eth0.qdisc=mq net.core.default_qdisc=pfifo_fast")},
-			"queue-length: eth0.txqueuelen 1000 -> 10000 | ip link set dev eth0 txqueuelen 10000 | ip link set dev eth0 txqueuelen 1000"},
+			"eth0.txqueuelen 1000 -> 10000 | ip link set dev eth0 txqueuelen 10000 | ip link set dev eth0 txqueuelen 1000"},
 		"others below many queues": {lost("sender-qdisc", "QDISC_DROP", "verdict"), Context{RatePPS: 1e6, Knobs: knobs("eth0.txqueuelen=1000 eth0.qdisc=mq net.core.default_qdisc=fq_codel")},
-			"queue-length: eth0.txqueuelen 1000 ->  |  | "},
+			"eth0.txqueuelen 1000 ->  |  | "},
 		"a shaper's queue": {lost("network", "QDISC_DROP", "qdisc.eth0.tbf.1:.drops"), Context{RatePPS: 1e6, Knobs: knobs("eth0.txqueuelen=1000 eth0.qdisc=tbf")},
-			"queue-length: eth0.txqueuelen 1000 ->  |  | "},
+			"eth0.txqueuelen 1000 ->  |  | "},
 		"a plain queue with a limit of its own": {lost("sender-qdisc", "QDISC_DROP", "verdict"), Context{RatePPS: 2e5, Knobs: knobs("eth0.txqueuelen=1000 eth0.qdisc=pfifo eth0.qdisc_limit_packets=50")},
-			"queue-length: eth0.qdisc_limit_packets 50 -> 2000 | tc qdisc change dev eth0 root pfifo limit 2000 | tc qdisc change dev eth0 root pfifo limit 50"},
+			"eth0.qdisc_limit_packets 50 -> 2000 | tc qdisc change dev eth0 root pfifo limit 2000 | tc qdisc change dev eth0 root pfifo limit 50"},
 		"a plain queue that holds it": {lost("sender-qdisc", "QDISC_DROP", "verdict"), Context{RatePPS: 2e5, Knobs: knobs("eth0.txqueuelen=1000 eth0.qdisc=pfifo eth0.qdisc_limit_packets=2000")},
-			"queue-length: eth0.txqueuelen 1000 ->  |  | "},
+			"eth0.txqueuelen 1000 ->  |  | "},
 		"a queue of which only the length is known": {lost("sender-qdisc", "QDISC_DROP", "verdict"), Context{RatePPS: 2e5, Knobs: knobs("eth0.txqueuelen=1000")}, ""},
 		"a tc program": {lost("sender-qdisc", "TC_EGRESS", "verdict"), Context{RatePPS: 1e6, Knobs: knobs("eth0.txqueuelen=1000 eth0.qdisc=pfifo_fast")}, ""},
 		"send buffer": {lost("send-call", "EAGAIN", "send errors EAGAIN"), Context{RatePPS: 1e6, PayloadBytes: 64, Knobs: knobs("net.core.wmem_max=212992 eth0.txqueuelen=1000")},
-			"send-buffer: net.core.wmem_max 212992 -> 851968 | sysctl -w net.core.wmem_max=851968 | sysctl -w net.core.wmem_max=212992"},
+			"net.core.wmem_max 212992 -> 851968 | sysctl -w net.core.wmem_max=851968 | sysctl -w net.core.wmem_max=212992"},
 		"neighbour": {lost("sender-device", "NEIGH_QUEUEFULL", "verdict"), Context{RatePPS: 1e5, PayloadBytes: 64, Knobs: knobs("net.ipv4.neigh.eth0.unres_qlen_bytes=212992 eth0.txqueuelen=1")},
-			"neighbour-queue: net.ipv4.neigh.eth0.unres_qlen_bytes 212992 -> 835584 | sysctl -w net.ipv4.neigh.eth0.unres_qlen_bytes=835584 | sysctl -w net.ipv4.neigh.eth0.unres_qlen_bytes=212992"},
+			"net.ipv4.neigh.eth0.unres_qlen_bytes 212992 -> 835584 | sysctl -w net.ipv4.neigh.eth0.unres_qlen_bytes=835584 | sysctl -w net.ipv4.neigh.eth0.unres_qlen_bytes=212992"},
 		"reverse path": {lost("receiver-ip", "IP_RPFILTER", "TcpExt.IPReversePathFilter"), Context{Knobs: knobs("net.ipv4.conf.eth0.rp_filter=1 net.ipv4.conf.all.rp_filter=0 eth0.txqueuelen=1")},
-			"reverse-path: net.ipv4.conf.eth0.rp_filter 1 -> 2 | sysctl -w net.ipv4.conf.eth0.rp_filter=2 | sysctl -w net.ipv4.conf.eth0.rp_filter=1"},
+			"net.ipv4.conf.eth0.rp_filter 1 -> 2 | sysctl -w net.ipv4.conf.eth0.rp_filter=2 | sysctl -w net.ipv4.conf.eth0.rp_filter=1"},
 		"connections": {lost("receiver-filter", "NETFILTER_DROP", "verdict", "conntrack.drop"), Context{Knobs: knobs("net.netfilter.nf_conntrack_max=65536 net.netfilter.nf_conntrack_count=65530")},
-			"conntrack-table: net.netfilter.nf_conntrack_max 65536 -> 131072 | sysctl -w net.netfilter.nf_conntrack_max=131072 | sysctl -w net.netfilter.nf_conntrack_max=65536"},
+			"net.netfilter.nf_conntrack_max 65536 -> 131072 | sysctl -w net.netfilter.nf_conntrack_max=131072 | sysctl -w net.netfilter.nf_conntrack_max=65536"},
 		"a rule, not the table": {lost("receiver-filter", "NETFILTER_DROP", "verdict"), Context{Knobs: knobs("net.netfilter.nf_conntrack_max=65536 net.netfilter.nf_conntrack_count=65530")}, ""},
 		"nobody listening":      {lost("receiver-udp", "NO_SOCKET", "Udp.NoPorts"), Context{RatePPS: 1e6}, ""},
 		"nothing moved": {func() model.Line {
@@ -144,8 +144,8 @@ func TestAdvice(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			var got []string
-			for _, s := range Suggest(c.line, c.c) {
-				got = append(got, s.ID+": "+s.Knob+" "+s.Present+" -> "+s.Value+" | "+s.Command+" | "+s.Undo)
+			for _, s := range For(c.line, c.c) {
+				got = append(got, s.Knob+" "+s.Present+" -> "+s.Value+" | "+s.Command+" | "+s.Undo)
 				if s.Why == "" || s.Host != c.line.Host {
 					t.Errorf("%+v lacks a reason or host", s)
 				}
@@ -157,16 +157,6 @@ func TestAdvice(t *testing.T) {
 				t.Errorf("got\n%s\nwant\n%s", g, c.want)
 			}
 		})
-	}
-}
-
-func TestRowsHaveNamesOfTheirOwn(t *testing.T) {
-	seen := map[string]bool{}
-	for _, r := range rows {
-		if seen[r.id] || r.id == "" {
-			t.Errorf("row %q twice or without a name", r.id)
-		}
-		seen[r.id] = true
 	}
 }
 
@@ -277,32 +267,30 @@ func TestNothingIsProposedTwice(t *testing.T) {
 		line model.Line
 		c    Context
 	}{
-		"receive-buffer": {lost("receiver-buffer", "SOCKET_RCVBUFF", "verdict"), Context{Knobs: knobs("net.core.rmem_max=212992")}},
-		"udp-memory":     {lost("receiver-memory", "PROTO_MEM", "drops"), Context{Knobs: knobs("net.ipv4.udp_mem=1~2~3 page_size_bytes=4096")}},
-		"backlog":        {lost("receiver-backlog", "CPU_BACKLOG", "softnet.dropped"), Context{Knobs: knobs("net.core.netdev_max_backlog=1000")}},
-		"rx-ring":        {ring, Context{Knobs: knobs("eth0.txqueuelen=1000 eth0.rx_ring=256 eth0.rx_ring_max=4096")}},
-		"rx-channels":    {ring, Context{Streams: 6, Knobs: knobs("eth0.txqueuelen=1000 eth0.channels_combined=2 eth0.channels_combined_max=4")}},
-		"netdev-budget":  {ring, Context{Knobs: knobs("net.core.netdev_budget=300")}},
-		"threaded-napi":  {lost("receiver-ring", "ring-full", "dev.eth0.tx_dropped"), Context{Knobs: knobs("eth0.txqueuelen=1000 eth0.threaded=1")}},
-		"queue-length":   {lost("sender-qdisc", "QDISC_DROP", "verdict"), Context{Knobs: knobs("eth0.txqueuelen=1000 eth0.qdisc=pfifo_fast")}},
-		"send-buffer":    {lost("send-call", "EAGAIN", "send errors EAGAIN"), Context{Knobs: knobs("net.core.wmem_max=212992 eth0.txqueuelen=1000")}},
-		"neighbour-queue": {lost("sender-device", "NEIGH_QUEUEFULL", "verdict"),
+		"net.core.rmem_max":           {lost("receiver-buffer", "SOCKET_RCVBUFF", "verdict"), Context{Knobs: knobs("net.core.rmem_max=212992")}},
+		"net.ipv4.udp_mem":            {lost("receiver-memory", "PROTO_MEM", "drops"), Context{Knobs: knobs("net.ipv4.udp_mem=1~2~3 page_size_bytes=4096")}},
+		"net.core.netdev_max_backlog": {lost("receiver-backlog", "CPU_BACKLOG", "softnet.dropped"), Context{Knobs: knobs("net.core.netdev_max_backlog=1000")}},
+		"eth0.rx_ring":                {ring, Context{Knobs: knobs("eth0.txqueuelen=1000 eth0.rx_ring=256 eth0.rx_ring_max=4096")}},
+		"eth0.channels_combined":      {ring, Context{Streams: 6, Knobs: knobs("eth0.txqueuelen=1000 eth0.channels_combined=2 eth0.channels_combined_max=4")}},
+		"net.core.netdev_budget":      {ring, Context{Knobs: knobs("net.core.netdev_budget=300")}},
+		"eth0.threaded":               {lost("receiver-ring", "ring-full", "dev.eth0.tx_dropped"), Context{Knobs: knobs("eth0.txqueuelen=1000 eth0.threaded=1")}},
+		"eth0.txqueuelen":             {lost("sender-qdisc", "QDISC_DROP", "verdict"), Context{Knobs: knobs("eth0.txqueuelen=1000 eth0.qdisc=pfifo_fast")}},
+		"net.core.wmem_max":           {lost("send-call", "EAGAIN", "send errors EAGAIN"), Context{Knobs: knobs("net.core.wmem_max=212992 eth0.txqueuelen=1000")}},
+		"net.ipv4.neigh.eth0.unres_qlen_bytes": {lost("sender-device", "NEIGH_QUEUEFULL", "verdict"),
 			Context{Knobs: knobs("net.ipv4.neigh.eth0.unres_qlen_bytes=212992 eth0.txqueuelen=1")}},
-		"reverse-path": {lost("receiver-ip", "IP_RPFILTER", "verdict"), Context{Knobs: knobs("net.ipv4.conf.eth0.rp_filter=1 eth0.txqueuelen=1")}},
-		"conntrack-table": {lost("receiver-filter", "NETFILTER_DROP", "verdict", "conntrack.drop"),
+		"net.ipv4.conf.eth0.rp_filter": {lost("receiver-ip", "IP_RPFILTER", "verdict"), Context{Knobs: knobs("net.ipv4.conf.eth0.rp_filter=1 eth0.txqueuelen=1")}},
+		"net.netfilter.nf_conntrack_max": {lost("receiver-filter", "NETFILTER_DROP", "verdict", "conntrack.drop"),
 			Context{Knobs: knobs("net.netfilter.nf_conntrack_max=100 net.netfilter.nf_conntrack_count=99")}},
-		"governor": {lost("receiver-backlog", "CPU_BACKLOG", "softnet.dropped"), Context{Knobs: knobs("cpu.governor=powersave")}},
+		"cpu.governor": {lost("receiver-backlog", "CPU_BACKLOG", "softnet.dropped"), Context{Knobs: knobs("cpu.governor=powersave")}},
 	}
-	for _, r := range rows {
-		c, ok := cases[r.id]
-		if !ok {
-			t.Errorf("row %s has no case", r.id)
-			continue
-		}
+	if len(cases) != len(rows) {
+		t.Errorf("%d cases for %d rows", len(cases), len(rows))
+	}
+	for knob, c := range cases {
 		c.c.RatePPS, c.c.PayloadBytes = 1e6, 64
-		first := Suggest(c.line, c.c)
-		if len(first) == 0 || first[0].ID != r.id || !first[0].Proposes() {
-			t.Errorf("%s: at first %+v", r.id, first)
+		first := For(c.line, c.c)
+		if len(first) == 0 || first[0].Knob != knob || !first[0].Proposes() {
+			t.Errorf("%s: at first %+v", knob, first)
 			continue
 		}
 		for i, k := range c.c.Knobs {
@@ -310,10 +298,10 @@ func TestNothingIsProposedTwice(t *testing.T) {
 				c.c.Knobs[i].Value = first[0].Value
 			}
 		}
-		then := Suggest(c.line, c.c)
+		then := For(c.line, c.c)
 		for _, s := range then {
 			if s.Proposes() == (s.Value == "") || s.Value == s.Present || !s.Proposes() && len(then) > 1 {
-				t.Errorf("%s: once it is %s: %+v", r.id, first[0].Value, then)
+				t.Errorf("%s: once it is %s: %+v", knob, first[0].Value, then)
 			}
 		}
 	}

@@ -13,7 +13,6 @@ import (
 // row is one line of the table: when it applies, and what it advises: settings with their present values, what they
 // should be, and why. Without a value the present one is not the limit, and the note says what to do instead.
 type row struct {
-	id      string
 	applies func(*question) bool
 	advise  func(*question) []model.Advice
 }
@@ -21,19 +20,19 @@ type row struct {
 // rows is the table, in the order of the printed advice. Kernel text behind it:
 // Documentation/admin-guide/sysctl/net.rst, networking/scaling.rst and napi.rst.
 var rows = [...]row{
-	{"receive-buffer", at(model.LayerReceiverBuffer), receiveBuffer},
-	{"udp-memory", at(model.LayerReceiverMemory), udpMemory},
-	{"backlog", backlogged, backlog},
-	{"rx-ring", ringMissed, ring},
-	{"rx-channels", ringMissed, channels},
-	{"netdev-budget", func(q *question) bool { return ringMissed(q) && q.moved("time_squeeze") }, budget},
-	{"threaded-napi", ringFull, threaded},
-	{"queue-length", queued, queueLength},
-	{"send-buffer", wouldBlock, sendBuffer},
-	{"neighbour-queue", unresolved, neighbour},
-	{"reverse-path", func(q *question) bool { return q.line.Cause == "IP_RPFILTER" }, reversePath},
-	{"conntrack-table", untracked, conntrack},
-	{"governor", emptiedLate, governor},
+	{at(model.LayerReceiverBuffer), receiveBuffer},
+	{at(model.LayerReceiverMemory), udpMemory},
+	{backlogged, backlog},
+	{ringMissed, ring},
+	{ringMissed, channels},
+	{func(q *question) bool { return ringMissed(q) && q.moved("time_squeeze") }, budget},
+	{ringFull, threaded},
+	{queued, queueLength},
+	{wouldBlock, sendBuffer},
+	{unresolved, neighbour},
+	{func(q *question) bool { return q.line.Cause == "IP_RPFILTER" }, reversePath},
+	{untracked, conntrack},
+	{emptiedLate, governor},
 }
 
 func at(layer string) func(*question) bool {

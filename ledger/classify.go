@@ -134,77 +134,57 @@ func spell(reason string) string {
 	return reason
 }
 
+// layers are what each stage means at either end of a flow.
+var layers = [...]struct {
+	sender, receiver string
+	leaves           bool // a packet that came in nowhere yet is on its way out there
+}{
+	stageOutput:      {model.LayerSendCall, model.LayerReceiverIP, true},
+	stageQdisc:       {model.LayerSenderQdisc, model.LayerNetwork, true}, // it left the receiver's namespace again
+	stageNeighbour:   {model.LayerSenderDevice, model.LayerNetwork, true},
+	stageDevice:      {model.LayerSenderDevice, model.LayerReceiverRing, true},
+	stageRing:        {model.LayerSenderDevice, model.LayerReceiverRing, false},
+	stageXDP:         {model.LayerSenderDevice, model.LayerReceiverXDP, false},
+	stageTC:          {model.LayerSenderQdisc, model.LayerReceiverTC, false},
+	stageClassifier:  {model.LayerSenderQdisc, model.LayerReceiverTC, true},
+	stageBacklog:     {model.LayerSenderDevice, model.LayerReceiverBacklog, false},
+	stageFilter:      {model.LayerSendCall, model.LayerReceiverFilter, true},
+	stageLink:        {model.LayerSenderDevice, model.LayerReceiverIP, false},
+	stageIP:          {model.LayerSendCall, model.LayerReceiverIP, true},
+	stageUDP:         {model.LayerSendCall, model.LayerReceiverUDP, false},
+	stageMemory:      {model.LayerSendCall, model.LayerReceiverMemory, false},
+	stageBuffer:      {model.LayerSendCall, model.LayerReceiverBuffer, false},
+	stagePurge:       {model.LayerSenderQdisc, model.LayerApplication, false},
+	stageApplication: {model.LayerSendCall, model.LayerApplication, false},
+	stageKernel:      {model.LayerSenderDevice, model.LayerReceiverIP, true},
+}
+
 // layerOf maps a stage on one side to a layer.
 func layerOf(at stage, side Side, received bool) string {
 	if at == stageNone {
 		return ""
 	}
+	is, sends := layers[at], false
 	switch side {
 	case SideOther:
 		return model.LayerNetwork
 	case SideSender:
-		return senderLayer(at, received)
-	case SideReceiver:
-		return receiverLayer(at)
+		sends = true
 	case SideBoth:
-		if !received && leaving(at) {
-			return senderLayer(at, false)
+		sends = !received && is.leaves
+	case SideUnknown:
+		switch at { // of these it is plain which end they belong to
+		case stageOutput, stageQdisc, stageNeighbour:
+			return is.sender
+		case stageKernel, stageDevice, stageLink, stageClassifier:
+			return model.LayerNetwork
 		}
-		return receiverLayer(at)
 	}
-	switch at { // of these it is plain which end they belong to
-	case stageOutput, stageQdisc, stageNeighbour:
-		return senderLayer(at, false)
-	case stageKernel, stageDevice, stageLink, stageClassifier:
+	switch {
+	case !sends:
+		return is.receiver
+	case received: // the sender's namespace forwarded it for itself, as a container host does
 		return model.LayerNetwork
 	}
-	return receiverLayer(at)
-}
-
-// leaving tells whether a packet that came in nowhere yet is on its way out there.
-func leaving(at stage) bool {
-	switch at {
-	case stageOutput, stageQdisc, stageNeighbour, stageDevice, stageClassifier, stageFilter, stageKernel, stageIP:
-		return true
-	}
-	return false
-}
-
-func senderLayer(at stage, received bool) string {
-	if received { // the sender's namespace forwarded it for itself, as a container host does
-		return model.LayerNetwork
-	}
-	switch at {
-	case stageOutput, stageFilter, stageIP, stageUDP, stageMemory, stageBuffer, stageApplication:
-		return model.LayerSendCall
-	case stageQdisc, stageClassifier, stageTC, stagePurge:
-		return model.LayerSenderQdisc
-	}
-	return model.LayerSenderDevice
-}
-
-func receiverLayer(at stage) string {
-	switch at {
-	case stageQdisc, stageNeighbour: // it left the receiver's namespace again: the way goes on behind it
-		return model.LayerNetwork
-	case stageDevice, stageRing:
-		return model.LayerReceiverRing
-	case stageXDP:
-		return model.LayerReceiverXDP
-	case stageTC, stageClassifier:
-		return model.LayerReceiverTC
-	case stageBacklog:
-		return model.LayerReceiverBacklog
-	case stageFilter:
-		return model.LayerReceiverFilter
-	case stageUDP:
-		return model.LayerReceiverUDP
-	case stageMemory:
-		return model.LayerReceiverMemory
-	case stageBuffer:
-		return model.LayerReceiverBuffer
-	case stageApplication, stagePurge:
-		return model.LayerApplication
-	}
-	return model.LayerReceiverIP // output, link, IP, and what nobody told
+	return is.sender
 }

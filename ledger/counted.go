@@ -202,7 +202,7 @@ func (b *book) outputClaims(v *view, side Side) {
 		if side == SideOther {
 			return model.LayerNetwork
 		}
-		return senderLayer(at, false)
+		return layers[at].sender
 	}
 	host := v.Name
 	queue := t.queues(v.Out)

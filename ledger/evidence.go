@@ -18,161 +18,121 @@ func (b *book) verdictsBehind(c *claim) (list []model.Evidence) {
 	return list
 }
 
-// moved is a counter that a loss moves beside the one that names it.
-type moved struct {
-	host string
-	reading
-	always  bool // on every kernel and device: if it did not move, it speaks against the line
-	partial bool // it speaks for the line even if it moved less often
+// effects is what each fault moved beside the counter that names it when it was made on
+// purpose, on Linux 6.18: by layer and causes, of which none fit all, at the receiver and at
+// the sender. A counter speaks for a line if it moved as often; with ? also if it moved less
+// often. With ! it is on every kernel and device, and speaks against the line if it did not.
+var effects = [...]struct{ layer, causes, receiver, sender string }{
+	{model.LayerSendCall, "EAGAIN EWOULDBLOCK", "", "Udp.SndbufErrors Ip.OutDiscards"},
+	{model.LayerSendCall, "EPERM EACCES NETFILTER_DROP", "", "Ip.OutDiscards nft-output"},
+	{model.LayerSendCall, "ENETUNREACH EHOSTUNREACH IP_OUTNOROUTES", "", "Ip.OutNoRoutes"},
+	{model.LayerSenderQdisc, "TC_EGRESS", "", "tc-output"},
+	{model.LayerSenderQdisc, "", "", "qdisc Ip.OutDiscards Udp.SndbufErrors"},
+	{model.LayerSenderDevice, "", "", "tx_dropped tx_errors"},
+	{model.LayerSenderDevice, "NEIGH_QUEUEFULL NEIGH_FAILED NEIGH_DEAD NEIGH_CREATEFAIL NEIGH_HH_FILLFAIL", "",
+		"neighbour.unresolved_discards"},
+	{model.LayerReceiverRing, "", "rx_missed_errors rx_dropped softnet.time_squeeze?", ""},
+	{model.LayerReceiverRing, model.CauseRingFull, "", "tx_dropped Ip.OutDiscards Udp.SndbufErrors"},
+	{model.LayerReceiverXDP, "", "xdp", ""},
+	{model.LayerReceiverTC, "", "tc-input", ""},
+	{model.LayerReceiverBacklog, "", "softnet.dropped! rx_dropped", "tx_dropped Ip.OutDiscards Udp.SndbufErrors"},
+	{model.LayerReceiverFilter, "",
+		"conntrack.drop? conntrack.early_drop? conntrack.insert_failed? nft-input ip-gap", ""},
+	{model.LayerReceiverIP, "IP_INADDRERRORS", "Ip.InAddrErrors!", ""},
+	{model.LayerReceiverIP, "IP_INNOROUTES", "Ip.InNoRoutes!", ""},
+	{model.LayerReceiverIP, "IP_NOPROTO", "Ip.InUnknownProtos!", ""},
+	{model.LayerReceiverIP, "PKT_TOO_SMALL", "Ip.InTruncatedPkts!", ""},
+	{model.LayerReceiverIP, "IP_CSUM", "Ip.InCsumErrors!", ""},
+	{model.LayerReceiverIP, model.CauseIPDiscard, "Ip.InDiscards!", ""},
+	{model.LayerReceiverIP, "IP_INHDR", "Ip.InHdrErrors!", ""},
+	{model.LayerReceiverIP, "IP_RPFILTER", "TcpExt.IPReversePathFilter!", ""},
+	{model.LayerReceiverIP, "OTHERHOST", "rx_otherhost_dropped", ""},
+	{model.LayerReceiverIP, "FRAG_REASM_TIMEOUT " + model.CauseReassembly, "Ip.ReasmTimeout Ip.ReasmFails", ""},
+	{model.LayerReceiverUDP, "NO_SOCKET", "Udp.NoPorts!", ""},
+	{model.LayerReceiverUDP, "UDP_CSUM", "Udp.InCsumErrors! Udp.InErrors!", ""},
+	{model.LayerReceiverUDP, "SOCKET_FILTER", "socket Udp.InErrors!", ""},
+	{model.LayerReceiverMemory, "", "socket Udp.MemErrors", ""},
+	{model.LayerReceiverBuffer, "", "socket Udp.RcvbufErrors! Udp.InErrors!", ""},
 }
 
 // support lists the further counters that moved with a line, or should have.
 // They never make one: a single packet lost in a backlog moves five.
 func (b *book) support(l model.Line) (list []model.Evidence) {
-	for _, m := range b.effects(l) {
-		if !m.known || slices.ContainsFunc(l.Evidence, func(e model.Evidence) bool { return e.Counter == m.name && e.Host == m.host }) {
+	for _, e := range effects {
+		causes := strings.Fields(e.causes)
+		if e.layer != l.Layer || len(causes) > 0 && !slices.Contains(causes, l.Cause) {
 			continue
 		}
-		e := model.Evidence{Counter: m.name, Host: m.host, Scope: m.scope, Unit: m.unit, Role: "confirms",
-			Before: m.before, After: m.after, Delta: m.whole}
-		most := m.whole
-		if m.unit == "skb" || m.unit == "frame" {
-			most = times(most, b.in.Segments)
-		}
-		if most < l.Packets {
-			switch {
-			case m.always:
-				e.Role = "contradicts"
-			case m.whole == 0 || !m.partial:
+		for _, end := range []struct {
+			v        *view
+			counters string
+		}{{b.path.receiver, e.receiver}, {b.path.sender, e.sender}} {
+			if end.v == nil || end.v.Observation == nil {
 				continue
 			}
+			for _, counter := range strings.Fields(end.counters) {
+				list = b.supportBy(list, l, end.v, counter)
+			}
 		}
-		list = append(list, e)
 	}
 	return list
 }
 
-// effects is what each fault moved when it was made on purpose, on Linux 6.18.
-func (b *book) effects(l model.Line) (all []moved) {
-	s, r := b.path.sender, b.path.receiver
-	sent := func(always bool, read func(*view) reading) {
-		if s != nil && s.Observation != nil {
-			all = append(all, moved{s.Name, read(s), always, false})
-		}
+// supportBy adds one counter of an end.
+func (b *book) supportBy(list []model.Evidence, l model.Line, v *view, counter string) []model.Evidence {
+	name := strings.TrimRight(counter, "!?")
+	r := b.counted(v, name)
+	known := func(e model.Evidence) bool { return e.Counter == r.name && e.Host == v.Name }
+	if !r.known || slices.ContainsFunc(l.Evidence, known) || slices.ContainsFunc(list, known) {
+		return list
 	}
-	came := func(always bool, read func(*view) reading) {
-		if r != nil && r.Observation != nil {
-			all = append(all, moved{r.Name, read(r), always, false})
-		}
+	e := model.Evidence{Counter: r.name, Host: v.Name, Scope: r.scope, Unit: r.unit, Role: "confirms",
+		Before: r.before, After: r.after, Delta: r.whole}
+	most := r.whole
+	if r.unit == "skb" || r.unit == "frame" {
+		most = times(most, b.in.Segments)
 	}
-	field := func(family, name string) func(*view) reading {
-		return func(v *view) reading { return v.table.field(family, name) }
+	always := strings.HasSuffix(counter, "!")
+	if l.Cause == "UDP_CSUM" && b.in.Broken > 0 {
+		always = false // an XDP program found them before the kernel's UDP could count them
 	}
-	out := func(name string) func(*view) reading {
-		return func(v *view) reading { return v.table.device(v.Out, name) }
+	switch {
+	case most >= l.Packets:
+	case always:
+		e.Role = "contradicts"
+	case r.whole == 0 || !strings.HasSuffix(counter, "?"):
+		return list
 	}
-	in := func(name string) func(*view) reading {
-		return func(v *view) reading { return v.table.device(v.In, name) }
+	return append(list, e)
+}
+
+// counted reads a counter of a node by its name: FAMILY.NAME of its namespace, a field of its
+// devices in travel order, or one of those that are put together here.
+func (b *book) counted(v *view, name string) reading {
+	t := &v.table
+	family, field, ofNamespace := strings.Cut(name, ".")
+	switch {
+	case name == "qdisc":
+		return t.queues(v.Out)
+	case name == "tc-output":
+		return b.classifier(v)
+	case name == "tc-input":
+		return t.classes(v.In)
+	case name == "nft-output":
+		return t.outputs
+	case name == "nft-input":
+		return t.rules
+	case name == "xdp":
+		return t.xdpDrops(v.In)
+	case name == "ip-gap":
+		gap, _ := b.ipGap(v)
+		return gap
+	case name == "socket":
+		return reading{name: "SO_MEMINFO drops", scope: "socket", unit: "datagram", whole: b.in.SocketDrops, known: b.in.SocketKnown}
+	case ofNamespace:
+		return t.field(family, field)
+	case strings.HasPrefix(name, "tx_"):
+		return t.device(v.Out, name)
 	}
-	partly := func(family, name string) {
-		if r != nil && r.Observation != nil {
-			all = append(all, moved{r.Name, r.table.field(family, name), false, true})
-		}
-	}
-	socket := func() {
-		if b.in.SocketKnown {
-			came(false, func(*view) reading {
-				return reading{name: "SO_MEMINFO drops", scope: "socket", unit: "datagram", whole: b.in.SocketDrops, known: true}
-			})
-		}
-	}
-	switch l.Layer {
-	case model.LayerSendCall:
-		switch l.Cause {
-		case "EAGAIN", "EWOULDBLOCK":
-			sent(false, field("Udp", "SndbufErrors"))
-			sent(false, field("Ip", "OutDiscards"))
-		case "EPERM", "EACCES", "NETFILTER_DROP":
-			sent(false, field("Ip", "OutDiscards"))
-			sent(false, func(v *view) reading { return v.table.outputs })
-		case "ENETUNREACH", "EHOSTUNREACH", "IP_OUTNOROUTES":
-			sent(false, field("Ip", "OutNoRoutes"))
-		}
-	case model.LayerSenderQdisc:
-		if l.Cause == "TC_EGRESS" {
-			sent(false, b.classifier)
-		} else {
-			sent(false, func(v *view) reading { return v.table.queues(v.Out) })
-		}
-		sent(false, field("Ip", "OutDiscards"))
-		sent(false, field("Udp", "SndbufErrors"))
-	case model.LayerSenderDevice:
-		sent(false, out("tx_dropped"))
-		sent(false, out("tx_errors"))
-		if strings.HasPrefix(l.Cause, "NEIGH_") {
-			sent(false, field("neighbour", "unresolved_discards"))
-		}
-	case model.LayerReceiverRing:
-		came(false, in("rx_missed_errors"))
-		came(false, in("rx_dropped"))
-		partly("softnet", "time_squeeze")
-		if l.Cause == model.CauseRingFull {
-			sent(false, out("tx_dropped"))
-			sent(false, field("Ip", "OutDiscards"))
-			sent(false, field("Udp", "SndbufErrors"))
-		}
-	case model.LayerReceiverXDP:
-		came(false, func(v *view) reading { return v.table.xdpDrops(v.In) })
-	case model.LayerReceiverTC:
-		came(false, func(v *view) reading { return v.table.classes(v.In) })
-	case model.LayerReceiverBacklog:
-		came(true, field("softnet", "dropped"))
-		came(false, in("rx_dropped"))
-		sent(false, out("tx_dropped"))
-		sent(false, field("Ip", "OutDiscards"))
-		sent(false, field("Udp", "SndbufErrors"))
-	case model.LayerReceiverFilter:
-		for _, name := range []string{"drop", "early_drop", "insert_failed"} {
-			partly("conntrack", name)
-		}
-		came(false, func(v *view) reading { return v.table.rules })
-		came(false, func(v *view) reading { g, _ := b.ipGap(v); return g })
-	case model.LayerReceiverIP:
-		for _, e := range ipErrors {
-			if e.cause == l.Cause {
-				came(true, field("Ip", e.field))
-			}
-		}
-		switch l.Cause {
-		case "IP_INHDR":
-			came(true, field("Ip", "InHdrErrors"))
-		case "IP_RPFILTER":
-			came(true, field("TcpExt", "IPReversePathFilter"))
-		case "OTHERHOST":
-			came(false, in("rx_otherhost_dropped"))
-		case "FRAG_REASM_TIMEOUT", model.CauseReassembly:
-			came(false, field("Ip", "ReasmTimeout"))
-			came(false, field("Ip", "ReasmFails"))
-		}
-	case model.LayerReceiverUDP:
-		switch l.Cause {
-		case "NO_SOCKET":
-			came(true, field("Udp", "NoPorts"))
-		case "UDP_CSUM":
-			always := b.in.Broken == 0 // an XDP program finds it before the kernel's UDP could count it
-			came(always, field("Udp", "InCsumErrors"))
-			came(always, field("Udp", "InErrors"))
-		case "SOCKET_FILTER":
-			socket()
-			came(true, field("Udp", "InErrors"))
-		}
-	case model.LayerReceiverMemory:
-		socket()
-		came(false, field("Udp", "MemErrors"))
-	case model.LayerReceiverBuffer:
-		socket()
-		came(true, field("Udp", "RcvbufErrors"))
-		came(true, field("Udp", "InErrors"))
-	}
-	return all
+	return t.device(v.In, name)
 }

@@ -77,7 +77,8 @@ func (w *RouterWatch) Clamp() {
 // ClampSeries keeps the series of a host that lie within a trial of so many seconds.
 func ClampSeries(all []Series, seconds float64) []Series {
 	kept := slices.DeleteFunc(all[:min(len(all), maxSeries)], func(s Series) bool {
-		return len(s.Metric) > maxTextLength || !(s.StepSeconds > 0.01 && s.StepSeconds <= seconds) ||
+		return len(s.Metric) > maxTextLength || !(s.StepSeconds >= 0.001 && s.StepSeconds <= seconds) ||
+			s.Stream != nil && (*s.Stream < 0 || *s.Stream >= MaxStreams) ||
 			!(s.StartSeconds >= 0 && s.StartSeconds <= seconds)
 	})
 	for i := range kept {

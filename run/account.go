@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"fmt"
 	"iter"
-	"math"
 	"slices"
 	"strings"
 
@@ -58,7 +57,6 @@ func account(t model.Trial, placed fleet.Trial, out fleet.Outcome, nodes []seen,
 	}
 	r.Series = append(r.Series, hostSeries(placed, out)...)
 	sortSeries(r.Series)
-	zeroUnknown(r.Series)
 	for _, s := range nodes {
 		r.Links = append(r.Links, s.links...)
 		doubts = append(doubts, s.unread()...)
@@ -417,17 +415,6 @@ func sortSeries(series []model.Series) {
 		return cmp.Or(cmp.Compare(a.Flow, b.Flow), cmp.Compare(a.Metric, b.Metric), cmp.Compare(a.At, b.At),
 			cmp.Compare(core(a), core(b)))
 	})
-}
-
-// zeroUnknown makes what is no number 0.
-func zeroUnknown(series []model.Series) {
-	for i := range series {
-		for j, v := range series[i].Values {
-			if math.IsNaN(v) || math.IsInf(v, 0) {
-				series[i].Values[j] = 0
-			}
-		}
-	}
 }
 
 // inBuffers is how many packets a kernel may count as one.

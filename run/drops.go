@@ -1,15 +1,14 @@
 package run
 
 import (
-	"bufio"
 	"cmp"
 	"fmt"
+	"maps"
 	"net/netip"
 	"os"
 	"path/filepath"
 	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -152,62 +151,35 @@ func (d *Drops) space(inode uint64) string {
 	if inode == 0 {
 		return ""
 	}
-	if _, known := d.spaces[inode]; !known {
+	if d.spaces[inode] == "" {
 		for _, x := range []struct{ link, name string }{{"/proc/self/ns/net", "own"}, {"/proc/1/ns/net", "host"}} {
-			if of, err := os.Readlink(x.link); err == nil {
-				d.spaces[spaceInode(of)] = x.name
+			if target, err := os.Readlink(x.link); err == nil {
+				d.spaces[spaceInode(target)] = x.name
 			}
 		}
-		for i, name := range namedSpaces() {
-			d.spaces[i] = name
-		}
-		if d.spaces[inode] == "" {
-			d.spaces[inode] = fmt.Sprintf("net:[%d]", inode)
-		}
+		mounts, _ := os.ReadFile("/proc/self/mountinfo") // without it they have no names
+		maps.Copy(d.spaces, parseSpaces(string(mounts)))
+		d.spaces[inode] = cmp.Or(d.spaces[inode], fmt.Sprintf("net:[%d]", inode))
 	}
 	return d.spaces[inode]
 }
 
-// namedSpaces are the namespaces that have a name, as ip netns and container
-// runtimes give: files that namespaces are mounted on.
-func namedSpaces() map[uint64]string {
-	f, err := os.Open("/proc/self/mountinfo")
-	if err != nil {
-		return nil
-	}
-	defer f.Close()
-	var lines []string
-	for s := bufio.NewScanner(f); s.Scan(); {
-		lines = append(lines, s.Text())
-	}
-	return parseSpaces(lines)
-}
-
-// parseSpaces reads mountinfo, proc_pid_mountinfo(5): the fourth field is what
-// is mounted, the fifth where.
-func parseSpaces(lines []string) map[uint64]string {
+// parseSpaces reads mountinfo, proc_pid_mountinfo(5): the fourth field is what is mounted, the
+// fifth where. Namespaces that ip netns and container runtimes name are mounted on a file.
+func parseSpaces(mountinfo string) map[uint64]string {
 	names := map[uint64]string{}
-	for _, line := range lines {
-		f := strings.Fields(line)
-		if len(f) < 5 {
-			continue
-		}
-		if inode := spaceInode(f[3]); inode != 0 {
-			names[inode] = filepath.Base(f[4])
+	for line := range strings.Lines(mountinfo) {
+		if f := strings.Fields(line); len(f) > 4 && spaceInode(f[3]) != 0 {
+			names[spaceInode(f[3])] = filepath.Base(f[4])
 		}
 	}
 	return names
 }
 
 // spaceInode reads "net:[4026531840]"; 0 if it is nothing of the kind.
-func spaceInode(text string) uint64 {
-	digits, ok := strings.CutPrefix(text, "net:[")
-	if !ok || !strings.HasSuffix(digits, "]") {
+func spaceInode(text string) (inode uint64) {
+	if n, err := fmt.Sscanf(text, "net:[%d]", &inode); n != 1 || err != nil {
 		return 0
 	}
-	n, err := strconv.ParseUint(strings.TrimSuffix(digits, "]"), 10, 64)
-	if err != nil {
-		return 0
-	}
-	return n
+	return inode
 }

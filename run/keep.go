@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"time"
 
 	"pelt/model"
 	"pelt/store"
@@ -14,38 +13,43 @@ import (
 // keep puts a result into the document and the store.
 func (r *runner) keep(result model.Result) {
 	r.doc.Results = append(r.doc.Results, result)
-	if r.log != nil {
-		if err := r.log.Append(result); !r.stored(err) {
-			r.warn(fmt.Sprintf("the run is no longer stored, after %d trials: %v", len(r.doc.Results)-1, err))
+	_ = r.save() // stored tells
+	r.event(Event{Done: &r.doc.Results[len(r.doc.Results)-1]})
+}
+
+// save stores the results that the store lacks: those that a full disk did not take wait in
+// the document. It returns why some still wait. An error that stays ends the storing.
+func (r *runner) save() error {
+	for r.log != nil && r.saved < len(r.doc.Results) {
+		err := r.log.Append(r.doc.Results[r.saved])
+		if !r.stored(err) {
+			r.warn(fmt.Sprintf("the run is no longer stored, after %d trials: %v", r.saved, err))
 			r.closeLog()
 			r.doc.ID = "" // what is kept is not this document
+			return nil
 		}
+		if err != nil {
+			return err
+		}
+		r.saved++
 	}
-	r.event(Event{Done: &r.doc.Results[len(r.doc.Results)-1]})
+	return nil
 }
 
 // stored tells once when the disk takes no more of the run, and once when it takes all again.
 // It returns false for an error that no other try can mend.
 func (r *runner) stored(err error) bool {
-	waits := errors.Is(err, store.ErrWaiting)
+	full := errors.Is(err, store.ErrDisk)
 	switch {
-	case err != nil && !waits:
+	case err != nil && !full:
 		return false
-	case waits && !r.waiting:
+	case full && !r.diskFull:
 		r.event(Event{Note: fmt.Sprintf("%v; finished trials wait in memory, and writing is tried again until the run ends: make room there", err)})
-	case !waits && r.waiting:
+	case !full && r.diskFull:
 		r.event(Event{Note: "the run is stored again, and nothing is missing"})
 	}
-	r.waiting, r.tried = waits, r.now()
+	r.diskFull = full
 	return true
-}
-
-// storeAgain tries to store what waits, from time to time.
-func (r *runner) storeAgain() {
-	const pause = 5 * time.Second
-	if r.log != nil && r.waiting && r.now().Sub(r.tried) >= pause {
-		r.stored(r.log.Flush())
-	}
 }
 
 func (r *runner) closeLog() {
@@ -70,8 +74,14 @@ func (r *runner) finish() {
 		r.log, r.doc.ID = nil, ""
 		return
 	}
-	err := r.log.End(*r.doc)
-	if errors.Is(err, store.ErrWaiting) {
+	err := r.save()
+	if r.log == nil {
+		return
+	}
+	if err == nil {
+		err = r.log.End(*r.doc)
+	}
+	if errors.Is(err, store.ErrDisk) {
 		r.rescue(err)
 	} else if !r.stored(err) {
 		r.warn(fmt.Sprintf("the end of the run is not stored: %v", err))

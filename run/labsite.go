@@ -150,27 +150,12 @@ func openLab(ctx context.Context, name string, p model.Plan, o Options) (_ *site
 		return nil, errNoVariants
 	}
 	s.setLinks(l)
-	unreached := "" // why no frames reach the receiver
-	switch {
-	case l.Moved():
-		unreached = "the lab's links are emulated in user space"
-	case star:
-		unreached = "a star's flows are many"
-	}
-	s.noXDP, s.pin = cmp.Or(unreached, s.noXDP), !star
-	send, receive, err := wantsFrames(p, l, s.noXDP)
-	if err == nil && unreached != "" && (send || receive) {
-		err = refuse("engine", "want auto or udp: no XDP frames can be used, because %s", unreached)
-	}
-	if err == nil && send {
-		if err = s.takeFrames(l, own); err != nil && p.Engine == model.EngineAuto {
-			s.noXDP, receive, err = err.Error(), false, nil
-		}
-	}
+	s.pin = !star
+	frames, err := s.readyFrames(p, own)
 	if err != nil {
 		return nil, err
 	}
-	agents, err := s.labAgents(p, o, own, receive)
+	agents, err := s.labAgents(p, o, own, frames)
 	if err != nil {
 		return nil, err
 	}
@@ -326,6 +311,31 @@ func calibrate(ctx context.Context, l *lab.Lab, o Options) ([]model.LinkCalibrat
 		}
 	}
 	return list, nil
+}
+
+// readyFrames makes the lab carry XDP frames, if the plan may send any. It reports whether
+// programs receive them at the ends.
+func (s *site) readyFrames(p model.Plan, own bool) (receive bool, err error) {
+	unreached := "" // why no frames reach the receiver
+	switch {
+	case s.lab.Moved():
+		unreached = "the lab's links are emulated in user space"
+	case s.star():
+		unreached = "a star's flows are many"
+	}
+	s.noXDP = cmp.Or(unreached, s.noXDP)
+	send, receive, err := wantsFrames(p, s.lab, s.noXDP)
+	if err == nil && unreached != "" && (send || receive) {
+		err = refuse("engine", "want auto or udp: no XDP frames can be used, because %s", unreached)
+	}
+	if err != nil || !send {
+		return receive, err
+	}
+	if err = s.takeFrames(s.lab, own); err != nil && p.Engine == model.EngineAuto {
+		s.noXDP = err.Error()
+		return false, nil
+	}
+	return receive, err
 }
 
 // takeFrames makes the nodes between the ends take XDP frames; the ends' own

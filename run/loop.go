@@ -21,12 +21,12 @@ type runner struct {
 	doc  *model.Document
 	log  *store.Run // nil when nothing is stored
 
-	total   int    // trials of the whole run at most
-	number  uint16 // of the last trial in its packets; 0 before the first
-	idle    background
-	met     bool      // the ends of a trial have found each other
-	waiting bool      // the disk does not take the run
-	tried   time.Time // when the disk was last asked
+	total    int    // trials of the whole run at most
+	number   uint16 // of the last trial in its packets; 0 before the first
+	idle     background
+	met      bool // the ends of a trial have found each other
+	saved    int  // results of the document that are stored
+	diskFull bool
 }
 
 // recorded runs the loop while the record is open, and closes the site.
@@ -153,7 +153,6 @@ func (r *runner) execute(ctx context.Context, t model.Trial) (model.Result, erro
 			r.event(Event{Progress: &TrialProgress{Number: number, Elapsed: r.now().Sub(started), Sample: p}})
 		}
 		r.soFar(now, number, p)
-		r.storeAgain()
 	})
 	made := timed.end()
 	known, told := now.known(outcome) // while the links are watched

@@ -88,35 +88,32 @@ func (s *site) wholePayload(mtus []model.PathMTU) (payload int, said []string, e
 	return payload, said, nil
 }
 
-// searchMTU makes one survey for each pair of ends, all at once.
+// searchMTU makes one survey for each pair of ends, all at once: what goes between two ends
+// in either direction is one.
 func (s *site) searchMTU(ctx context.Context, flows []model.Flow) []model.PathMTU {
 	trial := fleet.Trial{Number: uint16(1 + rand.IntN(0x7ffe)), Survey: true, OneClock: s.oneClock,
 		Timing: model.Timing{MeasureSeconds: surveySeconds}}
-	var list []model.PathMTU
-	var asked [][]int // for each entry of list, its surveys in trial
+	list := make([]model.PathMTU, len(flows))
+	asked := make([][]int, len(flows)) // the surveys of each in trial
 	why := ""
-	at := map[surveyKey]int{}
-	for _, f := range flows {
-		var of []int
-		family := 4
+	for i, f := range flows {
+		list[i] = model.PathMTU{Flow: f.Name, From: f.From, To: f.To, Family: 4}
 		for _, one := range s.each(f, 0) {
 			placed, err := s.surveyed(one)
 			if err != nil {
 				why = err.Error()
 				continue
 			}
-			family = familyOf(placed)
-			key := surveyKey{placed.From, placed.To, family, one.DSCP}
-			k, known := at[key]
-			if !known {
-				k = len(trial.Flows)
-				at[key] = k
+			list[i].Family = familyOf(placed)
+			at := slices.IndexFunc(trial.Flows, func(p fleet.PlacedFlow) bool {
+				return p.To == placed.To && p.Listen == placed.Listen && p.Flow.DSCP == placed.Flow.DSCP
+			})
+			if at < 0 {
+				at = len(trial.Flows)
 				trial.Flows = append(trial.Flows, placed)
 			}
-			of = append(of, k)
+			asked[i] = append(asked[i], at)
 		}
-		list = append(list, model.PathMTU{Flow: f.Name, From: f.From, To: f.To, Family: family})
-		asked = append(asked, of)
 	}
 	var out fleet.Outcome
 	if why == "" {
@@ -126,13 +123,6 @@ func (s *site) searchMTU(ctx context.Context, flows []model.Flow) []model.PathMT
 		list[i] = least(list[i], trial, asked[i], out, why)
 	}
 	return list
-}
-
-// surveyKey tells surveys apart: what goes between the same two ends, in either
-// direction, is one.
-type surveyKey struct {
-	near, far    string
-	family, dscp int
 }
 
 // surveyed places the survey of a flow; it is always dialed by the sender's host.
@@ -175,17 +165,14 @@ func (s *site) carry(ctx context.Context, t fleet.Trial) (out fleet.Outcome, why
 // smallest path MTU, or the first that is unknown.
 func least(m model.PathMTU, trial fleet.Trial, asked []int, out fleet.Outcome, why string) model.PathMTU {
 	m.Why = why
-	chosen := m
-	probes := 0
+	chosen, probes := m, 0
 	for _, k := range asked {
-		if k >= len(out.Flows) || out.Flows[k].Send == nil || out.Flows[k].Send.Probe == nil {
-			m.Why = cmp.Or(m.Why, "the survey was cut")
-			return m
-		}
-		f, report := trial.Flows[k].Flow, out.Flows[k].Send.Probe
-		found, from, to := report.Out, f.From, f.To
-		if m.From != model.Sender {
-			found, from, to = report.Back, f.To, f.From
+		var found *model.PathMTU
+		f := trial.Flows[k].Flow
+		if k < len(out.Flows) && out.Flows[k].Send != nil && out.Flows[k].Send.Probe != nil {
+			if found = out.Flows[k].Send.Probe.Out; m.From != model.Sender {
+				found, f.From, f.To = out.Flows[k].Send.Probe.Back, f.To, f.From
+			}
 		}
 		if found == nil {
 			m.Why = cmp.Or(m.Why, "the survey was cut")
@@ -193,7 +180,7 @@ func least(m model.PathMTU, trial fleet.Trial, asked []int, out fleet.Outcome, w
 		}
 		probes += found.Probes
 		one := *found
-		one.Flow, one.From, one.To, one.Family = m.Flow, from, to, m.Family
+		one.Flow, one.From, one.To, one.Family = m.Flow, f.From, f.To, m.Family
 		one.PayloadBytes = model.WholePayload(one.Family, one.Bytes)
 		if one.Bytes == 0 {
 			one.Why = cmp.Or(one.Why, why, "the survey was cut")

@@ -2,7 +2,6 @@ package run
 
 import (
 	"maps"
-	"math"
 	"slices"
 
 	"pelt/engine"
@@ -199,11 +198,6 @@ func impossible(f model.Flow, t model.Timing, o fleet.FlowOutcome) model.Reasons
 		return model.Reasons{{Code: model.AccountMissing, Flow: f.Name}}
 	}
 	wrong := func(name string, numbers map[string]float64) model.Reasons {
-		for k, v := range numbers {
-			if math.IsNaN(v) || math.IsInf(v, 0) {
-				delete(numbers, k)
-			}
-		}
 		return model.Reasons{{Code: model.AccountWrong, Flow: f.Name, Name: name, Numbers: numbers}}
 	}
 	s, in := o.Send.Send, o.Receive.Receive.Tally
@@ -245,8 +239,5 @@ func impossible(f model.Flow, t model.Timing, o fleet.FlowOutcome) model.Reasons
 }
 
 func ratio(r float64) float64 {
-	if !(r > 0) { // not a number, too
-		return 0
-	}
-	return min(r, 1)
+	return min(max(r, 0), 1)
 }

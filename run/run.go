@@ -175,7 +175,7 @@ func Resume(ctx context.Context, ref string, o Options) (model.Document, error) 
 	if err := s.rehearse(ctx, doc.Plan); err != nil {
 		return doc, errors.Join(err, s.Close(), log.Close())
 	}
-	r := &runner{Options: o, site: s, doc: &doc, log: log}
+	r := &runner{Options: o, site: s, doc: &doc, log: log, saved: len(doc.Results)}
 	err = r.recorded(ctx) // before doc is read: it is filled there
 	return doc, err
 }

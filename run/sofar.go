@@ -208,7 +208,7 @@ func (r *runner) soFar(s *soFar, number int, p fleet.Progress) {
 	if ready < min(max(s.kept, 1), checkpointSeconds) || s.failed {
 		return
 	}
-	if r.log == nil {
+	if err := r.save(); err != nil || r.log == nil {
 		return
 	}
 	for i := range c.Series { // the ends' series grow at their own times

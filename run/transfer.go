@@ -3,7 +3,6 @@ package run
 import (
 	"context"
 	"fmt"
-	"maps"
 	"math"
 	"slices"
 	"strings"
@@ -166,36 +165,9 @@ func slowestWay(ways []lab.LinkWay, nodes []string, up bool) (least float64) {
 	return least
 }
 
-// Bounds of what a sender's own account over time may be.
-const (
-	maxTCPSeries = 24 * model.MaxStreams
-	maxTCPValues = 1 << 20
-)
-
-// tcpMetrics are what a sender tells over time.
-func tcpMetrics() []string {
-	return []string{model.SeriesWindow, model.SeriesInflight, model.SeriesLostSegments, model.SeriesRetransmits,
-		model.SeriesRTT, model.SeriesMinRTT,
-		model.SeriesDelivery, model.SeriesAppLimited, model.SeriesPacing, model.SeriesAcked, model.SeriesBusy,
-		model.SeriesRwndLimited,
-		model.SeriesSndbufLimited, model.SeriesBBRBandwidth, model.SeriesBBRPacingGain, model.SeriesBBRWindowGain}
-}
-
-// tcpSeries are a sender's series that can be: named as pelt names them, and no longer
-// than the trial. A sender begins them with its warm-up, which is left out.
+// tcpSeries are what a sender told over time, without its warm-up.
 func tcpSeries(f model.Flow, t model.Timing, sent engine.SendReport) (list []model.Series) {
-	longest := t.WarmupSeconds + t.MeasureSeconds + engine.OvertimeSeconds
-	values, metrics := 0, tcpMetrics()
 	for _, s := range sent.Series {
-		if len(list) == maxTCPSeries || !slices.Contains(metrics, s.Metric) ||
-			!(s.StepSeconds >= 0.001 && s.StepSeconds <= longest) || s.Stream != nil && (*s.Stream < 0 ||
-			*s.Stream >= f.Streams) {
-			continue
-		}
-		s.Values = s.Values[:min(len(s.Values), int(math.Ceil(longest/s.StepSeconds)))]
-		if values += len(s.Values); values > maxTCPValues {
-			break
-		}
 		before := int(math.Ceil(t.WarmupSeconds / s.StepSeconds))
 		if s.Values = s.Values[min(before, len(s.Values)):]; len(s.Values) == 0 {
 			continue
@@ -206,22 +178,13 @@ func tcpSeries(f model.Flow, t model.Timing, sent engine.SendReport) (list []mod
 	return list
 }
 
-// maxSettings is more than any kernel has of TCP.
-const maxSettings = 512
-
 // hostsOf are the hosts as a plan's document has them: with TCP's settings where that
-// is what is compared, and no more of them than a kernel has.
+// is what is compared.
 func hostsOf(p model.Plan, hosts []model.Host) []model.Host {
-	wanted := slices.ContainsFunc(p.Flows, func(f model.Flow) bool { return f.InfoSeconds > 0 })
-	for i := range hosts {
-		h := &hosts[i]
-		if !wanted || len(h.TCPSettings) > maxSettings {
-			h.TCPSettings = nil
+	if !slices.ContainsFunc(p.Flows, func(f model.Flow) bool { return f.InfoSeconds > 0 }) {
+		for i := range hosts {
+			hosts[i].TCPSettings = nil
 		}
-		maps.DeleteFunc(h.TCPSettings, func(name, value string) bool {
-			return model.Clip(name) != name ||
-				model.Clip(value) != value
-		})
 	}
 	return hosts
 }

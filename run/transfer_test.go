@@ -129,15 +129,17 @@ func TestReceiverOfMoreThanATransfer(t *testing.T) {
 // A sender's series begin with the measured part, and have names that pelt gives.
 func TestSeriesOfSenders(t *testing.T) {
 	values := []float64{0, 1, 2, 3, 4, 5}
-	one, many := 0, 2
-	f := model.Flow{Name: "up", From: model.Sender, Streams: 2}
-	got := tcpSeries(f, model.Timing{WarmupSeconds: 0.15, MeasureSeconds: 1}, engine.SendReport{Series: []model.Series{
-		{Metric: model.SeriesAcked, StepSeconds: 0.1, Values: values, StartSeconds: 99, At: "\x1b", Stream: &one},
+	one, many := 0, model.MaxStreams
+	timing := model.Timing{WarmupSeconds: 0.15, MeasureSeconds: 1}
+	sent := engine.SendReport{Series: []model.Series{
+		{Metric: model.SeriesAcked, StepSeconds: 0.1, Values: values, StartSeconds: 0.9, At: "\x1b", Stream: &one},
 		{Metric: model.SeriesAcked, StepSeconds: 0.1, Values: values, Stream: &many},
 		{Metric: "tcp_\x1b[2J", StepSeconds: 0.1, Values: values},
 		{Metric: model.SeriesRTT, StepSeconds: 1e-9, Values: values},
 		{Metric: model.SeriesRTT, StepSeconds: 0.1, Values: values[:1]},
-	}})
+	}}
+	(&engine.Report{Send: &sent}).Clamp(timing)
+	got := tcpSeries(model.Flow{Name: "up", From: model.Sender, Streams: 2}, timing, sent)
 	if len(got) != 1 || !slices.Equal(got[0].Values, values[2:]) || got[0].StartSeconds < 0.049 || got[0].StartSeconds > 0.051 || got[0].At != model.Sender {
 		t.Errorf("%+v", got)
 	}
@@ -156,18 +158,11 @@ func TestSlowestWay(t *testing.T) {
 }
 
 func TestSettingsOfHosts(t *testing.T) {
-	crowd := map[string]string{}
-	for i := range maxSettings + 1 {
-		crowd[strings.Repeat("x", i%200)+string(rune(i))] = "1"
-	}
-	hosts := func() []model.Host {
-		return []model.Host{{TCPSettings: map[string]string{"sack": "1", "rmem": strings.Repeat("9", 1000)}}, {TCPSettings: maps.Clone(crowd)}, {}}
-	}
-	got := hostsOf(model.Plan{Flows: []model.Flow{{InfoSeconds: 0.05}}}, hosts())
-	if !maps.Equal(got[0].TCPSettings, map[string]string{"sack": "1"}) || len(got[1].TCPSettings) != 0 {
-		t.Errorf("%d and %d settings, want 1 and none", len(got[0].TCPSettings), len(got[1].TCPSettings))
-	}
-	if got = hostsOf(model.Plan{Flows: []model.Flow{{}}}, hosts()); got[0].TCPSettings != nil {
-		t.Errorf("a run that compares no TCP has %v", got[0].TCPSettings)
+	for info, want := range map[float64]int{0.05: 1, 0: 0} {
+		hosts := []model.Host{{TCPSettings: map[string]string{"sack": "1"}}}
+		got := hostsOf(model.Plan{Flows: []model.Flow{{InfoSeconds: info}}}, hosts)
+		if len(got[0].TCPSettings) != want {
+			t.Errorf("TCP_INFO each %v s: %v, want %d settings", info, got[0].TCPSettings, want)
+		}
 	}
 }

@@ -16,15 +16,13 @@ type Run struct {
 	id     string
 	header model.Document // of which only the header counts
 
-	mu      sync.Mutex
-	file    *outfile.Lines // nil once closed
-	waiting [][]byte       // lines that the disk did not take, oldest first
-	trouble error          // why the last write failed; nil once one succeeds
+	mu   sync.Mutex
+	file *outfile.Lines // nil once closed
 }
 
-// ErrWaiting is wrapped when the disk did not take a line. Results and ends are then kept in
-// memory; every later call, and Flush, tries again.
-var ErrWaiting = errors.New("the disk does not take it")
+// ErrDisk is wrapped when the disk did not take a line: the file is as before, and a later
+// try may succeed.
+var ErrDisk = errors.New("the disk does not take it")
 
 // ID is the run's name, by which Load and Resume find it.
 func (r *Run) ID() string { return r.id }
@@ -42,7 +40,7 @@ func (s *Store) Create(doc model.Document) (*Run, error) {
 	r := &Run{id: id, header: doc, file: &outfile.Lines{File: f}}
 	line, err := encodeLine(model.Finite(header{logFormat, id, doc.Started, doc.Tool, doc.Plan, doc.Host, doc.Lab, doc.PathMTU, doc.Router}))
 	if err == nil {
-		err = r.write(line)
+		err = r.file.Append(line)
 	}
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("store run: %w", err), r.Discard())
@@ -137,22 +135,18 @@ func (r *Run) load() (model.Document, error) {
 		err = r.file.Truncate(t.good)
 	}
 	if err == nil && t.open {
-		err = r.write([]byte{'\n'})
+		err = r.file.Append([]byte{'\n'})
 	}
 	return doc, err
 }
 
-// Append stores a finished trial. It returns when the trial is on the disk, or with
-// ErrWaiting when it is kept in memory.
-func (r *Run) Append(result model.Result) error {
-	return r.add(true, maxFile, record{Result: &result})
-}
+// Append stores a finished trial. It returns when the trial is on the disk.
+func (r *Run) Append(result model.Result) error { return r.add(maxFile, record{Result: &result}) }
 
 // Checkpoint stores what is known of a trial that still runs, until its result takes
-// its place. It returns when that is on the disk; with an error it is not stored, and not
-// kept. Checkpoints leave room for the result.
+// its place. Checkpoints leave room for the result.
 func (r *Run) Checkpoint(c model.Checkpoint) error {
-	return r.add(false, maxFile/2, record{Checkpoint: &c})
+	return r.add(maxFile/2, record{Checkpoint: &c})
 }
 
 // End stores how this session with the run ended: what doc says of the whole. The first of
@@ -160,15 +154,11 @@ func (r *Run) Checkpoint(c model.Checkpoint) error {
 func (r *Run) End(doc model.Document) error {
 	doc.ID, doc.Started, doc.Plan = r.id, r.header.Started, r.header.Plan
 	sum := summaryOf(doc)
-	return r.add(true, maxFile, record{End: &end{doc.Complete, doc.Warnings, doc.Router}}, record{Summary: &sum})
+	return r.add(maxFile, record{End: &end{doc.Complete, doc.Warnings, doc.Router}}, record{Summary: &sum})
 }
 
-// Flush tries to write the lines that are kept in memory.
-func (r *Run) Flush() error { return r.add(true, maxFile) }
-
-// add appends lines in one write, unless the file would then be longer than most. What the
-// disk does not take is kept in memory if keep says so.
-func (r *Run) add(keep bool, most int64, records ...record) error {
+// add appends lines in one write.
+func (r *Run) add(most int64, records ...record) error {
 	var lines []byte
 	for _, rec := range records {
 		line, err := encodeLine(model.Finite(rec))
@@ -182,24 +172,11 @@ func (r *Run) add(keep bool, most int64, records ...record) error {
 	if r.file == nil {
 		return fmt.Errorf("store run %s: %w", r.id, os.ErrClosed)
 	}
-	length := r.file.Length
-	for _, earlier := range r.waiting {
-		length += int64(len(earlier))
-	}
-	if err := readable(length, len(lines), most); err != nil {
+	if err := readable(r.file.Length, len(lines), most); err != nil {
 		return fmt.Errorf("store run %s: %w", r.id, err)
 	}
-	if keep && len(lines) > 0 {
-		r.waiting = append(r.waiting, lines)
-	}
-	for len(r.waiting) > 0 && r.write(r.waiting[0]) == nil {
-		r.waiting = r.waiting[1:]
-	}
-	if !keep && len(r.waiting) == 0 {
-		_ = r.write(lines) // its error is r.trouble
-	}
-	if r.trouble != nil {
-		return fmt.Errorf("store run %s: %w: %w", r.id, ErrWaiting, r.trouble)
+	if err := r.file.Append(lines); err != nil {
+		return fmt.Errorf("store run %s: %w: %w", r.id, ErrDisk, err)
 	}
 	return nil
 }
@@ -209,15 +186,10 @@ func readable(length int64, line int, most int64) error {
 	switch {
 	case line > maxLine:
 		return fmt.Errorf("a line of %d bytes is longer than the %d that are read again", line, maxLine)
-	case line > 0 && length+int64(line) > most:
+	case length+int64(line) > most:
 		return fmt.Errorf("its file is as long as may be: %d bytes", length)
 	}
 	return nil
-}
-
-func (r *Run) write(lines []byte) error {
-	r.trouble = r.file.Append(lines)
-	return r.trouble
 }
 
 // Discard removes the run, and closes it.

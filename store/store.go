@@ -3,8 +3,8 @@
 //
 // Documents and results come in and are on the disk when a call returns;
 // documents and summaries go out. A power cut costs at most the trial that was
-// being written, a damaged line at most what that line holds. While the disk is
-// full, results wait in memory. It never interprets a measurement.
+// being written, a damaged line at most what that line holds. It never interprets
+// a measurement.
 package store
 
 import (

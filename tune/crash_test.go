@@ -130,7 +130,7 @@ func TestCutJournal(t *testing.T) {
 func FuzzJournal(f *testing.F) {
 	head := `{"format":"` + JournalFormat + `"}` + "\n"
 	one := `{"apply":{"id":1,"time":"2026-01-01T00:00:00Z","steps":[{"knob":"net.core.rmem_max","place":{"kind":"sysctl","at":"net.core.rmem_max"},"old":"1","new":"2"}]}}` + "\n"
-	f.Add([]byte(head + one + `{"touch":{"apply":1,"step":0}}` + "\n" + `{"made":1}` + "\n" + `{"undone":{"apply":1,"step":0}}` + "\n" + `{"closed":1}` + "\n"))
+	f.Add([]byte(head + one + `{"touch":{"apply":1,"step":0}}` + "\n" + `{"made":1}` + "\n" + `{"undone":{"apply":1,"step":0}}` + "\n"))
 	f.Add([]byte(head + strings.Replace(one, `"kind":"sysctl","at":"net.core.rmem_max"`, `"kind":"file","at":"etc/shadow"`, 1)))
 	f.Add([]byte(head + `{"touch":{"apply":1,"step":-1}}` + "\n"))
 	f.Add([]byte(`{"format":"pelt/tune/9"}` + "\n"))

@@ -53,7 +53,6 @@ type record struct {
 	Touch  *stepID `json:"touch,omitempty"`
 	Made   int     `json:"made,omitempty"`
 	Undone *stepID `json:"undone,omitempty"`
-	Closed int     `json:"closed,omitempty"` // as earlier versions wrote: all steps of a change are undone
 }
 
 type stepID struct {
@@ -135,8 +134,6 @@ func (rec record) enter(list []*Apply, n int) ([]*Apply, error) {
 		return list, err
 	case rec.Made > 0 && rec.Made <= len(list):
 		list[rec.Made-1].made = true
-		return list, nil
-	case rec.Closed > 0 && rec.Closed <= len(list):
 		return list, nil
 	}
 	return nil, errors.New("says nothing that a journal says")

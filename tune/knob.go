@@ -22,7 +22,6 @@ type Knob struct {
 	Name    string `json:"name"` // DEV stands for an interface; in a sysctl's name its dots are slashes, as for sysctl(8)
 	Scope   Scope  `json:"scope"`
 	Want    string `json:"want"`              // what a value looks like
-	Persist string `json:"persist,omitempty"` // sysctl.d, a key of a .link file, udev; "" if none can
 	Touches string `json:"touches,omitempty"` // what else it touches
 
 	kind value
@@ -37,25 +36,24 @@ func (k Knob) place(dev string) Place {
 	return Place{k.at.Kind, strings.ReplaceAll(k.at.At, "DEV", dev)}
 }
 
-const (
-	persistSysctl = "sysctl.d"
-	persistUdev   = "udev"
-)
-
 // Knobs is the one table of what can be changed, in the order it is told. Kernel text
 // behind it: Documentation/admin-guide/sysctl/net.rst, networking/scaling.rst, napi.rst,
 // ip-sysctl.rst and ABI/testing/sysfs-class-net*.
 func Knobs() []Knob {
 	sysctl := func(name string, scope Scope, kind value, touches string) Knob {
-		return Knob{name, scope, kind.want, persistSysctl, touches, kind, Place{atSysctl, name}}
+		return Knob{name, scope, kind.want, touches, kind, Place{atSysctl, name}}
 	}
-	driver := func(name string, kind value, link, touches string) Knob {
-		return Knob{"DEV." + name, ScopeDevice, kind.want, link, touches, kind, Place{atDriver, "DEV " + name}}
+	driver := func(name string, kind value, touches string) Knob {
+		return Knob{"DEV." + name, ScopeDevice, kind.want, touches, kind, Place{atDriver, "DEV " + name}}
 	}
-	file := func(name string, kind value, persist, path, touches string) Knob {
-		return Knob{"DEV." + name, ScopeDevice, kind.want, persist, touches, kind, Place{atSysfs, "class/net/DEV/" + path}}
+	file := func(name string, kind value, path, touches string) Knob {
+		return Knob{"DEV." + name, ScopeDevice, kind.want, touches, kind, Place{atSysfs, "class/net/DEV/" + path}}
 	}
-	const linkDown = "the link may go down for a moment"
+	const (
+		linkDown = "the link may go down for a moment"
+		queues   = linkDown + "; queues that go take their steering with them, which revert restores"
+		delay    = "delay against interrupts"
+	)
 	return []Knob{
 		sysctl("net.core.rmem_max", ScopeHost, aNumber, "every program of this host may ask for as much"),
 		sysctl("net.core.wmem_max", ScopeHost, aNumber, "every program of this host may ask for as much"),
@@ -78,26 +76,27 @@ func Knobs() []Knob {
 		sysctl("net.ipv4.neigh.DEV.unres_qlen_bytes", ScopeDevice, aNumber, "unres_qlen, which is the same in packets"),
 		sysctl("net.ipv6.neigh.DEV.unres_qlen_bytes", ScopeDevice, aNumber, "unres_qlen, which is the same in packets"),
 
-		driver("rx_ring", aNumber, "RxBufferSize", linkDown+"; a larger ring costs cache and delay"),
-		driver("tx_ring", aNumber, "TxBufferSize", linkDown),
-		driver("channels_combined", aNumber, "CombinedChannels", linkDown+"; queues that go take their steering with them, which revert restores"),
-		driver("channels_rx", aNumber, "RxChannels", linkDown+"; queues that go take their steering with them, which revert restores"),
-		driver("channels_tx", aNumber, "TxChannels", linkDown+"; queues that go take their steering with them, which revert restores"),
-		driver("coalesce_rx_usecs", aNumber, "RxCoalesceSec", "delay against interrupts"),
-		driver("coalesce_rx_frames", aNumber, "RxMaxCoalescedFrames", "delay against interrupts"),
-		driver("coalesce_tx_usecs", aNumber, "TxCoalesceSec", "delay against interrupts"),
-		driver("coalesce_tx_frames", aNumber, "TxMaxCoalescedFrames", "delay against interrupts"),
-		driver("coalesce_adaptive_rx", onOff, "UseAdaptiveRxCoalesce", "delay against interrupts"),
+		driver("rx_ring", aNumber, linkDown+"; a larger ring costs cache and delay"),
+		driver("tx_ring", aNumber, linkDown),
+		driver("channels_combined", aNumber, queues),
+		driver("channels_rx", aNumber, queues),
+		driver("channels_tx", aNumber, queues),
+		driver("coalesce_rx_usecs", aNumber, delay),
+		driver("coalesce_rx_frames", aNumber, delay),
+		driver("coalesce_tx_usecs", aNumber, delay),
+		driver("coalesce_tx_frames", aNumber, delay),
+		driver("coalesce_adaptive_rx", onOff, delay),
 
-		file("txqueuelen", aNumber, "TransmitQueueLength", "tx_queue_len", "a longer queue delays"),
-		file("rps_cpus", aMask, persistUdev, "queues/rx-*/rps_cpus", "takes time from programs on these cores"),
-		file("rps_flow_cnt", aNumber, persistUdev, "queues/rx-*/rps_flow_cnt", ""),
-		file("threaded", aNumber, persistUdev, "threaded", "packets are received by threads in place of softirqs"),
-		file("gro_flush_timeout", aNumber, persistUdev, "gro_flush_timeout", "delay against interrupts"),
-		file("napi_defer_hard_irqs", aNumber, persistUdev, "napi_defer_hard_irqs", "delay against interrupts"),
-		{"DEV.irq_affinity", ScopeDevice, coreLists.want, "", "irqbalance, where it runs, moves them again; " +
-			"numbers of interrupts change from boot to boot, so it cannot persist", coreLists, Place{atIRQ, "[0-9]*/smp_affinity_list"}},
-		{"cpu.governor", ScopeHost, aWord.want, persistUdev, "power and heat", aWord, Place{atSysfs, "devices/system/cpu/cpu[0-9]*/cpufreq/scaling_governor"}},
+		file("txqueuelen", aNumber, "tx_queue_len", "a longer queue delays"),
+		file("rps_cpus", aMask, "queues/rx-*/rps_cpus", "takes time from programs on these cores"),
+		file("rps_flow_cnt", aNumber, "queues/rx-*/rps_flow_cnt", ""),
+		file("threaded", aNumber, "threaded", "packets are received by threads in place of softirqs"),
+		file("gro_flush_timeout", aNumber, "gro_flush_timeout", delay),
+		file("napi_defer_hard_irqs", aNumber, "napi_defer_hard_irqs", delay),
+		{"DEV.irq_affinity", ScopeDevice, coreLists.want, "irqbalance, where it runs, moves them again", coreLists,
+			Place{atIRQ, "[0-9]*/smp_affinity_list"}},
+		{"cpu.governor", ScopeHost, aWord.want, "power and heat", aWord,
+			Place{atSysfs, "devices/system/cpu/cpu[0-9]*/cpufreq/scaling_governor"}},
 	}
 }
 

@@ -233,7 +233,7 @@ func missing(k Knob, err error) error {
 	if !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
-	if k.Scope == ScopeHost && k.Persist == persistSysctl {
+	if k.Scope == ScopeHost && k.at.Kind == atSysctl {
 		return errors.New("it is not there; a network namespace other than the first lacks it, and so does a kernel that was built without")
 	}
 	return errors.New("this kernel, driver or interface has none")

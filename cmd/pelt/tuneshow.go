@@ -71,9 +71,9 @@ func showKnobs(c *cobra.Command, asJSON string) error {
 		}{model.TuneFormat, tune.Knobs()})
 	}
 	w := tabwriter.NewWriter(c.OutOrStdout(), 0, 0, 2, ' ', 0)
-	fmt.Fprintln(w, "KNOB\tHOLDS FOR\tVALUE\tPERSISTS BY\tTOUCHES")
+	fmt.Fprintln(w, "KNOB\tHOLDS FOR\tVALUE\tTOUCHES")
 	for _, k := range tune.Knobs() {
-		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\n", k.Name, k.Scope, k.Want, orDash(k.Persist), orDash(k.Touches))
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\n", k.Name, k.Scope, k.Want, orDash(k.Touches))
 	}
 	return w.Flush()
 }
