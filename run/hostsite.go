@@ -9,7 +9,6 @@ import (
 	"slices"
 	"strings"
 	"time"
-	"unicode"
 
 	"pelt/fleet"
 	"pelt/model"
@@ -196,20 +195,11 @@ func setUp(ctx context.Context, command string) error {
 	return nil
 }
 
-// lastLine of what a program wrote, to stand after something else.
+// lastLine of what a program wrote, quoted, to stand after something else.
 func lastLine(text string) string {
 	lines := strings.Split(strings.TrimSpace(text), "\n")
-	last := strings.Map(printed, strings.TrimSpace(lines[len(lines)-1]))
-	if last == "" {
-		return ""
+	if last := lines[len(lines)-1]; last != "" {
+		return fmt.Sprintf(": %.200q", last)
 	}
-	return ": " + strings.ToValidUTF8(model.Clip(last), "") // a letter of several bytes may be cut
-}
-
-// printed keeps what a terminal shows as it is.
-func printed(r rune) rune {
-	if unicode.IsPrint(r) {
-		return r
-	}
-	return -1
+	return ""
 }
