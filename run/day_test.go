@@ -48,7 +48,7 @@ func BenchmarkDay(b *testing.B) {
 		}
 		now := began
 		r := &runner{Options: Options{Now: func() time.Time { return now }}, log: log, doc: &doc}
-		sum := newSoFar(trial, fleet.Trial{Flows: []fleet.PlacedFlow{{Flow: flow}}}, &watch{site: p, each: make([]observation, 2)}, began)
+		sum := newSoFar(trial, fleet.Trial{Flows: []fleet.PlacedFlow{{Flow: flow}}}, &watch{site: p}, began)
 		for i := 1; i <= seconds; i++ {
 			now = began.Add(time.Duration(i) * time.Second)
 			n := uint64(i) * 40_000

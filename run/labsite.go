@@ -208,7 +208,7 @@ func (s *site) labAgents(p model.Plan, o Options, own, frames bool) (agents []fl
 // the given receivers, each with its link behind the switch.
 func labNodes(l *lab.Lab, receivers []string) (list []node) {
 	star := len(receivers) > 0
-	nodes, accounts, before := l.Nodes(), &linkAccounts{lab: l}, ""
+	nodes, before := l.Nodes(), ""
 	for i, n := range nodes {
 		one := node{name: n.Name(), end: n.Name() == model.Sender || n.Name() == model.Receiver}
 		one.namespace, _ = n.NamespaceInode() // 0 is unknown
@@ -218,7 +218,7 @@ func labNodes(l *lab.Lab, receivers []string) (list []node) {
 			}
 			one.branch, one.end = one.name, true
 		}
-		list = append(list, labLinks(l, accounts, before, one, star)...)
+		list = append(list, labLinks(l, before, one, star)...)
 		if !star { // else each kernel has one observation, the sender's
 			after := ""
 			if i+1 < len(nodes) {
@@ -226,7 +226,7 @@ func labNodes(l *lab.Lab, receivers []string) (list []node) {
 			}
 			one.in, one.out = toward(n, before), toward(n, after)
 			if !one.end {
-				one.observer = kernelObserver{&observe.Observer{Do: n.Do}}
+				one.kernel = &observe.Observer{Do: n.Do}
 			}
 		}
 		if list = append(list, one); one.branch == "" {
@@ -237,30 +237,29 @@ func labNodes(l *lab.Lab, receivers []string) (list []node) {
 }
 
 // labLinks lists what lies between a node and the one before it: hidden wires and emulated links.
-func labLinks(l *lab.Lab, accounts *linkAccounts, before string, to node, star bool) (list []node) {
+func labLinks(l *lab.Lab, before string, to node, star bool) (list []node) {
 	ends := [2]string{before, to.name}
 	name := "link " + before + "-" + to.name
 	for _, w := range l.Wires() {
 		if w.Name() == name && !star {
-			wire := node{name: name, observer: kernelObserver{&observe.Observer{Do: w.Do}}, in: toward(w, before),
+			wire := node{name: name, kernel: &observe.Observer{Do: w.Do}, in: toward(w, before),
 				out: toward(w, to.name)}
 			wire.namespace, _ = w.NamespaceInode()
 			list = append(list, wire)
 		}
 	}
 	for i, k := range l.Emulated() {
-		link := linkObserver{accounts, i + 1}
 		switch {
 		case k.Ends != ends:
 		case !k.Kernel():
-			list = append(list, node{name: name, branch: to.branch, observer: userLinkObserver{link}})
+			list = append(list, node{name: name, branch: to.branch, link: i + 1})
 		default:
 			if len(list) == 0 { // in a star
 				list = append(list, node{name: name, branch: to.branch})
 				list[0].namespace, _ = k.Wire().NamespaceInode()
 			}
 			wire := &list[len(list)-1]
-			wire.observer = kernelLinkObserver{link, wire.observer}
+			wire.link, wire.kernelLink = i+1, true
 			wire.in, wire.out = with(wire.in, k.Stages(1)), with(wire.out, k.Stages(0))
 		}
 	}

@@ -16,7 +16,7 @@ func TestSoFar(t *testing.T) {
 	p := twoEnds()
 	began := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 	trial := model.Trial{Flows: []model.Flow{flow}, Timing: model.Timing{MeasureSeconds: 60, PatienceSeconds: 60}}
-	s := newSoFar(trial, fleet.Trial{Flows: []fleet.PlacedFlow{{Flow: flow}}}, &watch{site: p, each: make([]observation, 2)}, began)
+	s := newSoFar(trial, fleet.Trial{Flows: []fleet.PlacedFlow{{Flow: flow}}}, &watch{site: p}, began)
 	at := func(ms int) time.Time { return began.Add(time.Duration(ms) * time.Millisecond) }
 	send := func(ms int, n uint64) bool {
 		return s.take(fleet.Progress{Flow: "up", Role: engine.Send, Agent: "s", Packets: n}, at(ms))

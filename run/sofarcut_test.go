@@ -17,7 +17,7 @@ func TestCutWithoutReport(t *testing.T) {
 	began := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 	trial := model.Trial{Flows: []model.Flow{flow}, Timing: model.Timing{MeasureSeconds: 600, PatienceSeconds: 60}}
 	placed := fleet.Trial{Flows: []fleet.PlacedFlow{{Flow: flow}}}
-	s := newSoFar(trial, placed, &watch{site: p, each: make([]observation, 2)}, began)
+	s := newSoFar(trial, placed, &watch{site: p}, began)
 	perStep := []uint64{}
 	for i := 1; i <= 160; i++ {
 		now, n := began.Add(time.Duration(i)*time.Second), uint64(i)*1000

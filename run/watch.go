@@ -16,20 +16,6 @@ import (
 	"pelt/observe"
 )
 
-// observer watches one node of a site, trial by trial.
-type observer interface {
-	// begin starts the watch over a trial. nil without an error: nothing is to be watched.
-	begin(t *fleet.Trial) (observation, error)
-}
-
-// observation is an observer's watch over one trial. It is led through the trial's moments
-// like those of agents.
-type observation interface {
-	engine.Observation
-	// tell adds what was seen of the node, once, before Close.
-	tell(one *seen, out fleet.Outcome)
-}
-
 // seen is what became known of a node in one trial.
 type seen struct {
 	node
@@ -44,29 +30,33 @@ type seen struct {
 // watch is what is watched along the path during one trial, beside what each agent
 // watches of its own host.
 type watch struct {
-	site   *site
-	mode   model.DropMode // "" for TCP, which tells its own losses: only links count then
-	each   []observation  // by number of the node; nil where nothing is watched
-	failed map[int]string // why, likewise
-	router *routerWatch   // nil: none
+	site    *site
+	mode    model.DropMode               // "" for TCP, which tells its own losses: only links count then
+	kernels map[int]*observe.Observation // by number of the node
+	failed  map[int]string               // why, likewise
+	links   *linkWatch                   // nil: none is emulated
+	router  *routerWatch                 // nil: none
 }
 
 // watch begins to watch the path during a trial.
 func (s *site) watch(t *fleet.Trial) *watch {
-	w := &watch{site: s, mode: t.Drops, each: make([]observation, len(s.nodes)), failed: map[int]string{}}
+	w := &watch{site: s, mode: t.Drops, kernels: map[int]*observe.Observation{}, failed: map[int]string{}}
 	if s.router != nil && len(t.Flows) > 0 { // a trial of commands has no moments
 		w.router = s.router.begin(t)
 		t.Along = append(t.Along, w.router)
 	}
+	if s.lab != nil && len(s.lab.Emulated()) > 0 {
+		w.links = watchLinks(s.lab, t)
+		t.Along = append(t.Along, w.links)
+	}
 	for i, n := range s.nodes {
-		if n.observer == nil {
+		if n.kernel == nil || t.Drops == "" {
 			continue
 		}
-		o, err := n.observer.begin(t)
-		if err != nil {
+		if o, err := n.kernel.Begin(t.Number, model.DropsOff); err != nil {
 			w.failed[i] = err.Error()
-		} else if o != nil {
-			w.each[i] = o
+		} else {
+			w.kernels[i] = o
 			t.Along = append(t.Along, o)
 		}
 	}
@@ -76,10 +66,11 @@ func (s *site) watch(t *fleet.Trial) *watch {
 // Close ends the watch.
 func (w *watch) Close() error {
 	var errs []error
-	for _, o := range w.each {
-		if o != nil {
-			errs = append(errs, o.Close())
-		}
+	for _, o := range w.kernels {
+		errs = append(errs, o.Close())
+	}
+	if w.links != nil {
+		errs = append(errs, w.links.Close())
 	}
 	if w.router != nil {
 		errs = append(errs, w.router.Close())
@@ -91,8 +82,11 @@ func (w *watch) Close() error {
 func (w *watch) collect(out fleet.Outcome) (all []seen) {
 	for i, n := range w.site.nodes {
 		one := seen{node: n, why: w.failed[i], unobserved: w.mode == ""}
-		if o := w.each[i]; o != nil {
-			o.tell(&one, out)
+		if o := w.kernels[i]; o != nil {
+			one.observation = ofKernel(o.Report(), out)
+		}
+		if n.link > 0 {
+			w.links.tell(&one)
 		}
 		if w.router != nil && n.router {
 			w.router.tell(&one)
@@ -103,6 +97,18 @@ func (w *watch) collect(out fleet.Outcome) (all []seen) {
 		all = append(all, one)
 	}
 	return all
+}
+
+// ofKernel is the observation of a namespace on this machine, whose kernel's verdicts are in
+// the accounts of the ends.
+func ofKernel(o model.Observation, out fleet.Outcome) *model.Observation {
+	o.Mode, o.Why = model.DropsOff, ""
+	for _, end := range out.Observed {
+		if end.Boot == o.Boot && end.Mode != model.DropsOff {
+			o.Mode = end.Mode
+		}
+	}
+	return &o
 }
 
 // byAgent adds what the agent of an end told of a node: of its own host, or of another
@@ -119,13 +125,13 @@ func (w *watch) byAgent(one *seen, out fleet.Outcome) {
 
 // soFar is what the path has told by now of a flow's packets. counts are of the agents.
 func (w *watch) soFar(f model.Flow, counts map[string]model.Observation) (all []seen) {
-	for i, n := range w.site.nodes {
+	for _, n := range w.site.nodes {
 		one := seen{node: n}
 		if o, ok := counts[n.agent.ID]; ok && n.end {
 			o.Mode = model.DropsCount // its sequences come with the report
 			one.observation = &o
-		} else if l, ok := w.each[i].(*userLink); ok {
-			one.observation = l.soFar(f)
+		} else if n.link > 0 && !n.kernelLink {
+			one.observation = w.links.soFar(f, n.link)
 		} else if o, ok := counts[w.site.nodes[0].agent.ID]; ok && n.namespace != 0 {
 			one.observation = &model.Observation{Boot: o.Boot, Namespace: n.namespace, Mode: o.Mode}
 		}
@@ -137,157 +143,13 @@ func (w *watch) soFar(f model.Flow, counts map[string]model.Observation) (all []
 	return all
 }
 
-// kernelObserver reads the counters of a namespace on this machine. The verdicts of its
-// kernel are in the accounts of the ends.
-type kernelObserver struct{ *observe.Observer }
-
-func (k kernelObserver) begin(t *fleet.Trial) (observation, error) {
-	if t.Drops == "" {
-		return nil, nil
-	}
-	o, err := k.Begin(t.Number, model.DropsOff)
-	if err != nil {
-		return nil, err
-	}
-	return kernelWatch{o}, nil
-}
-
-type kernelWatch struct{ *observe.Observation }
-
-func (k kernelWatch) tell(one *seen, out fleet.Outcome) {
-	o := k.Report()
-	o.Mode, o.Why = model.DropsOff, ""
-	for _, end := range out.Observed {
-		if end.Boot == o.Boot && end.Mode != model.DropsOff {
-			o.Mode = end.Mode
-		}
-	}
-	one.observation = &o
-}
-
-// quiet is the part of an observation that links leave out: they count from the begin of a
-// trial to its end.
-type quiet struct{}
-
-func (quiet) Track(model.Flow, []model.Tuple) error { return nil }
-func (quiet) Snapshot(model.Moment)                 {}
-func (quiet) Settle(context.Context, bool)          {}
-func (quiet) Report() model.Observation             { return model.Observation{} }
-func (quiet) Close() error                          { return nil }
-
-// linkAccounts opens one watch a trial over all emulated links of a lab.
-type linkAccounts struct {
-	lab      *lab.Lab
-	watch    *lab.LinkWatch // nil: none is open
+// linkWatch watches the emulated links of a lab during one trial, from which it learns which
+// packets are whose.
+type linkWatch struct {
+	watch    *lab.LinkWatch // nil: it has ended
 	accounts []lab.LinkAccount
-	err      error // of the last trial
-}
+	err      error // why accounts are missing
 
-// begin opens the watch, if no other link has done so.
-func (u *linkAccounts) begin(t *fleet.Trial) error {
-	if u.watch != nil {
-		return nil
-	}
-	identify := Identify
-	if t.Drops == "" {
-		identify = func([]byte) (uint16, uint64, bool, bool) { return 0, 0, false, false }
-	}
-	u.accounts = nil
-	u.watch, u.err = u.lab.WatchLinks(t.Number, identify)
-	return u.err
-}
-
-// end ends the watch and reads the accounts of all links.
-func (u *linkAccounts) end() error {
-	if u.watch != nil {
-		u.accounts, u.err = u.watch.Collect()
-		u.watch = nil
-	}
-	return u.err
-}
-
-// linkObserver is one of these links, by its number in the lab from 1.
-type linkObserver struct {
-	all    *linkAccounts
-	number int
-}
-
-// account adds the link's own account of the trial, and what the drops of its queueing
-// disciplines are called.
-func (u linkObserver) account(one *seen) (lab.LinkAccount, error) {
-	err := u.all.end()
-	if all := u.all.accounts; u.number <= len(all) {
-		a := all[u.number-1]
-		one.links, one.queues, one.doubt = a.Results[:], a.Queues, a.Doubt
-		return a, nil
-	}
-	return lab.LinkAccount{}, cmp.Or(err, errors.New("the lab's holder has no account of it"))
-}
-
-// kernelLinkObserver is a link that the kernel emulates. inside watches the namespace
-// that it is in; nil: the sender's observation covers it.
-type kernelLinkObserver struct {
-	linkObserver
-	inside observer
-}
-
-func (k kernelLinkObserver) begin(t *fleet.Trial) (observation, error) {
-	if err := k.all.begin(t); err != nil {
-		return nil, err
-	}
-	w := kernelLink{engine.Observation(quiet{}), k.linkObserver}
-	if k.inside == nil {
-		return w, nil
-	}
-	if inside, err := k.inside.begin(t); err != nil {
-		return nil, errors.Join(err, w.Close())
-	} else if inside != nil {
-		w.Observation = inside
-	}
-	return w, nil
-}
-
-// kernelLink is one in one trial.
-type kernelLink struct {
-	engine.Observation
-	link linkObserver
-}
-
-func (k kernelLink) Close() error {
-	_ = k.link.all.end() // tell has told
-	return k.Observation.Close()
-}
-
-func (k kernelLink) tell(one *seen, out fleet.Outcome) {
-	if inside, ok := k.Observation.(observation); ok {
-		inside.tell(one, out)
-	}
-	if _, err := k.link.account(one); err != nil {
-		one.doubt = err.Error()
-	}
-}
-
-// Identify reads what a lab's emulated links must know of a test packet to tell
-// which it was, as userlink.Identify.
-func Identify(payload []byte) (trial uint16, sequence uint64, warmup, ok bool) {
-	h, ok := engine.ParseHeader(payload)
-	return h.Trial &^ engine.WarmupBit, h.Sequence, h.Trial&engine.WarmupBit != 0, ok
-}
-
-// userLinkObserver is a link that is emulated in user space.
-type userLinkObserver struct{ linkObserver }
-
-func (u userLinkObserver) begin(t *fleet.Trial) (observation, error) {
-	if err := u.all.begin(t); err != nil {
-		return nil, err
-	}
-	return &userLink{link: u.linkObserver, streams: map[model.Tuple]stream{}}, nil
-}
-
-// userLink is one in one trial, from which it learns which packets are whose.
-type userLink struct {
-	quiet
-	link    linkObserver
 	mu      sync.Mutex
 	streams map[model.Tuple]stream
 }
@@ -299,8 +161,25 @@ type stream struct {
 	streams int // of the flow
 }
 
+func watchLinks(l *lab.Lab, t *fleet.Trial) *linkWatch {
+	identify := Identify
+	if t.Drops == "" {
+		identify = func([]byte) (uint16, uint64, bool, bool) { return 0, 0, false, false }
+	}
+	w := &linkWatch{streams: map[model.Tuple]stream{}}
+	w.watch, w.err = l.WatchLinks(t.Number, identify)
+	return w
+}
+
+// Identify reads what a lab's emulated links must know of a test packet to tell
+// which it was, as userlink.Identify.
+func Identify(payload []byte) (trial uint16, sequence uint64, warmup, ok bool) {
+	h, ok := engine.ParseHeader(payload)
+	return h.Trial &^ engine.WarmupBit, h.Sequence, h.Trial&engine.WarmupBit != 0, ok
+}
+
 // Track names the streams of a flow.
-func (w *userLink) Track(flow model.Flow, tuples []model.Tuple) error {
+func (w *linkWatch) Track(flow model.Flow, tuples []model.Tuple) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for i, t := range tuples {
@@ -309,31 +188,44 @@ func (w *userLink) Track(flow model.Flow, tuples []model.Tuple) error {
 	return nil
 }
 
-func (w *userLink) Close() error {
-	_ = w.link.all.end() // tell has told
-	return nil
+// Links count from the begin of a trial to its end, whatever the moment.
+func (w *linkWatch) Snapshot(model.Moment)        {}
+func (w *linkWatch) Settle(context.Context, bool) {}
+func (w *linkWatch) Report() model.Observation    { return model.Observation{} }
+
+// Close ends the watch and reads the accounts; it may be called again.
+func (w *linkWatch) Close() error {
+	if w.watch != nil {
+		w.accounts, w.err = w.watch.Collect()
+		w.watch = nil
+	}
+	return nil // tell has told
 }
 
-func (w *userLink) tell(one *seen, _ fleet.Outcome) {
-	a, err := w.link.account(one)
-	switch {
-	case err != nil:
-		one.why = err.Error()
-		if one.unobserved {
-			one.doubt = one.why
+// tell adds a link's own account of the trial.
+func (w *linkWatch) tell(one *seen) {
+	_ = w.Close()
+	if one.link > len(w.accounts) {
+		one.doubt = cmp.Or(w.err, errors.New("the lab's holder has no account of it")).Error()
+		if !one.kernelLink && !one.unobserved {
+			one.why, one.doubt = one.doubt, ""
 		}
-	case !one.unobserved:
-		one.observation = w.observation(a)
+		return
+	}
+	a := w.accounts[one.link-1]
+	one.links, one.queues, one.doubt = a.Results[:], a.Queues, a.Doubt
+	if !one.kernelLink && !one.unobserved {
+		one.observation = w.observation(one.link, a)
 	}
 }
 
-// soFar is what the link has lost by now of a flow in its own direction and of all else
+// soFar is what a link has lost by now of a flow in its own direction and of all else
 // that way; nil where nobody tells.
-func (w *userLink) soFar(f model.Flow) *model.Observation {
-	if w.link.all.watch == nil {
+func (w *linkWatch) soFar(f model.Flow, link int) *model.Observation {
+	if w.watch == nil {
 		return nil
 	}
-	both, ok := w.link.all.watch.Lost(w.link.number - 1)
+	both, ok := w.watch.Lost(link - 1)
 	if !ok {
 		return nil
 	}
@@ -341,7 +233,7 @@ func (w *userLink) soFar(f model.Flow) *model.Observation {
 	if f.From != model.Sender {
 		lost = both[1]
 	}
-	o := linkObservation(w.link.number, model.DropsCount)
+	o := linkObservation(link, model.DropsCount)
 	o.Drops.Sites = []model.Site{{Reason: model.CauseLinkLoss, Namespace: o.Namespace}, {Reason: model.CauseLinkQueue,
 		Namespace: o.Namespace}}
 	o.Drops.Flows = []model.FlowDrops{{Flow: f.Name, Counts: []model.SiteCount{{Site: 0, Packets: lost.Asked},
@@ -362,8 +254,8 @@ func linkObservation(number int, mode model.DropMode) *model.Observation {
 }
 
 // observation is what a link did to the trial's packets.
-func (w *userLink) observation(a lab.LinkAccount) *model.Observation {
-	o := linkObservation(w.link.number, model.DropsSeq)
+func (w *linkWatch) observation(link int, a lab.LinkAccount) *model.Observation {
+	o := linkObservation(link, model.DropsSeq)
 	for _, c := range causes {
 		o.Drops.Sites = append(o.Drops.Sites, model.Site{Reason: c, Namespace: o.Namespace})
 	}
