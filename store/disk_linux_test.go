@@ -108,7 +108,8 @@ func TestDiskFull(t *testing.T) {
 		check("the first trial", r.Append(sized(0, 10)))
 		release := fill(t, dir)
 		full("a trial on a full disk", r.Append(sized(1, 20<<10))) // of which a part may fit
-		full("a checkpoint", r.Checkpoint(model.Checkpoint{Cell: model.Cell{"payload_bytes": model.Number(64)}, Repeat: 2, Flows: make([]model.FlowSoFar, 1)}))
+		full("a checkpoint", r.Checkpoint(model.Checkpoint{Cell: model.Cell{"payload_bytes": model.Number(64)}, Repeat: 2,
+			Flows: []model.FlowSoFar{{Name: strings.Repeat("x", 20<<10)}}}))
 		load("while the disk is full", 1)
 		if _, err := s.Create(document()); !errors.Is(err, syscall.ENOSPC) {
 			t.Errorf("Create on a full disk: %v, want ENOSPC", err)
