@@ -37,12 +37,7 @@ func openHosts(ctx context.Context, p model.Plan, o Options) (_ *site, err error
 		}
 	}()
 	if p.Near == "" {
-		agent, _ := s.agentHere(model.Sender, plainHost{}, o, nil, func(h *model.Host) {
-			h.TCPSettings = observe.TCPSettings()
-			if i, err := observe.InterfaceFor(plainHost{}.Do, far.Addr()); err == nil {
-				i.Describe(h)
-			}
-		})
+		agent, _ := s.agentHere(model.Sender, plainHost{}, o, nil, reaching(far.Addr()))
 		err = s.join(ctx, o, []fleet.AgentConfig{agent}, fleet.HubAddress{Addr: far, Code: codes.far})
 	} else {
 		err = s.commandTwo(ctx, p.Near, far, codes, o)

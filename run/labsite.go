@@ -73,19 +73,9 @@ func openLoopback(ctx context.Context, p model.Plan, o Options) (*site, error) {
 // agentHere is an end within this process.
 func (s *site) agentHere(name string, host engine.Host, o Options, workers *udp.Workers,
 	describe func(*model.Host)) (fleet.AgentConfig, *xdp.Engine) {
-	config, frames, free := agentConfig(name, host, o.Version, 0, workers)
+	config := fleet.AgentConfig{Node: name, Host: host, Version: o.Version, Recording: o.records.agent()}
+	config, frames, free := endAgent(config, 0, workers, s.watchKernel(), describe)
 	s.onClose(free)
-	config.Facts = func() model.Host {
-		h := observe.Facts()
-		describe(&h)
-		return h
-	}
-	config.Observe = observeHost(host, s.watchKernel(), func() string {
-		var h model.Host
-		describe(&h)
-		return h.Interface
-	})
-	config.Recording = o.records.agent()
 	return config, frames
 }
 

@@ -32,37 +32,30 @@ type ServeOptions struct {
 
 // Serve is the far end, or a router that only observes, until ctx ends.
 func Serve(ctx context.Context, o ServeOptions) error {
-	kernel := &observe.Kernel{}
-	shown := func() string {
-		i, _ := observe.InterfaceFor(plainHost{}.Do, o.Shown) // unknown is ""
-		return i.Name
-	}
-	free := func() error { return nil }
+	kernel, free := &observe.Kernel{}, func() error { return nil }
+	describe := reaching(o.Shown)
 	agent := fleet.AgentConfig{Node: deviceNode, Version: o.Version}
 	if o.Observe {
-		agent.Router = openOwn(&observe.Observer{Do: plainHost{}.Do, Kernel: kernel, Interface: shown})
+		agent.Router = openOwn(&observe.Observer{Do: plainHost{}.Do, Kernel: kernel, Interface: func() string {
+			i, _ := observe.InterfaceFor(plainHost{}.Do, o.Shown) // unknown is ""
+			return i.Name
+		}})
+		agent.Facts = func() model.Host {
+			h := observe.Facts()
+			describe(&h)
+			return h
+		}
 	} else {
 		if err := dataPortFree(o.Listen, o.Port+1); err != nil {
 			return err
 		}
-		agent, _, free = agentConfig(model.Receiver, plainHost{}, o.Version, uint16(o.Port+1), nil)
-		agent.Observe = observeHost(plainHost{}, kernel, shown)
-	}
-	if !o.Observe {
-		agent.Recording = newFarRecording
+		agent.Node, agent.Host, agent.Recording = model.Receiver, plainHost{}, newFarRecording
+		agent, _, free = endAgent(agent, uint16(o.Port+1), nil, kernel, describe)
 	}
 	if o.NoXDP {
 		delete(agent.Engines, "xdp")
 	}
 	agent.Limits = o.Limits
-	agent.Facts = func() model.Host {
-		h := observe.Facts()
-		h.TCPSettings = observe.TCPSettings()
-		if i, err := observe.InterfaceFor(plainHost{}.Do, o.Shown); err == nil {
-			i.Describe(&h)
-		}
-		return h
-	}
 	err := fleet.Serve(ctx, fleet.ServeConfig{
 		HubConfig: fleet.HubConfig{Listen: netip.AddrPortFrom(o.Listen, uint16(o.Port)), Code: o.Code, Open: o.Open,
 			Events: o.Events},

@@ -137,28 +137,42 @@ func (s *site) join(ctx context.Context, o Options, agents []fleet.AgentConfig, 
 	return s.meet()
 }
 
-// agentConfig is one end: engines bound to the host's namespace. free ends them once the
-// agent is closed. workers is nil for ends whose streams have threads of their own.
-func agentConfig(node string, host engine.Host, version string, port uint16, workers *udp.Workers) (
-	config fleet.AgentConfig, frames *xdp.Engine, free func() error) {
+// endAgent makes config the agent of an end, with engines that are bound to its host's
+// namespace; free ends them once the agent is closed. describe adds to what the host tells
+// of itself. workers is nil for ends whose streams have threads of their own.
+func endAgent(config fleet.AgentConfig, port uint16, workers *udp.Workers, kernel *observe.Kernel,
+	describe func(*model.Host)) (_ fleet.AgentConfig, frames *xdp.Engine, free func() error) {
 	u, t := udp.New(udp.Config{Port: port, Workers: workers}), tcp.New(tcp.Config{Port: port})
 	x := xdp.New(u)
-	return fleet.AgentConfig{
-		Node: node, Host: host, Version: version,
-		Engines: map[string]engine.Engine{u.Name(): u, t.Name(): t, x.Name(): x},
-		Watch:   func() engine.Watch { return observe.StartWatch() },
-	}, x, func() error { return errors.Join(x.Close(), u.Close()) }
-}
-
-// observeHost makes the observations of the host that an agent sits on.
-func observeHost(host engine.Host, kernel *observe.Kernel, iface func() string) engine.Observe {
-	o := &observe.Observer{Do: host.Do, Kernel: kernel, Interface: iface}
-	return func(trial uint16, mode model.DropMode) (engine.EndObservation, error) {
+	config.Engines = map[string]engine.Engine{u.Name(): u, t.Name(): t, x.Name(): x}
+	config.Watch = func() engine.Watch { return observe.StartWatch() }
+	config.Facts = func() model.Host {
+		h := observe.Facts()
+		describe(&h)
+		return h
+	}
+	o := &observe.Observer{Do: config.Host.Do, Kernel: kernel, Interface: func() string {
+		var h model.Host
+		describe(&h)
+		return h.Interface
+	}}
+	config.Observe = func(trial uint16, mode model.DropMode) (engine.EndObservation, error) {
 		w, err := o.Begin(trial, mode)
 		if err != nil {
 			return nil, err
 		}
 		return w, nil
+	}
+	return config, x, func() error { return errors.Join(x.Close(), u.Close()) }
+}
+
+// reaching describes a host by the interface that leads to an address, or has it.
+func reaching(a netip.Addr) func(*model.Host) {
+	return func(h *model.Host) {
+		h.TCPSettings = observe.TCPSettings()
+		if i, err := observe.InterfaceFor(plainHost{}.Do, a); err == nil {
+			i.Describe(h)
+		}
 	}
 }
 
