@@ -12,7 +12,6 @@ import (
 
 	"pelt/fleet"
 	"pelt/model"
-	"pelt/observe"
 )
 
 // openHosts makes a site of this host, or of the plan's near one, and the target; a router
