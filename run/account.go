@@ -13,8 +13,8 @@ import (
 	"pelt/model"
 )
 
-// account joins both ends' accounts of a trial, and what was seen of the path between
-// them, into its result. slowest is the least rate on a flow's way in bit/s, 0: unknown.
+// account makes the result of a trial from the reports of both ends and the observations
+// of the path. slowest is the least rate on a flow's way in bit/s, 0: unknown.
 func account(t model.Trial, placed fleet.Trial, out fleet.Outcome, nodes []seen,
 	slowest func(model.Flow) float64) model.Result {
 	star := strings.Contains(placed.Flows[0].Flow.Name, "/")
@@ -25,8 +25,8 @@ func account(t model.Trial, placed fleet.Trial, out fleet.Outcome, nodes []seen,
 	efforts := map[string]effort{} // by flow of the plan
 	for i, f := range placed.Flows {
 		wrong := impossible(f.Flow, t.Timing, out.Flows[i])
-		o := filled(out.Flows[i])
-		efforts[base(f.Flow.Name)] = efforts[base(f.Flow.Name)].plus(*o.Send.Send)
+		o := withEmptyReports(out.Flows[i])
+		efforts[planFlow(f.Flow.Name)] = efforts[planFlow(f.Flow.Name)].plus(*o.Send.Send)
 		flow, courses := flowResult(f.Flow, familyOf(f), placed.OneClock, t.Timing, o, nodes)
 		flow.SenderCPU = hostCPU(flow.SenderCPU, out.Watch[f.From].CPU)
 		flow.ReceiverCPU = hostCPU(flow.ReceiverCPU, out.Watch[f.To].CPU)
@@ -34,10 +34,10 @@ func account(t model.Trial, placed fleet.Trial, out fleet.Outcome, nodes []seen,
 			flow.RoundTrip = out.Probe.RoundTrip
 		}
 		if wrong == nil && !star { // its flows are judged together
-			wrong = shortfall(flow, efforts[base(flow.Name)], f.Flow, t.Timing)
+			wrong = shortfall(flow, efforts[planFlow(flow.Name)], f.Flow, t.Timing)
 		}
 		if wrong == nil {
-			wrong = held(flow, f.Flow, slowest(f.Flow))
+			wrong = transferDoubt(flow, f.Flow, slowest(f.Flow))
 		}
 		if strays := o.Receive.Receive.Strays; wrong == nil && strays > 0 {
 			wrong = model.Reasons{{Code: model.FramesAstray, Flow: flow.Name, Node: flow.To,
@@ -61,7 +61,7 @@ func account(t model.Trial, placed fleet.Trial, out fleet.Outcome, nodes []seen,
 		r.Links = append(r.Links, s.links...)
 		doubts = append(doubts, s.unread()...)
 	}
-	r.Warnings = doubtsOf(placed, out)
+	r.Warnings = endWarnings(placed, out)
 	addObserved(&r, nodes)
 	if star {
 		joinMany(&r)
@@ -72,7 +72,7 @@ func account(t model.Trial, placed fleet.Trial, out fleet.Outcome, nodes []seen,
 		}
 	}
 	doubts = append(doubts, linkDoubts(r.Links)...)
-	r.Warnings = append(r.Warnings, missedSome(r.Flows)...)
+	r.Warnings = append(r.Warnings, senderWarnings(r.Flows)...)
 	for _, g := range out.Gaps {
 		r.Gaps = append(r.Gaps, model.ControlGap{Nodes: g.Nodes, StartS: g.From.Seconds(),
 			DurationS: (g.To - g.From).Seconds()})
@@ -88,13 +88,13 @@ func account(t model.Trial, placed fleet.Trial, out fleet.Outcome, nodes []seen,
 	return r
 }
 
-// hostSeries are what agents told of the processors of their hosts; all receivers of a star
-// are one machine with the sender.
+// hostSeries are the processor loads of the hosts. The receivers of a star share the
+// sender's machine.
 func hostSeries(placed fleet.Trial, out fleet.Outcome) (list []model.Series) {
 	told := map[string]bool{}
 	for _, f := range placed.Flows {
 		for _, end := range []struct{ node, agent string }{{f.Flow.From, f.From}, {f.Flow.To, f.To}} {
-			if told[end.node] || plural(end.node) != end.node {
+			if told[end.node] || groupName(end.node) != end.node {
 				continue
 			}
 			told[end.node] = true
@@ -107,7 +107,7 @@ func hostSeries(placed fleet.Trial, out fleet.Outcome) (list []model.Series) {
 	return list
 }
 
-// carriers are the engines that carried a flow, the sender's first.
+// carriers names the engines of a flow, the sender's first.
 func carriers(f fleet.PlacedFlow, o fleet.FlowOutcome) []string {
 	names := []string{f.Send.Engine, f.Receive.Engine}
 	for i, r := range []*engine.Report{o.Send, o.Receive} {
@@ -132,7 +132,7 @@ func reports(placed fleet.Trial, out fleet.Outcome) iter.Seq2[string, *engine.Re
 	}
 }
 
-// reasons says why ends were carried by the engine they were, each once.
+// reasons says why the ends used their engines, each reason once.
 func reasons(placed fleet.Trial, out fleet.Outcome) string {
 	var list []string
 	for node, r := range reports(placed, out) {
@@ -147,19 +147,18 @@ func reasons(placed fleet.Trial, out fleet.Outcome) string {
 	return strings.Join(list, "; ")
 }
 
-// stillNanos is a pause of a sender that no healthy host makes.
+// stillNanos is a pause that no healthy sender makes.
 const stillNanos = 100e6
 
-// missedSome warns of senders that were late for a part of their schedule, or
-// paused: a path that takes packets slowly makes gaps too, but then most of them
-// are long.
-func missedSome(flows []model.FlowResult) (list []string) {
+// senderWarnings warns of senders that were late for a part of their schedule, or that
+// paused. A slow path makes gaps too, but then most gaps are long.
+func senderWarnings(flows []model.FlowResult) (list []string) {
 	for _, f := range flows {
 		if float64(slots(f, model.PacingLate)) > toldMissedRatio*float64(f.Planned) {
 			list = append(list, "flow "+f.Name+": the sender was late and gave up a part of its schedule")
 		}
 		if f.Pacing != nil { // whose gaps may well be long
-			list = append(list, unlike(f)...)
+			list = append(list, profileWarnings(f)...)
 			continue
 		}
 		if g := f.SendGap; g != nil && g.Max > stillNanos && g.Max > 1000*g.P50 {
@@ -169,31 +168,31 @@ func missedSome(flows []model.FlowResult) (list []string) {
 	return list
 }
 
-// hostCPU is what a whole host took, with the engine's own figure of its threads.
+// hostCPU is the load of a host, with the engine's figure for its own threads.
 func hostCPU(engine, host model.CPU) model.CPU {
 	host.ThreadRatio = engine.ThreadRatio
 	return host
 }
 
-// doubtsOf gathers what the ends and the control plane had to warn of, each once.
-func doubtsOf(placed fleet.Trial, out fleet.Outcome) []string {
+// endWarnings lists the warnings of the ends and of the controller, each once.
+func endWarnings(placed fleet.Trial, out fleet.Outcome) []string {
 	list := slices.Clone(out.Warnings)
 	for node, r := range reports(placed, out) {
 		for _, w := range r.Warnings {
-			list = append(list, plural(node)+": "+w)
+			list = append(list, groupName(node)+": "+w)
 		}
 	}
 	slices.Sort(list)
 	return slices.Compact(list)
 }
 
-// missing reports whether an end of a flow told nothing.
+// missing reports whether the report of an end is missing.
 func missing(o fleet.FlowOutcome) bool {
 	return o.Send == nil || o.Send.Send == nil || o.Receive == nil || o.Receive.Receive == nil
 }
 
-// filled puts empty reports where an end told none.
-func filled(o fleet.FlowOutcome) fleet.FlowOutcome {
+// withEmptyReports puts an empty report where an end sent none.
+func withEmptyReports(o fleet.FlowOutcome) fleet.FlowOutcome {
 	var send, receive engine.Report
 	if o.Send != nil {
 		send = *o.Send
@@ -258,8 +257,7 @@ func addSend(r *model.FlowResult, s engine.SendReport) {
 
 func addReceive(r *model.FlowResult, in engine.ReceiveReport) {
 	t := in.Tally
-	// The two ends count on their own: a receiver that claims more than was
-	// sent is a broken account, and the ledger's checks say so.
+	// A receiver that claims more than was sent is wrong: the ledger's checks say so.
 	r.Received = min(t.Received, r.Attempted)
 	r.Duplicates, r.Reordered, r.Late = t.Duplicates, t.Reordered, t.Late
 	r.Lost = r.Attempted - r.Received
@@ -315,7 +313,7 @@ func addTCP(r *model.FlowResult, f model.Flow, oneClock bool, sent engine.SendRe
 	r.Lost = min(facts.Retransmits, r.Attempted)
 	r.Received = r.Attempted - r.Lost
 	r.Ledger = model.Ledger{Lost: r.Lost, Unattributed: r.Lost, Lines: []model.Line{}, Checks: []model.Check{}}
-	// Not only while bytes came: a path that stalls has carried nothing then.
+	// The rate is over the whole time: a path that stalls carries nothing meanwhile.
 	seconds := max(r.DurationS, float64(in.Tally.LastNanos-in.Tally.FirstNanos)/1e9)
 	if c := facts.Completion; c != nil && c.Done && c.Seconds > 0 {
 		seconds = c.Seconds
@@ -329,7 +327,7 @@ func addTCP(r *model.FlowResult, f model.Flow, oneClock bool, sent engine.SendRe
 	}
 }
 
-// addConnections makes the result of a flow of connections: they are its packets.
+// addConnections fills in a flow of connections, which count as its packets.
 func addConnections(r *model.FlowResult, sent engine.SendReport, in engine.ReceiveReport) {
 	c := model.ConnectionFacts{}
 	if sent.Connections != nil {
@@ -371,8 +369,7 @@ func flowSeries(f model.Flow, t model.Timing, seconds float64, o fleet.FlowOutco
 	if o.Receive != nil && o.Receive.Receive != nil {
 		tally := o.Receive.Receive.Tally
 		packets, bytes := slices.Clone(tally.PerStep), slices.Clone(tally.StepBytes)
-		// A meter's series ends with what came last; nothing came in the seconds after it. A
-		// sender that claims a longer time than it was given is not believed.
+		// The receiver's series ends with the last packet; after it nothing came.
 		until := min(whole, int(t.MeasureSeconds/step+0.01))
 		for sent && f.Protocol == model.UDP && len(packets) < until {
 			packets, bytes = append(packets, 0), append(bytes, 0)
@@ -383,8 +380,8 @@ func flowSeries(f model.Flow, t model.Timing, seconds float64, o fleet.FlowOutco
 	return out
 }
 
-// lossSeries are when what was lost had been sent, of all and by line. Like those of
-// a flow they keep whole steps only; a trial below a step has none.
+// lossSeries are the lost packets by the second in which they were sent: all, and by line.
+// They keep whole steps only; a trial below a step has none.
 func lossSeries(f model.Flow, seconds float64, courses []ledger.Course) (list []model.Series) {
 	step := float64(engine.StepNanos) / 1e9
 	whole := int(seconds/step + 0.01)

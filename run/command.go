@@ -73,7 +73,7 @@ func (r *runner) execCommands(ctx context.Context, t model.Trial) (model.Result,
 }
 
 // runPair runs server and client. why is what makes the trial invalid; the error
-// is one that every other trial would meet too.
+// would be the same in every other trial.
 func runPair(ctx context.Context, l *lab.Lab, f model.Flow, server, client []string,
 	longest time.Duration) (ending lab.Ending, why model.Reasons, err error) {
 	from, err := l.Node(f.From)
@@ -121,8 +121,8 @@ func runPair(ctx context.Context, l *lab.Lab, f model.Flow, server, client []str
 	return ending, why, nil
 }
 
-// withServer adds to why a pair of programs failed that the server was gone before its
-// client. One that ended well after it had served a client is meant to.
+// withServer adds the reason that the server ended before its client. A server that served
+// its client and ended with exit code 0 is fine.
 func withServer(why model.Reasons, server string, died, client lab.Ending) model.Reasons {
 	if died.ExitCode == 0 && client.ExitCode == 0 && !client.Stopped {
 		return why
@@ -130,7 +130,7 @@ func withServer(why model.Reasons, server string, died, client lab.Ending) model
 	return append(why, model.Reason{Code: model.ServerEnded, Name: server, Text: fmt.Sprint(died)})
 }
 
-// commands are the words of a flow's server and client, with the nodes' addresses.
+// commands returns the argument lists of server and client, with addresses filled in.
 func (s *site) commands(f model.Flow) (server, client []string, err error) {
 	from, err := s.end(f.From).at(cmp.Or(f.Family, 4))
 	if err != nil {

@@ -27,7 +27,7 @@ type Drops struct {
 	spaces map[uint64]string // namespaces by inode
 }
 
-// dropKey tells one place and flow from others.
+// dropKey identifies a place in the kernel and a flow.
 type dropKey struct {
 	site     model.Site
 	protocol string
@@ -109,8 +109,8 @@ func (d *Drops) read(sum bool) (model.LiveDrops, error) {
 // for taps, and segments that TCP has already or no longer wants.
 var ordinary = regexp.MustCompile(`^(PACKET_SOCK_ERROR|TCP_(OLD_DATA|OLD_ACK|OLD_SEQUENCE|TOO_OLD_ACK|OFOMERGE|FLAGS|RESET|CLOSE|ABORT_ON_CLOSE|ABORT_ON_DATA|ABORT_ON_LINGER))$`)
 
-// noPacket are protocols of what no network carries: messages between the
-// programs of one host pass the same place in the kernel.
+// noPacket is the protocol of messages between programs of one host (netlink), which no
+// network carries.
 const noPacket = "ether-0x0000"
 
 func (d *Drops) describe(k dropKey) model.LiveDrop {
@@ -128,8 +128,8 @@ func (d *Drops) describe(k dropKey) model.LiveDrop {
 	return one
 }
 
-// neighbours reports whether this is IPv6's talk on a link that is for others
-// there: multicast listener reports and neighbour discovery, RFC 3810 and 4861.
+// neighbours reports whether this is IPv6 link traffic for other hosts: multicast listener
+// reports and neighbour discovery, RFC 3810 and 4861.
 func (k dropKey) neighbours() bool {
 	kind := k.icmp >> 8
 	return k.protocol == "icmp6" && k.to.Addr().IsMulticast() && (kind >= 130 && kind <= 137 || kind == 143)

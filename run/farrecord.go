@@ -17,9 +17,8 @@ const (
 
 func (nearRecording) Blocks(context.Context, uint64, int) ([]byte, bool) { return nil, true }
 
-// farRecording keeps the blocks of one session until its controller has fetched
-// them. Where there are too many, the receivers' buffers fill, and what then comes
-// is counted and left out.
+// farRecording keeps the blocks of one session until its controller has fetched them. If
+// there are too many, the receivers' buffers fill, and further packets are only counted.
 type farRecording struct {
 	taps   *tap.Recorder
 	finish func()

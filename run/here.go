@@ -5,8 +5,8 @@ import (
 	"pelt/observe"
 )
 
-// ThisHost is what is known of this host as of an end of a path.
+// ThisHost describes this host.
 func ThisHost() model.Host { return observe.Facts() }
 
-// Settings reads how this host is set, with the settings of one interface, or of none for "".
+// Settings reads the settings of this host, and of one interface unless it is "".
 func Settings(iface string) []model.Knob { return observe.Knobs(iface) }

@@ -20,7 +20,7 @@ func openHosts(ctx context.Context, p model.Plan, o Options) (_ *site, err error
 	if p.Receivers > 0 {
 		return nil, refuse("receivers", "are for lab:star")
 	}
-	far, err := servedAt(ctx, p.Target, p.Flows[0].Family)
+	far, err := controlAddress(ctx, p.Target, p.Flows[0].Family)
 	if err != nil {
 		return nil, err
 	}
@@ -52,11 +52,11 @@ func openHosts(ctx context.Context, p model.Plan, o Options) (_ *site, err error
 
 // commandTwo makes another host the sender; this one commands both.
 func (s *site) commandTwo(ctx context.Context, at string, far netip.AddrPort, codes hostCodes, o Options) error {
-	near, err := servedAt(ctx, at, 0) // control may be of another IP version than data
+	near, err := controlAddress(ctx, at, 0) // control may be of another IP version than data
 	if err != nil {
 		return err
 	}
-	if err := meantThere(near.Addr(), far.Addr()); err != nil {
+	if err := checkFarAddress(near.Addr(), far.Addr()); err != nil {
 		return err
 	}
 	s.controller, err = fleet.NewController(ctx, o.Version,
@@ -69,8 +69,8 @@ func (s *site) commandTwo(ctx context.Context, at string, far netip.AddrPort, co
 	return s.meet()
 }
 
-// servedAt is the control port of a pelt serve.
-func servedAt(ctx context.Context, text string, family int) (netip.AddrPort, error) {
+// controlAddress resolves the control address of a pelt serve.
+func controlAddress(ctx context.Context, text string, family int) (netip.AddrPort, error) {
 	host, port, err := model.HostPort(text)
 	if err != nil {
 		return netip.AddrPort{}, err
@@ -82,9 +82,8 @@ func servedAt(ctx context.Context, text string, family int) (netip.AddrPort, err
 	return netip.AddrPortFrom(a, port), err
 }
 
-// meantThere refuses a far address that means another host to the near one, which
-// calls it, than to this one.
-func meantThere(near, far netip.Addr) error {
+// checkFarAddress refuses a far address that names another host when the near host uses it.
+func checkFarAddress(near, far netip.Addr) error {
 	what := ""
 	switch {
 	case far.IsLoopback() && !near.IsLoopback():
@@ -133,8 +132,8 @@ func codesOf(text string, p model.Plan) (codes hostCodes, err error) {
 // commandLimit is how long a command may take to set a router up.
 const commandLimit = 2 * time.Minute
 
-// setByCommand has commands of the user's set up the router under test as trials want it,
-// and as the first variant says after the last trial.
+// setByCommand sets up the router under test by the user's commands: before each trial as
+// its variant says, and after the last trial as the first variant says.
 func (s *site) setByCommand(variants []model.Variant) {
 	if len(variants) == 0 {
 		return
@@ -168,7 +167,7 @@ func (s *site) setByCommand(variants []model.Variant) {
 	}
 }
 
-// setUp runs a command of the user's on this host.
+// setUp runs a user's command on this host.
 func setUp(ctx context.Context, command string) error {
 	if command == "" {
 		return nil
@@ -189,7 +188,7 @@ func setUp(ctx context.Context, command string) error {
 	return nil
 }
 
-// lastLine of what a program wrote, quoted, to stand after something else.
+// lastLine returns the last line of a program's output as ": " and a quoted text.
 func lastLine(text string) string {
 	lines := strings.Split(strings.TrimSpace(text), "\n")
 	if last := lines[len(lines)-1]; last != "" {

@@ -20,7 +20,7 @@ func TestMeantThere(t *testing.T) {
 		{"10.0.0.1", "::1", "::1 is each host itself"},
 		{"10.0.0.1", "fe80::1%eth0", "is of one link of this host"},
 	} {
-		err := meantThere(netip.MustParseAddr(c.near), netip.MustParseAddr(c.far))
+		err := checkFarAddress(netip.MustParseAddr(c.near), netip.MustParseAddr(c.far))
 		if (err == nil) != (c.want == "") || err != nil && !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s to %s: %v, want %q", c.near, c.far, err, c.want)
 		}

@@ -89,7 +89,7 @@ func (r *runner) finish() {
 	r.closeLog()
 }
 
-// rescue puts the document of a run that the disk does not take where temporary files go.
+// rescue writes the document of a run that its disk does not take to a temporary file.
 func (r *runner) rescue(why error) {
 	text, err := model.EncodeDocument(*r.doc)
 	name := ""
@@ -105,7 +105,7 @@ func (r *runner) rescue(why error) {
 	r.doc.ID = "" // what is kept is not this document
 }
 
-// temporary writes a new file where temporary files go, and returns its name.
+// temporary writes a new temporary file and returns its name.
 func temporary(pattern string, text []byte) (name string, err error) {
 	f, err := os.CreateTemp("", pattern)
 	if err != nil {

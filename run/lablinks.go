@@ -11,7 +11,7 @@ import (
 	"pelt/model"
 )
 
-// setLinks has the links and the router of a lab become what trials ask.
+// setLinks sets the links and the router of a lab before each trial.
 func (s *site) setLinks(l *lab.Lab) {
 	variant := ""
 	links := func(changes ...model.LinkChange) error {
@@ -55,8 +55,8 @@ func (s *site) setLinks(l *lab.Lab) {
 	}
 }
 
-// varied are the settings of links that a plan's factors vary: each combination,
-// as the changes that make it, and in which order factors name them.
+// varied lists the combinations of link settings that a plan's factors make, as changes,
+// and the names of these factors.
 func varied(p model.Plan) (groups [][]model.LinkChange, names []string, err error) {
 	cells := []model.Cell{{}}
 	for _, f := range p.Factors {
@@ -94,15 +94,15 @@ func varied(p model.Plan) (groups [][]model.LinkChange, names []string, err erro
 	return groups, names, nil
 }
 
-// CheckLinks reports whether the links of a lab that a plan has made could be and
-// become what it asks, without making anything. It says nothing of other targets.
+// CheckLinks checks the links of a plan's lab, and all changes of them, without making
+// anything. Plans with other targets pass.
 func CheckLinks(p model.Plan) error {
 	_, _, _, err := planned(p)
 	return err
 }
 
-// planned are the links of a plan's lab that is to be opened, and what its factors
-// make of them. They can become what its timed changes ask, too.
+// planned returns the links with which a plan's lab is opened, so that its factors and its
+// timed changes can change them, and the changes of the factors.
 func planned(p model.Plan) (links []model.Link, groups [][]model.LinkChange, names []string, err error) {
 	if groups, names, err = varied(p); err != nil {
 		return nil, nil, nil, err
@@ -140,8 +140,8 @@ func planned(p model.Plan) (links []model.Link, groups [][]model.LinkChange, nam
 	return links, groups, names, nil
 }
 
-// changeable returns links that can become what each group of changes asks: a link that
-// cannot is emulated in user space from the start. It still is as the user says.
+// changeable returns links that each group of changes can change: a link that cannot be
+// changed otherwise is emulated in user space from the start.
 func changeable(topology string, links []model.Link, groups [][]model.LinkChange) []model.Link {
 	for _, changes := range groups {
 		for i, c := range changes {
@@ -153,8 +153,7 @@ func changeable(topology string, links []model.Link, groups [][]model.LinkChange
 	return links
 }
 
-// linkChanges are a plan's timed changes of links, each behind those that are made before
-// it.
+// linkChanges lists a plan's timed changes of links: each with all that come before it.
 func linkChanges(changes []model.TimedChange) (groups [][]model.LinkChange) {
 	var made []model.LinkChange
 	for _, c := range changes {
@@ -166,8 +165,7 @@ func linkChanges(changes []model.TimedChange) (groups [][]model.LinkChange) {
 	return groups
 }
 
-// canChange finds out whether a lab that another process holds can become all that is
-// asked, hours before it is to.
+// canChange checks before the run that a lab of another process can make all changes.
 func canChange(l *lab.Lab, groups [][]model.LinkChange, timed []model.TimedChange) error {
 	dry := func(groups [][]model.LinkChange) error {
 		for _, changes := range groups {

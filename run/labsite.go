@@ -23,8 +23,8 @@ import (
 // Loopback is the lab that needs no rights: both ends in the host's own stack.
 const Loopback = "loopback"
 
-// newLocal makes a site within this machine, which does not sleep meanwhile if it may be
-// told so: its nodes and links would be late for no fault of the path.
+// newLocal makes a site within this machine. It keeps the processors from sleeping, if it
+// may: nodes and links would be late otherwise.
 func newLocal(p model.Plan, o Options, facts model.LabFacts) *site {
 	s := &site{local: true, oneClock: true, pin: true, engine: p.Engine, noXDP: o.records.needsSockets(),
 		facts: &facts}
@@ -152,7 +152,7 @@ func openLab(ctx context.Context, name string, p model.Plan, o Options) (_ *site
 	return s, s.join(ctx, o, agents)
 }
 
-// labAgents are the ends of a lab. frames says that XDP programs receive at them.
+// labAgents configures the agents at the ends of a lab. frames: XDP programs receive there.
 func (s *site) labAgents(p model.Plan, o Options, own, frames bool) (agents []fleet.AgentConfig, err error) {
 	var workers *udp.Workers
 	if s.star() {
@@ -184,7 +184,7 @@ func (s *site) labAgents(p model.Plan, o Options, own, frames bool) (agents []fl
 				return nil, err
 			}
 		}
-		if own && joins(p, e.name) {
+		if own && joinsPackets(p, e.name) {
 			if err := n.JoinPackets(n.Interface().Name); err != nil {
 				return nil, err
 			}
@@ -276,8 +276,8 @@ func with(list, more []string) []string {
 	return list
 }
 
-// calibrate has the emulated links of a lab measured, once more if chance or a busy
-// machine made one look wrong. What cannot be probed is a note, for no test needs it;
+// calibrate measures the emulated links of a lab, once more if one looks wrong: chance or a
+// busy machine can do that. What cannot be probed is a note, for no test needs it;
 // links that could not begin anew are an error.
 func calibrate(ctx context.Context, l *lab.Lab, o Options) ([]model.LinkCalibration, error) {
 	if len(l.Emulated()) == 0 {
@@ -327,9 +327,8 @@ func (s *site) readyFrames(p model.Plan, own bool) (receive bool, err error) {
 	return receive, err
 }
 
-// takeFrames makes the nodes between the ends take XDP frames; the ends' own
-// engines do it there. Of a lab that is held by another process no setting is
-// changed, own says that it is not.
+// takeFrames makes the nodes between the ends take XDP frames; the engines of the ends do
+// it there. own: the lab is this process's, so that its settings may change.
 func (s *site) takeFrames(l *lab.Lab, own bool) error {
 	var all []*xdp.Engine
 	closeAll := func() (err error) {
@@ -354,8 +353,8 @@ func (s *site) takeFrames(l *lab.Lab, own bool) error {
 	return nil
 }
 
-// wantsFrames tells whether frames may carry any trial of a plan, and whether a
-// program may receive any. Where none may, the lab is left as sockets know it.
+// wantsFrames reports whether any trial of a plan may send XDP frames, and whether any may
+// receive them by a program.
 func wantsFrames(p model.Plan, l *lab.Lab, noFrames string) (send, receive bool, err error) {
 	sender, err := l.Node(model.Sender)
 	if err != nil {
@@ -365,7 +364,7 @@ func wantsFrames(p model.Plan, l *lab.Lab, noFrames string) (send, receive bool,
 	if p.AsksPathMTU() { // it is no more than this
 		p, _ = p.WithPayload(model.WholePayload(p.Flows[0].Family, mtu))
 	}
-	for _, cell := range oneByOne(p) {
+	for _, cell := range cellsByLevel(p) {
 		t, err := p.Trial(cell, 0)
 		if err != nil {
 			return false, false, err
@@ -380,14 +379,13 @@ func wantsFrames(p model.Plan, l *lab.Lab, noFrames string) (send, receive bool,
 	return send, receive, nil
 }
 
-// joins tells whether a node receives packets that its kernel shall join.
-func joins(p model.Plan, node string) bool {
+// joinsPackets reports whether a node's kernel shall join received packets (GRO).
+func joinsPackets(p model.Plan, node string) bool {
 	return slices.ContainsFunc(p.Flows, func(f model.Flow) bool { return f.Joined && f.To == node })
 }
 
-// makeReady makes an interface take frames, and gives them a thread of their own
-// where they come from a sender: what a frame meets first shall not be the
-// sending thread's work, or it could never offer more than that node can carry.
+// makeReady lets an interface take frames. Frames that come from a sender get a thread of
+// their own, so that the sending thread does not do the next node's work.
 func makeReady(x *xdp.Engine, n *lab.Node, i lab.Interface, thread bool, core int) error {
 	if !n.TakesFrames() {
 		if err := x.Ready(n, i.Name); err != nil {
@@ -410,7 +408,7 @@ func labOf(ctx context.Context, name string, links []model.Link) (*lab.Lab, erro
 	return lab.Attach(name)
 }
 
-// isTopology tells a lab to be made from one that runs.
+// isTopology reports whether a name is of a lab to be made, and not of one that runs.
 func isTopology(name string) bool {
 	return slices.ContainsFunc(lab.Topologies(), func(t lab.Topology) bool { return t.Name == name })
 }

@@ -29,8 +29,8 @@ type runner struct {
 	diskFull bool
 }
 
-// recorded runs the loop while the record is open, and closes the site.
-func (r *runner) recorded(ctx context.Context) error {
+// run opens the record, runs the loop, and closes both record and site.
+func (r *runner) run(ctx context.Context) error {
 	err := r.records.open(*r.doc)
 	if err == nil { // nothing is sent for a record that cannot be
 		r.event(Event{Document: r.doc})
@@ -49,7 +49,7 @@ func (r *runner) recorded(ctx context.Context) error {
 
 // loop is the loop of every experiment.
 func (r *runner) loop(ctx context.Context) error {
-	d, err := design.New(r.doc.Plan, enough(r.doc.Plan))
+	d, err := design.New(r.doc.Plan, controlsSeparable(r.doc.Plan))
 	if err != nil {
 		return err
 	}
@@ -66,7 +66,7 @@ func (r *runner) loop(ctx context.Context) error {
 		}
 		result, err := r.execute(ctx, trial)
 		unmet := 0
-		for err != nil && r.again(ctx, err, unmet) {
+		for err != nil && r.retry(ctx, err, unmet) {
 			if errors.Is(err, fleet.ErrUnmet) {
 				unmet++
 			}
@@ -88,18 +88,18 @@ func (r *runner) loop(ctx context.Context) error {
 	return ctx.Err()
 }
 
-// mostUnmet is how often a trial's ends may fail to find each other on a path that packets
-// pass: of one that loses 10 % each way about one of 200 trials does.
+// mostUnmet is how often the ends of a trial may miss each other on a path that is known to
+// carry packets. Where 10 % are lost each way, 1 of 200 trials misses once.
 const mostUnmet = 3
 
-// errAstray is of a trial whose frames came another way than past the receiver's program.
-// Its path carries such flows by sockets from then on.
+// errAstray ends a trial whose frames did not reach the receiver's XDP program. Sockets
+// carry such flows from then on.
 var errAstray = errors.New("frames did not arrive as such")
 
-// again reports whether a trial that ended with an error is tried again. unmet is how often
-// its ends did not meet before. In a lab, or where the ends of another trial met, losses
-// kept them apart, and no filter.
-func (r *runner) again(ctx context.Context, err error, unmet int) bool {
+// retry reports whether a trial that ended with an error is tried again. unmet is how often
+// its ends missed each other before: in a lab, and where another trial's ends met, that was
+// loss and no packet filter.
+func (r *runner) retry(ctx context.Context, err error, unmet int) bool {
 	switch {
 	case ctx.Err() != nil:
 		return false
@@ -155,8 +155,8 @@ func (r *runner) execute(ctx context.Context, t model.Trial) (model.Result, erro
 		r.soFar(now, number, p)
 	})
 	made := timed.end()
-	known, told := now.known(outcome) // while the links are watched
-	if err == nil && r.site.astray(placed, outcome) {
+	known, told := now.untilCut(outcome) // while the links are watched
+	if err == nil && r.site.noteStrays(placed, outcome) {
 		err = errAstray
 	}
 	if err != nil {
@@ -171,13 +171,13 @@ func (r *runner) execute(ctx context.Context, t model.Trial) (model.Result, erro
 	r.idle.fill(nodes)
 	result := account(t, placed, outcome, nodes, r.site.slowest)
 	if told && result.State == model.Aborted {
-		standIn(&result, outcome, known)
+		useCheckpoint(&result, outcome, known)
 	}
 	if watch.router != nil {
 		watch.router.addTo(&result)
 	}
 	addMade(&result, made)
-	search(&result)
+	findChanges(&result)
 	r.records.finish(recorded, placed, outcome, &result)
 	result.Started = started.UTC().Truncate(time.Millisecond)
 	result.EngineReason = strings.Trim(reason+"; "+result.EngineReason, "; ")
@@ -190,8 +190,8 @@ func (r *runner) closeWatch(w *watch) {
 	}
 }
 
-// nextNumber is the number of the next trial in its packets. The first is drawn, so that
-// nobody who cannot see the path guesses it, see engine.Header.
+// nextNumber returns the number that the next trial's packets carry. The first is random, so
+// that nobody off the path can guess it, see engine.Header.
 func (r *runner) nextNumber() uint16 {
 	if r.number == 0 {
 		return uint16(1 + rand.IntN(0x7ffe))
@@ -199,7 +199,7 @@ func (r *runner) nextNumber() uint16 {
 	return r.number%0x7ffe + 1
 }
 
-// set makes links, router and the settings that the caller tries what a trial asks.
+// set prepares links, router and the setting under test for a trial.
 func (r *runner) set(ctx context.Context, t model.Trial) error {
 	for _, set := range r.site.set {
 		if err := set(ctx, t); err != nil {
@@ -217,7 +217,7 @@ func (r *runner) set(ctx context.Context, t model.Trial) error {
 
 func trialKey(c model.Cell, repeat int) string { return fmt.Sprintf("%s #%d", c.Key(), repeat) }
 
-// finished counts trials that have ended, one that was run again once, and none of but.
+// finished counts the trials that have ended, each once, without the one named but.
 func finished(results []model.Result, but string) int {
 	made := map[string]bool{}
 	for _, x := range results {

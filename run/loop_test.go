@@ -40,14 +40,14 @@ func TestAgain(t *testing.T) {
 			r.site.local = true
 		}
 		tries := 0
-		for tries < 10 && r.again(t.Context(), c.err, tries) {
+		for tries < 10 && r.retry(t.Context(), c.err, tries) {
 			tries++
 		}
 		if tries != c.want {
 			t.Errorf("%s: %d more tries, want %d", c.name, tries, c.want)
 		}
 		cut, cancel := context.WithCancel(t.Context())
-		if cancel(); r.again(cut, c.err, 0) {
+		if cancel(); r.retry(cut, c.err, 0) {
 			t.Errorf("%s: tried again after the run was cut", c.name)
 		}
 	}

@@ -9,15 +9,14 @@ import (
 	"pelt/model"
 )
 
-// idleSeconds is how long the first trial of a run watches the quiet path, for
-// the rate of foreign traffic. Later trials use what it found.
+// idleSeconds is how long the first trial watches the idle path, to learn the rate of other
+// traffic. Later trials use these rates.
 const idleSeconds = 0.5
 
-// background keeps the rates of foreign traffic that the first trial found.
+// background is the rate of other traffic by node and counter, from the first trial.
 type background map[string]map[string]float64
 
-// fill learns the idle rates of a trial that measured them, and gives them to
-// one that did not.
+// fill takes the idle rates from a trial that measured them, and gives them to the others.
 func (b background) fill(all []seen) {
 	if b == nil {
 		return
@@ -59,8 +58,7 @@ func nodesOf(f model.Flow, all []seen) []ledger.Node {
 	return nodes
 }
 
-// addObserved says in the result how closely each node was watched, and which
-// of its counters moved.
+// addObserved adds to the result how each node was watched and which counters moved.
 func addObserved(r *model.Result, all []seen) {
 	told := map[string]bool{} // a kernel's counters of the whole host, which each of its namespaces shows
 	for _, s := range all {
@@ -90,7 +88,7 @@ func addObserved(r *model.Result, all []seen) {
 	}
 }
 
-// advise adds to each line of a flow's ledger what would address it.
+// advise adds to each line of a flow's ledger the settings that would help.
 func advise(r *model.FlowResult, f model.Flow, in engine.ReceiveReport, all []seen) {
 	for i := range r.Ledger.Lines {
 		line := &r.Ledger.Lines[i]

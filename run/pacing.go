@@ -9,8 +9,7 @@ import (
 	"pelt/unit"
 )
 
-// toldDistance is the share of gaps from which on a trial says that they were not
-// as its profile asks: the path met another traffic than it was to meet.
+// toldDistance is the share of gaps unlike the profile from which on a trial warns.
 const toldDistance = 0.1
 
 // addPacing puts what a flow's profile asked beside what its sender did.
@@ -31,9 +30,8 @@ func addPacing(r *model.FlowResult, f model.Flow, s engine.SendReport) {
 	r.Pacing = p
 }
 
-// unlike tells how the gaps of a sender that kept its schedule otherwise are not
-// what its profile asks.
-func unlike(f model.FlowResult) (list []string) {
+// profileWarnings says how the gaps of a flow differ from its profile.
+func profileWarnings(f model.FlowResult) (list []string) {
 	if d := f.Pacing.Distance; d != nil && *d > toldDistance {
 		list = append(list,
 			fmt.Sprintf("flow %s: %s or more of the gaps differ from the profile; a lower rate helps where they are short",

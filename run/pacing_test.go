@@ -23,14 +23,14 @@ func TestPacing(t *testing.T) {
 		t.Fatalf("pacing %+v", p)
 	}
 	r.Name, r.SendLate = "up", &model.Percentiles{Max: 2e8}
-	said := strings.Join(unlike(r), "\n")
+	said := strings.Join(profileWarnings(r), "\n")
 	if !strings.Contains(said, "flow up: 25 % or more of the gaps differ from the profile") || !strings.Contains(said, "paused for 0.1 s") {
 		t.Errorf("said %q", said)
 	}
 	near := 0.05
 	r.Pacing, r.SendLate = &model.Pacing{Distance: &near}, &model.Percentiles{Max: 5e7}
 	r.SendGap = &model.Percentiles{P50: 1000, Max: 9e8} // which is a pause that was asked
-	if said := missedSome([]model.FlowResult{r}); len(said) > 0 {
+	if said := senderWarnings([]model.FlowResult{r}); len(said) > 0 {
 		t.Errorf("a sender that kept its profile is told: %q", said)
 	}
 

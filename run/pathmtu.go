@@ -13,18 +13,16 @@ import (
 	"pelt/model"
 )
 
-// The path MTU is searched before the first trial, with its own small trial
-// between each two ends. What goes wrong with it is no reason not to measure:
-// then the path MTU is unknown, and why.
+// The path MTU is searched before the first trial, by a small trial of its own. If the
+// search fails, the run goes on, and the path MTU is unknown.
 
 const (
 	surveySeconds  = 1.0             // of the search, as the engine bounds it
 	surveyPatience = 3 * time.Second // with all that comes before and after it
 )
 
-// survey finds each flow's path MTU and puts it into the plan's levels that wait
-// for it. said are doubts about those. The error is of a plan whose levels cannot
-// be known; the others are in the PathMTU's Why.
+// survey finds each flow's path MTU and replaces payload levels of "mtu" by it. said are
+// warnings about these levels. The error says that such a level stays unknown.
 func (s *site) survey(ctx context.Context, plan *model.Plan) (mtus []model.PathMTU, said []string, err error) {
 	mtus = s.searchMTU(ctx, plan.Flows)
 	if ctx.Err() != nil {
@@ -98,7 +96,7 @@ func (s *site) searchMTU(ctx context.Context, flows []model.Flow) []model.PathMT
 	why := ""
 	for i, f := range flows {
 		list[i] = model.PathMTU{Flow: f.Name, From: f.From, To: f.To, Family: 4}
-		for _, one := range s.each(f, 0) {
+		for _, one := range s.perReceiver(f, 0) {
 			placed, err := s.surveyed(one)
 			if err != nil {
 				why = err.Error()
@@ -161,8 +159,8 @@ func (s *site) carry(ctx context.Context, t fleet.Trial) (out fleet.Outcome, why
 	return out, out.Cut
 }
 
-// least joins the surveys of one plan's flow: of many receivers the one with the
-// smallest path MTU, or the first that is unknown.
+// least returns the smallest path MTU among the receivers of one plan's flow, or the first
+// that is unknown.
 func least(m model.PathMTU, trial fleet.Trial, asked []int, out fleet.Outcome, why string) model.PathMTU {
 	m.Why = why
 	chosen, probes := m, 0

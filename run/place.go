@@ -27,7 +27,7 @@ func (s *site) place(t model.Trial) (fleet.Trial, string, error) {
 	before := map[string]int{} // flows from each node so far
 	var flows []model.Flow
 	for _, f := range t.Flows {
-		flows = append(flows, s.each(f, t.Receivers)...)
+		flows = append(flows, s.perReceiver(f, t.Receivers)...)
 	}
 	for i, f := range flows {
 		from, to := s.end(f.From).agent, s.end(f.To).agent
@@ -63,7 +63,7 @@ func (s *site) place(t model.Trial) (fleet.Trial, string, error) {
 	return placed, strings.Join(reasons, "; "), nil
 }
 
-// listen is where the receiver that a flow leads to, or comes from, is reached by the sender.
+// listen returns the address of a flow's receiver host: the sender's host always dials it.
 func (s *site) listen(f model.Flow) (netip.Addr, error) {
 	far, family := f.To, f.Family
 	if far == model.Sender {
@@ -75,7 +75,7 @@ func (s *site) listen(f model.Flow) (netip.Addr, error) {
 	return s.end(far).at(family)
 }
 
-// at is the address at which a node is reached.
+// at returns the address of a node.
 func (n *node) at(family int) (a netip.Addr, err error) {
 	if n.address != nil {
 		a = n.address(family)
@@ -114,9 +114,9 @@ func carriersOf(asked string, f model.Flow, noFrames string) (send, receive flee
 	return sockets, sockets, "udp sockets: they were asked for"
 }
 
-// noFrames says what is known to keep frames from carrying a flow on this path, "" if nothing is.
+// noFrames says why XDP frames cannot carry a flow on this path; "" if nothing is known.
 func (s *site) noFrames(f model.Flow, from, to fleet.AgentInfo) string {
-	why := cmp.Or(s.noXDP, s.strayed[passageOf(f)], s.split(f), xdp.Unfit(engine.Send, f))
+	why := cmp.Or(s.noXDP, s.strayed[flowPathOf(f)], s.needsFragments(f), xdp.Unfit(engine.Send, f))
 	ends := []fleet.AgentInfo{from, to}
 	if xdp.Unfit(engine.Receive, f) != "" { // the receiver's sockets were asked for, and frames go into them
 		ends = ends[:1]
@@ -133,9 +133,8 @@ func (s *site) noFrames(f model.Flow, from, to fleet.AgentInfo) string {
 	return why
 }
 
-// split says that a flow's packets come in fragments, by the path MTU; "" if they
-// do not, or it is not known.
-func (s *site) split(f model.Flow) string {
+// needsFragments says that a flow's packets exceed the path MTU; "" if not, or if unknown.
+func (s *site) needsFragments(f model.Flow) string {
 	if m, n := s.fragments(f); n > 1 {
 		return fmt.Sprintf("packets of %d B need fragments: the path MTU is %d B",
 			f.PayloadBytes+m.Bytes-m.PayloadBytes, m.Bytes)
@@ -143,12 +142,12 @@ func (s *site) split(f model.Flow) string {
 	return ""
 }
 
-// fragments is how many packets one of the flow's datagrams becomes by the path MTU
-// that makes most of it; 1 where none is known.
+// fragments returns the largest number of fragments that a known path MTU makes of a flow's
+// datagram, and that path MTU; 1 where none is known.
 func (s *site) fragments(f model.Flow) (by model.PathMTU, n int) {
 	n = 1
 	for _, m := range s.mtus {
-		if m.Flow == base(f.Name) && m.Bytes > 0 && !m.AtLeast {
+		if m.Flow == planFlow(f.Name) && m.Bytes > 0 && !m.AtLeast {
 			if k := model.Fragments(m.Family, f.PayloadBytes, m.Bytes); k > n {
 				by, n = m, k
 			}
@@ -157,25 +156,24 @@ func (s *site) fragments(f model.Flow) (by model.PathMTU, n int) {
 	return by, n
 }
 
-// passage is what decides where a flow's packets go, and in how many pieces.
-type passage struct {
+// flowPath is what decides the way and the fragments of a flow's packets.
+type flowPath struct {
 	from            string
 	payload, family int
 }
 
-func passageOf(f model.Flow) passage { return passage{f.From, f.PayloadBytes, f.Family} }
+func flowPathOf(f model.Flow) flowPath { return flowPath{f.From, f.PayloadBytes, f.Family} }
 
-// astray notes flows of a trial whose frames came another way than past the
-// receiver's program, or not at all: in pieces that a router on the path made,
-// through another interface, or nowhere, since a host that hears that its packets
-// are too big tells its sockets only. It reports whether auto should try again.
-func (s *site) astray(placed fleet.Trial, out fleet.Outcome) (again bool) {
+// noteStrays notes flows whose frames did not reach the receiver's XDP program: a router
+// made fragments, they came through another interface, or they were too big, which the
+// kernel tells to sockets only. It reports whether auto should try again.
+func (s *site) noteStrays(placed fleet.Trial, out fleet.Outcome) (again bool) {
 	if s.engine != model.EngineAuto || out.Cut != "" {
 		return false
 	}
 	for i, f := range placed.Flows {
 		o := out.Flows[i]
-		if missing(o) || s.strayed[passageOf(f.Flow)] != "" {
+		if missing(o) || s.strayed[flowPathOf(f.Flow)] != "" {
 			continue
 		}
 		in, why := o.Receive.Receive, ""
@@ -188,19 +186,18 @@ func (s *site) astray(placed fleet.Trial, out fleet.Outcome) (again bool) {
 		}
 		if why != "" {
 			if s.strayed == nil {
-				s.strayed = map[passage]string{}
+				s.strayed = map[flowPath]string{}
 			}
-			s.strayed[passageOf(f.Flow)] = why
+			s.strayed[flowPathOf(f.Flow)] = why
 			again = true
 		}
 	}
 	return again
 }
 
-// core gives the sender of a node's k-th flow its first core, each direction its
-// own; the engines put the receiver's threads on the next ones. Ends that share a
-// machine are pinned, so that they do not chase each other; on a real host the
-// scheduler knows better.
+// core returns the first core for the sender of a node's k-th flow, -1 for any. Ends that
+// share a machine are pinned, each direction to its own core; the engines put receivers on
+// the next ones. A real host leaves it to the scheduler.
 func (s *site) core(node string, k int) int {
 	if !s.pin || runtime.NumCPU() < 2 {
 		return -1
@@ -215,8 +212,7 @@ func senderCore(node string) int {
 	return 1
 }
 
-// coreAcross is where the work of an interface is done that a node's frames
-// meet first: not on that node's sending core.
+// coreAcross is the core for the interface across a node's cable: not its sending core.
 func coreAcross(peer string) int { return 1 - senderCore(peer) }
 
 func familyOf(f fleet.PlacedFlow) int {

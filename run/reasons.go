@@ -9,19 +9,18 @@ import (
 	"pelt/model"
 )
 
-// maxMissedRatio is the share of its schedule that a sender may miss before
-// its trial says nothing about the path: the tolerance that search tools in the
-// field give a generator's rate. From toldMissedRatio on a valid trial says it.
+// maxMissedRatio is the share of its schedule that a sender may miss before its trial is
+// invalid: the tolerance that other search tools give a generator's rate. From
+// toldMissedRatio on, a valid trial warns.
 const maxMissedRatio = 0.05
 
 const toldMissedRatio = 0.005
 
-// minDurationRatio is the share of the measured part that a sender must have
-// been awake for.
+// minDurationRatio is the least share of the measured part that a sender must send for.
 const minDurationRatio = 0.9
 
-// effort is what the senders of one flow of the plan reported beside their
-// packets: one sender, or one for each receiver of a star.
+// effort sums what the senders of one flow of the plan reported about themselves: one
+// sender, or one for each receiver of a star.
 type effort struct {
 	late    engine.LateTime
 	refused uint64 // frames that the interface did not take
@@ -79,7 +78,7 @@ func shortfall(f model.FlowResult, e effort, asked model.Flow, ordered model.Tim
 	return reason(code, numbers)
 }
 
-// slots is how many packets were planned and not attempted for one cause.
+// slots counts packets that were planned and not attempted, for one cause.
 func slots(f model.FlowResult, cause string) (n uint64) {
 	for _, l := range f.Ledger.Pacing {
 		if l.Cause == cause {
@@ -89,10 +88,9 @@ func slots(f model.FlowResult, cause string) (n uint64) {
 	return n
 }
 
-// lateCause names the largest part of the time that the sending threads were
-// late: on a core, ready without one, asleep, or taken by the hypervisor. A
-// guest counts stolen time as time on a core, so that the steal of the mean core
-// is taken off it.
+// lateCause names what the sending threads did most while they were late: run, wait for a
+// core, sleep, or wait for the hypervisor. A guest counts stolen time as running, so the
+// mean steal is subtracted.
 func lateCause(t engine.LateTime, c model.CPU, seconds float64) (code string, numbers map[string]float64) {
 	if t.Nanos <= 0 {
 		return model.SenderLate, map[string]float64{}
@@ -129,7 +127,7 @@ func linkDoubts(links []model.LinkResult) (doubts model.Reasons) {
 	var names []string
 	sums := map[string]map[string]float64{}
 	for _, l := range links {
-		name := plural(l.From) + " to " + plural(l.To)
+		name := groupName(l.From) + " to " + groupName(l.To)
 		if sums[name] == nil {
 			names, sums[name] = append(names, name), map[string]float64{}
 		}
@@ -155,7 +153,7 @@ func linkDoubts(links []model.LinkResult) (doubts model.Reasons) {
 	return doubts
 }
 
-// unread says that the account of an emulated link is incomplete; nil without a doubt.
+// unread says that the account of an emulated link is incomplete; nil if it is complete.
 func (s seen) unread() model.Reasons {
 	if s.doubt == "" {
 		return nil
@@ -191,8 +189,8 @@ func cutReasons(out fleet.Outcome) (list model.Reasons) {
 	return list
 }
 
-// impossible returns what in the accounts of a flow cannot be; nil if nothing. The
-// ends may be other people's programs, or broken.
+// impossible returns which figures in the reports of a flow contradict each other; nil if
+// none. The ends may be other people's programs, or broken.
 func impossible(f model.Flow, t model.Timing, o fleet.FlowOutcome) model.Reasons {
 	if missing(o) {
 		return model.Reasons{{Code: model.AccountMissing, Flow: f.Name}}

@@ -158,7 +158,7 @@ func TestCutReasons(t *testing.T) {
 }
 
 // A trial whose sender was late is invalid for one reason; one whose sender was
-// held back is valid, and the packets that were not attempted are no loss.
+// transferDoubt back is valid, and the packets that were not attempted are no loss.
 func TestLateAndHeldSenders(t *testing.T) {
 	for _, c := range []struct {
 		name       string

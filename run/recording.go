@@ -40,7 +40,7 @@ func newRecording(path string, p model.Plan) (*recording, error) {
 	}
 	datagrams := func(f model.Flow) bool { return f.Protocol == model.UDP && f.Commands == nil }
 	udp := slices.ContainsFunc(p.Flows, datagrams)
-	for _, c := range oneByOne(p) {
+	for _, c := range cellsByLevel(p) {
 		udp = udp || c["protocol"].Text == string(model.UDP)
 	}
 	if !udp {
@@ -49,9 +49,9 @@ func newRecording(path string, p model.Plan) (*recording, error) {
 	return &recording{path: path, came: map[disk.Key]uint64{}, ended: map[disk.Key]int{}}, nil
 }
 
-// fresh refuses a file that is there: a run that goes on would empty the record of its
-// first part.
-func (r *recording) fresh() error {
+// checkNew refuses a file that exists: a resumed run would overwrite the record of its first
+// part.
+func (r *recording) checkNew() error {
 	if r == nil {
 		return nil
 	}
@@ -82,7 +82,7 @@ func (r *recording) open(doc model.Document) error {
 	return nil
 }
 
-// append takes a block from wherever it was made.
+// append writes a block.
 func (r *recording) append(p tap.Piece) {
 	k := disk.Key{Trial: p.Trial, Flow: p.Flow}
 	if p.Ends != nil {
@@ -156,8 +156,8 @@ func (r *recording) begin(t model.Trial, s *site, placed *fleet.Trial, started t
 	return trial, r.write(&context)
 }
 
-// take checks what another host made: a block that is damaged, or of what that host
-// does not receive, never gets into the file.
+// take checks and writes blocks of another host: no damaged block, and none of a flow that
+// the host does not receive, gets into the file.
 func (r *recording) take(trial uint32, flows []uint16, blocks []byte) error {
 	var space []record.Packet
 	for len(blocks) > 0 {
@@ -192,7 +192,7 @@ func (r *recording) discard(trial uint32, why string) {
 	_ = r.write(&record.Void{Trial: trial, Why: why}) // a sentence always marshals
 }
 
-// finish ends the part of a trial and tells its result what became of its record.
+// finish ends the record of a trial and adds to its result what was recorded.
 func (r *recording) finish(trial uint32, placed fleet.Trial, out fleet.Outcome, result *model.Result) {
 	if r == nil || trial == 0 {
 		return
@@ -211,7 +211,7 @@ func (r *recording) finish(trial uint32, placed fleet.Trial, out fleet.Outcome, 
 		name := f.Flow.Name
 		at := slices.IndexFunc(result.Flows, func(x model.FlowResult) bool { return x.Name == name })
 		if at < 0 {
-			name = base(name)
+			name = planFlow(name)
 		}
 		s, in := out.Flows[i].Send, out.Flows[i].Receive
 		sent, heard := s != nil && s.Send != nil, in != nil && in.Receive != nil
@@ -269,7 +269,7 @@ func (r *recording) finish(trial uint32, placed fleet.Trial, out fleet.Outcome, 
 	}
 }
 
-// recordCheck holds a flow's record against its account.
+// recordCheck compares a flow's record with its account.
 func recordCheck(f model.FlowResult) model.Check {
 	came, told := f.Received+f.Duplicates+f.Late, f.Record.Packets+f.Record.Dropped
 	c := model.Check{Name: "recorded", Held: came == told,

@@ -67,7 +67,7 @@ func (s *site) watchRouter(ctx context.Context, plan model.Plan, code, version s
 	host, agent := strings.CutPrefix(plan.DUT, model.AgentDUT)
 	switch {
 	case agent:
-		at, err := servedAt(ctx, host, 0)
+		at, err := controlAddress(ctx, host, 0)
 		if err != nil {
 			return err
 		}

@@ -88,11 +88,11 @@ func Execute(ctx context.Context, p model.Plan, o Options) (model.Document, erro
 	}
 	mtus, said, err := s.survey(ctx, &p)
 	if err == nil {
-		s.mtus, p.Flows = mtus, s.settle(p)
-		err = s.admits(p)
+		s.mtus, p.Flows = mtus, s.withFamilies(p)
+		err = s.checkLimits(p)
 	}
 	if err == nil {
-		err = s.rehearse(ctx, p)
+		err = s.tryControls(ctx, p)
 	}
 	if err != nil {
 		return model.Document{}, errors.Join(err, s.Close())
@@ -114,7 +114,7 @@ func Execute(ctx context.Context, p model.Plan, o Options) (model.Document, erro
 			doc.ID = r.log.ID()
 		}
 	}
-	err = r.recorded(ctx) // before doc is read: it is filled there
+	err = r.run(ctx) // before doc is read: it is filled there
 	return doc, err
 }
 
@@ -124,22 +124,22 @@ func Load(s *store.Store, ref string) (model.Document, error) {
 	if err != nil {
 		return doc, err
 	}
-	return drawn(doc), nil
+	return withChanges(doc), nil
 }
 
-// drawn adds to a stored run what is drawn from its trials.
-func drawn(doc model.Document) model.Document {
+// withChanges finds the changes within trials of a stored run that were cut.
+func withChanges(doc model.Document) model.Document {
 	for i := range doc.Results {
 		if doc.Results[i].State == model.Aborted { // of which only checkpoints may be left
-			search(&doc.Results[i])
+			findChanges(&doc.Results[i])
 		}
 	}
 	return doc
 }
 
-// search finds the changes within a trial. Flows whose congestion controls are compared
+// findChanges finds the changes within a trial. Flows whose congestion controls are compared
 // change each other's rates by design.
-func search(r *model.Result) {
+func findChanges(r *model.Result) {
 	if _, compared := r.Cell["control"]; !compared && len(r.Changes) == 0 {
 		r.Changes = finding.Changes(*r)
 	}
@@ -151,15 +151,15 @@ func Resume(ctx context.Context, ref string, o Options) (model.Document, error) 
 	if err != nil {
 		return model.Document{}, err
 	}
-	if d, err := design.New(doc.Plan, enough(doc.Plan)); err != nil {
+	if d, err := design.New(doc.Plan, controlsSeparable(doc.Plan)); err != nil {
 		return doc, errors.Join(err, log.Close())
 	} else if _, _, more := d.Next(doc.Results); !more {
 		o.event(Event{Note: "run " + doc.ID + " is complete; nothing is left to do"})
-		return drawn(doc), log.Close()
+		return withChanges(doc), log.Close()
 	}
 	var s *site
 	if o.records, err = newRecording(o.Record, doc.Plan); err == nil {
-		err = o.records.fresh()
+		err = o.records.checkNew()
 	}
 	if err == nil {
 		s, err = openSite(ctx, doc.Plan, o)
@@ -172,11 +172,11 @@ func Resume(ctx context.Context, ref string, o Options) (model.Document, error) 
 	if differ := differentHosts(doc.Host, s.hosts()); differ != "" {
 		doc.Warnings = append(doc.Warnings, "resumed on different ground: "+differ)
 	}
-	if err := s.rehearse(ctx, doc.Plan); err != nil {
+	if err := s.tryControls(ctx, doc.Plan); err != nil {
 		return doc, errors.Join(err, s.Close(), log.Close())
 	}
 	r := &runner{Options: o, site: s, doc: &doc, log: log, saved: len(doc.Results)}
-	err = r.recorded(ctx) // before doc is read: it is filled there
+	err = r.run(ctx) // before doc is read: it is filled there
 	return doc, err
 }
 
@@ -198,8 +198,8 @@ func (o Options) event(e Event) {
 	}
 }
 
-// drops is how closely a trial's hosts watch their kernels: TCP tells its own
-// losses, and repairs them.
+// drops is how the hosts watch their kernels' drops in a trial: not for TCP, which counts
+// its own losses.
 func (r *runner) drops(t model.Trial) model.DropMode {
 	for _, f := range t.Flows {
 		if f.Protocol == model.UDP {
@@ -209,7 +209,7 @@ func (r *runner) drops(t model.Trial) model.DropMode {
 	return ""
 }
 
-// trialWarnings says each doubt of the trials once, with how many it concerns.
+// trialWarnings lists each warning of the trials once, with the number of trials.
 func trialWarnings(results []model.Result) []string {
 	count := map[string]int{}
 	var list []string

@@ -64,8 +64,8 @@ func Serve(ctx context.Context, o ServeOptions) error {
 	return errors.Join(err, free(), kernel.Close())
 }
 
-// dataPortFree finds out before anybody comes whether test traffic can: the
-// engines open the data port only while a test needs it.
+// dataPortFree checks early that the data port can be opened: the engines open it only while
+// a test runs.
 func dataPortFree(at netip.Addr, port int) error {
 	host := ""
 	if at.IsValid() {

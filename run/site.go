@@ -31,14 +31,14 @@ type site struct {
 
 	lab      *lab.Lab // nil without nodes between the ends that this process or another one made
 	facts    *model.LabFacts
-	oneClock bool               // all nodes read one monotonic clock
-	local    bool               // all nodes are on this machine, and known
-	pin      bool               // the ends share this machine's cores
-	engine   string             // asked for: see model.Plan
-	noXDP    string             // why sockets carry all flows, with auto; "" if they need not
-	strayed  map[passage]string // why sockets carry what auto would have frames carry
-	mtus     []model.PathMTU    // of the plan's flows, once they are searched
-	kernel   *observe.Kernel    // watches this machine's drops; nil until used
+	oneClock bool                // all nodes read one monotonic clock
+	local    bool                // all nodes are on this machine, and known
+	pin      bool                // the ends share this machine's cores
+	engine   string              // asked for: see model.Plan
+	noXDP    string              // why sockets carry all flows, with auto; "" if they need not
+	strayed  map[flowPath]string // why sockets carry what auto would have frames carry
+	mtus     []model.PathMTU     // of the plan's flows, once they are searched
+	kernel   *observe.Kernel     // watches this machine's drops; nil until used
 }
 
 // node is a host, a network namespace, or an emulated link.
@@ -101,7 +101,7 @@ func (s *site) end(name string) *node {
 	return &node{name: name}
 }
 
-// meet learns which agents sit at the ends.
+// meet finds the agents of the ends.
 func (s *site) meet() error {
 	for _, n := range s.ends() {
 		for _, a := range s.controller.Agents() { // this host first: no other takes its place
@@ -116,8 +116,8 @@ func (s *site) meet() error {
 	return nil
 }
 
-// join puts agents on a hub of this process that nothing outside can reach, and commands
-// them beside those of far hubs.
+// join connects agents to a hub inside this process, which nothing outside can reach, and
+// controls them together with the agents of far hubs.
 func (s *site) join(ctx context.Context, o Options, agents []fleet.AgentConfig, far ...fleet.HubAddress) error {
 	hub, err := fleet.StartHub(fleet.HubConfig{DontListen: true})
 	if err != nil {
@@ -194,15 +194,15 @@ func (plainHost) Do(f func() error) error { return f() }
 func (s *site) hosts() (hosts []model.Host) {
 	for _, n := range s.ends()[:2] {
 		h := n.agent.Host
-		h.Node = plural(n.name)
+		h.Node = groupName(n.name)
 		hosts = append(hosts, h)
 	}
 	return hosts
 }
 
-// admits finds out before anything is sent or stored whether every host takes the plan's trials.
-func (s *site) admits(plan model.Plan) error {
-	for _, cell := range oneByOne(plan) {
+// checkLimits checks before anything is sent or stored that every host allows all trials.
+func (s *site) checkLimits(plan model.Plan) error {
+	for _, cell := range cellsByLevel(plan) {
 		t, err := plan.Trial(cell, 0)
 		if err != nil {
 			return err
@@ -219,8 +219,8 @@ func (s *site) admits(plan model.Plan) error {
 	return nil
 }
 
-// oneByOne are cells in which each level of each factor stands once, or all of a list.
-func oneByOne(p model.Plan) []model.Cell {
+// cellsByLevel returns a cell for each level of each factor, and all listed cells.
+func cellsByLevel(p model.Plan) []model.Cell {
 	cells := []model.Cell{{}}
 	for _, f := range p.Factors {
 		for _, v := range f.Levels {
@@ -230,12 +230,12 @@ func oneByOne(p model.Plan) []model.Cell {
 	return append(cells, p.Design.Cells...)
 }
 
-// settle gives flows whose size is asked as a frame the IP version they will
-// have: a header's length depends on it.
-func (s *site) settle(plan model.Plan) []model.Flow {
+// withFamilies sets the IP version of flows whose size is given as a frame: the length of
+// the header depends on it.
+func (s *site) withFamilies(plan model.Plan) []model.Flow {
 	flows := slices.Clone(plan.Flows)
 	ofFrame := func(c model.Cell) bool { _, sized := c["frame_bytes"]; return sized }
-	if !slices.ContainsFunc(oneByOne(plan), ofFrame) {
+	if !slices.ContainsFunc(cellsByLevel(plan), ofFrame) {
 		return flows
 	}
 	for i := range flows {

@@ -16,8 +16,8 @@ import (
 // killed, and how often its stored run grows by a line. A short one is told of sooner.
 const checkpointSeconds = 10
 
-// soFar is the account of a trial while it runs. It belongs to the goroutine that
-// takes the trial's progress.
+// soFar is the account of a running trial. It belongs to the goroutine that handles the
+// trial's progress.
 type soFar struct {
 	trial   model.Trial
 	flows   []model.Flow
@@ -31,7 +31,7 @@ type soFar struct {
 	failed  bool
 }
 
-// flowNow is what the two ends of a flow told last.
+// flowNow is the last sample of each end of a flow, and their series.
 type flowNow struct {
 	ends   [2]endNow // sender, receiver
 	series [2][]float64
@@ -48,8 +48,7 @@ type endNow struct {
 	since   time.Time // zero before the first
 }
 
-// lasting reports whether the trials of a plan are so long that their account is wanted
-// before they end.
+// lasting reports whether a plan's trials are long enough to be shown while they run.
 func lasting(p model.Plan) bool {
 	return p.Timing.Measure() >= time.Minute || p.Timing.PatienceSeconds > 0
 }
@@ -93,15 +92,14 @@ func (s *soFar) take(p fleet.Progress, now time.Time) bool {
 	return false
 }
 
-// What comes sooner than soonest after a sample has waited for the connection with it, and
-// one that is earlier or later than astray is of another second: an end keeps its own time,
-// and may tell of each second right in the middle of ours.
+// Each end samples by its own clock. A sample that arrives sooner than soonest after another
+// was delayed by the connection; one that is off by more than astray is of another second.
 const (
 	soonest = 100 * time.Millisecond
 	astray  = 0.75 // seconds
 )
 
-// sample adds what one end told to its series, of which each second has a value.
+// sample adds a sample of one end to its series, which has a value for each second.
 func (f *flowNow) sample(k int, packets uint64, now, begun time.Time) {
 	e := &f.ends[k]
 	packets = max(packets, e.packets)
@@ -126,16 +124,15 @@ func (f *flowNow) sample(k int, packets uint64, now, begun time.Time) {
 	e.second++
 }
 
-// skip goes on to a second: nothing was heard before it.
+// skip fills the series up to a second with unknown values.
 func (f *flowNow) skip(k, second int) {
 	for e := &f.ends[k]; e.second < second; e.second++ {
 		f.series[k] = append(f.series[k], math.NaN())
 	}
 }
 
-// attempted is what was sent by the time of the receiver's sample, as far as is known:
-// what the receiver tells by the sequences that came, and if none come, what the sender
-// had told before. What is sent while the receiver is not heard is not lost.
+// attempted returns what was sent by the time of the receiver's last sample: by the highest
+// sequence that came, or else by the sender's sample before it.
 func (f *flowNow) attempted() uint64 {
 	if receiver := f.ends[1]; receiver.reach > 0 {
 		return max(receiver.reach, receiver.sent)
@@ -143,7 +140,7 @@ func (f *flowNow) attempted() uint64 {
 	return f.ends[0].packets
 }
 
-// checkpoint is the account by now, with the series from a second on.
+// checkpoint returns the account so far, with the series from a second on.
 func (s *soFar) checkpoint(now time.Time, from int) model.Checkpoint {
 	c := model.Checkpoint{Cell: s.trial.Cell, Repeat: s.trial.Repeat, Started: s.started,
 		ElapsedS: now.Sub(s.begun).Seconds(), Series: []model.Series{}}
@@ -177,10 +174,10 @@ func (s *soFar) checkpoint(now time.Time, from int) model.Checkpoint {
 	return c
 }
 
-// silentEnd is one that tells nothing: the others' seconds do not wait for it.
+// silentEnd is how long the other ends' seconds wait for an end that sends no samples.
 const silentEnd = 3 * time.Second
 
-// ready is how many seconds all ends have told that are heard and that are not stored.
+// ready returns how many seconds that are not stored yet all ends have samples of.
 func (s *soFar) ready(now time.Time) int {
 	ready := math.MaxInt
 	for _, f := range s.now {
@@ -196,7 +193,7 @@ func (s *soFar) ready(now time.Time) int {
 	return ready
 }
 
-// soFar tells and keeps the account of a trial that runs.
+// soFar shows and stores the account of the running trial.
 func (r *runner) soFar(s *soFar, number int, p fleet.Progress) {
 	now := r.now()
 	if s == nil || !s.take(p, now) {

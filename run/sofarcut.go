@@ -9,7 +9,7 @@ import (
 	"pelt/model"
 )
 
-// heard is until when every end was heard that was heard at all.
+// heard returns the time of the oldest last sample of all ends that sent any.
 func (s *soFar) heard() time.Time {
 	until := s.begun
 	for _, f := range s.now {
@@ -22,19 +22,18 @@ func (s *soFar) heard() time.Time {
 	return until
 }
 
-// known is the account until the ends were heard last, of a trial that was cut while it
-// ran; ok is false if nothing was told.
-func (s *soFar) known(out fleet.Outcome) (known model.Result, ok bool) {
+// untilCut returns the account of a trial that was cut, up to the last samples; ok is false
+// without samples.
+func (s *soFar) untilCut(out fleet.Outcome) (known model.Result, ok bool) {
 	if s == nil || s.begun.IsZero() || out.Cut == "" {
 		return model.Result{}, false
 	}
 	return model.Unfinished([]model.Checkpoint{s.checkpoint(s.heard(), 0)}), true
 }
 
-// standIn puts what had been told in the place of the figures of flows of which the
-// account of an end is missing: without it all that was sent would count as lost, or
-// nothing as sent.
-func standIn(r *model.Result, out fleet.Outcome, known model.Result) {
+// useCheckpoint replaces the figures of flows that lack the report of an end by those of the
+// samples: otherwise all packets would count as lost, or none as sent.
+func useCheckpoint(r *model.Result, out fleet.Outcome, known model.Result) {
 	for i, o := range out.Flows {
 		if i >= len(known.Flows) || known.Flows[i].Attempted == 0 || !missing(o) {
 			continue

@@ -29,7 +29,7 @@ func TestCutWithoutReport(t *testing.T) {
 	}
 	sender := &engine.Report{Role: engine.Send, Send: &engine.SendReport{Planned: 160_000, Attempted: 160_000, Accepted: 160_000, Streams: []uint64{160_000}, DurationNanos: 160e9, PerStep: perStep}}
 	out := fleet.Outcome{Cut: "receiver has not answered for 1m0s", Flows: []fleet.FlowOutcome{{Send: sender}}}
-	known, ok := s.known(out)
+	known, ok := s.untilCut(out)
 	if !ok {
 		t.Fatal("nothing is known")
 	}
@@ -37,7 +37,7 @@ func TestCutWithoutReport(t *testing.T) {
 	if r.State != model.Aborted || r.Flows[0].Lost != 160_000 {
 		t.Fatalf("%s, %d lost: the account of the receiver is not missing here", r.State, r.Flows[0].Lost)
 	}
-	standIn(&r, out, known)
+	useCheckpoint(&r, out, known)
 	if f := r.Flows[0]; f.Attempted != 100_000 || f.Received != 99_990 || f.Lost != 10 || f.Ledger.Unattributed != 10 || f.DurationS != 100 {
 		t.Errorf("%+v", f)
 	}
@@ -51,7 +51,7 @@ func TestCutWithoutReport(t *testing.T) {
 	if err := r.Check(); err != nil {
 		t.Error(err)
 	}
-	if _, ok := s.known(fleet.Outcome{}); ok {
+	if _, ok := s.untilCut(fleet.Outcome{}); ok {
 		t.Error("a trial that was not cut has accounts of its own")
 	}
 }

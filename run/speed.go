@@ -19,9 +19,8 @@ type Speed struct {
 	Why        string  `json:"why,omitempty"`   // of another state, or why nothing was measured
 }
 
-// Speeds runs plans on this machine and lists what each of their trials
-// carried. A plan that cannot run here is one line that says why; only ctx ends
-// it early.
+// Speeds runs plans on this machine and lists the rates of each trial. A plan that cannot
+// run here becomes a line that says why.
 func Speeds(ctx context.Context, plans []model.Plan, o Options) (list []Speed, err error) {
 	for _, p := range plans {
 		doc, err := Execute(ctx, p, o)

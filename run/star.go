@@ -12,9 +12,8 @@ import (
 	"pelt/model"
 )
 
-// A star has one sender and many receivers. A flow of its plan becomes one to
-// each of them, and their results are joined again: what they all saw stands in
-// sums, and each one's share beside it.
+// A star has one sender and many receivers. A flow of its plan becomes one flow to each
+// receiver, and their results are summed again, with the share of each receiver.
 
 // usualReceivers is how many a star has if nobody says.
 const usualReceivers = 10
@@ -46,9 +45,9 @@ func (s *site) star() bool {
 	return slices.ContainsFunc(s.nodes, func(n node) bool { return n.branch != "" })
 }
 
-// each makes of a plan's flow the flows that are sent: in a star one to each of the first
-// receivers, 0 for all of them.
-func (s *site) each(f model.Flow, receivers int) []model.Flow {
+// perReceiver returns the flows that a flow of the plan becomes: in a star one for each of
+// the first so many receivers, 0 for all.
+func (s *site) perReceiver(f model.Flow, receivers int) []model.Flow {
 	if !s.star() {
 		return []model.Flow{f}
 	}
@@ -70,14 +69,14 @@ func (s *site) each(f model.Flow, receivers int) []model.Flow {
 	return list
 }
 
-// The names of many in a joined result.
+// The names of groups of nodes in a joined result.
 const (
 	manyReceivers = "receivers"
 	manyLinks     = "links to receivers"
 )
 
-// plural names the kind of a node or link of which there are many.
-func plural(node string) string {
+// groupName returns the name of a node's group, or the node's own name.
+func groupName(node string) string {
 	switch {
 	case strings.HasPrefix(node, model.Receiver+"-"):
 		return manyReceivers
@@ -87,17 +86,17 @@ func plural(node string) string {
 	return node
 }
 
-// base is the name of the plan's flow that a flow to one receiver comes from.
-func base(flow string) string {
+// planFlow returns the name of the plan's flow that a flow to one receiver belongs to.
+func planFlow(flow string) string {
 	name, _, _ := strings.Cut(flow, "/")
 	return name
 }
 
-// joinMany makes one result of each plan's flow again.
+// joinMany joins the results of the flows to all receivers.
 func joinMany(r *model.Result) {
 	var flows []model.FlowResult
 	for rest := r.Flows; len(rest) > 0; {
-		other := func(f model.FlowResult) bool { return base(f.Name) != base(rest[0].Name) }
+		other := func(f model.FlowResult) bool { return planFlow(f.Name) != planFlow(rest[0].Name) }
 		n := slices.IndexFunc(rest, other)
 		if n < 0 {
 			n = len(rest)
@@ -106,7 +105,7 @@ func joinMany(r *model.Result) {
 	}
 	r.Flows = flows
 	r.Series = joinSeries(r.Series)
-	r.Observed = slices.DeleteFunc(r.Observed, func(o model.Observed) bool { return plural(o.Node) != o.Node })
+	r.Observed = slices.DeleteFunc(r.Observed, func(o model.Observed) bool { return groupName(o.Node) != o.Node })
 }
 
 // joinFlows sums flows that were sent side by side.
@@ -120,14 +119,14 @@ func joinFlows(list []model.FlowResult) model.FlowResult {
 			sum.Reordered+f.Reordered
 		sum.Late, sum.Lost = sum.Late+f.Late, sum.Lost+f.Lost
 	}
-	sum.Name, sum.From, sum.To = base(sum.Name), plural(sum.From), plural(sum.To)
+	sum.Name, sum.From, sum.To = planFlow(sum.Name), groupName(sum.From), groupName(sum.To)
 	sum.GapCounts, sum.RoundTrip = nil, nil
 	sum.JitterNS, sum.ReceivePPS, sum.GoodputBPS, sum.SendErrors = 0, 0, 0, nil
 	for _, f := range list {
 		sum.JitterNS += f.JitterNS / float64(len(list))
 		share := model.ReceiverShare{Node: f.To, Attempted: f.Attempted, Received: f.Received,
 			GoodputBPS: f.GoodputBPS}
-		if plural(f.To) == f.To {
+		if groupName(f.To) == f.To {
 			share.Node = f.From
 		}
 		if f.ReceivePPS > 0 {
@@ -202,7 +201,7 @@ func joinLedgers(list []model.FlowResult) model.Ledger {
 		sum.Lost, sum.Unattributed = sum.Lost+f.Ledger.Lost, sum.Unattributed+f.Ledger.Unattributed
 		pacing = append(pacing, f.Ledger.Pacing)
 		for _, l := range f.Ledger.Lines {
-			l.Host, l.Sequences, l.Evidence, l.Interface = plural(l.Host), nil, []model.Evidence{}, ""
+			l.Host, l.Sequences, l.Evidence, l.Interface = groupName(l.Host), nil, []model.Evidence{}, ""
 			k := slices.IndexFunc(sum.Lines, func(x model.Line) bool {
 				return x.Layer == l.Layer && x.Host == l.Host && x.Cause == l.Cause
 			})
@@ -237,7 +236,7 @@ func joinLedgers(list []model.FlowResult) model.Ledger {
 func joinSeries(list []model.Series) []model.Series {
 	out := []model.Series{}
 	for _, s := range list {
-		s.Flow, s.At = base(s.Flow), plural(s.At)
+		s.Flow, s.At = planFlow(s.Flow), groupName(s.At)
 		i := slices.IndexFunc(out, func(x model.Series) bool {
 			return s.Flow != "" && x.Metric == s.Metric && x.Flow == s.Flow && x.At == s.At
 		})

@@ -45,14 +45,14 @@ func (t *timed) begin() {
 	})
 }
 
-// end waits for a change under way, and returns what was made. begin cannot come any more.
+// end waits for a change under way, and returns all that were made.
 func (t *timed) end() []model.MadeChange {
 	t.cancel()
 	t.done.Wait()
 	return t.made
 }
 
-// addMade says in a result what was changed while it was measured.
+// addMade adds to a result the changes that were made during the trial.
 func addMade(r *model.Result, made []model.MadeChange) {
 	r.Made = made
 	for _, m := range made {

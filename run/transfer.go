@@ -15,9 +15,9 @@ import (
 	"pelt/table"
 )
 
-// enough tells a design when a plan's controls are told apart; nil where that ends
-// no run.
-func enough(p model.Plan) design.Enough {
+// controlsSeparable lets a design stop once a plan's congestion controls differ clearly; nil
+// where that does not end a run.
+func controlsSeparable(p model.Plan) design.Enough {
 	if p.Design.MostRepeats <= p.Design.Repeats {
 		return nil
 	}
@@ -27,10 +27,10 @@ func enough(p model.Plan) design.Enough {
 	}
 }
 
-// rehearse has both ends find out, before anything is sent or stored, whether they
-// can use the congestion controls of all trials.
-func (s *site) rehearse(ctx context.Context, plan model.Plan) error {
-	trials, err := rehearsals(plan)
+// tryControls checks before anything is sent or stored that both ends can use the congestion
+// controls of all trials.
+func (s *site) tryControls(ctx context.Context, plan model.Plan) error {
+	trials, err := controlTrials(plan)
 	for _, trial := range trials {
 		placed, _, err := s.place(trial)
 		if err != nil {
@@ -44,12 +44,12 @@ func (s *site) rehearse(ctx context.Context, plan model.Plan) error {
 	return err
 }
 
-// rehearsed is how many congestion controls are tried at once: a mix may have more.
-const rehearsed = 8
+// controlsAtOnce is how many congestion controls one check tries.
+const controlsAtOnce = 8
 
-// rehearsals are trials that have each congestion control of a plan's factor, and
-// nothing that is of no matter to it; none without such a factor.
-func rehearsals(plan model.Plan) (trials []model.Trial, err error) {
+// controlTrials returns trials that use each congestion control of a plan's factor; none
+// without such a factor.
+func controlTrials(plan model.Plan) (trials []model.Trial, err error) {
 	var names []string
 	for _, f := range plan.Factors {
 		if f.Knob != "control" {
@@ -63,8 +63,8 @@ func rehearsals(plan model.Plan) (trials []model.Trial, err error) {
 			}
 		}
 	}
-	for some := range slices.Chunk(names, rehearsed) {
-		trial, err := plan.Trial(oneByOne(plan)[0], 0)
+	for some := range slices.Chunk(names, controlsAtOnce) {
+		trial, err := plan.Trial(cellsByLevel(plan)[0], 0)
 		if err != nil {
 			return nil, err
 		}
@@ -78,7 +78,7 @@ func rehearsals(plan model.Plan) (trials []model.Trial, err error) {
 	return trials, nil
 }
 
-// oneReceiver refuses what is told of one transfer at a time where there are several.
+// oneReceiver refuses transfers to several receivers.
 func oneReceiver(p model.Plan, receivers int) error {
 	if receivers > 0 && slices.ContainsFunc(p.Flows, func(f model.Flow) bool {
 		return f.Bytes > 0 ||
@@ -90,8 +90,8 @@ func oneReceiver(p model.Plan, receivers int) error {
 	return nil
 }
 
-// completion is how a transfer went, by the account that tells it best; nil of a flow
-// without an end.
+// completion returns when a transfer was complete, by the best account of it; nil for a flow
+// without a size.
 func completion(f model.Flow, oneClock bool, sent engine.SendReport, in engine.ReceiveReport) *model.Completion {
 	if f.Bytes == 0 || sent.TCP == nil || sent.TCP.Completion == nil {
 		return nil
@@ -117,10 +117,10 @@ const (
 	fullLink  = 0.9
 )
 
-// held says why a transfer shows something else than its congestion control: on a path
-// whose slowest link it fell short of, TCP was held by its windows, or this machine had no
-// time left; nil if neither. slowest is in bit/s; 0: no link has a rate.
-func held(f model.FlowResult, asked model.Flow, slowest float64) model.Reasons {
+// transferDoubt says why a transfer that did not fill its slowest link does not show its
+// congestion control: its windows limited it, or this machine was busy. slowest is in
+// bit/s; 0: no link has a rate.
+func transferDoubt(f model.FlowResult, asked model.Flow, slowest float64) model.Reasons {
 	if asked.InfoSeconds == 0 || f.TCP == nil || slowest == 0 || f.GoodputBPS >= fullLink*slowest {
 		return nil
 	}
@@ -154,7 +154,7 @@ func (s *site) slowest(f model.Flow) float64 {
 	return slowestWay(ways, nodes, f.From == model.Sender)
 }
 
-// slowestWay is that of the ways that lead up or down a path of nodes.
+// slowestWay is the same for the links up or down a path of nodes.
 func slowestWay(ways []lab.LinkWay, nodes []string, up bool) (least float64) {
 	for _, w := range ways {
 		leadsUp := slices.Index(nodes, w.From) < slices.Index(nodes, w.To)
@@ -165,7 +165,7 @@ func slowestWay(ways []lab.LinkWay, nodes []string, up bool) (least float64) {
 	return least
 }
 
-// tcpSeries are what a sender told over time, without its warm-up.
+// tcpSeries are the series of a TCP sender, without its warm-up.
 func tcpSeries(f model.Flow, t model.Timing, sent engine.SendReport) (list []model.Series) {
 	for _, s := range sent.Series {
 		before := int(math.Ceil(t.WarmupSeconds / s.StepSeconds))
@@ -178,8 +178,8 @@ func tcpSeries(f model.Flow, t model.Timing, sent engine.SendReport) (list []mod
 	return list
 }
 
-// hostsOf are the hosts as a plan's document has them: with TCP's settings where that
-// is what is compared.
+// hostsOf returns the hosts for the document, with TCP settings only where transfers are
+// compared.
 func hostsOf(p model.Plan, hosts []model.Host) []model.Host {
 	if !slices.ContainsFunc(p.Flows, func(f model.Flow) bool { return f.InfoSeconds > 0 }) {
 		for i := range hosts {

@@ -26,7 +26,7 @@ func transferPlan(t *testing.T, change func(*plan.Options)) model.Plan {
 	return p
 }
 
-// What is rehearsed is a flow that every agent takes, and has all controls.
+// What is controlsAtOnce is a flow that every agent takes, and has all controls.
 func TestRehearsalsCanRun(t *testing.T) {
 	var many []string
 	for i := range 20 {
@@ -41,7 +41,7 @@ func TestRehearsalsCanRun(t *testing.T) {
 		"many":     func(o *plan.Options) { o.Controls = many },
 	} {
 		p := transferPlan(t, change)
-		trials, err := rehearsals(p)
+		trials, err := controlTrials(p)
 		if err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
@@ -63,7 +63,7 @@ func TestRehearsalsCanRun(t *testing.T) {
 			}
 		}
 		if !maps.Equal(found, want) {
-			t.Errorf("%s: rehearsed %v, want %v", name, found, want)
+			t.Errorf("%s: controlsAtOnce %v, want %v", name, found, want)
 		}
 	}
 }

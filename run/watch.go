@@ -16,19 +16,18 @@ import (
 	"pelt/observe"
 )
 
-// seen is what became known of a node in one trial.
+// seen is what was observed of a node in one trial.
 type seen struct {
 	node
 	observation *model.Observation
-	why         string             // there is none
+	why         string             // it is missing
 	links       []model.LinkResult // of an emulated link
 	queues      map[string]string  // of a link that the kernel emulates: what its drops are called, by interface
-	doubt       string             // that it did what was asked
+	doubt       string             // why the account of the link is incomplete
 	unobserved  bool               // nobody was to watch its packets
 }
 
-// watch is what is watched along the path during one trial, beside what each agent
-// watches of its own host.
+// watch observes the path during one trial, beside what each agent observes of its own host.
 type watch struct {
 	site    *site
 	mode    model.DropMode               // "" for TCP, which tells its own losses: only links count then
@@ -78,7 +77,7 @@ func (w *watch) Close() error {
 	return errors.Join(errs...)
 }
 
-// collect returns what was seen of each node. It is called once, before Close.
+// collect returns the observation of each node. It is called once, before Close.
 func (w *watch) collect(out fleet.Outcome) (all []seen) {
 	for i, n := range w.site.nodes {
 		one := seen{node: n, why: w.failed[i], unobserved: w.mode == ""}
@@ -123,7 +122,7 @@ func (w *watch) byAgent(one *seen, out fleet.Outcome) {
 	}
 }
 
-// soFar is what the path has told by now of a flow's packets. counts are of the agents.
+// soFar returns what is known of a flow's packets so far. counts are of the agents.
 func (w *watch) soFar(f model.Flow, counts map[string]model.Observation) (all []seen) {
 	for _, n := range w.site.nodes {
 		one := seen{node: n}
@@ -143,8 +142,8 @@ func (w *watch) soFar(f model.Flow, counts map[string]model.Observation) (all []
 	return all
 }
 
-// linkWatch watches the emulated links of a lab during one trial, from which it learns which
-// packets are whose.
+// linkWatch observes the emulated links of a lab during one trial, and learns from it which
+// packets belong to which flow.
 type linkWatch struct {
 	watch    *lab.LinkWatch // nil: it has ended
 	accounts []lab.LinkAccount
@@ -202,7 +201,7 @@ func (w *linkWatch) Close() error {
 	return nil // tell has told
 }
 
-// tell adds a link's own account of the trial.
+// tell adds the account of a link.
 func (w *linkWatch) tell(one *seen) {
 	_ = w.Close()
 	if one.link > len(w.accounts) {
@@ -247,13 +246,13 @@ var causes = [...]string{
 	userlink.QueueFull: model.CauseLinkQueue, userlink.Damaged: model.CauseLinkDamage,
 }
 
-// linkObservation is a link as a kernel of its own, which saw each packet.
+// linkObservation presents a link as a kernel that sees every packet.
 func linkObservation(number int, mode model.DropMode) *model.Observation {
 	return &model.Observation{Boot: fmt.Sprintf("emulated link %d", number), Namespace: uint64(number), Mode: mode,
 		Drops: &model.Drops{}}
 }
 
-// observation is what a link did to the trial's packets.
+// observation lists the trial's packets that a link dropped.
 func (w *linkWatch) observation(link int, a lab.LinkAccount) *model.Observation {
 	o := linkObservation(link, model.DropsSeq)
 	for _, c := range causes {
