@@ -1,35 +1,86 @@
 package finding
 
 import (
+	"flag"
+	"fmt"
+	"maps"
 	"os"
 	"regexp"
 	"slices"
 	"strings"
 	"testing"
+
+	"pelt/table"
 )
 
-// TestWordsPage: docs/words.md lists the code of each finding, and no other. Families of
-// other pages' sentences are named there as a whole.
+var update = flag.Bool("update", false, "write the lists of docs/words.md anew")
+
+// families are the parts of the list of findings. All other codes belong to every run.
+var families = []struct{ title, codes string }{
+	{"Every run", `^`}, {"Size curves", `^curve\.`}, {"Sweeps", `^sweep\.`}, {"Congestion controls", `^cc\.`}, {"Routers", `^router\.`},
+	{"Soaks and changes", `^(soak|change|cause)\.`}, {"Comparisons", `^(compare|asked)\.`},
+	{"", `^(advice|drops|explain|sure|tune|watched|made)\.`}, // in no run document
+}
+
+func findingList() string {
+	lists := make([][]string, len(families))
+	for _, code := range slices.Sorted(maps.Keys(sentences)) {
+		at := 0
+		for i, f := range families {
+			if regexp.MustCompile(f.codes).MatchString(code) {
+				at = i
+			}
+		}
+		lists[at] = append(lists[at], code)
+	}
+	var text strings.Builder
+	text.WriteString("| of | codes |\n| --- | --- |\n")
+	for i, f := range families {
+		if f.title != "" {
+			fmt.Fprintf(&text, "| %s | `%s` |\n", f.title, strings.Join(lists[i], "` `"))
+		}
+	}
+	return text.String()
+}
+
+func metricList() string {
+	percentile := regexp.MustCompile(`_(min|p\d+|max)_ns$`)
+	var names []string
+	for _, m := range table.Metrics() {
+		name := m.Name
+		if family := percentile.ReplaceAllString(name, "_*_ns"); family != name && name != "queueing_p95_ns" {
+			name = family
+		}
+		if !slices.Contains(names, name) {
+			names = append(names, name)
+		}
+	}
+	return "`" + strings.Join(names, "` `") + "`\n"
+}
+
+// TestWordsPage: docs/words.md lists each metric and each code of a finding.
 func TestWordsPage(t *testing.T) {
-	page, err := os.ReadFile("../docs/words.md")
+	const path = "../docs/words.md"
+	old, err := os.ReadFile(path)
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, list, _ := strings.Cut(string(page), "## Findings")
-	named := regexp.MustCompile("`([a-z0-9.*+-]+)`").FindAllStringSubmatch(list, -1)
-	has := func(name string) bool {
-		return slices.ContainsFunc(named, func(m []string) bool { return m[1] == name })
-	}
-	for code := range sentences {
-		family, _, _ := strings.Cut(code, ".")
-		if !has(code) && !has(family+".*") {
-			t.Errorf("docs/words.md does not list %q", code)
+	page := string(old)
+	for name, list := range map[string]string{"metrics": metricList(), "findings": findingList()} {
+		part := regexp.MustCompile(`(?s)(<!-- ` + name + `, [^\n]*-->\n).*?(<!-- end -->)`)
+		page = part.ReplaceAllStringFunc(page, func(s string) string {
+			m := part.FindStringSubmatch(s)
+			return m[1] + "\n" + list + "\n" + m[2]
+		})
+		if !strings.Contains(page, list) {
+			t.Errorf("%s has no place for the %s", path, name)
 		}
 	}
-	for _, m := range named {
-		_, ok := sentences[m[1]]
-		if !ok && strings.Contains(m[1], ".") && !strings.HasSuffix(m[1], ".*") {
-			t.Errorf("docs/words.md lists %q, which no finding has", m[1])
+	if *update {
+		if err := os.WriteFile(path, []byte(page), 0o644); err != nil {
+			t.Fatal(err)
 		}
+	} else if page != string(old) {
+		t.Errorf("%s is not of this code; run go test ./finding -update", path)
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"maps"
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"testing"
 
 	"pgregory.net/rapid"
@@ -164,6 +165,26 @@ func TestOneKernelTwoAccounts(t *testing.T) {
 	if got, want := words(Balance(in)), "sender-qdisc@sender/QDISC_DROP=20(exact-count) receiver-buffer@receiver/SOCKET_RCVBUFF=60(exact-count) lost=100 rest=20"; got != want {
 		t.Errorf("got %s\nwant %s", got, want)
 	}
+}
+
+// Verdicts about packets that arrived are about copies. Of two accounts of one kernel the larger counts.
+func TestVerdictsAboutCopies(t *testing.T) {
+	in := twoHosts(100)
+	site := model.Site{Reason: "SOCKET_RCVBUFF", Namespace: 2, Received: true}
+	for i, list := range []model.Marks{marks(0, 100, 0, 200, 10, 0), marks(0, 100, 0, 200, 10, 0, 300, 5, 0)} {
+		in.Nodes[i].Observation.Boot, in.Nodes[i].Observation.Namespace = "one", uint64(i+1)
+		in.Nodes[i].Observation.Drops = &model.Drops{Sites: []model.Site{site}, Flows: []model.FlowDrops{{Flow: "up", Streams: []model.Marks{list}}}}
+	}
+	l := Balance(in)
+	if got, want := words(l), "receiver-buffer@receiver/SOCKET_RCVBUFF=100(exact-seq) lost=100 rest=0"; got != want {
+		t.Errorf("got %s\nwant %s", got, want)
+	}
+	for _, c := range l.Checks {
+		if c.Name == "copies" && strings.HasPrefix(c.Text, "15 verdicts") {
+			return
+		}
+	}
+	t.Errorf("no check tells of 15 copies: %+v", l.Checks)
 }
 
 func TestListsThatLie(t *testing.T) {

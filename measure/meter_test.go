@@ -149,6 +149,19 @@ func TestTally(t *testing.T) {
 	}
 }
 
+// TestTallyOfStreams: a flow's tally adds up all that its streams counted.
+func TestTallyOfStreams(t *testing.T) {
+	m := New(2, 16, second, false)
+	for stream := range 2 {
+		m.Observe(stream, arrivals(allWindows*2, allWindows*2-1, allWindows*2, 5))
+		m.Observe(stream, []model.Arrival{{Bytes: 17}})
+	}
+	got := m.Tally()
+	if got.Received != 4 || got.Reordered != 2 || got.Duplicates != 2 || got.Late != 2 || got.WrongLength != 2 || got.Bytes != 64 {
+		t.Errorf("two streams with one packet of each kind: %+v", got)
+	}
+}
+
 func TestJitterOfEvenFlowIsZero(t *testing.T) {
 	m := New(1, 16, second, true)
 	m.Observe(0, arrivals(0, 1, 2, 3))

@@ -3,10 +3,8 @@ package test
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"math"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -24,12 +22,11 @@ func (b *bench) goodputs(t *testing.T, repeats int, flags string) map[string][]f
 	t.Helper()
 	out := filepath.Join(t.TempDir(), "cc.json")
 	c := b.command(t.Context(), append([]string{"cc", "lab:" + b.name, "--repeats", fmt.Sprint(repeats), "--json", out}, strings.Fields(flags)...)...)
-	text, err := c.CombinedOutput()
-	if exit := (*exec.ExitError)(nil); err != nil && (!errors.As(err, &exit) || exit.ExitCode() != 4) {
+	if text, err := measured(c); err != nil {
 		t.Fatalf("%v\n%s", err, text)
 	}
 	list := map[string][]float64{}
-	for _, r := range runDocument(t, out).Results {
+	for _, r := range document(t, out, "").Results {
 		if r.State != model.Valid {
 			t.Logf("%s: %s", r.State, r.Why)
 			continue
@@ -104,7 +101,7 @@ func TestClockRenoCarriesWhatMathisSays(t *testing.T) {
 	if text, err := c.CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, text)
 	}
-	doc := runDocument(t, out)
+	doc := document(t, out, "")
 	var goodput, trip, segment []float64
 	for _, r := range doc.Results {
 		if f := r.Flows[0]; r.State == model.Valid {
@@ -144,7 +141,7 @@ func TestControlsBetweenHosts(t *testing.T) {
 		if err != nil {
 			t.Fatalf("%s: %v\n%s\nserver: %s", c.flags, err, out, s.stderr)
 		}
-		doc := runDocument(t, path)
+		doc := document(t, path, "")
 		for _, r := range doc.Results {
 			f := r.Flows[0]
 			done := f.TCP.Completion
@@ -164,7 +161,7 @@ func TestControlsBetweenHosts(t *testing.T) {
 		}
 	}
 	out, err := h.run(t, s, "--control", "nonesuch", "--direction", "down", "--json", path)
-	if exit := (*exec.ExitError)(nil); !errors.As(err, &exit) || exit.ExitCode() != 1 || !strings.Contains(out, `before the first trial: `) || !strings.Contains(out, `congestion control "nonesuch" is not in this kernel`) {
+	if exitCode(err) != 1 || !strings.Contains(out, `before the first trial: `) || !strings.Contains(out, `congestion control "nonesuch" is not in this kernel`) {
 		t.Errorf("%v\n%s", err, out)
 	}
 }

@@ -4,7 +4,6 @@ import (
 	"bufio"
 	"bytes"
 	"crypto/rand"
-	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -12,6 +11,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -21,6 +21,7 @@ import (
 	"time"
 
 	"pelt/internal/testenv"
+	"pelt/model"
 )
 
 // hosts are two machines, as named namespaces joined by one cable:
@@ -40,28 +41,83 @@ func newHosts(t *testing.T) hosts {
 	testenv.Tool(t, "ip")
 	n := hostsMade.Add(1)
 	h := hosts{near: fmt.Sprintf("pelt-near-%d-%d", os.Getpid(), n), far: fmt.Sprintf("pelt-far-%d-%d", os.Getpid(), n), work: t.TempDir()}
-	ip := func(args ...string) {
-		t.Helper()
-		if out, err := exec.Command("ip", args...).CombinedOutput(); err != nil {
-			t.Fatalf("ip %s: %v\n%s", strings.Join(args, " "), err, out)
-		}
-	}
-	for _, ns := range []string{h.near, h.far} {
-		ip("netns", "add", ns)
-		t.Cleanup(func() {
-			if out, err := exec.Command("ip", "netns", "del", ns).CombinedOutput(); err != nil {
-				t.Errorf("deleting %s: %v\n%s", ns, err, out)
-			}
-		})
-	}
-	ip("-n", h.near, "link", "add", "eth0", "type", "veth", "peer", "name", "eth0", "netns", h.far)
+	newNamespace(t, h.near)
+	newNamespace(t, h.far)
+	ip(t, "-n %s link add eth0 type veth peer name eth0 netns %s", h.near, h.far)
 	for i, ns := range []string{h.near, h.far} {
-		ip("-n", ns, "address", "add", fmt.Sprintf("10.77.0.%d/24", i+1), "dev", "eth0")
-		ip("-n", ns, "address", "add", fmt.Sprintf("fd77::%d/64", i+1), "dev", "eth0", "nodad")
-		ip("-n", ns, "link", "set", "lo", "up")
-		ip("-n", ns, "link", "set", "eth0", "up")
+		ip(t, "-n %s address add 10.77.0.%d/24 dev eth0", ns, i+1)
+		ip(t, "-n %s address add fd77::%d/64 dev eth0 nodad", ns, i+1)
+		ip(t, "-n %s link set eth0 up", ns)
 	}
 	return h
+}
+
+// ip runs ip with words.
+func ip(t *testing.T, format string, args ...any) {
+	t.Helper()
+	line := fmt.Sprintf(format, args...)
+	if out, err := exec.Command("ip", strings.Fields(line)...).CombinedOutput(); err != nil {
+		t.Fatalf("ip %s: %v\n%s", line, err, out)
+	}
+}
+
+// newNamespace makes a named namespace that goes with the test.
+func newNamespace(t *testing.T, name string) {
+	t.Helper()
+	ip(t, "netns add %s", name)
+	t.Cleanup(func() {
+		if out, err := exec.Command("ip", "netns", "del", name).CombinedOutput(); err != nil {
+			t.Errorf("deleting %s: %v\n%s", name, err, out)
+		}
+	})
+	ip(t, "-n %s link set lo up", name)
+}
+
+// inside runs a command line in a namespace.
+func inside(t *testing.T, ns, line string) string {
+	t.Helper()
+	out, err := exec.Command("ip", "netns", "exec", ns, "sh", "-ec", line).CombinedOutput()
+	if err != nil {
+		t.Fatalf("%s: %s: %v\n%s", ns, line, err, out)
+	}
+	return string(out)
+}
+
+func number(t *testing.T, text string) uint64 {
+	t.Helper()
+	n, err := strconv.ParseUint(strings.TrimSpace(text), 10, 64)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return n
+}
+
+// packetsOf reads a counter of a namespace's eth0: rx_packets, tx_packets.
+func packetsOf(t *testing.T, ns, counter string) uint64 {
+	t.Helper()
+	return number(t, inside(t, ns, "cat /sys/class/net/eth0/statistics/"+counter))
+}
+
+// waitPackets waits until a namespace's eth0 has counted so many more.
+func waitPackets(t *testing.T, ns, counter string, packets uint64) {
+	t.Helper()
+	from, limit := packetsOf(t, ns, counter), time.Now().Add(30*time.Second)
+	for packetsOf(t, ns, counter) < from+packets {
+		if time.Now().After(limit) {
+			t.Fatalf("%s: %s has not counted %d packets in 30 s", ns, counter, packets)
+		}
+		time.Sleep(20 * time.Millisecond)
+	}
+}
+
+// waitText waits until a program has printed some text.
+func waitText(t *testing.T, said *lockedBuffer, text string) {
+	t.Helper()
+	for end := time.Now().Add(20 * time.Second); !strings.Contains(said.String(), text); time.Sleep(10 * time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatalf("%q was not printed:\n%s", text, said)
+		}
+	}
 }
 
 func (h hosts) command(ns string, args ...string) *exec.Cmd {
@@ -162,14 +218,11 @@ func TestTwoHosts(t *testing.T) {
 			if err != nil {
 				t.Fatalf("%v\n%s\nserver: %s", err, out, s.stderr)
 			}
-			d, err := readDocument(path, "one-clock")
-			if err != nil {
-				t.Fatal(err)
-			}
+			d := document(t, path, "one-clock")
 			for _, r := range d.Results {
 				for _, f := range r.Flows {
-					if *f.ReceivedPackets == 0 {
-						t.Errorf("cell %v flow %s: %s (%s), received %d", r.Cell, f.Name, r.State, r.Why, *f.ReceivedPackets)
+					if f.Received == 0 {
+						t.Errorf("cell %v flow %s: %s (%s), received %d", r.Cell, f.Name, r.State, r.Why, f.Received)
 					}
 				}
 			}
@@ -187,10 +240,7 @@ func TestServeWithoutXDP(t *testing.T) {
 	if err != nil {
 		t.Fatalf("%v\n%s\nserver: %s", err, out, s.stderr)
 	}
-	d, err := readDocument(path, "one-clock")
-	if err != nil {
-		t.Fatal(err)
-	}
+	d := document(t, path, "one-clock")
 	if r := d.Results[0]; r.Engine != "udp" || !strings.Contains(r.EngineReason, "udp sockets, because pelt offers no xdp engine at the receiver") {
 		t.Errorf("carried by %s: %s", r.Engine, r.EngineReason)
 	}
@@ -310,12 +360,9 @@ func TestTwoClocks(t *testing.T) {
 		if out, err := h.run(t, s, args...); err != nil {
 			t.Fatalf("%s: %v\n%s\nserver: %s", flags, err, out, s.stderr)
 		}
-		d, err := readDocument(path, "two-clocks")
-		if err != nil {
-			t.Fatal(err)
-		}
+		d := document(t, path, "two-clocks")
 		for _, f := range d.Results[0].Flows {
-			rtt := f.RoundTripNS["p50"]
+			rtt := f.RoundTrip.P50
 			if rtt <= 0 || rtt > 1e9 {
 				t.Errorf("%s, flow %s: round trip %v ns, want some microseconds", flags, f.Name, rtt)
 			}
@@ -336,9 +383,7 @@ func TestFarHostDies(t *testing.T) {
 			}
 		}},
 		{"cable pulled", func(t *testing.T, h hosts, s *server) {
-			if out, err := exec.Command("ip", "-n", h.far, "link", "set", "eth0", "down").CombinedOutput(); err != nil {
-				t.Fatalf("%v\n%s", err, out)
-			}
+			ip(t, "-n %s link set eth0 down", h.far)
 		}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -360,8 +405,7 @@ func TestFarHostDies(t *testing.T) {
 			start := time.Now()
 			err := near.Wait()
 			took := time.Since(start)
-			var exit *exec.ExitError
-			if !errors.As(err, &exit) || exit.ExitCode() != 1 {
+			if exitCode(err) != 1 {
 				t.Errorf("near side ended with %v, want exit code 1; stderr:\n%s", err, &stderr)
 			}
 			if took > 5*time.Second {
@@ -371,8 +415,19 @@ func TestFarHostDies(t *testing.T) {
 			if err != nil {
 				t.Fatalf("what was measured is not kept: %v; stderr:\n%s", err, &stderr)
 			}
-			if d.Results[0].State != "aborted" || *d.Results[0].Flows[0].AttemptedPackets == 0 {
-				t.Errorf("result is %s (%s) with %d packets; want an aborted one with packets", d.Results[0].State, d.Results[0].Why, *d.Results[0].Flows[0].AttemptedPackets)
+			r := d.Results[0]
+			f := r.Flows[0]
+			if r.State != "aborted" || f.Attempted == 0 {
+				t.Errorf("result is %s (%s) with %d packets; want an aborted one with packets", r.State, r.Why, f.Attempted)
+			}
+			// Its side of the ledger is not observed, and nobody takes that for nothing lost there.
+			for _, o := range r.Observed {
+				if seen := o.Mode != ""; seen != (o.Node == "sender") || !seen && o.Why == "" {
+					t.Errorf("the %s was observed in mode %q: %s", o.Node, o.Mode, o.Why)
+				}
+			}
+			if !slices.ContainsFunc(f.Ledger.Checks, func(c model.Check) bool { return strings.Contains(c.Text, "not observed") }) {
+				t.Errorf("no check says that the receiver was not observed: %s", ledgerText(f))
 			}
 			for _, ns := range []string{h.near, h.far} {
 				if c.name == "killed" && h.program(t, ns) {
@@ -472,20 +527,9 @@ func waitSending(t *testing.T, ns string) {
 // received measures packets per second that arrive at eth0 of ns, over 200 ms.
 func received(t *testing.T, ns string) float64 {
 	t.Helper()
-	read := func() (n float64) {
-		out, err := exec.Command("ip", "netns", "exec", ns, "cat", "/sys/class/net/eth0/statistics/rx_packets").Output()
-		if err != nil {
-			t.Fatal(err)
-		}
-		n, err = strconv.ParseFloat(strings.TrimSpace(string(out)), 64)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return n
-	}
-	start, from := time.Now(), read()
+	start, from := time.Now(), packetsOf(t, ns, "rx_packets")
 	time.Sleep(200 * time.Millisecond)
-	return (read() - from) / time.Since(start).Seconds()
+	return float64(packetsOf(t, ns, "rx_packets")-from) / time.Since(start).Seconds()
 }
 
 // TestStrangers: wrong codes, garbage and half-open connections neither disturb
@@ -506,13 +550,10 @@ func TestStrangers(t *testing.T) {
 	if err := orInvalid(near.Wait()); err != nil {
 		t.Fatalf("the test beside the strangers: %v\n%s", err, &stderr)
 	}
-	d, err := readDocument(path, "")
-	if err != nil {
-		t.Fatal(err)
-	}
+	d := document(t, path, "")
 	f := d.Results[0].Flows[0]
-	if d.Results[0].State == "aborted" || *f.LossRatio > 0.01 {
-		t.Errorf("trial is %s (%s) with %.2f %% lost; strangers must not disturb it", d.Results[0].State, d.Results[0].Why, *f.LossRatio*100)
+	if d.Results[0].State == "aborted" || f.LossRatio > 0.01 {
+		t.Errorf("trial is %s (%s) with %.2f %% lost; strangers must not disturb it", d.Results[0].State, d.Results[0].Why, f.LossRatio*100)
 	}
 	out, err := h.command(h.near, "curve", "10.77.0.2", "--code", "wrong-11-wrong", "--payload", "64").CombinedOutput()
 	if err == nil || !strings.Contains(string(out), "code") {
@@ -602,8 +643,7 @@ func TestMemoryStaysSmall(t *testing.T) {
 	if err := near.Process.Signal(os.Interrupt); err != nil { // not a fixed time after which samples would come too late
 		t.Fatal(err)
 	}
-	var exit *exec.ExitError
-	if err := near.Wait(); !errors.As(err, &exit) || exit.ExitCode() != 130 {
+	if err := near.Wait(); exitCode(err) != 130 {
 		t.Errorf("interrupted, pelt ended with %v; want exit code 130", err)
 	}
 }

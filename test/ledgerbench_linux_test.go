@@ -7,6 +7,8 @@ import (
 	"path/filepath"
 	"slices"
 	"testing"
+
+	"pelt/model"
 )
 
 // BenchmarkLedgerOverhead compares the full sending rate with a verdict for
@@ -26,12 +28,12 @@ func BenchmarkLedgerOverhead(b *testing.B) {
 		if err != nil {
 			b.Fatal(err)
 		}
-		var d document
+		var d model.Document
 		if err := json.Unmarshal(text, &d); err != nil {
 			b.Fatal(err)
 		}
 		f := d.Results[0].Flows[0]
-		return f.SendPPS, *f.LostPackets
+		return f.SendPPS, f.Lost
 	}
 	var ratios, rates []float64
 	var lost uint64

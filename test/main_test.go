@@ -217,10 +217,22 @@ func scriptMeasure(ts *testscript.TestScript, neg bool, args []string) {
 
 // orInvalid takes the end of a pelt that measured for no error, as measure does.
 func orInvalid(err error) error {
-	if exit := (*exec.ExitError)(nil); errors.As(err, &exit) && exit.ExitCode() == invalid {
+	if exitCode(err) == invalid {
 		return nil
 	}
 	return err
+}
+
+// exitCode returns the exit code of a program, -1 if it was killed or never ran.
+func exitCode(err error) int {
+	exit := (*exec.ExitError)(nil)
+	switch {
+	case err == nil:
+		return 0
+	case errors.As(err, &exit):
+		return exit.ExitCode()
+	}
+	return -1
 }
 
 // measured runs a pelt that must have measured.
@@ -236,13 +248,7 @@ func scriptStatus(ts *testscript.TestScript, neg bool, args []string) {
 		ts.Fatalf("usage: status CODE COMMAND...")
 	}
 	err := ts.Exec(args[1], args[2:]...)
-	code := 0
-	if exit := (*exec.ExitError)(nil); errors.As(err, &exit) {
-		code = exit.ExitCode()
-	} else if err != nil {
-		ts.Fatalf("%v", err)
-	}
-	stderr := ts.ReadFile("stderr")
+	code, stderr := exitCode(err), ts.ReadFile("stderr")
 	if fmt.Sprint(code) != args[0] {
 		ts.Fatalf("%q: exit code %d, want %s; stderr: %s", args[1:], code, args[0], stderr)
 	}

@@ -1,20 +1,19 @@
 package test
 
 import (
-	"errors"
 	"os"
 	"os/exec"
 	"path/filepath"
-	"strconv"
 	"strings"
 	"testing"
 
 	"pelt/internal/testenv"
+	"pelt/model"
 )
 
 // trial runs one trial from the near host to the far one, as it is: an invalid
 // one is not tried again. ahead are words before the near host's command.
-func (h hosts) trial(t *testing.T, ahead, flags string) (document, string) {
+func (h hosts) trial(t *testing.T, ahead, flags string) (model.Document, string) {
 	t.Helper()
 	s := h.serve(t)
 	path := filepath.Join(h.work, "out.json")
@@ -24,15 +23,11 @@ func (h hosts) trial(t *testing.T, ahead, flags string) (document, string) {
 		ahead := exec.Command(words[0])
 		c.Path, c.Args = ahead.Path, append(words, c.Args...)
 	}
-	out, err := c.CombinedOutput()
-	var exit *exec.ExitError
-	if err != nil && !(errors.As(err, &exit) && exit.ExitCode() == 4) {
+	out, err := measured(c)
+	if err != nil {
 		t.Fatalf("%v\n%s\nserver: %s", err, out, s.stderr)
 	}
-	d, err := readDocument(path, "")
-	if err != nil {
-		t.Fatal(err)
-	}
+	d := document(t, path, "")
 	return d, string(out)
 }
 
@@ -44,7 +39,7 @@ func TestClockBackpressure(t *testing.T) {
 	testenv.Clock(t)
 	testenv.Tool(t, "tc", "sed")
 	h := newHosts(t)
-	h.inside(t, h.near, "tc qdisc add dev eth0 root tbf rate 50mbit burst 8kb limit 200000")
+	inside(t, h.near, "tc qdisc add dev eth0 root tbf rate 50mbit burst 8kb limit 200000")
 	d, out := h.trial(t, "", "--engine udp --payload 200 --rate 30kpps --time 2s --warmup 200ms")
 	r := d.Results[0]
 	f := r.Flows[0]
@@ -57,12 +52,12 @@ func TestClockBackpressure(t *testing.T) {
 			}
 		}
 	}
-	if r.State != "valid" || f.Ledger.Lost != 0 || *f.AttemptedPackets != *f.ReceivedPackets {
-		t.Errorf("%s %v: %d attempted, %d received, %d lost; want a valid trial without loss", r.State, r.Why, *f.AttemptedPackets, *f.ReceivedPackets, f.Ledger.Lost)
+	if r.State != "valid" || f.Ledger.Lost != 0 || f.Attempted != f.Received {
+		t.Errorf("%s %v: %d attempted, %d received, %d lost; want a valid trial without loss", r.State, r.Why, f.Attempted, f.Received, f.Ledger.Lost)
 	}
 	// 50 Mbit/s are 25.8 kpps of 242 B: a seventh of the schedule is held back.
-	if share := float64(held) / float64(*f.PlannedPackets); share < 0.1 || share > 0.2 {
-		t.Errorf("%d of %d planned held back (%v), want about a seventh", held, *f.PlannedPackets, share)
+	if share := float64(held) / float64(f.Planned); share < 0.1 || share > 0.2 {
+		t.Errorf("%d of %d planned held back (%v), want about a seventh", held, f.Planned, share)
 	}
 	if want := "backpressure: tbf on eth0, 50.0 Mbit/s"; !strings.Contains(out, want) {
 		t.Errorf("the report lacks %q:\n%s", want, out)
@@ -75,24 +70,17 @@ func TestClockShortQueueDrops(t *testing.T) {
 	testenv.Clock(t)
 	testenv.Tool(t, "tc", "sed")
 	h := newHosts(t)
-	h.inside(t, h.near, "tc qdisc add dev eth0 root tbf rate 50mbit burst 8kb limit 30000")
-	dropped := func() uint64 {
-		text := h.inside(t, h.near, `tc -s qdisc show dev eth0 | sed -n 's/.*(dropped \([0-9]*\),.*/\1/p' | head -1`)
-		n, err := strconv.ParseUint(strings.TrimSpace(text), 10, 64)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return n
-	}
+	inside(t, h.near, "tc qdisc add dev eth0 root tbf rate 50mbit burst 8kb limit 30000")
 	d, _ := h.trial(t, "", "--engine udp --payload 200 --rate 30kpps --time 2s --warmup 0s --drops seq")
 	r := d.Results[0]
 	f := r.Flows[0]
-	n, _ := f.line(expectation{layer: "sender-qdisc", host: "sender", cause: "QDISC_.*"})
-	if r.State != "valid" || n == 0 || f.Ledger.Lost != n || *f.AttemptedPackets != *f.ReceivedPackets+n || f.Ledger.Unattributed != 0 {
-		t.Errorf("%s %v: %d attempted, %d received, ledger %s", r.State, r.Why, *f.AttemptedPackets, *f.ReceivedPackets, f.ledgerText())
+	n, _ := lineOf(f, expectation{layer: "sender-qdisc", host: "sender", cause: "QDISC_.*"})
+	if r.State != "valid" || n == 0 || f.Ledger.Lost != n || f.Attempted != f.Received+n || f.Ledger.Unattributed != 0 {
+		t.Errorf("%s %v: %d attempted, %d received, ledger %s", r.State, r.Why, f.Attempted, f.Received, ledgerText(f))
 	}
-	if got := dropped(); got < n+f.again(t) { // it drops segments of the control connection, too
-		t.Errorf("tc counts %d dropped, the ledger %d, and %d were offered twice", got, n, f.again(t))
+	got := number(t, inside(t, h.near, `tc -s qdisc show dev eth0 | sed -n 's/.*(dropped \([0-9]*\),.*/\1/p' | head -1`))
+	if got < n+offeredAgain(t, f) { // it drops segments of the control connection, too
+		t.Errorf("tc counts %d dropped, the ledger %d, and %d were offered twice", got, n, offeredAgain(t, f))
 	}
 }
 
@@ -104,14 +92,10 @@ func TestClockLinkBehind(t *testing.T) {
 	c := exec.Command(binary, strings.Fields("curve lab:direct --link-receiver delay=5ms --engine udp --payload 64 --rate max --streams 4 --time 1s --warmup 200ms --repeats 1 --json "+path)...)
 	c.Env = append(os.Environ(), "PELT_DATA="+t.TempDir())
 	out, err := c.CombinedOutput()
-	var exit *exec.ExitError
-	if !errors.As(err, &exit) || exit.ExitCode() != 4 {
+	if exitCode(err) != invalid {
 		t.Fatalf("%v, want exit code 4\n%s", err, out)
 	}
-	d, err := readDocument(path, "")
-	if err != nil {
-		t.Fatal(err)
-	}
+	d := document(t, path, "")
 	if r := d.Results[0]; r.State != "invalid" || len(r.Why) != 1 || r.Why[0].Code != "link-behind" || r.Why[0].Link != "sender to receiver" {
 		t.Errorf("%s %v, want link-behind alone", r.State, r.Why)
 	}

@@ -1,7 +1,6 @@
 package test
 
 import (
-	"encoding/json"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -97,11 +96,7 @@ func (r *sshRouter) serveSSH(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Setenv("PATH", filepath.Join(r.work, "path")+string(os.PathListSeparator)+os.Getenv("PATH"))
-	for end := time.Now().Add(10 * time.Second); !strings.Contains(said.String(), "Server listening"); time.Sleep(10 * time.Millisecond) {
-		if time.Now().After(end) {
-			t.Fatalf("sshd does not listen:\n%s", said)
-		}
-	}
+	waitText(t, said, "Server listening")
 }
 
 // cut ends the sshd and its sessions, which lead groups of their own.
@@ -117,24 +112,6 @@ func (r *sshRouter) bench(flags ...string) (string, error) {
 	return string(out), err
 }
 
-func (r *sshRouter) document(t *testing.T, name string) model.Document {
-	t.Helper()
-	return runDocument(t, filepath.Join(r.work, name))
-}
-
-func runDocument(t *testing.T, path string) model.Document {
-	t.Helper()
-	b, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	var d model.Document
-	if err := json.Unmarshal(b, &d); err != nil {
-		t.Fatal(err)
-	}
-	return d
-}
-
 // TestRouterOverSSH is the bench of a real router: hosts on both sides, and the
 // router asked over ssh.
 func TestRouterOverSSH(t *testing.T) {
@@ -145,7 +122,7 @@ func TestRouterOverSSH(t *testing.T) {
 		if err != nil {
 			t.Fatalf("%v\n%s\nserver: %s", err, out, s.stderr)
 		}
-		d := r.document(t, "out.json")
+		d := document(t, filepath.Join(r.work, "out.json"), "")
 		if d.Router == nil || d.Router.Kernel == "" || d.Router.Cores == 0 || len(d.Router.Before) == 0 || len(d.Router.After) == 0 {
 			t.Fatalf("the router's own words are missing: %+v", d.Router)
 		}
@@ -168,19 +145,13 @@ func TestRouterOverSSH(t *testing.T) {
 	// Without verdicts, as between real hosts: the router's counters alone tell
 	// that it took the packets in and did not send them on.
 	t.Run("loss inside", func(t *testing.T) {
-		limit := func(words ...string) {
-			t.Helper()
-			if out, err := exec.Command("tc", append([]string{"-n", r.router, "qdisc"}, words...)...).CombinedOutput(); err != nil {
-				t.Fatalf("tc %v: %v\n%s", words, err, out)
-			}
-		}
-		limit("add", "dev", "eth2", "root", "tbf", "rate", "50mbit", "burst", "10kb", "limit", "30kb")
-		defer limit("del", "dev", "eth2", "root")
+		inside(t, r.router, "tc qdisc add dev eth2 root tbf rate 50mbit burst 10kb limit 30kb")
+		defer inside(t, r.router, "tc qdisc del dev eth2 root")
 		out, err := r.bench("--dut", dutFlag, "--frame", "512", "--proto", "udp", "--direction", "up", "--time", "1s", "--warmup", "200ms", "--repeats", "1", "--idle-rate", "0", "--drops", "off", "--json", "loss.json")
 		if err != nil {
 			t.Fatalf("%v\n%s\nserver: %s", err, out, s.stderr)
 		}
-		f := r.document(t, "loss.json").Results[0].Flows[0]
+		f := document(t, filepath.Join(r.work, "loss.json"), "").Results[0].Flows[0]
 		inside := uint64(0)
 		for _, l := range f.Ledger.Lines {
 			if l.Host == "router" && l.Layer == "network" {
@@ -220,17 +191,13 @@ func TestRouterOverSSH(t *testing.T) {
 			t.Fatal(err)
 		}
 		// The first trial runs once its heading is there.
-		for end := time.Now().Add(20 * time.Second); !strings.Contains(said.String(), "router 10.81.2.2"); time.Sleep(10 * time.Millisecond) {
-			if time.Now().After(end) {
-				t.Fatalf("no heading:\n%s", said)
-			}
-		}
+		waitText(t, said, "router 10.81.2.2")
 		time.Sleep(time.Second) // into the measured part
 		r.cut()
 		if err := orInvalid(c.Wait()); err != nil {
 			t.Fatalf("%v\n%s", err, said)
 		}
-		d := r.document(t, "cut.json")
+		d := document(t, filepath.Join(r.work, "cut.json"), "")
 		if len(d.Results) != 2 {
 			t.Fatalf("%d trials, want both", len(d.Results))
 		}

@@ -6,7 +6,6 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -29,32 +28,21 @@ func (r routed) without(ns string, args ...string) *exec.Cmd {
 // WAN, before it. The function returned counts them.
 func (r routed) lossy(t *testing.T) (count func() uint64) {
 	t.Helper()
-	nft := func(args ...string) []byte {
-		out, err := exec.Command("ip", append([]string{"netns", "exec", r.router, "nft"}, args...)...).CombinedOutput()
-		if err != nil {
-			t.Fatalf("nft: %v\n%s", err, out)
-		}
-		return out
-	}
 	// Other ports on the WAN side; and not the hellos and echoes of the connect and
 	// the probe, which are shorter.
-	nft(`flush chain ip nat post; add rule ip nat post oifname "eth2" masquerade random
+	inside(t, r.router, `nft 'flush chain ip nat post; add rule ip nat post oifname "eth2" masquerade random
 table ip lossy {
  chain f { type filter hook forward priority 0; udp length 208 numgen random mod 100 < 7 counter drop; };
  chain p { type filter hook prerouting priority -300; iifname "eth2" udp length 208 numgen random mod 100 < 5 counter drop; };
-}`)
+}'`)
 	packets := regexp.MustCompile(`"packets": *(\d+)`)
 	return func() (sum uint64) {
-		all := packets.FindAllSubmatch(nft("-j", "list", "table", "ip", "lossy"), -1)
+		all := packets.FindAllStringSubmatch(inside(t, r.router, "nft -j list table ip lossy"), -1)
 		if len(all) != 2 {
 			t.Fatalf("the rules have %d counters", len(all))
 		}
 		for _, m := range all {
-			n, err := strconv.ParseUint(string(m[1]), 10, 64)
-			if err != nil {
-				t.Fatal(err)
-			}
-			sum += n
+			sum += number(t, m[1])
 		}
 		return sum
 	}
@@ -79,7 +67,7 @@ func TestRouterAgent(t *testing.T) {
 		if err != nil {
 			t.Fatalf("%v\n%s\nfar: %s\nrouter: %s", err, out, far.stderr, observer.stderr)
 		}
-		d := runDocument(t, filepath.Join(r.work, "agent.json"))
+		d := document(t, filepath.Join(r.work, "agent.json"), "")
 		if d.Router == nil || d.Router.Source != agentFlag || d.Router.Kernel == "" || len(d.Router.Before) == 0 || len(d.Router.After) == 0 ||
 			!strings.Contains(d.Router.Before[0].Text, "\n") {
 			t.Errorf("the router's own words are missing: %+v", d.Router)
@@ -129,11 +117,7 @@ func TestRouterAgent(t *testing.T) {
 		if err := c.Start(); err != nil {
 			t.Fatal(err)
 		}
-		for end := time.Now().Add(20 * time.Second); !strings.Contains(said.String(), "router 10.81.2.2"); time.Sleep(10 * time.Millisecond) {
-			if time.Now().After(end) {
-				t.Fatalf("no heading:\n%s", said)
-			}
-		}
+		waitText(t, said, "router 10.81.2.2")
 		time.Sleep(500 * time.Millisecond) // into the measured part
 		if err := observer.cmd.Process.Kill(); err != nil {
 			t.Fatal(err)
@@ -141,7 +125,7 @@ func TestRouterAgent(t *testing.T) {
 		if err := orInvalid(c.Wait()); err != nil {
 			t.Fatalf("%v\n%s", err, said)
 		}
-		d := runDocument(t, filepath.Join(r.work, "cut.json"))
+		d := document(t, filepath.Join(r.work, "cut.json"), "")
 		x := d.Results[0]
 		if x.State == model.Aborted || x.Flows[0].GoodputBPS == 0 || x.Router == nil || !strings.HasPrefix(fmt.Sprint(x.Router.Gaps), "[not observed from t=") {
 			t.Errorf("%s (%s) at %v bit/s, watched as %+v: the bench did not go on", x.State, x.Why, x.Flows[0].GoodputBPS, x.Router)

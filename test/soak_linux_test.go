@@ -4,9 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"math"
-	"os/exec"
 	"path/filepath"
-	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -14,35 +12,6 @@ import (
 	"pelt/internal/testenv"
 	"pelt/model"
 )
-
-// sent waits until an interface has sent so many packets since the call.
-func (r routed) sent(t *testing.T, ns string, packets uint64) {
-	t.Helper()
-	count := func() uint64 {
-		out, err := exec.Command("ip", "netns", "exec", ns, "cat", "/proc/net/dev").Output()
-		if err != nil {
-			t.Fatal(err)
-		}
-		for line := range strings.Lines(string(out)) {
-			if f := strings.Fields(strings.ReplaceAll(line, ":", " ")); len(f) > 10 && f[0] == "eth0" {
-				n, err := strconv.ParseUint(f[10], 10, 64)
-				if err != nil {
-					t.Fatal(err)
-				}
-				return n
-			}
-		}
-		t.Fatalf("%s has no eth0:\n%s", ns, out)
-		return 0
-	}
-	from, limit := count(), time.Now().Add(30*time.Second)
-	for count() < from+packets {
-		if time.Now().After(limit) {
-			t.Fatalf("%s has not sent %d packets in 30 s", ns, packets)
-		}
-		time.Sleep(20 * time.Millisecond)
-	}
-}
 
 // TestSoakOutlivesItsControlConnection: the test goes on while hosts do not hear each
 // other, and all that was measured is in the result.
@@ -61,11 +30,6 @@ func TestSoakOutlivesItsControlConnection(t *testing.T) {
 			t.Parallel() // 500 packets a second: mostly waiting
 			r := newRouted(t)
 			r.serve(t, r.far, wanCode)
-			router := func(line string) {
-				if out, err := exec.Command("ip", "netns", "exec", r.router, "sh", "-ec", line).CombinedOutput(); err != nil {
-					t.Errorf("%s: %v\n%s", line, err, out)
-				}
-			}
 			soak := r.command(r.near, "soak", "10.81.2.2", "--code", wanCode, "--rate", fmt.Sprintf("%dpps", pps), "--burst", "100", "--payload", "100",
 				"--time", fmt.Sprintf("%ds", seconds), "--warmup", "200ms", "--json", "soak.json")
 			var text bytes.Buffer
@@ -73,18 +37,18 @@ func TestSoakOutlivesItsControlConnection(t *testing.T) {
 			if err := soak.Start(); err != nil {
 				t.Fatal(err)
 			}
-			r.sent(t, r.near, 3*pps/2)
+			waitPackets(t, r.near, "tx_packets", 3*pps/2)
 			begun := time.Now()
-			router(c.cut)
+			inside(t, r.router, c.cut)
 			from := time.Now()
 			time.Sleep(4 * time.Second)
 			least := time.Since(from)
-			router(c.mend)
+			inside(t, r.router, c.mend)
 			most := time.Since(begun)
 			if err := orInvalid(soak.Wait()); err != nil {
 				t.Fatalf("%v\n%s", err, &text)
 			}
-			result := runDocument(t, filepath.Join(r.work, "soak.json")).Results[0]
+			result := document(t, filepath.Join(r.work, "soak.json"), "").Results[0]
 			f := result.Flows[0]
 			t.Logf("%d attempted, %d lost: %+v; gaps %+v", f.Attempted, f.Lost, f.Ledger.Lines, result.Gaps)
 			lowest, highest := 0.0, 0.0
@@ -140,7 +104,7 @@ func TestSoakKilled(t *testing.T) {
 	if out, err := measured(command(t.Context(), work, data, []string{"run", "--resume", "last", "--json", "soak.json"})); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
-	d := runDocument(t, filepath.Join(work, "soak.json"))
+	d := document(t, filepath.Join(work, "soak.json"), "")
 	if len(d.Results) != 2 || d.Results[0].State != model.Aborted || d.Results[1].State == model.Aborted {
 		t.Fatalf("%d results: %+v", len(d.Results), d.Results)
 	}
@@ -163,7 +127,7 @@ func TestSoakTimedChange(t *testing.T) {
 	if out, err := measured(c); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
-	r := runDocument(t, filepath.Join(work, "soak.json")).Results[0]
+	r := document(t, filepath.Join(work, "soak.json"), "").Results[0]
 	if len(r.Made) != 1 || r.Made[0].Failure != "" || math.Abs(r.Made[0].AtS-3) > 0.5 {
 		t.Errorf("made %+v; want one at 3 s", r.Made)
 	}

@@ -20,6 +20,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"pelt/internal/testenv"
+	"pelt/model"
 )
 
 // traces is all that a killed pelt might leave on a machine.
@@ -349,7 +350,7 @@ func TestKilledRunGoesOn(t *testing.T) {
 		t.Errorf("after resume run %s holds %d trials, want run %s with 8", whole.ID, len(whole.Results), kept.ID)
 	}
 	for i, r := range kept.Results {
-		if *whole.Results[i].Flows[0].AttemptedPackets != *r.Flows[0].AttemptedPackets {
+		if whole.Results[i].Flows[0].Attempted != r.Flows[0].Attempted {
 			t.Errorf("trial %d changed by the resume", i)
 		}
 	}
@@ -380,9 +381,9 @@ func stored(t *testing.T, data, word string, lines int) {
 	}
 }
 
-func readStored(t *testing.T, work, data string) (document, error) {
+func readStored(t *testing.T, work, data string) (model.Document, error) {
 	t.Helper()
-	var d document
+	var d model.Document
 	out, err := command(t.Context(), work, data, []string{"report", "last", "--json", "-"}).Output()
 	if err == nil {
 		err = json.Unmarshal(out, &d)

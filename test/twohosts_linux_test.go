@@ -4,7 +4,6 @@ import (
 	"bufio"
 	"bytes"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -16,6 +15,7 @@ import (
 	"time"
 
 	"pelt/internal/testenv"
+	"pelt/model"
 )
 
 // routed are four machines, as named namespaces: a router that hides the LAN and
@@ -35,37 +35,21 @@ func newRouted(t *testing.T) routed {
 	n := hostsMade.Add(1)
 	name := func(role string) string { return fmt.Sprintf("pelt-%s-%d-%d", role, os.Getpid(), n) }
 	r := routed{near: name("lan"), router: name("router"), far: name("wan"), third: name("third"), work: t.TempDir()}
-	ip := func(args ...string) {
-		t.Helper()
-		if out, err := exec.Command("ip", args...).CombinedOutput(); err != nil {
-			t.Fatalf("ip %s: %v\n%s", strings.Join(args, " "), err, out)
-		}
-	}
 	for _, ns := range []string{r.near, r.router, r.far, r.third} {
-		ip("netns", "add", ns)
-		t.Cleanup(func() {
-			if out, err := exec.Command("ip", "netns", "del", ns).CombinedOutput(); err != nil {
-				t.Errorf("deleting %s: %v\n%s", ns, err, out)
-			}
-		})
-		ip("-n", ns, "link", "set", "lo", "up")
+		newNamespace(t, ns)
 	}
 	for i, ns := range []string{r.near, r.far, r.third} {
-		port := fmt.Sprintf("eth%d", i+1)
-		ip("-n", r.router, "link", "add", port, "type", "veth", "peer", "name", "eth0", "netns", ns)
-		ip("-n", r.router, "address", "add", fmt.Sprintf("10.81.%d.1/24", i+1), "dev", port)
-		ip("-n", r.router, "link", "set", port, "up")
-		ip("-n", ns, "address", "add", fmt.Sprintf("10.81.%d.2/24", i+1), "dev", "eth0")
-		ip("-n", ns, "link", "set", "eth0", "up")
+		ip(t, "-n %s link add eth%d type veth peer name eth0 netns %s", r.router, i+1, ns)
+		ip(t, "-n %s address add 10.81.%d.1/24 dev eth%d", r.router, i+1, i+1)
+		ip(t, "-n %s link set eth%d up", r.router, i+1)
+		ip(t, "-n %s address add 10.81.%d.2/24 dev eth0", ns, i+1)
+		ip(t, "-n %s link set eth0 up", ns)
 		if ns != r.far {
-			ip("-n", ns, "route", "add", "default", "via", fmt.Sprintf("10.81.%d.1", i+1))
+			ip(t, "-n %s route add default via 10.81.%d.1", ns, i+1)
 		}
 	}
-	out, err := exec.Command("ip", "netns", "exec", r.router, "sh", "-ec", `echo 1 > /proc/sys/net/ipv4/ip_forward
-nft 'table ip nat { chain post { type nat hook postrouting priority 100; oifname "eth2" masquerade; }; }'`).CombinedOutput()
-	if err != nil {
-		t.Fatalf("making the router: %v\n%s", err, out)
-	}
+	inside(t, r.router, `echo 1 > /proc/sys/net/ipv4/ip_forward
+nft 'table ip nat { chain post { type nat hook postrouting priority 100; oifname "eth2" masquerade; }; }'`)
 	return r
 }
 
@@ -173,13 +157,10 @@ func TestTwoHostsAndARouter(t *testing.T) {
 			if out, err := r.run(t, c.from, "run", plan, "--code", lanCode+","+wanCode, "--json", path); err != nil {
 				t.Fatalf("%v\n%s\nnear: %s\nfar: %s", err, out, near.stderr, far.stderr)
 			}
-			d, err := readDocument(path, "one-clock")
-			if err != nil {
-				t.Fatal(err)
-			}
+			d := document(t, path, "one-clock")
 			for i, want := range []struct{ node, address string }{{"sender", "10.81.1.2"}, {"receiver", "10.81.2.2"}} {
-				if h := d.Host[i]; h["node"] != want.node || !strings.HasPrefix(fmt.Sprint(h["address"]), want.address) {
-					t.Errorf("host %d is %v at %v, want the %s at %s", i, h["node"], h["address"], want.node, want.address)
+				if h := d.Host[i]; h.Node != want.node || !strings.HasPrefix(h.Address, want.address) {
+					t.Errorf("host %d is %v at %v, want the %s at %s", i, h.Node, h.Address, want.node, want.address)
 				}
 			}
 			if len(d.Results) != 2 {
@@ -190,7 +171,7 @@ func TestTwoHostsAndARouter(t *testing.T) {
 					t.Errorf("cell %v: %s (%s), %d flows, by %s (%s)", x.Cell, x.State, x.Why, len(x.Flows), x.Engine, x.EngineReason)
 				}
 				for _, f := range x.Flows {
-					if n := *f.ReceivedPackets; n == 0 {
+					if n := f.Received; n == 0 {
 						t.Errorf("cell %v flow %s: %d packets arrived", x.Cell, f.Name, n)
 					}
 				}
@@ -204,38 +185,27 @@ func TestTwoHostsAndARouter(t *testing.T) {
 		if out, err := r.run(t, r.third, args...); err != nil {
 			t.Fatalf("%v\n%s\nnear: %s\nfar: %s", err, out, near.stderr, far.stderr)
 		}
-		d, err := readDocument(path, "one-clock")
-		if err != nil {
-			t.Fatal(err)
-		}
-		if x := d.Results[0]; len(d.Results) != 1 || *x.Flows[0].ReceivedPackets == 0 || !strings.HasPrefix(fmt.Sprint(d.Host[0]["address"]), "10.81.1.2") {
-			t.Errorf("%d results, %d packets arrived from %v", len(d.Results), *x.Flows[0].ReceivedPackets, d.Host[0]["address"])
+		d := document(t, path, "one-clock")
+		if x := d.Results[0]; len(d.Results) != 1 || x.Flows[0].Received == 0 || !strings.HasPrefix(d.Host[0].Address, "10.81.1.2") {
+			t.Errorf("%d results, %d packets arrived from %v", len(d.Results), x.Flows[0].Received, d.Host[0].Address)
 		}
 	})
 	t.Run("connections until the router takes no more", func(t *testing.T) {
 		const most = 200
-		rule := fmt.Sprintf(`nft 'table ip few { chain f { type filter hook forward priority 0; iifname "eth1" tcp dport 7359 ct state new ct count over %d reject with tcp reset; }; }'`, most)
-		if out, err := exec.Command("ip", "netns", "exec", r.router, "sh", "-ec", rule).CombinedOutput(); err != nil {
-			t.Fatalf("%v\n%s", err, out)
-		}
+		inside(t, r.router, fmt.Sprintf(`nft 'table ip few { chain f { type filter hook forward priority 0; iifname "eth1" tcp dport 7359 ct state new ct count over %d reject with tcp reset; }; }'`, most))
 		path := filepath.Join(r.work, "out.json")
 		flow := "- name: up\n  protocol: tcp\n  from: sender\n  to: receiver\n  payload_bytes: 62\n  rate: max\n  streams: 1\n"
 		plan := r.plan(t, "10.81.1.2", flow, "- knob: connections\n  levels: [keep]\n", 5)
 		if out, err := r.run(t, r.third, "run", plan, "--code", lanCode+","+wanCode, "--json", path); err != nil {
 			t.Fatalf("%v\n%s\nnear: %s\nfar: %s", err, out, near.stderr, far.stderr)
 		}
-		d, err := readDocument(path, "one-clock")
-		if err != nil {
-			t.Fatal(err)
-		}
+		d := document(t, path, "one-clock")
 		c := d.Results[0].Flows[0].Connections
 		// The stream's own connection counts for the router, too.
 		if c == nil || c.OpenMax != most-1 || c.Failed["ECONNREFUSED"] == 0 || !strings.Contains(c.Ended, "ECONNREFUSED") {
 			t.Errorf("%+v, want %d open at most, because the router refused one", c, most-1)
 		}
-		if out, err := exec.Command("ip", "netns", "exec", r.router, "nft", "delete table ip few").CombinedOutput(); err != nil {
-			t.Fatalf("%v\n%s", err, out)
-		}
+		inside(t, r.router, "nft delete table ip few")
 	})
 	t.Run("refused", func(t *testing.T) {
 		plan := r.plan(t, "10.81.1.2", flowLines("up", "udp"), bothSizes, 0.4)
@@ -260,8 +230,7 @@ func TestNearHostCallsNobody(t *testing.T) {
 	plan := r.plan(t, "10.81.1.2", flowLines("up", "udp"), bothSizes, 0.4)
 	out, err := r.command(r.third, "run", plan, "--code", lanCode).CombinedOutput()
 	want := "sender (10.81.1.2): prepare: this host only listens, it calls nobody; to let it be the sender's side, start pelt serve there with --calls 10.81.2.2"
-	var exit *exec.ExitError
-	if !errors.As(err, &exit) || exit.ExitCode() != 1 || !strings.Contains(string(out), want) {
+	if exitCode(err) != 1 || !strings.Contains(string(out), want) {
 		t.Errorf("%v, want exit code 1 and %q:\n%s", err, want, out)
 	}
 }
@@ -311,8 +280,7 @@ func TestOneOfThreeDies(t *testing.T) {
 			if took := time.Since(start); took > 10*time.Second {
 				t.Errorf("the command ended %v after the cut; it waits 3 s for the hosts' accounts after 3 s of silence", took)
 			}
-			var exit *exec.ExitError
-			if !errors.As(err, &exit) || exit.ExitCode() != 1 {
+			if exitCode(err) != 1 {
 				t.Errorf("the command ended with %v, want exit code 1; stderr:\n%s", err, &stderr)
 			}
 			if c.name == "third unplugged" {
@@ -322,7 +290,7 @@ func TestOneOfThreeDies(t *testing.T) {
 			if err != nil {
 				t.Fatalf("what was measured is not kept: %v; stderr:\n%s", err, &stderr)
 			}
-			var d document // a lost end has no figures, which readDocument wants
+			var d model.Document // a lost end has no figures, which readDocument wants
 			if err := json.Unmarshal(text, &d); err != nil {
 				t.Fatal(err)
 			}

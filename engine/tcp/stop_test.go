@@ -227,3 +227,24 @@ func TestRunWithoutAStream(t *testing.T) {
 		t.Error("it ran")
 	}
 }
+
+// A connection that comes when the end is closed is no stream of it: nobody would close it.
+func TestNoStreamAfterClose(t *testing.T) {
+	leakCheck(t)
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	conn, err := net.Dial("tcp", l.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	for _, closed := range []bool{true, false} {
+		e := &end{order: engine.Order{Flow: flow(1, 64, false)}, streams: make([]*stream, 1), ready: make(chan struct{}), closed: closed}
+		if taken := e.take(0, conn.(*net.TCPConn)); taken == closed {
+			t.Errorf("closed %v: taken %v", closed, taken)
+		}
+	}
+}

@@ -11,6 +11,7 @@ import (
 	"pgregory.net/rapid"
 
 	"pelt/engine"
+	"pelt/model"
 )
 
 // moody is a kernel that refuses at will. Like sendmmsg it tells the error of
@@ -81,6 +82,22 @@ func (m *moody) send(from, to int) (int, error) {
 		return at - from, nil
 	}
 	return to - from, nil
+}
+
+// TestShare: the streams of a flow with a number of packets send that number together, and differ by one at most.
+func TestShare(t *testing.T) {
+	for _, c := range []struct {
+		packets uint64
+		want    []uint64
+	}{{9, []uint64{3, 3, 3}}, {10, []uint64{4, 3, 3}}, {11, []uint64{4, 4, 3}}, {2, []uint64{1, 1, 0}}} {
+		flow := model.Flow{Packets: c.packets, Streams: len(c.want)}
+		s := &sender{end: &Sockets{order: engine.Order{Flow: flow}}}
+		for i, want := range c.want {
+			if got := (&sending{sender: s, stream: i, measured: true}).share(); got != want {
+				t.Errorf("%d packets: stream %d sends %d, want %d", c.packets, i, got, want)
+			}
+		}
+	}
 }
 
 // Whatever the kernel answers and hides, each packet is taken once or refused

@@ -161,7 +161,10 @@ func TestWhatFindsNoBufferIsCounted(t *testing.T) {
 		tap.Observe(0, arrivals(at, 128))
 	}
 	close(gate)
-	for at := packets; at < packets+chunkPackets; at += 128 { // once there is room again, perhaps
+	for len(r.free) == 0 {
+		time.Sleep(time.Millisecond)
+	}
+	for at := packets; at < packets+chunkPackets; at += 128 { // they fill the free buffer
 		tap.Observe(0, arrivals(at, 128))
 	}
 	r.End(7)
@@ -172,7 +175,7 @@ func TestWhatFindsNoBufferIsCounted(t *testing.T) {
 	if got := uint64(len(k.list[0])); got != end.Packets {
 		t.Errorf("%d packets in blocks, %d said at the end", got, end.Packets)
 	}
-	if k.gaps[0] > end.Dropped {
+	if k.gaps[0] != end.Dropped {
 		t.Errorf("blocks tell of %d dropped packets, the end of %d", k.gaps[0], end.Dropped)
 	}
 	if !slices.IsSortedFunc(k.list[0], func(a, b record.Packet) int { return int(a.Sequence) - int(b.Sequence) }) {
