@@ -185,7 +185,7 @@ const (
 	queueMostBytes   = 2 << 20
 
 	// The bucket must cover how late a timer fires, or tokens run over and the
-	// link is slower than asked. See docs/lab.md for the measurement.
+	// link is slower than asked.
 	burstTime        = 250 * time.Microsecond
 	burstLeastFrames = 2
 )

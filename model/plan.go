@@ -87,8 +87,8 @@ type Flow struct {
 const EngineAuto = "auto"
 
 // socketsCarryPPS is the highest rate of a stream that auto leaves to sockets. They carry more, so that
-// a busy machine has room: one sending thread of a lab with two busy cores 160 kpps and more (docs/lab.md),
-// one receiving thread with pelt's buffer 300 kpps and more (docs/engines.md).
+// a busy machine has room: one sending thread of a lab with two busy cores 160 kpps and more,
+// one receiving thread with pelt's buffer 300 kpps and more.
 const socketsCarryPPS = 100e3
 
 // SocketsCarry reports whether each stream's asked rate is one that sockets carry.

@@ -318,7 +318,7 @@ type Ledger struct {
 
 // Line is one layer and cause of loss.
 type Line struct {
-	Layer      string     `json:"layer"` // docs/words.md lists them in travel order
+	Layer      string     `json:"layer"` // docs/ledger.md lists them in travel order
 	Host       string     `json:"host"`
 	Cause      string     `json:"cause"`
 	Packets    uint64     `json:"packets"`
