@@ -8,6 +8,9 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
 	"pelt/lab"
 )
 
@@ -16,14 +19,19 @@ var (
 	codeBlock     = regexp.MustCompile("(?ms)^```.*?^```$")
 	blockCommand  = regexp.MustCompile(`(?m)^(?:\$ )?pelt (?:[^\n]*\\\n)*[^\n]*$`)
 	inlineCommand = regexp.MustCompile("`(pelt [^`\n]+)`")
+	inlineFlag    = regexp.MustCompile("`--([a-z-]+)[^`\n]*`")
 )
 
-// TestPageCommands: each command of README and docs exists and takes these flags. Those that send make a plan of them.
+// TestPageCommands: each command and flag of README and docs exists. Commands that send make a plan of their flags.
 func TestPageCommands(t *testing.T) {
 	pages, err := filepath.Glob("../../docs/*.md")
 	if err != nil || len(pages) == 0 {
 		t.Fatalf("%d pages, %v", len(pages), err)
 	}
+	flags := map[string]bool{"help-all": true}
+	walk(newRoot(io.Discard, io.Discard), func(c *cobra.Command) {
+		c.Flags().VisitAll(func(f *pflag.Flag) { flags[f.Name] = true })
+	})
 	for _, path := range append(pages, "../../README.md") {
 		if filepath.Base(path) == "commands.md" { // made of the commands
 			continue
@@ -38,6 +46,11 @@ func TestPageCommands(t *testing.T) {
 		}
 		for _, m := range inlineCommand.FindAllStringSubmatch(string(text), -1) {
 			found = append(found, m[1])
+		}
+		for _, m := range inlineFlag.FindAllStringSubmatch(string(text), -1) {
+			if !flags[m[1]] && !strings.HasPrefix(m[1], "link-") {
+				t.Errorf("%s: no command has --%s", path, m[1])
+			}
 		}
 		for _, line := range found {
 			command, _, _ := strings.Cut(strings.TrimPrefix(line, "$ "), "  #")
