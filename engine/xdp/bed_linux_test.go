@@ -288,3 +288,19 @@ func matches(any, text string) bool {
 	}
 	return false
 }
+
+// TestSlotsAreGivenBack: a flow that left makes room for the next one on its interface.
+func TestSlotsAreGivenBack(t *testing.T) {
+	p := &port{state: &hostState{}}
+	for _, r := range []*receiver{{flow: 0, slots: []uint32{0, 1}}, {flow: 1, slots: []uint32{2}}} {
+		p.taken[r.flow] = true
+		for _, slot := range r.slots {
+			p.used[slot] = true
+		}
+		p.free(r)
+	}
+	p.free(&receiver{flow: -1}) // it found no room
+	if p.used != [len(p.used)]bool{} || p.taken != [len(p.taken)]bool{} {
+		t.Errorf("taken flows %v, used slots %v", p.taken[:3], p.used[:3])
+	}
+}
