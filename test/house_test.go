@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-var updateHouse = flag.Bool("update", false, "draw docs/architecture.md's picture anew")
+var update = flag.Bool("update", false, "draw docs/architecture.md's picture and write the golden reports of pages anew")
 
 // TestHouse: the picture of docs/architecture.md has a room for each package of this module and an arrow for each import,
 // except those that others imply.
@@ -49,7 +49,7 @@ func TestHouse(t *testing.T) {
 	head, rest, _ := strings.Cut(string(text), begin)
 	_, tail, found := strings.Cut(rest, end)
 	want := head + picture.String() + tail
-	if *updateHouse {
+	if *update {
 		if err := os.WriteFile(path, []byte(want), 0o644); err != nil {
 			t.Fatal(err)
 		}
