@@ -269,7 +269,9 @@ func TestOtherTrafficGoesOn(t *testing.T) {
 		})
 	}
 	start(exec.Command("ip", "netns", "exec", h.far, "busybox", "nc", "-ll", "-p", "22", "-e", "cat"))
-	call := func() *exec.Cmd { return exec.Command("ip", "netns", "exec", h.near, "busybox", "nc", "10.77.0.2", "22") }
+	call := func() *exec.Cmd {
+		return exec.Command("ip", "netns", "exec", h.near, "busybox", "nc", "10.77.0.2", "22")
+	}
 	for try := 0; call().Run() != nil; try++ { // until it listens
 		if try == 50 {
 			t.Fatalf("nobody listens: %s", said)
