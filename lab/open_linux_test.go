@@ -168,20 +168,21 @@ func TestFailedOpenLeavesNothing(t *testing.T) {
 	watchHost(t)
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	before := ownNamespaceFiles(t)
+	before := openFiles(t)
 	if l, err := Open(ctx, "router", nil); !errors.Is(err, context.Canceled) || l != nil {
 		t.Errorf("Open with a cancelled context: %v, %v", l, err)
 	}
-	if after := ownNamespaceFiles(t); after != before {
-		t.Errorf("%d namespaces are open, %d were", after, before)
+	if after := openFiles(t); after != before {
+		t.Errorf("%d namespaces and sockets are open, %d were", after, before)
 	}
 }
 
-func ownNamespaceFiles(t *testing.T) (n int) {
+// openFiles counts the namespaces and sockets that this process holds.
+func openFiles(t *testing.T) (n int) {
 	t.Helper()
 	files, _ := filepath.Glob("/proc/self/fd/*")
 	for _, f := range files {
-		if target, err := os.Readlink(f); err == nil && strings.HasPrefix(target, "net:[") {
+		if target, err := os.Readlink(f); err == nil && (strings.HasPrefix(target, "net:[") || strings.HasPrefix(target, "socket:[")) {
 			n++
 		}
 	}
@@ -203,7 +204,7 @@ func TestOpenTime(t *testing.T) {
 	watchHost(t)
 	for _, top := range chains() {
 		for _, links := range [][]string{nil, {"rate=1gbit"}} {
-			began := time.Now()
+			before, began := openFiles(t), time.Now()
 			l, err := Open(t.Context(), top.Name, parseLinks(t, links))
 			took := time.Since(began)
 			if err != nil {
@@ -215,6 +216,9 @@ func TestOpenTime(t *testing.T) {
 				t.Error(err)
 			}
 			expectGone(t, set)
+			if after := openFiles(t); after != before {
+				t.Errorf("%s %v: %d namespaces and sockets are open, %d were", top.Name, links, after, before)
+			}
 		}
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+	"pgregory.net/rapid"
 
 	"pelt/lab/impair"
 )
@@ -42,4 +43,27 @@ func TestDrainKeepsNothingDueInHand(t *testing.T) {
 			t.Fatalf("frame %d: %d B, %v, of number %d", i, n, errno, buf[max(n-1, 0)])
 		}
 	}
+}
+
+// Each segment of a buffer is counted once: it passed, was lost, or found no room.
+func TestEachSegmentIsCounted(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		p := &pump{born: time.Now(), scratch: make([]byte, longest)}
+		share := rapid.SampledFrom([]float64{0, 0.3, 1}).Draw(t, "loss")
+		some := impair.Chance{Ratio: 0.2}
+		w := &way{out: -1, pump: p, link: impair.New(impair.Settings{Rate: 1e6, QueuePackets: 20, Seed: 1,
+			Loss: impair.Loss{Chance: impair.Chance{Ratio: share}}, Duplicate: some, Corrupt: some})}
+		segments := uint64(0)
+		for range 5 {
+			buf, _, _, _ := buffer(t)
+			k := parse(buf)
+			segments += uint64(k.segments())
+			p.take(w, copy(p.scratch, buf), 0)
+		}
+		c := &w.counts
+		if c.Frames.Load() != segments || c.Passed.Load()+c.Lost.Load()+c.QueueFull.Load() != segments {
+			t.Errorf("%d segments: %d frames, %d passed, %d lost, %d without room", segments, c.Frames.Load(),
+				c.Passed.Load(), c.Lost.Load(), c.QueueFull.Load())
+		}
+	})
 }
