@@ -93,7 +93,7 @@ func TestShare(t *testing.T) {
 		flow := model.Flow{Packets: c.packets, Streams: len(c.want)}
 		s := &sender{end: &Sockets{order: engine.Order{Flow: flow}}}
 		for i, want := range c.want {
-			if got := (&sending{sender: s, stream: i, measured: true}).share(); got != want {
+			if got := (&sendStream{sender: s, stream: i, measured: true}).share(); got != want {
 				t.Errorf("%d packets: stream %d sends %d, want %d", c.packets, i, got, want)
 			}
 		}
