@@ -7,7 +7,6 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
-	"maps"
 	"net"
 	"net/netip"
 	"regexp"
@@ -34,9 +33,8 @@ type HubConfig struct {
 }
 
 const (
-	maxPayload     = 1 << 20            // bytes of one message; longer reports travel in parts
-	maxConnections = 1024               // about 14 KiB each, measured idle
-	maxClients     = 4 * maxConnections // that are remembered, connected or not
+	maxPayload     = 1 << 20 // bytes of one message; longer reports travel in parts
+	maxConnections = 1024    // about 14 KiB each, measured idle
 	authTimeout    = 3 * time.Second
 	// A flood may starve the control connection for a while without an end of
 	// the trial, so NATS itself is patient; sessions have their own 3 s.
@@ -53,15 +51,14 @@ type Hub struct {
 	done   chan struct{}
 	close  func()
 
-	mu      sync.Mutex
-	clients map[string]netip.AddrPort // CLIENT -> where it connected from
-	agents  []*Agent
+	mu     sync.Mutex
+	agents []*Agent
 }
 
 // StartHub starts a hub; the caller closes it. Unless Open is set, nothing
 // from outside the process gets past the server's greeting without the code.
 func StartHub(cfg HubConfig) (*Hub, error) {
-	h := &Hub{done: make(chan struct{}), clients: map[string]netip.AddrPort{}}
+	h := &Hub{done: make(chan struct{})}
 	auth := &authenticator{hub: h, open: cfg.Open, guard: newGuard(), events: cfg.Events}
 	if !cfg.DontListen && !cfg.Open {
 		key, err := codeKey(cfg.Code)
@@ -195,33 +192,19 @@ func (h *Hub) connect() (*link, error) {
 	return l, nil
 }
 
-// clientOf tells where the client of a session connected from.
+// clientOf tells where the client of a session is connected from; invalid if it is not.
 func (h *Hub) clientOf(session string) netip.AddrPort {
 	client, _, _ := strings.Cut(session, ".")
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	return h.clients[client]
-}
-
-func (h *Hub) welcome(client string, from netip.AddrPort) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	if len(h.clients) >= maxClients {
-		h.forget()
+	all, err := h.server.Connz(&server.ConnzOptions{Limit: 2 * maxConnections})
+	if err != nil { // it is of wrong options only
+		return netip.AddrPort{}
 	}
-	h.clients[client] = from
-}
-
-// forget makes room among the clients: those that are connected stay, and one that
-// comes again is welcomed anew. The caller holds the lock.
-func (h *Hub) forget() {
-	here := map[string]bool{}
-	if all, err := h.server.Connz(&server.ConnzOptions{Limit: 2 * maxConnections}); err == nil { // it is of wrong options only
-		for _, c := range all.Conns {
-			here[c.Name] = true
+	for _, c := range all.Conns {
+		if from, err := netip.ParseAddr(c.IP); err == nil && c.Name == client {
+			return netip.AddrPortFrom(from.Unmap(), uint16(c.Port))
 		}
 	}
-	maps.DeleteFunc(h.clients, func(client string, _ netip.AddrPort) bool { return !here[client] })
+	return netip.AddrPort{}
 }
 
 // authenticator lets clients in by NATS's nkey challenge with a key made from the code.
@@ -273,7 +256,6 @@ func (d *authenticator) Check(c server.ClientAuthentication) bool {
 		Publish:   &server.SubjectPermission{Allow: []string{helloSubject, "pelt.agent.>", "pelt.session." + client + ".>"}},
 		Subscribe: &server.SubjectPermission{Allow: []string{"pelt.inbox." + client + ".>", "pelt.session." + client + ".>"}},
 	}})
-	d.hub.welcome(client, from)
 	d.tell(fmt.Sprintf("client connected from %v", from.Addr()))
 	return true
 }

@@ -256,29 +256,3 @@ func TestPortInUse(t *testing.T) {
 		t.Errorf("got %v", err)
 	}
 }
-
-// TestClientsRemembered: a crowd of clients that came and went takes nothing from one
-// that is connected.
-func TestClientsRemembered(t *testing.T) {
-	t.Parallel()
-	h, err := StartHub(HubConfig{Open: true, Listen: netip.MustParseAddrPort("127.0.0.1:0")})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer h.Close()
-	l, err := dialHub(t.Context(), h.Addr(), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer l.close()
-	from := h.clientOf(l.client + ".x")
-	for range 2 * maxClients {
-		h.welcome(randomHex(), netip.MustParseAddrPort("192.0.2.1:4000"))
-	}
-	if now := h.clientOf(l.client + ".x"); !from.IsValid() || now != from {
-		t.Errorf("it came from %v, and after the crowd from %v", from, now)
-	}
-	if n := len(h.clients); n > maxClients {
-		t.Errorf("%d clients are remembered", n)
-	}
-}

@@ -98,15 +98,12 @@ func checkDrops(mode model.DropMode) error {
 	return nil
 }
 
-type prepareAnswer struct {
-	Ports map[int][]uint16 `json:"ports"`
-}
-
-// connectAnswer names the ports of the streams of ends that carry a flow, as their
-// host sees them.
-type connectAnswer struct {
-	Tuples map[int][]model.Tuple `json:"tuples,omitempty"` // by end
-}
+// What prepare, connect and drain answer, by end.
+type (
+	portsAnswer    map[int][]uint16
+	tuplesAnswer   map[int][]model.Tuple // of ends that carry a flow: as their host sees its streams
+	receivedAnswer map[int]uint64        // distinct packets that a receiver has
+)
 
 // armAnswer says what part of the time that receivers took to read is no round trip.
 type armAnswer struct {
@@ -131,11 +128,6 @@ type drainOrder struct {
 	sessionOrder
 	Attempted map[int][]uint64 `json:"attempted"`        // by end, of each stream
 	Unsent    map[int]uint64   `json:"unsent,omitempty"` // by end: of all those, what never left the sender
-}
-
-// drainAnswer says how many distinct packets each receiver has.
-type drainAnswer struct {
-	Received map[int]uint64 `json:"received"` // by end
 }
 
 // observeOrder has the host's counters read: at the start, with an idle window before, or

@@ -112,36 +112,56 @@ func stopLimit(late func() time.Duration) time.Duration {
 	return 3*time.Second + 250*time.Millisecond + 8*late()
 }
 
+// TestCablePulled pulls the cable to a served host, its data with it: both sides stop in
+// time, and the other's account is kept.
 func TestCablePulled(t *testing.T) {
 	t.Parallel()
-	late := heldUp(t)
-	w := newWire()
-	s := serve(t, w, nil)
-	path := newCable(t, s.addr)
-	c := dial(t, path.addr, agentOn(w, "near"))
-	pulled := whenSending(w, 2, func() { path.out.Store(true); w.cut.Store(true) })
-	out, err := c.RunTrial(t.Context(), bothTrial("near", "far", time.Minute), nil)
-	at := <-pulled
-	if err != nil {
-		t.Fatal(err)
+	for name, c := range map[string]struct {
+		near, far string
+		pulled    int // of both sides
+		dial      func(*testing.T, *wire) (*Controller, *cable)
+	}{
+		"one hub": {"near", "far", 1, func(t *testing.T, w *wire) (*Controller, *cable) {
+			path := newCable(t, serve(t, w, nil).addr)
+			return dial(t, path.addr, agentOn(w, "near")), path
+		}},
+		"two hubs, the sender's": {"one", "two", 0, func(t *testing.T, w *wire) (*Controller, *cable) {
+			c, cables := twoServed(t, w, false)
+			return c, cables[0]
+		}},
+		"two hubs, the receiver's": {"one", "two", 1, func(t *testing.T, w *wire) (*Controller, *cable) {
+			c, cables := twoServed(t, w, false)
+			return c, cables[1]
+		}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			late := heldUp(t)
+			w := newWire()
+			ctl, path := c.dial(t, w)
+			pulled := whenSending(w, 2, func() { path.out.Store(true); w.cut.Store(true) })
+			out, err := ctl.RunTrial(t.Context(), bothTrial(c.near, c.far, time.Minute), nil)
+			at := <-pulled
+			returned := time.Since(at)
+			if err != nil || !strings.Contains(out.Cut, "(127.0.0.1) has not answered for 2.5s") && !strings.Contains(out.Cut, " has not been heard") {
+				t.Errorf("cut: %q, %v", out.Cut, err)
+			}
+			lost, kept := out.Flows[c.pulled], out.Flows[1-c.pulled]
+			if lost.Send != nil || kept.Send == nil || lost.Receive == nil || kept.Receive != nil {
+				t.Errorf("outcome %+v; want the account of the other side alone", out)
+			}
+			if returned > stopLimit(late) {
+				t.Errorf("RunTrial returned after %v", returned)
+			}
+			for _, host := range []string{c.near, c.far} {
+				within(t, 10*time.Second, host+" stops", func() bool { return len(w.events(host, "ended send")) == 1 })
+				if d := w.events(host, "ended send")[0].Sub(at); d > stopLimit(late) || d < time.Second {
+					t.Errorf("the sender of %s stopped after %v", host, d)
+				}
+			}
+			nothingOpen(t, w)
+		})
 	}
-	returned := time.Since(at)
-	if !strings.Contains(out.Cut, "far (127.0.0.1) has not answered for 2.5s") && !strings.Contains(out.Cut, "far has not been heard") {
-		t.Errorf("cut: %q", out.Cut)
-	}
-	if out.Flows[0].Send == nil || out.Flows[0].Receive != nil || out.Flows[1].Receive == nil {
-		t.Errorf("outcome %+v; want the near host's account only", out)
-	}
-	if returned > stopLimit(late) {
-		t.Errorf("RunTrial returned after %v", returned)
-	}
-	for _, host := range []string{"near", "far"} {
-		within(t, 10*time.Second, host+" stops", func() bool { return len(w.events(host, "ended send")) == 1 })
-		if d := w.events(host, "ended send")[0].Sub(at); d > stopLimit(late) || d < time.Second {
-			t.Errorf("the sender of %s stopped after %v", host, d)
-		}
-	}
-	nothingOpen(t, w)
 }
 
 func TestConnectionCut(t *testing.T) {
@@ -247,39 +267,46 @@ func TestFloodIsSignOfLife(t *testing.T) {
 	}
 }
 
-// TestAgentsDoNotKeepEachOtherAlive takes away only the controller: both
-// agents, their beats, their flows and their probe go on.
+// TestAgentsDoNotKeepEachOtherAlive takes away only the controller: both agents, their
+// flows and their probe go on; on one hub their beats, too.
 func TestAgentsDoNotKeepEachOtherAlive(t *testing.T) {
 	t.Parallel()
-	late := heldUp(t)
-	w := newWire()
-	near, far := agentOn(w, "near"), agentOn(w, "far")
-	for _, a := range []AgentConfig{near, far} {
-		a.Engines["udp"].(*fakeEngine).hears = true
+	for name, command := range map[string]func(*testing.T, AgentConfig, AgentConfig) *Controller{
+		"one hub":  func(t *testing.T, near, far AgentConfig) *Controller { return quick(t, near, far) },
+		"two hubs": two,
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			late := heldUp(t)
+			w := newWire()
+			near, far := agentOn(w, "near"), agentOn(w, "far")
+			for _, a := range []AgentConfig{near, far} {
+				a.Engines["udp"].(*fakeEngine).hears = true
+			}
+			tr, err := command(t, near, far).place(bothTrial("near", "far", time.Minute))
+			if err != nil {
+				t.Fatal(err)
+			}
+			run, cancel := context.WithCancelCause(t.Context())
+			defer cancel(nil)
+			tr.cancel = cancel
+			if err := tr.enter(); err != nil {
+				t.Fatal(err)
+			}
+			if err := tr.start(run); err != nil {
+				t.Fatal(err)
+			}
+			at := <-whenSending(w, 2, func() {})
+			tr.leave() // the last beat was up to now
+			within(t, 10*time.Second, "both senders stop", func() bool { return len(w.events("", "ended send")) == 2 })
+			for _, e := range w.events("", "ended send") {
+				if d := e.Sub(at); d < time.Second || d > stopLimit(late) {
+					t.Errorf("a sender stopped after %v", d)
+				}
+			}
+			nothingOpen(t, w)
+		})
 	}
-	c := quick(t, near, far)
-	tr, err := c.place(bothTrial("near", "far", time.Minute))
-	if err != nil {
-		t.Fatal(err)
-	}
-	run, cancel := context.WithCancelCause(t.Context())
-	defer cancel(nil)
-	tr.cancel = cancel
-	if err := tr.enter(); err != nil {
-		t.Fatal(err)
-	}
-	if err := tr.start(run); err != nil {
-		t.Fatal(err)
-	}
-	at := <-whenSending(w, 2, func() {})
-	tr.leave() // the last beat was up to now
-	within(t, 10*time.Second, "both senders stop", func() bool { return len(w.events("", "ended send")) == 2 })
-	for _, e := range w.events("", "ended send") {
-		if d := e.Sub(at); d < time.Second || d > stopLimit(late) {
-			t.Errorf("a sender stopped after %v", d)
-		}
-	}
-	nothingOpen(t, w)
 }
 
 // TestStrangers sends random bytes, half-open connections and oversize lines

@@ -17,13 +17,12 @@ const observeTimeout = 5 * time.Second // for counters to stand still; some devi
 type observed struct {
 	mu      sync.Mutex
 	host    engine.EndObservation // of a host with ends; nil without
-	failed  *model.Observation    // that it could not be begun
 	router  Router                // of a session that only watches
 	watch   RouterWatch           // likewise; nil between trials
 	trial   uint16                // likewise, that watch is of
 	settled bool
 	closed  bool
-	account *model.Observation // of host, once it was asked for
+	account *model.Observation // of host, once it was asked for or could not be observed
 }
 
 // open begins the observation of a host with ends.
@@ -33,7 +32,7 @@ func (o *observed) open(begin engine.Observe, trial uint16, drops model.DropMode
 	}
 	host, err := begin(trial, drops)
 	if err != nil {
-		o.failed = &model.Observation{Mode: model.DropsOff, Why: err.Error()}
+		o.account = &model.Observation{Mode: model.DropsOff, Why: err.Error()}
 		return
 	}
 	o.host = host
@@ -160,12 +159,10 @@ func (o *observed) counts() *model.Observation {
 func (o *observed) report() *model.Observation {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	switch {
-	case o.account != nil:
+	if o.account != nil || o.host == nil {
 		return o.account
-	case o.host == nil:
-		return o.failed
-	case !o.settled: // the trial was cut
+	}
+	if !o.settled { // the trial was cut
 		o.host.Snapshot(model.MomentEnd)
 	}
 	r := o.host.Report()

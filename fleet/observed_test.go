@@ -150,16 +150,6 @@ func TestObservationOfACutTrial(t *testing.T) {
 	}
 }
 
-func TestObserveOrderIsChecked(t *testing.T) {
-	about := sessionOrder{aSession}
-	for _, o := range []observeOrder{{}, {sessionOrder: about, Moment: "later"}, {sessionOrder: about, Moment: model.MomentStart, IdleNanos: -1},
-		{sessionOrder: about, Moment: model.MomentStart, IdleNanos: 1e10}} {
-		if err := o.check(); err == nil {
-			t.Errorf("%+v is taken", o)
-		}
-	}
-}
-
 // countingObservation has dropped so many packets by now.
 type countingObservation struct {
 	fakeObservation

@@ -25,14 +25,6 @@ func TestPlain(t *testing.T) {
 	}
 }
 
-// TestDecodedTextIsPlain: no text of another process can steer a terminal, whoever shows it.
-func TestDecodedTextIsPlain(t *testing.T) {
-	q, err := decode[stopOrder]([]byte("{\"why\":\"\\u001b[2J\x7f\\n\"}"))
-	if want := "\ufffd[2J\ufffd "; err != nil || q.Why != want {
-		t.Errorf("decoded %q, %v; want %q", q.Why, err, want)
-	}
-}
-
 // FuzzPlain: what comes out holds nothing unprintable once decoded, and means
 // the same if nothing unprintable was in it.
 func FuzzPlain(f *testing.F) {

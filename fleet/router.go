@@ -72,7 +72,7 @@ func WatchRouter(ctx context.Context, hub HubAddress, source, version string) (_
 	limit, cancel := context.WithTimeout(ctx, routerOpenTimeout)
 	defer cancel()
 	r.beats.Go(func() { r.beat(life) })
-	if _, err := give[prepareAnswer](limit, agent, verbPrepare, prepareOrder{sessionOrder: r.about}); err != nil {
+	if _, err := give[portsAnswer](limit, agent, verbPrepare, prepareOrder{sessionOrder: r.about}); err != nil {
 		return nil, err
 	}
 	if r.facts, err = r.ask(limit, false); err != nil {

@@ -135,7 +135,7 @@ func (s *session) prepare(ctx context.Context, ends []endOrder) (any, error) {
 	ctx, cancel := context.WithTimeout(ctx, routerOpenTimeout)
 	defer cancel()
 	defer context.AfterFunc(s.ctx, cancel)()
-	answer := prepareAnswer{Ports: map[int][]uint16{}}
+	answer := portsAnswer{}
 	if s.watcher {
 		return answer, s.openRouter(ctx)
 	}
@@ -149,7 +149,7 @@ func (s *session) prepare(ctx context.Context, ends []endOrder) (any, error) {
 			_ = s.close(err.Error()) // the reason is what the controller needs
 			return nil, err
 		}
-		answer.Ports[e.End] = end.Ports()
+		answer[e.End] = end.Ports()
 	}
 	return answer, nil
 }
@@ -211,8 +211,8 @@ func (s *session) advance(verb string, from, to phase) error {
 }
 
 // connect lets all ends exchange consent with their peers.
-func (s *session) connect(ctx context.Context, _ sessionOrder) (connectAnswer, error) {
-	answer := connectAnswer{map[int][]model.Tuple{}}
+func (s *session) connect(ctx context.Context, _ sessionOrder) (tuplesAnswer, error) {
+	answer := tuplesAnswer{}
 	if err := s.advance(verbConnect, preparing, connected); err != nil {
 		return answer, err
 	}
@@ -229,7 +229,7 @@ func (s *session) connect(ctx context.Context, _ sessionOrder) (connectAnswer, e
 	})
 	for _, e := range s.opened() {
 		if e.tuples != nil && s.drops != "" {
-			answer.Tuples[e.order.End] = e.tuples
+			answer[e.order.End] = e.tuples
 		}
 	}
 	return answer, err
@@ -360,9 +360,9 @@ func (s *session) beatSoon() {
 }
 
 // drain lets receivers wait for what is on its way: each is told what its sender attempted.
-func (s *session) drain(ctx context.Context, o drainOrder) (drainAnswer, error) {
+func (s *session) drain(ctx context.Context, o drainOrder) (receivedAnswer, error) {
 	s.sendingOver()
-	answer := drainAnswer{map[int]uint64{}}
+	answer := receivedAnswer{}
 	var ends []*sessionEnd
 	for _, e := range s.opened(engine.Receive) {
 		if counts, ok := o.Attempted[e.order.End]; ok {
@@ -384,7 +384,7 @@ func (s *session) drain(ctx context.Context, o drainOrder) (drainAnswer, error) 
 		return nil
 	})
 	for _, e := range ends {
-		answer.Received[e.order.End] = e.sample().Packets
+		answer[e.order.End] = e.sample().Packets
 	}
 	return answer, err
 }

@@ -73,7 +73,7 @@ func (t *trial) start(ctx context.Context) error {
 	limit, cancel := context.WithTimeout(ctx, connectTimeout+prepareTimeout+t.order.Idle)
 	defer cancel()
 	began := time.Now()
-	connected, err := command[connectAnswer](limit, t.parties, verbConnect, nothingElse)
+	connected, err := command[tuplesAnswer](limit, t.parties, verbConnect, nothingElse)
 	if err != nil {
 		return notMet(err, time.Since(began))
 	}
@@ -111,7 +111,7 @@ func (t *trial) prepare(ctx context.Context) error {
 				ends[e.party] = append(ends[e.party], e.endOrder)
 			}
 		}
-		opened, err := command[prepareAnswer](ctx, slices.Collect(maps.Keys(ends)), verbPrepare, func(p *party) any {
+		opened, err := command[portsAnswer](ctx, slices.Collect(maps.Keys(ends)), verbPrepare, func(p *party) any {
 			return prepareOrder{p.about(), ends[p], t.order.Drops}
 		})
 		if err != nil {
@@ -120,7 +120,7 @@ func (t *trial) prepare(ctx context.Context) error {
 		for p := range ends {
 			t.liveness.await(time.Now(), p.info.ID)
 			for _, e := range ends[p] {
-				t.ends[e.End^1].Order.Ports = opened[p].Ports[e.End] // a listening one needs none
+				t.ends[e.End^1].Order.Ports = opened[p][e.End] // a listening one needs none
 			}
 		}
 	}
@@ -192,13 +192,13 @@ func (t *trial) drain(ctx context.Context) error {
 		orders[far.party].Attempted[n^1], orders[far.party].Unsent[n^1] = sent.Streams, sent.Unsent
 		left[n^1] = sent.Left()
 	}
-	drained, err := command[drainAnswer](ctx, slices.Collect(maps.Keys(orders)), verbDrain, func(p *party) any { return orders[p] })
+	drained, err := command[receivedAnswer](ctx, slices.Collect(maps.Keys(orders)), verbDrain, func(p *party) any { return orders[p] })
 	if err != nil {
 		return err
 	}
 	lost := false
 	for n, packets := range left {
-		lost = lost || drained[t.ends[n].party].Received[n] < packets
+		lost = lost || drained[t.ends[n].party][n] < packets
 	}
 	return t.observe(ctx, model.MomentEnd, lost)
 }
@@ -225,10 +225,10 @@ func (t *trial) observe(ctx context.Context, m model.Moment, lost bool) error {
 
 // track tells the observations along the path the flows' ports on either side: NAT
 // between the ends may change them. What they cannot do stands in their reports.
-func (t *trial) track(connected map[*party]connectAnswer) {
+func (t *trial) track(connected map[*party]tuplesAnswer) {
 	_ = each(t.order.Along, func(o engine.Observation) error {
 		for n, e := range t.ends {
-			if ports := connected[e.party].Tuples[n]; ports != nil {
+			if ports := connected[e.party][n]; ports != nil {
 				_ = o.Track(e.Order.Flow, ports)
 			}
 		}

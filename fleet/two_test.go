@@ -1,7 +1,6 @@
 package fleet
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"strings"
@@ -10,7 +9,6 @@ import (
 
 	"github.com/nats-io/nats.go"
 
-	"pelt/engine"
 	"pelt/model"
 )
 
@@ -102,75 +100,6 @@ func TestTwoHubsLost(t *testing.T) {
 	}
 }
 
-// TestTwoHubsAlone takes only the controller: the agents' beats do not reach each
-// other any more, their flows and their probe do.
-func TestTwoHubsAlone(t *testing.T) {
-	t.Parallel()
-	late := heldUp(t)
-	w := newWire()
-	near, far := farHost(w, "one"), farHost(w, "two")
-	for _, a := range []AgentConfig{near, far} {
-		a.Engines["udp"].(*fakeEngine).hears = true
-	}
-	c := two(t, near, far)
-	tr, err := c.place(bothTrial("one", "two", time.Minute))
-	if err != nil {
-		t.Fatal(err)
-	}
-	run, cancel := context.WithCancelCause(t.Context())
-	defer cancel(nil)
-	tr.cancel = cancel
-	if err := tr.enter(); err != nil {
-		t.Fatal(err)
-	}
-	if err := tr.start(run); err != nil {
-		t.Fatal(err)
-	}
-	at := <-whenSending(w, 2, func() {})
-	tr.leave() // the last beat was up to now
-	within(t, 10*time.Second, "both senders stop", func() bool { return len(w.events("", "ended send")) == 2 })
-	for _, e := range w.events("", "ended send") {
-		if d := e.Sub(at); d < time.Second || d > stopLimit(late) {
-			t.Errorf("a sender stopped after %v", d)
-		}
-	}
-	nothingOpen(t, w)
-}
-
-// TestTwoHubsRefuse: errors say which side.
-func TestTwoHubsRefuse(t *testing.T) {
-	t.Parallel()
-	for _, c := range []struct {
-		name   string
-		change func(near, far *fakeEngine)
-		want   string
-	}{
-		{"the near engine", func(near, _ *fakeEngine) { near.refuse = &engine.Refusal{Why: "no such control here"} }, "sender: prepare: flow up: send: no such control here"},
-		{"the far engine", func(_, far *fakeEngine) { far.refuse = &engine.Refusal{Why: "no such control here"} }, "receiver: prepare: flow up: receive: no such control here"},
-		{"no consent", func(near, _ *fakeEngine) { near.connectErr = errors.New("no answer") }, "sender: connect: flow up: send: no answer"},
-	} {
-		t.Run(c.name, func(t *testing.T) {
-			t.Parallel()
-			w := newWire()
-			near, far := farHost(w, "one"), farHost(w, "two")
-			c.change(near.Engines["udp"].(*fakeEngine), far.Engines["udp"].(*fakeEngine))
-			_, err := two(t, near, far).RunTrial(t.Context(), upTrial("one", "two", time.Second), nil)
-			if err == nil || err.Error() != c.want {
-				t.Errorf("got %v\nwant %s", err, c.want)
-			}
-			nothingOpen(t, w)
-		})
-	}
-	t.Run("one host twice", func(t *testing.T) {
-		t.Parallel()
-		h := hubWith(t, farHost(newWire(), "one"))
-		_, err := NewController(t.Context(), "1.0", HubAddress{Local: h, Node: model.Sender}, HubAddress{Local: h, Node: model.Receiver})
-		if want := "that is the same pelt serve as the sender: want one on each side"; err == nil || err.Error() != want {
-			t.Errorf("got %v\nwant %s", err, want)
-		}
-	})
-}
-
 // TestTwoServed commands two served hosts, with a code each.
 func TestTwoServed(t *testing.T) {
 	t.Parallel()
@@ -219,6 +148,28 @@ func TestTwoServed(t *testing.T) {
 	nothingOpen(t, w)
 }
 
+// twoServed commands two served hosts, each through a cable.
+func twoServed(t *testing.T, w *wire, hear bool) (*Controller, []*cable) {
+	t.Helper()
+	var cables []*cable
+	var at []HubAddress
+	for i, id := range []string{"one", "two"} {
+		s := serve(t, w, func(c *ServeConfig) {
+			c.Agent = farHost(w, id)
+			c.Agent.Engines["udp"].(*fakeEngine).hears = hear
+			c.Calls, _ = ParseCalls("127.0.0.1")
+		})
+		cables = append(cables, newCable(t, s.addr))
+		at = append(at, HubAddress{Addr: cables[i].addr, Node: []string{model.Sender, model.Receiver}[i]})
+	}
+	c, err := NewController(t.Context(), "1.0", at...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { c.Close() })
+	return c, cables
+}
+
 // TestNearVouches: a flood that leaves no room for control and probe at the far
 // host tells there that the near one lives, who hears the controller well. The
 // reverse does not hold, or the two could keep each other alive without it.
@@ -229,22 +180,7 @@ func TestNearVouches(t *testing.T) {
 		t.Run("starved "+side, func(t *testing.T) {
 			t.Parallel()
 			w := newWire()
-			var cables [2]*cable
-			var at [2]HubAddress
-			for i, id := range []string{"one", "two"} {
-				s := serve(t, w, func(c *ServeConfig) {
-					c.Agent = farHost(w, id)
-					c.Agent.Engines["udp"].(*fakeEngine).hears = true
-					c.Calls, _ = ParseCalls("127.0.0.1")
-				})
-				cables[i] = newCable(t, s.addr)
-				at[i] = HubAddress{Addr: cables[i].addr, Node: []string{model.Sender, model.Receiver}[i]}
-			}
-			c, err := NewController(t.Context(), "1.0", at[:]...)
-			if err != nil {
-				t.Fatal(err)
-			}
-			defer c.Close()
+			c, cables := twoServed(t, w, true)
 			whenSending(w, 2, func() {
 				cables[starved].out.Store(true)
 				time.Sleep(length)
@@ -256,47 +192,6 @@ func TestNearVouches(t *testing.T) {
 			out, err := c.RunTrial(t.Context(), trial, nil)
 			if vouched := side == model.Receiver; err != nil || (out.Cut == "") != vouched {
 				t.Errorf("cut %q, %v", out.Cut, err)
-			}
-			nothingOpen(t, w)
-		})
-	}
-}
-
-// TestTwoCablesPulled pulls the cable of one side, its data with it.
-func TestTwoCablesPulled(t *testing.T) {
-	t.Parallel()
-	for pulled, side := range []string{model.Sender, model.Receiver} {
-		t.Run(side, func(t *testing.T) {
-			t.Parallel()
-			late := heldUp(t)
-			w := newWire()
-			var cables [2]*cable
-			var at [2]HubAddress
-			for i, id := range []string{"one", "two"} {
-				s := serve(t, w, func(c *ServeConfig) {
-					c.Agent = farHost(w, id)
-					c.Calls, _ = ParseCalls("127.0.0.1")
-				})
-				cables[i] = newCable(t, s.addr)
-				at[i] = HubAddress{Addr: cables[i].addr, Node: []string{model.Sender, model.Receiver}[i]}
-			}
-			c, err := NewController(t.Context(), "1.0", at[:]...)
-			if err != nil {
-				t.Fatal(err)
-			}
-			defer c.Close()
-			done := whenSending(w, 2, func() { cables[pulled].out.Store(true); w.cut.Store(true) })
-			out, err := c.RunTrial(t.Context(), bothTrial("one", "two", time.Minute), nil)
-			when := <-done
-			if err != nil || out.Cut == "" || out.Flows[1-pulled].Send == nil || out.Flows[pulled].Send != nil {
-				t.Errorf("%+v, %v; want the account of the other side alone", out, err)
-			}
-			t.Log(out.Cut)
-			for _, host := range []string{"one", "two"} {
-				within(t, 10*time.Second, host+" stops", func() bool { return len(w.events(host, "ended send")) == 1 })
-				if d := w.events(host, "ended send")[0].Sub(when); d > stopLimit(late) || d < time.Second {
-					t.Errorf("the sender of %s stopped after %v", host, d)
-				}
 			}
 			nothingOpen(t, w)
 		})
