@@ -33,3 +33,29 @@ type EndObservation interface {
 
 // Observe begins the observation of one trial.
 type Observe func(trial uint16, mode model.DropMode) (EndObservation, error)
+
+// Watch samples a host while a trial runs.
+type Watch interface {
+	// Stop ends the watch and returns the host's load since it began, with the
+	// per-second series (At is left empty). It may be called once.
+	Stop() (model.CPU, []model.Series)
+}
+
+// StartWatch begins a watch of the host this process runs on.
+type StartWatch func() Watch
+
+// Recording takes down, packet by packet, what receivers of one session see. Its
+// methods may be called concurrently.
+type Recording interface {
+	// Tap puts the record of a receiver around its meter.
+	Tap(o Order, m Meter) Meter
+	// Finish hands over what is left: the receivers have ended. It does not wait.
+	Finish()
+	// Blocks returns whole blocks of the record from the given byte on, at most a
+	// number of bytes, and forgets what lies before. It waits a moment for some, or
+	// until ctx ends. done says that no more will come; a recording that needs
+	// nobody to fetch its blocks says so at once.
+	Blocks(ctx context.Context, from uint64, most int) (blocks []byte, done bool)
+	// Close frees everything.
+	Close()
+}

@@ -25,7 +25,7 @@ const (
 type opening struct {
 	e    *end
 	keep bool
-	plan schedule
+	plan [2]schedule
 	slow bool // plan holds
 	most int64
 	why  string // most is not more
@@ -54,7 +54,7 @@ func newOpening(e *end) *opening {
 	o := &opening{e: e, keep: e.order.Flow.Connections == model.ConnectionKeep, attempted: make([]count, e.order.Flow.Streams),
 		perStep: make([]count, len(e.stepSegments)), sentStep: make([]count, len(e.stepSegments)),
 		failed: map[string]uint64{}, enough: make(chan struct{}), setUp: measure.NewHistogram(e.order.Flow.Streams)}
-	o.plan, o.slow = e.newSchedule()
+	o.plan, o.slow = e.schedules()
 	return o
 }
 
@@ -143,7 +143,7 @@ func (o *opening) report(span span) *engine.SendReport {
 	}
 	r.Planned, r.Accepted = r.Attempted, r.Attempted-min(o.refused.Load(), r.Attempted)
 	if o.slow && span.complete && !o.keep {
-		r.Planned = max(r.Attempted, o.plan.last-o.plan.first)
+		r.Planned = max(r.Attempted, o.plan[1].due(span))
 	}
 	o.mu.Lock()
 	defer o.mu.Unlock()

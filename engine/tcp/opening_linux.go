@@ -11,6 +11,7 @@ import (
 
 	"pelt/engine"
 	"pelt/model"
+	"pelt/pace"
 )
 
 const opensConnections = true
@@ -49,8 +50,9 @@ type caller struct {
 	queue  []*attempt         // those in the order they were begun; some have ended
 	kept   map[int32]struct{}
 	free   []*attempt
-	turns  turns     // of a flow with a rate
-	full   time.Time // since when there has been no room for another attempt; zero: there is some
+	pacers [2]pace.Pacer // of a flow with a rate: of the warm-up, and of the measured part
+	part   int           // the present one of them
+	full   time.Time     // since when there has been no room for another attempt; zero: there is some
 }
 
 // work opens the connections of one stream until the order is over and none is
@@ -58,10 +60,11 @@ type caller struct {
 func (o *opening) work(s *stream) (err error) {
 	c := &caller{o: o, s: s, calls: map[int32]*attempt{}, kept: map[int32]struct{}{}}
 	if o.slow {
-		c.turns = o.plan.turns(s.number)
+		c.pacers = [2]pace.Pacer{o.plan[0].pacer(s.number), o.plan[1].pacer(s.number)}
 		defer func() {
-			s.late.Add(c.turns.late)
-			s.heldBack.Add(c.turns.held)
+			late, held := c.pacers[1].GivenUp()
+			s.late.Add(late)
+			s.heldBack.Add(held)
 		}()
 	}
 	if c.way, c.family, err = engine.Sockaddr(o.e.peer(s.number)); err != nil {
@@ -77,8 +80,10 @@ func (o *opening) work(s *stream) (err error) {
 	}
 	defer unix.Close(c.poll)
 	defer c.dropAll()
-	if o.keep && !o.pause(o.e.order.Timing.Warmup()) {
-		return nil
+	if o.keep {
+		if c.part = 1; !o.pause(o.e.order.Timing.Warmup()) {
+			return nil
+		}
 	}
 	share := max(1, maxUnderWay/len(o.e.streams))
 	events := make([]unix.EpollEvent, 256)
@@ -133,7 +138,7 @@ func (c *caller) start(now time.Time, share int) (wait int) {
 			return 10
 		}
 		if !c.full.IsZero() {
-			c.turns.Blocked(now.Sub(c.full).Nanoseconds())
+			c.pacers[c.part].Blocked(now.Sub(c.full).Nanoseconds())
 			c.full = time.Time{}
 		}
 		if !c.o.slow {
@@ -143,21 +148,22 @@ func (c *caller) start(now time.Time, share int) (wait int) {
 			}
 			continue
 		}
-		elapsed := now.Sub(c.o.begun)
-		at, ok := c.turns.Next()
+		p, elapsed := &c.pacers[c.part], now.Sub(c.o.begun)-time.Duration(c.o.plan[c.part].start)
+		at, ok := p.Next()
+		if !ok && c.part == 0 {
+			c.part = 1
+			continue
+		}
 		if !ok {
 			return 10
 		}
 		if due := time.Duration(at); due > elapsed {
 			return int(min((due-elapsed)/time.Millisecond, 10))
 		}
-		n, first := c.turns.take(int64(elapsed))
-		for slot := first; slot < first+n; slot++ {
-			counts := slot >= c.turns.measuredFrom // by when it is due: one of the warm-up that is late is of the warm-up
-			if c.o.keep && !counts {
-				continue
-			}
-			if !c.begin(now, counts) {
+		n, _ := p.Take(int64(elapsed))
+		for range n {
+			// By when it is due: one of the warm-up that is late is of the warm-up.
+			if !c.begin(now, c.part == 1) {
 				return 1
 			}
 		}

@@ -102,9 +102,9 @@ func (e *end) sendReport(span span) *engine.SendReport {
 	r.TCP.RTTNanos = float64(rtt) * float64(time.Microsecond) / float64(len(e.streams))
 	r.TCP.Control = e.streams[0].control
 	r.Planned, r.Accepted = r.Attempted, r.Attempted
-	if plan, ok := e.newSchedule(); ok {
+	if plan, ok := e.schedules(); ok {
 		r.TCP.Writes = made
-		r.Planned = plannedSegments(r.Attempted, plan.due(span), made)
+		r.Planned = plannedSegments(r.Attempted, plan[1].due(span), made)
 	}
 	r.PerStep = load(e.stepSegments)
 	r.BeginNanos = e.clock.At(time.Duration(e.origin.Load()))
@@ -194,8 +194,8 @@ func (e *end) doubts() (list []string) {
 		add("the counters were read up to %v late: this host was too busy, totals of the two ends differ", late.Round(time.Millisecond))
 	}
 	due := uint64(0)
-	if plan, ok := e.newSchedule(); ok && e.order.Role == engine.Send && e.opening == nil {
-		due = plan.due(e.span)
+	if plan, ok := e.schedules(); ok && e.order.Role == engine.Send && e.opening == nil {
+		due = plan[1].due(e.span)
 	}
 	// A stream that breaks books all that it was still to write, due or not.
 	if held = min(held, due-min(made, due)); held > 0 {

@@ -3,13 +3,13 @@ package tcp
 import (
 	"errors"
 	"fmt"
-	"math"
 	"os"
 	"runtime"
 	"syscall"
 	"time"
 
 	"pelt/engine"
+	"pelt/pace"
 )
 
 // send writes on all streams until the order is fulfilled.
@@ -19,8 +19,8 @@ func (e *end) send() error {
 	}
 	e.origin.Store(int64(time.Since(e.clock.Began)))
 	write := e.writeFlat
-	if plan, ok := e.newSchedule(); ok {
-		write = func(s *stream) error { return e.writePaced(s, plan.turns(s.number)) }
+	if plan, ok := e.schedules(); ok {
+		write = func(s *stream) error { return e.writePaced(s, plan) }
 	} else if e.order.Flow.Bytes > 0 {
 		write = e.transfer
 	}
@@ -93,27 +93,43 @@ const spinTime = 150 * time.Microsecond
 const blockedTime = time.Millisecond
 
 // writePaced makes each write when it is due.
-func (e *end) writePaced(s *stream, t turns) error {
-	origin := e.clock.Began.Add(time.Duration(e.origin.Load()))
+func (e *end) writePaced(s *stream, plan [2]schedule) error {
 	timer := time.NewTimer(time.Hour)
 	defer timer.Stop()
+	warmup, measured := plan[0].pacer(s.number), plan[1].pacer(s.number)
 	defer func() {
-		s.late.Add(t.late)
-		s.heldBack.Add(t.held)
+		late, held := measured.GivenUp()
+		s.late.Add(late)
+		s.heldBack.Add(held)
 	}()
-	opened := false
-	for {
-		at, ok := t.Next()
-		if !ok {
-			break
-		}
+	whole, err := e.writeSlots(s, timer, plan[0].start, &warmup, false)
+	if whole {
+		whole, err = e.writeSlots(s, timer, plan[1].start, &measured, true)
+	} else if err != nil {
+		measured.Hold(measured.Slots())
+	}
+	if !whole {
+		return err
+	}
+	// The last write is due before the measured part is over.
+	select {
+	case <-e.over:
+	case <-e.quit:
+	}
+	return nil
+}
+
+// writeSlots makes the writes of one part of a trial, which begins at a time after the origin;
+// whole is false if it was stopped or the stream broke.
+func (e *end) writeSlots(s *stream, timer *time.Timer, start int64, p *pace.Pacer, measured bool) (whole bool, err error) {
+	origin := e.clock.Began.Add(time.Duration(e.origin.Load() + start))
+	for at, ok := p.Next(); ok; at, ok = p.Next() {
 		if !e.rest(timer, origin.Add(time.Duration(at))) {
-			return nil
+			return false, nil
 		}
-		n, first := t.take(int64(time.Since(origin)))
-		if n > 0 && first >= t.measuredFrom && !opened {
+		n, first := p.Take(int64(time.Since(origin)))
+		if measured && n > 0 {
 			s.open() // before the first write that counts, even if the timer is late
-			opened = true
 		}
 		s.burst = max(s.burst, int(n))
 		for slot := first; slot < first+n; slot++ {
@@ -122,31 +138,27 @@ func (e *end) writePaced(s *stream, t turns) error {
 			s.bytes.Add(uint64(k))
 			took := time.Since(before)
 			if took > blockedTime {
-				t.Blocked(took.Nanoseconds())
+				p.Blocked(took.Nanoseconds())
 			}
-			if err != nil {
-				t.next = slot
-				if errors.Is(err, os.ErrDeadlineExceeded) { // it was told to end
-					if took > blockedTime {
-						t.held += t.left(int64(time.Since(origin)))
-					}
-					return nil
-				}
-				t.held += t.left(math.MaxInt64)
-				return err
+			switch {
+			case err == nil:
+			case !errors.Is(err, os.ErrDeadlineExceeded):
+				p.Hold(p.Slots() - slot)
+				return false, err
+			case took > blockedTime: // it was told to end while TCP took no more
+				due := p.Planned(int64(time.Since(origin)))
+				p.Hold(due - min(due, slot))
+				return false, nil
+			default:
+				return false, nil
 			}
 			s.writes.Add(1)
-			if slot >= t.measuredFrom {
+			if measured {
 				s.made.Add(1)
 			}
 		}
 	}
-	// The last write is due before the measured part is over.
-	select {
-	case <-e.over:
-	case <-e.quit:
-	}
-	return nil
+	return true, nil
 }
 
 // rest waits until a moment; false means Stop.

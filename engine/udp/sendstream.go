@@ -192,12 +192,15 @@ func (w *sendStream) turn(now int64) (over bool, err error) {
 	return over || err != nil, err
 }
 
-// stopped gives up what found no room until now.
+// stopped gives up what found no room until now. What was due and waits for its turn only was
+// not planned any more.
 func (w *sendStream) stopped(now int64) {
-	if w.measured && w.paced {
-		w.planned = w.pacer.Planned(max(now-w.start, 0))
+	if w.noRoom > 0 {
+		w.hold()
 	}
-	w.hold()
+	if w.measured && w.paced {
+		w.planned = w.pacer.Planned(max(now-w.start, 0)) - uint64(w.rest)
+	}
 }
 
 // hold gives up the packets that found no room.
