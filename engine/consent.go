@@ -18,7 +18,7 @@ import (
 //	listener -> dialer    ready    the listener knows it
 //
 // Every message has ConsentBytes and carries a MAC over all of it, so an answer is
-// never longer than what it answers, whoever has no key gets no answer, and a
+// never longer than what it answers, a caller without the key gets no answer, and a
 // service that echoes what it gets proves nothing. Over datagrams the dialer repeats hello
 // or confirm until it is answered. The listener only ever answers, and answering
 // twice changes nothing. The listener's nonce is made from the address that it
@@ -57,7 +57,7 @@ type StreamKey struct {
 	Key        []byte // KeyBytes
 }
 
-// StreamKey is that of one stream of the order's flow.
+// StreamKey returns the key of one stream of the order's flow.
 func (o Order) StreamKey(stream int) StreamKey {
 	return StreamKey{Trial: o.Trial, Tag: o.Tag, Stream: uint8(stream), Key: o.Key}
 }
@@ -161,7 +161,7 @@ func (l *ConsentListener) Confirmed() bool {
 	}
 }
 
-// Token is that of a dialer that has confirmed.
+// Token returns the token of the dialer that has confirmed.
 func (l *ConsentListener) Token() ConsentToken {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -31,7 +31,7 @@ const (
 )
 
 // expire gives up those that took too long, the oldest first.
-func (c *caller) expire(now time.Time) {
+func (c *connector) expire(now time.Time) {
 	for len(c.queue) > 0 {
 		k := c.queue[0]
 		if k.state != gone {
@@ -53,13 +53,13 @@ func (c *caller) expire(now time.Time) {
 	c.queue = nil // lets go of what append has left behind
 }
 
-func (c *caller) fail(k *attempt, name, text string) {
+func (c *connector) fail(k *attempt, name, text string) {
 	c.drop(k)
 	c.o.fail(name, text, false, k.counts)
 }
 
 // drop ends a call with a reset, unless both sides have closed it.
-func (c *caller) drop(k *attempt) {
+func (c *connector) drop(k *attempt) {
 	if k.state == leaving {
 		c.o.opened.Add(-1)
 	}
@@ -72,7 +72,7 @@ func reset(fd int) {
 	unix.Close(fd)
 }
 
-func (c *caller) dropAll() {
+func (c *connector) dropAll() {
 	for _, k := range c.calls {
 		if k.state == connecting || k.state == asking {
 			c.o.mu.Lock()
@@ -90,7 +90,7 @@ func (c *caller) dropAll() {
 }
 
 // handle goes on with the connection that something happened to.
-func (c *caller) handle(ev unix.EpollEvent, now time.Time) {
+func (c *connector) handle(ev unix.EpollEvent, now time.Time) {
 	k := c.calls[ev.Fd]
 	if k == nil {
 		if _, ok := c.kept[ev.Fd]; ok && ev.Events&(unix.EPOLLRDHUP|unix.EPOLLERR|unix.EPOLLHUP) != 0 {
@@ -133,7 +133,7 @@ func (c *caller) handle(ev unix.EpollEvent, now time.Time) {
 }
 
 // ask sends the first message of the consent once the handshake is over; false means not yet, or never.
-func (c *caller) ask(k *attempt, now time.Time) bool {
+func (c *connector) ask(k *attempt, now time.Time) bool {
 	errno, err := unix.GetsockoptInt(k.fd, unix.SOL_SOCKET, unix.SO_ERROR)
 	if err == nil && errno != 0 {
 		err = unix.Errno(errno)
@@ -161,7 +161,7 @@ func (c *caller) ask(k *attempt, now time.Time) bool {
 }
 
 // answered judges the receiver's answer.
-func (c *caller) answered(k *attempt, now time.Time) {
+func (c *connector) answered(k *attempt, now time.Time) {
 	if ours, _ := k.consent.Hear(k.answer[:]); !ours {
 		c.fail(k, "EBADMSG", "who answers there is not the peer of this flow")
 		return

@@ -85,8 +85,8 @@ func (e *end) receivedConnections(r *engine.ReceiveReport) {
 
 // sampleConnections counts what is established so far, in the measured part.
 func (e *end) sampleConnections() (connections, bytes uint64) {
-	if e.opening != nil {
-		connections = e.opening.established.Load()
+	if e.opener != nil {
+		connections = e.opener.established.Load()
 		return connections, connections * engine.ConsentBytes
 	}
 	for _, s := range e.streams {

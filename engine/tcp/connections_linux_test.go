@@ -90,9 +90,9 @@ func TestLateAttemptOfTheWarmup(t *testing.T) {
 	p := newPair(t, newNamespace(t), "127.0.0.1", false, f, timing(warmup, time.Second, time.Second))
 	p.connect()
 	e := p.sender.t
-	o := e.opening
+	o := e.opener
 	o.most, o.begun = model.MaxConnections, time.Now()
-	c := &caller{o: o, s: e.streams[0], calls: map[int32]*attempt{}, pacers: [2]pace.Pacer{o.plan[0].pacer(0), o.plan[1].pacer(0)}}
+	c := &connector{o: o, s: e.streams[0], calls: map[int32]*attempt{}, pacers: [2]pace.Pacer{o.plan[0].pacer(0), o.plan[1].pacer(0)}}
 	var err error
 	if c.way, c.family, err = engine.Sockaddr(e.peer(0)); err != nil {
 		t.Fatal(err)
@@ -236,7 +236,7 @@ func TestConnectionsBroken(t *testing.T) {
 	ended := make(chan error, 1)
 	go func() { ended <- p.sender.run(t.Context()) }()
 	e := p.receiver.t
-	o := p.sender.t.opening
+	o := p.sender.t.opener
 	wait := func(what string, ok func() bool) {
 		t.Helper()
 		for deadline := time.Now().Add(10 * time.Second); !ok(); time.Sleep(time.Millisecond) {

@@ -30,7 +30,7 @@ type end struct {
 	release       func() error
 	refusedBefore uint64
 	starvedBefore uint64
-	opening       *opening  // of a flow of connections: the sender's
+	opener        *opener   // of a flow of connections: the sender's
 	watching      *readings // of a sender that reads its TCP_INFO while it runs
 
 	mu      sync.Mutex
@@ -298,7 +298,7 @@ var longAgo = time.Unix(1, 0)
 // Run sends or receives. See engine.Transport.
 func (e *end) Run(reading func()) error {
 	switch {
-	case e.opening != nil:
+	case e.opener != nil:
 		return e.open()
 	case e.order.Role == engine.Send:
 		return e.send()

@@ -44,7 +44,7 @@ func (g *Engine) Open(ctx context.Context, host engine.Host, order engine.Order)
 	}
 	e := newEnd(host, order)
 	if order.Flow.Connections != "" && order.Role == engine.Send {
-		e.opening = newOpening(e)
+		e.opener = newOpener(e)
 	}
 	if !order.Listen {
 		return e, nil

@@ -52,8 +52,8 @@ func (e *end) Account(r *engine.Report, _ engine.Sent) {
 	r.Warnings = append(r.Warnings, e.warnings...)
 	e.mu.Unlock()
 	switch {
-	case e.opening != nil:
-		r.Send, r.Stopped = e.opening.report(e.span), !e.span.complete
+	case e.opener != nil:
+		r.Send, r.Stopped = e.opener.report(e.span), !e.span.complete
 	case e.order.Role == engine.Send:
 		r.Send, r.Stopped = e.sendReport(e.span), !e.span.complete
 	default:
@@ -194,14 +194,14 @@ func (e *end) doubts() (list []string) {
 		add("the counters were read up to %v late: this host was too busy, totals of the two ends differ", late.Round(time.Millisecond))
 	}
 	due := uint64(0)
-	if plan, ok := e.schedules(); ok && e.order.Role == engine.Send && e.opening == nil {
+	if plan, ok := e.schedules(); ok && e.order.Role == engine.Send && e.opener == nil {
 		due = plan[1].due(e.span)
 	}
 	// A stream that breaks books all that it was still to write, due or not.
 	if held = min(held, due-min(made, due)); held > 0 {
 		add("%d writes were not made because the path or the peer took no more", held)
 	}
-	if o := e.opening; o != nil {
+	if o := e.opener; o != nil {
 		if r := o.report(e.span); r.Planned > r.Attempted {
 			add("%d connections were not begun when they were due: %d because too many were unanswered, %d because the sender was late", r.Planned-r.Attempted, held, late)
 		}

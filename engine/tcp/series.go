@@ -57,8 +57,8 @@ func (r *readings) run() {
 	}
 }
 
-// catchUp has what was read last stand for moments that have passed unread, or what is
-// read now where there is none before, n being the next one, and returns the one to read now.
+// catchUp fills moments that passed unread with the last reading, n being the next one, and
+// returns the moment to read now.
 func (r *readings) catchUp(n int, now time.Duration) int {
 	for time.Duration(n+1)*r.step <= now {
 		r.missed++

@@ -7,7 +7,7 @@ import (
 	"pelt/model"
 )
 
-// begin lets a stream wait for its turn; false means that there is none any more.
+// begin waits for the turn of a stream; false: the trial is over first.
 func (e *end) begin(s *stream) bool {
 	origin := e.clock.Began.Add(time.Duration(e.origin.Load()))
 	if wait := time.Duration(e.order.Flow.StaggerSeconds * float64(s.number) * 1e9); wait > 0 {

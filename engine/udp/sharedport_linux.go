@@ -163,7 +163,7 @@ func (p *sharedPort) serve(conn *net.UDPConn, done chan<- struct{}) {
 			return
 		}
 		if err != nil {
-			continue // such as an ICMP error: nobody's loss, callers repeat
+			continue // such as an ICMP error; callers repeat
 		}
 		if k, hello, ok := engine.ConsentOf(b[:n]); ok && hello {
 			p.receive(k, b[:n], from, called(control[:nc]))

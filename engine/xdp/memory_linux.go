@@ -80,7 +80,7 @@ func (e *attachError) Error() string {
 
 func (e *attachError) Unwrap() error { return e.err }
 
-// memory is that of a program's global variables, shared with the kernel.
+// memory holds a program's global variables, shared with the kernel.
 type memory struct {
 	variables map[string]*ebpf.VariableSpec
 	bytes     []byte

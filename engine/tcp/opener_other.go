@@ -8,6 +8,6 @@ const opensConnections = false
 
 func mostOpen() (n int64, why string) { return 0, "" }
 
-func (*opening) work(*stream) error {
+func (*opener) work(*stream) error {
 	return &engine.Refusal{Why: "many connections are opened on Linux only"}
 }

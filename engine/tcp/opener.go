@@ -21,8 +21,8 @@ const (
 	maxUnderWay = maxGreeted / 2
 )
 
-// opening is the sender's account of a flow of connections.
-type opening struct {
+// opener is the sender's account of a flow of connections.
+type opener struct {
 	e    *end
 	keep bool
 	plan [2]schedule
@@ -50,8 +50,8 @@ type opening struct {
 	endOnce sync.Once
 }
 
-func newOpening(e *end) *opening {
-	o := &opening{e: e, keep: e.order.Flow.Connections == model.ConnectionKeep, attempted: make([]count, e.order.Flow.Streams),
+func newOpener(e *end) *opener {
+	o := &opener{e: e, keep: e.order.Flow.Connections == model.ConnectionKeep, attempted: make([]count, e.order.Flow.Streams),
 		perStep: make([]count, len(e.stepSegments)), sentStep: make([]count, len(e.stepSegments)),
 		failed: map[string]uint64{}, enough: make(chan struct{}), setUp: measure.NewHistogram(e.order.Flow.Streams)}
 	o.plan, o.slow = e.schedules()
@@ -61,7 +61,7 @@ func newOpening(e *end) *opening {
 // open makes connections until the order is fulfilled. Every stream is one thread's
 // account of a share of them.
 func (e *end) open() error {
-	o := e.opening
+	o := e.opener
 	o.most, o.why = mostOpen()
 	o.begun = time.Now()
 	e.origin.Store(int64(o.begun.Sub(e.clock.Began)))
@@ -93,20 +93,20 @@ func (e *end) open() error {
 
 // at tells in which step of the measured part a moment lies; ok is false before it.
 // What comes after it counts to the last step: it was begun in time.
-func (o *opening) at(now time.Time) (step int, ok bool) {
+func (o *opener) at(now time.Time) (step int, ok bool) {
 	t := now.Sub(o.begun) - o.e.order.Timing.Warmup()
 	return min(int(t/engine.StepNanos), len(o.perStep)-1), t >= 0
 }
 
 // countOpen adds one that is established.
-func (o *opening) countOpen() {
+func (o *opener) countOpen() {
 	n := o.opened.Add(1)
 	for m := o.openMax.Load(); n > m && !o.openMax.CompareAndSwap(m, n); m = o.openMax.Load() {
 	}
 }
 
 // fail books an attempt that came to nothing. It ends a flow that keeps its connections.
-func (o *opening) fail(name, text string, host, counts bool) {
+func (o *opener) fail(name, text string, host, counts bool) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if counts {
@@ -118,13 +118,13 @@ func (o *opening) fail(name, text string, host, counts bool) {
 }
 
 // end says why no more are opened; the caller holds the lock.
-func (o *opening) end(text string, host bool) {
+func (o *opener) end(text string, host bool) {
 	o.ended, o.host = text, host
 	o.endOnce.Do(func() { close(o.enough) })
 }
 
 // over reports whether no more attempts are begun.
-func (o *opening) over() bool {
+func (o *opener) over() bool {
 	select {
 	case <-o.e.over:
 	case <-o.e.quit:
@@ -135,7 +135,7 @@ func (o *opening) over() bool {
 	return true
 }
 
-func (o *opening) report(span span) *engine.SendReport {
+func (o *opener) report(span span) *engine.SendReport {
 	r := &engine.SendReport{DurationNanos: int64(span.ended - span.begun), PerStep: load(o.sentStep)}
 	for i := range o.attempted {
 		n := o.attempted[i].Load()

@@ -38,9 +38,9 @@ func mostOpen() (n int64, why string) {
 	return n, fmt.Sprintf("this host may open %d files (ulimit -n), which holds %d connections", limit.Cur, n)
 }
 
-// caller opens one stream's connections, on one thread of the sender's host.
-type caller struct {
-	o      *opening
+// connector opens one stream's connections, on one thread of the sender's host.
+type connector struct {
+	o      *opener
 	s      *stream
 	poll   int
 	way    unix.Sockaddr
@@ -57,8 +57,8 @@ type caller struct {
 
 // work opens the connections of one stream until the order is over and none is
 // under way any more.
-func (o *opening) work(s *stream) (err error) {
-	c := &caller{o: o, s: s, calls: map[int32]*attempt{}, kept: map[int32]struct{}{}}
+func (o *opener) work(s *stream) (err error) {
+	c := &connector{o: o, s: s, calls: map[int32]*attempt{}, kept: map[int32]struct{}{}}
 	if o.slow {
 		c.pacers = [2]pace.Pacer{o.plan[0].pacer(s.number), o.plan[1].pacer(s.number)}
 		defer func() {
@@ -115,7 +115,7 @@ func (o *opening) work(s *stream) (err error) {
 }
 
 // pause waits; false means that the order is over.
-func (o *opening) pause(d time.Duration) bool {
+func (o *opener) pause(d time.Duration) bool {
 	t := time.NewTimer(time.Until(o.begun.Add(d)))
 	defer t.Stop()
 	select {
@@ -128,7 +128,7 @@ func (o *opening) pause(d time.Duration) bool {
 }
 
 // start begins what is due and returns how many milliseconds nothing will be.
-func (c *caller) start(now time.Time, share int) (wait int) {
+func (c *connector) start(now time.Time, share int) (wait int) {
 	const turn = 32 // answers are not to wait for all of them
 	for range turn {
 		if len(c.calls) >= share {
@@ -172,7 +172,7 @@ func (c *caller) start(now time.Time, share int) (wait int) {
 }
 
 // begin makes one attempt, which counts or is of the warm-up; false means that this host did not let it.
-func (c *caller) begin(now time.Time, counts bool) bool {
+func (c *connector) begin(now time.Time, counts bool) bool {
 	// The place is taken before the look, so that all streams together stay within it.
 	if others := c.o.underWay.Add(1) - 1; c.o.keep && c.o.opened.Load()+others >= c.o.most {
 		c.o.underWay.Add(-1)
@@ -206,7 +206,7 @@ func (c *caller) begin(now time.Time, counts bool) bool {
 }
 
 // refuse books an attempt that this host did not make.
-func (c *caller) refuse(err error, counts bool) bool {
+func (c *connector) refuse(err error, counts bool) bool {
 	c.o.underWay.Add(-1)
 	if counts {
 		c.o.refused.Add(1)
@@ -220,14 +220,14 @@ func (c *caller) refuse(err error, counts bool) bool {
 }
 
 // forget ends the time that an attempt is under way.
-func (c *caller) forget(k *attempt) {
+func (c *connector) forget(k *attempt) {
 	k.state = gone
 	delete(c.calls, int32(k.fd))
 	c.o.underWay.Add(-1)
 }
 
 // dial sends a SYN.
-func (c *caller) dial() (fd int, err error) {
+func (c *connector) dial() (fd int, err error) {
 	fd, err = unix.Socket(c.family, unix.SOCK_STREAM|unix.SOCK_NONBLOCK|unix.SOCK_CLOEXEC, unix.IPPROTO_TCP)
 	if err != nil {
 		return -1, err
