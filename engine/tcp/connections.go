@@ -8,6 +8,9 @@ import (
 	"pelt/model"
 )
 
+// The model tells people what a connection carries.
+var _ = [1]struct{}{}[engine.ConsentBytes-model.ConnectionMessageBytes]
+
 // takesConnections reports whether callers are further connections of a flow of them: both ends
 // have consented on its streams.
 func (e *end) takesConnections() bool {

@@ -50,30 +50,9 @@ const (
 	infoBytes       = 512 // more than any release has; the kernel says how much it filled
 )
 
-// parseInfo reads as much of struct tcp_info as the kernel gave. ok is false
-// if not even the first release's fields are there.
+// parseInfo reads as much of struct tcp_info as the kernel gave; what an old one does not tell
+// stays 0. ok is false if not even the first release's fields are there.
 func parseInfo(b []byte) (i info, ok bool) {
-	order := binary.NativeEndian
-	if len(b) < offTotalRetrans+4 {
-		return info{}, false
-	}
-	i.mss = order.Uint32(b[offSndMSS:])
-	i.rttMicros = order.Uint32(b[offRTT:])
-	i.retransmits = order.Uint32(b[offTotalRetrans:])
-	if i.segmentsKnown = len(b) >= offSegmentsOut+4; i.segmentsKnown {
-		i.segmentsIn = order.Uint32(b[offSegmentsIn:])
-		i.segmentsOut = order.Uint32(b[offSegmentsOut:])
-	}
-	if i.bytesKnown = len(b) >= offBytesResent+8; i.bytesKnown {
-		i.bytesSent = order.Uint64(b[offBytesSent:])
-		i.bytesResent = order.Uint64(b[offBytesResent:])
-	}
-	i.control(b)
-	return i, true
-}
-
-// control reads what congestion control does; what an old kernel does not tell stays 0.
-func (i *info) control(b []byte) {
 	order := binary.NativeEndian
 	word := func(at int) uint32 {
 		if len(b) < at+4 {
@@ -87,12 +66,23 @@ func (i *info) control(b []byte) {
 		}
 		return order.Uint64(b[at:])
 	}
+	if len(b) < offTotalRetrans+4 {
+		return info{}, false
+	}
+	i.mss, i.rttMicros, i.retransmits = word(offSndMSS), word(offRTT), word(offTotalRetrans)
+	if i.segmentsKnown = len(b) >= offSegmentsOut+4; i.segmentsKnown {
+		i.segmentsIn, i.segmentsOut = word(offSegmentsIn), word(offSegmentsOut)
+	}
+	if i.bytesKnown = len(b) >= offBytesResent+8; i.bytesKnown {
+		i.bytesSent, i.bytesResent = long(offBytesSent), long(offBytesResent)
+	}
 	i.cwnd, i.lost, i.minRTTMicros = word(offCwnd), word(offLost), word(offMinRTT)
 	// As tcp_packets_in_flight counts them, include/net/tcp.h.
 	i.inflight = word(offUnacked) + word(offRetrans) - min(word(offSacked)+word(offLost), word(offUnacked)+word(offRetrans))
 	i.pacing, i.acked, i.delivery = long(offPacing), long(offAcked), long(offDelivery)
 	i.appLimited = i.delivery > 0 && b[offFlags]&firstBit(order.Uint16([]byte{0, 1})) != 0
 	i.busy, i.rwndLimited, i.sndbufLimited = long(offBusy), long(offRwnd), long(offSndbuf)
+	return i, true
 }
 
 // firstBit is where a byte's first bit-field lies, by how a machine reads 0, 1.

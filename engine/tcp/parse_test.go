@@ -49,16 +49,13 @@ func TestParseInfoOfControl(t *testing.T) {
 	for at, v := range map[int]uint64{offPacing: 1e6, offDelivery: 2e6, offAcked: 1 << 33, offBusy: 5, offRwnd: 6, offSndbuf: 7} {
 		binary.NativeEndian.PutUint64(b[at:], v)
 	}
-	full := info{cwnd: 42, inflight: 6, lost: 2, minRTTMicros: 40000, pacing: 1e6, delivery: 2e6, appLimited: true, acked: 1 << 33, busy: 5, rwndLimited: 6, sndbufLimited: 7}
-	var got info
-	got.control(b)
-	if got != full {
+	full := info{cwnd: 42, inflight: 6, lost: 2, minRTTMicros: 40000, pacing: 1e6, delivery: 2e6, appLimited: true, acked: 1 << 33,
+		busy: 5, rwndLimited: 6, sndbufLimited: 7, segmentsKnown: true, bytesKnown: true}
+	if got, _ := parseInfo(b); got != full {
 		t.Errorf("got %+v, want %+v", got, full)
 	}
 	for length := range len(b) { // of whatever release
-		var cut info
-		cut.control(b[:length])
-		if cut.cwnd > full.cwnd || cut.delivery > full.delivery {
+		if cut, _ := parseInfo(b[:length]); cut.cwnd > full.cwnd || cut.delivery > full.delivery {
 			t.Errorf("%d B: %+v", length, cut)
 		}
 	}

@@ -221,48 +221,6 @@ func TestNotBefore(t *testing.T) {
 	}
 }
 
-func TestSocketDropsAreExact(t *testing.T) {
-	r := newTrial()
-	r.flow.Rate, r.timing = unit.Rate{}, model.Timing{WarmupSeconds: 0.05, MeasureSeconds: 0.1, DrainSeconds: 0.2}
-	dialer, listener := r.prepare(t)
-	connectBoth(t, dialer, listener)
-	// A buffer for a few packets, and 64 come in one call: no reader is that fast.
-	k := listener.t.sockets[0].(*linuxSocket)
-	if err := unix.SetsockoptInt(k.fd, unix.SOL_SOCKET, unix.SO_RCVBUF, 4096); err != nil {
-		t.Fatal(err)
-	}
-	before := backlogDrops(t)
-	wait := start(t, listener)
-	if err := dialer.run(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	send := dialer.account().Send
-	if err := listener.Drain(t.Context(), engine.Sent{Streams: send.Streams}); err != nil {
-		t.Fatal(err)
-	}
-	wait()
-	got := listener.account().Receive
-	backlog := uint64(backlogDrops(t) - before)
-	if lost := send.Attempted - got.Tally.Received; !got.SocketKnown || lost < got.SocketDrops || lost > got.SocketDrops+backlog || got.SocketDrops == 0 {
-		t.Errorf("attempted %d, received %d, the socket dropped %d (known %v), the backlog %d", send.Attempted, got.Tally.Received, got.SocketDrops, got.SocketKnown, backlog)
-	}
-}
-
-func TestRefusedPacketsAreCounted(t *testing.T) {
-	r := newTrial()
-	r.timing = model.Timing{MeasureSeconds: 0.2}
-	dialer, listener := r.prepare(t)
-	connectBoth(t, dialer, listener)
-	listener.Close() // from now on every packet brings back an ICMP error, which the next send returns
-	if err := dialer.run(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	s := dialer.account().Send
-	if s.Errors["ECONNREFUSED"] == 0 || s.Attempted != s.Accepted+s.Errors["ECONNREFUSED"] || s.Streams[0] != s.Attempted {
-		t.Errorf("attempted %d, accepted %d, errors %v", s.Attempted, s.Accepted, s.Errors)
-	}
-}
-
 func TestNothingLeaks(t *testing.T) {
 	goroutines, files := runtime.NumGoroutine(), openFiles(t)
 	t.Run("trials", func(t *testing.T) {
