@@ -23,12 +23,14 @@ var counterNames = []string{
 func drawCounters(t *rapid.T) []model.Counter {
 	count := rapid.OneOf(rapid.Uint64Range(0, 100), rapid.Uint64())
 	return rapid.SliceOfN(rapid.Custom(func(t *rapid.T) model.Counter {
-		return model.Counter{
+		c := model.Counter{
 			Name: rapid.SampledFrom(counterNames).Draw(t, "name"), Scope: rapid.SampledFrom([]string{"namespace", "device", "host", "socket", "?"}).Draw(t, "scope"),
 			Unit: rapid.SampledFrom([]string{"skb", "frame", "datagram", "fragment", "event", ""}).Draw(t, "unit"), Before: count.Draw(t, "before"), After: count.Draw(t, "after"),
-			Whole: count.Draw(t, "whole"), Measure: count.Draw(t, "measure"), IdleHz: rapid.OneOf(rapid.Just(0.0), rapid.Float64(), rapid.Just(math.NaN()), rapid.Just(math.Inf(1))).Draw(t, "idle"),
+			Whole: count.Draw(t, "whole"), Measure: count.Draw(t, "measure"), IdleHz: rapid.OneOf(rapid.Just(0.0), rapid.Float64Range(0, math.MaxFloat64)).Draw(t, "idle"),
 			Reset: rapid.Bool().Draw(t, "reset"),
 		}
+		c.Measure = min(c.Measure, c.Whole) // see Observation.Clamp
+		return c
 	}), 0, 30).Draw(t, "counters")
 }
 
@@ -88,7 +90,7 @@ func drawInput(t *rapid.T) Input {
 		Unsent:   rapid.MapOfN(rapid.SampledFrom([]string{model.CauseRingFull, model.CauseNotRedirected, "ENXIO", ""}), count, 0, 3).Draw(t, "unsent"),
 		TakenOff: count.Draw(t, "taken off"), Broken: count.Draw(t, "broken"), Overrun: count.Draw(t, "overrun"),
 		SlotsLate: count.Draw(t, "slots late"), SlotsHeld: count.Draw(t, "slots held"), SendBuffer: rapid.IntRange(0, 1<<20).Draw(t, "send buffer"),
-		Fragments: rapid.IntRange(-1, 45).Draw(t, "fragments"), DurationS: rapid.Float64().Draw(t, "seconds"),
+		Fragments: rapid.IntRange(-1, 45).Draw(t, "fragments"), DurationS: rapid.Float64Range(0, 1e12).Draw(t, "seconds"),
 	}
 	for _, name := range rapid.SampledFrom([][]string{{"sender", "receiver"}, {"sender", "router", "receiver"}, {"receiver"}, {}, {"x", "x"}}).Draw(t, "nodes") {
 		n := Node{Name: name, Why: "not there"}

@@ -91,10 +91,7 @@ func newTable(counters []model.Counter) table {
 		}
 		r := reading{
 			name: c.Name, scope: c.Scope, unit: c.Unit, before: c.Before, after: c.After,
-			whole: c.Whole, measure: min(c.Measure, c.Whole), idleHz: c.IdleHz, known: true,
-		}
-		if !(r.idleHz > 0) { // NaN too
-			r.idleHz = 0
+			whole: c.Whole, measure: c.Measure, idleHz: c.IdleHz, known: true,
 		}
 		kind, rest, _ := strings.Cut(c.Name, ".")
 		last := strings.LastIndexByte(rest, '.')

@@ -6,8 +6,8 @@
 // the flow's own sockets, then those of rules, namespaces, devices and hosts,
 // and last the differences between hosts. No packet is counted twice, although
 // one lost packet may move five counters, and none is put to a cause without a
-// verdict or a counter that moved. Everything that comes in may be wrong: hosts
-// are not trusted to tell the truth, only to be bounded by what was lost.
+// verdict or a counter that moved. Figures may be wrong: hosts are not trusted to
+// tell the truth. What cannot be was taken out where it came in.
 package ledger
 
 import (
@@ -62,9 +62,6 @@ const (
 	byElimination
 )
 
-// maxErrnos bounds what a sender may name; Linux has some 130 (MAX_ERRNO is 4095).
-const maxErrnos = 256
-
 // claim is one part of a line: what one verdict or counter says was lost there.
 type claim struct {
 	layer, host, cause string
@@ -107,10 +104,6 @@ func Balance(in Input) model.Ledger {
 // known in which step they had been sent: of all that were lost first, then of each
 // line in its order. Without Input.PerStep, or where nothing was lost, it says nothing.
 func BalanceOverTime(in Input) (model.Ledger, []Course) {
-	if !(in.DurationS > 0 && in.DurationS <= math.MaxFloat64) {
-		in.DurationS = 0
-	}
-	in.Errnos = in.Errnos[:min(len(in.Errnos), maxErrnos)]
 	b := &book{in: in, path: newPath(in), lost: minus(in.Attempted, in.Received), warmupLost: minus(in.WarmupSent, in.WarmupReceived)}
 	b.remaining = b.lost
 	b.join = b.path.join(in)

@@ -118,10 +118,6 @@ func newPath(in Input) *path {
 	return p
 }
 
-// maxSites is how many places one list may name: as many as the watch's table
-// holds. Verdicts that name more are counted as bogus.
-const maxSites = 4096
-
 // addList takes over a node's account of its kernel's drops.
 func (p *path) addList(in Input, k int, v *view) {
 	o := v.Observation
@@ -141,7 +137,7 @@ func (p *path) addList(in Input, k int, v *view) {
 	l.listed = o.Mode != model.DropsCount
 	p.kernels[k].lists = append(p.kernels[k].lists, l)
 	p.lists = append(p.lists, l)
-	for _, s := range o.Drops.Sites[:min(len(o.Drops.Sites), maxSites)] {
+	for _, s := range o.Drops.Sites {
 		l.sites = append(l.sites, p.siteOf(k, s))
 	}
 	for _, s := range p.sites {

@@ -10,7 +10,7 @@ import (
 const (
 	maxCounters = 16384
 	maxSysctls  = 1024
-	maxSites    = 1 << 16
+	maxSites    = 4096 // as many as a watch's table holds
 	maxUnread   = 64
 	maxGaps     = 64
 	maxSeries   = 8192
