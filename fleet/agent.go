@@ -102,7 +102,8 @@ func (a *Agent) serve(l *link) error {
 	if _, err := l.subscribe(helloSubject, func(m *nats.Msg) { a.respond(m, verbHello) }); err != nil {
 		return err
 	}
-	if _, err := l.subscribe(prefix+"*", func(m *nats.Msg) { a.respond(m, strings.TrimPrefix(m.Subject, prefix)) }); err != nil {
+	byVerb := func(m *nats.Msg) { a.respond(m, strings.TrimPrefix(m.Subject, prefix)) }
+	if _, err := l.subscribe(prefix+"*", byVerb); err != nil {
 		return err
 	}
 	if err := l.nc.FlushTimeout(5 * time.Second); err != nil {

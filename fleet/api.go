@@ -98,8 +98,10 @@ type Trial struct {
 // Progress is one per-second sample of a running trial: of a flow's end, or of what a
 // host's kernel has dropped so far.
 type Progress struct {
-	Counts  *model.Observation // of the agent's host, in place of what follows but Agent; only of a trial with a reconnect window
-	Flow    string             // name of the flow
+	// Counts are of the agent's host, in place of what follows but Agent; only of a trial
+	// with a reconnect window.
+	Counts  *model.Observation
+	Flow    string // name of the flow
 	Role    engine.Role
 	Agent   string
 	Packets uint64 // cumulative, measured part

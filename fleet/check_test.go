@@ -76,7 +76,7 @@ func TestPrepareChecks(t *testing.T) {
 				next.End += len(p.Ends)
 				p.Ends = append(p.Ends, next)
 			}
-		}, "MB of this host's memory, and it allows 536 MB: try again later"},
+		}, "MB of this host's memory, and it allows 537 MB: try again later"},
 		{"role", func(_ *prepareOrder, o *engine.Order) { o.Role = "root" }, `order.role: unknown role "root"`},
 		{"a long name", func(_ *prepareOrder, o *engine.Order) { o.Flow.Name = strings.Repeat("x", 256) }, "flows[0].name: want a short name"},
 		{"listening with a peer", func(_ *prepareOrder, o *engine.Order) { o.Peer = netip.MustParseAddr("10.0.0.1") }, "a listening end has no peer address"},

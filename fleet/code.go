@@ -37,7 +37,8 @@ func NewCode() (string, error) {
 // codeKey turns a code into the key pair both sides derive from it. Case and
 // spaces do not matter, because codes are read aloud.
 func codeKey(code string) (nkeys.KeyPair, error) {
-	text := strings.Join(strings.FieldsFunc(strings.ToLower(code), func(r rune) bool { return r == ' ' || r == '-' || r == '\t' }), "-")
+	between := func(r rune) bool { return r == ' ' || r == '-' || r == '\t' }
+	text := strings.Join(strings.FieldsFunc(strings.ToLower(code), between), "-")
 	if text == "" || len(text) > maxCode {
 		return nil, fmt.Errorf("code %q: want one such as tiger-42-amber, as pelt serve prints it", code)
 	}

@@ -100,7 +100,8 @@ func (c *Controller) joinFar(ctx context.Context, hub HubAddress) error {
 		Version  string
 	}
 	if json.Unmarshal(answer, &who) == nil && who.Protocol > 0 && who.Protocol != ProtocolVersion {
-		return &VersionError{Host: where, Here: c.version, There: plainText(who.Version), HereProtocol: ProtocolVersion, ThereProtocol: who.Protocol}
+		return &VersionError{Host: where, Here: c.version, There: plainText(who.Version),
+			HereProtocol: ProtocolVersion, ThereProtocol: who.Protocol}
 	}
 	info, err := decode[AgentInfo](answer)
 	if err != nil {
@@ -118,9 +119,11 @@ func (c *Controller) meet(l *link, info AgentInfo, node, where string) error {
 	other, known := c.members[info.ID]
 	switch {
 	case info.Observer && node != routerNode:
-		return fmt.Errorf("%sthat pelt serve only observes (--observe-only there): it can be --dut pelt://HOST, and no end of a test", prefix)
+		return fmt.Errorf("%sthat pelt serve only observes (--observe-only there): "+
+			"it can be --dut pelt://HOST, and no end of a test", prefix)
 	case !info.Observer && node == routerNode:
-		return fmt.Errorf("%sthat pelt serve is an end of tests; want one that only observes: pelt serve --observe-only", prefix)
+		return fmt.Errorf("%sthat pelt serve is an end of tests; "+
+			"want one that only observes: pelt serve --observe-only", prefix)
 	case known:
 		return fmt.Errorf("%sthat is the same pelt serve as the %s: want one on each side", prefix, other.name)
 	case !agentName.MatchString(info.ID):

@@ -44,7 +44,8 @@ func Resolve(ctx context.Context, host string, family int) (netip.Addr, error) {
 		return netip.Addr{}, fmt.Errorf("%s: no such host", host)
 	}
 	if err != nil {
-		return netip.Addr{}, fmt.Errorf("%s: the name cannot be resolved (%w); give an address, or mend this host's DNS", host, err)
+		return netip.Addr{}, fmt.Errorf("%s: the name cannot be resolved (%w); "+
+			"give an address, or mend this host's DNS", host, err)
 	}
 	for _, a := range found {
 		a = a.Unmap()
@@ -79,7 +80,8 @@ func dialHub(ctx context.Context, addr netip.AddrPort, pair nkeys.KeyPair) (*lin
 	client := randomHex()
 	l := newLink(client, raw)
 	greeted.link, greeted.addr = l, addr
-	opts := append(append(l.options(client), l.reconnecting()...), nats.Timeout(admitTimeout), nats.SetCustomDialer(greeted))
+	opts := append(l.options(client), l.reconnecting()...)
+	opts = append(opts, nats.Timeout(admitTimeout), nats.SetCustomDialer(greeted))
 	if pair != nil {
 		opts = append(opts, nats.Nkey(public, pair.Sign))
 	}
@@ -102,7 +104,8 @@ func dialError(ctx context.Context, addr netip.AddrPort, err error) error {
 	case isErrno(err, syscall.EHOSTUNREACH, 10065), isErrno(err, syscall.ENETUNREACH, 10051):
 		return fmt.Errorf("%v: no route to that host: check the address and this host's network", addr)
 	case errors.As(err, &timeout) && timeout.Timeout():
-		return fmt.Errorf("%v: no answer within %v: is that host up, and does its firewall let TCP port %d in?", addr, dialTimeout, addr.Port())
+		return fmt.Errorf("%v: no answer within %v: is that host up, and does its firewall let TCP port %d in?",
+			addr, dialTimeout, addr.Port())
 	}
 	return fmt.Errorf("%v: connecting: %w", addr, err)
 }
@@ -113,13 +116,16 @@ func greetError(ctx context.Context, addr netip.AddrPort, coded bool, err error)
 	case ctx.Err() != nil:
 		return ctx.Err()
 	case strings.Contains(text, "authorization violation") && !coded:
-		return fmt.Errorf("%v: it wants a code, and none was given: say --code with the words that pelt serve prints there%w", addr, silent{ErrCode})
+		return fmt.Errorf("%v: it wants a code, and none was given: "+
+			"say --code with the words that pelt serve prints there%w", addr, silent{ErrCode})
 	case strings.Contains(text, "authorization violation"):
-		return fmt.Errorf("%v: %w: the right one stands in the line that pelt serve printed there; it changes with each start", addr, ErrCode)
+		return fmt.Errorf("%v: %w: the right one stands in the line that pelt serve printed there; "+
+			"it changes with each start", addr, ErrCode)
 	case strings.Contains(text, "maximum connections"):
 		return fmt.Errorf("%v: too many connections there: try again in a few seconds", addr)
 	case errors.Is(err, nats.ErrTimeout) || strings.Contains(text, "timeout"):
-		return fmt.Errorf("%v: pelt serve there did not answer within %v: it may be overloaded, or slowing down wrong codes from this address", addr, admitTimeout)
+		return fmt.Errorf("%v: pelt serve there did not answer within %v: "+
+			"it may be overloaded, or slowing down wrong codes from this address", addr, admitTimeout)
 	}
 	return fmt.Errorf("%v: connecting to pelt serve: %s", addr, plainText(err.Error()))
 }
@@ -177,7 +183,8 @@ func greet(raw net.Conn, addr netip.AddrPort) (*greeting, error) {
 	}
 	switch {
 	case len(line) == 0 && err != nil:
-		return nil, fmt.Errorf("%v: something listens there but says nothing: is it `pelt serve`, and is the port right?", addr)
+		return nil, fmt.Errorf("%v: something listens there but says nothing: "+
+			"is it `pelt serve`, and is the port right?", addr)
 	case err != nil || !isNATS || json.Unmarshal([]byte(info), &server) != nil:
 		return nil, fmt.Errorf("%v: what listens there is not `pelt serve` (it says %.40q): is the port right?", addr, line)
 	case server.Name != serverName:

@@ -31,8 +31,9 @@ func (e *VersionError) Error() string {
 	if e.HereProtocol > e.ThereProtocol {
 		upgrade = "on " + e.Host
 	}
+	const unknown = "of unknown version"
 	return fmt.Sprintf("%s runs pelt %s (protocol %d), this is pelt %s (protocol %d): upgrade pelt %s",
-		e.Host, cmp.Or(e.There, "of unknown version"), e.ThereProtocol, cmp.Or(e.Here, "of unknown version"), e.HereProtocol, upgrade)
+		e.Host, cmp.Or(e.There, unknown), e.ThereProtocol, cmp.Or(e.Here, unknown), e.HereProtocol, upgrade)
 }
 
 // isErrno compares with a POSIX errno or its Winsock number, which differs

@@ -117,7 +117,8 @@ func listenable(want netip.AddrPort) (netip.AddrPort, error) {
 	if err != nil {
 		switch {
 		case isErrno(err, syscall.EADDRINUSE, 10048):
-			return netip.AddrPort{}, fmt.Errorf("port %d is in use: stop what listens there (another pelt serve?) or choose another with --port", want.Port())
+			return netip.AddrPort{}, fmt.Errorf("port %d is in use: stop what listens there (another pelt serve?) "+
+				"or choose another with --port", want.Port())
 		case isErrno(err, syscall.EACCES, 10013):
 			return netip.AddrPort{}, fmt.Errorf("port %d needs more rights: choose one above 1023 with --port", want.Port())
 		case isErrno(err, syscall.EADDRNOTAVAIL, 10049):

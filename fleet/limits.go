@@ -59,7 +59,8 @@ func (a *Agent) mayCall(peer netip.Addr) error {
 	}
 	to = to.WithZone("") // which may be any text
 	if len(a.cfg.calls) == 0 {
-		return refuse("this host only listens, it calls nobody; to let it be the sender's side, start pelt serve there with --calls %v", to)
+		return refuse("this host only listens, it calls nobody; "+
+			"to let it be the sender's side, start pelt serve there with --calls %v", to)
 	}
 	return refuse("this host calls %s only (--calls there), not %v", listPrefixes(a.cfg.calls), to)
 }
@@ -120,8 +121,8 @@ func (a *Agent) hasRoom(p prepareOrder, s *session, from netip.Prefix) error {
 		}
 	}
 	if bytes > maxMemory {
-		return refuse("its sessions would take %.0f MB of this host's memory, and it allows %d MB: try again later, or ask for less time or fewer flows",
-			bytes/1e6, maxMemory/1000_000)
+		return refuse("its sessions would take %.0f MB of this host's memory, and it allows %.0f MB: "+
+			"try again later, or ask for less time or fewer flows", bytes/1e6, maxMemory/1e6)
 	}
 	return a.cfg.Limits.check(theirs) // so that many sessions of one client's host get no more than one
 }
@@ -166,7 +167,8 @@ func (l Limits) Admit(flows []model.Flow, t model.Timing) error {
 	for _, f := range flows {
 		p, paced := f.PeakPPS()
 		if !paced && limited {
-			return refuse("flow %s asks for rate max; this host allows %s (--max-rate there), so give a --rate", f.Name, l.rateText())
+			return refuse("flow %s asks for rate max; this host allows %s (--max-rate there), so give a --rate",
+				f.Name, l.rateText())
 		}
 		pps += p
 		bps += p * float64(f.PayloadBytes) * 8

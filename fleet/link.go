@@ -24,6 +24,7 @@ type link struct {
 	far     string // who is lost with it, for people
 	nc      *nats.Conn
 	lost    chan struct{} // closed when the connection is gone
+	quit    chan struct{} // closed when it is no longer needed
 	outbox  chan *nats.Msg
 	dropped atomic.Uint64 // beats the outbox had no room for
 	closing atomic.Bool
@@ -42,7 +43,7 @@ type link struct {
 
 func newLink(client string, raw net.Conn) *link {
 	l := &link{client: client, far: "the far host", raw: raw,
-		lost: make(chan struct{}), outbox: make(chan *nats.Msg, 64), again: make(chan struct{})}
+		lost: make(chan struct{}), quit: make(chan struct{}), outbox: make(chan *nats.Msg, 64), again: make(chan struct{})}
 	l.stop = sync.OnceFunc(func() { close(l.lost) })
 	return l
 }
@@ -57,6 +58,9 @@ func (l *link) options(name string) []nats.Option {
 	}
 }
 
+// flushTime is how long what still has to go out may take when the link is closed.
+const flushTime = 500 * time.Millisecond
+
 // use takes a connection made with options, and starts the outbox.
 func (l *link) use(nc *nats.Conn) {
 	l.nc = nc
@@ -67,6 +71,12 @@ func (l *link) use(nc *nats.Conn) {
 				return
 			case m := <-l.outbox:
 				_ = nc.PublishMsg(m) // fails only with the connection, and then lost is closed
+			case <-l.quit:
+				for len(l.outbox) > 0 {
+					_ = nc.PublishMsg(<-l.outbox)
+				}
+				_ = nc.FlushTimeout(flushTime)
+				return
 			}
 		}
 	})
@@ -153,39 +163,20 @@ func (l *link) subscribe(subject string, f func(m *nats.Msg)) (*nats.Subscriptio
 	return s, nil
 }
 
-// close hands over what is in the outbox and the client's buffers if that
-// takes less than half a second, then closes the connection.
+// close sends what is in the outbox and the client's buffers if that takes no longer than
+// flushTime, then closes the connection.
 func (l *link) close() {
 	if l.closing.Swap(true) {
 		return
 	}
-	const flushTime = 500 * time.Millisecond
-	deadline := time.NewTimer(flushTime)
-	defer deadline.Stop()
-	flushed := make(chan struct{})
-	go func() {
-		defer close(flushed)
-		for {
-			select {
-			case m := <-l.outbox:
-				_ = l.nc.PublishMsg(m)
-				continue
-			default:
-			}
-			break
+	unstick := time.AfterFunc(flushTime, func() {
+		if raw := l.socket(nil); raw != nil { // frees a writer that is stuck with the client's lock held
+			_ = raw.SetWriteDeadline(time.Now())
 		}
-		_ = l.nc.FlushTimeout(flushTime)
-	}()
-	select {
-	case <-flushed:
-	case <-deadline.C:
-	case <-l.lost:
-	}
-	if raw := l.socket(nil); raw != nil { // frees a writer that is stuck with the client's lock held
-		_ = raw.SetWriteDeadline(time.Now())
-	}
-	<-flushed
+	})
+	defer unstick.Stop()
+	close(l.quit)
+	l.posting.Wait()
 	l.nc.Close()
 	<-l.lost
-	l.posting.Wait()
 }

@@ -33,7 +33,8 @@ type heard struct {
 }
 
 func newLiveness(now time.Time, window time.Duration) *liveness {
-	return &liveness{after: max(silentAfter, window), opened: now, ticked: now, from: map[string]*heard{controllerName: {at: now}}}
+	return &liveness{after: max(silentAfter, window), opened: now, ticked: now,
+		from: map[string]*heard{controllerName: {at: now}}}
 }
 
 // await makes the silence of these parties count from now on.

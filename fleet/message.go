@@ -252,7 +252,7 @@ type beat struct {
 	Number  uint64            `json:"number"`            // the highest controller's number known to the sender
 	Heard   map[string]uint64 `json:"heard,omitempty"`   // ... and how far each peer is known to have come
 	Ended   []int             `json:"ended,omitempty"`   // ends whose run is over
-	Alive   []string          `json:"alive,omitempty"`   // peers that something came from since the last beat, other than a beat
+	Alive   []string          `json:"alive,omitempty"`   // peers whose packets came since the last beat
 	Cut     string            `json:"cut,omitempty"`     // why the session was cut short
 	Samples []sample          `json:"samples,omitempty"` // once a second
 	// Counts are what the host's kernel dropped so far, once a second where

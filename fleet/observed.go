@@ -107,8 +107,8 @@ func (s *session) observe(ctx context.Context, q observeOrder) (none, error) {
 		s.mu.Unlock()
 	}
 	for _, f := range q.Flows {
-		flow := model.Flow{Name: f.Flow, Protocol: model.UDP, Packets: f.Packets, PayloadBytes: f.PayloadBytes, Streams: len(f.Tuples)}
-		o.track(flow, f.Tuples)
+		o.track(model.Flow{Name: f.Flow, Protocol: model.UDP, Packets: f.Packets, PayloadBytes: f.PayloadBytes,
+			Streams: len(f.Tuples)}, f.Tuples)
 	}
 	o.mu.Lock()
 	now := o.current()

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"time"
 
-	"pelt/engine"
 	"pelt/model"
 )
 
@@ -94,7 +93,8 @@ type answer struct {
 }
 
 // once obeys an order unless the very same was obeyed before: it has the same answer.
-func once[Q, A any](obey func(*session, context.Context, Q) (A, error)) func(*session, context.Context, Q) (any, error) {
+func once[Q, A any](obey func(*session, context.Context, Q) (A, error),
+) func(*session, context.Context, Q) (any, error) {
 	return func(s *session, ctx context.Context, q Q) (any, error) {
 		key := fmt.Sprintf("%T %v", q, q)
 		s.mu.Lock()
@@ -129,7 +129,7 @@ func (a *Agent) obey(ctx context.Context, verb string, data []byte) (any, error)
 	}
 }
 
-var errOnlyWatches error = &engine.Refusal{Why: "this pelt serve only observes (--observe-only): it sends and receives nothing"}
+var errOnlyWatches = refuse("this pelt serve only observes (--observe-only): it sends and receives nothing")
 
 // hello introduces the agent, to a controller of any version.
 func (a *Agent) hello(context.Context, []byte) (any, error) { return a.info(), nil }

@@ -63,7 +63,8 @@ func WatchRouter(ctx context.Context, hub HubAddress, source, version string) (_
 	}
 	agent := c.members[c.infos[0].ID]
 	life, stop := context.WithCancel(context.WithoutCancel(ctx))
-	r := &farRouter{c: c, agent: agent, about: sessionOrder{agent.link.client + "." + randomHex()}, source: source, stop: stop}
+	about := sessionOrder{agent.link.client + "." + randomHex()}
+	r := &farRouter{c: c, agent: agent, about: about, source: source, stop: stop}
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, r.Close())
@@ -84,7 +85,8 @@ func WatchRouter(ctx context.Context, hub HubAddress, source, version string) (_
 
 // ask fetches the facts.
 func (r *farRouter) ask(ctx context.Context, final bool) (model.RouterFacts, error) {
-	f, err := fetch[model.RouterFacts](ctx, r.agent, verbFacts, true, func(part int) any { return factsOrder{r.about, final, part} })
+	order := func(part int) any { return factsOrder{r.about, final, part} }
+	f, err := fetch[model.RouterFacts](ctx, r.agent, verbFacts, true, order)
 	f.Node, f.Source = routerNode, r.source
 	return f, err
 }

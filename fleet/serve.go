@@ -42,7 +42,8 @@ func (a *Agent) stay(ctx context.Context) error {
 	case <-ctx.Done():
 	case <-a.link.lost:
 		if ctx.Err() == nil {
-			return errors.New("the connection between the agent and its hub, both in this process, was lost: start pelt serve again")
+			return errors.New("the connection between the agent and its hub, both in this process, was lost: " +
+				"start pelt serve again")
 		}
 	}
 	a.shutdown("pelt serve was stopped there")

@@ -367,7 +367,8 @@ func (s *session) drain(ctx context.Context, o drainOrder) (receivedAnswer, erro
 	for _, e := range s.opened(engine.Receive) {
 		if counts, ok := o.Attempted[e.order.End]; ok {
 			if len(counts) != e.order.Order.Flow.Streams {
-				return answer, fmt.Errorf("drain: end %d has %d streams, not %d", e.order.End, e.order.Order.Flow.Streams, len(counts))
+				return answer, fmt.Errorf("drain: end %d has %d streams, not %d",
+					e.order.End, e.order.Order.Flow.Streams, len(counts))
 			}
 			ends = append(ends, e)
 		}
@@ -378,7 +379,8 @@ func (s *session) drain(ctx context.Context, o drainOrder) (receivedAnswer, erro
 	ctx, cancel := context.WithTimeout(ctx, s.first.Timing.Drain()+stopTimeout)
 	defer cancel()
 	err := each(ends, func(e *sessionEnd) error {
-		if err := e.end.Drain(ctx, engine.Sent{Streams: o.Attempted[e.order.End], Unsent: o.Unsent[e.order.End]}); err != nil {
+		sent := engine.Sent{Streams: o.Attempted[e.order.End], Unsent: o.Unsent[e.order.End]}
+		if err := e.end.Drain(ctx, sent); err != nil {
 			return fmt.Errorf("%s: %w", e.name(), err)
 		}
 		return nil

@@ -23,7 +23,8 @@ const (
 
 // gather asks several agents at once and returns the answers that came. It stops waiting for
 // an agent as soon as that is given up. The error is the first by time.
-func gather[A any](ctx context.Context, parties []*party, ask func(context.Context, *party) (A, error)) (map[*party]A, error) {
+func gather[A any](ctx context.Context, parties []*party, ask func(context.Context, *party) (A, error),
+) (map[*party]A, error) {
 	var mu sync.Mutex
 	answers := map[*party]A{}
 	err := each(parties, func(p *party) error {
@@ -192,7 +193,8 @@ func (t *trial) drain(ctx context.Context) error {
 		orders[far.party].Attempted[n^1], orders[far.party].Unsent[n^1] = sent.Streams, sent.Unsent
 		left[n^1] = sent.Left()
 	}
-	drained, err := command[receivedAnswer](ctx, slices.Collect(maps.Keys(orders)), verbDrain, func(p *party) any { return orders[p] })
+	receivers := slices.Collect(maps.Keys(orders))
+	drained, err := command[receivedAnswer](ctx, receivers, verbDrain, func(p *party) any { return orders[p] })
 	if err != nil {
 		return err
 	}
@@ -250,7 +252,8 @@ func (t *trial) reports(ctx context.Context, parties []*party, final bool) (map[
 // collect gathers the reports of whoever is reachable. after is what ended the
 // trial early, or nil.
 func (t *trial) collect(ctx, run context.Context, after error) Outcome {
-	out := Outcome{Flows: make([]FlowOutcome, len(t.order.Flows)), Watch: map[string]Watched{}, Observed: map[string]model.Observation{}}
+	out := Outcome{Flows: make([]FlowOutcome, len(t.order.Flows)), Watch: map[string]Watched{},
+		Observed: map[string]model.Observation{}}
 	within := drainTimeout + t.order.Timing.Patience()
 	if after != nil {
 		out.Cut = cmp.Or(ctxCut(run), after).Error() // the reason rather than its consequence
@@ -272,15 +275,14 @@ func (t *trial) collect(ctx, run context.Context, after error) Outcome {
 	t.mu.Lock()
 	out.Gaps = slices.Clone(t.gaps)
 	t.mu.Unlock()
-	if n := t.missed.Load(); n > 0 {
-		out.Warnings = append(out.Warnings, fmt.Sprintf("%d progress samples were dropped, because they were not taken in time", n))
+	warn := func(n uint64, what string) {
+		if n > 0 {
+			out.Warnings = append(out.Warnings, fmt.Sprint(n, what))
+		}
 	}
-	dropped := uint64(0)
+	warn(t.missed.Load(), " progress samples were dropped, because they were not taken in time")
 	for _, l := range t.c.links {
-		dropped += l.dropped.Swap(0)
-	}
-	if dropped > 0 {
-		out.Warnings = append(out.Warnings, fmt.Sprintf("%d beats did not leave, because the control connection was stuck", dropped))
+		warn(l.dropped.Swap(0), " heartbeats did not leave, because the control connection was stuck")
 	}
 	if err != nil && out.Cut == "" {
 		out.Cut = cmp.Or(ctxCut(run), err).Error()

@@ -134,7 +134,8 @@ func (c *Controller) place(order Trial) (*trial, error) {
 		return nil, errors.New("a trial needs at least one flow")
 	}
 	t := &trial{c: c, order: order, name: randomHex(), liveness: newLiveness(time.Now(), order.Timing.Patience()),
-		over: make(chan struct{}), samples: make(chan Progress, maxSamples), sending: map[int]bool{}, sent: make(chan struct{})}
+		over: make(chan struct{}), samples: make(chan Progress, maxSamples),
+		sending: map[int]bool{}, sent: make(chan struct{})}
 	var tag [2]byte
 	_, _ = rand.Read(tag[:]) // never fails
 	t.tag = binary.BigEndian.Uint16(tag[:])
@@ -142,11 +143,17 @@ func (c *Controller) place(order Trial) (*trial, error) {
 		if f.Dialer != f.From && f.Dialer != f.To {
 			return nil, fmt.Errorf("flow %s: the dialer %s is none of its ends", f.Flow.Name, f.Dialer)
 		}
-		add := t.addFlow
+		var err error
 		if order.Survey {
-			add = func(f PlacedFlow) error { return t.addProbe(f, f.Flow.Name) }
+			err = t.addProbe(f, f.Flow.Name)
+		} else {
+			receive := engine.Order{Flow: f.Flow, Role: engine.Receive, CPU: f.CPU, Record: f.Record}
+			if f.CPU >= 0 {
+				receive.CPU = f.CPU + f.Flow.Streams
+			}
+			err = t.pair(f, engine.Order{Flow: f.Flow, Role: engine.Send, CPU: f.CPU}, receive)
 		}
-		if err := add(f); err != nil {
+		if err != nil {
 			return nil, err
 		}
 	}
@@ -156,15 +163,6 @@ func (c *Controller) place(order Trial) (*trial, error) {
 		}
 	}
 	return t, nil
-}
-
-func (t *trial) addFlow(f PlacedFlow) error {
-	send := engine.Order{Flow: f.Flow, Role: engine.Send, CPU: f.CPU}
-	receive := engine.Order{Flow: f.Flow, Role: engine.Receive, CPU: f.CPU, Record: f.Record}
-	if f.CPU >= 0 {
-		receive.CPU = f.CPU + f.Flow.Streams
-	}
-	return t.pair(f, send, receive)
 }
 
 // addProbe adds a prober at the dialing end of a flow and its echo at the other.
