@@ -233,7 +233,7 @@ func (a *Agent) list() []*session {
 // endSessions stops and closes all sessions, at once.
 func (a *Agent) endSessions(why string) {
 	_ = each(a.list(), func(s *session) error {
-		s.halt(why)
+		s.stopTraffic(why)
 		return s.close(why) // nobody is there to be told
 	})
 }
@@ -255,7 +255,7 @@ func (a *Agent) shutdown(why string) {
 		return
 	}
 	for _, s := range a.list() {
-		s.halt(why)
+		s.stopTraffic(why)
 	}
 	for end := time.Now().Add(farewell); len(a.list()) > 0 && a.link.nc.IsConnected() && time.Now().Before(end); {
 		time.Sleep(10 * time.Millisecond)

@@ -18,12 +18,12 @@ func (s *session) heartbeat() {
 		case <-s.ctx.Done():
 			return
 		case <-s.wake:
-			s.beat(nil, false)
+			s.sendBeat(nil, false)
 		case <-t.C:
 			n++
 			now := time.Now()
 			judge := s.liveness.tick(now)
-			s.beat(s.hearPeers(now), n%sampleBeats == 0)
+			s.sendBeat(s.hearPeers(now), n%sampleBeats == 0)
 			if judge && s.giveUp(now) {
 				return
 			}
@@ -39,12 +39,12 @@ func (s *session) giveUp(now time.Time) bool {
 	switch {
 	case silent && who == controllerName:
 		why := fmt.Sprintf("the controlling host has not been heard for %v", s.liveness.after)
-		s.halt(why)
-		s.beat(nil, false)
+		s.stopTraffic(why)
+		s.sendBeat(nil, false)
 		s.agent.closing.Go(func() { _ = s.close(why) })
 		return true
 	case silent && s.why() == "":
-		s.halt(fmt.Sprintf("%s has not been heard for %v", who, s.liveness.after))
+		s.stopTraffic(fmt.Sprintf("%s has not been heard for %v", who, s.liveness.after))
 	}
 	return false
 }
@@ -82,8 +82,8 @@ func (s *session) hearPeers(now time.Time) (alive []string) {
 	return alive
 }
 
-// beat tells the controller and the peers what this session knows.
-func (s *session) beat(alive []string, samples bool) {
+// sendBeat tells the controller and the peers what this session knows.
+func (s *session) sendBeat(alive []string, samples bool) {
 	b := beat{Number: s.liveness.highest(), Heard: s.liveness.numbers(), Alive: alive, Cut: s.why()}
 	for _, e := range s.opened() {
 		if e.over() {

@@ -2,14 +2,11 @@ package fleet
 
 import (
 	"crypto/rand"
-	"crypto/subtle"
-	"encoding/base64"
 	"encoding/hex"
 	"errors"
 	"fmt"
 	"net"
 	"net/netip"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -19,7 +16,6 @@ import (
 
 	"github.com/nats-io/nats-server/v2/server"
 	"github.com/nats-io/nats.go"
-	"github.com/nats-io/nkeys"
 )
 
 // HubConfig says where a hub listens and whom it lets in.
@@ -48,7 +44,6 @@ const (
 type Hub struct {
 	server *server.Server
 	addr   netip.AddrPort
-	done   chan struct{}
 	close  func()
 
 	mu     sync.Mutex
@@ -58,21 +53,24 @@ type Hub struct {
 // StartHub starts a hub; the caller closes it. Unless Open is set, nothing
 // from outside the process gets past the server's greeting without the code.
 func StartHub(cfg HubConfig) (*Hub, error) {
-	h := &Hub{done: make(chan struct{})}
-	auth := &authenticator{hub: h, open: cfg.Open, guard: newGuard(), events: cfg.Events}
+	h := &Hub{}
+	entry := &door{guard: newGuard(), events: cfg.Events, closed: make(chan struct{})}
+	if entry.events == nil {
+		entry.events = func(string) {}
+	}
 	if !cfg.DontListen && !cfg.Open {
 		key, err := codeKey(cfg.Code)
 		if err != nil {
 			return nil, err
 		}
-		if auth.public, err = key.PublicKey(); err != nil {
+		if entry.public, err = key.PublicKey(); err != nil {
 			return nil, fmt.Errorf("deriving the key of the code: %w", err)
 		}
 	}
 	opts := &server.Options{
 		ServerName: serverName, DontListen: cfg.DontListen, Port: server.RANDOM_PORT,
 		NoSigs: true, NoLog: true, NoSystemAccount: true,
-		AlwaysEnableNonce: true, CustomClientAuthentication: auth,
+		AlwaysEnableNonce: true, CustomClientAuthentication: entry,
 		MaxPayload: maxPayload, MaxControlLine: 4096, MaxPending: 8 << 20, MaxConn: maxConnections, MaxSubs: 4096,
 		AuthTimeout: authTimeout.Seconds(), PingInterval: pingEvery, MaxPingsOut: pingsOut, DisableShortFirstPing: true,
 		WriteDeadline: writeDeadline, MaxClosedClients: 16, NoFastProducerStall: true,
@@ -91,7 +89,7 @@ func StartHub(cfg HubConfig) (*Hub, error) {
 	}
 	h.server = s
 	h.close = sync.OnceFunc(func() {
-		close(h.done)
+		close(entry.closed)
 		s.Shutdown()
 		s.WaitForShutdown()
 	})
@@ -206,79 +204,6 @@ func (h *Hub) clientOf(session string) netip.AddrPort {
 		}
 	}
 	return netip.AddrPort{}
-}
-
-// authenticator lets clients in by NATS's nkey challenge with a key made from the code.
-type authenticator struct {
-	hub    *Hub
-	open   bool
-	public string
-	guard  *guard
-	events func(text string)
-}
-
-var hexName = regexp.MustCompile(`^[0-9a-f]{32}$`)
-
-// Check is called by the server on the goroutine of the one connection, so a
-// wait here delays nobody else.
-func (d *authenticator) Check(c server.ClientAuthentication) bool {
-	tcp, ok := c.RemoteAddress().(*net.TCPAddr)
-	if !ok { // a pipe of this process
-		return true
-	}
-	from := tcp.AddrPort()
-	from = netip.AddrPortFrom(from.Addr().Unmap(), from.Port())
-	client := c.GetOpts().Name
-	if !d.open {
-		source, wait := d.guard.admit(from.Addr(), time.Now())
-		if source == nil {
-			return false
-		}
-		right := d.knows(c)
-		if wait > 0 {
-			t := time.NewTimer(wait)
-			defer t.Stop()
-			select {
-			case <-t.C:
-			case <-d.hub.done:
-			}
-		}
-		d.guard.answered(source, right)
-		if !right {
-			d.tell(fmt.Sprintf("wrong code from %v", from.Addr()))
-			return false
-		}
-	}
-	if !hexName.MatchString(client) {
-		return false
-	}
-	// A client speaks to agents and hears only what is meant for it.
-	c.RegisterUser(&server.User{Permissions: &server.Permissions{
-		Publish:   &server.SubjectPermission{Allow: []string{helloSubject, "pelt.agent.>", "pelt.session." + client + ".>"}},
-		Subscribe: &server.SubjectPermission{Allow: []string{"pelt.inbox." + client + ".>", "pelt.session." + client + ".>"}},
-	}})
-	d.tell(fmt.Sprintf("client connected from %v", from.Addr()))
-	return true
-}
-
-func (d *authenticator) tell(text string) {
-	if d.events != nil {
-		d.events(text)
-	}
-}
-
-// knows checks the signature over the nonce of this very connection.
-func (d *authenticator) knows(c server.ClientAuthentication) bool {
-	o := c.GetOpts()
-	if len(c.GetNonce()) == 0 || subtle.ConstantTimeCompare([]byte(o.Nkey), []byte(d.public)) != 1 {
-		return false
-	}
-	signature, err := base64.RawURLEncoding.DecodeString(o.Sig)
-	if err != nil {
-		return false
-	}
-	key, err := nkeys.FromPublicKey(d.public)
-	return err == nil && key.Verify(c.GetNonce(), signature) == nil
 }
 
 // randomHex is a name nobody can guess: 128 bits.

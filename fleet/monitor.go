@@ -10,14 +10,14 @@ import (
 	"github.com/nats-io/nats.go"
 )
 
-// enter begins to send and to hear heartbeats.
-func (t *trial) enter() error {
+// open begins to send and to hear heartbeats.
+func (t *trial) open() error {
 	for _, p := range t.parties {
 		t.liveness.expect(time.Now(), p.info.ID)
 		sub, err := p.link.subscribe(sessionSubject(p.session, p.info.ID), func(m *nats.Msg) {
 			if b, err := decode[beat](m.Data); err == nil {
 				p.link.hears(time.Now())
-				t.heard(p, b)
+				t.takeBeat(p, b)
 			}
 		})
 		if err != nil {
@@ -30,11 +30,11 @@ func (t *trial) enter() error {
 		l.hold(t.order.Timing.Patience())
 		t.beating.Go(func() { t.guard(l) })
 	}
-	t.beating.Go(t.beat)
+	t.beating.Go(t.heartbeat)
 	return nil
 }
 
-func (t *trial) leave() {
+func (t *trial) close() {
 	t.mu.Lock()
 	t.left = true
 	t.mu.Unlock()
@@ -55,14 +55,14 @@ func (t *trial) unsubscribe() {
 	}
 }
 
-// beat counts from enter to leave, even when the trial was cut, because agents
+// heartbeat counts from open to close, even when the trial was cut, because agents
 // that report must know that somebody listens. It cuts the trial when an agent
 // is silent.
-func (t *trial) beat() {
+func (t *trial) heartbeat() {
 	tick := time.NewTicker(beatEvery)
 	defer tick.Stop()
 	for n := uint64(1); ; n++ {
-		t.say(n)
+		t.sendBeat(n)
 		select {
 		case <-tick.C:
 		case <-t.over:
@@ -75,7 +75,7 @@ func (t *trial) beat() {
 		}
 		id, silent := t.liveness.silent(now)
 		if p := t.party(id); silent && p != nil { // the controller itself is never silent: it counts
-			t.lose(p)
+			t.giveUp(p)
 			t.cancel(&cutError{fmt.Sprintf("%s has not answered for %v", p.name, t.liveness.after)})
 		}
 	}
@@ -90,20 +90,20 @@ func (t *trial) guard(l *link) {
 	}
 	for _, p := range t.parties {
 		if p.link == l {
-			t.lose(p)
+			t.giveUp(p)
 		}
 	}
 	t.cancel(&cutError{"the connection to " + l.far + " was lost"})
 }
 
-// lose gives an agent up: nobody waits for it any more, and its silence does not count.
-func (t *trial) lose(p *party) {
+// giveUp gives an agent up: nobody waits for it any more, and its silence does not count.
+func (t *trial) giveUp(p *party) {
 	t.liveness.forget(p.info.ID)
 	p.giveUp()
 }
 
-// say sends one heartbeat to all agents, with how far each of them has come.
-func (t *trial) say(n uint64) {
+// sendBeat sends one heartbeat to all agents, with how far each of them has come.
+func (t *trial) sendBeat(n uint64) {
 	t.liveness.count(n, time.Now())
 	b := beat{Number: n, Heard: t.liveness.numbers()}
 	data, err := json.Marshal(b)
@@ -115,8 +115,8 @@ func (t *trial) say(n uint64) {
 	}
 }
 
-// heard takes the heartbeat of an agent, which also tells whom the agent hears.
-func (t *trial) heard(p *party, b beat) {
+// takeBeat takes the heartbeat of an agent, which also tells whom the agent hears.
+func (t *trial) takeBeat(p *party, b beat) {
 	now := time.Now()
 	t.liveness.hear(p.info.ID, b, now)
 	for _, peer := range b.Alive {

@@ -112,81 +112,88 @@ func stopLimit(late func() time.Duration) time.Duration {
 	return 3*time.Second + 250*time.Millisecond + 8*late()
 }
 
-// TestCablePulled pulls the cable to a served host, its data with it: both sides stop in
-// time, and the other's account is kept.
+// control is a controller of two agents, and a cable on the way to one of them.
+type control struct {
+	near, far string
+	side      int // of the cable
+	dial      func(*testing.T, *wire) (*Controller, *cable)
+}
+
+var controls = map[string]control{
+	"one hub": {"near", "far", 1, func(t *testing.T, w *wire) (*Controller, *cable) {
+		path := newCable(t, serve(t, w, nil).addr)
+		return dial(t, path.addr, agentOn(w, "near")), path
+	}},
+	"two hubs, the sender's": {"one", "two", 0, func(t *testing.T, w *wire) (*Controller, *cable) {
+		c, cables := twoServed(t, w, false)
+		return c, cables[0]
+	}},
+	"two hubs, the receiver's": {"one", "two", 1, func(t *testing.T, w *wire) (*Controller, *cable) {
+		c, cables := twoServed(t, w, false)
+		return c, cables[1]
+	}},
+}
+
+// cutWith runs a trial and takes the cable away in the middle. Both sides stop in time, and
+// the account of the other side alone is kept.
+func (c control) cutWith(t *testing.T, take func(*wire, *cable), least time.Duration) (*Controller, Outcome, time.Duration) {
+	t.Helper()
+	late := heldUp(t)
+	w := newWire()
+	ctl, path := c.dial(t, w)
+	taken := whenSending(w, 2, func() { take(w, path) })
+	out, err := ctl.RunTrial(t.Context(), bothTrial(c.near, c.far, time.Minute), nil)
+	at := <-taken
+	returned := time.Since(at) - 8*late()
+	lost, kept := out.Flows[c.side], out.Flows[1-c.side]
+	if err != nil || lost.Send != nil || kept.Send == nil || lost.Receive == nil || kept.Receive != nil {
+		t.Errorf("outcome %+v, %v; want the account of the other side alone", out, err)
+	}
+	for _, host := range []string{c.near, c.far} {
+		within(t, 10*time.Second, host+" stops", func() bool { return len(w.events(host, "ended send")) == 1 })
+		if d := w.events(host, "ended send")[0].Sub(at); d > stopLimit(late) || d < least {
+			t.Errorf("the sender of %s stopped after %v", host, d)
+		}
+	}
+	nothingOpen(t, w)
+	return ctl, out, returned
+}
+
+// TestCablePulled: nobody is told.
 func TestCablePulled(t *testing.T) {
 	t.Parallel()
-	for name, c := range map[string]struct {
-		near, far string
-		pulled    int // of both sides
-		dial      func(*testing.T, *wire) (*Controller, *cable)
-	}{
-		"one hub": {"near", "far", 1, func(t *testing.T, w *wire) (*Controller, *cable) {
-			path := newCable(t, serve(t, w, nil).addr)
-			return dial(t, path.addr, agentOn(w, "near")), path
-		}},
-		"two hubs, the sender's": {"one", "two", 0, func(t *testing.T, w *wire) (*Controller, *cable) {
-			c, cables := twoServed(t, w, false)
-			return c, cables[0]
-		}},
-		"two hubs, the receiver's": {"one", "two", 1, func(t *testing.T, w *wire) (*Controller, *cable) {
-			c, cables := twoServed(t, w, false)
-			return c, cables[1]
-		}},
-	} {
+	for name, c := range controls {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			late := heldUp(t)
-			w := newWire()
-			ctl, path := c.dial(t, w)
-			pulled := whenSending(w, 2, func() { path.out.Store(true); w.cut.Store(true) })
-			out, err := ctl.RunTrial(t.Context(), bothTrial(c.near, c.far, time.Minute), nil)
-			at := <-pulled
-			returned := time.Since(at)
-			if err != nil || !strings.Contains(out.Cut, "(127.0.0.1) has not answered for 2.5s") && !strings.Contains(out.Cut, " has not been heard") {
-				t.Errorf("cut: %q, %v", out.Cut, err)
+			pull := func(w *wire, path *cable) { path.out.Store(true); w.cut.Store(true) }
+			_, out, returned := c.cutWith(t, pull, time.Second)
+			if !strings.Contains(out.Cut, "(127.0.0.1) has not answered for 2.5s") && !strings.Contains(out.Cut, " has not been heard") {
+				t.Errorf("cut: %q", out.Cut)
 			}
-			lost, kept := out.Flows[c.pulled], out.Flows[1-c.pulled]
-			if lost.Send != nil || kept.Send == nil || lost.Receive == nil || kept.Receive != nil {
-				t.Errorf("outcome %+v; want the account of the other side alone", out)
-			}
-			if returned > stopLimit(late) {
+			if returned > 3250*time.Millisecond {
 				t.Errorf("RunTrial returned after %v", returned)
 			}
-			for _, host := range []string{c.near, c.far} {
-				within(t, 10*time.Second, host+" stops", func() bool { return len(w.events(host, "ended send")) == 1 })
-				if d := w.events(host, "ended send")[0].Sub(at); d > stopLimit(late) || d < time.Second {
-					t.Errorf("the sender of %s stopped after %v", host, d)
-				}
-			}
-			nothingOpen(t, w)
 		})
 	}
 }
 
+// TestConnectionCut: both ends see the connection close.
 func TestConnectionCut(t *testing.T) {
 	t.Parallel()
-	late := heldUp(t)
-	w := newWire()
-	s := serve(t, w, nil)
-	path := newCable(t, s.addr)
-	c := dial(t, path.addr, agentOn(w, "near"))
-	cut := whenSending(w, 2, path.cancel)
-	out, err := c.RunTrial(t.Context(), bothTrial("near", "far", time.Minute), nil)
-	at := <-cut
-	if err != nil || out.Flows[0].Send == nil || !strings.Contains(out.Cut, "lost") {
-		t.Errorf("got %+v, %v", out, err)
-	}
-	if d := time.Since(at); d > time.Second+8*late() {
-		t.Errorf("RunTrial returned after %v, want at once", d)
-	}
-	within(t, 10*time.Second, "the far host stops", func() bool { return len(w.events("far", "ended send")) == 1 })
-	if d := w.events("far", "ended send")[0].Sub(at); d > stopLimit(late) {
-		t.Errorf("the far sender stopped after %v", d)
-	}
-	nothingOpen(t, w)
-	if _, err := c.RunTrial(t.Context(), upTrial("near", "far", time.Second), nil); !errors.Is(err, ErrLost) {
-		t.Errorf("a trial after that: %v, want %v", err, ErrLost)
+	for name, c := range controls {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			ctl, out, returned := c.cutWith(t, func(_ *wire, path *cable) { path.cancel() }, 0)
+			if want := " was lost"; !strings.HasSuffix(out.Cut, want) {
+				t.Errorf("cut %q, want %q", out.Cut, want)
+			}
+			if returned > time.Second {
+				t.Errorf("RunTrial returned after %v, want at once", returned)
+			}
+			if _, err := ctl.RunTrial(t.Context(), upTrial(c.near, c.far, time.Second), nil); !errors.Is(err, ErrLost) {
+				t.Errorf("a trial after that: %v, want %v", err, ErrLost)
+			}
+		})
 	}
 }
 
@@ -290,14 +297,14 @@ func TestAgentsDoNotKeepEachOtherAlive(t *testing.T) {
 			run, cancel := context.WithCancelCause(t.Context())
 			defer cancel(nil)
 			tr.cancel = cancel
-			if err := tr.enter(); err != nil {
+			if err := tr.open(); err != nil {
 				t.Fatal(err)
 			}
 			if err := tr.start(run); err != nil {
 				t.Fatal(err)
 			}
 			at := <-whenSending(w, 2, func() {})
-			tr.leave() // the last beat was up to now
+			tr.close() // the last beat was up to now
 			within(t, 10*time.Second, "both senders stop", func() bool { return len(w.events("", "ended send")) == 2 })
 			for _, e := range w.events("", "ended send") {
 				if d := e.Sub(at); d < time.Second || d > stopLimit(late) {

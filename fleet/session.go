@@ -336,13 +336,13 @@ func (s *session) run(ctx context.Context, e *sessionEnd, limit time.Duration) {
 		<-e.end.Done()
 		overdue.Stop()
 		if _, err := e.end.Report(); err != nil && s.ctx.Err() == nil && s.why() == "" {
-			s.halt(fmt.Sprintf("%s: %v", e.name(), err))
+			s.stopTraffic(fmt.Sprintf("%s: %v", e.name(), err))
 		}
 		s.beatSoon()
 	})
 	s.mu.Unlock()
 	if err := e.end.Start(ctx); err != nil {
-		s.halt(fmt.Sprintf("%s: %v", e.name(), err))
+		s.stopTraffic(fmt.Sprintf("%s: %v", e.name(), err))
 	}
 }
 
@@ -392,12 +392,12 @@ func (s *session) drain(ctx context.Context, o drainOrder) (receivedAnswer, erro
 }
 
 func (s *session) stop(_ context.Context, o stopOrder) (none, error) {
-	s.halt(model.Clip(o.Why))
+	s.stopTraffic(model.Clip(o.Why))
 	return none{}, nil
 }
 
-// halt stops all traffic but keeps the account; the first reason stays.
-func (s *session) halt(why string) {
+// stopTraffic stops all traffic but keeps the account; the first reason stays.
+func (s *session) stopTraffic(why string) {
 	s.mu.Lock()
 	if s.cut == "" {
 		s.cut = why

@@ -120,10 +120,10 @@ func (c *Controller) lead(ctx context.Context, order Trial, f func(run context.C
 	run, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	t.cancel = cancel
-	if err := t.enter(); err != nil {
+	if err := t.open(); err != nil {
 		return err
 	}
-	defer t.leave()
+	defer t.close()
 	defer t.release()
 	return f(run, t)
 }

@@ -1,10 +1,86 @@
 package fleet
 
 import (
+	"crypto/subtle"
+	"encoding/base64"
+	"fmt"
+	"net"
 	"net/netip"
+	"regexp"
 	"sync"
 	"time"
+
+	"github.com/nats-io/nats-server/v2/server"
+	"github.com/nats-io/nkeys"
 )
+
+// door lets clients in by NATS's nkey challenge with a key made from the code.
+type door struct {
+	public string // key of the code; "" lets everybody in
+	guard  *guard
+	events func(text string)
+	closed chan struct{} // with the hub
+}
+
+var hexName = regexp.MustCompile(`^[0-9a-f]{32}$`)
+
+// Check is called by the server on the goroutine of the one connection, so a
+// wait here delays nobody else.
+func (d *door) Check(c server.ClientAuthentication) bool {
+	tcp, ok := c.RemoteAddress().(*net.TCPAddr)
+	if !ok { // a pipe of this process
+		return true
+	}
+	from, client := tcp.AddrPort().Addr().Unmap(), c.GetOpts().Name
+	if d.public != "" && !d.admits(c, from) || !hexName.MatchString(client) {
+		return false
+	}
+	// A client speaks to agents and hears only what is meant for it.
+	c.RegisterUser(&server.User{Permissions: &server.Permissions{
+		Publish: &server.SubjectPermission{
+			Allow: []string{helloSubject, "pelt.agent.>", "pelt.session." + client + ".>"}},
+		Subscribe: &server.SubjectPermission{
+			Allow: []string{"pelt.inbox." + client + ".>", "pelt.session." + client + ".>"}},
+	}})
+	d.events(fmt.Sprintf("client connected from %v", from))
+	return true
+}
+
+// admits finds out whether a client knows the code, and answers no sooner than the guard allows.
+func (d *door) admits(c server.ClientAuthentication, from netip.Addr) bool {
+	source, wait := d.guard.admit(from, time.Now())
+	if source == nil {
+		return false
+	}
+	right := d.knows(c)
+	if wait > 0 {
+		t := time.NewTimer(wait)
+		defer t.Stop()
+		select {
+		case <-t.C:
+		case <-d.closed:
+		}
+	}
+	d.guard.answered(source, right)
+	if !right {
+		d.events(fmt.Sprintf("wrong code from %v", from))
+	}
+	return right
+}
+
+// knows checks the signature over the nonce of this very connection.
+func (d *door) knows(c server.ClientAuthentication) bool {
+	o := c.GetOpts()
+	if len(c.GetNonce()) == 0 || subtle.ConstantTimeCompare([]byte(o.Nkey), []byte(d.public)) != 1 {
+		return false
+	}
+	signature, err := base64.RawURLEncoding.DecodeString(o.Sig)
+	if err != nil {
+		return false
+	}
+	key, err := nkeys.FromPublicKey(d.public)
+	return err == nil && key.Verify(c.GetNonce(), signature) == nil
+}
 
 // guard slows whoever guesses codes. Each source address (an IPv6 /64 counts
 // as one) may be wrong a few times for free; then its answers come one after
