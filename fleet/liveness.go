@@ -29,35 +29,23 @@ type heard struct {
 	number uint64
 	at     time.Time     // when it last advanced
 	late   time.Duration // that this process itself was held up since
-	exempt bool          // its silence does not count yet
+	counts bool          // its silence does
 }
 
 func newLiveness(now time.Time, window time.Duration) *liveness {
 	return &liveness{after: max(silentAfter, window), opened: now, ticked: now,
-		from: map[string]*heard{controllerName: {at: now}}}
+		from: map[string]*heard{controllerName: {at: now, counts: true}}}
 }
 
-// await makes the silence of these parties count from now on.
-func (l *liveness) await(now time.Time, who ...string) {
+// expect lets a party be heard. Its silence counts from now on, or not at all.
+func (l *liveness) expect(who string, now time.Time, counts bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	for _, w := range who {
-		if l.from[w] == nil {
-			l.from[w] = &heard{}
-		}
-		l.from[w].at, l.from[w].late, l.from[w].exempt = now, 0, false
+	if l.from[who] == nil {
+		l.from[who] = &heard{}
 	}
-}
-
-// expect lets a party be heard without counting its silence.
-func (l *liveness) expect(now time.Time, who ...string) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	for _, w := range who {
-		if l.from[w] == nil {
-			l.from[w] = &heard{at: now, exempt: true}
-		}
-	}
+	e := l.from[who]
+	e.at, e.late, e.counts = now, 0, counts
 }
 
 // count notes the next number, in the controller itself: no greater one can be true then.
@@ -110,15 +98,6 @@ func (l *liveness) packets(who string, now time.Time) {
 	}
 }
 
-// forget lets a party's silence not count any more.
-func (l *liveness) forget(who string) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if e := l.from[who]; e != nil {
-		e.exempt = true
-	}
-}
-
 // tick is called once each beatEvery. A process that got no processor time
 // could neither hear nor be at fault, so that time does not count as others'
 // silence, up to maxForgiven; a tick that is late and the next that comes the sooner for
@@ -161,7 +140,7 @@ func (l *liveness) silent(now time.Time) (who string, found bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for w, e := range l.from {
-		if !e.exempt && now.Sub(e.at)-e.late >= l.after && (!found || w == controllerName) {
+		if e.counts && now.Sub(e.at)-e.late >= l.after && (!found || w == controllerName) {
 			who, found = w, true
 		}
 	}

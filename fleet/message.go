@@ -184,20 +184,13 @@ type stopOrder struct {
 	Why string `json:"why"`
 }
 
-// reportOrder asks for one part of the report. Final ends whatever still runs.
+// reportOrder asks for one part of the report, or of what the watched router is. Final ends
+// whatever still runs; a router is asked what it is after the last trial.
 type reportOrder struct {
 	sessionOrder
 	Final         bool  `json:"final"`
 	MeasuredNanos int64 `json:"measured_ns,omitempty"` // of a watcher's trial; 0: its observation is wanted only
 	Part          int   `json:"part"`
-}
-
-// factsOrder asks for one part of what the watched router is; with Final as it is after
-// the last trial.
-type factsOrder struct {
-	sessionOrder
-	Final bool `json:"final"`
-	Part  int  `json:"part"`
 }
 
 // partAnswer is one part of a JSON object that may be too long for one message.

@@ -13,7 +13,7 @@ import (
 // open begins to send and to hear heartbeats.
 func (t *trial) open() error {
 	for _, p := range t.parties {
-		t.liveness.expect(time.Now(), p.info.ID)
+		t.liveness.expect(p.info.ID, time.Now(), false)
 		sub, err := p.link.subscribe(sessionSubject(p.session, p.info.ID), func(m *nats.Msg) {
 			if b, err := decode[beat](m.Data); err == nil {
 				p.link.hears(time.Now())
@@ -98,7 +98,7 @@ func (t *trial) guard(l *link) {
 
 // giveUp gives an agent up: nobody waits for it any more, and its silence does not count.
 func (t *trial) giveUp(p *party) {
-	t.liveness.forget(p.info.ID)
+	t.liveness.expect(p.info.ID, time.Now(), false)
 	p.giveUp()
 }
 

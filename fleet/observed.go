@@ -189,7 +189,7 @@ func (o *observed) reportRouter(r *sessionReport, measured time.Duration) error 
 }
 
 // facts answers one part of what the watched router is.
-func (s *session) facts(ctx context.Context, q factsOrder) (partAnswer, error) {
+func (s *session) facts(ctx context.Context, q reportOrder) (partAnswer, error) {
 	s.observed.mu.Lock()
 	r := s.observed.router
 	s.observed.mu.Unlock()

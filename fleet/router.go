@@ -85,7 +85,7 @@ func WatchRouter(ctx context.Context, hub HubAddress, source, version string) (_
 
 // ask fetches the facts.
 func (r *farRouter) ask(ctx context.Context, final bool) (model.RouterFacts, error) {
-	order := func(part int) any { return factsOrder{r.about, final, part} }
+	order := func(part int) any { return reportOrder{sessionOrder: r.about, Final: final, Part: part} }
 	f, err := fetch[model.RouterFacts](ctx, r.agent, verbFacts, true, order)
 	f.Node, f.Source = routerNode, r.source
 	return f, err

@@ -123,7 +123,7 @@ func (s *session) reserve(ends []endOrder) error {
 		}
 	}
 	for _, e := range ends {
-		s.liveness.expect(time.Now(), e.Peer)
+		s.liveness.expect(e.Peer, time.Now(), false)
 		s.ends[e.End] = &sessionEnd{order: e}
 	}
 	return nil
@@ -241,7 +241,7 @@ func (s *session) arm(ctx context.Context, _ sessionOrder) (a armAnswer, err err
 		return a, err
 	}
 	for _, e := range s.opened() {
-		s.liveness.await(time.Now(), e.order.Peer)
+		s.liveness.expect(e.order.Peer, time.Now(), true)
 	}
 	began := time.Now()
 	t := s.first.Timing

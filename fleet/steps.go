@@ -119,7 +119,7 @@ func (t *trial) prepare(ctx context.Context) error {
 			return err
 		}
 		for p := range ends {
-			t.liveness.await(time.Now(), p.info.ID)
+			t.liveness.expect(p.info.ID, time.Now(), true)
 			for _, e := range ends[p] {
 				t.ends[e.End^1].Order.Ports = opened[p][e.End] // a listening one needs none
 			}

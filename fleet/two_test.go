@@ -178,7 +178,8 @@ func TestNumbersMadeUp(t *testing.T) {
 	if err := c.links[0].nc.Flush(); err != nil {
 		t.Fatal(err)
 	}
-	tr.liveness.expect(time.Now(), "one", "two")
+	tr.liveness.expect("one", time.Now(), false)
+	tr.liveness.expect("two", time.Now(), false)
 	tr.sendBeat(1)
 	for _, b := range []beat{{Number: 500, Heard: map[string]uint64{controllerName: 400, "one": 300}}, {Number: 1}} {
 		tr.takeBeat(tr.party("two"), b)

@@ -257,7 +257,7 @@ func TestObserverOrders(t *testing.T) {
 		{verbObserve, watch(watchedFlow{Flow: "up", PayloadBytes: -1, Tuples: ports}), "no payload of -1 B"},
 		{verbReport, reportOrder{sessionOrder: about(0), Part: 1}, "no part 1"},
 		{verbReport, reportOrder{sessionOrder: about(1)}, "no trial is watched"},
-		{verbFacts, factsOrder{sessionOrder: about(0), Part: -1}, "no part -1"},
+		{verbFacts, reportOrder{sessionOrder: about(0), Part: -1}, "no part -1"},
 	} {
 		if err := obey(c.verb, c.order); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s %+v: %v, want %s", c.verb, c.order, err, c.want)
