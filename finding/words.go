@@ -259,11 +259,11 @@ var sentences = map[string]string{
 	"advice.link": `The queue of an emulated link was full. Give the link a higher rate or a longer queue: --link ` +
 		`rate=...,queue=...`,
 	"tune.kept":   `Kept: {what}.`,
-	"tune.mixed":  `Taken back, for it is better in one figure and worse in another. Better: {better}. Worse: {what}.`,
-	"tune.worse":  `Taken back, for it is worse: {what}.`,
-	"tune.tied":   `Taken back, for it changes nothing that matters.`,
-	"tune.open":   `Taken back, for it is not better beyond chance: {what}.`,
-	"tune.untold": `Taken back, for it cannot be judged: {why}.`,
+	"tune.mixed":  `Taken back, because it is better in one figure and worse in another. Better: {better}. Worse: {what}.`,
+	"tune.worse":  `Taken back, because it is worse: {what}.`,
+	"tune.tied":   `Taken back, because it changes nothing that matters.`,
+	"tune.open":   `Taken back, because it is not better beyond chance: {what}.`,
+	"tune.untold": `Taken back, because it cannot be judged: {why}.`,
 	"tune.few":    `fewer than three trials of each were valid`,
 	"tune.whole":  `Nothing was lost in {trials_count} trials, so nothing was changed.`,
 	"tune.none":   `Loss is {loss_ratio:first}. No setting that pelt can change here would reduce it.`,
@@ -277,7 +277,7 @@ var sentences = map[string]string{
 	"tune.flags":    `Other commands take what was kept of pelt's own sockets as {flags}.`,
 	"drops.now":     `[{drops_pps} now; ]{drops_count} drop{drops_count /s} in {watched_s} ([{filter}|no filter])`,
 	"drops.none":    `No drops in {watched_s} ([{filter}|no filter])`,
-	"drops.ordinary": `{drops_count} ordinary drops beside (copies for taps, TCP's old segments, neighbour ` +
+	"drops.ordinary": `{drops_count} ordinary drops besides (copies for taps, TCP's old segments, neighbour ` +
 		`discovery, messages within the host); --all lists them.`,
 	"drops.places":         `{drops_count} more drops found no room in the table of places.`,
 	"drops.unseen":         `{drops_count} drop{drops_count /s} not seen: the watch was busy on that processor.`,
