@@ -20,7 +20,12 @@ func Curve(rows []table.Row) []Finding {
 		if len(curves) > 1 {
 			name += " (" + c.Name() + ")"
 		}
-		out = append(out, curve(name, table.By(c.Rows, table.KeyOf("payload_bytes")))...)
+		for _, f := range curve(name, table.By(c.Rows, table.KeyOf("payload_bytes"))) {
+			if f.Level == Fact && len(curves) > 1 {
+				f = f.word("where", strings.Trim(c.Name()+", "+f.Words["where"], ", "))
+			}
+			out = append(out, f)
+		}
 	}
 	return out
 }

@@ -54,7 +54,11 @@ func Soak(rows []table.Row) []Finding {
 	}
 	out, ran := unfinished(rows)
 	for _, r := range rows {
-		for _, f := range soakFlow(r, prefixOf(r, rows)) {
+		name := ""
+		if len(rows) > 1 {
+			name = r.Flow.Name
+		}
+		for _, f := range soakFlow(r, name) {
 			if !ran { // what a sender lost that fell short is a fact, and no answer
 				f.Level = max(f.Level, Fact)
 			}
@@ -67,14 +71,6 @@ func Soak(rows []table.Row) []Finding {
 		out = append(out, nextOf("explain", rows[0].Doc))
 	}
 	return append(out, nextOf("soak.page", rows[0].Doc))
-}
-
-// prefixOf names a flow of several: "up: ".
-func prefixOf(r table.Row, rows []table.Row) string {
-	if len(rows) > 1 {
-		return r.Flow.Name + ": "
-	}
-	return ""
 }
 
 // unfinished says first that a trial was cut or is not valid; ran is false if it did not
@@ -129,11 +125,11 @@ func soakFlow(r table.Row, name string) []Finding {
 	return out
 }
 
-// madeAt names the planned change that was made at a time: " (router made plain)".
+// madeAt names the planned change that was made at a time: "router made plain".
 func madeAt(t *model.Result, at float64) string {
 	for _, m := range t.Made {
 		if m.Failure == "" && math.Abs(m.AtS-at) <= model.Together {
-			return " (" + madeWords(m.Words) + ")"
+			return madeWords(m.Words)
 		}
 	}
 	return ""

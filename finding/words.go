@@ -139,19 +139,19 @@ var sentences = map[string]string{
 		`{samples_count} samples[; watching took {router_cost_ratio} of one of its cores].`,
 
 	// Soaks, and changes over time.
-	"soak.none": `{flow}None of {attempted_packets} packets was lost in {duration_s moment} at {send_pps}.`,
-	"soak.lost": `{flow}{loss_ratio} of the packets were lost: {lost_packets} of {attempted_packets} in ` +
+	"soak.none": `[{flow}: ]None of {attempted_packets} packets was lost in {duration_s moment} at {send_pps}.`,
+	"soak.lost": `[{flow}: ]{loss_ratio} of the packets were lost: {lost_packets} of {attempted_packets} in ` +
 		`{duration_s moment} at {send_pps}.`,
-	"soak.seconds": `{flow}Packets were lost in {lossy_count} of {known_count} seconds, first at ` +
+	"soak.seconds": `[{flow}: ]Packets were lost in {lossy_count} of {known_count} seconds, first at ` +
 		`{at_s:first moment}. The worst second, at {at_s:worst moment}, lost {lost_packets:worst} ` +
 		`packet{lost_packets:worst /s}[ ({loss_ratio:worst})].`,
-	"soak.second": `{flow}{lost_packets} of {attempted_packets} packets were lost ({loss_ratio}), all in one ` +
+	"soak.second": `[{flow}: ]{lost_packets} of {attempted_packets} packets were lost ({loss_ratio}), all in one ` +
 		`second, at {at_s:first moment}.`,
-	"soak.from":  `{flow}From {at_s:from moment} on{made}, ` + soakWorst + `; before that ` + soakRest,
-	"soak.until": `{flow}Until {at_s:to moment}, ` + soakWorst + `; after that ` + soakRest,
-	"soak.between": `{flow}From {at_s:from moment} to {at_s:to moment}{made}, ` + soakWorst + `; at other times ` +
+	"soak.from":  `[{flow}: ]From {at_s:from moment} on[ ({made})], ` + soakWorst + `; before that ` + soakRest,
+	"soak.until": `[{flow}: ]Until {at_s:to moment}, ` + soakWorst + `; after that ` + soakRest,
+	"soak.between": `[{flow}: ]From {at_s:from moment} to {at_s:to moment}[ ({made})], ` + soakWorst + `; at other times ` +
 		`[{goodput_bps:rest ?}at least |{loss_ratio:rest ?}at most ]` + soakRest,
-	"soak.tcp": `{flow}TCP carried {goodput_bps} for {duration_s moment}[ and sent {retransmit_ratio} of its data ` +
+	"soak.tcp": `[{flow}: ]TCP carried {goodput_bps} for {duration_s moment}[ and sent {retransmit_ratio} of its data ` +
 		`again].`,
 	"soak.cut":    `Not finished: this is what was measured in the first {duration_s moment}.`,
 	"soak.resume": `Measure the whole time:`,

@@ -63,14 +63,14 @@ func Cut(s string, columns int) string {
 	return s
 }
 
-// Glue puts spaces that break no line between figures and their units: "400 kpps".
+// Glue puts spaces that break no line into figures and between them and their units: "1 400 kpps".
 func Glue(s string) string {
 	words := strings.Split(s, " ")
 	var out strings.Builder
 	for i, w := range words {
 		switch {
 		case i == 0:
-		case endsInDigit(words[i-1]) && isUnit(strings.TrimRight(w, ".,;:)")):
+		case endsInDigit(words[i-1]) && continues(strings.TrimRight(w, ".,;:)")):
 			out.WriteString("\u00a0")
 		default:
 			out.WriteByte(' ')
@@ -82,7 +82,11 @@ func Glue(s string) string {
 
 func endsInDigit(s string) bool { return s != "" && s[len(s)-1] >= '0' && s[len(s)-1] <= '9' }
 
-func isUnit(s string) bool {
+// continues reports whether a word goes on with the figure before it: it is a unit, or thousands.
+func continues(s string) bool {
+	if len(s) == 3 && strings.Trim(s, "0123456789") == "" {
+		return true
+	}
 	switch s {
 	case "%", "B", "h", "min", "s", "ms", "µs", "ns", "KiB", "MiB", "GiB", "Hz", "kHz", "MHz", "GHz":
 		return true

@@ -40,8 +40,8 @@ func TestWidthAndCut(t *testing.T) {
 }
 
 func TestGlue(t *testing.T) {
-	in := "carries 412 kpps, 9.5 Mbit/s; 3 % in 24 h or 10 more"
-	want := "carries 412\u00a0kpps, 9.5\u00a0Mbit/s; 3\u00a0% in 24\u00a0h or 10 more"
+	in := "carries 412 kpps, 9.5 Mbit/s; 3 % in 24 h or 10 more of 1 400 000."
+	want := "carries 412\u00a0kpps, 9.5\u00a0Mbit/s; 3\u00a0% in 24\u00a0h or 10 more of 1\u00a0400\u00a0000."
 	if got := Glue(in); got != want {
 		t.Errorf("Glue(%q) = %q; want %q", in, got, want)
 	}
