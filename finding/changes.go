@@ -76,8 +76,7 @@ func useOf(s model.Series, all []model.Series) seriesUse {
 	return use
 }
 
-// least is the smallest change of a level that counts, for a usual value and a step in
-// seconds.
+// least is the smallest change of a level that counts, for a usual value and a step in seconds.
 func (u seriesUse) least(usual, step float64) float64 {
 	switch u {
 	case rateSeries:
@@ -89,8 +88,7 @@ func (u seriesUse) least(usual, step float64) float64 {
 }
 
 const (
-	// Steady traffic shows one change in so many hours, all series of a trial and all
-	// searches together.
+	// Steady traffic shows one change in so many hours, all series of a trial and all searches together.
 	alarmHours = 24.0
 	// No trial may have a greater chance of a false alarm, however long it is.
 	mostAlarm = 0.05
@@ -116,8 +114,7 @@ func (o odds) anywhere(p, looks float64) float64 { return min(1, p*looks*float64
 // allowed is the chance of a false alarm that the trial has.
 func (o odds) allowed() float64 { return min(mostAlarm, o.seconds/(alarmHours*3600)) }
 
-// beyond is the number of standard deviations that so many looks exceed with the
-// allowed chance.
+// beyond is the number of standard deviations that so many looks exceed with the allowed chance.
 func (o odds) beyond(looks float64) float64 {
 	return table.StudentQuantile(1-o.allowed()/(2*looks*float64(o.series)*searches), noiseFreedom)
 }

@@ -10,8 +10,7 @@ import (
 )
 
 const (
-	// Series that move so many seconds muchApart moved together, beyond the doubt of the
-	// change itself.
+	// Series that move so many seconds muchApart moved together, beyond the doubt of the change itself.
 	near = 3.0
 	// Seconds before and after a change that are looked at.
 	context = 60.0

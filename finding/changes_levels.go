@@ -20,8 +20,7 @@ type move struct {
 	doubt         int     // of its begin, in values
 }
 
-// A staircase is a drift if its levels rise within by such a share of its height; one
-// step alone, by more.
+// A staircase is a drift if its levels rise within by such a share of its height; one step alone, by more.
 const driftWithin, stepWithin = 0.2, 0.6
 
 func (t *track) moves(o odds) (out []move, cuts []int) {
@@ -125,8 +124,7 @@ func (t *track) rise(cuts []int, i int) float64 {
 	return t.mean(middle, to) - t.mean(from, middle)
 }
 
-// evidence is by how many standard deviations the levels beside a cut differ, in the
-// window that tells most.
+// evidence is by how many standard deviations the levels beside a cut differ, in the window that tells most.
 func (t *track) evidence(cuts []int, i int) (best float64) {
 	from, cut := t.bounds(cuts, i)
 	_, to := t.bounds(cuts, i+1)
@@ -138,8 +136,7 @@ func (t *track) evidence(cuts []int, i int) (best float64) {
 	return best
 }
 
-// settle puts the cuts from the first up to the last where each divides best what lies
-// between its neighbours.
+// settle puts the cuts from the first up to the last where each divides best what lies between its neighbours.
 func (t *track) settle(cuts []int, first, last int) {
 	for i := first; i < last; i++ {
 		from, _ := t.bounds(cuts, i)

@@ -166,8 +166,7 @@ func TestSteadyTraffic(t *testing.T) {
 	}
 }
 
-// TestPower: a fall by a thirteenth is found, nearly always at the right second, and
-// one by half within 15 s.
+// TestPower: a fall by a thirteenth is found, nearly always at the right second, and one by half within 15 s.
 func TestPower(t *testing.T) {
 	for _, k := range []noiseKind{noiseKinds()[0], noiseKinds()[2], noiseKinds()[5]} {
 		found, held, off := 0.0, 0.0, 0.0
@@ -401,8 +400,7 @@ func TestMovers(t *testing.T) {
 	}
 }
 
-// TestMoversOfStalls: losses every 30 s come with drops that a node counts a second
-// later, and with a full core.
+// TestMoversOfStalls: losses every 30 s come with drops that a node counts a second later, and with a full core.
 func TestMoversOfStalls(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 6))
 	core := 3
@@ -428,8 +426,7 @@ func TestMoversOfStalls(t *testing.T) {
 	}
 }
 
-// TestChangesWithGaps has a shift at 400 s in a series with holes, and movers of other
-// begins and steps.
+// TestChangesWithGaps has a shift at 400 s in a series with holes, and movers of other begins and steps.
 func TestChangesWithGaps(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 3))
 	core := 0

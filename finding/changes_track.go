@@ -102,8 +102,7 @@ func (t *track) variance(from, to int) float64 {
 	return max(t.quiet*t.quiet, (t.squares[to]-t.squares[from])/n) * t.noise.of(to-from) / n
 }
 
-// time returns when the value at a place begins, in seconds. One place past the last is
-// the end of the series.
+// time returns when the value at a place begins, in seconds. One place past the last is the end of the series.
 func (t *track) time(place int) float64 {
 	at := t.place[len(t.place)-1] + 1
 	if place < len(t.place) {
@@ -202,8 +201,7 @@ func (n noise) of(values int) float64 {
 	return n.factors[last] * math.Exp2(n.slope*(x-float64(last)))
 }
 
-// robustVariance is the variance around the median, with what is far drawn in. It puts
-// the values in another order.
+// robustVariance is the variance around the median, with what is far drawn in. It puts the values in another order.
 func robustVariance(v []float64) float64 {
 	mid := medianOf(v)
 	for i, x := range v {
@@ -218,8 +216,7 @@ func robustVariance(v []float64) float64 {
 	return squares / (wide * float64(max(len(v)-1, 1)))
 }
 
-// runningMedian of an odd number of values around each; near the ends, of those that
-// there are.
+// runningMedian of an odd number of values around each; near the ends, of those that there are.
 func runningMedian(v []float64, span int) []float64 {
 	out, window, half := make([]float64, len(v)), make([]float64, 0, span+1), span/2
 	for i := -half; i < len(v); i++ {

@@ -16,8 +16,7 @@ func Common() []Rule {
 		Recorded, Lab}
 }
 
-// tooSlow is the share of planned packets that a sender leaves out from which on a reader
-// can see it in two rates.
+// tooSlow is the share of planned packets that a sender leaves out from which on a reader can see it in two rates.
 const tooSlow = 0.01
 
 func NoTrial(d *model.Document) []Finding {

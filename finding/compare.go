@@ -132,14 +132,13 @@ func (c Comparison) byLevels(q Question) (Comparison, []table.Key, error) {
 		return c, nil, refuse(true, "compare.level", "setting", c.By, "level", q.Base, "levels", joined(levels))
 	}
 	if len(c.Sides) < 2 {
-		return c, nil, refuse(true, "compare.single", append(varies, "setting", c.By, "level", c.Sides[0].Name)...)
+		return c, nil, refuse(true, "compare.setting", append(varies, "setting", c.By)...)
 	}
 	c.Differ = differences(c.Sides, nil, false)
 	return c, append(table.Settings(rows, key.Name), table.KeyOf("flow")), nil
 }
 
-// ofTraffic are the settings of what is sent: trials that differ in one are never
-// compared with each other.
+// ofTraffic are the settings of what is sent: trials that differ in one are never compared with each other.
 var ofTraffic = []string{"payload_bytes", "frame_bytes", "rate_pps", "interval_ns", "direction", "protocol",
 	"streams", "receivers"}
 
@@ -277,8 +276,7 @@ func (e Effect) size() float64 {
 	return math.Abs(math.Log(max(e.Ratio(), 0)))
 }
 
-// phrase names an effect with its figures: "Goodput -78 %, at 64 B (21 Mbit/s against
-// 97 Mbit/s)".
+// phrase names an effect with its figures: "Goodput -78 %, at 64 B (21 Mbit/s against 97 Mbit/s)".
 func (c Comparison) phrase(e Effect) string {
 	other, base := e.Metric.Format(c.Stat(e, e.Side).Median), e.Metric.Format(c.Stat(e, 0).Median)
 	return e.Metric.Label + " " + unit.Change(e.Change, e.Points) + at(c.Places[e.Place].Name) +
@@ -373,8 +371,7 @@ func (c Comparison) side(i int) Finding {
 	return f
 }
 
-// farApart is how long after each other two runs may be made before it is a doubt, in
-// seconds.
+// farApart is how long after each other two runs may be made before it is a doubt, in seconds.
 const farApart = 60
 
 func (c Comparison) doubts() []Finding {

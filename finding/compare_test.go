@@ -102,7 +102,6 @@ func TestCompareRefusals(t *testing.T) {
 	}{
 		"compare.ask":        {Question{Docs: []*model.Document{&single}}, true},
 		"compare.setting":    {Question{Docs: []*model.Document{&d}, Key: "colour"}, true},
-		"compare.single":     {Question{Docs: []*model.Document{variants(plainOnly)}, Key: "variant"}, true},
 		"compare.level":      {Question{Docs: []*model.Document{&d}, Base: "none"}, true},
 		"compare.twice":      {Question{Docs: []*model.Document{&d, &d}}, true},
 		"compare.silent":     {Question{Docs: []*model.Document{&d, &other}}, true},
@@ -184,14 +183,14 @@ func TestJudge(t *testing.T) {
 		"broken":                  {"goodput < -5%", func(*model.Result) bool { return true }, table.Failed},
 		"held":                    {"goodput < -5%", calm, table.Passed},
 		"points":                  {"cpu > 5%", func(*model.Result) bool { return true }, table.Failed},
-		"not measured by anybody": {"set_up_p50_ns > 5%", calm, NotMeasured},
+		"not measured by anybody": {"set_up_p50_ns > 5%", calm, table.NotMeasured},
 		"none valid": {"loss > 95%", func(r *model.Result) bool {
 			if large(r) {
 				r.State = model.Invalid
 			}
 			return true
-		}, NotMeasured},
-		"too few":       {"loss > 95%", func(r *model.Result) bool { return !large(r) || r.Repeat < 2 }, NotMeasured},
+		}, table.NotMeasured},
+		"too few":       {"loss > 95%", func(r *model.Result) bool { return !large(r) || r.Repeat < 2 }, table.NotMeasured},
 		"never planned": {"loss > 95%", func(r *model.Result) bool { return !large(r) }, table.Passed},
 	} {
 		if got := compareLevels(t, variants(c.keep), "", c.limit); got.Outcome() != c.want {
@@ -200,7 +199,7 @@ func TestJudge(t *testing.T) {
 	}
 	cut := variants(func(r *model.Result) bool { return !large(r) })
 	cut.Complete = false
-	if got := compareLevels(t, cut, "", "loss > 95%").Outcome(); got != NotMeasured {
+	if got := compareLevels(t, cut, "", "loss > 95%").Outcome(); got != table.NotMeasured {
 		t.Errorf("of a run that was cut: %s", got)
 	}
 }

@@ -236,8 +236,7 @@ func (c Controls) groupsUnder(under string) []table.Group {
 	return only(c.Groups, func(g table.Group) bool { return c.Under(g) == under })
 }
 
-// queues says how long small packets waited beside the transfers, under the condition
-// with the longest wait.
+// queues says how long small packets waited beside the transfers, under the condition with the longest wait.
 func (c Controls) queues() []Finding {
 	const queueing = "queueing_p95_ns"
 	most := foremost(c.Groups, queueing)
@@ -270,8 +269,7 @@ func (c Controls) cut() []Finding {
 	return []Finding{f}
 }
 
-// more is what to run next: the repeats that would tell what the answer left open, else
-// the page with the charts.
+// more is what to run next: the repeats that would tell what the answer left open, else the page with the charts.
 func (c Controls) more(found []Finding) []Finding {
 	d, need := c.Groups[0].Rows[0].Doc, 0
 	for _, f := range Of(found, Answer) {

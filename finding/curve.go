@@ -92,8 +92,7 @@ func curve(name string, sizes []table.Group) []Finding {
 	return append([]Finding{f, limitedBy(limitOf(fast), fast)}, lossFree(sizes, fast)...)
 }
 
-// heldBack are the sizes that an end of the path held back, and which end held back
-// most of them.
+// heldBack are the sizes that an end of the path held back, and which end held back most of them.
 func heldBack(sizes []table.Group) (who string, names []string) {
 	ends := map[string]string{bySender: "sender", byQuiet: "sender's interface", byReceiver: "receiver"}
 	held := map[string][]string{}
@@ -140,11 +139,9 @@ func lossFree(sizes []table.Group, fast table.Group) []Finding {
 const (
 	// A limit is only told if the sizes miss it by less than this in the mean, as a share.
 	mostMiss = 0.15
-	// Sizes that miss one limit by no more than this have no second one: the resolution
-	// of rates.
+	// Sizes that miss one limit by no more than this have no second one: the resolution of rates.
 	oneLimit = 0.02
-	// Two limits fit better than one whatever the sizes are: they must miss by less than
-	// half as much.
+	// Two limits fit better than one whatever the sizes are: they must miss by less than half as much.
 	twoLimits = 0.5
 	// Fewer sizes fit two limits whatever they are.
 	kneeSizes = 3
@@ -188,8 +185,7 @@ func wireHeaders(g table.Group) float64 {
 	return float64(f.FrameBytes-f.PayloadBytes) + 20
 }
 
-// level is the middle of a metric over groups, and how far they miss it in all, as
-// logarithms.
+// level is the middle of a metric over groups, and how far they miss it in all, as logarithms.
 func level(groups []table.Group, metric string) (middleOf, misses float64) {
 	var values []float64
 	for _, g := range groups {

@@ -169,8 +169,7 @@ func TestCurve(t *testing.T) {
 	}
 }
 
-// bad is what no sentence may have: a hedge on a hedge, an empty slot, a unit twice,
-// what is not a number.
+// bad is what no sentence may have: a hedge on a hedge, an empty slot, a unit twice, what is not a number.
 var bad = regexp.MustCompile(`at most roughly|<no |NaN|Inf|–\)|  | ,|\(\)|\b(kpps|Mbit/s|%|B|s) (kpps|Mbit/s|%|B|s)\b|%!`)
 
 // TestNumbersAreTheTables: what an answer says is what the table beside it shows.

@@ -57,8 +57,7 @@ func (a Ask) Trials(d *model.Document) ([]int, error) {
 	return worst, nil
 }
 
-// Ledgers are the UDP flows of each setting: of its valid trials, or of all where none is
-// valid.
+// Ledgers are the UDP flows of each setting: of its valid trials, or of all where none is valid.
 func Ledgers(d *model.Document, a Ask) []table.Group {
 	rows := only(table.Rows(d), func(r table.Row) bool {
 		return r.Flow.Protocol == model.UDP && r.Flow.Attempted > 0 && a.Fits(r.Trial)
@@ -156,8 +155,7 @@ func sequences(l *model.Line, streams bool) (first string, more float64) {
 	return strings.Join(words, ", "), float64(l.Packets - min(told, l.Packets))
 }
 
-// Account says of each loss of one flow how it is known, and what would help; then what was not
-// sent at all.
+// Account says of each loss of one flow how it is known, and what would help; then what was not sent at all.
 func Account(f *model.FlowResult) []Finding {
 	var out []Finding
 	for i := range f.Ledger.Lines {

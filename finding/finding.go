@@ -80,8 +80,7 @@ func nextOf(code string, d *model.Document) Finding { return say(code, Next).wor
 // Rule finds something in a run, or nothing. Rows are of all trials, valid or not.
 type Rule func(rows []table.Row) []Finding
 
-// All applies rules in turn, and puts the answers first. What two rules find alike stands
-// once.
+// All applies rules in turn, and puts the answers first. What two rules find alike stands once.
 func All(rows []table.Row, rules ...Rule) []Finding {
 	var out []Finding
 	for _, rule := range rules {

@@ -8,8 +8,7 @@ import (
 	"pelt/table"
 )
 
-// Split is what datagrams of one number of fragments lose, beside whole ones under the
-// same settings.
+// Split is what datagrams of one number of fragments lose, beside whole ones under the same settings.
 type Split struct {
 	table.Group         // by the key fragments
 	Chance      float64 // loss if each fragment were lost as often as a whole packet
@@ -64,8 +63,7 @@ func (c Contest) matched(fit int) []table.Row {
 	return out
 }
 
-// chanceOf is the share of a group's lost packets that chance took, and no full queue, slow host or
-// refused send.
+// chanceOf is the share of a group's lost packets that chance took, and no full queue, slow host or refused send.
 func chanceOf(g table.Group) float64 {
 	random := []string{model.CauseLinkLoss, model.CauseLinkFragment, model.CauseLinkDamage, model.CauseElimination,
 		model.CauseInside, model.CauseDamaged}

@@ -38,8 +38,7 @@ func bySetting(rows []table.Row) []table.Group {
 	return table.By(rows, table.Varying(rows, append(table.Settings(rows), table.KeyOf("flow"))...)...)
 }
 
-// placeName names the levels of a place, its size first: "64 B frame, up". UDP is usual
-// and goes without saying.
+// placeName names the levels of a place, its size first: "64 B frame, up". UDP is usual and goes without saying.
 func placeName(g table.Group) string {
 	var sizes, words []string
 	for i, k := range g.Keys {

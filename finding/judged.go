@@ -8,16 +8,12 @@ import (
 	"pelt/unit"
 )
 
-// NotMeasured is the outcome of a limit on a figure that one side should have and lacks.
-const NotMeasured table.Outcome = "not-measured"
-
 type Judged struct {
 	Outcome table.Outcome
 	Finding
 }
 
-// judge tells what became of each limit: each effect that breaks it, or that may; else
-// that it held.
+// judge tells what became of each limit: each effect that breaks it, or that may; else that it held.
 func (c *Comparison) judge(limits []table.Limit) {
 	for _, l := range limits {
 		before := len(c.Limits)
@@ -36,7 +32,7 @@ func (c *Comparison) judge(limits []table.Limit) {
 			seen = true
 			switch o := l.Judge(e.Effect); {
 			case e.few():
-				add(NotMeasured, e, e.Metric.Label+at(c.Places[e.Place].Name))
+				add(table.NotMeasured, e, e.Metric.Label+at(c.Places[e.Place].Name))
 			case o == table.Failed:
 				add(o, e, c.phrase(e))
 			case o == table.Untold:
@@ -46,20 +42,19 @@ func (c *Comparison) judge(limits []table.Limit) {
 		for _, e := range c.missing {
 			if slices.Contains(l.Metrics, e.Metric) && c.meant(e) {
 				seen = true
-				add(NotMeasured, e, e.Metric.Label+at(c.Places[e.Place].Name))
+				add(table.NotMeasured, e, e.Metric.Label+at(c.Places[e.Place].Name))
 			}
 		}
 		switch {
 		case !seen:
-			add(NotMeasured, Effect{Side: 1}, l.Metrics[0].Label)
+			add(table.NotMeasured, Effect{Side: 1}, l.Metrics[0].Label)
 		case len(c.Limits) == before:
 			add(table.Passed, Effect{}, "")
 		}
 	}
 }
 
-// meant reports whether both sides were to measure at a place: each tried, or was cut
-// before it could.
+// meant reports whether both sides were to measure at a place: each tried, or was cut before it could.
 func (c Comparison) meant(e Effect) bool {
 	for _, s := range []int{0, e.Side} {
 		if len(c.Places[e.Place].Sides[s].Rows) == 0 && c.Sides[s].Doc.Complete {
@@ -69,11 +64,10 @@ func (c Comparison) meant(e Effect) bool {
 	return true
 }
 
-// Outcome is that of all limits together, the worst first: failed, not measured, cannot
-// be told, passed.
+// Outcome is that of all limits together, the worst first: failed, not measured, cannot be told, passed.
 func (c Comparison) Outcome() table.Outcome {
 	worst := table.Passed
-	rank := map[table.Outcome]int{table.Failed: 3, NotMeasured: 2, table.Untold: 1}
+	rank := map[table.Outcome]int{table.Failed: 3, table.NotMeasured: 2, table.Untold: 1}
 	for _, l := range c.Limits {
 		if rank[l.Outcome] > rank[worst] {
 			worst = l.Outcome

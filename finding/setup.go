@@ -181,8 +181,7 @@ func Watching(rows []table.Row) []Finding {
 	return out
 }
 
-// TooLossy are the settings that lost more than a share of their packets, or that TCP
-// sent again, one line each.
+// TooLossy are the settings that lost more than a share of their packets, or that TCP sent again, one line each.
 func TooLossy(rows []table.Row, most float64) []string {
 	rows = Usable(rows)
 	if len(rows) == 0 {

@@ -73,8 +73,7 @@ func Soak(rows []table.Row) []Finding {
 	return append(out, nextOf("soak.page", rows[0].Doc))
 }
 
-// unfinished says first that a trial was cut or is not valid; ran is false if it did not
-// run as ordered.
+// unfinished says first that a trial was cut or is not valid; ran is false if it did not run as ordered.
 func unfinished(rows []table.Row) (out []Finding, ran bool) {
 	t := toldTrial(rows[0].Doc)
 	switch t.State {

@@ -42,8 +42,7 @@ func SweepKeys(rows []table.Row) (under, settings []table.Key) {
 	return under, settings
 }
 
-// isCondition reports whether a key says what a path is like, and not what its user
-// may choose.
+// isCondition reports whether a key says what a path is like, and not what its user may choose.
 func isCondition(key string) bool {
 	_, _, link := model.SplitLinkKnob(key)
 	return link || key == "receivers" || key == "direction"
@@ -83,8 +82,7 @@ func newContest(under table.Group, settings []table.Group) Contest {
 	return c
 }
 
-// Headlines are the contests that a verdict tells of: the first, and the one that gets
-// least through.
+// Headlines are the contests that a verdict tells of: the first, and the one that gets least through.
 func Headlines(all []Contest) []Contest {
 	if len(all) < 2 {
 		return all
@@ -155,8 +153,7 @@ func (c Contest) open() int {
 	return len(only(c.Effects[c.Tied:], func(e table.Effect) bool { return e.Verdict == table.TooFew }))
 }
 
-// everywhere finds the setting that is as good as the best under each of several
-// conditions, if there is one.
+// everywhere finds the setting that is as good as the best under each of several conditions, if there is one.
 func everywhere(contests []Contest) []Finding {
 	if len(contests) < 2 {
 		return nil
@@ -208,8 +205,7 @@ func (c Contest) waste() []Finding {
 	return []Finding{f}
 }
 
-// limits says what held the best settings back: of those that are as good, the one that
-// sends most shows it.
+// limits says what held the best settings back: of those that are as good, the one that sends most shows it.
 func (c Contest) limits() []Finding {
 	most := c.Settings[c.Tied-1]
 	limit := limitOf(most)

@@ -244,8 +244,7 @@ func TestBeyond(t *testing.T) {
 	}
 }
 
-// TestConditions: nobody chooses what a path is like, so settings of different paths are
-// not compared.
+// TestConditions: nobody chooses what a path is like, so settings of different paths are not compared.
 func TestConditions(t *testing.T) {
 	lossy, clean := usualStar(), usualStar()
 	lossy.intervals, clean.intervals, clean.loss = []float64{5, 9, 12}, []float64{5, 9, 12}, 0

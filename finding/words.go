@@ -204,8 +204,7 @@ var sentences = map[string]string{
 	"compare.time":    `The runs were made {apart} apart: what changed on the path meanwhile is in the difference.`,
 	"compare.marks":   `A change with ? is not beyond chance yet. Tied: any difference is too small to matter.`,
 	"compare.ask":     `run {run} has no variants to compare; give a second run, or --by SETTING[: it varies {varies}]`,
-	"compare.setting": `run {run} has no levels of "{setting}" to compare; ` + itVaries,
-	"compare.single":  `{setting} is {level} in every trial of run {run}; ` + itVaries,
+	"compare.setting": `run {run} has no two levels of "{setting}" to compare; ` + itVaries,
 	"compare.level":   `{setting} has no level "{level}"; want one of {levels}`,
 	"compare.twice":   `run {run} is given twice; want different runs`,
 	"compare.silent": `run {run} has several levels of {setting}, and another run has none; want runs that both ` +

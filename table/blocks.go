@@ -9,8 +9,7 @@ import "slices"
 // small because a lucky one makes the remaining noise too small.
 const clearly = 0.01
 
-// leastFree is the fewest degrees of freedom that tell what is within repeats from
-// what is between them.
+// leastFree is the fewest degrees of freedom that tell what is within repeats from what is between them.
 const leastFree = 4
 
 // withinBlocks is the sum of squares that remains when each repeat's own level is
@@ -46,8 +45,7 @@ func withinBlocks(samples []Sample, scaled [][]float64) (rest float64, free int,
 	return rest, free, fisherBeyond(between/float64(repeats), repeats, rest/float64(free), free) < clearly
 }
 
-// align puts values into the order of blocks; ok is false if they are not of the
-// same blocks, each once.
+// align puts values into the order of blocks; ok is false if they are not of the same blocks, each once.
 func align(blocks, order []block, values []float64) (out []float64, ok bool) {
 	if len(blocks) != len(order) || len(values) != len(order) {
 		return nil, false

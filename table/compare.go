@@ -82,8 +82,7 @@ func LeastTold(repeats, comparisons int, spread float64) float64 {
 	return math.Expm1(apart * spread * math.Sqrt(2/float64(repeats)))
 }
 
-// Rank sorts groups by the median of a metric, the best first; groups without a
-// value come last.
+// Rank sorts groups by the median of a metric, the best first; groups without a value come last.
 func Rank(m *Metric, groups []Group) []Group {
 	keys := make([]float64, len(groups))
 	order := make([]int, len(groups))
@@ -173,8 +172,7 @@ func holm(chances []float64, tests int) []float64 {
 	return out
 }
 
-// effect judges the contrast by its corrected chances; quantile is that of Student's
-// t for its interval.
+// effect judges the contrast by its corrected chances; quantile is that of Student's t for its interval.
 func (c contrast) effect(apart, alike, quantile float64, tests int) Effect {
 	nan := math.NaN()
 	e := Effect{Change: c.change(), Low: nan, High: nan, Points: c.metric.Points(), P: apart, Verdict: TooFew}

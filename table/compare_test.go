@@ -63,8 +63,7 @@ func apart(e Effect) bool { return e.Verdict == BetterThan || e.Verdict == Worse
 // mostFalse is 5 % of runs and what chance adds to it, two standard deviations.
 func mostFalse(runs int) int { return int(0.05*float64(runs) + 2*math.Sqrt(0.05*0.95*float64(runs))) }
 
-// TestFalseAlarms counts how often any of several settings, which are all alike, is
-// told from another.
+// TestFalseAlarms counts how often any of several settings, which are all alike, is told from another.
 func TestFalseAlarms(t *testing.T) {
 	const runs = 1000
 	r, m := rand.New(rand.NewPCG(1, 2)), MetricOf("goodput_bps")
@@ -144,8 +143,7 @@ func TestPower(t *testing.T) {
 	}
 }
 
-// TestBestOfMany compares nine settings that are all alike with the one that came
-// out best by chance.
+// TestBestOfMany compares nine settings that are all alike with the one that came out best by chance.
 func TestBestOfMany(t *testing.T) {
 	const runs = 800
 	r, m := rand.New(rand.NewPCG(7, 8)), MetricOf("goodput_bps")
@@ -209,8 +207,7 @@ func TestFalseTies(t *testing.T) {
 	}
 }
 
-// TestRareLosses compares losses that are often 0: one packet in a thousand, of a
-// thousand sent.
+// TestRareLosses compares losses that are often 0: one packet in a thousand, of a thousand sent.
 func TestRareLosses(t *testing.T) {
 	const runs = 2000
 	r, m := rand.New(rand.NewPCG(11, 12)), MetricOf("loss_ratio")
@@ -280,8 +277,7 @@ func TestContradiction(t *testing.T) {
 	}
 }
 
-// TestNeeded asks whether as many more repeats as Needed says find the difference
-// about four times in five.
+// TestNeeded asks whether as many more repeats as Needed says find the difference about four times in five.
 func TestNeeded(t *testing.T) {
 	const runs = 400
 	r, m := rand.New(rand.NewPCG(13, 14)), MetricOf("goodput_bps")

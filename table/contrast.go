@@ -25,8 +25,7 @@ func squares(values []float64) (sum float64) {
 	return sum
 }
 
-// newNoise divides a sum of squares; no figure is measured better than to a part of
-// its metric's resolution.
+// newNoise divides a sum of squares; no figure is measured better than to a part of its metric's resolution.
 func newNoise(m *Metric, squares float64, free int) noise {
 	if free <= 0 {
 		return noise{}

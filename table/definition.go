@@ -18,8 +18,7 @@ type (
 
 var none = math.NaN()
 
-// Differences that do not matter: of rates and counts, of times, of losses, and of
-// processor time.
+// Differences that do not matter: of rates and counts, of times, of losses, and of processor time.
 const (
 	twoPercent  = 0.02
 	fivePercent = 0.05
@@ -116,8 +115,7 @@ func router(get func(watch) float64) value {
 	})
 }
 
-// routerSplit is a share of the router's time. In a lab its cores are those of the sender
-// and the receiver, too.
+// routerSplit is a share of the router's time. In a lab its cores are those of the sender and the receiver, too.
 func routerSplit(get func(split) float64) value {
 	return trial(func(r Row) float64 {
 		if r.Trial.Router == nil || r.Trial.Router.CPU == nil || r.Doc.Lab != nil {

@@ -13,8 +13,7 @@ import (
 
 // The definitions of figures that need more than a field of a document.
 
-// goodput is payload that arrived, in bit/s. A transfer with an end has it over
-// the time that the transfer took.
+// goodput is payload that arrived, in bit/s. A transfer with an end has it over the time that the transfer took.
 func goodput(f flow) float64 {
 	if f.TCP == nil || f.TCP.Completion == nil {
 		return when(f.Connections == nil, f.GoodputBPS)
@@ -59,8 +58,7 @@ func resent(t facts) float64 {
 	return when(t.SegmentsOut > 0, min(1, float64(t.Retransmits)/float64(t.SegmentsOut)))
 }
 
-// onWire is what the received packets take on Ethernet, with preamble and gap
-// (20 B a frame), in bit/s.
+// onWire is what the received packets take on Ethernet, with preamble and gap (20 B a frame), in bit/s.
 func onWire(f flow) float64 { return when(f.FrameBytes > 0, ofUDP(f, f.ReceivePPS*8*bytesOn(f, 20))) }
 
 // bytesOn is what a datagram takes on a link that adds so many bytes to each frame. Each
@@ -138,12 +136,10 @@ func enoughWork(r Row) float64 {
 	return when(cores >= leastWork*float64(max(len(r.Trial.Router.Cores), 1)), cores)
 }
 
-// goodputPerCore is the payload of all flows for each second of a core that the
-// router worked, in bits.
+// goodputPerCore is the payload of all flows for each second of a core that the router worked, in bits.
 func goodputPerCore(r Row) float64 { return total(r, goodput) / enoughWork(r) }
 
-// timePerPacket is the time that the router's cores worked for each packet that
-// arrived, in ns.
+// timePerPacket is the time that the router's cores worked for each packet that arrived, in ns.
 func timePerPacket(r Row) float64 { return enoughWork(r) / total(r, carried) * 1e9 }
 
 // routerBusy is the share of the router's processors that it worked. In a lab only its own

@@ -286,8 +286,7 @@ func TestLevels(t *testing.T) {
 	}
 }
 
-// TestCompareBest ranks groups and compares each with the best; one that nobody
-// measured is last, and tells nothing.
+// TestCompareBest ranks groups and compares each with the best; one that nobody measured is last, and tells nothing.
 func TestCompareBest(t *testing.T) {
 	d := &model.Document{}
 	for repeat := range 3 {

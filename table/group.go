@@ -78,8 +78,7 @@ func Varying(rows []Row, keys ...Key) []Key {
 	return out
 }
 
-// planned are a key's levels in the order of the rows' plans; none if the plans
-// say nothing of it.
+// planned are a key's levels in the order of the rows' plans; none if the plans say nothing of it.
 func planned(rows []Row, key string) (levels []model.Value) {
 	add := func(list ...model.Value) {
 		for _, v := range list {

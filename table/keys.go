@@ -62,8 +62,7 @@ func KeyOf(name string) Key {
 	return k
 }
 
-// Settings are the keys that the rows' cells set, sorted as columns show them, but
-// for those named.
+// Settings are the keys that the rows' cells set, sorted as columns show them, but for those named.
 func Settings(rows []Row, but ...string) []Key {
 	var names []string
 	for _, r := range rows {

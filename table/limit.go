@@ -54,6 +54,8 @@ const (
 	Passed Outcome = "passed"         // no change that is likely reaches the limit
 	Failed Outcome = "failed"         // a change beyond chance is beyond the limit
 	Untold Outcome = "cannot-be-told" // the change, or its interval, reaches beyond the limit
+	// NotMeasured is of a figure that one side should have and lacks.
+	NotMeasured Outcome = "not-measured"
 )
 
 // Judge tells what an effect of one of the limit's metrics means for it.

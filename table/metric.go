@@ -54,8 +54,7 @@ func FindMetric(name string) (m *Metric, ok bool) {
 	return metrics[i], true
 }
 
-// The words that users write for metrics beside names and labels, as in --metric
-// and --fail-if.
+// The words that users write for metrics beside names and labels, as in --metric and --fail-if.
 var shortWords = []struct {
 	word  string
 	names []string

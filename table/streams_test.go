@@ -29,8 +29,7 @@ func TestMixes(t *testing.T) {
 	}
 }
 
-// TestLeastTold: more repeats tell smaller differences, more comparisons larger ones;
-// two repeats tell nothing.
+// TestLeastTold: more repeats tell smaller differences, more comparisons larger ones; two repeats tell nothing.
 func TestFamilyOfLooks(t *testing.T) {
 	m := MetricOf("goodput_bps")
 	pairs := []Pair{{A: Sample{Values: []float64{120, 128, 124}}, B: Sample{Values: []float64{104, 109, 114}}}}

@@ -12,8 +12,7 @@ func StudentBeyond(x float64, free int) float64 {
 	return half
 }
 
-// fisherBeyond is the chance that the ratio of two variances of the same noise is
-// above a/b.
+// fisherBeyond is the chance that the ratio of two variances of the same noise is above a/b.
 func fisherBeyond(a float64, freeA int, b float64, freeB int) float64 {
 	if a <= 0 {
 		return 1
@@ -22,8 +21,7 @@ func fisherBeyond(a float64, freeA int, b float64, freeB int) float64 {
 	return incompleteBeta(m*b/(m*b+n*a), m/2, n/2)
 }
 
-// StudentQuantile is the x that Student's t is below with the given chance, 0.5 to
-// below 1.
+// StudentQuantile is the x that Student's t is below with the given chance, 0.5 to below 1.
 func StudentQuantile(chance float64, free int) float64 {
 	low, high := 0.0, 1.0
 	for StudentBeyond(high, free) > 1-chance && high < 1e12 {

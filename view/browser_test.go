@@ -90,8 +90,7 @@ type facts struct {
 	Load     float64  `json:"load"`
 }
 
-// pageFacts finds elements beyond the window, words beyond their pictures or on other
-// words, and the smallest words.
+// pageFacts finds elements beyond the window, words beyond their pictures or on other words, and the smallest words.
 const pageFacts = `(() => {
   const out = {beyond: [], outside: [], touching: [], pictures: 0, small: 99};
   const root = document.documentElement;

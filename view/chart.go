@@ -102,8 +102,7 @@ func lines(title string, rows []table.Row, others []table.Key, x table.Key, metr
 // mostIntervals is how many rows a reader can take in; the table has them all.
 const mostIntervals = 24
 
-// intervals draws a metric of each group as a dot with its interval. effects, if any,
-// colour the dots.
+// intervals draws a metric of each group as a dot with its interval. effects, if any, colour the dots.
 func intervals(title string, groups []table.Group, metric string, effects []table.Effect) Chart {
 	c := Chart{Title: title, Kind: Interval, X: axisOf(metric)}
 	if effects != nil {
@@ -124,8 +123,7 @@ func intervals(title string, groups []table.Group, metric string, effects []tabl
 	return c
 }
 
-// skewed is the ratio of the largest to the least figure from which on shades are
-// logarithmic.
+// skewed is the ratio of the largest to the least figure from which on shades are logarithmic.
 const skewed = 50
 
 func heatMap(title string, groups []table.Group, x, y table.Key, metric string) Chart {

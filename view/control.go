@@ -69,8 +69,7 @@ func controlTiles(c finding.Controls, found []finding.Finding) Tiles {
 	return Tiles{best, speed, wait, limitTile(limit)}
 }
 
-// matrix has a row for each condition and a column for each control, with its speed
-// against the baseline.
+// matrix has a row for each condition and a column for each control, with its speed against the baseline.
 func matrix(c finding.Controls, figure column) Table {
 	var columns []column
 	rows := table.RowsOf(c.Groups)

@@ -12,8 +12,7 @@ import (
 	"pelt/table"
 )
 
-// Explain makes the page of where the packets of a run ended. Its error is a
-// *finding.Refusal.
+// Explain makes the page of where the packets of a run ended. Its error is a *finding.Refusal.
 func Explain(d *model.Document, ask finding.Ask) (Page, error) {
 	numbers, err := ask.Trials(d)
 	if err != nil {

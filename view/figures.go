@@ -138,8 +138,7 @@ func seriesLabel(s model.Series) string {
 	return strings.Join(slices.DeleteFunc(parts, func(p string) bool { return p == "" }), ".")
 }
 
-// LedgerFigures is the ledger of each flow of each trial: a row for each place where
-// packets ended.
+// LedgerFigures is the ledger of each flow of each trial: a row for each place where packets ended.
 func LedgerFigures(d *model.Document) Table {
 	rows := table.Rows(d)
 	keys := append(table.Settings(rows), table.KeyOf("trial"), table.KeyOf("state"), table.KeyOf("flow"),

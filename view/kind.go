@@ -20,8 +20,7 @@ type Kind struct {
 	View func(rows []table.Row, found []finding.Finding) []Section
 }
 
-// kinds are the kinds of test by the command of the plan. One without a kind of its own
-// is shown as a curve.
+// kinds are the kinds of test by the command of the plan. One without a kind of its own is shown as a curve.
 var kinds = map[string]Kind{
 	"curve":  curve,
 	"sweep":  sweep,
@@ -52,8 +51,7 @@ func Findings(d *model.Document) []finding.Finding {
 	return finding.All(k.rows(d), slices.Concat(k.Rules, finding.Common())...)
 }
 
-// Stored are the findings of a run as files have them, with their sentences if readers are
-// to have them.
+// Stored are the findings of a run as files have them, with their sentences if readers are to have them.
 func Stored(d *model.Document, words bool) []model.Finding { return finding.Stored(Findings(d), words) }
 
 func Run(d *model.Document) Page {

@@ -89,8 +89,7 @@ func (p Path) place(layer, host string) (node int, link bool) {
 	return max(last-1, 0), true
 }
 
-// ledgerOf accounts for all packets of a group's valid trials: attempted = received + lines
-// + unattributed.
+// ledgerOf accounts for all packets of a group's valid trials: attempted = received + lines + unattributed.
 func ledgerOf(title string, g table.Group) Table {
 	t := listing(title, "cause What", "packets_count Packets", "share_ratio Share", "confidence Known from",
 		"evidence Evidence")

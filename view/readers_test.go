@@ -186,9 +186,8 @@ func TestGoldenPagesReadWell(t *testing.T) {
 	}
 }
 
-// faults are what no sentence may have: hedges, empty slots, numbers that are none, a unit twice, one
-// of several.
-var faults = regexp.MustCompile(`at most roughly|<no |<nil>|\(\)|, ,|,,|  | [,.;)]|\( |\.\.|;\.|NaN|Inf\b|%!|` +
+// faults are what no sentence may have: hedges, empty slots, numbers that are none, a unit twice, one of several.
+var faults = regexp.MustCompile(`at most roughly|1-\(1-p\)|<no |<nil>|\(\)|, ,|,,|  | [,.;)]|\( |\.\.|;\.|NaN|Inf\b|%!|` +
 	`(pps|bit/s|%|/s|[µmn]s)[ )]+(pps|bit/s|%|/s|[µmn]s)\b|\d B B\b|MiB/s|KiB/s|` +
 	`\b1 (repeats|settings|packets|fragments|changes|comparisons|others)\b`)
 
@@ -258,8 +257,7 @@ func checkFigures(t rapid.TB, page view.Page) {
 	}
 }
 
-// checkBars: the parts of a bar of losses are shares of all that was sent, and add up to a loss of a
-// table.
+// checkBars: the parts of a bar of losses are shares of all that was sent, and add up to a loss of a table.
 func checkBars(t rapid.TB, page view.Page) {
 	t.Helper()
 	lost := map[string]bool{}

@@ -7,8 +7,7 @@ package view
 
 import "pelt/unit"
 
-// Page is a whole report. Its short form in a terminal is the verdict, the first
-// Table and the first of Next.
+// Page is a whole report. Its short form in a terminal is the verdict, the first Table and the first of Next.
 type Page struct {
 	Title    string // what was run: "Size curve"
 	Subject  string // what was measured, and when
@@ -136,8 +135,7 @@ type Mark struct {
 	Text string
 }
 
-// Times shows samples over the time of a trial: lanes one above the other on one
-// axis of time.
+// Times shows samples over the time of a trial: lanes one above the other on one axis of time.
 type Times struct {
 	Title, Note string
 	Lanes       []Lane

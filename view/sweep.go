@@ -80,8 +80,7 @@ func sweepCharts(rows []table.Row, heads []finding.Contest) []Section {
 	return out
 }
 
-// mostBars is how many settings a chart of losses shows: the first ones, and some of
-// the others that lose most.
+// mostBars is how many settings a chart of losses shows: the first ones, and some of the others that lose most.
 const mostBars, mostLossy = 12, 4
 
 // telling are the settings whose losses are worth a look.
@@ -113,8 +112,7 @@ func conditionTable(contests []finding.Contest) Table {
 // lead is how many settings the short form shows.
 const lead = 5
 
-// settingTable has all settings of a contest. Those who sort by one setting find it in
-// a column of its own.
+// settingTable has all settings of a contest. Those who sort by one setting find it in a column of its own.
 func settingTable(c finding.Contest) Table {
 	keys, loss := c.Settings[0].Keys, "loss_ratio"
 	if c.Settings[0].Rows[0].Flow.Protocol == model.TCP {
@@ -199,8 +197,7 @@ func Sorted(d *model.Document, by string, ascending bool) (Page, error) {
 	return p, nil
 }
 
-// compareCells orders two cells by their figures, else by their words; one without a
-// figure comes last.
+// compareCells orders two cells by their figures, else by their words; one without a figure comes last.
 func compareCells(a, b Cell, ascending bool) int {
 	sign := -1
 	if ascending {

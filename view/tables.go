@@ -59,8 +59,7 @@ func keyColumns(keys ...table.Key) []column {
 	return out
 }
 
-// nameColumn names the setting of each group in one column: each part of a table that is
-// too wide repeats its keys.
+// nameColumn names the setting of each group in one column: each part of a table that is too wide repeats its keys.
 func nameColumn(keys []table.Key) []column {
 	if len(keys) == 1 {
 		return keyColumns(keys...)
@@ -145,8 +144,7 @@ func effectCell(e table.Effect) Cell {
 	return c
 }
 
-// moreRepeats says how many more repeats would tell a difference; of fewer than three
-// nobody knows more than that.
+// moreRepeats says how many more repeats would tell a difference; of fewer than three nobody knows more than that.
 func moreRepeats(e table.Effect) string {
 	repeats := fmt.Sprintf("%d more repeats", e.Needed)
 	if e.Needed == 1 {

@@ -134,7 +134,7 @@ func judged(c *cobra.Command, result finding.Comparison) error {
 	switch outcome := result.Outcome(); {
 	case outcome == table.Failed:
 		return exitCode(exitLimit)
-	case outcome == finding.NotMeasured:
+	case outcome == table.NotMeasured:
 		return exitCode(exitInvalid)
 	case result.TooFew():
 		fmt.Fprintln(c.ErrOrStderr(), "pelt: nothing can be compared: each side needs three valid repeats")

@@ -43,8 +43,7 @@ func Empty(c view.Chart) bool {
 	return true
 }
 
-// clean copies a chart without points that have no place on it, and with names that
-// are safe to show.
+// clean copies a chart without points that have no place on it, and with names that are safe to show.
 func clean(c view.Chart) view.Chart {
 	for _, a := range []*view.Axis{&c.X, &c.Y, &c.Z} {
 		a.Label = plain.Text(a.Label)

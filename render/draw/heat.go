@@ -85,8 +85,7 @@ func categories(p *Picture, c view.Chart, left, top, column, row float64) {
 	}
 }
 
-// cellFigure prints the figure of a cell, in two lines where it is narrow, and not
-// at all where it is too narrow.
+// cellFigure prints the figure of a cell, in two lines where it is narrow, and not at all where it is too narrow.
 func cellFigure(p *Picture, figure string, x, y, room float64, bold bool) {
 	l := label{text: figure, size: small, ink: Text, anchor: Middle, bold: bold}
 	if textWidth(figure, small) <= room {

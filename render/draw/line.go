@@ -48,8 +48,7 @@ func lines(p *Picture, c view.Chart) {
 	g.figures()
 }
 
-// amounts is the extent on Y of the series that set the scale. A guest and a limit that lie
-// near it are let in.
+// amounts is the extent on Y of the series that set the scale. A guest and a limit that lie near it are let in.
 func amounts(c view.Chart) extent {
 	e := noExtent()
 	for _, s := range c.Series {

@@ -143,8 +143,7 @@ func count(v view.Path, i int) string {
 	return ""
 }
 
-// upright draws the path from top to bottom: what a node lost stands in its box, what
-// a link lost beside the link.
+// upright draws the path from top to bottom: what a node lost stands in its box, what a link lost beside the link.
 func upright(p *Picture, v view.Path, places []place) {
 	const head, each, x = 36.0, 40.0, 24.0
 	y := 1.0

@@ -109,8 +109,7 @@ func span(a view.Axis, e extent, n int) scale {
 	return s
 }
 
-// logTicks are powers of two of bytes, and 1-2-5 or powers of ten of other figures,
-// about n at most.
+// logTicks are powers of two of bytes, and 1-2-5 or powers of ten of other figures, about n at most.
 func logTicks(u unit.Unit, e extent, n int) []float64 {
 	base, within := 10.0, []float64{1, 2, 5}
 	if u == unit.Bytes {

@@ -112,8 +112,7 @@ type label struct {
 	halo   bool
 }
 
-// print puts words at a place, their baseline at y, and moves or cuts them where
-// they would leave the picture.
+// print puts words at a place, their baseline at y, and moves or cuts them where they would leave the picture.
 func (p *Picture) print(x, y float64, l label) {
 	room := p.Width
 	if l.bold {

@@ -16,8 +16,7 @@ const (
 // mostChangeRows is how many rows words of changes may take.
 const mostChangeRows = 4
 
-// Times draws lanes one above the other on one axis of time, with changes and gaps
-// across all of them.
+// Times draws lanes one above the other on one axis of time, with changes and gaps across all of them.
 func Times(t view.Times, width float64) Picture {
 	p := Picture{Width: max(width, 240), Title: plain.Text(t.Title), Note: t.Note}
 	over, left := noExtent(), 0.0
