@@ -36,6 +36,7 @@ type receiveStream struct {
 	foreign, unread uint64
 	warmup          uint64
 	drops           dropAccount
+	known           bool // to the thread that reads it
 	begun           bool
 	cpuFrom, cpuTo  thread
 	granted, asked  int // bytes of receive buffer
@@ -104,9 +105,13 @@ func (w *receiveStream) open() {
 	w.drops.before, w.drops.known, w.drops.cold = m.dropped, known, e.order.Timing.Warmup() == 0
 }
 
-// first is called by the thread that reads the stream from now on. It takes what came
-// before the end was run.
+// first is called by the thread that reads the stream, before it reads, once or more often. It
+// takes what came before the end was run.
 func (w *receiveStream) first() {
+	if w.known {
+		return
+	}
+	w.known = true
 	if w.receiver.idle.Add(-1) == 0 {
 		w.receiver.reading()
 	}

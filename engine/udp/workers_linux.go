@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"runtime"
-	"slices"
 	"sync"
 	"time"
 
@@ -180,9 +179,8 @@ func (c *Workers) receive(r *receiver) error {
 // pooledStream is a stream that a receiving worker reads.
 type pooledStream struct {
 	*receiveStream
-	in    *batchInbox
-	known bool // to its worker
-	done  chan<- error
+	in   *batchInbox
+	done chan<- error
 }
 
 // receiveWorker is one thread that reads many sockets.
@@ -190,8 +188,7 @@ type receiveWorker struct {
 	mu    sync.Mutex
 	epoll int // while it works
 	works bool
-	all   []*pooledStream // by the number that the kernel knows; nil: gone
-	left  int
+	all   map[int32]*pooledStream // by descriptor
 }
 
 func (h *receiveWorker) add(l *pooledStream) (err error) {
@@ -202,23 +199,18 @@ func (h *receiveWorker) add(l *pooledStream) (err error) {
 		if h.epoll, err = unix.EpollCreate1(unix.EPOLL_CLOEXEC); err != nil {
 			return fmt.Errorf("epoll_create: %w", err)
 		}
-		h.works, h.all = true, nil
-		go h.work(l.receiver.end.settings.clock)
+		h.works, h.all = true, map[int32]*pooledStream{}
+		go h.work()
 	}
-	place := slices.Index(h.all, nil)
-	if place < 0 {
-		place, h.all = len(h.all), append(h.all, nil)
-	}
-	e := unix.EpollEvent{Events: unix.EPOLLIN, Fd: int32(place)}
+	e := unix.EpollEvent{Events: unix.EPOLLIN, Fd: int32(l.in.fd)}
 	if err := unix.EpollCtl(h.epoll, unix.EPOLL_CTL_ADD, int(l.in.fd), &e); err != nil {
 		return fmt.Errorf("epoll_ctl: %w", err)
 	}
-	h.all[place] = l
-	h.left++
+	h.all[e.Fd] = l
 	return nil
 }
 
-func (h *receiveWorker) work(clock engine.Clock) {
+func (h *receiveWorker) work() {
 	runtime.LockOSThread() // never unlocked: the thread ends with its timer slack
 	warning := ""
 	if err := ownThread(-1); err != nil {
@@ -242,18 +234,10 @@ func (h *receiveWorker) work(clock engine.Clock) {
 	}
 }
 
-// meet begins with a stream, which may be before or after its first packets are heard.
-func (l *pooledStream) meet() {
-	if !l.known {
-		l.known = true
-		l.first()
-	}
-}
-
 // read takes what a socket holds, some at most: others wait, too.
 func (l *pooledStream) read() {
 	const batches = 8
-	l.meet()
+	l.first()
 	for range batches {
 		n, err := l.in.take()
 		// An error is an ICMP message for something this end answered.
@@ -272,22 +256,18 @@ func (l *pooledStream) read() {
 func (h *receiveWorker) look(warning string) bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	for place, l := range h.all {
-		if l == nil {
-			continue
-		}
-		l.meet()
+	for fd, l := range h.all {
+		l.first()
 		if !l.receiver.end.stop.isSet() {
 			continue
 		}
-		_ = unix.EpollCtl(h.epoll, unix.EPOLL_CTL_DEL, int(l.in.fd), nil) // it is there
+		_ = unix.EpollCtl(h.epoll, unix.EPOLL_CTL_DEL, int(fd), nil) // it is there
 		l.warning = warning
 		l.close()
+		delete(h.all, fd)
 		l.done <- nil
-		h.all[place] = nil
-		h.left--
 	}
-	if h.left > 0 {
+	if len(h.all) > 0 {
 		return true
 	}
 	h.works = false
