@@ -2,7 +2,6 @@ package udp
 
 import (
 	"bytes"
-	"net/netip"
 	"slices"
 	"testing"
 	"time"
@@ -10,37 +9,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"pelt/engine"
-	"pelt/unit"
 )
-
-// What the kernel joined is taken apart: each datagram with its own sequence.
-func TestJoined(t *testing.T) {
-	loopback := ownSpace(t, 65536)
-	near, far := linked(t)
-	for _, c := range []struct {
-		name              string
-		near, far         space
-		peer              netip.Addr
-		payload, segments int
-	}{
-		{"loopback", loopback, loopback, netip.MustParseAddr("127.0.0.1"), 200, 7},
-		{"veth IPv6, longest", near, far, farSix, 1000, 60},
-		{"smallest", near, far, farFour, 16, 64},
-		{"sent singly", near, far, farFour, 64, 1},
-	} {
-		t.Run(c.name, func(t *testing.T) {
-			r := newTrial()
-			r.near, r.far, r.peer = c.near, c.far, c.peer
-			r.flow.PayloadBytes, r.flow.Segments, r.flow.Rate, r.flow.Joined = c.payload, c.segments, unit.PacketRate(20_000), true
-			send, receive := r.run(t)
-			balance(t, send, receive)
-			r.exact(t, send, receive)
-			if rec := receive.Receive; rec.SocketKnown || rec.WarmupReceived != send.Send.WarmupSent {
-				t.Errorf("the sockets' count is said to be known: %v; warm-up %d of %d", rec.SocketKnown, rec.WarmupReceived, send.Send.WarmupSent)
-			}
-		})
-	}
-}
 
 // A buffer that was sent as one comes as one message, and is several datagrams.
 func TestJoinedInbox(t *testing.T) {

@@ -14,7 +14,8 @@ import (
 	"pelt/unit"
 )
 
-// Buffers of segments arrive as datagrams, each with its own sequence.
+// Buffers of segments arrive as datagrams, each with its own sequence, also where the receiver's
+// kernel joins them.
 func TestSegments(t *testing.T) {
 	near, far := linked(t)
 	loopback := ownSpace(t, 65536)
@@ -26,19 +27,24 @@ func TestSegments(t *testing.T) {
 		rate              unit.Rate
 		dialer            engine.Role
 		burst             int // most packets at once
+		joined            bool
 	}{
-		{"veth IPv4", near, far, farFour, 64, 16, unit.PacketRate(20_000), engine.Send, 16},
-		{"veth IPv6", near, far, farSix, 64, 64, unit.PacketRate(20_000), engine.Send, 64},
-		{"loopback", loopback, loopback, netip.MustParseAddr("127.0.0.1"), 200, 7, unit.PacketRate(7_000), engine.Send, 7},
-		{"smallest", near, far, farFour, 16, 2, unit.PacketRate(2000), engine.Send, 2},
-		{"longest", near, far, farFour, 1472, 44, unit.PacketRate(4000), engine.Send, 44},
-		{"listener sends", near, far, farFour, 64, 16, unit.PacketRate(20_000), engine.Receive, 16},
-		{"as fast as it goes", near, far, farFour, 1000, 10, unit.Rate{}, engine.Send, 60},
+		{"veth IPv4", near, far, farFour, 64, 16, unit.PacketRate(20_000), engine.Send, 16, false},
+		{"veth IPv6", near, far, farSix, 64, 64, unit.PacketRate(20_000), engine.Send, 64, false},
+		{"loopback", loopback, loopback, netip.MustParseAddr("127.0.0.1"), 200, 7, unit.PacketRate(7_000), engine.Send, 7, false},
+		{"smallest", near, far, farFour, 16, 2, unit.PacketRate(2000), engine.Send, 2, false},
+		{"longest", near, far, farFour, 1472, 44, unit.PacketRate(4000), engine.Send, 44, false},
+		{"listener sends", near, far, farFour, 64, 16, unit.PacketRate(20_000), engine.Receive, 16, false},
+		{"as fast as it goes", near, far, farFour, 1000, 10, unit.Rate{}, engine.Send, 60, false},
+		{"joined over loopback", loopback, loopback, netip.MustParseAddr("127.0.0.1"), 200, 7, unit.PacketRate(20_000), engine.Send, 7, true},
+		{"joined over a veth, IPv6, longest", near, far, farSix, 1000, 60, unit.PacketRate(20_000), engine.Send, 60, true},
+		{"joined, smallest", near, far, farFour, 16, 64, unit.PacketRate(20_000), engine.Send, 64, true},
+		{"joined, sent singly", near, far, farFour, 64, 1, unit.PacketRate(20_000), engine.Send, 1, true},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			r := newTrial()
 			r.near, r.far, r.peer, r.dialer = c.near, c.far, c.peer, c.dialer
-			r.flow.PayloadBytes, r.flow.Segments, r.flow.Rate = c.payload, c.segments, c.rate
+			r.flow.PayloadBytes, r.flow.Segments, r.flow.Rate, r.flow.Joined = c.payload, c.segments, c.rate, c.joined
 			r.flow.ReceiveBuffer = 16 << 20
 			if c.rate == (unit.Rate{}) {
 				r.timing.MeasureSeconds = 1 // on a busy machine an end stands still for long
@@ -46,13 +52,13 @@ func TestSegments(t *testing.T) {
 			send, receive := r.run(t)
 			balance(t, send, receive)
 			s, rec := send.Send, receive.Receive
-			if s.Segments != c.segments || s.BurstMax != c.burst || s.WarmupSent == 0 {
+			if max(s.Segments, 1) != c.segments || s.BurstMax != c.burst || s.WarmupSent == 0 {
 				t.Errorf("%d segments, burst %d (want %d), warm-up %d", s.Segments, s.BurstMax, c.burst, s.WarmupSent)
 			}
 			if c.rate != (unit.Rate{}) {
 				r.exact(t, send, receive)
-				if rec.WarmupReceived != s.WarmupSent {
-					t.Errorf("warm-up %d of %d", rec.WarmupReceived, s.WarmupSent)
+				if rec.WarmupReceived != s.WarmupSent || rec.SocketKnown == c.joined {
+					t.Errorf("warm-up %d of %d; the sockets' count is said to be known: %v", rec.WarmupReceived, s.WarmupSent, rec.SocketKnown)
 				}
 			} else if lost := s.Attempted - rec.Tally.Received; lost > rec.SocketDrops+r.backlog || s.Attempted < 100 {
 				t.Errorf("of %d packets %d are lost, the socket dropped %d, the backlog %d", s.Attempted, lost, rec.SocketDrops, r.backlog)

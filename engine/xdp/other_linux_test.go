@@ -236,53 +236,44 @@ func TestNothingStays(t *testing.T) {
 	}
 }
 
-// What cannot be carried with frames says so in one line.
+// What cannot be carried with frames says so in one line. What a receiver wants of its sockets
+// leaves the sender its frames: they find the cable ready.
 func TestRefusals(t *testing.T) {
 	b := newBed(t)
 	for _, c := range []struct {
-		name  string
-		flow  model.Flow
-		setup func()
-		want  string
+		name    string
+		flow    model.Flow
+		want    string
+		engines [2]string // of sender and receiver, where sockets are allowed
 	}{
-		{"segments", model.Flow{PayloadBytes: 64, Segments: 4}, nil, "segments of a buffer need sockets"},
-		{"sender's buffer", model.Flow{PayloadBytes: 64, SendBuffer: 65536}, nil, "the size of a socket's buffer was asked for"},
-		{"page", model.Flow{PayloadBytes: 4000}, nil, "one memory page"},
-		{"MTU", model.Flow{PayloadBytes: 1473}, nil, "need fragments: the MTU of va is 1500 B|come as fragments: the MTU of vb is 1500 B"},
+		{"segments", model.Flow{PayloadBytes: 64, Segments: 4}, "segments of a buffer need sockets", [2]string{"udp", "udp"}},
+		{"sender's buffer", model.Flow{PayloadBytes: 64, SendBuffer: 65536}, "the size of a socket's buffer was asked for", [2]string{"udp", "xdp"}},
+		{"page", model.Flow{PayloadBytes: 4000}, "one memory page", [2]string{"udp", "udp"}},
+		{"MTU", model.Flow{PayloadBytes: 1473}, "need fragments: the MTU of va is 1500 B|come as fragments: the MTU of vb is 1500 B", [2]string{"udp", "udp"}},
+		{"receiver's buffer", model.Flow{PayloadBytes: 64, ReceiveBuffer: 1 << 20}, "the size of a socket's buffer was asked for", [2]string{"xdp", "udp"}},
+		{"joined", model.Flow{PayloadBytes: 64, Joined: true}, "packets joined for a socket were asked for", [2]string{"xdp", "udp"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			b.t = t
+			c.flow.Rate = unit.PacketRate(1000)
 			_, err := b.run(trial{measure: 50 * time.Millisecond, flow: c.flow})
 			if err == nil || !matches(c.want, err.Error()) {
 				t.Errorf("got %v, want %s", err, c.want)
 			}
-			c.flow.Rate = unit.PacketRate(1000)
 			out, err := b.run(trial{measure: 50 * time.Millisecond, flow: c.flow, fallback: true})
-			if err != nil || out.send.Engine != "udp" || !matches(c.want, out.send.Why) {
-				t.Errorf("with sockets allowed: %v, %s because %q", err, out.send.Engine, out.send.Why)
+			if err != nil {
+				t.Fatal(err)
+			}
+			refused := out.send
+			if c.engines[0] == "xdp" {
+				refused = out.receive
+			}
+			if got := [2]string{out.send.Engine, out.receive.Engine}; got != c.engines || !matches(c.want, refused.Why) {
+				t.Errorf("with sockets allowed: %v because %q; want %v", got, refused.Why, c.engines)
+			}
+			if lost := out.send.Send.Attempted - out.receive.Receive.Tally.Received; lost != 0 {
+				t.Errorf("%d lost", lost)
 			}
 		})
-	}
-}
-
-// What a receiver wants of its sockets is no matter of the sender's: its frames
-// find the cable ready.
-func TestReceivingSockets(t *testing.T) {
-	b := newBed(t)
-	for want, flow := range map[string]model.Flow{
-		"the size of a socket's buffer was asked for": {PayloadBytes: 64, ReceiveBuffer: 1 << 20},
-		"packets joined for a socket were asked for":  {PayloadBytes: 64, Joined: true},
-	} {
-		b.t = t
-		flow.Rate = unit.PacketRate(1000)
-		if _, err := b.run(trial{measure: 50 * time.Millisecond, flow: flow}); err == nil || !matches(want, err.Error()) {
-			t.Errorf("got %v, want %s", err, want)
-		}
-		out, err := b.run(trial{measure: 50 * time.Millisecond, flow: flow, fallback: true})
-		if err != nil || out.send.Engine != "xdp" || out.receive.Engine != "udp" || out.receive.Why != want {
-			t.Errorf("with sockets allowed: %v, by %s and %s because %q", err, out.send.Engine, out.receive.Engine, out.receive.Why)
-		} else if lost := balanced(t, out); lost != 0 {
-			t.Errorf("%s: %d lost", want, lost)
-		}
 	}
 }
