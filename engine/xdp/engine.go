@@ -29,9 +29,9 @@ func (e *Engine) Close() error { return e.host.close() }
 // Open opens the sockets of one end; see engine.Engine. Without Fallback an
 // order that is known not to be possible here is refused.
 func (e *Engine) Open(_ context.Context, host engine.Host, o engine.Order) (engine.Transport, error) {
-	why := unfit(o)
+	why, cannot := unfit(o), unable(o.Role)
 	if why == "" {
-		why = unable(o.Role)
+		why = cannot
 	}
 	if why != "" && !o.Fallback {
 		return nil, &engine.Refusal{Why: why}
@@ -41,18 +41,13 @@ func (e *Engine) Open(_ context.Context, host engine.Host, o engine.Order) (engi
 		return nil, err
 	}
 	if o.Sockets && o.Role == engine.Receive && why == "" {
-		why = socketsAsked
+		why = "they were asked for"
 	}
-	return &transport{Sockets: sockets, engine: e, host: host, order: o, why: why, quit: make(chan struct{})}, nil
+	return &transport{
+		Sockets: sockets, engine: e, host: host, order: o, why: why, quit: make(chan struct{}),
+		letsFrames: o.Role == engine.Receive && cannot == "" && Unfit(engine.Send, o.Flow) == "",
+	}, nil
 }
-
-// Why an end was to have no programs.
-const (
-	socketsAsked = "they were asked for"
-	bufferAsked  = "the size of a socket's buffer was asked for"
-	joinedAsked  = "packets joined for a socket were asked for"
-	recordAsked  = "each packet is recorded, and an XDP program only counts them"
-)
 
 // Ready makes an interface of a host take the XDP frames of its neighbour, which
 // a virtual cable does only with a program at its end; the program passes all
@@ -84,11 +79,11 @@ func unfit(o engine.Order) string {
 	case o.Role == engine.Send && o.Flow.Packets > 0:
 		return "frames are sent for a time, not by number"
 	case o.Role == engine.Send && o.Flow.SendBuffer > 0 || o.Role == engine.Receive && o.Flow.ReceiveBuffer > 0:
-		return bufferAsked
+		return "the size of a socket's buffer was asked for"
 	case o.Role == engine.Receive && o.Flow.Joined:
-		return joinedAsked
+		return "packets joined for a socket were asked for"
 	case o.Role == engine.Receive && o.Record != nil:
-		return recordAsked
+		return "each packet is recorded, and an XDP program only counts them"
 	case o.Flow.PayloadBytes > maxPayload:
 		return fmt.Sprintf("an XDP frame lies in one memory page: %d B of payload at most", maxPayload)
 	}

@@ -3,7 +3,6 @@ package xdp
 import (
 	"context"
 	"errors"
-	"slices"
 	"sync"
 
 	"pelt/engine"
@@ -34,6 +33,8 @@ type transport struct {
 	order   engine.Order
 	release func() error  // of an interface that was made ready for the peer's frames; nil: none was
 	quit    chan struct{} // closed by Stop
+	// letsFrames: where sockets receive, the peer may send frames all the same.
+	letsFrames bool
 
 	mu     sync.Mutex // guards what follows
 	why    string     // the sockets carry the flow
@@ -48,10 +49,9 @@ func (t *transport) Connect(ctx context.Context) ([]engine.Stream, error) {
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	asked := []string{socketsAsked, bufferAsked, joinedAsked, recordAsked}
 	switch {
-	case t.order.Role == engine.Receive && slices.Contains(asked, t.why):
-		return streams, t.makeReady(streams[0]) // the peer may well send frames
+	case t.why != "" && t.letsFrames:
+		return streams, t.makeReady(streams[0])
 	case t.why != "":
 		return streams, nil
 	}
