@@ -95,10 +95,10 @@ func (s *sender) ask() {
 func (s *sender) alone() error {
 	errs := make([]error, len(s.streams))
 	var ready, done sync.WaitGroup
-	gate := make(chan struct{})
 	var begin int64
+	var set sync.Once
+	ready.Add(len(s.streams))
 	for i, w := range s.streams {
-		ready.Add(1)
 		done.Go(func() {
 			runtime.LockOSThread() // never unlocked: the thread ends with its timer slack and pinning
 			w.prepare(false)
@@ -106,16 +106,16 @@ func (s *sender) alone() error {
 				w.warning = fmt.Sprintf("the thread of stream %d could not be set up: %v", i, err)
 			}
 			ready.Done()
-			<-gate
+			ready.Wait()
+			set.Do(func() { // by a thread that can begin at once
+				begin = w.clock.Now()
+				s.start = begin + s.end.order.Timing.Warmup().Nanoseconds()
+			})
 			if errs[i] = w.sendAlone(begin); errs[i] != nil {
 				s.end.stop.set()
 			}
 		})
 	}
-	ready.Wait()
-	begin = s.end.settings.clock.Now()
-	s.start = begin + s.end.order.Timing.Warmup().Nanoseconds()
-	close(gate)
 	done.Wait()
 	for _, err := range errs {
 		if err != nil {
