@@ -267,15 +267,15 @@ func BenchmarkLinkPackets(b *testing.B) {
 		var best string
 		try := func(pps float64) bool {
 			before := e.cable.Counts(0)
-			overrun, err := e.overrun()
+			overrun, err := e.read()
 			o := offer(streams, payload, pps, length, 50*time.Millisecond)
-			after, err2 := e.overrun()
+			after, err2 := e.read()
 			if err := errors.Join(err, err2); err != nil {
 				b.Fatal(err)
 			}
 			now := e.cable.Counts(0)
 			left, late := now.Left-before.Left, now.Late-before.Late
-			if after[0] > overrun[0] || float64(late) > 0.01*float64(left) || o.received[0] < left*999/1000 || float64(left) < 0.98*pps*o.seconds {
+			if after[0].overrun > overrun[0].overrun || float64(late) > 0.01*float64(left) || o.received[0] < left*999/1000 || float64(left) < 0.98*pps*o.seconds {
 				return false
 			}
 			by := now.Lateness(before)

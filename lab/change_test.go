@@ -1,8 +1,10 @@
 package lab
 
 import (
+	"encoding/json"
 	"errors"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 
@@ -77,43 +79,29 @@ func TestChanged(t *testing.T) {
 		t.Errorf("reached %v, want %v", reached, want)
 	}
 	for i, want := range []string{"rate=1mbit,delay=5ms", "rate=1mbit,delay=5ms", "rate=1mbit,delay=9ms", "rate=1mbit,delay=5ms"} {
-		if got := next[i/2].toward[i%2].link().Words(); got != want {
+		if got := next[i/2].toward[i%2].Words(); got != want {
 			t.Errorf("%s: %s, want %s", spec.wayName(i/2, i%2), got, want)
 		}
-		if got := plans[i/2].toward[i%2].link().Words(); got != "rate=1mbit,delay=5ms,loss=0.01" {
+		if got := plans[i/2].toward[i%2].Words(); got != "rate=1mbit,delay=5ms,loss=0.01" {
 			t.Errorf("%s was changed itself: %s", spec.wayName(i/2, i%2), got)
 		}
 	}
 }
 
-// What does not fit is counted, and each link has its share of the room.
 func TestVerdictsBetweenProcesses(t *testing.T) {
-	verdict := func(n int) userlink.Verdict {
-		return userlink.Verdict{From: uint16(n), To: 9, Sequence: uint64(n) << 40, Cause: userlink.Cause(n % 4), Warmup: n%2 == 1}
-	}
-	accounts := make([]LinkAccount, 3)
-	for i, n := range []int{2, 50, 7} {
-		for k := range n {
-			accounts[i].Verdicts = append(accounts[i].Verdicts, verdict(100*i+k))
-		}
-	}
-	accounts[1].Unlisted = 3
-	b := packVerdicts(accounts, 30)
-	got := make([]LinkAccount, 3)
-	if err := takeVerdicts(b, got); err != nil {
+	list := verdicts{{From: 1, To: 9, Sequence: 7 << 40, Cause: userlink.Damaged, Warmup: true}, {From: 2, To: 9, Sequence: 8}}
+	text, err := json.Marshal(LinkAccount{Verdicts: list, Unlisted: 3})
+	if err != nil {
 		t.Fatal(err)
 	}
-	for i, want := range []struct {
-		listed   int
-		unlisted uint64
-	}{{2, 0}, {14, 3 + 36}, {7, 0}} {
-		if !reflect.DeepEqual(got[i].Verdicts, accounts[i].Verdicts[:want.listed]) || accounts[i].Unlisted != want.unlisted {
-			t.Errorf("link %d: %d listed and %d not, want %d and %d", i, len(got[i].Verdicts), accounts[i].Unlisted, want.listed, want.unlisted)
-		}
+	var got LinkAccount
+	if err := json.Unmarshal(text, &got); err != nil || !slices.Equal(got.Verdicts, list) || got.Unlisted != 3 {
+		t.Errorf("%+v, %v; want %+v", got, err, list)
 	}
-	for name, b := range map[string][]byte{"cut": b[:20], "another link": appendVerdict(nil, 3, verdict(1)), "another cause": appendVerdict(nil, 0, userlink.Verdict{Cause: 4})} {
-		if err := takeVerdicts(b, got); err == nil {
-			t.Errorf("%s: no error", name)
+	for _, list := range []verdicts{{{Cause: userlink.Damaged + 1}}} {
+		text, _ := list.MarshalText()
+		if err := got.Verdicts.UnmarshalText(text); err == nil {
+			t.Errorf("%+v was taken", list)
 		}
 	}
 }

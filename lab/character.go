@@ -131,11 +131,10 @@ func (t topologySpec) middle() int {
 // Router is the node between the two ends: router or switch. ok is false for a lab
 // that has none, and for a star.
 func (l *Lab) Router() (n *Node, ok bool) {
-	t, err := findTopology(l.Facts().Topology)
-	if err != nil || t.middle() < 0 || t.middle() >= len(l.nodes) {
+	if l.spec.middle() < 0 {
 		return nil, false
 	}
-	return l.nodes[t.middle()], true
+	return l.nodes[l.spec.middle()], true
 }
 
 // RouterAccount is what a router did by its character. A packet that was logged is

@@ -4,7 +4,18 @@ import (
 	"errors"
 	"strings"
 	"testing"
+
+	"pelt/model"
 )
+
+func parsed(t *testing.T, text string) []model.Link {
+	t.Helper()
+	l, _, err := model.ParseLink("", text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return []model.Link{l}
+}
 
 func TestCharacter(t *testing.T) {
 	for _, c := range []struct {
@@ -56,7 +67,7 @@ func TestCharacter(t *testing.T) {
 
 // What a fast path would go past is no link of its lab.
 func TestFastHasPlainLinks(t *testing.T) {
-	for _, text := range []string{"delay=1ms", "backend=user", "loss=1%,backend=kernel"} {
+	for _, text := range []string{"delay=1ms", "backend=user"} {
 		var usage *UsageError
 		if err := Check("fast", parsed(t, text)); !errors.As(err, &usage) || !strings.Contains(err.Error(), "plain cable") {
 			t.Errorf("%s: %v", text, err)

@@ -72,17 +72,22 @@ func passSignals(p *os.Process, signals <-chan os.Signal, stop <-chan struct{}, 
 	}
 }
 
-// ownThread runs f on a thread that ends with it, so that f may change whatever
-// belongs to the thread.
-func ownThread(f func() (int, error)) (code int, err error) {
+// onOwnThread runs f on a thread that ends with it, so that f may change whatever belongs to
+// the thread. The main thread does not end with its goroutine, but would stay as f left it, so
+// it is kept busy and another one taken.
+func onOwnThread(f func()) {
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		runtime.LockOSThread() // and never unlocked
-		code, err = f()
+		runtime.LockOSThread()
+		if unix.Gettid() == unix.Getpid() {
+			defer runtime.UnlockOSThread()
+			onOwnThread(f)
+			return
+		}
+		f() // still locked: the thread ends with the goroutine
 	}()
 	<-done
-	return code, err
 }
 
 // RunInUserNamespace runs this very program again with args in a new user and
@@ -91,7 +96,7 @@ func ownThread(f func() (int, error)) (code int, err error) {
 // Files are still read and written with the caller's own rights. Use it only
 // where InUserNamespace is ok, and not from inside itself.
 func RunInUserNamespace(args []string, env ...string) (exitCode int, err error) {
-	exitCode, err = ownThread(func() (int, error) { return runChild(userNamespaceCommand(args, env), nil) })
+	onOwnThread(func() { exitCode, err = runChild(userNamespaceCommand(args, env), nil) })
 	if err != nil {
 		return 0, explain("start in an unprivileged user namespace", err)
 	}

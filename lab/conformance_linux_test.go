@@ -233,6 +233,16 @@ func TestClockLossConforms(t *testing.T) {
 	})
 }
 
+func segmentLoss(list []arrival, count, segments int, want float64) string {
+	lost := lostOf(list, count)
+	for i := 0; i < count; i += segments {
+		if number(lost[i:i+segments]) == segments {
+			return "a buffer was lost as a whole"
+		}
+	}
+	return share("lost of the segments", number(lost), count, want)
+}
+
 func lostAfterALoss(lost []bool, want float64) string {
 	after, both := 0, 0
 	for i := 1; i < len(lost); i++ {
@@ -358,11 +368,11 @@ func TestClockRateConforms(t *testing.T) {
 	}
 	// The first and the last frame may each be as late as the link says its latest was.
 	ways, err := l.Links()
-	if err != nil || ways[0].Done == nil || ways[0].Done.Late == nil {
+	if err != nil || ways[0].Done == nil {
 		t.Fatalf("%+v, %v", ways, err)
 	}
 	off := list[len(list)-1].received - list[0].received - int64(n)*took
-	latest := ways[0].Done.Late.Max + int64(bound)
+	latest := ways[0].Done.LateNS.Max + int64(bound)
 	t.Logf("median gap %.0f ns +- %.0f, the whole %d ns off, the latest frame %d ns", gaps[n/2], bound, off, latest)
 	if max(off, -off) > latest {
 		t.Errorf("%d frames took %d ns more than at the rate; the latest was %d ns late", len(list), off, latest)

@@ -1,9 +1,6 @@
 package lab
 
-import (
-	"errors"
-	"fmt"
-)
+import "fmt"
 
 // UsageError is a request that can never be fulfilled as it was asked: it names
 // what is wrong and what would be right.
@@ -37,6 +34,3 @@ func (e *KernelError) Error() string {
 }
 
 func (e *KernelError) Unwrap() error { return e.Err }
-
-// ErrNotAnew is what keeps emulated links from their seeds' first draws.
-var ErrNotAnew = errors.New("cannot begin the link anew")

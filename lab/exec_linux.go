@@ -3,6 +3,7 @@ package lab
 import (
 	"errors"
 	"fmt"
+	"io"
 	"os/exec"
 
 	"golang.org/x/sys/unix"
@@ -19,13 +20,12 @@ func Exec(name, node string, argv []string) (exitCode int, err error) {
 	if len(argv) == 0 {
 		return 0, &UsageError{"lab exec: no program named; as in: lab exec " + name + " " + node + " -- ip address"}
 	}
-	a, err := attach(name)
+	l, err := Attach(name)
 	if err != nil {
 		return 0, err
 	}
-	defer a.conn.Close()
-	defer a.lab.Close()
-	n, err := a.lab.Node(node)
+	defer l.Close()
+	n, err := l.Node(node)
 	if err != nil {
 		return 0, err
 	}
@@ -36,19 +36,20 @@ func Exec(name, node string, argv []string) (exitCode int, err error) {
 	gone := make(chan struct{})
 	go func() {
 		defer close(gone)
-		_, _ = a.conn.Read(make([]byte, 1)) // the holder says nothing more: this ends with it, or with the Close above
+		_, _ = io.Copy(io.Discard, l.holder.conn) // ends when the lab is closed, or with the Close above
 	}()
 	cmd := &exec.Cmd{Path: path, Args: argv}
-	code, err := ownThread(func() (int, error) {
-		if _, err := enterForGood(n.ns); err != nil {
-			return 0, explain("enter node "+node+" of lab "+name, err)
+	onOwnThread(func() {
+		if _, err = enterForGood(n.ns); err != nil {
+			err = explain("enter node "+node+" of lab "+name, err)
+			return
 		}
-		return runChild(cmd, gone)
+		exitCode, err = runChild(cmd, gone)
 	})
 	if err != nil {
 		return 0, fmt.Errorf("lab exec: %w", err)
 	}
-	return code, nil
+	return exitCode, nil
 }
 
 // enterForGood moves the calling thread into the node, with a mount namespace

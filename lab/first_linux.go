@@ -13,20 +13,20 @@ import (
 )
 
 // The first process of a PID namespace is this program again. It starts the user's
-// program, takes in orphans, and ends all when the program has ended, when it is told
-// to, or when the pipe of orders closes. The user's program is not the first one itself:
+// program, takes in orphans, and ends all when the program has ended. The kernel ends it, and
+// so all, with the thread that started it. The user's program is not the first one itself:
 // a process that gives up its rights loses its parent-death signal (commit_creds,
 // kernel/cred.c), and the first one gets no signals that it does not handle.
 const (
 	firstEnv    = "PELT_LAB_FIRST" // own: its mounts are nobody else's; shared
 	firstTime   = 10 * time.Second // to start in
-	firstReport = 3                // descriptors: it writes a programReport when the program has started, and one at the end,
-	firstOrders = 4                // and reads orders of one byte
+	firstReport = 3                // descriptor: it writes a programReport when the program has started, and one at the end
 )
 
+// Orders to the first process are real-time signals, which no program sends by chance.
 const (
-	orderTerminate = 't' // SIGTERM to all
-	orderKill      = 'k' // SIGKILL to the program
+	orderTerminate = syscall.Signal(50) // SIGTERM to all
+	orderKill      = syscall.Signal(51) // SIGKILL to the program
 )
 
 // programReport is what a first process says of the program.
@@ -46,13 +46,14 @@ func BeFirst() {
 		return
 	}
 	_ = os.Unsetenv(firstEnv)
-	signal.Notify(make(chan os.Signal, 1)) // whatever the program sends to it
+	signal.Notify(make(chan os.Signal, 1)) // whatever else the program sends to it
+	orders := make(chan os.Signal, 2)
+	signal.Notify(orders, orderTerminate, orderKill)
 	if mounts == "own" {
 		// Where the kernel does not let it, the programs see the host's.
 		_ = unix.Mount("proc", "/proc", "proc", unix.MS_NOSUID|unix.MS_NODEV|unix.MS_NOEXEC, "")
 	}
 	unix.CloseOnExec(firstReport)
-	unix.CloseOnExec(firstOrders)
 	report := json.NewEncoder(os.NewFile(firstReport, "report"))
 	began := time.Now()
 	pid, err := syscall.ForkExec(os.Args[2], os.Args[3:],
@@ -61,26 +62,19 @@ func BeFirst() {
 		_ = report.Encode(programReport{Error: err.Error()})
 		os.Exit(1)
 	}
-	if report.Encode(programReport{}) == nil {
-		go obey(os.NewFile(firstOrders, "orders"), pid)
+	go func() {
+		for order := range orders {
+			if order == orderTerminate {
+				_ = unix.Kill(-1, unix.SIGTERM) // nobody may be there, here and below
+			} else {
+				_ = unix.Kill(pid, unix.SIGKILL)
+			}
+		}
+	}()
+	if report.Encode(programReport{}) == nil { // else nobody is there any more
 		_ = report.Encode(awaitAll(pid, began))
 	}
 	os.Exit(0)
-}
-
-// obey carries out orders until there are no more.
-func obey(orders *os.File, pid int) {
-	for order := make([]byte, 1); ; {
-		n, _ := orders.Read(order)
-		switch {
-		case n == 0:
-			os.Exit(0) // the kernel ends all others
-		case order[0] == orderTerminate:
-			_ = unix.Kill(-1, unix.SIGTERM) // nobody may be there, here and below
-		case order[0] == orderKill:
-			_ = unix.Kill(pid, unix.SIGKILL)
-		}
-	}
 }
 
 // awaitAll waits for the program, ends what it left behind, and sums up.

@@ -37,7 +37,7 @@ func childProgram() int {
 		if err != nil {
 			return 1
 		}
-		line += fmt.Sprint(inode, " ", pidSpace(p.first.Pid), " ")
+		line += fmt.Sprint(inode, " ", pidSpace(p.first.Process.Pid), " ")
 	}
 	fmt.Println(line)
 	time.Sleep(time.Hour) // without cgo, select {} alone is a deadlock to the runtime
@@ -106,7 +106,7 @@ func childPrograms() int {
 		if err != nil {
 			return err
 		}
-		space := pidSpace(p.first.Pid)
+		space := pidSpace(p.first.Process.Pid)
 		e, err := p.Wait()
 		fmt.Println(e, p.Tail(), len(members(space)))
 		return err

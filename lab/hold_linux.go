@@ -1,18 +1,15 @@
 package lab
 
 import (
-	"bufio"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"net"
 	"os"
 	"os/exec"
-	"slices"
-	"strings"
 	"sync"
-	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -22,23 +19,13 @@ import (
 	"pelt/model"
 )
 
-const (
-	maxClients     = 256
-	requestTimeout = 5 * time.Second // for a new client's first request
-)
-
 type holder struct {
-	lab     *Lab
-	knows   userlink.Identify
-	record  heldRecord
-	refused atomic.Uint64
-	garbled atomic.Uint64
-	watches atomic.Int64
-	slots   chan struct{}
-	stop    func()
-	clients sync.WaitGroup
+	lab      *Lab
+	identify userlink.Identify
+	started  time.Time
+	stop     func()
 
-	mu     sync.RWMutex // held for reading while descriptors are sent
+	mu     sync.RWMutex // held for reading while a request is served
 	closed bool
 }
 
@@ -53,7 +40,7 @@ func Hold(ctx context.Context, name, topology string, links []model.Link, identi
 	if err := errors.Join(CheckName(name), Check(topology, links)); err != nil {
 		return err
 	}
-	listener, err := net.ListenUnix("unixpacket", &net.UnixAddr{Name: socketName(os.Geteuid(), name), Net: "unixpacket"})
+	listener, err := net.ListenUnix("unix", &net.UnixAddr{Name: socketName(os.Geteuid(), name), Net: "unix"})
 	if errors.Is(err, unix.EADDRINUSE) {
 		return &UsageError{fmt.Sprintf("lab name %q is taken; take that lab down first or choose another name", name)}
 	}
@@ -66,7 +53,8 @@ func Hold(ctx context.Context, name, topology string, links []model.Link, identi
 		return err
 	}
 	ctx, cancel := context.WithCancel(ctx)
-	h := &holder{lab: l, knows: identify, slots: make(chan struct{}, maxClients), stop: cancel}
+	h := &holder{lab: l, identify: identify, started: time.Now(), stop: cancel}
+	var clients sync.WaitGroup
 	serving, letGo := context.WithCancel(context.Background())
 	defer func() {
 		cancel()
@@ -77,147 +65,130 @@ func Hold(ctx context.Context, name, topology string, links []model.Link, identi
 		// Clients are let go last: one that waits for the end of its connection
 		// knows that the lab is closed.
 		letGo()
-		h.clients.Wait()
+		clients.Wait()
 	}()
-	h.record = heldRecord{Name: name, Started: time.Now(), Spaces: len(l.held), Tbfs: l.tbfs}
-	for _, k := range l.links {
-		h.record.Kernel = append(h.record.Kernel, k.kernel...)
-	}
-	for _, n := range l.nodes {
-		h.record.Nodes = append(h.record.Nodes, n.info)
-	}
 	context.AfterFunc(ctx, func() { _ = listener.Close() })
 	ready()
 	for {
 		conn, err := listener.AcceptUnix()
+		if ctx.Err() != nil {
+			return nil
+		}
 		if err != nil {
-			if ctx.Err() != nil {
-				return nil
-			}
 			return fmt.Errorf("hold lab %s: %w", name, err)
 		}
-		h.admit(serving, conn)
+		clients.Go(func() {
+			defer conn.Close()
+			defer context.AfterFunc(serving, func() { _ = conn.Close() })()
+			if cred, err := peer(conn); err == nil && (cred.Uid == 0 || int(cred.Uid) == os.Geteuid()) {
+				h.serve(conn)
+			}
+		})
 	}
 }
 
-// admit serves a client of the same user or root, as long as there is room.
-func (h *holder) admit(ctx context.Context, conn *net.UnixConn) {
-	cred, err := peer(conn)
-	if err != nil || cred.Uid != 0 && int(cred.Uid) != os.Geteuid() {
-		h.refused.Add(1)
-		_ = conn.Close()
-		return
-	}
-	select {
-	case h.slots <- struct{}{}:
-	default:
-		h.refused.Add(1)
-		_ = conn.Close()
-		return
-	}
-	h.clients.Go(func() {
-		defer func() { <-h.slots }()
-		defer conn.Close()
-		defer context.AfterFunc(ctx, func() { _ = conn.SetReadDeadline(time.Now()) })()
-		h.serve(ctx, conn)
-	})
-}
-
-func peer(conn *net.UnixConn) (*unix.Ucred, error) {
+func peer(conn *net.UnixConn) (cred *unix.Ucred, err error) {
 	raw, err := conn.SyscallConn()
 	if err != nil {
 		return nil, err
 	}
-	var cred *unix.Ucred
-	var credErr error
-	if err := raw.Control(func(fd uintptr) { cred, credErr = unix.GetsockoptUcred(int(fd), unix.SOL_SOCKET, unix.SO_PEERCRED) }); err != nil {
-		return nil, err
-	}
-	return cred, credErr
+	control := raw.Control(func(fd uintptr) { cred, err = unix.GetsockoptUcred(int(fd), unix.SOL_SOCKET, unix.SO_PEERCRED) })
+	return cred, errors.Join(control, err)
 }
 
 // serve answers requests until the client leaves, errs or the lab goes down.
-func (h *holder) serve(ctx context.Context, conn *net.UnixConn) {
-	_ = conn.SetReadDeadline(time.Now().Add(requestTimeout)) // a failure shows in the read
-	buf := make([]byte, maxRequest+1)
-	client := session{holder: h}
-	defer client.end()
-	for ctx.Err() == nil {
-		n, err := conn.Read(buf)
-		if err != nil || n == 0 {
+func (h *holder) serve(conn net.Conn) {
+	s := session{holder: h}
+	defer s.end()
+	in, out := json.NewDecoder(conn), json.NewEncoder(conn)
+	for {
+		var r request
+		if in.Decode(&r) != nil {
 			return
 		}
-		req, err := parseRequest(buf[:n])
-		if n > maxRequest {
-			err = fmt.Errorf("malformed request: longer than %d B", maxRequest)
-		}
-		if err == nil {
-			err = h.fulfil(conn, req, &client)
-		} else {
-			h.garbled.Add(1)
-			_ = send(conn, reply{Format: holderFormat, Error: err.Error()}, nil) // the client ends here either way
-		}
-		if err != nil {
+		answer := replyOf(s.answer(r))
+		if out.Encode(answer) != nil {
 			return
 		}
-		if ctx.Err() == nil {
-			_ = conn.SetReadDeadline(time.Time{})
-		}
-		if req.Do == down {
+		if r.Do == down && answer.Error == "" {
 			h.stop()
 		}
 	}
 }
 
-// fulfil answers a well-formed request.
-func (h *holder) fulfil(conn *net.UnixConn, req request, client *session) error {
+// session is what a holder keeps for one connection, and gives up with it.
+type session struct {
+	holder *holder
+	watch  *LinkWatch            // of one trial; nil: none
+	lent   map[[2]int]model.Link // what directions of links were before this client changed them
+}
+
+func (s *session) answer(r request) (any, error) {
+	h := s.holder
 	h.mu.RLock()
 	defer h.mu.RUnlock()
-	if h.closed {
-		return send(conn, reply{Format: holderFormat, Error: "the lab is going down"}, nil)
+	switch {
+	case r.Format != holderFormat:
+		return nil, fmt.Errorf("format %.40q: this lab is held by a pelt that speaks %s; use the same version", r.Format, holderFormat)
+	case h.closed:
+		return nil, errors.New("the lab is going down")
 	}
-	if slices.Contains([]verb{links, set, watch, collect}, req.Do) {
-		return client.fulfil(conn, req)
+	switch r.Do {
+	case describe:
+		return h.describe(), nil
+	case links:
+		return h.lab.Links()
+	case set:
+		list, before, err := h.lab.setLinks(r.Changes, r.Dry)
+		if err == nil && r.Lent && !r.Dry {
+			maps.Copy(before, s.lent) // the first is what goes back
+			s.lent = before
+		}
+		return list, err
+	case watch:
+		if s.watch != nil {
+			return nil, errors.New("it watches a trial for this client already")
+		}
+		var err error
+		s.watch, err = h.lab.WatchLinks(r.Trial, h.identify)
+		return nil, err
+	case collect:
+		w := s.watch
+		if s.watch = nil; w == nil {
+			return nil, errors.New("it watches no trial")
+		}
+		return w.Collect()
+	case down:
+		return nil, nil
 	}
-	record := h.record
-	record.Facts = h.lab.Facts()
-	record.Refused, record.Garbled = h.refused.Load(), h.garbled.Load()
-	answer := reply{Format: holderFormat, Held: &record}
-	nodes, tbfs, kernel := record.Nodes, record.Tbfs, record.Kernel
-	record.Nodes, record.Tbfs, record.Kernel = nil, nil, nil
-	if req.Do != namespaces {
-		return send(conn, answer, nil)
-	}
-	if req.From >= len(h.lab.held) {
-		return send(conn, reply{Format: holderFormat, Error: fmt.Sprintf("there are %d namespaces, none from %d on", len(h.lab.held), req.From)}, nil)
-	}
-	var fds []int
-	for _, ns := range h.lab.held[req.From:min(req.From+fdsAtOnce, len(h.lab.held))] {
-		fds = append(fds, int(ns.File().Fd()))
-	}
-	answer.Count = len(fds)
-	record.Nodes, record.Tbfs = part(nodes, req.From, fdsAtOnce), part(tbfs, 2*req.From, 2*fdsAtOnce) // a link has two directions
-	record.Kernel = part(kernel, 2*req.From, 2*fdsAtOnce)
-	return send(conn, answer, fds)
+	return nil, fmt.Errorf("unknown request %.40q", r.Do)
 }
 
-// part is what one reply holds of a list, so that it fits.
-func part[T any](list []T, from, most int) []T {
-	return list[min(from, len(list)):min(from+most, len(list))]
+func (h *holder) describe() heldLab {
+	told := heldLab{Started: h.started, Facts: h.lab.Facts()}
+	for _, ns := range h.lab.held {
+		told.Spaces = append(told.Spaces, int(ns.File().Fd()))
+	}
+	for _, n := range h.lab.nodes {
+		told.Nodes = append(told.Nodes, n.info)
+	}
+	for _, k := range h.lab.links {
+		told.Links = append(told.Links, heldLink{k.emulated, [2]shaper{k.ways[0].shaper, k.ways[1].shaper}})
+	}
+	return told
 }
 
-func send(conn *net.UnixConn, r reply, fds []int) error {
-	b, err := json.Marshal(r)
-	if err != nil {
-		return err
+// end gives up what the client had.
+func (s *session) end() {
+	s.holder.mu.RLock()
+	defer s.holder.mu.RUnlock()
+	if s.holder.closed {
+		return
 	}
-	_ = conn.SetWriteDeadline(time.Now().Add(requestTimeout))
-	var rights []byte
-	if len(fds) > 0 {
-		rights = unix.UnixRights(fds...)
+	if s.watch != nil {
+		_, _ = s.watch.Collect() // nobody is there to hear it
 	}
-	_, _, err = conn.WriteMsgUnix(b, rights, nil)
-	return err
+	_ = s.holder.lab.putBack(s.lent) // as above; the settings that stay are shown
 }
 
 // readyFD is where a holder started by StartHolder reports how it went: the
@@ -249,20 +220,17 @@ func StartHolder(ctx context.Context, args []string, env ...string) (pid int, er
 		return 0, fmt.Errorf("start lab holder: %w", err)
 	}
 	defer context.AfterFunc(ctx, func() { _ = r.SetReadDeadline(time.Now()) })()
-	line, err := bufio.NewReader(r).ReadString('\n')
-	kind, text, _ := strings.Cut(strings.TrimSuffix(line, "\n"), " ")
-	switch {
-	case err == nil && kind == "ready":
+	var answer reply
+	if err = json.NewDecoder(r).Decode(&answer); err == nil {
+		err = answer.err()
+	} else if ctx.Err() != nil {
+		err = fmt.Errorf("start lab holder: %w", ctx.Err())
+	} else {
+		err = errors.New("start lab holder: it ended without a word")
+	}
+	if err == nil {
 		pid = cmd.Process.Pid // before Release, which sets it to -1
 		return pid, cmd.Process.Release()
-	case err == nil && kind == "usage":
-		err = &UsageError{text}
-	case err == nil:
-		err = errors.New(text)
-	case ctx.Err() != nil:
-		err = fmt.Errorf("start lab holder: %w", ctx.Err())
-	default:
-		err = errors.New("start lab holder: it ended without a word")
 	}
 	_ = cmd.Process.Kill() // it may have ended already
 	_ = cmd.Wait()
@@ -276,14 +244,7 @@ func ReportReady(err error) {
 		return
 	}
 	_ = os.Unsetenv(readyEnv)
-	line := "ready"
-	var usage *UsageError
-	if errors.As(err, &usage) {
-		line = "usage " + usage.Text
-	} else if err != nil {
-		line = "error " + err.Error()
-	}
 	f := os.NewFile(readyFD, "ready")
-	_, _ = f.WriteString(strings.ReplaceAll(line, "\n", "; ") + "\n") // nobody may be listening any more
+	_ = json.NewEncoder(f).Encode(replyOf(nil, err)) // nobody may be listening any more
 	_ = f.Close()
 }

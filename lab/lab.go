@@ -18,9 +18,8 @@ import (
 type Lab struct {
 	nodes []*Node
 	held  []*netns.Handle // the nodes' namespaces and the hidden ones
-	tbfs  []tbfPlace
-	links []*Link        // of the topology; only the emulated ones if another process holds the lab
-	pool  *userlink.Pool // moves the frames of emulated links; nil: there are none here
+	links []*Link         // of the topology
+	pool  *userlink.Pool  // moves the frames of emulated links; nil: there are none here
 
 	holder  *client // of the process that holds the lab; nil: it is this one
 	spec    topologySpec
@@ -37,14 +36,6 @@ type Node struct {
 	ns         *netns.Handle
 	info       nodeInfo
 	controlled atomic.Bool // a program has its congestion control
-}
-
-// tbfPlace is where one direction of a link is shaped.
-type tbfPlace struct {
-	From  string `json:"from"`
-	To    string `json:"to"`
-	Space int    `json:"space"` // in Lab.held
-	Iface string `json:"interface"`
 }
 
 // nodeInfo is what a holder tells of a node.
@@ -75,27 +66,15 @@ func (l *Lab) Nodes() []*Node { return slices.Clone(l.nodes) }
 
 // Wires lists the relays hidden in links whose shaping needs a place of its
 // own, as nodes named after their link.
-func (l *Lab) Wires() []*Node {
-	spec, err := findTopology(l.Facts().Topology)
-	if err != nil {
-		return nil // a lab of another version's
-	}
-	var wires []*Node
-	for i, link := range spec.links {
-		a, b := spec.nodes[link.a].name, spec.nodes[link.b].name
-		if k := slices.IndexFunc(l.links, func(k *Link) bool { return k.Kernel() && k.Ends == [2]string{a, b} }); k >= 0 {
-			wires = append(wires, l.links[k].Wire())
+func (l *Lab) Wires() (wires []*Node) {
+	for _, k := range l.links {
+		space := max(k.ways[0].shaper.Space, k.ways[1].shaper.Space)
+		if space < len(l.nodes) {
 			continue
 		}
-		for _, t := range l.tbfs {
-			if t.Space < len(l.nodes) || !(t.From == a && t.To == b || t.From == b && t.To == a) {
-				continue
-			}
-			toA, toB := spec.relayNames(i)
-			wires = append(wires, &Node{ns: l.held[t.Space], info: nodeInfo{Name: "link " + a + "-" + b,
-				Interfaces: []Interface{{Name: toA, Peer: a}, {Name: toB, Peer: b}}}})
-			break
-		}
+		toA, toB := l.spec.relayNames(k.number)
+		wires = append(wires, &Node{ns: l.held[space], info: nodeInfo{Name: "link " + k.Ends[0] + "-" + k.Ends[1],
+			Interfaces: []Interface{{Name: toA, Peer: k.Ends[0]}, {Name: toB, Peer: k.Ends[1]}}}})
 	}
 	return wires
 }
@@ -117,7 +96,7 @@ func (l *Lab) Node(name string) (*Node, error) {
 func (l *Lab) Close() error {
 	var errs []error
 	if l.holder != nil {
-		errs = append(errs, l.holder.close())
+		errs = append(errs, l.holder.conn.Close())
 	}
 	errs = append(errs, l.dressed.close())
 	if l.pool != nil {
@@ -169,7 +148,5 @@ type Info struct {
 	PID      int      // of the holder
 	UID      int      // its user
 	Started  time.Time
-	Refused  uint64 // connections the holder turned away
-	Garbled  uint64 // requests that made no sense
-	Err      error  // why the rest could not be learned; nil if it could
+	Err      error // why the rest could not be learned; nil if it could
 }

@@ -2,11 +2,11 @@ package lab
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
-	"slices"
 	"strings"
+	"time"
 
-	"pelt/internal/netns"
 	"pelt/lab/impair"
 	"pelt/lab/userlink"
 	"pelt/model"
@@ -14,69 +14,82 @@ import (
 
 // Link is one link of an open lab.
 type Link struct {
-	Ends   [2]string // nodes, in travel order
-	number int       // in the topology
-	made   linkPlan  // what it was made by: what a link is made of cannot change while it is there
-	by     choice    // who emulates it; the zero value: nobody does
+	Ends     [2]string // nodes, in travel order
+	number   int       // in the topology
+	made     linkPlan  // what it was made as: this limits what it can become
+	emulated bool      // in user space, by the process that made the lab
+	cable    *userlink.Cable
+	ways     [2]way // from the first end to the second, and back
 
-	kernel []kernelWay   // both directions, of a link that the kernel emulates
-	relay  *netns.Handle // which these lead through
-
-	// Of a link whose frames this process moves.
-	cable *userlink.Cable
-	nodes [2]*Node
-	names [2]string // of its interfaces
-
-	// Of what changes, under the lab's lock.
-	plan     linkPlan
-	settings [2]impair.Settings
-	seeds    [2]uint64 // as asked or drawn for the lab; those of settings are parts of it
-	times    [2]uint64 // that the settings changed
+	plan linkPlan // what it is now, under the lab's lock
 }
 
-// Emulated lists the links that are emulated, in travel order.
+// way is one direction of a link.
+type way struct {
+	node   *Node  // that frames come from
+	iface  string // its interface
+	shaper shaper
+
+	// Of an emulated link, under the lab's lock.
+	settings impair.Settings
+	seed     uint64 // as asked or drawn for the lab; that of settings is a part of it
+	changes  uint64 // of the settings, since they had that seed
+}
+
+// shaper is the interface whose tbf keeps the rate of a direction.
+type shaper struct {
+	Space int    `json:"space"` // in Lab.held
+	Iface string `json:"interface,omitempty"`
+}
+
+// What makes a direction of a link do what it does, beside model.BackendUser.
+const (
+	ByCable = "cable" // a virtual Ethernet pair, which leaves packets alone
+	ByTBF   = "tbf"   // the kernel's token bucket filter
+)
+
+// Emulated lists the links that are emulated in user space, in travel order.
 func (l *Lab) Emulated() (list []*Link) {
 	for _, k := range l.links {
-		if k.by.backend != "" {
+		if k.emulated {
 			list = append(list, k)
 		}
 	}
 	return list
 }
 
-// Kernel reports whether the kernel emulates the link, in a namespace of its own.
-func (k *Link) Kernel() bool { return k.by.backend == model.BackendKernel }
+// Own reports whether this process moves the frames of the link.
+func (k *Link) Own() bool { return k.cable != nil }
 
-// Moved reports whether any link is emulated in user space, by this process or by
-// the lab's holder.
-func (l *Lab) Moved() bool {
-	return slices.ContainsFunc(l.links, func(k *Link) bool { return k.by.backend == model.BackendUser })
+// backend names what makes a direction do what it does.
+func (k *Link) backend(direction int) string {
+	switch {
+	case k.emulated:
+		return model.BackendUser
+	case k.ways[direction].shaper.Iface != "":
+		return ByTBF
+	}
+	return ByCable
 }
 
-// Own reports whether this process has made the link.
-func (k *Link) Own() bool { return k.plan.mtu > 0 }
-
-// plans are what the links were made by and what they are now.
-func (l *Lab) plans() (made, now []linkPlan) {
-	for _, k := range l.links {
-		made, now = append(made, k.made), append(now, k.plan)
+// describe says what a direction does in the words of --link, and who does it, for the
+// report; "" for a plain cable.
+func (l *Lab) describe(k *Link, direction int) string {
+	asked, by := k.plan.toward[direction], ""
+	switch k.backend(direction) {
+	case ByCable:
+		return ""
+	case ByTBF:
+		p := tbfOf(asked, k.plan.mtu)
+		asked.QueuePackets, asked.QueueBytes = int(p.limitPackets), int(p.limitBytes)
+		by = "kernel tbf " + l.spec.shaperPlace(k.number, direction)
+	default:
+		asked.Seed, by = k.ways[direction].seed, "in user space"
+		if asked.Rate > 0 && asked.QueueBytes == 0 {
+			asked.QueuePackets = cmp.Or(asked.QueuePackets, usualQueue)
+		}
 	}
-	return made, now
-}
-
-// say is what one direction of the link does, for the report; "" if nothing.
-func (k *Link) say(t topologySpec, direction int, seed uint64) string {
-	s := k.plan.toward[direction]
-	switch home := t.homes(k.number, k.made)[direction]; {
-	case k.Kernel():
-		return k.kernel[direction].text
-	case k.by.backend != "":
-		set := s.settings()
-		return told(set, inUserSpace(cmp.Or(set.Seed, seed)))
-	case home != nowhere:
-		return t.sentence(k.number, direction, s, s.tbf(k.plan.mtu), home)
-	}
-	return ""
+	return asked.Words() + " (" + by + ")"
 }
 
 // sentences say what each direction of each link is now. Receivers of a star whose links do
@@ -85,7 +98,7 @@ func (l *Lab) sentences() []string {
 	list, more, first := []string{}, map[string]int{}, map[string]int{}
 	for _, k := range l.links {
 		for direction := range 2 {
-			text := k.say(l.spec, direction, l.seed)
+			text := l.describe(k, direction)
 			same := fmt.Sprint(direction, text)
 			if _, told := first[same]; told && l.spec.many() && k.number > 0 {
 				more[same]++
@@ -104,4 +117,171 @@ func (l *Lab) sentences() []string {
 		list[first[same]] = fmt.Sprintf("%s and %d more: %s", way, n, text)
 	}
 	return list
+}
+
+// settingsOf translates a direction's settings for the model of links.
+func settingsOf(l model.Link) impair.Settings {
+	var table *impair.Table
+	if file := l.DistributionFile(); file != "" {
+		values, _ := l.Table() // model.Link's check has looked
+		table = &impair.Table{Name: file, Values: values}
+	} else if known, err := impair.Distribution(l.Distribution); err == nil { // model.Link's check knows the names
+		table = known
+	}
+	set := impair.Settings{
+		Rate:  l.Rate,
+		Delay: seconds(l.DelaySeconds), Jitter: seconds(l.JitterSeconds), Correlation: l.Correlation, Shape: table,
+		Duplicate: impair.Chance{Ratio: l.DuplicateRatio, Correlation: l.DuplicateCorrelation},
+		Corrupt:   impair.Chance{Ratio: l.CorruptRatio, Correlation: l.CorruptCorrelation},
+		Reorder:   impair.Chance{Ratio: l.ReorderRatio, Correlation: l.ReorderCorrelation},
+		Gap:       l.Gap, Seed: l.Seed, Whole: l.Buffers == model.BuffersWhole,
+	}
+	set.Loss.Chance = impair.Chance{Ratio: l.LossRatio, Correlation: l.LossCorrelation}
+	switch v := l.LossStates; l.LossModel {
+	case model.GilbertElliott:
+		set.Loss.Model, set.Loss.P, set.Loss.R, set.Loss.Bad, set.Loss.Good = impair.GilbertElliott, v[0], v[1], v[2], v[3]
+	case model.FourState:
+		set.Loss.Model = impair.FourState
+		set.Loss.P13, set.Loss.P31, set.Loss.P32, set.Loss.P23, set.Loss.P14 = v[0], v[1], v[2], v[3], v[4]
+	}
+	if l.Rate > 0 {
+		set.Overhead, set.MinFrame, set.QueuePackets = l.OverheadBytes, etherLeast, l.QueuePackets
+		switch {
+		case l.QueuePackets > 0:
+		case l.QueueBytes > 0:
+			set.QueueBytes = l.QueueBytes
+		default:
+			set.QueuePackets = usualQueue
+		}
+	}
+	return set
+}
+
+// usualQueue is the limit of tc's netem, tc-netem(8), in packets: users know links from there.
+const usualQueue = 1000
+
+func seconds(s float64) time.Duration { return time.Duration(s*1e9 + 0.5) }
+
+// seedOf parts one seed among the directions of a lab's links, so that no two
+// lose the same frames.
+func seedOf(seed uint64, link, direction int) uint64 {
+	return split(seed, uint64(2*link+direction+1))
+}
+
+// split makes of one seed the n-th of many: splitmix64, Steele, Lea and Flood,
+// "Fast splittable pseudorandom number generators", 2014.
+func split(seed, n uint64) uint64 {
+	z := seed + n*0x9e3779b97f4a7c15
+	z = (z ^ z>>30) * 0xbf58476d1ce4e5b9
+	z = (z ^ z>>27) * 0x94d049bb133111eb
+	return z ^ z>>31
+}
+
+// LinkWay is one direction of a link of an open lab, as it is now.
+type LinkWay struct {
+	From     string            `json:"from"` // neighbouring nodes
+	To       string            `json:"to"`
+	Backend  string            `json:"backend"`        // ByCable, ByTBF or model.BackendUser
+	Seed     uint64            `json:"seed,omitempty"` // of an emulated link: that was given, or drawn
+	Settings model.Link        `json:"settings"`
+	Done     *model.LinkResult `json:"done,omitempty"` // since the lab was made; nil where nobody counts
+}
+
+// Links lists the directions of the lab's links as they are now, in travel order. Frames
+// of ByTBF are the kernel's, which may hold several segments.
+func (l *Lab) Links() (list []LinkWay, err error) {
+	if l.holder != nil {
+		err = l.holder.ask(request{Do: links}, &list)
+		return list, err
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	list = []LinkWay{}
+	for _, k := range l.links {
+		counts, err := k.read()
+		if err != nil {
+			return nil, err
+		}
+		for d := range k.ways {
+			one := LinkWay{From: k.Ends[d], To: k.Ends[1-d], Backend: k.backend(d), Settings: k.plan.toward[d]}
+			if k.plan.mtu != defaultMTU {
+				one.Settings.MTU = k.plan.mtu
+			}
+			switch one.Backend {
+			case model.BackendUser:
+				did := counts[d].since(reading{}, k.result(d))
+				one.Seed, one.Done = k.ways[d].seed, &did
+			case ByTBF:
+				if one.Done, err = l.readTBF(k, d); err != nil {
+					return nil, err
+				}
+			}
+			list = append(list, one)
+		}
+	}
+	return list, nil
+}
+
+// reading is what a direction of an emulated link had done at some time.
+type reading struct {
+	userlink.Counts
+	overrun uint64 // frames that this process was too slow to take
+}
+
+// read returns what both directions did since the lab was made; nothing for a link that is
+// not emulated here.
+func (k *Link) read() (r [2]reading, err error) {
+	if k.cable == nil {
+		return r, nil
+	}
+	for d, w := range k.ways {
+		overrun, readErr := w.overrun()
+		if readErr != nil {
+			err = errors.Join(err, fmt.Errorf("read the counters of %s of %s: %w", w.iface, k.Ends[d], readErr))
+		}
+		r[d] = reading{k.cable.Counts(d), overrun}
+	}
+	return r, err
+}
+
+// result is the account of a direction that did nothing yet, under the lab's lock.
+func (k *Link) result(d int) model.LinkResult {
+	return model.LinkResult{From: k.Ends[d], To: k.Ends[1-d], Backend: model.BackendUser, Seed: k.ways[d].seed,
+		AskedRatio: k.ways[d].settings.LossRatio()}
+}
+
+// since adds to an account what was done since an earlier reading.
+func (now reading) since(before reading, r model.LinkResult) model.LinkResult {
+	known := func(n uint64) *uint64 { return &n }
+	r.Frames, r.Refused = now.Frames-before.Frames, now.Refused-before.Refused
+	r.Overrun = now.overrun - min(now.overrun, before.overrun)
+	r.Passed, r.Lost = known(now.Passed-before.Passed), known(now.Lost-before.Lost)
+	r.QueueFull = known(now.QueueFull - before.QueueFull)
+	r.Duplicated, r.Corrupted = known(now.Duplicated-before.Duplicated), known(now.Corrupted-before.Corrupted)
+	if r.Frames > 0 {
+		ratio := float64(*r.Lost) / float64(r.Frames)
+		r.LossRatio = &ratio
+	}
+	if left := now.Left - before.Left; left > 0 {
+		r.LateRatio = float64(now.Late-before.Late) / float64(left)
+	}
+	late := now.Lateness(before.Counts)
+	r.LateNS.P50, r.LateNS.P99, r.LateNS.Max = late.P50, late.P99, now.LatestNS
+	return r
+}
+
+// Blocked names a direction that no packet can pass, with what takes them all;
+// "" if there is none that this process knows of.
+func (l *Lab) Blocked() string {
+	for _, k := range l.links {
+		for d, w := range k.ways {
+			switch {
+			case w.settings.LossRatio() == 1:
+				return k.Ends[d] + " to " + k.Ends[1-d] + " loses every packet"
+			case w.settings.Corrupt.Ratio == 1:
+				return k.Ends[d] + " to " + k.Ends[1-d] + " damages every packet"
+			}
+		}
+	}
+	return ""
 }

@@ -12,86 +12,90 @@ import (
 
 // buildLink joins two nodes, through a relay where the plan needs one, and
 // shapes the directions.
-func (b *builder) buildLink(link int, pa, pb port) error {
-	plan := b.lab.links[link].plan
-	homes := b.spec.homes(link, plan)
-	sa, sb := b.spaces[pa.node], b.spaces[pb.node]
-	nameA, nameB := b.spec.ifaceName(link, pa.node), b.spec.ifaceName(link, pb.node)
-	// Where each direction's frames leave for their destination.
-	exits := [2]struct {
-		s    *space
-		name string
-	}{{sa, nameA}, {sb, nameB}}
-	if plan.emulated() {
-		if err := b.emulate(link, pa, pb); err != nil {
-			return err
-		}
-	} else if homes[0] == atRelay || homes[1] == atRelay {
-		relay, err := b.relaySpace(link)
-		if err != nil {
-			return err
-		}
-		toA, toB := b.spec.relayNames(link)
-		if err := b.veth(plan.mtu, sa, nameA, b.macOf(pa), relay, toA, nil); err != nil {
-			return err
-		}
-		if err := b.veth(plan.mtu, relay, toB, nil, sb, nameB, b.macOf(pb)); err != nil {
-			return err
-		}
-		if err := relay.relay(toA, toB); err != nil {
-			return err
-		}
-		for direction, name := range []string{toB, toA} {
-			if homes[direction] == atRelay {
-				exits[direction].s, exits[direction].name = relay, name
+func (b *builder) buildLink(link int, ports [2]port) error {
+	k := b.lab.links[link]
+	var relay *space
+	var inner [2]string // interfaces of the relay, toward the link's a and b
+	for d, p := range ports {
+		k.ways[d].node, k.ways[d].iface = b.lab.nodes[p.node], b.spec.ifaceName(link, p.node)
+		if k.plan.shaped(d) && !b.spec.atRouter(link, d) && relay == nil {
+			var err error
+			if relay, err = b.relaySpace(link); err != nil {
+				return err
 			}
+			inner[0], inner[1] = b.spec.relayNames(link)
 		}
-	} else if err := b.veth(plan.mtu, sa, nameA, b.macOf(pa), sb, nameB, b.macOf(pb)); err != nil {
+	}
+	var err error
+	switch {
+	case k.emulated:
+		err = b.emulate(k, ports)
+	case relay != nil:
+		err = b.splice(k, ports, relay, inner)
+	default:
+		err = b.veth(k.plan.mtu, b.end(k, ports, 0), b.end(k, ports, 1))
+	}
+	if err != nil {
 		return err
 	}
-	for direction, s := range plan.toward {
-		if homes[direction] == nowhere {
+	for d, asked := range k.plan.toward {
+		if !k.plan.shaped(d) {
 			continue
 		}
-		p := s.tbf(plan.mtu)
-		if err := exits[direction].s.addTBF(exits[direction].name, p); err != nil {
+		at, name := relay, inner[1-d]
+		if b.spec.atRouter(link, d) {
+			at, name = b.spaces[ports[d].node], k.ways[d].iface
+		}
+		if err := at.addTBF(name, tbfOf(asked, k.plan.mtu)); err != nil {
 			return err
 		}
-		ends := [2]string{b.spec.nodes[pa.node].name, b.spec.nodes[pb.node].name}
-		b.lab.tbfs = append(b.lab.tbfs, tbfPlace{From: ends[direction], To: ends[1-direction],
-			Space: slices.Index(b.spaces, exits[direction].s), Iface: exits[direction].name})
+		k.ways[d].shaper = shaper{slices.Index(b.spaces, at), name}
 	}
-	for _, p := range []port{pa, pb} {
-		if err := b.equip(p, plan.mtu); err != nil {
+	for _, p := range ports {
+		if err := b.equip(p, k.plan.mtu); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (b *builder) macOf(p port) net.HardwareAddr {
-	if p.host == 0 {
-		return nil
+// splice joins two nodes by a relay between them.
+func (b *builder) splice(k *Link, ports [2]port, relay *space, inner [2]string) error {
+	for d := range ports {
+		if err := b.veth(k.plan.mtu, b.end(k, ports, d), vethEnd{s: relay, name: inner[d]}); err != nil {
+			return err
+		}
 	}
-	return p.mac()
+	return relay.relay(inner[0], inner[1])
 }
 
-// veth makes a pair with one end in each namespace and brings both up.
-func (b *builder) veth(mtu int, sa *space, nameA string, macA net.HardwareAddr, sb *space, nameB string, macB net.HardwareAddr) error {
+// end is the interface of a node on a link.
+func (b *builder) end(k *Link, ports [2]port, d int) vethEnd {
+	e := vethEnd{s: b.spaces[ports[d].node], name: k.ways[d].iface}
+	if ports[d].host > 0 {
+		e.mac = ports[d].mac()
+	}
+	return e
+}
+
+// veth makes a pair of interfaces and brings both up.
+func (b *builder) veth(mtu int, one, other vethEnd) error {
 	attrs := netlink.NewLinkAttrs()
-	attrs.Name, attrs.MTU, attrs.HardwareAddr = nameA, mtu, macA
+	attrs.Name, attrs.MTU, attrs.HardwareAddr = one.name, mtu, one.mac
 	pair := netlink.NewVeth(attrs)
-	pair.PeerName, pair.PeerMTU, pair.PeerHardwareAddr = nameB, uint32(mtu), macB
-	pair.PeerNamespace = netlink.NsFd(int(sb.ns.File().Fd()))
-	if err := sa.rt.LinkAdd(pair); err != nil {
-		return missing("veth", "CONFIG_VETH", fmt.Errorf("add veth %s: %w", nameA, err))
+	pair.PeerName, pair.PeerMTU, pair.PeerHardwareAddr = other.name, uint32(mtu), other.mac
+	pair.PeerNamespace = netlink.NsFd(int(other.s.ns.File().Fd()))
+	if err := one.s.rt.LinkAdd(pair); err != nil {
+		return missing("veth", "CONFIG_VETH", fmt.Errorf("add veth %s: %w", one.name, err))
 	}
-	b.ends = append(b.ends, vethEnd{s: sa, name: nameA}, vethEnd{s: sb, name: nameB})
-	b.cables = append(b.cables, [2]vethEnd{{s: sa, name: nameA}, {s: sb, name: nameB}})
-	if err := b.raise(sa, nameA, mtu); err != nil {
-		return err
+	b.cables = append(b.cables, [2]vethEnd{one, other})
+	for _, e := range []vethEnd{one, other} {
+		b.ends = append(b.ends, e)
+		if err := b.raise(e.s, e.name, mtu); err != nil {
+			return err
+		}
 	}
-	return b.raise(sb, nameB, mtu)
+	return nil
 }
 
 // equip gives a node's new interface its addresses, or makes it a bridge's port.

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
-	"runtime"
 	"slices"
 	"strconv"
 	"strings"
@@ -128,37 +127,21 @@ const napiNice = -10
 // setAttribute writes a file of an interface in sysfs, which shows the
 // interfaces of the namespace that it is mounted in: so it is mounted in one of
 // its own, on a thread that ends with it.
-func (n *Node) setAttribute(iface, name, value string) error {
-	return onThreadThatEnds(func() error {
-		if err := n.ns.EnterForGood(); err != nil {
-			return err
+func (n *Node) setAttribute(iface, name, value string) (err error) {
+	onOwnThread(func() {
+		for _, step := range []func() error{
+			n.ns.EnterForGood,
+			func() error { return unix.Unshare(unix.CLONE_NEWNS) },
+			func() error { return unix.Mount("", "/", "", unix.MS_PRIVATE|unix.MS_REC, "") },
+			func() error { return unix.Mount("sysfs", "/sys", "sysfs", 0, "") },
+			func() error { return os.WriteFile("/sys/class/net/"+iface+"/"+name, []byte(value), 0) },
+		} {
+			if err = step(); err != nil {
+				return
+			}
 		}
-		if err := unix.Unshare(unix.CLONE_NEWNS); err != nil {
-			return err
-		}
-		if err := unix.Mount("", "/", "", unix.MS_PRIVATE|unix.MS_REC, ""); err != nil {
-			return err
-		}
-		if err := unix.Mount("sysfs", "/sys", "sysfs", 0, ""); err != nil {
-			return err
-		}
-		return os.WriteFile("/sys/class/net/"+iface+"/"+name, []byte(value), 0)
 	})
-}
-
-// onThreadThatEnds runs f on a thread that nothing else runs on, nor ever will.
-func onThreadThatEnds(f func() error) error {
-	done := make(chan error, 1)
-	go func() {
-		runtime.LockOSThread()
-		if unix.Gettid() == unix.Getpid() { // which Go never ends: keep it busy, so that another is taken
-			defer runtime.UnlockOSThread()
-			done <- onThreadThatEnds(f)
-			return
-		}
-		done <- f() // never unlocked: the thread ends with the goroutine
-	}()
-	return <-done
+	return err
 }
 
 // The netdev family tells of NAPI instances, include/uapi/linux/netdev.h.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"net"
 	"net/netip"
 	"os"
 	"strings"
@@ -32,15 +33,11 @@ func Open(ctx context.Context, topology string, links []model.Link) (*Lab, error
 	if err != nil {
 		return nil, err
 	}
-	choices, err := t.choose(plans, once(here()))
-	if err != nil {
-		return nil, err
-	}
 	b := &builder{spec: t, ipv6: kernelHasIPv6()}
 	b.lab = &Lab{spec: t, seed: rand.Uint64()>>11 | 1, facts: model.LabFacts{Topology: t.name, Nodes: t.nodeNames()}} // JSON's numbers hold that seed
 	for i, p := range plans {
 		from, to := t.ends(i, 0)
-		b.lab.links = append(b.lab.links, &Link{Ends: [2]string{from, to}, number: i, made: p, plan: p, by: choices[i]})
+		b.lab.links = append(b.lab.links, &Link{Ends: [2]string{from, to}, number: i, made: p, plan: p, emulated: p.emulated()})
 	}
 	err = b.build(ctx)
 	for _, s := range b.spaces {
@@ -89,7 +86,7 @@ func (b *builder) build(ctx context.Context) error {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		if err := b.buildLink(i, ports[2*i], ports[2*i+1]); err != nil {
+		if err := b.buildLink(i, [2]port(ports[2*i:])); err != nil {
 			return fmt.Errorf("link %s: %w", b.spec.linkName(i), err)
 		}
 	}
@@ -139,7 +136,8 @@ func (b *builder) settle(ctx context.Context) error {
 type vethEnd struct {
 	s     *space
 	name  string
-	addr6 netip.Addr // if valid, its address
+	mac   net.HardwareAddr // nil: the kernel's choice
+	addr6 netip.Addr       // if valid, its address
 }
 
 func (e vethEnd) ready() (bool, error) {

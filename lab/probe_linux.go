@@ -8,7 +8,6 @@ import (
 	"golang.org/x/sys/unix"
 
 	"pelt/lab/fastpath"
-	"pelt/lab/netem"
 	"pelt/model"
 )
 
@@ -28,11 +27,10 @@ func Probe() []Capability {
 		name, config string
 		try          func() error
 	}{
-		{"veth", "CONFIG_VETH", func() error { return b.veth(defaultMTU, s, "a", nil, s, "b", nil) }},
+		{"veth", "CONFIG_VETH", func() error { return b.veth(defaultMTU, vethEnd{s: s, name: "a"}, vethEnd{s: s, name: "b"}) }},
 		{"bridge", "CONFIG_BRIDGE", func() error { return b.prepareNode(s, nodeSpec{role: bridge}) }},
 		{"relay", "CONFIG_NET_SCH_INGRESS, CONFIG_NET_ACT_MIRRED, CONFIG_NET_CLS_U32", func() error { return s.relay("a", "b") }},
-		{"tbf", "CONFIG_NET_SCH_TBF", func() error { return s.addTBF("a", shape{rate: 1e6}.tbf(defaultMTU)) }},
-		{"netem", "CONFIG_NET_SCH_NETEM, module sch_netem", func() error { return s.addNetem("b", netem.Options{LimitPackets: 1}) }},
+		{"tbf", "CONFIG_NET_SCH_TBF", func() error { return s.addTBF("a", tbfOf(model.Link{Rate: 1e6}, defaultMTU)) }},
 		{"masquerade", "CONFIG_NF_TABLES_INET, CONFIG_NFT_MASQ", func() error { return s.ns.Do(func() error { return addMasquerade("a") }) }},
 		{"fast-path", fastConfig, func() error { return s.ns.Do(tryFast) }},
 		{"tun", "CONFIG_TUN", func() error { return s.ns.Do(tryTUN) }},
@@ -40,30 +38,7 @@ func Probe() []Capability {
 		err := p.try()
 		list = append(list, capability(p.name, p.config, err, err))
 	}
-	return append(list, backends(here())...)
-}
-
-// backends says which of them this machine has for emulated links.
-func backends(m machine) []Capability {
-	one := func(name, detail, remedy string, err error) Capability {
-		c := Capability{Name: "link backend " + name, OK: err == nil, Detail: detail}
-		if err != nil {
-			c.Reason, c.Remedy = briefly(err), remedy
-			if errors.Is(err, unix.EPERM) || errors.Is(err, unix.EACCES) {
-				c.Remedy = "run it with sudo"
-			}
-		}
-		return c
-	}
-	seeds, err := m.kernel()
-	kernel := "netem and tbf"
-	if err == nil && !seeds {
-		kernel = "netem and tbf; this kernel's netem takes no seed (Linux 6.6 and later do)"
-	}
-	return []Capability{
-		one(model.BackendUser, "all impairments", "use a kernel with CONFIG_TUN", m.user()),
-		one(model.BackendKernel, kernel, "load the module sch_netem (modprobe sch_netem), or use a kernel with CONFIG_NET_SCH_NETEM; pelt emulates links in user space", err),
-	}
+	return list
 }
 
 // tryFast loads the program of a fast path, which is nowhere yet.

@@ -8,7 +8,6 @@ import (
 	"io"
 	"os"
 	"os/exec"
-	"runtime"
 	"sync"
 	"sync/atomic"
 	"syscall"
@@ -29,12 +28,10 @@ type Program struct {
 	heard   map[uint64]bool // sockets that listened in the node before it
 	putBack func() error    // the node's congestion control
 
-	first   *os.Process
-	orders  *os.File
+	first   *exec.Cmd
 	reports *json.Decoder // of programReport
+	pipe    *os.File      // that they come by
 	out     [2]tail       // stdout, stderr
-	reading sync.WaitGroup
-	close   func() // what of the pipes is this process's
 
 	stopping sync.Once
 	stopped  atomic.Bool
@@ -72,7 +69,7 @@ func (n *Node) Start(ctx context.Context, o ProgramOptions) (*Program, error) {
 		return nil, wrong(err)
 	}
 	started := make(chan error)
-	onOwnThread(func() {
+	go onOwnThread(func() {
 		err := p.start(path, o.Args)
 		started <- err
 		if err == nil {
@@ -90,101 +87,50 @@ func (n *Node) Start(ctx context.Context, o ProgramOptions) (*Program, error) {
 	return p, nil
 }
 
-// onOwnThread starts f on a thread that ends with it. The main thread does not end
-// with its goroutine, but would stay where f went, so it is not used.
-func onOwnThread(f func()) {
-	go func() {
-		runtime.LockOSThread()
-		if unix.Gettid() != unix.Getpid() {
-			f()
-			return // still locked
-		}
-		defer runtime.UnlockOSThread()
-		taken := make(chan struct{})
-		go func() {
-			runtime.LockOSThread()
-			close(taken)
-			f()
-		}()
-		<-taken
-	}()
-}
-
 // start moves the calling thread into the node, and starts the first process of a PID
 // namespace there, which starts the program. The end of that thread is that process's end.
-func (p *Program) start(path string, args []string) (err error) {
+func (p *Program) start(path string, args []string) error {
 	own, err := enterForGood(p.node.ns)
 	if err != nil {
 		return explain("enter the node", err)
 	}
-	var ours, theirs []*os.File
-	closeAll := func(files []*os.File) {
-		for _, f := range files {
-			_ = f.Close()
-		}
-	}
-	p.close = func() { closeAll(ours) }
-	defer func() {
-		closeAll(theirs)
-		if err != nil {
-			p.close()
-		}
-	}()
-	null, err := os.Open(os.DevNull)
-	if err != nil {
-		return err
-	}
-	theirs = append(theirs, null)
-	for i := range 4 { // stdout, stderr, reports, orders
-		r, w, err := os.Pipe()
-		if err != nil {
-			return err
-		}
-		if i == 3 {
-			r, w = w, r
-		}
-		ours, theirs = append(ours, r), append(theirs, w)
-	}
-	p.reports, p.orders = json.NewDecoder(ours[2]), ours[3]
 	mounts := firstEnv + "=shared"
 	if own {
 		mounts = firstEnv + "=own"
 	}
+	reports, theirs, err := os.Pipe()
+	if err != nil {
+		return err
+	}
 	// A program without BeFirst has no use for that flag, and a test does nothing. A terminal's
 	// signals and input are this process's, so it is another session.
-	p.first, err = os.StartProcess("/proc/self/exe", append([]string{os.Args[0], "-test.run=^$", path}, args...), &os.ProcAttr{
-		Env: append(os.Environ(), mounts), Files: theirs,
-		Sys: &syscall.SysProcAttr{Setsid: true, Cloneflags: unix.CLONE_NEWPID, Pdeathsig: unix.SIGKILL},
-	})
+	p.first = exec.Command("/proc/self/exe", append([]string{"-test.run=^$", path}, args...)...)
+	p.first.Args[0] = os.Args[0]
+	p.first.Env = append(os.Environ(), mounts)
+	p.first.Stdout, p.first.Stderr = &p.out[0], &p.out[1]
+	p.first.ExtraFiles = []*os.File{theirs}
+	p.first.WaitDelay = drainTime
+	p.first.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Cloneflags: unix.CLONE_NEWPID, Pdeathsig: unix.SIGKILL}
+	p.reports, p.pipe = json.NewDecoder(reports), reports
+	err = p.first.Start()
+	_ = theirs.Close()
 	if err != nil {
-		return missingPIDs(err)
+		return errors.Join(missingPIDs(err), reports.Close())
 	}
-	_ = ours[2].SetReadDeadline(time.Now().Add(firstTime))
+	_ = reports.SetReadDeadline(time.Now().Add(firstTime))
 	var report programReport
 	err = p.reports.Decode(&report)
-	_ = ours[2].SetReadDeadline(time.Time{})
-	if errors.Is(err, io.EOF) {
-		err = errors.New("it ended without a word; does main call lab.BeFirst?")
-	}
-	if err != nil {
-		err = fmt.Errorf("start the first process of a PID namespace: %w", err)
-	} else if report.Error != "" {
+	_ = reports.SetReadDeadline(time.Time{})
+	switch {
+	case errors.Is(err, io.EOF):
+		err = errors.New("the first process of a PID namespace ended without a word; does main call lab.BeFirst?")
+	case err == nil && report.Error != "":
 		err = errors.New(report.Error)
 	}
 	if err != nil {
-		_ = p.first.Kill() // it may have ended
-		_, _ = p.first.Wait()
-		return err
-	}
-	for i, r := range ours[:2] {
-		p.reading.Go(func() { _, _ = io.Copy(&p.out[i], r) }) // ends with the program, or with the deadline
-	}
-	p.close = func() {
-		for _, r := range ours[:2] {
-			_ = r.SetReadDeadline(time.Now().Add(drainTime)) // others may hold the pipe, if it was handed out
-		}
-		p.reading.Wait()
-		closeAll(ours)
+		_ = p.first.Process.Kill() // it may have ended
+		_ = p.first.Wait()
+		return errors.Join(err, reports.Close())
 	}
 	return nil
 }
@@ -196,12 +142,14 @@ func (p *Program) wait() {
 		report.Status = syscall.WaitStatus(unix.SIGKILL)
 	}
 	p.ending = report.ending(p.stopped.Load())
-	_, err := p.first.Wait()
-	p.close()
+	err := p.first.Wait()
+	if errors.As(err, new(*exec.ExitError)) || errors.Is(err, exec.ErrWaitDelay) { // others may hold the pipes, if they were handed out
+		err = nil
+	}
 	if err != nil {
 		err = fmt.Errorf("wait for %s: %w", p.name, err)
 	}
-	p.err = errors.Join(err, p.putBack())
+	p.err = errors.Join(err, p.pipe.Close(), p.putBack())
 	close(p.done)
 }
 
@@ -243,11 +191,11 @@ func (p *Program) Stop() (Ending, error) {
 		default:
 		}
 		p.stopped.Store(true)
-		_, _ = p.orders.Write([]byte{orderTerminate}) // it may just have ended, here and below
+		_ = p.first.Process.Signal(orderTerminate) // it may just have ended, here and below
 		select {
 		case <-p.done:
 		case <-time.After(childGrace):
-			_, _ = p.orders.Write([]byte{orderKill})
+			_ = p.first.Process.Signal(orderKill)
 		}
 	})
 	return p.Wait()

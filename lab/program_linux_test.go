@@ -24,7 +24,7 @@ func begin(t *testing.T, n *Node, o ProgramOptions) *Program {
 	if err != nil {
 		t.Fatal(err)
 	}
-	spaces.Store(p, pidSpace(p.first.Pid))
+	spaces.Store(p, pidSpace(p.first.Process.Pid))
 	t.Cleanup(func() { _, _ = p.Stop() })
 	return p
 }

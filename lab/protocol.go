@@ -1,44 +1,35 @@
 package lab
 
 import (
-	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
+	"net"
 	"regexp"
-	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"pelt/model"
 )
 
-// Between a holder and its clients each message is one packet of a unix
-// SOCK_SEQPACKET socket with one JSON value.
-const (
-	maxRequest = 4 << 10
-	maxReply   = 128 << 10
-	fdsAtOnce  = 32 // below the kernel's SCM_MAX_FD of 253, net/core/scm.c
-)
+// Between a holder and its clients each message is one JSON value on a unix socket.
+const holderFormat = "pelt/lab/5"
 
 type verb string
 
 const (
-	describe   verb = "describe"
-	namespaces verb = "namespaces" // reply carries descriptors from From on
-	down       verb = "down"
-	links      verb = "links"   // reply carries a file with the directions of the links
-	set        verb = "set"     // ... with those that were reached
-	watch      verb = "watch"   // begins to list what emulated links do to a trial
-	collect    verb = "collect" // ... ends that: reply carries a file with the accounts, then verdicts
+	describe verb = "describe" // heldLab
+	links    verb = "links"    // []LinkWay
+	set      verb = "set"      // []LinkChanged
+	watch    verb = "watch"    // begins to list what emulated links do to a trial
+	collect  verb = "collect"  // ends that: []LinkAccount
+	down     verb = "down"
 )
 
 type request struct {
-	Format string `json:"format"`
-	Do     verb   `json:"do"`
-	From   int    `json:"from,omitempty"`
-
+	Format  string             `json:"format"`
+	Do      verb               `json:"do"`
 	Changes []model.LinkChange `json:"changes,omitempty"`
 	Dry     bool               `json:"dry,omitempty"`  // change nothing, find out only
 	Lent    bool               `json:"lent,omitempty"` // put back once the connection ends
@@ -46,94 +37,81 @@ type request struct {
 }
 
 type reply struct {
-	Format string      `json:"format"`
-	Error  string      `json:"error,omitempty"`
-	Held   *heldRecord `json:"held,omitempty"`
-	Count  int         `json:"count,omitempty"` // descriptors that come with the reply
-	Bulk   *bulk       `json:"bulk,omitempty"`  // of the file that comes with it
-	Usage  bool        `json:"usage,omitempty"` // the error is of what was asked
+	Format string `json:"format"`
+	Error  string `json:"error,omitempty"`
+	Usage  bool   `json:"usage,omitempty"` // the error is of what was asked
+	Value  any    `json:"value,omitempty"`
 }
 
-// bulk is what a file holds that is too long for a packet.
-type bulk struct {
-	JSONBytes int `json:"json_bytes"`
-	Verdicts  int `json:"verdicts"` // behind that
-}
-
-const maxBulkJSON = 16 << 20
-
-// heldRecord is a held lab as its holder describes it.
-type heldRecord struct {
-	Name    string         `json:"name"`
-	Started time.Time      `json:"started"`
-	Facts   model.LabFacts `json:"facts"`
-	Nodes   []nodeInfo     `json:"nodes"`            // of the namespaces that come with the reply
-	Spaces  int            `json:"spaces"`           // namespaces: the nodes' in their order, then hidden ones
-	Tbfs    []tbfPlace     `json:"tbfs,omitempty"`   // a part of them, from twice the first namespace on
-	Kernel  []kernelWay    `json:"kernel,omitempty"` // likewise, by links that the kernel emulates
-	Refused uint64         `json:"refused"`          // connections turned away: foreign user, or too many
-	Garbled uint64         `json:"garbled"`          // requests that made no sense
-}
-
-const holderFormat = "pelt/lab/4"
-
-func parseRequest(packet []byte) (request, error) {
-	var r request
-	if err := strict(packet, &r); err != nil {
-		return request{}, err
+func replyOf(value any, err error) reply {
+	if err != nil {
+		return reply{Format: holderFormat, Error: err.Error(), Usage: errors.As(err, new(*UsageError))}
 	}
+	return reply{Format: holderFormat, Value: value}
+}
+
+func (r reply) err() error {
 	switch {
 	case r.Format != holderFormat:
-		return request{}, fmt.Errorf("format %.40q: this lab is held by a pelt that speaks %s; use the same version", r.Format, holderFormat)
-	case !slices.Contains([]verb{describe, namespaces, down, links, set, watch, collect}, r.Do):
-		return request{}, fmt.Errorf("unknown request %.40q", r.Do)
-	case r.From < 0 || r.From != 0 && r.Do != namespaces:
-		return request{}, fmt.Errorf("request %s from %d: out of range", r.Do, r.From)
-	case (len(r.Changes) > 0) != (r.Do == set), (r.Dry || r.Lent) && r.Do != set, r.Trial != 0 && r.Do != watch:
-		return request{}, fmt.Errorf("request %s: holds what belongs to another", r.Do)
-	}
-	if len(r.Changes) == 0 {
-		r.Changes = nil
-	}
-	for _, c := range r.Changes {
-		if err := c.Check(); err != nil {
-			return request{}, err
-		}
-	}
-	return r, nil
-}
-
-func parseReply(packet []byte) (reply, error) {
-	var r reply
-	if err := json.Unmarshal(packet, &r); err != nil {
-		return reply{}, fmt.Errorf("read the holder's reply: %w", err)
-	}
-	if r.Format != holderFormat {
-		return reply{}, fmt.Errorf("the lab is held by another version of pelt (it speaks %.40q, this one %s); take it down with that one", r.Format, holderFormat)
-	}
-	if r.Error != "" && r.Usage {
-		return reply{}, &UsageError{r.Error}
-	}
-	if r.Error != "" {
-		return reply{}, errors.New(r.Error)
-	}
-	if b := r.Bulk; b != nil && (b.JSONBytes < 0 || b.JSONBytes > maxBulkJSON || b.Verdicts < 0 || b.Verdicts > maxBulk) {
-		return reply{}, errors.New("the holder's reply is too long")
-	}
-	return r, nil
-}
-
-// strict decodes exactly one JSON value without unknown fields.
-func strict(packet []byte, to any) error {
-	d := json.NewDecoder(bytes.NewReader(packet))
-	d.DisallowUnknownFields()
-	if err := d.Decode(to); err != nil {
-		return fmt.Errorf("malformed request: %w", err)
-	}
-	if _, err := d.Token(); err != io.EOF {
-		return errors.New("malformed request: more than one value")
+		return fmt.Errorf("another version of pelt holds the lab (it speaks %.40q, this one %s); take it down with that one", r.Format, holderFormat)
+	case r.Usage:
+		return &UsageError{r.Error}
+	case r.Error != "":
+		return errors.New(r.Error)
 	}
 	return nil
+}
+
+// heldLab is a lab as its holder describes it.
+type heldLab struct {
+	Started time.Time      `json:"started"`
+	Facts   model.LabFacts `json:"facts"`
+	Spaces  []int          `json:"spaces"` // descriptors of the holder: the nodes' namespaces in their order, then hidden ones
+	Nodes   []nodeInfo     `json:"nodes"`
+	Links   []heldLink     `json:"links"`
+}
+
+type heldLink struct {
+	Emulated bool      `json:"emulated"`
+	Shapers  [2]shaper `json:"shapers"`
+}
+
+// client is a connection to the process that holds a lab. What it watches or
+// borrows ends with it.
+type client struct {
+	name     string
+	pid, uid int // of the holder
+
+	mu   sync.Mutex // one request at a time
+	conn net.Conn
+	in   *json.Decoder
+	out  *json.Encoder
+}
+
+// replyTime is how long a holder may take to answer.
+const replyTime = 10 * time.Second
+
+// ask sends a request and decodes the value of its reply. The error is a *UsageError for
+// what the lab cannot do.
+func (c *client) ask(req request, value any) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	req.Format = holderFormat
+	r := reply{Value: value}
+	err := c.conn.SetDeadline(time.Now().Add(replyTime))
+	if err == nil {
+		err = c.out.Encode(req)
+	}
+	if err == nil {
+		err = c.in.Decode(&r)
+	}
+	if err == nil || r.Format != "" {
+		err = errors.Join(r.err(), err)
+	}
+	if err != nil && !errors.As(err, new(*UsageError)) {
+		return fmt.Errorf("ask the holder of lab %s: %w", c.name, err)
+	}
+	return errors.Join(err, c.conn.SetDeadline(time.Time{}))
 }
 
 // CheckName reports whether a held lab may be called name. The error is a *UsageError.

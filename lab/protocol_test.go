@@ -1,74 +1,10 @@
 package lab
 
 import (
-	"encoding/json"
-	"reflect"
 	"slices"
 	"strings"
 	"testing"
 )
-
-func TestParseRequest(t *testing.T) {
-	for _, c := range []struct{ name, text, wrong string }{
-		{"describe", `{"format":"pelt/lab/4","do":"describe"}`, ""},
-		{"namespaces", `{"format":"pelt/lab/4","do":"namespaces","from":64}`, ""},
-		{"down", `{"format":"pelt/lab/4","do":"down"}`, ""},
-		{"empty", ``, "malformed"},
-		{"no JSON", `GET / HTTP/1.1`, "malformed"},
-		{"two values", `{"format":"pelt/lab/4","do":"down"}{}`, "more than one"},
-		{"unknown field", `{"format":"pelt/lab/4","do":"down","now":true}`, "unknown field"},
-		{"other format", `{"format":"pelt/lab/9","do":"down"}`, "same version"},
-		{"unknown verb", `{"format":"pelt/lab/4","do":"burn"}`, "unknown request"},
-		{"negative from", `{"format":"pelt/lab/4","do":"namespaces","from":-1}`, "out of range"},
-		{"set", `{"format":"pelt/lab/4","do":"set","changes":[{"node":"receiver","settings":[{"key":"loss","value":"1%"}]}],"lent":true}`, ""},
-		{"watch", `{"format":"pelt/lab/4","do":"watch","trial":7}`, ""},
-		{"collect", `{"format":"pelt/lab/4","do":"collect"}`, ""},
-		{"links", `{"format":"pelt/lab/4","do":"links"}`, ""},
-		{"an older pelt", `{"format":"pelt/lab/2","do":"describe"}`, "same version"},
-		{"set nothing", `{"format":"pelt/lab/4","do":"set"}`, "belongs to another"},
-		{"set nonsense", `{"format":"pelt/lab/4","do":"set","changes":[{"settings":[{"key":"loss","value":"200%"}]}]}`, "between 0 and 100"},
-		{"changes with down", `{"format":"pelt/lab/4","do":"down","changes":[{"settings":[{"key":"loss","value":"1%"}]}]}`, "belongs to another"},
-		{"trial with collect", `{"format":"pelt/lab/4","do":"collect","trial":3}`, "belongs to another"},
-		{"from with down", `{"format":"pelt/lab/4","do":"down","from":1}`, "out of range"},
-	} {
-		t.Run(c.name, func(t *testing.T) {
-			_, err := parseRequest([]byte(c.text))
-			if (err == nil) != (c.wrong == "") || err != nil && !strings.Contains(err.Error(), c.wrong) {
-				t.Errorf("parseRequest(%q) = %v, want %q", c.text, err, c.wrong)
-			}
-		})
-	}
-}
-
-func FuzzParseRequest(f *testing.F) {
-	f.Add([]byte(`{"format":"pelt/lab/4","do":"namespaces","from":3}`))
-	f.Add([]byte(`[[[[`))
-	f.Fuzz(func(t *testing.T, packet []byte) {
-		r, err := parseRequest(packet)
-		if err != nil {
-			if !reflect.DeepEqual(r, request{}) {
-				t.Errorf("parseRequest(%q) = %+v beside %v", packet, r, err)
-			}
-			return
-		}
-		b, err := json.Marshal(r)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if again, err := parseRequest(b); err != nil || !reflect.DeepEqual(again, r) {
-			t.Errorf("%q reads as %+v, which reads as %+v, %v", packet, r, again, err)
-		}
-	})
-}
-
-func FuzzParseReply(f *testing.F) {
-	f.Add([]byte(`{"format":"pelt/lab/4","held":{"name":"r1","nodes":[{"name":"sender","interfaces":[{"addr4":"198.18.0.1/16"}]}]},"count":2}`))
-	f.Fuzz(func(t *testing.T, packet []byte) {
-		if r, err := parseReply(packet); err == nil && (r.Format != holderFormat || r.Error != "") {
-			t.Errorf("parseReply(%q) = %+v without an error", packet, r)
-		}
-	})
-}
 
 const unixTable = `Num       RefCount Protocol Flags    Type St Inode Path
 0000000000000000: 00000002 00000000 00010000 0005 01 4711 @pelt/lab/0/home

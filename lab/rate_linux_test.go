@@ -86,12 +86,12 @@ func TestQueueOverflows(t *testing.T) {
 			if err != nil || i < 0 {
 				t.Fatalf("%+v, %v; want one that is shaped", ways, err)
 			}
-			did := *ways[i].Done
+			did := ways[i].Done
 			lost := f.sent - f.received
 			// A node's own IPv6 multicast report may be among the shaper's packets.
 			const own = 8
-			if more := int(did.Frames) - f.sent; more < 0 || more > own || int(did.QueueFull)-lost > own || did.Passed+did.QueueFull != did.Frames {
-				t.Errorf("sent %d, received %d; shaper %+v", f.sent, f.received, did)
+			if more := int(did.Frames) - f.sent; more < 0 || more > own || int(*did.QueueFull)-lost > own || *did.Passed+*did.QueueFull != did.Frames {
+				t.Errorf("sent %d, received %d; shaper %+v", f.sent, f.received, *did)
 			}
 			// The queue held its 1000 packets, and the rest of the flood met a full one.
 			if most := 1000 + f.took.Seconds()*50e6/8000 + 100; f.received < 1000 || float64(f.received) > most || lost < 1000 {

@@ -15,6 +15,7 @@ import (
 
 	"pelt/lab/fastpath"
 	"pelt/lab/routerlog"
+	"pelt/model"
 	"pelt/unit"
 )
 
@@ -76,12 +77,12 @@ func (l *Lab) SetRouter(words string) error {
 	if s.now == c {
 		return nil
 	}
-	if c.limit > 0 && s.now.limit == 0 {
-		if name, err := l.shaped(l.nodes[l.spec.middle()]); err != nil || name != "" {
-			if err != nil {
-				return err
+	for _, k := range l.links {
+		for _, w := range k.ways {
+			if c.limit > 0 && w.shaper.Iface != "" && w.shaper.Space == l.spec.middle() && w.shaper.Iface == w.iface {
+				return &UsageError{fmt.Sprintf("router %v: the link behind its interface %s is shaped already where the limit would be; "+
+					"want one of the two", c, w.iface)}
 			}
-			return &UsageError{fmt.Sprintf("router %v: the link behind its interface %s is shaped already where the limit would be; want one of the two", c, name)}
 		}
 	}
 	err = l.undress()
@@ -179,32 +180,6 @@ func (l *Lab) steer(n *Node, mask string) error {
 	return errors.Join(errs...)
 }
 
-// shaped is an interface of a node's at which the kernel shapes or impairs a link, "" if
-// there is none.
-func (l *Lab) shaped(n *Node) (string, error) {
-	s, err := openSpace(n.ns)
-	if err != nil {
-		return "", err
-	}
-	defer s.rt.Close()
-	for _, i := range n.Interfaces() {
-		link, err := s.link(i.Name)
-		if err != nil {
-			return "", err
-		}
-		all, err := s.rt.QdiscList(link)
-		if err != nil {
-			return "", fmt.Errorf("list the queueing disciplines of %s: %w", i.Name, err)
-		}
-		for _, q := range all {
-			if q.Attrs().LinkIndex == link.Attrs().Index && q.Attrs().Parent == netlink.HANDLE_ROOT && q.Attrs().Handle == tbfHandle {
-				return i.Name, nil
-			}
-		}
-	}
-	return "", nil
-}
-
 // limit puts a token bucket on what a node sends, 0 takes it away.
 func (l *Lab) limit(n *Node, rate unit.BitRate) (err error) {
 	s, err := openSpace(n.ns)
@@ -218,7 +193,7 @@ func (l *Lab) limit(n *Node, rate unit.BitRate) (err error) {
 		case lookup != nil:
 			err = errors.Join(err, lookup)
 		case rate > 0:
-			err = errors.Join(err, s.addTBF(i.Name, shape{rate: rate}.tbf(link.Attrs().MTU)))
+			err = errors.Join(err, s.addTBF(i.Name, tbfOf(model.Link{Rate: rate}, link.Attrs().MTU)))
 		default:
 			gone := s.rt.QdiscDel(&netlink.GenericQdisc{QdiscAttrs: netlink.QdiscAttrs{LinkIndex: link.Attrs().Index, Handle: tbfHandle, Parent: netlink.HANDLE_ROOT}})
 			if gone != nil && !errors.Is(gone, unix.ENOENT) {

@@ -4,30 +4,26 @@ import (
 	"cmp"
 	"fmt"
 	"math"
-	"slices"
 	"time"
 
 	"pelt/model"
 	"pelt/unit"
 )
 
-// shape is what one direction of one link does. The zero shape leaves packets alone.
-type shape struct {
-	rate         unit.BitRate
-	queuePackets int
-	queueBytes   int
-	overhead     int
-	asked        model.Link // what a rate and a queue are not, of all that was asked; the zero value if nothing was
-}
-
 // linkPlan is one link of a lab, ready to be built.
 type linkPlan struct {
-	mtu     int
-	backend string   // asked for; "": any
-	toward  [2]shape // 0: from a to b, 1: from b to a
+	mtu    int
+	user   bool          // it is to be emulated in any case
+	toward [2]model.Link // settings of each direction. 0: from a to b, 1: from b to a
 }
 
 const defaultMTU = 1500
+
+// emulated reports whether a link does to frames what a rate and a queue do not,
+// or is asked to be done in user space.
+func (p linkPlan) emulated() bool {
+	return p.user || p.toward[0].Impaired() || p.toward[1].Impaired()
+}
 
 // planLinks merges the asked links over the topology's: a later entry overrides
 // an earlier one field by field.
@@ -40,37 +36,43 @@ func planLinks(t topologySpec, links []model.Link) ([]linkPlan, error) {
 		if err := checkLink(t, l); err != nil {
 			return nil, err
 		}
-		eachDirection(t, l, func(link, direction int) { plans[link].set(direction, l) })
+		eachDirection(t, l, func(link, direction int) {
+			p := &plans[link]
+			p.mtu = cmp.Or(l.MTU, p.mtu)
+			if l.Backend != "" {
+				p.user = l.Backend == model.BackendUser
+			}
+			p.toward[direction] = l.Over(p.toward[direction])
+		})
 	}
 	for _, l := range links { // a queue may come before its rate
-		if l.QueuePackets == 0 && l.QueueBytes == 0 && l.OverheadBytes == 0 {
+		what := "queue needs a rate on the same link; without one nothing queues"
+		if l.OverheadBytes != 0 {
+			what = "overhead needs a rate on the same link; without one no frame takes time"
+		} else if l.QueuePackets == 0 && l.QueueBytes == 0 {
 			continue
 		}
 		shaped := false
-		eachDirection(t, l, func(link, direction int) { shaped = shaped || plans[link].toward[direction].rate > 0 })
-		if !shaped && l.OverheadBytes != 0 {
-			return nil, linkError(l, "overhead needs a rate on the same link; without one no frame takes time")
-		}
+		eachDirection(t, l, func(link, direction int) { shaped = shaped || plans[link].toward[direction].Rate > 0 })
 		if !shaped {
-			return nil, linkError(l, "queue needs a rate on the same link; without one nothing queues")
+			return nil, linkError(l, "%s", what)
 		}
 	}
 	for i, p := range plans {
 		if err := p.check(t, i, p.emulated()); err != nil {
 			return nil, err
 		}
-		for direction, s := range p.toward {
-			if why := s.pointless(); p.emulated() && why != "" {
+		if !p.emulated() {
+			continue
+		}
+		for direction, l := range p.toward {
+			if why := pointless(l); why != "" {
 				return nil, &UsageError{fmt.Sprintf("link %s: %s", t.wayName(i, direction), why)}
 			}
 		}
-		if p.emulated() && t.fast {
-			return nil, &UsageError{fmt.Sprintf("link %s: a fast path needs a plain cable at each side of the router; want rate, queue, overhead and mtu only, or lab:nat", t.linkName(i))}
-		}
-		if p.emulated() {
-			if err := p.checkBackend(t.linkName(i)); err != nil {
-				return nil, err
-			}
+		if t.fast {
+			return nil, &UsageError{fmt.Sprintf("link %s: a fast path needs a plain cable at each side of the router; "+
+				"want rate, queue, overhead and mtu only, or lab:nat", t.linkName(i))}
 		}
 	}
 	return plans, nil
@@ -86,38 +88,27 @@ func frameTime(bytes int, rate unit.BitRate) time.Duration {
 
 // check returns what the directions of a link cannot do.
 func (p linkPlan) check(t topologySpec, link int, emulated bool) error {
-	if emulated && p.mtu > maxTAP && (p.backend == "" || p.backend == model.BackendAuto || p.backend == model.BackendUser) {
-		return &UsageError{fmt.Sprintf("link %s: an emulated link's mtu is at most %d B, not %d: its frames have a header in the same 64 KiB", t.linkName(link), maxTAP, p.mtu)}
+	if emulated && p.mtu > maxTAP {
+		return &UsageError{fmt.Sprintf("link %s: an emulated link's mtu is at most %d B, not %d: "+
+			"its frames have a header in the same 64 KiB", t.linkName(link), maxTAP, p.mtu)}
 	}
-	for direction, s := range p.toward {
-		if frame := p.mtu + etherHeader; s.rate > 0 && s.queueBytes > 0 && s.queueBytes < frame {
-			return &UsageError{fmt.Sprintf("link %s: a queue of %d B has no room for a frame of %d B; want at least that, or a number of packets", t.wayName(link, direction), s.queueBytes, frame)}
+	frame := p.mtu + etherHeader
+	for direction, l := range p.toward {
+		why := ""
+		switch {
+		case l.Rate > 0 && l.QueueBytes > 0 && l.QueueBytes < frame:
+			why = fmt.Sprintf("a queue of %d B has no room for a frame of %d B; want at least that, or a number of packets", l.QueueBytes, frame)
+		case l.Rate > 0 && frameTime(frame, l.Rate) > longestFrame:
+			why = fmt.Sprintf("at %v a frame of %d B takes %v; want at least %v, or a smaller mtu", l.Rate, frame,
+				frameTime(frame, l.Rate).Round(100*time.Millisecond), unit.BitRate(math.Ceil(float64(frame)*8/longestFrame.Seconds()/100)*100))
+		case emulated:
+			why = settingsOf(l).Check()
 		}
-		if frame := p.mtu + etherHeader; s.rate > 0 && frameTime(frame, s.rate) > longestFrame {
-			return &UsageError{fmt.Sprintf("link %s: at %v a frame of %d B takes %v; want at least %v, or a smaller mtu", t.wayName(link, direction), s.rate, frame,
-				frameTime(frame, s.rate).Round(100*time.Millisecond), unit.BitRate(math.Ceil(float64(frame)*8/longestFrame.Seconds()/100)*100))}
-		}
-		if !emulated {
-			continue
-		}
-		if why := s.settings().Check(); why != "" {
+		if why != "" {
 			return &UsageError{fmt.Sprintf("link %s: %s", t.wayName(link, direction), why)}
 		}
 	}
 	return nil
-}
-
-func (p *linkPlan) set(direction int, l model.Link) {
-	p.mtu = cmp.Or(l.MTU, p.mtu)
-	p.backend = cmp.Or(l.Backend, p.backend)
-	s := &p.toward[direction]
-	*s = shapeOf(l.TakeBack(s.link()))
-	s.rate = cmp.Or(l.Rate, s.rate)
-	s.overhead = cmp.Or(l.OverheadBytes, s.overhead)
-	if l.QueuePackets != 0 || l.QueueBytes != 0 {
-		s.queuePackets, s.queueBytes = l.QueuePackets, l.QueueBytes
-	}
-	s.asked = merge(s.asked, l)
 }
 
 // eachDirection calls f for every link direction that l speaks of.
@@ -146,27 +137,11 @@ func checkLink(t topologySpec, l model.Link) error {
 	if l.MTU != 0 && l.Toward != "" {
 		return linkError(l, "mtu holds for both directions; give it without toward")
 	}
-	if l.Backend != "" && l.Toward != "" {
-		return linkError(l, "backend holds for both directions; give it without toward")
-	}
-	for _, n := range []int{l.QueuePackets, l.QueueBytes, l.OverheadBytes, l.MTU} {
-		if n < 0 {
-			return linkError(l, "a size must not be negative")
-		}
-	}
-	if l.Rate != 0 && l.Rate < minRate || l.MTU != 0 && (l.MTU < minMTU || l.MTU > maxMTU) || l.OverheadBytes > maxOverhead {
-		return linkError(l, "want a rate of at least %v, an mtu of %d to %d B, an overhead of at most %d B", minRate, minMTU, maxMTU, maxOverhead)
-	}
 	return nil
 }
 
-const (
-	minRate     = unit.BitRate(1000)
-	minMTU      = 68    // ETH_MIN_MTU, include/uapi/linux/if_ether.h
-	maxMTU      = 65535 // ETH_MAX_MTU
-	maxTAP      = 65521 // MAX_MTU of drivers/net/tun.c, less the Ethernet header
-	maxOverhead = 256
-)
+// maxTAP is MAX_MTU of drivers/net/tun.c, less the Ethernet header.
+const maxTAP = 65521
 
 func linkError(l model.Link, format string, args ...any) error {
 	name := "link"
@@ -190,7 +165,7 @@ const (
 	burstLeastFrames = 2
 )
 
-// tbfPlan is a shape in tbf's own terms.
+// tbfPlan is a rate and its queue in tbf's own terms.
 type tbfPlan struct {
 	bytesPerSecond uint64
 	burstBytes     uint32
@@ -200,53 +175,38 @@ type tbfPlan struct {
 	leastBytes     uint16 // a shorter frame takes as long as this one
 }
 
-func (s shape) tbf(mtu int) tbfPlan {
+func tbfOf(l model.Link, mtu int) tbfPlan {
 	frame := int64(mtu + etherHeader)
-	bytesIn := func(d time.Duration) int64 { return int64(float64(s.rate) / 8 * d.Seconds()) }
+	bytesIn := func(d time.Duration) int64 { return int64(float64(l.Rate) / 8 * d.Seconds()) }
 	p := tbfPlan{
-		bytesPerSecond: uint64(s.rate) / 8,
+		bytesPerSecond: uint64(l.Rate) / 8,
 		burstBytes:     uint32(max(bytesIn(burstTime), burstLeastFrames*frame)),
-		overhead:       uint16(s.overhead),
-		leastBytes:     uint16(etherLeast + s.overhead),
+		overhead:       uint16(l.OverheadBytes),
+		leastBytes:     uint16(etherLeast + l.OverheadBytes),
 	}
 	switch {
-	case s.queuePackets > 0:
-		p.limitPackets = uint32(s.queuePackets)
-	case s.queueBytes > 0:
-		p.limitBytes = uint32(s.queueBytes)
+	case l.QueuePackets > 0:
+		p.limitPackets = uint32(l.QueuePackets)
+	case l.QueueBytes > 0:
+		p.limitBytes = uint32(l.QueueBytes)
 	default:
 		p.limitBytes = uint32(min(max(bytesIn(queueTime), queueLeastFrames*frame), max(queueMostBytes, queueLeastFrames*frame)))
 	}
 	return p
 }
 
-// home says where a direction of a link is shaped.
-type home int
+// shaped reports whether the kernel's tbf keeps the rate of a direction.
+func (p linkPlan) shaped(direction int) bool { return p.toward[direction].Rate > 0 && !p.emulated() }
 
-const (
-	nowhere  home = iota
-	atRouter      // on the sending router's own interface
-	atRelay       // on a relay spliced into the link
-)
-
-// homes returns where the two directions of a link are shaped. The egress of an
-// end is never used, because the kernel tells a local sender of drops there. A
-// bridge's is not used either: frames cross a bridge while they still count
-// against the sender's socket buffer, which would then throttle the sender
-// instead of overflowing the queue. A router takes that charge off, as a relay does.
-func (t topologySpec) homes(link int, p linkPlan) [2]home {
-	from := [2]int{t.links[link].a, t.links[link].b}
-	var h [2]home
-	for direction, s := range p.toward {
-		switch r := t.nodes[from[direction]].role; {
-		case s.rate == 0, p.emulated():
-		case slices.Contains([]role{forward, nat}, r) && !t.fast: // a fast path goes past it
-			h[direction] = atRouter
-		default:
-			h[direction] = atRelay
-		}
-	}
-	return h
+// atRouter reports whether a direction is shaped on the interface of the router that it
+// leaves; else on a relay spliced into the link. The egress of an end is never used,
+// because the kernel tells a local sender of drops there. A bridge's is not used either:
+// frames cross a bridge while they still count against the sender's socket buffer, which
+// would then throttle the sender instead of overflowing the queue. A router takes that
+// charge off, as a relay does.
+func (t topologySpec) atRouter(link, direction int) bool {
+	r := t.nodes[t.from(link, direction)].role
+	return (r == forward || r == nat) && !t.fast // a fast path goes past it
 }
 
 // relayOwner is the bridge whose namespace a relay on the link lives in, as part
@@ -272,28 +232,15 @@ func (t topologySpec) relayNames(link int) (toA, toB string) {
 	return name(l.a, l.b), name(l.b, l.a)
 }
 
-// sentence says what one shaped direction does, for the report.
-func (t topologySpec) sentence(link, direction int, s shape, p tbfPlan, h home) string {
-	from := t.links[link].a
-	if direction == 1 {
-		from = t.links[link].b
-	}
-	queue := fmt.Sprintf("%d packets", p.limitPackets)
-	if p.limitPackets == 0 {
-		queue = fmt.Sprintf("%d KiB", p.limitBytes>>10)
-	}
-	place := "in " + t.nodes[from].name
-	if h == atRelay {
-		place = "on a hidden wire"
-		if owner := t.relayOwner(link); owner >= 0 {
-			place = "in " + t.nodes[owner].name
+// shaperPlace says where a direction is shaped, for the report.
+func (t topologySpec) shaperPlace(link, direction int) string {
+	at := t.from(link, direction)
+	if !t.atRouter(link, direction) {
+		if at = t.relayOwner(link); at < 0 {
+			return "on a hidden wire"
 		}
 	}
-	more := ""
-	if s.overhead > 0 {
-		more = fmt.Sprintf(", %d B more counted for each frame", s.overhead)
-	}
-	return fmt.Sprintf("%v, queue %s%s (kernel tbf %s)", s.rate, queue, more, place)
+	return "in " + t.nodes[at].name
 }
 
 // Check reports whether Open could understand the request, without making

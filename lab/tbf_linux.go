@@ -8,6 +8,8 @@ import (
 	"github.com/vishvananda/netlink"
 	"github.com/vishvananda/netlink/nl"
 	"golang.org/x/sys/unix"
+
+	"pelt/model"
 )
 
 const (
@@ -16,23 +18,34 @@ const (
 	rate32     = uint64(1)<<32 - 1 // struct tc_ratespec holds no more; TCA_TBF_RATE64 does
 )
 
-// addTBF puts a token bucket on an interface's egress. The message is encoded
-// here because the library's Tbf has neither overhead nor a burst in bytes.
+// addTBF puts a token bucket on an interface's egress.
 func (s *space) addTBF(name string, p tbfPlan) error {
+	return s.setTBF(name, p, unix.NLM_F_CREATE|unix.NLM_F_EXCL)
+}
+
+// changeTBF gives a token bucket that is there other settings. What waits in a
+// queue of the same kind stays.
+func (s *space) changeTBF(name string, p tbfPlan) error { return s.setTBF(name, p, 0) }
+
+// setTBF encodes the messages itself because the library's Tbf has neither overhead nor a
+// burst in bytes.
+func (s *space) setTBF(name string, p tbfPlan, flags int) error {
 	link, err := s.link(name)
 	if err != nil {
 		return err
 	}
-	if err := s.addQdisc(link, tbfHandle, netlink.HANDLE_ROOT, "tbf", p.options()); err != nil {
-		return missing("tbf, so no rate can be shaped", "CONFIG_NET_SCH_TBF, module sch_tbf", fmt.Errorf("add tbf to %s: %w", name, err))
+	if err := s.setQdisc(link, flags, tbfHandle, netlink.HANDLE_ROOT, "tbf", p.options()); err != nil {
+		return missing("tbf, so no rate can be shaped", "CONFIG_NET_SCH_TBF, module sch_tbf", fmt.Errorf("set tbf of %s: %w", name, err))
 	}
-	if p.limitPackets == 0 {
-		return nil
+	// tbf hands its limit to whatever fifo it has, in that fifo's own unit
+	// (fifo_set_limit, net/sched/sch_fifo.c), so the queue is told its own.
+	kind, limit := "bfifo", p.limitBytes
+	if p.limitPackets > 0 {
+		kind, limit = "pfifo", p.limitPackets
 	}
-	// tbf itself counts bytes; a child that counts packets takes its queue's place.
-	fifo := nl.NewRtAttr(unix.TCA_OPTIONS, binary.NativeEndian.AppendUint32(nil, p.limitPackets)) // struct tc_fifo_qopt
-	if err := s.addQdisc(link, 0, fifoParent, "pfifo", fifo); err != nil {
-		return missing("pfifo, so no queue can be counted in packets", "CONFIG_NET_SCH_FIFO", fmt.Errorf("add pfifo to %s: %w", name, err))
+	fifo := nl.NewRtAttr(unix.TCA_OPTIONS, binary.NativeEndian.AppendUint32(nil, limit)) // struct tc_fifo_qopt
+	if err := s.setQdisc(link, unix.NLM_F_CREATE|unix.NLM_F_REPLACE, 0, fifoParent, kind, fifo); err != nil {
+		return missing(kind, "CONFIG_NET_SCH_FIFO", fmt.Errorf("set the queue of %s: %w", name, err))
 	}
 	return nil
 }
@@ -45,7 +58,7 @@ func (p tbfPlan) options() *nl.RtAttr {
 	parms.Rate.Overhead, parms.Rate.Mpu = p.overhead, p.leastBytes
 	parms.Rate.Linklayer = nl.LINKLAYER_ETHERNET
 	if p.limitPackets > 0 {
-		parms.Limit = p.burstBytes // replaced below
+		parms.Limit = p.burstBytes // replaced by the queue's own
 	}
 	options.AddRtAttr(nl.TCA_TBF_PARMS, parms.Serialize())
 	options.AddRtAttr(nl.TCA_TBF_BURST, nl.Uint32Attr(p.burstBytes))
@@ -55,13 +68,11 @@ func (p tbfPlan) options() *nl.RtAttr {
 	return options
 }
 
-func (s *space) addQdisc(link netlink.Link, handle, parent uint32, kind string, options *nl.RtAttr) error {
-	req := nl.NewNetlinkRequest(unix.RTM_NEWQDISC, unix.NLM_F_CREATE|unix.NLM_F_EXCL|unix.NLM_F_ACK)
+func (s *space) setQdisc(link netlink.Link, flags int, handle, parent uint32, kind string, options *nl.RtAttr) error {
+	req := nl.NewNetlinkRequest(unix.RTM_NEWQDISC, flags|unix.NLM_F_ACK)
 	req.AddData(&nl.TcMsg{Family: unix.AF_UNSPEC, Ifindex: int32(link.Attrs().Index), Handle: handle, Parent: parent})
 	req.AddData(nl.NewRtAttr(unix.TCA_KIND, nl.ZeroTerminated(kind)))
-	if options != nil {
-		req.AddData(options)
-	}
+	req.AddData(options)
 	return s.ns.Do(func() error {
 		_, err := req.Execute(unix.NETLINK_ROUTE, 0)
 		return err
@@ -72,34 +83,27 @@ func (s *space) addQdisc(link netlink.Link, handle, parent uint32, kind string, 
 // network stack. It sends a clone and consumes the original: the clone no
 // longer counts against the sending socket's buffer, as on a real wire.
 func (s *space) relay(nameA, nameB string) error {
-	a, err := s.link(nameA)
-	if err != nil {
-		return err
-	}
-	b, err := s.link(nameB)
-	if err != nil {
-		return err
-	}
-	for _, way := range [][2]netlink.Link{{a, b}, {b, a}} {
-		if err := s.cloneTo(way[0], way[1]); err != nil {
-			return fmt.Errorf("relay %s to %s: %w", way[0].Attrs().Name, way[1].Attrs().Name, err)
+	for _, way := range [][2]string{{nameA, nameB}, {nameB, nameA}} {
+		from, err := s.link(way[0])
+		if err != nil {
+			return err
+		}
+		to, err := s.link(way[1])
+		if err == nil {
+			err = s.cloneTo(from, to)
+		}
+		if err != nil {
+			return fmt.Errorf("relay %s to %s: %w", way[0], way[1], err)
 		}
 	}
 	return nil
 }
 
-func (s *space) addIngress(link netlink.Link) error {
+func (s *space) cloneTo(from, to netlink.Link) error {
 	ingress := &netlink.Ingress{QdiscAttrs: netlink.QdiscAttrs{
-		LinkIndex: link.Attrs().Index, Parent: netlink.HANDLE_INGRESS, Handle: netlink.MakeHandle(0xffff, 0)}}
+		LinkIndex: from.Attrs().Index, Parent: netlink.HANDLE_INGRESS, Handle: netlink.MakeHandle(0xffff, 0)}}
 	if err := s.rt.QdiscAdd(ingress); err != nil {
 		return missing("ingress qdisc", "CONFIG_NET_SCH_INGRESS", fmt.Errorf("add ingress: %w", err))
-	}
-	return nil
-}
-
-func (s *space) cloneTo(from, to netlink.Link) error {
-	if err := s.addIngress(from); err != nil {
-		return err
 	}
 	mirror := netlink.NewMirredAction(to.Attrs().Index)
 	mirror.MirredAction = netlink.TCA_EGRESS_MIRROR
@@ -123,30 +127,25 @@ func (b *builder) relaySpace(link int) (*space, error) {
 	return b.newSpace()
 }
 
-// doneBy is what a shaped direction of a link has done since the lab opened.
-func (l *Lab) doneBy(p *tbfPlace) (done *LinkDone, err error) {
-	err = l.held[p.Space].Do(func() error {
-		rt, err := netlink.NewHandle(unix.NETLINK_ROUTE)
-		if err != nil {
-			return err
-		}
-		defer rt.Close()
-		link, err := rt.LinkByName(p.Iface)
-		if err != nil {
-			return err
-		}
-		qdiscs, err := rt.QdiscList(link)
-		for _, q := range qdiscs {
-			if st := q.Attrs().Statistics; q.Type() == "tbf" && st != nil && st.Basic != nil && st.Queue != nil {
-				packets, dropped := uint64(st.Basic.Packets), uint64(st.Queue.Drops)
-				done = &LinkDone{Frames: packets + dropped + uint64(st.Queue.Qlen), Passed: packets, QueueFull: dropped}
-				return nil
-			}
-		}
-		return cmp.Or(err, fmt.Errorf("no tbf on %s", p.Iface))
-	})
+// readTBF is what a direction of a link that tbf shapes did since the lab opened.
+func (l *Lab) readTBF(k *Link, d int) (*model.LinkResult, error) {
+	at := k.ways[d].shaper
+	s, err := openSpace(l.held[at.Space])
 	if err != nil {
-		return nil, fmt.Errorf("read what shapes %s to %s: %w", p.From, p.To, err)
+		return nil, err
 	}
-	return done, nil
+	defer s.rt.Close()
+	link, err := s.link(at.Iface)
+	if err != nil {
+		return nil, err
+	}
+	qdiscs, err := s.rt.QdiscList(link)
+	for _, q := range qdiscs {
+		if st := q.Attrs().Statistics; q.Type() == "tbf" && st != nil && st.Basic != nil && st.Queue != nil {
+			passed, full := uint64(st.Basic.Packets), uint64(st.Queue.Drops)
+			return &model.LinkResult{From: k.Ends[d], To: k.Ends[1-d], Backend: ByTBF,
+				Frames: passed + full + uint64(st.Queue.Qlen), Passed: &passed, QueueFull: &full}, nil
+		}
+	}
+	return nil, fmt.Errorf("read what shapes %s to %s: %w", k.Ends[d], k.Ends[1-d], cmp.Or(err, fmt.Errorf("no tbf on %s", at.Iface)))
 }

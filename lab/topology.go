@@ -96,6 +96,11 @@ func Topologies() []Topology {
 	return list
 }
 
+// IsTopology reports whether Open knows the name, without a number of receivers.
+func IsTopology(name string) bool {
+	return slices.ContainsFunc(Topologies(), func(t Topology) bool { return t.Name == name })
+}
+
 func findTopology(name string) (topologySpec, error) {
 	base, count, counted := strings.Cut(name, ":")
 	if base == Star && counted {
@@ -139,6 +144,25 @@ func (t topologySpec) linkName(link int) string {
 	return t.nodes[l.a].name + "-" + t.nodes[l.b].name
 }
 
+// wayName is one direction of a link, in words.
+func (t topologySpec) wayName(link, direction int) string {
+	from, to := t.ends(link, direction)
+	return from + " to " + to
+}
+
+// from is the node that one direction of a link leaves.
+func (t topologySpec) from(link, direction int) int {
+	if direction == 1 {
+		return t.links[link].b
+	}
+	return t.links[link].a
+}
+
+// ends are the nodes that one direction of a link leads from and to.
+func (t topologySpec) ends(link, direction int) (from, to string) {
+	return t.nodes[t.from(link, direction)].name, t.nodes[t.from(link, 1-direction)].name
+}
+
 // isLink reports whether a link goes by a name: that of its two nodes, either first.
 func (t topologySpec) isLink(link int, name string) bool {
 	l := t.links[link]
@@ -154,18 +178,13 @@ func (t topologySpec) hasLink(name string) bool {
 	return false
 }
 
-// beyond reports whether node lies on the b side of a link.
+// beyond reports whether node lies on the b side of a link: in a chain all that come after it
+// in travel order, in a star the link's receiver alone.
 func (t topologySpec) beyond(link, node int) bool {
-	side := map[int]bool{t.links[link].b: true}
-	for grown := true; grown; {
-		grown = false
-		for i, l := range t.links {
-			if i != link && side[l.a] != side[l.b] {
-				side[l.a], side[l.b], grown = true, true, true
-			}
-		}
+	if t.many() && link > 0 {
+		return node == t.links[link].b
 	}
-	return side[node]
+	return node >= t.links[link].b
 }
 
 // ifaceName is the interface of a node on a link: an end has one, eth0; a
@@ -202,52 +221,23 @@ type port struct {
 }
 
 // ports lists every end of every link, link by link, with addresses dealt out:
-// links joined by bridges share a segment, and hosts count from 1 in travel order.
-func (t topologySpec) ports() []port {
-	segment := make([]int, len(t.links))
-	for i := range segment {
-		segment[i] = -1
-	}
-	segments := 0
-	var spread func(link int)
-	spread = func(link int) {
-		for other := range t.links {
-			if segment[other] < 0 && t.shareBridge(link, other) {
-				segment[other] = segment[link]
-				spread(other)
-			}
-		}
-	}
-	for i := range t.links {
-		if segment[i] < 0 {
-			segment[i] = segments
-			segments++
-			spread(i)
-		}
-	}
-	hosts := make([]int, segments)
-	var list []port
+// routers part the links into segments, and hosts count from 1 in travel order.
+func (t topologySpec) ports() (list []port) {
+	segment, hosts := 0, 0
 	for i, l := range t.links {
+		if r := t.nodes[l.a].role; r == forward || r == nat {
+			segment, hosts = segment+1, 0
+		}
 		for _, n := range []int{l.a, l.b} {
-			p := port{link: i, node: n, segment: segment[i]}
+			p := port{link: i, node: n, segment: segment}
 			if t.nodes[n].role != bridge {
-				hosts[p.segment]++
-				p.host = hosts[p.segment]
+				hosts++
+				p.host = hosts
 			}
 			list = append(list, p)
 		}
 	}
 	return list
-}
-
-func (t topologySpec) shareBridge(link, other int) bool {
-	l, o := t.links[link], t.links[other]
-	for _, n := range []int{l.a, l.b} {
-		if t.nodes[n].role == bridge && (o.a == n || o.b == n) {
-			return true
-		}
-	}
-	return false
 }
 
 // IPv4 comes from 198.18.0.0/15 (RFC 2544 appendix C.2.2: 198.18 on the first

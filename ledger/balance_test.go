@@ -245,40 +245,6 @@ func TestDropsOfARouter(t *testing.T) {
 	}
 }
 
-// A link that the kernel emulates: its drops bear the link's names, by counters
-// and, once, by verdicts beside them.
-func TestDropsOfAnEmulatedLink(t *testing.T) {
-	names := map[string]string{"loss-0": model.CauseLinkLoss, "out-receiver": model.CauseLinkQueue}
-	link := Node{Name: "link", In: []string{"out-sender"}, Out: []string{"out-receiver", "loss-0"}, Queues: names,
-		Observation: &model.Observation{Boot: "0", Namespace: 2, Mode: model.DropsOff}}
-	for name, n := range map[string]uint64{"qdisc.loss-0.netem.1:.drops": 40, "qdisc.out-receiver.tbf.1:.drops": 60} {
-		link.Observation.Counters = append(link.Observation.Counters, counters(name, n)...)
-	}
-	in := twoHosts(100)
-	for i := range in.Nodes {
-		in.Nodes[i].Observation.Mode, in.Nodes[i].Observation.Drops = model.DropsOff, nil
-	}
-	in.Nodes = []Node{in.Nodes[0], link, in.Nodes[1]}
-	if got, want := words(Balance(in)), "network@link/link-loss=40(bounded) network@link/link-queue=60(bounded) lost=100 rest=0"; got != want {
-		t.Errorf("by counters: %s\nwant %s", got, want)
-	}
-
-	in = twoHosts(100)
-	in.Nodes[0].Observation.Drops = &model.Drops{
-		Sites: []model.Site{
-			{Reason: "QDISC_DROP", Function: "__dev_queue_xmit", Interface: "loss-0", Namespace: 2}, {Reason: "QDISC_DROP", Function: "__dev_queue_xmit", Interface: "out-receiver", Namespace: 2},
-			{Reason: "CPU_BACKLOG", Interface: "loss-0", Namespace: 2},
-		},
-		Flows: []model.FlowDrops{{Flow: "up", Streams: []model.Marks{marks(0, 30, 0, 30, 40, 1, 70, 30, 2)},
-			Counts: []model.SiteCount{{Site: 0, Packets: 30}, {Site: 1, Packets: 40}, {Site: 2, Packets: 30}}}},
-	}
-	link.Observation.Mode = model.DropsSeq
-	in.Nodes = []Node{in.Nodes[0], link, in.Nodes[1]}
-	if got, want := words(Balance(in)), "network@link/CPU_BACKLOG=30(exact-seq) network@link/link-loss=30(exact-seq) network@link/link-queue=40(exact-seq) lost=100 rest=0"; got != want {
-		t.Errorf("by verdicts: %s\nwant %s", got, want)
-	}
-}
-
 // Linux 6.18 counts as forwarded what the forward hook drops.
 func TestForwardHookOfARouter(t *testing.T) {
 	in := twoHosts(100)

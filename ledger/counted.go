@@ -1,13 +1,6 @@
 package ledger
 
-import (
-	"cmp"
-	"iter"
-	"maps"
-	"slices"
-
-	"pelt/model"
-)
+import "pelt/model"
 
 // nodeClaims are what the counters of one node say. Where a program watches that
 // kernel's drops, its counters tell nothing new but what never becomes a drop of
@@ -214,15 +207,9 @@ func (b *book) outputClaims(v *view, side Side) {
 			queue.measure = min(queue.measure, minus(queue.whole, b.warmupLost))
 		}
 	}
-	if len(v.Queues) > 0 {
-		for cause, interfaces := range byCause(v.Out, v.Queues, "QDISC_DROP") {
-			b.node(byDevice, v, stageQdisc, cause, t.queues(interfaces))
-		}
-	} else {
-		b.counter(byDevice, layer(stageQdisc), host, "QDISC_DROP", queue, func(c *claim) bool {
-			return c.host == host && c.layer == layer(stageQdisc) && (c.cause == "ENOBUFS" || c.cause == "QDISC_DROP")
-		})
-	}
+	b.counter(byDevice, layer(stageQdisc), host, "QDISC_DROP", queue, func(c *claim) bool {
+		return c.host == host && c.layer == layer(stageQdisc) && (c.cause == "ENOBUFS" || c.cause == "QDISC_DROP")
+	})
 	egress := b.classifier(v)
 	b.counter(byDevice, layer(stageQdisc), host, "TC_EGRESS", egress, func(c *claim) bool {
 		return c.host == host && c.layer == layer(stageQdisc) && c.cause == "TC_EGRESS"
@@ -231,27 +218,6 @@ func (b *book) outputClaims(v *view, side Side) {
 	// Of the whole kernel: the first namespace's file counts for all.
 	if missed := t.field("neighbour", "unresolved_discards"); v == b.first(v.kernel) {
 		b.counter(byHost, layer(stageNeighbour), host, "NEIGH_QUEUEFULL", missed, nil)
-	}
-}
-
-// byCause sorts interfaces by what drops there are called, in a fixed order of
-// causes: the names, and otherwise for those that have none.
-func byCause(interfaces []string, names map[string]string, otherwise string) iter.Seq2[string, []string] {
-	return func(yield func(string, []string) bool) {
-		if len(names) == 0 {
-			yield(otherwise, interfaces)
-			return
-		}
-		sorted := map[string][]string{}
-		for _, name := range interfaces {
-			cause := cmp.Or(names[name], otherwise)
-			sorted[cause] = append(sorted[cause], name)
-		}
-		for _, cause := range slices.Sorted(maps.Keys(sorted)) {
-			if !yield(cause, sorted[cause]) {
-				return
-			}
-		}
 	}
 }
 

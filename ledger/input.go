@@ -55,8 +55,4 @@ type Node struct {
 	Why         string // it was not observed; "" if it was
 	Observation *model.Observation
 	In, Out     []string // its interfaces toward the sender and the receiver, where known
-
-	// Queues, of an emulated link in the kernel, are the causes of drops by a
-	// queueing discipline, by interface.
-	Queues map[string]string
 }

@@ -1,7 +1,6 @@
 package ledger
 
 import (
-	"cmp"
 	"fmt"
 	"slices"
 
@@ -187,9 +186,6 @@ func (p *path) siteOf(k int, m model.Site) int {
 		s.host, place = p.name(p.sender, "sender"), 0
 	default:
 		s.host, place = p.name(p.receiver, "receiver"), len(p.nodes)-1
-	}
-	if s.layer == model.LayerNetwork && side == SideOther && s.at == stageQdisc {
-		s.cause = cmp.Or(p.nodes[place].Queues[m.Interface], s.cause)
 	}
 	s.rank = 2*place*len(order) + layerPlace(s.layer)
 	if s.layer == model.LayerNetwork && side != SideOther {

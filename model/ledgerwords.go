@@ -49,7 +49,6 @@ const (
 	CauseLinkFragment  = "link-fragment"  // ... of its fragments one or more
 	CauseLinkDamage    = "link-damage"    // it turned one of the packet's bits, as it was told to
 	CauseLinkQueue     = "link-queue"     // the queue of an emulated link was full
-	CauseLinkDrop      = "link-drop"      // an emulated link lost it as told to, or its queue was full: the kernel does not tell which
 	CauseNotRedirected = "not-redirected" // an XDP frame that the kernel did not hand to the device
 	CauseWrongLength   = "wrong-length"
 	reasonReassembled  = "FRAG_REASM_TIMEOUT"
@@ -91,7 +90,6 @@ var wordings = [...]wording{
 	{LayerNetwork, CauseLinkFragment, "a fragment lost on the %h, as asked"},
 	{LayerNetwork, CauseLinkDamage, "damaged on the %h, as asked"},
 	{LayerNetwork, CauseLinkQueue, "queue of the %h full"},
-	{LayerNetwork, CauseLinkDrop, "lost on the %h, as asked or for its full queue"},
 	{LayerNetwork, CauseInside, "somewhere in %h (by elimination)"},
 	{LayerNetwork, CauseElimination, "on the wire or in a device between (by elimination)"},
 	{LayerNetwork, CauseDamaged, "damaged on the way to %h"},

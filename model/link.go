@@ -44,19 +44,18 @@ type Link struct {
 	OverheadBytes        int        `json:"overhead_bytes,omitempty"` // added to each frame when its time on the link is computed
 	Seed                 uint64     `json:"seed,omitempty"`           // 0: one is drawn
 	Buffers              string     `json:"buffers,omitempty"`        // what a frame is of a buffer of segments that TCP hands over: parts (default), each segment, or whole
-	Backend              string     `json:"backend,omitempty"`        // who does it: user, kernel; "" or auto: one that can
+	Backend              string     `json:"backend,omitempty"`        // who does it: user; "" or auto: the kernel where a rate is all
 	Zero                 string     `json:"zero,omitempty"`           // keys of --link, with commas, that are said to be 0: what an earlier entry says of them is taken back
 }
 
 // Backends of an emulated link.
 const (
-	BackendAuto   = "auto"
-	BackendUser   = "user"   // pelt itself, in user space
-	BackendKernel = "kernel" // netem and tbf
+	BackendAuto = "auto" // a link that only has a rate is the kernel's tbf
+	BackendUser = "user" // pelt itself, in user space
 )
 
 // BuffersWhole is of links that lose and delay a buffer of segments as one frame, as
-// the kernel's netem and a loopback interface do.
+// a loopback interface does.
 const BuffersWhole = "whole"
 
 // Loss models with states, and what their ratios are called.
@@ -68,16 +67,6 @@ const (
 // lossForms are the ways to say loss, beside a plain share.
 var lossForms = []struct{ word, model, form string }{
 	{"ge", GilbertElliott, "ge:P/R/BAD/GOOD"}, {"4state", FourState, "4state:P13/P31/P32/P23/P14"},
-}
-
-// TakeBack is an earlier entry about the same link without what l says to be 0.
-func (l Link) TakeBack(earlier Link) Link {
-	for key := range strings.SplitSeq(l.Zero, ",") {
-		if mayBeZero(key) {
-			clearSetting(&earlier, key)
-		}
-	}
-	return earlier
 }
 
 // setLossModel reads a model with the ratios of its states.
@@ -169,8 +158,8 @@ func (l Link) check(at string) error {
 		return wrong(at+".buffers", "want parts or whole, not %q", clip(l.Buffers))
 	case l.Buffers == BuffersWhole && l.CorruptRatio > 0:
 		return wrong(at+".buffers", "a bit is turned of a frame, not of a whole buffer; want parts")
-	case !slices.Contains([]string{"", BackendAuto, BackendUser, BackendKernel}, l.Backend):
-		return wrong(at+".backend", "want auto, user or kernel, not %q", clip(l.Backend))
+	case !slices.Contains([]string{"", BackendAuto, BackendUser}, l.Backend):
+		return wrong(at+".backend", "want auto or user, not %q", clip(l.Backend))
 	case l.Backend != "" && l.Toward != "":
 		return wrong(at+".backend", "it holds for both directions; give it without toward")
 	case !slices.Contains([]string{"", "random", GilbertElliott, FourState}, l.LossModel):

@@ -62,8 +62,14 @@ func TestLinkWords(t *testing.T) {
 		t.Errorf("%s reads as %+v, %v; want %+v", l.Words(), again, err, l)
 	}
 	before := Link{LossModel: GilbertElliott, LossStates: [5]float64{0.1, 0.2, 1, 0}, DelaySeconds: 1, JitterSeconds: 0.1}
-	if got := l.TakeBack(before); got != (Link{DelaySeconds: 1}) {
-		t.Errorf("taken back: %+v", got)
+	l.DelaySeconds = 0.002
+	if got := l.Over(before); got != (Link{DelaySeconds: 0.002}) {
+		t.Errorf("zeros over %+v: %+v", before, got)
+	}
+	over := Link{LossRatio: 0.1, QueueBytes: 9, Distribution: "normal", MTU: 900, Node: "x"}
+	before = Link{LossModel: GilbertElliott, LossStates: [5]float64{0.1}, QueuePackets: 5, Distribution: "file:x", DistributionTable: "AA==", Rate: 1000}
+	if got := over.Over(before); got != (Link{LossRatio: 0.1, QueueBytes: 9, Distribution: "normal", Rate: 1000}) {
+		t.Errorf("over %+v: %+v", before, got)
 	}
 	if err := (Link{Zero: "loss,mtu"}).check("link"); err == nil {
 		t.Error("an mtu of 0 is taken")

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"reflect"
 	"slices"
 	"strconv"
 	"strings"
@@ -283,20 +284,8 @@ func (s linkSetting) words(l *Link) string {
 // clearSetting makes a link as if nobody had said a key.
 func clearSetting(l *Link, key string) {
 	for _, s := range linkSettings {
-		if s.key != key {
-			continue
-		}
-		switch field := s.of(l).(type) {
-		case *string:
-			*field = ""
-		case *unit.BitRate:
-			*field = 0
-		case *uint64:
-			*field = 0
-		case *int:
-			*field = 0
-		case *float64:
-			*field = 0
+		if s.key == key {
+			reflect.ValueOf(s.of(l)).Elem().SetZero()
 		}
 	}
 	switch key {
@@ -305,6 +294,33 @@ func clearSetting(l *Link, key string) {
 	case "distribution":
 		l.DistributionTable = ""
 	}
+}
+
+// Over returns an earlier entry about the same link with what l says in its place. What
+// holds for both directions is left out.
+func (l Link) Over(earlier Link) Link {
+	var said []linkSetting
+	for _, s := range linkSettings {
+		if s.fixed {
+			continue
+		}
+		if s.words(&l) != "" {
+			said = append(said, s)
+		} else if !slices.Contains(strings.Split(l.Zero, ","), s.key) {
+			continue
+		}
+		clearSetting(&earlier, s.key)
+	}
+	for _, s := range said {
+		reflect.ValueOf(s.of(&earlier)).Elem().Set(reflect.ValueOf(s.of(&l)).Elem())
+		switch s.key {
+		case "loss":
+			earlier.LossModel, earlier.LossStates = l.LossModel, l.LossStates
+		case "distribution":
+			earlier.DistributionTable = l.DistributionTable
+		}
+	}
+	return earlier
 }
 
 // Words says the link as --link reads it, "" if it leaves packets alone. Of a

@@ -255,8 +255,7 @@ func TestLinkLosses(t *testing.T) {
 		"loss=5states:1%":            "want a share as 1%, ge:",
 		"loss=120%":                  "between 0 and 100%",
 		"gap=0":                      "gap",
-		"backend=kernel":             "0  [0 0 0 0 0]",
-		"backend=fast":               "want auto, user or kernel",
+		"backend=fast":               "want auto or user",
 		"backend=user,toward=router": "both directions",
 	} {
 		l, _, err := ParseLink("", text)
@@ -271,7 +270,7 @@ func TestLinkLosses(t *testing.T) {
 }
 
 func TestImpaired(t *testing.T) {
-	for text, want := range map[string]bool{"rate=1gbit,queue=100,mtu=1400,overhead=24,toward=receiver": false, "delay=1ms": true, "loss=1%": true, "loss=ge:1%/1%/1%/1%": true, "backend=user": false, "corrupt=1%": true, "seed=3": true, "rate=1mbit,backend=kernel": false} {
+	for text, want := range map[string]bool{"rate=1gbit,queue=100,mtu=1400,overhead=24,toward=receiver": false, "delay=1ms": true, "loss=1%": true, "loss=ge:1%/1%/1%/1%": true, "backend=user": false, "corrupt=1%": true, "seed=3": true, "rate=1mbit,backend=auto": false} {
 		if l, _, err := ParseLink("", text); err != nil || l.Impaired() != want {
 			t.Errorf("%s: impaired %v, %v; want %v", text, l.Impaired(), err, want)
 		}

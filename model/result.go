@@ -140,13 +140,12 @@ type ControlGap struct {
 type LinkResult struct {
 	From       string   `json:"from"` // nodes
 	To         string   `json:"to"`
-	Backend    string   `json:"backend,omitempty"`        // user or kernel; "" in runs of before: user
-	Reason     string   `json:"backend_reason,omitempty"` // why that one
-	Seed       uint64   `json:"seed,omitempty"`           // 0: its draws cannot be had again
-	Frames     uint64   `json:"frames"`                   // that came to the link
-	Passed     *uint64  `json:"passed,omitempty"`         // of them
-	Lost       *uint64  `json:"lost,omitempty"`           // as asked
-	QueueFull  *uint64  `json:"queue_full,omitempty"`     // found no room in the queue before its rate
+	Backend    string   `json:"backend,omitempty"`    // user, or tbf in lab link show; "" in runs of before: user
+	Seed       uint64   `json:"seed,omitempty"`       // 0: its draws cannot be had again
+	Frames     uint64   `json:"frames"`               // that came to the link
+	Passed     *uint64  `json:"passed,omitempty"`     // of them; nil is unknown, here and below
+	Lost       *uint64  `json:"lost,omitempty"`       // as asked
+	QueueFull  *uint64  `json:"queue_full,omitempty"` // found no room in the queue before its rate
 	Duplicated *uint64  `json:"duplicated,omitempty"`
 	Corrupted  *uint64  `json:"corrupted,omitempty"`
 	LossRatio  *float64 `json:"loss_ratio,omitempty"` // Lost of Frames; nil too if none came

@@ -18,10 +18,9 @@ func labUses() map[string]string {
 		"bridge":            "lab:switch",
 		"relay":             "a limit on the link at an end",
 		"tbf":               "--link rate=...",
-		"netem":             "delay and loss by the kernel",
 		"masquerade":        "lab:nat",
 		"fast-path":         "lab:fast",
-		"tun":               "delay and loss without netem",
+		"tun":               "--link delay=...,loss=...",
 	}
 }
 

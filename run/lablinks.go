@@ -24,18 +24,15 @@ func (s *site) setLinks(l *lab.Lab) {
 				return fmt.Errorf("set the links of trial %s: %w", t.Cell.Key(), err)
 			}
 		}
-		// Links that another process moves, or the kernel, draw on as they are.
+		// Links that another process moves draw on as they are.
 		list := l.Emulated()
-		drawn := len(list) > 0 && !slices.ContainsFunc(list, func(k *lab.Link) bool { return k.Kernel() || !k.Own() })
+		drawn := len(list) > 0 && !slices.ContainsFunc(list, func(k *lab.Link) bool { return !k.Own() })
 		if t.LinkSeed != 0 && drawn {
 			seed := model.LinkSetting{Key: "seed", Value: fmt.Sprint(t.LinkSeed)}
-			err := links(model.LinkChange{Settings: []model.LinkSetting{seed}})
-			if err == nil {
-				err = l.BeginAnew()
-			}
-			if err != nil {
+			if err := links(model.LinkChange{Settings: []model.LinkSetting{seed}}); err != nil {
 				return fmt.Errorf("seed the links of trial %s: %w", t.Cell.Key(), err)
 			}
+			l.BeginAnew()
 		}
 		if t.Variant == "" || t.Variant == variant {
 			return nil
@@ -108,7 +105,7 @@ func planned(p model.Plan) (links []model.Link, groups [][]model.LinkChange, nam
 		return nil, nil, nil, err
 	}
 	name, isLab := strings.CutPrefix(p.Target, "lab:")
-	if links = p.Links; !isLab || !isTopology(name) {
+	if links = p.Links; !isLab || !lab.IsTopology(name) {
 		return links, groups, names, nil
 	}
 	topology := starOf(name, p)

@@ -80,7 +80,7 @@ func (s *site) agentHere(name string, host engine.Host, o Options, workers *udp.
 }
 
 func openLab(ctx context.Context, name string, p model.Plan, o Options) (_ *site, err error) {
-	own := isTopology(name) // else another process holds it
+	own := lab.IsTopology(name) // else another process holds it
 	if p.Receivers > 0 && name != lab.Star && own {
 		return nil, refuse("receivers", "lab:%s has one receiver; lab:star has many", name)
 	}
@@ -239,18 +239,8 @@ func labLinks(l *lab.Lab, before string, to node, star bool) (list []node) {
 		}
 	}
 	for i, k := range l.Emulated() {
-		switch {
-		case k.Ends != ends:
-		case !k.Kernel():
+		if k.Ends == ends {
 			list = append(list, node{name: name, branch: to.branch, link: i + 1})
-		default:
-			if len(list) == 0 { // in a star
-				list = append(list, node{name: name, branch: to.branch})
-				list[0].namespace, _ = k.Wire().NamespaceInode()
-			}
-			wire := &list[len(list)-1]
-			wire.link, wire.kernelLink = i+1, true
-			wire.in, wire.out = with(wire.in, k.Stages(1)), with(wire.out, k.Stages(0))
 		}
 	}
 	return list
@@ -266,19 +256,8 @@ func toward(n *lab.Node, peer string) (names []string) {
 	return names
 }
 
-// with adds to a list what is not in it.
-func with(list, more []string) []string {
-	for _, name := range more {
-		if !slices.Contains(list, name) {
-			list = append(list, name)
-		}
-	}
-	return list
-}
-
 // calibrate measures the emulated links of a lab, once more if one looks wrong: chance or a
-// busy machine can do that. What cannot be probed is a note, for no test needs it;
-// links that could not begin anew are an error.
+// busy machine can do that. What cannot be probed is a note, for no test needs it.
 func calibrate(ctx context.Context, l *lab.Lab, o Options) ([]model.LinkCalibration, error) {
 	if len(l.Emulated()) == 0 {
 		return nil, nil
@@ -289,8 +268,6 @@ func calibrate(ctx context.Context, l *lab.Lab, o Options) ([]model.LinkCalibrat
 		var err error
 		if list, err = l.Calibrate(ctx); ctx.Err() != nil {
 			return nil, ctx.Err()
-		} else if errors.Is(err, lab.ErrNotAnew) {
-			return nil, err
 		} else if err != nil {
 			o.event(Event{Note: fmt.Sprintf("the emulated links are not calibrated: %v", err)})
 			return nil, nil
@@ -307,7 +284,7 @@ func calibrate(ctx context.Context, l *lab.Lab, o Options) ([]model.LinkCalibrat
 func (s *site) readyFrames(p model.Plan, own bool) (receive bool, err error) {
 	unreached := "" // why no frames reach the receiver
 	switch {
-	case s.lab.Moved():
+	case len(s.lab.Emulated()) > 0:
 		unreached = "the lab's links are emulated in user space"
 	case s.star():
 		unreached = "a star's flows are many"
@@ -399,16 +376,11 @@ func makeReady(x *xdp.Engine, n *lab.Node, i lab.Interface, thread bool, core in
 }
 
 func labOf(ctx context.Context, name string, links []model.Link) (*lab.Lab, error) {
-	if kind, _, _ := strings.Cut(name, ":"); isTopology(kind) {
+	if kind, _, _ := strings.Cut(name, ":"); lab.IsTopology(kind) {
 		return lab.Open(ctx, name, links)
 	}
 	if len(links) > 0 {
 		return nil, refuse("links", "lab %s runs already and its links are set; give --link to pelt lab up", name)
 	}
 	return lab.Attach(name)
-}
-
-// isTopology reports whether a name is of a lab to be made, and not of one that runs.
-func isTopology(name string) bool {
-	return slices.ContainsFunc(lab.Topologies(), func(t lab.Topology) bool { return t.Name == name })
 }

@@ -46,8 +46,7 @@ func nodesOf(f model.Flow, all []seen) []ledger.Node {
 		if s.branch != "" && s.branch != f.From && s.branch != f.To {
 			continue
 		}
-		nodes = append(nodes, ledger.Node{Name: s.name, Why: s.why, Observation: s.observation, In: s.in, Out: s.out,
-			Queues: s.queues})
+		nodes = append(nodes, ledger.Node{Name: s.name, Why: s.why, Observation: s.observation, In: s.in, Out: s.out})
 	}
 	if f.From != model.Sender {
 		slices.Reverse(nodes)

@@ -29,9 +29,7 @@ func (s *site) survey(ctx context.Context, plan *model.Plan) (mtus []model.PathM
 		return nil, nil, ctx.Err()
 	}
 	if s.lab != nil { // the search draws differently from run to run, and a seed shall mean the same each time
-		if err := s.lab.BeginAnew(); err != nil {
-			return nil, nil, err
-		}
+		s.lab.BeginAnew()
 	}
 	if !plan.AsksPathMTU() {
 		return mtus, nil, nil

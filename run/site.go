@@ -43,17 +43,16 @@ type site struct {
 
 // node is a host, a network namespace, or an emulated link.
 type node struct {
-	name       string
-	branch     string                      // the receiver of a star that it leads to; "": on every flow's way
-	end        bool                        // flows begin and end here
-	agent      fleet.AgentInfo             // of an end, once it is met
-	address    func(family int) netip.Addr // where an end listens; nil: it does not
-	kernel     *observe.Observer           // of its namespace; nil: the observation of an agent covers it
-	link       int                         // number of an emulated link in its lab from 1; 0: it is none
-	kernelLink bool                        // the kernel emulates it
-	router     bool                        // the router under test, which tells of itself
-	namespace  uint64                      // network namespace on this machine; 0: unknown or elsewhere
-	in, out    []string                    // interfaces toward the sender and toward the receiver, where known
+	name      string
+	branch    string                      // the receiver of a star that it leads to; "": on every flow's way
+	end       bool                        // flows begin and end here
+	agent     fleet.AgentInfo             // of an end, once it is met
+	address   func(family int) netip.Addr // where an end listens; nil: it does not
+	kernel    *observe.Observer           // of its namespace; nil: the observation of an agent covers it
+	link      int                         // number of an emulated link in its lab from 1; 0: it is none
+	router    bool                        // the router under test, which tells of itself
+	namespace uint64                      // network namespace on this machine; 0: unknown or elsewhere
+	in, out   []string                    // interfaces toward the sender and toward the receiver, where known
 }
 
 func openSite(ctx context.Context, p model.Plan, o Options) (*site, error) {

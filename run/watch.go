@@ -22,7 +22,6 @@ type seen struct {
 	observation *model.Observation
 	why         string             // it is missing
 	links       []model.LinkResult // of an emulated link
-	queues      map[string]string  // of a link that the kernel emulates: what its drops are called, by interface
 	doubt       string             // why the account of the link is incomplete
 	unobserved  bool               // nobody was to watch its packets
 }
@@ -129,7 +128,7 @@ func (w *watch) soFar(f model.Flow, counts map[string]model.Observation) (all []
 		if o, ok := counts[n.agent.ID]; ok && n.end {
 			o.Mode = model.DropsCount // its sequences come with the report
 			one.observation = &o
-		} else if n.link > 0 && !n.kernelLink {
+		} else if n.link > 0 {
 			one.observation = w.links.soFar(f, n.link)
 		} else if o, ok := counts[w.site.nodes[0].agent.ID]; ok && n.namespace != 0 {
 			one.observation = &model.Observation{Boot: o.Boot, Namespace: n.namespace, Mode: o.Mode}
@@ -206,14 +205,14 @@ func (w *linkWatch) tell(one *seen) {
 	_ = w.Close()
 	if one.link > len(w.accounts) {
 		one.doubt = cmp.Or(w.err, errors.New("the lab's holder has no account of it")).Error()
-		if !one.kernelLink && !one.unobserved {
+		if !one.unobserved {
 			one.why, one.doubt = one.doubt, ""
 		}
 		return
 	}
 	a := w.accounts[one.link-1]
-	one.links, one.queues, one.doubt = a.Results[:], a.Queues, a.Doubt
-	if !one.kernelLink && !one.unobserved {
+	one.links, one.doubt = a.Results[:], a.Doubt
+	if !one.unobserved {
 		one.observation = w.observation(one.link, a)
 	}
 }

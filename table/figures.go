@@ -1,7 +1,6 @@
 package table
 
 import (
-	"cmp"
 	"maps"
 	"math"
 	"slices"
@@ -215,9 +214,7 @@ func slowestLink(r Row) (rate, room float64) {
 	links := map[string]model.Link{} // by node; a later entry replaces what it says of an earlier one
 	for _, l := range r.Doc.Plan.Links {
 		if l.Toward == "" || l.Toward == f.To {
-			before := l.TakeBack(links[l.Node])
-			l.Rate, l.OverheadBytes = cmp.Or(l.Rate, before.Rate), cmp.Or(l.OverheadBytes, before.OverheadBytes)
-			links[l.Node] = l
+			links[l.Node] = l.Over(links[l.Node])
 		}
 	}
 	for name, v := range r.Trial.Cell {

@@ -33,10 +33,6 @@ background process owns it; when that ends, nothing is left.`,
 	return c
 }
 
-func isTopology(name string) bool {
-	return slices.ContainsFunc(lab.Topologies(), func(t lab.Topology) bool { return t.Name == name })
-}
-
 func newLabUp() *cobra.Command {
 	var name string
 	var link, nodes []string
@@ -47,7 +43,7 @@ func newLabUp() *cobra.Command {
 		Example: "  pelt lab up nat --name r1 --link rate=1gbit",
 		Args:    cobra.ExactArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
-			if !isTopology(args[0]) {
+			if !lab.IsTopology(args[0]) {
 				return usagef("unknown topology %q; want one of %s", args[0], topologyNames())
 			}
 			links, _, err := parseLinks(link, nodes, false)

@@ -162,15 +162,19 @@ func settingsText(w lab.LinkWay) string {
 }
 
 // doneText are the columns of what a direction did; what nobody counts is a dash.
-func doneText(d *lab.LinkDone) string {
+func doneText(d *model.LinkResult) string {
 	columns := slices.Repeat([]string{"–"}, 8)
-	if d != nil {
-		for i, n := range []uint64{d.Frames, d.Lost, d.QueueFull, d.Duplicated, d.Corrupted, d.Overrun} {
-			columns[i] = strconv.FormatUint(n, 10)
+	if d == nil {
+		return strings.Join(columns, "\t")
+	}
+	for i, n := range []*uint64{&d.Frames, d.Lost, d.QueueFull, d.Duplicated, d.Corrupted} {
+		if n != nil {
+			columns[i] = strconv.FormatUint(*n, 10)
 		}
-		if d.Late != nil {
-			columns[6], columns[7] = unit.FormatNanos(float64(d.Late.P50)), unit.FormatNanos(float64(d.Late.P99))
-		}
+	}
+	if d.Backend == model.BackendUser {
+		columns[5] = strconv.FormatUint(d.Overrun, 10)
+		columns[6], columns[7] = unit.FormatNanos(float64(d.LateNS.P50)), unit.FormatNanos(float64(d.LateNS.P99))
 	}
 	return strings.Join(columns, "\t")
 }

@@ -54,11 +54,11 @@ with a list makes a factor of the sweep: --payload 256..1472/256,1472
 
 func planSweep(t *test) (model.Plan, error) {
 	name, isLab := strings.CutPrefix(t.Target, "lab:")
-	t.Held = isLab && !isTopology(name) && name != run.Loopback
+	t.Held = isLab && !lab.IsTopology(name) && name != run.Loopback
 	switch {
 	case t.Packets > 0 && t.Time > 0:
 		return model.Plan{}, usagef("give --count or --time, not both")
-	case t.flags.Changed("receivers") && (!isLab || isTopology(name) && name != lab.Star):
+	case t.flags.Changed("receivers") && (!isLab || lab.IsTopology(name) && name != lab.Star):
 		return model.Plan{}, usagef("--receivers: %s has one receiver; lab:star has many", t.Target)
 	}
 	if t.is("quick") {

@@ -16,7 +16,7 @@ import (
 // done says why no lab can be had.
 func viaUserNamespace(target string, stderr io.Writer) (code int, done bool, err error) {
 	name, isLab := strings.CutPrefix(target, "lab:")
-	if !isLab || name == run.Loopback || lab.Privileged() || !isTopology(name) {
+	if !isLab || name == run.Loopback || lab.Privileged() || !lab.IsTopology(name) {
 		return 0, false, nil
 	}
 	if ok, why := lab.InUserNamespace(); !ok {

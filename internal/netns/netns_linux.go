@@ -46,16 +46,19 @@ func Current() (*Handle, error) {
 	return &Handle{os.NewFile(uintptr(fd), "netns")}, nil
 }
 
-// FromFD takes over a descriptor of a namespace, as received from another
-// process. The descriptor is closed if it is anything else.
-func FromFD(fd int) (*Handle, error) {
-	unix.CloseOnExec(fd)
+// Open holds the namespace of a file of /proc, as another process's descriptor of one. The
+// error says so if the file is anything else.
+func Open(path string) (*Handle, error) {
+	fd, err := unix.Open(path, unix.O_RDONLY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return nil, opError("open "+path, err)
+	}
 	kind, err := unix.IoctlRetInt(fd, unix.NS_GET_NSTYPE)
 	if err == nil && kind != unix.CLONE_NEWNET {
 		err = unix.EINVAL
 	}
 	if err != nil {
-		return nil, errors.Join(opError("descriptor is not a network namespace", err), unix.Close(fd))
+		return nil, errors.Join(opError(path+" is no network namespace", err), unix.Close(fd))
 	}
 	return &Handle{os.NewFile(uintptr(fd), "netns")}, nil
 }

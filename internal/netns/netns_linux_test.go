@@ -2,6 +2,7 @@ package netns
 
 import (
 	"errors"
+	"fmt"
 	"net"
 	"os"
 	"runtime"
@@ -161,29 +162,20 @@ func TestManyAtOnce(t *testing.T) {
 	allThreadsHome(t, b)
 }
 
-func TestFromFD(t *testing.T) {
+func TestOpen(t *testing.T) {
 	h := open(t)
-	fd, err := unix.Dup(int(h.file.Fd()))
+	again, err := Open(fmt.Sprintf("/proc/self/fd/%d", h.file.Fd()))
 	if err != nil {
 		t.Fatal(err)
 	}
-	copied, err := FromFD(fd)
-	if err != nil {
-		t.Fatal(err)
+	defer again.Close()
+	if !same(t, h, again) {
+		t.Error("the descriptor's file holds another namespace")
 	}
-	defer copied.Close()
-	if !same(t, h, copied) {
-		t.Error("a copy of the descriptor holds another namespace")
-	}
-	other, err := unix.Open("/proc/self/ns/uts", unix.O_RDONLY, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := FromFD(other); err == nil {
-		t.Error("FromFD took a UTS namespace")
-	}
-	if err := unix.Fstat(other, &unix.Stat_t{}); err != unix.EBADF {
-		t.Errorf("the refused descriptor: %v, want it closed", err)
+	for _, path := range []string{"/proc/self/ns/uts", "/dev/null", "/proc/self/fd/none"} {
+		if _, err := Open(path); err == nil {
+			t.Errorf("Open took %s", path)
+		}
 	}
 }
 

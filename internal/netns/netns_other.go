@@ -10,8 +10,8 @@ func New() (*Handle, error) { return nil, unsupported() }
 // Current fails: only Linux has network namespaces.
 func Current() (*Handle, error) { return nil, unsupported() }
 
-// FromFD fails: only Linux has network namespaces.
-func FromFD(int) (*Handle, error) { return nil, unsupported() }
+// Open fails: only Linux has network namespaces.
+func Open(string) (*Handle, error) { return nil, unsupported() }
 
 // Inode fails: only Linux has network namespaces.
 func (h *Handle) Inode() (uint64, error) { return 0, unsupported() }

@@ -20,10 +20,8 @@ const simulations = 199
 // the frames needs time, and on a busy machine more.
 const (
 	slackDelay = 500 * time.Microsecond // or a tenth of the delay
-	slackRate  = 0.02                   // of the rate, and four deviations by which the frames say that it scatters
+	slackRate  = 0.02                   // of the rate
 )
-
-const normal95 = 1.96 // the normal distribution's quantile for an interval of 95 %
 
 // group are ways with the same settings.
 type group struct {
@@ -36,74 +34,48 @@ type group struct {
 
 // figures are what the samples of a group come to.
 type figures struct {
-	sent, received int
-	loss           float64
-	delays         []float64 // s, of the first of each probe's copies, ascending
-	rate           float64   // bit/s, the mean of the ways; 0: unknown
-	rateError      float64   // standard deviation of rate
+	sent, received     int
+	loss, median, rate float64 // share; s, of the first of each probe's copies; bit/s. NaN is unknown
 }
-
-func (f figures) median() float64 { return at(f.delays, 0.5) }
 
 // figuresOf joins the samples of a group's ways.
 func figuresOf(s impair.Settings, small, full []sample) (f figures) {
+	var delays, rates []float64
 	for _, one := range small {
 		f.sent += len(one.sent)
 		seen := make([]bool, len(one.sent))
 		for _, a := range one.arrivals { // in order of arrival
 			if a.sequence < len(seen) && !seen[a.sequence] {
 				seen[a.sequence] = true
-				f.received++
-				f.delays = append(f.delays, float64(a.at-one.sent[a.sequence])/1e9)
+				delays = append(delays, float64(a.at-one.sent[a.sequence])/1e9)
 			}
 		}
 	}
-	slices.Sort(f.delays)
-	if f.sent > 0 {
-		f.loss = 1 - float64(f.received)/float64(f.sent)
-	}
-	var rates []float64
 	for _, one := range full {
-		if r, deviation := slope(one, bitsOnLink(s, one.bytes)); r > 0 {
-			rates, f.rateError = append(rates, r), max(f.rateError, deviation)
+		if r := rateOf(one, bitsOnLink(s, one.bytes)); r > 0 {
+			rates = append(rates, r)
 		}
 	}
-	if n := len(rates); n > 0 {
-		f.rate = mean(rates)
-		f.rateError /= math.Sqrt(float64(n))
-	}
+	slices.Sort(delays)
+	f.received = len(delays)
+	f.loss, f.median, f.rate = 1-float64(f.received)/float64(f.sent), at(delays, 0.5), mean(rates)
 	return f
 }
 
-// slope is the rate at which frames sent at once came out, by least squares of the
-// bits that had to go first over the time, and its standard deviation. 0: too few.
-func slope(s sample, bits int) (rate, deviation float64) {
-	in := slices.DeleteFunc(slices.Clone(s.arrivals), func(a arrival) bool { return a.sequence < s.burst })
-	if len(in) < fewestFull/2 {
-		return 0, 0
+// rateOf is the rate at which frames sent at once came out, 0 if too few did: the middle one of
+// the slopes between frames that are half of them apart, so that a few late ones do not matter.
+func rateOf(s sample, bits int) float64 {
+	half := len(s.arrivals) / 2
+	if half < fewestFull/4 {
+		return 0
 	}
-	slices.SortStableFunc(in, func(a, b arrival) int { return cmp.Compare(a.sequence, b.sequence) })
-	n := float64(len(in))
-	var sx, sy, sxx, sxy float64
-	x := func(i int) float64 { return float64(i) * float64(bits) }
-	y := func(i int) float64 { return float64(in[i].at-in[0].at) / 1e9 }
-	for i := range in {
-		sx, sy = sx+x(i), sy+y(i)
+	in := slices.SortedStableFunc(slices.Values(s.arrivals), func(a, b arrival) int { return cmp.Compare(a.sequence, b.sequence) })
+	var times []float64
+	for i, a := range in[half:] {
+		times = append(times, float64(a.at-in[i].at)/1e9)
 	}
-	for i := range in {
-		sxx += (x(i) - sx/n) * (x(i) - sx/n)
-		sxy += (x(i) - sx/n) * (y(i) - sy/n)
-	}
-	perBit := sxy / sxx
-	if !(perBit > 0) {
-		return 0, 0
-	}
-	var rest float64
-	for i := range in {
-		d := y(i) - sy/n - perBit*(x(i)-sx/n)
-		rest += d * d
-	}
-	return 1 / perBit, math.Sqrt(rest/(n-2)/sxx) / perBit / perBit
+	slices.Sort(times)
+	return float64(half*bits) / at(times, 0.5)
 }
 
 func mean(v []float64) float64 {
@@ -111,18 +83,10 @@ func mean(v []float64) float64 {
 	for _, x := range v {
 		sum += x
 	}
-	return sum / float64(max(len(v), 1))
+	return sum / float64(len(v))
 }
 
-func deviationOf(v []float64) float64 {
-	m, sum := mean(v), 0.0
-	for _, x := range v {
-		sum += (x - m) * (x - m)
-	}
-	return math.Sqrt(sum / float64(max(len(v)-1, 1)))
-}
-
-// at is a quantile of sorted values.
+// at is a quantile of sorted values, NaN of none.
 func at(sorted []float64, q float64) float64 {
 	if len(sorted) == 0 {
 		return math.NaN()
@@ -135,25 +99,22 @@ type expectation struct{ loss, delay, rate []float64 }
 
 // expect runs the group's schedules over the model.
 func (g *group) expect() (e expectation) {
-	probed := g.settings
-	if g.full.burst > 0 { // frames that come seldom find the bucket full and take no time
-		probed.Rate, probed.QueuePackets, probed.QueueBytes = 0, 0, 0
+	add := func(to *[]float64, v float64) {
+		if !math.IsNaN(v) {
+			*to = append(*to, v)
+		}
 	}
 	for k := range simulations {
 		var small, full []sample
 		for i := range g.names {
 			seed := uint64(k*len(g.names)+i)*2 + 1
-			small = append(small, simulate(probed, g.small, seed))
+			small = append(small, simulate(g.settings, g.small, seed))
 			full = append(full, simulate(g.settings, g.full, seed+1))
 		}
 		f := figuresOf(g.settings, small, full)
-		e.loss = append(e.loss, f.loss)
-		if len(f.delays) > 0 {
-			e.delay = append(e.delay, f.median())
-		}
-		if f.rate > 0 {
-			e.rate = append(e.rate, f.rate)
-		}
+		add(&e.loss, f.loss)
+		add(&e.delay, f.median)
+		add(&e.rate, f.rate)
 	}
 	for _, v := range [][]float64{e.loss, e.delay, e.rate} {
 		slices.Sort(v)
@@ -161,62 +122,51 @@ func (g *group) expect() (e expectation) {
 	return e
 }
 
-// outside reports whether a figure is beyond all simulated ones by more than some slack.
-func outside(v float64, simulated []float64, slack float64) bool {
-	return len(simulated) > 0 && (v < simulated[0]-slack || v > simulated[len(simulated)-1]+slack)
+// gauged compares a figure with the simulated ones: its interval is as wide as 95 % of theirs,
+// and it is off if it is beyond all of them by more than some slack. ok is false if the figure
+// is not known, or was not to be.
+func gauged(v float64, simulated []float64, slack func(expected float64) float64) (g model.Gauged, off, ok bool) {
+	if math.IsNaN(v) || len(simulated) == 0 {
+		return g, false, false
+	}
+	g = model.Gauged{Value: v, Expected: mean(simulated)}
+	g.Low = v - max(at(simulated, 0.975)-g.Expected, 0)
+	g.High = v + max(g.Expected-at(simulated, 0.025), 0)
+	by := slack(g.Expected)
+	return g, v < simulated[0]-by || v > simulated[len(simulated)-1]+by, true
 }
 
 // calibration compares what a group's probes met with what was to be expected.
 func (g *group) calibration(got figures, e expectation) model.LinkCalibration {
 	c := model.LinkCalibration{From: g.names[0][0], To: g.names[0][1], Directions: len(g.names), Settings: g.words,
-		Probes: uint64(got.sent), Received: uint64(got.received), Unmeasured: slices.Clone(g.notes), Loss: lossOf(got, e.loss)}
-	off := func(format string, args ...any) { c.Off = append(c.Off, fmt.Sprintf(format, args...)) }
-	if outside(got.loss, e.loss, 0) {
-		off("%s of its frames are lost, and the settings come to %s", unit.FormatRatio(got.loss), unit.FormatRatio(c.Loss.Expected))
-	}
-	if len(got.delays) == 0 {
-		c.Unmeasured = append(c.Unmeasured, "delay: no probe came through")
-	} else {
-		d := medianOf(got.delays, e.delay)
-		c.DelayP50 = &d
-		if outside(d.Value, e.delay, max(slackDelay.Seconds(), d.Expected/10)) {
-			off("half of its frames take over %s, and the settings come to %s", unit.FormatNanos(d.Value*1e9), unit.FormatNanos(d.Expected*1e9))
+		Probes: uint64(got.sent), Received: uint64(got.received), Unmeasured: slices.Clone(g.notes)}
+	if loss, off, ok := gauged(got.loss, e.loss, func(float64) float64 { return 0 }); ok {
+		// So many probes cannot tell a share from one that is smaller than one of them.
+		loss.Low, loss.High = max(loss.Low, 0), min(max(loss.High, loss.Value+3/float64(got.sent)), 1)
+		c.Loss = &loss
+		if off {
+			c.Off = append(c.Off, fmt.Sprintf("%s of its frames are lost, and the settings come to %s",
+				unit.FormatRatio(loss.Value), unit.FormatRatio(loss.Expected)))
 		}
 	}
-	if got.rate > 0 && len(e.rate) > 0 {
-		half := normal95 * max(got.rateError, deviationOf(e.rate))
-		c.Rate = &model.Gauged{Value: got.rate, Low: got.rate - half, High: got.rate + half, Expected: float64(g.settings.Rate)}
-		if outside(got.rate, e.rate, slackRate*c.Rate.Expected+4*got.rateError) {
-			off("its rate is %v, and %v was asked", unit.BitRate(got.rate), g.settings.Rate)
+	delay, off, ok := gauged(got.median, e.delay, func(expected float64) float64 { return max(slackDelay.Seconds(), expected/10) })
+	if ok {
+		c.DelayP50 = &delay
+	} else {
+		c.Unmeasured = append(c.Unmeasured, "delay: no probe came through")
+	}
+	if off {
+		c.Off = append(c.Off, fmt.Sprintf("half of its frames take over %s, and the settings come to %s",
+			unit.FormatNanos(delay.Value*1e9), unit.FormatNanos(delay.Expected*1e9)))
+	}
+	if r, off, ok := gauged(got.rate, e.rate, func(float64) float64 { return slackRate * float64(g.settings.Rate) }); ok {
+		r.Expected = float64(g.settings.Rate)
+		c.Rate = &r
+		if off {
+			c.Off = append(c.Off, fmt.Sprintf("its rate is %v, and %v was asked", unit.BitRate(r.Value), g.settings.Rate))
 		}
 	}
 	return c
-}
-
-// lossOf is the share of lost probes: Wilson's interval, for as many independent
-// probes as would scatter like the model's.
-func lossOf(got figures, simulated []float64) *model.Gauged {
-	l := &model.Gauged{Value: got.loss, Expected: mean(simulated), High: 1}
-	n := float64(got.sent)
-	if d := deviationOf(simulated); d > 0 {
-		n = min(n, max(1, l.Expected*(1-l.Expected)/(d*d)))
-	}
-	if n > 0 {
-		z2 := normal95 * normal95
-		mid := (got.loss + z2/(2*n)) / (1 + z2/n)
-		half := normal95 / (1 + z2/n) * math.Sqrt(got.loss*(1-got.loss)/n+z2/(4*n*n))
-		l.Low, l.High = min(max(mid-half, 0), got.loss), max(min(mid+half, 1), got.loss)
-	}
-	return l
-}
-
-// medianOf is the median: its interval by ranks, or as the model's scatters if that is more.
-func medianOf(sorted, simulated []float64) model.Gauged {
-	half := normal95 * 0.5 / math.Sqrt(float64(len(sorted)))
-	m := model.Gauged{Value: at(sorted, 0.5), Low: at(sorted, max(0.5-half, 0)), High: at(sorted, min(0.5+half, 1)), Expected: mean(simulated)}
-	scatter := normal95 * deviationOf(simulated)
-	m.Low, m.High = min(m.Low, m.Value-scatter), max(m.High, m.Value+scatter)
-	return m
 }
 
 // grouped joins ways whose settings differ in their seeds alone.
@@ -228,7 +178,7 @@ func grouped(ways []Way) (groups [][]int) {
 			if a.Shape != nil && b.Shape != nil && a.Shape.Name == b.Shape.Name {
 				a.Shape, b.Shape = nil, nil
 			}
-			return a == b && ways[g[0]].MTU == w.MTU && ways[g[0]].Burst == w.Burst
+			return a == b && ways[g[0]].MTU == w.MTU
 		}
 		if k := slices.IndexFunc(groups, same); k >= 0 {
 			groups[k] = append(groups[k], i)

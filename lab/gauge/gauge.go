@@ -14,7 +14,6 @@ type Way struct {
 	From, To string // nodes
 	In, Out  Port   // where frames go in and where they come out
 	MTU      int    // bytes
-	Burst    int    // bytes that may pass at once before the rate is kept, of the kernel's tbf
 	Settings impair.Settings
 	Words    string // the settings, for people
 }
@@ -41,7 +40,6 @@ type schedule struct {
 	bytes    int // of each frame
 	count    int
 	interval time.Duration // 0: at once
-	burst    int           // of count, the first ones, which pass before the rate is kept
 }
 
 const (
@@ -70,7 +68,7 @@ func small(s impair.Settings, ways int) schedule {
 
 // full is the schedule of the rate; its count is 0 where it cannot be measured so,
 // and why says why.
-func full(s impair.Settings, mtu, burst int) (p schedule, why string) {
+func full(s impair.Settings, mtu int) (p schedule, why string) {
 	if s.Rate == 0 {
 		return p, ""
 	}
@@ -86,8 +84,6 @@ func full(s impair.Settings, mtu, burst int) (p schedule, why string) {
 		p.count = 0
 		return p, fmt.Sprintf("rate: fewer than %d full frames fit into its queue and a quarter of a second", fewestFull)
 	}
-	p.burst = burst * 8 / bitsOnLink(s, p.bytes)
-	p.count += p.burst
 	return p, ""
 }
 
@@ -104,7 +100,6 @@ func bitsOnLink(s impair.Settings, bytes int) int { return (max(bytes, s.MinFram
 // sample is what was seen of a schedule on one way.
 type sample struct {
 	bytes    int     // of each frame
-	burst    int     // as in the schedule
 	sent     []int64 // by sequence, ns
 	arrivals []arrival
 }
@@ -118,7 +113,7 @@ type arrival struct {
 func simulate(s impair.Settings, p schedule, seed uint64) sample {
 	s.Seed = seed
 	link := impair.New(s)
-	out := sample{bytes: p.bytes, burst: p.burst}
+	out := sample{bytes: p.bytes}
 	for i := range p.count {
 		now := int64(i) * int64(p.interval)
 		out.sent = append(out.sent, now)

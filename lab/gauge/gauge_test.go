@@ -35,7 +35,7 @@ func asked(t *testing.T) map[string]impair.Settings {
 // groupOf are so many ways of the same settings.
 func groupOf(t *testing.T, s impair.Settings, ways int) group {
 	t.Helper()
-	f, why := full(s, 1500, 0)
+	f, why := full(s, 1500)
 	if why != "" {
 		t.Fatal(why)
 	}
@@ -127,10 +127,10 @@ func TestSchedules(t *testing.T) {
 			}
 		}
 	}
-	if p, why := full(impair.Settings{Rate: 1_000_000, QueuePackets: 4}, 1500, 0); p.count != 0 || why == "" {
+	if p, why := full(impair.Settings{Rate: 1_000_000, QueuePackets: 4}, 1500); p.count != 0 || why == "" {
 		t.Errorf("%+v, %q: frames that the queue has no room for", p, why)
 	}
-	if p, why := full(impair.Settings{}, 1500, 0); p.count != 0 || why != "" {
+	if p, why := full(impair.Settings{}, 1500); p.count != 0 || why != "" {
 		t.Errorf("%+v, %q: a link without a rate", p, why)
 	}
 }
@@ -142,28 +142,6 @@ func TestGrouped(t *testing.T) {
 	}
 	if got := grouped([]Way{way(1, 5), way(2, 6), way(3, 5)}); len(got) != 2 || !slices.Equal(got[0], []int{0, 2}) {
 		t.Errorf("got %v", got)
-	}
-}
-
-// Frames that a token bucket lets through at once say nothing of its rate.
-func TestBurst(t *testing.T) {
-	s := impair.Settings{Rate: 100_000_000, QueuePackets: 1000, MinFrame: 60}
-	plain, _ := full(s, 1500, 0)
-	p, why := full(s, 1500, 20_000)
-	if p.burst != 20_000/1514 || p.count != plain.count+p.burst || why != "" {
-		t.Fatalf("%+v, %q beside %+v", p, why, plain)
-	}
-	got := sample{bytes: p.bytes, burst: p.burst, sent: make([]int64, p.count)}
-	each := int64(p.bytes) * 8 * 10 // ns at the rate
-	for i := range p.count {
-		got.arrivals = append(got.arrivals, arrival{i, max(0, int64(i-p.burst)*each)})
-	}
-	if r, _ := slope(got, bitsOnLink(s, p.bytes)); math.Abs(r-1e8) > 1 {
-		t.Errorf("a rate of %.0f, want 100 Mbit/s", r)
-	}
-	got.burst = 0
-	if r, _ := slope(got, bitsOnLink(s, p.bytes)); math.Abs(r-1e8) < 1e5 {
-		t.Errorf("with the burst's frames the rate is still %.0f: the test shows nothing", r)
 	}
 }
 

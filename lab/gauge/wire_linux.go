@@ -1,12 +1,16 @@
 package gauge
 
 import (
+	"cmp"
 	"context"
 	"encoding/binary"
 	"errors"
 	"fmt"
 	"net"
+	"os"
 	"runtime"
+	"slices"
+	"sync"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -27,7 +31,7 @@ func Measure(ctx context.Context, ways []Way) (list []model.LinkCalibration, err
 		}
 		g := group{settings: first.Settings, words: first.Words, small: small(first.Settings, len(ways))}
 		var why string
-		if g.full, why = full(first.Settings, first.MTU, first.Burst); why != "" {
+		if g.full, why = full(first.Settings, first.MTU); why != "" {
 			g.notes = append(g.notes, why)
 		}
 		wait := settle(first.Settings, g.small)
@@ -66,38 +70,34 @@ func Measure(ctx context.Context, ways []Way) (list []model.LinkCalibration, err
 
 // wires are the open ways.
 type wires struct {
-	all   []*wire
-	epoll int // 0: not yet
-	wait  time.Duration
+	all  []*wire
+	wait time.Duration
 }
 
 type wire struct {
-	in, out     int // packet sockets
+	in          int      // a packet socket, as out
+	out         *os.File // nil: not open yet
 	header      [headerBytes]byte
 	small, full schedule
 }
 
 func (w *wires) add(way Way, small, full schedule, wait time.Duration) error {
-	if w.epoll == 0 {
-		fd, err := unix.EpollCreate1(unix.EPOLL_CLOEXEC)
-		if err != nil {
-			return err
-		}
-		w.epoll = fd
-	}
-	x := &wire{in: -1, out: -1, small: small, full: full}
+	x := &wire{in: -1, small: small, full: full}
 	w.all = append(w.all, x)
 	w.wait = max(w.wait, wait)
 	var to, from net.HardwareAddr
-	err := way.Out.Do(func() (err error) { x.out, to, err = packetSocket(way.Out.Name); return err })
-	if err == nil {
-		err = way.In.Do(func() (err error) { x.in, from, err = packetSocket(way.In.Name); return err })
-	}
-	if err == nil {
-		err = listen(x.out)
-	}
-	if err != nil {
+	err := way.Out.Do(func() error {
+		fd, address, err := packetSocket(way.Out.Name, true)
+		if err == nil {
+			x.out, to = os.NewFile(uintptr(fd), "probes"), address
+		}
 		return err
+	})
+	if err == nil {
+		err = way.In.Do(func() (err error) {
+			x.in, from, err = packetSocket(way.In.Name, false)
+			return err
+		})
 	}
 	h := x.header[:]
 	copy(h, to)
@@ -105,11 +105,13 @@ func (w *wires) add(way Way, small, full schedule, wait time.Duration) error {
 	binary.BigEndian.PutUint16(h[12:], etherType)
 	binary.BigEndian.PutUint32(h[14:], magic)
 	binary.BigEndian.PutUint16(h[18:], uint16(len(w.all)-1))
-	return unix.EpollCtl(w.epoll, unix.EPOLL_CTL_ADD, x.out, &unix.EpollEvent{Events: unix.EPOLLIN, Fd: int32(len(w.all) - 1)})
+	return err
 }
 
-// packetSocket is bound to an interface of the thread's namespace, and hears nothing yet.
-func packetSocket(name string) (fd int, address net.HardwareAddr, err error) {
+// packetSocket is bound to an interface of the thread's namespace. If it hears, it hears the
+// probes that arrive, with the kernel's time of each. It asks for every type of frame, because
+// a port of a bridge gives its frames away before those of one type are heard.
+func packetSocket(name string, hears bool) (fd int, address net.HardwareAddr, err error) {
 	i, err := net.InterfaceByName(name)
 	if err != nil {
 		return -1, nil, err
@@ -117,88 +119,67 @@ func packetSocket(name string) (fd int, address net.HardwareAddr, err error) {
 	if fd, err = unix.Socket(unix.AF_PACKET, unix.SOCK_RAW|unix.SOCK_CLOEXEC|unix.SOCK_NONBLOCK, 0); err != nil {
 		return -1, nil, err
 	}
-	if err := unix.Bind(fd, &unix.SockaddrLinklayer{Ifindex: i.Index}); err != nil {
-		_ = unix.Close(fd)
-		return -1, nil, err
+	at := &unix.SockaddrLinklayer{Ifindex: i.Index}
+	if hears {
+		at.Protocol = binary.NativeEndian.Uint16([]byte{0, unix.ETH_P_ALL}) // in network byte order
+		err = errors.Join(
+			unix.SetsockoptSockFprog(fd, unix.SOL_SOCKET, unix.SO_ATTACH_FILTER, probeFilter()),
+			unix.SetsockoptInt(fd, unix.SOL_PACKET, unix.PACKET_IGNORE_OUTGOING, 1),
+			unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_TIMESTAMPNS, 1),
+			unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_RCVBUFFORCE, 4<<20))
+	}
+	if err == nil {
+		err = unix.Bind(fd, at)
+	}
+	if err != nil {
+		return -1, nil, errors.Join(err, unix.Close(fd))
 	}
 	return fd, i.HardwareAddr, nil
 }
 
-// listen has a socket hear the probes that arrive, and the kernel stamp them. It
-// asks for every type of frame, because a port of a bridge gives its frames away
-// before those of one type are heard; a filter leaves the probes alone.
-func listen(fd int) error {
+// probeFilter lets the headers of probes through, and nothing else.
+func probeFilter() *unix.SockFprog {
 	const (
 		loadHalf = unix.BPF_LD | unix.BPF_H | unix.BPF_ABS
 		equal    = unix.BPF_JMP | unix.BPF_JEQ | unix.BPF_K
 		give     = unix.BPF_RET | unix.BPF_K
 	)
 	code := []unix.SockFilter{{Code: loadHalf, K: 12}, {Code: equal, K: etherType, Jf: 1}, {Code: give, K: headerBytes}, {Code: give}}
-	if err := unix.SetsockoptSockFprog(fd, unix.SOL_SOCKET, unix.SO_ATTACH_FILTER, &unix.SockFprog{Len: uint16(len(code)), Filter: &code[0]}); err != nil {
-		return err
-	}
-	if err := unix.SetsockoptInt(fd, unix.SOL_PACKET, unix.PACKET_IGNORE_OUTGOING, 1); err != nil {
-		return err
-	}
-	if err := unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_TIMESTAMPNS, 1); err != nil {
-		return err
-	}
-	if err := unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_RCVBUFFORCE, 4<<20); err != nil {
-		return err
-	}
-	name, err := unix.Getsockname(fd)
-	if err != nil {
-		return err
-	}
-	at := name.(*unix.SockaddrLinklayer)
-	return unix.Bind(fd, &unix.SockaddrLinklayer{Protocol: everyType, Ifindex: at.Ifindex})
+	return &unix.SockFprog{Len: uint16(len(code)), Filter: &code[0]}
 }
-
-// everyType is ETH_P_ALL in network byte order.
-var everyType = binary.NativeEndian.Uint16([]byte{0, unix.ETH_P_ALL})
 
 // run sends each wire's schedule and collects what arrives.
 func (w *wires) run(ctx context.Context, of func(*wire) schedule) ([]sample, error) {
 	samples := make([]sample, len(w.all))
-	any := false
+	wait := w.wait
 	for i, x := range w.all {
 		p := of(x)
-		samples[i] = sample{bytes: p.bytes, burst: p.burst, sent: make([]int64, 0, p.count)}
-		any = any || p.count > 0
-	}
-	if !any {
-		return samples, nil
-	}
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
-	heard := make(chan error, 1)
-	done := make(chan struct{})
-	arrivals := make([][]arrival, len(w.all))
-	go func() { heard <- w.hear(done, arrivals) }()
-	err := w.send(ctx, of, samples)
-	if err == nil {
-		select {
-		case <-ctx.Done():
-			err = ctx.Err()
-		case <-time.After(w.wait + w.drain(of)):
+		samples[i] = sample{bytes: p.bytes, sent: make([]int64, 0, p.count)}
+		if p.count > 0 && p.interval == 0 {
+			wait = w.wait + rateSpread
 		}
 	}
-	close(done)
-	if heardErr := <-heard; err == nil {
-		err = heardErr
+	if !slices.ContainsFunc(w.all, func(x *wire) bool { return of(x).count > 0 }) {
+		return samples, nil
 	}
-	for i := range samples {
-		samples[i].arrivals = arrivals[i]
+	until := func(end time.Time) {
+		for _, x := range w.all {
+			_ = x.out.SetReadDeadline(end) // of a socket, which has deadlines
+		}
 	}
-	return samples, err
-}
-
-// drain is how long the slowest link needs for what is sent over it at once.
-func (w *wires) drain(of func(*wire) schedule) time.Duration {
-	if p := of(w.all[0]); p.interval > 0 {
-		return 0
+	until(time.Time{})
+	defer context.AfterFunc(ctx, func() { until(time.Now()) })()
+	var hearing sync.WaitGroup
+	for i, x := range w.all {
+		hearing.Go(func() { samples[i].arrivals = x.hear(i) })
 	}
-	return rateSpread
+	err := w.send(ctx, of, samples)
+	if err != nil {
+		wait = 0
+	}
+	until(time.Now().Add(wait))
+	hearing.Wait()
+	return samples, cmp.Or(err, ctx.Err())
 }
 
 // send gives the frames to the links, each at its time, one way's after the other.
@@ -260,42 +241,28 @@ func (x *wire) write(frame []byte, sequence int, s *sample) error {
 	}
 }
 
-// hear reads what arrives until done, and what is there then.
-func (w *wires) hear(done <-chan struct{}, arrivals [][]arrival) error {
-	runtime.LockOSThread()
-	defer runtime.UnlockOSThread()
+// hear reads what arrives over a way until the socket's deadline.
+func (x *wire) hear(way int) (arrivals []arrival) {
+	raw, err := x.out.SyscallConn()
+	if err != nil {
+		return nil
+	}
 	frame, control := make([]byte, headerBytes), make([]byte, 64)
-	events := make([]unix.EpollEvent, 64)
-	for {
-		last := false
-		select {
-		case <-done:
-			last = true
-		default:
-		}
-		n, err := unix.EpollWait(w.epoll, events, 10)
-		if err != nil && !errors.Is(err, unix.EINTR) {
-			return fmt.Errorf("wait for probes: %w", err)
-		}
-		for _, e := range events[:max(n, 0)] {
-			for range 256 {
-				size, c, _, _, err := unix.Recvmsg(w.all[e.Fd].out, frame, control, unix.MSG_TRUNC)
-				if err != nil {
-					break // nothing more
-				}
-				i := int(binary.BigEndian.Uint16(frame[18:]))
-				if size < headerBytes || binary.BigEndian.Uint32(frame[14:]) != magic || i != int(e.Fd) {
-					continue
-				}
-				if at, ok := stampOf(control[:c]); ok {
-					arrivals[i] = append(arrivals[i], arrival{int(binary.BigEndian.Uint32(frame[headerBytes-4:])), at})
-				}
+	_ = raw.Read(func(fd uintptr) bool {
+		for {
+			size, c, _, _, err := unix.Recvmsg(int(fd), frame, control, unix.MSG_TRUNC)
+			if err != nil {
+				return false // nothing more for now
+			}
+			if size < headerBytes || binary.BigEndian.Uint32(frame[14:]) != magic || int(binary.BigEndian.Uint16(frame[18:])) != way {
+				continue
+			}
+			if at, ok := stampOf(control[:c]); ok {
+				arrivals = append(arrivals, arrival{int(binary.BigEndian.Uint32(frame[headerBytes-4:])), at})
 			}
 		}
-		if last && n == 0 {
-			return nil
-		}
-	}
+	})
+	return arrivals
 }
 
 // stampOf reads the kernel's time of a packet.
@@ -327,14 +294,12 @@ func now() int64 {
 
 func (w *wires) close() (err error) {
 	for _, x := range w.all {
-		for _, fd := range []int{x.in, x.out} {
-			if fd >= 0 {
-				err = errors.Join(err, unix.Close(fd))
-			}
+		if x.in >= 0 {
+			err = errors.Join(err, unix.Close(x.in))
 		}
-	}
-	if w.epoll != 0 {
-		err = errors.Join(err, unix.Close(w.epoll))
+		if x.out != nil {
+			err = errors.Join(err, x.out.Close())
+		}
 	}
 	return err
 }

@@ -1,7 +1,6 @@
 package impair
 
 import (
-	"math"
 	"strings"
 	"testing"
 	"time"
@@ -34,17 +33,7 @@ func TestCheck(t *testing.T) {
 		{"sums of 1", with(four, func(l *Loss) { l.P13, l.P14, l.P31, l.P32 = 0.9, 0.1, 0.3, 0.7 }), ""},
 		{"least frame without rate", Settings{MinFrame: 60}, ""},
 
-		{"loss over 1", Settings{Loss: Loss{Chance: Chance{Ratio: 1.5}}}, "loss ratio is 1.5: want 0 to 1"},
-		{"loss below 0", Settings{Loss: Loss{Chance: Chance{Ratio: -0.1}}}, "loss ratio is -0.1: want 0 to 1"},
-		{"loss NaN", Settings{Loss: Loss{Chance: Chance{Ratio: math.NaN()}}}, "loss ratio is NaN: want 0 to 1"},
-		{"duplicate infinite", Settings{Duplicate: Chance{Ratio: math.Inf(1)}}, "duplicate ratio is +Inf: want 0 to 1"},
-		{"corrupt", Settings{Corrupt: Chance{Ratio: 2}}, "corrupt ratio is 2: want 0 to 1"},
-		{"reorder", Settings{Delay: ms, Reorder: Chance{Ratio: 2}}, "reorder ratio is 2: want 0 to 1"},
-		{"loss correlation", Settings{Loss: Loss{Chance: Chance{0.1, 1.5}}}, "loss correlation is 1.5: want 0 to 1"},
-		{"loss correlation NaN", Settings{Loss: Loss{Chance: Chance{0.1, math.NaN()}}}, "loss correlation is NaN: want 0 to 1"},
 		{"loss correlation of 1", Settings{Loss: Loss{Chance: Chance{0.1, 1}}}, "a loss correlation of 100 % never changes: want less"},
-		{"delay correlation", Settings{Delay: ms, Jitter: ms, Correlation: -1}, "delay correlation is -1: want 0 to 1"},
-		{"delay correlation NaN", Settings{Delay: ms, Jitter: ms, Correlation: math.NaN()}, "delay correlation is NaN: want 0 to 1"},
 		{"correlation without loss", Settings{Loss: Loss{Chance: Chance{0, 0.1}}}, "loss correlation without loss has no effect"},
 		{"correlation without duplicate", Settings{Duplicate: Chance{0, 0.1}}, "duplicate correlation without duplicate has no effect"},
 		{"correlation without corrupt", Settings{Corrupt: Chance{0, 0.1}}, "corrupt correlation without corrupt has no effect"},
@@ -54,38 +43,17 @@ func TestCheck(t *testing.T) {
 		{"jitter over delay", Settings{Delay: ms, Jitter: 2 * ms}, "jitter 2ms is more than the delay of 1ms, and frames cannot leave before they came: want at most that"},
 		{"jitter without delay", Settings{Jitter: ms}, "jitter needs a delay"},
 		{"shape without jitter", Settings{Delay: ms, Shape: Normal()}, "a distribution needs a jitter"},
-		{"empty shape", Settings{Delay: ms, Jitter: ms, Shape: &Table{Name: "x"}}, "distribution x has 0 values: want 1 to 16384"},
-		{"large shape", Settings{Delay: ms, Jitter: ms, Shape: &Table{Name: "x", Values: make([]int16, 16385)}}, "distribution x has 16385 values"},
-		{"negative delay", Settings{Delay: -ms}, "delay and jitter must not be negative"},
-		{"negative jitter", Settings{Delay: ms, Jitter: -ms}, "delay and jitter must not be negative"},
-		{"long delay", Settings{Delay: 25 * time.Hour}, "want a delay and a jitter of at most 24h0m0s"},
 		{"reorder without delay", Settings{Reorder: Chance{Ratio: 0.1}}, "reorder needs a delay"},
 		{"gap without reorder", Settings{Delay: ms, Gap: 5}, "gap needs a share to reorder"},
-		{"negative gap", Settings{Gap: -1}, "gap is -1: want no negative number"},
-		{"large gap", Settings{Delay: ms, Reorder: Chance{Ratio: 1}, Gap: math.MaxInt}, "want a gap of at most 2147483647"},
 
 		{"queue without rate", Settings{QueuePackets: 10}, "queue needs a rate: without one nothing waits"},
 		{"queue of bytes without rate", Settings{QueueBytes: 10}, "queue needs a rate: without one nothing waits"},
 		{"overhead without rate", Settings{Overhead: 24}, "overhead needs a rate"},
 		{"small queue", Settings{Rate: 1e6, QueueBytes: 59, MinFrame: 60}, "a queue of 59 B holds no frame: want at least 60 B"},
-		{"negative queue", Settings{Rate: 1e6, QueuePackets: -1}, "queue is -1: want no negative number"},
-		{"negative queue of bytes", Settings{Rate: 1e6, QueueBytes: -1}, "queue is -1: want no negative number"},
-		{"negative overhead", Settings{Rate: 1e6, Overhead: -1}, "overhead is -1: want no negative number"},
-		{"negative least frame", Settings{Rate: 1e6, MinFrame: -1}, "least frame is -1: want no negative number"},
-		{"large overhead", Settings{Rate: 1e6, Overhead: 70_000}, "want an overhead and a least frame of at most 65535 B"},
-		{"large rate", Settings{Rate: math.MaxUint64}, "is beyond 10000gbit"},
 
-		{"loss model", Settings{Loss: Loss{Model: "bernoulli"}}, `unknown loss model "bernoulli"`},
-		{"transitions without a model", with(ge, func(l *Loss) { l.Model = Random }), "transition probabilities need a loss model"},
-		{"transitions of four without a model", with(four, func(l *Loss) { l.Model = Random }), "transition probabilities need a loss model"},
 		{"ratio and model", with(ge, func(l *Loss) { l.Ratio = 0.1 }), "two loss models: want a loss ratio or gilbert-elliott"},
 		{"correlation and model", with(four, func(l *Loss) { l.Correlation = 0.1 }), "loss correlation is for a plain share of loss: four-state says itself how losses follow each other"},
-		{"numbers of both", with(ge, func(l *Loss) { l.P13 = 0.1 }), "two loss models"},
-		{"numbers of the other", with(ge, func(l *Loss) { l.Model = FourState }), "loss model four-state has no numbers"},
 		{"no numbers", Settings{Loss: Loss{Model: GilbertElliott}}, "loss model gilbert-elliott has no numbers"},
-		{"p over 1", with(ge, func(l *Loss) { l.P = 1.1 }), "p of the loss model is 1.1: want 0 to 1"},
-		{"r NaN", with(ge, func(l *Loss) { l.R = math.NaN() }), "r of the loss model is NaN: want 0 to 1"},
-		{"p23 below 0", with(four, func(l *Loss) { l.P23 = -1 }), "p23 of the loss model is -1: want 0 to 1"},
 		{"row of state 1", with(four, func(l *Loss) { l.P13, l.P14 = 0.6, 0.5 }), "p13 and p14 make 1.1: want at most 1"},
 		{"row of state 3", with(four, func(l *Loss) { l.P31, l.P32 = 0.6, 0.5 }), "p31 and p32 make 1.1: want at most 1"},
 	} {
@@ -148,7 +116,7 @@ func TestFatesHoldTogether(t *testing.T) {
 		if s.Check() != "" {
 			t.Skip()
 		}
-		if r := s.LossRatio(); !isRatio(r) {
+		if r := s.LossRatio(); !(r >= 0 && r <= 1) {
 			t.Fatalf("LossRatio is %v", r)
 		}
 		a, b, now := New(s), New(s), int64(0)

@@ -155,8 +155,8 @@ func (l *Link) Follow(before *Link) {
 }
 
 // Offer gives a frame of so many bytes, from the Ethernet header on and without
-// its check sequence, to the link at a time in ns. Times must not fall, those of
-// Waiting included; one that does counts as the latest so far.
+// its check sequence, to the link at a time in ns. A time that falls counts as the
+// latest so far.
 func (l *Link) Offer(now int64, bytes int) (f Fate) {
 	l.now = max(l.now, now)
 	bytes = max(bytes, 0)
@@ -188,12 +188,6 @@ func (l *Link) Offer(now int64, bytes int) (f Fate) {
 		f.add(later(departure, delay), flip)
 	}
 	return f
-}
-
-// Waiting is how many frames and bytes wait for the bottleneck at a time.
-func (l *Link) Waiting(now int64) (frames, bytes int) {
-	l.now = max(l.now, now)
-	return l.bottleneck.drain(l.now)
 }
 
 func (l *Link) reordered() bool {

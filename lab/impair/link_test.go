@@ -88,3 +88,9 @@ func BenchmarkOffer(b *testing.B) {
 		})
 	}
 }
+
+// Waiting is how many frames and bytes wait for the bottleneck at a time.
+func (l *Link) Waiting(now int64) (frames, bytes int) {
+	l.now = max(l.now, now)
+	return l.bottleneck.drain(l.now)
+}

@@ -5,24 +5,16 @@ import (
 	"encoding/binary"
 	"fmt"
 	"hash/crc32"
-	"math"
 	"slices"
 	"strings"
 	"testing"
 )
 
 func TestDistributions(t *testing.T) {
-	for _, c := range []struct {
-		name        string
-		sum         uint32 // CRC-32 of the values as tc sends them, equal to that of the file of iproute2 6.1
-		least, most int16
-		mean, sd    float64 // in units
-	}{
-		{"normal", 0x70565c65, -32768, 28858, -0.0008, 1.00005},
-		{"pareto", 0xeefaaa26, -5461, 32767, -0.033, 0.82},
-		{"paretonormal", 0x7bf1f4e1, -12305, 31789, -0.0253, 0.834},
+	for name, sum := range map[string]uint32{ // CRC-32 of the values as tc sends them, equal to that of the file of iproute2 6.1
+		"normal": 0x70565c65, "pareto": 0xeefaaa26, "paretonormal": 0x7bf1f4e1,
 	} {
-		d, err := Distribution(c.name)
+		d, err := Distribution(name)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -30,19 +22,8 @@ func TestDistributions(t *testing.T) {
 		if err := binary.Write(&b, binary.LittleEndian, d.Values); err != nil {
 			t.Fatal(err)
 		}
-		if got := crc32.ChecksumIEEE(b.Bytes()); got != c.sum || len(d.Values) != 4096 || d.Name != c.name {
-			t.Errorf("%s: %d values named %s with checksum %#x, want 4096 with %#x", c.name, len(d.Values), d.Name, got, c.sum)
-		}
-		if v := d.Values; !slices.IsSorted(v) || v[0] != c.least || v[len(v)-1] != c.most {
-			t.Errorf("%s: from %d to %d, sorted %v; want %d to %d", c.name, v[0], v[len(v)-1], slices.IsSorted(v), c.least, c.most)
-		}
-		var sum, squares float64
-		for _, v := range d.Values {
-			x := float64(v) / tableScale
-			sum, squares = sum+x/4096, squares+x*x/4096
-		}
-		if sd := math.Sqrt(squares - sum*sum); math.Abs(sum-c.mean) > 0.001 || math.Abs(sd-c.sd) > 0.005 {
-			t.Errorf("%s: mean %.4f and deviation %.4f, want %g and %g", c.name, sum, sd, c.mean, c.sd)
+		if got := crc32.ChecksumIEEE(b.Bytes()); got != sum || len(d.Values) != 4096 || d.Name != name {
+			t.Errorf("%s: %d values named %s with checksum %#x, want 4096 with %#x", name, len(d.Values), d.Name, got, sum)
 		}
 	}
 	if d, err := Distribution("uniform"); d != nil || err != nil {

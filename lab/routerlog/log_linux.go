@@ -24,7 +24,21 @@ type Log struct {
 	kept          []byte // lines, the reader's until done
 }
 
+// Requests to the kernel, include/uapi/linux/netfilter/nfnetlink_log.h.
 const (
+	messageConfig = 4<<8 | 1 // NFNL_SUBSYS_ULOG, NFULNL_MSG_CONFIG
+	configCommand = 1
+	configMode    = 2
+	configBuffer  = 3
+	configAtOnce  = 5
+	configFlags   = 6
+	commandBind   = 1
+	modePacket    = 2
+	flagNumber    = 1
+)
+
+const (
+	copyBytes    = 96       // of a packet: the headers that a line tells of
 	roomBytes    = 8 << 20  // the kernel may hold for the log until it is read
 	messageBytes = 256      // the kernel sets aside for a packet: it takes more where one needs it
 	keptBytes    = 64 << 10 // of lines, as OpenWrt's logd keeps by default

@@ -20,7 +20,7 @@ func NewPool(threads int) (*Pool, error) {
 		if err != nil {
 			return nil, errors.Join(fmt.Errorf("start an emulated link: %w", err), p.Close())
 		}
-		p.pool.pumps = append(p.pool.pumps, one)
+		p.pumps = append(p.pumps, one)
 	}
 	return p, nil
 }
@@ -30,7 +30,7 @@ func (p *Pool) Close() error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	var errs []error
-	for _, one := range p.pool.pumps {
+	for _, one := range p.pumps {
 		errs = append(errs, one.close())
 	}
 	var mu sync.Mutex
@@ -47,7 +47,7 @@ func (p *Pool) Close() error {
 		})
 	}
 	closing.Wait()
-	p.pool.pumps, p.cables = nil, nil
+	p.pumps, p.cables = nil, nil
 	return errors.Join(errs...)
 }
 
@@ -70,9 +70,9 @@ type way struct {
 
 // counts are what a way did.
 type counts struct {
-	Frames, Bytes, Passed, Lost, QueueFull, Duplicated, Corrupted, Refused, Broken, Late atomic.Uint64
-	lateness                                                                             [bins]atomic.Uint64
-	latest                                                                               atomic.Int64
+	Frames, Passed, Lost, QueueFull, Duplicated, Corrupted, Refused, Late atomic.Uint64
+	lateness                                                              [bins]atomic.Uint64
+	latest                                                                atomic.Int64
 }
 
 // Open makes a cable. The interfaces are down; toward holds the settings of the
@@ -90,12 +90,12 @@ func (p *Pool) Open(a, b End, toward [2]impair.Settings) (*Cable, error) {
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if len(p.pool.pumps) == 0 {
+	if len(p.pumps) == 0 {
 		return nil, errors.Join(errors.New("open an emulated link: the pool is closed"), c.close())
 	}
-	p.pool.next++ // so that what goes one way over many cables is parted, too
+	p.next++ // so that what goes one way over many cables is parted, too
 	for i := range c.ways {
-		one := p.pool.pumps[(p.pool.next+i)%len(p.pool.pumps)]
+		one := p.pumps[(p.next+i)%len(p.pumps)]
 		c.ways[i] = &way{in: c.fds[i], out: c.fds[1-i], pump: one, link: impair.New(toward[i]), least: leastDelay(toward[i]), whole: toward[i].Whole}
 	}
 	p.cables = append(p.cables, c)
@@ -149,11 +149,10 @@ func (c *Cable) Set(direction int, s impair.Settings) {
 func (c *Cable) Counts(direction int) Counts {
 	n := &c.ways[direction].counts
 	r := Counts{
-		Frames: n.Frames.Load(), Bytes: n.Bytes.Load(), Passed: n.Passed.Load(), Lost: n.Lost.Load(), QueueFull: n.QueueFull.Load(),
-		Duplicated: n.Duplicated.Load(), Corrupted: n.Corrupted.Load(), Refused: n.Refused.Load(), Broken: n.Broken.Load(),
+		Frames: n.Frames.Load(), Passed: n.Passed.Load(), Lost: n.Lost.Load(), QueueFull: n.QueueFull.Load(),
+		Duplicated: n.Duplicated.Load(), Corrupted: n.Corrupted.Load(), Refused: n.Refused.Load(), Late: n.Late.Load(),
 		LatestNS: n.latest.Load(),
 	}
-	r.Late = n.Late.Load()
 	for i := range n.lateness {
 		if k := n.lateness[i].Load(); k > 0 {
 			r.Bins = append(r.Bins, Bin{binTop(i), k})

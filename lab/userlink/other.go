@@ -2,23 +2,16 @@
 
 package userlink
 
-// Pool makes no cables: they need Linux.
+// Emulated links need Linux: nobody can have one here.
 type Pool struct{}
 
-// Close has nothing to do.
 func (*Pool) Close() error { return nil }
 
-// Cable is none: it needs Linux.
 type Cable struct{}
 
-// Counts are none.
 func (*Cable) Counts(int) Counts { return Counts{} }
 
-// Watching is none.
 type Watching struct{}
 
-// Watch sees nothing.
-func (*Cable) Watch(uint16, Identify) *Watching { return &Watching{} }
-
-// Collect has nothing.
+func (*Cable) Watch(uint16, Identify) *Watching                     { return &Watching{} }
 func (*Watching) Collect() (lists [2][]Verdict, unlisted [2]uint64) { return lists, unlisted }

@@ -178,8 +178,7 @@ func (p *pump) drain(w *way) {
 		switch {
 		case errno != 0:
 			return
-		case n < vnetBytes+etherBytes:
-			w.counts.Broken.Add(1)
+		case n < vnetBytes+etherBytes: // no frame
 		default:
 			p.count++
 			moved += 1 + n/heavy
@@ -201,7 +200,6 @@ func (p *pump) take(w *way, n int, now int64) {
 	}
 	segments := k.segments()
 	w.counts.Frames.Add(uint64(segments))
-	w.counts.Bytes.Add(uint64(n - vnetBytes))
 	w.note(&k)
 	if segments == 1 {
 		fate := w.link.Offer(now, n-vnetBytes)
@@ -351,16 +349,11 @@ func (s *store) keep(scratch *[]byte, n int) []byte {
 	return b
 }
 
-// pool is the pumps of one lab.
-type pool struct {
-	pumps []*pump
-	next  int
-}
-
 // Pool makes cables whose frames a few threads move. Its methods may be called
 // concurrently.
 type Pool struct {
 	mu     sync.Mutex
-	pool   pool
+	pumps  []*pump
+	next   int // of them, to have another way
 	cables []*Cable
 }

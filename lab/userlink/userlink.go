@@ -15,18 +15,16 @@ type End struct {
 // those of a wire: segments count singly.
 type Counts struct {
 	Frames     uint64 // that came
-	Bytes      uint64 // of them, from the Ethernet header on; headers of segments that came as one buffer once
 	Passed     uint64 // of the frames, those of which a copy left or will leave
 	Lost       uint64 // drawn
 	QueueFull  uint64
 	Duplicated uint64
 	Corrupted  uint64
 	Refused    uint64 // copies that the interface at the end did not take, or for which there was no memory
-	Broken     uint64 // reads that were no frame
 	Left       uint64 // copies and buffers written
 	Late       uint64 // of them, too far behind their time: see LateLimit
 	LatestNS   int64  // the latest of them
-	Bins       []Bin  `json:",omitempty"` // of lateness
+	Bins       []Bin  // of lateness
 }
 
 // Lateness are percentiles of how far behind their time frames left, in ns, to an
@@ -106,7 +104,7 @@ type Verdict struct {
 }
 
 // Cause is what was done to a packet.
-type Cause int
+type Cause uint8
 
 // The causes.
 const (

@@ -85,13 +85,9 @@ func (k *knobs) sysctls(names []string) {
 
 // firstNamespace adds the sysctls that only the first namespace has.
 func (k *knobs) firstNamespace() {
-	fd, err := unix.Open("/proc/1/ns/net", unix.O_RDONLY|unix.O_CLOEXEC, 0)
+	first, err := netns.Open("/proc/1/ns/net")
 	if err != nil {
 		return // without the right to, they stay unknown
-	}
-	first, err := netns.FromFD(fd)
-	if err != nil {
-		return
 	}
 	defer first.Close()
 	_ = first.Do(func() error { // as above

@@ -28,7 +28,7 @@ var suites = []suite{
 	{"engine/xdp", 180, "", "6.1"},
 	{"lab/fastpath", 60, "", "6.1"},
 	{"test/kernels/testdata/agree", 300, "", "6.1"},
-	{"lab", 180, "^TestKernelLink", "6.12"}, // what the host's kernel may have no netem for
+	{"lab", 180, "^TestNetem", "6.12"}, // which the host's kernel may not have
 }
 
 type suite struct {

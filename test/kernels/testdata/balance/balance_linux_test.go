@@ -156,10 +156,9 @@ func TestNothingLost(t *testing.T) {
 	}
 }
 
-// What a link in the kernel loses bears the names that a link in user space
-// gives, by sequence, and its account is the ledger's: sender ──[wire]── receiver.
-func TestLinkInTheKernel(t *testing.T) {
-	r := newLab(t, "--link-receiver", "mtu=1200,loss=10%,rate=1mbit,queue=20,backend=kernel").
+// The ledger names what an emulated link loses, by sequence, and has the link's own account.
+func TestEmulatedLink(t *testing.T) {
+	r := newLab(t, "--link-receiver", "mtu=1200,loss=10%,rate=1mbit,queue=20").
 		curve(t, "--payload", "64", "--rate", "2kpps", "--burst", "2000", "--family", "4", "--drops", "seq")
 	f := balanced(t, r)
 	named := map[string]uint64{}
@@ -172,7 +171,7 @@ func TestLinkInTheKernel(t *testing.T) {
 	if len(named) != 2 || named["link-loss"] < 50 || named["link-queue"] < 50 {
 		t.Errorf("lost %v; want link-loss and link-queue", named)
 	}
-	if len(r.Links) != 2 || r.Links[0].From != "sender" || r.Links[0].Backend != "kernel" || r.Links[0].Reason != "asked for" {
+	if len(r.Links) != 2 || r.Links[0].From != "sender" || r.Links[0].Backend != model.BackendUser {
 		t.Fatalf("links %s", text(r.Links))
 	}
 	l := r.Links[0]

@@ -90,7 +90,7 @@ func FuzzMessages(f *testing.F) {
 				t.Errorf("%q", line)
 			}
 		})
-		if packets*netlinkHeader > len(b) {
+		if packets*headerBytes > len(b) {
 			t.Errorf("%d packets in %d B", packets, len(b))
 		}
 	})
