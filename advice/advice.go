@@ -74,14 +74,14 @@ type question struct {
 	Context
 }
 
-// moved tells whether evidence whose counter contains the text moved for this line.
+// moved reports whether a counter with the text in its name moved for this line.
 func (q *question) moved(text string) bool {
 	return slices.ContainsFunc(q.line.Evidence, func(e model.Evidence) bool {
 		return e.Delta > e.Excess && e.Role != "contradicts" && strings.Contains(e.Counter, text)
 	})
 }
 
-// cause tells whether the line is of one layer, or of a node between the ends,
+// cause reports whether the line is of one layer, or of a node between the ends,
 // with one of the causes.
 func (q *question) cause(layer string, causes ...string) bool {
 	return (q.line.Layer == layer || q.line.Layer == model.LayerNetwork) && slices.Contains(causes, q.line.Cause)
@@ -135,7 +135,7 @@ func (q *question) device() string {
 
 func (q *question) hasDevice(name string) bool { return q.knob(name+".txqueuelen") != "" }
 
-// truesize is the memory that one queued datagram costs, and where the figure is from.
+// truesize returns the memory that one queued datagram takes, and the source of the figure.
 func (q *question) truesize() (bytes int, source string) {
 	if q.TruesizeBytes > 0 {
 		return q.TruesizeBytes, "measured"

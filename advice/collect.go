@@ -178,7 +178,7 @@ func (ask Ask) of(doc model.Document, f model.FlowResult, line model.Line, ours 
 	return anew
 }
 
-// made tells whether this host's setting is by now what was advised, or more.
+// made reports whether this host's setting already is what was advised, or more.
 func (ask Ask) made(a model.Advice) bool {
 	return slices.ContainsFunc(ask.Knobs, func(k model.Knob) bool {
 		return k.Name == a.Knob && k.Value != a.Present && (k.Value == a.Value || Larger(k.Value, a.Value))

@@ -46,12 +46,12 @@ func wouldBlock(q *question) bool { return at(model.LayerSendCall)(q) && q.line.
 func unresolved(q *question) bool { return strings.HasPrefix(q.line.Cause, "NEIGH_QUEUEFULL") }
 func untracked(q *question) bool  { return q.line.Cause == "NETFILTER_DROP" && q.moved("conntrack.") }
 
-// emptiedLate tells whether the line is of a queue that was emptied too late.
+// emptiedLate reports whether the line is of a queue that was emptied too late.
 func emptiedLate(q *question) bool {
 	return at(model.LayerReceiverBuffer)(q) || backlogged(q) || ringMissed(q) || ringFull(q)
 }
 
-// queued tells whether the line is of a queue that was full, not of a rule.
+// queued reports whether the line is of a queue that was full, not of a rule.
 func queued(q *question) bool {
 	return at(model.LayerSenderQdisc)(q) && q.line.Cause != "TC_EGRESS" ||
 		at(model.LayerNetwork)(q) && strings.HasPrefix(q.line.Cause, "QDISC_")

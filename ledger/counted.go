@@ -2,7 +2,7 @@ package ledger
 
 import "pelt/model"
 
-// nodeClaims are what the counters of one node say. Where a program watches that
+// nodeClaims enters what the counters of one node say. Where a program watches that
 // kernel's drops, its counters tell nothing new but what never becomes a drop of
 // a packet: that a card had no room, or found a frame damaged; and the few
 // packets that the watch of a kernel under load may have missed.
@@ -51,7 +51,7 @@ func (b *book) node(at int, v *view, where stage, cause string, r reading, more 
 	b.counter(at, layer, v.Name, cause, r, same)
 }
 
-// at tells claims about one node's place.
+// at selects claims about a stage at one node.
 func (b *book) at(v *view, where stage) func(*claim) bool {
 	layer := b.behind(v, where)
 	return func(c *claim) bool { return c.layer == layer && c.host == v.Name }
@@ -248,8 +248,8 @@ func (b *book) deviceClaims(v *view, layer string) {
 	b.counter(byTransmit, layer, v.Name, model.CauseTransmit, sent, behind)
 }
 
-// unsent tells claims about frames that the sender's device did not take: it
-// counts them as well.
+// unsent reports whether a claim is about frames that the sender's device did not take: the
+// device counts them as well.
 func (b *book) unsent(c *claim) bool {
 	_, ok := b.in.Unsent[c.cause]
 	return ok && c.layer == model.LayerSenderDevice && c.host == b.in.Sender

@@ -255,7 +255,7 @@ func times(a uint64, by int) uint64 {
 	return a * b
 }
 
-// whole turns a float into a count.
+// count turns a float into a count.
 func count(f float64) uint64 {
 	switch {
 	case !(f > 0):

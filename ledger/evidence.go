@@ -8,8 +8,7 @@ import (
 	"pelt/model"
 )
 
-// verdictsBehind lists what a kernel said of the very packets that send() was
-// refused.
+// verdictsBehind lists the kernel's verdicts on the packets that send() refused.
 func (b *book) verdictsBehind(c *claim) (list []model.Evidence) {
 	for _, i := range slices.Sorted(maps.Keys(c.verdicts)) {
 		s := b.path.sites[i]

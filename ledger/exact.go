@@ -8,7 +8,7 @@ import (
 	"pelt/model"
 )
 
-// trusted tells whether the list of missing sequences agrees with the counts.
+// trusted reports whether the list of missing sequences agrees with the counts.
 func (b *book) trusted() bool {
 	return !b.in.MissingKnown || !b.join.missingBroken && plus(b.join.missing, b.join.unlisted) == b.lost
 }
@@ -90,7 +90,7 @@ func (b *book) unlisted(s *site) uint64 {
 	return min(left, room)
 }
 
-// listed tells whether all accounts of a kernel are by sequence.
+// listed reports whether all lists of a kernel's drops are by sequence.
 func (b *book) listed(k int) bool {
 	for _, l := range b.path.kernels[k].lists {
 		if !l.listed {
@@ -177,13 +177,13 @@ func (b *book) errnoClaims() {
 	}
 }
 
-// refusedAt tells whether a drop at this site is one that send() hears of: up to
+// refusedAt reports whether a drop at this site is one that send() hears of: up to
 // the receive side of the next device on the same kernel.
 func (b *book) refusedAt(s *site) bool {
 	return b.path.sender != nil && s.kernel == b.path.sender.kernel
 }
 
-// refusals places ENOBUFS without a verdict. The kernel says so when anything
+// refusals assigns ENOBUFS without a verdict to a place. The kernel says so when anything
 // refused the packet while send() was still running: the queue, a classifier,
 // or, without a queue, the device and the very next node's backlog (finding of
 // IP_RECVERR, net/ipv4/ip_output.c ip_send_skb). Which one it was is what the
@@ -228,7 +228,7 @@ func (b *book) refusals(c claim) {
 	}
 }
 
-// refuser is a place that may refuse packets while they are being sent.
+// refuser is a place that may refuse packets while send() runs.
 type refuser struct {
 	layer, host, cause string
 	packets            uint64 // datagrams at most
@@ -236,7 +236,7 @@ type refuser struct {
 	site               *site  // whose count it is; nil: a counter's
 }
 
-// refusers lists such places, with what verdicts by sequence have not yet taken.
+// refusers lists these places, with the packets that no verdict by sequence has taken.
 func (b *book) refusers(v *view) []refuser {
 	free := func(r reading, layers ...string) uint64 {
 		n := times(r.whole, b.in.Segments)
@@ -267,7 +267,7 @@ func (b *book) refusers(v *view) []refuser {
 	return append(all, refuser{model.LayerSenderDevice, b.in.Sender, "", free(device, model.LayerSenderDevice), false, nil})
 }
 
-// behind is the layer of a stage at a node that packets come in to.
+// behind returns the layer of a stage on the way into a node.
 func (b *book) behind(v *view, at stage) string {
 	side := SideOther
 	if v == b.path.receiver {
@@ -276,7 +276,7 @@ func (b *book) behind(v *view, at stage) string {
 	return layerOf(at, side, true)
 }
 
-// endClaims are what the receiving end saw itself.
+// endClaims enters what the receiving end saw itself.
 func (b *book) endClaims() {
 	in := b.in
 	own := func(at int, layer, cause, counter string, n uint64, covers func(*claim) bool) {
@@ -293,7 +293,7 @@ func (b *book) endClaims() {
 	}
 }
 
-// of tells claims of one layer and, if given, cause.
+// of selects claims of one layer and, if given, of some causes.
 func of(layer string, causes ...string) func(*claim) bool {
 	return func(c *claim) bool {
 		return c.layer == layer && (len(causes) == 0 || slices.Contains(causes, c.cause))
@@ -348,7 +348,7 @@ func (p *path) socketVerdicts() (n uint64) {
 	return n
 }
 
-// onSocket tells whether a drop there counts among its socket's own: sk_drops.
+// onSocket reports whether a drop there counts among its socket's own: sk_drops.
 func (s *site) onSocket() bool {
 	switch s.layer {
 	case model.LayerReceiverBuffer, model.LayerReceiverMemory:

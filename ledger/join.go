@@ -251,7 +251,7 @@ func (j *join) siteOf(list, mark int, n uint64) (site int, ok bool) {
 	return l.sites[mark], j.path.sites[l.sites[mark]].layer != ""
 }
 
-// later tells whether a was passed after b. That a datagram could not be put
+// later reports whether a was passed after b. That a datagram could not be put
 // together follows from a fragment that was dropped elsewhere.
 func (j *join) later(a, b int) bool {
 	x, y := j.path.sites[a], j.path.sites[b]
@@ -261,12 +261,12 @@ func (j *join) later(a, b int) bool {
 	return cmp.Or(cmp.Compare(x.rank, y.rank), cmp.Compare(b, a)) > 0
 }
 
-// waited tells whether a verdict only says that fragments did not come.
+// waited reports whether a verdict only says that fragments did not come.
 func waited(s *site) bool {
 	return reassembly.MatchString(s.Reason) || s.cause == model.CauseReassembly
 }
 
-// name puts missing sequences to the errno or site that lost them.
+// name assigns missing sequences to the errno or site that lost them.
 func (j *join) name(s int, from, n uint64, errno, verdict int) {
 	switch {
 	case errno >= 0 && (verdict < 0 || j.errnos[errno] != "ENOBUFS"):
@@ -343,7 +343,7 @@ func (j *join) tail(s int, rest uint64, sources []source) {
 	}
 }
 
-// close sums up what every list holds of each site.
+// close sums what the lists hold of each site.
 func (j *join) close() (copies uint64) {
 	for _, s := range j.path.sites {
 		most := uint64(0)
@@ -356,7 +356,7 @@ func (j *join) close() (copies uint64) {
 	return copies
 }
 
-// broken tells whether a list that named this site cannot be trusted.
+// broken reports whether a list that named this site cannot be trusted.
 func (j *join) broken(s *site) bool {
 	for i, l := range j.path.lists {
 		if (l.broken != "" || l.bogus > 0) && i < len(s.told) && s.told[i].missing > 0 {

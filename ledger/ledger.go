@@ -130,8 +130,8 @@ func BalanceOverTime(in Input) (model.Ledger, []Course) {
 	return account, b.courses(lines)
 }
 
-// take lets claims have from what is still lost, in their order, up to a limit:
-// first what they are sure of, later what their counters allow at most.
+// take gives claims, in their order, what is still lost, up to a limit: first what they are
+// sure of, later what their counters allow at most.
 func (b *book) take(claims []*claim, limit func(*claim) uint64) {
 	for _, c := range claims {
 		seen := b.covered(c)
@@ -145,13 +145,12 @@ func (b *book) take(claims []*claim, limit func(*claim) uint64) {
 	}
 }
 
-// smallHole tells whether a counter that agrees with the verdicts but for n
-// packets may stand in for the verdicts that a kernel under load did not give.
-// A counter that saw much more counts others' packets.
+// smallHole reports whether a counter may stand in for n verdicts that a kernel under load
+// did not give. A counter that moved much more counts other packets.
 func smallHole(n, seen uint64) bool { return n <= max(seen/50, min(seen/4, 8)) }
 
-// weigh says how much each counter saw beyond our own loss, and who is to be
-// believed the less for it.
+// weigh notes how much each counter moved beyond the flow's own loss, and lowers the
+// confidence of claims whose counter moved too much.
 func (b *book) weigh() {
 	socket := false // its sockets dropped more than was lost
 	for _, c := range b.claims {
@@ -194,7 +193,7 @@ func (b *book) covered(c *claim) (n uint64) {
 	return n
 }
 
-// add enters a claim that does not come from a counter of the table.
+// add enters a claim that does not come from a counter.
 func (b *book) add(c claim) *claim {
 	c.factor = max(c.factor, 1)
 	if c.upper == 0 || c.layer == "" {
@@ -205,7 +204,8 @@ func (b *book) add(c claim) *claim {
 	return &c
 }
 
-// counter enters what a counter of a node says. Without covers it stands alone.
+// counter enters a claim by a counter of a node. covers: other claims whose packets moved
+// the counter too.
 func (b *book) counter(at int, layer, host, cause string, r reading, covers func(*claim) bool) {
 	if r.whole == 0 {
 		return
@@ -233,7 +233,7 @@ func (b *book) counter(at int, layer, host, cause string, r reading, covers func
 	b.add(c)
 }
 
-// lines joins the claims that took something to lines, in travel order.
+// lines makes lines of the claims that took packets, in travel order.
 func (b *book) lines() []model.Line {
 	type key struct{ layer, host, cause string }
 	places := map[key]int{}
@@ -273,7 +273,7 @@ func (b *book) lines() []model.Line {
 	return lines
 }
 
-// place is where a host stands on the path; one that is no node comes last.
+// place returns a host's position on the path; a host that is no node comes last.
 func (b *book) place(host string) int {
 	for _, v := range b.path.nodes {
 		if v.Name == host {

@@ -205,7 +205,7 @@ func (p *path) siteOf(k int, m model.Site) int {
 	return len(p.sites) - 1
 }
 
-// locate says whose namespace that is.
+// locate returns the node and the side that a namespace belongs to.
 func (p *path) locate(k int, namespace uint64) (place int, name string, side Side) {
 	nodes := p.kernels[k].nodes
 	var of []*view
@@ -238,7 +238,7 @@ func (p *path) name(v *view, otherwise string) string {
 	return v.Name
 }
 
-// shared tells whether the two ends live in one namespace.
+// shared reports whether the two ends live in one namespace.
 func (p *path) shared() bool {
 	s, r := p.sender, p.receiver
 	return s != nil && r != nil && s.kernel >= 0 && s.kernel == r.kernel &&

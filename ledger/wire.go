@@ -13,7 +13,7 @@ type gap struct {
 	counted            reading
 }
 
-// apart tells whether both ends were observed, each in its own namespace. An end
+// apart reports whether both ends were observed, each in its own namespace. An end
 // that was not observed may have lost it all.
 func (b *book) apart() bool {
 	p := b.path
@@ -40,8 +40,8 @@ func (b *book) gapClaims() []*claim {
 	return made
 }
 
-// eliminate enters those claims. What is then left was lost between two ends
-// whose kernels both say that they did not drop it.
+// eliminate enters these claims. The rest was lost between two ends whose kernels both say
+// that they did not drop it.
 func (b *book) eliminate(gaps []*claim) {
 	for _, c := range gaps {
 		ours := plus(c.taken, b.warmupLost)
@@ -147,7 +147,7 @@ func (b *book) beforeIP(v *view, in reading) (g gap, ok bool) {
 	return gap{model.LayerReceiverTC, v.Name, model.CauseBeforeIP, r}, true
 }
 
-// oneKernel tells whether one kernel saw the whole path.
+// oneKernel reports whether one kernel saw the whole path.
 func (b *book) oneKernel() bool {
 	for _, v := range b.path.nodes {
 		if v.kernel != b.path.sender.kernel {
@@ -157,8 +157,8 @@ func (b *book) oneKernel() bool {
 	return true
 }
 
-// quiet tells that the receiver's device saw no more frames than our own, so
-// that the difference of the devices is not hidden by others' traffic.
+// quiet reports whether the receiver's device saw only frames of the test, so that other
+// traffic does not hide a difference between the devices.
 func (b *book) quiet() bool {
 	in := b.path.receiver.table.device(b.path.receiver.In, "rx_packets")
 	return in.whole <= times(plus(b.in.Attempted, b.in.WarmupSent), b.in.Fragments)

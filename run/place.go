@@ -135,25 +135,14 @@ func (s *site) noFrames(f model.Flow, from, to fleet.AgentInfo) string {
 
 // needsFragments says that a flow's packets exceed the path MTU; "" if not, or if unknown.
 func (s *site) needsFragments(f model.Flow) string {
-	if m, n := s.fragments(f); n > 1 {
-		return fmt.Sprintf("packets of %d B need fragments: the path MTU is %d B",
-			f.PayloadBytes+m.Bytes-m.PayloadBytes, m.Bytes)
-	}
-	return ""
-}
-
-// fragments returns the largest number of fragments that a known path MTU makes of a flow's
-// datagram, and that path MTU; 1 where none is known.
-func (s *site) fragments(f model.Flow) (by model.PathMTU, n int) {
-	n = 1
 	for _, m := range s.mtus {
-		if m.Flow == planFlow(f.Name) && m.Bytes > 0 && !m.AtLeast {
-			if k := model.Fragments(m.Family, f.PayloadBytes, m.Bytes); k > n {
-				by, n = m, k
-			}
+		known := m.Flow == planFlow(f.Name) && m.Bytes > 0 && !m.AtLeast
+		if known && model.Fragments(m.Family, f.PayloadBytes, m.Bytes) > 1 {
+			return fmt.Sprintf("packets of %d B need fragments: the path MTU is %d B",
+				f.PayloadBytes+m.Bytes-m.PayloadBytes, m.Bytes)
 		}
 	}
-	return by, n
+	return ""
 }
 
 // flowPath is what decides the way and the fragments of a flow's packets.

@@ -7,7 +7,7 @@ import (
 	"pelt/model"
 )
 
-// trials are those of a log whose results have not come yet, by what was told of them.
+// trials holds the checkpoints of trials whose results have not come yet.
 type trials struct {
 	keys []string
 	of   map[string][]model.Checkpoint
@@ -15,8 +15,8 @@ type trials struct {
 
 func trialKey(c model.Cell, repeat int) string { return fmt.Sprintf("%s #%d", c.Key(), repeat) }
 
-// take adds a checkpoint. If the trial was begun anew, it returns what had been known
-// of its try before.
+// take adds a checkpoint. If the trial was started again, it returns the result of the try
+// before.
 func (t *trials) take(c model.Checkpoint) (before []model.Result) {
 	if t.of == nil {
 		t.of = map[string][]model.Checkpoint{}
@@ -33,8 +33,8 @@ func (t *trials) take(c model.Checkpoint) (before []model.Result) {
 	return before
 }
 
-// close forgets a trial whose result has come: it began at the time that the result says,
-// or is a later try.
+// close forgets the checkpoints of a trial whose result has come, unless they are of a later
+// try.
 func (t *trials) close(r model.Result) {
 	key := trialKey(r.Cell, r.Repeat)
 	if list := t.of[key]; len(list) > 0 && list[0].Started.Sub(r.Started).Abs() < time.Second {
@@ -42,7 +42,7 @@ func (t *trials) close(r model.Result) {
 	}
 }
 
-// all are the results of those that have none.
+// all returns results of the trials that have only checkpoints.
 func (t *trials) all() (list []model.Result) {
 	for _, key := range t.keys {
 		if of := t.of[key]; len(of) > 0 {

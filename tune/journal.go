@@ -15,7 +15,7 @@ import (
 	"pelt/internal/outfile"
 )
 
-// Step is one value that one change of settings writes.
+// Step is the change of one value.
 type Step struct {
 	Knob  string `json:"knob"`
 	Place Place  `json:"place"`

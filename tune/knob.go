@@ -165,7 +165,7 @@ func ParseChange(text string) (Change, error) {
 	return c, nil
 }
 
-// checkChanges refuses what cannot be one step.
+// checkChanges refuses changes that contradict each other.
 func checkChanges(list []Change) error {
 	channels := map[string]string{}
 	for i, c := range list {

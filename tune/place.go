@@ -49,7 +49,7 @@ func queuePlaces(dev string) (list []Place) {
 	return list
 }
 
-// within reports whether a place is one of those that a pattern stands for.
+// within reports whether a pattern matches a place.
 func (p Place) within(pattern Place) bool {
 	ok, err := path.Match(pattern.At, p.At)
 	return ok && err == nil && p.Kind == pattern.Kind && !strings.Contains(p.At, "..")
@@ -86,7 +86,7 @@ func sysctlPath(name string) string {
 	return strings.NewReplacer(".", "/", "/", ".").Replace(name)
 }
 
-// same reports whether two texts say the same at a place.
+// same reports whether two texts mean the same value at a place.
 func (p Place) same(a, b string) bool {
 	norm := words
 	switch name := path.Base(p.At); {

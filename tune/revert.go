@@ -64,7 +64,7 @@ func (t *Tuner) Revert(o RevertOptions) ([]Done, error) {
 	return done, nil
 }
 
-// places are all that a step's way back writes to.
+// places lists all places that undoing a step writes to.
 func (s Step) places() []Place {
 	list := []Place{s.Place}
 	for _, b := range s.Queues {

@@ -188,7 +188,7 @@ func (t *Tuner) Apply(r Request) ([]Done, error) {
 	return done, nil
 }
 
-// plan reads every old value, and finds out what cannot be.
+// plan reads every old value, and refuses what is not possible.
 func (t *Tuner) plan(r Request) (*Apply, []Done, error) {
 	if err := checkChanges(r.Changes); err != nil {
 		return nil, nil, err
@@ -278,7 +278,7 @@ func (t *Tuner) step(a *Apply, i int) (d Done, expect string, err error) {
 	return d, "", nil
 }
 
-// rollBack takes back a request of which step i failed, when expect stood in its place.
+// rollBack takes back a request whose step i failed; expect is what its place holds now.
 func (t *Tuner) rollBack(a *Apply, i int, expect string) error {
 	var errs []error
 	for ; i >= 0; i-- {
