@@ -93,8 +93,8 @@ func (e *Sockets) call(ctx context.Context, i int) error {
 	return fmt.Errorf("ask %v for consent on UDP port %d: no answer: %w", e.order.Peer, e.order.Ports[i], cause)
 }
 
-// admit takes over the socket of a stream from the socketMaker and answers its
-// caller. Once there is consent, the stream keeps the socket it was given on.
+// admit takes over the socket of a stream and answers its caller. Once there is consent, the
+// stream keeps its socket.
 func (e *Sockets) admit(i int, w socket) bool {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -134,8 +134,8 @@ func (e *Sockets) admit(i int, w socket) bool {
 }
 
 // answer serves a consent message that reached the listening end, also while
-// the flow runs: the last answer may have been lost. A socket that another
-// caller's has replaced gives no consent: the flow would go to that other one.
+// the flow runs: the last answer may have been lost. A socket that was replaced gives no
+// consent: the flow would go to the caller of the new one.
 func (e *Sockets) answer(i int, w socket, b []byte) bool {
 	e.mu.Lock()
 	var reply engine.ConsentMessage

@@ -182,7 +182,7 @@ func (w *portableSocket) outbox(payloadBytes, _, _ int) outbox {
 
 func (o *portableOutbox) packets() [][]byte { return o.bytes }
 
-// faults knows of none: the system tells only the error, with the next packet.
+// icmpErrors knows of none: the system tells only the error, with the next packet.
 func (o *portableOutbox) icmpErrors(func(icmpError)) {}
 
 func (o *portableOutbox) send(from, to int) (int, error) {

@@ -29,7 +29,7 @@ type socket interface {
 	// is 0 if none came.
 	read(wait time.Duration) (datagram, error)
 	write(b []byte) error
-	// from is whom the last datagram came from, answer writes to him; settle makes that peer the only one.
+	// from returns the sender of the last datagram, and answer writes to it; settle makes it the only peer.
 	from() netip.AddrPort
 	answer(b []byte) error
 	settle()
@@ -37,8 +37,8 @@ type socket interface {
 	outbox(payloadBytes, batch, segments int) outbox
 	inbox(b *stopSignal) inbox
 	pathMTU() int   // 0 unknown
-	unsplit() error // from now on nothing is fragmented, on the way neither; an error where the system cannot
-	// bufferBytes is of the direction that the end floods in, as the system accounts it; granted is 0 if unknown.
+	unsplit() error // forbids fragments from now on, here and on the way; an error where the system cannot
+	// bufferBytes returns the size of the buffer that the flow fills, as the system accounts it; granted is 0 if unknown.
 	bufferBytes() (granted, asked int)
 	close() error
 }
@@ -56,7 +56,7 @@ type outbox interface {
 	send(from, to int) (int, error)
 	// room waits for a while, until the socket may take packets again or the end is stopped.
 	room(w *waiter)
-	// faults hands over the ICMP errors that came back for earlier packets.
+	// icmpErrors hands over the ICMP errors that came back for earlier packets.
 	icmpErrors(tell func(icmpError))
 }
 
@@ -65,8 +65,7 @@ type inbox interface {
 	// receive waits for datagrams and returns them until the next call.
 	receive(wait time.Duration) ([]datagram, error)
 	memory() (m socketMemory, ok bool)
-	// truesize is how much of the receive buffer one datagram takes, as far as it
-	// was seen; 0 if it was not.
+	// truesize is how much of the receive buffer one datagram takes; 0 if that was not seen.
 	truesize() int
 }
 

@@ -2,7 +2,6 @@ package udp
 
 import (
 	"runtime"
-	"sync"
 	"time"
 	"unsafe"
 
@@ -11,43 +10,22 @@ import (
 	"pelt/engine"
 )
 
-// stopSignal ends the waiting of an end's threads. It is set once.
-type stopSignal struct {
-	done chan struct{}
-	fd   int // eventfd: readable once it is set
-	mu   sync.Mutex
-}
+// alarm wakes the threads that poll its eventfd.
+type alarm struct{ fd int }
 
-func newStopSignal() (*stopSignal, error) {
+func newAlarm() (alarm, error) {
 	fd, err := unix.Eventfd(0, unix.EFD_CLOEXEC|unix.EFD_NONBLOCK)
-	if err != nil {
-		return nil, err
-	}
-	return &stopSignal{done: make(chan struct{}), fd: fd}, nil
+	return alarm{fd}, err
 }
 
-func (s *stopSignal) isSet() bool {
-	select {
-	case <-s.done:
-		return true
-	default:
-		return false
-	}
-}
-
-func (s *stopSignal) set() {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.isSet() {
-		return
-	}
-	close(s.done)
+// raise is called once.
+func (a alarm) raise() {
 	one := uint64(1)
-	unix.Write(s.fd, (*[8]byte)(unsafe.Pointer(&one))[:]) // cannot block: the counter was 0
+	unix.Write(a.fd, (*[8]byte)(unsafe.Pointer(&one))[:]) // cannot block: the counter was 0
 }
 
-// close frees the signal; no thread may wait on it or set it any more.
-func (s *stopSignal) close() { unix.Close(s.fd) }
+// close frees the alarm; no thread may poll or raise it any more.
+func (a alarm) close() { unix.Close(a.fd) }
 
 // waiter is one thread's way to wait for a time or the stop signal.
 type waiter struct {

@@ -3,31 +3,18 @@
 package udp
 
 import (
-	"sync"
 	"time"
 
 	"pelt/engine"
 )
 
-// stopSignal ends the waiting of an end's threads. It is set once.
-type stopSignal struct {
-	done chan struct{}
-	once sync.Once
-}
+// alarm is not needed: all threads wait on channels.
+type alarm struct{}
 
-func newStopSignal() (*stopSignal, error) { return &stopSignal{done: make(chan struct{})}, nil }
+func newAlarm() (alarm, error) { return alarm{}, nil }
 
-func (s *stopSignal) isSet() bool {
-	select {
-	case <-s.done:
-		return true
-	default:
-		return false
-	}
-}
-
-func (s *stopSignal) set()   { s.once.Do(func() { close(s.done) }) }
-func (s *stopSignal) close() {}
+func (alarm) raise() {}
+func (alarm) close() {}
 
 // waiter is one thread's way to wait for a time or the stop signal.
 type waiter struct {
