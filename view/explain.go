@@ -43,7 +43,7 @@ func lostTable(groups []table.Group) Table {
 	for _, g := range groups {
 		name := g.Name()
 		if valid, _, _ := g.Trials(); valid == 0 {
-			name += ", not valid"
+			name = strings.TrimPrefix(name+", not valid", ", ")
 		}
 		trials := trialNumbers(g)
 		g.Rows = finding.AsValid(g.Rows)
