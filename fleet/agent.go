@@ -61,8 +61,8 @@ type Agent struct {
 	closed   string // why no more sessions are taken; "" as long as they are
 }
 
-// NewAgent checks the configuration; it starts nothing.
-func NewAgent(cfg AgentConfig) (*Agent, error) {
+// newAgent checks the configuration; it starts nothing.
+func newAgent(cfg AgentConfig) (*Agent, error) {
 	if cfg.ID == "" {
 		cfg.ID = randomHex()
 	}
@@ -87,7 +87,7 @@ func NewAgent(cfg AgentConfig) (*Agent, error) {
 func (a *Agent) engineNames() []string { return slices.Sorted(maps.Keys(a.cfg.Engines)) }
 
 func (a *Agent) info() AgentInfo {
-	i := AgentInfo{ID: a.cfg.ID, Node: a.cfg.Node, Version: a.cfg.Version, Protocol: ProtocolVersion,
+	i := AgentInfo{ID: a.cfg.ID, Node: a.cfg.Node, Version: a.cfg.Version, Protocol: protocolVersion,
 		Engines: a.engineNames(), Limits: a.cfg.Limits, Observer: a.cfg.Router != nil}
 	if a.cfg.Facts != nil {
 		i.Host = a.cfg.Facts()
@@ -238,9 +238,9 @@ func (a *Agent) endSessions(why string) {
 	})
 }
 
-// farewell is how long controllers may take to fetch the reports of sessions
+// reportGrace is how long controllers may take to fetch the reports of sessions
 // that end because the agent does.
-const farewell = time.Second
+const reportGrace = time.Second
 
 // shutdown takes no more sessions, stops those there are, gives their
 // controllers a moment to fetch the reports, and leaves the hub.
@@ -257,7 +257,7 @@ func (a *Agent) shutdown(why string) {
 	for _, s := range a.list() {
 		s.stopTraffic(why)
 	}
-	for end := time.Now().Add(farewell); len(a.list()) > 0 && a.link.nc.IsConnected() && time.Now().Before(end); {
+	for end := time.Now().Add(reportGrace); len(a.list()) > 0 && a.link.nc.IsConnected() && time.Now().Before(end); {
 		time.Sleep(10 * time.Millisecond)
 	}
 	a.endSessions(why)

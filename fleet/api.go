@@ -8,8 +8,8 @@ import (
 	"pelt/model"
 )
 
-// ProtocolVersion is what two peers must share to understand each other.
-const ProtocolVersion = 8
+// protocolVersion is what two peers must share to understand each other.
+const protocolVersion = 8
 
 // DefaultPort is the control port of pelt serve; data flows use the port above it.
 const DefaultPort = 7358

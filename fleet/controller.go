@@ -39,8 +39,7 @@ type HubAddress struct {
 // NewController connects to one hub or to two, the sender's side first. It sees the agents
 // of this process that have joined by now, and the one of each far host. If both ends are far,
 // the near one calls the far one, so whoever serves that must have allowed it, see
-// [ServeConfig]. Errors: [ErrCode], *[VersionError], or one line that says what was found
-// there and what to do.
+// [ServeConfig]. Errors are one line that says what was found there and what to do.
 func NewController(ctx context.Context, version string, hubs ...HubAddress) (*Controller, error) {
 	c := &Controller{version: version, members: map[string]member{}}
 	for _, hub := range hubs {
@@ -99,9 +98,9 @@ func (c *Controller) joinFar(ctx context.Context, hub HubAddress) error {
 		Protocol int
 		Version  string
 	}
-	if json.Unmarshal(answer, &who) == nil && who.Protocol > 0 && who.Protocol != ProtocolVersion {
-		return &VersionError{Host: where, Here: c.version, There: plainText(who.Version),
-			HereProtocol: ProtocolVersion, ThereProtocol: who.Protocol}
+	if json.Unmarshal(answer, &who) == nil && who.Protocol > 0 && who.Protocol != protocolVersion {
+		return &versionError{Host: where, Here: c.version, There: plainText(who.Version),
+			HereProtocol: protocolVersion, ThereProtocol: who.Protocol}
 	}
 	info, err := decode[AgentInfo](answer)
 	if err != nil {

@@ -28,32 +28,23 @@ const (
 // data will use: the first of the asked family (4 or 6), or the first of any
 // with family 0.
 func Resolve(ctx context.Context, host string, family int) (netip.Addr, error) {
-	if a, err := netip.ParseAddr(host); err == nil && family != 0 && a.Unmap().Is4() != (family == 4) {
-		return netip.Addr{}, fmt.Errorf("%s is not an IPv%d address", host, family)
-	}
-	network := map[int]string{4: "ip4", 6: "ip6"}[family]
-	if network == "" {
-		network = "ip"
+	network, kind := "ip", ""
+	if family != 0 {
+		network, kind = fmt.Sprint("ip", family), fmt.Sprintf(" with an IPv%d address", family)
 	}
 	found, err := net.DefaultResolver.LookupNetIP(ctx, network, host)
-	var dns *net.DNSError
-	if errors.As(err, &dns) && dns.IsNotFound {
-		if family != 0 {
-			return netip.Addr{}, fmt.Errorf("%s: no such host with an IPv%d address", host, family)
-		}
-		return netip.Addr{}, fmt.Errorf("%s: no such host", host)
-	}
-	if err != nil {
-		return netip.Addr{}, fmt.Errorf("%s: the name cannot be resolved (%w); "+
-			"give an address, or mend this host's DNS", host, err)
-	}
 	for _, a := range found {
-		a = a.Unmap()
-		if family == 0 || a.Is4() == (family == 4) {
+		if a = a.Unmap(); family == 0 || a.Is4() == (family == 4) {
 			return a, nil
 		}
 	}
-	return netip.Addr{}, fmt.Errorf("%s: no IPv%d address", host, family)
+	var dns *net.DNSError
+	var otherFamily *net.AddrError // of an address
+	if err == nil || errors.As(err, &otherFamily) || errors.As(err, &dns) && dns.IsNotFound {
+		return netip.Addr{}, fmt.Errorf("%s: no such host%s", host, kind)
+	}
+	return netip.Addr{}, fmt.Errorf("%s: the name cannot be resolved (%w); "+
+		"give an address, or mend this host's DNS", host, err)
 }
 
 // dialHub connects to a hub on another host; pair is nil without a code. Every way it can fail has its own
@@ -117,10 +108,10 @@ func greetError(ctx context.Context, addr netip.AddrPort, coded bool, err error)
 		return ctx.Err()
 	case strings.Contains(text, "authorization violation") && !coded:
 		return fmt.Errorf("%v: it wants a code, and none was given: "+
-			"say --code with the words that pelt serve prints there%w", addr, silent{ErrCode})
+			"say --code with the words that pelt serve prints there%w", addr, silent{errWrongCode})
 	case strings.Contains(text, "authorization violation"):
 		return fmt.Errorf("%v: %w: the right one stands in the line that pelt serve printed there; "+
-			"it changes with each start", addr, ErrCode)
+			"it changes with each start", addr, errWrongCode)
 	case strings.Contains(text, "maximum connections"):
 		return fmt.Errorf("%v: too many connections there: try again in a few seconds", addr)
 	case errors.Is(err, nats.ErrTimeout) || strings.Contains(text, "timeout"):
@@ -144,7 +135,7 @@ func (g *greeting) Dial(string, string) (net.Conn, error) {
 		return c, nil
 	}
 	if !g.link.holds() {
-		return nil, ErrLost
+		return nil, errLost
 	}
 	c, err := net.DialTimeout("tcp", g.addr.String(), redialTimeout)
 	if err != nil {

@@ -8,25 +8,25 @@ import (
 	"syscall"
 )
 
-// ErrCode is wrapped by the error of a connection whose code the hub did not accept.
-var ErrCode = errors.New("wrong code")
+// errWrongCode is wrapped by the error of a connection whose code the hub did not accept.
+var errWrongCode = errors.New("wrong code")
 
-// ErrLost is wrapped by the error of an order that could not be given because
+// errLost is wrapped by the error of an order that could not be given because
 // the connection to the hub is gone.
-var ErrLost = errors.New("connection lost")
+var errLost = errors.New("connection lost")
 
 // ErrUnmet is wrapped by the error of a trial whose ends did not find each other in time:
 // nothing refused them.
 var ErrUnmet = errors.New("the ends did not find each other")
 
-// VersionError says that two peers do not speak the same protocol.
-type VersionError struct {
+// versionError says that two peers do not speak the same protocol.
+type versionError struct {
 	Host                        string // the other side
 	Here, There                 string // versions of pelt
 	HereProtocol, ThereProtocol int
 }
 
-func (e *VersionError) Error() string {
+func (e *versionError) Error() string {
 	upgrade := "here"
 	if e.HereProtocol > e.ThereProtocol {
 		upgrade = "on " + e.Host

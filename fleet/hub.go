@@ -149,7 +149,7 @@ func (h *Hub) Close() error {
 
 // Join makes an agent on an in-process connection. The hub closes it.
 func (h *Hub) Join(cfg AgentConfig) (*Agent, error) {
-	a, err := NewAgent(cfg)
+	a, err := newAgent(cfg)
 	if err != nil {
 		return nil, err
 	}

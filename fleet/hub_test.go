@@ -22,8 +22,8 @@ func TestWrongCode(t *testing.T) {
 	s := serve(t, w, coded)
 	for _, code := range []string{"tiger-42-umber", ""} {
 		_, err := dialWith(t, s.addr, code, agentOn(w, "near"))
-		if !errors.Is(err, ErrCode) || strings.Contains(err.Error(), "\n") {
-			t.Errorf("code %q: %v, want %v in one line", code, err, ErrCode)
+		if !errors.Is(err, errWrongCode) || strings.Contains(err.Error(), "\n") {
+			t.Errorf("code %q: %v, want %v in one line", code, err, errWrongCode)
 		}
 	}
 	if s.count("wrong code") != 2 || !strings.Contains(s.text(), "wrong code from 127.0.0.1") {
@@ -69,7 +69,7 @@ func TestGuessing(t *testing.T) {
 			case err == nil:
 				l.close()
 				t.Error("a wrong code was let in")
-			case errors.Is(err, ErrCode):
+			case errors.Is(err, errWrongCode):
 				quick.Add(1)
 			default:
 				slow.Add(1)

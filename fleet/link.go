@@ -125,7 +125,7 @@ func (l *link) ask(ctx context.Context, subject string, data []byte) ([]byte, er
 		select {
 		case r = <-answered:
 		case <-l.lost:
-			r.err = ErrLost
+			r.err = errLost
 		case <-ctx.Done():
 			r.err = ctx.Err()
 		case <-again:
@@ -140,8 +140,8 @@ func (l *link) ask(ctx context.Context, subject string, data []byte) ([]byte, er
 		case errors.Is(r.err, nats.ErrNoResponders):
 			return nil, errors.New("nobody of that name is on the hub any more")
 		case errors.Is(r.err, nats.ErrConnectionClosed):
-			return nil, ErrLost
-		case errors.Is(r.err, ErrLost), errors.Is(r.err, context.Canceled), errors.Is(r.err, context.DeadlineExceeded):
+			return nil, errLost
+		case errors.Is(r.err, errLost), errors.Is(r.err, context.Canceled), errors.Is(r.err, context.DeadlineExceeded):
 			return nil, r.err
 		}
 		return nil, errors.New("asking over the control connection: " + plainText(r.err.Error()))
@@ -155,7 +155,7 @@ func (l *link) subscribe(subject string, f func(m *nats.Msg)) (*nats.Subscriptio
 		err = s.SetPendingLimits(4096, 8<<20)
 	}
 	if errors.Is(err, nats.ErrConnectionClosed) {
-		return nil, ErrLost
+		return nil, errLost
 	}
 	if err != nil {
 		return nil, fmt.Errorf("subscribing to %s: %w", subject, err)

@@ -190,8 +190,8 @@ func TestConnectionCut(t *testing.T) {
 			if returned > time.Second {
 				t.Errorf("RunTrial returned after %v, want at once", returned)
 			}
-			if _, err := ctl.RunTrial(t.Context(), upTrial(c.near, c.far, time.Second), nil); !errors.Is(err, ErrLost) {
-				t.Errorf("a trial after that: %v, want %v", err, ErrLost)
+			if _, err := ctl.RunTrial(t.Context(), upTrial(c.near, c.far, time.Second), nil); !errors.Is(err, errLost) {
+				t.Errorf("a trial after that: %v, want %v", err, errLost)
 			}
 		})
 	}
@@ -420,7 +420,7 @@ func TestOtherVersion(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer l.close()
-	newer := fmt.Sprintf(`{"body":{"id":"x","node":"receiver","version":"9.1","protocol":%d,"news":true}}`, ProtocolVersion+1)
+	newer := fmt.Sprintf(`{"body":{"id":"x","node":"receiver","version":"9.1","protocol":%d,"news":true}}`, protocolVersion+1)
 	if _, err := l.subscribe(helloSubject, func(m *nats.Msg) { m.Respond([]byte(newer)) }); err != nil {
 		t.Fatal(err)
 	}
@@ -428,12 +428,12 @@ func TestOtherVersion(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, err = NewController(t.Context(), "1.0", HubAddress{Addr: h.Addr()})
-	want := fmt.Sprintf("127.0.0.1 runs pelt 9.1 (protocol %d), this is pelt 1.0 (protocol %d): upgrade pelt here", ProtocolVersion+1, ProtocolVersion)
-	var version *VersionError
+	want := fmt.Sprintf("127.0.0.1 runs pelt 9.1 (protocol %d), this is pelt 1.0 (protocol %d): upgrade pelt here", protocolVersion+1, protocolVersion)
+	var version *versionError
 	if !errors.As(err, &version) || err.Error() != want {
 		t.Errorf("got %v\nwant %s", err, want)
 	}
-	old := &VersionError{Host: "receiver", Here: "2.0", There: "1.0", HereProtocol: 2, ThereProtocol: 1}
+	old := &versionError{Host: "receiver", Here: "2.0", There: "1.0", HereProtocol: 2, ThereProtocol: 1}
 	if want := "receiver runs pelt 1.0 (protocol 1), this is pelt 2.0 (protocol 2): upgrade pelt on receiver"; old.Error() != want {
 		t.Errorf("got %s\nwant %s", old, want)
 	}

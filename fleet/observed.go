@@ -20,7 +20,7 @@ type observed struct {
 	router  Router                // of a session that only watches
 	watch   RouterWatch           // likewise; nil between trials
 	trial   uint16                // likewise, that watch is of
-	settled bool
+	settled bool                  // the counters were asked for the last time
 	closed  bool
 	account *model.Observation // of host, once it was asked for or could not be observed
 }
@@ -70,32 +70,26 @@ func (o *observed) nextTrial(trial uint16, drops model.DropMode) bool {
 	return true
 }
 
-// current is what observes now, nil without. The caller holds the lock.
-func (o *observed) current() engine.Observation {
+// with calls f with what observes now, if anything does.
+func (o *observed) with(f func(engine.Observation)) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.locked(f)
+}
+
+// locked is with for a caller that holds the lock.
+func (o *observed) locked(f func(engine.Observation)) {
 	switch {
 	case o.host != nil:
-		return o.host
+		f(o.host)
 	case o.watch != nil:
-		return o.watch
+		f(o.watch)
 	}
-	return nil
 }
 
 // track names the streams of one flow. Its failure stands in the observation.
 func (o *observed) track(flow model.Flow, tuples []model.Tuple) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	if now := o.current(); now != nil && len(tuples) > 0 {
-		_ = now.Track(flow, tuples)
-	}
-}
-
-func (o *observed) snapshot(m model.Moment) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	if now := o.current(); now != nil {
-		now.Snapshot(m)
-	}
+	o.with(func(now engine.Observation) { _ = now.Track(flow, tuples) })
 }
 
 // observe has the counters read at one moment of a trial.
@@ -110,12 +104,13 @@ func (s *session) observe(ctx context.Context, q observeOrder) (none, error) {
 		o.track(model.Flow{Name: f.Flow, Protocol: model.UDP, Packets: f.Packets, PayloadBytes: f.PayloadBytes,
 			Streams: len(f.Tuples)}, f.Tuples)
 	}
-	o.mu.Lock()
-	now := o.current()
-	o.settled = o.settled || q.Moment == model.MomentEnd
-	o.mu.Unlock()
-	if now != nil && q.Moment != "" {
-		readCounters(ctx, now, q)
+	var reading engine.Observation // takes too long to hold the lock
+	o.with(func(now engine.Observation) {
+		reading = now
+		o.settled = o.settled || q.Moment == model.MomentEnd
+	})
+	if reading != nil && q.Moment != "" {
+		readCounters(ctx, reading, q)
 	}
 	return none{}, nil
 }
@@ -207,9 +202,7 @@ func (s *session) facts(ctx context.Context, q reportOrder) (partAnswer, error) 
 func (o *observed) close() (err error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	if now := o.current(); now != nil {
-		err = now.Close()
-	}
+	o.locked(func(now engine.Observation) { err = now.Close() })
 	if o.router != nil {
 		err = errors.Join(err, o.router.Close())
 	}

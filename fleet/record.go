@@ -114,7 +114,7 @@ func (r *records) take(t *trial, p *party) error {
 		cancel()
 		late := final && len(a.Data) == 0 && time.Since(moved) > stalled
 		switch {
-		case err != nil && (late || errors.Is(err, ErrLost) || p.present.Err() != nil):
+		case err != nil && (late || errors.Is(err, errLost) || p.present.Err() != nil):
 			return err
 		case err != nil:
 			select {

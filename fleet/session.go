@@ -287,7 +287,7 @@ func (s *session) gate(wait time.Duration) {
 		return
 	}
 	if t.Warmup() > 0 {
-		s.observed.snapshot(model.MomentMeasure)
+		s.observed.with(func(now engine.Observation) { now.Snapshot(model.MomentMeasure) })
 	}
 	if s.agent.cfg.Watch == nil || s.first.Survey {
 		return

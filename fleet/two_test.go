@@ -93,8 +93,8 @@ func TestTwoServed(t *testing.T) {
 	if err := c.Close(); err != nil {
 		t.Error(err)
 	}
-	if _, err := both(near, lan, far, lan); !errors.Is(err, ErrCode) || !strings.Contains(err.Error(), far.addr.String()) {
-		t.Errorf("the near host's code for the far one: %v, want %v, and where", err, ErrCode)
+	if _, err := both(near, lan, far, lan); !errors.Is(err, errWrongCode) || !strings.Contains(err.Error(), far.addr.String()) {
+		t.Errorf("the near host's code for the far one: %v, want %v, and where", err, errWrongCode)
 	}
 	if _, err := both(near, lan, near, lan); err == nil || !strings.Contains(err.Error(), "the same pelt serve") {
 		t.Errorf("one host twice: %v", err)

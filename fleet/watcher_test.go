@@ -197,7 +197,7 @@ func TestObserverIsNoEnd(t *testing.T) {
 	if _, err := NewController(t.Context(), "1.0", HubAddress{Local: h}); err == nil || !strings.Contains(err.Error(), "no end of a test") {
 		t.Errorf("as an end of tests: %v", err)
 	}
-	if _, err := NewAgent(AgentConfig{Router: d.open, Engines: agentOn(newWire(), "x").Engines}); err == nil {
+	if _, err := newAgent(AgentConfig{Router: d.open, Engines: agentOn(newWire(), "x").Engines}); err == nil {
 		t.Error("an observer may have engines")
 	}
 	d.refuse = errors.New("no shell")
