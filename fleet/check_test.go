@@ -77,6 +77,15 @@ func TestPrepareChecks(t *testing.T) {
 				p.Ends = append(p.Ends, next)
 			}
 		}, "MB of this host's memory, and it allows 537 MB: try again later"},
+		{"long trials", func(p *prepareOrder, o *engine.Order) {
+			o.Timing.MeasureSeconds = model.MaxMeasure.Seconds()
+			for len(p.Ends) < maxEnds-1 {
+				next := p.Ends[0]
+				next.End += len(p.Ends)
+				p.Ends = append(p.Ends, next)
+			}
+		}, "2972 MB of this host's memory"},
+		{"record", func(_ *prepareOrder, o *engine.Order) { o.Record = &model.RecordID{} }, "this host records nothing"},
 		{"role", func(_ *prepareOrder, o *engine.Order) { o.Role = "root" }, `order.role: unknown role "root"`},
 		{"a long name", func(_ *prepareOrder, o *engine.Order) { o.Flow.Name = strings.Repeat("x", 256) }, "flows[0].name: want a short name"},
 		{"listening with a peer", func(_ *prepareOrder, o *engine.Order) { o.Peer = netip.MustParseAddr("10.0.0.1") }, "a listening end has no peer address"},
@@ -183,29 +192,6 @@ func TestServedAgent(t *testing.T) {
 	from['0'] = "" // its client is gone, what it has open is not
 	if err := prepare("1", same); err == nil || !strings.Contains(err.Error(), "together") {
 		t.Errorf("beside a session whose client is gone: %v", err)
-	}
-}
-
-// TestLongTrialsAreBounded: the series of all sessions fit the memory.
-func TestLongTrialsAreBounded(t *testing.T) {
-	t.Parallel()
-	w := newWire()
-	a := quietAgent(t, w, Limits{})
-	p := goodOrder()
-	for n := 2; n <= maxEnds; n++ {
-		e := p.Ends[0]
-		e.End = n
-		p.Ends = append(p.Ends, e)
-	}
-	for i := range p.Ends {
-		p.Ends[i].Order.Timing.MeasureSeconds = model.MaxMeasure.Seconds()
-	}
-	data, err := json.Marshal(p)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := open(a.answer(t.Context(), verbPrepare, data)); err == nil || !strings.Contains(err.Error(), "of this host's memory") || w.prepared.Load() != 0 {
-		t.Errorf("got %v, %d ends opened", err, w.prepared.Load())
 	}
 }
 

@@ -104,16 +104,3 @@ func TestRefusedBlocksEndTheRecordOnly(t *testing.T) {
 		t.Errorf("warnings %q", out.Warnings)
 	}
 }
-
-func TestRecordNeedsOneWhoMakesIt(t *testing.T) {
-	t.Parallel()
-	w := newWire()
-	c := quick(t, agentOn(w, "near"), agentOn(w, "far"))
-	trial := recordTrial()
-	trial.Record = func(string, []byte) error { return nil }
-	_, err := c.RunTrial(t.Context(), trial, nil)
-	var refusal *engine.Refusal
-	if !errors.As(err, &refusal) || !strings.Contains(err.Error(), "this host records nothing") {
-		t.Errorf("error %v", err)
-	}
-}

@@ -31,39 +31,9 @@ func two(t *testing.T, near, far AgentConfig) *Controller {
 	return c
 }
 
-// TestTwoHubs: the controller names the sides and leads both; without a probe flow
-// the agents know of each other by its word alone, for longer than the silence that
-// ends a trial.
-func TestTwoHubs(t *testing.T) {
-	t.Parallel()
-	w := newWire()
-	near, far := farHost(w, "one"), farHost(w, "two")
-	c := two(t, near, far)
-	a := c.Agents()
-	if len(a) != 2 || a[0].ID != "one" || a[0].Node != model.Sender || a[1].ID != "two" || a[1].Node != model.Receiver {
-		t.Fatalf("agents: %+v", a)
-	}
-	trial := bothTrial("one", "two", 3500*time.Millisecond)
-	trial.Probe = false
-	seen := map[string]bool{}
-	out, err := c.RunTrial(t.Context(), trial, func(p Progress) { seen[p.Agent+" "+string(p.Role)] = p.Packets > 0 })
-	if err != nil || out.Cut != "" {
-		t.Fatalf("cut %q, %v", out.Cut, err)
-	}
-	for i, f := range out.Flows {
-		if f.Send == nil || f.Receive == nil || f.Receive.Receive.Tally.Late != f.Send.Send.Accepted {
-			t.Errorf("flow %d: %+v, want both ends' accounts, the receiver told what left the sender", i, f)
-		}
-	}
-	for _, end := range []string{"one send", "one receive", "two send", "two receive"} {
-		if !seen[end] {
-			t.Errorf("no progress of %s: %v", end, seen)
-		}
-	}
-	nothingOpen(t, w)
-}
-
-// TestTwoServed commands two served hosts, with a code each.
+// TestTwoServed: the controller of two served hosts, with a code each, names the sides and
+// leads both; without a probe flow the agents know of each other by its word alone, for longer
+// than the silence that ends a trial.
 func TestTwoServed(t *testing.T) {
 	t.Parallel()
 	w := newWire()
@@ -86,9 +56,26 @@ func TestTwoServed(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	out, err := c.RunTrial(t.Context(), bothTrial("one", "two", 100*time.Millisecond), nil)
-	if err != nil || out.Cut != "" || out.Flows[0].Receive == nil || out.Flows[1].Receive == nil {
-		t.Errorf("%+v, %v", out, err)
+	a := c.Agents()
+	if len(a) != 2 || a[0].ID != "one" || a[0].Node != model.Sender || a[1].ID != "two" || a[1].Node != model.Receiver {
+		t.Fatalf("agents: %+v", a)
+	}
+	trial := bothTrial("one", "two", 3500*time.Millisecond)
+	trial.Probe = false
+	seen := map[string]bool{}
+	out, err := c.RunTrial(t.Context(), trial, func(p Progress) { seen[p.Agent+" "+string(p.Role)] = p.Packets > 0 })
+	if err != nil || out.Cut != "" {
+		t.Fatalf("cut %q, %v", out.Cut, err)
+	}
+	for i, f := range out.Flows {
+		if f.Send == nil || f.Receive == nil || f.Receive.Receive.Tally.Late != f.Send.Send.Accepted {
+			t.Errorf("flow %d: %+v, want both ends' accounts, the receiver told what left the sender", i, f)
+		}
+	}
+	for _, end := range []string{"one send", "one receive", "two send", "two receive"} {
+		if !seen[end] {
+			t.Errorf("no progress of %s: %v", end, seen)
+		}
 	}
 	if err := c.Close(); err != nil {
 		t.Error(err)

@@ -1,6 +1,7 @@
 package stats
 
 import (
+	"maps"
 	"math"
 	"math/bits"
 	"slices"
@@ -219,7 +220,7 @@ func (f *flow) close(own *record.ClosedFlow, dropped uint64) Figures {
 	if f.extent != nil {
 		g.Extent, g.Offset = f.extent.Percentiles(), f.offset.Percentiles()
 	}
-	for _, b := range slices.Sorted(keys(counts)) {
+	for _, b := range slices.Sorted(maps.Keys(counts)) {
 		g.Runs = append(g.Runs, Length{1 << b, counts[b]})
 	}
 	if own != nil {
@@ -227,16 +228,6 @@ func (f *flow) close(own *record.ClosedFlow, dropped uint64) Figures {
 		g.Differs = differs(*g, *own)
 	}
 	return *g
-}
-
-func keys(m map[int]uint64) func(func(int) bool) {
-	return func(yield func(int) bool) {
-		for k := range m {
-			if !yield(k) {
-				return
-			}
-		}
-	}
 }
 
 // differs names the figures that the record does not bear out.
