@@ -58,7 +58,7 @@ type Agent struct {
 
 	mu       sync.Mutex
 	sessions map[string]*session
-	closed   string // why no more sessions are taken; "" as long as they are
+	closed   string // why no more sessions are taken; "" while they are
 }
 
 // newAgent checks the configuration; it starts nothing.
@@ -177,7 +177,7 @@ func (a *Agent) admit(p prepareOrder) (*session, error) {
 }
 
 // sourceOf tells whose a session is, by the host that its client connected from. A new
-// one of nobody who is connected is refused: it would count as another host's.
+// one without a connected client is refused: it would count as another host's.
 func (a *Agent) sourceOf(name string, s *session) (netip.Prefix, error) {
 	if s != nil {
 		return s.from, nil
@@ -234,7 +234,7 @@ func (a *Agent) list() []*session {
 func (a *Agent) endSessions(why string) {
 	_ = each(a.list(), func(s *session) error {
 		s.stopTraffic(why)
-		return s.close(why) // nobody is there to be told
+		return s.close(why) // no controller waits for the error
 	})
 }
 

@@ -72,7 +72,7 @@ type Trial struct {
 	Flows    []PlacedFlow
 	Timing   model.Timing
 	OneClock bool // all agents read one monotonic clock
-	Probe    bool // add the thin round-trip flow between dialer and listener of the first flow
+	Probe    bool // add the probe: a slow round-trip flow between dialer and listener of the first flow
 	// Survey makes each flow, whose engine must be udp, a search of the path MTU
 	// between its ends in both directions, in place of traffic. The prober's report is FlowOutcome's
 	// Send. The timing's measured part bounds it.

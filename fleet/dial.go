@@ -2,6 +2,7 @@ package fleet
 
 import (
 	"bufio"
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -166,8 +167,8 @@ func greet(raw net.Conn, addr netip.AddrPort) (*greeting, error) {
 	if err := raw.SetReadDeadline(time.Now().Add(greetTimeout)); err != nil {
 		return nil, fmt.Errorf("%v: %w", addr, err)
 	}
-	r := bufio.NewReaderSize(raw, maxGreeting)
-	line, err := r.ReadSlice('\n')
+	var seen bytes.Buffer
+	line, err := bufio.NewReaderSize(io.TeeReader(raw, &seen), maxGreeting).ReadSlice('\n')
 	info, isNATS := strings.CutPrefix(string(line), "INFO ")
 	var server struct {
 		Name string `json:"server_name"`
@@ -184,11 +185,5 @@ func greet(raw net.Conn, addr netip.AddrPort) (*greeting, error) {
 	if err := raw.SetReadDeadline(time.Time{}); err != nil {
 		return nil, fmt.Errorf("%v: %w", addr, err)
 	}
-	first := append(append([]byte(nil), line...), peekAll(r)...)
-	return &greeting{conn: &replayed{raw, io.MultiReader(strings.NewReader(string(first)), raw)}}, nil
-}
-
-func peekAll(r *bufio.Reader) []byte {
-	b, _ := r.Peek(r.Buffered()) // what is buffered is there
-	return b
+	return &greeting{conn: &replayed{raw, io.MultiReader(&seen, raw)}}, nil
 }

@@ -1,6 +1,6 @@
 // Package fleet runs engines on other machines, over NATS.
 //
-// A trial placed on agents comes in, both ends' accounts of it go out. A [Hub] is a
+// It takes a trial placed on agents and returns both ends' accounts. A [Hub] is a
 // nats-server inside this process; an [Agent] is a host that obeys orders; a [Controller]
 // gives them, to the agents of one hub or of two. Lab nodes, and the near end of pelt curve
 // HOST, are agents on a hub that does not listen; pelt serve is a hub that listens, with one
@@ -31,7 +31,7 @@
 //
 // # Liveness
 //
-// The controller counts a number up every 250 ms. Nobody else ever counts: agents pass on
+// The controller counts a number up every 250 ms. Only the controller counts: agents pass on
 // the highest number they have seen, in their heartbeats and, where the trial has a probe
 // flow, in its packets, which get through when a flood starves the control connection. A
 // party is alive while its highest known number rises, or packets of its flow arrive. A

@@ -9,7 +9,7 @@ import (
 	"pelt/engine"
 )
 
-// heartbeat beats for the session and ends it when nobody it needs is heard.
+// heartbeat sends heartbeats and ends the session when the controller or a peer is silent.
 func (s *session) heartbeat() {
 	t := time.NewTicker(beatEvery)
 	defer t.Stop()

@@ -124,7 +124,7 @@ func (a *Agent) hasRoom(p prepareOrder, s *session, from netip.Prefix) error {
 		return refuse("its sessions would take %.0f MB of this host's memory, and it allows %.0f MB: "+
 			"try again later, or ask for less time or fewer flows", bytes/1e6, maxMemory/1e6)
 	}
-	return a.cfg.Limits.check(theirs) // so that many sessions of one client's host get no more than one
+	return a.cfg.Limits.check(theirs) // many sessions of one client's host get no more than one
 }
 
 // memory is about how many bytes a session of these ends may take: socket buffers, series with
@@ -149,7 +149,7 @@ func (l Limits) check(ends []endOrder) error {
 	}
 	var flows []model.Flow
 	for _, e := range ends {
-		if e.Order.Traffic() { // a probe is thin already, see engine.Order.Check
+		if e.Order.Traffic() { // engine.Order.Check bounds the rate of probes
 			flows = append(flows, e.Order.Flow)
 		}
 	}

@@ -37,7 +37,7 @@ type link struct {
 	again   chan struct{} // closed when it is connected again
 	overdue *time.Timer   // ends it, while it is not connected
 	heard   time.Time     // when something came over it last
-	silent  time.Time     // since when nothing has come, if that is too long; else zero
+	silent  time.Time     // since when nothing has come; zero if it was not long
 	tried   time.Time     // when it was made anew last
 }
 

@@ -20,7 +20,7 @@ type liveness struct {
 
 	mu      sync.Mutex
 	opened  time.Time
-	counted uint64    // the newest number, where this process is the controller; else 0
+	counted uint64    // the newest number; 0 unless this process is the controller
 	ticked  time.Time // last tick
 	from    map[string]*heard
 }
@@ -89,7 +89,7 @@ func (l *liveness) number(who string, number uint64, now time.Time) {
 // queues, and goes on coming out of them when its sender is gone.
 const queued = time.Second
 
-// packets records that something else than a number came from who.
+// packets records that packets of a flow came from who.
 func (l *liveness) packets(who string, now time.Time) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -98,11 +98,10 @@ func (l *liveness) packets(who string, now time.Time) {
 	}
 }
 
-// tick is called once each beatEvery. A process that got no processor time
-// could neither hear nor be at fault, so that time does not count as others'
-// silence, up to maxForgiven; a tick that is late and the next that comes the sooner for
-// it are none of it. judge is false after a long pause: beats that
-// came meanwhile are heard first.
+// tick is called once each beatEvery. While this process gets no processor time it hears
+// nothing, so that time, up to maxForgiven, does not count as others' silence; a late tick that
+// the next one makes up for is no such time. judge is false after a long pause: heartbeats
+// that came meanwhile are heard first.
 func (l *liveness) tick(now time.Time) (judge bool) {
 	const maxForgiven, longPause = 2 * time.Second, time.Second
 	l.mu.Lock()

@@ -120,7 +120,7 @@ func (t *trial) takeBeat(p *party, b beat) {
 	now := time.Now()
 	t.liveness.hear(p.info.ID, b, now)
 	for _, peer := range b.Alive {
-		if peer != controllerName { // nobody but the controller can tell that
+		if peer != controllerName { // only the controller itself shows that
 			t.liveness.packets(peer, now)
 		}
 	}

@@ -18,8 +18,8 @@ type observed struct {
 	mu      sync.Mutex
 	host    engine.EndObservation // of a host with ends; nil without
 	router  Router                // of a session that only watches
-	watch   RouterWatch           // likewise; nil between trials
-	trial   uint16                // likewise, that watch is of
+	watch   RouterWatch           // of the router's trial; nil between trials
+	trial   uint16                // that watch is of
 	settled bool                  // the counters were asked for the last time
 	closed  bool
 	account *model.Observation // of host, once it was asked for or could not be observed
@@ -62,7 +62,7 @@ func (o *observed) nextTrial(trial uint16, drops model.DropMode) bool {
 		return false
 	}
 	if o.watch != nil {
-		_ = o.watch.Close() // the next trial is watched all the same
+		_ = o.watch.Close() // the next trial is watched even if this fails
 	}
 	if o.trial, o.watch = trial, nil; trial != 0 {
 		o.watch = o.router.Begin(trial, drops)
@@ -133,7 +133,7 @@ func readCounters(ctx context.Context, o engine.Observation, q observeOrder) {
 // maxCountedSites bounds the places that one heartbeat tells of.
 const maxCountedSites = 64
 
-// counts is what a host with ends dropped so far; nil if that is not known, or no more.
+// counts returns what a host with ends dropped so far; nil if it is not known.
 func (o *observed) counts() *model.Observation {
 	o.mu.Lock()
 	defer o.mu.Unlock()

@@ -36,16 +36,16 @@ type order struct {
 var orders = map[string]order{
 	verbHello:   {false, (*Agent).hello},
 	verbPrepare: {false, (*Agent).prepare},
-	verbConnect: {true, in(connectTimeout, (*session).connect)},
-	verbObserve: {false, in(observeTimeout+maxIdle, once((*session).observe))},
-	verbArm:     {true, in(connectTimeout, (*session).arm)},
-	verbStart:   {true, in(stepTimeout, (*session).start)},
-	verbDrain:   {true, in(model.MaxDrain+stopTimeout, once((*session).drain))},
-	verbStop:    {true, in(stepTimeout, (*session).stop)},
-	verbRecord:  {true, in(recordWait, (*session).fetchRecord)},
-	verbReport:  {false, in(2*stopTimeout, (*session).report)},
-	verbFacts:   {false, in(stepTimeout, (*session).facts)},
-	verbRelease: {false, in(stepTimeout, (*session).release)},
+	verbConnect: {true, bySession(connectTimeout, (*session).connect)},
+	verbObserve: {false, bySession(observeTimeout+maxIdle, once((*session).observe))},
+	verbArm:     {true, bySession(connectTimeout, (*session).arm)},
+	verbStart:   {true, bySession(stepTimeout, (*session).start)},
+	verbDrain:   {true, bySession(model.MaxDrain+stopTimeout, once((*session).drain))},
+	verbStop:    {true, bySession(stepTimeout, (*session).stop)},
+	verbRecord:  {true, bySession(recordWait, (*session).fetchRecord)},
+	verbReport:  {false, bySession(2*stopTimeout, (*session).report)},
+	verbFacts:   {false, bySession(stepTimeout, (*session).facts)},
+	verbRelease: {false, bySession(stepTimeout, (*session).release)},
 }
 
 // none answers orders that have nothing to tell.
@@ -53,15 +53,15 @@ type none struct{}
 
 var errNoSession = errors.New("no such session here (any more)")
 
-// about is an order about a session.
-type about interface {
+// ofSession is an order about a session.
+type ofSession interface {
 	check() error
 	name() string
 }
 
-// in has a session obey an order within some time: the order is decoded and checked here
-// and nowhere else.
-func in[Q about, A any](within time.Duration, obey func(*session, context.Context, Q) (A, error),
+// bySession has a session obey an order within some time: the order is decoded and checked
+// here and nowhere else.
+func bySession[Q ofSession, A any](within time.Duration, obey func(*session, context.Context, Q) (A, error),
 ) func(*Agent, context.Context, []byte) (any, error) {
 	return func(a *Agent, ctx context.Context, data []byte) (any, error) {
 		q, err := decode[Q](data)

@@ -13,13 +13,13 @@ import (
 
 // Bounds of a report, which travels in parts.
 const (
-	partBytes   = 512 << 10 // base64 of it fits a message
+	partBytes   = 512 << 10 // in base64 they fit a message
 	maxParts    = 128
 	reportBytes = maxParts * partBytes
 	wordsBytes  = 4 << 10 // for what a report says of what it leaves out
 )
 
-// part answers one part of what is told; part 0 makes it.
+// part returns one part of an answer; part 0 makes the answer.
 func (s *session) part(n int, tell func() (any, error)) (partAnswer, error) {
 	if n == 0 {
 		told, err := tell()

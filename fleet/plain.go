@@ -26,7 +26,7 @@ func plain(data []byte, lines bool) []byte {
 	return out
 }
 
-// plainText does the same to a text that is not JSON.
+// plainText is plain for a text that is not JSON.
 func plainText(s string) string { return strings.Map(shown, s) }
 
 // shown is what stands for a character on a terminal.

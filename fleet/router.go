@@ -193,7 +193,7 @@ func (w *farWatch) Settle(ctx context.Context, lost bool) {
 	w.observe(ctx, string(q.Moment), observeTimeout+momentTimeout, q)
 }
 
-// Report fetches the router's account of its kernel. Without one nothing is known of it.
+// Report fetches the router's account of its kernel.
 func (w *farWatch) Report() model.Observation {
 	r, err := w.fetch(0)
 	o := model.Observation{Mode: model.DropsOff}

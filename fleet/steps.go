@@ -58,8 +58,8 @@ func command[A any](ctx context.Context, parties []*party, verb string, order fu
 	})
 }
 
-// nothingElse is an order that tells no more than which trial it is about.
-func nothingElse(p *party) any { return p.about() }
+// sessionOnly makes an order that names the session and nothing else.
+func sessionOnly(p *party) any { return p.about() }
 
 // present are the agents that have not been given up.
 func (t *trial) present() []*party {
@@ -74,7 +74,7 @@ func (t *trial) start(ctx context.Context) error {
 	limit, cancel := context.WithTimeout(ctx, connectTimeout+prepareTimeout+t.order.Idle)
 	defer cancel()
 	began := time.Now()
-	connected, err := command[tuplesAnswer](limit, t.parties, verbConnect, nothingElse)
+	connected, err := command[tuplesAnswer](limit, t.parties, verbConnect, sessionOnly)
 	if err != nil {
 		return notMet(err, time.Since(began))
 	}
@@ -82,7 +82,7 @@ func (t *trial) start(ctx context.Context) error {
 	if err := t.observe(limit, model.MomentStart, false); err != nil {
 		return err
 	}
-	armed, err := command[armAnswer](limit, t.parties, verbArm, nothingElse)
+	armed, err := command[armAnswer](limit, t.parties, verbArm, sessionOnly)
 	if err != nil {
 		return err
 	}

@@ -31,7 +31,7 @@ const (
 type party struct {
 	member
 	session string             // what the trial is called on the agent's hub
-	present context.Context    // ends when nobody waits for the agent any more
+	present context.Context    // ends when the trial gives the agent up
 	giveUp  context.CancelFunc // ends it
 	took    time.Duration      // what the last order to all took
 }
@@ -106,7 +106,7 @@ func (c *Controller) RunTrial(ctx context.Context, order Trial, progress func(Pr
 }
 
 // Rehearse has every end of a trial made and freed again, without a connection
-// between them: it finds out what a host would refuse. The error is that of RunTrial.
+// between them: it finds out what a host would refuse. Its errors are those of RunTrial.
 func (c *Controller) Rehearse(ctx context.Context, order Trial) error {
 	return c.lead(ctx, order, func(run context.Context, t *trial) error { return t.prepare(run) })
 }
