@@ -108,7 +108,7 @@ var keys = []Key{
 	{"interval_ns", "Send interval", unit.Nanos, setting("interval_ns", nil), "every %", "no pause"},
 	{"profile", "Profile", unit.Word, setting("profile", nil), "", ""},
 	{"trial", "Trial", unit.Count, func(r Row) Level { return positive(r.TrialNumber()) }, "trial %", ""},
-	{"repeat", "Repeat", unit.Count, repeatNumber, "repeat %", ""},
+	{"repeat", "Repeat", unit.Count, func(r Row) Level { return positive(r.Trial.Repeat + 1) }, "repeat %", ""},
 	{"state", "State", unit.Word, func(r Row) Level { return word(string(r.Trial.State)) }, "", ""},
 	{"engine", "Engine", unit.Word, func(r Row) Level { return word(r.Trial.Engine) }, "", ""},
 	{"window_s", "Time", unit.Seconds, of(func(r Row) *Window { return r.Window }, window), "", ""},
@@ -184,8 +184,6 @@ func (r Row) TrialNumber() int {
 	}
 	return 0
 }
-
-func repeatNumber(r Row) Level { return positive(r.Trial.Repeat + 1) }
 
 // of is a level that a part of the row has, which may be missing.
 func of[T any](part func(Row) *T, get func(*T) Level) func(Row) Level {

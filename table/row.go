@@ -103,21 +103,16 @@ func Lines(rows []Row) (out []Row) {
 		if r.Flow == nil || r.Flow.Protocol != model.UDP {
 			continue
 		}
-		lines := ledgerLines(r.Flow)
+		lines := slices.Clone(r.Flow.Ledger.Lines)
+		if n := r.Flow.Ledger.Unattributed; n > 0 {
+			lines = append(lines, model.Line{Layer: Unattributed, Packets: n})
+		}
 		for i := range lines {
 			r.Line = &lines[i]
 			out = append(out, r)
 		}
 	}
 	return out
-}
-
-func ledgerLines(f *model.FlowResult) []model.Line {
-	lines := slices.Clone(f.Ledger.Lines)
-	if f.Ledger.Unattributed > 0 {
-		lines = append(lines, model.Line{Layer: Unattributed, Packets: f.Ledger.Unattributed})
-	}
-	return lines
 }
 
 // Receivers makes a row of each receiver of flows to many. Of one receiver only
