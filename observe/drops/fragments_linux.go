@@ -10,69 +10,50 @@ import (
 	"github.com/cilium/ebpf/link"
 )
 
-// follower remembers the first fragments of datagrams that this kernel queues
-// or receives, while tracks ask for it.
-type follower struct {
-	tracks  int
-	objects struct {
-		Queued   *ebpf.Program `ebpf:"queued"`
-		Received *ebpf.Program `ebpf:"received"`
-	}
+// fragments remembers the first fragments of datagrams that this kernel queues or receives, while flows ask for it.
+// Its programs see delivered packets, so they are attached only then.
+type fragments struct {
+	flows int
 	hooks []link.Link
 }
 
-func (w *follower) want(m *Machine) error {
-	w.tracks++
-	if err := m.objects.Fragments.Set(uint32(w.tracks)); err != nil {
-		return err
+func (f *fragments) want(o *objects) error {
+	f.flows++
+	err := o.Fragments.Set(uint32(f.flows))
+	if err == nil && len(f.hooks) == 0 {
+		f.hooks, err = attach(o.Queued, o.Received)
 	}
-	if len(w.hooks) > 0 { // an earlier track's, unless they failed
-		return nil
-	}
-	spec, err := loadBpf()
-	if err != nil {
-		return err
-	}
-	pages := m.objects.Verdicts.MaxEntries()
-	spec.Maps["verdicts"].MaxEntries, spec.Maps["dirty"].MaxEntries = pages, pages
-	o := m.objects
-	k := m.kernel
-	err = k.load(spec, &w.objects, map[string]*ebpf.Map{"streams": o.Streams, "held": o.Held, "exits": o.Exits})
-	if err != nil {
-		return err
-	}
-	if w.hooks, err = attach(w.objects.Queued, w.objects.Received); err != nil {
-		return errors.Join(err, w.close())
-	}
-	return nil
+	return err
 }
 
-func (w *follower) done(m *Machine) error {
-	w.tracks--
-	err := m.objects.Fragments.Set(uint32(w.tracks))
-	if w.tracks > 0 {
+func (f *fragments) done(o *objects) error {
+	f.flows--
+	err := o.Fragments.Set(uint32(f.flows))
+	if f.flows > 0 {
 		return err
 	}
-	return errors.Join(err, w.close(), empty(m.objects.Held))
+	return errors.Join(err, f.close(), empty(o.Held))
 }
 
 // close may be called more than once.
-func (w *follower) close() error {
-	err := detach(w.hooks, w.objects.Queued, w.objects.Received)
-	w.hooks, w.objects.Queued, w.objects.Received = nil, nil, nil
-	return err
+func (f *fragments) close() error {
+	hooks := f.hooks
+	f.hooks = nil
+	return detach(hooks)
 }
 
 // empty forgets the fragments: their identifiers come round.
 func empty(held *ebpf.Map) error {
 	var k bpfHeldKey
 	for {
-		if err := held.NextKey(nil, &k); errors.Is(err, ebpf.ErrKeyNotExist) {
+		err := held.NextKey(nil, &k)
+		if errors.Is(err, ebpf.ErrKeyNotExist) {
 			return nil
-		} else if err != nil {
-			return fmt.Errorf("forget fragments: %w", err)
 		}
-		if err := present(held.Delete(k)); err != nil {
+		if err == nil {
+			err = present(held.Delete(k))
+		}
+		if err != nil {
 			return fmt.Errorf("forget fragments: %w", err)
 		}
 	}

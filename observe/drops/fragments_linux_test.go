@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/cilium/ebpf"
 	"github.com/google/nftables"
 	"github.com/google/nftables/binaryutil"
 	"github.com/google/nftables/expr"
@@ -104,11 +105,11 @@ func TestFollowingFails(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer m.Close()
-	held := m.objects.Held
+	received, other := m.objects.Received, program(t, ebpf.XDP, 2)
 	for trial, whole := range []bool{false, false, true, true} {
-		m.objects.Held = held
+		m.objects.Received = received
 		if !whole {
-			m.objects.Held = m.objects.Exits // of another kind: the programs cannot be loaded
+			m.objects.Received = other // of another kind: it cannot be attached
 		}
 		k := track(t, m, uint16(trial), "up", TrackOptions{Fragments: true}, model.Tuple{From: uint16(trial + 1), To: testPort})
 		if why := k.Why(); strings.Contains(why, "fragments are not followed") == whole || whole && why != "" {

@@ -123,40 +123,35 @@ func kernelTaps() []tap {
 	return taps[:min(len(taps), int(bpfLimitsTAPS))]
 }
 
-// load loads what of the spec the objects name. The program that reads payload
+// load loads what the objects name, once change has made the specification fit. The program that reads payload
 // anywhere in a packet is tried first; older kernels refuse it.
-func (k *kernel) load(spec *ebpf.CollectionSpec, objects any, maps map[string]*ebpf.Map) error {
-	constants := map[string]any{
-		"has_rx_sk":  k.rxSock,
-		"tap_reason": k.reasons.value("PACKET_SOCK_ERROR"),
+func (k *kernel) load(objects any, change func(*ebpf.CollectionSpec) error) error {
+	spec, err := loadBpf()
+	if err != nil {
+		return refuse("watch drops: the program is broken: "+err.Error(), err)
 	}
-	if len(k.taps) > 0 {
-		var list [bpfLimitsTAPS]bpfTap
-		for i, t := range k.taps {
-			list[i].Begin, list[i].End = t.begin, t.end
-		}
-		constants["taps"] = list
+	var taps [bpfLimitsTAPS]bpfTap
+	for i, t := range k.taps {
+		taps[i].Begin, taps[i].End = t.begin, t.end
 	}
-	for name, value := range constants {
-		if err := spec.Variables[name].Set(value); err != nil {
-			return refuse("watch drops: set "+name+": "+err.Error(), err)
-		}
+	v := spec.Variables
+	err = errors.Join(change(spec), v["has_rx_sk"].Set(k.rxSock), v["tap_reason"].Set(k.reasons.value("PACKET_SOCK_ERROR")), v["taps"].Set(taps))
+	if err != nil {
+		return refuse("watch drops: "+err.Error(), err)
 	}
-	options := &ebpf.CollectionOptions{MapReplacements: maps, Cache: kerneltypes.Cache()}
 	for _, dynptr := range []bool{true, false} {
-		if err := spec.Variables["use_dynptr"].Set(dynptr); err != nil {
+		if err := v["use_dynptr"].Set(dynptr); err != nil {
 			return refuse("watch drops: "+err.Error(), err)
 		}
-		err := spec.LoadAndAssign(objects, options)
-		if err == nil {
-			k.far = dynptr
+		err = spec.LoadAndAssign(objects, &ebpf.CollectionOptions{Cache: kerneltypes.Cache()})
+		if k.far = dynptr; err == nil {
 			return nil
 		}
-		if !dynptr || errors.Is(err, unix.EPERM) {
-			return explain("load the BPF program", err)
+		if errors.Is(err, unix.EPERM) {
+			break
 		}
 	}
-	return nil
+	return explain("load the BPF program", err)
 }
 
 // attach attaches tracing programs, one after the other. An error has detached them again.

@@ -51,16 +51,12 @@ func Watch(ports []uint16) (*Live, error) {
 }
 
 func (l *Live) load(k *kernel, wanted []uint16) error {
-	spec, err := loadBpf()
-	if err != nil {
-		return refuse("watch drops: the program is broken: "+err.Error(), err)
-	}
 	var ports [bpfLimitsLIVE_PORTS]uint16
 	copy(ports[:], wanted)
-	if err := errors.Join(spec.Variables["live_ports"].Set(uint32(len(wanted))), spec.Variables["live_port"].Set(ports)); err != nil {
-		return refuse("watch drops: "+err.Error(), err)
-	}
-	if err := k.load(spec, &l.objects, nil); err != nil {
+	err := k.load(&l.objects, func(spec *ebpf.CollectionSpec) error {
+		return errors.Join(spec.Variables["live_ports"].Set(uint32(len(wanted))), spec.Variables["live_port"].Set(ports))
+	})
+	if err != nil {
 		return err
 	}
 	l.hooks, err = attach(l.objects.Program)

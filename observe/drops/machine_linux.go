@@ -28,7 +28,7 @@ type Machine struct {
 	slots   idPool
 	flows   idPool
 	trials  map[uint16]*trial
-	follow  follower // of fragments
+	follow  fragments
 	names   names
 	freed   time.Time     // when something was last given back
 	stop    chan struct{} // of the reader; nil while no track needs one
@@ -40,6 +40,8 @@ type Machine struct {
 type objects struct {
 	Program   *ebpf.Program  `ebpf:"dropped"`
 	Nested    *ebpf.Program  `ebpf:"nested"`
+	Queued    *ebpf.Program  `ebpf:"queued"`
+	Received  *ebpf.Program  `ebpf:"received"`
 	Streams   *ebpf.Map      `ebpf:"streams"`
 	Tallies   *ebpf.Map      `ebpf:"tallies"`
 	Rests     *ebpf.Map      `ebpf:"rests"`
@@ -71,12 +73,11 @@ func Open(verdicts int) (*Machine, error) {
 }
 
 func (m *Machine) load(pages int) error {
-	spec, err := loadBpf()
+	err := m.kernel.load(&m.objects, func(spec *ebpf.CollectionSpec) error {
+		spec.Maps["verdicts"].MaxEntries, spec.Maps["dirty"].MaxEntries = uint32(pages), uint32(pages)
+		return nil
+	})
 	if err != nil {
-		return refuse("watch drops: the program is broken: "+err.Error(), err)
-	}
-	spec.Maps["verdicts"].MaxEntries, spec.Maps["dirty"].MaxEntries = uint32(pages), uint32(pages)
-	if err := m.kernel.load(spec, &m.objects, nil); err != nil {
 		return err
 	}
 	if m.hooks, err = attach(m.objects.Program, m.objects.Nested); err != nil {
@@ -164,7 +165,7 @@ func (m *Machine) Close() error {
 	defer m.mu.Unlock()
 	o := m.objects
 	err := errors.Join(detach(m.hooks), m.follow.close(), unmap(m.cells), unmap(m.dirty), unmap(m.newest), detach(nil,
-		o.Program, o.Nested, o.Streams, o.Tallies, o.Rests, o.Verdicts, o.Dirty, o.Newest, o.Held, o.Sites, o.Exits))
+		o.Program, o.Nested, o.Queued, o.Received, o.Streams, o.Tallies, o.Rests, o.Verdicts, o.Dirty, o.Newest, o.Held, o.Sites, o.Exits))
 	m.cells, m.dirty, m.newest = nil, nil, nil
 	return err
 }

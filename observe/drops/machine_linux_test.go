@@ -183,12 +183,6 @@ func TestDenied(t *testing.T) {
 // A program that the verifier refuses makes one line; the log is in the detail.
 func TestRefusedProgram(t *testing.T) {
 	testenv.Root(t)
-	spec, err := loadBpf()
-	if err != nil {
-		t.Fatal(err)
-	}
-	spec.Programs["dropped"].Instructions = asm.Instructions{
-		asm.Mov.Reg(asm.R0, asm.R5).WithSymbol("dropped"), asm.Return()} // R5 holds nothing
 	k, err := examineKernel()
 	if err != nil {
 		t.Fatal(err)
@@ -196,7 +190,11 @@ func TestRefusedProgram(t *testing.T) {
 	var o struct {
 		Program *ebpf.Program `ebpf:"dropped"`
 	}
-	err = k.load(spec, &o, nil)
+	err = k.load(&o, func(spec *ebpf.CollectionSpec) error {
+		spec.Programs["dropped"].Instructions = asm.Instructions{
+			asm.Mov.Reg(asm.R0, asm.R5).WithSymbol("dropped"), asm.Return()} // R5 holds nothing
+		return nil
+	})
 	var e *Error
 	if !errors.As(err, &e) || !strings.Contains(e.Error(), "R5 !read_ok") || strings.Contains(e.Error(), "\n") || !strings.Contains(fmt.Sprintf("%+v", e), "\n") {
 		t.Errorf("%v\n%+v", err, err)

@@ -80,7 +80,7 @@ func (m *Machine) Track(number uint16, name string, tuples []model.Tuple, o Trac
 	}
 	if o.Fragments && !f.follow {
 		f.follow = true
-		if err := m.follow.want(m); err != nil {
+		if err := m.follow.want(&m.objects); err != nil {
 			f.why = join(f.why, "later fragments are not followed: "+err.Error())
 		}
 	}
@@ -240,7 +240,7 @@ func (m *Machine) forget(number uint16, f *flow) error {
 	}
 	if f.follow {
 		f.follow = false
-		errs = append(errs, m.follow.done(m))
+		errs = append(errs, m.follow.done(&m.objects))
 	}
 	sums, err := m.tallies()
 	errs = append(errs, err)
