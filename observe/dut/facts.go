@@ -30,7 +30,7 @@ func also(lines, more []string) []string {
 }
 
 // learn reads the answers; first is the first sample.
-func learn(told map[string]string, first sample, hostDevices bool) learned {
+func (linux) learn(told map[string]string, first sample) learned {
 	l := learned{machine: told["machine"], hardware: map[string]bool{}}
 	f := &l.facts
 	f.System, f.Model, f.Kernel = "linux", oneLine(told["model"]), oneLine(told["release"])
@@ -44,13 +44,9 @@ func learn(told map[string]string, first sample, hostDevices bool) learned {
 	if text, ok := strings.CutPrefix(told["namespace"], "net:["); ok {
 		l.namespace, _ = strconv.ParseUint(strings.TrimSuffix(text, "]"), 10, 64)
 	}
-	if !hostDevices {
-		for path := range strings.Lines(told["devices"]) {
-			name, _, _ := strings.Cut(strings.TrimPrefix(path, "/sys/class/net/"), "/")
-			l.hardware[name] = true
-		}
-	} else {
-		told["steering"] = ""
+	for path := range strings.Lines(told["devices"]) {
+		name, _, _ := strings.Cut(strings.TrimPrefix(path, "/sys/class/net/"), "/")
+		l.hardware[name] = true
 	}
 	f.Offload, f.Tuning = offload(told), tuning(told)
 	f.Before, f.Untold = texts(questions, told), untold(questions, told)

@@ -7,7 +7,7 @@ import (
 	"pelt/model"
 )
 
-// divider is the content of divideBy, and no line of any of sampleFiles. It
+// divider is the content of divideBy, and no line of any file of samplePaths. It
 // lets one cat, one process, print all of them told apart.
 const (
 	divider  = "Linux"
@@ -36,7 +36,7 @@ zones=$(echo /sys/class/thermal/thermal_zone*/temp)
 section() { echo; echo '%s S '"$1"; }
 has() { command -v "$1" >/dev/null; }
 %s() {
-`, askSample, strings.Join(samplePaths(), " "+divideBy+" "), m, askFacts)
+`, askSample, strings.Join(samplePaths, " "+divideBy+" "), m, askFacts)
 	for _, q := range questions {
 		fmt.Fprintf(&b, "section '%s'; { %s; } | head -n %d\n", q.name, q.command, q.lines)
 	}
@@ -50,10 +50,6 @@ func (linux) request(m marker, number, what string) string {
 }
 
 func (linux) sample(_ marker, r reply) (sample, error) { return parseSample(r.body) }
-
-func (linux) learn(told map[string]string, first sample, hostDevices bool) learned {
-	return learn(told, first, hostDevices)
-}
 
 func (linux) finish(f *model.RouterFacts, told map[string]string) {
 	f.After = texts(questions, told)

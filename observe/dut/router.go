@@ -81,13 +81,12 @@ func (r *Router) connectFirst(ctx context.Context) error {
 		_ = s.shell.Close() // what came first tells more
 		return err
 	}
-	asked, err := s.exchange(ctx, askFacts, factsWithin)
+	told, err := s.facts(ctx)
 	if ctx.Err() != nil {
 		_ = s.shell.Close() // as above
 		return ctx.Err()
 	}
-	told := s.mark.sections(asked.body)
-	r.machine = s.talk.learn(told, first, s.shell.HostDevices)
+	r.machine = s.talk.learn(told, first)
 	f := &r.machine.facts
 	f.Node, f.Source = r.node, r.source
 	if err != nil { // one question hung, say; the trials need none of them
@@ -99,6 +98,17 @@ func (r *Router) connectFirst(ctx context.Context) error {
 	}
 	r.session, r.boot, r.up = s, first.boot, first.up
 	return nil
+}
+
+// facts asks all questions. With an error comes what was answered. /sys of a lab's node shows another host's devices.
+func (s *session) facts(ctx context.Context) (map[string]string, error) {
+	asked, err := s.exchange(ctx, askFacts, factsWithin)
+	told := s.mark.sections(asked.body)
+	if s.shell.HostDevices {
+		delete(told, "devices")
+		delete(told, "steering")
+	}
+	return told, err
 }
 
 // firstSample shows that the router tells what a watch needs.
@@ -135,22 +145,18 @@ func (r *Router) Finish(ctx context.Context) model.RouterFacts {
 	r.mu.Lock()
 	s := r.current()
 	r.mu.Unlock()
-	why := "the connection was closed"
+	err := errors.New("the connection was closed")
 	var told map[string]string
 	if s != nil {
-		asked, err := s.exchange(ctx, askFacts, factsWithin)
-		told, why = s.mark.sections(asked.body), ""
-		if err != nil {
-			why = err.Error()
-		}
+		told, err = s.facts(ctx)
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	f := &r.machine.facts
-	if why != "" {
-		f.Untold = append(f.Untold, "not all that was asked after the last trial: "+why)
+	if err != nil {
+		f.Untold = append(f.Untold, "not all that was asked after the last trial: "+err.Error())
 	}
-	if told != nil {
+	if s != nil {
 		s.talk.finish(f, told)
 	}
 	return *f

@@ -192,31 +192,25 @@ func leading(text string) (float64, bool) {
 	return n, err == nil
 }
 
+var (
+	routerOSClock  = regexp.MustCompile(`(\d+):(\d+):(\d+)$`)
+	routerOSUptime = regexp.MustCompile(`^(?:(\d{1,6})w)?(?:(\d{1,6})d)?(?:(\d{1,6})h)?(?:(\d{1,6})m)?(?:(\d{1,6})s)?$`)
+)
+
 // routerOSTime reads 1w2d3h4m5s, and 2d03:04:05 of older versions.
 func routerOSTime(text string) (seconds float64, ok bool) {
-	units := map[byte]float64{'w': 7 * 86400, 'd': 86400, 'h': 3600, 'm': 60, 's': 1}
-	for text != "" {
-		rest := strings.TrimLeft(text, "0123456789")
-		if clock := strings.Split(text, ":"); len(clock) == 3 && rest[0] == ':' {
-			for i, unit := range []float64{3600, 60, 1} {
-				n, err := strconv.ParseUint(clock[i], 10, 16)
-				if err != nil {
-					return 0, false
-				}
-				seconds += float64(n) * unit
-			}
-			return seconds, true
-		}
-		n, there := leading(text)
-		if !there || rest == "" || units[rest[0]] == 0 || n > 1e6 {
-			return 0, false
-		}
-		seconds, text, ok = seconds+n*units[rest[0]], rest[1:], true
+	m := routerOSUptime.FindStringSubmatch(routerOSClock.ReplaceAllString(text, "${1}h${2}m${3}s"))
+	if m == nil || text == "" {
+		return 0, false
 	}
-	return seconds, ok
+	for i, unit := range []float64{7 * 86400, 86400, 3600, 60, 1} {
+		n, _ := strconv.ParseFloat(m[i+1], 64) // 0 if it is not there
+		seconds += n * unit
+	}
+	return seconds, true
 }
 
-func (*routerOS) learn(told map[string]string, first sample, _ bool) learned {
+func (*routerOS) learn(told map[string]string, first sample) learned {
 	all, board := fields(told["/system resource print"]), fields(told["/system routerboard print"])
 	f := model.RouterFacts{
 		System: "routeros", Model: strings.TrimSpace(board["model"] + " " + all["board-name"]),

@@ -222,6 +222,6 @@ func FuzzRouterOS(f *testing.F) {
 			}
 			last, at = s, at.Add(time.Second)
 		}
-		_ = o.learn(fields(body), last, false)
+		_ = o.learn(fields(body), last)
 	})
 }

@@ -38,42 +38,26 @@ type sample struct {
 
 var errForm = errors.New("its answer has not the parts that were asked for")
 
-// sampleFile is a file of a sample, or what the shell makes files of.
-type sampleFile struct {
-	path  string
-	parse func(*sample, string) error // nil: package counters reads it
-}
-
-// sampleFiles are what a sample consists of, in the order in which the router prints them. What must belong together
-// comes first. A file that is missing is empty. Neither /proc/interrupts nor the table of connections is among them:
-// reading those costs too much.
-var sampleFiles = slices.Concat([]sampleFile{
-	{"/proc/uptime", (*sample).parseUptime},
-	{"/proc/stat", (*sample).parseStat},
-	{"/proc/softirqs", (*sample).parseSoftirqs},
-}, counterFiles(), []sampleFile{
-	{"/proc/sys/net/netfilter/nf_conntrack_count", (*sample).parseConnections},
-	{"/proc/sys/net/netfilter/nf_conntrack_max", (*sample).parseConnectionsMax},
-	{"$clocks", (*sample).parseClocks},
-	{"$zones", (*sample).parseZones},
-	{"/proc/sys/kernel/random/boot_id", (*sample).parseBoot},
-	{"/proc/$$/stat", (*sample).parseShell},
-	{"/proc/$PPID/stat", (*sample).parseParent},
+// samplePaths are what a sample consists of, in the order in which the router prints them; the shell makes paths of what
+// begins with $. What must belong together comes first. A file that is missing is empty. Neither /proc/interrupts nor
+// the table of connections is among them: reading those costs too much.
+var samplePaths = slices.Concat([]string{uptimePath, statPath, softirqsPath}, counters.RouterFiles(), []string{
+	connectionsPath, connectionsMaxPath, clockPaths, zonePaths, bootPath, shellPath, parentPath,
 })
 
-func counterFiles() (list []sampleFile) {
-	for _, path := range counters.RouterFiles() {
-		list = append(list, sampleFile{path: path})
-	}
-	return list
-}
-
-func samplePaths() (paths []string) {
-	for _, f := range sampleFiles {
-		paths = append(paths, f.path)
-	}
-	return paths
-}
+const (
+	uptimePath         = "/proc/uptime"
+	statPath           = "/proc/stat"
+	softirqsPath       = "/proc/softirqs"
+	softnetPath        = "/proc/net/softnet_stat" // one of counters.RouterFiles
+	connectionsPath    = "/proc/sys/net/netfilter/nf_conntrack_count"
+	connectionsMaxPath = "/proc/sys/net/netfilter/nf_conntrack_max"
+	clockPaths         = "$clocks"
+	zonePaths          = "$zones"
+	bootPath           = "/proc/sys/kernel/random/boot_id"
+	shellPath          = "/proc/$$/stat"
+	parentPath         = "/proc/$PPID/stat"
+)
 
 // parseSample reads an answer. Only without the time and the processors' ticks is
 // there no sample; what else is missing or broken stays unknown.
@@ -86,78 +70,51 @@ func parseSample(body string) (s sample, err error) {
 			texts[len(texts)-1] += line
 		}
 	}
-	if len(texts) != len(sampleFiles) {
+	if len(texts) != len(samplePaths) {
 		return s, errForm
 	}
 	s = sample{texts: map[string]string{}, clockHz: math.NaN(), temperatureC: math.NaN()}
-	for i, f := range sampleFiles {
-		if f.parse == nil {
-			s.texts[f.path] = texts[i]
-		} else if err := f.parse(&s, texts[i]); err != nil {
-			return s, err
-		}
+	for i, path := range samplePaths {
+		s.texts[path] = texts[i]
 	}
-	s.backlog = counters.ParseBacklog(s.texts["/proc/net/softnet_stat"])
-	return s, nil
-}
-
-func (s *sample) parseUptime(b string) (err error) {
-	if s.up, err = strconv.ParseFloat(firstWord(b), 64); err != nil || !(s.up >= 0 && s.up < 1e10) {
-		return fmt.Errorf("its uptime %.40q is not a time", b)
+	uptime := s.texts[uptimePath]
+	if s.up, err = strconv.ParseFloat(firstWord(uptime), 64); err != nil || !(s.up >= 0 && s.up < 1e10) {
+		return s, fmt.Errorf("its uptime %.40q is not a time", uptime)
 	}
-	return nil
-}
-
-func (s *sample) parseConnections(b string) error {
-	s.connections = whole(b)
-	return nil
-}
-
-func (s *sample) parseConnectionsMax(b string) error {
-	s.connectionsMax = whole(b)
-	return nil
-}
-
-func (s *sample) parseBoot(b string) error {
-	s.boot = clean(b, 64)
-	return nil
-}
-
-// parseClocks keeps the slowest core's clock.
-func (s *sample) parseClocks(b string) error {
-	for _, kHz := range numbers(b) {
+	processors, err := counters.ParseProcessors(s.texts[statPath])
+	if err != nil {
+		return s, fmt.Errorf("its %w", err)
+	}
+	s.all = processors.All
+	for _, number := range slices.Sorted(maps.Keys(processors.Cores)) {
+		s.cores = append(s.cores, core{number: number, ticks: processors.Cores[number]})
+	}
+	s.parseSoftirqs(s.texts[softirqsPath])
+	s.backlog = counters.ParseBacklog(s.texts[softnetPath])
+	s.connections, s.connectionsMax = whole(s.texts[connectionsPath]), whole(s.texts[connectionsMaxPath])
+	for _, kHz := range numbers(s.texts[clockPaths]) {
 		if kHz > 0 && !(s.clockHz <= kHz*1000) {
 			s.clockHz = kHz * 1000
 		}
 	}
-	return nil
-}
-
-// parseZones keeps the hottest zone's temperature. Zones that are switched off report absurd values.
-func (s *sample) parseZones(b string) error {
-	for _, milli := range numbers(b) {
+	for _, milli := range numbers(s.texts[zonePaths]) { // zones that are switched off report absurd values
 		if c := milli / 1000; c > -50 && c < 200 && !(s.temperatureC >= c) {
 			s.temperatureC = c
 		}
 	}
-	return nil
-}
-
-func (s *sample) parseStat(b string) error {
-	p, err := counters.ParseProcessors(b)
-	if err != nil {
-		return fmt.Errorf("its %w", err)
-	}
-	s.all = p.All
-	for _, number := range slices.Sorted(maps.Keys(p.Cores)) {
-		s.cores = append(s.cores, core{number: number, ticks: p.Cores[number]})
-	}
-	return nil
+	s.boot = clean(s.texts[bootPath], 64)
+	// The watch costs the router's cores what the shell and its children take, and the ssh server's process that carries
+	// the connection, which is the shell's parent; in a lab there is none. What the kernel does in interrupts for the
+	// connection's packets is in nobody's account.
+	s.spent, s.spentKnown = spentBy(s.texts[shellPath], nil, true)
+	server, _ := spentBy(s.texts[parentPath], []string{"sshd", "dropbear"}, false)
+	s.spent += server
+	return s, nil
 }
 
 // parseSoftirqs reads /proc/softirqs: a line with the cores, also those that are
 // switched off, then a line for each kind with a count for each core.
-func (s *sample) parseSoftirqs(b string) error {
+func (s *sample) parseSoftirqs(b string) {
 	rows := map[string][]string{}
 	for line := range strings.Lines(b) {
 		fields := strings.Fields(line)
@@ -183,21 +140,6 @@ func (s *sample) parseSoftirqs(b string) error {
 			c.rx, c.tx, c.softirq = uint32(in), uint32(out), true
 		}
 	}
-	return nil
-}
-
-// parseShell and parseParent add up what the watch took of the router's cores: the shell and the processes that it
-// started, and the ssh server's process that carries the connection and ciphers it, which is the shell's parent. The
-// kernel's own work for the connection's packets, in interrupts, is in nobody's account.
-func (s *sample) parseShell(stat string) error {
-	s.spent, s.spentKnown = spentBy(stat, nil, true)
-	return nil
-}
-
-func (s *sample) parseParent(stat string) error {
-	server, _ := spentBy(stat, []string{"sshd", "dropbear"}, false) // in a lab it is not there
-	s.spent += server
-	return nil
 }
 
 // spentBy adds utime and stime of a /proc/PID/stat, and those of its ended children,

@@ -13,7 +13,7 @@ import (
 // written joins parts as the router prints them.
 func written(part map[string]string) string {
 	var b strings.Builder
-	for i, path := range samplePaths() {
+	for i, path := range samplePaths {
 		if i > 0 {
 			b.WriteString(divider + "\n")
 		}

@@ -45,7 +45,7 @@ type dialect interface {
 	// request asks; the answer comes between the lines B and E with the marker and the number.
 	request(m marker, number, what string) string
 	sample(m marker, r reply) (sample, error) // is called in the order of the answers
-	learn(told map[string]string, first sample, hostDevices bool) learned
+	learn(told map[string]string, first sample) learned
 	finish(f *model.RouterFacts, told map[string]string) // what changed with the trials
 }
 
