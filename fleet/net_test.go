@@ -2,7 +2,6 @@ package fleet
 
 import (
 	"context"
-	"crypto/rand"
 	"errors"
 	"fmt"
 	"net"
@@ -314,58 +313,6 @@ func TestAgentsDoNotKeepEachOtherAlive(t *testing.T) {
 			nothingOpen(t, w)
 		})
 	}
-}
-
-// TestStrangers sends random bytes, half-open connections and oversize lines
-// at a hub while a trial runs over it.
-func TestStrangers(t *testing.T) { // alone: it takes all there is
-	w := newWire()
-	s := serve(t, w, nil)
-	c := dial(t, s.addr, agentOn(w, "near"))
-	ctx, cancel := context.WithCancel(t.Context())
-	var wg sync.WaitGroup
-	var sent atomic.Int64
-	rubbish := make([]byte, 64<<10)
-	rand.Read(rubbish)
-	long := []byte("CONNECT {\"name\":\"" + strings.Repeat("a", 32<<10))
-	for i := range 8 {
-		wg.Go(func() {
-			for n := i; ctx.Err() == nil && n < 4000; n += 8 {
-				conn, err := net.DialTimeout("tcp", s.addr.String(), time.Second)
-				if err != nil {
-					continue
-				}
-				switch n % 4 {
-				case 0, 1:
-					conn.Write(rubbish[n : n+1+n%3000])
-				case 2:
-					conn.Write(long)
-				case 3: // half open: says nothing and stays for a while
-					time.AfterFunc(500*time.Millisecond, func() { conn.Close() })
-					sent.Add(1)
-					continue
-				}
-				conn.Close()
-				sent.Add(1)
-			}
-		})
-	}
-	out, err := c.RunTrial(t.Context(), bothTrial("near", "far", 2*time.Second), nil)
-	t.Logf("%d strangers during the trial", sent.Load())
-	within(t, 30*time.Second, "300 strangers", func() bool { return sent.Load() >= 300 })
-	cancel()
-	wg.Wait()
-	if err != nil || out.Cut != "" || out.Flows[0].Receive == nil || out.Flows[1].Receive == nil {
-		t.Errorf("%+v, %v", out, err)
-	}
-	within(t, 5*time.Second, "the hub takes clients again", func() bool {
-		l, err := dialHub(t.Context(), s.addr, nil)
-		if err == nil {
-			l.close()
-		}
-		return err == nil
-	})
-	nothingOpen(t, w)
 }
 
 func TestTwoControllersAndMaxSessions(t *testing.T) {

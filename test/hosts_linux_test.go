@@ -574,7 +574,8 @@ func TestAttacker(t *testing.T) {
 	}
 	var wg sync.WaitGroup
 	tokens := make(chan struct{}, 100)
-	for range 10_000 {
+	long := []byte("CONNECT {\"name\":\"" + strings.Repeat("a", 32<<10))
+	for n := range 10_000 {
 		tokens <- struct{}{}
 		wg.Go(func() {
 			defer func() { <-tokens }()
@@ -583,7 +584,9 @@ func TestAttacker(t *testing.T) {
 				return
 			}
 			noise := make([]byte, 512)
-			_, _ = rand.Read(noise)
+			if _, _ = rand.Read(noise); n%4 == 0 {
+				noise = long
+			}
 			_, _ = c.Write(noise)
 			_ = c.Close()
 		})
