@@ -62,6 +62,7 @@ func TestHostileReports(t *testing.T) {
 			r.Tally.Delay = &model.Percentiles{Min: -5}
 		}, "(order of percentiles)"},
 		{"negative jitter", func(_ *fleet.Outcome, _ *engine.SendReport, r *engine.ReceiveReport) { r.Tally.JitterNanos = -1 }, "(order of percentiles)"},
+		{"a frame past the program", func(_ *fleet.Outcome, _ *engine.SendReport, r *engine.ReceiveReport) { r.Strays = 1 }, "past its XDP program"},
 	} {
 		trial, placed, out := honest()
 		c.change(&out, out.Flows[0].Send.Send, out.Flows[0].Receive.Receive)
