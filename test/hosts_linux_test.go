@@ -161,6 +161,16 @@ var pasteLine = regexp.MustCompile(`(?m)^\s+pelt (curve 10\.77\.0\.2\S* --code \
 func (h hosts) serve(t *testing.T, args ...string) *server {
 	t.Helper()
 	s := &server{cmd: h.command(h.far, append([]string{"serve"}, args...)...), stderr: &lockedBuffer{}}
+	s.line = strings.Fields(s.start(t, pasteLine))
+	if h.otherClock { // unshare keeps SIGTERM to itself, and takes its child along when killed
+		t.Cleanup(func() { _ = s.cmd.Process.Kill() })
+	}
+	return s
+}
+
+// start starts a server, which ends with the test, and returns what its ready line says.
+func (s *server) start(t *testing.T, ready *regexp.Regexp) string {
+	t.Helper()
 	s.cmd.Stderr = s.stderr
 	out, err := s.cmd.StdoutPipe()
 	if err != nil {
@@ -170,25 +180,21 @@ func (h hosts) serve(t *testing.T, args ...string) *server {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		if h.otherClock {
-			_ = s.cmd.Process.Kill() // unshare keeps SIGTERM to itself, and takes its child along when killed
-		}
 		_ = s.cmd.Process.Signal(syscall.SIGTERM)
 		_ = s.cmd.Wait()
 	})
 	var text strings.Builder
-	for r := bufio.NewReader(out); s.line == nil; {
+	for r := bufio.NewReader(out); ; {
 		line, err := r.ReadString('\n')
 		text.WriteString(line)
-		if m := pasteLine.FindStringSubmatch(line); m != nil {
-			s.line = strings.Fields(m[1])
+		if m := ready.FindStringSubmatch(line); m != nil {
+			go func() { _, _ = io.Copy(io.Discard, out) }()
+			return m[1]
 		}
 		if err != nil {
-			t.Fatalf("pelt serve printed no line to paste:\n%s%s", text.String(), s.stderr)
+			t.Fatalf("pelt serve is not ready:\n%s%s", text.String(), s.stderr)
 		}
 	}
-	go func() { _, _ = io.Copy(io.Discard, out) }()
-	return s
 }
 
 // run pastes the line on the near host with more flags.
@@ -378,7 +384,7 @@ func TestFarHostDies(t *testing.T) {
 			if err := near.Start(); err != nil {
 				t.Fatal(err)
 			}
-			waitSending(t, h.far)
+			waitPackets(t, h.far, "rx_packets", 1000)
 			if c.engine == "xdp" && !h.program(t, h.far) {
 				t.Error("no XDP program receives: this test is to see it go")
 			}
@@ -440,7 +446,7 @@ func TestNearHostDies(t *testing.T) {
 			if err := near.Start(); err != nil {
 				t.Fatal(err)
 			}
-			waitSending(t, h.near)
+			waitPackets(t, h.near, "rx_packets", 1000)
 			share := 0.0
 			for limit := time.Now().Add(5 * time.Second); engine == "xdp" && share < 0.5 && time.Now().Before(limit); {
 				share = busy(t, s.cmd.Process.Pid)
@@ -494,17 +500,6 @@ func busy(t *testing.T, pid int) float64 {
 	return (read() - from) / hertz / time.Since(start).Seconds()
 }
 
-// waitSending waits until packets at more than 1000 a second arrive in ns.
-func waitSending(t *testing.T, ns string) {
-	t.Helper()
-	for range 100 {
-		if received(t, ns) > 1000 {
-			return
-		}
-	}
-	t.Fatal("no traffic arrives")
-}
-
 // received measures packets per second that arrive at eth0 of ns, over 200 ms.
 func received(t *testing.T, ns string) float64 {
 	t.Helper()
@@ -526,7 +521,7 @@ func TestStrangers(t *testing.T) {
 	if err := near.Start(); err != nil {
 		t.Fatal(err)
 	}
-	waitSending(t, h.far)
+	waitPackets(t, h.far, "rx_packets", 1000)
 	attack(t, h)
 	if err := orInvalid(near.Wait()); err != nil {
 		t.Fatalf("the test beside the strangers: %v\n%s", err, &stderr)
@@ -606,7 +601,7 @@ func TestMemoryStaysSmall(t *testing.T) {
 	if err := near.Start(); err != nil {
 		t.Fatal(err)
 	}
-	waitSending(t, h.far)
+	waitPackets(t, h.far, "rx_packets", 1000)
 	first := map[string]int{}
 	const limit = 100 << 10
 	for i := range 5 {

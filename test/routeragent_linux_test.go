@@ -56,7 +56,7 @@ func TestRouterAgent(t *testing.T) {
 	t.Parallel()
 	r := newRouted(t)
 	far := &server{cmd: r.without(r.far, "serve", "--code", wanCode), stderr: &lockedBuffer{}}
-	r.start(t, far)
+	far.start(t, firstLine)
 	observer := r.serve(t, r.router, routerCode, "--observe-only")
 	count := r.lossy(t)
 	codes := wanCode + "," + routerCode

@@ -15,12 +15,12 @@ import (
 	"syscall"
 	"testing"
 	"time"
-	"unsafe"
 
 	"golang.org/x/sys/unix"
 
 	"pelt/internal/testenv"
 	"pelt/model"
+	"pelt/test/kernels"
 )
 
 // traces is all that a killed pelt might leave on a machine.
@@ -36,7 +36,7 @@ func takeTraces(t *testing.T, dirs ...string) traces {
 		"address":     output(t, "ip", "-o", "address"),
 		"qdisc":       output(t, "tc", "qdisc"),
 		"nft rule":    output(t, "nft", "list", "ruleset"),
-		"BPF program": bpfPrograms(t),
+		"BPF program": bpfPrograms(),
 		"sysctl":      sysctls(t),
 		"mount":       mounts(t),
 	}
@@ -107,21 +107,11 @@ func mounts(t *testing.T) []string {
 	return strings.Split(strings.TrimSpace(string(b)), "\n")
 }
 
-func bpfPrograms(t *testing.T) (list []string) {
-	t.Helper()
-	const progGetNextID = 11 // enum bpf_cmd, include/uapi/linux/bpf.h
-	for id := uint32(0); ; {
-		attr := struct{ start, next, flags uint32 }{start: id}
-		_, _, errno := unix.Syscall(unix.SYS_BPF, progGetNextID, uintptr(unsafe.Pointer(&attr)), unsafe.Sizeof(attr))
-		if errno == unix.ENOENT {
-			return list
-		}
-		if errno != 0 {
-			t.Fatalf("bpf prog get next id: %v", errno)
-		}
-		id = attr.next
+func bpfPrograms() (list []string) {
+	for _, id := range kernels.BPFPrograms() {
 		list = append(list, fmt.Sprint(id))
 	}
+	return list
 }
 
 func sysctls(t *testing.T) (list []string) {

@@ -1,16 +1,14 @@
 package test
 
 import (
-	"bufio"
 	"bytes"
 	"encoding/json"
 	"fmt"
-	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 
@@ -70,30 +68,11 @@ const lanCode, wanCode = "tiger-42-amber", "otter-17-slate"
 func (r routed) serve(t *testing.T, ns, code string, args ...string) *server {
 	t.Helper()
 	s := &server{cmd: r.command(ns, append([]string{"serve", "--code", code}, args...)...), stderr: &lockedBuffer{}}
-	r.start(t, s)
+	s.start(t, firstLine)
 	return s
 }
 
-// start starts a server, which ends with the test.
-func (r routed) start(t *testing.T, s *server) {
-	t.Helper()
-	s.cmd.Stderr = s.stderr
-	out, err := s.cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := s.cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		_ = s.cmd.Process.Signal(syscall.SIGTERM)
-		_ = s.cmd.Wait()
-	})
-	if line, err := bufio.NewReader(out).ReadString('\n'); err != nil { // it says where it listens
-		t.Fatalf("pelt serve: %v: %s\n%s", err, line, s.stderr)
-	}
-	go func() { _, _ = io.Copy(io.Discard, out) }()
-}
+var firstLine = regexp.MustCompile(`(.)`) // it says where it listens
 
 // plan writes one for two hosts.
 func (r routed) plan(t *testing.T, near, flows, factors string, seconds float64) string {
@@ -263,8 +242,8 @@ func TestOneOfThreeDies(t *testing.T) {
 			if err := run.Start(); err != nil {
 				t.Fatal(err)
 			}
-			waitSending(t, r.far)
-			waitSending(t, r.near)
+			waitPackets(t, r.far, "rx_packets", 1000)
+			waitPackets(t, r.near, "rx_packets", 1000)
 			if err := c.cut(r, near, far); err != nil {
 				t.Fatal(err)
 			}

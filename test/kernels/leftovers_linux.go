@@ -29,7 +29,7 @@ func takeInventory() inventory {
 	for line := range strings.Lines(string(b)) {
 		list["mount "+strings.TrimSpace(line)] = true
 	}
-	for _, id := range bpfPrograms() {
+	for _, id := range BPFPrograms() {
 		list[fmt.Sprintf("BPF program %d", id)] = true
 	}
 	return list
@@ -92,8 +92,8 @@ func processes() (list []process) {
 	return list
 }
 
-// bpfPrograms lists the ids of all programs the kernel holds.
-func bpfPrograms() (ids []uint32) {
+// BPFPrograms lists the ids of all programs the kernel holds.
+func BPFPrograms() (ids []uint32) {
 	for attr := (struct{ start, next, flags uint32 }{}); ; attr.start = attr.next {
 		_, _, errno := unix.Syscall(unix.SYS_BPF, unix.BPF_PROG_GET_NEXT_ID, uintptr(unsafe.Pointer(&attr)), unsafe.Sizeof(attr))
 		if errno != 0 {
