@@ -107,7 +107,7 @@ func readDocument(path, clock string) (d model.Document, err error) {
 			d.Format, d.Started, d.Tool.Version, len(d.Host), len(d.Results), len(d.Findings))
 	}
 	for i, r := range d.Results {
-		if (r.State == "valid") != (len(r.Why) == 0) || len(r.Flows) == 0 || r.Engine == "" {
+		if (r.State == "valid") != (len(r.Why) == 0) || len(r.Flows) == 0 || r.Engine == "" && !r.Why.Has(model.StillOpen) {
 			return d, fmt.Errorf("results[%d]: state %q with the reasons %v, %d flows by engine %q", i, r.State, r.Why, len(r.Flows), r.Engine)
 		}
 		for k, f := range r.Flows {

@@ -112,3 +112,32 @@ func TestSetting(t *testing.T) {
 		t.Errorf("%q", got)
 	}
 }
+
+// TestLossesAreMarked: a share of lost packets of 0.1 % or more is marked as bad in every table, and no smaller one.
+func TestLossesAreMarked(t *testing.T) {
+	marked, plain := 0, 0
+	for _, p := range pages {
+		for _, section := range view.Run(&p.Doc).Sections {
+			table, _ := section.(view.Table)
+			for i, c := range table.Columns {
+				if c.Name != "loss_ratio" {
+					continue
+				}
+				for _, row := range table.Rows {
+					bad := row[i].Tone == view.Bad
+					if bad != (row[i].Value >= 0.001) {
+						t.Errorf("%s: %s: loss of %v is marked: %v", p.Name, table.Title, row[i].Value, bad)
+					}
+					if bad {
+						marked++
+					} else {
+						plain++
+					}
+				}
+			}
+		}
+	}
+	if marked == 0 || plain == 0 {
+		t.Errorf("%d losses are marked, %d are not: want both", marked, plain)
+	}
+}
