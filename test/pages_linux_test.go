@@ -34,9 +34,10 @@ func TestPages(t *testing.T) {
 				text = goldenSession(t, path, text, m[1], m[2])
 				continue
 			}
-			t.Run(fmt.Sprintf("%s-%d", strings.TrimSuffix(filepath.Base(path), ".md"), i), func(t *testing.T) {
+			name := fmt.Sprintf("%s-%d", strings.TrimSuffix(filepath.Base(path), ".md"), i)
+			t.Run(name, func(t *testing.T) {
 				t.Parallel()
-				runSession(t, m[2])
+				runSession(t, fmt.Sprintf("page-%d-%s", os.Getpid(), name), m[2])
 			})
 		}
 	}
@@ -62,9 +63,9 @@ func goldenSession(t *testing.T, path string, page []byte, name, text string) []
 	return page
 }
 
-// runSession runs the lines that begin with a $. Labs get a name of their own.
-func runSession(t *testing.T, text string) {
-	dir, lab := t.TempDir(), fmt.Sprintf("page-%d", os.Getpid())
+// runSession runs the lines that begin with a $. The lab r1 is given another name.
+func runSession(t *testing.T, lab, text string) {
+	dir := t.TempDir()
 	t.Cleanup(func() { _ = exec.Command(binary, "lab", "down", lab).Run() })
 	for line := range strings.Lines(text) {
 		command, ok := strings.CutPrefix(strings.TrimSpace(line), "$ ")
