@@ -8,6 +8,7 @@ import (
 	"pgregory.net/rapid"
 
 	"pelt/lab/impair"
+	"pelt/unit"
 )
 
 // What is due at once leaves before the next frame is read.
@@ -50,8 +51,9 @@ func TestEachSegmentIsCounted(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		p := &pump{born: time.Now(), scratch: make([]byte, longest)}
 		share := rapid.SampledFrom([]float64{0, 0.3, 1}).Draw(t, "loss")
-		some := impair.Chance{Ratio: 0.2}
-		w := &way{out: -1, pump: p, link: impair.New(impair.Settings{Rate: 1e6, QueuePackets: 20, Seed: 1,
+		some := impair.Chance{Ratio: rapid.SampledFrom([]float64{0, 0.2}).Draw(t, "others")}
+		rate := rapid.SampledFrom([]unit.BitRate{0, 1e6}).Draw(t, "rate") // without one, segments leave together
+		w := &way{out: -1, pump: p, link: impair.New(impair.Settings{Rate: rate, QueuePackets: 20, Seed: 1,
 			Loss: impair.Loss{Chance: impair.Chance{Ratio: share}}, Duplicate: some, Corrupt: some})}
 		segments := uint64(0)
 		for range 5 {
