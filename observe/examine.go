@@ -13,7 +13,6 @@ const (
 	clockReads = 2000
 )
 
-// examine gathers a survey of this machine.
 func examine() survey {
 	s := survey{Host: Facts(), os: runtime.GOOS}
 	s.clockCost = measureClock()

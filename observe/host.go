@@ -58,6 +58,12 @@ func Facts() model.Host {
 // kernelIdentity is the same for processes that share a kernel, whatever their namespaces.
 func kernelIdentity() string { return text("/proc/sys/kernel/random/boot_id") }
 
+// Knobs reads how this host is set in the calling process's namespace, with the settings
+// of one interface, or of none for "".
+func Knobs(iface string) []model.Knob {
+	return counters.Knobs(func(f func() error) error { return f() }, iface)
+}
+
 // mostSetting is more than any TCP setting has, in bytes.
 const mostSetting = 4096
 

@@ -47,7 +47,6 @@ func (s Snapshot) Settling(interfaces ...string) time.Duration {
 	return 0
 }
 
-// link is one network interface.
 type link struct {
 	index    int
 	name     string
@@ -133,7 +132,6 @@ func (s *Snapshot) addNamed(group, name string, part, value uint64) {
 	}
 }
 
-// addLink adds the statistics of an interface.
 func (s *Snapshot) addLink(l link) {
 	s.links[l.index] = l
 	for i, e := range linkCounters {

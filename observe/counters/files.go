@@ -6,14 +6,12 @@ import (
 	"time"
 )
 
-// file is a kernel file with counters.
 type file struct {
 	path  string // under /proc
 	read  from
 	parse func(s *Snapshot, text string) error
 }
 
-// from says where a file is read.
 type from uint8
 
 const (

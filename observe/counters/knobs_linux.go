@@ -36,7 +36,6 @@ var interfaceSysctls = []string{
 	"net.ipv6.neigh.IF.unres_qlen_bytes",
 }
 
-// knobs gathers settings in order.
 type knobs struct {
 	list []model.Knob
 }

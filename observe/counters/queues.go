@@ -6,7 +6,6 @@ import (
 	"pelt/model"
 )
 
-// qdisc is one queueing discipline.
 type qdisc struct {
 	link           int
 	handle, parent uint32

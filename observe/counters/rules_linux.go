@@ -34,13 +34,11 @@ const (
 	verdictMask = 0xff // the rest may hold an errno
 )
 
-// chainKey names a chain.
 type chainKey struct {
 	family       uint8
 	table, chain string
 }
 
-// chain is a chain of rules.
 type chain struct {
 	chainKey
 	hook    string // it hangs on; "" if it is only jumped to
@@ -49,7 +47,6 @@ type chain struct {
 	packets uint64 // that met the policy
 }
 
-// rule is one rule.
 type rule struct {
 	chainKey
 	handle  uint64

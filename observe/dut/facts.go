@@ -19,7 +19,6 @@ type learned struct {
 	namespace uint64          // inode of the network namespace; 0 unknown
 }
 
-// also adds the lines that are new.
 func also(lines, more []string) []string {
 	for _, l := range more {
 		if !slices.Contains(lines, l) {
@@ -171,7 +170,6 @@ type flowtable struct {
 	hardware      bool
 }
 
-// flowtables reads what nft list flowtables prints.
 func flowtables(text string) (out []flowtable) {
 	for line := range strings.Lines(text) {
 		line = strings.TrimSuffix(strings.TrimSpace(line), ";")

@@ -70,7 +70,6 @@ func (r *Router) open(ctx context.Context) error {
 	return nil
 }
 
-// connectFirst connects for the first time.
 func (r *Router) connectFirst(ctx context.Context) error {
 	s, err := r.connect(ctx)
 	if err != nil {
@@ -213,7 +212,6 @@ func (r *Router) current() *session {
 	return r.session
 }
 
-// retry tries once to connect again.
 func (r *Router) retry(life context.Context) *session {
 	s, err := r.connect(life)
 	r.mu.Lock()

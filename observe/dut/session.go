@@ -31,7 +31,6 @@ type reply struct {
 	sent, came time.Time
 }
 
-// What a router is asked for.
 const (
 	askSample = "sample"
 	askFacts  = "facts"

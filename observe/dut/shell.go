@@ -40,7 +40,6 @@ type Shell struct {
 // closeGrace is how long a process may take to end when its input does.
 const closeGrace = time.Second
 
-// ends waits a while for the process to end.
 func (s *Shell) ends(within time.Duration) bool {
 	t := time.NewTimer(within)
 	defer t.Stop()
