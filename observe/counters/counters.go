@@ -55,6 +55,7 @@ type link struct {
 	up       bool
 	loopback bool
 	txQueue  uint32
+	address  string   // as it came
 	xdp      string   // mode and number of an attached XDP program
 	stats    []uint64 // fields as in linkCounters
 	columns  bool     // stats are the columns of /proc/net/dev instead

@@ -2,6 +2,7 @@ package counters
 
 import (
 	"fmt"
+	"net"
 	"os"
 	"runtime"
 	"slices"
@@ -135,6 +136,26 @@ func (k *knobs) device(iface string) {
 		}
 		h.Close()
 	}
+	k.add(iface+".threaded", threaded(l))
+}
+
+// threaded tells whether a thread empties the interface's ring. /sys shows the namespace it was mounted in, which may
+// have another interface of that name.
+func threaded(l link) string {
+	file := func(name string) string {
+		b, _ := os.ReadFile("/sys/class/net/" + l.name + "/" + name) // "" if it cannot be read
+		return oneLine(b)
+	}
+	if !sameDevice(l, file("ifindex"), file("address")) {
+		return ""
+	}
+	return file("threaded")
+}
+
+// sameDevice reports whether an index and a link address as sysfs writes them are
+// the interface's. A loopback's say nothing: all have the same.
+func sameDevice(l link, index, address string) bool {
+	return !l.loopback && index == decimal(uint64(l.index)) && address == net.HardwareAddr(l.address).String()
 }
 
 // governor returns the processors' frequency governor, each if they differ.

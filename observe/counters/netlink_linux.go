@@ -169,8 +169,8 @@ func decodeLink(b []byte) (link, error) {
 	l := link{
 		index: int(int32(native32(b, 4))), up: flags&unix.IFF_UP != 0, loopback: flags&unix.IFF_LOOPBACK != 0,
 		name: a.text(unix.IFLA_IFNAME), kind: a.nested(unix.IFLA_LINKINFO).text(unix.IFLA_INFO_KIND),
-		txQueue: uint32(a.number(unix.IFLA_TXQLEN)),
-		xdp:     xdpProgram(a.nested(unix.IFLA_XDP)),
+		address: string(a.data(unix.IFLA_ADDRESS)), txQueue: uint32(a.number(unix.IFLA_TXQLEN)),
+		xdp: xdpProgram(a.nested(unix.IFLA_XDP)),
 	}
 	fields := a.data(unix.IFLA_STATS64)
 	for i := range min(len(fields)/8, len(linkCounters)) {

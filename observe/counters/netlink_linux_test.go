@@ -380,4 +380,19 @@ func TestKnobNames(t *testing.T) {
 	if got := sysctlPath(sysctlName("net.ipv4.conf.IF.rp_filter", "eth0.100")); got != "/proc/sys/net/ipv4/conf/eth0.100/rp_filter" {
 		t.Errorf("path %s", got)
 	}
+	for _, c := range []struct {
+		l              link
+		index, address string
+		want           bool
+	}{
+		{link{index: 7, address: "\x02\x00\x00\x00\x00\xfe"}, "7", "02:00:00:00:00:fe", true},
+		{link{index: 7, address: "\x02\x00\x00\x00\x00\xfe"}, "8", "02:00:00:00:00:fe", false},
+		{link{index: 7, address: "\x02\x00\x00\x00\x00\xfe"}, "7", "02:00:00:00:00:ff", false},
+		{link{index: 7, address: "\x02"}, "", "", false},
+		{link{index: 1, loopback: true, address: "\x00"}, "1", "00", false},
+	} {
+		if got := sameDevice(c.l, c.index, c.address); got != c.want {
+			t.Errorf("%+v and %s %s: %v", c.l, c.index, c.address, got)
+		}
+	}
 }
