@@ -19,21 +19,24 @@ import (
 // The tests here compare the emulated link with the kernel's netem. Guests of test/kernels, whose kernels have it, build
 // them by the tag guest; another machine with netem and tc can: go test -tags guest -run Netem ./lab
 
-// byNetem sends over a plain cable on which netem does what the words of tc say. Frames come to it singly.
+// byNetem sends over plain cables, with a router between that does what the words of tc say to what leaves it for the
+// receiver. Frames come to it singly.
 func byNetem(t *testing.T, words string, p probe) []arrival {
 	t.Helper()
-	l := openLab(t, "direct", "mtu=1200") // no IPv6, whose own packets would be among those that netem counts
-	err := node(t, l, "sender").Do(func() error {
-		for _, command := range []string{"ip link set eth0 gso_max_segs 1", "tc qdisc replace dev eth0 root netem limit 100000 " + words} {
+	l := openLab(t, "router", "mtu=1200") // no IPv6, whose own packets would be among those that netem counts
+	for at, command := range map[string]string{
+		"sender": "ip link set eth0 gso_max_segs 1", "router": "tc qdisc replace dev to-receiver root netem limit 100000 " + words,
+	} {
+		err := node(t, l, at).Do(func() error {
 			argv := strings.Fields(command)
 			if out, err := exec.Command(argv[0], argv[1:]...).CombinedOutput(); err != nil {
 				return fmt.Errorf("%s: %w: %s", command, err, out)
 			}
+			return nil
+		})
+		if err != nil {
+			t.Fatal(err)
 		}
-		return nil
-	})
-	if err != nil {
-		t.Fatal(err)
 	}
 	return through(t, l, p)
 }
