@@ -19,14 +19,14 @@ import (
 
 // Context is what is known of the flow and of the host that lost the packets.
 type Context struct {
-	Host          string       // node of the line
-	Knobs         []model.Knob // of that host
-	RatePPS       float64      // of the whole flow
-	Streams       int          // each has a socket of its own; 0 means 1
-	PayloadBytes  int          //
-	BufferBytes   int          // granted to each receiving socket, as the kernel accounts it; 0 unknown
-	TruesizeBytes int          // of one queued datagram, measured; 0 not measured
-	StallS        float64      // longest absence of the reader, or of a core, to survive; 0 means defaultStall
+	Host          string              // node of the line
+	Knobs         []model.HostSetting // of that host
+	RatePPS       float64             // of the whole flow
+	Streams       int                 // each has a socket of its own; 0 means 1
+	PayloadBytes  int                 //
+	BufferBytes   int                 // granted to each receiving socket, as the kernel accounts it; 0 unknown
+	TruesizeBytes int                 // of one queued datagram, measured; 0 not measured
+	StallS        float64             // longest absence of the reader, or of a core, to survive; 0 means defaultStall
 }
 
 // defaultStall is how long a receiving thread may be kept from running: a few

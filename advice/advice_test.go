@@ -24,10 +24,10 @@ func lost(layer, cause, counter string, more ...string) model.Line {
 }
 
 // knobs makes settings of name=value words; a ~ in a value is a blank.
-func knobs(text string) (list []model.Knob) {
+func knobs(text string) (list []model.HostSetting) {
 	for _, one := range strings.Fields(text) {
 		name, value, _ := strings.Cut(one, "=")
-		list = append(list, model.Knob{Name: name, Value: strings.ReplaceAll(value, "~", " ")})
+		list = append(list, model.HostSetting{Name: name, Value: strings.ReplaceAll(value, "~", " ")})
 	}
 	return list
 }
@@ -54,7 +54,7 @@ func TestAdvice(t *testing.T) {
 			"socket.receive_buffer 212992 -> 8320000 | pelt curve HOST --receive-buffer 8320000 | pelt curve HOST --receive-buffer 212992"},
 		"settings unknown": {buffer, Context{RatePPS: 1e6, Streams: 1, PayloadBytes: 64, BufferBytes: 212992}, ""},
 		"no rate":          {buffer, Context{Knobs: knobs("net.core.rmem_max=212992")}, ""},
-		"a lying setting":  {buffer, Context{RatePPS: 1e6, Knobs: []model.Knob{{Name: "net.core.rmem_max", Value: "1; reboot"}}}, ""},
+		"a lying setting":  {buffer, Context{RatePPS: 1e6, Knobs: []model.HostSetting{{Name: "net.core.rmem_max", Value: "1; reboot"}}}, ""},
 		"UDP memory": {lost("receiver-memory", "PROTO_MEM", "SO_MEMINFO drops"),
 			Context{RatePPS: 1e6, Streams: 4, BufferBytes: 64 << 20, Knobs: knobs("net.ipv4.udp_mem=47034~62714~94068 page_size_bytes=4096")},
 			"net.ipv4.udp_mem 47034 62714 94068 -> 81920 81920 94068 | sysctl -w net.ipv4.udp_mem='81920 81920 94068' | sysctl -w net.ipv4.udp_mem='47034 62714 94068'"},
@@ -186,12 +186,12 @@ func TestAdviceOfAnyHost(t *testing.T) {
 			Streams: rapid.IntRange(-3, 200).Draw(t, "streams"), PayloadBytes: rapid.OneOf(rapid.IntRange(16, 1472), rapid.Int()).Draw(t, "payload"), BufferBytes: rapid.OneOf(rapid.IntRange(0, 1<<24), rapid.Int()).Draw(t, "buffer"),
 			TruesizeBytes: rapid.OneOf(rapid.Just(0), rapid.Int()).Draw(t, "truesize"), StallS: rapid.OneOf(rapid.Just(0.0), rapid.Float64()).Draw(t, "stall")}
 		for _, n := range names {
-			c.Knobs = append(c.Knobs, model.Knob{Name: n, Value: value.Draw(t, n)})
+			c.Knobs = append(c.Knobs, model.HostSetting{Name: n, Value: value.Draw(t, n)})
 		}
 		for _, n := range append([]string{}, perDevice...) {
-			c.Knobs = append(c.Knobs, model.Knob{Name: dev + n, Value: value.Draw(t, n)})
+			c.Knobs = append(c.Knobs, model.HostSetting{Name: dev + n, Value: value.Draw(t, n)})
 		}
-		c.Knobs = append(c.Knobs, model.Knob{Name: "net.ipv4.conf." + dev + ".rp_filter", Value: value.Draw(t, "rp")}, model.Knob{Name: "net.ipv4.neigh." + dev + ".unres_qlen_bytes", Value: value.Draw(t, "neigh")})
+		c.Knobs = append(c.Knobs, model.HostSetting{Name: "net.ipv4.conf." + dev + ".rp_filter", Value: value.Draw(t, "rp")}, model.HostSetting{Name: "net.ipv4.neigh." + dev + ".unres_qlen_bytes", Value: value.Draw(t, "neigh")})
 		place := rapid.SampledFrom([][2]string{{"receiver-buffer", "SOCKET_RCVBUFF"}, {"receiver-memory", "PROTO_MEM"}, {"receiver-backlog", "CPU_BACKLOG"}, {"network", "CPU_BACKLOG"},
 			{"receiver-ring", "rx-missed"}, {"receiver-ring", "ring-full"}, {"sender-qdisc", "ENOBUFS"}, {"network", "QDISC_DROP"}, {"send-call", "EAGAIN"},
 			{"sender-device", "NEIGH_QUEUEFULL"}, {"receiver-ip", "IP_RPFILTER"}, {"receiver-filter", "NETFILTER_DROP"}, {"application", "late"}}).Draw(t, "place")

@@ -15,7 +15,7 @@ type Ask struct {
 	Role     string  // sender, receiver or router; "" all
 	Device   string  // interface of settings that are one's; "" all
 	This     model.Host
-	Knobs    []model.Knob            // of this host, as they are now
+	Knobs    []model.HostSetting     // of this host, as they are now
 	CanApply func(string) bool       // a knob that can be set on this host; nil: none
 	HostWide func(string) bool       // ... and holds for all its namespaces; nil: none
 	Trials   func(model.Result) bool // that count; nil: all valid ones
@@ -149,7 +149,7 @@ func (ask Ask) of(doc model.Document, f model.FlowResult, line model.Line, ours 
 			}
 		}
 		if !ours || doc.Lab != nil && !ask.hostWide(a.Knob) {
-			c.Knobs = append(c.Knobs, model.Knob{Name: a.Knob, Value: a.Present})
+			c.Knobs = append(c.Knobs, model.HostSetting{Name: a.Knob, Value: a.Present})
 		}
 	}
 	if ours {
@@ -180,7 +180,7 @@ func (ask Ask) of(doc model.Document, f model.FlowResult, line model.Line, ours 
 
 // made reports whether this host's setting already is what was advised, or more.
 func (ask Ask) made(a model.Advice) bool {
-	return slices.ContainsFunc(ask.Knobs, func(k model.Knob) bool {
+	return slices.ContainsFunc(ask.Knobs, func(k model.HostSetting) bool {
 		return k.Name == a.Knob && k.Value != a.Present && (k.Value == a.Value || Larger(k.Value, a.Value))
 	})
 }

@@ -33,7 +33,7 @@ type Change struct {
 	After  float64 `json:"after"`  // the level from then on; where a drift ends; the mean within stalls or bursts
 	Size   float64 `json:"size"`   // after - before
 
-	PeriodS float64 `json:"period_s,omitempty"` // from one stall or burst to the next, the middle; none where they are not regular
+	PeriodS float64 `json:"period_s,omitempty"` // from one to the next, median; 0: not regular
 	Count   int     `json:"count,omitempty"`    // of stalls or bursts
 	Packets float64 `json:"packets,omitempty"`  // lost in bursts beyond what Before comes to
 

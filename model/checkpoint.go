@@ -49,9 +49,9 @@ func Unfinished(list []Checkpoint) Result {
 	r := Result{Cell: last.Cell, Repeat: last.Repeat, Started: last.Started, State: Aborted,
 		Why: Reasons{{Code: StillOpen}}, Flows: []FlowResult{}, Series: []Series{}}
 	for _, f := range last.Flows {
-		one := FlowResult{Name: f.Name, Protocol: f.Protocol, From: f.From, To: f.To, PayloadBytes: f.PayloadBytes, FrameBytes: f.FrameBytes, Streams: f.Streams,
-			DurationS: last.ElapsedS, Attempted: f.Attempted, Accepted: f.Attempted, Received: min(f.Received, f.Attempted), Lost: f.Lost()}
-		one.Planned = one.Attempted
+		one := FlowResult{Name: f.Name, Protocol: f.Protocol, From: f.From, To: f.To, PayloadBytes: f.PayloadBytes,
+			FrameBytes: f.FrameBytes, Streams: f.Streams, DurationS: last.ElapsedS, Planned: f.Attempted,
+			Attempted: f.Attempted, Accepted: f.Attempted, Received: min(f.Received, f.Attempted), Lost: f.Lost()}
 		one.Ledger = Ledger{Lost: one.Lost, Unattributed: one.Lost, Lines: []Line{}, Checks: []Check{}}
 		for _, l := range f.Lines {
 			l.Packets = min(l.Packets, one.Ledger.Unattributed)

@@ -30,7 +30,7 @@ func (o *Observation) Clamp(flows []Flow) {
 		c := &o.Counters[i]
 		c.Host, c.Measure, c.IdleHz = "", min(c.Measure, c.Whole), notNegative(c.IdleHz)
 	}
-	o.Knobs = slices.DeleteFunc(o.Knobs[:min(len(o.Knobs), maxSysctls)], func(k Knob) bool {
+	o.Knobs = slices.DeleteFunc(o.Knobs[:min(len(o.Knobs), maxSysctls)], func(k HostSetting) bool {
 		return len(k.Name) > maxTextLength || len(k.Value) > maxTextLength
 	})
 	o.Unread = clipAll(o.Unread, maxUnread, maxTextLength)

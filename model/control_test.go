@@ -30,10 +30,10 @@ func TestFlowsOfTransfers(t *testing.T) {
 		{func(f *Flow) { f.Streams = 1; f.StaggerSeconds = 0 }, "flow.control: 2 controls compete on as many streams at least, not on 1"},
 		{func(f *Flow) { f.Control = strings.Repeat("x+", 20) + "x"; f.Streams = 100; f.Bytes = 1000 }, "a mix has at most 16, not 21"},
 		{func(f *Flow) { f.Bulk = false }, "flow.bytes: a transfer is of TCP in bulk"},
-		{func(f *Flow) { f.Protocol, f.Bulk, f.Control = UDP, false, "" }, "flow.bytes: a transfer is of TCP in bulk"},
+		{func(f *Flow) { f.Protocol, f.Bulk, f.Control = UDP, false, "" }, "flow.bytes: is for TCP"},
 		{func(f *Flow) { f.Bytes = 2 }, "want at least one for each of 3 streams"},
 		{func(f *Flow) { f.Bytes, f.HTTP = 0, true }, "flow.http: an HTTP answer has a length"},
-		{func(f *Flow) { f.StaggerSeconds = -1 }, "flow.stagger_s: want 0 to 600 s, not -1"},
+		{func(f *Flow) { f.StaggerSeconds = -1 }, "flow.stagger_s: want 0s to 10m0s, not -1"},
 		{func(f *Flow) { f.Streams, f.Control = 1, "bbr" }, "flow.stagger_s: is between streams, and there is one"},
 		{func(f *Flow) { f.Rate = unit.PacketRate(10) }, "flow.rate: a transfer goes as fast as TCP lets it"},
 		{func(f *Flow) { f.Commands = &Commands{Server: "x", Client: " "} }, "flow.commands: want both"},
@@ -88,13 +88,13 @@ func TestLooks(t *testing.T) {
 		if got := d.Looks(); !slices.Equal(got, c.want) {
 			t.Errorf("%d to %d: looks %v, want %v", c.repeats, c.most, got, c.want)
 		}
-		if err := (Plan{Design: d}).checkDesign(); err != nil {
+		if err := samplePlan(func(p *Plan) { p.Design = d }).Check(); err != nil {
 			t.Errorf("%d to %d: %v", c.repeats, c.most, err)
 		}
 	}
 	for _, d := range []Design{{Redo: -1}, {Redo: 11}, {MostRepeats: 4}, {MostRepeats: 1001}} {
 		d.Kind, d.Repeats = "grid", 5
-		if err := (Plan{Design: d}).checkDesign(); err == nil {
+		if err := samplePlan(func(p *Plan) { p.Design = d }).Check(); err == nil {
 			t.Errorf("%+v is no design", d)
 		}
 	}

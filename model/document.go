@@ -62,7 +62,8 @@ func (r Result) check() error {
 	}
 	for i, f := range r.Flows {
 		if f.Received > f.Attempted && f.Protocol == UDP {
-			return wrong(fmt.Sprintf("flows[%d].received_packets", i), "%d is more than the %d attempted", f.Received, f.Attempted)
+			at := fmt.Sprintf("flows[%d].received_packets", i)
+			return wrong(at, "%d is more than the %d attempted", f.Received, f.Attempted)
 		}
 	}
 	return nil
@@ -94,12 +95,14 @@ func DecodeJSON(b []byte, name string, v any) error {
 		if field == "" {
 			field = "top level"
 		}
-		return fmt.Errorf("%s:%d: %s: want %s, not a JSON %s", name, lineAt(b, kind.Offset), field, kindName(kind.Type), kind.Value)
+		line, want := lineAt(b, kind.Offset), KindName(kind.Type)
+		return fmt.Errorf("%s:%d: %s: want %s, not a JSON %s", name, line, field, want, kind.Value)
 	}
 	return fmt.Errorf("%s:%d: %s", name, lineAt(b, dec.InputOffset()), oneLine(err.Error()))
 }
 
-func kindName(t reflect.Type) string {
+// KindName is what a type is called in an error of a file.
+func KindName(t reflect.Type) string {
 	switch t.Kind() {
 	case reflect.String:
 		return "text"

@@ -5,7 +5,6 @@ import (
 	"encoding/binary"
 	"fmt"
 	"slices"
-	"strconv"
 	"strings"
 
 	"pelt/unit"
@@ -22,9 +21,9 @@ type Link struct {
 	QueueBytes    int          `json:"queue_bytes,omitempty"`
 	MTU           int          `json:"mtu_bytes,omitempty"`
 	DelaySeconds  float64      `json:"delay_s,omitempty"`
-	JitterSeconds float64      `json:"jitter_s,omitempty"`          // uniform: the largest deviation; else the distribution's scale
+	JitterSeconds float64      `json:"jitter_s,omitempty"`          // uniform: the most; else the scale
 	Correlation   float64      `json:"correlation_ratio,omitempty"` // of a packet's delay with the one before
-	Distribution  string       `json:"distribution,omitempty"`      // of the jitter: uniform, normal, pareto, paretonormal, or file:PATH
+	Distribution  string       `json:"distribution,omitempty"`      // of the jitter; also file:PATH
 	// DistributionTable is what was read from that file, so that nobody needs it
 	// again: as TableText writes it. "" if it was not read yet.
 	DistributionTable string  `json:"distribution_table,omitempty"`
@@ -41,11 +40,11 @@ type Link struct {
 	DuplicateCorrelation float64    `json:"duplicate_correlation_ratio,omitempty"`
 	CorruptRatio         float64    `json:"corrupt_ratio,omitempty"` // have one bit turned
 	CorruptCorrelation   float64    `json:"corrupt_correlation_ratio,omitempty"`
-	OverheadBytes        int        `json:"overhead_bytes,omitempty"` // added to each frame when its time on the link is computed
+	OverheadBytes        int        `json:"overhead_bytes,omitempty"` // counts with each frame
 	Seed                 uint64     `json:"seed,omitempty"`           // 0: one is drawn
-	Buffers              string     `json:"buffers,omitempty"`        // what a frame is of a buffer of segments that TCP hands over: parts (default), each segment, or whole
-	Backend              string     `json:"backend,omitempty"`        // who does it: user; "" or auto: the kernel where a rate is all
-	Zero                 string     `json:"zero,omitempty"`           // keys of --link, with commas, that are said to be 0: what an earlier entry says of them is taken back
+	Buffers              string     `json:"buffers,omitempty"`        // of TCP's large buffers: parts (default) or whole
+	Backend              string     `json:"backend,omitempty"`        // user; "" or auto: tbf where a rate is all
+	Zero                 string     `json:"zero,omitempty"`           // keys that are set to 0; with commas
 }
 
 // Backends of an emulated link.
@@ -79,7 +78,7 @@ func (l *Link) setLossModel(value string) error {
 		_, names, _ := strings.Cut(f.form, ":")
 		parts := strings.Split(rest, "/")
 		if len(parts) != len(strings.Split(names, "/")) {
-			return fmt.Errorf("loss %q: want %s, each a share", value, f.form)
+			return fmt.Errorf("%q: want %s, each a share", value, f.form)
 		}
 		l.LossModel = f.model
 		for i, p := range parts {
@@ -90,27 +89,11 @@ func (l *Link) setLossModel(value string) error {
 		}
 		return nil
 	}
-	return fmt.Errorf("loss %q: want a share as 1%%, %s or %s", value, lossForms[0].form, lossForms[1].form)
+	return fmt.Errorf("%q: want a share as 1%%, %s or %s", value, lossForms[0].form, lossForms[1].form)
 }
 
-// LossText says the loss as --link reads it, "" if there is none.
-func (l Link) LossText() string {
-	plain := func(n float64) string { return strconv.FormatFloat(n, 'f', -1, 64) }
-	for _, f := range lossForms {
-		if f.model != l.LossModel {
-			continue
-		}
-		var words []string
-		for i := range strings.Split(f.form, "/") {
-			words = append(words, plain(l.LossStates[i]))
-		}
-		return f.word + ":" + strings.Join(words, "/")
-	}
-	if l.LossRatio == 0 {
-		return ""
-	}
-	return plain(l.LossRatio)
-}
+// distributions of jitter beside those of files; the first is none.
+var distributions = []string{"", "uniform", "normal", "pareto", "paretonormal"}
 
 func (l Link) check(at string) error {
 	for _, r := range l.LossStates {
@@ -118,18 +101,13 @@ func (l Link) check(at string) error {
 			return wrong(at+".loss_states", "want 0..1, not %v", r)
 		}
 	}
-	for _, s := range linkSettings {
-		number, _ := s.of(&l).(*float64)
-		switch {
-		case number == nil:
-		case s.unit == unit.Ratio && !(*number >= 0 && *number <= 1):
-			return wrong(at+"."+s.name, "want 0..1, not %v", *number)
-		case !(*number >= 0 && *number <= 60):
-			return wrong(at+"."+s.name, "want 0 to 60 s, not %v", *number)
+	for _, k := range linkKnobs {
+		if err := k.checkField(at+".", k.on(&l)); err != nil {
+			return err
 		}
 	}
 	for key := range strings.SplitSeq(l.Zero, ",") {
-		if l.Zero != "" && !mayBeZero(key) {
+		if l.Zero != "" && !canBeZero(key) {
 			return wrong(at+".zero", "want keys of --link that can be 0, not %q", clip(l.Zero))
 		}
 	}
@@ -138,28 +116,15 @@ func (l Link) check(at string) error {
 		return wrong(at+".node", "want a short name, not %q", clip(l.Node))
 	case !printable(l.Toward):
 		return wrong(at+".toward", "want a short name, not %q", clip(l.Toward))
-	case l.MTU != 0 && (l.MTU < 68 || l.MTU > 65535): // RFC 791: every link carries 68 B
-		return wrong(at+".mtu_bytes", "want 68 to 65535 B, not %d", l.MTU)
-	case l.QueuePackets < 0 || l.QueuePackets > 10_000_000 || l.QueueBytes < 0 || l.QueueBytes > 1<<31-1:
-		return wrong(at+".queue", "want 1 to 10 000 000 packets, or bytes with a unit as 100KiB up to 2 GiB")
-	case l.OverheadBytes < 0 || l.OverheadBytes > 256:
-		return wrong(at+".overhead_bytes", "want 0 to 256 B, not %d", l.OverheadBytes)
-	case l.Rate != 0 && l.Rate < 1000:
-		return wrong(at+".rate_bps", "want at least 1kbit")
-	case !slices.Contains([]string{"", "uniform", "normal", "pareto", "paretonormal"}, l.Distribution) && l.DistributionFile() == "":
-		return wrong(at+".distribution", "want uniform, normal, pareto, paretonormal or file:PATH, not %q", clip(l.Distribution))
+	case !slices.Contains(distributions, l.Distribution) && l.DistributionFile() == "":
+		return wrong(at+".distribution", "want uniform, normal, pareto, paretonormal or file:PATH, not %q",
+			clip(l.Distribution))
 	case !printable(l.Distribution):
 		return wrong(at+".distribution", "want a short path, not %q", clip(l.Distribution))
 	case l.DistributionTable != "" && l.DistributionFile() == "":
 		return wrong(at+".distribution_table", "is what a file holds; want distribution file:PATH beside it")
-	case l.Gap < 0:
-		return wrong(at+".reorder_gap", "want at least 1 packet, not %d", l.Gap)
-	case !slices.Contains([]string{"", "parts", BuffersWhole}, l.Buffers):
-		return wrong(at+".buffers", "want parts or whole, not %q", clip(l.Buffers))
 	case l.Buffers == BuffersWhole && l.CorruptRatio > 0:
 		return wrong(at+".buffers", "a bit is turned of a frame, not of a whole buffer; want parts")
-	case !slices.Contains([]string{"", BackendAuto, BackendUser}, l.Backend):
-		return wrong(at+".backend", "want auto or user, not %q", clip(l.Backend))
 	case l.Backend != "" && l.Toward != "":
 		return wrong(at+".backend", "it holds for both directions; give it without toward")
 	case !slices.Contains([]string{"", "random", GilbertElliott, FourState}, l.LossModel):

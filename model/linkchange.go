@@ -1,7 +1,6 @@
 package model
 
 import (
-	"errors"
 	"fmt"
 	"strings"
 
@@ -49,7 +48,7 @@ func ParseLinkChange(node, text string) (LinkChange, error) {
 }
 
 // changeable are the keys that a link can change while it is there.
-func changeable() []string { return linkKeys(settingChanges) }
+func changeable() []string { return linkKeys(changes) }
 
 // Check returns what no link can be told, as one line.
 func (c LinkChange) Check() error {
@@ -63,22 +62,31 @@ func (c LinkChange) Check() error {
 // Apply is the link after the change.
 func (c LinkChange) Apply(l Link) (Link, error) {
 	for _, s := range c.Settings {
-		setting, known := settingOf(s.Key, s.Value)
+		k, known := linkKnobOf(s.Key, s.Value)
 		switch {
 		case !known:
 			return Link{}, wrong("link", "unknown key %q; keys are %s", clip(s.Key), strings.Join(changeable(), ", "))
-		case setting.fixed:
-			return Link{}, wrong("link", "%s cannot change while the link is there; it can: %s", s.Key, strings.Join(changeable(), ", "))
+		case k.Fixed:
+			return Link{}, wrong("link", "%s cannot change while the link is there; want one of %s",
+				s.Key, strings.Join(changeable(), ", "))
 		}
-		clearSetting(&l, s.Key)
-		if s.Value == Nothing || s.Value == "0" && setting.unit != unit.Word {
+		l.clear(s.Key)
+		if s.Value == Nothing || s.Value == "0" && k.Kind != Names {
 			continue
 		}
-		if err := setting.set(&l, s.Value); err != nil {
-			return Link{}, wrong("link", "%v", err)
+		values, err := k.Parse(s.Value)
+		if err == nil && len(values) != 1 {
+			err = fmt.Errorf("%s: want one value, not %q", s.Key, clip(s.Value))
+		}
+		if err == nil {
+			err = l.set(k, values[0])
+		}
+		if err != nil {
+			return Link{}, wrong("link", "%s: %v", s.Key, err)
 		}
 		if s.Key == "distribution" && l.DistributionFile() != "" {
-			return Link{}, wrong("link", "a distribution from a file cannot be given while the link is there; make the lab with it: up --link distribution=%s", clip(s.Value))
+			return Link{}, wrong("link", "a distribution from a file cannot be given while the link is there; want "+
+				"lab up --link distribution=%s", clip(s.Value))
 		}
 	}
 	return l, l.check("link")
@@ -105,43 +113,6 @@ func SplitLinkKnob(name string) (node, setting string, ok bool) {
 	}
 	node, named := strings.CutPrefix(node, "-")
 	return node, setting, named && node != ""
-}
-
-// linkKnob finds what a factor of that name does to a trial.
-func linkKnob(name string) (knob, bool) {
-	node, setting, ok := SplitLinkKnob(name)
-	if !ok {
-		return nil, false
-	}
-	for _, s := range linkSettings {
-		if s.name != setting || s.single {
-			continue
-		}
-		return func(t *Trial, v Value) error {
-			value := v.Text
-			switch {
-			case s.unit == unit.Word && value == "":
-				return fmt.Errorf("a %s is a word, not %v", s.key, v)
-			case s.unit != unit.Word && value != "" && !isLossModel(s.key, value):
-				return fmt.Errorf("want a number, not %v", v)
-			case value == "" && v.Number == 0:
-				value = "0"
-			case value == "":
-				value = plainNumber(v.Number) + map[unit.Unit]string{unit.BPS: "bit", unit.Bytes: "B", unit.Seconds: "s"}[s.unit]
-			}
-			c := LinkChange{Node: node, Settings: []LinkSetting{{s.key, value}}}
-			if err := c.Check(); err != nil {
-				var field *FieldError
-				if errors.As(err, &field) { // the factor's name says more than the field's
-					return errors.New(field.Want)
-				}
-				return err
-			}
-			t.Links = append(t.Links, c)
-			return nil
-		}, true
-	}
-	return nil, false
 }
 
 // LinkKnobWords says which setting of links a factor varies, as people would:

@@ -33,7 +33,7 @@ func TestLinkChange(t *testing.T) {
 	for text, want := range map[string]string{
 		"": "not key=value", "loss": "not key=value", "loss=": "not key=value", "loss=1%,loss=2%": "stands twice", "toward=x": "changes nothing",
 		"loss=200%": "between 0 and 100", "mtu=1000": "mtu cannot change", "colour=red": "unknown key", "mode=exact": "unknown key", "queue=-1": "size",
-		"delay=5": "lacks a unit", "rate=1bit": "at least 1kbit", "toward=a,toward=b,loss=1%": "toward stands twice",
+		"delay=5": "lacks a unit", "rate=1bit": "want 1kbit to", "toward=a,toward=b,loss=1%": "toward stands twice",
 	} {
 		if c, err := ParseLinkChange("", text); err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "\n") {
 			t.Errorf("%q: %+v, %v; want %q", text, c, err, want)
@@ -96,7 +96,7 @@ func TestLinkKnobs(t *testing.T) {
 		t.Fatalf("got %+v, %v", trial, err)
 	}
 	// What is said of all comes before what is said of one.
-	if last := trial.Links[2]; last.Node != "receiver-3" || last.Settings[0] != (LinkSetting{"delay", "0.0125s"}) {
+	if last := trial.Links[2]; last.Node != "receiver-3" || last.Settings[0] != (LinkSetting{"delay", "12.5ms"}) {
 		t.Errorf("the last change is %+v", last)
 	}
 	for name, c := range map[string]struct {
@@ -106,11 +106,11 @@ func TestLinkKnobs(t *testing.T) {
 	}{
 		"unknown setting": {"link.colour", Number(1), "unknown knob"},
 		"no node":         {"link-.loss_ratio", Number(1), "unknown knob"},
-		"not a share":     {"link.loss_ratio", Number(1.5), "between 0 and 100"},
-		"negative":        {"link.delay_s", Number(-1), "negative"},
+		"not a share":     {"link.loss_ratio", Number(1.5), "want 0 % to 100 %"},
+		"negative":        {"link.delay_s", Number(-1), "want 0s to 1m0s"},
 		"a word":          {"link.delay_s", Word("long"), "want a number"},
-		"no word":         {"link.distribution", Number(1), "is a word"},
-		"half a packet":   {"link.queue_packets", Number(1.5), "want whole"},
+		"no word":         {"link.distribution", Number(1), "want a word"},
+		"half a packet":   {"link.queue_packets", Number(1.5), "want a whole number"},
 		"too many":        {"receivers", Number(6), "has not 6 receivers"},
 		"none":            {"receivers", Number(0), "want 1 to"},
 	} {

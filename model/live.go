@@ -14,18 +14,18 @@ type LiveDrops struct {
 	Packets   uint64     `json:"packets"`               // dropped in the interval, of all entries
 	Total     uint64     `json:"total_packets"`         // ... since the watch began
 	Drops     []LiveDrop `json:"drops"`                 // what moved in the interval, the fastest first
-	SitesLost uint64     `json:"sites_lost,omitempty"`  // packets since the watch began whose place found no room in its table
-	Unwatched uint64     `json:"missed,omitempty"`      // drops since then that happened while the watch was busy on that processor
+	SitesLost uint64     `json:"sites_lost,omitempty"`  // packets so far whose place found no room
+	Unwatched uint64     `json:"missed,omitempty"`      // drops so far while the watch was busy there
 	Why       string     `json:"cannot_tell,omitempty"` // what this kernel does not let the watch tell, one line
 }
 
 // LiveDrop is what one place dropped of one flow.
 type LiveDrop struct {
 	Layer     string  `json:"layer"`  // as in a ledger; "" for a copy that was lost to nobody
-	Reason    string  `json:"reason"` // the kernel's, without SKB_DROP_REASON_, or a word of pelt's own where it gives none
+	Reason    string  `json:"reason"` // the kernel's, without SKB_DROP_REASON_, or pelt's
 	Function  string  `json:"function,omitempty"`
 	Interface string  `json:"interface,omitempty"`
-	Namespace string  `json:"namespace,omitempty"` // its name as ip netns gives it, "host" for that of process 1, "own" for pelt's, or net:[inode]
+	Namespace string  `json:"namespace,omitempty"` // of ip netns, or host, own, net:[inode]
 	Received  bool    `json:"received"`            // it had come in through an interface of that namespace
 	Protocol  string  `json:"protocol,omitempty"`  // udp, tcp, icmp, arp, ...; "" for flows that found no room
 	From      string  `json:"from,omitempty"`      // address, or address and port

@@ -19,7 +19,7 @@ type Stretch struct {
 // Marks lists sequences of one stream, each with a mark, in ascending order, as
 // it travels between hosts and is kept. The zero value is an empty list.
 type Marks struct {
-	Data     []byte `json:"data,omitempty"`     // stretches as uvarints: gap after the one before, count-1, mark; then DEFLATE (RFC 1951)
+	Data     []byte `json:"data,omitempty"`     // uvarints: gap, count-1, mark; then DEFLATE
 	Packets  uint64 `json:"packets,omitempty"`  // sequences in the list
 	Unlisted uint64 `json:"unlisted,omitempty"` // further ones, for which the list had no room
 }

@@ -31,23 +31,23 @@ const (
 // Observation is what one host's kernel told about one trial. It covers the
 // host's own namespace; the drops cover every namespace of its kernel.
 type Observation struct {
-	Boot      string    `json:"boot,omitempty"` // the same for hosts that share a kernel
-	Namespace uint64    `json:"namespace"`      // inode of the host's network namespace; 0 unknown
-	Mode      DropMode  `json:"mode"`           // how drops were watched, off if they were not
-	Why       string    `json:"why,omitempty"`  // of a mode below the asked one: one line
-	Drops     *Drops    `json:"drops,omitempty"`
-	Counters  []Counter `json:"counters,omitempty"` // all that moved, and those that a check needs
-	Knobs     []Knob    `json:"knobs,omitempty"`
-	Interface string    `json:"interface,omitempty"` // that carries the test; "" unknown
-	Queues    []Queue   `json:"queues,omitempty"`    // at the outputs of the namespace's interfaces
-	IdleS     float64   `json:"idle_s"`              // length of the idle window; 0 without one
-	Unread    []string  `json:"unread,omitempty"`    // what could not be read, one line each
-	Unsettled bool      `json:"unsettled,omitempty"` // the counters still moved when the wait for them was over
+	Boot      string        `json:"boot,omitempty"` // the same for hosts that share a kernel
+	Namespace uint64        `json:"namespace"`      // inode of the host's network namespace; 0 unknown
+	Mode      DropMode      `json:"mode"`           // how drops were watched, off if they were not
+	Why       string        `json:"why,omitempty"`  // of a mode below the asked one: one line
+	Drops     *Drops        `json:"drops,omitempty"`
+	Counters  []Counter     `json:"counters,omitempty"` // all that moved, and those that a check needs
+	Knobs     []HostSetting `json:"knobs,omitempty"`
+	Interface string        `json:"interface,omitempty"` // that carries the test; "" unknown
+	Queues    []Queue       `json:"queues,omitempty"`    // at the outputs of the namespace's interfaces
+	IdleS     float64       `json:"idle_s"`              // length of the idle window; 0 without one
+	Unread    []string      `json:"unread,omitempty"`    // what could not be read, one line each
+	Unsettled bool          `json:"unsettled,omitempty"` // the counters still moved when the wait for them was over
 }
 
 // Site is a place in a kernel where packets were dropped.
 type Site struct {
-	Reason    string `json:"reason,omitempty"`    // without SKB_DROP_REASON_, from the kernel's own type information; "" if it gives none
+	Reason    string `json:"reason,omitempty"`    // without SKB_DROP_REASON_; "" if the kernel gives none
 	Function  string `json:"function,omitempty"`  // kernel function that let go of the packet; "" unknown
 	Offset    uint64 `json:"offset,omitempty"`    // within it
 	Namespace uint64 `json:"namespace,omitempty"` // inode of the network namespace; 0 unknown
@@ -63,7 +63,7 @@ type Drops struct {
 	Unreadable  uint64 `json:"unreadable,omitempty"`  // of the trial by their ports, but with no sequence in reach
 	Overwritten uint64 `json:"overwritten,omitempty"` // verdicts lost, because the list's window had moved on
 	SitesLost   uint64 `json:"sites_lost,omitempty"`  // packets whose site found no room in the table
-	Missed      uint64 `json:"missed,omitempty"`      // drops of any traffic while the program ran already on that processor: kernels do not nest it
+	Missed      uint64 `json:"missed,omitempty"`      // drops while the program ran there already: it does not nest
 }
 
 // FlowDrops are the verdicts about one flow. A verdict counts only if its
@@ -78,7 +78,7 @@ type FlowDrops struct {
 type SiteCount struct {
 	Site       int    `json:"site"`                 // index of Drops.Sites
 	Packets    uint64 `json:"packets"`              // datagrams of the measured part, segments counted singly
-	Unreadable uint64 `json:"unreadable,omitempty"` // of them, those with no sequence in reach; measured part and warm-up alike
+	Unreadable uint64 `json:"unreadable,omitempty"` // of them, without a sequence in reach
 	Warmup     uint64 `json:"warmup,omitempty"`     // datagrams of the warm-up, not in Packets
 	Fragments  uint64 `json:"fragments,omitempty"`  // fragments without a UDP header, not in Packets
 }
@@ -95,7 +95,7 @@ type Counter struct {
 	Before  uint64  `json:"before"`
 	After   uint64  `json:"after"`
 	Whole   uint64  `json:"whole"`             // moved by, warm-up included; wraps undone
-	Measure uint64  `json:"measure"`           // ... since the measured part began; packets in flight then may be on either side
+	Measure uint64  `json:"measure"`           // ... since the measured part began
 	IdleHz  float64 `json:"idle_hz,omitempty"` // per second in the idle window
 	Reset   bool    `json:"reset,omitempty"`   // it went back: its device or rule was made anew, so it tells nothing
 }
@@ -115,8 +115,8 @@ func (q Queue) Counter(name string) string {
 	return "qdisc." + q.Interface + "." + q.Kind + "." + q.Handle + "." + name
 }
 
-// Knob is a setting of a host that advice may change.
-type Knob struct {
+// HostSetting is a setting of a host that advice may change.
+type HostSetting struct {
 	Name  string `json:"name"`  // net.core.rmem_max, eth0.txqueuelen, eth0.rx_ring, socket.receive_buffer, ...
 	Value string `json:"value"` // as the system writes it
 }

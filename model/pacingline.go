@@ -19,8 +19,8 @@ type PacingLine struct {
 	Host        string     `json:"host"`
 	Packets     uint64     `json:"packets"`
 	HeldS       float64    `json:"held_s,omitempty"`            // backpressure: the sender waited so long for its socket
-	Queue       *Queue     `json:"queue,omitempty"`             // backpressure: the queueing discipline whose counters moved
-	BufferBytes int        `json:"send_buffer_bytes,omitempty"` // backpressure without such a queue: size of the full send buffer; 0 unknown
+	Queue       *Queue     `json:"queue,omitempty"`             // backpressure: the discipline that moved
+	BufferBytes int        `json:"send_buffer_bytes,omitempty"` // backpressure without one; 0: unknown
 	Evidence    []Evidence `json:"evidence,omitempty"`
 }
 

@@ -58,7 +58,7 @@ func TestPathMTULevel(t *testing.T) {
 	}
 	other := p
 	other.Factors = []Factor{{Knob: "frame_bytes", Levels: []Value{mtu}}}
-	if err := other.Check(); err == nil || !strings.Contains(err.Error(), "mtu stands for a UDP payload") {
+	if err := other.Check(); err == nil || !strings.Contains(err.Error(), `want a number, not "mtu"`) {
 		t.Errorf("a frame of mtu gave %v", err)
 	}
 	tcp := word(mtu)

@@ -61,26 +61,26 @@ type Flow struct {
 	Burst        int       `json:"burst,omitempty"`         // due packets that may leave back to back; 0: none
 	Profile      *Profile  `json:"profile,omitempty"`       // UDP: how packets are spread over time; nil: evenly
 	Streams      int       `json:"streams"`                 // 1..128
-	Packets      uint64    `json:"packets,omitempty"`       // UDP: of the whole flow, shared evenly by its streams, then it ends; 0: as many as fit in the time
+	Packets      uint64    `json:"packets,omitempty"`       // UDP: of all streams, then it ends; 0: as many as fit
 	Family       int       `json:"family,omitempty"`        // 4 or 6; 0 means whichever the target has
 	DSCP         int       `json:"dscp,omitempty"`          // 0..63
-	DontFragment bool      `json:"dont_fragment,omitempty"` // UDP: set DF; a datagram beyond the path MTU is refused or lost
+	DontFragment bool      `json:"dont_fragment,omitempty"` // UDP: set DF
 	SourcePort   int       `json:"source_port,omitempty"`   // first of Streams consecutive local ports; 0 means ephemeral
 	// SourceAddresses are local addresses of the end that calls, which its streams
 	// take in turn; none leaves the choice to the system.
 	SourceAddresses []netip.Addr `json:"source_addresses,omitempty"`
-	Connections     string       `json:"connections,omitempty"`          // TCP: many short ones in place of data, each with one small message: "rate" closes each at once, "keep" keeps them open until one fails; Rate is connections per second
-	Bulk            bool         `json:"bulk,omitempty"`                 // TCP: large writes, Nagle on, as a file transfer; else small writes with TCP_NODELAY
-	Control         string       `json:"control,omitempty"`              // TCP: congestion control name, or several joined by + that streams take in turn; "" leaves the host's default
-	Bytes           uint64       `json:"bytes,omitempty"`                // TCP in bulk: of the whole flow, shared evenly by its streams, then it ends; 0: as many as fit in the time
-	InfoSeconds     float64      `json:"info_s,omitempty"`               // TCP in bulk: time between readings of TCP_INFO; 0: none are kept
-	HTTP            bool         `json:"http,omitempty"`                 // TCP: the bytes are the body of an HTTP answer that the receiver asks for
-	StaggerSeconds  float64      `json:"stagger_s,omitempty"`            // TCP: each stream begins so long after the one before
-	Commands        *Commands    `json:"commands,omitempty"`             // TCP: programs of the user's transfer in place of pelt
-	Segments        int          `json:"segments,omitempty"`             // UDP: packets handed to the kernel as one buffer (UDP_SEGMENT), 2..64; 0 and 1 mean singly
-	SendBuffer      int          `json:"send_buffer_bytes,omitempty"`    // UDP: SO_SNDBUF as the kernel accounts it; 0 means chosen
-	ReceiveBuffer   int          `json:"receive_buffer_bytes,omitempty"` // UDP: SO_RCVBUF of each stream's socket as the kernel accounts it; 0 means chosen
-	Joined          bool         `json:"joined,omitempty"`               // UDP: the receiver's kernel may hand over packets of a stream joined to one buffer (UDP_GRO)
+	Connections     string       `json:"connections,omitempty"`          // TCP: many; rate or keep
+	Bulk            bool         `json:"bulk,omitempty"`                 // TCP: large writes with Nagle; else TCP_NODELAY
+	Control         string       `json:"control,omitempty"`              // TCP: name, or several joined by +
+	Bytes           uint64       `json:"bytes,omitempty"`                // TCP in bulk: of all streams; 0: no end
+	InfoSeconds     float64      `json:"info_s,omitempty"`               // TCP in bulk: between readings
+	HTTP            bool         `json:"http,omitempty"`                 // TCP: the bytes are an HTTP answer
+	StaggerSeconds  float64      `json:"stagger_s,omitempty"`            // TCP: from one stream's begin to the next
+	Commands        *Commands    `json:"commands,omitempty"`             // TCP: programs of the user's
+	Segments        int          `json:"segments,omitempty"`             // UDP: packets of one buffer
+	SendBuffer      int          `json:"send_buffer_bytes,omitempty"`    // UDP: SO_SNDBUF; 0: chosen
+	ReceiveBuffer   int          `json:"receive_buffer_bytes,omitempty"` // UDP: SO_RCVBUF; 0: chosen
+	Joined          bool         `json:"joined,omitempty"`               // UDP: UDP_GRO at the receiver
 }
 
 // EngineAuto takes sockets for what they carry, and frames beyond.
@@ -126,7 +126,7 @@ type Timing struct {
 	WarmupSeconds  float64 `json:"warmup_s"`          // sent, not counted
 	MeasureSeconds float64 `json:"measure_s"`         // counted
 	DrainSeconds   float64 `json:"drain_s"`           // longest wait for packets still on their way
-	QuietSeconds   float64 `json:"quiet_s,omitempty"` // silence that ends the wait before; 0: a quarter of it, at most a second
+	QuietSeconds   float64 `json:"quiet_s,omitempty"` // silence that ends it; 0: a quarter, at most 1 s
 	// PatienceSeconds is how long a trial goes on while its hosts do not hear each
 	// other; 0 is the usual time, below 3 s.
 	PatienceSeconds float64 `json:"patience_s,omitempty"`

@@ -69,8 +69,16 @@ func (p Plan) Check() error {
 			return err
 		}
 	}
-	if p.Receivers < 0 || p.Receivers > MaxReceivers || p.Receivers > 0 && !strings.HasPrefix(p.Target, "lab:") {
-		return wrong("receivers", "want 1 to %d, in a lab:star", MaxReceivers)
+	if p.Receivers != 0 && !strings.HasPrefix(p.Target, "lab:") {
+		return wrong("receivers", "only a lab:star has many; want HOST alone")
+	}
+	for _, k := range knobs {
+		if k.in == nil {
+			continue
+		}
+		if err := k.checkField(k.part, k.in(&p)); err != nil {
+			return err
+		}
 	}
 	if len(p.Flows) == 0 || len(p.Flows) > maxFlows {
 		return wrong("flows", "want 1 to %d flows, not %d", maxFlows, len(p.Flows))
@@ -89,22 +97,10 @@ func (p Plan) Check() error {
 	if err := p.checkTraces(); err != nil {
 		return err
 	}
-	if !slices.Contains([]string{EngineAuto, "udp", "xdp", "udp:xdp", "xdp:udp", "xdp:xdp"}, p.Engine) {
-		return wrong("engine", "want auto, udp, xdp, or two as SENDER:RECEIVER, not %q", p.Engine)
-	}
-	if !slices.Contains([]DropMode{"", DropsSeq, DropsCount, DropsOff}, p.Drops) {
-		return wrong("drops", "want seq, count or off, not %q", clip(string(p.Drops)))
-	}
-	if err := p.Timing.Check(); err != nil {
-		return err
-	}
 	for i, f := range p.Flows {
 		if err := f.checkTime(fmt.Sprintf("flows[%d]", i), p.Timing); err != nil {
 			return err
 		}
-	}
-	if r := p.Limits.MaxLossRatio; r != nil && !(*r >= 0 && *r <= 1) {
-		return wrong("limits.max_loss_ratio", "want 0..1, not %v", *r)
 	}
 	if err := p.checkTimed(); err != nil {
 		return err
@@ -117,19 +113,13 @@ func (p Plan) Check() error {
 
 // Check returns the first time that is out of its range, as a *FieldError.
 func (t Timing) Check() error {
-	for _, c := range []struct {
-		field    string
-		value    float64
-		min, max time.Duration
-	}{
-		{"timing.measure_s", t.MeasureSeconds, MinMeasure, MaxMeasure},
-		{"timing.warmup_s", t.WarmupSeconds, 0, MaxWarmup},
-		{"timing.drain_s", t.DrainSeconds, 0, MaxDrain},
-		{"timing.quiet_s", t.QuietSeconds, 0, MaxDrain},
-		{"timing.patience_s", t.PatienceSeconds, 0, MaxPatience},
-	} {
-		if !(c.value >= c.min.Seconds() && c.value <= c.max.Seconds()) {
-			return wrong(c.field, "want %v to %v, not %vs", c.min, c.max, c.value)
+	p := Plan{Timing: t}
+	for _, k := range knobs {
+		if k.part != timing {
+			continue
+		}
+		if err := k.checkField(k.part, k.in(&p)); err != nil {
+			return err
 		}
 	}
 	return nil
@@ -139,11 +129,8 @@ func (p Plan) checkDesign() error {
 	if p.Design.Kind != "grid" && p.Design.Kind != "list" {
 		return wrong("design.kind", "want grid or list, not %q", clip(p.Design.Kind))
 	}
-	if p.Design.Repeats < 1 || p.Design.Repeats > MaxRepeats {
-		return wrong("design.repeats", "want 1 to %d, not %d", MaxRepeats, p.Design.Repeats)
-	}
-	if err := p.Design.checkRepeats(); err != nil {
-		return err
+	if most := p.Design.MostRepeats; most != 0 && most < p.Design.Repeats {
+		return wrong("design.most_repeats", "want %d to %d, not %d", p.Design.Repeats, MaxRepeats, most)
 	}
 	if len(p.Factors) > maxFactors {
 		return wrong("factors", "want at most %d", maxFactors)
@@ -152,22 +139,18 @@ func (p Plan) checkDesign() error {
 		return p.checkCells()
 	}
 	trials := max(p.Design.Repeats, p.Design.MostRepeats)
-	knobs := map[string]bool{}
+	seen := map[string]bool{}
 	for i, f := range p.Factors {
 		at := fmt.Sprintf("factors[%d]", i)
-		if knobs[f.Knob] {
+		if seen[f.Knob] {
 			return wrong(at+".knob", "%q stands twice", f.Knob)
 		}
-		pairs := [][2]string{{"payload_bytes", "frame_bytes"}, {"rate_pps", "interval_ns"}}
-		if node, _, link := SplitLinkKnob(f.Knob); link {
-			pairs = append(pairs, [2]string{linkPrefix(node) + "queue_packets", linkPrefix(node) + "queue_bytes"})
-		}
-		for _, pair := range pairs {
-			if f.Knob == pair[0] && knobs[pair[1]] || f.Knob == pair[1] && knobs[pair[0]] {
-				return wrong(at+".knob", "%s and %s set the same thing; want one of them", pair[0], pair[1])
+		for _, other := range p.Factors[:i] {
+			if excludes(other.Knob, f.Knob) || excludes(f.Knob, other.Knob) {
+				return wrong(at+".knob", "%s and %s set the same thing; want one of them", other.Knob, f.Knob)
 			}
 		}
-		knobs[f.Knob] = true
+		seen[f.Knob] = true
 		if len(f.Levels) > MaxTrials/trials {
 			return wrong("factors", "make more than %d trials", MaxTrials)
 		}
@@ -177,6 +160,11 @@ func (p Plan) checkDesign() error {
 		}
 	}
 	return nil
+}
+
+func excludes(knob, other string) bool {
+	k, _ := FindKnob(knob)
+	return k.Excludes == other
 }
 
 // checkCells checks a design that is a list.
@@ -213,7 +201,7 @@ func (p Plan) checkCells() error {
 }
 
 func (p Plan) checkFactor(at string, f Factor) error {
-	if _, ok := findKnob(knobs(), f.Knob); !ok {
+	if k, ok := FindKnob(f.Knob); !ok || !k.Varies {
 		return wrong(at+".knob", "unknown knob %q; want one of %s", f.Knob, strings.Join(KnobNames(), ", "))
 	}
 	if len(f.Levels) == 0 {
@@ -232,7 +220,7 @@ func (p Plan) checkFactor(at string, f Factor) error {
 		// A level is possible if a trial made with it passes all checks.
 		t, err := p.Trial(Cell{f.Knob: v}, 0)
 		if err == nil && t.Receivers > p.Receivers {
-			err = fmt.Errorf("a star of %d has not %d receivers: want the most of them as the plan's receivers", p.Receivers, t.Receivers)
+			err = fmt.Errorf("a star of %d has not %d receivers: the plan's receivers are the most", p.Receivers, t.Receivers)
 		}
 		if err != nil {
 			return wrong(fmt.Sprintf("%s.levels[%d]", at, j), "%v", err)
@@ -242,39 +230,30 @@ func (p Plan) checkFactor(at string, f Factor) error {
 }
 
 func (f Flow) check(at string) error {
+	if err := f.checkKnobs(at); err != nil {
+		return err
+	}
 	switch {
 	case f.Name == "" || !printable(f.Name):
 		return wrong(at+".name", "want a short name")
 	case f.From == "" || f.To == "" || f.From == f.To || !printable(f.From) || !printable(f.To):
 		return wrong(at+".from", "want two different ends, not %q to %q", clip(f.From), clip(f.To))
-	case f.Protocol != UDP && f.Protocol != TCP:
-		return wrong(at+".protocol", "want udp or tcp, not %q", f.Protocol)
 	case f.Protocol == UDP && (f.PayloadBytes < MinUDPPayload || f.PayloadBytes > MaxUDPPayload):
 		return wrong(at+".payload_bytes", "a UDP payload is %d to %d B, not %d", MinUDPPayload, MaxUDPPayload, f.PayloadBytes)
 	case f.Protocol == TCP && (f.PayloadBytes < 1 || f.PayloadBytes > MaxTCPWrite):
 		return wrong(at+".payload_bytes", "a TCP write is 1 to %d B, not %d", MaxTCPWrite, f.PayloadBytes)
-	case f.Streams < 1 || f.Streams > MaxStreams:
-		return wrong(at+".streams", "want 1 to %d, not %d", MaxStreams, f.Streams)
-	case f.Packets > 0 && f.Protocol != UDP:
-		return wrong(at+".packets", "a number of packets is for UDP")
 	case f.Packets > 0 && f.Packets < uint64(f.Streams):
 		return wrong(at+".packets", "%d streams want a packet each, not %d in all", f.Streams, f.Packets)
-	case f.Packets > MaxPackets:
-		return wrong(at+".packets", "want at most %d, not %d", uint64(MaxPackets), f.Packets)
-	case f.Family != 0 && f.Family != 4 && f.Family != 6:
-		return wrong(at+".family", "want 4 or 6, not %d", f.Family)
-	case f.DSCP < 0 || f.DSCP > 63:
-		return wrong(at+".dscp", "want 0 to 63, not %d", f.DSCP)
-	case f.Burst < 0 || f.Burst > MaxBurst:
-		return wrong(at+".burst", "want 1 to %d packets, not %d", MaxBurst, f.Burst)
-	case f.SourcePort < 0 || f.SourcePort > MaxSourcePort-f.Streams+1:
+	case f.Family == 5:
+		return wrong(at+".family", "want 4 or 6, not 5")
+	case f.SourcePort > MaxSourcePort-f.Streams+1:
 		return wrong(at+".source_port", "%d streams from port %d pass port 65535", f.Streams, f.SourcePort)
 	case f.checkAddresses(at) != nil:
 		return f.checkAddresses(at)
 	case !printable(f.Control):
 		return wrong(at+".control", "%q is not the name of a congestion control", clip(f.Control))
 	}
-	if err := f.checkSockets(at); err != nil {
+	if err := f.checkSegments(at); err != nil {
 		return err
 	}
 	if err := f.checkConnections(at); err != nil {
@@ -287,7 +266,8 @@ func (f Flow) check(at string) error {
 		return err
 	}
 	if pps, ok := f.Rate.PPS(f.PayloadBytes); ok && pps > unit.MaxPacketsPerSecond {
-		return wrong(at+".rate", "%v is %s at %d B; at most %s", f.Rate, unit.FormatPPS(pps), f.PayloadBytes, unit.FormatPPS(unit.MaxPacketsPerSecond))
+		return wrong(at+".rate", "%v is %s at %d B; at most %s", f.Rate, unit.FormatPPS(pps), f.PayloadBytes,
+			unit.FormatPPS(unit.MaxPacketsPerSecond))
 	}
 	return nil
 }
@@ -314,33 +294,32 @@ func (f Flow) checkAddresses(at string) error {
 	return nil
 }
 
-// checkSockets checks what only UDP flows have.
-func (f Flow) checkSockets(at string) error {
-	for _, b := range []struct {
-		field string
-		bytes int
-	}{{".send_buffer_bytes", f.SendBuffer}, {".receive_buffer_bytes", f.ReceiveBuffer}} {
-		switch {
-		case b.bytes != 0 && f.Protocol != UDP:
-			return wrong(at+b.field, "only a UDP flow has one")
-		case b.bytes != 0 && (b.bytes < MinSocketBuffer || b.bytes > MaxSocketBuffer):
-			return wrong(at+b.field, "want %d to %d B, or 0 for the usual size, not %d", MinSocketBuffer, MaxSocketBuffer, b.bytes)
+// checkKnobs checks each setting by itself.
+func (f Flow) checkKnobs(at string) error {
+	for _, k := range knobs {
+		if k.of == nil {
+			continue
+		}
+		field := k.of(&f)
+		if _, set := get(field); set && k.Only != "" && f.Protocol != k.Only {
+			return wrong(at+"."+k.Name, "is for %s", strings.ToUpper(string(k.Only)))
+		}
+		if err := k.checkField(at+".", field); err != nil {
+			return err
 		}
 	}
-	if f.Joined && f.Protocol != UDP {
-		return wrong(at+".joined", "is for UDP: TCP joins its segments anyway")
-	}
+	return nil
+}
+
+// checkSegments checks the buffers of several packets.
+func (f Flow) checkSegments(at string) error {
 	switch n := f.Segments; {
-	case n == 0 || n == 1 && f.Protocol == UDP:
-		return nil
-	case f.Protocol != UDP:
-		return wrong(at+".segments", "only a UDP flow has them")
-	case n < 0 || n > MaxSegments:
-		return wrong(at+".segments", "want 1 to %d packets in a buffer, not %d", MaxSegments, n)
 	case n > MaxUDPPayload/f.PayloadBytes:
-		return wrong(at+".segments", "a buffer holds %d B: %d packets of %d B at most, not %d", MaxUDPPayload, MaxUDPPayload/f.PayloadBytes, f.PayloadBytes, n)
+		return wrong(at+".segments", "a buffer holds %d B: %d packets of %d B at most, not %d",
+			MaxUDPPayload, MaxUDPPayload/f.PayloadBytes, f.PayloadBytes, n)
 	case f.Burst != 0 && f.Burst < n:
-		return wrong(at+".burst", "a buffer of %d packets leaves at once; want a burst of at least as many, not %d", n, f.Burst)
+		return wrong(at+".burst", "a buffer of %d packets leaves at once; want a burst of at least as many, not %d",
+			n, f.Burst)
 	}
 	return nil
 }

@@ -15,8 +15,8 @@ import (
 // it is the one while on, and for Ramp, where it is the last one.
 type Profile struct {
 	Kind         string  `json:"kind"`                    // see below
-	Seed         uint64  `json:"seed,omitempty"`          // of what is random; 0 in a plan is chosen from the plan's seed, repeat by repeat
-	BurstPackets int     `json:"burst_packets,omitempty"` // of Burst: leave back to back, at once and whenever their time at the rate is over
+	Seed         uint64  `json:"seed,omitempty"`          // 0 in a plan: of the plan's seed and the repeat
+	BurstPackets int     `json:"burst_packets,omitempty"` // of Burst: leave back to back
 	OnSeconds    float64 `json:"on_s,omitempty"`          // of OnOff: sends at the rate for so long
 	OffSeconds   float64 `json:"off_s,omitempty"`         // and pauses for so long
 	Random       bool    `json:"random,omitempty"`        // of OnOff: these are the means of exponential distributions
@@ -35,7 +35,7 @@ type Profile struct {
 type Pacing struct {
 	Profile   string       `json:"profile"` // in the words of --profile
 	Seed      uint64       `json:"seed,omitempty"`
-	AskedGap  *Percentiles `json:"asked_gap_ns,omitempty"` // between consecutive packets of one stream: of all, or of an even sample
+	AskedGap  *Percentiles `json:"asked_gap_ns,omitempty"` // between packets of one stream
 	AskedGaps []Bucket     `json:"asked_gap_counts,omitempty"`
 	// Distance is the least share of gaps that were not as asked: by more than a bar
 	// of the histograms, about a quarter. Nil if there were no gaps to compare.
@@ -64,7 +64,7 @@ const (
 	maxDrawn   = 1_000_000_000_000 // packets of a random schedule in a trial
 )
 
-const profileWant = "want poisson, burst=PACKETS, on=TIME,off=TIME, on=TIME,off=TIME,random, ramp=RATE..RATE, trace=FILE or gaps=FILE"
+const profileWant = "want poisson, burst=PACKETS, on=TIME,off=TIME[,random], ramp=RATE..RATE, trace=FILE or gaps=FILE"
 
 // ParseProfile reads what --profile says, but for a trace: "poisson", "burst=64",
 // "on=10ms,off=90ms", with ",random" for exponential times, "ramp=10kpps..100kpps".
@@ -182,7 +182,7 @@ func (f Flow) checkProfile(at string) error {
 	case f.Rate.IsMax():
 		return wrong(at, "needs a rate to spread; %s is of a flow at full rate", clip(p.Kind))
 	case f.Segments > 1:
-		return wrong(at, "packets of one buffer leave at once; want no segments with a profile")
+		return wrong(at, "packets of one buffer leave at once; want no segments (--gso) with a profile")
 	case p.Kind != Burst && p.BurstPackets != 0,
 		p.Kind != OnOff && (p.OnSeconds != 0 || p.OffSeconds != 0 || p.Random),
 		p.Kind != Ramp && !p.From.IsMax(),
@@ -241,7 +241,7 @@ func (p Plan) checkTraces() error {
 		}
 	}
 	if flows*size > maxTraces {
-		return wrong("flows[0].profile.trace", "to %d receivers, it is longer than an order holds: want a shorter one, or fewer receivers", flows)
+		return wrong("flows[0].profile.trace", "is too long for an order to %d receivers: want a shorter one, or fewer", flows)
 	}
 	return nil
 }
@@ -254,10 +254,11 @@ func (f Flow) checkLength(at string, t Timing) error {
 	}
 	longest := max(t.MeasureSeconds, t.WarmupSeconds)
 	if pps, _ := f.Rate.PPS(f.PayloadBytes); pps*longest > maxDrawn {
-		return wrong(at+".profile", "%s for %v is more than the %d packets that a random schedule may have", unit.FormatPPS(pps), seconds(longest), int64(maxDrawn))
+		return wrong(at+".profile", "%s for %v is more than the %d packets that a random schedule may have",
+			unit.FormatPPS(pps), seconds(longest), int64(maxDrawn))
 	}
 	if p.Kind == OnOff && longest/(p.OnSeconds+p.OffSeconds) > maxPeriods {
-		return wrong(at+".profile", "more than %d random times on and off in %v; want longer ones", maxPeriods, seconds(longest))
+		return wrong(at+".profile", "more than %d random times on and off in %v", maxPeriods, seconds(longest))
 	}
 	return nil
 }

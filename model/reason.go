@@ -58,8 +58,10 @@ type reasonWording struct {
 }
 
 var reasonWordings = [...]reasonWording{
-	{SenderStarved, Invalid, "the sender was starved of CPU (its thread ran {run_ratio} of the time): it kept {kept_pps} of {asked_pps}"},
-	{SenderStolen, Invalid, "the hypervisor took the sender's CPU for {steal_ratio} of the time: it kept {kept_pps} of {asked_pps}"},
+	{SenderStarved, Invalid, "the sender was starved of CPU (its thread ran {run_ratio} of the time): " +
+		"it kept {kept_pps} of {asked_pps}"},
+	{SenderStolen, Invalid, "the hypervisor took the sender's CPU for {steal_ratio} of the time: " +
+		"it kept {kept_pps} of {asked_pps}"},
 	{SenderCoreFull, Invalid, "the sender's core was full: it kept {kept_pps} of {asked_pps}"},
 	{SenderTimerLate, Invalid, "the sender's timer was late: it kept {kept_pps} of {asked_pps}"},
 	{SenderLate, Invalid, "the sender was late: it kept {kept_pps} of {asked_pps}"},
@@ -68,12 +70,15 @@ var reasonWordings = [...]reasonWording{
 	{NothingSent, Invalid, "nothing was sent"},
 	{PacketTooBig, Invalid, "message too long: it does not fit into one packet of the path"},
 	{SendRefused, Invalid, "the sender's kernel refused every packet: {text}"},
-	{FramesAstray, Invalid, "{packets} packets reached the {node} past its XDP program and are not counted; use sockets there (--engine xdp:udp)"},
+	{FramesAstray, Invalid, "{packets} packets reached the {node} past its XDP program and are not counted; " +
+		"use sockets there (--engine xdp:udp)"},
 	{AccountMissing, Invalid, "the account of one end is missing"},
 	{AccountWrong, Invalid, "the account of one end is impossible ({name})"},
-	{LinkBehind, Invalid, "the emulated link {link} fell behind ({late_ratio} of its frames late, {overrun_frames} without room, {refused_frames} not handed on)"},
+	{LinkBehind, Invalid, "the emulated link {link} fell behind ({late_ratio} of its frames late, " +
+		"{overrun_frames} without room, {refused_frames} not handed on)"},
 	{LinkUnread, Invalid, "the account of an emulated link is incomplete: {text}"},
-	{TCPWindow, Invalid, "the windows of TCP held it back for {held_ratio} of the time, not its congestion control (receive window {receive_window_s}, send buffer {send_buffer_s})"},
+	{TCPWindow, Invalid, "the windows of TCP held it back for {held_ratio} of the time, not its congestion " +
+		"control (receive window {receive_window_s}, send buffer {send_buffer_s})"},
 	{HostBusy, Invalid, "this machine had no CPU time left: it was busy for {busy_ratio} of the time"},
 	{ChangeFailed, Invalid, "{name} at {at_s} was not made: {text}"},
 	{ClientFailed, Invalid, "the client {name} failed: {text}"},

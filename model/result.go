@@ -20,7 +20,7 @@ type Document struct {
 	Host      []Host       `json:"host"`
 	Lab       *LabFacts    `json:"lab,omitempty"`
 	Router    *RouterFacts `json:"router,omitempty"`   // of a run that watches one
-	PathMTU   []PathMTU    `json:"path_mtu,omitempty"` // of each flow, as found before the first trial; none in runs of before
+	PathMTU   []PathMTU    `json:"path_mtu,omitempty"` // of each flow, found before the first trial
 	Complete  bool         `json:"complete"`           // the design had no further trial
 	Results   []Result     `json:"results"`
 	Findings  []Finding    `json:"findings"`
@@ -116,8 +116,8 @@ type Result struct {
 	EngineReason string       `json:"engine_reason,omitempty"`
 	Flows        []FlowResult `json:"flows"`
 	Series       []Series     `json:"series"`
-	Changes      []Change     `json:"changes,omitempty"`  // of the series, found when the trial was over; none in runs of before
-	Observed     []Observed   `json:"observed,omitempty"` // how closely each node was watched, in travel order; none in runs of before
+	Changes      []Change     `json:"changes,omitempty"`  // of the series
+	Observed     []Observed   `json:"observed,omitempty"` // each node, in travel order
 	Counters     []Counter    `json:"counters,omitempty"` // of all nodes: those that moved, and those that a check needs
 	Links        []LinkResult `json:"links,omitempty"`    // of a lab's emulated links
 	Router       *RouterWatch `json:"router,omitempty"`   // of a run that watches one
@@ -151,8 +151,8 @@ type LinkResult struct {
 	LossRatio  *float64 `json:"loss_ratio,omitempty"` // Lost of Frames; nil too if none came
 	AskedRatio float64  `json:"loss_ratio_asked"`     // what the settings come to
 	Overrun    uint64   `json:"overrun,omitempty"`    // frames that the emulation was too slow to take
-	Refused    uint64   `json:"refused,omitempty"`    // that the node behind did not take, or for which there was no memory
-	LateRatio  float64  `json:"late_ratio,omitempty"` // left behind their time by more than 0.5 ms and a tenth of what they were to spend on the link
+	Refused    uint64   `json:"refused,omitempty"`    // not taken by the node behind, or without memory
+	LateRatio  float64  `json:"late_ratio,omitempty"` // by more than 0.5 ms and a tenth of their time
 	LateNS     struct {
 		P50 int64 `json:"p50"`
 		P99 int64 `json:"p99"`
@@ -163,7 +163,7 @@ type LinkResult struct {
 // Observed says how a node was watched during a trial, and what that watch missed.
 type Observed struct {
 	Node        string   `json:"node"`
-	Mode        DropMode `json:"mode,omitempty"` // "" if the node was not observed: nothing is known of it, which is not zero
+	Mode        DropMode `json:"mode,omitempty"` // "": not observed, which is not zero
 	Why         string   `json:"why,omitempty"`  // of a mode below seq: one line
 	IdleS       float64  `json:"idle_s,omitempty"`
 	Unread      []string `json:"unread,omitempty"` // what could not be read, one line each
@@ -192,7 +192,7 @@ type FlowResult struct {
 	To           string   `json:"to"`
 	PayloadBytes int      `json:"payload_bytes"`
 	FrameBytes   int      `json:"frame_bytes"`         // before fragmentation
-	Fragments    int      `json:"fragments,omitempty"` // IP packets per datagram, where the path's MTU is known and splits it
+	Fragments    int      `json:"fragments,omitempty"` // IP packets per datagram, where known and several
 	Streams      int      `json:"streams"`
 	DurationS    float64  `json:"duration_s"` // of the sender's measured part
 
@@ -220,7 +220,7 @@ type FlowResult struct {
 	JitterNS  float64      `json:"jitter_ns"`               // RFC 3550 section 6.4.1
 	SendGap   *Percentiles `json:"send_gap_ns,omitempty"`
 	GapCounts []Bucket     `json:"send_gap_counts,omitempty"`
-	SendLate  *Percentiles `json:"send_late_ns,omitempty"`           // of each packet of a paced UDP flow against its own due time
+	SendLate  *Percentiles `json:"send_late_ns,omitempty"`           // of each packet, paced UDP
 	BurstMax  int          `json:"send_burst_max_packets,omitempty"` // most packets that left in one go
 	Pacing    *Pacing      `json:"pacing,omitempty"`                 // of a flow with a profile
 
@@ -230,8 +230,8 @@ type FlowResult struct {
 	Connections *ConnectionFacts `json:"connections,omitempty"`
 
 	Record             *RecordFacts `json:"record,omitempty"`               // of a flow whose packets were recorded
-	ReceiveBufferBytes int          `json:"receive_buffer_bytes,omitempty"` // UDP: granted to each receiving socket, as the kernel accounts it
-	TruesizeBytes      int          `json:"truesize_bytes,omitempty"`       // UDP: memory of one queued datagram, as the kernel accounts it; 0: not seen
+	ReceiveBufferBytes int          `json:"receive_buffer_bytes,omitempty"` // UDP: of each receiving socket
+	TruesizeBytes      int          `json:"truesize_bytes,omitempty"`       // UDP: memory of a queued datagram
 
 	SenderCPU   CPU `json:"sender_cpu"`
 	ReceiverCPU CPU `json:"receiver_cpu"`
@@ -245,7 +245,7 @@ type CPU struct {
 	HostRatio    float64 `json:"host_ratio"`            // whole host busy, share of all cores 0..1
 	SoftirqRatio float64 `json:"softirq_ratio"`         // whole host in softirq, share of all cores 0..1
 	BusiestRatio float64 `json:"busiest_ratio"`         // busiest core 0..1
-	StealRatio   float64 `json:"steal_ratio,omitempty"` // taken by the hypervisor, share of all cores 0..1; part of HostRatio
+	StealRatio   float64 `json:"steal_ratio,omitempty"` // by the hypervisor, of all cores; in HostRatio
 }
 
 // TCPFacts are the figures of a TCP flow that UDP has not.

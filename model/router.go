@@ -26,8 +26,11 @@ const MaxVariants = 32
 
 func (p Plan) checkRouter() error {
 	inLab := strings.HasPrefix(p.Target, "lab:")
-	if p.DUT != "" && (inLab != (p.DUT == LabDUT) || !inLab && !strings.HasPrefix(p.DUT, "ssh://") && !strings.HasPrefix(p.DUT, AgentDUT) || !printable(p.DUT) || strings.Contains(p.DUT, " ")) {
-		return wrong("dut", "want ssh://[USER@]HOST[:PORT] or pelt://HOST[:PORT] beside hosts, and lab in a lab, not %q", clip(p.DUT))
+	remote := strings.HasPrefix(p.DUT, "ssh://") || strings.HasPrefix(p.DUT, AgentDUT)
+	odd := inLab != (p.DUT == LabDUT) || !inLab && !remote || !printable(p.DUT) || strings.Contains(p.DUT, " ")
+	if p.DUT != "" && odd {
+		return wrong("dut", "want ssh://[USER@]HOST[:PORT] or pelt://HOST[:PORT] beside hosts, and lab in a lab, not %q",
+			clip(p.DUT))
 	}
 	if p.Near != "" {
 		if inLab {

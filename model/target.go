@@ -17,7 +17,8 @@ func checkTarget(t string) error {
 
 // printable reports whether a name is short and can be shown on a terminal as it is.
 func printable(s string) bool {
-	return len(s) <= maxTextLength && utf8.ValidString(s) && !strings.ContainsFunc(s, func(r rune) bool { return !unicode.IsPrint(r) })
+	odd := func(r rune) bool { return !unicode.IsPrint(r) }
+	return len(s) <= maxTextLength && utf8.ValidString(s) && !strings.ContainsFunc(s, odd)
 }
 
 // HostPort splits a plain target; port 0 means none was given.

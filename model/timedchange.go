@@ -3,7 +3,6 @@ package model
 import (
 	"fmt"
 	"strings"
-	"time"
 
 	"pelt/unit"
 )
@@ -25,7 +24,8 @@ func ParseTimedChange(text string) (TimedChange, error) {
 	when, what, ok := strings.Cut(text, ":")
 	key, value, both := strings.Cut(what, "=")
 	if !ok || !both || value == "" {
-		return TimedChange{}, &unit.SyntaxError{Kind: "change", Text: text, Want: "want TIME:router=WORDS or TIME:link[-NODE]=SETTINGS, as 80s:router=rules=1000"}
+		return TimedChange{}, &unit.SyntaxError{Kind: "change", Text: text,
+			Want: "want TIME:router=WORDS or TIME:link[-NODE]=SETTINGS, as 80s:router=rules=1000"}
 	}
 	at, err := unit.ParseDuration(when)
 	if err != nil {
@@ -46,7 +46,8 @@ func ParseTimedChange(text string) (TimedChange, error) {
 		}
 		c.Link = &change
 	default:
-		return TimedChange{}, &unit.SyntaxError{Kind: "change", Text: text, Want: fmt.Sprintf("there is no %.40q; want router, link or link-NODE", key)}
+		return TimedChange{}, &unit.SyntaxError{Kind: "change", Text: text,
+			Want: fmt.Sprintf("there is no %.40q; want router, link or link-NODE", key)}
 	}
 	return c, nil
 }
@@ -97,7 +98,7 @@ func (p Plan) checkTimed() error {
 		at := fmt.Sprintf("timed[%d]", i)
 		switch {
 		case !(c.AtSeconds >= before && c.AtSeconds < p.Timing.MeasureSeconds):
-			return wrong(at+".at_s", "want times in order, within the %v of a trial, not %vs", time.Duration(p.Timing.MeasureSeconds*1e9), c.AtSeconds)
+			return wrong(at+".at_s", "want times in order, within the %v of a trial, not %vs", p.Timing.Measure(), c.AtSeconds)
 		case (c.Router == "") == (c.Link == nil):
 			return wrong(at, "want a router or a link that changes")
 		case c.Router != "" && !printable(c.Router):

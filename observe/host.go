@@ -60,7 +60,7 @@ func kernelIdentity() string { return text("/proc/sys/kernel/random/boot_id") }
 
 // Knobs reads how this host is set in the calling process's namespace, with the settings
 // of one interface, or of none for "".
-func Knobs(iface string) []model.Knob {
+func Knobs(iface string) []model.HostSetting {
 	return counters.Knobs(func(f func() error) error { return f() }, iface)
 }
 

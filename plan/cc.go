@@ -1,114 +1,100 @@
 package plan
 
 import (
+	"fmt"
 	"slices"
 	"strings"
-	"time"
 
 	"pelt/model"
 )
 
+// A comparison of congestion controls repeats much: losses come by chance, and few trials tell
+// little.
 const (
-	controlTime      = 10 * time.Second
-	transferLongest  = 2 * time.Minute
-	controlRepeats   = 10 // losses come by chance: fewer tell little
-	controlMost      = 30
-	controlRedo      = 2
-	controlReadEvery = 50 * time.Millisecond
-	controlDrain     = time.Second
+	controlRepeats     = 10
+	controlMostRepeats = 30
 )
 
-// DefaultMostRepeats is how often a run repeats its trials at most that goes on until
-// they are told apart.
-func DefaultMostRepeats(repeats int) int {
-	return max(controlMost, 3*orDefault(repeats, controlRepeats))
+// Control is a comparison of congestion controls.
+var Control = Preset{
+	Command: "cc",
+	Knobs: "control loss bytes http time warmup repeats until-separable max-repeats streams stagger direction family " +
+		"dscp per-skb exec-server exec-client seed",
+	Defaults: defaults(map[string]string{"control": "cubic,bbr", "repeats": fmt.Sprint(controlRepeats), "proto": "tcp",
+		"bulk": "true", "payload": "131072", "warmup": "0", "time": "10s", "streams": ""}),
+	Factors: "loss! link control!",
+	build:   (*draft).buildControl,
 }
 
-// Control makes the plan of a comparison of congestion controls. An error names the
-// option that is wrong, as the command line spells it.
-func Control(o Options) (model.Plan, error) {
-	if len(o.Controls) == 0 {
-		o.Controls = []string{"cubic", "bbr"}
+func (d *draft) buildControl() error {
+	inLab := strings.HasPrefix(d.Target, "lab:")
+	programs := d.given("exec-server", "exec-client")
+	ends := d.given("bytes") || programs
+	switch {
+	case slices.Contains(d.words("control"), ""):
+		return bad("control", "want names, as cubic,bbr,reno, or cubic+bbr for two that compete")
+	case programs && !(d.given("exec-server") && d.given("exec-client")):
+		return bad("exec-server, --exec-client", "belong together; want both")
+	case programs && !inLab:
+		return bad("exec-server, --exec-client", "run in the nodes of a lab; want lab:NAME")
+	case d.given("loss") && !inLab:
+		return bad("loss", "only a lab has links that lose on purpose; want lab:NAME")
+	case d.given("loss") && slices.ContainsFunc(d.links, func(f model.Factor) bool { return f.Knob == "link.loss_ratio" }):
+		return bad("loss", "stands beside --link loss; want one of them")
+	case d.given("http") && !d.given("bytes"):
+		return bad("http", "an answer has a length; want --bytes")
+	case len(d.values["direction"]) > 1 || d.word("direction") == "both":
+		return bad("direction", "want up or down: one transfer at a time")
+	case ends && d.number("warmup") > 0:
+		return bad("warmup", "a transfer counts from its first byte; leave it out")
+	case d.given("max-repeats") && !d.on("until-separable"):
+		return bad("max-repeats", "is for --until-separable")
 	}
-	most := 1
-	for i, name := range o.Controls {
-		if name == "" || slices.Contains(o.Controls[:i], name) {
-			return model.Plan{}, bad("--control", "want different names, as cubic,bbr,reno, or cubic+bbr for two that compete, not %q", name)
+	if err := d.controlStreams(); err != nil {
+		return err
+	}
+	for _, l := range d.plan.Links {
+		if l.Seed != 0 {
+			return bad("link", "seed: trials of one repeat draw alike, and by --seed")
 		}
+	}
+	if d.on("per-skb") {
+		d.plan.Links = append(d.plan.Links, model.Link{Buffers: model.BuffersWhole})
+	}
+	if ends {
+		d.otherwise("time", "2m")
+	}
+	if d.on("until-separable") {
+		most := max(controlMostRepeats, 3*int(d.number("repeats")))
+		d.otherwise("max-repeats", fmt.Sprint(min(most, model.MaxRepeats)))
+	}
+	if err := d.start(); err != nil {
+		return err
+	}
+	d.plan.Timing.DrainSeconds = 1
+	d.plan.Design.Paired, d.plan.Design.Redo = inLab, 2
+	if err := d.fill(); err != nil {
+		return err
+	}
+	for i := range d.plan.Flows {
+		d.plan.Flows[i].InfoSeconds = 0.05
+	}
+	return nil
+}
+
+// controlStreams makes as many streams as controls compete.
+func (d *draft) controlStreams() error {
+	most := 1
+	for _, name := range d.words("control") {
 		most = max(most, strings.Count(name, model.MixSeparator)+1)
 	}
-	if o.Streams == 0 {
-		o.Streams = most
+	d.otherwise("streams", fmt.Sprint(most))
+	streams := int(d.number("streams"))
+	switch {
+	case streams < most:
+		return bad("streams", "%d controls compete on as many streams at least, not on %d", most, streams)
+	case d.number("stagger") > 0 && streams < 2:
+		return bad("stagger", "is between streams, and there is one; want --streams or a mix as cubic+bbr")
 	}
-	if o.Streams < most {
-		return model.Plan{}, bad("--streams", "%d controls compete on as many streams at least, not on %d", most, o.Streams)
-	}
-	if o.Stagger > 0 && o.Streams < 2 {
-		return model.Plan{}, bad("--stagger", "is between streams, and there is one; want --streams or a mix as cubic+bbr")
-	}
-	if o.Commands != nil && !strings.HasPrefix(o.Target, "lab:") {
-		return model.Plan{}, bad("--exec-server, --exec-client", "run in the nodes of a lab; want lab:NAME")
-	}
-	if o.Losses != nil && !strings.HasPrefix(o.Target, "lab:") {
-		return model.Plan{}, bad("--loss", "only a lab has links that lose on purpose; want lab:NAME")
-	}
-	if o.Losses != nil && slices.ContainsFunc(o.Factors, func(f model.Factor) bool { return f.Knob == o.Losses.Knob }) {
-		return model.Plan{}, bad("--loss", "stands beside --link loss; want one of them")
-	}
-	if o.HTTP && o.Bytes == 0 {
-		return model.Plan{}, bad("--http", "an answer has a length; want --bytes")
-	}
-	if slices.Contains([]string{"both", "up,down", "down,up"}, o.Direction) || strings.Contains(o.Direction, ",") {
-		return model.Plan{}, bad("--direction", "want up or down: one transfer at a time")
-	}
-	ends := o.Bytes > 0 || o.Commands != nil
-	if o.Time == 0 && ends {
-		o.Time = transferLongest
-	}
-	o.Time = orDefault(o.Time, controlTime)
-	if o.Warmup == nil {
-		none := time.Duration(0)
-		o.Warmup = &none
-	} else if ends && *o.Warmup > 0 {
-		return model.Plan{}, bad("--warmup", "a transfer counts from its first byte; leave it out")
-	}
-	for _, l := range o.Links {
-		if l.Seed != 0 {
-			return model.Plan{}, bad("--link", "seed: trials of one repeat draw alike, and by --seed")
-		}
-	}
-	o.Protocol, o.Bulk, o.Control, o.Payloads, o.Frames = model.TCP, true, "", []int{bulkWrite}, nil
-	o.Repeats = orDefault(o.Repeats, controlRepeats)
-	p, err := Curve(o)
-	if err != nil {
-		return p, err
-	}
-	p.Command = "cc"
-	p.Timing.DrainSeconds = controlDrain.Seconds()
-	p.Factors = o.controlFactors()
-	p.Design.Paired, p.Design.Redo = strings.HasPrefix(o.Target, "lab:"), controlRedo
-	if o.MostRepeats > 0 {
-		p.Design.MostRepeats = o.MostRepeats
-	}
-	for i := range p.Flows {
-		f := &p.Flows[i]
-		f.Bytes, f.HTTP, f.Commands, f.StaggerSeconds = o.Bytes, o.HTTP, o.Commands, o.Stagger.Seconds()
-		f.InfoSeconds, f.Control = controlReadEvery.Seconds(), o.Controls[0]
-	}
-	return p, translate(p, p.Check())
-}
-
-// bulkWrite is the length of the writes of a transfer, in bytes.
-const bulkWrite = 128 << 10
-
-func (o Options) controlFactors() (list []model.Factor) {
-	if o.Losses != nil {
-		list = append(list, *o.Losses)
-	}
-	list = append(list, o.Factors...)
-	controls := model.Factor{Knob: "control"}
-	for _, name := range o.Controls {
-		controls.Levels = append(controls.Levels, model.Word(name))
-	}
-	return append(list, controls)
+	return nil
 }

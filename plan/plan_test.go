@@ -1,13 +1,13 @@
 package plan
 
 import (
+	"fmt"
 	"math"
 	"os"
 	"path/filepath"
 	"reflect"
 	"strings"
 	"testing"
-	"time"
 
 	"pgregory.net/rapid"
 
@@ -33,7 +33,7 @@ func drawPlan(t *rapid.T) model.Plan {
 		p.Flows = append(p.Flows, model.Flow{
 			Name: []string{"up", "down"}[i], Protocol: model.UDP, From: rapid.OneOf(word, awkward).Draw(t, "from") + "1", To: model.Receiver,
 			PayloadBytes: rapid.IntRange(16, 65507).Draw(t, "payload"), Rate: rate, Streams: rapid.IntRange(1, 128).Draw(t, "streams"),
-			Family: rapid.SampledFrom([]int{0, 4, 6}).Draw(t, "family"), DontFragment: rapid.Bool().Draw(t, "df"), Control: rapid.SampledFrom([]string{"", "bbr", "1", "~"}).Draw(t, "control"),
+			Family: rapid.SampledFrom([]int{0, 4, 6}).Draw(t, "family"), DontFragment: rapid.Bool().Draw(t, "df"),
 		})
 	}
 	if rapid.Bool().Draw(t, "linked") {
@@ -70,8 +70,22 @@ func TestPrintParse(t *testing.T) {
 	})
 }
 
+// reread prints a plan and reads it again.
+func reread(t testing.TB, p model.Plan) model.Plan {
+	t.Helper()
+	text, err := Print(p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	back, err := Parse(text, "plan.yaml")
+	if err != nil {
+		t.Fatalf("%v in:\n%s", err, text)
+	}
+	return back
+}
+
 func good(t testing.TB) string {
-	p, err := Curve(Options{Target: "lab:router", Seed: 1})
+	p, err := Curve.Of("lab:router")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -108,7 +122,7 @@ func TestParseRefuses(t *testing.T) {
 		"two documents":       {base + "---\n" + base, "f.yaml:41: a second document starts here; want one plan a file"},
 		"field twice":         {edit("engine: auto", "engine: auto\nengine: udp"), "f.yaml:36: not YAML: mapping key \"engine\" already defined"},
 		"unknown field":       {edit("engine: auto", "engin: auto"), `f.yaml:35: unknown field "engin"`},
-		"unknown inner field": {edit("  seed: 1", "  sead: 1"), `f.yaml:29: design: unknown field "sead"`},
+		"unknown inner field": {edit("  seed: 1", "  sead: 1"), `f.yaml:29: unknown field "sead"`},
 		"wrong type":          {edit("repeats: 3", "repeats: two"), `f.yaml:28: design.repeats: want a whole number, not "two"`},
 		"text for a number":   {edit("repeats: 3", `repeats: "2"`), `f.yaml:28: design.repeats: want a whole number, not "2"`},
 		"number for text":     {edit("engine: auto", "engine: 5"), `f.yaml:35: engine: want text, not "5"`},
@@ -117,21 +131,21 @@ func TestParseRefuses(t *testing.T) {
 		"negative seed":       {edit("  seed: 1", "  seed: -1"), `f.yaml:29: design.seed: want a whole number, not negative, not "-1"`},
 		"bool":                {edit("ordered: false", "ordered: 0"), `f.yaml:30: design.ordered: want true or false, not "0"`},
 		"list for an object":  {edit("design:\n  kind: grid", "design:\n- kind: grid"), ""},
-		"rate":                {edit("rate: max", "rate: 100"), `f.yaml:14: flows[0].rate: rate "100": want max, packets per second`},
-		"anchor":              {edit("engine: auto", "engine: &a auto"), "f.yaml:35: engine: want text"},
-		"alias":               {edit("engine: auto", "engine: *a"), "f.yaml:35: engine: want text"},
-		"tag":                 {edit("engine: auto", "engine: !!str auto"), "f.yaml:35: engine: want text"},
-		"merge":               {edit("engine: auto", "<<: {engine: auto}"), `f.yaml:35: unknown field "<<"`},
-		"checked engine":      {edit("engine: auto", "engine: dpdk"), `f.yaml:35: engine: want auto, udp, xdp, or two as SENDER:RECEIVER, not "dpdk"`},
+		"rate":                {edit("rate: max", "rate: 100"), "f.yaml:9: flows.rate: want a rate as max, 150kpps"},
+		"anchor":              {edit("engine: auto", "engine: &a auto"), `f.yaml:35: want plain values, not "&a auto"`},
+		"alias":               {edit("engine: auto", "engine: *a"), `f.yaml:35: want plain values, not "*a"`},
+		"tag":                 {edit("engine: auto", "engine: !!str auto"), `f.yaml:35: want plain values, not "!!str auto"`},
+		"merge":               {edit("engine: auto", "<<: {engine: auto}"), `f.yaml:35: want plain values, not "<<"`},
+		"checked engine":      {edit("engine: auto", "engine: dpdk"), `f.yaml:35: engine: want auto, udp, xdp, udp:xdp, xdp:udp or xdp:xdp, not "dpdk"`},
 		"checked level":       {edit("  - 100\n", "  - 15\n"), "f.yaml:21: factors[0].levels[2]: flows[0].payload_bytes: a UDP payload is 16 to 65507 B, not 15"},
 		"checked flow":        {edit("streams: 1", "streams: 0"), "f.yaml:15: flows[0].streams: want 1 to 128, not 0"},
-		"level list":          {edit("  - 100\n", "  - [100]\n"), "f.yaml:21: factors[0].levels[2]: want a number or a word"},
+		"level list":          {edit("  - 100\n", "  - [100]\n"), "f.yaml: want a number or a word, not [100]"},
 		"level infinite":      {edit("  - 100\n", "  - .inf\n"), ""},
 		"missing field":       {edit("target: lab:router\n", ""), "f.yaml: target: want HOST[:PORT]"},
 		"later format":        {edit(model.PlanFormat+"\ncommand", "pelt/plan/2\ncommand"), `f.yaml:5: format: is "pelt/plan/2"; this pelt reads pelt/plan/1`},
 		"time 0":              {edit("measure_s: 2", "measure_s: 0"), "f.yaml:33: timing.measure_s: want 10ms to 168h0m0s, not 0s"},
-		"time NaN":            {edit("measure_s: 2", "measure_s: .nan"), "f.yaml:33: timing.measure_s: "},
-		"null list":           {edit("flows:\n", "links:\nflows:\n"), "f.yaml:8: links: want a list"},
+		"time NaN":            {edit("measure_s: 2", "measure_s: .nan"), `f.yaml:33: want plain values, not ".nan"`},
+		"null list":           {edit("flows:\n", "links:\nflows:\n"), "f.yaml:8: want plain values"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, err := Parse([]byte(c.text), "f.yaml")
@@ -161,42 +175,43 @@ func TestParseForgives(t *testing.T) {
 }
 
 func TestCurve(t *testing.T) {
-	warm, loss := time.Duration(0), 0.01
-	p, err := Curve(Options{
-		Target: "nas:7358", Payloads: []int{64, 6400}, Rate: unit.PacketRate(1000), Direction: "up, both", Streams: 2, Time: 10 * time.Second, Warmup: &warm,
-		Repeats: 3, Seed: 9, Engine: "udp", Family: 6, DSCP: 46, DontFragment: true, Burst: 4, SourcePort: 5000, MaxLoss: &loss,
-	})
+	flags := "payload=64,6400 rate=1kpps direction=up,both streams=2 time=10s warmup=0 repeats=3 seed=18446744073709551615 " +
+		"engine=udp family=6 dscp=46 df=true burst=4 source-port=5000 max-loss=1%"
+	p, err := Curve.Of("nas:7358", strings.Fields(flags)...)
 	if err != nil {
 		t.Fatal(err)
 	}
-	flow := model.Flow{Name: "up", Protocol: model.UDP, From: model.Sender, To: model.Receiver, PayloadBytes: 64, Rate: unit.PacketRate(1000), Burst: 4, Streams: 2, Family: 6, DSCP: 46, DontFragment: true, SourcePort: 5000}
-	down := flow
+	flow := model.Flow{Name: "up", Protocol: model.UDP, From: model.Sender, To: model.Receiver, PayloadBytes: 64,
+		Rate: unit.PacketRate(1000), Burst: 4, Streams: 2, Family: 6, DSCP: 46, DontFragment: true, SourcePort: 5000}
+	down, loss := flow, 0.01
 	down.Name, down.From, down.To = "down", model.Receiver, model.Sender
 	want := model.Plan{
 		Format: model.PlanFormat, Command: "curve", Target: "nas:7358", Flows: []model.Flow{flow, down},
-		Factors: []model.Factor{{Knob: "direction", Levels: []model.Value{model.Word("up"), model.Word("both")}}, {Knob: "payload_bytes", Levels: []model.Value{model.Number(64), model.Number(6400)}}},
-		Design:  model.Design{Kind: "grid", Repeats: 3, Seed: 9}, Timing: model.Timing{MeasureSeconds: 10, DrainSeconds: 3}, Engine: "udp", Limits: model.Limits{MaxLossRatio: &loss},
+		Factors: []model.Factor{{Knob: "direction", Levels: []model.Value{model.Word("up"), model.Word("both")}},
+			{Knob: "payload_bytes", Levels: []model.Value{model.Number(64), model.Number(6400)}}},
+		Design: model.Design{Kind: "grid", Repeats: 3, Seed: 18446744073709551615},
+		Timing: model.Timing{MeasureSeconds: 10, DrainSeconds: 3}, Engine: "udp", Limits: model.Limits{MaxLossRatio: &loss},
 	}
 	if !reflect.DeepEqual(p, want) {
 		t.Errorf("Curve:\n got %+v\nwant %+v", p, want)
 	}
-	for name, c := range map[string]struct {
-		options Options
-		flows   string
-		levels  []float64
+	udp := []float64{18, 64, 100, 200, 400, 800, 1472}
+	for flags, c := range map[string]struct {
+		flows  string
+		levels []float64
 	}{
-		"defaults":   {Options{}, "up", []float64{18, 64, 100, 200, 400, 800, 1472}},
-		"tcp":        {Options{Protocol: model.TCP}, "up", []float64{64, 1460}},
-		"down":       {Options{Direction: "down"}, "down", []float64{18, 64, 100, 200, 400, 800, 1472}},
-		"both":       {Options{Direction: "both", Payloads: []int{64}}, "up down", []float64{64}},
-		"each":       {Options{Direction: "down,up", Payloads: []int{64}}, "up down", []float64{64}},
-		"frames":     {Options{Frames: []int{64, 1518}}, "up", []float64{64, 1518}},
-		"tcp frames": {Options{Protocol: model.TCP, Bulk: true, Control: "bbr"}, "up", []float64{64, 1460}},
+		"":                                {"up", udp},
+		"proto=tcp":                       {"up", []float64{64, 1460}},
+		"direction=down":                  {"down", udp},
+		"direction=both payload=64":       {"up down", []float64{64}},
+		"direction=down,up payload=64":    {"up down", []float64{64}},
+		"frame=64,1518":                   {"up", []float64{64, 1518}},
+		"proto=tcp bulk=true control=bbr": {"up", []float64{64, 1460}},
+		"source-address=192.0.2.1..192.0.2.2 streams=2 payload=64": {"up", []float64{64}},
 	} {
-		c.options.Target = "lab:router"
-		p, err := Curve(c.options)
+		p, err := Curve.Of("lab:router", strings.Fields(flags)...)
 		if err != nil {
-			t.Errorf("%s: %v", name, err)
+			t.Errorf("%s: %v", flags, err)
 			continue
 		}
 		var flows []string
@@ -207,69 +222,74 @@ func TestCurve(t *testing.T) {
 		for _, v := range p.Factors[len(p.Factors)-1].Levels {
 			levels = append(levels, v.Number)
 		}
-		if strings.Join(flows, " ") != c.flows || !reflect.DeepEqual(levels, c.levels) || p.Timing.WarmupSeconds != 0.5 || p.Timing.MeasureSeconds != 2 || p.Design.Repeats != 3 {
-			t.Errorf("%s: flows %v, levels %v, timing %+v, repeats %d", name, flows, levels, p.Timing, p.Design.Repeats)
+		if strings.Join(flows, " ") != c.flows || !reflect.DeepEqual(levels, c.levels) || p.Timing.WarmupSeconds != 0.5 ||
+			p.Timing.MeasureSeconds != 2 || p.Design.Repeats != 3 {
+			t.Errorf("%s: flows %v, levels %v, timing %+v, repeats %d", flags, flows, levels, p.Timing, p.Design.Repeats)
 		}
 	}
 }
 
 func TestCurveRefuses(t *testing.T) {
-	for name, c := range map[string]struct {
-		options Options
-		want    string
-	}{
-		"target":       {Options{Target: "a b"}, `TARGET: want HOST[:PORT]`},
-		"payload":      {Options{Payloads: []int{64, 15}}, "--payload: a UDP payload is 16 to 65507 B, not 15"},
-		"only payload": {Options{Payloads: []int{15}}, "--payload: a UDP payload is 16 to 65507 B, not 15"},
-		"frame":        {Options{Frames: []int{63}}, "--"},
-		"frame beside": {Options{Frames: []int{64}, Payloads: []int{64}}, "--frame: stands beside --payload; give one of them"},
-		"mtu of tcp":   {Options{Whole: true, Protocol: model.TCP}, "--payload: mtu is for --proto udp"},
-		"mtu, frames":  {Options{Whole: true, Frames: []int{64}}, "--frame: stands beside --payload; give one of them"},
-		"frame of tcp": {Options{Frames: []int{64}, Protocol: model.TCP}, "--frame: is for --proto udp"},
-		"proto":        {Options{Protocol: "sctp"}, `--proto: want udp or tcp, not "sctp"`},
-		"direction":    {Options{Direction: "left"}, `--direction: want up, down or both, or a list of them, not "left"`},
-		"twice":        {Options{Direction: "up,up"}, "--direction: up stands twice"},
-		"streams":      {Options{Streams: 129}, "--streams: want 1 to 128, not 129"},
-		"time":         {Options{Time: time.Nanosecond}, "--time: want 10ms to 168h0m0s, not 1e-09s"},
-		"repeats":      {Options{Repeats: -1}, "--repeats: want 1 to 1000, not -1"},
-		"engine":       {Options{Engine: "dpdk"}, `--engine: want auto, udp, xdp, or two as SENDER:RECEIVER, not "dpdk"`},
-		"rate":         {Options{Rate: unit.PacketRate(2e9)}, "--rate: 2Gpps is"},
-		"burst":        {Options{Burst: 4}, "--burst: needs --rate or --interval"},
-		"bulk":         {Options{Bulk: true}, "--bulk, --control: are for --proto tcp"},
-		"df":           {Options{DontFragment: true, Protocol: model.TCP}, "--df: is for --proto udp"},
-		"dscp":         {Options{DSCP: 64}, "--dscp: want 0 to 63, not 64"},
-		"port":         {Options{SourcePort: 65536}, "--source-port: 1 streams from port 65536 pass port 65535"},
-		"link":         {Options{Links: []model.Link{{LossRatio: 2}}}, "--link: want 0..1, not 2"},
-		"link of host": {Options{Target: "nas", Links: []model.Link{{Rate: 1e9}}}, "--link: only a lab has links to shape"},
+	for flags, want := range map[string]string{
+		"payload=64,15":               "--payload: a UDP payload is 16 to 65507 B, not 15",
+		"payload=15":                  "--payload: a UDP payload is 16 to 65507 B, not 15",
+		"payload=1..3":                "--payload: sizes",
+		"frame=63":                    "--frame: want 64B to",
+		"frame=64 payload=64":         "--frame: give --payload or --frame, not both",
+		"payload=mtu proto=tcp":       "--payload: mtu is for --proto udp",
+		"payload=mtu frame=64":        "--frame: give --payload or --frame, not both",
+		"payload=mtu,mtu":             "--payload: mtu stands twice",
+		"frame=64 proto=tcp":          "--frame: is for --proto udp",
+		"proto=sctp":                  `--proto: want udp or tcp, not "sctp"`,
+		"direction=left":              `--direction: want up, down or both, or a list of them, not "left"`,
+		"direction=up,up":             "--direction: up stands twice",
+		"streams=129":                 "--streams: want 1 to 128, not 129",
+		"streams=0":                   "--streams: want 1 to 128, not 0",
+		"streams=1,2":                 "--streams: want one value, not 2",
+		"time=1ns":                    "--time: want 10ms to 168h0m0s, not 1ns",
+		"time=10":                     "--time: duration \"10\": lacks a unit",
+		"repeats=0":                   "--repeats: want 1 to 1000, not 0",
+		"engine=dpdk":                 `--engine: want auto, udp, xdp`,
+		"drops=all":                   `--drops: want seq, count or off, not "all"`,
+		"rate=2gpps":                  "--rate: rate \"2gpps\": is beyond",
+		"rate=1kpps interval=1ms":     "--interval: give --rate or --interval, not both",
+		"burst=4":                     "--burst: needs --rate or --interval",
+		"bulk=true":                   "--bulk: is for --proto tcp",
+		"bulk=maybe":                  "--bulk: want true or false",
+		"control=bbr":                 "--control: is for --proto tcp",
+		"df=true proto=tcp":           "--df: is for --proto udp",
+		"gso=4 proto=tcp":             "--gso: is for --proto udp",
+		"dscp=64":                     "--dscp: want 0 to 63, not 64",
+		"family=5":                    "--family: want 4 or 6",
+		"source-port=65536":           "--source-port: want 1 to 65535, not 65536",
+		"source-port=65535 streams=2": "--source-port: 2 streams from port 65535 pass port 65535",
+		"source-address=x":            "--source-address: addresses",
+		"max-loss=200%":               "--max-loss: ratio",
+		"seed=-1":                     "--seed: want a whole number",
+		"receivers=0":                 "--receivers: want 1 to 256",
+		"link=loss=200%":              "--link: link",
+		"link=loss=0,1%":              "--link: link loss has several values",
 	} {
-		t.Run(name, func(t *testing.T) {
-			if c.options.Target == "" {
-				c.options.Target = "lab:router"
-			}
-			_, err := Curve(c.options)
-			if err == nil || !strings.HasPrefix(err.Error(), c.want) {
-				t.Errorf("Curve: got %v\nwant %s", err, c.want)
-			}
-		})
+		if _, err := Curve.Of("lab:router", strings.Fields(flags)...); err == nil || !strings.HasPrefix(err.Error(), want) {
+			t.Errorf("%s: got %v\nwant %s", flags, err, want)
+		}
+	}
+	if _, err := Curve.Of("a b"); err == nil || !strings.HasPrefix(err.Error(), "TARGET: want HOST[:PORT]") {
+		t.Errorf("a target of two words: %v", err)
+	}
+	if _, err := Curve.Of("nas", "link=rate=1gbit"); err == nil || !strings.HasPrefix(err.Error(), "--link: only a lab has links to shape") {
+		t.Errorf("a link of a host: %v", err)
 	}
 }
 
-// The longest list that options can make prints and reads back.
+// The longest list that flags can make prints and reads back.
 func TestLongList(t *testing.T) {
-	var sizes []int
-	for n := range unit.MaxListLength {
-		sizes = append(sizes, 16+n)
-	}
-	p, err := Curve(Options{Target: "lab:router", Payloads: sizes})
+	p, err := Curve.Of("lab:router", fmt.Sprintf("payload=16..%d/1", 15+unit.MaxListLength))
 	if err != nil {
 		t.Fatal(err)
 	}
-	text, err := Print(p)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if back, err := Parse(text, "f"); err != nil || !reflect.DeepEqual(back, p) {
-		t.Errorf("%d sizes: %v", len(sizes), err)
+	if back := reread(t, p); len(p.Factors[0].Levels) != unit.MaxListLength || !reflect.DeepEqual(back, p) {
+		t.Errorf("%d sizes came back as %d", len(p.Factors[0].Levels), len(back.Factors[0].Levels))
 	}
 }
 
@@ -329,18 +349,13 @@ func FuzzParse(f *testing.F) {
 
 // TestPathMTULevel: a plan may wait for the path MTU, also in its file.
 func TestPathMTULevel(t *testing.T) {
-	for _, o := range []Options{{Whole: true}, {Whole: true, Payloads: []int{256, 512}}, {Whole: true, Family: 6, Segments: 4}} {
-		o.Target = "lab:router"
-		p, err := Curve(o)
-		if err != nil || !p.AsksPathMTU() || len(p.Factors[0].Levels) != len(o.Payloads)+1 {
-			t.Fatalf("%+v: %+v, %v", o, p.Factors, err)
+	for flags, levels := range map[string]int{"payload=mtu": 1, "payload=256,mtu,512": 3, "payload=mtu family=6 gso=4": 1} {
+		p, err := Curve.Of("lab:router", strings.Fields(flags)...)
+		if err != nil || !p.AsksPathMTU() || len(p.Factors[0].Levels) != levels {
+			t.Fatalf("%s: %+v, %v", flags, p.Factors, err)
 		}
-		text, err := Print(p)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if q, err := Parse(text, "plan.yaml"); err != nil || !reflect.DeepEqual(p, q) {
-			t.Errorf("%s\ncame back as %+v, %v", text, q, err)
+		if q := reread(t, p); !reflect.DeepEqual(p, q) {
+			t.Errorf("%s came back as %+v", flags, q)
 		}
 	}
 	text := `format: pelt/plan/1

@@ -3,137 +3,140 @@ package plan
 import (
 	"slices"
 	"strings"
-	"time"
 
 	"pelt/model"
+	"pelt/unit"
 )
 
-const (
-	routerTime    = 3 * time.Second // the router's ticks are of 10 ms at worst: 300 of them for each core
-	routerWarmup  = time.Second     // caches, neighbours, connection tracking and clocks that step up
-	routerRepeats = 3               // the least that tells two of them apart
-	idlePPS       = 1000
-)
+// Router is a router bench. Its frames are those of RFC 2544 section 9.1 that tell most: the smallest,
+// one in the middle and the largest. 3 s a trial are 300 ticks of 10 ms for each core of the router,
+// the worst; caches, neighbours, connection tracking and clocks settle in the second before.
+var Router = Preset{
+	Command: "router",
+	Knobs: "dut variant proto frame direction rate idle-rate connections time warmup repeats streams family dscp drops " +
+		"max-loss engine seed",
+	Defaults: defaults(map[string]string{"proto": "udp,tcp", "frame": "64,512,1518", "direction": "up,down,both",
+		"idle-rate": "1kpps", "time": "3s", "warmup": "1s"}),
+	build: (*draft).buildRouter,
+}
 
-// routerFrames are the frames in bytes of RFC 2544 section 9.1 that tell most: the
-// smallest, one in the middle and the largest.
-func routerFrames() []int { return []int{64, 512, 1518} }
-
-// Router makes the plan of a router bench. An error names the option that is
-// wrong, as the command line spells it.
-func Router(o Options) (model.Plan, error) {
-	o.Protocol, o.Payloads, o.Whole = model.UDP, nil, false
-	o.Direction = orDefault(o.Direction, "up,down,both")
-	if len(o.Protocols) == 0 {
-		o.Protocols = []model.Protocol{model.UDP, model.TCP}
-	}
-	for i, p := range o.Protocols {
-		if p != model.UDP && p != model.TCP || slices.Contains(o.Protocols[:i], p) {
-			return model.Plan{}, bad("--proto", "want udp, tcp or udp,tcp, not %q", string(p))
+func (d *draft) buildRouter() error {
+	protocols := d.words("proto")
+	for _, p := range protocols {
+		if !slices.Contains(knobOf("proto").Words, p) {
+			return bad("proto", "want udp, tcp or udp,tcp, not %q", p)
 		}
 	}
-	for i, c := range o.Connections {
-		if c != model.ConnectionRate && c != model.ConnectionKeep || slices.Contains(o.Connections[:i], c) {
-			return model.Plan{}, bad("--connections", "want rate, keep or rate,keep, not %q", c)
+	for _, c := range d.words("connections") {
+		if !slices.Contains(knobOf("connections").Words, c) {
+			return bad("connections", "want rate, keep or rate,keep, not %q", c)
 		}
 	}
-	udp := slices.Contains(o.Protocols, model.UDP)
-	if !udp && (len(o.Frames) > 0 || !o.Rate.IsMax()) {
-		return model.Plan{}, bad("--frame, --rate", "are for --proto udp: TCP makes its own segments")
+	directions := d.words("direction")
+	if !slices.Contains(protocols, string(model.UDP)) && d.given("frame", "rate") {
+		return bad("frame, --rate", "are for --proto udp: TCP makes its own segments")
 	}
-	o.Frames = orFrames(o.Frames)
-	flow, err := o.flow()
+	if d.given("connections") && !slices.Contains(directions, "up") {
+		return bad("connections", "are opened from LAN to WAN; want --direction with up")
+	}
+	idle, err := d.idlePPS()
 	if err != nil {
-		return model.Plan{}, err
+		return err
 	}
-	directions, flows, err := o.directions(flow)
-	if err != nil {
-		return model.Plan{}, err
+	d.values["proto"] = []model.Value{model.Word(string(model.UDP))} // the cells say which
+	if err := d.start(); err != nil {
+		return err
 	}
-	if len(o.Connections) > 0 && !slices.Contains(directions, model.Word("up")) {
-		return model.Plan{}, bad("--connections", "are opened from LAN to WAN; want --direction with up")
-	}
-	for i := range flows { // the cells say the size
-		flows[i].PayloadBytes = model.PayloadOf(flows[i].Family, routerFrames()[2])
-	}
-	p := model.Plan{
-		Format: model.PlanFormat, Command: "router", Target: o.Target, Near: o.Near, DUT: o.DUT, Variants: o.Variants, Links: o.Links, Flows: flows,
-		Design: model.Design{Kind: "list", Repeats: orDefault(o.Repeats, routerRepeats), Seed: o.Seed, Cells: o.cells(directions, udp)},
-		Timing: model.Timing{
-			WarmupSeconds: routerWarmup.Seconds(), MeasureSeconds: orDefault(o.Time, routerTime).Seconds(), DrainSeconds: defaultDrain.Seconds(),
-		},
-		Engine: orDefault(o.Engine, "auto"),
-		Limits: model.Limits{MaxLossRatio: o.MaxLoss},
-		Drops:  o.Drops,
-	}
-	if strings.HasPrefix(p.Target, "lab:") && p.DUT == "" {
+	p := &d.plan
+	inLab := strings.HasPrefix(p.Target, "lab:")
+	if inLab && !d.given("dut") {
 		p.DUT = model.LabDUT
 	}
-	if o.Warmup != nil {
-		p.Timing.WarmupSeconds = o.Warmup.Seconds()
+	for _, text := range d.words("variant") {
+		v := model.Variant{Name: text}
+		if !inLab {
+			v.Name, v.Command, _ = strings.Cut(text, "=")
+			v.Name, v.Command = strings.TrimSpace(v.Name), strings.TrimSpace(v.Command)
+		}
+		if v.Name == "" {
+			return bad("variant", "want NAME=COMMAND, not %q", text)
+		}
+		p.Variants = append(p.Variants, v)
 	}
-	return p, translate(p, p.Check())
-}
-
-func orFrames(list []int) []int {
-	if len(list) == 0 {
-		return routerFrames()
+	if err := d.fill("direction", "frame", "variant", "connections", "idle-rate"); err != nil {
+		return err
 	}
-	return list
-}
-
-// cells are the trials of one repeat: what the user reads first stands first.
-func (o Options) cells(directions []model.Value, udp bool) []model.Cell {
-	variants := []model.Value{{}}
-	if len(o.Variants) > 0 {
-		variants = nil
-		for _, v := range o.Variants {
-			variants = append(variants, model.Word(v.Name))
+	for _, size := range d.values["frame"] { // the cells say which; each must be possible
+		if err := p.Set("frame_bytes", size); err != nil {
+			return err
 		}
 	}
-	var cells []model.Cell
+	p.Design.Kind, p.Design.Cells = "list", d.routerCells(protocols, directions, idle)
+	return nil
+}
+
+// idlePPS is the rate of the flow that measures the delay of the idle path, 0 for none.
+func (d *draft) idlePPS() (float64, error) {
+	text := d.word("idle-rate")
+	if text == "0" {
+		return 0, nil
+	}
+	rate, err := unit.ParseRate(text)
+	if err != nil || rate.IsMax() {
+		return 0, bad("idle-rate", "want packets per second, or 0 for no such trials, not %q", text)
+	}
+	pps, _ := rate.PPS(max(model.PayloadOf(int(d.number("family")), int(d.smallest())), 1))
+	return pps, nil
+}
+
+func (d *draft) smallest() float64 {
+	frames := d.values["frame"]
+	least := frames[0].Number
+	for _, f := range frames {
+		least = min(least, f.Number)
+	}
+	return least
+}
+
+// routerCells are the trials of one repeat: what the user reads first stands first.
+func (d *draft) routerCells(protocols, directions []string, idle float64) (cells []model.Cell) {
+	variants := d.plan.Variants
+	if len(variants) == 0 {
+		variants = []model.Variant{{}}
+	}
+	udp, tcp := slices.Contains(protocols, string(model.UDP)), slices.Contains(protocols, string(model.TCP))
 	for _, variant := range variants {
-		add := func(protocol model.Protocol, direction model.Value, more model.Cell) {
-			c := model.Cell{"protocol": model.Word(string(protocol)), "direction": direction}
-			for k, v := range more {
-				c[k] = v
+		for _, direction := range directions {
+			add := func(protocol model.Protocol, knob string, v model.Value) model.Cell {
+				c := model.Cell{"protocol": model.Word(string(protocol)), "direction": model.Word(direction)}
+				if knob != "" {
+					c[knob] = v
+				}
+				if variant.Name != "" {
+					c["variant"] = model.Word(variant.Name)
+				}
+				cells = append(cells, c)
+				return c
 			}
-			if variant.Text != "" {
-				c["variant"] = variant
-			}
-			cells = append(cells, c)
-		}
-		for _, d := range directions {
 			if udp {
-				for _, n := range o.Frames {
-					add(model.UDP, d, model.Cell{"frame_bytes": model.Number(float64(n))})
+				for _, frame := range d.values["frame"] {
+					add(model.UDP, "frame_bytes", frame)
 				}
 			}
-			if slices.Contains(o.Protocols, model.TCP) {
-				add(model.TCP, d, nil)
+			if tcp {
+				add(model.TCP, "", model.Value{})
 			}
-			for _, kind := range o.Connections {
-				if d.Text == "up" { // from behind NAT only
-					add(model.TCP, d, model.Cell{"connections": model.Word(kind)})
+			for _, kind := range d.values["connections"] {
+				if direction == "up" { // from behind NAT only
+					add(model.TCP, "connections", kind)
 				}
 			}
-			if pps := o.idlePPS(); udp && pps > 0 && d.Text != "both" {
-				add(model.UDP, d, model.Cell{"frame_bytes": model.Number(float64(slices.Min(o.Frames))), "rate_pps": model.Number(pps)})
+			if udp && idle > 0 && direction != "both" {
+				add(model.UDP, "frame_bytes", model.Number(d.smallest()))["rate_pps"] = model.Number(idle)
 			}
 		}
 	}
 	return cells
-}
-
-func (o Options) idlePPS() float64 {
-	if o.IdleRate == nil {
-		return idlePPS
-	}
-	pps, paced := o.IdleRate.PPS(max(model.PayloadOf(o.Family, slices.Min(o.Frames)), 1))
-	if !paced {
-		return 0
-	}
-	return pps
 }
 
 // RouterPath splits NEAR..FAR, where NEAR may be "here" or empty for this host, or

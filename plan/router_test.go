@@ -7,48 +7,35 @@ import (
 
 	"pelt/design"
 	"pelt/model"
-	"pelt/unit"
 )
 
 func TestRouterCells(t *testing.T) {
-	idle := unit.Rate{}
-	for name, c := range map[string]struct {
-		o    Options
-		want int // cells
-	}{
-		"everything":   {Options{}, 3*(3+1) + 2},
-		"one way":      {Options{Direction: "up"}, 3 + 1 + 1},
-		"without tcp":  {Options{Protocols: []model.Protocol{model.UDP}}, 3*3 + 2},
-		"without idle": {Options{IdleRate: &idle}, 3 * (3 + 1)},
-		"variants":     {Options{Variants: []model.Variant{{Name: "plain"}, {Name: "log"}}}, 2 * (3*(3+1) + 2)},
-		"connections":  {Options{Connections: []string{"rate", "keep"}, Protocols: []model.Protocol{model.TCP}}, 3 + 2},
-		"only tcp":     {Options{Protocols: []model.Protocol{model.TCP}}, 3},
+	for flags, want := range map[string]int{ // cells
+		"":                                3*(3+1) + 2,
+		"direction=up":                    3 + 1 + 1,
+		"proto=udp":                       3*3 + 2,
+		"idle-rate=0":                     3 * (3 + 1),
+		"variant=plain variant=log":       2 * (3*(3+1) + 2),
+		"connections=rate,keep proto=tcp": 3 + 2,
+		"proto=tcp":                       3,
 	} {
-		t.Run(name, func(t *testing.T) {
-			c.o.Target = "lab:nat"
-			p, err := Router(c.o)
+		t.Run(flags, func(t *testing.T) {
+			p, err := Router.Of("lab:nat", strings.Fields(flags)...)
 			if err != nil {
 				t.Fatal(err)
 			}
-			if got := len(p.Design.Cells); got != c.want {
-				t.Errorf("got %d cells, want %d: %v", got, c.want, p.Design.Cells)
+			if got := len(p.Design.Cells); got != want || p.DUT != model.LabDUT {
+				t.Errorf("got %d cells of %s, want %d: %v", got, p.DUT, want, p.Design.Cells)
 			}
 			d, err := design.New(p, nil)
 			if err != nil {
 				t.Fatal(err)
 			}
-			if d.Total() != c.want*routerRepeats {
-				t.Errorf("got %d trials, want %d", d.Total(), c.want*routerRepeats)
+			if d.Total() != want*3 {
+				t.Errorf("got %d trials, want %d", d.Total(), want*3)
 			}
-			text, err := Print(p)
-			if err != nil {
-				t.Fatal(err)
-			}
-			back, err := Parse(text, "plan.yaml")
-			if err != nil {
-				t.Fatalf("%v in:\n%s", err, text)
-			}
-			if len(back.Design.Cells) != c.want || back.Design.Cells[0].Key() != p.Design.Cells[0].Key() {
+			back := reread(t, p)
+			if len(back.Design.Cells) != want || back.Design.Cells[0].Key() != p.Design.Cells[0].Key() {
 				t.Errorf("printed and read again: %v", back.Design.Cells)
 			}
 		})
@@ -57,16 +44,8 @@ func TestRouterCells(t *testing.T) {
 
 // Bits a second are of the payload of the frames that are sent.
 func TestIdleBits(t *testing.T) {
-	rate, err := unit.ParseRate("1mbit")
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, c := range []struct {
-		frames []int
-		family int
-		want   float64
-	}{{nil, 4, 1e6 / 8 / 18}, {[]int{512, 1518}, 0, 1e6 / 8 / 466}, {[]int{512}, 6, 1e6 / 8 / 446}} {
-		p, err := Router(Options{IdleRate: &rate, Target: "lab:nat", Frames: c.frames, Family: c.family})
+	for flags, want := range map[string]float64{"family=4": 1e6 / 8 / 18, "frame=512,1518": 1e6 / 8 / 466, "frame=512 family=6": 1e6 / 8 / 446} {
+		p, err := Router.Of("lab:nat", append(strings.Fields(flags), "idle-rate=1mbit")...)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -74,20 +53,20 @@ func TestIdleBits(t *testing.T) {
 		for _, cell := range p.Design.Cells {
 			if v, is := cell["rate_pps"]; is {
 				found++
-				if math.Abs(v.Number-c.want) > c.want/1000 {
-					t.Errorf("%v, IPv%d: %v packets a second, want %v", c.frames, c.family, v.Number, c.want)
+				if math.Abs(v.Number-want) > want/1000 {
+					t.Errorf("%s: %v packets a second, want %v", flags, v.Number, want)
 				}
 			}
 		}
 		if found == 0 {
-			t.Errorf("%v: no trial of the idle path", c.frames)
+			t.Errorf("%s: no trial of the idle path", flags)
 		}
 	}
 }
 
 // A trial of TCP has nothing of the UDP flow that the plan says.
 func TestRouterTrials(t *testing.T) {
-	p, err := Router(Options{Target: "lab:router", Streams: 2, Connections: []string{"keep"}})
+	p, err := Router.Of("lab:router", "streams=2", "connections=keep")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -114,27 +93,38 @@ func TestRouterTrials(t *testing.T) {
 	}
 }
 
+// Of real hosts a variant is a command.
+func TestRouterBetweenHosts(t *testing.T) {
+	near, target := RouterPath("here..10.0.0.2")
+	p, err := Router.Plan(Settings{Near: near, Target: target, Flags: map[string][]string{
+		"variant": {"quiet=ssh root@192.168.1.1 dmesg -n 1", "loud=true"}, "dut": {"ssh://root@192.168.1.1"}}})
+	want := model.Variant{Name: "quiet", Command: "ssh root@192.168.1.1 dmesg -n 1"}
+	if err != nil || p.Variants[0] != want || p.Near != "" || p.Target != "10.0.0.2" || p.DUT != "ssh://root@192.168.1.1" {
+		t.Errorf("%+v, %v", p, err)
+	}
+}
+
 func TestRouterRefuses(t *testing.T) {
-	rate := unit.PacketRate(5)
-	for name, c := range map[string]struct {
-		o    Options
-		want string
-	}{
-		"proto":          {Options{Target: "lab:nat", Protocols: []model.Protocol{"icmp"}}, "--proto: want udp, tcp or udp,tcp"},
-		"tcp frame":      {Options{Target: "lab:nat", Frames: []int{64}, Protocols: []model.Protocol{model.TCP}}, "--frame, --rate: are for"},
-		"tcp rate":       {Options{Target: "lab:nat", Rate: rate, Protocols: []model.Protocol{model.TCP}}, "--frame, --rate: are for"},
-		"small":          {Options{Target: "lab:nat", Frames: []int{60}}, "at least 64 B"},
-		"connections":    {Options{Target: "lab:nat", Connections: []string{"many"}}, "--connections: want rate, keep"},
-		"connections up": {Options{Target: "lab:nat", Direction: "down", Connections: []string{"rate"}}, "--connections: are opened from LAN"},
-		"ssh":            {Options{Target: "lab:nat", DUT: "ssh://root@192.168.1.1"}, "--dut: want ssh://[USER@]HOST[:PORT] or pelt://HOST[:PORT] beside hosts, and lab in a lab"},
-		"near":           {Options{Target: "lab:nat", Near: "10.0.0.1"}, "a lab has its own sender"},
-		"twice":          {Options{Target: "lab:nat", Variants: []model.Variant{{Name: "a"}, {Name: "a"}}}, `"a" stands twice`},
-		"command":        {Options{Target: "lab:nat", Variants: []model.Variant{{Name: "a", Command: "reboot"}}}, "want no command"},
+	for flags, want := range map[string]string{
+		"proto=icmp":                      "--proto: want udp, tcp or udp,tcp",
+		"frame=64 proto=tcp":              "--frame, --rate: are for",
+		"rate=5pps proto=tcp":             "--frame, --rate: are for",
+		"frame=60":                        "want 64B to",
+		"connections=many":                "--connections: want rate, keep",
+		"connections=rate direction=down": "--connections: are opened from LAN",
+		"dut=ssh://root@192.168.1.1":      "--dut: want ssh://[USER@]HOST[:PORT] or pelt://HOST[:PORT] beside hosts, and lab in a lab",
+		"variant=a variant=a":             `"a" stands twice`,
+		"idle-rate=max":                   "--idle-rate: want packets per second",
+		"idle-rate=soon":                  "--idle-rate: want packets per second",
 	} {
-		t.Run(name, func(t *testing.T) {
-			if _, err := Router(c.o); err == nil || !strings.Contains(err.Error(), c.want) {
-				t.Errorf("got %v, want %s", err, c.want)
-			}
-		})
+		if _, err := Router.Of("lab:nat", strings.Fields(flags)...); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v, want %s", flags, err, want)
+		}
+	}
+	if _, err := Router.Plan(Settings{Target: "lab:nat", Near: "10.0.0.1"}); err == nil || !strings.Contains(err.Error(), "a lab has its own sender") {
+		t.Errorf("a lab with a near host: %v", err)
+	}
+	if _, err := Router.Of("nas", "variant==reboot"); err == nil || !strings.Contains(err.Error(), "want NAME=COMMAND") {
+		t.Errorf("a variant without a name: %v", err)
 	}
 }

@@ -4,56 +4,49 @@ import (
 	"cmp"
 	"slices"
 	"strings"
-	"time"
 
 	"pelt/model"
-	"pelt/unit"
 )
 
-// The defaults of a soak are those of a field report: 40 000 packets of 512 B a
-// second; its two hours are for --time.
-const (
-	soakPPS     = 40_000
-	soakPayload = 512
-	soakTime    = 10 * time.Minute
-	soakWarmup  = time.Second
-)
+// Soak is a long run at one rate, by default that of a field report.
+var Soak = Preset{
+	Command: "soak",
+	Knobs: "payload frame rate interval profile direction streams time warmup max-loss family dscp df drops burst " +
+		"source-port send-buffer receive-buffer patience dut at engine seed",
+	Defaults: defaults(map[string]string{"payload": "512", "rate": "40kpps", "time": "10m", "warmup": "1s",
+		"patience": "1m", "repeats": "1",
+		"engine": "udp"}), // what programs use, and what counts each packet's way through the kernel
+	Factors: "payload! frame!",
+	build:   (*draft).buildSoak,
+}
 
-// Soak makes the plan of a long run at one rate. An error names the option that is
-// wrong, as the command line spells it.
-func Soak(o Options) (model.Plan, error) {
+func (d *draft) buildSoak() error {
 	switch {
-	case o.Protocol != "" && o.Protocol != model.UDP:
-		return model.Plan{}, bad("--proto", "a soak is of UDP")
-	case o.Rate.IsMax() && o.ProfileRate.IsMax():
-		o.Rate = unit.PacketRate(soakPPS)
+	case len(d.values["payload"])+len(d.values["frame"]) > 1:
+		return bad("payload, --frame", "a soak has one size; pelt curve has many")
+	case len(d.values["direction"]) > 1:
+		return bad("direction", "want up, down or both: a soak has one trial")
+	case d.word("rate") == "max":
+		return bad("rate", "a soak has one that its sender can keep, as 40kpps; pelt curve finds the highest")
 	}
-	if len(o.Payloads) == 0 && len(o.Frames) == 0 && !o.Whole {
-		o.Payloads = []int{soakPayload}
+	if err := d.start(); err != nil {
+		return err
 	}
-	if len(o.Payloads)+len(o.Frames) > 1 || o.Whole && len(o.Payloads) > 0 {
-		return model.Plan{}, bad("--payload, --frame", "a soak has one size; pelt curve has many")
-	}
-	if strings.Contains(o.Direction, ",") {
-		return model.Plan{}, bad("--direction", "want up, down or both: a soak has one trial")
-	}
-	o.Repeats, o.Time = 1, orDefault(o.Time, soakTime)
-	if o.Warmup == nil {
-		d := soakWarmup
-		o.Warmup = &d
-	}
-	p, err := Curve(o)
-	if err != nil {
-		return p, err
-	}
-	p.Command, p.Near, p.DUT = "soak", o.Near, o.DUT
-	if p.DUT == "" && slices.Contains([]string{"lab:switch", "lab:router", "lab:nat", "lab:fast"}, p.Target) {
+	p := &d.plan
+	if slices.Contains([]string{"lab:switch", "lab:router", "lab:nat", "lab:fast"}, p.Target) {
 		p.DUT = model.LabDUT
 	}
-	p.Timed = slices.SortedStableFunc(slices.Values(o.Timed), func(a, b model.TimedChange) int { return cmp.Compare(a.AtSeconds, b.AtSeconds) })
-	p.Timing.PatienceSeconds = model.MaxPatience.Seconds()
-	if o.Patience != nil {
-		p.Timing.PatienceSeconds = o.Patience.Seconds()
+	inLab := strings.HasPrefix(p.Target, "lab:")
+	for _, text := range d.words("at") {
+		c, err := model.ParseTimedChange(text)
+		switch {
+		case !inLab:
+			return bad("at", "only a lab changes by itself; want lab:NAME")
+		case err != nil:
+			return bad("at", "%v", err)
+		}
+		p.Timed = append(p.Timed, c)
 	}
-	return p, translate(p, p.Check())
+	slices.SortStableFunc(p.Timed, func(a, b model.TimedChange) int { return cmp.Compare(a.AtSeconds, b.AtSeconds) })
+	return d.fill("at")
 }

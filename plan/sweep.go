@@ -1,154 +1,101 @@
 package plan
 
 import (
+	"fmt"
 	"math"
-	"slices"
 	"strings"
 	"time"
 
 	"pelt/model"
 )
 
-// A sweep's trials are many: unless the user says otherwise they send so many
-// packets, and each cell has three of them. The comparison tells nothing of two.
+// A sweep's trials are many: unless the user says otherwise they send so many packets.
 const (
 	sweepPackets = 1000
-	sweepRepeats = 3
-	// sweepLongest bounds a trial whose packets leave as they can, and what waits
-	// in a queue after it.
-	sweepLongest = time.Minute
-	sweepDrain   = 30 * time.Second
-	labQuiet     = 200 * time.Millisecond // far longer than this machine holds a packet up
-	heldQuiet    = time.Second            // likewise, and longer than most links' delays
+	quickPackets = 100 // settings that differ by less than a few percent stay tied
+	sweepDrain   = 30  // s, for what waits in a queue after a trial
+	labQuiet     = 0.2 // s; far longer than this machine holds a packet up
+	heldQuiet    = 1.0 // s; likewise, and longer than most links' delays
+	wholeMost    = 1500
 )
 
-// Sweep makes the plan of a sweep. An error names the option that is wrong, as
-// the command line spells it.
-func Sweep(o Options) (model.Plan, error) {
-	o.Repeats = orDefault(o.Repeats, sweepRepeats)
-	if o.Warmup == nil {
-		none := time.Duration(0)
-		o.Warmup = &none
-	}
-	counted := o.Packets
-	if counted == 0 && o.Time == 0 {
-		counted = sweepPackets
-	}
-	if counted > 0 && o.Time == 0 {
-		o.Time = sweepLongest
-	}
-	if o.Protocol == model.TCP {
-		return model.Plan{}, bad("--proto", "a sweep is of UDP")
-	}
-	if len(o.Payloads) == 0 && len(o.Frames) == 0 && !o.Whole {
-		return model.Plan{}, bad("--payload", "say which sizes: 256..1472/256,1472")
-	}
-	i := slices.IndexFunc(o.Factors, func(f model.Factor) bool {
-		return f.Knob == "rate_pps" || f.Knob == "interval_ns"
-	})
-	profiles := slices.ContainsFunc(o.Factors, func(f model.Factor) bool { return f.Knob == "profile" })
-	if i >= 0 && (o.Profile != nil || profiles) { // a profile needs a rate, also where that varies
-		rate := model.Plan{Flows: []model.Flow{{}}}
-		if err := rate.Set(o.Factors[i].Knob, o.Factors[i].Levels[0]); err != nil {
-			return model.Plan{}, translate(rate, err)
-		}
-		o.Rate = rate.Flows[0].Rate
-	}
-	p, err := Curve(o)
-	if err != nil {
-		return p, err
-	}
-	p.Command = "sweep"
-	p.Timing.DrainSeconds = sweepDrain.Seconds()
-	if strings.HasPrefix(p.Target, "lab:") { // whose delays are known
-		p.Timing.QuietSeconds = labQuiet.Seconds()
-		if o.Held {
-			p.Timing.QuietSeconds = heldQuiet.Seconds()
-		}
-		for _, l := range p.Links {
-			p.Timing.QuietSeconds += 2 * (l.DelaySeconds + 4*l.JitterSeconds)
-		}
-		for _, f := range o.Factors {
-			p.Timing.QuietSeconds += 2 * longest(f)
-		}
-		p.Timing.QuietSeconds += 3 * o.onLink(p)
-		p.Timing.QuietSeconds = min(p.Timing.QuietSeconds, sweepDrain.Seconds())
-	}
-	for i := range p.Flows {
-		p.Flows[i].Packets = counted
-	}
-	for _, f := range o.Factors {
-		if f.Knob == "receivers" {
-			for _, v := range f.Levels {
-				p.Receivers = max(p.Receivers, int(v.Number))
-			}
-		}
-		if len(f.Levels) > 1 {
-			p.Factors = append(p.Factors, f)
-		} else if err := p.Set(f.Knob, f.Levels[0]); err != nil {
-			return p, translate(p, err)
-		}
-	}
-	return p, translate(p, p.Check())
+// Sweep is the comparison of many settings. Each cell has three trials: a comparison tells nothing of two.
+var Sweep = Preset{
+	Command: "sweep",
+	Knobs: "payload frame rate interval profile direction streams receivers count quick time warmup repeats max-loss " +
+		"family dscp df drops send-buffer receive-buffer engine seed",
+	Defaults: defaults(map[string]string{"interval": "0", "rate": "", "warmup": "0"}),
+	Factors:  "direction payload! frame! rate interval profile streams receivers send-buffer receive-buffer link",
+	build:    (*draft).buildSweep,
 }
 
-// onLink is how long the largest datagram takes on the slowest link, in seconds, its
-// headers by and large: before the first has come nobody knows how far apart they are.
-func (o Options) onLink(p model.Plan) float64 {
-	bytes, rate := 0.0, math.Inf(1)
-	for _, f := range p.Flows {
-		bytes = max(bytes, float64(f.PayloadBytes))
+func (d *draft) buildSweep() error {
+	switch {
+	case !d.given("payload", "frame"):
+		return bad("payload", "say which sizes: 256..1472/256,1472")
+	case d.given("count") && d.given("time"):
+		return bad("time", "give --count or --time, not both")
+	case d.given("time"):
+	case d.on("quick"):
+		d.otherwise("count", fmt.Sprint(quickPackets))
+	default:
+		d.otherwise("count", fmt.Sprint(sweepPackets))
 	}
-	for _, n := range slices.Concat(o.Payloads, o.Frames) {
-		bytes = max(bytes, float64(n))
+	d.otherwise("time", "1m") // bounds a trial whose packets leave as they can
+	if err := d.start(); err != nil {
+		return err
 	}
-	if o.Whole {
-		bytes = max(bytes, wholeMost)
+	if err := d.fill(); err != nil {
+		return err
 	}
-	for _, l := range p.Links {
+	p := &d.plan
+	for _, v := range d.values["receivers"] {
+		p.Receivers = max(p.Receivers, int(v.Number))
+	}
+	p.Timing.DrainSeconds = sweepDrain
+	if strings.HasPrefix(p.Target, "lab:") { // whose delays are known
+		p.Timing.QuietSeconds = min(d.quiet(), sweepDrain)
+	}
+	return nil
+}
+
+// quiet is the silence after which no packet of a lab is on its way, in seconds: twice what its links
+// delay, and some times what the largest datagram takes on the slowest.
+func (d *draft) quiet() float64 {
+	quiet, bytes, rate := labQuiet, float64(d.plan.Flows[0].PayloadBytes), math.Inf(1)
+	if d.Held {
+		quiet = heldQuiet
+	}
+	for _, l := range d.plan.Links {
+		quiet += 2 * (l.DelaySeconds + 4*l.JitterSeconds)
 		if l.Rate > 0 {
 			rate = min(rate, float64(l.Rate))
 		}
 	}
-	for _, f := range o.Factors {
-		if _, setting, _ := model.SplitLinkKnob(f.Knob); setting == "rate_bps" {
-			for _, v := range f.Levels {
-				if v.Number > 0 {
-					rate = min(rate, v.Number)
-				}
+	for _, f := range d.plan.Factors {
+		most := 0.0
+		_, setting, _ := model.SplitLinkKnob(f.Knob)
+		for _, v := range f.Levels {
+			if most = max(most, v.Number); setting == "rate_bps" && v.Number > 0 {
+				rate = min(rate, v.Number)
+			}
+			if v.Text == model.PathMTULevel {
+				most = max(most, wholeMost)
 			}
 		}
-	}
-	return 8 * (1.05*bytes + 100) / rate
-}
-
-// wholeMost is what a path MTU is at most where nobody said more: Ethernet's.
-const wholeMost = 1500
-
-// longest is how long a factor may keep a packet on a link, in seconds.
-func longest(f model.Factor) (seconds float64) {
-	_, setting, _ := model.SplitLinkKnob(f.Knob)
-	for _, v := range f.Levels {
-		switch setting {
-		case "delay_s":
-			seconds = max(seconds, v.Number)
-		case "jitter_s":
-			seconds = max(seconds, 4*v.Number)
+		switch {
+		case setting == "delay_s":
+			quiet += 2 * most
+		case setting == "jitter_s":
+			quiet += 8 * most
+		case f.Knob == "payload_bytes" || f.Knob == "frame_bytes":
+			bytes = max(bytes, most)
 		}
 	}
-	return seconds
+	return quiet + 3*8*(1.05*bytes+100)/rate // with its headers, by and large
 }
 
-// Quick takes a tenth of the usual packets, unless their number or the time is given:
-// settings that differ by less than a few percent stay tied.
-func (o Options) Quick() Options {
-	if o.Packets == 0 && o.Time == 0 {
-		o.Packets = sweepPackets / 10
-	}
-	return o
-}
-
-// SweepTime says how long a sweep's packets take to send at least, all trials
+// SweepTime is how long a sweep's packets take to send at least, all trials
 // together, and how many trials there are.
 func SweepTime(p model.Plan) (trials int, least time.Duration) {
 	levels := 1

@@ -51,7 +51,7 @@ func TestConnectionsAreChecked(t *testing.T) {
 	}{
 		{"good", func(*model.Flow) {}, ""},
 		{"unknown", func(f *model.Flow) { f.Connections = "many" }, "connections: want rate or keep"},
-		{"UDP", func(f *model.Flow) { f.Protocol = model.UDP }, "connections: are of TCP"},
+		{"UDP", func(f *model.Flow) { f.Protocol = model.UDP }, "connections: is for TCP"},
 		{"down", func(f *model.Flow) { f.From, f.To = f.To, f.From }, "want a flow from there"},
 		{"bulk", func(f *model.Flow) { f.Bulk = true }, "neither bulk nor source_port"},
 	} {

@@ -9,4 +9,4 @@ import (
 func ThisHost() model.Host { return observe.Facts() }
 
 // Settings reads the settings of this host, and of one interface unless it is "".
-func Settings(iface string) []model.Knob { return observe.Knobs(iface) }
+func Settings(iface string) []model.HostSetting { return observe.Knobs(iface) }

@@ -18,7 +18,7 @@ import (
 
 func smallPlan(t *testing.T) model.Plan {
 	t.Helper()
-	p, err := plan.Curve(plan.Options{Target: "lab:" + Loopback, Payloads: []int{64, 512}, Repeats: 2, Seed: 7})
+	p, err := plan.Curve.Of("lab:"+Loopback, "payload=64,512", "repeats=2", "seed=7")
 	if err != nil {
 		t.Fatal(err)
 	}

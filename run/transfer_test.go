@@ -5,7 +5,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"pelt/engine"
 	"pelt/lab"
@@ -15,11 +14,9 @@ import (
 )
 
 // transferPlan is one of pelt cc over a lab's links.
-func transferPlan(t *testing.T, change func(*plan.Options)) model.Plan {
+func transferPlan(t *testing.T, settings ...string) model.Plan {
 	t.Helper()
-	o := plan.Options{Target: "lab:direct"}
-	change(&o)
-	p, err := plan.Control(o)
+	p, err := plan.Control.Of("lab:direct", settings...)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -32,15 +29,15 @@ func TestRehearsalsCanRun(t *testing.T) {
 	for i := range 20 {
 		many = append(many, "control_"+string(rune('a'+i)))
 	}
-	for name, change := range map[string]func(*plan.Options){
-		"plain":    func(*plan.Options) {},
-		"HTTP":     func(o *plan.Options) { o.Bytes, o.HTTP = 1000, true },
-		"a mix":    func(o *plan.Options) { o.Controls, o.Stagger = []string{"reno", "cubic+bbr+reno"}, time.Second },
-		"streams":  func(o *plan.Options) { o.Streams, o.Bytes = 100, 1000 },
-		"commands": func(o *plan.Options) { o.Commands = &model.Commands{Server: "a", Client: "b"} },
-		"many":     func(o *plan.Options) { o.Controls = many },
+	for name, settings := range map[string][]string{
+		"plain":    nil,
+		"HTTP":     {"bytes=1000", "http=true"},
+		"a mix":    {"control=reno,cubic+bbr+reno", "stagger=1s"},
+		"streams":  {"streams=100", "bytes=1000"},
+		"commands": {"exec-server=a", "exec-client=b"},
+		"many":     {"control=" + strings.Join(many, ",")},
 	} {
-		p := transferPlan(t, change)
+		p := transferPlan(t, settings...)
 		trials, err := controlTrials(p)
 		if err != nil {
 			t.Errorf("%s: %v", name, err)
@@ -69,7 +66,7 @@ func TestRehearsalsCanRun(t *testing.T) {
 }
 
 func TestTransfersGoToOneReceiver(t *testing.T) {
-	p := transferPlan(t, func(*plan.Options) {})
+	p := transferPlan(t)
 	if err := oneReceiver(p, 0); err != nil {
 		t.Error(err)
 	}

@@ -12,6 +12,8 @@ import (
 func ParseList(u Unit, text string) ([]float64, error) {
 	kind, example, read := "sizes", "bytes as 64,1460 or a range with a step as 256..1024/256", readSize
 	switch u {
+	case Count:
+		kind, example, read = "numbers", "whole numbers as 1,4 or a range with a step as 4..16/4", readCount
 	case Ratio:
 		kind, example, read = "shares", "shares as 0,1% or a range with a step as 0..5%/1%", readRatio
 	case BPS:
@@ -47,6 +49,14 @@ func readSize(word string) (*big.Rat, error) {
 	n, err := ParseBytes(word)
 	if err == nil && n > 1<<30 {
 		err = &SyntaxError{"size", word, "is beyond 1 GiB"}
+	}
+	return new(big.Rat).SetInt64(n), err
+}
+
+func readCount(word string) (*big.Rat, error) {
+	n, err := ParseBytes(word)
+	if err != nil {
+		err = &SyntaxError{"number", word, "want a whole number, as 64"}
 	}
 	return new(big.Rat).SetInt64(n), err
 }

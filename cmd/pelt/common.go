@@ -8,6 +8,7 @@ import (
 	"io"
 	"net/netip"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -25,16 +26,14 @@ import (
 	"pelt/run"
 	"pelt/store"
 	"pelt/table"
+	"pelt/unit"
 	"pelt/view"
 )
 
 // commonFlags are what every test command takes.
 type commonFlags struct {
 	output        outputFlags
-	link, nodes   []string
-	seed          uint64
-	engine, code  string
-	record        string
+	code, record  string
 	yes, printOut bool
 	noStore       bool
 	uncalibrated  bool
@@ -44,17 +43,14 @@ type commonFlags struct {
 
 func (f *commonFlags) register(s *pflag.FlagSet) {
 	f.output.register(s)
-	s.StringArrayVar(&f.link, "link", nil, "lab: what every link does, as rate=1gbit,queue=100,delay=20ms,loss=1%; --link-NODE for one node's link; a list in sweep and cc: loss=0,1%,delay=0ms,20ms")
-	s.StringArrayVar(&f.nodes, "node-link", nil, "")
-	_ = s.MarkHidden("node-link")
-	s.Uint64Var(&f.seed, "seed", 1, "of everything random: the order of trials")
-	s.StringVar(&f.engine, "engine", "auto", "auto, udp, xdp, or SENDER:RECEIVER as in xdp:udp")
-	s.StringVar(&f.record, "record", "", "take down every packet that a UDP receiver sees in FILE, for pelt record")
-	s.StringVar(&f.code, "code", "", "the code that pelt serve printed; of several in the order NEAR,FAR,ROUTER, as tiger-42-amber,otter-17-blue (or environment PELT_CODE)")
+	s.StringVar(&f.record, "record", "", "write every packet that a UDP receiver sees to FILE, for pelt record")
+	s.StringVar(&f.code, "code", "", "the code that pelt serve printed, as tiger-42-amber; of several hosts "+
+		"NEAR,FAR,ROUTER (or environment PELT_CODE)")
 	s.BoolVar(&f.yes, "yes", false, "do not ask before sending to a public address")
 	s.BoolVar(&f.printOut, "print-plan", false, "print the plan as YAML and send nothing")
 	s.BoolVar(&f.uncalibrated, "no-calibration", false, "lab: do not measure emulated links before the test")
-	s.DurationVar(&f.progress, "progress", 0, "print a line of progress so often: 1s (default: one line that changes on a terminal, else 1s)")
+	s.DurationVar(&f.progress, "progress", 0, "print a line of progress so often: 1s (default: one line that changes "+
+		"on a terminal, else 1s)")
 	s.BoolVar(&f.noStore, "no-store", false, "do not keep this run for pelt list and show")
 }
 
@@ -88,9 +84,15 @@ func (f *commonFlags) execute(c *cobra.Command, p model.Plan) error {
 	}
 	s := newScreen(c.ErrOrStderr(), f.progress)
 	s.notes = f.notes
-	doc, err := run.Execute(c.Context(), p, run.Options{Version: version(), Arguments: withoutCodes(os.Args[1:]), Code: f.secret(), Store: f.openStore(s), Uncalibrated: f.uncalibrated, Record: f.record, Events: s.event})
+	doc, err := run.Execute(c.Context(), p, f.options(s, f.openStore(s)))
 	s.done()
 	return f.output.finish(c, doc, err)
+}
+
+// options are those of a run of this command.
+func (f *commonFlags) options(s *screen, st *store.Store) run.Options {
+	return run.Options{Version: version(), Arguments: withoutCodes(os.Args[1:]), Code: f.secret(), Store: st,
+		Uncalibrated: f.uncalibrated, Record: f.record, Events: s.event}
 }
 
 // withoutCodes are arguments that may be stored and shown.
@@ -190,7 +192,7 @@ func (f *commonFlags) consent(c *cobra.Command, target string, family int) error
 	if addr.IsPrivate() || addr.IsLoopback() || addr.IsLinkLocalUnicast() || benchmarking(addr) {
 		return nil
 	}
-	return agreed(c, f.yes, said+" is a public address, and a test floods every network between, which must all be yours to load")
+	return agreed(c, f.yes, said+" is a public address, and a test floods every network between; all must be yours")
 }
 
 // agreed asks whether to go on; without a terminal it says how to agree.
@@ -311,7 +313,8 @@ func (o *outputFlags) check() error {
 			return usagef("--%s and --%s both write to %s", other, x.flag, x.path)
 		}
 		seen[x.path] = x.flag
-		if name := strings.ToLower(x.path); x.flag == "chart" && !strings.HasSuffix(name, ".png") && !strings.HasSuffix(name, ".svg") {
+		ending := strings.ToLower(filepath.Ext(x.path))
+		if x.flag == "chart" && ending != ".png" && ending != ".svg" {
 			return usagef("--chart: want a file that ends with .png or .svg, not %q", x.path)
 		}
 		if x.path == "-" {
@@ -398,7 +401,7 @@ func besides(err error) (list []error) {
 // verdict is the exit code of a run that went to its end.
 func verdict(c *cobra.Command, doc model.Document) error {
 	if invalid, trials := doc.Failed(); invalid > 0 {
-		fmt.Fprintf(c.ErrOrStderr(), "pelt: not every trial is valid: %d of %d are not, and the report says why\n", invalid, trials)
+		fmt.Fprintf(c.ErrOrStderr(), "pelt: %d of %d trials are not valid; the report says why\n", invalid, trials)
 		return exitCode(exitInvalid)
 	}
 	if most := doc.Plan.Limits.MaxLossRatio; most != nil {
@@ -408,4 +411,12 @@ func verdict(c *cobra.Command, doc model.Document) error {
 		}
 	}
 	return nil
+}
+
+func positive(text string) (time.Duration, error) {
+	d, err := unit.ParseDuration(text)
+	if err == nil && d == 0 {
+		return 0, usagef("must be more than 0")
+	}
+	return d, err
 }

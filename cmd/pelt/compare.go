@@ -27,21 +27,20 @@ func newCompare() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "compare [RUN...]",
 		Short: "Say what differs between runs, or between variants in one, and what may be noise",
-		Long: `compare tells what changed: before and after, or one variant against another. With
-several runs the first is the baseline, and settings that stand in both are compared.
-With one run the levels of its variants are compared, or of the setting that --by
-names; the first is the baseline, or --base.
+		Long: `compare tells what changed. Of several runs the first is the baseline. Of one run the
+levels of its variants are compared, or of the setting that --by names.
 
-A difference is only called one if it is not noise: among all comparisons made at once
-the chance of any false alarm is at most 5 %. Each side needs three valid repeats.
+A difference is called one only if it is not noise: the chance of any false alarm among
+all comparisons together is at most 5 %. Each side needs three valid repeats.
 
---fail-if "METRIC < -5%" makes the exit code 3 if a change that is beyond doubt goes
-that far: of rates and delays relative to the baseline, of shares in points. Metrics
-have short words: ` + strings.Join(table.Words(), ", ") + `.
+--fail-if "METRIC < -5%" makes the exit code 3 if a change beyond doubt goes that far:
+relative to the baseline, or in points for shares. Metrics: ` + strings.Join(table.Words(), ", ") + `.
 
-RUN is an id, a prefix of one, last (the default), or a run document's file.`,
-		Example: "  pelt compare last\n  pelt compare before.json after.json --fail-if 'goodput < -5%' --html compare.html\n  pelt compare last --by control --metric goodput,delay",
-		Args:    cobra.ArbitraryArgs,
+RUN is an id, the beginning of one, last (the default), or a run document's file.`,
+		Example: `  pelt compare last
+  pelt compare before.json after.json --fail-if 'goodput < -5%' --html compare.html
+  pelt compare last --by control --metric goodput,delay`,
+		Args: cobra.ArbitraryArgs,
 		RunE: func(c *cobra.Command, args []string) error {
 			if len(args) == 0 {
 				args = []string{"last"}
@@ -80,8 +79,8 @@ RUN is an id, a prefix of one, last (the default), or a run document's file.`,
 	s := c.Flags()
 	s.StringVar(&f.by, "by", "", "of one run: compare the levels of this setting (default variant)")
 	s.StringVar(&f.base, "base", "", "of one run: the level that the others are compared with (default the plan's first)")
-	s.StringVar(&f.metric, "metric", finding.DefaultMetrics, "what to compare; fewer tell more, because all share the chance of a false alarm")
-	s.StringArrayVar(&f.failIf, "fail-if", nil, "exit code 3 if this holds beyond doubt, as 'goodput < -5%' or 'loss > 1%'; may be given again")
+	s.StringVar(&f.metric, "metric", finding.DefaultMetrics, "what to compare; fewer metrics tell more of each")
+	s.StringArrayVar(&f.failIf, "fail-if", nil, "exit code 3 if this holds beyond doubt: 'loss > 1%'; may be given again")
 	f.output.register(s)
 	return c
 }

@@ -14,14 +14,10 @@ func newDemo() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "demo",
 		Short: "See it work in under a minute: a router on this machine, its size curve, a report",
-		Long: `demo builds a small router out of network namespaces on this machine, sends
-packets of several sizes through it, tells what limits it, and writes
-pelt-demo.html and pelt-demo.png into the current directory, unless --html, --chart,
---csv or --json says what else to write.
-
-It needs no hardware and no configuration. Without root it uses an unprivileged
-user namespace where the kernel allows one, else the loopback interface, and
-says which.`,
+		Long: `demo sends packets of several sizes through a small router of network namespaces, and
+writes pelt-demo.html and pelt-demo.png, unless --html, --chart, --csv or --json says
+what else to write. It needs no hardware and no configuration. Without root it uses an
+unprivileged user namespace, else the loopback interface, and says which.`,
 		Example: "  pelt demo",
 		Args:    cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
@@ -40,7 +36,7 @@ says which.`,
 				return ended(code, err)
 			}
 			if err != nil {
-				fmt.Fprintf(c.ErrOrStderr(), "no lab here (%v): this demo uses the loopback interface, so it shows this machine and no router\n", err)
+				fmt.Fprintf(c.ErrOrStderr(), "no lab here (%v): this demo shows the loopback interface and no router\n", err)
 				p.Target, p.Links = "lab:"+run.Loopback, nil
 			}
 			return f.execute(c, p)

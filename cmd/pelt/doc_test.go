@@ -5,7 +5,9 @@ import (
 	"flag"
 	"fmt"
 	"io"
+	"maps"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 
@@ -19,10 +21,12 @@ var update = flag.Bool("update", false, "write docs/commands.md anew")
 func TestCommandsPage(t *testing.T) {
 	const path = "../../docs/commands.md"
 	var page bytes.Buffer
+	root := newRoot(io.Discard, io.Discard)
+	every, several := sharedFlags(root)
 	fmt.Fprint(&page, "# Commands\n\nThe texts of `pelt COMMAND --help-all`, written by `go test ./cmd/pelt -update`.\n\n"+exitCodes)
-	shared := sharedFlags(newRoot(io.Discard, io.Discard))
-	fmt.Fprintf(&page, "\n## Flags of several commands\n\n```\n%s```\n", shared.FlagUsagesWrapped(pageWidth))
-	walk(newRoot(io.Discard, io.Discard), func(c *cobra.Command) { writeHelp(&page, c, shared) })
+	fmt.Fprintf(&page, "\n## Flags of every test\n\n```\n%s```\n", usages(every))
+	fmt.Fprintf(&page, "\n## Flags of several commands\n\n```\n%s```\n", usages(several))
+	walk(root, func(c *cobra.Command) { writeHelp(&page, c, every, several) })
 	if *update {
 		if err := os.WriteFile(path, page.Bytes(), 0o644); err != nil {
 			t.Fatal(err)
@@ -60,23 +64,64 @@ func walk(c *cobra.Command, visit func(*cobra.Command)) {
 
 const pageWidth = 118
 
-// sharedFlags are those that at least three commands have with the same words.
-func sharedFlags(root *cobra.Command) *pflag.FlagSet {
-	commands := map[string]int{} // by the flag's name and words
-	shared := pflag.NewFlagSet("", pflag.ContinueOnError)
+// usages prints flags with their words, and without the defaults, which differ by command.
+func usages(flags *pflag.FlagSet) string {
+	bare := pflag.NewFlagSet("", pflag.ContinueOnError)
+	flags.VisitAll(func(f *pflag.Flag) {
+		plain := *f
+		if plain.DefValue = ""; f.Value.Type() == "duration" {
+			plain.DefValue = "0s" // which pflag does not print
+		}
+		bare.AddFlag(&plain)
+	})
+	return bare.FlagUsagesWrapped(pageWidth)
+}
+
+// tests are the commands that test something.
+var tests = []string{"pelt curve", "pelt sweep", "pelt router", "pelt cc", "pelt soak", "pelt tune trial"}
+
+// sharedFlags are those that every test has, and the others that several commands have, with the same words.
+func sharedFlags(root *cobra.Command) (every, several *pflag.FlagSet) {
+	every, several = pflag.NewFlagSet("", pflag.ContinueOnError), pflag.NewFlagSet("", pflag.ContinueOnError)
+	inTests, inAll, flags := map[string]int{}, map[string]int{}, map[string]*pflag.Flag{}
 	walk(root, func(c *cobra.Command) {
 		c.LocalFlags().VisitAll(func(f *pflag.Flag) {
-			key := f.Name + "\n" + f.Usage + "\n" + f.DefValue
-			if commands[key]++; commands[key] == 3 && !f.Hidden && f.Name != "help" && shared.Lookup(f.Name) == nil {
-				shared.AddFlag(f)
+			key := f.Name + "\n" + f.Usage
+			if f.Hidden || f.Name == "help" {
+				return
+			}
+			flags[key] = f
+			if inAll[key]++; slices.Contains(tests, c.CommandPath()) {
+				inTests[key]++
 			}
 		})
 	})
-	return shared
+	for _, key := range slices.Sorted(maps.Keys(flags)) {
+		f := flags[key]
+		switch {
+		case inTests[key] >= len(tests)-1: // the one that has it not says so
+			every.AddFlag(f)
+		case inAll[key] > 1 && (several.Lookup(f.Name) == nil || inAll[key] > inAll[f.Name+"\n"+several.Lookup(f.Name).Usage]):
+			several = without(several, f.Name)
+			several.AddFlag(f)
+		}
+	}
+	return every, several
 }
 
-// writeHelp writes the section of a command: its words, examples and own flags, and the names of the shared ones.
-func writeHelp(w io.Writer, c *cobra.Command, shared *pflag.FlagSet) {
+func without(flags *pflag.FlagSet, name string) *pflag.FlagSet {
+	out := pflag.NewFlagSet("", pflag.ContinueOnError)
+	flags.VisitAll(func(f *pflag.Flag) {
+		if f.Name != name {
+			out.AddFlag(f)
+		}
+	})
+	return out
+}
+
+// writeHelp writes the section of a command: its words, examples and own flags, the names of the shared ones, and
+// their defaults.
+func writeHelp(w io.Writer, c *cobra.Command, every, several *pflag.FlagSet) {
 	text := c.Long
 	if text == "" {
 		text = c.Short + "."
@@ -85,28 +130,49 @@ func writeHelp(w io.Writer, c *cobra.Command, shared *pflag.FlagSet) {
 	if c.Example != "" {
 		fmt.Fprintf(w, "\n%s\n", c.Example)
 	}
-	for _, sub := range c.Commands() {
-		if !c.HasParent() && sub.IsAvailableCommand() {
-			fmt.Fprintf(w, "  %-10s %s\n", sub.Name(), sub.Short)
-		}
-	}
-	own, others := pflag.NewFlagSet("", pflag.ContinueOnError), []string{}
+	own, others, defaults := pflag.NewFlagSet("", pflag.ContinueOnError), []string{}, []string{}
+	test := slices.Contains(tests, c.CommandPath())
 	c.LocalFlags().VisitAll(func(f *pflag.Flag) {
-		common := shared.Lookup(f.Name)
+		ofEvery, ofSeveral := every.Lookup(f.Name), several.Lookup(f.Name)
 		switch {
 		case f.Hidden || f.Name == "help":
-		case common != nil && common.Usage == f.Usage && common.DefValue == f.DefValue:
+			return
+		case test && ofEvery != nil && ofEvery.Usage == f.Usage:
+		case ofEvery != nil && ofEvery.Usage == f.Usage, ofSeveral != nil && ofSeveral.Usage == f.Usage:
 			others = append(others, "--"+f.Name)
 		default:
 			own.AddFlag(f)
+			return
+		}
+		if f.DefValue != "" && f.DefValue != "false" && f.DefValue != "0s" {
+			defaults = append(defaults, "--"+f.Name+" "+f.DefValue)
 		}
 	})
 	if own.HasFlags() {
 		fmt.Fprintf(w, "\n%s", own.FlagUsagesWrapped(pageWidth))
 	}
 	fmt.Fprint(w, "```\n")
+	if test {
+		var lacks []string
+		every.VisitAll(func(f *pflag.Flag) {
+			if own := c.LocalFlags().Lookup(f.Name); own == nil || own.Hidden {
+				lacks = append(lacks, "`--"+f.Name+"`")
+			}
+		})
+		fmt.Fprint(w, "\nAlso the flags of every test")
+		if len(lacks) > 0 {
+			fmt.Fprint(w, " except "+strings.Join(lacks, " "))
+		}
+		fmt.Fprint(w, ".")
+	}
 	if len(others) > 0 {
-		fmt.Fprintf(w, "\nAlso `%s`.\n", strings.Join(others, "` `"))
+		fmt.Fprintf(w, "\nAlso `%s`.", strings.Join(others, "` `"))
+	}
+	if len(defaults) > 0 {
+		fmt.Fprintf(w, "\nDefaults: `%s`.", strings.Join(defaults, " "))
+	}
+	if test || len(others) > 0 {
+		fmt.Fprintln(w)
 	}
 }
 

@@ -21,10 +21,9 @@ func newDoctor() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "doctor",
 		Short: "Say what this machine can do, and what to mend",
-		Long: `doctor says what this machine can do, and for every no the reason and the
-remedy. With --speed it measures instead: what each engine carries from one
-namespace of this machine to another, which tells what it can send and receive
-at most, for frames of every size, with one stream and with one for each core.`,
+		Long: `doctor shows what this machine can do, and for every no the reason and the remedy. With
+--speed it measures what each engine carries from one namespace to another, for frames
+of every size, with one stream and with one for each core.`,
 		Example: "  pelt doctor\n  pelt doctor --speed",
 		Args:    cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
@@ -84,8 +83,8 @@ func measureSpeed(c *cobra.Command, each time.Duration, asJSON string) error {
 			fmt.Fprintf(w, "%s\t%d\tnot measured: %s\n", r.Engine, r.Streams, r.Why)
 			continue
 		}
-		fmt.Fprintf(w, "%s\t%d\t%d\t%s\t%s\t%s\t%s", r.Engine, r.Streams, r.FrameBytes, unit.FormatPPS(r.SendPPS), unit.FormatPPS(r.ReceivePPS),
-			unit.FormatRatio(r.LossRatio), unit.FormatBits(r.GoodputBPS))
+		fmt.Fprintf(w, "%s\t%d\t%d\t%s\t%s\t%s\t%s", r.Engine, r.Streams, r.FrameBytes, unit.FormatPPS(r.SendPPS),
+			unit.FormatPPS(r.ReceivePPS), unit.FormatRatio(r.LossRatio), unit.FormatBits(r.GoodputBPS))
 		if r.State != "" {
 			fmt.Fprintf(w, "\t%s: %s", r.State, r.Why)
 		}

@@ -36,23 +36,18 @@ func newDrops() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "drops",
 		Short: "Watch what this host drops right now: layer, reason, kernel function, flow",
-		Long: `drops watches the kernel let go of packets, of any traffic, in every network
-namespace of this host, until Ctrl-C or --time ends it; then it prints the totals.
-It needs root and a kernel from 5.17 on with type information (BTF). Packets that
-are delivered cost nothing.
+		Long: `drops watches the kernel drop packets of any traffic, in every network namespace of this
+host, until Ctrl-C or --time; then it prints totals. It needs root and Linux 5.17 with
+BTF. Delivered packets cost nothing. A network card's own drops pass no kernel function:
+pelt curve and ip -s link show them.
 
-Without --all, drops that healthy hosts make all the time (copies for packet taps,
-TCP segments that came twice, IPv6 neighbour discovery meant for others, messages
-between programs of this host) are counted in one line. What the watch itself
-could not see is counted, too. A network card's own drops pass no kernel function:
-pelt curve and ip -s link tell of them.
+Without --all, drops that healthy hosts make all the time (packet taps, repeated TCP
+segments, neighbour discovery meant for others, local messages) share one line.
 
---json writes one object an interval, a line each: format pelt/drops/1; at, the
-interval's end; interval_s; packets in it and total_packets since the begin;
-drops, each with layer, reason, function, interface, namespace, received,
-protocol, from, to, icmp_type, icmp_code, rest, ordinary, pps, packets, bytes and
-total_packets; sites_lost and missed, what could not be seen. The last one has
-"sum": true and holds the whole watch.
+--json writes an object for each interval, of format pelt/drops/1: at (its end),
+interval_s, packets, total_packets, drops (each with layer, reason, function, interface,
+namespace, protocol, from, to, pps, packets, ...), and sites_lost and missed, which the
+watch could not see. The last object has "sum": true and holds the whole watch.
 
 Ctrl-C is exit code 0, or 130 where it cuts --time short.`,
 		Example: "  pelt drops\n  pelt drops --port 5201 --time 10s\n  pelt drops --all --json - | jq .",
@@ -86,7 +81,8 @@ func (f *dropsFlags) parse() (ports []uint16, length, interval time.Duration, er
 	if len(ports) > mostPorts {
 		return nil, 0, 0, usagef("--port: want at most %d, not %d", mostPorts, len(ports))
 	}
-	if interval, err = unit.ParseDuration(f.interval); err != nil || interval < 100*time.Millisecond || interval > time.Hour {
+	interval, err = unit.ParseDuration(f.interval)
+	if err != nil || interval < 100*time.Millisecond || interval > time.Hour {
 		return nil, 0, 0, usagef("--interval: want 100ms to 1h, not %q", f.interval)
 	}
 	if f.time != "" {
@@ -245,5 +241,6 @@ func (v *dropsView) end(sum model.LiveDrops) error {
 		}
 	}
 	width, color := terminal(os.Stdout)
-	return render.Text(v.out, view.DropsTotal(sum, v.filter, v.all), render.Terminal{Width: width, Color: color, All: true})
+	at := render.Terminal{Width: width, Color: color, All: true}
+	return render.Text(v.out, view.DropsTotal(sum, v.filter, v.all), at)
 }

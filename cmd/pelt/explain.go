@@ -12,7 +12,6 @@ import (
 	"pelt/finding"
 	"pelt/model"
 	"pelt/render"
-	"pelt/unit"
 	"pelt/view"
 )
 
@@ -23,12 +22,11 @@ func newExplain() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "explain [RUN]",
 		Short: "Say where each lost packet of a run ended, and what to change",
-		Long: `explain shows the ledger of a run: what each setting lost, and why. With --all it
-shows for the worst trial of each setting every line of loss in travel order: its
-evidence (counters before and after), the checks that held or broke, how each host
-was watched, and what to change.
+		Long: `explain shows where the packets of each setting were lost, and why. With --all it shows
+every line of loss of the worst trials in travel order: evidence (counters before and
+after), checks, how each host was watched, and what to change.
 
-RUN is an id, a prefix of one, last (the default), or a run document's file.`,
+RUN is an id, the beginning of one, last (the default), or a run document's file.`,
 		Example: "  pelt explain\n  pelt explain last --all\n  pelt explain last --cell payload=64 --html ledger.html",
 		Args:    cobra.MaximumNArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
@@ -61,7 +59,7 @@ RUN is an id, a prefix of one, last (the default), or a run document's file.`,
 		},
 	}
 	c.Flags().IntVar(&ask.Trial, "trial", 0, "only this trial, by its number in the run, whatever it lost")
-	c.Flags().StringArrayVar(&cells, "cell", nil, "only trials with this setting, as payload=64 or direction=up; may be given again")
+	c.Flags().StringArrayVar(&cells, "cell", nil, "only trials with this setting: payload=64; may be given again")
 	c.Flags().BoolVar(&ask.All, "every-trial", false, "every trial, not the worst of each setting")
 	out.register(c.Flags())
 	return c
@@ -90,7 +88,7 @@ func parseCells(doc model.Document, texts []string) (model.Cell, error) {
 			}
 			at := slices.IndexFunc(known, func(k string) bool { return k == name || flagOf(k) == name })
 			if at < 0 {
-				return nil, usagef("--cell: this run has no setting %q; it has %s", name, strings.Join(flagsOf(known), ", "))
+				return nil, usagef("--cell: this run has no setting %q; it has %s", name, flagsOf(known))
 			}
 			v, err := parseLevel(known[at], value)
 			if err != nil {
@@ -103,22 +101,22 @@ func parseCells(doc model.Document, texts []string) (model.Cell, error) {
 }
 
 // flagOf is how a knob is called on a command line: payload for payload_bytes.
-func flagOf(knob string) string {
-	for _, suffix := range []string{"_bytes", "_pps", "_ns", "_ratio"} {
-		knob = strings.TrimSuffix(knob, suffix)
+func flagOf(name string) string {
+	if k, ok := model.FindKnob(name); ok && k.Flag != "" {
+		return k.Flag
 	}
-	return knob
+	return name
 }
 
-func flagsOf(knobs []string) []string {
+func flagsOf(knobs []string) string {
+	if len(knobs) == 0 {
+		return "one setting only"
+	}
 	list := make([]string, len(knobs))
 	for i, k := range knobs {
 		list[i] = flagOf(k)
 	}
-	if len(list) == 0 {
-		return []string{"one setting only"}
-	}
-	return list
+	return strings.Join(list, ", ")
 }
 
 // parseLevel reads a level as its flag does: 64, 150kpps, 5ms, up.
@@ -126,7 +124,11 @@ func parseLevel(knob, text string) (model.Value, error) {
 	if n, err := strconv.ParseFloat(text, 64); err == nil && n-n == 0 { // finite
 		return model.Number(n), nil
 	}
-	levels, err := model.ParseLevels(unit.UnitOf(knob), text)
+	k, ok := model.FindKnob(knob)
+	if !ok {
+		return model.Word(text), nil
+	}
+	levels, err := k.Parse(text)
 	if err == nil && len(levels) != 1 {
 		err = errors.New("want one value")
 	}

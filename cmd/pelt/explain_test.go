@@ -85,7 +85,7 @@ func TestParseLevel(t *testing.T) {
 		knob, text, want, wrong string
 	}{
 		{"payload_bytes", "64", "64", ""}, {"rate_pps", "150kpps", "150000", ""}, {"rate_pps", "150000", "150000", ""}, {"rate_pps", "max", "max", ""},
-		{"rate_pps", "95mbit", "", "packets per second"}, {"rate_pps", "fast", "", "want"}, {"interval_ns", "5ms", "5000000", ""}, {"loss_ratio", "0.1%", "0.001", ""},
+		{"rate_pps", "95mbit", "", "packets per second"}, {"rate_pps", "fast", "", "want"}, {"interval_ns", "5ms", "5000000", ""}, {"link.loss_ratio", "0.1%", "0.001", ""},
 		{"direction", "both", "both", ""}, {"payload_bytes", "NaN", "", "want whole bytes"}, {"interval_ns", "soon", "", "soon"},
 	} {
 		got, err := parseLevel(c.knob, c.text)

@@ -9,20 +9,44 @@ import (
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
+
+	"pelt/model"
 )
 
 // helpAllFlag shows every flag of a command; --help shows the groups below.
 const helpAllFlag = "--help-all"
 
-// flagGroups are the flags that --help shows, for commands with more than mostFlags.
-var flagGroups = []struct {
-	title string
-	flags []string
-}{
-	{"What to send", []string{"payload", "rate", "interval", "proto", "direction", "streams", "control", "bytes", "loss", "time",
-		"repeats"}},
-	{"The path", []string{"code", "link", "receivers", "dut", "variant", "at"}},
-	{"The result", []string{"all", "html", "json", "chart"}},
+// otherFlags are the flags that --help shows beside knobs, for commands with more than mostFlags.
+var otherFlags = map[model.Group][]string{
+	model.ThePath: {"code", "link"},
+	theResult:     {"all", "html", "json", "chart"},
+}
+
+const theResult model.Group = "The result"
+
+// flagGroups are the headings of --help and their flags.
+func flagGroups(flags *pflag.FlagSet) (groups []*pflag.FlagSet, titles []model.Group) {
+	for _, title := range []model.Group{model.ToSend, model.ThePath, theResult} {
+		set := pflag.NewFlagSet("", pflag.ContinueOnError)
+		set.SortFlags = false
+		add := func(name string) {
+			if f := flags.Lookup(name); f != nil && !f.Hidden {
+				set.AddFlag(f)
+			}
+		}
+		for _, k := range model.Knobs() {
+			if k.Group == title {
+				add(k.Flag)
+			}
+		}
+		for _, name := range otherFlags[title] {
+			add(name)
+		}
+		if set.HasFlags() {
+			groups, titles = append(groups, set), append(titles, title)
+		}
+	}
+	return groups, titles
 }
 
 // mostFlags is how many flags a reader takes in at once.
@@ -30,10 +54,15 @@ const mostFlags = 16
 
 // shortFlags are the flags of iperf3 that mean the same here. A bare number is seconds or
 // bits per second there.
-var shortFlags = map[string]string{"-t": "--time", "-b": "--rate", "-l": "--payload", "-P": "--streams", "-i": "--progress"}
+var shortFlags = map[string]string{
+	"-t": "--time", "-b": "--rate", "-l": "--payload", "-P": "--streams", "-i": "--progress",
+}
 
 // iperfArgs turns short flags of test commands into the long ones.
 func iperfArgs(args []string) []string {
+	if len(args) > 1 && args[0] == "tune" && args[1] == "--trial" {
+		return append([]string{"tune", "trial"}, args[2:]...)
+	}
 	if len(args) == 0 || !slices.Contains([]string{"curve", "sweep", "router", "cc", "soak"}, args[0]) {
 		return args
 	}
@@ -136,17 +165,9 @@ func usage(c *cobra.Command, all bool) string {
 		}
 		return b.String()
 	}
-	for _, g := range flagGroups {
-		set := pflag.NewFlagSet("", pflag.ContinueOnError)
-		set.SortFlags = false
-		for _, name := range g.flags {
-			if f := c.LocalFlags().Lookup(name); f != nil && !f.Hidden {
-				set.AddFlag(f)
-			}
-		}
-		if set.HasFlags() {
-			fmt.Fprintf(&b, "\n%s:\n%s", g.title, set.FlagUsagesWrapped(helpWidth()))
-		}
+	groups, titles := flagGroups(c.LocalFlags())
+	for i, set := range groups {
+		fmt.Fprintf(&b, "\n%s:\n%s", titles[i], set.FlagUsagesWrapped(helpWidth()))
 	}
 	fmt.Fprintf(&b, "\n%s lists all %d flags. -t -b -l -P -R -u -i mean what they mean in iperf3.\n", helpAllFlag, shown)
 	return b.String()
@@ -156,43 +177,20 @@ func usage(c *cobra.Command, all bool) string {
 func flagError(c *cobra.Command, err error) error {
 	var unknown *pflag.NotExistError
 	if errors.As(err, &unknown) {
-		if near := nearest(c.Flags(), unknown.GetSpecifiedName()); near != "" {
-			return usagef("%v; did you mean --%s?", err, near)
+		if near := nearFlags(c.Flags(), unknown.GetSpecifiedName()); len(near) > 0 {
+			return usagef("%v; did you mean --%s?", err, strings.Join(near, " or --"))
 		}
 	}
 	return usagef("%v; %s --help lists the flags", err, c.CommandPath())
 }
 
-// nearest is the flag whose name differs by the fewest letters, two at most.
-func nearest(flags *pflag.FlagSet, name string) (near string) {
-	least := 3
+// nearFlags are the flags whose names differ by two letters at most, or go on from there.
+func nearFlags(flags *pflag.FlagSet, name string) []string {
+	names := cobra.Command{SuggestionsMinimumDistance: 2} // cobra compares names of commands
 	flags.VisitAll(func(f *pflag.Flag) {
-		if d := distance(f.Name, name); d < least && !f.Hidden {
-			near, least = f.Name, d
-		}
+		names.AddCommand(&cobra.Command{Use: f.Name, Hidden: f.Hidden, Run: func(*cobra.Command, []string) {}})
 	})
-	return near
-}
-
-// distance is how many letters must be changed, added or taken out to make b of a.
-func distance(a, b string) int {
-	row := make([]int, len(b)+1)
-	for j := range row {
-		row[j] = j
-	}
-	for i := range len(a) {
-		before := row[0]
-		row[0] = i + 1
-		for j := range len(b) {
-			cost := before
-			if a[i] != b[j] {
-				cost++
-			}
-			before = row[j+1]
-			row[j+1] = min(cost, row[j]+1, row[j+1]+1)
-		}
-	}
-	return row[len(b)]
+	return names.SuggestionsFor(name)
 }
 
 // helpWidth is how wide help is printed: as the terminal is, but no wider than people read.

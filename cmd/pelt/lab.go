@@ -46,7 +46,7 @@ func newLabUp() *cobra.Command {
 			if !lab.IsTopology(args[0]) {
 				return usagef("unknown topology %q; want one of %s", args[0], topologyNames())
 			}
-			links, _, err := parseLinks(link, nodes, false)
+			links, err := parseLinks(link, nodes)
 			if err != nil {
 				return err
 			}

@@ -21,10 +21,9 @@ func newList() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "list [TEXT...]",
 		Short: "List the runs that are kept",
-		Long: `list shows the runs that are kept, oldest first: all of them, or those that match every
-filter. TEXT is looked for in all that a line shows, whether in capitals or not.
-
-A run that was killed has not told how many trials it finished; pelt report counts them.`,
+		Long: `list shows stored runs, oldest first: all, or those that match every filter. TEXT is
+looked for in the whole line, in capitals or not. A run that was killed does not say how
+many trials it finished; pelt report counts them.`,
 		Example: "  pelt list\n  pelt list --since 7d --command curve\n  pelt list --target lab:router loss",
 		Args:    cobra.ArbitraryArgs,
 		RunE: func(c *cobra.Command, args []string) error {
@@ -66,8 +65,8 @@ A run that was killed has not told how many trials it finished; pelt report coun
 			return w.Flush()
 		},
 	}
-	c.Flags().StringVar(&since, "since", "", "runs that started within 24h, 7d or another time, or since a date as 2026-11-21")
-	c.Flags().StringVar(&f.target, "target", "", "runs to this target, as lab:router or a host with or without its port; lab for all labs")
+	c.Flags().StringVar(&since, "since", "", "runs of the last 24h or 7d, or since 2026-11-21")
+	c.Flags().StringVar(&f.target, "target", "", "runs to this target: lab:router, lab for all labs, or HOST[:PORT]")
 	c.Flags().StringVar(&f.command, "command", "", "runs of this command, as curve")
 	c.Flags().StringVar(&asJSON, "json", "", jsonHelp)
 	return c
@@ -145,10 +144,8 @@ func newRemove() *cobra.Command {
 	return &cobra.Command{
 		Use:   "rm RUN...",
 		Short: "Delete runs that are kept",
-		Long: `rm deletes runs that are kept, without asking, and prints which. It deletes none of
-them if one is not there or is still being written.
-
-RUN is an id, a prefix of one that no other has, or last.`,
+		Long: `rm deletes stored runs without asking, and prints which. It deletes none of them if one is
+not there or is still being written. RUN is an id, the beginning of one, or last.`,
 		Example: "  pelt rm 20261121-0741-k3f",
 		Args:    cobra.MinimumNArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {

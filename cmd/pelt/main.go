@@ -97,7 +97,8 @@ func exitFor(err error, stderr io.Writer) int {
 		fmt.Fprintln(stderr, "pelt: interrupted")
 		return exitInterrupted
 	}
-	fmt.Fprintln(stderr, "pelt: "+strings.Join(strings.FieldsFunc(err.Error(), func(r rune) bool { return r == '\n' }), "; "))
+	lines := strings.FieldsFunc(err.Error(), func(r rune) bool { return r == '\n' })
+	fmt.Fprintln(stderr, "pelt: "+strings.Join(lines, "; "))
 	if isUsage(err) {
 		return exitUsage
 	}
@@ -138,7 +139,9 @@ Start here: pelt demo`,
 	root.SetErr(stderr)
 	root.SetFlagErrorFunc(flagError)
 	root.Flags().BoolVarP(&asksVersion, "version", "v", false, "version for pelt")
-	root.AddCommand(newDemo(), newServe(), newCurve(), newSweep(), newRouter(), newCC(), newSoak(), newRun(), newList(), newRemove(), newExplain(), newCompare(), newReport(), newDrops(), newRecord(), newTune(), newLab(), newDoctor(), newVersion())
+	root.AddCommand(newDemo(), newServe(), newCurve(), newSweep(), newRouter(), newCC(), newSoak(), newRun(),
+		newList(), newRemove(), newExplain(), newCompare(), newReport(), newDrops(), newRecord(), newTune(), newLab(),
+		newDoctor(), newVersion())
 	for _, c := range root.Commands() {
 		checkUsage(c)
 	}

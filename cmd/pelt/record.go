@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"time"
 
 	"github.com/spf13/cobra"
 
@@ -20,12 +19,13 @@ func newRecord() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "record",
 		Short: "Read what --record took down: every packet that came",
-		Long: `record reads the files that test commands write with --record FILE: sequence, send
-time and receive time of every packet that a UDP receiver saw in the measured part
-of each trial. A file whose writer was killed reads up to where it ends.`,
-		Example: "  pelt curve lab:direct --payload 512 --rate 40kpps --record packets.rec\n  pelt record show packets.rec\n  pelt record export packets.rec --csv packets.csv",
-		Args:    noSubcommand,
-		RunE:    func(c *cobra.Command, _ []string) error { return c.Help() },
+		Long: `record reads the files of --record: sequence, send time and receive time of every packet
+that a UDP receiver saw in the measured part of each trial. A file whose writer was
+killed reads up to where it ends.`,
+		Example: `  pelt curve lab:direct --payload 512 --rate 40kpps --record packets.rec
+  pelt record show packets.rec`,
+		Args: noSubcommand,
+		RunE: func(c *cobra.Command, _ []string) error { return c.Help() },
 	}
 	c.AddCommand(newRecordShow(), newRecordStats(), newRecordExport())
 	return c
@@ -50,11 +50,10 @@ func newRecordStats() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "stats FILE",
 		Short: "Compute loss, order, delay, jitter and gaps again from a record",
-		Long: `stats computes from the packets themselves: loss and the lengths of its runs,
-duplicates, reordering (RFC 4737), delay where both ends read one clock, jitter
-(RFC 3550), and the gaps between packets when they were sent and when they came; and
-says whether the trial's own figures are the same.`,
-		Example: "  pelt record stats packets.rec\n  pelt record stats packets.rec --json",
+		Long: `stats computes from the packets themselves: loss and the lengths of its runs, duplicates,
+reordering (RFC 4737), delay where both ends read one clock, jitter (RFC 3550), and gaps;
+and says whether the trial's own figures are the same.`,
+		Example: "  pelt record stats packets.rec\n  pelt record stats packets.rec --json -",
 		Args:    cobra.ExactArgs(1),
 		RunE:    func(c *cobra.Command, args []string) error { return showRecord(c, args[0], asJSON, stats.Text) },
 	}
@@ -63,7 +62,7 @@ says whether the trial's own figures are the same.`,
 }
 
 func showRecord(c *cobra.Command, path string, asJSON string, text func(io.Writer, stats.Document) error) error {
-	r, done, err := openRecord(c, path)
+	r, done, err := openRecord(path)
 	if err != nil {
 		return err
 	}
@@ -82,9 +81,8 @@ func newRecordExport() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "export FILE",
 		Short: "Turn a record into CSV or a capture for Wireshark",
-		Long: `export writes a row or a packet for each one of a record. The capture has headers
-that are made up, with the test header behind them, and is cut there; the length of
-each packet is its own.`,
+		Long: `export writes a row or a packet for each packet of a record. The headers of the capture are
+made up, and its packets are cut behind the test header; their lengths are real.`,
 		Example: "  pelt record export packets.rec --csv -\n  pelt record export packets.rec --pcap-like packets.pcap",
 		Args:    cobra.ExactArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
@@ -94,7 +92,8 @@ each packet is its own.`,
 			case csv != "":
 				return exportRecord(c, args[0], "csv", csv, export.CSV)
 			}
-			return exportRecord(c, args[0], "pcap-like", pcap, func(w io.Writer, r *record.Reader) error { return export.Pcap(w, r, testHeader) })
+			asPcap := func(w io.Writer, r *record.Reader) error { return export.Pcap(w, r, testHeader) }
+			return exportRecord(c, args[0], "pcap-like", pcap, asPcap)
 		},
 	}
 	c.Flags().StringVar(&csv, "csv", "", "a row for each packet to FILE, or - for standard output")
@@ -119,7 +118,7 @@ func exportRecord(c *cobra.Command, path, flag, to string, write func(io.Writer,
 			return fmt.Errorf("--%s: %w", flag, err)
 		}
 	}
-	r, done, err := openRecord(c, path)
+	r, done, err := openRecord(path)
 	if err != nil {
 		return err
 	}
@@ -143,7 +142,7 @@ func exportRecord(c *cobra.Command, path, flag, to string, write func(io.Writer,
 
 // openRecord opens a file for reading; done closes it, and adds its name to the error of what
 // was done with it.
-func openRecord(c *cobra.Command, path string) (r *record.Reader, done func(error) error, err error) {
+func openRecord(path string) (r *record.Reader, done func(error) error, err error) {
 	f, err := os.Open(path)
 	if err != nil {
 		return nil, nil, usageError{err}
@@ -152,10 +151,8 @@ func openRecord(c *cobra.Command, path string) (r *record.Reader, done func(erro
 	if err == nil && info.IsDir() {
 		err = usagef("%s is a directory; want a record's file", path)
 	}
-	p := &progress{file: f, next: time.Now().Add(2 * time.Second), screen: isTerminal(os.Stderr), out: c.ErrOrStderr()}
 	if err == nil {
-		p.bytes = info.Size()
-		r, err = record.NewReader(p)
+		r, err = record.NewReader(f)
 	}
 	if err != nil {
 		var version *record.VersionError
@@ -169,40 +166,9 @@ func openRecord(c *cobra.Command, path string) (r *record.Reader, done func(erro
 		if errors.Is(err, record.ErrTooMany) {
 			err = usagef("%v", err)
 		}
-		if err := errors.Join(err, p.close()); err != nil {
+		if err := errors.Join(err, f.Close()); err != nil {
 			return fmt.Errorf("record %s: %w", path, err)
 		}
 		return nil
 	}, nil
-}
-
-// progress reads a file, and says once a second how far it is if that takes longer than two.
-type progress struct {
-	file        *os.File
-	bytes, read int64
-	next        time.Time
-	told        bool
-	screen      bool // out is a terminal
-	out         io.Writer
-}
-
-func (p *progress) Read(b []byte) (int, error) {
-	n, err := p.file.Read(b)
-	p.read += int64(n)
-	if now := time.Now(); now.After(p.next) && p.bytes > 0 {
-		p.next, p.told = now.Add(time.Second), true
-		end := "\n"
-		if p.screen {
-			end = "\r"
-		}
-		fmt.Fprintf(p.out, "reading %s: %.0f %%%s", p.file.Name(), 100*float64(p.read)/float64(p.bytes), end)
-	}
-	return n, err
-}
-
-func (p *progress) close() error {
-	if p.told && p.screen {
-		fmt.Fprintln(p.out)
-	}
-	return p.file.Close()
 }

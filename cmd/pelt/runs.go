@@ -19,9 +19,8 @@ func newRun() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "run [PLAN.yaml]",
 		Short: "Run a plan from a file, or go on with a run that was cut",
-		Long: `run carries out a plan in YAML, as any command prints it with --print-plan.
-With --resume it goes on with a stored run where Ctrl-C, kill or a power cut
-ended it; every trial that was finished is kept.`,
+		Long: `run carries out a plan in YAML, as any test prints it with --print-plan. With --resume it
+goes on with a stored run that was cut; finished trials are kept.`,
 		Example: "  pelt curve lab:router --print-plan > plan.yaml\n  pelt run plan.yaml\n  pelt run --resume last",
 		Args:    cobra.MaximumNArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
@@ -39,17 +38,6 @@ ended it; every trial that was finished is kept.`,
 		},
 	}
 	common.register(c.Flags())
-	for _, fixed := range []string{"link", "seed", "engine"} {
-		_ = c.Flags().MarkHidden(fixed)
-	}
-	c.PreRunE = func(c *cobra.Command, _ []string) error {
-		for _, fixed := range []string{"link", "node-link", "seed", "engine"} {
-			if c.Flags().Changed(fixed) {
-				return usagef("--%s is part of the plan: change it there", fixed)
-			}
-		}
-		return nil
-	}
 	c.Flags().StringVar(&resume, "resume", "", "go on with this stored run: an id, a prefix of one, or last")
 	return c
 }
@@ -110,7 +98,7 @@ func resumeRun(c *cobra.Command, ref string, f *commonFlags) error {
 		return ended(code, err)
 	}
 	s := newScreen(c.ErrOrStderr(), f.progress)
-	doc, err = run.Resume(c.Context(), id, run.Options{Version: version(), Code: f.secret(), Store: st, Uncalibrated: f.uncalibrated, Record: f.record, Events: s.event})
+	doc, err = run.Resume(c.Context(), id, f.options(s, st))
 	s.done()
 	return f.output.finish(c, doc, err)
 }
@@ -129,13 +117,14 @@ func newReport() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "report [RUN]",
 		Short: "Show a run again, in the terminal or as HTML, chart, JSON or CSV",
-		Long: `report shows a run that is kept: the verdict, one table and the next step, or with
---all everything. It writes the same as a page that works offline, as charts, and as
-files for other programs.
+		Long: `report shows a stored run: the verdict, one table and the next step, or with --all
+everything. It also writes a page that works offline, charts, and files for other
+programs.
 
-RUN is an id, a prefix of one, last (the default), or a run document's file.`,
-		Example: "  pelt report\n  pelt report last --all\n  pelt report last --html out.html --chart out.png\n  pelt report last --series seconds.csv",
-		Args:    cobra.MaximumNArgs(1),
+RUN is an id, the beginning of one, last (the default), or a run document's file.`,
+		Example: `  pelt report last --all
+  pelt report last --html out.html --chart out.png --series seconds.csv`,
+		Args: cobra.MaximumNArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
 			if err := out.check(); err != nil {
 				return err
@@ -152,7 +141,7 @@ RUN is an id, a prefix of one, last (the default), or a run document's file.`,
 		},
 	}
 	out.register(c.Flags())
-	c.Flags().StringVar(&out.series, "series", "", "write a row for each second of each trial, with a column per series, to FILE, or -")
+	c.Flags().StringVar(&out.series, "series", "", "write a row for each second of each trial to FILE, or -")
 	sorted.register(c.Flags())
 	return c
 }

@@ -102,56 +102,22 @@ func heading(d model.Document) string {
 	return fmt.Sprintf("%s %s: %s", d.Plan.Command, d.Plan.Target, strings.Join(ends, ", "))
 }
 
-// mostSamples is how many samples of an end are kept: enough for a second that all ends
-// have told of.
-const mostSamples = 4
-
 func (s *screen) sample(p run.TrialProgress) {
 	if p.Sample.Counts != nil {
 		return
 	}
 	key := p.Sample.Flow + " " + string(p.Sample.Role)
 	list := append(s.ends[key], seen{time.Now(), float64(p.Sample.Packets)})
-	s.ends[key] = list[max(0, len(list)-mostSamples):]
+	s.ends[key] = list[max(0, len(list)-2):]
 }
 
-// rates are what the ends counted in the newest second that all of them have told of, in
-// packets a second.
-func (s *screen) rates() map[string]float64 {
-	var newest time.Time
-	for _, list := range s.ends {
-		if last := list[len(list)-1].at; newest.IsZero() || last.Before(newest) {
-			newest = last
-		}
+// rate is what an end counted between its last two samples, in packets a second.
+func (s *screen) rate(flow string, role engine.Role) (pps float64, ok bool) {
+	list := s.ends[flow+" "+string(role)]
+	if len(list) < 2 || list[1].packets < list[0].packets || !list[1].at.After(list[0].at) {
+		return 0, false
 	}
-	out := map[string]float64{}
-	for key, list := range s.ends {
-		if rate := between(list, newest.Add(-time.Second), newest); rate >= 0 {
-			out[key] = rate
-		}
-	}
-	return out
-}
-
-// between is the rate of an end from one moment to another; negative if it is not known.
-func between(list []seen, from, to time.Time) float64 {
-	a, okA := countAt(list, from)
-	b, okB := countAt(list, to)
-	if !okA || !okB || b < a {
-		return -1
-	}
-	return (b - a) / to.Sub(from).Seconds()
-}
-
-// countAt is what an end had counted at a moment, by the samples around it.
-func countAt(list []seen, at time.Time) (float64, bool) {
-	for i := 1; i < len(list); i++ {
-		a, b := list[i-1], list[i]
-		if span := b.at.Sub(a.at); span > 0 && !at.Before(a.at) && !at.After(b.at) {
-			return a.packets + (b.packets-a.packets)*float64(at.Sub(a.at))/float64(span), true
-		}
-	}
-	return 0, false
+	return (list[1].packets - list[0].packets) / list[1].at.Sub(list[0].at).Seconds(), true
 }
 
 // status redraws the live line, or writes a plain one where it is time for one.
@@ -178,10 +144,9 @@ func (s *screen) fields(now time.Time) []string {
 	whole := t.Timing.Warmup() + t.Timing.Measure()
 	all := []string{fmt.Sprintf("%d/%d", s.trial.Number, s.total),
 		fmt.Sprintf("%.0f of %.0f s", min(now.Sub(s.began), whole).Seconds(), whole.Seconds())}
-	rates := s.rates()
 	for _, f := range t.Flows {
-		sent, sends := rates[f.Name+" "+string(engine.Send)]
-		got, gets := rates[f.Name+" "+string(engine.Receive)]
+		sent, sends := s.rate(f.Name, engine.Send)
+		got, gets := s.rate(f.Name, engine.Receive)
 		if sends && gets {
 			all = append(all, fmt.Sprintf("%s: %s sent, %s received", f.Name, unit.FormatPPS(sent), unit.FormatPPS(got)))
 		}

@@ -23,21 +23,18 @@ func newServe() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "serve",
 		Short: "Be the far end: wait for pelt on another host",
-		Long: `serve waits for pelt curve on another host and is the other end of its tests. It
-prints the line to paste there, with a code that lives as long as this serve.
-Nobody without the code can start traffic.
+		Long: `serve waits for pelt on another host and is the other end of its tests. It prints the line to
+paste there, with a code that lives as long as this serve. Nobody without the code can
+start traffic. It calls another host only if --calls allows it.
 
-It calls nobody by itself. A host that another one shall use as the sender's side
-says with --calls whom it may call.
+On a router between the hosts, --observe-only tells what its processors did and which
+packets its kernel dropped. It is the end of no test, and needs no root at what it may read.
 
-On a router between the hosts, --observe-only makes it tell what its processors did
-and which packets its kernel dropped, and why. It refuses to be the end of any test,
-needs no data port, and works without root at what it may read.
-
-A firewall must let in the control port (TCP, 7358) and the data port above it
-(UDP and TCP, 7359).`,
-		Example: "  pelt serve\n  pelt serve --max-rate 100kpps --max-time 30s --max-sessions 2\n  pelt serve --calls 203.0.113.7\n  pelt serve --observe-only",
-		Args:    cobra.NoArgs,
+A firewall must let in the control port (TCP 7358) and the data port (UDP and TCP 7359).`,
+		Example: `  pelt serve
+  pelt serve --max-rate 100kpps --max-time 30s --calls 203.0.113.7
+  pelt serve --observe-only`,
+		Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			s := run.ServeOptions{Version: version(), Port: port, Code: code, Open: open, NoXDP: noXDP, Observe: observeOnly}
 			for _, name := range []string{"calls", "no-xdp", "max-rate", "max-time"} {
@@ -80,9 +77,9 @@ A firewall must let in the control port (TCP, 7358) and the data port above it
 	f.IntVar(&port, "port", fleet.DefaultPort, "control port; data uses the port above it")
 	f.StringVar(&code, "code", "", "use this code in place of a new one")
 	f.BoolVar(&open, "open", false, "ask no code: anyone who reaches the port can make this host send and receive")
-	f.StringVar(&calls, "calls", "", "addresses or networks that clients may make this host call: as the sender's side of a test whose far end is there")
+	f.StringVar(&calls, "calls", "", "addresses or networks that clients may make this host call")
 	f.BoolVar(&noXDP, "no-xdp", false, "load no XDP program here: this end uses sockets")
-	f.BoolVar(&observeOnly, "observe-only", false, "watch this host, a router, for pelt router --dut pelt://HOST, and send and receive nothing")
+	f.BoolVar(&observeOnly, "observe-only", false, "only watch this host, for pelt router --dut pelt://HOST")
 	f.StringVar(&maxRate, "max-rate", "", "most that all tests of one client host may ask together: 100kpps or 500mbit")
 	f.StringVar(&maxTime, "max-time", "", "longest trial that a client may ask: 60s")
 	f.IntVar(&sessions, "max-sessions", 16, "clients served at once")
@@ -156,7 +153,8 @@ func invitation(s run.ServeOptions, maxRate string) string {
 // observerInvitation tells how a router's bench names this host.
 func observerInvitation(s run.ServeOptions) string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "pelt serve: control on %d/tcp, no data: this host only observes\n\nTo the command of the router's bench, add one of:\n", s.Port)
+	fmt.Fprintf(&b, "pelt serve: control on %d/tcp, no data: this host only observes\n\n", s.Port)
+	fmt.Fprint(&b, "To the command of the router's bench, add one of:\n")
 	addresses := []netip.Addr{s.Listen}
 	if !s.Listen.IsValid() || s.Listen.IsUnspecified() {
 		addresses = ownAddresses()

@@ -17,51 +17,28 @@ import (
 )
 
 func newTune() *cobra.Command {
-	var trial tuneTrialFlags
-	var asTrial bool
 	c := &cobra.Command{
 		Use:   "tune",
 		Short: "Set this host up for what a run lost, and take it back",
-		Long: `tune changes settings of this host because a counter moved in a run, never without
-one: advise says what and why, apply does it, revert takes it back, show tells what
-is changed, and trial tries one setting at a time and keeps what helps.
+		Long: `tune changes settings of this host because a counter moved in a run, never without one.
+advise says what and why, apply does it, revert takes it back, show lists changes, and
+trial tries one setting at a time and keeps what helps.
 
-Before anything is touched the old values are on the disk; whenever pelt is killed,
-pelt tune revert restores what was. No other host is ever changed: for those the
-commands are printed.
-
-pelt tune --trial TARGET is the same as pelt tune trial TARGET.`,
+Old values are on the disk before anything is touched, so pelt tune revert works after any
+kill. No other host is ever changed: for those the commands are printed.`,
 		Example: "  pelt tune advise last --rate 200kpps\n  pelt tune apply last\n  pelt tune revert",
-		Args:    func(c *cobra.Command, args []string) error { return tuneArgs(c, asTrial, args) },
-		RunE: func(c *cobra.Command, args []string) error {
-			if !asTrial {
-				return c.Help()
-			}
-			return trial.run(c, args[0])
-		},
+		Args:    noSubcommand,
+		RunE:    func(c *cobra.Command, _ []string) error { return c.Help() },
 	}
 	c.AddCommand(newTuneAdvise(), newTuneApply(), newTuneRevert(), newTuneShow(), newTuneTrial())
-	c.Flags().BoolVar(&asTrial, "trial", false, "try what a run of TARGET calls for, as pelt tune trial")
-	trial.register(c.Flags())
-	c.Flags().VisitAll(func(f *pflag.Flag) { f.Hidden = f.Name != "trial" })
 	return c
-}
-
-func tuneArgs(c *cobra.Command, trial bool, args []string) error {
-	switch {
-	case !trial:
-		return noSubcommand(c, args)
-	case len(args) != 1:
-		return usagef("wrong number of arguments; want: pelt tune --trial TARGET")
-	}
-	return nil
 }
 
 // tuneHost says which host, for tests and images of one.
 type tuneHost struct{ root string }
 
 func (h *tuneHost) register(f *pflag.FlagSet) {
-	f.StringVar(&h.root, "root", "/", "act on the files below DIR (proc, sys, etc) in place of this host's; it has no drivers")
+	f.StringVar(&h.root, "root", "/", "act on the files below DIR in place of this host's; it has no drivers")
 }
 
 func (h *tuneHost) open() (*tune.Tuner, error) {
@@ -130,12 +107,11 @@ func newTuneAdvise() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "advise [RUN]",
 		Short: "Say which settings the counters of a run call for, with the command for each",
-		Long: `advise names each setting that addresses a loss of the run: its present value, the
-counter that moved, the value for the rate, the command and how to undo it. Settings
-of this host are read now; those of other hosts are as they were in the run, and
-their commands are to be run there.
+		Long: `advise names each setting that addresses a loss of the run: its present value, the counter
+that moved, the value for the rate, the command and how to undo it. Settings of this host
+are read now, those of others are as they were in the run.
 
-RUN is an id, a prefix of one, last (the default), or a run document's file.`,
+RUN is an id, the beginning of one, last (the default), or a run document's file.`,
 		Example: "  pelt tune advise\n  pelt tune advise last --rate 200kpps --role receiver",
 		Args:    cobra.MaximumNArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {

@@ -23,13 +23,10 @@ func newTuneApply() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "apply [RUN]",
 		Short: "Make the settings that a run calls for on this host, or exactly those of --set",
-		Long: `apply makes on this host what advise says for it, if this host had the part in the
-run; or exactly what --set says. Old values are on the disk before anything is
-touched. If one setting cannot be made, those before it are taken back. It needs root.
-Each user has runs of their own: sudo PELT_DATA=$HOME/.local/share/pelt finds yours.
-
-Settings end with the next boot. --print writes the file that makes them again then,
-and changes nothing.`,
+		Long: `apply makes on this host what advise says for it, or exactly what --set says. Old values are
+on the disk first; if one setting cannot be made, those before it are taken back. It needs
+root: sudo PELT_DATA=$HOME/.local/share/pelt finds your runs. Settings end with the next
+boot; --print writes a file that makes them again.`,
 		Example: "  pelt tune apply last --yes\n  pelt tune apply --set net.core.rmem_max=4194304 --set eth0.rx_ring=1024\n" +
 			"  pelt tune apply last --print | sudo tee /etc/sysctl.d/90-pelt.conf",
 		Args: cobra.MaximumNArgs(1),
@@ -87,7 +84,7 @@ and changes nothing.`,
 	host.register(c.Flags())
 	c.Flags().StringArrayVar(&set, "set", nil, "a setting and its value, as net.core.rmem_max=4194304; may be given again")
 	c.Flags().BoolVar(&yes, "yes", false, "do not ask before this host is changed")
-	c.Flags().BoolVar(&text, "print", false, "change nothing; print a sysctl.d file that makes the settings at the next boot")
+	c.Flags().BoolVar(&text, "print", false, "change nothing; print a sysctl.d file for the next boot")
 	c.Flags().StringVar(&asJSON, "json", "", jsonHelp)
 	return c
 }
@@ -109,7 +106,7 @@ func (f *adviceFlags) request(c *cobra.Command, ref string) (r tune.Request, tol
 		fmt.Fprintln(c.ErrOrStderr(), "not done here: "+text)
 	}
 	if len(r.Changes) == 0 {
-		fmt.Fprintf(c.ErrOrStderr(), "nothing is to be changed on this host: run %s calls for no setting of it that pelt can make\n", l.Run)
+		fmt.Fprintf(c.ErrOrStderr(), "nothing is to be changed on this host: run %s calls for nothing there\n", l.Run)
 	}
 	return r, told, nil
 }
@@ -171,9 +168,8 @@ func newTuneRevert() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "revert",
 		Short: "Take back what apply and trial changed on this host, the latest first",
-		Long: `revert restores each value that pelt tune changed, as the kernel gave it. It may be
-called at any time, also after pelt was killed. What somebody else changed since
-stays, and is told, with exit code 1; --force restores that as well.`,
+		Long: `revert restores each value that pelt tune changed, at any time. What somebody else changed
+since stays, and is told with exit code 1; --force restores that as well.`,
 		Example: "  pelt tune revert\n  pelt tune revert --last",
 		Args:    cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
@@ -195,7 +191,7 @@ stays, and is told, with exit code 1; --force restores that as well.`,
 			}
 			err = errors.Join(err, tellDone(c.OutOrStdout(), done, asJSON))
 			if err == nil && kept > 0 {
-				err = fmt.Errorf("%d of %d values were not restored, as told above; --force restores what somebody else changed", kept, len(done))
+				err = fmt.Errorf("%d of %d values were not restored; --force restores what somebody else changed", kept, len(done))
 			}
 			return err
 		},

@@ -52,7 +52,8 @@ func newTuneShow() *cobra.Command {
 				if !s.Whole {
 					state += ", cut while it was made"
 				}
-				fmt.Fprintf(w, "%d\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n", s.Change, s.Time, orDash(s.Run), s.Place, brief(s.Old), brief(s.New), brief(s.Now), state)
+				fmt.Fprintf(w, "%d\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n", s.Change, s.Time, orDash(s.Run), s.Place,
+					brief(s.Old), brief(s.New), brief(s.Now), state)
 			}
 			return w.Flush()
 		},

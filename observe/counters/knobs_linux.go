@@ -38,12 +38,12 @@ var interfaceSysctls = []string{
 }
 
 type knobs struct {
-	list []model.Knob
+	list []model.HostSetting
 }
 
 func (k *knobs) add(name, value string) {
 	if value != "" {
-		k.list = append(k.list, model.Knob{Name: name, Value: value})
+		k.list = append(k.list, model.HostSetting{Name: name, Value: value})
 	}
 }
 
@@ -54,7 +54,7 @@ func (k *knobs) number(name string, n uint32) { k.add(name, decimal(uint64(n))) 
 // not have, or does not show to this user, is left out. Sysctls bear the names
 // of sysctl(8), settings of the interface come after its name: eth0.rx_ring in
 // descriptors, eth0.txqueuelen in packets.
-func Knobs(do func(func() error) error, iface string) []model.Knob {
+func Knobs(do func(func() error) error, iface string) []model.HostSetting {
 	k := &knobs{}
 	_ = do(func() error { // a namespace that cannot be entered has none
 		k.sysctls(hostSysctls)
@@ -76,7 +76,7 @@ func Knobs(do func(func() error) error, iface string) []model.Knob {
 // sysctls adds those that the calling thread's namespace has and that are not known yet.
 func (k *knobs) sysctls(names []string) {
 	for _, name := range names {
-		known := slices.ContainsFunc(k.list, func(k model.Knob) bool { return k.Name == name })
+		known := slices.ContainsFunc(k.list, func(k model.HostSetting) bool { return k.Name == name })
 		if b, err := os.ReadFile(sysctlPath(name)); err == nil && !known {
 			k.add(name, oneLine(b))
 		}

@@ -61,7 +61,7 @@ func TestOpenFails(t *testing.T) {
 	if _, err := Namespace(func(func() error) error { return broken }); !errors.Is(err, broken) {
 		t.Errorf("Namespace: %v", err)
 	}
-	if k := Knobs(func(func() error) error { return broken }, "eth0"); slices.ContainsFunc(k, func(k model.Knob) bool { return strings.HasPrefix(k.Name, "eth0") }) {
+	if k := Knobs(func(func() error) error { return broken }, "eth0"); slices.ContainsFunc(k, func(k model.HostSetting) bool { return strings.HasPrefix(k.Name, "eth0") }) {
 		t.Errorf("knobs of no namespace: %v", k)
 	}
 	if after := descriptors(t); after != before {

@@ -27,4 +27,4 @@ func (r *Reader) Namespace() uint64 { return 0 }
 func Namespace(func(func() error) error) (uint64, error) { return 0, errors.ErrUnsupported }
 
 // Knobs returns nothing.
-func Knobs(func(func() error) error, string) []model.Knob { return nil }
+func Knobs(func(func() error) error, string) []model.HostSetting { return nil }

@@ -21,8 +21,8 @@ type Options struct {
 	// Tuner changes this host; nil: only what a plan can say is tried.
 	Tuner *tune.Tuner
 	This  model.Host
-	Knobs func(model.Document) []model.Knob // of this host as they are now, with those of the interface that a run used here
-	Say   func(string)                      // one sentence as it goes on; nil for none
+	Knobs func(model.Document) []model.HostSetting // of this host as they are now, with those of the interface that a run used here
+	Say   func(string)                             // one sentence as it goes on; nil for none
 }
 
 // fewestRepeats is what a comparison needs, see package compare.
@@ -140,7 +140,7 @@ func (s *search) advised() []model.Advised {
 	list := advice.Collect(s.doc, ask)
 	// What pelt's own socket may ask for is not bounded by this host's rmem_max when pelt
 	// may force it, and another program's does not matter here.
-	ask.Knobs = append([]model.Knob{{Name: "net.core.rmem_max", Value: strconv.Itoa(1 << 30)}}, ask.Knobs...)
+	ask.Knobs = append([]model.HostSetting{{Name: "net.core.rmem_max", Value: strconv.Itoa(1 << 30)}}, ask.Knobs...)
 	for _, a := range advice.Collect(s.doc, ask) {
 		if a.Knob == bufferKnob && a.Proposes() {
 			list = append([]model.Advised{a}, slices.DeleteFunc(list, func(o model.Advised) bool { return o.Knob == bufferKnob })...)

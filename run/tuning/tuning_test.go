@@ -57,8 +57,8 @@ func (p *path) host(name string) int {
 	return n
 }
 
-func (p *path) knobs(model.Document) []model.Knob {
-	return []model.Knob{{Name: "net.core.netdev_max_backlog", Value: strconv.Itoa(p.host("netdev_max_backlog"))},
+func (p *path) knobs(model.Document) []model.HostSetting {
+	return []model.HostSetting{{Name: "net.core.netdev_max_backlog", Value: strconv.Itoa(p.host("netdev_max_backlog"))},
 		{Name: "net.core.rmem_max", Value: strconv.Itoa(p.host("rmem_max"))}}
 }
 
@@ -270,8 +270,8 @@ func TestRefusedSetting(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer u.Close()
-	knobs := func(model.Document) []model.Knob {
-		return []model.Knob{{Name: "net.core.netdev_max_backlog", Value: "1000"}}
+	knobs := func(model.Document) []model.HostSetting {
+		return []model.HostSetting{{Name: "net.core.netdev_max_backlog", Value: "1000"}}
 	}
 	if err := os.RemoveAll(filepath.Join(p.root, "proc/sys/net/core")); err != nil {
 		t.Fatal(err)

@@ -1,0 +1,217 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"pelt/finding"
+	"pelt/lab"
+	"pelt/model"
+	"pelt/plan"
+	"pelt/run"
+)
+
+// test is a command that tests something: its preset, and the flags of every test.
+type test struct {
+	commonFlags
+	preset plan.Preset
+	flags  *pflag.FlagSet
+}
+
+// newTest makes a command that runs the plan of a preset. Of a router or soak, TARGET may be
+// NEAR..FAR.
+func newTest(c *cobra.Command, p plan.Preset) *cobra.Command {
+	t := test{preset: p}
+	c.Args = cobra.ExactArgs(1)
+	c.RunE = func(c *cobra.Command, args []string) error {
+		made, err := t.plan(args[0])
+		if err != nil {
+			return err
+		}
+		t.notes = before(made)
+		return t.execute(c, made)
+	}
+	t.register(c.Flags())
+	return c
+}
+
+func (t *test) register(s *pflag.FlagSet) {
+	t.flags = s
+	for _, k := range model.Knobs() {
+		if !t.preset.HasFlag(k.Flag) {
+			continue
+		}
+		help := k.Help
+		if k.Only != "" {
+			help = strings.ToUpper(string(k.Only)) + ": " + help
+		}
+		f := s.VarPF(&typed{kind: k.Kind, unit: string(k.Unit)}, k.Flag, "", help)
+		f.DefValue = t.preset.Defaults[k.Flag]
+		if k.Kind == model.Switch {
+			f.NoOptDefVal = "true"
+		}
+	}
+	linkFlags(s, "lab: what every link does, as rate=1gbit,queue=100,delay=20ms,loss=1%; --link-NODE for one "+
+		"node's link; a list in sweep and cc: loss=0,1%,delay=0ms,20ms")
+	t.commonFlags.register(s)
+}
+
+// linkFlags registers --link, and the flag that nodeLinkArgs makes of --link-NODE.
+func linkFlags(s *pflag.FlagSet, help string) {
+	s.Var(&typed{kind: model.Texts}, "link", help)
+	s.Var(&typed{kind: model.Texts}, "node-link", "")
+	_ = s.MarkHidden("node-link")
+}
+
+// typed is the text of a flag as it was typed, each time that it was given.
+type typed struct {
+	kind  model.Kind
+	unit  string
+	texts []string
+}
+
+func (v *typed) String() string { return strings.Join(v.texts, " ") }
+
+// Type is what --help calls the value; of bool, pflag shows none.
+func (v *typed) Type() string {
+	switch {
+	case v.kind == model.Switch:
+		return "bool"
+	case v.kind == model.Texts:
+		return "values"
+	case v.unit == "count":
+		return "number"
+	}
+	return "value"
+}
+
+// Set keeps the last text, or all.
+func (v *typed) Set(text string) error {
+	if v.kind != model.Texts {
+		v.texts = nil
+	}
+	v.texts = append(v.texts, text)
+	return nil
+}
+
+// plan makes a plan of the flags.
+func (t *test) plan(target string) (model.Plan, error) {
+	s := plan.Settings{Target: target, Flags: map[string][]string{}, Open: open}
+	if t.preset.Command == "router" || t.preset.Command == "soak" {
+		s.Near, s.Target = plan.RouterPath(target)
+	}
+	name, isLab := strings.CutPrefix(s.Target, "lab:")
+	s.Held = isLab && !lab.IsTopology(name) && name != run.Loopback
+	t.flags.Visit(func(f *pflag.Flag) {
+		if v, ours := f.Value.(*typed); ours {
+			s.Flags[f.Name] = v.texts
+		}
+	})
+	if s.Flags["receivers"] != nil && (!isLab || lab.IsTopology(name) && name != lab.Star) {
+		return model.Plan{}, usagef("--receivers: %s has one receiver; lab:star has many", s.Target)
+	}
+	p, err := t.preset.Plan(s)
+	if err != nil {
+		return p, err
+	}
+	if p.Links, err = lab.ReadTables(p.Links); err != nil {
+		return p, usagef("--link: %v", err)
+	}
+	return p, checkLab(p, name, isLab)
+}
+
+func open(path string) (io.ReadCloser, error) { return os.Open(path) }
+
+// checkLab checks what only a lab can judge: how its router is set up, and its programs.
+func checkLab(p model.Plan, name string, isLab bool) error {
+	for _, v := range p.Variants {
+		if isLab {
+			if err := lab.CheckCharacter(name, v.Name); err != nil {
+				return usageError{fmt.Errorf("--variant: %w", err)}
+			}
+		}
+	}
+	for _, c := range p.Timed {
+		if c.Router != "" {
+			if err := lab.CheckCharacter(name, c.Router); err != nil {
+				return usageError{fmt.Errorf("--at: %w", err)}
+			}
+		}
+	}
+	if c := p.Flows[0].Commands; c != nil {
+		for flag, line := range map[string]string{"--exec-server": c.Server, "--exec-client": c.Client} {
+			if _, err := lab.SplitWords(line); err != nil {
+				return usageError{fmt.Errorf("%s: %w", flag, err)}
+			}
+		}
+	}
+	return nil
+}
+
+// emptyFlag names a flag that was given without a value.
+func emptyFlag(flags *pflag.FlagSet) (name string) {
+	flags.Visit(func(f *pflag.Flag) {
+		v, ours := f.Value.(*typed)
+		if ours && slices.Contains(v.texts, "") || f.Value.Type() == "string" && f.Value.String() == "" {
+			name = f.Name
+		}
+	})
+	return name
+}
+
+// nodeLinkArgs turns --link-NODE k=v into --node-link NODE:k=v: the names of
+// the nodes belong to the lab, so they cannot be flags known beforehand.
+func nodeLinkArgs(args []string) []string {
+	var out []string
+	for i := 0; i < len(args); i++ {
+		if args[i] == "--" {
+			return append(out, args[i:]...)
+		}
+		name, ok := strings.CutPrefix(args[i], "--link-")
+		if !ok || name == "" {
+			out = append(out, args[i])
+			continue
+		}
+		node, value, joined := strings.Cut(name, "=")
+		if !joined && i+1 < len(args) {
+			i++
+			value = args[i]
+		}
+		out = append(out, "--node-link", node+":"+value)
+	}
+	return out
+}
+
+// parseLinks reads --link and --link-NODE of a lab that is to be held.
+func parseLinks(all, nodes []string) ([]model.Link, error) {
+	links, factors, err := plan.Links(map[string][]string{"link": all, "node-link": nodes})
+	if err == nil {
+		err = plan.OneValue(factors)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return lab.ReadTables(links)
+}
+
+// before is what to know about a plan before it runs.
+func before(p model.Plan) (notes []string) {
+	switch p.Command {
+	case "sweep":
+		trials, least := plan.SweepTime(p)
+		text := fmt.Sprintf("%d trials; their packets take at least %v to send", trials, least.Round(time.Second))
+		notes = append(notes, text)
+	case "cc":
+		for _, f := range finding.BeforeControls(&p) {
+			notes = append(notes, f.Text())
+		}
+	}
+	return notes
+}

@@ -1,0 +1,329 @@
+package model
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"pelt/unit"
+)
+
+// Knob is one thing that a user can set or that trials can vary. Flags, help, cells, their columns
+// and the ranges of plans come from the table of knobs; --link has a table of its own, of this type.
+type Knob struct {
+	Name string // in files and cells
+	Flag string // of test commands without --, or the key of --link; "" is in files alone
+	Help string
+	Kind Kind
+	Unit unit.Unit // of its numbers
+	// Low and High bound the numbers. 0 leaves it to pelt, unless Must is set.
+	Low, High float64
+	Must      bool
+	Words     []string // that it may be; of numbers, in place of one
+	Only      Protocol // of flows that have it; "" is all
+	Varies    bool     // trials can vary it
+	Excludes  string   // Name of the knob that sets the same thing
+	Group     Group
+	Fixed     bool // of links: cannot change while the link is there
+
+	in    func(*Plan) any           // pointer to the field of a plan
+	of    func(*Flow) any           // ... of each flow
+	on    func(*Link) any           // ... of a link
+	apply func(*Trial, Value) error // in place of a pointer
+	part  string                    // of the plan that holds the field: "timing."
+}
+
+// Kind is how a knob is written.
+type Kind int
+
+// The kinds of knobs.
+const (
+	Numbers Kind = iota // 64, or a list with ranges: 64,256..1472/256
+	Names               // a word, or a list of words
+	OneText             // one text with whatever is in it
+	Texts               // a text for each time that the flag is given
+	Switch              // on or off
+)
+
+// Group is the heading of a knob in --help; the others stand in --help-all.
+type Group string
+
+// The groups of --help.
+const (
+	ToSend  Group = "What to send"
+	ThePath Group = "The path"
+)
+
+// Knobs is the table of what flags and cells set, in the order of application.
+func Knobs() []Knob { return knobs }
+
+// FindKnob finds a knob by its name in files, those of links included.
+func FindKnob(name string) (Knob, bool) {
+	if node, setting, ok := SplitLinkKnob(name); ok {
+		return linkKnob(node, setting)
+	}
+	if i := slices.IndexFunc(knobs, func(k Knob) bool { return k.Name == name }); i >= 0 {
+		return knobs[i], true
+	}
+	return Knob{}, false
+}
+
+// KnobNames lists what trials can vary; settings of links stand last, for the links at any node.
+func KnobNames() (names []string) {
+	for _, k := range knobs {
+		if k.Varies {
+			names = append(names, k.Name)
+		}
+	}
+	slices.Sort(names)
+	for _, k := range linkKnobs {
+		if k.Varies {
+			names = append(names, linkPrefix("")+k.Name)
+		}
+	}
+	return names
+}
+
+// isWord reports whether a text stands for itself where numbers are wanted.
+func (k Knob) isWord(text string) bool {
+	return slices.Contains(k.Words, text) || k.Flag == "loss" && strings.Contains(text, ":")
+}
+
+// Parse reads the values that a flag is given.
+func (k Knob) Parse(text string) (values []Value, err error) {
+	switch {
+	case k.Kind == OneText || k.Kind == Texts:
+		return []Value{Word(text)}, nil
+	case k.Kind == Switch:
+		on, err := strconv.ParseBool(text)
+		if err != nil {
+			return nil, fmt.Errorf("want true or false, not %s", clip(text))
+		}
+		return []Value{onOff(on)}, nil
+	case k.Unit == unit.PPS:
+		return rateLevels(text)
+	}
+	var numbers []string
+	for word := range strings.SplitSeq(text, ",") {
+		if word = strings.TrimSpace(word); k.Kind == Names || k.isWord(word) {
+			values = append(values, Word(word))
+		} else {
+			numbers = append(numbers, word)
+		}
+	}
+	for i, v := range values {
+		if slices.Contains(values[:i], v) {
+			return nil, fmt.Errorf("%s stands twice", clip(v.Text))
+		}
+	}
+	if len(numbers) == 0 {
+		return values, nil
+	}
+	list, err := unit.ParseList(k.Unit, strings.Join(numbers, ","))
+	for i, n := range list { // numbers stand first
+		values = slices.Insert(values, i, Number(n))
+	}
+	return values, err
+}
+
+// rateLevels reads rates. One may be of bits, which a payload makes packets; several are
+// levels, and those count packets.
+func rateLevels(text string) (levels []Value, err error) {
+	rates, err := unit.ParseRates(text)
+	for _, r := range rates {
+		pps, paced := r.PPS(1)
+		switch {
+		case paced && r == unit.PacketRate(uint64(pps)):
+			levels = append(levels, Number(pps))
+		case paced && len(rates) > 1:
+			return nil, fmt.Errorf("a list holds whole packets per second and max, not %v", r)
+		default:
+			levels = append(levels, Word(r.String()))
+		}
+	}
+	return levels, err
+}
+
+func onOff(on bool) Value {
+	if on {
+		return Number(1)
+	}
+	return Number(0)
+}
+
+// Print is a value as Parse reads it.
+func (k Knob) Print(v Value) string {
+	switch {
+	case v.Text != "":
+		return v.Text
+	case k.Unit == unit.BPS && v.Number != 0:
+		return unit.BitRate(v.Number).String()
+	case k.Unit == unit.PPS && v.Number != 0:
+		return unit.PacketRate(uint64(v.Number)).String()
+	case k.Unit == unit.Bytes && v.Number != 0:
+		return v.String() + "B"
+	case k.Unit == unit.Seconds && v.Number != 0:
+		return durationWord(v.Number)
+	case k.Unit == unit.Nanos && v.Number != 0:
+		return v.String() + "ns"
+	}
+	return v.String()
+}
+
+// durationWord is text that unit.ParseDuration reads back: "3s", "500ms".
+func durationWord(s float64) string {
+	if s >= 1 && s == math.Trunc(s) {
+		return Number(s).String() + "s"
+	}
+	return Number(s*1000).String() + "ms"
+}
+
+// check returns why the knob cannot have a value.
+func (k Knob) check(v Value) error {
+	n := v.Number
+	switch {
+	case k.Kind == OneText || k.Kind == Texts || k.Kind == Switch || k.Unit == unit.PPS: // judged where it is set
+		return nil
+	case v.Text != "" && k.Kind == Names && k.Words == nil, v.Text != "" && k.isWord(v.Text):
+		return nil
+	case k.Kind == Names:
+		return fmt.Errorf("want %s, not %s", k.wanted(), clip(strconv.Quote(v.String())))
+	case v.Text != "":
+		return fmt.Errorf("want a number, not %s", clip(strconv.Quote(v.Text)))
+	case (k.Unit == unit.Bytes || k.Unit == unit.Count) && (n != math.Trunc(n) || math.IsInf(n, 0)):
+		return fmt.Errorf("want a whole number, not %v", v)
+	case !(n >= k.Low && n <= k.High): // NaN too
+		return fmt.Errorf("want %s to %s, not %s", k.say(k.Low), k.say(k.High), k.say(n))
+	}
+	return nil
+}
+
+// say prints a bound or a number beyond it.
+func (k Knob) say(n float64) string {
+	switch {
+	case math.IsNaN(n) || math.IsInf(n, 0) || n < 0:
+		return Number(n).String()
+	case k.Unit == unit.Seconds:
+		return seconds(n).String()
+	case k.Unit == unit.Nanos:
+		return time.Duration(n).String()
+	case k.Unit == unit.Ratio:
+		return unit.FormatRatio(n)
+	}
+	return k.Print(Number(n))
+}
+
+// wanted says which words the knob takes.
+func (k Knob) wanted() string {
+	if len(k.Words) == 0 {
+		return "a word"
+	}
+	last := len(k.Words) - 1
+	return strings.TrimPrefix(strings.Join(k.Words[:last], ", ")+" or "+k.Words[last], " or ")
+}
+
+// put writes a value into the field that a pointer leads to.
+func put(field any, v Value) (err error) {
+	switch to := field.(type) {
+	case *int:
+		*to = int(v.Number)
+	case *uint64:
+		if *to = uint64(v.Number); v.Text != "" { // has more digits than a float64
+			*to, err = strconv.ParseUint(v.Text, 10, 64)
+		}
+		if err != nil {
+			err = fmt.Errorf("want a whole number, not %s", clip(strconv.Quote(v.Text)))
+		}
+	case *float64:
+		*to = v.Number
+	case **float64:
+		*to = &v.Number
+	case *unit.BitRate:
+		*to = unit.BitRate(v.Number)
+	case *bool:
+		*to = v.Number != 0
+	case *string:
+		*to = v.Text
+	}
+	return err
+}
+
+// get reads the field that a pointer leads to; set is false where it has its zero value.
+func get(field any) (v Value, set bool) {
+	switch from := field.(type) {
+	case *int:
+		v = Number(float64(*from))
+	case *uint64:
+		if v = Number(float64(*from)); *from > 1<<53 {
+			v = Word(strconv.FormatUint(*from, 10))
+		}
+	case *float64:
+		v = Number(*from)
+	case **float64:
+		if *from == nil {
+			return Value{}, false
+		}
+		return Number(**from), true
+	case *unit.BitRate:
+		v = Number(float64(*from))
+	case *bool:
+		v = onOff(*from)
+	case *string:
+		v = Word(*from)
+	}
+	return v, v != Value{}
+}
+
+// checkField checks the field that a pointer leads to.
+func (k Knob) checkField(at string, field any) error {
+	v, set := get(field)
+	if !set && !k.Must || k.Kind == Switch {
+		return nil
+	}
+	if err := k.check(v); err != nil {
+		return wrong(at+k.Name, "%v", err)
+	}
+	return nil
+}
+
+// on a trial, a knob is set in every flow.
+func (k Knob) set(t *Trial, v Value) error {
+	if err := k.check(v); err != nil {
+		return err
+	}
+	if k.apply != nil {
+		return k.apply(t, v)
+	}
+	for i := range t.Flows {
+		if err := put(k.of(&t.Flows[i]), v); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Set gives a knob one value in all trials.
+func (p *Plan) Set(name string, v Value) error {
+	k, known := FindKnob(name)
+	t := Trial{Flows: p.Flows}
+	switch {
+	case !known || k.in == nil && k.of == nil && k.apply == nil:
+		return wrong(name, "is no knob")
+	case k.in != nil:
+		if err := k.check(v); err != nil {
+			return wrong(k.part+name, "%v", err)
+		}
+		if err := put(k.in(p), v); err != nil {
+			return wrong(k.part+name, "%v", err)
+		}
+		return nil
+	}
+	if err := k.set(&t, v); err != nil {
+		return wrong(name, "%v", err)
+	}
+	p.Flows = t.Flows
+	return nil
+}

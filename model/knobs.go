@@ -1,0 +1,285 @@
+package model
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"pelt/unit"
+)
+
+const payloadKnob = "payload_bytes"
+
+// bulkWrite is the length of the writes of a transfer in bulk, in bytes.
+const bulkWrite = 128 << 10
+
+// knobs are in the order in which flags apply.
+var knobs = []Knob{
+	{Name: payloadKnob, Flag: "payload", Unit: unit.Bytes, Low: 1, High: MaxTCPWrite, Words: []string{PathMTULevel},
+		Varies: true, Group: ToSend, apply: eachFlow(setPayload),
+		Help: "payload sizes in bytes: 64,1460 or 256..1472/256; UDP 16 to 65507, or mtu for the largest that the " +
+			"path takes in one piece"},
+	{Name: "frame_bytes", Flag: "frame", Unit: unit.Bytes, Low: minFrame, High: MaxUDPPayload + 66, Only: UDP,
+		Varies: true, Excludes: payloadKnob, apply: eachFlow(setFrame),
+		Help: "Ethernet frame sizes in bytes, FCS included, in place of --payload: 64,128,1518"},
+	{Name: "rate_pps", Flag: "rate", Unit: unit.PPS, Varies: true, Group: ToSend, apply: eachFlow(setRate),
+		Help: "rate of a flow: max, packets as 150kpps, or payload bits as 95mbit; a list in sweep"},
+	{Name: "interval_ns", Flag: "interval", Unit: unit.Nanos, High: 86400e9, Varies: true, Excludes: "rate_pps",
+		Group: ToSend, apply: eachFlow(setInterval),
+		Help: "time between packets in place of --rate: 5ms; a list in sweep, as 0..9ms/1ms"},
+	{Name: "profile", Flag: "profile", Kind: Texts, Only: UDP, Varies: true, apply: eachFlow(setProfile),
+		Help: "how packets are spread over time, in place of even gaps: poisson, burst=64, on=10ms,off=90ms[,random], " +
+			"ramp=10kpps..100kpps, trace=FILE or gaps=FILE (docs/pacing.md); in sweep once for each, constant for none"},
+	{Name: "protocol", Flag: "proto", Kind: Names, Words: []string{string(UDP), string(TCP)}, Must: true, Varies: true,
+		Group: ToSend, of: func(f *Flow) any { return (*string)(&f.Protocol) }, apply: eachFlow(setProtocol),
+		Help: "udp or tcp; in router both, as udp,tcp"},
+	{Name: "direction", Flag: "direction", Kind: Names, Words: []string{"up", "down", "both"}, Varies: true,
+		Group: ToSend, apply: setDirection,
+		Help: "up (from here, or from LAN), down, both at once, or a list as up,down,both"},
+	{Name: "streams", Flag: "streams", Unit: unit.Count, Low: 1, High: MaxStreams, Must: true, Varies: true,
+		Group: ToSend, of: func(f *Flow) any { return &f.Streams },
+		Help: "streams of a flow, each a socket and a thread: 1 to 128; a list in sweep"},
+	{Name: "receivers", Flag: "receivers", Unit: unit.Count, Low: 1, High: MaxReceivers, Varies: true, Group: ThePath,
+		in: func(p *Plan) any { return &p.Receivers }, apply: setReceivers,
+		Help: "lab:star: how many (default 10), each with packets of its own at the full rate; a list in sweep"},
+	{Name: "packets", Flag: "count", Unit: unit.Count, Low: 1, High: MaxPackets, Only: UDP,
+		of:   func(f *Flow) any { return &f.Packets },
+		Help: "packets of each trial, for each receiver (default 1000; with --time as many as fit)"},
+	{Flag: "quick", Kind: Switch, Help: "100 packets in each trial, unless --count or --time says more"},
+	{Name: "measure_s", Flag: "time", Unit: unit.Seconds, Low: MinMeasure.Seconds(), High: MaxMeasure.Seconds(),
+		Must: true, Group: ToSend, part: timing, in: func(p *Plan) any { return &p.Timing.MeasureSeconds },
+		Help: "measured time of each trial: 10s; of transfers the longest"},
+	{Name: "warmup_s", Flag: "warmup", Unit: unit.Seconds, High: MaxWarmup.Seconds(), part: timing,
+		in:   func(p *Plan) any { return &p.Timing.WarmupSeconds },
+		Help: "time before it that is sent and not counted: 1s"},
+	{Name: "drain_s", Unit: unit.Seconds, High: MaxDrain.Seconds(), part: timing,
+		in: func(p *Plan) any { return &p.Timing.DrainSeconds }},
+	{Name: "quiet_s", Unit: unit.Seconds, High: MaxDrain.Seconds(), part: timing,
+		in: func(p *Plan) any { return &p.Timing.QuietSeconds }},
+	{Name: "patience_s", Flag: "patience", Unit: unit.Seconds, High: MaxPatience.Seconds(), part: timing,
+		in:   func(p *Plan) any { return &p.Timing.PatienceSeconds },
+		Help: "how long the test goes on without its control connection: 0 to 1m"},
+	{Name: "repeats", Flag: "repeats", Unit: unit.Count, Low: 1, High: MaxRepeats, Must: true, Group: ToSend,
+		part: "design.", in: func(p *Plan) any { return &p.Design.Repeats },
+		Help: "trials of each combination, interleaved; pelt compare needs 3"},
+	{Name: "redo", Unit: unit.Count, High: MaxRedo, part: "design.", in: func(p *Plan) any { return &p.Design.Redo }},
+	{Name: "seed", Flag: "seed", Kind: OneText, Unit: unit.Count, part: "design.",
+		in:   func(p *Plan) any { return &p.Design.Seed },
+		Help: "of all that is random, as the order of trials"},
+	{Name: "max_loss_ratio", Flag: "max-loss", Unit: unit.Ratio, High: 1, part: "limits.",
+		in:   func(p *Plan) any { return &p.Limits.MaxLossRatio },
+		Help: "exit code 3 if any combination loses more: 0.1%"},
+	{Name: "family", Flag: "family", Unit: unit.Count, Low: 4, High: 6, of: func(f *Flow) any { return &f.Family },
+		Help: "4 or 6: IP version to use (default: what the target has)"},
+	{Name: "dscp", Flag: "dscp", Unit: unit.Count, High: 63, of: func(f *Flow) any { return &f.DSCP },
+		Help: "DSCP of the test packets: 0 to 63"},
+	{Name: "dont_fragment", Flag: "df", Kind: Switch, Only: UDP, of: func(f *Flow) any { return &f.DontFragment },
+		Help: "forbid fragmentation"},
+	{Name: "engine", Flag: "engine", Kind: Names, Must: true,
+		Words: []string{EngineAuto, "udp", "xdp", "udp:xdp", "xdp:udp", "xdp:xdp"},
+		in:    func(p *Plan) any { return &p.Engine },
+		Help:  "auto, udp, xdp, or SENDER:RECEIVER as in xdp:udp"},
+	{Name: "drops", Flag: "drops", Kind: Names,
+		Words: []string{string(DropsSeq), string(DropsCount), string(DropsOff)},
+		in:    func(p *Plan) any { return (*string)(&p.Drops) },
+		Help:  "watch kernel drops: seq (each packet), count or off (default: seq where rights and kernel allow)"},
+	{Name: "burst", Flag: "burst", Unit: unit.Count, Low: 1, High: MaxBurst, of: func(f *Flow) any { return &f.Burst },
+		Help: "due packets that a stream may send back to back (default: it catches up at twice the rate)"},
+	{Name: "source_port", Flag: "source-port", Unit: unit.Count, Low: 1, High: MaxSourcePort,
+		of:   func(f *Flow) any { return &f.SourcePort },
+		Help: "first local port; --streams ports are used from there (default: any)"},
+	{Name: "source_addresses", Flag: "source-address", Kind: OneText, apply: eachFlow(setAddresses),
+		Help: "local addresses that the streams take in turn: 192.0.2.1,192.0.2.2 or 198.18.129.1..198.18.129.8"},
+	{Name: "send_buffer_bytes", Flag: "send-buffer", Unit: unit.Bytes, Low: MinSocketBuffer, High: MaxSocketBuffer,
+		Only: UDP, Varies: true, of: func(f *Flow) any { return &f.SendBuffer },
+		Help: "bytes of each socket's send buffer: 212992 (default: below one queue's length); a list in sweep"},
+	{Name: "receive_buffer_bytes", Flag: "receive-buffer", Unit: unit.Bytes, Low: MinSocketBuffer, High: MaxSocketBuffer,
+		Only: UDP, Varies: true, of: func(f *Flow) any { return &f.ReceiveBuffer },
+		Help: "bytes of each socket's receive buffer: 4194304 (default: 16 MiB shared by the streams, at least " +
+			"512 KiB each); a list in sweep"},
+	{Name: "joined", Flag: "gro", Kind: Switch, Only: UDP, of: func(f *Flow) any { return &f.Joined },
+		Help: "let the receiver's kernel join packets (UDP_GRO)"},
+	{Name: "segments", Flag: "gso", Unit: unit.Count, Low: 1, High: MaxSegments, Only: UDP,
+		of:   func(f *Flow) any { return &f.Segments },
+		Help: "packets that the kernel gets as one buffer (UDP_SEGMENT): 2 to 64"},
+	{Name: "bulk", Flag: "bulk", Kind: Switch, Only: TCP, of: func(f *Flow) any { return &f.Bulk },
+		Help: "large writes with Nagle, in place of small ones with TCP_NODELAY"},
+	{Name: "control", Flag: "control", Kind: Names, Only: TCP, Varies: true, Group: ToSend,
+		of: func(f *Flow) any { return &f.Control },
+		Help: "congestion control, as bbr (default: the host's); in cc a list to compare, the first is the baseline, and " +
+			"cubic+bbr is two that compete"},
+
+	// Of pelt cc.
+	{Name: "link.loss_ratio", Flag: "loss", Unit: unit.Ratio, High: 1, Group: ThePath,
+		Help: "lab: loss of each link in each direction: 0,1%,10% (default: as --link says)"},
+	{Name: "bytes", Flag: "bytes", Unit: unit.Bytes, Low: 1, High: MaxBytes, Only: TCP, Group: ToSend,
+		of:   func(f *Flow) any { return &f.Bytes },
+		Help: "bytes of each transfer, as 640MB, whose time is the figure (default: as many as fit in --time)"},
+	{Name: "info_s", Unit: unit.Seconds, Low: 0.001, High: 60, Only: TCP, of: func(f *Flow) any { return &f.InfoSeconds }},
+	{Name: "http", Flag: "http", Kind: Switch, Only: TCP, of: func(f *Flow) any { return &f.HTTP },
+		Help: "send the bytes as an HTTP answer, timed by the client from its request"},
+	{Name: "stagger_s", Flag: "stagger", Unit: unit.Seconds, High: MaxStagger, Only: TCP,
+		of:   func(f *Flow) any { return &f.StaggerSeconds },
+		Help: "time between the beginnings of streams: 5s (default: together)"},
+	{Flag: "until-separable", Kind: Switch, Help: "repeat until all controls are told apart, or --max-repeats"},
+	{Name: "most_repeats", Flag: "max-repeats", Unit: unit.Count, Low: 1, High: MaxRepeats, part: "design.",
+		in:   func(p *Plan) any { return &p.Design.MostRepeats },
+		Help: "most repeats of --until-separable (default 30, or three times --repeats)"},
+	{Flag: "per-skb", Kind: Switch, Help: "lab: lose whole buffers of segments, as netem does (--link buffers=whole)"},
+	{Name: "server", Flag: "exec-server", Kind: OneText, apply: program(func(c *Commands) *string { return &c.Server }),
+		Help: "lab: your own server, started at the sending node for each trial; no shell runs it"},
+	{Name: "client", Flag: "exec-client", Kind: OneText, apply: program(func(c *Commands) *string { return &c.Client }),
+		Help: "lab: your own client at the receiving node, whose time is the figure"},
+
+	// Of a router, and of soaks.
+	{Name: "dut", Flag: "dut", Kind: OneText, Group: ThePath, in: func(p *Plan) any { return &p.DUT },
+		Help: "router to watch: ssh://[USER@]HOST[:PORT], or pelt://HOST[:PORT] of its pelt serve --observe-only"},
+	{Name: "variant", Flag: "variant", Kind: Texts, Varies: true, Group: ThePath,
+		apply: func(t *Trial, v Value) error { t.Variant = v.Text; return nil },
+		Help: "a way to set the router up, once for each: NAME=COMMAND; in a lab plain, rules=N, limit=RATE, log, steer, " +
+			"joined by +"},
+	{Name: TuningKnob, Kind: Names, Words: []string{TuningWithout, TuningWith}, Varies: true,
+		apply: func(t *Trial, v Value) error { t.Tuning = v.Text; return nil }},
+	{Flag: "idle-rate", Kind: OneText,
+		Help: "UDP: rate of the trials that measure the delay of the idle path, 0 for none"},
+	{Name: "connections", Flag: "connections", Kind: Names, Words: []string{ConnectionRate, ConnectionKeep}, Only: TCP,
+		Varies: true, of: func(f *Flow) any { return &f.Connections },
+		Help: "connections from LAN to WAN as well: rate (a second), keep (at a time, until the router refuses), or both"},
+	{Name: "at_s", Flag: "at", Kind: Texts, Group: ThePath,
+		Help: "lab: what changes while it runs, once for each: 80s:router=rules=1000 or 2m:link-receiver=loss=1%"},
+}
+
+// timing begins the fields of a plan's clock.
+const timing = "timing."
+
+func eachFlow(set func(*Flow, Value) error) func(*Trial, Value) error {
+	return func(t *Trial, v Value) error {
+		for i := range t.Flows {
+			if err := set(&t.Flows[i], v); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+}
+
+func setPayload(f *Flow, v Value) error {
+	f.PayloadBytes = int(v.Number)
+	switch {
+	case v.Text != "" && f.Protocol != UDP:
+		return fmt.Errorf("%s stands for a UDP payload; want a number of bytes", v.Text)
+	case v.Text != "":
+		f.PayloadBytes = WholePayload(f.Family, usualMTU)
+	}
+	return nil
+}
+
+func setFrame(f *Flow, v Value) error {
+	if f.Protocol != UDP {
+		return fmt.Errorf("a frame size is for UDP")
+	}
+	f.PayloadBytes = PayloadOf(f.Family, int(v.Number))
+	return nil
+}
+
+func setRate(f *Flow, v Value) (err error) {
+	text := v.Text
+	if text == "" {
+		text = strconv.FormatFloat(v.Number, 'f', -1, 64) + "pps"
+	}
+	f.Rate, err = unit.ParseRate(text)
+	return err
+}
+
+func setInterval(f *Flow, v Value) error {
+	f.Rate = unit.IntervalRate(time.Duration(v.Number))
+	return nil
+}
+
+func setProfile(f *Flow, v Value) error {
+	if f.Profile = nil; v.Text == ConstantGap {
+		return nil
+	}
+	p, last, err := ParseProfile(v.String())
+	if err != nil {
+		return err
+	}
+	if f.Profile = &p; !last.IsMax() {
+		f.Rate = last
+	}
+	return nil
+}
+
+// setProtocol makes a flow of UDP one of TCP, which has little of what is said of the first.
+func setProtocol(f *Flow, v Value) error {
+	switch Protocol(v.Text) {
+	case f.Protocol:
+		return nil
+	case UDP:
+		return fmt.Errorf("a flow of TCP cannot become one of UDP")
+	}
+	*f = Flow{Name: f.Name, Protocol: TCP, From: f.From, To: f.To, PayloadBytes: bulkWrite, Streams: f.Streams,
+		Family: f.Family, DSCP: f.DSCP, SourceAddresses: f.SourceAddresses, Connections: f.Connections,
+		Bulk: f.Connections == ""}
+	if f.Connections != "" {
+		f.PayloadBytes = ConnectionMessageBytes
+	}
+	return nil
+}
+
+func setAddresses(f *Flow, v Value) (err error) {
+	f.SourceAddresses, err = unit.ParseAddresses(v.Text)
+	if len(f.SourceAddresses) > 0 && f.Family == 0 {
+		if f.Family = 4; f.SourceAddresses[0].Is6() {
+			f.Family = 6
+		}
+	}
+	return err
+}
+
+func setReceivers(t *Trial, v Value) error {
+	t.Receivers = int(v.Number)
+	return nil
+}
+
+func program(of func(*Commands) *string) func(*Trial, Value) error {
+	return eachFlow(func(f *Flow, v Value) error {
+		var c Commands
+		if f.Commands != nil {
+			c = *f.Commands
+		}
+		*of(&c) = v.Text
+		f.Commands = &c
+		return nil
+	})
+}
+
+func setDirection(t *Trial, v Value) error {
+	keep := []string{v.Text}
+	if v.Text == "both" {
+		keep = []string{"up", "down"}
+	}
+	t.Flows = slices.DeleteFunc(t.Flows, func(f Flow) bool { return !slices.Contains(keep, f.Name) })
+	if len(t.Flows) != len(keep) {
+		return fmt.Errorf("the plan has no flow for direction %v", v)
+	}
+	return nil
+}
+
+// FlagOf is the flag that sets a field of a plan, as "--rate" for "flows[0].rate"; "" if none does.
+func FlagOf(field string) string {
+	special := map[string]string{"rate": "--rate", "links": "--link", "target": "TARGET", "near": "TARGET",
+		"commands": "--exec-server, --exec-client", "variants": "--variant", "timed": "--at"}
+	for word := range strings.FieldsFuncSeq(field, func(r rune) bool { return r == '.' }) {
+		word, _, _ = strings.Cut(word, "[")
+		if flag, ok := special[word]; ok {
+			return flag
+		}
+		if i := slices.IndexFunc(knobs, func(k Knob) bool { return k.Name == word && k.Flag != "" }); i >= 0 {
+			return "--" + knobs[i].Flag
+		}
+	}
+	return ""
+}

@@ -1,0 +1,286 @@
+package model
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"pelt/unit"
+)
+
+// linkKnobs are the settings of a link, in the order the help prints them.
+var linkKnobs = []Knob{
+	{Name: "rate_bps", Flag: "rate", Unit: unit.BPS, Low: 1000, High: 10e12, Varies: true,
+		on: func(l *Link) any { return &l.Rate }},
+	{Name: "queue_packets", Flag: "queue", Unit: unit.Count, Low: 1, High: 10_000_000, Varies: true,
+		on: func(l *Link) any { return &l.QueuePackets }},
+	{Name: "queue_bytes", Flag: "queue", Unit: unit.Bytes, Low: 1, High: 1<<31 - 1, Varies: true,
+		Excludes: "queue_packets", on: func(l *Link) any { return &l.QueueBytes }},
+	{Name: "overhead_bytes", Flag: "overhead", Unit: unit.Count, Low: 1, High: 256, Varies: true,
+		on: func(l *Link) any { return &l.OverheadBytes }},
+	{Name: "mtu_bytes", Flag: "mtu", Unit: unit.Count, Low: 68, High: 65535, Fixed: true, // RFC 791
+		on: func(l *Link) any { return &l.MTU }},
+	{Name: "delay_s", Flag: "delay", Unit: unit.Seconds, High: 60, Varies: true,
+		on: func(l *Link) any { return &l.DelaySeconds }},
+	{Name: "jitter_s", Flag: "jitter", Unit: unit.Seconds, High: 60, Varies: true,
+		on: func(l *Link) any { return &l.JitterSeconds }},
+	share("correlation_ratio", "correlation", func(l *Link) any { return &l.Correlation }),
+	{Name: "distribution", Flag: "distribution", Kind: Names, Varies: true,
+		on: func(l *Link) any { return &l.Distribution }},
+	share("loss_ratio", "loss", func(l *Link) any { return &l.LossRatio }),
+	share("loss_correlation_ratio", "loss-correlation", func(l *Link) any { return &l.LossCorrelation }),
+	share("duplicate_ratio", "duplicate", func(l *Link) any { return &l.DuplicateRatio }),
+	share("duplicate_correlation_ratio", "duplicate-correlation", func(l *Link) any { return &l.DuplicateCorrelation }),
+	share("reorder_ratio", "reorder", func(l *Link) any { return &l.ReorderRatio }),
+	share("reorder_correlation_ratio", "reorder-correlation", func(l *Link) any { return &l.ReorderCorrelation }),
+	{Name: "reorder_gap", Flag: "gap", Unit: unit.Count, Low: 1, High: 1 << 30, Varies: true,
+		on: func(l *Link) any { return &l.Gap }},
+	share("corrupt_ratio", "corrupt", func(l *Link) any { return &l.CorruptRatio }),
+	share("corrupt_correlation_ratio", "corrupt-correlation", func(l *Link) any { return &l.CorruptCorrelation }),
+	{Name: "seed", Flag: "seed", Kind: OneText, on: func(l *Link) any { return &l.Seed }},
+	{Name: "buffers", Flag: "buffers", Kind: Names, Words: []string{"parts", BuffersWhole}, Varies: true,
+		on: func(l *Link) any { return &l.Buffers }},
+	{Name: "backend", Flag: "backend", Kind: Names, Words: []string{BackendAuto, BackendUser}, Fixed: true,
+		on: func(l *Link) any { return &l.Backend }},
+	{Name: "toward", Flag: "toward", Kind: OneText, Fixed: true, on: func(l *Link) any { return &l.Toward }},
+}
+
+func share(name, key string, on func(*Link) any) Knob {
+	return Knob{Name: name, Flag: key, Unit: unit.Ratio, High: 1, Varies: true, on: on}
+}
+
+// linkKeys are the words of --link that some knobs have.
+func linkKeys(which func(Knob) bool) (keys []string) {
+	for _, k := range linkKnobs {
+		if which(k) {
+			keys = append(keys, k.Flag)
+		}
+	}
+	return slices.Compact(keys)
+}
+
+func anyKnob(Knob) bool   { return true }
+func changes(k Knob) bool { return !k.Fixed }
+func canBeZero(k string) bool {
+	return slices.Contains(linkKeys(func(k Knob) bool { return k.Varies }), k)
+}
+
+// linkKnobOf finds the knob that a word of --link means: a queue is one of packets unless
+// its length has a unit.
+func linkKnobOf(key, value string) (Knob, bool) {
+	for _, k := range linkKnobs {
+		if k.Flag == key && (k.Name != "queue_packets" || strings.Trim(value, "0123456789.,/ ") == "") {
+			return k, true
+		}
+	}
+	return Knob{}, false
+}
+
+// linkKnob is what a factor of links does to a trial.
+func linkKnob(node, setting string) (Knob, bool) {
+	i := slices.IndexFunc(linkKnobs, func(k Knob) bool { return k.Name == setting && k.Varies })
+	if i < 0 {
+		return Knob{}, false
+	}
+	k := linkKnobs[i]
+	inner := k
+	k.Low = 0 // 0 puts a setting back to nothing
+	if k.Excludes != "" {
+		k.Excludes = linkPrefix(node) + k.Excludes
+	}
+	k.apply = func(t *Trial, v Value) error {
+		c := LinkChange{Node: node, Settings: []LinkSetting{{inner.Flag, inner.Print(v)}}}
+		if err := c.Check(); err != nil {
+			var field *FieldError
+			if errors.As(err, &field) { // the factor's name says more than the field's
+				return errors.New(field.Want)
+			}
+			return err
+		}
+		t.Links = append(t.Links, c)
+		return nil
+	}
+	return k, true
+}
+
+// ParseLink reads the value of --link or --link-NODE: "rate=1gbit,delay=0ms,20ms". A word
+// without = is one more level of the key before it: a key with several levels is a factor,
+// and the link does not have it. node is the node named by the flag, "" for every link.
+func ParseLink(node, text string) (Link, []Factor, error) {
+	l := Link{Node: node}
+	var factors []Factor
+	refuse := func(format string, args ...any) (Link, []Factor, error) {
+		return Link{}, nil, &unit.SyntaxError{Kind: "link", Text: text, Want: fmt.Sprintf(format, args...)}
+	}
+	words, err := linkWords(text)
+	if err != nil {
+		return refuse("%v", err)
+	}
+	for _, w := range words {
+		k, known := linkKnobOf(w.Key, w.Value)
+		if !known {
+			return refuse("unknown key %q; keys are %s", w.Key, strings.Join(linkKeys(anyKnob), ", "))
+		}
+		values, err := k.Parse(w.Value)
+		switch {
+		case err != nil:
+			return refuse("%s: %v", w.Key, err)
+		case k.Name == "queue_bytes" && slices.ContainsFunc(strings.Split(w.Value, ","), countsPackets):
+			return refuse("%s: %q counts packets where others are bytes; want either", w.Key, w.Value)
+		case !k.Varies && (len(values) > 1 || strings.Contains(w.Value, ",")):
+			return refuse("%s has one value, not %q", w.Key, w.Value)
+		case len(values) > 1:
+			factors = append(factors, Factor{linkPrefix(node) + k.Name, values})
+			continue
+		}
+		before := l
+		if err := l.set(k, values[0]); err != nil {
+			return refuse("%s: %v", w.Key, err)
+		}
+		if l == before && k.Varies {
+			l.Zero = strings.TrimPrefix(l.Zero+","+w.Key, ",")
+		}
+	}
+	var wrong *FieldError
+	if errors.As(l.check("link"), &wrong) { // named by the word that was typed
+		name := strings.TrimPrefix(wrong.Field, "link.")
+		if i := slices.IndexFunc(linkKnobs, func(k Knob) bool { return k.Name == name }); i >= 0 {
+			name = linkKnobs[i].Flag
+		}
+		return refuse("%s: %s", name, wrong.Want)
+	}
+	switch {
+	case l.Toward != "" && len(factors) > 0:
+		return refuse("toward: several levels hold for both directions")
+	case l.Toward != "" && len(words) == 1:
+		return refuse("toward says which direction, and nothing says what that does to packets")
+	}
+	return l, factors, nil
+}
+
+// countsPackets reports whether a length of a queue has no unit, and is not the 0 of both.
+func countsPackets(word string) bool {
+	word = strings.TrimSpace(word)
+	return word != "0" && strings.Trim(word, "0123456789") == ""
+}
+
+// linkWords splits "rate=1gbit,delay=0ms,20ms" into its keys, each once, and their values.
+func linkWords(text string) (words []LinkSetting, err error) {
+	for word := range strings.SplitSeq(text, ",") {
+		key, value, ok := strings.Cut(strings.TrimSpace(word), "=")
+		switch {
+		case !ok && key != "" && len(words) > 0:
+			words[len(words)-1].Value += "," + key
+		case !ok || value == "":
+			return nil, fmt.Errorf("%q is not key=value; keys are %s", word, strings.Join(linkKeys(anyKnob), ", "))
+		case slices.ContainsFunc(words, func(w LinkSetting) bool { return w.Key == key }):
+			return nil, fmt.Errorf("%s stands twice", key)
+		default:
+			words = append(words, LinkSetting{key, value})
+		}
+	}
+	return words, nil
+}
+
+// set gives a link one value of a knob.
+func (l *Link) set(k Knob, v Value) error {
+	if err := k.check(v); err != nil {
+		return err
+	}
+	if k.Flag == "loss" && v.Text != "" {
+		return l.setLossModel(v.Text)
+	}
+	err := put(k.on(l), v)
+	if k.Flag == "seed" && (err != nil || l.Seed == 0) {
+		err = errors.New("want a whole number, at least 1; without one a seed is drawn")
+	}
+	return err
+}
+
+// clear makes a link as if nobody had set a key.
+func (l *Link) clear(key string) {
+	for _, k := range linkKnobs {
+		if k.Flag == key {
+			_ = put(k.on(l), Value{}) // nothing always fits
+		}
+	}
+	switch key {
+	case "loss":
+		l.LossModel, l.LossStates = "", [5]float64{}
+	case "distribution":
+		l.DistributionTable = ""
+	}
+}
+
+// Over returns an earlier entry about the same link with what l says in its place. What
+// holds for both directions is left out.
+func (l Link) Over(earlier Link) Link {
+	zero := strings.Split(l.Zero, ",")
+	for _, k := range linkKnobs {
+		if !k.Fixed && (l.has(k) || slices.Contains(zero, k.Flag)) {
+			earlier.clear(k.Flag)
+		}
+	}
+	for _, k := range linkKnobs {
+		if k.Fixed || !l.has(k) {
+			continue
+		}
+		v, _ := get(k.on(&l))
+		_ = put(k.on(&earlier), v) // it was read from such a field
+		switch k.Flag {
+		case "loss":
+			earlier.LossModel, earlier.LossStates = l.LossModel, l.LossStates
+		case "distribution":
+			earlier.DistributionTable = l.DistributionTable
+		}
+	}
+	return earlier
+}
+
+// has reports whether a knob of the link is set.
+func (l Link) has(k Knob) bool {
+	_, set := get(k.on(&l))
+	return set || k.Flag == "loss" && l.lossText() != ""
+}
+
+// Words are the link as --link reads it, "" if it leaves packets alone. Of a
+// queue of packets and of bytes, which no --link gives, it says both.
+func (l Link) Words() string {
+	var words []string
+	for _, k := range linkKnobs {
+		v, set := get(k.on(&l))
+		text := k.Print(v)
+		if k.Flag == "loss" && l.LossModel != "" {
+			text, set = l.lossText(), l.lossText() != ""
+		}
+		if set {
+			words = append(words, k.Flag+"="+text)
+		}
+	}
+	if l.Zero != "" {
+		for key := range strings.SplitSeq(l.Zero, ",") {
+			words = append(words, key+"=0")
+		}
+	}
+	return strings.Join(words, ",")
+}
+
+// lossText is the loss of a model with states as --link reads it; of another, the share.
+func (l Link) lossText() string {
+	for _, f := range lossForms {
+		if f.model != l.LossModel {
+			continue
+		}
+		var words []string
+		for i := range strings.Split(f.form, "/") {
+			words = append(words, strconv.FormatFloat(l.LossStates[i], 'f', -1, 64))
+		}
+		return f.word + ":" + strings.Join(words, "/")
+	}
+	if l.LossRatio == 0 {
+		return ""
+	}
+	return Number(l.LossRatio).String()
+}
