@@ -101,9 +101,9 @@ func (l *Lab) setWay(at [2]int, asked model.Link) error {
 }
 
 // BeginAnew has the emulated links that this process has made draw from their
-// seeds' beginnings, whatever was changed since. Nothing may use them, or read
-// their counters, meanwhile.
-func (l *Lab) BeginAnew() {
+// seeds' beginnings, whatever was changed since; a seed above 0 takes the place of theirs.
+// Nothing may use them, or read their counters, meanwhile.
+func (l *Lab) BeginAnew(seed uint64) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for _, k := range l.links {
@@ -111,9 +111,13 @@ func (l *Lab) BeginAnew() {
 			if k.cable == nil {
 				continue
 			}
+			if seed > 0 {
+				k.plan.toward[d].Seed = seed
+			}
 			k.ways[d].seed = 0
 			k.draw(d, l.seed)
 			k.cable.Set(d, k.ways[d].settings)
 		}
 	}
+	l.facts.Backends = l.sentences()
 }

@@ -238,8 +238,7 @@ func TestSetSeed(t *testing.T) {
 	for _, loss := range []string{"1%", "20%"} {
 		setLinks(t, l, SetOptions{}, "", "loss="+loss)
 	}
-	setLinks(t, l, SetOptions{}, "", "seed=5")
-	l.BeginAnew()
+	l.BeginAnew(5)
 	if got := draws(l); !slices.Equal(got, first) {
 		t.Error("after changes, and begun anew, the seed 5 draws otherwise than at first")
 	}

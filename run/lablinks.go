@@ -28,11 +28,7 @@ func (s *site) setLinks(l *lab.Lab) {
 		list := l.Emulated()
 		drawn := len(list) > 0 && !slices.ContainsFunc(list, func(k *lab.Link) bool { return !k.Own() })
 		if t.LinkSeed != 0 && drawn {
-			seed := model.LinkSetting{Key: "seed", Value: fmt.Sprint(t.LinkSeed)}
-			if err := links(model.LinkChange{Settings: []model.LinkSetting{seed}}); err != nil {
-				return fmt.Errorf("seed the links of trial %s: %w", t.Cell.Key(), err)
-			}
-			l.BeginAnew()
+			l.BeginAnew(t.LinkSeed)
 		}
 		if t.Variant == "" || t.Variant == variant {
 			return nil

@@ -156,31 +156,6 @@ func TestNothingLost(t *testing.T) {
 	}
 }
 
-// The ledger names what an emulated link loses, by sequence, and has the link's own account.
-func TestEmulatedLink(t *testing.T) {
-	r := newLab(t, "--link-receiver", "mtu=1200,loss=10%,rate=1mbit,queue=20").
-		curve(t, "--payload", "64", "--rate", "2kpps", "--burst", "2000", "--family", "4", "--drops", "seq")
-	f := balanced(t, r)
-	named := map[string]uint64{}
-	for _, l := range f.Ledger.Lines {
-		if l.Layer != "network" || l.Host != "link sender-receiver" || l.Confidence != "exact-seq" {
-			t.Errorf("line %s; want what the link lost, by sequence", text(l))
-		}
-		named[l.Cause] += l.Packets
-	}
-	if len(named) != 2 || named["link-loss"] < 50 || named["link-queue"] < 50 {
-		t.Errorf("lost %v; want link-loss and link-queue", named)
-	}
-	if len(r.Links) != 2 || r.Links[0].From != "sender" || r.Links[0].Backend != model.BackendUser {
-		t.Fatalf("links %s", text(r.Links))
-	}
-	l := r.Links[0]
-	if l.Lost == nil || l.QueueFull == nil || l.Passed == nil || *l.Lost+*l.QueueFull+*l.Passed != l.Frames ||
-		*l.Lost < named["link-loss"] || *l.QueueFull < named["link-queue"] || l.Frames < f.Attempted {
-		t.Errorf("the link's account %s; the flow attempted %d and lost %v", text(l), f.Attempted, named)
-	}
-}
-
 func TestNetfilter(t *testing.T) {
 	l := newLab(t)
 	l.dropEvery10th(t)
