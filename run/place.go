@@ -111,7 +111,7 @@ func carriersOf(asked string, f model.Flow, noFrames string) (send, receive flee
 	case both:
 		return fleet.Choice{Engine: from}, fleet.Choice{Engine: to}, ""
 	}
-	return sockets, sockets, "udp sockets: they were asked for"
+	return sockets, sockets, "udp sockets, as the plan says"
 }
 
 // noFrames says why XDP frames cannot carry a flow on this path; "" if nothing is known.

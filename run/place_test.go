@@ -31,7 +31,7 @@ func TestCarriersOf(t *testing.T) {
 		{"no frames for a rate that wants them", "auto", udp("max", 64, 1), "no rights", "udp udp", barred},
 		{"TCP", "auto", model.Flow{Protocol: model.TCP}, "no rights", "tcp tcp", "the plan's flows are TCP"},
 		{"TCP beside frames", "xdp", model.Flow{Protocol: model.TCP}, "", "tcp tcp", "the plan's flows are TCP"},
-		{"sockets", "udp", udp("max", 64, 1), "", "udp udp", "udp sockets: they were asked for"},
+		{"sockets", "udp", udp("max", 64, 1), "", "udp udp", "udp sockets, as the plan says"},
 		{"frames", "xdp", udp("1kpps", 64, 1), "no rights", "xdp xdp?", ""},
 		{"frames at both ends or none", "xdp:xdp", udp("1kpps", 64, 1), "no rights", "xdp xdp", ""},
 		{"frames into sockets", "xdp:udp", udp("1kpps", 64, 1), "", "xdp xdp? by sockets", ""},

@@ -41,7 +41,7 @@ func (e *Engine) Open(_ context.Context, host engine.Host, o engine.Order) (engi
 		return nil, err
 	}
 	if o.Sockets && o.Role == engine.Receive && why == "" {
-		why = "they were asked for"
+		why = "the plan says sockets"
 	}
 	return &transport{
 		Sockets: sockets, engine: e, host: host, order: o, why: why, quit: make(chan struct{}),
