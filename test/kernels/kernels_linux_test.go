@@ -264,7 +264,7 @@ func checkDoctor(t *testing.T, d done) {
 			t.Logf("doctor: %s", strings.TrimSpace(line))
 		}
 	}
-	for _, want := range []string{"network-namespace", "veth", "bridge", "tbf", "netem", "masquerade", "tun", "kernel type information (BTF)", "BPF programs"} {
+	for _, want := range []string{"network-namespace", "veth", "bridge", "tbf", "masquerade", "tun", "kernel type information (BTF)", "BPF programs"} {
 		if !strings.Contains(string(d.output), "  yes  "+want) {
 			t.Errorf("doctor does not say yes to %s:\n%s", want, d.output)
 		}
