@@ -291,3 +291,25 @@ func TestSentencesAndCodes(t *testing.T) {
 		}
 	}
 }
+
+// A queue of the sender's own host that held the schedule back is the limit, and the asked
+// rate is not.
+func TestHeldByTheSendersQueue(t *testing.T) {
+	d := made{pps: 300e3, bits: 1e9, sender: 25_700, sizes: []int{200}, repeats: 3, rate: unit.PacketRate(30e3)}.doc()
+	for i := range d.Results {
+		f := &d.Results[i].Flows[0]
+		f.SenderCPU.ThreadRatio = 0.5
+		f.Ledger.Pacing = []model.PacingLine{{Cause: model.PacingBackpressure, Host: "sender", Packets: 4300,
+			Queue: &model.Queue{Kind: "tbf", Interface: "eth0", RateBPS: 50e6}}}
+	}
+	found := texts(All(table.Rows(d), curveRules()...))
+	for _, want := range []string{
+		"The path to 192.0.2.7 carries all that the sender's host let out, up to 25.7 kpps and 41.1 Mbit/s. That is less than was asked.",
+		"A queue of the sender's own host was the limit: it held packets back.",
+		"backpressure: tbf on eth0, 50.0 Mbit/s: it held back 14.3 % of the schedule.",
+	} {
+		if !slices.Contains(found, want) {
+			t.Errorf("lacks %q:\n%s", want, strings.Join(found, "\n"))
+		}
+	}
+}

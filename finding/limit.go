@@ -17,6 +17,7 @@ const (
 	byQuiet    = "quiet"    // all arrived, and the sender was not busy: its interface held it back
 	byReceiver = "receiver" // most of the loss is the receiver's own
 	byPath     = "path"     // packets were lost on the way
+	byQueue    = "queue"    // a queue of the sender's own host held its sockets back
 	byOffer    = "offer"    // a rate was asked: no more was tried
 	byBuffers  = "buffers"  // TCP waited for the peer's window or for its own buffer
 	byFarEnd   = "busy"     // the receiver's processor held TCP back
@@ -60,6 +61,8 @@ func limitOf(g table.Group) string {
 		return byFarEnd
 	case tcp:
 		return byUnknown
+	case len(Held(g.Rows)) > 0:
+		return byQueue
 	case asked(g):
 		return byOffer
 	}
@@ -159,8 +162,9 @@ func asked(g table.Group) bool {
 }
 
 var limitNames = map[string]string{byLink: "the link", byRouter: "the router", bySender: "the sender",
-	byQuiet: "the sender's interface", byReceiver: "the receiver", byPath: "the path", byOffer: "the asked rate",
-	byBuffers: "TCP buffers", byFarEnd: "the receiver", byControl: "the congestion control", byUnknown: "not known"}
+	byQuiet: "the sender's interface", byReceiver: "the receiver", byPath: "the path", byQueue: "the sender's queue",
+	byOffer: "the asked rate", byBuffers: "TCP buffers", byFarEnd: "the receiver", byControl: "the congestion control",
+	byUnknown: "not known"}
 
 func LimitName(f Finding) string { return limitNames[strings.TrimPrefix(f.Code, "limit.")] }
 

@@ -301,6 +301,7 @@ var sentences = map[string]string{
 		`path may carry more.`,
 	"limit.quiet": `The sender's own interface or first link was the limit[ for {where}]: next to nothing was ` +
 		`lost, and the sender had time left.`,
+	"limit.queue": `A queue of the sender's own host was the limit[ for {where}]: it held packets back.`,
 	"limit.receiver": `The receiver was the limit[ for {where}]: most of the lost packets had arrived there. The ` +
 		`path may carry more.`,
 	"limit.path":    `The path was the limit[ for {where}]: most of the lost packets were lost on the way.`,
