@@ -127,7 +127,7 @@ func (m *Machine) flow(t *trial, name string, streams int, o TrackOptions) (f *f
 	pages := 0
 	if f.mode == model.DropsSeq {
 		if pages = m.pages.share(streams, o.Packets); pages == 0 {
-			f.mode, f.why = model.DropsCount, "no room for verdicts beside the other trials of this process"
+			f.mode, f.why = model.DropsCount, "no room for verdicts beside the other flows"
 		}
 	}
 	for i := range f.streams {
@@ -143,7 +143,7 @@ func (m *Machine) flow(t *trial, name string, streams int, o TrackOptions) (f *f
 			continue
 		}
 		if pages > 0 { // free pages lie scattered
-			f.mode, f.why = model.DropsCount, "no room for verdicts of every stream beside the other trials of this process"
+			f.mode, f.why = model.DropsCount, "no room for verdicts of every stream beside the other flows"
 			pages = 0
 		}
 	}
