@@ -50,7 +50,7 @@ type Effect struct {
 }
 
 // MostNeeded is the most repeats that anybody may sensibly be told to add.
-const MostNeeded = 1000
+const MostNeeded = 100
 
 // Ratio is how many times the second sample's middle the first one's is.
 func (e Effect) Ratio() float64 {
