@@ -66,7 +66,7 @@ const maxCommand = 4096
 type RouterFacts struct {
 	Node        string   `json:"node"`             // on the path: router, switch
 	Source      string   `json:"source"`           // how it is watched: ssh://root@192.168.1.1, or the lab
-	System      string   `json:"system,omitempty"` // openwrt, linux, routeros
+	System      string   `json:"system,omitempty"` // openwrt, linux
 	Model       string   `json:"model,omitempty"`  // of the board
 	Firmware    string   `json:"firmware,omitempty"`
 	Kernel      string   `json:"kernel,omitempty"`

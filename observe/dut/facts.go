@@ -29,7 +29,7 @@ func also(lines, more []string) []string {
 }
 
 // learn reads the answers; first is the first sample.
-func (linux) learn(told map[string]string, first sample) learned {
+func learn(told map[string]string, first sample) learned {
 	l := learned{machine: told["machine"], hardware: map[string]bool{}}
 	f := &l.facts
 	f.System, f.Model, f.Kernel = "linux", oneLine(told["model"]), oneLine(told["release"])
@@ -48,7 +48,7 @@ func (linux) learn(told map[string]string, first sample) learned {
 		l.hardware[name] = true
 	}
 	f.Offload, f.Tuning = offload(told), tuning(told)
-	f.Before, f.Untold = texts(questions, told), untold(questions, told)
+	f.Before, f.Untold = texts(told), untold(told)
 	return l
 }
 
@@ -61,8 +61,8 @@ func longBits(machine string) int {
 }
 
 // texts are the answers that stand in the report as they are.
-func texts(asked []question, told map[string]string) (out []model.Text) {
-	for _, q := range asked {
+func texts(told map[string]string) (out []model.Text) {
+	for _, q := range questions {
 		if q.shown && told[q.name] != "" {
 			out = append(out, model.Text{Name: q.name, Text: told[q.name]})
 		}
@@ -70,8 +70,8 @@ func texts(asked []question, told map[string]string) (out []model.Text) {
 	return out
 }
 
-func untold(asked []question, told map[string]string) (out []string) {
-	for _, q := range asked {
+func untold(told map[string]string) (out []string) {
+	for _, q := range questions {
 		if q.needed && told[q.name] == "" {
 			out = append(out, q.name+": the router told nothing")
 		}

@@ -30,7 +30,7 @@ func openwrt() map[string]string {
 
 func TestLearn(t *testing.T) {
 	first := sample{cores: make([]core, 4), clockHz: math.NaN()}
-	l := (linux{}).learn(openwrt(), first)
+	l := learn(openwrt(), first)
 	f := l.facts
 	want := model.RouterFacts{
 		System: "openwrt", Model: "Linksys EA7300 v2 second line", Firmware: "OpenWrt 23.05.5 r24106-10cc5fcd00", Kernel: "5.15.167",
@@ -68,7 +68,7 @@ func TestLearn(t *testing.T) {
 	}
 
 	// A router that answers nothing is unknown, and no more.
-	if f := (linux{}).learn(map[string]string{}, first).facts; f.Offload != nil || f.Tuning != nil || f.Before != nil || f.System != "linux" || len(f.Untold) < 5 {
+	if f := learn(map[string]string{}, first).facts; f.Offload != nil || f.Tuning != nil || f.Before != nil || f.System != "linux" || len(f.Untold) < 5 {
 		t.Errorf("%+v", f)
 	}
 }
@@ -103,7 +103,7 @@ func TestProcessorName(t *testing.T) {
 		{"processor : 0\nmodel name\t: ARMv7 Processor rev 5 (v7l)\nHardware : Generic DT based system\n", "ARMv7 Processor rev 5 (v7l)"},
 		{"", ""},
 	} {
-		if got := (linux{}).learn(map[string]string{"cpuinfo": c.cpuinfo}, sample{}).facts.CPU; got != c.want {
+		if got := learn(map[string]string{"cpuinfo": c.cpuinfo}, sample{}).facts.CPU; got != c.want {
 			t.Errorf("%q: %q, want %q", c.cpuinfo, got, c.want)
 		}
 	}

@@ -28,8 +28,8 @@ type fake struct {
 	system  string                                   // as uname -s has it
 	rest    float64                                  // its uptime from which no packet passes
 	twice   bool                                     // it says all twice
-	deaf    bool                                     // it answers hello and nothing more
-	greets  string                                   // stands for the greeting and what answers hello
+	deaf    bool                                     // it names its system and does nothing more
+	greets  string                                   // stands for the greeting and its system
 	refuse  error                                    // a new connection's fate
 	hangs   bool                                     // a new connection answers nothing
 	cost    float64                                  // of one core, that it says the watch takes
@@ -54,7 +54,6 @@ func (f *fake) set(change func()) {
 	change()
 }
 
-var helloLine = regexp.MustCompile(`^echo "(@@[0-9a-f]+) \$\(\((\d+)\+(\d+)\)\)`)
 
 // start is the Start of this router.
 func (f *fake) start(context.Context) (*Shell, error) {
@@ -105,14 +104,14 @@ func (f *fake) listen(in io.Reader, out io.Writer, requests chan<- string, hangs
 		if err != nil {
 			return
 		}
-		m, request := helloLine.FindStringSubmatch(line), requestLine.FindStringSubmatch(line)
+		request := requestLine.FindStringSubmatch(line)
 		switch {
 		case hangs:
 		case f.greets != "":
 			_, _ = io.WriteString(out, f.greets)
 			return
-		case m != nil:
-			_, _ = io.WriteString(out, "Welcome to the router\n\n"+m[1]+" 1339 "+f.system+"\n")
+		case request != nil && request[3] == "uname":
+			fmt.Fprintf(out, "Welcome to the router\n\n%sB 0\n%s\n\n%[1]sE 0\n", request[1], f.system)
 		case f.deaf:
 		case request != nil:
 			f.set(func() { f.pending++; f.most = max(f.most, f.pending) })

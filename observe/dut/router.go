@@ -20,8 +20,6 @@ const (
 type Router struct {
 	node, source string
 	start        Start
-	console      Start         // set if it is RouterOS; only Open and reconnect, one after the other, touch it
-	reckoned     *routerOS     // then: what is reckoned of its answers goes on in the next connection
 	asked        time.Duration // the period of the series
 	maxCost      float64
 	machine      learned
@@ -71,7 +69,7 @@ func (r *Router) open(ctx context.Context) error {
 }
 
 func (r *Router) connectFirst(ctx context.Context) error {
-	s, err := r.connect(ctx)
+	s, err := connect(ctx, r.start)
 	if err != nil {
 		return err
 	}
@@ -85,13 +83,13 @@ func (r *Router) connectFirst(ctx context.Context) error {
 		_ = s.shell.Close() // as above
 		return ctx.Err()
 	}
-	r.machine = s.talk.learn(told, first)
+	r.machine = learn(told, first)
 	f := &r.machine.facts
 	f.Node, f.Source = r.node, r.source
 	if err != nil { // one question hung, say; the trials need none of them
 		f.Untold = append(f.Untold, "not all that was asked before the first trial: "+err.Error())
 		_ = s.shell.Close() // it is of no use any more
-		if s, err = r.connect(ctx); err != nil {
+		if s, err = connect(ctx, r.start); err != nil {
 			return err
 		}
 	}
@@ -116,20 +114,7 @@ func firstSample(ctx context.Context, s *session) (sample, error) {
 	if err != nil {
 		return sample{}, err
 	}
-	return s.talk.sample(s.mark, a)
-}
-
-// connect connects, to RouterOS in its own way once it is known for that.
-func (r *Router) connect(ctx context.Context) (*session, error) {
-	if r.console == nil {
-		s, err := connect(ctx, r.start, linux{})
-		var other *routerOSError
-		if !errors.As(err, &other) {
-			return s, err
-		}
-		r.console, r.reckoned = other.console, &routerOS{}
-	}
-	return connect(ctx, r.console, r.reckoned)
+	return parseSample(a.body)
 }
 
 // Facts returns what the router is, and its texts of before the first trial.
@@ -155,9 +140,8 @@ func (r *Router) Finish(ctx context.Context) model.RouterFacts {
 	if err != nil {
 		f.Untold = append(f.Untold, "not all that was asked after the last trial: "+err.Error())
 	}
-	if s != nil {
-		s.talk.finish(f, told)
-	}
+	f.After = texts(told)
+	f.Offload, f.Tuning = also(f.Offload, offload(told)), also(f.Tuning, tuning(told))
 	return *f
 }
 
@@ -205,7 +189,7 @@ func (r *Router) reconnect(life context.Context, s *session) {
 // current returns the connection, nil while there is none. mu is held. Whoever looks
 // first notes the loss.
 func (r *Router) current() *session {
-	if s := r.session; s != nil && s.gone() {
+	if s := r.session; s != nil && s.shell.ends(0) {
 		r.session = nil
 		r.outage(s.why())
 	}
@@ -213,7 +197,7 @@ func (r *Router) current() *session {
 }
 
 func (r *Router) retry(life context.Context) *session {
-	s, err := r.connect(life)
+	s, err := connect(life, r.start)
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	switch {

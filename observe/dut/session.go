@@ -8,17 +8,13 @@ import (
 	"fmt"
 	"io"
 	"math/rand/v2"
-	"strconv"
 	"strings"
 	"time"
-
-	"pelt/model"
 )
 
 // session is one connection: a shell that answers one request at a time. Its methods may be called concurrently.
 type session struct {
 	shell  *Shell
-	talk   dialect
 	mark   marker
 	out    *bufio.Reader
 	turn   chan struct{} // full while an answer is owed
@@ -31,39 +27,11 @@ type reply struct {
 	sent, came time.Time
 }
 
-const (
-	askSample = "sample"
-	askFacts  = "facts"
-)
-
-// dialect is how one kind of system is asked. One session at a time has it.
-type dialect interface {
-	system() string        // as it names itself in the answer to hello
-	hello(m marker) string // asks it to calculate, and to name itself
-	setup(m marker) string // is sent once, before the first request
-	// request asks; the answer comes between the lines B and E with the marker and the number.
-	request(m marker, number, what string) string
-	sample(m marker, r reply) (sample, error) // is called in the order of the answers
-	learn(told map[string]string, first sample) learned
-	finish(f *model.RouterFacts, told map[string]string) // what changed with the trials
-}
-
 // marker begins the lines that are for this program, a different one for each
 // connection, so that no file's content is taken for one.
 type marker string
 
 func newMarker() marker { return marker(fmt.Sprintf("@@%016x", rand.Uint64())) }
-
-// Only what can calculate answers hello rightly, so a device that repeats what it hears is not taken for a shell.
-const (
-	helloLeft  = 1024
-	helloRight = 315
-)
-
-// answered returns the system's name out of the answer to hello.
-func (m marker) answered(line string) (system string, ok bool) {
-	return strings.CutPrefix(line, fmt.Sprintf("%s %d ", m, helloLeft+helloRight))
-}
 
 // maxAnswer bounds an answer in bytes: /proc/stat and /proc/softirqs of some
 // hundred cores are 100 kB.
@@ -71,9 +39,9 @@ const maxAnswer = 1 << 20
 
 var errLong = fmt.Errorf("its answer is longer than %d B", maxAnswer)
 
-// answer reads the answer with a number, and passes over all that comes before it. With an error comes what there is
-// of the answer.
-func (m marker) answer(out *bufio.Reader, number string) (string, error) {
+// answer reads the answer with a number, and passes over all that comes before it, of which before is the first line
+// that says anything. With an error comes what there is of the answer.
+func (m marker) answer(out *bufio.Reader, number int) (answer, before string, err error) {
 	var body []byte
 	inside, begins := false, true // begins: what comes next begins a line
 	for {
@@ -84,20 +52,25 @@ func (m marker) answer(out *bufio.Reader, number string) (string, error) {
 		}
 		begins = !errors.Is(err, bufio.ErrBufferFull)
 		switch {
-		case line == string(m)+" B "+number:
+		case line == m.line("B", number):
 			inside, body = true, nil
-		case inside && line == string(m)+" E "+number && len(body) > maxAnswer:
-			return "", errLong
-		case inside && line == string(m)+" E "+number:
-			return string(body), nil
+		case inside && line == m.line("E", number) && len(body) > maxAnswer:
+			return "", before, errLong
+		case inside && line == m.line("E", number):
+			return string(body), before, nil
 		case inside && len(body) <= maxAnswer:
 			body = append(body, chunk...)
+		case !inside && before == "":
+			before = firstLine(string(chunk))
 		}
 		if err != nil && begins {
-			return string(body[:min(len(body), maxAnswer)]), err
+			return string(body[:min(len(body), maxAnswer)]), before, err
 		}
 	}
 }
+
+// line begins or ends the answer with a number.
+func (m marker) line(kind string, number int) string { return fmt.Sprintf("%s %s %d", m, kind, number) }
 
 // sections tells apart the answers to several questions.
 func (m marker) sections(body string) map[string]string {
@@ -130,30 +103,28 @@ func noShell(said, why string) error {
 	return fmt.Errorf("it gives no shell: it said %q; %s", said, why)
 }
 
-const (
-	// endPatience is how long what closed its output may take to end, on a slow host: how it
-	// ended, and its last words, tell why.
-	endPatience = 5 * time.Second
-	// maxGreeting bounds what may be printed before the answer to hello, in bytes.
-	maxGreeting = 64 << 10
-)
+// endPatience is how long what closed its output may take to end, on a slow host: how it
+// ended, and its last words, tell why.
+const endPatience = 5 * time.Second
 
-// connect starts a shell that answers requests. ctx ends it before it is up.
-func connect(ctx context.Context, start Start, talk dialect) (*session, error) {
+// connect starts a shell that answers requests. ctx ends it before it is up. The first request is one line, for what
+// answers may be no shell.
+func connect(ctx context.Context, start Start) (*session, error) {
 	shell, err := start(ctx)
 	if err != nil {
 		return nil, err
 	}
 	s := &session{
-		shell: shell, talk: talk, mark: newMarker(), out: bufio.NewReaderSize(shell.Out, 64<<10), turn: make(chan struct{}, 1),
+		shell: shell, mark: newMarker(), out: bufio.NewReaderSize(shell.Out, 64<<10), turn: make(chan struct{}, 1),
 	}
 	late, cancel := context.WithTimeout(ctx, shell.Patience)
 	defer cancel()
 	stop := context.AfterFunc(late, shell.Kill)
-	go func() { _, _ = io.WriteString(shell.In, talk.hello(s.mark)) }() // its output tells if it does not take it
-	system, said, err := s.greet()
-	if err == nil && system == talk.system() {
-		_, err = io.WriteString(shell.In, talk.setup(s.mark))
+	go func() { _, _ = io.WriteString(shell.In, s.mark.request(0, askSystem)) }() // its output tells if it does not take it
+	answer, said, err := s.mark.answer(s.out, 0)
+	system := strings.TrimSpace(answer)
+	if err == nil && system == linuxSystem {
+		_, err = io.WriteString(shell.In, s.mark.setup())
 	}
 	if !stop() && err == nil {
 		err = late.Err() // it was killed
@@ -164,41 +135,15 @@ func connect(ctx context.Context, start Start, talk dialect) (*session, error) {
 	case err != nil && late.Err() != nil:
 		err = noShell(said, fmt.Sprintf("no shell answered within %v", shell.Patience))
 	case err != nil:
-		if err = s.explain(said, err); shell.Console != nil && isRouterOS(err) {
-			err = &routerOSError{err, shell.Console}
-		}
-	case system != talk.system():
-		err = fmt.Errorf("it runs %s; want Linux or RouterOS", cmp.Or(clean(system, maxWords), "a system without a name"))
+		err = s.explain(said, err)
+	case system != linuxSystem:
+		err = fmt.Errorf("it runs %s; want Linux", cmp.Or(clean(system, maxWords), "a system without a name"))
 	}
 	if err != nil {
 		_ = shell.Close() // what came first tells more
 		return nil, err
 	}
 	return s, nil
-}
-
-// greet reads until hello is answered. said is the first line before that.
-func (s *session) greet() (system, said string, err error) {
-	n := 0
-	for begins := true; ; {
-		chunk, err := s.out.ReadSlice('\n')
-		if begins && err == nil {
-			if system, ok := s.mark.answered(strings.TrimRight(string(chunk), "\r\n")); ok {
-				return system, "", nil
-			}
-		}
-		begins = err == nil
-		n += len(chunk)
-		if said == "" {
-			said = firstLine(string(chunk))
-		}
-		switch {
-		case n > maxGreeting:
-			return "", said, fmt.Errorf("that went on for more than %d B", maxGreeting)
-		case err != nil && !errors.Is(err, bufio.ErrBufferFull):
-			return "", said, err
-		}
-	}
 }
 
 // explain says in one line why a shell ended before it answered.
@@ -249,10 +194,9 @@ func (s *session) exchange(ctx context.Context, what string, within time.Duratio
 
 func (s *session) ask(what string) (r reply, err error) {
 	s.number++
-	number := strconv.Itoa(s.number)
 	r.sent = time.Now()
-	if _, err = io.WriteString(s.shell.In, s.talk.request(s.mark, number, what)); err == nil {
-		r.body, err = s.mark.answer(s.out, number)
+	if _, err = io.WriteString(s.shell.In, s.mark.request(s.number, what)); err == nil {
+		r.body, _, err = s.mark.answer(s.out, s.number)
 		r.came = time.Now()
 	}
 	if err == nil || errors.Is(err, errLong) {
@@ -265,21 +209,12 @@ func (s *session) ask(what string) (r reply, err error) {
 	return r, errors.New(s.why())
 }
 
-func (s *session) gone() bool {
-	select {
-	case <-s.shell.Ended:
-		return true
-	default:
-		return false
-	}
-}
-
 // why says in one line why the connection is gone.
 func (s *session) why() string {
 	why := "the connection was closed"
 	if last := lastLine(s.shell.Complaint()); last != "" {
 		why += ": " + strings.TrimSuffix(last, ".")
-	} else if s.gone() {
+	} else if s.shell.ends(0) {
 		why += ": the shell ended with " + s.shell.Status()
 	}
 	return why

@@ -34,7 +34,7 @@ func TestAnswer(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			for _, r := range []io.Reader{strings.NewReader(c.text), iotest.OneByteReader(strings.NewReader(c.text))} {
-				got, err := m.answer(bufio.NewReaderSize(r, 64), "2")
+				got, _, err := m.answer(bufio.NewReaderSize(r, 64), 2)
 				if got != c.want || (err == nil) != c.whole || err != nil && !errors.Is(err, io.EOF) {
 					t.Errorf("got %.80q, %v", got, err)
 				}
@@ -48,10 +48,10 @@ func TestAnswerWithoutEnd(t *testing.T) {
 	endless := io.LimitReader(zeros{}, 8*maxAnswer)
 	text := io.MultiReader(strings.NewReader("@@m B 1\n"), endless, strings.NewReader("\n@@m E 1\n@@m B 2\nok\n@@m E 2\n"))
 	out := bufio.NewReader(text)
-	if got, err := marker("@@m").answer(out, "1"); got != "" || !errors.Is(err, errLong) {
+	if got, _, err := marker("@@m").answer(out, 1); got != "" || !errors.Is(err, errLong) {
 		t.Errorf("%d B, %v", len(got), err)
 	}
-	if got, err := marker("@@m").answer(out, "2"); got != "ok\n" || err != nil {
+	if got, _, err := marker("@@m").answer(out, 2); got != "ok\n" || err != nil {
 		t.Errorf("%q, %v", got, err)
 	}
 }
@@ -91,10 +91,9 @@ func TestClean(t *testing.T) {
 
 func FuzzAnswer(f *testing.F) {
 	f.Add("@@m B 1\na\n@@m E 1\n@@m B 2\n@@m S x\n@@m E 2\n")
-	f.Add("@@m 1339 Linux\n")
 	f.Fuzz(func(t *testing.T, text string) {
 		const m = marker("@@m")
-		body, err := m.answer(bufio.NewReaderSize(strings.NewReader(text), 16), "2")
+		body, _, err := m.answer(bufio.NewReaderSize(strings.NewReader(text), 16), 2)
 		if len(body) > len(text) || err != nil && !errors.Is(err, io.EOF) {
 			t.Errorf("%q: %d B, %v", text, len(body), err)
 		}

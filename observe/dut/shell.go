@@ -30,9 +30,6 @@ type Shell struct {
 	// Patience is how long its first answer may take: a person may have to type a
 	// password.
 	Patience time.Duration
-	// Console starts what the router gives instead of a shell, for systems that have
-	// none; nil if there is no such way.
-	Console Start
 	// HostDevices says that /sys shows another host's network interfaces.
 	HostDevices bool
 }
@@ -70,44 +67,36 @@ func (s *Shell) Close() error {
 	return err
 }
 
-// sshPatience is for a key exchange on a slow router: some seconds there.
+// shellPatience is for a key exchange on a slow router, which takes some seconds there, or a machine whose cores are
+// all taken.
 const (
-	sshPatience    = 30 * time.Second
+	shellPatience  = 30 * time.Second
 	personPatience = 2 * time.Minute
 )
 
 // Start runs the ssh of this host. It may ask for a password once, if a person is
 // there to answer.
 func (t Target) Start() Start {
-	var before, consoleBefore atomic.Bool
-	return func(context.Context) (*Shell, error) {
-		s, err := t.run(before.Swap(true), "exec /bin/sh")
-		if err == nil {
-			s.Console = func(context.Context) (*Shell, error) { return t.run(consoleBefore.Swap(true), "") }
-		}
-		return s, err
-	}
+	var before atomic.Bool
+	return func(context.Context) (*Shell, error) { return t.run(before.Swap(true)) }
 }
 
-func (t Target) run(again bool, command string) (*Shell, error) {
+func (t Target) run(again bool) (*Shell, error) {
 	batch := again || !terminal(os.Stdin)
 	if _, err := exec.LookPath("ssh"); err != nil {
 		return nil, errNoSSH
 	}
-	s, wait, err := begin(exec.Command("ssh", t.arguments(batch, command)...))
+	s, wait, err := begin(exec.Command("ssh", t.arguments(batch)...))
 	if err != nil {
 		return nil, err
 	}
 	go wait()
-	s.Patience = sshPatience
+	s.Patience = shellPatience
 	if !batch {
 		s.Patience = personPatience
 	}
 	return s, nil
 }
-
-// localPatience is for a machine whose cores are all taken.
-const localPatience = 30 * time.Second
 
 // Local starts /bin/sh on this host, where do runs functions: inside the network
 // namespace of a lab's node. The kernel ends it if this process dies.
@@ -134,7 +123,7 @@ func local(do func(func() error) error, hostDevices bool, shell string, args ...
 				if err != nil {
 					return err
 				}
-				s.Patience, s.HostDevices = localPatience, hostDevices
+				s.Patience, s.HostDevices = shellPatience, hostDevices
 				started <- begun{s, nil}
 				wait()
 				return nil

@@ -61,7 +61,7 @@ func (t Target) String() string {
 
 // arguments are ssh's. What the user has configured holds, but for what would let
 // the connection outlive this process, carry anything else, or wait for a person.
-func (t Target) arguments(batch bool, command string) []string {
+func (t Target) arguments(batch bool) []string {
 	args := []string{"-T", "-x", "-a"}
 	options := []string{
 		"ClearAllForwardings=yes", "PermitLocalCommand=no", "RemoteCommand=none", "EscapeChar=none",
@@ -80,11 +80,7 @@ func (t Target) arguments(batch bool, command string) []string {
 	if t.Port != 0 {
 		args = append(args, "-p", strconv.Itoa(t.Port))
 	}
-	args = append(args, "--", t.Host)
-	if command != "" {
-		args = append(args, command)
-	}
-	return args
+	return append(args, "--", t.Host, "exec /bin/sh")
 }
 
 // sshFault says in one line why ssh ended, by its own last words; "" if it does

@@ -126,7 +126,7 @@ func (w *Watch) sample(ctx context.Context, name model.Moment) {
 // answered takes in an answer. mu is held.
 func (w *Watch) answered(session *session, name model.Moment, a reply) error {
 	r := w.r
-	s, err := session.talk.sample(session.mark, a)
+	s, err := parseSample(a.body)
 	if err != nil {
 		return err
 	}

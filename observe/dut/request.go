@@ -3,29 +3,27 @@ package dut
 import (
 	"fmt"
 	"strings"
-
-	"pelt/model"
 )
+
+const linuxSystem = "Linux" // as uname -s has it
 
 // divider is the content of divideBy, and no line of any file of samplePaths. It
 // lets one cat, one process, print all of them told apart.
 const (
-	divider  = "Linux"
+	divider  = linuxSystem
 	divideBy = "/proc/sys/kernel/ostype"
 )
 
-// linux is the dialect of /bin/sh on Linux.
-type linux struct{}
-
-func (linux) system() string { return divider }
-
-func (linux) hello(m marker) string {
-	return fmt.Sprintf("echo \"%s $((%d+%d)) $(uname -s)\"\n", m, helloLeft, helloRight)
-}
+// What a router is asked for.
+const (
+	askSystem = "uname -s"
+	askSample = "sample"
+	askFacts  = "facts"
+)
 
 // setup has a function for each request: one process, cat, prints all files of a sample, told apart by the divider;
 // questions are told apart by the marker.
-func (linux) setup(m marker) string {
+func (m marker) setup() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, `export LC_ALL=C
 PATH=$PATH:/usr/sbin:/sbin:/usr/bin:/bin
@@ -43,18 +41,10 @@ has() { command -v "$1" >/dev/null; }
 	return b.String() + "}\n"
 }
 
-// request runs one of the functions of setup. Its input is not the shell's, so that it takes no request for its own.
-func (linux) request(m marker, number, what string) string {
-	const format = "echo '%[1]s B %[2]s'; %[3]s </dev/null 2>/dev/null; echo; echo '%[1]s E %[2]s'\n"
-	return fmt.Sprintf(format, m, number, what)
-}
-
-func (linux) sample(_ marker, r reply) (sample, error) { return parseSample(r.body) }
-
-func (linux) finish(f *model.RouterFacts, told map[string]string) {
-	f.After = texts(questions, told)
-	f.Offload = also(f.Offload, offload(told))
-	f.Tuning = also(f.Tuning, tuning(told))
+// request asks. The command's input is not the shell's, so that it takes no request for its own.
+func (m marker) request(number int, what string) string {
+	const format = "echo '%s'; %s </dev/null 2>/dev/null; echo; echo '%s'\n"
+	return fmt.Sprintf(format, m.line("B", number), what, m.line("E", number))
 }
 
 // question is a command that is run on the router before the first trial and after the last one. All only read.
