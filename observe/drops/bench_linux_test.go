@@ -34,20 +34,16 @@ func BenchmarkDrop(b *testing.B) {
 			d := &bed{t: b, sender: namespace(b)}
 			d.rule(d.sender, nftables.ChainHookOutput, &expr.Verdict{Kind: expr.VerdictDrop})
 			s := open(b, d.sender, false, connected(netip.MustParseAddrPort("127.0.0.1:9077")))
-			var p []*ebpf.Program
+			var m *Machine
 			if c.live {
-				p = append(p, watch(b).objects.Program)
+				m = watch(b).machine
 			} else {
-				m, err := Open(Verdicts)
-				if err != nil {
-					b.Fatal(err)
-				}
-				defer m.Close()
+				m = machine(b)
 				if !c.foreign {
 					track(b, m, testTrial, "up", TrackOptions{Mode: c.mode}, model.Tuple{From: s.port, To: testPort})
 				}
-				p = append(p, m.objects.Program, m.objects.Nested)
 			}
+			p := []*ebpf.Program{m.objects.Program, m.objects.Nested}
 			spent, count := runs(b, p)
 			b.ResetTimer()
 			send(b, s, testTrial, 0, uint64(b.N), 64)

@@ -264,7 +264,7 @@ static __always_inline bool is_tap(__u64 location, __u32 reason)
 	return false;
 }
 
-static __always_inline int drop(__u64 *ctx, struct sk_buff *skb)
+static __always_inline int of_stream(__u64 *ctx, struct sk_buff *skb)
 {
 	struct walk k = {.skb = skb};
 	struct test_header h = {};
@@ -328,6 +328,11 @@ static __always_inline int drop(__u64 *ctx, struct sk_buff *skb)
 			judge(k.stream, sequence_of(&h), k.site, part);
 	}
 	return tally_up(k.stream, k.site, &by, EXIT_NOTED);
+}
+
+static __always_inline int drop(__u64 *ctx, struct sk_buff *skb)
+{
+	return live_view ? live(ctx, skb) : of_stream(ctx, skb);
 }
 
 SEC("tp_btf/kfree_skb")

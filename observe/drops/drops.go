@@ -69,5 +69,5 @@ type LiveDrop struct {
 type LiveAccount struct {
 	Drops  []LiveDrop // in no order
 	Lost   uint64     // packets whose site found no room in the table
-	Missed uint64     // packets dropped while the program was running already on the same processor: the kernel does not nest it
+	Missed uint64     // packets dropped while both programs were running already on the same processor
 }

@@ -184,7 +184,6 @@ const (
 	bpfMapTallies         = "tallies"
 	bpfMapVerdicts        = "verdicts"
 	bpfProgDropped        = "dropped"
-	bpfProgLive           = "live"
 	bpfProgNested         = "nested"
 	bpfProgQueued         = "queued"
 	bpfProgReceived       = "received"
@@ -194,6 +193,7 @@ const (
 	bpfVarLimitsType      = "limits_type"
 	bpfVarLivePort        = "live_port"
 	bpfVarLivePorts       = "live_ports"
+	bpfVarLiveView        = "live_view"
 	bpfVarNextSite        = "next_site"
 	bpfVarSiteFlagsType   = "site_flags_type"
 	bpfVarTapReason       = "tap_reason"
@@ -244,7 +244,6 @@ type bpfSpecs struct {
 // It can be passed ebpf.CollectionSpec.Assign.
 type bpfProgramSpecs struct {
 	Dropped  *ebpf.ProgramSpec `ebpf:"dropped"`
-	Live     *ebpf.ProgramSpec `ebpf:"live"`
 	Nested   *ebpf.ProgramSpec `ebpf:"nested"`
 	Queued   *ebpf.ProgramSpec `ebpf:"queued"`
 	Received *ebpf.ProgramSpec `ebpf:"received"`
@@ -277,6 +276,7 @@ type bpfVariableSpecs struct {
 	LimitsType      *ebpf.VariableSpec `ebpf:"limits_type"`
 	LivePort        *ebpf.VariableSpec `ebpf:"live_port"`
 	LivePorts       *ebpf.VariableSpec `ebpf:"live_ports"`
+	LiveView        *ebpf.VariableSpec `ebpf:"live_view"`
 	NextSite        *ebpf.VariableSpec `ebpf:"next_site"`
 	SiteFlagsType   *ebpf.VariableSpec `ebpf:"site_flags_type"`
 	TapReason       *ebpf.VariableSpec `ebpf:"tap_reason"`
@@ -343,6 +343,7 @@ type bpfVariables struct {
 	LimitsType      *ebpf.Variable `ebpf:"limits_type"`
 	LivePort        *ebpf.Variable `ebpf:"live_port"`
 	LivePorts       *ebpf.Variable `ebpf:"live_ports"`
+	LiveView        *ebpf.Variable `ebpf:"live_view"`
 	NextSite        *ebpf.Variable `ebpf:"next_site"`
 	SiteFlagsType   *ebpf.Variable `ebpf:"site_flags_type"`
 	TapReason       *ebpf.Variable `ebpf:"tap_reason"`
@@ -355,7 +356,6 @@ type bpfVariables struct {
 // It can be passed to loadBpfObjects or ebpf.CollectionSpec.LoadAndAssign.
 type bpfPrograms struct {
 	Dropped  *ebpf.Program `ebpf:"dropped"`
-	Live     *ebpf.Program `ebpf:"live"`
 	Nested   *ebpf.Program `ebpf:"nested"`
 	Queued   *ebpf.Program `ebpf:"queued"`
 	Received *ebpf.Program `ebpf:"received"`
@@ -364,7 +364,6 @@ type bpfPrograms struct {
 func (p *bpfPrograms) Close() error {
 	return _BpfClose(
 		p.Dropped,
-		p.Live,
 		p.Nested,
 		p.Queued,
 		p.Received,

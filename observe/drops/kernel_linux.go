@@ -4,7 +4,6 @@ package drops
 
 import (
 	"errors"
-	"fmt"
 	"io"
 	"os"
 	"slices"
@@ -177,26 +176,6 @@ func detach(hooks []link.Link, objects ...io.Closer) error {
 		all = append(all, x.Close())
 	}
 	return errors.Join(all...)
-}
-
-// counters are the exits of a program, and how many drops, of any traffic, the kernel ran no
-// program for, because both were running already on the same processor.
-func counters(exits *ebpf.Map, first *ebpf.Program) (by [bpfExitReasonEXITS]uint64, missed uint64, err error) {
-	var cpus []bpfCounts
-	if err := exits.Lookup(uint32(0), &cpus); err != nil {
-		return by, 0, fmt.Errorf("read the program's exits: %w", err)
-	}
-	var nested uint64
-	for _, c := range cpus {
-		nested += c.Nested
-		for i, n := range c.Exit {
-			by[i] += n
-		}
-	}
-	if stats, err := first.Stats(); err == nil { // else the kernel does not tell
-		missed = stats.RecursionMisses - min(nested, stats.RecursionMisses)
-	}
-	return by, missed, nil
 }
 
 // explain makes one line of what the kernel answered.

@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* What this host drops, of any traffic. */
+/* The live view: what this host drops, of any traffic. */
 #ifndef PELT_LIVE_H
 #define PELT_LIVE_H
 
 #include "site.h"
 
+const volatile bool live_view;               /* count all traffic by flow, instead of streams by sequence */
 const volatile __u32 live_ports;             /* in the list; 0: all traffic */
 const volatile __u16 live_port[LIVE_PORTS];  /* host byte order; source or destination */
 
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
-	__uint(max_entries, LIVE_FLOWS);
+	__uint(max_entries, LIVE_FLOWS); /* 1 by the loader, without live_view */
 	__type(key, struct live_key);
 	__type(value, struct live_count);
 } live_flows SEC(".maps");
@@ -56,10 +57,8 @@ static __always_inline void live_flow(struct sk_buff *skb, struct where *w, stru
 	}
 }
 
-SEC("tp_btf/kfree_skb")
-int live(__u64 *ctx)
+static __noinline int live(__u64 *ctx, struct sk_buff *skb)
 {
-	struct sk_buff *skb = (void *)ctx[0];
 	struct live_key k = {};
 	struct live_count one = {}, *c;
 	struct site_key s = {};

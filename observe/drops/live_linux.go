@@ -7,29 +7,13 @@ import (
 	"fmt"
 	"net/netip"
 	"strconv"
-	"sync"
 
 	"github.com/cilium/ebpf"
-	"github.com/cilium/ebpf/link"
 )
 
 // Live counts what this host drops, of any traffic, by site and flow. Its
 // methods may be called concurrently.
-type Live struct {
-	mu      sync.Mutex
-	objects liveObjects
-	hooks   []link.Link
-	names   names
-	closed  bool
-}
-
-type liveObjects struct {
-	Program *ebpf.Program `ebpf:"live"`
-	Flows   *ebpf.Map     `ebpf:"live_flows"`
-	Rest    *ebpf.Map     `ebpf:"live_rest"`
-	Sites   *ebpf.Map     `ebpf:"sites"`
-	Exits   *ebpf.Map     `ebpf:"exits"`
-}
+type Live struct{ machine *Machine }
 
 // Watch begins a live watch. Ports, at most 16, limit it to TCP and UDP from or to one of
 // them; none counts all traffic. Errors are of type *Error.
@@ -37,38 +21,25 @@ func Watch(ports []uint16) (*Live, error) {
 	if len(ports) > int(bpfLimitsLIVE_PORTS) {
 		return nil, refuse(fmt.Sprintf("watch drops: %d ports; want at most %d", len(ports), bpfLimitsLIVE_PORTS), nil)
 	}
-	k, err := examineKernel()
-	if err != nil {
-		return nil, err
-	}
-	l := &Live{names: newNames(k.reasons)}
-	if err := l.load(&k, ports); err != nil {
-		_ = l.Close() // the first error is the one that tells
-		return nil, err
-	}
-	l.names.learn()
-	return l, nil
-}
-
-func (l *Live) load(k *kernel, wanted []uint16) error {
-	var ports [bpfLimitsLIVE_PORTS]uint16
-	copy(ports[:], wanted)
-	err := k.load(&l.objects, func(spec *ebpf.CollectionSpec) error {
-		return errors.Join(spec.Variables["live_ports"].Set(uint32(len(wanted))), spec.Variables["live_port"].Set(ports))
+	var wanted [bpfLimitsLIVE_PORTS]uint16
+	copy(wanted[:], ports)
+	m, err := openMachine(1, func(spec *ebpf.CollectionSpec) error {
+		v := spec.Variables
+		return errors.Join(v["live_view"].Set(true), v["live_ports"].Set(uint32(len(ports))), v["live_port"].Set(wanted))
 	})
 	if err != nil {
-		return err
+		return nil, err
 	}
-	l.hooks, err = attach(l.objects.Program)
-	return err
+	m.names.learn()
+	return &Live{m}, nil
 }
 
 // Read tells what was dropped since Watch. Counts only grow.
-func (l *Live) Read() (LiveAccount, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	var a LiveAccount
-	if l.closed {
+func (l *Live) Read() (a LiveAccount, err error) {
+	m := l.machine
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.closed {
 		return a, errClosed
 	}
 	var (
@@ -76,7 +47,7 @@ func (l *Live) Read() (LiveAccount, error) {
 		n   bpfLiveCount
 		ids []uint32
 	)
-	entries := l.objects.Flows.Iterate()
+	entries := m.objects.LiveFlows.Iterate()
 	for entries.Next(&key, &n) {
 		a.Drops = append(a.Drops, liveDrop(key, n))
 		ids = append(ids, key.Site)
@@ -84,18 +55,18 @@ func (l *Live) Read() (LiveAccount, error) {
 	if err := entries.Err(); err != nil {
 		return a, fmt.Errorf("read the flows: %w", err)
 	}
-	exits, missed, err := counters(l.objects.Exits, l.objects.Program)
+	exits, missed, err := m.exits()
 	if err != nil {
 		return a, err
 	}
 	a.Lost, a.Missed = exits[bpfExitReasonEXIT_LIVE_LOST], missed
-	if err := l.names.refresh(l.objects.Sites); err != nil {
+	if err := m.names.refresh(m.objects.Sites); err != nil {
 		return a, err
 	}
-	l.names.resolve()
+	m.names.resolve()
 	if exits[bpfExitReasonEXIT_LIVE_REST] > 0 {
-		for id := range l.names.places {
-			if err := l.objects.Rest.Lookup(id, &n); err != nil {
+		for id := range m.names.places {
+			if err := m.objects.LiveRest.Lookup(id, &n); err != nil {
 				return a, fmt.Errorf("read what found no room: %w", err)
 			}
 			if n.Packets > 0 {
@@ -105,7 +76,7 @@ func (l *Live) Read() (LiveAccount, error) {
 		}
 	}
 	for i, id := range ids {
-		a.Drops[i].Site, _ = l.names.site(id)
+		a.Drops[i].Site, _ = m.names.site(id)
 	}
 	return a, nil
 }
@@ -145,19 +116,10 @@ func (k *bpfLiveKey) hasAddress() bool { return k.From != [16]byte{} || k.To != 
 
 // Why is what this kernel does not let the watch tell, one line; "" if nothing.
 func (l *Live) Why() string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.names.why()
+	l.machine.mu.Lock()
+	defer l.machine.mu.Unlock()
+	return l.machine.names.why()
 }
 
 // Close takes the program out of the kernel. It may be called more than once.
-func (l *Live) Close() error {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.closed {
-		return nil
-	}
-	l.closed = true
-	o := l.objects
-	return detach(l.hooks, o.Program, o.Flows, o.Rest, o.Sites, o.Exits)
-}
+func (l *Live) Close() error { return l.machine.Close() }

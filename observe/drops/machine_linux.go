@@ -4,6 +4,7 @@ package drops
 
 import (
 	"errors"
+	"fmt"
 	"sync"
 	"time"
 	"unsafe"
@@ -53,11 +54,20 @@ type objects struct {
 	Exits     *ebpf.Map      `ebpf:"exits"`
 	NextSite  *ebpf.Variable `ebpf:"next_site"`
 	Fragments *ebpf.Variable `ebpf:"fragments_wanted"`
+	LiveFlows *ebpf.Map      `ebpf:"live_flows"`
+	LiveRest  *ebpf.Map      `ebpf:"live_rest"`
 }
 
 // Open loads the program and attaches it. Its array holds so many verdicts at a time, over all
 // streams: a power of two, 1024 or more. Errors are of type *Error.
 func Open(verdicts int) (*Machine, error) {
+	return openMachine(verdicts/pageCells, func(spec *ebpf.CollectionSpec) error {
+		spec.Maps["live_flows"].MaxEntries = 1
+		return nil
+	})
+}
+
+func openMachine(pages int, change func(*ebpf.CollectionSpec) error) (*Machine, error) {
 	k, err := examineKernel()
 	if err != nil {
 		return nil, err
@@ -65,17 +75,17 @@ func Open(verdicts int) (*Machine, error) {
 	m := &Machine{kernel: k, trials: map[uint16]*trial{}, names: newNames(k.reasons),
 		slots: idPool{used: make([]bool, bpfLimitsSTREAMS)}, flows: idPool{used: make([]bool, bpfLimitsFLOWS)}}
 	m.flows.used[0] = true // no flow
-	if err := m.load(verdicts / pageCells); err != nil {
+	if err := m.load(pages, change); err != nil {
 		_ = m.Close() // the first error is the one that tells
 		return nil, err
 	}
 	return m, nil
 }
 
-func (m *Machine) load(pages int) error {
+func (m *Machine) load(pages int, change func(*ebpf.CollectionSpec) error) error {
 	err := m.kernel.load(&m.objects, func(spec *ebpf.CollectionSpec) error {
 		spec.Maps["verdicts"].MaxEntries, spec.Maps["dirty"].MaxEntries = uint32(pages), uint32(pages)
-		return nil
+		return change(spec)
 	})
 	if err != nil {
 		return err
@@ -144,7 +154,7 @@ func (m *Machine) Missed() (uint64, error) {
 	if m.closed {
 		return 0, errClosed
 	}
-	_, missed, err := counters(m.objects.Exits, m.objects.Program)
+	_, missed, err := m.exits()
 	return missed, err
 }
 
@@ -165,9 +175,30 @@ func (m *Machine) Close() error {
 	defer m.mu.Unlock()
 	o := m.objects
 	err := errors.Join(detach(m.hooks), m.follow.close(), unmap(m.cells), unmap(m.dirty), unmap(m.newest), detach(nil,
-		o.Program, o.Nested, o.Queued, o.Received, o.Streams, o.Tallies, o.Rests, o.Verdicts, o.Dirty, o.Newest, o.Held, o.Sites, o.Exits))
+		o.Program, o.Nested, o.Queued, o.Received, o.Streams, o.Tallies, o.Rests, o.Verdicts, o.Dirty, o.Newest, o.Held, o.Sites, o.Exits,
+		o.LiveFlows, o.LiveRest))
 	m.cells, m.dirty, m.newest = nil, nil, nil
 	return err
+}
+
+// exits are the exits of the programs, and how many drops, of any traffic, the kernel ran no
+// program for, because both were running already on the same processor.
+func (m *Machine) exits() (by [bpfExitReasonEXITS]uint64, missed uint64, err error) {
+	var cpus []bpfCounts
+	if err := m.objects.Exits.Lookup(uint32(0), &cpus); err != nil {
+		return by, 0, fmt.Errorf("read the program's exits: %w", err)
+	}
+	var nested uint64
+	for _, c := range cpus {
+		nested += c.Nested
+		for i, n := range c.Exit {
+			by[i] += n
+		}
+	}
+	if stats, err := m.objects.Program.Stats(); err == nil { // else the kernel does not tell
+		missed = stats.RecursionMisses - min(nested, stats.RecursionMisses)
+	}
+	return by, missed, nil
 }
 
 // idPool hands out numbers, those given back last.

@@ -66,7 +66,7 @@ func collect(t *testing.T, m *Machine, trial uint16) model.Drops {
 // exits are how often the program ended for each reason.
 func exits(t *testing.T, m *Machine) [bpfExitReasonEXITS]uint64 {
 	t.Helper()
-	by, _, err := counters(m.objects.Exits, m.objects.Program)
+	by, _, err := m.exits()
 	if err != nil {
 		t.Fatal(err)
 	}

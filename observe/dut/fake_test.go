@@ -54,7 +54,6 @@ func (f *fake) set(change func()) {
 	change()
 }
 
-
 // start is the Start of this router.
 func (f *fake) start(context.Context) (*Shell, error) {
 	f.mu.Lock()
