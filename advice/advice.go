@@ -8,6 +8,7 @@
 package advice
 
 import (
+	"fmt"
 	"math"
 	"regexp"
 	"slices"
@@ -15,6 +16,7 @@ import (
 	"strings"
 
 	"pelt/model"
+	"pelt/unit"
 )
 
 // Context is what is known of the flow and of the host that lost the packets.
@@ -52,14 +54,15 @@ func For(line model.Line, c Context) []model.Advice {
 		if !r.applies(&q) {
 			continue
 		}
-		for _, a := range r.advise(&q) {
-			a.Host, a.Why = line.Host, q.because()+": "+a.Why
-			if a.Proposes() {
-				a.Command, a.Undo = q.command(a.Knob, a.Value), q.command(a.Knob, a.Present)
-				list = append(list, a)
-			} else {
-				without = append(without, a)
-			}
+		a, ok := r.advise(&q)
+		a.Host, a.Why = line.Host, q.because()+": "+a.Why
+		switch {
+		case !ok:
+		case a.Proposes():
+			a.Command, a.Undo = q.command(a.Knob, a.Value), q.command(a.Knob, a.Present)
+			list = append(list, a)
+		default:
+			without = append(without, a)
 		}
 	}
 	if len(list) == 0 && len(without) > 0 { // once is enough
@@ -81,6 +84,16 @@ func (q *question) moved(text string) bool {
 	})
 }
 
+// because begins the reason of every piece of advice: the counter that moved.
+func (q *question) because() string {
+	for _, e := range q.line.Evidence {
+		if e.Delta > e.Excess && e.Role != "contradicts" {
+			return fmt.Sprintf("%s +%s", e.Counter, unit.FormatCount(e.Delta-e.Excess))
+		}
+	}
+	return unit.FormatCount(q.line.Packets) + " packets"
+}
+
 // cause reports whether the line is of one layer, or of a node between the ends,
 // with one of the causes.
 func (q *question) cause(layer string, causes ...string) bool {
@@ -89,6 +102,9 @@ func (q *question) cause(layer string, causes ...string) bool {
 
 // knob reads a setting as its host wrote it.
 func (q *question) knob(name string) string {
+	if name == bufferKnob && q.BufferBytes > 0 {
+		return text(uint64(q.BufferBytes))
+	}
 	for _, k := range q.Knobs {
 		if k.Name == name {
 			return k.Value
@@ -102,10 +118,43 @@ func (q *question) number(name string) (n uint64, ok bool) {
 	return parse(q.knob(name))
 }
 
+// of reads such a setting of the line's interface DEV, or of the host; 0 if it is not known.
+func (q *question) of(knob string) uint64 {
+	name, _ := q.named(knob)
+	n, _ := q.number(name)
+	return n
+}
+
+// named puts the interface of the line into a setting's name; ok is false if it cannot be used.
+func (q *question) named(knob string) (name string, ok bool) {
+	if !strings.Contains(knob, "DEV") {
+		return knob, true
+	}
+	dev := q.device()
+	if strings.HasPrefix(knob, "net.") { // as sysctl(8) writes it
+		return strings.Replace(knob, "DEV", strings.ReplaceAll(dev, ".", "/"), 1), dev != ""
+	}
+	return strings.Replace(knob, "DEV", dev, 1), dev != ""
+}
+
 func parse(text string) (n uint64, ok bool) {
 	n, err := strconv.ParseUint(text, 10, 53)
 	return n, err == nil
 }
+
+// parseAll reads a setting of one or more numbers.
+func parseAll(text string) (list []uint64, ok bool) {
+	for _, word := range strings.Fields(text) {
+		n, ok := parse(word)
+		if !ok {
+			return nil, false
+		}
+		list = append(list, n)
+	}
+	return list, len(list) > 0
+}
+
+func join(numbers []uint64) string { return strings.Trim(fmt.Sprint(numbers), "[]") }
 
 // plainName is what an interface's name may hold to stand in a command.
 var plainName = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9_.@:-]{0,14}$`)

@@ -10,29 +10,130 @@ import (
 	"pelt/unit"
 )
 
-// row is one line of the table: when it applies, and what it advises: settings with their present values, what they
-// should be, and why. Without a value the present one is not the limit, and the note says what to do instead.
+// row is one setting: for which lines it counts, and what it should be.
 type row struct {
 	applies func(*question) bool
-	advise  func(*question) []model.Advice
+	knob    string // DEV stands for the line's interface
+	// want returns the least value that is enough, and how it was reckoned; "" if that is not known.
+	want    func(q *question, present uint64) (value uint64, formula string)
+	step    uint64 // a new value is a multiple of it; 0: any
+	words   string // of a setting that is a word: the present ones to change, and to which: "a b -> c"
+	ofCard  bool   // the card bounds it, and says how
+	note    string // what a change costs
+	enough  string // why the present value is not the limit; "": it holds what the formula says
+	instead string // what to do then; "": nothing is said then
 }
+
+const (
+	moreCores = "the processor is: give the receiver a core of its own away from the one that takes the " +
+		"interrupts, or spread the flow over more --streams"
+	moreQueues   = "the core that empties it is: more receive queues (ethtool -L), and --streams to fill them"
+	anyProgram   = "lets every program of this host ask for as much"
+	burstsOnly   = "a longer queue delays, and helps against bursts only: if the link is slower than the flow, ask for less --rate"
+	cardChannels = "the link goes down for a moment; helps if there are cores to empty them, " +
+		"and if the card tells the streams apart (ethtool -N DEV rx-flow-hash udp4 sdfn)"
+	waiting       = "helps only if the neighbour answers in that time"
+	noNeighbour   = "no neighbour answers: is the next hop there?"
+	bufferPortion = 64 << 10
+)
 
 // rows is the table, in the order of the printed advice. Kernel text behind it:
 // Documentation/admin-guide/sysctl/net.rst, networking/scaling.rst and napi.rst.
 var rows = [...]row{
-	{at(model.LayerReceiverBuffer), receiveBuffer},
-	{at(model.LayerReceiverMemory), udpMemory},
-	{backlogged, backlog},
-	{ringMissed, ring},
-	{ringMissed, channels},
-	{func(q *question) bool { return ringMissed(q) && q.moved("time_squeeze") }, budget},
-	{ringFull, threaded},
-	{queued, queueLength},
-	{wouldBlock, sendBuffer},
-	{unresolved, neighbour},
-	{func(q *question) bool { return q.line.Cause == "IP_RPFILTER" }, reversePath},
-	{untracked, conntrack},
-	{emptiedLate, governor},
+	// The kernel accounts twice what SO_RCVBUF asks, and net.core.rmem_max bounds what is asked.
+	{applies: mayAsk, knob: bufferKnob, want: socketBuffer, instead: moreCores,
+		note: "net.core.rmem_max allows it; another program asks with SO_RCVBUF for half, which the kernel doubles; " +
+			"a fuller buffer delays packets"},
+	{applies: mayNotAsk, knob: "net.core.rmem_max", want: half(socketBuffer), step: bufferPortion, instead: moreCores,
+		note: anyProgram + "; a fuller buffer delays packets"},
+	// udp_mem[0] is the limit that acts, for UDP has no pressure state (kernel commit 69dfccbc1186).
+	{applies: at(model.LayerReceiverMemory), knob: "net.ipv4.udp_mem", want: memoryPages,
+		note:    "holds for all sockets of the kernel; set in the first namespace",
+		instead: "look for a memory limit of the receiver's control group, or other programs' sockets"},
+	{applies: backlogged, knob: "net.core.netdev_max_backlog", want: burst, step: 1000,
+		note: "holds for all namespaces and cores of the host; set in the first namespace. A fuller backlog delays packets",
+		instead: "the core that empties it is: fewer rules on the way, or more receive queues (RSS, rps_cpus) and " +
+			"--streams to fill them"},
+	{applies: ringMissed, knob: "DEV.rx_ring", want: ring, ofCard: true, instead: moreQueues,
+		note: "the link goes down for a moment; a larger ring costs cache and delay"},
+	{applies: ringMissed, knob: "DEV.channels_combined", want: channels, ofCard: true, note: cardChannels},
+	{applies: func(q *question) bool { return ringMissed(q) && q.of("DEV.channels_combined") == 0 },
+		knob: "DEV.channels_rx", want: channels, ofCard: true, note: cardChannels},
+	// Only where the softirq ran out of turns while the ring ran over.
+	{applies: func(q *question) bool { return ringMissed(q) && q.moved("time_squeeze") },
+		knob: "net.core.netdev_budget", want: twice("softnet.time_squeeze rose with it: twice the turns of one softirq"),
+		note: "holds for the whole host; takes time from programs on the same core"},
+	{applies: ringFull, knob: "DEV.threaded", words: "1 -> 0", want: because(
+		"the thread that empties this ring did not keep up; in a softirq it needs no turn of the scheduler")},
+	// An fq bounds what one socket may have in it, and all together (net/sched/sch_fq.c, fq_enqueue).
+	{applies: queuedIn("fq"), knob: "DEV.qdisc_flow_limit_packets", want: burstOfSocket, note: burstsOnly},
+	{applies: queuedIn("fq", "pfifo"), knob: "DEV.qdisc_limit_packets", want: burst, note: burstsOnly},
+	{applies: queuedIn("pfifo_fast"), knob: "DEV.txqueuelen", want: burst, note: burstsOnly},
+	{applies: queuedIn(), knob: "DEV.txqueuelen", want: because("nothing"),
+		enough:  "the link or its shaper takes fewer packets than the flow offers",
+		instead: "ask for less --rate, or count this loss as the sender's, not the path's"},
+	// It must hold what waits in the queue twice over, or the program hears EAGAIN before the queue is full.
+	{applies: wouldBlock, knob: "net.core.wmem_max", want: half(sendBuffer), step: bufferPortion, note: anyProgram,
+		instead: "the way out is slower than the flow: ask for less --rate"},
+	{applies: unresolved(4), knob: "net.ipv4.neigh.DEV.unres_qlen_bytes", want: burstBytes, step: 4096,
+		note: waiting, instead: noNeighbour},
+	{applies: unresolved(6), knob: "net.ipv6.neigh.DEV.unres_qlen_bytes", want: burstBytes, step: 4096,
+		note: waiting, instead: noNeighbour},
+	// 2 accepts a source that some other interface leads to.
+	{applies: func(q *question) bool { return q.line.Cause == "IP_RPFILTER" },
+		knob: "net.ipv4.conf.DEV.rp_filter", want: looseFilter, note: "accepts more forged source addresses",
+		enough: "it is loose already", instead: "this host has no route to the sender's address at all"},
+	// Packets of new connections are dropped when the table is full.
+	{applies: func(q *question) bool { return q.line.Cause == "NETFILTER_DROP" && q.moved("conntrack.") },
+		knob: "net.netfilter.nf_conntrack_max", want: connections,
+		note: "costs kernel memory for each; or do not track the test's port (nft notrack in a raw prerouting chain)"},
+	{applies: emptiedLate, knob: "cpu.governor", words: "powersave ondemand conservative schedutil -> performance",
+		want: because("what empties this queue ran too late or too slowly, and the cores clock down when they are idle"),
+		note: "costs power and heat"},
+}
+
+// advise judges a row's setting. ok is false if it is not known, or nothing is to be said.
+func (r *row) advise(q *question) (a model.Advice, ok bool) {
+	if a.Knob, ok = q.named(r.knob); !ok {
+		return a, false
+	}
+	a.Present, a.Note = q.knob(a.Knob), r.note
+	if from, to, word := strings.Cut(r.words, " -> "); word {
+		_, a.Why = r.want(q, 0)
+		a.Value = to
+		return a, slices.Contains(strings.Fields(from), a.Present)
+	}
+	numbers, ok := parseAll(a.Present)
+	most, bounded := q.number(a.Knob + "_max")
+	if !ok || r.ofCard && !bounded {
+		return a, false
+	}
+	value, formula := r.want(q, numbers[0])
+	if formula == "" {
+		return a, false
+	}
+	wanted := value
+	if r.ofCard {
+		value = min(value, most)
+	}
+	a.Present, a.Why = join(numbers), formula
+	switch {
+	case numbers[0] < value:
+		value = roundUp(value, max(r.step, 1))
+		for i, n := range numbers {
+			numbers[i] = max(n, value)
+		}
+		a.Value = join(numbers)
+		return a, true
+	case r.enough != "":
+		a.Why = r.enough
+	case numbers[0] < wanted:
+		a.Why = "it is as large as the card allows (" + formula + " wanted)"
+	default:
+		a.Why = "it already holds " + formula
+	}
+	a.Note = r.instead
+	return a, r.instead != ""
 }
 
 func at(layer string) func(*question) bool {
@@ -43,18 +144,41 @@ func backlogged(q *question) bool { return q.cause(model.LayerReceiverBacklog, "
 func ringMissed(q *question) bool { return q.cause(model.LayerReceiverRing, model.CauseRingMissed) }
 func ringFull(q *question) bool   { return q.cause(model.LayerReceiverRing, model.CauseRingFull) }
 func wouldBlock(q *question) bool { return at(model.LayerSendCall)(q) && q.line.Cause == "EAGAIN" }
-func unresolved(q *question) bool { return strings.HasPrefix(q.line.Cause, "NEIGH_QUEUEFULL") }
-func untracked(q *question) bool  { return q.line.Cause == "NETFILTER_DROP" && q.moved("conntrack.") }
+
+// mayAsk reports whether a program would be granted the buffer that its sockets need, or has it.
+func mayAsk(q *question) bool {
+	return at(model.LayerReceiverBuffer)(q) && q.BufferBytes > 0 &&
+		(uint64(q.BufferBytes) >= q.buffer() || 2*q.of("net.core.rmem_max") >= q.buffer())
+}
+
+func mayNotAsk(q *question) bool { return at(model.LayerReceiverBuffer)(q) && !mayAsk(q) }
+
+// unresolved reports whether packets of a family waited for a neighbour.
+func unresolved(family int) func(*question) bool {
+	return func(q *question) bool {
+		return strings.HasPrefix(q.line.Cause, "NEIGH_QUEUEFULL") && q.moved("ndisc_cache.") == (family == 6)
+	}
+}
 
 // emptiedLate reports whether the line is of a queue that was emptied too late.
 func emptiedLate(q *question) bool {
 	return at(model.LayerReceiverBuffer)(q) || backlogged(q) || ringMissed(q) || ringFull(q)
 }
 
-// queued reports whether the line is of a queue that was full, not of a rule.
-func queued(q *question) bool {
-	return at(model.LayerSenderQdisc)(q) && q.line.Cause != "TC_EGRESS" ||
-		at(model.LayerNetwork)(q) && strings.HasPrefix(q.line.Cause, "QDISC_")
+// queuedIn reports whether the line is of a queue of one of these kinds, none being any, that was full.
+func queuedIn(kinds ...string) func(*question) bool {
+	return func(q *question) bool {
+		full := at(model.LayerSenderQdisc)(q) && q.line.Cause != "TC_EGRESS" ||
+			at(model.LayerNetwork)(q) && strings.HasPrefix(q.line.Cause, "QDISC_")
+		kind := q.knob(q.device() + ".qdisc")
+		if kind == "mq" && q.knob("net.core.default_qdisc") == "pfifo_fast" {
+			kind = "pfifo_fast" // mq's children take the length over
+		}
+		if !full || q.RatePPS == 0 || kind == "" || strings.HasSuffix(q.line.Cause, "FLOW_LIMIT") && kind != "fq" {
+			return false // an fq below mq has limits that are not known
+		}
+		return len(kinds) == 0 || slices.Contains(kinds, kind)
+	}
 }
 
 // commands are how a setting is set, by the end of its name: %[1]s is its interface, %[2]s the value, %[3]s the kind
@@ -84,14 +208,26 @@ func (q *question) command(knob, value string) string {
 	return "sysctl -w " + knob + "=" + value
 }
 
-// because begins the reason of every piece of advice: the counter that moved.
-func (q *question) because() string {
-	for _, e := range q.line.Evidence {
-		if e.Delta > e.Excess && e.Role != "contradicts" {
-			return fmt.Sprintf("%s +%s", e.Counter, unit.FormatCount(e.Delta-e.Excess))
+// want is what a setting should be; see row.
+type want = func(q *question, present uint64) (value uint64, formula string)
+
+func because(why string) want {
+	return func(*question, uint64) (uint64, string) { return 0, why }
+}
+
+func twice(why string) want {
+	return func(_ *question, present uint64) (uint64, string) { return 2 * present, why }
+}
+
+// half is of a buffer that programs ask for: the kernel grants twice as much.
+func half(of want) want {
+	return func(q *question, present uint64) (uint64, string) {
+		value, formula := of(q, present)
+		if formula != "" {
+			formula += ", half of which a program asks for"
 		}
+		return (value + 1) / 2, formula
 	}
-	return unit.FormatCount(q.line.Packets) + " packets"
 }
 
 func (q *question) stall() string { return unit.FormatNanos(q.StallS * 1e9) }
@@ -99,101 +235,40 @@ func (q *question) stall() string { return unit.FormatNanos(q.StallS * 1e9) }
 // rate is the rate of each of so many equal parts of the flow.
 func (q *question) rate(parts uint64) string { return unit.FormatPPS(q.RatePPS / float64(parts)) }
 
-// atLeast raises a setting to a value, unless it is enough already.
-func (q *question) atLeast(knob string, enough, value uint64, formula, note, instead string) []model.Advice {
-	present, ok := q.number(knob)
-	switch {
-	case !ok:
-		return nil
-	case present >= enough:
-		return []model.Advice{{Knob: knob, Present: text(present), Why: "it already holds " + formula, Note: instead}}
-	}
-	return []model.Advice{{Knob: knob, Present: text(present), Value: text(value), Why: formula, Note: note}}
-}
-
-const moreCores = "the processor is: give the receiver a core of its own away from the one that takes the " +
-	"interrupts, or spread the flow over more --streams"
-
-// receiveBuffer: rcvbuf >= pps x stall x truesize for each socket. The kernel
-// accounts twice what SO_RCVBUF asks, and net.core.rmem_max bounds what is asked.
-func receiveBuffer(q *question) []model.Advice {
-	need, granted := q.buffer(), uint64(q.BufferBytes)
-	present, known := q.number("net.core.rmem_max")
-	if need == 0 || granted < need && !known {
-		return nil
+func socketBuffer(q *question, _ uint64) (uint64, string) {
+	need := q.buffer()
+	if need == 0 {
+		return 0, ""
 	}
 	size, source := q.truesize()
-	formula := fmt.Sprintf("%s a socket x %s x %d B (%s) = %s B",
+	return need, fmt.Sprintf("%s a socket x %s x %d B (%s) = %s B",
 		q.rate(uint64(q.Streams)), q.stall(), size, source, unit.FormatCount(need))
-	delays := "a fuller buffer delays packets by up to " + q.stall()
-	ask := (need + 1) / 2 // the kernel grants twice what a program asks
-	switch {
-	case granted >= need:
-		held := unit.FormatNanos(float64(granted) / float64(need) * q.StallS * 1e9)
-		why := "it already holds " + held + " of this rate"
-		return []model.Advice{{Knob: bufferKnob, Present: text(granted), Why: why, Note: moreCores}}
-	case present >= ask && granted > 0:
-		return []model.Advice{{Knob: bufferKnob, Present: text(granted), Value: text(need), Why: formula,
-			Note: "net.core.rmem_max allows it; another program asks with SO_RCVBUF for half, which the kernel " +
-				"doubles; " + delays}}
-	}
-	return q.atLeast("net.core.rmem_max", ask, roundUp(ask, 64<<10), formula+", half of which a program asks for",
-		"lets every program of this host ask for as much; "+delays, moreCores)
 }
 
-// udpMemory: udp_mem[0] is the limit that acts, for UDP has no pressure state
-// (kernel commit 69dfccbc1186); it must hold all buffers and a quarter more.
-func udpMemory(q *question) []model.Advice {
-	const knob = "net.ipv4.udp_mem"
-	var limits []uint64
-	for _, f := range strings.Fields(q.knob(knob)) {
-		n, ok := parse(f)
-		if !ok {
-			return nil
-		}
-		limits = append(limits, n)
-	}
-	page, ok := q.number("page_size_bytes")
-	if !ok || page < 1024 || len(limits) != 3 {
-		return nil // a page has 4 KiB, 16 KiB or 64 KiB
-	}
+// memoryPages holds all buffers of the receiving sockets and a quarter more.
+func memoryPages(q *question, _ uint64) (uint64, string) {
+	page := q.of("page_size_bytes")
 	each, from := q.buffer(), "the buffer that this rate needs"
 	if q.BufferBytes > 0 {
 		each, from = uint64(q.BufferBytes), "the granted buffer"
 	}
-	if each == 0 {
-		return nil
+	if page < 1024 || each == 0 {
+		return 0, "" // a page has 4 KiB, 16 KiB or 64 KiB
 	}
 	need := ceil(1.25 * float64(each) * float64(q.Streams) / float64(page))
-	formula := fmt.Sprintf("1.25 x %d sockets x %s B (%s) / %d B = %s pages",
+	return need, fmt.Sprintf("1.25 x %d sockets x %s B (%s) / %d B = %s pages, and the first figure is the one that acts",
 		q.Streams, unit.FormatCount(each), from, page, unit.FormatCount(need))
-	present := fmt.Sprintf("%d %d %d", limits[0], limits[1], limits[2])
-	if limits[0] >= need {
-		return []model.Advice{{Knob: knob, Present: present,
-			Why:  "its first figure, the one that acts, already holds " + formula,
-			Note: "look for a memory limit of the receiver's control group, or other programs' sockets"}}
-	}
-	value := fmt.Sprintf("%d %d %d", need, max(limits[1], need), max(limits[2], need))
-	return []model.Advice{{Knob: knob, Present: present, Value: value,
-		Why:  formula + "; the first figure is the one that acts",
-		Note: "holds for all sockets of the kernel; set in the first namespace"}}
 }
 
-// backlog: packets that come while its core does something else.
-func backlog(q *question) []model.Advice {
-	burst, formula := q.burst(1)
-	if q.RatePPS == 0 {
-		return nil
-	}
-	value := roundUp(burst, 1000)
-	return q.atLeast("net.core.netdev_max_backlog", value, value, formula,
-		"holds for all namespaces and cores of the host; set in the first namespace. A fuller backlog delays packets",
-		"the core that empties it is: fewer rules on the way, or more receive queues (RSS, rps_cpus) and --streams "+
-			"to fill them")
-}
+// burst is the packets that come in a stall.
+func burst(q *question, _ uint64) (uint64, string) { return q.burst(1) }
 
-// burst is how many packets of one of so many equal parts of the flow come in a stall.
+func burstOfSocket(q *question, _ uint64) (uint64, string) { return q.burst(uint64(q.Streams)) }
+
 func (q *question) burst(parts uint64) (packets uint64, formula string) {
+	if q.RatePPS == 0 {
+		return 0, ""
+	}
 	packets = ceil(q.RatePPS / float64(parts) * q.StallS)
 	each := ""
 	if parts > 1 {
@@ -202,194 +277,62 @@ func (q *question) burst(parts uint64) (packets uint64, formula string) {
 	return packets, fmt.Sprintf("%s%s x %s = %s packets", q.rate(parts), each, q.stall(), unit.FormatCount(packets))
 }
 
-// ring: the next power of two above the packets of one queue that come between
-// an interrupt and the poll.
-func ring(q *question) []model.Advice {
+func burstBytes(q *question, _ uint64) (uint64, string) {
+	if q.RatePPS == 0 {
+		return 0, ""
+	}
+	size, source := q.truesize()
+	return ceil(q.RatePPS * q.StallS * float64(size)), fmt.Sprintf("%s x %s x %d B (%s)", q.rate(1), q.stall(), size, source)
+}
+
+// ring is the next power of two above the packets of one queue that come between an interrupt and the poll.
+func ring(q *question, _ uint64) (uint64, string) {
 	const pollS = 0.001
-	dev := q.device()
-	knob := dev + ".rx_ring"
-	present, ok := q.number(knob)
-	most, bounded := q.number(knob + "_max")
-	if dev == "" || q.RatePPS == 0 || !ok || !bounded || present == 0 {
-		return nil
+	if q.RatePPS == 0 {
+		return 0, ""
 	}
-	queues := uint64(1)
-	for _, name := range []string{".channels_rx", ".channels_combined"} {
-		if n, ok := q.number(dev + name); ok && n > 0 {
-			queues = n
-		}
-	}
+	queues := max(q.of("DEV.channels_combined"), q.of("DEV.channels_rx"), 1)
 	queues = min(queues, uint64(q.Streams)) // one 5-tuple goes to one queue
 	need := ceil(q.RatePPS / float64(queues) * pollS)
-	formula := fmt.Sprintf("%s a queue x 1 ms = %s packets", q.rate(queues), unit.FormatCount(need))
-	instead := "the core that empties it is: more receive queues (ethtool -L), and --streams to fill them"
-	if present >= most && need > present {
-		why := "it is as large as the card allows (" + formula + " wanted)"
-		return []model.Advice{{Knob: knob, Present: text(present), Why: why, Note: instead}}
-	}
-	value := min(powerOfTwo(need), most)
-	return q.atLeast(knob, value, value, formula,
-		"the link goes down for a moment; a larger ring costs cache and delay", instead)
+	return powerOfTwo(need), fmt.Sprintf("%s a queue x 1 ms = %s packets", q.rate(queues), unit.FormatCount(need))
 }
 
-// channels: more receive queues where the streams could fill them. One 5-tuple goes to one
-// queue, so one stream gains nothing (Documentation/networking/scaling.rst).
-func channels(q *question) []model.Advice {
-	dev := q.device()
-	for _, kind := range []string{"combined", "rx"} {
-		knob := dev + ".channels_" + kind
-		present, ok := q.number(knob)
-		most, bounded := q.number(knob + "_max")
-		if dev == "" || !ok || !bounded || present == 0 {
-			continue
-		}
-		value := min(uint64(q.Streams), most)
-		if value <= present {
-			return nil
-		}
-		return []model.Advice{{Knob: knob, Present: text(present), Value: text(value),
-			Why: fmt.Sprintf("%d streams share %d queues, and the card has up to %d", q.Streams, present, most),
-			Note: "the link goes down for a moment; helps if there are cores to empty them, " +
-				"and if the card tells the streams apart (ethtool -N DEV rx-flow-hash udp4 sdfn)"}}
-	}
-	return nil
-}
-
-// governor: cores that clock down when idle take their time when a burst comes.
-func governor(q *question) []model.Advice {
-	present := q.knob("cpu.governor")
-	if !slices.Contains([]string{"powersave", "ondemand", "conservative", "schedutil"}, present) {
-		return nil
-	}
-	return []model.Advice{{Knob: "cpu.governor", Present: present, Value: "performance", Note: "costs power and heat",
-		Why: "what empties this queue ran too late or too slowly, and the cores clock down when they are idle"}}
-}
-
-// budget: only where the softirq ran out of turns while the ring ran over.
-func budget(q *question) []model.Advice {
-	const knob = "net.core.netdev_budget"
-	present, _ := q.number(knob)
+// channels are as many receive queues as the streams could fill. One 5-tuple goes to one queue, so one stream gains
+// nothing (Documentation/networking/scaling.rst).
+func channels(q *question, present uint64) (uint64, string) {
 	if present == 0 {
-		return nil
+		return 0, ""
 	}
-	return q.atLeast(knob, 2*present, 2*present, "softnet.time_squeeze rose with it: twice the turns of one softirq",
-		"holds for the whole host; takes time from programs on the same core", "")
+	return uint64(q.Streams), fmt.Sprintf("%d streams share %d queues", q.Streams, present)
 }
 
-// threaded: a virtual device's ring overran because a thread empties it.
-func threaded(q *question) []model.Advice {
-	dev := q.device()
-	if dev == "" || q.knob(dev+".threaded") != "1" {
-		return nil
+func sendBuffer(q *question, _ uint64) (uint64, string) {
+	packets := q.of("DEV.qdisc_limit_packets")
+	if packets == 0 {
+		packets = q.of("DEV.txqueuelen")
 	}
-	return []model.Advice{{Knob: dev + ".threaded", Present: "1", Value: "0",
-		Why: "the thread that empties this ring did not keep up; in a softirq it needs no turn of the scheduler"}}
-}
-
-// queueLength: a burst of the stall's length fits in. It helps against bursts
-// only: a link slower than the flow fills any queue.
-func queueLength(q *question) (list []model.Advice) {
-	dev := q.device()
-	length, ok := q.number(dev + ".txqueuelen")
-	kind := q.knob(dev + ".qdisc") // which queue it is decides what bounds it
-	if dev == "" || !ok || q.RatePPS == 0 || kind == "" {
-		return nil
-	}
-	if strings.HasSuffix(q.line.Cause, "FLOW_LIMIT") && kind != "fq" {
-		return nil // an fq below mq, whose limits are not known
-	}
-	raise := func(knob string, sockets uint64) {
-		need, formula := q.burst(sockets)
-		if present, known := q.number(dev + knob); known && present < need {
-			list = append(list, model.Advice{
-				Knob: dev + knob, Present: text(present), Value: text(need), Why: formula,
-				Note: "a longer queue delays, and helps against bursts only: if the link is slower than the flow, " +
-					"ask for less --rate",
-			})
-		}
-	}
-	switch {
-	case kind == "fq": // it bounds what one socket may have in it, and all together (net/sched/sch_fq.c, fq_enqueue)
-		raise(".qdisc_flow_limit_packets", uint64(q.Streams))
-		raise(".qdisc_limit_packets", 1)
-	case kind == "pfifo":
-		raise(".qdisc_limit_packets", 1)
-	case kind == "pfifo_fast" || kind == "mq" && q.knob("net.core.default_qdisc") == "pfifo_fast":
-		raise(".txqueuelen", 1) // it takes the length over, as mq's children do where they are of that kind
-	}
-	if len(list) == 0 {
-		list = []model.Advice{{Knob: dev + ".txqueuelen", Present: text(length),
-			Why:  "the link or its shaper takes fewer packets than the flow offers",
-			Note: "ask for less --rate, or count this loss as the sender's, not the path's"}}
-	}
-	return list
-}
-
-// sendBuffer: it must hold what waits in the queue twice over, or the program
-// hears EAGAIN before the queue is full.
-func sendBuffer(q *question) []model.Advice {
-	dev := q.device()
-	packets, known := q.number(dev + ".qdisc_limit_packets")
-	if !known {
-		packets, known = q.number(dev + ".txqueuelen")
-	}
-	if !known || dev == "" {
-		return nil
+	if packets == 0 {
+		return 0, ""
 	}
 	size, source := q.truesize()
 	need := ceil(2 * float64(packets) * float64(size))
-	ask := (need + 1) / 2 // the kernel grants twice what a program asks
-	formula := fmt.Sprintf("2 x %s packets of queue x %d B (%s) = %s B, half of which a program asks for",
+	return need, fmt.Sprintf("2 x %s packets of queue x %d B (%s) = %s B",
 		unit.FormatCount(packets), size, source, unit.FormatCount(need))
-	return q.atLeast("net.core.wmem_max", ask, roundUp(ask, 64<<10), formula,
-		"lets every program of this host ask for as much", "the way out is slower than the flow: ask for less --rate")
 }
 
-// neighbour: the packets that wait for one answer of a neighbour.
-func neighbour(q *question) []model.Advice {
-	dev := q.device()
-	if dev == "" || q.RatePPS == 0 {
-		return nil
+// looseFilter is 2, unless the kernel takes the greater setting of all interfaces already.
+func looseFilter(q *question, present uint64) (uint64, string) {
+	const why = "the way back to the sender leads through another interface; 2 accepts any that leads there"
+	if q.of("net.ipv4.conf.all.rp_filter") >= 2 {
+		return present, why
 	}
-	family := "ipv4"
-	if q.moved("ndisc_cache.") {
-		family = "ipv6"
-	}
-	size, source := q.truesize()
-	need := roundUp(ceil(q.RatePPS*q.StallS*float64(size)), 4096)
-	return q.atLeast("net."+family+".neigh."+strings.ReplaceAll(dev, ".", "/")+".unres_qlen_bytes", need, need,
-		fmt.Sprintf("%s x %s x %d B (%s)", q.rate(1), q.stall(), size, source),
-		"helps only if the neighbour answers in that time", "no neighbour answers: is the next hop there?")
+	return 2, why
 }
 
-// reversePath: 2 accepts a source that some other interface leads to. The kernel
-// takes the greater of the interface's and all's.
-func reversePath(q *question) []model.Advice {
-	dev := q.device()
-	knob := "net.ipv4.conf." + strings.ReplaceAll(dev, ".", "/") + ".rp_filter"
-	present, ok := q.number(knob)
-	all, _ := q.number("net.ipv4.conf.all.rp_filter")
-	if dev == "" || !ok {
-		return nil
+func connections(q *question, present uint64) (uint64, string) {
+	used := q.of("net.netfilter.nf_conntrack_count")
+	if float64(used) < 0.9*float64(present) || present > math.MaxInt32 {
+		return 0, ""
 	}
-	if loose := max(present, all); loose >= 2 {
-		return []model.Advice{{Knob: knob, Present: text(loose), Why: "it is loose already",
-			Note: "this host has no route to the sender's address at all"}}
-	}
-	return q.atLeast(knob, 2, 2,
-		"the way back to the sender leads through another interface; 2 accepts any that leads there",
-		"accepts more forged source addresses", "")
-}
-
-// conntrack: packets of new connections are dropped when its table is full.
-func conntrack(q *question) []model.Advice {
-	const knob = "net.netfilter.nf_conntrack_max"
-	present, _ := q.number(knob)
-	used, known := q.number("net.netfilter.nf_conntrack_count")
-	if !known || present == 0 || float64(used) < 0.9*float64(present) || present > math.MaxInt32 {
-		return nil
-	}
-	return q.atLeast(knob, 2*present, 2*present,
-		fmt.Sprintf("%s of %s connections tracked: twice as many", unit.FormatCount(used), unit.FormatCount(present)),
-		"costs kernel memory for each; or do not track the test's port (nft notrack in a raw prerouting chain)", "")
+	return 2 * present, fmt.Sprintf("%s of %s connections tracked: twice as many", unit.FormatCount(used), unit.FormatCount(present))
 }
