@@ -343,6 +343,9 @@ var sentences = map[string]string{
 		`off by more than a quarter][; the trace {rounds_index} times over].`,
 	"recorded": `Recorded in {files}: {packets_count} packets, {packet_index} B each, {dropped_count} left out.`,
 
+	"record.whole": `[Record of run {run}|Record of a run that is not kept]: whole, {file_bytes}.`,
+	"record.cut":   `[Record of run {run}|Record of a run that is not kept]: {cut}. What is before can be read.`,
+
 	"run.empty":  `No trial was measured.`,
 	"run.resume": `Measure it:`,
 	"none.slow": `No usable result: the sender could not keep {send_pps:asked} (it managed {send_pps:best}). Try ` +

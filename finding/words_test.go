@@ -19,7 +19,7 @@ var update = flag.Bool("update", false, "write the lists of docs/words.md anew")
 var families = []struct{ title, codes string }{
 	{"Every run", `^`}, {"Size curves", `^curve\.`}, {"Sweeps", `^sweep\.`}, {"Congestion controls", `^cc\.`}, {"Routers", `^router\.`},
 	{"Soaks and changes", `^(soak|change|cause)\.`}, {"Comparisons", `^(compare|asked)\.`},
-	{"", `^(advice|drops|explain|sure|tune|made)\.`}, // in no run document
+	{"", `^(advice|drops|explain|record|sure|tune|made)\.`}, // in no run document
 }
 
 func findingList() string {

@@ -33,7 +33,7 @@ var layers = map[string][]string{
 	"record/export":        {"model", "unit", "record"},
 	"table":                {"model", "unit"},
 	"finding":              {"model", "table", "unit"},
-	"view":                 {"finding", "model", "table", "unit"},
+	"view":                 {"finding", "model", "record/stats", "table", "unit"},
 	"render":               {"unit", "view", "render/draw", "render/plain"},
 	"render/draw":          {"unit", "view", "render/plain"},
 	"render/plain":         {},

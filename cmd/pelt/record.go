@@ -13,6 +13,7 @@ import (
 	"pelt/record"
 	"pelt/record/export"
 	"pelt/record/stats"
+	"pelt/view"
 )
 
 func newRecord() *cobra.Command {
@@ -39,7 +40,7 @@ func newRecordShow() *cobra.Command {
 		Long:    "show lists the trials and flows of a record, and the first runs of lost packets.",
 		Example: "  pelt record show packets.rec",
 		Args:    cobra.ExactArgs(1),
-		RunE:    func(c *cobra.Command, args []string) error { return showRecord(c, args[0], asJSON, stats.Show) },
+		RunE:    func(c *cobra.Command, args []string) error { return showRecord(c, args[0], asJSON, false) },
 	}
 	c.Flags().StringVar(&asJSON, "json", "", jsonHelp)
 	return c
@@ -55,13 +56,13 @@ reordering (RFC 4737), delay where both ends read one clock, jitter (RFC 3550), 
 and says whether the trial's own figures are the same.`,
 		Example: "  pelt record stats packets.rec\n  pelt record stats packets.rec --json -",
 		Args:    cobra.ExactArgs(1),
-		RunE:    func(c *cobra.Command, args []string) error { return showRecord(c, args[0], asJSON, stats.Text) },
+		RunE:    func(c *cobra.Command, args []string) error { return showRecord(c, args[0], asJSON, true) },
 	}
 	c.Flags().StringVar(&asJSON, "json", "", jsonHelp)
 	return c
 }
 
-func showRecord(c *cobra.Command, path string, asJSON string, text func(io.Writer, stats.Document) error) error {
+func showRecord(c *cobra.Command, path string, asJSON string, figures bool) error {
 	r, done, err := openRecord(path)
 	if err != nil {
 		return err
@@ -71,7 +72,7 @@ func showRecord(c *cobra.Command, path string, asJSON string, text func(io.Write
 		return err
 	}
 	if asJSON == "" {
-		return text(c.OutOrStdout(), d)
+		return printPage(c, view.Record(d, figures), "")
 	}
 	return writeJSON(c.OutOrStdout(), asJSON, d)
 }
