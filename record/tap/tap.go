@@ -9,7 +9,6 @@
 package tap
 
 import (
-	"cmp"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -54,40 +53,35 @@ type Piece struct {
 // called concurrently.
 type Recorder struct {
 	sink  func(Piece)
-	full  chan *chunk
+	full  chan handed // with room for all chunks, and for the ends of as many streams
 	free  chan *chunk
 	base  int          // chunks, beside those for each stream
 	limit atomic.Int64 // of chunks
 	made  atomic.Int64
-	ask   chan asked
-	quit  chan struct{}
 	over  sync.WaitGroup
 
 	mu   sync.Mutex
 	taps []*Tap
 }
 
-type asked struct {
-	match func(*Tap) bool
-	done  chan struct{}
-}
-
 // chunk is a stretch of one stream's packets.
 type chunk struct {
-	of      *stream
-	serial  uint64 // within the stream
 	dropped uint64 // right before its first
 	n       int
 	list    [chunkPackets]record.Packet
 }
 
+// handed is a chunk to be written, or the end of its stream.
+type handed struct {
+	of    *stream
+	chunk *chunk
+	end   *sync.WaitGroup // of those who wait for the end
+}
+
 // New starts a recorder with so many buffers. sink is called by one goroutine and
 // may take its time: the buffers are there for that.
 func New(chunks int, sink func(Piece)) *Recorder {
-	r := &Recorder{
-		sink: sink, full: make(chan *chunk, maxChunks), free: make(chan *chunk, maxChunks),
-		ask: make(chan asked), quit: make(chan struct{}), base: chunks,
-	}
+	r := &Recorder{sink: sink, full: make(chan handed, 2*maxChunks), free: make(chan *chunk, maxChunks), base: chunks}
 	r.over.Go(r.work)
 	return r
 }
@@ -103,20 +97,20 @@ type Tap struct {
 
 type padding [128]byte
 
-// stream is written by its receiver's thread, but for what the goroutine takes.
+// stream is its receiver's thread's; the goroutine looks at it now and then, for less than a microsecond.
 type stream struct {
 	_       padding
 	tap     *Tap
 	number  uint16
-	chunk   atomic.Pointer[chunk] // being filled; nil while its receiver has it in hand
-	closed  atomic.Bool
-	serial  uint64
+	mu      sync.Mutex
+	chunk   *chunk // being filled; nil if none
+	old     bool   // the goroutine has seen this chunk before
+	closed  bool
 	pending uint64 // dropped since the last chunk
-	dropped atomic.Uint64
+	dropped uint64
 	_       padding
 
-	seen    uint64 // of the goroutine alone: the serial of the chunk it looked at last
-	written uint64 // packets handed to the sink
+	written uint64 // packets handed to the sink, by the goroutine
 }
 
 // Tap puts the record of a flow around its meter. Packets of another length than
@@ -124,7 +118,7 @@ type stream struct {
 func (r *Recorder) Tap(id model.RecordID, streams, payloadBytes int, m Meter) *Tap {
 	t := &Tap{Meter: m, recorder: r, id: id, payload: payloadBytes}
 	for i := range streams {
-		t.streams = append(t.streams, &stream{tap: t, number: uint16(i), seen: 1<<64 - 1})
+		t.streams = append(t.streams, &stream{tap: t, number: uint16(i)})
 	}
 	r.mu.Lock()
 	r.taps = append(r.taps, t)
@@ -146,54 +140,55 @@ func (r *Recorder) allow() {
 func (t *Tap) Observe(number int, batch []model.Arrival) {
 	t.Meter.Observe(number, batch)
 	s := t.streams[number]
-	if s.closed.Load() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed {
 		return
 	}
-	c := s.chunk.Swap(nil)
-	var dropped uint64
+	none := false
 	for i := range batch {
 		a := &batch[i]
 		if a.Bytes != t.payload {
 			continue
 		}
-		if c == nil && dropped == 0 {
-			c = t.recorder.take(s)
+		if s.chunk == nil && !none {
+			none = !t.recorder.take(s)
 		}
-		if c == nil {
-			dropped++
+		if none {
+			s.pending++
+			s.dropped++
 			continue
 		}
+		c := s.chunk
 		c.list[c.n] = record.Packet{Sequence: a.Sequence, SendNanos: a.SendNanos, ReceiveNanos: a.ReceiveNanos}
 		if c.n++; c.n == chunkPackets {
-			t.recorder.full <- c // it has room for all there are
-			c = nil
+			s.hand()
 		}
-	}
-	if dropped > 0 {
-		s.pending += dropped
-		s.dropped.Store(s.dropped.Load() + dropped)
-	}
-	if c != nil {
-		s.chunk.Store(c)
 	}
 }
 
-// take gets an empty chunk, nil if none is left.
-func (r *Recorder) take(s *stream) *chunk {
-	var c *chunk
+// hand gives the stream's chunk to the goroutine; the caller holds the stream's lock. The
+// channel has room for all chunks that there are.
+func (s *stream) hand() {
+	if s.chunk != nil {
+		s.tap.recorder.full <- handed{of: s, chunk: s.chunk}
+		s.chunk = nil
+	}
+}
+
+// take gives the stream an empty chunk, if one is left.
+func (r *Recorder) take(s *stream) bool {
 	select {
-	case c = <-r.free:
+	case s.chunk = <-r.free:
 	default:
 		if r.made.Add(1) > r.limit.Load() {
 			r.made.Add(-1)
-			return nil
+			return false
 		}
-		c = &chunk{}
+		s.chunk = &chunk{}
 	}
-	c.of, c.n, c.serial, c.dropped = s, 0, s.serial, s.pending
-	s.serial++
-	s.pending = 0
-	return c
+	s.chunk.n, s.chunk.dropped, s.pending, s.old = 0, s.pending, 0, false
+	return true
 }
 
 func (r *Recorder) work() {
@@ -201,88 +196,44 @@ func (r *Recorder) work() {
 	defer look.Stop()
 	var e record.Encoder
 	var block []byte
-	write := func(c *chunk) {
-		s := c.of
-		block = e.Append(block[:0], record.Packets{Trial: s.tap.id.Trial, Flow: s.tap.id.Flow, Stream: s.number, Dropped: c.dropped, List: c.list[:c.n]})
-		s.written += uint64(c.n)
-		r.sink(Piece{Trial: s.tap.id.Trial, Flow: s.tap.id.Flow, Packets: c.n, Block: block})
-		c.of = nil
-		r.free <- c // it has room for all there are
-	}
 	for {
 		select {
-		case c := <-r.full:
-			write(c)
 		case <-look.C:
-			r.gather(func(s *stream, c *chunk) bool { return c.serial == s.seen }, write)
-		case q := <-r.ask:
-			r.gather(func(s *stream, _ *chunk) bool { return q.match(s.tap) }, write)
-			r.end(q.match)
-			close(q.done)
-		case <-r.quit:
-			return
+			r.look()
+		case h, more := <-r.full:
+			if !more {
+				return
+			}
+			s, c, id := h.of, h.chunk, h.of.tap.id
+			if c == nil {
+				ends := &record.Stream{Trial: id.Trial, Flow: id.Flow, Stream: s.number, Packets: s.written, Dropped: s.dropped}
+				if b, err := record.Append(nil, ends); err == nil { // numbers always marshal
+					r.sink(Piece{Trial: id.Trial, Flow: id.Flow, Ends: ends, Block: b})
+				}
+				h.end.Done()
+				continue
+			}
+			block = e.Append(block[:0], record.Packets{Trial: id.Trial, Flow: id.Flow, Stream: s.number,
+				Dropped: c.dropped, List: c.list[:c.n]})
+			s.written += uint64(c.n)
+			r.sink(Piece{Trial: id.Trial, Flow: id.Flow, Packets: c.n, Block: block})
+			r.free <- c // it has room for all there are
 		}
 	}
 }
 
-// gather writes what waits, and the chunks being filled that ready says are due, in
-// the order of their packets.
-func (r *Recorder) gather(ready func(*stream, *chunk) bool, write func(*chunk)) {
-	var list []*chunk
+// look hands over the chunks that were there when it looked before.
+func (r *Recorder) look() {
 	r.mu.Lock()
+	defer r.mu.Unlock()
 	for _, t := range r.taps {
 		for _, s := range t.streams {
-			// What is not due stays where it is: put back, it would be lost if its receiver
-			// took another meanwhile. Only this goroutine empties chunks, so this one's
-			// serial stays.
-			c := s.chunk.Load()
-			if c == nil {
-				continue
+			s.mu.Lock()
+			if s.old {
+				s.hand()
 			}
-			if !ready(s, c) {
-				s.seen = c.serial
-				continue
-			}
-			if s.chunk.CompareAndSwap(c, nil) {
-				list = append(list, c)
-			}
-		}
-	}
-	r.mu.Unlock()
-	for { // what was handed over before those above were taken is older
-		select {
-		case c := <-r.full:
-			list = append(list, c)
-			continue
-		default:
-		}
-		break
-	}
-	slices.SortStableFunc(list, func(a, b *chunk) int { return cmp.Compare(a.serial, b.serial) })
-	for _, c := range list {
-		write(c)
-	}
-}
-
-// end closes the streams of taps that are over, and forgets these.
-func (r *Recorder) end(match func(*Tap) bool) {
-	r.mu.Lock()
-	var over []*Tap
-	r.taps = slices.DeleteFunc(r.taps, func(t *Tap) bool {
-		if match(t) {
-			over = append(over, t)
-			return true
-		}
-		return false
-	})
-	r.allow()
-	r.mu.Unlock()
-	for _, t := range over {
-		for _, s := range t.streams {
-			ends := &record.Stream{Trial: t.id.Trial, Flow: t.id.Flow, Stream: s.number, Packets: s.written, Dropped: s.dropped.Load()}
-			if b, err := record.Append(nil, ends); err == nil { // numbers always marshal
-				r.sink(Piece{Trial: t.id.Trial, Flow: t.id.Flow, Ends: ends, Block: b})
-			}
+			s.old = s.chunk != nil
+			s.mu.Unlock()
 		}
 	}
 }
@@ -292,26 +243,33 @@ func (r *Recorder) end(match func(*Tap) bool) {
 func (r *Recorder) End(trial uint32) { r.finish(func(t *Tap) bool { return t.id.Trial == trial }) }
 
 func (r *Recorder) finish(match func(*Tap) bool) {
+	var over []*Tap
 	r.mu.Lock()
-	for _, t := range r.taps {
+	r.taps = slices.DeleteFunc(r.taps, func(t *Tap) bool {
 		if match(t) {
-			for _, s := range t.streams {
-				s.closed.Store(true)
-			}
+			over = append(over, t)
+		}
+		return match(t)
+	})
+	r.allow()
+	r.mu.Unlock()
+	var ended sync.WaitGroup
+	for _, t := range over {
+		for _, s := range t.streams {
+			s.mu.Lock()
+			s.closed = true
+			s.hand()
+			s.mu.Unlock()
+			ended.Add(1)
+			r.full <- handed{of: s, end: &ended}
 		}
 	}
-	r.mu.Unlock()
-	q := asked{match, make(chan struct{})}
-	select {
-	case r.ask <- q:
-		<-q.done
-	case <-r.quit:
-	}
+	ended.Wait()
 }
 
 // Close ends all flows as End does, and then the recorder. It may be called once.
 func (r *Recorder) Close() {
 	r.finish(func(*Tap) bool { return true })
-	close(r.quit)
+	close(r.full)
 	r.over.Wait()
 }

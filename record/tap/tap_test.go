@@ -119,34 +119,6 @@ func TestASlowFlowIsHandedOverSoon(t *testing.T) {
 	})
 }
 
-// A receiver whose packets come just while the goroutine looks at its chunk loses none.
-func TestLookingTakesNothingAway(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		k := newTaken(t)
-		r := New(8, k.take)
-		tap := r.Tap(model.RecordID{Trial: 1}, 1, payload, &counter{})
-		tap.Observe(0, arrivals(0, 3))
-		s, batch := tap.streams[0], arrivals(3, 2)
-		var held *chunk
-		r.gather(func(*stream, *chunk) bool { // Observe's own steps, of which the last comes too late
-			if held = s.chunk.Swap(nil); held == nil {
-				held = r.take(s)
-			}
-			for _, a := range batch {
-				held.list[held.n] = record.Packet{Sequence: a.Sequence, SendNanos: a.SendNanos, ReceiveNanos: a.ReceiveNanos}
-				held.n++
-			}
-			return false
-		}, func(*chunk) { t.Error("a chunk that is not due was written") })
-		s.chunk.Store(held)
-		r.End(1)
-		if end := k.ends[0]; k.packets(0) != 5 || end.Packets != 5 || end.Dropped != 0 {
-			t.Errorf("5 packets came: %d are handed over, the end tells of %d and %d dropped", k.packets(0), end.Packets, end.Dropped)
-		}
-		r.Close()
-	})
-}
-
 func TestWhatFindsNoBufferIsCounted(t *testing.T) {
 	k := newTaken(t)
 	gate := make(chan struct{})
