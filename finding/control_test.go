@@ -7,8 +7,6 @@ import (
 	"strings"
 	"testing"
 
-	"pgregory.net/rapid"
-
 	"pelt/model"
 	"pelt/table"
 )
@@ -275,42 +273,6 @@ func TestBeforeControls(t *testing.T) {
 	if d := (race{of: duel[:1], repeats: 1}).doc(); BeforeControls(&d.Plan) != nil {
 		t.Error("one control is compared with nothing")
 	}
-}
-
-// TestControlNumbers: what the findings say is what the table beside them shows.
-func TestControlNumbers(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		run := race{repeats: rapid.IntRange(1, 6).Draw(t, "repeats"), invalid: rapid.IntRange(0, 8).Draw(t, "invalid"),
-			bytes: rapid.SampledFrom([]float64{0, 1e7}).Draw(t, "bytes"), most: rapid.SampledFrom([]float64{0, 20}).Draw(t, "most")}
-		for _, name := range []string{"cubic", "bbr", "reno"}[:rapid.IntRange(1, 3).Draw(t, "controls")] {
-			for _, loss := range []float64{0, 0.01}[:rapid.IntRange(1, 2).Draw(t, "losses")] {
-				run.of = append(run.of, transfer{name, loss, rapid.Float64Range(0.1, 100).Draw(t, "mbps"),
-					rapid.Float64Range(0, 0.1).Draw(t, "queue")})
-			}
-		}
-		random := rapid.SliceOfN(rapid.Float64Range(0.2, 1), 50, 50).Draw(t, "noise")
-		run.noise = func(i int) float64 { return random[i%50] }
-		rows := table.Rows(run.doc())
-		found := All(rows, controlRules()...)
-		if n := len(Of(found, Answer)); n < 1 || n > mostAnswers || len(Of(found, Next)) == 0 {
-			t.Fatalf("%d answers, %d next", n, len(Of(found, Next)))
-		}
-		c := CompareControls(rows)
-		checkNumbers(t, found, c.Groups)
-		// A speed is the ratio of the medians that the table shows.
-		for i, e := range c.Speeds {
-			if e.Verdict == "" || math.IsNaN(e.Change) {
-				continue
-			}
-			own, base := middle(c.Groups[i], c.Metric.Name), middle(c.groupsUnder(c.Under(c.Groups[i]))[0], c.Metric.Name)
-			if c.Metric.Name == "completion_s" {
-				own, base = base, own
-			}
-			if math.Abs(e.Change-(own/base-1)) > 1e-9*max(1, own/base) {
-				t.Fatalf("%s: %g; want %g", c.Groups[i].Name(), e.Change, own/base-1)
-			}
-		}
-	})
 }
 
 // TestFalseAlarms: of runs whose controls do not differ, and that are judged after each

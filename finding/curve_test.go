@@ -8,8 +8,6 @@ import (
 	"strings"
 	"testing"
 
-	"pgregory.net/rapid"
-
 	"pelt/model"
 	"pelt/table"
 	"pelt/unit"
@@ -165,57 +163,6 @@ func TestCurve(t *testing.T) {
 		got := texts(All(table.Rows(c.path.doc()), curveRules()...))
 		if n := len(c.want); n > len(got) || strings.Join(got[:n], "\n") != strings.Join(c.want, "\n") {
 			t.Errorf("%s:\n%s\nwant\n%s", c.name, strings.Join(got, "\n"), strings.Join(c.want, "\n"))
-		}
-	}
-}
-
-// bad is what no sentence may have: a hedge on a hedge, an empty slot, a unit twice, what is not a number.
-var bad = regexp.MustCompile(`at most roughly|<no |NaN|Inf|–\)|  | ,|\(\)|\b(kpps|Mbit/s|%|B|s) (kpps|Mbit/s|%|B|s)\b|%!`)
-
-// TestNumbersAreTheTables: what an answer says is what the table beside it shows.
-func TestNumbersAreTheTables(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		p := made{
-			pps: rapid.Float64Range(1e3, 1e6).Draw(t, "pps"), bits: rapid.Float64Range(1e6, 1e10).Draw(t, "bits"),
-			sender:  rapid.Float64Range(1e3, 2e6).Draw(t, "sender"),
-			layer:   rapid.SampledFrom(model.Layers()).Draw(t, "layer"),
-			sizes:   slices.Sorted(slices.Values(rapid.SliceOfNDistinct(rapid.IntRange(16, 9000), 1, 8, rapid.ID).Draw(t, "sizes"))),
-			repeats: rapid.IntRange(1, 6).Draw(t, "repeats"), invalid: rapid.IntRange(0, 10).Draw(t, "invalid"),
-			protocol: rapid.SampledFrom([]model.Protocol{model.UDP, model.TCP}).Draw(t, "protocol"),
-		}
-		if rapid.Bool().Draw(t, "asked") && p.protocol == model.UDP {
-			p.rate = unit.PacketRate(uint64(rapid.IntRange(100, 1e6).Draw(t, "rate")))
-		}
-		random := rapid.SliceOfN(rapid.Float64Range(0.5, 1), 50, 50).Draw(t, "noise")
-		p.noise = func(i int) float64 { return random[i%50] }
-		rows := table.Rows(p.doc())
-		found := All(rows, curveRules()...)
-		if len(Of(found, Answer)) != 1 {
-			t.Fatalf("%d answers", len(Of(found, Answer)))
-		}
-		checkNumbers(t, found, table.By(rows, table.KeyOf("payload_bytes")))
-	})
-}
-
-// checkNumbers: no sentence has a fault, and each figure of a finding is the middle of a group that a
-// table shows, or an end of its interval.
-func checkNumbers(t rapid.TB, found []Finding, shown []table.Group) {
-	t.Helper()
-	for _, f := range found {
-		if text := f.Text() + f.Command(); bad.MatchString(text) || text == "" {
-			t.Fatalf("%s: %q", f.Code, text)
-		}
-		for _, n := range f.Numbers {
-			m, ok := table.FindMetric(n.Metric)
-			if !ok || strings.HasPrefix(f.Code, "none") {
-				continue
-			}
-			if !slices.ContainsFunc(shown, func(g table.Group) bool {
-				s := g.Stat(m)
-				return slices.Contains([]float64{s.Median, s.Low, s.High}, n.Value)
-			}) {
-				t.Fatalf("%s: %s of %g is in no row of the table", f.Code, n.Metric, n.Value)
-			}
 		}
 	}
 }

@@ -1,36 +1,14 @@
 package finding
 
 import (
-	"math"
 	"slices"
 
 	"pelt/model"
 	"pelt/table"
 )
 
-// Split is what datagrams of one number of fragments lose, beside whole ones under the same settings.
-type Split struct {
-	table.Group         // by the key fragments
-	Chance      float64 // loss if each fragment were lost as often as a whole packet
-}
-
 // byChance is the share of a loss from which on chance made it, and not full queues and slow hosts.
 const byChance = 0.8
-
-// Splits holds the datagrams of several fragments against the largest ones that fit
-// one packet: the first is that of whole packets. There are none if either is missing.
-func (c Contest) Splits() (out []Split) {
-	fit, above := c.sizes()
-	groups := table.By(c.matched(fit), table.KeyOf("fragments"))
-	if fit == 0 || above < fit || len(groups) < 2 {
-		return nil
-	}
-	whole := middle(groups[0], "loss_ratio")
-	for _, g := range groups {
-		out = append(out, Split{g, 1 - math.Pow(1-whole, g.Level("fragments").Number)})
-	}
-	return out
-}
 
 // sizes are the largest payload that fits one packet and the smallest that does not.
 func (c Contest) sizes() (fit, above int) {
@@ -44,23 +22,6 @@ func (c Contest) sizes() (fit, above int) {
 		}
 	}
 	return fit, above
-}
-
-// matched are the rows of the size that fits and those of split sizes, of settings
-// that both have, but for those that lost whole packets in queues.
-func (c Contest) matched(fit int) []table.Row {
-	var out []table.Row
-	rest := only(c.Settings[0].Keys, func(k table.Key) bool {
-		return k.Name != "payload_bytes" && k.Name != "frame_bytes"
-	})
-	for _, g := range table.By(c.Under.Rows, rest...) {
-		whole := only(g.Rows, func(r table.Row) bool { return r.Flow.Fragments <= 1 && r.Flow.PayloadBytes == fit })
-		split := only(g.Rows, func(r table.Row) bool { return r.Flow.Fragments > 1 })
-		if len(whole) > 0 && len(split) > 0 && chanceOf(table.Group{Rows: whole}) >= byChance {
-			out = append(out, append(whole, split...)...)
-		}
-	}
-	return out
 }
 
 // chanceOf is the share of a group's lost packets that chance took, and no full queue, slow host or refused send.

@@ -6,11 +6,8 @@ import (
 	"strings"
 	"testing"
 
-	"pgregory.net/rapid"
-
 	"pelt/model"
 	"pelt/table"
-	"pelt/test/sample"
 )
 
 // bench is a made bench of a router with links of 1 Gbit/s.
@@ -213,67 +210,4 @@ func TestRouterIdleInLab(t *testing.T) {
 	if busy, core := middle(g, "router_busy_ratio"), middle(g, "router_busiest_core_ratio"); busy != 0.005 || core != 0.01 {
 		t.Errorf("busy %v, busiest core %v; want 0.005, 0.01", busy, core)
 	}
-}
-
-// TestRouterHolds checks benches of any kind: the numbers of the verdict are those of the
-// table, and no sentence has a hole.
-func TestRouterHolds(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		var cells []model.Cell
-		for _, variant := range rapid.SampledFrom([][][]string{{nil}, {{"a"}, {"b"}}, {{"a"}, {"b"}, {"c"},
-			{"d"}}}).Draw(t, "variants") {
-			for _, way := range rapid.SampledFrom([][]string{{"up"}, {"down"}, {"up", "down"}}).Draw(t, "ways") {
-				for _, frame := range rapid.SampledFrom([][]int{{64}, {0}, {64, 1518, 0}, {}}).Draw(t, "frames") {
-					cells = append(cells, benchCell(frame, way, variant...))
-				}
-				if rapid.Bool().Draw(t, "idle") {
-					cells = append(cells, idleCell(benchCell(64, way, variant...)))
-				}
-			}
-		}
-		b := bench{cells: cells, lab: rapid.Bool().Draw(t, "lab"), fill: func(c model.Cell, r *model.Result) {
-			if rapid.IntRange(0, 4).Draw(t, "invalid") == 0 {
-				r.State = model.Invalid
-			}
-			loss := rapid.SampledFrom([]float64{0, 0.0001, 0.5}).Draw(t, "loss")
-			f := udpFlow(c, rapid.Float64Range(1, 2e6).Draw(t, "pps"), loss)
-			f.SenderCPU.ThreadRatio = rapid.SampledFrom([]float64{0.5, 1}).Draw(t, "sender")
-			if c["protocol"].Text == "tcp" {
-				f = model.FlowResult{Name: f.Name, Protocol: model.TCP, GoodputBPS: f.ReceivePPS, DurationS: 3,
-					Attempted: 9,
-					TCP:       &model.TCPFacts{}}
-			}
-			if rapid.Bool().Draw(t, "delay") {
-				f.Delay = &model.Percentiles{Count: 9, P50: 1e5, P99: 3e5}
-			}
-			r.Flows = []model.FlowResult{f}
-			if rapid.Bool().Draw(t, "watched") {
-				busyCores(r.Router, rapid.Float64Range(0, 1).Draw(t, "busy"))
-			} else if rapid.Bool().Draw(t, "gone") {
-				r.Router = nil
-			}
-		}}
-		d := b.doc()
-		d.Results = d.Results[:len(cells)*rapid.IntRange(1, 3).Draw(t, "repeats")]
-		whole(t, d)
-	})
-	for _, d := range []model.Document{sample.Bench(), sample.BenchLab(), sample.BenchHostile(), sample.Variants()} {
-		whole(t, &d)
-	}
-}
-
-// whole checks the findings of one bench.
-func whole(t rapid.TB, d *model.Document) {
-	rows := table.Rows(d)
-	found := All(rows, Router, RouterWatch)
-	usable := Usable(rows)
-	if len(usable) > 0 && len(Of(found, Answer)) == 0 && len(RouterLoaded(usable)) > 0 {
-		t.Errorf("no answer")
-	}
-	shown := slices.Concat(table.By(usable, RouterKeys(usable)...), []table.Group{{Rows: oneEach(usable)}},
-		table.By(table.Cores(usable), append(RouterKeys(usable), table.KeyOf("core"))...))
-	for _, key := range []string{"connections", "variant"} {
-		shown = append(shown, table.By(usable, table.KeyOf(key))...)
-	}
-	checkNumbers(t, found, shown)
 }

@@ -3,11 +3,8 @@ package finding
 import (
 	"fmt"
 	"math"
-	"slices"
 	"strings"
 	"testing"
-
-	"pgregory.net/rapid"
 
 	"pelt/model"
 	"pelt/table"
@@ -192,42 +189,6 @@ func TestSweep(t *testing.T) {
 	}
 }
 
-// TestSplits: what datagrams of several fragments lose stands beside what they would lose if each
-// fragment were lost by chance, and only where chance lost the whole ones.
-func TestSplits(t *testing.T) {
-	lostAlso := func(share float64, cause, layer string, fragments int) func(*star) {
-		return func(s *star) {
-			s.change = func(_ int, r *model.Result) {
-				if f := &r.Flows[0]; f.Fragments > fragments || fragments == 0 {
-					more := uint64(share * float64(f.Received))
-					f.Lost, f.Received = f.Lost+more, f.Received-more
-					f.LossRatio = float64(f.Lost) / float64(f.Attempted)
-					f.Ledger.Lines = append(f.Ledger.Lines, model.Line{Layer: layer, Host: "receivers", Cause: cause, Packets: more})
-				}
-			}
-		}
-	}
-	for _, c := range []struct {
-		name   string
-		change func(*star)
-		want   string // fragments, their loss, and that by chance
-	}{
-		{"chance", func(*star) {}, "1: 5 %, 5 %; 2: 9.8 %, 9.8 %; 3: 14.3 %, 14.3 %"},
-		{"none", func(s *star) { s.loss = 0 }, "1: 0 %, 0 %; 2: 0 %, 0 %; 3: 0 %, 0 %"},
-		{"more than chance", lostAlso(0.1, "FRAG_REASM_TIMEOUT", model.LayerReceiverIP, 1), "1: 5 %, 5 %; 2: 18.8 %, 9.8 %; 3: 22.8 %, 14.3 %"},
-		{"full queues", lostAlso(0.9, model.CauseLinkQueue, model.LayerNetwork, 0), ""},
-		{"whole ones only", func(s *star) { s.payloads = []int{256, 512} }, ""},
-	} {
-		var got []string
-		for _, s := range Contests(table.Rows(usualStar().with(c.change).doc()))[0].Splits() {
-			got = append(got, s.Level("fragments").String()+": "+unit.Ratio.Format(middle(s.Group, "loss_ratio"))+", "+unit.Ratio.Format(s.Chance))
-		}
-		if text := strings.Join(got, "; "); text != c.want {
-			t.Errorf("%s: %s; want %s", c.name, text, c.want)
-		}
-	}
-}
-
 // TestBeyond: what is faster than a link was a burst.
 func TestBeyond(t *testing.T) {
 	d := usualStar().doc()
@@ -277,48 +238,4 @@ func TestConditions(t *testing.T) {
 			}
 		}
 	}
-}
-
-// TestSweepNumbers: what a verdict says is what the table beside it shows, whatever a run holds.
-func TestSweepNumbers(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		s := star{receivers: rapid.IntRange(1, 4).Draw(t, "receivers"), repeats: rapid.IntRange(1, 6).Draw(t, "repeats"),
-			payloads:  rapid.SliceOfNDistinct(rapid.IntRange(16, 9000), 1, 4, rapid.ID).Draw(t, "payloads"),
-			intervals: rapid.SliceOfNDistinct(rapid.SampledFrom([]float64{0, 1, 5, 20}), 1, 3, rapid.ID).Draw(t, "intervals"),
-			rate:      rapid.SampledFrom([]float64{1e6, 1e9}).Draw(t, "rate"), loss: rapid.SampledFrom([]float64{0, 0.05, 0.999}).Draw(t, "loss"),
-			noise: rapid.SampledFrom([]float64{0, 0.001, 0.5}).Draw(t, "noise")}
-		random := rapid.SliceOfN(rapid.Float64Range(0, 1), 30, 30).Draw(t, "random")
-		s.random = func(i int) float64 { return random[i%30] }
-		bad0, conditions, one := rapid.IntRange(0, 20).Draw(t, "invalid"), rapid.IntRange(1, 3).Draw(t, "conditions"), rapid.Bool().Draw(t, "one")
-		s.change = func(i int, r *model.Result) {
-			if i < bad0 {
-				r.State = model.Invalid
-			}
-			if conditions > 1 {
-				r.Cell["link.delay_s"] = model.Number(float64(i % conditions))
-			}
-			if one {
-				r.Flows[0].Receivers = nil
-			}
-		}
-		rows := table.Rows(s.doc())
-		found := All(rows, sweepRules()...)
-		if len(Of(found, Answer)) == 0 {
-			t.Fatal("no answer")
-		}
-		var settings []table.Group
-		for _, c := range Contests(rows) {
-			settings = append(settings, c.Settings...)
-			if c.Tied < 1 || len(c.Settings) != len(c.Effects) {
-				t.Fatalf("%d tied of %d", c.Tied, len(c.Settings))
-			}
-			for _, g := range c.Settings[:c.Tied] {
-				if middle(g, "send_bps") < middle(c.Settings[0], "send_bps") {
-					t.Fatalf("%s sends less than the answer", g.Name())
-				}
-			}
-		}
-		checkNumbers(t, Of(found, Answer), settings)
-		checkNumbers(t, slices.Concat(Of(found, Fact), Of(found, Doubt), Of(found, Next)), append(settings, bySetting(Usable(rows))...))
-	})
 }

@@ -36,7 +36,7 @@ var sweep = Kind{
 			metricColumns("goodput_bps", "loss_ratio"),
 			details(metricColumns("attempted_packets", "received_packets")))
 		each.Fold = true
-		out = append(out, splitTable(about.Splits()), each)
+		out = append(out, each)
 		return append(out, ledgers(rows)...)
 	},
 }
@@ -158,18 +158,6 @@ func verdictOf(c finding.Contest, i int) Cell {
 		cell.Note = changeOf(e)
 	}
 	return cell
-}
-
-func splitTable(splits []finding.Split) Table {
-	var groups []table.Group
-	for _, s := range splits {
-		groups = append(groups, s.Group)
-	}
-	chance := cells("chance_ratio", "If lost independently", func(_ table.Group, row int) Cell {
-		return Cell{Value: splits[row].Chance}
-	})
-	return rowsOf("Losses by number of fragments, settings alike", groups, keyColumns(table.KeyOf("fragments")),
-		metricColumns("loss_ratio"), chance, metricColumns("attempted_packets"))
 }
 
 // Sorted is the report of a run with its settings in the order of a column: a metric by
