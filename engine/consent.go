@@ -64,9 +64,9 @@ func (o Order) StreamKey(stream int) StreamKey {
 
 // ConsentOf says which stream a message is about, without its key; ok is false if b is no message. Nobody
 // has checked the MAC.
-func ConsentOf(b []byte) (k StreamKey, isHello, ok bool) {
+func ConsentOf(b []byte) (k StreamKey, ok bool) {
 	m, ok := parseConsent(b)
-	return StreamKey{Trial: m.Trial, Tag: m.Tag, Stream: m.Stream}, ok && m.kind == hello, ok
+	return m.StreamKey, ok
 }
 
 // consentFields are what a message says.
@@ -110,12 +110,6 @@ func (k StreamKey) read(b []byte) (m consentFields, ok bool) {
 	return m, hmac.Equal(mac[:], b[signedBytes:])
 }
 
-// Signed reports whether b is a message about this stream, made with its key.
-func (k StreamKey) Signed(b []byte) bool {
-	_, ok := k.read(b)
-	return ok
-}
-
 // sign is HMAC-SHA256, truncated to 128 bits (RFC 2104 section 5).
 func sign(key, text []byte) (mac [16]byte) {
 	h := hmac.New(sha256.New, key)
@@ -140,7 +134,8 @@ type ConsentListener struct {
 	done   chan struct{} // closed when the dialer has confirmed
 
 	mu           sync.Mutex
-	theirs, mine nonce // of the dialer that said hello last, or that has confirmed
+	theirs, mine nonce          // of the dialer that said hello last, or that has confirmed
+	peer         netip.AddrPort // its address
 }
 
 // NewConsentListener awaits the dialer of a stream.
@@ -166,6 +161,13 @@ func (l *ConsentListener) Token() ConsentToken {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.token(l.theirs, l.mine)
+}
+
+// Peer returns the address of the dialer that has confirmed.
+func (l *ConsentListener) Peer() netip.AddrPort {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.peer
 }
 
 // nonceFor is the listener's nonce for one address.
@@ -195,7 +197,7 @@ func (l *ConsentListener) Answer(b []byte, from netip.AddrPort) (reply ConsentMe
 	default:
 		return reply, false
 	}
-	l.theirs, l.mine, m.listener = m.dialer, mine, mine
+	l.theirs, l.mine, l.peer, m.listener = m.dialer, mine, from, mine
 	if m.kind == ready && !l.Confirmed() {
 		close(l.done)
 	}

@@ -162,7 +162,6 @@ type ReceiveReport struct {
 	Tally          model.Tally     `json:"tally"`
 	SocketDrops    uint64          `json:"socket_drops"`             // SO_MEMINFO drops of the flow's sockets during the measured part
 	SocketKnown    bool            `json:"socket_known"`             // the kernel gave that figure
-	Foreign        uint64          `json:"foreign"`                  // datagrams that were not of this trial
 	BufferBytes    int             `json:"buffer_bytes"`             // receive buffer granted to each socket
 	Unread         uint64          `json:"unread"`                   // left in the sockets at the end
 	Missing        []model.Marks   `json:"missing,omitempty"`        // by stream: the sequences that were attempted and did not come; marks are 0

@@ -87,7 +87,7 @@ type End struct {
 	failure error
 
 	connecting sync.WaitGroup
-	reading    chan struct{} // closed once a receiver reads every stream
+	reading    chan struct{} // closed once a receiver or an echo reads every stream
 	done       chan struct{} // closed in state ended
 }
 
@@ -153,15 +153,15 @@ func (e *End) Connect(ctx context.Context) ([]Stream, error) {
 	return streams, nil
 }
 
-// Start begins to send or to receive. On a receiver it returns once every stream is read, or traffic
-// has ended: what is sent before has only the sockets' buffers to go to. An error says that
+// Start begins to send or to receive. On a receiver and an echo it returns once every stream is read, or
+// traffic has ended: what is sent before is lost. An error says that
 // nothing began; why traffic failed is told by Report.
 func (e *End) Start(ctx context.Context) error {
 	if err := e.advance("start", connected, running); err != nil {
 		return err
 	}
 	go e.run()
-	if e.order.Role == Receive {
+	if e.order.Role == Receive || e.order.Role == Echo {
 		select {
 		case <-e.reading:
 		case <-e.done:

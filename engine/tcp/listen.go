@@ -139,7 +139,7 @@ func (l *listener) verify(conn *net.TCPConn) bool {
 
 // answer finds the end that a caller's first message is for, and what it answers; nil: none.
 func (l *listener) answer(first []byte, from netip.AddrPort) (*end, *engine.ConsentListener, engine.ConsentMessage) {
-	named, _, _ := engine.ConsentOf(first)
+	named, _ := engine.ConsentOf(first)
 	l.mu.Lock()
 	candidates := slices.Clone(l.waiting[route{named.Trial, named.Tag}])
 	l.mu.Unlock()

@@ -152,9 +152,6 @@ func (e *end) receiveReport() *engine.ReceiveReport {
 	if e.order.Flow.Connections != "" {
 		e.receivedConnections(r)
 	}
-	if e.listener != nil {
-		r.Foreign = e.listener.refused.Load() - e.refusedBefore
-	}
 	return r
 }
 

@@ -291,6 +291,9 @@ func TestTruesize(t *testing.T) {
 		// The same datagrams again, with nobody reading.
 		dialer, listener := r.prepare(t)
 		connectBoth(t, dialer, listener)
+		if err := listener.t.OpenStreams(); err != nil {
+			t.Fatal(err)
+		}
 		if err := dialer.run(t.Context()); err != nil {
 			t.Fatal(err)
 		}

@@ -25,7 +25,7 @@ func TestProbeTimesRoundTrips(t *testing.T) {
 		connectBoth(t, dialer, listener)
 		dialer.Pulse(41)
 		listener.Pulse(42)
-		wait := start(t, dialer, listener)
+		wait := start(t, listener, dialer)
 		eventually(t, "both pulses", func() bool {
 			return dialer.Pulse(41) == 42 && listener.Pulse(42) == 41
 		})
@@ -231,20 +231,15 @@ func TestNobodyConsentsForAnother(t *testing.T) {
 		var b [200]byte
 		victim.Write(hello)
 		victim.SetReadDeadline(time.Now().Add(5 * time.Second))
-		if _, err := victim.Read(b[:]); err != nil { // it has its own socket now
+		if _, err := victim.Read(b[:]); err != nil {
 			t.Fatal(err)
 		}
 		victim.Write(text(known))
 		own.Write(text(known))
-		l := listener.t
-		for until := time.Now().Add(100 * time.Millisecond); time.Now().Before(until) && !l.consents[0].Confirmed(); {
-			time.Sleep(time.Millisecond)
-		}
-		l.mu.Lock()
-		goesTo := l.sockets[0].from().String()
-		l.mu.Unlock()
-		if l.consents[0].Confirmed() && goesTo != own.LocalAddr().String() {
-			t.Errorf("the flow would go to %s, which never confirmed; %s did", goesTo, own.LocalAddr())
+		consent := listener.t.consents[0]
+		eventually(t, "consent", consent.Confirmed)
+		if got := consent.Peer().String(); got != own.LocalAddr().String() {
+			t.Errorf("the flow would go to %s, which never confirmed; %s did", got, own.LocalAddr())
 		}
 	})
 }

@@ -28,6 +28,9 @@ func TestBuffersAsAsked(t *testing.T) {
 	if n, err := unix.GetsockoptInt(dialer.t.sockets[0].(*linuxSocket).fd, unix.SOL_SOCKET, unix.SO_SNDBUF); n != 40000 {
 		t.Errorf("send buffer %d B, %v", n, err)
 	}
+	if err := listener.t.OpenStreams(); err != nil {
+		t.Fatal(err)
+	}
 	if n, _ := listener.t.sockets[0].bufferBytes(); n != 50<<20 {
 		t.Errorf("receive buffer %d B", n)
 	}

@@ -1,9 +1,9 @@
 package udp
 
 import (
+	"cmp"
 	"context"
 	"fmt"
-	"slices"
 	"sync"
 	"time"
 
@@ -17,9 +17,9 @@ const (
 
 // Connect waits for both sides' consent on every stream; see engine.Transport.
 func (e *Sockets) Connect(ctx context.Context) ([]engine.Stream, error) {
-	errs := make([]error, len(e.sockets))
+	errs := make([]error, e.order.Flow.Streams)
 	var wg sync.WaitGroup
-	for i := range e.sockets {
+	for i := range errs {
 		wg.Go(func() {
 			if e.order.Listen {
 				errs[i] = e.awaitCaller(ctx, i)
@@ -34,8 +34,9 @@ func (e *Sockets) Connect(ctx context.Context) ([]engine.Stream, error) {
 			return nil, fmt.Errorf("stream %d: %w", i, err)
 		}
 	}
-	e.mu.Lock()
-	defer e.mu.Unlock()
+	if e.order.Listen {
+		return e.listening.streams(), nil
+	}
 	streams := make([]engine.Stream, len(e.sockets))
 	for i, w := range e.sockets {
 		streams[i] = engine.Stream{Local: w.local(), Remote: w.remote()}
@@ -44,16 +45,15 @@ func (e *Sockets) Connect(ctx context.Context) ([]engine.Stream, error) {
 }
 
 func (e *Sockets) awaitCaller(ctx context.Context, i int) error {
-	d := e.consents[i]
 	select {
-	case <-d.Done():
+	case <-e.consents[i].Done():
+		e.tokens[i] = e.consents[i].Token()
+		return nil
 	case <-e.stop.done:
 		return fmt.Errorf("await the peer's consent on UDP port %d: %w", e.ports[i], context.Canceled)
 	case <-ctx.Done():
 		return fmt.Errorf("await the peer's consent on UDP port %d: none came: %w", e.ports[i], context.Cause(ctx))
 	}
-	e.tokens[i] = d.Token()
-	return nil
 }
 
 // call asks the listener for consent until it is ready.
@@ -75,7 +75,6 @@ func (e *Sockets) call(ctx context.Context, i int) error {
 		}
 		turn, done := c.Hear(d.whole())
 		if done {
-			w.settle()
 			e.tokens[i] = c.Token()
 			return nil
 		}
@@ -83,88 +82,9 @@ func (e *Sockets) call(ctx context.Context, i int) error {
 			send = time.Time{}
 		}
 	}
-	cause := context.Cause(ctx)
-	if cause == nil {
-		cause = context.Canceled
-	}
+	cause := cmp.Or(context.Cause(ctx), context.Canceled)
 	if last != nil {
-		return fmt.Errorf("ask %v for consent on UDP port %d: no answer: %w (%w)", e.order.Peer, e.order.Ports[i], cause, last)
+		cause = fmt.Errorf("%w (%w)", cause, last)
 	}
 	return fmt.Errorf("ask %v for consent on UDP port %d: no answer: %w", e.order.Peer, e.order.Ports[i], cause)
-}
-
-// admit takes over the socket of a stream and answers its caller. Once there is consent, the
-// stream keeps its socket.
-func (e *Sockets) admit(i int, w socket) bool {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	if e.consents[i].Confirmed() {
-		w.close()
-		return false
-	}
-	e.sockets[i] = w
-	e.answering.Go(func() {
-		for {
-			e.mu.Lock()
-			mine := e.sockets[i] == w
-			e.mu.Unlock()
-			if !mine {
-				w.close()
-				return
-			}
-			select {
-			case <-e.quiet:
-				return
-			default:
-			}
-			d, err := w.read(readWait)
-			if err != nil || d.nanos == 0 || e.answer(i, w, d.whole()) {
-				continue
-			}
-			if e.consents[i].Confirmed() && len(d.head) > 0 { // the flow has begun: what comes now is for Run
-				d.head = slices.Clone(d.head)
-				e.mu.Lock()
-				e.early[i] = d
-				e.mu.Unlock()
-				return
-			}
-		}
-	})
-	return true
-}
-
-// answer serves a consent message that reached the listening end, also while
-// the flow runs: the last answer may have been lost. A socket that was replaced gives no
-// consent: the flow would go to the caller of the new one.
-func (e *Sockets) answer(i int, w socket, b []byte) bool {
-	e.mu.Lock()
-	var reply engine.ConsentMessage
-	ok := false
-	if e.sockets[i] == w {
-		reply, ok = e.consents[i].Answer(b, w.from())
-	}
-	e.mu.Unlock()
-	if !ok {
-		return false
-	}
-	settled := e.consents[i].Confirmed()
-	w.answer(reply[:])
-	if settled {
-		w.settle()
-	}
-	return true
-}
-
-func (e *Sockets) stopAnswering() {
-	if e.quiet == nil {
-		return
-	}
-	e.mu.Lock()
-	select {
-	case <-e.quiet:
-	default:
-		close(e.quiet)
-	}
-	e.mu.Unlock()
-	e.answering.Wait()
 }

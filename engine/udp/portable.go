@@ -2,17 +2,16 @@ package udp
 
 import (
 	"errors"
-	"io"
 	"net"
 	"net/netip"
 	"os"
-	"sync/atomic"
+	"sync"
 	"time"
 
 	"pelt/engine"
 )
 
-// portable is the socketMaker for every system: each stream has an ephemeral port and
+// portable is the socketMaker for every system: each stream has a port of its own and
 // an unconnected socket, and what does not come from the peer is ignored.
 type portable struct{}
 
@@ -23,34 +22,97 @@ func (portable) dial(host engine.Host, s settings, stream int, peer netip.AddrPo
 	if err != nil {
 		return nil, err
 	}
-	w.peer.Store(&peer)
-	w.settled.Store(true)
+	w.peer = peer
 	return w, nil
 }
 
-func (portable) listen(host engine.Host, s settings, consents []*engine.ConsentListener, admit func(int, socket) bool) (io.Closer, []uint16, error) {
-	ports := make([]uint16, len(consents))
-	for i := range consents {
+func (portable) listen(host engine.Host, s settings, consents []*engine.ConsentListener) (listening, error) {
+	l := &portableListening{consents: consents, over: make(chan struct{})}
+	for _, c := range consents {
 		w, err := openPortable(host, s, ":0")
 		if err != nil {
-			return nil, nil, err // the end closes the sockets that it was given
+			return nil, errors.Join(err, l.close())
 		}
-		ports[i] = w.local().Port()
-		admit(i, w)
+		l.sockets = append(l.sockets, w)
+		l.answering.Go(func() { l.answer(w, c) })
 	}
-	return io.NopCloser(nil), ports, nil
+	return l, nil
+}
+
+// portableListening answers on the streams' own sockets, until they are opened.
+type portableListening struct {
+	consents  []*engine.ConsentListener
+	sockets   []*portableSocket // nil once others own them
+	answering sync.WaitGroup
+	over      chan struct{} // closed to end the answering
+	once      sync.Once
+}
+
+func (l *portableListening) answer(w *portableSocket, c *engine.ConsentListener) {
+	for {
+		select {
+		case <-l.over:
+			return
+		default:
+		}
+		n, nanos, err := w.take(readWait)
+		if err != nil || nanos == 0 {
+			continue
+		}
+		if reply, ok := c.Answer(w.whole[:n], w.caller); ok {
+			w.conn.WriteToUDPAddrPort(reply[:], w.caller)
+		}
+	}
+}
+
+func (l *portableListening) stop() {
+	l.once.Do(func() { close(l.over) })
+	l.answering.Wait()
+}
+
+func (l *portableListening) ports() (list []uint16) {
+	for _, w := range l.sockets {
+		list = append(list, w.local().Port())
+	}
+	return list
+}
+
+func (l *portableListening) streams() (list []engine.Stream) {
+	for i, w := range l.sockets {
+		list = append(list, engine.Stream{Local: w.local(), Remote: l.consents[i].Peer()})
+	}
+	return list
+}
+
+func (l *portableListening) open() (list []socket, err error) {
+	l.stop()
+	for i, w := range l.sockets {
+		w.peer = l.consents[i].Peer()
+		list = append(list, w)
+	}
+	l.sockets = nil
+	return list, nil
+}
+
+func (l *portableListening) close() error {
+	l.stop()
+	var errs []error
+	for _, w := range l.sockets {
+		errs = append(errs, w.close())
+	}
+	l.sockets = nil
+	return errors.Join(errs...)
 }
 
 // portableSocket is a socket over net.UDPConn.
 type portableSocket struct {
-	conn    *net.UDPConn
-	clock   engine.Clock
-	buffer  int // bytes, of the flooded direction
-	peer    atomic.Pointer[netip.AddrPort]
-	settled atomic.Bool
-	caller  netip.AddrPort // of the last datagram read
-	whole   []byte         // room for any datagram: its length must be seen
-	until   time.Time      // read deadline that is set
+	conn   *net.UDPConn
+	clock  engine.Clock
+	buffer int // bytes, of the flooded direction
+	peer   netip.AddrPort
+	caller netip.AddrPort // of the last datagram read
+	whole  []byte         // room for any datagram: its length must be seen
+	until  time.Time      // read deadline that is set
 }
 
 func openPortable(host engine.Host, s settings, at string) (w *portableSocket, err error) {
@@ -99,7 +161,7 @@ func (w *portableSocket) local() netip.AddrPort {
 	return netip.AddrPortFrom(a.Addr().Unmap(), a.Port())
 }
 
-// take reads one datagram from the peer into whole, or from anyone while the peer is not settled.
+// take reads one datagram from anyone into whole.
 func (w *portableSocket) take(wait time.Duration) (n int, nanos int64, err error) {
 	// A deadline is moved only when it has passed: that costs as much as a packet.
 	if now := time.Now(); !now.Before(w.until) || w.until.Sub(now) > wait {
@@ -120,49 +182,26 @@ func (w *portableSocket) take(wait time.Duration) (n int, nanos int64, err error
 	return n, nanos, nil
 }
 
-func (w *portableSocket) stranger() bool {
-	peer := w.peer.Load()
-	return w.settled.Load() && (peer == nil || *peer != w.caller)
-}
-
 func (w *portableSocket) read(wait time.Duration) (datagram, error) {
 	n, nanos, err := w.take(wait)
 	if err != nil || nanos == 0 {
 		return datagram{}, err
 	}
 	d := datagram{head: w.whole[:min(n, headBytes)], bytes: n, nanos: nanos}
-	if w.stranger() {
+	if w.caller != w.peer {
 		d.head = nil // whatever it is, it is foreign
 	}
 	return d, nil
 }
 
 func (w *portableSocket) write(b []byte) error {
-	peer := w.peer.Load()
-	if peer == nil {
-		return errors.New("nobody has called yet")
-	}
-	_, err := w.conn.WriteToUDPAddrPort(b, *peer)
+	_, err := w.conn.WriteToUDPAddrPort(b, w.peer)
 	return err
 }
 
-func (w *portableSocket) answer(b []byte) error {
-	if from := w.caller; !w.settled.Load() {
-		w.peer.Store(&from)
-	}
-	return w.write(b)
-}
-
-func (w *portableSocket) from() netip.AddrPort { return w.caller }
-func (w *portableSocket) remote() netip.AddrPort {
-	if peer := w.peer.Load(); peer != nil {
-		return *peer
-	}
-	return netip.AddrPort{}
-}
-func (w *portableSocket) settle()        { w.settled.Store(true) }
-func (w *portableSocket) pathMTU() int   { return 0 }
-func (w *portableSocket) unsplit() error { return errors.New("this system cannot forbid fragments") }
+func (w *portableSocket) remote() netip.AddrPort { return w.peer }
+func (w *portableSocket) pathMTU() int           { return 0 }
+func (w *portableSocket) unsplit() error         { return errors.New("this system cannot forbid fragments") }
 func (w *portableSocket) bufferBytes() (granted, asked int) {
 	return w.buffer, w.buffer
 }
@@ -177,7 +216,7 @@ type portableOutbox struct {
 }
 
 func (w *portableSocket) outbox(payloadBytes, _, _ int) outbox {
-	return &portableOutbox{socket: w, peer: *w.peer.Load(), bytes: layOut(payloadBytes, 1)}
+	return &portableOutbox{socket: w, peer: w.peer, bytes: layOut(payloadBytes, 1)}
 }
 
 func (o *portableOutbox) packets() [][]byte { return o.bytes }

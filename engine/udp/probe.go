@@ -182,14 +182,14 @@ type echo struct {
 	mtuSender *mtuSender // of a survey
 }
 
-func (c *echo) run(func()) error {
+func (c *echo) run(reading func()) error {
 	e := c.end
+	reading()
 	runtime.LockOSThread() // an answer shall not wait for the scheduler
 	defer runtime.UnlockOSThread()
 	if e.order.Survey {
 		c.mtuSender = newMTUSender(e)
 	}
-	c.serve(e.early[0])
 	for !e.stop.isSet() {
 		if d, err := e.sockets[0].read(readWait); err == nil { // an error is an ICMP message for an answer
 			c.serve(d)
@@ -219,7 +219,6 @@ func (c *echo) serve(d datagram) {
 	p, ok := e.parseProbe(d.head)
 	switch {
 	case !ok:
-		e.answer(0, e.sockets[0], d.whole())
 		return
 	case p.kind == kindAsk:
 		e.pulse.hear(p.value)

@@ -33,16 +33,16 @@ type receiveStream struct {
 	ours     uint64        // datagrams of the trial in this batch, warm-up included
 	seen     atomic.Uint64 // ... in all, published after each batch
 
-	foreign, unread uint64
-	warmup          uint64
-	drops           dropAccount
-	known           bool // to the thread that reads it
-	begun           bool
-	cpuFrom, cpuTo  thread
-	granted, asked  int // bytes of receive buffer
-	truesize        int
-	warning         string
-	_               padding
+	unread         uint64
+	warmup         uint64
+	drops          dropAccount
+	known          bool // to the thread that reads it
+	begun          bool
+	cpuFrom, cpuTo thread
+	granted, asked int // bytes of receive buffer
+	truesize       int
+	warning        string
+	_              padding
 }
 
 // thread is a thread's processor time at some time.
@@ -54,8 +54,8 @@ func newReceiver(e *Sockets) *receiver {
 	if e.order.Tap != nil {
 		r.meter = e.order.Tap(r.meter)
 	}
-	r.idle.Store(int32(len(e.sockets)))
-	for i := range e.sockets {
+	r.idle.Store(int32(e.order.Flow.Streams))
+	for i := range e.order.Flow.Streams {
 		r.streams = append(r.streams, &receiveStream{receiver: r, stream: i, batch: make([]model.Arrival, 0, 256)})
 	}
 	return r
@@ -105,8 +105,7 @@ func (w *receiveStream) open() {
 	w.drops.before, w.drops.known, w.drops.cold = m.dropped, known, e.order.Timing.Warmup() == 0
 }
 
-// first is called by the thread that reads the stream, before it reads, once or more often. It
-// takes what came before the end was run.
+// first is called by the thread that reads the stream, before it reads, once or more often.
 func (w *receiveStream) first() {
 	if w.known {
 		return
@@ -114,9 +113,6 @@ func (w *receiveStream) first() {
 	w.known = true
 	if w.receiver.idle.Add(-1) == 0 {
 		w.receiver.reading()
-	}
-	if got := w.receiver.end.early[w.stream : w.stream+1]; got[0].nanos != 0 {
-		w.step(got)
 	}
 }
 
@@ -184,11 +180,6 @@ func (w *receiveStream) sort(got []datagram) {
 			w.ours++
 			w.warmup++
 			w.drops.warm(d.dropped)
-		case e.order.Listen && e.answer(w.stream, e.sockets[w.stream], d.whole()):
-		default:
-			if k, _, consent := engine.ConsentOf(d.head); !consent || k.Trial != e.order.Trial {
-				w.foreign++
-			}
 		}
 	}
 }
@@ -267,7 +258,6 @@ func (r *receiver) account(out *engine.Report, sent engine.Sent) {
 	for i, w := range r.streams {
 		rec.SocketDrops += w.drops.measured()
 		rec.SocketKnown = rec.SocketKnown && w.drops.known
-		rec.Foreign += w.foreign
 		rec.Unread += w.unread
 		rec.WarmupReceived += w.warmup
 		rec.TruesizeBytes = max(rec.TruesizeBytes, w.truesize)

@@ -126,37 +126,6 @@ func TestSegmentsBeyondTheMTU(t *testing.T) {
 	}
 }
 
-// Consent messages are not cut up, however short the segments.
-func TestConsentBesideSegments(t *testing.T) {
-	r := newTrial()
-	r.dialer = engine.Receive // the listener floods, and answers a repeated confirm
-	r.flow.PayloadBytes, r.flow.Segments, r.timing.MeasureSeconds = 16, 8, 60
-	dialer, listener := r.prepare(t)
-	w, c := dialer.t.sockets[0], engine.NewConsentDialer(dialer.t.order.StreamKey(0))
-	ready := func() bool {
-		if err := w.write(text(c)); err != nil {
-			t.Fatal(err)
-		}
-		d, err := w.read(readWait)
-		if err != nil {
-			t.Fatal(err)
-		}
-		_, done := c.Hear(d.whole())
-		return done
-	}
-	connected := make(chan error, 1)
-	go func() { connected <- listener.connect(t.Context()) }()
-	eventually(t, "consent", ready)
-	if err := <-connected; err != nil {
-		t.Fatal(err)
-	}
-	wait := start(t, listener)
-	eventually(t, "a packet", func() bool { n, _ := listener.sample(); return n > 0 })
-	eventually(t, "an answer to a repeated confirm", ready)
-	listener.Stop()
-	wait()
-}
-
 func TestSegmentsAreRefusedWhereUnknown(t *testing.T) {
 	r := newTrial()
 	r.plain, r.flow.Segments = true, 2

@@ -20,8 +20,6 @@ const (
 	allBatches = 8 << 20 // of all streams of an end
 	// sharedBatch is how much shorter a batch of one of many streams is.
 	sharedBatch = 4
-	// consentEvery is how often a sending listener looks for repeated consent messages.
-	consentEvery = 100_000_000
 	// icmpEvery is how often a sender reads its socket's error queue when no
 	// error makes it.
 	icmpEvery = 10_000_000
@@ -53,16 +51,16 @@ type sender struct {
 }
 
 func newSender(e *Sockets) *sender {
-	s := &sender{end: e, gaps: measure.NewHistogram(len(e.sockets)), clocks: clocksOf(e.order.Flow, e.order.Timing)}
+	s := &sender{end: e, gaps: measure.NewHistogram(e.order.Flow.Streams), clocks: clocksOf(e.order.Flow, e.order.Timing)}
 	if s.clocks[1] != nil {
-		s.late = measure.NewHistogram(len(e.sockets))
+		s.late = measure.NewHistogram(e.order.Flow.Streams)
 	}
 	if e.order.Flow.Profile != nil {
 		s.asked = measure.NewHistogram(1)
 	}
-	for i := range e.sockets {
+	for i := range e.order.Flow.Streams {
 		s.streams = append(s.streams, &sendStream{
-			sender: s, stream: i, segments: e.settings.flow.Segments, list: model.MarksWriter{Limit: allRefused / len(e.sockets)},
+			sender: s, stream: i, segments: e.settings.flow.Segments, list: model.MarksWriter{Limit: allRefused / e.order.Flow.Streams},
 		})
 	}
 	return s

@@ -36,7 +36,6 @@ type sendStream struct {
 	trial    uint16
 	sequence uint64 // of the next packet, in each phase from 0
 	measured bool
-	answerAt int64 // when to look for consent messages next
 	icmpAt   int64 // when to read the error queue next
 	refusals refusals
 
@@ -298,28 +297,11 @@ func (w *sendStream) emitSome(n int, now int64) (after int64, err error) {
 	case w.refusals.row >= hopelessRow:
 		w.due = after + refusedPause
 	}
-	w.housekeep(after)
-	return after, nil
-}
-
-// housekeep reads what has come back, and answers consent messages that were
-// repeated because the last answer was lost.
-func (w *sendStream) housekeep(now int64) {
-	if now >= w.icmpAt {
-		w.icmpAt = now + icmpEvery
+	if after >= w.icmpAt {
+		w.icmpAt = after + icmpEvery
 		w.readICMP(nil)
 	}
-	e := w.sender.end
-	if !e.order.Listen || now < w.answerAt {
-		return
-	}
-	w.answerAt = now + consentEvery
-	for range 16 {
-		d, err := w.socket.read(0)
-		if err != nil || d.nanos == 0 || !e.answer(w.stream, w.socket, d.whole()) {
-			return
-		}
-	}
+	return after, nil
 }
 
 // end closes the stream's account, once no turn is left.

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"net"
 	"net/netip"
 	"slices"
@@ -17,10 +16,10 @@ import (
 )
 
 // sharedPort makes the sockets of Linux: all listening ends of an engine share one port.
-// Its own socket takes each stream's first hello; a socket of the stream's, bound to the
-// same port and connected to the caller, takes all that follows, because the kernel prefers
-// a connected socket. What reaches that socket in the moment between bind and connect is
-// another's, and is counted as foreign or answered by no one; its sender repeats it.
+// Its own socket takes the consent messages. A stream's socket is bound to the same port
+// and connected to the peer; it takes the flow, because the kernel prefers a connected socket.
+// What reaches it in the moment between bind and connect is another's, and is answered by
+// no one; its sender repeats it.
 type sharedPort struct {
 	wanted uint16
 
@@ -56,41 +55,62 @@ func (p *sharedPort) close() error {
 
 type flowID struct{ trial, tag uint16 }
 
-// listeningEnd waits for the callers of its streams.
+// listeningEnd waits for the dialers of its streams.
 type listeningEnd struct {
 	shared   *sharedPort
 	flow     flowID
 	settings settings
 	consents []*engine.ConsentListener
-	admit    func(int, socket) bool
-	sockets  []*linuxSocket // under the port's lock
-	peers    []netip.AddrPort
+	locals   []netip.AddrPort // where each dialer reaches this host; under the port's lock
 	once     sync.Once
 }
 
-func (p *sharedPort) listen(host engine.Host, s settings, consents []*engine.ConsentListener, admit func(int, socket) bool) (io.Closer, []uint16, error) {
+func (p *sharedPort) listen(host engine.Host, s settings, consents []*engine.ConsentListener) (listening, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.closed {
-		return nil, nil, errors.New("listen on UDP: the engine is closed")
+		return nil, errors.New("listen on UDP: the engine is closed")
 	}
 	if len(p.ends) == 0 {
 		if err := p.open(host); err != nil {
-			return nil, nil, err
+			return nil, err
 		}
 	}
 	flow := flowID{consents[0].Trial, consents[0].Tag}
 	if p.ends[flow] != nil {
-		return nil, nil, fmt.Errorf("listen on UDP port %d: trial %d has a flow with tag %d already", p.port, flow.trial, flow.tag)
+		return nil, fmt.Errorf("listen on UDP port %d: trial %d has a flow with tag %d already", p.port, flow.trial, flow.tag)
 	}
-	e := &listeningEnd{shared: p, flow: flow, settings: s, consents: consents, admit: admit,
-		sockets: make([]*linuxSocket, len(consents)), peers: make([]netip.AddrPort, len(consents))}
+	e := &listeningEnd{shared: p, flow: flow, settings: s, consents: consents, locals: make([]netip.AddrPort, len(consents))}
 	p.ends[flow] = e
-	return e, slices.Repeat([]uint16{p.port}, len(consents)), nil
+	return e, nil
 }
 
-// Close lets no further caller in; the last end closes the port.
-func (e *listeningEnd) Close() (err error) {
+func (e *listeningEnd) ports() []uint16 {
+	return slices.Repeat([]uint16{e.shared.port}, len(e.consents))
+}
+
+func (e *listeningEnd) streams() (list []engine.Stream) {
+	e.shared.mu.Lock()
+	defer e.shared.mu.Unlock()
+	for i, c := range e.consents {
+		list = append(list, engine.Stream{Local: e.locals[i], Remote: c.Peer()})
+	}
+	return list
+}
+
+func (e *listeningEnd) open() (list []socket, err error) {
+	for _, s := range e.streams() {
+		k, err := connect(e.shared.host, e.settings, s.Local, s.Remote, true)
+		if err != nil {
+			return list, err
+		}
+		list = append(list, k)
+	}
+	return list, nil
+}
+
+// close ends the answering; the last end closes the port.
+func (e *listeningEnd) close() (err error) {
 	e.once.Do(func() {
 		p := e.shared
 		p.mu.Lock()
@@ -165,45 +185,37 @@ func (p *sharedPort) serve(conn *net.UDPConn, done chan<- struct{}) {
 		if err != nil {
 			continue // such as an ICMP error; callers repeat
 		}
-		if k, hello, ok := engine.ConsentOf(b[:n]); ok && hello {
-			p.receive(k, b[:n], from, called(control[:nc]))
-		}
+		p.answer(b[:n], netip.AddrPortFrom(from.Addr().Unmap(), from.Port()), called(control[:nc]))
 	}
 }
 
-// receive leads a caller to its stream.
-func (p *sharedPort) receive(k engine.StreamKey, text []byte, from netip.AddrPort, at netip.Addr) {
+// answer serves a consent message that came to an address of this host.
+func (p *sharedPort) answer(text []byte, from netip.AddrPort, at netip.Addr) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	k, ok := engine.ConsentOf(text)
 	e := p.ends[flowID{k.Trial, k.Tag}]
-	if e == nil || int(k.Stream) >= len(e.consents) {
+	if !ok || e == nil || int(k.Stream) >= len(e.consents) {
 		return
 	}
-	from = netip.AddrPortFrom(from.Addr().Unmap(), from.Port())
-	i := int(k.Stream)
-	if c := e.consents[i]; c.Confirmed() || !c.Signed(text) {
+	reply, ok := e.consents[k.Stream].Answer(text, from)
+	if !ok {
 		return
 	}
-	if e.sockets[i] == nil || e.peers[i] != from {
-		local := netip.AddrPortFrom(at, p.port)
-		if !at.IsValid() || at.Is4() != from.Addr().Is4() {
-			local = netip.AddrPortFrom(unspecified(from.Addr()), p.port)
+	var control []byte // answers from the address that was called
+	switch {
+	case !at.IsValid() || at.Is4() != from.Addr().Is4():
+		at = unspecified(from.Addr())
+	case at.Is4():
+		control = unix.PktInfo4(&unix.Inet4Pktinfo{Spec_dst: at.As4()})
+	default:
+		control = unix.PktInfo6(&unix.Inet6Pktinfo{Addr: at.As16()})
+		if at.IsLinkLocalUnicast() {
+			at = at.WithZone(from.Addr().Zone())
 		}
-		if zone := from.Addr().Zone(); zone != "" && at.IsLinkLocalUnicast() {
-			local = netip.AddrPortFrom(at.WithZone(zone), p.port)
-		}
-		k, err := connect(p.host, e.settings, local, from, true)
-		if err != nil {
-			return // the caller asks again
-		}
-		if !e.admit(i, k) {
-			return
-		}
-		e.sockets[i], e.peers[i] = k, from
 	}
-	if reply, ok := e.consents[i].Answer(text, from); ok {
-		e.sockets[i].write(reply[:])
-	}
+	e.locals[k.Stream] = netip.AddrPortFrom(at, p.port)
+	p.conn.WriteMsgUDPAddrPort(reply[:], control, from) // the dialer asks again for a lost one
 }
 
 // called returns the local address that a datagram was sent to, the zero

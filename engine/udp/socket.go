@@ -1,7 +1,6 @@
 package udp
 
 import (
-	"io"
 	"net/netip"
 	"time"
 
@@ -13,27 +12,31 @@ import (
 type socketMaker interface {
 	// dial opens the socket of one stream to the listener.
 	dial(host engine.Host, s settings, stream int, peer netip.AddrPort) (socket, error)
-	// listen awaits the dialers of all streams and hands over each stream's socket
-	// at least once, before or when its first hello comes; a later one replaces
-	// it, unless admit has closed it and returns false, because there is consent
-	// already. It returns the port of each stream.
-	listen(host engine.Host, s settings, consents []*engine.ConsentListener, admit func(stream int, w socket) bool) (stop io.Closer, ports []uint16, err error)
+	// listen answers the dialers of all streams.
+	listen(host engine.Host, s settings, consents []*engine.ConsentListener) (listening, error)
 	close() error
 }
 
-// socket is one stream's socket. Only one goroutine reads and one writes at a
-// time, and close must come after both.
+// listening answers the dialers of one end's streams, also when they ask again because an answer was lost.
+type listening interface {
+	// ports lists the port of each stream.
+	ports() []uint16
+	// streams lists the 5-tuples that the dialers have consented to.
+	streams() []engine.Stream
+	// open opens a socket for each of these; its caller closes them. Called once.
+	open() ([]socket, error)
+	close() error
+}
+
+// socket is one stream's socket. It brings nothing but what its peer sends. Only one goroutine
+// reads and one writes at a time, and close must come after both.
 type socket interface {
 	local() netip.AddrPort
+	remote() netip.AddrPort
 	// read waits for one datagram and returns it until the next call; its time
 	// is 0 if none came.
 	read(wait time.Duration) (datagram, error)
 	write(b []byte) error
-	// from returns the sender of the last datagram, and answer writes to it; settle makes it the only peer.
-	from() netip.AddrPort
-	answer(b []byte) error
-	settle()
-	remote() netip.AddrPort // the settled peer
 	outbox(payloadBytes, batch, segments int) outbox
 	inbox(b *stopSignal) inbox
 	pathMTU() int   // 0 unknown

@@ -173,10 +173,7 @@ func (k *linuxSocket) write(b []byte) error {
 	}
 }
 
-func (k *linuxSocket) answer(b []byte) error             { return k.write(b) }
-func (k *linuxSocket) from() netip.AddrPort              { return k.peer }
 func (k *linuxSocket) remote() netip.AddrPort            { return k.peer }
-func (k *linuxSocket) settle()                           {}
 func (k *linuxSocket) bufferBytes() (granted, asked int) { return k.granted, k.asked }
 func (k *linuxSocket) close() error                      { return unix.Close(k.fd) }
 

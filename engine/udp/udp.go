@@ -4,10 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"net/netip"
 	"slices"
-	"sync"
 
 	"pelt/engine"
 	"pelt/model"
@@ -57,10 +55,8 @@ func (e *Engine) Sockets(host engine.Host, o engine.Order) (*Sockets, error) {
 	if err != nil {
 		return nil, fmt.Errorf("prepare udp: %w", err)
 	}
-	n := o.Flow.Streams
 	s := &Sockets{
-		engine: e, order: o, settings: settingsOf(o, e.clock), stop: stop,
-		sockets: make([]socket, n), tokens: make([]engine.ConsentToken, n), early: make([]datagram, n),
+		engine: e, order: o, settings: settingsOf(o, e.clock), stop: stop, tokens: make([]engine.ConsentToken, o.Flow.Streams),
 	}
 	s.role = newRole(s)
 	if o.Listen {
@@ -84,15 +80,10 @@ type Sockets struct {
 	pulse    pulse // of a probe flow
 
 	consents  []*engine.ConsentListener // listening end
-	admission io.Closer                 // listening end: stops the admission of callers
+	listening listening                 // likewise
 	ports     []uint16
-	answering sync.WaitGroup
-	quiet     chan struct{} // closed to end the answering
-
-	mu      sync.Mutex // guards what follows, until Run
-	sockets []socket
-	tokens  []engine.ConsentToken // of each stream's consent
-	early   []datagram            // listening end: what came first, before Run
+	sockets   []socket              // of a listening end from Run on
+	tokens    []engine.ConsentToken // of each stream's consent
 }
 
 // role is what an end does once there is consent.
@@ -119,7 +110,7 @@ func newRole(e *Sockets) role {
 }
 
 func (e *Sockets) dial(host engine.Host) error {
-	e.ports = make([]uint16, len(e.sockets))
+	e.ports, e.sockets = make([]uint16, len(e.order.Ports)), make([]socket, len(e.order.Ports))
 	for i := range e.sockets {
 		peer := netip.AddrPortFrom(e.order.Peer.Unmap(), e.order.Ports[i])
 		w, err := e.engine.socketMaker.dial(host, e.settings, i, peer)
@@ -150,11 +141,21 @@ func (e *Sockets) redial(host engine.Host, i int, peer netip.AddrPort, held sock
 }
 
 func (e *Sockets) listen(host engine.Host) (err error) {
-	e.quiet = make(chan struct{})
-	for i := range e.sockets {
+	for i := range e.order.Flow.Streams {
 		e.consents = append(e.consents, engine.NewConsentListener(e.order.StreamKey(i)))
 	}
-	e.admission, e.ports, err = e.engine.socketMaker.listen(host, e.settings, e.consents, e.admit)
+	if e.listening, err = e.engine.socketMaker.listen(host, e.settings, e.consents); err == nil {
+		e.ports = e.listening.ports()
+	}
+	return err
+}
+
+// OpenStreams opens the sockets of a listening end, whose peer has consented. Run does it, and
+// whoever moves the packets past the sockets, before they come.
+func (e *Sockets) OpenStreams() (err error) {
+	if e.listening != nil {
+		e.sockets, err = e.listening.open()
+	}
 	return err
 }
 
@@ -164,18 +165,13 @@ func (e *Sockets) Ports() []uint16 { return e.ports }
 // Strays counts the packets of the trial that came to the sockets of an end that does not
 // run: those that wait there, and those that found no room. It takes them off.
 func (e *Sockets) Strays() (n uint64) {
-	e.stopAnswering()
-	for i, w := range e.sockets {
-		ours := func(d datagram) {
-			if h, ok := engine.ParseHeader(d.head); ok && h.Trial == e.order.Trial {
-				n++
-			}
-		}
-		ours(e.early[i])
+	for _, w := range e.sockets {
 		in := w.inbox(e.stop)
 		empty(in, func(got []datagram) {
 			for _, d := range got {
-				ours(d)
+				if h, ok := engine.ParseHeader(d.head); ok && h.Trial == e.order.Trial {
+					n++
+				}
 			}
 		})
 		if m, ok := in.memory(); ok {
@@ -190,7 +186,9 @@ func (e *Sockets) Count() engine.Snapshot { return e.role.count() }
 
 // Run does the order; see engine.Transport.
 func (e *Sockets) Run(reading func()) error {
-	e.stopAnswering()
+	if err := e.OpenStreams(); err != nil {
+		return fmt.Errorf("open the flow's sockets: %w", err)
+	}
 	return e.role.run(reading)
 }
 
@@ -199,19 +197,18 @@ func (e *Sockets) Stop() { e.stop.set() }
 
 // Account reports on what Run did.
 func (e *Sockets) Account(r *engine.Report, sent engine.Sent) {
-	r.PathMTU = e.sockets[0].pathMTU()
+	if len(e.sockets) > 0 { // none could be opened
+		r.PathMTU = e.sockets[0].pathMTU()
+	}
 	e.role.account(r, sent)
 }
 
 // Close frees everything.
 func (e *Sockets) Close() error {
 	var errs []error
-	if e.admission != nil {
-		errs = append(errs, e.admission.Close()) // admits no one from here on
+	if e.listening != nil {
+		errs = append(errs, e.listening.close())
 	}
-	e.stopAnswering()
-	e.mu.Lock()
-	defer e.mu.Unlock()
 	for _, w := range e.sockets {
 		if w != nil {
 			errs = append(errs, w.close())

@@ -78,9 +78,12 @@ func (t *transport) Run(reading func()) error {
 	p := t.frames
 	if p != nil {
 		why, err := p.ready()
-		if err == nil && why != "" {
+		switch {
+		case err == nil && why != "":
 			err = errors.Join(t.giveUp(why), p.close())
 			p = nil
+		case err == nil:
+			err = t.OpenStreams()
 		}
 		if err != nil {
 			t.mu.Unlock()
