@@ -26,7 +26,7 @@ func exponentialBelow(mean float64) func(float64) float64 {
 func critical(n int) float64 { return 1.95 / math.Sqrt(float64(n)) }
 
 // The gaps of a flow are exponential, and those of every fourth packet are sums
-// of four (Erlang), over the seams of leaves and windows, too.
+// of four (Erlang), over the seams of windows, too.
 func TestPoissonGaps(t *testing.T) {
 	for seed := range uint64(3) {
 		for _, of := range []struct {
@@ -60,7 +60,7 @@ func TestPoissonGaps(t *testing.T) {
 // and neighbours tell nothing about each other.
 func TestPoissonCounts(t *testing.T) {
 	c := Poisson(schedule(t, "1Mpps"), 5)
-	for _, window := range []int64{300, 16_000, 50_000, 1_000_000, 65_536_000, 100_000_000} {
+	for _, window := range []int64{300, 16_000, 50_000, 1_000_000, 4_096_000, 100_000_000} {
 		n := int(min(20_000, 8_000_000_000/window))
 		mean := float64(window) / 1000
 		var sum, squares, products, last float64
@@ -97,7 +97,7 @@ func TestWindowNumbers(t *testing.T) {
 		t.Errorf("mean %.9f, variance %.9f of it", mean, square/windowGaps)
 	}
 	for _, word := range []uint64{0, 1 << 63, math.MaxUint64} {
-		if got := draw(table, word); math.Abs(float64(got)-windowGaps) > 11*256 {
+		if got := draw(table, word); math.Abs(float64(got)-windowGaps) > 11*64 {
 			t.Errorf("word %x draws %d", word, got)
 		}
 	}

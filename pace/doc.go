@@ -40,7 +40,9 @@ func Apart(c Clock) Clock {
 		return &other
 	case *poisson:
 		other := *c
-		other.times = slices.Clone(c.times)
+		for i, w := range c.parts {
+			other.parts[i].times = slices.Clone(w.times)
+		}
 		return &other
 	case *randomOnOff:
 		other := *c
