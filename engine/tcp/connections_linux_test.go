@@ -16,7 +16,6 @@ import (
 	"pelt/engine"
 	"pelt/internal/testenv"
 	"pelt/model"
-	"pelt/pace"
 	"pelt/unit"
 )
 
@@ -92,7 +91,7 @@ func TestLateAttemptOfTheWarmup(t *testing.T) {
 	e := p.sender.t
 	o := e.opener
 	o.most, o.begun = model.MaxConnections, time.Now()
-	c := &connector{o: o, s: e.streams[0], calls: map[int32]*attempt{}, pacers: [2]pace.Pacer{o.plan[0].pacer(0), o.plan[1].pacer(0)}}
+	c := &connector{o: o, s: e.streams[0], calls: map[int32]*attempt{}}
 	var err error
 	if c.way, c.family, err = engine.Sockaddr(e.peer(0)); err != nil {
 		t.Fatal(err)

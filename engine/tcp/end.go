@@ -88,9 +88,10 @@ type stream struct {
 	late          count         // sender with a rate: writes of the measured part not made because it was late
 	heldBack      count         // likewise because TCP took no more
 	taken         count         // receiver of connections: in the measured part
-	burst         int           // sender with a rate: most writes made in one go; the writer's until it ends
-	control       string        // sender: congestion control in use, read back
-	ended         error         // why the stream ended, nil at its regular end; its goroutine's until it ends
+	phases        [2]engine.Phase
+	burst         int    // sender with a rate: most writes made in one go; the writer's until it ends
+	control       string // sender: congestion control in use, read back
+	ended         error  // why the stream ended, nil at its regular end; its goroutine's until it ends
 
 	mu     sync.Mutex
 	opened bool // the counts begin at last and base
@@ -188,7 +189,7 @@ func (e *end) adopt(number int, conn *net.TCPConn) (*stream, error) {
 	if err := conn.SetNoDelay(!e.order.Flow.Bulk); err != nil {
 		return nil, err
 	}
-	s := &stream{number: number, conn: conn, raw: raw}
+	s := &stream{number: number, conn: conn, raw: raw, phases: e.order.Phases(e.order.Clocks(), number, 1)}
 	s.last, s.known = readInfo(raw)
 	s.control = controlInUse(raw)
 	return s, nil

@@ -25,8 +25,6 @@ const (
 type opener struct {
 	e    *end
 	keep bool
-	plan [2]schedule
-	slow bool // plan holds
 	most int64
 	why  string // most is not more
 
@@ -54,7 +52,6 @@ func newOpener(e *end) *opener {
 	o := &opener{e: e, keep: e.order.Flow.Connections == model.ConnectionKeep, attempted: make([]count, e.order.Flow.Streams),
 		perStep: make([]count, len(e.stepSegments)), sentStep: make([]count, len(e.stepSegments)),
 		failed: map[string]uint64{}, enough: make(chan struct{}), setUp: measure.NewHistogram(e.order.Flow.Streams)}
-	o.plan, o.slow = e.schedules()
 	return o
 }
 
@@ -142,8 +139,8 @@ func (o *opener) report(span span) *engine.SendReport {
 		r.Streams, r.Attempted = append(r.Streams, n), r.Attempted+n
 	}
 	r.Planned, r.Accepted = r.Attempted, r.Attempted-min(o.refused.Load(), r.Attempted)
-	if o.slow && span.complete && !o.keep {
-		r.Planned = max(r.Attempted, o.plan[1].due(span))
+	if o.e.paced() && span.complete && !o.keep {
+		r.Planned = max(r.Attempted, o.e.due())
 	}
 	o.mu.Lock()
 	defer o.mu.Unlock()

@@ -11,7 +11,6 @@ import (
 
 	"pelt/engine"
 	"pelt/model"
-	"pelt/pace"
 )
 
 const opensConnections = true
@@ -50,23 +49,19 @@ type connector struct {
 	queue  []*attempt         // those in the order they were begun; some have ended
 	kept   map[int32]struct{}
 	free   []*attempt
-	pacers [2]pace.Pacer // of a flow with a rate: of the warm-up, and of the measured part
-	part   int           // the present one of them
-	full   time.Time     // since when there has been no room for another attempt; zero: there is some
+	part   int       // of a flow with a rate: the present one of the stream's phases
+	full   time.Time // since when there has been no room for another attempt; zero: there is some
 }
 
 // work opens the connections of one stream until the order is over and none is
 // under way any more.
 func (o *opener) work(s *stream) (err error) {
 	c := &connector{o: o, s: s, calls: map[int32]*attempt{}, kept: map[int32]struct{}{}}
-	if o.slow {
-		c.pacers = [2]pace.Pacer{o.plan[0].pacer(s.number), o.plan[1].pacer(s.number)}
-		defer func() {
-			late, held := c.pacers[1].GivenUp()
-			s.late.Add(late)
-			s.heldBack.Add(held)
-		}()
-	}
+	defer func() {
+		late, held := s.phases[1].Pacer.GivenUp()
+		s.late.Add(late)
+		s.heldBack.Add(held)
+	}()
 	if c.way, c.family, err = engine.Sockaddr(o.e.peer(s.number)); err != nil {
 		return err
 	}
@@ -138,17 +133,17 @@ func (c *connector) start(now time.Time, share int) (wait int) {
 			return 10
 		}
 		if !c.full.IsZero() {
-			c.pacers[c.part].Blocked(now.Sub(c.full).Nanoseconds())
+			c.s.phases[c.part].Pacer.Blocked(now.Sub(c.full).Nanoseconds())
 			c.full = time.Time{}
 		}
-		if !c.o.slow {
+		if !c.o.e.paced() {
 			_, counts := c.o.at(now)
 			if !c.begin(now, counts) {
 				return 1 // a port comes free when an attempt that is under way has ended
 			}
 			continue
 		}
-		p, elapsed := &c.pacers[c.part], now.Sub(c.o.begun)-time.Duration(c.o.plan[c.part].start)
+		p, elapsed := &c.s.phases[c.part].Pacer, now.Sub(c.o.begun)-time.Duration(c.part)*c.o.e.order.Timing.Warmup()
 		at, ok := p.Next()
 		if !ok && c.part == 0 {
 			c.part = 1

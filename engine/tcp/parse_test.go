@@ -5,7 +5,7 @@ import (
 	"testing"
 	"time"
 
-	"pelt/pace"
+	"pelt/engine"
 	"pelt/unit"
 )
 
@@ -102,8 +102,12 @@ func TestPlannedSegments(t *testing.T) {
 }
 
 func TestWritesDue(t *testing.T) {
-	mean, _ := unit.PacketRate(1000).Schedule(64)
-	p := schedule{clock: pace.Even(mean), start: 1e9, length: 10e9, streams: 1}
+	f := flow(2, 64, false)
+	f.Rate = unit.PacketRate(1000)
+	e := &end{order: engine.Order{Flow: f, Timing: timing(time.Second, 10*time.Second, 0)}}
+	for i := range 2 {
+		e.streams = append(e.streams, &stream{phases: e.order.Phases(e.order.Clocks(), i, 1)})
+	}
 	for _, c := range []struct {
 		name string
 		span span
@@ -114,8 +118,8 @@ func TestWritesDue(t *testing.T) {
 		{"stopped", span{ended: 3 * time.Second}, 2000},
 		{"stopped in the warm-up", span{}, 0},
 	} {
-		if got := p.due(c.span); got != c.want {
-			t.Errorf("%s: %d, want %d", c.name, got, c.want)
+		if e.span = c.span; e.due() != c.want {
+			t.Errorf("%s: %d, want %d", c.name, e.due(), c.want)
 		}
 	}
 }

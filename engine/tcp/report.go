@@ -102,9 +102,9 @@ func (e *end) sendReport(span span) *engine.SendReport {
 	r.TCP.RTTNanos = float64(rtt) * float64(time.Microsecond) / float64(len(e.streams))
 	r.TCP.Control = e.streams[0].control
 	r.Planned, r.Accepted = r.Attempted, r.Attempted
-	if plan, ok := e.schedules(); ok {
+	if e.paced() {
 		r.TCP.Writes = made
-		r.Planned = plannedSegments(r.Attempted, plan[1].due(span), made)
+		r.Planned = plannedSegments(r.Attempted, e.due(), made)
 	}
 	r.PerStep = load(e.stepSegments)
 	r.BeginNanos = e.clock.At(time.Duration(e.origin.Load()))
@@ -114,6 +114,22 @@ func (e *end) sendReport(span span) *engine.SendReport {
 		r.TCP.SamplesMissed = e.watching.missed
 	}
 	return r
+}
+
+// paced tells a flow with a rate of writes, or of connections.
+func (e *end) paced() bool { return !e.order.Flow.Rate.IsMax() }
+
+// due returns how many slots were due before the measured part ended.
+func (e *end) due() (n uint64) {
+	for _, s := range e.streams {
+		p := &s.phases[1]
+		if e.span.complete {
+			n += p.Pacer.Slots()
+		} else {
+			n += p.Pacer.Planned(min(int64(e.span.ended-e.order.Timing.Warmup()), p.Length) - 1)
+		}
+	}
+	return n
 }
 
 // plannedSegments scales attempted segments by writes due over writes made.
@@ -191,8 +207,8 @@ func (e *end) doubts() (list []string) {
 		add("the counters were read up to %v late: this host was too busy, totals of the two ends differ", late.Round(time.Millisecond))
 	}
 	due := uint64(0)
-	if plan, ok := e.schedules(); ok && e.order.Role == engine.Send && e.opener == nil {
-		due = plan[1].due(e.span)
+	if e.paced() && e.order.Role == engine.Send && e.opener == nil {
+		due = e.due()
 	}
 	// A stream that breaks books all that it was still to write, due or not.
 	if held = min(held, due-min(made, due)); held > 0 {

@@ -19,8 +19,8 @@ func (e *end) send() error {
 	}
 	e.origin.Store(int64(time.Since(e.clock.Began)))
 	write := e.writeFlat
-	if plan, ok := e.schedules(); ok {
-		write = func(s *stream) error { return e.writePaced(s, plan) }
+	if e.paced() {
+		write = e.writePaced
 	} else if e.order.Flow.Bytes > 0 {
 		write = e.transfer
 	}
@@ -93,18 +93,18 @@ const spinTime = 150 * time.Microsecond
 const blockedTime = time.Millisecond
 
 // writePaced makes each write when it is due.
-func (e *end) writePaced(s *stream, plan [2]schedule) error {
+func (e *end) writePaced(s *stream) error {
 	timer := time.NewTimer(time.Hour)
 	defer timer.Stop()
-	warmup, measured := plan[0].pacer(s.number), plan[1].pacer(s.number)
+	warmup, measured := &s.phases[0].Pacer, &s.phases[1].Pacer
 	defer func() {
 		late, held := measured.GivenUp()
 		s.late.Add(late)
 		s.heldBack.Add(held)
 	}()
-	whole, err := e.writeSlots(s, timer, plan[0].start, &warmup, false)
+	whole, err := e.writeSlots(s, timer, 0, warmup, false)
 	if whole {
-		whole, err = e.writeSlots(s, timer, plan[1].start, &measured, true)
+		whole, err = e.writeSlots(s, timer, int64(e.order.Timing.Warmup()), measured, true)
 	} else if err != nil {
 		measured.Hold(measured.Slots())
 	}

@@ -137,7 +137,7 @@ func TestStopInABlockedBurst(t *testing.T) {
 			}
 			schedule, _ := r.flow.Rate.Schedule(64)
 			p := pace.New(pace.Even(schedule), pace.Stream{Slots: schedule.Count(length), PPS: schedule.PPS(), Burst: model.MaxBurst})
-			w.phases[1] = phase{p, length, true}
+			w.phases[1] = engine.Phase{Pacer: p, Length: length, Paced: true}
 			if err := w.sendAlone(w.clock.Now() - int64(70*time.Millisecond)); err != nil {
 				t.Fatal(err)
 			}

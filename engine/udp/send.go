@@ -51,7 +51,7 @@ type sender struct {
 }
 
 func newSender(e *Sockets) *sender {
-	s := &sender{end: e, gaps: measure.NewHistogram(e.order.Flow.Streams), clocks: clocksOf(e.order.Flow, e.order.Timing)}
+	s := &sender{end: e, gaps: measure.NewHistogram(e.order.Flow.Streams), clocks: e.order.Clocks()}
 	if s.clocks[1] != nil {
 		s.late = measure.NewHistogram(e.order.Flow.Streams)
 	}

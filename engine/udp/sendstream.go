@@ -6,7 +6,6 @@ import (
 
 	"pelt/engine"
 	"pelt/model"
-	"pelt/pace"
 )
 
 // sendStream sends one stream's packets. Its fields belong to the thread that sends it: the
@@ -23,14 +22,14 @@ type sendStream struct {
 	times  *threadTimes // of the thread
 	done   chan<- error // of a shared thread: told at the end
 
-	phases [2]phase // the warm-up, and the measured part
-	*phase          // the present one
-	start  int64    // of it
-	due    int64    // time of the next turn
-	now    int64    // as the last turn left it
-	last   bool     // no slot is left in the phase
-	rest   int      // packets whose time has come and that found no room yet
-	noRoom int64    // since when the socket has had no room; 0: it has some
+	phases        [2]engine.Phase
+	*engine.Phase       // the present one
+	start         int64 // of it
+	due           int64 // time of the next turn
+	now           int64 // as the last turn left it
+	last          bool  // no slot is left in the phase
+	rest          int   // packets whose time has come and that found no room yet
+	noRoom        int64 // since when the socket has had no room; 0: it has some
 
 	segments int // packets that go to the kernel as one buffer
 	trial    uint16
@@ -74,13 +73,6 @@ const (
 	refusedPause = 1_000_000
 )
 
-// phase is one part of a trial as one stream is to send it.
-type phase struct {
-	pacer  pace.Pacer
-	length int64 // ns
-	paced  bool
-}
-
 // prepare makes all that is needed before the first turn. It may take a while. Batches of a
 // shared thread are shorter: others wait meanwhile.
 func (w *sendStream) prepare(shared bool) {
@@ -96,10 +88,7 @@ func (w *sendStream) prepare(shared bool) {
 	w.waiter = newWaiter(e.stop, w.clock)
 	patience := e.order.Timing.Patience()
 	w.refusals.passing, w.refusals.patient = patience.Nanoseconds(), patience > 0
-	for i, warmup := range []bool{true, false} {
-		p := &w.phases[i]
-		p.pacer, p.length, p.paced = pacing(w.sender.clocks[i], e.order.Flow, e.order.Timing, warmup, w.stream, w.segments)
-	}
+	w.phases = e.order.Phases(w.sender.clocks, w.stream, w.segments)
 }
 
 // sendAlone takes all turns on the calling thread.
@@ -139,14 +128,14 @@ func (w *sendStream) measure(start int64) {
 	w.trial, w.sequence, w.measured, w.lastSend = w.sender.end.order.Trial, 0, true, 0
 	w.stepTo = start + engine.StepNanos
 	w.enter(&w.phases[1], start)
-	if w.paced {
-		w.planned = w.pacer.Slots()
+	if w.Paced {
+		w.planned = w.Pacer.Slots()
 	}
 }
 
-func (w *sendStream) enter(p *phase, start int64) {
-	w.phase, w.start, w.due, w.rest = p, start, start, 0
-	if w.paced {
+func (w *sendStream) enter(p *engine.Phase, start int64) {
+	w.Phase, w.start, w.due, w.rest = p, start, start, 0
+	if w.Paced {
 		w.wait()
 	}
 }
@@ -154,9 +143,9 @@ func (w *sendStream) enter(p *phase, start int64) {
 // wait sets the next turn to when the next packets are due; after the last slot its time
 // runs to the end.
 func (w *sendStream) wait() {
-	at, ok := w.pacer.Next()
+	at, ok := w.Pacer.Next()
 	if w.last = !ok; w.last {
-		at = w.length
+		at = w.Length
 	}
 	w.due = w.start + at
 }
@@ -173,18 +162,18 @@ func (w *sendStream) turn(now int64) (over bool, err error) {
 	case w.waiter.stop.isSet():
 		w.stopped(now)
 		over = true
-	case w.paced:
+	case w.Paced:
 		over, err = w.pace(now)
 	default:
 		over, err = w.flood(now)
 	}
-	if !w.paced && w.measured {
+	if !w.Paced && w.measured {
 		w.planned = w.attempted.Load()
 	}
 	if !w.measured {
 		w.warmupSent = w.sequence
 		if over && err == nil && !w.waiter.stop.isSet() {
-			w.measure(w.start + w.length)
+			w.measure(w.start + w.Length)
 			return false, nil
 		}
 	}
@@ -197,8 +186,8 @@ func (w *sendStream) stopped(now int64) {
 	if w.noRoom > 0 {
 		w.hold()
 	}
-	if w.measured && w.paced {
-		w.planned = w.pacer.Planned(max(now-w.start, 0)) - uint64(w.rest)
+	if w.measured && w.Paced {
+		w.planned = w.Pacer.Planned(max(now-w.start, 0)) - uint64(w.rest)
 	}
 }
 
@@ -207,10 +196,10 @@ func (w *sendStream) hold() {
 	if w.rest == 0 {
 		return
 	}
-	w.pacer.Hold(uint64(w.rest))
+	w.Pacer.Hold(uint64(w.rest))
 	w.rest = 0
 	if w.measured {
-		_, w.held = w.pacer.GivenUp()
+		_, w.held = w.Pacer.GivenUp()
 	}
 }
 
@@ -224,7 +213,7 @@ func (w *sendStream) pace(now int64) (over bool, err error) {
 	if w.rest > 0 {
 		before := w.sequence
 		now, err = w.emitSome(w.rest, now)
-		if w.rest -= int(w.sequence - before); now >= w.start+w.length {
+		if w.rest -= int(w.sequence - before); now >= w.start+w.Length {
 			w.hold() // out of time while there was no room
 		}
 	}
@@ -237,7 +226,7 @@ func (w *sendStream) pace(now int64) (over bool, err error) {
 // take returns how many packets may leave now, and keeps how late they and those
 // given up are.
 func (w *sendStream) take(now int64) int {
-	p := &w.pacer
+	p := &w.Pacer
 	p.Blocked(w.blocked)
 	w.blocked = 0
 	lateBefore, _ := p.GivenUp()
@@ -258,7 +247,7 @@ func (w *sendStream) take(now int64) int {
 // flood sends as fast as the kernel takes packets.
 func (w *sendStream) flood(now int64) (over bool, err error) {
 	share := w.share()
-	if now >= w.start+w.length || w.sequence >= share {
+	if now >= w.start+w.Length || w.sequence >= share {
 		return true, nil
 	}
 	if w.measured {
