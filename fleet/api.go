@@ -9,7 +9,7 @@ import (
 )
 
 // protocolVersion is what two peers must share to understand each other.
-const protocolVersion = 8
+const protocolVersion = 9
 
 // DefaultPort is the control port of pelt serve; data flows use the port above it.
 const DefaultPort = 7358
@@ -104,9 +104,10 @@ type Progress struct {
 	Flow    string // name of the flow
 	Role    engine.Role
 	Agent   string
-	Packets uint64 // cumulative, measured part
-	Bytes   uint64 // payload
-	Reach   uint64 // of a receiver that knows: packets that were sent, by what came; 0 unknown
+	Packets uint64  // cumulative, measured part
+	Bytes   uint64  // payload
+	Reach   uint64  // of a receiver that knows: packets that were sent, by what came; 0 unknown
+	AtS     float64 // since the measured part began, by the end's clock; below 0 in the warm-up
 }
 
 // FlowOutcome is both ends' account of one flow. An end that was lost left nil.

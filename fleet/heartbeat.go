@@ -3,6 +3,7 @@ package fleet
 import (
 	"encoding/json"
 	"fmt"
+	"math"
 	"slices"
 	"time"
 
@@ -13,17 +14,21 @@ import (
 func (s *session) heartbeat() {
 	t := time.NewTicker(beatEvery)
 	defer t.Stop()
-	for n := 0; ; {
+	sampled := math.Inf(-1) // second
+	for {
 		select {
 		case <-s.ctx.Done():
 			return
 		case <-s.wake:
-			s.sendBeat(nil, false)
+			s.sendBeat(nil, nil)
 		case <-t.C:
-			n++
 			now := time.Now()
 			judge := s.liveness.tick(now)
-			s.sendBeat(s.hearPeers(now), n%sampleBeats == 0)
+			var at *float64
+			if elapsed, began := s.elapsed(now); began && math.Floor(elapsed) > sampled {
+				at, sampled = &elapsed, math.Floor(elapsed)
+			}
+			s.sendBeat(s.hearPeers(now), at)
 			if judge && s.giveUp(now) {
 				return
 			}
@@ -40,7 +45,7 @@ func (s *session) giveUp(now time.Time) bool {
 	case silent && who == controllerName:
 		why := fmt.Sprintf("the controlling host has not been heard for %v", s.liveness.after)
 		s.stopTraffic(why)
-		s.sendBeat(nil, false)
+		s.sendBeat(nil, nil)
 		s.agent.closing.Go(func() { _ = s.close(why) })
 		return true
 	case silent && s.why() == "":
@@ -82,18 +87,28 @@ func (s *session) hearPeers(now time.Time) (alive []string) {
 	return alive
 }
 
-// sendBeat tells the controller and the peers what this session knows.
-func (s *session) sendBeat(alive []string, samples bool) {
+// elapsed returns the seconds since the measured part began, once the gate's time is known.
+func (s *session) elapsed(now time.Time) (seconds float64, known bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return now.Sub(s.measured).Seconds(), !s.measured.IsZero()
+}
+
+// sendBeat tells the controller and the peers what this session knows. at is when, if the
+// heartbeat has samples; nil if not.
+func (s *session) sendBeat(alive []string, at *float64) {
 	b := beat{Number: s.liveness.highest(), Heard: s.liveness.numbers(), Alive: alive, Cut: s.why()}
 	for _, e := range s.opened() {
 		if e.over() {
 			b.Ended = append(b.Ended, e.order.End)
 		}
-		if samples && s.isStarted(e) && e.order.Order.Traffic() {
-			b.Samples = append(b.Samples, e.sample())
+		if at != nil && s.isStarted(e) && e.order.Order.Traffic() {
+			one := e.sample()
+			one.AtS = *at
+			b.Samples = append(b.Samples, one)
 		}
 	}
-	if samples && s.first.Timing.PatienceSeconds > 0 { // a long trial
+	if at != nil && s.first.Timing.PatienceSeconds > 0 { // a long trial
 		b.Counts = s.observed.counts()
 	}
 	slices.Sort(b.Ended)

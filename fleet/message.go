@@ -258,6 +258,8 @@ type sample struct {
 	Packets uint64 `json:"packets"`
 	Bytes   uint64 `json:"bytes"`
 	Reach   uint64 `json:"reach,omitempty"` // of a receiver: what is known to have been sent, by what came
+	// AtS is when, since the measured part began on that host; below 0 in the warm-up.
+	AtS float64 `json:"at_s"`
 }
 
 // reply wraps every answer: an error, or what was asked for.

@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"github.com/nats-io/nats.go"
+
+	"pelt/engine"
 )
 
 // open begins to send and to hear heartbeats.
@@ -125,9 +127,9 @@ func (t *trial) takeBeat(p *party, b beat) {
 		}
 	}
 	for _, s := range b.Samples {
-		if e := t.end(s.End, p); e != nil {
+		if e := t.end(s.End, p); e != nil && s.AtS < t.order.Timing.MeasureSeconds+engine.OvertimeSeconds {
 			t.sample(Progress{Flow: e.Order.Flow.Name, Role: e.Order.Role, Agent: p.info.ID,
-				Packets: s.Packets, Bytes: s.Bytes, Reach: s.Reach})
+				Packets: s.Packets, Bytes: s.Bytes, Reach: s.Reach, AtS: s.AtS})
 		}
 	}
 	if b.Counts != nil {

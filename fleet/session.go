@@ -21,7 +21,6 @@ const (
 	overtime       = 3 * time.Second  // a sender may run so long past its order
 	stopTimeout    = 2 * time.Second  // for the traffic of an end to end once it was stopped
 	closeTimeout   = 5 * time.Second
-	sampleBeats    = int(time.Second / beatEvery)
 )
 
 // phase is how far a session has come.
@@ -56,6 +55,7 @@ type session struct {
 	mu        sync.Mutex
 	ends      map[int]*sessionEnd
 	phase     phase
+	measured  time.Time // when the measured part begins; zero before the gate
 	closed    bool
 	cut       string           // why traffic was stopped; "" if it was not
 	recording engine.Recording // nil if nothing is recorded
@@ -262,11 +262,11 @@ func (s *session) start(_ context.Context, o startOrder) (none, error) {
 	if s.closed {
 		return none{}, errClosedMeanwhile
 	}
-	watching := make(chan struct{})
-	s.watching = watching
+	watching, wait := make(chan struct{}), time.Duration(o.WaitNanos)
+	s.watching, s.measured = watching, time.Now().Add(wait+s.first.Timing.Warmup())
 	s.work.Go(func() { // under the lock: close waits for it
 		defer close(watching)
-		s.gate(time.Duration(o.WaitNanos))
+		s.gate(wait)
 	})
 	return none{}, nil
 }

@@ -46,15 +46,13 @@ func BenchmarkDay(b *testing.B) {
 		if err != nil {
 			b.Fatal(err)
 		}
-		now := began
-		r := &runner{Options: Options{Now: func() time.Time { return now }}, log: log, doc: &doc}
+		r := &runner{log: log, doc: &doc}
 		sum := newSoFar(trial, fleet.Trial{Flows: []fleet.PlacedFlow{{Flow: flow}}}, &watch{site: p}, began)
 		for i := 1; i <= seconds; i++ {
-			now = began.Add(time.Duration(i) * time.Second)
 			n := uint64(i) * 40_000
 			lost := uint64(i / 600)
-			r.soFar(sum, 1, fleet.Progress{Flow: "up", Role: engine.Send, Agent: "s", Packets: n})
-			r.soFar(sum, 1, fleet.Progress{Flow: "up", Role: engine.Receive, Agent: "r", Packets: n - lost, Reach: n})
+			r.soFar(sum, 1, fleet.Progress{Flow: "up", Role: engine.Send, Agent: "s", Packets: n, AtS: float64(i)})
+			r.soFar(sum, 1, fleet.Progress{Flow: "up", Role: engine.Receive, Agent: "r", Packets: n - lost, Reach: n, AtS: float64(i)})
 		}
 		if sum.failed {
 			b.Fatal("a checkpoint was not stored")

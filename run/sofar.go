@@ -17,35 +17,27 @@ import (
 const checkpointSeconds = 10
 
 // soFar is the account of a running trial. It belongs to the goroutine that handles the
-// trial's progress.
+// trial's progress. Its times are seconds since the measured part began, by the ends' clocks.
 type soFar struct {
 	trial   model.Trial
 	flows   []model.Flow
 	watch   *watch
 	started time.Time
-	begun   time.Time // of the measured part, as the first packets tell; zero before
-	counts  map[string]model.Observation
-	now     []flowNow
-	told    int // whole seconds that were told
-	kept    int // ... and stored
+	counts  map[string]model.Observation // by agent
+	ends    [][2]endSoFar                // sender and receiver of each flow
+	latest  float64                      // of all samples; 0 before the first
+	kept    int                          // whole seconds that are stored
 	failed  bool
 }
 
-// flowNow is the last sample of each end of a flow, and their series.
-type flowNow struct {
-	ends   [2]endNow // sender, receiver
-	series [2][]float64
-}
-
-type endNow struct {
+// endSoFar is what the samples of an end told.
+type endSoFar struct {
 	packets uint64
-	before  uint64 // a sample earlier
-	reach   uint64 // of the receiver, see fleet.Progress
-	sent    uint64 // of the receiver: what had been sent a sample before it was heard last
-	at      time.Time
-	second  int       // of the series, that the next value is for
-	base    uint64    // packets at since, where its last value begins
-	since   time.Time // zero before the first
+	before  uint64    // a sample earlier
+	reach   uint64    // of the receiver, see fleet.Progress
+	sent    uint64    // of the receiver: what had been sent a sample before it was heard last
+	at      float64   // of the last sample; 0 before the first
+	pps     []float64 // of each second; NaN: unknown
 }
 
 // lasting reports whether a plan's trials are long enough to be shown while they run.
@@ -55,7 +47,7 @@ func lasting(p model.Plan) bool {
 
 func newSoFar(t model.Trial, placed fleet.Trial, w *watch, started time.Time) *soFar {
 	s := &soFar{trial: t, watch: w, started: started.UTC().Truncate(time.Millisecond),
-		counts: map[string]model.Observation{}, now: make([]flowNow, len(placed.Flows))}
+		counts: map[string]model.Observation{}, ends: make([][2]endSoFar, len(placed.Flows))}
 	for _, f := range placed.Flows {
 		s.flows = append(s.flows, f.Flow)
 	}
@@ -63,100 +55,66 @@ func newSoFar(t model.Trial, placed fleet.Trial, w *watch, started time.Time) *s
 }
 
 // take adds a sample; it is true once a second.
-func (s *soFar) take(p fleet.Progress, now time.Time) bool {
+func (s *soFar) take(p fleet.Progress) bool {
 	if p.Counts != nil {
 		s.counts[p.Agent] = *p.Counts
 		return false
 	}
 	i := slices.IndexFunc(s.flows, func(f model.Flow) bool { return f.Name == p.Flow })
-	if i < 0 || p.Packets == 0 {
+	if i < 0 || p.AtS <= 0 {
 		return false
 	}
-	if s.begun.IsZero() {
-		s.begun = now
-		if pps, paced := s.flows[i].Rate.PPS(s.flows[i].PayloadBytes); paced {
-			s.begun = now.Add(-time.Duration(float64(p.Packets) / pps * 1e9))
-		}
-	}
-	k := 0
+	sender, receiver := &s.ends[i][0], &s.ends[i][1]
 	if p.Role == engine.Receive {
-		k = 1
-		s.now[i].ends[k].sent = s.now[i].ends[0].before
+		receiver.sample(p)
+		receiver.sent = sender.before
+	} else {
+		sender.sample(p)
 	}
-	s.now[i].ends[k].reach = p.Reach
-	s.now[i].sample(k, p.Packets, now, s.begun)
-	if whole := int(now.Sub(s.begun).Seconds()); whole > s.told {
-		s.told = whole
-		return true
-	}
-	return false
+	before := s.latest
+	s.latest = max(before, p.AtS)
+	return math.Floor(s.latest) > math.Floor(before)
 }
 
-// Each end samples by its own clock. A sample that arrives sooner than soonest after another
-// was delayed by the connection; one that is off by more than astray is of another second.
-const (
-	soonest = 100 * time.Millisecond
-	astray  = 0.75 // seconds
-)
-
-// sample adds a sample of one end to its series, which has a value for each second.
-func (f *flowNow) sample(k int, packets uint64, now, begun time.Time) {
-	e := &f.ends[k]
-	packets = max(packets, e.packets)
-	defer func() { e.before, e.packets, e.at = e.packets, packets, now }()
-	passed := now.Sub(begun).Seconds()
-	if e.at.IsZero() {
-		f.skip(k, int(math.Round(passed)))
-		return
-	}
-	late := passed - float64(e.second+1)
-	if now.Sub(e.at) < soonest || late < -astray { // its last value is of this, too
-		if !e.since.IsZero() {
-			f.series[k][len(f.series[k])-1] = float64(packets-e.base) / now.Sub(e.since).Seconds()
+// sample adds a sample. A second without a sample is unknown.
+func (e *endSoFar) sample(p fleet.Progress) {
+	packets := max(p.Packets, e.packets)
+	for second := int(p.AtS); len(e.pps) < second; {
+		pps := math.NaN()
+		if len(e.pps) == second-1 {
+			pps = float64(packets-e.packets) / (p.AtS - e.at)
 		}
-		return
+		e.pps = append(e.pps, pps)
 	}
-	if late >= astray {
-		f.skip(k, int(math.Round(passed))-1)
-	}
-	e.base, e.since = e.packets, e.at
-	f.series[k] = append(f.series[k], float64(packets-e.base)/now.Sub(e.since).Seconds())
-	e.second++
-}
-
-// skip fills the series up to a second with unknown values.
-func (f *flowNow) skip(k, second int) {
-	for e := &f.ends[k]; e.second < second; e.second++ {
-		f.series[k] = append(f.series[k], math.NaN())
-	}
+	e.before, e.packets, e.reach, e.at = e.packets, packets, p.Reach, p.AtS
 }
 
 // attempted returns what was sent by the time of the receiver's last sample: by the highest
 // sequence that came, or else by the sender's sample before it.
-func (f *flowNow) attempted() uint64 {
-	if receiver := f.ends[1]; receiver.reach > 0 {
+func attempted(ends [2]endSoFar) uint64 {
+	if receiver := ends[1]; receiver.reach > 0 {
 		return max(receiver.reach, receiver.sent)
 	}
-	return f.ends[0].packets
+	return ends[0].packets
 }
 
-// checkpoint returns the account so far, with the series from a second on.
-func (s *soFar) checkpoint(now time.Time, from int) model.Checkpoint {
-	c := model.Checkpoint{Cell: s.trial.Cell, Repeat: s.trial.Repeat, Started: s.started,
-		ElapsedS: now.Sub(s.begun).Seconds(), Series: []model.Series{}}
+// checkpoint returns the account by a time, with the series from a second on.
+func (s *soFar) checkpoint(at float64, from int) model.Checkpoint {
+	c := model.Checkpoint{Cell: s.trial.Cell, Repeat: s.trial.Repeat, Started: s.started, ElapsedS: at,
+		Series: []model.Series{}}
 	for i, f := range s.flows {
-		nodes := s.watch.soFar(f, s.counts)
+		ends := s.ends[i]
 		one := model.FlowSoFar{Name: f.Name, Protocol: f.Protocol, From: f.From, To: f.To,
 			PayloadBytes: f.PayloadBytes, Streams: f.Streams,
-			FrameBytes: model.FrameBytes(f.Protocol, f.Family, f.PayloadBytes), Attempted: s.now[i].attempted(),
-			Received: s.now[i].ends[1].packets}
+			FrameBytes: model.FrameBytes(f.Protocol, f.Family, f.PayloadBytes), Attempted: attempted(ends),
+			Received: ends[1].packets}
 		if f.Protocol == model.UDP {
 			account := ledger.Balance(ledger.Input{Sender: f.From, Receiver: f.To, Flow: f.Name,
 				Planned: one.Attempted, Attempted: one.Attempted, Accepted: one.Attempted,
-				Received: min(one.Received, one.Attempted), DurationS: c.ElapsedS, Nodes: nodesOf(f, nodes)})
+				Received: min(one.Received, one.Attempted), DurationS: at,
+				Nodes: nodesOf(f, s.watch.soFar(f, s.counts))})
 			for _, l := range account.Lines {
-				if l.Confidence == ledger.ExactSeq || l.Confidence == ledger.ExactCount ||
-					l.Confidence == ledger.Bounded {
+				if l.Confidence != ledger.Inferred {
 					l.Evidence, l.Sequences, l.Confidence = nil, nil, ledger.Bounded // what is on its way blurs it
 					one.Lines = append(one.Lines, l)
 				}
@@ -164,25 +122,24 @@ func (s *soFar) checkpoint(now time.Time, from int) model.Checkpoint {
 		}
 		c.Flows = append(c.Flows, one)
 		for k, metric := range []string{"send_pps", "receive_pps"} {
-			at := []string{f.From, f.To}[k]
-			if values := s.now[i].series[k]; len(values) > from {
-				c.Series = append(c.Series, model.Series{Metric: metric, Flow: f.Name, At: at,
-					StartSeconds: float64(from), StepSeconds: 1, Values: slices.Clone(values[from:])})
+			if pps := ends[k].pps; len(pps) > from {
+				c.Series = append(c.Series, model.Series{Metric: metric, Flow: f.Name, At: []string{f.From, f.To}[k],
+					StartSeconds: float64(from), StepSeconds: 1, Values: slices.Clone(pps[from:])})
 			}
 		}
 	}
 	return c
 }
 
-// silentEnd is how long the other ends' seconds wait for an end that sends no samples.
-const silentEnd = 3 * time.Second
+// silentEnd is how many seconds of the other ends wait for an end that sends no samples.
+const silentEnd = 3
 
 // ready returns how many seconds that are not stored yet all ends have samples of.
-func (s *soFar) ready(now time.Time) int {
+func (s *soFar) ready() int {
 	ready := math.MaxInt
-	for _, f := range s.now {
-		for k, e := range f.ends {
-			if n := len(f.series[k]) - s.kept; n > 0 && now.Sub(e.at) < silentEnd {
+	for _, ends := range s.ends {
+		for _, e := range ends {
+			if n := len(e.pps) - s.kept; n > 0 && s.latest-e.at < silentEnd {
 				ready = min(ready, n)
 			}
 		}
@@ -195,13 +152,12 @@ func (s *soFar) ready(now time.Time) int {
 
 // soFar shows and stores the account of the running trial.
 func (r *runner) soFar(s *soFar, number int, p fleet.Progress) {
-	now := r.now()
-	if s == nil || !s.take(p, now) {
+	if s == nil || !s.take(p) {
 		return
 	}
-	c := s.checkpoint(now, s.kept)
+	c := s.checkpoint(s.latest, s.kept)
 	r.event(Event{SoFar: &SoFar{Number: number, Checkpoint: c}})
-	ready := s.ready(now)
+	ready := s.ready()
 	if ready < min(max(s.kept, 1), checkpointSeconds) || s.failed {
 		return
 	}
@@ -219,4 +175,49 @@ func (r *runner) soFar(s *soFar, number int, p fleet.Progress) {
 		s.failed = true
 		r.warn(fmt.Sprintf("what is known of the running trial is no longer stored: %v", err))
 	}
+}
+
+// untilCut returns the account of a trial that was cut, up to the oldest last sample of an
+// end that sent any; ok is false without samples.
+func (s *soFar) untilCut(out fleet.Outcome) (known model.Result, ok bool) {
+	if s == nil || s.latest == 0 || out.Cut == "" {
+		return model.Result{}, false
+	}
+	until := s.latest
+	for _, ends := range s.ends {
+		for _, e := range ends {
+			if e.at > 0 {
+				until = min(until, e.at)
+			}
+		}
+	}
+	return model.Unfinished([]model.Checkpoint{s.checkpoint(until, 0)}), true
+}
+
+// useCheckpoint replaces the figures of flows that lack the report of an end by those of the
+// samples: otherwise all packets would count as lost, or none as sent.
+func useCheckpoint(r *model.Result, out fleet.Outcome, known model.Result) {
+	for i, told := range known.Flows {
+		if told.Attempted == 0 || !missing(out.Flows[i]) {
+			continue
+		}
+		at := slices.IndexFunc(r.Flows, func(f model.FlowResult) bool { return f.Name == told.Name })
+		if at < 0 { // one of a star's, whose ends are one machine
+			continue
+		}
+		f := &r.Flows[at]
+		told.SenderCPU, told.ReceiverCPU, told.SendGap, told.GapCounts, told.SendLate = f.SenderCPU, f.ReceiverCPU,
+			f.SendGap, f.GapCounts, f.SendLate
+		*f = told
+		for _, x := range known.Series {
+			if x.Flow == told.Name && !slices.ContainsFunc(r.Series,
+				func(have model.Series) bool { return have.Flow == x.Flow && have.Metric == x.Metric }) {
+				r.Series = append(r.Series, x)
+			}
+		}
+		r.Warnings = append(r.Warnings,
+			fmt.Sprintf("flow %s: the account of one end is missing; the figures are what had been told until t=%.1f s",
+				f.Name, f.DurationS))
+	}
+	sortSeries(r.Series)
 }

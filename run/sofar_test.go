@@ -2,6 +2,7 @@ package run
 
 import (
 	"math"
+	"slices"
 	"testing"
 	"time"
 
@@ -11,66 +12,59 @@ import (
 	"pelt/unit"
 )
 
+// watchedFlow is a flow of a long trial, and its account before the first sample.
+func watchedFlow() (model.Trial, fleet.Trial, *soFar) {
+	flow := model.Flow{Name: "up", Protocol: model.UDP, From: model.Sender, To: model.Receiver, PayloadBytes: 512,
+		Rate: unit.PacketRate(1000), Streams: 1}
+	trial := model.Trial{Flows: []model.Flow{flow}, Timing: model.Timing{MeasureSeconds: 600, PatienceSeconds: 60}}
+	placed := fleet.Trial{Flows: []fleet.PlacedFlow{{Flow: flow}}}
+	return trial, placed, newSoFar(trial, placed, &watch{site: twoEnds()}, time.Now())
+}
+
+func (s *soFar) sender(at float64, n uint64) bool {
+	return s.take(fleet.Progress{Flow: "up", Role: engine.Send, Agent: "s", Packets: n, AtS: at})
+}
+
+func (s *soFar) receiver(at float64, n, reach uint64) bool {
+	return s.take(fleet.Progress{Flow: "up", Role: engine.Receive, Agent: "r", Packets: n, Reach: reach, AtS: at})
+}
+
+func alike(a, b float64) bool { return math.Abs(a-b) < 1e-6 || math.IsNaN(a) && math.IsNaN(b) }
+
 func TestSoFar(t *testing.T) {
-	flow := model.Flow{Name: "up", Protocol: model.UDP, From: model.Sender, To: model.Receiver, PayloadBytes: 512, Rate: unit.PacketRate(1000), Streams: 1}
-	p := twoEnds()
-	began := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
-	trial := model.Trial{Flows: []model.Flow{flow}, Timing: model.Timing{MeasureSeconds: 60, PatienceSeconds: 60}}
-	s := newSoFar(trial, fleet.Trial{Flows: []fleet.PlacedFlow{{Flow: flow}}}, &watch{site: p}, began)
-	at := func(ms int) time.Time { return began.Add(time.Duration(ms) * time.Millisecond) }
-	send := func(ms int, n uint64) bool {
-		return s.take(fleet.Progress{Flow: "up", Role: engine.Send, Agent: "s", Packets: n}, at(ms))
+	_, _, s := watchedFlow()
+	if s.sender(-0.5, 0) || s.receiver(-0.4, 0, 0) || !s.sender(1.1, 1100) || s.receiver(1.05, 1040, 1050) || !s.sender(2.1, 2100) {
+		t.Error("not told once a second from the first on")
 	}
-	receive := func(ms int, n, reach uint64) bool {
-		return s.take(fleet.Progress{Flow: "up", Role: engine.Receive, Agent: "r", Packets: n, Reach: reach}, at(ms))
-	}
-	if send(0, 0) || receive(10, 0, 0) || send(600, 500) || receive(700, 595, 600) { // begun at 100
-		t.Error("told before a second was over")
-	}
-	if !send(1600, 1500) || receive(1700, 1590, 1600) || !send(2600, 2500) {
-		t.Error("not told once a second")
-	}
-	receive(2700, 2585, 2600)
-	receive(5700, 5570, 5600) // nothing was heard for two seconds
-	send(5610, 5510)
-	counts := model.Observation{Boot: "x", Namespace: 7, Mode: model.DropsSeq, Drops: &model.Drops{
+	s.receiver(2.05, 2035, 2050)
+	s.receiver(5.05, 5020, 5050) // nothing was heard for two seconds
+	s.sender(5.1, 5100)
+	s.take(fleet.Progress{Agent: "r", Counts: &model.Observation{Boot: "x", Namespace: 7, Mode: model.DropsSeq, Drops: &model.Drops{
 		Sites: []model.Site{{Reason: "SOCKET_RCVBUFF", Function: "udp_queue_rcv_one_skb", Namespace: 7, Received: true}},
 		Flows: []model.FlowDrops{{Flow: "up", Counts: []model.SiteCount{{Site: 0, Packets: 20}}}},
-	}}
-	s.take(fleet.Progress{Agent: "r", Counts: &counts}, at(5710))
-	c := s.checkpoint(at(5800), 1)
-	if len(c.Flows) != 1 || math.Abs(c.ElapsedS-5.7) > 1e-9 {
-		t.Fatalf("%+v", c)
-	}
+	}}})
+	c := s.checkpoint(s.latest, 1)
 	f := c.Flows[0]
-	if f.Attempted != 5600 || f.Received != 5570 || f.Lost() != 30 || len(f.Lines) != 1 || f.Lines[0].Packets != 20 || f.Lines[0].Layer != model.LayerReceiverBuffer {
-		t.Errorf("%+v", f)
+	if c.ElapsedS != 5.1 || f.Attempted != 5050 || f.Received != 5020 || f.Lost() != 30 || len(f.Lines) != 1 || f.Lines[0].Packets != 20 ||
+		f.Lines[0].Layer != model.LayerReceiverBuffer {
+		t.Errorf("%+v", c)
 	}
-	if len(c.Series) != 2 || c.Series[1].Metric != "receive_pps" || c.Series[1].StartSeconds != 1 {
-		t.Fatalf("%+v", c.Series)
-	}
-	got := c.Series[1].Values // from second 1 on
-	want := []float64{995, 995, math.NaN(), math.NaN(), 995}
-	if len(got) != len(want) {
-		t.Fatalf("%v, want %v", got, want)
-	}
-	for i, v := range got {
-		if math.IsNaN(v) != math.IsNaN(want[i]) || math.Abs(v-want[i]) > 1e-6 {
-			t.Errorf("second %d: %v, want %v", i+1, v, want[i])
-		}
+	nan := math.NaN()
+	if got := c.Series[1]; got.Metric != "receive_pps" || got.StartSeconds != 1 || !slices.EqualFunc(got.Values, []float64{995, nan, nan, 995}, alike) {
+		t.Errorf("%+v", got)
 	}
 	// A path that lets nothing through any more.
-	send(6610, 6510)
-	send(7610, 7510)
-	receive(7700, 5570, 5600)
-	if f := s.checkpoint(at(7800), 0).Flows[0]; f.Attempted != 6510 || f.Received != 5570 {
+	s.sender(6.1, 6100)
+	s.sender(7.1, 7100)
+	s.receiver(7.05, 5020, 5050)
+	if f := s.checkpoint(7.1, 0).Flows[0]; f.Attempted != 6100 || f.Received != 5020 {
 		t.Errorf("%+v", f)
 	}
 	// A receiver that is not heard for a while: nobody knows what it got meanwhile.
-	for ms, n := 8610, uint64(8510); ms < 20_000; ms, n = ms+1000, n+1000 {
-		send(ms, n)
+	for second := 8.1; second < 20; second++ {
+		s.sender(second, uint64(second*1000))
 	}
-	if f := s.checkpoint(at(20_000), 0).Flows[0]; f.Attempted != 6510 || f.Received != 5570 {
+	if f := s.checkpoint(20, 0).Flows[0]; f.Attempted != 6100 || f.Received != 5020 {
 		t.Errorf("%+v", f)
 	}
 }
@@ -89,51 +83,82 @@ func TestLasting(t *testing.T) {
 
 // The seconds of one end are stored though the other is not heard, unless it is only late.
 func TestReadyWithoutTheOther(t *testing.T) {
-	s := &soFar{flows: []model.Flow{{Name: "up", Rate: unit.PacketRate(10), PayloadBytes: 64}}, now: make([]flowNow, 1)}
-	at := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+	_, _, s := watchedFlow()
 	for second := 1; second <= 30; second++ {
-		at = at.Add(time.Second)
-		s.take(fleet.Progress{Flow: "up", Role: engine.Send, Packets: uint64(second) * 10}, at)
+		s.sender(float64(second), uint64(second)*10)
 		if second <= 13 {
-			s.take(fleet.Progress{Flow: "up", Role: engine.Receive, Packets: uint64(second) * 10}, at)
+			s.receiver(float64(second), uint64(second)*10, 0)
 		}
 		if second == 10 {
 			s.kept = 10
 		}
-		if want, looked := map[int]int{10: 0, 13: 3, 15: 3, 16: 6, 30: 20}[second]; looked && s.ready(at) != want {
-			t.Errorf("after %d s %d are ready, want %d", second, s.ready(at), want)
+		if want, looked := map[int]int{10: 0, 13: 3, 15: 3, 16: 6, 30: 20}[second]; looked && s.ready() != want {
+			t.Errorf("after %d s %d are ready, want %d", second, s.ready(), want)
 		}
 	}
 }
 
-// An end tells of a second when its own clock says so, and what the connection held back
-// comes at once.
+// An end tells of a second by its own clock, whenever the connection delivers it.
 func TestSoFarSeries(t *testing.T) {
 	nan := math.NaN()
 	for name, c := range map[string]struct {
-		at   []int    // ms since the beginning
-		told []uint64 // packets
+		at   []float64
 		want []float64
 	}{
-		"in the middle of ours":  {[]int{1490, 2510, 3490, 4510, 5490, 6510}, []uint64{1490, 2510, 3490, 4510, 5490, 6510}, []float64{nan, 1000, 1000, 1000, 1000, 1000}},
-		"held back":              {[]int{1000, 2000, 5000, 5000, 5000, 6000}, []uint64{1000, 2000, 3000, 4000, 5000, 6000}, []float64{nan, 1000, nan, nan, 1000, 1000}},
-		"held back a little":     {[]int{1000, 2000, 3700, 4000, 5000}, []uint64{1000, 2000, 3000, 4000, 5000}, []float64{nan, 1000, 1000 / 1.7, 1000 / 0.3, 1000}},
-		"not heard":              {[]int{1000, 2000, 6000, 7000}, []uint64{1000, 2000, 6000, 7000}, []float64{nan, 1000, nan, nan, nan, 1000, 1000}},
-		"its first ones at once": {[]int{1000, 1000, 2000}, []uint64{500, 1000, 2000}, []float64{nan, 1000}},
+		"each second":         {[]float64{1.01, 2.2, 3.05, 4.1}, []float64{1000, 1000, 1000, 1000}},
+		"twice in a second":   {[]float64{1.01, 1.9, 2.2}, []float64{1000, 1000}},
+		"first heard of late": {[]float64{3.1, 4.1}, []float64{nan, nan, 1000, 1000}},
+		"not heard":           {[]float64{1.01, 5.1, 6.1}, []float64{1000, nan, nan, nan, 1000, 1000}},
 	} {
-		var f flowNow
-		begun := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
-		for i, ms := range c.at {
-			f.sample(0, c.told[i], begun.Add(time.Duration(ms)*time.Millisecond), begun)
+		var e endSoFar
+		for _, at := range c.at {
+			e.sample(fleet.Progress{Packets: uint64(math.Round(at * 1000)), AtS: at})
 		}
-		got := f.series[0]
-		same := len(got) == len(c.want)
-		for i := range min(len(got), len(c.want)) {
-			same = same && (math.Abs(got[i]-c.want[i]) < 1e-6 || math.IsNaN(got[i]) && math.IsNaN(c.want[i]))
+		if !slices.EqualFunc(e.pps, c.want, alike) {
+			t.Errorf("%s: %v, want %v", name, e.pps, c.want)
 		}
-		if !same {
-			t.Errorf("%s: %v, want %v", name, got, c.want)
+	}
+}
+
+// A far host that is gone takes its report with it: what it had told stands for it.
+func TestCutWithoutReport(t *testing.T) {
+	trial, placed, s := watchedFlow()
+	perStep := []uint64{}
+	for i := 1; i <= 160; i++ {
+		n := uint64(i) * 1000
+		s.sender(float64(i), n)
+		perStep = append(perStep, 1000)
+		if i <= 100 { // then its power failed
+			s.receiver(float64(i), n-10, n)
 		}
+	}
+	sender := &engine.Report{Role: engine.Send, Send: &engine.SendReport{Planned: 160_000, Attempted: 160_000, Accepted: 160_000,
+		Streams: []uint64{160_000}, DurationNanos: 160e9, PerStep: perStep}}
+	out := fleet.Outcome{Cut: "receiver has not answered for 1m0s", Flows: []fleet.FlowOutcome{{Send: sender}}}
+	known, ok := s.untilCut(out)
+	if !ok {
+		t.Fatal("nothing is known")
+	}
+	r := account(trial, placed, out, nil, noRate)
+	if r.State != model.Aborted || r.Flows[0].Lost != 160_000 {
+		t.Fatalf("%s, %d lost: the account of the receiver is not missing here", r.State, r.Flows[0].Lost)
+	}
+	useCheckpoint(&r, out, known)
+	if f := r.Flows[0]; f.Attempted != 100_000 || f.Received != 99_990 || f.Lost != 10 || f.Ledger.Unattributed != 10 || f.DurationS != 100 {
+		t.Errorf("%+v", f)
+	}
+	values := map[string]int{}
+	for _, x := range r.Series {
+		values[x.Metric] += len(x.Values)
+	}
+	if values["send_pps"] != 160 || values["receive_pps"] != 100 {
+		t.Errorf("%v values; want the sender's own of 160 s, and what the receiver told of 100", values)
+	}
+	if err := r.Check(); err != nil {
+		t.Error(err)
+	}
+	if _, ok := s.untilCut(fleet.Outcome{}); ok {
+		t.Error("a trial that was not cut has accounts of its own")
 	}
 }
 
