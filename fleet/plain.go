@@ -1,29 +1,32 @@
 package fleet
 
 import (
+	"bytes"
+	"encoding/json"
+	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 	"unicode"
-	"unicode/utf16"
 	"unicode/utf8"
 )
+
+// escape is one of a JSON text; a character beyond 16 bits is a pair of them.
+var escape = regexp.MustCompile(`(?is)\\ud[89ab][0-9a-f]{2}\\ud[c-f][0-9a-f]{2}|\\u[0-9a-f]{4}|\\.`)
 
 // plain replaces in a JSON text, raw or escaped, what could steer a terminal or hide in a
 // report: what cannot be printed becomes U+FFFD, tabs and line breaks a space, unless lines
 // are kept. The other host is not trusted to send text that can be shown as it is.
 func plain(data []byte, lines bool) []byte {
-	out := make([]byte, 0, len(data))
-	for len(data) > 0 {
-		r, n := character(data)
-		if plain := shown(r); plain != r && !(lines && r == '\n') || r == utf8.RuneError {
-			out = utf8.AppendRune(out, plain)
-		} else {
-			out = append(out, data[:n]...)
+	return escape.ReplaceAllFunc(bytes.Map(shown, data), func(e []byte) []byte {
+		var text string
+		if json.Unmarshal(slices.Concat([]byte{'"'}, e, []byte{'"'}), &text) != nil || lines && text == "\n" {
+			return e // no escape is the decoder's to refuse
 		}
-		data = data[n:]
-	}
-	return out
+		if now := plainText(text); now != text || text == string(utf8.RuneError) {
+			return []byte(now)
+		}
+		return e
+	})
 }
 
 // plainText is plain for a text that is not JSON.
@@ -38,42 +41,4 @@ func shown(r rune) rune {
 		return ' '
 	}
 	return utf8.RuneError
-}
-
-// character decodes the first one of a JSON text, and tells how many bytes it takes there.
-// Half a pair of \u is U+FFFD, as it is to the decoder.
-func character(text []byte) (r rune, n int) {
-	if c := text[0]; c < utf8.RuneSelf && c != '\\' {
-		return rune(c), 1
-	}
-	switch {
-	case text[0] != '\\':
-		return utf8.DecodeRune(text)
-	case len(text) == 1:
-		return '\\', 1
-	case text[1] != 'u':
-		if control := slices.Index([]byte("bfnrt"), text[1]); control >= 0 {
-			return rune("\b\f\n\r\t"[control]), 2
-		}
-		return rune(text[1]), 2
-	}
-	code := func(text []byte) rune {
-		if len(text) >= 6 && text[0] == '\\' && text[1] == 'u' {
-			if code, err := strconv.ParseUint(string(text[2:6]), 16, 16); err == nil {
-				return rune(code)
-			}
-		}
-		return -1
-	}
-	first := code(text)
-	switch {
-	case first < 0: // the decoder will say so
-		return '\\', 1
-	case !utf16.IsSurrogate(first):
-		return first, 6
-	}
-	if r := utf16.DecodeRune(first, code(text[6:])); r != utf8.RuneError {
-		return r, 12
-	}
-	return utf8.RuneError, 6
 }
