@@ -140,7 +140,9 @@ type observeOrder struct {
 	// For a watcher: each trial has an observation of its own; 0 ends the last one.
 	Trial uint16         `json:"trial,omitempty"`
 	Drops model.DropMode `json:"drops,omitempty"`
-	Flows []watchedFlow  `json:"flows,omitempty"` // that begin to be watched
+	// MeasuredNanos is the longest that the measured part takes.
+	MeasuredNanos int64         `json:"measured_ns,omitempty"`
+	Flows         []watchedFlow `json:"flows,omitempty"` // that begin to be watched
 }
 
 // watchedFlow names the ports of a flow's streams on one side of a router.
@@ -158,6 +160,8 @@ func (o observeOrder) check() error {
 		return errors.New("moment: want idle, start, measure or end")
 	case o.IdleNanos < 0 || o.IdleNanos > maxIdle.Nanoseconds():
 		return fmt.Errorf("idle_ns: want 0 to %v", maxIdle)
+	case o.MeasuredNanos < 0:
+		return errors.New("measured_ns: want 0 or more")
 	case o.Trial >= engine.WarmupBit:
 		return fmt.Errorf("trial: want 0 to %d, not %d", engine.WarmupBit-1, o.Trial)
 	case len(o.Flows) > maxWatched:
@@ -188,9 +192,8 @@ type stopOrder struct {
 // whatever still runs; a router is asked what it is after the last trial.
 type reportOrder struct {
 	sessionOrder
-	Final         bool  `json:"final"`
-	MeasuredNanos int64 `json:"measured_ns,omitempty"` // of a watcher's trial; 0: its observation is wanted only
-	Part          int   `json:"part"`
+	Final bool `json:"final"`
+	Part  int  `json:"part"`
 }
 
 // partAnswer is one part of a JSON object that may be too long for one message.
@@ -217,7 +220,6 @@ type recordAnswer struct {
 type sessionReport struct {
 	Ends     map[int]engine.Report `json:"ends,omitempty"`
 	Watch    *Watched              `json:"watch,omitempty"`
-	Router   *model.RouterWatch    `json:"router,omitempty"` // of a watcher
 	Observed *model.Observation    `json:"observed,omitempty"`
 	Cut      string                `json:"cut,omitempty"`
 }
@@ -232,11 +234,9 @@ func (r *sessionReport) clamp(flows []model.Flow, t model.Timing) {
 		r.Watch.CPU.Clamp()
 		r.Watch.Series = model.ClampSeries(r.Watch.Series, t.MeasureSeconds+engine.OvertimeSeconds)
 	}
-	if r.Router != nil {
-		r.Router.Clamp()
-	}
 	if r.Observed != nil {
 		r.Observed.Clamp(flows)
+		r.Observed.Series = model.ClampSeries(r.Observed.Series, t.MeasureSeconds+engine.OvertimeSeconds)
 	}
 }
 

@@ -16,13 +16,13 @@ const observeTimeout = 5 * time.Second // for counters to stand still; some devi
 // nothing. They may be called concurrently.
 type observed struct {
 	mu      sync.Mutex
-	host    engine.EndObservation // of a host with ends; nil without
-	router  Router                // of a session that only watches
-	watch   RouterWatch           // of the router's trial; nil between trials
-	trial   uint16                // that watch is of
-	settled bool                  // the counters were asked for the last time
+	watch   engine.Observation                // of a trial; nil without
+	live    func() (model.Observation, error) // what a host with ends tells of it while it runs; nil: nothing
+	router  Router                            // of a session that only watches
+	trial   uint16                            // of the router, that watch is of
+	settled bool                              // the counters were asked for the last time
 	closed  bool
-	account *model.Observation // of host, once it was asked for or could not be observed
+	account *model.Observation // once it was asked for, or the host could not be observed
 }
 
 // open begins the observation of a host with ends.
@@ -35,7 +35,7 @@ func (o *observed) open(begin engine.Observe, trial uint16, drops model.DropMode
 		o.account = &model.Observation{Mode: model.DropsOff, Why: err.Error()}
 		return
 	}
-	o.host = host
+	o.watch, o.live = host, host.Counts
 }
 
 // openRouter opens the router that a session only watches.
@@ -55,47 +55,40 @@ func (s *session) openRouter(ctx context.Context) error {
 }
 
 // nextTrial ends the watch over a router's last trial and begins that over another.
-func (o *observed) nextTrial(trial uint16, drops model.DropMode) bool {
+func (o *observed) nextTrial(q observeOrder) bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	if trial == o.trial || o.router == nil {
+	if q.Trial == o.trial || o.router == nil {
 		return false
 	}
 	if o.watch != nil {
 		_ = o.watch.Close() // the next trial is watched even if this fails
 	}
-	if o.trial, o.watch = trial, nil; trial != 0 {
-		o.watch = o.router.Begin(trial, drops)
+	o.trial, o.watch, o.account, o.settled = q.Trial, nil, nil, false
+	if q.Trial != 0 {
+		o.watch = o.router.Begin(q.Trial, q.Drops, time.Duration(q.MeasuredNanos))
 	}
 	return true
 }
 
-// with calls f with what observes now, if anything does.
-func (o *observed) with(f func(engine.Observation)) {
+// current is what observes now; nil if nothing does.
+func (o *observed) current() engine.Observation {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	o.locked(f)
-}
-
-// locked is with for a caller that holds the lock.
-func (o *observed) locked(f func(engine.Observation)) {
-	switch {
-	case o.host != nil:
-		f(o.host)
-	case o.watch != nil:
-		f(o.watch)
-	}
+	return o.watch
 }
 
 // track names the streams of one flow. Its failure stands in the observation.
 func (o *observed) track(flow model.Flow, tuples []model.Tuple) {
-	o.with(func(now engine.Observation) { _ = now.Track(flow, tuples) })
+	if now := o.current(); now != nil {
+		_ = now.Track(flow, tuples)
+	}
 }
 
 // observe has the counters read at one moment of a trial.
 func (s *session) observe(ctx context.Context, q observeOrder) (none, error) {
 	o := &s.observed
-	if o.nextTrial(q.Trial, q.Drops) {
+	if o.nextTrial(q) {
 		s.mu.Lock()
 		clear(s.answers) // of the trial before
 		s.mu.Unlock()
@@ -104,13 +97,13 @@ func (s *session) observe(ctx context.Context, q observeOrder) (none, error) {
 		o.track(model.Flow{Name: f.Flow, Protocol: model.UDP, Packets: f.Packets, PayloadBytes: f.PayloadBytes,
 			Streams: len(f.Tuples)}, f.Tuples)
 	}
-	var reading engine.Observation // takes too long to hold the lock
-	o.with(func(now engine.Observation) {
-		reading = now
-		o.settled = o.settled || q.Moment == model.MomentEnd
-	})
-	if reading != nil && q.Moment != "" {
-		readCounters(ctx, reading, q)
+	if now := o.current(); now != nil && q.Moment != "" {
+		if q.Moment == model.MomentEnd {
+			o.mu.Lock()
+			o.settled = true
+			o.mu.Unlock()
+		}
+		readCounters(ctx, now, q)
 	}
 	return none{}, nil
 }
@@ -137,10 +130,10 @@ const maxCountedSites = 64
 func (o *observed) counts() *model.Observation {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	if o.host == nil || o.settled {
+	if o.live == nil || o.settled {
 		return nil
 	}
-	now, err := o.host.Counts()
+	now, err := o.live()
 	if err != nil {
 		return nil
 	}
@@ -150,37 +143,19 @@ func (o *observed) counts() *model.Observation {
 	return &now
 }
 
-// report returns the account of a host with ends, made once; nil without an observation.
+// report returns the account of a trial, made once; nil without an observation.
 func (o *observed) report() *model.Observation {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	if o.account != nil || o.host == nil {
+	if o.account != nil || o.watch == nil {
 		return o.account
 	}
 	if !o.settled { // the trial was cut
-		o.host.Snapshot(model.MomentEnd)
+		o.watch.Snapshot(model.MomentEnd)
 	}
-	r := o.host.Report()
+	r := o.watch.Report()
 	o.account = &r
 	return o.account
-}
-
-// reportRouter adds what a router did during so long a measured part, or, with 0, what its
-// kernel counted.
-func (o *observed) reportRouter(r *sessionReport, measured time.Duration) error {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	if o.watch == nil {
-		return errors.New("no trial is watched here")
-	}
-	if measured == 0 {
-		seen := o.watch.Report()
-		r.Observed = &seen
-		return nil
-	}
-	watched, series := o.watch.Watched(measured)
-	r.Router, r.Watch = &watched, &Watched{Series: series}
-	return nil
 }
 
 // facts answers one part of what the watched router is.
@@ -202,10 +177,12 @@ func (s *session) facts(ctx context.Context, q reportOrder) (partAnswer, error) 
 func (o *observed) close() (err error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	o.locked(func(now engine.Observation) { err = now.Close() })
+	if o.watch != nil {
+		err = o.watch.Close()
+	}
 	if o.router != nil {
 		err = errors.Join(err, o.router.Close())
 	}
-	o.host, o.watch, o.router, o.closed = nil, nil, nil, true
+	o.watch, o.live, o.router, o.closed = nil, nil, nil, true
 	return err
 }

@@ -163,7 +163,7 @@ func (c *countingObservation) Counts() (model.Observation, error) {
 // What was dropped so far is told until the counters are read for the last time.
 func TestCountsWhileItRuns(t *testing.T) {
 	source := &countingObservation{dropped: 3}
-	o := observed{host: source}
+	o := observed{live: source.Counts}
 	for _, want := range []uint64{3, 7} {
 		source.dropped = want
 		if c := o.counts(); c == nil || c.Drops.Flows[0].Counts[0].Packets != want {

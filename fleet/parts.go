@@ -70,15 +70,18 @@ func fetch[A any](ctx context.Context, m member, verb string, lines bool, part f
 // sequences, and the load of the single cores over time. It says so in the report.
 func (r *sessionReport) shrink(limit int) {
 	r.shrinkLists(limit / 2) // the rest, and base64, has room beside them
-	if data, err := json.Marshal(r); r.Watch == nil || err == nil && len(data) <= limit {
+	if data, err := json.Marshal(r); err == nil && len(data) <= limit {
 		return
 	}
-	ofCore := func(s model.Series) bool { return s.Core != nil }
-	r.Watch = &Watched{CPU: r.Watch.CPU, Series: slices.DeleteFunc(slices.Clone(r.Watch.Series), ofCore)}
 	const said = "the load of the single cores over time found no room in the report"
-	if r.Router != nil {
-		r.Router.Gaps = append(r.Router.Gaps, said)
-		return
+	withoutCores := func(list []model.Series) []model.Series {
+		return slices.DeleteFunc(slices.Clone(list), func(s model.Series) bool { return s.Core != nil })
+	}
+	if r.Watch != nil {
+		r.Watch = &Watched{CPU: r.Watch.CPU, Series: withoutCores(r.Watch.Series)}
+	}
+	if o := r.Observed; o != nil && o.Router != nil {
+		o.Series, o.Router.Gaps = withoutCores(o.Series), append(o.Router.Gaps, said)
 	}
 	for n, one := range r.Ends {
 		one.Warnings = append(slices.Clone(one.Warnings), said)

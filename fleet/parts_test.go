@@ -36,7 +36,7 @@ func TestReportOfManyCores(t *testing.T) {
 	}{
 		"too many": {sessionReport{}, 32, 1, func(r sessionReport) []string { return r.Ends[1].Warnings }},
 		"few":      {sessionReport{}, 3, 7, func(r sessionReport) []string { return r.Ends[1].Warnings }},
-		"a router": {sessionReport{Router: &model.RouterWatch{}}, 32, 1, func(r sessionReport) []string { return r.Router.Gaps }},
+		"a router": {sessionReport{Observed: &model.Observation{Router: &model.RouterWatch{}, Series: coresFor(10_000, 32)}}, 32, 1, func(r sessionReport) []string { return r.Observed.Router.Gaps }},
 	} {
 		load := coresFor(10_000, c.cores)
 		c.report.Watch = &Watched{Series: load}

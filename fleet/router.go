@@ -17,19 +17,13 @@ import (
 type Router interface {
 	// Facts are what it is, with its texts of before the first trial.
 	Facts() model.RouterFacts
-	// Begin watches one trial; drops says how closely its kernel is watched, "" for
-	// its processors alone. What it cannot do stands in what the watch tells.
-	Begin(trial uint16, drops model.DropMode) RouterWatch
+	// Begin watches one trial, whose measured part takes so long at most; drops says how
+	// closely its kernel is watched, "" for its processors alone. What it cannot do stands
+	// in the watch's report.
+	Begin(trial uint16, drops model.DropMode, measured time.Duration) engine.Observation
 	// Finish returns all facts, with the texts of after the last trial.
 	Finish(ctx context.Context) model.RouterFacts
 	Close() error
-}
-
-// RouterWatch watches a Router during one trial.
-type RouterWatch interface {
-	engine.Observation
-	// Watched tells of the measured part: from its moment on, and so long.
-	Watched(measured time.Duration) (model.RouterWatch, []model.Series)
 }
 
 // routerNode is what a router is called on the path.
@@ -133,8 +127,9 @@ func (r *farRouter) Close() error {
 }
 
 // Begin watches one trial. The next one, or the end of the session, ends the watch.
-func (r *farRouter) Begin(trial uint16, drops model.DropMode) RouterWatch {
-	w := &farWatch{router: r, order: observeOrder{sessionOrder: r.about, Trial: trial, Drops: drops}}
+func (r *farRouter) Begin(trial uint16, drops model.DropMode, measured time.Duration) engine.Observation {
+	w := &farWatch{router: r, measured: measured, order: observeOrder{sessionOrder: r.about, Trial: trial,
+		Drops: drops, MeasuredNanos: measured.Nanoseconds()}}
 	w.observe(context.Background(), "begin", momentTimeout, w.order)
 	w.failed = w.fault
 	return w
@@ -142,9 +137,10 @@ func (r *farRouter) Begin(trial uint16, drops model.DropMode) RouterWatch {
 
 // farWatch is a trial's watch on such a router.
 type farWatch struct {
-	router *farRouter
-	order  observeOrder // what all of the trial have in common
-	failed error        // the watch could not begin
+	router   *farRouter
+	order    observeOrder // what all of the trial have in common
+	measured time.Duration
+	failed   error // the watch could not begin
 
 	mu    sync.Mutex
 	flows []model.Flow
@@ -193,50 +189,41 @@ func (w *farWatch) Settle(ctx context.Context, lost bool) {
 	w.observe(ctx, string(q.Moment), observeTimeout+momentTimeout, q)
 }
 
-// Report fetches the router's account of its kernel.
+// Report fetches what the router's kernel counted, and what its processors did. Its samples
+// are kept there until then, so a router that was lost has told none of them.
 func (w *farWatch) Report() model.Observation {
-	r, err := w.fetch(0)
-	o := model.Observation{Mode: model.DropsOff}
-	if r.Observed != nil {
-		o = *r.Observed
+	r, err := w.fetch()
+	if err == nil && (r.Observed == nil || r.Observed.Router == nil) {
+		err = errors.New("no account")
 	}
+	if err != nil {
+		return model.Observation{Mode: model.DropsOff, Why: "its account is missing: " + err.Error(),
+			Unread: []string{"no counters: " + err.Error()},
+			Router: &model.RouterWatch{Node: routerNode, Gaps: []string{"not observed from t=0.0 s: " + err.Error()}}}
+	}
+	o := *r.Observed
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	switch {
-	case err != nil:
-		o.Why = "its account is missing: " + err.Error()
-		o.Unread = append(o.Unread, "no counters: "+err.Error())
-	case w.fault != nil:
+	if w.fault != nil {
 		o.Unread = append(o.Unread, w.fault.Error())
+	}
+	o.Router.Node = routerNode
+	for i := range o.Series {
+		o.Series[i].At, o.Series[i].Flow = routerNode, ""
 	}
 	return o
 }
 
-// Watched fetches what the router did during the measured part. Its samples are kept
-// there until then, so a router that was lost has told none of them.
-func (w *farWatch) Watched(measured time.Duration) (model.RouterWatch, []model.Series) {
-	r, err := w.fetch(max(1, measured))
-	if err != nil || r.Router == nil || r.Watch == nil {
-		return model.RouterWatch{Node: routerNode, Gaps: []string{fmt.Sprintf("not observed from t=0.0 s: %v", err)}}, nil
-	}
-	r.Router.Node = routerNode
-	for i := range r.Watch.Series {
-		r.Watch.Series[i].At, r.Watch.Series[i].Flow = routerNode, ""
-	}
-	return *r.Router, r.Watch.Series
-}
-
-// fetch gets the router's report of so long a measured part, or with 0 of its kernel alone.
-func (w *farWatch) fetch(measured time.Duration) (sessionReport, error) {
+func (w *farWatch) fetch() (sessionReport, error) {
 	if w.failed != nil {
 		return sessionReport{}, w.failed
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), cutTimeout+momentTimeout)
 	defer cancel()
 	r, err := fetch[sessionReport](ctx, w.router.agent, verbReport, false, func(part int) any {
-		return reportOrder{sessionOrder: w.order.sessionOrder, Final: true, MeasuredNanos: measured.Nanoseconds(), Part: part}
+		return reportOrder{sessionOrder: w.order.sessionOrder, Final: true, Part: part}
 	})
-	r.clamp(w.flows, model.Timing{MeasureSeconds: measured.Seconds()})
+	r.clamp(w.flows, model.Timing{MeasureSeconds: w.measured.Seconds()})
 	return r, err
 }
 

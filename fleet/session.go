@@ -287,7 +287,9 @@ func (s *session) gate(wait time.Duration) {
 		return
 	}
 	if t.Warmup() > 0 {
-		s.observed.with(func(now engine.Observation) { now.Snapshot(model.MomentMeasure) })
+		if now := s.observed.current(); now != nil {
+			now.Snapshot(model.MomentMeasure)
+		}
 	}
 	if s.agent.cfg.Watch == nil || s.first.Survey {
 		return
@@ -416,11 +418,7 @@ func (s *session) report(ctx context.Context, o reportOrder) (partAnswer, error)
 	s.sendingOver()
 	return s.part(o.Part, func() (any, error) {
 		r := sessionReport{Ends: map[int]engine.Report{}}
-		if s.watcher {
-			if err := s.observed.reportRouter(&r, time.Duration(o.MeasuredNanos)); err != nil {
-				return nil, err
-			}
-		} else if o.Final {
+		if o.Final {
 			s.finish(ctx)
 			r.Observed = s.observed.report()
 		}

@@ -54,8 +54,8 @@ func (d *fakeRouter) Finish(context.Context) model.RouterFacts {
 
 func (d *fakeRouter) Close() error { d.note("close"); return nil }
 
-func (d *fakeRouter) Begin(trial uint16, drops model.DropMode) RouterWatch {
-	d.note("begin %d %s", trial, drops)
+func (d *fakeRouter) Begin(trial uint16, drops model.DropMode, measured time.Duration) engine.Observation {
+	d.note("begin %d %s %v", trial, drops, measured)
 	return &fakeRouterWatch{d}
 }
 
@@ -69,10 +69,8 @@ func (w *fakeRouterWatch) Snapshot(m model.Moment)             { w.d.note("%s", 
 func (w *fakeRouterWatch) Settle(_ context.Context, lost bool) { w.d.note("end lost=%v", lost) }
 func (w *fakeRouterWatch) Close() error                        { w.d.note("ended"); return nil }
 func (w *fakeRouterWatch) Report() model.Observation {
-	return model.Observation{Mode: model.DropsSeq, Namespace: 7, Counters: []model.Counter{{Name: "Udp.NoPorts", Whole: 3}}}
-}
-func (w *fakeRouterWatch) Watched(measured time.Duration) (model.RouterWatch, []model.Series) {
-	return model.RouterWatch{Node: "x", Samples: int(measured.Seconds())}, []model.Series{{Metric: "cpu_idle_ratio", StepSeconds: 1, Values: []float64{1, math.NaN()}}}
+	return model.Observation{Mode: model.DropsSeq, Namespace: 7, Counters: []model.Counter{{Name: "Udp.NoPorts", Whole: 3}},
+		Router: &model.RouterWatch{Node: "x", Samples: 3}, Series: []model.Series{{Metric: "cpu_idle_ratio", StepSeconds: 1, Values: []float64{1, math.NaN()}}}}
 }
 
 // routerOn makes a router with an observer, and a watch there.
@@ -113,15 +111,16 @@ func TestObserverInATrial(t *testing.T) {
 	}
 	trial := upTrial("one", "two", 300*time.Millisecond)
 	trial.Timing.WarmupSeconds, trial.Drops = 0.1, model.DropsSeq
-	watch := r.Begin(trial.Number, trial.Drops)
+	watch := r.Begin(trial.Number, trial.Drops, 3*time.Second)
 	trial.Along = []engine.Observation{watch}
 	if out, err := c.RunTrial(t.Context(), trial, nil); err != nil || out.Cut != "" {
 		t.Fatalf("cut %q, %v", out.Cut, err)
 	}
-	if o := watch.Report(); o.Mode != model.DropsSeq || o.Namespace != 7 || len(o.Counters) != 1 || len(o.Unread) > 0 {
+	o := watch.Report()
+	if o.Mode != model.DropsSeq || o.Namespace != 7 || len(o.Counters) != 1 || len(o.Unread) > 0 {
 		t.Errorf("observed %+v", o)
 	}
-	told, series := watch.Watched(3 * time.Second)
+	told, series := o.Router, o.Series
 	if told.Node != "router" || told.Samples != 3 || len(told.Gaps) > 0 || len(series) != 1 || series[0].At != "router" || !math.IsNaN(series[0].Values[1]) {
 		t.Errorf("watched %+v, %+v", told, series)
 	}
@@ -134,7 +133,7 @@ func TestObserverInATrial(t *testing.T) {
 	if err := r.Close(); err != nil {
 		t.Error(err)
 	}
-	want := "open; begin 7 seq; track up [{1000 7359}]; track up [{2000 7359}]; start; measure; end lost=true; ended; close"
+	want := "open; begin 7 seq 3s; track up [{1000 7359}]; track up [{2000 7359}]; start; measure; end lost=true; ended; close"
 	got := strings.ReplaceAll(d.noted(), "lost=false", "lost=true") // the fakes lose at will
 	if got != want {
 		t.Errorf("the router was asked\n%s, want\n%s", got, want)
@@ -146,21 +145,21 @@ func TestObserverLost(t *testing.T) {
 	t.Parallel()
 	d := &fakeRouter{}
 	r, h := routerOn(t, d)
-	w := r.Begin(5, model.DropsSeq)
+	w := r.Begin(5, model.DropsSeq, time.Second)
 	w.Snapshot(model.MomentStart)
 	w.Snapshot(model.MomentMeasure)
 	h.Close()
 	begun := time.Now()
 	w.Settle(t.Context(), true)
 	o := w.Report()
-	told, series := w.Watched(time.Second)
+	told, series := o.Router, o.Series
 	if o.Mode != model.DropsOff || !strings.Contains(o.Why, "lost") || len(o.Unread) != 1 {
 		t.Errorf("observed %+v", o)
 	}
 	if len(told.Gaps) != 1 || len(series) != 0 || told.Gaps[0] != "not observed from t=0.0 s: router: report: connection lost" {
 		t.Errorf("watched %+v", told)
 	}
-	next, _ := r.Begin(6, model.DropsSeq).Watched(time.Second)
+	next := r.Begin(6, model.DropsSeq, time.Second).Report().Router
 	if len(next.Gaps) != 1 || next.Gaps[0] != "not observed from t=0.0 s: begin: router: observe: connection lost" {
 		t.Errorf("the next trial's gaps: %q", next.Gaps)
 	}
@@ -256,7 +255,7 @@ func TestObserverOrders(t *testing.T) {
 		{verbObserve, watch(watchedFlow{Flow: "up", Tuples: slices.Repeat(ports, 129)}), "1 to 128 streams, not 129"},
 		{verbObserve, watch(watchedFlow{Flow: "up", PayloadBytes: -1, Tuples: ports}), "no payload of -1 B"},
 		{verbReport, reportOrder{sessionOrder: about(0), Part: 1}, "no part 1"},
-		{verbReport, reportOrder{sessionOrder: about(1)}, "no trial is watched"},
+		{verbObserve, observeOrder{sessionOrder: about(0), Trial: 6, MeasuredNanos: -1}, "measured_ns: want 0"},
 		{verbFacts, reportOrder{sessionOrder: about(0), Part: -1}, "no part -1"},
 	} {
 		if err := obey(c.verb, c.order); err == nil || !strings.Contains(err.Error(), c.want) {

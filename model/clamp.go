@@ -38,6 +38,9 @@ func (o *Observation) Clamp(flows []Flow) {
 	if o.Mode != DropsSeq && o.Mode != DropsCount {
 		o.Mode = DropsOff
 	}
+	if o.Router != nil {
+		o.Router.Clamp()
+	}
 	if d := o.Drops; d != nil {
 		d.Flows = slices.DeleteFunc(d.Flows, func(told FlowDrops) bool {
 			return !slices.ContainsFunc(flows, func(f Flow) bool {

@@ -43,6 +43,8 @@ type Observation struct {
 	IdleS     float64       `json:"idle_s"`              // length of the idle window; 0 without one
 	Unread    []string      `json:"unread,omitempty"`    // what could not be read, one line each
 	Unsettled bool          `json:"unsettled,omitempty"` // the counters still moved when the wait for them was over
+	Router    *RouterWatch  `json:"router,omitempty"`    // of the router under test
+	Series    []Series      `json:"series,omitempty"`    // of its processors
 }
 
 // Site is a place in a kernel where packets were dropped.

@@ -5,8 +5,10 @@ import (
 	"errors"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
+	"pelt/engine"
 	"pelt/fleet"
 	"pelt/lab"
 	"pelt/model"
@@ -87,7 +89,7 @@ func (s *site) watchRouter(ctx context.Context, plan model.Plan, code, version s
 		if err != nil {
 			return err
 		}
-		r.Router = askedDevice{asked}
+		r.Router = device{Router: asked}
 	}
 	s.onClose(r.Close)
 	s.router = r
@@ -106,48 +108,40 @@ func (s *site) routerFacts() *model.RouterFacts {
 // routerWatch is the watch over one trial. It is led through the trial's moments
 // like the observations along the path.
 type routerWatch struct {
-	fleet.RouterWatch
-	router  *router
-	threads *threadWatch // nil of a real router
-	flows   []fleet.PlacedFlow
-	before  *lab.RouterAccount
-	cold    bool // without a warm-up: the measured part begins with the trial
+	engine.Observation
+	router *router
+	flows  []fleet.PlacedFlow
+	cold   bool               // without a warm-up: the measured part begins with the trial
+	before *lab.RouterAccount // of a lab's
+	told   model.Observation  // once the trial is over
+
+	mu      sync.Mutex
+	threads map[string]time.Duration // processor times when the measured part began
 }
 
 func (r *router) begin(t *fleet.Trial) *routerWatch {
-	w := &routerWatch{RouterWatch: r.Begin(t.Number, t.Drops), router: r, flows: t.Flows, before: r.account(),
-		cold: t.Timing.WarmupSeconds == 0}
-	if r.node != nil {
-		w.threads = watchThreads(r.node, t.Timing)
-	}
-	return w
+	return &routerWatch{Observation: r.Begin(t.Number, t.Drops, t.Timing.Measure()), router: r, flows: t.Flows,
+		before: r.account(), cold: t.Timing.WarmupSeconds == 0}
 }
 
 // tell adds what the router told of its counters.
 func (w *routerWatch) tell(one *seen) {
-	o := w.Report()
-	one.observation = &o
-	w.router.ports.learn(w.flows, &o)
+	one.observation = &w.told
+	w.router.ports.learn(w.flows, &w.told)
 	w.router.ports.put(one)
 }
 
 // Snapshot reads what the router tells at a moment.
 func (w *routerWatch) Snapshot(m model.Moment) {
-	if m == model.MomentMeasure && w.threads != nil {
-		w.threads.begin()
+	if m == model.MomentMeasure {
+		w.mu.Lock()
+		w.threads = w.router.threadTimes()
+		w.mu.Unlock()
 	}
-	w.RouterWatch.Snapshot(m)
+	w.Observation.Snapshot(m)
 	if w.cold && m == model.MomentStart {
 		w.Snapshot(model.MomentMeasure)
 	}
-}
-
-// Close ends the watch; it may be called again.
-func (w *routerWatch) Close() error {
-	if w.threads != nil {
-		w.threads.end()
-	}
-	return w.RouterWatch.Close()
 }
 
 // addTo tells in a result what the router did in the measured part.
@@ -156,13 +150,16 @@ func (w *routerWatch) addTo(result *model.Result) {
 	for _, f := range result.Flows {
 		seconds = max(seconds, f.DurationS)
 	}
-	watched, series := w.Watched(time.Duration(seconds * float64(time.Second)))
-	if w.threads != nil {
-		var own []model.Series
-		watched.ThreadRatio, own = w.threads.result(watched.Node)
-		series = append(series, own...)
+	watched := w.told.Router
+	result.Series = append(result.Series, w.told.Series...)
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if busiest, sum := threadLoad(w.threads, w.router.threadTimes(), seconds); busiest > 0 {
+		watched.ThreadRatio = &busiest
+		result.Series = append(result.Series, model.Series{Metric: "cpu_thread_ratio", At: watched.Node,
+			StepSeconds: seconds, Values: []float64{sum}})
 	}
-	result.Router, result.Series = &watched, append(result.Series, series...)
+	result.Router = watched
 	sortSeries(result.Series)
 	addAccount(result, watched.Node, w.before, w.router.account())
 }

@@ -21,28 +21,30 @@ func (r *router) account() *lab.RouterAccount {
 	return &a
 }
 
+// counts are the figures of an account.
+func counts(a *lab.RouterAccount) []model.Counter {
+	list := []model.Counter{{Name: "log.packets", Unit: "skb", After: a.Logged},
+		{Name: "log.lines", Unit: "event", After: a.Lines}, {Name: "log.missed", Unit: "skb", After: a.Missed}}
+	for _, c := range a.Fast {
+		list = append(list, model.Counter{Name: "fastpath." + c.Reason, Unit: "frame", After: c.Frames})
+	}
+	return list
+}
+
 // addAccount tells in a result what the router did by its character in a trial, the
 // warm-up included, and what its log missed.
 func addAccount(r *model.Result, node string, before, after *lab.RouterAccount) {
 	if before == nil || after == nil || before.Character != after.Character {
 		return
 	}
-	add := func(name, unit string, from, to uint64) {
-		c := model.Counter{Host: node, Name: name, Scope: "device", Unit: unit, Before: from, After: to}
-		if c.Reset = to < from; !c.Reset {
-			c.Whole = to - from
-			c.Measure = c.Whole
+	for i, from := range counts(before) {
+		c := counts(after)[i]
+		c.Host, c.Scope, c.Before = node, "device", from.After
+		if c.Reset = c.After < c.Before; !c.Reset {
+			c.Whole, c.Measure = c.After-c.Before, c.After-c.Before
 		}
 		if c.Whole > 0 || c.Reset {
 			r.Counters = append(r.Counters, c)
-		}
-	}
-	add("log.packets", "skb", before.Logged, after.Logged)
-	add("log.lines", "event", before.Lines, after.Lines)
-	add("log.missed", "skb", before.Missed, after.Missed)
-	for i, c := range after.Fast {
-		if i < len(before.Fast) && before.Fast[i].Reason == c.Reason {
-			add("fastpath."+c.Reason, "frame", before.Fast[i].Frames, c.Frames)
 		}
 	}
 	missed, logged := after.Missed-min(before.Missed, after.Missed), after.Logged-min(before.Logged, after.Logged)

@@ -3,38 +3,17 @@ package run
 import (
 	"math"
 	"testing"
-	"testing/synctest"
 	"time"
 )
 
-// Threads that take 3/4 and 1/8 of a core, in a trial of 2.5 s that is cut or ends late.
-func TestThreadWatch(t *testing.T) {
-	for name, after := range map[string]time.Duration{"late": 10 * time.Second, "cut": time.Second, "at once": 0} {
-		synctest.Test(t, func(t *testing.T) {
-			start := time.Now()
-			w := &threadWatch{long: 2500 * time.Millisecond, times: func() map[string]time.Duration {
-				passed := time.Since(start)
-				return map[string]time.Duration{"lan": time.Hour + passed*3/4, "wan": passed / 8, "idle": time.Minute}
-			}}
-			w.begin()
-			w.begin() // moments may come twice
-			time.Sleep(after)
-			w.end()
-			w.end()
-			busiest, series := w.result("router")
-			if after == 0 {
-				if busiest != nil || series != nil {
-					t.Errorf("%s: told %v, %+v of no time", name, busiest, series)
-				}
-				return
-			}
-			if busiest == nil || math.Abs(*busiest-.75) > 1e-9 {
-				t.Errorf("%s: busiest is %v, want 0.75", name, busiest)
-			}
-			took := min(after, w.long).Seconds()
-			if len(series) != 1 || series[0].StepSeconds != took || math.Abs(series[0].Values[0]-.875) > 1e-9 {
-				t.Errorf("%s: series %+v, want 0.875 cores over %v s", name, series, took)
-			}
-		})
+// Threads that take 3/4 and 1/8 of a core.
+func TestThreadLoad(t *testing.T) {
+	before := map[string]time.Duration{"lan": time.Hour, "wan": 0, "idle": time.Minute, "new": time.Minute}
+	after := map[string]time.Duration{"lan": time.Hour + 1875*time.Millisecond, "wan": 312500 * time.Microsecond, "idle": time.Minute, "new": 0, "late": time.Hour}
+	if busiest, sum := threadLoad(before, after, 2.5); math.Abs(busiest-.75) > 1e-9 || math.Abs(sum-.875) > 1e-9 {
+		t.Errorf("busiest %v, together %v; want 0.75 and 0.875", busiest, sum)
+	}
+	if busiest, sum := threadLoad(nil, after, 2.5); busiest != 0 || sum != 0 {
+		t.Errorf("told %v, %v without a first reading", busiest, sum)
 	}
 }

@@ -78,6 +78,9 @@ func (w *watch) Close() error {
 
 // collect returns the observation of each node. It is called once, before Close.
 func (w *watch) collect(out fleet.Outcome) (all []seen) {
+	if w.router != nil {
+		w.router.told = w.router.Report()
+	}
 	for i, n := range w.site.nodes {
 		one := seen{node: n, why: w.failed[i], unobserved: w.mode == ""}
 		if o := w.kernels[i]; o != nil {
