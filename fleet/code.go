@@ -4,6 +4,7 @@ import (
 	"crypto/pbkdf2"
 	"crypto/rand"
 	"crypto/sha256"
+	_ "embed"
 	"fmt"
 	"math/big"
 	"strings"
@@ -20,9 +21,16 @@ const (
 	maxCode    = 64 // bytes
 )
 
+// words are the animals and the colours of codes: short, unlike each other when spoken, none
+// offensive. Each list has at least 256; adding some is fine, taking some is not.
+//
+//go:embed words.txt
+var words string
+
 // NewCode makes a random code such as tiger-42-amber: about 22.8 bits.
 func NewCode() (string, error) {
-	a, c := animals(), colours()
+	first, second, _ := strings.Cut(words, "\n\n")
+	a, c := strings.Fields(first), strings.Fields(second)
 	var pick [3]int
 	for i, n := range []int{len(a), 90, len(c)} {
 		v, err := rand.Int(rand.Reader, big.NewInt(int64(n)))

@@ -55,11 +55,11 @@ func (s *session) openRouter(ctx context.Context) error {
 }
 
 // nextTrial ends the watch over a router's last trial and begins that over another.
-func (o *observed) nextTrial(q observeOrder) bool {
+func (o *observed) nextTrial(q observeOrder) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if q.Trial == o.trial || o.router == nil {
-		return false
+		return
 	}
 	if o.watch != nil {
 		_ = o.watch.Close() // the next trial is watched even if this fails
@@ -68,7 +68,6 @@ func (o *observed) nextTrial(q observeOrder) bool {
 	if q.Trial != 0 {
 		o.watch = o.router.Begin(q.Trial, q.Drops, time.Duration(q.MeasuredNanos))
 	}
-	return true
 }
 
 // current is what observes now; nil if nothing does.
@@ -88,11 +87,7 @@ func (o *observed) track(flow model.Flow, tuples []model.Tuple) {
 // observe has the counters read at one moment of a trial.
 func (s *session) observe(ctx context.Context, q observeOrder) (none, error) {
 	o := &s.observed
-	if o.nextTrial(q) {
-		s.mu.Lock()
-		clear(s.answers) // of the trial before
-		s.mu.Unlock()
-	}
+	o.nextTrial(q)
 	for _, f := range q.Flows {
 		o.track(model.Flow{Name: f.Flow, Protocol: model.UDP, Packets: f.Packets, PayloadBytes: f.PayloadBytes,
 			Streams: len(f.Tuples)}, f.Tuples)

@@ -32,15 +32,15 @@ type order struct {
 }
 
 // orders is every verb. An order that is given again, because its connection broke before
-// the answer came, is safe, or has the same answer (once), or is refused.
+// the answer came, is safe, or is refused.
 var orders = map[string]order{
 	verbHello:   {false, (*Agent).hello},
 	verbPrepare: {false, (*Agent).prepare},
 	verbConnect: {true, bySession(connectTimeout, (*session).connect)},
-	verbObserve: {false, bySession(observeTimeout+maxIdle, once((*session).observe))},
+	verbObserve: {false, bySession(observeTimeout+maxIdle, (*session).observe)},
 	verbArm:     {true, bySession(connectTimeout, (*session).arm)},
 	verbStart:   {true, bySession(stepTimeout, (*session).start)},
-	verbDrain:   {true, bySession(model.MaxDrain+stopTimeout, once((*session).drain))},
+	verbDrain:   {true, bySession(model.MaxDrain+stopTimeout, (*session).drain)},
 	verbStop:    {true, bySession(stepTimeout, (*session).stop)},
 	verbRecord:  {true, bySession(recordWait, (*session).fetchRecord)},
 	verbReport:  {false, bySession(2*stopTimeout, (*session).report)},
@@ -79,41 +79,6 @@ func bySession[Q ofSession, A any](within time.Duration, obey func(*session, con
 		defer cancel()
 		defer context.AfterFunc(s.ctx, cancel)()
 		return obey(s, ctx, q)
-	}
-}
-
-// maxAnswers bounds the orders of a session that are obeyed once.
-const maxAnswers = 64
-
-// answer is that to an order which is obeyed once.
-type answer struct {
-	done chan struct{}
-	body any
-	err  error
-}
-
-// once obeys an order unless the very same was obeyed before: it has the same answer.
-func once[Q, A any](obey func(*session, context.Context, Q) (A, error),
-) func(*session, context.Context, Q) (any, error) {
-	return func(s *session, ctx context.Context, q Q) (any, error) {
-		key := fmt.Sprintf("%T %v", q, q)
-		s.mu.Lock()
-		a := s.answers[key]
-		if a != nil {
-			s.mu.Unlock()
-			<-a.done
-			return a.body, a.err
-		}
-		if len(s.answers) >= maxAnswers {
-			s.mu.Unlock()
-			return nil, errors.New("too many orders of that kind")
-		}
-		a = &answer{done: make(chan struct{})}
-		s.answers[key] = a
-		s.mu.Unlock()
-		defer close(a.done)
-		a.body, a.err = obey(s, ctx, q)
-		return a.body, a.err
 	}
 }
 

@@ -17,7 +17,11 @@ var escape = regexp.MustCompile(`(?is)\\ud[89ab][0-9a-f]{2}\\ud[c-f][0-9a-f]{2}|
 // report: what cannot be printed becomes U+FFFD, tabs and line breaks a space, unless lines
 // are kept. The other host is not trusted to send text that can be shown as it is.
 func plain(data []byte, lines bool) []byte {
-	return escape.ReplaceAllFunc(bytes.Map(shown, data), func(e []byte) []byte {
+	data = bytes.Map(shown, data)
+	if !bytes.Contains(data, []byte{'\\'}) { // a megabyte of base64
+		return data
+	}
+	return escape.ReplaceAllFunc(data, func(e []byte) []byte {
 		var text string
 		if json.Unmarshal(slices.Concat([]byte{'"'}, e, []byte{'"'}), &text) != nil || lines && text == "\n" {
 			return e // no escape is the decoder's to refuse

@@ -62,13 +62,12 @@ type session struct {
 	watched   *Watched
 	watching  chan struct{} // closed when the watch is over; nil before the gate
 	parts     [][]byte      // of what was asked for last
-	answers   map[string]*answer
 }
 
 // openSession starts the heartbeat; the caller holds the agent's lock.
 func openSession(a *Agent, p prepareOrder) (*session, error) {
 	s := &session{id: p.Session, agent: a, drops: p.Drops, watcher: len(p.Ends) == 0, wake: make(chan struct{}, 1),
-		ends: map[int]*sessionEnd{}, phase: preparing, answers: map[string]*answer{}}
+		ends: map[int]*sessionEnd{}, phase: preparing}
 	s.ctx, s.cancel = context.WithCancel(context.Background())
 	s.sending, s.sendingOver = context.WithCancel(s.ctx)
 	window := routerWindow

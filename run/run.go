@@ -89,10 +89,7 @@ func Execute(ctx context.Context, p model.Plan, o Options) (model.Document, erro
 	mtus, said, err := s.survey(ctx, &p)
 	if err == nil {
 		s.mtus, p.Flows = mtus, s.withFamilies(p)
-		err = s.checkLimits(p)
-	}
-	if err == nil {
-		err = s.tryControls(ctx, p)
+		err = s.check(ctx, p)
 	}
 	if err != nil {
 		return model.Document{}, errors.Join(err, s.Close())
@@ -172,7 +169,7 @@ func Resume(ctx context.Context, ref string, o Options) (model.Document, error) 
 	if differ := differentHosts(doc.Host, s.hosts()); differ != "" {
 		doc.Warnings = append(doc.Warnings, "resumed on different ground: "+differ)
 	}
-	if err := s.tryControls(ctx, doc.Plan); err != nil {
+	if err := s.check(ctx, doc.Plan); err != nil {
 		return doc, errors.Join(err, s.Close(), log.Close())
 	}
 	r := &runner{Options: o, site: s, doc: &doc, log: log, saved: len(doc.Results)}

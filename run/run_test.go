@@ -124,11 +124,11 @@ func TestRefusesWhatTheHostsDoNotAllow(t *testing.T) {
 	limits := &way.nodes[1].agent.Limits
 	limits.MaxRatePPS = 1000
 	var refusal *engine.Refusal
-	if err := way.checkLimits(p); !errors.As(err, &refusal) {
+	if err := way.check(t.Context(), p); !errors.As(err, &refusal) {
 		t.Errorf("a max rate against --max-rate gave %v, want a refusal", err)
 	}
 	*limits = fleet.Limits{}
-	if err := way.checkLimits(p); err != nil {
+	if err := way.check(t.Context(), p); err != nil {
 		t.Errorf("without limits: %v", err)
 	}
 }

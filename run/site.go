@@ -199,19 +199,30 @@ func (s *site) hosts() (hosts []model.Host) {
 	return hosts
 }
 
-// checkLimits checks before anything is sent or stored that every host allows all trials.
-func (s *site) checkLimits(plan model.Plan) error {
+// check checks before anything is sent or stored that every host allows all trials, and can
+// use the congestion controls that they compare.
+func (s *site) check(ctx context.Context, plan model.Plan) error {
 	for _, cell := range cellsByLevel(plan) {
 		t, err := plan.Trial(cell, 0)
 		if err != nil {
 			return err
 		}
-		if _, _, err := s.place(t); err != nil {
+		for i := range t.Flows {
+			t.Flows[i].Commands = nil // no engine carries these, and they use the control as well
+		}
+		placed, _, err := s.place(t)
+		if err != nil {
 			return err
 		}
 		for _, n := range s.ends()[:2] {
 			if err := n.agent.Limits.Admit(t.Flows, t.Timing); err != nil {
 				return fmt.Errorf("%s %s: %w", n.name, n.agent.Host.Name, err)
+			}
+		}
+		if _, compared := cell["control"]; compared {
+			placed.Number = 1 // no packet carries it
+			if err := s.controller.Rehearse(ctx, placed); err != nil {
+				return fmt.Errorf("before the first trial: %w", err)
 			}
 		}
 	}

@@ -1,11 +1,8 @@
 package run
 
 import (
-	"context"
-	"fmt"
 	"math"
 	"slices"
-	"strings"
 
 	"pelt/design"
 	"pelt/engine"
@@ -25,57 +22,6 @@ func controlsSeparable(p model.Plan) design.Enough {
 		told, _ := finding.Separable(table.Rows(&model.Document{Plan: p, Results: done}), repeats)
 		return told
 	}
-}
-
-// tryControls checks before anything is sent or stored that both ends can use the congestion
-// controls of all trials.
-func (s *site) tryControls(ctx context.Context, plan model.Plan) error {
-	trials, err := controlTrials(plan)
-	for _, trial := range trials {
-		placed, _, err := s.place(trial)
-		if err != nil {
-			return err
-		}
-		placed.Number = 1 // no packet carries it
-		if err := s.controller.Rehearse(ctx, placed); err != nil {
-			return fmt.Errorf("before the first trial: %w", err)
-		}
-	}
-	return err
-}
-
-// controlsAtOnce is how many congestion controls one check tries.
-const controlsAtOnce = 8
-
-// controlTrials returns trials that use each congestion control of a plan's factor; none
-// without such a factor.
-func controlTrials(plan model.Plan) (trials []model.Trial, err error) {
-	var names []string
-	for _, f := range plan.Factors {
-		if f.Knob != "control" {
-			continue
-		}
-		for _, v := range f.Levels {
-			for _, name := range (model.Flow{Control: v.Text}).Controls() {
-				if !slices.Contains(names, name) {
-					names = append(names, name)
-				}
-			}
-		}
-	}
-	for some := range slices.Chunk(names, controlsAtOnce) {
-		trial, err := plan.Trial(cellsByLevel(plan)[0], 0)
-		if err != nil {
-			return nil, err
-		}
-		for i := range trial.Flows {
-			f := &trial.Flows[i]
-			f.Control, f.Streams = strings.Join(some, model.MixSeparator), max(f.Streams, len(some))
-			f.Bytes, f.HTTP, f.StaggerSeconds, f.Commands = 0, false, 0, nil
-		}
-		trials = append(trials, trial)
-	}
-	return trials, nil
 }
 
 // oneReceiver refuses transfers to several receivers.

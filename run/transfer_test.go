@@ -1,7 +1,6 @@
 package run
 
 import (
-	"maps"
 	"slices"
 	"strings"
 	"testing"
@@ -21,48 +20,6 @@ func transferPlan(t *testing.T, settings ...string) model.Plan {
 		t.Fatal(err)
 	}
 	return p
-}
-
-// What is controlsAtOnce is a flow that every agent takes, and has all controls.
-func TestRehearsalsCanRun(t *testing.T) {
-	var many []string
-	for i := range 20 {
-		many = append(many, "control_"+string(rune('a'+i)))
-	}
-	for name, settings := range map[string][]string{
-		"plain":    nil,
-		"HTTP":     {"bytes=1000", "http=true"},
-		"a mix":    {"control=reno,cubic+bbr+reno", "stagger=1s"},
-		"streams":  {"streams=100", "bytes=1000"},
-		"commands": {"exec-server=a", "exec-client=b"},
-		"many":     {"control=" + strings.Join(many, ",")},
-	} {
-		p := transferPlan(t, settings...)
-		trials, err := controlTrials(p)
-		if err != nil {
-			t.Errorf("%s: %v", name, err)
-		}
-		found, want := map[string]bool{}, map[string]bool{}
-		for _, trial := range trials {
-			if _, err := (model.Plan{Flows: trial.Flows, Timing: trial.Timing}).Trial(nil, 0); err != nil {
-				t.Errorf("%s: an agent refuses it: %v", name, err)
-			}
-			for stream := range trial.Flows[0].Streams {
-				found[trial.Flows[0].StreamControl(stream)] = true
-			}
-			if f := trial.Flows[0]; f.Commands != nil || f.Streams < p.Flows[0].Streams {
-				t.Errorf("%s: %+v", name, f)
-			}
-		}
-		for _, v := range p.Factors[len(p.Factors)-1].Levels {
-			for _, one := range (model.Flow{Control: v.Text}).Controls() {
-				want[one] = true
-			}
-		}
-		if !maps.Equal(found, want) {
-			t.Errorf("%s: controlsAtOnce %v, want %v", name, found, want)
-		}
-	}
 }
 
 func TestTransfersGoToOneReceiver(t *testing.T) {
