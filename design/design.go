@@ -29,30 +29,14 @@ type Design interface {
 // and must answer the same for the same results.
 type Enough func(done []model.Result, repeats int) bool
 
-// New makes the design of a plan. Every combination of levels is checked: a
-// trial that cannot run is an error now, not in the middle of the night. enough may
+// New makes the design of a plan that model.Plan.Check found right. Every combination of levels
+// is checked: a trial that cannot run is an error now, not in the middle of the night. enough may
 // be nil: then all repeats are made.
 func New(p model.Plan, enough Enough) (Design, error) {
-	if p.Design.Kind != "grid" && p.Design.Kind != "list" {
-		return nil, &model.FieldError{Field: "design.kind", Want: fmt.Sprintf("want grid or list, not %q", p.Design.Kind)}
-	}
-	if p.Design.Repeats < 1 || p.Design.Repeats > model.MaxRepeats {
-		return nil, &model.FieldError{Field: "design.repeats", Want: fmt.Sprintf("want 1 to %d, not %d", model.MaxRepeats, p.Design.Repeats)}
-	}
-	most := max(p.Design.Repeats, p.Design.MostRepeats)
-	trials := most
-	for _, f := range p.Factors {
-		if n := len(f.Levels); n == 0 || n > model.MaxTrials/trials {
-			return nil, &model.FieldError{Field: "factors", Want: fmt.Sprintf("want 1 to %d trials in all", model.MaxTrials)}
-		}
-		trials *= len(f.Levels)
-	}
-	g := &grid{design: p.Design, most: most, enough: enough, cells: cells(p.Factors), index: map[string]int{}}
-	if p.Design.Kind == "list" {
-		g.cells = p.Design.Cells
-		if n := len(g.cells); n == 0 || n > model.MaxTrials/most {
-			return nil, &model.FieldError{Field: "design.cells", Want: fmt.Sprintf("want 1 to %d trials in all", model.MaxTrials)}
-		}
+	g := &grid{design: p.Design, most: max(p.Design.Repeats, p.Design.MostRepeats), enough: enough, cells: p.Design.Cells,
+		index: map[string]int{}}
+	if len(g.cells) == 0 {
+		g.cells = cells(p.Factors)
 	}
 	for i, c := range g.cells {
 		if _, err := p.Trial(c, 0); err != nil {

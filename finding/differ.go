@@ -21,7 +21,8 @@ type Difference struct {
 
 // Parts of a document that are no settings, or are told as keys.
 var (
-	noSettings = []string{"format", "factors", "design", "limits", "engine", "links", "dut"}
+	noSettings = []string{"format", "factors", "cells", "engine", "links", "dut", "repeats", "redo", "most_repeats", "seed",
+		"ordered", "paired", "max_loss_ratio"}
 	noFacts    = []string{"node", "name", "boot", "notes", "address", "source", "before", "after", "untold"}
 )
 
@@ -121,17 +122,17 @@ func flatten(name string, v any, but []string, yield func(name, value string)) {
 
 // settingName is a name in files as people say it: "receiver link speed".
 func settingName(name string) string {
-	for _, end := range []string{"_bytes", "_bps", "_ns", "_s", "_seconds"} {
+	for _, end := range []string{"_bytes", "_bps", "_pps", "_ns", "_s", "_seconds"} {
 		name = strings.TrimSuffix(name, end)
 	}
-	return strings.ReplaceAll(strings.TrimPrefix(name, "timing "), "_", " ")
+	return strings.ReplaceAll(strings.TrimPrefix(name, "set "), "_", " ")
 }
 
 // longestName is how long a setting may be to name a run, in bytes.
 const longestName = 32
 
 func (c *Comparison) nameRuns(apart []table.Key) {
-	telling := []string{"router model", "target", "link", "up rate", "down rate", "engine"}
+	telling := []string{"router model", "target", "link", "rate", "engine"}
 	for _, k := range apart {
 		telling = append([]string{strings.ToLower(k.Label)}, telling...)
 	}

@@ -206,7 +206,7 @@ func TestTrialErrors(t *testing.T) {
 		{"unknown engine", func(_, _ *fakeEngine, tr *Trial) { tr.Flows[0].Send.Engine = "xdp" }, "flow up: near has no engine xdp; it has udp"},
 		{"bad dialer", func(_, _ *fakeEngine, tr *Trial) { tr.Flows[0].Dialer = "x" }, "flow up: the dialer x is none of its ends"},
 		{"bad payload", func(_, _ *fakeEngine, tr *Trial) { tr.Flows[0].Flow.PayloadBytes = 15 },
-			"far: prepare: ends[0].order.flows[0].payload_bytes: a UDP payload is 16 to 65507 B, not 15"},
+			"far: prepare: ends[0].order.payload_bytes: a UDP payload is 16 to 65507 B, not 15"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()

@@ -110,8 +110,7 @@ func (p Plan) Trial(cell Cell, repeat int) (Trial, error) {
 	slices.SortStableFunc(t.Links, func(a, b LinkChange) int { return min(len(a.Node), 1) - min(len(b.Node), 1) })
 	counted := 0.0 // time that flows of a number of packets take
 	for i, f := range t.Flows {
-		at := fmt.Sprintf("flows[%d]", i)
-		if err := cmp.Or(f.check(at), f.checkTime(at, t.Timing)); err != nil {
+		if err := cmp.Or(f.check(), f.checkTime(t.Timing)); err != nil {
 			return Trial{}, err
 		}
 		if f.Profile != nil && f.Profile.random() && f.Profile.Seed == 0 {
@@ -119,7 +118,7 @@ func (p Plan) Trial(cell Cell, repeat int) (Trial, error) {
 			drawn.Seed = max(pace.Seed(p.Design.Seed, uint64(repeat), wordSeed(f.Name)), 1)
 			t.Flows[i].Profile, f.Profile = &drawn, &drawn
 		}
-		seconds, err := f.counted(at, t.Timing)
+		seconds, err := f.counted(t.Timing)
 		if err != nil {
 			return Trial{}, err
 		}

@@ -12,8 +12,8 @@ const (
 	ConnectionMessageBytes = 56        // what either end says on each
 )
 
-func (f Flow) checkConnections(at string) error {
-	at += ".connections"
+func (f Flow) checkConnections() error {
+	const at = "connections"
 	switch {
 	case f.Connections == "":
 		return nil

@@ -71,56 +71,56 @@ type Commands struct {
 }
 
 // checkTransfer checks what only TCP flows have.
-func (f Flow) checkTransfer(at string) error {
+func (f Flow) checkTransfer() error {
 	for _, name := range f.Controls() {
 		if name == "" || len(name) > 15 { // TCP_CA_NAME_MAX, include/net/tcp.h
-			return wrong(at+".control", "%q is not the name of a congestion control, or several joined by +", clip(f.Control))
+			return wrong("control", "%q is not the name of a congestion control, or several joined by +", clip(f.Control))
 		}
 	}
 	own := f.Bytes > 0 || f.HTTP || f.StaggerSeconds != 0 || f.InfoSeconds != 0 || f.Commands != nil
 	switch {
 	case len(f.Controls()) > maxControls:
-		return wrong(at+".control", "a mix has at most %d, not %d", maxControls, len(f.Controls()))
+		return wrong("control", "a mix has at most %d, not %d", maxControls, len(f.Controls()))
 	case len(f.Controls()) > f.Streams:
-		return wrong(at+".control", "%d controls compete on as many streams at least, not on %d",
+		return wrong("control", "%d controls compete on as many streams at least, not on %d",
 			len(f.Controls()), f.Streams)
 	case !own:
 		return nil
 	case !f.Bulk:
-		return wrong(at+".bytes", "a transfer is of TCP in bulk")
+		return wrong("bytes", "a transfer is of TCP in bulk")
 	case f.Bytes > 0 && f.Bytes < uint64(f.Streams):
-		return wrong(at+".bytes", "want at least one for each of %d streams, not %d", f.Streams, f.Bytes)
+		return wrong("bytes", "want at least one for each of %d streams, not %d", f.Streams, f.Bytes)
 	case f.HTTP && f.Bytes == 0:
-		return wrong(at+".http", "an HTTP answer has a length; want bytes")
+		return wrong("http", "an HTTP answer has a length; want bytes")
 	case f.StaggerSeconds > 0 && f.Streams < 2:
-		return wrong(at+".stagger_s", "is between streams, and there is one")
+		return wrong("stagger_s", "is between streams, and there is one")
 	case !f.Rate.IsMax() && (f.Bytes > 0 || f.StaggerSeconds > 0):
-		return wrong(at+".rate", "a transfer goes as fast as TCP lets it")
+		return wrong("rate_pps", "a transfer goes as fast as TCP lets it")
 	}
 	if c := f.Commands; c != nil {
 		switch {
 		case strings.TrimSpace(c.Server) == "" || strings.TrimSpace(c.Client) == "":
-			return wrong(at+".commands", "want both a server and a client")
+			return wrong("commands", "want both a server and a client")
 		case len(c.Server) > maxCommandBytes || len(c.Client) > maxCommandBytes || strings.ContainsRune(c.Server+c.Client, 0):
-			return wrong(at+".commands", "want at most %d B each, without NUL", maxCommandBytes)
+			return wrong("commands", "want at most %d B each, without NUL", maxCommandBytes)
 		case f.HTTP || f.StaggerSeconds > 0 || f.Streams > 1:
-			return wrong(at+".commands", "transfer in their own way; want neither http nor streams")
+			return wrong("commands", "transfer in their own way; want neither http nor streams")
 		}
 	}
 	return nil
 }
 
 // checkTime checks what a transfer makes of a trial's time.
-func (f Flow) checkTime(at string, t Timing) error {
+func (f Flow) checkTime(t Timing) error {
 	last := f.StaggerSeconds * float64(f.Streams-1)
 	switch whole := t.WarmupSeconds + t.MeasureSeconds; {
 	case (f.Bytes > 0 || f.Commands != nil) && t.WarmupSeconds > 0:
-		return wrong(at+".bytes", "a transfer counts from its first byte; want no warm-up, not %gs", t.WarmupSeconds)
+		return wrong("bytes", "a transfer counts from its first byte; want no warm-up, not %gs", t.WarmupSeconds)
 	case f.StaggerSeconds > 0 && last >= whole:
-		return wrong(at+".stagger_s", "the last of %d streams would begin after %gs, and a trial is over after %gs",
+		return wrong("stagger_s", "the last of %d streams would begin after %gs, and a trial is over after %gs",
 			f.Streams, last, whole)
 	}
-	return f.checkLength(at, t)
+	return f.checkLength(t)
 }
 
 // Completion is how a transfer of a number of bytes, or of the user's commands, went.

@@ -9,5 +9,7 @@ package model
 // Formats of what pelt writes. A format's names never change their meaning.
 const (
 	RunFormat  = "pelt/run/1"
-	PlanFormat = "pelt/plan/1"
+	PlanFormat = "pelt/plan/2"
+
+	planFormat1 = "pelt/plan/1" // in runs that were stored
 )

@@ -29,7 +29,7 @@ func samplePlan(change func(*Plan)) Plan {
 		Format: PlanFormat, Command: "curve", Target: "lab:router",
 		Flows:   []Flow{{Name: "up", Protocol: UDP, From: Sender, To: Receiver, PayloadBytes: 64, Streams: 1}},
 		Factors: []Factor{{Knob: "payload_bytes", Levels: []Value{Number(64), Number(1472)}}},
-		Design:  Design{Kind: "grid", Repeats: 2},
+		Design:  Design{Repeats: 2},
 		Timing:  Timing{WarmupSeconds: 0.5, MeasureSeconds: 2, DrainSeconds: 1},
 		Engine:  "auto",
 	}
@@ -75,18 +75,20 @@ func TestDocumentRoundTrip(t *testing.T) {
 
 func TestDecodeDocumentRefuses(t *testing.T) {
 	for name, c := range map[string]struct{ text, want string }{
-		"empty":          {"", "f.json:1: the JSON value is cut short; want a run, as --json writes it"},
-		"cut":            {"{\"format\":\n\"pelt/run/1\",", "f.json:2: the JSON value is cut short; want a run, as --json writes it"},
-		"not json":       {"hello", "f.json:1: not JSON: invalid character 'h' looking for beginning of value; want a run, as --json writes it"},
-		"other format":   {`{"format":"pelt/run/9"}`, `f.json: format: is "pelt/run/9"; want "pelt/run/1", as --json writes it`},
-		"no format":      {`{}`, `f.json: format: is ""; want "pelt/run/1", as --json writes it`},
-		"a list":         {`[]`, "f.json:1: top level: want an object, not a JSON array; want a run, as --json writes it"},
-		"trailing":       {`{"format":"pelt/run/1"}` + "\n{}", "f.json:2: more text after the end of the JSON value; want a run, as --json writes it"},
-		"wrong type":     {"{\"format\":\"pelt/run/1\",\n\"plan\":{\"timing\":{\"warmup_s\":\"x\"}}}", "f.json:2: plan.timing.warmup_s: want a number, not a JSON string"},
-		"bad state":      {`{"format":"pelt/run/1","results":[{"state":"ok"}]}`, `f.json: results[0].state: want valid, invalid or aborted, not "ok"`},
-		"impossible":     {`{"format":"pelt/run/1","results":[{"state":"valid","flows":[{"protocol":"udp","received_packets":1}]}]}`, "f.json: results[0].flows[0].received_packets: 1 is more than the 0 attempted"},
-		"bad rate":       {`{"format":"pelt/run/1","plan":{"flows":[{"rate":"5"}]}}`, ""},
-		"negative count": {`{"format":"pelt/run/1","results":[{"flows":[{"lost_packets":-1}]}]}`, ""},
+		"empty":              {"", "f.json:1: the JSON value is cut short; want a run, as --json writes it"},
+		"cut":                {"{\"format\":\n\"pelt/run/1\",", "f.json:2: the JSON value is cut short; want a run, as --json writes it"},
+		"not json":           {"hello", "f.json:1: not JSON: invalid character 'h' looking for beginning of value; want a run, as --json writes it"},
+		"other format":       {`{"format":"pelt/run/9"}`, `f.json: format: is "pelt/run/9"; want "pelt/run/1", as --json writes it`},
+		"no format":          {`{}`, `f.json: format: is ""; want "pelt/run/1", as --json writes it`},
+		"a list":             {`[]`, "f.json:1: top level: want an object, not a JSON array; want a run, as --json writes it"},
+		"trailing":           {`{"format":"pelt/run/1"}` + "\n{}", "f.json:2: more text after the end of the JSON value; want a run, as --json writes it"},
+		"wrong type":         {"{\"format\":\"pelt/run/1\",\n\"host\":[{\"cores\":\"x\"}]}", "f.json:2: host.cores: want a whole number, not a JSON string"},
+		"wrong setting":      {"{\"format\":\"pelt/run/1\",\n\"plan\":{\"set\":{\"warmup_s\":\"x\"}}}", `f.json:2: warmup_s: want a number, not "x"`},
+		"bad state":          {`{"format":"pelt/run/1","results":[{"state":"ok"}]}`, `f.json: results[0].state: want valid, invalid or aborted, not "ok"`},
+		"impossible":         {`{"format":"pelt/run/1","results":[{"state":"valid","flows":[{"protocol":"udp","received_packets":1}]}]}`, "f.json: results[0].flows[0].received_packets: 1 is more than the 0 attempted"},
+		"bad rate":           {`{"format":"pelt/run/1","plan":{"flows":[{"set":{"rate_pps":"5"}}]}}`, ""},
+		"bad rate of plan/1": {`{"format":"pelt/run/1","plan":{"format":"pelt/plan/1","flows":[{"rate":"5"}]}}`, ""},
+		"negative count":     {`{"format":"pelt/run/1","results":[{"flows":[{"lost_packets":-1}]}]}`, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, err := DecodeDocument([]byte(c.text), "f.json")

@@ -1,8 +1,10 @@
 package model
 
 import (
+	"cmp"
 	"fmt"
 	"math"
+	"net/netip"
 	"slices"
 	"strconv"
 	"strings"
@@ -32,8 +34,7 @@ type Knob struct {
 	in    func(*Plan) any           // pointer to the field of a plan
 	of    func(*Flow) any           // ... of each flow
 	on    func(*Link) any           // ... of a link
-	apply func(*Trial, Value) error // in place of a pointer
-	part  string                    // of the plan that holds the field: "timing."
+	apply func(*Trial, Value) error // in place of writing by the pointer
 }
 
 // Kind is how a knob is written.
@@ -134,17 +135,19 @@ func (k Knob) Parse(text string) (values []Value, err error) {
 func rateLevels(text string) (levels []Value, err error) {
 	rates, err := unit.ParseRates(text)
 	for _, r := range rates {
-		pps, paced := r.PPS(1)
-		switch {
-		case paced && r == unit.PacketRate(uint64(pps)):
-			levels = append(levels, Number(pps))
-		case paced && len(rates) > 1:
+		if levels = append(levels, rateValue(r)); len(rates) > 1 && !r.IsMax() && levels[len(levels)-1].Text != "" {
 			return nil, fmt.Errorf("a list holds whole packets per second and max, not %v", r)
-		default:
-			levels = append(levels, Word(r.String()))
 		}
 	}
 	return levels, err
+}
+
+// rateValue is the number of packets per second where that is whole, else the rate's text.
+func rateValue(r unit.Rate) Value {
+	if pps, paced := r.PPS(1); paced && r == unit.PacketRate(uint64(pps)) {
+		return Number(math.Round(pps))
+	}
+	return Word(r.String())
 }
 
 func onOff(on bool) Value {
@@ -185,6 +188,10 @@ func durationWord(s float64) string {
 func (k Knob) check(v Value) error {
 	n := v.Number
 	switch {
+	case k.Kind == Switch && v != onOff(n == 1):
+		return fmt.Errorf("want true or false, not %s", clip(v.String()))
+	case (k.Kind == OneText || k.Kind == Texts) && k.Unit == unit.Word && v.Text == "":
+		return fmt.Errorf("want text, not %v", v)
 	case k.Kind == OneText || k.Kind == Texts || k.Kind == Switch || k.Unit == unit.PPS: // judged where it is set
 		return nil
 	case v.Text != "" && k.Kind == Names && k.Words == nil, v.Text != "" && k.isWord(v.Text):
@@ -225,8 +232,14 @@ func (k Knob) wanted() string {
 	return strings.TrimPrefix(strings.Join(k.Words[:last], ", ")+" or "+k.Words[last], " or ")
 }
 
-// put writes a value into the field that a pointer leads to.
+// put writes a value that a knob can have into the field that a pointer leads to.
 func put(field any, v Value) (err error) {
+	switch field.(type) {
+	case *int, *float64, **float64, *unit.BitRate, *bool:
+		if v.Text != "" {
+			return fmt.Errorf("want a number, not %s", clip(strconv.Quote(v.Text)))
+		}
+	}
 	switch to := field.(type) {
 	case *int:
 		*to = int(v.Number)
@@ -243,6 +256,14 @@ func put(field any, v Value) (err error) {
 		*to = &v.Number
 	case *unit.BitRate:
 		*to = unit.BitRate(v.Number)
+	case *unit.Rate:
+		text := v.Text
+		if text == "" {
+			text = strconv.FormatFloat(v.Number, 'f', -1, 64) + "pps"
+		}
+		*to, err = unit.ParseRate(text)
+	case *[]netip.Addr:
+		*to, err = unit.ParseAddresses(v.Text)
 	case *bool:
 		*to = v.Number != 0
 	case *string:
@@ -269,6 +290,14 @@ func get(field any) (v Value, set bool) {
 		return Number(**from), true
 	case *unit.BitRate:
 		v = Number(float64(*from))
+	case *unit.Rate:
+		v = rateValue(*from)
+	case *[]netip.Addr:
+		var words []string
+		for _, a := range *from {
+			words = append(words, a.String())
+		}
+		v = Word(strings.Join(words, ","))
 	case *bool:
 		v = onOff(*from)
 	case *string:
@@ -313,11 +342,8 @@ func (p *Plan) Set(name string, v Value) error {
 	case !known || k.in == nil && k.of == nil && k.apply == nil:
 		return wrong(name, "is no knob")
 	case k.in != nil:
-		if err := k.check(v); err != nil {
-			return wrong(k.part+name, "%v", err)
-		}
-		if err := put(k.in(p), v); err != nil {
-			return wrong(k.part+name, "%v", err)
+		if err := cmp.Or(k.check(v), put(k.in(p), v)); err != nil {
+			return wrong(name, "%v", err)
 		}
 		return nil
 	}

@@ -3,7 +3,6 @@ package model
 import (
 	"fmt"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -18,13 +17,14 @@ const bulkWrite = 128 << 10
 // knobs are in the order in which flags apply.
 var knobs = []Knob{
 	{Name: payloadKnob, Flag: "payload", Unit: unit.Bytes, Low: 1, High: MaxTCPWrite, Words: []string{PathMTULevel},
-		Varies: true, Group: ToSend, apply: eachFlow(setPayload),
+		Varies: true, Group: ToSend, of: func(f *Flow) any { return &f.PayloadBytes }, apply: eachFlow(setPayload),
 		Help: "payload sizes in bytes: 64,1460 or 256..1472/256; UDP 16 to 65507, or mtu for the largest that the " +
 			"path takes in one piece"},
 	{Name: "frame_bytes", Flag: "frame", Unit: unit.Bytes, Low: minFrame, High: MaxUDPPayload + 66, Only: UDP,
 		Varies: true, Excludes: payloadKnob, apply: eachFlow(setFrame),
 		Help: "Ethernet frame sizes in bytes, FCS included, in place of --payload: 64,128,1518"},
-	{Name: "rate_pps", Flag: "rate", Unit: unit.PPS, Varies: true, Group: ToSend, apply: eachFlow(setRate),
+	{Name: "rate_pps", Flag: "rate", Unit: unit.PPS, Must: true, Varies: true, Group: ToSend,
+		of:   func(f *Flow) any { return &f.Rate },
 		Help: "rate of a flow: max, packets as 150kpps, or payload bits as 95mbit; a list in sweep"},
 	{Name: "interval_ns", Flag: "interval", Unit: unit.Nanos, High: 86400e9, Varies: true, Excludes: "rate_pps",
 		Group: ToSend, apply: eachFlow(setInterval),
@@ -49,26 +49,28 @@ var knobs = []Knob{
 		Help: "packets of each trial, for each receiver (default 1000; with --time as many as fit)"},
 	{Flag: "quick", Kind: Switch, Help: "100 packets in each trial, unless --count or --time says more"},
 	{Name: "measure_s", Flag: "time", Unit: unit.Seconds, Low: MinMeasure.Seconds(), High: MaxMeasure.Seconds(),
-		Must: true, Group: ToSend, part: timing, in: func(p *Plan) any { return &p.Timing.MeasureSeconds },
+		Must: true, Group: ToSend, in: func(p *Plan) any { return &p.Timing.MeasureSeconds },
 		Help: "measured time of each trial: 10s; of transfers the longest"},
-	{Name: "warmup_s", Flag: "warmup", Unit: unit.Seconds, High: MaxWarmup.Seconds(), part: timing,
+	{Name: "warmup_s", Flag: "warmup", Unit: unit.Seconds, High: MaxWarmup.Seconds(),
 		in:   func(p *Plan) any { return &p.Timing.WarmupSeconds },
 		Help: "time before it that is sent and not counted: 1s"},
-	{Name: "drain_s", Unit: unit.Seconds, High: MaxDrain.Seconds(), part: timing,
+	{Name: "drain_s", Unit: unit.Seconds, High: MaxDrain.Seconds(),
 		in: func(p *Plan) any { return &p.Timing.DrainSeconds }},
-	{Name: "quiet_s", Unit: unit.Seconds, High: MaxDrain.Seconds(), part: timing,
+	{Name: "quiet_s", Unit: unit.Seconds, High: MaxDrain.Seconds(),
 		in: func(p *Plan) any { return &p.Timing.QuietSeconds }},
-	{Name: "patience_s", Flag: "patience", Unit: unit.Seconds, High: MaxPatience.Seconds(), part: timing,
+	{Name: "patience_s", Flag: "patience", Unit: unit.Seconds, High: MaxPatience.Seconds(),
 		in:   func(p *Plan) any { return &p.Timing.PatienceSeconds },
 		Help: "how long the test goes on without its control connection: 0 to 1m"},
 	{Name: "repeats", Flag: "repeats", Unit: unit.Count, Low: 1, High: MaxRepeats, Must: true, Group: ToSend,
-		part: "design.", in: func(p *Plan) any { return &p.Design.Repeats },
+		in:   func(p *Plan) any { return &p.Design.Repeats },
 		Help: "trials of each combination, interleaved; pelt compare needs 3"},
-	{Name: "redo", Unit: unit.Count, High: MaxRedo, part: "design.", in: func(p *Plan) any { return &p.Design.Redo }},
-	{Name: "seed", Flag: "seed", Kind: OneText, Unit: unit.Count, part: "design.",
+	{Name: "ordered", Kind: Switch, in: func(p *Plan) any { return &p.Design.Ordered }},
+	{Name: "paired", Kind: Switch, in: func(p *Plan) any { return &p.Design.Paired }},
+	{Name: "redo", Unit: unit.Count, High: MaxRedo, in: func(p *Plan) any { return &p.Design.Redo }},
+	{Name: "seed", Flag: "seed", Kind: OneText, Unit: unit.Count,
 		in:   func(p *Plan) any { return &p.Design.Seed },
 		Help: "of all that is random, as the order of trials"},
-	{Name: "max_loss_ratio", Flag: "max-loss", Unit: unit.Ratio, High: 1, part: "limits.",
+	{Name: "max_loss_ratio", Flag: "max-loss", Unit: unit.Ratio, High: 1,
 		in:   func(p *Plan) any { return &p.Limits.MaxLossRatio },
 		Help: "exit code 3 if any combination loses more: 0.1%"},
 	{Name: "family", Flag: "family", Unit: unit.Count, Low: 4, High: 6, of: func(f *Flow) any { return &f.Family },
@@ -90,7 +92,8 @@ var knobs = []Knob{
 	{Name: "source_port", Flag: "source-port", Unit: unit.Count, Low: 1, High: MaxSourcePort,
 		of:   func(f *Flow) any { return &f.SourcePort },
 		Help: "first local port; --streams ports are used from there (default: any)"},
-	{Name: "source_addresses", Flag: "source-address", Kind: OneText, apply: eachFlow(setAddresses),
+	{Name: "source_addresses", Flag: "source-address", Kind: OneText,
+		of: func(f *Flow) any { return &f.SourceAddresses }, apply: eachFlow(setAddresses),
 		Help: "local addresses that the streams take in turn: 192.0.2.1,192.0.2.2 or 198.18.129.1..198.18.129.8"},
 	{Name: "send_buffer_bytes", Flag: "send-buffer", Unit: unit.Bytes, Low: MinSocketBuffer, High: MaxSocketBuffer,
 		Only: UDP, Varies: true, of: func(f *Flow) any { return &f.SendBuffer },
@@ -124,7 +127,7 @@ var knobs = []Knob{
 		of:   func(f *Flow) any { return &f.StaggerSeconds },
 		Help: "time between the beginnings of streams: 5s (default: together)"},
 	{Flag: "until-separable", Kind: Switch, Help: "repeat until all controls are told apart, or --max-repeats"},
-	{Name: "most_repeats", Flag: "max-repeats", Unit: unit.Count, Low: 1, High: MaxRepeats, part: "design.",
+	{Name: "most_repeats", Flag: "max-repeats", Unit: unit.Count, Low: 1, High: MaxRepeats,
 		in:   func(p *Plan) any { return &p.Design.MostRepeats },
 		Help: "most repeats of --until-separable (default 30, or three times --repeats)"},
 	{Flag: "per-skb", Kind: Switch, Help: "lab: lose whole buffers of segments, as netem does (--link buffers=whole)"},
@@ -150,9 +153,6 @@ var knobs = []Knob{
 	{Name: "at_s", Flag: "at", Kind: Texts, Group: ThePath,
 		Help: "lab: what changes while it runs, once for each: 80s:router=rules=1000 or 2m:link-receiver=loss=1%"},
 }
-
-// timing begins the fields of a plan's clock.
-const timing = "timing."
 
 func eachFlow(set func(*Flow, Value) error) func(*Trial, Value) error {
 	return func(t *Trial, v Value) error {
@@ -182,15 +182,6 @@ func setFrame(f *Flow, v Value) error {
 	}
 	f.PayloadBytes = PayloadOf(f.Family, int(v.Number))
 	return nil
-}
-
-func setRate(f *Flow, v Value) (err error) {
-	text := v.Text
-	if text == "" {
-		text = strconv.FormatFloat(v.Number, 'f', -1, 64) + "pps"
-	}
-	f.Rate, err = unit.ParseRate(text)
-	return err
 }
 
 func setInterval(f *Flow, v Value) error {
@@ -268,9 +259,9 @@ func setDirection(t *Trial, v Value) error {
 	return nil
 }
 
-// FlagOf is the flag that sets a field of a plan, as "--rate" for "flows[0].rate"; "" if none does.
+// FlagOf is the flag that sets a field of a plan, as "--rate" for "rate_pps"; "" if none does.
 func FlagOf(field string) string {
-	special := map[string]string{"rate": "--rate", "links": "--link", "target": "TARGET", "near": "TARGET",
+	special := map[string]string{"links": "--link", "target": "TARGET", "near": "TARGET",
 		"commands": "--exec-server, --exec-client", "variants": "--variant", "timed": "--at"}
 	for word := range strings.FieldsFuncSeq(field, func(r rune) bool { return r == '.' }) {
 		word, _, _ = strings.Cut(word, "[")

@@ -80,7 +80,7 @@ func TestLinkKnobs(t *testing.T) {
 	p := Plan{
 		Format: PlanFormat, Command: "sweep", Target: "lab:star", Receivers: 5, Engine: "auto",
 		Flows:  []Flow{{Name: "up", Protocol: UDP, From: Sender, To: Receiver, PayloadBytes: 64, Streams: 1}},
-		Design: Design{Kind: "grid", Repeats: 1}, Timing: Timing{MeasureSeconds: 1},
+		Design: Design{Repeats: 1}, Timing: Timing{MeasureSeconds: 1},
 		Factors: []Factor{
 			{"link-receiver-3.delay_s", []Value{Number(0), Number(0.0125)}},
 			{"link.loss_ratio", []Value{Number(0), Number(0.05), Word("ge:1%/10%/70%/0.1%")}},

@@ -39,7 +39,7 @@ var linkKnobs = []Knob{
 		on: func(l *Link) any { return &l.Gap }},
 	share("corrupt_ratio", "corrupt", func(l *Link) any { return &l.CorruptRatio }),
 	share("corrupt_correlation_ratio", "corrupt-correlation", func(l *Link) any { return &l.CorruptCorrelation }),
-	{Name: "seed", Flag: "seed", Kind: OneText, on: func(l *Link) any { return &l.Seed }},
+	{Name: "seed", Flag: "seed", Kind: OneText, Unit: unit.Count, on: func(l *Link) any { return &l.Seed }},
 	{Name: "buffers", Flag: "buffers", Kind: Names, Words: []string{"parts", BuffersWhole}, Varies: true,
 		on: func(l *Link) any { return &l.Buffers }},
 	{Name: "backend", Flag: "backend", Kind: Names, Words: []string{BackendAuto, BackendUser}, Fixed: true,

@@ -105,7 +105,6 @@ type Factor struct {
 
 // Design says how trials are chosen.
 type Design struct {
-	Kind    string `json:"kind"`    // grid: every combination of the factors' levels; list: Cells
 	Repeats int    `json:"repeats"` // trials of each cell, 1..1000
 	Seed    uint64 `json:"seed"`    // order of cells within each repeat
 	Ordered bool   `json:"ordered"` // keep the cells in the order given instead of shuffling them within each repeat
@@ -117,7 +116,7 @@ type Design struct {
 	// MostRepeats above Repeats has the run go on after its repeats until its cells are
 	// told apart, to so many at most; 0 ends it after its repeats.
 	MostRepeats int `json:"most_repeats,omitempty"`
-	// Cells of a list, which has no factors.
+	// Cells are all there are, in place of every combination of factors.
 	Cells []Cell `json:"cells,omitempty"`
 }
 

@@ -1,6 +1,7 @@
 package model
 
 import (
+	"cmp"
 	"fmt"
 	"net/netip"
 	"slices"
@@ -40,7 +41,7 @@ const (
 
 // FieldError names the field of a plan that is wrong and what would be right.
 type FieldError struct {
-	Field string // path in the plan, as "flows[0].payload_bytes"
+	Field string // name of a knob, or path in the plan as "links[1].rate_bps"
 	Want  string
 }
 
@@ -72,53 +73,35 @@ func (p Plan) Check() error {
 	if p.Receivers != 0 && !strings.HasPrefix(p.Target, "lab:") {
 		return wrong("receivers", "only a lab:star has many; want HOST alone")
 	}
-	for _, k := range knobs {
-		if k.in == nil {
-			continue
-		}
-		if err := k.checkField(k.part, k.in(&p)); err != nil {
-			return err
-		}
+	if err := p.checkKnobs(); err != nil {
+		return err
 	}
 	if len(p.Flows) == 0 || len(p.Flows) > maxFlows {
 		return wrong("flows", "want 1 to %d flows, not %d", maxFlows, len(p.Flows))
 	}
-	names := map[string]bool{}
 	for i, f := range p.Flows {
-		at := fmt.Sprintf("flows[%d]", i)
-		if err := f.check(at); err != nil {
+		if err := cmp.Or(f.check(), f.checkTime(p.Timing)); err != nil {
 			return err
 		}
-		if names[f.Name] {
-			return wrong(at+".name", "%q stands twice", f.Name)
-		}
-		names[f.Name] = true
-	}
-	if err := p.checkTraces(); err != nil {
-		return err
-	}
-	for i, f := range p.Flows {
-		if err := f.checkTime(fmt.Sprintf("flows[%d]", i), p.Timing); err != nil {
-			return err
+		if slices.ContainsFunc(p.Flows[:i], func(o Flow) bool { return o.Name == f.Name }) {
+			return wrong("flows", "%q stands twice", f.Name)
 		}
 	}
-	if err := p.checkTimed(); err != nil {
-		return err
-	}
-	if err := p.checkRouter(); err != nil {
-		return err
-	}
-	return p.checkDesign()
+	return cmp.Or(p.checkTraces(), p.checkTimed(), p.checkRouter(), p.checkDesign())
 }
 
 // Check returns the first time that is out of its range, as a *FieldError.
 func (t Timing) Check() error {
-	p := Plan{Timing: t}
+	return Plan{Timing: t}.checkKnobs("warmup_s", "measure_s", "drain_s", "quiet_s", "patience_s")
+}
+
+// checkKnobs checks those settings of the plan that have these names, without names all.
+func (p Plan) checkKnobs(names ...string) error {
 	for _, k := range knobs {
-		if k.part != timing {
+		if k.in == nil || len(names) > 0 && !slices.Contains(names, k.Name) {
 			continue
 		}
-		if err := k.checkField(k.part, k.in(&p)); err != nil {
+		if err := k.checkField("", k.in(&p)); err != nil {
 			return err
 		}
 	}
@@ -126,16 +109,13 @@ func (t Timing) Check() error {
 }
 
 func (p Plan) checkDesign() error {
-	if p.Design.Kind != "grid" && p.Design.Kind != "list" {
-		return wrong("design.kind", "want grid or list, not %q", clip(p.Design.Kind))
-	}
 	if most := p.Design.MostRepeats; most != 0 && most < p.Design.Repeats {
-		return wrong("design.most_repeats", "want %d to %d, not %d", p.Design.Repeats, MaxRepeats, most)
+		return wrong("most_repeats", "want %d to %d, not %d", p.Design.Repeats, MaxRepeats, most)
 	}
 	if len(p.Factors) > maxFactors {
 		return wrong("factors", "want at most %d", maxFactors)
 	}
-	if p.Design.Kind == "list" || len(p.Design.Cells) > 0 {
+	if len(p.Design.Cells) > 0 {
 		return p.checkCells()
 	}
 	trials := max(p.Design.Repeats, p.Design.MostRepeats)
@@ -167,30 +147,27 @@ func excludes(knob, other string) bool {
 	return k.Excludes == other
 }
 
-// checkCells checks a design that is a list.
+// checkCells checks a plan that lists its cells.
 func (p Plan) checkCells() error {
-	if p.Design.Kind != "list" {
-		return wrong("design.cells", "are of a list; a %s has factors", p.Design.Kind)
-	}
 	if len(p.Factors) > 0 {
-		return wrong("factors", "a list has none; want its cells alone")
+		return wrong("factors", "a plan has factors or cells, not both")
 	}
-	if n := len(p.Design.Cells); n == 0 || n > MaxTrials/max(p.Design.Repeats, p.Design.MostRepeats) {
-		return wrong("design.cells", "want 1 to %d trials in all, not %d cells", MaxTrials, n)
+	if n := len(p.Design.Cells); n > MaxTrials/max(p.Design.Repeats, p.Design.MostRepeats) {
+		return wrong("cells", "want 1 to %d trials in all, not %d cells", MaxTrials, n)
 	}
 	seen := map[string]bool{}
 	for i, c := range p.Design.Cells {
-		at := fmt.Sprintf("design.cells[%d]", i)
+		at := fmt.Sprintf("cells[%d]", i)
 		if seen[c.Key()] {
 			return wrong(at, "%s stands twice", clip(c.Key()))
 		}
 		seen[c.Key()] = true
 		for knob := range c {
 			if _, _, link := SplitLinkKnob(knob); link {
-				return wrong(at, "%s: settings of links are factors of a grid", clip(knob))
+				return wrong(at, "%s: settings of links are factors", clip(knob))
 			}
 			if knob == payloadKnob && c[knob].Text == PathMTULevel {
-				return wrong(at, "%s: %s is a level of a grid's factor; want a number of bytes", knob, PathMTULevel)
+				return wrong(at, "%s: %s is a level of a factor; want a number of bytes", knob, PathMTULevel)
 			}
 		}
 		if _, err := p.Trial(c, 0); err != nil {
@@ -229,51 +206,43 @@ func (p Plan) checkFactor(at string, f Factor) error {
 	return nil
 }
 
-func (f Flow) check(at string) error {
-	if err := f.checkKnobs(at); err != nil {
+func (f Flow) check() error {
+	if err := f.checkKnobs(); err != nil {
 		return err
 	}
 	switch {
 	case f.Name == "" || !printable(f.Name):
-		return wrong(at+".name", "want a short name")
+		return wrong("flows", "want a short name, not %q", clip(f.Name))
 	case f.From == "" || f.To == "" || f.From == f.To || !printable(f.From) || !printable(f.To):
-		return wrong(at+".from", "want two different ends, not %q to %q", clip(f.From), clip(f.To))
+		return wrong("flows", "want two different ends, not %q to %q", clip(f.From), clip(f.To))
 	case f.Protocol == UDP && (f.PayloadBytes < MinUDPPayload || f.PayloadBytes > MaxUDPPayload):
-		return wrong(at+".payload_bytes", "a UDP payload is %d to %d B, not %d", MinUDPPayload, MaxUDPPayload, f.PayloadBytes)
+		return wrong("payload_bytes", "a UDP payload is %d to %d B, not %d", MinUDPPayload, MaxUDPPayload, f.PayloadBytes)
 	case f.Protocol == TCP && (f.PayloadBytes < 1 || f.PayloadBytes > MaxTCPWrite):
-		return wrong(at+".payload_bytes", "a TCP write is 1 to %d B, not %d", MaxTCPWrite, f.PayloadBytes)
+		return wrong("payload_bytes", "a TCP write is 1 to %d B, not %d", MaxTCPWrite, f.PayloadBytes)
 	case f.Packets > 0 && f.Packets < uint64(f.Streams):
-		return wrong(at+".packets", "%d streams want a packet each, not %d in all", f.Streams, f.Packets)
+		return wrong("packets", "%d streams want a packet each, not %d in all", f.Streams, f.Packets)
 	case f.Family == 5:
-		return wrong(at+".family", "want 4 or 6, not 5")
+		return wrong("family", "want 4 or 6, not 5")
 	case f.SourcePort > MaxSourcePort-f.Streams+1:
-		return wrong(at+".source_port", "%d streams from port %d pass port 65535", f.Streams, f.SourcePort)
-	case f.checkAddresses(at) != nil:
-		return f.checkAddresses(at)
+		return wrong("source_port", "%d streams from port %d pass port 65535", f.Streams, f.SourcePort)
+	case f.checkAddresses() != nil:
+		return f.checkAddresses()
 	case !printable(f.Control):
-		return wrong(at+".control", "%q is not the name of a congestion control", clip(f.Control))
+		return wrong("control", "%q is not the name of a congestion control", clip(f.Control))
 	}
-	if err := f.checkSegments(at); err != nil {
-		return err
-	}
-	if err := f.checkConnections(at); err != nil {
-		return err
-	}
-	if err := f.checkTransfer(at); err != nil {
-		return err
-	}
-	if err := f.checkProfile(at); err != nil {
-		return err
-	}
+	return cmp.Or(f.checkSegments(), f.checkConnections(), f.checkTransfer(), f.checkProfile(), f.checkRate())
+}
+
+func (f Flow) checkRate() error {
 	if pps, ok := f.Rate.PPS(f.PayloadBytes); ok && pps > unit.MaxPacketsPerSecond {
-		return wrong(at+".rate", "%v is %s at %d B; at most %s", f.Rate, unit.FormatPPS(pps), f.PayloadBytes,
+		return wrong("rate_pps", "%v is %s at %d B; at most %s", f.Rate, unit.FormatPPS(pps), f.PayloadBytes,
 			unit.FormatPPS(unit.MaxPacketsPerSecond))
 	}
 	return nil
 }
 
-func (f Flow) checkAddresses(at string) error {
-	at += ".source_addresses"
+func (f Flow) checkAddresses() error {
+	const at = "source_addresses"
 	if len(f.SourceAddresses) > f.Streams {
 		return wrong(at, "%d streams cannot have %d addresses: want at most one a stream", f.Streams, len(f.SourceAddresses))
 	}
@@ -295,16 +264,16 @@ func (f Flow) checkAddresses(at string) error {
 }
 
 // checkKnobs checks each setting by itself.
-func (f Flow) checkKnobs(at string) error {
+func (f Flow) checkKnobs() error {
 	for _, k := range knobs {
 		if k.of == nil {
 			continue
 		}
 		field := k.of(&f)
 		if _, set := get(field); set && k.Only != "" && f.Protocol != k.Only {
-			return wrong(at+"."+k.Name, "is for %s", strings.ToUpper(string(k.Only)))
+			return wrong(k.Name, "is for %s", strings.ToUpper(string(k.Only)))
 		}
-		if err := k.checkField(at+".", field); err != nil {
+		if err := k.checkField("", field); err != nil {
 			return err
 		}
 	}
@@ -312,13 +281,13 @@ func (f Flow) checkKnobs(at string) error {
 }
 
 // checkSegments checks the buffers of several packets.
-func (f Flow) checkSegments(at string) error {
+func (f Flow) checkSegments() error {
 	switch n := f.Segments; {
 	case n > MaxUDPPayload/f.PayloadBytes:
-		return wrong(at+".segments", "a buffer holds %d B: %d packets of %d B at most, not %d",
+		return wrong("segments", "a buffer holds %d B: %d packets of %d B at most, not %d",
 			MaxUDPPayload, MaxUDPPayload/f.PayloadBytes, f.PayloadBytes, n)
 	case f.Burst != 0 && f.Burst < n:
-		return wrong(at+".burst", "a buffer of %d packets leaves at once; want a burst of at least as many, not %d",
+		return wrong("burst", "a buffer of %d packets leaves at once; want a burst of at least as many, not %d",
 			n, f.Burst)
 	}
 	return nil

@@ -170,12 +170,12 @@ func wordSeed(word string) uint64 {
 func (p Profile) random() bool { return p.Kind == Poisson || p.Kind == OnOff && p.Random }
 
 // check checks the profile of a flow.
-func (f Flow) checkProfile(at string) error {
+func (f Flow) checkProfile() error {
 	p := f.Profile
 	if p == nil {
 		return nil
 	}
-	at += ".profile"
+	const at = "profile"
 	switch {
 	case f.Protocol != UDP:
 		return wrong(at, "only a UDP flow has one: TCP decides itself when its segments leave")
@@ -241,24 +241,24 @@ func (p Plan) checkTraces() error {
 		}
 	}
 	if flows*size > maxTraces {
-		return wrong("flows[0].profile.trace", "is too long for an order to %d receivers: want a shorter one, or fewer", flows)
+		return wrong("profile.trace", "is too long for an order to %d receivers: want a shorter one, or fewer", flows)
 	}
 	return nil
 }
 
 // checkLength checks what a profile costs over a trial's time.
-func (f Flow) checkLength(at string, t Timing) error {
+func (f Flow) checkLength(t Timing) error {
 	p := f.Profile
 	if p == nil || !p.random() {
 		return nil
 	}
 	longest := max(t.MeasureSeconds, t.WarmupSeconds)
 	if pps, _ := f.Rate.PPS(f.PayloadBytes); pps*longest > maxDrawn {
-		return wrong(at+".profile", "%s for %v is more than the %d packets that a random schedule may have",
+		return wrong("profile", "%s for %v is more than the %d packets that a random schedule may have",
 			unit.FormatPPS(pps), seconds(longest), int64(maxDrawn))
 	}
 	if p.Kind == OnOff && longest/(p.OnSeconds+p.OffSeconds) > maxPeriods {
-		return wrong(at+".profile", "more than %d random times on and off in %v", maxPeriods, seconds(longest))
+		return wrong("profile", "more than %d random times on and off in %v", maxPeriods, seconds(longest))
 	}
 	return nil
 }
@@ -352,7 +352,7 @@ func (f Flow) rampTime(t Timing) time.Duration {
 
 // counted is how long the packets of a flow take, in seconds, 0 if their number is
 // not said.
-func (f Flow) counted(at string, t Timing) (float64, error) {
+func (f Flow) counted(t Timing) (float64, error) {
 	mean, paced := f.Rate.Schedule(f.PayloadBytes)
 	if f.Packets == 0 || !paced {
 		return 0, nil
@@ -365,7 +365,7 @@ func (f Flow) counted(at string, t Timing) (float64, error) {
 	if about.MeasureSeconds > MaxMeasure.Seconds() { // refused, without looking for its end
 		return about.MeasureSeconds, nil
 	}
-	if err := f.checkLength(at, about); err != nil {
+	if err := f.checkLength(about); err != nil {
 		return 0, err
 	}
 	return float64(f.Clock(t, false).End(f.Packets)) / 1e9, nil

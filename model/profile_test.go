@@ -118,7 +118,7 @@ func TestCheckProfile(t *testing.T) {
 		switch errors.As(err, &wrong); {
 		case c.field == "" && err != nil:
 			t.Errorf("%s: %v", c.name, err)
-		case c.field != "" && (wrong == nil || !strings.HasSuffix(wrong.Field, "."+c.field)):
+		case c.field != "" && (wrong == nil || !strings.HasSuffix("."+wrong.Field, "."+c.field)):
 			t.Errorf("%s: %v; want the field %s", c.name, err, c.field)
 		}
 	}

@@ -86,7 +86,7 @@ func (p Plan) checkTimed() error {
 	if len(p.Timed) > MaxTimedChanges {
 		return wrong("timed", "want at most %d changes, not %d", MaxTimedChanges, len(p.Timed))
 	}
-	one := p.Design.Repeats == 1 && p.Design.Kind == "grid"
+	one := p.Design.Repeats == 1 && len(p.Design.Cells) == 0
 	for _, f := range p.Factors {
 		one = one && len(f.Levels) == 1
 	}

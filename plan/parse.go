@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"reflect"
 	"strconv"
 	"strings"
 	"unicode/utf8"
@@ -51,16 +50,8 @@ func Parse(b []byte, name string) (p model.Plan, err error) {
 	if err != nil {
 		return model.Plan{}, r.syntax(err)
 	}
-	d := json.NewDecoder(bytes.NewReader(text))
-	d.DisallowUnknownFields()
-	if err := d.Decode(&p); err != nil {
-		return model.Plan{}, r.decoding(err)
-	}
-	var field *model.FieldError
-	if err := p.Check(); errors.As(err, &field) {
-		return model.Plan{}, r.wrong(r.line(field.Field), "%s: %s", field.Field, field.Want)
-	} else if err != nil {
-		return model.Plan{}, r.wrong(0, "%v", err)
+	if p, err = model.ReadPlan(text); err != nil {
+		return model.Plan{}, r.refused(err)
 	}
 	return p, nil
 }
@@ -84,11 +75,13 @@ func (r *reader) wrong(line int, format string, args ...any) error {
 	return errors.New(at + ": " + text)
 }
 
-// line finds where a field stands, or the nearest field around it.
+// line finds where a setting or another field stands, or the nearest field around it.
 func (r *reader) line(field string) int {
 	for field != "" {
-		if n := r.node(field); n != nil {
-			return lineOf(n)
+		for _, at := range []string{"set." + field, "flows[0].set." + field, "flows[0]." + field, field} {
+			if n := r.node(at); n != nil {
+				return lineOf(n)
+			}
 		}
 		field = field[:max(strings.LastIndexAny(field, ".["), 0)]
 	}
@@ -165,19 +158,19 @@ func (r *reader) syntax(err error) error {
 	return r.wrong(0, "not YAML: %v", err)
 }
 
-// decoding says what is wrong with a field, and where it stands.
-func (r *reader) decoding(err error) error {
+// refused says what is wrong with a field, and where it stands.
+func (r *reader) refused(err error) error {
+	var field *model.FieldError
 	var kind *json.UnmarshalTypeError
-	if errors.As(err, &kind) {
+	switch {
+	case errors.As(err, &field):
+		return r.wrong(r.line(field.Field), "%s: %s", field.Field, field.Want)
+	case errors.As(err, &kind):
 		text := kind.Value
 		if n, ok := r.node(kind.Field).(ast.ScalarNode); ok {
 			text = strconv.Quote(n.GetToken().Value)
 		}
-		want := model.KindName(kind.Type)
-		if kind.Type == reflect.TypeFor[unit.Rate]() {
-			want = "a rate as max, 150kpps, 95mbit or every 5ms"
-		}
-		return r.wrong(r.line(kind.Field), "%s: want %s, not %.40s", kind.Field, want, text)
+		return r.wrong(r.line(kind.Field), "%s: want %s, not %.40s", kind.Field, model.KindName(kind.Type), text)
 	}
 	text := strings.TrimPrefix(err.Error(), "json: ")
 	if _, quoted, ok := strings.Cut(text, "unknown field "); ok {

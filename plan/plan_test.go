@@ -3,8 +3,6 @@ package plan
 import (
 	"fmt"
 	"math"
-	"os"
-	"path/filepath"
 	"reflect"
 	"strings"
 	"testing"
@@ -21,7 +19,7 @@ func drawPlan(t *rapid.T) model.Plan {
 	ratio := rapid.Float64Range(0, 1)
 	p := model.Plan{
 		Format: model.PlanFormat, Command: rapid.OneOf(word, awkward).Draw(t, "command"), Target: "lab:" + word.Draw(t, "target"),
-		Design: model.Design{Kind: "grid", Repeats: rapid.IntRange(1, 10).Draw(t, "repeats"), Seed: rapid.Uint64().Draw(t, "seed"), Ordered: rapid.Bool().Draw(t, "ordered")},
+		Design: model.Design{Repeats: rapid.IntRange(1, 10).Draw(t, "repeats"), Seed: rapid.Uint64().Draw(t, "seed"), Ordered: rapid.Bool().Draw(t, "ordered")},
 		Timing: model.Timing{WarmupSeconds: ratio.Draw(t, "warm-up"), MeasureSeconds: rapid.Float64Range(0.01, 600000).Draw(t, "measure"), DrainSeconds: ratio.Draw(t, "drain")},
 		Engine: rapid.SampledFrom([]string{"auto", "udp", "xdp"}).Draw(t, "engine"),
 	}
@@ -119,33 +117,39 @@ func TestParseRefuses(t *testing.T) {
 		"deep blocks":         {strings.Repeat("- ", 5000), "f.yaml:1: is nested deeper than any plan"},
 		"many lines":          {strings.Repeat("-\n", 400_000), "f.yaml:25001: is longer than any plan: a list has at most 10000 entries"},
 		"many keys":           {"{" + strings.Repeat("a: b, c: d,\n", 80_000), "f.yaml:8334: is longer than any plan"},
-		"two documents":       {base + "---\n" + base, "f.yaml:41: a second document starts here; want one plan a file"},
-		"field twice":         {edit("engine: auto", "engine: auto\nengine: udp"), "f.yaml:36: not YAML: mapping key \"engine\" already defined"},
-		"unknown field":       {edit("engine: auto", "engin: auto"), `f.yaml:35: unknown field "engin"`},
-		"unknown inner field": {edit("  seed: 1", "  sead: 1"), `f.yaml:29: unknown field "sead"`},
-		"wrong type":          {edit("repeats: 3", "repeats: two"), `f.yaml:28: design.repeats: want a whole number, not "two"`},
-		"text for a number":   {edit("repeats: 3", `repeats: "2"`), `f.yaml:28: design.repeats: want a whole number, not "2"`},
-		"number for text":     {edit("engine: auto", "engine: 5"), `f.yaml:35: engine: want text, not "5"`},
-		"fraction":            {edit("repeats: 3", "repeats: 2.5"), `f.yaml:28: design.repeats: want a whole number, not "2.5"`},
-		"number too large":    {edit("repeats: 3", "repeats: 99999999999999999999"), `f.yaml:28: design.repeats: want a whole number, not "99999999999999999999"`},
-		"negative seed":       {edit("  seed: 1", "  seed: -1"), `f.yaml:29: design.seed: want a whole number, not negative, not "-1"`},
-		"bool":                {edit("ordered: false", "ordered: 0"), `f.yaml:30: design.ordered: want true or false, not "0"`},
-		"list for an object":  {edit("design:\n  kind: grid", "design:\n- kind: grid"), ""},
-		"rate":                {edit("rate: max", "rate: 100"), "f.yaml:9: flows.rate: want a rate as max, 150kpps"},
-		"anchor":              {edit("engine: auto", "engine: &a auto"), `f.yaml:35: want plain values, not "&a auto"`},
-		"alias":               {edit("engine: auto", "engine: *a"), `f.yaml:35: want plain values, not "*a"`},
-		"tag":                 {edit("engine: auto", "engine: !!str auto"), `f.yaml:35: want plain values, not "!!str auto"`},
-		"merge":               {edit("engine: auto", "<<: {engine: auto}"), `f.yaml:35: want plain values, not "<<"`},
-		"checked engine":      {edit("engine: auto", "engine: dpdk"), `f.yaml:35: engine: want auto, udp, xdp, udp:xdp, xdp:udp or xdp:xdp, not "dpdk"`},
-		"checked level":       {edit("  - 100\n", "  - 15\n"), "f.yaml:21: factors[0].levels[2]: flows[0].payload_bytes: a UDP payload is 16 to 65507 B, not 15"},
-		"checked flow":        {edit("streams: 1", "streams: 0"), "f.yaml:15: flows[0].streams: want 1 to 128, not 0"},
+		"two documents":       {base + "---\n" + base, "f.yaml:36: a second document starts here; want one plan a file"},
+		"field twice":         {edit("engine: auto", "engine: auto\n  engine: udp"), "f.yaml:10: not YAML: mapping key \"engine\" already defined"},
+		"unknown field":       {edit("flows:", "flowz:"), `f.yaml:18: unknown field "flowz"`},
+		"unknown inner field": {edit("  from: sender", "  form: sender"), `f.yaml:20: unknown field "form"`},
+		"unknown setting":     {edit("seed: 1", "sead: 1"), `f.yaml:15: sead: is no setting of a plan`},
+		"setting of a cell":   {edit("seed: 1", "frame_bytes: 64"), `f.yaml:15: frame_bytes: is no setting of a plan`},
+		"setting of plans":    {edit("  from: sender", "  set: {seed: 1}\n  from: sender"), `f.yaml:15: seed: is no setting of a flow`},
+		"wrong type":          {edit("repeats: 3", "repeats: two"), `f.yaml:14: repeats: want a number, not "two"`},
+		"text for a number":   {edit("repeats: 3", `repeats: "2"`), `f.yaml:14: repeats: want a number, not "2"`},
+		"number for text":     {edit("engine: auto", "engine: 5"), `f.yaml:9: engine: want auto, udp, xdp, udp:xdp, xdp:udp or xdp:xdp, not "5"`},
+		"number for a router": {edit("engine: auto", "dut: 5"), `f.yaml:9: dut: want text, not 5`},
+		"fraction":            {edit("repeats: 3", "repeats: 2.5"), `f.yaml:14: repeats: want a whole number, not 2.5`},
+		"number too large":    {edit("repeats: 3", "repeats: 99999999999999999999"), `f.yaml:14: repeats: want a number, not "9999`},
+		"negative seed":       {edit("seed: 1", "seed: -1"), `f.yaml:15: seed: want a whole number, not "-1"`},
+		"fraction of a seed":  {edit("seed: 1", "seed: 1.5"), `f.yaml:15: seed: want a whole number, not "1.5"`},
+		"bool":                {edit("seed: 1", "ordered: 0"), `f.yaml:15: ordered: want true or false, not 0`},
+		"list for an object":  {edit("flows:\n- name: up\n  from", "flows:\n  name: up\n  from"), "f.yaml:19: flows: want a list, not object"},
+		"list for a setting":  {edit("seed: 1", "streams: [1]"), ""},
+		"rate":                {edit("rate_pps: max", "rate_pps: 100bit/s/s"), "f.yaml:13: rate_pps: rate \"100bit/s/s\": want max, packets"},
+		"anchor":              {edit("engine: auto", "engine: &a auto"), `f.yaml:9: want plain values, not "&a auto"`},
+		"alias":               {edit("engine: auto", "engine: *a"), `f.yaml:9: want plain values, not "*a"`},
+		"tag":                 {edit("engine: auto", "engine: !!str auto"), `f.yaml:9: want plain values, not "!!str auto"`},
+		"merge":               {edit("engine: auto", "<<: {engine: auto}"), `f.yaml:9: want plain values, not "<<"`},
+		"checked level":       {edit("  - 100\n", "  - 15\n"), "f.yaml:27: factors[0].levels[2]: payload_bytes: a UDP payload is 16 to 65507 B, not 15"},
+		"checked flow":        {edit("streams: 1", "streams: 0"), "f.yaml:16: streams: want 1 to 128, not 0"},
 		"level list":          {edit("  - 100\n", "  - [100]\n"), "f.yaml: want a number or a word, not [100]"},
 		"level infinite":      {edit("  - 100\n", "  - .inf\n"), ""},
 		"missing field":       {edit("target: lab:router\n", ""), "f.yaml: target: want HOST[:PORT]"},
-		"later format":        {edit(model.PlanFormat+"\ncommand", "pelt/plan/2\ncommand"), `f.yaml:5: format: is "pelt/plan/2"; this pelt reads pelt/plan/1`},
-		"time 0":              {edit("measure_s: 2", "measure_s: 0"), "f.yaml:33: timing.measure_s: want 10ms to 168h0m0s, not 0s"},
-		"time NaN":            {edit("measure_s: 2", "measure_s: .nan"), `f.yaml:33: want plain values, not ".nan"`},
-		"null list":           {edit("flows:\n", "links:\nflows:\n"), "f.yaml:8: want plain values"},
+		"later format":        {edit(model.PlanFormat+"\ncommand", "pelt/plan/3\ncommand"), `f.yaml:4: format: is "pelt/plan/3"; this pelt reads pelt/plan/2`},
+		"format before":       {edit(model.PlanFormat+"\ncommand", "pelt/plan/1\ncommand"), `f.yaml:4: format: is "pelt/plan/1"; this pelt reads pelt/plan/2, as --print-plan writes it`},
+		"time 0":              {edit("measure_s: 2", "measure_s: 0"), "f.yaml:10: measure_s: want 10ms to 168h0m0s, not 0s"},
+		"time NaN":            {edit("measure_s: 2", "measure_s: .nan"), `f.yaml:10: want plain values, not ".nan"`},
+		"null list":           {edit("flows:\n", "links:\nflows:\n"), "f.yaml:18: want plain values"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, err := Parse([]byte(c.text), "f.yaml")
@@ -162,7 +166,7 @@ func TestParseForgives(t *testing.T) {
 		"comments":     strings.Replace(base, "engine: auto", "engine: auto # any", 1),
 		"marker":       "---\n" + base,
 		"windows":      strings.ReplaceAll(base, "\n", "\r\n"),
-		"flow style":   strings.Replace(base, "timing:\n  warmup_s: 0.5\n  measure_s: 2\n  drain_s: 1\n", "timing: {warmup_s: 0.5, measure_s: 2.0, drain_s: 1}\n", 1),
+		"flow style":   strings.Replace(base, "- name: up\n  from: sender\n  to: receiver\n", "- {name: up, from: sender, to: \"receiver\"}\n", 1),
 		"quoted":       strings.Replace(base, "engine: auto", `"engine": 'auto'`, 1),
 		"final marker": base + "...\n",
 	} {
@@ -189,7 +193,7 @@ func TestCurve(t *testing.T) {
 		Format: model.PlanFormat, Command: "curve", Target: "nas:7358", Flows: []model.Flow{flow, down},
 		Factors: []model.Factor{{Knob: "direction", Levels: []model.Value{model.Word("up"), model.Word("both")}},
 			{Knob: "payload_bytes", Levels: []model.Value{model.Number(64), model.Number(6400)}}},
-		Design: model.Design{Kind: "grid", Repeats: 3, Seed: 18446744073709551615},
+		Design: model.Design{Repeats: 3, Seed: 18446744073709551615},
 		Timing: model.Timing{MeasureSeconds: 10, DrainSeconds: 3}, Engine: "udp", Limits: model.Limits{MaxLossRatio: &loss},
 	}
 	if !reflect.DeepEqual(p, want) {
@@ -309,18 +313,20 @@ func TestDemo(t *testing.T) {
 	}
 }
 
-// A plan of format 1 stays readable for ever.
-func TestVersion1(t *testing.T) {
-	text, err := os.ReadFile(filepath.Join("testdata", "version1", "plan.yaml"))
+// Flows may differ, and settings of one flow take the place of those of all.
+func TestFlowsThatDiffer(t *testing.T) {
+	text := strings.Replace(good(t), "  to: receiver\n", "  to: receiver\n  set: {rate_pps: every 5ms, dscp: 46}\n"+
+		"- {name: down, from: receiver, to: sender, set: {protocol: tcp, bulk: true}}\n", 1)
+	p, err := Parse([]byte(text), "plan.yaml")
 	if err != nil {
 		t.Fatal(err)
 	}
-	p, err := Parse(text, "plan.yaml")
-	if err != nil {
-		t.Fatal(err)
+	if up, down := p.Flows[0], p.Flows[1]; up.Rate.String() != "every 5ms" || up.DSCP != 46 || up.Protocol != model.UDP ||
+		!down.Rate.IsMax() || down.DSCP != 0 || !down.Bulk || down.Protocol != model.TCP || down.Streams != up.Streams {
+		t.Errorf("read as %+v", p.Flows)
 	}
-	if p.Links[0].Rate != 1e9 || p.Flows[0].Rate.String() != "every 5ms" || p.Factors[0].Levels[0] != model.Word("up") || *p.Limits.MaxLossRatio != 0.001 || p.Design.Seed != 18446744073709551615 {
-		t.Errorf("read as %+v", p)
+	if back := reread(t, p); !reflect.DeepEqual(back, p) {
+		t.Errorf("came back as %+v", back)
 	}
 }
 
@@ -358,18 +364,8 @@ func TestPathMTULevel(t *testing.T) {
 			t.Errorf("%s came back as %+v", flags, q)
 		}
 	}
-	text := `format: pelt/plan/1
-command: curve
-target: lab:router
-flows:
-- {name: up, protocol: udp, from: sender, to: receiver, payload_bytes: 64, rate: max, streams: 1}
-factors:
-- {knob: frame_bytes, levels: [64, mtu]}
-design: {kind: grid, repeats: 1, seed: 1}
-timing: {warmup_s: 0, measure_s: 1, drain_s: 1}
-engine: auto
-`
-	if _, err := Parse([]byte(text), "plan.yaml"); err == nil || !strings.Contains(err.Error(), "plan.yaml:7: factors[0].levels[1]") {
+	text := strings.Replace(good(t), "payload_bytes\n  levels:\n", "frame_bytes\n  levels:\n  - mtu\n", 1)
+	if _, err := Parse([]byte(text), "plan.yaml"); err == nil || !strings.Contains(err.Error(), "plan.yaml:25: factors[0].levels[0]") {
 		t.Errorf("a frame of mtu gave %v", err)
 	}
 }

@@ -189,7 +189,7 @@ func OneValue(factors []model.Factor) error {
 func (d *draft) start() error {
 	p := &d.plan
 	p.Format, p.Command, p.Target, p.Near = model.PlanFormat, d.Command, d.Target, d.Near
-	p.Design.Kind, p.Timing.DrainSeconds = "grid", 3 // longer than the queue of any sensible path
+	p.Timing.DrainSeconds = 3 // longer than the queue of any sensible path
 	ways := d.words("direction")
 	for _, way := range ways {
 		if !slices.Contains(knobOf("direction").Words, way) {
@@ -279,10 +279,8 @@ func (d *draft) named(err error) error {
 			}
 		}
 	}
-	for _, part := range []string{"flows[0].", "flows[1]."} { // of a trial that a level makes
-		if rest, inner := strings.CutPrefix(want, part); inner {
-			_, want, _ = strings.Cut(rest, ": ")
-		}
+	if k, text, inner := strings.Cut(want, ": "); inner && model.FlagOf(k) != "" { // of a trial that a level makes
+		want = text
 	}
 	if flag := model.FlagOf(field); flag != "" {
 		return &model.FieldError{Field: flag, Want: want}

@@ -14,9 +14,8 @@ import (
 )
 
 const header = `# A plan of pelt, format ` + model.PlanFormat + `. Run it with: pelt run FILE
-# Units are in the names: _s seconds, _ns nanoseconds, _bytes bytes, _bps bits
-# per second, _ratio 0..1. A rate is max, packets per second as 150kpps, payload
-# bits per second as 95mbit, or an interval between packets as "every 5ms".
+# Units are in the names: _s seconds, _ns nanoseconds, _bps bits per second, _ratio 0..1.
+# rate_pps is packets per second, max, payload bits as 95mbit, or "every 5ms".
 `
 
 // Print writes a plan as YAML that Parse reads back to the same plan.

@@ -71,7 +71,7 @@ func (d *draft) buildRouter() error {
 			return err
 		}
 	}
-	p.Design.Kind, p.Design.Cells = "list", d.routerCells(protocols, directions, idle)
+	p.Design.Cells = d.routerCells(protocols, directions, idle)
 	return nil
 }
 

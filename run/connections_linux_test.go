@@ -12,7 +12,7 @@ func TestConnections(t *testing.T) {
 	p := smallPlan(t)
 	p.Factors = nil
 	p.Timing = model.Timing{WarmupSeconds: 0.05, MeasureSeconds: 1, DrainSeconds: 0.5} // a host may stall for 50 ms
-	p.Design = model.Design{Kind: "list", Repeats: 1, Seed: 1, Ordered: true, Cells: []model.Cell{
+	p.Design = model.Design{Repeats: 1, Seed: 1, Ordered: true, Cells: []model.Cell{
 		{"protocol": model.Word("tcp"), "connections": model.Word("rate")},
 		{"protocol": model.Word("tcp"), "connections": model.Word("keep"), "rate_pps": model.Number(1000)},
 	}}

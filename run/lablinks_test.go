@@ -12,7 +12,7 @@ func sweepOver(factors ...model.Factor) model.Plan {
 	return model.Plan{
 		Format: model.PlanFormat, Command: "sweep", Target: "lab:router", Engine: "auto",
 		Flows:   []model.Flow{{Name: "up", Protocol: model.UDP, From: model.Sender, To: model.Receiver, PayloadBytes: 64, Streams: 1}},
-		Design:  model.Design{Kind: "grid", Repeats: 1},
+		Design:  model.Design{Repeats: 1},
 		Timing:  model.Timing{MeasureSeconds: 1},
 		Factors: factors,
 	}

@@ -33,7 +33,7 @@ func BenchmarkRecordedTraffic(b *testing.B) {
 					Target: "lab:direct", Engine: "udp", Drops: model.DropsOff, Command: "curve",
 					Flows:  []model.Flow{{Name: "up", Protocol: model.UDP, From: model.Sender, To: model.Receiver, PayloadBytes: c.payload, Rate: rate, Streams: 1}},
 					Timing: model.Timing{WarmupSeconds: 0.2, MeasureSeconds: seconds, DrainSeconds: 0.5},
-					Design: model.Design{Kind: "grid", Repeats: 1, Seed: 1},
+					Design: model.Design{Repeats: 1, Seed: 1},
 				}
 				o := Options{Version: "bench", Uncalibrated: true}
 				if record {

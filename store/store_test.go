@@ -25,7 +25,7 @@ func document() model.Document {
 			Format: model.PlanFormat, Command: "curve", Target: "lab:router", Engine: "auto",
 			Flows:   []model.Flow{{Name: "up", Protocol: model.UDP, From: model.Sender, To: model.Receiver, PayloadBytes: 64, Streams: 1}},
 			Factors: []model.Factor{{Knob: "payload_bytes", Levels: []model.Value{model.Number(64), model.Number(128)}}},
-			Design:  model.Design{Kind: "grid", Repeats: 3}, Timing: model.Timing{MeasureSeconds: 1},
+			Design:  model.Design{Repeats: 3}, Timing: model.Timing{MeasureSeconds: 1},
 		},
 		Host: []model.Host{{Node: model.Sender, Name: "a<b"}}, Lab: &model.LabFacts{Topology: "router", Nodes: []string{"sender"}, Backends: []string{}},
 		PathMTU: []model.PathMTU{{Flow: "up", From: model.Sender, To: model.Receiver, Family: 4, Bytes: 1400, PayloadBytes: 1372, Found: model.MTUTold, Probes: 3}},

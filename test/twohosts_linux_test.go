@@ -78,22 +78,13 @@ var firstLine = regexp.MustCompile(`(.)`) // it says where it listens
 func (r routed) plan(t *testing.T, near, flows, factors string, seconds float64) string {
 	t.Helper()
 	path := filepath.Join(r.work, "plan.yaml")
-	text := fmt.Sprintf(`format: pelt/plan/1
+	text := fmt.Sprintf(`format: pelt/plan/2
 command: curve
 target: "10.81.2.2"
 near: %q
 flows:
 %sfactors:
-%sdesign:
-  kind: grid
-  repeats: 1
-  seed: 1
-  ordered: true
-timing:
-  warmup_s: 0.1
-  measure_s: %g
-  drain_s: 1
-engine: udp:xdp
+%sset: {repeats: 1, seed: 1, ordered: true, warmup_s: 0.1, measure_s: %g, drain_s: 1, engine: "udp:xdp", payload_bytes: 64}
 `, near, flows, factors, seconds)
 	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
@@ -107,11 +98,11 @@ func flowLines(name, protocol string) string {
 	if name == "down" {
 		from, to = to, from
 	}
-	rate := "5kpps\n  burst: 1000"
+	rate := "5kpps"
 	if protocol == "tcp" {
-		rate = "1kpps\n  burst: 1000"
+		rate = "1kpps"
 	}
-	return fmt.Sprintf("- name: %s\n  protocol: %s\n  from: %s\n  to: %s\n  payload_bytes: 64\n  rate: %s\n  streams: 2\n", name, protocol, from, to, rate)
+	return fmt.Sprintf("- {name: %s, from: %s, to: %s, set: {protocol: %s, rate_pps: %s, burst: 1000, streams: 2}}\n", name, from, to, protocol, rate)
 }
 
 const bothSizes = "- knob: payload_bytes\n  levels: [64, 1200]\n"
@@ -173,7 +164,7 @@ func TestTwoHostsAndARouter(t *testing.T) {
 		const most = 200
 		inside(t, r.router, fmt.Sprintf(`nft 'table ip few { chain f { type filter hook forward priority 0; iifname "eth1" tcp dport 7359 ct state new ct count over %d reject with tcp reset; }; }'`, most))
 		path := filepath.Join(r.work, "out.json")
-		flow := "- name: up\n  protocol: tcp\n  from: sender\n  to: receiver\n  payload_bytes: 62\n  rate: max\n  streams: 1\n"
+		flow := "- {name: up, from: sender, to: receiver, set: {protocol: tcp, rate_pps: max, streams: 1}}\n"
 		plan := r.plan(t, "10.81.1.2", flow, "- knob: connections\n  levels: [keep]\n", 5)
 		if out, err := r.run(t, r.third, "run", plan, "--code", lanCode+","+wanCode, "--json", path); err != nil {
 			t.Fatalf("%v\n%s\nnear: %s\nfar: %s", err, out, near.stderr, far.stderr)

@@ -69,7 +69,7 @@ func Search(ctx context.Context, p model.Plan, o Options) (model.TuneTrial, erro
 	if err := p.Check(); err != nil {
 		return s.out, err
 	}
-	if p.Design.Kind != "grid" || p.Design.Repeats < fewestRepeats {
+	if len(p.Design.Cells) > 0 || p.Design.Repeats < fewestRepeats {
 		return s.out, &model.FieldError{Field: "--repeats", Want: fmt.Sprintf("want %d or more: fewer trials without and with a setting cannot be told apart", fewestRepeats)}
 	}
 	if slices.ContainsFunc(p.Flows, func(f model.Flow) bool { return f.Protocol != model.UDP }) {

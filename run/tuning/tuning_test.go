@@ -135,7 +135,7 @@ func asked(t *testing.T) model.Plan {
 	return model.Plan{
 		Format: model.PlanFormat, Command: "curve", Target: "192.0.2.1", Engine: "auto",
 		Flows:  []model.Flow{{Name: "up", Protocol: model.UDP, From: model.Sender, To: model.Receiver, PayloadBytes: 64, Rate: rate, Streams: 1, ReceiveBuffer: 212992}},
-		Design: model.Design{Kind: "grid", Repeats: 4, Seed: 1}, Timing: model.Timing{MeasureSeconds: 1, DrainSeconds: 1},
+		Design: model.Design{Repeats: 4, Seed: 1}, Timing: model.Timing{MeasureSeconds: 1, DrainSeconds: 1},
 	}
 }
 

@@ -101,7 +101,7 @@ func latencyCell(variant string) model.Cell {
 func (r router) run(d *model.Document, cells []model.Cell) {
 	d.Plan.Command, d.Plan.Factors = "router", nil
 	d.Plan.Flows = append(d.Plan.Flows, model.Flow{Name: "down", Protocol: model.UDP, From: model.Receiver, To: model.Sender, PayloadBytes: 18, Streams: 1})
-	d.Plan.Design.Kind, d.Plan.Design.Cells = "list", cells
+	d.Plan.Design.Cells = cells
 	for repeat := range d.Plan.Design.Repeats {
 		for i, c := range cells {
 			d.Results = append(d.Results, r.trial(c, repeat, i*10+repeat))

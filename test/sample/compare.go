@@ -36,7 +36,7 @@ func Routers() []model.Document {
 func variants(id, target string, later time.Duration, repeats int) model.Document {
 	d := base(target, []int{18}, repeats, 3)
 	d.ID, d.Started, d.Plan.Command = id, start().Add(later), "router"
-	d.Plan.Factors, d.Plan.Design.Kind = nil, "list"
+	d.Plan.Factors = nil
 	d.Router = &model.RouterFacts{Node: "router", Source: "the lab", System: "linux", Kernel: "6.12.9", CPU: "MIPS 24Kc", Cores: 2, MemoryBytes: 128 << 20, Offload: []string{"flow offload: configured, and not real"}}
 	// What each variant carries at most, in packets and bits a second, and what a packet takes of the processors.
 	kinds := []struct {

@@ -45,7 +45,7 @@ func base(target string, payloads []int, repeats int, measure float64) model.Doc
 			Format: model.PlanFormat, Command: "curve", Target: target, Engine: "auto",
 			Flows:   []model.Flow{{Name: "up", Protocol: model.UDP, From: model.Sender, To: model.Receiver, PayloadBytes: payloads[0], Streams: 1}},
 			Factors: []model.Factor{{Knob: "payload_bytes", Levels: levels}},
-			Design:  model.Design{Kind: "grid", Repeats: repeats, Seed: 1},
+			Design:  model.Design{Repeats: repeats, Seed: 1},
 			Timing:  model.Timing{WarmupSeconds: 0.5, MeasureSeconds: measure, DrainSeconds: 1},
 		},
 		Host: []model.Host{
