@@ -23,7 +23,7 @@ type Difference struct {
 var (
 	noSettings = []string{"format", "factors", "cells", "engine", "links", "dut", "repeats", "redo", "most_repeats", "seed",
 		"ordered", "paired", "max_loss_ratio"}
-	noFacts    = []string{"node", "name", "boot", "notes", "address", "source", "before", "after", "untold"}
+	noFacts = []string{"node", "name", "boot", "notes", "address", "source", "before", "after", "untold"}
 )
 
 // differences compares the levels of keys and the engines that carried the packets. Of
