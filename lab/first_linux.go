@@ -3,7 +3,6 @@ package lab
 import (
 	"encoding/json"
 	"errors"
-	"fmt"
 	"os"
 	"os/signal"
 	"syscall"
@@ -19,14 +18,7 @@ import (
 // kernel/cred.c), and the first one gets no signals that it does not handle.
 const (
 	firstEnv    = "PELT_LAB_FIRST" // own: its mounts are nobody else's; shared
-	firstTime   = 10 * time.Second // to start in
-	firstReport = 3                // descriptor: it writes a programReport when the program has started, and one at the end
-)
-
-// Orders to the first process are real-time signals, which no program sends by chance.
-const (
-	orderTerminate = syscall.Signal(50) // SIGTERM to all
-	orderKill      = syscall.Signal(51) // SIGKILL to the program
+	firstReport = 3                // descriptor that it writes a programReport to when the program has started, and one at the end
 )
 
 // programReport is what a first process says of the program.
@@ -46,9 +38,9 @@ func BeFirst() {
 		return
 	}
 	_ = os.Unsetenv(firstEnv)
-	signal.Notify(make(chan os.Signal, 1)) // whatever else the program sends to it
-	orders := make(chan os.Signal, 2)
-	signal.Notify(orders, orderTerminate, orderKill)
+	signal.Notify(make(chan os.Signal, 1)) // whatever the program sends to it ends nothing
+	stop := make(chan os.Signal, 1)
+	signal.Notify(stop, unix.SIGTERM)
 	if mounts == "own" {
 		// Where the kernel does not let it, the programs see the host's.
 		_ = unix.Mount("proc", "/proc", "proc", unix.MS_NOSUID|unix.MS_NODEV|unix.MS_NOEXEC, "")
@@ -56,19 +48,15 @@ func BeFirst() {
 	unix.CloseOnExec(firstReport)
 	report := json.NewEncoder(os.NewFile(firstReport, "report"))
 	began := time.Now()
-	pid, err := syscall.ForkExec(os.Args[2], os.Args[3:],
+	pid, err := syscall.ForkExec("/bin/sh", os.Args[2:],
 		&syscall.ProcAttr{Env: os.Environ(), Files: []uintptr{0, 1, 2}, Sys: &syscall.SysProcAttr{Setsid: true}})
 	if err != nil {
 		_ = report.Encode(programReport{Error: err.Error()})
 		os.Exit(1)
 	}
 	go func() {
-		for order := range orders {
-			if order == orderTerminate {
-				_ = unix.Kill(-1, unix.SIGTERM) // nobody may be there, here and below
-			} else {
-				_ = unix.Kill(pid, unix.SIGKILL)
-			}
+		for range stop {
+			_ = unix.Kill(-1, unix.SIGTERM) // nobody may be there
 		}
 	}()
 	if report.Encode(programReport{}) == nil { // else nobody is there any more
@@ -101,17 +89,4 @@ func awaitAll(pid int, began time.Time) (r programReport) {
 		r.MaxRSSBytes = uint64(theirs.Maxrss) << 10
 	}
 	return r
-}
-
-// missingPIDs recognises what the kernel answers when it makes no PID namespace.
-func missingPIDs(err error) error {
-	switch {
-	case errors.Is(err, unix.EPERM):
-		return explain("make a PID namespace", err)
-	case errors.Is(err, unix.EINVAL):
-		return &KernelError{Facility: "PID namespace", Config: "CONFIG_PID_NS", Err: err}
-	case errors.Is(err, unix.ENOSPC):
-		return fmt.Errorf("no more PID namespaces; sysctl -w user.max_pid_namespaces=10000 allows them: %w", err)
-	}
-	return err
 }

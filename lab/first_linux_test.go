@@ -100,7 +100,7 @@ func childPrograms() int {
 			return err
 		}
 		defer l.Close()
-		o := shell("(setsid sleep 600 &); cat /proc/sys/net/ipv4/tcp_congestion_control; ls /sys/class/net | grep eth0")
+		o := shell("(setsid sleep 600 &); ip route | grep -o -m1 reno; ls /sys/class/net | grep eth0")
 		o.Control = "reno"
 		p, err := l.Nodes()[0].Start(context.Background(), o)
 		if err != nil {
@@ -119,7 +119,7 @@ func childPrograms() int {
 }
 
 func TestProgramInUserNamespace(t *testing.T) {
-	testenv.Tool(t, "sh", "cat", "ls")
+	testenv.Tool(t, "sh", "ip", "ls")
 	watchHost(t)
 	cmd := child("programs")
 	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: 65534, Gid: 65534}}

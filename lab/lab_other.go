@@ -45,6 +45,7 @@ func BeFirst()                                   {}
 type Program struct{}
 
 func (n *Node) Start(context.Context, ProgramOptions) (*Program, error) { return nil, unsupported() }
+func (p *Program) Name() string                                         { return "" }
 func (p *Program) Done() <-chan struct{}                                { return nil }
 func (p *Program) Wait() (Ending, error)                                { return Ending{}, unsupported() }
 func (p *Program) Stop() (Ending, error)                                { return Ending{}, unsupported() }

@@ -1,29 +1,20 @@
 package lab
 
 import (
-	"bytes"
 	"cmp"
 	"context"
-	"encoding/binary"
-	"encoding/hex"
 	"errors"
 	"fmt"
-	"io/fs"
 	"net/netip"
-	"os"
-	"strconv"
 	"strings"
 	"time"
+
+	"github.com/vishvananda/netlink"
+	"golang.org/x/sys/unix"
 )
 
 // listenStep is between two looks at who listens.
 const listenStep = 5 * time.Millisecond
-
-// listener is a TCP socket that waits for connections.
-type listener struct {
-	addr  netip.AddrPort
-	inode uint64
-}
 
 // WaitListening waits until a TCP socket listens in the program's node that did
 // not before the program was started, where other nodes reach it, and returns its
@@ -78,79 +69,35 @@ func (p *Program) said() string {
 	return "; it said nothing"
 }
 
-// newListener looks for one, from a thread in the node. hidden is one of the
-// loopback's.
+// newListener looks for one, from a thread in the node. hidden is one of the loopback's.
 func (p *Program) newListener() (found, hidden netip.AddrPort, err error) {
-	list, err := readListeners()
-	for _, l := range list {
+	list, err := listeners()
+	for inode, addr := range list {
 		switch {
-		case p.heard[l.inode]:
-		case l.addr.Addr().IsLoopback():
-			hidden = l.addr
+		case p.heard[inode].IsValid():
+		case addr.Addr().IsLoopback():
+			hidden = addr
 		default:
-			return l.addr, hidden, err
+			found = addr
 		}
 	}
-	return netip.AddrPort{}, hidden, err
+	return found, hidden, err
 }
 
-// listeners are the inodes of the sockets that listen in the node.
-func (n *Node) listeners() (map[uint64]bool, error) {
-	set := map[uint64]bool{}
-	err := n.Do(func() error {
-		list, err := readListeners()
-		for _, l := range list {
-			set[l.inode] = true
+// listeners are the TCP sockets that wait for connections in the calling thread's
+// namespace, by inode.
+func listeners() (map[uint32]netip.AddrPort, error) {
+	list := map[uint32]netip.AddrPort{}
+	for _, family := range []uint8{unix.AF_INET, unix.AF_INET6} {
+		sockets, err := netlink.SocketDiagTCP(family)
+		if err != nil && !(family == unix.AF_INET6 && errors.Is(err, unix.ENOENT)) { // a kernel without IPv6
+			return nil, missing("list of TCP sockets", "CONFIG_INET_TCP_DIAG, module tcp_diag", fmt.Errorf("read who listens: %w", err))
 		}
-		return err
-	})
-	return set, err
-}
-
-// readListeners reads those of the calling thread's namespace.
-func readListeners() (list []listener, err error) {
-	for _, name := range []string{"tcp", "tcp6"} {
-		b, err := os.ReadFile("/proc/thread-self/net/" + name)
-		if errors.Is(err, fs.ErrNotExist) && name == "tcp6" {
-			continue // a kernel without IPv6
+		for _, s := range sockets {
+			if addr, ok := netip.AddrFromSlice(s.ID.Source); ok && s.State == unix.BPF_TCP_LISTEN {
+				list[s.INode] = netip.AddrPortFrom(addr.Unmap(), s.ID.SourcePort)
+			}
 		}
-		if err != nil {
-			return nil, fmt.Errorf("read who listens: %w", err)
-		}
-		list = append(list, parseListeners(b)...)
 	}
 	return list, nil
-}
-
-// parseListeners takes /proc/net/tcp or tcp6 (Documentation/networking/proc_net_tcp.rst).
-func parseListeners(text []byte) (list []listener) {
-	const stateListen = "0A" // TCP_LISTEN, include/net/tcp_states.h
-	for line := range bytes.Lines(text) {
-		fields := strings.Fields(string(line))
-		if len(fields) < 10 || fields[3] != stateListen {
-			continue
-		}
-		addr, ok := parseEndpoint(fields[1])
-		inode, err := strconv.ParseUint(fields[9], 10, 64)
-		if ok && err == nil {
-			list = append(list, listener{addr, inode})
-		}
-	}
-	return list
-}
-
-// parseEndpoint reads ADDRESS:PORT in hexadecimal, where an address is words of 32
-// bits, each a number of this machine's byte order.
-func parseEndpoint(s string) (netip.AddrPort, bool) {
-	text, portText, _ := strings.Cut(s, ":")
-	b, err := hex.DecodeString(text)
-	port, portErr := strconv.ParseUint(portText, 16, 16)
-	if err != nil || portErr != nil || len(b)%4 != 0 {
-		return netip.AddrPort{}, false
-	}
-	for i := 0; i < len(b); i += 4 {
-		binary.NativeEndian.PutUint32(b[i:], binary.BigEndian.Uint32(b[i:]))
-	}
-	addr, ok := netip.AddrFromSlice(b)
-	return netip.AddrPortFrom(addr.Unmap(), uint16(port)), ok
 }

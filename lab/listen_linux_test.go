@@ -2,12 +2,10 @@ package lab
 
 import (
 	"context"
-	"encoding/binary"
 	"errors"
 	"fmt"
 	"net"
 	"os"
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -82,30 +80,4 @@ func TestProgramListens(t *testing.T) {
 			t.Errorf("got %v", err)
 		}
 	})
-}
-
-func TestParseListeners(t *testing.T) {
-	if binary.NativeEndian.Uint16([]byte{1, 0}) != 1 {
-		t.Skip("the text is of a little-endian machine")
-	}
-	const text = `  sl  local_address rem_address   st tx_queue rx_queue tr tm->when retrnsmt   uid  timeout inode
-   0: 0100007F:1F90 00000000:0000 0A 00000000:00000000 00:00000000 00000000     0        0 4711 1 0000000000000000 100 0 0 10 0
-   1: 010012C6:0050 00000000:0000 0A 00000000:00000000 00:00000000 00000000     0        0 4712 1 0000000000000000 100 0 0 10 0
-   2: 010012C6:0050 020012C6:8000 01 00000000:00000000 00:00000000 00000000     0        0 4713 1 0000000000000000 100 0 0 10 0
-   3: 00000000000000000000000001000000:01BB 00000000000000000000000000000000:0000 0A 0:0 0:0 0 0 0 4714
-   4: 02000120000000000000000001000000:01BB 00000000000000000000000000000000:0000 0A 0:0 0:0 0 0 0 4715
-   5: 0000000000000000FFFF0000010012C6:01BB 00000000000000000000000000000000:0000 0A 0:0 0:0 0 0 0 4716
-   6: 01007F:1F90 0:0 0A 0:0 0:0 0 0 0 4717
-   7: 0100007F:1F90F 0:0 0A 0:0 0:0 0 0 0 4718
-   8: 0100007F:1F90 0:0 0A 0:0 0:0 0 0 0 -1
-   9: : 0:0 0A 0:0 0:0 0 0 0 4719
-   10: 0100007F:1F90 0:0 0A`
-	var got []string
-	for _, l := range parseListeners([]byte(text)) {
-		got = append(got, fmt.Sprint(l.addr, " ", l.inode))
-	}
-	want := []string{"127.0.0.1:8080 4711", "198.18.0.1:80 4712", "[::1]:443 4714", "[2001:2::1]:443 4715", "198.18.0.1:443 4716"}
-	if !slices.Equal(got, want) {
-		t.Errorf("got  %q\nwant %q", got, want)
-	}
 }

@@ -10,7 +10,7 @@ import (
 
 // ProgramOptions say what Node.Start runs.
 type ProgramOptions struct {
-	Args []string // the program, found as a shell would, and its arguments
+	Command string // for sh -c
 	// Control is the congestion control that sockets in the node begin with while
 	// the program runs; "" leaves the node's own.
 	Control string

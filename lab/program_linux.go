@@ -5,9 +5,10 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
+	"net/netip"
 	"os"
 	"os/exec"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"syscall"
@@ -25,10 +26,11 @@ import (
 type Program struct {
 	node    *Node
 	name    string
-	heard   map[uint64]bool // sockets that listened in the node before it
-	putBack func() error    // the node's congestion control
+	heard   map[uint32]netip.AddrPort // sockets that listened in the node before it, by inode
+	putBack func() error              // the node's congestion control
 
 	first   *exec.Cmd
+	began   time.Time
 	reports *json.Decoder // of programReport
 	pipe    *os.File      // that they come by
 	out     [2]tail       // stdout, stderr
@@ -43,34 +45,28 @@ type Program struct {
 // drainTime is how long what a program wrote may take to be read after its end.
 const drainTime = time.Second
 
-// Start runs a program in the node, with this process's environment and working
+// Start runs a command in the node, with this process's environment and working
 // directory, no input, and /sys of the node and /proc of its own where the kernel
 // lets them be mounted. The end of ctx is as Stop. The caller waits for the
 // program's end before the lab is closed. It needs BeFirst in main.
 func (n *Node) Start(ctx context.Context, o ProgramOptions) (*Program, error) {
-	if len(o.Args) == 0 {
-		return nil, &UsageError{"no program named to run in node " + n.Name()}
-	}
-	wrong := func(err error) error {
-		return fmt.Errorf("start %s in node %s: %w", o.Args[0], n.Name(), err)
-	}
-	path, err := exec.LookPath(o.Args[0])
-	if err != nil {
-		return nil, wrong(err)
-	}
+	name, _, _ := strings.Cut(strings.TrimSpace(o.Command), " ")
+	wrong := func(err error) error { return fmt.Errorf("start %s in node %s: %w", name, n.Name(), err) }
 	if err := ctx.Err(); err != nil {
 		return nil, wrong(err)
 	}
-	p := &Program{node: n, name: o.Args[0], done: make(chan struct{})}
-	if p.heard, err = n.listeners(); err != nil {
+	p := &Program{node: n, name: name, done: make(chan struct{})}
+	err := n.Do(func() (err error) { p.heard, err = listeners(); return err })
+	if err != nil {
 		return nil, wrong(err)
 	}
 	if p.putBack, err = n.giveControl(o.Control); err != nil {
 		return nil, wrong(err)
 	}
 	started := make(chan error)
+	// The end of this thread is the end of the process that it starts.
 	go onOwnThread(func() {
-		err := p.start(path, o.Args)
+		err := p.start(o.Command)
 		started <- err
 		if err == nil {
 			p.wait()
@@ -88,8 +84,8 @@ func (n *Node) Start(ctx context.Context, o ProgramOptions) (*Program, error) {
 }
 
 // start moves the calling thread into the node, and starts the first process of a PID
-// namespace there, which starts the program. The end of that thread is that process's end.
-func (p *Program) start(path string, args []string) error {
+// namespace there, which starts the program.
+func (p *Program) start(command string) error {
 	own, err := enterForGood(p.node.ns)
 	if err != nil {
 		return explain("enter the node", err)
@@ -98,48 +94,56 @@ func (p *Program) start(path string, args []string) error {
 	if own {
 		mounts = firstEnv + "=own"
 	}
-	reports, theirs, err := os.Pipe()
-	if err != nil {
+	var theirs *os.File
+	if p.pipe, theirs, err = os.Pipe(); err != nil {
 		return err
 	}
 	// A program without BeFirst has no use for that flag, and a test does nothing. A terminal's
 	// signals and input are this process's, so it is another session.
-	p.first = exec.Command("/proc/self/exe", append([]string{"-test.run=^$", path}, args...)...)
+	p.first = exec.Command("/proc/self/exe", "-test.run=^$", "sh", "-c", command)
 	p.first.Args[0] = os.Args[0]
 	p.first.Env = append(os.Environ(), mounts)
 	p.first.Stdout, p.first.Stderr = &p.out[0], &p.out[1]
 	p.first.ExtraFiles = []*os.File{theirs}
 	p.first.WaitDelay = drainTime
 	p.first.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Cloneflags: unix.CLONE_NEWPID, Pdeathsig: unix.SIGKILL}
-	p.reports, p.pipe = json.NewDecoder(reports), reports
+	p.reports, p.began = json.NewDecoder(p.pipe), time.Now()
 	err = p.first.Start()
 	_ = theirs.Close()
 	if err != nil {
-		return errors.Join(missingPIDs(err), reports.Close())
+		return errors.Join(missingPIDs(err), p.pipe.Close())
 	}
-	_ = reports.SetReadDeadline(time.Now().Add(firstTime))
 	var report programReport
-	err = p.reports.Decode(&report)
-	_ = reports.SetReadDeadline(time.Time{})
-	switch {
-	case errors.Is(err, io.EOF):
-		err = errors.New("the first process of a PID namespace ended without a word; does main call lab.BeFirst?")
-	case err == nil && report.Error != "":
+	if err = p.reports.Decode(&report); err != nil {
+		err = fmt.Errorf("the first process of a PID namespace ended without a word; does main call lab.BeFirst? %w", err)
+	} else if report.Error != "" {
 		err = errors.New(report.Error)
 	}
 	if err != nil {
-		_ = p.first.Process.Kill() // it may have ended
-		_ = p.first.Wait()
-		return errors.Join(err, reports.Close())
+		_ = p.first.Wait() // it has ended
+		return errors.Join(err, p.pipe.Close())
 	}
 	return nil
+}
+
+// missingPIDs recognises what the kernel answers when it makes no PID namespace.
+func missingPIDs(err error) error {
+	switch {
+	case errors.Is(err, unix.EPERM):
+		return explain("make a PID namespace", err)
+	case errors.Is(err, unix.EINVAL):
+		return &KernelError{Facility: "PID namespace", Config: "CONFIG_PID_NS", Err: err}
+	case errors.Is(err, unix.ENOSPC):
+		return fmt.Errorf("no more PID namespaces; sysctl -w user.max_pid_namespaces=10000 allows them: %w", err)
+	}
+	return err
 }
 
 // wait sees the program and the first process to their ends.
 func (p *Program) wait() {
 	var report programReport
 	if p.reports.Decode(&report) != nil { // somebody killed the first process
-		report.Status = syscall.WaitStatus(unix.SIGKILL)
+		report = programReport{Status: syscall.WaitStatus(unix.SIGKILL), Duration: time.Since(p.began)}
 	}
 	p.ending = report.ending(p.stopped.Load())
 	err := p.first.Wait()
@@ -160,6 +164,9 @@ func (r programReport) ending(stopped bool) Ending {
 	}
 	return e
 }
+
+// Name is the command's first word.
+func (p *Program) Name() string { return p.name }
 
 // Done is closed when the program and everything it started are gone.
 func (p *Program) Done() <-chan struct{} { return p.done }
@@ -191,11 +198,11 @@ func (p *Program) Stop() (Ending, error) {
 		default:
 		}
 		p.stopped.Store(true)
-		_ = p.first.Process.Signal(orderTerminate) // it may just have ended, here and below
+		_ = p.first.Process.Signal(unix.SIGTERM) // it may just have ended, here and below
 		select {
 		case <-p.done:
 		case <-time.After(childGrace):
-			_ = p.first.Process.Signal(orderKill)
+			_ = p.first.Process.Kill()
 		}
 	})
 	return p.Wait()

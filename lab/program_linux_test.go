@@ -30,7 +30,7 @@ func begin(t *testing.T, n *Node, o ProgramOptions) *Program {
 }
 
 // shell is a script as a program.
-func shell(script string) ProgramOptions { return ProgramOptions{Args: []string{"sh", "-c", script}} }
+func shell(script string) ProgramOptions { return ProgramOptions{Command: script} }
 
 // playing is a part of childParts as a program.
 func playing(name string, args ...string) ProgramOptions {
@@ -38,7 +38,7 @@ func playing(name string, args ...string) ProgramOptions {
 	if err != nil {
 		panic(err)
 	}
-	return ProgramOptions{Args: append(append([]string{"env"}, childEnviron(name, args...)...), self)}
+	return shell("exec env '" + strings.Join(append(childEnviron(name, args...), self), "' '") + "'")
 }
 
 // await waits until the program has said a line.
@@ -123,6 +123,7 @@ func TestProgramEnds(t *testing.T) {
 	}{
 		{"well", "exit 0", 0, "", ""},
 		{"with a code", "echo no such file >&2; exit 3", 3, "", "no such file"},
+		{"that is not there", "no-such-program", 127, "", "not found"},
 		{"of a child's signal", "sh -c 'kill -9 $$'; exit $?", 137, "", "Killed"},
 		{"of a signal", "kill -9 $$", 137, "SIGKILL", ""},
 		{"of a fault", "kill -SEGV $$", 139, "SIGSEGV", ""},
@@ -206,36 +207,6 @@ func TestProgramEndsWithItsContext(t *testing.T) {
 	}
 }
 
-func TestProgramThatCannotStart(t *testing.T) {
-	l := openLab(t, "direct")
-	broken := t.TempDir() + "/broken"
-	if err := os.WriteFile(broken, []byte("\x7fELF"), 0o755); err != nil {
-		t.Fatal(err)
-	}
-	plain := t.TempDir() + "/plain"
-	if err := os.WriteFile(plain, nil, 0o644); err != nil {
-		t.Fatal(err)
-	}
-	before := readSettingIn(t, node(t, l, "sender"), controlSetting)
-	for _, c := range []struct {
-		args []string
-		want string
-	}{
-		{nil, "no program named"},
-		{[]string{"no-such-program"}, "not found"},
-		{[]string{plain}, "permission denied"},
-		{[]string{broken}, "exec format error"},
-	} {
-		p, err := node(t, l, "sender").Start(t.Context(), ProgramOptions{Args: c.args, Control: "reno"})
-		if p != nil || err == nil || !strings.Contains(err.Error(), c.want) || strings.ContainsAny(err.Error(), "\n") || errors.As(err, new(*RightsError)) {
-			t.Errorf("%q: %v, want %q", c.args, err, c.want)
-		}
-	}
-	if got := readSettingIn(t, node(t, l, "sender"), controlSetting); got != before {
-		t.Errorf("the node's congestion control is %q, was %q", got, before)
-	}
-}
-
 func TestProgramOutputIsBounded(t *testing.T) {
 	testenv.Tool(t, "sh", "yes", "head")
 	l := openLab(t, "direct")
@@ -287,14 +258,14 @@ func TestProgramTimes(t *testing.T) {
 		}
 	})
 	t.Run("nothing", func(t *testing.T) {
-		e, err := begin(t, node(t, l, "sender"), ProgramOptions{Args: []string{"sleep", "0.3"}}).Wait()
+		e, err := begin(t, node(t, l, "sender"), shell("sleep 0.3")).Wait()
 		if err != nil || e.Duration < 300*time.Millisecond || e.User+e.System > 100*time.Millisecond {
 			t.Errorf("got %+v, %v", e, err)
 		}
 	})
 	t.Run("memory", func(t *testing.T) {
 		const block = 256 << 20
-		e, err := begin(t, node(t, l, "sender"), ProgramOptions{Args: []string{"dd", "if=/dev/zero", "of=/dev/null", "bs=256M", "count=1"}}).Wait()
+		e, err := begin(t, node(t, l, "sender"), shell("dd if=/dev/zero of=/dev/null bs=256M count=1")).Wait()
 		if err != nil || e.MaxRSSBytes < block || e.MaxRSSBytes > 2*block {
 			t.Errorf("got %+v, %v", e, err)
 		}

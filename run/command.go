@@ -74,7 +74,7 @@ func (r *runner) execCommands(ctx context.Context, t model.Trial) (model.Result,
 
 // runPair runs server and client. why is what makes the trial invalid; the error
 // would be the same in every other trial.
-func runPair(ctx context.Context, l *lab.Lab, f model.Flow, server, client []string,
+func runPair(ctx context.Context, l *lab.Lab, f model.Flow, server, client string,
 	longest time.Duration) (ending lab.Ending, why model.Reasons, err error) {
 	from, err := l.Node(f.From)
 	if err != nil {
@@ -84,7 +84,7 @@ func runPair(ctx context.Context, l *lab.Lab, f model.Flow, server, client []str
 	if err != nil {
 		return ending, nil, err
 	}
-	serving, err := from.Start(ctx, lab.ProgramOptions{Args: server, Control: f.Control})
+	serving, err := from.Start(ctx, lab.ProgramOptions{Command: server, Control: f.Control})
 	if err != nil {
 		return ending, nil, err
 	}
@@ -97,7 +97,7 @@ func runPair(ctx context.Context, l *lab.Lab, f model.Flow, server, client []str
 	}
 	limit, cancel := context.WithTimeout(ctx, longest)
 	defer cancel()
-	asking, err := to.Start(limit, lab.ProgramOptions{Args: client, Control: f.Control})
+	asking, err := to.Start(limit, lab.ProgramOptions{Command: client, Control: f.Control})
 	if err != nil {
 		return ending, nil, err
 	}
@@ -110,12 +110,12 @@ func runPair(ctx context.Context, l *lab.Lab, f model.Flow, server, client []str
 		if said := asking.Tail(); len(said) > 0 {
 			text += "; it said: " + strings.Join(said, " / ")
 		}
-		why = model.Reasons{{Code: model.ClientFailed, Name: client[0], Text: text}}
+		why = model.Reasons{{Code: model.ClientFailed, Name: asking.Name(), Text: text}}
 	}
 	select {
 	case <-serving.Done():
 		died, _ := serving.Wait()
-		why = withServer(why, server[0], died, ending)
+		why = withServer(why, serving.Name(), died, ending)
 	default:
 	}
 	return ending, why, nil
@@ -130,33 +130,16 @@ func withServer(why model.Reasons, server string, died, client lab.Ending) model
 	return append(why, model.Reason{Code: model.ServerEnded, Name: server, Text: fmt.Sprint(died)})
 }
 
-// commands returns the argument lists of server and client, with addresses filled in.
-func (s *site) commands(f model.Flow) (server, client []string, err error) {
+// commands returns the command lines of server and client, with addresses filled in.
+func (s *site) commands(f model.Flow) (server, client string, err error) {
 	from, err := s.end(f.From).at(cmp.Or(f.Family, 4))
 	if err != nil {
-		return nil, nil, err
+		return "", "", err
 	}
 	to, err := s.end(f.To).at(cmp.Or(f.Family, 4))
 	if err != nil {
-		return nil, nil, err
+		return "", "", err
 	}
-	words := map[string]string{
-		"{server}": from.String(), "{client}": to.String(), "{bytes}": strconv.FormatUint(f.Bytes, 10),
-	}
-	fill := func(line string) ([]string, error) {
-		list, err := lab.SplitWords(line)
-		for i := range list {
-			for name, value := range words {
-				list[i] = strings.ReplaceAll(list[i], name, value)
-			}
-		}
-		return list, err
-	}
-	if server, err = fill(f.Commands.Server); err != nil {
-		return nil, nil, refuse("--exec-server", "%v", err)
-	}
-	if client, err = fill(f.Commands.Client); err != nil {
-		return nil, nil, refuse("--exec-client", "%v", err)
-	}
-	return server, client, nil
+	fill := strings.NewReplacer("{server}", from.String(), "{client}", to.String(), "{bytes}", strconv.FormatUint(f.Bytes, 10))
+	return fill.Replace(f.Commands.Server), fill.Replace(f.Commands.Client), nil
 }

@@ -3,6 +3,7 @@ package main
 import (
 	"io"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"regexp"
 	"strings"
@@ -10,8 +11,6 @@ import (
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
-
-	"pelt/lab"
 )
 
 // Command lines of a page: in a block of code, and within a line.
@@ -63,11 +62,11 @@ func TestPageCommands(t *testing.T) {
 }
 
 func checkCommand(line string) error {
-	words, err := lab.SplitWords(line)
+	words, err := exec.Command("sh", "-fc", "printf '%s\\n' "+line).Output()
 	if err != nil {
 		return err
 	}
-	args := nodeLinkArgs(iperfArgs(words[1:]))
+	args := nodeLinkArgs(iperfArgs(strings.Split(strings.TrimSpace(string(words)), "\n")[1:]))
 	if args[0] == "COMMAND" { // pelt COMMAND --help
 		return nil
 	}
