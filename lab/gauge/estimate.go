@@ -25,12 +25,11 @@ const (
 
 // group are ways with the same settings.
 type group struct {
-	settings    impair.Settings
-	words       string
-	names       [][2]string // of each way
-	small, full schedule    // of each way
-	notes       []string
+	ways []Way
+	plan schedule // of each way
 }
+
+func (g *group) settings() impair.Settings { return g.ways[0].Settings }
 
 // figures are what the samples of a group come to.
 type figures struct {
@@ -38,21 +37,24 @@ type figures struct {
 	loss, median, rate float64 // share; s, of the first of each probe's copies; bit/s. NaN is unknown
 }
 
-// figuresOf joins the samples of a group's ways.
-func figuresOf(s impair.Settings, small, full []sample) (f figures) {
+// figures joins the samples of the group's ways.
+func (g *group) figures(samples []sample) (f figures) {
 	var delays, rates []float64
-	for _, one := range small {
-		f.sent += len(one.sent)
+	for _, one := range samples {
+		f.sent += g.plan.small
+		var full []arrival
 		seen := make([]bool, len(one.sent))
 		for _, a := range one.arrivals { // in order of arrival
-			if a.sequence < len(seen) && !seen[a.sequence] {
+			switch {
+			case a.sequence >= len(seen):
+			case a.sequence >= g.plan.small:
+				full = append(full, a)
+			case !seen[a.sequence]:
 				seen[a.sequence] = true
 				delays = append(delays, float64(a.at-one.sent[a.sequence])/1e9)
 			}
 		}
-	}
-	for _, one := range full {
-		if r := rateOf(one, bitsOnLink(s, one.bytes)); r > 0 {
+		if r := rateOf(full, bitsOnLink(g.settings(), g.plan.fullBytes)); r > 0 {
 			rates = append(rates, r)
 		}
 	}
@@ -64,12 +66,12 @@ func figuresOf(s impair.Settings, small, full []sample) (f figures) {
 
 // rateOf is the rate at which frames sent at once came out, 0 if too few did: the middle one of
 // the slopes between frames that are half of them apart, so that a few late ones do not matter.
-func rateOf(s sample, bits int) float64 {
-	half := len(s.arrivals) / 2
+func rateOf(in []arrival, bits int) float64 {
+	half := len(in) / 2
 	if half < fewestFull/4 {
 		return 0
 	}
-	in := slices.SortedStableFunc(slices.Values(s.arrivals), func(a, b arrival) int { return cmp.Compare(a.sequence, b.sequence) })
+	slices.SortStableFunc(in, func(a, b arrival) int { return cmp.Compare(a.sequence, b.sequence) })
 	var times []float64
 	for i, a := range in[half:] {
 		times = append(times, float64(a.at-in[i].at)/1e9)
@@ -97,24 +99,19 @@ func at(sorted []float64, q float64) float64 {
 // expectation is what the model says of a group: each figure of each simulation, ascending.
 type expectation struct{ loss, delay, rate []float64 }
 
-// expect runs the group's schedules over the model.
+// expect runs the group's schedule over the model.
 func (g *group) expect() (e expectation) {
-	add := func(to *[]float64, v float64) {
-		if !math.IsNaN(v) {
-			*to = append(*to, v)
-		}
-	}
 	for k := range simulations {
-		var small, full []sample
-		for i := range g.names {
-			seed := uint64(k*len(g.names)+i)*2 + 1
-			small = append(small, simulate(g.settings, g.small, seed))
-			full = append(full, simulate(g.settings, g.full, seed+1))
+		var samples []sample
+		for i := range g.ways {
+			samples = append(samples, simulate(g.settings(), g.plan, uint64(k*len(g.ways)+i)+1))
 		}
-		f := figuresOf(g.settings, small, full)
-		add(&e.loss, f.loss)
-		add(&e.delay, f.median)
-		add(&e.rate, f.rate)
+		f := g.figures(samples)
+		for to, v := range map[*[]float64]float64{&e.loss: f.loss, &e.delay: f.median, &e.rate: f.rate} {
+			if !math.IsNaN(v) {
+				*to = append(*to, v)
+			}
+		}
 	}
 	for _, v := range [][]float64{e.loss, e.delay, e.rate} {
 		slices.Sort(v)
@@ -138,8 +135,12 @@ func gauged(v float64, simulated []float64, slack func(expected float64) float64
 
 // calibration compares what a group's probes met with what was to be expected.
 func (g *group) calibration(got figures, e expectation) model.LinkCalibration {
-	c := model.LinkCalibration{From: g.names[0][0], To: g.names[0][1], Directions: len(g.names), Settings: g.words,
-		Probes: uint64(got.sent), Received: uint64(got.received), Unmeasured: slices.Clone(g.notes)}
+	first := g.ways[0]
+	c := model.LinkCalibration{From: first.From, To: first.To, Directions: len(g.ways), Settings: first.Words,
+		Probes: uint64(got.sent), Received: uint64(got.received)}
+	if g.plan.noRate != "" {
+		c.Unmeasured = append(c.Unmeasured, g.plan.noRate)
+	}
 	if loss, off, ok := gauged(got.loss, e.loss, func(float64) float64 { return 0 }); ok {
 		// So many probes cannot tell a share from one that is smaller than one of them.
 		loss.Low, loss.High = max(loss.Low, 0), min(max(loss.High, loss.Value+3/float64(got.sent)), 1)
@@ -159,31 +160,25 @@ func (g *group) calibration(got figures, e expectation) model.LinkCalibration {
 		c.Off = append(c.Off, fmt.Sprintf("half of its frames take over %s, and the settings come to %s",
 			unit.FormatNanos(delay.Value*1e9), unit.FormatNanos(delay.Expected*1e9)))
 	}
-	if r, off, ok := gauged(got.rate, e.rate, func(float64) float64 { return slackRate * float64(g.settings.Rate) }); ok {
-		r.Expected = float64(g.settings.Rate)
+	asked := first.Settings.Rate
+	if r, off, ok := gauged(got.rate, e.rate, func(float64) float64 { return slackRate * float64(asked) }); ok {
+		r.Expected = float64(asked)
 		c.Rate = &r
 		if off {
-			c.Off = append(c.Off, fmt.Sprintf("its rate is %v, and %v was asked", unit.BitRate(r.Value), g.settings.Rate))
+			c.Off = append(c.Off, fmt.Sprintf("its rate is %v, and %v was asked", unit.BitRate(r.Value), asked))
 		}
 	}
 	return c
 }
 
-// grouped joins ways whose settings differ in their seeds alone.
-func grouped(ways []Way) (groups [][]int) {
-	for i, w := range ways {
-		same := func(g []int) bool {
-			a, b := ways[g[0]].Settings, w.Settings
-			a.Seed, b.Seed = 0, 0
-			if a.Shape != nil && b.Shape != nil && a.Shape.Name == b.Shape.Name {
-				a.Shape, b.Shape = nil, nil
-			}
-			return a == b && ways[g[0]].MTU == w.MTU
-		}
+// grouped joins ways of the same settings, but for what their seeds are parted into.
+func grouped(ways []Way) (groups []group) {
+	for _, w := range ways {
+		same := func(g group) bool { return g.ways[0].Words == w.Words && g.ways[0].MTU == w.MTU }
 		if k := slices.IndexFunc(groups, same); k >= 0 {
-			groups[k] = append(groups[k], i)
-		} else {
-			groups = append(groups, []int{i})
+			groups[k].ways = append(groups[k].ways, w)
+		} else if !idle(w.Settings) {
+			groups = append(groups, group{[]Way{w}, plan(w.Settings, w.MTU, len(ways))})
 		}
 	}
 	return groups

@@ -35,11 +35,15 @@ const (
 	smallBytes  = 60 // the least frame, without its check sequence
 )
 
-// schedule is what is sent over one way, and when.
+// schedule is what is sent over one way: small frames one after the other for loss and delay,
+// and when the last of these has come full ones at once for the rate.
 type schedule struct {
-	bytes    int // of each frame
-	count    int
-	interval time.Duration // 0: at once
+	small, full int           // frames
+	interval    time.Duration // between small ones
+	wait        time.Duration // for the last frame
+	fullBytes   int
+	fullAt      time.Duration
+	noRate      string // why there are no full ones on a link with a rate
 }
 
 const (
@@ -54,37 +58,46 @@ const (
 	mostWaiting = 4 * time.Second // for the last frame
 )
 
-// small is the schedule of loss and delay on one of so many ways: it leaves four
-// fifths of the link's rate unused, so no frame waits for another.
-func small(s impair.Settings, ways int) schedule {
-	p := schedule{bytes: smallBytes, interval: max(leastEach, time.Duration(ways)*leastOfAll, 5*onLink(s, smallBytes))}
-	p.count = int(spread / p.interval)
-	if p.count < fewest {
-		p.count = min(fewest, int(longest/p.interval))
+// plan makes the schedule of one of so many ways. The small frames leave four fifths of the
+// link's rate unused, so none waits for another.
+func plan(s impair.Settings, mtu, ways int) (p schedule) {
+	p.interval = max(leastEach, time.Duration(ways)*leastOfAll, 5*onLink(s, smallBytes))
+	p.small = int(spread / p.interval)
+	if p.small < fewest {
+		p.small = min(fewest, int(longest/p.interval))
 	}
-	p.count = max(p.count, 1)
+	p.small = max(p.small, 1)
+	// What the model takes at most and as much again, at most a second.
+	last := int64(0)
+	for _, a := range simulate(s, p, 1).arrivals {
+		last = max(last, a.at-int64(p.small-1)*int64(p.interval))
+	}
+	p.wait = time.Duration(last) + min(time.Duration(last), time.Second) + 50*time.Millisecond
+	p.fullAt = time.Duration(p.small)*p.interval + p.wait
+	if s.Rate == 0 {
+		return p
+	}
+	p.fullBytes = mtu + etherBytes
+	p.full = min(int(rateSpread/max(onLink(s, p.fullBytes), 1)), mostFull)
+	if q := s.QueuePackets; q > 0 {
+		p.full = min(p.full, q)
+	}
+	if q := s.QueueBytes; q > 0 {
+		p.full = min(p.full, q/p.fullBytes)
+	}
+	if p.full < fewestFull {
+		p.full = 0
+		p.noRate = fmt.Sprintf("rate: fewer than %d full frames fit into its queue and a quarter of a second", fewestFull)
+	}
 	return p
 }
 
-// full is the schedule of the rate; its count is 0 where it cannot be measured so,
-// and why says why.
-func full(s impair.Settings, mtu int) (p schedule, why string) {
-	if s.Rate == 0 {
-		return p, ""
+// frame is when a frame is due and how long it is.
+func (p schedule) frame(sequence int) (due time.Duration, bytes int) {
+	if sequence < p.small {
+		return time.Duration(sequence) * p.interval, smallBytes
 	}
-	p.bytes = mtu + etherBytes
-	p.count = min(int(rateSpread/max(onLink(s, p.bytes), 1)), mostFull)
-	if q := s.QueuePackets; q > 0 {
-		p.count = min(p.count, q)
-	}
-	if q := s.QueueBytes; q > 0 {
-		p.count = min(p.count, q/p.bytes)
-	}
-	if p.count < fewestFull {
-		p.count = 0
-		return p, fmt.Sprintf("rate: fewer than %d full frames fit into its queue and a quarter of a second", fewestFull)
-	}
-	return p, ""
+	return p.fullAt, p.fullBytes
 }
 
 // onLink is how long a frame occupies the link.
@@ -99,7 +112,6 @@ func bitsOnLink(s impair.Settings, bytes int) int { return (max(bytes, s.MinFram
 
 // sample is what was seen of a schedule on one way.
 type sample struct {
-	bytes    int     // of each frame
 	sent     []int64 // by sequence, ns
 	arrivals []arrival
 }
@@ -110,32 +122,19 @@ type arrival struct {
 }
 
 // simulate runs a schedule over the model.
-func simulate(s impair.Settings, p schedule, seed uint64) sample {
+func simulate(s impair.Settings, p schedule, seed uint64) (out sample) {
 	s.Seed = seed
 	link := impair.New(s)
-	out := sample{bytes: p.bytes}
-	for i := range p.count {
-		now := int64(i) * int64(p.interval)
-		out.sent = append(out.sent, now)
-		fate := link.Offer(now, p.bytes)
+	for i := range p.small + p.full {
+		due, bytes := p.frame(i)
+		out.sent = append(out.sent, int64(due))
+		fate := link.Offer(int64(due), bytes)
 		for _, c := range fate.Copy[:fate.Copies] {
-			if c.Flip >= 0 && c.Flip/8 < headerBytes {
-				continue // not known for a probe any more
+			if c.Flip < 0 || c.Flip/8 >= headerBytes { // else it is not known for a probe any more
+				out.arrivals = append(out.arrivals, arrival{i, c.At})
 			}
-			out.arrivals = append(out.arrivals, arrival{i, c.At})
 		}
 	}
 	slices.SortStableFunc(out.arrivals, func(a, b arrival) int { return cmp.Compare(a.at, b.at) }) // as a port reads them
 	return out
-}
-
-// settle is how long to wait for the last frame: what the model takes at most and as
-// much again, at most a second.
-func settle(s impair.Settings, p schedule) time.Duration {
-	last := int64(0)
-	out := simulate(s, p, 1)
-	for _, a := range out.arrivals {
-		last = max(last, a.at-out.sent[p.count-1])
-	}
-	return time.Duration(last) + min(time.Duration(last), time.Second) + 50*time.Millisecond
 }

@@ -33,23 +33,17 @@ func asked(t *testing.T) map[string]impair.Settings {
 }
 
 // groupOf are so many ways of the same settings.
-func groupOf(t *testing.T, s impair.Settings, ways int) group {
-	t.Helper()
-	f, why := full(s, 1500)
-	if why != "" {
-		t.Fatal(why)
-	}
-	return group{settings: s, small: small(s, ways), full: f, names: slices.Repeat([][2]string{{"a", "b"}}, ways)}
+func groupOf(s impair.Settings, ways int) group {
+	return group{slices.Repeat([]Way{{Settings: s}}, ways), plan(s, 1500, ways)}
 }
 
 // probed are the figures of a group as if its links were the model with other settings.
 func probed(g group, real impair.Settings, seed uint64) figures {
-	var small, full []sample
-	for i := range uint64(len(g.names)) {
-		small = append(small, simulate(real, g.small, seed+i))
-		full = append(full, simulate(real, g.full, seed+i+1000))
+	var samples []sample
+	for i := range uint64(len(g.ways)) {
+		samples = append(samples, simulate(real, g.plan, seed+i))
 	}
-	return figuresOf(g.settings, small, full)
+	return g.figures(samples)
 }
 
 // A link that is what was asked is called otherwise as seldom as it is said, and its
@@ -58,7 +52,7 @@ func TestHonestLink(t *testing.T) {
 	const links = 40
 	called, compared := 0, 0
 	for name, s := range asked(t) {
-		g := groupOf(t, s, 1)
+		g := groupOf(s, 1)
 		e := g.expect()
 		held, figures := 0, 0
 		for k := range uint64(links) {
@@ -107,7 +101,7 @@ func TestOtherLink(t *testing.T) {
 		s := asked(t)[c.name]
 		real := s
 		c.make(&real)
-		g := groupOf(t, s, c.ways)
+		g := groupOf(s, c.ways)
 		if got := g.calibration(probed(g, real, 77), g.expect()); !strings.Contains(strings.Join(got.Off, "; "), c.say) {
 			t.Errorf("%s: called %q, want %q", c.name, got.Off, c.say)
 		}
@@ -118,30 +112,29 @@ func TestSchedules(t *testing.T) {
 	slow := impair.Settings{Rate: 64_000, QueuePackets: 100, MinFrame: 60}
 	for ways := range 300 {
 		for _, s := range []impair.Settings{slow, {}, {Rate: 10_000_000_000}} {
-			p := small(s, max(ways, 1))
-			if span := time.Duration(p.count) * p.interval; p.count < 1 || span > longest {
+			p := plan(s, 1500, max(ways, 1))
+			if span := time.Duration(p.small) * p.interval; p.small < 1 || span > longest {
 				t.Fatalf("%d ways: %+v takes %v", ways, p, span)
 			}
-			if load := float64(onLink(s, p.bytes)) / float64(p.interval); load > 0.21 {
+			if load := float64(onLink(s, smallBytes)) / float64(p.interval); load > 0.21 {
 				t.Fatalf("%d ways: the probes load the link to %.2f", ways, load)
 			}
 		}
 	}
-	if p, why := full(impair.Settings{Rate: 1_000_000, QueuePackets: 4}, 1500); p.count != 0 || why == "" {
-		t.Errorf("%+v, %q: frames that the queue has no room for", p, why)
+	if p := plan(impair.Settings{Rate: 1_000_000, QueuePackets: 4}, 1500, 1); p.full != 0 || p.noRate == "" {
+		t.Errorf("%+v: frames that the queue has no room for", p)
 	}
-	if p, why := full(impair.Settings{}, 1500); p.count != 0 || why != "" {
-		t.Errorf("%+v, %q: a link without a rate", p, why)
+	if p := plan(impair.Settings{}, 1500, 1); p.full != 0 || p.noRate != "" {
+		t.Errorf("%+v: a link without a rate", p)
 	}
 }
 
 func TestGrouped(t *testing.T) {
-	table := func() *impair.Table { c := *impair.Normal(); return &c }
-	way := func(seed uint64, delay time.Duration) Way {
-		return Way{Settings: impair.Settings{Delay: delay, Jitter: 1, Shape: table(), Seed: seed}}
+	way := func(seed uint64, words string) Way {
+		return Way{Settings: impair.Settings{Delay: 5, Seed: seed}, Words: words}
 	}
-	if got := grouped([]Way{way(1, 5), way(2, 6), way(3, 5)}); len(got) != 2 || !slices.Equal(got[0], []int{0, 2}) {
-		t.Errorf("got %v", got)
+	if got := grouped([]Way{way(1, "delay=5ns"), way(2, "other"), way(3, "delay=5ns"), {}}); len(got) != 2 || len(got[0].ways) != 2 {
+		t.Errorf("got %+v", got)
 	}
 }
 
@@ -149,7 +142,7 @@ func TestGrouped(t *testing.T) {
 // is the one whose delay counts.
 func TestSimulatedInOrder(t *testing.T) {
 	s := impair.Settings{Delay: 20 * time.Millisecond, Jitter: 20 * time.Millisecond, Duplicate: impair.Chance{Ratio: 0.5}}
-	got := simulate(s, small(s, 1), 7)
+	got := simulate(s, plan(s, 1500, 1), 7)
 	if !slices.IsSortedFunc(got.arrivals, func(a, b arrival) int { return cmp.Compare(a.at, b.at) }) || len(got.arrivals) <= len(got.sent) {
 		t.Errorf("%d arrivals of %d probes, in order: false", len(got.arrivals), len(got.sent))
 	}

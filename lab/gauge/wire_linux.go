@@ -6,10 +6,10 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"math"
 	"net"
 	"os"
 	"runtime"
-	"slices"
 	"sync"
 	"time"
 
@@ -24,67 +24,50 @@ func Measure(ctx context.Context, ways []Way) (list []model.LinkCalibration, err
 	w := &wires{}
 	defer func() { err = errors.Join(err, w.close()) }()
 	var groups []group
-	for _, same := range grouped(ways) {
-		first := ways[same[0]]
-		if idle(first.Settings) {
-			continue
-		}
-		g := group{settings: first.Settings, words: first.Words, small: small(first.Settings, len(ways))}
-		var why string
-		if g.full, why = full(first.Settings, first.MTU); why != "" {
-			g.notes = append(g.notes, why)
-		}
-		wait := settle(first.Settings, g.small)
-		if wait >= mostWaiting {
-			list = append(list, model.LinkCalibration{From: first.From, To: first.To, Directions: len(same), Settings: first.Words,
+	fullAt := time.Duration(0)
+	for _, g := range grouped(ways) {
+		first := g.ways[0]
+		if g.plan.wait >= mostWaiting {
+			list = append(list, model.LinkCalibration{From: first.From, To: first.To, Directions: len(g.ways), Settings: first.Words,
 				Unmeasured: []string{"loss, delay and rate: frames take longer than a calibration waits"}})
 			continue
 		}
-		for _, i := range same {
-			g.names = append(g.names, [2]string{ways[i].From, ways[i].To})
-			if err := w.add(ways[i], g.small, g.full, wait); err != nil {
-				return nil, fmt.Errorf("probe the link from %s to %s: %w", ways[i].From, ways[i].To, err)
+		groups, fullAt = append(groups, g), max(fullAt, g.plan.fullAt)
+	}
+	for i := range groups {
+		g := &groups[i]
+		g.plan.fullAt = fullAt // when no small frame is on its way any more
+		for _, way := range g.ways {
+			if err := w.add(way, g.plan); err != nil {
+				return nil, fmt.Errorf("probe the link from %s to %s: %w", way.From, way.To, err)
 			}
 		}
-		groups = append(groups, g)
 	}
-	if len(w.all) == 0 {
-		return list, nil
-	}
-	small, err := w.run(ctx, func(x *wire) schedule { return x.small })
+	samples, err := w.run(ctx)
 	if err != nil {
 		return nil, err
 	}
-	full, err := w.run(ctx, func(x *wire) schedule { return x.full })
-	if err != nil {
-		return nil, err
-	}
-	for k := 0; len(groups) > 0; groups = groups[1:] {
-		g := groups[0]
-		n := len(g.names)
-		list = append(list, g.calibration(figuresOf(g.settings, small[k:k+n], full[k:k+n]), g.expect()))
-		k += n
+	for _, g := range groups {
+		n := len(g.ways)
+		list = append(list, g.calibration(g.figures(samples[:n]), g.expect()))
+		samples = samples[n:]
 	}
 	return list, nil
 }
 
 // wires are the open ways.
-type wires struct {
-	all  []*wire
-	wait time.Duration
-}
+type wires []*wire
 
 type wire struct {
-	in          int      // a packet socket, as out
-	out         *os.File // nil: not open yet
-	header      [headerBytes]byte
-	small, full schedule
+	in     int      // a packet socket, as out
+	out    *os.File // nil: not open yet
+	header [headerBytes]byte
+	plan   schedule
 }
 
-func (w *wires) add(way Way, small, full schedule, wait time.Duration) error {
-	x := &wire{in: -1, small: small, full: full}
-	w.all = append(w.all, x)
-	w.wait = max(w.wait, wait)
+func (w *wires) add(way Way, plan schedule) error {
+	x := &wire{in: -1, plan: plan}
+	*w = append(*w, x)
 	var to, from net.HardwareAddr
 	err := way.Out.Do(func() error {
 		fd, address, err := packetSocket(way.Out.Name, true)
@@ -104,7 +87,7 @@ func (w *wires) add(way Way, small, full schedule, wait time.Duration) error {
 	copy(h[6:], from)
 	binary.BigEndian.PutUint16(h[12:], etherType)
 	binary.BigEndian.PutUint32(h[14:], magic)
-	binary.BigEndian.PutUint16(h[18:], uint16(len(w.all)-1))
+	binary.BigEndian.PutUint16(h[18:], uint16(len(*w)-1))
 	return err
 }
 
@@ -149,31 +132,27 @@ func probeFilter() *unix.SockFprog {
 }
 
 // run sends each wire's schedule and collects what arrives.
-func (w *wires) run(ctx context.Context, of func(*wire) schedule) ([]sample, error) {
-	samples := make([]sample, len(w.all))
-	wait := w.wait
-	for i, x := range w.all {
-		p := of(x)
-		samples[i] = sample{bytes: p.bytes, sent: make([]int64, 0, p.count)}
-		if p.count > 0 && p.interval == 0 {
-			wait = w.wait + rateSpread
+func (w wires) run(ctx context.Context) ([]sample, error) {
+	samples := make([]sample, len(w))
+	wait := time.Duration(0)
+	for _, x := range w {
+		wait = max(wait, x.plan.wait)
+		if x.plan.full > 0 {
+			wait = max(wait, x.plan.wait+rateSpread)
 		}
 	}
-	if !slices.ContainsFunc(w.all, func(x *wire) bool { return of(x).count > 0 }) {
-		return samples, nil
-	}
 	until := func(end time.Time) {
-		for _, x := range w.all {
+		for _, x := range w {
 			_ = x.out.SetReadDeadline(end) // of a socket, which has deadlines
 		}
 	}
 	until(time.Time{})
 	defer context.AfterFunc(ctx, func() { until(time.Now()) })()
 	var hearing sync.WaitGroup
-	for i, x := range w.all {
+	for i, x := range w {
 		hearing.Go(func() { samples[i].arrivals = x.hear(i) })
 	}
-	err := w.send(ctx, of, samples)
+	err := w.send(ctx, samples)
 	if err != nil {
 		wait = 0
 	}
@@ -183,43 +162,35 @@ func (w *wires) run(ctx context.Context, of func(*wire) schedule) ([]sample, err
 }
 
 // send gives the frames to the links, each at its time, one way's after the other.
-func (w *wires) send(ctx context.Context, of func(*wire) schedule, samples []sample) error {
+func (w wires) send(ctx context.Context, samples []sample) error {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
 	// A thread of Go's sleeps 50 us longer than asked otherwise.
 	if err := unix.Prctl(unix.PR_SET_TIMERSLACK, 1, 0, 0, 0); err == nil {
 		defer func() { _ = unix.Prctl(unix.PR_SET_TIMERSLACK, 0, 0, 0, 0) }() // 0: the thread's own
 	}
-	frame := make([]byte, 65536)
+	room := make([]byte, 65536)
 	begin := now()
-	for left := true; left; {
-		left = false
-		next := int64(0)
-		for i, x := range w.all {
-			p, s := of(x), &samples[i]
-			for len(s.sent) < p.count {
-				due := begin + int64(len(s.sent))*int64(p.interval) + int64(i)*int64(p.interval)/int64(len(w.all))
-				if now() < due {
-					left = true
-					if next == 0 || due < next {
-						next = due
-					}
+	for {
+		next := int64(math.MaxInt64)
+		for i, x := range w {
+			for s := &samples[i]; len(s.sent) < x.plan.small+x.plan.full; {
+				due, bytes := x.plan.frame(len(s.sent))
+				if at := begin + int64(due) + int64(i)*int64(x.plan.interval)/int64(len(w)); now() < at {
+					next = min(next, at)
 					break
 				}
-				if err := x.write(frame[:p.bytes], len(s.sent), s); err != nil {
+				if err := x.write(room[:bytes], len(s.sent), s); err != nil {
 					return err
 				}
 			}
 		}
-		if err := ctx.Err(); err != nil {
+		if err := ctx.Err(); err != nil || next == math.MaxInt64 {
 			return err
 		}
-		if left {
-			rest := unix.NsecToTimespec(max(next-now(), 0))
-			_ = unix.ClockNanosleep(unix.CLOCK_MONOTONIC, 0, &rest, nil)
-		}
+		rest := unix.NsecToTimespec(max(next-now(), 0))
+		_ = unix.ClockNanosleep(unix.CLOCK_MONOTONIC, 0, &rest, nil)
 	}
-	return nil
 }
 
 // write sends one frame, waiting for room; its time is the last before it could go.
@@ -292,8 +263,8 @@ func now() int64 {
 	return t.Nano()
 }
 
-func (w *wires) close() (err error) {
-	for _, x := range w.all {
+func (w wires) close() (err error) {
+	for _, x := range w {
 		if x.in >= 0 {
 			err = errors.Join(err, unix.Close(x.in))
 		}
