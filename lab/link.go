@@ -262,11 +262,11 @@ func (now reading) since(before reading, r model.LinkResult) model.LinkResult {
 		ratio := float64(*r.Lost) / float64(r.Frames)
 		r.LossRatio = &ratio
 	}
-	if left := now.Left - before.Left; left > 0 {
+	left, p50, p99, _ := now.Lateness(before.Counts)
+	if left > 0 {
 		r.LateRatio = float64(now.Late-before.Late) / float64(left)
 	}
-	late := now.Lateness(before.Counts)
-	r.LateNS.P50, r.LateNS.P99, r.LateNS.Max = late.P50, late.P99, now.LatestNS
+	r.LateNS.P50, r.LateNS.P99, r.LateNS.Max = p50, p99, now.LatestNS
 	return r
 }
 

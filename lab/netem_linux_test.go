@@ -68,7 +68,11 @@ func TestNetemLoss(t *testing.T) {
 
 func TestNetemDelay(t *testing.T) {
 	var table strings.Builder
-	for _, v := range impair.ParetoNormal().Values {
+	shape, err := impair.Distribution("paretonormal")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, v := range shape.Values {
 		fmt.Fprintln(&table, v)
 	}
 	dir := t.TempDir()

@@ -16,17 +16,21 @@ import (
 // asked are settings that calibrations meet.
 func asked(t *testing.T) map[string]impair.Settings {
 	t.Helper()
+	normal, err := impair.Distribution("normal")
+	if err != nil {
+		t.Fatal(err)
+	}
 	random := func(ratio, correlation float64) impair.Loss {
 		return impair.Loss{Chance: impair.Chance{Ratio: ratio, Correlation: correlation}}
 	}
 	return map[string]impair.Settings{
 		"delay":      {Delay: 20 * time.Millisecond},
-		"jitter":     {Delay: 40 * time.Millisecond, Jitter: 10 * time.Millisecond, Correlation: 0.25, Shape: impair.Normal()},
+		"jitter":     {Delay: 40 * time.Millisecond, Jitter: 10 * time.Millisecond, Correlation: 0.25, Shape: normal},
 		"loss":       {Loss: random(0.05, 0)},
 		"bursts":     {Loss: random(0.05, 0.9)},
 		"states":     {Loss: impair.Loss{Model: impair.GilbertElliott, P: 0.01, R: 0.1, Bad: 0.7, Good: 0.001}},
 		"rate":       {Rate: 10_000_000, QueuePackets: 1000, MinFrame: 60},
-		"report":     {Rate: 1_000_000, QueuePackets: 1000, MinFrame: 60, Loss: random(0.05, 0), Delay: 40 * time.Millisecond, Jitter: 10 * time.Millisecond, Correlation: 0.25, Shape: impair.Normal()},
+		"report":     {Rate: 1_000_000, QueuePackets: 1000, MinFrame: 60, Loss: random(0.05, 0), Delay: 40 * time.Millisecond, Jitter: 10 * time.Millisecond, Correlation: 0.25, Shape: normal},
 		"duplicates": {Rate: 50_000_000, QueuePackets: 1000, MinFrame: 60, Duplicate: impair.Chance{Ratio: 0.1}},
 		"damage":     {Corrupt: impair.Chance{Ratio: 0.2}, Delay: time.Millisecond},
 	}

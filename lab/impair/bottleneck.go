@@ -17,23 +17,22 @@ type bottleneck struct {
 	free int64
 	part uint64
 
-	queue ring
-	bytes int
+	queue []waiter
+	gone  int // of the queue, from its begin
+	bytes int // of the rest
 }
 
 // follow takes over what waits in another, which is not used any more.
 func (b *bottleneck) follow(before *bottleneck) {
-	b.queue, b.bytes, b.free = before.queue, before.bytes, before.free
+	b.queue, b.gone, b.bytes, b.free = before.queue, before.gone, before.bytes, before.free
 }
 
 // push takes a frame in and says when its last bit will have left; false if the
 // queue is full.
 func (b *bottleneck) push(now int64, length int) (departure int64, ok bool) {
 	if b.bitRate == 0 {
-		if b.queue.count > 0 { // of a rate that there was before
-			if frames, _ := b.drain(now); frames > 0 {
-				return max(now, b.free), true
-			}
+		if frames, _ := b.drain(now); frames > 0 { // of a rate that there was before
+			return max(now, b.free), true
 		}
 		return now, true
 	}
@@ -58,46 +57,26 @@ func (b *bottleneck) push(now int64, length int) (departure int64, ok bool) {
 	if b.part > 0 {
 		departure = later(departure, 1)
 	}
-	b.queue.push(waiter{departure, size})
+	b.queue = append(b.queue, waiter{departure, size})
 	b.bytes += size
 	return departure, true
 }
 
 // drain forgets what has left by now and counts the rest.
 func (b *bottleneck) drain(now int64) (frames, bytes int) {
-	for b.queue.count > 0 && b.queue.first().at <= now {
-		b.bytes -= b.queue.first().bytes
-		b.queue.pop()
+	for b.gone < len(b.queue) && b.queue[b.gone].at <= now {
+		b.bytes -= b.queue[b.gone].bytes
+		b.gone++
 	}
-	return b.queue.count, b.bytes
+	if 2*b.gone >= len(b.queue) { // else it would grow for ever
+		b.queue = b.queue[:copy(b.queue, b.queue[b.gone:])]
+		b.gone = 0
+	}
+	return len(b.queue) - b.gone, b.bytes
 }
 
 // waiter is a frame that will leave.
 type waiter struct {
 	at    int64
 	bytes int
-}
-
-// ring is a first-in first-out queue that grows only with what waits in it.
-type ring struct {
-	slots       []waiter // a power of two of them
-	head, count int
-}
-
-func (r *ring) first() *waiter { return &r.slots[r.head] }
-
-func (r *ring) pop() {
-	r.head = (r.head + 1) & (len(r.slots) - 1)
-	r.count--
-}
-
-func (r *ring) push(w waiter) {
-	if r.count == len(r.slots) {
-		grown := make([]waiter, max(2*len(r.slots), 16))
-		n := copy(grown, r.slots[r.head:])
-		copy(grown[n:], r.slots[:r.head])
-		r.slots, r.head = grown, 0
-	}
-	r.slots[(r.head+r.count)&(len(r.slots)-1)] = w
-	r.count++
 }

@@ -54,8 +54,9 @@ type losses struct {
 	source rand.PCG // of the other models
 	bad    bool
 	state  int // of four
-	ge     struct{ toBad, toGood, inBad, inGood uint64 }
-	four   struct{ p14, p14p13, p23, p32, p32p31 uint64 }
+	// Bounds of the draws. GilbertElliott: to the bad state, to the good one, lost in the bad one,
+	// lost in the good one. FourState: from 1 to 4, from 1, from 2 to 3, from 3 to 2, from 3.
+	bounds [5]uint64
 }
 
 // newLosses starts every model in its stationary distribution, so that the
@@ -64,12 +65,10 @@ func newLosses(l Loss, source rand.PCG) losses {
 	d := losses{model: l.Model, source: source}
 	switch l.Model {
 	case GilbertElliott:
-		d.ge.toBad, d.ge.toGood, d.ge.inBad, d.ge.inGood = below(l.P), below(l.R), below(l.Bad), below(l.Good)
+		d.bounds = [5]uint64{below(l.P), below(l.R), below(l.Bad), below(l.Good)}
 		d.bad = draw(&d.source) < below(l.shareBad())
 	case FourState:
-		d.four.p14, d.four.p14p13 = below(l.P14), below(l.P14+l.P13)
-		d.four.p23 = below(l.P23)
-		d.four.p32, d.four.p32p31 = below(l.P32), below(l.P32+l.P31)
+		d.bounds = [5]uint64{below(l.P14), below(l.P14 + l.P13), below(l.P23), below(l.P32), below(l.P32 + l.P31)}
 		u, sum := draw(&d.source), 0.0
 		for i, share := range l.shares() {
 			if sum += share; d.state == 0 && u < below(sum) {
@@ -96,30 +95,30 @@ func (d *losses) next() bool {
 func (d *losses) nextOfTwo() bool {
 	move, lose := draw(&d.source), draw(&d.source)
 	if d.bad {
-		d.bad = move >= d.ge.toGood
-		return lose < d.ge.inBad
+		d.bad = move >= d.bounds[1]
+		return lose < d.bounds[2]
 	}
-	d.bad = move < d.ge.toBad
-	return lose < d.ge.inGood
+	d.bad = move < d.bounds[0]
+	return lose < d.bounds[3]
 }
 
 func (d *losses) nextOfFour() bool {
 	u := draw(&d.source)
 	switch d.state {
 	case 1:
-		if u < d.four.p14 {
+		if u < d.bounds[0] {
 			d.state = 4
-		} else if u < d.four.p14p13 {
+		} else if u < d.bounds[1] {
 			d.state = 3
 		}
 	case 2:
-		if u < d.four.p23 {
+		if u < d.bounds[2] {
 			d.state = 3
 		}
 	case 3:
-		if u < d.four.p32 {
+		if u < d.bounds[3] {
 			d.state = 2
-		} else if u < d.four.p32p31 {
+		} else if u < d.bounds[4] {
 			d.state = 1
 		}
 	default:

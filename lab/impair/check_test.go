@@ -26,7 +26,7 @@ func TestCheck(t *testing.T) {
 	}{
 		{"nothing", Settings{}, ""},
 		{"everything", Settings{Rate: 1e6, Overhead: 24, MinFrame: 60, QueuePackets: 10, QueueBytes: 60, Delay: ms, Jitter: ms,
-			Correlation: 0.5, Shape: Normal(), Loss: Loss{Chance: Chance{1, 0.5}}, Duplicate: Chance{1, 0.5}, Corrupt: Chance{1, 0.5},
+			Correlation: 0.5, Shape: shaped("normal"), Loss: Loss{Chance: Chance{1, 0.5}}, Duplicate: Chance{1, 0.5}, Corrupt: Chance{1, 0.5},
 			Reorder: Chance{1, 0.5}, Gap: 5, Seed: 1}, ""},
 		{"gilbert-elliott", Settings{Loss: ge}, ""},
 		{"four-state", Settings{Loss: four}, ""},
@@ -42,7 +42,7 @@ func TestCheck(t *testing.T) {
 
 		{"jitter over delay", Settings{Delay: ms, Jitter: 2 * ms}, "jitter 2ms is more than the delay of 1ms, and frames cannot leave before they came: want at most that"},
 		{"jitter without delay", Settings{Jitter: ms}, "jitter needs a delay"},
-		{"shape without jitter", Settings{Delay: ms, Shape: Normal()}, "a distribution needs a jitter"},
+		{"shape without jitter", Settings{Delay: ms, Shape: shaped("normal")}, "a distribution needs a jitter"},
 		{"reorder without delay", Settings{Reorder: Chance{Ratio: 0.1}}, "reorder needs a delay"},
 		{"gap without reorder", Settings{Delay: ms, Gap: 5}, "gap needs a share to reorder"},
 
@@ -95,7 +95,7 @@ func drawSettings(t *rapid.T) Settings {
 	}
 	if s.Jitter > 0 {
 		s.Correlation = rapid.SampledFrom([]float64{0, 0.7}).Draw(t, "correlation")
-		s.Shape = rapid.SampledFrom([]*Table{nil, Pareto(), {Name: "one", Values: []int16{-8192}}}).Draw(t, "shape")
+		s.Shape = rapid.SampledFrom([]*Table{nil, shaped("pareto"), {Name: "one", Values: []int16{-8192}}}).Draw(t, "shape")
 	}
 	s.Loss.Model = rapid.SampledFrom([]LossModel{Random, GilbertElliott, FourState}).Draw(t, "model")
 	switch l := &s.Loss; l.Model {

@@ -75,8 +75,8 @@ func BenchmarkOffer(b *testing.B) {
 		s    Settings
 	}{
 		{"usual", Settings{Rate: 1e9, Delay: 10 * time.Millisecond, Loss: loss}},
-		{"jitter", Settings{Rate: 1e9, Delay: 10 * time.Millisecond, Jitter: time.Millisecond, Shape: Normal(), Loss: loss}},
-		{"everything", Settings{Rate: 1e9, QueuePackets: 100, Delay: 10 * time.Millisecond, Jitter: time.Millisecond, Shape: Normal(), Correlation: 0.5,
+		{"jitter", Settings{Rate: 1e9, Delay: 10 * time.Millisecond, Jitter: time.Millisecond, Shape: shaped("normal"), Loss: loss}},
+		{"everything", Settings{Rate: 1e9, QueuePackets: 100, Delay: 10 * time.Millisecond, Jitter: time.Millisecond, Shape: shaped("normal"), Correlation: 0.5,
 			Duplicate: Chance{0.01, 0.2}, Corrupt: Chance{0.01, 0.2}, Reorder: Chance{0.01, 0.2}, Loss: Loss{Chance: Chance{0.01, 0.3}}}},
 	} {
 		b.Run(c.name, func(b *testing.B) {

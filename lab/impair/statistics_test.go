@@ -15,6 +15,15 @@ const (
 	frameGap   = 1e6 // ns between offers
 )
 
+// shaped is a distribution that there is.
+func shaped(name string) *Table {
+	shape, err := Distribution(name)
+	if err != nil {
+		panic(err)
+	}
+	return shape
+}
+
 // offers gives n frames to a new link, a millisecond apart.
 func offers(t testing.TB, s Settings, n int) []Fate {
 	t.Helper()

@@ -23,50 +23,31 @@ type Table struct {
 	Values []int16
 }
 
-// DistributionNames are those that Distribution knows.
-func DistributionNames() []string { return []string{"uniform", "normal", "pareto", "paretonormal"} }
-
-// Distribution returns the table of a name; nil for uniform, which has none.
+// Distribution returns the table of a name: uniform, which has none, normal, cut at 4 units,
+// pareto of index 3, less its mean of 1.5 and cut at 4 units (its standard deviation is 0.82
+// units), or paretonormal, a quarter of normal and three of pareto.
 func Distribution(name string) (*Table, error) {
+	var quantiles []int
 	switch name {
 	case "uniform":
 		return nil, nil
 	case "normal":
-		return Normal(), nil
+		quantiles = normalQuantiles()
 	case "pareto":
-		return Pareto(), nil
+		quantiles = paretoQuantiles()
 	case "paretonormal":
-		return ParetoNormal(), nil
+		quantiles = normalQuantiles()
+		for k, p := range paretoQuantiles() {
+			quantiles[k] = (quantiles[k] + 3*p) / 4 // in whole numbers, so toward 0
+		}
+	default:
+		return nil, fmt.Errorf("unknown distribution %q: there are uniform, normal, pareto, paretonormal", name)
 	}
-	return nil, fmt.Errorf("unknown distribution %q: there are %s", name, strings.Join(DistributionNames(), ", "))
-}
-
-// Normal is the normal distribution, cut at 4 units.
-func Normal() *Table {
-	return table("normal", normalQuantiles())
-}
-
-// Pareto is a Pareto distribution of index 3, less its mean of 1.5 and cut at 4
-// units. Its standard deviation is 0.82 units, not one.
-func Pareto() *Table {
-	return table("pareto", paretoQuantiles())
-}
-
-// ParetoNormal is a quarter of Normal and three of Pareto.
-func ParetoNormal() *Table {
-	n, p := normalQuantiles(), paretoQuantiles()
-	for k := range n {
-		n[k] = (n[k] + 3*p[k]) / 4 // in whole numbers, so toward 0
+	t := &Table{Name: name}
+	for _, q := range quantiles {
+		t.Values = append(t.Values, int16(min(max(q, math.MinInt16), math.MaxInt16)))
 	}
-	return table("paretonormal", n)
-}
-
-func table(name string, quantiles []int) *Table {
-	t := &Table{Name: name, Values: make([]int16, len(quantiles))}
-	for i, q := range quantiles {
-		t.Values[i] = int16(min(max(q, math.MinInt16), math.MaxInt16))
-	}
-	return t
+	return t, nil
 }
 
 // normalQuantiles are those that iproute2's netem/normal.c comes to: each the

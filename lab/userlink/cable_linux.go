@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -61,18 +60,11 @@ type Cable struct {
 type way struct {
 	in, out int
 	pump    *pump
-	link    *impair.Link  // this, what follows and the watches belong to the pump's thread
+	link    *impair.Link  // this and what follows belong to the pump's thread
 	least   time.Duration // about what a frame spends on it at least
 	whole   bool          // a buffer of segments is one frame
-	counts  counts
+	counts  Counts
 	watches []*watch
-}
-
-// counts are what a way did.
-type counts struct {
-	Frames, Passed, Lost, QueueFull, Duplicated, Corrupted, Refused, Late atomic.Uint64
-	lateness                                                              [bins]atomic.Uint64
-	latest                                                                atomic.Int64
 }
 
 // Open makes a cable. The interfaces are down; toward holds the settings of the
@@ -146,29 +138,17 @@ func (c *Cable) Set(direction int, s impair.Settings) {
 }
 
 // Counts reads what a direction did.
-func (c *Cable) Counts(direction int) Counts {
-	n := &c.ways[direction].counts
-	r := Counts{
-		Frames: n.Frames.Load(), Passed: n.Passed.Load(), Lost: n.Lost.Load(), QueueFull: n.QueueFull.Load(),
-		Duplicated: n.Duplicated.Load(), Corrupted: n.Corrupted.Load(), Refused: n.Refused.Load(), Late: n.Late.Load(),
-		LatestNS: n.latest.Load(),
-	}
-	for i := range n.lateness {
-		if k := n.lateness[i].Load(); k > 0 {
-			r.Bins = append(r.Bins, Bin{binTop(i), k})
-			r.Left += k
-		}
-	}
+func (c *Cable) Counts(direction int) (r Counts) {
+	w := c.ways[direction]
+	w.pump.do(func() { r = w.counts })
 	return r
 }
 
 // late records how far behind its time a frame leaves.
 func (w *way) late(nanos, limit int64) {
-	w.counts.lateness[binOf(nanos)].Add(1)
+	w.counts.lateness[binOf(nanos)]++
 	if nanos > limit {
-		w.counts.Late.Add(1)
+		w.counts.Late++
 	}
-	if nanos > w.counts.latest.Load() {
-		w.counts.latest.Store(nanos)
-	}
+	w.counts.LatestNS = max(w.counts.LatestNS, nanos)
 }

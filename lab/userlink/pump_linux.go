@@ -199,7 +199,7 @@ func (p *pump) take(w *way, n int, now int64) {
 		k.headers = 0
 	}
 	segments := k.segments()
-	w.counts.Frames.Add(uint64(segments))
+	w.counts.Frames += uint64(segments)
 	w.note(&k)
 	if segments == 1 {
 		fate := w.link.Offer(now, n-vnetBytes)
@@ -209,7 +209,7 @@ func (p *pump) take(w *way, n int, now int64) {
 		}
 		if fate.Copies == 1 && fate.Copy[0].Flip < 0 {
 			p.leave(w, p.room.keep(&p.scratch, n), now, fate.Copy[0].At)
-			w.counts.Passed.Add(1)
+			w.counts.Passed++
 			return
 		}
 		p.copies(w, &k, 0, 1, now, fate)
@@ -221,7 +221,7 @@ func (p *pump) take(w *way, n int, now int64) {
 		if begin < 0 {
 			return
 		}
-		w.counts.Passed.Add(uint64(end - begin))
+		w.counts.Passed += uint64(end - begin)
 		if begin == 0 && end == segments {
 			p.leave(w, p.room.keep(&p.scratch, n), now, last)
 		} else {
@@ -267,21 +267,21 @@ func (p *pump) copies(w *way, k *packet, i, segments int, now int64, fate impair
 		}
 		if c.Flip >= 0 {
 			flip(out, c.Flip)
-			w.counts.Corrupted.Add(1)
+			w.counts.Corrupted++
 			w.judge(k, i, Damaged)
 		}
 		p.leave(w, out, now, c.At)
 	}
-	w.counts.Passed.Add(1)
+	w.counts.Passed++
 	if fate.Copies > 1 {
-		w.counts.Duplicated.Add(1)
+		w.counts.Duplicated++
 	}
 }
 
 // leave enters the departure of a frame that came now.
 func (p *pump) leave(w *way, buf []byte, now, at int64) {
 	if p.held+cap(buf) > heldBytes {
-		w.counts.Refused.Add(1)
+		w.counts.Refused++
 		p.room.put(buf)
 		return
 	}
@@ -296,7 +296,7 @@ func (p *pump) release(now int64) int64 {
 		p.held -= cap(d.buf)
 		d.way.late(now-at, d.limit)
 		if errno := write(d.way.out, d.buf); errno != 0 {
-			d.way.counts.Refused.Add(1)
+			d.way.counts.Refused++
 		}
 		p.room.put(d.buf)
 		if moved += 1 + len(d.buf)/heavy; moved >= glance {

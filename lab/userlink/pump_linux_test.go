@@ -64,9 +64,9 @@ func TestEachSegmentIsCounted(t *testing.T) {
 			p.take(w, copy(p.scratch, buf), 0)
 		}
 		c := &w.counts
-		if c.Frames.Load() != segments || c.Passed.Load()+c.Lost.Load()+c.QueueFull.Load() != segments {
-			t.Errorf("%d segments: %d frames, %d passed, %d lost, %d without room", segments, c.Frames.Load(),
-				c.Passed.Load(), c.Lost.Load(), c.QueueFull.Load())
+		if c.Frames != segments || c.Passed+c.Lost+c.QueueFull != segments {
+			t.Errorf("%d segments: %d frames, %d passed, %d lost, %d without room", segments, c.Frames,
+				c.Passed, c.Lost, c.QueueFull)
 		}
 	})
 }

@@ -21,46 +21,9 @@ type Counts struct {
 	Duplicated uint64
 	Corrupted  uint64
 	Refused    uint64 // copies that the interface at the end did not take, or for which there was no memory
-	Left       uint64 // copies and buffers written
-	Late       uint64 // of them, too far behind their time: see LateLimit
+	Late       uint64 // copies and buffers that left too far behind their time: see LateLimit
 	LatestNS   int64  // the latest of them
-	Bins       []Bin  // of lateness
-}
-
-// Lateness are percentiles of how far behind their time frames left, in ns, to an
-// eighth above.
-type Lateness struct{ P50, P99, P999 int64 }
-
-// Lateness is that since an earlier reading of the same direction.
-func (c Counts) Lateness(before Counts) (l Lateness) {
-	left := c.Left - before.Left
-	for _, q := range []struct {
-		share float64
-		to    *int64
-	}{{0.5, &l.P50}, {0.99, &l.P99}, {0.999, &l.P999}} {
-		rest := uint64(q.share * float64(left))
-		for _, b := range c.Bins {
-			n := b.Frames
-			for _, old := range before.Bins {
-				if old.Below == b.Below {
-					n -= old.Frames
-				}
-			}
-			if n > rest {
-				*q.to = b.Below
-				break
-			}
-			rest -= n
-		}
-	}
-	return l
-}
-
-// Bin counts frames that left less than Below ns behind their time, and not less
-// than the bin before allows.
-type Bin struct {
-	Below  int64
-	Frames uint64
+	lateness   [bins]uint64
 }
 
 // Lateness is kept in bins of an eighth of an octave: bit length of the ns, and
@@ -81,6 +44,27 @@ func binTop(bin int) int64 {
 		return int64(bin) + 1
 	}
 	return int64(9+bin&7) << (bin/8 - 4)
+}
+
+// Lateness is that of what left since an earlier reading of the same direction: how many
+// copies and buffers these are, and percentiles of how far behind their time they left, in ns,
+// to an eighth above.
+func (c Counts) Lateness(before Counts) (left uint64, p50, p99, p999 int64) {
+	for i := range c.lateness {
+		c.lateness[i] -= before.lateness[i]
+		left += c.lateness[i]
+	}
+	for q, to := range map[float64]*int64{0.5: &p50, 0.99: &p99, 0.999: &p999} {
+		rest := uint64(q * float64(left))
+		for i, n := range c.lateness {
+			if n > rest {
+				*to = binTop(i)
+				break
+			}
+			rest -= n
+		}
+	}
+	return left, p50, p99, p999
 }
 
 // A frame may leave so far behind its time without being counted as late: this

@@ -106,11 +106,11 @@ func (o *watch) identity(ports, payload []byte) (identity, bool) {
 // lose counts a frame, or segment i of a buffer, that does not leave.
 func (w *way) lose(k *packet, i int, cause impair.Cause) {
 	if cause == impair.Lost {
-		w.counts.Lost.Add(1)
+		w.counts.Lost++
 		w.judge(k, i, Lost)
 		return
 	}
-	w.counts.QueueFull.Add(1)
+	w.counts.QueueFull++
 	w.judge(k, i, QueueFull)
 }
 
