@@ -3,24 +3,17 @@ package lab
 import (
 	"errors"
 	"fmt"
-	"io"
-	"math"
 	"net"
 	"net/netip"
-	"os"
 	"runtime"
-	"slices"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
-	"unsafe"
 
 	"golang.org/x/sys/unix"
 
-	"pelt/lab/userlink"
 	"pelt/model"
 )
 
@@ -162,52 +155,24 @@ func connectUDP(b *testing.B, from, to *Node) stream {
 	return s
 }
 
-// few is a batch of at most 64 datagrams that all have the same content.
-type few struct {
-	msgs []mmsghdr
-	iov  unix.Iovec
-}
-
-func newFew(payload int) *few {
-	f := &few{msgs: make([]mmsghdr, 64)}
-	f.iov.Base = &make([]byte, payload)[0]
-	f.iov.SetLen(payload)
-	for i := range f.msgs {
-		f.msgs[i].hdr.Iov = &f.iov
-		f.msgs[i].hdr.SetIovlen(1)
-	}
-	return f
-}
-
-func (f *few) call(trap uintptr, fd, n int) int {
-	done, _, errno := unix.Syscall6(trap, uintptr(fd), uintptr(unsafe.Pointer(&f.msgs[0])), uintptr(min(n, len(f.msgs))), unix.MSG_DONTWAIT|unix.MSG_TRUNC, 0, 0)
-	if errno != 0 {
-		return 0
-	}
-	return int(done)
-}
-
-// offered is what became of packets that were sent to several receivers at a rate.
+// offered is what became of packets that were sent at a rate.
 type offered struct {
-	sent     uint64   // of all
-	received []uint64 // by each
+	received uint64
 	cpu      time.Duration
 	seconds  float64
 }
 
-// offer sends for a while at a rate in packets per second of all receivers
-// together, in turn, each packet when it is due. The processor time is what the
-// process took beside the sending and the receiving thread.
-func offer(streams []stream, payload int, pps float64, length, settle time.Duration) (o offered) {
+// offer sends for a while at a rate in packets per second, each packet when it is due. The
+// processor time is what the process took beside the sending and the receiving thread.
+func offer(s stream, payload int, pps float64, length, settle time.Duration) (o offered) {
 	var ends sync.WaitGroup
 	var own atomic.Int64
 	stop := make(chan struct{})
-	o.received = make([]uint64, len(streams))
 	cpu := used(unix.RUSAGE_SELF)
 	ends.Go(func() {
 		runtime.LockOSThread()
 		_ = unix.Prctl(unix.PR_SET_TIMERSLACK, 1, 0, 0, 0)
-		f := newFew(1)
+		f := newBatch(1)
 		for over := false; !over; {
 			select {
 			case <-stop:
@@ -215,11 +180,9 @@ func offer(streams []stream, payload int, pps float64, length, settle time.Durat
 			default:
 				_, _ = unix.Ppoll(nil, &unix.Timespec{Nsec: 1_000_000}, nil)
 			}
-			for i, s := range streams {
-				for n := len(f.msgs); n == len(f.msgs); {
-					n = f.call(unix.SYS_RECVMMSG, s.in, n)
-					o.received[i] += uint64(n)
-				}
+			for n := len(f.msgs); n == len(f.msgs); {
+				n, _ = f.call(unix.SYS_RECVMMSG, uintptr(s.in), n) // 0 on an error
+				o.received += uint64(n)
 			}
 		}
 		own.Add(int64(used(unix.RUSAGE_THREAD)))
@@ -227,20 +190,17 @@ func offer(streams []stream, payload int, pps float64, length, settle time.Durat
 	ends.Go(func() {
 		runtime.LockOSThread()
 		_ = unix.Prctl(unix.PR_SET_TIMERSLACK, 1, 0, 0, 0)
-		f, next := newFew(payload), 0
+		f, sent := newBatch(payload), uint64(0)
 		for began := time.Now(); ; {
 			past := time.Since(began)
 			if past >= length {
 				o.seconds = past.Seconds()
 				break
 			}
-			for due := uint64(past.Seconds() * pps); o.sent < due; {
-				n := 1
-				if len(streams) == 1 {
-					n = int(min(due-o.sent, 64))
-				}
-				f.call(unix.SYS_SENDMMSG, streams[next].out, n)
-				o.sent, next = o.sent+uint64(n), (next+1)%len(streams)
+			for due := uint64(past.Seconds() * pps); sent < due; {
+				n := min(due-sent, uint64(len(f.msgs)))
+				_, _ = f.call(unix.SYS_SENDMMSG, uintptr(s.out), int(n)) // what was not sent did not arrive
+				sent += n
 			}
 			_, _ = unix.Ppoll(nil, &unix.Timespec{Nsec: 50_000}, nil)
 		}
@@ -262,14 +222,14 @@ func BenchmarkLinkPackets(b *testing.B) {
 		length, steps = 200*time.Millisecond, 3
 	}
 	l := benchLab(b, "direct", model.Link{DelaySeconds: 0.02})
-	streams := []stream{connectUDP(b, benchNode(b, l, model.Sender), benchNode(b, l, model.Receiver))}
+	flow := connectUDP(b, benchNode(b, l, model.Sender), benchNode(b, l, model.Receiver))
 	e := l.Emulated()[0]
 	for b.Loop() {
 		var best string
 		try := func(pps float64) bool {
 			before := e.cable.Counts(0)
 			overrun, err := e.read()
-			o := offer(streams, payload, pps, length, 50*time.Millisecond)
+			o := offer(flow, payload, pps, length, 50*time.Millisecond)
 			after, err2 := e.read()
 			if err := errors.Join(err, err2); err != nil {
 				b.Fatal(err)
@@ -277,7 +237,7 @@ func BenchmarkLinkPackets(b *testing.B) {
 			now := e.cable.Counts(0)
 			left, p50, p99, p999 := now.Lateness(before)
 			late := now.Late - before.Late
-			if after[0].overrun > overrun[0].overrun || float64(late) > 0.01*float64(left) || o.received[0] < left*999/1000 || float64(left) < 0.98*pps*o.seconds {
+			if after[0].overrun > overrun[0].overrun || float64(late) > 0.01*float64(left) || o.received < left*999/1000 || float64(left) < 0.98*pps*o.seconds {
 				return false
 			}
 			best = fmt.Sprintf("%.0f kpps, left late by p50 %.1f p99 %.1f p999 %.1f us, %.0f ns of processor for each",
@@ -298,70 +258,4 @@ func BenchmarkLinkPackets(b *testing.B) {
 		fmt.Printf("%d B over a link: %s\n", payload, best)
 		b.ReportMetric(low/1e3, "kpps")
 	}
-}
-
-// BenchmarkLinkStar prints what each of 100 receivers gets over a link of its own
-// of 1 Mbit/s and 40 ms whose queue is full all the time, and what memory that takes.
-func BenchmarkLinkStar(b *testing.B) {
-	const receivers, payload, rate, queue = 100, 256, 1e6, 1000
-	length := 4 * time.Second
-	if testing.Short() {
-		length = time.Second
-	}
-	l := benchLab(b, fmt.Sprintf("star:%d", receivers), model.Link{Node: model.Receiver, Rate: rate, DelaySeconds: 0.04, JitterSeconds: 0.01, Distribution: "normal"})
-	var streams []stream
-	for i := range receivers {
-		streams = append(streams, connectUDP(b, benchNode(b, l, model.Sender), benchNode(b, l, fmt.Sprintf("%s-%d", model.Receiver, i+1))))
-	}
-	frame := float64(model.FrameBytes(model.UDP, 4, payload) - 4) // no check sequence on this link
-	for b.Loop() {
-		full := rate / 8 / frame
-		offer(streams, payload, 200_000, time.Duration(receivers*queue*5)*time.Microsecond, 0) // fills the queues
-		before := l.Emulated()
-		var each []int64 // packets, the least first
-		var left, late uint64
-		count := func(sign int) {
-			for i, e := range before {
-				if i == 0 && e.Ends[1] == "switch" { // the sender's cable, if that is emulated
-					continue
-				}
-				c := e.cable.Counts(0)
-				all, _, _, _ := c.Lateness(userlink.Counts{})
-				left, late = left+uint64(sign)*all, late+uint64(sign)*c.Late
-			}
-		}
-		count(-1)
-		o := offer(streams, payload, 1.1*full*receivers, length, 0)
-		count(1)
-		for _, n := range o.received {
-			each = append(each, int64(n))
-		}
-		slices.Sort(each)
-		share := func(n int64) float64 { return float64(n) / o.seconds / full }
-		sum := int64(0)
-		for _, n := range each {
-			sum += n
-		}
-		fmt.Printf("%d receivers, %d B, link of 1 Mbit/s: each gets %.4f to %.4f of it, %.4f on average; %.3g %% left late; %.0f ns of processor for each packet; %d MiB in memory, %d at most\n",
-			receivers, payload, share(each[0]), share(each[receivers-1]), share(sum)/receivers, 100*float64(late)/math.Max(float64(left), 1),
-			float64(o.cpu.Nanoseconds())/float64(max(left, 1)), memory(b, "VmRSS:"), memory(b, "VmHWM:"))
-		b.ReportMetric(share(each[0]), "least-share")
-	}
-}
-
-// memory reads a line of this process's status, in MiB.
-func memory(b *testing.B, line string) (mib int) {
-	b.Helper()
-	f, err := os.ReadFile("/proc/self/status")
-	if err != nil && !errors.Is(err, io.EOF) {
-		b.Fatal(err)
-	}
-	for text := range strings.Lines(string(f)) {
-		if rest, ok := strings.CutPrefix(text, line); ok {
-			if _, err := fmt.Sscan(rest, &mib); err != nil {
-				b.Fatal(err)
-			}
-		}
-	}
-	return mib >> 10
 }

@@ -161,6 +161,7 @@ func expectGone(t *testing.T, set map[uint64]bool) {
 func openLab(t *testing.T, topology string, links ...string) *Lab {
 	t.Helper()
 	watchHost(t)
+	before := openFiles()
 	l, err := Open(t.Context(), topology, parseLinks(t, links))
 	if err != nil {
 		t.Fatal(err)
@@ -171,8 +172,22 @@ func openLab(t *testing.T, topology string, links ...string) *Lab {
 			t.Error(err)
 		}
 		expectGone(t, set)
+		if after := openFiles(); after != before {
+			t.Errorf("%d namespaces and sockets are open, %d were", after, before)
+		}
 	})
 	return l
+}
+
+// openFiles counts the namespaces and sockets that this process holds.
+func openFiles() (n int) {
+	files, _ := filepath.Glob("/proc/self/fd/*")
+	for _, f := range files {
+		if target, err := os.Readlink(f); err == nil && (strings.HasPrefix(target, "net:[") || strings.HasPrefix(target, "socket:[")) {
+			n++
+		}
+	}
+	return n
 }
 
 // chains lists the topologies with one receiver.

@@ -6,16 +6,13 @@ import (
 	"fmt"
 	"net"
 	"net/netip"
-	"os"
 	"os/exec"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"pelt/internal/testenv"
-	"pelt/model"
 )
 
 // direct:  sender ------------- receiver
@@ -27,9 +24,7 @@ func TestTopologies(t *testing.T) {
 	for _, top := range chains() {
 		for _, links := range [][]string{nil, {"rate=100mbit"}, {"rate=50mbit,queue=20", "sender:mtu=1300"}, {"rate=10mbit,toward=sender"}} {
 			t.Run(top.Name+"/"+strings.Join(links, ";"), func(t *testing.T) {
-				began := time.Now()
 				l := openLab(t, top.Name, links...)
-				t.Logf("open with the check of the host: %v", time.Since(began))
 				sender, receiver := node(t, l, "sender"), node(t, l, "receiver")
 				for _, family := range []int{4, 6} {
 					want := sender.Addr(family)
@@ -43,9 +38,6 @@ func TestTopologies(t *testing.T) {
 					if got := exchange(t, sender, receiver, family); got != want {
 						t.Errorf("receiver saw %v, want %v", got, want)
 					}
-				}
-				for _, b := range l.Facts().Backends {
-					t.Log(b)
 				}
 			})
 		}
@@ -168,25 +160,13 @@ func TestFailedOpenLeavesNothing(t *testing.T) {
 	watchHost(t)
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	before := openFiles(t)
+	before := openFiles()
 	if l, err := Open(ctx, "router", nil); !errors.Is(err, context.Canceled) || l != nil {
 		t.Errorf("Open with a cancelled context: %v, %v", l, err)
 	}
-	if after := openFiles(t); after != before {
+	if after := openFiles(); after != before {
 		t.Errorf("%d namespaces and sockets are open, %d were", after, before)
 	}
-}
-
-// openFiles counts the namespaces and sockets that this process holds.
-func openFiles(t *testing.T) (n int) {
-	t.Helper()
-	files, _ := filepath.Glob("/proc/self/fd/*")
-	for _, f := range files {
-		if target, err := os.Readlink(f); err == nil && (strings.HasPrefix(target, "net:[") || strings.HasPrefix(target, "socket:[")) {
-			n++
-		}
-	}
-	return n
 }
 
 func TestProbe(t *testing.T) {
@@ -200,39 +180,10 @@ func TestProbe(t *testing.T) {
 	}
 }
 
-func TestOpenTime(t *testing.T) {
-	watchHost(t)
-	for _, top := range chains() {
-		for _, links := range [][]string{nil, {"rate=1gbit"}} {
-			before, began := openFiles(t), time.Now()
-			l, err := Open(t.Context(), top.Name, parseLinks(t, links))
-			took := time.Since(began)
-			if err != nil {
-				t.Fatal(err)
-			}
-			t.Logf("%s %v: %v", top.Name, links, took)
-			set := inodes(t, l)
-			if err := l.Close(); err != nil {
-				t.Error(err)
-			}
-			expectGone(t, set)
-			if after := openFiles(t); after != before {
-				t.Errorf("%s %v: %d namespaces and sockets are open, %d were", top.Name, links, after, before)
-			}
-		}
-	}
-}
-
 // TestWires: each hidden relay is a node between two others, and has the
 // interfaces it names.
 func TestWires(t *testing.T) {
-	testenv.Root(t)
-	l, err := Open(t.Context(), "router", []model.Link{{Rate: 1e8}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer l.Close()
-	wires := l.Wires()
+	wires := openLab(t, "router", "rate=100mbit").Wires()
 	if len(wires) != 2 || wires[0].Name() != "link sender-router" || wires[1].Name() != "link router-receiver" {
 		t.Fatalf("got %d wires", len(wires))
 	}
@@ -249,12 +200,7 @@ func TestWires(t *testing.T) {
 			t.Errorf("%s: %d interfaces, %v", w.Name(), len(w.Interfaces()), err)
 		}
 	}
-	d, err := Open(t.Context(), "direct", nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer d.Close()
-	if n := len(d.Wires()); n != 0 {
+	if n := len(openLab(t, "direct").Wires()); n != 0 {
 		t.Errorf("a lab without shaping has %d wires", n)
 	}
 }

@@ -54,9 +54,14 @@ func listen(t *testing.T, n *Node, addr netip.Addr) *net.UDPConn {
 
 func dial(t *testing.T, n *Node, to netip.AddrPort) *net.UDPConn {
 	t.Helper()
-	var conn *net.UDPConn
+	return dialFrom(t, n, nil, to)
+}
+
+// dialFrom is dial from a certain address of the node; nil is any.
+func dialFrom(t *testing.T, n *Node, from *net.UDPAddr, to netip.AddrPort) (conn *net.UDPConn) {
+	t.Helper()
 	err := n.Do(func() (err error) {
-		conn, err = net.DialUDP("udp", nil, net.UDPAddrFromAddrPort(to))
+		conn, err = net.DialUDP("udp", from, net.UDPAddrFromAddrPort(to))
 		return err
 	})
 	if err != nil {
@@ -87,30 +92,29 @@ type mmsghdr struct {
 	len uint32
 }
 
-// batch sends or receives up to 64 datagrams with one system call.
+// batch sends or receives up to 64 datagrams, whose content does not matter, with one system call.
 type batch struct {
 	msgs [64]mmsghdr
-	iovs [64]unix.Iovec
+	iov  unix.Iovec
 }
 
 func newBatch(payload int) *batch {
 	b := &batch{}
+	b.iov.Base = &make([]byte, payload)[0]
+	b.iov.SetLen(payload)
 	for i := range b.msgs {
-		buf := make([]byte, payload)
-		b.iovs[i].Base = &buf[0]
-		b.iovs[i].SetLen(payload)
-		b.msgs[i].hdr.Iov = &b.iovs[i]
+		b.msgs[i].hdr.Iov = &b.iov
 		b.msgs[i].hdr.SetIovlen(1)
 	}
 	return b
 }
 
-func (b *batch) call(trap uintptr, fd uintptr) (int, error) {
-	n, _, e := unix.Syscall6(trap, fd, uintptr(unsafe.Pointer(&b.msgs[0])), uintptr(len(b.msgs)), unix.MSG_DONTWAIT, 0, 0)
+func (b *batch) call(trap, fd uintptr, n int) (int, error) {
+	done, _, e := unix.Syscall6(trap, fd, uintptr(unsafe.Pointer(&b.msgs[0])), uintptr(min(n, len(b.msgs))), unix.MSG_DONTWAIT|unix.MSG_TRUNC, 0, 0)
 	if e != 0 {
 		return 0, e
 	}
-	return int(n), nil
+	return int(done), nil
 }
 
 // flood sends as fast as it can until ctx ends and a queue's worth is sent; it
@@ -129,7 +133,7 @@ func flood(ctx context.Context, c *net.UDPConn, payload int) (sent int, err erro
 		var n int
 		var callErr error
 		err := raw.Write(func(fd uintptr) bool {
-			n, callErr = b.call(unix.SYS_SENDMMSG, fd)
+			n, callErr = b.call(unix.SYS_SENDMMSG, fd, len(b.msgs))
 			return !errors.Is(callErr, unix.EAGAIN)
 		})
 		if err = errors.Join(err, callErr); err != nil {
@@ -170,12 +174,12 @@ func middleRate(list []came) (pps float64) {
 
 // count receives until nothing has come for quiet. The rate is that from 100 ms after
 // the first arrival to the last.
-func count(c *net.UDPConn, payload int, quiet time.Duration) (packets int, pps float64, err error) {
+func count(c *net.UDPConn, quiet time.Duration) (packets int, pps float64, err error) {
 	raw, err := c.SyscallConn()
 	if err != nil {
 		return 0, 0, err
 	}
-	b := newBatch(payload)
+	b := newBatch(1)
 	var began time.Time
 	var list []came
 	for {
@@ -185,7 +189,7 @@ func count(c *net.UDPConn, payload int, quiet time.Duration) (packets int, pps f
 		var n int
 		var callErr error
 		err := raw.Read(func(fd uintptr) bool {
-			n, callErr = b.call(unix.SYS_RECVMMSG, fd)
+			n, callErr = b.call(unix.SYS_RECVMMSG, fd, len(b.msgs))
 			return !errors.Is(callErr, unix.EAGAIN)
 		})
 		if errors.Is(err, os.ErrDeadlineExceeded) {
@@ -250,7 +254,7 @@ func floodBetween(t *testing.T, in, out *net.UDPConn, payload int, d time.Durati
 		f.sent, sendErr = flood(ctx, out, payload)
 		f.took = time.Since(began)
 	})
-	packets, pps, err := count(in, payload, max(d/2, 300*time.Millisecond))
+	packets, pps, err := count(in, max(d/2, 300*time.Millisecond))
 	wait.Wait()
 	if err := errors.Join(err, sendErr); err != nil {
 		t.Fatal(err)
@@ -270,18 +274,11 @@ func exchange(t *testing.T, from, to *Node, family int) netip.Addr {
 func exchangeAs(t *testing.T, from *Node, address netip.Addr, to *Node, family int) netip.Addr {
 	t.Helper()
 	in := listen(t, to, to.Addr(family))
-	var out *net.UDPConn
-	if err := from.Do(func() (err error) {
-		var as *net.UDPAddr
-		if address.IsValid() {
-			as = net.UDPAddrFromAddrPort(netip.AddrPortFrom(address, 0))
-		}
-		out, err = net.DialUDP("udp", as, net.UDPAddrFromAddrPort(local(in)))
-		return err
-	}); err != nil {
-		t.Fatal(err)
+	var as *net.UDPAddr
+	if address.IsValid() {
+		as = net.UDPAddrFromAddrPort(netip.AddrPortFrom(address, 0))
 	}
-	defer out.Close()
+	out := dialFrom(t, from, as, local(in))
 	for _, c := range []*net.UDPConn{in, out} {
 		if err := c.SetDeadline(time.Now().Add(2 * time.Second)); err != nil {
 			t.Fatal(err)
