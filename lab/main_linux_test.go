@@ -172,7 +172,7 @@ func openLab(t *testing.T, topology string, links ...string) *Lab {
 			t.Error(err)
 		}
 		expectGone(t, set)
-		if after := openFiles(); after != before {
+		if after := openFiles(); after > before { // sockets of a lab before this one may be closed meanwhile
 			t.Errorf("%d namespaces and sockets are open, %d were", after, before)
 		}
 	})

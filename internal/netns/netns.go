@@ -22,9 +22,8 @@ type Handle struct {
 
 // Do runs f on a thread of its own inside the namespace and returns f's error.
 // Sockets that f opens stay in the namespace wherever they are used later.
-// Goroutines that f starts run anywhere, usually outside of it. If f panics, Do
-// panics with the same value in the caller; if f calls runtime.Goexit, so does
-// Do. f must not unlock its thread.
+// Goroutines that f starts run anywhere, usually outside of it. If f calls
+// runtime.Goexit, so does Do. f must not unlock its thread.
 func (h *Handle) Do(f func() error) error {
 	return onThread(func() error {
 		return within(h, f)
@@ -41,29 +40,17 @@ func (h *Handle) Close() error { return h.file.Close() }
 // onThread runs f on a fresh goroutine locked to its thread. f unlocks the
 // thread if it left it as it was; a thread that stays locked ends with the
 // goroutine.
-func onThread(f func() error) error {
-	var (
-		err      error
-		panicked any
-		returned bool
-	)
+func onThread(f func() error) (err error) {
+	returned := false
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		defer func() {
-			if !returned {
-				panicked = recover()
-			}
-		}()
 		runtime.LockOSThread()
 		err = f()
 		returned = true
 	}()
 	<-done
-	switch {
-	case panicked != nil:
-		panic(panicked)
-	case !returned:
+	if !returned {
 		runtime.Goexit()
 	}
 	return err

@@ -85,7 +85,7 @@ func within(h *Handle, f func() error) error {
 		runtime.UnlockOSThread()
 		return err
 	}
-	defer func() { // also after a panic
+	defer func() { // also after runtime.Goexit
 		if old.enter() == nil {
 			runtime.UnlockOSThread()
 		}

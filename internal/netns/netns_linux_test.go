@@ -66,39 +66,15 @@ func allThreadsHome(t *testing.T, h *Handle) {
 }
 
 func TestDoReturns(t *testing.T) {
-	broken := errors.New("broken")
-	for _, c := range []struct {
-		name string
-		f    func() error
-		want error
-	}{
-		{"nil", func() error { return nil }, nil},
-		{"error", func() error { return broken }, broken},
-	} {
-		t.Run(c.name, func(t *testing.T) {
-			h := open(t)
-			was := false
-			got := h.Do(func() error { was = inside(t, h); return c.f() })
-			if !errors.Is(got, c.want) || !was {
-				t.Errorf("Do: got %v, inside %v; want %v, true", got, was, c.want)
-			}
-			allThreadsHome(t, h)
-		})
-	}
-}
-
-func TestPanicReachesTheCaller(t *testing.T) {
 	h := open(t)
-	func() {
-		defer func() {
-			if got := recover(); got != "boom" {
-				t.Errorf("recovered %v, want boom", got)
-			}
-		}()
-		_ = h.Do(func() error { panic("boom") })
-		t.Error("Do returned after a panic")
-	}()
-	allThreadsHome(t, h)
+	for _, want := range []error{nil, errors.New("broken")} {
+		was := false
+		got := h.Do(func() error { was = inside(t, h); return want })
+		if !errors.Is(got, want) || !was {
+			t.Errorf("Do: got %v, inside %v; want %v, true", got, was, want)
+		}
+		allThreadsHome(t, h)
+	}
 }
 
 func TestGoexitReachesTheCaller(t *testing.T) {

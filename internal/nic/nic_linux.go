@@ -3,13 +3,12 @@ package nic
 import (
 	"fmt"
 	"math"
+	"slices"
 	"strconv"
 
 	"github.com/safchain/ethtool"
 	"golang.org/x/sys/unix"
 )
-
-const errNone = unix.EOPNOTSUPP // the driver has no such setting
 
 // Conn is a socket of the network namespace it was opened in. Its methods must
 // not be called concurrently.
@@ -45,13 +44,9 @@ func (c *Conn) Stats(iface string) (map[string]uint64, error) { return c.h.Stats
 // Settings are those that the driver has.
 func (c *Conn) Settings(iface string) []Setting {
 	var list []Setting
-	for _, g := range groups() {
-		values, err := g.read(c.h, iface)
-		if err != nil {
-			continue
-		}
-		for _, f := range g.fields {
-			if s, has := f.setting(values); has {
+	for _, f := range fields() {
+		if v, err := c.read(iface, f.group); err == nil {
+			if s, has := f.setting(v); has {
 				list = append(list, s)
 			}
 		}
@@ -62,140 +57,119 @@ func (c *Conn) Settings(iface string) []Setting {
 // Get reads one setting. Errors are the driver's; EOPNOTSUPP stands for one that
 // it does not have.
 func (c *Conn) Get(iface, name string) (string, error) {
-	g, f, err := find(name)
-	if err != nil {
-		return "", err
-	}
-	values, err := g.read(c.h, iface)
-	if err != nil {
-		return "", err
-	}
-	s, has := f.setting(values)
-	if !has {
-		return "", errNone
-	}
-	return s.Value, nil
+	_, s, _, err := c.find(iface, name)
+	return s.Value, err
 }
 
 // Set changes one setting and leaves the others of its group as they are. The
 // driver may round the value: Get tells.
 func (c *Conn) Set(iface, name, value string) error {
-	g, f, err := find(name)
+	f, _, v, err := c.find(iface, name)
 	if err != nil {
 		return err
 	}
-	n, err := f.parse(value)
-	if err != nil {
-		return err
+	n, err := strconv.ParseUint(value, 10, 32)
+	at := slices.Index([]string{"off", "on"}, value)
+	switch {
+	case f.onOff && at < 0:
+		return fmt.Errorf("%s: want on or off, not %q", name, value)
+	case f.onOff:
+		n = uint64(at)
+	case err != nil:
+		return fmt.Errorf("%s: want a whole number, not %q", name, value)
 	}
-	values, err := g.read(c.h, iface)
-	if err != nil {
-		return err
-	}
-	if _, has := f.setting(values); !has {
-		return errNone
-	}
-	*f.at(&values) = n
-	return g.write(c.h, iface, values)
+	*f.at(&v) = uint32(n)
+	return c.write(iface, f.group, v)
 }
 
-// values hold what one request of the kernel's reads or writes.
+// find reads a setting, with the others of its group.
+func (c *Conn) find(iface, name string) (field, Setting, values, error) {
+	all := fields()
+	i := slices.IndexFunc(all, func(f field) bool { return f.name == name })
+	if i < 0 {
+		return field{}, Setting{}, values{}, fmt.Errorf("drivers have no setting %q", name)
+	}
+	v, err := c.read(iface, all[i].group)
+	s, has := all[i].setting(v)
+	if err == nil && !has {
+		err = unix.EOPNOTSUPP
+	}
+	return all[i], s, v, err
+}
+
+// group is what one request of the kernel's reads or writes.
+type group int
+
+const (
+	rings group = iota
+	channels
+	coalescing
+)
+
 type values struct {
 	ring     ethtool.Ring
 	channels ethtool.Channels
 	coalesce ethtool.Coalesce
 }
 
-type group struct {
-	read   func(*ethtool.Ethtool, string) (values, error)
-	write  func(*ethtool.Ethtool, string, values) error
-	fields []field
+func (c *Conn) read(iface string, g group) (v values, err error) {
+	switch g {
+	case rings:
+		v.ring, err = c.h.GetRing(iface)
+	case channels:
+		v.channels, err = c.h.GetChannels(iface)
+	default:
+		v.coalesce, err = c.h.GetCoalesce(iface)
+	}
+	return v, err
+}
+
+func (c *Conn) write(iface string, g group, v values) (err error) {
+	switch g {
+	case rings:
+		_, err = c.h.SetRing(iface, v.ring)
+	case channels:
+		_, err = c.h.SetChannels(iface, v.channels)
+	default:
+		_, err = c.h.SetCoalesce(iface, v.coalesce)
+	}
+	return err
 }
 
 type field struct {
 	name  string
+	group group
 	at    func(*values) *uint32
-	most  func(*values) uint32 // nil: not told
+	most  func(*values) *uint32 // nil: not told
 	onOff bool
-	// bounded: 0 as the most says that the driver has none.
-	bounded bool
 }
 
-func (f field) setting(v values) (Setting, bool) {
-	s := Setting{Name: f.name, Value: strconv.FormatUint(uint64(*f.at(&v)), 10)}
+// setting is a field's value; has is false for channels of which the driver can have none.
+func (f field) setting(v values) (s Setting, has bool) {
+	s = Setting{Name: f.name, Value: strconv.FormatUint(uint64(*f.at(&v)), 10)}
 	if f.onOff {
 		s.Value = map[bool]string{true: "on", false: "off"}[*f.at(&v) != 0]
 	}
 	if f.most != nil {
-		s.Max = f.most(&v)
+		s.Max = *f.most(&v)
 	}
-	return s, !f.bounded || s.Max > 0
+	return s, f.group != channels || s.Max > 0
 }
 
-func (f field) parse(text string) (uint32, error) {
-	if f.onOff {
-		switch text {
-		case "on":
-			return 1, nil
-		case "off":
-			return 0, nil
-		}
-		return 0, fmt.Errorf("%s: want on or off, not %q", f.name, text)
-	}
-	n, err := strconv.ParseUint(text, 10, 32)
-	if err != nil {
-		return 0, fmt.Errorf("%s: want a whole number, not %q", f.name, text)
-	}
-	return uint32(n), nil
-}
-
-func find(name string) (group, field, error) {
-	for _, g := range groups() {
-		for _, f := range g.fields {
-			if f.name == name {
-				return g, f, nil
-			}
-		}
-	}
-	return group{}, field{}, fmt.Errorf("drivers have no setting %q", name)
-}
-
-// groups is the one table of what a driver may let be set.
-func groups() []group {
-	return []group{
-		{
-			func(h *ethtool.Ethtool, i string) (v values, err error) { v.ring, err = h.GetRing(i); return v, err },
-			func(h *ethtool.Ethtool, i string, v values) error { _, err := h.SetRing(i, v.ring); return err },
-			[]field{
-				{name: "rx_ring", at: func(v *values) *uint32 { return &v.ring.RxPending }, most: func(v *values) uint32 { return v.ring.RxMaxPending }},
-				{name: "tx_ring", at: func(v *values) *uint32 { return &v.ring.TxPending }, most: func(v *values) uint32 { return v.ring.TxMaxPending }},
-			},
-		},
-		{
-			func(h *ethtool.Ethtool, i string) (v values, err error) {
-				v.channels, err = h.GetChannels(i)
-				return v, err
-			},
-			func(h *ethtool.Ethtool, i string, v values) error { _, err := h.SetChannels(i, v.channels); return err },
-			[]field{
-				{name: "channels_combined", bounded: true, at: func(v *values) *uint32 { return &v.channels.CombinedCount }, most: func(v *values) uint32 { return v.channels.MaxCombined }},
-				{name: "channels_rx", bounded: true, at: func(v *values) *uint32 { return &v.channels.RxCount }, most: func(v *values) uint32 { return v.channels.MaxRx }},
-				{name: "channels_tx", bounded: true, at: func(v *values) *uint32 { return &v.channels.TxCount }, most: func(v *values) uint32 { return v.channels.MaxTx }},
-			},
-		},
-		{
-			func(h *ethtool.Ethtool, i string) (v values, err error) {
-				v.coalesce, err = h.GetCoalesce(i)
-				return v, err
-			},
-			func(h *ethtool.Ethtool, i string, v values) error { _, err := h.SetCoalesce(i, v.coalesce); return err },
-			[]field{
-				{name: "coalesce_rx_usecs", at: func(v *values) *uint32 { return &v.coalesce.RxCoalesceUsecs }},
-				{name: "coalesce_rx_frames", at: func(v *values) *uint32 { return &v.coalesce.RxMaxCoalescedFrames }},
-				{name: "coalesce_tx_usecs", at: func(v *values) *uint32 { return &v.coalesce.TxCoalesceUsecs }},
-				{name: "coalesce_tx_frames", at: func(v *values) *uint32 { return &v.coalesce.TxMaxCoalescedFrames }},
-				{name: "coalesce_adaptive_rx", onOff: true, at: func(v *values) *uint32 { return &v.coalesce.UseAdaptiveRxCoalesce }},
-			},
-		},
+// fields is the one table of what a driver may let be set.
+func fields() []field {
+	type v = *values
+	return []field{
+		{"rx_ring", rings, func(v v) *uint32 { return &v.ring.RxPending }, func(v v) *uint32 { return &v.ring.RxMaxPending }, false},
+		{"tx_ring", rings, func(v v) *uint32 { return &v.ring.TxPending }, func(v v) *uint32 { return &v.ring.TxMaxPending }, false},
+		{"channels_combined", channels, func(v v) *uint32 { return &v.channels.CombinedCount },
+			func(v v) *uint32 { return &v.channels.MaxCombined }, false},
+		{"channels_rx", channels, func(v v) *uint32 { return &v.channels.RxCount }, func(v v) *uint32 { return &v.channels.MaxRx }, false},
+		{"channels_tx", channels, func(v v) *uint32 { return &v.channels.TxCount }, func(v v) *uint32 { return &v.channels.MaxTx }, false},
+		{"coalesce_rx_usecs", coalescing, func(v v) *uint32 { return &v.coalesce.RxCoalesceUsecs }, nil, false},
+		{"coalesce_rx_frames", coalescing, func(v v) *uint32 { return &v.coalesce.RxMaxCoalescedFrames }, nil, false},
+		{"coalesce_tx_usecs", coalescing, func(v v) *uint32 { return &v.coalesce.TxCoalesceUsecs }, nil, false},
+		{"coalesce_tx_frames", coalescing, func(v v) *uint32 { return &v.coalesce.TxMaxCoalescedFrames }, nil, false},
+		{"coalesce_adaptive_rx", coalescing, func(v v) *uint32 { return &v.coalesce.UseAdaptiveRxCoalesce }, nil, true},
 	}
 }
