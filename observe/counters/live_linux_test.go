@@ -3,7 +3,6 @@ package counters
 import (
 	"errors"
 	"fmt"
-	"net/netip"
 	"os"
 	"runtime"
 	"slices"
@@ -16,6 +15,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"pelt/model"
+	"pelt/test/bed"
 )
 
 func here(f func() error) error { return f() }
@@ -72,101 +72,80 @@ func TestOpenFails(t *testing.T) {
 // Readers of two namespaces, used by many goroutines on whatever threads, each
 // tell of their own namespace only, also while its packets come in.
 func TestThreadsReadTheirOwn(t *testing.T) {
-	w := newBed(t, 1, false)
-	out := w.a.socket(t, unix.AF_INET, netip.AddrPort{})
-	const closed = 7
-	send(t, out, unix.AF_INET, w.b.at(closed), some, payload)
+	w := newWire(t, 1)
+	w.send(t, receiverPort)
 	w.settle(t)
-	value := func(s Snapshot, name string) (sum uint64, there bool) {
-		for _, r := range s.readings {
-			if r.name == name {
-				sum, there = sum+r.value, true
-			}
-		}
-		return sum, there
-	}
 	outside, err := Open(here)
 	if err != nil {
 		t.Fatal(err)
 	}
 	var wait sync.WaitGroup
-	for i := range 24 {
-		wait.Go(func() {
-			for range 20 {
-				switch i % 3 {
-				case 0:
-					s := w.a.reader.Read()
-					sent, ok := value(s, "Udp.OutDatagrams")
-					_, other := value(s, "dev.b0.rx_packets")
-					if n, _ := value(s, "Udp.NoPorts"); !ok || other || sent != some || n != 0 {
-						t.Errorf("in a: %d sent (%v), %d without a port, sees b0: %v", sent, ok, n, other)
+	for _, c := range []struct {
+		reader         *Reader
+		sent, lost     uint64
+		device, absent string
+	}{{w.sender, some, 0, "dev.va.rx_packets", "dev.vb.rx_packets"}, {w.receiver, 0, some, "dev.vb.rx_packets", "dev.va.rx_packets"}} {
+		for range 8 {
+			wait.Go(func() {
+				for range 20 {
+					s := c.reader.Read()
+					sent, _ := sum(s, "Udp.OutDatagrams")
+					lost, _ := sum(s, "Udp.NoPorts")
+					_, own := sum(s, c.device)
+					_, other := sum(s, c.absent)
+					if sent != c.sent || lost != c.lost || !own || other {
+						t.Errorf("%d sent, %d without a port, %s: %v, %s: %v", sent, lost, c.device, own, c.absent, other)
 					}
-				case 1:
-					s := w.b.reader.Read()
-					_, other := value(s, "dev.a0.rx_packets")
-					if n, ok := value(s, "Udp.NoPorts"); !ok || other || n != some {
-						t.Errorf("in b: %d without a port (%v), sees a0: %v", n, ok, other)
-					}
-				case 2:
-					s := outside.Read()
-					_, a := value(s, "dev.a0.rx_packets")
-					_, b := value(s, "dev.b0.rx_packets")
-					if a || b {
-						t.Error("the namespace of the process shows a0 or b0")
+					runtime.Gosched()
+					s = outside.Read()
+					_, a := sum(s, "dev.va.rx_packets")
+					if _, b := sum(s, "dev.vb.rx_packets"); a || b {
+						t.Error("the namespace of the process shows va or vb")
 					}
 				}
-				runtime.Gosched()
-			}
-		})
-	}
-	wait.Wait()
-	if links := w.a.reader.Read().links; links[w.a.link.Attrs().Index].name != "a0" {
-		t.Errorf("interfaces of a: %v, want a0 at %d", links, w.a.link.Attrs().Index)
-	}
-	for _, e := range []*end{w.a, w.b, newEnd(t, 3), newEnd(t, 4)} {
-		inode, err := e.Inode()
-		read, err2 := Namespace(e.Do)
-		if err != nil || err2 != nil || read != inode || e.reader != nil && e.reader.Namespace() != inode {
-			t.Errorf("%s is in namespace %d (%v), not %d (%v)", e.name, read, err2, inode, err)
+			})
 		}
 	}
-	if d := w.a.reader.Read().Settling(); d != 0 {
+	wait.Wait()
+	for n, r := range map[*bed.Node]*Reader{w.Sender: w.sender, w.Receiver: w.receiver} {
+		if read, err := Namespace(n.Do); err != nil || read != n.ID() || r.Namespace() != n.ID() {
+			t.Errorf("namespace %d (%v) and %d, not %d", read, err, r.Namespace(), n.ID())
+		}
+	}
+	if d := w.sender.Read().Settling(); d != 0 {
 		t.Errorf("a veth settles in %v", d)
 	}
 }
 
 func TestInterfaceMadeAnew(t *testing.T) {
-	w := newBed(t, 1, false)
-	out := w.a.socket(t, unix.AF_INET, netip.AddrPort{})
-	send(t, out, unix.AF_INET, w.b.at(testPort), some, payload)
+	w := newWire(t, 1)
+	w.send(t, receiverPort)
 	from, _ := w.settle(t)
-	w.a.do(t, "replace a0", func() error {
-		if err := netlink.LinkDel(w.a.link); err != nil {
+	w.Sender.Link("va", func(l netlink.Link) error {
+		if err := netlink.LinkDel(l); err != nil {
 			return err
 		}
 		attrs := netlink.NewLinkAttrs()
-		attrs.Name = "a0"
-		return netlink.LinkAdd(&netlink.Veth{LinkAttrs: attrs, PeerName: "a1"})
+		attrs.Name = "va"
+		return netlink.LinkAdd(&netlink.Veth{LinkAttrs: attrs, PeerName: "v1"})
 	})
-	all := Diff(Snapshot{}, from, Snapshot{}, w.a.reader.Read(), 0)
-	c, err := find(all, "dev.a0.tx_packets")
-	if err != nil || !c.Reset || c.Whole != 0 || c.Before != some {
-		t.Errorf("%+v, %v; want a reset after %d", c, err, some)
+	all := Diff(Snapshot{}, from, Snapshot{}, w.sender.Read(), 0)
+	if c := find(all, "dev.va.tx_packets"); !c.Reset || c.Whole != 0 || c.Before != some {
+		t.Errorf("%+v; want a reset after %d", c, some)
 	}
-	if c, err := find(all, "Ip.OutRequests"); err != nil || c.Reset {
-		t.Errorf("%+v, %v", c, err)
+	if c := find(all, "Ip.OutRequests"); c.Name == "" || c.Reset {
+		t.Errorf("%+v", c)
 	}
 }
 
 // Without rights, what is out of reach is said once each and the rest is read.
 func TestWithoutRights(t *testing.T) {
-	w := newBed(t, 1, false)
-	w.b.filter(t, func(c *nftables.Conn) { c.AddTable(&nftables.Table{Family: nftables.TableFamilyIPv4, Name: "any"}) })
+	w := newWire(t, 1)
+	w.Receiver.NFT(func(c *nftables.Conn) { c.AddTable(&nftables.Table{Family: nftables.TableFamilyIPv4, Name: "any"}) })
 	nobody := func(f func() error) error {
-		return w.b.Do(func() error {
-			var none [2]unix.CapUserData
+		return w.Receiver.Do(func() error {
 			header := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
-			var held [2]unix.CapUserData
+			var none, held [2]unix.CapUserData
 			if err := unix.Capget(&header, &held[0]); err != nil {
 				return err
 			}
@@ -187,7 +166,7 @@ func TestWithoutRights(t *testing.T) {
 		if len(s.Unread) != 1 || !strings.HasPrefix(s.Unread[0], "nft rules: ") || !strings.Contains(s.Unread[0], "not permitted") {
 			t.Errorf("unread: %q, want one line about nft rules", s.Unread)
 		}
-		if !slices.ContainsFunc(s.readings, func(r reading) bool { return r.name == "dev.b0.rx_dropped" }) {
+		if _, there := sum(s, "dev.vb.rx_dropped"); !there {
 			t.Error("interfaces were not read")
 		}
 	}

@@ -15,6 +15,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"pelt/model"
+	"pelt/test/bed"
 )
 
 // What the program costs for each packet that is dropped, as the kernel measures it.
@@ -31,16 +32,16 @@ func BenchmarkDrop(b *testing.B) {
 		live    bool
 	}{{"seq", model.DropsSeq, false, false}, {"count", model.DropsCount, false, false}, {"foreign", model.DropsSeq, true, false}, {"live", "", false, true}} {
 		b.Run(c.name, func(b *testing.B) {
-			d := &bed{t: b, sender: namespace(b)}
-			d.rule(d.sender, nftables.ChainHookOutput, &expr.Verdict{Kind: expr.VerdictDrop})
-			s := open(b, d.sender, false, connected(netip.MustParseAddrPort("127.0.0.1:9077")))
+			d := &bed.Bed{T: b, Sender: bed.Namespace(b)}
+			d.Sender.Rule(nftables.ChainHookOutput, &expr.Verdict{Kind: expr.VerdictDrop})
+			s := d.Sender.Open(false, bed.Connected(netip.MustParseAddrPort("127.0.0.1:9077")))
 			var m *Machine
 			if c.live {
 				m = watch(b).machine
 			} else {
 				m = machine(b)
 				if !c.foreign {
-					track(b, m, testTrial, "up", TrackOptions{Mode: c.mode}, model.Tuple{From: s.port, To: testPort})
+					track(b, m, testTrial, "up", TrackOptions{Mode: c.mode}, model.Tuple{From: s.Port, To: testPort})
 				}
 			}
 			p := []*ebpf.Program{m.objects.Program, m.objects.Nested}
@@ -75,10 +76,10 @@ func runs(b *testing.B, all []*ebpf.Program) (spent time.Duration, count uint64)
 // turns. The metric is the median ratio of packets sent per second of the thread's
 // own processor time, so that other work on the machine tells less.
 func BenchmarkDelivered(b *testing.B) {
-	h := namespace(b)
+	h := bed.Namespace(b)
 	at := netip.MustParseAddrPort("127.0.0.1:9077")
-	to := open(b, h, false, option(unix.SOL_SOCKET, unix.SO_RCVBUFFORCE, 64<<20), bound(at))
-	s := open(b, h, false, connected(at))
+	to := h.Open(false, bed.With(unix.SOL_SOCKET, unix.SO_RCVBUFFORCE, 64<<20), bed.Bound(at))
+	s := h.Open(false, bed.Connected(at))
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
 	const packets = 10_000
@@ -88,7 +89,7 @@ func BenchmarkDelivered(b *testing.B) {
 		send(b, s, testTrial, 0, packets, 64)
 		took := threadTime(b) - begun
 		got := map[uint64]int{}
-		to.drain(b, testTrial, got)
+		drain(b, to, testTrial, got)
 		lost += packets - len(got)
 		return packets / took.Seconds()
 	}
@@ -106,7 +107,7 @@ func BenchmarkDelivered(b *testing.B) {
 			if err != nil {
 				b.Fatal(err)
 			}
-			k, err := m.Track(testTrial, "up", []model.Tuple{{From: s.port, To: testPort}}, TrackOptions{})
+			k, err := m.Track(testTrial, "up", []model.Tuple{{From: s.Port, To: testPort}}, TrackOptions{})
 			if err != nil {
 				b.Fatal(err)
 			}

@@ -14,6 +14,7 @@ import (
 
 	"pelt/internal/testenv"
 	"pelt/model"
+	"pelt/test/bed"
 )
 
 // laterFragment matches the second fragment (of MTU 1500) of every second
@@ -47,10 +48,10 @@ func TestLaterFragment(t *testing.T) {
 	}{{"at the receiver", false, false, false}, {"over IPv6", true, false, true}, {"at the sender", false, true, false}} {
 		t.Run(c.name, func(t *testing.T) {
 			b, from, to := pair(t, c.six, wide)
-			b.sysctl(b.receiver, "net/ipv4/ipfrag_time", "1")
-			b.sysctl(b.receiver, "net/ipv6/ip6frag_time", "1")
+			b.Receiver.Sysctl("net/ipv4/ipfrag_time", "1")
+			b.Receiver.Sysctl("net/ipv6/ip6frag_time", "1")
 			m := machine(t)
-			k := track(t, m, testTrial, "up", TrackOptions{Fragments: true}, model.Tuple{From: from.port, To: testPort})
+			k := track(t, m, testTrial, "up", TrackOptions{Fragments: true}, model.Tuple{From: from.Port, To: testPort})
 			if k.Why() != "" {
 				t.Fatal(k.Why())
 			}
@@ -58,13 +59,13 @@ func TestLaterFragment(t *testing.T) {
 			// nftables sees a fragment of IPv4 at the sender's egress only if it was
 			// one when it came: send through the device's queue instead.
 			if c.sender {
-				b.fragmentShot()
+				b.Sender.FragmentShot("va")
 			} else {
-				b.rule(b.receiver, nftables.ChainHookPrerouting, laterFragment(c.six)...)
+				b.Receiver.Rule(nftables.ChainHookPrerouting, laterFragment(c.six)...)
 			}
 			send(t, from, testTrial, 0, n, 4000)
 			got := map[uint64]int{}
-			to.drain(t, testTrial, got)
+			drain(t, to, testTrial, got)
 			reason := "NETFILTER_DROP"
 			if c.sender {
 				reason = "TC_EGRESS"
@@ -85,13 +86,13 @@ func TestLaterFragment(t *testing.T) {
 // Without the following of fragments the failed reassembly is all that is known.
 func TestUnfollowedFragment(t *testing.T) {
 	b, from, to := pair(t, false, wide)
-	b.sysctl(b.receiver, "net/ipv4/ipfrag_time", "1")
+	b.Receiver.Sysctl("net/ipv4/ipfrag_time", "1")
 	m := machine(t)
-	track(t, m, testTrial, "up", TrackOptions{}, model.Tuple{From: from.port, To: testPort})
-	b.rule(b.receiver, nftables.ChainHookPrerouting, laterFragment(false)...)
+	track(t, m, testTrial, "up", TrackOptions{}, model.Tuple{From: from.Port, To: testPort})
+	b.Receiver.Rule(nftables.ChainHookPrerouting, laterFragment(false)...)
 	send(t, from, testTrial, 0, 100, 4000)
 	got := map[uint64]int{}
-	to.drain(t, testTrial, got)
+	drain(t, to, testTrial, got)
 	awaitVerdicts(t, uint64(100-len(got)))
 	d := collect(t, m, testTrial)
 	sameAs(t, verdicts(t, d, "up", 0), got, 100, "FRAG_REASM_TIMEOUT|NOT_SPECIFIED")
@@ -105,7 +106,7 @@ func TestFollowingFails(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer m.Close()
-	received, other := m.objects.Received, program(t, ebpf.XDP, 2)
+	received, other := m.objects.Received, bed.Program(t, ebpf.XDP, 2)
 	for trial, whole := range []bool{false, false, true, true} {
 		m.objects.Received = received
 		if !whole {

@@ -24,7 +24,7 @@ func TestSitesFull(t *testing.T) {
 	}
 	defer m.Close()
 	b, from, _ := pair(t, false, wide)
-	track(t, m, testTrial, "up", TrackOptions{}, model.Tuple{From: from.port, To: testPort})
+	track(t, m, testTrial, "up", TrackOptions{}, model.Tuple{From: from.Port, To: testPort})
 	fresh := m.Worn()
 	if err := m.objects.NextSite.Set(uint32(bpfLimitsSITES)); err != nil {
 		t.Fatal(err)
@@ -32,7 +32,7 @@ func TestSitesFull(t *testing.T) {
 	if fresh || !m.Worn() {
 		t.Errorf("worn at first: %v, with a full table: %v", fresh, m.Worn())
 	}
-	b.dropFourth(b.receiver, nftables.ChainHookInput)
+	b.Receiver.DropFourth(nftables.ChainHookInput)
 	send(t, from, testTrial, 0, 1000, 64)
 	if d := collect(t, m, testTrial); d.SitesLost != 250 || len(d.Sites) != 0 || total(d, "up").Packets != 0 {
 		t.Errorf("%d without a site, sites %v; want 250 and none", d.SitesLost, d.Sites)
@@ -43,7 +43,7 @@ func TestSitesFull(t *testing.T) {
 // they are dropped for all to see.
 func TestTap(t *testing.T) {
 	b, from, to := pair(t, false, wide)
-	b.do(b.sender, func() error {
+	b.Sender.Must(func() error {
 		fd, err := unix.Socket(unix.AF_PACKET, unix.SOCK_RAW|unix.SOCK_CLOEXEC, int(binary.NativeEndian.Uint16([]byte{0, 3}))) // ETH_P_ALL
 		if err != nil {
 			return err
@@ -53,11 +53,11 @@ func TestTap(t *testing.T) {
 	})
 	m := machine(t)
 	before := exits(t, m)
-	track(t, m, testTrial, "up", TrackOptions{}, model.Tuple{From: from.port, To: testPort})
-	b.dropFourth(b.receiver, nftables.ChainHookInput)
+	track(t, m, testTrial, "up", TrackOptions{}, model.Tuple{From: from.Port, To: testPort})
+	b.Receiver.DropFourth(nftables.ChainHookInput)
 	send(t, from, testTrial, 0, 1000, 64)
 	got := map[uint64]int{}
-	to.drain(t, testTrial, got)
+	drain(t, to, testTrial, got)
 	sameAs(t, verdicts(t, collect(t, m, testTrial), "up", 0), got, 1000, "NETFILTER_DROP")
 	if seen := exits(t, m)[bpfExitReasonEXIT_TAP] - before[bpfExitReasonEXIT_TAP]; seen < 900 {
 		t.Errorf("%d copies seen; want about 1000: the test shows nothing", seen)
@@ -68,8 +68,8 @@ func TestTap(t *testing.T) {
 func TestCount(t *testing.T) {
 	b, from, _ := pair(t, false, wide)
 	m := machine(t)
-	b.dropFourth(b.receiver, nftables.ChainHookInput)
-	k := track(t, m, testTrial, "up", TrackOptions{Mode: model.DropsCount}, model.Tuple{From: from.port, To: testPort})
+	b.Receiver.DropFourth(nftables.ChainHookInput)
+	k := track(t, m, testTrial, "up", TrackOptions{Mode: model.DropsCount}, model.Tuple{From: from.Port, To: testPort})
 	if k.Mode() != model.DropsCount || k.Why() != "" {
 		t.Errorf("mode %s, why %q", k.Mode(), k.Why())
 	}

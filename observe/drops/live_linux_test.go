@@ -16,7 +16,7 @@ import (
 	"github.com/google/nftables/expr"
 	"golang.org/x/sys/unix"
 
-	"pelt/internal/netns"
+	"pelt/test/bed"
 )
 
 func watch(t testing.TB, ports ...uint16) *Live {
@@ -34,7 +34,7 @@ func watch(t testing.TB, ports ...uint16) *Live {
 }
 
 // read waits until no more is told of a namespace: a host delivers what is sent when it finds time.
-func read(t testing.TB, l *Live, h *netns.Handle) LiveAccount {
+func read(t testing.TB, l *Live, h *bed.Node) LiveAccount {
 	t.Helper()
 	last := ^uint64(0)
 	for same := 0; ; time.Sleep(10 * time.Millisecond) {
@@ -42,7 +42,7 @@ func read(t testing.TB, l *Live, h *netns.Handle) LiveAccount {
 		if err != nil {
 			t.Fatal(err)
 		}
-		a.Drops = slices.DeleteFunc(a.Drops, func(d LiveDrop) bool { return d.Site.Namespace != inode(t, h) })
+		a.Drops = slices.DeleteFunc(a.Drops, func(d LiveDrop) bool { return d.Site.Namespace != h.ID() })
 		sum := a.Lost
 		for _, d := range a.Drops {
 			sum += d.Packets
@@ -59,7 +59,7 @@ func read(t testing.TB, l *Live, h *netns.Handle) LiveAccount {
 func TestLive(t *testing.T) {
 	b, _, _ := pair(t, false, wide)
 	l := watch(t)
-	b.rule(b.receiver, nftables.ChainHookInput, &expr.Verdict{Kind: expr.VerdictDrop})
+	b.Receiver.Rule(nftables.ChainHookInput, &expr.Verdict{Kind: expr.VerdictDrop})
 	for _, c := range []struct {
 		name, protocol string
 		six            bool
@@ -70,18 +70,18 @@ func TestLive(t *testing.T) {
 		{"UDP", "udp", false, nil, 100, 0},
 		{"UDP over IPv6", "udp", true, nil, 100, 0},
 		{"UDP in super-packets", "udp", false, func(to netip.AddrPort) uint16 {
-			s := open(t, b.sender, false, connected(to))
+			s := b.Sender.Open(false, bed.Connected(to))
 			sendSegments(t, s, testTrial, 5, 7, 100)
-			return s.port
+			return s.Port
 		}, 35, 0},
 		{"TCP", "tcp", false, func(to netip.AddrPort) (from uint16) {
-			b.do(b.sender, func() error {
+			b.Sender.Must(func() error {
 				fd, err := unix.Socket(unix.AF_INET, unix.SOCK_STREAM|unix.SOCK_NONBLOCK|unix.SOCK_CLOEXEC, 0)
 				if err != nil {
 					return err
 				}
 				t.Cleanup(func() { _ = unix.Close(fd) })
-				if err := unix.Connect(fd, sockaddr(to)); err != unix.EINPROGRESS {
+				if err := unix.Connect(fd, bed.Sockaddr(to)); err != unix.EINPROGRESS {
 					return err
 				}
 				name, err := unix.Getsockname(fd)
@@ -91,42 +91,42 @@ func TestLive(t *testing.T) {
 			return from
 		}, 1, 0},
 		{"ICMP", "icmp", false, func(to netip.AddrPort) uint16 {
-			b.do(b.sender, func() error {
+			b.Sender.Must(func() error {
 				fd, err := unix.Socket(unix.AF_INET, unix.SOCK_RAW|unix.SOCK_CLOEXEC, unix.IPPROTO_ICMP)
 				if err != nil {
 					return err
 				}
 				defer unix.Close(fd)
-				return unix.Sendto(fd, []byte{8, 0, 0xf7, 0xff, 0, 0, 0, 0}, 0, sockaddr(to))
+				return unix.Sendto(fd, []byte{8, 0, 0xf7, 0xff, 0, 0, 0, 0}, 0, bed.Sockaddr(to))
 			})
 			return 0
 		}, 1, 8 << 8},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			to := netip.AddrPortFrom(address(c.six, 2), 7000)
+			to := netip.AddrPortFrom(bed.Address(c.six, 2), 7000)
 			var from uint16
 			if c.send != nil {
 				from = c.send(to)
 			} else {
-				s := open(t, b.sender, c.six, connected(to))
+				s := b.Sender.Open(c.six, bed.Connected(to))
 				for range c.packets {
-					if _, err := unix.Write(s.fd, []byte("anything")); err != nil {
+					if _, err := unix.Write(s.FD, []byte("anything")); err != nil {
 						t.Fatal(err)
 					}
 				}
-				from = s.port
+				from = s.Port
 			}
 			if c.protocol == "icmp" {
 				to = netip.AddrPortFrom(to.Addr(), 0)
 			}
-			a := read(t, l, b.receiver)
+			a := read(t, l, b.Receiver)
 			for _, d := range a.Drops {
-				if d.From == netip.AddrPortFrom(address(c.six, 1), from) && d.To == to && d.Protocol == c.protocol && d.ICMP == c.icmp {
+				if d.From == netip.AddrPortFrom(bed.Address(c.six, 1), from) && d.To == to && d.Protocol == c.protocol && d.ICMP == c.icmp {
 					s := d.Site
 					if d.Packets < c.packets || d.Packets > c.packets+2 { // TCP tries again
 						t.Errorf("%d packets; want %d", d.Packets, c.packets)
 					}
-					if s.Reason != "NETFILTER_DROP" || s.Interface != "vb" || s.Namespace != inode(t, b.receiver) || !s.Received || d.Bytes == 0 {
+					if s.Reason != "NETFILTER_DROP" || s.Interface != "vb" || s.Namespace != b.Receiver.ID() || !s.Received || d.Bytes == 0 {
 						t.Errorf("%+v", d)
 					}
 					return
@@ -135,7 +135,7 @@ func TestLive(t *testing.T) {
 			t.Errorf("not among %+v", a)
 		})
 	}
-	if a := read(t, l, b.receiver); a.Lost != 0 {
+	if a := read(t, l, b.Receiver); a.Lost != 0 {
 		t.Errorf("%d lost", a.Lost)
 	}
 }
@@ -144,14 +144,14 @@ func TestLive(t *testing.T) {
 func TestLiveFilter(t *testing.T) {
 	b, _, _ := pair(t, false, wide)
 	ports := watch(t, 7001, 7002)
-	b.rule(b.receiver, nftables.ChainHookInput, &expr.Verdict{Kind: expr.VerdictDrop})
+	b.Receiver.Rule(nftables.ChainHookInput, &expr.Verdict{Kind: expr.VerdictDrop})
 	sent := map[uint16]uint64{7000: 3, 7001: 5, 7002: 7}
 	for port, n := range sent {
-		s := open(t, b.sender, false, connected(netip.AddrPortFrom(address(false, 2), port)))
+		s := b.Sender.Open(false, bed.Connected(netip.AddrPortFrom(bed.Address(false, 2), port)))
 		send(t, s, testTrial, 0, n, 64)
 	}
 	got := map[uint16]uint64{}
-	for _, d := range read(t, ports, b.receiver).Drops {
+	for _, d := range read(t, ports, b.Receiver).Drops {
 		got[d.To.Port()] += d.Packets
 	}
 	if got[7000] != 0 || got[7001] != 5 || got[7002] != 7 {
@@ -163,9 +163,9 @@ func TestLiveFilter(t *testing.T) {
 }
 
 // came is how many IPv4 packets a namespace has received.
-func (b *bed) came(h *netns.Handle) (n uint64) {
-	b.t.Helper()
-	b.do(h, func() error {
+func came(h *bed.Node) (n uint64) {
+	h.T.Helper()
+	h.Must(func() error {
 		text, err := os.ReadFile("/proc/thread-self/net/snmp") // Ip: Forwarding DefaultTTL InReceives ...
 		if err != nil {
 			return err
@@ -179,21 +179,21 @@ func (b *bed) came(h *netns.Handle) (n uint64) {
 // When the table of flows is full, packets are counted by site.
 func TestLiveFull(t *testing.T) {
 	b, _, _ := pair(t, false, wide)
-	b.rule(b.receiver, nftables.ChainHookInput, &expr.Verdict{Kind: expr.VerdictDrop})
+	b.Receiver.Rule(nftables.ChainHookInput, &expr.Verdict{Kind: expr.VerdictDrop})
 	l := watch(t)
 	const flows = 18_000
-	before := b.came(b.receiver)
-	s := open(t, b.sender, false)
+	before := came(b.Receiver)
+	s := b.Sender.Open(false)
 	for i := range flows {
 		if i%500 == 0 { // a slow host's backlog of 1000 would be full
-			until(t, "the packets to come", func() bool { return b.came(b.receiver) >= before+uint64(i) })
+			bed.Until(t, "the packets to come", func() bool { return came(b.Receiver) >= before+uint64(i) })
 		}
-		if err := unix.Sendto(s.fd, []byte("x"), 0, sockaddr(netip.AddrPortFrom(address(false, 2), uint16(20_000+i)))); err != nil {
+		if err := unix.Sendto(s.FD, []byte("x"), 0, bed.Sockaddr(netip.AddrPortFrom(bed.Address(false, 2), uint16(20_000+i)))); err != nil {
 			t.Fatal(err)
 		}
 	}
 	var sum, rest uint64
-	a := read(t, l, b.receiver)
+	a := read(t, l, b.Receiver)
 	for _, d := range a.Drops {
 		if d.Site.Reason != "NETFILTER_DROP" {
 			continue
@@ -212,7 +212,8 @@ func TestLiveFull(t *testing.T) {
 func TestLiveARP(t *testing.T) {
 	b, _, _ := pair(t, false, wide)
 	l := watch(t)
-	b.do(b.sender, func() error {
+	va := b.Sender.Index("va")
+	b.Sender.Must(func() error {
 		fd, err := unix.Socket(unix.AF_PACKET, unix.SOCK_RAW|unix.SOCK_CLOEXEC, 0)
 		if err != nil {
 			return err
@@ -221,10 +222,10 @@ func TestLiveARP(t *testing.T) {
 		frame := make([]byte, 60)
 		copy(frame, net.HardwareAddr{2, 0, 0, 0, 0, 9}) // somebody else's
 		frame[12], frame[13] = 0x12, 0x34
-		return unix.Sendto(fd, frame, 0, &unix.SockaddrLinklayer{Ifindex: b.va, Halen: 6})
+		return unix.Sendto(fd, frame, 0, &unix.SockaddrLinklayer{Ifindex: va, Halen: 6})
 	})
-	until(t, "the frame", func() bool {
-		for _, d := range read(t, l, b.receiver).Drops {
+	bed.Until(t, "the frame", func() bool {
+		for _, d := range read(t, l, b.Receiver).Drops {
 			if d.Protocol == "ether-0x1234" && d.Packets == 1 && d.Site.Interface == "vb" && !d.From.IsValid() {
 				return true
 			}

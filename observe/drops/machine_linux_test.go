@@ -23,6 +23,7 @@ import (
 
 	"pelt/internal/testenv"
 	"pelt/model"
+	"pelt/test/bed"
 )
 
 // Three faults at once on one path, and each packet has the right one's name.
@@ -33,17 +34,17 @@ func TestThreeFaults(t *testing.T) {
 // The same while send calls elsewhere drop packets on the same processors: soft
 // interrupts come while the program runs.
 func TestInterrupted(t *testing.T) {
-	threeFaults(t, func(b *bed) (stop func()) {
-		h := namespace(t)
-		b.rule(h, nftables.ChainHookOutput, &expr.Verdict{Kind: expr.VerdictDrop})
-		s := open(t, h, false, connected(netip.MustParseAddrPort("127.0.0.1:9")))
+	threeFaults(t, func(b *bed.Bed) (stop func()) {
+		h := bed.Namespace(t)
+		h.Rule(nftables.ChainHookOutput, &expr.Verdict{Kind: expr.VerdictDrop})
+		s := h.Open(false, bed.Connected(netip.MustParseAddrPort("127.0.0.1:9")))
 		var done atomic.Bool
 		var busy sync.WaitGroup
 		for range runtime.NumCPU() {
 			busy.Go(func() {
 				for p := make([]byte, 64); !done.Load(); {
 					header(p, testTrial+1, 0)
-					_, _ = unix.Write(s.fd, p) // refused by the rule
+					_, _ = unix.Write(s.FD, p) // refused by the rule
 				}
 			})
 		}
@@ -51,7 +52,7 @@ func TestInterrupted(t *testing.T) {
 	})
 }
 
-func threeFaults(t *testing.T, beside func(*bed) (stop func())) {
+func threeFaults(t *testing.T, beside func(*bed.Bed) (stop func())) {
 	b, from, to := pair(t, false, slowReader...)
 	// The queue must be full, however slow the sender is beside others: it takes an
 	// eighth of what can be sent, of 106 B each.
@@ -59,15 +60,15 @@ func threeFaults(t *testing.T, beside func(*bed) (stop func())) {
 	begun := time.Now()
 	send(t, from, testTrial+2, 0, tried, 64)
 	rate := min(1_250_000, uint64(106*tried/8/time.Since(begun).Seconds()))
-	to.drain(t, testTrial, map[uint64]int{})
-	b.tbf(b.sender, "va", rate, 30_000)
-	b.dropFourth(b.receiver, nftables.ChainHookInput)
+	drain(t, to, testTrial, map[uint64]int{})
+	b.Sender.TBF("va", netlink.HANDLE_ROOT, rate, 30_000)
+	b.Receiver.DropFourth(nftables.ChainHookInput)
 	m := machine(t)
 	before, err := m.Missed()
 	if err != nil {
 		t.Fatal(err)
 	}
-	track(t, m, testTrial, "up", TrackOptions{Packets: 20_000}, model.Tuple{From: from.port, To: testPort})
+	track(t, m, testTrial, "up", TrackOptions{Packets: 20_000}, model.Tuple{From: from.Port, To: testPort})
 	stop := func() {}
 	if beside != nil {
 		stop = beside(b)
@@ -75,7 +76,7 @@ func threeFaults(t *testing.T, beside func(*bed) (stop func())) {
 	send(t, from, testTrial, 0, 20_000, 64)
 	stop()
 	got := map[uint64]int{}
-	to.drain(t, testTrial, got)
+	drain(t, to, testTrial, got)
 	d := collect(t, m, testTrial)
 	said := verdicts(t, d, "up", 0)
 	by := map[string]uint64{}
@@ -105,40 +106,40 @@ func threeFaults(t *testing.T, beside func(*bed) (stop func())) {
 //
 //	sender va ──── vb receiver (forwards) ra ──── rb far 10.78.0.2
 func TestRouter(t *testing.T) {
-	b := newBed(t)
-	far := namespace(t)
-	b.do(b.receiver, func() error {
+	b := bed.New(t, 1, true)
+	far := bed.Namespace(t)
+	b.Receiver.Must(func() error {
 		return netlink.LinkAdd(&netlink.Veth{LinkAttrs: netlink.LinkAttrs{Name: "ra"}, PeerName: "rb", PeerNamespace: netlink.NsFd(int(far.File().Fd()))})
 	})
 	for _, x := range []struct {
 		name string
 		host byte
 	}{{"ra", 1}, {"rb", 2}} {
-		h := b.receiver
+		h := b.Receiver
 		if x.name == "rb" {
 			h = far
 		}
-		b.link(h, x.name, func(l netlink.Link) error {
+		h.Link(x.name, func(l netlink.Link) error {
 			a := &netlink.Addr{IPNet: &net.IPNet{IP: net.IPv4(10, 78, 0, x.host), Mask: net.CIDRMask(24, 32)}}
 			return errors.Join(netlink.AddrAdd(l, a), netlink.LinkSetUp(l))
 		})
 	}
-	b.awaitUp(b.receiver, "ra") // else packets wait for the neighbour's address
-	b.awaitUp(far, "rb")
-	b.sysctl(b.receiver, "net/ipv4/ip_forward", "1")
-	b.link(b.sender, "va", func(l netlink.Link) error {
+	b.Receiver.AwaitUp("ra") // else packets wait for the neighbour's address
+	far.AwaitUp("rb")
+	b.Receiver.Sysctl("net/ipv4/ip_forward", "1")
+	b.Sender.Link("va", func(l netlink.Link) error {
 		return netlink.RouteAdd(&netlink.Route{LinkIndex: l.Attrs().Index, Gw: net.IPv4(10, 77, 0, 2),
 			Dst: &net.IPNet{IP: net.IPv4(10, 78, 0, 0), Mask: net.CIDRMask(24, 32)}})
 	})
-	b.dropFourth(b.receiver, nftables.ChainHookForward)
+	b.Receiver.DropFourth(nftables.ChainHookForward)
 	at := netip.MustParseAddrPort("10.78.0.2:9077")
-	to := open(t, far, false, wide, bound(at))
-	from := open(t, b.sender, false, connected(at))
+	to := far.Open(false, wide, bed.Bound(at))
+	from := b.Sender.Open(false, bed.Connected(at))
 	m := machine(t)
-	track(t, m, testTrial, "up", TrackOptions{}, model.Tuple{From: from.port, To: testPort})
+	track(t, m, testTrial, "up", TrackOptions{}, model.Tuple{From: from.Port, To: testPort})
 	send(t, from, testTrial, 0, 1000, 64)
 	got := map[uint64]int{}
-	to.drain(t, testTrial, got)
+	drain(t, to, testTrial, got)
 	said := verdicts(t, collect(t, m, testTrial), "up", 0)
 	unseen := uint64(0)
 	for q := range uint64(1000) {
@@ -150,7 +151,7 @@ func TestRouter(t *testing.T) {
 	named(t, unseen+uint64(len(said)), unseen)
 	sameAs(t, said, got, 1000, "NETFILTER_DROP|NEIGH_QUEUEFULL")
 	for q, s := range said {
-		if s.Namespace != inode(t, b.receiver) || s.Interface != "ra" && s.Interface != "vb" || !s.Received {
+		if s.Namespace != b.Receiver.ID() || s.Interface != "ra" && s.Interface != "vb" || !s.Received {
 			t.Fatalf("sequence %d: %+v", q, s)
 		}
 	}

@@ -12,18 +12,20 @@ import (
 
 	"github.com/google/nftables"
 	"github.com/google/nftables/expr"
+	"github.com/safchain/ethtool"
 	"golang.org/x/sys/unix"
 
 	"pelt/internal/testenv"
 	"pelt/model"
+	"pelt/test/bed"
 )
 
 // pair is a bed with a receiver and a connected sender.
-func pair(t *testing.T, six bool, options ...func(int) error) (b *bed, from, to socket) {
-	b = newBed(t)
-	at := netip.AddrPortFrom(address(six, 2), testPort)
-	to = open(t, b.receiver, six, append(slices.Clone(options), bound(at))...)
-	from = open(t, b.sender, six, connected(at))
+func pair(t *testing.T, six bool, options ...func(int) error) (b *bed.Bed, from, to bed.Socket) {
+	b = bed.New(t, 1, true)
+	at := netip.AddrPortFrom(bed.Address(six, 2), testPort)
+	to = b.Receiver.Open(six, append(slices.Clone(options), bed.Bound(at))...)
+	from = b.Sender.Open(six, bed.Connected(at))
 	return b, from, to
 }
 
@@ -106,9 +108,9 @@ func total(d model.Drops, flow string) (n model.SiteCount) {
 }
 
 // sendSegments sends super-packets of k datagrams.
-func sendSegments(t *testing.T, s socket, trial uint16, buffers, k uint64, payload int) {
+func sendSegments(t *testing.T, s bed.Socket, trial uint16, buffers, k uint64, payload int) {
 	t.Helper()
-	if err := unix.SetsockoptInt(s.fd, unix.SOL_UDP, unix.UDP_SEGMENT, payload); err != nil {
+	if err := unix.SetsockoptInt(s.FD, unix.SOL_UDP, unix.UDP_SEGMENT, payload); err != nil {
 		t.Fatal(err)
 	}
 	b := make([]byte, int(k)*payload)
@@ -116,7 +118,7 @@ func sendSegments(t *testing.T, s socket, trial uint16, buffers, k uint64, paylo
 		for j := range k {
 			header(b[int(j)*payload:], trial, i*k+j)
 		}
-		if _, err := unix.Write(s.fd, b); err != nil && err != unix.EPERM {
+		if _, err := unix.Write(s.FD, b); err != nil && err != unix.EPERM {
 			t.Fatal(err)
 		}
 	}
@@ -133,17 +135,24 @@ func TestSegments(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			b, from, to := pair(t, c.six, wide)
 			m := machine(t)
-			track(t, m, testTrial, "up", TrackOptions{}, model.Tuple{From: from.port, To: testPort})
-			at, hook := b.receiver, nftables.ChainHookInput
+			track(t, m, testTrial, "up", TrackOptions{}, model.Tuple{From: from.Port, To: testPort})
+			at, hook := b.Receiver, nftables.ChainHookInput
 			if c.linear { // then the device takes no super-packet: it must go before
-				b.ethtool(b.sender, "va", setScatterGather, 0)
-				at, hook = b.sender, nftables.ChainHookOutput
+				b.Sender.Must(func() error {
+					tool, err := ethtool.NewEthtool()
+					if err != nil {
+						return err
+					}
+					defer tool.Close()
+					return tool.Change("va", map[string]bool{"tx-scatter-gather": false})
+				})
+				at, hook = b.Sender, nftables.ChainHookOutput
 			}
 			before := exits(t, m)
-			b.dropFourth(at, hook) // by the first sequence: each second buffer
+			at.DropFourth(hook) // by the first sequence: each second buffer
 			sendSegments(t, from, testTrial, buffers, k, 100)
 			got := map[uint64]int{}
-			to.drain(t, testTrial, got)
+			drain(t, to, testTrial, got)
 			d := collect(t, m, testTrial)
 			after := exits(t, m)
 			const noted, unreadable = bpfExitReasonEXIT_NOTED, bpfExitReasonEXIT_UNREADABLE
@@ -171,20 +180,20 @@ func TestSegments(t *testing.T) {
 // The two ends see other ports when NAT lies between. Both name one stream.
 func TestTwoViews(t *testing.T) {
 	b, from, to := pair(t, false, slowReader...)
-	b.dropFourth(b.sender, nftables.ChainHookOutput)
-	nat(b, b.sender, from.port, 40_000)
+	b.Sender.DropFourth(nftables.ChainHookOutput)
+	b.Sender.NAT(from.Port, 40_000)
 	m := machine(t)
-	near := track(t, m, testTrial, "up", TrackOptions{}, model.Tuple{From: from.port, To: testPort})
+	near := track(t, m, testTrial, "up", TrackOptions{}, model.Tuple{From: from.Port, To: testPort})
 	send(t, from, testTrial, 0, 1000, 64)
 	got := map[uint64]int{}
-	to.drain(t, testTrial, got)
+	drain(t, to, testTrial, got)
 	if alone := verdicts(t, collect(t, m, testTrial), "up", 0); len(alone) != 250 {
 		t.Errorf("%d verdicts by the sender's ports; want the 250 before NAT", len(alone))
 	}
 	far := track(t, m, testTrial, "up", TrackOptions{}, model.Tuple{From: 40_000, To: testPort})
 	send(t, from, testTrial, 1000, 1000, 64)
 	late := map[uint64]int{}
-	to.drain(t, testTrial, late)
+	drain(t, to, testTrial, late)
 	d := collect(t, m, testTrial)
 	said := verdicts(t, d, "up", 0)
 	maps.DeleteFunc(said, func(q uint64, _ model.Site) bool { return q < 1000 })
@@ -210,17 +219,17 @@ func TestTwoViews(t *testing.T) {
 func TestTrialsAtOnce(t *testing.T) {
 	b, _, to := pair(t, false, slowReader...)
 	m := machine(t)
-	at := netip.AddrPortFrom(address(false, 2), testPort)
-	var senders [2][2]socket
+	at := netip.AddrPortFrom(bed.Address(false, 2), testPort)
+	var senders [2][2]bed.Socket
 	for i := range senders {
 		var tuples []model.Tuple
 		for j := range senders[i] {
-			senders[i][j] = open(t, b.sender, false, connected(at))
-			tuples = append(tuples, model.Tuple{From: senders[i][j].port, To: testPort})
+			senders[i][j] = b.Sender.Open(false, bed.Connected(at))
+			tuples = append(tuples, model.Tuple{From: senders[i][j].Port, To: testPort})
 		}
 		track(t, m, testTrial+uint16(i), "up", TrackOptions{Packets: 500}, tuples...)
 	}
-	stranger := open(t, b.sender, false, connected(at))
+	stranger := b.Sender.Open(false, bed.Connected(at))
 	for range 5 {
 		for i := range senders {
 			for j := range senders[i] {
@@ -229,7 +238,7 @@ func TestTrialsAtOnce(t *testing.T) {
 		}
 		send(t, stranger, testTrial, 0, 500, 64)
 	}
-	to.drain(t, 0, map[uint64]int{})
+	drain(t, to, 0, map[uint64]int{})
 	for i := range senders {
 		d := collect(t, m, testTrial+uint16(i))
 		if len(d.Flows) != 1 || len(d.Flows[0].Streams) != 2 {
@@ -256,11 +265,11 @@ func TestWindow(t *testing.T) {
 	}
 	defer m.Close()
 	b, from, to := pair(t, false, wide)
-	k := track(t, m, testTrial, "up", TrackOptions{Packets: 1 << 40}, model.Tuple{From: from.port, To: testPort})
+	k := track(t, m, testTrial, "up", TrackOptions{Packets: 1 << 40}, model.Tuple{From: from.Port, To: testPort})
 	if k.Mode() != model.DropsSeq {
 		t.Fatalf("mode %s: %s", k.Mode(), k.Why())
 	}
-	b.dropFourth(b.receiver, nftables.ChainHookInput)
+	b.Receiver.DropFourth(nftables.ChainHookInput)
 	const n, start = 30_000, 1<<37 - 12_345
 	m.newest[2*k.flow.streams[0].slot+1] -= uint64(3 * time.Hour) // which the stream has been at it
 	got := map[uint64]int{}
@@ -268,7 +277,7 @@ func TestWindow(t *testing.T) {
 		send(t, from, testTrial, start+q, 500, 64)
 		time.Sleep(readEvery / 3)
 	}
-	to.drain(t, testTrial, got)
+	drain(t, to, testTrial, got)
 	d := collect(t, m, testTrial)
 	said := verdicts(t, d, "up", 0)
 	wrong := 0
@@ -293,8 +302,8 @@ func TestDamagedSequence(t *testing.T) {
 	defer m.Close()
 	for trial, o := range map[uint16]TrackOptions{1: {}, 2: {Packets: 1000}} {
 		b, from, _ := pair(t, false, wide)
-		b.rule(b.sender, nftables.ChainHookOutput, &expr.Verdict{Kind: expr.VerdictDrop})
-		k := track(t, m, trial, "up", o, model.Tuple{From: from.port, To: testPort})
+		b.Sender.Rule(nftables.ChainHookOutput, &expr.Verdict{Kind: expr.VerdictDrop})
+		k := track(t, m, trial, "up", o, model.Tuple{From: from.Port, To: testPort})
 		bits := k.flow.streams[0].bits
 		send(t, from, trial, 100, 1, 64)
 		for bit := bits; bit < 48; bit++ { // each would bring the next into reach if it were believed
@@ -322,8 +331,8 @@ func TestLongWithoutLoss(t *testing.T) {
 	}
 	defer m.Close()
 	b, from, _ := pair(t, false, wide)
-	b.rule(b.sender, nftables.ChainHookOutput, &expr.Verdict{Kind: expr.VerdictDrop})
-	k := track(t, m, testTrial, "up", TrackOptions{}, model.Tuple{From: from.port, To: testPort})
+	b.Sender.Rule(nftables.ChainHookOutput, &expr.Verdict{Kind: expr.VerdictDrop})
+	k := track(t, m, testTrial, "up", TrackOptions{}, model.Tuple{From: from.Port, To: testPort})
 	slot := 2 * k.flow.streams[0].slot
 	for _, q := range []uint64{1 << 33, 1<<33 + 1, 1 << 35} {
 		m.mu.Lock()
@@ -352,8 +361,8 @@ func TestOverwritten(t *testing.T) {
 	}
 	defer m.Close()
 	b, from, _ := pair(t, false, wide)
-	b.rule(b.sender, nftables.ChainHookOutput, &expr.Verdict{Kind: expr.VerdictDrop})
-	track(t, m, testTrial, "up", TrackOptions{}, model.Tuple{From: from.port, To: testPort})
+	b.Sender.Rule(nftables.ChainHookOutput, &expr.Verdict{Kind: expr.VerdictDrop})
+	track(t, m, testTrial, "up", TrackOptions{}, model.Tuple{From: from.Port, To: testPort})
 	const n = 20_000
 	m.mu.Lock() // the reader does not come, however slow the sender is
 	send(t, from, testTrial, 0, n, 64)
@@ -373,9 +382,9 @@ func TestOverwritten(t *testing.T) {
 // Warm-up packets are counted, and their sequences mean nothing.
 func TestWarmup(t *testing.T) {
 	b, from, _ := pair(t, false, wide)
-	b.rule(b.receiver, nftables.ChainHookInput, &expr.Verdict{Kind: expr.VerdictDrop})
+	b.Receiver.Rule(nftables.ChainHookInput, &expr.Verdict{Kind: expr.VerdictDrop})
 	m := machine(t)
-	track(t, m, testTrial, "up", TrackOptions{}, model.Tuple{From: from.port, To: testPort})
+	track(t, m, testTrial, "up", TrackOptions{}, model.Tuple{From: from.Port, To: testPort})
 	send(t, from, testTrial^warmupBit, 0, 300, 64)
 	send(t, from, testTrial, 100, 50, 64)
 	d := collect(t, m, testTrial)

@@ -1,0 +1,325 @@
+package bed
+
+import (
+	"encoding/binary"
+	"fmt"
+	"net"
+	"net/netip"
+	"runtime"
+	"testing"
+
+	"github.com/cilium/ebpf"
+	"github.com/cilium/ebpf/asm"
+	"github.com/google/nftables"
+	"github.com/google/nftables/binaryutil"
+	"github.com/google/nftables/expr"
+	"github.com/vishvananda/netlink"
+	"github.com/vishvananda/netlink/nl"
+	"golang.org/x/sys/unix"
+)
+
+// NFT changes the namespace's rules.
+func (n *Node) NFT(change func(c *nftables.Conn)) {
+	n.T.Helper()
+	c, err := nftables.New(nftables.WithNetNSFd(int(n.File().Fd())))
+	if err == nil {
+		change(c)
+		err = c.Flush()
+	}
+	if err != nil {
+		n.T.Fatal(err)
+	}
+}
+
+// Chain adds a chain at a hook, in a table of its own.
+func Chain(c *nftables.Conn, name string, hook *nftables.ChainHook) *nftables.Chain {
+	table := c.AddTable(&nftables.Table{Family: nftables.TableFamilyINet, Name: name})
+	return c.AddChain(&nftables.Chain{Name: fmt.Sprint("hook", *hook), Table: table, Type: nftables.ChainTypeFilter,
+		Hooknum: hook, Priority: nftables.ChainPriorityRaw})
+}
+
+// Rule adds a rule at a hook of the namespace: nft.inet.fault.hookN.M.2.packets to package counters, if it counts.
+func (n *Node) Rule(hook *nftables.ChainHook, exprs ...expr.Any) {
+	n.T.Helper()
+	n.NFT(func(c *nftables.Conn) {
+		chain := Chain(c, "fault", hook)
+		c.AddRule(&nftables.Rule{Table: chain.Table, Chain: chain, Exprs: exprs})
+	})
+}
+
+// DropFourth drops every fourth sequence at a hook, told by its last byte: 8 B of UDP header and 10 B in.
+func (n *Node) DropFourth(hook *nftables.ChainHook) {
+	n.T.Helper()
+	n.Rule(hook,
+		&expr.Payload{DestRegister: 1, Base: expr.PayloadBaseTransportHeader, Offset: 17, Len: 1},
+		&expr.Bitwise{SourceRegister: 1, DestRegister: 1, Len: 1, Mask: []byte{3}, Xor: []byte{0}},
+		&expr.Cmp{Op: expr.CmpOpEq, Register: 1, Data: []byte{0}},
+		&expr.Counter{},
+		&expr.Verdict{Kind: expr.VerdictDrop})
+}
+
+// Slow makes each packet at the hook pass so many rules.
+func (n *Node) Slow(hook *nftables.ChainHook, rules int) {
+	n.T.Helper()
+	for ; rules > 0; rules -= 50 { // the kernel's answers to more at a time find no room
+		n.NFT(func(c *nftables.Conn) {
+			chain := Chain(c, "slow", hook)
+			for range min(rules, 50) {
+				c.AddRule(&nftables.Rule{Table: chain.Table, Chain: chain, Exprs: []expr.Any{
+					&expr.Payload{DestRegister: 1, Base: expr.PayloadBaseTransportHeader, Offset: 2, Len: 2},
+					&expr.Cmp{Op: expr.CmpOpNeq, Register: 1, Data: binaryutil.BigEndian.PutUint16(1)},
+					&expr.Counter{},
+				}})
+			}
+		})
+	}
+}
+
+// TBF puts a token bucket at a device's output. At the parent netlink.HANDLE_ROOT its handle is 1:.
+func (n *Node) TBF(name string, parent uint32, bytesPerSecond uint64, limit uint32) {
+	n.T.Helper()
+	handle := netlink.MakeHandle(1, 0)
+	if parent != netlink.HANDLE_ROOT {
+		handle = netlink.MakeHandle(0x20+uint16(parent), 0)
+	}
+	n.Link(name, func(l netlink.Link) error {
+		return netlink.QdiscAdd(&netlink.Tbf{
+			QdiscAttrs: netlink.QdiscAttrs{LinkIndex: l.Attrs().Index, Handle: handle, Parent: parent},
+			Rate:       bytesPerSecond, Limit: limit, Buffer: 2000 * uint32(1e9/64/bytesPerSecond), // psched ticks are 64 ns
+		})
+	})
+}
+
+// Program is a BPF program that returns one value.
+func Program(t testing.TB, kind ebpf.ProgramType, value int32) *ebpf.Program {
+	t.Helper()
+	return load(t, kind, asm.Instructions{asm.Mov.Imm(asm.R0, value), asm.Return()})
+}
+
+func load(t testing.TB, kind ebpf.ProgramType, code asm.Instructions) *ebpf.Program {
+	t.Helper()
+	p, err := ebpf.NewProgram(&ebpf.ProgramSpec{Type: kind, License: "GPL", Instructions: code})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = p.Close() })
+	return p
+}
+
+// Shot drops all at one end of a device: parent is netlink.HANDLE_MIN_INGRESS or _EGRESS.
+func (n *Node) Shot(name string, parent uint32) {
+	n.T.Helper()
+	n.filter(name, parent, Program(n.T, ebpf.SchedCLS, 2)) // TC_ACT_SHOT
+}
+
+// FragmentShot drops the second fragment of every second IPv4 datagram on its way out of a device.
+func (n *Node) FragmentShot(name string) {
+	n.T.Helper()
+	n.filter(name, netlink.HANDLE_MIN_EGRESS, load(n.T, ebpf.SchedCLS, asm.Instructions{
+		asm.Mov.Reg(asm.R6, asm.R1),
+		asm.LoadAbs(14+6, asm.Half), // flags and offset
+		asm.And.Imm(asm.R0, 0x1fff),
+		asm.JNE.Imm(asm.R0, 1480/8, "pass"),
+		asm.LoadAbs(14+5, asm.Byte), // identification
+		asm.And.Imm(asm.R0, 1),
+		asm.JNE.Imm(asm.R0, 0, "pass"),
+		asm.Mov.Imm(asm.R0, 2), // TC_ACT_SHOT
+		asm.Return(),
+		asm.Mov.Imm(asm.R0, 0).WithSymbol("pass"),
+		asm.Return(),
+	}))
+}
+
+func (n *Node) filter(name string, parent uint32, p *ebpf.Program) {
+	n.T.Helper()
+	n.Link(name, func(l netlink.Link) error {
+		q := &netlink.Clsact{QdiscAttrs: netlink.QdiscAttrs{
+			LinkIndex: l.Attrs().Index, Handle: netlink.MakeHandle(0xffff, 0), Parent: netlink.HANDLE_CLSACT}}
+		if err := netlink.QdiscAdd(q); err != nil {
+			return err
+		}
+		return netlink.FilterAdd(&netlink.BpfFilter{FilterAttrs: netlink.FilterAttrs{LinkIndex: l.Attrs().Index,
+			Parent: parent, Handle: 1, Protocol: unix.ETH_P_ALL, Priority: 1}, Fd: p.FD(), Name: "shot", DirectAction: true})
+	})
+}
+
+// XDP attaches a program that returns one value.
+func (n *Node) XDP(name string, value int32, flags int) {
+	n.T.Helper()
+	p := Program(n.T, ebpf.XDP, value)
+	n.Link(name, func(l netlink.Link) error { return netlink.LinkSetXdpFdWithFlags(l, p.FD(), flags) })
+}
+
+// Bridge puts a device into a new bridge.
+func (n *Node) Bridge(name string) {
+	n.T.Helper()
+	n.Link(name, func(l netlink.Link) error {
+		br := &netlink.Bridge{LinkAttrs: netlink.LinkAttrs{Name: "br"}}
+		if err := netlink.LinkAdd(br); err != nil {
+			return err
+		}
+		if err := netlink.LinkSetMaster(l, br); err != nil {
+			return err
+		}
+		return netlink.LinkSetUp(br)
+	})
+}
+
+// PortState sets the STP state of a bridge's port; 0 is disabled.
+func (n *Node) PortState(name string, state byte) {
+	n.T.Helper()
+	n.Link(name, func(l netlink.Link) error {
+		req := nl.NewNetlinkRequest(unix.RTM_SETLINK, unix.NLM_F_ACK)
+		m := nl.NewIfInfomsg(unix.AF_BRIDGE)
+		m.Index = int32(l.Attrs().Index)
+		req.AddData(m)
+		port := nl.NewRtAttr(unix.IFLA_PROTINFO|unix.NLA_F_NESTED, nil)
+		port.AddRtAttr(nl.IFLA_BRPORT_STATE, []byte{state})
+		req.AddData(port)
+		_, err := req.Execute(unix.NETLINK_ROUTE, 0)
+		return err
+	})
+}
+
+// NAT gives what leaves the namespace from one port another source port.
+func (n *Node) NAT(from, to uint16) {
+	n.T.Helper()
+	n.NFT(func(c *nftables.Conn) {
+		table := c.AddTable(&nftables.Table{Family: nftables.TableFamilyIPv4, Name: "nat"})
+		chain := c.AddChain(&nftables.Chain{Name: "post", Table: table, Type: nftables.ChainTypeNAT,
+			Hooknum: nftables.ChainHookPostrouting, Priority: nftables.ChainPriorityNATSource})
+		c.AddRule(&nftables.Rule{Table: table, Chain: chain, Exprs: []expr.Any{
+			&expr.Payload{DestRegister: 1, Base: expr.PayloadBaseTransportHeader, Offset: 0, Len: 2},
+			&expr.Cmp{Op: expr.CmpOpEq, Register: 1, Data: binaryutil.BigEndian.PutUint16(from)},
+			&expr.Immediate{Register: 1, Data: []byte{10, 77, 0, 1}},
+			&expr.Immediate{Register: 2, Data: binaryutil.BigEndian.PutUint16(to)},
+			&expr.NAT{Type: expr.NATTypeSourceNAT, Family: unix.NFPROTO_IPV4, RegAddrMin: 1, RegProtoMin: 2},
+		}})
+	})
+}
+
+// Steer has other processors do the receiving of a device's packets (RPS). Its
+// setting is in sysfs, which shows the namespace it was mounted in.
+func (n *Node) Steer(name, mask string) {
+	n.T.Helper()
+	n.Must(func() error {
+		fs, err := unix.Fsopen("sysfs", unix.FSOPEN_CLOEXEC)
+		if err != nil {
+			return err
+		}
+		defer unix.Close(fs)
+		if err := unix.FsconfigCreate(fs); err != nil {
+			return err
+		}
+		root, err := unix.Fsmount(fs, unix.FSMOUNT_CLOEXEC, 0)
+		if err != nil {
+			return err
+		}
+		defer unix.Close(root)
+		fd, err := unix.Openat(root, "class/net/"+name+"/queues/rx-0/rps_cpus", unix.O_WRONLY|unix.O_CLOEXEC, 0)
+		if err != nil {
+			return err
+		}
+		defer unix.Close(fd)
+		_, err = unix.Write(fd, []byte(mask))
+		return err
+	})
+}
+
+// SendRaw sends whole IPv4 packets.
+func (n *Node) SendRaw(packets ...[]byte) {
+	n.T.Helper()
+	n.Must(func() error {
+		fd, err := unix.Socket(unix.AF_INET, unix.SOCK_RAW|unix.SOCK_CLOEXEC, unix.IPPROTO_RAW)
+		if err != nil {
+			return err
+		}
+		defer unix.Close(fd)
+		for _, p := range packets {
+			if err := unix.Sendto(fd, p, 0, Sockaddr(netip.AddrPortFrom(Address(false, 2), 0))); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// Datagram is an IPv4 packet from .1 to .2 with a UDP datagram; the kernel fills
+// in lengths, identification and checksum of its IP header.
+func Datagram(from, to, flags uint16, payload []byte) []byte {
+	p := make([]byte, 28+len(payload))
+	p[0], p[8], p[9] = 0x45, 64, unix.IPPROTO_UDP
+	binary.BigEndian.PutUint16(p[6:], flags)
+	copy(p[12:], []byte{10, 77, 0, 1})
+	copy(p[16:], []byte{10, 77, 0, 2})
+	binary.BigEndian.PutUint16(p[20:], from)
+	binary.BigEndian.PutUint16(p[22:], to)
+	binary.BigEndian.PutUint16(p[24:], uint16(8+len(payload)))
+	copy(p[28:], payload)
+	return p
+}
+
+// Spoilt gives such a packet a wrong checksum (RFC 768). A fixed one
+// would be right for one in 65536.
+func Spoilt(packet []byte) []byte {
+	length := uint32(len(packet) - 20)
+	sum := unix.IPPROTO_UDP + length
+	for i := 12; i+1 < len(packet); i += 2 { // the addresses, and all behind them
+		sum += uint32(binary.BigEndian.Uint16(packet[i:]))
+	}
+	if len(packet)%2 != 0 {
+		sum += uint32(packet[len(packet)-1]) << 8
+	}
+	for sum > 0xffff {
+		sum = sum&0xffff + sum>>16
+	}
+	wrong := ^uint16(sum) ^ 0x0101
+	if wrong == 0 { // says that there is none
+		wrong = 0x0202
+	}
+	binary.BigEndian.PutUint16(packet[26:], wrong)
+	return packet
+}
+
+// Pinned runs f on a thread of one processor.
+func Pinned(cpu int, f func()) {
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		runtime.LockOSThread() // and never unlocked: the thread ends
+		var set unix.CPUSet
+		set.Set(cpu)
+		_ = unix.SchedSetaffinity(0, &set)
+		f()
+	}()
+	<-done
+}
+
+// TUN makes a device tun0 that nobody reads, with a route to 10.88.0.0/24.
+func (n *Node) TUN(queue int) {
+	n.T.Helper()
+	n.Sysctl("net/ipv6/conf/default/disable_ipv6", "1") // which would queue packets of its own
+	n.Must(func() error {
+		fd, err := unix.Open("/dev/net/tun", unix.O_RDWR|unix.O_CLOEXEC, 0)
+		if err != nil {
+			return err
+		}
+		n.T.Cleanup(func() { _ = unix.Close(fd) })
+		r, err := unix.NewIfreq("tun0")
+		if err != nil {
+			return err
+		}
+		r.SetUint16(unix.IFF_TUN | unix.IFF_NO_PI)
+		return unix.IoctlIfreq(fd, unix.TUNSETIFF, r)
+	})
+	n.Link("tun0", func(l netlink.Link) error {
+		if err := netlink.LinkSetTxQLen(l, queue); err != nil {
+			return err
+		}
+		a := &net.IPNet{IP: net.IPv4(10, 88, 0, 1), Mask: net.CIDRMask(24, 32)}
+		if err := netlink.AddrAdd(l, &netlink.Addr{IPNet: a}); err != nil {
+			return err
+		}
+		return netlink.LinkSetUp(l)
+	})
+}
