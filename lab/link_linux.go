@@ -121,12 +121,13 @@ func (b *builder) equip(p port, mtu int) error {
 			}
 		}
 	} else {
-		iface.Addr4 = p.prefix4()
-		if b.ipv6 && mtu >= minMTU6 {
-			iface.Addr6 = p.prefix6()
+		own := p.prefixes()
+		if iface.Addr4 = own[0]; b.ipv6 && mtu >= minMTU6 {
+			iface.Addr6 = own[1]
 		}
 	}
-	for _, a := range []netip.Prefix{iface.Addr4, iface.Addr6} {
+	blocks, many := b.spec.blocks(p)
+	for i, a := range iface.prefixes() {
 		if !a.IsValid() {
 			continue
 		}
@@ -137,17 +138,13 @@ func (b *builder) equip(p port, mtu int) error {
 		if err := s.rt.AddrAdd(link, addr); err != nil {
 			return fmt.Errorf("give %s the address %v: %w", iface.Name, a, err)
 		}
-	}
-	if b.spec.nodes[p.node].role == end && p.hasBlocks() {
-		for _, pair := range [][2]netip.Prefix{{iface.Addr4, p.block4()}, {iface.Addr6, p.block6()}} {
-			if !pair[0].IsValid() {
-				continue
-			}
-			// To the kernel all of a local route's addresses are its own.
-			route := &netlink.Route{LinkIndex: link.Attrs().Index, Dst: ipNet(pair[1]), Type: unix.RTN_LOCAL, Table: unix.RT_TABLE_LOCAL, Scope: unix.RT_SCOPE_HOST}
-			if err := s.rt.RouteAdd(route); err != nil {
-				return fmt.Errorf("give %s the addresses %v: %w", iface.Name, pair[1], err)
-			}
+		if !many {
+			continue
+		}
+		// To the kernel all of a local route's addresses are its own.
+		route := &netlink.Route{LinkIndex: link.Attrs().Index, Dst: ipNet(blocks[i]), Type: unix.RTN_LOCAL, Table: unix.RT_TABLE_LOCAL, Scope: unix.RT_SCOPE_HOST}
+		if err := s.rt.RouteAdd(route); err != nil {
+			return fmt.Errorf("give %s the addresses %v: %w", iface.Name, blocks[i], err)
 		}
 	}
 	b.ends = append(b.ends, vethEnd{s: s, name: iface.Name, addr6: iface.Addr6.Addr()})
@@ -155,6 +152,9 @@ func (b *builder) equip(p port, mtu int) error {
 	n.info.Interfaces = append(n.info.Interfaces, iface)
 	return nil
 }
+
+// prefixes are the IPv4 and the IPv6 one; an invalid one is not there.
+func (i Interface) prefixes() [2]netip.Prefix { return [2]netip.Prefix{i.Addr4, i.Addr6} }
 
 func ipNet(p netip.Prefix) *net.IPNet {
 	return &net.IPNet{IP: p.Addr().AsSlice(), Mask: net.CIDRMask(p.Bits(), p.Addr().BitLen())}
@@ -179,28 +179,28 @@ func (b *builder) introduce(p port, ports []port) error {
 		if b.spec.many() && p.host > 1 && q.host > 1 {
 			continue // receivers of a star ask for each other, should they want to
 		}
-		peer := b.ifaceOf(q)
-		for _, pair := range [][2]netip.Prefix{{own.Addr4, peer.Addr4}, {own.Addr6, peer.Addr6}} {
-			if !pair[0].IsValid() || !pair[1].IsValid() {
+		theirs := b.ifaceOf(q).prefixes()
+		blocks, many := b.spec.blocks(q)
+		for i, mine := range own.prefixes() {
+			if !mine.IsValid() || !theirs[i].IsValid() {
 				continue
 			}
-			err := s.rt.NeighSet(&netlink.Neigh{LinkIndex: link.Attrs().Index, State: netlink.NUD_PERMANENT,
-				IP: pair[1].Addr().AsSlice(), HardwareAddr: q.mac()})
-			if err != nil {
-				return fmt.Errorf("introduce %v: %w", pair[1].Addr(), err)
+			peer := theirs[i].Addr().AsSlice()
+			if err := s.rt.NeighSet(&netlink.Neigh{LinkIndex: link.Attrs().Index, State: netlink.NUD_PERMANENT, IP: peer, HardwareAddr: q.mac()}); err != nil {
+				return fmt.Errorf("introduce %v: %w", theirs[i].Addr(), err)
 			}
-			if err := b.route(s, p, q, pair[1].Addr()); err != nil {
-				return err
+			var behind []netip.Prefix
+			if b.leads(p, q) {
+				all, _ := theirs[i].Addr().Prefix(0)
+				behind = append(behind, all)
 			}
-			if b.spec.nodes[q.node].role != end || !q.hasBlocks() {
-				continue
+			if many {
+				behind = append(behind, blocks[i])
 			}
-			block := q.block4()
-			if pair[1].Addr().Is6() {
-				block = q.block6()
-			}
-			if err := s.rt.RouteAdd(&netlink.Route{Dst: ipNet(block), Gw: pair[1].Addr().AsSlice()}); err != nil {
-				return fmt.Errorf("route to %v: %w", block, err)
+			for _, to := range behind {
+				if err := s.rt.RouteAdd(&netlink.Route{Dst: ipNet(to), Gw: peer}); err != nil {
+					return fmt.Errorf("route to %v: %w", to, err)
+				}
 			}
 		}
 	}
@@ -220,21 +220,11 @@ func (b *builder) ifaceOf(p port) Interface {
 	return Interface{}
 }
 
-// route makes a router the default way of an end beside it. What lies outside
+// leads reports whether the router at q is the default way of the end at p. What lies outside
 // of a masquerading router has no way in: it does not know the inside exists.
-func (b *builder) route(s *space, p, q port, gateway netip.Addr) error {
+func (b *builder) leads(p, q port) bool {
 	r := b.spec.nodes[q.node].role
-	if b.spec.nodes[p.node].role != end || r != forward && (r != nat || q.link != 0) {
-		return nil
-	}
-	all := netip.PrefixFrom(netip.IPv4Unspecified(), 0)
-	if gateway.Is6() {
-		all = netip.PrefixFrom(netip.IPv6Unspecified(), 0)
-	}
-	if err := s.rt.RouteAdd(&netlink.Route{Dst: ipNet(all), Gw: gateway.AsSlice()}); err != nil {
-		return fmt.Errorf("route through %v: %w", gateway, err)
-	}
-	return nil
+	return b.spec.nodes[p.node].role == end && (r == forward || r == nat && q.link == 0)
 }
 
 // announce tells a star's switch who is behind a port: what it does not know yet

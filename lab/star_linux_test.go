@@ -99,12 +99,12 @@ func TestStarNames(t *testing.T) {
 			t.Fatalf("interfaces %s, %s are longer than 15", toA, toB)
 		}
 	}
-	seen := map[netip.Addr]bool{}
+	seen := map[netip.Prefix]bool{}
 	for _, p := range spec.ports() {
 		if p.host == 0 {
 			continue
 		}
-		for _, a := range []netip.Addr{p.prefix4().Addr(), p.prefix6().Addr()} {
+		for _, a := range p.prefixes() {
 			if seen[a] {
 				t.Fatalf("%v is given twice", a)
 			}

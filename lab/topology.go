@@ -1,6 +1,7 @@
 package lab
 
 import (
+	"encoding/binary"
 	"fmt"
 	"net/netip"
 	"slices"
@@ -240,32 +241,29 @@ func (t topologySpec) ports() (list []port) {
 	return list
 }
 
-// IPv4 comes from 198.18.0.0/15 (RFC 2544 appendix C.2.2: 198.18 on the first
-// side of the device under test, 198.19 on the second), IPv6 from 2001:2::/48
-// (RFC 5180 section 8), one /64 a segment.
-func (p port) prefix4() netip.Prefix {
-	return netip.PrefixFrom(netip.AddrFrom4([4]byte{198, byte(18 + p.segment), byte(p.host >> 8), byte(p.host)}), 16)
+// prefixes are a port's own addresses. IPv4 comes from 198.18.0.0/15 (RFC 2544 appendix
+// C.2.2: 198.18 on the first side of the device under test, 198.19 on the second), IPv6 from
+// 2001:2::/48 (RFC 5180 section 8), one /64 a segment.
+func (p port) prefixes() [2]netip.Prefix {
+	four := netip.AddrFrom4([4]byte{198, byte(18 + p.segment), byte(p.host >> 8), byte(p.host)})
+	return [2]netip.Prefix{netip.PrefixFrom(four, 16), netip.PrefixFrom(p.addr6(0, uint16(p.host)), 64)}
 }
 
-func (p port) prefix6() netip.Prefix {
+// blocks are addresses that an end has beside its own, for streams from several:
+// 198.18.129.0/24 and 2001:2::1:0/112 of the first one in the first segment. Only the first 126
+// hosts of a segment have some, and other nodes have none: ok is false.
+func (t topologySpec) blocks(p port) (list [2]netip.Prefix, ok bool) {
+	four := netip.AddrFrom4([4]byte{198, byte(18 + p.segment), byte(128 + p.host), 0})
+	return [2]netip.Prefix{netip.PrefixFrom(four, 24), netip.PrefixFrom(p.addr6(uint16(p.host), 0), 112)},
+		t.nodes[p.node].role == end && p.host < 127
+}
+
+func (p port) addr6(high, low uint16) netip.Addr {
 	a := netip.MustParseAddr("2001:2::").As16()
-	a[7], a[14], a[15] = byte(p.segment), byte(p.host>>8), byte(p.host)
-	return netip.PrefixFrom(netip.AddrFrom16(a), 64)
-}
-
-// block4 and block6 are addresses that an end has beside its own, for streams
-// from several: 198.18.129.0/24 and 2001:2::1:0/112 of the first one in the first
-// segment. Only the first 126 hosts of a segment have some.
-func (p port) hasBlocks() bool { return p.host > 0 && p.host < 127 }
-
-func (p port) block4() netip.Prefix {
-	return netip.PrefixFrom(netip.AddrFrom4([4]byte{198, byte(18 + p.segment), byte(128 + p.host), 0}), 24)
-}
-
-func (p port) block6() netip.Prefix {
-	a := p.prefix6().Addr().As16()
-	a[12], a[13], a[14], a[15] = a[14], a[15], 0, 0
-	return netip.PrefixFrom(netip.AddrFrom16(a), 112)
+	a[7] = byte(p.segment)
+	binary.BigEndian.PutUint16(a[12:], high)
+	binary.BigEndian.PutUint16(a[14:], low)
+	return netip.AddrFrom16(a)
 }
 
 // mac is a locally administered unicast address, fixed so that neighbours can
