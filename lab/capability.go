@@ -1,5 +1,7 @@
 package lab
 
+import "pelt/internal/netns"
+
 // Capability is one thing labs can or cannot do on this machine.
 type Capability struct {
 	Name   string // network-namespace, user-namespace, veth, bridge, relay, tbf, netem, masquerade, fast-path, tun, link backend ...
@@ -8,3 +10,6 @@ type Capability struct {
 	Reason string // of a no
 	Remedy string // for a no
 }
+
+// Privileged reports whether this process may make labs as it is.
+func Privileged() bool { return netns.Privileged() }

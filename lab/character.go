@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"strings"
 
+	"pelt/lab/fastpath"
 	"pelt/unit"
 )
 
@@ -141,15 +142,9 @@ func (l *Lab) Router() (n *Node, ok bool) {
 // a line, was missed, or is on its way to the log; one whose being missed no later
 // line tells stays there.
 type RouterAccount struct {
-	Character string      // in the words of SetRouter
-	Logged    uint64      // packets that its filter logged since SetRouter
-	Lines     uint64      // written
-	Missed    uint64      // packets that came faster than lines were written
-	Fast      []FastCount // of its fast path, since the lab opened; none without one
-}
-
-// FastCount is how many frames a fast path carried, or left to the kernel and why.
-type FastCount struct {
-	Reason string // "carried" is the first
-	Frames uint64
+	Character string           // in the words of SetRouter
+	Logged    uint64           // packets that its filter logged since SetRouter
+	Lines     uint64           // written
+	Missed    uint64           // packets that came faster than lines were written
+	Fast      []fastpath.Count // of its fast path, since the lab opened; none without one
 }

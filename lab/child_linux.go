@@ -115,17 +115,6 @@ func userNamespaceCommand(args, env []string) *exec.Cmd {
 	return cmd
 }
 
-// Privileged reports whether this process may make labs as it is.
-func Privileged() bool {
-	header := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
-	var data [2]unix.CapUserData
-	if unix.Capget(&header, &data[0]) != nil {
-		return false
-	}
-	const need = 1<<unix.CAP_SYS_ADMIN | 1<<unix.CAP_NET_ADMIN
-	return data[0].Effective&need == need
-}
-
 // InUserNamespace reports whether RunInUserNamespace would work here, and if
 // not, why and what to change. It tries, with a program that does nothing.
 func InUserNamespace() (ok bool, why string) {

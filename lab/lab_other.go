@@ -55,7 +55,6 @@ func (p *Program) WaitListening(context.Context, time.Duration) (netip.AddrPort,
 	return netip.AddrPort{}, unsupported()
 }
 
-func Privileged() bool                                    { return false }
 func InUserNamespace() (bool, string)                     { return false, unsupported().Error() }
 func RunInUserNamespace([]string, ...string) (int, error) { return 0, unsupported() }
 

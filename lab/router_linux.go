@@ -243,10 +243,8 @@ func (l *Lab) RouterAccount() (RouterAccount, error) {
 	if s.fast == nil {
 		return a, nil
 	}
-	counts, err := s.fast.Counts()
-	for _, c := range counts {
-		a.Fast = append(a.Fast, FastCount(c))
-	}
+	var err error
+	a.Fast, err = s.fast.Counts()
 	return a, err
 }
 

@@ -5,12 +5,13 @@ import (
 	"testing"
 
 	"pelt/lab"
+	"pelt/lab/fastpath"
 	"pelt/model"
 )
 
 func TestAddAccount(t *testing.T) {
-	before := lab.RouterAccount{Character: "log", Logged: 100, Lines: 90, Missed: 10, Fast: []lab.FastCount{{Reason: "carried", Frames: 5}, {Reason: "first", Frames: 1}}}
-	after := lab.RouterAccount{Character: "log", Logged: 1100, Lines: 840, Missed: 260, Fast: []lab.FastCount{{Reason: "carried", Frames: 5}, {Reason: "first", Frames: 3}}}
+	before := lab.RouterAccount{Character: "log", Logged: 100, Lines: 90, Missed: 10, Fast: []fastpath.Count{{Reason: "carried", Frames: 5}, {Reason: "first", Frames: 1}}}
+	after := lab.RouterAccount{Character: "log", Logged: 1100, Lines: 840, Missed: 260, Fast: []fastpath.Count{{Reason: "carried", Frames: 5}, {Reason: "first", Frames: 3}}}
 	var r model.Result
 	addAccount(&r, "router", &before, &after)
 	got := map[string]uint64{}

@@ -59,7 +59,7 @@ var layers = map[string][]string{
 	"internal/netns":       {},
 	"internal/nic":         {},
 	"internal/outfile":     {},
-	"internal/testenv":     {},
+	"internal/testenv":     {"internal/netns"},
 	"run": {"finding", "table", "view", "advice", "design", "engine", "engine/tcp", "engine/udp", "engine/xdp", "fleet", "internal/awake", "lab", "lab/impair", "lab/userlink", "ledger", "measure", "model",
 		"observe", "observe/drops", "observe/dut", "record", "record/disk", "record/tap", "store", "unit"},
 	"run/tuning":         {"advice", "finding", "model", "table", "tune", "unit"},
@@ -77,6 +77,7 @@ var shared = []string{
 	"golang.org/x/sys",               // the system call layer
 	"github.com/cilium/ebpf",         // each C source has its loader beside it, which the library's tool writes
 	"github.com/vishvananda/netlink", // the lab makes links, the xdp engine looks up which one to take
+	"github.com/mdlayher/netlink",    // messages of the packet filter: its rules' counters, and packets that the lab's router logs
 }
 
 type listed struct {

@@ -113,3 +113,14 @@ func (h *Handle) enter() error {
 // EnterForGood moves the calling thread into the namespace and leaves it there.
 // The caller's goroutine must be locked to its thread and never unlock it.
 func (h *Handle) EnterForGood() error { return h.enter() }
+
+// Privileged reports whether this process may make namespaces and set up networks.
+func Privileged() bool {
+	header := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
+	var data [2]unix.CapUserData
+	if unix.Capget(&header, &data[0]) != nil {
+		return false
+	}
+	const need = 1<<unix.CAP_SYS_ADMIN | 1<<unix.CAP_NET_ADMIN
+	return data[0].Effective&need == need
+}

@@ -1,4 +1,4 @@
-package netns
+package netns_test
 
 import (
 	"errors"
@@ -11,13 +11,14 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"pelt/internal/netns"
 	"pelt/internal/testenv"
 )
 
-func open(t *testing.T) *Handle {
+func open(t *testing.T) *netns.Handle {
 	t.Helper()
 	testenv.Root(t)
-	h, err := New()
+	h, err := netns.New()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -25,9 +26,9 @@ func open(t *testing.T) *Handle {
 	return h
 }
 
-func inside(t *testing.T, h *Handle) bool {
+func inside(t *testing.T, h *netns.Handle) bool {
 	t.Helper()
-	now, err := Current()
+	now, err := netns.Current()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -36,7 +37,7 @@ func inside(t *testing.T, h *Handle) bool {
 }
 
 // same reports whether both handles hold one namespace.
-func same(t *testing.T, a, b *Handle) bool {
+func same(t *testing.T, a, b *netns.Handle) bool {
 	t.Helper()
 	inodeA, errA := a.Inode()
 	inodeB, errB := b.Inode()
@@ -47,10 +48,10 @@ func same(t *testing.T, a, b *Handle) bool {
 }
 
 // allThreadsHome fails if any thread of the process is in h.
-func allThreadsHome(t *testing.T, h *Handle) {
+func allThreadsHome(t *testing.T, h *netns.Handle) {
 	t.Helper()
 	var held, at unix.Stat_t
-	if err := unix.Fstat(int(h.file.Fd()), &held); err != nil {
+	if err := unix.Fstat(int(h.File().Fd()), &held); err != nil {
 		t.Fatal(err)
 	}
 	tasks, err := os.ReadDir("/proc/self/task")
@@ -140,7 +141,7 @@ func TestManyAtOnce(t *testing.T) {
 
 func TestOpen(t *testing.T) {
 	h := open(t)
-	again, err := Open(fmt.Sprintf("/proc/self/fd/%d", h.file.Fd()))
+	again, err := netns.Open(fmt.Sprintf("/proc/self/fd/%d", h.File().Fd()))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -149,7 +150,7 @@ func TestOpen(t *testing.T) {
 		t.Error("the descriptor's file holds another namespace")
 	}
 	for _, path := range []string{"/proc/self/ns/uts", "/dev/null", "/proc/self/fd/none"} {
-		if _, err := Open(path); err == nil {
+		if _, err := netns.Open(path); err == nil {
 			t.Errorf("Open took %s", path)
 		}
 	}

@@ -22,3 +22,6 @@ func unsupported() error { return opError("network namespace", errors.ErrUnsuppo
 
 // EnterForGood fails: only Linux has network namespaces.
 func (h *Handle) EnterForGood() error { return unsupported() }
+
+// Privileged is false: only Linux has network namespaces.
+func Privileged() bool { return false }

@@ -47,8 +47,8 @@ func checkDir(path string) error {
 	return t.discard()
 }
 
-// Write makes path hold what write writes; on any error path is as it was. Where a file
-// cannot be replaced, only its content, that is overwritten; should this fail the error
+// Write makes path hold what write writes; on any error path is as it was. Where Linux lets
+// a file not be replaced, only its content, that is overwritten; should this fail the error
 // names the file that holds the whole. A file of this user's keeps its mode; a link is
 // replaced, not followed.
 func Write(path string, write func(io.Writer) error) error {
@@ -111,33 +111,6 @@ func writeInPlace(path string, old fs.FileInfo, write func(io.Writer) error) err
 		return fmt.Errorf("writing %s: %w", path, Cause(err))
 	}
 	return errors.Join(write(f), f.Close())
-}
-
-// overwrite replaces what path holds where the file itself cannot be replaced: it is
-// mounted by itself, or another's in a directory like /tmp. why is what renaming said.
-// touched is false while path is as it was; name is that of from.
-func overwrite(path string, from *os.File, name string, why error) (touched bool, err error) {
-	if !errors.Is(why, fs.ErrPermission) && !errors.Is(why, syscall.EBUSY) {
-		return false, why
-	}
-	if _, err := from.Seek(0, io.SeekStart); err != nil {
-		return false, errors.Join(why, err)
-	}
-	to, err := os.OpenFile(path, os.O_WRONLY|onlyFiles, 0)
-	if err != nil {
-		return false, errors.Join(why, err)
-	}
-	if info, err := to.Stat(); err != nil || !info.Mode().IsRegular() {
-		return false, errors.Join(why, err, to.Close())
-	}
-	err = to.Truncate(0)
-	if err == nil {
-		_, err = io.Copy(to, from)
-	}
-	if err = errors.Join(err, to.Sync(), to.Close()); err != nil {
-		return true, fmt.Errorf("%w; the whole is in %s", err, name)
-	}
-	return true, nil
 }
 
 // SyncDir puts on the disk which files a directory has, where the system can do that.

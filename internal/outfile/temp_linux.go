@@ -3,6 +3,8 @@ package outfile
 import (
 	"errors"
 	"fmt"
+	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 
@@ -57,11 +59,36 @@ func (t *temp) publish(path string) error {
 		}
 	}
 	if err := os.Rename(t.name, path); err != nil {
-		touched, err := overwrite(path, t.f, t.name, err)
+		touched, err := t.overwrite(path, err)
 		if touched && err != nil {
-			return errors.Join(err, t.f.Close())
+			return errors.Join(fmt.Errorf("%w; the whole is in %s", err, t.name), t.f.Close())
 		}
 		return errors.Join(err, t.discard())
 	}
 	return t.f.Close()
+}
+
+// overwrite replaces what path holds where the file itself cannot be replaced: it is
+// mounted by itself, or another's in a directory like /tmp. why is what renaming said.
+// touched is false while path is as it was.
+func (t *temp) overwrite(path string, why error) (touched bool, err error) {
+	if !errors.Is(why, fs.ErrPermission) && !errors.Is(why, unix.EBUSY) {
+		return false, why
+	}
+	// No link, and no pipe whose other end is to be waited for.
+	to, err := os.OpenFile(path, os.O_WRONLY|unix.O_NOFOLLOW|unix.O_NONBLOCK, 0)
+	if err != nil {
+		return false, errors.Join(why, err)
+	}
+	if info, err := to.Stat(); err != nil || !info.Mode().IsRegular() {
+		return false, errors.Join(why, err, to.Close())
+	}
+	_, err = t.f.Seek(0, io.SeekStart)
+	if err == nil {
+		err = to.Truncate(0)
+	}
+	if err == nil {
+		_, err = io.Copy(to, t.f)
+	}
+	return true, errors.Join(err, to.Sync(), to.Close())
 }

@@ -20,20 +20,12 @@ func openTemp(dir string) (*temp, error) {
 func (t *temp) discard() error { return errors.Join(t.f.Close(), os.Remove(t.f.Name())) }
 
 func (t *temp) publish(path string) error {
-	if err := errors.Join(t.f.Sync(), t.f.Close()); err != nil {
-		return errors.Join(err, os.Remove(t.f.Name()))
+	err := errors.Join(t.f.Sync(), t.f.Close())
+	if err == nil {
+		err = os.Rename(t.f.Name(), path)
 	}
-	why := os.Rename(t.f.Name(), path)
-	if why == nil {
-		return nil
-	}
-	from, err := os.Open(t.f.Name())
 	if err != nil {
-		return errors.Join(why, err, os.Remove(t.f.Name()))
+		err = errors.Join(err, os.Remove(t.f.Name()))
 	}
-	touched, err := overwrite(path, from, t.f.Name(), why)
-	if touched && err != nil {
-		return errors.Join(err, from.Close())
-	}
-	return errors.Join(err, from.Close(), os.Remove(t.f.Name()))
+	return err
 }

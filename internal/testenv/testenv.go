@@ -5,9 +5,10 @@ package testenv
 import (
 	"os"
 	"os/exec"
-	"runtime"
 	"strings"
 	"testing"
+
+	"pelt/internal/netns"
 )
 
 // clockEnv runs the tests whose verdict depends on the clock.
@@ -35,7 +36,7 @@ func Tool(t testing.TB, names ...string) {
 // Root wants the rights of root on Linux: to make namespaces, links and BPF programs.
 func Root(t testing.TB) {
 	t.Helper()
-	if runtime.GOOS != "linux" || !root() {
+	if os.Geteuid() != 0 || !netns.Privileged() {
 		Lacks(t, "root on Linux")
 	}
 }

@@ -4,24 +4,26 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
-	"os"
 	"sync/atomic"
-	"syscall"
 	"time"
 
-	"github.com/vishvananda/netlink/nl"
+	"github.com/mdlayher/netlink"
 	"golang.org/x/sys/unix"
 )
 
 // Log writes a line for each packet of a group. Its methods may be called
 // concurrently, Close once.
 type Log struct {
-	socket *os.File
-	names  map[uint32]string
-	done   chan struct{}
+	conn  *netlink.Conn
+	names map[uint32]string
+	done  chan struct{}
 
 	lines, missed atomic.Uint64
-	kept          []byte // lines, the reader's until done
+
+	// The reader's until done:
+	next uint32 // number of the packet that comes next, if none is missed
+	line []byte
+	kept []byte // lines
 }
 
 // Requests to the kernel, include/uapi/linux/netfilter/nfnetlink_log.h.
@@ -48,68 +50,39 @@ const (
 // namespace. names are its interfaces, by index. Errors: unix.EBUSY if somebody
 // else logs that group, and those of the kernel.
 func Open(group uint16, names map[uint32]string) (*Log, error) {
-	fd, err := unix.Socket(unix.AF_NETLINK, unix.SOCK_RAW|unix.SOCK_CLOEXEC|unix.SOCK_NONBLOCK, unix.NETLINK_NETFILTER)
+	wrong := func(err error) error { return fmt.Errorf("log packets: %w", err) }
+	conn, err := netlink.Dial(unix.NETLINK_NETFILTER, nil)
 	if err != nil {
-		return nil, fmt.Errorf("log packets: %w", err)
+		return nil, wrong(err)
 	}
-	if unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_RCVBUFFORCE, roomBytes) != nil {
-		// In a user namespace only as much as is allowed to all.
-		_ = unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_RCVBUF, roomBytes)
+	_ = conn.SetReadBuffer(roomBytes) // in a user namespace only as much as is allowed to all
+	attributes := netlink.NewAttributeEncoder()
+	attributes.ByteOrder = binary.BigEndian
+	attributes.Bytes(configCommand, []byte{commandBind})
+	attributes.Bytes(configMode, append(binary.BigEndian.AppendUint32(nil, copyBytes), modePacket, 0))
+	attributes.Uint32(configBuffer, messageBytes)
+	attributes.Uint32(configAtOnce, 1)
+	attributes.Uint16(configFlags, flagNumber)
+	request, err := attributes.Encode()
+	if err == nil {
+		_, err = conn.Execute(netlink.Message{
+			Header: netlink.Header{Type: messageConfig, Flags: netlink.Request | netlink.Acknowledge},
+			Data:   append([]byte{unix.AF_UNSPEC, 0, byte(group >> 8), byte(group)}, request...),
+		})
 	}
-	socket := os.NewFile(uintptr(fd), "nfnetlink_log")
-	be := binary.BigEndian
-	for _, a := range [][]*nl.RtAttr{
-		{nl.NewRtAttr(configCommand, []byte{commandBind})},
-		{nl.NewRtAttr(configMode, append(be.AppendUint32(nil, copyBytes), modePacket, 0)), nl.NewRtAttr(configBuffer, be.AppendUint32(nil, messageBytes)),
-			nl.NewRtAttr(configAtOnce, be.AppendUint32(nil, 1)), nl.NewRtAttr(configFlags, be.AppendUint16(nil, flagNumber))},
-	} {
-		if err := configure(socket, group, a); err != nil {
-			return nil, errors.Join(fmt.Errorf("log packets: %w", err), socket.Close())
-		}
+	if err != nil {
+		return nil, errors.Join(wrong(err), conn.Close())
 	}
-	return begin(socket, names), nil
-}
-
-func begin(socket *os.File, names map[uint32]string) *Log {
-	l := &Log{socket: socket, names: names, done: make(chan struct{})}
+	l := &Log{conn: conn, names: names, done: make(chan struct{})}
 	go l.read()
-	return l
-}
-
-// configure sends a request and waits for its answer. No rule logs yet, so
-// nothing else comes.
-func configure(socket *os.File, group uint16, attributes []*nl.RtAttr) error {
-	request := nl.NewNetlinkRequest(messageConfig, unix.NLM_F_ACK)
-	request.AddData(&nl.Nfgenmsg{ResId: binary.NativeEndian.Uint16(binary.BigEndian.AppendUint16(nil, group))})
-	for _, a := range attributes {
-		request.AddData(a)
-	}
-	if _, err := socket.Write(request.Serialize()); err != nil {
-		return err
-	}
-	answer := make([]byte, 4096)
-	n, err := socket.Read(answer)
-	if err != nil {
-		return err
-	}
-	messages, err := syscall.ParseNetlinkMessage(answer[:n])
-	if err != nil || len(messages) != 1 || messages[0].Header.Type != unix.NLMSG_ERROR || len(messages[0].Data) < 4 {
-		return errors.New("the kernel's answer makes no sense")
-	}
-	if errno := int32(binary.NativeEndian.Uint32(messages[0].Data)); errno != 0 {
-		return unix.Errno(-errno)
-	}
-	return nil
+	return l, nil
 }
 
 // read writes lines until the socket is closed.
 func (l *Log) read() {
 	defer close(l.done)
-	buf, line := make([]byte, 64<<10), make([]byte, 0, 512)
-	l.kept = make([]byte, 0, keptBytes)
-	next := uint32(0) // number of the packet that comes next, if none is missed
 	for {
-		n, err := l.socket.Read(buf)
+		messages, err := l.conn.Receive()
 		if errors.Is(err, unix.ENOBUFS) {
 			continue // packets were missed, which their numbers tell
 		}
@@ -117,19 +90,26 @@ func (l *Log) read() {
 			return
 		}
 		at := time.Now()
-		eachPacket(buf[:n], l.names, func(p logged) {
-			if p.numbered {
-				l.missed.Add(uint64(p.number - next))
-				next = p.number + 1
+		for _, m := range messages {
+			if m.Header.Type == messagePacket && len(m.Data) >= headerBytes {
+				l.write(parsePacket(m.Data[headerBytes:], l.names), at)
 			}
-			line = appendLine(line[:0], at, p)
-			if len(l.kept)+len(line) > keptBytes {
-				l.kept = l.kept[:0]
-			}
-			l.kept = append(l.kept, line...)
-			l.lines.Add(1)
-		})
+		}
 	}
+}
+
+// write adds the line of a packet.
+func (l *Log) write(p logged, at time.Time) {
+	if p.numbered {
+		l.missed.Add(uint64(p.number - l.next))
+		l.next = p.number + 1
+	}
+	l.line = p.appendLine(l.line[:0], at)
+	if len(l.kept)+len(l.line) > keptBytes {
+		l.kept = l.kept[:0]
+	}
+	l.kept = append(l.kept, l.line...)
+	l.lines.Add(1)
 }
 
 // Counts are what was done by now.
@@ -140,7 +120,7 @@ func (l *Log) Kept() []byte { return l.kept }
 
 // Close ends the log. What it was not sent or did not read by then is not written.
 func (l *Log) Close() error {
-	err := l.socket.Close()
+	err := l.conn.Close()
 	<-l.done
 	return err
 }

@@ -1,16 +1,19 @@
 package routerlog
 
 import (
+	"cmp"
 	"encoding/binary"
 	"fmt"
 	"net/netip"
 	"time"
+
+	"github.com/mdlayher/netlink"
 )
 
 // Messages of the kernel about packets, include/uapi/linux/netfilter/nfnetlink_log.h.
 const (
 	messagePacket = 4 << 8 // NFNL_SUBSYS_ULOG, NFULNL_MSG_PACKET
-	headerBytes   = 20     // struct nlmsghdr and struct nfgenmsg
+	headerBytes   = 4      // struct nfgenmsg
 
 	attrHeader  = 1
 	attrIn      = 4
@@ -30,58 +33,35 @@ type logged struct {
 	numbered bool
 }
 
-// pieces calls f for the pieces of a netlink buffer, which begin with their lengths, and
-// lie at multiples of 4 bytes. It stops at one that is cut short.
-func pieces(b []byte, length func([]byte) int, least int, f func([]byte)) {
-	for len(b) >= least {
-		n := length(b)
-		if n < least || n > len(b) {
-			return
-		}
-		f(b[:n])
-		b = b[min((n+3)&^3, len(b)):]
-	}
-}
-
-// eachPacket calls f for each packet that a datagram of the kernel tells of. The packet is
-// valid until f returns.
-func eachPacket(datagram []byte, names map[uint32]string, f func(logged)) {
-	length := func(b []byte) int { return int(binary.NativeEndian.Uint32(b)) }
-	pieces(datagram, length, headerBytes, func(message []byte) {
-		if binary.NativeEndian.Uint16(message[4:]) == messagePacket {
-			f(parsePacket(message[headerBytes:], names))
-		}
-	})
-}
-
+// parsePacket reads the attributes of a packet; what is cut or odd is left out.
 func parsePacket(b []byte, names map[uint32]string) (p logged) {
-	var ports [2]string // of a bridge, which say more than the bridge does
-	length := func(b []byte) int { return int(binary.NativeEndian.Uint16(b)) }
-	pieces(b, length, 4, func(attribute []byte) {
-		value, word := attribute[4:], uint32(0)
-		if len(value) >= 4 {
-			word = binary.BigEndian.Uint32(value)
-		}
-		switch binary.NativeEndian.Uint16(attribute[2:]) & 0x3fff { // without NLA_F_NESTED and NLA_F_NET_BYTEORDER
-		case attrHeader:
-			p.kind = uint16(word >> 16)
-		case attrIn:
-			p.in = names[word]
-		case attrOut:
-			p.out = names[word]
-		case attrPortIn:
-			ports[0] = names[word]
-		case attrPortOut:
-			ports[1] = names[word]
-		case attrPayload:
-			p.payload = value
-		case attrNumber:
-			p.number, p.numbered = word, true
-		}
-	})
-	if ports != [2]string{} {
-		p.in, p.out = ports[0], ports[1]
+	d, err := netlink.NewAttributeDecoder(b)
+	if err != nil {
+		return p
 	}
+	d.ByteOrder = binary.BigEndian
+	var portIn, portOut string // of a bridge, which say more than the bridge does
+	for d.Next() {
+		switch d.Type() {
+		case attrHeader:
+			if h := d.Bytes(); len(h) >= 2 {
+				p.kind = binary.BigEndian.Uint16(h)
+			}
+		case attrIn:
+			p.in = names[d.Uint32()]
+		case attrOut:
+			p.out = names[d.Uint32()]
+		case attrPortIn:
+			portIn = names[d.Uint32()]
+		case attrPortOut:
+			portOut = names[d.Uint32()]
+		case attrPayload:
+			p.payload = d.Bytes()
+		case attrNumber:
+			p.number, p.numbered = d.Uint32(), true
+		}
+	}
+	p.in, p.out = cmp.Or(portIn, p.in), cmp.Or(portOut, p.out)
 	return p
 }
 
@@ -96,7 +76,7 @@ const (
 // appendLine adds the line of a packet, in the words of the kernel's own log
 // (net/netfilter/nf_log_syslog.c), ended by a newline. A packet that is cut
 // short has what is there.
-func appendLine(b []byte, at time.Time, p logged) []byte {
+func (p logged) appendLine(b []byte, at time.Time) []byte {
 	b = fmt.Appendf(at.AppendFormat(b, time.Stamp), " router kernel: IN=%s OUT=%s", p.in, p.out)
 	word := binary.BigEndian.Uint16
 	switch h := p.payload; {

@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/vishvananda/netlink/nl"
+	"github.com/mdlayher/netlink"
 )
 
 func TestLine(t *testing.T) {
@@ -33,7 +33,7 @@ func TestLine(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			got := string(appendLine(nil, at, logged{in: "a", out: "b", kind: c.kind, payload: payload}))
+			got := string(logged{in: "a", out: "b", kind: c.kind, payload: payload}.appendLine(nil, at))
 			if want := "Nov  2 03:04:05 router kernel: " + c.want + "\n"; got != want {
 				t.Errorf("%q, want %q", got, want)
 			}
@@ -41,57 +41,72 @@ func TestLine(t *testing.T) {
 	}
 }
 
-// message is what the kernel sends of one packet.
-func message(attributes ...*nl.RtAttr) []byte { return messageOf(messagePacket, attributes...) }
-
-func messageOf(kind int, attributes ...*nl.RtAttr) []byte {
-	m := nl.NewNetlinkRequest(kind, 0)
-	m.AddData(&nl.Nfgenmsg{})
-	for _, a := range attributes {
-		m.AddData(a)
+// attributes are those of a packet, as the kernel sends them.
+func attributes(t testing.TB, add func(*netlink.AttributeEncoder)) []byte {
+	t.Helper()
+	e := netlink.NewAttributeEncoder()
+	e.ByteOrder = binary.BigEndian
+	add(e)
+	b, err := e.Encode()
+	if err != nil {
+		t.Fatal(err)
 	}
-	return m.Serialize()
+	return b
 }
 
-func TestMessages(t *testing.T) {
-	word := func(n uint32) []byte { return binary.BigEndian.AppendUint32(nil, n) }
-	first := message(nl.NewRtAttr(attrHeader, []byte{8, 0, 1, 0}), nl.NewRtAttr(attrIn, word(1)), nl.NewRtAttr(attrOut, word(2)), nl.NewRtAttr(attrNumber, word(9)), nl.NewRtAttr(attrPayload, []byte("abcde")))
-	port := message(nl.NewRtAttr(attrPortIn, word(1)), nl.NewRtAttr(attrIn, word(3)), nl.NewRtAttr(attrPortOut, word(2)), nl.NewRtAttr(attrOut, word(3)))
+func TestParsePacket(t *testing.T) {
 	names := map[uint32]string{1: "one", 2: "two", 3: "bridge"}
+	routed := attributes(t, func(e *netlink.AttributeEncoder) {
+		e.Bytes(attrHeader, []byte{8, 0, 1, 0})
+		e.Uint32(attrIn, 1)
+		e.Uint32(attrOut, 2)
+		e.Uint32(attrNumber, 9)
+		e.Bytes(attrPayload, []byte("abcde"))
+	})
 	for _, c := range []struct {
 		name string
 		b    []byte
 		want string
 	}{
-		{"two", append(append([]byte{}, first...), port...), "[one two 800 abcde 9][one two 0  0]"},
-		{"one and a half", append(append([]byte{}, first...), port[:20]...), "[one two 800 abcde 9]"},
-		{"another kind", messageOf(messageConfig), ""},
-		{"an attribute that is cut", message(nl.NewRtAttr(attrIn, []byte{1})), "[  0  0]"},
-		{"nothing", nil, ""},
+		{"routed", routed, "[one two 800 abcde 9]"},
+		{"bridged", attributes(t, func(e *netlink.AttributeEncoder) {
+			e.Uint32(attrPortIn, 1)
+			e.Uint32(attrIn, 3)
+			e.Uint32(attrPortOut, 2)
+			e.Uint32(attrOut, 3)
+		}), "[one two 0  0]"},
+		{"an attribute that is cut", attributes(t, func(e *netlink.AttributeEncoder) { e.Uint8(attrIn, 1) }), "[  0  0]"},
+		{"half", routed[:len(routed)-4], "[one two 800  9]"},
+		{"nothing", nil, "[  0  0]"},
 	} {
-		got := ""
-		eachPacket(c.b, names, func(p logged) {
-			got += fmt.Sprintf("[%s %s %x %s %d]", p.in, p.out, p.kind, p.payload, p.number)
-		})
-		if got != c.want {
+		p := parsePacket(c.b, names)
+		if got := fmt.Sprintf("[%s %s %x %s %d]", p.in, p.out, p.kind, p.payload, p.number); got != c.want {
 			t.Errorf("%s: %s, want %s", c.name, got, c.want)
 		}
 	}
 }
 
-func FuzzMessages(f *testing.F) {
-	f.Add(message(nl.NewRtAttr(attrHeader, []byte{8, 0, 1, 0}), nl.NewRtAttr(attrPayload, make([]byte, 40))))
-	f.Add(message(nl.NewRtAttr(attrHeader, []byte{0x86, 0xdd, 1, 0}), nl.NewRtAttr(attrPayload, make([]byte, 60))))
+// What the kernel could not send is known from the numbers of what it could.
+func TestCountsMissed(t *testing.T) {
+	l := &Log{}
+	for _, number := range []uint32{2, 3, 4, 10} {
+		l.write(logged{in: "lan", number: number, numbered: true}, time.Time{})
+	}
+	if got, want := l.Counts(), (Counts{Lines: 4, Missed: 7}); got != want || strings.Count(string(l.kept), "IN=lan OUT=") != 4 {
+		t.Errorf("%+v, want %+v; %q", got, want, l.kept)
+	}
+}
+
+func FuzzParsePacket(f *testing.F) {
+	for _, kind := range [][]byte{{8, 0, 1, 0}, {0x86, 0xdd, 1, 0}} {
+		f.Add(attributes(f, func(e *netlink.AttributeEncoder) {
+			e.Bytes(attrHeader, kind)
+			e.Bytes(attrPayload, make([]byte, 60))
+		}))
+	}
 	f.Fuzz(func(t *testing.T, b []byte) {
-		packets := 0
-		eachPacket(b, nil, func(p logged) {
-			packets++
-			if line := appendLine(nil, time.Time{}, p); line[len(line)-1] != '\n' || len(line) > 256 {
-				t.Errorf("%q", line)
-			}
-		})
-		if packets*headerBytes > len(b) {
-			t.Errorf("%d packets in %d B", packets, len(b))
+		if line := parsePacket(b, nil).appendLine(nil, time.Time{}); line[len(line)-1] != '\n' || len(line) > 256 {
+			t.Errorf("%q", line)
 		}
 	})
 }

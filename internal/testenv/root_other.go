@@ -1,5 +1,0 @@
-//go:build !linux
-
-package testenv
-
-func root() bool { return false }
