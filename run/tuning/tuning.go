@@ -1,3 +1,11 @@
+// Package tuning tries what the counters of a run call for, one setting at a time.
+//
+// A plan comes in, and who runs it. What was tried, what it changed, what was kept and
+// what still loses packets goes out. A setting is kept only if trials with it, in turn
+// with trials without it, are separably better (package table); else it is
+// taken back. Settings of this host go through package tune, so that its Revert undoes
+// all of them at any moment; settings of pelt's own sockets are changed in the plan.
+// No other host is touched.
 package tuning
 
 import (
@@ -17,12 +25,13 @@ import (
 // Options are what a search needs beside its plan.
 type Options struct {
 	// Execute runs a plan, and calls before ahead of each trial.
-	Execute func(ctx context.Context, p model.Plan, before func(context.Context, model.Trial) error) (model.Document, error)
+	Execute func(_ context.Context, _ model.Plan, before func(context.Context, model.Trial) error) (model.Document, error)
 	// Tuner changes this host; nil: only what a plan can say is tried.
 	Tuner *tune.Tuner
 	This  model.Host
-	Knobs func(model.Document) []model.HostSetting // of this host as they are now, with those of the interface that a run used here
-	Say   func(string)                             // one sentence as it goes on; nil for none
+	// Knobs reads this host's settings as they are now, and those of the interface that a run used here.
+	Knobs func(model.Document) []model.HostSetting
+	Say   func(string) // one sentence as it goes on; nil for none
 }
 
 // fewestRepeats is what a comparison needs, see package compare.
@@ -65,22 +74,25 @@ const planKnob = "receive_buffer_bytes"
 // tried when that happens is taken back.
 func Search(ctx context.Context, p model.Plan, o Options) (model.TuneTrial, error) {
 	s := &search{Options: o, plan: p, tried: map[string]bool{}, kept: map[string]bool{}, stall: firstStall}
-	s.out = model.TuneTrial{Format: model.TuneTrialFormat, Target: p.Target, Steps: []model.TuneStep{}, Limits: []string{}, Plan: p}
+	s.out = model.TuneTrial{Format: model.TuneTrialFormat, Target: p.Target, Steps: []model.TuneStep{},
+		Limits: []string{}, Plan: p}
 	if err := p.Check(); err != nil {
 		return s.out, err
 	}
 	if len(p.Design.Cells) > 0 || p.Design.Repeats < fewestRepeats {
-		return s.out, &model.FieldError{Field: "--repeats", Want: fmt.Sprintf("want %d or more: fewer trials without and with a setting cannot be told apart", fewestRepeats)}
+		return s.out, &model.FieldError{Field: "--repeats", Want: fmt.Sprintf(
+			"want %d or more: fewer trials without and with a setting cannot be told apart", fewestRepeats)}
 	}
 	if slices.ContainsFunc(p.Flows, func(f model.Flow) bool { return f.Protocol != model.UDP }) {
-		return s.out, &model.FieldError{Field: "--proto", Want: "want udp: TCP repairs its losses, and they say nothing of a setting"}
+		return s.out, &model.FieldError{Field: "--proto",
+			Want: "want udp: TCP repairs its losses, and they say nothing of a setting"}
 	}
 	s.counts = func(model.Result) bool { return true }
 	var err error
 	if s.doc, err = o.Execute(ctx, p, nil); err != nil {
 		return s.out, err
 	}
-	s.out.First = s.loss()
+	s.out.First = lossOf(s.doc, s.counts)
 	s.out.Last = s.out.First
 	if s.out.First.Trials == 0 {
 		return s.out, ErrInvalid
@@ -109,9 +121,7 @@ func (s *search) say(format string, args ...any) {
 	}
 }
 
-// loss of the trials that count.
-func (s *search) loss() model.TuneLoss { return lossOf(s.doc, s.counts) }
-
+// lossOf is the loss of the valid trials that count.
 func lossOf(doc model.Document, counts func(model.Result) bool) model.TuneLoss {
 	l := model.TuneLoss{Run: doc.ID}
 	for _, r := range doc.Results {
@@ -130,38 +140,31 @@ func lossOf(doc model.Document, counts func(model.Result) bool) model.TuneLoss {
 	return l
 }
 
-// advised is all advice for the settings as they are now.
+// advised is all advice for the settings as they are now. The host's rmem_max counts only
+// where it bounds pelt's own sockets: pelt may be free to exceed it.
 func (s *search) advised() []model.Advised {
 	ask := advice.Ask{This: s.This, StallS: s.stall, Trials: s.counts, HostWide: tune.HostWide,
 		CanApply: func(knob string) bool { return s.Tuner != nil && tune.Known(knob) }}
-	if s.Knobs != nil {
-		ask.Knobs = s.Knobs(s.doc)
-	}
-	list := advice.Collect(s.doc, ask)
-	// What pelt's own socket may ask for is not bounded by this host's rmem_max when pelt
-	// may force it, and another program's does not matter here.
-	ask.Knobs = append([]model.HostSetting{{Name: "net.core.rmem_max", Value: strconv.Itoa(1 << 30)}}, ask.Knobs...)
-	for _, a := range advice.Collect(s.doc, ask) {
-		if a.Knob == bufferKnob && a.Proposes() {
-			list = append([]model.Advised{a}, slices.DeleteFunc(list, func(o model.Advised) bool { return o.Knob == bufferKnob })...)
-			break
-		}
-	}
 	if !s.short() {
-		list = slices.DeleteFunc(list, func(a model.Advised) bool { return a.Knob == "net.core.rmem_max" })
+		ask.Knobs = []model.HostSetting{{Name: "net.core.rmem_max", Value: strconv.Itoa(1 << 30)}}
 	}
-	return list
+	if s.Knobs != nil {
+		ask.Knobs = append(ask.Knobs, s.Knobs(s.doc)...)
+	}
+	return advice.Collect(s.doc, ask)
 }
 
-// short reports whether a socket got less of a buffer than the plan asks for, which is what
-// the host's rmem_max bounds.
+// short reports whether a socket got less of a buffer than the plan asks for. Linux grants
+// even numbers.
 func (s *search) short() bool {
+	asked := map[string]int{}
+	for _, f := range s.plan.Flows {
+		asked[f.Name] = f.ReceiveBuffer &^ 1
+	}
 	for _, r := range s.doc.Results {
 		for _, f := range r.Flows {
-			for _, asked := range s.plan.Flows {
-				if f.Name == asked.Name && f.ReceiveBufferBytes > 0 && f.ReceiveBufferBytes < asked.ReceiveBuffer&^1 { // Linux grants even numbers
-					return true
-				}
+			if f.ReceiveBufferBytes > 0 && f.ReceiveBufferBytes < asked[f.Name] {
+				return true
 			}
 		}
 	}
@@ -201,56 +204,57 @@ func (s *search) try(ctx context.Context, a model.Advised) (model.TuneStep, erro
 	}
 	factor := p.Factors[len(p.Factors)-1]
 	doc, err := s.Execute(ctx, p, toggle.before)
-	if back := toggle.off(); err == nil {
-		err = back
-	} else {
+	if back := toggle.off(); back != nil {
 		err = errors.Join(err, back)
 	}
-	of := func(level model.Value) func(model.Result) bool {
-		return func(r model.Result) bool { return r.Cell[factor.Knob] == level }
+	of := func(level int) func(model.Result) bool {
+		return func(r model.Result) bool { return r.Cell[factor.Knob] == factor.Levels[level] }
 	}
-	step.Run, step.Without, step.With = doc.ID, lossOf(doc, of(factor.Levels[0])), lossOf(doc, of(factor.Levels[1]))
-	if err != nil {
-		var refused *refusal
-		if errors.As(err, &refused) {
-			step.Text = "could not be set: " + refused.Error()
-			return step, nil
-		}
+	without, with := of(0), of(1)
+	step.Run, step.Without, step.With = doc.ID, lossOf(doc, without), lossOf(doc, with)
+	var refused *refusal
+	if errors.As(err, &refused) {
+		step.Text = "could not be set: " + refused.Error()
+		return step, nil
+	} else if err != nil {
 		step.Text = "was cut: " + err.Error()
 		return step, err
 	}
 	f := finding.JudgeSetting(&doc, factor.Knob, "")
 	step.Kept, step.Untold, step.Text = f.Code == "tune.kept", f.Code == "tune.untold", f.Text()
-	if step.Without.Trials == 0 && !step.Kept {
-		return step, nil // nothing new is known of how it is without
-	}
-	s.doc, s.counts = doc, of(factor.Levels[0])
-	if step.Kept {
+	switch {
+	case step.Kept:
 		if err := s.keep(a, toggle); err != nil {
 			step.Kept, step.Text = false, "is better, but could not be kept: "+err.Error()
 			return step, err
 		}
-		s.counts, s.kept[name(a)] = of(factor.Levels[1]), true
+		s.doc, s.counts, s.kept[name(a)] = doc, with, true
+	case step.Without.Trials > 0: // else nothing new is known of how it is without
+		s.doc, s.counts = doc, without
 	}
-	s.out.Last = s.loss()
+	s.out.Last = lossOf(s.doc, s.counts)
 	return step, nil
 }
 
 // vary adds a setting to a plan as its last factor.
 func (s *search) vary(a model.Advised) (model.Plan, *toggle, error) {
-	p := s.plan
-	p.Factors = slices.Clone(p.Factors)
+	p, t := s.plan, &toggle{}
+	factor := model.Factor{Knob: planKnob}
 	if a.Knob == bufferKnob {
-		present, err := strconv.Atoi(a.Present)
-		value, err2 := strconv.Atoi(a.Value)
-		if err := errors.Join(err, err2); err != nil {
-			return p, nil, fmt.Errorf("%s: want whole numbers, not %q and %q", a.Knob, a.Present, a.Value)
+		for _, text := range []string{a.Present, a.Value} {
+			n, err := strconv.Atoi(text)
+			if err != nil {
+				return p, nil, fmt.Errorf("%s: want a whole number, not %q", a.Knob, text)
+			}
+			factor.Levels = append(factor.Levels, model.Number(float64(n)))
 		}
-		p.Factors = append(p.Factors, model.Factor{Knob: planKnob, Levels: []model.Value{model.Number(float64(present)), model.Number(float64(value))}})
-		return p, &toggle{}, p.Check()
+	} else {
+		factor = model.Factor{Knob: model.TuningKnob,
+			Levels: []model.Value{model.Word(model.TuningWithout), model.Word(model.TuningWith)}}
+		t = &toggle{tuner: s.Tuner, change: tune.Change{Knob: a.Knob, Value: a.Value}}
 	}
-	p.Factors = append(p.Factors, model.Factor{Knob: model.TuningKnob, Levels: []model.Value{model.Word(model.TuningWithout), model.Word(model.TuningWith)}})
-	return p, &toggle{tuner: s.Tuner, change: tune.Change{Knob: a.Knob, Value: a.Value}}, p.Check()
+	p.Factors = append(slices.Clone(p.Factors), factor)
+	return p, t, p.Check()
 }
 
 // keep makes a setting for good, that is until it is reverted.
@@ -259,14 +263,11 @@ func (s *search) keep(a model.Advised, t *toggle) error {
 		return t.on()
 	}
 	value, err := strconv.Atoi(a.Value)
-	if err != nil {
-		return err
-	}
 	s.plan.Flows, s.sized = slices.Clone(s.plan.Flows), true
 	for i := range s.plan.Flows {
 		s.plan.Flows[i].ReceiveBuffer = value
 	}
-	return nil
+	return err
 }
 
 // conclude says how it ended and what still loses packets.
