@@ -199,8 +199,7 @@ func (r *recording) finish(trial uint32, placed fleet.Trial, out fleet.Outcome, 
 	}
 	r.taps.End(trial)
 	closed := record.Closed{Trial: trial, State: result.State, Why: result.Why}
-	facts := map[string]*model.RecordFacts{} // by the flow of the result
-	untold := map[string]bool{}              // flows whose figures are not the whole trial's, for an end told none
+	untold := map[*model.FlowResult]bool{} // the figures are not the whole trial's, for an end told none
 	for i, f := range placed.Flows {
 		if f.Record == nil {
 			continue
@@ -208,14 +207,12 @@ func (r *recording) finish(trial uint32, placed fleet.Trial, out fleet.Outcome, 
 		k := disk.Key{Trial: trial, Flow: uint16(i)}
 		written := r.file.Written(k)
 		end := record.ClosedFlow{Flow: uint16(i), Recorded: written.Packets}
-		name := f.Flow.Name
-		at := slices.IndexFunc(result.Flows, func(x model.FlowResult) bool { return x.Name == name })
-		if at < 0 {
-			name = planFlow(name)
-		}
+		own := slices.IndexFunc(result.Flows, func(x model.FlowResult) bool { return x.Name == f.Flow.Name })
+		joined := slices.IndexFunc(result.Flows, func(x model.FlowResult) bool { return x.Name == planFlow(f.Flow.Name) })
+		flow := &result.Flows[max(own, joined)]
 		s, in := out.Flows[i].Send, out.Flows[i].Receive
 		sent, heard := s != nil && s.Send != nil, in != nil && in.Receive != nil
-		untold[name] = untold[name] || !sent || !heard
+		untold[flow] = untold[flow] || !sent || !heard
 		if sent && heard && len(s.Send.Streams) == f.Flow.Streams {
 			end.Attempted = s.Send.Streams // else what came after the last that was heard would be lost
 		}
@@ -228,37 +225,35 @@ func (r *recording) finish(trial uint32, placed fleet.Trial, out fleet.Outcome, 
 		came := r.came[k]
 		if r.ended[k] < f.Flow.Streams { // its host did not hand over all
 			came = max(came, end.Received+end.Duplicates+end.Late)
-			if !heard && at >= 0 {
-				came = max(came, result.Flows[at].Received)
+			if !heard && own >= 0 {
+				came = max(came, flow.Received)
 			}
 		}
-		dropped := came - min(written.Packets, came)
+		end.Dropped = came - min(written.Packets, came)
 		r.total.Packets += written.Packets
-		r.total.Dropped += dropped
+		r.total.Dropped += end.Dropped
 		r.mu.Unlock()
-		end.Dropped = dropped
 		closed.Flows = append(closed.Flows, end)
-		if facts[name] == nil {
-			facts[name] = &model.RecordFacts{File: filepath.Base(r.path), Trial: trial}
+		if flow.Record == nil {
+			flow.Record = &model.RecordFacts{File: filepath.Base(r.path), Trial: trial}
 		}
-		a := facts[name]
-		a.Packets, a.Dropped, a.Bytes = a.Packets+written.Packets, a.Dropped+dropped, a.Bytes+written.Bytes
+		a := flow.Record
+		a.Packets, a.Dropped, a.Bytes = a.Packets+written.Packets, a.Dropped+end.Dropped, a.Bytes+written.Bytes
 	}
 	for i := range result.Flows {
-		f := &result.Flows[i]
-		a := facts[f.Name]
+		flow := &result.Flows[i]
+		a := flow.Record
 		if a == nil {
 			continue
 		}
 		if a.Packets > 0 {
 			a.BytesPerPacket = float64(a.Bytes) / float64(a.Packets)
 		}
-		f.Record = a
-		if !untold[f.Name] {
-			f.Ledger.Checks = append(f.Ledger.Checks, recordCheck(*f))
+		if !untold[flow] {
+			flow.Ledger.Checks = append(flow.Ledger.Checks, recordCheck(*flow))
 		}
 		if a.Dropped > 0 {
-			result.Warnings = append(result.Warnings, "flow "+f.Name+": the record misses packets that came")
+			result.Warnings = append(result.Warnings, "flow "+flow.Name+": the record misses packets that came")
 		}
 	}
 	if err := r.write(&closed); err != nil {
