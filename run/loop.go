@@ -140,9 +140,9 @@ func (r *runner) execute(ctx context.Context, t model.Trial) (model.Result, erro
 	}
 	watch := r.site.watch(&placed)
 	defer r.closeWatch(watch)
-	timed := newTimed(ctx, r.site.change, r.doc.Plan.Timed)
+	begin, end := timed(ctx, r.site.change, r.doc.Plan.Timed)
 	if len(r.doc.Plan.Timed) > 0 {
-		placed.Begun = timed.begin
+		placed.Begun = begin
 	}
 	var now *soFar // nil: nobody asks before the trial ends
 	if lasting(r.doc.Plan) {
@@ -154,7 +154,7 @@ func (r *runner) execute(ctx context.Context, t model.Trial) (model.Result, erro
 		}
 		r.soFar(now, number, p)
 	})
-	made := timed.end()
+	made := end()
 	known, told := now.untilCut(outcome) // while the links are watched
 	if err == nil && r.site.noteStrays(placed, outcome) {
 		err = errAstray

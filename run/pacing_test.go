@@ -37,10 +37,12 @@ func TestPacing(t *testing.T) {
 	one, other := r, r
 	far := 0.2
 	other.Pacing, other.SendLate = &model.Pacing{Distance: &far}, &model.Percentiles{Count: 1, Max: 9}
-	if sum := joinPacing([]model.FlowResult{one, other}); sum == nil || *sum.Distance != far || *one.Pacing.Distance != near {
-		t.Errorf("joined %+v", sum)
+	for _, list := range [][]model.FlowResult{{one, other}, {other, one}, {{}, other}} {
+		if sum := joinFlows(list); sum.Pacing == nil || *sum.Pacing.Distance != far || *one.Pacing.Distance != near {
+			t.Errorf("joined %+v", sum.Pacing)
+		}
 	}
-	if joinPacing([]model.FlowResult{{}, {}}) != nil {
+	if joinFlows([]model.FlowResult{{}, {}}).Pacing != nil {
 		t.Error("flows without a profile have a pacing")
 	}
 

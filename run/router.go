@@ -128,7 +128,9 @@ func (r *router) begin(t *fleet.Trial) *routerWatch {
 func (w *routerWatch) tell(one *seen) {
 	one.observation = &w.told
 	w.router.ports.learn(w.flows, &w.told)
-	w.router.ports.put(one)
+	if p := w.router.ports; p.lan != "" {
+		one.in, one.out = []string{p.lan}, []string{p.wan}
+	}
 }
 
 // Snapshot reads what the router tells at a moment.

@@ -1,6 +1,7 @@
 package run
 
 import (
+	"slices"
 	"strings"
 
 	"pelt/fleet"
@@ -21,47 +22,33 @@ const (
 
 // learn takes the ports from a trial of one direction.
 func (p *ports) learn(flows []fleet.PlacedFlow, o *model.Observation) {
-	if o == nil || len(flows) == 0 || p.lan != "" {
+	other := func(f fleet.PlacedFlow) bool { return f.Flow.From != flows[0].Flow.From }
+	if p.lan != "" || slices.ContainsFunc(flows, other) {
 		return
-	}
-	for _, f := range flows {
-		if f.Flow.From != flows[0].Flow.From {
-			return
-		}
 	}
 	in, out := busiestPort(o.Counters, ".rx_packets"), busiestPort(o.Counters, ".tx_packets")
-	if in == "" || out == "" || in == out {
-		return
-	}
-	p.lan, p.wan = in, out
-	if flows[0].Flow.From != model.Sender {
-		p.lan, p.wan = out, in
+	switch {
+	case in == "" || out == "" || in == out:
+	case flows[0].Flow.From == model.Sender:
+		*p = ports{in, out}
+	default:
+		*p = ports{out, in}
 	}
 }
 
 func busiestPort(counters []model.Counter, kind string) string {
-	var best, next uint64
-	name := ""
+	best, next := model.Counter{}, uint64(portPackets/portDominance)
 	for _, c := range counters {
-		port, ok := strings.CutPrefix(c.Name, "dev.")
-		port, isKind := strings.CutSuffix(port, kind)
 		switch {
-		case !ok || !isKind || c.Reset || port == "lo":
-		case c.Whole > best:
-			best, next, name = c.Whole, best, port
-		case c.Whole > next:
-			next = c.Whole
+		case !strings.HasPrefix(c.Name, "dev.") || !strings.HasSuffix(c.Name, kind) || c.Reset || c.Name == "dev.lo"+kind:
+		case c.Whole > best.Whole:
+			best, next = c, max(next, best.Whole)
+		default:
+			next = max(next, c.Whole)
 		}
 	}
-	if best < portPackets || best < portDominance*next {
+	if best.Whole < portDominance*next {
 		return ""
 	}
-	return name
-}
-
-// put tells the ledger which interfaces of the router lie on the path.
-func (p ports) put(s *seen) {
-	if p.lan != "" {
-		s.in, s.out = []string{p.lan}, []string{p.wan}
-	}
+	return strings.TrimSuffix(strings.TrimPrefix(best.Name, "dev."), kind)
 }

@@ -32,7 +32,7 @@ func TestPorts(t *testing.T) {
 		"up":                  {[]model.Flow{up}, oneWay, ports{"eth1", "eth2"}},
 		"down":                {[]model.Flow{down}, oneWay, ports{"eth2", "eth1"}},
 		"both at once":        {[]model.Flow{up, down}, oneWay, ports{}},
-		"not observed":        {[]model.Flow{up}, nil, ports{}},
+		"not observed":        {[]model.Flow{up}, &model.Observation{}, ports{}},
 		"a port and a trunk":  {[]model.Flow{up}, counted(map[string]uint64{"eth0.rx_packets": 2000, "lan1.rx_packets": 1000, "wan.tx_packets": 1000}), ports{}},
 		"too few":             {[]model.Flow{up}, counted(map[string]uint64{"lan.rx_packets": 90, "wan.tx_packets": 90}), ports{}},
 		"one port does both":  {[]model.Flow{up}, counted(map[string]uint64{"eth0.rx_packets": 5000, "eth0.tx_packets": 5000}), ports{}},

@@ -3,6 +3,7 @@ package run
 import (
 	"cmp"
 	"fmt"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -47,18 +48,14 @@ func (s *site) star() bool {
 
 // perReceiver returns the flows that a flow of the plan becomes: in a star one for each of
 // the first so many receivers, 0 for all.
-func (s *site) perReceiver(f model.Flow, receivers int) []model.Flow {
+func (s *site) perReceiver(f model.Flow, receivers int) (list []model.Flow) {
 	if !s.star() {
 		return []model.Flow{f}
 	}
-	var list []model.Flow
-	for i, r := range s.ends()[1:] {
-		if receivers > 0 && i == receivers {
-			break
-		}
+	all := s.ends()[1:]
+	for i, r := range all[:min(cmp.Or(receivers, len(all)), len(all))] {
 		one := f
-		one.Name = f.Name + "/" + strconv.Itoa(i+1)
-		one.Profile = f.Profile.Other(i)
+		one.Name, one.Profile = f.Name+"/"+strconv.Itoa(i+1), f.Profile.Other(i)
 		if one.From == model.Receiver {
 			one.From = r.name
 		} else {
@@ -95,17 +92,19 @@ func planFlow(flow string) string {
 // joinMany joins the results of the flows to all receivers.
 func joinMany(r *model.Result) {
 	var flows []model.FlowResult
-	for rest := r.Flows; len(rest) > 0; {
-		other := func(f model.FlowResult) bool { return planFlow(f.Name) != planFlow(rest[0].Name) }
-		n := slices.IndexFunc(rest, other)
-		if n < 0 {
-			n = len(rest)
-		}
-		flows, rest = append(flows, joinFlows(rest[:n])), rest[n:]
+	for len(r.Flows) > 0 {
+		other := func(f model.FlowResult) bool { return planFlow(f.Name) != planFlow(r.Flows[0].Name) }
+		n := slices.IndexFunc(append(r.Flows, model.FlowResult{}), other)
+		flows, r.Flows = append(flows, joinFlows(r.Flows[:n])), r.Flows[n:]
 	}
 	r.Flows = flows
 	r.Series = joinSeries(r.Series)
 	r.Observed = slices.DeleteFunc(r.Observed, func(o model.Observed) bool { return groupName(o.Node) != o.Node })
+}
+
+// packets are the counts of a flow.
+func packets(f *model.FlowResult) []*uint64 {
+	return []*uint64{&f.Planned, &f.Attempted, &f.Accepted, &f.Received, &f.Duplicates, &f.Reordered, &f.Late, &f.Lost}
 }
 
 // joinFlows sums flows that were sent side by side.
@@ -113,15 +112,13 @@ func joinFlows(list []model.FlowResult) model.FlowResult {
 	sum := list[0]
 	for _, f := range list[1:] {
 		sum.DurationS, sum.BurstMax = max(sum.DurationS, f.DurationS), max(sum.BurstMax, f.BurstMax)
-		sum.Planned, sum.Attempted, sum.Accepted = sum.Planned+f.Planned, sum.Attempted+f.Attempted,
-			sum.Accepted+f.Accepted
-		sum.Received, sum.Duplicates, sum.Reordered = sum.Received+f.Received, sum.Duplicates+f.Duplicates,
-			sum.Reordered+f.Reordered
-		sum.Late, sum.Lost = sum.Late+f.Late, sum.Lost+f.Lost
+		for i, n := range packets(&sum) {
+			*n += *packets(&f)[i]
+		}
 	}
 	sum.Name, sum.From, sum.To = planFlow(sum.Name), groupName(sum.From), groupName(sum.To)
-	sum.GapCounts, sum.RoundTrip = nil, nil
-	sum.JitterNS, sum.ReceivePPS, sum.GoodputBPS, sum.SendErrors = 0, 0, 0, nil
+	sum.GapCounts, sum.RoundTrip, sum.SendErrors = nil, nil, nil
+	sum.JitterNS, sum.ReceivePPS, sum.GoodputBPS = 0, 0, 0
 	for _, f := range list {
 		sum.JitterNS += f.JitterNS / float64(len(list))
 		share := model.ReceiverShare{Node: f.To, Attempted: f.Attempted, Received: f.Received,
@@ -145,6 +142,9 @@ func joinFlows(list []model.FlowResult) model.FlowResult {
 			}
 			sum.SendErrors[name] += n
 		}
+		if sum.Pacing == nil || gapDistance(f.Pacing) > gapDistance(sum.Pacing) {
+			sum.Pacing = f.Pacing // of the flow that differs most from its profile
+		}
 	}
 	sum.LossRatio = float64(sum.Lost) / float64(max(sum.Attempted, 1))
 	if sum.DurationS > 0 {
@@ -154,42 +154,36 @@ func joinFlows(list []model.FlowResult) model.FlowResult {
 	sum.Delay = middle(list, func(f model.FlowResult) *model.Percentiles { return f.Delay })
 	sum.SendGap = middle(list, func(f model.FlowResult) *model.Percentiles { return f.SendGap })
 	sum.SendLate = middle(list, func(f model.FlowResult) *model.Percentiles { return f.SendLate })
-	sum.Pacing = joinPacing(list)
 	sum.Ledger = joinLedgers(list)
 	return sum
+}
+
+func gapDistance(p *model.Pacing) float64 {
+	if p == nil || p.Distance == nil {
+		return 0
+	}
+	return *p.Distance
 }
 
 // middle is the distribution of the receiver whose median is in the middle, with the
 // count and the extremes of all; nil if none has any.
 func middle(list []model.FlowResult, which func(model.FlowResult) *model.Percentiles) *model.Percentiles {
-	var all []model.Percentiles
+	all := model.Percentiles{Min: math.Inf(1), Max: math.Inf(-1)}
+	var each []*model.Percentiles
 	for _, f := range list {
 		if p := which(f); p != nil && p.Count > 0 {
-			all = append(all, *p)
+			each = append(each, p)
+			all.Count, all.Out = all.Count+p.Count, all.Out+p.Out
+			all.Min, all.Max = min(all.Min, p.Min), max(all.Max, p.Max)
 		}
 	}
-	if len(all) == 0 {
+	if len(each) == 0 {
 		return nil
 	}
-	slices.SortFunc(all, func(a, b model.Percentiles) int { return cmp.Compare(a.P50, b.P50) })
-	m := all[len(all)/2]
-	m.Count, m.Out = 0, 0
-	for _, p := range all {
-		m.Count, m.Out = m.Count+p.Count, m.Out+p.Out
-		m.Min, m.Max = min(m.Min, p.Min), max(m.Max, p.Max)
-	}
+	slices.SortFunc(each, func(a, b *model.Percentiles) int { return cmp.Compare(a.P50, b.P50) })
+	m := *each[len(each)/2]
+	m.Count, m.Out, m.Min, m.Max = all.Count, all.Out, all.Min, all.Max
 	return &m
-}
-
-// joinPacing is the pacing of the flow that differs most from its profile; nil without one.
-func joinPacing(list []model.FlowResult) (worst *model.Pacing) {
-	for _, f := range list {
-		if p := f.Pacing; p != nil && (worst == nil || p.Distance != nil &&
-			(worst.Distance == nil || *p.Distance > *worst.Distance)) {
-			worst = p
-		}
-	}
-	return worst
 }
 
 // joinLedgers sums lines of one layer and cause at nodes of one kind, in travel order.
