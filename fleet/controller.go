@@ -17,8 +17,7 @@ import (
 type Controller struct {
 	links   []*link // the sender's side first
 	version string
-	members map[string]member // by ID
-	infos   []AgentInfo
+	members []member // the sender's side first
 }
 
 // member is an agent as the controller reaches it.
@@ -41,7 +40,7 @@ type HubAddress struct {
 // the near one calls the far one, so whoever serves that must have allowed it, see
 // [ServeConfig]. Errors are one line that says what was found there and what to do.
 func NewController(ctx context.Context, version string, hubs ...HubAddress) (*Controller, error) {
-	c := &Controller{version: version, members: map[string]member{}}
+	c := &Controller{version: version}
 	for _, hub := range hubs {
 		join := c.joinFar
 		if hub.Local != nil {
@@ -115,7 +114,7 @@ func (c *Controller) meet(l *link, info AgentInfo, node, where string) error {
 	if where != "" {
 		prefix += ": "
 	}
-	other, known := c.members[info.ID]
+	other, known := c.member(info.ID)
 	switch {
 	case info.Observer && node != routerNode:
 		return fmt.Errorf("%sthat pelt serve only observes (--observe-only there): "+
@@ -133,13 +132,25 @@ func (c *Controller) meet(l *link, info AgentInfo, node, where string) error {
 	if where != "" {
 		name = fmt.Sprintf("%s (%s)", info.Node, where)
 	}
-	c.members[info.ID] = member{info, name, l}
-	c.infos = append(c.infos, info)
+	c.members = append(c.members, member{info, name, l})
 	return nil
 }
 
+func (c *Controller) member(id string) (m member, known bool) {
+	i := slices.IndexFunc(c.members, func(m member) bool { return m.info.ID == id })
+	if i < 0 {
+		return m, false
+	}
+	return c.members[i], true
+}
+
 // Agents lists who can take part, the sender's side first.
-func (c *Controller) Agents() []AgentInfo { return slices.Clone(c.infos) }
+func (c *Controller) Agents() (all []AgentInfo) {
+	for _, m := range c.members {
+		all = append(all, m.info)
+	}
+	return all
+}
 
 // Close cuts running trials and leaves every hub.
 func (c *Controller) Close() error {

@@ -45,12 +45,12 @@ func (s *session) part(n int, tell func() (any, error)) (partAnswer, error) {
 	return partAnswer{Parts: len(s.parts), Data: s.parts[n]}, nil
 }
 
-// fetch gets all parts of an answer. With lines its texts keep their line breaks.
-func fetch[A any](ctx context.Context, m member, verb string, lines bool, part func(int) any) (A, error) {
+// fetch gets all parts of an answer. The texts of facts keep their line breaks.
+func fetch[A any](ctx context.Context, m member, verb string, order reportOrder) (A, error) {
 	var zero A
 	var data []byte
-	for n, parts := 0, 1; n < parts; n++ {
-		a, err := give[partAnswer](ctx, m, verb, part(n))
+	for parts := 1; order.Part < parts; order.Part++ {
+		a, err := give[partAnswer](ctx, m, verb, order)
 		if err != nil {
 			return zero, err
 		}
@@ -59,7 +59,7 @@ func fetch[A any](ctx context.Context, m member, verb string, lines bool, part f
 		}
 		data = append(data, a.Data...)
 	}
-	told, err := decodeText[A](data, lines)
+	told, err := decodeText[A](data, verb == verbFacts)
 	if err != nil {
 		return zero, fmt.Errorf("%s: %s: %w", m.name, verb, err)
 	}

@@ -99,7 +99,7 @@ func TestNoReconnectBeforeTheTrial(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	far := ctl.members["far"].link
+	far := ctl.members[1].link
 	far.hold(20 * time.Second)
 	for _, running := range []bool{false, true} {
 		if running {

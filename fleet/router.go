@@ -55,7 +55,7 @@ func WatchRouter(ctx context.Context, hub HubAddress, source, version string) (_
 	if err != nil {
 		return nil, err
 	}
-	agent := c.members[c.infos[0].ID]
+	agent := c.members[0]
 	life, stop := context.WithCancel(context.WithoutCancel(ctx))
 	about := sessionOrder{agent.link.client + "." + randomHex()}
 	r := &farRouter{c: c, agent: agent, about: about, source: source, stop: stop}
@@ -79,8 +79,7 @@ func WatchRouter(ctx context.Context, hub HubAddress, source, version string) (_
 
 // ask fetches the facts.
 func (r *farRouter) ask(ctx context.Context, final bool) (model.RouterFacts, error) {
-	order := func(part int) any { return reportOrder{sessionOrder: r.about, Final: final, Part: part} }
-	f, err := fetch[model.RouterFacts](ctx, r.agent, verbFacts, true, order)
+	f, err := fetch[model.RouterFacts](ctx, r.agent, verbFacts, reportOrder{sessionOrder: r.about, Final: final})
 	f.Node, f.Source = routerNode, r.source
 	return f, err
 }
@@ -220,9 +219,7 @@ func (w *farWatch) fetch() (sessionReport, error) {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), cutTimeout+momentTimeout)
 	defer cancel()
-	r, err := fetch[sessionReport](ctx, w.router.agent, verbReport, false, func(part int) any {
-		return reportOrder{sessionOrder: w.order.sessionOrder, Final: true, Part: part}
-	})
+	r, err := fetch[sessionReport](ctx, w.router.agent, verbReport, reportOrder{sessionOrder: w.router.about, Final: true})
 	r.clamp(w.flows, model.Timing{MeasureSeconds: w.measured.Seconds()})
 	return r, err
 }

@@ -23,14 +23,11 @@ const (
 	closeTimeout   = 5 * time.Second
 )
 
-// phase is how far a session has come.
-type phase string
-
-const (
-	preparing phase = "not connected"
-	connected phase = "connected"
-	armed     phase = "armed"
-	started   phase = "running"
+// steps are the orders that take a session on, and phases where it is before the first of
+// them, and after each.
+var (
+	steps  = []string{verbConnect, verbArm, verbStart}
+	phases = []string{"not connected", "connected", "armed", "running"}
 )
 
 // session is one trial at one agent, or one run at an agent that only watches.
@@ -54,7 +51,7 @@ type session struct {
 
 	mu        sync.Mutex
 	ends      map[int]*sessionEnd
-	phase     phase
+	phase     int       // of phases
 	measured  time.Time // when the measured part begins; zero before the gate
 	closed    bool
 	cut       string           // why traffic was stopped; "" if it was not
@@ -67,7 +64,7 @@ type session struct {
 // openSession starts the heartbeat; the caller holds the agent's lock.
 func openSession(a *Agent, p prepareOrder) (*session, error) {
 	s := &session{id: p.Session, agent: a, drops: p.Drops, watcher: len(p.Ends) == 0, wake: make(chan struct{}, 1),
-		ends: map[int]*sessionEnd{}, phase: preparing}
+		ends: map[int]*sessionEnd{}}
 	s.ctx, s.cancel = context.WithCancel(context.Background())
 	s.sending, s.sendingOver = context.WithCancel(s.ctx)
 	window := routerWindow
@@ -108,7 +105,7 @@ func (s *session) reserve(ends []endOrder) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	switch n := len(s.ends) + len(ends); {
-	case s.closed || s.phase != preparing || s.cut != "":
+	case s.closed || s.phase > 0 || s.cut != "":
 		return errors.New("the session takes no more ends")
 	case n > maxEnds:
 		return fmt.Errorf("ends: want at most %d, not %d", maxEnds, n)
@@ -191,7 +188,7 @@ func (s *session) opened(roles ...engine.Role) (all []*sessionEnd) {
 }
 
 // advance takes the session one phase further, unless an order comes out of turn.
-func (s *session) advance(verb string, from, to phase) error {
+func (s *session) advance(verb string) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, e := range s.ends {
@@ -202,17 +199,17 @@ func (s *session) advance(verb string, from, to phase) error {
 	switch {
 	case s.closed || s.cut != "":
 		return fmt.Errorf("%s: the session has ended", verb)
-	case s.phase != from:
-		return fmt.Errorf("%s: the session is %s", verb, s.phase)
+	case s.phase != slices.Index(steps, verb):
+		return fmt.Errorf("%s: the session is %s", verb, phases[s.phase])
 	}
-	s.phase = to
+	s.phase++
 	return nil
 }
 
 // connect lets all ends exchange consent with their peers.
 func (s *session) connect(ctx context.Context, _ sessionOrder) (tuplesAnswer, error) {
 	answer := tuplesAnswer{}
-	if err := s.advance(verbConnect, preparing, connected); err != nil {
+	if err := s.advance(verbConnect); err != nil {
 		return answer, err
 	}
 	err := each(s.opened(), func(e *sessionEnd) error {
@@ -236,7 +233,7 @@ func (s *session) connect(ctx context.Context, _ sessionOrder) (tuplesAnswer, er
 
 // arm starts receivers and echoes, and waits until the receivers read.
 func (s *session) arm(ctx context.Context, _ sessionOrder) (a armAnswer, err error) {
-	if err := s.advance(verbArm, connected, armed); err != nil {
+	if err := s.advance(verbArm); err != nil {
 		return a, err
 	}
 	for _, e := range s.opened() {
@@ -253,7 +250,7 @@ func (s *session) arm(ctx context.Context, _ sessionOrder) (a armAnswer, err err
 
 // start opens the gate after the ordered wait.
 func (s *session) start(_ context.Context, o startOrder) (none, error) {
-	if err := s.advance(verbStart, armed, started); err != nil {
+	if err := s.advance(verbStart); err != nil {
 		return none{}, err
 	}
 	s.mu.Lock()

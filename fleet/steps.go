@@ -241,9 +241,7 @@ func (t *trial) track(connected map[*party]tuplesAnswer) {
 // reports fetches the reports of several agents at once, as far as they come.
 func (t *trial) reports(ctx context.Context, parties []*party, final bool) (map[*party]sessionReport, error) {
 	return gather(ctx, parties, func(ctx context.Context, p *party) (sessionReport, error) {
-		r, err := fetch[sessionReport](ctx, p.member, verbReport, false, func(part int) any {
-			return reportOrder{sessionOrder: p.about(), Final: final, Part: part}
-		})
+		r, err := fetch[sessionReport](ctx, p.member, verbReport, reportOrder{sessionOrder: p.about(), Final: final})
 		r.clamp(t.flows(), t.order.Timing)
 		return r, err
 	})
@@ -321,19 +319,17 @@ func (t *trial) end(n int, p *party) *trialEnd {
 
 // stop ends all traffic; agents that cannot be told find out by themselves.
 func (t *trial) stop(why string) {
-	ctx, cancel := context.WithTimeout(context.Background(), cutTimeout)
-	defer cancel()
-	_, _ = gather(ctx, t.present(), func(ctx context.Context, p *party) (none, error) {
-		return give[none](ctx, p.member, verbStop, stopOrder{p.about(), why})
-	})
+	t.tell(cutTimeout, verbStop, func(p *party) any { return stopOrder{p.about(), why} })
 }
 
-// release lets every agent close the session. Nothing can be done about one
-// that does not answer, and it will miss the beats.
-func (t *trial) release() {
-	ctx, cancel := context.WithTimeout(context.Background(), cutTimeout+closeTimeout)
+// release lets every agent close the session. One that does not answer misses the beats.
+func (t *trial) release() { t.tell(cutTimeout+closeTimeout, verbRelease, sessionOnly) }
+
+// tell gives an order to every agent that is left. Nothing can be done about its errors.
+func (t *trial) tell(within time.Duration, verb string, order func(*party) any) {
+	ctx, cancel := context.WithTimeout(context.Background(), within)
 	defer cancel()
 	_, _ = gather(ctx, t.present(), func(ctx context.Context, p *party) (none, error) {
-		return give[none](ctx, p.member, verbRelease, p.about())
+		return give[none](ctx, p.member, verb, order(p))
 	})
 }

@@ -215,7 +215,7 @@ func (t *trial) pair(f PlacedFlow, from, to engine.Order) error {
 
 // join lets an agent take part in the trial.
 func (t *trial) join(id string, choice Choice, flow string) (*party, error) {
-	m, known := t.c.members[id]
+	m, known := t.c.member(id)
 	switch {
 	case !known:
 		return nil, fmt.Errorf("flow %s: no agent %s on the hub", flow, id)
