@@ -10,7 +10,7 @@ import (
 )
 
 // Format is the version of the files that this package writes.
-const Format = "pelt/record/1"
+const Format = "pelt/record/2"
 
 // Block is one of *Header, *Trial, *Packets, *Stream, *Closed, *Void and *End.
 type Block interface{ kind() kind }

@@ -12,7 +12,7 @@ import (
 // ErrNone is what a file is that is no record at all.
 var ErrNone = errors.New("this is no record of pelt")
 
-// VersionError is a record that only a newer pelt reads.
+// VersionError is a record that another version of pelt reads.
 type VersionError struct{ Format string }
 
 func (e *VersionError) Error() string {
@@ -43,7 +43,7 @@ type Reader struct {
 	header Header
 	at     int64             // behind the last whole block
 	trials map[uint32]*Trial // that have begun and not ended
-	list   []Packet
+	blocks Decoder
 	ended  bool
 	err    error
 }
@@ -190,12 +190,9 @@ func (r *Reader) next() (Block, error) {
 	case err != nil:
 		return nil, err
 	}
-	b, err := decode(block, r.list)
+	b, err := r.blocks.decode(block)
 	if err != nil {
 		return nil, r.cut(fmt.Sprintf("the block behind it is damaged: %.200v", err)) // it may quote a body of 1 MiB
-	}
-	if p, is := b.(*Packets); is {
-		r.list = p.List[:0]
 	}
 	_, err = r.in.Discard(length)
 	r.at += int64(length)
@@ -206,8 +203,8 @@ func (r *Reader) next() (Block, error) {
 func (r *Reader) cut(why string) error { return &CutError{r.at, why} }
 
 // Split takes the first block off blocks that have no header before them, as they
-// come over a connection; its list is good until the space is used again.
-func Split(blocks []byte, space []Packet) (b Block, block, rest []byte, err error) {
+// come over a connection; a *Packets and its list are good until the next call.
+func (k *Decoder) Split(blocks []byte) (b Block, block, rest []byte, err error) {
 	length, ok := 0, false
 	if len(blocks) >= headBytes {
 		length, ok = blockBytes(blocks)
@@ -215,21 +212,20 @@ func Split(blocks []byte, space []Packet) (b Block, block, rest []byte, err erro
 	if !ok || len(blocks) < length {
 		return nil, nil, nil, errShort
 	}
-	b, err = decode(blocks[:length], space)
+	b, err = k.decode(blocks[:length])
 	return b, blocks[:length], blocks[length:], err
 }
 
-// decode reads one whole block; nil for a kind that is not known here. A list of packets lies
-// in space if there is room.
-func decode(block []byte, space []Packet) (Block, error) {
-	k, body := kind(block[0]), block[headBytes:]
+// decode reads one whole block; nil for a kind that is not known here.
+func (k *Decoder) decode(block []byte) (Block, error) {
+	of, body := kind(block[0]), block[headBytes:]
 	if checkSum(block, body) != binary.LittleEndian.Uint32(block[5:]) {
 		return nil, errors.New("its check sum differs")
 	}
-	if k != kindPackets {
-		return context(k, body)
+	if of != kindPackets {
+		return context(of, body)
 	}
-	p, err := decodePackets(body, space)
+	p, err := k.packets(body)
 	if err != nil {
 		return nil, err
 	}

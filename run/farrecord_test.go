@@ -18,8 +18,9 @@ import (
 // fetched reads what a controller would have been given.
 func fetched(t *testing.T, blocks []byte) (packets, ended, dropped uint64) {
 	t.Helper()
+	var decoder record.Decoder
 	for len(blocks) > 0 {
-		b, _, rest, err := record.Split(blocks, nil)
+		b, _, rest, err := decoder.Split(blocks)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -38,7 +39,8 @@ func feed(m engine.Meter, from, n int) {
 	batch := make([]model.Arrival, n)
 	for i := range batch {
 		k := uint64(from + i)
-		noise := k * 0x9e3779b97f4a7c15 >> 40 // so that blocks are large
+		noise := k * 0x9e3779b97f4a7c15 // random enough for large blocks
+		noise = (noise ^ noise>>29) * 0xbf58476d1ce4e5b9 >> 40
 		batch[i] = model.Arrival{Sequence: k, SendNanos: k*1000 + noise, ReceiveNanos: int64(k*1000 + noise*7%0xffffff), Bytes: 64}
 	}
 	m.Observe(0, batch)

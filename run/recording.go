@@ -159,16 +159,16 @@ func (r *recording) begin(t model.Trial, s *site, placed *fleet.Trial, started t
 // take checks and writes blocks of another host: no damaged block, and none of a flow that
 // the host does not receive, gets into the file.
 func (r *recording) take(trial uint32, flows []uint16, blocks []byte) error {
-	var space []record.Packet
+	var decoder record.Decoder
 	for len(blocks) > 0 {
-		b, block, rest, err := record.Split(blocks, space)
+		b, block, rest, err := decoder.Split(blocks)
 		if err != nil {
 			return err
 		}
 		p := tap.Piece{Block: block}
 		switch b := b.(type) {
 		case *record.Packets:
-			p.Trial, p.Flow, p.Packets, space = b.Trial, b.Flow, len(b.List), b.List
+			p.Trial, p.Flow, p.Packets = b.Trial, b.Flow, len(b.List)
 		case *record.Stream:
 			p.Trial, p.Flow, p.Ends = b.Trial, b.Flow, b
 		default:

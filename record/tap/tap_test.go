@@ -39,7 +39,7 @@ func newTaken(t testing.TB) *taken {
 func (k *taken) take(p Piece) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	b, _, _, err := record.Split(p.Block, nil)
+	b, _, _, err := new(record.Decoder).Split(p.Block)
 	if err != nil {
 		k.t.Errorf("a block: %v", err)
 	}
