@@ -88,6 +88,21 @@ func KnobNames() (names []string) {
 	return names
 }
 
+// ValueName is what help calls the value of the flag; "bool" is none.
+func (k Knob) ValueName() string {
+	switch {
+	case k.Kind == Switch:
+		return "bool"
+	case k.Kind == Names && len(k.Words) == 0:
+		return "NAME"
+	case k.Kind == Names:
+		return "WORD"
+	}
+	names := map[unit.Unit]string{unit.Bytes: "BYTES", unit.PPS: "RATE", unit.Seconds: "TIME", unit.Nanos: "TIME",
+		unit.Count: "N", unit.Ratio: "SHARE"}
+	return cmp.Or(names[k.Unit], "TEXT")
+}
+
 // isWord reports whether a text stands for itself where numbers are wanted.
 func (k Knob) isWord(text string) bool {
 	return slices.Contains(k.Words, text) || k.Flag == "loss" && strings.Contains(text, ":")

@@ -43,15 +43,14 @@ type commonFlags struct {
 
 func (f *commonFlags) register(s *pflag.FlagSet) {
 	f.output.register(s)
-	s.StringVar(&f.record, "record", "", "write every packet that a UDP receiver sees to FILE, for pelt record")
-	s.StringVar(&f.code, "code", "", "the code that pelt serve printed, as tiger-42-amber; of several hosts "+
-		"NEAR,FAR,ROUTER (or environment PELT_CODE)")
+	s.StringVar(&f.record, "record", "", "write every packet that a UDP receiver sees to `FILE`, for pelt record")
+	s.StringVar(&f.code, "code", "", "`CODE` that pelt serve printed; of several hosts NEAR,FAR,ROUTER (or $PELT_CODE)")
 	s.BoolVar(&f.yes, "yes", false, "do not ask before sending to a public address")
 	s.BoolVar(&f.printOut, "print-plan", false, "print the plan as YAML and send nothing")
-	s.BoolVar(&f.uncalibrated, "no-calibration", false, "lab: do not measure emulated links before the test")
-	s.DurationVar(&f.progress, "progress", 0, "print a line of progress so often: 1s (default: one line that changes "+
-		"on a terminal, else 1s)")
-	s.BoolVar(&f.noStore, "no-store", false, "do not keep this run for pelt list and show")
+	s.BoolVar(&f.uncalibrated, "no-calibration", false, "lab: do not measure emulated links first")
+	s.DurationVar(&f.progress, "progress", 0, "`TIME` between lines of progress (default: one changing line, or 1s without "+
+		"a terminal)")
+	s.BoolVar(&f.noStore, "no-store", false, "do not keep this run")
 }
 
 // secret is the code of the far host, kept out of the help text and of every file.
@@ -230,11 +229,11 @@ type outputFlags struct {
 }
 
 func (o *outputFlags) register(s *pflag.FlagSet) {
-	s.StringVar(&o.json, "json", "", "write everything as one JSON document to FILE, or - for standard output")
-	s.StringVar(&o.csv, "csv", "", "write the figures as a table to FILE, or -")
-	s.StringVar(&o.html, "html", "", "write a report that is one file and works offline to FILE, or -")
-	s.StringVar(&o.chart, "chart", "", "write the charts to FILE.png or FILE.svg")
-	s.BoolVar(&o.all, "all", false, "print the whole report, not its first 12 lines")
+	s.StringVar(&o.json, "json", "", "write everything as one JSON document to `FILE`, or - for standard output")
+	s.StringVar(&o.csv, "csv", "", "write the figures as a table to `FILE`, or -")
+	s.StringVar(&o.html, "html", "", "write the report as one page to `FILE`, or -")
+	s.StringVar(&o.chart, "chart", "", "write the charts to `FILE`.png or .svg")
+	s.BoolVar(&o.all, "all", false, "print the whole report, not 12 lines")
 }
 
 // content is what a command has to show. Each part is made when it is asked for.
@@ -327,27 +326,22 @@ func (o *outputFlags) check() error {
 	return nil
 }
 
-// printPage prints a whole page.
-func printPage(c *cobra.Command, p view.Page, more string) error {
+// printPage prints a page, all of it or its beginning, which names the command that prints more.
+func printPage(c *cobra.Command, p view.Page, all bool, more string) error {
 	width, color := terminal(os.Stdout)
-	return render.Text(c.OutOrStdout(), p, render.Terminal{Width: width, Color: color, All: true, More: more})
+	return render.Text(c.OutOrStdout(), p, render.Terminal{Width: width, Color: color, All: all, More: more})
 }
 
 // show prints the page unless standard output has another output, and writes all files.
 func (o *outputFlags) show(c *cobra.Command, what content) error {
 	var errs []error
 	if !slices.ContainsFunc(o.asked(), func(x output) bool { return x.path == "-" }) {
-		width, color := terminal(os.Stdout)
-		at := render.Terminal{Width: width, Color: color, All: o.all, More: what.more}
-		errs = append(errs, render.Text(c.OutOrStdout(), what.page(), at))
+		errs = append(errs, printPage(c, what.page(), o.all, what.more))
 	}
 	for _, x := range o.asked() {
-		if x.path == "-" {
-			errs = append(errs, x.write(c.OutOrStdout(), what))
-			continue
-		}
-		err := outfile.Write(x.path, func(w io.Writer) error { return x.write(w, what) })
+		err := writeTo(c, x.path, func(w io.Writer) error { return x.write(w, what) })
 		switch {
+		case err == nil && x.path == "-":
 		case err == nil:
 			fmt.Fprintf(c.ErrOrStderr(), "wrote %s\n", x.path)
 		case errors.Is(err, errNothingToDraw):

@@ -77,10 +77,10 @@ RUN is an id, the beginning of one, last (the default), or a run document's file
 		},
 	}
 	s := c.Flags()
-	s.StringVar(&f.by, "by", "", "of one run: compare the levels of this setting (default variant)")
-	s.StringVar(&f.base, "base", "", "of one run: the level that the others are compared with (default the plan's first)")
-	s.StringVar(&f.metric, "metric", finding.DefaultMetrics, "what to compare; fewer metrics tell more of each")
-	s.StringArrayVar(&f.failIf, "fail-if", nil, "exit code 3 if this holds beyond doubt: 'loss > 1%'; may be given again")
+	s.StringVar(&f.by, "by", "", "of one run: the `SETTING` whose levels are compared (default variant)")
+	s.StringVar(&f.base, "base", "", "of one run: the `LEVEL` to compare with (default the plan's first)")
+	s.StringVar(&f.metric, "metric", finding.DefaultMetrics, "`METRIC`s to compare; fewer tell more of each")
+	s.StringArrayVar(&f.failIf, "fail-if", nil, "exit code 3 if this `LIMIT` holds beyond doubt: 'loss > 1%'; once for each")
 	f.output.register(s)
 	return c
 }

@@ -43,7 +43,7 @@ unprivileged user namespace, else the loopback interface, and says which.`,
 		},
 	}
 	f.output.register(c.Flags())
-	c.Flags().BoolVar(&f.noStore, "no-store", false, "do not keep this run for pelt list and show")
+	c.Flags().BoolVar(&f.noStore, "no-store", false, "do not keep this run")
 	f.yes = true
 	return c
 }

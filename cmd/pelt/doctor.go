@@ -2,9 +2,10 @@ package main
 
 import (
 	"fmt"
+	"io"
 	"runtime"
+	"strconv"
 	"strings"
-	"text/tabwriter"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -15,7 +16,7 @@ import (
 )
 
 func newDoctor() *cobra.Command {
-	var asJSON string
+	var asJSON jsonFlag
 	var speed bool
 	var each time.Duration
 	c := &cobra.Command{
@@ -31,64 +32,58 @@ of every size, with one stream and with one for each core.`,
 				return measureSpeed(c, each, asJSON)
 			}
 			checks := run.Doctor()
-			if asJSON != "" {
-				return writeJSON(c.OutOrStdout(), asJSON, checks)
-			}
-			topic := ""
-			for _, x := range checks {
-				if x.Topic != topic {
-					topic = x.Topic
-					fmt.Fprintf(c.OutOrStdout(), "\n%s\n", topic)
-				}
-				mark := "yes"
-				if !x.OK {
-					mark = "no "
-				}
-				fmt.Fprintf(c.OutOrStdout(), "  %s  %-24s %s\n", mark, x.Name, x.Detail)
-				if !x.OK {
+			return asJSON.print(c, checks, func(w io.Writer) error {
+				topic := ""
+				for _, x := range checks {
+					if x.Topic != topic {
+						topic = x.Topic
+						fmt.Fprintf(w, "\n%s\n", topic)
+					}
+					if x.OK {
+						fmt.Fprintf(w, "  yes  %-24s %s\n", x.Name, x.Detail)
+						continue
+					}
+					fmt.Fprintf(w, "  no   %-24s %s\n", x.Name, x.Detail)
 					for _, line := range []string{x.Reason, x.Remedy} {
 						if strings.TrimSpace(line) != "" {
-							fmt.Fprintf(c.OutOrStdout(), "       %-24s %s\n", "", line)
+							fmt.Fprintf(w, "       %-24s %s\n", "", line)
 						}
 					}
 				}
-			}
-			return nil
+				return nil
+			})
 		},
 	}
-	c.Flags().StringVar(&asJSON, "json", "", jsonHelp)
+	asJSON.register(c.Flags())
 	c.Flags().BoolVar(&speed, "speed", false, "measure what this machine sends and receives")
-	c.Flags().DurationVar(&each, "time", 500*time.Millisecond, "of each measurement of --speed")
+	c.Flags().DurationVar(&each, "time", 500*time.Millisecond, "`TIME` of each measurement of --speed")
 	return c
 }
 
 // measureSpeed runs the plans of doctor --speed and prints a table.
-func measureSpeed(c *cobra.Command, each time.Duration, asJSON string) error {
+func measureSpeed(c *cobra.Command, each time.Duration, asJSON jsonFlag) error {
 	plans, err := plan.Speed("lab:direct", runtime.NumCPU(), each)
 	if err != nil {
 		return err
 	}
 	s := newScreen(c.ErrOrStderr(), 0)
-	rows, err := run.Speeds(c.Context(), plans, run.Options{Version: version(), Events: s.event})
+	speeds, err := run.Speeds(c.Context(), plans, run.Options{Version: version(), Events: s.event})
 	if err != nil {
 		return err
 	}
-	if asJSON != "" {
-		return writeJSON(c.OutOrStdout(), asJSON, rows)
-	}
-	w := tabwriter.NewWriter(c.OutOrStdout(), 0, 0, 2, ' ', 0)
-	fmt.Fprintln(w, "ENGINE\tSTREAMS\tFRAME\tSENT\tRECEIVED\tLOST\tGOODPUT")
-	for _, r := range rows {
-		if r.FrameBytes == 0 {
-			fmt.Fprintf(w, "%s\t%d\tnot measured: %s\n", r.Engine, r.Streams, r.Why)
-			continue
+	return asJSON.print(c, speeds, func(w io.Writer) error {
+		var rows [][]string
+		for _, r := range speeds {
+			row := []string{r.Engine, strconv.Itoa(r.Streams), "not measured: " + r.Why}
+			if r.FrameBytes != 0 {
+				row = append(row[:2], strconv.Itoa(r.FrameBytes), unit.FormatPPS(r.SendPPS), unit.FormatPPS(r.ReceivePPS),
+					unit.FormatRatio(r.LossRatio), unit.FormatBits(r.GoodputBPS))
+				if r.State != "" {
+					row = append(row, fmt.Sprintf("%s: %s", r.State, r.Why))
+				}
+			}
+			rows = append(rows, row)
 		}
-		fmt.Fprintf(w, "%s\t%d\t%d\t%s\t%s\t%s\t%s", r.Engine, r.Streams, r.FrameBytes, unit.FormatPPS(r.SendPPS),
-			unit.FormatPPS(r.ReceivePPS), unit.FormatRatio(r.LossRatio), unit.FormatBits(r.GoodputBPS))
-		if r.State != "" {
-			fmt.Fprintf(w, "\t%s: %s", r.State, r.Why)
-		}
-		fmt.Fprintln(w)
-	}
-	return w.Flush()
+		return printColumns(w, "ENGINE\tSTREAMS\tFRAME\tSENT\tRECEIVED\tLOST\tGOODPUT", rows)
+	})
 }

@@ -38,16 +38,12 @@ func newDrops() *cobra.Command {
 		Short: "Watch what this host drops right now: layer, reason, kernel function, flow",
 		Long: `drops watches the kernel drop packets of any traffic, in every network namespace of this
 host, until Ctrl-C or --time; then it prints totals. It needs root and Linux 5.17 with
-BTF. Delivered packets cost nothing. A network card's own drops pass no kernel function:
-pelt curve and ip -s link show them.
+BTF. A network card's own drops pass no kernel function: see ip -s link.
 
-Without --all, drops that healthy hosts make all the time (packet taps, repeated TCP
-segments, neighbour discovery meant for others, local messages) share one line.
+Without --all, drops that healthy hosts make all the time share one line.
 
---json writes an object for each interval, of format pelt/drops/1: at (its end),
-interval_s, packets, total_packets, drops (each with layer, reason, function, interface,
-namespace, protocol, from, to, pps, packets, ...), and sites_lost and missed, which the
-watch could not see. The last object has "sum": true and holds the whole watch.
+--json writes an object for each interval, of format pelt/drops/1; the last one has
+"sum": true and holds the whole watch.
 
 Ctrl-C is exit code 0, or 130 where it cuts --time short.`,
 		Example: "  pelt drops\n  pelt drops --port 5201 --time 10s\n  pelt drops --all --json - | jq .",
@@ -56,11 +52,11 @@ Ctrl-C is exit code 0, or 130 where it cuts --time short.`,
 			return f.run(c)
 		},
 	}
-	c.Flags().StringSliceVar(&f.ports, "port", nil, "only TCP and UDP from or to this port; up to 16, as 5201,7359")
+	c.Flags().StringSliceVar(&f.ports, "port", nil, "only TCP and UDP from or to this `PORT`; up to 16, as 5201,7359")
 	c.Flags().BoolVar(&f.all, "all", false, "list ordinary drops, too")
-	c.Flags().StringVar(&f.json, "json", "", "write one JSON object an interval to FILE, or - for standard output")
-	c.Flags().StringVar(&f.time, "time", "", "end after this long: 10s (default: at Ctrl-C)")
-	c.Flags().StringVar(&f.interval, "interval", "1s", "time between readings: 100ms to 1h")
+	c.Flags().StringVar(&f.json, "json", "", "write one JSON object an interval to `FILE`, or - for standard output")
+	c.Flags().StringVar(&f.time, "time", "", "end after this `TIME`: 10s (default: at Ctrl-C)")
+	c.Flags().StringVar(&f.interval, "interval", "1s", "`TIME` between readings: 100ms to 1h")
 	c.Flags().BoolVarP(&f.verbose, "verbose", "v", false, "if the kernel refuses the watch, print all it said")
 	return c
 }
@@ -98,11 +94,21 @@ func (f *dropsFlags) run(c *cobra.Command) error {
 	if err != nil {
 		return err
 	}
+	v := &dropsView{all: f.all, out: c.OutOrStdout()}
+	if len(ports) > 0 {
+		v.filter = "port " + strings.Trim(strings.ReplaceAll(fmt.Sprint(ports), " ", ", "), "[]")
+	}
+	v.watch = view.NewDrops(v.filter, f.all)
+	if file, ok := v.out.(*os.File); ok && f.json != "-" {
+		v.live = isTerminal(file)
+	}
+	watch := func() error { return v.run(c, ports, length, interval, f.verbose) }
 	switch f.json {
 	case "":
-		return f.watch(c, ports, length, interval, c.OutOrStdout(), nil)
+		return watch()
 	case "-":
-		return f.watch(c, ports, length, interval, nil, c.OutOrStdout())
+		v.out, v.record = nil, c.OutOrStdout()
+		return watch()
 	}
 	if err := outfile.Check(f.json); err != nil {
 		return fmt.Errorf("--json: %w", err)
@@ -110,7 +116,8 @@ func (f *dropsFlags) run(c *cobra.Command) error {
 	// The exit code of a watch that was cut short is no reason to lose its file.
 	var ended error
 	err = outfile.Write(f.json, func(w io.Writer) error {
-		ended = f.watch(c, ports, length, interval, c.OutOrStdout(), w)
+		v.record, ended = w, nil
+		ended = watch()
 		var code exitCode
 		if errors.As(ended, &code) {
 			return nil
@@ -118,51 +125,6 @@ func (f *dropsFlags) run(c *cobra.Command) error {
 		return ended
 	})
 	return cmp.Or(err, ended)
-}
-
-// watch reads at each interval until it is over, and then the whole. It writes for
-// people to out and JSON to record, one of which may be nil.
-func (f *dropsFlags) watch(c *cobra.Command, ports []uint16, length, interval time.Duration, out, record io.Writer) error {
-	ctx := c.Context()
-	w, err := run.WatchDrops(ports)
-	if err != nil {
-		if f.verbose {
-			fmt.Fprintf(c.ErrOrStderr(), "%+v\n", err)
-		}
-		return err
-	}
-	v := f.newView(c, ports, out, record)
-	if length > 0 {
-		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeout(ctx, length)
-		defer cancel()
-	}
-	tick := time.NewTicker(interval)
-	defer tick.Stop()
-	for ctx.Err() == nil {
-		select {
-		case <-ctx.Done():
-		case <-tick.C:
-			var d model.LiveDrops
-			if d, err = w.Next(); err == nil {
-				err = v.show(d)
-			}
-			if err != nil {
-				return errors.Join(err, w.Close())
-			}
-		}
-	}
-	sum, err := w.Sum()
-	if err == nil {
-		err = v.end(sum)
-	}
-	if err = errors.Join(err, w.Close()); err != nil {
-		return err
-	}
-	if length > 0 && c.Context().Err() != nil {
-		return exitCode(exitInterrupted)
-	}
-	return nil
 }
 
 // dropsView is how a watch is shown: a table that is redrawn, or lines, and JSON.
@@ -175,72 +137,98 @@ type dropsView struct {
 	drawn       int       // lines of the table on the screen
 }
 
-func (f *dropsFlags) newView(c *cobra.Command, ports []uint16, out, record io.Writer) *dropsView {
-	filter := ""
-	if len(ports) > 0 {
-		var list []string
-		for _, p := range ports {
-			list = append(list, strconv.Itoa(int(p)))
+// run reads at each interval until it is over, and then the whole.
+func (v *dropsView) run(c *cobra.Command, ports []uint16, length, interval time.Duration, verbose bool) error {
+	ctx := c.Context()
+	w, err := run.WatchDrops(ports)
+	if err != nil {
+		if verbose {
+			fmt.Fprintf(c.ErrOrStderr(), "%+v\n", err)
 		}
-		filter = "port " + strings.Join(list, ", ")
-	}
-	file, _ := out.(*os.File)
-	v := &dropsView{filter: filter, all: f.all, out: out, record: record, live: file != nil && isTerminal(file)}
-	v.watch = view.NewDrops(filter, f.all)
-	if out != nil && !v.live {
-		fmt.Fprintf(c.ErrOrStderr(), "watching %s; Ctrl-C ends it\n", cmp.Or(filter, "all traffic"))
-	}
-	return v
-}
-
-func (v *dropsView) show(d model.LiveDrops) error {
-	if v.record != nil {
-		if err := json.NewEncoder(v.record).Encode(model.Finite(d)); err != nil || v.out == nil {
-			return err
-		}
-	}
-	v.watch.Add(d)
-	if !v.live {
-		for _, line := range view.DropLines(d, v.all) {
-			if _, err := fmt.Fprintln(v.out, line); err != nil {
-				return err
-			}
-		}
-		return nil
-	}
-	var text strings.Builder
-	width, color := terminal(os.Stdout)
-	if err := render.Text(&text, v.watch.Page(), render.Terminal{Width: width, Color: color, All: true}); err != nil {
 		return err
 	}
-	lines := strings.SplitAfter(text.String(), "\n")
-	lines = lines[:min(len(lines), terminalRows(os.Stdout)-1)]
-	_, err := io.WriteString(v.out, v.clear()+strings.Join(lines, ""))
-	v.drawn = strings.Count(strings.Join(lines, ""), "\n")
+	if v.out != nil && !v.live {
+		fmt.Fprintf(c.ErrOrStderr(), "watching %s; Ctrl-C ends it\n", cmp.Or(v.filter, "all traffic"))
+	}
+	if length > 0 {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, length)
+		defer cancel()
+	}
+	err = v.follow(ctx, w, interval)
+	if err = errors.Join(err, w.Close()); err == nil && length > 0 && c.Context().Err() != nil {
+		return exitCode(exitInterrupted)
+	}
 	return err
 }
 
-// clear takes the table off the screen: up its lines, and erase from there
-// (ECMA-48 CUU and ED).
-func (v *dropsView) clear() string {
-	if v.drawn == 0 {
-		return ""
+func (v *dropsView) follow(ctx context.Context, w *run.Drops, interval time.Duration) error {
+	tick := time.NewTicker(interval)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			sum, err := w.Sum()
+			if err != nil {
+				return err
+			}
+			return v.show(sum, func(w io.Writer) error {
+				return render.Text(w, view.DropsTotal(sum, v.filter, v.all), screenOf())
+			})
+		case <-tick.C:
+			d, err := w.Next()
+			if err != nil {
+				return err
+			}
+			if err := v.show(d, func(w io.Writer) error { return v.interval(w, d) }); err != nil {
+				return err
+			}
+		}
 	}
-	return fmt.Sprintf("\r\x1b[%dA\x1b[J", v.drawn)
 }
 
-func (v *dropsView) end(sum model.LiveDrops) error {
+// show writes figures as JSON, and then for people.
+func (v *dropsView) show(d model.LiveDrops, text func(io.Writer) error) error {
 	if v.record != nil {
-		if err := json.NewEncoder(v.record).Encode(model.Finite(sum)); err != nil || v.out == nil {
+		if err := json.NewEncoder(v.record).Encode(model.Finite(d)); err != nil {
 			return err
 		}
 	}
+	if v.out == nil {
+		return nil
+	}
+	var b strings.Builder // one write does not flicker
+	if v.drawn > 0 {
+		fmt.Fprintf(&b, "\r\x1b[%dA\x1b[J", v.drawn) // up the table's lines, and erase from there (ECMA-48 CUU and ED)
+	}
+	if err := text(&b); err != nil {
+		return err
+	}
+	_, err := io.WriteString(v.out, b.String())
+	return err
+}
+
+// interval writes lines, or on a terminal the table.
+func (v *dropsView) interval(w io.Writer, d model.LiveDrops) error {
+	v.watch.Add(d)
+	lines := view.DropLines(d, v.all)
 	if v.live {
-		if _, err := io.WriteString(v.out, v.clear()); err != nil {
+		var text strings.Builder
+		if err := render.Text(&text, v.watch.Page(), screenOf()); err != nil {
 			return err
 		}
+		lines = strings.Split(strings.TrimSuffix(text.String(), "\n"), "\n")
+		lines = lines[:min(len(lines), terminalRows(os.Stdout)-1)]
+		v.drawn = len(lines)
 	}
+	for _, line := range lines {
+		fmt.Fprintln(w, line)
+	}
+	return nil
+}
+
+// screenOf is the terminal for a whole page.
+func screenOf() render.Terminal {
 	width, color := terminal(os.Stdout)
-	at := render.Terminal{Width: width, Color: color, All: true}
-	return render.Text(v.out, view.DropsTotal(sum, v.filter, v.all), at)
+	return render.Terminal{Width: width, Color: color, All: true}
 }

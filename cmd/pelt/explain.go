@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"io"
 	"slices"
@@ -58,8 +59,8 @@ RUN is an id, the beginning of one, last (the default), or a run document's file
 			})
 		},
 	}
-	c.Flags().IntVar(&ask.Trial, "trial", 0, "only this trial, by its number in the run, whatever it lost")
-	c.Flags().StringArrayVar(&cells, "cell", nil, "only trials with this setting: payload=64; may be given again")
+	c.Flags().IntVar(&ask.Trial, "trial", 0, "only trial `N` of the run, whatever it lost")
+	c.Flags().StringArrayVar(&cells, "cell", nil, "only trials with this `SETTING`, as payload=64; once for each")
 	c.Flags().BoolVar(&ask.All, "every-trial", false, "every trial, not the worst of each setting")
 	out.register(c.Flags())
 	return c
@@ -70,15 +71,15 @@ func parseCells(doc model.Document, texts []string) (model.Cell, error) {
 	if len(texts) == 0 {
 		return nil, nil
 	}
-	var known []string
+	var known, flags []string
 	for _, r := range doc.Results {
 		for k := range r.Cell {
 			if !slices.Contains(known, k) {
-				known = append(known, k)
+				known, flags = append(known, k), append(flags, flagOf(k))
 			}
 		}
 	}
-	slices.Sort(known)
+	slices.Sort(flags)
 	cell := model.Cell{}
 	for _, text := range texts {
 		for _, one := range strings.Split(text, ",") {
@@ -88,7 +89,7 @@ func parseCells(doc model.Document, texts []string) (model.Cell, error) {
 			}
 			at := slices.IndexFunc(known, func(k string) bool { return k == name || flagOf(k) == name })
 			if at < 0 {
-				return nil, usagef("--cell: this run has no setting %q; it has %s", name, flagsOf(known))
+				return nil, usagef("--cell: this run has no setting %q; it has %s", name, cmp.Or(strings.Join(flags, ", "), "one setting only"))
 			}
 			v, err := parseLevel(known[at], value)
 			if err != nil {
@@ -102,21 +103,8 @@ func parseCells(doc model.Document, texts []string) (model.Cell, error) {
 
 // flagOf is how a knob is called on a command line: payload for payload_bytes.
 func flagOf(name string) string {
-	if k, ok := model.FindKnob(name); ok && k.Flag != "" {
-		return k.Flag
-	}
-	return name
-}
-
-func flagsOf(knobs []string) string {
-	if len(knobs) == 0 {
-		return "one setting only"
-	}
-	list := make([]string, len(knobs))
-	for i, k := range knobs {
-		list[i] = flagOf(k)
-	}
-	return strings.Join(list, ", ")
+	k, _ := model.FindKnob(name)
+	return cmp.Or(k.Flag, name)
 }
 
 // parseLevel reads a level as its flag does: 64, 150kpps, 5ms, up.
@@ -129,14 +117,13 @@ func parseLevel(knob, text string) (model.Value, error) {
 		return model.Word(text), nil
 	}
 	levels, err := k.Parse(text)
-	if err == nil && len(levels) != 1 {
-		err = errors.New("want one value")
-	}
-	if err == nil && knob == "rate_pps" && levels[0].Text != "" && text != "max" {
-		err = errors.New("want packets per second, as 150kpps")
-	}
-	if err != nil {
+	switch {
+	case err != nil:
 		return model.Value{}, err
+	case len(levels) != 1:
+		return model.Value{}, errors.New("want one value")
+	case knob == "rate_pps" && levels[0].Text != "" && text != "max":
+		return model.Value{}, errors.New("want packets per second, as 150kpps")
 	}
 	return levels[0], nil
 }

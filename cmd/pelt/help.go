@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -54,46 +53,38 @@ const mostFlags = 16
 
 // shortFlags are the flags of iperf3 that mean the same here. A bare number is seconds or
 // bits per second there.
-var shortFlags = map[string]string{
-	"-t": "--time", "-b": "--rate", "-l": "--payload", "-P": "--streams", "-i": "--progress",
+var shortFlags = map[string]string{"t": "time", "b": "rate", "l": "payload", "P": "streams", "i": "progress",
+	"R": "direction", "u": "proto"}
+
+// iperfFlags registers the short flags. -u asks for what most commands send anyway.
+func iperfFlags(s *pflag.FlagSet, command string) {
+	for short, long := range shortFlags {
+		if s.Lookup(long) == nil && (short != "u" || command == "cc") {
+			continue
+		}
+		f := s.VarPF(&iperf{s, short, long}, "iperf3-"+short, short, "")
+		f.Hidden = true
+		f.NoOptDefVal = map[string]string{"R": "down", "u": "udp"}[short]
+	}
 }
 
-// iperfArgs turns short flags of test commands into the long ones.
-func iperfArgs(args []string) []string {
-	if len(args) > 1 && args[0] == "tune" && args[1] == "--trial" {
-		return append([]string{"tune", "trial"}, args[2:]...)
+// iperf sets the flag that a short one of iperf3 stands for.
+type iperf struct {
+	flags       *pflag.FlagSet
+	short, long string
+}
+
+func (v *iperf) String() string { return "" }
+
+// Type is not shown.
+func (v *iperf) Type() string { return "iperf3" }
+
+// Set sets the flag.
+func (v *iperf) Set(text string) error {
+	if v.flags.Lookup(v.long) == nil {
+		return nil
 	}
-	if len(args) == 0 || !slices.Contains([]string{"curve", "sweep", "router", "cc", "soak"}, args[0]) {
-		return args
-	}
-	var out []string
-	for i := 0; i < len(args); i++ {
-		short, value, joined := args[i], "", false
-		if len(short) > 2 && short[0] == '-' && short[1] != '-' { // -P4
-			short, value, joined = short[:2], strings.TrimPrefix(short[2:], "="), true
-		}
-		long := shortFlags[short]
-		switch {
-		case args[i] == "--":
-			return append(out, args[i:]...)
-		case args[i] == "-R":
-			out = append(out, "--direction", "down")
-		case args[i] == "-u" && args[0] == "curve":
-			out = append(out, "--proto", "udp")
-		case args[i] == "-u" && args[0] != "cc": // what they send
-		case long == "":
-			out = append(out, args[i])
-		case !joined && i+1 == len(args):
-			out = append(out, long)
-		default:
-			if !joined {
-				i++
-				value = args[i]
-			}
-			out = append(out, long, iperfValue(short, value))
-		}
-	}
-	return out
+	return v.flags.Set(v.long, iperfValue(v.short, text))
 }
 
 // iperfValue adds the unit that iperf3 means.
@@ -103,11 +94,11 @@ func iperfValue(short, value string) string {
 		return value
 	}
 	switch {
-	case (short == "-t" || short == "-i") && value == number:
+	case (short == "t" || short == "i") && value == number:
 		return value + "s"
-	case short == "-b" && value == "0":
+	case short == "b" && value == "0":
 		return "max"
-	case short == "-b":
+	case short == "b":
 		return value + "bit"
 	}
 	return value

@@ -6,11 +6,9 @@ import (
 	"io"
 	"slices"
 	"strings"
-	"text/tabwriter"
 
 	"github.com/spf13/cobra"
 
-	"pelt/internal/outfile"
 	"pelt/lab"
 	"pelt/model"
 	"pelt/run"
@@ -35,7 +33,6 @@ background process owns it; when that ends, nothing is left.`,
 
 func newLabUp() *cobra.Command {
 	var name string
-	var link, nodes []string
 	var receivers int
 	c := &cobra.Command{
 		Use:     "up TOPOLOGY",
@@ -46,7 +43,7 @@ func newLabUp() *cobra.Command {
 			if !lab.IsTopology(args[0]) {
 				return usagef("unknown topology %q; want one of %s", args[0], topologyNames())
 			}
-			links, err := parseLinks(link, nodes)
+			links, err := parseLinks(c.Flags())
 			if err != nil {
 				return err
 			}
@@ -79,11 +76,9 @@ func newLabUp() *cobra.Command {
 			return nil
 		},
 	}
-	c.Flags().StringVar(&name, "name", "", "name of the lab (default: the topology and a number)")
-	c.Flags().IntVar(&receivers, "receivers", 0, "of a star (default 10)")
-	c.Flags().StringArrayVar(&link, "link", nil, "what every link does: rate=1gbit,queue=100,delay=20ms,loss=1%; --link-NODE for one node's link")
-	c.Flags().StringArrayVar(&nodes, "node-link", nil, "")
-	_ = c.Flags().MarkHidden("node-link")
+	c.Flags().StringVar(&name, "name", "", "`NAME` of the lab (default: the topology and a number)")
+	c.Flags().IntVar(&receivers, "receivers", 0, "`N` receivers of a star (default 10)")
+	linkFlags(c.Flags(), "what every link does: rate=1gbit,queue=100,delay=20ms,loss=1%; --link-NODE: one node's")
 	return c
 }
 
@@ -129,7 +124,7 @@ func newLabHold() *cobra.Command {
 }
 
 func newLabExec() *cobra.Command {
-	c := &cobra.Command{
+	return &cobra.Command{
 		Use:     "exec [NAME] NODE -- COMMAND [ARG...]",
 		Short:   "Run a program of yours in a node of a lab",
 		Example: "  pelt lab exec r1 receiver -- iperf3 -s",
@@ -158,7 +153,6 @@ func newLabExec() *cobra.Command {
 			return nil
 		},
 	}
-	return c
 }
 
 // onlyLab is the lab that is meant where none is named.
@@ -174,7 +168,7 @@ func onlyLab(usage string) (string, error) {
 }
 
 func newLabList() *cobra.Command {
-	var asJSON string
+	var asJSON jsonFlag
 	c := &cobra.Command{
 		Use:     "list",
 		Short:   "List the labs that are up",
@@ -185,25 +179,23 @@ func newLabList() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			if asJSON != "" {
-				return writeJSON(c.OutOrStdout(), asJSON, labs)
-			}
-			if len(labs) == 0 {
-				fmt.Fprintln(c.ErrOrStderr(), "no lab is up; pelt lab up nat --name r1 starts one")
-				return nil
-			}
-			w := tabwriter.NewWriter(c.OutOrStdout(), 0, 0, 2, ' ', 0)
-			fmt.Fprintln(w, "NAME\tTOPOLOGY\tPID\tNODES")
-			for _, l := range labs {
-				if n := len(l.Nodes); n > 6 {
-					l.Nodes = append(slices.Clone(l.Nodes[:3]), "...", l.Nodes[n-1])
+			return asJSON.print(c, labs, func(w io.Writer) error {
+				if len(labs) == 0 {
+					fmt.Fprintln(c.ErrOrStderr(), "no lab is up; pelt lab up nat --name r1 starts one")
+					return nil
 				}
-				fmt.Fprintf(w, "%s\t%s\t%d\t%s\n", l.Name, l.Topology, l.PID, strings.Join(l.Nodes, " "))
-			}
-			return w.Flush()
+				var rows [][]string
+				for _, l := range labs {
+					if n := len(l.Nodes); n > 6 {
+						l.Nodes = append(slices.Clone(l.Nodes[:3]), "...", l.Nodes[n-1])
+					}
+					rows = append(rows, []string{l.Name, l.Topology, fmt.Sprint(l.PID), strings.Join(l.Nodes, " ")})
+				}
+				return printColumns(w, "NAME\tTOPOLOGY\tPID\tNODES", rows)
+			})
 		},
 	}
-	c.Flags().StringVar(&asJSON, "json", "", jsonHelp)
+	asJSON.register(c.Flags())
 	return c
 }
 
@@ -221,21 +213,4 @@ func newLabDown() *cobra.Command {
 			return nil
 		},
 	}
-}
-
-// jsonHelp is the help of --json of commands that print text otherwise.
-const jsonHelp = "write one JSON document to FILE in place of the text, or - for standard output"
-
-// writeJSON writes a value as JSON to where --json says.
-func writeJSON(stdout io.Writer, path string, v any) error {
-	if path == "-" {
-		return encodeJSON(stdout, v)
-	}
-	return outfile.Write(path, func(w io.Writer) error { return encodeJSON(w, v) })
-}
-
-func encodeJSON(w io.Writer, v any) error {
-	e := json.NewEncoder(w)
-	e.SetIndent("", "  ")
-	return e.Encode(v)
 }

@@ -1,12 +1,12 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"slices"
 	"strconv"
 	"strings"
-	"text/tabwriter"
 
 	"github.com/spf13/cobra"
 
@@ -19,8 +19,7 @@ import (
 const labLinksFormat = "pelt/links/1"
 
 func newLabLink() *cobra.Command {
-	var asJSON string
-	var all, nodes []string
+	var asJSON jsonFlag
 	c := &cobra.Command{
 		Use:   "link [NAME] show | link [NAME] set [LINK] KEY=VALUE,...",
 		Short: "Show what the links of a lab do, or change it while it runs",
@@ -43,12 +42,13 @@ them: lab up --link backend=user makes one that can.`,
 			if err != nil {
 				return err
 			}
-			if verb == "show" && (len(rest)+len(all)+len(nodes) > 0) {
+			links := given(c.Flags())
+			if verb == "show" && len(rest)+len(links) > 0 {
 				return usagef("want: pelt lab link %s show", name)
 			}
 			var changes []model.LinkChange
 			if verb == "set" {
-				if changes, err = parseChanges(rest, all, nodes); err != nil {
+				if changes, err = parseChanges(rest, links["link"], links["node-link"]); err != nil {
 					return err
 				}
 			}
@@ -63,19 +63,17 @@ them: lab up --link backend=user makes one that can.`,
 			}
 			defer l.Close()
 			if verb == "show" {
-				return showLinks(c.OutOrStdout(), name, l, asJSON)
+				return showLinks(c, name, l, asJSON)
 			}
 			list, err := l.SetLinks(changes, lab.SetOptions{})
 			if err != nil {
 				return err
 			}
-			return tellChanged(c.OutOrStdout(), list, asJSON)
+			return asJSON.print(c, list, func(w io.Writer) error { return tellChanged(w, list) })
 		},
 	}
-	c.Flags().StringVar(&asJSON, "json", "", jsonHelp)
-	c.Flags().StringArrayVar(&all, "link", nil, "set: settings of every link; --link-NODE for one node's links")
-	c.Flags().StringArrayVar(&nodes, "node-link", nil, "")
-	_ = c.Flags().MarkHidden("node-link")
+	asJSON.register(c.Flags())
+	linkFlags(c.Flags(), "set: settings of every link; --link-NODE: one node's")
 	return c
 }
 
@@ -92,80 +90,64 @@ func linkArgs(args []string) (name, verb string, rest []string, err error) {
 }
 
 // parseChanges reads the words behind set, and its flags, in this order.
-func parseChanges(words, all, nodes []string) ([]model.LinkChange, error) {
-	var changes []model.LinkChange
-	add := func(at, node, text string) error {
-		c, err := model.ParseLinkChange(node, text)
-		if err != nil {
-			return usagef("%s: %v", at, err)
-		}
-		changes = append(changes, c)
-		return nil
+func parseChanges(words, all, nodes []string) (changes []model.LinkChange, err error) {
+	type change struct{ at, node, text string }
+	var list []change
+	switch {
+	case len(words) == 1:
+		list = append(list, change{"set", "", words[0]})
+	case len(words) == 2 && !strings.Contains(words[0], "="):
+		list = append(list, change{"set", words[0], words[1]})
 	}
-	if len(words) > 2 || len(words) == 2 && strings.Contains(words[0], "=") || len(words) > 0 && !strings.Contains(words[len(words)-1], "=") {
-		return nil, usagef("set: want [LINK] KEY=VALUE,... as receiver loss=5%%,delay=20ms")
-	}
-	if len(words) > 0 {
-		node := ""
-		if len(words) == 2 {
-			node = words[0]
-		}
-		if err := add("set", node, words[len(words)-1]); err != nil {
-			return nil, err
-		}
-	}
+	wrong := len(words) > 0 && (len(list) == 0 || !strings.Contains(list[0].text, "="))
 	for _, text := range all {
-		if err := add("--link", "", text); err != nil {
-			return nil, err
-		}
+		list = append(list, change{"--link", "", text})
 	}
 	for _, text := range nodes {
 		node, value, _ := strings.Cut(text, ":")
-		if err := add("--link-"+node, node, value); err != nil {
-			return nil, err
-		}
+		list = append(list, change{"--link-" + node, node, value})
 	}
-	if len(changes) == 0 {
-		return nil, usagef("set: nothing to change; want [LINK] KEY=VALUE,... as receiver loss=5%%,delay=20ms")
+	if wrong || len(list) == 0 {
+		return nil, usagef("set: want [LINK] KEY=VALUE,... as receiver loss=5%%,delay=20ms")
+	}
+	for _, one := range list {
+		c, err := model.ParseLinkChange(one.node, one.text)
+		if err != nil {
+			return nil, usagef("%s: %v", one.at, err)
+		}
+		changes = append(changes, c)
 	}
 	return changes, nil
 }
 
-func showLinks(w io.Writer, name string, l *lab.Lab, asJSON string) error {
+func showLinks(c *cobra.Command, name string, l *lab.Lab, asJSON jsonFlag) error {
 	ways, err := l.Links()
 	if err != nil {
 		return err
 	}
-	if asJSON != "" {
-		return writeJSON(w, asJSON, struct {
-			Format string        `json:"format"`
-			Lab    string        `json:"lab"`
-			Links  []lab.LinkWay `json:"links"`
-		}{labLinksFormat, name, ways})
-	}
-	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(t, "DIRECTION\tBY\tSETTINGS\tFRAMES\tLOST\tQUEUE FULL\tDOUBLED\tDAMAGED\tOVERRUN\tLATE p50\tp99")
-	for _, one := range ways {
-		fmt.Fprintf(t, "%s to %s\t%s\t%s\t%s\n", one.From, one.To, one.Backend, settingsText(one), doneText(one.Done))
-	}
-	return t.Flush()
+	whole := struct {
+		Format string        `json:"format"`
+		Lab    string        `json:"lab"`
+		Links  []lab.LinkWay `json:"links"`
+	}{labLinksFormat, name, ways}
+	return asJSON.print(c, whole, func(w io.Writer) error {
+		var rows [][]string
+		for _, one := range ways {
+			s := one.Settings
+			s.Seed = one.Seed
+			rows = append(rows, append([]string{one.From + " to " + one.To, one.Backend, settingsText(s)}, done(one.Done)...))
+		}
+		return printColumns(w, "DIRECTION\tBY\tSETTINGS\tFRAMES\tLOST\tQUEUE FULL\tDOUBLED\tDAMAGED\tOVERRUN\tLATE p50\tp99", rows)
+	})
 }
 
-// settingsText is what a direction does, with the seed that it has.
-func settingsText(w lab.LinkWay) string {
-	s := w.Settings
-	s.Seed = w.Seed
-	if text := s.Words(); text != "" {
-		return text
-	}
-	return "as it is"
-}
+func settingsText(l model.Link) string { return cmp.Or(l.Words(), "as it is") }
 
-// doneText are the columns of what a direction did; what nobody counts is a dash.
-func doneText(d *model.LinkResult) string {
+// done are the columns of what a direction did; what nobody counts is a dash.
+func done(d *model.LinkResult) []string {
 	columns := slices.Repeat([]string{"–"}, 8)
 	if d == nil {
-		return strings.Join(columns, "\t")
+		return columns
 	}
 	for i, n := range []*uint64{&d.Frames, d.Lost, d.QueueFull, d.Duplicated, d.Corrupted} {
 		if n != nil {
@@ -176,32 +158,23 @@ func doneText(d *model.LinkResult) string {
 		columns[5] = strconv.FormatUint(d.Overrun, 10)
 		columns[6], columns[7] = unit.FormatNanos(float64(d.LateNS.P50)), unit.FormatNanos(float64(d.LateNS.P99))
 	}
-	return strings.Join(columns, "\t")
+	return columns
 }
 
 // mostChanged is how many directions that changed alike are named one by one.
 const mostChanged = 8
 
-func tellChanged(w io.Writer, list []lab.LinkChanged, asJSON string) error {
-	if asJSON != "" {
-		return writeJSON(w, asJSON, list)
-	}
-	text := func(l model.Link) string {
-		if words := l.Words(); words != "" {
-			return words
-		}
-		return "as it is"
-	}
+func tellChanged(w io.Writer, list []lab.LinkChanged) error {
 	for i, c := range list {
 		if i == mostChanged && len(list) > mostChanged+1 {
 			fmt.Fprintf(w, "and %d more directions\n", len(list)-i)
 			break
 		}
 		if c.Before == c.Now {
-			fmt.Fprintf(w, "%s to %s: stays %s\n", c.From, c.To, text(c.Now))
+			fmt.Fprintf(w, "%s to %s: stays %s\n", c.From, c.To, settingsText(c.Now))
 			continue
 		}
-		fmt.Fprintf(w, "%s to %s: was %s; now %s\n", c.From, c.To, text(c.Before), text(c.Now))
+		fmt.Fprintf(w, "%s to %s: was %s; now %s\n", c.From, c.To, settingsText(c.Before), settingsText(c.Now))
 	}
 	return nil
 }

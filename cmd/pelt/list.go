@@ -2,10 +2,10 @@ package main
 
 import (
 	"fmt"
+	"io"
 	"slices"
 	"strconv"
 	"strings"
-	"text/tabwriter"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -15,7 +15,7 @@ import (
 )
 
 func newList() *cobra.Command {
-	var asJSON string
+	var asJSON jsonFlag
 	var since string
 	var f runFilter
 	c := &cobra.Command{
@@ -41,34 +41,29 @@ many trials it finished; pelt report counts them.`,
 				return err
 			}
 			runs := slices.DeleteFunc(slices.Clone(all), func(r store.Summary) bool { return !f.matches(r) })
-			if asJSON != "" {
-				for i, r := range runs {
-					if r.Headline != nil {
-						runs[i].Headline.Text = headline(r)
-					}
+			var rows [][]string
+			for i, r := range runs {
+				if rows = append(rows, runColumns(r)); r.Headline != nil {
+					runs[i].Headline.Text = headline(r)
 				}
-				return writeJSON(c.OutOrStdout(), asJSON, runs)
 			}
-			switch {
-			case len(all) == 0:
-				fmt.Fprintln(c.ErrOrStderr(), "no run is kept yet; pelt demo makes one")
-				return nil
-			case len(runs) == 0:
-				fmt.Fprintf(c.ErrOrStderr(), "none of the %d runs that are kept matches\n", len(all))
-				return nil
-			}
-			w := tabwriter.NewWriter(c.OutOrStdout(), 0, 0, 2, ' ', 0)
-			fmt.Fprintln(w, strings.Join([]string{"RUN", "STARTED", "COMMAND", "TARGET", "TRIALS", "STATE", "RESULT"}, "\t"))
-			for _, r := range runs {
-				fmt.Fprintln(w, strings.Join(runColumns(r), "\t"))
-			}
-			return w.Flush()
+			return asJSON.print(c, runs, func(w io.Writer) error {
+				switch {
+				case len(all) == 0:
+					fmt.Fprintln(c.ErrOrStderr(), "no run is kept yet; pelt demo makes one")
+					return nil
+				case len(runs) == 0:
+					fmt.Fprintf(c.ErrOrStderr(), "none of the %d runs that are kept matches\n", len(all))
+					return nil
+				}
+				return printColumns(w, "RUN\tSTARTED\tCOMMAND\tTARGET\tTRIALS\tSTATE\tRESULT", rows)
+			})
 		},
 	}
-	c.Flags().StringVar(&since, "since", "", "runs of the last 24h or 7d, or since 2026-11-21")
-	c.Flags().StringVar(&f.target, "target", "", "runs to this target: lab:router, lab for all labs, or HOST[:PORT]")
-	c.Flags().StringVar(&f.command, "command", "", "runs of this command, as curve")
-	c.Flags().StringVar(&asJSON, "json", "", jsonHelp)
+	c.Flags().StringVar(&since, "since", "", "runs of the last `TIME`, as 24h or 7d, or since 2026-11-21")
+	c.Flags().StringVar(&f.target, "target", "", "runs to `TARGET`: HOST[:PORT], lab:router, or lab for all labs")
+	c.Flags().StringVar(&f.command, "command", "", "runs of `COMMAND`, as curve")
+	asJSON.register(c.Flags())
 	return c
 }
 

@@ -81,7 +81,10 @@ func execute(args []string, stdout, stderr io.Writer) int {
 	root := newRoot(stdout, stderr)
 	args, all := helpArgs(args)
 	groupHelp(root, all)
-	root.SetArgs(nodeLinkArgs(iperfArgs(args)))
+	if len(args) > 1 && args[0] == "tune" && args[1] == "--trial" { // as people call it
+		args = append([]string{"tune", "trial"}, args[2:]...)
+	}
+	root.SetArgs(nodeLinkArgs(args))
 	return exitFor(root.ExecuteContext(ctx), stderr)
 }
 

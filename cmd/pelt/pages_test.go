@@ -66,7 +66,7 @@ func checkCommand(line string) error {
 	if err != nil {
 		return err
 	}
-	args := nodeLinkArgs(iperfArgs(strings.Split(strings.TrimSpace(string(words)), "\n")[1:]))
+	args := nodeLinkArgs(strings.Split(strings.TrimSpace(string(words)), "\n")[1:])
 	if args[0] == "COMMAND" { // pelt COMMAND --help
 		return nil
 	}

@@ -33,48 +33,42 @@ killed reads up to where it ends.`,
 }
 
 func newRecordShow() *cobra.Command {
-	var asJSON string
-	c := &cobra.Command{
+	return recordPage(false, &cobra.Command{
 		Use:     "show FILE",
 		Short:   "Say what a record holds, and whether it is whole",
 		Long:    "show lists the trials and flows of a record, and the first runs of lost packets.",
 		Example: "  pelt record show packets.rec",
-		Args:    cobra.ExactArgs(1),
-		RunE:    func(c *cobra.Command, args []string) error { return showRecord(c, args[0], asJSON, false) },
-	}
-	c.Flags().StringVar(&asJSON, "json", "", jsonHelp)
-	return c
+	})
 }
 
 func newRecordStats() *cobra.Command {
-	var asJSON string
-	c := &cobra.Command{
+	return recordPage(true, &cobra.Command{
 		Use:   "stats FILE",
 		Short: "Compute loss, order, delay, jitter and gaps again from a record",
 		Long: `stats computes from the packets themselves: loss and the lengths of its runs, duplicates,
 reordering (RFC 4737), delay where both ends read one clock, jitter (RFC 3550), and gaps;
 and says whether the trial's own figures are the same.`,
-		Example: "  pelt record stats packets.rec\n  pelt record stats packets.rec --json -",
-		Args:    cobra.ExactArgs(1),
-		RunE:    func(c *cobra.Command, args []string) error { return showRecord(c, args[0], asJSON, true) },
-	}
-	c.Flags().StringVar(&asJSON, "json", "", jsonHelp)
-	return c
+		Example: "  pelt record stats packets.rec",
+	})
 }
 
-func showRecord(c *cobra.Command, path string, asJSON string, figures bool) error {
-	r, done, err := openRecord(path)
-	if err != nil {
-		return err
+// recordPage makes a command that prints a page of a record, with figures or without.
+func recordPage(figures bool, c *cobra.Command) *cobra.Command {
+	var asJSON jsonFlag
+	c.Args = cobra.ExactArgs(1)
+	c.RunE = func(c *cobra.Command, args []string) error {
+		r, done, err := openRecord(args[0])
+		if err != nil {
+			return err
+		}
+		d, err := stats.Read(r)
+		if err := done(err); err != nil {
+			return err
+		}
+		return asJSON.print(c, d, func(io.Writer) error { return printPage(c, view.Record(d, figures), true, "") })
 	}
-	d, err := stats.Read(r)
-	if err := done(err); err != nil {
-		return err
-	}
-	if asJSON == "" {
-		return printPage(c, view.Record(d, figures), "")
-	}
-	return writeJSON(c.OutOrStdout(), asJSON, d)
+	asJSON.register(c.Flags())
+	return c
 }
 
 func newRecordExport() *cobra.Command {
@@ -97,8 +91,8 @@ made up, and its packets are cut behind the test header; their lengths are real.
 			return exportRecord(c, args[0], "pcap-like", pcap, asPcap)
 		},
 	}
-	c.Flags().StringVar(&csv, "csv", "", "a row for each packet to FILE, or - for standard output")
-	c.Flags().StringVar(&pcap, "pcap-like", "", "a capture with time stamps in nanoseconds to FILE, or -")
+	c.Flags().StringVar(&csv, "csv", "", "a row for each packet to `FILE`, or -")
+	c.Flags().StringVar(&pcap, "pcap-like", "", "a capture with time stamps in nanoseconds to `FILE`, or -")
 	return c
 }
 
@@ -123,13 +117,7 @@ func exportRecord(c *cobra.Command, path, flag, to string, write func(io.Writer,
 	if err != nil {
 		return err
 	}
-	all := func(w io.Writer) error { return write(w, r) }
-	if to == "-" {
-		err = all(c.OutOrStdout())
-	} else {
-		err = outfile.Write(to, all)
-	}
-	if err := done(err); err != nil {
+	if err := done(writeTo(c, to, func(w io.Writer) error { return write(w, r) })); err != nil {
 		return err
 	}
 	if cut := r.Cut(); cut != nil {

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"errors"
 	"io"
 	"os"
 
@@ -38,18 +37,20 @@ goes on with a stored run that was cut; finished trials are kept.`,
 		},
 	}
 	common.register(c.Flags())
-	c.Flags().StringVar(&resume, "resume", "", "go on with this stored run: an id, a prefix of one, or last")
+	c.Flags().StringVar(&resume, "resume", "", "go on with this `RUN`: an id, a prefix of one, or last")
 	return c
 }
 
 func readPlan(path string, stdin io.Reader) (model.Plan, error) {
-	var text []byte
-	var err error
-	if path == "-" {
-		text, err = io.ReadAll(io.LimitReader(stdin, plan.MaxBytes+1))
-	} else {
-		text, err = readLimited(path, plan.MaxBytes+1)
+	if path != "-" {
+		f, err := os.Open(path)
+		if err != nil {
+			return model.Plan{}, err
+		}
+		defer f.Close()
+		stdin = f
 	}
+	text, err := io.ReadAll(io.LimitReader(stdin, plan.MaxBytes+1))
 	if err != nil {
 		return model.Plan{}, err
 	}
@@ -58,15 +59,6 @@ func readPlan(path string, stdin io.Reader) (model.Plan, error) {
 		return model.Plan{}, usageError{err}
 	}
 	return p, nil
-}
-
-func readLimited(path string, limit int64) ([]byte, error) {
-	f, err := os.Open(path)
-	if err != nil {
-		return nil, err
-	}
-	b, err := io.ReadAll(io.LimitReader(f, limit))
-	return b, errors.Join(err, f.Close())
 }
 
 func resumeRun(c *cobra.Command, ref string, f *commonFlags) error {
@@ -141,7 +133,7 @@ RUN is an id, the beginning of one, last (the default), or a run document's file
 		},
 	}
 	out.register(c.Flags())
-	c.Flags().StringVar(&out.series, "series", "", "write a row for each second of each trial to FILE, or -")
+	c.Flags().StringVar(&out.series, "series", "", "write a row for each second of each trial to `FILE`, or -")
 	sorted.register(c.Flags())
 	return c
 }

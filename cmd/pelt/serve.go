@@ -23,12 +23,12 @@ func newServe() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "serve",
 		Short: "Be the far end: wait for pelt on another host",
-		Long: `serve waits for pelt on another host and is the other end of its tests. It prints the line to
-paste there, with a code that lives as long as this serve. Nobody without the code can
-start traffic. It calls another host only if --calls allows it.
+		Long: `serve is the other end of tests from another host. It prints the line to paste there, with
+a code that lives as long as this serve. Nobody without the code can start traffic. It calls
+another host only if --calls allows it.
 
 On a router between the hosts, --observe-only tells what its processors did and which
-packets its kernel dropped. It is the end of no test, and needs no root at what it may read.
+packets its kernel dropped.
 
 A firewall must let in the control port (TCP 7358) and the data port (UDP and TCP 7359).`,
 		Example: `  pelt serve
@@ -73,16 +73,16 @@ A firewall must let in the control port (TCP 7358) and the data port (UDP and TC
 		},
 	}
 	f := c.Flags()
-	f.StringVar(&listen, "listen", "", "address to listen on (default: every address)")
-	f.IntVar(&port, "port", fleet.DefaultPort, "control port; data uses the port above it")
-	f.StringVar(&code, "code", "", "use this code in place of a new one")
+	f.StringVar(&listen, "listen", "", "`ADDRESS` to listen on (default: every address)")
+	f.IntVar(&port, "port", fleet.DefaultPort, "control `PORT`; data uses the one above it")
+	f.StringVar(&code, "code", "", "use this `CODE` in place of a new one")
 	f.BoolVar(&open, "open", false, "ask no code: anyone who reaches the port can make this host send and receive")
-	f.StringVar(&calls, "calls", "", "addresses or networks that clients may make this host call")
-	f.BoolVar(&noXDP, "no-xdp", false, "load no XDP program here: this end uses sockets")
+	f.StringVar(&calls, "calls", "", "`ADDRESSES` or networks that clients may make this host call")
+	f.BoolVar(&noXDP, "no-xdp", false, "use sockets here, no XDP program")
 	f.BoolVar(&observeOnly, "observe-only", false, "only watch this host, for pelt router --dut pelt://HOST")
-	f.StringVar(&maxRate, "max-rate", "", "most that all tests of one client host may ask together: 100kpps or 500mbit")
-	f.StringVar(&maxTime, "max-time", "", "longest trial that a client may ask: 60s")
-	f.IntVar(&sessions, "max-sessions", 16, "clients served at once")
+	f.StringVar(&maxRate, "max-rate", "", "most that all tests of one client host may ask together: `RATE` as 100kpps or 500mbit")
+	f.StringVar(&maxTime, "max-time", "", "longest trial that a client may ask: `TIME` as 60s")
+	f.IntVar(&sessions, "max-sessions", 16, "`N` clients served at once")
 	return c
 }
 
@@ -124,65 +124,49 @@ func serveLimits(maxRate, maxTime string, sessions int) (l fleet.Limits, err err
 	return l, nil
 }
 
-// invitation is what serve prints: the line to paste on the near host. It asks for a rate
-// that this host allows.
+// invitation is what serve prints: the line to paste on the near host, which asks for a rate
+// that this host allows, or how a router's bench names this host.
 func invitation(s run.ServeOptions, maxRate string) string {
+	addresses := []netip.Addr{s.Listen}
+	if !s.Listen.IsValid() || s.Listen.IsUnspecified() {
+		addresses = ownAddresses()
+	}
 	var b strings.Builder
 	if s.Observe {
-		return observerInvitation(s)
-	}
-	fmt.Fprintf(&b, "pelt serve: control on %d/tcp, data on %d/udp and %d/tcp\n\n", s.Port, s.Port+1, s.Port+1)
-	addresses := []netip.Addr{s.Listen}
-	if !s.Listen.IsValid() || s.Listen.IsUnspecified() {
-		addresses = ownAddresses()
-	}
-	if maxRate != "" {
-		maxRate = " --rate " + strings.ReplaceAll(maxRate, " ", "") // "100 kpps" is one word then
-	}
-	fmt.Fprintln(&b, "On the other host, paste:")
-	for i, a := range addresses {
-		if i == 1 {
-			fmt.Fprintln(&b, "\nor, if that address is not the one it reaches:")
+		fmt.Fprintf(&b, "pelt serve: control on %d/tcp, no data: this host only observes\n\n"+
+			"To the command of the router's bench, add one of:\n", s.Port)
+		for _, a := range addresses {
+			fmt.Fprintf(&b, "\n    --dut %s%s\n", model.AgentDUT, targetText(a, s.Port))
 		}
-		fmt.Fprintf(&b, "\n    pelt curve %s%s%s\n", targetText(a, s.Port), codeText(s), maxRate)
+		if !s.Open {
+			fmt.Fprintf(&b, "\nand its code behind the others: --code FAR,%s or --code NEAR,FAR,%s\n", s.Code, s.Code)
+		}
+	} else {
+		flags := ""
+		if !s.Open {
+			flags = " --code " + s.Code
+		}
+		if maxRate != "" {
+			flags += " --rate " + strings.ReplaceAll(maxRate, " ", "") // "100 kpps" is one word then
+		}
+		fmt.Fprintf(&b, "pelt serve: control on %d/tcp, data on %d/udp and %d/tcp\n\nOn the other host, paste:\n",
+			s.Port, s.Port+1, s.Port+1)
+		for i, a := range addresses {
+			if i == 1 {
+				fmt.Fprintln(&b, "\nor, if that address is not the one it reaches:")
+			}
+			fmt.Fprintf(&b, "\n    pelt curve %s%s\n", targetText(a, s.Port), flags)
+		}
 	}
 	fmt.Fprint(&b, "\nCtrl-C ends it; the code ends with it.\n")
 	return b.String()
-}
-
-// observerInvitation tells how a router's bench names this host.
-func observerInvitation(s run.ServeOptions) string {
-	var b strings.Builder
-	fmt.Fprintf(&b, "pelt serve: control on %d/tcp, no data: this host only observes\n\n", s.Port)
-	fmt.Fprint(&b, "To the command of the router's bench, add one of:\n")
-	addresses := []netip.Addr{s.Listen}
-	if !s.Listen.IsValid() || s.Listen.IsUnspecified() {
-		addresses = ownAddresses()
-	}
-	for _, a := range addresses {
-		fmt.Fprintf(&b, "\n    --dut %s%s\n", model.AgentDUT, targetText(a, s.Port))
-	}
-	if !s.Open {
-		fmt.Fprintf(&b, "\nand its code behind the others: --code FAR,%s or --code NEAR,FAR,%s\n", s.Code, s.Code)
-	}
-	fmt.Fprint(&b, "\nCtrl-C ends it; the code ends with it.\n")
-	return b.String()
-}
-
-func codeText(s run.ServeOptions) string {
-	if s.Open {
-		return ""
-	}
-	return " --code " + s.Code
 }
 
 func targetText(a netip.Addr, port int) string {
-	switch {
-	case port != fleet.DefaultPort:
+	if port != fleet.DefaultPort {
 		return netip.AddrPortFrom(a, uint16(port)).String()
-	default:
-		return a.String()
 	}
+	return a.String()
 }
 
 // ownAddresses lists this host's addresses that others may reach, IPv4 first.

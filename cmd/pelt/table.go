@@ -14,7 +14,7 @@ type sortFlags struct {
 }
 
 func (f *sortFlags) register(s *pflag.FlagSet) {
-	s.StringVar(&f.by, "sort", "", "sort the table by a figure, as goodput, loss, delay or any column of --csv")
+	s.StringVar(&f.by, "sort", "", "sort the table by `FIGURE`: goodput, loss, delay or a column of --csv")
 	s.BoolVar(&f.ascending, "ascending", false, "the smallest first")
 }
 

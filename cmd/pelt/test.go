@@ -52,68 +52,65 @@ func (t *test) register(s *pflag.FlagSet) {
 		if k.Only != "" {
 			help = strings.ToUpper(string(k.Only)) + ": " + help
 		}
-		f := s.VarPF(&typed{kind: k.Kind, unit: string(k.Unit)}, k.Flag, "", help)
+		f := s.VarPF(&typed{name: k.ValueName(), several: k.Kind == model.Texts}, k.Flag, "", help)
 		f.DefValue = t.preset.Defaults[k.Flag]
 		if k.Kind == model.Switch {
 			f.NoOptDefVal = "true"
 		}
 	}
-	linkFlags(s, "lab: what every link does, as rate=1gbit,queue=100,delay=20ms,loss=1%; --link-NODE for one "+
-		"node's link; a list in sweep and cc: loss=0,1%,delay=0ms,20ms")
+	linkFlags(s, "lab: what each link does, as rate=1gbit,queue=100,delay=20ms,loss=1%; --link-NODE: one node's; "+
+		"a list in sweep and cc: loss=0,1%")
 	t.commonFlags.register(s)
+	iperfFlags(s, t.preset.Command)
 }
 
 // linkFlags registers --link, and the flag that nodeLinkArgs makes of --link-NODE.
 func linkFlags(s *pflag.FlagSet, help string) {
-	s.Var(&typed{kind: model.Texts}, "link", help)
-	s.Var(&typed{kind: model.Texts}, "node-link", "")
+	s.Var(&typed{name: "KEY=VALUE,...", several: true}, "link", help)
+	s.Var(&typed{several: true}, "node-link", "")
 	_ = s.MarkHidden("node-link")
 }
 
 // typed is the text of a flag as it was typed, each time that it was given.
 type typed struct {
-	kind  model.Kind
-	unit  string
-	texts []string
+	name    string // of the value in --help; "bool" shows none
+	several bool   // keeps all texts, not the last one
+	texts   []string
 }
 
 func (v *typed) String() string { return strings.Join(v.texts, " ") }
 
-// Type is what --help calls the value; of bool, pflag shows none.
-func (v *typed) Type() string {
-	switch {
-	case v.kind == model.Switch:
-		return "bool"
-	case v.kind == model.Texts:
-		return "values"
-	case v.unit == "count":
-		return "number"
-	}
-	return "value"
-}
+// Type is what --help calls the value.
+func (v *typed) Type() string { return v.name }
 
-// Set keeps the last text, or all.
+// Set keeps a text.
 func (v *typed) Set(text string) error {
-	if v.kind != model.Texts {
+	if !v.several {
 		v.texts = nil
 	}
 	v.texts = append(v.texts, text)
 	return nil
 }
 
+// given are the texts of flags that were typed.
+func given(flags *pflag.FlagSet) map[string][]string {
+	all := map[string][]string{}
+	flags.Visit(func(f *pflag.Flag) {
+		if v, ours := f.Value.(*typed); ours {
+			all[f.Name] = v.texts
+		}
+	})
+	return all
+}
+
 // plan makes a plan of the flags.
 func (t *test) plan(target string) (model.Plan, error) {
-	s := plan.Settings{Target: target, Flags: map[string][]string{}, Open: open}
+	s := plan.Settings{Target: target, Flags: given(t.flags), Open: open}
 	if t.preset.Command == "router" || t.preset.Command == "soak" {
 		s.Near, s.Target = plan.RouterPath(target)
 	}
 	name, isLab := strings.CutPrefix(s.Target, "lab:")
 	s.Held = isLab && !lab.IsTopology(name) && name != run.Loopback
-	t.flags.Visit(func(f *pflag.Flag) {
-		if v, ours := f.Value.(*typed); ours {
-			s.Flags[f.Name] = v.texts
-		}
-	})
 	if s.Flags["receivers"] != nil && (!isLab || lab.IsTopology(name) && name != lab.Star) {
 		return model.Plan{}, usagef("--receivers: %s has one receiver; lab:star has many", s.Target)
 	}
@@ -183,8 +180,8 @@ func nodeLinkArgs(args []string) []string {
 }
 
 // parseLinks reads --link and --link-NODE of a lab that is to be held.
-func parseLinks(all, nodes []string) ([]model.Link, error) {
-	links, factors, err := plan.Links(map[string][]string{"link": all, "node-link": nodes})
+func parseLinks(flags *pflag.FlagSet) ([]model.Link, error) {
+	links, factors, err := plan.Links(given(flags))
 	if err == nil {
 		err = plan.OneValue(factors)
 	}

@@ -2,6 +2,7 @@ package main
 
 import (
 	"errors"
+	"io"
 	"slices"
 	"strings"
 
@@ -38,7 +39,7 @@ kill. No other host is ever changed: for those the commands are printed.`,
 type tuneHost struct{ root string }
 
 func (h *tuneHost) register(f *pflag.FlagSet) {
-	f.StringVar(&h.root, "root", "/", "act on the files below DIR in place of this host's; it has no drivers")
+	f.StringVar(&h.root, "root", "/", "act on the files below `DIR` in place of this host's")
 }
 
 func (h *tuneHost) open() (*tune.Tuner, error) {
@@ -59,9 +60,9 @@ func tuneError(err error) error {
 type adviceFlags struct{ rate, role, dev string }
 
 func (f *adviceFlags) register(s *pflag.FlagSet) {
-	s.StringVar(&f.rate, "rate", "", "size settings for this rate of a flow: 200kpps (default: the run's)")
-	s.StringVar(&f.role, "role", "", "only settings of the sender, receiver or router")
-	s.StringVar(&f.dev, "dev", "", "of the settings that are an interface's, only those of this one")
+	s.StringVar(&f.rate, "rate", "", "size settings for this `RATE` of a flow: 200kpps (default: the run's)")
+	s.StringVar(&f.role, "role", "", "only settings of this `END`: sender, receiver or router")
+	s.StringVar(&f.dev, "dev", "", "of interfaces, only the settings of this `ONE`")
 }
 
 // list gathers the advice of a run.
@@ -103,7 +104,7 @@ func (f *adviceFlags) device(doc model.Document, here []string) string {
 
 func newTuneAdvise() *cobra.Command {
 	var f adviceFlags
-	var asJSON string
+	var asJSON jsonFlag
 	c := &cobra.Command{
 		Use:   "advise [RUN]",
 		Short: "Say which settings the counters of a run call for, with the command for each",
@@ -119,13 +120,10 @@ RUN is an id, the beginning of one, last (the default), or a run document's file
 			if err != nil {
 				return err
 			}
-			if asJSON != "" {
-				return writeJSON(c.OutOrStdout(), asJSON, l)
-			}
-			return printPage(c, view.Advice(&doc, l.Advice), "")
+			return asJSON.print(c, l, func(io.Writer) error { return printPage(c, view.Advice(&doc, l.Advice), true, "") })
 		},
 	}
 	f.register(c.Flags())
-	c.Flags().StringVar(&asJSON, "json", "", jsonHelp)
+	asJSON.register(c.Flags())
 	return c
 }

@@ -18,7 +18,7 @@ func newTuneApply() *cobra.Command {
 	var f adviceFlags
 	var host tuneHost
 	var set []string
-	var asJSON string
+	var asJSON jsonFlag
 	var yes, text bool
 	c := &cobra.Command{
 		Use:   "apply [RUN]",
@@ -55,7 +55,7 @@ boot; --print writes a file that makes them again.`,
 					return err
 				}
 				if len(request.Changes) == 0 {
-					return tellDone(c.OutOrStdout(), nil, asJSON)
+					return tellDone(c, nil, asJSON)
 				}
 			}
 			if text {
@@ -77,15 +77,15 @@ boot; --print writes a file that makes them again.`,
 			if err = errors.Join(tuneError(err), t.Close()); err != nil {
 				return err
 			}
-			return tellDone(c.OutOrStdout(), done, asJSON)
+			return tellDone(c, done, asJSON)
 		},
 	}
 	f.register(c.Flags())
 	host.register(c.Flags())
-	c.Flags().StringArrayVar(&set, "set", nil, "a setting and its value, as net.core.rmem_max=4194304; may be given again")
+	c.Flags().StringArrayVar(&set, "set", nil, "a `SETTING=VALUE`, as net.core.rmem_max=4194304; once for each")
 	c.Flags().BoolVar(&yes, "yes", false, "do not ask before this host is changed")
 	c.Flags().BoolVar(&text, "print", false, "change nothing; print a sysctl.d file for the next boot")
-	c.Flags().StringVar(&asJSON, "json", "", jsonHelp)
+	asJSON.register(c.Flags())
 	return c
 }
 
@@ -143,28 +143,28 @@ func byHand(a model.Advised) string {
 }
 
 // tellDone lists what became of each value.
-func tellDone(w io.Writer, done []tune.Done, asJSON string) error {
-	if asJSON != "" {
-		if done == nil {
-			done = []tune.Done{}
-		}
-		return writeJSON(w, asJSON, struct {
-			Format string      `json:"format"`
-			Done   []tune.Done `json:"done"`
-		}{model.TuneFormat, done})
+func tellDone(c *cobra.Command, done []tune.Done, asJSON jsonFlag) error {
+	if done == nil {
+		done = []tune.Done{}
 	}
-	for _, d := range done {
-		if _, err := fmt.Fprintln(w, d.Text); err != nil {
-			return err
+	whole := struct {
+		Format string      `json:"format"`
+		Done   []tune.Done `json:"done"`
+	}{model.TuneFormat, done}
+	return asJSON.print(c, whole, func(w io.Writer) error {
+		for _, d := range done {
+			if _, err := fmt.Fprintln(w, d.Text); err != nil {
+				return err
+			}
 		}
-	}
-	return nil
+		return nil
+	})
 }
 
 func newTuneRevert() *cobra.Command {
 	var host tuneHost
 	var o tune.RevertOptions
-	var asJSON string
+	var asJSON jsonFlag
 	c := &cobra.Command{
 		Use:   "revert",
 		Short: "Take back what apply and trial changed on this host, the latest first",
@@ -181,7 +181,7 @@ since stays, and is told with exit code 1; --force restores that as well.`,
 			err = errors.Join(err, t.Close())
 			if errors.Is(err, tune.ErrNothing) {
 				fmt.Fprintln(c.ErrOrStderr(), "nothing is changed, so nothing is taken back")
-				return tellDone(c.OutOrStdout(), nil, asJSON)
+				return tellDone(c, nil, asJSON)
 			}
 			kept := 0
 			for _, d := range done {
@@ -189,7 +189,7 @@ since stays, and is told with exit code 1; --force restores that as well.`,
 					kept++
 				}
 			}
-			err = errors.Join(err, tellDone(c.OutOrStdout(), done, asJSON))
+			err = errors.Join(err, tellDone(c, done, asJSON))
 			if err == nil && kept > 0 {
 				err = fmt.Errorf("%d of %d values were not restored; --force restores what somebody else changed", kept, len(done))
 			}
@@ -199,6 +199,6 @@ since stays, and is told with exit code 1; --force restores that as well.`,
 	host.register(c.Flags())
 	c.Flags().BoolVar(&o.Last, "last", false, "only the latest change")
 	c.Flags().BoolVar(&o.Force, "force", false, "also what somebody else changed since")
-	c.Flags().StringVar(&asJSON, "json", "", jsonHelp)
+	asJSON.register(c.Flags())
 	return c
 }

@@ -1,9 +1,10 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
+	"io"
 	"strings"
-	"text/tabwriter"
 
 	"github.com/spf13/cobra"
 
@@ -13,7 +14,7 @@ import (
 
 func newTuneShow() *cobra.Command {
 	var host tuneHost
-	var asJSON string
+	var asJSON jsonFlag
 	var knobs bool
 	c := &cobra.Command{
 		Use:     "show",
@@ -32,59 +33,49 @@ func newTuneShow() *cobra.Command {
 			if err := t.Close(); err != nil {
 				return err
 			}
-			if asJSON != "" {
-				if list == nil {
-					list = []tune.Setting{}
+			whole := struct {
+				Format  string         `json:"format"`
+				Changed []tune.Setting `json:"changed"`
+			}{model.TuneFormat, append([]tune.Setting{}, list...)}
+			return asJSON.print(c, whole, func(w io.Writer) error {
+				if len(list) == 0 {
+					fmt.Fprintln(c.ErrOrStderr(), "nothing is changed")
+					return nil
 				}
-				return writeJSON(c.OutOrStdout(), asJSON, struct {
-					Format  string         `json:"format"`
-					Changed []tune.Setting `json:"changed"`
-				}{model.TuneFormat, list})
-			}
-			if len(list) == 0 {
-				fmt.Fprintln(c.ErrOrStderr(), "nothing is changed")
-				return nil
-			}
-			w := tabwriter.NewWriter(c.OutOrStdout(), 0, 0, 2, ' ', 0)
-			fmt.Fprintln(w, "CHANGE\tTIME\tRUN\tSETTING\tBEFORE\tSET TO\tNOW\tSTATE")
-			for _, s := range list {
-				state := strings.ReplaceAll(s.State, "-", " ")
-				if !s.Whole {
-					state += ", cut while it was made"
+				var rows [][]string
+				for _, s := range list {
+					state := strings.ReplaceAll(s.State, "-", " ")
+					if !s.Whole {
+						state += ", cut while it was made"
+					}
+					rows = append(rows, []string{fmt.Sprint(s.Change), fmt.Sprint(s.Time), orDash(s.Run), s.Place, brief(s.Old), brief(s.New),
+						brief(s.Now), state})
 				}
-				fmt.Fprintf(w, "%d\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n", s.Change, s.Time, orDash(s.Run), s.Place,
-					brief(s.Old), brief(s.New), brief(s.Now), state)
-			}
-			return w.Flush()
+				return printColumns(w, "CHANGE\tTIME\tRUN\tSETTING\tBEFORE\tSET TO\tNOW\tSTATE", rows)
+			})
 		},
 	}
 	host.register(c.Flags())
-	c.Flags().StringVar(&asJSON, "json", "", jsonHelp)
+	asJSON.register(c.Flags())
 	c.Flags().BoolVar(&knobs, "knobs", false, "list what can be set, in place of what is changed")
 	return c
 }
 
-func showKnobs(c *cobra.Command, asJSON string) error {
-	if asJSON != "" {
-		return writeJSON(c.OutOrStdout(), asJSON, struct {
-			Format string      `json:"format"`
-			Knobs  []tune.Knob `json:"knobs"`
-		}{model.TuneFormat, tune.Knobs()})
-	}
-	w := tabwriter.NewWriter(c.OutOrStdout(), 0, 0, 2, ' ', 0)
-	fmt.Fprintln(w, "KNOB\tHOLDS FOR\tVALUE\tTOUCHES")
-	for _, k := range tune.Knobs() {
-		fmt.Fprintf(w, "%s\t%s\t%s\t%s\n", k.Name, k.Scope, k.Want, orDash(k.Touches))
-	}
-	return w.Flush()
+func showKnobs(c *cobra.Command, asJSON jsonFlag) error {
+	whole := struct {
+		Format string      `json:"format"`
+		Knobs  []tune.Knob `json:"knobs"`
+	}{model.TuneFormat, tune.Knobs()}
+	return asJSON.print(c, whole, func(w io.Writer) error {
+		var rows [][]string
+		for _, k := range tune.Knobs() {
+			rows = append(rows, []string{k.Name, fmt.Sprint(k.Scope), k.Want, orDash(k.Touches)})
+		}
+		return printColumns(w, "KNOB\tHOLDS FOR\tVALUE\tTOUCHES", rows)
+	})
 }
 
-func orDash(s string) string {
-	if s == "" {
-		return "-"
-	}
-	return s
-}
+func orDash(s string) string { return cmp.Or(s, "-") }
 
 // brief is a value in a table.
 func brief(s string) string { return orDash(strings.Join(strings.Fields(s), " ")) }

@@ -30,9 +30,8 @@ type tuneTrialFlags struct {
 func (f *tuneTrialFlags) register(s *pflag.FlagSet) {
 	f.preset = plan.Trial
 	f.test.register(s)
-	s.Lookup("json").Usage = "write what was tried as one JSON document to FILE, or - for standard output"
-	s.Lookup("yes").Usage = "do not ask before sending to a public address, nor before settings of this host are changed"
-	s.BoolVar(&f.inPlan, "plan-only", false, "change nothing of this host: try only what pelt's own sockets may ask for")
+	s.Lookup("yes").Usage = "do not ask before sending to a public address, nor before changing this host"
+	s.BoolVar(&f.inPlan, "plan-only", false, "change nothing of this host: try only pelt's own sockets")
 	for _, name := range []string{"csv", "html", "chart", "record", "control", "bulk", "proto"} {
 		_ = s.MarkHidden(name) // of each run that it makes: pelt report
 	}
@@ -59,12 +58,9 @@ net.core.netdev_max_backlog, also change for a lab, so trial asks first, unless 
 }
 
 func (f *tuneTrialFlags) plan(c *cobra.Command, target string) (model.Plan, error) {
-	if f.record != "" {
-		return model.Plan{}, usagef("--record: is of one run, and this makes several: pelt curve TARGET --record FILE")
-	}
-	for _, name := range []string{"csv", "html", "chart"} {
+	for _, name := range []string{"csv", "html", "chart", "record"} {
 		if c.Flags().Changed(name) {
-			return model.Plan{}, usagef("--%s is of one run, and this makes several: pelt report RUN --%s", name, name)
+			return model.Plan{}, usagef("--%s is of one run, and this makes several; see pelt report and pelt curve", name)
 		}
 	}
 	return f.test.plan(target)
@@ -155,15 +151,11 @@ func (f *tuneTrialFlags) tuner(c *cobra.Command) (*tune.Tuner, error) {
 
 func (f *tuneTrialFlags) write(c *cobra.Command, out model.TuneTrial) error {
 	asJSON := func(w io.Writer) error { return encodeJSON(w, out) }
-	switch path := f.output.json; path {
-	case "-":
-		return asJSON(c.OutOrStdout())
-	case "":
-	default:
-		if err := outfile.Write(path, asJSON); err != nil {
+	if path := f.output.json; path != "" {
+		if err := writeTo(c, path, asJSON); err != nil || path == "-" {
 			return err
 		}
 		fmt.Fprintf(c.ErrOrStderr(), "wrote %s\n", path)
 	}
-	return printPage(c, view.TuneTrial(out), "")
+	return printPage(c, view.TuneTrial(out), true, "")
 }

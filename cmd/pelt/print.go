@@ -1,0 +1,53 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"strings"
+	"text/tabwriter"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"pelt/internal/outfile"
+)
+
+// jsonFlag is the --json of commands that print text otherwise.
+type jsonFlag string
+
+func (f *jsonFlag) register(s *pflag.FlagSet) {
+	s.StringVar((*string)(f), "json", "", "write one JSON document to `FILE` in place of the text, or -")
+}
+
+// print writes a value as JSON to where --json says, else as text.
+func (f jsonFlag) print(c *cobra.Command, v any, text func(io.Writer) error) error {
+	if f == "" {
+		return text(c.OutOrStdout())
+	}
+	return writeTo(c, string(f), func(w io.Writer) error { return encodeJSON(w, v) })
+}
+
+// writeTo writes to standard output for "-", else to a file, which is written whole or not at all.
+func writeTo(c *cobra.Command, path string, write func(io.Writer) error) error {
+	if path == "-" {
+		return write(c.OutOrStdout())
+	}
+	return outfile.Write(path, write)
+}
+
+func encodeJSON(w io.Writer, v any) error {
+	e := json.NewEncoder(w)
+	e.SetIndent("", "  ")
+	return e.Encode(v)
+}
+
+// printColumns prints rows in columns below the names of these.
+func printColumns(w io.Writer, names string, rows [][]string) error {
+	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(t, names)
+	for _, row := range rows {
+		fmt.Fprintln(t, strings.Join(row, "\t"))
+	}
+	return t.Flush()
+}
