@@ -10,17 +10,13 @@ func newCC() *cobra.Command {
 	c := newTest(&cobra.Command{
 		Use:   "cc TARGET",
 		Short: "Compare congestion controls: BBR against CUBIC under loss",
-		Long: `cc transfers data by TCP under several congestion controls, whose trials alternate and
-meet the same losses. It shows which is faster, by how much, and whether that may be
-chance; and what each does to the delay of other packets.
+		Long: `cc transfers data by TCP under several congestion controls in turn, with the same losses.
+It shows which is faster, by how much, whether that may be chance, and what each does to
+the delay of other packets. TARGET is as for pelt curve.
 
-TARGET is a lab, or HOST[:PORT] where pelt serve runs. Without --bytes a trial transfers
-what it can in --time; with --bytes the time until all has arrived is the figure.
-
---exec-server and --exec-client run your own programs in the lab's nodes under each
-control. {server} and {client} stand for the nodes' addresses.`,
+--exec-server and --exec-client run your own programs in a lab's nodes under each control.
+{server} and {client} stand for the nodes' addresses.`,
 		Example: `  pelt cc lab:direct --control cubic,bbr,reno --loss 0,1%,10% --bytes 640MB
-  pelt cc lab:direct --link rate=100mbit,delay=20ms,queue=100 --loss 0,1% --until-separable
   pelt cc lab:direct --control cubic+bbr,cubic+cubic --stagger 5s --time 30s --link rate=50mbit,delay=10ms
   pelt cc lab:direct --exec-server 'python3 -m http.server 80' --exec-client 'wget -qO /dev/null http://{server}/file'`,
 	}, plan.Control)

@@ -30,13 +30,13 @@ func newCompare() *cobra.Command {
 		Long: `compare tells what changed. Of several runs the first is the baseline. Of one run the
 levels of its variants are compared, or of the setting that --by names.
 
-A difference is called one only if it is not noise: the chance of any false alarm among
-all comparisons together is at most 5 %. Each side needs three valid repeats.
+A difference is called one only if it is not noise: the chance of any false alarm is at
+most 5 %. Each side needs three valid repeats.
 
---fail-if "METRIC < -5%" makes the exit code 3 if a change beyond doubt goes that far:
-relative to the baseline, or in points for shares. Metrics: ` + strings.Join(table.Words(), ", ") + `.
+--fail-if "METRIC < -5%" is relative to the baseline, or in points for shares. Metrics:
+` + strings.Join(table.Words(), ", ") + `.
 
-RUN is an id, the beginning of one, last (the default), or a run document's file.`,
+RUN is an id, the beginning of one, last (the default), or a run's file.`,
 		Example: `  pelt compare last
   pelt compare before.json after.json --fail-if 'goodput < -5%' --html compare.html
   pelt compare last --by control --metric goodput,delay`,

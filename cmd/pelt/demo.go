@@ -15,9 +15,8 @@ func newDemo() *cobra.Command {
 		Use:   "demo",
 		Short: "See it work in under a minute: a router on this machine, its size curve, a report",
 		Long: `demo sends packets of several sizes through a small router of network namespaces, and
-writes pelt-demo.html and pelt-demo.png, unless --html, --chart, --csv or --json says
-what else to write. It needs no hardware and no configuration. Without root it uses an
-unprivileged user namespace, else the loopback interface, and says which.`,
+writes pelt-demo.html and pelt-demo.png, unless a flag names what to write. Without root
+it uses a user namespace, else the loopback interface, and says which.`,
 		Example: "  pelt demo",
 		Args:    cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {

@@ -24,7 +24,7 @@ func TestCommandsPage(t *testing.T) {
 	root := newRoot(io.Discard, io.Discard)
 	every, several := sharedFlags(root)
 	fmt.Fprint(&page, "# Commands\n\nThe texts of `pelt COMMAND --help-all`, written by `go test ./cmd/pelt -update`.\n\n"+exitCodes)
-	fmt.Fprintf(&page, "\n## Flags of every test\n\n```\n%s```\n", usages(every))
+	fmt.Fprintf(&page, "\n## Flags of every test\n\nDefaults are those of pelt curve.\n\n```\n%s```\n", usages(every))
 	fmt.Fprintf(&page, "\n## Flags of several commands\n\n```\n%s```\n", usages(several))
 	walk(root, func(c *cobra.Command) { writeHelp(&page, c, every, several) })
 	if *update {
@@ -64,18 +64,7 @@ func walk(c *cobra.Command, visit func(*cobra.Command)) {
 
 const pageWidth = 118
 
-// usages prints flags with their words, and without the defaults, which differ by command.
-func usages(flags *pflag.FlagSet) string {
-	bare := pflag.NewFlagSet("", pflag.ContinueOnError)
-	flags.VisitAll(func(f *pflag.Flag) {
-		plain := *f
-		if plain.DefValue = ""; f.Value.Type() == "duration" {
-			plain.DefValue = "0s" // which pflag does not print
-		}
-		bare.AddFlag(&plain)
-	})
-	return bare.FlagUsagesWrapped(pageWidth)
-}
+func usages(flags *pflag.FlagSet) string { return flags.FlagUsagesWrapped(pageWidth) }
 
 // tests are the commands that test something.
 var tests = []string{"pelt curve", "pelt sweep", "pelt router", "pelt cc", "pelt soak", "pelt tune trial"}
@@ -90,7 +79,9 @@ func sharedFlags(root *cobra.Command) (every, several *pflag.FlagSet) {
 			if f.Hidden || f.Name == "help" {
 				return
 			}
-			flags[key] = f
+			if flags[key] == nil || c.Name() == "curve" {
+				flags[key] = f
+			}
 			if inAll[key]++; slices.Contains(tests, c.CommandPath()) {
 				inTests[key]++
 			}
@@ -144,7 +135,8 @@ func writeHelp(w io.Writer, c *cobra.Command, every, several *pflag.FlagSet) {
 			own.AddFlag(f)
 			return
 		}
-		if f.DefValue != "" && f.DefValue != "false" && f.DefValue != "0s" {
+		shared := every.Lookup(f.Name) // whose defaults are those of pelt curve
+		if f.DefValue != "" && f.DefValue != "false" && f.DefValue != "0s" && (shared == nil || shared.DefValue != f.DefValue) {
 			defaults = append(defaults, "--"+f.Name+" "+f.DefValue)
 		}
 	})

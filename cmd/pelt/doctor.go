@@ -23,8 +23,7 @@ func newDoctor() *cobra.Command {
 		Use:   "doctor",
 		Short: "Say what this machine can do, and what to mend",
 		Long: `doctor shows what this machine can do, and for every no the reason and the remedy. With
---speed it measures what each engine carries from one namespace to another, for frames
-of every size, with one stream and with one for each core.`,
+--speed it measures what each engine carries between two namespaces.`,
 		Example: "  pelt doctor\n  pelt doctor --speed",
 		Args:    cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {

@@ -24,10 +24,10 @@ func newExplain() *cobra.Command {
 		Use:   "explain [RUN]",
 		Short: "Say where each lost packet of a run ended, and what to change",
 		Long: `explain shows where the packets of each setting were lost, and why. With --all it shows
-every line of loss of the worst trials in travel order: evidence (counters before and
-after), checks, how each host was watched, and what to change.
+every line of loss of the worst trials: evidence, checks, how hosts were watched, and what
+to change.
 
-RUN is an id, the beginning of one, last (the default), or a run document's file.`,
+RUN is an id, the beginning of one, last (the default), or a run's file.`,
 		Example: "  pelt explain\n  pelt explain last --all\n  pelt explain last --cell payload=64 --html ledger.html",
 		Args:    cobra.MaximumNArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {

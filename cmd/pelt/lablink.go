@@ -23,15 +23,13 @@ func newLabLink() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "link [NAME] show | link [NAME] set [LINK] KEY=VALUE,...",
 		Short: "Show what the links of a lab do, or change it while it runs",
-		Long: `link NAME show prints each direction of each link of a lab that is up: its settings,
-and what it did so far. link NAME set changes the settings that it is given and
-leaves the others; none, or 0 for a number, puts one back to nothing.
+		Long: `link NAME show prints each direction of each link: its settings, and what it did so far.
+link NAME set changes the settings that it is given; none, or 0 for a number, puts one back.
 
-LINK is a node, which means the links at it, or two, as sender-router. Without it
-all links are meant; --link and --link-NODE say several things at once.
-toward=NODE keeps to the direction that leads there. A queue may not lose its
-rate, and a link that was made without delay, loss and the like cannot get
-them: lab up --link backend=user makes one that can.`,
+LINK is a node, which means the links at it, or two, as sender-router; without it all links
+are meant. toward=NODE keeps to the direction that leads there. A queue may not lose its
+rate, and only a link with delay, loss and the like, or lab up --link backend=user, can get
+them.`,
 		Example: `  pelt lab link r1 show
   pelt lab link r1 set receiver loss=5%,delay=20ms
   pelt lab link r1 set sender-router rate=10mbit,toward=router

@@ -21,9 +21,8 @@ func newList() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "list [TEXT...]",
 		Short: "List the runs that are kept",
-		Long: `list shows stored runs, oldest first: all, or those that match every filter. TEXT is
-looked for in the whole line, in capitals or not. A run that was killed does not say how
-many trials it finished; pelt report counts them.`,
+		Long: `list shows stored runs that match every filter, oldest first. TEXT is looked for in the
+whole line.`,
 		Example: "  pelt list\n  pelt list --since 7d --command curve\n  pelt list --target lab:router loss",
 		Args:    cobra.ArbitraryArgs,
 		RunE: func(c *cobra.Command, args []string) error {
@@ -139,8 +138,8 @@ func newRemove() *cobra.Command {
 	return &cobra.Command{
 		Use:   "rm RUN...",
 		Short: "Delete runs that are kept",
-		Long: `rm deletes stored runs without asking, and prints which. It deletes none of them if one is
-not there or is still being written. RUN is an id, the beginning of one, or last.`,
+		Long: `rm deletes stored runs without asking, all or none: none if one is not there or is being
+written. RUN is an id, the beginning of one, or last.`,
 		Example: "  pelt rm 20261121-0741-k3f",
 		Args:    cobra.MinimumNArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {

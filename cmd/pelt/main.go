@@ -157,6 +157,7 @@ func checkUsage(c *cobra.Command) {
 	for _, sub := range c.Commands() {
 		checkUsage(sub)
 	}
+	c.DisableFlagsInUseLine = true
 	check := c.Args
 	c.Args = func(c *cobra.Command, args []string) error {
 		if check == nil {
@@ -164,7 +165,7 @@ func checkUsage(c *cobra.Command) {
 		}
 		err := check(c, args)
 		if err != nil && !isUsage(err) {
-			return usagef("wrong number of arguments; want: %s", strings.TrimSuffix(c.UseLine(), " [flags]"))
+			return usagef("wrong number of arguments; want: %s", c.UseLine())
 		}
 		if empty := emptyFlag(c.Flags()); err == nil && empty != "" {
 			err = usagef("--%s: is empty; leave it out, or give it a value", empty)

@@ -18,8 +18,8 @@ func newRun() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "run [PLAN.yaml]",
 		Short: "Run a plan from a file, or go on with a run that was cut",
-		Long: `run carries out a plan in YAML, as any test prints it with --print-plan. With --resume it
-goes on with a stored run that was cut; finished trials are kept.`,
+		Long: `run carries out a plan in YAML, as --print-plan prints it. With --resume it goes on with a
+run that was cut; finished trials are kept.`,
 		Example: "  pelt curve lab:router --print-plan > plan.yaml\n  pelt run plan.yaml\n  pelt run --resume last",
 		Args:    cobra.MaximumNArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
@@ -109,11 +109,9 @@ func newReport() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "report [RUN]",
 		Short: "Show a run again, in the terminal or as HTML, chart, JSON or CSV",
-		Long: `report shows a stored run: the verdict, one table and the next step, or with --all
-everything. It also writes a page that works offline, charts, and files for other
-programs.
+		Long: `report shows a stored run, and writes pages, charts and files of it.
 
-RUN is an id, the beginning of one, last (the default), or a run document's file.`,
+RUN is an id, the beginning of one, last (the default), or a run's file.`,
 		Example: `  pelt report last --all
   pelt report last --html out.html --chart out.png --series seconds.csv`,
 		Args: cobra.MaximumNArgs(1),

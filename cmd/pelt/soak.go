@@ -11,13 +11,10 @@ func newSoak() *cobra.Command {
 		Use:   "soak TARGET | LAN..WAN",
 		Short: "Send at one rate for hours, and tell when something changes",
 		Long: `soak sends packets of one size at one rate for as long as it is told, keeps every second of
-both ends, and shows at any moment how many are lost, and where.
+both ends, and shows at any moment how many are lost, and where. TARGET is as for pelt
+curve, or LAN..WAN as for pelt router.
 
-TARGET is HOST[:PORT] where pelt serve runs, a lab, or LAN..WAN as for pelt router.
-
-A soak goes on without its control connection for up to --patience. Its account is stored
-every ten seconds, so that pelt report shows it while the soak runs, and after a kill.
-pelt run --resume begins such a trial anew.`,
+Its account is stored every ten seconds: pelt report shows it meanwhile, and after a kill.`,
 		Example: `  pelt soak lab:router --rate 40kpps --payload 512 --time 10m
   pelt soak 192.168.1.20..192.168.2.10 --code tiger-42-amber,otter-7-blue --dut ssh://root@192.168.1.1 --time 8h`,
 	}, plan.Soak)

@@ -22,9 +22,6 @@ func newTune() *cobra.Command {
 		Use:   "tune",
 		Short: "Set this host up for what a run lost, and take it back",
 		Long: `tune changes settings of this host because a counter moved in a run, never without one.
-advise says what and why, apply does it, revert takes it back, show lists changes, and
-trial tries one setting at a time and keeps what helps.
-
 Old values are on the disk before anything is touched, so pelt tune revert works after any
 kill. No other host is ever changed: for those the commands are printed.`,
 		Example: "  pelt tune advise last --rate 200kpps\n  pelt tune apply last\n  pelt tune revert",
@@ -109,10 +106,9 @@ func newTuneAdvise() *cobra.Command {
 		Use:   "advise [RUN]",
 		Short: "Say which settings the counters of a run call for, with the command for each",
 		Long: `advise names each setting that addresses a loss of the run: its present value, the counter
-that moved, the value for the rate, the command and how to undo it. Settings of this host
-are read now, those of others are as they were in the run.
+that moved, the value for the rate, the command and how to undo it.
 
-RUN is an id, the beginning of one, last (the default), or a run document's file.`,
+RUN is an id, the beginning of one, last (the default), or a run's file.`,
 		Example: "  pelt tune advise\n  pelt tune advise last --rate 200kpps --role receiver",
 		Args:    cobra.MaximumNArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {

@@ -23,10 +23,10 @@ func newTuneApply() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "apply [RUN]",
 		Short: "Make the settings that a run calls for on this host, or exactly those of --set",
-		Long: `apply makes on this host what advise says for it, or exactly what --set says. Old values are
-on the disk first; if one setting cannot be made, those before it are taken back. It needs
-root: sudo PELT_DATA=$HOME/.local/share/pelt finds your runs. Settings end with the next
-boot; --print writes a file that makes them again.`,
+		Long: `apply makes what advise says for this host, or exactly what --set says. If one setting
+cannot be made, those before it are taken back. It needs root; with sudo, say
+PELT_DATA=$HOME/.local/share/pelt. Settings end with the next boot; --print writes a file
+that makes them again.`,
 		Example: "  pelt tune apply last --yes\n  pelt tune apply --set net.core.rmem_max=4194304 --set eth0.rx_ring=1024\n" +
 			"  pelt tune apply last --print | sudo tee /etc/sysctl.d/90-pelt.conf",
 		Args: cobra.MaximumNArgs(1),
@@ -168,8 +168,8 @@ func newTuneRevert() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "revert",
 		Short: "Take back what apply and trial changed on this host, the latest first",
-		Long: `revert restores each value that pelt tune changed, at any time. What somebody else changed
-since stays, and is told with exit code 1; --force restores that as well.`,
+		Long: `revert restores each value that pelt tune changed. What somebody else changed since stays,
+with exit code 1; --force restores that as well.`,
 		Example: "  pelt tune revert\n  pelt tune revert --last",
 		Args:    cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {

@@ -42,12 +42,11 @@ func newTuneTrial() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "trial TARGET",
 		Short: "Try what the losses of a flow call for, one setting at a time, and keep what helps",
-		Long: `trial sends a flow to TARGET, and where packets are lost follows the advice of the ledger: one
-setting at a time, in turn without it and with it. A setting is kept only if it is better
-beyond chance. It ends when nothing is lost or no advice is left, and says what limits.
+		Long: `trial sends a flow to TARGET, and where packets are lost tries the advice: one setting at a
+time, in turn without it and with it. It keeps what is better beyond chance, and says what
+limits in the end.
 
-pelt tune revert takes all settings of this host back. Those of the whole host, as
-net.core.netdev_max_backlog, also change for a lab, so trial asks first, unless --yes.`,
+Settings of the whole host change for a lab, too; pelt tune revert takes all back.`,
 		Example: "  pelt tune trial lab:direct --rate 200kpps --receive-buffer 212992 --yes\n" +
 			"  pelt tune trial 192.168.1.5 --code tiger-42-amber --rate 200kpps",
 		Args: cobra.ExactArgs(1),
