@@ -131,7 +131,7 @@ var knobs = []Knob{
 		Help: "most repeats of --until-separable (default 30, or three times --repeats)"},
 	{Flag: "per-skb", Kind: Switch, Help: "lab: lose whole buffers of segments, as netem does"},
 	{Name: "server", Flag: "exec-server", Kind: OneText, apply: program(func(c *Commands) *string { return &c.Server }),
-		Help: "lab: your server, started at the sending node for each trial, without a shell"},
+		Help: "lab: your server, started at the sending node for each trial by sh -c"},
 	{Name: "client", Flag: "exec-client", Kind: OneText, apply: program(func(c *Commands) *string { return &c.Client }),
 		Help: "lab: your client at the receiving node, whose time is the figure"},
 
