@@ -16,6 +16,47 @@ type mmsghdr struct {
 	n uint32
 }
 
+// messages is room for what one call of recvmmsg brings.
+type messages struct {
+	room    int    // B of each message
+	heads   []byte // of the messages
+	control []byte
+	vector  []unix.Iovec
+	msgs    []mmsghdr
+	used    int // of msgs, by the last call
+}
+
+const controlRoom = 128 // B of each message's control messages
+
+func newMessages(n, room int) messages {
+	m := messages{room, make([]byte, n*room), make([]byte, n*controlRoom), make([]unix.Iovec, n), make([]mmsghdr, n), n}
+	for i := range m.msgs {
+		m.vector[i].Base = &m.heads[i*room]
+		m.vector[i].SetLen(room)
+		m.msgs[i].Iov = &m.vector[i]
+		m.msgs[i].SetIovlen(1)
+		m.msgs[i].Control = &m.control[i*controlRoom]
+	}
+	return m
+}
+
+// read returns how many messages came, without waiting.
+func (m *messages) read(fd uintptr, flags uintptr) (int, unix.Errno) {
+	for i := range m.msgs[:m.used] {
+		m.msgs[i].SetControllen(controlRoom)
+	}
+	m.used = 0
+	n, _, errno := unix.Syscall6(unix.SYS_RECVMMSG, fd, uintptr(unsafe.Pointer(&m.msgs[0])), uintptr(len(m.msgs)), unix.MSG_DONTWAIT|flags, 0, 0)
+	if errno != 0 {
+		return 0, errno
+	}
+	m.used = int(n)
+	return m.used, 0
+}
+
+// controls are the control messages of a message.
+func (m *messages) controls(i int) []byte { return m.control[i*controlRoom:][:m.msgs[i].Controllen] }
+
 // batchOut sends through sendmmsg, one message a buffer.
 type batchOut struct {
 	*errorQueue
@@ -102,10 +143,9 @@ func segmentControl(payloadBytes int) []byte {
 // packet, which would cost the sending side of a lab more than the packet
 // itself. The buffer must hold what comes meanwhile; arrival times are the kernel's.
 const (
-	napNanos    = 200_000
-	napLeast    = 4
-	batchIn     = 128 // datagrams a call
-	controlRoom = 128
+	napNanos = 200_000
+	napLeast = 4
+	batchIn  = 128 // datagrams a call
 
 	// What the kernel joins (UDP_GRO) is one IP packet's worth, of at most so many.
 	batchJoined = 32 // buffers a call, less with many streams
@@ -117,19 +157,15 @@ const (
 // batchInbox receives through recvmmsg. Only the head of each datagram is
 // copied; with MSG_TRUNC the kernel still tells its length. Of joined ones all is.
 type batchInbox struct {
-	fd      uintptr
-	clock   engine.Clock
-	waiter  *waiter
-	poll    []unix.PollFd
-	joined  bool
-	room    int    // B of each message
-	heads   []byte // of the messages
-	control []byte
-	vector  []unix.Iovec
-	msgs    []mmsghdr
-	out     []datagram
-	nap     bool
-	size    truesize
+	messages
+	fd     uintptr
+	clock  engine.Clock
+	waiter *waiter
+	poll   []unix.PollFd
+	joined bool
+	out    []datagram
+	nap    bool
+	size   truesize
 	// What is read next came after notBefore: the socket was found empty then.
 	notBefore, lastTake int64
 }
@@ -140,22 +176,12 @@ func newBatchInbox(fd, batch int, joined bool, b *stopSignal, c engine.Clock) *b
 		room, most = joinedRoom, batch*mostJoined
 	}
 	in := &batchInbox{
-		fd: uintptr(fd), clock: c, joined: joined, room: room,
-		poll:  []unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}},
-		heads: make([]byte, batch*room), control: make([]byte, batch*controlRoom),
-		vector: make([]unix.Iovec, batch), msgs: make([]mmsghdr, batch), out: make([]datagram, 0, most),
+		messages: newMessages(batch, room), fd: uintptr(fd), clock: c, joined: joined,
+		poll: []unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}}, out: make([]datagram, 0, most),
 	}
 	if b != nil {
 		in.waiter = newWaiter(b, c)
 		in.poll = append(in.poll, in.waiter.poll...)
-	}
-	for i := range in.msgs {
-		in.vector[i].Base = &in.heads[i*room]
-		in.vector[i].SetLen(room)
-		in.msgs[i].Iov = &in.vector[i]
-		in.msgs[i].SetIovlen(1)
-		in.msgs[i].Control = &in.control[i*controlRoom]
-		in.msgs[i].SetControllen(controlRoom)
 	}
 	return in
 }
@@ -183,8 +209,7 @@ func (in *batchInbox) take() (int, error) {
 			in.size.look(in.clock.Now(), m.queued)
 		}
 	}
-	r, _, errno := unix.Syscall6(unix.SYS_RECVMMSG, in.fd, uintptr(unsafe.Pointer(&in.msgs[0])), uintptr(len(in.msgs)),
-		unix.MSG_DONTWAIT|unix.MSG_TRUNC, 0, 0)
+	n, errno := in.read(in.fd, unix.MSG_TRUNC)
 	switch errno {
 	case 0:
 	case unix.EAGAIN, unix.EINTR:
@@ -193,16 +218,13 @@ func (in *batchInbox) take() (int, error) {
 	default:
 		return 0, errno
 	}
-	n := int(r)
 	toMonotonic, now := in.clock.SinceWall()
 	notBefore := in.notBefore
 	in.found(n, now)
 	for i := range n {
-		m := &in.msgs[i]
-		c := readControl(in.control[i*controlRoom:][:m.Controllen])
-		d := datagram{bytes: int(m.n), nanos: arrived(c.wall, toMonotonic, notBefore, now), dropped: c.dropped}
+		c := readControl(in.controls(i))
+		d := datagram{bytes: int(in.msgs[i].n), nanos: arrived(c.wall, toMonotonic, notBefore, now), dropped: c.dropped}
 		in.out = appendParts(in.out, d, in.heads[i*in.room:][:in.room], c.segment)
-		m.SetControllen(controlRoom)
 	}
 	in.size.read(in.out, n < len(in.msgs))
 	return n, nil

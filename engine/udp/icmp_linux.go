@@ -4,7 +4,6 @@ import (
 	"encoding/binary"
 	"fmt"
 	"net/netip"
-	"unsafe"
 
 	"golang.org/x/sys/unix"
 )
@@ -16,11 +15,8 @@ const batchICMP = 16
 // the receive buffer, and leaves the error of its newest message to be
 // returned for a packet to come.
 type errorQueue struct {
-	fd      uintptr
-	control [batchICMP * controlRoom]byte
-	text    [batchICMP]byte // of the packet that failed
-	vector  [batchICMP]unix.Iovec
-	msgs    [batchICMP]mmsghdr
+	messages
+	fd uintptr
 }
 
 // newErrorQueue makes the kernel tell what becomes of this socket's packets:
@@ -33,33 +29,19 @@ func newErrorQueue(fd int, six bool) *errorQueue {
 	} else {
 		unix.SetsockoptInt(fd, unix.IPPROTO_IP, unix.IP_RECVERR, 1)
 	}
-	q := &errorQueue{fd: uintptr(fd)}
-	for i := range q.msgs {
-		q.vector[i].Base = &q.text[i]
-		q.vector[i].SetLen(1)
-		q.msgs[i].Iov = &q.vector[i]
-		q.msgs[i].SetIovlen(1)
-		q.msgs[i].Control = &q.control[i*controlRoom]
-	}
-	return q
+	return &errorQueue{newMessages(batchICMP, 1), uintptr(fd)}
 }
 
+// drain tells each ICMP error in the queue.
 func (q *errorQueue) drain(tell func(icmpError)) {
 	for range 64 { // more come as long as packets are sent
-		for i := range q.msgs {
-			q.msgs[i].SetControllen(controlRoom)
-		}
-		r, _, errno := unix.Syscall6(unix.SYS_RECVMMSG, q.fd, uintptr(unsafe.Pointer(&q.msgs[0])), batchICMP,
-			unix.MSG_ERRQUEUE|unix.MSG_DONTWAIT, 0, 0)
-		if errno != 0 {
-			return
-		}
-		for i := range int(r) {
-			if f, ok := readICMPError(q.control[i*controlRoom:][:q.msgs[i].Controllen]); ok {
+		n, _ := q.read(q.fd, unix.MSG_ERRQUEUE)
+		for i := range n {
+			if f, ok := readICMPError(q.controls(i)); ok {
 				tell(f)
 			}
 		}
-		if r < batchICMP {
+		if n < batchICMP {
 			return
 		}
 	}

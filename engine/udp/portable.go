@@ -207,59 +207,53 @@ func (w *portableSocket) bufferBytes() (granted, asked int) {
 }
 func (w *portableSocket) close() error { return w.conn.Close() }
 
-// portableOutbox sends one packet a call.
-type portableOutbox struct {
-	socket *portableSocket
-	peer   netip.AddrPort
-	bytes  [][]byte
-	until  time.Time // write deadline that is set
+// portableBox sends and receives one packet a call.
+type portableBox struct {
+	*portableSocket
+	bytes [][]byte
+	until time.Time // write deadline that is set
+	out   [1]datagram
 }
+
+// portableWait bounds how long a thread does not see its stop signal.
+const portableWait = 20 * time.Millisecond
 
 func (w *portableSocket) outbox(payloadBytes, _, _ int) outbox {
-	return &portableOutbox{socket: w, peer: w.peer, bytes: layOut(payloadBytes, 1)}
+	return &portableBox{portableSocket: w, bytes: layOut(payloadBytes, 1)}
 }
 
-func (o *portableOutbox) packets() [][]byte { return o.bytes }
+func (w *portableSocket) inbox(*stopSignal) inbox { return &portableBox{portableSocket: w} }
+
+func (o *portableBox) packets() [][]byte { return o.bytes }
 
 // icmpErrors knows of none: the system tells only the error, with the next packet.
-func (o *portableOutbox) icmpErrors(func(icmpError)) {}
+func (o *portableBox) icmpErrors(func(icmpError)) {}
 
-func (o *portableOutbox) send(from, to int) (int, error) {
+func (o *portableBox) send(from, to int) (int, error) {
 	for i := from; i < to; i++ {
 		if now := time.Now(); !now.Before(o.until) {
 			o.until = now.Add(portableWait)
-			if err := o.socket.conn.SetWriteDeadline(o.until); err != nil {
+			if err := o.conn.SetWriteDeadline(o.until); err != nil {
 				return i - from, err
 			}
 		}
-		if _, err := o.socket.conn.WriteToUDPAddrPort(o.bytes[i], o.peer); err != nil {
+		if err := o.write(o.bytes[i]); err != nil {
 			return i - from, err
 		}
 	}
 	return to - from, nil
 }
 
-func (o *portableOutbox) room(*waiter) {} // send waits itself
+func (o *portableBox) room(*waiter) {} // send waits itself
 
-// portableInbox receives one packet a call.
-type portableInbox struct {
-	socket *portableSocket
-	out    [1]datagram
-}
-
-func (w *portableSocket) inbox(*stopSignal) inbox { return &portableInbox{socket: w} }
-
-// portableWait bounds how long a thread does not see its stop signal.
-const portableWait = 20 * time.Millisecond
-
-func (in *portableInbox) receive(wait time.Duration) ([]datagram, error) {
-	d, err := in.socket.read(min(wait, portableWait))
+func (o *portableBox) receive(wait time.Duration) ([]datagram, error) {
+	d, err := o.read(min(wait, portableWait))
 	if err != nil || d.nanos == 0 {
 		return nil, err
 	}
-	in.out[0] = d
-	return in.out[:], nil
+	o.out[0] = d
+	return o.out[:], nil
 }
 
-func (in *portableInbox) memory() (socketMemory, bool) { return socketMemory{}, false }
-func (in *portableInbox) truesize() int                { return 0 }
+func (o *portableBox) memory() (socketMemory, bool) { return socketMemory{}, false }
+func (o *portableBox) truesize() int                { return 0 }

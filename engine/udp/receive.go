@@ -4,8 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"net"
-	"runtime"
-	"sync"
 	"sync/atomic"
 	"time"
 
@@ -74,22 +72,12 @@ func (r *receiver) run(reading func()) error {
 
 // alone gives each stream a thread.
 func (r *receiver) alone() error {
-	errs := make([]error, len(r.streams))
-	var done sync.WaitGroup
-	for i, w := range r.streams {
-		done.Go(func() {
-			runtime.LockOSThread() // never unlocked: the thread ends with its timer slack and pinning
-			if err := ownThread(r.end.order.Core(i)); err != nil {
-				w.warning = fmt.Sprintf("the thread of stream %d could not be set up: %v", i, err)
-			}
-			w.open()
-			if errs[i] = w.work(); errs[i] != nil {
-				r.end.stop.set()
-			}
-		})
-	}
-	done.Wait()
-	return errors.Join(errs...)
+	return r.end.eachOnThread(func(i int, warning string) error {
+		w := r.streams[i]
+		w.warning = warning
+		w.open()
+		return w.work()
+	})
 }
 
 // cpuEvery is how often a receiver reads its own processor time.

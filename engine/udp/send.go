@@ -2,7 +2,6 @@ package udp
 
 import (
 	"fmt"
-	"runtime"
 	"slices"
 	"sync"
 
@@ -91,36 +90,22 @@ func (s *sender) ask() {
 
 // alone gives each stream a thread.
 func (s *sender) alone() error {
-	errs := make([]error, len(s.streams))
-	var ready, done sync.WaitGroup
+	var ready sync.WaitGroup
 	var begin int64
 	var set sync.Once
 	ready.Add(len(s.streams))
-	for i, w := range s.streams {
-		done.Go(func() {
-			runtime.LockOSThread() // never unlocked: the thread ends with its timer slack and pinning
-			w.prepare(false)
-			if err := ownThread(s.end.order.Core(i)); err != nil {
-				w.warning = fmt.Sprintf("the thread of stream %d could not be set up: %v", i, err)
-			}
-			ready.Done()
-			ready.Wait()
-			set.Do(func() { // by a thread that can begin at once
-				begin = w.clock.Now()
-				s.start = begin + s.end.order.Timing.Warmup().Nanoseconds()
-			})
-			if errs[i] = w.sendAlone(begin); errs[i] != nil {
-				s.end.stop.set()
-			}
+	return s.end.eachOnThread(func(i int, warning string) error {
+		w := s.streams[i]
+		w.warning = warning
+		w.prepare(false)
+		ready.Done()
+		ready.Wait()
+		set.Do(func() { // by a thread that can begin at once
+			begin = w.clock.Now()
+			s.start = begin + s.end.order.Timing.Warmup().Nanoseconds()
 		})
-	}
-	done.Wait()
-	for _, err := range errs {
-		if err != nil {
-			return err
-		}
-	}
-	return nil
+		return w.sendAlone(begin)
+	})
 }
 
 func (s *sender) count() (n engine.Snapshot) {

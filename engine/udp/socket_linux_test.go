@@ -210,7 +210,7 @@ func TestArrivedWhenTheWallClockSteps(t *testing.T) {
 
 // What a socket that was found empty brings next cannot be older.
 func TestNotBefore(t *testing.T) {
-	in := batchInbox{msgs: make([]mmsghdr, 2)}
+	in := batchInbox{messages: newMessages(2, 1)}
 	for _, c := range []struct {
 		n         int
 		now, want int64

@@ -5,7 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"net/netip"
+	"runtime"
 	"slices"
+	"sync"
 
 	"pelt/engine"
 	"pelt/model"
@@ -190,6 +192,27 @@ func (e *Sockets) Run(reading func()) error {
 		return fmt.Errorf("open the flow's sockets: %w", err)
 	}
 	return e.role.run(reading)
+}
+
+// eachOnThread runs f for each stream on a thread of its own, and stops the end when one fails. It hands
+// over a warning, or "".
+func (e *Sockets) eachOnThread(f func(stream int, warning string) error) error {
+	errs := make([]error, e.order.Flow.Streams)
+	var threads sync.WaitGroup
+	for i := range errs {
+		threads.Go(func() {
+			runtime.LockOSThread() // never unlocked: the thread ends with its timer slack and pinning
+			warning := ""
+			if err := ownThread(e.order.Core(i)); err != nil {
+				warning = fmt.Sprintf("the thread of stream %d could not be set up: %v", i, err)
+			}
+			if errs[i] = f(i, warning); errs[i] != nil {
+				e.stop.set()
+			}
+		})
+	}
+	threads.Wait()
+	return errors.Join(errs...)
 }
 
 // Stop ends Connect and Run.
