@@ -93,17 +93,14 @@ type Engine interface {
 
 // Report is one end's account of a trial. Only the part of its role is set.
 type Report struct {
-	Role     Role           `json:"role"`
 	Send     *SendReport    `json:"send,omitempty"`
 	Receive  *ReceiveReport `json:"receive,omitempty"`
 	Probe    *ProbeReport   `json:"probe,omitempty"`
 	CPU      model.CPU      `json:"cpu"`                // of this host during the measured part
 	PathMTU  int            `json:"path_mtu,omitempty"` // bytes, as the kernel knows it for this destination; 0 unknown
-	Local    string         `json:"local,omitempty"`    // address and port of the first stream
 	Warnings []string       `json:"warnings,omitempty"`
-	Stopped  bool           `json:"stopped,omitempty"` // ended before the order was fulfilled
-	Engine   string         `json:"engine,omitempty"`  // that carried it, "" for the ordered one
-	Why      string         `json:"why,omitempty"`     // that one was taken, and in which mode
+	Engine   string         `json:"engine,omitempty"` // that carried it, "" for the ordered one
+	Why      string         `json:"why,omitempty"`    // that one was taken, and in which mode
 }
 
 // SendReport is a sender's account of the measured part.
@@ -127,10 +124,8 @@ type SendReport struct {
 	Errors        map[string]uint64  `json:"errors,omitempty"`       // errno name -> packets not accepted
 	Refused       []model.Marks      `json:"refused,omitempty"`      // by stream: the sequences not accepted; a mark is an index of Errnos
 	Errnos        []string           `json:"errnos,omitempty"`
-	Retried       uint64             `json:"retried,omitempty"`  // packets offered again, because a batch call hid the answer to the first offer
-	Segments      int                `json:"segments,omitempty"` // packets per buffer handed to the kernel, if more than one
-	WarmupSent    uint64             `json:"warmup_sent"`        // attempted in the warm-up
-	ICMP          map[string]uint64  `json:"icmp,omitempty"`     // errors that came back, warm-up included: "port unreachable from 192.0.2.1" -> messages
+	Retried       uint64             `json:"retried,omitempty"` // packets offered again, because a batch call hid the answer to the first offer
+	WarmupSent    uint64             `json:"warmup_sent"`       // attempted in the warm-up
 	PerStep       []uint64           `json:"per_step"`
 	BeginNanos    int64              `json:"begin_ns,omitempty"` // TCP: of this host's monotonic clock: when the first stream began
 	Series        []model.Series     `json:"series,omitempty"`   // TCP: its own account over time; flow and node are left out
@@ -170,17 +165,14 @@ type ReceiveReport struct {
 	TruesizeBytes  int             `json:"truesize_bytes,omitempty"` // of one queued datagram, as the kernel accounts it; 0 not seen
 	TCP            *model.TCPFacts `json:"tcp,omitempty"`
 	// Of a receiver that takes packets off the interface:
-	Taken   uint64             `json:"taken,omitempty"`   // all of the flow, the warm-up and what did not count included
-	Broken  uint64             `json:"broken,omitempty"`  // with a wrong checksum
-	Strays  uint64             `json:"strays,omitempty"`  // that came to the sockets instead, some other way
-	Overrun uint64             `json:"overrun,omitempty"` // that came too far ahead to be accounted for
-	Gap     *model.Percentiles `json:"gap,omitempty"`     // between arrivals of one stream, of those that were timed
+	Taken   uint64 `json:"taken,omitempty"`   // all of the flow, the warm-up and what did not count included
+	Broken  uint64 `json:"broken,omitempty"`  // with a wrong checksum
+	Strays  uint64 `json:"strays,omitempty"`  // that came to the sockets instead, some other way
+	Overrun uint64 `json:"overrun,omitempty"` // that came too far ahead to be accounted for
 }
 
 // ProbeReport is the prober's account of the thin flow.
 type ProbeReport struct {
-	Sent      uint64             `json:"sent"`
-	Answered  uint64             `json:"answered"`
 	RoundTrip *model.Percentiles `json:"round_trip,omitempty"`
 	// Out and Back are what a survey found in the prober's direction and in the
 	// other; without flow, nodes and payload, which are not the engine's to know.

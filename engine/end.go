@@ -79,8 +79,6 @@ type End struct {
 	state   state
 	closed  bool // by Close
 	told    bool // the transport was told to stop
-	stopped bool // ... before the order was fulfilled
-	streams []Stream
 	sent    Sent // as Drain told it
 	cut     bool // the drain was over while packets still came
 	report  Report
@@ -149,7 +147,7 @@ func (e *End) Connect(ctx context.Context) ([]Stream, error) {
 	}
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	e.state, e.streams = connected, streams
+	e.state = connected
 	return streams, nil
 }
 
@@ -175,7 +173,7 @@ func (e *End) run() {
 	err := e.transport.Run(func() { close(e.reading) })
 	e.mu.Lock()
 	e.state = ended
-	r := Report{Role: e.order.Role, Stopped: e.stopped, Local: e.streams[0].Local.String()}
+	r := Report{}
 	if e.cut {
 		r.Warnings = append(r.Warnings, fmt.Sprintf("packets still came when the drain time of %v was over: "+
 			"those left in a queue on the path count as lost; a longer drain counts them", e.order.Timing.Drain()))
@@ -220,7 +218,7 @@ func (e *End) Drain(ctx context.Context, sent Sent) error {
 	e.mu.Lock()
 	e.cut = cut
 	e.mu.Unlock()
-	e.stop(false)
+	e.Stop()
 	<-e.done
 	return ctx.Err()
 }
@@ -270,16 +268,13 @@ func (e *End) wait(ctx context.Context, want uint64) (cut bool) {
 }
 
 // Stop ends traffic early; what was measured stays in the report. An end that is started later stops at once.
-func (e *End) Stop() { e.stop(true) }
-
-func (e *End) stop(early bool) {
+func (e *End) Stop() {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if e.told || e.closed {
 		return
 	}
 	e.told = true
-	e.stopped = early && e.state != ended
 	e.transport.Stop()
 }
 

@@ -237,7 +237,7 @@ func (f *fakeEnd) Account(r *engine.Report, sent engine.Sent) {
 	case engine.Receive:
 		r.Receive = &engine.ReceiveReport{Tally: model.Tally{Received: f.pair.delivered.Load(), Late: sent.Left()}}
 	case engine.Probe:
-		r.Probe = &engine.ProbeReport{Sent: 7}
+		r.Probe = &engine.ProbeReport{RoundTrip: &model.Percentiles{}}
 		if f.order.Survey {
 			r.Probe = &engine.ProbeReport{Out: &model.PathMTU{Bytes: 1400}, Back: &model.PathMTU{Bytes: 1500}}
 		}

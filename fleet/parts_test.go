@@ -40,7 +40,7 @@ func TestReportOfManyCores(t *testing.T) {
 	} {
 		load := coresFor(10_000, c.cores)
 		c.report.Watch = &Watched{Series: load}
-		c.report.Ends = map[int]engine.Report{1: {Role: engine.Receive, Receive: &engine.ReceiveReport{}}}
+		c.report.Ends = map[int]engine.Report{1: {Receive: &engine.ReceiveReport{}}}
 		c.report.shrink(limit)
 		data, err := json.Marshal(c.report)
 		if err != nil || len(data) > limit {

@@ -197,16 +197,15 @@ func (m *Meter) Missing(stream int, attempted uint64) model.Marks {
 
 // Tally closes the account. It must not run beside Observe.
 func (m *Meter) Tally() model.Tally {
-	t := model.Tally{FirstNanos: math.MaxInt64, LastNanos: math.MinInt64, Streams: make([]uint64, len(m.streams))}
+	t := model.Tally{FirstNanos: math.MaxInt64, LastNanos: math.MinInt64}
 	delay, active := (*durations)(nil), 0
-	for i, s := range m.streams {
+	for _, s := range m.streams {
 		m.flush(s)
 		t.Received += s.received
 		t.Duplicates += s.duplicates
 		t.Reordered += s.reordered
 		t.Late += s.late
 		t.WrongLength += s.size
-		t.Streams[i] = s.received
 		t.FirstNanos, t.LastNanos = min(t.FirstNanos, s.firstNanos), max(t.LastNanos, s.lastNanos)
 		if s.received > 1 {
 			t.JitterNanos += s.jitter

@@ -19,10 +19,9 @@ type Tally struct {
 	FirstNanos  int64        `json:"first_ns"`     // receiver's monotonic clock; meaningless while Received is 0
 	LastNanos   int64        `json:"last_ns"`
 	JitterNanos float64      `json:"jitter_ns"`
-	Delay       *Percentiles `json:"delay,omitempty"`   // nil when the clocks are not one
-	PerStep     []uint64     `json:"per_step"`          // distinct packets in each step of the series
-	StepBytes   []uint64     `json:"step_bytes"`        // their payload
-	Streams     []uint64     `json:"streams,omitempty"` // distinct packets of each stream
+	Delay       *Percentiles `json:"delay,omitempty"` // nil when the clocks are not one
+	PerStep     []uint64     `json:"per_step"`        // distinct packets in each step of the series
+	StepBytes   []uint64     `json:"step_bytes"`      // their payload
 }
 
 // RecordFacts says what became of the record of a flow's packets.

@@ -41,7 +41,7 @@ func TestRecordWithoutTheReceiversReport(t *testing.T) {
 	}
 	r.append(tap.Piece{Trial: trial, Packets: recorded, Block: block})
 	result := model.Result{State: model.Aborted, Flows: []model.FlowResult{{Name: "up", Protocol: model.UDP, Attempted: told, Received: told}}}
-	out := fleet.Outcome{Flows: []fleet.FlowOutcome{{Send: &engine.Report{Role: engine.Send, Send: &engine.SendReport{Attempted: sent, Streams: []uint64{sent}}}}}}
+	out := fleet.Outcome{Flows: []fleet.FlowOutcome{{Send: &engine.Report{Send: &engine.SendReport{Attempted: sent, Streams: []uint64{sent}}}}}}
 	r.finish(trial, placed, out, &result)
 	f := result.Flows[0]
 	if f.Record == nil || f.Record.Packets != recorded || f.Record.Dropped != told-recorded {

@@ -132,7 +132,7 @@ func TestCutWithoutReport(t *testing.T) {
 			s.receiver(float64(i), n-10, n)
 		}
 	}
-	sender := &engine.Report{Role: engine.Send, Send: &engine.SendReport{Planned: 160_000, Attempted: 160_000, Accepted: 160_000,
+	sender := &engine.Report{Send: &engine.SendReport{Planned: 160_000, Attempted: 160_000, Accepted: 160_000,
 		Streams: []uint64{160_000}, DurationNanos: 160e9, PerStep: perStep}}
 	out := fleet.Outcome{Cut: "receiver has not answered for 1m0s", Flows: []fleet.FlowOutcome{{Send: sender}}}
 	known, ok := s.untilCut(out)

@@ -21,9 +21,9 @@ func honest() (model.Trial, fleet.Trial, fleet.Outcome) {
 	out := fleet.Outcome{Watch: map[string]fleet.Watched{"b": {CPU: model.CPU{HostRatio: 0.5},
 		Series: []model.Series{{Metric: "cpu_idle_ratio", StepSeconds: 1, Values: []float64{0.5}}}}},
 		Flows: []fleet.FlowOutcome{{
-			Send: &engine.Report{Role: engine.Send, Send: &engine.SendReport{Planned: 1000, Attempted: 1000, Accepted: 1000,
+			Send: &engine.Report{Send: &engine.SendReport{Planned: 1000, Attempted: 1000, Accepted: 1000,
 				Streams: []uint64{1000}, DurationNanos: 1e9, PerStep: []uint64{1000}, Gap: &model.Percentiles{Min: 1, P50: 2, P90: 3, P99: 4, P999: 5, Max: 6}}},
-			Receive: &engine.Report{Role: engine.Receive, Receive: &engine.ReceiveReport{SocketKnown: true, Tally: model.Tally{Received: 990, Bytes: 990 * 64,
+			Receive: &engine.Report{Receive: &engine.ReceiveReport{SocketKnown: true, Tally: model.Tally{Received: 990, Bytes: 990 * 64,
 				FirstNanos: 5e9, LastNanos: 6e9, PerStep: []uint64{990}, StepBytes: []uint64{990 * 64}}}},
 		}}}
 	return t, placed, out

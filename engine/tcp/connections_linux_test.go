@@ -255,7 +255,7 @@ func TestConnectionsBroken(t *testing.T) {
 	if err := <-ended; err != nil {
 		t.Error(err)
 	}
-	if r := p.sender.account(); !r.Stopped || r.Send.Connections.Broken != 50 {
+	if r := p.sender.account(); r.Send.Connections.Broken != 50 {
 		t.Errorf("report: %+v of %+v", r, r.Send.Connections)
 	}
 	p.close()

@@ -192,7 +192,7 @@ func TestPinnedThreads(t *testing.T) {
 	p.play()
 	for _, e := range []testEnd{p.sender, p.receiver} {
 		if r := e.account(); !(r.CPU.ThreadRatio > 0 && r.CPU.ThreadRatio <= 1.1) {
-			t.Errorf("the %s's busiest thread used %v of a core", r.Role, r.CPU.ThreadRatio)
+			t.Errorf("the busiest thread used %v of a core", r.CPU.ThreadRatio)
 		}
 	}
 	p.close()

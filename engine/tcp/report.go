@@ -53,11 +53,11 @@ func (e *end) Account(r *engine.Report, _ engine.Sent) {
 	e.mu.Unlock()
 	switch {
 	case e.opener != nil:
-		r.Send, r.Stopped = e.opener.report(e.span), !e.span.complete
+		r.Send = e.opener.report(e.span)
 	case e.order.Role == engine.Send:
-		r.Send, r.Stopped = e.sendReport(e.span), !e.span.complete
+		r.Send = e.sendReport(e.span)
 	default:
-		r.Receive, r.Stopped = e.receiveReport(), r.Stopped && !e.span.complete
+		r.Receive = e.receiveReport()
 	}
 	r.Warnings = append(r.Warnings, e.doubts()...)
 }
@@ -151,7 +151,6 @@ func (e *end) receiveReport() *engine.ReceiveReport {
 	for _, s := range e.streams {
 		t.Received += s.sum.segmentsIn
 		t.Bytes += s.bytes.Load()
-		t.Streams = append(t.Streams, s.sum.segmentsIn)
 	}
 	if first := e.firstSeen.Load(); first > 0 {
 		t.FirstNanos = e.clock.At(time.Duration(first - 1))

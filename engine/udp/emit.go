@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"syscall"
 
 	"pelt/engine"
 )
@@ -68,13 +69,12 @@ const longSend = 1_000_000
 // maxUntried is how often in a row a packet that was not tried gets another try.
 const maxUntried = 8
 
-// readICMP counts the ICMP errors that came back. It says whether err is one
-// of them that only IP_RECVERR brings up: the packet it was returned for was not
-// tried, and would have been sent but for our wish to know.
+// readICMP counts the ICMP errors that came back. It says whether err is one of them:
+// the packet that it was returned for was not tried. A closed port stays a refusal, as for any program.
 func (w *sendStream) readICMP(err error) (ours bool) {
 	w.out.icmpErrors(func(f icmpError) {
 		w.sender.icmpErrors.note(f)
-		if !f.plain && err != nil && errors.Is(err, f.errno) {
+		if f.errno != syscall.ECONNREFUSED && err != nil && errors.Is(err, f.errno) {
 			ours = true
 		}
 	})

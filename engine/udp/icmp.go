@@ -16,7 +16,6 @@ type icmpError struct {
 	errno syscall.Errno
 	what  string     // "port unreachable"
 	from  netip.Addr // who says so
-	plain bool       // every connected socket is told, not only one with IP_RECVERR
 }
 
 // icmpCounts counts the ICMP errors of an end. Their senders may be forged, so that
@@ -41,8 +40,8 @@ func (b *icmpCounts) note(f icmpError) {
 	b.counts[key]++
 }
 
-// account returns the counts, and a warning for each of the most frequent.
-func (b *icmpCounts) account() (counts map[string]uint64, warnings []string) {
+// warnings tell the most frequent of them.
+func (b *icmpCounts) warnings() (list []string) {
 	const most = 3
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -52,13 +51,13 @@ func (b *icmpCounts) account() (counts map[string]uint64, warnings []string) {
 	var rest uint64
 	for i, k := range keys {
 		if i < most {
-			warnings = append(warnings, fmt.Sprintf("%d ICMP %s", b.counts[k], k))
+			list = append(list, fmt.Sprintf("%d ICMP %s", b.counts[k], k))
 		} else {
 			rest += b.counts[k]
 		}
 	}
 	if rest > 0 {
-		warnings = append(warnings, fmt.Sprintf("%d other ICMP errors", rest))
+		list = append(list, fmt.Sprintf("%d other ICMP errors", rest))
 	}
-	return maps.Clone(b.counts), warnings
+	return list
 }

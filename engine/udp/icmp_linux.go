@@ -61,11 +61,14 @@ func readICMPError(control []byte) (icmpError, bool) {
 		origin, t, code, from := c.data[4], c.data[5], c.data[6], c.data[errBytes:]
 		switch {
 		case origin == unix.SO_EE_ORIGIN_ICMP:
-			f.what, f.plain = icmpName(t, code)
+			f.what = icmpNames[[2]byte{t, code}]
 		case origin == unix.SO_EE_ORIGIN_ICMP6:
-			f.what, f.plain = icmp6Name(t, code)
+			f.what = icmp6Names[[2]byte{t, code}]
 		default:
 			return icmpError{}, false // an error of this host, which the send returned, too
+		}
+		if f.what == "" {
+			f.what = fmt.Sprintf("error of type %d code %d", t, code)
 		}
 		switch {
 		case four && len(from) >= 8: // struct sockaddr_in
@@ -78,51 +81,16 @@ func readICMPError(control []byte) (icmpError, bool) {
 	return icmpError{}, false
 }
 
-// icmpName names an ICMP error, and says whether a connected socket is told of
-// it without IP_RECVERR (RFC 792; net/ipv4/icmp.c icmp_err_convert).
-func icmpName(t, code byte) (name string, plain bool) {
-	unreachable := [...]struct {
-		name  string
-		plain bool
-	}{
-		{"network unreachable", false}, {"host unreachable", false}, {"protocol unreachable", true}, {"port unreachable", true},
-		{"fragmentation needed", false}, {"source route failed", false}, {"network unknown", true}, {"host unknown", true},
-		{"host isolated", true}, {"network prohibited", true}, {"host prohibited", true}, {"network unreachable for its service", false},
-		{"host unreachable for its service", false}, {"packet filtered", true}, {"precedence violated", true}, {"precedence cut off", true},
-	}
-	switch {
-	case t == 3 && int(code) < len(unreachable):
-		return unreachable[code].name, unreachable[code].plain
-	case t == 11 && code == 0:
-		return "time to live exceeded", false
-	case t == 11 && code == 1:
-		return "reassembly time exceeded", false
-	case t == 12:
-		return "parameter problem", true
-	}
-	return fmt.Sprintf("error of type %d code %d", t, code), false
+// The names of ICMP errors by type and code (RFC 792, RFC 1812 section 5.2.7.1).
+var icmpNames = map[[2]byte]string{
+	{3, 0}: "network unreachable", {3, 1}: "host unreachable", {3, 2}: "protocol unreachable", {3, 3}: "port unreachable",
+	{3, 4}: "fragmentation needed", {3, 9}: "network prohibited", {3, 10}: "host prohibited", {3, 13}: "packet filtered",
+	{11, 0}: "time to live exceeded", {11, 1}: "reassembly time exceeded", {12, 0}: "parameter problem",
 }
 
-// icmp6Name does the same for ICMPv6 (RFC 4443; net/ipv6/icmp.c icmpv6_err_convert).
-func icmp6Name(t, code byte) (name string, plain bool) {
-	unreachable := [...]struct {
-		name  string
-		plain bool
-	}{
-		{"network unreachable", false}, {"administratively prohibited", true}, {"beyond scope of source address", false}, {"address unreachable", false},
-		{"port unreachable", true}, {"source address failed policy", true}, {"route rejected", true},
-	}
-	switch {
-	case t == 1 && int(code) < len(unreachable):
-		return unreachable[code].name, unreachable[code].plain
-	case t == 2:
-		return "packet too big", false
-	case t == 3 && code == 0:
-		return "hop limit exceeded", false
-	case t == 3 && code == 1:
-		return "reassembly time exceeded", false
-	case t == 4:
-		return "parameter problem", true
-	}
-	return fmt.Sprintf("error of type %d code %d", t, code), false
+// The same for ICMPv6 (RFC 4443).
+var icmp6Names = map[[2]byte]string{
+	{1, 0}: "network unreachable", {1, 1}: "administratively prohibited", {1, 3}: "address unreachable", {1, 4}: "port unreachable",
+	{1, 5}: "source address failed policy", {1, 6}: "route rejected", {2, 0}: "packet too big",
+	{3, 0}: "hop limit exceeded", {3, 1}: "reassembly time exceeded", {4, 0}: "parameter problem",
 }

@@ -105,9 +105,8 @@ type prober struct {
 	end  *Sockets
 	trip *measure.Histogram
 
-	over           atomic.Bool // the measured part has passed
-	sent, answered atomic.Uint64
-	pending        [256]pendingProbe // at number mod 256
+	answered atomic.Uint64
+	pending  [256]pendingProbe // at number mod 256
 }
 
 // pendingProbe is a counted probe without an answer; at is 0 for none.
@@ -125,7 +124,6 @@ func (p *prober) run(func()) error {
 	to := from + e.order.Timing.Measure().Nanoseconds()
 	for n := int64(0); !e.stop.isSet(); {
 		now := e.settings.clock.Now()
-		p.over.Store(now >= to)
 		due := begin + n*probeEvery
 		if now >= due {
 			p.ask(uint32(n), now, now >= from && now < to)
@@ -144,7 +142,6 @@ func (p *prober) run(func()) error {
 func (p *prober) ask(n uint32, now int64, counted bool) {
 	p.pending[n%256] = pendingProbe{}
 	if counted {
-		p.sent.Add(1)
 		p.pending[n%256] = pendingProbe{n, now}
 	}
 	p.end.sendProbe(probe{kind: kindAsk, number: n, value: p.end.pulse.mine.Load()})
@@ -169,8 +166,7 @@ func (p *prober) count() engine.Snapshot {
 }
 
 func (p *prober) account(r *engine.Report, _ engine.Sent) {
-	r.Stopped = r.Stopped && !p.over.Load()
-	r.Probe = &engine.ProbeReport{Sent: p.sent.Load(), Answered: p.answered.Load(), RoundTrip: p.trip.Percentiles()}
+	r.Probe = &engine.ProbeReport{RoundTrip: p.trip.Percentiles()}
 }
 
 // echo answers a prober.
@@ -245,7 +241,7 @@ func (c *echo) count() engine.Snapshot {
 }
 
 // account says nothing: an echo serves until it is stopped.
-func (c *echo) account(r *engine.Report, _ engine.Sent) { r.Stopped = false }
+func (c *echo) account(*engine.Report, engine.Sent) {}
 
 // mtuSender is what either side of a survey sends from.
 type mtuSender struct {

@@ -52,8 +52,8 @@ func TestSegments(t *testing.T) {
 			send, receive := r.run(t)
 			balance(t, send, receive)
 			s, rec := send.Send, receive.Receive
-			if max(s.Segments, 1) != c.segments || s.BurstMax != c.burst || s.WarmupSent == 0 {
-				t.Errorf("%d segments, burst %d (want %d), warm-up %d", s.Segments, s.BurstMax, c.burst, s.WarmupSent)
+			if s.BurstMax != c.burst || s.WarmupSent == 0 {
+				t.Errorf("burst %d (want %d), warm-up %d", s.BurstMax, c.burst, s.WarmupSent)
 			}
 			if c.rate != (unit.Rate{}) {
 				r.exact(t, send, receive)

@@ -168,11 +168,7 @@ func (s *sender) account(r *engine.Report, _ engine.Sent) {
 	for int64(len(out.PerStep))*engine.StepNanos < whole {
 		out.PerStep = append(out.PerStep, 0)
 	}
-	if n := s.end.settings.flow.Segments; n > 1 {
-		out.Segments = n
-	}
-	icmpErrors, warnings := s.icmpErrors.account()
-	out.ICMP, r.Warnings = icmpErrors, append(r.Warnings, warnings...)
+	r.Warnings = append(r.Warnings, s.icmpErrors.warnings()...)
 	out.Gap, out.GapCounts = s.gaps.Percentiles(), s.gaps.Buckets()
 	if s.late != nil {
 		out.Lateness = s.late.Percentiles()

@@ -275,8 +275,8 @@ func TestPacedFlowIsExact(t *testing.T) {
 				if s.Planned != c.want || s.Attempted > s.Planned { // how many fewer is a matter of the machine's load
 					t.Errorf("planned %d, attempted %d, want %d", s.Planned, s.Attempted, c.want)
 				}
-				if d := time.Duration(s.DurationNanos); d < 250*time.Millisecond || d > time.Second || send.Stopped || receive.Stopped {
-					t.Errorf("lasted %v, stopped %v %v", d, send.Stopped, receive.Stopped)
+				if d := time.Duration(s.DurationNanos); d < 250*time.Millisecond || d > time.Second {
+					t.Errorf("lasted %v", d)
 				}
 				if s.BurstMax != 1 || s.Gap == nil || s.Gap.Count == 0 {
 					t.Errorf("burst %d, gap %+v", s.BurstMax, s.Gap)

@@ -134,7 +134,7 @@ func TestPaced(t *testing.T) {
 			if math.Abs(float64(s.Planned)-pps*measure.Seconds()) > 1 || s.Attempted > s.Planned {
 				t.Errorf("planned %d, attempted %d", s.Planned, s.Attempted)
 			}
-			t.Logf("attempted %d of %d; gap sent %+v; gap received %+v; burst %d; delay %+v", s.Attempted, s.Planned, s.Gap, out.receive.Receive.Gap, s.BurstMax, out.receive.Receive.Tally.Delay)
+			t.Logf("attempted %d of %d; gap %+v; burst %d; delay %+v", s.Attempted, s.Planned, s.Gap, s.BurstMax, out.receive.Receive.Tally.Delay)
 		})
 	}
 }
@@ -187,9 +187,6 @@ func TestClockStop(t *testing.T) {
 			t.Errorf("%s: the sender ended %v after the stop", rate, took)
 		}
 		balanced(t, out)
-		if !out.send.Stopped {
-			t.Errorf("%s: not told as stopped", rate)
-		}
 	}
 }
 
@@ -222,7 +219,7 @@ func TestStopBeforeFallback(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if out.send.Engine != "udp" || !out.send.Stopped || out.ended.Sub(began) > 10*time.Second {
+	if out.send.Engine != "udp" || out.ended.Sub(began) > 10*time.Second {
 		t.Errorf("ended after %v of 20 s; %+v", out.ended.Sub(began), out.send)
 	}
 }

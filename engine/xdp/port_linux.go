@@ -213,24 +213,23 @@ func (p *port) dismiss(r *receiver) {
 	}
 }
 
-// clear empties a flow's histograms.
+// clear empties a flow's histogram.
 func (p *port) clear(flow int) error {
 	cpus, err := ebpf.PossibleCPU()
 	if err != nil {
 		return err
 	}
 	empty := make([]receiveHistogram, cpus)
-	for _, name := range []string{receiveMapDelays, receiveMapGaps} {
-		if err := p.set.Maps[name].Put(uint32(flow), empty); err != nil {
-			return fmt.Errorf("clear the %s: %w", name, err)
-		}
+	if err := p.set.Maps[receiveMapDelays].Put(uint32(flow), empty); err != nil {
+		return fmt.Errorf("clear the delays: %w", err)
 	}
 	return nil
 }
 
-func (p *port) percentiles(name string, flow int) (*model.Percentiles, error) {
+// delays are those of a flow.
+func (p *port) delays(flow int) (*model.Percentiles, error) {
 	var all []receiveHistogram
-	if err := p.set.Maps[name].Lookup(uint32(flow), &all); err != nil {
+	if err := p.set.Maps[receiveMapDelays].Lookup(uint32(flow), &all); err != nil {
 		return nil, err
 	}
 	h := measure.NewHistogram(1)

@@ -21,13 +21,6 @@ struct {
 	__type(value, struct histogram);
 } delays SEC(".maps");
 
-struct {
-	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
-	__uint(max_entries, FLOWS);
-	__type(key, __u32);
-	__type(value, struct histogram);
-} gaps SEC(".maps");
-
 struct ethernet {
 	__u8 to[6], from[6];
 	__be16 kind;
@@ -171,9 +164,6 @@ static __always_inline void time(struct in *s, struct xdp_md *ctx, __u64 send)
 	if (s->timed && (!first || !s->skip)) {
 		__s64 d = elapsed(s->transit, transit);
 
-		h = bpf_map_lookup_elem(&gaps, &number);
-		if (h && now >= s->last)
-			record(h, now - s->last, 1);
 		if (d < 0)
 			d = -d;
 		s->jitter += d - ((s->jitter + 8) >> 4);

@@ -200,7 +200,6 @@ func (r *receiver) account(out *engine.Report, sent engine.Sent) {
 		if rec.MissingKnown {
 			rec.Missing = append(rec.Missing, w.gone.Marks())
 		}
-		t.Streams = append(t.Streams, distinct)
 		t.Received += distinct
 		t.Duplicates += in.Again
 		t.Reordered += in.Reordered
@@ -233,12 +232,10 @@ func (r *receiver) account(out *engine.Report, sent engine.Sent) {
 	}
 	var err error
 	if r.end.order.OneClock {
-		t.Delay, err = r.port.percentiles(receiveMapDelays, r.flow)
+		t.Delay, err = r.port.delays(r.flow)
 	}
-	gap, err2 := r.port.percentiles(receiveMapGaps, r.flow)
-	rec.Gap = gap
-	if err := errors.Join(err, err2); err != nil {
-		out.Warnings = append(out.Warnings, fmt.Sprintf("the receiver's histograms could not be read: %v", err))
+	if err != nil {
+		out.Warnings = append(out.Warnings, fmt.Sprintf("the receiver's delays could not be read: %v", err))
 	}
 	rec.Strays = r.strays
 	if moves > 0 {

@@ -74,7 +74,6 @@ type receiveIn struct {
 // Used for safe lookups in a Collection or CollectionSpec.
 const (
 	receiveMapDelays     = "delays"
-	receiveMapGaps       = "gaps"
 	receiveProgReceive   = "receive"
 	receiveVarBits       = "bits"
 	receiveVarClockAhead = "clock_ahead"
@@ -134,7 +133,6 @@ type receiveProgramSpecs struct {
 // It can be passed ebpf.CollectionSpec.Assign.
 type receiveMapSpecs struct {
 	Delays *ebpf.MapSpec `ebpf:"delays"`
-	Gaps   *ebpf.MapSpec `ebpf:"gaps"`
 }
 
 // receiveVariableSpecs contains global variables before they are loaded into the kernel.
@@ -170,13 +168,11 @@ func (o *receiveObjects) Close() error {
 // It can be passed to loadReceiveObjects or ebpf.CollectionSpec.LoadAndAssign.
 type receiveMaps struct {
 	Delays *ebpf.Map `ebpf:"delays"`
-	Gaps   *ebpf.Map `ebpf:"gaps"`
 }
 
 func (m *receiveMaps) Close() error {
 	return _ReceiveClose(
 		m.Delays,
-		m.Gaps,
 	)
 }
 
