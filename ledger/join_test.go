@@ -3,9 +3,7 @@ package ledger
 import (
 	"fmt"
 	"maps"
-	"math/rand/v2"
 	"slices"
-	"strings"
 	"testing"
 
 	"pgregory.net/rapid"
@@ -127,19 +125,6 @@ func sideOf(namespace uint64) Side {
 	return map[uint64]Side{1: SideSender, 2: SideReceiver, 3: SideOther}[namespace]
 }
 
-// Two kernels: the same packet has a verdict at both, as when the first drops a
-// copy of it. The one furthest along counts.
-func TestTheFurthestVerdictCounts(t *testing.T) {
-	in := twoHosts(100)
-	in.Nodes[0].Observation.Drops = &model.Drops{Sites: []model.Site{{Reason: "QDISC_DROP", Namespace: 1}},
-		Flows: []model.FlowDrops{{Flow: "up", Streams: []model.Marks{marks(0, 60, 0)}}}}
-	in.Nodes[1].Observation.Drops = &model.Drops{Sites: []model.Site{{Reason: "SOCKET_RCVBUFF", Namespace: 1, Received: true}},
-		Flows: []model.FlowDrops{{Flow: "up", Streams: []model.Marks{marks(40, 60, 0)}}}}
-	if got, want := words(Balance(in)), "sender-qdisc@sender/QDISC_DROP=40(exact-seq) receiver-buffer@receiver/SOCKET_RCVBUFF=60(exact-seq) lost=100 rest=0"; got != want {
-		t.Errorf("got %s\nwant %s", got, want)
-	}
-}
-
 // twoHosts is a trial between two kernels that lost the first n of 1000 packets.
 func twoHosts(n uint64) Input {
 	in := Input{Sender: "sender", Receiver: "receiver", Flow: "up", Attempted: 1000, Accepted: 1000, Received: 1000 - n, Streams: []uint64{1000},
@@ -150,47 +135,9 @@ func twoHosts(n uint64) Input {
 	return in
 }
 
-// Two processes on one kernel tell of the same packets: they are not added.
-func TestOneKernelTwoAccounts(t *testing.T) {
-	in := twoHosts(100)
-	site := model.Site{Reason: "SOCKET_RCVBUFF", Namespace: 2, Received: true}
-	other := model.Site{Reason: "QDISC_DROP", Namespace: 1}
-	for i, n := range in.Nodes {
-		n.Observation.Boot, n.Observation.Namespace, n.Observation.Mode = "one", uint64(i+1), model.DropsCount
-	}
-	in.Nodes[0].Observation.Drops = &model.Drops{Sites: []model.Site{other, site}, Flows: []model.FlowDrops{{Flow: "up",
-		Counts: []model.SiteCount{{Site: 0, Packets: 20}, {Site: 1, Packets: 50}}}}}
-	in.Nodes[1].Observation.Drops = &model.Drops{Sites: []model.Site{site, other}, Flows: []model.FlowDrops{{Flow: "up",
-		Counts: []model.SiteCount{{Site: 0, Packets: 60}, {Site: 1, Packets: 20}}}}}
-	if got, want := words(Balance(in)), "sender-qdisc@sender/QDISC_DROP=20(exact-count) receiver-buffer@receiver/SOCKET_RCVBUFF=60(exact-count) lost=100 rest=20"; got != want {
-		t.Errorf("got %s\nwant %s", got, want)
-	}
-}
-
-// Verdicts about packets that arrived are about copies. Of two accounts of one kernel the larger counts.
-func TestVerdictsAboutCopies(t *testing.T) {
-	in := twoHosts(100)
-	site := model.Site{Reason: "SOCKET_RCVBUFF", Namespace: 2, Received: true}
-	for i, list := range []model.Marks{marks(0, 100, 0, 200, 10, 0), marks(0, 100, 0, 200, 10, 0, 300, 5, 0)} {
-		in.Nodes[i].Observation.Boot, in.Nodes[i].Observation.Namespace = "one", uint64(i+1)
-		in.Nodes[i].Observation.Drops = &model.Drops{Sites: []model.Site{site}, Flows: []model.FlowDrops{{Flow: "up", Streams: []model.Marks{list}}}}
-	}
-	l := Balance(in)
-	if got, want := words(l), "receiver-buffer@receiver/SOCKET_RCVBUFF=100(exact-seq) lost=100 rest=0"; got != want {
-		t.Errorf("got %s\nwant %s", got, want)
-	}
-	for _, c := range l.Checks {
-		if c.Name == "copies" && strings.HasPrefix(c.Text, "15 verdicts") {
-			return
-		}
-	}
-	t.Errorf("no check tells of 15 copies: %+v", l.Checks)
-}
-
 func TestListsThatLie(t *testing.T) {
 	verdicts := func(m model.Marks) *model.Drops {
-		return &model.Drops{Sites: []model.Site{{Reason: "SOCKET_RCVBUFF", Namespace: 1, Received: true}},
-			Flows: []model.FlowDrops{{Flow: "up", Streams: []model.Marks{m}, Counts: []model.SiteCount{{Site: 0, Packets: 100}}}}}
+		return verdicts(m, []model.Site{buffer}, model.SiteCount{Site: 0, Packets: 100})
 	}
 	cut := marks(0, 10, 0, 20, 10, 0, 50, 50, 0)
 	cut.Data = cut.Data[:len(cut.Data)-6]
@@ -257,108 +204,5 @@ func TestVeryManyPlaces(t *testing.T) {
 	agree(t, in, l)
 	if len(l.Lines) != 1 || l.Unattributed != 0 {
 		t.Errorf("got %s", words(l))
-	}
-}
-
-// A list of missing sequences that ended early leaves the rest to counts.
-func TestMissingWithoutRoom(t *testing.T) {
-	in := twoHosts(100)
-	in.Missing[0] = marks(0, 40, 0)
-	in.Missing[0].Unlisted = 60
-	in.Nodes[1].Observation.Drops = &model.Drops{Sites: []model.Site{{Reason: "SOCKET_RCVBUFF", Namespace: 1, Received: true}, {Reason: "NETFILTER_DROP", Namespace: 1, Received: true}},
-		Flows: []model.FlowDrops{{Flow: "up", Streams: []model.Marks{marks(0, 40, 0, 40, 60, 1, 200, 10, 1)}}}}
-	if got, want := words(Balance(in)), "receiver-filter@receiver/NETFILTER_DROP=60(exact-count) receiver-buffer@receiver/SOCKET_RCVBUFF=40(exact-seq) lost=100 rest=0"; got != want {
-		t.Errorf("got %s\nwant %s", got, want)
-	}
-}
-
-// Fragments: the timeout of the reassembly follows from a fragment dropped
-// elsewhere. By sequence the fragment's verdict is the datagram's; a watch that
-// only counts knows how many fragments it was.
-func TestReassemblyFollowsFromAFragment(t *testing.T) {
-	sites := []model.Site{{Reason: "FRAG_REASM_TIMEOUT", Function: "ip_expire", Namespace: 1, Received: true}, {Reason: "CPU_BACKLOG", Function: "enqueue_to_backlog", Namespace: 1}}
-	in := twoHosts(100)
-	in.Fragments = 3
-	in.Nodes[1].Observation.Drops = &model.Drops{Sites: sites, Flows: []model.FlowDrops{
-		{Flow: "up", Streams: []model.Marks{marks(0, 60, 1, 60, 40, 0)}, Counts: []model.SiteCount{{Site: 0, Packets: 40}, {Site: 1, Fragments: 60}}}}}
-	if got, want := words(Balance(in)), "receiver-backlog@receiver/CPU_BACKLOG=60(exact-seq) receiver-ip@receiver/FRAG_REASM_TIMEOUT=40(exact-seq) lost=100 rest=0"; got != want {
-		t.Errorf("got %s\nwant %s", got, want)
-	}
-	in.Nodes[1].Observation.Mode = model.DropsCount
-	in.Nodes[1].Observation.Drops = &model.Drops{Sites: sites, Flows: []model.FlowDrops{
-		{Flow: "up", Counts: []model.SiteCount{{Site: 0, Packets: 100}, {Site: 1, Fragments: 60}}}}}
-	if got, want := words(Balance(in)), "receiver-backlog@receiver/CPU_BACKLOG=60(bounded) receiver-ip@receiver/FRAG_REASM_TIMEOUT=40(bounded)[100, 0 over] lost=100 rest=0"; got != want {
-		t.Errorf("got %s\nwant %s", got, want)
-	}
-	// Two kernels: the later one waited in vain for what the first had dropped.
-	in.Nodes[0].Observation.Drops = &model.Drops{Sites: []model.Site{{Reason: "QDISC_DROP", Namespace: 1}}, Flows: []model.FlowDrops{{Flow: "up", Streams: []model.Marks{marks(0, 70, 0)}}}}
-	in.Nodes[1].Observation.Mode = model.DropsSeq
-	in.Nodes[1].Observation.Drops = &model.Drops{Sites: sites[:1], Flows: []model.FlowDrops{{Flow: "up", Streams: []model.Marks{marks(0, 100, 0)}}}}
-	if got, want := words(Balance(in)), "sender-qdisc@sender/QDISC_DROP=70(exact-seq) receiver-ip@receiver/FRAG_REASM_TIMEOUT=30(exact-seq) lost=100 rest=0"; got != want {
-		t.Errorf("got %s\nwant %s", got, want)
-	}
-}
-
-// A watch that only counts, beside errors told by sequence: both tell of the
-// same packets, which are not counted twice.
-func TestCountsBesideErrors(t *testing.T) {
-	in := twoHosts(100)
-	in.Errnos, in.Refused = []string{"ENOBUFS", "EPERM"}, []model.Marks{marks(0, 60, 0, 60, 10, 1)}
-	in.SendErrors, in.Accepted = map[string]uint64{"ENOBUFS": 60, "EPERM": 10}, 930
-	in.Nodes[0].Observation.Mode = model.DropsCount
-	in.Nodes[0].Observation.Drops = &model.Drops{
-		Sites: []model.Site{{Reason: "QDISC_DROP", Function: "__dev_queue_xmit", Namespace: 1}, {Reason: "NETFILTER_DROP", Function: "nft_do_chain", Namespace: 1}},
-		Flows: []model.FlowDrops{{Flow: "up", Counts: []model.SiteCount{{Site: 0, Packets: 75}, {Site: 1, Packets: 10}}}}}
-	in.Retried = 5 // and ten were dropped after send() had returned
-	in.Nodes[1].Observation = nil
-	if got, want := words(Balance(in)), "send-call@sender/EPERM=10(exact-seq) sender-qdisc@sender/QDISC_DROP=75(bounded)[60, 0 over] lost=100 rest=15"; got != want {
-		t.Errorf("got %s\nwant %s", got, want)
-	}
-}
-
-// lossy makes an input with n missing runs, every second one with a verdict by
-// one kernel, every fourth refused.
-func lossy(runs int) Input {
-	var missing, verdicts, refused model.MarksWriter
-	r := rand.New(rand.NewPCG(1, 2))
-	at, lost := uint64(0), uint64(0)
-	for i := range runs {
-		at += 1 + uint64(r.IntN(3))
-		missing.Add(at, 1, 0)
-		lost++
-		switch i % 4 {
-		case 0:
-			refused.Add(at, 1, 0)
-		case 1, 3:
-			verdicts.Add(at, 1, uint16(i%5))
-		}
-		at++
-	}
-	in := twoHosts(0)
-	in.Streams, in.Attempted, in.Received = []uint64{at}, at, at-lost
-	in.Missing, in.Refused, in.Errnos = []model.Marks{missing.Marks()}, []model.Marks{refused.Marks()}, []string{"ENOBUFS"}
-	in.SendErrors = map[string]uint64{"ENOBUFS": in.Refused[0].Packets}
-	in.Accepted = at - in.Refused[0].Packets
-	sites := make([]model.Site, 5)
-	for i := range sites {
-		sites[i] = model.Site{Reason: "SOCKET_RCVBUFF", Function: fmt.Sprint("f", i), Namespace: 1, Received: true}
-	}
-	in.Nodes[1].Observation.Drops = &model.Drops{Sites: sites, Flows: []model.FlowDrops{{Flow: "up", Streams: []model.Marks{verdicts.Marks()}}}}
-	return in
-}
-
-// The time and memory of an account of five million missing sequences, each a run of its own.
-func BenchmarkBalance(b *testing.B) {
-	for _, runs := range []int{50_000, 5_000_000} {
-		b.Run(fmt.Sprint(runs), func(b *testing.B) {
-			in := lossy(runs)
-			b.ReportAllocs()
-			for b.Loop() {
-				if l := Balance(in); l.Lost < uint64(runs) || len(l.Lines) == 0 {
-					b.Fatal(words(l))
-				}
-			}
-			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/float64(runs), "ns/missing")
-		})
 	}
 }

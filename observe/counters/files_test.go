@@ -132,25 +132,27 @@ func TestInterfacesThatComeAndGo(t *testing.T) {
 	}
 }
 
-func FuzzDev(f *testing.F) {
-	f.Add(devRouter)
-	f.Add("eth0:1: 1 2\n")
+// Each file is read by its parser, whatever stands in it.
+func FuzzFiles(f *testing.F) {
+	for _, text := range []string{devRouter, "eth0:1: 1 2\n", snmpNow, snmpOld, "Ip: A\nIp: 1 2\n", "Ip6InReceives \t7\nUdp6RcvbufErrors \t3\n",
+		softnetLine(1, 2, 3, 0, 0, 0, 0, 0, 0, 10, 11, 12, 0, 14, 15), conntrackStat, udpFile, udp6File} {
+		f.Add(text)
+	}
 	f.Fuzz(func(t *testing.T, text string) {
-		lines := 0
-		fault := parseDev(text, func(name string, values []uint64) {
-			lines++
-			if len(name) == 0 || len(name) > maxDevName || len(values) == 0 || len(values) > maxDevColumns {
-				t.Errorf("%q has %d values", name, len(values))
+		s := Snapshot{Taken: time.Unix(1, 0), machine: mips, links: map[int]link{}}
+		for _, one := range files {
+			if err := one.parse(&s, text); err != nil && strings.Contains(err.Error(), "\n") {
+				t.Errorf("%s: error of several lines: %v", one.path, err)
 			}
-		})
-		if lines > strings.Count(text, "\n")+1 || fault != nil && strings.Contains(fault.Error(), "\n") {
-			t.Errorf("%d lines, fault %v", lines, fault)
 		}
-		texts := map[string]string{}
-		for _, path := range RouterFiles() {
-			texts[path] = text
+		if most := (strings.Count(text, "\n") + 1) * len(files) * max(len(linkCounters), strings.Count(text, " ")+1); len(s.readings) > most {
+			t.Errorf("%d readings of %q", len(s.readings), text)
 		}
-		s := mips.Parse(time.Unix(1, 0), texts)
+		for _, r := range s.readings {
+			if group, _, _ := strings.Cut(r.name, "."); group != "dev" && strings.ContainsAny(r.name, " \t\n") {
+				t.Errorf("a name with white space: %q", r.name)
+			}
+		}
 		for _, c := range Diff(Snapshot{}, s, Snapshot{}, s, 0) {
 			if c.Whole != 0 {
 				t.Errorf("%+v moved between twice the same", c)

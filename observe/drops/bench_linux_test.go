@@ -4,7 +4,6 @@ package drops
 
 import (
 	"net/netip"
-	"runtime"
 	"slices"
 	"testing"
 	"time"
@@ -70,67 +69,4 @@ func runs(b *testing.B, all []*ebpf.Program) (spent time.Duration, count uint64)
 		}
 	}
 	return spent, count
-}
-
-// What the program costs when nothing is dropped: sending with it and without, in
-// turns. The metric is the median ratio of packets sent per second of the thread's
-// own processor time, so that other work on the machine tells less.
-func BenchmarkDelivered(b *testing.B) {
-	h := bed.Namespace(b)
-	at := netip.MustParseAddrPort("127.0.0.1:9077")
-	to := h.Open(false, bed.With(unix.SOL_SOCKET, unix.SO_RCVBUFFORCE, 64<<20), bed.Bound(at))
-	s := h.Open(false, bed.Connected(at))
-	runtime.LockOSThread()
-	defer runtime.UnlockOSThread()
-	const packets = 10_000
-	var lost int
-	round := func() float64 {
-		begun := threadTime(b)
-		send(b, s, testTrial, 0, packets, 64)
-		took := threadTime(b) - begun
-		got := map[uint64]int{}
-		drain(b, to, testTrial, got)
-		lost += packets - len(got)
-		return packets / took.Seconds()
-	}
-	round()
-	var ratios []float64
-	for b.Loop() {
-		var with, without float64
-		for i := range 2 {
-			if i == len(ratios)%2 { // which is first changes
-				round() // warms up what Open and Close have thrown out of caches
-				without = round()
-				continue
-			}
-			m, err := Open(Verdicts)
-			if err != nil {
-				b.Fatal(err)
-			}
-			k, err := m.Track(testTrial, "up", []model.Tuple{{From: s.Port, To: testPort}}, TrackOptions{})
-			if err != nil {
-				b.Fatal(err)
-			}
-			round()
-			with = round()
-			_ = k.Close()
-			if err := m.Close(); err != nil {
-				b.Fatal(err)
-			}
-		}
-		ratios = append(ratios, with/without)
-	}
-	slices.Sort(ratios)
-	b.ReportMetric(ratios[len(ratios)/2], "with/without")
-	b.ReportMetric(ratios[len(ratios)/4], "quartile")
-	b.ReportMetric(float64(lost), "lost")
-}
-
-func threadTime(b *testing.B) time.Duration {
-	b.Helper()
-	var u unix.Rusage
-	if err := unix.Getrusage(unix.RUSAGE_THREAD, &u); err != nil {
-		b.Fatal(err)
-	}
-	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }
