@@ -4,7 +4,6 @@ package drops
 
 import (
 	"net/netip"
-	"slices"
 	"testing"
 	"time"
 
