@@ -21,7 +21,7 @@ const (
 func (r *Report) Clamp(t model.Timing) {
 	steps := int(math.Ceil(t.MeasureSeconds+t.WarmupSeconds+t.DrainSeconds)) + OvertimeSeconds
 	r.CPU.Clamp()
-	if !slices.Contains([]string{"", "udp", "tcp", "xdp"}, r.Engine) {
+	if r.Engine != "tcp" && !slices.Contains(model.Engines, r.Engine) {
 		r.Engine = ""
 	}
 	r.Why = model.Clip(r.Why)

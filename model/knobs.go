@@ -79,7 +79,7 @@ var knobs = []Knob{
 	{Name: "dont_fragment", Flag: "df", Kind: Switch, Only: UDP, of: func(f *Flow) any { return &f.DontFragment },
 		Help: "forbid fragmentation"},
 	{Name: "engine", Flag: "engine", Kind: Names, Must: true,
-		Words: []string{EngineAuto, "udp", "xdp", "udp:xdp", "xdp:udp", "xdp:xdp"},
+		Words: Engines,
 		in:    func(p *Plan) any { return &p.Engine },
 		Help:  "auto, udp, xdp, or SENDER:RECEIVER as xdp:udp"},
 	{Name: "drops", Flag: "drops", Kind: Names,

@@ -86,6 +86,9 @@ type Flow struct {
 // EngineAuto takes sockets for what they carry, and frames beyond.
 const EngineAuto = "auto"
 
+// Engines are what a plan may ask for. TCP flows are carried by the engine tcp.
+var Engines = []string{EngineAuto, "udp", "xdp", "udp:xdp", "xdp:udp", "xdp:xdp"}
+
 // socketsCarryPPS is the highest rate of a stream that auto leaves to sockets. They carry more, so that
 // a busy machine has room: one sending thread of a lab with two busy cores 160 kpps and more,
 // one receiving thread with pelt's buffer 300 kpps and more.
