@@ -36,6 +36,9 @@ type probe struct {
 	frame    time.Duration // that one takes on a link with a queue; 0: the queue is long enough
 }
 
+// seldom is an interval long enough to sleep in.
+const seldom = 250 * time.Microsecond
+
 // through sends from the sender to the receiver of a lab.
 func through(t *testing.T, l *Lab, p probe) []arrival {
 	t.Helper()
@@ -122,7 +125,7 @@ func throughTo(t *testing.T, l *Lab, name string, p probe) []arrival {
 	begin := now()
 	for i := 0; i < p.count; i += group {
 		for p.interval > 0 && now() < begin+int64(i)*int64(p.interval) {
-			if p.interval >= time.Millisecond { // seldom enough to leave the core to others
+			if p.interval >= seldom { // leave the core to others
 				time.Sleep(time.Duration(begin + int64(i)*int64(p.interval) - now()))
 			}
 		}
@@ -275,7 +278,7 @@ func below(table *impair.Table, deviation float64) float64 {
 // only delays shows how much, and the distribution asked for is shifted by each of these times in turn.
 func TestClockDelayConforms(t *testing.T) {
 	testenv.Clock(t)
-	p := probe{count: 4000, interval: time.Millisecond, bytes: 64, wait: 500 * time.Millisecond}
+	p := probe{count: 4000, interval: seldom, bytes: 64, wait: 250 * time.Millisecond}
 	const delay, jitter = 30.0, 5.0 // ms
 	var besides []float64           // ms
 	conforms(t, "sender:delay=30ms,seed=9", p, func(list []arrival, count int) string {

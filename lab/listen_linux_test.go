@@ -39,6 +39,10 @@ func childServe() int {
 func TestProgramListens(t *testing.T) {
 	testenv.Tool(t, "env", "sh")
 	l := openLab(t, "direct")
+	// One that listens before is not taken for another.
+	if _, err := begin(t, node(t, l, "sender"), playing("serve", ":9999")).WaitListening(t.Context(), 0); err != nil {
+		t.Fatal(err)
+	}
 	for _, c := range []struct {
 		name string
 		o    ProgramOptions
@@ -54,11 +58,6 @@ func TestProgramListens(t *testing.T) {
 		{"never", shell("sleep 600"), "does not listen on TCP after 500ms; it said nothing"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			// One that listens before is not taken for it.
-			other := begin(t, node(t, l, "sender"), playing("serve", ":9999"))
-			if _, err := other.WaitListening(t.Context(), 0); err != nil {
-				t.Fatal(err)
-			}
 			p := begin(t, node(t, l, "sender"), c.o)
 			var within time.Duration
 			switch c.name {

@@ -125,36 +125,6 @@ func hidesItsInside(t *testing.T, l *Lab) {
 	}
 }
 
-// Two labs with the same addresses at the same time do not meet.
-func TestTwoLabsDoNotMeet(t *testing.T) {
-	a, b := openLab(t, "router"), openLab(t, "router")
-	inA, inB := listen(t, node(t, a, "receiver"), node(t, a, "receiver").Addr(4)), (*net.UDPConn)(nil)
-	err := node(t, b, "receiver").Do(func() (err error) {
-		inB, err = net.ListenUDP("udp", net.UDPAddrFromAddrPort(local(inA)))
-		return err
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer inB.Close()
-	for i, c := range []struct {
-		from *Lab
-		to   *net.UDPConn
-		text string
-	}{{a, inA, "for a"}, {b, inB, "for b"}} {
-		if _, err := dial(t, node(t, c.from, "sender"), local(inA)).Write([]byte(c.text)); err != nil {
-			t.Fatal(err)
-		}
-		buf := make([]byte, 64)
-		if err := c.to.SetReadDeadline(time.Now().Add(2 * time.Second)); err != nil {
-			t.Fatal(err)
-		}
-		if n, err := c.to.Read(buf); err != nil || string(buf[:n]) != c.text {
-			t.Errorf("lab %d got %q, %v; want %q", i, buf[:n], err, c.text)
-		}
-	}
-}
-
 // A lab whose making fails half way leaves nothing.
 func TestFailedOpenLeavesNothing(t *testing.T) {
 	watchHost(t)

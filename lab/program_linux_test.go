@@ -167,6 +167,7 @@ func TestProgramStops(t *testing.T) {
 		{"with a child that handles it", "sh -c 'trap \"echo bye; exit 3\" TERM; echo ready; sleep 600 & wait'; exit $?", 143, "SIGTERM", false},
 	} {
 		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
 			p := begin(t, node(t, l, "sender"), shell(c.script))
 			await(t, p, "ready")
 			if list := left(p); c.name == "with daemons" && len(list) < 4 {

@@ -57,12 +57,6 @@ func TestBadRequests(t *testing.T) {
 		{"topology", "ring", model.Link{}, []string{`"ring"`, "direct, switch, router, nat"}},
 		{"node", "direct", model.Link{Node: "router", Rate: 1e6}, []string{"link-router", `"router"`, "sender, receiver"}},
 		{"toward", "switch", model.Link{Toward: "moon", Rate: 1e6}, []string{`"moon"`, "sender, switch, receiver"}},
-		{"jitter beyond delay", "direct", model.Link{DelaySeconds: 0.01, JitterSeconds: 0.02}, []string{"sender to receiver", "jitter"}},
-		{"correlation without jitter", "direct", model.Link{DelaySeconds: 0.01, Correlation: 0.2}, []string{"sender to receiver", "correlation"}},
-		{"shape without jitter", "direct", model.Link{Distribution: "normal"}, []string{"sender to receiver", "jitter"}},
-		{"queue alone", "direct", model.Link{QueuePackets: 3}, []string{"queue needs a rate"}},
-		{"overhead alone", "direct", model.Link{OverheadBytes: 24}, []string{"overhead needs a rate"}},
-		{"mtu one way", "direct", model.Link{MTU: 1400, Toward: "sender"}, []string{"mtu", "both directions"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			err := Check(c.topology, []model.Link{c.link})

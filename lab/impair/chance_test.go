@@ -12,8 +12,21 @@ var chances = []Chance{
 	{0.01, 0.25}, {0.1, 0.25}, {0.1, 0.5}, {0.3, 0.75}, {0.5, 0.9}, {0.9, 0.3}, {1, 0.5},
 }
 
-// checkChance tests the means, the transitions, the runs and the correlation of
-// what came of a chance against the two-state chain.
+// losesAgain counts the hits that another frame follows, and of these the followers that are hits too.
+func losesAgain(hits []bool) (of, again int) {
+	for i, hit := range hits[:len(hits)-1] {
+		if hit {
+			of++
+			if hits[i+1] {
+				again++
+			}
+		}
+	}
+	return of, again
+}
+
+// checkChance tests the mean and the transitions of what came of a chance against the
+// two-state chain, which they define.
 func checkChance(t *testing.T, what string, hits []bool, c Chance) {
 	t.Helper()
 	what = fmt.Sprintf("%s %v", what, c)
@@ -26,27 +39,11 @@ func checkChance(t *testing.T, what string, hits []bool, c Chance) {
 			t.Errorf("%s: ratio %.5f, want %.5f +-%.5f", what, got, c.Ratio, within)
 		}
 	}
-	var from, to [2]int
-	for i, hit := range hits[:len(hits)-1] {
-		k := 0
-		if hit {
-			k = 1
-		}
-		from[k]++
-		if hits[i+1] {
-			to[k]++
-		}
-	}
+	of, again := losesAgain(hits)
+	begins := count(hits[1:]) - again
 	stay := c.Correlation + (1-c.Correlation)*c.Ratio
-	wantShare(t, what+", after a miss", to[0], from[0], c.Ratio*(1-c.Correlation))
-	wantShare(t, what+", after a hit", to[1], from[1], stay)
-	if c.Ratio < 1 {
-		wantGeometric(t, what, runs(hits), stay)
-		// The difference of the two shares above: so it varies, and as 1/sqrt(n) for a ratio of a half.
-		begin, n := c.Ratio*(1-c.Correlation), float64(len(hits))
-		within := 4 * math.Sqrt(stay*(1-stay)/(n*c.Ratio)+begin*(1-begin)/(n*(1-c.Ratio)))
-		wantLag1(t, what, numbers(hits), c.Correlation, within)
-	}
+	wantShare(t, what+", after a miss", begins, len(hits)-1-of, c.Ratio*(1-c.Correlation))
+	wantShare(t, what+", after a hit", again, of, stay)
 }
 
 func TestChances(t *testing.T) {
@@ -121,12 +118,13 @@ func TestLossModels(t *testing.T) {
 	checkChance(t, "gilbert", l, Chance{0.1, 0.25})
 	// After a loss in a gap the next frame passes.
 	l = lost(offers(t, Settings{Loss: Loss{Model: FourState, P14: 0.3}, Seed: 5}, 100_000))
-	if r := runs(l); len(r) != 1 || r[1] == 0 {
-		t.Errorf("losses in gaps came in runs: %v", r)
+	if of, again := losesAgain(l); of == 0 || again > 0 {
+		t.Errorf("after %d losses in gaps %d were followed by one", of, again)
 	}
 	// A burst lasts by p31 and p32 alone.
 	l = lost(offers(t, Settings{Loss: Loss{Model: FourState, P13: 0.02, P31: 0.15, P32: 0.05, P23: 0.3}, Seed: 5}, 500_000))
-	wantGeometric(t, "four-state bursts", runs(l), 0.8)
+	of, again := losesAgain(l)
+	wantShare(t, "four-state bursts", again, of, 0.8)
 }
 
 // Turning one impairment on leaves the draws of the others.

@@ -59,16 +59,6 @@ func count(flags []bool) (n int) {
 
 func mean(flags []bool) float64 { return float64(count(flags)) / float64(len(flags)) }
 
-func numbers(flags []bool) []float64 {
-	out := make([]float64, len(flags))
-	for i, f := range flags {
-		if f {
-			out[i] = 1
-		}
-	}
-	return out
-}
-
 // binomialTail is the smaller of P(X <= k) and P(X >= k).
 func binomialTail(n, k int, p float64) float64 {
 	if p <= 0 || p >= 1 {
@@ -121,50 +111,6 @@ func wantLag1(t *testing.T, what string, x []float64, want, within float64) {
 	t.Helper()
 	if got := lag1(x); math.Abs(got-want) > within {
 		t.Errorf("%s: lag-1 correlation %.4f, want %.4f +-%.4f", what, got, want, within)
-	}
-}
-
-// runs counts the runs of hits by their length.
-func runs(flags []bool) map[int]int {
-	out, length := map[int]int{}, 0
-	for _, hit := range append(slices.Clip(flags), false) {
-		if hit {
-			length++
-			continue
-		}
-		if length > 0 {
-			out[length]++
-		}
-		length = 0
-	}
-	return out
-}
-
-// wantGeometric is a chi-squared test of run lengths that go on with probability stay.
-func wantGeometric(t *testing.T, what string, lengths map[int]int, stay float64) {
-	t.Helper()
-	total := 0
-	for _, n := range lengths {
-		total += n
-	}
-	chi, df, rest, left := 0.0, 0.0, total, 1.0
-	for length := 1; ; length++ {
-		expected := float64(total) * left * (1 - stay)
-		if expected < 10 || float64(total)*left*stay < 10 {
-			d := float64(rest) - float64(total)*left
-			chi += d * d / (float64(total) * left)
-			break
-		}
-		d := float64(lengths[length]) - expected
-		chi, df = chi+d*d/expected, df+1
-		rest -= lengths[length]
-		left *= stay
-	}
-	df = max(df, 1)
-	const z = 4.75 // of alpha, one-sided
-	limit := df * math.Pow(1-2/(9*df)+z*math.Sqrt(2/(9*df)), 3)
-	if chi > limit {
-		t.Errorf("%s: chi-squared %.1f of %d runs is beyond %.1f (%g classes more than one): %v", what, chi, total, limit, df, lengths)
 	}
 }
 
