@@ -127,8 +127,7 @@ func childExec() int {
 
 func childUnprivileged() int {
 	_, err := Open(context.Background(), "direct", nil)
-	var rights *RightsError
-	if !errors.As(err, &rights) || Privileged() {
+	if !errors.Is(err, unix.EPERM) || Privileged() {
 		fmt.Printf("Open without rights: %v, privileged %v\n", err, Privileged())
 		return 1
 	}
@@ -150,9 +149,8 @@ func childInside() int {
 		return 1
 	}
 	for _, top := range chains() {
-		l, err := Open(context.Background(), top.Name, []model.Link{{Rate: 1e8}})
-		var rights *RightsError
-		if top.Name == "fast" && errors.As(err, &rights) && rights.Remedy == "run it with sudo" {
+		l, err := Open(context.Background(), top, []model.Link{{Rate: 1e8}})
+		if top == "fast" && err != nil && strings.HasSuffix(err.Error(), "run it with sudo") {
 			continue // BPF is not for user namespaces
 		}
 		if err == nil {
@@ -173,9 +171,9 @@ func childInside() int {
 
 func TestKillLeavesNothing(t *testing.T) {
 	for _, top := range chains() {
-		t.Run(top.Name, func(t *testing.T) {
+		t.Run(top, func(t *testing.T) {
 			watchHost(t)
-			cmd := child("open", top.Name)
+			cmd := child("open", top)
 			out, err := cmd.StdoutPipe()
 			if err != nil {
 				t.Fatal(err)

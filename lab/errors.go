@@ -8,29 +8,19 @@ type UsageError struct{ Text string }
 
 func (e *UsageError) Error() string { return e.Text }
 
-// RightsError is a missing permission.
-type RightsError struct {
-	Doing   string
-	Missing string // CAP_SYS_ADMIN, ...
-	Remedy  string
-	Err     error
+// advised is an error whose text says what the user can do about it.
+type advised struct {
+	text string
+	err  error
 }
 
-func (e *RightsError) Error() string {
-	return fmt.Sprintf("%s: %v: needs %s; %s", e.Doing, e.Err, e.Missing, e.Remedy)
+func (e *advised) Error() string { return e.text }
+func (e *advised) Unwrap() error { return e.err }
+
+func lacksRights(doing, missing, remedy string, err error) error {
+	return &advised{fmt.Sprintf("%s: %v: needs %s; %s", doing, err, missing, remedy), err}
 }
 
-func (e *RightsError) Unwrap() error { return e.Err }
-
-// KernelError is a facility that this kernel lacks.
-type KernelError struct {
-	Facility string // tbf, veth, ...
-	Config   string // the kernel option that brings it
-	Err      error
+func kernelLacks(facility, config string, err error) error {
+	return &advised{fmt.Sprintf("this kernel has no %s (%s): %v", facility, config, err), err}
 }
-
-func (e *KernelError) Error() string {
-	return fmt.Sprintf("this kernel has no %s (%s): %v", e.Facility, e.Config, e.Err)
-}
-
-func (e *KernelError) Unwrap() error { return e.Err }

@@ -19,8 +19,7 @@ import (
 )
 
 // Open makes a lab. Errors: *UsageError for a request that can never work,
-// *RightsError without the needed permissions, *KernelError where the kernel
-// lacks something. On error, and when ctx ends first, nothing is left behind.
+// and others, which say what the user can do about them. On error, and when ctx ends first, nothing is left behind.
 func Open(ctx context.Context, topology string, links []model.Link) (*Lab, error) {
 	t, err := findTopology(topology)
 	if err != nil {
@@ -294,16 +293,12 @@ const (
 
 // explain turns what the kernel said into what the user can do about it.
 func explain(doing string, err error) error {
-	var kernel *KernelError
-	var rights *RightsError
 	switch {
-	case errors.As(err, &rights):
+	case errors.As(err, new(*advised)):
 		return err
 	case errors.Is(err, unix.EPERM) || errors.Is(err, unix.EACCES):
-		return &RightsError{Doing: doing, Missing: "CAP_SYS_ADMIN and CAP_NET_ADMIN",
-			Remedy: "run it with sudo, or in an unprivileged user namespace where the kernel allows one", Err: err}
-	case errors.As(err, &kernel):
-		return err
+		return lacksRights(doing, "CAP_SYS_ADMIN and CAP_NET_ADMIN",
+			"run it with sudo, or in an unprivileged user namespace where the kernel allows one", err)
 	}
 	return fmt.Errorf("%s: %w", doing, err)
 }
@@ -311,7 +306,7 @@ func explain(doing string, err error) error {
 // missing recognises what the kernel answers when it lacks a facility.
 func missing(facility, config string, err error) error {
 	if errors.Is(err, unix.EOPNOTSUPP) || errors.Is(err, unix.ENOENT) || errors.Is(err, unix.ENODEV) || errors.Is(err, unix.EAFNOSUPPORT) || errors.Is(err, unix.EPROTONOSUPPORT) {
-		return &KernelError{Facility: facility, Config: config, Err: err}
+		return kernelLacks(facility, config, err)
 	}
 	return err
 }

@@ -23,12 +23,12 @@ import (
 func TestTopologies(t *testing.T) {
 	for _, top := range chains() {
 		for _, links := range [][]string{nil, {"rate=100mbit"}, {"rate=50mbit,queue=20", "sender:mtu=1300"}, {"rate=10mbit,toward=sender"}} {
-			t.Run(top.Name+"/"+strings.Join(links, ";"), func(t *testing.T) {
-				l := openLab(t, top.Name, links...)
+			t.Run(top+"/"+strings.Join(links, ";"), func(t *testing.T) {
+				l := openLab(t, top, links...)
 				sender, receiver := node(t, l, "sender"), node(t, l, "receiver")
 				for _, family := range []int{4, 6} {
 					want := sender.Addr(family)
-					if hides(top.Name) {
+					if hides(top) {
 						// The router's first address on the receiver's segment.
 						want = node(t, l, "router").Interfaces()[1].Addr4.Addr()
 						if family == 6 {
@@ -50,7 +50,7 @@ func hides(topology string) bool { return topology == "nat" || topology == "fast
 // An end owns a block of addresses beside its own.
 func TestBlocks(t *testing.T) {
 	for _, top := range chains() {
-		l := openLab(t, top.Name)
+		l := openLab(t, top)
 		sender, receiver := node(t, l, "sender"), node(t, l, "receiver")
 		for _, text := range []string{"198.18.129.0", "198.18.129.255", "2001:2::1:0", "2001:2::1:ffff"} {
 			as, family := netip.MustParseAddr(text), 4
@@ -58,11 +58,11 @@ func TestBlocks(t *testing.T) {
 				family = 6
 			}
 			got := exchangeAs(t, sender, as, receiver, family)
-			if hidden := hides(top.Name); hidden == (got == as) {
-				t.Errorf("%s: the receiver saw %v of %v", top.Name, got, as)
+			if hidden := hides(top); hidden == (got == as) {
+				t.Errorf("%s: the receiver saw %v of %v", top, got, as)
 			}
 		}
-		if hides(top.Name) {
+		if hides(top) {
 			continue // its receiver cannot begin
 		}
 		theirs := receiver.Interface()
@@ -70,7 +70,7 @@ func TestBlocks(t *testing.T) {
 		host := theirs.Addr4.Addr().As4()[3]
 		as := netip.AddrFrom4([4]byte{198, segment, 128 + host, 9})
 		if got := exchangeAs(t, receiver, as, sender, 4); got != as {
-			t.Errorf("%s: the sender saw %v of %v", top.Name, got, as)
+			t.Errorf("%s: the sender saw %v of %v", top, got, as)
 		}
 	}
 }

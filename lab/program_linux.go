@@ -132,7 +132,7 @@ func missingPIDs(err error) error {
 	case errors.Is(err, unix.EPERM):
 		return explain("make a PID namespace", err)
 	case errors.Is(err, unix.EINVAL):
-		return &KernelError{Facility: "PID namespace", Config: "CONFIG_PID_NS", Err: err}
+		return kernelLacks("PID namespace", "CONFIG_PID_NS", err)
 	case errors.Is(err, unix.ENOSPC):
 		return fmt.Errorf("no more PID namespaces; sysctl -w user.max_pid_namespaces=10000 allows them: %w", err)
 	}

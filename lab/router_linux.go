@@ -286,11 +286,10 @@ func (b *builder) openFast() error {
 		}
 		path, err := fastpath.Load(ports, t)
 		if errors.Is(err, errors.ErrUnsupported) {
-			return &KernelError{Facility: "fast path", Config: fastConfig, Err: err}
+			return kernelLacks("fast path", fastConfig, err)
 		}
 		if errors.Is(err, unix.EPERM) {
-			return &RightsError{Doing: "load the fast path of lab " + b.spec.name, Missing: "CAP_BPF and CAP_NET_ADMIN, not in a user namespace",
-				Remedy: "run it with sudo", Err: unix.EPERM}
+			return lacksRights("load the fast path of lab "+b.spec.name, "CAP_BPF and CAP_NET_ADMIN, not in a user namespace", "run it with sudo", unix.EPERM)
 		}
 		if err != nil {
 			return err

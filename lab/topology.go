@@ -27,10 +27,10 @@ type nodeSpec struct {
 type linkSpec struct{ a, b int }
 
 type topologySpec struct {
-	name, text string
-	nodes      []nodeSpec // in travel order
-	links      []linkSpec // in travel order
-	fast       bool       // its router has a fast path
+	name  string
+	nodes []nodeSpec // in travel order
+	links []linkSpec // in travel order
+	fast  bool       // its router has a fast path
 }
 
 // topologySpecs is the one table of topologies, in display order.
@@ -40,11 +40,11 @@ func topologySpecs() []topologySpec {
 		return []nodeSpec{{"sender", end}, {name, r}, {"receiver", end}}
 	}
 	return []topologySpec{
-		{"direct", "sender and receiver on one cable", []nodeSpec{{"sender", end}, {"receiver", end}}, []linkSpec{{0, 1}}, false},
-		{"switch", "sender and receiver on an Ethernet switch", via("switch", bridge), chain, false},
-		{"router", "sender and receiver in two subnets with a router between", via("router", forward), chain, false},
-		{"nat", "sender in the LAN of a masquerading router, receiver in its WAN", via("router", nat), chain, false},
-		{"fast", "as nat, and a fast path carries known connections past the router's kernel", via("router", nat), chain, true},
+		{"direct", []nodeSpec{{"sender", end}, {"receiver", end}}, []linkSpec{{0, 1}}, false},
+		{"switch", via("switch", bridge), chain, false},
+		{"router", via("router", forward), chain, false},
+		{"nat", via("router", nat), chain, false},
+		{"fast", via("router", nat), chain, true},
 		star(usualReceivers),
 	}
 }
@@ -60,8 +60,7 @@ const (
 )
 
 func star(receivers int) topologySpec {
-	t := topologySpec{name: fmt.Sprintf("%s:%d", Star, receivers), text: "one sender and many receivers on an Ethernet switch; --receivers says how many",
-		nodes: []nodeSpec{{"sender", end}, {"switch", bridge}}, links: []linkSpec{{0, 1}}}
+	t := topologySpec{name: fmt.Sprintf("%s:%d", Star, receivers), nodes: []nodeSpec{{"sender", end}, {"switch", bridge}}, links: []linkSpec{{0, 1}}}
 	for i := range receivers {
 		t.nodes = append(t.nodes, nodeSpec{fmt.Sprintf("%s%d", oneOfMany, i+1), end})
 		t.links = append(t.links, linkSpec{1, 2 + i})
@@ -81,26 +80,17 @@ func (t topologySpec) is(node int, name string) bool {
 	return own == name || t.many() && name == strings.TrimSuffix(oneOfMany, "-") && strings.HasPrefix(own, oneOfMany)
 }
 
-// Topology describes one topology for people.
-type Topology struct {
-	Name string
-	Text string // one line
-}
-
-// Topologies lists what Open can make, in display order.
-func Topologies() []Topology {
-	var list []Topology
+// Topologies lists the names of what Open can make, in display order.
+func Topologies() (names []string) {
 	for _, t := range topologySpecs() {
 		name, _, _ := strings.Cut(t.name, ":")
-		list = append(list, Topology{name, t.text})
+		names = append(names, name)
 	}
-	return list
+	return names
 }
 
 // IsTopology reports whether Open knows the name, without a number of receivers.
-func IsTopology(name string) bool {
-	return slices.ContainsFunc(Topologies(), func(t Topology) bool { return t.Name == name })
-}
+func IsTopology(name string) bool { return slices.Contains(Topologies(), name) }
 
 func findTopology(name string) (topologySpec, error) {
 	base, count, counted := strings.Cut(name, ":")
@@ -111,15 +101,11 @@ func findTopology(name string) (topologySpec, error) {
 		}
 		return star(n), nil
 	}
-	var names []string
-	for _, t := range topologySpecs() {
-		own, _, _ := strings.Cut(t.name, ":")
-		if own == name {
-			return t, nil
-		}
-		names = append(names, own)
+	i := slices.Index(Topologies(), name)
+	if i < 0 {
+		return topologySpec{}, &UsageError{fmt.Sprintf("lab %q: no such topology; there are %s", name, strings.Join(Topologies(), ", "))}
 	}
-	return topologySpec{}, &UsageError{fmt.Sprintf("lab %q: no such topology; there are %s", name, strings.Join(names, ", "))}
+	return topologySpecs()[i], nil
 }
 
 // index is the first node that goes by a name, -1 if none does.

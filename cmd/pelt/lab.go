@@ -41,7 +41,7 @@ func newLabUp() *cobra.Command {
 		Args:    cobra.ExactArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
 			if !lab.IsTopology(args[0]) {
-				return usagef("unknown topology %q; want one of %s", args[0], topologyNames())
+				return usagef("unknown topology %q; want one of %s", args[0], strings.Join(lab.Topologies(), ", "))
 			}
 			links, err := parseLinks(c.Flags())
 			if err != nil {
@@ -80,14 +80,6 @@ func newLabUp() *cobra.Command {
 	c.Flags().IntVar(&receivers, "receivers", 0, "`N` receivers of a star (default 10)")
 	linkFlags(c.Flags(), "what every link does: rate=1gbit,queue=100,delay=20ms,loss=1%; --link-NODE: one node's")
 	return c
-}
-
-func topologyNames() string {
-	var names []string
-	for _, t := range lab.Topologies() {
-		names = append(names, t.Name)
-	}
-	return strings.Join(names, ", ")
 }
 
 func freeName(topology string) (string, error) {
