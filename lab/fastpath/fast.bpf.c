@@ -68,21 +68,15 @@ extern struct nf_conn *bpf_xdp_ct_lookup(struct xdp_md *ctx, struct bpf_sock_tup
 extern int bpf_ct_change_timeout(struct nf_conn *ct, __u32 timeout) __ksym;
 extern void bpf_ct_release(struct nf_conn *ct) __ksym;
 
-struct key4 {
-	__be32 from, to;
+/* A flow. IPv4 uses the first word of an address, here and below. */
+struct key {
+	__be32 from[4], to[4];
 	__u32 ports; /* as they lie in the packet */
 	__u16 at;    /* index in ports */
-	__u16 protocol;
+	__u8 protocol, family;
 };
 
-struct key6 {
-	__be32 from[4], to[4];
-	__u32 ports;
-	__u16 at;
-	__u16 protocol;
-};
-
-/* How a flow goes on. IPv4 uses the first word of an address. */
+/* How a flow goes on. */
 struct way {
 	__u64 asked; /* when the kernel was, ns */
 	__be32 from[4], to[4];
@@ -97,17 +91,10 @@ struct way {
 
 struct {
 	__uint(type, BPF_MAP_TYPE_LRU_HASH);
-	__uint(max_entries, FLOWS4);
-	__type(key, struct key4);
+	__uint(max_entries, FLOWS);
+	__type(key, struct key);
 	__type(value, struct way);
-} flows4 SEC(".maps");
-
-struct {
-	__uint(type, BPF_MAP_TYPE_LRU_HASH);
-	__uint(max_entries, FLOWS6);
-	__type(key, struct key6);
-	__type(value, struct way);
-} flows6 SEC(".maps");
+} flows SEC(".maps");
 
 struct {
 	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
@@ -304,82 +291,74 @@ static __always_inline void rewrite(__be16 *check, __u32 protocol, struct way *w
 	*check = changed(*check, way->sum);
 }
 
-static __always_inline int learn4(struct xdp_md *ctx, struct key4 *key, struct ip4 *ip, __u32 length, __u16 check, __u64 now)
+/* learn asks the kernel how the packets of a flow go on. */
+static __always_inline int learn(struct xdp_md *ctx, struct key *key, __u32 tos, __u32 length, __u16 check, __u64 now)
 {
-	struct bpf_fib_lookup f = {.family = AF_INET};
+	struct bpf_fib_lookup f = {.family = key->family, .l4_protocol = key->protocol, .tos = tos};
 	struct bpf_sock_tuple tuple = {};
-	struct way way = {};
-	int reason;
-
-	if (check && bare((__u64)key->from + key->to, length, key->protocol, check))
-		return UNSUMMED;
-	tuple.ipv4.saddr = key->from;
-	tuple.ipv4.daddr = key->to;
-	tuple.ipv4.sport = key->ports;
-	tuple.ipv4.dport = key->ports >> 16;
-	reason = ask(ctx, &tuple, sizeof(tuple.ipv4), key->protocol, &way);
-	if (reason != CARRIED)
-		return reason;
-	f.l4_protocol = key->protocol;
-	f.tos = ip->tos;
-	f.sport = way.ports;
-	f.dport = way.ports >> 16;
-	f.src[0] = key->from;
-	f.dst[0] = way.to[0];
-	reason = route(ctx, &f, &way);
-	if (reason != CARRIED)
-		return reason;
-	way.asked = now;
-	way.ip_sum = fold(instead(key->from, way.from[0]) + instead(key->to, way.to[0]) + (__u16)~htons(0x100));
-	way.sum = fold(instead(key->from, way.from[0]) + instead(key->to, way.to[0]) + instead(key->ports, way.ports));
-	return bpf_map_update_elem(&flows4, key, &way, 0) ? FULL : CARRIED;
-}
-
-static __always_inline int learn6(struct xdp_md *ctx, struct key6 *key, struct ip6 *ip, __u32 length, __u16 check, __u64 now)
-{
-	struct bpf_fib_lookup f = {.family = AF_INET6};
-	struct bpf_sock_tuple tuple = {};
-	struct way way = {};
+	struct way way = {.asked = now};
 	__u64 addresses = 0, sum = 0;
 	int reason, i;
 
 #pragma unroll
-	for (i = 0; i < 4; i++) {
-		tuple.ipv6.saddr[i] = key->from[i];
-		tuple.ipv6.daddr[i] = key->to[i];
-		f.src[i] = key->from[i];
+	for (i = 0; i < 4; i++)
 		addresses += (__u64)key->from[i] + key->to[i];
-	}
-	if (bare(addresses, length, key->protocol, check))
+	/* UDP over IPv4 may have none. */
+	if ((check || key->family == AF_INET6) && bare(addresses, length, key->protocol, check))
 		return UNSUMMED;
-	tuple.ipv6.sport = key->ports;
-	tuple.ipv6.dport = key->ports >> 16;
-	reason = ask(ctx, &tuple, sizeof(tuple.ipv6), key->protocol, &way);
+	if (key->family == AF_INET) {
+		tuple.ipv4.saddr = key->from[0];
+		tuple.ipv4.daddr = key->to[0];
+		tuple.ipv4.sport = key->ports;
+		tuple.ipv4.dport = key->ports >> 16;
+		reason = ask(ctx, &tuple, sizeof(tuple.ipv4), key->protocol, &way);
+	} else {
+		__builtin_memcpy(tuple.ipv6.saddr, key->from, 16);
+		__builtin_memcpy(tuple.ipv6.daddr, key->to, 16);
+		tuple.ipv6.sport = key->ports;
+		tuple.ipv6.dport = key->ports >> 16;
+		reason = ask(ctx, &tuple, sizeof(tuple.ipv6), key->protocol, &way);
+	}
 	if (reason != CARRIED)
 		return reason;
-	f.l4_protocol = key->protocol;
-	f.tos = ip->version & 0xffffff0f; /* flow label and class */
 	f.sport = way.ports;
 	f.dport = way.ports >> 16;
 #pragma unroll
 	for (i = 0; i < 4; i++) {
+		f.src[i] = key->from[i];
 		f.dst[i] = way.to[i];
 		sum += instead(key->from[i], way.from[i]) + instead(key->to[i], way.to[i]);
 	}
 	reason = route(ctx, &f, &way);
 	if (reason != CARRIED)
 		return reason;
-	way.asked = now;
+	way.ip_sum = fold(sum + (__u16)~htons(0x100));
 	way.sum = fold(sum + instead(key->ports, way.ports));
-	return bpf_map_update_elem(&flows6, key, &way, 0) ? FULL : CARRIED;
+	return bpf_map_update_elem(&flows, key, &way, 0) ? FULL : CARRIED;
+}
+
+/* find returns how a flow goes on, as the kernel said within the last second. */
+static __always_inline int find(struct xdp_md *ctx, struct key *key, __u32 tos, __u32 length, __u16 check, struct way **way)
+{
+	__u64 now = bpf_ktime_get_coarse_ns();
+	int reason;
+
+	*way = bpf_map_lookup_elem(&flows, key);
+	if (*way && now - (*way)->asked <= SECOND)
+		return CARRIED;
+	reason = learn(ctx, key, tos, length, check, now);
+	if (reason == CARRIED)
+		*way = bpf_map_lookup_elem(&flows, key);
+	else if (*way)
+		bpf_map_delete_elem(&flows, key);
+	return reason;
 }
 
 static __always_inline int carry4(struct xdp_md *ctx, struct ethernet *eth, void *end, __u16 at)
 {
 	struct ip4 *ip = (void *)(eth + 1);
-	struct key4 key = {.at = at};
+	struct key key = {.at = at, .family = AF_INET};
 	__u32 *words = (void *)ip;
-	__u64 now = bpf_ktime_get_coarse_ns();
 	struct way *way;
 	__be16 *check;
 	__u32 length;
@@ -402,20 +381,13 @@ static __always_inline int carry4(struct xdp_md *ctx, struct ethernet *eth, void
 	reason = transport(ip + 1, end, key.protocol, length - sizeof(*ip), &key.ports, &check);
 	if (reason != CARRIED)
 		return count(reason);
-	key.from = ip->from;
-	key.to = ip->to;
-	way = bpf_map_lookup_elem(&flows4, &key);
-	if (!way || now - way->asked > SECOND) {
-		reason = learn4(ctx, &key, ip, length - sizeof(*ip), *check, now);
-		if (reason != CARRIED) {
-			if (way)
-				bpf_map_delete_elem(&flows4, &key);
-			return count(reason);
-		}
-		way = bpf_map_lookup_elem(&flows4, &key);
-		if (!way)
-			return count(FULL);
-	}
+	key.from[0] = ip->from;
+	key.to[0] = ip->to;
+	reason = find(ctx, &key, ip->tos, length - sizeof(*ip), *check, &way);
+	if (reason != CARRIED)
+		return count(reason);
+	if (!way)
+		return count(FULL);
 	if (length > way->mtu)
 		return count(TOO_LONG);
 	ip->from = way->from[0];
@@ -430,8 +402,7 @@ static __always_inline int carry4(struct xdp_md *ctx, struct ethernet *eth, void
 static __always_inline int carry6(struct xdp_md *ctx, struct ethernet *eth, void *end, __u16 at)
 {
 	struct ip6 *ip = (void *)(eth + 1);
-	struct key6 key = {.at = at};
-	__u64 now = bpf_ktime_get_coarse_ns();
+	struct key key = {.at = at, .family = AF_INET6};
 	struct way *way;
 	__be16 *check;
 	__u32 length;
@@ -456,18 +427,12 @@ static __always_inline int carry6(struct xdp_md *ctx, struct ethernet *eth, void
 		return count(reason);
 	__builtin_memcpy(key.from, ip->from, 16);
 	__builtin_memcpy(key.to, ip->to, 16);
-	way = bpf_map_lookup_elem(&flows6, &key);
-	if (!way || now - way->asked > SECOND) {
-		reason = learn6(ctx, &key, ip, length, *check, now);
-		if (reason != CARRIED) {
-			if (way)
-				bpf_map_delete_elem(&flows6, &key);
-			return count(reason);
-		}
-		way = bpf_map_lookup_elem(&flows6, &key);
-		if (!way)
-			return count(FULL);
-	}
+	/* The flow label and the class. */
+	reason = find(ctx, &key, ip->version & 0xffffff0f, length, *check, &way);
+	if (reason != CARRIED)
+		return count(reason);
+	if (!way)
+		return count(FULL);
 	if (length + sizeof(*ip) > way->mtu)
 		return count(TOO_LONG);
 	__builtin_memcpy(ip->from, way->from, 16);

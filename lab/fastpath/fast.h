@@ -72,8 +72,7 @@ enum reason {
 
 enum limits {
 	PORTS = 2,
-	FLOWS4 = 1 << 16, /* directions of connections */
-	FLOWS6 = 1 << 14,
+	FLOWS = 1 << 16, /* directions of connections */
 };
 
 /* An interface of the router. */

@@ -13,30 +13,21 @@ import (
 	"github.com/cilium/ebpf"
 )
 
-type fastKey4 struct {
-	_        structs.HostLayout
-	From     uint32
-	To       uint32
-	Ports    uint32
-	At       uint16
-	Protocol uint16
-}
-
-type fastKey6 struct {
+type fastKey struct {
 	_        structs.HostLayout
 	From     [4]uint32
 	To       [4]uint32
 	Ports    uint32
 	At       uint16
-	Protocol uint16
+	Protocol uint8
+	Family   uint8
 }
 
 type fastLimits uint32
 
 const (
-	fastLimitsPORTS  fastLimits = 2
-	fastLimitsFLOWS4 fastLimits = 65536
-	fastLimitsFLOWS6 fastLimits = 16384
+	fastLimitsPORTS fastLimits = 2
+	fastLimitsFLOWS fastLimits = 65536
 )
 
 type fastPort struct {
@@ -88,8 +79,7 @@ type fastWay struct {
 // Used for safe lookups in a Collection or CollectionSpec.
 const (
 	fastMapCounts      = "counts"
-	fastMapFlows4      = "flows4"
-	fastMapFlows6      = "flows6"
+	fastMapFlows       = "flows"
 	fastProgCarry      = "carry"
 	fastProgPass       = "pass"
 	fastVarLimitsType  = "limits_type"
@@ -151,8 +141,7 @@ type fastProgramSpecs struct {
 // It can be passed ebpf.CollectionSpec.Assign.
 type fastMapSpecs struct {
 	Counts *ebpf.MapSpec `ebpf:"counts"`
-	Flows4 *ebpf.MapSpec `ebpf:"flows4"`
-	Flows6 *ebpf.MapSpec `ebpf:"flows6"`
+	Flows  *ebpf.MapSpec `ebpf:"flows"`
 }
 
 // fastVariableSpecs contains global variables before they are loaded into the kernel.
@@ -188,15 +177,13 @@ func (o *fastObjects) Close() error {
 // It can be passed to loadFastObjects or ebpf.CollectionSpec.LoadAndAssign.
 type fastMaps struct {
 	Counts *ebpf.Map `ebpf:"counts"`
-	Flows4 *ebpf.Map `ebpf:"flows4"`
-	Flows6 *ebpf.Map `ebpf:"flows6"`
+	Flows  *ebpf.Map `ebpf:"flows"`
 }
 
 func (m *fastMaps) Close() error {
 	return _FastClose(
 		m.Counts,
-		m.Flows4,
-		m.Flows6,
+		m.Flows,
 	)
 }
 
