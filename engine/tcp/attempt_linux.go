@@ -27,30 +27,26 @@ const (
 	connecting attemptState = iota
 	asking                  // the hello is on its way
 	leaving                 // the answer is here, the peer closes
-	gone
+	gone                    // it has ended, or is kept
 )
 
-// expire gives up those that took too long, the oldest first.
+// expire gives up those that took too long.
 func (c *connector) expire(now time.Time) {
-	for len(c.queue) > 0 {
-		k := c.queue[0]
-		if k.state != gone {
-			if now.Sub(k.begun) < answerTime {
-				return
-			}
-			switch k.state {
-			case connecting:
-				c.fail(k, "ETIMEDOUT", fmt.Sprintf("no answer to a SYN within %v (ETIMEDOUT)", answerTime))
-			case asking:
-				c.fail(k, "no answer", fmt.Sprintf("a connection was set up, and the receiver did not answer on it within %v", answerTime))
-			default: // it counts, only its end did not come
-				c.drop(k)
-			}
-		}
-		c.queue = c.queue[1:]
-		c.free = append(c.free, k)
+	if now.Before(c.look) {
+		return
 	}
-	c.queue = nil // lets go of what append has left behind
+	c.look = now.Add(expireEvery)
+	for _, k := range c.calls {
+		switch {
+		case now.Sub(k.begun) < answerTime:
+		case k.state == connecting:
+			c.fail(k, "ETIMEDOUT", fmt.Sprintf("no answer to a SYN within %v (ETIMEDOUT)", answerTime))
+		case k.state == asking:
+			c.fail(k, "no answer", fmt.Sprintf("a connection was set up, and the receiver did not answer on it within %v", answerTime))
+		default: // it counts, only its end did not come
+			c.drop(k)
+		}
+	}
 }
 
 func (c *connector) fail(k *attempt, name, text string) {

@@ -104,7 +104,7 @@ func TestLateAttemptOfTheWarmup(t *testing.T) {
 	if err := e.host.Do(func() error { c.start(o.begun.Add(warmup+time.Millisecond), maxUnderWay); return nil }); err != nil {
 		t.Fatal(err)
 	}
-	if begun, counted := len(c.queue), o.attempted[0].Load(); begun != 21 || counted != 1 {
+	if begun, counted := len(c.calls), o.attempted[0].Load(); begun != 21 || counted != 1 {
 		t.Errorf("%d begun, %d of them counted; want 21, of which the last is of the measured part", begun, counted)
 	}
 	c.dropAll()

@@ -19,6 +19,8 @@ const (
 	// maxUnderWay bounds the attempts of a flow under way; the listener drops the
 	// oldest of maxGreeted callers that have not proved themselves.
 	maxUnderWay = maxGreeted / 2
+	// expireEvery is how often a thread looks for attempts that took too long.
+	expireEvery = 10 * time.Millisecond
 )
 
 // opener is the sender's account of a flow of connections.

@@ -46,9 +46,8 @@ type connector struct {
 	from   unix.Sockaddr // nil: the system chooses
 	family int
 	calls  map[int32]*attempt // under way, by descriptor
-	queue  []*attempt         // those in the order they were begun; some have ended
 	kept   map[int32]struct{}
-	free   []*attempt
+	look   time.Time // when to look for those that took too long
 	part   int       // of a flow with a rate: the present one of the stream's phases
 	full   time.Time // since when there has been no room for another attempt; zero: there is some
 }
@@ -185,18 +184,12 @@ func (c *connector) begin(now time.Time, counts bool) bool {
 	if err != nil {
 		return c.refuse(err, counts)
 	}
-	k := &attempt{}
-	if n := len(c.free); n > 0 {
-		k, c.free = c.free[n-1], c.free[:n-1]
-		*k = attempt{}
-	}
-	k.fd, k.counts, k.begun = fd, counts, now
+	k := &attempt{fd: fd, counts: counts, begun: now}
 	if err := unix.EpollCtl(c.poll, unix.EPOLL_CTL_ADD, fd, &unix.EpollEvent{Events: unix.EPOLLIN | unix.EPOLLOUT | unix.EPOLLRDHUP | unix.EPOLLET, Fd: int32(fd)}); err != nil {
 		unix.Close(fd)
 		return c.refuse(err, counts)
 	}
 	c.calls[int32(fd)] = k
-	c.queue = append(c.queue, k)
 	return true
 }
 

@@ -8,8 +8,7 @@ import (
 	"pelt/model"
 )
 
-// mostReadings of all streams of a flow are kept in memory and in the report; beyond
-// them every second one goes and the step doubles.
+// mostReadings of all streams of a flow are kept in memory and in the report: a long trial is read less often.
 const mostReadings = 60_000
 
 // readings is the series of one sender's TCP_INFO: each stream's at the same moments.
@@ -25,16 +24,17 @@ type readings struct {
 // reading is one stream at one moment.
 type reading struct {
 	info
-	bbr   bbrInfo
-	isBBR bool
+	bbr bbrInfo
 }
 
 // watchInfo begins to read, if the order wants it; stop must be called.
 func (e *end) watchInfo() *readings {
-	step := time.Duration(math.Round(e.order.Flow.InfoSeconds * 1e9))
-	if step <= 0 {
+	asked := time.Duration(math.Round(e.order.Flow.InfoSeconds * 1e9))
+	if asked <= 0 {
 		return nil
 	}
+	t := e.order.Timing
+	step := max(asked, (t.Warmup()+t.Measure())*time.Duration(len(e.streams))/mostReadings)
 	r := &readings{e: e, step: step, done: make(chan struct{}), rows: make([][]reading, len(e.streams))}
 	r.group.Go(r.run)
 	return r
@@ -44,7 +44,7 @@ func (r *readings) run() {
 	origin := r.e.clock.Began.Add(time.Duration(r.e.origin.Load()))
 	timer := time.NewTimer(0)
 	defer timer.Stop()
-	for n := 0; ; {
+	for n := 0; n < r.most(); {
 		select {
 		case <-timer.C:
 		case <-r.done:
@@ -52,7 +52,7 @@ func (r *readings) run() {
 		}
 		n = r.catchUp(n, time.Since(origin))
 		r.take(func(i int) reading { return r.e.streams[i].reading() })
-		n = r.bound(n + 1)
+		n++
 		timer.Reset(time.Until(origin.Add(time.Duration(n) * r.step)))
 	}
 }
@@ -60,21 +60,16 @@ func (r *readings) run() {
 // catchUp fills moments that passed unread with the last reading, n being the next one, and
 // returns the moment to read now.
 func (r *readings) catchUp(n int, now time.Duration) int {
-	for time.Duration(n+1)*r.step <= now {
+	for time.Duration(n+1)*r.step <= now && n < r.most() {
 		r.missed++
 		r.take(r.last)
-		n = r.bound(n + 1)
+		n++
 	}
 	return n
 }
 
-// bound thins n readings if they are too many, and returns how many are left.
-func (r *readings) bound(n int) int {
-	if n*len(r.rows) < mostReadings {
-		return n
-	}
-	return r.thin(n)
-}
+// most is how many readings of each stream are kept.
+func (r *readings) most() int { return mostReadings / len(r.rows) }
 
 func (r *readings) take(of func(stream int) reading) {
 	for i := range r.rows {
@@ -87,18 +82,6 @@ func (r *readings) last(i int) reading {
 		return r.rows[i][n-1]
 	}
 	return r.e.streams[i].reading()
-}
-
-// thin keeps every second reading.
-func (r *readings) thin(n int) int {
-	for i, row := range r.rows {
-		for k := range (n + 1) / 2 {
-			row[k] = row[2*k]
-		}
-		r.rows[i] = row[:(n+1)/2]
-	}
-	r.step *= 2
-	return (n + 1) / 2
 }
 
 // stop ends the reading; nil is none.
@@ -116,7 +99,7 @@ func (s *stream) reading() (r reading) {
 		r.acked = 0 // the opening is no data of its own
 	}
 	if s.control == "bbr" {
-		r.bbr, r.isBBR = readBBR(s.raw)
+		r.bbr, _ = readBBR(s.raw)
 	}
 	return r
 }
