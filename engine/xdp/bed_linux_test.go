@@ -57,34 +57,27 @@ func newBed(t testing.TB) *bed {
 		})
 		b.engines[n] = newEngines(t)
 	}
-	b.join(b.near, "va", "10.78.0.1", "fd78::1", b.far, "vb", "10.78.0.2", "fd78::2")
-	return b
-}
-
-// join puts a cable between two namespaces.
-func (b *bed) join(near *netns.Handle, name, four, six string, far *netns.Handle, peer, peerFour, peerSix string) {
-	b.t.Helper()
-	b.do(near, func() error {
+	b.do(b.near, func() error {
 		attrs := netlink.NewLinkAttrs()
-		attrs.Name = name
+		attrs.Name = "va"
 		pair := netlink.NewVeth(attrs)
-		pair.PeerName, pair.PeerNamespace = peer, netlink.NsFd(int(far.File().Fd()))
+		pair.PeerName, pair.PeerNamespace = "vb", netlink.NsFd(int(b.far.File().Fd()))
 		return netlink.LinkAdd(pair)
 	})
-	for _, e := range []struct {
-		h               *netns.Handle
-		name, four, six string
-	}{{near, name, four, six}, {far, peer, peerFour, peerSix}} {
-		b.do(e.h, func() error {
-			link, err := netlink.LinkByName(e.name)
+	for i, h := range []*netns.Handle{b.near, b.far} {
+		name := []string{"va", "vb"}[i]
+		b.do(h, func() error {
+			link, err := netlink.LinkByName(name)
 			if err != nil {
 				return err
 			}
 			return netlink.LinkSetUp(link)
 		})
-		b.address(e.h, e.name, netip.MustParseAddr(e.four))
-		b.address(e.h, e.name, netip.MustParseAddr(e.six))
+		for _, form := range []string{"10.78.0.%d", "fd78::%d"} {
+			b.address(h, name, netip.MustParseAddr(fmt.Sprintf(form, i+1)))
+		}
 	}
+	return b
 }
 
 // address gives an interface one more.
@@ -201,12 +194,7 @@ func (e engines) named(name string) engine.Engine {
 }
 
 // run runs one trial from near to far.
-func (b *bed) run(c trial) (outcome, error) {
-	b.t.Helper()
-	return b.between(b.near, b.far, netip.MustParseAddr("10.78.0.2"), netip.MustParseAddr("fd78::2"), c)
-}
-
-func (b *bed) between(near, far *netns.Handle, four, six netip.Addr, c trial) (out outcome, err error) {
+func (b *bed) run(c trial) (out outcome, err error) {
 	b.t.Helper()
 	c.flow.Name, c.flow.Protocol = "up", model.UDP
 	c.flow.Streams, c.flow.PayloadBytes = max(c.flow.Streams, 1), max(c.flow.PayloadBytes, 18)
@@ -223,16 +211,16 @@ func (b *bed) between(near, far *netns.Handle, four, six netip.Addr, c trial) (o
 	if c.free {
 		order.CPU, listen.CPU = -1, -1
 	}
-	to, err := engine.Prepare(ctx, b.engines[far].named(c.engines[1]), far, listen)
+	to, err := engine.Prepare(ctx, b.engines[b.far].named(c.engines[1]), b.far, listen)
 	if err != nil {
 		return out, fmt.Errorf("receiver: %w", err)
 	}
 	defer to.Close()
-	order.Role, order.Peer, order.Ports = engine.Send, four, to.Ports()
+	order.Role, order.Peer, order.Ports = engine.Send, farFour, to.Ports()
 	if c.six {
-		order.Peer = six
+		order.Peer = netip.MustParseAddr("fd78::2")
 	}
-	carrier, err := b.engines[near].named(c.engines[0]).Open(ctx, near, order)
+	carrier, err := b.engines[b.near].named(c.engines[0]).Open(ctx, b.near, order)
 	if err != nil {
 		return out, fmt.Errorf("sender: %w", err)
 	}
