@@ -56,16 +56,10 @@ func (t *track) moves(o odds) (out []move, cuts []int) {
 }
 
 func (t *track) levels(o odds) []int {
-	n := len(t.clean)
-	values, weights := make([]float64, n), make([]float64, n)
-	for i, v := range t.clean {
-		values[i] = v - t.mid[n/2]
-		weights[i] = 1 / (t.sigma[i] * t.sigma[i] * t.noise.of(nearby))
-	}
-	// Schwarz's penalty for one level and its place proposes cuts; each is tested below.
-	// The weakest is taken away until all stand: first of the cuts beside too short levels.
-	cuts := partition(values, weights, 2*math.Log(float64(n)))
-	limit := o.beyond(float64(n * len(windows)))
+	// Each proposed cut is tested. The weakest is taken away until all stand: first of
+	// the cuts beside too short levels.
+	cuts := t.propose()
+	limit := o.beyond(float64(len(t.clean)*len(windows)))
 	for settled := false; len(cuts) > 0; {
 		least, at := math.Inf(1), 0
 		for i := range cuts {
@@ -96,6 +90,34 @@ func (t *track) levels(o odds) []int {
 		}
 	}
 	return cuts
+}
+
+// worthTesting is by how many standard deviations two windows differ where a cut is proposed. It is far
+// less than a cut needs: near the ends of a track its test has longer windows.
+const worthTesting = 3.0
+
+// propose returns where the means of windows before and after a place differ most, for windows of
+// 8, 16, 32 ... values: one of them is about as long as any level (B. Eichinger and C. Kirch,
+// A MOSUM procedure for the estimation of multiple random change points, 2018).
+func (t *track) propose() (cuts []int) {
+	for size, n := shortest, len(t.clean); 2*size <= n; size *= 2 {
+		peak, most := size, 0.0
+		for i := size; i <= n-size; i++ {
+			spread := math.Sqrt(t.variance(i-size, i) + t.variance(i, i+size))
+			if z := math.Abs(t.mean(i, i+size)-t.mean(i-size, i)) / spread; z > most {
+				peak, most = i, z
+			}
+			if i-peak < size && i < n-size {
+				continue
+			}
+			if most >= worthTesting {
+				cuts = append(cuts, peak)
+			}
+			peak, most = i, 0
+		}
+	}
+	slices.Sort(cuts)
+	return slices.Compact(cuts)
 }
 
 // bounds returns the first place of the i-th level, and the place after its last.

@@ -502,48 +502,6 @@ func TestChangesOfAnything(t *testing.T) {
 	})
 }
 
-// TestPartition compares the cost of a partition with that of trying every place of
-// the last cut (B. Jackson and others, 2005).
-func TestPartition(t *testing.T) {
-	cost := func(values, weights []float64) (sum float64) {
-		var w, wy float64
-		for i, y := range values {
-			w, wy = w+weights[i], wy+weights[i]*y
-		}
-		for i, y := range values {
-			sum += weights[i] * (y - wy/w) * (y - wy/w)
-		}
-		return sum
-	}
-	rapid.Check(t, func(t *rapid.T) {
-		n := rapid.IntRange(1, 40).Draw(t, "n")
-		value := rapid.OneOf(rapid.Float64Range(-10, 10), rapid.Map(rapid.IntRange(-3, 3),
-			func(i int) float64 { return float64(i) }))
-		values := rapid.SliceOfN(value, n, n).Draw(t, "values")
-		weights := rapid.SliceOfN(rapid.Float64Range(0.1, 10), n, n).Draw(t, "weights")
-		penalty := rapid.Float64Range(0.01, 100).Draw(t, "penalty")
-		best := make([]float64, n+1)
-		best[0] = -penalty
-		for to := 1; to <= n; to++ {
-			best[to] = math.Inf(1)
-			for from := range to {
-				best[to] = min(best[to], best[from]+penalty+cost(values[from:to], weights[from:to]))
-			}
-		}
-		cuts := partition(values, weights, penalty)
-		got, from := penalty*float64(len(cuts)), 0
-		for _, to := range append(slices.Clone(cuts), n) {
-			if to <= from {
-				t.Fatalf("cuts %v of %d values", cuts, n)
-			}
-			got, from = got+cost(values[from:to], weights[from:to]), to
-		}
-		if got > best[n]*(1+1e-9)+1e-9 {
-			t.Fatalf("cuts %v cost %g; the best cost %g", cuts, got, best[n])
-		}
-	})
-}
-
 // BenchmarkChangesOfADay searches 20 series of a day.
 func BenchmarkChangesOfADay(b *testing.B) {
 	r := rand.New(rand.NewPCG(24, 20))
