@@ -59,7 +59,7 @@ func (t *track) levels(o odds) []int {
 	// Each proposed cut is tested. The weakest is taken away until all stand: first of
 	// the cuts beside too short levels.
 	cuts := t.propose()
-	limit := o.beyond(float64(len(t.clean)*len(windows)))
+	limit := o.beyond(float64(len(t.clean) * len(windows)))
 	for settled := false; len(cuts) > 0; {
 		least, at := math.Inf(1), 0
 		for i := range cuts {
