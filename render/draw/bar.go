@@ -27,7 +27,8 @@ type piece struct {
 // bars draws stacked bars. Where names are too long for upright bars, the bars lie.
 func bars(p *Picture, c view.Chart) {
 	n := len(c.X.Categories)
-	g := &barChart{Picture: p, Chart: c, pieces: make([][]piece, n), totals: make([]float64, n)}
+	g := &barChart{Picture: p, Chart: c, pieces: make([][]piece, n), totals: make([]float64, n),
+		longest: longest(c.X.Categories)}
 	for i, s := range c.Series {
 		ink := inkOf(s, i)
 		for _, q := range s.Points {
@@ -39,11 +40,10 @@ func bars(p *Picture, c view.Chart) {
 	}
 	e := noExtent()
 	e.add(g.totals...)
-	for i, name := range c.X.Categories {
-		g.longest = max(g.longest, textWidth(name, small))
-		g.widest = max(g.widest, textWidth(g.Y.Unit.Format(g.totals[i]), small)+4)
+	for _, total := range g.totals {
+		g.widest = max(g.widest, textWidth(g.Y.Unit.Format(total), small)+4)
 	}
-	g.top = legend(p, legendOf(c))
+	g.top = legend(p, legendOf(c), 0)
 	amount := fromZero(g.Y, e, int(p.Height/60))
 	slot := (p.Width - labelRoom(p, amount) - 20) / float64(n)
 	if n <= mostNamed && (slot < g.longest+8 || slot < g.widest) {
@@ -68,7 +68,8 @@ func (g *barChart) upright(y scale) {
 	for i, name := range g.X.Categories {
 		middle := left + slot*(float64(i)+0.5)
 		for _, b := range g.pieces[i] {
-			g.box(middle-thick/2, y.at(b.to), thick, y.at(b.from)-y.at(b.to), min(2, 0.2*thick), b.ink, 0, b.tip)
+			g.box(middle-thick/2, y.at(b.to), thick, y.at(b.from)-y.at(b.to),
+				Shape{Radius: min(2, 0.2*thick), Fill: b.ink, Tip: b.tip})
 		}
 		if len(g.X.Categories) <= mostNamed && len(g.pieces[i]) > 0 {
 			g.print(middle, min(y.at(g.totals[i])-5, bottom-5),
@@ -83,29 +84,43 @@ func (g *barChart) upright(y scale) {
 // lying draws bars that lie, with the names before them, or above them in a narrow picture.
 func (g *barChart) lying(x scale) {
 	const thick = 16.0
-	left, row, above := min(g.longest, 0.4*g.Width)+12, thick+10, 0.0
-	if g.longest > 0.34*g.Width {
-		left, above = 2, 17
-		row += above
-	}
+	left, middle := g.rows(g.X.Categories, g.top+8, thick+10)
 	x = x.between(left, g.Width-g.widest-10)
-	g.Height = g.top + 8 + row*float64(len(g.X.Categories)) + 44
 	ticksX(g.Picture, x, g.top, g.Height-42, true)
 	g.print(g.Width, g.Height-6, label{text: g.Y.Label, size: small, ink: Soft, anchor: End})
-	for i, name := range g.X.Categories {
-		y := g.top + 8 + row*float64(i)
-		if above > 0 {
-			g.print(0, y+12, label{text: name, size: small, ink: Text})
-			y += above
-		} else {
-			g.print(left-10, y+thick/2+4, label{text: fit(name, small, left-12), size: small, ink: Text, anchor: End})
+	for i, pieces := range g.pieces {
+		y := middle(i)
+		for _, b := range pieces {
+			g.box(x.at(b.from), y-thick/2, max(x.at(b.to)-x.at(b.from), 1), thick, Shape{Radius: 2, Fill: b.ink, Tip: b.tip})
 		}
-		for _, b := range g.pieces[i] {
-			g.box(x.at(b.from), y, max(x.at(b.to)-x.at(b.from), 1), thick, 2, b.ink, 0, b.tip)
-		}
-		if len(g.pieces[i]) > 0 {
-			g.print(x.at(g.totals[i])+6, y+thick/2+4,
-				label{text: g.Y.Unit.Format(g.totals[i]), size: small, ink: Text})
+		if len(pieces) > 0 {
+			g.print(x.at(g.totals[i])+6, y+4, label{text: g.Y.Unit.Format(g.totals[i]), size: small, ink: Text})
 		}
 	}
+}
+
+// rows prints names one below the other, each before a row or, in a narrow picture, above it, and
+// makes the picture as high as they need, an axis included. left is where the rows begin.
+func (p *Picture) rows(names []string, top, height float64) (left float64, middle func(i int) float64) {
+	left, above := min(longest(names), 0.4*p.Width)+14, 0.0
+	if longest(names) > 0.34*p.Width {
+		left, above = 4, 16
+	}
+	middle = func(i int) float64 { return top + (height+above)*float64(i) + above + height/2 - 3 }
+	for i, name := range names {
+		if above > 0 {
+			p.print(0, middle(i)-height/2-2, label{text: name, size: small, ink: Text})
+		} else {
+			p.print(left-12, middle(i)+4, label{text: fit(name, small, left-14), size: small, ink: Text, anchor: End})
+		}
+	}
+	p.Height = top + (height+above)*float64(len(names)) + 42
+	return left, middle
+}
+
+func longest(names []string) (width float64) {
+	for _, name := range names {
+		width = max(width, textWidth(name, small))
+	}
+	return width
 }

@@ -106,20 +106,20 @@ type entry struct {
 	ink  Ink
 }
 
-// legend names the series above a chart, and returns where the chart begins. One
+// legend names series from a height on, and returns where the chart below it begins. One
 // series needs no name beside the title.
-func legend(p *Picture, entries []entry) float64 {
+func legend(p *Picture, entries []entry, top float64) float64 {
 	entries = slices.DeleteFunc(entries, func(e entry) bool { return e.name == "" })
 	if len(entries) < 2 {
-		return 4
+		return top + 4
 	}
-	x, y := 0.0, 10.0
+	x, y := 0.0, top+10
 	for _, e := range entries {
 		e.name = fit(e.name, small, p.Width-30)
 		if w := textWidth(e.name, small) + 18; x > 0 && x+w > p.Width {
 			x, y = 0, y+18
 		}
-		p.box(x, y-6, 12, 8, 2, e.ink, 0, "")
+		p.box(x, y-6, 12, 8, Shape{Radius: 2, Fill: e.ink})
 		p.print(x+17, y+2, label{text: e.name, size: small, ink: Text})
 		x += textWidth(e.name, small) + 34
 	}

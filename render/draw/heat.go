@@ -37,11 +37,7 @@ func heat(p *Picture, c view.Chart) {
 	for _, q := range c.Series[0].Points {
 		e.add(q.Z)
 	}
-	left := 0.0
-	for _, name := range c.Y.Categories {
-		left = max(left, textWidth(name, small))
-	}
-	left = min(left, 0.3*p.Width) + 12
+	left := min(longest(c.Y.Categories), 0.3*p.Width) + 12
 	columns, rows := len(c.X.Categories), len(c.Y.Categories)
 	worded := columns*rows <= mostCells
 	row := 40.0
@@ -57,7 +53,8 @@ func heat(p *Picture, c view.Chart) {
 	pad := min(1.5, 0.08*min(column, row))
 	for _, q := range c.Series[0].Points {
 		x, y := left+column*q.X, top+row*q.Y
-		p.box(x+pad, y+pad, column-2*pad, row-2*pad, min(4, 0.2*row), ink, shade(q.Z, c.Z, e, worded), q.Name)
+		p.box(x+pad, y+pad, column-2*pad, row-2*pad,
+			Shape{Radius: min(4, 0.2*row), Fill: ink, Opacity: shade(q.Z, c.Z, e, worded), Tip: q.Name})
 		if worded {
 			cellFigure(p, c.Z.Unit.Format(q.Z), x+column/2, y+row/2, column-6, q.Z == e.high)
 		}
@@ -68,11 +65,7 @@ func heat(p *Picture, c view.Chart) {
 }
 
 func categories(p *Picture, c view.Chart, left, top, column, row float64) {
-	widest := 0.0
-	for _, name := range c.X.Categories {
-		widest = max(widest, textWidth(name, small))
-	}
-	widest = min(widest, 0.25*p.Width)
+	widest := min(longest(c.X.Categories), 0.25*p.Width)
 	every := max(1, int(math.Ceil((widest+8)/column)))
 	for i := 0; i < len(c.X.Categories); i += every {
 		name := fit(c.X.Categories[i], small, max(column*float64(every)-4, 30))
@@ -114,7 +107,7 @@ func shades(p *Picture, c view.Chart, e extent, ink Ink) {
 	}
 	p.print(0, y+10, label{text: low, size: small, ink: Soft})
 	for i := range steps {
-		p.box(x+float64(i)*step, y, step, 12, 0, ink, faint+(full-faint)*float64(i)/(steps-1), "")
+		p.box(x+float64(i)*step, y, step, 12, Shape{Fill: ink, Opacity: faint + (full-faint)*float64(i)/(steps-1)})
 	}
 	x += steps*step + 8
 	p.print(x, y+10, label{text: high, size: small, ink: Soft})

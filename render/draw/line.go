@@ -28,7 +28,7 @@ func lines(p *Picture, c view.Chart) {
 			xs.add(q.X)
 		}
 	}
-	top := legend(p, legendOf(c))
+	top := legend(p, legendOf(c), 0)
 	g.y = fromZero(c.Y, ys, int(p.Height/60))
 	left := labelRoom(p, g.y) + 10
 	g.frame = area{left, top + 22, p.Width - 12, p.Height - 40}
@@ -88,12 +88,12 @@ func legendOf(c view.Chart) []entry {
 
 func (g *plot) series(s view.Series, ink Ink) {
 	x := func(i int) float64 { return g.x.at(s.Points[i].X) }
-	y := func(i int) float64 { return g.y.place(s.Points[i].Y) }
+	y := func(i int) float64 { return g.y.at(s.Points[i].Y) }
 	width, dense := 2.25, len(s.Points) > mostDots
 	if len(s.Points) > 4*mostDots {
 		width = 1.25
 	}
-	for _, part := range clip(thin(len(s.Points), x, y), g.y.to, g.y.from) {
+	for _, part := range onScale(thin(len(s.Points), x, y), g.y.to) {
 		g.add(Shape{Form: Polyline, At: part, Stroke: ink, Width: width, Dashed: s.Guest})
 		if !dense {
 			g.keepClear(part)
@@ -146,35 +146,19 @@ func thin(n int, x, y func(i int) float64) []float64 {
 	return out
 }
 
-// clip cuts a line into the parts that lie between two heights, of at least two points.
-func clip(at []float64, top, bottom float64) [][]float64 {
-	var out [][]float64
-	var part []float64
-	inside := func(y float64) bool { return y >= top-1e-6 && y <= bottom+1e-6 }
-	end := func() {
-		if len(part) >= 4 {
-			out = append(out, part)
+// onScale parts a line where it runs along the upper end of its scale: there it is beyond it.
+func onScale(at []float64, top float64) (parts [][]float64) {
+	from := 0
+	for i := 2; i <= len(at); i += 2 {
+		if i < len(at) && (at[i-1] > top || at[i+1] > top) {
+			continue
 		}
-		part = nil
+		if i-from >= 4 {
+			parts = append(parts, at[from:i])
+		}
+		from = i
 	}
-	for i := 0; i+1 < len(at); i += 2 {
-		x, y := at[i], at[i+1]
-		if i > 0 && inside(y) != inside(at[i-1]) {
-			x0, y0 := at[i-2], at[i-1]
-			edge := clamp(y, top, bottom)
-			if inside(y) {
-				edge = clamp(y0, top, bottom)
-			}
-			part = append(part, clamp(x0+(x-x0)*(edge-y0)/(y-y0), x0, x), edge)
-		}
-		if inside(y) {
-			part = append(part, x, y)
-		} else {
-			end()
-		}
-	}
-	end()
-	return out
+	return parts
 }
 
 func (g *plot) figures() {

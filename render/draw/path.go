@@ -152,7 +152,7 @@ func upright(p *Picture, v view.Path, places []place) {
 		if i%2 == 1 {
 			high = max(high, 16)
 			w := max(bandHeight*s.carries, 1.5)
-			p.box(x-w/2, y, w, high, 0, Series1, 0.35, "")
+			p.box(x-w/2, y, w, high, Shape{Fill: Series1, Opacity: 0.35})
 			sideLosses(p, s.losses, v.Sent, x+bandHeight/2, y)
 			y += high
 			continue

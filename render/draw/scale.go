@@ -36,17 +36,14 @@ type scale struct {
 	ticks    []float64
 }
 
-// place is where a figure lies, also beyond the ends of the scale.
-func (s scale) place(v float64) float64 {
+// at is the place of a figure, never beyond the ends of the scale.
+func (s scale) at(v float64) float64 {
 	low, high := s.low, s.high
 	if s.log {
 		low, high, v = math.Log(low), math.Log(high), math.Log(max(v, s.low))
 	}
-	return s.from + (v-low)/(high-low)*(s.to-s.from)
+	return clamp(s.from+(v-low)/(high-low)*(s.to-s.from), s.from, s.to)
 }
-
-// at is the place of a figure, never beyond the ends of the scale.
-func (s scale) at(v float64) float64 { return clamp(s.place(v), s.from, s.to) }
 
 func (s scale) label(v float64) string {
 	if v == 0 && s.unit != unit.Ratio {

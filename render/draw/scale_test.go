@@ -1,6 +1,7 @@
 package draw
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -65,11 +66,10 @@ func TestSamplesKeepPeaks(t *testing.T) {
 	}
 }
 
-// A line that leaves the scale is cut where it crosses the edge.
-func TestClip(t *testing.T) {
-	parts := clip([]float64{0, 50, 10, -50, 20, -50, 30, 50}, 0, 100)
-	want := [][]float64{{0, 50, 5, 0}, {25, 0, 30, 50}}
-	if len(parts) != 2 || !slices.Equal(parts[0], want[0]) || !slices.Equal(parts[1], want[1]) {
-		t.Errorf("clip = %v; want %v", parts, want)
+// A line that leaves the scale goes to its edge, and is not drawn along it.
+func TestOnScale(t *testing.T) {
+	got := fmt.Sprint(onScale([]float64{0, 50, 10, 0, 20, 0, 30, 50, 40, 60}, 0))
+	if want := "[[0 50 10 0] [20 0 30 50 40 60]]"; got != want {
+		t.Errorf("onScale = %s; want %s", got, want)
 	}
 }

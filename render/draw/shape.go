@@ -85,9 +85,9 @@ const (
 
 func (p *Picture) add(s Shape) { p.Shapes = append(p.Shapes, s) }
 
-func (p *Picture) box(x, y, w, h, radius float64, fill Ink, opacity float64, tip string) {
-	p.add(Shape{Form: Box, At: []float64{x, y, max(w, 0), max(h, 0)}, Radius: radius, Fill: fill, Opacity: opacity,
-		Tip: tip})
+func (p *Picture) box(x, y, w, h float64, look Shape) {
+	look.Form, look.At = Box, []float64{x, y, max(w, 0), max(h, 0)}
+	p.add(look)
 }
 
 func (p *Picture) line(ink Ink, width float64, at ...float64) {

@@ -9,7 +9,6 @@ import (
 // Heights of the parts of a picture of times.
 const (
 	laneHeight = 78.0
-	laneHead   = 34.0
 	changeRow  = 18.0
 )
 
@@ -22,7 +21,6 @@ func Times(t view.Times, width float64) Picture {
 	over, left := noExtent(), 0.0
 	var lanes []view.Lane
 	var scales []scale
-	var starts []float64
 	for _, l := range t.Lanes {
 		e, taken := noExtent(), noExtent()
 		for _, tr := range l.Traces {
@@ -48,20 +46,30 @@ func Times(t view.Times, width float64) Picture {
 	placed, rows := placeChanges(t.Changes, x, p.Width)
 	top := changeRow * float64(rows)
 	bottom := top
-	for _, l := range lanes {
-		starts = append(starts, bottom+laneHead+nameRow*float64(len(nameRows(l, right))))
-		bottom = starts[len(starts)-1] + laneHeight
+	p.Height = beyondMeasure // until it is known
+	for i, l := range lanes {
+		start := laneHead(&p, l, bottom)
+		bottom = start + laneHeight
+		gaps(&p, t.Gaps, x, start, bottom)
+		lane(&p, l, x, scales[i].between(bottom, start), left, right)
 	}
 	p.Height = bottom + 26
-	for i, l := range lanes {
-		start := starts[i]
-		gaps(&p, t.Gaps, x, start, start+laneHeight)
-		lane(&p, l, x, scales[i].between(start+laneHeight, start), left, right)
-	}
 	ticksX(&p, x, top, bottom, false)
 	changes(&p, placed, top, bottom)
 	return p
 }
+
+// laneHead names a lane and its traces from a height on, and returns where the lane begins.
+func laneHead(p *Picture, l view.Lane, top float64) float64 {
+	p.print(0, top+24, label{text: l.Label, size: small, ink: Text, bold: true})
+	var entries []entry
+	for i, tr := range l.Traces {
+		entries = append(entries, entry{plain.Text(tr.Name), traceInk(l, i)})
+	}
+	return legend(p, entries, top+30) + 6
+}
+
+func traceInk(l view.Lane, i int) Ink { return toneInk(l.Traces[i].Tone, seriesInk(i)) }
 
 func gaps(p *Picture, all []view.Gap, x scale, top, bottom float64) {
 	for _, g := range all {
@@ -69,7 +77,7 @@ func gaps(p *Picture, all []view.Gap, x scale, top, bottom float64) {
 			continue
 		}
 		from, to := x.at(g.From), x.at(g.To)
-		p.box(from, top, max(to-from, 1.5), bottom-top, 0, Soft, 0.18, plain.Text(g.Text))
+		p.box(from, top, max(to-from, 1.5), bottom-top, Shape{Fill: Soft, Opacity: 0.18, Tip: plain.Text(g.Text)})
 		text := label{text: g.Text, size: small, ink: Soft, anchor: Middle}
 		if textWidth(g.Text, small) < to-from-6 {
 			p.print((from+to)/2, (top+bottom)/2+4, text)
@@ -79,15 +87,8 @@ func gaps(p *Picture, all []view.Gap, x scale, top, bottom float64) {
 
 func lane(p *Picture, l view.Lane, x, y scale, left, right float64) {
 	rulesY(p, y, left, right)
-	names := nameRows(l, right)
-	p.print(0, y.to-10-nameRow*float64(len(names)), label{text: l.Label, size: small, ink: Text, bold: true})
-	inks := make([]Ink, len(l.Traces))
-	for i, tr := range l.Traces {
-		inks[i] = toneInk(tr.Tone, seriesInk(i))
-	}
-	laneLegend(p, l, inks, names, y.to-10, right)
 	for i := len(l.Traces) - 1; i >= 0; i-- {
-		parts := samples(l.Traces[i], x, y)
+		parts, ink := samples(l.Traces[i], x, y), traceInk(l, i)
 		points := 0
 		for _, part := range parts {
 			points += len(part) / 2
@@ -100,63 +101,9 @@ func lane(p *Picture, l view.Lane, x, y scale, left, right float64) {
 			if len(l.Traces) == 1 {
 				ground := y.at(0)
 				under := append(append([]float64{part[0], ground}, part...), part[len(part)-2], ground)
-				p.add(Shape{Form: Polygon, At: under, Fill: inks[i], Opacity: 0.16})
+				p.add(Shape{Form: Polygon, At: under, Fill: ink, Opacity: 0.16})
 			}
-			p.line(inks[i], width, part...)
-		}
-	}
-}
-
-// nameRows parts the names of a lane's traces into rows below its label. There are none where
-// they have room beside it, or where one trace needs no name.
-func nameRows(l view.Lane, right float64) (rows [][]int) {
-	beside, x := boldness*textWidth(l.Label, small)+16, 0.0
-	for i, tr := range l.Traces {
-		w := nameWidth(tr)
-		beside += w
-		if x += w; i == 0 || x > right+nameGap {
-			rows, x = append(rows, nil), w
-		}
-		rows[len(rows)-1] = append(rows[len(rows)-1], i)
-	}
-	if len(l.Traces) < 2 || beside <= right+nameGap {
-		return nil
-	}
-	return rows
-}
-
-const (
-	nameRow  = 17.0
-	nameMark = 18.0
-	nameGap  = 14.0
-)
-
-func nameWidth(tr view.Trace) float64 {
-	return textWidth(plain.Text(tr.Name), small) + nameMark + nameGap
-}
-
-// laneLegend names the traces in rows that end at y, or at the right end of the lane's head.
-func laneLegend(p *Picture, l view.Lane, inks []Ink, rows [][]int, y, right float64) {
-	if len(l.Traces) < 2 {
-		return
-	}
-	name := func(i int, x, y float64) {
-		text := fit(plain.Text(l.Traces[i].Name), small, right-nameMark)
-		p.box(x, y-8, 10, 8, 2, inks[i], 0, "")
-		p.print(x+nameMark-2, y, label{text: text, size: small, ink: Text})
-	}
-	if rows == nil {
-		for x, i := right, len(l.Traces)-1; i >= 0; i-- {
-			x -= nameWidth(l.Traces[i]) - nameGap
-			name(i, x, y)
-			x -= nameGap
-		}
-	}
-	for k, row := range rows {
-		x := 0.0
-		for _, i := range row {
-			name(i, x, y-nameRow*float64(len(rows)-1-k))
-			x += nameWidth(l.Traces[i])
+			p.line(ink, width, part...)
 		}
 	}
 }
