@@ -9,7 +9,6 @@ import (
 
 	"pelt/model"
 	"pelt/table"
-	"pelt/unit"
 )
 
 func Command(rows []table.Row) []Finding {
@@ -181,21 +180,21 @@ func Watching(rows []table.Row) []Finding {
 	return out
 }
 
-// TooLossy are the settings that lost more than a share of their packets, or that TCP sent again, one line each.
-func TooLossy(rows []table.Row, most float64) []string {
+// TooLossy are the settings that lost more than a share of their packets, or that TCP sent again.
+func TooLossy(rows []table.Row, most float64) []Finding {
 	rows = Usable(rows)
 	if len(rows) == 0 {
-		return []string{"no valid trial to judge the loss by"}
+		return []Finding{say("loss.unjudged", Answer)}
 	}
-	var out []string
+	var out []Finding
 	for _, g := range table.By(rows, append(table.Settings(rows), table.KeyOf("flow"))...) {
-		metric, what := "loss_ratio", "lost"
+		metric := "loss_ratio"
 		if g.Rows[0].Flow.Protocol == model.TCP {
-			metric, what = "retransmit_ratio", "sent again"
+			metric = "retransmit_ratio"
 		}
 		if v := middle(g, metric); v > most {
-			out = append(out, fmt.Sprintf("%s: %s %s, more than %s", g.Name(), what, unit.Ratio.Format(v),
-				unit.Ratio.Format(most)))
+			out = append(out, say("loss.limit", Answer, g).word("where", g.Name()).number(metric, "", v).
+				number(metric, "most", most))
 		}
 	}
 	return out

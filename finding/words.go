@@ -307,6 +307,9 @@ var sentences = map[string]string{
 	"limit.path":    `The path was the limit[ for {where}]: most of the lost packets were lost on the way.`,
 	"limit.offer":   `The asked rate was the limit[ for {where}]: no more was sent.`,
 	"limit.unknown": `What was the limit[ for {where}] is not known.`,
+	"loss.limit": `{where}: [{loss_ratio} lost, more than {loss_ratio:most}|{retransmit_ratio} sent again, more ` +
+		`than {retransmit_ratio:most}]`,
+	"loss.unjudged": `no valid trial to judge the loss by`,
 	"loss.unknown":  `Nothing explains {unknown_ratio} of the losses.`,
 	"explain":       `See where the packets went:`,
 	"repeats.once":  `Measured once: another trial may differ.`,

@@ -107,27 +107,16 @@ func (m *markup) steps(next []view.Step) {
 	}
 }
 
-// sections writes the sections of a page, some pictures beside each other. Pictures without data are left out.
+// sections writes the sections of a page, some pictures beside each other.
 func (m *markup) sections(sections []view.Section) {
-	var shown []view.Section
-	for _, s := range sections {
-		switch s.(type) {
-		case view.Chart, view.Times, view.Path:
-			if !draw.Drawn(s) {
-				continue
+	for _, row := range draw.Rows(sections, halfWidth) {
+		if len(row) == 2 {
+			for i, p := range draw.Pair(row[0], row[1], halfWidth) {
+				m.figure(row[i], p, "half")
 			}
-		}
-		shown = append(shown, s)
-	}
-	for i := 0; i < len(shown); i++ {
-		if i+1 < len(shown) && draw.Beside(shown[i], shown[i+1], halfWidth) {
-			for k, p := range draw.Pair(shown[i], shown[i+1], halfWidth) {
-				m.figure(shown[i+k], p, "half")
-			}
-			i++
 			continue
 		}
-		switch s := shown[i].(type) {
+		switch s := row[0].(type) {
 		case view.Heading:
 			m.optional("h2", glued(s.Text))
 		case view.Text:

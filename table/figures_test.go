@@ -2,7 +2,6 @@ package table
 
 import (
 	"math"
-	"math/rand/v2"
 	"slices"
 	"testing"
 	"time"
@@ -275,6 +274,8 @@ func TestLevels(t *testing.T) {
 		{"streams", model.Number(4), "4 streams"},
 		{"streams", model.Number(1), "1 stream"},
 		{"control", model.Word("bbr"), "BBR"},
+		{"control", model.Word("cubic+reno"), "CUBIC+Reno"},
+		{"control", model.Word("mine"), "mine"},
 		{"link.loss_ratio", model.Number(0.01), "1 % link loss"},
 		{"link.loss_ratio", model.Number(0), "no link loss"},
 		{"link-receiver.delay_s", model.Number(0.02), "20 ms link-receiver delay"},
@@ -316,29 +317,5 @@ func TestCompareBest(t *testing.T) {
 	}
 	if CompareBest(m, nil) != nil {
 		t.Error("effects of no groups")
-	}
-}
-
-// BenchmarkSweep is the table of a sweep of 200 cells with five repeats.
-func BenchmarkSweep(b *testing.B) {
-	r := rand.New(rand.NewPCG(1, 1))
-	d := &model.Document{}
-	for repeat := range 5 {
-		for i := range 200 {
-			f := model.FlowResult{Name: "up", Protocol: model.UDP, PayloadBytes: 64, Attempted: 1000,
-				GoodputBPS: 1e6 * (1 + 0.1*r.NormFloat64())}
-			d.Results = append(d.Results, model.Result{Repeat: repeat, State: model.Valid,
-				Flows: []model.FlowResult{f},
-				Cell: model.Cell{"receive_buffer_bytes": model.Number(float64(i % 20)),
-					"interval_ns": model.Number(float64(i / 20))}})
-		}
-	}
-	m := MetricOf("goodput_bps")
-	for b.Loop() {
-		rows := Rows(d)
-		groups := Rank(m, By(rows, Settings(rows)...))
-		if len(CompareBest(m, groups)) != 200 {
-			b.Fatal(len(groups))
-		}
 	}
 }

@@ -261,13 +261,11 @@ func (g Group) Sum(metric string) (sum float64) {
 }
 
 // Stat is the summary of a metric over a group: the median, and the interval that
-// holds the true median with Confidence. No distribution is assumed. From six
-// values on the Confidence is 0.95 or more; of fewer values the interval is the
-// lowest to the highest.
+// holds the true median. No distribution is assumed. From six values on the confidence
+// is 95 % or more; of fewer values the interval is the lowest to the highest.
 type Stat struct {
 	Median, Low, High float64
-	N                 int // trials; 0: nothing was measured, and the other fields are NaN or 0
-	Confidence        float64
+	N                 int // trials; 0: nothing was measured, and the other fields are NaN
 }
 
 func (g Group) Stat(m *Metric) Stat { return Summary(g.Sample(m).Values) }
@@ -291,7 +289,7 @@ func Summary(values []float64) Stat {
 		}
 		miss, k = next, k+1
 	}
-	return Stat{Median: median(values), Low: s[k-1], High: s[n-k], N: n, Confidence: 1 - 2*miss}
+	return Stat{Median: median(values), Low: s[k-1], High: s[n-k], N: n}
 }
 
 // median of values, NaN if there are none.

@@ -28,21 +28,3 @@ func TestMixes(t *testing.T) {
 		t.Error("streams of one control are no mix")
 	}
 }
-
-// TestLeastTold: more repeats tell smaller differences, more comparisons larger ones; two repeats tell nothing.
-func TestFamilyOfLooks(t *testing.T) {
-	m := MetricOf("goodput_bps")
-	pairs := []Pair{{A: Sample{Values: []float64{120, 128, 124}}, B: Sample{Values: []float64{104, 109, 114}}}}
-	once, often := Family(m, pairs, 1)[0], Family(m, pairs, 5)[0]
-	if once.Verdict != BetterThan || often.Verdict != TooFew || !near(often.P, 5*once.P) {
-		t.Errorf("%+v\n%+v", once, often)
-	}
-}
-
-func TestControlNames(t *testing.T) {
-	for name, want := range map[string]string{"cubic": "CUBIC", "bbr+reno": "BBR+Reno", "mine": "mine", "": ""} {
-		if got := KeyOf("control").Format(Level{model.Word(name), name != ""}); got != want {
-			t.Errorf("%q is %q; want %q", name, got, want)
-		}
-	}
-}

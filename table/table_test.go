@@ -130,15 +130,15 @@ func TestSummary(t *testing.T) {
 		values []float64
 		want   Stat
 	}{
-		{"one", []float64{7}, Stat{7, 7, 7, 1, 0}},
-		{"two", []float64{9, 7}, Stat{8, 7, 9, 2, 0.5}},
-		{"three", []float64{9, 7, 8}, Stat{8, 7, 9, 3, 0.75}},
-		{"six are 95 %", []float64{6, 5, 4, 3, 2, 1}, Stat{3.5, 1, 6, 6, 1 - 2.0/64}},
-		{"of nine the second", []float64{9, 8, 7, 6, 5, 4, 3, 2, 1}, Stat{5, 2, 8, 9, 1 - 2*10.0/512}},
+		{"one", []float64{7}, Stat{7, 7, 7, 1}},
+		{"two", []float64{9, 7}, Stat{8, 7, 9, 2}},
+		{"three", []float64{9, 7, 8}, Stat{8, 7, 9, 3}},
+		{"six are 95 %", []float64{6, 5, 4, 3, 2, 1}, Stat{3.5, 1, 6, 6}},
+		{"of nine the second", []float64{9, 8, 7, 6, 5, 4, 3, 2, 1}, Stat{5, 2, 8, 9}},
 	} {
 		got := Summary(c.values)
 		same := near(got.Median, c.want.Median) && near(got.Low, c.want.Low) && near(got.High, c.want.High)
-		if !same || got.N != c.want.N || math.Abs(got.Confidence-c.want.Confidence) > 1e-9 {
+		if !same || got.N != c.want.N {
 			t.Errorf("%s: Summary(%v) = %+v; want %+v", c.name, c.values, got, c.want)
 		}
 	}
@@ -148,7 +148,7 @@ func TestSummary(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		v := rapid.SliceOfN(rapid.Float64Range(-1e9, 1e9), 1, 3000).Draw(t, "values")
 		s := Summary(v)
-		if !(s.Low <= s.Median && s.Median <= s.High) || s.N != len(v) || len(v) >= 6 && s.Confidence < 0.95 {
+		if !(s.Low <= s.Median && s.Median <= s.High) || s.N != len(v) {
 			t.Fatalf("%+v", s)
 		}
 	})

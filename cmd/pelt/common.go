@@ -400,7 +400,11 @@ func verdict(c *cobra.Command, doc model.Document) error {
 	}
 	if most := doc.Plan.Limits.MaxLossRatio; most != nil {
 		if broken := finding.TooLossy(table.Rows(&doc), *most); len(broken) > 0 {
-			fmt.Fprintf(c.ErrOrStderr(), "pelt: limit failed: %s\n", strings.Join(broken, "; "))
+			var texts []string
+			for _, f := range broken {
+				texts = append(texts, f.Text())
+			}
+			fmt.Fprintf(c.ErrOrStderr(), "pelt: limit failed: %s\n", strings.Join(texts, "; "))
 			return exitCode(exitLimit)
 		}
 	}

@@ -1,6 +1,8 @@
 package draw
 
 import (
+	"slices"
+
 	"pelt/render/plain"
 	"pelt/view"
 )
@@ -31,13 +33,33 @@ func half(s view.Section) bool {
 	return ok && !c.Hero && Drawn(s)
 }
 
-func Beside(a, b view.Section, width float64) bool {
+// beside reports whether two pictures stand well beside each other, each so wide.
+func beside(a, b view.Section, width float64) bool {
 	if !half(a) || !half(b) {
 		return false
 	}
 	pair := Pair(a, b, width)
 	low, high := min(pair[0].Height, pair[1].Height), max(pair[0].Height, pair[1].Height)
 	return high <= mostUneven*low
+}
+
+// Rows puts sections one below the other, and two small pictures beside each other, each so
+// wide, where they are about equally high. Pictures without data are left out.
+func Rows(sections []view.Section, width float64) (rows [][]view.Section) {
+	for _, s := range sections {
+		switch s.(type) {
+		case view.Chart, view.Times, view.Path:
+			if !Drawn(s) {
+				continue
+			}
+		}
+		if last := len(rows) - 1; last >= 0 && len(rows[last]) == 1 && beside(rows[last][0], s, width) {
+			rows[last] = append(rows[last], s)
+			continue
+		}
+		rows = append(rows, []view.Section{s})
+	}
+	return rows
 }
 
 // Section draws a section; one that is no picture is empty.
@@ -104,41 +126,21 @@ func Sheet(page view.Page, width float64) (p Picture, ok bool) {
 	return p, len(rows) > 0
 }
 
-// neighbours picks the hero and the two pictures that follow it, in rows. width is that of half a row.
+// mostNeighbours is how many rows of pictures stand below the hero.
+const mostNeighbours = 2
+
+// neighbours are the hero of a page and the pictures that follow it, in rows. width is that of half a row.
 func neighbours(sections []view.Section, width float64) [][]view.Section {
-	var all []view.Section
-	hero := 0
-	for _, s := range sections {
-		if !Drawn(s) {
-			continue
-		}
-		if c, ok := s.(view.Chart); ok && c.Hero && hero == 0 {
-			hero = len(all)
-		}
-		all = append(all, s)
-	}
+	all := slices.DeleteFunc(slices.Clone(sections), func(s view.Section) bool { return !Drawn(s) })
 	if len(all) == 0 {
 		return nil
 	}
-	rows := [][]view.Section{{all[hero]}}
-	rest := append(append([]view.Section{}, all[hero+1:]...), all[:hero]...)
-	var halves, full []view.Section
-	for _, s := range rest {
-		if half(s) && len(halves) < 2 {
-			halves = append(halves, s)
-		} else if !half(s) && len(full) < 1 {
-			full = append(full, s)
-		}
-	}
-	if len(halves) == 2 && !Beside(halves[0], halves[1], width) {
-		rows = append(rows, halves[:1], halves[1:])
-	} else if len(halves) > 0 {
-		rows = append(rows, halves)
-	}
-	if len(full) > 0 {
-		rows = append(rows, full)
-	}
-	return rows
+	hero := max(0, slices.IndexFunc(all, func(s view.Section) bool {
+		c, ok := s.(view.Chart)
+		return ok && c.Hero
+	}))
+	rest := Rows(slices.Concat(all[hero+1:], all[:hero]), width)
+	return append([][]view.Section{{all[hero]}}, rest[:min(len(rest), mostNeighbours)]...)
 }
 
 func (p *Picture) paste(sub Picture, x, y float64) {
