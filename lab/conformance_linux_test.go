@@ -42,12 +42,7 @@ const seldom = 250 * time.Microsecond
 // through sends from the sender to the receiver of a lab.
 func through(t *testing.T, l *Lab, p probe) []arrival {
 	t.Helper()
-	return throughTo(t, l, "receiver", p)
-}
-
-func throughTo(t *testing.T, l *Lab, name string, p probe) []arrival {
-	t.Helper()
-	sender, receiver := node(t, l, "sender"), node(t, l, name)
+	sender, receiver := node(t, l, "sender"), node(t, l, "receiver")
 	var opened []int
 	defer func() { // the next run through the same lab binds again
 		for _, fd := range opened {

@@ -230,19 +230,6 @@ const busy = `i=0; while [ $i -lt 100000 ]; do i=$((i+1)); done; `
 func TestProgramTimes(t *testing.T) {
 	testenv.Tool(t, "sh", "sleep", "dd")
 	l := openLab(t, "direct")
-	for _, c := range []struct {
-		name, script string
-	}{
-		{"its own", busy},
-		{"a child's", "sh -c '" + busy + "'; true"},
-	} {
-		t.Run(c.name, func(t *testing.T) {
-			e, err := begin(t, node(t, l, "sender"), shell(c.script)).Wait()
-			if cpu := e.User + e.System; err != nil || cpu < 5*time.Millisecond || cpu > e.Duration+20*time.Millisecond {
-				t.Errorf("processor time %v of %v, %v", cpu, e.Duration, err)
-			}
-		})
-	}
 	t.Run("of nobody's child", func(t *testing.T) {
 		p := begin(t, node(t, l, "sender"), shell("sh -c 'while :; do :; done' & exec sleep 600"))
 		until(t, "100 ms of processor time", func() bool { return processorTime(p) > 1e8 })
@@ -255,12 +242,6 @@ func TestProgramTimes(t *testing.T) {
 		await(t, p, "over")
 		until(t, "the orphan is gone", func() bool { return len(left(p)) == 2 })
 		if e, err := p.Stop(); err != nil || e.User+e.System < 10*time.Millisecond || e.User+e.System > e.Duration+20*time.Millisecond {
-			t.Errorf("got %+v, %v", e, err)
-		}
-	})
-	t.Run("nothing", func(t *testing.T) {
-		e, err := begin(t, node(t, l, "sender"), shell("sleep 0.3")).Wait()
-		if err != nil || e.Duration < 300*time.Millisecond || e.User+e.System > 100*time.Millisecond {
 			t.Errorf("got %+v, %v", e, err)
 		}
 	})

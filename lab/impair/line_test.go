@@ -114,14 +114,3 @@ func TestSortsATable(t *testing.T) {
 		t.Errorf("the table was sorted in place: %v", mixed.Values)
 	}
 }
-
-// Reordered frames take no delay at all; the others keep theirs.
-func TestReorderSkipsTheLine(t *testing.T) {
-	s := Settings{Rate: 8e9, Delay: time.Millisecond, Reorder: Chance{Ratio: 0.5}, Seed: 6}
-	for i, f := range offers(t, s, 1000) {
-		leaves := int64(i)*frameGap + frameBytes
-		if got := f.Copy[0].At; got != leaves && got != leaves+1e6 {
-			t.Fatalf("frame %d leaves at %d, want %d or a millisecond later", i, got, leaves)
-		}
-	}
-}
