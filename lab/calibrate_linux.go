@@ -19,6 +19,6 @@ func (l *Lab) Calibrate(ctx context.Context) ([]model.LinkCalibration, error) {
 				In: gauge.Port{Do: w.node.Do, Name: w.iface}, Out: gauge.Port{Do: far.node.Do, Name: far.iface}})
 		}
 	}
-	defer l.BeginAnew(0)
+	defer l.RestartDraws(0)
 	return gauge.Measure(ctx, ways)
 }

@@ -4,8 +4,7 @@ import "pelt/internal/netns"
 
 // Capability is one thing labs can or cannot do on this machine.
 type Capability struct {
-	Name   string // network-namespace, user-namespace, veth, bridge, relay, tbf, netem, masquerade, fast-path, tun, link backend ...
-	Detail string // what it is for, where the name does not say it all
+	Name   string // network-namespace, user-namespace, veth, bridge, relay, tbf, masquerade, fast-path, tun
 	OK     bool
 	Reason string // of a no
 	Remedy string // for a no

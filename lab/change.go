@@ -18,8 +18,8 @@ type LinkChanged struct {
 
 // SetOptions say how links are changed. The zero value changes them for good.
 type SetOptions struct {
-	Dry  bool // find out only whether they can be
-	Lent bool // of a lab that another process holds: put back once this one closes it, or ends
+	Dry       bool // find out only whether they can be
+	Temporary bool // of a lab that another process holds: put back once this one closes it, or ends
 }
 
 // changed returns the plans of the links of an open lab after some changes, and which

@@ -13,7 +13,7 @@ import (
 // The error is a *UsageError for what the links cannot become.
 func (l *Lab) SetLinks(changes []model.LinkChange, o SetOptions) (list []LinkChanged, err error) {
 	if l.holder != nil {
-		err = l.holder.ask(request{Do: set, Changes: changes, Dry: o.Dry, Lent: o.Lent}, &list)
+		err = l.holder.ask(request{Do: set, Changes: changes, Dry: o.Dry, Temporary: o.Temporary}, &list)
 		return list, err
 	}
 	list, _, err = l.setLinks(changes, o.Dry)
@@ -100,10 +100,10 @@ func (l *Lab) setWay(at [2]int, asked model.Link) error {
 	return nil
 }
 
-// BeginAnew has the emulated links that this process has made draw from their
+// RestartDraws has the emulated links that this process has made draw from their
 // seeds' beginnings, whatever was changed since; a seed above 0 takes the place of theirs.
 // Nothing may use them, or read their counters, meanwhile.
-func (l *Lab) BeginAnew(seed uint64) {
+func (l *Lab) RestartDraws(seed uint64) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for _, k := range l.links {

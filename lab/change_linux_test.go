@@ -179,8 +179,8 @@ func TestHeldLinks(t *testing.T) {
 		t.Error("collected twice")
 	}
 	setLinks(t, l, SetOptions{}, "", "delay=3ms")
-	setLinks(t, l, SetOptions{Lent: true}, "", "loss=1%")
-	setLinks(t, l, SetOptions{Lent: true}, "receiver", "loss=2%,toward=receiver")
+	setLinks(t, l, SetOptions{Temporary: true}, "", "loss=1%")
+	setLinks(t, l, SetOptions{Temporary: true}, "receiver", "loss=2%,toward=receiver")
 	if _, err := l.SetLinks([]model.LinkChange{change(t, "", "jitter=9ms")}, SetOptions{}); !errors.As(err, new(*UsageError)) {
 		t.Errorf("nonsense: %v", err)
 	}
@@ -194,7 +194,7 @@ func TestHeldLinks(t *testing.T) {
 	want := []string{"delay=3ms,loss=0.2,seed=5", "delay=3ms,loss=0.2,seed=5"}
 	for deadline := time.Now().Add(5 * time.Second); !reflect.DeepEqual(words(t, "far"), want); {
 		if time.Now().After(deadline) {
-			t.Fatalf("what was lent is %q, want %q", words(t, "far"), want)
+			t.Fatalf("what is to be put back is %q, want %q", words(t, "far"), want)
 		}
 	}
 }
@@ -238,7 +238,7 @@ func TestSetSeed(t *testing.T) {
 	for _, loss := range []string{"1%", "20%"} {
 		setLinks(t, l, SetOptions{}, "", "loss="+loss)
 	}
-	l.BeginAnew(5)
+	l.RestartDraws(5)
 	if got := draws(l); !slices.Equal(got, first) {
 		t.Error("after changes, and begun anew, the seed 5 draws otherwise than at first")
 	}

@@ -59,19 +59,19 @@ func childParts() map[string]func() int {
 	}
 }
 
-// giveCharacter makes a router, if a lab has one, all that it can be.
-func giveCharacter(l *Lab) error {
+// setUpRouter makes a router, if a lab has one, all that it can be.
+func setUpRouter(l *Lab) error {
 	if _, ok := l.Router(); !ok {
 		return nil
 	}
 	words := "rules=10+log"
-	if CheckCharacter(l.Facts().Topology, words+"+fast") == nil {
+	if CheckRouter(l.Facts().Topology, words+"+fast") == nil {
 		words += "+fast"
 	}
 	return l.SetRouter(words)
 }
 
-// childOpen opens a lab, gives its router all the character it can have, prints
+// childOpen opens a lab, sets its router up as all that it can be, prints
 // its namespaces and waits to be killed.
 func childOpen() int {
 	l, err := Open(context.Background(), childArgs()[0], []model.Link{{Rate: 1e8}})
@@ -79,7 +79,7 @@ func childOpen() int {
 		fmt.Println("error", err)
 		return 1
 	}
-	if err := giveCharacter(l); err != nil {
+	if err := setUpRouter(l); err != nil {
 		fmt.Println("error", err)
 		return 1
 	}
@@ -154,7 +154,7 @@ func childInside() int {
 			continue // BPF is not for user namespaces
 		}
 		if err == nil {
-			err = giveCharacter(l)
+			err = setUpRouter(l)
 		}
 		if err != nil {
 			fmt.Println(err)

@@ -2,6 +2,7 @@ package lab
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"runtime"
 
@@ -66,16 +67,12 @@ func (b *builder) plug(e vethEnd, mtu int) error {
 	if err != nil {
 		return err
 	}
-	if err := e.s.rt.LinkSetMTU(link, mtu); err != nil {
-		return fmt.Errorf("set the MTU of %s to %d B: %w", e.name, mtu, err)
-	}
+	err = errors.Join(e.s.rt.LinkSetMTU(link, mtu), e.s.rt.LinkSetTxQLen(link, tapQueue))
 	if e.mac != nil {
-		if err := e.s.rt.LinkSetHardwareAddr(link, e.mac); err != nil {
-			return fmt.Errorf("set the address of %s: %w", e.name, err)
-		}
+		err = errors.Join(err, e.s.rt.LinkSetHardwareAddr(link, e.mac))
 	}
-	if err := e.s.rt.LinkSetTxQLen(link, tapQueue); err != nil {
-		return fmt.Errorf("set the queue of %s: %w", e.name, err)
+	if err != nil {
+		return fmt.Errorf("set MTU, queue and address of %s: %w", e.name, err)
 	}
 	// As a virtual cable's: a queue of the kernel's before the link would have a say.
 	none := &netlink.GenericQdisc{QdiscAttrs: netlink.QdiscAttrs{LinkIndex: link.Attrs().Index, Parent: netlink.HANDLE_ROOT}, QdiscType: "noqueue"}

@@ -56,7 +56,7 @@ func Exec(name, node string, argv []string) (exitCode int, err error) {
 // whose /sys shows the node's devices, as ip netns exec does. own says that what
 // the thread mounts reaches nobody else.
 func enterForGood(ns *netns.Handle) (own bool, err error) {
-	if err := ns.EnterForGood(); err != nil {
+	if err := ns.Enter(); err != nil {
 		return false, err
 	}
 	err = unix.Unshare(unix.CLONE_NEWNS)

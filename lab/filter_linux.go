@@ -10,7 +10,7 @@ import (
 )
 
 const (
-	filterName = "character"
+	filterName = "setup"
 	logGroup   = 7 // of nfnetlink_log, in the router's namespace
 	// A batch of rules must fit into a netlink socket's buffers, both ways.
 	rulesAtOnce = 100
@@ -24,16 +24,16 @@ func (l *Lab) filterFamily() nftables.TableFamily {
 	return nftables.TableFamilyINet
 }
 
-// addFilter makes a character's rules and log, in the calling thread's namespace.
+// addFilter makes the rules and the log of a setup, in the calling thread's namespace.
 // The rules stand before a router's own ones, the log behind them, where a packet
 // is that will be forwarded. Each rule asks for an interface that is not there, as
 // a firewall by zones does:
 //
-//	table inet character {
+//	table inet setup {
 //	  chain rules { type filter hook forward priority filter - 10; iifname "none-1" drop; ... }
 //	  chain log { type filter hook forward priority filter + 10; counter log group 7 snaplen 96 queue-threshold 1 }
 //	}
-func addFilter(family nftables.TableFamily, c character) error {
+func addFilter(family nftables.TableFamily, c routerSetup) error {
 	conn, err := nftables.New()
 	if err != nil {
 		return fmt.Errorf("open nftables: %w", err)

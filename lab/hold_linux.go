@@ -118,9 +118,9 @@ func (h *holder) serve(conn net.Conn) {
 
 // session is what a holder keeps for one connection, and gives up with it.
 type session struct {
-	holder *holder
-	watch  *LinkWatch            // of one trial; nil: none
-	lent   map[[2]int]model.Link // what directions of links were before this client changed them
+	holder  *holder
+	watch   *LinkWatch            // of one trial; nil: none
+	restore map[[2]int]model.Link // what directions of links were before this client changed them
 }
 
 func (s *session) answer(r request) (any, error) {
@@ -140,9 +140,9 @@ func (s *session) answer(r request) (any, error) {
 		return h.lab.Links()
 	case set:
 		list, before, err := h.lab.setLinks(r.Changes, r.Dry)
-		if err == nil && r.Lent && !r.Dry {
-			maps.Copy(before, s.lent) // the first is what goes back
-			s.lent = before
+		if err == nil && r.Temporary && !r.Dry {
+			maps.Copy(before, s.restore) // the first is what goes back
+			s.restore = before
 		}
 		return list, err
 	case watch:
@@ -188,7 +188,7 @@ func (s *session) end() {
 	if s.watch != nil {
 		_, _ = s.watch.Collect() // nobody is there to hear it
 	}
-	_ = s.holder.lab.putBack(s.lent) // as above; the settings that stay are shown
+	_ = s.holder.lab.putBack(s.restore) // as above; the settings that stay are shown
 }
 
 // readyFD is where a holder started by StartHolder reports how it went: the

@@ -21,10 +21,10 @@ type Lab struct {
 	links []*Link         // of the topology
 	pool  *userlink.Pool  // moves the frames of emulated links; nil: there are none here
 
-	holder  *client // of the process that holds the lab; nil: it is this one
-	spec    topologySpec
-	seed    uint64      // of emulated links that were given none
-	dressed routerState // what its router was made to be
+	holder *client // of the process that holds the lab; nil: it is this one
+	spec   topologySpec
+	seed   uint64 // of emulated links that were given none
+	router routerState
 
 	mu    sync.Mutex // of what changes while the lab is open: this, and of each link
 	facts model.LabFacts
@@ -98,7 +98,7 @@ func (l *Lab) Close() error {
 	if l.holder != nil {
 		errs = append(errs, l.holder.conn.Close())
 	}
-	errs = append(errs, l.dressed.close())
+	errs = append(errs, l.router.close())
 	if l.pool != nil {
 		errs = append(errs, l.pool.Close())
 		l.pool = nil

@@ -62,7 +62,7 @@ func Probe() []Capability {
 	return []Capability{{Name: "network-namespace", Reason: unsupported().Error(), Remedy: "run labs on Linux, or in a Linux virtual machine"}}
 }
 
-func (l *Lab) BeginAnew(uint64)                                           {}
+func (l *Lab) RestartDraws(uint64)                                        {}
 func (l *Lab) Calibrate(context.Context) ([]model.LinkCalibration, error) { return nil, unsupported() }
 
 func (l *Lab) SetLinks([]model.LinkChange, SetOptions) ([]LinkChanged, error) {

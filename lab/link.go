@@ -4,7 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"strings"
+	"slices"
 	"time"
 
 	"pelt/lab/impair"
@@ -95,26 +95,30 @@ func (l *Lab) describe(k *Link, direction int) string {
 // sentences say what each direction of each link is now. Receivers of a star whose links do
 // the same have one.
 func (l *Lab) sentences() []string {
-	list, more, first := []string{}, map[string]int{}, map[string]int{}
+	type told struct {
+		link, direction int
+		text            string
+		more            int // receivers whose links do the same
+	}
+	var all []told
 	for _, k := range l.links {
 		for direction := range 2 {
-			text := l.describe(k, direction)
-			same := fmt.Sprint(direction, text)
-			if _, told := first[same]; told && l.spec.many() && k.number > 0 {
-				more[same]++
-				continue
-			}
-			if text != "" {
-				if k.number > 0 {
-					first[same] = len(list)
-				}
-				list = append(list, l.spec.wayName(k.number, direction)+": "+text)
+			one := told{k.number, direction, l.describe(k, direction), 0}
+			same := func(o told) bool { return k.number > 0 && o.link > 0 && o.direction == direction && o.text == one.text }
+			if i := slices.IndexFunc(all, same); i >= 0 && l.spec.many() {
+				all[i].more++
+			} else if one.text != "" {
+				all = append(all, one)
 			}
 		}
 	}
-	for same, n := range more {
-		way, text, _ := strings.Cut(list[first[same]], ": ")
-		list[first[same]] = fmt.Sprintf("%s and %d more: %s", way, n, text)
+	list := []string{}
+	for _, t := range all {
+		way := l.spec.wayName(t.link, t.direction)
+		if t.more > 0 {
+			way += fmt.Sprintf(" and %d more", t.more)
+		}
+		list = append(list, way+": "+t.text)
 	}
 	return list
 }

@@ -35,7 +35,7 @@ func (p *Program) WaitListening(ctx context.Context, within time.Duration) (neti
 			case <-ctx.Done():
 				return fmt.Errorf("wait for %s to listen in node %s: %w", p.name, p.node.Name(), context.Cause(ctx))
 			case <-late:
-				return p.mute(within, hidden)
+				return p.notListening(within, hidden)
 			case <-time.After(listenStep):
 			}
 		}
@@ -55,7 +55,7 @@ func (p *Program) endedEarly() error {
 	return fmt.Errorf("%s in node %s ended before it listened: %v%s%s", p.name, p.node.Name(), ending, hint, p.said())
 }
 
-func (p *Program) mute(within time.Duration, hidden netip.AddrPort) error {
+func (p *Program) notListening(within time.Duration, hidden netip.AddrPort) error {
 	if hidden.IsValid() {
 		return fmt.Errorf("%s in node %s listens at %v, where no other node reaches it%s", p.name, p.node.Name(), hidden, p.said())
 	}
@@ -74,7 +74,7 @@ func (p *Program) newListener() (found, hidden netip.AddrPort, err error) {
 	list, err := listeners()
 	for inode, addr := range list {
 		switch {
-		case p.heard[inode].IsValid():
+		case p.before[inode].IsValid():
 		case addr.Addr().IsLoopback():
 			hidden = addr
 		default:

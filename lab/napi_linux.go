@@ -130,7 +130,7 @@ const napiNice = -10
 func (n *Node) setAttribute(iface, name, value string) (err error) {
 	onOwnThread(func() {
 		for _, step := range []func() error{
-			n.ns.EnterForGood,
+			n.ns.Enter,
 			func() error { return unix.Unshare(unix.CLONE_NEWNS) },
 			func() error { return unix.Mount("", "/", "", unix.MS_PRIVATE|unix.MS_REC, "") },
 			func() error { return unix.Mount("sysfs", "/sys", "sysfs", 0, "") },

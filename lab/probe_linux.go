@@ -18,7 +18,7 @@ func Probe() []Capability {
 	b := &builder{lab: &Lab{}, ipv6: kernelHasIPv6()}
 	defer b.lab.Close()
 	s, err := b.newSpace()
-	list = append([]Capability{capability("network-namespace", "CONFIG_NET_NS", explain("make a network namespace", err), err)}, list...)
+	list = append([]Capability{capability("network-namespace", "CONFIG_NET_NS", err)}, list...)
 	if err != nil {
 		return list
 	}
@@ -35,8 +35,7 @@ func Probe() []Capability {
 		{"fast-path", fastConfig, func() error { return s.ns.Do(tryFast) }},
 		{"tun", "CONFIG_TUN", func() error { return s.ns.Do(tryTUN) }},
 	} {
-		err := p.try()
-		list = append(list, capability(p.name, p.config, err, err))
+		list = append(list, capability(p.name, p.config, p.try()))
 	}
 	return list
 }
@@ -77,17 +76,17 @@ func userNamespaceCapability() Capability {
 	return c
 }
 
-// capability judges one attempt; shown is what the user reads of err.
-func capability(name, config string, shown, err error) Capability {
-	if err == nil {
-		return Capability{Name: name, OK: true}
-	}
-	c := Capability{Name: name, Reason: shown.Error(), Remedy: "use a kernel with " + config}
-	if errors.Is(err, unix.ENOENT) || errors.Is(err, unix.EOPNOTSUPP) {
-		c.Reason = "this kernel has no " + name
-	}
-	if errors.Is(err, unix.EPERM) || errors.Is(err, unix.EACCES) {
-		c.Remedy = "run it with sudo"
+// capability judges one attempt.
+func capability(name, config string, err error) Capability {
+	c := Capability{Name: name, OK: err == nil}
+	switch {
+	case err == nil:
+	case errors.Is(err, unix.EPERM) || errors.Is(err, unix.EACCES):
+		c.Reason, c.Remedy = err.Error(), "run it with sudo"
+	case errors.Is(err, unix.ENOENT) || errors.Is(err, unix.EOPNOTSUPP):
+		c.Reason, c.Remedy = "this kernel has no "+name, "use a kernel with "+config
+	default:
+		c.Reason, c.Remedy = err.Error(), "use a kernel with "+config
 	}
 	return c
 }

@@ -26,7 +26,7 @@ import (
 type Program struct {
 	node    *Node
 	name    string
-	heard   map[uint32]netip.AddrPort // sockets that listened in the node before it, by inode
+	before  map[uint32]netip.AddrPort // sockets that listened in the node before it, by inode
 	putBack func() error              // the node's congestion control
 
 	first   *exec.Cmd
@@ -56,7 +56,7 @@ func (n *Node) Start(ctx context.Context, o ProgramOptions) (*Program, error) {
 		return nil, wrong(err)
 	}
 	p := &Program{node: n, name: name, done: make(chan struct{})}
-	err := n.Do(func() (err error) { p.heard, err = listeners(); return err })
+	err := n.Do(func() (err error) { p.before, err = listeners(); return err })
 	if err != nil {
 		return nil, wrong(err)
 	}

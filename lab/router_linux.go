@@ -22,7 +22,7 @@ import (
 // routerState is what a lab's router was made to be.
 type routerState struct {
 	mu   sync.Mutex
-	now  character
+	now  routerSetup
 	log  *routerlog.Log // nil: it logs nothing
 	fast *fastpath.Path // nil: the topology has none
 }
@@ -61,17 +61,17 @@ func (s *routerState) endLog() error {
 //
 // joined by +, as rules=100+log. Packets on their way are forwarded all the while,
 // by what there is at that moment. If an error comes from the kernel the router is
-// plain. The error is a *UsageError for words that CheckCharacter refuses, and for
+// plain. The error is a *UsageError for words that CheckRouter refuses, and for
 // a lab that another process holds.
 func (l *Lab) SetRouter(words string) error {
 	if l.holder != nil {
 		return &UsageError{fmt.Sprintf("lab %s is held by another process, whose router stays as it is; want lab:%s, which is made for the run", l.holder.name, l.Facts().Topology)}
 	}
-	c, err := l.spec.parseCharacter(words)
+	c, err := l.spec.parseRouter(words)
 	if err != nil {
 		return err
 	}
-	s := &l.dressed
+	s := &l.router
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.now == c {
@@ -85,19 +85,19 @@ func (l *Lab) SetRouter(words string) error {
 			}
 		}
 	}
-	err = l.undress()
+	err = l.resetRouter()
 	if err == nil {
-		err = l.dress(c)
+		err = l.setUpRouter(c)
 	}
 	if err != nil {
-		return errors.Join(explain(fmt.Sprintf("make the router %v", c), err), l.undress())
+		return errors.Join(explain(fmt.Sprintf("make the router %v", c), err), l.resetRouter())
 	}
 	return nil
 }
 
-// undress makes the router plain.
-func (l *Lab) undress() error {
-	s, n := &l.dressed, l.nodes[l.spec.middle()]
+// resetRouter makes the router plain.
+func (l *Lab) resetRouter() error {
+	s, n := &l.router, l.nodes[l.spec.middle()]
 	var errs []error
 	if s.fast != nil {
 		errs = append(errs, s.fast.Carry(false))
@@ -111,13 +111,13 @@ func (l *Lab) undress() error {
 	if s.now.steer {
 		errs = append(errs, l.steer(n, ""))
 	}
-	s.now = character{}
+	s.now = routerSetup{}
 	return errors.Join(append(errs, s.endLog())...)
 }
 
-// dress makes a plain router something else. On error some of it may be there.
-func (l *Lab) dress(c character) (err error) {
-	s, n := &l.dressed, l.nodes[l.spec.middle()]
+// setUpRouter makes a plain router something else. On error some of it may be there.
+func (l *Lab) setUpRouter(c routerSetup) (err error) {
+	s, n := &l.router, l.nodes[l.spec.middle()]
 	if c.log {
 		names, err := n.interfaceNames()
 		if err != nil {
@@ -220,15 +220,15 @@ func (n *Node) interfaceNames() (map[uint32]string, error) {
 	return names, nil
 }
 
-// RouterAccount reads what the router did by its character.
+// RouterAccount reads what the router did by its setup.
 func (l *Lab) RouterAccount() (RouterAccount, error) {
-	s := &l.dressed
+	s := &l.router
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if l.holder != nil || l.spec.middle() < 0 {
 		return RouterAccount{}, &UsageError{fmt.Sprintf("lab %s has no router of this process's", l.Facts().Topology)}
 	}
-	a := RouterAccount{Character: s.now.String()}
+	a := RouterAccount{Setup: s.now.String()}
 	if s.log != nil {
 		counts := s.log.Counts() // before what they are part of
 		a.Lines, a.Missed = counts.Lines, counts.Missed
@@ -294,13 +294,13 @@ func (b *builder) openFast() error {
 		if err != nil {
 			return err
 		}
-		b.lab.dressed.fast = path // closed with the lab
+		b.lab.router.fast = path // closed with the lab
 		for _, p := range ports {
 			if err := path.Attach(p.Index); err != nil {
 				return err
 			}
 		}
-		b.lab.dressed.now, n.info.Frames = character{fast: true}, true
+		b.lab.router.now, n.info.Frames = routerSetup{fast: true}, true
 		return path.Carry(true)
 	})
 }

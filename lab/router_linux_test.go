@@ -71,7 +71,7 @@ func TestSetRouter(t *testing.T) {
 				began := time.Now()
 				setRouter(t, l, w)
 				took := time.Since(began)
-				c, err := l.spec.parseCharacter(w)
+				c, err := l.spec.parseRouter(w)
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -88,13 +88,13 @@ func TestSetRouter(t *testing.T) {
 				if c.fast { // there and back of each family, and the answers go past the rules
 					least = 2
 				}
-				if a.Character != c.String() || c.log != (a.Logged >= least) || !c.log && a.Logged > 0 {
+				if a.Setup != c.String() || c.log != (a.Logged >= least) || !c.log && a.Logged > 0 {
 					t.Errorf("%q: %+v", w, a)
 				}
 				t.Logf("%q took %v", w, took)
 			}
-			if err := l.SetRouter("rules=x"); err == nil || accountOf(t, l).Character != words[len(words)-1] {
-				t.Errorf("nonsense: %v, and then %s", err, accountOf(t, l).Character)
+			if err := l.SetRouter("rules=x"); err == nil || accountOf(t, l).Setup != words[len(words)-1] {
+				t.Errorf("nonsense: %v, and then %s", err, accountOf(t, l).Setup)
 			}
 		})
 	}
@@ -117,8 +117,8 @@ func TestSetRouter(t *testing.T) {
 
 // A lab of another process is not this one's to change.
 func TestSetHeldRouter(t *testing.T) {
-	hold(t, "characters", "nat")
-	l, err := Attach("characters")
+	hold(t, "setups", "nat")
+	l, err := Attach("setups")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -191,7 +191,7 @@ func TestRouterLogs(t *testing.T) {
 				if a := written(t, l); a.Missed != 0 || a.Logged < 2*count || a.Logged > 2*count+others {
 					t.Errorf("%+v; %d packets were sent", a, 2*count)
 				}
-				log := l.dressed.log
+				log := l.router.log
 				setRouter(t, l, "plain")
 				text := string(log.Kept())
 				for _, way := range [][2]string{{"IN=to-sender OUT=to-receiver", sender.Addr(family).String()}, {"IN=to-receiver OUT=to-sender", receiver.Addr(family).String()}} {

@@ -66,7 +66,7 @@ func planLinks(t topologySpec, links []model.Link) ([]linkPlan, error) {
 			continue
 		}
 		for direction, l := range p.toward {
-			if why := pointless(l); why != "" {
+			if why := ineffective(l); why != "" {
 				return nil, &UsageError{fmt.Sprintf("link %s: %s", t.wayName(i, direction), why)}
 			}
 		}

@@ -1,7 +1,6 @@
 package run
 
 import (
-	"cmp"
 	"slices"
 
 	"pelt/engine/xdp"
@@ -38,7 +37,7 @@ func Doctor() []observe.Check {
 	checks = slices.Insert(checks, max(at-1, 0), interfaceChecks(xdp.Interfaces)...)
 	for _, c := range capabilities {
 		checks = append(checks, observe.Check{Topic: "lab", Name: c.Name, OK: c.OK,
-			Detail: cmp.Or(c.Detail, uses[c.Name]), Reason: c.Reason, Remedy: c.Remedy})
+			Detail: uses[c.Name], Reason: c.Reason, Remedy: c.Remedy})
 	}
 	return checks
 }

@@ -15,7 +15,7 @@ import (
 func (s *site) setLinks(l *lab.Lab) {
 	variant := ""
 	links := func(changes ...model.LinkChange) error {
-		_, err := l.SetLinks(changes, lab.SetOptions{Lent: true})
+		_, err := l.SetLinks(changes, lab.SetOptions{Temporary: true})
 		return err
 	}
 	s.set = append(s.set, func(_ context.Context, t model.Trial) error {
@@ -28,7 +28,7 @@ func (s *site) setLinks(l *lab.Lab) {
 		list := l.Emulated()
 		drawn := len(list) > 0 && !slices.ContainsFunc(list, func(k *lab.Link) bool { return !k.Own() })
 		if t.LinkSeed != 0 && drawn {
-			l.BeginAnew(t.LinkSeed)
+			l.RestartDraws(t.LinkSeed)
 		}
 		if t.Variant == "" || t.Variant == variant {
 			return nil
@@ -126,7 +126,7 @@ func planned(p model.Plan) (links []model.Link, groups [][]model.LinkChange, nam
 		if c.Router == "" {
 			continue
 		}
-		if err := lab.CheckCharacter(topology, c.Router); err != nil {
+		if err := lab.CheckRouter(topology, c.Router); err != nil {
 			return nil, nil, nil, fmt.Errorf("--at: %w", err)
 		}
 	}

@@ -29,7 +29,7 @@ func (s *site) survey(ctx context.Context, plan *model.Plan) (mtus []model.PathM
 		return nil, nil, ctx.Err()
 	}
 	if s.lab != nil { // the search draws differently from run to run, and a seed shall mean the same each time
-		s.lab.BeginAnew(0)
+		s.lab.RestartDraws(0)
 	}
 	if !plan.AsksPathMTU() {
 		return mtus, nil, nil

@@ -8,7 +8,7 @@ import (
 	"pelt/unit"
 )
 
-// account is what a lab's router has done by its character so far; nil where it
+// account is what a lab's router has done by its setup so far; nil where it
 // does nothing of the kind, or does not tell.
 func (r *router) account() *lab.RouterAccount {
 	if r.lab == nil {
@@ -31,10 +31,10 @@ func counts(a *lab.RouterAccount) []model.Counter {
 	return list
 }
 
-// addAccount tells in a result what the router did by its character in a trial, the
+// addAccount tells in a result what the router did by its setup in a trial, the
 // warm-up included, and what its log missed.
 func addAccount(r *model.Result, node string, before, after *lab.RouterAccount) {
-	if before == nil || after == nil || before.Character != after.Character {
+	if before == nil || after == nil || before.Setup != after.Setup {
 		return
 	}
 	for i, from := range counts(before) {

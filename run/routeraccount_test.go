@@ -10,8 +10,8 @@ import (
 )
 
 func TestAddAccount(t *testing.T) {
-	before := lab.RouterAccount{Character: "log", Logged: 100, Lines: 90, Missed: 10, Fast: []fastpath.Count{{Reason: "carried", Frames: 5}, {Reason: "first", Frames: 1}}}
-	after := lab.RouterAccount{Character: "log", Logged: 1100, Lines: 840, Missed: 260, Fast: []fastpath.Count{{Reason: "carried", Frames: 5}, {Reason: "first", Frames: 3}}}
+	before := lab.RouterAccount{Setup: "log", Logged: 100, Lines: 90, Missed: 10, Fast: []fastpath.Count{{Reason: "carried", Frames: 5}, {Reason: "first", Frames: 1}}}
+	after := lab.RouterAccount{Setup: "log", Logged: 1100, Lines: 840, Missed: 260, Fast: []fastpath.Count{{Reason: "carried", Frames: 5}, {Reason: "first", Frames: 3}}}
 	var r model.Result
 	addAccount(&r, "router", &before, &after)
 	got := map[string]uint64{}
@@ -31,7 +31,7 @@ func TestAddAccount(t *testing.T) {
 		t.Errorf("warnings %q", r.Warnings)
 	}
 	var none model.Result
-	addAccount(&none, "router", &lab.RouterAccount{Character: "plain"}, &after) // it was made something else meanwhile
+	addAccount(&none, "router", &lab.RouterAccount{Setup: "plain"}, &after) // it was made something else meanwhile
 	addAccount(&none, "router", nil, &after)
 	if len(none.Counters)+len(none.Warnings) > 0 {
 		t.Errorf("told %+v", none)

@@ -130,14 +130,14 @@ func open(path string) (io.ReadCloser, error) { return os.Open(path) }
 func checkLab(p model.Plan, name string, isLab bool) error {
 	for _, v := range p.Variants {
 		if isLab {
-			if err := lab.CheckCharacter(name, v.Name); err != nil {
+			if err := lab.CheckRouter(name, v.Name); err != nil {
 				return usageError{fmt.Errorf("--variant: %w", err)}
 			}
 		}
 	}
 	for _, c := range p.Timed {
 		if c.Router != "" {
-			if err := lab.CheckCharacter(name, c.Router); err != nil {
+			if err := lab.CheckRouter(name, c.Router); err != nil {
 				return usageError{fmt.Errorf("--at: %w", err)}
 			}
 		}

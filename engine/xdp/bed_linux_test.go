@@ -110,7 +110,7 @@ func (b *bed) threaded() {
 	go func() {
 		runtime.LockOSThread() // never unlocked: the thread ends with the goroutine
 		done <- func() error {
-			if err := b.far.EnterForGood(); err != nil {
+			if err := b.far.Enter(); err != nil {
 				return err
 			}
 			if err := unix.Unshare(unix.CLONE_NEWNS); err != nil {

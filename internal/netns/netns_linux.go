@@ -24,7 +24,7 @@ func New() (*Handle, error) {
 			return opError("make a network namespace", err)
 		}
 		h, err = Current()
-		if back := old.enter(); back != nil {
+		if back := old.Enter(); back != nil {
 			return errors.Join(err, back) // the thread stays locked and ends
 		}
 		runtime.UnlockOSThread()
@@ -81,38 +81,33 @@ func within(h *Handle, f func() error) error {
 		return err
 	}
 	defer old.Close()
-	if err := h.enter(); err != nil {
+	if err := h.Enter(); err != nil {
 		runtime.UnlockOSThread()
 		return err
 	}
 	defer func() { // also after runtime.Goexit
-		if old.enter() == nil {
+		if old.Enter() == nil {
 			runtime.UnlockOSThread()
 		}
 	}()
 	return f()
 }
 
-// enter moves the calling thread into the namespace. Going through SyscallConn
-// keeps the descriptor open during the call even if Close runs beside it.
-func (h *Handle) enter() error {
+// Enter moves the calling thread into the namespace and leaves it there. The caller's
+// goroutine must be locked to its thread. Going through SyscallConn keeps the descriptor open
+// during the call even if Close runs beside it.
+func (h *Handle) Enter() (err error) {
 	conn, err := h.file.SyscallConn()
+	if err == nil {
+		var entered error
+		err = conn.Control(func(fd uintptr) { entered = unix.Setns(int(fd), unix.CLONE_NEWNET) })
+		err = errors.Join(err, entered)
+	}
 	if err != nil {
 		return opError("enter a network namespace", err)
 	}
-	var entered error
-	if err := conn.Control(func(fd uintptr) { entered = unix.Setns(int(fd), unix.CLONE_NEWNET) }); err != nil {
-		return opError("enter a network namespace", err)
-	}
-	if entered != nil {
-		return opError("enter a network namespace", entered)
-	}
 	return nil
 }
-
-// EnterForGood moves the calling thread into the namespace and leaves it there.
-// The caller's goroutine must be locked to its thread and never unlock it.
-func (h *Handle) EnterForGood() error { return h.enter() }
 
 // Privileged reports whether this process may make namespaces and set up networks.
 func Privileged() bool {

@@ -20,8 +20,8 @@ func within(*Handle, func() error) error { return unsupported() }
 
 func unsupported() error { return opError("network namespace", errors.ErrUnsupported) }
 
-// EnterForGood fails: only Linux has network namespaces.
-func (h *Handle) EnterForGood() error { return unsupported() }
+// Enter fails: only Linux has network namespaces.
+func (h *Handle) Enter() error { return unsupported() }
 
 // Privileged is false: only Linux has network namespaces.
 func Privileged() bool { return false }

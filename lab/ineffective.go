@@ -7,9 +7,9 @@ import (
 	"pelt/model"
 )
 
-// pointless says in one line what of an emulated direction's settings could be
+// ineffective says in one line what of an emulated direction's settings could be
 // done and is not what anybody means, "" if nothing is.
-func pointless(asked model.Link) string {
+func ineffective(asked model.Link) string {
 	set := settingsOf(asked)
 	switch file := asked.DistributionFile(); {
 	case asked.Distribution != "" && set.Jitter == 0: // uniform is no table, so the model knows nothing of it

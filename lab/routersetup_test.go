@@ -17,7 +17,7 @@ func parsed(t *testing.T, text string) []model.Link {
 	return []model.Link{l}
 }
 
-func TestCharacter(t *testing.T) {
+func TestRouterSetup(t *testing.T) {
 	for _, c := range []struct {
 		topology, text string
 		want           string // in order, or what the error says
@@ -47,7 +47,7 @@ func TestCharacter(t *testing.T) {
 		{"star:3", "plain", "lab star:3 has no router or switch"},
 		{"bus", "plain", "no such topology"},
 	} {
-		err := CheckCharacter(c.topology, c.text)
+		err := CheckRouter(c.topology, c.text)
 		var usage *UsageError
 		if err != nil {
 			if !errors.As(err, &usage) || !strings.Contains(err.Error(), c.want) || strings.Contains(err.Error(), "\n") {
@@ -59,7 +59,7 @@ func TestCharacter(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got, err := spec.parseCharacter(c.text); err != nil || got.String() != c.want {
+		if got, err := spec.parseRouter(c.text); err != nil || got.String() != c.want {
 			t.Errorf("%s, %q: %v, %v, want %s", c.topology, c.text, got, err, c.want)
 		}
 	}

@@ -10,7 +10,7 @@ import (
 	"pelt/unit"
 )
 
-// Words of a router's character, joined by +.
+// Words of a router's setup, joined by +.
 const (
 	Plain     = "plain" // nothing
 	wordRules = "rules"
@@ -26,8 +26,8 @@ const leastLimit = 8000
 // MaxRules is the most that rules=N takes: the kernel looks at each for every packet.
 const MaxRules = 10_000
 
-// character is what a router is made to be beside what its topology makes it.
-type character struct {
+// routerSetup is what a router is made to be beside what its topology makes it.
+type routerSetup struct {
 	rules int // that match nothing, evaluated for every packet it forwards
 	log   bool
 	fast  bool
@@ -35,70 +35,66 @@ type character struct {
 	steer bool         // what comes in waits in a backlog for a core that is not the sender's
 }
 
-// CheckCharacter reports whether the router of a topology can be made to be that;
+// CheckRouter reports whether the router of a topology can be made to be that;
 // see SetRouter for the words. The error is a *UsageError.
-func CheckCharacter(topology, text string) error {
+func CheckRouter(topology, text string) error {
 	t, err := findTopology(topology)
 	if err != nil {
 		return err
 	}
-	_, err = t.parseCharacter(text)
+	_, err = t.parseRouter(text)
 	return err
 }
 
-func (t topologySpec) parseCharacter(text string) (c character, err error) {
+func (t topologySpec) parseRouter(text string) (c routerSetup, err error) {
 	if t.middle() < 0 {
 		return c, &UsageError{fmt.Sprintf("lab %s has no router or switch that could be %q; want switch, router, nat or fast", t.name, text)}
 	}
 	if text == "" || text == Plain {
 		return c, nil
 	}
-	wrong := func(format string, args ...any) error {
-		want := "want plain, or rules=N, limit=RATE, log and steer joined by +"
-		if t.fast {
-			want = "want plain, or rules=N, limit=RATE, log, steer and fast joined by +"
-		}
-		return &UsageError{fmt.Sprintf("router %.80q: ", text) + fmt.Sprintf(format, args...) + "; " + want}
-	}
 	var seen []string
 	for _, word := range strings.Split(text, "+") {
 		name, value, valued := strings.Cut(word, "=")
-		if slices.Contains(seen, name) {
-			return character{}, wrong("%s stands twice", name)
-		}
-		seen = append(seen, name)
+		why := ""
 		switch {
+		case slices.Contains(seen, name):
+			why = name + " stands twice"
 		case name == wordRules && valued:
-			n, err := strconv.Atoi(value)
-			if err != nil || n < 1 || n > MaxRules {
-				return character{}, wrong("%.80q is no number of rules from 1 to %d", value, MaxRules)
+			if c.rules, err = strconv.Atoi(value); err != nil || c.rules < 1 || c.rules > MaxRules {
+				why = fmt.Sprintf("%.80q is no number of rules from 1 to %d", value, MaxRules)
 			}
-			c.rules = n
+		case name == wordLimit && valued:
+			if c.limit, err = unit.ParseBitRate(value); err != nil || c.limit < leastLimit {
+				why = fmt.Sprintf("%.80q is no rate of 8kbit or more, as 50mbit", value)
+			}
 		case word == wordLog:
 			c.log = true
-		case name == wordLimit && valued:
-			r, err := unit.ParseBitRate(value)
-			if err != nil || r < leastLimit {
-				return character{}, wrong("%.80q is no rate of 8kbit or more, as 50mbit", value)
-			}
-			c.limit = r
 		case word == wordSteer:
 			c.steer = true
 		case word == wordFast && !t.fast:
-			return character{}, wrong("lab %s has no fast path, lab fast has", t.name)
+			why = fmt.Sprintf("lab %s has no fast path, lab fast has", t.name)
 		case word == wordFast:
 			c.fast = true
 		case word == Plain:
-			return character{}, wrong("plain stands alone")
+			why = "plain stands alone"
 		default:
-			return character{}, wrong("no such word as %.80q", word)
+			why = fmt.Sprintf("no such word as %.80q", word)
 		}
+		if why != "" {
+			want := "log and steer"
+			if t.fast {
+				want = "log, steer and fast"
+			}
+			return routerSetup{}, &UsageError{fmt.Sprintf("router %.80q: %s; want plain, or rules=N, limit=RATE, %s joined by +", text, why, want)}
+		}
+		seen = append(seen, name)
 	}
 	return c, nil
 }
 
-// String is the character in the words that make it, in a fixed order.
-func (c character) String() string {
+// String is the setup in the words that make it, in a fixed order.
+func (c routerSetup) String() string {
 	var words []string
 	if c.rules > 0 {
 		words = append(words, fmt.Sprintf("%s=%d", wordRules, c.rules))
@@ -138,13 +134,13 @@ func (l *Lab) Router() (n *Node, ok bool) {
 	return l.nodes[l.spec.middle()], true
 }
 
-// RouterAccount is what a router did by its character. A packet that was logged is
+// RouterAccount is what a router did by its setup. A packet that was logged is
 // a line, was missed, or is on its way to the log; one whose being missed no later
 // line tells stays there.
 type RouterAccount struct {
-	Character string           // in the words of SetRouter
-	Logged    uint64           // packets that its filter logged since SetRouter
-	Lines     uint64           // written
-	Missed    uint64           // packets that came faster than lines were written
-	Fast      []fastpath.Count // of its fast path, since the lab opened; none without one
+	Setup  string           // in the words of SetRouter
+	Logged uint64           // packets that its filter logged since SetRouter
+	Lines  uint64           // written
+	Missed uint64           // packets that came faster than lines were written
+	Fast   []fastpath.Count // of its fast path, since the lab opened; none without one
 }
