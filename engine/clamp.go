@@ -68,7 +68,7 @@ func clampTCP(f *model.TCPFacts, streams int) {
 		s := &f.PerStream[i]
 		s.Control, s.StartSeconds, s.GoodputBPS = model.Clip(s.Control), max(s.StartSeconds, 0), max(s.GoodputBPS, 0)
 	}
-	for _, s := range []*float64{&f.BusyS, &f.RwndLimitedS, &f.SndbufLimitedS, &f.MinRTTNanos} {
+	for _, s := range []*float64{&f.BusyS, &f.RwndLimitedS, &f.SndbufLimitedS} {
 		if !(*s >= 0 && *s < 1e12) {
 			*s = 0
 		}
@@ -84,9 +84,6 @@ func clampConnections(c *model.ConnectionFacts, steps int) {
 	}
 	c.Mode, c.Ended, c.PerSecond = model.Clip(c.Mode), model.Clip(c.Ended), atMost(c.PerSecond, steps)
 	c.OpenMax = min(c.OpenMax, model.MaxConnections)
-	if !(c.WaitSeconds >= 0 && c.WaitSeconds < OvertimeSeconds) {
-		c.WaitSeconds = 0
-	}
 	if !c.SetUp.Ordered() {
 		c.SetUp = nil
 	}

@@ -14,7 +14,7 @@ func TestClamp(t *testing.T) {
 	long := make([]uint64, 1<<20)
 	r := Report{Engine: "rm", Why: strings.Repeat("x", 1<<10), CPU: model.CPU{ThreadRatio: math.NaN(), HostRatio: 7},
 		Send: &SendReport{Streams: []uint64{5}, PerStep: long, Connections: &model.ConnectionFacts{
-			PerSecond: long, OpenMax: 1 << 60, WaitSeconds: -1, Ended: strings.Repeat("x", 1<<20),
+			PerSecond: long, OpenMax: 1 << 60, Ended: strings.Repeat("x", 1<<20),
 			Failed: map[string]uint64{strings.Repeat("y", 1<<20): 1, "ETIMEDOUT": 2}, SetUp: &model.Percentiles{P50: 2, P90: 1},
 		}},
 		Receive: &ReceiveReport{Missing: make([]model.Marks, 1000), Tally: model.Tally{PerStep: long, StepBytes: long}},
@@ -31,9 +31,9 @@ func TestClamp(t *testing.T) {
 		t.Errorf("lists of %d streams stay", n)
 	}
 	c := r.Send.Connections
-	if len(c.PerSecond) > 100 || c.OpenMax > model.MaxConnections || c.WaitSeconds != 0 || len(c.Ended) > 255 || len(c.Failed) != 1 ||
+	if len(c.PerSecond) > 100 || c.OpenMax > model.MaxConnections || len(c.Ended) > 255 || len(c.Failed) != 1 ||
 		c.Failed["ETIMEDOUT"] != 2 || c.SetUp != nil {
-		t.Errorf("of a wild account of connections stay %d steps, %d open, %v s, %d letters, %d errors, %v",
-			len(c.PerSecond), c.OpenMax, c.WaitSeconds, len(c.Ended), len(c.Failed), c.SetUp)
+		t.Errorf("of a wild account of connections stay %d steps, %d open, %d letters, %d errors, %v",
+			len(c.PerSecond), c.OpenMax, len(c.Ended), len(c.Failed), c.SetUp)
 	}
 }

@@ -34,14 +34,12 @@ type ConnectionFacts struct {
 	// PerSecond is how many were established, each second; the last may be cut short.
 	PerSecond []uint64 `json:"established_per_second"`
 	// Failed are attempts by errno name; ETIMEDOUT got no SYN/ACK within
-	// WaitSeconds, "no answer" got one but no answer of the receiver's program,
+	// 2 s, "no answer" got one but no answer of the receiver's program,
 	// "closed" were ended before it, "under way" were cut with the trial.
-	Failed      map[string]uint64 `json:"failed,omitempty"`
-	WaitSeconds float64           `json:"wait_s"`
-	OpenMax     uint64            `json:"open_max"`             // most that were established at one time
-	Broken      uint64            `json:"broken,omitempty"`     // of keep: ended by others while they were kept
-	SetUp       *Percentiles      `json:"set_up_ns,omitempty"`  // from the SYN to its SYN/ACK
-	Ended       string            `json:"ended,omitempty"`      // of keep: why no more were opened
-	HostLimit   bool              `json:"host_limit,omitempty"` // that was the sender's host, not the path
-	MostOpen    uint64            `json:"most_open,omitempty"`  // of keep: that the sender's host could hold
+	Failed    map[string]uint64 `json:"failed,omitempty"`
+	OpenMax   uint64            `json:"open_max"`             // most that were established at one time
+	Broken    uint64            `json:"broken,omitempty"`     // of keep: ended by others while they were kept
+	SetUp     *Percentiles      `json:"set_up_ns,omitempty"`  // from the SYN to its SYN/ACK
+	Ended     string            `json:"ended,omitempty"`      // of keep: why no more were opened
+	HostLimit bool              `json:"host_limit,omitempty"` // that was the sender's host, not the path
 }

@@ -259,7 +259,6 @@ type TCPFacts struct {
 	SegmentSizeBytes int     `json:"segment_max_bytes"` // tcpi_snd_mss
 	Control          string  `json:"control"`           // congestion control in use, read back
 	RTTNanos         float64 `json:"rtt_ns"`            // smoothed, at the end
-	MinRTTNanos      float64 `json:"min_rtt_ns,omitempty"`
 	// In seconds, of all streams together: had data to send, and of that were held back
 	// by the peer's window, or by their own buffer (tcpi_busy_time, ...).
 	BusyS          float64 `json:"busy_s,omitempty"`

@@ -32,7 +32,7 @@ func TestImpossibleConnections(t *testing.T) {
 	timing := model.Timing{MeasureSeconds: 1}
 	flow := model.Flow{Name: "up", Protocol: model.TCP, Streams: 1, PayloadBytes: model.ConnectionMessageBytes, Connections: model.ConnectionRate}
 	outcome := func(change func(*model.ConnectionFacts)) fleet.FlowOutcome {
-		c := &model.ConnectionFacts{Mode: model.ConnectionRate, Established: 9, PerSecond: []uint64{9}, WaitSeconds: 2}
+		c := &model.ConnectionFacts{Mode: model.ConnectionRate, Established: 9, PerSecond: []uint64{9}}
 		change(c)
 		return fleet.FlowOutcome{
 			Send:    &engine.Report{Send: &engine.SendReport{Attempted: 10, Accepted: 10, Streams: []uint64{10}, DurationNanos: 1e9, Connections: c}},

@@ -187,7 +187,7 @@ func TestConnectionsOfTheHost(t *testing.T) {
 			t.Fatal(err)
 		}
 		x := s.Connections
-		if x.OpenMax < 80 || x.OpenMax > 100 || x.OpenMax != x.MostOpen || !x.HostLimit || !strings.Contains(x.Ended, "ulimit -n") || len(x.Failed) != 0 {
+		if x.OpenMax < 80 || x.OpenMax > 100 || !x.HostLimit || !strings.Contains(x.Ended, "ulimit -n") || len(x.Failed) != 0 {
 			t.Errorf("%+v, want some 100 open at most, by this host's limit", x)
 		}
 		p.close()

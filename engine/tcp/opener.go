@@ -147,10 +147,7 @@ func (o *opener) report(span span) *engine.SendReport {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	c := &model.ConnectionFacts{Mode: o.e.order.Flow.Connections, Established: o.established.Load(), PerSecond: load(o.perStep), Failed: o.failed,
-		WaitSeconds: answerTime.Seconds(), OpenMax: uint64(o.openMax.Load()), Broken: o.broken.Load(), Ended: o.ended, HostLimit: o.host}
-	if o.keep {
-		c.MostOpen = uint64(o.most)
-	}
+		OpenMax: uint64(o.openMax.Load()), Broken: o.broken.Load(), Ended: o.ended, HostLimit: o.host}
 	c.SetUp = o.setUp.Percentiles()
 	r.Connections = c
 	return r

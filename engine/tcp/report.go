@@ -85,9 +85,6 @@ func (e *end) sendReport(span span) *engine.SendReport {
 		r.TCP.BusyS += float64(s.sum.busy) / 1e6
 		r.TCP.RwndLimitedS += float64(s.sum.rwndLimited) / 1e6
 		r.TCP.SndbufLimitedS += float64(s.sum.sndbufLimited) / 1e6
-		if least := float64(s.last.minRTTMicros) * 1e3; s.last.minRTTMicros != math.MaxUint32 && (r.TCP.MinRTTNanos == 0 || least < r.TCP.MinRTTNanos) {
-			r.TCP.MinRTTNanos = least
-		}
 		made += s.made.Load()
 		r.BurstMax = max(r.BurstMax, s.burst)
 		if s.ended != nil {

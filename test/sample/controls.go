@@ -138,7 +138,7 @@ func ccFlow(d *model.Document, r ran, want, took float64, seed int) model.FlowRe
 	f.Ledger = model.Ledger{Lost: f.Lost, Unattributed: f.Lost}
 	f.RoundTrip = &model.Percentiles{Count: 900, Min: ccRTT * 1e9, P50: (ccRTT + r.queue*0.6) * 1e9, P90: (ccRTT + r.queue*0.9) * 1e9, P95: (ccRTT + r.queue) * 1e9, P99: (ccRTT + r.queue*1.2) * 1e9, P999: (ccRTT + r.queue*1.4) * 1e9, Max: (ccRTT + r.queue*1.5) * 1e9}
 	f.TCP = &model.TCPFacts{Writes: bytes / 65536, SentBytes: bytes, ReceivedBytes: bytes, SegmentsOut: f.Attempted, SegmentsIn: f.Received, Retransmits: f.Lost, SegmentSizeBytes: 1448, Control: r.control,
-		RTTNanos: (ccRTT + r.queue*0.8) * 1e9, MinRTTNanos: ccRTT * 1e9, BusyS: took, RwndLimitedS: 0.01, SamplesMissed: uint64(seed % 2)}
+		RTTNanos: (ccRTT + r.queue*0.8) * 1e9, BusyS: took, RwndLimitedS: 0.01, SamplesMissed: uint64(seed % 2)}
 	if plan.Bytes > 0 {
 		f.TCP.Completion = &model.Completion{Bytes: plan.Bytes, Done: want <= ccLimit, Seconds: took, By: model.ByRead}
 	}
