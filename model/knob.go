@@ -29,7 +29,10 @@ type Knob struct {
 	Varies    bool     // trials can vary it
 	Excludes  string   // Name of the knob that sets the same thing
 	Group     Group
-	Fixed     bool // of links: cannot change while the link is there
+	Label     string // in tables, in place of one of the name
+	Said      string // how a value is said, % for it: "every %"; "" is the value alone
+	Zero      string // what 0 is called; "" is no special value
+	Fixed     bool   // of links: cannot change while the link is there
 
 	in    func(*Plan) any           // pointer to the field of a plan
 	of    func(*Flow) any           // ... of each flow
@@ -86,6 +89,16 @@ func KnobNames() (names []string) {
 		}
 	}
 	return names
+}
+
+// Title is what tables call the knob: "Send buffer".
+func (k Knob) Title() string {
+	words := k.Name
+	for _, suffix := range []string{"_bps", "_pps", "_ns", "_s", "_ratio", "_packets", "_bytes"} {
+		words = strings.TrimSuffix(words, suffix)
+	}
+	words = strings.ReplaceAll(words, "_", " ")
+	return cmp.Or(k.Label, strings.ToUpper(words[:1])+words[1:])
 }
 
 // ValueName is what help calls the value of the flag; "bool" is none.

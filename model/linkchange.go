@@ -114,16 +114,3 @@ func SplitLinkKnob(name string) (node, setting string, ok bool) {
 	node, named := strings.CutPrefix(node, "-")
 	return node, setting, named && node != ""
 }
-
-// LinkKnobWords says which setting of links a factor varies, as people would:
-// "link-receiver delay"; ok is false if it sets no links.
-func LinkKnobWords(name string) (what string, ok bool) {
-	node, setting, ok := SplitLinkKnob(name)
-	if !ok {
-		return "", false
-	}
-	for _, suffix := range []string{"_bps", "_s", "_ratio", "_packets", "_bytes"} {
-		setting = strings.TrimSuffix(setting, suffix)
-	}
-	return strings.TrimSuffix(linkPrefix(node), ".") + " " + strings.ReplaceAll(setting, "_", " "), true
-}

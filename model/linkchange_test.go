@@ -126,17 +126,14 @@ func TestLinkKnobs(t *testing.T) {
 	}
 }
 
-func TestLinkKnobWords(t *testing.T) {
+func TestTitles(t *testing.T) {
 	for knob, want := range map[string]string{
-		"link.delay_s": "link delay", "link-receiver-3.loss_ratio": "link-receiver-3 loss", "link.rate_bps": "link rate",
-		"link.loss_correlation_ratio": "link loss correlation",
+		"link.delay_s": "Link delay", "link-receiver-3.loss_ratio": "Link-receiver-3 loss", "link.rate_bps": "Link rate",
+		"link.loss_correlation_ratio": "Link loss correlation", "send_buffer_bytes": "Send buffer", "rate_pps": "Asked rate",
 	} {
-		if what, ok := LinkKnobWords(knob); !ok || what != want {
-			t.Errorf("%s: %s, want %s", knob, what, want)
+		if k, ok := FindKnob(knob); !ok || k.Title() != want {
+			t.Errorf("%s: %s, want %s", knob, k.Title(), want)
 		}
-	}
-	if _, ok := LinkKnobWords("loss_ratio"); ok {
-		t.Error("loss_ratio sets no link")
 	}
 }
 

@@ -86,6 +86,11 @@ func linkKnob(node, setting string) (Knob, bool) {
 	}
 	k := linkKnobs[i]
 	inner := k
+	what := strings.TrimSuffix(linkPrefix(node), ".") + " " + strings.ToLower(k.Title())
+	k.Label, k.Said = strings.ToUpper(what[:1])+what[1:], "% "+what
+	if k.Unit == unit.Ratio {
+		k.Zero = "no " + what
+	}
 	k.Low = 0 // 0 puts a setting back to nothing
 	if k.Excludes != "" {
 		k.Excludes = linkPrefix(node) + k.Excludes

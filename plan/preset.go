@@ -181,8 +181,8 @@ func OneValue(factors []model.Factor) error {
 	if len(factors) == 0 {
 		return nil
 	}
-	what, _ := model.LinkKnobWords(factors[0].Knob)
-	return bad("link", "%s has several values; want one: pelt sweep and pelt cc compare several", what)
+	k, _ := model.FindKnob(factors[0].Knob)
+	return bad("link", "%s has several values; want one: pelt sweep and pelt cc compare several", strings.ToLower(k.Title()))
 }
 
 // start begins the plan: its flows, and what all presets have.

@@ -50,16 +50,19 @@ func KeyOf(name string) Key {
 	if i := slices.IndexFunc(keys, func(k Key) bool { return k.Name == name }); i >= 0 {
 		return keys[i]
 	}
-	k := Key{Name: name, Label: name, Of: setting(name, nil)}
-	if what, ok := model.LinkKnobWords(name); ok {
-		_, base, _ := model.SplitLinkKnob(name)
-		k.Unit, k.form = unit.UnitOf(base), "% "+what
-		k.Label = strings.ToUpper(what[:1]) + what[1:]
-		if k.Unit == unit.Ratio {
-			k.zero = "no " + what
-		}
+	return knob(name, setting(name, nil))
+}
+
+// knob is the key of a knob: its words and unit are those of the table of knobs.
+func knob(name string, of func(Row) Level) Key {
+	k, known := model.FindKnob(name)
+	switch {
+	case !known:
+		return Key{Name: name, Label: name, Of: of}
+	case k.Kind != model.Numbers:
+		k.Unit = unit.Word
 	}
-	return k
+	return Key{name, k.Title(), k.Unit, of, k.Said, k.Zero}
 }
 
 // Settings are the keys that the rows' cells set, sorted as columns show them, but for those named.
@@ -88,25 +91,19 @@ func Settings(rows []Row, but ...string) []Key {
 var keys = []Key{
 	{"run", "Run", unit.Word, func(r Row) Level { return word(r.Doc.ID) }, "", ""},
 	{"target", "Target", unit.Word, func(r Row) Level { return word(r.Doc.Plan.Target) }, "", ""},
-	{"variant", "Variant", unit.Word, setting("variant", nil), "", ""},
-	{"tuning", "Tuning", unit.Word, setting("tuning", nil), "% the setting", ""},
-	{"direction", "Direction", unit.Word, setting("direction", direction), "", ""},
+	knob("variant", setting("variant", nil)),
+	knob("tuning", setting("tuning", nil)),
+	knob("direction", setting("direction", direction)),
 	{"flow", "Flow", unit.Word, of(flowOf, func(f flow) Level { return word(f.Name) }), "", ""},
-	{"protocol", "Protocol", unit.Word, ofFlow(func(f flow) Level { return word(string(f.Protocol)) }), "", ""},
-	{"connections", "Connections", unit.Word, setting("connections", connectionMode), "connections: %", ""},
-	{"control", "Control", unit.Word, setting("control", control), "", ""},
+	knob("protocol", ofFlow(func(f flow) Level { return word(string(f.Protocol)) })),
+	knob("connections", setting("connections", connectionMode)),
+	knob("control", setting("control", control)),
 	{"control_part", "Streams of", unit.Word, of(mixOf, func(m *Mix) Level { return word(m.Control) }), "", ""},
-	{"receivers", "Receivers", unit.Count, setting("receivers", receiverCount), "% receivers", ""},
-	{"streams", "Streams", unit.Count, ofFlow(func(f flow) Level { return positive(f.Streams) }), "% streams", ""},
-	{"send_buffer_bytes", "Send buffer", unit.Bytes, setting("send_buffer_bytes", nil), "send buffer %", ""},
-	{"receive_buffer_bytes", "Receive buffer", unit.Bytes, setting("receive_buffer_bytes", nil), "receive buffer %",
-		""},
-	{"payload_bytes", "Payload", unit.Bytes, ofFlow(func(f flow) Level { return positive(f.PayloadBytes) }), "", ""},
-	{"frame_bytes", "Frame", unit.Bytes, ofFlow(func(f flow) Level { return positive(f.FrameBytes) }), "% frame", ""},
+	knob("receivers", setting("receivers", receiverCount)),
+	knob("streams", ofFlow(func(f flow) Level { return positive(f.Streams) })),
+	knob("payload_bytes", ofFlow(func(f flow) Level { return positive(f.PayloadBytes) })),
+	knob("frame_bytes", ofFlow(func(f flow) Level { return positive(f.FrameBytes) })),
 	{"fragments", "Fragments", unit.Count, ofFlow(fragments), "% fragments", ""},
-	{"rate_pps", "Asked rate", unit.PPS, setting("rate_pps", nil), "", ""},
-	{"interval_ns", "Send interval", unit.Nanos, setting("interval_ns", nil), "every %", "no pause"},
-	{"profile", "Profile", unit.Word, setting("profile", nil), "", ""},
 	{"trial", "Trial", unit.Count, func(r Row) Level { return positive(r.TrialNumber()) }, "trial %", ""},
 	{"repeat", "Repeat", unit.Count, func(r Row) Level { return positive(r.Trial.Repeat + 1) }, "repeat %", ""},
 	{"state", "State", unit.Word, func(r Row) Level { return word(string(r.Trial.State)) }, "", ""},
