@@ -34,7 +34,7 @@ func (d *draft) readProfile() error {
 	path, gaps := strings.CutPrefix(path, "gaps=")
 	p, rate, err := model.ParseProfile(texts[0])
 	if err != nil && d.Open != nil {
-		p, rate, err = d.readTrace(path, gaps, times || gaps, err)
+		p, rate, err = d.openTrace(path, gaps, times || gaps, err)
 	}
 	if err != nil {
 		return bad("profile", "%v", err)
@@ -50,9 +50,9 @@ func (d *draft) readProfile() error {
 	return nil
 }
 
-// readTrace opens the file of a trace. Where the text does not say that it is one and there is no
+// openTrace opens the file of a trace. Where the text does not say that it is one and there is no
 // such file, the error is the one before.
-func (d *draft) readTrace(path string, gaps, trace bool, before error) (p model.Profile, r unit.Rate, err error) {
+func (d *draft) openTrace(path string, gaps, trace bool, before error) (p model.Profile, r unit.Rate, err error) {
 	file, err := d.Open(path)
 	var failed *os.PathError
 	switch {
@@ -63,7 +63,7 @@ func (d *draft) readTrace(path string, gaps, trace bool, before error) (p model.
 	case err != nil:
 		return p, r, err
 	}
-	p, r, err = model.ReadTrace(file, path, gaps)
+	p, r, err = readTrace(file, path, gaps)
 	return p, r, errors.Join(err, file.Close())
 }
 

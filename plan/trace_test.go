@@ -1,9 +1,11 @@
-package model
+package plan
 
 import (
 	"slices"
 	"strings"
 	"testing"
+
+	"pelt/model"
 )
 
 func TestReadTrace(t *testing.T) {
@@ -25,12 +27,12 @@ func TestReadTrace(t *testing.T) {
 		{"a comma behind each time", "0,\n0.001,\n", false, []int64{1e6, 1e6}, "1kpps"},
 		{"a gap before a time", `"time_s";"gap_ms"` + "\n0;1\n1;3\n", false, []int64{1e6, 3e6}, "500pps"},
 	} {
-		p, rate, err := ReadTrace(strings.NewReader(c.text), "t.csv", c.gaps)
+		p, rate, err := readTrace(strings.NewReader(c.text), "t.csv", c.gaps)
 		if err != nil {
 			t.Errorf("%s: %v", c.name, err)
 			continue
 		}
-		got, err := ReadTraceText(p.Trace)
+		got, err := model.ReadTraceText(p.Trace)
 		if err != nil || !slices.Equal(got, c.want) || rate.String() != c.rate || p.File != "t.csv" || p.Gaps != c.gaps {
 			t.Errorf("%s: gaps %v at %v, %+v, %v; want %v at %s", c.name, got, rate, p, err, c.want, c.rate)
 		}
@@ -62,7 +64,7 @@ func TestReadTraceRefuses(t *testing.T) {
 		{"far apart", "0\n1e9\n", false, "gap 1 is"},
 		{"a long line", strings.Repeat("1", 100_000), false, "t.csv:1:"},
 	} {
-		_, _, err := ReadTrace(strings.NewReader(c.text), "t.csv", c.gaps)
+		_, _, err := readTrace(strings.NewReader(c.text), "t.csv", c.gaps)
 		if err == nil || !strings.Contains(err.Error(), c.want) || strings.ContainsRune(err.Error(), '\n') {
 			t.Errorf("%s: %v; want %q", c.name, err, c.want)
 		}
@@ -77,12 +79,12 @@ func FuzzReadTrace(f *testing.F) {
 	f.Add(";\n", false)
 	f.Add("time_s,x\n,\n0.1,\n0.2,3", false)
 	f.Fuzz(func(t *testing.T, text string, gaps bool) {
-		p, rate, err := ReadTrace(strings.NewReader(text), "t.csv", gaps)
+		p, rate, err := readTrace(strings.NewReader(text), "t.csv", gaps)
 		if err != nil {
 			return
 		}
-		flow := Flow{Name: "up", Protocol: UDP, From: "a", To: "b", PayloadBytes: 64, Rate: rate, Streams: 1, Profile: &p}
-		if _, err := (Plan{Flows: []Flow{flow}, Timing: Timing{MeasureSeconds: 1}}).Trial(nil, 0); err != nil {
+		flow := model.Flow{Name: "up", Protocol: model.UDP, From: "a", To: "b", PayloadBytes: 64, Rate: rate, Streams: 1, Profile: &p}
+		if _, err := (model.Plan{Flows: []model.Flow{flow}, Timing: model.Timing{MeasureSeconds: 1}}).Trial(nil, 0); err != nil {
 			t.Errorf("%q makes %v of %q, which cannot be run: %v", text, rate, p.Trace, err)
 		}
 	})
