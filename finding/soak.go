@@ -403,11 +403,9 @@ func madeWords(text string) string {
 		}
 		return strings.Join(parts, " and ")
 	}
-	var settings []string
-	for _, s := range c.Link.Settings {
-		settings = append(settings, s.Key+" "+s.Value)
-	}
-	f := say("made.link", Fact).word("settings", strings.Join(settings, ", "))
+	l := *c.Link
+	l.Toward = ""
+	f := say("made.link", Fact).word("settings", strings.NewReplacer("=", " ", ",", ", ").Replace(l.Words()))
 	return f.word("node", c.Link.Node).word("toward", c.Link.Toward).Text()
 }
 

@@ -201,7 +201,7 @@ func TestSoakFacts(t *testing.T) {
 			"at 40.0 kpps. " +
 			"Packets were lost in 520 of 600 seconds, first at 80 s. The worst second, at 80 s, lost 16 000 " +
 			"packets (40 %). " +
-			"At 80 s: link at receiver set to loss 40%, delay 20ms. " +
+			"At 80 s: link at receiver set to delay 20ms, loss 40%. " +
 			"At 300 s: router given 100 firewall rules and router made to log each packet."},
 		{"what went wrong", planned, Doubt, "A planned change failed at 400 s (router made to pass known " +
 			"connections by its kernel): no nftables. " +

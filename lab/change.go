@@ -25,7 +25,7 @@ type SetOptions struct {
 // changed returns the plans of the links of an open lab after some changes, and which
 // directions the changes speak of. The plans that are given stay as they are; made are
 // those that the links were made by. The error is a *UsageError.
-func changed(t topologySpec, made, plans []linkPlan, changes []model.LinkChange) (next []linkPlan, reached [][2]bool, err error) {
+func changed(t topologySpec, made, plans []linkPlan, changes []model.Link) (next []linkPlan, reached [][2]bool, err error) {
 	next, reached = slices.Clone(plans), make([][2]bool, len(plans))
 	for _, c := range changes {
 		where := model.Link{Node: c.Node, Toward: c.Toward}
@@ -47,13 +47,12 @@ func changed(t topologySpec, made, plans []linkPlan, changes []model.LinkChange)
 			any, reached[link][direction] = true, true
 			shaped = shaped || l.Rate > 0 || l.QueuePackets == 0 && l.QueueBytes == 0 && l.OverheadBytes == 0
 		})
-		queues := func(s model.LinkSetting) bool { return s.Key == "queue" || s.Key == "overhead" }
 		switch {
 		case err != nil:
 			return nil, nil, err
 		case !any:
 			return nil, nil, linkError(where, "no link there leads to %s", c.Toward)
-		case !shaped && slices.ContainsFunc(c.Settings, queues):
+		case !shaped && (c.QueuePackets|c.QueueBytes|c.OverheadBytes) != 0:
 			return nil, nil, linkError(where, "a queue or an overhead needs a rate on the same link; without one nothing queues")
 		}
 	}
@@ -96,7 +95,7 @@ func (p linkPlan) canBecome(t topologySpec, link int, made linkPlan) error {
 // CheckChanges reports whether a lab that Open makes of the links could make
 // every one of several groups of changes, without making anything. Its errors
 // are *UsageError.
-func CheckChanges(topology string, links []model.Link, groups [][]model.LinkChange) error {
+func CheckChanges(topology string, links []model.Link, groups [][]model.Link) error {
 	t, err := findTopology(topology)
 	if err != nil {
 		return err

@@ -11,7 +11,7 @@ import (
 // returns the directions that it reached, in travel order. What is on its way
 // stays as it was meant. A lab that another process holds is changed there.
 // The error is a *UsageError for what the links cannot become.
-func (l *Lab) SetLinks(changes []model.LinkChange, o SetOptions) (list []LinkChanged, err error) {
+func (l *Lab) SetLinks(changes []model.Link, o SetOptions) (list []LinkChanged, err error) {
 	if l.holder != nil {
 		err = l.holder.ask(request{Do: set, Changes: changes, Dry: o.Dry, Temporary: o.Temporary}, &list)
 		return list, err
@@ -21,7 +21,7 @@ func (l *Lab) SetLinks(changes []model.LinkChange, o SetOptions) (list []LinkCha
 }
 
 // setLinks also returns what the directions were before, by link and direction.
-func (l *Lab) setLinks(changes []model.LinkChange, dry bool) (list []LinkChanged, before map[[2]int]model.Link, err error) {
+func (l *Lab) setLinks(changes []model.Link, dry bool) (list []LinkChanged, before map[[2]int]model.Link, err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	var made, plans []linkPlan

@@ -29,7 +29,7 @@ func identifyProbe(payload []byte) (trial uint16, sequence uint64, warmup, ok bo
 
 func setLinks(t *testing.T, l *Lab, o SetOptions, node, text string) []LinkChanged {
 	t.Helper()
-	list, err := l.SetLinks([]model.LinkChange{change(t, node, text)}, o)
+	list, err := l.SetLinks([]model.Link{change(t, node, text)}, o)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -68,10 +68,10 @@ func TestSetTakesEffect(t *testing.T) {
 		}
 		arrives(t, l, p, step.set, step.want, step.want)
 	}
-	if list, err := l.SetLinks([]model.LinkChange{change(t, "", "loss=5%")}, SetOptions{Dry: true}); err != nil || len(list) != 2 {
+	if list, err := l.SetLinks([]model.Link{change(t, "", "loss=5%")}, SetOptions{Dry: true}); err != nil || len(list) != 2 {
 		t.Errorf("a dry change: %+v, %v", list, err)
 	}
-	if _, err := l.SetLinks([]model.LinkChange{change(t, "", "delay=9ms"), change(t, "", "jitter=10ms")}, SetOptions{}); err == nil {
+	if _, err := l.SetLinks([]model.Link{change(t, "", "delay=9ms"), change(t, "", "jitter=10ms")}, SetOptions{}); err == nil {
 		t.Error("a jitter beyond the delay was taken")
 	}
 	ways, err := l.Links()
@@ -181,17 +181,17 @@ func TestHeldLinks(t *testing.T) {
 	setLinks(t, l, SetOptions{}, "", "delay=3ms")
 	setLinks(t, l, SetOptions{Temporary: true}, "", "loss=1%")
 	setLinks(t, l, SetOptions{Temporary: true}, "receiver", "loss=2%,toward=receiver")
-	if _, err := l.SetLinks([]model.LinkChange{change(t, "", "jitter=9ms")}, SetOptions{}); !errors.As(err, new(*UsageError)) {
+	if _, err := l.SetLinks([]model.Link{change(t, "", "jitter=9ms")}, SetOptions{}); !errors.As(err, new(*UsageError)) {
 		t.Errorf("nonsense: %v", err)
 	}
-	if got := words(t, "far"); !slices.Equal(got, []string{"delay=3ms,loss=0.02,seed=5", "delay=3ms,loss=0.01,seed=5"}) {
+	if got := words(t, "far"); !slices.Equal(got, []string{"delay=3ms,loss=2%,seed=5", "delay=3ms,loss=1%,seed=5"}) {
 		t.Errorf("the links are %q", got)
 	}
 	closed = true
 	if err := l.Close(); err != nil {
 		t.Error(err)
 	}
-	want := []string{"delay=3ms,loss=0.2,seed=5", "delay=3ms,loss=0.2,seed=5"}
+	want := []string{"delay=3ms,loss=20%,seed=5", "delay=3ms,loss=20%,seed=5"}
 	for deadline := time.Now().Add(5 * time.Second); !reflect.DeepEqual(words(t, "far"), want); {
 		if time.Now().After(deadline) {
 			t.Fatalf("what is to be put back is %q, want %q", words(t, "far"), want)

@@ -12,7 +12,7 @@ import (
 	"pelt/model"
 )
 
-func change(t *testing.T, node, text string) model.LinkChange {
+func change(t *testing.T, node, text string) model.Link {
 	t.Helper()
 	c, err := model.ParseLinkChange(node, text)
 	if err != nil {
@@ -33,7 +33,7 @@ func TestWhatLinksCanBecome(t *testing.T) {
 		{"direct", "rate=10mbit", "receiver-sender", "overhead=24", ""},
 		{"star:3", "delay=5ms", "switch-receiver-2", "loss=5%", ""},
 		{"star:3", "delay=5ms", "receiver", "loss=5%", ""},
-		{"direct", "rate=10mbit", "", "loss=5%", "only an emulated link can do loss=0.05, and this one is shaped by the kernel's tbf; take the lab down"},
+		{"direct", "rate=10mbit", "", "loss=5%", "only an emulated link can do loss=5%, and this one is shaped by the kernel's tbf; take the lab down"},
 		{"router", "delay=1ms,toward=router", "receiver", "toward=receiver,rate=1mbit", ""},
 		{"direct", "mtu=1400", "", "delay=5ms", "this one is a plain cable"},
 		{"direct", "mtu=1400", "", "rate=5mbit", "made without a rate"},
@@ -49,7 +49,7 @@ func TestWhatLinksCanBecome(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		err = CheckChanges(c.topology, []model.Link{l}, [][]model.LinkChange{{change(t, c.node, c.change)}})
+		err = CheckChanges(c.topology, []model.Link{l}, [][]model.Link{{change(t, c.node, c.change)}})
 		var usage *UsageError
 		if (err == nil) != (c.want == "") || err != nil && (!errors.As(err, &usage) || !strings.Contains(err.Error(), c.want) || strings.Contains(err.Error(), "\n")) {
 			t.Errorf("%s, links %s, %s to %s: %v; want %q", c.topology, c.link, c.node, c.change, err, c.want)
@@ -71,7 +71,7 @@ func TestChanged(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	next, reached, err := changed(spec, plans, plans, []model.LinkChange{change(t, "", "loss=0"), change(t, "receiver", "delay=9ms,toward=receiver")})
+	next, reached, err := changed(spec, plans, plans, []model.Link{change(t, "", "loss=0"), change(t, "receiver", "delay=9ms,toward=receiver")})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -82,7 +82,7 @@ func TestChanged(t *testing.T) {
 		if got := next[i/2].toward[i%2].Words(); got != want {
 			t.Errorf("%s: %s, want %s", spec.wayName(i/2, i%2), got, want)
 		}
-		if got := plans[i/2].toward[i%2].Words(); got != "rate=1mbit,delay=5ms,loss=0.01" {
+		if got := plans[i/2].toward[i%2].Words(); got != "rate=1mbit,delay=5ms,loss=1%" {
 			t.Errorf("%s was changed itself: %s", spec.wayName(i/2, i%2), got)
 		}
 	}

@@ -305,7 +305,7 @@ func TestGarbageDoesNotHurtTheHolder(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer c.conn.Close()
-	nonsense := []model.LinkChange{{Settings: []model.LinkSetting{{Key: "loss", Value: "200%"}}}}
+	nonsense := []model.Link{{LossRatio: 2}}
 	for _, r := range []request{{Do: "burn"}, {Do: collect}, {Do: set, Changes: nonsense}} {
 		if err := c.ask(r, nil); err == nil {
 			t.Errorf("%+v was taken", r)

@@ -65,7 +65,7 @@ func Probe() []Capability {
 func (l *Lab) RestartDraws(uint64)                                        {}
 func (l *Lab) Calibrate(context.Context) ([]model.LinkCalibration, error) { return nil, unsupported() }
 
-func (l *Lab) SetLinks([]model.LinkChange, SetOptions) ([]LinkChanged, error) {
+func (l *Lab) SetLinks([]model.Link, SetOptions) ([]LinkChanged, error) {
 	return nil, unsupported()
 }
 

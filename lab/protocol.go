@@ -28,12 +28,12 @@ const (
 )
 
 type request struct {
-	Format    string             `json:"format"`
-	Do        verb               `json:"do"`
-	Changes   []model.LinkChange `json:"changes,omitempty"`
-	Dry       bool               `json:"dry,omitempty"`       // change nothing, find out only
-	Temporary bool               `json:"temporary,omitempty"` // put back once the connection ends
-	Trial     uint16             `json:"trial,omitempty"`
+	Format    string       `json:"format"`
+	Do        verb         `json:"do"`
+	Changes   []model.Link `json:"changes,omitempty"`
+	Dry       bool         `json:"dry,omitempty"`       // change nothing, find out only
+	Temporary bool         `json:"temporary,omitempty"` // put back once the connection ends
+	Trial     uint16       `json:"trial,omitempty"`
 }
 
 type reply struct {

@@ -77,7 +77,7 @@ type Trial struct {
 	Flows  []Flow
 	Timing Timing
 	// Links are changes of a lab's links before the trial: those of every node first.
-	Links     []LinkChange
+	Links     []Link
 	Receivers int // of a star, the first ones; 0 means all that it has
 	// Variant is how the router is set up, "" as it is.
 	Variant string
@@ -107,7 +107,7 @@ func (p Plan) Trial(cell Cell, repeat int) (Trial, error) {
 	if t.Variant != "" && !slices.ContainsFunc(p.Variants, func(v Variant) bool { return v.Name == t.Variant }) {
 		return Trial{}, fmt.Errorf("the plan has no variant %q", clip(t.Variant))
 	}
-	slices.SortStableFunc(t.Links, func(a, b LinkChange) int { return min(len(a.Node), 1) - min(len(b.Node), 1) })
+	slices.SortStableFunc(t.Links, func(a, b Link) int { return min(len(a.Node), 1) - min(len(b.Node), 1) })
 	counted := 0.0 // time that flows of a number of packets take
 	for i, f := range t.Flows {
 		if err := cmp.Or(f.check(), f.checkTime(t.Timing)); err != nil {

@@ -194,6 +194,11 @@ func (k Knob) Print(v Value) string {
 		return unit.BitRate(v.Number).String()
 	case k.Unit == unit.PPS && v.Number != 0:
 		return unit.PacketRate(uint64(v.Number)).String()
+	case k.Unit == unit.Ratio:
+		percent := Number(v.Number*100).String() + "%"
+		if f, err := unit.ParseRatio(percent); err == nil && f == v.Number && f > 0 {
+			return percent
+		}
 	case k.Unit == unit.Bytes && v.Number != 0:
 		return v.String() + "B"
 	case k.Unit == unit.Seconds && v.Number != 0:

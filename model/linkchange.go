@@ -1,95 +1,42 @@
 package model
 
-import (
-	"fmt"
-	"strings"
-
-	"pelt/unit"
-)
-
-// LinkChange is what becomes of links that are there. A setting takes the place
-// of the one before; unlike in a Link, nothing is a value of it, too.
-type LinkChange struct {
-	Node     string        `json:"node,omitempty"`   // as in a Link; "" means every link
-	Toward   string        `json:"toward,omitempty"` // as in a Link
-	Settings []LinkSetting `json:"settings"`
-}
-
-// LinkSetting is one word of --link: its key, and a value as it is written there.
-type LinkSetting struct {
-	Key   string `json:"key"`
-	Value string `json:"value"` // "none" or, for a number, "0" puts it back to nothing
-}
+import "strings"
 
 // Nothing is the value of a setting that leaves packets alone.
 const Nothing = "none"
 
-// ParseLinkChange reads "loss=0,delay=20ms" for the links at a node, "" for all.
-func ParseLinkChange(node, text string) (LinkChange, error) {
-	c := LinkChange{Node: node}
-	wrongText := func(format string, args ...any) error {
-		return &unit.SyntaxError{Kind: "link", Text: text, Want: fmt.Sprintf(format, args...)}
-	}
-	words, err := linkWords(text)
-	if err != nil {
-		return LinkChange{}, wrongText("%v", err)
-	}
-	for _, w := range words {
-		if w.Key == "toward" {
-			c.Toward = w.Value
-		} else {
-			c.Settings = append(c.Settings, w)
-		}
-	}
-	if len(c.Settings) == 0 {
-		return LinkChange{}, wrongText("changes nothing; keys are %s", strings.Join(changeable(), ", "))
-	}
-	return c, c.Check()
+// ParseLinkChange reads "loss=0,delay=20ms" for the links at a node that are there, "" for all.
+func ParseLinkChange(node, text string) (Link, error) {
+	l, _, err := parseLink(node, text, true)
+	return l, err
 }
 
-// changeable are the keys that a link can change while it is there.
-func changeable() []string { return linkKeys(changes) }
-
-// Check returns what no link can be told, as one line.
-func (c LinkChange) Check() error {
-	if !printable(c.Node) || !printable(c.Toward) {
-		return wrong("link", "want a short name of a node, not %q", clip(c.Node+c.Toward))
+// Apply is a link after the change l: what l sets or puts back to nothing takes the place of the same
+// of the link.
+func (l Link) Apply(link Link) (Link, error) {
+	if err := l.checkChange(); err != nil {
+		return Link{}, err
 	}
-	_, err := c.Apply(Link{})
-	return err
+	now := l.Over(link)
+	return now, now.check("link")
 }
 
-// Apply is the link after the change.
-func (c LinkChange) Apply(l Link) (Link, error) {
-	for _, s := range c.Settings {
-		k, known := linkKnobOf(s.Key, s.Value)
-		switch {
-		case !known:
-			return Link{}, wrong("link", "unknown key %q; keys are %s", clip(s.Key), strings.Join(changeable(), ", "))
-		case k.Fixed:
-			return Link{}, wrong("link", "%s cannot change while the link is there; want one of %s",
-				s.Key, strings.Join(changeable(), ", "))
-		}
-		l.clear(s.Key)
-		if s.Value == Nothing || s.Value == "0" && k.Kind != Names {
-			continue
-		}
-		values, err := k.Parse(s.Value)
-		if err == nil && len(values) != 1 {
-			err = fmt.Errorf("%s: want one value, not %q", s.Key, clip(s.Value))
-		}
-		if err == nil {
-			err = l.set(k, values[0])
-		}
-		if err != nil {
-			return Link{}, wrong("link", "%s: %v", s.Key, err)
-		}
-		if s.Key == "distribution" && l.DistributionFile() != "" {
-			return Link{}, wrong("link", "a distribution from a file cannot be given while the link is there; want "+
-				"lab up --link distribution=%s", clip(s.Value))
+// checkChange returns what no link can be told while it is there, as one line.
+func (l Link) checkChange() error {
+	if l == (Link{Node: l.Node, Toward: l.Toward}) {
+		return wrong("link", "changes nothing; keys are %s", strings.Join(linkKeys(changes), ", "))
+	}
+	for _, k := range linkKnobs {
+		if k.Fixed && k.Flag != "toward" && l.has(k) {
+			return wrong("link", "%s cannot change while the link is there; want one of %s", k.Flag,
+				strings.Join(linkKeys(changes), ", "))
 		}
 	}
-	return l, l.check("link")
+	if l.DistributionFile() != "" {
+		return wrong("link", "a distribution from a file cannot be given while the link is there; want lab up --link "+
+			"distribution=%s", clip(l.Distribution))
+	}
+	return l.check("link")
 }
 
 func linkPrefix(node string) string {

@@ -12,7 +12,7 @@ func TestLinkChange(t *testing.T) {
 		t.Fatal(err)
 	}
 	for text, want := range map[string]string{
-		"loss=5%":                        "rate=10mbit,queue=20,delay=20ms,loss=0.05,seed=7",
+		"loss=5%":                        "rate=10mbit,queue=20,delay=20ms,loss=5%,seed=7",
 		"loss=0":                         "rate=10mbit,queue=20,delay=20ms,seed=7",
 		"loss=none,delay=0ms":            "rate=10mbit,queue=20,seed=7",
 		"queue=64KiB":                    "rate=10mbit,queue=65536B,delay=20ms,loss=ge:0.01/0.1/0.7/0.001,seed=7",
@@ -96,7 +96,7 @@ func TestLinkKnobs(t *testing.T) {
 		t.Fatalf("got %+v, %v", trial, err)
 	}
 	// What is said of all comes before what is said of one.
-	if last := trial.Links[2]; last.Node != "receiver-3" || last.Settings[0] != (LinkSetting{"delay", "12.5ms"}) {
+	if last := trial.Links[2]; last != (Link{Node: "receiver-3", DelaySeconds: 0.0125}) {
 		t.Errorf("the last change is %+v", last)
 	}
 	for name, c := range map[string]struct {
@@ -142,7 +142,7 @@ func TestLinkFactors(t *testing.T) {
 	for text, want := range map[string]string{
 		"loss=0,1%,5%":                             "; loss_ratio [0 0.01 0.05]",
 		"loss=0..3%/1%,ge:1%/10%/70%/0.1%":         "; loss_ratio [0 0.01 0.02 0.03 ge:1%/10%/70%/0.1%]",
-		"delay=0..40ms/10ms,loss=1%":               "loss=0.01; delay_s [0 0.01 0.02 0.03 0.04]",
+		"delay=0..40ms/10ms,loss=1%":               "loss=1%; delay_s [0 0.01 0.02 0.03 0.04]",
 		"rate=0,1mbit..2mbit/500kbit,delay=0,20ms": "; rate_bps [0 1000000 1500000 2000000]; delay_s [0 0.02]",
 		"queue=10,100..300/100":                    "; queue_packets [10 100 200 300]",
 		"queue=0,64KiB":                            "; queue_bytes [0 65536]",

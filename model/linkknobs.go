@@ -61,11 +61,9 @@ func linkKeys(which func(Knob) bool) (keys []string) {
 	return slices.Compact(keys)
 }
 
-func anyKnob(Knob) bool   { return true }
-func changes(k Knob) bool { return !k.Fixed }
-func canBeZero(k string) bool {
-	return slices.Contains(linkKeys(func(k Knob) bool { return k.Varies }), k)
-}
+func anyKnob(Knob) bool       { return true }
+func changes(k Knob) bool     { return !k.Fixed }
+func canBeZero(k string) bool { return slices.Contains(linkKeys(changes), k) }
 
 // linkKnobOf finds the knob that a word of --link means: a queue is one of packets unless
 // its length has a unit.
@@ -96,15 +94,17 @@ func linkKnob(node, setting string) (Knob, bool) {
 		k.Excludes = linkPrefix(node) + k.Excludes
 	}
 	k.apply = func(t *Trial, v Value) error {
-		c := LinkChange{Node: node, Settings: []LinkSetting{{inner.Flag, inner.Print(v)}}}
-		if err := c.Check(); err != nil {
-			var field *FieldError
-			if errors.As(err, &field) { // the factor's name says more than the field's
-				return errors.New(field.Want)
-			}
+		l := Link{Node: node}
+		if v == Number(0) || v.Text == Nothing {
+			l.Zero = inner.Flag
+		} else if err := l.set(inner, v); err != nil {
 			return err
 		}
-		t.Links = append(t.Links, c)
+		var field *FieldError
+		if err := l.checkChange(); errors.As(err, &field) { // the factor's name says more than the field's
+			return errors.New(field.Want)
+		}
+		t.Links = append(t.Links, l)
 		return nil
 	}
 	return k, true
@@ -113,7 +113,10 @@ func linkKnob(node, setting string) (Knob, bool) {
 // ParseLink reads the value of --link or --link-NODE: "rate=1gbit,delay=0ms,20ms". A word
 // without = is one more level of the key before it: a key with several levels is a factor,
 // and the link does not have it. node is the node named by the flag, "" for every link.
-func ParseLink(node, text string) (Link, []Factor, error) {
+func ParseLink(node, text string) (Link, []Factor, error) { return parseLink(node, text, false) }
+
+// parseLink reads a link, or the change of one that is there, which has no levels.
+func parseLink(node, text string, change bool) (Link, []Factor, error) {
 	l := Link{Node: node}
 	var factors []Factor
 	refuse := func(format string, args ...any) (Link, []Factor, error) {
@@ -128,13 +131,17 @@ func ParseLink(node, text string) (Link, []Factor, error) {
 		if !known {
 			return refuse("unknown key %q; keys are %s", w.Key, strings.Join(linkKeys(anyKnob), ", "))
 		}
+		if change && (w.Value == Nothing || w.Value == "0" && k.Kind != Names) {
+			l.Zero = strings.TrimPrefix(l.Zero+","+w.Key, ",")
+			continue
+		}
 		values, err := k.Parse(w.Value)
 		switch {
 		case err != nil:
 			return refuse("%s: %v", w.Key, err)
 		case k.Name == "queue_bytes" && slices.ContainsFunc(strings.Split(w.Value, ","), countsPackets):
 			return refuse("%s: %q counts packets where others are bytes; want either", w.Key, w.Value)
-		case !k.Varies && (len(values) > 1 || strings.Contains(w.Value, ",")):
+		case (change || !k.Varies) && (len(values) > 1 || strings.Contains(w.Value, ",")):
 			return refuse("%s has one value, not %q", w.Key, w.Value)
 		case len(values) > 1:
 			factors = append(factors, Factor{linkPrefix(node) + k.Name, values})
@@ -148,8 +155,15 @@ func ParseLink(node, text string) (Link, []Factor, error) {
 			l.Zero = strings.TrimPrefix(l.Zero+","+w.Key, ",")
 		}
 	}
+	err = l.check("link")
+	if change {
+		err = l.checkChange()
+	}
 	var wrong *FieldError
-	if errors.As(l.check("link"), &wrong) { // named by the word that was typed
+	if errors.As(err, &wrong) { // named by the word that was typed
+		if wrong.Field == "link" {
+			return refuse("%s", wrong.Want)
+		}
 		name := strings.TrimPrefix(wrong.Field, "link.")
 		if i := slices.IndexFunc(linkKnobs, func(k Knob) bool { return k.Name == name }); i >= 0 {
 			name = linkKnobs[i].Flag
@@ -171,8 +185,11 @@ func countsPackets(word string) bool {
 	return word != "0" && strings.Trim(word, "0123456789") == ""
 }
 
+// linkWord is a key of --link and its value as text.
+type linkWord struct{ Key, Value string }
+
 // linkWords splits "rate=1gbit,delay=0ms,20ms" into its keys, each once, and their values.
-func linkWords(text string) (words []LinkSetting, err error) {
+func linkWords(text string) (words []linkWord, err error) {
 	for word := range strings.SplitSeq(text, ",") {
 		key, value, ok := strings.Cut(strings.TrimSpace(word), "=")
 		switch {
@@ -180,10 +197,10 @@ func linkWords(text string) (words []LinkSetting, err error) {
 			words[len(words)-1].Value += "," + key
 		case !ok || value == "":
 			return nil, fmt.Errorf("%q is not key=value; keys are %s", word, strings.Join(linkKeys(anyKnob), ", "))
-		case slices.ContainsFunc(words, func(w LinkSetting) bool { return w.Key == key }):
+		case slices.ContainsFunc(words, func(w linkWord) bool { return w.Key == key }):
 			return nil, fmt.Errorf("%s stands twice", key)
 		default:
-			words = append(words, LinkSetting{key, value})
+			words = append(words, linkWord{key, value})
 		}
 	}
 	return words, nil

@@ -10,9 +10,9 @@ import (
 // TimedChange is something that becomes another in a lab while its trials run. Exactly
 // one of Router and Link is set.
 type TimedChange struct {
-	AtSeconds float64     `json:"at_s"`             // after the start of each trial's measured part
-	Router    string      `json:"router,omitempty"` // what the lab's router is made to be, see package lab
-	Link      *LinkChange `json:"link,omitempty"`
+	AtSeconds float64 `json:"at_s"`             // after the start of each trial's measured part
+	Router    string  `json:"router,omitempty"` // what the lab's router is made to be, see package lab
+	Link      *Link   `json:"link,omitempty"`
 }
 
 // MaxTimedChanges of one plan.
@@ -57,18 +57,7 @@ func (c TimedChange) Words() string {
 	if c.Link == nil {
 		return "router=" + c.Router
 	}
-	var words []string
-	if c.Link.Toward != "" {
-		words = append(words, "toward="+c.Link.Toward)
-	}
-	for _, s := range c.Link.Settings {
-		words = append(words, s.Key+"="+s.Value)
-	}
-	key := "link"
-	if c.Link.Node != "" {
-		key += "-" + c.Link.Node
-	}
-	return key + "=" + strings.Join(words, ",")
+	return strings.TrimSuffix(linkPrefix(c.Link.Node), ".") + "=" + c.Link.Words()
 }
 
 // MadeChange is a change as it was made in a trial.
@@ -104,7 +93,7 @@ func (p Plan) checkTimed() error {
 		case c.Router != "" && !printable(c.Router):
 			return wrong(at+".router", "want a short word, not %q", clip(c.Router))
 		case c.Link != nil:
-			if err := c.Link.Check(); err != nil {
+			if err := c.Link.checkChange(); err != nil {
 				return wrong(at+".link", "%s", err)
 			}
 		}

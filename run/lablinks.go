@@ -14,7 +14,7 @@ import (
 // setLinks sets the links and the router of a lab before each trial.
 func (s *site) setLinks(l *lab.Lab) {
 	variant := ""
-	links := func(changes ...model.LinkChange) error {
+	links := func(changes ...model.Link) error {
 		_, err := l.SetLinks(changes, lab.SetOptions{Temporary: true})
 		return err
 	}
@@ -50,7 +50,7 @@ func (s *site) setLinks(l *lab.Lab) {
 
 // varied lists the combinations of link settings that a plan's factors make, as changes,
 // and the names of these factors.
-func varied(p model.Plan) (groups [][]model.LinkChange, names []string, err error) {
+func varied(p model.Plan) (groups [][]model.Link, names []string, err error) {
 	cells := []model.Cell{{}}
 	for _, f := range p.Factors {
 		if _, _, link := model.SplitLinkKnob(f.Knob); !link {
@@ -75,8 +75,8 @@ func varied(p model.Plan) (groups [][]model.LinkChange, names []string, err erro
 		if err != nil {
 			return nil, nil, refuse("factors", "the combination %s cannot run: %v", c.Key(), err)
 		}
-		for _, change := range t.Links {
-			if l, err := change.Apply(model.Link{}); err == nil && (l.LossRatio == 1 || l.CorruptRatio == 1) {
+		for _, l := range t.Links {
+			if l.LossRatio == 1 || l.CorruptRatio == 1 {
 				return nil, nil, refuse("factors",
 					"the combination %s lets no packet through, nor the two ends' consent before a test; want less than 100 %%",
 					c.Key())
@@ -96,7 +96,7 @@ func CheckLinks(p model.Plan) error {
 
 // planned returns the links with which a plan's lab is opened, so that its factors and its
 // timed changes can change them, and the changes of the factors.
-func planned(p model.Plan) (links []model.Link, groups [][]model.LinkChange, names []string, err error) {
+func planned(p model.Plan) (links []model.Link, groups [][]model.Link, names []string, err error) {
 	if groups, names, err = varied(p); err != nil {
 		return nil, nil, nil, err
 	}
@@ -107,11 +107,7 @@ func planned(p model.Plan) (links []model.Link, groups [][]model.LinkChange, nam
 	topology := starOf(name, p)
 	links = slices.Clone(links)
 	if len(groups) > 0 { // a lab begins as the first combination
-		for _, c := range groups[0] {
-			if l, err := c.Apply(model.Link{Node: c.Node, Toward: c.Toward}); err == nil {
-				links = append(links, l)
-			}
-		}
+		links = append(links, groups[0]...)
 	}
 	links = changeable(topology, links, groups)
 	if err = lab.CheckChanges(topology, links, groups); err != nil {
@@ -135,10 +131,10 @@ func planned(p model.Plan) (links []model.Link, groups [][]model.LinkChange, nam
 
 // changeable returns links that each group of changes can change: a link that cannot be
 // changed otherwise is emulated in user space from the start.
-func changeable(topology string, links []model.Link, groups [][]model.LinkChange) []model.Link {
+func changeable(topology string, links []model.Link, groups [][]model.Link) []model.Link {
 	for _, changes := range groups {
 		for i, c := range changes {
-			if lab.CheckChanges(topology, links, [][]model.LinkChange{changes[:i+1]}) != nil {
+			if lab.CheckChanges(topology, links, [][]model.Link{changes[:i+1]}) != nil {
 				links = append([]model.Link{{Node: c.Node, Backend: model.BackendUser}}, links...)
 			}
 		}
@@ -147,8 +143,8 @@ func changeable(topology string, links []model.Link, groups [][]model.LinkChange
 }
 
 // linkChanges lists a plan's timed changes of links: each with all that come before it.
-func linkChanges(changes []model.TimedChange) (groups [][]model.LinkChange) {
-	var made []model.LinkChange
+func linkChanges(changes []model.TimedChange) (groups [][]model.Link) {
+	var made []model.Link
 	for _, c := range changes {
 		if c.Link != nil {
 			made = append(made, *c.Link)
@@ -159,8 +155,8 @@ func linkChanges(changes []model.TimedChange) (groups [][]model.LinkChange) {
 }
 
 // canChange checks before the run that a lab of another process can make all changes.
-func canChange(l *lab.Lab, groups [][]model.LinkChange, timed []model.TimedChange) error {
-	dry := func(groups [][]model.LinkChange) error {
+func canChange(l *lab.Lab, groups [][]model.Link, timed []model.TimedChange) error {
+	dry := func(groups [][]model.Link) error {
 		for _, changes := range groups {
 			if _, err := l.SetLinks(changes, lab.SetOptions{Dry: true}); err != nil {
 				return err

@@ -55,7 +55,7 @@ func TestLinksForFactors(t *testing.T) {
 		}
 		for _, link := range []string{"sender-router", "router-receiver"} {
 			// Only what is emulated can lose.
-			loss := [][]model.LinkChange{{{Node: link, Settings: []model.LinkSetting{{Key: "loss", Value: "1%"}}}}}
+			loss := [][]model.Link{{{Node: link, LossRatio: 0.01}}}
 			can := lab.CheckChanges("router", links, loss) == nil
 			if want := c.emulated != "" && strings.Contains(","+c.emulated+",", ","+link+","); can != want {
 				t.Errorf("%s: link %s emulated is %t, want %t", name, link, can, want)

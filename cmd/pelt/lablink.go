@@ -44,7 +44,7 @@ them.`,
 			if verb == "show" && len(rest)+len(links) > 0 {
 				return usagef("want: pelt lab link %s show", name)
 			}
-			var changes []model.LinkChange
+			var changes []model.Link
 			if verb == "set" {
 				if changes, err = parseChanges(rest, links["link"], links["node-link"]); err != nil {
 					return err
@@ -88,7 +88,7 @@ func linkArgs(args []string) (name, verb string, rest []string, err error) {
 }
 
 // parseChanges reads the words behind set, and its flags, in this order.
-func parseChanges(words, all, nodes []string) (changes []model.LinkChange, err error) {
+func parseChanges(words, all, nodes []string) (changes []model.Link, err error) {
 	type change struct{ at, node, text string }
 	var list []change
 	switch {
