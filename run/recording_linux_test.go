@@ -61,9 +61,6 @@ func TestRecordBearsOutTheTrials(t *testing.T) {
 		if x := own.Record; x == nil || x.Packets != got.Packets || x.Dropped != 0 || x.Bytes != got.Bytes {
 			t.Errorf("trial %d: it says of its record %+v; there are %d packets in %d B", i, x, got.Packets, got.Bytes)
 		}
-		if got.Extent == nil || got.Extent.Count+got.TooFar != got.Reordered || got.Extent.Min < 1 {
-			t.Errorf("trial %d: %d reordered, their extents %+v", i, got.Reordered, got.Extent)
-		}
 		checks := own.Ledger.Checks
 		if c := checks[len(checks)-1]; c.Name != "recorded" || !c.Held {
 			t.Errorf("trial %d: check %+v", i, c)

@@ -21,7 +21,7 @@ func Record(d stats.Document, figures bool) Page {
 	p := Page{Title: "Record", Verdict: verdict.Text(), Subject: strings.Join([]string{h.Target,
 		h.Started.UTC().Format("2 January 2006, 15:04 UTC"), "pelt " + h.Tool.Version, h.Format}, " · ")}
 	if figures {
-		p.Sections = shown(recordCounts(d), recordTimes(d), recordOrder(d), recordRuns(d))
+		p.Sections = shown(recordCounts(d), recordTimes(d), recordRuns(d))
 	} else {
 		p.Sections = shown(recordFlows(d), recordLosses(d))
 	}
@@ -44,10 +44,7 @@ func recordFlows(d stats.Document) Table {
 	return ofFlows(d, "Flows", []string{"setting Setting", "streams_count Streams", "payload_bytes Payload",
 		"recorded_packets Recorded", "left_out_packets Left out", "packet_index Bytes each", "time_s Time",
 		"state State"}, func(t stats.Trial, i int, add func(...any)) {
-		g, seconds, state := t.Of[i], math.NaN(), string(t.State)
-		if g.Last != nil {
-			seconds = float64(g.Last.ReceiveNanos-g.First.ReceiveNanos) / 1e9
-		}
+		g, state := t.Of[i], string(t.State)
 		switch {
 		case t.Void != "":
 			state = "not kept"
@@ -55,7 +52,7 @@ func recordFlows(d stats.Document) Table {
 			state = "cut"
 		}
 		add(fmt.Sprintf("%s #%d", t.Cell.Key(), t.Repeat+1), t.Flows[i].Streams, t.Flows[i].PayloadBytes, g.Packets,
-			g.Dropped, float64(g.Bytes)/float64(g.Packets), seconds, state)
+			g.Dropped, float64(g.Bytes)/float64(g.Packets), g.DurationS, state)
 	})
 }
 
@@ -101,27 +98,15 @@ func recordTimes(d stats.Document) Table {
 		"p999_ns 99.9 %", "max_ns Most", "out_count Below 0 or above 60 s"},
 		func(t stats.Trial, i int, add func(...any)) {
 			g := t.Of[i]
-			for n, p := range []*model.Percentiles{g.Delay, g.SendGap, g.ReceiveGap, g.Offset} {
+			for n, p := range []*model.Percentiles{g.Delay, g.SendGap, g.ReceiveGap} {
 				if p != nil && p.Count+p.Out > 0 {
 					out := math.NaN()
 					if p.Out > 0 {
 						out = float64(p.Out)
 					}
-					add([]string{"delay", "send gap", "receive gap", "late by, if reordered"}[n], p.Min, p.P50, p.P90,
+					add([]string{"delay", "send gap", "receive gap"}[n], p.Min, p.P50, p.P90,
 						p.P99, p.P999, p.Max, out)
 				}
-			}
-		})
-}
-
-func recordOrder(d stats.Document) Table {
-	return ofFlows(d, "Packets that overtook a reordered one (RFC 4737)", []string{"extent_p50_packets Median",
-		"extent_p99_packets 99 %", "extent_max_packets Most", "too_far_packets Too late to tell"},
-		func(t stats.Trial, i int, add func(...any)) {
-			if g := t.Of[i]; g.Extent != nil {
-				add(g.Extent.P50, g.Extent.P99, g.Extent.Max, g.TooFar)
-			} else if g.TooFar > 0 {
-				add(math.NaN(), math.NaN(), math.NaN(), g.TooFar)
 			}
 		})
 }

@@ -27,8 +27,8 @@ func TestRecord(t *testing.T) {
 			[]string{"not kept: whole, 9 B", "not kept\n", "the same"}},
 		"more losses than are listed": {stats.Figures{LossRuns: 3, Unlisted: 70, Own: &record.ClosedFlow{}, Differs: []string{"late"}},
 			"", true, []string{"3 (and others, of 70 packets)", "differ in late"}},
-		"gaps that are none": {stats.Figures{ReceiveGap: &model.Percentiles{Count: 2, Out: 1}, TooFar: 5}, "", true,
-			[]string{"receive gap", "Below 0 or above 60 s", "Too late to tell"}},
+		"gaps that are none": {stats.Figures{ReceiveGap: &model.Percentiles{Count: 2, Out: 1}}, "", true,
+			[]string{"receive gap", "Below 0 or above 60 s"}},
 	} {
 		d := stats.Document{Whole: c.whole, Bytes: 9, Trials: []stats.Trial{{Void: c.void, Of: []stats.Figures{c.of}}}}
 		d.Trials[0].Flows = []record.Flow{flow}

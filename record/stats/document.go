@@ -6,7 +6,7 @@ import (
 )
 
 // Format is the version of the document.
-const Format = "pelt/record-stats/1"
+const Format = "pelt/record-stats/2"
 
 // Document is what a record holds, trial by trial.
 type Document struct {
@@ -45,18 +45,10 @@ type Figures struct {
 	LossRatio      float64 `json:"loss_ratio"`
 	ReorderedRatio float64 `json:"reordered_ratio"` // RFC 4737 section 3.3
 
-	First      *Moment            `json:"first,omitempty"` // nil if nothing came
-	Last       *Moment            `json:"last,omitempty"`
-	ReceivePPS float64            `json:"receive_pps"`
-	Delay      *model.Percentiles `json:"delay_ns,omitempty"` // only where one clock was
-	JitterNS   float64            `json:"jitter_ns"`          // RFC 3550 section 6.4.1
-	// Extent is how many packets came between the first one that overtook a reordered
-	// one, and that one (RFC 4737 section 4.2.2); Offset is the time (section 4.3).
-	Extent *model.Percentiles `json:"reordering_extent_packets,omitempty"`
-	Offset *model.Percentiles `json:"reordering_late_ns,omitempty"`
-	// TooFar counts reordered packets that came too late for these two.
-	TooFar uint64 `json:"reordering_too_far,omitempty"`
-
+	DurationS        float64            `json:"duration_s"` // from the first packet to the last
+	ReceivePPS       float64            `json:"receive_pps"`
+	Delay            *model.Percentiles `json:"delay_ns,omitempty"`    // only where one clock was
+	JitterNS         float64            `json:"jitter_ns"`             // RFC 3550 section 6.4.1
 	SendGap          *model.Percentiles `json:"send_gap_ns,omitempty"` // between successors of a stream that came one right after the other
 	SendGapCounts    []model.Bucket     `json:"send_gap_counts,omitempty"`
 	ReceiveGap       *model.Percentiles `json:"receive_gap_ns,omitempty"` // between arrivals of a stream
@@ -71,14 +63,6 @@ type Figures struct {
 	// that the record does not bear out.
 	Own     *record.ClosedFlow `json:"own,omitempty"`
 	Differs []string           `json:"differs,omitempty"`
-}
-
-// Moment is a packet of a record.
-type Moment struct {
-	Stream       uint16 `json:"stream"`
-	Sequence     uint64 `json:"sequence"`
-	SendNanos    uint64 `json:"send_ns"`
-	ReceiveNanos int64  `json:"receive_ns"`
 }
 
 // Run is a run of successive sequences of a stream that were lost.

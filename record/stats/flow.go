@@ -5,20 +5,14 @@ import (
 	"math"
 	"math/bits"
 	"slices"
-	"sort"
 
 	"pelt/measure"
 	"pelt/model"
 	"pelt/record"
 )
 
-const (
-	// mostRuns bounds the runs of losses that are listed.
-	mostRuns = 32
-	// history is how many packets in order a stream remembers, to find those that
-	// overtook another.
-	history = 1 << 13
-)
+// mostRuns bounds the runs of losses that are listed.
+const mostRuns = 32
 
 // flow is one flow while its part of the record is read.
 type flow struct {
@@ -26,35 +20,19 @@ type flow struct {
 	figures             Figures
 	meter               *measure.Meter
 	sendGap, receiveGap *measure.Histogram
-	extent, offset      *measure.Histogram // nil while nothing is reordered
-	streams             []*stream
+	streams             []stream
 	batch               []model.Arrival
 }
 
 type stream struct {
-	next    int64 // one above the highest sequence
-	before  record.Packet
-	any     bool
-	arrived uint64 // distinct
-	ordered []ordered
-	from    int // of the oldest in the ring, once it is full
-}
-
-// ordered is a packet that came in order.
-type ordered struct {
-	sequence int64
-	at       uint64 // arrivals before it
-	nanos    int64
+	next   int64 // one above the highest sequence
+	before record.Packet
+	any    bool
 }
 
 func newFlow(c record.Flow) *flow {
-	f := &flow{
-		context: c, figures: Figures{Flow: c.Flow, Name: c.Name, Losses: []Run{}, Runs: []Length{}},
-	}
-	for range c.Streams {
-		f.streams = append(f.streams, &stream{})
-	}
-	return f
+	return &flow{context: c, streams: make([]stream, c.Streams),
+		figures: Figures{Flow: c.Flow, Name: c.Name, Losses: []Run{}, Runs: []Length{}}}
 }
 
 // start makes what takes memory, once there is something to count.
@@ -73,13 +51,8 @@ func (f *flow) add(p *record.Packets, bytes int64) {
 	if int(p.Stream) >= len(f.streams) {
 		return // of no stream that the trial has; its packets are counted, and in no figure
 	}
-	s := f.streams[p.Stream]
-	f.ends(p)
+	s := &f.streams[p.Stream]
 	f.batch = f.batch[:0]
-	flush := func() {
-		f.meter.Observe(int(p.Stream), f.batch)
-		f.batch = f.batch[:0]
-	}
 	for i := range p.List {
 		x := &p.List[i]
 		if s.any {
@@ -91,70 +64,11 @@ func (f *flow) add(p *record.Packets, bytes int64) {
 			}
 		}
 		s.any, s.before = true, *x
-		at := s.next + int64((x.Sequence-uint64(s.next))<<16)>>16
-		f.batch = append(f.batch, model.Arrival{Sequence: x.Sequence, SendNanos: x.SendNanos, ReceiveNanos: x.ReceiveNanos, Bytes: f.context.PayloadBytes})
-		if at >= s.next {
-			s.next = at + 1
-			s.remember(ordered{at, s.arrived, x.ReceiveNanos})
-			s.arrived++
-			continue
-		}
-		// Whether it came before only the meter knows.
-		one := f.batch[len(f.batch)-1]
-		f.batch = f.batch[:len(f.batch)-1]
-		flush()
-		before, _ := f.meter.Received()
-		f.batch = append(f.batch, one)
-		flush()
-		if after, _ := f.meter.Received(); after > before {
-			f.reordered(s, at, x.ReceiveNanos)
-			s.arrived++
-		}
+		s.next = max(s.next, s.next+int64((x.Sequence-uint64(s.next))<<16)>>16+1)
+		f.batch = append(f.batch, model.Arrival{Sequence: x.Sequence, SendNanos: x.SendNanos,
+			ReceiveNanos: x.ReceiveNanos, Bytes: f.context.PayloadBytes})
 	}
-	flush()
-}
-
-// ends notes the first and the last packet of the flow.
-func (f *flow) ends(p *record.Packets) {
-	for i := range p.List {
-		x := &p.List[i]
-		if m := f.figures.First; m == nil || x.ReceiveNanos < m.ReceiveNanos {
-			f.figures.First = &Moment{p.Stream, x.Sequence, x.SendNanos, x.ReceiveNanos}
-		}
-		if m := f.figures.Last; m == nil || x.ReceiveNanos >= m.ReceiveNanos {
-			if m == nil {
-				m = &Moment{}
-				f.figures.Last = m
-			}
-			*m = Moment{p.Stream, x.Sequence, x.SendNanos, x.ReceiveNanos}
-		}
-	}
-}
-
-func (s *stream) remember(o ordered) {
-	if len(s.ordered) < history {
-		s.ordered = append(s.ordered, o)
-		return
-	}
-	s.ordered[s.from] = o
-	s.from = (s.from + 1) % history
-}
-
-// reordered finds the first packet that overtook one, which is among those that came
-// in order: a later one with a higher sequence came in order behind it.
-func (f *flow) reordered(s *stream, at, nanos int64) {
-	n := len(s.ordered)
-	get := func(i int) ordered { return s.ordered[(s.from+i)%n] }
-	i := sort.Search(n, func(i int) bool { return get(i).sequence > at })
-	if i == n || i == 0 && n == history {
-		f.figures.TooFar++
-		return
-	}
-	if f.extent == nil {
-		f.extent, f.offset = measure.NewHistogram(1), measure.NewHistogram(1)
-	}
-	f.extent.Record(0, int64(s.arrived-get(i).at), 1)
-	f.offset.Record(0, nanos-get(i).nanos, 1)
+	f.meter.Observe(int(p.Stream), f.batch)
 }
 
 // close makes the figures. own is nil of a part that was cut.
@@ -210,15 +124,12 @@ func (f *flow) close(own *record.ClosedFlow, dropped uint64) Figures {
 	if g.Received > 0 {
 		g.ReorderedRatio = float64(g.Reordered) / float64(g.Received)
 	}
-	if span := t.LastNanos - t.FirstNanos; g.Received > 1 && span > 0 {
-		g.ReceivePPS = float64(g.Received-1) / (float64(span) / 1e9)
+	if g.DurationS = float64(t.LastNanos-t.FirstNanos) / 1e9; g.Received > 1 && g.DurationS > 0 {
+		g.ReceivePPS = float64(g.Received-1) / g.DurationS
 	}
 	if f.sendGap != nil {
 		g.SendGap, g.SendGapCounts = f.sendGap.Percentiles(), f.sendGap.Buckets()
 		g.ReceiveGap, g.ReceiveGapCounts = f.receiveGap.Percentiles(), f.receiveGap.Buckets()
-	}
-	if f.extent != nil {
-		g.Extent, g.Offset = f.extent.Percentiles(), f.offset.Percentiles()
 	}
 	for _, b := range slices.Sorted(maps.Keys(counts)) {
 		g.Runs = append(g.Runs, Length{1 << b, counts[b]})
