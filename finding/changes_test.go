@@ -292,7 +292,7 @@ func TestChanges(t *testing.T) {
 	}
 }
 
-// meant reports whether a change is the one that was meant: within 3 s, a drift's
+// expected reports whether a change is the one that was meant: within 3 s, a drift's
 // corners within a fifth of its length, levels within 5 %.
 func meant(c model.Change, want string) bool {
 	var kind string

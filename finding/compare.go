@@ -307,7 +307,7 @@ func (c Comparison) Findings() []Finding {
 		out = append(out, l.Finding)
 	}
 	for _, e := range c.Effects {
-		if e.Told() {
+		if e.Proven() {
 			told++
 		}
 	}

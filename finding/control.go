@@ -239,14 +239,14 @@ func (c Controls) groupsUnder(under string) []table.Group {
 // queues says how long small packets waited beside the transfers, under the condition with the longest wait.
 func (c Controls) queues() []Finding {
 	const queueing = "queueing_p95_ns"
-	most := foremost(c.Groups, queueing)
+	most := largest(c.Groups, queueing)
 	if math.IsNaN(middle(most, queueing)) {
 		return nil
 	}
 	f := say("cc.queue", Fact, most).median(queueing, "most", most).word("who", controlOf(most)).
 		word("where", c.Under(most))
 	known := only(c.groupsUnder(c.Under(most)), func(g table.Group) bool { return !math.IsNaN(middle(g, queueing)) })
-	if least := hindmost(known, queueing); controlOf(least) != controlOf(most) {
+	if least := smallest(known, queueing); controlOf(least) != controlOf(most) {
 		f = f.median(queueing, "least", least).word("base", controlOf(least))
 	}
 	return []Finding{f}

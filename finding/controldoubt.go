@@ -90,7 +90,7 @@ const worthTelling = 1.0
 // of which one is twice as fast, and how many are needed. Fewer than three always are.
 func TooFewToTell(repeats, comparisons int) (need int, yes bool) {
 	need = table.LeastRepeats
-	for need < model.MaxRepeats && table.LeastTold(need, comparisons, usualSpread) > worthTelling {
+	for need < model.MaxRepeats && table.SmallestProvable(need, comparisons, usualSpread) > worthTelling {
 		need++
 	}
 	return need, repeats < need
@@ -115,7 +115,7 @@ func BeforeControls(p *model.Plan) []Finding {
 	t := p.Timing
 	f := say("cc.before", SetUp).number("repeats_count", "", float64(repeats))
 	if !few {
-		least := twoDigits(100*table.LeastTold(repeats, comparisons, usualSpread), math.Ceil) / 100
+		least := twoDigits(100*table.SmallestProvable(repeats, comparisons, usualSpread), math.Ceil) / 100
 		return []Finding{f.number("least_ratio", "", least)}
 	}
 	f.Code, f.Level = "cc.before-few", Doubt

@@ -43,7 +43,7 @@ func path(d *model.Document) string {
 }
 
 func curve(name string, sizes []table.Group) []Finding {
-	fast, wide := foremost(sizes, "receive_pps"), foremost(sizes, "goodput_bps")
+	fast, wide := largest(sizes, "receive_pps"), largest(sizes, "goodput_bps")
 	f := say("curve.unclear", Answer, fast, wide).figure("receive_pps", "best", fast).
 		figure("goodput_bps", "best", wide)
 	f.Words = map[string]string{"path": name, "fast": fast.Name(), "wide": wide.Name()}
@@ -55,8 +55,8 @@ func curve(name string, sizes []table.Group) []Finding {
 		f.Code = "curve.tcp"
 		return []Finding{f.worstOf(sizes, wide)}
 	}
-	if asked(sizes[0]) {
-		worst := foremost(sizes, "loss_ratio")
+	if rateAsked(sizes[0]) {
+		worst := largest(sizes, "loss_ratio")
 		f.Code, f.Words["sizes"] = "curve.kept", everyOf(sizes)
 		if middle(worst, "loss_ratio") >= lossless {
 			f.Code, f.Words["worst"] = "curve.short", worst.Name()
@@ -117,7 +117,7 @@ func everyOf(sizes []table.Group) string {
 // the repeats and beyond what matters.
 func (f Finding) worstOf(sizes []table.Group, wide table.Group) Finding {
 	m := table.MetricOf("goodput_bps")
-	worst := hindmost(sizes, m.Name)
+	worst := smallest(sizes, m.Name)
 	low, high := worst.Stat(m), wide.Stat(m)
 	if low.High < high.Low && low.Median < (1-m.Resolution)*high.Median {
 		f = f.median(m.Name, "worst", worst).number("payload_bytes", "worst", worst.Level("payload_bytes").Number)
@@ -130,7 +130,7 @@ func (f Finding) worstOf(sizes []table.Group, wide table.Group) Finding {
 func lossFree(sizes []table.Group, fast table.Group) []Finding {
 	clean := only(sizes, func(g table.Group) bool { return middle(g, "loss_ratio") < lossless })
 	if len(clean) > 0 {
-		g := foremost(clean, "receive_pps")
+		g := largest(clean, "receive_pps")
 		return []Finding{say("curve.free", Fact, g).median("receive_pps", "free", g).word("where", g.Name())}
 	}
 	return flooded(fast)

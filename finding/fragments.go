@@ -11,7 +11,7 @@ import (
 const byChance = 0.8
 
 // sizes are the largest payload that fits one packet and the smallest that does not.
-func (c Contest) sizes() (fit, above int) {
+func (c Ranking) sizes() (fit, above int) {
 	for _, r := range c.Under.Rows {
 		switch f := r.Flow; {
 		case f.Protocol != model.UDP:
@@ -38,7 +38,7 @@ func chanceOf(g table.Group) float64 {
 	}) / lost
 }
 
-func (c Contest) fragments() []Finding {
+func (c Ranking) fragments() []Finding {
 	fit, above := c.sizes()
 	if fit == 0 || above < fit {
 		return nil
@@ -47,7 +47,7 @@ func (c Contest) fragments() []Finding {
 	for role, payload := range []int{fit, above} {
 		role := []string{"fit", "above"}[role]
 		of := func(g table.Group) bool { return g.Rows[0].Flow.PayloadBytes == payload }
-		best := foremost(only(c.Settings, of), "goodput_bps")
+		best := largest(only(c.Settings, of), "goodput_bps")
 		f = f.number("payload_bytes", role, float64(payload)).median("goodput_bps", role, best).
 			median("loss_ratio", role, best)
 	}

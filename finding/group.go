@@ -57,11 +57,11 @@ func placeName(g table.Group) string {
 // middle is a group's median of a metric, NaN if no valid trial has it.
 func middle(g table.Group, metric string) float64 { return g.Stat(table.MetricOf(metric)).Median }
 
-func foremost(groups []table.Group, metric string) table.Group {
+func largest(groups []table.Group, metric string) table.Group {
 	return slices.MaxFunc(groups, func(a, b table.Group) int { return cmp.Compare(middle(a, metric), middle(b, metric)) })
 }
 
-func hindmost(groups []table.Group, metric string) table.Group {
+func smallest(groups []table.Group, metric string) table.Group {
 	return slices.MinFunc(groups, func(a, b table.Group) int { return cmp.Compare(middle(a, metric), middle(b, metric)) })
 }
 

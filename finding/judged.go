@@ -35,12 +35,12 @@ func (c *Comparison) judge(limits []table.Limit) {
 				add(table.NotMeasured, e, e.Metric.Label+at(c.Places[e.Place].Name))
 			case o == table.Failed:
 				add(o, e, c.phrase(e))
-			case o == table.Untold:
+			case o == table.Undecided:
 				add(o, e, c.phrase(e)+", 95 %: "+unit.Change(e.Low, e.Points)+" to "+unit.Change(e.High, e.Points))
 			}
 		}
 		for _, e := range c.missing {
-			if slices.Contains(l.Metrics, e.Metric) && c.meant(e) {
+			if slices.Contains(l.Metrics, e.Metric) && c.expected(e) {
 				seen = true
 				add(table.NotMeasured, e, e.Metric.Label+at(c.Places[e.Place].Name))
 			}
@@ -54,8 +54,8 @@ func (c *Comparison) judge(limits []table.Limit) {
 	}
 }
 
-// meant reports whether both sides were to measure at a place: each tried, or was cut before it could.
-func (c Comparison) meant(e Effect) bool {
+// expected reports whether both sides were to measure at a place: each tried, or was cut before it could.
+func (c Comparison) expected(e Effect) bool {
 	for _, s := range []int{0, e.Side} {
 		if len(c.Places[e.Place].Sides[s].Rows) == 0 && c.Sides[s].Doc.Complete {
 			return false
@@ -67,7 +67,7 @@ func (c Comparison) meant(e Effect) bool {
 // Outcome is that of all limits together, the worst first: failed, not measured, cannot be told, passed.
 func (c Comparison) Outcome() table.Outcome {
 	worst := table.Passed
-	rank := map[table.Outcome]int{table.Failed: 3, table.NotMeasured: 2, table.Untold: 1}
+	rank := map[table.Outcome]int{table.Failed: 3, table.NotMeasured: 2, table.Undecided: 1}
 	for _, l := range c.Limits {
 		if rank[l.Outcome] > rank[worst] {
 			worst = l.Outcome

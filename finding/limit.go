@@ -63,10 +63,10 @@ func limitOf(g table.Group) string {
 		return byUnknown
 	case len(Held(g.Rows)) > 0:
 		return byQueue
-	case asked(g):
+	case rateAsked(g):
 		return byOffer
 	}
-	return whoLost(g)
+	return limitByLosses(g)
 }
 
 func busy(g table.Group, end string) bool {
@@ -91,7 +91,7 @@ func Beyond(rows []table.Row) []Finding {
 	if len(groups) == 0 {
 		return nil
 	}
-	most := foremost(groups, "link_ratio")
+	most := largest(groups, "link_ratio")
 	if !(middle(most, "link_ratio") > overLink) || most.Rows[0].Doc.Lab == nil {
 		return nil
 	}
@@ -117,8 +117,8 @@ func lostWhere(g table.Group, is func(Loss) bool) (packets float64) {
 	return packets
 }
 
-// whoLost says what held a group back that sent as fast as it could.
-func whoLost(g table.Group) string {
+// limitByLosses says what held a group back that sent as fast as it could.
+func limitByLosses(g table.Group) string {
 	in := func(layers []string) float64 {
 		return lostWhere(g, func(l Loss) bool { return slices.Contains(layers, l.Layer) })
 	}
@@ -147,8 +147,8 @@ func ringFull(g table.Group) bool {
 	return 2*full > lostWhere(g, func(Loss) bool { return true })
 }
 
-// asked reports whether a group's flows were told a rate, by the plan or by a cell.
-func asked(g table.Group) bool {
+// rateAsked reports whether a group's flows were told a rate, by the plan or by a cell.
+func rateAsked(g table.Group) bool {
 	return slices.ContainsFunc(g.Rows, func(r table.Row) bool {
 		if v, ok := r.Trial.Cell["rate_pps"]; ok {
 			return v.Text != "max"

@@ -24,7 +24,7 @@ func Router(rows []table.Row) []Finding {
 		out = append(out, variantFindings(full)...)
 		out = append(out, limits[1:]...)
 		frames := only(foremostFlow(full), func(g table.Group) bool {
-			return protocolOf(g) != model.TCP && !asked(g)
+			return protocolOf(g) != model.TCP && !rateAsked(g)
 		})
 		if len(frames) > 0 && middle(frames[0], "loss_ratio") >= lossless {
 			more := flooded(frames[0])
@@ -156,12 +156,12 @@ func carried(full []table.Group) Finding {
 	if len(frames) > 1 {
 		f.Words["large"] = f.Words["largest"]
 	}
-	worst := foremost(frames, "loss_ratio")
+	worst := largest(frames, "loss_ratio")
 	switch limit := limitOf(small); {
-	case asked(small) && middle(worst, "loss_ratio") >= lossless:
+	case rateAsked(small) && middle(worst, "loss_ratio") >= lossless:
 		f.Code, f.Words["worst"] = "router.short", traffic(worst)
 		f = f.median("loss_ratio", "worst", worst)
-	case asked(small):
+	case rateAsked(small):
 		f.Code = "router.kept"
 	case limit == bySender || limit == byQuiet || limit == byReceiver:
 		f.Code = "router.least" // an end was the limit: the router may carry more
@@ -201,7 +201,7 @@ func routerDelay(rows []table.Row) []Finding {
 		f.Words = map[string]string{"p50": p50, "p99": p99, "what": what,
 			"where": table.By(idle.Rows, table.Varying(rows, keys...)...)[0].Name()}
 		if full := table.By(same, TrafficKey); len(full) > 0 {
-			if worst := foremost(full, p50); !math.IsNaN(middle(worst, p50)) {
+			if worst := largest(full, p50); !math.IsNaN(middle(worst, p50)) {
 				f.Code, f.Words["load"], f.Groups = "router.delay", traffic(worst), append(f.Groups, worst)
 				f = f.figure(p50, "full", worst).figure(p99, "full", worst)
 			}

@@ -46,7 +46,7 @@ func busiest(g table.Group) (f Finding, ok bool) {
 	if len(cores) == 0 {
 		return f, false
 	}
-	top, most := foremost(table.By(cores, table.KeyOf("core")), "core_busy_ratio"), 0.0
+	top, most := largest(table.By(cores, table.KeyOf("core")), "core_busy_ratio"), 0.0
 	f = say("router.core", Fact, top).word("where", traffic(g)).word("core", top.Name())
 	for _, part := range []string{"softirq", "system", "user", "irq", "nice", "steal"} {
 		if v := middle(top, "core_"+part+"_ratio"); v > most {
@@ -75,7 +75,7 @@ func offloaded(full []table.Group) []Finding {
 		if g.Rows[0].Doc.Lab == nil {
 			aside = middle(g, "router_busy_ratio") < hardlyBusy && middle(g, "router_busiest_core_ratio") < hardlyCore
 		}
-		if aside && !asked(g) {
+		if aside && !rateAsked(g) {
 			groups = append(groups, g)
 		}
 	}
@@ -87,7 +87,7 @@ func offloaded(full []table.Group) []Finding {
 		code, metric = "router.offload.kernel", "router_kernel_ratio"
 	}
 	f := say(code, Fact, groups...).word("where", whereOf(groups, full))
-	return []Finding{f.median(metric, "", foremost(groups, metric))}
+	return []Finding{f.median(metric, "", largest(groups, metric))}
 }
 
 func RouterWatch(rows []table.Row) []Finding {

@@ -133,7 +133,7 @@ func Disorder(rows []table.Row) []Finding {
 		if len(groups) == 0 {
 			return nil
 		}
-		if g := foremost(groups, d.metric); middle(g, d.metric) > d.most {
+		if g := largest(groups, d.metric); middle(g, d.metric) > d.most {
 			out = append(out, say(d.code, Doubt, g).median(d.metric, "worst", g).word("where", at(placeName(g))))
 		}
 	}

@@ -14,7 +14,7 @@ import (
 // SoakRows are the rows of a soak. If no trial is valid, the last one that sent anything
 // counts for what it measured: a soak of hours that was cut has something to tell.
 func SoakRows(d *model.Document) []table.Row {
-	rows, told := table.Rows(d), toldTrial(d)
+	rows, told := table.Rows(d), reportedTrial(d)
 	for i, valid := range AsValid(rows) {
 		if rows[i].Trial == told {
 			rows[i] = valid
@@ -23,8 +23,8 @@ func SoakRows(d *model.Document) []table.Row {
 	return rows
 }
 
-// toldTrial is the last valid trial of a soak, else the last that sent anything.
-func toldTrial(d *model.Document) (told *model.Result) {
+// reportedTrial is the last valid trial of a soak, else the last that sent anything.
+func reportedTrial(d *model.Document) (told *model.Result) {
 	for i := range d.Results {
 		r := &d.Results[i]
 		sent := slices.ContainsFunc(r.Flows, func(f model.FlowResult) bool { return table.Measured(&f) })
@@ -35,8 +35,8 @@ func toldTrial(d *model.Document) (told *model.Result) {
 	return told
 }
 
-// Soaked are the rows of the trial that a soak tells of, one for each flow.
-func Soaked(rows []table.Row) []table.Row {
+// SoakTrial returns the rows of the trial that a soak tells of, one for each flow.
+func SoakTrial(rows []table.Row) []table.Row {
 	var out []table.Row
 	for _, r := range Usable(rows) {
 		if len(out) > 0 && r.Trial != out[0].Trial {
@@ -48,7 +48,7 @@ func Soaked(rows []table.Row) []table.Row {
 }
 
 func Soak(rows []table.Row) []Finding {
-	rows = Soaked(rows)
+	rows = SoakTrial(rows)
 	if len(rows) == 0 {
 		return nil
 	}
@@ -75,7 +75,7 @@ func Soak(rows []table.Row) []Finding {
 
 // unfinished says first that a trial was cut or is not valid; ran is false if it did not run as ordered.
 func unfinished(rows []table.Row) (out []Finding, ran bool) {
-	t := toldTrial(rows[0].Doc)
+	t := reportedTrial(rows[0].Doc)
 	switch t.State {
 	case model.Valid:
 		return nil, true
@@ -271,28 +271,28 @@ func changesOf(rows []table.Row) (out []Finding) {
 	return out
 }
 
-// happening is what several series did at the same time; lead tells most.
-type happening struct {
+// jointChange is what several series did at the same time; lead tells most.
+type jointChange struct {
 	lead   model.Change
 	movers []model.Mover
 }
 
-func (h happening) madeBy(m model.MadeChange) bool {
+func (h jointChange) madeBy(m model.MadeChange) bool {
 	c := h.lead
 	return m.Failure == "" && m.AtS >= min(c.StartLowS, c.StartS)-model.Together &&
 		m.AtS-m.TookS <= max(c.StartHighS, c.StartS)+1
 }
 
 // eventsOf puts together the changes that began together, in the order of time.
-func eventsOf(t *model.Result) (out []happening) {
+func eventsOf(t *model.Result) (out []jointChange) {
 	for _, c := range t.Changes {
-		i := slices.IndexFunc(out, func(h happening) bool {
+		i := slices.IndexFunc(out, func(h jointChange) bool {
 			f := h.lead
 			return f.Alike(c) && c.StartLowS <= f.StartHighS+model.Together &&
 				f.StartLowS <= c.StartHighS+model.Together
 		})
 		if i < 0 {
-			out = append(out, happening{c, slices.Clone(c.Causes)})
+			out = append(out, jointChange{c, slices.Clone(c.Causes)})
 			continue
 		}
 		out[i].movers = append(out[i].movers, c.Causes...)
@@ -333,7 +333,7 @@ const (
 )
 
 // causesOf tells what moved with a change: first what happened to packets, then why.
-func causesOf(h happening, t *model.Result) (out []Finding) {
+func causesOf(h jointChange, t *model.Result) (out []Finding) {
 	rank := func(m model.Mover) int { // of any other metric, behind all
 		return (slices.Index([]string{"send_pps", "lost_pps", "dropped_pps"}, m.Metric) + 4) % 4
 	}

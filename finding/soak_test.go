@@ -280,7 +280,7 @@ func TestAnySoak(t *testing.T) {
 			worst, ok := f.Number("loss_ratio", "worst")
 			shown := func(g table.Group) bool { return middle(g, "loss_ratio") == worst }
 			if ok && len(f.Groups) > 0 && strings.HasPrefix(f.Code, "soak.") && f.Has("at_s", "to") &&
-				!slices.ContainsFunc(Phases(Soaked(rows)[0]), shown) {
+				!slices.ContainsFunc(Phases(SoakTrial(rows)[0]), shown) {
 				t.Fatalf("%s: %g is in no row of the table", f.Code, worst)
 			}
 		}

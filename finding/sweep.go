@@ -9,9 +9,9 @@ import (
 	"pelt/table"
 )
 
-// Contest is the settings of a sweep under one condition. Settings of different
+// Ranking is the settings of a sweep under one condition. Settings of different
 // conditions are not compared: nobody chooses what a path is like.
-type Contest struct {
+type Ranking struct {
 	Under table.Group // the condition; without keys where there is only one
 	// Settings are in order of merit: those as good as the best by what they send, the
 	// least first, then the others by goodput. The first is the answer.
@@ -48,21 +48,21 @@ func isCondition(key string) bool {
 	return link || key == "receivers" || key == "direction"
 }
 
-func Contests(rows []table.Row) []Contest {
-	var out []Contest
+func Rankings(rows []table.Row) []Ranking {
+	var out []Ranking
 	rows = Usable(rows)
 	under, settings := SweepKeys(rows)
 	for _, g := range table.By(rows, under...) {
-		out = append(out, newContest(g, table.By(g.Rows, settings...)))
+		out = append(out, newRanking(g, table.By(g.Rows, settings...)))
 	}
 	return out
 }
 
-func newContest(under table.Group, settings []table.Group) Contest {
+func newRanking(under table.Group, settings []table.Group) Ranking {
 	m := table.MetricOf("goodput_bps")
 	ranked := table.Rank(m, settings)
 	effects := table.CompareBest(m, ranked)
-	c := Contest{Under: under}
+	c := Ranking{Under: under}
 	var good, others []int
 	for i, g := range ranked {
 		near := middle(g, m.Name) >= (1-m.Resolution)*middle(ranked[0], m.Name)
@@ -82,42 +82,42 @@ func newContest(under table.Group, settings []table.Group) Contest {
 	return c
 }
 
-// Headlines are the contests that a verdict tells of: the first, and the one that gets least through.
-func Headlines(all []Contest) []Contest {
+// Headlines are the rankings that a verdict tells of: the first, and the one that gets least through.
+func Headlines(all []Ranking) []Ranking {
 	if len(all) < 2 {
 		return all
 	}
-	goodput := func(c Contest) float64 { return middle(c.Settings[0], "goodput_bps") }
-	worst := slices.MinFunc(all, func(a, b Contest) int { return cmp.Compare(goodput(a), goodput(b)) })
+	goodput := func(c Ranking) float64 { return middle(c.Settings[0], "goodput_bps") }
+	worst := slices.MinFunc(all, func(a, b Ranking) int { return cmp.Compare(goodput(a), goodput(b)) })
 	if worst.Under.Name() == all[0].Under.Name() {
 		return all[:1]
 	}
-	return []Contest{all[0], worst}
+	return []Ranking{all[0], worst}
 }
 
 func Sweep(rows []table.Row) []Finding {
-	contests := Contests(rows)
-	if len(contests) == 0 {
+	rankings := Rankings(rows)
+	if len(rankings) == 0 {
 		return nil
 	}
 	var out []Finding
-	if out = everywhere(contests); out == nil {
-		for _, c := range Headlines(contests) {
-			out = append(out, c.answer(len(contests)))
+	if out = everywhere(rankings); out == nil {
+		for _, c := range Headlines(rankings) {
+			out = append(out, c.answer(len(rankings)))
 		}
 	}
-	if c := About(contests, out[0]); middle(c.Settings[0], "goodput_bps") > 0 {
+	if c := About(rankings, out[0]); middle(c.Settings[0], "goodput_bps") > 0 {
 		out = slices.Concat(out, c.waste(), c.limits(), c.fragments(), c.shares())
 	}
-	return append(out, doubts(rows, contests)...)
+	return append(out, doubts(rows, rankings)...)
 }
 
-func About(contests []Contest, answer Finding) Contest {
-	i := slices.IndexFunc(contests, func(c Contest) bool { return c.Under.Name() == answer.Words["under"] })
-	return contests[max(i, 0)]
+func About(rankings []Ranking, answer Finding) Ranking {
+	i := slices.IndexFunc(rankings, func(c Ranking) bool { return c.Under.Name() == answer.Words["under"] })
+	return rankings[max(i, 0)]
 }
 
-func (c Contest) answer(contests int) Finding {
+func (c Ranking) answer(rankings int) Finding {
 	best := c.Settings[0]
 	others := float64(len(c.Settings) - 1)
 	f := say("sweep.best", Answer, c.Settings[:c.Tied]...).word("best", nameOf(best)).word("under", c.Under.Name()).
@@ -128,7 +128,7 @@ func (c Contest) answer(contests int) Finding {
 	switch {
 	case !(middle(best, "goodput_bps") > 0):
 		f.Code = "sweep.nothing"
-	case contests > 1:
+	case rankings > 1:
 		f.Code = "sweep.under"
 	case others == 0:
 		f.Code = "sweep.only"
@@ -149,26 +149,26 @@ func nameOf(g table.Group) string {
 	return "The only setting"
 }
 
-func (c Contest) open() int {
+func (c Ranking) open() int {
 	return len(only(c.Effects[c.Tied:], func(e table.Effect) bool { return e.Verdict == table.TooFew }))
 }
 
 // everywhere finds the setting that is as good as the best under each of several conditions, if there is one.
-func everywhere(contests []Contest) []Finding {
-	if len(contests) < 2 {
+func everywhere(rankings []Ranking) []Finding {
+	if len(rankings) < 2 {
 		return nil
 	}
-	for _, first := range contests[0].Settings[:contests[0].Tied] {
+	for _, first := range rankings[0].Settings[:rankings[0].Tied] {
 		var all []table.Group
-		for _, c := range contests {
+		for _, c := range rankings {
 			for _, g := range c.Settings[:c.Tied] {
 				if g.Name() == first.Name() {
 					all = append(all, table.Group{Keys: c.Under.Keys, Levels: c.Under.Levels, Rows: g.Rows})
 				}
 			}
 		}
-		if most := foremost(all, "goodput_bps"); len(all) == len(contests) && middle(most, "goodput_bps") > 0 {
-			least := hindmost(all, "goodput_bps")
+		if most := largest(all, "goodput_bps"); len(all) == len(rankings) && middle(most, "goodput_bps") > 0 {
+			least := smallest(all, "goodput_bps")
 			f := say("sweep.all", Answer, table.Group{Keys: first.Keys, Levels: first.Levels, Rows: most.Rows})
 			f.Words = map[string]string{"best": nameOf(first), "under": most.Name(), "all": "both"}
 			if len(all) > 2 {
@@ -188,7 +188,7 @@ func everywhere(contests []Contest) []Finding {
 const wasteful = 1.2
 
 // waste tells of the setting that is as good as the answer and sends most.
-func (c Contest) waste() []Finding {
+func (c Ranking) waste() []Finding {
 	best, most := c.Settings[0], c.Settings[c.Tied-1]
 	times := middle(most, "send_bps") / middle(best, "send_bps")
 	if !(times >= wasteful) {
@@ -206,32 +206,32 @@ func (c Contest) waste() []Finding {
 }
 
 // limits says what held the best settings back: of those that are as good, the one that sends most shows it.
-func (c Contest) limits() []Finding {
+func (c Ranking) limits() []Finding {
 	most := c.Settings[c.Tied-1]
 	limit := limitOf(most)
 	if limit == byOffer && middle(most, "loss_ratio") >= overload && chanceOf(most) < byChance {
-		limit = whoLost(most)
+		limit = limitByLosses(most)
 	}
 	return []Finding{limitedBy(limit, most)}
 }
 
 const fairEnough = 0.99
 
-func (c Contest) shares() []Finding {
+func (c Ranking) shares() []Finding {
 	const fairness = "receiver_fairness_index"
 	known := only(c.Settings, func(g table.Group) bool { return middle(g, fairness) < fairEnough })
 	if len(known) == 0 {
 		return nil
 	}
-	worst := hindmost(known, fairness)
+	worst := smallest(known, fairness)
 	return []Finding{say("sweep.unfair", Fact, worst).word("where", nameOf(worst)).median(fairness, "", worst).
 		median("receiver_goodput_min_bps", "", worst).median("receiver_goodput_max_bps", "", worst)}
 }
 
-func doubts(rows []table.Row, contests []Contest) []Finding {
+func doubts(rows []table.Row, rankings []Ranking) []Finding {
 	var out []Finding
 	measured, open, needed := 0, 0, 0
-	for _, c := range contests {
+	for _, c := range rankings {
 		open += c.open()
 		for i, g := range c.Settings {
 			measured++

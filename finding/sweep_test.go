@@ -232,7 +232,7 @@ func TestConditions(t *testing.T) {
 		if len(got) == 2 && !strings.HasPrefix(got[1], "Best (5 % link loss): 1280 B, every 9 ms.") {
 			t.Errorf("the worst condition: %q", got[1])
 		}
-		for _, x := range Contests(table.Rows(d)) {
+		for _, x := range Rankings(table.Rows(d)) {
 			if len(x.Settings) != 18 {
 				t.Errorf("%d settings in %s", len(x.Settings), x.Under.Name())
 			}

@@ -60,8 +60,8 @@ func (e Effect) Ratio() float64 {
 	return 1 + e.Change
 }
 
-// Told reports whether the samples differ beyond chance, however little.
-func (e Effect) Told() bool { return e.P <= 1-confidence }
+// Proven reports whether the samples differ beyond chance, however little.
+func (e Effect) Proven() bool { return e.P <= 1-confidence }
 
 // Pair is two samples of one metric to compare. Pairs of one Pool were measured
 // under like conditions and share an estimate of the noise.
@@ -70,10 +70,10 @@ type Pair struct {
 	Pool int
 }
 
-// LeastTold is the least difference, as a share of the smaller figure, that so many
+// SmallestProvable is the least difference, as a share of the smaller figure, that so many
 // repeats find four times in five where the repeats themselves differ by a share. +Inf:
 // they tell nothing.
-func LeastTold(repeats, comparisons int, spread float64) float64 {
+func SmallestProvable(repeats, comparisons int, spread float64) float64 {
 	if repeats < LeastRepeats {
 		return math.Inf(1)
 	}
@@ -186,7 +186,7 @@ func (c contrast) effect(apart, alike, quantile float64, tests int) Effect {
 	switch {
 	case alike <= 1-confidence:
 		e.Verdict = Tied
-	case !e.Told():
+	case !e.Proven():
 	case e.Change*c.difference <= 0: // the middles do not say what the means say
 		e.P = 1
 	case c.metric.Better == Neutral:

@@ -51,9 +51,9 @@ func ParseLimit(text string) (Limit, error) {
 type Outcome string
 
 const (
-	Passed Outcome = "passed"         // no change that is likely reaches the limit
-	Failed Outcome = "failed"         // a change beyond chance is beyond the limit
-	Untold Outcome = "cannot-be-told" // the change, or its interval, reaches beyond the limit
+	Passed    Outcome = "passed"         // no change that is likely reaches the limit
+	Failed    Outcome = "failed"         // a change beyond chance is beyond the limit
+	Undecided Outcome = "cannot-be-told" // the change, or its interval, reaches beyond the limit
 	// NotMeasured is of a figure that one side should have and lacks.
 	NotMeasured Outcome = "not-measured"
 )
@@ -61,10 +61,10 @@ const (
 // Judge tells what an effect of one of the limit's metrics means for it.
 func (l Limit) Judge(e Effect) Outcome {
 	switch {
-	case e.Told() && l.broken(e.Change):
+	case e.Proven() && l.broken(e.Change):
 		return Failed
 	case math.IsNaN(e.Low) || math.IsNaN(e.High) || l.broken(e.Change) || l.broken(e.Low) || l.broken(e.High):
-		return Untold
+		return Undecided
 	}
 	return Passed
 }

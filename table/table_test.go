@@ -171,7 +171,7 @@ func TestRatiosAreOfMedians(t *testing.T) {
 			if !near(e.Change, want) {
 				t.Fatalf("%s: change %g; the medians %g and %g say %g", name, e.Change, x, y, want)
 			}
-			if apart(e) && (!e.Told() || e.Change == 0) || (e.Verdict == TooFew) != (e.Needed > 0) {
+			if apart(e) && (!e.Proven() || e.Change == 0) || (e.Verdict == TooFew) != (e.Needed > 0) {
 				t.Fatalf("%+v", e)
 			}
 		}

@@ -19,7 +19,7 @@ var soak = Kind{
 	Rows:  finding.SoakRows,
 	Rules: []finding.Rule{finding.Soak},
 	View: func(rows []table.Row, found []finding.Finding) []Section {
-		rows = finding.Soaked(rows)
+		rows = finding.SoakTrial(rows)
 		times := timesOf(rows, found)
 		out := []Section{soakTiles(rows, found, times.Changes), times}
 		parts := partsOf("Over time", rows, table.Parts(rows[0], mostParts/len(rows)))

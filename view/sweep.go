@@ -16,20 +16,20 @@ var sweep = Kind{
 	Title: "Sweep of settings",
 	Rules: []finding.Rule{finding.Sweep, finding.Repeats("goodput_bps", 3)},
 	View: func(rows []table.Row, found []finding.Finding) []Section {
-		contests := finding.Contests(rows)
+		rankings := finding.Rankings(rows)
 		answer := first(found, "sweep.")
-		best, about := answer.Groups[0], finding.About(contests, answer)
+		best, about := answer.Groups[0], finding.About(rankings, answer)
 		receivers := table.By(table.Receivers(best.Rows), table.KeyOf("receiver"))
 		if len(receivers) == 1 {
 			receivers = nil
 		}
-		out := append([]Section{sweepTiles(found, about)}, sweepCharts(rows, finding.Headlines(contests))...)
+		out := append([]Section{sweepTiles(found, about)}, sweepCharts(rows, finding.Headlines(rankings))...)
 		out = append(out, losses("Packets lost by setting", telling(about)))
 		out = append(out, paths(rows)...)
-		if len(contests) > 1 {
-			out = append(out, conditionTable(contests))
+		if len(rankings) > 1 {
+			out = append(out, conditionTable(rankings))
 		}
-		for _, c := range contests {
+		for _, c := range rankings {
 			out = append(out, settingTable(c))
 		}
 		each := rowsOf("Each receiver at "+best.Name(), receivers, keyColumns(table.KeyOf("receiver")),
@@ -41,7 +41,7 @@ var sweep = Kind{
 	},
 }
 
-func sweepTiles(found []finding.Finding, c finding.Contest) Tiles {
+func sweepTiles(found []finding.Finding, c finding.Ranking) Tiles {
 	answer := first(found, "sweep.")
 	name, under := answer.W("best"), c.Under.Name()
 	if under != "" {
@@ -57,7 +57,7 @@ func sweepTiles(found []finding.Finding, c finding.Contest) Tiles {
 
 // sweepCharts draws goodput over the settings: as shades over two keys, as lines over
 // one that is a number, else with intervals.
-func sweepCharts(rows []table.Row, heads []finding.Contest) []Section {
+func sweepCharts(rows []table.Row, heads []finding.Ranking) []Section {
 	under, keys := finding.SweepKeys(rows)
 	noNumber := func(g table.Group) bool { return !(g.Levels[0].Number > 0) || g.Levels[0].Text != "" }
 	if len(keys) == 1 && len(heads[0].Settings) > 1 && !slices.ContainsFunc(heads[0].Settings, noNumber) {
@@ -84,7 +84,7 @@ func sweepCharts(rows []table.Row, heads []finding.Contest) []Section {
 const mostBars, mostLossy = 12, 4
 
 // telling are the settings whose losses are worth a look.
-func telling(c finding.Contest) []table.Group {
+func telling(c finding.Ranking) []table.Group {
 	if len(c.Settings) <= mostBars {
 		return c.Settings
 	}
@@ -93,17 +93,17 @@ func telling(c finding.Contest) []table.Group {
 	return slices.Concat(c.Settings[:n], lossy[len(lossy)-mostLossy:])
 }
 
-func conditionTable(contests []finding.Contest) Table {
+func conditionTable(rankings []finding.Ranking) Table {
 	var best []table.Group
-	for _, c := range contests {
+	for _, c := range rankings {
 		best = append(best, c.Settings[0])
 	}
 	condition := cells("condition", "Condition", func(_ table.Group, row int) Cell {
-		return Cell{Text: contests[row].Under.Name()}
+		return Cell{Text: rankings[row].Under.Name()}
 	})
 	condition[0].Key = true
 	tied := cells("tied_count", "Tied with it", func(_ table.Group, row int) Cell {
-		return Cell{Value: float64(contests[row].Tied - 1)}
+		return Cell{Value: float64(rankings[row].Tied - 1)}
 	})
 	return rowsOf("The best under each condition", best, condition, nameColumn(best[0].Keys),
 		metricColumns("goodput_bps"), bare(metricColumns("loss_ratio", "send_bps")), details(tied))
@@ -112,8 +112,8 @@ func conditionTable(contests []finding.Contest) Table {
 // lead is how many settings the short form shows.
 const lead = 5
 
-// settingTable has all settings of a contest. Those who sort by one setting find it in a column of its own.
-func settingTable(c finding.Contest) Table {
+// settingTable has all settings of a ranking. Those who sort by one setting find it in a column of its own.
+func settingTable(c finding.Ranking) Table {
 	keys, loss := c.Settings[0].Keys, "loss_ratio"
 	if c.Settings[0].Rows[0].Flow.Protocol == model.TCP {
 		loss = "retransmit_ratio"
@@ -141,8 +141,8 @@ func settingTable(c finding.Contest) Table {
 // leastShown is the smallest difference that a verdict tells of, as a share.
 const leastShown = 0.001
 
-// verdictOf says how a setting compares with the highest goodput of its contest.
-func verdictOf(c finding.Contest, i int) Cell {
+// verdictOf says how a setting compares with the highest goodput of its ranking.
+func verdictOf(c finding.Ranking, i int) Cell {
 	e := c.Effects[i]
 	cell := effectCell(e)
 	cell.Note = ""
