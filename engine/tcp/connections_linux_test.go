@@ -24,7 +24,6 @@ func connections(mode string, streams int) model.Flow {
 }
 
 func TestConnectionRate(t *testing.T) {
-	leakCheck(t)
 	for _, c := range []struct {
 		name    string
 		address string
@@ -82,7 +81,6 @@ func TestConnectionRate(t *testing.T) {
 // TestLateAttemptOfTheWarmup: what is due in the warm-up and begun after it counts as
 // little as what was begun in time, or there would be more attempts than were planned.
 func TestLateAttemptOfTheWarmup(t *testing.T) {
-	leakCheck(t)
 	const warmup = 100 * time.Millisecond
 	f := connections(model.ConnectionRate, 1)
 	f.Rate, f.Burst = unit.PacketRate(200), 200 // one every 5 ms
@@ -109,14 +107,12 @@ func TestLateAttemptOfTheWarmup(t *testing.T) {
 	}
 	c.dropAll()
 	unix.Close(poll)
-	p.close()
 }
 
 // TestConnectionsKept: they stay open until the path lets no more through, and the
 // account says how many were open and what stopped the next one.
 func TestConnectionsKept(t *testing.T) {
 	testenv.Tool(t, "nft")
-	leakCheck(t)
 	const most = 300
 	for _, c := range []struct {
 		name, rule string
@@ -166,7 +162,6 @@ func sumOf(m map[string]uint64) (n uint64) {
 
 // TestConnectionsOfTheHost: what this host cannot hold is not the path's limit.
 func TestConnectionsOfTheHost(t *testing.T) {
-	leakCheck(t)
 	t.Run("files", func(t *testing.T) {
 		var old unix.Rlimit
 		if err := unix.Getrlimit(unix.RLIMIT_NOFILE, &old); err != nil {
@@ -212,7 +207,6 @@ func TestConnectionsOfTheHost(t *testing.T) {
 
 // TestReceiverIsFull: the receiver's own limit is told as such.
 func TestReceiverIsFull(t *testing.T) {
-	leakCheck(t)
 	p := newPair(t, newNamespace(t), "127.0.0.1", false, connections(model.ConnectionKeep, 1), timing(0, 20*time.Second, time.Second))
 	p.receiver.t.most = 70
 	p.connect()
@@ -224,16 +218,13 @@ func TestReceiverIsFull(t *testing.T) {
 	if !strings.Contains(w, "were turned away here, not by the path: this host may open") || strings.Contains(w, "strange") {
 		t.Errorf("the receiver warns: %s", w)
 	}
-	p.close()
 }
 
 // TestConnectionsBroken: those that somebody else ends while they are kept are told.
 func TestConnectionsBroken(t *testing.T) {
-	leakCheck(t)
 	p := newPair(t, newNamespace(t), "127.0.0.1", false, connections(model.ConnectionKeep, 1), timing(0, time.Minute, time.Second))
 	p.connect()
-	ended := make(chan error, 1)
-	go func() { ended <- p.sender.run(t.Context()) }()
+	ended := p.sender.background(t.Context())
 	e := p.receiver.t
 	o := p.sender.t.opener
 	wait := func(what string, ok func() bool) {
@@ -258,13 +249,11 @@ func TestConnectionsBroken(t *testing.T) {
 	if r := p.sender.account(); r.Send.Connections.Broken != 50 {
 		t.Errorf("report: %+v of %+v", r, r.Send.Connections)
 	}
-	p.close()
 }
 
 // TestConnectionsNeedConsent: before both ends have consented nobody's connection is
 // counted, nor one that another key has signed.
 func TestConnectionsNeedConsent(t *testing.T) {
-	leakCheck(t)
 	p := newPair(t, here{}, "127.0.0.1", false, connections(model.ConnectionKeep, 1), timing(0, time.Second, time.Second))
 	present := func(trial uint16, stream uint8, key []byte) (answer int) {
 		t.Helper()
@@ -285,8 +274,7 @@ func TestConnectionsNeedConsent(t *testing.T) {
 	present(p.send.Trial, 0, right) // who asks for the stream's consent and goes away
 	p.connect()
 	ctx, cancel := context.WithCancel(t.Context())
-	ended := make(chan error, 1)
-	go func() { ended <- p.receiver.run(ctx) }()
+	ended := p.receiver.background(ctx)
 	for _, c := range []struct {
 		name   string
 		trial  uint16
@@ -308,5 +296,4 @@ func TestConnectionsNeedConsent(t *testing.T) {
 	if n := p.receiver.account().Receive.Tally.Received; n != 1 {
 		t.Errorf("%d connections were taken, want 1", n)
 	}
-	p.close()
 }

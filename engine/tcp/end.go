@@ -8,6 +8,7 @@ import (
 	"net"
 	"net/netip"
 	"os"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"syscall"
@@ -105,22 +106,13 @@ type stream struct {
 
 type written struct{ writes, bytes uint64 }
 
-// Ports lists the local port of each stream; 0 where none is known yet.
+// Ports lists the local port of each stream of a listening end.
 func (e *end) Ports() []uint16 {
-	ports := make([]uint16, e.order.Flow.Streams)
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	for i := range ports {
-		switch s := e.streams[i]; {
-		case e.listener != nil:
-			ports[i] = e.listener.port
-		case s != nil:
-			ports[i] = uint16(s.conn.LocalAddr().(*net.TCPAddr).Port)
-		case e.order.Flow.SourcePort != 0:
-			ports[i] = uint16(e.order.Flow.SourcePort + i)
-		}
+	port := uint16(0)
+	if e.listener != nil {
+		port = e.listener.port
 	}
-	return ports
+	return slices.Repeat([]uint16{port}, e.order.Flow.Streams)
 }
 
 // Connect makes all streams, each with mutual consent. See engine.Transport.

@@ -83,6 +83,7 @@ func timing(warmup, measure, drain time.Duration) model.Timing {
 // newPair prepares both ends; the sender listens if senderListens, else the receiver.
 func newPair(t *testing.T, host engine.Host, address string, senderListens bool, f model.Flow, timing model.Timing) *pair {
 	t.Helper()
+	leakCheck(t)
 	p := &pair{t: t, host: host, engines: [2]*Engine{New(Config{}), New(Config{})}}
 	base := engine.Order{Flow: f, Timing: timing, Trial: 7, Tag: 3, Key: []byte("0123456789abcdef0123456789abcdef"), CPU: -1, OneClock: true}
 	p.send, p.receive = base, base
@@ -112,8 +113,19 @@ func (p *pair) prepare(o engine.Order) testEnd {
 	if err != nil {
 		p.t.Fatalf("prepare %s: %v", o.Role, err)
 	}
-	p.t.Cleanup(func() { e.Close() })
+	p.t.Cleanup(func() {
+		if err := e.Close(); err != nil {
+			p.t.Errorf("close: %v", err)
+		}
+	})
 	return e
+}
+
+// background runs an end and hands over how it ended.
+func (e testEnd) background(ctx context.Context) <-chan error {
+	ended := make(chan error, 1)
+	go func() { ended <- e.run(ctx) }()
+	return ended
 }
 
 func (p *pair) connect() {

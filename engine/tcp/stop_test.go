@@ -27,11 +27,9 @@ func within(t *testing.T, what string, f func()) {
 
 // Nobody reads, so the sender's write blocks; Stop must wake it.
 func TestStopWhileWriteBlocks(t *testing.T) {
-	leakCheck(t)
 	p := newPair(t, here{}, "127.0.0.1", false, flow(2, 1<<20, true), timing(0, time.Minute, 0))
 	p.connect()
-	ended := make(chan error, 1)
-	go func() { ended <- p.sender.run(t.Context()) }()
+	ended := p.sender.background(t.Context())
 	for last := uint64(0); ; { // until the bytes stand still
 		time.Sleep(20 * time.Millisecond)
 		_, now := p.sender.sample()
@@ -55,15 +53,13 @@ func TestStopWhileWriteBlocks(t *testing.T) {
 
 // What was not due yet when a sender was stopped was neither held back nor planned.
 func TestStopEndsTheSchedule(t *testing.T) {
-	leakCheck(t)
 	const pps, wanted = 10_000, 600_000 // so that the sender spins, and is found in a write
 	f := flow(1, 64, false)
 	f.Rate = unit.PacketRate(pps)
 	p := newPair(t, here{}, "127.0.0.1", false, f, timing(0, wanted/pps*time.Second, 0))
 	p.connect()
 	ended := make(chan error, 1)
-	received := make(chan error, 1)
-	go func() { received <- p.receiver.run(t.Context()) }()
+	received := p.receiver.background(t.Context())
 	go func() { ended <- p.sender.run(t.Context()) }()
 	for p.sender.t.streams[0].made.Load() < 100 {
 		time.Sleep(time.Millisecond)
@@ -83,23 +79,19 @@ func TestStopEndsTheSchedule(t *testing.T) {
 }
 
 func TestStopIdleReceiver(t *testing.T) {
-	leakCheck(t)
 	p := newPair(t, here{}, "127.0.0.1", true, flow(2, 64, false), timing(0, time.Minute, 0))
 	p.connect()
 	ctx, cancel := context.WithCancel(t.Context())
-	ended := make(chan error, 1)
-	go func() { ended <- p.receiver.run(ctx) }()
+	ended := p.receiver.background(ctx)
 	within(t, "cancelling an idle receiver", func() {
 		cancel()
 		if err := <-ended; err != nil {
 			t.Errorf("a cancelled receiver says %v", err)
 		}
 	})
-	p.close()
 }
 
 func TestStopWhileConnecting(t *testing.T) {
-	leakCheck(t)
 	p := newPair(t, here{}, "127.0.0.1", false, flow(2, 64, false), timing(0, time.Minute, 0))
 	ended := make(chan error, 1)
 	go func() { ended <- p.receiver.connect(t.Context()) }()
@@ -109,12 +101,10 @@ func TestStopWhileConnecting(t *testing.T) {
 			t.Error("a stopped Connect says nothing")
 		}
 	})
-	p.close()
 }
 
 // Nobody calls: the listening end says how many streams came.
 func TestConnectEndsWithContext(t *testing.T) {
-	leakCheck(t)
 	p := newPair(t, here{}, "127.0.0.1", false, flow(2, 64, false), timing(0, time.Minute, 0))
 	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 	defer cancel()
@@ -122,7 +112,6 @@ func TestConnectEndsWithContext(t *testing.T) {
 	if !errors.Is(err, context.DeadlineExceeded) || !strings.Contains(err.Error(), "0 of 2 streams") {
 		t.Errorf("without a peer: %v", err)
 	}
-	p.close()
 }
 
 // A host that accepts and then says nothing must not hold the dialing end.
@@ -152,11 +141,9 @@ func TestSilentPeer(t *testing.T) {
 // The receiving host dies (its connections are reset): the sender ends by
 // itself with the reason, and keeps what it measured.
 func TestPeerDies(t *testing.T) {
-	leakCheck(t)
 	p := newPair(t, here{}, "127.0.0.1", false, flow(2, 1000, true), timing(0, time.Minute, 0))
 	p.connect()
-	ended := make(chan error, 1)
-	go func() { ended <- p.sender.run(t.Context()) }()
+	ended := p.sender.background(t.Context())
 	for {
 		if n, _ := p.sender.sample(); n > 10 {
 			break
@@ -174,18 +161,15 @@ func TestPeerDies(t *testing.T) {
 		t.Errorf("report: %+v, send %+v", r, *r.Send)
 	}
 	t.Logf("errors %v, warnings %q", r.Send.Errors, r.Warnings)
-	p.close()
 }
 
 // The sending host dies: the receiver waits for Finish, which returns at once.
 func TestSenderDies(t *testing.T) {
-	leakCheck(t)
 	f := flow(2, 1000, false)
 	f.Rate = unit.PacketRate(1000)
 	p := newPair(t, here{}, "127.0.0.1", false, f, timing(0, time.Minute, 10*time.Second))
 	p.connect()
-	received := make(chan error, 1)
-	go func() { received <- p.receiver.run(t.Context()) }()
+	received := p.receiver.background(t.Context())
 	go p.sender.run(t.Context())
 	for {
 		if _, n := p.receiver.sample(); n > 0 {
@@ -206,7 +190,6 @@ func TestSenderDies(t *testing.T) {
 	if r := p.receiver.account(); r.Receive.Tally.Bytes == 0 {
 		t.Errorf("what had arrived is lost: %+v", r.Receive.Tally)
 	}
-	p.close()
 }
 
 // An end whose accepted connection could not be used does not run without it.

@@ -43,7 +43,6 @@ func TestTransfer(t *testing.T) {
 		{"a mix, sender listens", 2, true, func(f *model.Flow) { f.Control = "reno+cubic" }},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			leakCheck(t)
 			f := transferOf(c.streams, bytes, c.change)
 			if f.Control != "" {
 				testenv.Root(t) // a host may give cubic to root only
@@ -143,7 +142,6 @@ func checkReadings(t *testing.T, f model.Flow, s engine.SendReport, took float64
 
 // A transfer that the time cuts says how far it came, and is no error.
 func TestTransferCutByTime(t *testing.T) {
-	leakCheck(t)
 	p := newPair(t, here{}, "127.0.0.1", false, transferOf(2, model.MaxBytes, nil), timing(0, 300*time.Millisecond, time.Second))
 	p.connect()
 	s, r := p.play()
@@ -151,12 +149,10 @@ func TestTransferCutByTime(t *testing.T) {
 	if c == nil || c.Done || c.Seconds < 0.29 || c.Seconds > 0.6 || r.Tally.Bytes == 0 {
 		t.Errorf("completion %+v, %d B read; want one cut after 0.3 s", c, r.Tally.Bytes)
 	}
-	p.close()
 }
 
 func TestClockStreamsBeginOneAfterTheOther(t *testing.T) {
 	testenv.Clock(t)
-	leakCheck(t)
 	f := flow(3, 128<<10, true)
 	f.StaggerSeconds, f.InfoSeconds = 0.1, 0.01
 	p := newPair(t, here{}, "127.0.0.1", false, f, timing(0, 500*time.Millisecond, time.Second))
@@ -185,7 +181,6 @@ func TestStopEndsTransfers(t *testing.T) {
 		"plain": nil, "HTTP": func(f *model.Flow) { f.HTTP = true }, "before its turn": func(f *model.Flow) { f.StaggerSeconds = 60 },
 	} {
 		t.Run(name, func(t *testing.T) {
-			leakCheck(t)
 			p := newPair(t, here{}, "127.0.0.1", false, transferOf(2, model.MaxBytes, change), timing(0, time.Minute, time.Second))
 			p.connect()
 			ended := make(chan error, 2)
@@ -215,13 +210,11 @@ func TestStopEndsTransfers(t *testing.T) {
 // Streams that begin one after the other are timed from the first request to the last
 // answer.
 func TestAnswersOneAfterTheOther(t *testing.T) {
-	leakCheck(t)
 	p := newPair(t, here{}, "127.0.0.1", false, transferOf(2, 1000, func(f *model.Flow) { f.HTTP, f.StaggerSeconds = true, 0.5 }), timing(0, 20*time.Second, time.Second))
 	p.connect()
 	if _, r := p.play(); r.TCP.Completion == nil || r.TCP.Completion.Seconds < 0.3 {
 		t.Errorf("completion %+v, want about 0.5 s", r.TCP.Completion)
 	}
-	p.close()
 }
 
 // halfPair is one end of a flow of a stream, and the other side's connection.

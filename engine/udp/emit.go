@@ -156,21 +156,9 @@ func (w *sendStream) mark(err error) uint16 {
 
 // count adds packets to the series.
 func (w *sendStream) count(n uint64, at int64) {
-	if at >= w.stepTo {
-		w.flush()
-		w.step = max(at-w.sender.start, 0) / engine.StepNanos
-		w.stepTo = w.sender.start + (w.step+1)*engine.StepNanos
+	step := int(max(at-w.sender.start, 0) / engine.StepNanos)
+	for len(w.steps) <= step {
+		w.steps = append(w.steps, 0)
 	}
-	w.inStep += n
-}
-
-func (w *sendStream) flush() {
-	s := w.sender
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for int64(len(s.steps)) <= w.step {
-		s.steps = append(s.steps, 0)
-	}
-	s.steps[w.step] += w.inStep
-	w.inStep = 0
+	w.steps[step] += n
 }

@@ -45,8 +45,7 @@ type sender struct {
 	icmpErrors icmpCounts
 
 	mu     sync.Mutex // guards what follows
-	steps  []uint64
-	errnos []string // names of the errors that packets were refused with
+	errnos []string   // names of the errors that packets were refused with
 }
 
 func newSender(e *Sockets) *sender {
@@ -133,7 +132,7 @@ func (s *sender) lateTime() *engine.LateTime {
 }
 
 func (s *sender) account(r *engine.Report, _ engine.Sent) {
-	out := &engine.SendReport{Errors: map[string]uint64{}, PerStep: slices.Clone(s.steps), Errnos: slices.Clone(s.errnos)}
+	out := &engine.SendReport{Errors: map[string]uint64{}, Errnos: slices.Clone(s.errnos)}
 	for _, w := range s.streams {
 		attempted := w.attempted.Load()
 		out.Planned += w.planned
@@ -153,6 +152,12 @@ func (s *sender) account(r *engine.Report, _ engine.Sent) {
 		}
 		out.Refused = append(out.Refused, w.list.Marks())
 		out.Retried += w.retried
+		for step, n := range w.steps {
+			for len(out.PerStep) <= step {
+				out.PerStep = append(out.PerStep, 0)
+			}
+			out.PerStep[step] += n
+		}
 		out.WarmupSent += w.warmupSent
 		out.Hopeless = out.Hopeless || w.gaveUp
 		if w.warning != "" {

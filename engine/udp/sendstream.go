@@ -59,11 +59,8 @@ type sendStream struct {
 	warning           string
 	granted, asked    int  // bytes of send buffer
 	gaveUp            bool // every packet was refused
-
-	step   int64
-	stepTo int64
-	inStep uint64
-	_      padding
+	steps             []uint64
+	_                 padding
 }
 
 const (
@@ -126,7 +123,6 @@ func (w *sendStream) begin(at int64) {
 // measure begins the measured part.
 func (w *sendStream) measure(start int64) {
 	w.trial, w.sequence, w.measured, w.lastSend = w.sender.end.order.Trial, 0, true, 0
-	w.stepTo = start + engine.StepNanos
 	w.enter(&w.phases[1], start)
 	if w.Paced {
 		w.planned = w.Pacer.Slots()
@@ -308,7 +304,6 @@ func (w *sendStream) end() {
 		RunNanos:  w.times.behind.RunNanos - w.behind.RunNanos,
 		WaitNanos: w.times.behind.WaitNanos - w.behind.WaitNanos,
 	}
-	w.flush()
 }
 
 // waited accounts for time in which the socket had no room.
