@@ -42,7 +42,7 @@ func (e *end) measure() span {
 	return s
 }
 
-// wait returns true at the moment, false if there is nothing left to wait for.
+// wait returns true at the moment, false if traffic ends first.
 func (e *end) wait(until time.Time) bool {
 	timer := time.NewTimer(time.Until(until))
 	defer timer.Stop()
@@ -51,6 +51,7 @@ func (e *end) wait(until time.Time) bool {
 		return true
 	case <-e.quit:
 	case <-e.idle:
+	case <-e.over:
 	}
 	return false
 }

@@ -75,7 +75,7 @@ func (o *opener) work(s *stream) (err error) {
 	defer unix.Close(c.poll)
 	defer c.dropAll()
 	if o.keep {
-		if c.part = 1; !o.pause(o.e.order.Timing.Warmup()) {
+		if c.part = 1; !o.e.wait(o.begun.Add(o.e.order.Timing.Warmup())) {
 			return nil
 		}
 	}
@@ -106,19 +106,6 @@ func (o *opener) work(s *stream) (err error) {
 			c.expire(now)
 		}
 	}
-}
-
-// pause waits; false means that the order is over.
-func (o *opener) pause(d time.Duration) bool {
-	t := time.NewTimer(time.Until(o.begun.Add(d)))
-	defer t.Stop()
-	select {
-	case <-t.C:
-		return true
-	case <-o.e.over:
-	case <-o.e.quit:
-	}
-	return false
 }
 
 // start begins what is due and returns how many milliseconds nothing will be.

@@ -10,16 +10,8 @@ import (
 // begin waits for the turn of a stream; false: the trial is over first.
 func (e *end) begin(s *stream) bool {
 	origin := e.clock.Began.Add(time.Duration(e.origin.Load()))
-	if wait := time.Duration(e.order.Flow.StaggerSeconds * float64(s.number) * 1e9); wait > 0 {
-		timer := time.NewTimer(time.Until(origin.Add(wait)))
-		defer timer.Stop()
-		select {
-		case <-timer.C:
-		case <-e.quit:
-			return false
-		case <-e.over:
-			return false
-		}
+	if late := time.Duration(e.order.Flow.StaggerSeconds * float64(s.number) * 1e9); late > 0 && !e.wait(origin.Add(late)) {
+		return false
 	}
 	s.begun = time.Since(origin)
 	s.sending.Store(true)
@@ -60,26 +52,15 @@ const settleEvery = time.Millisecond
 // settled waits until the peer has acknowledged all that was written; without an error
 // false means that the time was over first.
 func (e *end) settled(s *stream) (all bool, err error) {
-	tick := time.NewTicker(settleEvery)
-	defer tick.Stop()
 	for {
-		select {
-		case <-e.over:
-			return false, nil
-		case <-e.quit:
-			return false, nil
-		default:
-		}
 		if err := broken(s.raw); err != nil {
 			return false, err
 		}
 		if n, known := outstanding(s.raw); !known || n == 0 {
 			return true, nil
 		}
-		select {
-		case <-tick.C:
-		case <-e.over:
-		case <-e.quit:
+		if !e.wait(time.Now().Add(settleEvery)) {
+			return false, nil
 		}
 	}
 }
