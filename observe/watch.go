@@ -14,23 +14,15 @@ const watchStep = time.Second
 
 // Watcher samples the processor time of this host once a second.
 type Watcher struct {
-	read  func() (counters.Processors, error)
-	quit  chan struct{}
-	done  chan struct{}
-	first counters.Processors
-	last  counters.Processors
-	begun time.Time // of last
-	valid bool      // first was read
-	steps []step
+	read       func() (counters.Processors, error)
+	quit, done chan struct{}
+	readings   []reading // the first when the watch began; none where nothing can be read
 }
 
-// step is one step of the watch. A busy host may wake the sampler late; the steps it slept through share one mean.
-type step struct {
-	busy  float64           // of the whole host
-	cores map[int]coreRatio // without those that were switched off
+type reading struct {
+	at time.Time
+	counters.Processors
 }
-
-type coreRatio struct{ softirq, idle float64 }
 
 // StartWatch begins a watch. On a system that does not tell its processor time
 // the watch is empty. The caller must call Stop.
@@ -38,9 +30,7 @@ func StartWatch() *Watcher { return startWatch(readLoad) }
 
 func startWatch(read func() (counters.Processors, error)) *Watcher {
 	w := &Watcher{read: read, quit: make(chan struct{}), done: make(chan struct{})}
-	first, err := read()
-	w.first, w.last, w.valid, w.begun = first, first, err == nil, time.Now()
-	if !w.valid {
+	if w.take(); len(w.readings) == 0 {
 		close(w.done)
 		return w
 	}
@@ -55,38 +45,18 @@ func (w *Watcher) sample() {
 	for {
 		select {
 		case <-w.quit:
-			w.take(true)
+			w.take()
 			return
 		case <-ticker.C:
-			w.take(false)
+			w.take()
 		}
 	}
 }
 
-// take closes the steps that ended since the last sample.
-func (w *Watcher) take(end bool) {
-	now, err := w.read()
-	if err != nil {
-		return
+func (w *Watcher) take() {
+	if now, err := w.read(); err == nil {
+		w.readings = append(w.readings, reading{time.Now(), now})
 	}
-	at := time.Now()
-	n := int((at.Sub(w.begun) + watchStep/2) / watchStep)
-	if end && len(w.steps) == 0 {
-		n = max(n, 1)
-	}
-	all, ok := now.All.Since(w.last.All, -1)
-	if n == 0 || !ok {
-		return
-	}
-	one := step{all.Busy(), map[int]coreRatio{}}
-	for core, t := range now.Cores {
-		before, known := w.last.Cores[core]
-		if s, ok := t.Since(before, core); known && ok {
-			one.cores[core] = coreRatio{s.Softirq, s.Idle + s.IOWait}
-		}
-	}
-	w.last, w.begun = now, at
-	w.steps = append(w.steps, slices.Repeat([]step{one}, n)...)
 }
 
 // Stop ends the watch and returns the host's load since it began, with the
@@ -98,27 +68,22 @@ func (w *Watcher) take(end bool) {
 func (w *Watcher) Stop() (model.CPU, []model.Series) {
 	close(w.quit)
 	<-w.done
-	if !w.valid {
+	if len(w.readings) < 2 {
 		return model.CPU{}, nil
 	}
 	return w.cpu(), w.series()
 }
 
 func (w *Watcher) cpu() (c model.CPU) {
-	end, err := w.read()
-	if err != nil {
-		end = w.last
-	}
-	s, ok := end.All.Since(w.first.All, -1)
+	first, end := w.readings[0], w.readings[len(w.readings)-1]
+	s, ok := end.All.Since(first.All, -1)
 	if !ok {
 		return c
 	}
 	c.HostRatio, c.SoftirqRatio, c.StealRatio = s.Busy(), s.Softirq, s.Steal
-	for core, t := range end.Cores {
-		if before, known := w.first.Cores[core]; known {
-			if s, ok := t.Since(before, core); ok {
-				c.BusiestRatio = max(c.BusiestRatio, s.Busy())
-			}
+	for core := range end.Cores {
+		if s, ok := end.Core(first.Processors, core); ok {
+			c.BusiestRatio = max(c.BusiestRatio, s.Busy())
 		}
 	}
 	return c
@@ -126,26 +91,36 @@ func (w *Watcher) cpu() (c model.CPU) {
 
 func (w *Watcher) series() (all []model.Series) {
 	cores := map[int]bool{}
-	for _, one := range w.steps {
-		for core := range one.cores {
+	for _, r := range w.readings {
+		for core := range r.Cores {
 			cores[core] = true
 		}
 	}
-	add := func(metric string, core *int, value func(step) float64) {
-		s := model.Series{Metric: metric, Core: core, StepSeconds: watchStep.Seconds()}
-		for _, one := range w.steps {
-			s.Values = append(s.Values, value(one))
+	begun := w.readings[0].at
+	total := w.readings[len(w.readings)-1].at.Sub(begun)
+	steps := max(1, int((total+watchStep/2)/watchStep))
+	add := func(metric string, core *int, value func(from, to counters.Processors) float64) {
+		var spans []counters.Span
+		for i, to := range w.readings[1:] {
+			from := w.readings[i]
+			spans = append(spans, counters.Span{From: from.at.Sub(begun).Seconds(), To: to.at.Sub(begun).Seconds(),
+				Value: value(from.Processors, to.Processors)})
 		}
-		all = append(all, s)
+		all = append(all, model.Series{Metric: metric, Core: core, StepSeconds: watchStep.Seconds(),
+			Values: counters.Resample(spans, steps, watchStep.Seconds(), 0)})
 	}
-	if len(w.steps) > 0 {
-		add("cpu_busy_ratio", nil, func(one step) float64 { return one.busy })
-	}
+	add("cpu_busy_ratio", nil, func(from, to counters.Processors) float64 {
+		s, _ := to.All.Since(from.All, -1)
+		return s.Busy()
+	})
 	for _, core := range slices.Sorted(maps.Keys(cores)) {
-		add("cpu_softirq_ratio", &core, func(one step) float64 { return one.cores[core].softirq })
-		add("cpu_idle_ratio", &core, func(one step) float64 {
-			if ratio, there := one.cores[core]; there {
-				return ratio.idle
+		add("cpu_softirq_ratio", &core, func(from, to counters.Processors) float64 {
+			s, _ := to.Core(from, core)
+			return s.Softirq
+		})
+		add("cpu_idle_ratio", &core, func(from, to counters.Processors) float64 {
+			if s, ok := to.Core(from, core); ok {
+				return s.Idle + s.IOWait
 			}
 			return 1
 		})

@@ -3,6 +3,7 @@ package counters
 import (
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -51,6 +52,16 @@ type Processors struct {
 	Cores map[int]Ticks // by number, from 0 to MaxCores-1; those that are switched off are not there
 }
 
+// Core is how a core spent the time since an earlier reading; ok is false if it was not there in both, or as of Since.
+func (p Processors) Core(from Processors, core int) (s model.CPUSplit, ok bool) {
+	before, known := from.Cores[core]
+	now, knows := p.Cores[core]
+	if !known || !knows {
+		return s, false
+	}
+	return now.Since(before, core)
+}
+
 // MaxCores is above what any Linux build allows (NR_CPUS is at most 8192).
 const MaxCores = 1 << 14
 
@@ -91,6 +102,33 @@ func ParseProcessors(stat string) (p Processors, err error) {
 		return p, errors.New("/proc/stat does not tell of the processors")
 	}
 	return p, nil
+}
+
+// Span is what was observed between two readings, in seconds; NaN if nothing.
+type Span struct{ From, To, Value float64 }
+
+// Resample spreads spans over n steps: the mean of a step, by the time that each span shares with it. A step of which
+// less than a ratio was observed, or nothing, is NaN.
+func Resample(spans []Span, n int, step, least float64) []float64 {
+	sum, shared := make([]float64, n), make([]float64, n)
+	for _, s := range spans {
+		if s.To <= 0 || math.IsNaN(s.Value) {
+			continue
+		}
+		for i := max(0, int(s.From/step)); i < n && float64(i)*step < s.To; i++ {
+			if both := min(s.To, float64(i+1)*step) - max(s.From, float64(i)*step); both > 0 {
+				sum[i], shared[i] = sum[i]+s.Value*both, shared[i]+both
+			}
+		}
+	}
+	for i := range sum {
+		if shared[i] == 0 || shared[i] < least*step {
+			sum[i] = math.NaN()
+		} else {
+			sum[i] /= shared[i]
+		}
+	}
+	return sum
 }
 
 // ParseCPUInfo reads /proc/cpuinfo. name is the best name of the first core, whose key differs by architecture:

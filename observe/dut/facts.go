@@ -38,7 +38,7 @@ func learn(told map[string]string, first sample) learned {
 	}
 	f.Firmware = cmp.Or(f.Firmware, setting(told["os"], "PRETTY_NAME"))
 	name, part, _ := counters.ParseCPUInfo(told["cpuinfo"])
-	f.CPU, f.Cores = oneLine(cmp.Or(name, armPart(part))), len(first.cores)
+	f.CPU, f.Cores = oneLine(cmp.Or(name, armPart(part))), len(first.Cores)
 	f.MemoryBytes = counters.ParseMemory(told["memory"])
 	if text, ok := strings.CutPrefix(told["namespace"], "net:["); ok {
 		l.namespace, _ = strconv.ParseUint(strings.TrimSuffix(text, "]"), 10, 64)

@@ -1,12 +1,12 @@
 package dut
 
 import (
-	"math"
 	"reflect"
 	"slices"
 	"testing"
 
 	"pelt/model"
+	"pelt/observe/counters"
 )
 
 // openwrt is what an OpenWrt router with a switch of its own answers.
@@ -29,7 +29,7 @@ func openwrt() map[string]string {
 }
 
 func TestLearn(t *testing.T) {
-	first := sample{cores: make([]core, 4), clockHz: math.NaN()}
+	first := sample{Processors: counters.Processors{Cores: map[int]counters.Ticks{0: {}, 1: {}, 2: {}, 3: {}}}}
 	l := learn(openwrt(), first)
 	f := l.facts
 	want := model.RouterFacts{

@@ -3,7 +3,6 @@ package dut
 import (
 	"errors"
 	"fmt"
-	"maps"
 	"math"
 	"slices"
 	"strconv"
@@ -12,20 +11,11 @@ import (
 	"pelt/observe/counters"
 )
 
-// core is what one reading tells of one core.
-type core struct {
-	number  int
-	ticks   counters.Ticks
-	rx, tx  uint32 // softirqs NET_RX and NET_TX; they wrap
-	softirq bool   // rx and tx are there
-}
-
 // sample is one answer of the router, all of the same moment.
 type sample struct {
-	up             float64 // of the router's clock, s since its boot
-	boot           string  // "" if it does not tell
-	all            counters.Ticks
-	cores          []core // in rising order; those that are switched off are not there
+	up   float64 // of the router's clock, s since its boot
+	boot string  // "" if it does not tell
+	counters.Processors
 	backlog        []counters.Backlog
 	connections    *uint64
 	connectionsMax *uint64
@@ -41,14 +31,13 @@ var errForm = errors.New("its answer has not the parts that were asked for")
 // samplePaths are what a sample consists of, in the order in which the router prints them; the shell makes paths of what
 // begins with $. What must belong together comes first. A file that is missing is empty. Neither /proc/interrupts nor
 // the table of connections is among them: reading those costs too much.
-var samplePaths = slices.Concat([]string{uptimePath, statPath, softirqsPath}, counters.RouterFiles(), []string{
+var samplePaths = slices.Concat([]string{uptimePath, statPath}, counters.RouterFiles(), []string{
 	connectionsPath, connectionsMaxPath, clockPaths, zonePaths, bootPath, shellPath, parentPath,
 })
 
 const (
 	uptimePath         = "/proc/uptime"
 	statPath           = "/proc/stat"
-	softirqsPath       = "/proc/softirqs"
 	softnetPath        = "/proc/net/softnet_stat" // one of counters.RouterFiles
 	connectionsPath    = "/proc/sys/net/netfilter/nf_conntrack_count"
 	connectionsMaxPath = "/proc/sys/net/netfilter/nf_conntrack_max"
@@ -81,15 +70,9 @@ func parseSample(body string) (s sample, err error) {
 	if s.up, err = strconv.ParseFloat(firstWord(uptime), 64); err != nil || !(s.up >= 0 && s.up < 1e10) {
 		return s, fmt.Errorf("its uptime %.40q is not a time", uptime)
 	}
-	processors, err := counters.ParseProcessors(s.texts[statPath])
-	if err != nil {
+	if s.Processors, err = counters.ParseProcessors(s.texts[statPath]); err != nil {
 		return s, fmt.Errorf("its %w", err)
 	}
-	s.all = processors.All
-	for _, number := range slices.Sorted(maps.Keys(processors.Cores)) {
-		s.cores = append(s.cores, core{number: number, ticks: processors.Cores[number]})
-	}
-	s.parseSoftirqs(s.texts[softirqsPath])
 	s.backlog = counters.ParseBacklog(s.texts[softnetPath])
 	s.connections, s.connectionsMax = whole(s.texts[connectionsPath]), whole(s.texts[connectionsMaxPath])
 	for _, kHz := range numbers(s.texts[clockPaths]) {
@@ -110,36 +93,6 @@ func parseSample(body string) (s sample, err error) {
 	server, _ := spentBy(s.texts[parentPath], []string{"sshd", "dropbear"}, false)
 	s.spent += server
 	return s, nil
-}
-
-// parseSoftirqs reads /proc/softirqs: a line with the cores, also those that are
-// switched off, then a line for each kind with a count for each core.
-func (s *sample) parseSoftirqs(b string) {
-	rows := map[string][]string{}
-	for line := range strings.Lines(b) {
-		fields := strings.Fields(line)
-		if len(fields) == 0 {
-			continue
-		}
-		if strings.HasPrefix(fields[0], "CPU") {
-			rows["CPU"] = fields
-		} else {
-			rows[fields[0]] = fields[1:]
-		}
-	}
-	rx, tx := rows["NET_RX:"], rows["NET_TX:"]
-	for i := range s.cores {
-		c := &s.cores[i]
-		column := slices.Index(rows["CPU"], fmt.Sprint("CPU", c.number))
-		if column < 0 || column >= len(rx) || column >= len(tx) {
-			continue
-		}
-		in, err1 := strconv.ParseUint(rx[column], 10, 32)
-		out, err2 := strconv.ParseUint(tx[column], 10, 32)
-		if err1 == nil && err2 == nil {
-			c.rx, c.tx, c.softirq = uint32(in), uint32(out), true
-		}
-	}
 }
 
 // spentBy adds utime and stime of a /proc/PID/stat, and those of its ended children,

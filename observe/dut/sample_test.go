@@ -42,8 +42,8 @@ func TestParseCaptures(t *testing.T) {
 		what      string
 		got, want any
 	}{
-		{"up", s.up, 1547.23}, {"all", s.all, counters.Ticks{86358, 0, 56798, 147557, 808, 0, 5399, 3723}}, {"cores", len(s.cores), 2},
-		{"core 1", s.cores[1], core{1, counters.Ticks{43887, 0, 28544, 72741, 643, 0, 2569, 1870}, 13013086, 1391, true}},
+		{"up", s.up, 1547.23}, {"all", s.All, counters.Ticks{86358, 0, 56798, 147557, 808, 0, 5399, 3723}}, {"cores", len(s.Cores), 2},
+		{"core 1", s.Cores[1], counters.Ticks{43887, 0, 28544, 72741, 643, 0, 2569, 1870}},
 		{"backlog", fmt.Sprint(s.backlog), "[{0 0 3} {1 0 7}]"},
 		{"connections", *s.connections, uint64(17)}, {"most", *s.connectionsMax, uint64(262144)},
 		{"clock", math.IsNaN(s.clockHz), true}, {"temperature", math.IsNaN(s.temperatureC), true},
@@ -62,7 +62,7 @@ func TestParseCaptures(t *testing.T) {
 		what      string
 		got, want any
 	}{
-		{"up", s.up, 86412.07}, {"cores", len(s.cores), 3}, {"core 3", s.cores[2], core{3, counters.Ticks{100, 0, 200, 8000000, 0, 0, 300}, 33, 3, true}},
+		{"up", s.up, 86412.07}, {"cores", len(s.Cores), 3}, {"core 3", s.Cores[3], counters.Ticks{100, 0, 200, 8000000, 0, 0, 300}},
 		{"backlog by order", fmt.Sprint(s.backlog), "[{0 4294967295 1} {1 0 2} {2 5 0}]"},
 		{"no connection tracking", s.connections == nil && s.connectionsMax == nil, true},
 		{"slowest clock", s.clockHz, 448e6}, {"hottest", s.temperatureC, 71.5},
@@ -94,7 +94,7 @@ func TestParseSample(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			s, err := parseSample(c.body)
-			check(t, c.body, len(s.cores) > 0 && err == nil, c.fault == "", err, c.fault)
+			check(t, c.body, len(s.Cores) > 0 && err == nil, c.fault == "", err, c.fault)
 		})
 	}
 }
@@ -114,7 +114,7 @@ func FuzzSample(f *testing.F) {
 		if err1 != nil || err2 != nil {
 			return
 		}
-		if s, ok := b.all.Since(a.all, -1); ok {
+		if s, ok := b.All.Since(a.All, -1); ok {
 			if sum := s.User + s.System + s.Nice + s.Idle + s.IOWait + s.IRQ + s.Softirq + s.Steal; math.Abs(sum-1) > 1e-6 || s.Busy() < 0 {
 				t.Errorf("%+v adds up to %v", s, sum)
 			}
@@ -123,8 +123,8 @@ func FuzzSample(f *testing.F) {
 		for _, m := range routerMetrics {
 			_ = m.value(from, to)
 		}
-		for _, c := range a.cores {
-			for _, m := range coreMetrics(c.number) {
+		for number := range a.Cores {
+			for _, m := range coreMetrics(number) {
 				_ = m.value(from, to)
 			}
 		}

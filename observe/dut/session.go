@@ -33,8 +33,7 @@ type marker string
 
 func newMarker() marker { return marker(fmt.Sprintf("@@%016x", rand.Uint64())) }
 
-// maxAnswer bounds an answer in bytes: /proc/stat and /proc/softirqs of some
-// hundred cores are 100 kB.
+// maxAnswer bounds an answer in bytes: /proc/stat of some hundred cores is 50 kB.
 const maxAnswer = 1 << 20
 
 var errLong = fmt.Errorf("its answer is longer than %d B", maxAnswer)

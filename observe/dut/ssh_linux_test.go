@@ -101,7 +101,7 @@ func TestRealSSH(t *testing.T) {
 	var stop atomic.Bool
 	busy := load(t, &stop)
 	defer stop.Store(true)
-	metrics := []string{"cpu_busy_ratio", "cpu_softirq_ratio", "softirq_net_rx_hz", "softnet_dropped_pps"}
+	metrics := []string{"cpu_busy_ratio", "cpu_softirq_ratio", "softnet_dropped_pps"}
 	for trial := uint16(1); ; trial++ {
 		w := r.Begin(trial)
 		defer w.Close()

@@ -2,7 +2,9 @@ package dut
 
 import (
 	"fmt"
+	"maps"
 	"math"
+	"slices"
 	"time"
 
 	"pelt/model"
@@ -125,14 +127,12 @@ func summarize(out *model.RouterWatch, within []timed) {
 		return
 	}
 	first, last := within[0], within[len(within)-1]
-	if cpu, ok := last.all.Since(first.all, -1); ok {
+	if cpu, ok := last.All.Since(first.All, -1); ok {
 		out.CPU = &cpu
 	}
-	for _, b := range last.cores {
-		if a, ok := first.core(b.number); ok {
-			if cpu, ok := b.ticks.Since(a.ticks, b.number); ok {
-				out.Cores = append(out.Cores, cpu)
-			}
+	for _, number := range slices.Sorted(maps.Keys(last.Cores)) {
+		if cpu, ok := last.Core(first.Processors, number); ok {
+			out.Cores = append(out.Cores, cpu)
 		}
 	}
 	// From sample to sample: between two of them the counts wrap once at most.
@@ -145,15 +145,6 @@ func summarize(out *model.RouterWatch, within []timed) {
 	if known {
 		out.SoftnetDropped, out.SoftnetSqueezed = &dropped, &squeezed
 	}
-}
-
-func (s *sample) core(number int) (core, bool) {
-	for _, c := range s.cores {
-		if c.number == number {
-			return c, true
-		}
-	}
-	return core{}, false
 }
 
 // backlog is by how much softnet_stat moved on all cores. ok is false if it has not the
