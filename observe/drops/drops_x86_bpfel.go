@@ -119,8 +119,7 @@ type bpfSiteFlags uint32
 
 const (
 	bpfSiteFlagsSITE_RECEIVED bpfSiteFlags = 1
-	bpfSiteFlagsSITE_TASK     bpfSiteFlags = 2
-	bpfSiteFlagsSITE_PIECE    bpfSiteFlags = 4
+	bpfSiteFlagsSITE_PIECE    bpfSiteFlags = 2
 )
 
 type bpfSiteKey struct {

@@ -60,14 +60,6 @@ struct sock {
 	struct sock_common __sk_common;
 };
 
-struct nsproxy {
-	struct net *net_ns;
-};
-
-struct task_struct {
-	struct nsproxy *nsproxy;
-};
-
 struct sk_buff {
 	struct net_device *dev;
 	struct sock *sk;

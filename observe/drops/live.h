@@ -61,8 +61,6 @@ static __noinline int live(__u64 *ctx, struct sk_buff *skb)
 {
 	struct live_key k = {};
 	struct live_count one = {}, *c;
-	struct site_key s = {};
-	struct net_device *dev;
 	struct where w;
 	__u32 step, type;
 	__u64 bytes, packets = 1;
@@ -88,8 +86,7 @@ static __noinline int live(__u64 *ctx, struct sk_buff *skb)
 	}
 	if (!wanted_port(k.from_port, k.to_port) || (k.protocol != PROTO_UDP && k.protocol != PROTO_TCP && live_ports))
 		return leave(EXIT_LIVE_OTHER);
-	dev = place(ctx, skb, &s, true);
-	k.site = site_id(&s, dev);
+	k.site = site_of(ctx, skb, 0);
 	if (!k.site)
 		return leave(EXIT_LIVE_LOST);
 	c = bpf_map_lookup_elem(&live_flows, &k);

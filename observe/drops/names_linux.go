@@ -93,14 +93,6 @@ func (n *names) why() string {
 	return ""
 }
 
-// readers take datagrams out of a UDP socket. In them, and only there, the task
-// on the processor is the socket's own: when it is closed, whatever happens to run.
-// Even so a thread may use a socket of another namespace, as this program does.
-var readers = map[string]bool{
-	"udp_recvmsg": true, "udpv6_recvmsg": true, "__skb_recv_udp": true, "__first_packet_length": true, "first_packet_length": true,
-	"udp_poll": true, "udp_ioctl": true, "udp_read_skb": true,
-}
-
 // site puts the place in words; ok is false if the table has no such id.
 func (n *names) site(id uint32) (s model.Site, ok bool) {
 	p, ok := n.places[id]
@@ -111,9 +103,6 @@ func (n *names) site(id uint32) (s model.Site, ok bool) {
 	s = model.Site{
 		Reason: n.reasons.name(p.key.Reason), Function: at.Function, Offset: at.Offset,
 		Namespace: uint64(p.key.Space), Received: p.key.Flags&uint32(bpfSiteFlagsSITE_RECEIVED) != 0,
-	}
-	if p.key.Flags&uint32(bpfSiteFlagsSITE_TASK) != 0 && !readers[s.Function] {
-		s.Namespace = 0
 	}
 	if s.Interface = p.name; s.Interface == "" && s.Namespace != 0 {
 		s.Interface = n.interfaces[interfaceKey{p.key.Space, p.key.Iface}]

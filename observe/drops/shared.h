@@ -57,8 +57,7 @@ struct stream {
 
 enum site_flags {
 	SITE_RECEIVED = 1, /* the packet had come in through an interface */
-	SITE_TASK = 2,     /* namespace is that of the task on the processor: right if that is reading the socket: in the live view only */
-	SITE_PIECE = 4, /* the packets are fragments, or about to become some */
+	SITE_PIECE = 2,    /* the packets are fragments, or about to become some */
 };
 
 struct site_key {

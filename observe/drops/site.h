@@ -76,22 +76,9 @@ static __always_inline struct net_device *device(struct sk_buff *skb, __u32 *spa
 	return dev;
 }
 
-static __always_inline __u32 task_space(void)
-{
-	struct task_struct *task = (void *)bpf_get_current_task();
-	struct nsproxy *proxy = 0;
-	struct net *net = 0;
-
-	bpf_core_read(&proxy, sizeof(proxy), &task->nsproxy);
-	if (is_kernel(proxy))
-		bpf_core_read(&net, sizeof(net), &proxy->net_ns);
-	return inode_of(net);
-}
-
 /* place fills in where the packet is dropped, and returns its device if it has
- * one. Of a packet that was in a UDP socket's queue nothing leads to a namespace:
- * task asks for that of the running task, which may be the socket's reader. */
-static __always_inline struct net_device *place(__u64 *ctx, struct sk_buff *skb, struct site_key *k, bool task)
+ * one. Of a packet that was in a UDP socket's queue nothing may lead to a namespace. */
+static __always_inline struct net_device *place(__u64 *ctx, struct sk_buff *skb, struct site_key *k)
 {
 	struct net_device *dev;
 	struct sock *sk = 0;
@@ -117,10 +104,6 @@ static __always_inline struct net_device *place(__u64 *ctx, struct sk_buff *skb,
 		bpf_core_read(&sk, sizeof(sk), &skb->sk);
 		k->space = socket_space(sk);
 	}
-	if (!k->space && task) {
-		k->space = task_space();
-		k->flags |= SITE_TASK;
-	}
 	return dev;
 }
 
@@ -145,7 +128,7 @@ static __always_inline __u32 site_id(struct site_key *k, struct net_device *dev)
 static __always_inline __u32 site_of(__u64 *ctx, struct sk_buff *skb, __u32 flags)
 {
 	struct site_key k = {.flags = flags};
-	struct net_device *dev = place(ctx, skb, &k, false);
+	struct net_device *dev = place(ctx, skb, &k);
 
 	return site_id(&k, dev);
 }
