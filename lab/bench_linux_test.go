@@ -36,9 +36,7 @@ func benchLab(b *testing.B, topology string, links ...model.Link) *Lab {
 func benchNode(b *testing.B, l *Lab, name string) *Node {
 	b.Helper()
 	n, err := l.Node(name)
-	if err != nil {
-		b.Fatal(err)
-	}
+	must(b, err)
 	return n
 }
 
@@ -71,20 +69,14 @@ func BenchmarkLinkTCP(b *testing.B) {
 			listener, err = (&net.ListenConfig{Control: big(unix.SO_RCVBUFFORCE)}).Listen(b.Context(), "tcp4", netip.AddrPortFrom(to.Addr(4), 0).String())
 			return err
 		})
-		if err != nil {
-			b.Fatal(err)
-		}
+		must(b, err)
 		var out net.Conn
-		if err := from.Do(func() (err error) {
+		must(b, from.Do(func() (err error) {
 			out, err = (&net.Dialer{Control: big(unix.SO_SNDBUFFORCE)}).Dial("tcp4", listener.Addr().String())
 			return err
-		}); err != nil {
-			b.Fatal(err)
-		}
+		}))
 		in, err := listener.Accept()
-		if err != nil {
-			b.Fatal(err)
-		}
+		must(b, err)
 		var pumps sync.WaitGroup
 		pumps.Go(func() {
 			for buf := make([]byte, 1<<20); ; {
@@ -149,9 +141,7 @@ func connectUDP(b *testing.B, from, to *Node) stream {
 		})
 	}
 	b.Cleanup(func() { _ = errors.Join(unix.Close(s.in), unix.Close(s.out)) })
-	if err != nil {
-		b.Fatal(err)
-	}
+	must(b, err)
 	return s
 }
 
@@ -231,9 +221,7 @@ func BenchmarkLinkPackets(b *testing.B) {
 			overrun, err := e.read()
 			o := offer(flow, payload, pps, length, 50*time.Millisecond)
 			after, err2 := e.read()
-			if err := errors.Join(err, err2); err != nil {
-				b.Fatal(err)
-			}
+			must(b, errors.Join(err, err2))
 			now := e.cable.Counts(0)
 			left, p50, p99, p999 := now.Lateness(before)
 			late := now.Late - before.Late

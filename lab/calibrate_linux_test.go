@@ -22,9 +22,7 @@ func calibrates(t *testing.T, topology, link string, rate, within, loss float64,
 	t.Run(link, func(t *testing.T) {
 		l := openLab(t, topology, "mtu=1200", link) // no IPv6, whose own packets would take draws
 		list, err := l.Calibrate(t.Context())
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		if len(list) != 1 {
 			t.Fatalf("%+v; want the directions together", list)
 		}

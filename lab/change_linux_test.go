@@ -30,9 +30,7 @@ func identifyProbe(payload []byte) (trial uint16, sequence uint64, warmup, ok bo
 func setLinks(t *testing.T, l *Lab, o SetOptions, node, text string) []LinkChanged {
 	t.Helper()
 	list, err := l.SetLinks([]model.Link{change(t, node, text)}, o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return list
 }
 
@@ -136,9 +134,7 @@ func TestSetChangesTBF(t *testing.T) {
 func TestHeldLinks(t *testing.T) {
 	hold(t, "far", "direct", "loss=20%,seed=5")
 	l, err := Attach("far")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	closed := false
 	defer func() {
 		if !closed {
@@ -150,9 +146,7 @@ func TestHeldLinks(t *testing.T) {
 	}
 	p := probe{count: 500, bytes: 200, interval: 20 * time.Microsecond, wait: 100 * time.Millisecond}
 	watch, err := l.WatchLinks(probeTrial, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if _, err := l.WatchLinks(probeTrial, nil); err == nil {
 		t.Error("it watches two trials for one client")
 	}
@@ -203,14 +197,10 @@ func TestHeldLinks(t *testing.T) {
 func words(t *testing.T, name string) (list []string) {
 	t.Helper()
 	l, err := Attach(name)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer l.Close()
 	ways, err := l.Links()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for _, w := range ways {
 		list = append(list, w.Settings.Words())
 	}

@@ -15,9 +15,7 @@ import (
 func change(t *testing.T, node, text string) model.Link {
 	t.Helper()
 	c, err := model.ParseLinkChange(node, text)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return c
 }
 
@@ -46,9 +44,7 @@ func TestWhatLinksCanBecome(t *testing.T) {
 		{"router", "delay=5ms", "sender-receiver", "loss=1%", `no node "sender-receiver"`},
 	} {
 		l, _, err := model.ParseLink("", c.link)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		err = CheckChanges(c.topology, []model.Link{l}, [][]model.Link{{change(t, c.node, c.change)}})
 		var usage *UsageError
 		if (err == nil) != (c.want == "") || err != nil && (!errors.As(err, &usage) || !strings.Contains(err.Error(), c.want) || strings.Contains(err.Error(), "\n")) {
@@ -60,21 +56,13 @@ func TestWhatLinksCanBecome(t *testing.T) {
 // A change reaches what it speaks of, and leaves the plans that it is given.
 func TestChanged(t *testing.T) {
 	spec, err := findTopology("router")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	l, _, err := model.ParseLink("", "delay=5ms,loss=1%,rate=1mbit")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	plans, err := planLinks(spec, []model.Link{l})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	next, reached, err := changed(spec, plans, plans, []model.Link{change(t, "", "loss=0"), change(t, "receiver", "delay=9ms,toward=receiver")})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if want := [][2]bool{{true, true}, {true, true}}; !reflect.DeepEqual(reached, want) {
 		t.Errorf("reached %v, want %v", reached, want)
 	}
@@ -91,9 +79,7 @@ func TestChanged(t *testing.T) {
 func TestVerdictsBetweenProcesses(t *testing.T) {
 	list := verdicts{{From: 1, To: 9, Sequence: 7 << 40, Cause: userlink.Damaged, Warmup: true}, {From: 2, To: 9, Sequence: 8}}
 	text, err := json.Marshal(LinkAccount{Verdicts: list, Unlisted: 3})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	var got LinkAccount
 	if err := json.Unmarshal(text, &got); err != nil || !slices.Equal(got.Verdicts, list) || got.Unlisted != 3 {
 		t.Errorf("%+v, %v; want %+v", got, err, list)

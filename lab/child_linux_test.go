@@ -107,9 +107,7 @@ func childHold() int {
 		}
 		links = append(links, l)
 	}
-	err := Hold(ctx, args[0], args[1], links, identifyProbe, func() { ReportReady(nil) })
-	if err != nil {
-		ReportReady(err)
+	if Hold(ctx, args[0], args[1], links, identifyProbe) != nil {
 		return 1
 	}
 	return 0
@@ -175,12 +173,8 @@ func TestKillLeavesNothing(t *testing.T) {
 			watchHost(t)
 			cmd := child("open", top)
 			out, err := cmd.StdoutPipe()
-			if err != nil {
-				t.Fatal(err)
-			}
-			if err := cmd.Start(); err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
+			must(t, cmd.Start())
 			line, err := bufio.NewReader(out).ReadString('\n')
 			set := map[uint64]bool{}
 			for word := range strings.FieldsSeq(line) {
@@ -193,9 +187,7 @@ func TestKillLeavesNothing(t *testing.T) {
 			if len(holders(set)) == 0 || err != nil {
 				t.Errorf("nobody holds the namespaces %q of a living lab: %v", line, err)
 			}
-			if err := cmd.Process.Kill(); err != nil {
-				t.Fatal(err)
-			}
+			must(t, cmd.Process.Kill())
 			_ = cmd.Wait()
 			expectGone(t, set)
 		})
@@ -211,13 +203,9 @@ func hold(t *testing.T, name, topology string, links ...string) (pid int, set ma
 		t.Fatalf("StartHolder: process %d, %v", pid, err)
 	}
 	l, err := Attach(name)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	set = inodes(t, l)
-	if err := l.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, l.Close())
 	t.Cleanup(func() {
 		var usage *UsageError
 		if err := Down(context.Background(), name); err != nil && !errors.As(err, &usage) {
@@ -237,9 +225,7 @@ func hold(t *testing.T, name, topology string, links ...string) (pid int, set ma
 func TestHeldLab(t *testing.T) {
 	pid, _ := hold(t, "home", "nat")
 	l, err := Attach("home")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	exchange(t, node(t, l, "sender"), node(t, l, "receiver"), 4)
 	if err := l.Close(); err != nil {
 		t.Error(err)
@@ -268,9 +254,7 @@ func killHolder(t *testing.T, pid int) {
 	if err != nil || pid <= 1 {
 		t.Fatalf("holder %d: %v", pid, err)
 	}
-	if err := p.Kill(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, p.Kill())
 }
 
 func TestHolderThatSaysNothing(t *testing.T) {
@@ -288,12 +272,8 @@ func TestGarbageDoesNotHurtTheHolder(t *testing.T) {
 	socket := socketName(os.Geteuid(), "tough")
 	for _, text := range []string{"\x00", "GET / HTTP/1.1\r\n\r\n", strings.Repeat("[", 100<<10)} {
 		c, err := connect(socket)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := c.conn.SetDeadline(time.Now().Add(5 * time.Second)); err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
+		must(t, c.conn.SetDeadline(time.Now().Add(5*time.Second)))
 		_, _ = c.conn.Write([]byte(text)) // the holder may be gone before it is all out
 		if n, err := c.conn.Read(make([]byte, 1)); n > 0 || errors.Is(err, os.ErrDeadlineExceeded) {
 			t.Errorf("%.20q was answered, or waited for: %v", text, err)
@@ -301,9 +281,7 @@ func TestGarbageDoesNotHurtTheHolder(t *testing.T) {
 		_ = c.conn.Close()
 	}
 	c, err := connect(socket)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer c.conn.Close()
 	nonsense := []model.Link{{LossRatio: 2}}
 	for _, r := range []request{{Do: "burn"}, {Do: collect}, {Do: set, Changes: nonsense}} {
@@ -311,9 +289,7 @@ func TestGarbageDoesNotHurtTheHolder(t *testing.T) {
 			t.Errorf("%+v was taken", r)
 		}
 	}
-	if err := c.out.Encode(request{Format: "pelt/lab/9", Do: down}); err != nil {
-		t.Fatal(err)
-	}
+	must(t, c.out.Encode(request{Format: "pelt/lab/9", Do: down}))
 	var r reply
 	if err := c.in.Decode(&r); err != nil || !strings.Contains(r.Error, "same version") {
 		t.Errorf("another version: %+v, %v", r, err)
@@ -359,13 +335,9 @@ func startExec(t *testing.T, name, script string) (*exec.Cmd, *bufio.Reader) {
 	t.Helper()
 	cmd := child("exec", name, "sender", "sh", "-c", script)
 	out, err := cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	cmd.Stderr = os.Stderr
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, cmd.Start())
 	r := bufio.NewReader(out)
 	if line, err := r.ReadString('\n'); err != nil || line != "ready\n" {
 		t.Fatalf("the program said %q, %v", line, err)
@@ -377,9 +349,7 @@ func TestExecPassesSignals(t *testing.T) {
 	testenv.Tool(t, "sh", "sleep")
 	hold(t, "r1", "direct")
 	cmd, _ := startExec(t, "r1", "trap 'exit 42' USR1; echo ready; while :; do :; done")
-	if err := cmd.Process.Signal(unix.SIGUSR1); err != nil {
-		t.Fatal(err)
-	}
+	must(t, cmd.Process.Signal(unix.SIGUSR1))
 	if _ = cmd.Wait(); cmd.ProcessState.ExitCode() != 42 {
 		t.Errorf("exit code %d, want 42", cmd.ProcessState.ExitCode())
 	}

@@ -58,9 +58,7 @@ func through(t *testing.T, l *Lab, p probe) []arrival {
 			opened = append(opened, fd)
 			return f(fd)
 		})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		return fd
 	}
 	to := &unix.SockaddrInet4{Port: 9999, Addr: receiver.Addr(4).As4()}
@@ -113,9 +111,7 @@ func through(t *testing.T, l *Lab, p probe) []arrival {
 	group := max(p.segments, 1)
 	b := make([]byte, group*p.bytes)
 	if p.segments > 1 {
-		if err := unix.SetsockoptInt(out, unix.SOL_UDP, unix.UDP_SEGMENT, p.bytes); err != nil {
-			t.Fatal(err)
-		}
+		must(t, unix.SetsockoptInt(out, unix.SOL_UDP, unix.UDP_SEGMENT, p.bytes))
 	}
 	begin := now()
 	for i := 0; i < p.count; i += group {
@@ -286,9 +282,7 @@ func TestClockDelayConforms(t *testing.T) {
 	})
 	for _, name := range []string{"uniform", "normal", "pareto", "paretonormal"} {
 		table, err := impair.Distribution(name)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		conforms(t, "sender:delay=30ms,jitter=5ms,seed=9,distribution="+name, p, func(list []arrival, count int) string {
 			if len(list) != count {
 				return fmt.Sprintf("%d of %d came", len(list), count)

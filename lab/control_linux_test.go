@@ -12,9 +12,7 @@ import (
 
 func readSettingIn(t *testing.T, n *Node, name string) (value string) {
 	t.Helper()
-	if err := n.Do(func() error { value = readSetting(name); return nil }); err != nil {
-		t.Fatal(err)
-	}
+	must(t, n.Do(func() error { value = readSetting(name); return nil }))
 	return value
 }
 
@@ -23,15 +21,11 @@ func controlOf(t *testing.T, from, to *Node, network, addr string) (names [2]str
 	t.Helper()
 	var listener net.Listener
 	err := to.Do(func() (err error) { listener, err = net.Listen(network, addr); return err })
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer listener.Close()
 	var conns [2]net.Conn
 	err = from.Do(func() (err error) { conns[0], err = net.Dial(network, listener.Addr().String()); return err })
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer conns[0].Close()
 	if conns[1], err = listener.Accept(); err != nil {
 		t.Fatal(err)
@@ -39,15 +33,11 @@ func controlOf(t *testing.T, from, to *Node, network, addr string) (names [2]str
 	defer conns[1].Close()
 	for i, c := range conns {
 		raw, err := c.(*net.TCPConn).SyscallConn()
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		_ = raw.Control(func(fd uintptr) {
 			names[i], err = unix.GetsockoptString(int(fd), unix.IPPROTO_TCP, unix.TCP_CONGESTION)
 		})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 	}
 	return names
 }

@@ -49,12 +49,8 @@ func TestKillLeavesNoProgram(t *testing.T) {
 	watchHost(t)
 	cmd := child("program")
 	out, err := cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
+	must(t, cmd.Start())
 	line, err := bufio.NewReader(out).ReadString('\n')
 	set := map[uint64]bool{}
 	var spaces []uint64
@@ -75,9 +71,7 @@ func TestKillLeavesNoProgram(t *testing.T) {
 			t.Errorf("%d processes before the kill, want 4", n)
 		}
 	}
-	if err := cmd.Process.Kill(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, cmd.Process.Kill())
 	_ = cmd.Wait()
 	expectGone(t, set)
 	for _, space := range spaces {

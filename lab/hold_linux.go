@@ -30,13 +30,18 @@ type holder struct {
 }
 
 // Hold opens a lab under a name and keeps it until Down is called for it or ctx
-// ends; then it closes the lab and returns nil. It calls ready once others can
-// attach. identify reads the test packets of those who let emulated links be
+// ends; then it closes the lab and returns nil. It tells the StartHolder that began this
+// process that others can attach, or why not. identify reads the test packets of those who let emulated links be
 // watched. The lab is reached by an abstract unix socket, which lives in this
 // process's network namespace and vanishes with the process: only processes of
 // the same user, or root's, in the same network namespace find it. Errors are
 // those of Open, and *UsageError for a bad or taken name.
-func Hold(ctx context.Context, name, topology string, links []model.Link, identify userlink.Identify, ready func()) (err error) {
+func Hold(ctx context.Context, name, topology string, links []model.Link, identify userlink.Identify) (err error) {
+	defer func() {
+		if err != nil {
+			reportReady(err)
+		}
+	}()
 	if err := errors.Join(CheckName(name), Check(topology, links)); err != nil {
 		return err
 	}
@@ -68,7 +73,7 @@ func Hold(ctx context.Context, name, topology string, links []model.Link, identi
 		clients.Wait()
 	}()
 	context.AfterFunc(ctx, func() { _ = listener.Close() })
-	ready()
+	reportReady(nil)
 	for {
 		conn, err := listener.AcceptUnix()
 		if ctx.Err() != nil {
@@ -199,7 +204,7 @@ const (
 )
 
 // StartHolder runs this very program again with args as a background process
-// that outlives this one, and waits until it calls ReportReady. Its stdio is
+// that outlives this one, and waits until its Hold reports. Its stdio is
 // /dev/null. The error is what the holder reported, or says that it ended
 // without a word; then no process is left.
 func StartHolder(ctx context.Context, args []string, env ...string) (pid int, err error) {
@@ -237,9 +242,9 @@ func StartHolder(ctx context.Context, args []string, env ...string) (pid int, er
 	return 0, err
 }
 
-// ReportReady tells the StartHolder that began this process that the lab stands
-// (nil) or why it does not. Without such a StartHolder it does nothing.
-func ReportReady(err error) {
+// reportReady tells a StartHolder that the lab stands (nil) or why it does not, the first
+// time that it is called.
+func reportReady(err error) {
 	if os.Getenv(readyEnv) != fmt.Sprint(readyFD) {
 		return
 	}

@@ -21,12 +21,11 @@ func unsupported() error {
 func Open(context.Context, string, []model.Link) (*Lab, error) { return nil, unsupported() }
 func Attach(string) (*Lab, error)                              { return nil, unsupported() }
 
-func Hold(context.Context, string, string, []model.Link, userlink.Identify, func()) error {
+func Hold(context.Context, string, string, []model.Link, userlink.Identify) error {
 	return unsupported()
 }
 
 func StartHolder(context.Context, []string, ...string) (int, error) { return 0, unsupported() }
-func ReportReady(error)                                             {}
 func List() ([]Info, error)                                         { return nil, unsupported() }
 func Down(context.Context, string) error                            { return unsupported() }
 func (way) overrun() (uint64, error)                                { return 0, unsupported() }

@@ -72,15 +72,11 @@ func TestLinkWords(t *testing.T) {
 func TestDistributionFile(t *testing.T) {
 	t.Chdir(t.TempDir())
 	for name, text := range map[string]string{"good.dist": "# mine\n-8192 0\n8192\n", "bad.dist": "1 2 3\nabc 4\n", "empty.dist": "# nothing\n", "large.dist": "1\n99999\n"} {
-		if err := os.WriteFile(filepath.Join(".", name), []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.WriteFile(filepath.Join(".", name), []byte(text), 0o600))
 	}
 	link := func(file string) []model.Link {
 		l, _, err := model.ParseLink("receiver", "delay=20ms,jitter=5ms,distribution=file:"+file)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		return []model.Link{{Rate: 1e6}, l}
 	}
 	for file, want := range map[string]string{
@@ -101,9 +97,7 @@ func TestDistributionFile(t *testing.T) {
 	if err != nil || asked[1].DistributionTable != "" {
 		t.Fatalf("%+v, %v", asked, err)
 	}
-	if err := os.Remove("good.dist"); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.Remove("good.dist"))
 	if _, err := ReadTables(asked); err == nil {
 		t.Error("a file that is gone was read")
 	}
@@ -111,17 +105,13 @@ func TestDistributionFile(t *testing.T) {
 		t.Fatal(err)
 	}
 	plans, err := planLinks(mustTopology(t, "direct"), read)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	set := settingsOf(plans[0].toward[0])
 	if set.Shape == nil || set.Shape.Name != "good.dist" || len(set.Shape.Values) != 3 || set.Shape.Values[2] != 8192 {
 		t.Errorf("the link's distribution is %+v", set.Shape)
 	}
 	other, _, err := model.ParseLink("receiver", "distribution=normal")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if plans, err = planLinks(mustTopology(t, "direct"), append(read, other)); err != nil || settingsOf(plans[0].toward[0]).Shape.Name != "normal" || plans[0].toward[0].DistributionTable != "" {
 		t.Errorf("a later distribution leaves %+v, %v", plans, err)
 	}
@@ -130,9 +120,7 @@ func TestDistributionFile(t *testing.T) {
 func mustTopology(t *testing.T, name string) topologySpec {
 	t.Helper()
 	spec, err := findTopology(name)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return spec
 }
 
@@ -141,5 +129,13 @@ func TestBlocked(t *testing.T) {
 	l.links[0].ways[0].settings.Loss.Ratio, l.links[0].ways[1].settings.Loss.Ratio = 0.5, 1
 	if got := l.Blocked(); got != "receiver to sender loses every packet" {
 		t.Error(got)
+	}
+}
+
+// must ends a test that cannot go on after an error.
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
 	}
 }

@@ -67,9 +67,7 @@ func hostState(t *testing.T) string {
 		}
 	}
 	mounts, err := os.ReadFile("/proc/self/mountinfo")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for line := range strings.Lines(string(mounts)) {
 		if strings.Contains(line, "nsfs") {
 			text.WriteString(line)
@@ -110,9 +108,7 @@ func inodes(t *testing.T, l *Lab) map[uint64]bool {
 	set := map[uint64]bool{}
 	for _, h := range l.held {
 		n, err := h.Inode()
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		set[n] = true
 	}
 	return set
@@ -163,9 +159,7 @@ func openLab(t *testing.T, topology string, links ...string) *Lab {
 	watchHost(t)
 	before := openFiles()
 	l, err := Open(t.Context(), topology, parseLinks(t, links))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	set := inodes(t, l)
 	t.Cleanup(func() {
 		if err := l.Close(); err != nil {
@@ -198,8 +192,6 @@ func chains() []string {
 func node(t *testing.T, l *Lab, name string) *Node {
 	t.Helper()
 	n, err := l.Node(name)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return n
 }

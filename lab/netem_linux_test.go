@@ -34,9 +34,7 @@ func byNetem(t *testing.T, words string, p probe) []arrival {
 			}
 			return nil
 		})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 	}
 	return through(t, l, p)
 }
@@ -69,16 +67,12 @@ func TestNetemLoss(t *testing.T) {
 func TestNetemDelay(t *testing.T) {
 	var table strings.Builder
 	shape, err := impair.Distribution("paretonormal")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for _, v := range shape.Values {
 		fmt.Fprintln(&table, v)
 	}
 	dir := t.TempDir()
-	if err := os.WriteFile(filepath.Join(dir, "paretonormal.dist"), []byte(table.String()), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(filepath.Join(dir, "paretonormal.dist"), []byte(table.String()), 0o600))
 	t.Setenv("TC_LIB_DIR", dir)
 	p := probe{count: 300, interval: time.Millisecond, bytes: 64, wait: 300 * time.Millisecond}
 	for link, netem := range map[string]string{

@@ -91,7 +91,7 @@ func hidesItsInside(t *testing.T, l *Lab) {
 		to   netip.Addr
 	}{{"its own address", sender.Addr(4)}, {"the router's outer address", router.Interfaces()[1].Addr4.Addr()}} {
 		var sent error
-		if err := receiver.Do(func() error {
+		must(t, receiver.Do(func() error {
 			conn, err := net.DialUDP("udp", nil, net.UDPAddrFromAddrPort(netip.AddrPortFrom(c.to, local(inside).Port())))
 			if err != nil {
 				sent = err
@@ -100,26 +100,20 @@ func hidesItsInside(t *testing.T, l *Lab) {
 			defer conn.Close()
 			_, sent = conn.Write([]byte("knock"))
 			return nil
-		}); err != nil {
-			t.Fatal(err)
-		}
+		}))
 		t.Logf("knocking at %s: %v", c.name, sent)
 	}
 	// With a route to the inside, the firewall is what is left.
-	if err := receiver.Do(func() error {
+	must(t, receiver.Do(func() error {
 		return exec.Command("ip", "route", "add", "198.18.0.0/16", "via", router.Interfaces()[1].Addr4.Addr().String()).Run()
-	}); err != nil {
-		t.Fatal(err)
-	}
+	}))
 	knock := dial(t, receiver, netip.AddrPortFrom(sender.Addr(4), local(inside).Port()))
 	if _, err := knock.Write([]byte("knock")); err != nil {
 		t.Fatal(err)
 	}
 	// An exchange from the inside, begun later, passes: the knocks had their time.
 	exchange(t, sender, receiver, 4)
-	if err := inside.SetReadDeadline(time.Now().Add(50 * time.Millisecond)); err != nil {
-		t.Fatal(err)
-	}
+	must(t, inside.SetReadDeadline(time.Now().Add(50*time.Millisecond)))
 	if n, from, err := inside.ReadFromUDP(make([]byte, 64)); err == nil {
 		t.Errorf("%d B from %v came in unasked", n, from)
 	}
@@ -194,9 +188,7 @@ func TestInterfaceSettings(t *testing.T) {
 	}
 	before := setting("receiver")
 	receiver := node(t, l, "receiver")
-	if err := receiver.JoinPackets(receiver.Interface().Name); err != nil {
-		t.Fatal(err)
-	}
+	must(t, receiver.JoinPackets(receiver.Interface().Name))
 	if got := []string{before, setting("receiver"), setting("sender")}; !slices.Equal(got, []string{"off", "on", "off"}) {
 		t.Errorf("receiving offload of the receiver before and after, and of the sender: %q", got)
 	}

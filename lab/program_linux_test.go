@@ -21,9 +21,7 @@ import (
 func begin(t *testing.T, n *Node, o ProgramOptions) *Program {
 	t.Helper()
 	p, err := n.Start(t.Context(), o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	spaces.Store(p, pidSpace(p.first.Process.Pid))
 	t.Cleanup(func() { _, _ = p.Stop() })
 	return p
@@ -112,9 +110,7 @@ func TestProgramEnds(t *testing.T) {
 	testenv.Tool(t, "sh", "sleep")
 	l := openLab(t, "direct")
 	here, err := os.Getwd()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for _, c := range []struct {
 		name, script string
 		code         int
@@ -196,9 +192,7 @@ func TestProgramEndsWithItsContext(t *testing.T) {
 	l := openLab(t, "direct")
 	ctx, cancel := context.WithCancel(t.Context())
 	p, err := node(t, l, "sender").Start(ctx, shell("exec sleep 600"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	cancel()
 	if e, err := p.Wait(); err != nil || !e.Stopped || e.Signal != "SIGTERM" {
 		t.Errorf("got %+v, %v", e, err)

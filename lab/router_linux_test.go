@@ -23,17 +23,13 @@ import (
 
 func setRouter(t *testing.T, l *Lab, words string) {
 	t.Helper()
-	if err := l.SetRouter(words); err != nil {
-		t.Fatal(err)
-	}
+	must(t, l.SetRouter(words))
 }
 
 func accountOf(t *testing.T, l *Lab) RouterAccount {
 	t.Helper()
 	a, err := l.RouterAccount()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return a
 }
 
@@ -72,9 +68,7 @@ func TestSetRouter(t *testing.T) {
 				setRouter(t, l, w)
 				took := time.Since(began)
 				c, err := l.spec.parseRouter(w)
-				if err != nil {
-					t.Fatal(err)
-				}
+				must(t, err)
 				rules := ruleset(t, middle)
 				logs := strings.Count(rules, "log group 7 snaplen 96 queue-threshold 1")
 				if n := strings.Count(rules, `iifname "none-`); n != c.rules || (logs == 1) != c.log || (rules == plain) != (c.rules == 0 && !c.log) {
@@ -119,9 +113,7 @@ func TestSetRouter(t *testing.T) {
 func TestSetHeldRouter(t *testing.T) {
 	hold(t, "setups", "nat")
 	l, err := Attach("setups")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer l.Close()
 	var usage *UsageError
 	if err := l.SetRouter("log"); !errors.As(err, &usage) || !strings.Contains(err.Error(), "another process") {
@@ -141,9 +133,7 @@ func converse(t *testing.T, in, out *net.UDPConn, count int) {
 		if _, err := out.Write(text); err != nil {
 			t.Fatal(err)
 		}
-		if err := in.SetReadDeadline(time.Now().Add(2 * time.Second)); err != nil {
-			t.Fatal(err)
-		}
+		must(t, in.SetReadDeadline(time.Now().Add(2*time.Second)))
 		n, peer, err := in.ReadFromUDPAddrPort(buf)
 		if err != nil || !bytes.Equal(buf[:n], text) {
 			t.Fatalf("%q, %v; want %q", buf[:n], err, text)
@@ -151,9 +141,7 @@ func converse(t *testing.T, in, out *net.UDPConn, count int) {
 		if _, err := in.WriteToUDPAddrPort(text, peer); err != nil {
 			t.Fatal(err)
 		}
-		if err := out.SetReadDeadline(time.Now().Add(2 * time.Second)); err != nil {
-			t.Fatal(err)
-		}
+		must(t, out.SetReadDeadline(time.Now().Add(2*time.Second)))
 		if n, err := out.Read(buf); err != nil || !bytes.Equal(buf[:n], text) {
 			t.Fatalf("back: %q, %v; want %q", buf[:n], err, text)
 		}
@@ -227,14 +215,10 @@ func TestRouterLogAddsUp(t *testing.T) {
 func backlogDrops(t *testing.T) (sum uint64) {
 	t.Helper()
 	text, err := os.ReadFile("/proc/net/softnet_stat")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for line := range strings.Lines(string(text)) {
 		n, err := strconv.ParseUint(strings.Fields(line)[1], 16, 64)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		sum += n
 	}
 	return sum
@@ -297,18 +281,14 @@ func TestFastPathCarriesTCP(t *testing.T) {
 				listener, err = net.Listen("tcp", netip.AddrPortFrom(receiver.Addr(family), 0).String())
 				return err
 			})
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			defer listener.Close()
 			carried, _ := fastCounts(t, l)
 			var near, far net.Conn
-			if err := sender.Do(func() (err error) {
+			must(t, sender.Do(func() (err error) {
 				near, err = net.DialTimeout("tcp", listener.Addr().String(), 2*time.Second)
 				return err
-			}); err != nil {
-				t.Fatal(err)
-			}
+			}))
 			if far, err = listener.Accept(); err != nil {
 				t.Fatal(err)
 			}
@@ -316,9 +296,7 @@ func TestFastPathCarriesTCP(t *testing.T) {
 			var got [2][]byte
 			var errs [2]error
 			for i, c := range []net.Conn{near, far} {
-				if err := c.SetDeadline(time.Now().Add(10 * time.Second)); err != nil {
-					t.Fatal(err)
-				}
+				must(t, c.SetDeadline(time.Now().Add(10*time.Second)))
 				wait.Go(func() {
 					_, err := c.Write(data)
 					errs[i] = errors.Join(err, c.(*net.TCPConn).CloseWrite())
@@ -350,13 +328,9 @@ func TestThreadTime(t *testing.T) {
 	if _, err := router.ThreadTime("to-sender"); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("without a thread of its own: %v", err)
 	}
-	if err := router.OwnThread("to-sender", 0); err != nil {
-		t.Fatal(err)
-	}
+	must(t, router.OwnThread("to-sender", 0))
 	before, err := router.ThreadTime("to-sender")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	floodFor(t, node(t, l, "sender"), node(t, l, "receiver"), 4, 64, 200*time.Millisecond)
 	after, err := router.ThreadTime("to-sender")
 	if took := after - before; err != nil || took < time.Millisecond || took > 10*time.Second {

@@ -11,9 +11,7 @@ import (
 func parsed(t *testing.T, text string) []model.Link {
 	t.Helper()
 	l, _, err := model.ParseLink("", text)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return []model.Link{l}
 }
 
@@ -56,9 +54,7 @@ func TestRouterSetup(t *testing.T) {
 			continue
 		}
 		spec, err := findTopology(c.topology)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		if got, err := spec.parseRouter(c.text); err != nil || got.String() != c.want {
 			t.Errorf("%s, %q: %v, %v, want %s", c.topology, c.text, got, err, c.want)
 		}

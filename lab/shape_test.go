@@ -37,9 +37,7 @@ func TestPlanLinks(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			spec, err := findTopology(c.topology)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			got, err := planLinks(spec, c.links)
 			if err != nil || !reflect.DeepEqual(got, c.want) {
 				t.Errorf("planLinks(%s, %+v)\ngot  %+v, %v\nwant %+v", c.topology, c.links, got, err, c.want)

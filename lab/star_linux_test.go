@@ -70,9 +70,7 @@ func framesIn(t *testing.T, n *Node) (frames uint64) {
 		}
 		return err
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return frames
 }
 
@@ -129,9 +127,7 @@ func BenchmarkStar(b *testing.B) {
 				}
 				opening += time.Since(began)
 				began = time.Now()
-				if err := l.Close(); err != nil {
-					b.Fatal(err)
-				}
+				must(b, l.Close())
 				closing += time.Since(began)
 			}
 			b.ReportMetric(opening.Seconds()/float64(b.N), "s/open")

@@ -28,9 +28,7 @@ func parseLinks(t *testing.T, texts []string) []model.Link {
 			node, rest = "", text
 		}
 		l, _, err := model.ParseLink(node, rest)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		links = append(links, l)
 	}
 	return links
@@ -44,9 +42,7 @@ func listen(t *testing.T, n *Node, addr netip.Addr) *net.UDPConn {
 		conn, err = net.ListenUDP("udp", net.UDPAddrFromAddrPort(netip.AddrPortFrom(addr, 0)))
 		return err
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	t.Cleanup(func() { _ = conn.Close() })
 	option(t, conn, unix.SO_RCVBUFFORCE, 64<<20)
 	return conn
@@ -64,9 +60,7 @@ func dialFrom(t *testing.T, n *Node, from *net.UDPAddr, to netip.AddrPort) (conn
 		conn, err = net.DialUDP("udp", from, net.UDPAddrFromAddrPort(to))
 		return err
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	t.Cleanup(func() { _ = conn.Close() })
 	return conn
 }
@@ -74,15 +68,9 @@ func dialFrom(t *testing.T, n *Node, from *net.UDPAddr, to netip.AddrPort) (conn
 func option(t *testing.T, conn *net.UDPConn, name, value int) {
 	t.Helper()
 	raw, err := conn.SyscallConn()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := raw.Control(func(fd uintptr) { err = unix.SetsockoptInt(int(fd), unix.SOL_SOCKET, name, value) }); err != nil {
-		t.Fatal(err)
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
+	must(t, raw.Control(func(fd uintptr) { err = unix.SetsockoptInt(int(fd), unix.SOL_SOCKET, name, value) }))
+	must(t, err)
 }
 
 func local(c *net.UDPConn) netip.AddrPort { return c.LocalAddr().(*net.UDPAddr).AddrPort() }
@@ -222,14 +210,10 @@ func segmentTogether(t *testing.T, in, out *net.UDPConn, payload int) {
 	t.Helper()
 	for c, o := range map[*net.UDPConn][2]int{out: {unix.UDP_SEGMENT, payload}, in: {unix.UDP_GRO, 1}} {
 		raw, err := c.SyscallConn()
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		var set error
 		err = raw.Control(func(fd uintptr) { set = unix.SetsockoptInt(int(fd), unix.SOL_UDP, o[0], o[1]) })
-		if err := errors.Join(err, set); err != nil {
-			t.Fatal(err)
-		}
+		must(t, errors.Join(err, set))
 	}
 }
 
@@ -256,9 +240,7 @@ func floodBetween(t *testing.T, in, out *net.UDPConn, payload int, d time.Durati
 	})
 	packets, pps, err := count(in, max(d/2, 300*time.Millisecond))
 	wait.Wait()
-	if err := errors.Join(err, sendErr); err != nil {
-		t.Fatal(err)
-	}
+	must(t, errors.Join(err, sendErr))
 	f.received, f.pps = packets, pps
 	return f
 }
@@ -280,9 +262,7 @@ func exchangeAs(t *testing.T, from *Node, address netip.Addr, to *Node, family i
 	}
 	out := dialFrom(t, from, as, local(in))
 	for _, c := range []*net.UDPConn{in, out} {
-		if err := c.SetDeadline(time.Now().Add(2 * time.Second)); err != nil {
-			t.Fatal(err)
-		}
+		must(t, c.SetDeadline(time.Now().Add(2*time.Second)))
 	}
 	if _, err := out.Write([]byte("there")); err != nil {
 		t.Fatal(err)

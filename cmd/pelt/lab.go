@@ -103,14 +103,10 @@ func newLabHold() *cobra.Command {
 		Args:   cobra.ExactArgs(3),
 		RunE: func(c *cobra.Command, args []string) error {
 			var links []model.Link
-			err := json.Unmarshal([]byte(args[2]), &links)
-			if err == nil {
-				err = lab.Hold(c.Context(), args[0], args[1], links, run.Identify, func() { lab.ReportReady(nil) })
+			if err := json.Unmarshal([]byte(args[2]), &links); err != nil {
+				return err
 			}
-			if err != nil {
-				lab.ReportReady(err)
-			}
-			return err
+			return lab.Hold(c.Context(), args[0], args[1], links, run.Identify)
 		},
 	}
 }

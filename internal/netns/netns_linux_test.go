@@ -19,9 +19,7 @@ func open(t *testing.T) *netns.Handle {
 	t.Helper()
 	testenv.Root(t)
 	h, err := netns.New()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	t.Cleanup(func() { _ = h.Close() })
 	return h
 }
@@ -29,9 +27,7 @@ func open(t *testing.T) *netns.Handle {
 func inside(t *testing.T, h *netns.Handle) bool {
 	t.Helper()
 	now, err := netns.Current()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer now.Close()
 	return same(t, h, now)
 }
@@ -41,9 +37,7 @@ func same(t *testing.T, a, b *netns.Handle) bool {
 	t.Helper()
 	inodeA, errA := a.Inode()
 	inodeB, errB := b.Inode()
-	if err := errors.Join(errA, errB); err != nil {
-		t.Fatal(err)
-	}
+	must(t, errors.Join(errA, errB))
 	return inodeA == inodeB
 }
 
@@ -51,13 +45,9 @@ func same(t *testing.T, a, b *netns.Handle) bool {
 func allThreadsHome(t *testing.T, h *netns.Handle) {
 	t.Helper()
 	var held, at unix.Stat_t
-	if err := unix.Fstat(int(h.File().Fd()), &held); err != nil {
-		t.Fatal(err)
-	}
+	must(t, unix.Fstat(int(h.File().Fd()), &held))
 	tasks, err := os.ReadDir("/proc/self/task")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for _, task := range tasks {
 		err := unix.Stat("/proc/self/task/"+task.Name()+"/ns/net", &at)
 		if err == nil && at.Ino == held.Ino {
@@ -98,14 +88,10 @@ func TestSocketStaysInside(t *testing.T) {
 	var listener net.PacketConn
 	// The namespace's loopback is down, so any port is free and nothing reaches it.
 	err := h.Do(func() (err error) { listener, err = net.ListenPacket("udp4", "0.0.0.0:9"); return err })
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer listener.Close()
 	var names []net.Interface
-	if err := h.Do(func() (err error) { names, err = net.Interfaces(); return err }); err != nil {
-		t.Fatal(err)
-	}
+	must(t, h.Do(func() (err error) { names, err = net.Interfaces(); return err }))
 	if len(names) != 1 || names[0].Name != "lo" || names[0].Flags&net.FlagUp != 0 {
 		t.Errorf("interfaces of a new namespace: %v, want one lo that is down", names)
 	}
@@ -142,9 +128,7 @@ func TestManyAtOnce(t *testing.T) {
 func TestOpen(t *testing.T) {
 	h := open(t)
 	again, err := netns.Open(fmt.Sprintf("/proc/self/fd/%d", h.File().Fd()))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer again.Close()
 	if !same(t, h, again) {
 		t.Error("the descriptor's file holds another namespace")
@@ -158,10 +142,16 @@ func TestOpen(t *testing.T) {
 
 func TestClosedHandle(t *testing.T) {
 	h := open(t)
-	if err := h.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, h.Close())
 	if err := h.Do(func() error { t.Error("f ran"); return nil }); err == nil {
 		t.Error("Do on a closed handle: no error")
+	}
+}
+
+// must ends a test that cannot go on after an error.
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
 	}
 }

@@ -19,18 +19,10 @@ func say(text string) func(io.Writer) error {
 func TestLink(t *testing.T) {
 	dir := t.TempDir()
 	other, link := filepath.Join(dir, "other"), filepath.Join(dir, "link")
-	if err := os.WriteFile(other, []byte("kept"), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Symlink("other", link); err != nil {
-		t.Fatal(err)
-	}
-	if err := Check(link); err != nil {
-		t.Fatal(err)
-	}
-	if err := Write(link, say("new")); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(other, []byte("kept"), 0o600))
+	must(t, os.Symlink("other", link))
+	must(t, Check(link))
+	must(t, Write(link, say("new")))
 	for at, want := range map[string]string{other: "kept", link: "new"} {
 		if b, _ := os.ReadFile(at); string(b) != want {
 			t.Errorf("%s holds %q, want %q", at, b, want)
@@ -42,31 +34,21 @@ func TestLink(t *testing.T) {
 func TestStandardOutput(t *testing.T) {
 	if to := os.Getenv("OUTFILE_TEST_TO"); to != "" {
 		os.Stdout.WriteString("before ")
-		if err := Check(to); err != nil {
-			t.Fatal(err)
-		}
-		if err := Write(to, say("the file ")); err != nil {
-			t.Fatal(err)
-		}
+		must(t, Check(to))
+		must(t, Write(to, say("the file ")))
 		os.Stdout.WriteString("after\n")
 		return
 	}
 	for _, to := range []string{"/dev/stdout", "/proc/self/fd/1"} {
 		before, err := os.Lstat(to)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		out, err := os.Create(filepath.Join(t.TempDir(), "out"))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		defer out.Close()
 		cmd := exec.Command(os.Args[0], "-test.run=^TestStandardOutput$")
 		cmd.Env = append(os.Environ(), "OUTFILE_TEST_TO="+to)
 		cmd.Stdout = out
-		if err := cmd.Run(); err != nil {
-			t.Fatal(err)
-		}
+		must(t, cmd.Run())
 		if b, _ := os.ReadFile(out.Name()); !bytes.HasPrefix(b, []byte("before the file after\n")) {
 			t.Errorf("%s: the output is %q", to, b)
 		}
@@ -81,9 +63,7 @@ func TestStandardOutput(t *testing.T) {
 func TestModeStays(t *testing.T) {
 	dir := t.TempDir()
 	fresh := filepath.Join(dir, "fresh")
-	if err := Write(fresh, say("new")); err != nil {
-		t.Fatal(err)
-	}
+	must(t, Write(fresh, say("new")))
 	info, err := os.Stat(fresh)
 	if err != nil || info.Mode().Perm() == 0o600 {
 		t.Fatalf("a new file has %v, %v: no other than the one that is kept", info.Mode(), err)
@@ -94,18 +74,12 @@ func TestModeStays(t *testing.T) {
 	}{"own": {os.Getuid(), 0o600}, "another": {12345, info.Mode().Perm()}} {
 		t.Run(name, func(t *testing.T) {
 			path := filepath.Join(dir, name)
-			if err := os.WriteFile(path, []byte("old"), 0o600); err != nil {
-				t.Fatal(err)
-			}
+			must(t, os.WriteFile(path, []byte("old"), 0o600))
 			if c.uid != os.Getuid() {
 				testenv.Root(t)
-				if err := os.Chown(path, c.uid, c.uid); err != nil {
-					t.Fatal(err)
-				}
+				must(t, os.Chown(path, c.uid, c.uid))
 			}
-			if err := Write(path, say("new")); err != nil {
-				t.Fatal(err)
-			}
+			must(t, Write(path, say("new")))
 			if info, err := os.Stat(path); err != nil || info.Mode().Perm() != c.want {
 				t.Errorf("mode %v, %v; want %v", info.Mode(), err, c.want)
 			}
@@ -117,16 +91,10 @@ func TestModeStays(t *testing.T) {
 func TestOverwrite(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "out")
-	if err := os.WriteFile(path, []byte("old, and longer than the new"), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(path, []byte("old, and longer than the new"), 0o644))
 	mounted(t, path)
-	if err := Check(path); err != nil {
-		t.Fatal(err)
-	}
-	if err := Write(path, say("new")); err != nil {
-		t.Fatal(err)
-	}
+	must(t, Check(path))
+	must(t, Write(path, say("new")))
 	if b, _ := os.ReadFile(path); string(b) != "new" {
 		t.Errorf("it holds %q", b)
 	}

@@ -21,9 +21,7 @@ func mounted(t *testing.T, path string) {
 	if err == nil {
 		err = unix.Mount(path, path, "", unix.MS_BIND, "")
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	t.Cleanup(func() {
 		if err := unix.Unmount(path, 0); err != nil {
 			t.Error(err)

@@ -13,9 +13,7 @@ import (
 func names(t *testing.T, dir string) (list []string) {
 	t.Helper()
 	entries, err := os.ReadDir(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for _, e := range entries {
 		list = append(list, e.Name())
 	}
@@ -72,26 +70,18 @@ func TestCheckRefuses(t *testing.T) {
 func TestLines(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "lines")
 	f, err := os.Create(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	l := &Lines{File: f}
-	if err := l.Append([]byte("one\n")); err != nil {
-		t.Fatal(err)
-	}
+	must(t, l.Append([]byte("one\n")))
 	if _, err := f.WriteString("one\nhalf of"); err != nil { // as a write does that fails in the middle
 		t.Fatal(err)
 	}
 	l.torn = true
-	if err := l.Append([]byte("two\n")); err != nil {
-		t.Fatal(err)
-	}
+	must(t, l.Append([]byte("two\n")))
 	if b, err := os.ReadFile(path); err != nil || string(b) != "one\ntwo\n" || l.Length != 8 {
 		t.Errorf("it holds %q, %d B; %v", b, l.Length, err)
 	}
-	if err := f.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, f.Close())
 	if err := l.Append([]byte("three\n")); err == nil || l.Length != 8 {
 		t.Errorf("a closed file took a line: %v, %d B", err, l.Length)
 	}
@@ -104,5 +94,13 @@ func TestLines(t *testing.T) {
 	in = bufio.NewReaderSize(strings.NewReader(strings.Repeat("x", 40)), 16)
 	if _, err := ReadLine(in, 39); err == nil || errors.Is(err, io.EOF) {
 		t.Errorf("a line that is too long: %v", err)
+	}
+}
+
+// must ends a test that cannot go on after an error.
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
 	}
 }

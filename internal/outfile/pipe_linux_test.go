@@ -12,17 +12,13 @@ import (
 // The reader of a named pipe gets what is written, not the end that a mere check would make.
 func TestNamedPipe(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "pipe")
-	if err := syscall.Mkfifo(path, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must(t, syscall.Mkfifo(path, 0o600))
 	got := make(chan string, 1)
 	go func() {
 		b, _ := os.ReadFile(path)
 		got <- string(b)
 	}()
-	if err := Check(path); err != nil {
-		t.Fatal(err)
-	}
+	must(t, Check(path))
 	time.Sleep(50 * time.Millisecond) // a reader that was told the end is gone by then
 	written := make(chan error, 1)
 	go func() {
@@ -46,9 +42,7 @@ func TestModeOfHidden(t *testing.T) {
 	old := syscall.Umask(0o022)
 	defer syscall.Umask(old)
 	f, err := createHidden(t.TempDir())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer f.Close()
 	if info, err := f.Stat(); err != nil || info.Mode().Perm() != 0o644 {
 		t.Errorf("mode %v, %v; want 0644", info.Mode().Perm(), err)
@@ -63,9 +57,7 @@ func TestLongName(t *testing.T) {
 	}
 	path := filepath.Join(t.TempDir(), string(name))
 	for _, text := range []string{"first", "second"} {
-		if err := Write(path, func(w io.Writer) error { _, err := io.WriteString(w, text); return err }); err != nil {
-			t.Fatal(err)
-		}
+		must(t, Write(path, func(w io.Writer) error { _, err := io.WriteString(w, text); return err }))
 		if b, _ := os.ReadFile(path); string(b) != text {
 			t.Errorf("it holds %q, want %q", b, text)
 		}
