@@ -3,6 +3,7 @@ package model
 import (
 	"fmt"
 	"hash/fnv"
+	"reflect"
 	"strings"
 	"time"
 
@@ -87,8 +88,8 @@ func ParseProfile(text string) (p Profile, rate unit.Rate, err error) {
 	case key == Burst && value != "":
 		p.Kind = Burst
 		sizes, err := unit.ParseSizes(value)
-		if err != nil || len(sizes) != 1 {
-			return wrong("a burst is a number of packets, as burst=64")
+		if err != nil || len(sizes) != 1 || sizes[0] < 1 || sizes[0] > MaxBurst {
+			return wrong("a burst is 1 to %d packets, as burst=64", MaxBurst)
 		}
 		p.BurstPackets = sizes[0]
 	case key == Ramp && value != "":
@@ -110,8 +111,9 @@ func ParseProfile(text string) (p Profile, rate unit.Rate, err error) {
 				continue
 			}
 			d, err := unit.ParseDuration(value)
-			if times[key] == nil || err != nil || d <= 0 {
-				return wrong("want a time on and a time off, as on=10ms,off=90ms, and random for exponential ones")
+			if times[key] == nil || err != nil || d < MinOnTime || d > MaxOnTime {
+				return wrong("want a time on and a time off, as on=10ms,off=90ms, of %v to %v, and random for exponential ones",
+					MinOnTime, MaxOnTime)
 			}
 			*times[key] = d.Seconds()
 			delete(times, key)
@@ -169,54 +171,33 @@ func wordSeed(word string) uint64 {
 // random tells whether the profile draws.
 func (p Profile) random() bool { return p.Kind == Poisson || p.Kind == OnOff && p.Random }
 
-// check checks the profile of a flow.
 func (f Flow) checkProfile() error {
-	p := f.Profile
-	if p == nil {
-		return nil
-	}
 	const at = "profile"
+	p := f.Profile
 	switch {
+	case p == nil:
+		return nil
 	case f.Protocol != UDP:
 		return wrong(at, "only a UDP flow has one: TCP decides itself when its segments leave")
 	case f.Rate.IsMax():
 		return wrong(at, "needs a rate to spread; %s is of a flow at full rate", clip(p.Kind))
 	case f.Segments > 1:
 		return wrong(at, "packets of one buffer leave at once; want no segments (--gso) with a profile")
-	case p.Kind != Burst && p.BurstPackets != 0,
-		p.Kind != OnOff && (p.OnSeconds != 0 || p.OffSeconds != 0 || p.Random),
-		p.Kind != Ramp && !p.From.IsMax(),
-		p.Kind != TraceProfile && (len(p.Trace) > 0 || p.File != "" || p.Gaps):
+	}
+	asked := Profile{Kind: TraceProfile, File: p.File, Gaps: p.Gaps, Trace: p.Trace}
+	if p.Kind != TraceProfile {
+		var err error
+		if asked, _, err = ParseProfile(p.Words(f.Rate)); err != nil {
+			return wrong(at, "%v", err)
+		}
+	} else if _, err := ReadTraceText(p.Trace); err != nil || !printable(p.File) {
+		return wrong(at, "of file %q: %v", clip(p.File), err)
+	}
+	if asked.Seed = p.Seed; !reflect.DeepEqual(asked, *p) {
 		return wrong(at, "has settings of another kind than %q", clip(p.Kind))
 	}
-	switch p.Kind {
-	case Poisson:
-	case Burst:
-		if p.BurstPackets < 1 || p.BurstPackets > MaxBurst {
-			return wrong(at+".burst_packets", "want 1 to %d packets, not %d", MaxBurst, p.BurstPackets)
-		}
-	case OnOff:
-		for _, t := range []struct {
-			field string
-			value float64
-		}{{".on_s", p.OnSeconds}, {".off_s", p.OffSeconds}} {
-			if !(t.value >= MinOnTime.Seconds() && t.value <= MaxOnTime.Seconds()) {
-				return wrong(at+t.field, "want %v to %v, not %vs", MinOnTime, MaxOnTime, t.value)
-			}
-		}
-	case Ramp:
-		if pps, ok := p.From.PPS(f.PayloadBytes); !ok || pps > unit.MaxPacketsPerSecond {
-			return wrong(at+".from", "want a rate of at most %s, not %v", unit.FormatPPS(unit.MaxPacketsPerSecond), p.From)
-		}
-	case TraceProfile:
-		if !printable(p.File) {
-			return wrong(at+".file", "want a file's name, not %q", clip(p.File))
-		}
-		if _, err := ReadTraceText(p.Trace); err != nil {
-			return wrong(at+".trace", "%v", err)
-		}
-	default:
-		return wrong(at+".kind", "want poisson, burst, on-off, ramp or trace, not %q", clip(p.Kind))
+	if pps, _ := p.From.PPS(f.PayloadBytes); pps > unit.MaxPacketsPerSecond {
+		return wrong(at, "begins with more than %s", unit.FormatPPS(unit.MaxPacketsPerSecond))
 	}
 	return nil
 }

@@ -47,7 +47,7 @@ func TestProfilesRefused(t *testing.T) {
 		"profile=poisson":                                          "--profile: needs --rate or --interval",
 		"profile=poisson rate=1kpps proto=tcp":                     "--profile: only a UDP flow",
 		"profile=poisson rate=1kpps gso=4":                         "--profile: packets of one buffer",
-		"profile=burst=1048576 rate=1kpps":                         "--profile: want 1 to",
+		"profile=burst=1048576 rate=1kpps":                         "--profile: profile \"burst=1048576\": a burst is 1 to 65536",
 		"profile=ramp=1kpps..2kpps rate=1kpps":                     "--profile: a ramp says its rates itself",
 		"profile=on=1us,off=1us,random rate=1kpps time=60s":        "--profile: more than",
 		"profile=even rate=1kpps":                                  "--profile: profile \"even\": want poisson",

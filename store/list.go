@@ -113,10 +113,6 @@ func readSummary(path string) (Summary, error) {
 	if err := checkHeader(line, head.Format); err != nil {
 		return Summary{}, err
 	}
-	if head.Format == logFormat1 { // which has no summaries
-		d, err := loadFile(path)
-		return summaryOf(d), err
-	}
 	return Summary{Started: head.Started, Command: head.Plan.Command, Target: head.Plan.Target, State: Cut}, nil
 }
 
@@ -131,7 +127,7 @@ func lastSummary(f *os.File) (Summary, bool) {
 		return Summary{}, false
 	}
 	line := b[bytes.LastIndexByte(bytes.TrimSuffix(b, []byte{'\n'}), '\n')+1:]
-	if !bytes.HasPrefix(line, []byte(`{"summary":`)) || whole(line, logFormat) != nil {
+	if !bytes.HasPrefix(line, []byte(`{"summary":`)) || whole(line) != nil {
 		return Summary{}, false
 	}
 	var rec record

@@ -23,11 +23,8 @@ import (
 // for each finished trial, and {"checkpoint": ...} while a long one runs. When a session with
 // the run ends of itself, it writes {"end": ...} and {"summary": ...}, which pelt list reads.
 // Results after the last end are of a session that was cut.
-//
-// Format 1 had neither checksums nor summaries. It is read, and not written.
 const (
 	logFormat  = "pelt/runlog/2"
-	logFormat1 = "pelt/runlog/1"
 	logFormats = "pelt/runlog/" // how the name of any version begins
 )
 
@@ -91,13 +88,7 @@ var (
 )
 
 // whole returns nil if a line is as it was written.
-func whole(line []byte, format string) error {
-	if format == logFormat1 {
-		if !json.Valid(line) {
-			return errNoJSON
-		}
-		return nil
-	}
+func whole(line []byte) error {
 	line = bytes.TrimSuffix(line, []byte{'\n'})
 	at := max(0, len(line)-sumBytes)
 	if string(line[at:]) != fmt.Sprintf("%s%08x%s", sumBegins, crc32.Checksum(line[:at], castagnoli), sumEnds) {
@@ -108,10 +99,9 @@ func whole(line []byte, format string) error {
 
 // tail tells how a log ends.
 type tail struct {
-	format string
-	good   int64 // length of all lines
-	cut    int64 // bytes after them: what was being written when the writer died
-	open   bool  // the last line lacks its newline
+	good int64 // length of all lines
+	cut  int64 // bytes after them: what was being written when the writer died
+	open bool  // the last line lacks its newline
 }
 
 // readLog reads a whole stored run. What a dead writer left half written, and lines that are
@@ -137,11 +127,11 @@ func readLog(r io.Reader, name string) (model.Document, tail, error) {
 			if last && !json.Valid(line) {
 				break
 			}
-			if t.format, err = readHeader(line, &d); err != nil {
+			if err := readHeader(line, &d); err != nil {
 				return model.Document{}, t, fmt.Errorf("%s:1: %w", name, err)
 			}
 		} else {
-			if err = whole(line, t.format); err != nil && last {
+			if err = whole(line); err != nil && last {
 				t.cut = int64(len(line))
 				break
 			}
@@ -200,31 +190,30 @@ func namedFormat(line []byte) string {
 // checkHeader returns nil if a line, which names a format, is a whole first line of a log.
 func checkHeader(line []byte, format string) error {
 	switch {
-	case format == logFormat, format == logFormat1:
-		if err := whole(line, format); err != nil {
+	case format == logFormat:
+		if err := whole(line); err != nil {
 			return fmt.Errorf("is damaged, and holds the plan of the run: %w", err)
 		}
 		return nil
 	case strings.HasPrefix(format, logFormats):
-		return fmt.Errorf("format: is %.40q, of another version of pelt; this one reads %s and %s", format, logFormat, logFormat1)
+		return fmt.Errorf("format: is %.40q, of another version of pelt; this one reads %s", format, logFormat)
 	case !json.Valid(line):
 		return fmt.Errorf("want a stored run of format %s: %w", logFormat, errNoJSON)
 	}
 	return fmt.Errorf("format: is %.40q; want %s, as pelt stores runs", format, logFormat)
 }
 
-func readHeader(line []byte, d *model.Document) (format string, err error) {
-	format = namedFormat(line)
-	if err := checkHeader(line, format); err != nil {
-		return "", err
+func readHeader(line []byte, d *model.Document) error {
+	if err := checkHeader(line, namedFormat(line)); err != nil {
+		return err
 	}
 	var h header
 	if err := oneLineJSON(line, &h); err != nil {
-		return "", err
+		return err
 	}
 	d.ID, d.Started, d.Tool, d.Plan, d.Host, d.Lab = h.ID, h.Started, h.Tool, h.Plan, orEmpty(h.Host), h.Lab
 	d.PathMTU, d.Router = h.PathMTU, h.Router
-	return format, nil
+	return nil
 }
 
 // readRecord adds a line after the header to the document. An error leaves the document as it was.

@@ -124,9 +124,6 @@ func (r *Run) load() (model.Document, error) {
 	if err != nil {
 		return doc, err
 	}
-	if t.format != logFormat {
-		return doc, fmt.Errorf("%s:1: format: is %s, of an earlier pelt: pelt show reads it, but only runs of %s can go on", r.file.Name(), t.format, logFormat)
-	}
 	if err := doc.Plan.Check(); err != nil {
 		return doc, fmt.Errorf("%s:1: plan.%s", r.file.Name(), err.Error())
 	}

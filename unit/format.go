@@ -71,16 +71,10 @@ func FormatRatio(ratio float64) string {
 // FormatNamed prints a value in the unit that the name of its metric ends with: 262000
 // of receive_pps is "262 kpps". ok is false of any other end.
 func FormatNamed(metric string, v float64) (text string, ok bool) {
-	switch metric[strings.LastIndexByte(metric, '_')+1:] {
-	case "pps":
-		return FormatPPS(v), true
-	case "bps":
-		return FormatBits(v), true
-	case "ns":
-		return FormatNanos(v), true
-	case "s":
-		return FormatNanos(v * 1e9), true
-	case "ratio":
+	switch u := UnitOf("_" + metric); u {
+	case PPS, BPS, Nanos, Seconds:
+		return u.Format(v), true
+	case Ratio:
 		return fmt.Sprintf("%.0f %%", 100*v), true
 	}
 	return "", false
