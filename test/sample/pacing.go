@@ -1,8 +1,6 @@
 package sample
 
 import (
-	"math"
-
 	"pelt/model"
 	"pelt/unit"
 )
@@ -20,24 +18,7 @@ func Paced() model.Document {
 			AskedGap: &model.Percentiles{Count: 399_999, Min: 3, P50: 17_300, P90: 57_500, P99: 115_000, P999: 172_000, Max: 330_000, Mean: 25_000}}
 		f.SendLate = &model.Percentiles{Count: 400_000, P50: 120, P90: 3_900, P99: 38_000, P999: 81_000, Max: 95_000, Mean: 2_100}
 		f.SendGap = &model.Percentiles{Count: 399_999, Min: 900, P50: 17_600, P90: 57_100, P99: 118_000, P999: 175_000, Max: 331_000, Mean: 25_000}
-		f.Pacing.AskedGaps, f.GapCounts = exponentialBars(0), exponentialBars([]int64{3200, 0}[i])
 		d.Results = append(d.Results, result(p, 0, f))
 	}
 	return d
-}
-
-// exponentialBars are gaps around 25 µs; those below the shortest one are as long as it.
-func exponentialBars(shortest int64) (list []model.Bucket) {
-	last := 0.0
-	for i := range 40 {
-		bound := math.Round(100 * math.Pow(10, float64(i)/10))
-		below := 1 - math.Exp(-bound/25_000)
-		b := model.Bucket{UpToNanos: int64(bound)}
-		if b.UpToNanos >= shortest {
-			b.Count = uint64((below - last) * 400_000)
-			last = below
-		}
-		list = append(list, b)
-	}
-	return list
 }
