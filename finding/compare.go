@@ -286,32 +286,27 @@ func (c Comparison) phrase(e Effect) string {
 func (c Comparison) Findings() []Finding {
 	var out []Finding
 	together := map[string][]string{} // sides that one answer tells of, by code
-	more, told := 0, 0
+	more := 0
 	for i, s := range c.Sides[1:] {
 		f := c.side(i + 1)
 		if n, ok := f.Number("repeats_count", "more"); ok && n <= mostMore && f.Code != "compare.near" {
 			more = max(more, int(n)+c.Stat(c.Effects[0], i+1).N)
 		}
-		if together[f.Code] = append(together[f.Code], s.Name); len(together[f.Code]) == 1 ||
-			f.Code != "compare.tied" && f.Code != "compare.few" {
-			out = append(out, f)
+		names := append(together[f.Code], s.Name)
+		together[f.Code] = names
+		if at := slices.IndexFunc(out, func(o Finding) bool { return o.Code == f.Code }); at >= 0 &&
+			(f.Code == "compare.tied" || f.Code == "compare.few") {
+			out[at] = out[at].word("side", joined(names)).word("first", names[0])
+			continue
 		}
-	}
-	for i, f := range out {
-		if names := together[f.Code]; len(names) > 1 && (f.Code == "compare.tied" || f.Code == "compare.few") {
-			out[i] = f.word("side", joined(names)).word("first", names[0])
-		}
+		out = append(out, f)
 	}
 	out = append(out, c.differ()...)
 	for _, l := range c.Limits {
 		out = append(out, l.Finding)
 	}
-	for _, e := range c.Effects {
-		if e.Proven() {
-			told++
-		}
-	}
-	out = append(out, say("compare.family", Fact).number("told_count", "", float64(told)).
+	proven := len(only(c.Effects, func(e Effect) bool { return e.Proven() }))
+	out = append(out, say("compare.family", Fact).number("proven_count", "", float64(proven)).
 		number("tests_count", "", float64(len(c.Effects))))
 	if more > 0 && c.By != "run" {
 		out = append(out, runAgain(more))

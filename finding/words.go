@@ -198,7 +198,7 @@ var sentences = map[string]string{
 		`repeat{repeats_count:more /s} of each would prove a clear change. So far[, {first}]: {what}.`,
 	"compare.differ": `What differs in the set-up: {settings}.`,
 	"compare.alike":  `The set-up was the same: every setting, host and version.`,
-	"compare.family": `{told_count} of {tests_count} comparisons differ beyond chance. The chance of any false ` +
+	"compare.family": `{proven_count} of {tests_count} comparisons differ beyond chance. The chance of any false ` +
 		`alarm among them is at most 5 %.`,
 	"compare.only":    `Not compared, because only {side} has it, not {other}: {places}.`,
 	"compare.time":    `The runs were made {apart} apart: what changed on the path meanwhile is in the difference.`,

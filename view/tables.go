@@ -216,13 +216,11 @@ func (t *Table) add(cells ...any) {
 	t.Rows = append(t.Rows, row)
 }
 
-// shown leaves out the tables and charts that have nothing to show.
+// shown leaves out the tables and times that have nothing to show; render leaves out charts without points.
 func shown(sections ...Section) []Section { return slices.DeleteFunc(sections, empty) }
 
 func empty(s Section) bool {
 	switch s := s.(type) {
-	case Chart:
-		return !slices.ContainsFunc(s.Series, func(s Series) bool { return len(s.Points) > 0 })
 	case Times:
 		return len(s.Lanes) == 0
 	case Table:
