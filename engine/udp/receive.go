@@ -40,6 +40,7 @@ type receiveStream struct {
 	granted, asked int // bytes of receive buffer
 	truesize       int
 	warning        string
+	done           chan<- error // of a shared thread: told at the end
 	_              padding
 }
 

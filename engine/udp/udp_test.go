@@ -291,7 +291,11 @@ func TestPacedFlowIsExact(t *testing.T) {
 
 func TestFullRateIsAccountedFor(t *testing.T) {
 	both(t, func(t *testing.T, r trial) {
-		r.flow.Rate, r.flow.Streams = unit.Rate{}, 2
+		r.flow.Rate, r.flow.Streams, r.timing.MeasureSeconds = unit.Rate{}, 2, 60
+		r.duringTheRun = func(dialer, _ testEnd) {
+			eventually(t, "1000 packets", func() bool { n, _ := dialer.sample(); return n >= 1000 })
+			dialer.Stop()
+		}
 		send, receive := r.run(t)
 		s, got := send.Send, receive.Receive
 		if s.Planned != s.Attempted || s.Attempted != s.Accepted || s.Attempted < 1000 {

@@ -2,7 +2,6 @@ package udp
 
 import (
 	"cmp"
-	"errors"
 	"fmt"
 	"runtime"
 	"sync"
@@ -19,8 +18,8 @@ import (
 // with the first stream and go with the last.
 type Workers struct {
 	mu        sync.Mutex
-	senders   []*sendWorker
-	receivers []*receiveWorker
+	senders   []*pool[*sendStream]
+	receivers []*pool[*receiveStream]
 	next      [2]int // who takes the next stream
 }
 
@@ -28,7 +27,7 @@ type Workers struct {
 func NewWorkers() *Workers {
 	c := &Workers{}
 	for range max(runtime.NumCPU()/2, 1) {
-		c.senders, c.receivers = append(c.senders, &sendWorker{}), append(c.receivers, &receiveWorker{})
+		c.senders, c.receivers = append(c.senders, &pool[*sendStream]{}), append(c.receivers, &pool[*receiveStream]{})
 	}
 	return c
 }
@@ -36,9 +35,8 @@ func NewWorkers() *Workers {
 const (
 	// pollInterval is how long a worker does not look for stop signals and new streams.
 	pollInterval = time.Millisecond
-	// gatherInterval is how long a receiving worker lets packets gather: while nobody
-	// waits, the kernel wakes nobody for each of them, and they have their time from
-	// the kernel. The smallest usual receive buffer holds 100 000 a second meanwhile.
+	// gatherInterval is how long a receiving worker lets packets gather: the kernel
+	// wakes nobody for each of them, and they have their time from the kernel. The smallest usual receive buffer holds 100 000 a second meanwhile.
 	gatherInterval = 2 * time.Millisecond
 )
 
@@ -56,7 +54,8 @@ func (c *Workers) send(s *sender) error {
 	for _, w := range s.streams {
 		w.begin(begin)
 		w.done = done
-		c.senders[c.next[0]%len(c.senders)].add(w)
+		p := c.senders[c.next[0]%len(c.senders)]
+		p.add(w, func() { sendAll(p, w.clock) })
 		c.next[0]++
 	}
 	c.mu.Unlock()
@@ -70,43 +69,46 @@ func (c *Workers) send(s *sender) error {
 	return first
 }
 
-// sendWorker is one thread that sends for many streams.
-type sendWorker struct {
+// pool is the streams of one thread.
+type pool[T any] struct {
 	mu    sync.Mutex
-	fresh []*sendStream
+	fresh []T // added, and not taken yet
 	works bool
 }
 
-func (h *sendWorker) add(c *sendStream) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	h.fresh = append(h.fresh, c)
-	if !h.works {
-		h.works = true
-		go h.work(c.clock)
+// add hands over a stream, and begins a thread that does the work if there is none.
+func (p *pool[T]) add(stream T, work func()) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.fresh = append(p.fresh, stream)
+	if !p.works {
+		p.works = true
+		go work()
 	}
 }
 
-// take returns the streams that were added, and false if the worker may end.
-func (h *sendWorker) take(have []*sendStream, times *threadTimes) ([]*sendStream, bool) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	for _, c := range h.fresh {
-		c.times = times
-		have = append(have, c)
-	}
-	h.fresh = nil
-	h.works = len(have) > 0
-	return have, h.works
+// take returns the streams that the thread has with those that were added; none: it is to end.
+func (p *pool[T]) take(have []T) []T {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	have = append(have, p.fresh...)
+	p.fresh = nil
+	p.works = len(have) > 0
+	return have
 }
 
-// work gives each stream its turn when it is due, one after the other.
-func (h *sendWorker) work(clock engine.Clock) {
+// ownSharedThread prepares the calling thread, and returns a warning or "".
+func ownSharedThread() string {
 	runtime.LockOSThread() // never unlocked: the thread ends with its timer slack
-	warning := ""
 	if err := ownThread(-1); err != nil {
-		warning = fmt.Sprintf("a thread of many streams could not be set up: %v", err)
+		return fmt.Sprintf("a thread of many streams could not be set up: %v", err)
 	}
+	return ""
+}
+
+// sendAll gives each stream its turn when it is due, one after the other.
+func sendAll(p *pool[*sendStream], clock engine.Clock) {
+	warning := ownSharedThread()
 	var all []*sendStream
 	var times threadTimes
 	times.begin(clock.Now())
@@ -116,9 +118,12 @@ func (h *sendWorker) work(clock engine.Clock) {
 		now := clock.Now()
 		looks := now >= look
 		if looks {
-			var more bool
-			if all, more = h.take(all, &times); !more {
+			had := len(all)
+			if all = p.take(all); len(all) == 0 {
 				return
+			}
+			for _, c := range all[had:] {
+				c.times = &times
 			}
 			look = now + int64(pollInterval)
 		}
@@ -155,122 +160,62 @@ func (h *sendWorker) work(clock engine.Clock) {
 
 // receive counts a receiver's streams until it is stopped.
 func (c *Workers) receive(r *receiver) error {
-	c.mu.Lock()
 	done := make(chan error, len(r.streams))
-	var errs []error
-	for i := range r.streams {
-		r.streams[i].open()
-		errs = append(errs, c.receivers[c.next[1]%len(c.receivers)].add(&pooledStream{receiveStream: r.streams[i], done: done}))
+	c.mu.Lock()
+	for _, w := range r.streams {
+		w.open()
+		w.done = done
+		p := c.receivers[c.next[1]%len(c.receivers)]
+		p.add(w, func() { readAll(p) })
 		c.next[1]++
 	}
 	c.mu.Unlock()
-	err := errors.Join(errs...)
-	if err != nil {
-		r.end.stop.set() // those that were added must go, too
+	for range r.streams {
+		<-done
 	}
-	for _, err := range errs {
-		if err == nil {
-			<-done
-		}
-	}
-	return err
-}
-
-// pooledStream is a stream that a receiving worker reads.
-type pooledStream struct {
-	*receiveStream
-	in   *batchInbox
-	done chan<- error
-}
-
-// receiveWorker is one thread that reads many sockets.
-type receiveWorker struct {
-	mu    sync.Mutex
-	epoll int // while it works
-	works bool
-	all   map[int32]*pooledStream // by descriptor
-}
-
-func (h *receiveWorker) add(l *pooledStream) (err error) {
-	l.in = l.receiveStream.in.(*batchInbox) // the socketMaker of this system makes no other
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	if !h.works {
-		if h.epoll, err = unix.EpollCreate1(unix.EPOLL_CLOEXEC); err != nil {
-			return fmt.Errorf("epoll_create: %w", err)
-		}
-		h.works, h.all = true, map[int32]*pooledStream{}
-		go h.work()
-	}
-	e := unix.EpollEvent{Events: unix.EPOLLIN, Fd: int32(l.in.fd)}
-	if err := unix.EpollCtl(h.epoll, unix.EPOLL_CTL_ADD, int(l.in.fd), &e); err != nil {
-		return fmt.Errorf("epoll_ctl: %w", err)
-	}
-	h.all[e.Fd] = l
 	return nil
 }
 
-func (h *receiveWorker) work() {
-	runtime.LockOSThread() // never unlocked: the thread ends with its timer slack
-	warning := ""
-	if err := ownThread(-1); err != nil {
-		warning = fmt.Sprintf("a thread of many streams could not be set up: %v", err)
-	}
-	events := make([]unix.EpollEvent, 256)
-	for h.look(warning) {
-		n, err := unix.EpollWait(h.epoll, events, int(gatherInterval/time.Millisecond))
-		for _, e := range events[:max(n, 0)] {
-			h.mu.Lock()
-			l := h.all[e.Fd]
-			h.mu.Unlock()
-			if l != nil {
-				l.read()
+// readAll reads all sockets in turn, until their ends are stopped.
+func readAll(p *pool[*receiveStream]) {
+	warning := ownSharedThread()
+	var all []*receiveStream
+	for {
+		if all = p.take(all); len(all) == 0 {
+			return
+		}
+		kept := all[:0]
+		for _, w := range all {
+			w.first()
+			if w.receiver.end.stop.isSet() {
+				w.warning = warning
+				w.close()
+				w.done <- nil
+				continue
 			}
+			w.readSome()
+			kept = append(kept, w)
 		}
-		if n > 0 && n < len(events) || err != nil {
-			t := unix.NsecToTimespec(int64(gatherInterval))
-			unix.Ppoll(nil, &t, nil) // an error such as EINTR only shortens it
-		}
+		clear(all[len(kept):])
+		all = kept
+		t := unix.NsecToTimespec(int64(gatherInterval))
+		unix.Ppoll(nil, &t, nil) // an error such as EINTR only shortens it
 	}
 }
 
-// read takes what a socket holds, some at most: others wait, too.
-func (l *pooledStream) read() {
+// readSome takes what a socket holds, some at most: others wait, too.
+func (w *receiveStream) readSome() {
 	const batches = 8
-	l.first()
+	in := w.in.(*batchInbox) // the socketMaker of this system makes no other
 	for range batches {
-		n, err := l.in.take()
+		n, err := in.take()
 		// An error is an ICMP message for something this end answered.
 		if n == 0 || err != nil {
 			return
 		}
-		l.step(l.in.out)
-		if n < len(l.in.msgs) {
+		w.step(in.out)
+		if n < len(in.msgs) {
 			return
 		}
 	}
-}
-
-// look begins with new streams and lets go those that are stopped; false if
-// none is left.
-func (h *receiveWorker) look(warning string) bool {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	for fd, l := range h.all {
-		l.first()
-		if !l.receiver.end.stop.isSet() {
-			continue
-		}
-		_ = unix.EpollCtl(h.epoll, unix.EPOLL_CTL_DEL, int(fd), nil) // it is there
-		l.warning = warning
-		l.close()
-		delete(h.all, fd)
-		l.done <- nil
-	}
-	if len(h.all) > 0 {
-		return true
-	}
-	h.works = false
-	_ = unix.Close(h.epoll) // nothing can be done about one that does not close
-	return false
 }
