@@ -57,7 +57,7 @@ static __always_inline void live_flow(struct sk_buff *skb, struct where *w, stru
 	}
 }
 
-static __noinline int live(__u64 *ctx, struct sk_buff *skb)
+static __always_inline int live(__u64 *ctx, struct sk_buff *skb)
 {
 	struct live_key k = {};
 	struct live_count one = {}, *c;
