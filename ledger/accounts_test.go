@@ -68,8 +68,8 @@ func router(in *Input) *Node {
 	return &in.Nodes[1]
 }
 
-// told are checks that an account makes.
-var told = map[string]string{
+// remarks are checks that an account makes.
+var remarks = map[string]string{
 	"a watched receiver": "sender: not observed (its agent died)",
 	"copies":             "15 verdicts were about copies of packets that arrived, and count for nothing",
 }
@@ -210,9 +210,9 @@ func TestAccounts(t *testing.T) {
 				t.Errorf("got %s\nwant %s", got, c.want)
 			}
 			kind, _, _ := strings.Cut(c.name, ":")
-			says := func(check model.Check) bool { return check.Held && check.Text == told[kind] }
-			if told[kind] != "" && !slices.ContainsFunc(l.Checks, says) {
-				t.Errorf("no check %q in %+v", told[kind], l.Checks)
+			says := func(check model.Check) bool { return check.Held && check.Text == remarks[kind] }
+			if remarks[kind] != "" && !slices.ContainsFunc(l.Checks, says) {
+				t.Errorf("no check %q in %+v", remarks[kind], l.Checks)
 			}
 		})
 	}

@@ -19,6 +19,10 @@ type reading struct {
 	known          bool // at least one such counter was read
 }
 
+func (r reading) evidence(host, role string) model.Evidence {
+	return model.Evidence{Counter: r.name, Host: host, Scope: r.scope, Unit: r.unit, Role: role, Before: r.before, After: r.after, Delta: r.whole}
+}
+
 // add sums like counters; the name is that of the one that moved most.
 func (r reading) add(o reading) reading {
 	if !o.known {

@@ -85,8 +85,7 @@ func (b *book) supportBy(list []model.Evidence, l model.Line, v *view, counter s
 	if !r.known || slices.ContainsFunc(l.Evidence, known) || slices.ContainsFunc(list, known) {
 		return list
 	}
-	e := model.Evidence{Counter: r.name, Host: v.Name, Scope: r.scope, Unit: r.unit, Role: "confirms",
-		Before: r.before, After: r.after, Delta: r.whole}
+	e := r.evidence(v.Name, "confirms")
 	most := r.whole
 	if r.unit == "skb" || r.unit == "frame" {
 		most = times(most, b.in.Segments)

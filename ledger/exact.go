@@ -24,12 +24,10 @@ func (b *book) verdictClaims() {
 		if seenBy == "" {
 			seenBy = b.first(s.kernel).Name
 		}
-		base := claim{layer: s.layer, host: s.host, cause: s.cause, function: s.Function, iface: s.Interface,
-			evidence: model.Evidence{Counter: "verdict " + s.text(), Host: seenBy, Scope: "packet", Unit: "datagram"}}
-		one := base
-		one.order, one.confidence, one.spans = bySequence, ExactSeq, j.bySite[i].spans
-		one.steps = j.bySite[i].steps
-		one.sure, one.upper, one.evidence.Delta = j.bySite[i].exact, j.bySite[i].exact, j.bySite[i].exact
+		base := told(byVerdict, s.layer, s.host, s.cause, "verdict "+s.text())
+		base.function, base.iface, base.evidence.Host = s.Function, s.Interface, seenBy
+		one := base.of(j.bySite[i].exact)
+		one.order, one.confidence, one.spans, one.steps = bySequence, ExactSeq, j.bySite[i].spans, j.bySite[i].steps
 		if j.broken(s) || !b.trusted() {
 			one.confidence = Bounded
 		}
@@ -38,15 +36,9 @@ func (b *book) verdictClaims() {
 		}
 		b.add(one)
 
-		soft := base
-		soft.order, soft.confidence = byVerdict, ExactCount
-		soft.sure, soft.upper, soft.evidence.Delta = j.bySite[i].soft, j.bySite[i].soft, j.bySite[i].soft
-		b.add(soft)
+		b.add(base.of(j.bySite[i].soft))
 
-		rest := base
-		rest.order, rest.confidence = byVerdict, ExactCount
-		rest.sure = b.unlisted(s)
-		rest.upper, rest.evidence.Delta = rest.sure, rest.sure
+		rest := base.of(b.unlisted(s))
 		rest.evidence.Counter = "packets dropped by " + s.text()
 		switch { // of the same packets, others may have told
 		case waited(s):
@@ -66,12 +58,11 @@ func (b *book) verdictClaims() {
 
 		// By sequence, a fragment's verdict is its datagram's.
 		if b.in.Fragments > 1 && s.fragments > 0 && !waited(s) && !b.listed(s.kernel) {
-			part := base
+			part := base.of(s.fragments)
 			part.order, part.confidence = byFragment, Bounded
 			// Of a datagram that died here whole the first fragment has counted it.
-			part.sure, part.upper = minus(s.fragments, times(s.packets, b.in.Fragments-1)), s.fragments
-			part.evidence.Delta, part.evidence.Unit = s.fragments, "fragment"
-			part.evidence.Counter = "fragments dropped by " + s.text()
+			part.sure = minus(s.fragments, times(s.packets, b.in.Fragments-1))
+			part.evidence.Unit, part.evidence.Counter = "fragment", "fragments dropped by "+s.text()
 			b.add(part)
 		}
 	}
@@ -120,9 +111,7 @@ func (s *site) text() string {
 func (b *book) errnoClaims() {
 	j := b.join
 	for _, cause := range slices.Sorted(maps.Keys(b.in.Unsent)) {
-		n := b.in.Unsent[cause]
-		c := claim{order: bySender, layer: model.LayerSenderDevice, host: b.in.Sender, cause: cause, confidence: ExactCount, sure: n, upper: n,
-			evidence: model.Evidence{Counter: "frames not taken: " + cause, Host: b.in.Sender, Scope: "packet", Unit: "datagram", Delta: n}}
+		c := told(bySender, model.LayerSenderDevice, b.in.Sender, cause, "frames not taken: "+cause).of(b.in.Unsent[cause])
 		if b.in.Cable && cause == model.CauseRingFull && b.path.sender != nil {
 			if next := b.path.next(b.path.sender); next != nil { // it has no time to take more
 				c.layer, c.host = b.behind(next, stageRing), next.Name
@@ -137,9 +126,8 @@ func (b *book) errnoClaims() {
 		if f.exact == 0 {
 			continue
 		}
-		c := claim{order: bySequence, layer: model.LayerSendCall, host: b.in.Sender, cause: name, confidence: ExactSeq,
-			sure: f.exact, upper: f.exact, spans: f.spans, steps: f.steps, verdicts: f.verdicts,
-			evidence: model.Evidence{Counter: "send errors " + name, Host: b.in.Sender, Scope: "packet", Unit: "datagram", Delta: f.exact}}
+		c := told(bySequence, model.LayerSendCall, b.in.Sender, name, "send errors "+name).of(f.exact)
+		c.confidence, c.spans, c.steps, c.verdicts = ExactSeq, f.spans, f.steps, f.verdicts
 		if j.refusedBroken || !b.trusted() {
 			c.confidence = Bounded
 		}
@@ -149,11 +137,7 @@ func (b *book) errnoClaims() {
 				most, c.function, c.iface = n, b.path.sites[s].Function, b.path.sites[s].Interface
 			}
 		}
-		if name == "ENOBUFS" {
-			b.refusals(c)
-			continue
-		}
-		b.add(c)
+		b.enter(c)
 	}
 	for _, name := range slices.Sorted(maps.Keys(b.in.SendErrors)) {
 		n := minus(b.in.SendErrors[name], listed[name])
@@ -164,17 +148,19 @@ func (b *book) errnoClaims() {
 				}
 			}
 		}
-		if n == 0 {
-			continue
+		if n > 0 {
+			b.enter(told(bySender, model.LayerSendCall, b.in.Sender, name, "send errors "+name).ofSocket(n))
 		}
-		c := claim{order: bySender, layer: model.LayerSendCall, host: b.in.Sender, cause: name, confidence: ExactCount, sure: n, upper: n,
-			evidence: model.Evidence{Counter: "send errors " + name, Host: b.in.Sender, Scope: "socket", Unit: "datagram", Delta: n}}
-		if name == "ENOBUFS" {
-			b.refusals(c)
-			continue
-		}
-		b.add(c)
 	}
+}
+
+// enter enters a claim by an errno of send().
+func (b *book) enter(c claim) {
+	if c.cause == "ENOBUFS" {
+		b.refusals(c)
+		return
+	}
+	b.add(c)
 }
 
 // refusedAt reports whether a drop at this site is one that send() hears of: up to
@@ -202,8 +188,8 @@ func (b *book) refusals(c claim) {
 		if n == 0 {
 			continue
 		}
-		one := c
-		one.sure, one.upper, one.layer, one.host, one.evidence.Delta = n, n, o.layer, o.host, n
+		one := c.of(n)
+		one.layer, one.host = o.layer, o.host
 		if o.cause != "" {
 			one.cause = o.cause
 		}
@@ -213,18 +199,15 @@ func (b *book) refusals(c claim) {
 		if n < c.sure {
 			one.spans, one.steps, one.verdicts = nil, nil, nil // which of them is not known
 		}
-		if (n < c.sure || !o.own) && surest(one.confidence) < surest(Bounded) {
-			one.confidence = Bounded
+		if n < c.sure || !o.own {
+			one.confidence = LessSure(one.confidence, Bounded)
 		}
 		b.add(one)
 		left -= n
 	}
 	if left > 0 {
-		c.sure, c.upper, c.evidence.Delta = left, left, left
-		if surest(c.confidence) < surest(Bounded) {
-			c.confidence = Bounded
-		}
-		b.add(c)
+		c.confidence = LessSure(c.confidence, Bounded)
+		b.add(c.of(left))
 	}
 }
 
@@ -279,15 +262,22 @@ func (b *book) behind(v *view, at stage) string {
 // endClaims enters what the receiving end saw itself.
 func (b *book) endClaims() {
 	in := b.in
-	own := func(at int, layer, cause, counter string, n uint64, covers func(*claim) bool) {
-		b.add(claim{order: at, layer: layer, host: in.Receiver, cause: cause, confidence: ExactCount, sure: n, upper: n, covers: covers,
-			evidence: model.Evidence{Counter: counter, Host: in.Receiver, Scope: "socket", Unit: "datagram", Delta: n}})
+	for _, own := range []struct {
+		layer, cause, counter string
+		packets               uint64
+	}{
+		{model.LayerApplication, model.CauseLate, "arrived after the drain", in.Late},
+		{model.LayerApplication, model.CauseWrongLength, "arrived with another length", in.WrongLength},
+		{model.LayerApplication, model.CauseUnread, "left in the socket", in.Unread},
+		{model.LayerApplication, model.CauseOverrun, "came too far ahead", in.Overrun},
+		{model.LayerReceiverUDP, "UDP_CSUM", "wrong checksums at the device", in.Broken},
+	} {
+		c := told(byReceiver, own.layer, in.Receiver, own.cause, own.counter).ofSocket(own.packets)
+		if own.cause == model.CauseUnread {
+			c.covers = of(own.layer, own.cause)
+		}
+		b.add(c)
 	}
-	own(byReceiver, model.LayerApplication, model.CauseLate, "arrived after the drain", in.Late, nil)
-	own(byReceiver, model.LayerApplication, model.CauseWrongLength, "arrived with another length", in.WrongLength, nil)
-	own(byReceiver, model.LayerApplication, model.CauseUnread, "left in the socket", in.Unread, of(model.LayerApplication, model.CauseUnread))
-	own(byReceiver, model.LayerApplication, model.CauseOverrun, "came too far ahead", in.Overrun, nil)
-	own(byReceiver, model.LayerReceiverUDP, "UDP_CSUM", "wrong checksums at the device", in.Broken, nil)
 	if in.SocketKnown {
 		b.socketClaims()
 	}
@@ -305,10 +295,11 @@ func of(layer string, causes ...string) func(*claim) bool {
 // counters: 6.18 counts memory drops nowhere else, so they are what is left.
 func (b *book) socketClaims() {
 	drops := b.in.SocketDrops
-	parts := []struct {
+	type part struct {
 		layer, cause string
 		counted      uint64
-	}{{model.LayerReceiverBuffer, "SOCKET_RCVBUFF", drops}}
+	}
+	parts := []part{{model.LayerReceiverBuffer, "SOCKET_RCVBUFF", drops}}
 	most := uint64(0)
 	for _, s := range b.path.sites { // what the watch missed is as what it saw
 		if n := max(s.packets, s.seen); s.onSocket() && n > most {
@@ -319,21 +310,14 @@ func (b *book) socketClaims() {
 		u := func(name string) uint64 { return v.table.field("Udp", name).whole }
 		parts[0].counted = u("RcvbufErrors")
 		rest := minus(u("InErrors"), plus(plus(u("RcvbufErrors"), u("InCsumErrors")), u("MemErrors")))
-		parts = append(parts, []struct {
-			layer, cause string
-			counted      uint64
-		}{
-			{model.LayerReceiverUDP, "SOCKET_FILTER", rest},
-			{model.LayerReceiverUDP, "UDP_CSUM", u("InCsumErrors")},
-			{model.LayerReceiverMemory, "PROTO_MEM", drops},
-		}...)
+		parts = append(parts, part{model.LayerReceiverUDP, "SOCKET_FILTER", rest},
+			part{model.LayerReceiverUDP, "UDP_CSUM", u("InCsumErrors")}, part{model.LayerReceiverMemory, "PROTO_MEM", drops})
 	}
 	left := minus(drops, b.path.socketVerdicts())
 	for _, p := range parts {
 		n := min(left, p.counted)
 		left -= n
-		b.add(claim{order: bySocket, layer: p.layer, host: b.in.Receiver, cause: p.cause, confidence: ExactCount, sure: n, upper: n,
-			evidence: model.Evidence{Counter: "SO_MEMINFO drops", Host: b.in.Receiver, Scope: "socket", Unit: "datagram", Delta: n}})
+		b.add(told(bySocket, p.layer, b.in.Receiver, p.cause, "SO_MEMINFO drops").ofSocket(n))
 	}
 }
 

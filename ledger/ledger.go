@@ -80,6 +80,23 @@ type claim struct {
 	hole               bool           // of a watched kernel: may only fill a small hole in what the watch saw
 }
 
+// told is a claim by what a verdict, an errno or an end told of packets themselves; of gives it their number.
+func told(order int, layer, host, cause, counter string) claim {
+	return claim{order: order, layer: layer, host: host, cause: cause, confidence: ExactCount,
+		evidence: model.Evidence{Counter: counter, Host: host, Scope: "packet", Unit: "datagram"}}
+}
+
+func (c claim) of(n uint64) claim {
+	c.sure, c.upper, c.evidence.Delta = n, n, n
+	return c
+}
+
+// ofSocket is of by a count of sockets.
+func (c claim) ofSocket(n uint64) claim {
+	c.evidence.Scope = "socket"
+	return c.of(n)
+}
+
 // book is the account while it is made.
 type book struct {
 	in         Input
@@ -211,11 +228,7 @@ func (b *book) counter(at int, layer, host, cause string, r reading, covers func
 		return
 	}
 	c := claim{order: at, layer: layer, host: host, cause: cause, confidence: Bounded, covers: covers, factor: 1, hole: b.holes,
-		sure: r.measure, upper: r.whole,
-		evidence: model.Evidence{Counter: r.name, Host: host, Scope: r.scope, Unit: r.unit, Before: r.before, After: r.after, Delta: r.whole}}
-	if r.scope == "host" || layer == model.LayerNetwork {
-		c.evidence.Host = host
-	}
+		sure: r.measure, upper: r.whole, evidence: r.evidence(host, "primary")}
 	idle := count(math.Ceil(r.idleHz * b.in.DurationS))
 	c.sure = minus(c.sure, idle)
 	switch {

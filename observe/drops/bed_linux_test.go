@@ -103,6 +103,18 @@ func machine(t testing.TB) *Machine {
 	return shared.machine
 }
 
+// machineOf is another one, with room for few verdicts.
+func machineOf(t testing.TB, cells int) *Machine {
+	t.Helper()
+	testenv.Root(t)
+	m, err := Open(cells)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = m.Close() })
+	return m
+}
+
 func TestMain(m *testing.M) {
 	if r, w, err := os.Pipe(); err == nil { // has Go open what it needs for waiting
 		_, _ = r.Close(), w.Close()

@@ -28,9 +28,8 @@ type TrackOptions struct {
 // Error is why drops can't be watched here, and what would help, in one line. With %+v it
 // tells all that is known, such as the verifier's log.
 type Error struct {
-	why    string
-	detail string
-	cause  error
+	why   string
+	cause error
 }
 
 func (e *Error) Error() string { return e.why }
@@ -39,18 +38,12 @@ func (e *Error) Unwrap() error { return e.cause }
 // Format prints the detail for %+v.
 func (e *Error) Format(f fmt.State, verb rune) {
 	_, _ = io.WriteString(f, e.why)
-	if verb == 'v' && f.Flag('+') {
-		_, _ = io.WriteString(f, "\n"+e.detail)
+	if verb == 'v' && f.Flag('+') && e.cause != nil {
+		fmt.Fprintf(f, "\n%+v", e.cause)
 	}
 }
 
-func refuse(why string, cause error) *Error {
-	e := &Error{why: why, cause: cause}
-	if cause != nil {
-		e.detail = fmt.Sprintf("%+v", cause)
-	}
-	return e
-}
+func refuse(why string, cause error) *Error { return &Error{why, cause} }
 
 var errClosed = errors.New("the watch over drops is closed")
 

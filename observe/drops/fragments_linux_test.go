@@ -12,7 +12,6 @@ import (
 	"github.com/google/nftables/binaryutil"
 	"github.com/google/nftables/expr"
 
-	"pelt/internal/testenv"
 	"pelt/model"
 	"pelt/test/bed"
 )
@@ -100,12 +99,7 @@ func TestUnfollowedFragment(t *testing.T) {
 
 // Each track whose fragments are not followed says so, and the next one tries anew.
 func TestFollowingFails(t *testing.T) {
-	testenv.Root(t)
-	m, err := Open(1 << 16)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer m.Close()
+	m := machineOf(t, 1<<16)
 	received, other := m.objects.Received, bed.Program(t, ebpf.XDP, 2)
 	for trial, whole := range []bool{false, false, true, true} {
 		m.objects.Received = received

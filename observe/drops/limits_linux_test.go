@@ -11,18 +11,12 @@ import (
 	"github.com/google/nftables"
 	"golang.org/x/sys/unix"
 
-	"pelt/internal/testenv"
 	"pelt/model"
 )
 
 // A full table of sites loses names, not packets.
 func TestSitesFull(t *testing.T) {
-	testenv.Root(t)
-	m, err := Open(4096)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer m.Close()
+	m := machineOf(t, 4096)
 	b, from, _ := pair(t, false, wide)
 	track(t, m, testTrial, "up", TrackOptions{}, model.Tuple{From: from.Port, To: testPort})
 	fresh := m.Worn()

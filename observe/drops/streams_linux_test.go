@@ -15,7 +15,6 @@ import (
 	"github.com/safchain/ethtool"
 	"golang.org/x/sys/unix"
 
-	"pelt/internal/testenv"
 	"pelt/model"
 	"pelt/test/bed"
 )
@@ -258,12 +257,7 @@ func TestTrialsAtOnce(t *testing.T) {
 
 // A run of many times the array's size stays exact, as the reader keeps up.
 func TestWindow(t *testing.T) {
-	testenv.Root(t)
-	m, err := Open(2048)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer m.Close()
+	m := machineOf(t, 2048)
 	b, from, to := pair(t, false, wide)
 	k := track(t, m, testTrial, "up", TrackOptions{Packets: 1 << 40}, model.Tuple{From: from.Port, To: testPort})
 	if k.Mode() != model.DropsSeq {
@@ -294,12 +288,7 @@ func TestWindow(t *testing.T) {
 
 // A damaged packet that claims a sequence far away takes no name from the losses after it.
 func TestDamagedSequence(t *testing.T) {
-	testenv.Root(t)
-	m, err := Open(1 << 18)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer m.Close()
+	m := machineOf(t, 1<<18)
 	for trial, o := range map[uint16]TrackOptions{1: {}, 2: {Packets: 1000}} {
 		b, from, _ := pair(t, false, wide)
 		b.Sender.Rule(nftables.ChainHookOutput, &expr.Verdict{Kind: expr.VerdictDrop})
@@ -324,12 +313,7 @@ func TestDamagedSequence(t *testing.T) {
 
 // A stream may go on for long before it loses its first packet, or the next.
 func TestLongWithoutLoss(t *testing.T) {
-	testenv.Root(t)
-	m, err := Open(2048)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer m.Close()
+	m := machineOf(t, 2048)
 	b, from, _ := pair(t, false, wide)
 	b.Sender.Rule(nftables.ChainHookOutput, &expr.Verdict{Kind: expr.VerdictDrop})
 	k := track(t, m, testTrial, "up", TrackOptions{}, model.Tuple{From: from.Port, To: testPort})
@@ -354,12 +338,7 @@ func TestLongWithoutLoss(t *testing.T) {
 
 // What comes faster than the reader is counted.
 func TestOverwritten(t *testing.T) {
-	testenv.Root(t)
-	m, err := Open(1024)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer m.Close()
+	m := machineOf(t, 1024)
 	b, from, _ := pair(t, false, wide)
 	b.Sender.Rule(nftables.ChainHookOutput, &expr.Verdict{Kind: expr.VerdictDrop})
 	track(t, m, testTrial, "up", TrackOptions{}, model.Tuple{From: from.Port, To: testPort})

@@ -3,6 +3,7 @@ package dut
 import (
 	"cmp"
 	"fmt"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -124,19 +125,19 @@ func offload(told map[string]string) (out []string) {
 			say("configured: %s is %s (%s)", k.what, state, k.key)
 		}
 	}
-	tables := flowtables(told["nft list flowtables"])
-	if told["nft list flowtables"] != "" {
-		if len(tables) == 0 {
-			say("real: nft has no flowtable, so it offloads no flow")
+	tables := flowtable.FindAllStringSubmatch(told["nft list flowtables"], -1)
+	if told["nft list flowtables"] != "" && len(tables) == 0 {
+		say("real: nft has no flowtable, so it offloads no flow")
+	}
+	for _, t := range tables {
+		how, devices := "in software", "no device"
+		if strings.Contains(t[2], "flags offload") {
+			how = "in hardware, as far as the device can"
 		}
-		for _, t := range tables {
-			how := "in software"
-			if t.hardware {
-				how = "in hardware, as far as the device can"
-			}
-			devices := cmp.Or(t.devices, "no device")
-			say("real: nft's flowtable %s takes flows of %s past the rules %s", t.name, devices, how)
+		if found := devicesOf.FindStringSubmatch(t[2]); found != nil {
+			devices = oneLine(strings.ReplaceAll(found[1], `"`, ""))
 		}
+		say("real: nft's flowtable %s takes flows of %s past the rules %s", oneLine(t[1]), devices, how)
 	}
 	for line := range strings.Lines(told["ip link, xdp"]) {
 		f := strings.Fields(line) // 3: wan@if2: <UP> mtu 1500 xdp qdisc noqueue
@@ -156,39 +157,14 @@ func offload(told map[string]string) (out []string) {
 			}
 		}
 	}
-	if n, err := strconv.Atoi(told["/sys/kernel/debug/ppe0/bind"]); err == nil {
-		say("real: the packet engine held %d flows when it was asked (ppe0/bind)", n)
-	}
-	if line := told["/sys/kernel/debug/hnat/hnat_entry"]; line != "" {
-		say("real: the packet engine said %q (hnat_entry)", oneLine(line))
-	}
 	return out
 }
 
-type flowtable struct {
-	name, devices string
-	hardware      bool
-}
-
-func flowtables(text string) (out []flowtable) {
-	for line := range strings.Lines(text) {
-		line = strings.TrimSuffix(strings.TrimSpace(line), ";")
-		if rest, ok := strings.CutPrefix(line, "flowtable "); ok {
-			out = append(out, flowtable{name: oneLine(strings.TrimSuffix(rest, "{"))})
-			continue
-		}
-		if len(out) == 0 {
-			continue
-		}
-		t := &out[len(out)-1]
-		if rest, ok := strings.CutPrefix(line, "devices = {"); ok {
-			t.devices = oneLine(strings.NewReplacer("}", "", `"`, "").Replace(rest))
-		} else if rest, ok := strings.CutPrefix(line, "flags "); ok {
-			t.hardware = strings.Contains(rest, "offload")
-		}
-	}
-	return out
-}
+// A flowtable as nft lists it.
+var (
+	flowtable = regexp.MustCompile(`flowtable (\S+) \{((?:[^{}]|\{[^{}]*\})*)\}`)
+	devicesOf = regexp.MustCompile(`devices = \{([^{}]*)\}`)
+)
 
 // maxTuning bounds the lines about tuning.
 const maxTuning = 64

@@ -86,13 +86,9 @@ network.globals.packet_steering network.globals.steering_flows; do v=$(uci -q ge
 	{"nft list flowtables", 60, true, false, `has nft && t=$(nft list flowtables) &&
 echo "# nft answers" && echo "$t"`},
 	{"ip link, xdp", 20, true, false, `has ip && ip link show | grep "[ /]xdp"`},
-	// These walk the table of connections, or the switch's.
+	// This walks the table of connections.
 	{"conntrack flags", 3, true, false, `[ -r /proc/net/nf_conntrack ] &&
 echo "software $(grep -c '\[OFFLOAD\]' /proc/net/nf_conntrack)" &&
 echo "hardware $(grep -c '\[HW_OFFLOAD\]' /proc/net/nf_conntrack)"`},
-	{"/sys/kernel/debug/ppe0/bind", 1, true, false, `[ -r /sys/kernel/debug/ppe0/bind ] &&
-grep -c . /sys/kernel/debug/ppe0/bind`},
-	{"/sys/kernel/debug/hnat/hnat_entry", 1, true, false, `[ -r /sys/kernel/debug/hnat/hnat_entry ] &&
-tail -n 1 /sys/kernel/debug/hnat/hnat_entry`},
 	{"dmesg", 40, true, true, `has dmesg && dmesg | tail -n 40`},
 }

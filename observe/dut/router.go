@@ -53,22 +53,12 @@ const (
 func Open(ctx context.Context, node, source string, start Start) (*Router, error) {
 	r := &Router{node: node, source: source, start: start, asked: usualPeriod, maxCost: usualCost}
 	if err := r.open(ctx); err != nil {
-		return nil, err
+		return nil, fmt.Errorf("watch the router %s: %w", source, err)
 	}
 	return r, nil
 }
 
 func (r *Router) open(ctx context.Context) error {
-	if err := r.connectFirst(ctx); err != nil {
-		return fmt.Errorf("watch the router %s: %w", r.source, err)
-	}
-	life, stop := context.WithCancel(context.WithoutCancel(ctx))
-	r.period, r.stop, r.kept = r.asked, stop, make(chan struct{})
-	go r.reconnect(life, r.session)
-	return nil
-}
-
-func (r *Router) connectFirst(ctx context.Context) error {
 	s, err := connect(ctx, r.start)
 	if err != nil {
 		return err
@@ -94,6 +84,9 @@ func (r *Router) connectFirst(ctx context.Context) error {
 		}
 	}
 	r.session, r.boot, r.up = s, first.boot, first.up
+	life, stop := context.WithCancel(context.WithoutCancel(ctx))
+	r.period, r.stop, r.kept = r.asked, stop, make(chan struct{})
+	go r.reconnect(life, s)
 	return nil
 }
 
