@@ -89,7 +89,7 @@ func (l *Lab) setWay(at [2]int, asked model.Link) error {
 			return err
 		}
 		defer s.rt.Close()
-		if err = s.changeTBF(place.Iface, tbfOf(asked, k.plan.mtu)); err == nil {
+		if err = s.setTBF(place.Iface, tbfOf(asked, k.plan.mtu), 0); err == nil {
 			k.plan.toward[d] = asked
 		}
 		return err

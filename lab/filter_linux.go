@@ -60,13 +60,9 @@ func addFilter(family nftables.TableFamily, c routerSetup) error {
 	}
 	rules := chain("rules", *nftables.ChainPriorityFilter-10)
 	for i := range c.rules {
-		name := make([]byte, unix.IFNAMSIZ)
-		copy(name, fmt.Sprintf("none-%d", i+1))
-		conn.AddRule(&nftables.Rule{Table: table, Chain: rules, Exprs: []expr.Any{
-			&expr.Meta{Key: expr.MetaKeyIIFNAME, Register: 1},
-			&expr.Cmp{Op: expr.CmpOpEq, Register: 1, Data: name},
-			&expr.Verdict{Kind: expr.VerdictDrop},
-		}})
+		drop := &expr.Verdict{Kind: expr.VerdictDrop}
+		conn.AddRule(&nftables.Rule{Table: table, Chain: rules,
+			Exprs: byInterface(expr.MetaKeyIIFNAME, expr.CmpOpEq, fmt.Sprintf("none-%d", i+1), drop)})
 		if i%rulesAtOnce == rulesAtOnce-1 {
 			if err := flush(); err != nil {
 				return err

@@ -46,7 +46,7 @@ func (b *builder) buildLink(link int, ports [2]port) error {
 		if b.spec.atRouter(link, d) {
 			at, name = b.spaces[ports[d].node], k.ways[d].iface
 		}
-		if err := at.addTBF(name, tbfOf(asked, k.plan.mtu)); err != nil {
+		if err := at.setTBF(name, tbfOf(asked, k.plan.mtu), newTBF); err != nil {
 			return err
 		}
 		k.ways[d].shaper = shaper{slices.Index(b.spaces, at), name}

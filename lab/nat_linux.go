@@ -28,13 +28,7 @@ func addMasquerade(inside string) error {
 		Hooknum: nftables.ChainHookPostrouting, Priority: nftables.ChainPriorityNATSource})
 	fwd := c.AddChain(&nftables.Chain{Table: table, Name: "forward", Type: nftables.ChainTypeFilter,
 		Hooknum: nftables.ChainHookForward, Priority: nftables.ChainPriorityFilter, Policy: &drop})
-	name := make([]byte, unix.IFNAMSIZ)
-	copy(name, inside)
-	c.AddRule(&nftables.Rule{Table: table, Chain: post, Exprs: []expr.Any{
-		&expr.Meta{Key: expr.MetaKeyOIFNAME, Register: 1},
-		&expr.Cmp{Op: expr.CmpOpNeq, Register: 1, Data: name},
-		&expr.Masq{},
-	}})
+	c.AddRule(&nftables.Rule{Table: table, Chain: post, Exprs: byInterface(expr.MetaKeyOIFNAME, expr.CmpOpNeq, inside, &expr.Masq{})})
 	known := binary.NativeEndian.AppendUint32(nil, expr.CtStateBitESTABLISHED|expr.CtStateBitRELATED)
 	c.AddRule(&nftables.Rule{Table: table, Chain: fwd, Exprs: []expr.Any{
 		&expr.Ct{Key: expr.CtKeySTATE, Register: 1},
@@ -42,13 +36,17 @@ func addMasquerade(inside string) error {
 		&expr.Cmp{Op: expr.CmpOpNeq, Register: 1, Data: make([]byte, 4)},
 		&expr.Verdict{Kind: expr.VerdictAccept},
 	}})
-	c.AddRule(&nftables.Rule{Table: table, Chain: fwd, Exprs: []expr.Any{
-		&expr.Meta{Key: expr.MetaKeyIIFNAME, Register: 1},
-		&expr.Cmp{Op: expr.CmpOpEq, Register: 1, Data: name},
-		&expr.Verdict{Kind: expr.VerdictAccept},
-	}})
+	accept := &expr.Verdict{Kind: expr.VerdictAccept}
+	c.AddRule(&nftables.Rule{Table: table, Chain: fwd, Exprs: byInterface(expr.MetaKeyIIFNAME, expr.CmpOpEq, inside, accept)})
 	if err := c.Flush(); err != nil {
 		return missing("nftables masquerade", "CONFIG_NF_TABLES_INET, CONFIG_NFT_MASQ", fmt.Errorf("add masquerade: %w", err))
 	}
 	return nil
+}
+
+// byInterface does something to packets whose interface has a name, or another.
+func byInterface(key expr.MetaKey, op expr.CmpOp, name string, do expr.Any) []expr.Any {
+	padded := make([]byte, unix.IFNAMSIZ)
+	copy(padded, name)
+	return []expr.Any{&expr.Meta{Key: key, Register: 1}, &expr.Cmp{Op: op, Register: 1, Data: padded}, do}
 }

@@ -193,7 +193,7 @@ func (l *Lab) limit(n *Node, rate unit.BitRate) (err error) {
 		case lookup != nil:
 			err = errors.Join(err, lookup)
 		case rate > 0:
-			err = errors.Join(err, s.addTBF(i.Name, tbfOf(model.Link{Rate: rate}, link.Attrs().MTU)))
+			err = errors.Join(err, s.setTBF(i.Name, tbfOf(model.Link{Rate: rate}, link.Attrs().MTU), newTBF))
 		default:
 			gone := s.rt.QdiscDel(&netlink.GenericQdisc{QdiscAttrs: netlink.QdiscAttrs{LinkIndex: link.Attrs().Index, Handle: tbfHandle, Parent: netlink.HANDLE_ROOT}})
 			if gone != nil && !errors.Is(gone, unix.ENOENT) {

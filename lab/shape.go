@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"math"
+	"slices"
 	"time"
 
 	"pelt/model"
@@ -115,7 +116,7 @@ func (p linkPlan) check(t topologySpec, link int, emulated bool) error {
 func eachDirection(t topologySpec, l model.Link, f func(link, direction int)) {
 	toward := t.index(l.Toward)
 	for i, s := range t.links {
-		if l.Node != "" && !t.is(s.a, l.Node) && !t.is(s.b, l.Node) && !t.isLink(i, l.Node) {
+		if l.Node != "" && !t.is(s.a, l.Node) && !t.is(s.b, l.Node) && !t.isLink(s, l.Node) {
 			continue
 		}
 		for direction := range 2 {
@@ -130,7 +131,7 @@ func eachDirection(t topologySpec, l model.Link, f func(link, direction int)) {
 
 func checkLink(t topologySpec, l model.Link) error {
 	for i, name := range []string{l.Node, l.Toward} {
-		if name != "" && t.index(name) < 0 && (i > 0 || !t.hasLink(name)) {
+		if name != "" && t.index(name) < 0 && (i > 0 || !slices.ContainsFunc(t.links, func(k linkSpec) bool { return t.isLink(k, name) })) {
 			return linkError(l, "lab %s has no node %q; there are %s", t.name, name, listed(t.nodeNames()))
 		}
 	}

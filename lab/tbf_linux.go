@@ -13,22 +13,15 @@ import (
 )
 
 const (
+	newTBF     = unix.NLM_F_CREATE | unix.NLM_F_EXCL
 	tbfHandle  = 1 << 16           // 1:
 	fifoParent = tbfHandle | 1     // 1:1, tbf's only class
 	rate32     = uint64(1)<<32 - 1 // struct tc_ratespec holds no more; TCA_TBF_RATE64 does
 )
 
-// addTBF puts a token bucket on an interface's egress.
-func (s *space) addTBF(name string, p tbfPlan) error {
-	return s.setTBF(name, p, unix.NLM_F_CREATE|unix.NLM_F_EXCL)
-}
-
-// changeTBF gives a token bucket that is there other settings. What waits in a
-// queue of the same kind stays.
-func (s *space) changeTBF(name string, p tbfPlan) error { return s.setTBF(name, p, 0) }
-
-// setTBF encodes the messages itself because the library's Tbf has neither overhead nor a
-// burst in bytes.
+// setTBF puts a token bucket on an interface's egress, or with other flags than newTBF gives
+// one that is there other settings: what waits in a queue of the same kind stays. It encodes
+// the messages itself because the library's Tbf has neither overhead nor a burst in bytes.
 func (s *space) setTBF(name string, p tbfPlan, flags int) error {
 	link, err := s.link(name)
 	if err != nil {

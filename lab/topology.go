@@ -151,18 +151,9 @@ func (t topologySpec) ends(link, direction int) (from, to string) {
 }
 
 // isLink reports whether a link goes by a name: that of its two nodes, either first.
-func (t topologySpec) isLink(link int, name string) bool {
-	l := t.links[link]
-	return name == t.linkName(link) || name == t.nodes[l.b].name+"-"+t.nodes[l.a].name
-}
-
-func (t topologySpec) hasLink(name string) bool {
-	for i := range t.links {
-		if t.isLink(i, name) {
-			return true
-		}
-	}
-	return false
+func (t topologySpec) isLink(l linkSpec, name string) bool {
+	a, b := t.nodes[l.a].name, t.nodes[l.b].name
+	return name == a+"-"+b || name == b+"-"+a
 }
 
 // beyond reports whether node lies on the b side of a link: in a chain all that come after it
