@@ -1,11 +1,14 @@
 package view_test
 
 import (
+	"io"
+	"regexp"
 	"strings"
 	"testing"
 
 	"pelt/finding"
 	"pelt/model"
+	"pelt/render"
 	"pelt/test/sample"
 	"pelt/view"
 )
@@ -61,18 +64,21 @@ func TestAdvicePage(t *testing.T) {
 	}
 }
 
-// Whatever a document holds, its account balances, and no sentence lacks a word.
-func TestExplainOfAllSamples(t *testing.T) {
+// Whatever a document holds, no page of it lacks a word, says what is no number, or acts on a terminal.
+func TestAllSamples(t *testing.T) {
 	for _, d := range sample.All() {
-		page, err := view.Explain(&d.Doc, finding.Ask{All: true})
+		account, err := view.Explain(&d.Doc, finding.Ask{All: true})
 		if err != nil {
 			t.Fatal(err)
 		}
-		if all := text(t, page, true); strings.Contains(all, "<no ") || strings.ContainsAny(all, "\x1b\x00\u202e") {
-			t.Errorf("%s: %s", d.Name, all)
-		}
-		if all := text(t, view.Advice(&d.Doc, nil), true); strings.Contains(all, "<no ") {
-			t.Errorf("%s: %s", d.Name, all)
+		swept := asSweep(d.Doc)
+		for _, page := range []view.Page{account, view.Advice(&d.Doc, nil), view.Run(&d.Doc), view.Run(&swept)} {
+			if all := text(t, page, true); regexp.MustCompile("<no |NaN|[\x1b\x00\u202e]").MatchString(all) {
+				t.Errorf("%s: %s", d.Name, all)
+			}
+			if err := render.HTML(io.Discard, page); err != nil {
+				t.Errorf("%s: %v", d.Name, err)
+			}
 		}
 	}
 }

@@ -22,7 +22,7 @@ type Named struct {
 func All() []Named {
 	return []Named{
 		{"router", Router()}, {"single", Single()}, {"both", Both()}, {"tcp", TCP()}, {"loss", Loss()},
-		{"invalid", Invalid()}, {"aborted", Aborted()}, {"roundtrip", RoundTrip()}, {"ipv6", IPv6()},
+		{"invalid", Invalid()}, {"aborted", Aborted()}, {"roundtrip", RoundTrip()},
 		{"streams", Streams()}, {"ledger", Ledger()}, {"unwatched", Unwatched()}, {"chain", Chain()}, {"rates", Rates()}, {"paced", Paced()}, {"sweep", SmallSweep()}, {"bench", Bench()}, {"benchlab", BenchLab()}, {"benchhostile", BenchHostile()}, {"cc", Controls()}, {"ccmix", ControlMix()}, {"cchostile", ControlHostile()}, {"soak", Soak()}, {"soaklong", LongSoak()}, {"soakcut", CutSoak()}, {"soakhostile", SoakHostile()}, {"nasty", Nasty()}, {"numbers", Numbers()}, {"empty", Empty()}, {"zero", model.Document{}},
 	}
 }
@@ -274,20 +274,6 @@ func RoundTrip() model.Document {
 	for _, p := range []int{64, 1472} {
 		f := udp("up", p, 20e3, 20e3, 2, 0)
 		f.RoundTrip = quantiles(40, 11.3e6)
-		d.Results = append(d.Results, result(p, 0, f))
-	}
-	return d
-}
-
-// IPv6 is the same over IPv6.
-func IPv6() model.Document {
-	d := base("[2001:db8::5]:7358", []int{64, 1452}, 1, 2)
-	for i := range d.Host {
-		d.Host[i].Address = []string{"2001:db8::20", "2001:db8::5"}[i]
-	}
-	for _, p := range []int{64, 1452} {
-		f := udp("up", p, 90e3, 80e3, 2, 70e3)
-		f.FrameBytes = model.FrameBytes(model.UDP, 6, p)
 		d.Results = append(d.Results, result(p, 0, f))
 	}
 	return d
