@@ -12,7 +12,7 @@ const (
 	// median spans just under twice as many, so that it follows a level of this length.
 	shortest   = 8
 	medianSpan = 2*shortest - 1
-	// The scatter at a place is that of the differences of so many values.
+	// The scatter at a place comes from the differences of so many values.
 	scaleSpan = 60
 	// A value that strays more standard deviations from the running median is drawn in;
 	// wide is what that leaves of a normal variance.

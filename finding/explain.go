@@ -250,8 +250,8 @@ func linkLosses(rows []table.Row) []Finding {
 const bufferKnob = "socket.receive_buffer"
 
 // Advise says which settings would reduce the losses of a run, with commands that do
-// what they say on the host that they name. The interfaces of a lab's nodes are none of
-// this host's, though their names may be the same: no command is given for them.
+// what they say on the host that they name. No command is given for the
+// interfaces of a lab's nodes: this host may have others of the same names.
 func Advise(d *model.Document, list []model.Advised) []Finding {
 	var out, nodes []Finding
 	apply := false

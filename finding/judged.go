@@ -64,7 +64,7 @@ func (c Comparison) expected(e Effect) bool {
 	return true
 }
 
-// Outcome is that of all limits together, the worst first: failed, not measured, cannot be told, passed.
+// Outcome is the worst outcome of all limits: failed, not measured, cannot be told, passed.
 func (c Comparison) Outcome() table.Outcome {
 	worst := table.Passed
 	rank := map[table.Outcome]int{table.Failed: 3, table.NotMeasured: 2, table.Undecided: 1}

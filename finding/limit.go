@@ -85,7 +85,7 @@ func limitedBy(limit string, g table.Group) Finding {
 	return f.number("link_bps", "", table.LinkRate(g.Rows[0]))
 }
 
-// Beyond doubts a rate that is higher than that of a link on the way.
+// Beyond doubts a rate that is higher than a link on the way carries.
 func Beyond(rows []table.Row) []Finding {
 	groups := bySetting(Usable(rows))
 	if len(groups) == 0 {
@@ -107,7 +107,7 @@ var (
 		model.LayerReceiverIP, model.LayerReceiverUDP}
 )
 
-// lostWhere is how many packets valid trials lost where is holds.
+// lostWhere counts the lost packets of valid trials whose place "is" selects.
 func lostWhere(g table.Group, is func(Loss) bool) (packets float64) {
 	for _, l := range Losses(g.Rows) {
 		if is(l) {

@@ -100,7 +100,7 @@ var TrafficKey = table.Key{Name: "traffic", Label: "Traffic", Unit: unit.Word, O
 	return table.Level{Value: v, Known: true}
 }}
 
-// flowOf is the row's flow; that of a core is the first of its trial.
+// flowOf returns the row's flow; the row of a core stands for the first flow of its trial.
 func flowOf(r table.Row) *model.FlowResult {
 	if r.Flow != nil {
 		return r.Flow
@@ -117,7 +117,7 @@ func RouterLoaded(rows []table.Row) []table.Row {
 	return only(rows, func(r table.Row) bool { return r.Trial.Cell["connections"].Text == "" && !paced(r) })
 }
 
-// paced reports whether a cell asks for a rate: its delay is that of the idle path.
+// paced reports whether a cell asks for a rate: its trials measure the delay of the idle path.
 func paced(r table.Row) bool {
 	v, ok := r.Trial.Cell["rate_pps"]
 	return ok && v.Text != "max"
@@ -242,9 +242,8 @@ const fullTable = 0.9
 // is payload that arrived.
 const effectOf = "goodput_bps"
 
-// RouterEffects compares each group with that of the plan's first variant under the same
-// traffic and way. The zero Effect is that of the first variant itself; nil if there are no
-// variants.
+// RouterEffects compares each group with the plan's first variant under the same traffic and
+// way. The first variant has the zero Effect. nil: there are no variants.
 func RouterEffects(groups []table.Group) []table.Effect {
 	if len(groups) == 0 || !groups[0].Level("variant").Known {
 		return nil

@@ -196,18 +196,3 @@ func TestRouterConnections(t *testing.T) {
 		}
 	}
 }
-
-// TestRouterIdleInLab holds that cores that poll while they are idle do not look busy.
-func TestRouterIdleInLab(t *testing.T) {
-	d := bench{lab: true, cells: []model.Cell{idleCell(benchCell(64, "up"))}, fill: func(c model.Cell,
-		r *model.Result) {
-		r.Flows = []model.FlowResult{udpFlow(c, 1000, 0)}
-		busyCores(r.Router, 1)
-		little := 0.01
-		r.Router.ThreadRatio = &little
-	}}.doc()
-	g := table.Group{Rows: table.Rows(d)}
-	if busy, core := middle(g, "router_busy_ratio"), middle(g, "router_busiest_core_ratio"); busy != 0.005 || core != 0.01 {
-		t.Errorf("busy %v, busiest core %v; want 0.005, 0.01", busy, core)
-	}
-}

@@ -105,7 +105,7 @@ func Rank(m *Metric, groups []Group) []Group {
 
 // CompareBest compares each group with the first, which was chosen because it is the
 // best: see Rank. Any of them could have been, so all pairs of them count as tests.
-// The first effect is that of the best itself.
+// The first effect belongs to the best itself.
 func CompareBest(m *Metric, groups []Group) []Effect {
 	if len(groups) == 0 {
 		return nil
@@ -172,7 +172,7 @@ func holm(chances []float64, tests int) []float64 {
 	return out
 }
 
-// effect judges the contrast by its corrected chances; quantile is that of Student's t for its interval.
+// effect judges the contrast by its corrected chances; quantile is Student's t for its interval.
 func (c contrast) effect(apart, alike, quantile float64, tests int) Effect {
 	nan := math.NaN()
 	e := Effect{Change: c.change(), Low: nan, High: nan, Points: c.metric.Points(), P: apart, Verdict: TooFew}

@@ -25,7 +25,8 @@ func TestRouterWork(t *testing.T) {
 	cores := []model.CPUSplit{{Core: 0, Idle: 0.2, IOWait: 0.1}, {Core: 1, Idle: 0.9}}
 	busy := model.RouterWatch{Node: "router", CPU: &model.CPUSplit{Core: -1, Idle: 0.55, IOWait: 0.05}, Cores: cores}
 	idle := model.RouterWatch{Node: "router", CPU: &model.CPUSplit{Core: -1, Idle: 0.995}, Cores: cores}
-	blind := model.RouterWatch{Node: "router"}
+	blind, little := model.RouterWatch{Node: "router"}, 0.01
+	inLab := model.RouterWatch{Node: "router", CPU: busy.CPU, Cores: cores, ThreadRatio: &little}
 	threads := []model.Series{{Metric: "cpu_thread_ratio", At: "router", StepSeconds: 1, Values: []float64{0.4,
 		math.NaN(), 0.6}}}
 	flows := []model.FlowResult{
@@ -45,6 +46,7 @@ func TestRouterWork(t *testing.T) {
 		{"nobody looked", nil, &blind, nil, nan, nan, nan, nan},
 		{"not watched", nil, nil, nil, nan, nan, nan, nan},
 		{"a lab's", &model.LabFacts{}, &busy, threads, 0.5, 80e6, 5e3, nan},
+		{"a lab's whose cores poll while they are idle", &model.LabFacts{KeptAwake: true}, &inLab, nil, 0.01, nan, nan, 0.01},
 		{"a lab's without threads", &model.LabFacts{}, &busy, nil, nan, nan, nan, nan},
 	} {
 		d := &model.Document{Lab: c.lab, Results: []model.Result{{State: model.Valid, Router: c.watch,

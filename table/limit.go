@@ -16,7 +16,7 @@ type Limit struct {
 	change  float64 // a ratio
 }
 
-// LimitError says which limit is wrong, why, and what would be right.
+// LimitError is a limit that cannot be read: what was typed, and what to type.
 type LimitError struct{ Text, Want string }
 
 func (e *LimitError) Error() string { return fmt.Sprintf("%q: %s", e.Text, e.Want) }

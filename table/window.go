@@ -51,7 +51,7 @@ func Windows(r Row, cuts []float64) []Row {
 	return out
 }
 
-// partLengths are those that people count in, in seconds.
+// partLengths are lengths that people count in, in seconds.
 var partLengths = []float64{
 	1, 2, 5, 10, 15, 20, 30, 60, 120, 300, 600, 900, 1200, 1800, 3600, 7200, 10800, 14400, 21600, 43200, 86400,
 }

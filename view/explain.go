@@ -57,7 +57,7 @@ func lostTable(groups []table.Group) Table {
 	return t
 }
 
-// trialNumbers are those of a group: "1, 5".
+// trialNumbers lists the trials of a group: "1, 5".
 func trialNumbers(g table.Group) string {
 	var words []string
 	for _, r := range g.Rows {

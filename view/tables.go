@@ -120,7 +120,7 @@ func bare(columns []column) []column {
 }
 
 // effectColumn shows how each group compares with what the label names. Effects are in the
-// order of the groups; the zero Effect is that of the baseline.
+// order of the groups; the baseline has the zero Effect.
 func effectColumn(label string, effects []table.Effect) []column {
 	return cells("verdict", label, func(_ table.Group, row int) Cell { return effectCell(effects[row]) })
 }

@@ -27,7 +27,7 @@ type Trial struct {
 	Of    []Figures     `json:"figures"`        // of its flows, in their order
 }
 
-// Figures are those of one flow.
+// Figures are what a record tells of one flow.
 type Figures struct {
 	Flow    uint16 `json:"flow"`
 	Name    string `json:"name"`

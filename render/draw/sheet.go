@@ -129,7 +129,7 @@ func Sheet(page view.Page, width float64) (p Picture, ok bool) {
 // mostNeighbours is how many rows of pictures stand below the hero.
 const mostNeighbours = 2
 
-// neighbours are the hero of a page and the pictures that follow it, in rows. width is that of half a row.
+// neighbours are the hero of a page and the pictures that follow it, in rows. Half a row is width wide.
 func neighbours(sections []view.Section, width float64) [][]view.Section {
 	all := slices.DeleteFunc(slices.Clone(sections), func(s view.Section) bool { return !Drawn(s) })
 	if len(all) == 0 {
