@@ -14,9 +14,8 @@ import (
 )
 
 // account makes the result of a trial from the reports of both ends and the observations
-// of the path. slowest is the least rate on a flow's way in bit/s, 0: unknown.
-func account(t model.Trial, placed fleet.Trial, out fleet.Outcome, nodes []seen,
-	slowest func(model.Flow) float64) model.Result {
+// of the path.
+func account(t model.Trial, placed fleet.Trial, out fleet.Outcome, path path) model.Result {
 	star := strings.Contains(placed.Flows[0].Flow.Name, "/")
 	r := model.Result{Cell: t.Cell, Repeat: t.Repeat, State: model.Valid, Series: []model.Series{},
 		Flows: []model.FlowResult{}}
@@ -27,7 +26,7 @@ func account(t model.Trial, placed fleet.Trial, out fleet.Outcome, nodes []seen,
 		wrong := impossible(f.Flow, t.Timing, out.Flows[i])
 		o := withEmptyReports(out.Flows[i])
 		efforts[planFlow(f.Flow.Name)] = efforts[planFlow(f.Flow.Name)].plus(*o.Send.Send)
-		flow, courses := flowResult(f.Flow, familyOf(f), placed.OneClock, t.Timing, o, nodes)
+		flow, courses := flowResult(f.Flow, familyOf(f), placed.OneClock, t.Timing, o, path.nodes)
 		flow.SenderCPU = hostCPU(flow.SenderCPU, out.Watch[f.From].CPU)
 		flow.ReceiverCPU = hostCPU(flow.ReceiverCPU, out.Watch[f.To].CPU)
 		if out.Probe != nil && flow.Delay == nil {
@@ -37,7 +36,7 @@ func account(t model.Trial, placed fleet.Trial, out fleet.Outcome, nodes []seen,
 			wrong = shortfall(flow, efforts[planFlow(flow.Name)], f.Flow, t.Timing)
 		}
 		if wrong == nil {
-			wrong = transferDoubt(flow, f.Flow, slowest(f.Flow))
+			wrong = transferDoubt(flow, f.Flow, path.slowest)
 		}
 		if strays := o.Receive.Receive.Strays; wrong == nil && strays > 0 {
 			wrong = model.Reasons{{Code: model.FramesAstray, Flow: flow.Name, Node: flow.To,
@@ -57,12 +56,8 @@ func account(t model.Trial, placed fleet.Trial, out fleet.Outcome, nodes []seen,
 	}
 	r.Series = append(r.Series, hostSeries(placed, out)...)
 	sortSeries(r.Series)
-	for _, s := range nodes {
-		r.Links = append(r.Links, s.links...)
-		doubts = append(doubts, s.unread()...)
-	}
-	r.Warnings = endWarnings(placed, out)
-	addObserved(&r, nodes)
+	r.Links, r.Warnings = path.links, endWarnings(placed, out)
+	addObserved(&r, path.nodes)
 	if star {
 		joinMany(&r)
 		for i, f := range r.Flows {
@@ -71,7 +66,7 @@ func account(t model.Trial, placed fleet.Trial, out fleet.Outcome, nodes []seen,
 			doubts = append(doubts, shortfall(f, efforts[f.Name], asked, t.Timing)...)
 		}
 	}
-	doubts = append(doubts, linkDoubts(r.Links)...)
+	doubts = append(doubts, path.doubts...)
 	r.Warnings = append(r.Warnings, senderWarnings(r.Flows)...)
 	for _, g := range out.Gaps {
 		r.Gaps = append(r.Gaps, model.ControlGap{Nodes: g.Nodes, StartS: g.From.Seconds(),

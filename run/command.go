@@ -38,7 +38,7 @@ func (r *runner) execCommands(ctx context.Context, t model.Trial) (model.Result,
 	watch := observe.StartWatch()
 	ending, why, err := runPair(ctx, r.site.lab, f, server, client, longest)
 	cpu, series := watch.Stop()
-	nodes := along.collect(fleet.Outcome{})
+	path := along.collect(fleet.Outcome{})
 	switch {
 	case ctx.Err() != nil:
 		why = model.Reasons{{Code: model.Interrupted}}
@@ -63,11 +63,8 @@ func (r *runner) execCommands(ctx context.Context, t model.Trial) (model.Result,
 		series[i].At = f.From // both nodes are on this machine
 	}
 	result.Series = append(result.Series, series...)
-	for _, s := range nodes {
-		result.Links = append(result.Links, s.links...)
-		why = append(why, s.unread()...)
-	}
-	why = append(why, linkDoubts(result.Links)...)
+	result.Links = path.links
+	why = append(why, path.doubts...)
 	result.Why, result.State = why, why.State()
 	return result, nil
 }

@@ -164,12 +164,12 @@ func (r *runner) execute(ctx context.Context, t model.Trial) (model.Result, erro
 		return model.Result{}, err
 	}
 	r.met = true
-	nodes := watch.collect(outcome)
+	path := watch.collect(outcome)
 	if r.idle == nil && placed.Drops != "" && outcome.Cut == "" {
 		r.idle = background{}
 	}
-	r.idle.fill(nodes)
-	result := account(t, placed, outcome, nodes, r.site.slowest)
+	r.idle.fill(path.nodes)
+	result := account(t, placed, outcome, path)
 	if told && result.State == model.Aborted {
 		useCheckpoint(&result, outcome, known)
 	}

@@ -22,18 +22,18 @@ func (b background) fill(all []seen) {
 		return
 	}
 	for _, s := range all {
-		if s.observation == nil {
+		if s.Observation == nil {
 			continue
 		}
-		if b[s.name] == nil {
-			b[s.name] = map[string]float64{}
+		if b[s.Name] == nil {
+			b[s.Name] = map[string]float64{}
 		}
-		for i := range s.observation.Counters {
-			c := &s.observation.Counters[i]
-			if s.observation.IdleS > 0 {
-				b[s.name][c.Name] = c.IdleHz
+		for i := range s.Observation.Counters {
+			c := &s.Observation.Counters[i]
+			if s.Observation.IdleS > 0 {
+				b[s.Name][c.Name] = c.IdleHz
 			} else {
-				c.IdleHz = b[s.name][c.Name]
+				c.IdleHz = b[s.Name][c.Name]
 			}
 		}
 	}
@@ -43,10 +43,9 @@ func (b background) fill(all []seen) {
 func nodesOf(f model.Flow, all []seen) []ledger.Node {
 	var nodes []ledger.Node
 	for _, s := range all {
-		if s.branch != "" && s.branch != f.From && s.branch != f.To {
-			continue
+		if s.branch == "" || s.branch == f.From || s.branch == f.To {
+			nodes = append(nodes, s.Node)
 		}
-		nodes = append(nodes, ledger.Node{Name: s.name, Why: s.why, Observation: s.observation, In: s.in, Out: s.out})
 	}
 	if f.From != model.Sender {
 		slices.Reverse(nodes)
@@ -61,11 +60,8 @@ func nodesOf(f model.Flow, all []seen) []ledger.Node {
 func addObserved(r *model.Result, all []seen) {
 	told := map[string]bool{} // a kernel's counters of the whole host, which each of its namespaces shows
 	for _, s := range all {
-		if s.unobserved {
-			continue
-		}
-		o := model.Observed{Node: s.name, Why: s.why}
-		if w := s.observation; w != nil {
+		o := model.Observed{Node: s.Name, Why: s.Why}
+		if w := s.Observation; w != nil {
 			o.Mode, o.Why, o.IdleS, o.Unread, o.Unsettled = w.Mode, w.Why, w.IdleS, w.Unread, w.Unsettled
 			if d := w.Drops; d != nil {
 				o.Unreadable, o.Overwritten, o.SitesLost, o.Missed = d.Unreadable, d.Overwritten, d.SitesLost,
@@ -78,7 +74,7 @@ func addObserved(r *model.Result, all []seen) {
 				}
 				if c.Whole > 0 || c.Reset {
 					told[shared] = c.Scope == "host"
-					c.Host = s.name
+					c.Host = s.Name
 					r.Counters = append(r.Counters, c)
 				}
 			}
@@ -96,8 +92,8 @@ func advise(r *model.FlowResult, f model.Flow, in engine.ReceiveReport, all []se
 			BufferBytes: in.BufferBytes, TruesizeBytes: in.TruesizeBytes,
 		}
 		for _, s := range all {
-			if s.name == line.Host && s.observation != nil {
-				c.Knobs = s.observation.Knobs
+			if s.Name == line.Host && s.Observation != nil {
+				c.Knobs = s.Observation.Knobs
 			}
 		}
 		line.Advice = advice.For(*line, c)

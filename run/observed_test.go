@@ -13,12 +13,12 @@ func TestNothingIsSaidOfHostsThatNobodyWatches(t *testing.T) {
 	p := twoEnds()
 	for mode, want := range map[model.DropMode]int{"": 0, model.DropsOff: 2} {
 		w := p.watch(&fleet.Trial{Number: 1, Drops: mode})
-		spots := w.collect(fleet.Outcome{Cut: "the connection was lost"})
+		seen := w.collect(fleet.Outcome{Cut: "the connection was lost"})
 		if err := w.Close(); err != nil {
 			t.Fatal(err)
 		}
 		var r model.Result
-		addObserved(&r, spots)
+		addObserved(&r, seen.nodes)
 		if len(r.Observed) != want {
 			t.Errorf("mode %q: %+v; want %d hosts", mode, r.Observed, want)
 		}

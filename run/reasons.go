@@ -153,14 +153,6 @@ func linkDoubts(links []model.LinkResult) (doubts model.Reasons) {
 	return doubts
 }
 
-// unread says that the account of an emulated link is incomplete; nil if it is complete.
-func (s seen) unread() model.Reasons {
-	if s.doubt == "" {
-		return nil
-	}
-	return model.Reasons{{Code: model.LinkUnread, Link: s.name, Text: s.doubt}}
-}
-
 // cutReasons returns why a trial was cut; nil if it was not. A trial whose
 // packets the sender's kernel refuses is invalid, for another one may fit.
 func cutReasons(out fleet.Outcome) (list model.Reasons) {

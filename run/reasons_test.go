@@ -171,7 +171,7 @@ func TestLateAndHeldSenders(t *testing.T) {
 		s := out.Flows[0].Send.Send
 		s.Planned, s.Late, s.Held, s.HeldNanos = s.Attempted+600, c.late, c.held, 2e8
 		s.LateTime = &engine.LateTime{Nanos: 1e9, WaitNanos: 9e8}
-		r := account(trial, placed, out, nil, noRate)
+		r := account(trial, placed, out, path{})
 		f := r.Flows[0]
 		if r.State != c.want || f.Lost != 10 || len(f.Ledger.Pacing) != 1 || f.Ledger.Pacing[0].Packets != 600 {
 			t.Errorf("%s: %s %v, %d lost, pacing %+v; want %s and 10 lost", c.name, r.State, r.Why, f.Lost, f.Ledger.Pacing, c.want)

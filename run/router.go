@@ -126,10 +126,10 @@ func (r *router) begin(t *fleet.Trial) *routerWatch {
 
 // tell adds what the router told of its counters.
 func (w *routerWatch) tell(one *seen) {
-	one.observation = &w.told
+	one.Observation = &w.told
 	w.router.ports.learn(w.flows, &w.told)
 	if p := w.router.ports; p.lan != "" {
-		one.in, one.out = []string{p.lan}, []string{p.wan}
+		one.In, one.Out = []string{p.lan}, []string{p.wan}
 	}
 }
 

@@ -139,7 +139,7 @@ func TestCutWithoutReport(t *testing.T) {
 	if !ok {
 		t.Fatal("nothing is known")
 	}
-	r := account(trial, placed, out, nil, noRate)
+	r := account(trial, placed, out, path{})
 	if r.State != model.Aborted || r.Flows[0].Lost != 160_000 {
 		t.Fatalf("%s, %d lost: the account of the receiver is not missing here", r.State, r.Flows[0].Lost)
 	}

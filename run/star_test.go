@@ -61,7 +61,7 @@ func TestNodesOfAFlow(t *testing.T) {
 	var all []seen
 	for _, n := range []node{{name: "sender"}, {name: "link sender-switch"}, {name: "switch"}, {name: "link switch-receiver-7", branch: "receiver-7"}, {name: "receiver-7", branch: "receiver-7"},
 		{name: "link switch-receiver-17", branch: "receiver-17"}, {name: "receiver-17", branch: "receiver-17"}} {
-		all = append(all, seen{node: n})
+		all = append(all, n.seen())
 	}
 	var up, down []string
 	for _, n := range nodesOf(model.Flow{From: "sender", To: "receiver-7"}, all) {

@@ -64,9 +64,12 @@ const (
 )
 
 // transferDoubt says why a transfer that did not fill its slowest link does not show its
-// congestion control: its windows limited it, or this machine was busy. slowest is in
-// bit/s; 0: no link has a rate.
-func transferDoubt(f model.FlowResult, asked model.Flow, slowest float64) model.Reasons {
+// congestion control: its windows limited it, or this machine was busy. ways are the slowest links of its path.
+func transferDoubt(f model.FlowResult, asked model.Flow, ways [2]float64) model.Reasons {
+	slowest := ways[0]
+	if asked.From != model.Sender {
+		slowest = ways[1]
+	}
 	if asked.InfoSeconds == 0 || f.TCP == nil || slowest == 0 || f.GoodputBPS >= fullLink*slowest {
 		return nil
 	}
@@ -83,29 +86,31 @@ func transferDoubt(f model.FlowResult, asked model.Flow, slowest float64) model.
 	return nil
 }
 
-// slowest is the least rate of a lab's links on a flow's way in bit/s; 0 where none
-// has one.
-func (s *site) slowest(f model.Flow) float64 {
+// slowest is the least rate of a lab's links up and down in bit/s; 0 where none has one.
+func (s *site) slowest() (least [2]float64) {
 	if s.lab == nil {
-		return 0
+		return least
 	}
 	ways, err := s.lab.Links()
 	if err != nil {
-		return 0
+		return least
 	}
 	var nodes []string
 	for _, n := range s.lab.Nodes() {
 		nodes = append(nodes, n.Name())
 	}
-	return slowestWay(ways, nodes, f.From == model.Sender)
+	return slowestWays(ways, nodes)
 }
 
-// slowestWay is the same for the links up or down a path of nodes.
-func slowestWay(ways []lab.LinkWay, nodes []string, up bool) (least float64) {
+// slowestWays is the same for the links of a path of nodes.
+func slowestWays(ways []lab.LinkWay, nodes []string) (least [2]float64) {
 	for _, w := range ways {
-		leadsUp := slices.Index(nodes, w.From) < slices.Index(nodes, w.To)
-		if r := float64(w.Settings.Rate); leadsUp == up && r > 0 && (least == 0 || r < least) {
-			least = r
+		way := &least[0]
+		if slices.Index(nodes, w.From) > slices.Index(nodes, w.To) {
+			way = &least[1]
+		}
+		if r := float64(w.Settings.Rate); r > 0 && (*way == 0 || r < *way) {
+			*way = r
 		}
 	}
 	return least

@@ -106,8 +106,8 @@ func TestSlowestWay(t *testing.T) {
 	}
 	ways := []lab.LinkWay{way("sender", "router", 50e6), way("router", "sender", 1e6), way("router", "receiver", 20e6), way("receiver", "router", 0)}
 	nodes := []string{"sender", "router", "receiver"}
-	if up, down := slowestWay(ways, nodes, true), slowestWay(ways, nodes, false); up != 20e6 || down != 1e6 {
-		t.Errorf("%v up and %v down, want 20 and 1 Mbit/s", up, down)
+	if least := slowestWays(ways, nodes); least != [2]float64{20e6, 1e6} {
+		t.Errorf("%v bit/s up and down, want 20e6 and 1e6", least)
 	}
 }
 

@@ -29,8 +29,6 @@ func honest() (model.Trial, fleet.Trial, fleet.Outcome) {
 	return t, placed, out
 }
 
-func noRate(model.Flow) float64 { return 0 }
-
 func TestHostileReports(t *testing.T) {
 	for _, c := range []struct {
 		name   string
@@ -66,7 +64,7 @@ func TestHostileReports(t *testing.T) {
 	} {
 		trial, placed, out := honest()
 		c.change(&out, out.Flows[0].Send.Send, out.Flows[0].Receive.Receive)
-		r := account(trial, placed, out, nil, noRate)
+		r := account(trial, placed, out, path{})
 		if (r.State == model.Valid) != (c.want == "") || !strings.Contains(r.Why.String(), c.want) {
 			t.Errorf("%s: %s, %q, want %q", c.name, r.State, r.Why, c.want)
 		}
@@ -91,7 +89,7 @@ func TestAnyReportGivesAResult(t *testing.T) {
 		s.Errors, s.TCP = map[string]uint64{"EPERM": number(t)}, &model.TCPFacts{Retransmits: number(t), SentBytes: number(t)}
 		in.Received, in.Bytes, in.Late, in.WrongLength, in.FirstNanos, in.LastNanos = number(t), number(t), number(t), number(t), nanos(t), nanos(t)
 		in.PerStep, in.StepBytes = []uint64{number(t), number(t)}, nil
-		r := account(trial, placed, out, nil, noRate)
+		r := account(trial, placed, out, path{})
 		if _, err := json.Marshal(r); err != nil {
 			t.Fatal(err)
 		}
@@ -111,7 +109,7 @@ func TestStalledTCPIsSlow(t *testing.T) {
 	trial, placed, out := honest()
 	placed.Flows[0].Flow.Protocol = model.TCP
 	out.Flows[0].Receive.Receive.Tally = model.Tally{Received: 100, Bytes: 125_000, FirstNanos: 5e9, LastNanos: 5e9 + 1e8}
-	if f := account(trial, placed, out, nil, noRate).Flows[0]; f.GoodputBPS != 1e6 || f.ReceivePPS != 100 {
+	if f := account(trial, placed, out, path{}).Flows[0]; f.GoodputBPS != 1e6 || f.ReceivePPS != 100 {
 		t.Errorf("%v bit/s, %v pps; want 1e6, 100", f.GoodputBPS, f.ReceivePPS)
 	}
 }

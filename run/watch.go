@@ -12,18 +12,23 @@ import (
 	"pelt/fleet"
 	"pelt/lab"
 	"pelt/lab/userlink"
+	"pelt/ledger"
 	"pelt/model"
 	"pelt/observe"
 )
 
-// seen is what was observed of a node in one trial.
+// path is what was observed of a path in one trial.
+type path struct {
+	nodes   []seen // none where nobody was to watch packets
+	links   []model.LinkResult
+	doubts  model.Reasons // why links did not do what was asked, or did not tell
+	slowest [2]float64    // least rate of a link, up and down, in bit/s; 0: unknown
+}
+
+// seen is a node as it was observed.
 type seen struct {
-	node
-	observation *model.Observation
-	why         string             // it is missing
-	links       []model.LinkResult // of an emulated link
-	doubt       string             // why the account of the link is incomplete
-	unobserved  bool               // nobody was to watch its packets
+	ledger.Node
+	branch string // see node
 }
 
 // watch observes the path during one trial, beside what each agent observes of its own host.
@@ -76,29 +81,38 @@ func (w *watch) Close() error {
 	return errors.Join(errs...)
 }
 
-// collect returns the observation of each node. It is called once, before Close.
-func (w *watch) collect(out fleet.Outcome) (all []seen) {
+// collect returns what was observed. It is called once, before Close.
+func (w *watch) collect(out fleet.Outcome) (p path) {
 	if w.router != nil {
 		w.router.told = w.router.Report()
 	}
-	for i, n := range w.site.nodes {
-		one := seen{node: n, why: w.failed[i], unobserved: w.mode == ""}
-		if o := w.kernels[i]; o != nil {
-			one.observation = ofKernel(o.Report(), out)
-		}
-		if n.link > 0 {
-			w.links.tell(&one)
-		}
-		if w.router != nil && n.router {
-			w.router.tell(&one)
-		}
-		if one.observation == nil && !one.unobserved && one.why == "" {
-			w.byAgent(&one, out)
-		}
-		all = append(all, one)
+	if w.links != nil {
+		_ = w.links.Close()
+		p.links, p.doubts = w.links.results(w.site.nodes, w.mode == "")
 	}
-	return all
+	p.slowest = w.site.slowest()
+	if w.mode == "" {
+		return p
+	}
+	for i, n := range w.site.nodes {
+		one := n.seen()
+		one.Why = w.failed[i]
+		switch {
+		case w.kernels[i] != nil:
+			one.Observation = ofKernel(w.kernels[i].Report(), out)
+		case n.link > 0:
+			one.Observation, one.Why = w.links.observation(n.link)
+		case n.router:
+			w.router.tell(&one)
+		case one.Why == "":
+			one.Observation, one.Why = w.byAgent(n, out)
+		}
+		p.nodes = append(p.nodes, one)
+	}
+	return p
 }
+
+func (n node) seen() seen { return seen{ledger.Node{Name: n.name, In: n.in, Out: n.out}, n.branch} }
 
 // ofKernel is the observation of a namespace on this machine, whose kernel's verdicts are in
 // the accounts of the ends.
@@ -112,32 +126,31 @@ func ofKernel(o model.Observation, out fleet.Outcome) *model.Observation {
 	return &o
 }
 
-// byAgent adds what the agent of an end told of a node: of its own host, or of another
+// byAgent returns what the agent of an end told of a node: of its own host, or of another
 // namespace of the sender's kernel, which has one clock.
-func (w *watch) byAgent(one *seen, out fleet.Outcome) {
-	if o, ok := out.Observed[one.agent.ID]; ok {
-		one.observation = &o
-	} else if o, ok := out.Observed[w.site.nodes[0].agent.ID]; ok && one.namespace != 0 {
-		one.observation = &model.Observation{Boot: o.Boot, Namespace: one.namespace, Mode: o.Mode, Why: o.Why}
-	} else {
-		one.why = cmp.Or(out.Cut, "its account of the trial is missing")
+func (w *watch) byAgent(n node, out fleet.Outcome) (_ *model.Observation, why string) {
+	if o, ok := out.Observed[n.agent.ID]; ok {
+		return &o, ""
+	} else if o, ok := out.Observed[w.site.nodes[0].agent.ID]; ok && n.namespace != 0 {
+		return &model.Observation{Boot: o.Boot, Namespace: n.namespace, Mode: o.Mode, Why: o.Why}, ""
 	}
+	return nil, cmp.Or(out.Cut, "its account of the trial is missing")
 }
 
 // soFar returns what is known of a flow's packets so far. counts are of the agents.
 func (w *watch) soFar(f model.Flow, counts map[string]model.Observation) (all []seen) {
 	for _, n := range w.site.nodes {
-		one := seen{node: n}
+		one := n.seen()
 		if o, ok := counts[n.agent.ID]; ok && n.end {
 			o.Mode = model.DropsCount // its sequences come with the report
-			one.observation = &o
+			one.Observation = &o
 		} else if n.link > 0 {
-			one.observation = w.links.soFar(f, n.link)
+			one.Observation = w.links.soFar(f, n.link)
 		} else if o, ok := counts[w.site.nodes[0].agent.ID]; ok && n.namespace != 0 {
-			one.observation = &model.Observation{Boot: o.Boot, Namespace: n.namespace, Mode: o.Mode}
+			one.Observation = &model.Observation{Boot: o.Boot, Namespace: n.namespace, Mode: o.Mode}
 		}
-		if one.observation == nil {
-			one.why = "it tells when the trial has ended"
+		if one.Observation == nil {
+			one.Why = "it tells when the trial has ended"
 		}
 		all = append(all, one)
 	}
@@ -200,24 +213,35 @@ func (w *linkWatch) Close() error {
 		w.accounts, w.err = w.watch.Collect()
 		w.watch = nil
 	}
-	return nil // tell has told
+	return nil // results and observation tell
 }
 
-// tell adds the account of a link.
-func (w *linkWatch) tell(one *seen) {
-	_ = w.Close()
-	if one.link > len(w.accounts) {
-		one.doubt = cmp.Or(w.err, errors.New("the lab's holder has no account of it")).Error()
-		if !one.unobserved {
-			one.why, one.doubt = one.doubt, ""
+// account returns that of a link, by its number.
+func (w *linkWatch) account(link int) (a lab.LinkAccount, err error) {
+	if link > len(w.accounts) {
+		return a, cmp.Or(w.err, errors.New("the lab's holder has no account of it"))
+	}
+	return w.accounts[link-1], nil
+}
+
+// results are what the links among the nodes did, and why that is in doubt. alone: no
+// observation says that an account is missing.
+func (w *linkWatch) results(nodes []node, alone bool) (links []model.LinkResult, doubts model.Reasons) {
+	for _, n := range nodes {
+		if n.link == 0 {
+			continue
 		}
-		return
+		a, err := w.account(n.link)
+		if err == nil {
+			links = append(links, a.Results[:]...)
+		} else if alone {
+			a.Doubt = err.Error()
+		}
+		if a.Doubt != "" {
+			doubts = append(doubts, model.Reason{Code: model.LinkUnread, Link: n.name, Text: a.Doubt})
+		}
 	}
-	a := w.accounts[one.link-1]
-	one.links, one.doubt = a.Results[:], a.Doubt
-	if !one.unobserved {
-		one.observation = w.observation(one.link, a)
-	}
+	return links, append(doubts, linkDoubts(links)...)
 }
 
 // soFar is what a link has lost by now of a flow in its own direction and of all else
@@ -255,7 +279,11 @@ func linkObservation(number int, mode model.DropMode) *model.Observation {
 }
 
 // observation lists the trial's packets that a link dropped.
-func (w *linkWatch) observation(link int, a lab.LinkAccount) *model.Observation {
+func (w *linkWatch) observation(link int) (_ *model.Observation, why string) {
+	a, err := w.account(link)
+	if err != nil {
+		return nil, err.Error()
+	}
 	o := linkObservation(link, model.DropsSeq)
 	for _, c := range causes {
 		o.Drops.Sites = append(o.Drops.Sites, model.Site{Reason: c, Namespace: o.Namespace})
@@ -303,5 +331,5 @@ func (w *linkWatch) observation(link int, a lab.LinkAccount) *model.Observation 
 	}
 	slices.SortFunc(o.Drops.Flows, func(a, b model.FlowDrops) int { return cmp.Compare(a.Flow, b.Flow) })
 	o.Drops.Overwritten = a.Unlisted
-	return o
+	return o, ""
 }
