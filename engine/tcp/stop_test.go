@@ -114,30 +114,6 @@ func TestConnectEndsWithContext(t *testing.T) {
 	}
 }
 
-// A host that accepts and then says nothing must not hold the dialing end.
-func TestSilentPeer(t *testing.T) {
-	leakCheck(t)
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer l.Close()
-	o := engine.Order{Flow: flow(1, 64, false), Timing: timing(0, time.Second, 0), Role: engine.Receive, Key: make([]byte, engine.KeyBytes), CPU: -1,
-		Peer: mustAddr("127.0.0.1"), Ports: []uint16{uint16(l.Addr().(*net.TCPAddr).Port)}}
-	e, err := prepare(New(Config{}), here{}, o)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer e.Close()
-	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
-	defer cancel()
-	within(t, "giving up on a silent peer", func() {
-		if err := e.connect(ctx); !errors.Is(err, context.DeadlineExceeded) {
-			t.Errorf("a silent peer: %v", err)
-		}
-	})
-}
-
 // The receiving host dies (its connections are reset): the sender ends by
 // itself with the reason, and keeps what it measured.
 func TestPeerDies(t *testing.T) {

@@ -46,32 +46,48 @@ func TestWrongKeyIsRefused(t *testing.T) {
 	stranger.Close()
 }
 
-// An impostor listens where the peer should; it cannot know the key.
+// Who listens in the peer's place cannot know the key, and one that says nothing holds nobody.
 func TestImpostorIsFound(t *testing.T) {
-	leakCheck(t)
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer l.Close()
-	go func() {
-		conn, err := l.Accept()
-		if err != nil {
-			return
-		}
-		defer conn.Close()
-		io.ReadFull(conn, make([]byte, engine.ConsentBytes))
-		conn.Write(make([]byte, engine.ConsentBytes))
-	}()
-	o := engine.Order{Flow: flow(1, 64, false), Timing: timing(0, time.Second, 0), Role: engine.Send, Key: make([]byte, engine.KeyBytes), CPU: -1,
-		Peer: mustAddr("127.0.0.1"), Ports: []uint16{uint16(l.Addr().(*net.TCPAddr).Port)}}
-	e, err := prepare(New(Config{}), here{}, o)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer e.Close()
-	if err := e.connect(t.Context()); err == nil || !strings.Contains(err.Error(), "not the peer") {
-		t.Errorf("an impostor: %v, want that it is not the peer", err)
+	for _, c := range []struct {
+		name   string
+		answer int
+		want   string
+	}{
+		{"answers", engine.ConsentBytes, "not the peer"},
+		{"says nothing", 0, context.DeadlineExceeded.Error()},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			leakCheck(t)
+			l, err := net.Listen("tcp", "127.0.0.1:0")
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer l.Close()
+			go func() {
+				conn, err := l.Accept()
+				if err != nil {
+					return
+				}
+				defer conn.Close()
+				io.ReadFull(conn, make([]byte, engine.ConsentBytes))
+				conn.Write(make([]byte, c.answer))
+				io.Copy(io.Discard, conn)
+			}()
+			o := engine.Order{Flow: flow(1, 64, false), Timing: timing(0, time.Second, 0), Role: engine.Send, Key: make([]byte, engine.KeyBytes), CPU: -1,
+				Peer: mustAddr("127.0.0.1"), Ports: []uint16{uint16(l.Addr().(*net.TCPAddr).Port)}}
+			e, err := prepare(New(Config{}), here{}, o)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer e.Close()
+			ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
+			defer cancel()
+			within(t, "giving up", func() {
+				if err := e.connect(ctx); err == nil || !strings.Contains(err.Error(), c.want) {
+					t.Errorf("%v, want %q", err, c.want)
+				}
+			})
+		})
 	}
 }
 

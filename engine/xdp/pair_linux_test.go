@@ -7,7 +7,6 @@ import (
 	"maps"
 	"math"
 	"net/netip"
-	"slices"
 	"testing"
 	"time"
 
@@ -221,34 +220,5 @@ func TestStopBeforeFallback(t *testing.T) {
 	}
 	if out.send.Engine != "udp" || out.ended.Sub(began) > 10*time.Second {
 		t.Errorf("ended after %v of 20 s; %+v", out.ended.Sub(began), out.send)
-	}
-}
-
-func TestWindow(t *testing.T) {
-	for _, c := range []struct {
-		name  string
-		marks []uint64 // sequences that came
-		at    uint64   // finished at
-		want  []model.Stretch
-	}{
-		{"none came", nil, 3, []model.Stretch{{From: 0, Count: 3}}},
-		{"all came", []uint64{0, 1, 2}, 3, nil},
-		{"ends within a word", []uint64{0, 63, 64, 66}, 68, []model.Stretch{{From: 1, Count: 62}, {From: 65, Count: 1}, {From: 67, Count: 1}}},
-	} {
-		w := &window{words: make([]uint64, 4)}
-		for _, m := range c.marks {
-			w.words[m>>6&3] |= 1 << (m & 63)
-		}
-		got := w.finish(c.at)
-		var list []model.Stretch
-		for s, err := range w.gone.Marks().Stretches() {
-			if err != nil {
-				t.Fatal(err)
-			}
-			list = append(list, s)
-		}
-		if got != uint64(len(c.marks)) || !slices.Equal(list, c.want) {
-			t.Errorf("%s: %d came, missing %v; want %d, %v", c.name, got, list, len(c.marks), c.want)
-		}
 	}
 }
