@@ -1,8 +1,7 @@
 // Package design says which trial comes next.
 //
-// A plan and the results so far come in, the next cell and repeat go out. It
-// keeps no state between calls and runs nothing, so a cut run goes on from its
-// stored results exactly as it would have gone on uncut.
+// A plan and the results so far come in, the next cell and repeat go out. It keeps no state between calls and runs
+// nothing, so a cut run goes on from its stored results exactly as it would have gone on uncut.
 package design
 
 import (
@@ -16,22 +15,19 @@ import (
 
 // Design chooses trials. Its methods may be called concurrently.
 type Design interface {
-	// Next returns the first trial that done does not hold; ok is false when
-	// none is left. The order of done does not matter; results of cells that
-	// are not of the design count for nothing.
+	// Next returns the first trial that done does not hold; ok is false when none is left. The order of done does
+	// not matter; results of cells that are not of the design count for nothing.
 	Next(done []model.Result) (cell model.Cell, repeat int, ok bool)
 	// Total is the most trials of an uncut run, without those that are run again.
 	Total() int
 }
 
-// Enough reports whether the first repeats tell all that a run is to find out, so
-// that no more need be made. It is asked after the repeats of model.Design.Looks only,
-// and must answer the same for the same results.
+// Enough reports whether the first repeats tell all that a run is to find out, so that no more need be made. It is
+// asked after the repeats of model.Design.Looks only, and must answer the same for the same results.
 type Enough func(done []model.Result, repeats int) bool
 
-// New makes the design of a plan that model.Plan.Check found right. Every combination of levels
-// is checked: a trial that cannot run is an error now, not in the middle of the night. enough may
-// be nil: then all repeats are made.
+// New makes the design of a plan that model.Plan.Check found right. Every combination of levels is checked: a trial
+// that cannot run is an error now, not in the middle of the night. enough may be nil: then all repeats are made.
 func New(p model.Plan, enough Enough) (Design, error) {
 	g := &grid{design: p.Design, most: max(p.Design.Repeats, p.Design.MostRepeats), enough: enough, cells: p.Design.Cells,
 		index: map[string]int{}}
@@ -84,8 +80,7 @@ func (g *grid) Next(done []model.Result) (model.Cell, int, bool) {
 	return nil, 0, false
 }
 
-// made tells which trials need not run any more: those that are valid, or have been
-// invalid as often as they may.
+// made tells which trials need not run any more: those that are valid, or have been invalid as often as they may.
 func (g *grid) made(done []model.Result) []bool {
 	made, invalid := make([]bool, g.Total()), map[int]int{}
 	for _, r := range done {

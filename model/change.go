@@ -10,9 +10,8 @@ const (
 	ChangeBurst = "loss-burst"     // for a short time far more packets were lost than before and after
 )
 
-// Change is something that a series did within a trial and that is not its noise.
-// Times are seconds after the start of the measured part, levels are in the
-// metric's own unit. docs/changes.md says how changes are found.
+// Change is something that a series did within a trial and that is not its noise. Times are seconds after the start
+// of the measured part, levels are in the metric's own unit. docs/changes.md says how changes are found.
 type Change struct {
 	Kind   string `json:"kind"`
 	Metric string `json:"metric"`
@@ -58,8 +57,7 @@ func (c Change) Alike(d Change) bool {
 
 func (c Change) ofLevel() bool { return c.Kind == ChangeShift || c.Kind == ChangeDrift }
 
-// Rank orders the changes of one event: what a reader asks for is before what may
-// explain it.
+// Rank orders the changes of one event: what a reader asks for is before what may explain it.
 func (c Change) Rank() int {
 	order := []string{"receive_pps", "goodput_bps", "send_pps", "lost_pps"}
 	if i := slices.Index(order, c.Metric); i >= 0 {
@@ -68,8 +66,7 @@ func (c Change) Rank() int {
 	return len(order)
 }
 
-// Mover is a series that moved when another one changed. That it did is no proof
-// that it is the reason.
+// Mover is a series that moved when another one changed. That it did is no proof that it is the reason.
 type Mover struct {
 	Metric string  `json:"metric"`
 	Flow   string  `json:"flow,omitempty"`

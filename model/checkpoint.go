@@ -89,8 +89,7 @@ func Unfinished(list []Checkpoint) Result {
 // longer than MaxPatience ends its trial.
 const mostSilent = 3600
 
-// goOn appends what was told later. In the steps between, of which nothing was told, an
-// end was not heard.
+// goOn appends what was told later. In the steps between, of which nothing was told, an end was not heard.
 func (s *Series) goOn(later Series) {
 	silent := (later.StartSeconds-s.StartSeconds)/s.StepSeconds - float64(len(s.Values))
 	if s.StepSeconds > 0 && silent >= 0.5 {

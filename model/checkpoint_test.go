@@ -6,8 +6,7 @@ import (
 	"testing"
 )
 
-// An end that was not heard for a while goes on where its next second is, not where its
-// last one was.
+// An end that was not heard for a while goes on where its next second is, not where its last one was.
 func TestUnfinishedKeepsTime(t *testing.T) {
 	told := func(from float64, send, receive []float64) Checkpoint {
 		c := Checkpoint{ElapsedS: from + 2, Flows: []FlowSoFar{{Name: "up", Attempted: 10, Received: 10}}}

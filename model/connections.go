@@ -25,17 +25,15 @@ func (f Flow) checkConnections() error {
 	return nil
 }
 
-// ConnectionFacts are the figures of a flow of connections. Its packets are
-// connections: attempted are those that the sender began in the measured part,
-// received those that the receiver's program answered.
+// ConnectionFacts are the figures of a flow of connections. Its packets are connections: attempted are those that
+// the sender began in the measured part, received those that the receiver's program answered.
 type ConnectionFacts struct {
 	Mode        string `json:"mode"` // rate or keep
 	Established uint64 `json:"established"`
 	// PerSecond is how many were established, each second; the last may be cut short.
 	PerSecond []uint64 `json:"established_per_second"`
-	// Failed are attempts by errno name; ETIMEDOUT got no SYN/ACK within
-	// 2 s, "no answer" got one but no answer of the receiver's program,
-	// "closed" were ended before it, "under way" were cut with the trial.
+	// Failed are attempts by errno name; ETIMEDOUT got no SYN/ACK within 2 s, "no answer" got one but no answer of
+	// the receiver's program, "closed" were ended before it, "under way" were cut with the trial.
 	Failed    map[string]uint64 `json:"failed,omitempty"`
 	OpenMax   uint64            `json:"open_max"`             // most that were established at one time
 	Broken    uint64            `json:"broken,omitempty"`     // of keep: ended by others while they were kept

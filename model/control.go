@@ -10,8 +10,7 @@ const (
 	maxCommandBytes = 4096
 )
 
-// MixSeparator stands between the congestion controls of streams that compete:
-// "cubic+bbr".
+// MixSeparator stands between the congestion controls of streams that compete: "cubic+bbr".
 const MixSeparator = "+"
 
 // Metrics of the series that come from TCP_INFO, and from TCP_CC_INFO of BBR.
@@ -34,8 +33,7 @@ const (
 	SeriesBBRWindowGain = "tcp_bbr_cwnd_gain"
 )
 
-// Controls are the congestion controls that a flow's streams take in turn; none is
-// the host's default for all.
+// Controls are the congestion controls that a flow's streams take in turn; none is the host's default for all.
 func (f Flow) Controls() []string {
 	if f.Control == "" {
 		return nil
@@ -61,10 +59,9 @@ func (f Flow) StreamBytes(stream int) uint64 {
 	return n
 }
 
-// Commands are programs of the user's that transfer something in place of pelt: the
-// server runs at the node that sends, the client at the one that receives, and the
-// time that the client takes is the figure. In both {server} and {client} stand for
-// the addresses of the two nodes, and {bytes} for the flow's bytes.
+// Commands are programs of the user's that transfer something in place of pelt: the server runs at the node that
+// sends, the client at the one that receives, and the time that the client takes is the figure. In both {server}
+// and {client} stand for the addresses of the two nodes, and {bytes} for the flow's bytes.
 type Commands struct {
 	Server string `json:"server"`
 	Client string `json:"client"`
@@ -128,10 +125,9 @@ type Completion struct {
 	Bytes   uint64  `json:"bytes"`  // asked for; of commands 0 if nobody says
 	Done    bool    `json:"done"`   // all of it; else the trial's time was over first
 	Seconds float64 `json:"time_s"` // from its begin to its end, or to where it was cut
-	// By is what ended it: "read" when the receiving program had read all, by the one
-	// clock of both ends; "acknowledged" when the sender's TCP knew all of it arrived;
-	// "answer" of an HTTP client from its request to the answer's last byte; "exit" of
-	// the user's client from its start to its end.
+	// By is what ended it: "read" when the receiving program had read all, by the one clock of both ends;
+	// "acknowledged" when the sender's TCP knew all of it arrived; "answer" of an HTTP client from its request to
+	// the answer's last byte; "exit" of the user's client from its start to its end.
 	By string `json:"by"`
 }
 

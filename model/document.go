@@ -12,10 +12,9 @@ import (
 	"time"
 )
 
-// EncodeDocument writes a run as indented JSON that ends with a newline. Lists
-// are never null. A number that JSON cannot hold (NaN, infinity) becomes null in
-// a series, is left out of a finding's values, and is 0 elsewhere; a time beyond
-// RFC 3339 becomes the zero time.
+// EncodeDocument writes a run as indented JSON that ends with a newline. Lists are never null. A number that JSON
+// cannot hold (NaN, infinity) becomes null in a series, is left out of a finding's values, and is 0 elsewhere; a
+// time beyond RFC 3339 becomes the zero time.
 func EncodeDocument(d Document) ([]byte, error) {
 	d.Format = RunFormat
 	var out bytes.Buffer
@@ -28,9 +27,8 @@ func EncodeDocument(d Document) ([]byte, error) {
 	return out.Bytes(), nil
 }
 
-// DecodeDocument reads what EncodeDocument writes. Fields it does not know are
-// ignored, because a format version may gain some. name is the file's name for
-// the error, which is one line: name:line: field: what is wrong.
+// DecodeDocument reads what EncodeDocument writes. Fields it does not know are ignored, because a format version
+// may gain some. name is the file's name for the error, which is one line: name:line: field: what is wrong.
 func DecodeDocument(b []byte, name string) (Document, error) {
 	var head struct {
 		Format string `json:"format"`
@@ -72,8 +70,7 @@ func (r Result) check() error {
 // Check returns what is impossible in a result that was read, as a *FieldError.
 func (r Result) Check() error { return r.check() }
 
-// DecodeJSON reads exactly one JSON value from b into v. Its errors are one
-// line: name:line: field: what is wrong.
+// DecodeJSON reads exactly one JSON value from b into v. Its errors are one line: name:line: field: what is wrong.
 func DecodeJSON(b []byte, name string, v any) error {
 	dec := json.NewDecoder(bytes.NewReader(b))
 	err := dec.Decode(v)

@@ -10,9 +10,8 @@ const (
 	tcpBytes      = 20 + 12 // header with the time stamp option, as Linux sends by default
 )
 
-// FrameBytes returns the length of the Ethernet frame, FCS included, that
-// carries one UDP payload, or one TCP write if it fits a segment. It is the
-// frame before any fragmentation; family 0 counts as IPv4.
+// FrameBytes returns the length of the Ethernet frame, FCS included, that carries one UDP payload, or one TCP write
+// if it fits a segment. It is the frame before any fragmentation; family 0 counts as IPv4.
 func FrameBytes(p Protocol, family, payload int) int {
 	n := payload + ethernetBytes + udpBytes + ipv4Bytes
 	if p == TCP {

@@ -129,9 +129,8 @@ var wordings = [...]wording{
 	{LayerApplication, "", "lost by the program at %h"},
 }
 
-// Phrase says for people where and why packets were lost: "receiver socket
-// buffer full", "netfilter rule at the receiver". It holds no digits of its own
-// and does not repeat the cause, which may stand behind it in brackets.
+// Phrase says for people where and why packets were lost: "receiver socket buffer full", "netfilter rule at the
+// receiver". It holds no digits of its own and does not repeat the cause, which may stand behind it in brackets.
 func Phrase(layer, cause, host string) string {
 	who := host
 	switch host {

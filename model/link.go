@@ -10,9 +10,8 @@ import (
 	"pelt/unit"
 )
 
-// Link is what one link of a lab does to packets, in both directions unless
-// Toward names the node that the shaped direction leads to. A zero field
-// leaves that property alone.
+// Link is what one link of a lab does to packets, in both directions unless Toward names the node that the shaped
+// direction leads to. A zero field leaves that property alone.
 type Link struct {
 	Node          string       `json:"node,omitempty"`   // the link at this node; "" means every link
 	Toward        string       `json:"toward,omitempty"` // only the direction to this node; "" means both
@@ -53,8 +52,7 @@ const (
 	BackendUser = "user" // pelt itself, in user space
 )
 
-// BuffersWhole is of links that lose and delay a buffer of segments as one frame, as
-// a loopback interface does.
+// BuffersWhole is of links that lose and delay a buffer of segments as one frame, as a loopback interface does.
 const BuffersWhole = "whole"
 
 // Loss models with states, and what their ratios are called.
@@ -136,8 +134,7 @@ func (l Link) check(at string) error {
 	return nil
 }
 
-// DistributionFile is the path of the file that a distribution is read from, ""
-// if it is none.
+// DistributionFile is the path of the file that a distribution is read from, "" if it is none.
 func (l Link) DistributionFile() string {
 	path, ok := strings.CutPrefix(l.Distribution, "file:")
 	if !ok {
@@ -146,8 +143,7 @@ func (l Link) DistributionFile() string {
 	return path
 }
 
-// mostTable is how many numbers a distribution may have: NETEM_DIST_MAX,
-// include/uapi/linux/pkt_sched.h.
+// mostTable is how many numbers a distribution may have: NETEM_DIST_MAX, include/uapi/linux/pkt_sched.h.
 const mostTable = 16384
 
 // TableText is a distribution's table as a word: two bytes a number, big endian, in base64.
@@ -159,8 +155,7 @@ func TableText(values []int16) string {
 	return base64.StdEncoding.EncodeToString(b)
 }
 
-// Table is the distribution's table in units of 1/8192 of the jitter; nil if
-// there is none, or it was not read yet.
+// Table is the distribution's table in units of 1/8192 of the jitter; nil if there is none, or it was not read yet.
 func (l Link) Table() ([]int16, error) {
 	b, err := base64.StdEncoding.DecodeString(l.DistributionTable)
 	if err != nil || len(b)%2 != 0 || len(b) > 2*mostTable {

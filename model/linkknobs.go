@@ -65,8 +65,7 @@ func anyKnob(Knob) bool       { return true }
 func changes(k Knob) bool     { return !k.Fixed }
 func canBeZero(k string) bool { return slices.Contains(linkKeys(changes), k) }
 
-// linkKnobOf finds the knob that a word of --link means: a queue is one of packets unless
-// its length has a unit.
+// linkKnobOf finds the knob that a word of --link means: a queue is one of packets unless its length has a unit.
 func linkKnobOf(key, value string) (Knob, bool) {
 	for _, k := range linkKnobs {
 		if k.Flag == key && (k.Name != "queue_packets" || strings.Trim(value, "0123456789.,/ ") == "") {

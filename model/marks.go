@@ -33,8 +33,7 @@ const (
 
 // MarksWriter builds a list of marks. The zero value is ready for use.
 type MarksWriter struct {
-	// Limit bounds the list in bytes before compression, some 3 B a stretch; 0
-	// leaves it the most there can be.
+	// Limit bounds the list in bytes before compression, some 3 B a stretch; 0 leaves it the most there can be.
 	Limit   int
 	raw     []byte
 	pending Stretch

@@ -1,7 +1,6 @@
 package model
 
-// Tuple names the two UDP ports of one stream as one host sees them; NAT on the
-// path may change them.
+// Tuple names the two UDP ports of one stream as one host sees them; NAT on the path may change them.
 type Tuple struct {
 	From uint16 `json:"from"` // the flow's sender
 	To   uint16 `json:"to"`   // the flow's receiver
@@ -85,10 +84,9 @@ type SiteCount struct {
 	Fragments  uint64 `json:"fragments,omitempty"`  // fragments without a UDP header, not in Packets
 }
 
-// Counter is one kernel counter over a trial. Names are those of the kernel's
-// own files: Udp.RcvbufErrors, TcpExt.IPReversePathFilter, softnet.dropped,
-// dev.eth0.rx_missed_errors, qdisc.eth0.tbf.1:.drops, ethtool.eth0.rx_drops,
-// nft.inet.filter.input.5.packets, conntrack.insert_failed.
+// Counter is one kernel counter over a trial. Names are those of the kernel's own files: Udp.RcvbufErrors,
+// TcpExt.IPReversePathFilter, softnet.dropped, dev.eth0.rx_missed_errors, qdisc.eth0.tbf.1:.drops,
+// ethtool.eth0.rx_drops, nft.inet.filter.input.5.packets, conntrack.insert_failed.
 type Counter struct {
 	Host    string  `json:"host,omitempty"` // node; filled in by who knows it
 	Name    string  `json:"name"`

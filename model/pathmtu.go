@@ -1,8 +1,7 @@
 package model
 
-// PathMTU is the largest IP packet that a flow's path carries in one piece, as
-// it was found before the first trial: in RFC 8899's words the PLPMTU, and
-// PayloadBytes the maximum packet size (MPS) above it.
+// PathMTU is the largest IP packet that a flow's path carries in one piece, as it was found before the first trial:
+// in RFC 8899's words the PLPMTU, and PayloadBytes the maximum packet size (MPS) above it.
 type PathMTU struct {
 	Flow         string   `json:"flow"`                    // of the plan
 	From         string   `json:"from"`                    // node
@@ -16,8 +15,7 @@ type PathMTU struct {
 	Why          string   `json:"why,omitempty"`           // it is unknown, or in doubt
 }
 
-// MTUFound says how a path MTU was found. Whatever it was, a packet of that size
-// passed.
+// MTUFound says how a path MTU was found. Whatever it was, a packet of that size passed.
 type MTUFound string
 
 // How a path MTU was found.

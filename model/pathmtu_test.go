@@ -16,8 +16,7 @@ func TestWholePayload(t *testing.T) {
 	}
 }
 
-// TestPathMTULevel: the word is possible wherever a payload is, and its number
-// stands there once.
+// TestPathMTULevel: the word is possible wherever a payload is, and its number stands there once.
 func TestPathMTULevel(t *testing.T) {
 	p := samplePlan(func(*Plan) {})
 	word := func(levels ...Value) Plan {

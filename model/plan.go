@@ -111,8 +111,7 @@ type Design struct {
 	Repeats int    `json:"repeats"` // trials of each cell, 1..1000
 	Seed    uint64 `json:"seed"`    // order of cells within each repeat
 	Ordered bool   `json:"ordered"` // keep the cells in the order given instead of shuffling them within each repeat
-	// Paired trials of one repeat meet the same draws of the emulated links, which differ
-	// from repeat to repeat.
+	// Paired trials of one repeat meet the same draws of the emulated links, which differ from repeat to repeat.
 	Paired bool `json:"paired,omitempty"`
 	// Redo is how often a trial may be run again in place of one that is invalid.
 	Redo int `json:"redo,omitempty"`
@@ -152,8 +151,7 @@ type Limits struct {
 	MaxLossRatio *float64 `json:"max_loss_ratio,omitempty"`
 }
 
-// Source is the local address of a stream of the end that calls; the zero
-// address leaves it to the system.
+// Source is the local address of a stream of the end that calls; the zero address leaves it to the system.
 func (f Flow) Source(stream int) netip.Addr {
 	if len(f.SourceAddresses) == 0 {
 		return netip.Addr{}

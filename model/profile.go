@@ -11,9 +11,8 @@ import (
 	"pelt/unit"
 )
 
-// Profile says how the packets of a paced UDP flow are spread over time; without
-// one, all gaps are the same. The flow's rate is the mean one, but for OnOff, where
-// it is the one while on, and for Ramp, where it is the last one.
+// Profile says how the packets of a paced UDP flow are spread over time; without one, all gaps are the same. The
+// flow's rate is the mean one, but for OnOff, where it is the one while on, and for Ramp, where it is the last one.
 type Profile struct {
 	Kind         string  `json:"kind"`                    // see below
 	Seed         uint64  `json:"seed,omitempty"`          // 0 in a plan: of the plan's seed and the repeat
@@ -150,8 +149,7 @@ func (p Profile) Words(rate unit.Rate) string {
 	return p.Kind
 }
 
-// Other is the profile for another flow beside this one: of what is random, another
-// draw. nil stays nil.
+// Other is the profile for another flow beside this one: of what is random, another draw. nil stays nil.
 func (p *Profile) Other(number int) *Profile {
 	if p == nil || number == 0 || !p.random() {
 		return p
@@ -206,8 +204,7 @@ func (f Flow) checkProfile() error {
 // the control plane is at most 1 MiB long.
 const maxTraces = 800_000
 
-// checkTraces checks that an order can hold what a plan does: each receiver's flow
-// has the trace.
+// checkTraces checks that an order can hold what a plan does: each receiver's flow has the trace.
 func (p Plan) checkTraces() error {
 	size, flows := 0, max(p.Receivers, 1)
 	if p.Target == "lab:star" && p.Receivers == 0 {
@@ -244,9 +241,8 @@ func (f Flow) checkLength(t Timing) error {
 	return nil
 }
 
-// PeakPPS is the highest rate of a flow in packets per second of any of its
-// seconds, as it is planned: of OnOff the one while on, of Poisson the mean. ok is
-// false for a flow as fast as it can.
+// PeakPPS is the highest rate of a flow in packets per second of any of its seconds, as it is planned: of OnOff the
+// one while on, of Poisson the mean. ok is false for a flow as fast as it can.
 func (f Flow) PeakPPS() (pps float64, ok bool) {
 	pps, ok = f.Rate.PPS(f.PayloadBytes)
 	if f.Profile == nil || !ok {
@@ -266,8 +262,7 @@ func (f Flow) PeakPPS() (pps float64, ok bool) {
 	return pps, ok
 }
 
-// MeanPPS is the mean rate of a flow in packets per second; ok is false for a flow
-// as fast as it can.
+// MeanPPS is the mean rate of a flow in packets per second; ok is false for a flow as fast as it can.
 func (f Flow) MeanPPS() (pps float64, ok bool) {
 	pps, ok = f.Rate.PPS(f.PayloadBytes)
 	if f.Profile == nil || !ok {
@@ -331,8 +326,7 @@ func (f Flow) rampTime(t Timing) time.Duration {
 	return t.Measure()
 }
 
-// counted is how long the packets of a flow take, in seconds, 0 if their number is
-// not said.
+// counted is how long the packets of a flow take, in seconds, 0 if their number is not said.
 func (f Flow) counted(t Timing) (float64, error) {
 	mean, paced := f.Rate.Schedule(f.PayloadBytes)
 	if f.Packets == 0 || !paced {

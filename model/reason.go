@@ -9,9 +9,8 @@ import (
 	"pelt/unit"
 )
 
-// Reason is one cause for which a trial is not valid: its code, what it
-// concerns, and the numbers that decided it. Its sentence is made only when it
-// is printed, and nothing reads that sentence.
+// Reason is one cause for which a trial is not valid: its code, what it concerns, and the numbers that decided it.
+// Its sentence is made only when it is printed, and nothing reads that sentence.
 type Reason struct {
 	Code    string             `json:"code"`
 	Flow    string             `json:"flow,omitempty"`
@@ -199,9 +198,8 @@ func (l Reasons) State() State {
 // mostOfACode is how many reasons of one code are printed.
 const mostOfACode = 3
 
-// String prints the reasons as clauses. The flow of a reason is named only if
-// the reasons are about several flows; of many with one code the first are
-// printed, and the rest are counted.
+// String prints the reasons as clauses. The flow of a reason is named only if the reasons are about several flows;
+// of many with one code the first are printed, and the rest are counted.
 func (l Reasons) String() string {
 	flows := map[string]bool{}
 	count := map[string]int{}

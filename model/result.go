@@ -134,9 +134,8 @@ type ControlGap struct {
 	DurationS float64  `json:"duration_s"`
 }
 
-// LinkResult is what one direction of an emulated link did in a trial, the
-// warm-up and foreign packets included. Frames are those of a wire. What its
-// backend does not tell is nil.
+// LinkResult is what one direction of an emulated link did in a trial, the warm-up and foreign packets included.
+// Frames are those of a wire. What its backend does not tell is nil.
 type LinkResult struct {
 	From       string   `json:"from"` // nodes
 	To         string   `json:"to"`
@@ -182,9 +181,8 @@ type ReceiverShare struct {
 	GoodputBPS float64 `json:"goodput_bps"`
 }
 
-// FlowResult is one flow of one trial. Packets are UDP datagrams; for TCP they
-// are data segments as the sender's TCP counted them, and lost ones are those
-// it sent again.
+// FlowResult is one flow of one trial. Packets are UDP datagrams; for TCP they are data segments as the sender's
+// TCP counted them, and lost ones are those it sent again.
 type FlowResult struct {
 	Name         string   `json:"name"`
 	Protocol     Protocol `json:"protocol"`
@@ -371,8 +369,7 @@ type Check struct {
 	Text string `json:"text"`
 }
 
-// Finding is one thing that a run shows, as files keep it. Readers of files get Text;
-// nothing reads it back.
+// Finding is one thing that a run shows, as files keep it. Readers of files get Text; nothing reads it back.
 type Finding struct {
 	Code    string            `json:"code"`            // docs/words.md lists them
 	Level   string            `json:"level,omitempty"` // answer, fact, doubt, next, setup
@@ -391,8 +388,7 @@ func (f *Finding) UnmarshalJSON(b []byte) error {
 	return json.Unmarshal(b, (*plain)(f))
 }
 
-// FindingNumber is a figure in base units. Role tells it from others of its metric: best,
-// low, knee.
+// FindingNumber is a figure in base units. Role tells it from others of its metric: best, low, knee.
 type FindingNumber struct {
 	Metric string  `json:"metric"`
 	Role   string  `json:"role,omitempty"`

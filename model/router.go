@@ -6,8 +6,7 @@ import (
 	"strings"
 )
 
-// Variant is one way to set a router up; the trials of a run that compares several
-// are interleaved.
+// Variant is one way to set a router up; the trials of a run that compares several are interleaved.
 type Variant struct {
 	Name string `json:"name"` // in a lab, what its router is made to be, see package lab
 	// Command sets a real router up. It is run on this host by sh -c, before the
@@ -86,8 +85,7 @@ type Text struct {
 	Text string `json:"text"`
 }
 
-// RouterWatch is what the router under test did during the measured part of a
-// trial, by its own samples.
+// RouterWatch is what the router under test did during the measured part of a trial, by its own samples.
 type RouterWatch struct {
 	Node    string  `json:"node"`
 	Samples int     `json:"samples"`            // within the measured part
@@ -95,13 +93,11 @@ type RouterWatch struct {
 	// CostRatio is what the watch takes of one of the router's cores, by the
 	// router's own account; nil while it is not known.
 	CostRatio *float64 `json:"cost_ratio,omitempty"`
-	// CPU is the mean over the samples and all cores, Cores of each. None are there
-	// if fewer than two samples came.
+	// CPU is the mean over the samples and all cores, Cores of each. None are there if fewer than two samples came.
 	CPU   *CPUSplit  `json:"cpu,omitempty"`
 	Cores []CPUSplit `json:"cores,omitempty"`
-	// ThreadRatio is what the busiest receive thread of a lab's router took of one
-	// core: its own work alone, where all else shares the machine's cores. Nil where
-	// no thread is its own.
+	// ThreadRatio is what the busiest receive thread of a lab's router took of one core: its own work alone, where
+	// all else shares the machine's cores. Nil where no thread is its own.
 	ThreadRatio *float64 `json:"thread_ratio,omitempty"`
 
 	SoftnetDropped  *uint64 `json:"softnet_dropped,omitempty"`  // packets beyond the backlog

@@ -18,8 +18,7 @@ type TimedChange struct {
 // MaxTimedChanges of one plan.
 const MaxTimedChanges = 256
 
-// ParseTimedChange reads "80s:router=rules=1000", "2m:link=loss=1%,delay=20ms" or
-// "2m:link-receiver=loss=1%".
+// ParseTimedChange reads "80s:router=rules=1000", "2m:link=loss=1%,delay=20ms" or "2m:link-receiver=loss=1%".
 func ParseTimedChange(text string) (TimedChange, error) {
 	when, what, ok := strings.Cut(text, ":")
 	key, value, both := strings.Cut(what, "=")

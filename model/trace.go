@@ -105,8 +105,7 @@ func checkGaps(gaps []int64) error {
 	return nil
 }
 
-// tracePeak is the most packets of any second of a trace that is stretched to a
-// mean rate, packets per second.
+// tracePeak is the most packets of any second of a trace that is stretched to a mean rate, packets per second.
 func tracePeak(gaps []int64, mean float64) float64 {
 	n, period := len(gaps), int64(0)
 	for _, g := range gaps {

@@ -8,8 +8,7 @@ import (
 	"pelt/model"
 )
 
-// A comparison of congestion controls repeats much: losses come by chance, and few trials tell
-// little.
+// A comparison of congestion controls repeats much: losses come by chance, and few trials tell little.
 const (
 	controlRepeats     = 10
 	controlMostRepeats = 30

@@ -81,9 +81,8 @@ func Demo() (model.Plan, error) {
 	return p, err
 }
 
-// Speed are the plans of pelt doctor --speed: what this machine can send and
-// receive with each engine, with one stream and with one for each core, at the
-// frame sizes of RFC 2544 section 9.1.
+// Speed are the plans of pelt doctor --speed: what this machine can send and receive with each engine, with one
+// stream and with one for each core, at the frame sizes of RFC 2544 section 9.1.
 func Speed(target string, cores int, each time.Duration) ([]model.Plan, error) {
 	streams := []int{1}
 	if cores > 1 {

@@ -211,8 +211,7 @@ func (d *draft) start() error {
 	return nil
 }
 
-// fill gives the plan all values but those of the flags that the preset has dealt with, and
-// its factors.
+// fill gives the plan all values but those of the flags that the preset has dealt with, and its factors.
 func (d *draft) fill(done ...string) error {
 	factors := map[string]bool{} // true: of one value, too
 	for flag := range strings.FieldsSeq(d.Factors) {

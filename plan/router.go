@@ -139,8 +139,7 @@ func (d *draft) routerCells(protocols, directions []string, idle float64) (cells
 	return cells
 }
 
-// RouterPath splits NEAR..FAR, where NEAR may be "here" or empty for this host, or
-// what is one host or a lab.
+// RouterPath splits NEAR..FAR, where NEAR may be "here" or empty for this host, or what is one host or a lab.
 func RouterPath(text string) (near, target string) {
 	near, target, two := strings.Cut(text, "..")
 	if !two {

@@ -15,8 +15,7 @@ type trials struct {
 
 func trialKey(c model.Cell, repeat int) string { return fmt.Sprintf("%s #%d", c.Key(), repeat) }
 
-// take adds a checkpoint. If the trial was started again, it returns the result of the try
-// before.
+// take adds a checkpoint. If the trial was started again, it returns the result of the try before.
 func (t *trials) take(c model.Checkpoint) (before []model.Result) {
 	if t.of == nil {
 		t.of = map[string][]model.Checkpoint{}
@@ -33,8 +32,7 @@ func (t *trials) take(c model.Checkpoint) (before []model.Result) {
 	return before
 }
 
-// close forgets the checkpoints of a trial whose result has come, unless they are of a later
-// try.
+// close forgets the checkpoints of a trial whose result has come, unless they are of a later try.
 func (t *trials) close(r model.Result) {
 	key := trialKey(r.Cell, r.Repeat)
 	if list := t.of[key]; len(list) > 0 && list[0].Started.Sub(r.Started).Abs() < time.Second {

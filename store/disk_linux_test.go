@@ -31,8 +31,7 @@ func TestDir(t *testing.T) {
 	}
 }
 
-// onTinyDisk runs f with a file system of 64 KiB at dir, which only this thread
-// sees and which ends with it.
+// onTinyDisk runs f with a file system of 64 KiB at dir, which only this thread sees and which ends with it.
 func onTinyDisk(t *testing.T, dir string, f func() error) error {
 	t.Helper()
 	testenv.Root(t)

@@ -31,8 +31,7 @@ func openLocked(path string, flag int) (*os.File, error) {
 	return nil, errors.Join(ErrBusy, err, f.Close())
 }
 
-// A busy check of another process holds the lock for an instant: that is no
-// reason to refuse.
+// A busy check of another process holds the lock for an instant: that is no reason to refuse.
 const (
 	lockTries = 20
 	lockPause = 5 * time.Millisecond

@@ -17,12 +17,11 @@ import (
 	"pelt/model"
 )
 
-// logFormat is the format of a stored run: JSON lines, each of which ends with the CRC-32C
-// of what stands before it: {..., "crc32c": "8 hex digits"}. The first line is the header
-// {"format", "id", "started", "tool", "plan", "host", "lab"}. Then comes a line {"result": ...}
-// for each finished trial, and {"checkpoint": ...} while a long one runs. When a session with
-// the run ends of itself, it writes {"end": ...} and {"summary": ...}, which pelt list reads.
-// Results after the last end are of a session that was cut.
+// logFormat is the format of a stored run: JSON lines, each of which ends with the CRC-32C of what stands before
+// it: {..., "crc32c": "8 hex digits"}. The first line is the header {"format", "id", "started", "tool", "plan",
+// "host", "lab"}. Then comes a line {"result": ...} for each finished trial, and {"checkpoint": ...} while a long
+// one runs. When a session with the run ends of itself, it writes {"end": ...} and {"summary": ...}, which pelt
+// list reads. Results after the last end are of a session that was cut.
 const (
 	logFormat  = "pelt/runlog/2"
 	logFormats = "pelt/runlog/" // how the name of any version begins

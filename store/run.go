@@ -20,8 +20,7 @@ type Run struct {
 	file *outfile.Lines // nil once closed
 }
 
-// ErrDisk is wrapped when the disk did not take a line: the file is as before, and a later
-// try may succeed.
+// ErrDisk is wrapped when the disk did not take a line: the file is as before, and a later try may succeed.
 var ErrDisk = errors.New("the disk does not take it")
 
 // ID is the run's name, by which Load and Resume find it.

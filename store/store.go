@@ -1,10 +1,8 @@
-// Package store keeps runs on disk, one file of JSON lines a run, and finds
-// them again.
+// Package store keeps runs on disk, one file of JSON lines a run, and finds them again.
 //
-// Documents and results come in and are on the disk when a call returns;
-// documents and summaries go out. A power cut costs at most the trial that was
-// being written, a damaged line at most what that line holds. It never interprets
-// a measurement.
+// Documents and results come in and are on the disk when a call returns; documents and summaries go out. A power
+// cut costs at most the trial that was being written, a damaged line at most what that line holds. It never
+// interprets a measurement.
 package store
 
 import (
@@ -100,8 +98,7 @@ func (s *Store) ids() ([]string, error) {
 	return list, nil
 }
 
-// alphabet is Crockford's base 32: no letter looks like a digit, and text order
-// is number order.
+// alphabet is Crockford's base 32: no letter looks like a digit, and text order is number order.
 const alphabet = "0123456789abcdefghjkmnpqrstvwxyz"
 
 const (

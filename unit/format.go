@@ -7,8 +7,7 @@ import (
 	"strings"
 )
 
-// FormatPPS prints packets per second in human units with three significant
-// digits: "262 kpps", "1.49 Mpps".
+// FormatPPS prints packets per second in human units with three significant digits: "262 kpps", "1.49 Mpps".
 func FormatPPS(pps float64) string {
 	return human(pps, []string{"pps", "kpps", "Mpps", "Gpps"})
 }

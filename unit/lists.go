@@ -6,9 +6,8 @@ import (
 	"strings"
 )
 
-// ParseList reads a list of numbers of a unit: "0,5ms" or a range with a step as
-// "0..9ms/1ms", or both. Order is kept; a repeated one is an error. Bit rates of 0 are
-// without a limit.
+// ParseList reads a list of numbers of a unit: "0,5ms" or a range with a step as "0..9ms/1ms", or both. Order is
+// kept; a repeated one is an error. Bit rates of 0 are without a limit.
 func ParseList(u Unit, text string) ([]float64, error) {
 	kind, example, read := "sizes", "bytes as 64,1460 or a range with a step as 256..1024/256", readSize
 	switch u {

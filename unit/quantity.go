@@ -18,8 +18,7 @@ func (u Unit) Exact(v float64) string {
 	return number
 }
 
-// Between prints an interval and says its unit once: "390–410 kpps"; "" if both ends
-// print alike.
+// Between prints an interval and says its unit once: "390–410 kpps"; "" if both ends print alike.
 func (u Unit) Between(low, high float64) string {
 	a, b := u.Format(low), u.Format(high)
 	if a == b {

@@ -10,13 +10,11 @@ import (
 	"time"
 )
 
-// MaxPacketsPerSecond bounds every asked rate: one packet a nanosecond, the
-// resolution of the pacing clock.
+// MaxPacketsPerSecond bounds every asked rate: one packet a nanosecond, the resolution of the pacing clock.
 const MaxPacketsPerSecond = 1_000_000_000
 
-// Rate is how fast packets are offered. The zero value means "as fast as the
-// sender can". A rate is kept as the user asked for it, so that no precision
-// is lost before the payload size is known.
+// Rate is how fast packets are offered. The zero value means "as fast as the sender can". A rate is kept as the
+// user asked for it, so that no precision is lost before the payload size is known.
 type Rate struct {
 	num, den uint64 // packets per second, payload bits per second, or seconds per packet, as num/den
 	kind     rateKind
@@ -107,8 +105,7 @@ func (s Schedule) Count(elapsedNanos int64) uint64 {
 // PPS returns the schedule's packets per second.
 func (s Schedule) PPS() float64 { return float64(s.Packets) / float64(s.Nanos) * 1e9 }
 
-// PPS returns the packets per second that the rate means at a payload size; ok
-// is false for the unpaced rate.
+// PPS returns the packets per second that the rate means at a payload size; ok is false for the unpaced rate.
 func (r Rate) PPS(payloadBytes int) (pps float64, ok bool) {
 	s, ok := r.Schedule(payloadBytes)
 	if !ok {

@@ -51,8 +51,7 @@ func flagGroups(flags *pflag.FlagSet) (groups []*pflag.FlagSet, titles []model.G
 // mostFlags is how many flags a reader takes in at once.
 const mostFlags = 16
 
-// shortFlags are the flags of iperf3 that mean the same here. A bare number is seconds or
-// bits per second there.
+// shortFlags are the flags of iperf3 that mean the same here. A bare number is seconds or bits per second there.
 var shortFlags = map[string]string{"t": "time", "b": "rate", "l": "payload", "P": "streams", "i": "progress",
 	"R": "direction", "u": "proto"}
 

@@ -1,6 +1,5 @@
-// Command pelt fires small packets down a network path and accounts for every
-// one of them. Each file of this package is one command: flags in, a plan or a
-// question to a stored run out; nothing else is decided here.
+// Command pelt fires small packets down a network path and accounts for every one of them. Each file of this
+// package is one command: flags in, a plan or a question to a stored run out; nothing else is decided here.
 package main
 
 import (
@@ -43,11 +42,9 @@ type exitCode int
 
 func (e exitCode) Error() string { return fmt.Sprintf("exit code %d", int(e)) }
 
-// spareProcessors is how many goroutines may run beside those that fill the
-// cores. A paced sender spins between its packets and never gives its Go
-// scheduler slot away; with one slot a core, two of them keep every other
-// thread of this process waiting for up to 10 ms, each other included. The
-// kernel's scheduler shares cores far more finely.
+// spareProcessors is how many goroutines may run beside those that fill the cores. A paced sender spins between its
+// packets and never gives its Go scheduler slot away; with one slot a core, two of them keep every other thread of
+// this process waiting for up to 10 ms, each other included. The kernel's scheduler shares cores far more finely.
 const spareProcessors = 32
 
 // sameSignal is how long after the first a signal is the same one still.
@@ -74,9 +71,8 @@ func main() {
 func execute(args []string, stdout, stderr io.Writer) int {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	// A second Ctrl-C ends at once: the first one has handed the signal back, but
-	// not before a signal that comes twice has come: timeout(1) sends it to the
-	// process and to its group.
+	// A second Ctrl-C ends at once: the first one has handed the signal back, but not before a signal that comes
+	// twice has come: timeout(1) sends it to the process and to its group.
 	context.AfterFunc(ctx, func() { time.AfterFunc(sameSignal, stop) })
 	root := newRoot(stdout, stderr)
 	args, all := helpArgs(args)

@@ -99,8 +99,7 @@ func testHeader(b []byte, trial uint16, sequence, sendNanos uint64) {
 	engine.PutHeader(b, engine.Header{Trial: trial, Sequence: sequence, SendNanos: sendNanos})
 }
 
-// exportRecord writes a file whole or not at all. What a cut record holds is
-// exported, and told.
+// exportRecord writes a file whole or not at all. What a cut record holds is exported, and told.
 func exportRecord(c *cobra.Command, path, flag, to string, write func(io.Writer, *record.Reader) error) error {
 	if to != "-" {
 		from, missing := os.Stat(path)
@@ -128,8 +127,7 @@ func exportRecord(c *cobra.Command, path, flag, to string, write func(io.Writer,
 	return nil
 }
 
-// openRecord opens a file for reading; done closes it, and adds its name to the error of what
-// was done with it.
+// openRecord opens a file for reading; done closes it, and adds its name to the error of what was done with it.
 func openRecord(path string) (r *record.Reader, done func(error) error, err error) {
 	f, err := os.Open(path)
 	if err != nil {

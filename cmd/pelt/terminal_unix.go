@@ -13,8 +13,7 @@ func isTerminal(f *os.File) bool {
 	return err == nil
 }
 
-// terminal returns the columns of f and whether it takes colour; 100 columns
-// without colour if it is no terminal.
+// terminal returns the columns of f and whether it takes colour; 100 columns without colour if it is no terminal.
 func terminal(f *os.File) (columns int, colour bool) {
 	size, err := unix.IoctlGetWinsize(int(f.Fd()), unix.TIOCGWINSZ)
 	if err != nil || size.Col == 0 {

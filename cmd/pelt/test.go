@@ -25,8 +25,7 @@ type test struct {
 	flags  *pflag.FlagSet
 }
 
-// newTest makes a command that runs the plan of a preset. Of a router or soak, TARGET may be
-// NEAR..FAR.
+// newTest makes a command that runs the plan of a preset. Of a router or soak, TARGET may be NEAR..FAR.
 func newTest(c *cobra.Command, p plan.Preset) *cobra.Command {
 	t := test{preset: p}
 	c.Args = cobra.ExactArgs(1)

@@ -10,10 +10,9 @@ import (
 	"pelt/run"
 )
 
-// viaUserNamespace runs this same command again as root of an unprivileged
-// user namespace, when the target is a lab that this user may not build
-// otherwise. done says that it ran and ended with the code; an error without
-// done says why no lab can be had.
+// viaUserNamespace runs this same command again as root of an unprivileged user namespace, when the target is a lab
+// that this user may not build otherwise. done says that it ran and ended with the code; an error without done says
+// why no lab can be had.
 func viaUserNamespace(target string, stderr io.Writer) (code int, done bool, err error) {
 	name, isLab := strings.CutPrefix(target, "lab:")
 	if !isLab || name == run.Loopback || lab.Privileged() || !lab.IsTopology(name) {

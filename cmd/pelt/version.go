@@ -7,8 +7,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// release is the version of this source; the build adds the commit when the
-// tool chain recorded one.
+// release is the version of this source; the build adds the commit when the tool chain recorded one.
 const release = "0.1.0"
 
 func version() string {
