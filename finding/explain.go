@@ -161,7 +161,7 @@ func Account(f *model.FlowResult) []Finding {
 	for i := range f.Ledger.Lines {
 		l := &f.Ledger.Lines[i]
 		first, more := sequences(l, f.Streams > 1)
-		words := map[string]string{"place": model.Phrase(l.Layer, l.Cause, l.Host), "function": l.Function,
+		words := map[string]string{"place": phrase(l.Layer, l.Cause, l.Host), "function": l.Function,
 			"interface": l.Interface, "sequences": first, "cause": l.Cause, "sure": confidence(l).Text()}
 		line := Finding{Code: "explain.line", Words: words}.packets(l.Packets, f.Attempted)
 		if more > 0 {
@@ -257,7 +257,7 @@ func Advise(d *model.Document, list []model.Advised) []Finding {
 	apply := false
 	for _, a := range list {
 		f := Finding{Code: "advice.set", Level: Next, Words: adviceWords(a.Advice)}.packets(a.Packets, a.Attempted)
-		f.Words["host"], f.Words["place"] = hostOf(d, a), model.Phrase(a.Layer, a.Cause, a.Host)
+		f.Words["host"], f.Words["place"] = hostOf(d, a), phrase(a.Layer, a.Cause, a.Host)
 		f.Words["command"] = a.Command
 		switch {
 		case !a.Proposes():

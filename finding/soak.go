@@ -378,7 +378,7 @@ func placeOfLoss(t *model.Result, m model.Mover) string {
 			}
 		}
 	}
-	return model.Phrase(m.Layer, m.Cause, host)
+	return phrase(m.Layer, m.Cause, host)
 }
 
 // madeWords says a planned change, which is stored as --at has it: "router limited to
@@ -478,7 +478,7 @@ func LossCauses(r table.Row) []LossCause {
 // places of all of them together.
 func restName(r table.Row, causes []LossCause) string {
 	for _, l := range r.Flow.Ledger.Lines {
-		name := model.Phrase(l.Layer, l.Cause, l.Host)
+		name := phrase(l.Layer, l.Cause, l.Host)
 		if l.Packets > 0 && !slices.ContainsFunc(causes, func(c LossCause) bool { return c.Name == name }) {
 			return "other causes"
 		}

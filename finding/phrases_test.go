@@ -1,8 +1,10 @@
-package model
+package finding
 
 import (
 	"strings"
 	"testing"
+
+	"pelt/model"
 )
 
 func TestPhrase(t *testing.T) {
@@ -24,7 +26,7 @@ func TestPhrase(t *testing.T) {
 		{"receiver-ip", "NEW", "%r", "IP layer of %r"},
 		{"brand-new", "X", "a", "brand-new at a"},
 	} {
-		if got := Phrase(c.layer, c.cause, c.host); got != c.want {
+		if got := phrase(c.layer, c.cause, c.host); got != c.want {
 			t.Errorf("Phrase(%q, %q, %q) = %q, want %q", c.layer, c.cause, c.host, got, c.want)
 		}
 	}
@@ -32,8 +34,8 @@ func TestPhrase(t *testing.T) {
 
 // Every layer has words of its own for causes nobody foresaw, and every row can speak.
 func TestEveryLayerHasAPhrase(t *testing.T) {
-	for _, layer := range Layers() {
-		if got := Phrase(layer, "BRAND_NEW", "x"); strings.HasPrefix(got, layer) {
+	for _, layer := range model.Layers() {
+		if got := phrase(layer, "BRAND_NEW", "x"); strings.HasPrefix(got, layer) {
 			t.Errorf("layer %s has no phrase but %q", layer, got)
 		}
 	}
@@ -42,7 +44,7 @@ func TestEveryLayerHasAPhrase(t *testing.T) {
 		if cause == "" {
 			cause = "BRAND_NEW"
 		}
-		if got := Phrase(w.layer, cause, ""); got != strings.NewReplacer("%h", "an unknown node", "%r", "an unknown node").Replace(w.text) {
+		if got := phrase(w.layer, cause, ""); got != strings.NewReplacer("%h", "an unknown node", "%r", "an unknown node").Replace(w.text) {
 			t.Errorf("row %d, %s %s, is hidden: %q speaks", i, w.layer, w.cause, got)
 		}
 	}

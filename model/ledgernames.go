@@ -1,0 +1,52 @@
+package model
+
+// The layers that may lose a packet, in travel order.
+const (
+	LayerSendCall        = "send-call"
+	LayerSenderQdisc     = "sender-qdisc"
+	LayerSenderDevice    = "sender-device"
+	LayerNetwork         = "network" // between the two ends, whichever node it was
+	LayerReceiverRing    = "receiver-ring"
+	LayerReceiverXDP     = "receiver-xdp"
+	LayerReceiverTC      = "receiver-tc"
+	LayerReceiverBacklog = "receiver-backlog"
+	LayerReceiverFilter  = "receiver-filter"
+	LayerReceiverIP      = "receiver-ip"
+	LayerReceiverUDP     = "receiver-udp"
+	LayerReceiverMemory  = "receiver-memory"
+	LayerReceiverBuffer  = "receiver-buffer"
+	LayerApplication     = "application"
+)
+
+// Layers lists the layers that may lose a packet, in travel order.
+func Layers() []string {
+	return []string{
+		LayerSendCall, LayerSenderQdisc, LayerSenderDevice, LayerNetwork,
+		LayerReceiverRing, LayerReceiverXDP, LayerReceiverTC, LayerReceiverBacklog, LayerReceiverFilter,
+		LayerReceiverIP, LayerReceiverUDP, LayerReceiverMemory, LayerReceiverBuffer, LayerApplication,
+	}
+}
+
+// Causes that pelt names itself, in small letters; those in capitals are the
+// kernel's drop reasons, without SKB_DROP_REASON_, and errno names.
+const (
+	CauseElimination   = "wire/DUT (by elimination)"
+	CauseInside        = "inside (by elimination)"
+	CauseRingFull      = "ring-full"
+	CauseTransmit      = "tx-dropped"
+	CauseReceive       = "rx-dropped"
+	CauseRingMissed    = "rx-missed"
+	CauseDamaged       = "damaged-frame"
+	CauseBeforeIP      = "between-device-and-ip"
+	CauseIPDiscard     = "ip-discard"
+	CauseReassembly    = "reassembly"
+	CauseUnread        = "unread"
+	CauseLate          = "late"
+	CauseOverrun       = "overrun"
+	CauseLinkLoss      = "link-loss"      // an emulated link lost it as it was told to
+	CauseLinkFragment  = "link-fragment"  // ... of its fragments one or more
+	CauseLinkDamage    = "link-damage"    // it turned one of the packet's bits, as it was told to
+	CauseLinkQueue     = "link-queue"     // the queue of an emulated link was full
+	CauseNotRedirected = "not-redirected" // an XDP frame that the kernel did not hand to the device
+	CauseWrongLength   = "wrong-length"
+)
