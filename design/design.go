@@ -32,7 +32,7 @@ func New(p model.Plan, enough Enough) (Design, error) {
 	g := &grid{design: p.Design, most: max(p.Design.Repeats, p.Design.MostRepeats), enough: enough, cells: p.Design.Cells,
 		index: map[string]int{}}
 	if len(g.cells) == 0 {
-		g.cells = cells(p.Factors)
+		g.cells = model.Cells(p.Factors)
 	}
 	for i, c := range g.cells {
 		if _, err := p.Trial(c, 0); err != nil {
@@ -113,21 +113,4 @@ func (g *grid) order(repeat int) []int {
 		order[i], order[j] = order[j], order[i]
 	}
 	return order
-}
-
-// cells lists every combination; the last factor changes fastest.
-func cells(factors []model.Factor) []model.Cell {
-	all := []model.Cell{{}}
-	for _, f := range factors {
-		next := make([]model.Cell, 0, len(all)*len(f.Levels))
-		for _, c := range all {
-			for _, v := range f.Levels {
-				d := maps.Clone(c)
-				d[f.Knob] = v
-				next = append(next, d)
-			}
-		}
-		all = next
-	}
-	return all
 }

@@ -70,6 +70,23 @@ func (c Cell) Key() string {
 // Equal reports whether both cells set the same knobs to the same values.
 func (c Cell) Equal(d Cell) bool { return maps.Equal(c, d) }
 
+// Cells lists every combination of levels; the last factor changes fastest.
+func Cells(factors []Factor) []Cell {
+	all := []Cell{{}}
+	for _, f := range factors {
+		next := make([]Cell, 0, len(all)*len(f.Levels))
+		for _, c := range all {
+			for _, v := range f.Levels {
+				d := maps.Clone(c)
+				d[f.Knob] = v
+				next = append(next, d)
+			}
+		}
+		all = next
+	}
+	return all
+}
+
 // Trial is one complete instruction: nothing is left to a default.
 type Trial struct {
 	Cell   Cell

@@ -98,27 +98,19 @@ func (d *draft) quiet() float64 {
 // SweepTime is how long a sweep's packets take to send at least, all trials
 // together, and how many trials there are.
 func SweepTime(p model.Plan) (trials int, least time.Duration) {
-	levels := 1
-	for _, f := range p.Factors {
-		levels *= len(f.Levels)
-	}
-	trials = levels * max(p.Design.Repeats, 1)
-	for i := range levels {
-		cell, rest := model.Cell{}, i
-		for _, f := range p.Factors {
-			cell[f.Knob] = f.Levels[rest%len(f.Levels)]
-			rest /= len(f.Levels)
-		}
+	repeats := max(p.Design.Repeats, 1)
+	cells := model.Cells(p.Factors)
+	for _, cell := range cells {
 		t, err := p.Trial(cell, 0)
 		if err != nil {
 			continue
 		}
 		for _, f := range t.Flows {
 			if _, paced := f.Rate.PPS(f.PayloadBytes); paced || f.Packets == 0 {
-				least += t.Timing.Measure() * time.Duration(max(p.Design.Repeats, 1))
+				least += t.Timing.Measure() * time.Duration(repeats)
 				break
 			}
 		}
 	}
-	return trials, least
+	return len(cells) * repeats, least
 }

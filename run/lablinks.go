@@ -3,7 +3,6 @@ package run
 import (
 	"context"
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 
@@ -51,26 +50,16 @@ func (s *site) setLinks(l *lab.Lab) {
 // varied lists the combinations of link settings that a plan's factors make, as changes,
 // and the names of these factors.
 func varied(p model.Plan) (groups [][]model.Link, names []string, err error) {
-	cells := []model.Cell{{}}
+	var factors []model.Factor
 	for _, f := range p.Factors {
-		if _, _, link := model.SplitLinkKnob(f.Knob); !link {
-			continue
+		if _, _, link := model.SplitLinkKnob(f.Knob); link {
+			names, factors = append(names, f.Knob), append(factors, f)
 		}
-		names = append(names, f.Knob)
-		var next []model.Cell
-		for _, c := range cells {
-			for _, v := range f.Levels {
-				one := maps.Clone(c)
-				one[f.Knob] = v
-				next = append(next, one)
-			}
-		}
-		cells = next
 	}
 	if len(names) == 0 {
 		return nil, nil, nil
 	}
-	for _, c := range cells {
+	for _, c := range model.Cells(factors) {
 		t, err := p.Trial(c, 0)
 		if err != nil {
 			return nil, nil, refuse("factors", "the combination %s cannot run: %v", c.Key(), err)

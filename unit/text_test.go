@@ -52,24 +52,6 @@ func TestParseAddresses(t *testing.T) {
 	}
 }
 
-func TestDurationList(t *testing.T) {
-	for text, want := range map[string]string{
-		"0..3ms/1ms": "[0 0.001 0.002 0.003]", "0,5ms": "[0 0.005]", "7ms": "[0.007]", "1ms..2ms/400us,1s": "[0.001 0.0014 0.0018 1]",
-		"9ms..1ms/1ms": "want durations", "0..9ms": "want durations", "0..9ms/0": "want durations", "5": "lacks a unit", "1ms,1ms": "twice", "0..1h/1ns": "more than 10000", "": "want a number",
-	} {
-		got, err := ParseList(Seconds, text)
-		if err != nil && !strings.Contains(err.Error(), want) || err == nil && fmt.Sprint(got) != want {
-			t.Errorf("durations %q = %v, %v; want %v", text, got, err, want)
-		}
-	}
-}
-
-func TestNanosList(t *testing.T) {
-	if got, err := ParseList(Nanos, "0,1500us"); err != nil || !slices.Equal(got, []float64{0, 1.5e6}) {
-		t.Errorf("got %v, %v", got, err)
-	}
-}
-
 func TestParseRates(t *testing.T) {
 	for text, want := range map[string]string{
 		"10kpps,20kpps,max": "[10kpps 20kpps max]", "95mbit": "[95mbit]", "10kpps,10kpps": "twice", "10kpps,": "rate", "fast": "rate",
