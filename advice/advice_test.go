@@ -37,55 +37,55 @@ func TestAdvice(t *testing.T) {
 	for name, c := range map[string]struct {
 		line model.Line
 		c    Context
-		want string // knob present -> value | command | undo; "" none
+		want string // knob present -> value, one a line
 	}{
 		"a socket may ask for more": {buffer,
 			Context{RatePPS: 1e6, Streams: 1, PayloadBytes: 64, BufferBytes: 425984, Knobs: knobs("net.core.rmem_max=212992")},
 			// 1e6/s x 10 ms x 832 B = 8320000 B, half of it rounded up to 64 KiB
-			"net.core.rmem_max 212992 -> 4194304 | sysctl -w net.core.rmem_max=4194304 | sysctl -w net.core.rmem_max=212992"},
+			"net.core.rmem_max 212992 -> 4194304"},
 		"measured cost of a datagram, four sockets, a longer stall": {buffer,
 			Context{RatePPS: 1e6, Streams: 4, PayloadBytes: 64, TruesizeBytes: 1000, StallS: 0.1, BufferBytes: 425984, Knobs: knobs("net.core.rmem_max=212992")},
-			"net.core.rmem_max 212992 -> 12517376 | sysctl -w net.core.rmem_max=12517376 | sysctl -w net.core.rmem_max=212992"},
+			"net.core.rmem_max 212992 -> 12517376"},
 		"the buffer is not the limit": {buffer,
 			Context{RatePPS: 1e5, Streams: 1, PayloadBytes: 64, BufferBytes: 8 << 20, Knobs: knobs("net.core.rmem_max=212992")},
-			"socket.receive_buffer 8388608 ->  |  | "},
+			"socket.receive_buffer 8388608 ->"},
 		"the program did not ask": {buffer,
 			Context{RatePPS: 1e6, Streams: 1, PayloadBytes: 64, BufferBytes: 212992, Knobs: knobs("net.core.rmem_max=67108864")},
-			"socket.receive_buffer 212992 -> 8320000 | pelt curve HOST --receive-buffer 8320000 | pelt curve HOST --receive-buffer 212992"},
+			"socket.receive_buffer 212992 -> 8320000"},
 		"settings unknown": {buffer, Context{RatePPS: 1e6, Streams: 1, PayloadBytes: 64, BufferBytes: 212992}, ""},
 		"no rate":          {buffer, Context{Knobs: knobs("net.core.rmem_max=212992")}, ""},
 		"a lying setting":  {buffer, Context{RatePPS: 1e6, Knobs: []model.HostSetting{{Name: "net.core.rmem_max", Value: "1; reboot"}}}, ""},
 		"UDP memory": {lost("receiver-memory", "PROTO_MEM", "SO_MEMINFO drops"),
 			Context{RatePPS: 1e6, Streams: 4, BufferBytes: 64 << 20, Knobs: knobs("net.ipv4.udp_mem=47034~62714~94068 page_size_bytes=4096")},
-			"net.ipv4.udp_mem 47034 62714 94068 -> 81920 81920 94068 | sysctl -w net.ipv4.udp_mem='81920 81920 94068' | sysctl -w net.ipv4.udp_mem='47034 62714 94068'"},
+			"net.ipv4.udp_mem 47034 62714 94068 -> 81920 81920 94068"},
 		"UDP memory is not the limit": {lost("receiver-memory", "PROTO_MEM", "SO_MEMINFO drops"),
 			Context{RatePPS: 1e6, Streams: 1, BufferBytes: 1 << 20, Knobs: knobs("net.ipv4.udp_mem=47034~62714~94068 page_size_bytes=4096")},
-			"net.ipv4.udp_mem 47034 62714 94068 ->  |  | "},
+			"net.ipv4.udp_mem 47034 62714 94068 ->"},
 		"UDP memory of larger pages": {lost("receiver-memory", "PROTO_MEM", "SO_MEMINFO drops"),
 			Context{RatePPS: 1e6, Streams: 4, BufferBytes: 256 << 20, Knobs: knobs("net.ipv4.udp_mem=47034~62714~94068 page_size_bytes=16384")},
-			"net.ipv4.udp_mem 47034 62714 94068 -> 81920 81920 94068 | sysctl -w net.ipv4.udp_mem='81920 81920 94068' | sysctl -w net.ipv4.udp_mem='47034 62714 94068'"},
+			"net.ipv4.udp_mem 47034 62714 94068 -> 81920 81920 94068"},
 		"UDP memory of pages that are not known": {lost("receiver-memory", "PROTO_MEM", "SO_MEMINFO drops"),
 			Context{RatePPS: 1e6, Streams: 4, BufferBytes: 256 << 20, Knobs: knobs("net.ipv4.udp_mem=47034~62714~94068")}, ""},
 		"backlog": {lost("receiver-backlog", "CPU_BACKLOG", "softnet.dropped"),
 			Context{RatePPS: 250e3, Knobs: knobs("net.core.netdev_max_backlog=1000")},
-			"net.core.netdev_max_backlog 1000 -> 3000 | sysctl -w net.core.netdev_max_backlog=3000 | sysctl -w net.core.netdev_max_backlog=1000"},
+			"net.core.netdev_max_backlog 1000 -> 3000"},
 		"backlog of a router": {lost("network", "CPU_BACKLOG", "softnet.dropped"),
 			Context{RatePPS: 250e3, Knobs: knobs("net.core.netdev_max_backlog=10000")},
-			"net.core.netdev_max_backlog 10000 ->  |  | "},
+			"net.core.netdev_max_backlog 10000 ->"},
 		"ring": {lost("receiver-ring", "rx-missed", "dev.eth0.rx_missed_errors"),
 			Context{RatePPS: 1e6, Streams: 1, Knobs: knobs("eth0.txqueuelen=1000 eth0.rx_ring=256 eth0.rx_ring_max=4096 eth0.channels_combined=8")},
-			"eth0.rx_ring 256 -> 1024 | ethtool -G eth0 rx 1024 | ethtool -G eth0 rx 256"},
+			"eth0.rx_ring 256 -> 1024"},
 		"ring over several queues, at most what the card has": {lost("receiver-ring", "rx-missed", "dev.eth0.rx_missed_errors", "softnet.time_squeeze"),
 			Context{RatePPS: 10e6, Streams: 8, Knobs: knobs("eth0.txqueuelen=1000 eth0.rx_ring=256 eth0.rx_ring_max=512 eth0.channels_combined=4 net.core.netdev_budget=300")},
-			"eth0.rx_ring 256 -> 512 | ethtool -G eth0 rx 512 | ethtool -G eth0 rx 256\n" +
-				"net.core.netdev_budget 300 -> 600 | sysctl -w net.core.netdev_budget=600 | sysctl -w net.core.netdev_budget=300"},
+			"eth0.rx_ring 256 -> 512\n" +
+				"net.core.netdev_budget 300 -> 600"},
 		"more queues than are used": {lost("receiver-ring", "rx-missed", "dev.eth0.rx_missed_errors"),
 			Context{RatePPS: 1e6, Streams: 6, Knobs: knobs("eth0.txqueuelen=1000 eth0.channels_combined=2 eth0.channels_combined_max=4")},
-			"eth0.channels_combined 2 -> 4 | ethtool -L eth0 combined 4 | ethtool -L eth0 combined 2"},
+			"eth0.channels_combined 2 -> 4"},
 		"one stream fills one queue": {lost("receiver-ring", "rx-missed", "dev.eth0.rx_missed_errors"),
 			Context{RatePPS: 1e6, Streams: 1, Knobs: knobs("eth0.txqueuelen=1000 eth0.channels_combined=1 eth0.channels_combined_max=4")}, ""},
 		"cores that clock down": {lost("receiver-backlog", "CPU_BACKLOG", "softnet.dropped"), Context{Knobs: knobs("cpu.governor=powersave")},
-			"cpu.governor powersave -> performance | cpupower frequency-set -g performance | cpupower frequency-set -g powersave"},
+			"cpu.governor powersave -> performance"},
 		"cores that do not": {lost("receiver-backlog", "CPU_BACKLOG", "softnet.dropped"), Context{Knobs: knobs("cpu.governor=performance")}, ""},
 		"an interface that is a command": {func() model.Line {
 			l := lost("receiver-ring", "rx-missed", "dev.x.rx_missed_errors")
@@ -98,40 +98,40 @@ func TestAdvice(t *testing.T) {
 			return l
 		}(), Context{RatePPS: 1e6, Knobs: knobs("-h.txqueuelen=1 -h.rx_ring=1 -h.rx_ring_max=4096")}, ""},
 		"threaded NAPI": {lost("receiver-ring", "ring-full", "dev.eth0.tx_dropped"), Context{RatePPS: 1e6, Knobs: knobs("eth0.txqueuelen=1000 eth0.threaded=1")},
-			"eth0.threaded 1 -> 0 | echo 0 > /sys/class/net/eth0/threaded | echo 1 > /sys/class/net/eth0/threaded"},
+			"eth0.threaded 1 -> 0"},
 		"no thread": {lost("receiver-ring", "ring-full", "dev.eth0.tx_dropped"), Context{RatePPS: 1e6, Knobs: knobs("eth0.txqueuelen=1000 eth0.threaded=0")}, ""},
 		"queue": {lost("sender-qdisc", "ENOBUFS", "send errors ENOBUFS"), Context{RatePPS: 1e6, Knobs: knobs("eth0.txqueuelen=1000 eth0.qdisc=pfifo_fast")},
-			"eth0.txqueuelen 1000 -> 10000 | ip link set dev eth0 txqueuelen 10000 | ip link set dev eth0 txqueuelen 1000"},
+			"eth0.txqueuelen 1000 -> 10000"},
 		"fair queue, of one socket": {lost("sender-qdisc", "FQ_FLOW_LIMIT", "verdict"), Context{RatePPS: 4e5, Knobs: knobs("eth0.txqueuelen=1000 eth0.qdisc=fq eth0.qdisc_limit_packets=10000 eth0.qdisc_flow_limit_packets=100")},
-			"eth0.qdisc_flow_limit_packets 100 -> 4000 | tc qdisc change dev eth0 root fq flow_limit 4000 | tc qdisc change dev eth0 root fq flow_limit 100"},
+			"eth0.qdisc_flow_limit_packets 100 -> 4000"},
 		"fair queue, of all": {lost("sender-qdisc", "FQ_BAND_LIMIT", "verdict"), Context{RatePPS: 2e6, Streams: 400, Knobs: knobs("eth0.txqueuelen=1000 eth0.qdisc=fq eth0.qdisc_limit_packets=10000 eth0.qdisc_flow_limit_packets=100")},
-			"eth0.qdisc_limit_packets 10000 -> 20000 | tc qdisc change dev eth0 root fq limit 20000 | tc qdisc change dev eth0 root fq limit 10000"},
+			"eth0.qdisc_limit_packets 10000 -> 20000"},
 		"fair queue, both": {lost("sender-qdisc", "FQ_FLOW_LIMIT", "verdict"), Context{RatePPS: 2e6, Streams: 2, Knobs: knobs("eth0.txqueuelen=1000 eth0.qdisc=fq eth0.qdisc_limit_packets=10000 eth0.qdisc_flow_limit_packets=100")},
-			"eth0.qdisc_flow_limit_packets 100 -> 10000 | tc qdisc change dev eth0 root fq flow_limit 10000 | tc qdisc change dev eth0 root fq flow_limit 100\n" +
-				"eth0.qdisc_limit_packets 10000 -> 20000 | tc qdisc change dev eth0 root fq limit 20000 | tc qdisc change dev eth0 root fq limit 10000"},
+			"eth0.qdisc_flow_limit_packets 100 -> 10000\n" +
+				"eth0.qdisc_limit_packets 10000 -> 20000"},
 		"a fair queue that holds it": {lost("sender-qdisc", "FQ_BAND_LIMIT", "verdict"), Context{RatePPS: 1e5, Streams: 100, Knobs: knobs("eth0.txqueuelen=1000 eth0.qdisc=fq eth0.qdisc_limit_packets=10000 eth0.qdisc_flow_limit_packets=100")},
-			"eth0.txqueuelen 1000 ->  |  | "},
+			"eth0.txqueuelen 1000 ->"},
 		"fair queues of many queues": {lost("sender-qdisc", "FQ_FLOW_LIMIT", "verdict"), Context{RatePPS: 4e5, Knobs: knobs("eth0.txqueuelen=1000 eth0.qdisc=mq net.core.default_qdisc=fq")}, ""},
 		"queues of many queues": {lost("sender-qdisc", "QDISC_DROP", "verdict"), Context{RatePPS: 1e6, Knobs: knobs("eth0.txqueuelen=1000 eth0.qdisc=mq net.core.default_qdisc=pfifo_fast")},
-			"eth0.txqueuelen 1000 -> 10000 | ip link set dev eth0 txqueuelen 10000 | ip link set dev eth0 txqueuelen 1000"},
+			"eth0.txqueuelen 1000 -> 10000"},
 		"others below many queues": {lost("sender-qdisc", "QDISC_DROP", "verdict"), Context{RatePPS: 1e6, Knobs: knobs("eth0.txqueuelen=1000 eth0.qdisc=mq net.core.default_qdisc=fq_codel")},
-			"eth0.txqueuelen 1000 ->  |  | "},
+			"eth0.txqueuelen 1000 ->"},
 		"a shaper's queue": {lost("network", "QDISC_DROP", "qdisc.eth0.tbf.1:.drops"), Context{RatePPS: 1e6, Knobs: knobs("eth0.txqueuelen=1000 eth0.qdisc=tbf")},
-			"eth0.txqueuelen 1000 ->  |  | "},
+			"eth0.txqueuelen 1000 ->"},
 		"a plain queue with a limit of its own": {lost("sender-qdisc", "QDISC_DROP", "verdict"), Context{RatePPS: 2e5, Knobs: knobs("eth0.txqueuelen=1000 eth0.qdisc=pfifo eth0.qdisc_limit_packets=50")},
-			"eth0.qdisc_limit_packets 50 -> 2000 | tc qdisc change dev eth0 root pfifo limit 2000 | tc qdisc change dev eth0 root pfifo limit 50"},
+			"eth0.qdisc_limit_packets 50 -> 2000"},
 		"a plain queue that holds it": {lost("sender-qdisc", "QDISC_DROP", "verdict"), Context{RatePPS: 2e5, Knobs: knobs("eth0.txqueuelen=1000 eth0.qdisc=pfifo eth0.qdisc_limit_packets=2000")},
-			"eth0.txqueuelen 1000 ->  |  | "},
+			"eth0.txqueuelen 1000 ->"},
 		"a queue of which only the length is known": {lost("sender-qdisc", "QDISC_DROP", "verdict"), Context{RatePPS: 2e5, Knobs: knobs("eth0.txqueuelen=1000")}, ""},
 		"a tc program": {lost("sender-qdisc", "TC_EGRESS", "verdict"), Context{RatePPS: 1e6, Knobs: knobs("eth0.txqueuelen=1000 eth0.qdisc=pfifo_fast")}, ""},
 		"send buffer": {lost("send-call", "EAGAIN", "send errors EAGAIN"), Context{RatePPS: 1e6, PayloadBytes: 64, Knobs: knobs("net.core.wmem_max=212992 eth0.txqueuelen=1000")},
-			"net.core.wmem_max 212992 -> 851968 | sysctl -w net.core.wmem_max=851968 | sysctl -w net.core.wmem_max=212992"},
+			"net.core.wmem_max 212992 -> 851968"},
 		"neighbour": {lost("sender-device", "NEIGH_QUEUEFULL", "verdict"), Context{RatePPS: 1e5, PayloadBytes: 64, Knobs: knobs("net.ipv4.neigh.eth0.unres_qlen_bytes=212992 eth0.txqueuelen=1")},
-			"net.ipv4.neigh.eth0.unres_qlen_bytes 212992 -> 835584 | sysctl -w net.ipv4.neigh.eth0.unres_qlen_bytes=835584 | sysctl -w net.ipv4.neigh.eth0.unres_qlen_bytes=212992"},
+			"net.ipv4.neigh.eth0.unres_qlen_bytes 212992 -> 835584"},
 		"reverse path": {lost("receiver-ip", "IP_RPFILTER", "TcpExt.IPReversePathFilter"), Context{Knobs: knobs("net.ipv4.conf.eth0.rp_filter=1 net.ipv4.conf.all.rp_filter=0 eth0.txqueuelen=1")},
-			"net.ipv4.conf.eth0.rp_filter 1 -> 2 | sysctl -w net.ipv4.conf.eth0.rp_filter=2 | sysctl -w net.ipv4.conf.eth0.rp_filter=1"},
+			"net.ipv4.conf.eth0.rp_filter 1 -> 2"},
 		"connections": {lost("receiver-filter", "NETFILTER_DROP", "verdict", "conntrack.drop"), Context{Knobs: knobs("net.netfilter.nf_conntrack_max=65536 net.netfilter.nf_conntrack_count=65530")},
-			"net.netfilter.nf_conntrack_max 65536 -> 131072 | sysctl -w net.netfilter.nf_conntrack_max=131072 | sysctl -w net.netfilter.nf_conntrack_max=65536"},
+			"net.netfilter.nf_conntrack_max 65536 -> 131072"},
 		"a rule, not the table": {lost("receiver-filter", "NETFILTER_DROP", "verdict"), Context{Knobs: knobs("net.netfilter.nf_conntrack_max=65536 net.netfilter.nf_conntrack_count=65530")}, ""},
 		"nobody listening":      {lost("receiver-udp", "NO_SOCKET", "Udp.NoPorts"), Context{RatePPS: 1e6}, ""},
 		"nothing moved": {func() model.Line {
@@ -145,18 +145,39 @@ func TestAdvice(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			var got []string
 			for _, s := range For(c.line, c.c) {
-				got = append(got, s.Knob+" "+s.Present+" -> "+s.Value+" | "+s.Command+" | "+s.Undo)
+				got = append(got, strings.TrimSpace(s.Knob+" "+s.Present+" -> "+s.Value))
 				if s.Why == "" || s.Host != c.line.Host {
 					t.Errorf("%+v lacks a reason or host", s)
 				}
-				if s.Command == "" && s.Note == "" {
-					t.Errorf("%+v says nothing to do", s)
+				if proposed := s.Value != ""; (s.Command == "") == proposed || (s.Undo == "") == proposed || s.Command == "" && s.Note == "" {
+					t.Errorf("%+v says nothing to do, or has a command without a value", s)
 				}
 			}
 			if g := strings.Join(got, "\n"); g != c.want {
 				t.Errorf("got\n%s\nwant\n%s", g, c.want)
 			}
 		})
+	}
+}
+
+func TestCommands(t *testing.T) {
+	q := &question{Context: Context{Knobs: knobs("eth0.qdisc=fq")}}
+	for _, c := range []struct{ knob, value, want string }{
+		{"net.core.rmem_max", "4194304", "sysctl -w net.core.rmem_max=4194304"},
+		{"net.ipv4.udp_mem", "1 2 3", "sysctl -w net.ipv4.udp_mem='1 2 3'"},
+		{bufferKnob, "8320000", "pelt curve HOST --receive-buffer 8320000"},
+		{"eth0.rx_ring", "1024", "ethtool -G eth0 rx 1024"},
+		{"eth0.channels_combined", "4", "ethtool -L eth0 combined 4"},
+		{"eth0.channels_rx", "4", "ethtool -L eth0 rx 4"},
+		{"cpu.governor", "performance", "cpupower frequency-set -g performance"},
+		{"eth0.threaded", "0", "echo 0 > /sys/class/net/eth0/threaded"},
+		{"eth0.txqueuelen", "10000", "ip link set dev eth0 txqueuelen 10000"},
+		{"eth0.qdisc_flow_limit_packets", "4000", "tc qdisc change dev eth0 root fq flow_limit 4000"},
+		{"eth0.qdisc_limit_packets", "20000", "tc qdisc change dev eth0 root fq limit 20000"},
+	} {
+		if got := q.command(c.knob, c.value); got != c.want {
+			t.Errorf("%s: %q, want %q", c.knob, got, c.want)
+		}
 	}
 }
 

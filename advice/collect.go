@@ -73,50 +73,28 @@ func Here(doc model.Document, this model.Host) []string {
 func Collect(doc model.Document, ask Ask) []model.Advised {
 	here := Here(doc, ask.This)
 	var list []model.Advised
-	type once struct{ trial, flow, entry int }
-	counted := map[once]bool{} // attempted packets are a flow's, of which several lines may call for one setting
-	add := func(a model.Advised, trial, flow int) {
-		i := slices.IndexFunc(list, func(o model.Advised) bool {
-			return o.Host == a.Host && o.Knob == a.Knob && o.Proposes() == a.Proposes()
-		})
-		if i < 0 {
-			counted[once{trial, flow, len(list)}] = true
-			list = append(list, a)
-			return
-		}
-		if counted[once{trial, flow, i}] {
-			a.Attempted = 0
-		}
-		counted[once{trial, flow, i}] = true
-		packets, attempted := list[i].Packets+a.Packets, list[i].Attempted+a.Attempted
-		if Larger(a.Value, list[i].Value) {
-			list[i] = a
-		}
-		list[i].Packets, list[i].Attempted = packets, attempted
-	}
-	for trial, r := range doc.Results {
+	for _, r := range doc.Results {
 		if r.State != model.Valid || ask.Trials != nil && !ask.Trials(r) {
 			continue
 		}
-		for flow, f := range r.Flows {
+		for _, f := range r.Flows {
+			counted := map[int]bool{} // attempted packets are the flow's, of which several lines may call for one setting
 			for _, line := range f.Ledger.Lines {
-				role := roleOf(line.Host)
-				if ask.Role != "" && ask.Role != role {
-					continue
-				}
-				ours := slices.Contains(here, line.Host)
-				for _, s := range ask.of(doc, f, line, ours) {
-					if dev := deviceOf(s.Knob); ask.Device != "" && dev != "" && dev != ask.Device {
-						continue
+				for _, a := range ask.ofLine(doc, f, line, slices.Contains(here, line.Host)) {
+					i := slices.IndexFunc(list, func(o model.Advised) bool {
+						return o.Host == a.Host && o.Knob == a.Knob && o.Proposes() == a.Proposes()
+					})
+					if i < 0 {
+						i, list = len(list), append(list, a)
 					}
-					a := model.Advised{Advice: s, Role: role, Here: ours, Layer: line.Layer, Cause: line.Cause,
-						Packets: line.Packets, Attempted: f.Attempted}
-					a.Apply = ours && a.Proposes() && ask.CanApply != nil && ask.CanApply(a.Knob) &&
-						(doc.Lab == nil || ask.hostWide(a.Knob))
-					if doc.Lab != nil && !a.Apply && a.Knob != bufferKnob {
-						a.Command, a.Undo = "", "" // on this host they would change its own interface of that name
+					a.Packets, a.Attempted = list[i].Packets+line.Packets, list[i].Attempted
+					if !counted[i] {
+						a.Attempted += f.Attempted
 					}
-					add(a, trial, flow)
+					if counted[i] = true; !Larger(a.Value, list[i].Value) {
+						a.Advice, a.Apply, a.Layer, a.Cause = list[i].Advice, list[i].Apply, list[i].Layer, list[i].Cause
+					}
+					list[i] = a
 				}
 			}
 		}
@@ -131,6 +109,27 @@ func Collect(doc model.Document, ask Ask) []model.Advised {
 	slices.SortStableFunc(proposed, most)
 	slices.SortStableFunc(list, most)
 	return append(proposed, list...)
+}
+
+// ofLine is the wanted advice for one line, without the packets.
+func (ask Ask) ofLine(doc model.Document, f model.FlowResult, line model.Line, ours bool) (list []model.Advised) {
+	role := roleOf(line.Host)
+	if ask.Role != "" && ask.Role != role {
+		return nil
+	}
+	for _, s := range ask.of(doc, f, line, ours) {
+		if dev := deviceOf(s.Knob); ask.Device != "" && dev != "" && dev != ask.Device {
+			continue
+		}
+		a := model.Advised{Advice: s, Role: role, Here: ours, Layer: line.Layer, Cause: line.Cause}
+		a.Apply = ours && a.Proposes() && ask.CanApply != nil && ask.CanApply(a.Knob) &&
+			(doc.Lab == nil || ask.hostWide(a.Knob))
+		if doc.Lab != nil && !a.Apply && a.Knob != bufferKnob {
+			a.Command, a.Undo = "", "" // on this host they would change its own interface of that name
+		}
+		list = append(list, a)
+	}
+	return list
 }
 
 // of makes the advice for one line anew, where enough is known, or takes that of the run.

@@ -55,7 +55,7 @@ func (k *Kernel) release() {
 		return
 	}
 	stay := linger
-	if k.machine.Worn() {
+	if k.machine.NearlyFull() {
 		stay = 0
 	}
 	k.idle = time.AfterFunc(stay, func() {

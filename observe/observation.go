@@ -35,7 +35,7 @@ type Observation struct {
 	mu        sync.Mutex
 	reader    *counters.Reader
 	machine   *drops.Machine // nil without
-	shots     counters.Shots
+	snapshots     counters.Snapshots
 	why       string
 	unsettled bool
 	missed    uint64 // of the machine, when the trial began
@@ -60,7 +60,7 @@ func (o *Observer) Begin(trial uint16, mode model.DropMode) (*Observation, error
 	if err != nil {
 		return nil, fmt.Errorf("read the counters: %w", err)
 	}
-	w := &Observation{trial: trial, mode: mode, observer: o, reader: reader, shots: counters.Shots{}}
+	w := &Observation{trial: trial, mode: mode, observer: o, reader: reader, snapshots: counters.Snapshots{}}
 	if o.Interface != nil {
 		w.iface = o.Interface()
 	}
@@ -147,7 +147,7 @@ func (w *Observation) Counts() (model.Observation, error) {
 func (w *Observation) Snapshot(m model.Moment) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.shots[m] = w.reader.Read()
+	w.snapshots[m] = w.reader.Read()
 }
 
 // stillFor is how far apart two readings are that must agree.
@@ -163,7 +163,7 @@ func (w *Observation) Settle(ctx context.Context, lost bool) {
 		w.Snapshot(model.MomentEnd)
 		w.mu.Lock()
 		defer w.mu.Unlock()
-		return w.shots[model.MomentEnd], true
+		return w.snapshots[model.MomentEnd], true
 	}, interfaces...)
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -177,9 +177,9 @@ func (w *Observation) Report() model.Observation {
 	r := model.Observation{
 		Mode: w.mode, Why: w.why, Unsettled: w.unsettled, Boot: kernelIdentity(), Namespace: w.reader.Namespace(),
 		Knobs: counters.Knobs(w.observer.Do, w.iface), Interface: w.iface,
-		Queues: counters.Queues(w.shots[model.MomentMeasure], w.shots[model.MomentEnd]),
+		Queues: counters.Queues(w.snapshots[model.MomentMeasure], w.snapshots[model.MomentEnd]),
 	}
-	w.shots.Describe(&r)
+	w.snapshots.Describe(&r)
 	if w.untracked { // no verdict would mean that nobody saw it dropped
 		r.Mode = model.DropsOff
 	} else if w.machine != nil {

@@ -160,19 +160,19 @@ func (s *series) advance(from, to uint64) (n uint64, good bool) {
 	return n, s.modulo || n < size/2
 }
 
-// Shots are the snapshots of one trial.
-type Shots map[model.Moment]Snapshot
+// Snapshots are the snapshots of one trial.
+type Snapshots map[model.Moment]Snapshot
 
 // Describe adds what the counters did over the trial, and what any reading lacked. It reports whether the snapshots
 // of its begin and its end are there.
-func (s Shots) Describe(o *model.Observation) bool {
+func (s Snapshots) Describe(o *model.Observation) bool {
 	idle, start, measure, end := s[model.MomentIdle], s[model.MomentStart], s[model.MomentMeasure], s[model.MomentEnd]
 	if !idle.Taken.IsZero() && !start.Taken.IsZero() {
 		o.IdleS = start.Taken.Sub(idle.Taken).Seconds()
 	}
 	o.Counters = Diff(idle, start, measure, end, o.IdleS)
-	for _, shot := range []Snapshot{start, measure, end} {
-		for _, line := range shot.Unread {
+	for _, snapshot := range []Snapshot{start, measure, end} {
+		for _, line := range snapshot.Unread {
 			if !slices.Contains(o.Unread, line) {
 				o.Unread = append(o.Unread, line)
 			}

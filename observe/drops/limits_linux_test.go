@@ -19,12 +19,12 @@ func TestSitesFull(t *testing.T) {
 	m := machineOf(t, 4096)
 	b, from, _ := pair(t, false, wide)
 	track(t, m, testTrial, "up", TrackOptions{}, model.Tuple{From: from.Port, To: testPort})
-	fresh := m.Worn()
+	fresh := m.NearlyFull()
 	if err := m.objects.NextSite.Set(uint32(bpfLimitsSITES)); err != nil {
 		t.Fatal(err)
 	}
-	if fresh || !m.Worn() {
-		t.Errorf("worn at first: %v, with a full table: %v", fresh, m.Worn())
+	if fresh || !m.NearlyFull() {
+		t.Errorf("nearly full at first: %v, with a full table: %v", fresh, m.NearlyFull())
 	}
 	b.Receiver.DropFourth(nftables.ChainHookInput)
 	send(t, from, testTrial, 0, 1000, 64)

@@ -30,7 +30,7 @@ func Watch(ports []uint16) (*Live, error) {
 	if err != nil {
 		return nil, err
 	}
-	m.names.learn()
+	m.names.noteInterfaces()
 	return &Live{m}, nil
 }
 

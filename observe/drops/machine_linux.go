@@ -139,9 +139,9 @@ func (m *Machine) Why() string {
 	return why
 }
 
-// Worn reports that the table of sites is half full: those of namespaces that are long gone fill it. It is not emptied,
+// NearlyFull reports that the table of sites is half full: those of namespaces that are long gone fill it. It is not emptied,
 // so another machine is to take this one's place.
-func (m *Machine) Worn() bool {
+func (m *Machine) NearlyFull() bool {
 	var next uint32
 	return m.objects.NextSite.Get(&next) != nil || next >= uint32(bpfLimitsSITES)/2
 }

@@ -110,9 +110,9 @@ func (n *names) site(id uint32) (s model.Site, ok bool) {
 	return s, true
 }
 
-// learn notes the interfaces of the calling thread's namespace: of a packet in a
+// noteInterfaces notes the interfaces of the calling thread's namespace: of a packet in a
 // socket only the index is left.
-func (n *names) learn() {
+func (n *names) noteInterfaces() {
 	var st unix.Stat_t
 	if unix.Stat("/proc/thread-self/ns/net", &st) != nil {
 		return

@@ -23,7 +23,7 @@ type (
 		Collect(uint16) (model.Drops, error)
 		Counts(uint16) (model.Drops, error)
 		Missed() (uint64, error)
-		Worn() bool
+		NearlyFull() bool
 		Why() string
 		Close() error
 	}

@@ -62,7 +62,7 @@ func (m *Machine) Track(number uint16, name string, tuples []model.Tuple, o Trac
 	case len(tuples) == 0 || len(tuples) > maxStreams:
 		return nil, fmt.Errorf("track drops of flow %q: %d streams; want 1 to %d", name, len(tuples), maxStreams)
 	}
-	m.names.learn()
+	m.names.noteInterfaces()
 	time.Sleep(time.Until(m.freed.Add(settled)))
 	t := m.trials[number]
 	if t == nil {
@@ -72,7 +72,7 @@ func (m *Machine) Track(number uint16, name string, tuples []model.Tuple, o Trac
 	if err != nil {
 		return nil, err
 	}
-	if err := m.see(number, t, f, tuples); err != nil {
+	if err := m.addPorts(number, t, f, tuples); err != nil {
 		if fresh {
 			m.forget(number, f)
 		}
@@ -154,9 +154,9 @@ func (m *Machine) flow(t *trial, name string, streams int, o TrackOptions) (f *f
 	return f, true, nil
 }
 
-// see makes the program know the streams by these ports, both with their trial
+// addPorts makes the program know the streams by these ports, both with their trial
 // and, for packets whose payload is out of reach, without it.
-func (m *Machine) see(number uint16, t *trial, f *flow, tuples []model.Tuple) error {
+func (m *Machine) addPorts(number uint16, t *trial, f *flow, tuples []model.Tuple) error {
 	for i, p := range tuples {
 		if f.tuples[i][p] {
 			continue

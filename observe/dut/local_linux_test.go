@@ -66,7 +66,7 @@ func TestLocalRouter(t *testing.T) {
 			for seen := 0; seen < 5; { // an event: five samples more
 				time.Sleep(5 * time.Millisecond)
 				r.mu.Lock()
-				seen = len(w.taken)
+				seen = len(w.readings)
 				r.mu.Unlock()
 			}
 			w.Snapshot(model.MomentEnd)

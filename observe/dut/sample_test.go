@@ -119,7 +119,7 @@ func FuzzSample(f *testing.F) {
 				t.Errorf("%+v adds up to %v", s, sum)
 			}
 		}
-		from, to := &taken{sample: a}, &taken{sample: b}
+		from, to := &reading{sample: a}, &reading{sample: b}
 		for _, m := range routerMetrics {
 			_ = m.value(from, to)
 		}
@@ -151,7 +151,7 @@ func TestBacklog(t *testing.T) {
 		"another core":   {rows([3]uint32{0, 1, 2}, [3]uint32{2, 3, 4}), rows([3]uint32{0, 1, 2}, [3]uint32{1, 3, 4}), 0, 0, false},
 		"it is not told": {nil, nil, 0, 0, false},
 	} {
-		d, s, ok := backlog(&taken{sample: sample{backlog: c.a}}, &taken{sample: sample{backlog: c.b}})
+		d, s, ok := backlog(&reading{sample: sample{backlog: c.a}}, &reading{sample: sample{backlog: c.b}})
 		if d != c.dropped || s != c.squeezed || ok != c.ok {
 			t.Errorf("%s: %d dropped, %d squeezed, %v; want %d, %d, %v", name, d, s, ok, c.dropped, c.squeezed, c.ok)
 		}

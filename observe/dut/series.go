@@ -13,13 +13,13 @@ import (
 // metric is what one series tells of the time between two samples; NaN if nothing.
 type metric struct {
 	name  string
-	value func(a, b *taken) float64
+	value func(a, b *reading) float64
 }
 
 // coreMetrics are those that each core has.
 func coreMetrics(number int) []metric {
-	split := func(pick func(model.CPUSplit) float64) func(a, b *taken) float64 {
-		return func(a, b *taken) float64 {
+	split := func(pick func(model.CPUSplit) float64) func(a, b *reading) float64 {
+		return func(a, b *reading) float64 {
 			if s, ok := b.Core(a.Processors, number); ok {
 				return pick(s)
 			}
@@ -40,32 +40,32 @@ func coreMetrics(number int) []metric {
 
 // routerMetrics are those of the whole router. A level is the mean of both ends.
 var routerMetrics = []metric{
-	{"cpu_busy_ratio", func(a, b *taken) float64 {
+	{"cpu_busy_ratio", func(a, b *reading) float64 {
 		if s, ok := b.All.Since(a.All, -1); ok {
 			return s.Busy()
 		}
 		return math.NaN()
 	}},
-	{"softnet_dropped_pps", func(a, b *taken) float64 {
+	{"softnet_dropped_pps", func(a, b *reading) float64 {
 		if dropped, _, ok := backlog(a, b); ok {
 			return float64(dropped) / (b.up - a.up)
 		}
 		return math.NaN()
 	}},
-	{"softnet_squeezed_hz", func(a, b *taken) float64 {
+	{"softnet_squeezed_hz", func(a, b *reading) float64 {
 		if _, squeezed, ok := backlog(a, b); ok {
 			return float64(squeezed) / (b.up - a.up)
 		}
 		return math.NaN()
 	}},
-	{"conntrack_entries", func(a, b *taken) float64 {
+	{"conntrack_entries", func(a, b *reading) float64 {
 		if a.connections == nil || b.connections == nil {
 			return math.NaN()
 		}
 		return (float64(*a.connections) + float64(*b.connections)) / 2
 	}},
-	{"clock_hz", func(a, b *taken) float64 { return (a.clockHz + b.clockHz) / 2 }},
-	{"temperature_c", func(a, b *taken) float64 { return (a.temperatureC + b.temperatureC) / 2 }},
+	{"clock_hz", func(a, b *reading) float64 { return (a.clockHz + b.clockHz) / 2 }},
+	{"temperature_c", func(a, b *reading) float64 { return (a.temperatureC + b.temperatureC) / 2 }},
 }
 
 // longestGap is how far apart two samples of a period may be, in seconds, to tell of the time between.
@@ -81,7 +81,7 @@ func (w *Watch) series(all []timed, measured time.Duration) (out []model.Series)
 		for i := 1; i < len(all); i++ {
 			a, b := all[i-1], all[i]
 			if a.boots == b.boots && b.up > a.up && b.up-a.up <= longestGap(b.period) {
-				spans = append(spans, counters.Span{From: a.t, To: b.t, Value: m.value(a.taken, b.taken)})
+				spans = append(spans, counters.Span{From: a.t, To: b.t, Value: m.value(a.reading, b.reading)})
 			}
 		}
 		values := counters.Resample(spans, n, step, 0.5)

@@ -24,9 +24,9 @@ type Watch struct {
 	asking sync.WaitGroup
 
 	// All below is guarded by the Router's mu.
-	shots     counters.Shots
-	missed    map[model.Moment]string // why a moment that was asked for has no shot
-	taken     []taken
+	snapshots counters.Snapshots
+	missed    map[model.Moment]string // why a moment that was asked for has no snapshot
+	readings  []reading
 	begun     time.Time // from which the periodic samples are counted
 	asked     time.Time // when the last sample was asked for
 	measure   time.Time // zero until the measured part begins
@@ -34,9 +34,9 @@ type Watch struct {
 	unsettled bool
 }
 
-// taken is a sample, when this host asked for it and had it, and in which life and
+// reading is a sample, when this host asked for it and had it, and in which life and
 // with which period of the router.
-type taken struct {
+type reading struct {
 	sample
 	sent, came time.Time
 	session    *session
@@ -44,14 +44,14 @@ type taken struct {
 	period     time.Duration
 }
 
-// maxTaken bounds the samples of a trial: a day and a half, at one a second.
-const maxTaken = 1 << 17
+// maxReadings bounds the samples of a trial: a day and a half, at one a second.
+const maxReadings = 1 << 17
 
 // Begin opens the watch of one trial. Close must be called.
 func (r *Router) Begin(trial uint16) *Watch {
 	life, end := context.WithCancel(context.Background())
 	w := &Watch{
-		r: r, life: life, end: end, shots: counters.Shots{}, missed: map[model.Moment]string{}, begun: time.Now(),
+		r: r, life: life, end: end, snapshots: counters.Snapshots{}, missed: map[model.Moment]string{}, begun: time.Now(),
 	}
 	w.asking.Go(w.loop)
 	return w
@@ -133,26 +133,26 @@ func (w *Watch) answered(session *session, name model.Moment, a reply) error {
 	restarted := r.boot != s.boot && r.boot != "" && s.boot != "" || s.up < r.up-uptimeStep
 	if restarted { // its counters began anew
 		r.boots++
-		for earlier := range w.shots {
+		for earlier := range w.snapshots {
 			w.missed[earlier] = "the router restarted later"
 		}
-		clear(w.shots)
+		clear(w.snapshots)
 	}
 	r.boot, r.up = s.boot, s.up
-	if n := len(w.taken); n > 0 && w.taken[n-1].session == session && !restarted {
-		r.limitCost(w.taken[n-1].sample, s)
+	if n := len(w.readings); n > 0 && w.readings[n-1].session == session && !restarted {
+		r.limitCost(w.readings[n-1].sample, s)
 	}
 	if name != "" {
 		machine := counters.Machine{LongBits: longBits(r.machine.machine), Hardware: r.machine.hardware}
-		w.shots[name] = machine.Parse(a.came, s.texts)
+		w.snapshots[name] = machine.Parse(a.came, s.texts)
 		delete(w.missed, name)
 	}
 	s.texts = nil // the bulk of it
-	if len(w.taken) == maxTaken {
-		r.outage(fmt.Sprintf("only the first %d samples of a trial are kept", maxTaken))
+	if len(w.readings) == maxReadings {
+		r.outage(fmt.Sprintf("only the first %d samples of a trial are kept", maxReadings))
 		return nil
 	}
-	w.taken = append(w.taken, taken{s, a.sent, a.came, session, r.boots, r.period})
+	w.readings = append(w.readings, reading{s, a.sent, a.came, session, r.boots, r.period})
 	return nil
 }
 
@@ -199,7 +199,7 @@ func (w *Watch) Settle(ctx context.Context, lost bool) {
 		w.Snapshot(model.MomentEnd)
 		w.r.mu.Lock()
 		defer w.r.mu.Unlock()
-		now := w.shots[model.MomentEnd]
+		now := w.snapshots[model.MomentEnd]
 		answered := now.Taken.After(last.Taken)
 		last = now
 		return now, answered
@@ -226,11 +226,11 @@ func (w *Watch) Report() (o model.Observation) {
 			o.Unread = append(o.Unread, string(m)+": "+why)
 		}
 	}
-	if !w.shots.Describe(&o) {
+	if !w.snapshots.Describe(&o) {
 		o.Unread = append(o.Unread, "no counters: the router was not observed at the begin and at the end")
 		return o
 	}
-	if w.shots[model.MomentMeasure].Taken.IsZero() && !w.measure.IsZero() {
+	if w.snapshots[model.MomentMeasure].Taken.IsZero() && !w.measure.IsZero() {
 		const why = "the counters' figures hold the warm-up: the router was not observed when it was over"
 		o.Unread = append(o.Unread, why)
 	}

@@ -13,7 +13,7 @@ import (
 // timed is a sample and its time after the begin of the measured part, in seconds
 // of the router's clock.
 type timed struct {
-	*taken
+	*reading
 	t float64
 }
 
@@ -51,17 +51,17 @@ func (w *Watch) Watched(measured time.Duration) (model.RouterWatch, []model.Seri
 func (w *Watch) timeline() []timed {
 	type offset struct{ best, zero float64 }
 	lives := map[int]offset{}
-	for i := range w.taken {
-		s := &w.taken[i]
+	for i := range w.readings {
+		s := &w.readings[i]
 		took := s.came.Sub(s.sent)
 		if o, ok := lives[s.boots]; !ok || took.Seconds() < o.best {
 			middle := s.sent.Add(took / 2).Sub(w.measure).Seconds()
 			lives[s.boots] = offset{took.Seconds(), s.up - middle}
 		}
 	}
-	all := make([]timed, len(w.taken))
-	for i := range w.taken {
-		all[i] = timed{&w.taken[i], w.taken[i].up - lives[w.taken[i].boots].zero}
+	all := make([]timed, len(w.readings))
+	for i := range w.readings {
+		all[i] = timed{&w.readings[i], w.readings[i].up - lives[w.readings[i].boots].zero}
 	}
 	return all
 }
@@ -139,7 +139,7 @@ func summarize(out *model.RouterWatch, within []timed) {
 	var dropped, squeezed uint64
 	known := true
 	for i := 1; i < len(within); i++ {
-		d, s, ok := backlog(within[i-1].taken, within[i].taken)
+		d, s, ok := backlog(within[i-1].reading, within[i].reading)
 		dropped, squeezed, known = dropped+d, squeezed+s, known && ok
 	}
 	if known {
@@ -150,7 +150,7 @@ func summarize(out *model.RouterWatch, within []timed) {
 // backlog is by how much softnet_stat moved on all cores. ok is false if it has not the
 // same ones in both samples, for kernels before 5.10 do not name them and the lines of
 // those after one that came or went would be of others, or if a count went back.
-func backlog(a, b *taken) (dropped, squeezed uint64, ok bool) {
+func backlog(a, b *reading) (dropped, squeezed uint64, ok bool) {
 	if len(a.backlog) != len(b.backlog) {
 		return 0, 0, false
 	}
