@@ -35,7 +35,7 @@ type Observation struct {
 	mu        sync.Mutex
 	reader    *counters.Reader
 	machine   *drops.Machine // nil without
-	snapshots     counters.Snapshots
+	snapshots counters.Snapshots
 	why       string
 	unsettled bool
 	missed    uint64 // of the machine, when the trial began
