@@ -136,7 +136,7 @@ func (w *Observation) Counts() (model.Observation, error) {
 	if w.machine == nil || w.untracked || len(w.tracks) == 0 {
 		return o, nil
 	}
-	d, err := w.machine.Counts(w.trial)
+	d, err := w.machine.Collect(w.trial, false)
 	if err == nil {
 		o.Drops = &d
 	}
@@ -183,7 +183,7 @@ func (w *Observation) Report() model.Observation {
 	if w.untracked { // no verdict would mean that nobody saw it dropped
 		r.Mode = model.DropsOff
 	} else if w.machine != nil {
-		account, err := w.machine.Collect(w.trial)
+		account, err := w.machine.Collect(w.trial, true)
 		if err != nil {
 			r.Mode, r.Why = model.DropsOff, cmp.Or(r.Why, err.Error())
 		} else {

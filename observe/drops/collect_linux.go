@@ -11,13 +11,9 @@ import (
 )
 
 // Collect tells what this kernel dropped of a trial so far. It takes nothing
-// away: both ends of one process get the same account.
-func (m *Machine) Collect(number uint16) (model.Drops, error) { return m.collect(number, true) }
-
-// Counts is Collect without the sequences, cheap enough to be asked each second.
-func (m *Machine) Counts(number uint16) (model.Drops, error) { return m.collect(number, false) }
-
-func (m *Machine) collect(number uint16, sequences bool) (model.Drops, error) {
+// away: both ends of one process get the same account. Without the sequences it is cheap
+// enough to be asked each second.
+func (m *Machine) Collect(number uint16, sequences bool) (model.Drops, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	var d model.Drops

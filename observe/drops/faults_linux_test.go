@@ -315,7 +315,7 @@ func closeUnread(b *wire, _ bed.Socket) {
 func awaitVerdicts(t testing.TB, n uint64) {
 	t.Helper()
 	bed.Until(t, fmt.Sprintf("%d verdicts", n), func() bool {
-		d, err := machine(t).Collect(testTrial)
+		d, err := machine(t).Collect(testTrial, true)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -86,7 +86,7 @@ func TestRefusals(t *testing.T) {
 		"same ports":    func() error { _, err := m.Track(testTrial, "down", one, TrackOptions{}); return err },
 		"ports twice":   func() error { _, err := m.Track(2, "up", append(one, one...), TrackOptions{}); return err },
 		"no such mode":  func() error { _, err := m.Track(3, "up", one, TrackOptions{Mode: "all"}); return err },
-		"no such trial": func() error { _, err := m.Collect(4); return err },
+		"no such trial": func() error { _, err := m.Collect(4, true); return err },
 	} {
 		if err := f(); err == nil {
 			t.Errorf("%s: no error", name)

@@ -216,7 +216,7 @@ func TestClosed(t *testing.T) {
 	if err := errors.Join(m.Close(), m.Close(), k.Close(), k.Close()); err != nil {
 		t.Error(err)
 	}
-	if _, err := m.Collect(testTrial); err == nil {
+	if _, err := m.Collect(testTrial, true); err == nil {
 		t.Error("Collect: no error")
 	}
 	if _, err := m.Track(1, "up", []model.Tuple{{From: 1, To: 2}}, TrackOptions{}); err == nil {

@@ -20,8 +20,7 @@ type (
 
 	machine interface {
 		Track(uint16, string, []model.Tuple, TrackOptions) (*Track, error)
-		Collect(uint16) (model.Drops, error)
-		Counts(uint16) (model.Drops, error)
+		Collect(uint16, bool) (model.Drops, error)
 		Missed() (uint64, error)
 		NearlyFull() bool
 		Why() string

@@ -57,7 +57,7 @@ func sameAs(t *testing.T, said map[uint64]model.Site, got map[uint64]int, n uint
 func collect(t *testing.T, m *Machine, trial uint16) model.Drops {
 	t.Helper()
 	settle(t, m)
-	d, err := m.Collect(trial)
+	d, err := m.Collect(trial, true)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -209,7 +209,7 @@ func TestTwoViews(t *testing.T) {
 	if err := far.Close(); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := m.Collect(testTrial); err == nil {
+	if _, err := m.Collect(testTrial, true); err == nil {
 		t.Error("the trial is still there after its last track")
 	}
 }

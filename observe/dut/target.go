@@ -17,8 +17,6 @@ type Target struct {
 	Port int    // 0 leaves it to ssh's own configuration
 }
 
-const scheme = "ssh://"
-
 // targetForm is ssh://[USER@]HOST[:PORT]. No part of it can be taken for an option, nor for anything by a shell that
 // the user's ssh configuration starts with it.
 var targetForm = regexp.MustCompile(`^ssh://(?:([\w.+@\\][\w.+@\\-]*)@)?` +
@@ -42,21 +40,6 @@ func ParseTarget(text string) (Target, error) {
 		port = 0
 	}
 	return Target{User: m[1], Host: m[2] + m[3], Port: int(port)}, nil
-}
-
-// String is the target as ParseTarget reads it.
-func (t Target) String() string {
-	host := t.Host
-	if strings.Contains(host, ":") {
-		host = "[" + host + "]"
-	}
-	if t.User != "" {
-		host = t.User + "@" + host
-	}
-	if t.Port != 0 {
-		host += ":" + strconv.Itoa(t.Port)
-	}
-	return scheme + host
 }
 
 // arguments are ssh's. What the user has configured holds, but for what would let
