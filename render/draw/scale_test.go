@@ -73,3 +73,23 @@ func TestOnScale(t *testing.T) {
 		t.Errorf("onScale = %s; want %s", got, want)
 	}
 }
+
+// Two small pictures of about the same height stand beside each other, in files as in pages;
+// a picture without data has no place.
+func TestRows(t *testing.T) {
+	chart := func(rows int) view.Chart {
+		c := view.Chart{Kind: view.Interval, Series: []view.Series{{}}}
+		for i := range rows {
+			c.Y.Categories = append(c.Y.Categories, "a")
+			c.Series[0].Points = append(c.Series[0].Points, view.Point{X: 1, Y: float64(i)})
+		}
+		return c
+	}
+	var got []int
+	for _, row := range Rows([]view.Section{chart(5), view.Chart{}, chart(6), chart(5), chart(20), view.Text{}}, 400) {
+		got = append(got, len(row))
+	}
+	if want := []int{2, 1, 1, 1}; !slices.Equal(got, want) {
+		t.Errorf("rows of %v sections; want %v", got, want)
+	}
+}
