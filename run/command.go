@@ -27,7 +27,7 @@ func (r *runner) execCommands(ctx context.Context, t model.Trial) (model.Result,
 			"run in the nodes of a lab; lab:loopback has none")
 	}
 	result := model.Result{Cell: t.Cell, Repeat: t.Repeat, State: model.Valid, Engine: "commands",
-		Series: []model.Series{}, Started: r.now().UTC().Truncate(time.Millisecond)}
+		Series: []model.Series{}, Started: time.Now().UTC().Truncate(time.Millisecond)}
 	server, client, err := r.site.commands(f)
 	if err != nil {
 		return result, err

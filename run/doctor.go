@@ -5,6 +5,7 @@ import (
 
 	"pelt/engine/xdp"
 	"pelt/lab"
+	"pelt/model"
 	"pelt/observe"
 )
 
@@ -77,3 +78,9 @@ func interfaceChecks(list func() ([]xdp.Interface, error)) []observe.Check {
 	}
 	return checks
 }
+
+// ThisHost describes this host.
+func ThisHost() model.Host { return observe.Facts() }
+
+// Settings reads the settings of this host, and of one interface unless it is "".
+func Settings(iface string) []model.HostSetting { return observe.Knobs(iface) }

@@ -133,7 +133,7 @@ func (r *runner) execute(ctx context.Context, t model.Trial) (model.Result, erro
 	if placed.Drops != "" && r.idle == nil {
 		placed.Idle = time.Duration(idleSeconds * float64(time.Second))
 	}
-	started := r.now()
+	started := time.Now()
 	recorded, err := r.records.begin(t, r.site, &placed, started)
 	if err != nil {
 		return model.Result{}, err
@@ -150,7 +150,7 @@ func (r *runner) execute(ctx context.Context, t model.Trial) (model.Result, erro
 	}
 	outcome, err := r.site.controller.RunTrial(ctx, placed, func(p fleet.Progress) {
 		if p.Counts == nil {
-			r.event(Event{Progress: &TrialProgress{Number: number, Elapsed: r.now().Sub(started), Sample: p}})
+			r.event(Event{Progress: &TrialProgress{Number: number, Elapsed: time.Since(started), Sample: p}})
 		}
 		r.soFar(now, number, p)
 	})

@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-
 	"time"
 
 	"pelt/design"
@@ -30,7 +29,6 @@ type Options struct {
 	// ends the run. A plan that tries settings needs it.
 	Before func(context.Context, model.Trial) error
 	Events func(Event) // called by one goroutine at a time; nil for none
-	Now    func() time.Time
 
 	records *recording
 }
@@ -95,7 +93,7 @@ func Execute(ctx context.Context, p model.Plan, o Options) (model.Document, erro
 		return model.Document{}, errors.Join(err, s.Close())
 	}
 	doc := model.Document{
-		Format: model.RunFormat, Started: o.now().UTC().Truncate(time.Millisecond),
+		Format: model.RunFormat, Started: time.Now().UTC().Truncate(time.Millisecond),
 		Tool: model.Tool{Version: o.Version}, Arguments: o.Arguments, Plan: p, Host: hostsOf(p, s.hosts()),
 		Lab: s.facts, Router: s.routerFacts(),
 		PathMTU: mtus, Results: []model.Result{}, Findings: []model.Finding{}, Warnings: []string{},
@@ -180,13 +178,6 @@ func Resume(ctx context.Context, ref string, o Options) (model.Document, error) 
 // refuse says which setting of a plan cannot be run here, and what is wanted.
 func refuse(field, format string, args ...any) error {
 	return &model.FieldError{Field: field, Want: fmt.Sprintf(format, args...)}
-}
-
-func (o Options) now() time.Time {
-	if o.Now != nil {
-		return o.Now()
-	}
-	return time.Now()
 }
 
 func (o Options) event(e Event) {
