@@ -113,7 +113,17 @@ func (s *site) searchMTU(ctx context.Context, flows []model.Flow) []model.PathMT
 	}
 	var out fleet.Outcome
 	if why == "" {
-		out, why = s.carry(ctx, trial)
+		ctx, cancel := context.WithTimeout(ctx, surveyPatience)
+		defer cancel()
+		var err error
+		switch out, err = s.controller.RunTrial(ctx, trial, nil); {
+		case errors.Is(err, context.DeadlineExceeded):
+			why = fmt.Sprintf("the two hosts did not meet within %v", surveyPatience)
+		case err != nil:
+			why = err.Error()
+		default:
+			why = out.Cut
+		}
 	}
 	for i := range list {
 		list[i] = least(list[i], trial, asked[i], out, why)
@@ -128,11 +138,6 @@ func (s *site) surveyed(f model.Flow) (fleet.PlacedFlow, error) {
 		node = f.From
 	}
 	near, far := s.end(model.Sender).agent, s.end(node).agent
-	for _, e := range []fleet.AgentInfo{near, far} {
-		if !slices.Contains(e.Engines, "udp") {
-			return fleet.PlacedFlow{}, fmt.Errorf("there is no udp engine at the %s", e.Node)
-		}
-	}
 	listen, err := s.listen(f)
 	if err != nil {
 		return fleet.PlacedFlow{}, err
@@ -142,19 +147,6 @@ func (s *site) surveyed(f model.Flow) (fleet.PlacedFlow, error) {
 	udp := fleet.Choice{Engine: "udp"}
 	return fleet.PlacedFlow{Flow: one, Send: udp, Receive: udp, From: near.ID, To: far.ID, Dialer: near.ID,
 		Listen: listen, CPU: -1}, nil
-}
-
-func (s *site) carry(ctx context.Context, t fleet.Trial) (out fleet.Outcome, why string) {
-	ctx, cancel := context.WithTimeout(ctx, surveyPatience)
-	defer cancel()
-	out, err := s.controller.RunTrial(ctx, t, nil)
-	switch {
-	case errors.Is(err, context.DeadlineExceeded):
-		return out, fmt.Sprintf("the two hosts did not meet within %v", surveyPatience)
-	case err != nil:
-		return out, err.Error()
-	}
-	return out, out.Cut
 }
 
 // least returns the smallest path MTU among the receivers of one plan's flow, or the first

@@ -61,7 +61,7 @@ func (s *soFar) take(p fleet.Progress) bool {
 		return false
 	}
 	i := slices.IndexFunc(s.flows, func(f model.Flow) bool { return f.Name == p.Flow })
-	if i < 0 || p.AtS <= 0 {
+	if i < 0 || p.AtS < 1 { // of no whole second
 		return false
 	}
 	sender, receiver := &s.ends[i][0], &s.ends[i][1]
@@ -191,7 +191,13 @@ func (s *soFar) untilCut(out fleet.Outcome) (known model.Result, ok bool) {
 			}
 		}
 	}
-	return model.Unfinished([]model.Checkpoint{s.checkpoint(until, 0)}), true
+	known = model.Unfinished([]model.Checkpoint{s.checkpoint(until, 0)})
+	for i, ends := range s.ends {
+		if ends[1].at == 0 { // nobody knows what the receiver got
+			known.Flows[i].Attempted = 0
+		}
+	}
+	return known, true
 }
 
 // useCheckpoint replaces the figures of flows that lack the report of an end by those of the

@@ -33,7 +33,7 @@ func alike(a, b float64) bool { return math.Abs(a-b) < 1e-6 || math.IsNaN(a) && 
 
 func TestSoFar(t *testing.T) {
 	_, _, s := watchedFlow()
-	if s.sender(-0.5, 0) || s.receiver(-0.4, 0, 0) || !s.sender(1.1, 1100) || s.receiver(1.05, 1040, 1050) || !s.sender(2.1, 2100) {
+	if s.sender(-0.5, 0) || s.receiver(-0.4, 0, 0) || s.sender(0.1, 100) || !s.sender(1.1, 1100) || s.receiver(1.05, 1040, 1050) || !s.sender(2.1, 2100) {
 		t.Error("not told once a second from the first on")
 	}
 	s.receiver(2.05, 2035, 2050)
@@ -156,6 +156,12 @@ func TestCutWithoutReport(t *testing.T) {
 	}
 	if err := r.Check(); err != nil {
 		t.Error(err)
+	}
+	_, _, s = watchedFlow()
+	s.receiver(0.1, 90, 100)
+	s.sender(2, 2000)
+	if known, ok := s.untilCut(out); !ok || known.Flows[0].Attempted != 0 {
+		t.Errorf("a receiver that told of no second: %+v", known.Flows)
 	}
 	if _, ok := s.untilCut(fleet.Outcome{}); ok {
 		t.Error("a trial that was not cut has accounts of its own")
