@@ -1,7 +1,6 @@
 package lab
 
 import (
-	"errors"
 	"fmt"
 	"net/netip"
 	"reflect"
@@ -58,8 +57,7 @@ func TestBadRequests(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			err := Check(c.topology, []model.Link{c.link})
-			var usage *UsageError
-			if !errors.As(err, &usage) {
+			if !refused(err, "") {
 				t.Fatalf("Check(%s, %+v) = %v, want a *UsageError", c.topology, c.link, err)
 			}
 			for _, word := range c.want {

@@ -108,7 +108,7 @@ func packetSocket(name string, hears bool) (fd int, address net.HardwareAddr, er
 		err = errors.Join(
 			unix.SetsockoptSockFprog(fd, unix.SOL_SOCKET, unix.SO_ATTACH_FILTER, probeFilter()),
 			unix.SetsockoptInt(fd, unix.SOL_PACKET, unix.PACKET_IGNORE_OUTGOING, 1),
-			unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_TIMESTAMPNS, 1),
+			unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_TIMESTAMPNS_NEW, 1),
 			unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_RCVBUFFORCE, 4<<20))
 	}
 	if err == nil {
@@ -243,14 +243,8 @@ func stampOf(control []byte) (int64, bool) {
 		return 0, false
 	}
 	for _, m := range messages {
-		if m.Header.Level != unix.SOL_SOCKET || m.Header.Type != unix.SCM_TIMESTAMPNS {
-			continue
-		}
-		switch b := m.Data; { // two words of the machine
-		case len(b) >= 16:
+		if b := m.Data; m.Header.Level == unix.SOL_SOCKET && m.Header.Type == unix.SO_TIMESTAMPNS_NEW && len(b) >= 16 {
 			return int64(binary.NativeEndian.Uint64(b))*1e9 + int64(binary.NativeEndian.Uint64(b[8:])), true
-		case len(b) >= 8:
-			return int64(int32(binary.NativeEndian.Uint32(b)))*1e9 + int64(binary.NativeEndian.Uint32(b[4:])), true
 		}
 	}
 	return 0, false
