@@ -97,10 +97,6 @@ func (s star) flow(payload int, ms, noise float64) model.FlowResult {
 	return f
 }
 
-func sweepRules() []Rule {
-	return append([]Rule{Sweep, Repeats("goodput_bps", 3)}, Common()...)
-}
-
 // says are the texts of a sweep's own findings, and its next step.
 func says(d *model.Document) string {
 	return strings.Join(texts(All(table.Rows(d), Sweep, Repeats("goodput_bps", 3))), "\n")
