@@ -37,7 +37,7 @@ var layers = map[string][]string{
 	"render":               {"unit", "view", "render/draw", "render/plain"},
 	"render/draw":          {"unit", "view", "render/plain"},
 	"render/plain":         {},
-	"engine":               {"model", "unit"},
+	"engine":               {"model", "pace", "unit"},
 	"engine/udp":           {"engine", "measure", "model", "pace", "unit", "internal/kernelclock"},
 	"engine/tcp":           {"engine", "measure", "model", "pace", "unit"},
 	"engine/xdp":           {"engine", "engine/udp", "measure", "model", "pace", "unit", "internal/kernelclock", "internal/kerneltypes"},
