@@ -365,7 +365,7 @@ func TestCode(t *testing.T) {
 		t.Errorf("code %q", code)
 	}
 	for _, bad := range []string{"", " - ", strings.Repeat("x", 65)} {
-		if _, err := codeKey(bad); err == nil {
+		if _, err := tidyCode(bad); err == nil {
 			t.Errorf("code %q was taken", bad)
 		}
 	}
@@ -374,93 +374,50 @@ func TestCode(t *testing.T) {
 func TestGuard(t *testing.T) {
 	from := func(s string) netip.Addr { return netip.MustParseAddr(s) }
 	number := func(i int) netip.Addr { return netip.AddrFrom4([4]byte{10, byte(i >> 16), byte(i >> 8), byte(i)}) }
-	t.Run("delays grow", func(t *testing.T) {
-		g, now := newGuard(), time.Now()
-		var waits []time.Duration
-		for range 9 {
-			s, wait := g.admit(from("10.0.0.1"), now)
-			if s == nil {
-				t.Fatal("a patient guesser was refused")
+	many := func(g *guard, now time.Time, addresses ...netip.Addr) (n int) {
+		for i := range 1000 {
+			if g.begin(addresses[i%len(addresses)], now) {
+				n++
 			}
-			waits = append(waits, wait)
-			now = now.Add(wait)
-			g.answered(s, false)
 		}
-		want := "[0s 0s 0s 250ms 500ms 1s 2s 3s 3s]"
-		if fmt.Sprint(waits) != want {
-			t.Errorf("waits %v, want %v", waits, want)
+		return n
+	}
+	now := time.Now()
+	for _, c := range []struct {
+		name      string
+		addresses []netip.Addr
+		most      int
+	}{
+		{"an address", []netip.Addr{from("10.0.0.1"), from("::ffff:10.0.0.1")}, addressGuesses},
+		{"a /64", []netip.Addr{from("2001:db8::1"), from("2001:db8::2")}, addressGuesses},
+		{"a /48", []netip.Addr{from("2001:db8:0:1::"), from("2001:db8:0:2::"), from("2001:db8:0:3::"), from("2001:db8:0:4::"),
+			from("2001:db8:0:5::"), from("2001:db8:0:6::")}, networkGuesses},
+		{"two addresses", []netip.Addr{from("10.0.0.1"), from("10.0.0.2")}, 2 * addressGuesses},
+	} {
+		g := newGuard()
+		if n := many(g, now, c.addresses...); n != c.most {
+			t.Errorf("%s: %d guesses, want %d", c.name, n, c.most)
 		}
-		if s, wait := g.admit(from("10.0.0.2"), now); s == nil || wait != 0 {
-			t.Errorf("another address waits %v, %+v", wait, s)
+		if n := many(g, now.Add(guessAgain+time.Second), c.addresses[0]); n != 1 {
+			t.Errorf("%s: %d guesses after %v, want one more", c.name, n, guessAgain)
 		}
-		if s, wait := g.admit(from("::ffff:10.0.0.1"), now); s == nil || wait != 3*time.Second {
-			t.Errorf("the same address in another form waits %v, %+v", wait, s)
-		}
-	})
-	t.Run("hurry gains nothing", func(t *testing.T) {
-		g, now := newGuard(), time.Now()
-		admitted := 0
+	}
+	t.Run("a right answer costs nothing", func(t *testing.T) {
+		g := newGuard()
 		for range 1000 {
-			if s, _ := g.admit(from("2001:db8::1"), now); s != nil {
-				admitted++
+			if !g.begin(from("2001:db8::1"), now) {
+				t.Fatal("refused")
 			}
-		}
-		if admitted > 10 {
-			t.Errorf("%d of 1000 guesses at once were admitted", admitted)
-		}
-		if s, wait := g.admit(from("2001:db8::2"), now); s != nil && wait == 0 {
-			t.Error("the next address of the same /64 counts as another source")
-		}
-	})
-	t.Run("a crowd is slowed", func(t *testing.T) {
-		g, now := newGuard(), time.Now()
-		for i := range 70 {
-			if s, _ := g.admit(number(i), now); s != nil {
-				g.answered(s, false)
-			}
-		}
-		if _, wait := g.admit(from("10.9.9.9"), now); wait != crowdedDelay {
-			t.Errorf("a new address waits %v", wait)
-		}
-		if _, wait := g.admit(from("10.9.9.8"), now.Add(20*wrongsRecover)); wait != 0 {
-			t.Errorf("long after, a new address waits %v", wait)
+			g.right(from("2001:db8::1"), now)
 		}
 	})
 	t.Run("memory is bounded", func(t *testing.T) {
-		g, now := newGuard(), time.Now()
+		g := newGuard()
 		for i := range 3 * maxSources {
-			if s, _ := g.admit(number(i), now); s != nil {
-				g.answered(s, true)
-			}
+			g.begin(number(i), now)
 		}
 		if len(g.sources) > maxSources {
 			t.Errorf("%d sources are remembered", len(g.sources))
-		}
-	})
-	t.Run("many sources share nothing", func(t *testing.T) {
-		g, now := newGuard(), time.Now()
-		patient, _ := g.admit(from("10.9.9.9"), now) // its answer is under way all the time
-		for i := range 2 * maxSources {
-			now = now.Add(wrongsRecover) // nobody guesses much
-			s, wait := g.admit(number(i), now)
-			if s == nil || wait != 0 {
-				t.Fatalf("address %d waits %v, %+v", i, wait, s)
-			}
-			g.answered(s, false)
-		}
-		if again, _ := g.admit(from("10.9.9.9"), now); again != patient {
-			t.Errorf("one whose answer is under way was forgotten: %+v, was %+v", again, patient)
-		}
-		last := number(2*maxSources - 1)
-		for _, want := range []time.Duration{0, 0, g.firstDelay} {
-			s, wait := g.admit(last, now)
-			if s == nil || wait != want {
-				t.Errorf("the last address waits %v, %+v; want %v", wait, s, want)
-			}
-			g.answered(s, false)
-		}
-		if g.waiting != 2 {
-			t.Errorf("%d answers are under way, want 2", g.waiting)
 		}
 	})
 }

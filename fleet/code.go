@@ -1,25 +1,14 @@
 package fleet
 
 import (
-	"crypto/pbkdf2"
 	"crypto/rand"
-	"crypto/sha256"
 	_ "embed"
 	"fmt"
 	"math/big"
 	"strings"
-
-	"github.com/nats-io/nkeys"
 )
 
-// A code is stretched to an ed25519 seed. 100 000 rounds cost about 15 ms on a
-// server of 2024, once a connection; small routers take seconds, so more would
-// hurt. What stops guessing over the network is the guard of the hub, not this.
-const (
-	codeRounds = 100_000
-	codeSalt   = "pelt control plane 1"
-	maxCode    = 64 // bytes
-)
+const maxCode = 64 // bytes
 
 // words are the animals and the colours of codes: short, unlike each other when spoken, none
 // offensive. Each list has at least 256; adding some is fine, taking some is not.
@@ -42,21 +31,12 @@ func NewCode() (string, error) {
 	return fmt.Sprintf("%s-%d-%s", a[pick[0]], 10+pick[1], c[pick[2]]), nil
 }
 
-// codeKey turns a code into the key pair both sides derive from it. Case and
-// spaces do not matter, because codes are read aloud.
-func codeKey(code string) (nkeys.KeyPair, error) {
+// tidyCode is a code as both sides take it. Case and spaces do not matter, because codes are read aloud.
+func tidyCode(code string) ([]byte, error) {
 	between := func(r rune) bool { return r == ' ' || r == '-' || r == '\t' }
 	text := strings.Join(strings.FieldsFunc(strings.ToLower(code), between), "-")
 	if text == "" || len(text) > maxCode {
 		return nil, fmt.Errorf("code %q: want one such as tiger-42-amber, as pelt serve prints it", code)
 	}
-	seed, err := pbkdf2.Key(sha256.New, text, []byte(codeSalt), codeRounds, 32)
-	if err != nil {
-		return nil, fmt.Errorf("deriving the key of the code: %w", err)
-	}
-	pair, err := nkeys.FromRawSeed(nkeys.PrefixByteUser, seed)
-	if err != nil {
-		return nil, fmt.Errorf("deriving the key of the code: %w", err)
-	}
-	return pair, nil
+	return []byte(text), nil
 }

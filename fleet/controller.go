@@ -9,8 +9,6 @@ import (
 	"net/netip"
 	"slices"
 	"time"
-
-	"github.com/nats-io/nkeys"
 )
 
 // Controller gives orders to the agents of one hub, or of two. It runs one trial at a time.
@@ -71,14 +69,14 @@ func (c *Controller) joinHere(_ context.Context, hub HubAddress) error {
 const helloTimeout = 5 * time.Second
 
 func (c *Controller) joinFar(ctx context.Context, hub HubAddress) error {
-	var key nkeys.KeyPair
+	var code []byte
 	if hub.Code != "" {
 		var err error
-		if key, err = codeKey(hub.Code); err != nil {
+		if code, err = tidyCode(hub.Code); err != nil {
 			return err
 		}
 	}
-	l, err := dialHub(ctx, hub.Addr, key)
+	l, err := dialHub(ctx, hub.Addr, code)
 	if err != nil {
 		return err
 	}

@@ -1,28 +1,24 @@
 package fleet
 
 import (
-	"bufio"
-	"bytes"
 	"context"
-	"encoding/json"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"io"
 	"net"
 	"net/netip"
 	"strings"
+	"sync"
 	"syscall"
 	"time"
 
 	"github.com/nats-io/nats.go"
-	"github.com/nats-io/nkeys"
 )
 
 const (
 	dialTimeout  = 5 * time.Second
 	greetTimeout = 5 * time.Second
-	admitTimeout = 15 * time.Second // the guard may hold an answer back for maxQueue
-	maxGreeting  = 32 << 10         // bytes of the INFO line
 )
 
 // Resolve turns a host name or address into the one address that control and
@@ -48,42 +44,51 @@ func Resolve(ctx context.Context, host string, family int) (netip.Addr, error) {
 		"give an address, or mend this host's DNS", host, err)
 }
 
-// dialHub connects to a hub on another host; pair is nil without a code. Every way it can fail has its own
+// dialHub connects to a hub on another host; code is nil without one. Every way it can fail has its own
 // line, with what to do.
-func dialHub(ctx context.Context, addr netip.AddrPort, pair nkeys.KeyPair) (*link, error) {
-	public := ""
-	if pair != nil {
-		var err error
-		if public, err = pair.PublicKey(); err != nil {
-			return nil, fmt.Errorf("deriving the key of the code: %w", err)
-		}
-	}
+func dialHub(ctx context.Context, addr netip.AddrPort, code []byte) (*link, error) {
 	d := net.Dialer{Timeout: dialTimeout}
 	raw, err := d.DialContext(ctx, "tcp", addr.String())
 	if err != nil {
 		return nil, dialError(ctx, addr, err)
 	}
 	quietTCP(raw)
-	greeted, err := greet(raw, addr)
-	if err != nil {
-		return nil, errors.Join(err, raw.Close())
-	}
 	defer context.AfterFunc(ctx, func() { _ = raw.SetDeadline(time.Now()) })()
 	client := randomHex()
-	l := newLink(client, raw)
-	greeted.link, greeted.addr = l, addr
-	opts := append(l.options(client), l.reconnecting()...)
-	opts = append(opts, nats.Timeout(admitTimeout), nats.SetCustomDialer(greeted))
-	if pair != nil {
-		opts = append(opts, nats.Nkey(public, pair.Sign))
+	conn, who, err := greet(raw, knowsCode, code, client, greetTimeout)
+	if err != nil {
+		return nil, errors.Join(greetError(ctx, addr, err), raw.Close())
 	}
+	l := newLink(client, raw)
+	dialer := &redialer{addr: addr, link: l, first: conn, who: who}
+	opts := append(l.options(client), l.reconnecting()...)
+	opts = append(opts, nats.Timeout(greetTimeout), nats.SetCustomDialer(dialer), nats.TokenHandler(dialer.token))
 	nc, err := nats.Connect("nats://"+netip.AddrPortFrom(addr.Addr().WithZone(""), addr.Port()).String(), opts...)
 	if err != nil {
 		_ = raw.Close()
-		return nil, greetError(ctx, addr, pair != nil, err)
+		return nil, greetError(ctx, addr, err)
 	}
 	l.use(nc)
 	return l, nil
+}
+
+// greet makes an admitted connection of a new one.
+func greet(raw net.Conn, knows byte, code []byte, client string, within time.Duration) (*tls.Conn, identity, error) {
+	if err := raw.SetDeadline(time.Now().Add(within)); err != nil {
+		return nil, identity{}, err
+	}
+	c := tls.Client(raw, clientTLS())
+	if err := c.Handshake(); err != nil {
+		if errors.Is(err, io.EOF) || isErrno(err, syscall.ECONNRESET, 10054) {
+			err = errMute
+		}
+		return nil, identity{}, err
+	}
+	who, err := prove(c, knows, code, client)
+	if err == nil {
+		err = raw.SetDeadline(time.Time{})
+	}
+	return c, who, err
 }
 
 func dialError(ctx context.Context, addr netip.AddrPort, err error) error {
@@ -102,88 +107,89 @@ func dialError(ctx context.Context, addr netip.AddrPort, err error) error {
 	return fmt.Errorf("%v: connecting: %w", addr, err)
 }
 
-func greetError(ctx context.Context, addr netip.AddrPort, coded bool, err error) error {
+// greetError says why nothing came of a connection.
+func greetError(ctx context.Context, addr netip.AddrPort, err error) error {
+	var header tls.RecordHeaderError
+	var alert tls.AlertError
+	var timeout net.Error
 	text := strings.ToLower(err.Error())
 	switch {
 	case ctx.Err() != nil:
 		return ctx.Err()
-	case strings.Contains(text, "authorization violation") && !coded:
+	case errors.Is(err, errNoCode):
 		return fmt.Errorf("%v: it wants a code, and none was given: "+
 			"say --code with the words that pelt serve prints there%w", addr, silent{errWrongCode})
-	case strings.Contains(text, "authorization violation"):
-		return fmt.Errorf("%v: %w: the right one stands in the line that pelt serve printed there; "+
+	case errors.Is(err, errWrongCode):
+		return fmt.Errorf("%v: %w: the right one stands in the last line about it that pelt serve printed there; "+
 			"it changes with each start", addr, errWrongCode)
+	case errors.As(err, &header):
+		return fmt.Errorf("%v: what listens there is not this version of `pelt serve` (it says %.40q): is the port right?",
+			addr, header.RecordHeader)
+	case errors.As(err, &alert):
+		return fmt.Errorf("%v: a TLS server listens there, but not `pelt serve`: is the port right?", addr)
 	case strings.Contains(text, "maximum connections"):
 		return fmt.Errorf("%v: too many connections there: try again in a few seconds", addr)
-	case errors.Is(err, nats.ErrTimeout) || strings.Contains(text, "timeout"):
-		return fmt.Errorf("%v: pelt serve there did not answer within %v: "+
-			"it may be overloaded, or slowing down wrong codes from this address", addr, admitTimeout)
+	case errors.Is(err, errMute), errors.As(err, &timeout) && timeout.Timeout(), errors.Is(err, nats.ErrTimeout):
+		return fmt.Errorf("%v: something listens there but says nothing: is it `pelt serve`, and is the port right?", addr)
+	case errors.Is(err, io.EOF), isErrno(err, syscall.ECONNRESET, 10054):
+		return fmt.Errorf("%v: pelt serve there ended the connection: it may be overloaded, or wrong codes came from "+
+			"this address: try again later", addr)
 	}
 	return fmt.Errorf("%v: connecting to pelt serve: %s", addr, plainText(err.Error()))
 }
 
-// greeting is a dialer that hands out one connection whose greeting was read
-// already and is replayed; later ones only while the link is held.
-type greeting struct {
-	conn net.Conn
-	addr netip.AddrPort
-	link *link
+// redialer hands out one connection that is admitted already; later ones only while the link is held.
+type redialer struct {
+	addr  netip.AddrPort
+	link  *link
+	first *tls.Conn
+
+	mu  sync.Mutex
+	who identity
 }
 
-func (g *greeting) Dial(string, string) (net.Conn, error) {
-	if c := g.conn; c != nil {
-		g.conn = nil
+// SkipTLSHandshake keeps NATS from one of its own.
+func (*redialer) SkipTLSHandshake() bool { return true }
+
+// token is for the connection that was made last.
+func (d *redialer) token() string {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.who.token
+}
+
+// Dial returns an admitted connection.
+func (d *redialer) Dial(string, string) (net.Conn, error) {
+	if c := d.first; c != nil {
+		d.first = nil
 		return c, nil
 	}
-	if !g.link.holds() {
+	if !d.link.holds() {
 		return nil, errLost
 	}
-	c, err := net.DialTimeout("tcp", g.addr.String(), redialTimeout)
+	raw, err := net.DialTimeout("tcp", d.addr.String(), redialTimeout)
 	if err != nil {
 		return nil, err
 	}
-	quietTCP(c)
-	again, _ := g.link.renewed()
+	again, _ := d.link.renewed()
+	d.mu.Lock()
+	secret, client := d.who.secret, d.who.client
+	d.mu.Unlock()
+	c, who, err := greet(raw, knowsSecret, secret, client, regreetTimeout)
+	if err != nil {
+		return nil, errors.Join(err, raw.Close())
+	}
+	d.mu.Lock()
+	d.who = who
+	d.mu.Unlock()
 	go func() { // a path may go away again before the greetings are over
 		select {
 		case <-again:
-		case <-g.link.lost:
+		case <-d.link.lost:
 		case <-time.After(regreetTimeout):
-			_ = c.Close()
+			_ = raw.Close()
 		}
 	}()
-	return g.link.socket(c), nil
-}
-
-type replayed struct {
-	net.Conn
-	r io.Reader
-}
-
-func (r *replayed) Read(b []byte) (int, error) { return r.r.Read(b) }
-
-// greet reads the first line a server sends and tells whether it is a hub's.
-func greet(raw net.Conn, addr netip.AddrPort) (*greeting, error) {
-	if err := raw.SetReadDeadline(time.Now().Add(greetTimeout)); err != nil {
-		return nil, fmt.Errorf("%v: %w", addr, err)
-	}
-	var seen bytes.Buffer
-	line, err := bufio.NewReaderSize(io.TeeReader(raw, &seen), maxGreeting).ReadSlice('\n')
-	info, isNATS := strings.CutPrefix(string(line), "INFO ")
-	var server struct {
-		Name string `json:"server_name"`
-	}
-	switch {
-	case len(line) == 0 && err != nil:
-		return nil, fmt.Errorf("%v: something listens there but says nothing: "+
-			"is it `pelt serve`, and is the port right?", addr)
-	case err != nil || !isNATS || json.Unmarshal([]byte(info), &server) != nil:
-		return nil, fmt.Errorf("%v: what listens there is not `pelt serve` (it says %.40q): is the port right?", addr, line)
-	case server.Name != serverName:
-		return nil, fmt.Errorf("%v: a NATS server listens there, but not the one of `pelt serve`: is the port right?", addr)
-	}
-	if err := raw.SetReadDeadline(time.Time{}); err != nil {
-		return nil, fmt.Errorf("%v: %w", addr, err)
-	}
-	return &greeting{conn: &replayed{raw, io.MultiReader(&seen, raw)}}, nil
+	d.link.socket(raw)
+	return c, nil
 }

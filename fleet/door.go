@@ -1,39 +1,66 @@
 package fleet
 
 import (
-	"crypto/subtle"
-	"encoding/base64"
+	"crypto/tls"
+	"encoding/hex"
+	"errors"
 	"fmt"
+	"io"
 	"net"
 	"net/netip"
-	"regexp"
 	"sync"
 	"time"
 
 	"github.com/nats-io/nats-server/v2/server"
-	"github.com/nats-io/nkeys"
+
+	"pelt/internal/cpace"
 )
 
-// door lets clients in by NATS's nkey challenge with a key made from the code.
+const (
+	handshakeTimeout = 3 * time.Second
+	maxHandshakes    = 512
+	maxOfAddress     = 16          // connections of one IPv4 address or IPv6 /64
+	secretLife       = time.Minute // after a connection ended; the longest reconnect window
+)
+
+// door takes connections from outside, and hands those of clients that know the code to the NATS
+// server as pipes of this process. Connections of this process come by a token, too.
 type door struct {
-	public string // key of the code; "" lets everybody in
-	guard  *guard
-	events func(text string)
-	closed chan struct{} // with the hub
+	server   *server.Server
+	listener net.Listener // nil: none from outside
+	tls      *tls.Config
+	guard    *guard
+	events   func(text string)
+	open     bool
+	work     chan struct{}  // bounds the shares that are made at a time
+	live     sync.WaitGroup // goroutines of connections
+
+	mu      sync.Mutex
+	code    []byte
+	tokens  map[string]string   // CLIENT that may come with it; "" is this process
+	clients map[string]*visitor // by CLIENT
+	waiting []*visitor          // in their handshake, the oldest first
+	from    map[netip.Prefix]int
+	closed  bool
 }
 
-var hexName = regexp.MustCompile(`^[0-9a-f]{32}$`)
+// visitor is one connection from outside, and after it its client for a while.
+type visitor struct {
+	addr   netip.AddrPort
+	conn   net.Conn // nil: it is gone
+	secret []byte
+	forget *time.Timer
+}
 
-// Check is called by the server on the goroutine of the one connection, so a
-// wait here delays nobody else.
+// Check admits a connection to NATS by its token.
 func (d *door) Check(c server.ClientAuthentication) bool {
-	tcp, ok := c.RemoteAddress().(*net.TCPAddr)
-	if !ok { // a pipe of this process
-		return true
-	}
-	from, client := tcp.AddrPort().Addr().Unmap(), c.GetOpts().Name
-	if d.public != "" && !d.admits(c, from) || !hexName.MatchString(client) {
-		return false
+	token := c.GetOpts().Token
+	d.mu.Lock()
+	client, known := d.tokens[token]
+	delete(d.tokens, token)
+	d.mu.Unlock()
+	if !known || client == "" {
+		return known
 	}
 	// A client speaks to agents and hears only what is meant for it.
 	c.RegisterUser(&server.User{Permissions: &server.Permissions{
@@ -42,160 +69,274 @@ func (d *door) Check(c server.ClientAuthentication) bool {
 		Subscribe: &server.SubjectPermission{
 			Allow: []string{"pelt.inbox." + client + ".>", "pelt.session." + client + ".>"}},
 	}})
-	d.events(fmt.Sprintf("client connected from %v", from))
 	return true
 }
 
-// admits finds out whether a client knows the code, and answers no sooner than the guard allows.
-func (d *door) admits(c server.ClientAuthentication, from netip.Addr) bool {
-	source, wait := d.guard.admit(from, time.Now())
-	if source == nil {
+// ownToken lets one connection of this process in.
+func (d *door) ownToken() string {
+	token := randomHex()
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.tokens[token] = ""
+	return token
+}
+
+// serve takes connections until the listener is closed.
+func (d *door) serve() {
+	for {
+		conn, err := d.listener.Accept()
+		if errors.Is(err, net.ErrClosed) {
+			return
+		}
+		if err != nil { // no file descriptors: wait for some
+			time.Sleep(10 * time.Millisecond)
+			continue
+		}
+		v := &visitor{conn: conn, addr: conn.RemoteAddr().(*net.TCPAddr).AddrPort()}
+		if !d.enter(v) {
+			_ = conn.Close()
+			continue
+		}
+		d.live.Go(func() { d.receive(v) })
+	}
+}
+
+// enter finds room for a connection.
+func (d *door) enter(v *visitor) bool {
+	source := sourceOf(v.addr.Addr())
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.closed || d.from[source] >= maxOfAddress || len(d.clients) >= maxConnections {
 		return false
 	}
-	right := d.knows(c)
-	if wait > 0 {
-		t := time.NewTimer(wait)
-		defer t.Stop()
-		select {
-		case <-t.C:
-		case <-d.closed:
+	if len(d.waiting) >= maxHandshakes { // the oldest has had its time; first of all one that has guessed
+		at := 0
+		for i, w := range d.waiting {
+			if d.guard.suspect(w.addr.Addr()) {
+				at = i
+				break
+			}
+		}
+		_ = d.waiting[at].conn.Close()
+		d.waiting = append(d.waiting[:at:at], d.waiting[at+1:]...)
+	}
+	d.from[source]++
+	d.waiting = append(d.waiting, v)
+	return true
+}
+
+// handshaken ends the wait of a connection.
+func (d *door) handshaken(v *visitor) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	for i, w := range d.waiting {
+		if w == v {
+			d.waiting = append(d.waiting[:i:i], d.waiting[i+1:]...)
+			return
 		}
 	}
-	d.guard.answered(source, right)
-	if !right {
-		d.events(fmt.Sprintf("wrong code from %v", from))
-	}
-	return right
 }
 
-// knows checks the signature over the nonce of this very connection.
-func (d *door) knows(c server.ClientAuthentication) bool {
-	o := c.GetOpts()
-	if len(c.GetNonce()) == 0 || subtle.ConstantTimeCompare([]byte(o.Nkey), []byte(d.public)) != 1 {
-		return false
+func (d *door) leave(v *visitor, client string) {
+	_ = v.conn.Close()
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	source := sourceOf(v.addr.Addr())
+	if d.from[source]--; d.from[source] == 0 {
+		delete(d.from, source)
 	}
-	signature, err := base64.RawURLEncoding.DecodeString(o.Sig)
-	if err != nil {
-		return false
-	}
-	key, err := nkeys.FromPublicKey(d.public)
-	return err == nil && key.Verify(c.GetNonce(), signature) == nil
-}
-
-// guard slows whoever guesses codes. Each source address (an IPv6 /64 counts
-// as one) may be wrong a few times for free; then its answers come one after
-// the other, each later than the one before, right or wrong alike, so that
-// neither hanging up early nor many connections at once buy more guesses. A
-// source that would wait too long is refused without looking at its code.
-type guard struct {
-	firstDelay, maxDelay time.Duration
-
-	mu      sync.Mutex
-	sources map[netip.Prefix]*source
-	waiting int // answers under way, of all sources
-	wrongs  float64
-	drained time.Time // when wrongs was last brought up to date
-}
-
-type source struct {
-	wrong, pending int
-	next           time.Time // the last answer promised to this source
-}
-
-const (
-	freeGuesses   = 3
-	maxQueue      = 10 * time.Second // longest wait for an answer; clients wait longer
-	maxSources    = 4096
-	maxWaiting    = 64
-	manyWrongs    = 60               // undelayed wrong answers of all sources in one go ...
-	wrongsRecover = 10 * time.Second // ... and one more each time this has passed
-	crowdedDelay  = time.Second
-)
-
-func newGuard() *guard {
-	return &guard{firstDelay: 250 * time.Millisecond, maxDelay: 3 * time.Second, sources: map[netip.Prefix]*source{}}
-}
-
-// admit promises an answer after wait; s is nil if the source asks too
-// much. Each admitted question must be answered.
-func (g *guard) admit(from netip.Addr, now time.Time) (s *source, wait time.Duration) {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	s = g.source(from, now)
-	delay := time.Duration(0)
-	if n := s.wrong + s.pending - freeGuesses; n >= 0 {
-		delay = min(g.firstDelay<<min(n, 16), g.maxDelay)
-	}
-	g.wrongs = max(0, g.wrongs-float64(now.Sub(g.drained))/float64(wrongsRecover))
-	g.drained = now
-	if g.wrongs >= manyWrongs {
-		delay = max(delay, min(crowdedDelay, g.maxDelay))
-	}
-	answer := now
-	if delay > 0 {
-		if s.next.After(now) {
-			answer = s.next
-		}
-		answer = answer.Add(delay)
-	}
-	wait = answer.Sub(now)
-	if wait > maxQueue || wait > 0 && g.waiting >= maxWaiting {
-		return nil, 0
-	}
-	s.next = answer
-	s.pending++
-	g.waiting++
-	return s, wait
-}
-
-// answered tells how a question that was admitted for a source ended.
-func (g *guard) answered(s *source, right bool) {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	s.pending--
-	g.waiting--
-	if right {
-		s.wrong = 0
+	if client == "" || d.clients[client] != v {
 		return
 	}
-	s.wrong++
-	g.wrongs++
-}
-
-// sourceOf is what counts as one source: an IPv4 address or an IPv6 /64. The
-// zero address gives the zero prefix, a source like others.
-func sourceOf(from netip.Addr) netip.Prefix {
-	length := 32
-	if from = from.Unmap(); from.Is6() {
-		length = 64
-	}
-	key, _ := from.WithZone("").Prefix(length)
-	return key
-}
-
-func (g *guard) source(from netip.Addr, now time.Time) *source {
-	key := sourceOf(from)
-	s := g.sources[key]
-	if s == nil {
-		if len(g.sources) >= maxSources {
-			g.forget()
+	v.conn = nil
+	v.forget = time.AfterFunc(secretLife, func() {
+		d.mu.Lock()
+		defer d.mu.Unlock()
+		if d.clients[client] == v {
+			delete(d.clients, client)
 		}
-		s = &source{next: now}
-		g.sources[key] = s
-	}
-	return s
+	})
 }
 
-// forget makes room: the source that was answered longest ago may guess anew, which
-// under many guesses still waits like every new one. Sources whose answers are under
-// way stay; they are fewer than the connections of a hub.
-func (g *guard) forget() {
-	var oldest netip.Prefix
-	var at *source
-	for k, s := range g.sources {
-		if s.pending == 0 && (at == nil || s.next.Before(at.next)) {
-			oldest, at = k, s
+// receive is the life of one connection from outside.
+func (d *door) receive(v *visitor) {
+	quietTCP(v.conn)
+	_ = v.conn.SetDeadline(time.Now().Add(handshakeTimeout))
+	c := tls.Server(v.conn, d.tls)
+	who, err := d.greet(c, v.addr.Addr())
+	d.handshaken(v)
+	client := ""
+	if err == nil {
+		client, err = who.client, d.admit(v, who)
+	}
+	if err == nil {
+		_ = v.conn.SetDeadline(time.Time{})
+		d.splice(c)
+	}
+	d.leave(v, client)
+}
+
+// greet is the server's part of a handshake.
+func (d *door) greet(c *tls.Conn, from netip.Addr) (who identity, err error) {
+	if err = c.Handshake(); err != nil {
+		return who, err
+	}
+	asks := asksCode
+	if d.open {
+		asks = asksNothing
+	}
+	if _, err = c.Write([]byte{asks}); err != nil {
+		return who, err
+	}
+	first := make([]byte, 1+idBytes+cpace.ShareBytes)
+	if _, err = io.ReadFull(c, first); err != nil {
+		return who, err
+	}
+	client, share := hex.EncodeToString(first[1:1+idBytes]), first[1+idBytes:]
+	code, err := d.codeOf(first[0], client)
+	if err != nil {
+		return who, err
+	}
+	if !d.guard.begin(from, time.Now()) {
+		d.events(fmt.Sprintf("%v has guessed too often and is not answered", from))
+		return who, errWrongCode
+	}
+	key, err := d.answer(c, code, share)
+	if err != nil {
+		d.guessed(from)
+		return who, err
+	}
+	d.guard.right(from, time.Now())
+	return newIdentity(client, key), nil
+}
+
+// answer returns the key if the client proves that it knows the code.
+func (d *door) answer(c *tls.Conn, code, share []byte) (*cpace.Key, error) {
+	channel, err := channelOf(c)
+	if err != nil {
+		return nil, err
+	}
+	d.work <- struct{}{}
+	run, err := cpace.Start(code, channel)
+	var key *cpace.Key
+	if err == nil {
+		key, err = run.Key(share, false)
+	}
+	<-d.work
+	if err != nil {
+		return nil, err
+	}
+	if _, err = c.Write(run.Share); err != nil {
+		return nil, err
+	}
+	tag := make([]byte, cpace.TagBytes)
+	if _, err = io.ReadFull(c, tag); err != nil {
+		return nil, err
+	}
+	if !key.Proves(tag) {
+		return nil, errWrongCode
+	}
+	_, err = c.Write(key.Tag())
+	return key, err
+}
+
+// codeOf is what a client has to know.
+func (d *door) codeOf(knows byte, client string) ([]byte, error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	v := d.clients[client]
+	switch {
+	case knows == knowsCode && v == nil:
+		return d.code, nil
+	case knows == knowsSecret && v != nil:
+		return v.secret, nil
+	}
+	return nil, errWrongCode
+}
+
+// guessed counts a wrong guess, and renews the code when it has been tried often enough.
+func (d *door) guessed(from netip.Addr) {
+	if d.open {
+		return
+	}
+	d.events(fmt.Sprintf("wrong code from %v", from))
+	if !d.guard.guessed() {
+		return
+	}
+	code, err := NewCode()
+	if err != nil {
+		return
+	}
+	d.mu.Lock()
+	d.code = []byte(code)
+	d.mu.Unlock()
+	d.events(fmt.Sprintf("%d wrong guesses: the code is %s from now on", codeGuesses, code))
+}
+
+// admit makes a client known, in place of the connection that it may have had.
+func (d *door) admit(v *visitor, who identity) error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.closed {
+		return errLost
+	}
+	if before := d.clients[who.client]; before != nil {
+		if before.conn != nil {
+			_ = before.conn.Close()
+		}
+		if before.forget != nil {
+			before.forget.Stop()
+		}
+	} else {
+		d.events(fmt.Sprintf("client connected from %v", v.addr.Addr().Unmap()))
+	}
+	v.secret = who.secret
+	d.clients[who.client], d.tokens[who.token] = v, who.client
+	return nil
+}
+
+// splice joins a connection with the NATS server until either side ends.
+func (d *door) splice(c *tls.Conn) {
+	pipe, err := d.server.InProcessConn()
+	if err != nil {
+		return
+	}
+	d.live.Go(func() {
+		_, _ = io.Copy(pipe, c)
+		_ = pipe.Close()
+	})
+	_, _ = io.Copy(c, pipe)
+	_, _ = pipe.Close(), c.Close()
+}
+
+// addressOf tells where a client is connected from; invalid if it is not.
+func (d *door) addressOf(client string) netip.AddrPort {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if v := d.clients[client]; v != nil && v.conn != nil {
+		return netip.AddrPortFrom(v.addr.Addr().Unmap(), v.addr.Port())
+	}
+	return netip.AddrPort{}
+}
+
+// close ends all connections from outside.
+func (d *door) close() {
+	if d.listener != nil {
+		_ = d.listener.Close()
+	}
+	d.mu.Lock()
+	d.closed = true
+	for _, v := range d.waiting {
+		_ = v.conn.Close()
+	}
+	for _, v := range d.clients {
+		if v.conn != nil {
+			_ = v.conn.Close()
+		}
+		if v.forget != nil {
+			v.forget.Stop()
 		}
 	}
-	delete(g.sources, oldest)
+	d.mu.Unlock()
+	d.live.Wait()
 }

@@ -11,6 +11,12 @@ import (
 // errWrongCode is wrapped by the error of a connection whose code the hub did not accept.
 var errWrongCode = errors.New("wrong code")
 
+// errNoCode is of a hub that wants a code where none was given.
+var errNoCode = errors.New("no code was given")
+
+// errMute is of a listener that ends a connection without a word.
+var errMute = errors.New("it ended the connection")
+
 // errLost is wrapped by the error of an order that could not be given because
 // the connection to the hub is gone.
 var errLost = errors.New("connection lost")

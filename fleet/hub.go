@@ -31,18 +31,17 @@ type HubConfig struct {
 const (
 	maxPayload     = 1 << 20 // bytes of one message; longer reports travel in parts
 	maxConnections = 1024    // about 14 KiB each, measured idle
-	authTimeout    = 3 * time.Second
 	// A flood may starve the control connection for a while without an end of
 	// the trial, so NATS itself is patient; sessions have their own 3 s.
 	pingEvery     = 30 * time.Second
 	pingsOut      = 3
 	writeDeadline = 30 * time.Second
-	serverName    = "pelt" // tells a client that this NATS server is one of ours
 )
 
 // Hub is a NATS server inside this process. Its methods may be called concurrently.
 type Hub struct {
 	server *server.Server
+	door   *door
 	addr   netip.AddrPort
 	close  func()
 
@@ -50,85 +49,77 @@ type Hub struct {
 	agents []*Agent
 }
 
-// StartHub starts a hub; the caller closes it. Unless Open is set, nothing
-// from outside the process gets past the server's greeting without the code.
+// StartHub starts a hub; the caller closes it. Unless Open is set, nothing from outside the process
+// reaches it without the code.
 func StartHub(cfg HubConfig) (*Hub, error) {
-	h := &Hub{}
-	entry := &door{guard: newGuard(), events: cfg.Events, closed: make(chan struct{})}
-	if entry.events == nil {
-		entry.events = func(string) {}
+	h := &Hub{door: &door{
+		guard: newGuard(), events: cfg.Events, open: cfg.Open, work: make(chan struct{}, 2),
+		tokens: map[string]string{}, clients: map[string]*visitor{}, from: map[netip.Prefix]int{},
+	}}
+	if h.door.events == nil {
+		h.door.events = func(string) {}
 	}
+	var err error
 	if !cfg.DontListen && !cfg.Open {
-		key, err := codeKey(cfg.Code)
-		if err != nil {
+		if h.door.code, err = tidyCode(cfg.Code); err != nil {
 			return nil, err
 		}
-		if entry.public, err = key.PublicKey(); err != nil {
-			return nil, fmt.Errorf("deriving the key of the code: %w", err)
-		}
 	}
-	opts := &server.Options{
-		ServerName: serverName, DontListen: cfg.DontListen, Port: server.RANDOM_PORT,
-		NoSigs: true, NoLog: true, NoSystemAccount: true,
-		AlwaysEnableNonce: true, CustomClientAuthentication: entry,
-		MaxPayload: maxPayload, MaxControlLine: 4096, MaxPending: 8 << 20, MaxConn: maxConnections, MaxSubs: 4096,
-		AuthTimeout: authTimeout.Seconds(), PingInterval: pingEvery, MaxPingsOut: pingsOut, DisableShortFirstPing: true,
+	h.server, err = server.NewServer(&server.Options{
+		ServerName: "pelt", DontListen: true, NoSigs: true, NoLog: true, NoSystemAccount: true,
+		CustomClientAuthentication: h.door,
+		MaxPayload:                 maxPayload, MaxControlLine: 4096, MaxPending: 8 << 20, MaxConn: 2 * maxConnections, MaxSubs: 4096,
+		PingInterval: pingEvery, MaxPingsOut: pingsOut, DisableShortFirstPing: true,
 		WriteDeadline: writeDeadline, MaxClosedClients: 16, NoFastProducerStall: true,
-	}
-	if !cfg.DontListen {
-		addr, err := listenable(cfg.Listen)
-		if err != nil {
-			return nil, err
-		}
-		h.addr = addr
-		opts.Host, opts.Port = addr.Addr().String(), int(addr.Port())
-	}
-	s, err := server.NewServer(opts)
+	})
 	if err != nil {
 		return nil, fmt.Errorf("starting the hub: %w", err)
 	}
-	h.server = s
+	h.door.server = h.server
 	h.close = sync.OnceFunc(func() {
-		close(entry.closed)
-		s.Shutdown()
-		s.WaitForShutdown()
+		h.door.close()
+		h.server.Shutdown()
+		h.server.WaitForShutdown()
 	})
-	go s.Start()
-	if !s.ReadyForConnections(10 * time.Second) {
+	go h.server.Start()
+	if !h.server.ReadyForConnections(10 * time.Second) {
 		h.close()
-		if !cfg.DontListen {
-			return nil, fmt.Errorf("starting the hub: cannot listen on %v", h.addr)
-		}
 		return nil, errors.New("starting the hub: not ready within 10 s")
 	}
+	if cfg.DontListen {
+		return h, nil
+	}
+	if h.door.tls, err = serverTLS(); err == nil {
+		h.door.listener, err = listen(cfg.Listen)
+	}
+	if err != nil {
+		h.close()
+		return nil, err
+	}
+	h.addr = h.door.listener.Addr().(*net.TCPAddr).AddrPort()
+	h.door.live.Go(h.door.serve)
 	return h, nil
 }
 
-// listenable finds out what the address resolves to and whether it is free,
-// because the server itself keeps the reason of a failure to its log.
-func listenable(want netip.AddrPort) (netip.AddrPort, error) {
+// listen opens the control port.
+func listen(want netip.AddrPort) (net.Listener, error) {
 	host := ""
 	if want.Addr().IsValid() {
 		host = want.Addr().String()
 	}
 	l, err := net.Listen("tcp", net.JoinHostPort(host, strconv.Itoa(int(want.Port()))))
-	if err != nil {
-		switch {
-		case isErrno(err, syscall.EADDRINUSE, 10048):
-			return netip.AddrPort{}, fmt.Errorf("port %d is in use: stop what listens there (another pelt serve?) "+
-				"or choose another with --port", want.Port())
-		case isErrno(err, syscall.EACCES, 10013):
-			return netip.AddrPort{}, fmt.Errorf("port %d needs more rights: choose one above 1023 with --port", want.Port())
-		case isErrno(err, syscall.EADDRNOTAVAIL, 10049):
-			return netip.AddrPort{}, fmt.Errorf("address %v is none of this host's", want.Addr())
-		}
-		return netip.AddrPort{}, fmt.Errorf("listening for clients: %w", err)
+	switch {
+	case isErrno(err, syscall.EADDRINUSE, 10048):
+		return nil, fmt.Errorf("port %d is in use: stop what listens there (another pelt serve?) "+
+			"or choose another with --port", want.Port())
+	case isErrno(err, syscall.EACCES, 10013):
+		return nil, fmt.Errorf("port %d needs more rights: choose one above 1023 with --port", want.Port())
+	case isErrno(err, syscall.EADDRNOTAVAIL, 10049):
+		return nil, fmt.Errorf("address %v is none of this host's", want.Addr())
+	case err != nil:
+		return nil, fmt.Errorf("listening for clients: %w", err)
 	}
-	got := l.Addr().(*net.TCPAddr).AddrPort()
-	if err := l.Close(); err != nil {
-		return netip.AddrPort{}, fmt.Errorf("listening for clients: %w", err)
-	}
-	return got, nil
+	return l, nil
 }
 
 // Addr is where the hub listens, with the real port; invalid if it does not.
@@ -183,7 +174,8 @@ func (h *Hub) joined() []*Agent {
 func (h *Hub) connect() (*link, error) {
 	client := randomHex()
 	l := newLink(client, nil)
-	nc, err := nats.Connect("", append(l.options(client), nats.NoReconnect(), nats.InProcessServer(h.server))...)
+	nc, err := nats.Connect("", append(l.options(client), nats.NoReconnect(), nats.InProcessServer(h.server),
+		nats.Token(h.door.ownToken()))...)
 	if err != nil {
 		return nil, fmt.Errorf("connecting to the hub: %w", err)
 	}
@@ -194,16 +186,7 @@ func (h *Hub) connect() (*link, error) {
 // clientOf tells where the client of a session is connected from; invalid if it is not.
 func (h *Hub) clientOf(session string) netip.AddrPort {
 	client, _, _ := strings.Cut(session, ".")
-	all, err := h.server.Connz(&server.ConnzOptions{Limit: 2 * maxConnections})
-	if err != nil { // it is of wrong options only
-		return netip.AddrPort{}
-	}
-	for _, c := range all.Conns {
-		if from, err := netip.ParseAddr(c.IP); err == nil && c.Name == client {
-			return netip.AddrPortFrom(from.Unmap(), uint16(c.Port))
-		}
-	}
-	return netip.AddrPort{}
+	return h.door.addressOf(client)
 }
 
 // randomHex is a name nobody can guess: 128 bits.

@@ -1,0 +1,134 @@
+package fleet
+
+import (
+	"crypto/ed25519"
+	"crypto/rand"
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"math/big"
+	"time"
+
+	"pelt/internal/cpace"
+)
+
+// A control connection is TLS 1.3 with a certificate that lives as long as the hub and that nobody
+// checks. Inside it both sides prove that they know the same code, bound to this very connection, so
+// somebody in the middle, who has two connections, proves nothing. Then NATS follows.
+//
+//	server: asks u8
+//	client: what it knows u8 | CLIENT 16 B | share 32 B
+//	server: share 32 B
+//	client: tag 64 B
+//	server: tag 64 B, or the end of the connection
+const (
+	controlALPN = "pelt-control/2"
+	channelName = "pelt control 2, client and server: "
+	binding     = "EXPORTER-Channel-Binding" // RFC 9266
+)
+
+// What a server asks for.
+const (
+	asksCode byte = iota
+	asksNothing
+)
+
+// What a client knows.
+const (
+	knowsCode byte = iota
+	knowsSecret
+)
+
+const idBytes = 16
+
+// identity is what both sides hold after a handshake.
+type identity struct {
+	client string // CLIENT of the subjects, 32 hex digits
+	token  string // lets it into NATS, once
+	secret []byte // lets it in again, in place of the code
+}
+
+func newIdentity(client string, k *cpace.Key) identity {
+	return identity{client, hex.EncodeToString(k.Derive("pelt token")), k.Derive("pelt again")}
+}
+
+// channelOf names one TLS connection, the same on both sides and on no other connection.
+func channelOf(c *tls.Conn) ([]byte, error) {
+	state := c.ConnectionState()
+	b, err := state.ExportKeyingMaterial(binding, nil, 32)
+	return append([]byte(channelName), b...), err
+}
+
+// prove is the client's part of a handshake. client is 32 hex digits.
+func prove(c *tls.Conn, knows byte, code []byte, client string) (who identity, err error) {
+	id, err := hex.DecodeString(client)
+	if err != nil || len(id) != idBytes {
+		return who, fmt.Errorf("client %q: want %d bytes in hex", client, idBytes)
+	}
+	var asks [1]byte
+	if _, err = io.ReadFull(c, asks[:]); err != nil {
+		return who, err
+	}
+	switch {
+	case asks[0] == asksNothing && knows == knowsCode:
+		code = nil
+	case len(code) == 0:
+		return who, errNoCode
+	}
+	channel, err := channelOf(c)
+	if err != nil {
+		return who, err
+	}
+	run, err := cpace.Start(code, channel)
+	if err != nil {
+		return who, err
+	}
+	if _, err = c.Write(append(append([]byte{knows}, id...), run.Share...)); err != nil {
+		return who, err
+	}
+	share := make([]byte, cpace.ShareBytes)
+	if _, err = io.ReadFull(c, share); err != nil {
+		return who, err
+	}
+	key, err := run.Key(share, true)
+	if err != nil {
+		return who, err
+	}
+	if _, err = c.Write(key.Tag()); err != nil {
+		return who, err
+	}
+	tag := make([]byte, cpace.TagBytes)
+	if _, err = io.ReadFull(c, tag); errors.Is(err, io.EOF) || err == nil && !key.Proves(tag) {
+		return who, errWrongCode
+	}
+	return newIdentity(client, key), err
+}
+
+// certificate is a new one, which says nothing of this host.
+func certificate() (tls.Certificate, error) {
+	public, private, err := ed25519.GenerateKey(rand.Reader)
+	if err != nil {
+		return tls.Certificate{}, err
+	}
+	t := &x509.Certificate{SerialNumber: big.NewInt(1), NotBefore: time.Unix(0, 0), NotAfter: time.Unix(1<<33, 0)}
+	der, err := x509.CreateCertificate(rand.Reader, t, t, public, private)
+	return tls.Certificate{Certificate: [][]byte{der}, PrivateKey: private}, err
+}
+
+func serverTLS() (*tls.Config, error) {
+	own, err := certificate()
+	return &tls.Config{
+		Certificates: []tls.Certificate{own}, MinVersion: tls.VersionTLS13, NextProtos: []string{controlALPN},
+		SessionTicketsDisabled: true,
+	}, err
+}
+
+func clientTLS() *tls.Config {
+	return &tls.Config{
+		InsecureSkipVerify: true, // the code proves who the server is
+		MinVersion:         tls.VersionTLS13, NextProtos: []string{controlALPN},
+	}
+}
