@@ -387,28 +387,44 @@ func TestGuard(t *testing.T) {
 		name      string
 		addresses []netip.Addr
 		most      int
+		later     int // of the first address, addressAgain later
 	}{
-		{"an address", []netip.Addr{from("10.0.0.1"), from("::ffff:10.0.0.1")}, addressGuesses},
-		{"a /64", []netip.Addr{from("2001:db8::1"), from("2001:db8::2")}, addressGuesses},
-		{"a /48", []netip.Addr{from("2001:db8:0:1::"), from("2001:db8:0:2::"), from("2001:db8:0:3::"), from("2001:db8:0:4::"),
-			from("2001:db8:0:5::"), from("2001:db8:0:6::")}, networkGuesses},
-		{"two addresses", []netip.Addr{from("10.0.0.1"), from("10.0.0.2")}, 2 * addressGuesses},
+		{"an address", []netip.Addr{from("192.0.2.1"), from("::ffff:192.0.2.1")}, addressGuesses, 1},
+		{"a /64", []netip.Addr{from("2001:db8::1"), from("2001:db8::2")}, addressGuesses, 1},
+		{"a /48", []netip.Addr{from("fd00:0:0:1::"), from("fd00:0:0:2::"), from("fd00:0:0:3::"), from("fd00:0:0:4::"),
+			from("fd00:0:0:5::"), from("fd00:0:0:6::")}, networkGuesses, 2},
+		{"own addresses", []netip.Addr{from("10.0.0.1"), from("10.0.0.2"), from("10.0.0.3"), from("10.0.0.4"),
+			from("10.0.0.5"), from("10.0.0.6")}, 6 * addressGuesses, 1},
+		{"strangers", []netip.Addr{from("192.0.2.1"), from("192.0.2.2"), from("192.0.2.3"), from("192.0.2.4"),
+			from("192.0.2.5"), from("192.0.2.6")}, codeGuesses, 2},
 	} {
 		g := newGuard()
 		if n := many(g, now, c.addresses...); n != c.most {
 			t.Errorf("%s: %d guesses, want %d", c.name, n, c.most)
 		}
-		if n := many(g, now.Add(guessAgain+time.Second), c.addresses[0]); n != 1 {
-			t.Errorf("%s: %d guesses after %v, want one more", c.name, n, guessAgain)
+		if n := many(g, now.Add(addressAgain+time.Millisecond), c.addresses[0]); n != c.later {
+			t.Errorf("%s: %d guesses after %v, want %d", c.name, n, addressAgain, c.later)
 		}
 	}
+	t.Run("who was let in is no stranger", func(t *testing.T) {
+		g := newGuard()
+		g.begin(from("192.0.2.9"), now)
+		g.right(from("192.0.2.9"))
+		var crowd []netip.Addr
+		for i := range 2 * codeGuesses {
+			crowd = append(crowd, netip.AddrFrom4([4]byte{198, 18, 0, byte(i)}))
+		}
+		if many(g, now, crowd...); !g.begin(from("192.0.2.9"), now) {
+			t.Error("strangers have taken its guesses")
+		}
+	})
 	t.Run("a right answer costs nothing", func(t *testing.T) {
 		g := newGuard()
 		for range 1000 {
 			if !g.begin(from("2001:db8::1"), now) {
 				t.Fatal("refused")
 			}
-			g.right(from("2001:db8::1"), now)
+			g.right(from("2001:db8::1"))
 		}
 	})
 	t.Run("memory is bounded", func(t *testing.T) {

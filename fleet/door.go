@@ -198,7 +198,6 @@ func (d *door) greet(c *tls.Conn, from netip.Addr) (who identity, err error) {
 		return who, err
 	}
 	if !d.guard.begin(from, time.Now()) {
-		d.events(fmt.Sprintf("%v has guessed too often and is not answered", from))
 		return who, errWrongCode
 	}
 	key, err := d.answer(c, code, share)
@@ -206,7 +205,7 @@ func (d *door) greet(c *tls.Conn, from netip.Addr) (who identity, err error) {
 		d.guessed(from)
 		return who, err
 	}
-	d.guard.right(from, time.Now())
+	d.guard.right(from)
 	return newIdentity(client, key), nil
 }
 

@@ -6,29 +6,41 @@ import (
 	"time"
 )
 
-// guard counts guesses: handshakes that were begun and did not end with the right code. A source has
-// a few, and one more each time guessAgain has passed; a right answer takes its guess back.
+// guard bounds guesses: handshakes that were begun and did not end with the right code. Each source has
+// a few, and strangers have a few together; both get more with time. A right answer takes its guess back.
 type guard struct {
-	mu      sync.Mutex
-	sources map[netip.Prefix]*guesses
-	wrong   int // of all sources, since the code was made
+	mu        sync.Mutex
+	sources   map[netip.Prefix]*guesses
+	strangers guesses
+	wrong     int // of all sources, since the code was made
 }
 
-// guesses of one source: how many it has made, as far as they are not forgotten.
+// guesses are how many were made, as far as they are not forgotten.
 type guesses struct {
-	made float64
-	at   time.Time
+	made  float64
+	at    time.Time
+	known bool // the source has given a right answer
 }
 
+// A code is one of some 7.6 million. At 20 guesses a minute, a day's are 0.4 % of these.
 const (
-	addressGuesses = 5  // of an IPv4 address or an IPv6 /64
-	networkGuesses = 20 // of an IPv6 /48
-	guessAgain     = 10 * time.Minute
 	codeGuesses    = 20 // wrong ones of all sources, and the code is renewed
+	codeAgain      = 3 * time.Second
+	addressGuesses = 5 // of an IPv4 address or an IPv6 /64
+	addressAgain   = time.Minute
+	networkGuesses = 20 // of an IPv6 /48
+	networkAgain   = 15 * time.Second
 	maxSources     = 8192
 )
 
 func newGuard() *guard { return &guard{sources: map[netip.Prefix]*guesses{}} }
+
+// left forgets what is old, and reports whether there is one guess more.
+func (g *guesses) left(most int, again time.Duration, now time.Time) bool {
+	g.made = max(0, g.made-float64(now.Sub(g.at))/float64(again))
+	g.at = now
+	return g.made <= float64(most-1)
+}
 
 // sourceOf is what counts as one source: an IPv4 address or an IPv6 /64. The zero address gives
 // the zero prefix, a source like others.
@@ -41,37 +53,50 @@ func sourceOf(from netip.Addr) netip.Prefix {
 	return key
 }
 
-// begin takes a guess for a handshake; false: the source has none left.
+// ownNetwork reports whether an address cannot be far: private, of this link or of this host.
+func ownNetwork(from netip.Addr) bool {
+	from = from.Unmap()
+	return from.IsPrivate() || from.IsLoopback() || from.IsLinkLocalUnicast()
+}
+
+// begin takes a guess for a handshake; false: there is none left for this source.
 func (g *guard) begin(from netip.Addr, now time.Time) bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	address, network := g.source(sourceOf(from), now), (*guesses)(nil)
+	address := g.source(sourceOf(from))
+	taken := []*guesses{address}
+	may := address.left(addressGuesses, addressAgain, now)
 	if a := from.Unmap(); a.Is6() {
 		p, _ := a.WithZone("").Prefix(48)
-		network = g.source(p, now)
+		network := g.source(p)
+		taken = append(taken, network)
+		may = network.left(networkGuesses, networkAgain, now) && may
 	}
-	if address.made > addressGuesses-1 || network != nil && network.made > networkGuesses-1 {
-		return false
+	if !ownNetwork(from) && !address.known {
+		taken = append(taken, &g.strangers)
+		may = g.strangers.left(codeGuesses, codeAgain, now) && may
 	}
-	address.made++
-	if network != nil {
-		network.made++
+	if may {
+		for _, t := range taken {
+			t.made++
+		}
 	}
-	return true
+	return may
 }
 
 // right takes back the guess of a handshake that ended with the right code.
-func (g *guard) right(from netip.Addr, now time.Time) {
+func (g *guard) right(from netip.Addr) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	prefixes := []netip.Prefix{sourceOf(from)}
+	address := g.source(sourceOf(from))
+	if !ownNetwork(from) && !address.known {
+		g.strangers.made = max(0, g.strangers.made-1)
+	}
+	address.made, address.known = max(0, address.made-1), true
 	if a := from.Unmap(); a.Is6() {
 		p, _ := a.WithZone("").Prefix(48)
-		prefixes = append(prefixes, p)
-	}
-	for _, p := range prefixes {
-		s := g.source(p, now)
-		s.made = max(0, s.made-1)
+		network := g.source(p)
+		network.made = max(0, network.made-1)
 	}
 }
 
@@ -94,31 +119,25 @@ func (g *guard) suspect(from netip.Addr) bool {
 	return s != nil && s.made >= 1
 }
 
-func (g *guard) source(p netip.Prefix, now time.Time) *guesses {
-	s := g.sources[p]
-	if s == nil {
-		if len(g.sources) >= maxSources {
-			g.forget(now)
-		}
-		s = &guesses{at: now}
-		g.sources[p] = s
-	}
-	s.made = max(0, s.made-float64(now.Sub(s.at))/float64(guessAgain))
-	s.at = now
-	return s
-}
-
-// forget drops sources whose guesses are forgotten, and if there is none, the one seen longest ago.
-func (g *guard) forget(now time.Time) {
-	var oldest netip.Prefix
-	for p, s := range g.sources {
-		if float64(now.Sub(s.at)) > s.made*float64(guessAgain) {
-			delete(g.sources, p)
-		} else if at := g.sources[oldest]; at == nil || s.at.Before(at.at) {
-			oldest = p
-		}
+// source finds what is known of a source. Of a few others the one seen longest ago makes room.
+func (g *guard) source(p netip.Prefix) *guesses {
+	if s := g.sources[p]; s != nil {
+		return s
 	}
 	if len(g.sources) >= maxSources {
+		var oldest netip.Prefix
+		few := 8
+		for p, s := range g.sources { // Go begins anywhere
+			if at := g.sources[oldest]; at == nil || !s.known && (at.known || s.at.Before(at.at)) {
+				oldest = p
+			}
+			if few--; few == 0 {
+				break
+			}
+		}
 		delete(g.sources, oldest)
 	}
+	s := &guesses{}
+	g.sources[p] = s
+	return s
 }
