@@ -18,7 +18,7 @@ import (
 
 const (
 	handshakeTimeout = 3 * time.Second
-	maxHandshakes    = 512
+	maxHandshakes    = 256
 	maxOfAddress     = 16          // connections of one IPv4 address or IPv6 /64
 	secretLife       = time.Minute // after a connection ended; the longest reconnect window
 )

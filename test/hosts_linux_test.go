@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"bytes"
 	"crypto/rand"
+	"crypto/tls"
 	"fmt"
 	"io"
 	"net"
@@ -508,50 +509,82 @@ func received(t *testing.T, ns string) float64 {
 	return float64(packetsOf(t, ns, "rx_packets")-from) / time.Since(start).Seconds()
 }
 
-// TestStrangers: wrong codes, garbage and half-open connections neither disturb
-// a running test nor end the server.
+// TestStrangers: 10 000 hostile connections from 4096 addresses neither disturb a running test nor the
+// server, nor keep out who knows the code.
 func TestStrangers(t *testing.T) {
 	t.Parallel()
 	h := newHosts(t)
 	s := h.serve(t, "--listen", "10.77.0.2")
+	inside(t, h.near, "ip route add local 198.18.0.0/20 dev lo")
+	inside(t, h.far, "ip route add 198.18.0.0/20 via 10.77.0.1")
 	path := filepath.Join(h.work, "out.json")
-	near := h.command(h.near, append(s.line, "--payload", "64", "--rate", "2kpps", "--burst", "1000", "--time", "8s", "--repeats", "1", "--json", path)...)
+	near := h.command(h.near, append(s.line, "--payload", "64", "--rate", "5kpps", "--burst", "2000", "--time", "15s", "--repeats", "1", "--json", path)...)
 	var stderr lockedBuffer
 	near.Stderr = &stderr
 	if err := near.Start(); err != nil {
 		t.Fatal(err)
 	}
-	waitPackets(t, h.far, "rx_packets", 1000)
-	attack(t, h)
+	waitPackets(t, h.far, "rx_packets", 5000)
+	before := resident(t, s.cmd.Process.Pid)
+	attacked := make(chan time.Duration)
+	began := time.Now()
+	go func() {
+		attack(t, h)
+		attacked <- time.Since(began)
+	}()
+	time.Sleep(time.Second)
+	line := slices.Clone(s.line)
+	if _, code, renewed := cutLast(s.stderr.String(), "the code is "); renewed {
+		line[len(line)-1], _, _ = strings.Cut(code, " ")
+	}
+	right := time.Now()
+	out, err := measured(h.command(h.near, append(line, "--payload", "64", "--rate", "1kpps", "--burst", "1000", "--time", "100ms",
+		"--warmup", "0", "--repeats", "1")...))
+	if took := time.Since(right); err != nil {
+		t.Errorf("the right code during the attack: %v\n%s", err, out)
+	} else {
+		t.Logf("the right code during the attack: a test of 0.1 s took %v", took)
+	}
+	grown := resident(t, s.cmd.Process.Pid) - before
+	t.Logf("10 000 hostile connections within %v; the server grew by %d KiB", <-attacked, grown)
+	if grown > 20<<10 {
+		t.Errorf("the server grew by %d KiB", grown)
+	}
 	if err := orInvalid(near.Wait()); err != nil {
 		t.Fatalf("the test beside the strangers: %v\n%s", err, &stderr)
 	}
 	d := document(t, path, "")
 	f := d.Results[0].Flows[0]
+	t.Logf("the test beside them: %.4f %% lost, %.0f pps", f.LossRatio*100, f.ReceivePPS)
 	if d.Results[0].State == "aborted" || f.LossRatio > 0.01 {
 		t.Errorf("trial is %s (%s) with %.2f %% lost; strangers must not disturb it", d.Results[0].State, d.Results[0].Why, f.LossRatio*100)
 	}
-	out, err := h.command(h.near, "curve", "10.77.0.2", "--code", "wrong-11-wrong", "--payload", "64").CombinedOutput()
-	if err == nil || !strings.Contains(string(out), "code") {
-		t.Errorf("a wrong code gave %v: %s", err, out)
-	}
-	if out, err := h.run(t, s, "--payload", "64", "--rate", "1kpps", "--burst", "1000", "--time", "100ms", "--repeats", "1"); err != nil {
-		t.Errorf("the server does not serve after the attack: %v\n%s", err, out)
+	bad, err := h.command(h.near, "curve", "10.77.0.2", "--code", "wrong-11-wrong", "--payload", "64").CombinedOutput()
+	if err == nil || !strings.Contains(string(bad), "code") {
+		t.Errorf("a wrong code gave %v: %s", err, bad)
 	}
 }
 
-// attack opens 10 000 connections with random bytes, 100 at a time, and some
-// that say nothing, from inside the near namespace.
+// cutLast is strings.Cut around the last separator.
+func cutLast(text, separator string) (before, after string, found bool) {
+	i := strings.LastIndex(text, separator)
+	if i < 0 {
+		return text, "", false
+	}
+	return text[:i], text[i+len(separator):], true
+}
+
+// attack is 10 000 connections from inside the near namespace, 100 at a time.
 func attack(t *testing.T, h hosts) {
-	t.Helper()
 	self, err := os.Executable()
 	if err != nil {
-		t.Fatal(err)
+		t.Error(err)
+		return
 	}
 	c := exec.Command("ip", "netns", "exec", h.near, self, "-test.run", "^TestAttacker$")
 	c.Env = append(os.Environ(), "PELT_TEST_ATTACK=10.77.0.2:7358")
 	if out, err := c.CombinedOutput(); err != nil {
-		t.Fatalf("attacker: %v\n%s", err, out)
+		t.Errorf("attacker: %v\n%s", err, out)
 	}
 }
 
@@ -561,29 +594,45 @@ func TestAttacker(t *testing.T) {
 	if addr == "" {
 		return
 	}
+	from := func(n int) net.Dialer {
+		return net.Dialer{Timeout: time.Second, LocalAddr: &net.TCPAddr{IP: net.IPv4(198, 18, byte(n>>8&15), byte(n))}}
+	}
 	var silent []net.Conn
-	for range 200 {
-		if c, err := net.DialTimeout("tcp", addr, time.Second); err == nil {
+	for n := range 1000 {
+		d := from(n)
+		if c, err := d.Dial("tcp", addr); err == nil {
 			silent = append(silent, c)
 		}
 	}
 	var wg sync.WaitGroup
 	tokens := make(chan struct{}, 100)
-	long := []byte("CONNECT {\"name\":\"" + strings.Repeat("a", 32<<10))
-	for n := range 10_000 {
+	for n := range 9000 {
 		tokens <- struct{}{}
 		wg.Go(func() {
 			defer func() { <-tokens }()
-			c, err := net.DialTimeout("tcp", addr, time.Second)
+			d := from(n)
+			c, err := d.Dial("tcp", addr)
 			if err != nil {
 				return
 			}
+			defer c.Close()
+			_ = c.SetDeadline(time.Now().Add(time.Second))
 			noise := make([]byte, 512)
-			if _, _ = rand.Read(noise); n%4 == 0 {
-				noise = long
+			_, _ = rand.Read(noise)
+			if n%3 == 0 {
+				_, _ = c.Write(noise)
+				return
 			}
-			_, _ = c.Write(noise)
-			_ = c.Close()
+			secure := tls.Client(c, &tls.Config{InsecureSkipVerify: true, NextProtos: []string{"pelt-control/2"}})
+			if err := secure.Handshake(); err != nil || n%3 == 1 {
+				return
+			}
+			noise[0] = 0 // a guess
+			_, _ = secure.Write(noise[:1+16+32])
+			if _, err := io.ReadFull(secure, noise[:1+32]); err == nil {
+				_, _ = secure.Write(noise[:64])
+				_, _ = secure.Read(noise)
+			}
 		})
 	}
 	wg.Wait()
