@@ -10,6 +10,4 @@ package model
 const (
 	RunFormat  = "pelt/run/1"
 	PlanFormat = "pelt/plan/2"
-
-	planFormat1 = "pelt/plan/1" // in runs that were stored
 )

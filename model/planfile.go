@@ -129,18 +129,21 @@ func (k Knob) read(raw json.RawMessage) (v Value, err error) {
 	return v, json.Unmarshal(raw, &v)
 }
 
-// UnmarshalJSON reads the plan of a stored run. It may have settings of a later pelt, which are
-// left out, or be of the format before.
+// checkPlanFormat refuses a plan of another format.
+func checkPlanFormat(b []byte) error {
+	var head struct {
+		Format string `json:"format"`
+	}
+	if err := json.Unmarshal(b, &head); err == nil && head.Format != "" && head.Format != PlanFormat {
+		return wrong("format", "is %q; this pelt reads %s, as --print-plan writes it", clip(head.Format), PlanFormat)
+	}
+	return nil
+}
+
+// UnmarshalJSON reads the plan of a stored run. Settings of a later pelt are left out.
 func (p *Plan) UnmarshalJSON(b []byte) error {
 	var file planFile
-	if err := json.Unmarshal(b, &file); err != nil {
-		return err
-	}
-	if file.Format == planFormat1 {
-		type plan1 Plan
-		*p = Plan{}
-		err := json.Unmarshal(b, (*plan1)(p))
-		p.Format = PlanFormat
+	if err := cmp.Or(checkPlanFormat(b), json.Unmarshal(b, &file)); err != nil {
 		return err
 	}
 	return file.fill(p, true)
@@ -148,11 +151,8 @@ func (p *Plan) UnmarshalJSON(b []byte) error {
 
 // ReadPlan reads a plan of a user. What it does not know is an error.
 func ReadPlan(b []byte) (p Plan, err error) {
-	var head struct {
-		Format string `json:"format"`
-	}
-	if err := json.Unmarshal(b, &head); err == nil && head.Format != PlanFormat {
-		return p, wrong("format", "is %q; this pelt reads %s, as --print-plan writes it", clip(head.Format), PlanFormat)
+	if err := checkPlanFormat(b); err != nil {
+		return p, err
 	}
 	var file planFile
 	d := json.NewDecoder(bytes.NewReader(b))

@@ -1,7 +1,6 @@
 package model
 
 import (
-	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
@@ -21,7 +20,6 @@ type Reason struct {
 	Numbers map[string]float64 `json:"numbers,omitempty"` // a name ends in its unit
 }
 
-// The codes of reasons.
 const (
 	SenderStarved    = "sender-starved"    // ready to run, but without a core
 	SenderStolen     = "sender-stolen"     // the hypervisor ran something else
@@ -46,10 +44,8 @@ const (
 	TrialCut         = "cut"
 	Interrupted      = "interrupted"
 	StillOpen        = "unfinished"
-	oldText          = "text" // of a file from before codes: its sentence
 )
 
-// reasonWording is one row of the table of reasons.
 type reasonWording struct {
 	code  string
 	state State  // of a trial with this reason
@@ -131,42 +127,12 @@ func reasonNumber(name string, v float64) string {
 	return fmt.Sprintf("%.3g", v)
 }
 
-// Reasons are why a trial is not valid. Files from before codes hold one
-// sentence instead; it is read as a single reason that says it.
+// Reasons are why a trial is not valid.
 type Reasons []Reason
-
-// UnmarshalJSON reads a list of reasons, or the sentence of an older file.
-func (l *Reasons) UnmarshalJSON(b []byte) error {
-	if len(b) == 0 || b[0] != '"' {
-		var list []Reason
-		err := json.Unmarshal(b, &list)
-		if *l = nil; len(list) > 0 {
-			*l = list
-		}
-		return err
-	}
-	var text string
-	err := json.Unmarshal(b, &text)
-	if *l = nil; text != "" {
-		*l = Reasons{{Code: oldText, Text: text}}
-	}
-	return err
-}
 
 // Has reports whether one of the reasons has one of these codes.
 func (l Reasons) Has(codes ...string) bool {
 	return slices.ContainsFunc(l, func(r Reason) bool { return slices.Contains(codes, r.Code) })
-}
-
-// LateSender returns the first reason that says that a sender was too late.
-func (l Reasons) LateSender() (r Reason, ok bool) {
-	i := slices.IndexFunc(l, func(r Reason) bool {
-		return slices.Contains([]string{SenderStarved, SenderStolen, SenderCoreFull, SenderTimerLate, SenderLate}, r.Code)
-	})
-	if i < 0 {
-		return Reason{}, false
-	}
-	return l[i], true
 }
 
 // Kind is the same for reasons that differ in numbers and names only.
@@ -174,7 +140,7 @@ func (l Reasons) Kind() string {
 	var kinds []string
 	for _, r := range l {
 		kind := r.Code
-		if r.Code == oldText || r.Code == TrialCut {
+		if r.Code == TrialCut {
 			kind += " " + r.Text
 		}
 		if !slices.Contains(kinds, kind) {

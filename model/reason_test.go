@@ -1,33 +1,9 @@
 package model
 
 import (
-	"encoding/json"
-	"reflect"
 	"strings"
 	"testing"
 )
-
-func TestReasonsFromFiles(t *testing.T) {
-	for name, c := range map[string]struct {
-		text string
-		want Reasons
-	}{
-		"codes":            {`[{"code":"link-behind","link":"a to b","numbers":{"late_ratio":0.5}}]`, Reasons{{Code: LinkBehind, Link: "a to b", Numbers: map[string]float64{"late_ratio": 0.5}}}},
-		"none":             {`[]`, nil},
-		"null":             {`null`, nil},
-		"an older, valid":  {`""`, nil},
-		"an older invalid": {`"flow up: nothing was sent"`, Reasons{{Code: oldText, Text: "flow up: nothing was sent"}}},
-	} {
-		var got struct{ Why Reasons }
-		if err := json.Unmarshal([]byte(`{"why":`+c.text+`}`), &got); err != nil || !reflect.DeepEqual(got.Why, c.want) {
-			t.Errorf("%s: %+v, %v; want %+v", name, got.Why, err, c.want)
-		}
-	}
-	var got Reasons
-	if err := json.Unmarshal([]byte(`7`), &got); err == nil {
-		t.Errorf("a number was read as %+v", got)
-	}
-}
 
 func TestReasonWords(t *testing.T) {
 	late := func(flow string, kept float64) Reason {
@@ -42,7 +18,6 @@ func TestReasonWords(t *testing.T) {
 		"of one flow":    {Reasons{{Code: NothingSent, Flow: "up"}, {Code: AccountMissing, Flow: "up"}}, "nothing was sent; the account of one end is missing"},
 		"of two flows":   {Reasons{{Code: NothingSent, Flow: "up"}, {Code: NothingSent, Flow: "down"}}, "flow up: nothing was sent; flow down: nothing was sent"},
 		"many":           {Reasons{{Code: NothingSent}, {Code: NothingSent}, {Code: NothingSent}, {Code: NothingSent}, {Code: NothingSent}, {Code: Interrupted}}, "nothing was sent; nothing was sent; nothing was sent; and 2 more of the kind; interrupted"},
-		"an older file":  {Reasons{{Code: oldText, Text: "it rained"}}, "it rained"},
 		"a code to come": {Reasons{{Code: "sender-asleep"}}, "sender-asleep"},
 	} {
 		if got := c.list.String(); got != c.want {

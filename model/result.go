@@ -1,9 +1,6 @@
 package model
 
-import (
-	"encoding/json"
-	"time"
-)
+import "time"
 
 // TimeLayout is how files have times: RFC 3339 with as many digits as there are.
 const TimeLayout = time.RFC3339Nano
@@ -27,7 +24,6 @@ type Document struct {
 	Warnings  []string     `json:"warnings"`
 }
 
-// Tool says which pelt made a document.
 type Tool struct {
 	Version string `json:"version"`
 }
@@ -98,14 +94,12 @@ type Host struct {
 // State tells whether a result may be believed.
 type State string
 
-// The states of a trial.
 const (
 	Valid   State = "valid"   // ran as ordered
 	Invalid State = "invalid" // the generator or emulator fell short: says nothing about the path
 	Aborted State = "aborted" // was cut
 )
 
-// Result is what one trial showed.
 type Result struct {
 	Cell         Cell         `json:"cell"`
 	Repeat       int          `json:"repeat"`
@@ -312,7 +306,6 @@ type Ledger struct {
 	Pacing []PacingLine `json:"pacing,omitempty"`
 }
 
-// Line is one layer and cause of loss.
 type Line struct {
 	Layer      string     `json:"layer"` // docs/ledger.md lists them in travel order
 	Host       string     `json:"host"`
@@ -326,7 +319,6 @@ type Line struct {
 	Advice     []Advice   `json:"advice,omitempty"`
 }
 
-// Span is a run of lost sequences of one stream.
 type Span struct {
 	Stream int    `json:"stream"`
 	From   uint64 `json:"from"`
@@ -362,7 +354,6 @@ type Evidence struct {
 	Excess  uint64 `json:"excess,omitempty"` // counted beyond our own loss: foreign traffic
 }
 
-// Check is one conservation law between counters.
 type Check struct {
 	Name string `json:"name"`
 	Held bool   `json:"held"`
@@ -377,15 +368,6 @@ type Finding struct {
 	Words   map[string]string `json:"words,omitempty"`
 	Text    string            `json:"text,omitempty"`
 	Command string            `json:"command,omitempty"` // what to run next
-}
-
-// UnmarshalJSON reads what is written today, and of files from before codes the sentence.
-func (f *Finding) UnmarshalJSON(b []byte) error {
-	if len(b) > 0 && b[0] == '"' {
-		return json.Unmarshal(b, &f.Text)
-	}
-	type plain Finding
-	return json.Unmarshal(b, (*plain)(f))
 }
 
 // FindingNumber is a figure in base units. Role tells it from others of its metric: best, low, knee.

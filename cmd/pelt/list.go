@@ -21,9 +21,9 @@ func newList() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "list [TEXT...]",
 		Short: "List the runs that are kept",
-		Long: `list shows stored runs that match every filter, oldest first. TEXT is looked for in the
-whole line.`,
-		Example: "  pelt list\n  pelt list --since 7d --command curve\n  pelt list --target lab:router loss",
+		Long: `list shows stored runs that match every filter, oldest first. TEXT may be anywhere in the
+line.`,
+		Example: "  pelt list --since 7d --command curve\n  pelt list --target lab:router loss",
 		Args:    cobra.ArbitraryArgs,
 		RunE: func(c *cobra.Command, args []string) error {
 			var err error
@@ -59,7 +59,7 @@ whole line.`,
 			})
 		},
 	}
-	c.Flags().StringVar(&since, "since", "", "runs of the last `TIME`, as 24h or 7d, or since 2026-11-21")
+	c.Flags().StringVar(&since, "since", "", "runs since `TIME`: 24h, 7d or 2026-11-21")
 	c.Flags().StringVar(&f.target, "target", "", "runs to `TARGET`: HOST[:PORT], lab:router, or lab for all labs")
 	c.Flags().StringVar(&f.command, "command", "", "runs of `COMMAND`, as curve")
 	asJSON.register(c.Flags())
@@ -68,11 +68,8 @@ whole line.`,
 
 // headline is what a run showed, or what is wrong with it.
 func headline(r store.Summary) string {
-	switch {
-	case r.Headline == nil:
+	if r.Headline == nil {
 		return r.Trouble
-	case r.Headline.Code == "": // of a run from before codes
-		return r.Headline.Text
 	}
 	return finding.FromStored(*r.Headline).Text()
 }
@@ -113,13 +110,10 @@ func parseSince(text string, now time.Time) (time.Time, error) {
 	if text == "" {
 		return time.Time{}, nil
 	}
-	for _, layout := range []string{time.DateOnly, "2006-01-02 15:04", time.DateTime} {
+	for _, layout := range []string{time.DateOnly, "2006-01-02 15:04", time.DateTime, time.RFC3339} {
 		if t, err := time.ParseInLocation(layout, text, now.Location()); err == nil {
 			return t, nil
 		}
-	}
-	if t, err := time.Parse(time.RFC3339, text); err == nil {
-		return t, nil
 	}
 	ago, err := time.ParseDuration(text)
 	if days, ok := strings.CutSuffix(text, "d"); ok {
@@ -138,8 +132,8 @@ func newRemove() *cobra.Command {
 	return &cobra.Command{
 		Use:   "rm RUN...",
 		Short: "Delete runs that are kept",
-		Long: `rm deletes stored runs without asking, all or none: none if one is not there or is being
-written. RUN is an id, the beginning of one, or last.`,
+		Long: `rm deletes runs without asking: all, or none if one is missing or being written. RUN is an
+id or its beginning, or last.`,
 		Example: "  pelt rm 20261121-0741-k3f",
 		Args:    cobra.MinimumNArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {

@@ -35,7 +35,7 @@ func TestParseSince(t *testing.T) {
 
 func TestRunFilter(t *testing.T) {
 	at := time.Date(2026, 11, 21, 7, 41, 0, 0, time.UTC)
-	run := store.Summary{ID: "20261121-0741-k3f", Started: at, Command: "curve", Target: "192.168.1.5:7359", State: store.Complete, Headline: &model.Finding{Text: "Packets limit"}}
+	run := store.Summary{ID: "20261121-0741-k3f", Started: at, Command: "curve", Target: "192.168.1.5:7359", State: store.Complete, Headline: &model.Finding{Code: "packets limit"}}
 	for _, c := range []struct {
 		name   string
 		filter runFilter
