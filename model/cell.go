@@ -18,7 +18,6 @@ type Value struct {
 	Text   string // if not empty, the value is this word
 }
 
-// Number and Word make values.
 func Number(n float64) Value { return Value{Number: n} }
 func Word(s string) Value    { return Value{Text: s} }
 
@@ -29,7 +28,6 @@ func (v Value) String() string {
 	return strconv.FormatFloat(v.Number, 'f', -1, 64)
 }
 
-// MarshalJSON writes a number or a string.
 func (v Value) MarshalJSON() ([]byte, error) {
 	if v.Text != "" {
 		return json.Marshal(v.Text)
@@ -37,7 +35,6 @@ func (v Value) MarshalJSON() ([]byte, error) {
 	return json.Marshal(v.Number)
 }
 
-// UnmarshalJSON reads a number or a string.
 func (v *Value) UnmarshalJSON(b []byte) error {
 	*v = Value{}
 	if len(b) > 0 && b[0] == '"' {
@@ -67,7 +64,6 @@ func (c Cell) Key() string {
 	return strings.Join(words, " ")
 }
 
-// Equal reports whether both cells set the same knobs to the same values.
 func (c Cell) Equal(d Cell) bool { return maps.Equal(c, d) }
 
 // Cells lists every combination of levels; the last factor changes fastest.

@@ -2,7 +2,6 @@ package model
 
 import "slices"
 
-// Kinds of changes.
 const (
 	ChangeShift = "level-shift"    // a level gave way to another
 	ChangeDrift = "drift"          // a level moved steadily for a time

@@ -34,7 +34,6 @@ type FlowSoFar struct {
 	Lines        []Line   `json:"lines,omitempty"` // losses that are named by now
 }
 
-// Lost is what was attempted and did not come.
 func (f FlowSoFar) Lost() uint64 { return f.Attempted - min(f.Received, f.Attempted) }
 
 // SoFar reports whether a result is that of a trial of which only checkpoints are

@@ -55,7 +55,6 @@ func (o *Observation) Clamp(flows []Flow) {
 	}
 }
 
-// Clamp limits each share of a core to 0..1.
 func (c *CPU) Clamp() {
 	for _, share := range []*float64{&c.ThreadRatio, &c.HostRatio, &c.SoftirqRatio, &c.BusiestRatio, &c.StealRatio} {
 		*share = min(notNegative(*share), 1)
@@ -72,7 +71,6 @@ func (p *Percentiles) Ordered() bool {
 	return slices.IsSorted(list) && !slices.ContainsFunc(list, math.IsNaN)
 }
 
-// Clamp limits what a router tells of a trial.
 func (w *RouterWatch) Clamp() {
 	w.Gaps, w.Cores = clipAll(w.Gaps, maxGaps, maxGapText), w.Cores[:min(len(w.Cores), maxSeries)]
 }

@@ -1,12 +1,10 @@
 package model
 
-// What a flow of connections does with each, see Flow.Connections.
 const (
 	ConnectionRate = "rate"
 	ConnectionKeep = "keep"
 )
 
-// Bounds of a flow of connections.
 const (
 	MaxConnections         = 1_000_000 // kept open at a time
 	ConnectionMessageBytes = 56        // what either end says on each

@@ -1,8 +1,10 @@
 package model
 
-import "strings"
+import (
+	"fmt"
+	"strings"
+)
 
-// Bounds of a transfer.
 const (
 	MaxBytes        = 1 << 50
 	MaxStagger      = 600.0 // s
@@ -67,7 +69,6 @@ type Commands struct {
 	Client string `json:"client"`
 }
 
-// checkTransfer checks what only TCP flows have.
 func (f Flow) checkTransfer() error {
 	for _, name := range f.Controls() {
 		if name == "" || len(name) > 15 { // TCP_CA_NAME_MAX, include/net/tcp.h
@@ -107,7 +108,7 @@ func (f Flow) checkTransfer() error {
 	return nil
 }
 
-// checkTime checks what a transfer makes of a trial's time.
+// checkTime checks what a transfer or a profile makes of a trial's time.
 func (f Flow) checkTime(t Timing) error {
 	last := f.StaggerSeconds * float64(f.Streams-1)
 	switch whole := t.WarmupSeconds + t.MeasureSeconds; {
@@ -131,7 +132,6 @@ type Completion struct {
 	By string `json:"by"`
 }
 
-// What ends a transfer, see Completion.
 const (
 	ByRead         = "read"
 	ByAcknowledged = "acknowledged"
@@ -139,7 +139,6 @@ const (
 	ByExit         = "exit"
 )
 
-// TCPStream are the figures of one of several streams.
 type TCPStream struct {
 	Control       string  `json:"control"` // read back
 	StartSeconds  float64 `json:"start_s"` // after the first one's
@@ -154,12 +153,8 @@ type TCPStream struct {
 // told apart may judge: its first repeats, and in steps of half of them, to the most.
 func (d Design) Looks() []int {
 	list := []int{d.Repeats}
-	step := max(1, d.Repeats/2)
-	for n := d.Repeats + step; n < d.MostRepeats; n += step {
-		list = append(list, n)
-	}
-	if d.MostRepeats > d.Repeats {
-		list = append(list, d.MostRepeats)
+	for n := d.Repeats; n < d.MostRepeats; list = append(list, n) {
+		n = min(n+max(1, d.Repeats/2), d.MostRepeats)
 	}
 	return list
 }
@@ -167,20 +162,11 @@ func (d Design) Looks() []int {
 // Failed counts the trials that are invalid and that no other try made good, and how
 // many there are that ended, whatever tries they took.
 func (d Document) Failed() (failed, trials int) {
-	type slot struct {
-		cell   string
-		repeat int
-	}
-	tried := map[slot]bool{} // true: in vain
+	tried := map[string]bool{} // by cell and repeat; true: in vain
 	for _, r := range d.Results {
-		at := slot{r.Cell.Key(), r.Repeat}
-		switch r.State {
-		case Valid:
-			tried[at] = false
-		case Invalid:
-			if _, made := tried[at]; !made {
-				tried[at] = true
-			}
+		at := fmt.Sprint(r.Cell.Key(), "#", r.Repeat)
+		if _, before := tried[at]; r.State == Valid || r.State == Invalid && !before {
+			tried[at] = r.State == Invalid
 		}
 	}
 	for _, inVain := range tried {

@@ -1,6 +1,5 @@
 package model
 
-// Arrival is one test datagram as the receiver saw it.
 type Arrival struct {
 	Sequence     uint64 // u48, from 0 in each stream
 	SendNanos    uint64 // u48, of the sender's monotonic clock

@@ -98,7 +98,6 @@ func DecodeJSON(b []byte, name string, v any) error {
 	return fmt.Errorf("%s:%d: %s", name, lineAt(b, dec.InputOffset()), oneLine(err.Error()))
 }
 
-// KindName is what a type is called in an error of a file.
 func KindName(t reflect.Type) string {
 	switch t.Kind() {
 	case reflect.String:
@@ -211,7 +210,6 @@ func (s Series) MarshalJSON() ([]byte, error) {
 	return json.Marshal(n)
 }
 
-// UnmarshalJSON reads null as NaN.
 func (s *Series) UnmarshalJSON(b []byte) error {
 	var n nullableSeries
 	if err := json.Unmarshal(b, &n); err != nil {

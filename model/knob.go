@@ -43,7 +43,6 @@ type Knob struct {
 // Kind is how a knob is written.
 type Kind int
 
-// The kinds of knobs.
 const (
 	Numbers Kind = iota // 64, or a list with ranges: 64,256..1472/256
 	Names               // a word, or a list of words
@@ -55,7 +54,6 @@ const (
 // Group is the heading of a knob in --help; the others stand in --help-all.
 type Group string
 
-// The groups of --help.
 const (
 	ToSend  Group = "What to send"
 	ThePath Group = "The path"
@@ -121,7 +119,6 @@ func (k Knob) isWord(text string) bool {
 	return slices.Contains(k.Words, text) || k.Flag == "loss" && strings.Contains(text, ":")
 }
 
-// Parse reads the values that a flag is given.
 func (k Knob) Parse(text string) (values []Value, err error) {
 	switch {
 	case k.Kind == OneText || k.Kind == Texts:
@@ -217,7 +214,6 @@ func durationWord(s float64) string {
 	return Number(s*1000).String() + "ms"
 }
 
-// check returns why the knob cannot have a value.
 func (k Knob) check(v Value) error {
 	n := v.Number
 	switch {
@@ -256,7 +252,6 @@ func (k Knob) say(n float64) string {
 	return k.Print(Number(n))
 }
 
-// wanted says which words the knob takes.
 func (k Knob) wanted() string {
 	if len(k.Words) == 0 {
 		return "a word"

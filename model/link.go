@@ -46,7 +46,6 @@ type Link struct {
 	Zero                 string     `json:"zero,omitempty"`           // keys that are set to 0; with commas
 }
 
-// Backends of an emulated link.
 const (
 	BackendAuto = "auto" // a link that only has a rate is the kernel's tbf
 	BackendUser = "user" // pelt itself, in user space
@@ -66,7 +65,6 @@ var lossForms = []struct{ word, model, form string }{
 	{"ge", GilbertElliott, "ge:P/R/BAD/GOOD"}, {"4state", FourState, "4state:P13/P31/P32/P23/P14"},
 }
 
-// setLossModel reads a model with the ratios of its states.
 func (l *Link) setLossModel(value string) error {
 	word, rest, _ := strings.Cut(value, ":")
 	for _, f := range lossForms {

@@ -205,7 +205,6 @@ func linkWords(text string) (words []linkWord, err error) {
 	return words, nil
 }
 
-// set gives a link one value of a knob.
 func (l *Link) set(k Knob, v Value) error {
 	if err := k.check(v); err != nil {
 		return err
@@ -260,7 +259,6 @@ func (l Link) Over(earlier Link) Link {
 	return earlier
 }
 
-// has reports whether a knob of the link is set.
 func (l Link) has(k Knob) bool {
 	_, set := get(k.on(&l))
 	return set || k.Flag == "loss" && l.lossText() != ""

@@ -76,7 +76,6 @@ func (w *MarksWriter) flush() {
 	w.sum.Packets += p.Count
 }
 
-// Marks closes the list.
 func (w *MarksWriter) Marks() Marks {
 	w.flush()
 	if len(w.raw) > 0 {

@@ -9,7 +9,6 @@ type Tuple struct {
 // DropMode says how a host watches the packets its kernel drops.
 type DropMode string
 
-// The modes, the most exact first.
 const (
 	DropsSeq   DropMode = "seq"   // a verdict for every sequence
 	DropsCount DropMode = "count" // packets by site

@@ -1,5 +1,7 @@
 package model
 
+import "slices"
+
 // PathMTU is the largest IP packet that a flow's path carries in one piece, as it was found before the first trial:
 // in RFC 8899's words the PLPMTU, and PayloadBytes the maximum packet size (MPS) above it.
 type PathMTU struct {
@@ -18,7 +20,6 @@ type PathMTU struct {
 // MTUFound says how a path MTU was found. Whatever it was, a packet of that size passed.
 type MTUFound string
 
-// How a path MTU was found.
 const (
 	MTUOfRoute MTUFound = "route"          // a packet as large as the route takes passed
 	MTUTold    MTUFound = "packet-too-big" // an ICMP message said it
@@ -44,37 +45,26 @@ const usualMTU = 1500
 
 // AsksPathMTU reports whether a level of the plan waits for the path MTU.
 func (p Plan) AsksPathMTU() bool {
-	for _, f := range p.Factors {
-		for _, v := range f.Levels {
-			if f.Knob == payloadKnob && v.Text == PathMTULevel {
-				return true
-			}
-		}
-	}
-	return false
+	return slices.ContainsFunc(p.Factors, func(f Factor) bool {
+		return f.Knob == payloadKnob && slices.Contains(f.Levels, Word(PathMTULevel))
+	})
 }
 
 // WithPayload puts a payload in bytes in the place of PathMTULevel; twice says
 // that the list held it already, and then it stands there once.
 func (p Plan) WithPayload(payload int) (_ Plan, twice bool) {
-	factors := make([]Factor, len(p.Factors))
+	p.Factors = slices.Clone(p.Factors)
 	for i, f := range p.Factors {
-		factors[i] = Factor{Knob: f.Knob}
-		seen := map[Value]bool{}
-		for _, v := range f.Levels {
-			if f.Knob == payloadKnob && v.Text == PathMTULevel {
-				v = Number(float64(payload))
-			}
-			if f.Knob == payloadKnob && v.Text == "" && seen[v] {
-				twice = true
-				continue
-			}
-			seen[v] = true
-			factors[i].Levels = append(factors[i].Levels, v)
+		at, number := slices.Index(f.Levels, Word(PathMTULevel)), Number(float64(payload))
+		if f.Knob != payloadKnob || at < 0 {
+			continue
 		}
-	}
-	if len(p.Factors) > 0 {
-		p.Factors = factors
+		levels := slices.Clone(f.Levels)
+		levels[at] = number
+		if other := slices.Index(f.Levels, number); other >= 0 {
+			levels, twice = slices.Delete(levels, max(at, other), max(at, other)+1), true
+		}
+		p.Factors[i].Levels = levels
 	}
 	return p, twice
 }

@@ -11,7 +11,6 @@ import (
 // Protocol is a transport protocol: UDP or TCP.
 type Protocol string
 
-// The transport protocols.
 const (
 	UDP Protocol = "udp"
 	TCP Protocol = "tcp"

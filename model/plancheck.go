@@ -225,20 +225,15 @@ func (f Flow) check() error {
 		return wrong("family", "want 4 or 6, not 5")
 	case f.SourcePort > MaxSourcePort-f.Streams+1:
 		return wrong("source_port", "%d streams from port %d pass port 65535", f.Streams, f.SourcePort)
-	case f.checkAddresses() != nil:
-		return f.checkAddresses()
 	case !printable(f.Control):
 		return wrong("control", "%q is not the name of a congestion control", clip(f.Control))
 	}
-	return cmp.Or(f.checkSegments(), f.checkConnections(), f.checkTransfer(), f.checkProfile(), f.checkRate())
-}
-
-func (f Flow) checkRate() error {
-	if pps, ok := f.Rate.PPS(f.PayloadBytes); ok && pps > unit.MaxPacketsPerSecond {
+	err := cmp.Or(f.checkAddresses(), f.checkSegments(), f.checkConnections(), f.checkTransfer(), f.checkProfile())
+	if pps, ok := f.Rate.PPS(f.PayloadBytes); err == nil && ok && pps > unit.MaxPacketsPerSecond {
 		return wrong("rate_pps", "%v is %s at %d B; at most %s", f.Rate, unit.FormatPPS(pps), f.PayloadBytes,
 			unit.FormatPPS(unit.MaxPacketsPerSecond))
 	}
-	return nil
+	return err
 }
 
 func (f Flow) checkAddresses() error {
@@ -280,7 +275,6 @@ func (f Flow) checkKnobs() error {
 	return nil
 }
 
-// checkSegments checks the buffers of several packets.
 func (f Flow) checkSegments() error {
 	switch n := f.Segments; {
 	case n > MaxUDPPayload/f.PayloadBytes:

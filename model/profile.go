@@ -44,7 +44,6 @@ type Pacing struct {
 	Rounds float64 `json:"trace_rounds,omitempty"`
 }
 
-// Kinds of profiles.
 const (
 	Poisson      = "poisson" // independent gaps of the exponential distribution
 	Burst        = "burst"   // a full token bucket at a time
@@ -56,7 +55,6 @@ const (
 // ConstantGap is the level of the knob profile that has none.
 const ConstantGap = "constant"
 
-// Bounds of profiles.
 const (
 	MinOnTime  = time.Microsecond
 	MaxOnTime  = 24 * time.Hour
@@ -159,14 +157,12 @@ func (p *Profile) Other(number int) *Profile {
 	return &other
 }
 
-// wordSeed makes a number of a word.
 func wordSeed(word string) uint64 {
 	h := fnv.New64a()
 	_, _ = h.Write([]byte(word)) // never fails
 	return h.Sum64()
 }
 
-// random tells whether the profile draws.
 func (p Profile) random() bool { return p.Kind == Poisson || p.Kind == OnOff && p.Random }
 
 func (f Flow) checkProfile() error {

@@ -20,8 +20,7 @@ const LabDUT = "lab"
 // AgentDUT begins a Plan.DUT that is a pelt serve on the router.
 const AgentDUT = "pelt://"
 
-// MaxVariants of one plan.
-const MaxVariants = 32
+const maxVariants = 32
 
 func (p Plan) checkRouter() error {
 	inLab := strings.HasPrefix(p.Target, "lab:")
@@ -39,8 +38,8 @@ func (p Plan) checkRouter() error {
 			return wrong("near", "want HOST[:PORT], not %q", clip(p.Near))
 		}
 	}
-	if len(p.Variants) > MaxVariants {
-		return wrong("variants", "want at most %d, not %d", MaxVariants, len(p.Variants))
+	if len(p.Variants) > maxVariants {
+		return wrong("variants", "want at most %d, not %d", maxVariants, len(p.Variants))
 	}
 	for i, v := range p.Variants {
 		at := fmt.Sprintf("variants[%d]", i)
@@ -79,7 +78,6 @@ type RouterFacts struct {
 	Untold      []string `json:"untold,omitempty"`  // what could not be read, one line each
 }
 
-// Text is a router's own words.
 type Text struct {
 	Name string `json:"name"` // of the file or the command
 	Text string `json:"text"`

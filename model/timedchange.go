@@ -15,7 +15,6 @@ type TimedChange struct {
 	Link      *Link   `json:"link,omitempty"`
 }
 
-// MaxTimedChanges of one plan.
 const MaxTimedChanges = 256
 
 // ParseTimedChange reads "80s:router=rules=1000", "2m:link=loss=1%,delay=20ms" or "2m:link-receiver=loss=1%".
@@ -59,7 +58,6 @@ func (c TimedChange) Words() string {
 	return strings.TrimSuffix(linkPrefix(c.Link.Node), ".") + "=" + c.Link.Words()
 }
 
-// MadeChange is a change as it was made in a trial.
 type MadeChange struct {
 	AtS     float64 `json:"at_s"`   // when it was done, after the start of the measured part
 	TookS   float64 `json:"took_s"` // it was begun so long before

@@ -57,7 +57,6 @@ func TraceText(gaps []int64) ([]string, error) {
 	return parts, nil
 }
 
-// ReadTraceText reads what TraceText wrote.
 func ReadTraceText(parts []string) ([]int64, error) {
 	size := 0
 	for _, p := range parts {

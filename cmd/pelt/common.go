@@ -30,7 +30,6 @@ import (
 	"pelt/view"
 )
 
-// commonFlags are what every test command takes.
 type commonFlags struct {
 	output        outputFlags
 	code, record  string
@@ -43,13 +42,12 @@ type commonFlags struct {
 
 func (f *commonFlags) register(s *pflag.FlagSet) {
 	f.output.register(s)
-	s.StringVar(&f.record, "record", "", "write every packet that a UDP receiver sees to `FILE`, for pelt record")
+	s.StringVar(&f.record, "record", "", "write each packet of a UDP receiver to `FILE`")
 	s.StringVar(&f.code, "code", "", "`CODE` that pelt serve printed; of several hosts NEAR,FAR,ROUTER (or $PELT_CODE)")
 	s.BoolVar(&f.yes, "yes", false, "do not ask before sending to a public address")
-	s.BoolVar(&f.printOut, "print-plan", false, "print the plan as YAML and send nothing")
+	s.BoolVar(&f.printOut, "print-plan", false, "print the plan as YAML, send nothing")
 	s.BoolVar(&f.uncalibrated, "no-calibration", false, "lab: do not measure emulated links first")
-	s.DurationVar(&f.progress, "progress", 0, "`TIME` between lines of progress (default: one changing line, or 1s without "+
-		"a terminal)")
+	s.DurationVar(&f.progress, "progress", 0, "`TIME` between lines of progress (default: one live line, or 1s without terminal)")
 	s.BoolVar(&f.noStore, "no-store", false, "do not keep this run")
 }
 
@@ -75,20 +73,28 @@ func (f *commonFlags) execute(c *cobra.Command, p model.Plan) error {
 	if err := f.checkFiles(); err != nil {
 		return err
 	}
+	return f.carryOut(c, p, nil, func(o run.Options) (model.Document, error) { return run.Execute(c.Context(), p, o) })
+}
+
+// carryOut runs a plan that the user agrees to, keeps it, in a new store if there is none yet, and reports.
+func (f *commonFlags) carryOut(c *cobra.Command, p model.Plan, st *store.Store,
+	execute func(run.Options) (model.Document, error)) error {
 	if err := f.consents(c, p); err != nil {
 		return err
 	}
-	if code, done, err := viaUserNamespace(p.Target, c.ErrOrStderr()); done {
-		return ended(code, err)
+	if done, err := viaUserNamespace(p.Target, c.ErrOrStderr()); done {
+		return err
 	}
 	s := newScreen(c.ErrOrStderr(), f.progress)
 	s.notes = f.notes
-	doc, err := run.Execute(c.Context(), p, f.options(s, f.openStore(s)))
+	if st == nil {
+		st = f.openStore(s)
+	}
+	doc, err := execute(f.options(s, st))
 	s.done()
 	return f.output.finish(c, doc, err)
 }
 
-// options are those of a run of this command.
 func (f *commonFlags) options(s *screen, st *store.Store) run.Options {
 	return run.Options{Version: version(), Arguments: withoutCodes(os.Args[1:]), Code: f.secret(), Store: st,
 		Uncalibrated: f.uncalibrated, Record: f.record, Events: s.event}
@@ -153,12 +159,15 @@ func (f *commonFlags) consents(c *cobra.Command, p model.Plan) error {
 	if len(p.Flows) > 0 {
 		family = p.Flows[0].Family
 	}
-	if p.Near != "" {
-		if err := f.consent(c, p.Near, family); err != nil {
+	for _, host := range []string{p.Near, p.Target} {
+		if host == "" {
+			continue
+		}
+		if err := f.consent(c, host, family); err != nil {
 			return err
 		}
 	}
-	return f.consent(c, p.Target, family)
+	return nil
 }
 
 // resolve is what a run asks, too.
@@ -221,7 +230,6 @@ func benchmarking(a netip.Addr) bool {
 	return false
 }
 
-// outputFlags say where a page and its figures go.
 type outputFlags struct {
 	json, csv, html, chart string
 	series                 string // of runs that are kept
@@ -229,9 +237,9 @@ type outputFlags struct {
 }
 
 func (o *outputFlags) register(s *pflag.FlagSet) {
-	s.StringVar(&o.json, "json", "", "write everything as one JSON document to `FILE`, or - for standard output")
-	s.StringVar(&o.csv, "csv", "", "write the figures as a table to `FILE`, or -")
-	s.StringVar(&o.html, "html", "", "write the report as one page to `FILE`, or -")
+	s.StringVar(&o.json, "json", "", "write all as one JSON document to `FILE`, or -")
+	s.StringVar(&o.csv, "csv", "", "write figures as a table to `FILE`, or -")
+	s.StringVar(&o.html, "html", "", "write the report as a page to `FILE`, or -")
 	s.StringVar(&o.chart, "chart", "", "write the charts to `FILE`.png or .svg")
 	s.BoolVar(&o.all, "all", false, "print the whole report, not 12 lines")
 }
@@ -245,7 +253,6 @@ type content struct {
 	more   string // the command that prints the whole page
 }
 
-// ofRun is the content of a run.
 func ofRun(doc model.Document) content {
 	more := "--all shows the rest"
 	if doc.ID != "" {
@@ -292,7 +299,6 @@ type output struct {
 	write      func(io.Writer, content) error
 }
 
-// asked lists the outputs that have a file.
 func (o *outputFlags) asked() []output {
 	list := []output{
 		{"json", o.json, func(w io.Writer, c content) error { return c.json(w) }},
@@ -328,7 +334,7 @@ func (o *outputFlags) check() error {
 
 // printPage prints a page, all of it or its beginning, which names the command that prints more.
 func printPage(c *cobra.Command, p view.Page, all bool, more string) error {
-	width, color := terminal(os.Stdout)
+	width, _, color := terminal(os.Stdout)
 	return render.Text(c.OutOrStdout(), p, render.Terminal{Width: width, Color: color, All: all, More: more})
 }
 

@@ -15,7 +15,6 @@ import (
 	"pelt/view"
 )
 
-// compareFlags are what pelt compare takes.
 type compareFlags struct {
 	by, base, metric string
 	failIf           []string
@@ -27,18 +26,17 @@ func newCompare() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "compare [RUN...]",
 		Short: "Say what differs between runs, or between variants in one, and what may be noise",
-		Long: `compare tells what changed. Of several runs the first is the baseline. Of one run the
-levels of its variants are compared, or of the setting that --by names.
+		Long: `compare tells what changed. Of several runs the first is the baseline. Of one run it
+compares the variants, or the levels of --by.
 
-A difference is called one only if it is not noise: the chance of any false alarm is at
-most 5 %. Each side needs three valid repeats.
+It reports no noise: the chance of any false alarm is at most 5 %. Each side needs three
+valid repeats.
 
---fail-if "METRIC < -5%" is relative to the baseline, or in points for shares. Metrics:
+--fail-if "METRIC < -5%" is relative to the baseline; for shares in points. Metrics:
 ` + strings.Join(table.Words(), ", ") + `.
 
-RUN is an id, the beginning of one, last (the default), or a run's file.`,
-		Example: `  pelt compare last
-  pelt compare before.json after.json --fail-if 'goodput < -5%' --html compare.html
+RUN is an id or its beginning, last (default), or a file.`,
+		Example: `  pelt compare before.json after.json --fail-if 'goodput < -5%' --html compare.html
   pelt compare last --by control --metric goodput,delay`,
 		Args: cobra.ArbitraryArgs,
 		RunE: func(c *cobra.Command, args []string) error {
@@ -77,10 +75,10 @@ RUN is an id, the beginning of one, last (the default), or a run's file.`,
 		},
 	}
 	s := c.Flags()
-	s.StringVar(&f.by, "by", "", "of one run: the `SETTING` whose levels are compared (default variant)")
-	s.StringVar(&f.base, "base", "", "of one run: the `LEVEL` to compare with (default the plan's first)")
+	s.StringVar(&f.by, "by", "", "of one run: compare the levels of this `SETTING` (default variant)")
+	s.StringVar(&f.base, "base", "", "of one run: compare with this `LEVEL` (default the first)")
 	s.StringVar(&f.metric, "metric", finding.DefaultMetrics, "`METRIC`s to compare; fewer tell more of each")
-	s.StringArrayVar(&f.failIf, "fail-if", nil, "exit code 3 if this `LIMIT` holds beyond doubt: 'loss > 1%'; once for each")
+	s.StringArrayVar(&f.failIf, "fail-if", nil, "exit code 3 if this `LIMIT` surely holds: 'loss > 1%'; once for each")
 	f.output.register(s)
 	return c
 }

@@ -14,9 +14,9 @@ func newDemo() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "demo",
 		Short: "See it work in under a minute: a router on this machine, its size curve, a report",
-		Long: `demo sends packets of several sizes through a small router of network namespaces, and
-writes pelt-demo.html and pelt-demo.png, unless a flag names what to write. Without root
-it uses a user namespace, else the loopback interface, and says which.`,
+		Long: `demo sends packets of several sizes through a router of network namespaces, and writes
+pelt-demo.html and pelt-demo.png, unless flags name files. Without root it uses a user
+namespace or the loopback interface, and says which.`,
 		Example: "  pelt demo",
 		Args:    cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
@@ -30,9 +30,9 @@ it uses a user namespace, else the loopback interface, and says which.`,
 			if err := f.output.check(); err != nil {
 				return err
 			}
-			code, done, err := viaUserNamespace(p.Target, c.ErrOrStderr())
+			done, err := viaUserNamespace(p.Target, c.ErrOrStderr())
 			if done {
-				return ended(code, err)
+				return err
 			}
 			if err != nil {
 				fmt.Fprintf(c.ErrOrStderr(), "no lab here (%v): this demo shows the loopback interface and no router\n", err)

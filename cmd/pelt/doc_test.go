@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"flag"
 	"fmt"
 	"io"
@@ -23,7 +24,7 @@ func TestCommandsPage(t *testing.T) {
 	var page bytes.Buffer
 	root := newRoot(io.Discard, io.Discard)
 	every, several := sharedFlags(root)
-	fmt.Fprint(&page, "# Commands\n\nThe texts of `pelt COMMAND --help-all`, written by `go test ./cmd/pelt -update`.\n\n"+exitCodes)
+	fmt.Fprint(&page, "# Commands\n\n`pelt COMMAND --help-all`, written by `go test ./cmd/pelt -update`.\n\n"+exitCodes)
 	fmt.Fprintf(&page, "\n## Flags of every test\n\nDefaults are those of pelt curve.\n\n```\n%s```\n", usages(every))
 	fmt.Fprintf(&page, "\n## Flags of several commands\n\n```\n%s```\n", usages(several))
 	walk(root, func(c *cobra.Command) { writeHelp(&page, c, every, several) })
@@ -47,7 +48,7 @@ const exitCodes = `| exit code | meaning |
 | 1 | error |
 | 2 | usage: nothing was done |
 | 3 | ran, and a limit (--max-loss, --fail-if) failed |
-| 4 | ran, but a trial is invalid, or nothing valid is there to compare |
+| 4 | ran, but a trial is invalid, or nothing can be compared |
 | 130 | interrupted; what was measured is kept and reported |
 
 ` + "`pelt lab exec` ends with its program's own code, and `pelt serve` with 0 at Ctrl-C.\n"
@@ -118,7 +119,7 @@ func writeHelp(w io.Writer, c *cobra.Command, every, several *pflag.FlagSet) {
 		text = c.Short + "."
 	}
 	fmt.Fprintf(w, "\n## %s\n\n%s\n\n```\n%s\n", c.CommandPath(), text, c.UseLine())
-	if c.Example != "" {
+	if c.Long != "" && c.Example != "" {
 		fmt.Fprintf(w, "\n%s\n", c.Example)
 	}
 	own, others, defaults := pflag.NewFlagSet("", pflag.ContinueOnError), []string{}, []string{}
@@ -135,7 +136,7 @@ func writeHelp(w io.Writer, c *cobra.Command, every, several *pflag.FlagSet) {
 			own.AddFlag(f)
 			return
 		}
-		shared := every.Lookup(f.Name) // whose defaults are those of pelt curve
+		shared := cmp.Or(every.Lookup(f.Name), several.Lookup(f.Name)) // whose defaults are those of pelt curve
 		if f.DefValue != "" && f.DefValue != "false" && f.DefValue != "0s" && (shared == nil || shared.DefValue != f.DefValue) {
 			defaults = append(defaults, "--"+f.Name+" "+f.DefValue)
 		}

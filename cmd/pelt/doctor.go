@@ -22,9 +22,9 @@ func newDoctor() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "doctor",
 		Short: "Say what this machine can do, and what to mend",
-		Long: `doctor shows what this machine can do, and for every no the reason and the remedy. With
---speed it measures what each engine carries between two namespaces.`,
-		Example: "  pelt doctor\n  pelt doctor --speed",
+		Long: `doctor shows what this machine can do, and for every no the reason and remedy. --speed
+measures each engine between two namespaces.`,
+		Example: "  pelt doctor --speed",
 		Args:    cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			if speed {
@@ -54,12 +54,11 @@ func newDoctor() *cobra.Command {
 		},
 	}
 	asJSON.register(c.Flags())
-	c.Flags().BoolVar(&speed, "speed", false, "measure what this machine sends and receives")
-	c.Flags().DurationVar(&each, "time", 500*time.Millisecond, "`TIME` of each measurement of --speed")
+	c.Flags().BoolVar(&speed, "speed", false, "measure the engines")
+	c.Flags().DurationVar(&each, "time", 500*time.Millisecond, "`TIME` of each measurement")
 	return c
 }
 
-// measureSpeed runs the plans of doctor --speed and prints a table.
 func measureSpeed(c *cobra.Command, each time.Duration, asJSON jsonFlag) error {
 	plans, err := plan.Speed("lab:direct", runtime.NumCPU(), each)
 	if err != nil {

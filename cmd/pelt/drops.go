@@ -23,7 +23,6 @@ import (
 	"pelt/view"
 )
 
-// dropsFlags say what is watched and how it is shown.
 type dropsFlags struct {
 	ports          []string
 	all, verbose   bool
@@ -36,28 +35,26 @@ func newDrops() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "drops",
 		Short: "Watch what this host drops right now: layer, reason, kernel function, flow",
-		Long: `drops watches the kernel drop packets of any traffic, in every network namespace of this
-host, until Ctrl-C or --time; then it prints totals. It needs root and Linux 5.17 with
-BTF. A network card's own drops pass no kernel function: see ip -s link.
+		Long: `drops watches the kernel drop packets of any traffic, in every network namespace, until
+Ctrl-C or --time; then it prints totals. It needs root and Linux 5.17 with BTF, and cannot
+see a network card's own drops: see ip -s link.
 
-Without --all, drops that healthy hosts make all the time share one line.
+--json writes an object of format pelt/drops/1 for each interval; the last has "sum": true
+and holds the whole watch.
 
---json writes an object for each interval, of format pelt/drops/1; the last one has
-"sum": true and holds the whole watch.
-
-Ctrl-C is exit code 0, or 130 where it cuts --time short.`,
-		Example: "  pelt drops\n  pelt drops --port 5201 --time 10s\n  pelt drops --all --json - | jq .",
+Ctrl-C is exit code 0, or 130 if it cuts --time short.`,
+		Example: "  pelt drops --port 5201 --time 10s",
 		Args:    cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			return f.run(c)
 		},
 	}
-	c.Flags().StringSliceVar(&f.ports, "port", nil, "only TCP and UDP from or to this `PORT`; up to 16, as 5201,7359")
-	c.Flags().BoolVar(&f.all, "all", false, "list ordinary drops, too")
-	c.Flags().StringVar(&f.json, "json", "", "write one JSON object an interval to `FILE`, or - for standard output")
+	c.Flags().StringSliceVar(&f.ports, "port", nil, "only TCP and UDP of this `PORT`; up to 16: 5201,7359")
+	c.Flags().BoolVar(&f.all, "all", false, "list also the usual drops of healthy hosts")
+	c.Flags().StringVar(&f.json, "json", "", "write one JSON object an interval to `FILE`, or -")
 	c.Flags().StringVar(&f.time, "time", "", "end after this `TIME`: 10s (default: at Ctrl-C)")
 	c.Flags().StringVar(&f.interval, "interval", "1s", "`TIME` between readings: 100ms to 1h")
-	c.Flags().BoolVarP(&f.verbose, "verbose", "v", false, "if the kernel refuses the watch, print all it said")
+	c.Flags().BoolVarP(&f.verbose, "verbose", "v", false, "print all that the kernel says if it refuses")
 	return c
 }
 
@@ -99,32 +96,32 @@ func (f *dropsFlags) run(c *cobra.Command) error {
 		v.filter = "port " + strings.Trim(strings.ReplaceAll(fmt.Sprint(ports), " ", ", "), "[]")
 	}
 	v.watch = view.NewDrops(v.filter, f.all)
-	if file, ok := v.out.(*os.File); ok && f.json != "-" {
-		v.live = isTerminal(file)
-	}
-	watch := func() error { return v.run(c, ports, length, interval, f.verbose) }
-	switch f.json {
+	switch file, ok := v.out.(*os.File); f.json {
 	case "":
-		return watch()
+		v.live = ok && isTerminal(file)
 	case "-":
 		v.out, v.record = nil, c.OutOrStdout()
-		return watch()
-	}
-	if err := outfile.Check(f.json); err != nil {
-		return fmt.Errorf("--json: %w", err)
-	}
-	// The exit code of a watch that was cut short is no reason to lose its file.
-	var ended error
-	err = outfile.Write(f.json, func(w io.Writer) error {
-		v.record, ended = w, nil
-		ended = watch()
-		var code exitCode
-		if errors.As(ended, &code) {
-			return nil
+	default:
+		v.live = ok && isTerminal(file)
+		if err := outfile.Check(f.json); err != nil {
+			return fmt.Errorf("--json: %w", err)
 		}
-		return ended
-	})
-	return cmp.Or(err, ended)
+		// The exit code of a watch that was cut short is no reason to lose its file.
+		var ended exitCode
+		err := outfile.Write(f.json, func(w io.Writer) error {
+			v.record = w
+			err := v.run(c, ports, length, interval, f.verbose)
+			if errors.As(err, &ended) {
+				return nil
+			}
+			return err
+		})
+		if err == nil && ended != exitOK {
+			return ended
+		}
+		return err
+	}
+	return v.run(c, ports, length, interval, f.verbose)
 }
 
 // dropsView is how a watch is shown: a table that is redrawn, or lines, and JSON.
@@ -166,29 +163,24 @@ func (v *dropsView) follow(ctx context.Context, w *run.Drops, interval time.Dura
 	tick := time.NewTicker(interval)
 	defer tick.Stop()
 	for {
+		read := w.Next
 		select {
 		case <-ctx.Done():
-			sum, err := w.Sum()
-			if err != nil {
-				return err
-			}
-			return v.show(sum, func(w io.Writer) error {
-				return render.Text(w, view.DropsTotal(sum, v.filter, v.all), screenOf())
-			})
+			read = w.Sum
 		case <-tick.C:
-			d, err := w.Next()
-			if err != nil {
-				return err
-			}
-			if err := v.show(d, func(w io.Writer) error { return v.interval(w, d) }); err != nil {
-				return err
-			}
+		}
+		d, err := read()
+		if err != nil {
+			return err
+		}
+		if err := v.show(d); err != nil || d.Sum {
+			return err
 		}
 	}
 }
 
-// show writes figures as JSON, and then for people.
-func (v *dropsView) show(d model.LiveDrops, text func(io.Writer) error) error {
+// show writes figures as JSON, and for people lines, or on a terminal the table in the place of the one before.
+func (v *dropsView) show(d model.LiveDrops) error {
 	if v.record != nil {
 		if err := json.NewEncoder(v.record).Encode(model.Finite(d)); err != nil {
 			return err
@@ -201,34 +193,29 @@ func (v *dropsView) show(d model.LiveDrops, text func(io.Writer) error) error {
 	if v.drawn > 0 {
 		fmt.Fprintf(&b, "\r\x1b[%dA\x1b[J", v.drawn) // up the table's lines, and erase from there (ECMA-48 CUU and ED)
 	}
-	if err := text(&b); err != nil {
-		return err
+	page := view.DropsTotal(d, v.filter, v.all)
+	if !d.Sum {
+		v.watch.Add(d)
+		page = v.watch.Page()
 	}
-	_, err := io.WriteString(v.out, b.String())
-	return err
-}
-
-// interval writes lines, or on a terminal the table.
-func (v *dropsView) interval(w io.Writer, d model.LiveDrops) error {
-	v.watch.Add(d)
-	lines := view.DropLines(d, v.all)
-	if v.live {
+	var lines []string
+	if d.Sum || v.live {
+		width, rows, color := terminal(os.Stdout)
 		var text strings.Builder
-		if err := render.Text(&text, v.watch.Page(), screenOf()); err != nil {
+		if err := render.Text(&text, page, render.Terminal{Width: width, Color: color, All: true}); err != nil {
 			return err
 		}
 		lines = strings.Split(strings.TrimSuffix(text.String(), "\n"), "\n")
-		lines = lines[:min(len(lines), terminalRows(os.Stdout)-1)]
-		v.drawn = len(lines)
+		if !d.Sum {
+			lines = lines[:min(len(lines), rows-1)]
+			v.drawn = len(lines)
+		}
+	} else {
+		lines = view.DropLines(d, v.all)
 	}
 	for _, line := range lines {
-		fmt.Fprintln(w, line)
+		fmt.Fprintln(&b, line)
 	}
-	return nil
-}
-
-// screenOf is the terminal for a whole page.
-func screenOf() render.Terminal {
-	width, color := terminal(os.Stdout)
-	return render.Terminal{Width: width, Color: color, All: true}
+	_, err := io.WriteString(v.out, b.String())
+	return err
 }

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"io"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -23,12 +24,11 @@ func newExplain() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "explain [RUN]",
 		Short: "Say where each lost packet of a run ended, and what to change",
-		Long: `explain shows where the packets of each setting were lost, and why. With --all it shows
-every line of loss of the worst trials: evidence, checks, how hosts were watched, and what
-to change.
+		Long: `explain shows where the packets of each setting were lost, and why. --all shows every loss
+of the worst trials: evidence, checks, how hosts were watched, and what to change.
 
-RUN is an id, the beginning of one, last (the default), or a run's file.`,
-		Example: "  pelt explain\n  pelt explain last --all\n  pelt explain last --cell payload=64 --html ledger.html",
+RUN is an id or its beginning, last (default), or a file.`,
+		Example: "  pelt explain last --cell payload=64 --html ledger.html",
 		Args:    cobra.MaximumNArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
 			switch {
@@ -59,8 +59,8 @@ RUN is an id, the beginning of one, last (the default), or a run's file.`,
 			})
 		},
 	}
-	c.Flags().IntVar(&ask.Trial, "trial", 0, "only trial `N` of the run, whatever it lost")
-	c.Flags().StringArrayVar(&cells, "cell", nil, "only trials with this `SETTING`, as payload=64; once for each")
+	c.Flags().IntVar(&ask.Trial, "trial", 0, "only trial `N`")
+	c.Flags().StringArrayVar(&cells, "cell", nil, "only trials with this `SETTING`: payload=64; once for each")
 	c.Flags().BoolVar(&ask.All, "every-trial", false, "every trial, not the worst of each setting")
 	out.register(c.Flags())
 	return c
@@ -71,32 +71,29 @@ func parseCells(doc model.Document, texts []string) (model.Cell, error) {
 	if len(texts) == 0 {
 		return nil, nil
 	}
-	var known, flags []string
+	names := map[string]string{} // of knobs, by themselves and by flags
+	flags := map[string]bool{}
 	for _, r := range doc.Results {
 		for k := range r.Cell {
-			if !slices.Contains(known, k) {
-				known, flags = append(known, k), append(flags, flagOf(k))
-			}
+			names[flagOf(k)], names[k], flags[flagOf(k)] = k, k, true
 		}
 	}
-	slices.Sort(flags)
 	cell := model.Cell{}
-	for _, text := range texts {
-		for _, one := range strings.Split(text, ",") {
-			name, value, ok := strings.Cut(strings.TrimSpace(one), "=")
-			if !ok || name == "" || value == "" {
-				return nil, usagef("--cell: want KNOB=VALUE as payload=64, not %q", one)
-			}
-			at := slices.IndexFunc(known, func(k string) bool { return k == name || flagOf(k) == name })
-			if at < 0 {
-				return nil, usagef("--cell: this run has no setting %q; it has %s", name, cmp.Or(strings.Join(flags, ", "), "one setting only"))
-			}
-			v, err := parseLevel(known[at], value)
-			if err != nil {
-				return nil, usagef("--cell: %s: %v", name, err)
-			}
-			cell[known[at]] = v
+	for one := range strings.SplitSeq(strings.Join(texts, ","), ",") {
+		name, value, ok := strings.Cut(strings.TrimSpace(one), "=")
+		if !ok || name == "" || value == "" {
+			return nil, usagef("--cell: want KNOB=VALUE as payload=64, not %q", one)
 		}
+		knob, known := names[name]
+		if !known {
+			list := strings.Join(slices.Sorted(maps.Keys(flags)), ", ")
+			return nil, usagef("--cell: this run has no setting %q; it has %s", name, cmp.Or(list, "one setting only"))
+		}
+		v, err := parseLevel(knob, value)
+		if err != nil {
+			return nil, usagef("--cell: %s: %v", name, err)
+		}
+		cell[knob] = v
 	}
 	return cell, nil
 }

@@ -75,10 +75,8 @@ type iperf struct {
 
 func (v *iperf) String() string { return "" }
 
-// Type is not shown.
 func (v *iperf) Type() string { return "iperf3" }
 
-// Set sets the flag.
 func (v *iperf) Set(text string) error {
 	if v.flags.Lookup(v.long) == nil {
 		return nil
@@ -129,9 +127,6 @@ func groupHelp(c *cobra.Command, all bool) {
 func usage(c *cobra.Command, all bool) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "Usage:\n  %s\n", c.UseLine())
-	if len(c.Aliases) > 0 {
-		fmt.Fprintf(&b, "\nAlso: %s\n", strings.Join(c.Aliases, ", "))
-	}
 	if c.Example != "" {
 		fmt.Fprintf(&b, "\nExamples:\n%s\n", c.Example)
 	}
@@ -185,6 +180,6 @@ func nearFlags(flags *pflag.FlagSet, name string) []string {
 
 // helpWidth is how wide help is printed: as the terminal is, but no wider than people read.
 func helpWidth() int {
-	width, _ := terminal(os.Stdout)
+	width, _, _ := terminal(os.Stdout)
 	return min(width, 100)
 }

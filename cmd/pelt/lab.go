@@ -18,14 +18,13 @@ func newLab() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "lab",
 		Short: "Keep a lab of network namespaces for your own programs and pelt's tests",
-		Long: `lab holds a small network of unnamed network namespaces on this machine. A
-background process owns it; when that ends, nothing is left.`,
+		Long: `lab holds a network of unnamed namespaces on this machine. A background process owns it;
+when that ends, nothing is left.`,
 		Example: `  pelt lab up nat --name r1
-  pelt lab exec r1 receiver -- iperf3 -s
   pelt curve lab:r1
   pelt lab down r1`,
 		Args: noSubcommand,
-		RunE: func(c *cobra.Command, _ []string) error { return c.Help() },
+		RunE: showHelp,
 	}
 	c.AddCommand(newLabUp(), newLabHold(), newLabExec(), newLabLink(), newLabList(), newLabDown())
 	return c
@@ -76,9 +75,9 @@ func newLabUp() *cobra.Command {
 			return nil
 		},
 	}
-	c.Flags().StringVar(&name, "name", "", "`NAME` of the lab (default: the topology and a number)")
+	c.Flags().StringVar(&name, "name", "", "`NAME` of the lab (default: topology and number)")
 	c.Flags().IntVar(&receivers, "receivers", 0, "`N` receivers of a star (default 10)")
-	linkFlags(c.Flags(), "what every link does: rate=1gbit,queue=100,delay=20ms,loss=1%; --link-NODE: one node's")
+	linkFlags(c.Flags(), "every link: rate=1gbit,queue=100,delay=20ms,loss=1%; --link-NODE: one node's")
 	return c
 }
 

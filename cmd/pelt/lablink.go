@@ -24,16 +24,13 @@ func newLabLink() *cobra.Command {
 		Use:   "link [NAME] show | link [NAME] set [LINK] KEY=VALUE,...",
 		Short: "Show what the links of a lab do, or change it while it runs",
 		Long: `link NAME show prints each direction of each link: its settings, and what it did so far.
-link NAME set changes the settings that it is given; none, or 0 for a number, puts one back.
+link NAME set changes settings; none, or 0 for a number, puts one back.
 
-LINK is a node, which means the links at it, or two, as sender-router; without it all links
-are meant. toward=NODE keeps to the direction that leads there. A queue may not lose its
-rate, and only a link with delay, loss and the like, or lab up --link backend=user, can get
-them.`,
+LINK is a node, for its links, or two, as sender-router; without it all links change.
+toward=NODE is one direction only. A queue needs a rate. Only a link with delay, loss and
+the like, or of lab up --link backend=user, can get them.`,
 		Example: `  pelt lab link r1 show
-  pelt lab link r1 set receiver loss=5%,delay=20ms
-  pelt lab link r1 set sender-router rate=10mbit,toward=router
-  pelt lab link r1 set loss=0`,
+  pelt lab link r1 set sender-router rate=10mbit,toward=router`,
 		Args: cobra.MinimumNArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
 			name, verb, rest, err := linkArgs(args)

@@ -23,7 +23,7 @@ func newList() *cobra.Command {
 		Short: "List the runs that are kept",
 		Long: `list shows stored runs that match every filter, oldest first. TEXT may be anywhere in the
 line.`,
-		Example: "  pelt list --since 7d --command curve\n  pelt list --target lab:router loss",
+		Example: "  pelt list --since 7d --command curve",
 		Args:    cobra.ArbitraryArgs,
 		RunE: func(c *cobra.Command, args []string) error {
 			var err error

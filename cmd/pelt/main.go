@@ -116,28 +116,24 @@ func isUsage(err error) bool {
 }
 
 func newRoot(stdout, stderr io.Writer) *cobra.Command {
-	asksVersion := false
 	root := &cobra.Command{
 		Use:   "pelt",
 		Short: "Find out what a network path does to small packets, and why",
-		Long: `pelt fires small packets down a path and accounts for every one of them: how many
-the path carries at each packet size, and where the missing ones died.
+		Long: `pelt fires small packets down a path and accounts for every one: how many the path
+carries at each packet size, and where the missing ones died.
 
 Start here: pelt demo`,
 		SilenceErrors: true,
 		SilenceUsage:  true,
 		Args:          noSubcommand,
-		RunE: func(c *cobra.Command, _ []string) error {
-			if asksVersion {
-				return printVersion(c)
-			}
-			return c.Help()
-		},
+		RunE:          showHelp,
+		Version:       version(),
 	}
+	root.SetVersionTemplate("pelt {{.Version}}\n")
+	root.InitDefaultVersionFlag()
 	root.SetOut(stdout)
 	root.SetErr(stderr)
 	root.SetFlagErrorFunc(flagError)
-	root.Flags().BoolVarP(&asksVersion, "version", "v", false, "version for pelt")
 	root.AddCommand(newDemo(), newServe(), newCurve(), newSweep(), newRouter(), newCC(), newSoak(), newRun(),
 		newList(), newRemove(), newExplain(), newCompare(), newReport(), newDrops(), newRecord(), newTune(), newLab(),
 		newDoctor(), newVersion())
@@ -169,6 +165,8 @@ func checkUsage(c *cobra.Command) {
 		return err
 	}
 }
+
+func showHelp(c *cobra.Command, _ []string) error { return c.Help() }
 
 // noSubcommand is for commands that only group others.
 func noSubcommand(c *cobra.Command, args []string) error {

@@ -21,11 +21,10 @@ func newRecord() *cobra.Command {
 		Use:   "record",
 		Short: "Read what --record took down: every packet that came",
 		Long: `record reads the files of --record: sequence, send time and receive time of every packet
-that a UDP receiver saw. A file whose writer was killed reads up to where it ends.`,
-		Example: `  pelt curve lab:direct --payload 512 --rate 40kpps --record packets.rec
-  pelt record show packets.rec`,
-		Args: noSubcommand,
-		RunE: func(c *cobra.Command, _ []string) error { return c.Help() },
+of a UDP receiver. A file that was cut reads up to its end.`,
+		Example: `  pelt curve lab:direct --payload 512 --rate 40kpps --record packets.rec`,
+		Args:    noSubcommand,
+		RunE:    showHelp,
 	}
 	c.AddCommand(newRecordShow(), newRecordStats(), newRecordExport())
 	return c
@@ -44,9 +43,8 @@ func newRecordStats() *cobra.Command {
 	return recordPage(true, &cobra.Command{
 		Use:   "stats FILE",
 		Short: "Compute loss, order, delay, jitter and gaps again from a record",
-		Long: `stats computes from the packets themselves: loss and the lengths of its runs, duplicates,
-reordering (RFC 4737), delay, jitter (RFC 3550) and gaps; and says whether the trial's own
-figures are the same.`,
+		Long: `stats computes from the packets: loss and its runs, duplicates, reordering (RFC 4737),
+delay, jitter (RFC 3550) and gaps; and says whether the trial's figures are the same.`,
 		Example: "  pelt record stats packets.rec",
 	})
 }
@@ -75,9 +73,9 @@ func newRecordExport() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "export FILE",
 		Short: "Turn a record into CSV or a capture for Wireshark",
-		Long: `export writes a row or a packet for each packet. The headers of the capture are made up, and
-its packets are cut behind the test header; their lengths are real.`,
-		Example: "  pelt record export packets.rec --csv -\n  pelt record export packets.rec --pcap-like packets.pcap",
+		Long: `export writes a row or a packet for each packet. A capture's headers are made up, and its
+packets end behind the test header; their lengths are real.`,
+		Example: "  pelt record export packets.rec --pcap-like packets.pcap",
 		Args:    cobra.ExactArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
 			switch {

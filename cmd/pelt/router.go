@@ -10,20 +10,19 @@ func newRouter() *cobra.Command {
 	return newTest(&cobra.Command{
 		Use:   "router LAN..WAN | HOST | lab:NAME",
 		Short: "Bench a router: both directions, UDP sizes and TCP, beside its own CPU",
-		Long: `router sends UDP frames of several sizes and TCP from LAN to WAN, back, and both ways at once,
-and shows what came through beside the load of the router's processors.
+		Long: `router sends UDP frames of several sizes and TCP from LAN to WAN, back, and both ways, and
+shows what came through beside the load of the router's processors.
 
 LAN..WAN are the hosts beside the router, HOST[:PORT] each, where pelt serve runs. One host
-alone is the WAN side; this host is then the LAN side. The LAN side calls, so NAT is no
-obstacle; another host than this one allows it by pelt serve --calls WAN.
+alone is the WAN side, and this host the LAN side. The LAN side calls, so NAT is no
+obstacle; on another host, pelt serve --calls WAN allows it.
 
---dut ssh://... watches the router through your own ssh; BusyBox is enough. --dut pelt://...
-asks a pelt serve --observe-only there, which also names the packets that its kernel
-dropped; its code stands last in --code.
+--dut ssh://... watches the router through your ssh; BusyBox is enough. --dut pelt://... asks
+a pelt serve --observe-only there, which also names the packets that its kernel dropped; its
+code stands last in --code.
 
-A lab does the same in this machine's kernel. Several --variant take turns.`,
+Several --variant take turns.`,
 		Example: `  pelt router lab:nat --variant plain --variant rules=1000+log --frame 64,1518 --direction up
-  pelt router 192.168.1.20..192.168.2.10 --code tiger-42-amber,otter-7-blue --dut ssh://root@192.168.1.1
-  pelt router 192.168.2.10 --code tiger-42-amber --variant 'quiet=ssh root@192.168.1.1 dmesg -n 1' --variant loud=true`,
+  pelt router 192.168.1.20..192.168.2.10 --code tiger-42-amber,otter-7-blue --dut ssh://root@192.168.1.1`,
 	}, plan.Router)
 }

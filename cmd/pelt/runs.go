@@ -10,6 +10,7 @@ import (
 	"pelt/plan"
 	"pelt/run"
 	"pelt/store"
+	"pelt/view"
 )
 
 func newRun() *cobra.Command {
@@ -18,8 +19,8 @@ func newRun() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "run [PLAN.yaml]",
 		Short: "Run a plan from a file, or go on with a run that was cut",
-		Long: `run carries out a plan in YAML, as --print-plan prints it. With --resume it goes on with a
-run that was cut; finished trials are kept.`,
+		Long: `run carries out a plan in YAML, as --print-plan prints it. --resume goes on with a run that
+was cut; finished trials are kept.`,
 		Example: "  pelt curve lab:router --print-plan > plan.yaml\n  pelt run plan.yaml\n  pelt run --resume last",
 		Args:    cobra.MaximumNArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
@@ -37,7 +38,7 @@ run that was cut; finished trials are kept.`,
 		},
 	}
 	common.register(c.Flags())
-	c.Flags().StringVar(&resume, "resume", "", "go on with this `RUN`: an id, a prefix of one, or last")
+	c.Flags().StringVar(&resume, "resume", "", "go on with this `RUN`: an id or its beginning, or last")
 	return c
 }
 
@@ -83,16 +84,7 @@ func resumeRun(c *cobra.Command, ref string, f *commonFlags) error {
 	if f.printOut {
 		return printPlan(c, doc.Plan)
 	}
-	if err := f.consents(c, doc.Plan); err != nil {
-		return err
-	}
-	if code, done, err := viaUserNamespace(doc.Plan.Target, c.ErrOrStderr()); done {
-		return ended(code, err)
-	}
-	s := newScreen(c.ErrOrStderr(), f.progress)
-	doc, err = run.Resume(c.Context(), id, f.options(s, st))
-	s.done()
-	return f.output.finish(c, doc, err)
+	return f.carryOut(c, doc.Plan, st, func(o run.Options) (model.Document, error) { return run.Resume(c.Context(), id, o) })
 }
 
 func loadRun(ref string) (model.Document, error) {
@@ -105,13 +97,14 @@ func loadRun(ref string) (model.Document, error) {
 
 func newReport() *cobra.Command {
 	var out outputFlags
-	var sorted sortFlags
+	var by string
+	var ascending bool
 	c := &cobra.Command{
 		Use:   "report [RUN]",
 		Short: "Show a run again, in the terminal or as HTML, chart, JSON or CSV",
-		Long: `report shows a stored run, and writes pages, charts and files of it.
+		Long: `report shows a stored run, and writes files of it.
 
-RUN is an id, the beginning of one, last (the default), or a run's file.`,
+RUN is an id or its beginning, last (default), or a file.`,
 		Example: `  pelt report last --all
   pelt report last --html out.html --chart out.png --series seconds.csv`,
 		Args: cobra.MaximumNArgs(1),
@@ -124,15 +117,20 @@ RUN is an id, the beginning of one, last (the default), or a run's file.`,
 				return err
 			}
 			what := ofRun(doc)
-			if what.page, err = sorted.page(&doc); err != nil {
-				return err
+			if by != "" {
+				page, err := view.Sorted(&doc, by, ascending)
+				if err != nil {
+					return usagef("--sort: %v", err)
+				}
+				what.page = func() view.Page { return page }
 			}
 			return out.show(c, what)
 		},
 	}
 	out.register(c.Flags())
-	c.Flags().StringVar(&out.series, "series", "", "write a row for each second of each trial to `FILE`, or -")
-	sorted.register(c.Flags())
+	c.Flags().StringVar(&out.series, "series", "", "write a row a second of each trial to `FILE`, or -")
+	c.Flags().StringVar(&by, "sort", "", "sort the table by `FIGURE`: goodput, loss, delay or a column of --csv")
+	c.Flags().BoolVar(&ascending, "ascending", false, "the smallest first")
 	return c
 }
 

@@ -35,7 +35,6 @@ type screen struct {
 	soFar string          // of a long trial
 }
 
-// seen is how many packets an end had counted.
 type seen struct {
 	at      time.Time
 	packets float64
@@ -47,7 +46,7 @@ func newScreen(w io.Writer, every time.Duration) *screen {
 	f, ok := w.(*os.File)
 	s.live = ok && isTerminal(f) && every == 0
 	if s.live {
-		s.width, _ = terminal(f)
+		s.width, _, _ = terminal(f)
 	} else if every == 0 {
 		s.every = time.Second
 	}
@@ -200,7 +199,6 @@ func (s *screen) line(text string) {
 	fmt.Fprintln(s.w, text)
 }
 
-// done clears the live line.
 func (s *screen) done() {
 	s.mu.Lock()
 	defer s.mu.Unlock()

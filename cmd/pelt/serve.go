@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"net"
 	"net/netip"
-	"os"
 	"strings"
 	"time"
 
@@ -24,17 +23,14 @@ func newServe() *cobra.Command {
 		Use:   "serve",
 		Short: "Be the far end: wait for pelt on another host",
 		Long: `serve is the other end of tests from another host. It prints the line to paste there, with
-a code that lives as long as this serve. Nobody without the code can start traffic. It calls
-another host only if --calls allows it.
+a code that ends with this serve. Nobody without the code can start traffic.
 
-On a router between the hosts, --observe-only tells what its processors did and which
-packets its kernel dropped.
+On a router, --observe-only tells what its processors did and which packets its kernel
+dropped.
 
-A firewall must let in the control port (TCP 7358) and the data port (UDP and TCP 7359).`,
-		Example: `  pelt serve
-  pelt serve --max-rate 100kpps --max-time 30s --calls 203.0.113.7
-  pelt serve --observe-only`,
-		Args: cobra.NoArgs,
+A firewall must let in TCP 7358 for control, and UDP and TCP 7359 for data.`,
+		Example: `  pelt serve --max-rate 100kpps --max-time 30s --calls 203.0.113.7`,
+		Args:    cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			s := run.ServeOptions{Version: version(), Port: port, Code: code, Open: open, NoXDP: noXDP, Observe: observeOnly}
 			for _, name := range []string{"calls", "no-xdp", "max-rate", "max-time"} {
@@ -75,13 +71,13 @@ A firewall must let in the control port (TCP 7358) and the data port (UDP and TC
 	f := c.Flags()
 	f.StringVar(&listen, "listen", "", "`ADDRESS` to listen on (default: every address)")
 	f.IntVar(&port, "port", fleet.DefaultPort, "control `PORT`; data uses the one above it")
-	f.StringVar(&code, "code", "", "use this `CODE` in place of a new one")
-	f.BoolVar(&open, "open", false, "ask no code: anyone who reaches the port can make this host send and receive")
-	f.StringVar(&calls, "calls", "", "`ADDRESSES` or networks that clients may make this host call")
-	f.BoolVar(&noXDP, "no-xdp", false, "use sockets here, no XDP program")
-	f.BoolVar(&observeOnly, "observe-only", false, "only watch this host, for pelt router --dut pelt://HOST")
-	f.StringVar(&maxRate, "max-rate", "", "most that all tests of one client host may ask together: `RATE` as 100kpps or 500mbit")
-	f.StringVar(&maxTime, "max-time", "", "longest trial that a client may ask: `TIME` as 60s")
+	f.StringVar(&code, "code", "", "use this `CODE`, not a new one")
+	f.BoolVar(&open, "open", false, "ask no code: anyone who reaches the port can start traffic")
+	f.StringVar(&calls, "calls", "", "`ADDRESSES` or networks that this host may call (default: none)")
+	f.BoolVar(&noXDP, "no-xdp", false, "use sockets, no XDP program")
+	f.BoolVar(&observeOnly, "observe-only", false, "only watch this host, for pelt router --dut")
+	f.StringVar(&maxRate, "max-rate", "", "most `RATE` of all tests of a client host together: 100kpps or 500mbit")
+	f.StringVar(&maxTime, "max-time", "", "longest `TIME` of a trial: 60s")
 	f.IntVar(&sessions, "max-sessions", 16, "`N` clients served at once")
 	return c
 }
@@ -186,10 +182,6 @@ func ownAddresses() []netip.Addr {
 	}
 	if all := append(four, six...); len(all) > 0 {
 		return all
-	}
-	name, err := os.Hostname()
-	if a, e := netip.ParseAddr(name); err == nil && e == nil {
-		return []netip.Addr{a}
 	}
 	return []netip.Addr{netip.AddrFrom4([4]byte{127, 0, 0, 1})}
 }

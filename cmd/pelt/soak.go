@@ -10,12 +10,11 @@ func newSoak() *cobra.Command {
 	return newTest(&cobra.Command{
 		Use:   "soak TARGET | LAN..WAN",
 		Short: "Send at one rate for hours, and tell when something changes",
-		Long: `soak sends packets of one size at one rate for as long as it is told, keeps every second of
-both ends, and shows at any moment how many are lost, and where. TARGET is as for pelt
-curve, or LAN..WAN as for pelt router.
+		Long: `soak sends packets of one size at one rate, keeps every second of both ends, and shows at
+any moment how many are lost, and where. TARGET is as for pelt curve, LAN..WAN as for pelt
+router.
 
-Its account is stored every ten seconds: pelt report shows it meanwhile, and after a kill.`,
-		Example: `  pelt soak lab:router --rate 40kpps --payload 512 --time 10m
-  pelt soak 192.168.1.20..192.168.2.10 --code tiger-42-amber,otter-7-blue --dut ssh://root@192.168.1.1 --time 8h`,
+It stores its account every ten seconds: pelt report shows it meanwhile, and after a kill.`,
+		Example: `  pelt soak lab:router --rate 40kpps --payload 512 --time 10m`,
 	}, plan.Soak)
 }

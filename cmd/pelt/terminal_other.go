@@ -9,6 +9,4 @@ func isTerminal(f *os.File) bool {
 	return err == nil && info.Mode()&os.ModeCharDevice != 0
 }
 
-func terminal(f *os.File) (columns int, colour bool) { return 100, false }
-
-func terminalRows(f *os.File) int { return 24 }
+func terminal(f *os.File) (columns, rows int, colour bool) { return 100, 24, false }

@@ -57,8 +57,8 @@ func (t *test) register(s *pflag.FlagSet) {
 			f.NoOptDefVal = "true"
 		}
 	}
-	linkFlags(s, "lab: what each link does, as rate=1gbit,queue=100,delay=20ms,loss=1%; --link-NODE: one node's; "+
-		"a list in sweep and cc: loss=0,1%")
+	linkFlags(s, "lab: each link: rate=1gbit,queue=100,delay=20ms,loss=1%; --link-NODE: one node's; "+
+		"lists in sweep and cc: loss=0,1%")
 	t.commonFlags.register(s)
 	iperfFlags(s, t.preset.Command)
 }
@@ -79,10 +79,8 @@ type typed struct {
 
 func (v *typed) String() string { return strings.Join(v.texts, " ") }
 
-// Type is what --help calls the value.
 func (v *typed) Type() string { return v.name }
 
-// Set keeps a text.
 func (v *typed) Set(text string) error {
 	if !v.several {
 		v.texts = nil
@@ -91,7 +89,6 @@ func (v *typed) Set(text string) error {
 	return nil
 }
 
-// given are the texts of flags that were typed.
 func given(flags *pflag.FlagSet) map[string][]string {
 	all := map[string][]string{}
 	flags.Visit(func(f *pflag.Flag) {
@@ -102,7 +99,6 @@ func given(flags *pflag.FlagSet) map[string][]string {
 	return all
 }
 
-// plan makes a plan of the flags.
 func (t *test) plan(target string) (model.Plan, error) {
 	s := plan.Settings{Target: target, Flags: given(t.flags), Open: open}
 	if t.preset.Command == "router" || t.preset.Command == "soak" {

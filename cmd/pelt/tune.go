@@ -21,12 +21,11 @@ func newTune() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "tune",
 		Short: "Set this host up for what a run lost, and take it back",
-		Long: `tune changes settings of this host because a counter moved in a run, never without one.
-Old values are on the disk before anything is touched, so pelt tune revert works after any
-kill. No other host is ever changed: for those the commands are printed.`,
-		Example: "  pelt tune advise last --rate 200kpps\n  pelt tune apply last\n  pelt tune revert",
+		Long: `tune changes settings of this host only because a counter moved in a run. Old values are
+stored first, so pelt tune revert works after any kill. For other hosts it prints commands.`,
+		Example: "  pelt tune advise last\n  pelt tune apply last\n  pelt tune revert",
 		Args:    noSubcommand,
-		RunE:    func(c *cobra.Command, _ []string) error { return c.Help() },
+		RunE:    showHelp,
 	}
 	c.AddCommand(newTuneAdvise(), newTuneApply(), newTuneRevert(), newTuneShow(), newTuneTrial())
 	return c
@@ -36,7 +35,7 @@ kill. No other host is ever changed: for those the commands are printed.`,
 type tuneHost struct{ root string }
 
 func (h *tuneHost) register(f *pflag.FlagSet) {
-	f.StringVar(&h.root, "root", "/", "act on the files below `DIR` in place of this host's")
+	f.StringVar(&h.root, "root", "/", "act on files below `DIR`, not this host's")
 }
 
 func (h *tuneHost) open() (*tune.Tuner, error) {
@@ -53,16 +52,14 @@ func tuneError(err error) error {
 	return err
 }
 
-// adviceFlags say which advice of a run is meant.
 type adviceFlags struct{ rate, role, dev string }
 
 func (f *adviceFlags) register(s *pflag.FlagSet) {
-	s.StringVar(&f.rate, "rate", "", "size settings for this `RATE` of a flow: 200kpps (default: the run's)")
+	s.StringVar(&f.rate, "rate", "", "size settings for this `RATE`: 200kpps (default: the run's)")
 	s.StringVar(&f.role, "role", "", "only settings of this `END`: sender, receiver or router")
-	s.StringVar(&f.dev, "dev", "", "of interfaces, only the settings of this `ONE`")
+	s.StringVar(&f.dev, "dev", "", "of interfaces, only settings of this `ONE`")
 }
 
-// list gathers the advice of a run.
 func (f *adviceFlags) list(ref string) (model.Document, model.AdviceList, error) {
 	l := model.AdviceList{Format: model.AdviceFormat, Tool: model.Tool{Version: version()}, Advice: []model.Advised{}}
 	ask := advice.Ask{Role: f.role, Device: f.dev, This: run.ThisHost(), CanApply: tune.Known, HostWide: tune.HostWide}
@@ -105,11 +102,11 @@ func newTuneAdvise() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "advise [RUN]",
 		Short: "Say which settings the counters of a run call for, with the command for each",
-		Long: `advise names each setting that addresses a loss of the run: its present value, the counter
-that moved, the value for the rate, the command and how to undo it.
+		Long: `advise names each setting that addresses a loss: its present value, the counter that moved,
+the value for the rate, the command and its undo.
 
-RUN is an id, the beginning of one, last (the default), or a run's file.`,
-		Example: "  pelt tune advise\n  pelt tune advise last --rate 200kpps --role receiver",
+RUN is an id or its beginning, last (default), or a file.`,
+		Example: "  pelt tune advise last --rate 200kpps --role receiver",
 		Args:    cobra.MaximumNArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
 			doc, l, err := f.list(runArg(args))

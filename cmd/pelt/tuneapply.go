@@ -23,11 +23,10 @@ func newTuneApply() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "apply [RUN]",
 		Short: "Make the settings that a run calls for on this host, or exactly those of --set",
-		Long: `apply makes what advise says for this host, or exactly what --set says. If one setting
-cannot be made, those before it are taken back. It needs root; with sudo, say
-PELT_DATA=$HOME/.local/share/pelt. Settings end with the next boot; --print writes a file
-that makes them again.`,
-		Example: "  pelt tune apply last --yes\n  pelt tune apply --set net.core.rmem_max=4194304 --set eth0.rx_ring=1024\n" +
+		Long: `apply makes what advise says for this host, or what --set says. If one setting fails, those
+before it are taken back. It needs root; with sudo, say PELT_DATA=$HOME/.local/share/pelt.
+Settings end at the next boot; --print writes a file that repeats them.`,
+		Example: "  pelt tune apply last --yes\n  pelt tune apply --set net.core.rmem_max=4194304\n" +
 			"  pelt tune apply last --print | sudo tee /etc/sysctl.d/90-pelt.conf",
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
@@ -82,7 +81,7 @@ that makes them again.`,
 	}
 	f.register(c.Flags())
 	host.register(c.Flags())
-	c.Flags().StringArrayVar(&set, "set", nil, "a `SETTING=VALUE`, as net.core.rmem_max=4194304; once for each")
+	c.Flags().StringArrayVar(&set, "set", nil, "a `SETTING=VALUE`; once for each")
 	c.Flags().BoolVar(&yes, "yes", false, "do not ask before this host is changed")
 	c.Flags().BoolVar(&text, "print", false, "change nothing; print a sysctl.d file for the next boot")
 	asJSON.register(c.Flags())
@@ -142,15 +141,11 @@ func byHand(a model.Advised) string {
 	return text
 }
 
-// tellDone lists what became of each value.
 func tellDone(c *cobra.Command, done []tune.Done, asJSON jsonFlag) error {
-	if done == nil {
-		done = []tune.Done{}
-	}
 	whole := struct {
 		Format string      `json:"format"`
 		Done   []tune.Done `json:"done"`
-	}{model.TuneFormat, done}
+	}{model.TuneFormat, append([]tune.Done{}, done...)}
 	return asJSON.print(c, whole, func(w io.Writer) error {
 		for _, d := range done {
 			if _, err := fmt.Fprintln(w, d.Text); err != nil {
@@ -168,9 +163,9 @@ func newTuneRevert() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "revert",
 		Short: "Take back what apply and trial changed on this host, the latest first",
-		Long: `revert restores each value that pelt tune changed. What somebody else changed since stays,
-with exit code 1; --force restores that as well.`,
-		Example: "  pelt tune revert\n  pelt tune revert --last",
+		Long: `revert restores each value that pelt tune changed. What others changed since stays, with
+exit code 1.`,
+		Example: "  pelt tune revert --last",
 		Args:    cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			t, err := host.open()
@@ -198,7 +193,7 @@ with exit code 1; --force restores that as well.`,
 	}
 	host.register(c.Flags())
 	c.Flags().BoolVar(&o.Last, "last", false, "only the latest change")
-	c.Flags().BoolVar(&o.Force, "force", false, "also what somebody else changed since")
+	c.Flags().BoolVar(&o.Force, "force", false, "also what others changed since")
 	asJSON.register(c.Flags())
 	return c
 }

@@ -18,8 +18,8 @@ func newTuneShow() *cobra.Command {
 	var knobs bool
 	c := &cobra.Command{
 		Use:     "show",
-		Short:   "Tell what is changed on this host, from what, and what stands there now",
-		Example: "  pelt tune show\n  pelt tune show --knobs",
+		Short:   "Show what is changed on this host, with old and present values",
+		Example: "  pelt tune show --knobs",
 		Args:    cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			if knobs {
@@ -57,7 +57,7 @@ func newTuneShow() *cobra.Command {
 	}
 	host.register(c.Flags())
 	asJSON.register(c.Flags())
-	c.Flags().BoolVar(&knobs, "knobs", false, "list what can be set, in place of what is changed")
+	c.Flags().BoolVar(&knobs, "knobs", false, "list what can be set")
 	return c
 }
 
@@ -77,5 +77,4 @@ func showKnobs(c *cobra.Command, asJSON jsonFlag) error {
 
 func orDash(s string) string { return cmp.Or(s, "-") }
 
-// brief is a value in a table.
 func brief(s string) string { return orDash(strings.Join(strings.Fields(s), " ")) }

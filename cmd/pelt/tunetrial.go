@@ -11,7 +11,6 @@ import (
 	"github.com/spf13/pflag"
 
 	"pelt/advice"
-	"pelt/internal/outfile"
 	"pelt/model"
 	"pelt/plan"
 	"pelt/run"
@@ -21,7 +20,6 @@ import (
 	"pelt/view"
 )
 
-// tuneTrialFlags say what is sent while settings are tried.
 type tuneTrialFlags struct {
 	test
 	inPlan bool
@@ -31,7 +29,7 @@ func (f *tuneTrialFlags) register(s *pflag.FlagSet) {
 	f.preset = plan.Trial
 	f.test.register(s)
 	s.Lookup("yes").Usage = "do not ask before sending to a public address, nor before changing this host"
-	s.BoolVar(&f.inPlan, "plan-only", false, "change nothing of this host: try only pelt's own sockets")
+	s.BoolVar(&f.inPlan, "plan-only", false, "change nothing of this host, only pelt's sockets")
 	for _, name := range []string{"csv", "html", "chart", "record", "control", "bulk", "proto"} {
 		_ = s.MarkHidden(name) // of each run that it makes: pelt report
 	}
@@ -43,46 +41,39 @@ func newTuneTrial() *cobra.Command {
 		Use:   "trial TARGET",
 		Short: "Try what the losses of a flow call for, one setting at a time, and keep what helps",
 		Long: `trial sends a flow to TARGET, and where packets are lost tries the advice: one setting at a
-time, in turn without it and with it. It keeps what is better beyond chance, and says what
+time, without it and with it in turn. It keeps what helps beyond chance, and says what
 limits in the end.
 
-Settings of the whole host change for a lab, too; pelt tune revert takes all back.`,
-		Example: "  pelt tune trial lab:direct --rate 200kpps --receive-buffer 212992 --yes\n" +
-			"  pelt tune trial 192.168.1.5 --code tiger-42-amber --rate 200kpps",
-		Args: cobra.ExactArgs(1),
-		RunE: func(c *cobra.Command, args []string) error { return f.run(c, args[0]) },
+For a lab it changes this host's settings, too; pelt tune revert takes all back.`,
+		Example: "  pelt tune trial lab:direct --rate 200kpps --receive-buffer 212992 --yes",
+		Args:    cobra.ExactArgs(1),
+		RunE:    func(c *cobra.Command, args []string) error { return f.run(c, args[0]) },
 	}
 	f.register(c.Flags())
 	return c
 }
 
-func (f *tuneTrialFlags) plan(c *cobra.Command, target string) (model.Plan, error) {
+func (f *tuneTrialFlags) run(c *cobra.Command, target string) error {
 	for _, name := range []string{"csv", "html", "chart", "record"} {
 		if c.Flags().Changed(name) {
-			return model.Plan{}, usagef("--%s is of one run, and this makes several; see pelt report and pelt curve", name)
+			return usagef("--%s is of one run, and this makes several; see pelt report and pelt curve", name)
 		}
 	}
-	return f.test.plan(target)
-}
-
-func (f *tuneTrialFlags) run(c *cobra.Command, target string) error {
-	p, err := f.plan(c, target)
+	p, err := f.plan(target)
 	if err != nil {
 		return err
 	}
 	if f.printOut {
 		return f.execute(c, p)
 	}
-	if json := f.output.json; json != "" && json != "-" {
-		if err := outfile.Check(json); err != nil {
-			return fmt.Errorf("--json: %w", err)
-		}
+	if err := f.output.check(); err != nil {
+		return err
 	}
 	if err := f.consents(c, p); err != nil {
 		return err
 	}
-	if code, done, err := viaUserNamespace(p.Target, c.ErrOrStderr()); done {
-		return ended(code, err)
+	if done, err := viaUserNamespace(p.Target, c.ErrOrStderr()); done {
+		return err
 	}
 	tuner, err := f.tuner(c)
 	if err != nil {

@@ -10,9 +10,9 @@ import (
 	"pelt/run"
 )
 
-func viaUserNamespace(target string, _ io.Writer) (code int, done bool, err error) {
+func viaUserNamespace(target string, _ io.Writer) (done bool, err error) {
 	if name, isLab := strings.CutPrefix(target, "lab:"); isLab && name != run.Loopback {
-		return 0, false, errors.New("labs are made of Linux network namespaces")
+		return false, errors.New("labs are made of Linux network namespaces")
 	}
-	return 0, false, nil
+	return false, nil
 }

@@ -29,11 +29,9 @@ func newVersion() *cobra.Command {
 		Short:   "Print the version",
 		Example: "  pelt version",
 		Args:    cobra.NoArgs,
-		RunE:    func(c *cobra.Command, _ []string) error { return printVersion(c) },
+		RunE: func(c *cobra.Command, _ []string) error {
+			_, err := fmt.Fprintln(c.OutOrStdout(), "pelt "+version())
+			return err
+		},
 	}
-}
-
-func printVersion(c *cobra.Command) error {
-	_, err := fmt.Fprintln(c.OutOrStdout(), "pelt "+version())
-	return err
 }
