@@ -19,7 +19,7 @@ func viaUserNamespace(target string, stderr io.Writer) (done bool, err error) {
 		return false, nil
 	}
 	if ok, why := lab.InUserNamespace(); !ok {
-		return false, fmt.Errorf("no right to make network namespaces, and %s", why)
+		return false, fmt.Errorf("no right to make network namespaces: %s", why)
 	}
 	fmt.Fprintln(stderr, "not root: building the lab in an unprivileged user namespace")
 	return true, ended(lab.RunInUserNamespace(os.Args[1:]))
