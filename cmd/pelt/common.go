@@ -31,19 +31,21 @@ import (
 )
 
 type commonFlags struct {
-	output        outputFlags
-	code, record  string
-	yes, printOut bool
-	noStore       bool
-	uncalibrated  bool
-	progress      time.Duration
-	notes         []string // to print once the run begins
+	output         outputFlags
+	code, codeFile string
+	record         string
+	yes, printOut  bool
+	noStore        bool
+	uncalibrated   bool
+	progress       time.Duration
+	notes          []string // to print once the run begins
 }
 
 func (f *commonFlags) register(s *pflag.FlagSet) {
 	f.output.register(s)
 	s.StringVar(&f.record, "record", "", "write each packet of a UDP receiver to `FILE`")
 	s.StringVar(&f.code, "code", "", "`CODE` that pelt serve printed; of several hosts NEAR,FAR,ROUTER (or $PELT_CODE)")
+	s.StringVar(&f.codeFile, "code-file", "", "read the code from `FILE`")
 	s.BoolVar(&f.yes, "yes", false, "do not ask before sending to a public address")
 	s.BoolVar(&f.printOut, "print-plan", false, "print the plan as YAML, send nothing")
 	s.BoolVar(&f.uncalibrated, "no-calibration", false, "lab: do not measure emulated links first")
@@ -51,12 +53,24 @@ func (f *commonFlags) register(s *pflag.FlagSet) {
 	s.BoolVar(&f.noStore, "no-store", false, "do not keep this run")
 }
 
-// secret is the code of the far host, kept out of the help text and of every file.
-func (f *commonFlags) secret() string {
-	if f.code != "" {
-		return f.code
+// codeOf is the code that a user gave, kept out of help texts and of every file; "" if none.
+func codeOf(code, file string) (string, error) {
+	switch {
+	case code != "" && file != "":
+		return "", usagef("--code-file: give it or --code, not both")
+	case code != "":
+		return code, nil
+	case file == "":
+		return os.Getenv("PELT_CODE"), nil
 	}
-	return os.Getenv("PELT_CODE")
+	b, err := os.ReadFile(file)
+	if err != nil {
+		return "", usagef("--code-file: %v", err)
+	}
+	if code = strings.TrimSpace(string(b)); code == "" || strings.Contains(code, "\n") {
+		return "", usagef("--code-file: %s: want one line with a code", file)
+	}
+	return code, nil
 }
 
 // execute runs a plan as one command: checks first, then traffic, then reports.
@@ -82,6 +96,10 @@ func (f *commonFlags) carryOut(c *cobra.Command, p model.Plan, st *store.Store,
 	if err := f.consents(c, p); err != nil {
 		return err
 	}
+	var err error
+	if f.code, err = codeOf(f.code, f.codeFile); err != nil {
+		return err
+	}
 	if done, err := viaUserNamespace(p.Target, c.ErrOrStderr()); done {
 		return err
 	}
@@ -96,7 +114,7 @@ func (f *commonFlags) carryOut(c *cobra.Command, p model.Plan, st *store.Store,
 }
 
 func (f *commonFlags) options(s *screen, st *store.Store) run.Options {
-	return run.Options{Version: version(), Arguments: withoutCodes(os.Args[1:]), Code: f.secret(), Store: st,
+	return run.Options{Version: version(), Arguments: withoutCodes(os.Args[1:]), Code: f.code, Store: st,
 		Uncalibrated: f.uncalibrated, Record: f.record, Events: s.event}
 }
 

@@ -16,7 +16,7 @@ import (
 )
 
 func newServe() *cobra.Command {
-	var listen, code, calls, maxRate, maxTime string
+	var listen, code, codeFile, calls, maxRate, maxTime string
 	var port, sessions int
 	var open, noXDP, observeOnly bool
 	c := &cobra.Command{
@@ -32,7 +32,7 @@ A firewall must let in TCP 7358 for control, and UDP and TCP 7359 for data.`,
 		Example: `  pelt serve --max-rate 100kpps --max-time 30s --calls 203.0.113.7`,
 		Args:    cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
-			s := run.ServeOptions{Version: version(), Port: port, Code: code, Open: open, NoXDP: noXDP, Observe: observeOnly}
+			s := run.ServeOptions{Version: version(), Port: port, Open: open, NoXDP: noXDP, Observe: observeOnly}
 			for _, name := range []string{"calls", "no-xdp", "max-rate", "max-time"} {
 				if observeOnly && c.Flags().Changed(name) {
 					return usagef("--%s: is for an end of tests, and a host that only observes is none", name)
@@ -51,12 +51,16 @@ A firewall must let in TCP 7358 for control, and UDP and TCP 7359 for data.`,
 			if port < 1 || port > 65534 {
 				return usagef("--port: want 1 to 65534, not %d: the port above it carries the data", port)
 			}
-			if s.Code == "" {
-				if s.Code, err = fleet.NewCode(); err != nil {
-					return err
-				}
-			} else if len(s.Code) < 8 || strings.Contains(s.Code, ",") {
+			if s.Code, err = codeOf(code, codeFile); err == nil && s.Code == "" {
+				s.Code, err = fleet.NewCode()
+			}
+			switch {
+			case err != nil:
+				return err
+			case len(s.Code) < 8 || strings.Contains(s.Code, ","):
 				return usagef("--code: want at least 8 characters and no comma, which stands between two hosts' codes")
+			case code != "":
+				fmt.Fprintln(c.ErrOrStderr(), "pelt: other users of this host can read --code; --code-file and $PELT_CODE hide it")
 			}
 			if s.Shown = s.Listen; !s.Listen.IsValid() || s.Listen.IsUnspecified() {
 				s.Shown = ownAddresses()[0]
@@ -71,7 +75,8 @@ A firewall must let in TCP 7358 for control, and UDP and TCP 7359 for data.`,
 	f := c.Flags()
 	f.StringVar(&listen, "listen", "", "`ADDRESS` to listen on (default: every address)")
 	f.IntVar(&port, "port", fleet.DefaultPort, "control `PORT`; data uses the one above it")
-	f.StringVar(&code, "code", "", "use this `CODE`, not a new one")
+	f.StringVar(&code, "code", "", "use this `CODE`, not a new one (or $PELT_CODE)")
+	f.StringVar(&codeFile, "code-file", "", "read the code from `FILE`")
 	f.BoolVar(&open, "open", false, "ask no code: anyone who reaches the port can start traffic")
 	f.StringVar(&calls, "calls", "", "`ADDRESSES` or networks that this host may call (default: none)")
 	f.BoolVar(&noXDP, "no-xdp", false, "use sockets, no XDP program")
