@@ -81,3 +81,11 @@ func (o Order) checkPeer() error {
 	}
 	return nil
 }
+
+// ListenText is an address as package net takes it for listening, all addresses of the host if there is none.
+func ListenText(at netip.AddrPort) string {
+	if !at.Addr().IsValid() {
+		return fmt.Sprintf(":%d", at.Port())
+	}
+	return at.String()
+}

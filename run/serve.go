@@ -50,7 +50,7 @@ func Serve(ctx context.Context, o ServeOptions) error {
 			return err
 		}
 		agent.Node, agent.Host, agent.Recording = model.Receiver, plainHost{}, newFarRecording
-		agent, _, free = endAgent(agent, uint16(o.Port+1), nil, kernel, describe)
+		agent, _, free = endAgent(agent, netip.AddrPortFrom(o.Listen, uint16(o.Port+1)), nil, kernel, describe)
 	}
 	if o.NoXDP {
 		delete(agent.Engines, "xdp")

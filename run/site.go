@@ -138,10 +138,10 @@ func (s *site) join(ctx context.Context, o Options, agents []fleet.AgentConfig, 
 
 // endAgent makes config the agent of an end, with engines that are bound to its host's
 // namespace; free ends them once the agent is closed. describe adds to what the host tells
-// of itself. workers is nil for ends whose streams have threads of their own.
-func endAgent(config fleet.AgentConfig, port uint16, workers *udp.Workers, kernel *observe.Kernel,
+// of itself. listen is where the ends are reached. workers is nil for ends whose streams have threads of their own.
+func endAgent(config fleet.AgentConfig, listen netip.AddrPort, workers *udp.Workers, kernel *observe.Kernel,
 	describe func(*model.Host)) (_ fleet.AgentConfig, frames *xdp.Engine, free func() error) {
-	u, t := udp.New(udp.Config{Port: port, Workers: workers}), tcp.New(tcp.Config{Port: port})
+	u, t := udp.New(udp.Config{Listen: listen, Workers: workers}), tcp.New(tcp.Config{Listen: listen})
 	x := xdp.New(u)
 	config.Engines = map[string]engine.Engine{u.Name(): u, t.Name(): t, x.Name(): x}
 	config.Watch = func() engine.Watch { return observe.StartWatch() }

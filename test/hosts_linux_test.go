@@ -525,6 +525,9 @@ func TestStrangers(t *testing.T) {
 		t.Fatal(err)
 	}
 	waitPackets(t, h.far, "rx_packets", 5000)
+	if open := inside(t, h.far, "cat /proc/net/udp /proc/net/udp6 /proc/net/tcp /proc/net/tcp6"); everyAddress.MatchString(open) {
+		t.Errorf("it listens on every address:\n%s", open)
+	}
 	before := resident(t, s.cmd.Process.Pid)
 	attacked := make(chan time.Duration)
 	began := time.Now()
@@ -564,6 +567,9 @@ func TestStrangers(t *testing.T) {
 		t.Errorf("a wrong code gave %v: %s", err, bad)
 	}
 }
+
+// everyAddress matches a socket on port 7358 or 7359 that has no address of its own.
+var everyAddress = regexp.MustCompile(`: 0+:1CB[EF] `)
 
 // cutLast is strings.Cut around the last separator.
 func cutLast(text, separator string) (before, after string, found bool) {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"net/netip"
 	"sync"
 
 	"pelt/engine"
@@ -13,7 +14,8 @@ import (
 
 // Config sets up an Engine.
 type Config struct {
-	Port uint16 // of the listening ends; 0 lets the system choose
+	// Listen is where listening ends are reached: no address is all of the host's, and port 0 any free one.
+	Listen netip.AddrPort
 }
 
 // Engine makes TCP ends on one host. It is safe for concurrent use.
@@ -88,7 +90,7 @@ func (g *Engine) acquire(host engine.Host) (*listener, error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if g.listener == nil {
-		l, err := listen(host, g.config.Port)
+		l, err := listen(host, g.config.Listen)
 		if err != nil {
 			return nil, err
 		}

@@ -42,17 +42,17 @@ type listener struct {
 	greeted []net.Conn       // oldest first
 }
 
-func listen(host engine.Host, port uint16) (*listener, error) {
+func listen(host engine.Host, at netip.AddrPort) (*listener, error) {
 	l := &listener{waiting: map[route][]*end{}}
 	err := host.Do(func() (err error) {
-		l.net, err = openListener(port)
+		l.net, err = openListener(at)
 		return err
 	})
 	switch {
 	case errors.Is(err, syscall.EADDRINUSE):
-		return nil, fmt.Errorf("listen on TCP port %d: it is in use by another program: %w", port, err)
+		return nil, fmt.Errorf("listen on TCP port %d: it is in use by another program: %w", at.Port(), err)
 	case err != nil:
-		return nil, fmt.Errorf("listen on TCP port %d: %w", port, err)
+		return nil, fmt.Errorf("listen on TCP port %d: %w", at.Port(), err)
 	}
 	l.port = uint16(l.net.Addr().(*net.TCPAddr).Port)
 	l.group.Go(l.accept)

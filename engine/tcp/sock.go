@@ -4,7 +4,6 @@ import (
 	"context"
 	"net"
 	"net/netip"
-	"strconv"
 	"syscall"
 
 	"pelt/engine"
@@ -13,10 +12,10 @@ import (
 // openListener and openConn make their socket on the calling thread, and so in
 // its network namespace: the addresses are numbers, and Go asks no resolver
 // and starts no goroutine for those.
-func openListener(port uint16) (net.Listener, error) {
+func openListener(at netip.AddrPort) (net.Listener, error) {
 	c := net.ListenConfig{KeepAlive: -1}
 	c.SetMultipathTCP(false) // its sockets answer other questions
-	return c.Listen(context.Background(), "tcp", ":"+strconv.Itoa(int(port)))
+	return c.Listen(context.Background(), "tcp", engine.ListenText(at))
 }
 
 func openConn(ctx context.Context, peer netip.AddrPort, o engine.Order, stream int) (*net.TCPConn, error) {

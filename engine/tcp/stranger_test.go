@@ -249,7 +249,7 @@ func TestPortInUse(t *testing.T) {
 	defer l.Close()
 	port := l.Addr().(*net.TCPAddr).Port
 	o := engine.Order{Flow: flow(1, 64, false), Timing: timing(0, time.Second, 0), Role: engine.Receive, Listen: true, Key: make([]byte, engine.KeyBytes)}
-	_, err = prepare(New(Config{Port: uint16(port)}), here{}, o)
+	_, err = prepare(New(Config{Listen: netip.AddrPortFrom(netip.Addr{}, uint16(port))}), here{}, o)
 	if err == nil || !strings.Contains(err.Error(), fmt.Sprint(port)) || !strings.Contains(err.Error(), "in use") {
 		t.Errorf("listening on a busy port: %v, want its number and that it is in use", err)
 	}

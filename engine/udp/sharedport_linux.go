@@ -21,7 +21,7 @@ import (
 // What reaches it in the moment between bind and connect is another's, and is answered by
 // no one; its sender repeats it.
 type sharedPort struct {
-	wanted uint16
+	wanted netip.AddrPort
 
 	mu     sync.Mutex
 	closed bool
@@ -33,7 +33,7 @@ type sharedPort struct {
 	done chan struct{} // closed when nobody reads conn any more
 }
 
-func newSocketMaker(port uint16) socketMaker { return &sharedPort{wanted: port} }
+func newSocketMaker(at netip.AddrPort) socketMaker { return &sharedPort{wanted: at} }
 
 func (p *sharedPort) dial(host engine.Host, s settings, stream int, peer netip.AddrPort) (socket, error) {
 	k, err := connect(host, s, s.from(stream, peer.Addr()), peer, false)
@@ -139,17 +139,17 @@ func (p *sharedPort) open(host engine.Host) error {
 	var conn *net.UDPConn
 	err := host.Do(func() error {
 		// Without a host this is a dual-stack socket where the system has IPv6.
-		c, err := config.ListenPacket(context.Background(), "udp", fmt.Sprintf(":%d", p.wanted))
+		c, err := config.ListenPacket(context.Background(), "udp", engine.ListenText(p.wanted))
 		if err == nil {
 			conn = c.(*net.UDPConn)
 		}
 		return err
 	})
 	if errors.Is(err, unix.EADDRINUSE) {
-		return fmt.Errorf("listen on UDP port %d: another program uses it; choose another port: %w", p.wanted, unix.EADDRINUSE)
+		return fmt.Errorf("listen on UDP port %d: another program uses it; choose another port: %w", p.wanted.Port(), unix.EADDRINUSE)
 	}
 	if err != nil {
-		return fmt.Errorf("listen on UDP port %d: %w", p.wanted, err)
+		return fmt.Errorf("listen on UDP port %d: %w", p.wanted.Port(), err)
 	}
 	port := conn.LocalAddr().(*net.UDPAddr).AddrPort().Port()
 	if err := share(conn); err != nil {

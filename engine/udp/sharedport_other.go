@@ -2,4 +2,6 @@
 
 package udp
 
-func newSocketMaker(uint16) socketMaker { return portable{} }
+import "net/netip"
+
+func newSocketMaker(netip.AddrPort) socketMaker { return portable{} }

@@ -123,7 +123,7 @@ func TestSourcePorts(t *testing.T) {
 // All listening ends of an engine share its port, in both families.
 func TestSharedPort(t *testing.T) {
 	host := ownSpace(t, 65536)
-	listening := New(Config{Port: 5001})
+	listening := New(Config{Listen: netip.AddrPortFrom(netip.Addr{}, 5001)})
 	defer listening.Close()
 	var ends []testEnd
 	for i, peer := range []string{"127.0.0.1", "127.0.0.2", "::1"} {
@@ -137,7 +137,7 @@ func TestSharedPort(t *testing.T) {
 		connectBoth(t, dialer, listener)
 		ends = append(ends, dialer, listener)
 	}
-	other := New(Config{Port: 5001})
+	other := New(Config{Listen: netip.AddrPortFrom(netip.Addr{}, 5001)})
 	defer other.Close()
 	order := engine.Order{Flow: newTrial().flow, Role: engine.Receive, Listen: true, Trial: 9, Key: newTrial().key, CPU: -1}
 	if _, err := prepare(other, host, order); !errors.Is(err, unix.EADDRINUSE) || !strings.Contains(err.Error(), "5001") {

@@ -15,9 +15,9 @@ import (
 
 // Config is what an engine needs from others.
 type Config struct {
-	// Port is the local port of listening ends, 0 for any. On Linux all of them
-	// share it; elsewhere it is not used and every stream has its own.
-	Port uint16
+	// Listen is where listening ends are reached: no address is all of the host's, and port 0 any
+	// free one. On Linux they share the port; elsewhere it is not used and every stream has its own.
+	Listen netip.AddrPort
 	// Workers send and receive for the streams, which share them; nil gives
 	// each stream a thread of its own.
 	Workers *Workers
@@ -33,7 +33,7 @@ type Engine struct {
 // New makes the engine. All its ends must be prepared with the same host.
 func New(c Config) *Engine {
 	e := &Engine{config: c, clock: engine.NewClock()}
-	e.socketMaker = newSocketMaker(c.Port)
+	e.socketMaker = newSocketMaker(c.Listen)
 	return e
 }
 
