@@ -141,7 +141,7 @@ func (s *site) join(ctx context.Context, o Options, agents []fleet.AgentConfig, 
 // of itself. listen is where the ends are reached. workers is nil for ends whose streams have threads of their own.
 func endAgent(config fleet.AgentConfig, listen netip.AddrPort, workers *udp.Workers, kernel *observe.Kernel,
 	describe func(*model.Host)) (_ fleet.AgentConfig, frames *xdp.Engine, free func() error) {
-	u, t := udp.New(udp.Config{Listen: listen, Workers: workers}), tcp.New(tcp.Config{Listen: listen})
+	u, t := udp.New(udp.Config{Listen: listen, Workers: workers}), tcp.New(tcp.Config{Listen: listen, Loaded: listen.Port() != 0})
 	x := xdp.New(u)
 	config.Engines = map[string]engine.Engine{u.Name(): u, t.Name(): t, x.Name(): x}
 	config.Watch = func() engine.Watch { return observe.StartWatch() }

@@ -16,6 +16,9 @@ import (
 type Config struct {
 	// Listen is where listening ends are reached: no address is all of the host's, and port 0 any free one.
 	Listen netip.AddrPort
+	// Loaded refuses congestion controls that the kernel has not loaded: asked for by root, it loads
+	// their modules, and whoever orders may be a stranger.
+	Loaded bool
 }
 
 // Engine makes TCP ends on one host. It is safe for concurrent use.
@@ -41,7 +44,15 @@ func (g *Engine) Open(ctx context.Context, host engine.Host, order engine.Order)
 	if err := check(order); err != nil {
 		return nil, err
 	}
-	if err := host.Do(func() error { return tryOptions(order) }); err != nil {
+	try := func() error {
+		if g.config.Loaded && order.Role == engine.Send {
+			if err := loaded(order.Flow.Controls()); err != nil {
+				return err
+			}
+		}
+		return tryOptions(order)
+	}
+	if err := host.Do(try); err != nil {
 		return nil, fmt.Errorf("prepare tcp: %w", err)
 	}
 	e := newEnd(host, order)

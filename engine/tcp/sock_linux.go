@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 	"syscall"
 	"unsafe"
@@ -85,7 +86,7 @@ func setControl(fd int, name string) error {
 	err := unix.SetsockoptString(fd, unix.IPPROTO_TCP, unix.TCP_CONGESTION, name)
 	switch {
 	case errors.Is(err, unix.ENOENT):
-		return &engine.Refusal{Why: fmt.Sprintf("congestion control %q is not in this kernel; there is %s. Where it is a module, root loads it: modprobe tcp_%s", name, controls("available"), name)}
+		return absent(name)
 	case errors.Is(err, unix.EPERM):
 		return &engine.Refusal{Why: fmt.Sprintf("congestion control %q is for root only here; everyone may use %s (sysctl net.ipv4.tcp_allowed_congestion_control)", name, controls("allowed"))}
 	case err != nil:
@@ -97,6 +98,22 @@ func setControl(fd int, name string) error {
 	}
 	if got != name {
 		return fmt.Errorf("set congestion control %q: the kernel kept %q", name, got)
+	}
+	return nil
+}
+
+func absent(control string) error {
+	return &engine.Refusal{Why: fmt.Sprintf("congestion control %q is not in this kernel; there is %s. "+
+		"Where it is a module, root loads it: modprobe tcp_%s", control, controls("available"), control)}
+}
+
+// loaded finds out whether the kernel has all of these congestion controls already.
+func loaded(names []string) error {
+	have := strings.Split(controls("available"), ", ")
+	for _, name := range names {
+		if name != "" && !slices.Contains(have, name) {
+			return absent(name)
+		}
 	}
 	return nil
 }
