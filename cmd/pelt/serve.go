@@ -59,13 +59,16 @@ A firewall must let in TCP 7358 for control, and UDP and TCP 7359 for data.`,
 				return err
 			case len(s.Code) < 8 || strings.Contains(s.Code, ","):
 				return usagef("--code: want at least 8 characters and no comma, which stands between two hosts' codes")
-			case code != "":
-				fmt.Fprintln(c.ErrOrStderr(), "pelt: other users of this host can read --code; --code-file and $PELT_CODE hide it")
 			}
 			if s.Shown = s.Listen; !s.Listen.IsValid() || s.Listen.IsUnspecified() {
 				s.Shown = ownAddresses()[0]
 			}
-			s.Ready = func() { fmt.Fprint(c.OutOrStdout(), invitation(s, maxRate)) }
+			s.Ready = func() {
+				fmt.Fprint(c.OutOrStdout(), invitation(s, maxRate))
+				if code != "" {
+					fmt.Fprintln(c.ErrOrStderr(), "pelt: other users of this host can read --code; --code-file and $PELT_CODE hide it")
+				}
+			}
 			s.Events = func(text string) {
 				fmt.Fprintf(c.ErrOrStderr(), "%s  %s\n", time.Now().Format(time.TimeOnly), text)
 			}
