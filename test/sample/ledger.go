@@ -13,8 +13,10 @@ type kind struct {
 	share float64 // of the attempted packets
 }
 
-func counter(host, name, scope, unit, role string, before, delta, excess uint64) model.Evidence {
-	return model.Evidence{Host: host, Counter: name, Scope: scope, Unit: unit, Role: role, Before: before, After: before + delta, Delta: delta, Excess: excess}
+// moved is a counter that went up by delta, of which excess is not the flow's. what is its scope, unit and role.
+func moved(host, name string, what [3]string, before, delta, excess uint64) model.Evidence {
+	return model.Evidence{Host: host, Counter: name, Scope: what[0], Unit: what[1], Role: what[2],
+		Before: before, After: before + delta, Delta: delta, Excess: excess}
 }
 
 // kinds are six causes along the path, of growing lack of certainty.
@@ -23,9 +25,9 @@ func kinds(attempted uint64) []kind {
 	return []kind{
 		{model.Line{Layer: "receiver-buffer", Host: "receiver", Cause: "SOCKET_RCVBUFF", Confidence: "exact-seq", Function: "udp_queue_rcv_one_skb", Interface: "r0",
 			Evidence: []model.Evidence{
-				counter("receiver", "kfree_skb SOCKET_RCVBUFF", "packet", "datagram", "primary", 0, n(0.026), 0),
-				counter("receiver", "SO_MEMINFO drops", "socket", "datagram", "confirms", 0, n(0.026), 0),
-				counter("receiver", "Udp.RcvbufErrors", "namespace", "datagram", "confirms", 1204, n(0.026), 0),
+				moved("receiver", "kfree_skb SOCKET_RCVBUFF", [3]string{"packet", "datagram", "primary"}, 0, n(0.026), 0),
+				moved("receiver", "SO_MEMINFO drops", [3]string{"socket", "datagram", "confirms"}, 0, n(0.026), 0),
+				moved("receiver", "Udp.RcvbufErrors", [3]string{"namespace", "datagram", "confirms"}, 1204, n(0.026), 0),
 			},
 			Advice: []model.Advice{{Knob: "net.core.rmem_max", Host: "receiver", Present: "212992", Value: "4194304",
 				Why:     "SO_MEMINFO drops moved: 150 kpps × 25 ms × 832 B of memory for each packet = 3.1 MB, rounded up",
@@ -33,25 +35,25 @@ func kinds(attempted uint64) []kind {
 		}, 0.026},
 		{model.Line{Layer: "receiver-filter", Host: "receiver", Cause: "NETFILTER_DROP", Confidence: "exact-seq", Function: "nft_do_chain", Interface: "r0",
 			Evidence: []model.Evidence{
-				counter("receiver", "kfree_skb NETFILTER_DROP", "packet", "datagram", "primary", 0, n(0.005), 0),
-				counter("receiver", "nft.inet.filter.input.5.packets", "namespace", "skb", "confirms", 77, n(0.005), 0),
+				moved("receiver", "kfree_skb NETFILTER_DROP", [3]string{"packet", "datagram", "primary"}, 0, n(0.005), 0),
+				moved("receiver", "nft.inet.filter.input.5.packets", [3]string{"namespace", "skb", "confirms"}, 77, n(0.005), 0),
 			}}, 0.005},
 		{model.Line{Layer: "network", Host: "router", Cause: "queue of the link to receiver full", Confidence: "bounded", Interface: "x1",
-			Evidence: []model.Evidence{counter("router", "qdisc.x1.tbf.1:.drops", "device", "skb", "primary", 10, n(0.012)+310, 310)}}, 0.012},
+			Evidence: []model.Evidence{moved("router", "qdisc.x1.tbf.1:.drops", [3]string{"device", "skb", "primary"}, 10, n(0.012)+310, 310)}}, 0.012},
 		{model.Line{Layer: "sender-qdisc", Host: "sender", Cause: "ENOBUFS", Confidence: "exact-seq", Interface: "s0",
 			Evidence: []model.Evidence{
-				counter("sender", "send errors ENOBUFS", "packet", "datagram", "primary", 0, n(0.009), 0),
-				counter("sender", "Udp.SndbufErrors", "namespace", "datagram", "confirms", 0, n(0.009), 0),
+				moved("sender", "send errors ENOBUFS", [3]string{"packet", "datagram", "primary"}, 0, n(0.009), 0),
+				moved("sender", "Udp.SndbufErrors", [3]string{"namespace", "datagram", "confirms"}, 0, n(0.009), 0),
 			}}, 0.009},
 		{model.Line{Layer: "receiver-backlog", Host: "receiver", Cause: "CPU_BACKLOG", Confidence: "bounded", Function: "enqueue_to_backlog", Interface: "r0",
-			Evidence: []model.Evidence{counter("receiver", "softnet.dropped", "host", "skb", "primary", 4_294_960_000, n(0.004), 0)},
+			Evidence: []model.Evidence{moved("receiver", "softnet.dropped", [3]string{"host", "skb", "primary"}, 4_294_960_000, n(0.004), 0)},
 			Advice: []model.Advice{{Knob: "net.core.netdev_max_backlog", Host: "receiver", Present: "1000", Value: "3000", Why: "softnet.dropped moved: 150 kpps × 20 ms on one core",
 				Command: "sysctl -w net.core.netdev_max_backlog=3000", Undo: "sysctl -w net.core.netdev_max_backlog=1000", Note: "holds for the whole machine, other namespaces too"}},
 		}, 0.004},
 		{model.Line{Layer: "network", Cause: model.CauseElimination, Confidence: "inferred",
 			Evidence: []model.Evidence{
-				counter("sender", "dev.s0.tx_packets", "device", "frame", "primary", 100, attempted, 0),
-				counter("receiver", "dev.r0.rx_packets", "device", "frame", "primary", 90, attempted-n(0.0021), 0),
+				moved("sender", "dev.s0.tx_packets", [3]string{"device", "frame", "primary"}, 100, attempted, 0),
+				moved("receiver", "dev.r0.rx_packets", [3]string{"device", "frame", "primary"}, 90, attempted-n(0.0021), 0),
 			}}, 0.0021},
 	}
 }

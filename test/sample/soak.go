@@ -36,7 +36,7 @@ func soaking(seconds float64) (model.Document, *model.Result) {
 }
 
 // spill takes packets of some seconds by one cause, and keeps the account balanced.
-func spill(r *model.Result, layer, host, cause string, from, to int, pps func(i int) float64) {
+func spill(r *model.Result, where model.Line, from, to int, pps func(i int) float64) {
 	f := &r.Flows[0]
 	values := make([]float64, len(r.Series[0].Values))
 	var n uint64
@@ -51,12 +51,13 @@ func spill(r *model.Result, layer, host, cause string, from, to int, pps func(i 
 	f.ReceivePPS = float64(f.Received) / f.DurationS
 	f.GoodputBPS = f.ReceivePPS * 8 * float64(f.PayloadBytes)
 	f.Ledger.Lost = f.Lost
-	if cause == "" {
+	if where.Cause == "" {
 		f.Ledger.Unattributed += n
 		return
 	}
-	f.Ledger.Lines = append(f.Ledger.Lines, model.Line{Layer: layer, Host: host, Cause: cause, Packets: n, Confidence: "exact-seq", Evidence: []model.Evidence{}})
-	r.Series = append(r.Series, model.Series{Metric: "lost_pps", Flow: "up", At: host, Layer: layer, Cause: cause, StepSeconds: 1, Values: values})
+	where.Packets, where.Confidence, where.Evidence = n, "exact-seq", []model.Evidence{}
+	f.Ledger.Lines = append(f.Ledger.Lines, where)
+	r.Series = append(r.Series, model.Series{Metric: "lost_pps", Flow: "up", At: where.Host, Layer: where.Layer, Cause: where.Cause, StepSeconds: 1, Values: values})
 }
 
 // Soak is ten minutes in which the lab's router was slowed down after 200 s; a burst of
@@ -64,9 +65,9 @@ func spill(r *model.Result, layer, host, cause string, from, to int, pps func(i 
 func Soak() model.Document {
 	d, r := soaking(600)
 	d.Plan.Timed = []model.TimedChange{{AtSeconds: 200, Router: "limit=150mbit"}}
-	spill(r, "network", "router", "QDISC_DROP", 200, 600, func(i int) float64 { return 7000 + 300*noise(i) })
-	spill(r, "receiver-buffer", "receiver", "SOCKET_RCVBUFF", 430, 432, func(int) float64 { return 12000 })
-	spill(r, "", "", "", 555, 556, func(int) float64 { return 900 })
+	spill(r, model.Line{Layer: "network", Host: "router", Cause: "QDISC_DROP"}, 200, 600, func(i int) float64 { return 7000 + 300*noise(i) })
+	spill(r, model.Line{Layer: "receiver-buffer", Host: "receiver", Cause: "SOCKET_RCVBUFF"}, 430, 432, func(int) float64 { return 12000 })
+	spill(r, model.Line{}, 555, 556, func(int) float64 { return 900 })
 	for i := 510; i < 514; i++ {
 		for _, s := range r.Series[1:3] {
 			s.Values[i] = math.NaN()
@@ -86,7 +87,7 @@ func Soak() model.Document {
 // LongSoak is two hours and a half with one second of loss in them.
 func LongSoak() model.Document {
 	d, r := soaking(9000)
-	spill(r, "receiver-buffer", "receiver", "SOCKET_RCVBUFF", 4321, 4322, func(int) float64 { return 31000 })
+	spill(r, model.Line{Layer: "receiver-buffer", Host: "receiver", Cause: "SOCKET_RCVBUFF"}, 4321, 4322, func(int) float64 { return 31000 })
 	return d
 }
 
@@ -115,7 +116,7 @@ func CutSoak() model.Document {
 func SoakHostile() model.Document {
 	const evil = "</script><b>x\x1b[31m\u202e=1+1"
 	d, r := soaking(600)
-	spill(r, evil, evil, evil, 10, 20, func(int) float64 { return 1 })
+	spill(r, model.Line{Layer: evil, Host: evil, Cause: evil}, 10, 20, func(int) float64 { return 1 })
 	nan, inf := math.NaN(), math.Inf(1)
 	for i := range 40 {
 		r.Made = append(r.Made, model.MadeChange{AtS: float64(i), Words: evil})
