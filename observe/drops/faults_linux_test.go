@@ -357,7 +357,7 @@ func fromForeign(b *wire, from, _ bed.Socket) {
 }
 
 func slowBacklog(b *wire) {
-	b.Receiver.Slow(nftables.ChainHookPrerouting, 1000)
+	b.Receiver.Slow(nftables.ChainHookPrerouting, 3000)
 	b.Receiver.Steer("vb", "2")
 }
 
