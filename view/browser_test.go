@@ -22,7 +22,9 @@ import (
 	"github.com/chromedp/chromedp"
 
 	"pelt/internal/testenv"
+	"pelt/model"
 	"pelt/render"
+	"pelt/test/sample"
 	"pelt/view"
 )
 
@@ -85,6 +87,7 @@ type facts struct {
 	Text     string   `json:"text"`
 	Markup   string   `json:"markup"`
 	Back     string   `json:"back"`
+	Load     float64  `json:"load"`
 }
 
 // pageFacts finds elements beyond the window, words beyond their pictures or on other words, and the smallest words.
@@ -115,6 +118,7 @@ const pageFacts = `(() => {
   out.text = document.body.innerText;
   out.markup = document.documentElement.outerHTML;
   out.back = getComputedStyle(document.body).backgroundColor;
+  out.load = performance.getEntriesByType("navigation")[0].loadEventEnd;
   return out;
 })()`
 
@@ -206,6 +210,34 @@ func htmlFile(t testing.TB, p view.Page) string {
 		t.Fatal(err)
 	}
 	return (&url.URL{Scheme: "file", Path: path}).String()
+}
+
+// BenchmarkOpen prints how long Chromium takes to open large pages. Readers wait at most 2 s for
+// a soak of a day and 1 s for a sweep of 200 settings.
+func BenchmarkOpen(b *testing.B) {
+	settings := sample.Sweep()
+	settings.Results = slices.DeleteFunc(settings.Results, func(r model.Result) bool {
+		return r.Cell["payload_bytes"].Number > 256*20
+	})
+	for name, d := range map[string]*model.Document{"soak-24h": day(), "sweep-200": &settings} {
+		b.Run(name, func(b *testing.B) {
+			ctx := browser(b)
+			page := htmlFile(b, view.Run(d))
+			var ms float64
+			for b.Loop() {
+				if err := chromedp.Do(ctx, chromedp.Navigate(page),
+					chromedp.Evaluate[chromedp.Void](painted, chromedp.EvalAwaitPromise)); err != nil {
+					b.Fatal(err)
+				}
+				got, err := chromedp.Run(ctx, chromedp.Evaluate[facts](pageFacts))
+				if err != nil {
+					b.Fatal(err)
+				}
+				ms += got.Load
+			}
+			b.ReportMetric(ms/float64(b.N), "ms/open")
+		})
+	}
 }
 
 // check rejects what no page may have.

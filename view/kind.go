@@ -60,7 +60,7 @@ func Run(d *model.Document) Page {
 	p := Page{Title: k.Title, Subject: subject(d)}
 	p.say(found)
 	if usable := finding.Usable(rows); len(usable) > 0 {
-		p.Sections = shown(k.View(usable, found)...)
+		p.Sections = append(shown(k.View(usable, found)...), gaps(usable)...)
 	}
 	p.Sections, p.SetUp = append(p.Sections, leftOut(rows)...), setUp(d, found)
 	p.Doubts = append(p.Doubts, d.Warnings...)

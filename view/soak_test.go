@@ -1,11 +1,13 @@
 package view_test
 
 import (
+	"bytes"
 	"math"
 	"strings"
 	"testing"
 
 	"pelt/model"
+	"pelt/render"
 	"pelt/test/sample"
 	"pelt/view"
 )
@@ -76,6 +78,21 @@ func TestSoakOfADay(t *testing.T) {
 		if core := times.Lanes[3].Traces[0]; len(times.Lanes[3].Traces) != 1 || core.Name != "router, core 7" ||
 			math.Abs(core.Values[0]-0.27) > 1e-9 {
 			t.Errorf("processors %q", core.Name)
+		}
+	}
+}
+
+// BenchmarkSoakOfADay makes the page of a day and renders all of it.
+func BenchmarkSoakOfADay(b *testing.B) {
+	d := day()
+	for b.Loop() {
+		page := view.Run(d)
+		var out bytes.Buffer
+		if err := render.HTML(&out, page); err != nil {
+			b.Fatal(err)
+		}
+		if err := render.Text(&out, page, render.Terminal{All: true}); err != nil {
+			b.Fatal(err)
 		}
 	}
 }
