@@ -6,6 +6,7 @@ import (
 	"bytes"
 	"encoding/binary"
 	"fmt"
+	"slices"
 	"testing"
 
 	"github.com/google/nftables"
@@ -101,5 +102,32 @@ func TestRefusals(t *testing.T) {
 	used := m.trials[testTrial].flows[0].streams[0].pages()
 	if free+used != len(m.pages.owner) {
 		t.Errorf("%d pages free and %d used of %d", free, used, len(m.pages.owner))
+	}
+}
+
+// What a flow that has ended took is there for the next ones.
+func TestFlowsGiveBackTheirStreams(t *testing.T) {
+	m := machine(t)
+	taken := func() (n int) {
+		for _, used := range slices.Concat(m.slots.used, m.flows.used) {
+			if used {
+				n++
+			}
+		}
+		return n
+	}
+	before := taken()
+	k, err := m.Track(testTrial, "up", []model.Tuple{{From: 20000, To: testPort}, {From: 20001, To: testPort}}, TrackOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if n := taken() - before; n != 3 {
+		t.Errorf("a flow of two streams takes %d places, want 3", n)
+	}
+	if err := k.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if n := taken() - before; n != 0 {
+		t.Errorf("%d places are still taken", n)
 	}
 }
