@@ -197,15 +197,20 @@ func (d *door) greet(c *tls.Conn, from netip.Addr) (who identity, err error) {
 	if err != nil {
 		return who, err
 	}
-	if !d.guard.begin(from, time.Now()) {
+	guess := first[0] == knowsCode && !d.open // nobody can guess a secret
+	if guess && !d.guard.begin(from, time.Now()) {
 		return who, errWrongCode
 	}
 	key, err := d.answer(c, code, share)
-	if err != nil {
+	switch {
+	case err != nil && guess:
 		d.guessed(from)
+	case guess:
+		d.guard.right(from)
+	}
+	if err != nil {
 		return who, err
 	}
-	d.guard.right(from)
 	return newIdentity(client, key), nil
 }
 
@@ -255,9 +260,6 @@ func (d *door) codeOf(knows byte, client string) ([]byte, error) {
 
 // guessed counts a wrong guess, and renews the code when it has been tried often enough.
 func (d *door) guessed(from netip.Addr) {
-	if d.open {
-		return
-	}
 	d.events(fmt.Sprintf("wrong code from %v", from))
 	if !d.guard.guessed() {
 		return

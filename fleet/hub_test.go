@@ -121,6 +121,9 @@ func TestCodeIsRenewed(t *testing.T) {
 		t.Fatalf("code %q: %v", code, err)
 	}
 	again.close()
+	for range addressGuesses { // somebody at the client's address guesses, too
+		_, _ = dialHub(t.Context(), s.addr, []byte("tiger-42-umber"))
+	}
 	in.hold(time.Second)
 	renewed, _ := in.renewed()
 	in.renew()

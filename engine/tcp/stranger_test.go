@@ -8,7 +8,6 @@ import (
 	"math/rand/v2"
 	"net"
 	"net/netip"
-	"runtime"
 	"strings"
 	"sync"
 	"testing"
@@ -285,19 +284,5 @@ func TestOrdersThatCannotRun(t *testing.T) {
 		if err := check(o); !errors.As(err, &refusal) {
 			t.Errorf("%s: %v, want a refusal", c.name, err)
 		}
-	}
-}
-
-// TestLoaded: a stranger's order makes the kernel load no module.
-func TestLoaded(t *testing.T) {
-	if runtime.GOOS != "linux" {
-		t.Skip("no congestion controls to choose")
-	}
-	var refused *engine.Refusal
-	if err := loaded([]string{"", "reno"}); err != nil {
-		t.Error(err)
-	}
-	if err := loaded([]string{"reno", "not-loaded"}); !errors.As(err, &refused) {
-		t.Errorf("got %v, want a refusal", err)
 	}
 }

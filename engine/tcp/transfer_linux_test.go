@@ -361,3 +361,14 @@ func TestBrokenConnectionIsSeen(t *testing.T) {
 		t.Errorf("reset by the peer, and says %v", seen)
 	}
 }
+
+// TestLoaded: a stranger's order makes the kernel load no module.
+func TestLoaded(t *testing.T) {
+	var refused *engine.Refusal
+	if err := loaded([]string{"", "reno"}); err != nil {
+		t.Error(err)
+	}
+	if err := loaded([]string{"reno", "not-loaded"}); !errors.As(err, &refused) {
+		t.Errorf("got %v, want a refusal", err)
+	}
+}
