@@ -120,7 +120,7 @@ func greetError(ctx context.Context, addr netip.AddrPort, err error) error {
 		return fmt.Errorf("%v: it wants a code, and none was given: "+
 			"say --code with the words that pelt serve prints there%w", addr, silent{errWrongCode})
 	case errors.Is(err, errWrongCode):
-		return fmt.Errorf("%v: %w: the right one stands in what pelt serve printed there; "+
+		return fmt.Errorf("%v: %w: pelt serve printed the right one there; "+
 			"it changes with each start, and after %d wrong ones", addr, errWrongCode, codeGuesses)
 	case errors.As(err, &header):
 		return fmt.Errorf("%v: what listens there is not this version of `pelt serve` (it says %.40q): is the port right?",
