@@ -86,9 +86,10 @@ func newAgent(cfg AgentConfig) (*Agent, error) {
 
 func (a *Agent) engineNames() []string { return slices.Sorted(maps.Keys(a.cfg.Engines)) }
 
-func (a *Agent) info() AgentInfo {
+// info introduces the agent to a client, which is invalid if it is not known.
+func (a *Agent) info(client netip.Addr) AgentInfo {
 	i := AgentInfo{ID: a.cfg.ID, Node: a.cfg.Node, Version: a.cfg.Version, Protocol: protocolVersion,
-		Engines: a.engineNames(), Limits: a.cfg.Limits, Observer: a.cfg.Router != nil}
+		Engines: a.engineNames(), Limits: a.cfg.Limits.toward(client), Observer: a.cfg.Router != nil}
 	if a.cfg.Facts != nil {
 		i.Host = a.cfg.Facts()
 	}
@@ -99,10 +100,10 @@ func (a *Agent) info() AgentInfo {
 func (a *Agent) serve(l *link) error {
 	a.link = l
 	prefix := "pelt.agent." + a.cfg.ID + "."
-	if _, err := l.subscribe(helloSubject, func(m *nats.Msg) { a.respond(m, verbHello) }); err != nil {
+	if _, err := l.subscribe(helloSubject, func(m *nats.Msg) { a.respond(m, verbHello, []byte(m.Reply)) }); err != nil {
 		return err
 	}
-	byVerb := func(m *nats.Msg) { a.respond(m, strings.TrimPrefix(m.Subject, prefix)) }
+	byVerb := func(m *nats.Msg) { a.respond(m, strings.TrimPrefix(m.Subject, prefix), m.Data) }
 	if _, err := l.subscribe(prefix+"*", byVerb); err != nil {
 		return err
 	}
@@ -118,7 +119,7 @@ func (a *Agent) serve(l *link) error {
 
 // respond works on a goroutine of its own, because orders may take long and
 // stop must overtake them.
-func (a *Agent) respond(m *nats.Msg, verb string) {
+func (a *Agent) respond(m *nats.Msg, verb string, data []byte) {
 	if m.Reply == "" {
 		return
 	}
@@ -130,7 +131,7 @@ func (a *Agent) respond(m *nats.Msg, verb string) {
 	}
 	go func() {
 		defer func() { <-a.busy }()
-		_ = m.Respond(a.answer(context.Background(), verb, m.Data)) // else the controller is gone
+		_ = m.Respond(a.answer(context.Background(), verb, data)) // else the controller is gone
 	}()
 }
 
@@ -185,11 +186,19 @@ func (a *Agent) sourceOf(name string, s *session) (netip.Prefix, error) {
 	if a.cfg.clientOf == nil {
 		return netip.Prefix{}, nil
 	}
-	client := a.cfg.clientOf(name)
+	client := a.client(name)
 	if !client.IsValid() {
 		return netip.Prefix{}, errors.New("session: is of no client that is connected here")
 	}
-	return sourceOf(client.Addr()), nil
+	return sourceOf(client), nil
+}
+
+// client is the address that the client of a session connected from; invalid if it is not known.
+func (a *Agent) client(session string) netip.Addr {
+	if a.cfg.clientOf == nil {
+		return netip.Addr{}
+	}
+	return a.cfg.clientOf(session).Addr()
 }
 
 // flowText names the flows of a session for whoever serves.

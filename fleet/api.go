@@ -20,6 +20,8 @@ type Limits struct {
 	MaxRatePPS     float64 `json:"max_rate_pps"` // of all flows of an order
 	MaxRateBPS     float64 `json:"max_rate_bps"` // payload bits per second
 	MaxTimeSeconds float64 `json:"max_time_s"`   // warm-up and measured part of one trial
+	// OwnFree lifts the rates for a trial whose client and ends are all in own networks.
+	OwnFree bool `json:"own_free,omitempty"`
 }
 
 // ServeConfig is what pelt serve needs.

@@ -242,7 +242,7 @@ func TestLimits(t *testing.T) {
 		{"packet rate of two flows", Limits{MaxRatePPS: 3000}, "1.6kpps", 2, "the flows ask for 3.20 kpps together; this host allows 3.00 kpps (--max-rate there)"},
 		{"bit rate", Limits{MaxRateBPS: 1e6}, "2mbit", 1, "the flows ask for 2.00 Mbit/s together; this host allows 1.00 Mbit/s (--max-rate there)"},
 		{"exactly the bit rate", Limits{MaxRateBPS: 2e6}, "2mbit", 1, ""},
-		{"unpaced", Limits{MaxRatePPS: 3000}, "max", 1, "flow up asks for rate max; this host allows 3.00 kpps (--max-rate there), so give a --rate"},
+		{"unpaced", Limits{MaxRatePPS: 3000}, "max", 1, "flow up asks for rate max; this host allows 3.00 kpps (--max-rate there), so give --rate 3kpps"},
 		{"time", Limits{MaxTimeSeconds: 1}, "max", 1, "the trial takes 1.5s with its warm-up; this host allows 1s (--max-time there)"},
 	} {
 		rate, err := unit.ParseRate(c.rate)

@@ -59,7 +59,7 @@ func (c *Controller) joinHere(_ context.Context, hub HubAddress) error {
 	l.far = "the " + cmp.Or(hub.Node, "other end")
 	c.links = append(c.links, l)
 	for _, a := range hub.Local.joined() {
-		if err := c.meet(l, a.info(), hub.Node, ""); err != nil {
+		if err := c.meet(l, a.info(netip.Addr{}), hub.Node, ""); err != nil {
 			return err
 		}
 	}

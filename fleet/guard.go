@@ -1,7 +1,9 @@
 package fleet
 
 import (
+	"net"
 	"net/netip"
+	"slices"
 	"sync"
 	"time"
 )
@@ -53,10 +55,23 @@ func sourceOf(from netip.Addr) netip.Prefix {
 	return key
 }
 
-// ownNetwork reports whether an address cannot be far: private, of this link or of this host.
-func ownNetwork(from netip.Addr) bool {
-	from = from.Unmap()
-	return from.IsPrivate() || from.IsLoopback() || from.IsLinkLocalUnicast()
+// Private reports whether an address is of no public network: private, of a link or of this host.
+func Private(a netip.Addr) bool {
+	a = a.Unmap()
+	return a.IsPrivate() || a.IsLoopback() || a.IsLinkLocalUnicast()
+}
+
+// ownNetwork reports whether an address is private, or in a network that an interface of this host is in.
+// A route without a gateway would not do: a VPN's default route has none.
+func ownNetwork(a netip.Addr) bool {
+	if Private(a) {
+		return true
+	}
+	list, _ := net.InterfaceAddrs() // what is not known is not own
+	return slices.ContainsFunc(list, func(one net.Addr) bool {
+		n, ok := one.(*net.IPNet)
+		return ok && a.IsValid() && n.Contains(a.Unmap().AsSlice())
+	})
 }
 
 // begin takes a guess for a handshake; false: there is none left for this source.
@@ -72,7 +87,7 @@ func (g *guard) begin(from netip.Addr, now time.Time) bool {
 		taken = append(taken, network)
 		may = network.left(networkGuesses, networkAgain, now) && may
 	}
-	if !ownNetwork(from) && !address.known {
+	if !Private(from) && !address.known {
 		taken = append(taken, &g.strangers)
 		may = g.strangers.left(codeGuesses, codeAgain, now) && may
 	}
@@ -89,7 +104,7 @@ func (g *guard) right(from netip.Addr) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	address := g.source(sourceOf(from))
-	if !ownNetwork(from) && !address.known {
+	if !Private(from) && !address.known {
 		g.strangers.made = max(0, g.strangers.made-1)
 	}
 	address.made, address.known = max(0, address.made-1), true

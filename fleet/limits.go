@@ -6,6 +6,7 @@ import (
 	"net/netip"
 	"slices"
 	"strings"
+	"time"
 
 	"pelt/engine"
 	"pelt/model"
@@ -124,7 +125,44 @@ func (a *Agent) hasRoom(p prepareOrder, s *session, from netip.Prefix) error {
 		return refuse("its sessions would take %.0f MB of this host's memory, and it allows %.0f MB: "+
 			"try again later, or ask for less time or fewer flows", bytes/1e6, maxMemory/1e6)
 	}
-	return a.cfg.Limits.check(theirs) // many sessions of one client's host get no more than one
+	return a.allowsTogether(p.Session, theirs)
+}
+
+// allowsTogether holds all ends that one client's host has here against the limits: many sessions get no more than one.
+func (a *Agent) allowsTogether(session string, ends []endOrder, callers ...netip.Addr) error {
+	with := append(callers, a.client(session))
+	for _, e := range ends {
+		if !e.Order.Listen {
+			with = append(with, e.Order.Peer)
+		}
+	}
+	return a.cfg.Limits.toward(with...).check(ends)
+}
+
+// allowsCallers holds a session to the limits again once its listening ends know who called: a client
+// in an own network may command a host in another.
+func (a *Agent) allowsCallers(s *session, streams []engine.Stream) error {
+	var callers []netip.Addr
+	for _, one := range streams {
+		callers = append(callers, one.Remote.Addr())
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	var theirs []endOrder
+	for _, other := range a.sessions {
+		if other.from == s.from {
+			theirs = append(theirs, other.orders()...)
+		}
+	}
+	return a.allowsTogether(s.id, theirs, callers...)
+}
+
+// toward are the limits for a client and the hosts that it has exchange traffic with this one.
+func (l Limits) toward(hosts ...netip.Addr) Limits {
+	if l.OwnFree && !slices.ContainsFunc(hosts, func(a netip.Addr) bool { return !ownNetwork(a) }) {
+		l.MaxRatePPS, l.MaxRateBPS = 0, 0
+	}
+	return l
 }
 
 // memory is about how many bytes a session of these ends may take: socket buffers, series with
@@ -160,15 +198,16 @@ func (l Limits) check(ends []endOrder) error {
 // *engine.Refusal that names the limit and what was asked.
 func (l Limits) Admit(flows []model.Flow, t model.Timing) error {
 	if s := t.WarmupSeconds + t.MeasureSeconds; l.MaxTimeSeconds > 0 && s > l.MaxTimeSeconds {
-		return refuse("the trial takes %gs with its warm-up; this host allows %gs (--max-time there)", s, l.MaxTimeSeconds)
+		return refuse("the trial takes %v with its warm-up; this host allows %v (--max-time there)",
+			seconds(s), seconds(l.MaxTimeSeconds))
 	}
 	limited := l.MaxRatePPS > 0 || l.MaxRateBPS > 0
+	allowed := fmt.Sprintf("this host allows %s%s (--max-rate there)", l.rateText(), l.where())
 	var pps, bps float64
 	for _, f := range flows {
 		p, paced := f.PeakPPS()
 		if !paced && limited {
-			return refuse("flow %s asks for rate max; this host allows %s (--max-rate there), so give a --rate",
-				f.Name, l.rateText())
+			return refuse("flow %s asks for rate max; %s, so give --rate %s", f.Name, allowed, l.rateEach(len(flows)))
 		}
 		pps += p
 		bps += p * float64(f.PayloadBytes) * 8
@@ -182,18 +221,57 @@ func (l Limits) Admit(flows []model.Flow, t model.Timing) error {
 		asked = unit.FormatBits(bps)
 	}
 	if asked != "" {
-		return refuse("the flows ask for %s together; this host allows %s (--max-rate there)", asked, l.rateText())
+		return refuse("the flows ask for %s together; %s", asked, allowed)
 	}
 	return nil
 }
 
+func seconds(s float64) time.Duration { return time.Duration(s * 1e9) }
+
+// String tells a host's owner the limits in one line.
+func (l Limits) String() string {
+	rate, trial := "as fast as it goes", "of any length"
+	if l.MaxRatePPS > 0 || l.MaxRateBPS > 0 {
+		rate = l.rateText() + l.where()
+	}
+	if l.OwnFree {
+		rate += ", as fast as it goes to its own"
+	}
+	if l.MaxTimeSeconds > 0 {
+		trial = fmt.Sprintf("of %v", seconds(l.MaxTimeSeconds))
+	}
+	return fmt.Sprintf("%d clients, trials %s, %s", l.MaxSessions, trial, rate)
+}
+
+// rateText is the limit of the rate: of packets, or of bits.
 func (l Limits) rateText() string {
-	var parts []string
 	if l.MaxRatePPS > 0 {
-		parts = append(parts, unit.FormatPPS(l.MaxRatePPS))
+		return unit.FormatPPS(l.MaxRatePPS)
 	}
-	if l.MaxRateBPS > 0 {
-		parts = append(parts, unit.FormatBits(l.MaxRateBPS))
+	return unit.FormatBits(l.MaxRateBPS)
+}
+
+// where says for whom the rate holds, unless it is everybody.
+func (l Limits) where() string {
+	if l.OwnFree {
+		return " to other networks"
 	}
-	return strings.Join(parts, " and ")
+	return ""
+}
+
+// RateFlag is what a client's command needs beside an address of this host that it calls, "" for nothing. Who calls a
+// private address is taken to be near.
+func (l Limits) RateFlag(called netip.Addr) string {
+	if l.MaxRatePPS+l.MaxRateBPS == 0 || l.OwnFree && Private(called) {
+		return ""
+	}
+	return " --rate " + l.rateEach(1)
+}
+
+// rateEach is the --rate that so many flows may have each.
+func (l Limits) rateEach(flows int) string {
+	if l.MaxRatePPS > 0 {
+		return unit.PacketRate(max(uint64(l.MaxRatePPS)/uint64(flows), 1)).String()
+	}
+	return unit.BitRate(max(uint64(l.MaxRateBPS)/uint64(flows), 1)).String()
 }

@@ -48,9 +48,12 @@ func newLink(client string, raw net.Conn) *link {
 	return l
 }
 
+// inboxPrefix and CLIENT are where a client takes replies.
+const inboxPrefix = "pelt.inbox."
+
 func (l *link) options(name string) []nats.Option {
 	return []nats.Option{
-		nats.Name(name), nats.CustomInboxPrefix("pelt.inbox." + l.client),
+		nats.Name(name), nats.CustomInboxPrefix(inboxPrefix + l.client),
 		nats.PingInterval(pingEvery), nats.MaxPingsOutstanding(pingsOut), nats.FlusherTimeout(writeDeadline),
 		nats.ClosedHandler(func(*nats.Conn) { l.stop() }),
 		nats.ErrorHandler(func(*nats.Conn, *nats.Subscription, error) {}), // the default prints

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"pelt/model"
@@ -96,8 +97,10 @@ func (a *Agent) obey(ctx context.Context, verb string, data []byte) (any, error)
 
 var errOnlyWatches = refuse("this pelt serve only observes (--observe-only): it sends and receives nothing")
 
-// hello introduces the agent, to a controller of any version.
-func (a *Agent) hello(context.Context, []byte) (any, error) { return a.info(), nil }
+// hello introduces the agent, to a controller of any version, whose inbox tells who it is.
+func (a *Agent) hello(_ context.Context, inbox []byte) (any, error) {
+	return a.info(a.client(strings.TrimPrefix(string(inbox), inboxPrefix))), nil
+}
 
 // prepare opens the ends of a session and, for the first of them, the session.
 func (a *Agent) prepare(ctx context.Context, data []byte) (any, error) {

@@ -217,6 +217,10 @@ func (s *session) connect(ctx context.Context, _ sessionOrder) (tuplesAnswer, er
 		if err != nil {
 			return fmt.Errorf("%s: %w", e.name(), err)
 		}
+		if err := s.agent.allowsCallers(s, streams); err != nil {
+			s.stopTraffic(err.Error())
+			return err
+		}
 		if o := e.order.Order; o.Traffic() && o.Flow.Protocol == model.UDP { // TCP's segments have no number to be known by
 			e.tuples = engine.Tuples(o.Role, streams)
 			s.observed.track(o.Flow, e.tuples)

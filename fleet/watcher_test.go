@@ -190,7 +190,7 @@ func TestObserverIsNoEnd(t *testing.T) {
 			t.Errorf("%s: %v, want a refusal", verb, err)
 		}
 	}
-	if i := a.info(); !i.Observer || len(i.Engines) != 0 {
+	if i := a.info(netip.Addr{}); !i.Observer || len(i.Engines) != 0 {
 		t.Errorf("it introduces itself as %+v", i)
 	}
 	if _, err := NewController(t.Context(), "1.0", HubAddress{Local: h}); err == nil || !strings.Contains(err.Error(), "no end of a test") {

@@ -215,7 +215,7 @@ func (f *commonFlags) consent(c *cobra.Command, target string, family int) error
 	case addr.Is6() && addr.IsLinkLocalUnicast() && addr.Zone() == "":
 		return usagef("target: %s is link-local, so say on which interface: %s%%eth0", addr, addr)
 	}
-	if addr.IsPrivate() || addr.IsLoopback() || addr.IsLinkLocalUnicast() || benchmarking(addr) {
+	if fleet.Private(addr) || benchmarking(addr) {
 		return nil
 	}
 	return agreed(c, f.yes, said+" is a public address, and a test floods every network between; all must be yours")

@@ -64,7 +64,7 @@ A firewall must let in TCP 7358 for control, and UDP and TCP 7359 for data.`,
 				s.Shown = ownAddresses()[0]
 			}
 			s.Ready = func() {
-				fmt.Fprint(c.OutOrStdout(), invitation(s, maxRate))
+				fmt.Fprint(c.OutOrStdout(), invitation(s))
 				if code != "" {
 					fmt.Fprintln(c.ErrOrStderr(), "pelt: other users of this host can read --code; --code-file and $PELT_CODE hide it")
 				}
@@ -84,8 +84,8 @@ A firewall must let in TCP 7358 for control, and UDP and TCP 7359 for data.`,
 	f.StringVar(&calls, "calls", "", "`ADDRESSES` or networks that this host may call (default: none)")
 	f.BoolVar(&noXDP, "no-xdp", false, "use sockets, no XDP program")
 	f.BoolVar(&observeOnly, "observe-only", false, "only watch this host, for pelt router --dut")
-	f.StringVar(&maxRate, "max-rate", "", "most `RATE` of all tests of a client host together: 100kpps or 500mbit")
-	f.StringVar(&maxTime, "max-time", "", "longest `TIME` of a trial: 60s")
+	f.StringVar(&maxRate, "max-rate", "", "most `RATE` of all tests of a client host together, or none (default: 100mbit to other networks)")
+	f.StringVar(&maxTime, "max-time", defaultTime, "longest `TIME` of a trial, or none")
 	f.IntVar(&sessions, "max-sessions", 16, "`N` clients served at once")
 	return c
 }
@@ -101,20 +101,30 @@ func listenAddress(text string) (netip.Addr, error) {
 	return a, nil
 }
 
+// What serve allows unless its flags say otherwise; the rate is for other networks only.
+const (
+	noLimit     = "none"
+	defaultRate = "100mbit"
+	defaultTime = "1h"
+)
+
 func serveLimits(maxRate, maxTime string, sessions int) (l fleet.Limits, err error) {
 	if sessions < 1 || sessions > 1000 {
 		return l, usagef("--max-sessions: want 1 to 1000, not %d", sessions)
 	}
 	l.MaxSessions = sessions
-	if maxTime != "" {
+	if maxTime != noLimit {
 		d, err := positive(maxTime)
 		if err != nil {
-			return l, usagef("--max-time: %v", err)
+			return l, usagef("--max-time: %v, or none", err)
 		}
 		l.MaxTimeSeconds = d.Seconds()
 	}
-	if maxRate == "" {
+	switch maxRate {
+	case noLimit:
 		return l, nil
+	case "":
+		maxRate, l.OwnFree = defaultRate, true
 	}
 	if b, err := unit.ParseBitRate(maxRate); err == nil {
 		l.MaxRateBPS = float64(b)
@@ -122,7 +132,7 @@ func serveLimits(maxRate, maxTime string, sessions int) (l fleet.Limits, err err
 	}
 	r, err := unit.ParseRate(maxRate)
 	if err != nil || r.IsMax() || strings.HasPrefix(strings.ToLower(strings.TrimSpace(maxRate)), "every ") {
-		return l, usagef("--max-rate: want packets as 100kpps or payload bits as 500mbit, not %q", maxRate)
+		return l, usagef("--max-rate: want packets as 100kpps, payload bits as 500mbit, or none, not %q", maxRate)
 	}
 	l.MaxRatePPS, _ = r.PPS(1)
 	return l, nil
@@ -130,7 +140,7 @@ func serveLimits(maxRate, maxTime string, sessions int) (l fleet.Limits, err err
 
 // invitation is what serve prints: the line to paste on the near host, which asks for a rate
 // that this host allows, or how a router's bench names this host.
-func invitation(s run.ServeOptions, maxRate string) string {
+func invitation(s run.ServeOptions) string {
 	addresses := []netip.Addr{s.Listen}
 	if !s.Listen.IsValid() || s.Listen.IsUnspecified() {
 		addresses = ownAddresses()
@@ -150,16 +160,13 @@ func invitation(s run.ServeOptions, maxRate string) string {
 		if !s.Open {
 			flags = " --code " + s.Code
 		}
-		if maxRate != "" {
-			flags += " --rate " + strings.ReplaceAll(maxRate, " ", "") // "100 kpps" is one word then
-		}
-		fmt.Fprintf(&b, "pelt serve: control on %d/tcp, data on %d/udp and %d/tcp\n\nOn the other host, paste:\n",
-			s.Port, s.Port+1, s.Port+1)
+		fmt.Fprintf(&b, "pelt serve: control on %d/tcp, data on %d/udp and %d/tcp\nAllowed: %v\n\nOn the other host, paste:\n",
+			s.Port, s.Port+1, s.Port+1, s.Limits)
 		for i, a := range addresses {
 			if i == 1 {
 				fmt.Fprintln(&b, "\nor, if that address is not the one it reaches:")
 			}
-			fmt.Fprintf(&b, "\n    pelt curve %s%s\n", targetText(a, s.Port), flags)
+			fmt.Fprintf(&b, "\n    pelt curve %s%s%s\n", targetText(a, s.Port), flags, s.Limits.RateFlag(a))
 		}
 	}
 	fmt.Fprint(&b, "\nCtrl-C ends it; the code ends with it.\n")

@@ -10,13 +10,23 @@ import (
 
 // The line that serve prints is one that it does not refuse.
 func TestInvitation(t *testing.T) {
-	s := run.ServeOptions{Listen: netip.MustParseAddr("192.0.2.7"), Port: 7358, Code: "tiger-42-amber"}
-	for limit, want := range map[string]string{
-		"":         "\n    pelt curve 192.0.2.7 --code tiger-42-amber\n",
-		"100 kpps": "\n    pelt curve 192.0.2.7 --code tiger-42-amber --rate 100kpps\n",
+	for _, c := range []struct{ listen, rate, time, want, allowed string }{
+		{"192.0.2.7", "", "1h", " --rate 100mbit\n", "16 clients, trials of 1h0m0s, 100 Mbit/s to other networks, as fast as it goes to its own"},
+		{"10.1.2.3", "", "1h", "\n", "100 Mbit/s to other networks"},
+		{"10.1.2.3", "100 kpps", "5s", " --rate 100kpps\n", "16 clients, trials of 5s, 100 kpps\n"},
+		{"192.0.2.7", "none", "none", "\n", "16 clients, trials of any length, as fast as it goes\n"},
 	} {
-		if got := invitation(s, limit); !strings.Contains(got, want) {
-			t.Errorf("--max-rate %q: it prints %q, want %q in it", limit, got, want)
+		s := run.ServeOptions{Listen: netip.MustParseAddr(c.listen), Port: 7358, Code: "tiger-42-amber"}
+		var err error
+		if s.Limits, err = serveLimits(c.rate, c.time, 16); err != nil {
+			t.Fatal(err)
+		}
+		got := invitation(s)
+		if want := "\n    pelt curve " + c.listen + " --code tiger-42-amber" + c.want; !strings.Contains(got, want) {
+			t.Errorf("--max-rate %q: it prints %q, want %q in it", c.rate, got, want)
+		}
+		if !strings.Contains(got, "\nAllowed: ") || !strings.Contains(got, c.allowed) {
+			t.Errorf("--max-rate %q: it prints %q, want %q in it", c.rate, got, c.allowed)
 		}
 	}
 }

@@ -1,0 +1,168 @@
+package fleet
+
+import (
+	"encoding/json"
+	"errors"
+	"net/netip"
+	"strings"
+	"testing"
+
+	"pelt/engine"
+	"pelt/model"
+	"pelt/unit"
+)
+
+const (
+	home = "192.168.7.2"
+	away = "198.51.100.7" // of TEST-NET-2: no interface has it
+)
+
+// TestOverLimitOrders: a client with the code gets no more than the limits, whatever it orders: one line says which
+// limit, what was asked and which flag, and nothing is opened.
+func TestOverLimitOrders(t *testing.T) {
+	t.Parallel()
+	rate := func(text string) func(*prepareOrder) {
+		return func(p *prepareOrder) {
+			for i := range p.Ends {
+				p.Ends[i].Order.Flow.Rate, _ = unit.ParseRate(text)
+			}
+		}
+	}
+	call := func(peer string) func(*prepareOrder) {
+		return func(p *prepareOrder) {
+			rate("max")(p)
+			o := &p.Ends[0].Order
+			o.Listen, o.Role, o.Peer, o.Ports = false, engine.Send, netip.MustParseAddr(peer), []uint16{9}
+		}
+	}
+	timing := func(warmup, measure float64) func(*prepareOrder) {
+		return func(p *prepareOrder) {
+			p.Ends[0].Order.Timing = model.Timing{WarmupSeconds: warmup, MeasureSeconds: measure}
+		}
+	}
+	for name, c := range map[string]struct {
+		client string
+		change func(*prepareOrder)
+		want   string // "" if granted
+	}{
+		"flood":          {away, rate("max"), "flow up asks for rate max; this host allows 100 Mbit/s to other networks (--max-rate there), so give --rate 100mbit"},
+		"flood at home":  {home, rate("max"), ""},
+		"bits":           {away, rate("101mbit"), "the flows ask for 101 Mbit/s together; this host allows 100 Mbit/s to other networks (--max-rate there)"},
+		"as allowed":     {away, rate("100mbit"), ""},
+		"call out":       {home, call(away), "flow up asks for rate max; this host allows 100 Mbit/s to other networks (--max-rate there), so give --rate 100mbit"},
+		"call at home":   {home, call(home), ""},
+		"from out":       {away, call(home), "flow up asks for rate max"},
+		"unknown client": {"", rate("1kpps"), "session: is of no client that is connected here"},
+		"long":           {home, timing(0, 3601), "the trial takes 1h0m1s with its warm-up; this host allows 1h0m0s (--max-time there)"},
+		"long warm-up":   {home, timing(600, 3001), "the trial takes 1h0m1s with its warm-up; this host allows 1h0m0s (--max-time there)"},
+		"longest":        {home, timing(1, 3599), ""},
+		"mapped address": {"::ffff:" + away, rate("max"), "flow up asks for rate max"},
+		"home, mapped":   {"::ffff:" + home, rate("max"), ""},
+		"TCP without end": {away, func(p *prepareOrder) {
+			p.Ends[0].Order.Flow = model.Flow{Name: "up", Protocol: model.TCP, From: "a", To: "b", PayloadBytes: 1000,
+				Streams: 1, Bulk: true}
+		}, "flow up asks for rate max"},
+		"two flows": {away, func(p *prepareOrder) {
+			p.Ends = append(p.Ends, p.Ends[0])
+			p.Ends[1].End = 2
+			rate("51mbit")(p)
+		}, "the flows ask for 102 Mbit/s together"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := newWire()
+			a := servedAgent(t, w, c.client)
+			p := goodOrder()
+			rate("1kpps")(&p)
+			c.change(&p)
+			a.cfg.Engines["tcp"] = a.cfg.Engines["udp"]
+			err := orderOf(t, a, verbPrepare, p)
+			if c.want == "" && err != nil || c.want != "" && (err == nil || !strings.HasPrefix(squeeze(err.Error()), squeeze(c.want)) || strings.Contains(err.Error(), "\n")) {
+				t.Errorf("got  %v\nwant %s", err, c.want)
+			}
+			if n := w.prepared.Load(); (n == 0) != (c.want != "") {
+				t.Errorf("%d ends were opened", n)
+			}
+		})
+	}
+}
+
+// servedAgent has the limits of a pelt serve without flags, and one client.
+func servedAgent(t *testing.T, w *wire, client string) *Agent {
+	a := quietAgent(t, w, Limits{MaxRateBPS: 100e6, MaxTimeSeconds: 3600, OwnFree: true})
+	a.cfg.calls = []netip.Prefix{netip.MustParsePrefix("0.0.0.0/0")}
+	a.cfg.clientOf = func(string) netip.AddrPort {
+		from, _ := netip.ParseAddr(client)
+		return netip.AddrPortFrom(from.Unmap(), 4000)
+	}
+	return a
+}
+
+func orderOf(t *testing.T, a *Agent, verb string, q any) error {
+	t.Helper()
+	data, err := json.Marshal(q)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = open(a.answer(t.Context(), verb, data))
+	return err
+}
+
+// TestCallerFromAnotherNetwork: a client at home that has a host in another network call this one is refused once that
+// calls, and gets nothing by going on.
+func TestCallerFromAnotherNetwork(t *testing.T) {
+	t.Parallel()
+	for peer, want := range map[string]string{home: "", away: "this host allows 100 Mbit/s to other networks (--max-rate there)"} {
+		w := newWire()
+		a := servedAgent(t, w, home)
+		e := a.cfg.Engines["udp"].(*fakeEngine)
+		e.streams = []engine.Stream{{Remote: addrPort(netip.MustParseAddr("::ffff:"+peer), 9)}}
+		p := goodOrder()
+		p.Ends[0].Order.Flow.Rate = unit.Rate{}
+		if err := orderOf(t, a, verbPrepare, p); err != nil {
+			t.Fatal(err)
+		}
+		close(w.pair(p.Ends[0].Order.Key).ready)
+		err := orderOf(t, a, verbConnect, p.sessionOrder)
+		var refusal *engine.Refusal
+		if want == "" && err != nil || want != "" && (!errors.As(err, &refusal) || !strings.Contains(squeeze(err.Error()), want)) {
+			t.Errorf("called from %s: %v, want %q", peer, err, want)
+		}
+		for _, verb := range []string{verbArm, verbStart} {
+			if err := orderOf(t, a, verb, p.sessionOrder); (err == nil) != (want == "") {
+				t.Errorf("called from %s: %s: %v", peer, verb, err)
+			}
+		}
+		if ran := len(w.events("", "run receive")); (ran > 0) != (want == "") {
+			t.Errorf("called from %s: %d ends ran", peer, ran)
+		}
+		if err := orderOf(t, a, verbRelease, p.sessionOrder); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// What serve tells a client in its introduction is what it holds it to.
+func TestHelloTellsLimits(t *testing.T) {
+	t.Parallel()
+	for client, want := range map[string]float64{home: 0, away: 100e6, "": 100e6} {
+		a := servedAgent(t, newWire(), client)
+		got, err := a.hello(t.Context(), []byte(inboxPrefix+"0123.4"))
+		if info, ok := got.(AgentInfo); err != nil || !ok || info.Limits.MaxRateBPS != want || info.Limits.MaxTimeSeconds != 3600 {
+			t.Errorf("%q: %+v, %v", client, got, err)
+		}
+	}
+}
+
+func TestOwnNetwork(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]bool{
+		"127.0.0.1": true, "::1": true, home: true, "fd00::7": true, "fe80::1%eth0": true, "::ffff:10.0.0.1": true,
+		away: false, "2001:db8::1": false, "100.64.0.1": false, "0.0.0.0": false, "": false,
+	} {
+		a, _ := netip.ParseAddr(text)
+		if got := ownNetwork(a); got != want {
+			t.Errorf("%q: %v", text, got)
+		}
+	}
+}
