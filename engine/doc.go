@@ -32,7 +32,7 @@ type Meter interface {
 	// Reach is how many packets are known to have been sent by what came so far: of
 	// each stream one more than its highest sequence. It may be called as Received.
 	Reach() uint64
-	// Tally closes the account. It must not run beside Observe.
+	// Tally closes the account, after Missing. It must not run beside Observe.
 	Tally() model.Tally
 	// Missing lists the sequences below attempted that have not come. It must
 	// not run beside Observe.

@@ -2,10 +2,20 @@ package measure
 
 import (
 	"math"
+	"slices"
 	"sync"
 	"sync/atomic"
 
 	"pelt/model"
+)
+
+// Whoever knows a flow's addresses can forge a packet of it, with any sequence. So one
+// packet moves an account by less than MostStep; to move it further takes Agreeing packets
+// that lie beyond, and moves it to the lowest of them (after RFC 3550 section A.1, which
+// wants two). Fewer than Agreeing steps stay within half of the smallest window.
+const (
+	MostStep = 1 << 11
+	Agreeing = 32
 )
 
 // Sizes of a meter's memory.
@@ -45,7 +55,9 @@ type stream struct {
 	_ padding
 
 	window window
-	next   int64 // next expected position: one above the highest seen
+	next   int64           // next expected position: one above the highest counted
+	ahead  []model.Arrival // fewer than Agreeing, not counted yet: too far beyond next
+	near   int64           // next at which the lowest of them is no longer too far
 
 	received                          uint64
 	duplicates, reordered, late, size uint64
@@ -80,7 +92,7 @@ func newAt(first int64, streams, payloadBytes int, stepNanos int64, oneClock boo
 		span /= 2
 	}
 	for i := range m.streams {
-		s := &stream{window: newWindow(span>>chunkBits, first, allMissing/max(streams, 1)), next: first, firstNanos: math.MaxInt64, lastNanos: math.MinInt64}
+		s := &stream{window: newWindow(span>>chunkBits, first, allMissing/max(streams, 1)), next: first, near: math.MaxInt64, firstNanos: math.MaxInt64, lastNanos: math.MinInt64}
 		if oneClock {
 			s.delay = newDurations()
 		}
@@ -99,7 +111,12 @@ func (m *Meter) Observe(stream int, batch []model.Arrival) {
 			continue
 		}
 		// The wire has 48 bits; the position nearest to the next expected is meant.
-		at := s.next + int64((a.Sequence-uint64(s.next))<<16)>>16
+		step := int64((a.Sequence-uint64(s.next))<<16) >> 16
+		if step >= MostStep {
+			m.setAside(stream, a, s.next+step)
+			continue
+		}
+		at := s.next + step
 		switch s.window.see(at) {
 		case again:
 			s.duplicates++
@@ -108,16 +125,51 @@ func (m *Meter) Observe(stream int, batch []model.Arrival) {
 			s.late++
 			continue
 		}
-		if at >= s.next {
-			s.next = at + 1
-		} else {
+		if step < 0 {
 			s.reordered++
 		}
 		s.received++
 		m.time(s, a)
+		if step >= 0 {
+			if s.next = at + 1; s.next >= s.near {
+				m.takeUp(stream)
+			}
+		}
 	}
 	s.reached.Store(uint64(max(s.next, 0)))
 	s.published.Store(s.received)
+}
+
+// setAside keeps what lies too far ahead, until the flow comes near it or enough agree.
+func (m *Meter) setAside(stream int, a *model.Arrival, at int64) {
+	s := m.streams[stream]
+	s.ahead = append(s.ahead, *a)
+	s.near = min(s.near, at-MostStep+1)
+	if len(s.ahead) == Agreeing {
+		s.next = s.near + MostStep - 1
+		m.takeUp(stream)
+	}
+}
+
+// takeUp counts what was set aside and is near now, the lowest at least.
+func (m *Meter) takeUp(stream int) {
+	s := m.streams[stream]
+	ahead := slices.Clone(s.ahead)
+	s.ahead, s.near = s.ahead[:0], math.MaxInt64
+	m.Observe(stream, ahead)
+}
+
+// settle counts what was set aside of what the sender says that it sent.
+func (m *Meter) settle(stream int, attempted uint64) {
+	s := m.streams[stream]
+	for len(s.ahead) > 0 {
+		lowest := s.near + MostStep - 1
+		if uint64(lowest-s.window.from) >= attempted {
+			return
+		}
+		s.next = max(s.next, lowest)
+		m.takeUp(stream)
+	}
 }
 
 // time accounts when a new packet came.
@@ -190,8 +242,9 @@ func (m *Meter) Reach() (packets uint64) {
 
 // Missing lists the sequences of one stream below attempted that have not come,
 // nor will count if they still come: what is older than the window is settled.
-// It must not run beside Observe.
+// It must not run beside Observe, and it comes before Tally.
 func (m *Meter) Missing(stream int, attempted uint64) model.Marks {
+	m.settle(stream, attempted)
 	return m.streams[stream].window.missing(attempted)
 }
 
@@ -206,6 +259,7 @@ func (m *Meter) Tally() model.Tally {
 		t.Reordered += s.reordered
 		t.Late += s.late
 		t.WrongLength += s.size
+		t.Strangers += uint64(len(s.ahead))
 		t.FirstNanos, t.LastNanos = min(t.FirstNanos, s.firstNanos), max(t.LastNanos, s.lastNanos)
 		if s.received > 1 {
 			t.JitterNanos += s.jitter

@@ -14,7 +14,10 @@ const second = 1_000_000_000
 
 // naive is the same account kept the slow way, in maps.
 type naive struct {
+	payload                    int
+	span, from                 int64
 	seen                       map[int64]bool
+	ahead                      []seen
 	highest                    int64
 	received, dup, reord, late uint64
 	wrong                      uint64
@@ -25,28 +28,42 @@ type naive struct {
 	delays, outOfRange         uint64
 }
 
-func (n *naive) observe(at, sendNanos, recvNanos int64, bytes, payload int, span int64, from int64) {
+// seen is a packet as naive knows it.
+type seen struct {
+	at, send, receive int64
+	bytes             int
+}
+
+func (n *naive) observe(p seen) {
 	switch {
-	case bytes != payload:
+	case p.bytes != n.payload:
 		n.wrong++
 		return
-	case at < from || n.highest>>chunkBits-at>>chunkBits >= span>>chunkBits:
+	case p.at-n.highest > MostStep:
+		n.ahead = append(n.ahead, p)
+		if len(n.ahead) == Agreeing {
+			n.highest = n.lowest() - 1
+			n.again()
+		}
+		return
+	case p.at < n.from || n.highest>>chunkBits-p.at>>chunkBits >= n.span>>chunkBits:
 		n.late++
 		return
-	case n.seen[at]:
+	case n.seen[p.at]:
 		n.dup++
 		return
 	}
-	n.seen[at] = true
-	if at < n.highest {
+	n.seen[p.at] = true
+	forward := p.at > n.highest
+	if !forward {
 		n.reord++
 	}
-	n.highest = max(n.highest, at)
+	n.highest = max(n.highest, p.at)
 	if n.received == 0 {
-		n.first = recvNanos
+		n.first = p.receive
 	}
-	n.steps[max(recvNanos-n.first, 0)/second]++
-	transit := recvNanos - sendNanos
+	n.steps[max(p.receive-n.first, 0)/second]++
+	transit := p.receive - p.send
 	if n.received > 0 {
 		n.jitter += (math.Abs(float64(transit-n.transit)) - n.jitter) / 16
 	}
@@ -57,6 +74,25 @@ func (n *naive) observe(at, sendNanos, recvNanos int64, bytes, payload int, span
 	} else {
 		n.delays++
 	}
+	if forward && n.lowest()-n.highest <= MostStep {
+		n.again()
+	}
+}
+
+func (n *naive) lowest() int64 {
+	low := int64(math.MaxInt64)
+	for _, p := range n.ahead {
+		low = min(low, p.at)
+	}
+	return low
+}
+
+func (n *naive) again() {
+	ahead := n.ahead
+	n.ahead = nil
+	for _, p := range ahead {
+		n.observe(p)
+	}
 }
 
 func TestMeterAgainstMaps(t *testing.T) {
@@ -64,19 +100,18 @@ func TestMeterAgainstMaps(t *testing.T) {
 		const payload = 64
 		from := rapid.SampledFrom([]int64{0, 1, 1<<48 - 50, 1<<48 - 70000, 5<<48 - 3}).Draw(t, "from")
 		meter := newAt(from, 1, payload, second, true)
-		want := naive{seen: map[int64]bool{}, steps: map[int64]uint64{}, highest: from - 1, transit: 0}
-		span := int64(allWindows)
+		want := naive{payload: payload, span: allWindows, from: from, seen: map[int64]bool{}, steps: map[int64]uint64{}, highest: from - 1}
 		at, recv := from, int64(5*second)
 		n := rapid.IntRange(1, 400).Draw(t, "n")
 		var batch []model.Arrival
 		for range n {
-			step := rapid.SampledFrom([]int64{1, 1, 1, 1, 2, 5, 0, -1, -3, 65536, -65536, 1 << 20, -1 << 20, 1 << 24, -1 << 24, 1 << 25}).Draw(t, "step")
+			step := rapid.SampledFrom([]int64{1, 1, 1, 1, 2, 5, 0, -1, -3, MostStep - 1, MostStep, 65536, -65536, 1 << 20, -1 << 20, 1 << 24, -1 << 24, 1 << 25}).Draw(t, "step")
 			at = max(at+step, from-2)
 			recv += rapid.Int64Range(-200, 1_500_000).Draw(t, "gap") * rapid.SampledFrom([]int64{1, 1, 1, 1000}).Draw(t, "times")
 			send := recv - rapid.SampledFrom([]int64{-2000, -5, 0, 700, 12_000, 3_000_000, 61 * second}).Draw(t, "delay")
 			bytes := rapid.SampledFrom([]int{payload, payload, payload, payload, 63}).Draw(t, "bytes")
 			batch = append(batch, model.Arrival{Sequence: uint64(at) & (1<<48 - 1), SendNanos: uint64(send) & (1<<48 - 1), ReceiveNanos: recv, Bytes: bytes})
-			want.observe(at, send, recv, bytes, payload, span, from)
+			want.observe(seen{at, send, recv, bytes})
 			if rapid.Bool().Draw(t, "flush") {
 				meter.Observe(0, batch)
 				batch = batch[:0]
@@ -87,7 +122,8 @@ func TestMeterAgainstMaps(t *testing.T) {
 			t.Fatalf("Received() = %d, %d; want %d", p, b, want.received)
 		}
 		got := meter.Tally()
-		if got.Received != want.received || got.Duplicates != want.dup || got.Reordered != want.reord || got.Late != want.late || got.WrongLength != want.wrong {
+		if got.Received != want.received || got.Duplicates != want.dup || got.Reordered != want.reord || got.Late != want.late || got.WrongLength != want.wrong ||
+			got.Strangers != uint64(len(want.ahead)) {
 			t.Fatalf("tally %+v\nwant %+v", got, want)
 		}
 		for i, n := range got.PerStep {
@@ -122,6 +158,9 @@ func arrivals(sequences ...uint64) []model.Arrival {
 	return out
 }
 
+// leap are as many packets from a sequence on as a leap takes.
+func leap(to uint64) []uint64 { return sequences(to, to+Agreeing) }
+
 func TestTally(t *testing.T) {
 	for _, c := range []struct {
 		name      string
@@ -134,7 +173,7 @@ func TestTally(t *testing.T) {
 		{"swapped", []uint64{0, 2, 1, 3}, model.Tally{Received: 4, Reordered: 1}},
 		{"RFC 4737: all after an early one", []uint64{3, 0, 1, 2, 4}, model.Tally{Received: 5, Reordered: 3}},
 		{"duplicate is not reordered", []uint64{0, 1, 0, 1}, model.Tally{Received: 2, Duplicates: 2}},
-		{"behind the window", []uint64{allWindows * 2, 5}, model.Tally{Received: 1, Late: 1}},
+		{"behind the window", append(leap(allWindows*2), 5), model.Tally{Received: Agreeing, Late: 1}},
 		{"before the first", []uint64{1<<48 - 1, 0}, model.Tally{Received: 1, Late: 1}},
 	} {
 		m := New(1, 16, second, false)
@@ -153,11 +192,13 @@ func TestTally(t *testing.T) {
 func TestTallyOfStreams(t *testing.T) {
 	m := New(2, 16, second, false)
 	for stream := range 2 {
-		m.Observe(stream, arrivals(allWindows*2, allWindows*2-1, allWindows*2, 5))
+		m.Observe(stream, arrivals(leap(allWindows*2)...))
+		m.Observe(stream, arrivals(allWindows*2-1, allWindows*2, 5))
 		m.Observe(stream, []model.Arrival{{Bytes: 17}})
 	}
 	got := m.Tally()
-	if got.Received != 4 || got.Reordered != 2 || got.Duplicates != 2 || got.Late != 2 || got.WrongLength != 2 || got.Bytes != 64 {
+	const received = 2 * (Agreeing + 1)
+	if got.Received != received || got.Reordered != 2 || got.Duplicates != 2 || got.Late != 2 || got.WrongLength != 2 || got.Bytes != 16*received {
 		t.Errorf("two streams with one packet of each kind: %+v", got)
 	}
 }
@@ -252,5 +293,61 @@ func TestReach(t *testing.T) {
 	m.Observe(1, []model.Arrival{{Sequence: 9, Bytes: 100}, {Sequence: 9, Bytes: 100}})
 	if n, _ := m.Received(); m.Reach() != 5+10 || n != 4 {
 		t.Errorf("reach %d, received %d; want 15 and 4", m.Reach(), n)
+	}
+}
+
+// Packets that anybody can forge move the account only if as many agree as a leap takes.
+func TestStrangers(t *testing.T) {
+	const far = 1 << 30
+	for _, c := range []struct {
+		name      string
+		foreign   []uint64
+		attempted uint64
+		want      model.Tally
+	}{
+		{"none", nil, 200, model.Tally{Received: 200}},
+		{"one", []uint64{far}, 200, model.Tally{Received: 200, Strangers: 1}},
+		{"one fewer than a leap", leap(far)[1:], 200, model.Tally{Received: 200, Strangers: Agreeing - 1}},
+		{"as many steps", steps(Agreeing - 1), 200, model.Tally{Received: 200 + Agreeing - 1, Reordered: 100}},
+		{"a leap that the sender made, too short to tell", leap(far)[1:], far + Agreeing, model.Tally{Received: 200 + Agreeing - 1}},
+		{"a leap", leap(far), far + Agreeing, model.Tally{Received: 100 + Agreeing, Late: 100}},
+	} {
+		m := New(1, 16, second, false)
+		m.Observe(0, arrivals(sequences(0, 100)...))
+		m.Observe(0, arrivals(c.foreign...))
+		m.Observe(0, arrivals(sequences(100, 200)...))
+		missing := m.Missing(0, c.attempted)
+		got := m.Tally()
+		if got.Received != c.want.Received || got.Reordered != c.want.Reordered || got.Late != c.want.Late || got.Strangers != c.want.Strangers {
+			t.Errorf("%s: %+v, want %+v", c.name, got, c.want)
+		}
+		if c.attempted == 200 && missing.Packets != 0 {
+			t.Errorf("%s: %d are missing", c.name, missing.Packets)
+		}
+	}
+}
+
+func sequences(from, to uint64) (all []uint64) {
+	for ; from < to; from++ {
+		all = append(all, from)
+	}
+	return all
+}
+
+// steps are packets after sequence 99 each of which goes as far as one may.
+func steps(n uint64) (all []uint64) {
+	for i := range n {
+		all = append(all, 99+MostStep*(i+1))
+	}
+	return all
+}
+
+// What the flow comes near to is counted as if it had come then.
+func TestEarlyPacketIsTakenUp(t *testing.T) {
+	m := New(1, 16, second, false)
+	m.Observe(0, arrivals(5000))
+	m.Observe(0, arrivals(sequences(0, 5000)...))
+	if n, _ := m.Received(); n != 5001 || m.Reach() != 5001 || m.Tally().Strangers != 0 {
+		t.Errorf("received %d, reach %d, tally %+v", n, m.Reach(), m.Tally())
 	}
 }

@@ -13,11 +13,12 @@ type chunk [chunkWords]uint64
 // window remembers which of the newest sequences were seen. Its memory is
 // fixed; chunks are made when first needed. Positions are 64-bit, unwrapped.
 type window struct {
-	ring []*chunk // chunk number n stands at n & mask
-	mask int64
-	top  int64             // newest chunk number
-	from int64             // first position there can be
-	gone model.MarksWriter // what had not come when its chunk was forgotten
+	ring   []*chunk // chunk number n stands at n & mask
+	mask   int64
+	top    int64             // newest chunk number
+	newest *chunk            // that one, once it is made
+	from   int64             // first position there can be
+	gone   model.MarksWriter // what had not come when its chunk was forgotten
 }
 
 // newWindow spans a number of chunks, a power of two, and lists what is missing
@@ -36,17 +37,12 @@ const (
 
 // see marks a position and says whether it was seen before.
 func (w *window) see(at int64) mark {
-	n := at >> chunkBits
-	if n > w.top {
-		w.advance(n)
+	c := w.newest
+	if n := at >> chunkBits; n != w.top || c == nil {
+		c = w.chunk(n)
 	}
-	if w.top-n > w.mask || at < w.from {
+	if c == nil || at < w.from {
 		return behind
-	}
-	c := w.ring[n&w.mask]
-	if c == nil {
-		c = new(chunk)
-		w.ring[n&w.mask] = c
 	}
 	word, bit := &c[at>>6&(chunkWords-1)], uint64(1)<<(at&63)
 	if *word&bit != 0 {
@@ -54,6 +50,24 @@ func (w *window) see(at int64) mark {
 	}
 	*word |= bit
 	return fresh
+}
+
+// chunk returns one, which may become the newest; nil if it is forgotten.
+func (w *window) chunk(n int64) *chunk {
+	if n > w.top {
+		w.advance(n)
+	}
+	if w.top-n > w.mask {
+		return nil
+	}
+	c := &w.ring[n&w.mask]
+	if *c == nil {
+		*c = new(chunk)
+	}
+	if n == w.top {
+		w.newest = *c
+	}
+	return *c
 }
 
 // advance makes n the newest chunk and forgets those that fall out.
@@ -66,5 +80,5 @@ func (w *window) advance(n int64) {
 	if c := w.ring[n&w.mask]; c != nil {
 		*c = chunk{}
 	}
-	w.top = n
+	w.top, w.newest = n, nil
 }

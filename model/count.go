@@ -15,6 +15,7 @@ type Tally struct {
 	Reordered   uint64       `json:"reordered"`
 	Late        uint64       `json:"late"`
 	WrongLength uint64       `json:"wrong_length"` // right header, other length than ordered: not counted as received
+	Strangers   uint64       `json:"strangers"`    // too far ahead of the flow to be of it: not counted as received
 	FirstNanos  int64        `json:"first_ns"`     // receiver's monotonic clock; meaningless while Received is 0
 	LastNanos   int64        `json:"last_ns"`
 	JitterNanos float64      `json:"jitter_ns"`

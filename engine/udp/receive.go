@@ -243,7 +243,13 @@ func (r *receiver) count() (n engine.Snapshot) {
 }
 
 func (r *receiver) account(out *engine.Report, sent engine.Sent) {
-	rec := &engine.ReceiveReport{Tally: r.meter.Tally(), SocketKnown: true}
+	rec := &engine.ReceiveReport{SocketKnown: true}
+	if rec.MissingKnown = len(sent.Streams) == len(r.streams); rec.MissingKnown {
+		for i, n := range sent.Streams {
+			rec.Missing = append(rec.Missing, r.meter.Missing(i, n))
+		}
+	}
+	rec.Tally = r.meter.Tally()
 	for i, w := range r.streams {
 		rec.SocketDrops += w.drops.measured()
 		rec.SocketKnown = rec.SocketKnown && w.drops.known
@@ -258,11 +264,6 @@ func (r *receiver) account(out *engine.Report, sent engine.Sent) {
 		}
 		if w.warning != "" {
 			out.Warnings = append(out.Warnings, w.warning)
-		}
-	}
-	if rec.MissingKnown = len(sent.Streams) == len(r.streams); rec.MissingKnown {
-		for i, n := range sent.Streams {
-			rec.Missing = append(rec.Missing, r.meter.Missing(i, n))
 		}
 	}
 	if asked := r.streams[0].asked; rec.BufferBytes > 0 && rec.BufferBytes < asked {
