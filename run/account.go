@@ -176,6 +176,10 @@ func endWarnings(placed fleet.Trial, out fleet.Outcome) []string {
 		for _, w := range r.Warnings {
 			list = append(list, groupName(node)+": "+w)
 		}
+		if in := r.Receive; in != nil && in.Tally.Strangers > 0 {
+			list = append(list, fmt.Sprintf("%s: %d packets came with sequence numbers far from all others, and count as foreign: "+
+				"somebody else sends into the flow, or packets are changed on the way", groupName(node), in.Tally.Strangers))
+		}
 	}
 	slices.Sort(list)
 	return slices.Compact(list)

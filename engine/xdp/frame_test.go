@@ -10,6 +10,7 @@ import (
 	"pgregory.net/rapid"
 
 	"pelt/engine"
+	"pelt/measure"
 )
 
 // Whatever the program adds, the checksums that it makes are right.
@@ -88,8 +89,9 @@ func TestDurations(t *testing.T) {
 // and what did not is known at the end.
 func TestWindowGoesOn(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		w := &window{words: make([]uint64, 1<<rapid.IntRange(1, 4).Draw(t, "words"))}
-		var came, highest, ahead, beyond, floor uint64
+		w := &window{words: make([]uint64, 1<<rapid.IntRange(1, 7).Draw(t, "words"))}
+		var came, expected, lowest, floor uint64
+		strangers := 0
 		top := w.top()
 		missing := map[uint64]bool{}
 		next := uint64(0)
@@ -97,22 +99,27 @@ func TestWindowGoesOn(t *testing.T) {
 			for range rapid.IntRange(0, 40).Draw(t, "packets") {
 				at := next
 				next++
-				if rapid.IntRange(0, 9).Draw(t, "loses") == 0 {
+				if rapid.IntRange(0, 9).Draw(t, "loses") == 0 || at < floor {
 					missing[at] = true
 					continue
 				}
 				// As the program does.
-				if at < floor || at >= top {
+				if at < top {
+					w.words[at>>6&uint64(len(w.words)-1)] |= 1 << (at & 63)
+					came++
+				} else {
 					missing[at] = true
-					if at >= top {
-						ahead = at
-						beyond++
-					}
+				}
+				if at < expected+measure.MostStep {
+					expected = max(expected, at+1)
 					continue
 				}
-				w.words[at>>6&uint64(len(w.words)-1)] |= 1 << (at & 63)
-				came++
-				highest = max(highest, at+1)
+				if strangers == 0 || at < lowest {
+					lowest = at
+				}
+				if strangers++; strangers == measure.Agreeing {
+					expected, strangers = max(expected, lowest+1), 0
+				}
 			}
 			if rapid.IntRange(0, 15).Draw(t, "leap") == 0 {
 				for n := rapid.Uint64Max(3*w.span()).Draw(t, "length"); n > 0; n-- {
@@ -120,7 +127,7 @@ func TestWindowGoesOn(t *testing.T) {
 					next++
 				}
 			}
-			floor, top = w.round(highest, ahead, beyond)
+			floor, top = w.round(expected)
 		}
 		if got := w.finish(next); got != came {
 			t.Fatalf("%d came, the window says %d", came, got)

@@ -4,6 +4,7 @@ package xdp
 
 import (
 	"encoding/binary"
+	"fmt"
 	"io"
 	"net"
 	"net/netip"
@@ -15,6 +16,7 @@ import (
 
 	"pelt/engine"
 	"pelt/internal/kernelclock"
+	"pelt/measure"
 	"pelt/model"
 	"pelt/unit"
 )
@@ -80,7 +82,7 @@ func TestOddPackets(t *testing.T) {
 		packet := func(sequence uint64) []byte {
 			return b.frame(ends[0], ends[1], engine.Header{Trial: 77, Sequence: sequence, SendNanos: now()}, 64)
 		}
-		damaged := packet(100_001)
+		damaged := packet(1_001)
 		damaged[len(damaged)-1] ^= 1
 		stranger := b.frame(netip.AddrPortFrom(ends[0].Addr(), ends[0].Port()^1), ends[1], engine.Header{Trial: 77, Sequence: 4}, 64)
 		otherTrial := b.frame(ends[0], ends[1], engine.Header{Trial: 78, Sequence: 5}, 64)
@@ -89,7 +91,7 @@ func TestOddPackets(t *testing.T) {
 		fragment[ethernetBytes+6] |= 0x20 // more fragments
 		ahead := packet(1 << 40)
 		before = sender.Snapshot().Packets
-		b.inject(packet(0), packet(0), packet(100_003), packet(100_000), packet(100_002), damaged, stranger, otherTrial, long, fragment, ahead)
+		b.inject(packet(0), packet(0), packet(1_003), packet(1_000), packet(1_002), damaged, stranger, otherTrial, long, fragment, ahead)
 		after = sender.Snapshot().Packets
 	}
 	out, err := b.run(c)
@@ -97,15 +99,15 @@ func TestOddPackets(t *testing.T) {
 		t.Fatal(err)
 	}
 	r := out.receive.Receive
-	got := []uint64{r.Tally.Received, r.Tally.Duplicates, r.Broken, r.Tally.WrongLength, r.Overrun}
-	// Its own and 100000, 100002, 100003; 0 twice more.
+	got := []uint64{r.Tally.Received, r.Tally.Duplicates, r.Broken, r.Tally.WrongLength, r.Tally.Strangers}
+	// Its own and 1000, 1002, 1003; 0 twice more; 2^40.
 	want := []uint64{out.send.Send.Attempted + 3, 2, 1, 1, 1}
-	for i, name := range []string{"received", "duplicates", "broken", "wrong length", "overrun"} {
+	for i, name := range []string{"received", "duplicates", "broken", "wrong length", "strangers"} {
 		if got[i] != want[i] {
 			t.Errorf("%s: %d, want %d", name, got[i], want[i])
 		}
 	}
-	// 100000 and 100002 came after 100003, and so did all of the flow's own since;
+	// 1000 and 1002 came after 1003, and so did all of the flow's own since;
 	// one may be on its way while it is counted.
 	least, most := out.send.Send.Attempted-after+2, out.send.Send.Attempted-before+2+1
 	if r.Tally.Reordered < least || r.Tally.Reordered > most || before == 0 {
@@ -275,5 +277,54 @@ func TestRefusals(t *testing.T) {
 				t.Errorf("%d lost", lost)
 			}
 		})
+	}
+}
+
+func TestOneRuleOfLeaps(t *testing.T) {
+	if sendLimitsMOST_STEP != measure.MostStep || sendLimitsAGREEING != measure.Agreeing {
+		t.Error("the program's rule is another than that of package measure")
+	}
+	// Fewer than agreeing steps stay within half of the smallest window.
+	if least := int(sendLimitsFLOW_WORDS) * 64 / int(sendLimitsOUTS); measure.MostStep*(measure.Agreeing-1) >= least/2 {
+		t.Errorf("%d steps leave half a window of %d", measure.Agreeing-1, least)
+	}
+}
+
+// Packets that somebody forges change nothing of a flow, unless as many agree as a leap
+// takes: then it goes on there, as it does after a pause of the path.
+func TestForgedLeap(t *testing.T) {
+	const far = 1 << 20 // in the windows
+	b := newBed(t)
+	for _, kind := range []string{"udp", "xdp"} {
+		for _, c := range []struct{ foreign, received, strangers uint64 }{
+			{1, 0, 1}, {measure.Agreeing - 1, 0, measure.Agreeing - 1}, {measure.Agreeing + 10, measure.Agreeing + 10, 0}} {
+			t.Run(fmt.Sprintf("%s, %d", kind, c.foreign), func(t *testing.T) {
+				b.t = t
+				var sender *engine.End
+				var from, to netip.AddrPort
+				run := trial{engines: [2]string{"udp", kind}, measure: 50 * time.Millisecond, flow: model.Flow{PayloadBytes: 64, Rate: unit.PacketRate(2000)}}
+				run.connected = func(end *engine.End, streams []engine.Stream) {
+					sender, from, to = end, streams[0].Local, streams[0].Remote
+				}
+				run.during = func() {
+					for deadline := time.Now().Add(5 * time.Second); sender.Snapshot().Packets < 10 && time.Now().Before(deadline); {
+						time.Sleep(time.Millisecond)
+					}
+					var frames [][]byte
+					for n := range c.foreign {
+						frames = append(frames, b.frame(from, to, engine.Header{Trial: 77, Sequence: far + n, SendNanos: kernelclock.Now() & (1<<48 - 1)}, 64))
+					}
+					b.inject(frames...)
+				}
+				out, err := b.run(run)
+				if err != nil {
+					t.Fatal(err)
+				}
+				r, sent := out.receive.Receive.Tally, out.send.Send.Attempted
+				if r.Received != sent+c.received || r.Strangers != c.strangers || r.Late != 0 || c.received == 0 && r.Reordered != 0 {
+					t.Errorf("of %d sent and %d forged: %+v", sent, c.foreign, r)
+				}
+			})
+		}
 	}
 }

@@ -178,6 +178,25 @@ static __always_inline void time(struct in *s, struct xdp_md *ctx, __u64 send)
 	}
 }
 
+/* agreed takes note of a packet too far ahead, of which the window has a mark or no room
+ * for one. Enough of them move the account to the lowest: the rule of package measure. */
+static __always_inline bool agreed(struct in *s, __u64 at, bool marked)
+{
+	if (!s->strangers || at < s->lowest)
+		s->lowest = at;
+	if (++s->strangers < AGREEING) {
+		s->marked += marked;
+		return false;
+	}
+	if (s->lowest >= s->expected)
+		s->expected = s->lowest + 1;
+	s->fresh += s->marked;
+	s->beyond += AGREEING - 1 - s->marked;
+	s->strangers = 0;
+	s->marked = 0;
+	return true;
+}
+
 static __always_inline bool same6(const __be32 *a, const __be32 *b)
 {
 	return a[0] == b[0] && a[1] == b[1] && a[2] == b[2] && a[3] == b[3];
@@ -202,6 +221,8 @@ int receive(struct xdp_md *ctx)
 	struct in *s = 0;
 	__u64 high, low, sequence, at, bit, sum = 0, pair = 0, *word;
 	__u32 key = 0, number, i, family, ports;
+	__s64 step;
+	bool room;
 
 	if (data + sizeof(struct ethernet) + sizeof(struct ip4) + sizeof(struct udp) > end)
 		return XDP_PASS;
@@ -262,28 +283,34 @@ int receive(struct xdp_md *ctx)
 	low = __builtin_bswap64(u->low);
 	sequence = (high << 16 & SEQUENCE_MASK) | low >> 48;
 	/* The wire has 48 bits; the position nearest to the next expected is meant. */
-	at = s->expected + elapsed(s->expected, sequence);
+	step = elapsed(s->expected, sequence);
+	at = s->expected + step;
 	if (at < s->floor || (__s64)at < 0) {
 		s->late++;
 		return XDP_DROP;
 	}
-	if (at >= s->top) {
-		s->beyond++;
-		s->ahead = at;
-		return XDP_DROP;
+	room = at < s->top;
+	if (room) {
+		key = s->words + ((at & s->mask) >> 6);
+		word = &bits[key & (WORDS - 1)];
+		bit = 1ULL << (at & 63);
+		if (*word & bit) {
+			s->again++;
+			return XDP_DROP;
+		}
+		*word |= bit;
 	}
-	key = s->words + ((at & s->mask) >> 6);
-	word = &bits[key & (WORDS - 1)];
-	bit = 1ULL << (at & 63);
-	if (*word & bit) {
-		s->again++;
-		return XDP_DROP;
-	}
-	*word |= bit;
-	if (at >= s->expected)
+	if (step >= MOST_STEP) {
+		if (!agreed(s, at, room))
+			return XDP_DROP;
+	} else if (step >= 0) {
 		s->expected = at + 1;
-	else
-		s->reordered++;
+	}
+	if (!room) {
+		s->beyond++;
+		return XDP_DROP;
+	}
+	s->reordered += step < 0;
 	time(s, ctx, low & SEQUENCE_MASK);
 	s->fresh++;
 	return XDP_DROP;

@@ -142,7 +142,7 @@ func (r *receiver) round() {
 	defer r.mu.Unlock()
 	for i, slot := range r.slots {
 		in := &r.port.ins[slot]
-		floor, top := r.windows[i].round(load(&in.Expected), load(&in.Ahead), load(&in.Beyond))
+		floor, top := r.windows[i].round(load(&in.Expected))
 		store(&in.Floor, floor)
 		store(&in.Top, top)
 		r.harvest(i, false)
@@ -173,7 +173,7 @@ func (r *receiver) count() (n engine.Snapshot) {
 
 // taken counts all packets of a stream.
 func taken(in *receiveIn) uint64 {
-	return load(&in.Fresh) + load(&in.Again) + load(&in.Late) + load(&in.Beyond) + load(&in.Size) + load(&in.Checksum) + load(&in.Warmup)
+	return load(&in.Fresh) + load(&in.Again) + load(&in.Late) + load(&in.Beyond) + load(&in.Size) + load(&in.Checksum) + load(&in.Warmup) + uint64(load32(&in.Strangers))
 }
 
 func (r *receiver) mode() string {
@@ -204,6 +204,8 @@ func (r *receiver) account(out *engine.Report, sent engine.Sent) {
 		t.Duplicates += in.Again
 		t.Reordered += in.Reordered
 		t.Late += in.Late
+		here := in.Fresh + uint64(in.Strangers)
+		t.Strangers += here - min(here, distinct)
 		t.WrongLength += in.Size
 		rec.WarmupReceived += in.Warmup
 		rec.Taken += taken(in)

@@ -52,8 +52,10 @@ type receiveIn struct {
 	Size      uint64
 	Checksum  uint64
 	Warmup    uint64
-	Ahead     uint64
 	Expected  uint64
+	Strangers uint32
+	Marked    uint32
+	Lowest    uint64
 	First     uint64
 	Last      uint64
 	Transit   uint64
@@ -67,6 +69,7 @@ type receiveIn struct {
 	Pad       uint32
 	Counted   uint64
 	Steps     [64]uint64
+	_         [120]byte
 }
 
 // Names of all BPF objects in the ELF.

@@ -34,6 +34,8 @@ const (
 	sendLimitsLINKS           sendLimits = 16
 	sendLimitsWORDS           sendLimits = 1048576
 	sendLimitsFLOW_WORDS      sendLimits = 262144
+	sendLimitsMOST_STEP       sendLimits = 2048
+	sendLimitsAGREEING        sendLimits = 32
 	sendLimitsSTEPS           sendLimits = 64
 	sendLimitsBINS            sendLimits = 2048
 	sendLimitsBIN_BITS        sendLimits = 6

@@ -30,6 +30,9 @@ enum limits {
 	WORDS = 1 << 20,          /* of 64 sequences, of all flows: 8 MiB */
 	FLOW_WORDS = WORDS / FLOWS,
 
+	MOST_STEP = 1 << 11, /* as in package measure */
+	AGREEING = 32,
+
 	STEPS = 64, /* seconds of a series that wait for their reader, a power of two */
 
 	/* A histogram has 64 bins an octave: bin(v) is exact below 64 ns and no
@@ -139,8 +142,10 @@ struct in {
 	__u64 top;       /* from it on there is no room yet */
 	__u64 fresh;     /* distinct packets */
 	__u64 again, reordered, late, beyond, size, checksum, warmup;
-	__u64 ahead; /* the last one counted as beyond */
-	__u64 expected; /* one above the highest sequence seen, not wrapped */
+	__u64 expected; /* one above the highest sequence counted, not wrapped */
+	__u32 strangers; /* fewer than AGREEING, too far ahead of it to be counted yet */
+	__u32 marked;    /* of them, in the window */
+	__u64 lowest;    /* of them */
 	__u64 first, last;
 	__u64 transit; /* of the packet timed last */
 	__u64 jitter;  /* 16 times it, in ns: RFC 3550 section A.8 */

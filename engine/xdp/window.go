@@ -15,7 +15,6 @@ type window struct {
 	words   []uint64 // a power of two
 	floor   uint64   // published: below it nothing is set any more
 	settled uint64   // all below is in received and gone, and its bits are clear
-	beyond  uint64   // packets that found no room, as of the last round
 	// Of what is settled:
 	received uint64
 	gone     model.MarksWriter
@@ -23,19 +22,10 @@ type window struct {
 
 func (w *window) span() uint64 { return uint64(len(w.words)) * 64 }
 
-// leap is how many packets of a round must lie beyond the window before it
-// follows them: a broken one may claim any sequence.
-const leap = 32
-
 // round settles what is below the floor, and returns the new one, half a window
 // behind the highest sequence that came, and up to where there is room now.
-// ahead is the last of all the packets so far that found none.
-func (w *window) round(highest, ahead, beyond uint64) (floor, top uint64) {
+func (w *window) round(highest uint64) (floor, top uint64) {
 	w.settle(w.floor)
-	if beyond-w.beyond >= leap {
-		highest = max(highest, ahead)
-	}
-	w.beyond = beyond
 	if half := w.span() / 2; highest > half {
 		w.floor = max(w.floor, (highest-half)&^63)
 	}
