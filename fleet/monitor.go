@@ -130,6 +130,9 @@ func (t *trial) takeBeat(p *party, b beat) {
 		if e := t.end(s.End, p); e != nil && s.AtS < t.order.Timing.MeasureSeconds+engine.OvertimeSeconds {
 			t.sample(Progress{Flow: e.Order.Flow.Name, Role: e.Order.Role, Agent: p.info.ID,
 				Packets: s.Packets, Bytes: s.Bytes, Reach: s.Reach, AtS: s.AtS})
+			t.mu.Lock()
+			t.watchLoss(s)
+			t.mu.Unlock()
 		}
 	}
 	if b.Counts != nil {

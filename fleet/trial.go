@@ -69,6 +69,8 @@ type trial struct {
 	begun   time.Time // when the measured part began; zero until all are told to start
 	gaps    []Gap
 	sending map[int]bool // ends that the trial waits for
+	// breakers are those of flows that have one, by number.
+	breakers map[int]*breaker
 }
 
 // cutError ends a trial that is running; its text is Outcome.Cut.
@@ -135,11 +137,14 @@ func (c *Controller) place(order Trial) (*trial, error) {
 	}
 	t := &trial{c: c, order: order, name: randomHex(), liveness: newLiveness(time.Now(), order.Timing.Patience()),
 		over: make(chan struct{}), samples: make(chan Progress, maxSamples),
-		sending: map[int]bool{}, sent: make(chan struct{})}
+		sending: map[int]bool{}, sent: make(chan struct{}), breakers: map[int]*breaker{}}
 	var tag [2]byte
 	_, _ = rand.Read(tag[:]) // never fails
 	t.tag = binary.BigEndian.Uint16(tag[:])
-	for _, f := range order.Flows {
+	for i, f := range order.Flows {
+		if f.Breaker && f.Flow.Protocol == model.UDP && !ownNetwork(f.Listen) {
+			t.breakers[i] = &breaker{}
+		}
 		if f.Dialer != f.From && f.Dialer != f.To {
 			return nil, fmt.Errorf("flow %s: the dialer %s is none of its ends", f.Flow.Name, f.Dialer)
 		}

@@ -57,10 +57,18 @@ func (s *site) place(t model.Trial) (fleet.Trial, string, error) {
 		placed.Flows = append(placed.Flows, fleet.PlacedFlow{
 			Flow: f, Send: send, Receive: receive, From: from.ID, To: to.ID,
 			Dialer: s.end(model.Sender).agent.ID, Listen: listen, CPU: s.core(f.From, before[f.From]),
+			Breaker: !seeksRate(t, f),
 		})
 		before[f.From]++
 	}
 	return placed, strings.Join(reasons, "; "), nil
+}
+
+// seeksRate reports whether a flow is there to find what the path carries, so that its losses are an answer.
+func seeksRate(t model.Trial, f model.Flow) bool {
+	_, rates := t.Cell["rate_pps"]
+	_, intervals := t.Cell["interval_ns"]
+	return f.Rate.IsMax() || rates || intervals
 }
 
 // listen returns the address of a flow's receiver host: the sender's host always dials it.

@@ -1,10 +1,13 @@
 package run
 
 import (
+	"net/netip"
+	"strings"
 	"testing"
 
 	"pelt/fleet"
 	"pelt/model"
+	"pelt/plan"
 )
 
 func TestCarriersOf(t *testing.T) {
@@ -88,6 +91,36 @@ func TestNoFrames(t *testing.T) {
 	} {
 		if got := c.path.noFrames(c.flow, c.from, c.to); got != c.want {
 			t.Errorf("%s: %q, want %q", c.name, got, c.want)
+		}
+	}
+}
+
+// What looks for a rate is not stopped for its losses.
+func TestBreakers(t *testing.T) {
+	way := twoEnds()
+	for i := range way.nodes {
+		way.nodes[i].agent.Engines = []string{"udp"}
+		way.nodes[i].address = func(int) netip.Addr { return netip.MustParseAddr("127.0.0.1") }
+	}
+	for _, c := range []struct {
+		preset plan.Preset
+		flags  string
+		want   bool
+	}{
+		{plan.Curve, "payload=64", false}, {plan.Curve, "payload=64 rate=1kpps", true}, {plan.Soak, "rate=1kpps", true},
+		{plan.Sweep, "payload=64 rate=1kpps,2kpps", false}, {plan.Sweep, "payload=64,128 interval=1ms", true},
+	} {
+		p, err := c.preset.Of("192.0.2.1", strings.Fields(c.flags)...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		trial, err := p.Trial(cellsByLevel(p)[len(cellsByLevel(p))-1], 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		placed, _, err := way.place(trial)
+		if err != nil || placed.Flows[0].Breaker != c.want {
+			t.Errorf("pelt %s %s: breaker %v, %v; want %v", c.preset.Command, c.flags, placed.Flows[0].Breaker, err, c.want)
 		}
 	}
 }
