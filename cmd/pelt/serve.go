@@ -26,9 +26,7 @@ func newServe() *cobra.Command {
 a code that ends with this serve. Nobody without the code can start traffic.
 
 On a router, --observe-only tells what its processors did and which packets its kernel
-dropped.
-
-A firewall must let in TCP 7358 for control, and UDP and TCP 7359 for data.`,
+dropped.`,
 		Example: `  pelt serve --max-rate 100kpps --max-time 30s --calls 203.0.113.7`,
 		Args:    cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
