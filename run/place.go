@@ -57,7 +57,7 @@ func (s *site) place(t model.Trial) (fleet.Trial, string, error) {
 		placed.Flows = append(placed.Flows, fleet.PlacedFlow{
 			Flow: f, Send: send, Receive: receive, From: from.ID, To: to.ID,
 			Dialer: s.end(model.Sender).agent.ID, Listen: listen, CPU: s.core(f.From, before[f.From]),
-			Breaker: !seeksRate(t, f),
+			Breaker: !s.local && !seeksRate(t, f),
 		})
 		before[f.From]++
 	}

@@ -122,5 +122,10 @@ func TestBreakers(t *testing.T) {
 		if err != nil || placed.Flows[0].Breaker != c.want {
 			t.Errorf("pelt %s %s: breaker %v, %v; want %v", c.preset.Command, c.flags, placed.Flows[0].Breaker, err, c.want)
 		}
+		lab := *way
+		lab.local = true
+		if placed, _, err = lab.place(trial); err != nil || placed.Flows[0].Breaker {
+			t.Errorf("pelt %s %s: a breaker in a lab, %v", c.preset.Command, c.flags, err)
+		}
 	}
 }
