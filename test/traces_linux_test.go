@@ -5,8 +5,10 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"flag"
 	"fmt"
 	"io/fs"
+	"math/rand/v2"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -155,11 +157,46 @@ func files(t *testing.T, dir string) (list []string) {
 	return list
 }
 
-// TestClockKilledAnywhereLeavesNothing ends pelt with kill -9 at moments spread over
-// its whole life: building the lab, shaking hands, warming up, measuring,
-// draining, storing, reporting.
-//
-//	sender ── wire ── router ── receiver
+// kills is how many times TestClockKilledAnywhereLeavesNothing ends a process.
+var kills = flag.Int("kills", 36, "how many processes to kill")
+
+// victim is a command to kill, whose files have names that wholeFile knows.
+type victim struct {
+	args   string
+	beside string // has started before: a server, or what ends by itself; killed half of the times if it is a server
+	after  string // ends what shall outlive the killed
+}
+
+const (
+	brief       = " --time 250ms --warmup 100ms --repeats 1 --json out.json --html out.html"
+	servingHost = "serve --port 7400 --listen 127.0.0.1 --code tiger-42-amber"
+	clientHost  = "curve 127.0.0.1:7400 --code tiger-42-amber --payload 64"
+	apply       = "tune apply --set net.ipv4.udp_rmem_min=8192 --yes"
+)
+
+var victims = []victim{
+	{args: "curve lab:router --engine udp --link rate=100mbit --payload 64,1472" + brief},
+	{args: "curve lab:router --engine xdp --payload 64" + brief},
+	{args: "curve lab:direct --payload 64 --rate 20kpps --record out.rec" + brief},
+	{args: "sweep lab:star --receivers 5 --payload 64 --interval 1ms --link loss=5%" + brief},
+	{args: "soak lab:direct --rate 5kpps --payload 64 --time 1s --html out.html"},
+	{args: "router lab:nat --frame 64 --direction up" + brief},
+	{args: "cc lab:direct --control cubic,reno --loss 1% --time 250ms --repeats 1 --json out.json"},
+	{args: "run --resume last"},
+	{args: clientHost + " --rate 20kpps" + brief, beside: servingHost},
+	{args: "lab up nat --name held", after: "lab down held"},
+	{args: "curve lab:held --payload 64" + brief, beside: "lab up nat --name held", after: "lab down held"},
+	{args: "drops --time 1s"},
+	{args: "doctor"},
+	{args: "report last --html out.html"},
+	{args: "explain last"},
+	{args: apply, after: "tune revert"},
+	{args: "tune revert", beside: apply, after: "tune revert"},
+	{args: "tune trial lab:direct --payload 64 --rate 20kpps --time 250ms --repeats 3 --yes", after: "tune revert"},
+}
+
+// TestClockKilledAnywhereLeavesNothing ends pelt with kill -9 at random moments of its
+// life: building the lab, shaking hands, measuring, storing, reporting.
 //
 // It looks at a machine of its own: namespaces in which no other test makes
 // links or processes. BPF programs have no namespaces, so it runs alone.
@@ -171,37 +208,78 @@ func TestClockKilledAnywhereLeavesNothing(t *testing.T) {
 		return
 	}
 	work := t.TempDir()
-	data := filepath.Join(work, "data")
+	t.Setenv("PELT_STATE", filepath.Join(work, "state"))
+	life := make([]time.Duration, len(victims))
 	before := takeTraces(t, work, "/run", "/dev/shm")
-	for _, flags := range [][]string{{"--engine", "udp", "--link", "rate=100mbit", "--payload", "64,1472"}, {"--engine", "xdp", "--payload", "64"}} {
-		killedAnywhere(t, work, data, before, flags)
+	for i := range *kills {
+		n := i % len(victims)
+		v := victims[n]
+		if i == n {
+			from := time.Now()
+			v.run(t, work, nil)
+			life[n] = time.Since(from)
+		}
+		at := time.Duration(rand.Int64N(int64(life[n])))
+		v.run(t, work, &at)
+		left := slices.DeleteFunc(waitFor(before, func() traces { return takeTraces(t, work, "/run", "/dev/shm") }), func(s string) bool {
+			return wholeFile(t, s, work) // what was asked for may be there
+		})
+		if len(left) > 0 {
+			t.Fatalf("kill %d, pelt %s after %v of %v: this was left:\n%s", i, v.args, at, life[n], strings.Join(left, "\n"))
+		}
+		pelt(t, work, "list")
+	}
+	t.Logf("%d kills of %d commands; nothing was left", *kills, len(victims))
+}
+
+// run runs a victim to its end, or kills it or its server at a moment of its life.
+func (v victim) run(t *testing.T, work string, kill *time.Duration) {
+	t.Helper()
+	var beside *exec.Cmd
+	if v.beside != "" {
+		beside = command(t.Context(), work, data(work), strings.Fields(v.beside))
+		said := &lockedBuffer{}
+		beside.Stdout, beside.Stderr = said, said
+		if err := beside.Start(); err != nil {
+			t.Fatal(err)
+		}
+		if v.beside == servingHost {
+			waitText(t, said, "Ctrl-C ends it")
+		} else if err := beside.Wait(); err != nil {
+			t.Fatalf("pelt %s: %v\n%s", v.beside, err, said)
+		}
+	}
+	if kill == nil {
+		pelt(t, work, strings.Fields(v.args)...)
+	} else {
+		c := command(t.Context(), work, data(work), strings.Fields(v.args))
+		if err := c.Start(); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(*kill)
+		if v.beside == servingHost && rand.IntN(2) == 0 {
+			_ = beside.Process.Kill() // and the client ends by itself
+		} else {
+			_ = c.Process.Kill()
+		}
+		_ = c.Wait()
+	}
+	if v.beside == servingHost {
+		_ = beside.Process.Kill()
+		_ = beside.Wait()
+	}
+	if v.after != "" {
+		_ = command(t.Context(), work, data(work), strings.Fields(v.after)).Run() // there may be nothing to end
 	}
 }
 
-func killedAnywhere(t *testing.T, work, data string, before traces, flags []string) {
-	args := append([]string{"curve", "lab:router", "--time", "250ms", "--warmup", "100ms",
-		"--repeats", "1", "--json", filepath.Join(work, "out.json"), "--html", filepath.Join(work, "out.html")}, flags...)
-	whole := lifeOf(t, work, data, args)
-	if err := os.RemoveAll(data); err != nil {
-		t.Fatal(err)
-	}
-	for _, f := range []string{"out.json", "out.html"} {
-		if err := os.Remove(filepath.Join(work, f)); err != nil {
-			t.Fatal(err)
-		}
-	}
-	const moments = 6
-	for i := range moments {
-		at := whole * time.Duration(2*i+1) / (2 * moments)
-		killAt(t, work, data, args, at)
-		left := slices.DeleteFunc(waitFor(before, func() traces { return takeTraces(t, work, "/run", "/dev/shm") }), func(s string) bool {
-			// What was asked for may be there, but then it must be whole.
-			return strings.HasPrefix(s, "file: "+data) || wholeFile(t, s, work)
-		})
-		if len(left) > 0 {
-			t.Fatalf("killed after %v of %v, this was left:\n%s", at, whole, strings.Join(left, "\n"))
-		}
-		readable(t, work, data)
+func data(work string) string { return filepath.Join(work, "data") }
+
+// pelt runs a command that must do its work.
+func pelt(t *testing.T, work string, args ...string) {
+	t.Helper()
+	if out, err := measured(command(t.Context(), work, data(work), args)); err != nil {
+		t.Fatalf("pelt %s: %v\n%s", strings.Join(args, " "), err, out)
 	}
 }
 
@@ -224,7 +302,7 @@ func alone(t *testing.T) bool {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c := exec.Command(self, "-test.run", "^"+t.Name()+"$", "-test.v")
+	c := exec.Command(self, append(slices.Clip(os.Args[1:]), "-test.run", "^"+t.Name()+"$", "-test.v")...)
 	c.Env = append(os.Environ(), inside+"=1", binaryEnv+"="+binary)
 	c.SysProcAttr = &syscall.SysProcAttr{
 		Cloneflags:   syscall.CLONE_NEWPID | syscall.CLONE_NEWNS | syscall.CLONE_NEWNET,
@@ -257,31 +335,13 @@ func command(ctx context.Context, work, data string, args []string) *exec.Cmd {
 	return c
 }
 
-func lifeOf(t *testing.T, work, data string, args []string) time.Duration {
-	t.Helper()
-	start := time.Now()
-	if out, err := measured(command(t.Context(), work, data, args)); err != nil {
-		t.Fatalf("pelt %s: %v\n%s", strings.Join(args, " "), err, out)
-	}
-	return time.Since(start)
-}
-
-func killAt(t *testing.T, work, data string, args []string, after time.Duration) {
-	t.Helper()
-	c := command(t.Context(), work, data, args)
-	if err := c.Start(); err != nil {
-		t.Fatal(err)
-	}
-	time.Sleep(after)
-	if err := c.Process.Signal(syscall.SIGKILL); err != nil && !errors.Is(err, os.ErrProcessDone) {
-		t.Fatal(err)
-	}
-	_ = c.Wait()
-}
-
+// wholeFile tells of a file that a command was asked for: it must be whole.
 func wholeFile(t *testing.T, trace, work string) bool {
 	t.Helper()
 	path, isFile := strings.CutPrefix(trace, "file: ")
+	if isFile && (strings.HasPrefix(path, data(work)+"/") || strings.HasPrefix(path, filepath.Join(work, "state")+"/")) {
+		return true
+	}
 	if !isFile || filepath.Dir(path) != work {
 		return false
 	}
@@ -295,17 +355,11 @@ func wholeFile(t *testing.T, trace, work string) bool {
 		return err == nil
 	case "out.html":
 		return bytes.Contains(b, []byte("</html>"))
+	case "out.rec": // written while packets come: the head of it is enough
+		pelt(t, work, "record", "stats", path)
+		return true
 	}
 	return false
-}
-
-// readable checks that whatever the killed process stored can be read.
-func readable(t *testing.T, work, data string) {
-	t.Helper()
-	c := command(t.Context(), work, data, []string{"list"})
-	if out, err := measured(c); err != nil {
-		t.Fatalf("pelt list after a kill: %v\n%s", err, out)
-	}
 }
 
 // TestKilledRunGoesOn cuts a run with kill -9 in its middle and resumes it.
