@@ -39,7 +39,7 @@ type holder struct {
 func Hold(ctx context.Context, name, topology string, links []model.Link, identify userlink.Identify) (err error) {
 	defer func() {
 		if err != nil {
-			reportReady(err)
+			_ = reportReady(err)
 		}
 	}()
 	if err := errors.Join(CheckName(name), Check(topology, links)); err != nil {
@@ -73,7 +73,9 @@ func Hold(ctx context.Context, name, topology string, links []model.Link, identi
 		clients.Wait()
 	}()
 	context.AfterFunc(ctx, func() { _ = listener.Close() })
-	reportReady(nil)
+	if err := reportReady(nil); err != nil {
+		return fmt.Errorf("hold lab %s: who asked for it is gone: %w", name, err)
+	}
 	for {
 		conn, err := listener.AcceptUnix()
 		if ctx.Err() != nil {
@@ -243,13 +245,12 @@ func StartHolder(ctx context.Context, args []string, env ...string) (pid int, er
 }
 
 // reportReady tells a StartHolder that the lab stands (nil) or why it does not, the first
-// time that it is called.
-func reportReady(err error) {
+// time that it is called. The error says that nobody listens any more.
+func reportReady(err error) error {
 	if os.Getenv(readyEnv) != fmt.Sprint(readyFD) {
-		return
+		return nil
 	}
 	_ = os.Unsetenv(readyEnv)
 	f := os.NewFile(readyFD, "ready")
-	_ = json.NewEncoder(f).Encode(replyOf(nil, err)) // nobody may be listening any more
-	_ = f.Close()
+	return errors.Join(json.NewEncoder(f).Encode(replyOf(nil, err)), f.Close())
 }
