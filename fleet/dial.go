@@ -119,6 +119,9 @@ func greetError(ctx context.Context, addr netip.AddrPort, err error) error {
 	case errors.Is(err, errNoCode):
 		return fmt.Errorf("%v: it wants a code, and none was given: "+
 			"say --code with the words that pelt serve prints there%w", addr, silent{errWrongCode})
+	case errors.Is(err, errOpen):
+		return fmt.Errorf("%v: it asks for no code, so it may be anybody: leave out --code if it is a pelt serve --open%w",
+			addr, silent{errWrongCode})
 	case errors.Is(err, errWrongCode):
 		return fmt.Errorf("%v: %w: pelt serve printed the right one there; "+
 			"it changes with each start, and after %d wrong ones", addr, errWrongCode, codeGuesses)

@@ -14,6 +14,9 @@ var errWrongCode = errors.New("wrong code")
 // errNoCode is of a hub that wants a code where none was given.
 var errNoCode = errors.New("no code was given")
 
+// errOpen is of a hub that asks for no code where one was given.
+var errOpen = errors.New("it asks for no code")
+
 // errMute is of a listener that ends a connection without a word.
 var errMute = errors.New("it ended the connection")
 

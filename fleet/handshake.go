@@ -72,10 +72,10 @@ func prove(c *tls.Conn, knows byte, code []byte, client string) (who identity, e
 	if _, err = io.ReadFull(c, asks[:]); err != nil {
 		return who, err
 	}
-	switch {
-	case asks[0] == asksNothing && knows == knowsCode:
-		code = nil
-	case len(code) == 0:
+	switch open := asks[0] == asksNothing; {
+	case open && knows == knowsCode && len(code) > 0: // or anybody on the path could take the server's place
+		return who, errOpen
+	case !open && len(code) == 0:
 		return who, errNoCode
 	}
 	channel, err := channelOf(c)

@@ -37,6 +37,24 @@ func TestWrongCode(t *testing.T) {
 	defer c.Close()
 }
 
+// A server that asks for no code may be somebody on the path: who has a code does without it.
+func TestOpenServer(t *testing.T) {
+	t.Parallel()
+	h, err := StartHub(HubConfig{Listen: netip.MustParseAddrPort("127.0.0.1:0"), Open: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer h.Close()
+	if _, err := dialHub(t.Context(), h.Addr(), []byte(testCode)); err == nil || !strings.Contains(err.Error(), "leave out --code") {
+		t.Errorf("with a code: %v", err)
+	}
+	l, err := dialHub(t.Context(), h.Addr(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	l.close()
+}
+
 // TestGuessing lets one address guess twenty times while a trial runs and
 // another address comes with the right code.
 func TestGuessing(t *testing.T) {
