@@ -9,6 +9,7 @@ import (
 	"os"
 	"strconv"
 
+	"pelt/engine/xdp"
 	"pelt/fleet"
 	"pelt/model"
 	"pelt/observe"
@@ -22,7 +23,7 @@ type ServeOptions struct {
 	Shown   netip.Addr // of this host's addresses the one that clients are told first; its interface is reported
 	Code    string
 	Open    bool           // ask no code
-	NoXDP   bool           // load no XDP program on this host
+	XDP     bool           // also on real interfaces
 	Observe bool           // only observe this host, a router: be no end of any test
 	Calls   []netip.Prefix // where clients may make it call, as the sender's side; none calls nobody
 	Limits  fleet.Limits
@@ -50,10 +51,9 @@ func Serve(ctx context.Context, o ServeOptions) error {
 			return err
 		}
 		agent.Node, agent.Host, agent.Recording = model.Receiver, plainHost{}, newFarRecording
-		agent, _, free = endAgent(agent, netip.AddrPortFrom(o.Listen, uint16(o.Port+1)), nil, kernel, describe)
-	}
-	if o.NoXDP {
-		delete(agent.Engines, "xdp")
+		var frames *xdp.Engine
+		agent, frames, free = endAgent(agent, netip.AddrPortFrom(o.Listen, uint16(o.Port+1)), nil, kernel, describe)
+		frames.CablesOnly = !o.XDP
 	}
 	agent.Limits = o.Limits
 	err := fleet.Serve(ctx, fleet.ServeConfig{

@@ -237,23 +237,35 @@ func TestTwoHosts(t *testing.T) {
 	}
 }
 
-// TestServeWithoutXDP: whose host shall load no program is an end all the same.
+// TestServeWithoutXDP: whose host shall load no program on a real interface is an end all the same. A bridge stands for
+// a card: it is no virtual cable.
 func TestServeWithoutXDP(t *testing.T) {
 	t.Parallel()
 	h := newHosts(t)
-	s := h.serve(t, "--no-xdp")
-	path := filepath.Join(h.work, "out.json")
-	out, err := h.run(t, s, "--payload", "64", "--time", "300ms", "--warmup", "100ms", "--repeats", "1", "--json", path)
-	if err != nil {
-		t.Fatalf("%v\n%s\nserver: %s", err, out, s.stderr)
-	}
-	d := document(t, path, "one-clock")
-	if r := d.Results[0]; r.Engine != "udp" || !strings.Contains(r.EngineReason, "udp sockets, because pelt offers no xdp engine at the receiver") {
-		t.Errorf("carried by %s: %s", r.Engine, r.EngineReason)
-	}
-	out, err = h.run(t, s, "--engine", "udp:xdp", "--payload", "64", "--time", "300ms", "--repeats", "1")
-	if err == nil || !strings.Contains(out, "the receiver has no xdp engine") {
-		t.Errorf("a program asked for there: %v\n%s", err, out)
+	inside(t, h.far, "ip link add br0 type bridge; ip link set eth0 master br0; ip address flush dev eth0; ip link set br0 up; "+
+		"ip address add 10.77.0.2/24 dev br0")
+	short := []string{"--payload", "64", "--time", "300ms", "--warmup", "100ms", "--repeats", "1", "--drops", "off"}
+	const why = "br0 there is a real interface, whose XDP needs pelt serve --xdp"
+	for _, c := range []struct{ serve, engine, carried, reason string }{
+		{"--port=7400", "udp:xdp", "", why}, {"--port=7400", "auto", "udp", why}, {"--xdp", "udp:xdp", "udp+xdp", "an XDP program on br0"},
+	} {
+		s, path := h.serve(t, c.serve), filepath.Join(h.work, "out.json")
+		out, err := h.run(t, s, append(short, "--engine", c.engine, "--json", path)...)
+		_ = s.cmd.Process.Signal(syscall.SIGTERM)
+		_ = s.cmd.Wait()
+		if c.carried == "" {
+			if err == nil || !strings.Contains(out, c.reason) {
+				t.Errorf("%s with %s: %v\n%s", c.engine, c.serve, err, out)
+			}
+			continue
+		}
+		if err != nil {
+			t.Fatalf("%v\n%s\nserver: %s", err, out, s.stderr)
+		}
+		r := document(t, path, "one-clock").Results[0]
+		if r.Engine != c.carried || !strings.Contains(r.EngineReason, c.reason) || r.Flows[0].Received == 0 {
+			t.Errorf("%s with %s: carried by %s: %s", c.engine, c.serve, r.Engine, r.EngineReason)
+		}
 	}
 }
 

@@ -18,7 +18,7 @@ import (
 func newServe() *cobra.Command {
 	var listen, code, codeFile, calls, maxRate, maxTime string
 	var port, sessions int
-	var open, noXDP, observeOnly bool
+	var open, withXDP, observeOnly bool
 	c := &cobra.Command{
 		Use:   "serve",
 		Short: "Be the far end: wait for pelt on another host",
@@ -30,8 +30,8 @@ dropped.`,
 		Example: `  pelt serve --max-rate 100kpps --max-time 30s --calls 203.0.113.7`,
 		Args:    cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
-			s := run.ServeOptions{Version: version(), Port: port, Open: open, NoXDP: noXDP, Observe: observeOnly}
-			for _, name := range []string{"calls", "no-xdp", "max-rate", "max-time"} {
+			s := run.ServeOptions{Version: version(), Port: port, Open: open, XDP: withXDP, Observe: observeOnly}
+			for _, name := range []string{"calls", "xdp", "max-rate", "max-time"} {
 				if observeOnly && c.Flags().Changed(name) {
 					return usagef("--%s: is for an end of tests, and a host that only observes is none", name)
 				}
@@ -80,7 +80,7 @@ dropped.`,
 	f.StringVar(&codeFile, "code-file", "", "read the code from `FILE`")
 	f.BoolVar(&open, "open", false, "ask no code: anyone who reaches the port can start traffic")
 	f.StringVar(&calls, "calls", "", "`ADDRESSES` or networks that this host may call (default: none)")
-	f.BoolVar(&noXDP, "no-xdp", false, "use sockets, no XDP program")
+	f.BoolVar(&withXDP, "xdp", false, "allow XDP programs on real interfaces, too")
 	f.BoolVar(&observeOnly, "observe-only", false, "only watch this host, for pelt router --dut")
 	f.StringVar(&maxRate, "max-rate", "", "most `RATE` of all tests of a client host together, or none (default: 100mbit to other networks)")
 	f.StringVar(&maxTime, "max-time", defaultTime, "longest `TIME` of a trial, or none")

@@ -44,6 +44,9 @@ func (t *transport) openReceiver(streams []engine.Stream) (frameEnd, string, err
 		w, why, err = oneRoute(streams, false)
 		return err
 	})
+	if why == "" {
+		why = t.engine.bars(w)
+	}
 	if err != nil || why != "" {
 		return nil, why, err
 	}

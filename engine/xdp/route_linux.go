@@ -116,6 +116,14 @@ func oneRoute(streams []engine.Stream, target bool) (w route, why string, err er
 	return w, "", nil
 }
 
+// bars says why programs stay off an interface, "" if they need not.
+func (e *Engine) bars(w route) string {
+	if e.CablesOnly && w.kind != veth {
+		return w.name + " there is a real interface, whose XDP needs pelt serve --xdp"
+	}
+	return ""
+}
+
 // bypassed says what frames would pass by on their way out that packets of a
 // socket would not, "" if nothing.
 func (w route) bypassed() (string, error) {

@@ -65,6 +65,9 @@ func (t *transport) openSender(streams []engine.Stream) (frameEnd, string, error
 		}
 		return err
 	})
+	if why == "" {
+		why = t.engine.bars(s.route)
+	}
 	if err != nil || why != "" {
 		return nil, why, err
 	}
