@@ -36,6 +36,8 @@ type Observation struct {
 	reader    *counters.Reader
 	machine   *drops.Machine // nil without
 	snapshots counters.Snapshots
+	closed    bool
+	between   *time.Timer // reads the counters so often that none wraps twice
 	why       string
 	unsettled bool
 	missed    uint64 // of the machine, when the trial began
@@ -60,7 +62,7 @@ func (o *Observer) Begin(trial uint16, mode model.DropMode) (*Observation, error
 	if err != nil {
 		return nil, fmt.Errorf("read the counters: %w", err)
 	}
-	w := &Observation{trial: trial, mode: mode, observer: o, reader: reader, snapshots: counters.Snapshots{}}
+	w := &Observation{trial: trial, mode: mode, observer: o, reader: reader}
 	if o.Interface != nil {
 		w.iface = o.Interface()
 	}
@@ -76,6 +78,9 @@ func (o *Observer) Begin(trial uint16, mode model.DropMode) (*Observation, error
 			w.missed = missed
 		}
 	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.between = time.AfterFunc(counters.WidenEvery, w.readBetween)
 	return w, nil
 }
 
@@ -147,7 +152,17 @@ func (w *Observation) Counts() (model.Observation, error) {
 func (w *Observation) Snapshot(m model.Moment) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.snapshots[m] = w.reader.Read()
+	w.snapshots.Take(m, w.reader.Read())
+}
+
+// readBetween reads the counters once more, until the trial's end was read.
+func (w *Observation) readBetween() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if !w.closed && w.snapshots.At(model.MomentEnd).Taken.IsZero() {
+		w.snapshots.Take("", w.reader.Read())
+		w.between.Reset(counters.WidenEvery)
+	}
 }
 
 // stillFor is how far apart two readings are that must agree.
@@ -163,7 +178,7 @@ func (w *Observation) Settle(ctx context.Context, lost bool) {
 		w.Snapshot(model.MomentEnd)
 		w.mu.Lock()
 		defer w.mu.Unlock()
-		return w.snapshots[model.MomentEnd], true
+		return w.snapshots.At(model.MomentEnd), true
 	}, interfaces...)
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -177,7 +192,7 @@ func (w *Observation) Report() model.Observation {
 	r := model.Observation{
 		Mode: w.mode, Why: w.why, Unsettled: w.unsettled, Boot: kernelIdentity(), Namespace: w.reader.Namespace(),
 		Knobs: counters.Knobs(w.observer.Do, w.iface), Interface: w.iface,
-		Queues: counters.Queues(w.snapshots[model.MomentMeasure], w.snapshots[model.MomentEnd]),
+		Queues: counters.Queues(w.snapshots.At(model.MomentMeasure), w.snapshots.At(model.MomentEnd)),
 	}
 	w.snapshots.Describe(&r)
 	if w.untracked { // no verdict would mean that nobody saw it dropped
@@ -202,6 +217,8 @@ func (w *Observation) Close() error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	var errs []error
+	w.closed = true
+	w.between.Stop()
 	if w.machine != nil {
 		for _, t := range w.tracks {
 			errs = append(errs, t.Close())

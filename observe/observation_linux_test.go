@@ -94,10 +94,36 @@ func TestReportSaysWhatAnyReadingLacks(t *testing.T) {
 	}
 	defer w.Close()
 	for i, m := range []model.Moment{model.MomentStart, model.MomentMeasure, model.MomentEnd} {
-		w.snapshots[m] = counters.Snapshot{Taken: time.Now(), Unread: []string{"always", []string{"at first", "between", "at last"}[i]}}
+		w.snapshots.Take(m, counters.Snapshot{Taken: time.Now(), Unread: []string{"always", []string{"at first", "between", "at last"}[i]}})
 	}
 	if got := w.Report().Unread; !slices.Equal(got, []string{"always", "at first", "between", "at last"}) {
 		t.Errorf("unread: %q", got)
+	}
+}
+
+// A long trial reads its counters between its moments, so that none wraps twice unseen.
+func TestCountersAreReadBetween(t *testing.T) {
+	w, err := (&Observer{Do: here}).Begin(302, model.DropsOff)
+	if err != nil {
+		t.Fatal(err)
+	}
+	read := func() time.Time {
+		w.readBetween()
+		return w.snapshots.At("").Taken
+	}
+	first := read()
+	if second := read(); first.IsZero() || !second.After(first) {
+		t.Errorf("read at %v and %v", first, second)
+	}
+	if !w.between.Stop() {
+		t.Error("nothing will read the counters again")
+	}
+	w.Snapshot(model.MomentEnd)
+	if last := w.snapshots.At("").Taken; read() != last {
+		t.Error("the counters were read after the end")
+	}
+	if err := w.Close(); err != nil || w.between.Stop() {
+		t.Errorf("close: %v; or it reads on", err)
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"pelt/model"
+	"pelt/unit"
 )
 
 // mostReadings of all streams of a flow are kept in memory and in the report: a long trial is read less often.
@@ -147,7 +148,11 @@ func (r *readings) series() (list []model.Series) {
 		add(model.SeriesWindow, func(x reading) float64 { return float64(x.cwnd) })
 		add(model.SeriesInflight, func(x reading) float64 { return float64(x.inflight) })
 		add(model.SeriesLostSegments, func(x reading) float64 { return float64(x.lost) })
-		add(model.SeriesRetransmits, func(x reading) float64 { return float64(x.retransmits) })
+		sent := uint64(0)
+		add(model.SeriesRetransmits, func(x reading) float64 {
+			sent, _ = unit.Widen(sent, x.retransmits)
+			return float64(sent)
+		})
 		add(model.SeriesRTT, func(x reading) float64 { return float64(x.rttMicros) * 1e3 })
 		add(model.SeriesMinRTT, func(x reading) float64 { return float64(x.minRTTMicros%math.MaxUint32) * 1e3 }) // all ones: none yet
 		add(model.SeriesDelivery, func(x reading) float64 { return float64(x.delivery) * 8 })

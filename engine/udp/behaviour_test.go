@@ -387,24 +387,34 @@ func TestDropAccount(t *testing.T) {
 		after uint32
 		want  uint64
 		cold  bool
+		then  []uint32 // drops before later packets
 	}{
-		{"no drops", 0, []uint32{0, 0}, 0, 0, 0, 0, false},
-		{"only in the warm-up", 0, []uint32{0, 5}, 5, 0, 5, 0, false},
-		{"late in the warm-up", 0, []uint32{0, 5}, 8, 0, 8, 0, false},
-		{"first measured ones", 0, []uint32{0, 5}, 8, 3, 8, 3, false},
-		{"both sides of the start", 0, []uint32{5}, 9, 2, 19, 12, false},
-		{"nothing of the warm-up came", 4, nil, 6, 2, 10, 6, false},
-		{"no warm-up", 4, nil, 96, 2, 100, 96, true}, // the kernel may put packets in the queue after it has counted later ones
-		{"over the wrap", 1<<32 - 2, []uint32{1<<32 - 1}, 1, 1, 3, 3, false},
+		{"no drops", 0, []uint32{0, 0}, 0, 0, 0, 0, false, nil},
+		{"only in the warm-up", 0, []uint32{0, 5}, 5, 0, 5, 0, false, nil},
+		{"late in the warm-up", 0, []uint32{0, 5}, 8, 0, 8, 0, false, nil},
+		{"first measured ones", 0, []uint32{0, 5}, 8, 3, 8, 3, false, nil},
+		{"both sides of the start", 0, []uint32{5}, 9, 2, 19, 12, false, nil},
+		{"nothing of the warm-up came", 4, nil, 6, 2, 10, 6, false, nil},
+		{"no warm-up", 4, nil, 96, 2, 100, 96, true, nil}, // the kernel may put packets in the queue after it has counted later ones
+		{"over the wrap", 1<<32 - 2, []uint32{1<<32 - 1}, 1, 1, 3, 3, false, nil},
+		{"wraps often", 5, nil, 5, 0, 9, 3<<32 + 4, false, []uint32{
+			1 << 30, 2 << 30, 3 << 30, 2, 0, 1 << 30, 1<<30 - 7, 2 << 30, 3 << 30, 2, 1 << 30, 2 << 30, 3 << 30, 1<<32 - 8}},
 	} {
 		a := dropAccount{known: true, cold: c.cold, before: c.start}
 		for _, n := range c.warm {
 			a.warm(n)
 		}
 		a.begin(c.first, c.seq)
+		for _, n := range c.then {
+			a.note(n)
+		}
 		a.after = c.after
 		if got := a.measured(); got != c.want {
 			t.Errorf("%s: %d drops, want %d", c.name, got, c.want)
 		}
+	}
+	all := dropAccount{known: true, before: 1<<32 - 2, after: 7}
+	if got := all.measured(); got != 9 {
+		t.Errorf("nothing came: %d drops, want 9", got)
 	}
 }

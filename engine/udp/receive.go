@@ -10,6 +10,7 @@ import (
 	"pelt/engine"
 	"pelt/measure"
 	"pelt/model"
+	"pelt/unit"
 )
 
 // receiver counts the packets of all streams.
@@ -127,6 +128,7 @@ func (w *receiveStream) step(got []datagram) {
 	if now := got[len(got)-1].nanos; len(w.batch) > 0 && (!w.begun || now-w.cpuTo.at > cpuEvery) {
 		w.readThread(now)
 	}
+	w.drops.note(got[len(got)-1].dropped)
 	w.receiver.meter.Observe(w.stream, w.batch)
 	w.seen.Add(w.ours)
 }
@@ -206,6 +208,14 @@ type dropAccount struct {
 	cold          bool // there is no warm-up: all drops are measured ones
 	begun         bool
 	before, after uint32 // drops before the measured part, and at the end
+	sofar         uint64 // before, and what is known to have been dropped since
+}
+
+// note keeps the count on its way from wrap to wrap.
+func (a *dropAccount) note(dropped uint32) {
+	if wide, ok := unit.Widen(a.sofar, dropped); ok && a.begun && dropped != 0 {
+		a.sofar = wide
+	}
 }
 
 // warm notes the drops before a warm-up packet.
@@ -219,18 +229,25 @@ func (a *dropAccount) warm(dropped uint32) {
 // packet before it, as many were measured ones as sequences are missing.
 func (a *dropAccount) begin(dropped uint32, sequence uint64) {
 	a.begun = true
-	if dropped == 0 || a.cold {
-		return // of none in the socket's life before is 0, too
+	if dropped != 0 && !a.cold { // of none in the socket's life before is 0, too
+		between := dropped - a.before
+		a.before = dropped - uint32(min(uint64(between), sequence))
 	}
-	between := dropped - a.before
-	a.before = dropped - uint32(min(uint64(between), sequence))
+	a.sofar = uint64(a.before)
 }
 
 func (a *dropAccount) measured() uint64 {
 	if !a.known {
 		return 0
 	}
-	return uint64(a.after - a.before) // modulo 2^32, as the kernel counts
+	sofar := a.sofar
+	if !a.begun { // nothing of it came
+		sofar = uint64(a.before)
+	}
+	if wide, ok := unit.Widen(sofar, a.after); ok {
+		sofar = wide
+	}
+	return sofar - uint64(a.before)
 }
 
 func (r *receiver) count() (n engine.Snapshot) {

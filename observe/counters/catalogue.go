@@ -21,7 +21,7 @@ const (
 var groupTraits = map[string]series{
 	"Ip": {bits: 64}, "Ip6": {bits: 64}, "IpExt": {bits: 64}, // snmp_fold_field64
 	"conntrack":   {bits: 32},
-	"softnet":     {scope: hostScope, bits: 32, modulo: true},
+	"softnet":     {scope: hostScope, bits: 32},
 	"arp_cache":   {scope: hostScope},
 	"ndisc_cache": {scope: hostScope},
 }

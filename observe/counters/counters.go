@@ -102,7 +102,6 @@ const (
 type series struct {
 	name, scope, unit string
 	bits              int  // width, where it wraps; 64 does not; 0: that of the kernel's unsigned long
-	modulo            bool // it wraps and is never made anew
 	fresh             bool // its parts begin at zero, so one that appears has counted from there
 	role              role
 	link              int // index of the interface it belongs to, or 0. Another one has other counters

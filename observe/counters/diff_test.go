@@ -22,7 +22,7 @@ func TestDiff(t *testing.T) {
 	wide := &series{name: "Udp.InErrors", scope: namespaceScope, unit: skbUnit, bits: 64, role: primary | loss}
 	quiet := &series{name: "IpExt.InTruncatedPkts", scope: namespaceScope, unit: skbUnit, bits: 64, role: loss}
 	narrow := &series{name: "qdisc.eth0.tbf.1:.drops", scope: deviceScope, unit: skbUnit, bits: 32, role: primary | loss, link: 7}
-	softnet := &series{name: "softnet.dropped", scope: hostScope, unit: skbUnit, bits: 32, modulo: true, role: primary | loss}
+	softnet := &series{name: "softnet.dropped", scope: hostScope, unit: skbUnit, bits: 32, role: primary | loss}
 	socket := &series{name: "udp.9.drops", scope: socketScope, unit: skbUnit, bits: 32, fresh: true, role: loss}
 	device := &series{name: "dev.eth0.rx_packets", scope: deviceScope, unit: skbUnit, bits: 64, role: primary | packets, link: 7}
 	anew := &series{name: "dev.eth0.rx_packets", scope: deviceScope, unit: skbUnit, bits: 64, role: primary | packets, link: 8}
@@ -78,6 +78,27 @@ func TestDiff(t *testing.T) {
 	}
 }
 
+// A counter of 32 bits may wrap any number of times in a trial that is read often enough.
+func TestLongTrialsWrapOften(t *testing.T) {
+	drops := &series{name: "softnet.dropped", bits: 32, role: primary | loss}
+	level := &series{name: "qdisc.eth0.tbf.1:.qlen", bits: 32, role: gauge}
+	const step, steps = 1_400_000_000, 20
+	var all Snapshots
+	for n := range uint64(steps + 1) {
+		m := map[uint64]model.Moment{0: model.MomentStart, 5: model.MomentMeasure, steps: model.MomentEnd}[n]
+		all.Take(m, moment(int(n)+1, at(drops, 0, uint64(uint32(7+n*step))), at(drops, 1, 3), at(level, 0, 5)))
+	}
+	var o model.Observation
+	if !all.Describe(&o) || len(o.Counters) != 1 || o.Counters[0].Whole != steps*step || o.Counters[0].Measure != (steps-5)*step ||
+		o.Counters[0].Reset {
+		t.Errorf("got %+v, want %d, of them %d in the measured part", o.Counters, uint64(steps*step), uint64((steps-5)*step))
+	}
+	all.Take(model.MomentEnd, moment(99, at(drops, 0, (7+steps*step)%(1<<32)-9), at(drops, 1, 3)))
+	if o = (model.Observation{}); !all.Describe(&o) || !o.Counters[0].Reset {
+		t.Errorf("a counter that was made anew: %+v", o.Counters)
+	}
+}
+
 func TestDiffLeavesOutIdleInterfaces(t *testing.T) {
 	device := &series{name: "dev.eth0.rx_packets", bits: 64, role: primary | packets, link: 7}
 	still := moment(1, at(device, 0, 5))
@@ -109,12 +130,8 @@ func TestDiffLeavesOutIdleInterfaces(t *testing.T) {
 func TestWrapsAreUndone(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		bits := rapid.SampledFrom([]int{32, 64}).Draw(t, "bits")
-		modulo := bits == 32 && rapid.Bool().Draw(t, "modulo")
-		s := &series{name: "x.y", bits: bits, modulo: modulo, role: primary | loss}
+		s := &series{name: "x.y", bits: bits, role: primary | loss}
 		most := uint64(1)<<31 - 1
-		if modulo {
-			most = 1<<32 - 1
-		}
 		parts := rapid.IntRange(1, 5).Draw(t, "parts")
 		measured := rapid.Bool().Draw(t, "measured")
 		var shots [moments]Snapshot
@@ -164,8 +181,8 @@ func TestDiffOfAnything(t *testing.T) {
 		for i := range all {
 			all[i] = &series{
 				name: rapid.SampledFrom(names).Draw(t, "name"), bits: rapid.SampledFrom([]int{32, 64}).Draw(t, "bits"),
-				modulo: rapid.Bool().Draw(t, "modulo"), fresh: rapid.Bool().Draw(t, "fresh"),
-				role: role(rapid.IntRange(0, 63).Draw(t, "role")), link: rapid.IntRange(0, 8).Draw(t, "link"),
+				fresh: rapid.Bool().Draw(t, "fresh"),
+				role:  role(rapid.IntRange(0, 63).Draw(t, "role")), link: rapid.IntRange(0, 8).Draw(t, "link"),
 			}
 		}
 		var shots [moments]Snapshot

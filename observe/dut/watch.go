@@ -51,7 +51,7 @@ const maxReadings = 1 << 17
 func (r *Router) Begin(trial uint16) *Watch {
 	life, end := context.WithCancel(context.Background())
 	w := &Watch{
-		r: r, life: life, end: end, snapshots: counters.Snapshots{}, missed: map[model.Moment]string{}, begun: time.Now(),
+		r: r, life: life, end: end, missed: map[model.Moment]string{}, begun: time.Now(),
 	}
 	w.asking.Go(w.loop)
 	return w
@@ -133,18 +133,18 @@ func (w *Watch) answered(session *session, name model.Moment, a reply) error {
 	restarted := r.boot != s.boot && r.boot != "" && s.boot != "" || s.up < r.up-uptimeStep
 	if restarted { // its counters began anew
 		r.boots++
-		for earlier := range w.snapshots {
+		for earlier := range w.snapshots.Moments() {
 			w.missed[earlier] = "the router restarted later"
 		}
-		clear(w.snapshots)
+		w.snapshots = counters.Snapshots{}
 	}
 	r.boot, r.up = s.boot, s.up
 	if n := len(w.readings); n > 0 && w.readings[n-1].session == session && !restarted {
 		r.limitCost(w.readings[n-1].sample, s)
 	}
-	if name != "" {
+	if name != "" || a.came.Sub(w.snapshots.At("").Taken) >= counters.WidenEvery {
 		machine := counters.Machine{LongBits: longBits(r.machine.machine), Hardware: r.machine.hardware}
-		w.snapshots[name] = machine.Parse(a.came, s.texts)
+		w.snapshots.Take(name, machine.Parse(a.came, s.texts))
 		delete(w.missed, name)
 	}
 	s.texts = nil // the bulk of it
@@ -199,7 +199,7 @@ func (w *Watch) Settle(ctx context.Context, lost bool) {
 		w.Snapshot(model.MomentEnd)
 		w.r.mu.Lock()
 		defer w.r.mu.Unlock()
-		now := w.snapshots[model.MomentEnd]
+		now := w.snapshots.At(model.MomentEnd)
 		answered := now.Taken.After(last.Taken)
 		last = now
 		return now, answered
@@ -230,7 +230,7 @@ func (w *Watch) Report() (o model.Observation) {
 		o.Unread = append(o.Unread, "no counters: the router was not observed at the begin and at the end")
 		return o
 	}
-	if w.snapshots[model.MomentMeasure].Taken.IsZero() && !w.measure.IsZero() {
+	if w.snapshots.At(model.MomentMeasure).Taken.IsZero() && !w.measure.IsZero() {
 		const why = "the counters' figures hold the warm-up: the router was not observed when it was over"
 		o.Unread = append(o.Unread, why)
 	}

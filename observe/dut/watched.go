@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"pelt/model"
+	"pelt/unit"
 )
 
 // timed is a sample and its time after the begin of the measured part, in seconds
@@ -161,11 +162,13 @@ func backlog(a, b *reading) (dropped, squeezed uint64, ok bool) {
 		if from.Core != to.Core || !ok1 || !ok2 {
 			return 0, 0, false
 		}
-		dropped, squeezed = dropped+uint64(d), squeezed+uint64(s)
+		dropped, squeezed = dropped+d, squeezed+s
 	}
 	return dropped, squeezed, len(b.backlog) > 0
 }
 
-// increase is by how much a count of 32 bits went on. ok is false if it went back, which is
-// told from a wrap by its length, as package counters does.
-func increase(from, to uint32) (n uint32, ok bool) { return to - from, to-from < 1<<31 }
+// increase is by how much a count of 32 bits went on. ok is false if it went back.
+func increase(from, to uint32) (n uint64, ok bool) {
+	wide, ok := unit.Widen(uint64(from), to)
+	return wide - uint64(from), ok
+}
