@@ -14,7 +14,7 @@ const protocolVersion = 9
 // DefaultPort is the control port of pelt serve; data flows use the port above it.
 const DefaultPort = 7358
 
-// Limits are what an agent lets a controller ask. Zero means no limit.
+// Limits are what an agent lets a controller ask. Zero means no limit, except of memory.
 type Limits struct {
 	MaxSessions    int     `json:"max_sessions"`
 	MaxRatePPS     float64 `json:"max_rate_pps"` // of all flows of an order
@@ -22,6 +22,8 @@ type Limits struct {
 	MaxTimeSeconds float64 `json:"max_time_s"`   // warm-up and measured part of one trial
 	// OwnFree lifts the rates for a trial whose client and ends are all in own networks.
 	OwnFree bool `json:"own_free,omitempty"`
+	// MemoryBytes is how much all sessions may take, 0 for 512 MiB; nobody else's business.
+	MemoryBytes float64 `json:"-"`
 }
 
 // ServeConfig is what pelt serve needs.

@@ -1,6 +1,7 @@
 package fleet
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"net/netip"
@@ -17,7 +18,7 @@ import (
 const (
 	maxSessions = 256
 	maxWatchers = 4         // sessions of an agent that only watches
-	maxMemory   = 512 << 20 // bytes that all sessions of an agent may take
+	maxMemory   = 512 << 20 // bytes that all sessions of an agent may take, where nothing else is said
 )
 
 func refuse(format string, args ...any) error {
@@ -121,9 +122,9 @@ func (a *Agent) hasRoom(p prepareOrder, s *session, from netip.Prefix) error {
 			theirs = append(theirs, ends...)
 		}
 	}
-	if bytes > maxMemory {
+	if allowed := a.cfg.Limits.memory(); bytes > allowed {
 		return refuse("its sessions would take %.0f MB of this host's memory, and it allows %.0f MB: "+
-			"try again later, or ask for less time or fewer flows", bytes/1e6, maxMemory/1e6)
+			"try again later, or ask for less time or fewer flows", bytes/1e6, allowed/1e6)
 	}
 	return a.allowsTogether(p.Session, theirs)
 }
@@ -240,8 +241,10 @@ func (l Limits) String() string {
 	if l.MaxTimeSeconds > 0 {
 		trial = fmt.Sprintf("of %v", seconds(l.MaxTimeSeconds))
 	}
-	return fmt.Sprintf("%d clients, trials %s, %s", l.MaxSessions, trial, rate)
+	return fmt.Sprintf("%d clients, %.0f MB of memory, trials %s, %s", l.MaxSessions, l.memory()/1e6, trial, rate)
 }
+
+func (l Limits) memory() float64 { return cmp.Or(l.MemoryBytes, maxMemory) }
 
 // rateText is the limit of the rate: of packets, or of bits.
 func (l Limits) rateText() string {

@@ -62,6 +62,15 @@ func TestOverLimitOrders(t *testing.T) {
 			p.Ends[0].Order.Flow = model.Flow{Name: "up", Protocol: model.TCP, From: "a", To: "b", PayloadBytes: 1000,
 				Streams: 1, Bulk: true}
 		}, "flow up asks for rate max"},
+		"memory": {home, func(p *prepareOrder) {
+			for len(p.Ends) < 3 {
+				p.Ends = append(p.Ends, p.Ends[0])
+				p.Ends[len(p.Ends)-1].End = 2 * len(p.Ends)
+			}
+			for i := range p.Ends {
+				p.Ends[i].Order.Flow.Streams = 128
+			}
+		}, "its sessions would take 101 MB of this host's memory, and it allows 100 MB: try again later"},
 		"two flows": {away, func(p *prepareOrder) {
 			p.Ends = append(p.Ends, p.Ends[0])
 			p.Ends[1].End = 2
@@ -89,7 +98,7 @@ func TestOverLimitOrders(t *testing.T) {
 
 // servedAgent has the limits of a pelt serve without flags, and one client.
 func servedAgent(t *testing.T, w *wire, client string) *Agent {
-	a := quietAgent(t, w, Limits{MaxRateBPS: 100e6, MaxTimeSeconds: 3600, OwnFree: true})
+	a := quietAgent(t, w, Limits{MaxRateBPS: 100e6, MaxTimeSeconds: 3600, OwnFree: true, MemoryBytes: 100e6})
 	a.cfg.calls = []netip.Prefix{netip.MustParsePrefix("0.0.0.0/0")}
 	a.cfg.clientOf = func(string) netip.AddrPort {
 		from, _ := netip.ParseAddr(client)

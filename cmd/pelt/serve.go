@@ -110,7 +110,7 @@ func serveLimits(maxRate, maxTime string, sessions int) (l fleet.Limits, err err
 	if sessions < 1 || sessions > 1000 {
 		return l, usagef("--max-sessions: want 1 to 1000, not %d", sessions)
 	}
-	l.MaxSessions = sessions
+	l.MaxSessions, l.MemoryBytes = sessions, run.MemoryForClients()
 	if maxTime != noLimit {
 		d, err := positive(maxTime)
 		if err != nil {

@@ -1,0 +1,44 @@
+package run
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+)
+
+func TestMemoryForClients(t *testing.T) {
+	const meminfo = "MemTotal:        8000000 kB\nMemAvailable:    4000000 kB\n"
+	for name, c := range map[string]struct {
+		files map[string]string
+		want  float64
+	}{
+		"nothing known": {nil, 0},
+		"a quarter":     {map[string]string{"proc/meminfo": meminfo}, 1024e6},
+		"little":        {map[string]string{"proc/meminfo": "MemAvailable: 40000 kB\n"}, leastMemory},
+		"much":          {map[string]string{"proc/meminfo": "MemAvailable: 400000000 kB\n"}, mostMemory},
+		"its group": {map[string]string{"proc/meminfo": meminfo, "proc/self/cgroup": "0::/a/b\n",
+			"sys/fs/cgroup/a/b/memory.max": "900000000\n", "sys/fs/cgroup/a/b/memory.current": "100000000\n"}, 200e6},
+		"a group around": {map[string]string{"proc/meminfo": meminfo, "proc/self/cgroup": "0::/a/b\n",
+			"sys/fs/cgroup/a/b/memory.max": "max\n", "sys/fs/cgroup/a/memory.max": "800000000\n"}, 200e6},
+		"a larger group": {map[string]string{"proc/meminfo": meminfo, "proc/self/cgroup": "0::/\n",
+			"sys/fs/cgroup/memory.max": "80000000000\n"}, 1024e6},
+		"cgroup v1": {map[string]string{"proc/meminfo": meminfo, "proc/self/cgroup": "5:cpu:/\n3:memory:/x\n",
+			"sys/fs/cgroup/memory/x/memory.limit_in_bytes": "800000000\n"}, 200e6},
+		"a full group": {map[string]string{"proc/meminfo": meminfo, "proc/self/cgroup": "0::/\n",
+			"sys/fs/cgroup/memory.max": "100000000\n", "sys/fs/cgroup/memory.current": "100000001\n"}, leastMemory},
+	} {
+		root := t.TempDir()
+		for path, text := range c.files {
+			path = filepath.Join(root, path)
+			if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+				t.Fatal(err)
+			}
+			if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if got := memoryForClients(root); got != c.want {
+			t.Errorf("%s: %.0f, want %.0f", name, got, c.want)
+		}
+	}
+}
