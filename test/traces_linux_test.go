@@ -268,9 +268,26 @@ func (v victim) run(t *testing.T, work string, kill *time.Duration) {
 		_ = beside.Process.Kill()
 		_ = beside.Wait()
 	}
-	if v.after != "" {
-		_ = command(t.Context(), work, data(work), strings.Fields(v.after)).Run() // there may be nothing to end
+	for end := time.Now().Add(5 * time.Second); v.after != ""; time.Sleep(20 * time.Millisecond) {
+		_ = command(t.Context(), work, data(work), strings.Fields(v.after)).Run() // there may be nothing to end, yet or at all
+		if processes() == 0 {
+			break
+		}
+		if time.Now().After(end) {
+			t.Fatalf("pelt %s was killed, and a process of it goes on", v.args)
+		}
 	}
+}
+
+// processes is how many processes of pelt there are.
+func processes() (n int) {
+	paths, _ := filepath.Glob("/proc/[0-9]*/exe")
+	for _, p := range paths {
+		if to, err := os.Readlink(p); err == nil && to == binary {
+			n++
+		}
+	}
+	return n
 }
 
 func data(work string) string { return filepath.Join(work, "data") }
