@@ -59,7 +59,7 @@ func added(before, now traces) (list []string) {
 	}
 	for kind, lines := range before {
 		for _, l := range lines {
-			if kind != "file" && !slices.Contains(now[kind], l) {
+			if kind != "file" && kind != "mount" && !slices.Contains(now[kind], l) { // others end mounts of theirs
 				list = append(list, kind+" gone: "+l)
 			}
 		}
