@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"math"
 	"net"
 	"os/exec"
 	"testing"
@@ -120,10 +121,13 @@ func TestDropsAgreeWithIperf3(t *testing.T) {
 	var said struct {
 		Error string
 		End   struct {
-			Sum struct {
+			Sent struct {
+				Packets uint64
+			} `json:"sum_sent"`
+			Received struct {
 				Lost uint64 `json:"lost_packets"`
-				Sent uint64 `json:"packets"`
-			} `json:"sum"`
+				Upto uint64 `json:"packets"` // the last that arrived
+			} `json:"sum_received"`
 		} `json:"end"`
 	}
 	for try := 1; ; try++ { // until the server listens: iperf3 says that it does not, and exits with 0
@@ -134,7 +138,7 @@ func TestDropsAgreeWithIperf3(t *testing.T) {
 			if err := json.Unmarshal(out, &said); err != nil {
 				t.Fatalf("%v in %s", err, out)
 			}
-			if said.Error == "" && said.End.Sum.Sent > 0 {
+			if said.Error == "" && said.End.Sent.Packets > 0 {
 				break
 			}
 		}
@@ -162,13 +166,15 @@ func TestDropsAgreeWithIperf3(t *testing.T) {
 			}
 		}
 	}
-	lost := said.End.Sum.Lost
-	t.Logf("iperf3: %d of %d lost; the kernel dropped %d, of them %d for the receiver's socket buffer", lost, said.End.Sum.Sent, named, receiving)
+	// iperf3 does not call lost what was sent after the last packet that arrived.
+	sent := said.End.Sent.Packets
+	lost := said.End.Received.Lost + sent - said.End.Received.Upto
+	t.Logf("iperf3: %d of %d lost; the kernel dropped %d, of them %d for the receiver's socket buffer", lost, sent, named, receiving)
 	if lost == 0 {
 		t.Fatal("iperf3 lost nothing: the test shows nothing")
 	}
-	// iperf3 does not see what is lost after the last packet that arrived.
-	if off := float64(named)/float64(lost) - 1; off < -0.02 || off > 0.02 {
-		t.Errorf("the kernel dropped %d, iperf3 says %d: %.1f %% apart; want at most 2 %%", named, lost, off*100)
+	// What one soft interrupt drops may be hidden from tracing; see observe/drops/hidden_test.go.
+	if off := math.Abs(float64(named) - float64(lost)); off > 300+0.002*float64(lost) {
+		t.Errorf("the kernel dropped %d, iperf3 lost %d: want at most 0.2 %% apart, and 300", named, lost)
 	}
 }

@@ -236,8 +236,12 @@ func (r *trial) exact(t *testing.T, send, receive engine.Report) {
 	if s.Attempted != s.Accepted || s.Attempted == 0 || got.Tally.Received > s.Accepted || s.Accepted-got.Tally.Received > r.backlog {
 		t.Errorf("planned %d, attempted %d, accepted %d, received %d (errors %v, drops %d, unread %d, the backlog's %d)", s.Planned, s.Attempted, s.Accepted, got.Tally.Received, s.Errors, got.SocketDrops, got.Unread, r.backlog)
 	}
-	if n := got.Tally.Duplicates + got.Tally.Reordered + got.Tally.Late + got.Tally.WrongLength + got.SocketDrops + got.Unread; n != 0 {
+	if n := got.Tally.Duplicates + got.Tally.Late + got.Tally.WrongLength + got.SocketDrops + got.Unread; n != 0 {
 		t.Errorf("oddities on loopback: %+v", got)
+	}
+	// A sender that the kernel moves to another core may overtake itself: each core has a backlog of its own.
+	if most := 1 + s.Attempted/100; got.Tally.Reordered > most {
+		t.Errorf("%d of %d packets out of order; want at most %d", got.Tally.Reordered, s.Attempted, most)
 	}
 	var steps, streams uint64
 	for _, n := range s.PerStep {
