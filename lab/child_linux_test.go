@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"net"
 	"os"
 	"os/exec"
 	"os/signal"
@@ -378,6 +379,46 @@ func TestExecEndsWithItsLab(t *testing.T) {
 			}
 			_ = cmd.Wait()
 		})
+	}
+}
+
+// asStranger calls f on a thread of another user.
+func asStranger(t *testing.T, f func()) {
+	onOwnThread(func() {
+		if _, _, errno := unix.RawSyscall(unix.SYS_SETRESUID, 65534, 65534, 65534); errno != 0 {
+			t.Errorf("setresuid: %v", errno)
+			return
+		}
+		f()
+	})
+}
+
+// Nobody gets an answer from another user's holder, or plays the holder of another user's lab.
+func TestStrangersAtSocket(t *testing.T) {
+	hold(t, "mine", "direct")
+	asStranger(t, func() {
+		c, err := connect(socketName(0, "mine"))
+		if err != nil {
+			t.Errorf("%v", err)
+			return
+		}
+		defer c.conn.Close()
+		var told heldLab
+		if err := c.ask(request{Do: describe}, &told); err == nil || told.Nodes != nil {
+			t.Errorf("a stranger is told %+v, %v", told, err)
+		}
+	})
+	asStranger(t, func() {
+		l, err := net.ListenUnix("unix", &net.UnixAddr{Name: socketName(0, "squat"), Net: "unix"})
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		t.Cleanup(func() { l.Close() })
+	})
+	const want = "lab squat: user 65534 answers for it, not user 0"
+	if l, err := Attach("squat"); l != nil || !refused(err, want) {
+		t.Errorf("%v, %v; want %q", l, err, want)
 	}
 }
 
