@@ -2,6 +2,7 @@ package outfile
 
 import (
 	"bytes"
+	"fmt"
 	"io"
 	"os"
 	"os/exec"
@@ -28,6 +29,26 @@ func TestLink(t *testing.T) {
 			t.Errorf("%s holds %q, want %q", at, b, want)
 		}
 	}
+}
+
+// What grows in place follows no link, but the system's own.
+func TestCreate(t *testing.T) {
+	dir := t.TempDir()
+	other, link := filepath.Join(dir, "other"), filepath.Join(dir, "link")
+	must(t, os.WriteFile(other, []byte("kept"), 0o600))
+	must(t, os.Symlink("other", link))
+	if f, err := Create(link); err == nil || err.Error() != "is a symbolic link; want a file" {
+		t.Errorf("%v, %v", f, err)
+	}
+	if b, _ := os.ReadFile(other); string(b) != "kept" {
+		t.Errorf("the file behind the link holds %q", b)
+	}
+	f, err := Create(other)
+	must(t, err)
+	defer f.Close()
+	own, err := Create(fmt.Sprintf("/proc/self/fd/%d", f.Fd()))
+	must(t, err)
+	must(t, own.Close())
 }
 
 // The device directory's own links stand for what this process has open.

@@ -11,6 +11,8 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"regexp"
+	"strconv"
 	"strings"
 	"syscall"
 )
@@ -59,6 +61,7 @@ func Write(path string, write func(io.Writer) error) error {
 	if err == nil && (!old.Mode().IsRegular() || opened(path)) {
 		return writeInPlace(path, old, write)
 	}
+	sweep(filepath.Dir(path))
 	t, err := openTemp(filepath.Dir(path))
 	if err != nil {
 		return fmt.Errorf("writing %s: %w", path, Cause(err))
@@ -135,11 +138,53 @@ func Cause(err error) error {
 	return err
 }
 
+// Create opens a file to be written from its start on. It follows no link but the system's own to what a process has
+// open: who writes as root must not be led to another file.
+func Create(path string) (*os.File, error) {
+	how := os.O_WRONLY | os.O_CREATE | os.O_TRUNC
+	if !opened(path) {
+		if info, err := os.Lstat(path); err == nil && info.Mode()&fs.ModeSymlink != 0 {
+			return nil, errors.New("is a symbolic link; want a file")
+		}
+		how |= noFollow
+	}
+	return os.OpenFile(path, how, 0o644)
+}
+
 // hidden is a name for a file that is not whole yet.
 func hidden() string { return fmt.Sprintf(".pelt-%d-%x", os.Getpid(), rand.Uint64()) }
+
+var hiddenName = regexp.MustCompile(`^\.pelt-([0-9]+)-[0-9a-f]+$`)
+
+// sweep removes hidden files of a directory whose process was killed: its number is nobody's now, and no process
+// of another container holds the file. What cannot be removed stays.
+func sweep(dir string) {
+	entries, _ := os.ReadDir(dir)
+	for _, e := range entries {
+		m := hiddenName.FindStringSubmatch(e.Name())
+		if m == nil || !e.Type().IsRegular() {
+			continue
+		}
+		path := filepath.Join(dir, e.Name())
+		f, err := os.OpenFile(path, os.O_RDONLY|noFollow, 0)
+		if err != nil {
+			continue
+		}
+		pid, err := strconv.Atoi(m[1])
+		left := err == nil && gone(pid) && hold(f)
+		_ = f.Close()
+		if left {
+			_ = os.Remove(path)
+		}
+	}
+}
 
 // createHidden makes a file that others may read as they may any that the user makes;
 // os.CreateTemp's are the user's alone.
 func createHidden(dir string) (*os.File, error) {
-	return os.OpenFile(filepath.Join(dir, hidden()), os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o666)
+	f, err := os.OpenFile(filepath.Join(dir, hidden()), os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o666)
+	if err == nil {
+		_ = hold(f) // against the sweep of another container
+	}
+	return f, err
 }

@@ -3,9 +3,12 @@ package outfile
 import (
 	"bufio"
 	"errors"
+	"fmt"
 	"io"
 	"os"
+	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -102,5 +105,32 @@ func must(t testing.TB, err error) {
 	t.Helper()
 	if err != nil {
 		t.Fatal(err)
+	}
+}
+
+// A killed process leaves nothing that the next write does not remove; what others have in use stays, and so does what
+// only looks alike.
+func TestSweep(t *testing.T) {
+	dir := t.TempDir()
+	dead := exec.Command(os.Args[0], "-test.run=^$")
+	must(t, dead.Run())
+	of := func(pid int, rest string) string { return fmt.Sprintf(".pelt-%d-%s", pid, rest) }
+	left, held := of(dead.Process.Pid, "1f"), of(dead.Process.Pid, "2f")
+	stay := []string{held, of(os.Getpid(), "1f"), of(os.Getppid(), "1f"), of(dead.Process.Pid, "x"), ".pelt-", "out"}
+	for _, name := range append(stay, left) {
+		must(t, os.WriteFile(filepath.Join(dir, name), nil, 0o600))
+	}
+	must(t, os.Mkdir(filepath.Join(dir, of(dead.Process.Pid, "3f")), 0o755))
+	other, err := os.Open(filepath.Join(dir, held)) // as a process of another container
+	must(t, err)
+	defer other.Close()
+	if !hold(other) {
+		t.Fatal("not held")
+	}
+	must(t, Write(filepath.Join(dir, "out"), func(io.Writer) error { return nil }))
+	want := append(stay, of(dead.Process.Pid, "3f"))
+	slices.Sort(want)
+	if got := names(t, dir); !slices.Equal(got, want) {
+		t.Errorf("the directory holds %q, want %q", got, want)
 	}
 }

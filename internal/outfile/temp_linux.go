@@ -52,6 +52,7 @@ func (t *temp) publish(path string) error {
 			return t.f.Close()
 		}
 		// linkat does not replace: give it a name beside the old file, then rename over it.
+		_ = hold(t.f) // against the sweep of another container
 		t.name = filepath.Join(filepath.Dir(path), hidden())
 		if err := unix.Linkat(unix.AT_FDCWD, from, unix.AT_FDCWD, t.name, unix.AT_SYMLINK_FOLLOW); err != nil {
 			t.name = ""

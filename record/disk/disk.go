@@ -48,7 +48,7 @@ type File struct {
 // Create makes a file, or empties one that is there, and writes what opens it.
 // When it returns that much is on the disk.
 func Create(path string, opening []byte) (*File, error) {
-	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o644)
+	f, err := outfile.Create(path)
 	if err != nil {
 		return nil, fmt.Errorf("record %s: %w", path, outfile.Cause(err))
 	}
