@@ -92,7 +92,8 @@ func (d *door) serve() {
 			time.Sleep(10 * time.Millisecond)
 			continue
 		}
-		v := &visitor{conn: conn, addr: conn.RemoteAddr().(*net.TCPAddr).AddrPort()}
+		from := conn.RemoteAddr().(*net.TCPAddr).AddrPort()
+		v := &visitor{conn: conn, addr: netip.AddrPortFrom(from.Addr().Unmap(), from.Port())}
 		if !d.enter(v) {
 			_ = conn.Close()
 			continue
@@ -289,7 +290,7 @@ func (d *door) admit(v *visitor, who identity) error {
 			before.forget.Stop()
 		}
 	} else {
-		d.events(fmt.Sprintf("client connected from %v", v.addr.Addr().Unmap()))
+		d.events(fmt.Sprintf("client connected from %v", v.addr.Addr()))
 	}
 	v.secret = who.secret
 	d.clients[who.client], d.tokens[who.token] = v, who.client
@@ -315,7 +316,7 @@ func (d *door) addressOf(client string) netip.AddrPort {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if v := d.clients[client]; v != nil && v.conn != nil {
-		return netip.AddrPortFrom(v.addr.Addr().Unmap(), v.addr.Port())
+		return v.addr
 	}
 	return netip.AddrPort{}
 }

@@ -81,8 +81,8 @@ func (g *guard) begin(from netip.Addr, now time.Time) bool {
 	address := g.source(sourceOf(from))
 	taken := []*guesses{address}
 	may := address.left(addressGuesses, addressAgain, now)
-	if a := from.Unmap(); a.Is6() {
-		p, _ := a.WithZone("").Prefix(48)
+	if from.Is6() {
+		p, _ := from.WithZone("").Prefix(48)
 		network := g.source(p)
 		taken = append(taken, network)
 		may = network.left(networkGuesses, networkAgain, now) && may
@@ -108,8 +108,8 @@ func (g *guard) right(from netip.Addr) {
 		g.strangers.made = max(0, g.strangers.made-1)
 	}
 	address.made, address.known = max(0, address.made-1), true
-	if a := from.Unmap(); a.Is6() {
-		p, _ := a.WithZone("").Prefix(48)
+	if from.Is6() {
+		p, _ := from.WithZone("").Prefix(48)
 		network := g.source(p)
 		network.made = max(0, network.made-1)
 	}
