@@ -25,6 +25,12 @@ func (r *Report) Clamp(t model.Timing) {
 		r.Engine = ""
 	}
 	r.Why = model.Clip(r.Why)
+	r.Disturbed = slices.DeleteFunc(atMost(r.Disturbed, model.MaxStreams), func(d model.Reason) bool {
+		return !slices.Contains([]string{model.HostSlept, model.InterfaceGone, model.InterfaceMTU}, d.Code)
+	})
+	for i, d := range r.Disturbed {
+		r.Disturbed[i] = model.Reason{Code: d.Code, Name: model.Clip(d.Name), Numbers: d.Numbers}
+	}
 	if s := r.Send; s != nil {
 		s.PerStep, s.GapCounts = atMost(s.PerStep, steps), atMost(s.GapCounts, maxBars)
 		if s.Asked != nil {

@@ -99,8 +99,10 @@ type Report struct {
 	CPU      model.CPU      `json:"cpu"`                // of this host during the measured part
 	PathMTU  int            `json:"path_mtu,omitempty"` // bytes, as the kernel knows it for this destination; 0 unknown
 	Warnings []string       `json:"warnings,omitempty"`
-	Engine   string         `json:"engine,omitempty"` // that carried it, "" for the ordered one
-	Why      string         `json:"why,omitempty"`    // that one was taken, and in which mode
+	// Disturbed says what the host did to the measurement, with Node and Flow left out.
+	Disturbed model.Reasons `json:"disturbed,omitempty"`
+	Engine    string        `json:"engine,omitempty"` // that carried it, "" for the ordered one
+	Why       string        `json:"why,omitempty"`    // that one was taken, and in which mode
 }
 
 // SendReport is a sender's account of the measured part.

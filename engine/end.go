@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -73,12 +74,14 @@ func (s Sent) Left() (n uint64) {
 type End struct {
 	order     Order
 	transport Transport
+	host      Host // whose interfaces are watched; nil: of none
 	made      time.Time
 
 	mu      sync.Mutex // guards what follows
 	state   state
 	closed  bool // by Close
 	told    bool // the transport was told to stop
+	watch   *disturbances
 	sent    Sent // as Drain told it
 	cut     bool // the drain was over while packets still came
 	report  Report
@@ -112,7 +115,9 @@ func Prepare(ctx context.Context, e Engine, host Host, o Order) (*End, error) {
 	if err != nil {
 		return nil, err
 	}
-	return NewEnd(o, t), nil
+	end := NewEnd(o, t)
+	end.host = host
+	return end, nil
 }
 
 // advance changes the state, if it is the one before.
@@ -145,9 +150,10 @@ func (e *End) Connect(ctx context.Context) ([]Stream, error) {
 	if err != nil {
 		return nil, err // and there is no second try
 	}
+	watch := watchHost(e.host, streams)
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	e.state = connected
+	e.state, e.watch = connected, watch
 	return streams, nil
 }
 
@@ -170,10 +176,21 @@ func (e *End) Start(ctx context.Context) error {
 }
 
 func (e *End) run() {
+	var watching sync.WaitGroup
+	over, changed := make(chan struct{}), error(nil)
+	e.watch.slept = e.watch.asleep()
+	watching.Go(func() {
+		if changed = e.watch.until(over); changed != nil {
+			e.Stop()
+		}
+	})
 	err := e.transport.Run(func() { close(e.reading) })
+	close(over)
+	watching.Wait()
+	r := Report{Disturbed: e.watch.all()}
+	err = cmp.Or(changed, err)
 	e.mu.Lock()
 	e.state = ended
-	r := Report{}
 	if e.cut {
 		r.Warnings = append(r.Warnings, fmt.Sprintf("packets still came when the drain time of %v was over: "+
 			"those left in a queue on the path count as lost; a longer drain counts them", e.order.Timing.Drain()))
@@ -303,6 +320,7 @@ func (e *End) Close() error {
 	} else {
 		close(e.done)
 	}
+	e.watch.close()
 	return e.transport.Close()
 }
 

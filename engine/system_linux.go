@@ -1,9 +1,11 @@
 package engine
 
 import (
+	"encoding/binary"
 	"fmt"
 	"net"
 	"net/netip"
+	"slices"
 	"strconv"
 	"syscall"
 	"time"
@@ -15,6 +17,54 @@ func monotonic(time.Time) int64 {
 	var t unix.Timespec
 	_ = unix.ClockGettime(unix.CLOCK_MONOTONIC, &t) // the clock exists on every Linux
 	return t.Nano()
+}
+
+// asleep is for how long the host was suspended since its boot: CLOCK_MONOTONIC stands
+// still meanwhile, time_namespaces(7) and clock_gettime(2).
+func asleep() time.Duration {
+	var awake, all unix.Timespec
+	_ = unix.ClockGettime(unix.CLOCK_MONOTONIC, &awake)
+	_ = unix.ClockGettime(unix.CLOCK_BOOTTIME, &all) // Linux 2.6.39
+	return time.Duration(all.Nano() - awake.Nano())
+}
+
+// linkStates returns how to look at the interfaces of the calling thread's namespace, from
+// any thread.
+func linkStates() (state func(index int) (now link, there bool), free func(), err error) {
+	fd, err := unix.Socket(unix.AF_INET, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, 0)
+	if err != nil {
+		return nil, nil, err
+	}
+	state = func(index int) (link, bool) {
+		r, _ := unix.NewIfreq("")
+		r.SetUint32(uint32(index))
+		if unix.IoctlIfreq(fd, unix.SIOCGIFNAME, r) != nil || unix.IoctlIfreq(fd, unix.SIOCGIFMTU, r) != nil {
+			return link{}, false
+		}
+		return link{r.Name(), index, int(r.Uint32())}, true
+	}
+	return state, func() { unix.Close(fd) }, nil
+}
+
+// holders lists which interfaces of the calling thread's namespace have the addresses.
+func holders(wanted map[netip.Addr]bool) (indexes []int) {
+	answer, _ := syscall.NetlinkRIB(unix.RTM_GETADDR, unix.AF_UNSPEC)
+	messages, _ := syscall.ParseNetlinkMessage(answer)
+	for i := range messages {
+		m := &messages[i]
+		if m.Header.Type != unix.RTM_NEWADDR || len(m.Data) < unix.SizeofIfAddrmsg {
+			continue
+		}
+		index := int(binary.NativeEndian.Uint32(m.Data[4:])) // struct ifaddrmsg
+		attributes, _ := syscall.ParseNetlinkRouteAttr(m)
+		for _, a := range attributes { // IFA_ADDRESS of a point-to-point interface is the peer's
+			held, _ := netip.AddrFromSlice(a.Value)
+			if (a.Attr.Type == unix.IFA_LOCAL || a.Attr.Type == unix.IFA_ADDRESS) && wanted[held] && !slices.Contains(indexes, index) {
+				indexes = append(indexes, index)
+			}
+		}
+	}
+	return indexes
 }
 
 // Pin ties the calling thread, which must be locked, to a core; -1 leaves it free.

@@ -4,6 +4,7 @@ package engine
 
 import (
 	"errors"
+	"net/netip"
 	"syscall"
 	"time"
 )
@@ -11,6 +12,16 @@ import (
 // monotonic reads a clock that all engines of a process share. It only has to
 // start somewhere: the wall clock's time then.
 func monotonic(at time.Time) int64 { return at.UnixNano() }
+
+// asleep is not known here.
+func asleep() time.Duration { return 0 }
+
+// linkStates looks at no interfaces here.
+func linkStates() (state func(index int) (now link, there bool), free func(), err error) {
+	return nil, nil, errors.ErrUnsupported
+}
+
+func holders(map[netip.Addr]bool) []int { return nil }
 
 // Pin says that no thread can be tied to a core here.
 func Pin(int) error { return errors.ErrUnsupported }

@@ -38,6 +38,9 @@ const (
 	LinkUnread       = "link-unread"
 	TCPWindow        = "tcp-window"
 	HostBusy         = "host-busy"
+	HostSlept        = "host-slept"
+	InterfaceGone    = "interface-gone"
+	InterfaceMTU     = "interface-mtu"
 	ChangeFailed     = "change-failed"
 	ClientFailed     = "client-failed"
 	ServerEnded      = "server-ended"
@@ -75,6 +78,9 @@ var reasonWordings = [...]reasonWording{
 	{TCPWindow, Invalid, "the windows of TCP held it back for {held_ratio} of the time, not its congestion " +
 		"control (receive window {receive_window_s}, send buffer {send_buffer_s})"},
 	{HostBusy, Invalid, "this machine had no CPU time left: it was busy for {busy_ratio} of the time"},
+	{HostSlept, Invalid, "the host of the {node} slept for {slept_s}"},
+	{InterfaceGone, Invalid, "the interface {name} of the {node} went away"},
+	{InterfaceMTU, Invalid, "the MTU of the {node}'s interface {name} changed from {before_bytes} to {after_bytes}"},
 	{ChangeFailed, Invalid, "{name} at {at_s} was not made: {text}"},
 	{ClientFailed, Invalid, "the client {name} failed: {text}"},
 	{ServerEnded, Invalid, "the server {name} ended before its client: {text}"},
@@ -121,6 +127,8 @@ func reasonNumber(name string, v float64) string {
 		return unit.FormatPPS(v)
 	case "s":
 		return unit.FormatNanos(v * 1e9)
+	case "bytes":
+		return unit.FormatSize(int(v))
 	case "packets", "frames":
 		return unit.FormatCount(uint64(max(v, 0)))
 	}

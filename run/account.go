@@ -76,8 +76,8 @@ func account(t model.Trial, placed fleet.Trial, out fleet.Outcome, path path) mo
 				strings.Join(g.Nodes, ", "), (g.To-g.From).Seconds(), g.From.Seconds()))
 	}
 	r.Engine, r.EngineReason = strings.Join(engines, "+"), reasons(placed, out)
-	if r.Why = cutReasons(out); r.Why == nil {
-		r.Why = doubts
+	if r.Why = cutReasons(placed, out); r.Why == nil {
+		r.Why = append(disturbed(placed, out), doubts...)
 	}
 	r.State = r.Why.State()
 	return r

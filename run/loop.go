@@ -54,10 +54,15 @@ func (r *runner) loop(ctx context.Context) error {
 		return err
 	}
 	r.total = d.Total()
+	gone := false // an interface of the path
 	for ctx.Err() == nil {
 		cell, repeat, more := d.Next(r.doc.Results)
 		if !more {
 			r.doc.Complete = true
+			return nil
+		}
+		if gone {
+			r.warn("the run ended early: an interface of its path is gone")
 			return nil
 		}
 		trial, err := r.doc.Plan.Trial(cell, repeat)
@@ -84,6 +89,7 @@ func (r *runner) loop(ctx context.Context) error {
 		if result.State == model.Aborted {
 			return fmt.Errorf("trial cut: %s", result.Why)
 		}
+		gone = result.Why.Has(model.InterfaceGone)
 	}
 	return ctx.Err()
 }

@@ -155,9 +155,25 @@ func linkDoubts(links []model.LinkResult) (doubts model.Reasons) {
 
 // cutReasons returns why a trial was cut; nil if it was not. A trial whose
 // packets the sender's kernel refuses is invalid, for another one may fit.
-func cutReasons(out fleet.Outcome) (list model.Reasons) {
+func cutReasons(placed fleet.Trial, out fleet.Outcome) model.Reasons {
+	if out.Cut == "" {
+		return nil
+	}
+	list := disturbed(placed, out)
+	if list.Has(model.InterfaceGone, model.InterfaceMTU) { // which ended it
+		return list
+	}
+	refused := refusals(out)
+	if refused == nil {
+		refused = model.Reasons{{Code: model.TrialCut, Text: out.Cut}}
+	}
+	return append(list, refused...)
+}
+
+// refusals are why senders' kernels took no packet.
+func refusals(out fleet.Outcome) (list model.Reasons) {
 	for _, o := range out.Flows {
-		if o.Send == nil || o.Send.Send == nil || !o.Send.Send.Hopeless || out.Cut == "" {
+		if o.Send == nil || o.Send.Send == nil || !o.Send.Send.Hopeless {
 			continue
 		}
 		errno, most := "", uint64(0)
@@ -175,8 +191,19 @@ func cutReasons(out fleet.Outcome) (list model.Reasons) {
 		}
 		list = append(list, one)
 	}
-	if list == nil && out.Cut != "" {
-		list = model.Reasons{{Code: model.TrialCut, Text: out.Cut}}
+	return list
+}
+
+// disturbed is what the hosts did to the trial, each thing once.
+func disturbed(placed fleet.Trial, out fleet.Outcome) (list model.Reasons) {
+	for node, r := range reports(placed, out) {
+		for _, d := range r.Disturbed {
+			d.Node = groupName(node)
+			told := func(l model.Reason) bool { return l.Code == d.Code && l.Node == d.Node && l.Name == d.Name }
+			if !slices.ContainsFunc(list, told) {
+				list = append(list, d)
+			}
+		}
 	}
 	return list
 }

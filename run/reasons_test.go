@@ -1,6 +1,7 @@
 package run
 
 import (
+	"strings"
 	"testing"
 
 	"pelt/engine"
@@ -147,12 +148,45 @@ func TestCutReasons(t *testing.T) {
 		{"too long", fleet.Outcome{Cut: "no", Flows: hopeless("EMSGSIZE")}, model.PacketTooBig},
 		{"forbidden", fleet.Outcome{Cut: "no", Flows: hopeless("EPERM")}, model.SendRefused},
 	} {
-		got := cutReasons(c.out)
+		got := cutReasons(fleet.Trial{}, c.out)
 		if c.want == "" && got != nil || c.want != "" && (len(got) != 1 || got[0].Code != c.want) {
 			t.Errorf("%s: %+v, want %q", c.name, got, c.want)
 		}
 		if c.want == model.PacketTooBig && got[0].Numbers["path_mtu_bytes"] != 1300 {
 			t.Errorf("%s: numbers %v, want the path's MTU", c.name, got[0].Numbers)
+		}
+	}
+}
+
+// What a host did to a trial makes it invalid, and is said in place of what it led to; foreign
+// packets are only told.
+func TestDisturbedTrials(t *testing.T) {
+	for _, c := range []struct {
+		name             string
+		sender, receiver model.Reasons
+		strangers        uint64
+		cut              string
+		want             model.State
+		why              string
+	}{
+		{"slept", model.Reasons{{Code: model.HostSlept, Numbers: map[string]float64{"slept_s": 3.2}}}, nil, 0, "", model.Invalid,
+			"the host of the sender slept for 3.20 s"},
+		{"slept and cut", nil, model.Reasons{{Code: model.HostSlept, Numbers: map[string]float64{"slept_s": 3.2}}}, 0, "lost", model.Aborted,
+			"the host of the receiver slept for 3.20 s; lost"},
+		{"both interfaces went", model.Reasons{{Code: model.InterfaceGone, Name: "va"}}, model.Reasons{{Code: model.InterfaceGone, Name: "vb"}}, 0,
+			"the connection was lost", model.Invalid, "the interface va of the sender went away; the interface vb of the receiver went away"},
+		{"foreign packets", nil, nil, 3, "", model.Valid, ""},
+	} {
+		trial, placed, out := honest()
+		out.Cut = c.cut
+		out.Flows[0].Send.Disturbed, out.Flows[0].Receive.Disturbed = c.sender, c.receiver
+		out.Flows[0].Receive.Receive.Tally.Strangers = c.strangers
+		r := account(trial, placed, out, path{})
+		if r.State != c.want || r.Why.String() != c.why {
+			t.Errorf("%s: %s, %q; want %s, %q", c.name, r.State, r.Why, c.want, c.why)
+		}
+		if told := strings.Contains(strings.Join(r.Warnings, "\n"), "3 packets came with sequence numbers far from"); told != (c.strangers > 0) {
+			t.Errorf("%s: warnings %q", c.name, r.Warnings)
 		}
 	}
 }

@@ -1,0 +1,103 @@
+package engine
+
+import (
+	"fmt"
+	"net/netip"
+	"time"
+
+	"pelt/model"
+)
+
+// A link is an interface that has the address of one of an end's streams.
+type link struct {
+	name       string
+	index, mtu int
+}
+
+// disturbances are what a host may do to a measurement under way that no packet tells of.
+type disturbances struct {
+	asleep func() time.Duration // for which the host slept since its boot
+	slept  time.Duration        // before the end began
+	links  []link
+	state  func(index int) (now link, there bool)
+	free   func()
+}
+
+const (
+	linksEvery = 100 * time.Millisecond // of looking at the interfaces
+	dozing     = 100 * time.Millisecond // less sleep than this is the error of two clocks
+)
+
+// watchHost begins to watch the host; host is nil without its interfaces.
+func watchHost(host Host, streams []Stream) *disturbances {
+	d := &disturbances{asleep: asleep}
+	if host == nil {
+		return d
+	}
+	_ = host.Do(func() (err error) { // without them a trial can be no worse than before
+		wanted := map[netip.Addr]bool{}
+		for _, s := range streams {
+			wanted[s.Local.Addr().Unmap().WithZone("")] = true
+		}
+		if d.state, d.free, err = linkStates(); err != nil {
+			return err
+		}
+		for _, index := range holders(wanted) {
+			if l, there := d.state(index); there {
+				d.links = append(d.links, l)
+			}
+		}
+		return nil
+	})
+	return d
+}
+
+// changed says which interface went away or has another MTU than it had.
+func (d *disturbances) changed() (list model.Reasons) {
+	for _, l := range d.links {
+		switch now, there := d.state(l.index); {
+		case !there:
+			list = append(list, model.Reason{Code: model.InterfaceGone, Name: l.name})
+		case now.mtu != l.mtu:
+			list = append(list, model.Reason{Code: model.InterfaceMTU, Name: l.name,
+				Numbers: map[string]float64{"before_bytes": float64(l.mtu), "after_bytes": float64(now.mtu)}})
+		}
+	}
+	return list
+}
+
+// until looks at the interfaces until over is closed, and ends early with the error of one
+// that changed.
+func (d *disturbances) until(over <-chan struct{}) error {
+	if len(d.links) == 0 {
+		return nil
+	}
+	tick := time.NewTicker(linksEvery)
+	defer tick.Stop()
+	for {
+		select {
+		case <-tick.C:
+			if list := d.changed(); list != nil {
+				return fmt.Errorf("the interface %s went away or changed its MTU", list[0].Name)
+			}
+		case <-over:
+			return nil
+		}
+	}
+}
+
+// close frees the watch; a nil one is none.
+func (d *disturbances) close() {
+	if d != nil && d.free != nil {
+		d.free()
+	}
+}
+
+// all says what happened since the end began.
+func (d *disturbances) all() model.Reasons {
+	list := d.changed()
+	if slept := d.asleep() - d.slept; slept > dozing {
+		list = append(list, model.Reason{Code: model.HostSlept, Numbers: map[string]float64{"slept_s": slept.Seconds()}})
+	}
+	return list
+}

@@ -1,0 +1,79 @@
+package engine
+
+import (
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"pelt/model"
+)
+
+// What the host does to a measurement is told, and a change of its interfaces ends it.
+func TestDisturbances(t *testing.T) {
+	const never = time.Hour
+	for _, c := range []struct {
+		name  string
+		slept time.Duration // within the trial of 1 s
+		at    time.Duration // when the interface changes
+		now   link          // what it is then; none: it went away
+		ends  bool
+		want  string
+	}{
+		{"nothing", 0, never, link{}, false, ""},
+		{"two clocks", 40 * time.Millisecond, never, link{}, false, ""},
+		{"sleep", 3200 * time.Millisecond, never, link{}, false, "the host of the sender slept for 3.20 s"},
+		{"another MTU", 0, 300 * time.Millisecond, link{"va", 7, 1400}, true,
+			"the MTU of the sender's interface va changed from 1500 B to 1400 B"},
+		{"gone", 0, 300 * time.Millisecond, link{}, true, "the interface va of the sender went away"},
+		{"gone at the last moment", 0, 990 * time.Millisecond, link{}, false, "the interface va of the sender went away"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				f := newFake()
+				e := NewEnd(Order{Role: Send}, f)
+				defer e.Close()
+				if _, err := e.Connect(t.Context()); err != nil {
+					t.Fatal(err)
+				}
+				began := time.Now()
+				e.watch.asleep = func() time.Duration {
+					if time.Since(began) > 0 {
+						return time.Minute + c.slept
+					}
+					return time.Minute
+				}
+				e.watch.links = []link{{"va", 7, 1500}}
+				e.watch.state = func(int) (link, bool) {
+					if time.Since(began) < c.at {
+						return link{"va", 7, 1500}, true
+					}
+					return c.now, c.now.index > 0
+				}
+				if err := e.Start(t.Context()); err != nil {
+					t.Fatal(err)
+				}
+				over := time.AfterFunc(990*time.Millisecond, e.Stop)
+				<-e.Done()
+				r, err := e.Report()
+				if early := over.Stop(); early != c.ends || (err != nil) != c.ends {
+					t.Errorf("ended early: %v, %v; want %v", early, err, c.ends)
+				}
+				for i := range r.Disturbed {
+					r.Disturbed[i].Node = model.Sender
+				}
+				if got := r.Disturbed.String(); got != c.want {
+					t.Errorf("%q, want %q", got, c.want)
+				}
+			})
+		})
+	}
+}
+
+// A report of another host says no more of disturbances than there can be.
+func TestDisturbancesAreClamped(t *testing.T) {
+	r := Report{Disturbed: model.Reasons{{Code: model.Interrupted}, {Code: model.HostSlept, Text: "x", Flow: "y", Numbers: map[string]float64{"slept_s": 2}}}}
+	r.Clamp(model.Timing{})
+	if len(r.Disturbed) != 1 || r.Disturbed[0].Code != model.HostSlept || r.Disturbed[0].Text != "" || r.Disturbed[0].Flow != "" {
+		t.Errorf("got %+v", r.Disturbed)
+	}
+}

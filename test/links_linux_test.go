@@ -1,0 +1,116 @@
+package test
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"pelt/model"
+)
+
+// TestKindsOfLinks: what networks are made of besides a plain cable and IPv4. A VLAN's
+// interface has its test with the XDP engine's, for not all kernels have it.
+func TestKindsOfLinks(t *testing.T) {
+	t.Parallel()
+	h := newHosts(t)
+	for _, link := range []struct{ name, kind, network string }{{"jumbo", "mtu 9000", "10.77.2"}, {"queues", "numrxqueues 4 numtxqueues 4", "10.77.3"}} {
+		ip(t, "-n %s link add %s %s type veth peer name %s %s netns %s", h.near, link.name, link.kind, link.name, link.kind, h.far)
+		for i, ns := range []string{h.near, h.far} {
+			ip(t, "-n %s address add %s.%d/24 dev %s", ns, link.network, i+1, link.name)
+			ip(t, "-n %s link set %s up", ns, link.name)
+		}
+	}
+	s := h.serve(t)
+	for _, c := range []struct{ name, address, engine, payload, refused string }{
+		{"IPv6", "fd77::2", "udp", "1452", ""},
+		{"IPv6", "fd77::2", "xdp", "1452", ""},
+		{"jumbo frames", "10.77.2.2", "udp", "8972", ""},
+		{"jumbo frames", "10.77.2.2", "xdp", "3300", ""},
+		{"jumbo frames", "10.77.2.2", "xdp", "8972", "an XDP frame lies in one memory page: 3300 B of payload at most"},
+		{"several queues", "10.77.3.2", "udp", "64", ""},
+		{"several queues", "10.77.3.2", "xdp", "64", ""},
+	} {
+		t.Run(strings.Join([]string{c.name, c.engine, c.payload}, ", "), func(t *testing.T) {
+			path := filepath.Join(h.work, "out.json")
+			flags := "--payload " + c.payload + " --engine " + c.engine + " --direction both --rate 4kpps --burst 1000 --streams 4 --time 300ms --warmup 0s --repeats 1 --json " + path
+			args := append([]string{"curve", c.address}, s.line[2:]...)
+			out, err := measured(h.command(h.near, append(args, strings.Fields(flags)...)...))
+			if c.refused != "" {
+				if exitCode(err) != 1 || !strings.Contains(string(out), c.refused) {
+					t.Errorf("%v, want %q:\n%s", err, c.refused, out)
+				}
+				return
+			}
+			if err != nil {
+				t.Fatalf("%v\n%s\nserver: %s", err, out, s.stderr)
+			}
+			x := document(t, path, "one-clock").Results[0]
+			want := strings.Join(strings.Split(c.engine, ":"), "+")
+			if len(x.Flows) != 2 || x.Engine != want {
+				t.Fatalf("%s (%s): %d flows by %s (%s), want 2 by %s", x.State, x.Why, len(x.Flows), x.Engine, x.EngineReason, want)
+			}
+			for _, f := range x.Flows {
+				if f.Received == 0 || f.Received+f.Lost != f.Attempted || f.Lost > f.Attempted/20 || f.FrameBytes < f.PayloadBytes+46 {
+					t.Errorf("flow %s: %d attempted, %d received, %d lost, frames of %d B; %s", f.Name, f.Attempted, f.Received, f.Lost, f.FrameBytes, ledgerText(f))
+				}
+			}
+		})
+	}
+}
+
+// TestInterfaceChanges: an interface that goes away or is set to another MTU while a trial
+// runs ends it, and that is what is said. Trials that are over stay.
+func TestInterfaceChanges(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		name, repeats, seconds, engine string
+		change                         func(h hosts) string // words for ip
+		want                           model.Reason
+	}{
+		{"MTU of the far host", "1", "60s", "udp", func(h hosts) string { return "-n " + h.far + " link set eth0 mtu 1400" },
+			model.Reason{Code: model.InterfaceMTU, Node: model.Receiver}},
+		{"cable removed", "3", "500ms", "xdp", func(h hosts) string { return "-n " + h.near + " link delete eth0" },
+			model.Reason{Code: model.InterfaceGone, Node: model.Sender}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			h := newHosts(t)
+			s := h.serve(t)
+			path := filepath.Join(h.work, "out.json")
+			flags := "--payload 64 --rate 4kpps --burst 1000 --warmup 0s --json " + path
+			near := h.command(h.near, append(append(s.line, strings.Fields(flags)...), "--engine", c.engine, "--time", c.seconds, "--repeats", c.repeats)...)
+			var stderr lockedBuffer
+			near.Stderr = &stderr
+			if err := near.Start(); err != nil {
+				t.Fatal(err)
+			}
+			if c.repeats == "3" {
+				waitText(t, &stderr, "1/3")
+			}
+			waitPackets(t, h.far, "rx_packets", 500)
+			start := time.Now()
+			ip(t, "%s", c.change(h))
+			if err, took := near.Wait(), time.Since(start); exitCode(err) != 4 || took > 8*time.Second {
+				t.Errorf("%v after %v, want exit code 4 soon:\n%s", err, took, &stderr)
+			}
+			text, err := os.ReadFile(path)
+			if err != nil {
+				t.Fatalf("%v\n%s", err, &stderr)
+			}
+			var d model.Document // a lost end has no figures, which readDocument wants
+			if err := json.Unmarshal(text, &d); err != nil {
+				t.Fatal(err)
+			}
+			x := d.Results[len(d.Results)-1]
+			if x.State != model.Invalid || len(x.Why) == 0 || x.Why[0].Code != c.want.Code || x.Why[0].Node != c.want.Node || x.Why[0].Name != "eth0" {
+				t.Errorf("%s: %+v, want %+v", x.State, x.Why, c.want)
+			}
+			if c.repeats == "3" && (len(d.Results) != 2 || d.Results[0].Flows[0].Received == 0 || d.Complete) {
+				t.Errorf("%d results, complete: %v; want the first trial's, too", len(d.Results), d.Complete)
+			}
+		})
+	}
+}
