@@ -48,7 +48,7 @@ func TestReasonTable(t *testing.T) {
 			for _, f := range fields {
 				known = known || f == name
 			}
-			for _, suffix := range []string{"_ratio", "_pps", "_s", "_frames", "packets"} {
+			for _, suffix := range []string{"_ratio", "_pps", "_s", "_frames", "_bytes", "packets"} {
 				known = known || strings.HasSuffix(name, suffix)
 			}
 			if !closed || !known {
