@@ -40,6 +40,7 @@ type Apply struct {
 	Root      string    `json:"root,omitempty"` // of a tree that stands for a host
 	Boot      string    `json:"boot,omitempty"`
 	Namespace uint64    `json:"namespace,omitempty"` // network namespace
+	Tried     bool      `json:"tried,omitempty"`     // by a trial, which takes it back
 	Steps     []Step    `json:"steps"`
 
 	touched, undone []bool

@@ -184,6 +184,43 @@ func (a *Apply) left() bool {
 	return false
 }
 
+// Killed says what a trial that was killed left in place, and the command that takes it back; "" for nothing.
+// The lock must be this process's: else the trial may still run.
+func (t *Tuner) Killed() (what, remedy string) {
+	remedy = "pelt tune revert --last"
+	for _, a := range slices.Backward(t.journal.list) {
+		switch {
+		case !a.left() || t.restarted(a):
+			continue
+		case a.Tried:
+			return "pelt tune trial was killed while it tried " + a.Steps[0].Knob + ", which is set still", remedy
+		}
+		remedy = "pelt tune revert" // of later changes, too
+	}
+	return "", ""
+}
+
+// Killed is [Tuner.Killed] for this host, for who changes nothing. It is silent where this user may not know, and while
+// another process has the lock.
+func Killed() (what, remedy string) {
+	t, err := Look(Options{})
+	if err == nil {
+		what, remedy = t.Killed()
+		err = t.Close()
+	}
+	if err != nil || what == "" {
+		return "", ""
+	}
+	if t, err = Open(Options{}); err == nil {
+		what, remedy = t.Killed()
+		err = t.Close()
+	}
+	if err != nil {
+		return "", ""
+	}
+	return what, remedy
+}
+
 // endJournal removes a journal of which nothing is left to take back.
 func (t *Tuner) endJournal() error {
 	if slices.ContainsFunc(t.journal.list, (*Apply).left) {

@@ -159,6 +159,7 @@ const (
 type Request struct {
 	Changes []Change
 	Run     string // that it follows from
+	Tried   bool   // by a trial, which takes it back
 }
 
 // Apply makes all changes of a request, or none: if one cannot be made, those before it are
@@ -193,7 +194,8 @@ func (t *Tuner) plan(r Request) (*Apply, []Done, error) {
 	if err := checkChanges(r.Changes); err != nil {
 		return nil, nil, err
 	}
-	a := &Apply{ID: len(t.journal.list) + 1, Time: t.now().UTC(), Run: r.Run, Root: t.tree(), Boot: t.boot, Namespace: t.space}
+	a := &Apply{ID: len(t.journal.list) + 1, Time: t.now().UTC(), Run: r.Run, Root: t.tree(), Boot: t.boot, Namespace: t.space,
+		Tried: r.Tried}
 	var done []Done
 	for _, c := range r.Changes {
 		k, dev, _ := find(c.Knob) // checkChanges found it

@@ -2,6 +2,7 @@ package main
 
 import (
 	"errors"
+	"fmt"
 	"io"
 	"slices"
 	"strings"
@@ -38,9 +39,19 @@ func (h *tuneHost) register(f *pflag.FlagSet) {
 	f.StringVar(&h.root, "root", "/", "act on files below `DIR`, not this host's")
 }
 
-func (h *tuneHost) open() (*tune.Tuner, error) {
+func (h *tuneHost) open(c *cobra.Command) (*tune.Tuner, error) {
 	t, err := tune.Open(tune.Options{Root: h.root})
+	if err == nil {
+		tellKilled(c, t)
+	}
 	return t, tuneError(err)
+}
+
+// tellKilled tells of a trial that could not take its setting back.
+func tellKilled(c *cobra.Command, t *tune.Tuner) {
+	if what, remedy := t.Killed(); what != "" {
+		fmt.Fprintf(c.ErrOrStderr(), "%s. Take it back:  %s\n", what, remedy)
+	}
 }
 
 // tuneError gives a refusal its exit code.

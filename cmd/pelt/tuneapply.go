@@ -68,7 +68,7 @@ Settings end at the next boot; --print writes a file that repeats them.`,
 			if err := agreed(c, yes, "this changes settings of this host: "+strings.Join(told, ", ")); err != nil {
 				return err
 			}
-			t, err := host.open()
+			t, err := host.open(c)
 			if err != nil {
 				return err
 			}
@@ -168,7 +168,7 @@ exit code 1.`,
 		Example: "  pelt tune revert --last",
 		Args:    cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
-			t, err := host.open()
+			t, err := host.open(c)
 			if err != nil {
 				return err
 			}

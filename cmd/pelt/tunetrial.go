@@ -132,6 +132,7 @@ func (f *tuneTrialFlags) tuner(c *cobra.Command) (*tune.Tuner, error) {
 	if err != nil {
 		return nil, tuneError(err)
 	}
+	tellKilled(c, t)
 	if err := agreed(c, f.yes, "settings of this host may be changed while this runs, and those that help stay until "+
 		"pelt tune revert; --plan-only changes none"); err != nil {
 		return nil, errors.Join(err, t.Close())

@@ -25,18 +25,19 @@ func (r *refusal) Unwrap() error { return r.error }
 func (t *toggle) before(_ context.Context, trial model.Trial) error {
 	switch trial.Tuning {
 	case model.TuningWith:
-		return t.on()
+		return t.on(true)
 	case model.TuningWithout:
 		return t.off()
 	}
 	return nil
 }
 
-func (t *toggle) on() error {
+// on makes the setting: to try it, or for good.
+func (t *toggle) on(try bool) error {
 	if t.tuner == nil || t.made {
 		return nil
 	}
-	done, err := t.tuner.Apply(tune.Request{Changes: []tune.Change{t.change}})
+	done, err := t.tuner.Apply(tune.Request{Changes: []tune.Change{t.change}, Tried: try})
 	if err != nil {
 		return &refusal{err}
 	}

@@ -260,7 +260,7 @@ func (s *search) vary(a model.Advised) (model.Plan, *toggle, error) {
 // keep makes a setting for good, that is until it is reverted.
 func (s *search) keep(a model.Advised, t *toggle) error {
 	if a.Knob != bufferKnob {
-		return t.on()
+		return t.on(false)
 	}
 	value, err := strconv.Atoi(a.Value)
 	s.plan.Flows, s.sized = slices.Clone(s.plan.Flows), true

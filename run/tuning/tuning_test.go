@@ -26,6 +26,7 @@ type path struct {
 	cut     int // the trial of all runs that fails, from 1; 0 for none
 	invalid int // the run of which no trial is valid, from 1; 0 for none
 	trials  int
+	tuner   *tune.Tuner // if it is set: a setting that is tried is one that a kill would leave
 }
 
 const attempted = 100000
@@ -81,6 +82,11 @@ func (p *path) execute(ctx context.Context, plan model.Plan, before func(context
 		trial, err := plan.Trial(cell, repeat)
 		if err == nil && before != nil {
 			err = before(ctx, trial)
+		}
+		if p.tuner != nil && err == nil {
+			if what, _ := p.tuner.Killed(); (what != "") != (trial.Tuning == model.TuningWith) {
+				return doc, fmt.Errorf("a kill in a trial %q the setting would be told as %q", trial.Tuning, what)
+			}
 		}
 		if err != nil {
 			return doc, err
@@ -181,7 +187,7 @@ func TestSearch(t *testing.T) {
 					t.Fatal(err)
 				}
 				defer u.Close()
-				o.Tuner = u
+				o.Tuner, c.path.tuner = u, u
 			}
 			out, err := Search(t.Context(), asked(t), o)
 			if err != nil {
