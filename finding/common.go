@@ -39,7 +39,7 @@ func Unusable(rows []table.Row) []Finding {
 	}
 	f := say("none", Answer).number("trials_count", "", float64(len(d.Results))).
 		word("why", rows[0].Trial.Why.String())
-	if sent > 0 && sent < (1-tooSlow)*planned {
+	if rows[0].Trial.State != model.Aborted && sent > 0 && sent < (1-tooSlow)*planned {
 		f = say("none.slow", Answer).number("send_pps", "asked", planned/seconds).
 			number("send_pps", "best", sent/seconds).word("rate", below(sent/seconds))
 	}

@@ -168,6 +168,16 @@ func TestCurve(t *testing.T) {
 }
 
 // TestWords: each sentence parses, and one whose numbers are missing shows it.
+// What cut a trial is told, however late its sender was.
+func TestCutTrial(t *testing.T) {
+	d := made{pps: 1e6, bits: 1e9, sender: 25.7e3, sizes: []int{64}, repeats: 1, rate: unit.PacketRate(30e3)}.doc()
+	d.Results[0].State, d.Results[0].Why = model.Aborted, model.Reasons{{Code: model.TrialCut, Text: "flow up lost much"}}
+	got := texts(Unusable(table.Rows(d)))
+	if want := "No usable result: none of 1 trial ran as ordered (flow up lost much)."; got[0] != want {
+		t.Errorf("%q, want %q", got[0], want)
+	}
+}
+
 func TestWords(t *testing.T) {
 	words, numbers := regexp.MustCompile(`\{\*?([a-z0-9]+)`), regexp.MustCompile(`\{(\*|[a-z0-9]+_)`)
 	options := regexp.MustCompile(`\[[^\[\]]*\]`)
