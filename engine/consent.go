@@ -25,6 +25,13 @@ import (
 // is sent to: a confirm is worth nothing from any other, so who can forge
 // source addresses cannot consent in another's name.
 //
+// While a sender sends, its receiver goes on to agree: see ConsentKeeper. TCP needs no
+// more than the hello: what its kernel sends is bounded by what the peer acknowledges, with sequence numbers
+// that nobody off the path knows, and a peer that is gone gets a few packets a minute.
+//
+//	sender   -> receiver  ask      when it was sent, and an id
+//	receiver -> sender    agree    the same
+//
 //	magic u16 | trial u16 | tag u16 | kind u8 | stream u8 | dialer's nonce 16 B | listener's nonce 16 B | MAC 16 B
 const (
 	consentMagic = Magic + 1 // tells consent from test packets
@@ -40,6 +47,8 @@ const (
 	welcome
 	confirm
 	ready
+	ask   // of a sender, while it sends: ConsentKeeper
+	agree // its receiver's answer
 )
 
 type nonce [16]byte
@@ -96,7 +105,7 @@ func parseConsent(b []byte) (m consentFields, ok bool) {
 	}
 	m.Trial, m.Tag, m.Stream = binary.BigEndian.Uint16(b[2:]), binary.BigEndian.Uint16(b[4:]), b[7]
 	m.kind, m.dialer, m.listener = consentKind(b[6]), nonce(b[8:24]), nonce(b[24:signedBytes])
-	return m, m.kind >= hello && m.kind <= ready
+	return m, m.kind >= hello && m.kind <= agree
 }
 
 // read parses b and checks that it is about this stream and made with its key.

@@ -205,7 +205,7 @@ func (in *batchInbox) receive(wait time.Duration) ([]datagram, error) {
 func (in *batchInbox) take() (int, error) {
 	in.out = in.out[:0]
 	if in.waiter != nil && !in.joined && in.size.due(in.lastTake) {
-		if m, ok := in.memory(); ok {
+		if m, ok := memoryOf(int(in.fd)); ok {
 			in.size.look(in.clock.Now(), m.queued)
 		}
 	}
@@ -268,8 +268,7 @@ func arrived(wall, toMonotonic, notBefore, now int64) int64 {
 	return nanos
 }
 
-func (in *batchInbox) memory() (socketMemory, bool) { return memoryOf(int(in.fd)) }
-func (in *batchInbox) truesize() int                { return in.size.bytes() }
+func (in *batchInbox) truesize() int { return in.size.bytes() }
 
 // Offsets in struct cmsghdr {size_t len; int level; int type}.
 const (

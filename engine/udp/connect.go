@@ -3,6 +3,7 @@ package udp
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"sync"
 	"time"
@@ -87,4 +88,79 @@ func (e *Sockets) call(ctx context.Context, i int) error {
 		cause = fmt.Errorf("%w (%w)", cause, last)
 	}
 	return fmt.Errorf("ask %v for consent on UDP port %d: no answer: %w", e.order.Peer, e.order.Ports[i], cause)
+}
+
+// Consented runs what sends for as long as the receiver consents on every stream; else it calls
+// stop, and says so. Other ends just run.
+func (e *Sockets) Consented(run func() error, stop func()) error {
+	if e.order.Role != engine.Send {
+		return run()
+	}
+	over, kept := make(chan struct{}), make(chan error)
+	go func() {
+		err := e.keepConsent(over)
+		if err != nil {
+			stop()
+		}
+		kept <- err
+	}()
+	err := run()
+	close(over)
+	return errors.Join(<-kept, err)
+}
+
+// mostHeard bounds what is read of a stream at once: a peer may send anything.
+const mostHeard = 64
+
+// keepConsent returns when sending is over, or why it must be. It reads the sockets, as
+// nobody else does who sends.
+func (e *Sockets) keepConsent(over <-chan struct{}) error {
+	clock := e.settings.clock
+	k := engine.NewConsentKeeper(e.order, clock.Now())
+	tick := time.NewTimer(k.Wait(clock.Now()))
+	defer tick.Stop()
+	for {
+		select {
+		case <-over:
+			return nil
+		case <-tick.C:
+		}
+		for i, w := range e.sockets {
+			for range mostHeard {
+				if !k.Awaits(i) {
+					break
+				}
+				d, err := w.read(0)
+				if err == nil && d.nanos == 0 {
+					break
+				}
+				k.Hear(i, d.whole()) // with an error, which is an ICMP message, there is nothing in it
+			}
+		}
+		if err := k.Lost(clock.Now()); err != nil {
+			return err
+		}
+		for i := range e.sockets {
+			e.ask(k, i)
+		}
+		tick.Reset(k.Wait(clock.Now()))
+	}
+}
+
+// ask sends the checks of a stream that are due. Lost ones are not sent again: others follow.
+func (e *Sockets) ask(k *engine.ConsentKeeper, stream int) {
+	for {
+		m, due := k.Ask(stream, e.settings.clock.Now())
+		if !due {
+			return
+		}
+		_ = e.sockets[stream].try(m[:])
+	}
+}
+
+// agree answers a datagram if it is a check.
+func (e *Sockets) agree(stream int, d datagram) {
+	if m, ok := e.order.StreamKey(stream).Agree(d.whole()); ok {
+		_ = e.sockets[stream].try(m[:]) // the sender asks again
+	}
 }

@@ -165,7 +165,7 @@ func (w *portableSocket) local() netip.AddrPort {
 func (w *portableSocket) take(wait time.Duration) (n int, nanos int64, err error) {
 	// A deadline is moved only when it has passed: that costs as much as a packet.
 	if now := time.Now(); !now.Before(w.until) || w.until.Sub(now) > wait {
-		w.until = now.Add(max(wait, time.Microsecond))
+		w.until = now.Add(max(wait, time.Millisecond)) // after a deadline not even what is there is read
 		if err := w.conn.SetReadDeadline(w.until); err != nil {
 			return 0, 0, err
 		}
@@ -195,9 +195,13 @@ func (w *portableSocket) read(wait time.Duration) (datagram, error) {
 }
 
 func (w *portableSocket) write(b []byte) error {
+	_ = w.conn.SetWriteDeadline(time.Now().Add(portableWait)) // one that stands may be over
 	_, err := w.conn.WriteToUDPAddrPort(b, w.peer)
 	return err
 }
+
+func (w *portableSocket) try(b []byte) error           { return w.write(b) }
+func (w *portableSocket) memory() (socketMemory, bool) { return socketMemory{}, false }
 
 func (w *portableSocket) remote() netip.AddrPort { return w.peer }
 func (w *portableSocket) pathMTU() int           { return 0 }
@@ -237,7 +241,7 @@ func (o *portableBox) send(from, to int) (int, error) {
 				return i - from, err
 			}
 		}
-		if err := o.write(o.bytes[i]); err != nil {
+		if _, err := o.conn.WriteToUDPAddrPort(o.bytes[i], o.peer); err != nil {
 			return i - from, err
 		}
 	}
@@ -255,5 +259,4 @@ func (o *portableBox) receive(wait time.Duration) ([]datagram, error) {
 	return o.out[:], nil
 }
 
-func (o *portableBox) memory() (socketMemory, bool) { return socketMemory{}, false }
-func (o *portableBox) truesize() int                { return 0 }
+func (o *portableBox) truesize() int { return 0 }

@@ -3,6 +3,7 @@ package udp
 import (
 	"crypto/subtle"
 	"encoding/binary"
+	"fmt"
 	"runtime"
 	"sync/atomic"
 	"time"
@@ -107,6 +108,7 @@ type prober struct {
 
 	answered atomic.Uint64
 	pending  [256]pendingProbe // at number mod 256
+	gone     error             // the echo's consent
 }
 
 // pendingProbe is a counted probe without an answer; at is 0 for none.
@@ -122,9 +124,14 @@ func (p *prober) run(func()) error {
 	begin := e.settings.clock.Now()
 	from := begin + e.order.Timing.Warmup().Nanoseconds()
 	to := from + e.order.Timing.Measure().Nanoseconds()
+	k := engine.NewConsentKeeper(e.order, begin)
 	for n := int64(0); !e.stop.isSet(); {
 		now := e.settings.clock.Now()
 		due := begin + n*probeEvery
+		if p.gone = k.Lost(now); p.gone != nil {
+			break
+		}
+		e.ask(k, 0)
 		if now >= due {
 			p.ask(uint32(n), now, now >= from && now < to)
 			n = max(n+1, (now-begin)/probeEvery) // what is overdue is left out
@@ -134,6 +141,7 @@ func (p *prober) run(func()) error {
 		if err != nil {
 			continue // an ICMP error: the probe stays unanswered
 		}
+		k.Hear(0, d.whole())
 		p.answer(d.whole(), d.nanos)
 	}
 	return nil
@@ -167,6 +175,9 @@ func (p *prober) count() engine.Snapshot {
 
 func (p *prober) account(r *engine.Report, _ engine.Sent) {
 	r.Probe = &engine.ProbeReport{RoundTrip: p.trip.Percentiles()}
+	if p.gone != nil { // traffic has its own consent, or, as TCP, may outlive the probes
+		r.Warnings = append(r.Warnings, fmt.Sprintf("round trips were timed for a part of the test: %v", p.gone))
+	}
 }
 
 // echo answers a prober.
@@ -175,6 +186,7 @@ type echo struct {
 	answered  atomic.Uint64
 	signed    uint32
 	signNext  time.Time
+	asked     time.Time  // when the prober was heard
 	mtuSender *mtuSender // of a survey
 }
 
@@ -186,9 +198,10 @@ func (c *echo) run(reading func()) error {
 	if e.order.Survey {
 		c.mtuSender = newMTUSender(e)
 	}
-	for !e.stop.isSet() {
+	for c.asked = time.Now(); !e.stop.isSet(); {
 		if d, err := e.sockets[0].read(readWait); err == nil { // an error is an ICMP message for an answer
 			c.serve(d)
+			e.agree(0, d)
 		}
 		if c.mtuSender == nil {
 			c.sign(time.Now())
@@ -197,9 +210,9 @@ func (c *echo) run(reading func()) error {
 	return nil
 }
 
-// sign tells the prober that this host lives.
+// sign tells the prober that this host lives, while something comes from there.
 func (c *echo) sign(now time.Time) {
-	if now.Before(c.signNext) {
+	if now.Before(c.signNext) || now.Sub(c.asked) > engine.ConsentLasts {
 		return
 	}
 	c.signNext = now.Add(signEvery)
@@ -218,7 +231,8 @@ func (c *echo) serve(d datagram) {
 		return
 	case p.kind == kindAsk:
 		e.pulse.hear(p.value)
-		c.signNext = time.Now().Add(signEvery) // the answer is a sign, too
+		c.asked = time.Now()
+		c.signNext = c.asked.Add(signEvery) // the answer is a sign, too
 		p.kind, p.value = kindReply, e.pulse.mine.Load()
 		e.sendProbe(p)
 	case s != nil && p.kind == kindWhole && s.holds(d, p.size):

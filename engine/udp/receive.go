@@ -90,7 +90,7 @@ func (w *receiveStream) open() {
 	e := w.receiver.end
 	w.granted, w.asked = e.sockets[w.stream].bufferBytes()
 	w.in = e.sockets[w.stream].inbox(e.stop)
-	m, known := w.in.memory()
+	m, known := e.sockets[w.stream].memory()
 	known = known && !e.settings.flow.Joined // the kernel counts what is joined once
 	w.drops.before, w.drops.known, w.drops.cold = m.dropped, known, e.order.Timing.Warmup() == 0
 }
@@ -138,7 +138,7 @@ func (w *receiveStream) close() {
 	if w.begun {
 		w.readThread(w.receiver.end.settings.clock.Now())
 	}
-	if m, ok := w.in.memory(); ok {
+	if m, ok := w.receiver.end.sockets[w.stream].memory(); ok {
 		w.drops.after = m.dropped
 	}
 	w.truesize = w.in.truesize()
@@ -171,6 +171,8 @@ func (w *receiveStream) sort(got []datagram) {
 			w.ours++
 			w.warmup++
 			w.drops.warm(d.dropped)
+		case !ok:
+			e.agree(w.stream, *d)
 		}
 	}
 }

@@ -37,6 +37,8 @@ type socket interface {
 	// is 0 if none came.
 	read(wait time.Duration) (datagram, error)
 	write(b []byte) error
+	try(b []byte) error // writes unless there is no room for it now; beside who writes
+	memory() (m socketMemory, ok bool)
 	outbox(payloadBytes, batch, segments int) outbox
 	inbox(b *stopSignal) inbox
 	pathMTU() int   // 0 unknown
@@ -67,7 +69,6 @@ type outbox interface {
 type inbox interface {
 	// receive waits for datagrams and returns them until the next call.
 	receive(wait time.Duration) ([]datagram, error)
-	memory() (m socketMemory, ok bool)
 	// truesize is how much of the receive buffer one datagram takes; 0 if that was not seen.
 	truesize() int
 }

@@ -173,6 +173,10 @@ func (k *linuxSocket) write(b []byte) error {
 	}
 }
 
+func (k *linuxSocket) try(b []byte) error { return unix.Send(k.fd, b, unix.MSG_DONTWAIT) }
+
+func (k *linuxSocket) memory() (socketMemory, bool) { return memoryOf(k.fd) }
+
 func (k *linuxSocket) remote() netip.AddrPort            { return k.peer }
 func (k *linuxSocket) bufferBytes() (granted, asked int) { return k.granted, k.asked }
 func (k *linuxSocket) close() error                      { return unix.Close(k.fd) }

@@ -85,7 +85,9 @@ func (x *surveyor) search(b *stopSignal) (late bool) {
 }
 
 // patience is how long the survey may take.
-func (x *surveyor) patience() time.Duration { return max(surveyTime, surveyOver*x.trip) }
+func (x *surveyor) patience() time.Duration {
+	return max(surveyTime, min(surveyOver*x.trip, engine.ConsentLasts))
+}
 
 // ask sends a round's probes. Even without any it asks for a note.
 func (x *surveyor) ask(ahead, behind []int) {

@@ -31,6 +31,7 @@ type receiver struct {
 
 const (
 	roundEvery = 10 * time.Millisecond // of settling what is old
+	checkEvery = 50 * time.Millisecond // of answering the sender's checks of consent
 	// fastPPS is the rate from which on not every packet's arrival is timed: a
 	// reading of the clock takes 20 to 40 ns.
 	fastPPS = 1_000_000
@@ -124,14 +125,17 @@ func skip(rate unit.Rate, payloadBytes int) uint32 {
 func (r *receiver) ready() (string, error) { return "", nil }
 
 func (r *receiver) run(quit <-chan struct{}) error {
-	tick := time.NewTicker(roundEvery)
+	tick, checks := time.NewTicker(roundEvery), time.NewTicker(checkEvery)
 	defer tick.Stop()
+	defer checks.Stop()
 	for {
 		select {
 		case <-tick.C:
 			r.round()
+		case <-checks.C:
+			r.strays += r.end.Strays()
 		case <-quit:
-			r.strays = r.end.Strays() // before what is late may come there, too
+			r.strays += r.end.Strays() + r.end.Overflow() // before what is late may come there, too
 			r.port.dismiss(r)
 			r.round()
 			return nil

@@ -32,7 +32,8 @@ type transport struct {
 	host    engine.Host
 	order   engine.Order
 	release func() error  // of an interface that was made ready for the peer's frames; nil: none was
-	quit    chan struct{} // closed by Stop
+	quit    chan struct{} // closed by halt
+	halting sync.Once
 	// letsFrames: where sockets receive, the peer may send frames all the same.
 	letsFrames bool
 
@@ -95,12 +96,14 @@ func (t *transport) Run(reading func()) error {
 		return t.Sockets.Run(reading)
 	}
 	reading()
-	return p.run(t.quit)
+	return t.Consented(func() error { return p.run(t.quit) }, t.halt)
 }
+
+func (t *transport) halt() { t.halting.Do(func() { close(t.quit) }) }
 
 // Stop ends Connect and Run.
 func (t *transport) Stop() {
-	close(t.quit)
+	t.halt()
 	t.Sockets.Stop()
 }
 

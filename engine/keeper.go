@@ -1,0 +1,138 @@
+package engine
+
+import (
+	"crypto/hmac"
+	"encoding/binary"
+	"fmt"
+	"math/rand/v2"
+	"time"
+)
+
+// ConsentLasts is how long a sender goes on after the last check that its receiver got and answered.
+const ConsentLasts = 5 * time.Second
+
+const (
+	checkEvery = int64(time.Second)            // while checks are answered
+	checkAgain = int64(250 * time.Millisecond) // while they are not: half of it after each such time
+	leastPPS   = 20                            // of unanswered checks, at the most, however slow a stream is
+	mostPPS    = 4000                          // ... and however fast
+	checkShare = 4                             // ... else one for so many packets of the stream
+	hearEvery  = int64(50 * time.Millisecond)  // while an answer may come
+	checkStep  = int64(time.Millisecond)       // checks closer than this are due together
+)
+
+// ConsentKeeper asks a sender's receiver over each 5-tuple whether it still consents: RFC 7675,
+// with 5 s in place of 30. Each check has an id that nobody can guess, which only who got the
+// check can answer, and only with the flow's key. Consent lasts from when the check was sent, so an
+// answer that is held back or repeated wins no time. Once it is gone nothing brings it back.
+//
+// A path that loses nearly all packets loses checks, too. Checks come the faster the longer there is no
+// answer, but stay a small share of the stream: one of 1000 has to come through in 5 s.
+//
+// It is for one goroutine. Times are in ns of any clock that is never set.
+type ConsentKeeper struct {
+	order   Order
+	secret  nonce // makes the ids
+	sent    uint64
+	fastest int64 // ns between checks of a stream
+	streams []keptStream
+	gone    error
+}
+
+type keptStream struct {
+	since int64 // when the newest check was sent that was answered
+	asked int64 // when the last check was due
+	pause int64 // after that one, if it is answered
+}
+
+// NewConsentKeeper begins when a sender does, with the consent that Connect got.
+func NewConsentKeeper(o Order, now int64) *ConsentKeeper {
+	most := float64(mostPPS)
+	if pps, paced := o.Flow.Rate.PPS(o.Flow.PayloadBytes); paced {
+		most = max(min(pps/float64(checkShare*o.Flow.Streams), most), leastPPS)
+	}
+	k := &ConsentKeeper{order: o, secret: newNonce(), fastest: int64(1e9 / most)}
+	for range o.Flow.Streams {
+		k.streams = append(k.streams, keptStream{since: now, asked: now, pause: checkEvery})
+	}
+	return k
+}
+
+// Ask returns a check to send over a stream; due is false if it is not time for one. Several
+// may be due, a few each millisecond at most.
+func (k *ConsentKeeper) Ask(stream int, now int64) (check ConsentMessage, due bool) {
+	s := &k.streams[stream]
+	gap := k.gap(s, now)
+	if now-s.asked < gap {
+		return check, false
+	}
+	s.asked = max(s.asked+gap, now-checkStep)
+	s.pause = checkEvery*4/5 + rand.Int64N(checkEvery*2/5) // so that hosts do not ask in step
+	k.sent++
+	m := consentFields{StreamKey: k.order.StreamKey(stream), kind: ask}
+	binary.BigEndian.PutUint64(m.dialer[:], uint64(now))
+	binary.BigEndian.PutUint64(m.dialer[8:], k.sent)
+	m.listener = k.id(stream, m.dialer)
+	return m.message(), true
+}
+
+// gap is the time between the last check of a stream and the next.
+func (k *ConsentKeeper) gap(s *keptStream, now int64) int64 {
+	unanswered := now - s.since - s.pause
+	if unanswered < 0 {
+		return s.pause
+	}
+	return max(checkAgain>>(unanswered/checkAgain), k.fastest)
+}
+
+// Wait is how long there is nothing to hear or to ask.
+func (k *ConsentKeeper) Wait(now int64) time.Duration {
+	wait := checkEvery
+	for i := range k.streams {
+		s := &k.streams[i]
+		if wait = min(wait, s.asked+k.gap(s, now)-now); k.Awaits(i) {
+			wait = min(wait, hearEvery)
+		}
+	}
+	return time.Duration(max(wait, checkStep))
+}
+
+// id is the part of a check that nobody can guess.
+func (k *ConsentKeeper) id(stream int, when nonce) nonce {
+	return sign(k.secret[:], append(when[:], byte(stream)))
+}
+
+// Hear takes what came over a stream.
+func (k *ConsentKeeper) Hear(stream int, b []byte) {
+	m, ok := k.order.StreamKey(stream).read(b)
+	if id := k.id(stream, m.dialer); !ok || m.kind != agree || !hmac.Equal(m.listener[:], id[:]) {
+		return
+	}
+	s := &k.streams[stream]
+	s.since = max(s.since, int64(binary.BigEndian.Uint64(m.dialer[:])))
+}
+
+// Awaits reports whether a stream has a check without an answer.
+func (k *ConsentKeeper) Awaits(stream int) bool {
+	return k.streams[stream].asked > k.streams[stream].since
+}
+
+// Lost says why the sender must end, nil while there is consent on every stream.
+func (k *ConsentKeeper) Lost(now int64) error {
+	for i, s := range k.streams {
+		if k.gone == nil && now-s.since > int64(ConsentLasts) {
+			k.gone = fmt.Errorf("the receiver did not answer for %v on stream %d: its consent is gone (RFC 7675)", ConsentLasts, i)
+		}
+	}
+	return k.gone
+}
+
+// Agree answers a check; ok is false if b is none of this stream.
+func (k StreamKey) Agree(b []byte) (answer ConsentMessage, ok bool) {
+	m, ok := k.read(b)
+	if !ok || m.kind != ask {
+		return answer, false
+	}
+	m.kind = agree
+	return m.message(), true
+}
