@@ -12,8 +12,11 @@ import (
 )
 
 const (
-	repeatEvery = 100 * time.Millisecond // of an unanswered consent message
-	readWait    = 10 * time.Millisecond  // how long a read waits before its caller looks up
+	// An unanswered message is repeated soon, then after twice the time, up to the round trip
+	// that is assumed where none is known (RFC 8085 section 3.1.3).
+	repeatSoon = 100 * time.Millisecond
+	repeatLate = time.Second
+	readWait   = 10 * time.Millisecond // how long a read waits before its caller looks up
 )
 
 // Connect waits for both sides' consent on every stream; see engine.Transport.
@@ -61,13 +64,13 @@ func (e *Sockets) awaitCaller(ctx context.Context, i int) error {
 func (e *Sockets) call(ctx context.Context, i int) error {
 	w, c := e.sockets[i], engine.NewConsentDialer(e.order.StreamKey(i))
 	var last error
-	for send := time.Now(); ctx.Err() == nil && !e.stop.isSet(); {
+	for send, again := time.Now(), repeatSoon; ctx.Err() == nil && !e.stop.isSet(); {
 		if now := time.Now(); !now.Before(send) {
 			out := c.Message()
 			if err := w.write(out[:]); err != nil {
 				last = err
 			}
-			send = now.Add(repeatEvery)
+			send, again = now.Add(again), min(2*again, repeatLate)
 		}
 		d, err := w.read(readWait)
 		if err != nil {
@@ -80,7 +83,7 @@ func (e *Sockets) call(ctx context.Context, i int) error {
 			return nil
 		}
 		if turn {
-			send = time.Time{}
+			send, again = time.Time{}, repeatSoon
 		}
 	}
 	cause := cmp.Or(context.Cause(ctx), context.Canceled)

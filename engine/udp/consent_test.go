@@ -1,0 +1,142 @@
+package udp
+
+import (
+	"context"
+	"net/netip"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"pelt/engine"
+	"pelt/model"
+)
+
+// deaf is a socket to a peer that never answers.
+type deaf struct {
+	socket
+	begun time.Time
+	sent  []time.Duration
+}
+
+func (s *deaf) remote() netip.AddrPort { return netip.MustParseAddrPort("192.0.2.1:9") }
+func (s *deaf) try(b []byte) error     { return s.write(b) }
+
+func (s *deaf) write([]byte) error {
+	s.sent = append(s.sent, time.Since(s.begun))
+	return nil
+}
+
+func (s *deaf) read(wait time.Duration) (datagram, error) {
+	time.Sleep(wait)
+	return datagram{}, nil
+}
+
+// deafSockets are those of an end of a probe flow or of a flow; call them in a bubble of package synctest.
+func deafSockets(t *testing.T, role engine.Role) (*Sockets, *deaf) {
+	stop, err := newStopSignal()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(stop.close)
+	r := newTrial()
+	o := engine.Order{Flow: r.flow, Timing: model.Timing{MeasureSeconds: 60}, Role: role, Trial: r.number, Tag: r.tag, Key: r.key,
+		Peer: r.peer, Ports: []uint16{9}}
+	s := &deaf{begun: time.Now()}
+	return &Sockets{order: o, settings: settingsOf(o, engine.NewClock()), stop: stop, sockets: []socket{s}, tokens: make([]engine.ConsentToken, 1)}, s
+}
+
+// Hellos that nobody answers become rare.
+func TestHellosBackOff(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		e, s := deafSockets(t, engine.Send)
+		ctx, cancel := context.WithTimeout(t.Context(), 4*time.Second)
+		defer cancel()
+		if err := e.call(ctx, 0); err == nil {
+			t.Error("nobody answered, and there is consent")
+		}
+		want := []time.Duration{0, 100, 300, 700, 1500, 2500, 3500}
+		if len(s.sent) != len(want) || slices.ContainsFunc(want, func(at time.Duration) bool {
+			return !slices.ContainsFunc(s.sent, func(d time.Duration) bool { return (d - at*time.Millisecond).Abs() <= readWait*5 })
+		}) {
+			t.Errorf("sent after %v, want %v ms", s.sent, want)
+		}
+	})
+}
+
+// Who is not answered for 5 s ends, or falls silent. Traffic fails, probes do not: TCP may go on beside them.
+func TestSilenceEnds(t *testing.T) {
+	for role, c := range map[engine.Role]struct {
+		run  func(e *Sockets) error
+		want string
+	}{
+		engine.Send: {func(e *Sockets) error {
+			return e.Consented(func() error { <-e.stop.done; return nil }, e.stop.set)
+		}, "its consent is gone"},
+		engine.Probe: {func(e *Sockets) error {
+			p := newProber(e)
+			defer func() {
+				var r engine.Report
+				if p.account(&r, engine.Sent{}); len(r.Warnings) != 1 {
+					t.Errorf("a prober that was not answered warns %q", r.Warnings)
+				}
+			}()
+			return p.run(nil)
+		}, ""},
+		engine.Echo: {func(e *Sockets) error {
+			time.AfterFunc(8*time.Second, e.stop.set)
+			return (&echo{end: e}).run(func() {})
+		}, ""},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			e, s := deafSockets(t, role)
+			err := c.run(e)
+			if text := errorText(err); !strings.Contains(text, c.want) || (text == "") != (c.want == "") {
+				t.Errorf("%s: ended with %q", role, text)
+			}
+			if last := s.sent[len(s.sent)-1]; last < 4*time.Second || last > engine.ConsentLasts+100*time.Millisecond {
+				t.Errorf("%s: sent until %v", role, last)
+			}
+		})
+	}
+}
+
+func errorText(err error) string {
+	if err != nil {
+		return err.Error()
+	}
+	return ""
+}
+
+// Receivers and echoes answer checks, whichever side called, on every system.
+func TestChecksAreAnswered(t *testing.T) {
+	for _, dialer := range []engine.Role{engine.Send, engine.Receive, engine.Probe} {
+		both(t, func(t *testing.T, r trial) {
+			r.dialer = dialer
+			sender, receiver := r.prepare(t)
+			connectBoth(t, sender, receiver)
+			if dialer == engine.Receive {
+				sender, receiver = receiver, sender
+			}
+			wait := start(t, receiver)
+			if sender.t.listening != nil {
+				if err := sender.t.OpenStreams(); err != nil {
+					t.Fatal(err)
+				}
+			}
+			k := engine.NewConsentKeeper(sender.t.order, sender.t.settings.clock.Now()-int64(2*time.Second))
+			eventually(t, "an answer", func() bool {
+				sender.t.ask(k, 0)
+				d, err := sender.t.sockets[0].read(readWait)
+				if err != nil {
+					t.Fatal(err)
+				}
+				k.Hear(0, d.whole())
+				return !k.Awaits(0)
+			})
+			receiver.Stop()
+			wait()
+		})
+	}
+}
