@@ -121,7 +121,8 @@ func (k *ConsentKeeper) Awaits(stream int) bool {
 func (k *ConsentKeeper) Lost(now int64) error {
 	for i, s := range k.streams {
 		if k.gone == nil && now-s.since > int64(ConsentLasts) {
-			k.gone = fmt.Errorf("the receiver did not answer for %v on stream %d: its consent is gone (RFC 7675)", ConsentLasts, i)
+			k.gone = fmt.Errorf("the receiver did not answer for %v on stream %d: its consent is gone (RFC 7675)",
+				ConsentLasts, i)
 		}
 	}
 	return k.gone

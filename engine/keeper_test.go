@@ -101,7 +101,8 @@ func TestConsentIsKept(t *testing.T) {
 	}
 	k := newKeeping("max", 1)
 	for range 20 {
-		if lost := k.run(3500*time.Millisecond, time.Millisecond, silent) + k.run(time.Second, time.Millisecond, k.agrees); lost != 0 {
+		lost := k.run(3500*time.Millisecond, time.Millisecond, silent) + k.run(time.Second, time.Millisecond, k.agrees)
+		if lost != 0 {
 			t.Fatalf("lost after %v by silences of 3.5 s", lost)
 		}
 	}
