@@ -88,7 +88,7 @@ func TestConsentIsKept(t *testing.T) {
 	} {
 		r := rand.New(rand.NewPCG(1, 2))
 		k := newKeeping(c.rate, 1)
-		const length = 10 * time.Minute
+		const length = 3 * time.Minute
 		lost := k.run(length, c.delay, func(i int, check []byte) []byte {
 			if r.Float64() < c.loss {
 				return nil
