@@ -12,8 +12,7 @@ import (
 const ConsentLasts = 5 * time.Second
 
 const (
-	checkEvery = int64(time.Second)            // while checks are answered
-	checkAgain = int64(250 * time.Millisecond) // while they are not: half of it after each such time
+	checkEvery = int64(250 * time.Millisecond) // and half of it, and so on, for each such time without an answer
 	leastPPS   = 20                            // of unanswered checks, at the most, however slow a stream is
 	mostPPS    = 4000                          // ... and however fast
 	checkShare = 4                             // ... else one for so many packets of the stream
@@ -82,7 +81,7 @@ func (k *ConsentKeeper) gap(s *keptStream, now int64) int64 {
 	if unanswered < 0 {
 		return s.pause
 	}
-	return max(checkAgain>>(unanswered/checkAgain), k.fastest)
+	return max(checkEvery>>(unanswered/checkEvery), k.fastest)
 }
 
 // Wait is how long there is nothing to hear or to ask.
