@@ -72,9 +72,14 @@ func Pin(core int) error {
 	if core < 0 {
 		return nil
 	}
-	var set unix.CPUSet
+	return unix.SchedSetaffinityDynamic(0, oneCore(core))
+}
+
+// oneCore is a set of one core, whatever its number: a CPUSet ends at 1024.
+func oneCore(core int) unix.CPUSetDynamic {
+	set := unix.NewCPUSet(core + 1)
 	set.Set(core)
-	return unix.SchedSetaffinity(0, &set)
+	return set
 }
 
 // ThreadNanos returns the processor time of the calling thread.

@@ -25,11 +25,11 @@ func (n *Node) OwnThread(iface string, cpu int) error {
 		return fmt.Errorf("give %s of %s a thread of its own: %w", iface, n.Name(), err)
 	}
 	threads, _ := n.threads(iface) // before Linux 6.8 nobody tells which they are: the scheduler chooses their core
-	var set unix.CPUSet
+	set := unix.NewCPUSet(cpu + 1)
 	set.Set(cpu)
 	for _, id := range threads {
 		// Where it is not allowed, the scheduler does what it can.
-		_ = unix.SchedSetaffinity(id, &set)
+		_ = unix.SchedSetaffinityDynamic(id, set)
 		_ = unix.Setpriority(unix.PRIO_PROCESS, id, napiNice)
 	}
 	return nil

@@ -153,6 +153,7 @@ type trial struct {
 	measure   time.Duration
 	drain     time.Duration
 	six       bool
+	peer      netip.Addr // of far; none: its usual one
 	fallback  bool
 	engines   [2]string // of sender and receiver; "" is xdp
 	free      bool      // threads of sockets may run on any core
@@ -217,6 +218,9 @@ func (b *bed) run(c trial) (out outcome, err error) {
 	}
 	defer to.Close()
 	order.Role, order.Peer, order.Ports = engine.Send, farFour, to.Ports()
+	if c.peer.IsValid() {
+		order.Peer = c.peer
+	}
 	if c.six {
 		order.Peer = netip.MustParseAddr("fd78::2")
 	}

@@ -113,7 +113,7 @@ func unzoned(a netip.AddrPort) netip.AddrPort {
 
 func (s *sender) load(form shape) error {
 	n := threads(s.streams)
-	cpus, err := allowedCPUs()
+	cpus, err := allowedCPUs(func(set unix.CPUSetDynamic) error { return unix.SchedGetaffinityDynamic(0, set) })
 	if err != nil {
 		return err
 	}

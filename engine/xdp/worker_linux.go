@@ -42,10 +42,17 @@ func threads(streams int) int {
 	return n
 }
 
-// allowedCPUs are the cores that this process may use.
-func allowedCPUs() (list []int, err error) {
-	var set unix.CPUSet
-	if err := unix.SchedGetaffinity(0, &set); err != nil {
+// mostCPUs is above what any Linux build allows (NR_CPUS is at most 8192).
+const mostCPUs = 1 << 16
+
+// allowedCPUs are the cores that this process may use. get reads the calling thread's; it
+// fails with EINVAL if the kernel may have more of them than the set.
+func allowedCPUs(get func(unix.CPUSetDynamic) error) (list []int, err error) {
+	set := unix.NewCPUSet(1024)
+	for err = get(set); errors.Is(err, unix.EINVAL) && 64*len(set) < mostCPUs; err = get(set) {
+		set = make(unix.CPUSetDynamic, 2*len(set))
+	}
+	if err != nil {
 		return nil, fmt.Errorf("find the cores that may be used: %w", err)
 	}
 	for i := 0; len(list) < set.Count(); i++ {

@@ -1,6 +1,7 @@
 package counters
 
 import (
+	"fmt"
 	"math"
 	"testing"
 
@@ -15,6 +16,13 @@ ctxt 829566
 softirq 192414 0 23576 5 17193 71142 0 294 39289 1 40914
 `
 
+func manyCores(n int) (lines string) {
+	for core := range n {
+		lines += fmt.Sprintf("cpu%d 1 2 3 4\n", core)
+	}
+	return lines
+}
+
 func TestParseProcessors(t *testing.T) {
 	for _, c := range []struct {
 		name, text string
@@ -26,6 +34,7 @@ func TestParseProcessors(t *testing.T) {
 		{"old kernel, four columns", "cpu 1 2 3 4\n", Ticks{1, 2, 3, 4}, 0, ""},
 		{"columns to come", "cpu 1 1 1 1 1 1 1 1 9 9 9 9\n", Ticks{1, 1, 1, 1, 1, 1, 1, 1}, 0, ""},
 		{"a core went away", "cpu 1 2 3 4\ncpu7 1 2 3 4\n", Ticks{1, 2, 3, 4}, 1, ""},
+		{"many cores", "cpu 1 2 3 4\n" + manyCores(2000), Ticks{1, 2, 3, 4}, 2000, ""},
 		{"carriage returns", "cpu 1 2 3 4\r\ncpu0 1 2 3 4\r\n", Ticks{1, 2, 3, 4}, 1, ""},
 		{"empty", "", Ticks{}, 0, "does not tell of the processors"},
 		{"only cores", "cpu0 1 2 3 4\n", Ticks{}, 0, "does not tell of the processors"},

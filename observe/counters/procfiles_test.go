@@ -105,6 +105,7 @@ func TestParseSoftnet(t *testing.T) {
 		{"13 columns", softnetLine(1, 2, 3, 0, 0, 0, 0, 0, 0, 10, 11, 12, 7), []softnetRow{{7, [11]uint32{1, 2, 3, 0, 0, 0, 0, 0, 0, 10, 11}, 13}}, ""},
 		{"11 columns", softnetLine(1, 2, 3, 0, 0, 0, 0, 0, 9, 10, 11) + softnetLine(4, 5),
 			[]softnetRow{{0, [11]uint32{1, 2, 3, 0, 0, 0, 0, 0, 9, 10, 11}, 11}, {1, [11]uint32{4, 5}, 2}}, ""},
+		{"processor 2000", softnetLine(1, 2, 3, 0, 0, 0, 0, 0, 0, 10, 11, 12, 2000), []softnetRow{{2000, [11]uint32{1, 2, 3, 0, 0, 0, 0, 0, 0, 10, 11}, 13}}, ""},
 		{"9 columns", softnetLine(1, 2, 3, 0, 0, 0, 0, 0, 9), []softnetRow{{0, [11]uint32{1, 2, 3, 0, 0, 0, 0, 0, 9}, 9}}, ""},
 		{"4 columns", softnetLine(1, 2, 3, 4), []softnetRow{{0, [11]uint32{1, 2, 3, 4}, 4}}, ""},
 		{"1 column", softnetLine(1), nil, "one column"},

@@ -93,8 +93,12 @@ func (m *Machine) load(pages int, change func(*ebpf.CollectionSpec) error) error
 	if m.hooks, err = attach(m.objects.Program, m.objects.Nested); err != nil {
 		return err
 	}
+	cpus, err := ebpf.PossibleCPU()
+	if err != nil {
+		return err
+	}
 	// What the first one left for the second before that was there.
-	if err := m.objects.Exits.Put(uint32(0), make([]bpfCounts, ebpf.MustPossibleCPU())); err != nil {
+	if err := m.objects.Exits.Put(uint32(0), make([]bpfCounts, cpus)); err != nil {
 		return explain("begin counting", err)
 	}
 	if m.newest, err = mapped[uint64](m.objects.Newest); err != nil {

@@ -40,7 +40,7 @@ type suite struct {
 
 // modules are what a usual system loads on demand for labs, faults, and tests.
 var modules = []string{
-	"veth", "tun", "bridge", "dummy", "ifb",
+	"veth", "tun", "bridge", "dummy", "ifb", "8021q",
 	"sch_tbf", "sch_netem", "sch_fq", "sch_htb", "sch_ingress", "cls_bpf", "cls_u32", "cls_matchall", "act_bpf", "act_gact", "act_mirred",
 	"nf_tables", "nft_ct", "nft_nat", "nft_masq", "nft_chain_nat", "nft_numgen", "nft_limit", "nft_reject_inet", "nft_meta_bridge",
 	"nf_conntrack_netlink", "tcp_bbr", "udp_diag", "tcp_diag",
