@@ -41,8 +41,10 @@ func TestVLAN(t *testing.T) {
 	c := trial{measure: 100 * time.Millisecond, flow: model.Flow{PayloadBytes: 1472, Streams: 2, Rate: mustRate(t, "10kpps")}, peer: netip.MustParseAddr("10.78.7.2")}
 	for _, engines := range [][2]string{{"udp", "udp"}, {"udp", "xdp"}, {"xdp", "udp"}, {"xdp", "xdp"}} {
 		c.engines, c.fallback = engines, false
-		if _, err := b.run(c); (err != nil) != (engines[0] == "xdp") || err != nil && !strings.Contains(err.Error(), "va.7 does not send XDP frames") {
-			t.Errorf("%v: %v", engines, err)
+		if engines[0] == "xdp" {
+			if _, err := b.run(c); err == nil || !strings.Contains(err.Error(), "va.7 does not send XDP frames") {
+				t.Errorf("%v: %v", engines, err)
+			}
 		}
 		c.fallback = true
 		out, err := b.run(c)
