@@ -54,7 +54,7 @@ func TestPrepareChecks(t *testing.T) {
 		{"same end twice", func(p *prepareOrder, _ *engine.Order) { p.Ends = append(p.Ends, p.Ends[0]) }, "ends[1].end: 1 is out of range or stands twice"},
 		{"peer is itself", func(p *prepareOrder, _ *engine.Order) { p.Ends[0].Peer = "far" }, "ends[0].peer: want the name of another agent"},
 		{"wild peer", func(p *prepareOrder, _ *engine.Order) { p.Ends[0].Peer = ">" }, "ends[0].peer: want the name of another agent"},
-		{"engine", func(p *prepareOrder, _ *engine.Order) { p.Ends[0].Engine = "xdp" }, `engine "xdp": this host has udp`},
+		{"engine", func(p *prepareOrder, _ *engine.Order) { p.Ends[0].Engine = "xdp" }, `engine "xdp": that host has udp`},
 		{"payload 15", func(_ *prepareOrder, o *engine.Order) { o.Flow.PayloadBytes = 15 }, "payload_bytes: a UDP payload is 16 to 65507 B, not 15"},
 		{"payload huge", func(_ *prepareOrder, o *engine.Order) { o.Flow.PayloadBytes = 65508 }, "not 65508"},
 		{"streams", func(_ *prepareOrder, o *engine.Order) { o.Flow.Streams = 129 }, "streams: want 1 to 128, not 129"},
@@ -76,7 +76,7 @@ func TestPrepareChecks(t *testing.T) {
 				next.End += len(p.Ends)
 				p.Ends = append(p.Ends, next)
 			}
-		}, "MB of this host's memory, and it allows 537 MB: try again later"},
+		}, "MB of that host's memory, and it allows 537 MB: try again later"},
 		{"long trials", func(p *prepareOrder, o *engine.Order) {
 			o.Timing.MeasureSeconds = model.MaxMeasure.Seconds()
 			for len(p.Ends) < maxEnds-1 {
@@ -84,8 +84,8 @@ func TestPrepareChecks(t *testing.T) {
 				next.End += len(p.Ends)
 				p.Ends = append(p.Ends, next)
 			}
-		}, "2972 MB of this host's memory"},
-		{"record", func(_ *prepareOrder, o *engine.Order) { o.Record = &model.RecordID{} }, "this host records nothing"},
+		}, "2972 MB of that host's memory"},
+		{"record", func(_ *prepareOrder, o *engine.Order) { o.Record = &model.RecordID{} }, "that host records nothing"},
 		{"role", func(_ *prepareOrder, o *engine.Order) { o.Role = "root" }, `order.role: unknown role "root"`},
 		{"a long name", func(_ *prepareOrder, o *engine.Order) { o.Flow.Name = strings.Repeat("x", 256) }, "flows: want a short name"},
 		{"listening with a peer", func(_ *prepareOrder, o *engine.Order) { o.Peer = netip.MustParseAddr("10.0.0.1") }, "a listening end has no peer address"},
@@ -155,13 +155,13 @@ func TestServedAgent(t *testing.T) {
 	err := prepare("0", func(o *engine.Order) {
 		o.Listen, o.Peer, o.Ports = false, netip.MustParseAddr("10.0.0.1"), []uint16{22}
 	})
-	if err == nil || !strings.Contains(err.Error(), "this host only listens") || w.prepared.Load() != 0 {
+	if err == nil || !strings.Contains(err.Error(), "that host only listens") || w.prepared.Load() != 0 {
 		t.Errorf("told to dial: %v, %d ends opened", err, w.prepared.Load())
 	}
 	for _, c := range []struct{ calls, peer, want string }{
 		{"", "10.0.0.1", "start pelt serve there with --calls 10.0.0.1"},
-		{"10.0.0.2", "10.0.0.1", "this host calls 10.0.0.2 only (--calls there), not 10.0.0.1"},
-		{"10.1.0.0/16, 2001:db8::1", "10.0.0.1", "this host calls 10.1.0.0/16, 2001:db8::1 only"},
+		{"10.0.0.2", "10.0.0.1", "that host calls 10.0.0.2 only (--calls there), not 10.0.0.1"},
+		{"10.1.0.0/16, 2001:db8::1", "10.0.0.1", "that host calls 10.1.0.0/16, 2001:db8::1 only"},
 		{"10.0.0.0/8", "::ffff:11.0.0.1", "not 11.0.0.1"},
 		{"fe80::/10", "fe80::1%\x1b[2J", "not fe80::1"}, // a zone is any text
 		{"10.0.0.0/8", "224.0.0.1", "not 224.0.0.1"},
@@ -182,7 +182,7 @@ func TestServedAgent(t *testing.T) {
 	for _, c := range []struct{ client, want string }{
 		{"3", "session: is of no client that is connected here"},
 		{"0", ""},
-		{"1", "the flows ask for 2.00 kpps together; this host allows 1.50 kpps"}, // another session of the same host
+		{"1", "the flows ask for 2.00 kpps together; that host allows 1.50 kpps"}, // another session of the same host
 		{"2", ""},
 	} {
 		if err := prepare(c.client, same); (err == nil) != (c.want == "") || err != nil && !strings.Contains(squeeze(err.Error()), squeeze(c.want)) {
@@ -239,11 +239,11 @@ func TestLimits(t *testing.T) {
 	}{
 		{"none", Limits{}, "max", 2, ""},
 		{"exactly the packet rate", Limits{MaxRatePPS: 3000}, "1.5kpps", 2, ""},
-		{"packet rate of two flows", Limits{MaxRatePPS: 3000}, "1.6kpps", 2, "the flows ask for 3.20 kpps together; this host allows 3.00 kpps (--max-rate there)"},
-		{"bit rate", Limits{MaxRateBPS: 1e6}, "2mbit", 1, "the flows ask for 2.00 Mbit/s together; this host allows 1.00 Mbit/s (--max-rate there)"},
+		{"packet rate of two flows", Limits{MaxRatePPS: 3000}, "1.6kpps", 2, "the flows ask for 3.20 kpps together; that host allows 3.00 kpps (--max-rate there)"},
+		{"bit rate", Limits{MaxRateBPS: 1e6}, "2mbit", 1, "the flows ask for 2.00 Mbit/s together; that host allows 1.00 Mbit/s (--max-rate there)"},
 		{"exactly the bit rate", Limits{MaxRateBPS: 2e6}, "2mbit", 1, ""},
-		{"unpaced", Limits{MaxRatePPS: 3000}, "max", 1, "flow up asks for rate max; this host allows 3.00 kpps (--max-rate there), so give --rate 3kpps"},
-		{"time", Limits{MaxTimeSeconds: 1}, "max", 1, "the trial takes 1.5s with its warm-up; this host allows 1s (--max-time there)"},
+		{"unpaced", Limits{MaxRatePPS: 3000}, "max", 1, "flow up asks for rate max; that host allows 3.00 kpps (--max-rate there), so give --rate 3kpps"},
+		{"time", Limits{MaxTimeSeconds: 1}, "max", 1, "the trial takes 1.50 s with its warm-up; that host allows 1.00 s (--max-time there)"},
 	} {
 		rate, err := unit.ParseRate(c.rate)
 		if err != nil {

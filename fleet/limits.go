@@ -7,7 +7,6 @@ import (
 	"net/netip"
 	"slices"
 	"strings"
-	"time"
 
 	"pelt/engine"
 	"pelt/model"
@@ -38,9 +37,9 @@ func (a *Agent) allows(p prepareOrder) error {
 		case e.Peer == a.cfg.ID:
 			return fmt.Errorf("ends[%d].peer: want the name of another agent", i)
 		case a.cfg.Engines[e.Engine] == nil:
-			return refuse("engine %q: this host has %s", e.Engine, strings.Join(a.engineNames(), ", "))
+			return refuse("engine %q: that host has %s", e.Engine, strings.Join(a.engineNames(), ", "))
 		case e.Order.Record != nil && a.cfg.Recording == nil:
-			return refuse("this host records nothing")
+			return refuse("that host records nothing")
 		case a.cfg.clientOf != nil && !e.Order.Listen:
 			if err := a.mayCall(e.Order.Peer); err != nil {
 				return err
@@ -61,10 +60,10 @@ func (a *Agent) mayCall(peer netip.Addr) error {
 	}
 	to = to.WithZone("") // which may be any text
 	if len(a.cfg.calls) == 0 {
-		return refuse("this host only listens, it calls nobody; "+
+		return refuse("that host only listens, it calls nobody; "+
 			"to let it be the sender's side, start pelt serve there with --calls %v", to)
 	}
-	return refuse("this host calls %s only (--calls there), not %v", listPrefixes(a.cfg.calls), to)
+	return refuse("that host calls %s only (--calls there), not %v", listPrefixes(a.cfg.calls), to)
 }
 
 func listPrefixes(all []netip.Prefix) string {
@@ -110,9 +109,9 @@ func (a *Agent) hasRoom(p prepareOrder, s *session, from netip.Prefix) error {
 	case a.cfg.Router != nil && n >= maxWatchers:
 		return refuse("%d runs watch this router, and it allows no more at a time: try again later", n)
 	case most > 0 && n >= most:
-		return refuse("%d sessions run on this host, and it allows no more (--max-sessions there): try again later", n)
+		return refuse("%d sessions run on that host, and it allows no more (--max-sessions there): try again later", n)
 	case n >= maxSessions:
-		return refuse("%d sessions run on this host, the most it can: try again later", n)
+		return refuse("%d sessions run on that host, the most it can: try again later", n)
 	}
 	theirs, bytes := slices.Clone(p.Ends), memory(p.Ends)
 	for _, other := range a.sessions {
@@ -123,7 +122,7 @@ func (a *Agent) hasRoom(p prepareOrder, s *session, from netip.Prefix) error {
 		}
 	}
 	if allowed := a.cfg.Limits.memory(); bytes > allowed {
-		return refuse("its sessions would take %.0f MB of this host's memory, and it allows %.0f MB: "+
+		return refuse("its sessions would take %.0f MB of that host's memory, and it allows %.0f MB: "+
 			"try again later, or ask for less time or fewer flows", bytes/1e6, allowed/1e6)
 	}
 	return a.allowsTogether(p.Session, theirs)
@@ -199,11 +198,11 @@ func (l Limits) check(ends []endOrder) error {
 // *engine.Refusal that names the limit and what was asked.
 func (l Limits) Admit(flows []model.Flow, t model.Timing) error {
 	if s := t.WarmupSeconds + t.MeasureSeconds; l.MaxTimeSeconds > 0 && s > l.MaxTimeSeconds {
-		return refuse("the trial takes %v with its warm-up; this host allows %v (--max-time there)",
-			seconds(s), seconds(l.MaxTimeSeconds))
+		return refuse("the trial takes %s with its warm-up; that host allows %s (--max-time there)",
+			timeText(s), timeText(l.MaxTimeSeconds))
 	}
 	limited := l.MaxRatePPS > 0 || l.MaxRateBPS > 0
-	allowed := fmt.Sprintf("this host allows %s%s (--max-rate there)", l.rateText(), l.where())
+	allowed := fmt.Sprintf("that host allows %s%s (--max-rate there)", l.rateText(), l.where())
 	var pps, bps float64
 	for _, f := range flows {
 		p, paced := f.PeakPPS()
@@ -227,7 +226,12 @@ func (l Limits) Admit(flows []model.Flow, t model.Timing) error {
 	return nil
 }
 
-func seconds(s float64) time.Duration { return time.Duration(s * 1e9) }
+func timeText(seconds float64) string {
+	if seconds < 600 {
+		return unit.FormatNanos(seconds * 1e9)
+	}
+	return unit.FormatMoment(seconds)
+}
 
 // String tells a host's owner the limits in one line.
 func (l Limits) String() string {
@@ -239,9 +243,9 @@ func (l Limits) String() string {
 		rate += ", as fast as it goes to its own"
 	}
 	if l.MaxTimeSeconds > 0 {
-		trial = fmt.Sprintf("of %v", seconds(l.MaxTimeSeconds))
+		trial = "of " + timeText(l.MaxTimeSeconds)
 	}
-	return fmt.Sprintf("%d clients, %.0f MB of memory, trials %s, %s", l.MaxSessions, l.memory()/1e6, trial, rate)
+	return fmt.Sprintf("%d clients, %.1f GB of memory, trials %s, %s", l.MaxSessions, l.memory()/1e9, trial, rate)
 }
 
 func (l Limits) memory() float64 { return cmp.Or(l.MemoryBytes, maxMemory) }

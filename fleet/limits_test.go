@@ -45,16 +45,16 @@ func TestOverLimitOrders(t *testing.T) {
 		change func(*prepareOrder)
 		want   string // "" if granted
 	}{
-		"flood":          {away, rate("max"), "flow up asks for rate max; this host allows 100 Mbit/s to other networks (--max-rate there), so give --rate 100mbit"},
+		"flood":          {away, rate("max"), "flow up asks for rate max; that host allows 100 Mbit/s to other networks (--max-rate there), so give --rate 100mbit"},
 		"flood at home":  {home, rate("max"), ""},
-		"bits":           {away, rate("101mbit"), "the flows ask for 101 Mbit/s together; this host allows 100 Mbit/s to other networks (--max-rate there)"},
+		"bits":           {away, rate("101mbit"), "the flows ask for 101 Mbit/s together; that host allows 100 Mbit/s to other networks (--max-rate there)"},
 		"as allowed":     {away, rate("100mbit"), ""},
-		"call out":       {home, call(away), "flow up asks for rate max; this host allows 100 Mbit/s to other networks (--max-rate there), so give --rate 100mbit"},
+		"call out":       {home, call(away), "flow up asks for rate max; that host allows 100 Mbit/s to other networks (--max-rate there), so give --rate 100mbit"},
 		"call at home":   {home, call(home), ""},
 		"from out":       {away, call(home), "flow up asks for rate max"},
 		"unknown client": {"", rate("1kpps"), "session: is of no client that is connected here"},
-		"long":           {home, timing(0, 3601), "the trial takes 1h0m1s with its warm-up; this host allows 1h0m0s (--max-time there)"},
-		"long warm-up":   {home, timing(600, 3001), "the trial takes 1h0m1s with its warm-up; this host allows 1h0m0s (--max-time there)"},
+		"long":           {home, timing(0, 3601), "the trial takes 1 h 1 s with its warm-up; that host allows 1 h (--max-time there)"},
+		"long warm-up":   {home, timing(600, 3001), "the trial takes 1 h 1 s with its warm-up; that host allows 1 h (--max-time there)"},
 		"longest":        {home, timing(1, 3599), ""},
 		"mapped address": {"::ffff:" + away, rate("max"), "flow up asks for rate max"},
 		"home, mapped":   {"::ffff:" + home, rate("max"), ""},
@@ -70,7 +70,7 @@ func TestOverLimitOrders(t *testing.T) {
 			for i := range p.Ends {
 				p.Ends[i].Order.Flow.Streams = 128
 			}
-		}, "its sessions would take 101 MB of this host's memory, and it allows 100 MB: try again later"},
+		}, "its sessions would take 101 MB of that host's memory, and it allows 100 MB: try again later"},
 		"two flows": {away, func(p *prepareOrder) {
 			p.Ends = append(p.Ends, p.Ends[0])
 			p.Ends[1].End = 2
@@ -121,7 +121,7 @@ func orderOf(t *testing.T, a *Agent, verb string, q any) error {
 // calls, and gets nothing by going on.
 func TestCallerFromAnotherNetwork(t *testing.T) {
 	t.Parallel()
-	for peer, want := range map[string]string{home: "", away: "this host allows 100 Mbit/s to other networks (--max-rate there)"} {
+	for peer, want := range map[string]string{home: "", away: "that host allows 100 Mbit/s to other networks (--max-rate there)"} {
 		w := newWire()
 		a := servedAgent(t, w, home)
 		e := a.cfg.Engines["udp"].(*fakeEngine)

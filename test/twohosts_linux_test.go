@@ -199,7 +199,7 @@ func TestNearHostCallsNobody(t *testing.T) {
 	r.serve(t, r.far, lanCode)
 	plan := r.plan(t, "10.81.1.2", flowLines("up", "udp"), bothSizes, 0.4)
 	out, err := r.command(r.third, "run", plan, "--code", lanCode).CombinedOutput()
-	want := "sender (10.81.1.2): prepare: this host only listens, it calls nobody; to let it be the sender's side, start pelt serve there with --calls 10.81.2.2"
+	want := "sender (10.81.1.2): prepare: that host only listens, it calls nobody; to let it be the sender's side, start pelt serve there with --calls 10.81.2.2"
 	if exitCode(err) != 1 || !strings.Contains(string(out), want) {
 		t.Errorf("%v, want exit code 1 and %q:\n%s", err, want, out)
 	}

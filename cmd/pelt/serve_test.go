@@ -11,9 +11,9 @@ import (
 // The line that serve prints is one that it does not refuse.
 func TestInvitation(t *testing.T) {
 	for _, c := range []struct{ listen, rate, time, want, allowed string }{
-		{"192.0.2.7", "", "1h", " --rate 100mbit\n", "MB of memory, trials of 1h0m0s, 100 Mbit/s to other networks, as fast as it goes to its own"},
+		{"192.0.2.7", "", "1h", " --rate 100mbit\n", "GB of memory, trials of 1 h, 100 Mbit/s to other networks, as fast as it goes to its own"},
 		{"10.1.2.3", "", "1h", "\n", "100 Mbit/s to other networks"},
-		{"10.1.2.3", "100 kpps", "5s", " --rate 100kpps\n", " trials of 5s, 100 kpps\n"},
+		{"10.1.2.3", "100 kpps", "5s", " --rate 100kpps\n", " trials of 5 s, 100 kpps\n"},
 		{"192.0.2.7", "none", "none", "\n", " trials of any length, as fast as it goes\n"},
 	} {
 		s := run.ServeOptions{Listen: netip.MustParseAddr(c.listen), Port: 7358, Code: "tiger-42-amber"}
