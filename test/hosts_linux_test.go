@@ -237,6 +237,34 @@ func TestTwoHosts(t *testing.T) {
 	}
 }
 
+// TestClientFromAnotherNetwork: whoever is in no network of the serving host gets 100 Mbit/s and an hour, and is told so
+// before any traffic.
+func TestClientFromAnotherNetwork(t *testing.T) {
+	t.Parallel()
+	h := newHosts(t)
+	inside(t, h.near, "ip address add 198.51.100.7/32 dev lo; ip route replace 10.77.0.0/24 dev eth0 src 198.51.100.7")
+	inside(t, h.far, "ip route add 198.51.100.7 via 10.77.0.1")
+	s := h.serve(t)
+	short := []string{"--payload", "64", "--warmup", "50ms", "--repeats", "1", "--drops", "off"}
+	for _, c := range []struct{ flags, want string }{
+		{"--time 200ms", "this host allows 100 Mbit/s to other networks (--max-rate there), so give --rate 100mbit"},
+		{"--time 200ms --proto tcp", "this host allows 100 Mbit/s to other networks (--max-rate there), so give --rate 100mbit"},
+		{"--time 200ms --rate 101mbit", "the flows ask for 101 Mbit/s together; this host allows 100 Mbit/s"},
+		{"--time 1h --rate 1kpps", "the trial takes 1h0m0.05s with its warm-up; this host allows 1h (--max-time there)"},
+	} {
+		out, err := h.run(t, s, append(short, strings.Fields(c.flags)...)...)
+		if err == nil || !strings.Contains(out, c.want) {
+			t.Errorf("%s: %v\n%s\nwant %s", c.flags, err, out, c.want)
+		}
+	}
+	if said := s.stderr.String(); strings.Contains(said, "trial started: up") || !strings.Contains(said, "client connected from 198.51.100.7") {
+		t.Errorf("server: %s", said)
+	}
+	if out, err := h.run(t, s, append(short, "--time", "200ms", "--rate", "1kpps", "--burst", "100")...); err != nil {
+		t.Errorf("what is allowed: %v\n%s\nserver: %s", err, out, s.stderr)
+	}
+}
+
 // TestServeWithoutXDP: whose host shall load no program on a real interface is an end all the same. A bridge stands for
 // a card: it is no virtual cable.
 func TestServeWithoutXDP(t *testing.T) {
