@@ -245,7 +245,11 @@ func (l Limits) String() string {
 	if l.MaxTimeSeconds > 0 {
 		trial = "of " + timeText(l.MaxTimeSeconds)
 	}
-	return fmt.Sprintf("%d clients, %.1f GB of memory, trials %s, %s", l.MaxSessions, l.memory()/1e9, trial, rate)
+	memory := fmt.Sprintf("%.0f MB", l.memory()/1e6) // little on a router
+	if l.memory() >= 1e9 {
+		memory = fmt.Sprintf("%.1f GB", l.memory()/1e9)
+	}
+	return fmt.Sprintf("%d clients, %s of memory, trials %s, %s", l.MaxSessions, memory, trial, rate)
 }
 
 func (l Limits) memory() float64 { return cmp.Or(l.MemoryBytes, maxMemory) }

@@ -247,10 +247,10 @@ func TestClientFromAnotherNetwork(t *testing.T) {
 	s := h.serve(t)
 	short := []string{"--payload", "64", "--warmup", "50ms", "--repeats", "1", "--drops", "off"}
 	for _, c := range []struct{ flags, want string }{
-		{"--time 200ms", "this host allows 100 Mbit/s to other networks (--max-rate there), so give --rate 100mbit"},
-		{"--time 200ms --proto tcp", "this host allows 100 Mbit/s to other networks (--max-rate there), so give --rate 100mbit"},
-		{"--time 200ms --rate 101mbit", "the flows ask for 101 Mbit/s together; this host allows 100 Mbit/s"},
-		{"--time 1h --rate 1kpps", "the trial takes 1h0m0.05s with its warm-up; this host allows 1h (--max-time there)"},
+		{"--time 200ms", "that host allows 100 Mbit/s to other networks (--max-rate there), so give --rate 100mbit"},
+		{"--time 200ms --proto tcp", "that host allows 100 Mbit/s to other networks (--max-rate there), so give --rate 100mbit"},
+		{"--time 200ms --rate 101mbit", "the flows ask for 101 Mbit/s together; that host allows 100 Mbit/s"},
+		{"--time 1h --rate 1kpps", "with its warm-up; that host allows 1 h (--max-time there)"},
 	} {
 		out, err := h.run(t, s, append(short, strings.Fields(c.flags)...)...)
 		if err == nil || !strings.Contains(out, c.want) {

@@ -10,17 +10,22 @@ import (
 
 // The line that serve prints is one that it does not refuse.
 func TestInvitation(t *testing.T) {
-	for _, c := range []struct{ listen, rate, time, want, allowed string }{
-		{"192.0.2.7", "", "1h", " --rate 100mbit\n", "GB of memory, trials of 1 h, 100 Mbit/s to other networks, as fast as it goes to its own"},
-		{"10.1.2.3", "", "1h", "\n", "100 Mbit/s to other networks"},
-		{"10.1.2.3", "100 kpps", "5s", " --rate 100kpps\n", " trials of 5 s, 100 kpps\n"},
-		{"192.0.2.7", "none", "none", "\n", " trials of any length, as fast as it goes\n"},
+	for _, c := range []struct {
+		listen, rate, time string
+		memory             float64
+		want, allowed      string
+	}{
+		{"192.0.2.7", "", "1h", 4.2e9, " --rate 100mbit\n", "16 clients, 4.2 GB of memory, trials of 1 h, 100 Mbit/s to other networks, as fast as it goes to its own"},
+		{"10.1.2.3", "", "1h", 17e6, "\n", "16 clients, 17 MB of memory"},
+		{"10.1.2.3", "100 kpps", "5s", 0, " --rate 100kpps\n", " trials of 5 s, 100 kpps\n"},
+		{"192.0.2.7", "none", "none", 0, "\n", " trials of any length, as fast as it goes\n"},
 	} {
 		s := run.ServeOptions{Listen: netip.MustParseAddr(c.listen), Port: 7358, Code: "tiger-42-amber"}
 		var err error
 		if s.Limits, err = serveLimits(c.rate, c.time, 16); err != nil {
 			t.Fatal(err)
 		}
+		s.Limits.MemoryBytes = c.memory
 		got := invitation(s)
 		if want := "\n    pelt curve " + c.listen + " --code tiger-42-amber" + c.want; !strings.Contains(got, want) {
 			t.Errorf("--max-rate %q: it prints %q, want %q in it", c.rate, got, want)
