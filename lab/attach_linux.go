@@ -93,26 +93,21 @@ func connect(socket string) (*client, error) {
 		return nil, errors.Join(&UsageError{fmt.Sprintf("lab %s: user %d answers for it, not user %s: it is left alone", name,
 			cred.Uid, owner)}, conn.Close())
 	}
-	return &client{name: name, pid: int(cred.Pid), uid: int(cred.Uid), conn: conn, in: json.NewDecoder(conn), out: json.NewEncoder(conn)}, nil
+	return &client{name: name, pid: int(cred.Pid), conn: conn, in: json.NewDecoder(conn), out: json.NewEncoder(conn)}, nil
 }
 
-// List finds the labs held in this network namespace: this user's, or
-// everybody's for root. They are sorted by name. A lab that could not be asked
-// is listed with Err set.
+// List finds this user's labs held in this network namespace, sorted by name. Others' are left alone: what they
+// answer is not to be trusted. A lab that could not be asked is listed with Err set.
 func List() ([]Info, error) {
 	text, err := os.ReadFile("/proc/net/unix")
 	if err != nil {
 		return nil, fmt.Errorf("list labs: %w", err)
 	}
-	uid := os.Geteuid()
-	if uid == 0 {
-		uid = -1
-	}
 	var list []Info
-	for _, socket := range parseSockets(string(text), uid) {
+	for _, socket := range parseSockets(string(text), os.Geteuid()) {
 		list = append(list, inquire(socket))
 	}
-	slices.SortFunc(list, func(a, b Info) int { return cmp.Or(cmp.Compare(a.Name, b.Name), a.UID-b.UID) })
+	slices.SortFunc(list, func(a, b Info) int { return cmp.Compare(a.Name, b.Name) })
 	return list, nil
 }
 
@@ -125,7 +120,7 @@ func inquire(socket string) Info {
 	var told heldLab
 	err = c.ask(request{Do: describe}, &told)
 	return Info{Name: c.name, Topology: told.Facts.Topology, Nodes: told.Facts.Nodes, Backends: told.Facts.Backends,
-		PID: c.pid, UID: c.uid, Started: told.Started, Err: err}
+		PID: c.pid, Started: told.Started, Err: err}
 }
 
 // Down takes a held lab down and waits, until ctx ends, for its holder to be

@@ -146,7 +146,6 @@ type Info struct {
 	Nodes    []string // in travel order
 	Backends []string // one sentence per shaped link direction
 	PID      int      // of the holder
-	UID      int      // its user
 	Started  time.Time
 	Err      error // why the rest could not be learned; nil if it could
 }

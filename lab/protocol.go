@@ -79,8 +79,8 @@ type heldLink struct {
 // client is a connection to the process that holds a lab. What it watches or
 // borrows ends with it.
 type client struct {
-	name     string
-	pid, uid int // of the holder
+	name string
+	pid  int // of the holder
 
 	mu   sync.Mutex // one request at a time
 	conn net.Conn
@@ -129,8 +129,7 @@ func CheckName(name string) error {
 // for the NUL byte, as in package net and in /proc/net/unix.
 func socketName(uid int, name string) string { return fmt.Sprintf("@pelt/lab/%d/%s", uid, name) }
 
-// parseSockets finds the labs of a user, or of all with uid below 0, in the
-// text of /proc/net/unix.
+// parseSockets finds the labs of a user in the text of /proc/net/unix.
 func parseSockets(text string, uid int) (names []string) {
 	for line := range strings.Lines(text) {
 		fields := strings.Fields(line)
@@ -143,7 +142,7 @@ func parseSockets(text string, uid int) (names []string) {
 		if _, err := fmt.Sscanf(fields[7], "@pelt/lab/%d/%s", &owner, &name); err != nil || CheckName(name) != nil || fields[3] != listening {
 			continue
 		}
-		if uid < 0 || owner == uid {
+		if owner == uid {
 			names = append(names, fields[7])
 		}
 	}

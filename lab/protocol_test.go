@@ -17,7 +17,7 @@ short line
 `
 
 func TestParseSockets(t *testing.T) {
-	for uid, want := range map[int][]string{-1: {"@pelt/lab/0/home", "@pelt/lab/1000/r1"}, 1000: {"@pelt/lab/1000/r1"}, 7: nil} {
+	for uid, want := range map[int][]string{0: {"@pelt/lab/0/home"}, 1000: {"@pelt/lab/1000/r1"}, 7: nil} {
 		if got := parseSockets(unixTable, uid); !slices.Equal(got, want) {
 			t.Errorf("parseSockets for uid %d: got %q, want %q", uid, got, want)
 		}
@@ -27,8 +27,8 @@ func TestParseSockets(t *testing.T) {
 func FuzzParseSockets(f *testing.F) {
 	f.Add(unixTable)
 	f.Fuzz(func(t *testing.T, text string) {
-		for _, name := range parseSockets(text, -1) {
-			if !strings.HasPrefix(name, "@pelt/lab/") {
+		for _, name := range parseSockets(text, 0) {
+			if !strings.HasPrefix(name, "@pelt/lab/0/") {
 				t.Errorf("parseSockets(%q) found %q", text, name)
 			}
 		}

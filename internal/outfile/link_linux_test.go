@@ -16,18 +16,21 @@ func say(text string) func(io.Writer) error {
 	return func(w io.Writer) error { _, err := io.WriteString(w, text); return err }
 }
 
-// A link of anybody's is replaced: who writes as root must not be led to another file.
+// A link of anybody's is replaced, wherever it leads: who writes as root must not be led to another file or device.
 func TestLink(t *testing.T) {
 	dir := t.TempDir()
 	other, link := filepath.Join(dir, "other"), filepath.Join(dir, "link")
-	must(t, os.WriteFile(other, []byte("kept"), 0o600))
-	must(t, os.Symlink("other", link))
-	must(t, Check(link))
-	must(t, Write(link, say("new")))
-	for at, want := range map[string]string{other: "kept", link: "new"} {
-		if b, _ := os.ReadFile(at); string(b) != want {
-			t.Errorf("%s holds %q, want %q", at, b, want)
+	for _, to := range []string{"other", os.DevNull, "nowhere"} {
+		must(t, os.WriteFile(other, []byte("kept"), 0o600))
+		must(t, os.Symlink(to, link))
+		must(t, Check(link))
+		must(t, Write(link, say("new")))
+		for at, want := range map[string]string{other: "kept", link: "new"} {
+			if b, _ := os.ReadFile(at); string(b) != want {
+				t.Errorf("after a link to %s %s holds %q, want %q", to, at, b, want)
+			}
 		}
+		must(t, os.Remove(link))
 	}
 }
 

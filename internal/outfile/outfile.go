@@ -22,14 +22,14 @@ func Check(path string) error {
 	if standard(path) != nil {
 		return nil
 	}
-	if info, err := os.Stat(path); err == nil {
+	if info, err := written(path); err == nil {
 		if info.IsDir() {
 			return fmt.Errorf("%s is a directory; want a file name", path)
 		}
 		if info.Mode()&fs.ModeNamedPipe != 0 {
 			return nil // its reader would take the closing for the end
 		}
-		f, err := os.OpenFile(path, os.O_WRONLY, 0)
+		f, err := openInPlace(path, os.O_WRONLY)
 		if err != nil {
 			return fmt.Errorf("cannot write %s: %w", path, Cause(err))
 		}
@@ -57,7 +57,7 @@ func Write(path string, write func(io.Writer) error) error {
 	if f := standard(path); f != nil {
 		return write(f)
 	}
-	old, err := os.Stat(path)
+	old, err := written(path)
 	if err == nil && (!old.Mode().IsRegular() || opened(path)) {
 		return writeInPlace(path, old, write)
 	}
@@ -104,12 +104,32 @@ func opened(path string) bool {
 	return dir == "/dev" || dir == "/dev/fd" || strings.HasPrefix(dir, "/proc/") && filepath.Base(dir) == "fd"
 }
 
+// written tells of what writing to a path would reach. A link is none, as it is replaced, but for those that the system
+// keeps: who writes as root must not be led to a device.
+func written(path string) (fs.FileInfo, error) {
+	if opened(path) {
+		return os.Stat(path)
+	}
+	info, err := os.Lstat(path)
+	if err == nil && info.Mode()&fs.ModeSymlink != 0 {
+		return nil, fs.ErrNotExist
+	}
+	return info, err
+}
+
+func openInPlace(path string, how int) (*os.File, error) {
+	if !opened(path) {
+		how |= noFollow
+	}
+	return os.OpenFile(path, how, 0o644)
+}
+
 func writeInPlace(path string, old fs.FileInfo, write func(io.Writer) error) error {
 	how := os.O_WRONLY
 	if old.Mode().IsRegular() {
 		how |= os.O_APPEND // whoever opened it may have written there
 	}
-	f, err := os.OpenFile(path, how, 0)
+	f, err := openInPlace(path, how)
 	if err != nil {
 		return fmt.Errorf("writing %s: %w", path, Cause(err))
 	}
@@ -141,14 +161,10 @@ func Cause(err error) error {
 // Create opens a file to be written from its start on. It follows no link but the system's own to what a process has
 // open: who writes as root must not be led to another file.
 func Create(path string) (*os.File, error) {
-	how := os.O_WRONLY | os.O_CREATE | os.O_TRUNC
-	if !opened(path) {
-		if info, err := os.Lstat(path); err == nil && info.Mode()&fs.ModeSymlink != 0 {
-			return nil, errors.New("is a symbolic link; want a file")
-		}
-		how |= noFollow
+	if info, err := os.Lstat(path); err == nil && info.Mode()&fs.ModeSymlink != 0 && !opened(path) {
+		return nil, errors.New("is a symbolic link; want a file")
 	}
-	return os.OpenFile(path, how, 0o644)
+	return openInPlace(path, os.O_WRONLY|os.O_CREATE|os.O_TRUNC)
 }
 
 // hidden is a name for a file that is not whole yet.
