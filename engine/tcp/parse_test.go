@@ -2,10 +2,12 @@ package tcp
 
 import (
 	"encoding/binary"
+	"slices"
 	"testing"
 	"time"
 
 	"pelt/engine"
+	"pelt/model"
 	"pelt/unit"
 )
 
@@ -120,6 +122,20 @@ func TestWritesDue(t *testing.T) {
 	} {
 		if e.span = c.span; e.due() != c.want {
 			t.Errorf("%s: %d, want %d", c.name, e.due(), c.want)
+		}
+	}
+}
+
+// A counter of 32 bits goes on in the series.
+func TestRetransmitsOverTheWrap(t *testing.T) {
+	var row []reading
+	for _, n := range []uint32{1 << 30, 2 << 30, 3 << 30, 5} {
+		row = append(row, reading{info: info{retransmits: n}})
+	}
+	r := &readings{e: &end{streams: []*stream{{}}}, rows: [][]reading{row}}
+	for _, s := range r.series() {
+		if s.Metric == model.SeriesRetransmits && !slices.Equal(s.Values, []float64{1 << 30, 2 << 30, 3 << 30, 1<<32 + 5}) {
+			t.Errorf("got %v", s.Values)
 		}
 	}
 }
