@@ -123,7 +123,7 @@ func (a *Agent) hasRoom(p prepareOrder, s *session, from netip.Prefix) error {
 	}
 	if allowed := a.cfg.Limits.memory(); bytes > allowed {
 		return refuse("its sessions would take %.0f MB of that host's memory, and it allows %.0f MB: "+
-			"try again later, or ask for less time or fewer flows", bytes/1e6, allowed/1e6)
+			"try again later, or ask for less time, fewer flows or smaller buffers", bytes/1e6, allowed/1e6)
 	}
 	return a.allowsTogether(p.Session, theirs)
 }
@@ -172,7 +172,9 @@ func memory(ends []endOrder) (bytes float64) {
 		bytes = 30 << 20
 	}
 	for _, e := range ends {
-		bytes += float64(e.Order.Flow.Streams)*(256<<10) + e.Order.Timing.MeasureSeconds*16
+		f := e.Order.Flow
+		bytes += float64(f.Streams)*max(256<<10, float64(f.ReceiveBuffer)+float64(f.SendBuffer)) +
+			e.Order.Timing.MeasureSeconds*16
 		if e.Order.Role == engine.Send && e.Order.Flow.InfoSeconds > 0 {
 			bytes += 20 << 20
 		}

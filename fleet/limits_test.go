@@ -71,6 +71,8 @@ func TestOverLimitOrders(t *testing.T) {
 				p.Ends[i].Order.Flow.Streams = 128
 			}
 		}, "its sessions would take 101 MB of that host's memory, and it allows 100 MB: try again later"},
+		"buffers": {home, func(p *prepareOrder) { p.Ends[0].Order.Flow.ReceiveBuffer = 1 << 27 },
+			"its sessions would take 134 MB of that host's memory, and it allows 100 MB: try again later"},
 		"two flows": {away, func(p *prepareOrder) {
 			p.Ends = append(p.Ends, p.Ends[0])
 			p.Ends[1].End = 2
