@@ -3,6 +3,7 @@ package fleet
 import (
 	"cmp"
 	"fmt"
+	"sync/atomic"
 
 	"pelt/engine"
 	"pelt/model"
@@ -14,6 +15,7 @@ type sessionEnd struct {
 	end     *engine.End   // nil until it is prepared
 	tuples  []model.Tuple // ports of the streams of a UDP flow, once it is connected
 	started bool
+	ended   atomic.Bool // its traffic is over, and the session is cut if that failed
 	heard   uint64 // packets that had come at the last heartbeat; the beating goroutine's
 }
 

@@ -193,11 +193,11 @@ func (f *fakeEnd) Run(reading func()) error {
 			return nil
 		}
 		on := time.Since(began)
+		if f.engine.runErr != nil && on > f.order.Timing.Measure()/2 { // also where it was held up until the end
+			return f.engine.runErr
+		}
 		if on >= f.order.Timing.Warmup()+f.order.Timing.Measure() && !f.engine.noEnd {
 			return nil
-		}
-		if f.engine.runErr != nil && on > f.order.Timing.Measure()/2 {
-			return f.engine.runErr
 		}
 		f.attempted.Add(1)
 		if !f.engine.wire.cut.Load() {

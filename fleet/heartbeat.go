@@ -97,9 +97,9 @@ func (s *session) elapsed(now time.Time) (seconds float64, known bool) {
 // sendBeat tells the controller and the peers what this session knows. at is when, if the
 // heartbeat has samples; nil if not.
 func (s *session) sendBeat(alive []string, at *float64) {
-	b := beat{Number: s.liveness.highest(), Heard: s.liveness.numbers(), Alive: alive, Cut: s.why()}
+	b := beat{Number: s.liveness.highest(), Heard: s.liveness.numbers(), Alive: alive}
 	for _, e := range s.opened() {
-		if e.over() {
+		if e.ended.Load() {
 			b.Ended = append(b.Ended, e.order.End)
 		}
 		if at != nil && s.isStarted(e) && e.order.Order.Traffic() {
@@ -111,6 +111,7 @@ func (s *session) sendBeat(alive []string, at *float64) {
 	if at != nil && s.first.Timing.PatienceSeconds > 0 { // a long trial
 		b.Counts = s.observed.counts()
 	}
+	b.Cut = s.why() // after the ends: one that failed is told with the reason
 	slices.Sort(b.Ended)
 	slices.SortFunc(b.Samples, func(x, y sample) int { return x.End - y.End })
 	data, err := json.Marshal(b)

@@ -340,6 +340,7 @@ func (s *session) run(ctx context.Context, e *sessionEnd, limit time.Duration) {
 		if _, err := e.end.Report(); err != nil && s.ctx.Err() == nil && s.why() == "" {
 			s.stopTraffic(fmt.Sprintf("%s: %v", e.name(), err))
 		}
+		e.ended.Store(true)
 		s.beatSoon()
 	})
 	s.mu.Unlock()
