@@ -45,20 +45,19 @@ func TestBreaker(t *testing.T) {
 	}
 }
 
-// A path that carries nothing cuts the trial in its third second, and says why.
+// A path that carries nothing cuts the trial long before its end, and says why.
 func TestBreakerCutsTrial(t *testing.T) {
 	t.Parallel()
 	w := newWire()
 	w.cut.Store(true)
-	trial := upTrial("near", "far", 10*time.Second)
+	trial := upTrial("near", "far", time.Minute)
 	trial.Flows[0].Listen, trial.Flows[0].Breaker = netip.MustParseAddr(away), true
-	began := time.Now()
 	out, err := quick(t, agentOn(w, "near"), agentOn(w, "far")).RunTrial(t.Context(), trial, nil)
 	if want := "flow up lost over 20 % of its packets in each of 3 seconds"; err != nil || !strings.HasPrefix(out.Cut, want) {
 		t.Errorf("cut %q, %v; want %q", out.Cut, err, want)
 	}
-	if took := time.Since(began); out.Flows[0].Send == nil || took > 7*time.Second {
-		t.Errorf("cut after %v with the sender's report %v", took, out.Flows[0].Send)
+	if out.Flows[0].Send == nil {
+		t.Error("the sender's report is missing")
 	}
 	nothingOpen(t, w)
 }

@@ -16,7 +16,7 @@ type sessionEnd struct {
 	tuples  []model.Tuple // ports of the streams of a UDP flow, once it is connected
 	started bool
 	ended   atomic.Bool // its traffic is over, and the session is cut if that failed
-	heard   uint64 // packets that had come at the last heartbeat; the beating goroutine's
+	heard   uint64      // packets that had come at the last heartbeat; the beating goroutine's
 }
 
 func (e *sessionEnd) over() bool {
