@@ -3,6 +3,7 @@ package engine
 import (
 	"encoding/binary"
 	"fmt"
+	"math"
 	"net"
 	"net/netip"
 	"slices"
@@ -22,10 +23,14 @@ func monotonic(time.Time) int64 {
 // asleep is for how long the host was suspended since its boot: CLOCK_MONOTONIC stands
 // still meanwhile, time_namespaces(7) and clock_gettime(2).
 func asleep() time.Duration {
-	var awake, all unix.Timespec
-	_ = unix.ClockGettime(unix.CLOCK_MONOTONIC, &awake)
-	_ = unix.ClockGettime(unix.CLOCK_BOOTTIME, &all) // Linux 2.6.39
-	return time.Duration(all.Nano() - awake.Nano())
+	slept := int64(math.MaxInt64)
+	for range 4 { // a thread that has to wait between the two readings finds too much
+		var awake, all unix.Timespec
+		_ = unix.ClockGettime(unix.CLOCK_MONOTONIC, &awake)
+		_ = unix.ClockGettime(unix.CLOCK_BOOTTIME, &all) // Linux 2.6.39
+		slept = min(slept, all.Nano()-awake.Nano())
+	}
+	return time.Duration(slept)
 }
 
 // linkStates returns how to look at the interfaces of the calling thread's namespace, from
