@@ -7,6 +7,7 @@ import (
 	"encoding/binary"
 	"net/netip"
 	"sync"
+	"time"
 )
 
 // Consent on the data path. Before a stream carries anything, its two ends prove over its
@@ -145,7 +146,12 @@ type ConsentListener struct {
 	mu           sync.Mutex
 	theirs, mine nonce          // of the dialer that said hello last, or that has confirmed
 	peer         netip.AddrPort // its address
+	second       time.Time      // in which answers are counted
+	answers      int
 }
+
+// mostAnswers bounds the answers of a listener in a second: who has the key may forge the address of somebody else.
+const mostAnswers = 20
 
 // NewConsentListener awaits the dialer of a stream.
 func NewConsentListener(k StreamKey) *ConsentListener {
@@ -204,6 +210,12 @@ func (l *ConsentListener) Answer(b []byte, from netip.AddrPort) (reply ConsentMe
 	case m.kind == confirm && m.listener == mine:
 		m.kind = ready
 	default:
+		return reply, false
+	}
+	if now := time.Now(); now.Sub(l.second) >= time.Second {
+		l.second, l.answers = now, 0
+	}
+	if l.answers++; l.answers > mostAnswers {
 		return reply, false
 	}
 	l.theirs, l.mine, l.peer, m.listener = m.dialer, mine, from, mine

@@ -5,6 +5,8 @@ import (
 	"net/netip"
 	"slices"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"pgregory.net/rapid"
 )
@@ -28,6 +30,7 @@ func TestConsentOverABadPath(t *testing.T) {
 		var up, down [][]byte
 		done := false
 		for range 60 {
+			d.answers = 0 // a second is over
 			up = append(up, c.text())
 			for range rapid.IntRange(0, 4).Draw(t, "up") {
 				if reply, ok := d.Answer(rapid.SampledFrom(up).Draw(t, "which"), testCaller); ok {
@@ -45,6 +48,7 @@ func TestConsentOverABadPath(t *testing.T) {
 				t.Fatal("the dialer is done, the listener is not")
 			}
 		}
+		d.answers = 0
 		for range 3 { // the path heals
 			if reply, ok := d.Answer(c.text(), testCaller); ok {
 				if _, fin := c.Hear(reply[:]); fin {
@@ -57,6 +61,24 @@ func TestConsentOverABadPath(t *testing.T) {
 		}
 		if d.Token() != c.Token() {
 			t.Fatal("tokens differ")
+		}
+	})
+}
+
+// Who has the key may say hello in another's name, but not often.
+func TestConsentReflectsLittle(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := NewConsentListener(testKey())
+		answers := 0
+		for range 1000 {
+			hello := NewConsentDialer(testKey()).Message()
+			if _, ok := l.Answer(hello[:], testCaller); ok {
+				answers++
+			}
+			time.Sleep(2500 * time.Microsecond)
+		}
+		if answers != 3*mostAnswers {
+			t.Errorf("%d answers to 1000 hellos in 2.5 s, want %d", answers, 3*mostAnswers)
 		}
 	})
 }
