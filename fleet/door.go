@@ -1,6 +1,8 @@
 package fleet
 
 import (
+	"crypto/hmac"
+	"crypto/sha256"
 	"crypto/tls"
 	"encoding/hex"
 	"errors"
@@ -8,6 +10,7 @@ import (
 	"io"
 	"net"
 	"net/netip"
+	"slices"
 	"sync"
 	"time"
 
@@ -20,7 +23,7 @@ const (
 	handshakeTimeout = 3 * time.Second
 	maxHandshakes    = 256
 	maxOfAddress     = 16          // connections of one IPv4 address or IPv6 /64
-	secretLife       = time.Minute // after a connection ended; the longest reconnect window
+	countedFor       = time.Second // the least that a connection counts for its address
 )
 
 // door takes connections from outside, and hands those of clients that know the code to the NATS
@@ -32,24 +35,27 @@ type door struct {
 	guard    *guard
 	events   func(text string)
 	open     bool
+	keepCode bool
+	secrets  []byte         // what each client's secret is made from
 	work     chan struct{}  // bounds the shares that are made at a time
 	live     sync.WaitGroup // goroutines of connections
 
 	mu      sync.Mutex
 	code    []byte
-	tokens  map[string]string   // CLIENT that may come with it; "" is this process
-	clients map[string]*visitor // by CLIENT
-	waiting []*visitor          // in their handshake, the oldest first
-	from    map[netip.Prefix]int
+	tokens  map[string]string    // CLIENT that may come with it; "" is this process
+	waiting []*visitor           // in their handshake, the oldest first
+	clients map[string]*visitor  // after it, by CLIENT
+	from    map[netip.Prefix]int // connections by source
 	closed  bool
 }
 
-// visitor is one connection from outside, and after it its client for a while.
+// visitor is one connection from outside.
 type visitor struct {
 	addr   netip.AddrPort
-	conn   net.Conn // nil: it is gone
-	secret []byte
-	forget *time.Timer
+	conn   net.Conn
+	begun  time.Time
+	client string // "" in its handshake
+	token  string
 }
 
 // Check admits a connection to NATS by its token.
@@ -93,7 +99,7 @@ func (d *door) serve() {
 			continue
 		}
 		from := conn.RemoteAddr().(*net.TCPAddr).AddrPort()
-		v := &visitor{conn: conn, addr: netip.AddrPortFrom(from.Addr().Unmap(), from.Port())}
+		v := &visitor{conn: conn, addr: netip.AddrPortFrom(from.Addr().Unmap(), from.Port()), begun: time.Now()}
 		if !d.enter(v) {
 			_ = conn.Close()
 			continue
@@ -107,116 +113,122 @@ func (d *door) enter(v *visitor) bool {
 	source := sourceOf(v.addr.Addr())
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if d.closed || d.from[source] >= maxOfAddress || len(d.clients) >= maxConnections {
+	if d.closed || d.from[source] >= maxOfAddress {
 		return false
 	}
-	if len(d.waiting) >= maxHandshakes { // the oldest has had its time; first of all one that has guessed
-		at := 0
-		for i, w := range d.waiting {
-			if d.guard.suspect(w.addr.Addr()) {
-				at = i
-				break
-			}
-		}
-		_ = d.waiting[at].conn.Close()
-		d.waiting = append(d.waiting[:at:at], d.waiting[at+1:]...)
+	if len(d.waiting) >= maxHandshakes {
+		d.giveWay()
 	}
 	d.from[source]++
 	d.waiting = append(d.waiting, v)
 	return true
 }
 
+// giveWay ends a handshake: one of a source that has guessed wrong, or of the source with most connections, and
+// of these the oldest.
+func (d *door) giveWay() {
+	at, most := 0, 0
+	for i, w := range d.waiting {
+		source := sourceOf(w.addr.Addr())
+		n := d.from[source]
+		if d.guard.suspect(source) {
+			n += maxOfAddress
+		}
+		if n > most {
+			at, most = i, n
+		}
+	}
+	_ = d.waiting[at].conn.Close()
+	d.waiting = slices.Delete(d.waiting, at, at+1)
+}
+
 // handshaken ends the wait of a connection.
 func (d *door) handshaken(v *visitor) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	for i, w := range d.waiting {
-		if w == v {
-			d.waiting = append(d.waiting[:i:i], d.waiting[i+1:]...)
-			return
-		}
+	if i := slices.Index(d.waiting, v); i >= 0 {
+		d.waiting = slices.Delete(d.waiting, i, i+1)
 	}
 }
 
-func (d *door) leave(v *visitor, client string) {
+func (d *door) leave(v *visitor) {
 	_ = v.conn.Close()
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	source := sourceOf(v.addr.Addr())
-	if d.from[source]--; d.from[source] == 0 {
-		delete(d.from, source)
+	d.handshaken(v)
+	delete(d.tokens, v.token)
+	if d.clients[v.client] == v {
+		delete(d.clients, v.client)
 	}
-	if client == "" || d.clients[client] != v {
-		return
-	}
-	v.conn = nil
-	v.forget = time.AfterFunc(secretLife, func() {
+	time.AfterFunc(time.Until(v.begun.Add(countedFor)), func() {
+		source := sourceOf(v.addr.Addr())
 		d.mu.Lock()
 		defer d.mu.Unlock()
-		if d.clients[client] == v {
-			delete(d.clients, client)
+		if d.from[source]--; d.from[source] == 0 {
+			delete(d.from, source)
 		}
 	})
 }
 
 // receive is the life of one connection from outside.
 func (d *door) receive(v *visitor) {
+	defer d.leave(v)
 	quietTCP(v.conn)
-	_ = v.conn.SetDeadline(time.Now().Add(handshakeTimeout))
+	_ = v.conn.SetDeadline(v.begun.Add(handshakeTimeout))
 	c := tls.Server(v.conn, d.tls)
-	who, err := d.greet(c, v.addr.Addr())
-	d.handshaken(v)
-	client := ""
-	if err == nil {
-		client, err = who.client, d.admit(v, who)
+	client, token, err := d.greet(c, v.addr.Addr())
+	if err != nil || !d.admit(v, client, token) {
+		return
 	}
-	if err == nil {
-		_ = v.conn.SetDeadline(time.Time{})
-		d.splice(c)
-	}
-	d.leave(v, client)
+	_ = v.conn.SetDeadline(time.Time{})
+	d.splice(c, writeDeadline)
 }
 
 // greet is the server's part of a handshake.
-func (d *door) greet(c *tls.Conn, from netip.Addr) (who identity, err error) {
+func (d *door) greet(c *tls.Conn, from netip.Addr) (client, token string, err error) {
 	if err = c.Handshake(); err != nil {
-		return who, err
+		return "", "", err
 	}
 	asks := asksCode
 	if d.open {
 		asks = asksNothing
 	}
 	if _, err = c.Write([]byte{asks}); err != nil {
-		return who, err
+		return "", "", err
 	}
 	first := make([]byte, 1+idBytes+cpace.ShareBytes)
 	if _, err = io.ReadFull(c, first); err != nil {
-		return who, err
+		return "", "", err
 	}
-	client, share := hex.EncodeToString(first[1:1+idBytes]), first[1+idBytes:]
-	code, err := d.codeOf(first[0], client)
+	knows, share := first[0], first[1+idBytes:]
+	client = hex.EncodeToString(first[1 : 1+idBytes])
+	code, err := d.codeOf(knows, client)
 	if err != nil {
-		return who, err
+		return "", "", err
 	}
-	guess := first[0] == knowsCode && !d.open // nobody can guess a secret
-	if guess && !d.guard.begin(from, time.Now()) {
-		return who, errWrongCode
+	var guess []*allowance
+	if knows == knowsCode && !d.open { // nobody can guess a secret
+		if guess = d.guard.begin(from, time.Now()); guess == nil {
+			return "", "", errWrongCode
+		}
 	}
-	key, err := d.answer(c, code, share)
-	switch {
-	case err != nil && guess:
-		d.guessed(from)
-	case guess:
-		d.guard.right(from)
+	key, err := d.answer(c, client, code, share)
+	switch right := err == nil; {
+	case guess == nil:
+	case right, errors.Is(err, net.ErrClosed): // it had to give way
+		d.guard.giveBack(guess, right)
+	default:
+		d.guessed(from, guess)
 	}
 	if err != nil {
-		return who, err
+		return "", "", err
 	}
-	return newIdentity(client, key), nil
+	if knows == knowsCode {
+		d.events(fmt.Sprintf("client connected from %v", from))
+	}
+	return client, tokenOf(key), nil
 }
 
 // answer returns the key if the client proves that it knows the code.
-func (d *door) answer(c *tls.Conn, code, share []byte) (*cpace.Key, error) {
+func (d *door) answer(c *tls.Conn, client string, code, share []byte) (*cpace.Key, error) {
 	channel, err := channelOf(c)
 	if err != nil {
 		return nil, err
@@ -241,7 +253,7 @@ func (d *door) answer(c *tls.Conn, code, share []byte) (*cpace.Key, error) {
 	if !key.Proves(tag) {
 		return nil, errWrongCode
 	}
-	_, err = c.Write(key.Tag())
+	_, err = c.Write(append(key.Tag(), d.secretOf(client)...))
 	return key, err
 }
 
@@ -249,20 +261,26 @@ func (d *door) answer(c *tls.Conn, code, share []byte) (*cpace.Key, error) {
 func (d *door) codeOf(knows byte, client string) ([]byte, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	v := d.clients[client]
 	switch {
-	case knows == knowsCode && v == nil:
+	case knows == knowsSecret:
+		return d.secretOf(client), nil
+	case knows == knowsCode && d.clients[client] == nil: // nobody takes the place of another
 		return d.code, nil
-	case knows == knowsSecret && v != nil:
-		return v.secret, nil
 	}
 	return nil, errWrongCode
 }
 
-// guessed counts a wrong guess, and renews the code when it has been tried often enough.
-func (d *door) guessed(from netip.Addr) {
+// secretOf lets a client in again. It stays the same: a client may miss the end of a handshake.
+func (d *door) secretOf(client string) []byte {
+	m := hmac.New(sha256.New, d.secrets)
+	m.Write([]byte(client))
+	return m.Sum(nil)
+}
+
+// guessed tells of a wrong guess, and renews the code when it has been tried often enough.
+func (d *door) guessed(from netip.Addr, guess []*allowance) {
 	d.events(fmt.Sprintf("wrong code from %v", from))
-	if !d.guard.guessed() {
+	if renew := d.guard.fail(guess); !renew || d.keepCode {
 		return
 	}
 	code, err := NewCode()
@@ -276,29 +294,24 @@ func (d *door) guessed(from netip.Addr) {
 }
 
 // admit makes a client known, in place of the connection that it may have had.
-func (d *door) admit(v *visitor, who identity) error {
+func (d *door) admit(v *visitor, client, token string) bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if d.closed {
-		return errLost
+	before := d.clients[client]
+	if d.closed || before == nil && len(d.clients) >= maxConnections {
+		return false
 	}
-	if before := d.clients[who.client]; before != nil {
-		if before.conn != nil {
-			_ = before.conn.Close()
-		}
-		if before.forget != nil {
-			before.forget.Stop()
-		}
-	} else {
-		d.events(fmt.Sprintf("client connected from %v", v.addr.Addr()))
+	if before != nil {
+		_ = before.conn.Close()
 	}
-	v.secret = who.secret
-	d.clients[who.client], d.tokens[who.token] = v, who.client
-	return nil
+	d.handshaken(v)
+	v.client, v.token = client, token
+	d.clients[client], d.tokens[token] = v, client
+	return true
 }
 
-// splice joins a connection with the NATS server until either side ends.
-func (d *door) splice(c *tls.Conn) {
+// splice joins a connection with the NATS server until either side ends, or the client does not read.
+func (d *door) splice(c net.Conn, writeWithin time.Duration) {
 	pipe, err := d.server.InProcessConn()
 	if err != nil {
 		return
@@ -307,15 +320,26 @@ func (d *door) splice(c *tls.Conn) {
 		_, _ = io.Copy(pipe, c)
 		_ = pipe.Close()
 	})
-	_, _ = io.Copy(c, pipe)
+	_, _ = io.Copy(timely{c, writeWithin}, pipe)
 	_, _ = pipe.Close(), c.Close()
+}
+
+// timely is a connection each of whose writes must be over in time.
+type timely struct {
+	conn   net.Conn
+	within time.Duration
+}
+
+func (t timely) Write(b []byte) (int, error) {
+	_ = t.conn.SetWriteDeadline(time.Now().Add(t.within))
+	return t.conn.Write(b)
 }
 
 // addressOf tells where a client is connected from; invalid if it is not.
 func (d *door) addressOf(client string) netip.AddrPort {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if v := d.clients[client]; v != nil && v.conn != nil {
+	if v := d.clients[client]; v != nil {
 		return v.addr
 	}
 	return netip.AddrPort{}
@@ -332,12 +356,7 @@ func (d *door) close() {
 		_ = v.conn.Close()
 	}
 	for _, v := range d.clients {
-		if v.conn != nil {
-			_ = v.conn.Close()
-		}
-		if v.forget != nil {
-			v.forget.Stop()
-		}
+		_ = v.conn.Close()
 	}
 	d.mu.Unlock()
 	d.live.Wait()

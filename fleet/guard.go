@@ -8,51 +8,56 @@ import (
 	"time"
 )
 
-// guard bounds guesses: handshakes that were begun and did not end with the right code. Each source has
-// a few, and strangers have a few together; both get more with time. A right answer takes its guess back.
+// guard bounds guesses: handshakes that were begun and did not end with the right code. A guess is taken from
+// each allowance that it counts for, and these grow again with time. A right answer gives it back.
 type guard struct {
 	mu        sync.Mutex
-	sources   map[netip.Prefix]*guesses
-	strangers guesses
-	wrong     int // of all sources, since the code was made
+	sources   map[netip.Prefix]*allowance
+	strangers allowance // of all networks together
+	wrong     int       // answers of all sources, since the code was made
 }
 
-// guesses are how many were made, as far as they are not forgotten.
-type guesses struct {
-	made  float64
+// allowance is how much of it is used, as far as that is not forgotten, and by whom.
+type allowance struct {
+	used  float64
 	at    time.Time
-	known bool // the source has given a right answer
+	known bool // a right answer came from this address
+	wrong bool // a wrong one came after it
 }
 
 // A code is one of some 7.6 million. At 20 guesses a minute, a day's are 0.4 % of these.
 const (
-	codeGuesses    = 20 // wrong ones of all sources, and the code is renewed
+	codeGuesses    = 20 // of strangers together; so many wrong ones of all, and the code is renewed
 	codeAgain      = 3 * time.Second
+	networkGuesses = 3 // of strangers of an IPv4 /16 or IPv6 /32, when those of all are used up
+	networkAgain   = time.Hour
+	siteGuesses    = 20 // of an IPv6 /48
+	siteAgain      = 15 * time.Second
 	addressGuesses = 5 // of an IPv4 address or an IPv6 /64
 	addressAgain   = time.Minute
-	networkGuesses = 20 // of an IPv6 /48
-	networkAgain   = 15 * time.Second
 	maxSources     = 8192
 )
 
-func newGuard() *guard { return &guard{sources: map[netip.Prefix]*guesses{}} }
+func newGuard() *guard { return &guard{sources: map[netip.Prefix]*allowance{}} }
 
 // left forgets what is old, and reports whether there is one guess more.
-func (g *guesses) left(most int, again time.Duration, now time.Time) bool {
-	g.made = max(0, g.made-float64(now.Sub(g.at))/float64(again))
-	g.at = now
-	return g.made <= float64(most-1)
+func (a *allowance) left(most int, again time.Duration, now time.Time) bool {
+	a.used = max(0, a.used-float64(now.Sub(a.at))/float64(again))
+	a.at = now
+	return a.used <= float64(most-1)
 }
 
 // sourceOf is what counts as one source: an IPv4 address or an IPv6 /64. The zero address gives
 // the zero prefix, a source like others.
-func sourceOf(from netip.Addr) netip.Prefix {
-	length := 32
-	if from = from.Unmap(); from.Is6() {
-		length = 64
+func sourceOf(from netip.Addr) netip.Prefix { return networkOf(from, 32, 64) }
+
+// networkOf is the network of an address, of so many bits in IPv4 and IPv6.
+func networkOf(a netip.Addr, four, six int) netip.Prefix {
+	if a = a.Unmap().WithZone(""); a.Is6() {
+		four = six
 	}
-	key, _ := from.WithZone("").Prefix(length)
-	return key
+	p, _ := a.Prefix(four)
+	return p
 }
 
 // Private reports whether an address is of no public network: private, of a link or of this host.
@@ -74,68 +79,70 @@ func ownNetwork(a netip.Addr) bool {
 	})
 }
 
-// begin takes a guess for a handshake; false: there is none left for this source.
-func (g *guard) begin(from netip.Addr, now time.Time) bool {
+// begin takes a guess for a handshake; nil: there is none left. The last allowance is the address's. Wide ones
+// are asked first, so that who is refused is not remembered.
+func (g *guard) begin(from netip.Addr, now time.Time) (guess []*allowance) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	address := g.source(sourceOf(from))
-	taken := []*guesses{address}
-	may := address.left(addressGuesses, addressAgain, now)
-	if from.Is6() {
-		p, _ := from.WithZone("").Prefix(48)
-		network := g.source(p)
-		taken = append(taken, network)
-		may = network.left(networkGuesses, networkAgain, now) && may
-	}
-	if !Private(from) && !address.known {
-		taken = append(taken, &g.strangers)
-		may = g.strangers.left(codeGuesses, codeAgain, now) && may
-	}
-	if may {
-		for _, t := range taken {
-			t.made++
+	if a := g.sources[sourceOf(from)]; !Private(from) && (a == nil || !a.known) {
+		all := &g.strangers
+		if !all.left(codeGuesses, codeAgain, now) {
+			all = g.source(networkOf(from, 16, 32))
+			if !all.left(networkGuesses, networkAgain, now) {
+				return nil
+			}
 		}
+		guess = append(guess, all)
 	}
-	return may
-}
-
-// right takes back the guess of a handshake that ended with the right code.
-func (g *guard) right(from netip.Addr) {
-	g.mu.Lock()
-	defer g.mu.Unlock()
+	if from.Unmap().Is6() {
+		site := g.source(networkOf(from, 48, 48))
+		if !site.left(siteGuesses, siteAgain, now) {
+			return nil
+		}
+		guess = append(guess, site)
+	}
 	address := g.source(sourceOf(from))
-	if !Private(from) && !address.known {
-		g.strangers.made = max(0, g.strangers.made-1)
+	if !address.left(addressGuesses, addressAgain, now) {
+		return nil
 	}
-	address.made, address.known = max(0, address.made-1), true
-	if from.Is6() {
-		p, _ := from.WithZone("").Prefix(48)
-		network := g.source(p)
-		network.made = max(0, network.made-1)
+	guess = append(guess, address)
+	for _, a := range guess {
+		a.used++
+	}
+	return guess
+}
+
+// giveBack undoes a guess whose answer was right, or did not come before this side ended the handshake.
+func (g *guard) giveBack(guess []*allowance, right bool) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	for _, a := range guess {
+		a.used = max(0, a.used-1)
+	}
+	if address := guess[len(guess)-1]; right {
+		address.known, address.wrong = true, false
 	}
 }
 
-// guessed counts a wrong guess; renew says that the code has been tried often enough.
-func (g *guard) guessed() (renew bool) {
+// fail ends a guess that was wrong; renew says that the code has been tried often enough.
+func (g *guard) fail(guess []*allowance) (renew bool) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	if g.wrong++; g.wrong < codeGuesses {
-		return false
-	}
-	g.wrong = 0
-	return true
+	guess[len(guess)-1].wrong = true
+	g.wrong = (g.wrong + 1) % codeGuesses
+	return g.wrong == 0
 }
 
-// suspect reports whether a source has made wrong guesses.
-func (g *guard) suspect(from netip.Addr) bool {
+// suspect reports whether the last answer of a source was wrong.
+func (g *guard) suspect(source netip.Prefix) bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	s := g.sources[sourceOf(from)]
-	return s != nil && s.made >= 1
+	a := g.sources[source]
+	return a != nil && a.wrong
 }
 
 // source finds what is known of a source. Of a few others the one seen longest ago makes room.
-func (g *guard) source(p netip.Prefix) *guesses {
+func (g *guard) source(p netip.Prefix) *allowance {
 	if s := g.sources[p]; s != nil {
 		return s
 	}
@@ -152,7 +159,7 @@ func (g *guard) source(p netip.Prefix) *guesses {
 		}
 		delete(g.sources, oldest)
 	}
-	s := &guesses{}
+	s := &allowance{}
 	g.sources[p] = s
 	return s
 }

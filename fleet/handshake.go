@@ -23,10 +23,10 @@ import (
 //	client: what it knows u8 | CLIENT 16 B | share 32 B
 //	server: share 32 B
 //	client: tag 64 B
-//	server: tag 64 B, or the end of the connection
+//	server: tag 64 B | secret 32 B, or the end of the connection
 const (
-	controlALPN = "pelt-control/2"
-	channelName = "pelt control 2, client and server: "
+	controlALPN = "pelt-control/3"
+	channelName = "pelt control 3, client and server: "
 	binding     = "EXPORTER-Channel-Binding" // RFC 9266
 )
 
@@ -42,18 +42,19 @@ const (
 	knowsSecret
 )
 
-const idBytes = 16
+const (
+	idBytes     = 16
+	secretBytes = 32
+)
 
-// identity is what both sides hold after a handshake.
+// identity is what a client holds after a handshake.
 type identity struct {
 	client string // CLIENT of the subjects, 32 hex digits
 	token  string // lets it into NATS, once
 	secret []byte // lets it in again, in place of the code
 }
 
-func newIdentity(client string, k *cpace.Key) identity {
-	return identity{client, hex.EncodeToString(k.Derive("pelt token")), k.Derive("pelt again")}
-}
+func tokenOf(k *cpace.Key) string { return hex.EncodeToString(k.Derive("pelt token")) }
 
 // channelOf names one TLS connection, the same on both sides and on no other connection.
 func channelOf(c *tls.Conn) ([]byte, error) {
@@ -100,11 +101,11 @@ func prove(c *tls.Conn, knows byte, code []byte, client string) (who identity, e
 	if _, err = c.Write(key.Tag()); err != nil {
 		return who, err
 	}
-	tag := make([]byte, cpace.TagBytes)
-	if _, err = io.ReadFull(c, tag); errors.Is(err, io.EOF) || err == nil && !key.Proves(tag) {
+	last := make([]byte, cpace.TagBytes+secretBytes)
+	if _, err = io.ReadFull(c, last); errors.Is(err, io.EOF) || err == nil && !key.Proves(last[:cpace.TagBytes]) {
 		return who, errWrongCode
 	}
-	return newIdentity(client, key), err
+	return identity{client, tokenOf(key), last[cpace.TagBytes:]}, err
 }
 
 // certificate is a new one, which says nothing of this host.

@@ -23,6 +23,7 @@ type HubConfig struct {
 	DontListen bool           // connections from this process only; all below is ignored
 	Listen     netip.AddrPort // an invalid address means all of the host's; port 0 means any free one
 	Code       string         // what clients must know
+	KeepCode   bool           // after wrong guesses, too: it is the user's own
 	Open       bool           // let everybody in
 	// Events, if set, is told of clients that connect or guess, from any goroutine.
 	Events func(text string)
@@ -31,6 +32,9 @@ type HubConfig struct {
 const (
 	maxPayload     = 1 << 20 // bytes of one message; longer reports travel in parts
 	maxConnections = 1024    // about 14 KiB each, measured idle
+	// An agent has one for each session and a few more; no subject has more names.
+	maxSubscriptions = maxSessions + 8
+	maxSubTokens     = 5
 	// A flood may starve the control connection for a while without an end of
 	// the trial, so NATS itself is patient; sessions have their own 3 s.
 	pingEvery     = 30 * time.Second
@@ -53,8 +57,8 @@ type Hub struct {
 // reaches it without the code.
 func StartHub(cfg HubConfig) (*Hub, error) {
 	h := &Hub{door: &door{
-		guard: newGuard(), events: cfg.Events, open: cfg.Open, work: make(chan struct{}, 2),
-		tokens: map[string]string{}, clients: map[string]*visitor{}, from: map[netip.Prefix]int{},
+		guard: newGuard(), events: cfg.Events, open: cfg.Open, keepCode: cfg.KeepCode, work: make(chan struct{}, 2),
+		secrets: []byte(randomHex()), tokens: map[string]string{}, clients: map[string]*visitor{}, from: map[netip.Prefix]int{},
 	}}
 	if h.door.events == nil {
 		h.door.events = func(string) {}
@@ -68,7 +72,8 @@ func StartHub(cfg HubConfig) (*Hub, error) {
 	h.server, err = server.NewServer(&server.Options{
 		ServerName: "pelt", DontListen: true, NoSigs: true, NoLog: true, NoSystemAccount: true,
 		CustomClientAuthentication: h.door,
-		MaxPayload:                 maxPayload, MaxControlLine: 4096, MaxPending: 8 << 20, MaxConn: 2 * maxConnections, MaxSubs: 4096,
+		MaxPayload:                 maxPayload, MaxControlLine: 1024, MaxPending: 8 << 20, MaxConn: 2 * maxConnections,
+		MaxSubs: maxSubscriptions, MaxSubTokens: maxSubTokens,
 		PingInterval: pingEvery, MaxPingsOut: pingsOut, DisableShortFirstPing: true,
 		WriteDeadline: writeDeadline, MaxClosedClients: 16, NoFastProducerStall: true,
 	})

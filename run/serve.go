@@ -17,18 +17,19 @@ import (
 
 // ServeOptions are how this host offers itself as the far end.
 type ServeOptions struct {
-	Version string
-	Listen  netip.Addr // invalid means every address
-	Port    int        // control; data uses Port+1
-	Shown   netip.Addr // of this host's addresses the one that clients are told first; its interface is reported
-	Code    string
-	Open    bool           // ask no code
-	XDP     bool           // also on real interfaces
-	Observe bool           // only observe this host, a router: be no end of any test
-	Calls   []netip.Prefix // where clients may make it call, as the sender's side; none calls nobody
-	Limits  fleet.Limits
-	Ready   func()       // called once when clients may come
-	Events  func(string) // one sentence each
+	Version  string
+	Listen   netip.Addr // invalid means every address
+	Port     int        // control; data uses Port+1
+	Shown    netip.Addr // of this host's addresses the one that clients are told first; its interface is reported
+	Code     string
+	KeepCode bool           // after wrong guesses, too: it is the user's own
+	Open     bool           // ask no code
+	XDP      bool           // also on real interfaces
+	Observe  bool           // only observe this host, a router: be no end of any test
+	Calls    []netip.Prefix // where clients may make it call, as the sender's side; none calls nobody
+	Limits   fleet.Limits
+	Ready    func()       // called once when clients may come
+	Events   func(string) // one sentence each
 }
 
 // Serve is the far end, or a router that only observes, until ctx ends.
@@ -57,8 +58,8 @@ func Serve(ctx context.Context, o ServeOptions) error {
 	}
 	agent.Limits = o.Limits
 	err := fleet.Serve(ctx, fleet.ServeConfig{
-		HubConfig: fleet.HubConfig{Listen: netip.AddrPortFrom(o.Listen, uint16(o.Port)), Code: o.Code, Open: o.Open,
-			Events: o.Events},
+		HubConfig: fleet.HubConfig{Listen: netip.AddrPortFrom(o.Listen, uint16(o.Port)), Code: o.Code, KeepCode: o.KeepCode,
+			Open: o.Open, Events: o.Events},
 		Calls: o.Calls, Agent: agent, Ready: func(netip.AddrPort) { o.Ready() },
 	})
 	return errors.Join(err, free(), kernel.Close())

@@ -49,7 +49,8 @@ dropped.`,
 			if port < 1 || port > 65534 {
 				return usagef("--port: want 1 to 65534, not %d: the port above it carries the data", port)
 			}
-			if s.Code, err = codeOf(code, codeFile); err == nil && s.Code == "" {
+			s.Code, err = codeOf(code, codeFile)
+			if s.KeepCode = s.Code != ""; err == nil && !s.KeepCode {
 				s.Code, err = fleet.NewCode()
 			}
 			switch {
