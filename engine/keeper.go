@@ -18,6 +18,7 @@ const (
 	checkShare = 4                             // ... else one for so many packets of the stream
 	hearEvery  = int64(50 * time.Millisecond)  // while an answer may come
 	checkStep  = int64(time.Millisecond)       // checks closer than this are due together
+	checkLate  = int64(20 * time.Millisecond)  // what a thread of a busy host may be late is made up for
 )
 
 // ConsentKeeper asks a sender's receiver over each 5-tuple whether it still consents: RFC 7675,
@@ -58,14 +59,14 @@ func NewConsentKeeper(o Order, now int64) *ConsentKeeper {
 }
 
 // Ask returns a check to send over a stream; due is false if it is not time for one. Several
-// may be due, a few each millisecond at most.
+// may be due.
 func (k *ConsentKeeper) Ask(stream int, now int64) (check ConsentMessage, due bool) {
 	s := &k.streams[stream]
 	gap := k.gap(s, now)
 	if now-s.asked < gap {
 		return check, false
 	}
-	s.asked = max(s.asked+gap, now-checkStep)
+	s.asked = max(s.asked+gap, now-checkLate)
 	s.pause = checkEvery*4/5 + rand.Int64N(checkEvery*2/5) // so that hosts do not ask in step
 	k.sent++
 	m := consentFields{StreamKey: k.order.StreamKey(stream), kind: ask}
