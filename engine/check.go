@@ -12,10 +12,10 @@ import (
 // KeyBytes is the length of the key that the two ends of a flow share.
 const KeyBytes = 32
 
-// A probe is thin: it must not disturb what it measures. 1472 B fill a 1500 B packet.
+// A probe is thin: it must not disturb what it measures.
 const (
-	maxProbePPS   = 1000
-	maxProbeBytes = 1472
+	maxProbePPS   = 100
+	maxProbeBytes = 128
 )
 
 // Check finds the first field of an order that is out of its range. What this host could

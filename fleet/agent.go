@@ -45,8 +45,11 @@ type AgentConfig struct {
 	calls    []netip.Prefix // where strangers may make it call
 }
 
-// maxBusy bounds the orders an agent works on at a time; more are answered with an error.
-const maxBusy = 128
+// Orders that an agent works on at a time; more are answered with an error.
+const (
+	maxBusy         = 128
+	maxBusyOfClient = 32 // of one client's host
+)
 
 // Agent obeys controllers: it keeps their sessions, runs the ends they order
 // and gives up a session whose controller or peer has gone silent.
@@ -55,8 +58,11 @@ type Agent struct {
 	link    *link
 	busy    chan struct{}  // holds one for each order at work
 	closing sync.WaitGroup // of sessions, by themselves
+	reading sync.Mutex     // held while an order is decoded, so that one at a time takes memory for it
 
 	mu       sync.Mutex
+	busyOf   map[netip.Prefix]int // orders at work, by the host of their client
+	refusals time.Time            // when one was told last
 	sessions map[string]*session
 	closed   string // why no more sessions are taken; "" while they are
 }
@@ -81,7 +87,8 @@ func newAgent(cfg AgentConfig) (*Agent, error) {
 	if cfg.events == nil {
 		cfg.events = func(string, string) {}
 	}
-	return &Agent{cfg: cfg, busy: make(chan struct{}, maxBusy), sessions: map[string]*session{}}, nil
+	return &Agent{cfg: cfg, busy: make(chan struct{}, maxBusy), busyOf: map[netip.Prefix]int{},
+		sessions: map[string]*session{}}, nil
 }
 
 func (a *Agent) engineNames() []string { return slices.Sorted(maps.Keys(a.cfg.Engines)) }
@@ -123,16 +130,40 @@ func (a *Agent) respond(m *nats.Msg, verb string, data []byte) {
 	if m.Reply == "" {
 		return
 	}
-	select {
-	case a.busy <- struct{}{}:
-	default:
+	from := sourceOf(a.client(strings.TrimPrefix(m.Reply, inboxPrefix)))
+	if !a.begin(from) {
 		_ = m.Respond(encodeReply(nil, errors.New("the agent is busy with too many orders")))
 		return
 	}
 	go func() {
-		defer func() { <-a.busy }()
+		defer a.done(from)
 		_ = m.Respond(a.answer(context.Background(), verb, data)) // else the controller is gone
 	}()
+}
+
+// begin finds room for one more order at work.
+func (a *Agent) begin(from netip.Prefix) bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.busyOf[from] >= maxBusyOfClient {
+		return false
+	}
+	select {
+	case a.busy <- struct{}{}:
+		a.busyOf[from]++
+		return true
+	default:
+		return false
+	}
+}
+
+func (a *Agent) done(from netip.Prefix) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.busyOf[from]--; a.busyOf[from] == 0 {
+		delete(a.busyOf, from)
+	}
+	<-a.busy
 }
 
 // answer obeys one order and returns the encoded reply, whatever the order holds.

@@ -165,7 +165,7 @@ func (d *redialer) token() string {
 func (d *redialer) Dial(string, string) (net.Conn, error) {
 	if c := d.first; c != nil {
 		d.first = nil
-		return c, nil
+		return &incoming{Conn: c}, nil
 	}
 	if !d.link.holds() {
 		return nil, errLost
@@ -194,5 +194,5 @@ func (d *redialer) Dial(string, string) (net.Conn, error) {
 		}
 	}()
 	d.link.socket(raw)
-	return c, nil
+	return &incoming{Conn: c}, nil
 }

@@ -18,6 +18,7 @@ const (
 	maxSessions = 256
 	maxWatchers = 4         // sessions of an agent that only watches
 	maxMemory   = 512 << 20 // bytes that all sessions of an agent may take, where nothing else is said
+	maxProbes   = 1000      // packets a second of all probes of a client's host, where its rate is limited
 )
 
 func refuse(format string, args ...any) error {
@@ -37,7 +38,7 @@ func (a *Agent) allows(p prepareOrder) error {
 		case e.Peer == a.cfg.ID:
 			return fmt.Errorf("ends[%d].peer: want the name of another agent", i)
 		case a.cfg.Engines[e.Engine] == nil:
-			return refuse("engine %q: that host has %s", e.Engine, strings.Join(a.engineNames(), ", "))
+			return refuse("engine %q: that host has %s", model.Clip(e.Engine), strings.Join(a.engineNames(), ", "))
 		case e.Order.Record != nil && a.cfg.Recording == nil:
 			return refuse("that host records nothing")
 		case a.cfg.clientOf != nil && !e.Order.Listen:
@@ -188,10 +189,17 @@ func (l Limits) check(ends []endOrder) error {
 		return nil
 	}
 	var flows []model.Flow
+	var probes float64
 	for _, e := range ends {
-		if e.Order.Traffic() { // engine.Order.Check bounds the rate of probes
+		if e.Order.Traffic() {
 			flows = append(flows, e.Order.Flow)
+		} else {
+			pps, _ := e.Order.Flow.Rate.PPS(e.Order.Flow.PayloadBytes)
+			probes += pps
 		}
+	}
+	if probes > maxProbes && l.MaxRatePPS+l.MaxRateBPS > 0 {
+		return refuse("the probes ask for %s together; that host allows %s", unit.FormatPPS(probes), unit.FormatPPS(maxProbes))
 	}
 	return l.Admit(flows, ends[0].Order.Timing)
 }

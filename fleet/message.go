@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"reflect"
 	"regexp"
 	"slices"
 	"time"
@@ -305,7 +306,11 @@ func decodeText[T any](data []byte, lines bool) (T, error) {
 	if t := bytes.TrimLeft(data, " \t\r\n"); len(t) == 0 || t[0] != '{' {
 		return zero, errors.New("message: not a JSON object")
 	}
-	d := json.NewDecoder(bytes.NewReader(plain(data, lines)))
+	data = plain(data, lines)
+	if err := weigh(data, reflect.TypeFor[T]()); err != nil {
+		return zero, fmt.Errorf("message: %w", err)
+	}
+	d := json.NewDecoder(bytes.NewReader(data))
 	d.DisallowUnknownFields()
 	if err := d.Decode(&v); err != nil {
 		return zero, fmt.Errorf("message: %w", err)

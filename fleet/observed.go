@@ -3,6 +3,7 @@ package fleet
 import (
 	"context"
 	"errors"
+	"fmt"
 	"sync"
 	"time"
 
@@ -20,6 +21,7 @@ type observed struct {
 	live    func() (model.Observation, error) // what a host with ends tells of it while it runs; nil: nothing
 	router  Router                            // of a session that only watches
 	trial   uint16                            // of the router, that watch is of
+	flows   int                               // of the router, that were named in this trial
 	settled bool                              // the counters were asked for the last time
 	closed  bool
 	account *model.Observation // once it was asked for, or the host could not be observed
@@ -64,10 +66,23 @@ func (o *observed) nextTrial(q observeOrder) {
 	if o.watch != nil {
 		_ = o.watch.Close() // the next trial is watched even if this fails
 	}
-	o.trial, o.watch, o.account, o.settled = q.Trial, nil, nil, false
+	o.trial, o.watch, o.account, o.settled, o.flows = q.Trial, nil, nil, false, 0
 	if q.Trial != 0 {
 		o.watch = o.router.Begin(q.Trial, q.Drops, time.Duration(q.MeasuredNanos))
 	}
+}
+
+// admit finds room for more flows that a watcher is told of: what the kernel can tell apart is for all sessions.
+func (o *observed) admit(flows int, watcher bool) error {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	switch o.flows += flows; {
+	case flows > 0 && !watcher:
+		return errors.New("flows: this host knows those of its ends")
+	case o.flows > 2*maxWatched:
+		return fmt.Errorf("flows: want at most %d of a trial, each once on either side", maxWatched)
+	}
+	return nil
 }
 
 // current is what observes now; nil if nothing does.
@@ -88,6 +103,9 @@ func (o *observed) track(flow model.Flow, tuples []model.Tuple) {
 func (s *session) observe(ctx context.Context, q observeOrder) (none, error) {
 	o := &s.observed
 	o.nextTrial(q)
+	if err := o.admit(len(q.Flows), s.watcher); err != nil {
+		return none{}, err
+	}
 	for _, f := range q.Flows {
 		o.track(model.Flow{Name: f.Flow, Protocol: model.UDP, Packets: f.Packets, PayloadBytes: f.PayloadBytes,
 			Streams: len(f.Tuples)}, f.Tuples)

@@ -60,15 +60,22 @@ type ofSession interface {
 	name() string
 }
 
-// bySession has a session obey an order within some time: the order is decoded and checked
-// here and nowhere else.
+// read decodes an order and checks it.
+func read[Q interface{ check() error }](a *Agent, data []byte) (Q, error) {
+	a.reading.Lock()
+	q, err := decode[Q](data)
+	a.reading.Unlock()
+	if err == nil {
+		err = q.check()
+	}
+	return q, err
+}
+
+// bySession has a session obey an order within some time.
 func bySession[Q ofSession, A any](within time.Duration, obey func(*session, context.Context, Q) (A, error),
 ) func(*Agent, context.Context, []byte) (any, error) {
 	return func(a *Agent, ctx context.Context, data []byte) (any, error) {
-		q, err := decode[Q](data)
-		if err == nil {
-			err = q.check()
-		}
+		q, err := read[Q](a, data)
 		if err != nil {
 			return nil, err
 		}
@@ -104,11 +111,8 @@ func (a *Agent) hello(_ context.Context, inbox []byte) (any, error) {
 
 // prepare opens the ends of a session and, for the first of them, the session.
 func (a *Agent) prepare(ctx context.Context, data []byte) (any, error) {
-	p, err := decode[prepareOrder](data)
-	if err != nil {
-		return nil, err
-	}
-	if err = p.check(); err == nil {
+	p, err := read[prepareOrder](a, data)
+	if err == nil {
 		err = a.allows(p)
 	}
 	var s *session
@@ -116,8 +120,22 @@ func (a *Agent) prepare(ctx context.Context, data []byte) (any, error) {
 		s, err = a.admit(p)
 	}
 	if err != nil {
-		a.cfg.events(p.Session, "refused: "+err.Error())
+		a.tellRefusal(p.Session, err)
 		return nil, err
 	}
 	return s.prepare(ctx, p.Ends)
+}
+
+// tellRefusal tells whoever serves, who may read no more than a line a second.
+func (a *Agent) tellRefusal(session string, err error) {
+	a.mu.Lock()
+	now := time.Now()
+	again := now.Sub(a.refusals) < time.Second
+	if !again {
+		a.refusals = now
+	}
+	a.mu.Unlock()
+	if !again {
+		a.cfg.events(session, "refused: "+strings.ToValidUTF8(model.Clip(err.Error()), ""))
+	}
 }

@@ -2,16 +2,12 @@ package fleet
 
 import (
 	"bytes"
-	"encoding/json"
-	"regexp"
-	"slices"
+	"strconv"
 	"strings"
 	"unicode"
+	"unicode/utf16"
 	"unicode/utf8"
 )
-
-// escape is one of a JSON text; a character beyond 16 bits is a pair of them.
-var escape = regexp.MustCompile(`(?is)\\ud[89ab][0-9a-f]{2}\\ud[c-f][0-9a-f]{2}|\\u[0-9a-f]{4}|\\.`)
 
 // plain replaces in a JSON text, raw or escaped, what could steer a terminal or hide in a
 // report: what cannot be printed becomes U+FFFD, tabs and line breaks a space, unless lines
@@ -21,16 +17,50 @@ func plain(data []byte, lines bool) []byte {
 	if !bytes.Contains(data, []byte{'\\'}) { // a megabyte of base64
 		return data
 	}
-	return escape.ReplaceAllFunc(data, func(e []byte) []byte {
-		var text string
-		if json.Unmarshal(slices.Concat([]byte{'"'}, e, []byte{'"'}), &text) != nil || lines && text == "\n" {
-			return e // no escape is the decoder's to refuse
+	out := data[:0] // what stands for an escape is never longer
+	for {
+		at := bytes.IndexByte(data, '\\')
+		if at < 0 || at+1 == len(data) {
+			return append(out, data...)
 		}
-		if now := plainText(text); now != text || text == string(utf8.RuneError) {
-			return []byte(now)
+		out, data = append(out, data[:at]...), data[at:]
+		r, n := escaped(data)
+		if now := shown(r); lines && r == '\n' || now == r && r != utf8.RuneError {
+			out = append(out, data[:n]...)
+		} else {
+			out = utf8.AppendRune(out, now)
 		}
-		return e
-	})
+		data = data[n:]
+	}
+}
+
+// escaped is the character that an escape of a JSON text stands for, and how long the escape is. One
+// beyond 16 bits is a pair of them; what is no escape is the decoder's to refuse.
+func escaped(data []byte) (rune, int) {
+	if i := strings.IndexByte("bfnrt", data[1]); i >= 0 {
+		return rune("\b\f\n\r\t"[i]), 2
+	}
+	r, ok := hex16(data)
+	switch {
+	case !ok:
+		return ' ', 2
+	case !utf16.IsSurrogate(r):
+		return r, 6
+	}
+	low, _ := hex16(data[6:])
+	if r = utf16.DecodeRune(r, low); r == utf8.RuneError {
+		return r, 6
+	}
+	return r, 12
+}
+
+// hex16 reads an escape of 16 bits.
+func hex16(data []byte) (rune, bool) {
+	if len(data) < 6 || data[0] != '\\' || data[1] != 'u' {
+		return 0, false
+	}
+	n, err := strconv.ParseUint(string(data[2:6]), 16, 16)
+	return rune(n), err == nil
 }
 
 // plainText is plain for a text that is not JSON.

@@ -80,6 +80,7 @@ func WatchRouter(ctx context.Context, hub HubAddress, source, version string) (_
 // ask fetches the facts.
 func (r *farRouter) ask(ctx context.Context, final bool) (model.RouterFacts, error) {
 	f, err := fetch[model.RouterFacts](ctx, r.agent, verbFacts, reportOrder{sessionOrder: r.about, Final: final})
+	f.Clamp()
 	f.Node, f.Source = routerNode, r.source
 	return f, err
 }

@@ -16,6 +16,9 @@ const (
 	maxSeries   = 8192
 	maxValues   = 1 << 17
 	maxGapText  = 4 * maxTextLength
+	maxLines    = 256      // of a router's facts
+	maxTexts    = 64       // of a router
+	maxText     = 64 << 10 // bytes of one of them
 )
 
 // Clip cuts a text of another host to the longest that a report shows.
@@ -73,6 +76,23 @@ func (p *Percentiles) Ordered() bool {
 
 func (w *RouterWatch) Clamp() {
 	w.Gaps, w.Cores = clipAll(w.Gaps, maxGaps, maxGapText), w.Cores[:min(len(w.Cores), maxSeries)]
+}
+
+// Clamp limits what another host tells of the router that it is.
+func (f *RouterFacts) Clamp() {
+	for _, text := range []*string{&f.Node, &f.Source, &f.System, &f.Model, &f.Firmware, &f.Kernel, &f.CPU} {
+		*text = Clip(*text)
+	}
+	f.Cores = max(f.Cores, 0)
+	for _, lines := range []*[]string{&f.Offload, &f.Tuning, &f.Untold} {
+		*lines = clipAll(*lines, maxLines, maxGapText)
+	}
+	for _, texts := range []*[]Text{&f.Before, &f.After} {
+		*texts = (*texts)[:min(len(*texts), maxTexts)]
+		for i, t := range *texts {
+			(*texts)[i] = Text{Clip(t.Name), t.Text[:min(len(t.Text), maxText)]}
+		}
+	}
 }
 
 // ClampSeries keeps the series of a host that lie within a trial of so many seconds.

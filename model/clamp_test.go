@@ -25,6 +25,17 @@ func TestClampObservation(t *testing.T) {
 	}
 }
 
+func TestClampRouterFacts(t *testing.T) {
+	long := strings.Repeat("x", 1<<20)
+	f := RouterFacts{Model: long, Cores: -1, Tuning: make([]string, 1<<16), Before: make([]Text, 1<<10)}
+	f.Tuning[0], f.Before[0] = long, Text{long, long}
+	f.Clamp()
+	if len(f.Model) != maxTextLength || f.Cores != 0 || len(f.Tuning) != maxLines || len(f.Tuning[0]) != maxGapText ||
+		len(f.Before) != maxTexts || len(f.Before[0].Name) != maxTextLength || len(f.Before[0].Text) != maxText {
+		t.Errorf("%d B, %d cores, %d and %d lines", len(f.Model), f.Cores, len(f.Tuning), len(f.Before))
+	}
+}
+
 func TestClampSeries(t *testing.T) {
 	var all []Series
 	for range 10_000 {

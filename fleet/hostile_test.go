@@ -1,0 +1,245 @@
+package fleet
+
+import (
+	"bufio"
+	"bytes"
+	"crypto/tls"
+	"encoding/json"
+	"fmt"
+	"net"
+	"net/netip"
+	"runtime"
+	"strings"
+	"testing"
+	"time"
+
+	"pelt/engine"
+	"pelt/model"
+)
+
+// allocated is how many bytes f takes in all, freed ones too.
+func allocated(f func()) uint64 {
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	f()
+	runtime.ReadMemStats(&after)
+	return after.TotalAlloc - before.TotalAlloc
+}
+
+// TestHeavyMessages: a text takes no more memory than some times its length, whatever its lists would be.
+func TestHeavyMessages(t *testing.T) {
+	const length = 256 << 10
+	orders := func(text string) error { _, err := decode[prepareOrder]([]byte(text)); return err }
+	observe := func(text string) error { _, err := decode[observeOrder]([]byte(text)); return err }
+	report := func(text string) error { _, err := decode[sessionReport]([]byte(text)); return err }
+	for _, c := range []struct {
+		begin, element, end string
+		read                func(string) error
+		want                error
+	}{
+		{`{"ends":[`, `{}`, `]}`, orders, errHeavy},
+		{`{"ENDS":[`, `null`, `]}`, orders, errHeavy},
+		{`{"\u0065nds":[`, `0`, `]}`, orders, errShape},
+		{`{"ends":[`, `[]`, `]}`, orders, errShape},
+		{`{"ends":{"a":[`, `{}`, `]}}`, orders, errShape},
+		{`{"flows":[`, `{}`, `]}`, observe, errHeavy},
+		{`{"watch":{"Series":[`, `{}`, `]}}`, report, errHeavy},
+		{`{"observed":{"drops":{"sites":[`, `null`, `]}}}`, report, errHeavy},
+		{`{"ends":{"1":{"send":{"tcp":{"per_stream":[`, `{}`, `]}}}}}`, report, errHeavy},
+		{`{"ends":{"1":{"warnings":[`, `""`, `]}}}`, report, nil},
+		{`{"ends":{"1":{"send":{"streams":[`, `123`, `]}}}}`, report, nil},
+	} {
+		text := c.begin + strings.Repeat(c.element+",", length/(len(c.element)+1)) + c.element + c.end
+		var err error
+		took := allocated(func() { err = c.read(text) })
+		if took > 64*length || c.want == nil && err != nil || c.want != nil && (err == nil || err.Error() != "message: "+c.want.Error()) {
+			t.Errorf("%s%s,... of %d B took %d B: %v, want %v", c.begin, c.element, len(text), took, err, c.want)
+		}
+	}
+	if n := testing.AllocsPerRun(1, func() { plain(bytes.Repeat([]byte(`\n\u0007`), length/8), false) }); n > 10 {
+		t.Errorf("escapes: %.0f allocations", n)
+	}
+}
+
+// TestFullMessages: the largest that are meant are let through.
+func TestFullMessages(t *testing.T) {
+	observe := observeOrder{sessionOrder: sessionOrder{aSession}}
+	report := sessionReport{Ends: map[int]engine.Report{}, Observed: &model.Observation{Counters: make([]model.Counter, 16384)}}
+	answer := tuplesAnswer{}
+	for i := range maxEnds {
+		tuples := make([]model.Tuple, 60)
+		observe.Flows = append(observe.Flows, watchedFlow{Flow: "f", Tuples: tuples})
+		answer[i] = tuples
+		report.Ends[i] = engine.Report{Send: &engine.SendReport{Streams: make([]uint64, model.MaxStreams), Refused: make([]model.Marks, model.MaxStreams),
+			TCP: &model.TCPFacts{PerStream: make([]model.TCPStream, model.MaxStreams)}}}
+	}
+	for _, err := range []error{again(observe), again(report), again(answer)} {
+		if err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+func again[T any](v T) error {
+	data, err := json.Marshal(v)
+	if err == nil {
+		_, err = decode[T](data)
+	}
+	if err != nil {
+		return fmt.Errorf("%T of %d B: %w", v, len(data), err)
+	}
+	return nil
+}
+
+// TestBusyForOthers: one client's orders leave room for those of another.
+func TestBusyForOthers(t *testing.T) {
+	a := quietAgent(t, newWire(), Limits{})
+	one, other := sourceOf(netip.MustParseAddr("192.0.2.1")), sourceOf(netip.MustParseAddr("192.0.2.2"))
+	for range maxBusyOfClient {
+		if !a.begin(one) {
+			t.Fatal("too few orders of a client")
+		}
+	}
+	if a.begin(one) || !a.begin(other) {
+		t.Error("one client has taken another's room, or more than its own")
+	}
+	a.done(one)
+	if !a.begin(one) {
+		t.Error("an order that is done holds its room")
+	}
+	for range maxBusyOfClient {
+		a.done(one)
+	}
+	a.done(other)
+	if len(a.busyOf) > 0 {
+		t.Errorf("%v", a.busyOf)
+	}
+}
+
+// TestNamedFlows: only a watcher is told of flows, and of no more than a trial has.
+func TestNamedFlows(t *testing.T) {
+	t.Parallel()
+	w := newWire()
+	a := quietAgent(t, w, Limits{})
+	if err := orderOf(t, a, verbPrepare, goodOrder()); err != nil {
+		t.Fatal(err)
+	}
+	q := observeOrder{sessionOrder: sessionOrder{aSession}, Flows: []watchedFlow{{Flow: "f", Tuples: make([]model.Tuple, 1)}}}
+	if err := orderOf(t, a, verbObserve, q); err == nil || err.Error() != "flows: this host knows those of its ends" {
+		t.Errorf("a host with ends: %v", err)
+	}
+	_, watcher := observingHub(t, &fakeRouter{})
+	if err := orderOf(t, watcher, verbPrepare, prepareOrder{sessionOrder: q.sessionOrder}); err != nil {
+		t.Fatal(err)
+	}
+	for trial := range uint16(2) {
+		q.Trial = trial + 1
+		for range 2 * maxWatched {
+			if err := orderOf(t, watcher, verbObserve, q); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := orderOf(t, watcher, verbObserve, q); err == nil || !strings.HasPrefix(err.Error(), "flows: want at most 300 of a trial") {
+			t.Errorf("beyond the flows of a trial: %v", err)
+		}
+	}
+}
+
+// TestRefusalsAreTold: orders of one moment are one short line for whoever serves.
+func TestRefusalsAreTold(t *testing.T) {
+	a := quietAgent(t, newWire(), Limits{})
+	var told []string
+	a.cfg.events = func(_, text string) { told = append(told, text) }
+	p := goodOrder()
+	p.Ends[0].Engine = strings.Repeat("ä", 100_000)
+	for range 3 {
+		if err := orderOf(t, a, verbPrepare, p); err == nil {
+			t.Error("no error")
+		}
+	}
+	if len(told) != 1 || len(told[0]) > 300 || !strings.HasPrefix(told[0], `refused: engine "ää`) {
+		t.Errorf("%d lines: %.400q", len(told), told)
+	}
+	a.refusals = a.refusals.Add(-time.Second)
+	if _ = orderOf(t, a, verbPrepare, p); len(told) != 2 {
+		t.Errorf("%d lines after a second, want 2", len(told))
+	}
+}
+
+// TestForeignNATS: what is no NATS of a hub, or longer than its messages, ends the connection.
+func TestForeignNATS(t *testing.T) {
+	message := strings.Repeat("MSG x 1 5000000\r\n", 100)
+	good := fmt.Sprintf("INFO {}\r\nPONG\r\n+OK\r\nMSG x 1 %d\r\n%s\r\nHMSG x 1 y 12 12\r\nNATS/1.0\r\n\r\n\r\nmsg x 1 0\r\n\r\nPING\r\n", len(message), message)
+	for text, want := range map[string]bool{
+		good:                                     true,
+		good + "MSG x 1 1048577\r\n":             false,
+		good + "MSG x 1 9223372036854775807\r\n": false,
+		good + "hMSG x 1 12 18446744073709551621\r\n": false,
+		"MSG x 1 -5\r\n":                                 false,
+		"MSG\r\n":                                        false,
+		"MSG x 1 99999999999\r5\r\n":                     false,
+		"MSG x 1 5\n":                                    false,
+		"-ERR \nMSG x 1 5\r\n":                           false,
+		"MSG x 1 1\r\nab\r\n":                            false,
+		"MSG x 1 1\r\na\rMSG x 1 5\r\n":                  false,
+		"MSG x 1 1\r\na\n":                               false,
+		"INFO " + strings.Repeat("x", maxOperation):      false,
+		strings.Repeat("PING\r\n", maxOperation) + "MSG": true,
+	} {
+		if c := (&incoming{}); c.follow([]byte(text)) != want {
+			t.Errorf("%.60q... at once: want %v", text, want)
+		}
+		c, ok := &incoming{}, true
+		for i := range len(text) {
+			ok = ok && c.follow([]byte(text[i:i+1]))
+		}
+		if ok != want {
+			t.Errorf("%.60q... byte by byte: want %v", text, want)
+		}
+	}
+}
+
+// TestHostileServer: a server's message of any length ends the client's connection, not its process.
+func TestHostileServer(t *testing.T) {
+	t.Parallel()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	config, err := serverTLS()
+	if err != nil {
+		t.Fatal(err)
+	}
+	go func() {
+		raw, err := l.Accept()
+		if err != nil {
+			return
+		}
+		defer raw.Close()
+		d := &door{guard: newGuard(), open: true, work: make(chan struct{}, 2), clients: map[string]*visitor{}}
+		c := tls.Server(raw, config)
+		if _, err := d.greet(c, netip.MustParseAddr("127.0.0.1")); err != nil {
+			return
+		}
+		fmt.Fprint(c, "INFO {\"server_id\":\"x\",\"version\":\"2.15.2\",\"proto\":1,\"headers\":true,\"max_payload\":1048576}\r\n")
+		for in := bufio.NewScanner(c); in.Scan(); {
+			if in.Text() == "PING" {
+				fmt.Fprint(c, "PONG\r\nMSG x 1 9223372036854775807\r\nabc")
+			}
+		}
+	}()
+	k, err := dialHub(t.Context(), l.Addr().(*net.TCPAddr).AddrPort(), nil)
+	if err != nil { // all of it came at once
+		if !strings.HasSuffix(err.Error(), errForeign.Error()) {
+			t.Error(err)
+		}
+		return
+	}
+	defer k.close()
+	select {
+	case <-k.lost:
+	case <-time.After(5 * time.Second):
+		t.Error("the connection goes on")
+	}
+}
