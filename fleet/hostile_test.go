@@ -211,15 +211,19 @@ func TestHostileServer(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	h, err := StartHub(HubConfig{DontListen: true, Open: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer h.Close()
 	go func() {
 		raw, err := l.Accept()
 		if err != nil {
 			return
 		}
 		defer raw.Close()
-		d := &door{guard: newGuard(), open: true, work: make(chan struct{}, 2), clients: map[string]*visitor{}}
 		c := tls.Server(raw, config)
-		if _, err := d.greet(c, netip.MustParseAddr("127.0.0.1")); err != nil {
+		if _, _, err := h.door.greet(c, netip.MustParseAddr("127.0.0.1")); err != nil {
 			return
 		}
 		fmt.Fprint(c, "INFO {\"server_id\":\"x\",\"version\":\"2.15.2\",\"proto\":1,\"headers\":true,\"max_payload\":1048576}\r\n")
