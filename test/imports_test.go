@@ -62,7 +62,7 @@ var layers = map[string][]string{
 	"internal/outfile":     {},
 	"internal/testenv":     {"internal/netns"},
 	"run": {"finding", "table", "view", "advice", "design", "engine", "engine/tcp", "engine/udp", "engine/xdp", "fleet", "internal/awake", "lab", "lab/impair", "lab/userlink", "ledger", "measure", "model",
-		"observe", "observe/drops", "observe/dut", "record", "record/disk", "record/tap", "store", "unit"},
+		"observe", "observe/drops", "observe/dut", "record", "record/disk", "record/tap", "store", "tune", "unit"},
 	"run/tuning":         {"advice", "finding", "model", "table", "tune", "unit"},
 	"tune":               {"internal/nic", "internal/outfile"},
 	"cmd/pelt":           {"advice", "engine", "finding", "fleet", "internal/outfile", "lab", "model", "plan", "record", "record/export", "record/stats", "render", "render/draw", "run", "run/tuning", "store", "table", "tune", "unit", "view"},
