@@ -199,7 +199,8 @@ func (l Limits) check(ends []endOrder) error {
 		}
 	}
 	if probes > maxProbes && l.MaxRatePPS+l.MaxRateBPS > 0 {
-		return refuse("the probes ask for %s together; that host allows %s", unit.FormatPPS(probes), unit.FormatPPS(maxProbes))
+		return refuse("the probes ask for %s together; that host allows %s",
+			unit.FormatPPS(probes), unit.FormatPPS(maxProbes))
 	}
 	return l.Admit(flows, ends[0].Order.Timing)
 }

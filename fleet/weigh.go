@@ -27,7 +27,8 @@ func weigh(data []byte, t reflect.Type) error {
 	if len(data) <= lightBytes {
 		return nil
 	}
-	w := weigher{json.NewDecoder(bytes.NewReader(data)), weightBytes + weightRatio*len(data), map[reflect.Type][]reflect.StructField{}}
+	w := weigher{in: json.NewDecoder(bytes.NewReader(data)), room: weightBytes + weightRatio*len(data),
+		fields: map[reflect.Type][]reflect.StructField{}}
 	return w.value(t)
 }
 

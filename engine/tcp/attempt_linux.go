@@ -82,6 +82,7 @@ func (c *connector) dropAll() {
 	for fd := range c.kept {
 		reset(int(fd))
 	}
+	c.o.e.held.Add(-int64(len(c.kept)))
 	c.kept = nil
 }
 
@@ -94,6 +95,7 @@ func (c *connector) handle(ev unix.EpollEvent, now time.Time) {
 			reset(int(ev.Fd))
 			c.o.broken.Add(1)
 			c.o.opened.Add(-1)
+			c.o.e.held.Add(-1)
 		}
 		return
 	}
@@ -169,6 +171,7 @@ func (c *connector) answered(k *attempt, now time.Time) {
 	c.o.countOpen()
 	k.state = leaving
 	if c.o.keep {
+		c.o.e.held.Add(1) // before its place under way is given up
 		c.forget(k)
 		c.kept[int32(k.fd)] = struct{}{}
 	}

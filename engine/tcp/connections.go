@@ -57,7 +57,8 @@ func (e *end) keep(conn *net.TCPConn) bool {
 	if e.closed {
 		return false
 	}
-	if int64(len(e.kept)) >= e.most {
+	if e.held.Add(1) > e.most {
+		e.held.Add(-1)
 		e.turnedAway++
 		return false
 	}
@@ -104,5 +105,6 @@ func (e *end) dropKept() {
 		conn.SetLinger(0) // a reset tells the path, too, and leaves nothing behind
 		conn.Close()
 	}
+	e.held.Add(-int64(len(e.kept)))
 	e.kept = nil
 }

@@ -25,7 +25,8 @@ type end struct {
 	host    engine.Host
 	order   engine.Order
 	clock   engine.Clock
-	message []byte // what a sender writes
+	held    *atomic.Int64 // of the engine: connections that are kept
+	message []byte        // what a sender writes
 
 	listener      *listener // nil on a dialing end
 	release       func() error
@@ -40,7 +41,7 @@ type end struct {
 	closed  bool
 	// Of a flow of connections that are kept: the receiver's, beside the streams.
 	kept       []*net.TCPConn
-	most       int64  // that it may keep, so that the rest of this program has descriptors
+	most       int64  // that all ends may keep, so that the rest of this program has descriptors
 	why        string // it may not keep more
 	turnedAway uint64 // beyond most
 	failed     error  // why an accepted connection could not be used

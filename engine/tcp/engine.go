@@ -7,6 +7,7 @@ import (
 	"math/rand/v2"
 	"net/netip"
 	"sync"
+	"sync/atomic"
 
 	"pelt/engine"
 	"pelt/model"
@@ -24,6 +25,8 @@ type Config struct {
 // Engine makes TCP ends on one host. It is safe for concurrent use.
 type Engine struct {
 	config Config
+
+	held atomic.Int64 // connections that ends keep, or open to keep, all together
 
 	mu       sync.Mutex
 	listener *listener // nil while no end listens
@@ -55,7 +58,7 @@ func (g *Engine) Open(ctx context.Context, host engine.Host, order engine.Order)
 	if err := host.Do(try); err != nil {
 		return nil, fmt.Errorf("prepare tcp: %w", err)
 	}
-	e := newEnd(host, order)
+	e := g.newEnd(host, order)
 	if order.Flow.Connections != "" && order.Role == engine.Send {
 		e.opener = newOpener(e)
 	}
@@ -72,19 +75,19 @@ func (g *Engine) Open(ctx context.Context, host engine.Host, order engine.Order)
 	return e, nil
 }
 
-func newEnd(host engine.Host, order engine.Order) *end {
+func (g *Engine) newEnd(host engine.Host, order engine.Order) *end {
 	keeps := order.Flow.Connections == model.ConnectionKeep && order.Role == engine.Receive
 	if keeps {
 		order.Timing.WarmupSeconds = 0 // the sender lets it pass before the first one
 	}
 	e := &end{
-		host: host, order: order, clock: engine.NewClock(),
+		host: host, order: order, clock: engine.NewClock(), held: &g.held,
 		streams: make([]*stream, order.Flow.Streams),
 		ready:   make(chan struct{}), quit: make(chan struct{}), first: make(chan struct{}),
 		idle: make(chan struct{}), over: make(chan struct{}),
 	}
 	if keeps {
-		e.most, e.why = mostOpen()
+		e.most, e.why = mostOpen(g.held.Load())
 	}
 	steps := int((order.Timing.Measure() + engine.StepNanos - 1) / engine.StepNanos)
 	e.stepSegments, e.stepBytes, e.stepTaken = make([]count, steps), make([]count, steps), make([]count, steps)

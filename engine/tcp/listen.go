@@ -19,9 +19,9 @@ const (
 	// greetTime is how long a caller may take to prove that it belongs to a
 	// flow: two round trips of the slowest path, a satellite's, several times over.
 	greetTime = 5 * time.Second
-	// maxGreeted bounds callers that have not proved it yet. Beyond it the
-	// oldest is dropped: a peer proves itself within two round trips, a stranger
-	// that only holds connections does not.
+	// maxGreeted bounds callers that have not proved it yet. Beyond it the oldest
+	// of the address that has most is dropped: a peer proves itself within two
+	// round trips, a stranger that only holds connections does not.
 	maxGreeted = 1024
 )
 
@@ -39,11 +39,18 @@ type listener struct {
 	users   int
 	closed  bool
 	waiting map[route][]*end // several, when clients chose the same numbers; the key tells them apart
-	greeted []net.Conn       // oldest first
+	greeted []caller         // oldest first
+	from    map[netip.Prefix]int
+}
+
+// caller is one that has not proved itself yet.
+type caller struct {
+	conn net.Conn
+	from netip.Prefix // its host's: an address, or a /64 of IPv6
 }
 
 func listen(host engine.Host, at netip.AddrPort) (*listener, error) {
-	l := &listener{waiting: map[route][]*end{}}
+	l := &listener{waiting: map[route][]*end{}, from: map[netip.Prefix]int{}}
 	err := host.Do(func() (err error) {
 		l.net, err = openListener(at)
 		return err
@@ -87,19 +94,37 @@ func (l *listener) admit(conn net.Conn) bool {
 		return false
 	}
 	if len(l.greeted) >= maxGreeted {
-		l.greeted[0].Close() // its greet fails and counts it
-		l.greeted = l.greeted[1:]
+		most := 0
+		for _, n := range l.from {
+			most = max(most, n)
+		}
+		oldest := slices.IndexFunc(l.greeted, func(c caller) bool { return l.from[c.from] == most })
+		l.drop(oldest).Close() // its greet fails and counts it
 	}
-	l.greeted = append(l.greeted, conn)
+	from := conn.RemoteAddr().(*net.TCPAddr).AddrPort().Addr().Unmap().WithZone("")
+	c := caller{conn: conn}
+	c.from, _ = from.Prefix(min(from.BitLen(), 64))
+	l.greeted = append(l.greeted, c)
+	l.from[c.from]++
 	return true
+}
+
+// drop ends the wait of one caller; who calls drop holds the lock.
+func (l *listener) drop(i int) net.Conn {
+	c := l.greeted[i]
+	l.greeted = slices.Delete(l.greeted, i, i+1)
+	if l.from[c.from]--; l.from[c.from] == 0 {
+		delete(l.from, c.from)
+	}
+	return c.conn
 }
 
 // greet finds the end that a caller belongs to and hands the connection over, or closes it.
 func (l *listener) greet(conn *net.TCPConn) {
 	taken := l.verify(conn)
 	l.mu.Lock()
-	if i := slices.Index(l.greeted, net.Conn(conn)); i >= 0 {
-		l.greeted = slices.Delete(l.greeted, i, i+1)
+	if i := slices.IndexFunc(l.greeted, func(c caller) bool { return c.conn == conn }); i >= 0 {
+		l.drop(i)
 	}
 	l.mu.Unlock()
 	if !taken {
@@ -174,8 +199,8 @@ func (l *listener) leave(e *end) {
 func (l *listener) close() error {
 	l.mu.Lock()
 	l.closed = true
-	for _, conn := range l.greeted {
-		conn.Close()
+	for _, c := range l.greeted {
+		c.conn.Close()
 	}
 	l.mu.Unlock()
 	err := l.net.Close()

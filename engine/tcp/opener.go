@@ -27,7 +27,7 @@ const (
 type opener struct {
 	e    *end
 	keep bool
-	most int64
+	most int64  // that all ends may keep
 	why  string // most is not more
 
 	begun       time.Time // of the warm-up
@@ -61,7 +61,7 @@ func newOpener(e *end) *opener {
 // account of a share of them.
 func (e *end) open() error {
 	o := e.opener
-	o.most, o.why = mostOpen()
+	o.most, o.why = mostOpen(e.held.Load())
 	o.begun = time.Now()
 	e.origin.Store(int64(o.begun.Sub(e.clock.Began)))
 	e.spread(func(i int, s *stream) {
@@ -101,6 +101,14 @@ func (o *opener) at(now time.Time) (step int, ok bool) {
 func (o *opener) countOpen() {
 	n := o.opened.Add(1)
 	for m := o.openMax.Load(); n > m && !o.openMax.CompareAndSwap(m, n); m = o.openMax.Load() {
+	}
+}
+
+// leave ends the time that an attempt is under way, and gives up its place.
+func (o *opener) leave() {
+	o.underWay.Add(-1)
+	if o.keep {
+		o.e.held.Add(-1)
 	}
 }
 

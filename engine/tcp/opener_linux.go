@@ -18,10 +18,10 @@ const opensConnections = true
 // spareFiles are left to the rest of this process.
 const spareFiles = 256
 
-// mostOpen is how many connections this process may keep open: half of the
-// descriptors that are left, because in a lab the other end's are its own, too. Go has raised
+// mostOpen is how many connections the ends of an engine, which hold some, may keep open: half of
+// the descriptors that are left, because in a lab the other end's are its own, too. Go has raised
 // the limit to the hard one when the program started.
-func mostOpen() (n int64, why string) {
+func mostOpen(held int64) (n int64, why string) {
 	var limit unix.Rlimit
 	if err := unix.Getrlimit(unix.RLIMIT_NOFILE, &limit); err != nil {
 		return 0, err.Error()
@@ -30,7 +30,7 @@ func mostOpen() (n int64, why string) {
 	if err != nil {
 		return 0, err.Error()
 	}
-	n = max(0, (int64(min(limit.Cur, 1<<40))-int64(len(open))-spareFiles)/2)
+	n = max(0, (int64(min(limit.Cur, 1<<40))-int64(len(open))+held-spareFiles)/2)
 	if n >= model.MaxConnections {
 		return model.MaxConnections, fmt.Sprintf("%d are the most that pelt opens", model.MaxConnections)
 	}
@@ -155,8 +155,9 @@ func (c *connector) start(now time.Time, share int) (wait int) {
 // begin makes one attempt, which counts or is of the warm-up; false means that this host did not let it.
 func (c *connector) begin(now time.Time, counts bool) bool {
 	// The place is taken before the look, so that all streams together stay within it.
-	if others := c.o.underWay.Add(1) - 1; c.o.keep && c.o.opened.Load()+others >= c.o.most {
-		c.o.underWay.Add(-1)
+	others := c.o.underWay.Add(1) - 1
+	if c.o.keep && c.o.e.held.Add(1) > c.o.most {
+		c.o.leave()
 		if others == 0 {
 			c.o.fail("", c.o.why, true, false)
 		}
@@ -182,7 +183,7 @@ func (c *connector) begin(now time.Time, counts bool) bool {
 
 // refuse books an attempt that this host did not make.
 func (c *connector) refuse(err error, counts bool) bool {
-	c.o.underWay.Add(-1)
+	c.o.leave()
 	if counts {
 		c.o.refused.Add(1)
 	}
@@ -198,7 +199,7 @@ func (c *connector) refuse(err error, counts bool) bool {
 func (c *connector) forget(k *attempt) {
 	k.state = gone
 	delete(c.calls, int32(k.fd))
-	c.o.underWay.Add(-1)
+	c.o.leave()
 }
 
 // dial sends a SYN.

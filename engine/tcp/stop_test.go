@@ -171,7 +171,7 @@ func TestSenderDies(t *testing.T) {
 // An end whose accepted connection could not be used does not run without it.
 func TestRunWithoutAStream(t *testing.T) {
 	o := engine.Order{Flow: flow(1, 64, false), Timing: timing(0, time.Second, time.Second), Role: engine.Send, Key: make([]byte, engine.KeyBytes), Listen: true}
-	broken := newEnd(here{}, o)
+	broken := New(Config{}).newEnd(here{}, o)
 	broken.listener = &listener{}
 	broken.failed = errors.New("no such option")
 	close(broken.ready)

@@ -234,7 +234,7 @@ func halfPair(t *testing.T, role engine.Role, f model.Flow) (*end, net.Conn) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { own.Close(); other.Close() })
-	e := newEnd(here{}, engine.Order{Flow: f, Timing: timing(0, time.Minute, time.Second), Role: role, Key: make([]byte, engine.KeyBytes), CPU: -1})
+	e := New(Config{}).newEnd(here{}, engine.Order{Flow: f, Timing: timing(0, time.Minute, time.Second), Role: role, Key: make([]byte, engine.KeyBytes), CPU: -1})
 	e.take(0, own.(*net.TCPConn))
 	return e, other
 }
@@ -282,7 +282,7 @@ func TestAnswersOfOthersAreRefused(t *testing.T) {
 
 // What streams did before the measured part is not in their goodput.
 func TestGoodputOfStreamsLeavesOutTheWarmup(t *testing.T) {
-	e := newEnd(here{}, engine.Order{Flow: transferOf(2, 0, nil), Timing: timing(2*time.Second, 2*time.Second, 0), Role: engine.Send, Key: make([]byte, engine.KeyBytes)})
+	e := New(Config{}).newEnd(here{}, engine.Order{Flow: transferOf(2, 0, nil), Timing: timing(2*time.Second, 2*time.Second, 0), Role: engine.Send, Key: make([]byte, engine.KeyBytes)})
 	e.streams = []*stream{{}, {number: 1}}
 	e.watching = &readings{e: e, step: time.Second, rows: make([][]reading, 2)}
 	for _, acked := range []uint64{0, 10, 20, 1020, 2020} {
