@@ -23,7 +23,8 @@ func connections(mode string, streams int) model.Flow {
 	return model.Flow{Name: "up", Protocol: model.TCP, From: model.Sender, To: model.Receiver, PayloadBytes: model.ConnectionMessageBytes, Streams: streams, Connections: mode}
 }
 
-func TestConnectionRate(t *testing.T) {
+func TestClockConnectionRate(t *testing.T) {
+	testenv.Clock(t)
 	for _, c := range []struct {
 		name    string
 		address string
