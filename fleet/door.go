@@ -45,13 +45,14 @@ type door struct {
 	tokens  map[string]string    // CLIENT that may come with it; "" is this process
 	waiting []*visitor           // in their handshake, the oldest first
 	clients map[string]*visitor  // after it, by CLIENT
-	from    map[netip.Prefix]int // connections by source
+	from    map[netip.Prefix]int // connections by source, also those that ended just now
 	closed  bool
 }
 
 // visitor is one connection from outside.
 type visitor struct {
 	addr   netip.AddrPort
+	source netip.Prefix // of the address
 	conn   net.Conn
 	begun  time.Time
 	client string // "" in its handshake
@@ -110,16 +111,16 @@ func (d *door) serve() {
 
 // enter finds room for a connection.
 func (d *door) enter(v *visitor) bool {
-	source := sourceOf(v.addr.Addr())
+	v.source = sourceOf(v.addr.Addr())
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if d.closed || d.from[source] >= maxOfAddress {
+	if d.closed || d.from[v.source] >= maxOfAddress {
 		return false
 	}
 	if len(d.waiting) >= maxHandshakes {
 		d.giveWay()
 	}
-	d.from[source]++
+	d.from[v.source]++
 	d.waiting = append(d.waiting, v)
 	return true
 }
@@ -129,9 +130,8 @@ func (d *door) enter(v *visitor) bool {
 func (d *door) giveWay() {
 	at, most := 0, 0
 	for i, w := range d.waiting {
-		source := sourceOf(w.addr.Addr())
-		n := d.from[source]
-		if d.guard.suspect(source) {
+		n := d.from[w.source]
+		if d.guard.suspect(w.source) {
 			n += maxOfAddress
 		}
 		if n > most {
@@ -158,8 +158,8 @@ func (d *door) leave(v *visitor) {
 	if d.clients[v.client] == v {
 		delete(d.clients, v.client)
 	}
+	source := v.source // the timer holds nothing else
 	time.AfterFunc(time.Until(v.begun.Add(countedFor)), func() {
-		source := sourceOf(v.addr.Addr())
 		d.mu.Lock()
 		defer d.mu.Unlock()
 		if d.from[source]--; d.from[source] == 0 {
