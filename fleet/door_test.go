@@ -297,3 +297,20 @@ func TestDeafClient(t *testing.T) {
 		t.Error("it is still written to")
 	}
 }
+
+// A full server takes a client back, and no other.
+func TestFullServer(t *testing.T) {
+	d := &door{tokens: map[string]string{}, clients: map[string]*visitor{}}
+	visit := func(client int) bool {
+		conn, _ := net.Pipe()
+		return d.admit(&visitor{conn: conn}, fmt.Sprint(client), randomHex())
+	}
+	for i := range maxConnections {
+		if !visit(i) {
+			t.Fatalf("client %d was refused", i)
+		}
+	}
+	if visit(maxConnections) || !visit(7) || len(d.clients) != maxConnections {
+		t.Errorf("it has %d clients; want %d, one of them back", len(d.clients), maxConnections)
+	}
+}
