@@ -48,7 +48,8 @@ type AgentConfig struct {
 // Orders that an agent works on at a time; more are answered with an error.
 const (
 	maxBusy         = 128
-	maxBusyOfClient = 32 // of one client's host
+	maxBusyOfHost   = 64 // of the clients of one host
+	maxBusyOfClient = 32
 )
 
 // Agent obeys controllers: it keeps their sessions, runs the ends they order
@@ -61,8 +62,8 @@ type Agent struct {
 	reading sync.Mutex     // held while an order is decoded, so that one at a time takes memory for it
 
 	mu       sync.Mutex
-	busyOf   map[netip.Prefix]int // orders at work, by the host of their client
-	refusals time.Time            // when one was told last
+	busyOf   map[string]int // orders at work, by their client and by its host
+	refusals time.Time      // when one was told last
 	sessions map[string]*session
 	closed   string // why no more sessions are taken; "" while they are
 }
@@ -87,7 +88,7 @@ func newAgent(cfg AgentConfig) (*Agent, error) {
 	if cfg.events == nil {
 		cfg.events = func(string, string) {}
 	}
-	return &Agent{cfg: cfg, busy: make(chan struct{}, maxBusy), busyOf: map[netip.Prefix]int{},
+	return &Agent{cfg: cfg, busy: make(chan struct{}, maxBusy), busyOf: map[string]int{},
 		sessions: map[string]*session{}}, nil
 }
 
@@ -130,38 +131,42 @@ func (a *Agent) respond(m *nats.Msg, verb string, data []byte) {
 	if m.Reply == "" {
 		return
 	}
-	from := sourceOf(a.client(strings.TrimPrefix(m.Reply, inboxPrefix)))
-	if !a.begin(from) {
+	client, _, _ := strings.Cut(strings.TrimPrefix(m.Reply, inboxPrefix), ".")
+	host := sourceOf(a.client(client)).String()
+	if !a.begin(client, host) {
 		_ = m.Respond(encodeReply(nil, errors.New("the agent is busy with too many orders")))
 		return
 	}
 	go func() {
-		defer a.done(from)
+		defer a.done(client, host)
 		_ = m.Respond(a.answer(context.Background(), verb, data)) // else the controller is gone
 	}()
 }
 
 // begin finds room for one more order at work.
-func (a *Agent) begin(from netip.Prefix) bool {
+func (a *Agent) begin(client, host string) bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if a.busyOf[from] >= maxBusyOfClient {
+	if a.busyOf[client] >= maxBusyOfClient || a.busyOf[host] >= maxBusyOfHost {
 		return false
 	}
 	select {
 	case a.busy <- struct{}{}:
-		a.busyOf[from]++
+		a.busyOf[client]++
+		a.busyOf[host]++
 		return true
 	default:
 		return false
 	}
 }
 
-func (a *Agent) done(from netip.Prefix) {
+func (a *Agent) done(client, host string) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if a.busyOf[from]--; a.busyOf[from] == 0 {
-		delete(a.busyOf, from)
+	for _, who := range []string{client, host} {
+		if a.busyOf[who]--; a.busyOf[who] == 0 {
+			delete(a.busyOf, who)
+		}
 	}
 	<-a.busy
 }

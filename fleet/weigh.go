@@ -49,8 +49,8 @@ func isLight(t reflect.Type) bool {
 	switch {
 	case own.Implements(reflect.TypeFor[json.Unmarshaler]()), own.Implements(reflect.TypeFor[encoding.TextUnmarshaler]()):
 		return true
-	case t.Kind() == reflect.Slice: // of numbers or texts
-		return t.Elem().Kind() < reflect.Array || t.Elem().Kind() == reflect.String
+	case t.Kind() == reflect.Slice: // of numbers
+		return t.Elem().Kind() < reflect.Array
 	}
 	return t.Kind() != reflect.Struct && t.Kind() != reflect.Map
 }

@@ -8,6 +8,7 @@ import (
 	"io"
 	"math"
 	"reflect"
+	"strconv"
 	"strings"
 	"time"
 )
@@ -210,18 +211,30 @@ func (s Series) MarshalJSON() ([]byte, error) {
 	return json.Marshal(n)
 }
 
+// maybeNumber is NaN for null.
+type maybeNumber float64
+
+func (m *maybeNumber) UnmarshalJSON(b []byte) error {
+	v, err := math.NaN(), error(nil)
+	if string(b) != "null" {
+		v, err = strconv.ParseFloat(string(b), 64)
+	}
+	*m = maybeNumber(v)
+	return err
+}
+
 func (s *Series) UnmarshalJSON(b []byte) error {
-	var n nullableSeries
+	var n struct {
+		plainSeries
+		Values []maybeNumber `json:"values"`
+	}
 	if err := json.Unmarshal(b, &n); err != nil {
 		return err
 	}
 	*s = Series(n.plainSeries)
 	s.Values = make([]float64, len(n.Values))
 	for i, v := range n.Values {
-		s.Values[i] = math.NaN()
-		if v != nil {
-			s.Values[i] = *v
-		}
+		s.Values[i] = float64(v)
 	}
 	return nil
 }
