@@ -550,11 +550,11 @@ func received(t *testing.T, ns string) float64 {
 }
 
 // TestStrangers: 10 000 hostile connections from 4096 addresses neither disturb a running test nor the
-// server, nor keep out who knows the code.
+// server, nor keep out who knows the code, which the user chose: it stays.
 func TestStrangers(t *testing.T) {
 	t.Parallel()
 	h := newHosts(t)
-	s := h.serve(t, "--listen", "10.77.0.2")
+	s := h.serve(t, "--listen", "10.77.0.2", "--code", "our-own-code")
 	inside(t, h.near, "ip route add local 198.18.0.0/20 dev lo")
 	inside(t, h.far, "ip route add 198.18.0.0/20 via 10.77.0.1")
 	path := filepath.Join(h.work, "out.json")
@@ -580,12 +580,8 @@ func TestStrangers(t *testing.T) {
 		attacked <- time.Since(began)
 	}()
 	time.Sleep(time.Second)
-	line := slices.Clone(s.line)
-	if _, code, renewed := cutLast(s.stderr.String(), "the code is "); renewed {
-		line[len(line)-1], _, _ = strings.Cut(code, " ")
-	}
 	right := time.Now()
-	out, err := measured(h.command(h.near, append(line, short...)...))
+	out, err := h.run(t, s, short...)
 	if took := time.Since(right); err != nil {
 		t.Errorf("the right code during the attack: %v\n%s", err, out)
 	} else {
@@ -593,6 +589,9 @@ func TestStrangers(t *testing.T) {
 	}
 	grown := resident(t, s.cmd.Process.Pid) - before
 	t.Logf("10 000 hostile connections within %v; the server grew by %d KiB", <-attacked, grown)
+	if n := strings.Count(s.stderr.String(), "wrong code from"); n < 20 {
+		t.Errorf("%d wrong codes; want those for which a code of the server's own would be renewed", n)
+	}
 	if grown > 20<<10 {
 		t.Errorf("the server grew by %d KiB", grown)
 	}
@@ -613,15 +612,6 @@ func TestStrangers(t *testing.T) {
 
 // everyAddress matches a socket on port 7358 or 7359 that has no address of its own.
 var everyAddress = regexp.MustCompile(`: 0+:1CB[EF] `)
-
-// cutLast is strings.Cut around the last separator.
-func cutLast(text, separator string) (before, after string, found bool) {
-	i := strings.LastIndex(text, separator)
-	if i < 0 {
-		return text, "", false
-	}
-	return text[:i], text[i+len(separator):], true
-}
 
 // attack is 10 000 connections from inside the near namespace, 100 at a time.
 func attack(t *testing.T, h hosts) {
