@@ -208,7 +208,7 @@ func (a *Agent) admit(p prepareOrder) (*session, error) {
 	s.from = from
 	a.sessions[p.Session] = s
 	if len(p.Ends) > 0 {
-		a.cfg.events(s.id, "trial started: "+flowText(p.Ends))
+		a.cfg.events(s.id, "trial started: "+short(flowText(p.Ends)))
 	}
 	return s, nil
 }

@@ -171,6 +171,14 @@ func TestRefusalsAreTold(t *testing.T) {
 	if _ = orderOf(t, a, verbPrepare, p); len(told) != 2 {
 		t.Errorf("%d lines after a second, want 2", len(told))
 	}
+	p = goodOrder()
+	for i := range 20 {
+		p.Ends = append(p.Ends, p.Ends[0])
+		p.Ends[i+1].End += i + 1
+	}
+	if err := orderOf(t, a, verbPrepare, p); err != nil || len(told) != 3 || len(told[2]) > 300 {
+		t.Errorf("%v; %.400q", err, told)
+	}
 }
 
 // TestForeignNATS: what is no NATS of a hub, or longer than its messages, ends the connection.

@@ -136,6 +136,9 @@ func (a *Agent) tellRefusal(session string, err error) {
 	}
 	a.mu.Unlock()
 	if !again {
-		a.cfg.events(session, "refused: "+strings.ToValidUTF8(model.Clip(err.Error()), ""))
+		a.cfg.events(session, "refused: "+short(err.Error()))
 	}
 }
+
+// short cuts a text of another host for a line of whoever serves.
+func short(text string) string { return strings.ToValidUTF8(model.Clip(text), "") }
