@@ -137,12 +137,8 @@ func parseSockets(text string, uid int) (names []string) {
 			continue
 		}
 		const listening = "00010000" // __SO_ACCEPTCON, include/uapi/linux/net.h
-		var owner int
-		var name string
-		if _, err := fmt.Sscanf(fields[7], "@pelt/lab/%d/%s", &owner, &name); err != nil || CheckName(name) != nil || fields[3] != listening {
-			continue
-		}
-		if owner == uid {
+		_, name, _ := strings.Cut(strings.TrimPrefix(fields[7], "@pelt/lab/"), "/")
+		if fields[7] == socketName(uid, name) && CheckName(name) == nil && fields[3] == listening {
 			names = append(names, fields[7])
 		}
 	}
