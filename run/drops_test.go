@@ -20,17 +20,6 @@ func TestParseSpaces(t *testing.T) {
 	}
 }
 
-func FuzzParseSpaces(f *testing.F) {
-	f.Add("98 40 0:4 net:[4026532281] /run/netns/far rw")
-	f.Fuzz(func(t *testing.T, line string) {
-		for inode, name := range parseSpaces(line) {
-			if inode == 0 || name == "" {
-				t.Errorf("%q became namespace %d with the name %q", line, inode, name)
-			}
-		}
-	})
-}
-
 func TestOrdinary(t *testing.T) {
 	for reason, want := range map[string]bool{"TCP_OLD_DATA": true, "PACKET_SOCK_ERROR": true, "SOCKET_RCVBUFF": false, "TCP_OFO_QUEUE_PRUNE": false, "NO_SOCKET": false, "": false, "OTHERHOST": false} {
 		if got := ordinary.MatchString(reason); got != want {

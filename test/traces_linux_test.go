@@ -158,7 +158,7 @@ func files(t *testing.T, dir string) (list []string) {
 }
 
 // kills is how many times TestClockKilledAnywhereLeavesNothing ends a process.
-var kills = flag.Int("kills", 36, "how many processes to kill")
+var kills = flag.Int("kills", 18, "how many processes to kill")
 
 // victim is a command to kill, whose files have names that wholeFile knows.
 type victim struct {
