@@ -82,7 +82,7 @@ func (o Order) checkPeer() error {
 	return nil
 }
 
-// ListenText is an address as package net takes it for listening, all addresses of the host if there is none.
+// ListenText is what package net listens on: this address, or every address of the host if there is none.
 func ListenText(at netip.AddrPort) string {
 	if !at.Addr().IsValid() {
 		return fmt.Sprintf(":%d", at.Port())

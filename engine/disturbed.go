@@ -86,7 +86,7 @@ func (d *disturbances) until(over <-chan struct{}) error {
 	}
 }
 
-// close frees the watch; a nil one is none.
+// close frees the watch, if there is one.
 func (d *disturbances) close() {
 	if d != nil && d.free != nil {
 		d.free()

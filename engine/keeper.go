@@ -18,7 +18,7 @@ const (
 	checkShare = 4                             // ... else one for so many packets of the stream
 	hearEvery  = int64(50 * time.Millisecond)  // while an answer may come
 	checkStep  = int64(time.Millisecond)       // checks closer than this are due together
-	checkLate  = int64(20 * time.Millisecond)  // what a thread of a busy host may be late is made up for
+	checkLate  = int64(20 * time.Millisecond)  // a thread may be this late, on a busy host, and send all checks that were due
 )
 
 // ConsentKeeper asks a sender's receiver over each 5-tuple whether it still consents: RFC 7675,

@@ -22,7 +22,7 @@ type Limits struct {
 	MaxTimeSeconds float64 `json:"max_time_s"`   // warm-up and measured part of one trial
 	// OwnFree lifts the rates for a trial whose client and ends are all in own networks.
 	OwnFree bool `json:"own_free,omitempty"`
-	// MemoryBytes is how much all sessions may take, 0 for 512 MiB; nobody else's business.
+	// MemoryBytes is how much all sessions may take, 0 for 512 MiB. Clients are not told.
 	MemoryBytes float64 `json:"-"`
 }
 

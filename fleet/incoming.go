@@ -10,7 +10,7 @@ import (
 // maxOperation bounds one line of NATS's protocol.
 const maxOperation = 4 << 10
 
-var errForeign = errors.New("what answers there speaks no NATS as pelt serve does")
+var errForeign = errors.New("what answers there does not speak as pelt serve does")
 
 // incoming holds what the server says to NATS's protocol in its strict form, with no message longer than a
 // hub of this program sends one: the client's parser takes any length, and memory for it.

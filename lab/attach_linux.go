@@ -88,7 +88,7 @@ func connect(socket string) (*client, error) {
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("reach lab %s: %w", name, err), conn.Close())
 	}
-	// An abstract name is whoever's takes it first, and a holder names files that this process opens.
+	// Any user can take the name first, and a holder names files that this process opens.
 	if owner := path.Base(path.Dir(socket)); cred.Uid != 0 && owner != fmt.Sprint(cred.Uid) {
 		return nil, errors.Join(&UsageError{fmt.Sprintf("lab %s: user %d answers for it, not user %s: it is left alone", name,
 			cred.Uid, owner)}, conn.Close())

@@ -193,15 +193,15 @@ func (t *Tuner) Killed() (what, remedy string) {
 		case !a.left() || t.restarted(a):
 			continue
 		case a.Tried:
-			return "pelt tune trial was killed while it tried " + a.Steps[0].Knob + ", which is set still", remedy
+			return "pelt tune trial was killed while it tried " + a.Steps[0].Knob + ", which is still set", remedy
 		}
 		remedy = "pelt tune revert" // of later changes, too
 	}
 	return "", ""
 }
 
-// Killed is [Tuner.Killed] for this host, for who changes nothing. It is silent where this user may not know, and while
-// another process has the lock.
+// Killed is [Tuner.Killed] for this host, without a Tuner. It says nothing if this user may not read the journal, or
+// while another process has the lock.
 func Killed() (what, remedy string) {
 	t, err := Look(Options{})
 	if err == nil {

@@ -12,7 +12,10 @@ const noFollow = 0
 
 // gone tells whether there is no process of a number.
 func gone(pid int) bool {
-	_, err := os.FindProcess(pid)
+	p, err := os.FindProcess(pid)
+	if err == nil {
+		_ = p.Release()
+	}
 	return err != nil
 }
 
