@@ -48,8 +48,9 @@ var knobs = []Knob{
 		Help: "packets a trial and receiver (default 1000; with --time what fits)"},
 	{Flag: "quick", Kind: Switch, Help: "100 packets a trial, unless --count or --time says more"},
 	{Name: "measure_s", Flag: "time", Unit: unit.Seconds, Low: MinMeasure.Seconds(), High: MaxMeasure.Seconds(),
-		Must: true, Group: ToSend, in: func(p *Plan) any { return &p.Timing.MeasureSeconds },
-		Help: "measured time of each trial: 10s; of transfers the longest"},
+		Must: true, Varies: true, Group: ToSend, in: func(p *Plan) any { return &p.Timing.MeasureSeconds },
+		apply: func(t *Trial, v Value) error { t.Timing.MeasureSeconds = v.Number; return nil },
+		Help:  "measured time of each trial: 10s; of transfers the longest"},
 	{Name: "warmup_s", Flag: "warmup", Unit: unit.Seconds, High: MaxWarmup.Seconds(),
 		in:   func(p *Plan) any { return &p.Timing.WarmupSeconds },
 		Help: "uncounted time before it: 1s"},
@@ -71,7 +72,7 @@ var knobs = []Knob{
 		Help: "of all that is random"},
 	{Name: "max_loss_ratio", Flag: "max-loss", Unit: unit.Ratio, High: 1,
 		in:   func(p *Plan) any { return &p.Limits.MaxLossRatio },
-		Help: "exit code 3 if a combination loses more: 0.1%"},
+		Help: "exit code 3 if a combination loses more: 0.1%; in ndr the goals: 0,0.5%"},
 	{Name: "family", Flag: "family", Unit: unit.Count, Low: 4, High: 6, of: func(f *Flow) any { return &f.Family },
 		Help: "IP version: 4 or 6 (default: what the target has)"},
 	{Name: "dscp", Flag: "dscp", Unit: unit.Count, High: 63, of: func(f *Flow) any { return &f.DSCP },
@@ -147,6 +148,15 @@ var knobs = []Knob{
 	{Name: "connections", Said: "connections: %", Flag: "connections", Kind: Names, Words: []string{ConnectionRate, ConnectionKeep}, Only: TCP,
 		Varies: true, of: func(f *Flow) any { return &f.Connections },
 		Help: "connections from LAN to WAN: rate (a second), keep (at a time, until the router refuses), or both"},
+	// Of searches for the loss-free rate.
+	{Flag: "loss-free", Kind: Switch, Help: "search the highest rate without loss, too (RFC 9971)"},
+	{Flag: "strict", Kind: Switch, Help: "as RFC 2544: trials of 60 s without any loss"},
+	{Flag: "goal", Kind: Names, Words: []string{"quick", "csit"},
+		Help: "how sure a search is: quick (seconds a size) or csit (21 s at each rate that decides)"},
+	{Flag: "searches", Unit: unit.Count, Low: 1, High: MaxSearches,
+		Help: "searches of each combination: several show the spread"},
+	{Name: "search", Said: "search %", Unit: unit.Count, Low: 1, High: MaxSearches, Varies: true, apply: noChange},
+	{Name: "load_ratio", Label: "Load", Unit: unit.Ratio, High: 2, Zero: "idle", Varies: true, apply: noChange},
 	{Name: "at_s", Flag: "at", Kind: Texts, Group: ThePath,
 		Help: "lab: a change during the test, once for each: 80s:router=rules=1000 or 2m:link-receiver=loss=1%"},
 }
@@ -226,6 +236,9 @@ func setAddresses(f *Flow, v Value) (err error) {
 	}
 	return err
 }
+
+// noChange is for what tells trials apart and sets nothing.
+func noChange(*Trial, Value) error { return nil }
 
 func setReceivers(t *Trial, v Value) error {
 	t.Receivers = int(v.Number)

@@ -119,6 +119,8 @@ type Design struct {
 	MostRepeats int `json:"most_repeats,omitempty"`
 	// Cells are all there are, in place of every combination of factors.
 	Cells []Cell `json:"cells,omitempty"`
+	// Search looks for the highest rates that meet goals; nil: no rate is searched.
+	Search *Search `json:"search,omitempty"`
 }
 
 // Timing is the clock of every trial, in seconds.

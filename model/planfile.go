@@ -20,6 +20,7 @@ type planFile struct {
 	Flows    []flowFile    `json:"flows"`
 	Factors  []Factor      `json:"factors,omitempty"`
 	Cells    []Cell        `json:"cells,omitempty"`
+	Search   *Search       `json:"search,omitempty"`
 	Variants []Variant     `json:"variants,omitempty"`
 	Timed    []TimedChange `json:"timed,omitempty"`
 }
@@ -40,7 +41,8 @@ type settings map[string]json.RawMessage
 // MarshalJSON writes the plan as a file holds it.
 func (p Plan) MarshalJSON() ([]byte, error) {
 	file := planFile{Format: p.Format, Command: p.Command, Target: p.Target, Near: p.Near, Links: p.Links,
-		Set: settingsOf(p.field), Factors: p.Factors, Cells: p.Design.Cells, Variants: p.Variants, Timed: p.Timed}
+		Set: settingsOf(p.field), Factors: p.Factors, Cells: p.Design.Cells, Search: p.Design.Search,
+		Variants: p.Variants, Timed: p.Timed}
 	file.Flows = make([]flowFile, len(p.Flows))
 	for i, f := range p.Flows {
 		file.Flows[i] = flowFile{f.Name, f.From, f.To, settingsOf(f.field), f.Profile, f.Commands}
@@ -181,7 +183,7 @@ func ReadPlan(b []byte) (p Plan, err error) {
 // fill makes the plan that the file describes.
 func (f planFile) fill(p *Plan, stored bool) error {
 	*p = Plan{Format: f.Format, Command: f.Command, Target: f.Target, Near: f.Near, Links: f.Links, Factors: f.Factors,
-		Design: Design{Cells: f.Cells}, Variants: f.Variants, Timed: f.Timed}
+		Design: Design{Cells: f.Cells, Search: f.Search}, Variants: f.Variants, Timed: f.Timed}
 	if err := f.Set.fill(p.field, stored); err != nil {
 		return err
 	}
