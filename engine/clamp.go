@@ -50,8 +50,11 @@ func (r *Report) Clamp(t model.Timing) {
 		in.Missing = atMost(in.Missing, model.MaxStreams)
 		in.Tally.PerStep, in.Tally.StepBytes = atMost(in.Tally.PerStep, steps), atMost(in.Tally.StepBytes, steps)
 	}
-	if p := r.Probe; p != nil && !p.RoundTrip.Ordered() {
-		p.RoundTrip = nil
+	if p := r.Probe; p != nil {
+		if !p.RoundTrip.Ordered() {
+			p.RoundTrip = nil
+		}
+		p.Facts.Clamp(uint64(steps * maxProbePPS))
 	}
 }
 

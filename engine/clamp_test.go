@@ -18,7 +18,8 @@ func TestClamp(t *testing.T) {
 			Failed: map[string]uint64{strings.Repeat("y", 1<<20): 1, "ETIMEDOUT": 2}, SetUp: &model.Percentiles{P50: 2, P90: 1},
 		}},
 		Receive: &ReceiveReport{Missing: make([]model.Marks, 1000), Tally: model.Tally{PerStep: long, StepBytes: long}},
-		Probe:   &ProbeReport{RoundTrip: &model.Percentiles{Min: -5}},
+		Probe: &ProbeReport{RoundTrip: &model.Percentiles{Min: -5}, Facts: &model.ProbeFacts{Sent: 1 << 60, Answered: 1 << 61,
+			IdleNS: math.Inf(1), Up: &model.Percentiles{P50: 2, P90: 1}, Down: &model.Percentiles{P50: math.NaN()}}},
 	}
 	r.Clamp(timing)
 	if r.Engine != "" || len(r.Why) > 255 || r.CPU.ThreadRatio != 0 || r.CPU.HostRatio != 1 || r.Probe.RoundTrip != nil {
@@ -29,6 +30,9 @@ func TestClamp(t *testing.T) {
 	}
 	if n := len(r.Receive.Missing); n > model.MaxStreams {
 		t.Errorf("lists of %d streams stay", n)
+	}
+	if f := r.Probe.Facts; f.Sent > 10_000 || f.Answered > f.Sent || f.IdleNS != 0 || f.Up != nil || f.Down != nil {
+		t.Errorf("of a wild probe stays %+v", f)
 	}
 	c := r.Send.Connections
 	if len(c.PerSecond) > 100 || c.OpenMax > model.MaxConnections || len(c.Ended) > 255 || len(c.Failed) != 1 ||

@@ -176,6 +176,7 @@ type ReceiveReport struct {
 // ProbeReport is the prober's account of the thin flow.
 type ProbeReport struct {
 	RoundTrip *model.Percentiles `json:"round_trip,omitempty"`
+	Facts     *model.ProbeFacts  `json:"facts,omitempty"` // up is the prober's direction
 	// Out and Back are what a survey found in the prober's direction and in the
 	// other; without flow, nodes and payload, which are not the engine's to know.
 	Out  *model.PathMTU `json:"out,omitempty"`

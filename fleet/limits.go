@@ -208,7 +208,7 @@ func (l Limits) check(ends []endOrder) error {
 // Admit says whether a host with these limits takes a trial. The error is an
 // *engine.Refusal that names the limit and what was asked.
 func (l Limits) Admit(flows []model.Flow, t model.Timing) error {
-	if s := t.WarmupSeconds + t.MeasureSeconds; l.MaxTimeSeconds > 0 && s > l.MaxTimeSeconds {
+	if s := t.LeadSeconds + t.WarmupSeconds + t.MeasureSeconds; l.MaxTimeSeconds > 0 && s > l.MaxTimeSeconds {
 		return refuse("the trial takes %s with its warm-up; that host allows %s (--max-time there)",
 			timeText(s), timeText(l.MaxTimeSeconds))
 	}

@@ -167,7 +167,7 @@ func (t *trial) wait(ctx context.Context, progress func(Progress)) error {
 	if progress == nil {
 		progress = func(Progress) {}
 	}
-	overdue := time.NewTimer(t.order.Timing.Warmup() + t.order.Timing.Measure() + overtime + 2*time.Second)
+	overdue := time.NewTimer(t.order.Timing.Lead() + t.order.Timing.Warmup() + t.order.Timing.Measure() + overtime + 2*time.Second)
 	defer overdue.Stop()
 	for ended := false; ; {
 		select {

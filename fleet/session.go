@@ -246,7 +246,7 @@ func (s *session) arm(ctx context.Context, _ sessionOrder) (a armAnswer, err err
 	began := time.Now()
 	t := s.first.Timing
 	_ = each(s.opened(engine.Receive, engine.Echo), func(e *sessionEnd) error {
-		s.run(ctx, e, stepTimeout+s.length()+t.Drain()+t.Patience()+stepTimeout)
+		s.run(ctx, e, stepTimeout+t.Lead()+s.length()+t.Drain()+t.Patience()+stepTimeout)
 		return nil
 	})
 	return armAnswer{time.Since(began).Nanoseconds()}, nil
@@ -263,7 +263,7 @@ func (s *session) start(_ context.Context, o startOrder) (none, error) {
 		return none{}, errClosedMeanwhile
 	}
 	watching, wait := make(chan struct{}), time.Duration(o.WaitNanos)
-	s.watching, s.measured = watching, time.Now().Add(wait+s.first.Timing.Warmup())
+	s.watching, s.measured = watching, time.Now().Add(wait+s.first.Timing.Lead()+s.first.Timing.Warmup())
 	s.work.Go(func() { // under the lock: close waits for it
 		defer close(watching)
 		s.gate(wait)
@@ -278,7 +278,10 @@ func (s *session) gate(wait time.Duration) {
 	}
 	t := s.first.Timing
 	for _, e := range s.opened(engine.Probe) {
-		s.run(s.ctx, e, s.length()+t.Drain()+t.Patience()+stepTimeout)
+		s.run(s.ctx, e, t.Lead()+s.length()+t.Drain()+t.Patience()+stepTimeout)
+	}
+	if !sleep(s.ctx, t.Lead()) {
+		return
 	}
 	for _, e := range s.opened(engine.Send) {
 		s.run(s.ctx, e, s.length()+overtime)

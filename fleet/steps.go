@@ -137,8 +137,9 @@ func (t *trial) gate(ctx context.Context) error {
 	}
 	wait = min(wait, maxGateWait)
 	warmup := t.order.Timing.Warmup()
-	begun := time.Now().Add(wait + warmup)
-	t.measured = time.AfterFunc(wait+warmup, func() { t.measure(warmup > 0) })
+	before := wait + t.order.Timing.Lead() + warmup
+	begun := time.Now().Add(before)
+	t.measured = time.AfterFunc(before, func() { t.measure(warmup > 0) })
 	_, err := command[none](ctx, t.parties, verbStart, func(p *party) any {
 		return startOrder{p.about(), (wait - min(p.took, maxGateWait)/2).Nanoseconds()}
 	})

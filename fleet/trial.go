@@ -21,7 +21,8 @@ import (
 )
 
 const (
-	probeInterval = 20 * time.Millisecond
+	probeInterval = 50 * time.Millisecond
+	timedInterval = 10 * time.Millisecond // of the probe of a trial with a lead
 	probeBytes    = 64
 	probeName     = "probe"
 	maxSamples    = 4096 // waiting for the caller's progress function
@@ -174,6 +175,9 @@ func (c *Controller) place(order Trial) (*trial, error) {
 func (t *trial) addProbe(f PlacedFlow, name string) error {
 	flow := model.Flow{Name: name, Protocol: model.UDP, From: f.Flow.From, To: f.Flow.To, PayloadBytes: probeBytes,
 		Rate: unit.IntervalRate(probeInterval), Streams: 1, Family: f.Flow.Family, DSCP: f.Flow.DSCP}
+	if t.order.Timing.LeadSeconds > 0 {
+		flow.Rate = unit.IntervalRate(timedInterval)
+	}
 	if f.Dialer != f.From {
 		flow.From, flow.To, f.From, f.To = flow.To, flow.From, f.To, f.From
 	}

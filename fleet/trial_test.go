@@ -38,7 +38,7 @@ func TestTrialInLab(t *testing.T) {
 	c := quick(t, a, b)
 	var got []Progress
 	trial := bothTrial("near", "far", 3*time.Second) // samples come once a second
-	trial.Timing.WarmupSeconds = 0.1
+	trial.Timing.LeadSeconds, trial.Timing.WarmupSeconds = 0.3, 0.1
 	out, err := c.RunTrial(t.Context(), trial, func(p Progress) { got = append(got, p) })
 	if err != nil {
 		t.Fatal(err)
@@ -63,6 +63,9 @@ func TestTrialInLab(t *testing.T) {
 	receivers, senders := w.events("", "run receive"), w.events("", "run send")
 	if len(receivers) != 2 || len(senders) != 2 || senders[0].Before(receivers[1]) {
 		t.Errorf("receivers began at %v, senders at %v: want receivers first", receivers, senders)
+	}
+	if probers := w.events("", "run probe"); len(probers) != 1 || senders[0].Sub(probers[0]) < 300*time.Millisecond {
+		t.Errorf("probers began at %v, senders at %v: want a lead of 0.3 s", probers, senders)
 	}
 	if gap := senders[1].Sub(senders[0]); gap > 250*time.Millisecond+8*late() {
 		t.Errorf("senders began %v apart", gap)

@@ -74,6 +74,21 @@ func (p *Percentiles) Ordered() bool {
 	return slices.IsSorted(list) && !slices.ContainsFunc(list, math.IsNaN)
 }
 
+// Clamp limits the account of at most so many probes; nil has none.
+func (p *ProbeFacts) Clamp(most uint64) {
+	if p == nil {
+		return
+	}
+	p.Sent = min(p.Sent, most)
+	p.Answered = min(p.Answered, p.Sent)
+	p.JitterNS, p.IdleNS = notNegative(p.JitterNS), notNegative(p.IdleNS)
+	for _, way := range []**Percentiles{&p.Up, &p.Down} {
+		if !(*way).Ordered() {
+			*way = nil
+		}
+	}
+}
+
 func (w *RouterWatch) Clamp() {
 	w.Gaps, w.Cores = clipAll(w.Gaps, maxGaps, maxGapText), w.Cores[:min(len(w.Cores), maxSeries)]
 }

@@ -54,6 +54,8 @@ var knobs = []Knob{
 	{Name: "warmup_s", Flag: "warmup", Unit: unit.Seconds, High: MaxWarmup.Seconds(),
 		in:   func(p *Plan) any { return &p.Timing.WarmupSeconds },
 		Help: "uncounted time before it: 1s"},
+	{Name: "lead_s", Unit: unit.Seconds, High: MaxLead.Seconds(),
+		in: func(p *Plan) any { return &p.Timing.LeadSeconds }},
 	{Name: "drain_s", Unit: unit.Seconds, High: MaxDrain.Seconds(),
 		in: func(p *Plan) any { return &p.Timing.DrainSeconds }},
 	{Name: "quiet_s", Unit: unit.Seconds, High: MaxDrain.Seconds(),

@@ -125,6 +125,7 @@ type Design struct {
 
 // Timing is the clock of every trial, in seconds.
 type Timing struct {
+	LeadSeconds    float64 `json:"lead_s,omitempty"`  // before it all: only the probe is sent; 0: no probe where none is needed
 	WarmupSeconds  float64 `json:"warmup_s"`          // sent, not counted
 	MeasureSeconds float64 `json:"measure_s"`         // counted
 	DrainSeconds   float64 `json:"drain_s"`           // longest wait for packets still on their way
@@ -134,7 +135,8 @@ type Timing struct {
 	PatienceSeconds float64 `json:"patience_s,omitempty"`
 }
 
-// Warmup, Measure and Drain give the timing as durations.
+// Lead, Warmup, Measure and Drain give the timing as durations.
+func (t Timing) Lead() time.Duration    { return seconds(t.LeadSeconds) }
 func (t Timing) Warmup() time.Duration  { return seconds(t.WarmupSeconds) }
 func (t Timing) Measure() time.Duration { return seconds(t.MeasureSeconds) }
 func (t Timing) Drain() time.Duration   { return seconds(t.DrainSeconds) }

@@ -23,6 +23,7 @@ const (
 	MaxMeasure     = 7 * 24 * time.Hour
 	MaxWarmup      = 10 * time.Minute
 	MaxDrain       = time.Minute
+	MaxLead        = 10 * time.Second
 	MinMeasure     = 10 * time.Millisecond
 	MaxPatience    = time.Minute
 	maxTextLength  = 255
@@ -92,7 +93,7 @@ func (p Plan) Check() error {
 
 // Check returns the first time that is out of its range, as a *FieldError.
 func (t Timing) Check() error {
-	return Plan{Timing: t}.checkKnobs("warmup_s", "measure_s", "drain_s", "quiet_s", "patience_s")
+	return Plan{Timing: t}.checkKnobs("lead_s", "warmup_s", "measure_s", "drain_s", "quiet_s", "patience_s")
 }
 
 // checkKnobs checks those settings of the plan that have these names, without names all.

@@ -209,6 +209,7 @@ type FlowResult struct {
 
 	Delay     *Percentiles `json:"delay_ns,omitempty"`      // one way; absent when the two clocks are not one
 	RoundTrip *Percentiles `json:"round_trip_ns,omitempty"` // of the thin probe flow, or TCP's own
+	Probe     *ProbeFacts  `json:"probe,omitempty"`         // of a trial with a lead: the same for each of its flows
 	JitterNS  float64      `json:"jitter_ns"`               // RFC 3550 section 6.4.1
 	SendGap   *Percentiles `json:"send_gap_ns,omitempty"`
 	GapCounts []Bucket     `json:"send_gap_counts,omitempty"`
@@ -229,6 +230,18 @@ type FlowResult struct {
 	ReceiverCPU CPU `json:"receiver_cpu"`
 
 	Ledger Ledger `json:"ledger"`
+}
+
+// ProbeFacts are the figures of the thin probe flow beside a trial that only it has.
+type ProbeFacts struct {
+	Sent     uint64 `json:"sent_packets"` // in the measured part
+	Answered uint64 `json:"answered_packets"`
+	// IdleNS is the median round trip of the lead, in which nothing else was sent; 0 unknown.
+	IdleNS float64 `json:"idle_round_trip_ns,omitempty"`
+	// By how much each direction took longer than in the median of the lead; needs no common clock.
+	Up       *Percentiles `json:"up_increase_ns,omitempty"`
+	Down     *Percentiles `json:"down_increase_ns,omitempty"`
+	JitterNS float64      `json:"jitter_ns"` // of the round trips, RFC 3550 section 6.4.1
 }
 
 // CPU is the processor time a host spent during the measured part.

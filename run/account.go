@@ -29,8 +29,12 @@ func account(t model.Trial, placed fleet.Trial, out fleet.Outcome, path path) mo
 		flow, courses := flowResult(f.Flow, familyOf(f), placed.OneClock, t.Timing, o, path.nodes)
 		flow.SenderCPU = hostCPU(flow.SenderCPU, out.Watch[f.From].CPU)
 		flow.ReceiverCPU = hostCPU(flow.ReceiverCPU, out.Watch[f.To].CPU)
-		if out.Probe != nil && flow.Delay == nil {
+		lead := t.Timing.LeadSeconds > 0
+		if out.Probe != nil && (flow.Delay == nil || lead) {
 			flow.RoundTrip = out.Probe.RoundTrip
+		}
+		if out.Probe != nil && lead {
+			flow.Probe = out.Probe.Facts
 		}
 		if wrong == nil && !star { // its flows are judged together
 			wrong = shortfall(flow, efforts[planFlow(flow.Name)], f.Flow, t.Timing)

@@ -17,7 +17,8 @@ import (
 // place turns a trial into orders for this path's agents. The sender's host
 // always dials, so that a path with NAT works in both directions.
 func (s *site) place(t model.Trial) (fleet.Trial, string, error) {
-	placed := fleet.Trial{Timing: t.Timing, OneClock: s.oneClock, Probe: !s.oneClock || !s.local}
+	placed := fleet.Trial{Timing: t.Timing, OneClock: s.oneClock,
+		Probe: !s.oneClock || !s.local || t.Timing.LeadSeconds > 0}
 	var reasons []string
 	because := func(text string) {
 		if text != "" && !slices.Contains(reasons, text) {

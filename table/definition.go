@@ -177,6 +177,16 @@ func receivers(get func([]float64) float64) value {
 	})
 }
 
+// probed is a figure of the thin probe flow.
+func probed(get func(*model.ProbeFacts) float64) value {
+	return whole(func(f flow) float64 {
+		if f.Probe == nil || f.Probe.Sent == 0 {
+			return none
+		}
+		return get(f.Probe)
+	})
+}
+
 // times is a figure of a distribution of times, in ns.
 func times(of func(flow) *model.Percentiles, get func(*model.Percentiles) float64) value {
 	return whole(func(f flow) float64 {

@@ -75,6 +75,22 @@ func queueing(r Row) float64 {
 	return when(r.shortest > 0, max(0, trip(r)-r.shortest))
 }
 
+// increase is by how much the median round trip is above that before the load.
+func increase(f flow) float64 {
+	if f.Probe == nil || f.RoundTrip == nil || f.RoundTrip.Count == 0 {
+		return none
+	}
+	return when(f.Probe.IdleNS > 0, max(0, f.RoundTrip.P50-f.Probe.IdleNS))
+}
+
+// perMinute is 60 s over the mean round trip of the probe.
+func perMinute(f flow) float64 {
+	if f.Probe == nil || f.RoundTrip == nil {
+		return none
+	}
+	return when(f.RoundTrip.Mean > 0, 60e9/f.RoundTrip.Mean)
+}
+
 // heldBack is the share of its busy time that TCP waited for the peer's window or
 // for its own buffer, not for the congestion control.
 func heldBack(t facts) float64 {

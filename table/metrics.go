@@ -41,9 +41,29 @@ var metrics = slices.Concat(
 	percentiles("round_trip", "Round trip", Lower, func(f flow) *model.Percentiles { return f.RoundTrip }),
 	[]*Metric{
 		define("queueing_p95_ns", "Queueing, 95 %", Lower, queueing),
+		define("round_trip_increase_ns", "Round trip increase", Lower, whole(increase)),
+		define("round_trips_per_minute", "Round trips a minute", Higher, whole(perMinute)),
+		define("probe_loss_ratio", "Probes lost", Lower, probed(func(p *model.ProbeFacts) float64 {
+			return 1 - float64(p.Answered)/float64(p.Sent)
+		})).within(tenthPoint),
+		define("probe_jitter_ns", "Jitter of round trips", Lower, probed(func(p *model.ProbeFacts) float64 {
+			return when(p.Answered > 1, p.JitterNS)
+		})),
 		define("jitter_ns", "Jitter", Lower,
 			whole(func(f flow) float64 { return when(f.Received > 1, ofUDP(f, f.JitterNS)) })),
 	},
+	percentiles("up_increase", "Increase up", Lower, func(f flow) *model.Percentiles {
+		if f.Probe == nil {
+			return nil
+		}
+		return f.Probe.Up
+	}),
+	percentiles("down_increase", "Increase down", Lower, func(f flow) *model.Percentiles {
+		if f.Probe == nil {
+			return nil
+		}
+		return f.Probe.Down
+	}),
 	percentiles("set_up", "Set-up", Lower, func(f flow) *model.Percentiles {
 		if f.Connections == nil {
 			return nil

@@ -4,20 +4,21 @@ import (
 	"crypto/subtle"
 	"encoding/binary"
 	"fmt"
+	"math"
 	"runtime"
 	"sync/atomic"
 	"time"
 
 	"pelt/engine"
-	"pelt/measure"
 	"pelt/model"
 )
 
 // Messages of a prober and its echo. All carry the token that only the two ends of the consent
 // know, so nobody can be made to send to a third party.
 //
-//	prober -> echo    ask    20 a second: its number, and the pulse of the prober's host
-//	echo -> prober    reply  to each: the number, and the pulse of the echo's host
+//	prober -> echo    ask    at the flow's rate: its number, and the pulse of the prober's host
+//	echo -> prober    reply  to each: the number, the pulse of the echo's host, when the ask came by the
+//	                         echo's clock, and in place of a size how long it was held there, both in ns
 //	echo -> prober    sign   where no ask comes: a flood may fill the way there only
 //
 // In a survey nothing may be fragmented. The size is that of an IP packet.
@@ -27,10 +28,10 @@ import (
 //	echo -> prober    note   short: the size, and the MTU that the echo's kernel knows for the way back
 //	echo -> prober    long   as long as its size
 //
-//	magic u16 | trial u16 | tag u16 | kind u8 | 0 u8 | number u32 | size u32 | value u64 | token 16 B
+//	magic u16 | trial u16 | tag u16 | kind u8 | 0 u8 | number u32 | size u32 | value u64 | at u64 | token 16 B
 const (
 	probeMagic = engine.Magic + 2
-	probeBytes = 40
+	probeBytes = 48
 )
 
 const (
@@ -43,15 +44,13 @@ const (
 	kindLong
 )
 
-const (
-	probeEvery = 50_000_000
-	signEvery  = 200 * time.Millisecond
-)
+const signEvery = 200 * time.Millisecond
 
 type probe struct {
 	kind         uint8
 	number, size uint32 // number of the probe, or of the survey's round
 	value        uint64 // pulse, or of a note the MTU; 0: the echo's system cannot forbid fragments
+	at           int64  // of a reply
 }
 
 // putProbe writes a message into the first bytes of b.
@@ -63,17 +62,19 @@ func (e *Sockets) putProbe(b []byte, p probe) {
 	binary.BigEndian.PutUint32(b[8:], p.number)
 	binary.BigEndian.PutUint32(b[12:], p.size)
 	binary.BigEndian.PutUint64(b[16:], p.value)
-	copy(b[24:probeBytes], e.tokens[0][:])
+	binary.BigEndian.PutUint64(b[24:], uint64(p.at))
+	copy(b[32:probeBytes], e.tokens[0][:])
 }
 
 // parseProbe reads a message; ok is false if b begins with none or has another token.
 func (e *Sockets) parseProbe(b []byte) (p probe, ok bool) {
 	if len(b) < probeBytes || binary.BigEndian.Uint16(b) != probeMagic ||
-		subtle.ConstantTimeCompare(b[24:probeBytes], e.tokens[0][:]) != 1 {
+		subtle.ConstantTimeCompare(b[32:probeBytes], e.tokens[0][:]) != 1 {
 		return probe{}, false
 	}
 	return probe{
-		kind: b[6], number: binary.BigEndian.Uint32(b[8:]), size: binary.BigEndian.Uint32(b[12:]), value: binary.BigEndian.Uint64(b[16:]),
+		kind: b[6], number: binary.BigEndian.Uint32(b[8:]), size: binary.BigEndian.Uint32(b[12:]),
+		value: binary.BigEndian.Uint64(b[16:]), at: int64(binary.BigEndian.Uint64(b[24:])),
 	}, true
 }
 
@@ -103,38 +104,39 @@ func (p *pulse) hear(n uint64) {
 
 // prober sends the probes and times the answers.
 type prober struct {
-	end  *Sockets
-	trip *measure.Histogram
+	end   *Sockets
+	times *probeTimes
 
 	answered atomic.Uint64
-	pending  [256]pendingProbe // at number mod 256
-	gone     error             // the echo's consent
+	pending  [1024]pendingProbe // at number mod 1024: 10 s of the fastest probes
+	gone     error              // the echo's consent
 }
 
-// pendingProbe is a counted probe without an answer; at is 0 for none.
+// pendingProbe is a probe without an answer that is timed; at is 0 for none.
 type pendingProbe struct {
 	number uint32
 	at     int64 // when it was sent
 }
 
-func newProber(e *Sockets) *prober { return &prober{end: e, trip: measure.NewHistogram(1)} }
+func newProber(e *Sockets) *prober { return &prober{end: e, times: newProbeTimes(e.order.Timing)} }
 
 func (p *prober) run(func()) error {
-	e := p.end
+	e, t := p.end, p.times
 	begin := e.settings.clock.Now()
-	from := begin + e.order.Timing.Warmup().Nanoseconds()
-	to := from + e.order.Timing.Measure().Nanoseconds()
+	pps, _ := e.order.Flow.Rate.PPS(e.order.Flow.PayloadBytes)
+	every := int64(1e9 / pps)
+	t.begin(begin)
 	k := engine.NewConsentKeeper(e.order, begin)
 	for n := int64(0); !e.stop.isSet(); {
 		now := e.settings.clock.Now()
-		due := begin + n*probeEvery
+		due := begin + n*every
 		if p.gone = k.Lost(now); p.gone != nil {
 			break
 		}
 		e.ask(k, 0)
 		if now >= due {
-			p.ask(uint32(n), now, now >= from && now < to)
-			n = max(n+1, (now-begin)/probeEvery) // what is overdue is left out
+			p.ask(uint32(n), now)
+			n = max(n+1, (now-begin)/every) // what is overdue is left out
 			continue
 		}
 		d, err := e.sockets[0].read(min(time.Duration(due-now), readWait))
@@ -144,13 +146,16 @@ func (p *prober) run(func()) error {
 		k.Hear(0, d.whole())
 		p.answer(d.whole(), d.nanos)
 	}
+	for _, slot := range p.pending {
+		t.unanswered(slot.at, e.settings.clock.Now())
+	}
 	return nil
 }
 
-func (p *prober) ask(n uint32, now int64, counted bool) {
-	p.pending[n%256] = pendingProbe{}
-	if counted {
-		p.pending[n%256] = pendingProbe{n, now}
+func (p *prober) ask(n uint32, now int64) {
+	slot := &p.pending[n%uint32(len(p.pending))]
+	if *slot = (pendingProbe{}); p.times.sent(now) {
+		*slot = pendingProbe{n, now}
 	}
 	p.end.sendProbe(probe{kind: kindAsk, number: n, value: p.end.pulse.mine.Load()})
 }
@@ -161,9 +166,11 @@ func (p *prober) answer(b []byte, nanos int64) {
 		return
 	}
 	p.end.pulse.hear(a.value)
-	if slot := &p.pending[a.number%256]; a.kind == kindReply && slot.at != 0 && slot.number == a.number {
-		p.answered.Add(1)
-		p.trip.Record(0, nanos-slot.at, 1)
+	slot := &p.pending[a.number%uint32(len(p.pending))]
+	if a.kind == kindReply && slot.at != 0 && slot.number == a.number {
+		if p.times.answered(slot.at, a.at, a.at+int64(a.size), nanos) {
+			p.answered.Add(1)
+		}
 		*slot = pendingProbe{}
 	}
 }
@@ -174,7 +181,7 @@ func (p *prober) count() engine.Snapshot {
 }
 
 func (p *prober) account(r *engine.Report, _ engine.Sent) {
-	r.Probe = &engine.ProbeReport{RoundTrip: p.trip.Percentiles()}
+	r.Probe = p.times.report()
 	if p.gone != nil { // traffic has its own consent, or, as TCP, may outlive the probes
 		r.Warnings = append(r.Warnings, fmt.Sprintf("round trips were timed for a part of the test: %v", p.gone))
 	}
@@ -233,7 +240,8 @@ func (c *echo) serve(d datagram) {
 		e.pulse.hear(p.value)
 		c.asked = time.Now()
 		c.signNext = c.asked.Add(signEvery) // the answer is a sign, too
-		p.kind, p.value = kindReply, e.pulse.mine.Load()
+		p.kind, p.value, p.at = kindReply, e.pulse.mine.Load(), d.nanos
+		p.size = uint32(min(max(e.settings.clock.Now()-d.nanos, 0), math.MaxUint32))
 		e.sendProbe(p)
 	case s != nil && p.kind == kindWhole && s.holds(d, p.size):
 		e.pulse.count.Add(1)
