@@ -31,6 +31,7 @@ func Down(context.Context, string) error                            { return uns
 func (way) overrun() (uint64, error)                                { return 0, unsupported() }
 func (n *Node) JoinPackets(string) error                            { return unsupported() }
 func (n *Node) OwnThread(string, int) error                         { return unsupported() }
+func (n *Node) Urgent(string, bool)                                 {}
 func (n *Node) ThreadTime(string) (time.Duration, error)            { return 0, unsupported() }
 func (l *Lab) SetRouter(string) error                               { return unsupported() }
 func (l *Lab) RouterAccount() (RouterAccount, error)                { return RouterAccount{}, unsupported() }

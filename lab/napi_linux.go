@@ -35,6 +35,19 @@ func (n *Node) OwnThread(iface string, cpu int) error {
 	return nil
 }
 
+// Urgent lets an interface's own threads run before all usual ones, or ends that. A usual thread that has the core
+// keeps it for milliseconds, and a ring of 256 packets is full before. Where it is not allowed, nothing changes.
+func (n *Node) Urgent(iface string, on bool) {
+	threads, _ := n.threads(iface)
+	for _, id := range threads {
+		attr := unix.SchedAttr{Size: unix.SizeofSchedAttr, Policy: unix.SCHED_NORMAL, Nice: napiNice}
+		if on {
+			attr = unix.SchedAttr{Size: unix.SizeofSchedAttr, Policy: unix.SCHED_FIFO, Priority: 1}
+		}
+		_ = unix.SchedSetAttr(id, &attr, 0)
+	}
+}
+
 // ThreadTime is the processor time that an interface's own threads took so far: what
 // comes in there, and what the kernel does at once with what goes on from there. The
 // error is fs.ErrNotExist if it has none (see OwnThread), or nobody tells which they

@@ -321,8 +321,12 @@ func (s *site) takeFrames(l *lab.Lab, own bool) error {
 		x := xdp.New(nil)
 		all = append(all, x)
 		for _, i := range n.Interfaces() {
-			if err := makeReady(x, n, i, own && s.end(i.Peer).end, coreAcross(i.Peer)); err != nil {
+			fromEnd := own && s.end(i.Peer).end
+			if err := makeReady(x, n, i, fromEnd, coreAcross(i.Peer)); err != nil {
 				return errors.Join(err, closeAll())
+			}
+			if fromEnd {
+				s.urgent = append(s.urgent, func(on bool) { n.Urgent(i.Name, on) })
 			}
 		}
 	}

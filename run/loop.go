@@ -134,6 +134,7 @@ func (r *runner) execute(ctx context.Context, t model.Trial) (model.Result, erro
 	if err != nil {
 		return model.Result{}, err
 	}
+	r.site.hurry(placed)
 	r.number = r.nextNumber()
 	placed.Number, placed.Drops = r.number, r.drops(t)
 	if placed.Drops != "" && r.idle == nil {

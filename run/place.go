@@ -12,6 +12,7 @@ import (
 	"pelt/engine/xdp"
 	"pelt/fleet"
 	"pelt/model"
+	"pelt/unit"
 )
 
 // place turns a trial into orders for this path's agents. The sender's host
@@ -36,7 +37,11 @@ func (s *site) place(t model.Trial) (fleet.Trial, string, error) {
 			return fleet.Trial{}, "", refuse(fmt.Sprintf("flows[%d]", i),
 				"the path has a sender and a receiver, not %s and %s", f.From, f.To)
 		}
-		send, receive, why := carriersOf(s.engine, f, s.noFrames(f, from, to))
+		carried := f
+		if t.Cell.Searching() { // one engine at all rates of a search, that of its flood
+			carried.Rate = unit.Rate{}
+		}
+		send, receive, why := carriersOf(s.engine, carried, s.noFrames(f, from, to))
 		because(why)
 		placed.Probe = placed.Probe || f.Protocol == model.TCP // TCP tells its own round trips only
 		for _, e := range []struct {
