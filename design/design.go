@@ -18,7 +18,7 @@ type Design interface {
 	// Next returns the first trial that done does not hold; ok is false when none is left. The order of done does
 	// not matter; results of cells that are not of the design count for nothing.
 	Next(done []model.Result) (cell model.Cell, repeat int, ok bool)
-	// Total is the most trials of an uncut run, without those that are run again.
+	// Total is the most trials of an uncut run, without those that are run again; 0: the results decide.
 	Total() int
 }
 
@@ -29,18 +29,28 @@ type Enough func(done []model.Result, repeats int) bool
 // New makes the design of a plan that model.Plan.Check found right. Every combination of levels is checked: a trial
 // that cannot run is an error now, not in the middle of the night. enough may be nil: then all repeats are made.
 func New(p model.Plan, enough Enough) (Design, error) {
-	g := &grid{design: p.Design, most: max(p.Design.Repeats, p.Design.MostRepeats), enough: enough, cells: p.Design.Cells,
-		index: map[string]int{}}
-	if len(g.cells) == 0 {
-		g.cells = model.Cells(p.Factors)
+	cells := p.Design.Cells
+	if len(cells) == 0 {
+		cells = model.Cells(p.Factors)
 	}
-	for i, c := range g.cells {
+	for _, c := range cells {
 		if _, err := p.Trial(c, 0); err != nil {
 			return nil, &model.FieldError{Field: "factors", Want: fmt.Sprintf("the combination %s cannot run: %v", c.Key(), err)}
 		}
-		g.index[c.Key()] = i
+	}
+	g := newGrid(p.Design, cells, enough)
+	if p.Design.Search != nil {
+		return newSearch(p, g), nil
 	}
 	return g, nil
+}
+
+func newGrid(d model.Design, cells []model.Cell, enough Enough) *grid {
+	g := &grid{d, max(d.Repeats, d.MostRepeats), enough, cells, map[string]int{}}
+	for i, c := range cells {
+		g.index[c.Key()] = i
+	}
+	return g
 }
 
 // grid is every combination of levels, or a list of cells, Repeats times. Repeats are interleaved

@@ -67,7 +67,7 @@ func curve(name string, sizes []table.Group) []Finding {
 		if f.Code == "curve.short" {
 			return []Finding{f, limitedBy(limitOf(fast), fast)}
 		}
-		return append([]Finding{f, limitedBy(limitOf(fast), fast)}, lossFree(sizes, fast)...)
+		return append([]Finding{f, limitedBy(limitOf(fast), fast)}, keptWhole(sizes, fast)...)
 	}
 	knee, below := kneeOf(sizes)
 	who, held := heldBack(sizes)
@@ -89,7 +89,7 @@ func curve(name string, sizes []table.Group) []Finding {
 		f.Code = "curve.both"
 		f = f.number("payload_bytes", "knee", twoDigits(knee, math.Round))
 	}
-	return append([]Finding{f, limitedBy(limitOf(fast), fast)}, lossFree(sizes, fast)...)
+	return append([]Finding{f, limitedBy(limitOf(fast), fast)}, keptWhole(sizes, fast)...)
 }
 
 // heldBack are the sizes that an end of the path held back, and which end held back most of them.
@@ -125,9 +125,12 @@ func (f Finding) worstOf(sizes []table.Group, wide table.Group) Finding {
 	return f
 }
 
-// lossFree is the highest rate that was carried whole; where every size was sent as
+// keptWhole is the highest rate that was carried whole; where every size was sent as
 // fast as possible and lost some, it was not measured.
-func lossFree(sizes []table.Group, fast table.Group) []Finding {
+func keptWhole(sizes []table.Group, fast table.Group) []Finding {
+	if fast.Rows[0].Doc.Plan.Design.Search != nil { // it was measured
+		return nil
+	}
 	clean := only(sizes, func(g table.Group) bool { return middle(g, "loss_ratio") < lossless })
 	if len(clean) > 0 {
 		g := largest(clean, "receive_pps")

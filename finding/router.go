@@ -26,7 +26,7 @@ func Router(rows []table.Row) []Finding {
 		frames := only(foremostFlow(full), func(g table.Group) bool {
 			return protocolOf(g) != model.TCP && !rateAsked(g)
 		})
-		if len(frames) > 0 && middle(frames[0], "loss_ratio") >= lossless {
+		if len(frames) > 0 && middle(frames[0], "loss_ratio") >= lossless && rows[0].Doc.Plan.Design.Search == nil {
 			more := flooded(frames[0])
 			more[1] = more[1].word("frame", strconv.Itoa(frames[0].Rows[0].Flow.FrameBytes))
 			out = append(out, more...)

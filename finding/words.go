@@ -12,6 +12,15 @@ const (
 	routerTCP   = `[ TCP carries {goodput_bps:tcp}.]`
 )
 
+// Parts of sentences about rates without loss.
+const (
+	freeOf      = `[Loses at most {loss_ratio:goal}|Loss-free] to {throughput_pps range}[ {each}][ at {where}]`
+	freeBounds  = ` (holds at {holds_pps}, fails at {fails_pps})`
+	freeFlood   = `[; saturates at {receive_pps:flood range}].`
+	freeAtLeast = `[Loses at most {loss_ratio:goal}|Loss-free] to at least {throughput_pps range}[ {each}][ at {where}]` +
+		` (holds at {holds_pps}).`
+)
+
 // Parts of other sentences. watchedLess is what a watch did not see, or could not name.
 const (
 	watchedLess = `[ {lost_packets:unseen} drops of any traffic were not seen.][ {lost_packets:overwritten} were ` +
@@ -53,6 +62,24 @@ var sentences = map[string]string{
 		`{goodput_bps:best}. That is less than was asked.`,
 	"curve.nothing": `{path} carries nothing: nothing arrived at {sizes}.`,
 	"curve.free":    `Loss-free up to {receive_pps:free}, at {where}.`,
+
+	// Searches for the highest rate without loss, or with little.
+	"free.found":  freeOf + freeBounds + freeFlood + `[ The first losses[ ({flow})]: {first}.| Above that {queue}.]`,
+	"free.sender": freeAtLeast + ` The sender was the limit[: {why}].`,
+	"free.end":    freeAtLeast + ` Above that the losses are at a host of an end[: {first}]; the path lost none of them.`,
+	"free.none": `No rate [with at most {loss_ratio:goal} loss|without loss] was found[ at {where}]: even ` +
+		`{holds_pps:least} loses {loss_ratio:least}` + freeFlood,
+	"free.cut": `The search was cut[ at {where}]: so far it holds[ at {holds_pps}] and fails[ at {fails_pps}].`,
+	"free.random": `Below {receive_pps:below} about {loss_ratio:typical} is lost at every rate: random loss, not too ` +
+		`high a rate.`,
+	"free.allow": `Find the rate that loses little more: --max-loss {share argument}`,
+	"free.burst": `At {fails_pps} each of {trials_count} trials lost its packets within {burst_s}: a stall of a host or ` +
+		`of the router, maybe not the rate.`,
+	"setup.search": `Search by RFC 9971, goal {goal}: a rate holds if {measure_s:good} of {measure_s:sum} are without ` +
+		`more loss, in trials of {measure_s:final}; rates that hold and fail are at most {width_ratio} apart. This is ` +
+		`not RFC 2544 (--strict).`,
+	"setup.search-strict": `Search by RFC 9971, goal {goal}: a rate holds if no trial of {measure_s:final} has more ` +
+		`loss; rates that hold and fail are at most {width_ratio} apart.`,
 
 	// Sweeps of settings.
 	"sweep.best":  sweepBest + ` {others_count The other setting is/All # other settings are} slower.`,

@@ -164,6 +164,9 @@ func (d Design) Looks() []int {
 func (d Document) Failed() (failed, trials int) {
 	tried := map[string]bool{} // by cell and repeat; true: in vain
 	for _, r := range d.Results {
+		if r.Cell.Searching() {
+			continue
+		}
 		at := fmt.Sprint(r.Cell.Key(), "#", r.Repeat)
 		if _, before := tried[at]; r.State == Valid || r.State == Invalid && !before {
 			tried[at] = r.State == Invalid

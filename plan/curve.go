@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"cmp"
 	"fmt"
 	"time"
 
@@ -22,7 +23,7 @@ const ofCurve = "payload frame rate interval profile proto direction streams tim
 // interrupts, and 14 trials of it end within a minute.
 var Curve = Preset{
 	Command:  "curve",
-	Knobs:    ofCurve + " receivers",
+	Knobs:    ofCurve + " receivers loss-free goal",
 	Defaults: defaults(map[string]string{"time": "2s", "warmup": "500ms"}),
 	Factors:  "direction payload! frame!",
 	build:    (*draft).buildCurve,
@@ -59,7 +60,7 @@ func (d *draft) buildCurve() error {
 	if d.given("burst") && !d.given("rate", "interval") {
 		return bad("burst", "needs --rate or --interval: unpaced packets leave as they can")
 	}
-	if err := d.start(); err != nil {
+	if err := cmp.Or(d.start(), d.loseFree()); err != nil {
 		return err
 	}
 	return d.fill()

@@ -14,7 +14,7 @@ import (
 var Router = Preset{
 	Command: "router",
 	Knobs: "dut variant proto frame direction rate idle-rate connections time warmup repeats streams family dscp drops " +
-		"max-loss engine seed",
+		"max-loss loss-free goal engine seed",
 	Defaults: defaults(map[string]string{"proto": "udp,tcp", "frame": "64,512,1518", "direction": "up,down,both",
 		"idle-rate": "1kpps", "time": "3s", "warmup": "1s"}),
 	build: (*draft).buildRouter,
@@ -45,6 +45,9 @@ func (d *draft) buildRouter() error {
 	}
 	d.values["proto"] = []model.Value{model.Word(string(model.UDP))} // the cells say which
 	if err := d.start(); err != nil {
+		return err
+	}
+	if err := d.loseFree(); err != nil {
 		return err
 	}
 	p := &d.plan

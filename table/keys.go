@@ -117,6 +117,9 @@ var keys = []Key{
 	{"receiver", "Receiver", unit.Word, of(func(r Row) *model.ReceiverShare { return r.Receiver },
 		func(s *model.ReceiverShare) Level { return word(s.Node) }), "", ""},
 	{"core", "Core", unit.Count, of(coreOf, coreNumber), "core %", ""},
+	{"goal_loss_ratio", "Goal", unit.Ratio, of(searchOf, func(s *Search) Level {
+		return Level{model.Number(s.Goal.LossRatio), true}
+	}), "% loss", "no loss"},
 }
 
 func fragments(f flow) Level {
@@ -209,6 +212,7 @@ func controlName(text string) string {
 func mixOf(r Row) *Mix         { return r.Mix }
 func lineOf(r Row) *model.Line { return r.Line }
 func coreOf(r Row) *Core       { return r.Core }
+func searchOf(r Row) *Search   { return r.Search }
 func flowOf(r Row) flow        { return r.Flow }
 
 func coreNumber(c *Core) Level { return Level{model.Number(float64(c.Core)), true} }

@@ -26,6 +26,14 @@ var metrics = slices.Concat(
 		define("total_receive_pps", "Received by all flows", Higher,
 			trial(func(r Row) float64 { return total(r, carried) })),
 
+		// What a search found, of each flow. RFC 9971 section 4.8.
+		define("throughput_pps", "Throughput", Higher, search(func(s *Search) float64 { return s.Throughput })),
+		define("throughput_bps", "Throughput, bits", Higher, throughputBits),
+		define("holds_pps", "Holds at", Neutral, search(func(s *Search) float64 { return s.Lower })),
+		define("fails_pps", "Fails at", Neutral, search(func(s *Search) float64 { return s.Upper })),
+		define("search_trials", "Trials", Neutral, search(func(s *Search) float64 { return float64(len(s.Trials)) })),
+		define("search_s", "Searched for", Neutral, search(searchSeconds)),
+
 		// How the receivers of one flow compare, and its streams.
 		define("receiver_goodput_min_bps", "Least receiver", Higher, receivers(slices.Min)),
 		define("receiver_goodput_median_bps", "Median receiver", Higher, receivers(median)),

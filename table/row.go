@@ -9,7 +9,7 @@ import (
 )
 
 // Row is what one figure is about: a flow of a trial, or a part of it. Of
-// Window, Line, Receiver, Mix and Core at most one is set.
+// Window, Line, Receiver, Mix, Core and Search at most one is set.
 type Row struct {
 	Doc   *model.Document
 	Trial *model.Result
@@ -21,6 +21,7 @@ type Row struct {
 	Receiver *model.ReceiverShare
 	Mix      *Mix
 	Core     *Core
+	Search   *Search
 
 	shortest float64 // round trip of trials on the same path, in ns; 0 unknown
 }

@@ -31,7 +31,7 @@ var layers = map[string][]string{
 	"record/disk":          {"internal/outfile"},
 	"record/stats":         {"model", "unit", "measure", "record"},
 	"record/export":        {"model", "unit", "record"},
-	"table":                {"model", "unit"},
+	"table":                {"design", "model", "unit"},
 	"finding":              {"model", "table", "unit"},
 	"view":                 {"finding", "model", "record/stats", "table", "unit"},
 	"render":               {"unit", "view", "render/draw", "render/plain"},

@@ -10,7 +10,7 @@ import (
 
 var curve = Kind{
 	Title: "Size curve",
-	Rules: []finding.Rule{finding.Curve, finding.Repeats("receive_pps", 3)},
+	Rules: []finding.Rule{finding.Curve, finding.LossFree, finding.Repeats("receive_pps", 3)},
 	View: func(rows []table.Row, found []finding.Finding) []Section {
 		size, others := table.KeyOf("payload_bytes"), finding.CurveKeys(rows)
 		keys := append(others[:len(others):len(others)], size)
@@ -26,6 +26,10 @@ var curve = Kind{
 			}
 		}
 		packets := hero(lines("Packets received by payload", rows, others, size, "receive_pps", "send_pps"))
+		searches := table.Searches(rows)
+		if len(searches) > 0 {
+			packets.Series = append(freeLines(searches), packets.Series...)
+		}
 		bits := lines("Goodput by payload", rows, others, size, "goodput_bps")
 		answer, limit := first(found, "curve."), first(found, "limit.link")
 		if knee, ok := answer.Number("payload_bytes", "knee"); ok {
@@ -39,6 +43,9 @@ var curve = Kind{
 		out = append(out, paths(rows)...)
 		out = append(out, rowsOf("By payload", sizes, keyColumns(keys...), metricColumns("receive_pps", "goodput_bps",
 			"loss_ratio", "send_pps", "delay_p50_ns", "delay_p99_ns", "round_trip_p50_ns", "jitter_ns"), threads))
+		if len(searches) > 0 {
+			out = append(out, searchTable(searches))
+		}
 		return append(out, ledgers(rows)...)
 	},
 }
@@ -57,6 +64,9 @@ func curveTiles(found []finding.Finding) Tiles {
 		return out
 	}
 	free := tile("Loss-free to", first(found, "curve.free"), "receive_pps", "free", "")
+	if searched := first(found, "free."); searched.Code != "" {
+		free = freeTile(searched)
+	}
 	if free.Value == "" && first(found, "flood").Code != "" {
 		free.Note = "every size was sent as fast as possible"
 	}

@@ -14,7 +14,7 @@ import (
 type Kind struct {
 	Title string
 	Rules []finding.Rule
-	// Rows are the rows of a run; nil: those of table.Rows.
+	// Rows are the rows of a run; nil: those of table.Rows, but for the trials of searches.
 	Rows func(*model.Document) []table.Row
 	// View makes the sections of a run's usable rows, of which there is one at least.
 	View func(rows []table.Row, found []finding.Finding) []Section
@@ -23,6 +23,7 @@ type Kind struct {
 // kinds are the kinds of test by the command of the plan. One without a kind of its own is shown as a curve.
 var kinds = map[string]Kind{
 	"curve":  curve,
+	"ndr":    ndr,
 	"sweep":  sweep,
 	"cc":     control,
 	"router": router,
@@ -40,7 +41,7 @@ func (k Kind) rows(d *model.Document) []table.Row {
 	if k.Rows != nil {
 		return k.Rows(d)
 	}
-	return table.Rows(d)
+	return table.Unsearched(table.Rows(d))
 }
 
 func Findings(d *model.Document) []finding.Finding {

@@ -15,7 +15,7 @@ import (
 // router is a bench of a router: what it carries of each traffic, and what that costs it.
 var router = Kind{
 	Title: "Router bench",
-	Rules: []finding.Rule{finding.Router, finding.RouterWatch, finding.Repeats("goodput_bps", 3)},
+	Rules: []finding.Rule{finding.Router, finding.LossFree, finding.RouterWatch, finding.Repeats("goodput_bps", 3)},
 	View: func(rows []table.Row, found []finding.Finding) []Section {
 		keys, loaded := finding.RouterKeys(rows), finding.RouterLoaded(rows)
 		all, full := table.By(rows, keys...), table.By(loaded, keys...)
@@ -39,7 +39,11 @@ var router = Kind{
 			"router_irq_ratio", "router_steal_ratio")
 		health := metricColumns("router_connections", "router_temperature_c", "router_clock_hz",
 			"router_softnet_squeezed", "router_connections_max", "router_cost_ratio")
-		out = append(out, trafficTable(full, keys),
+		out = append(out, trafficTable(full, keys))
+		if searches := table.Searches(rows); len(searches) > 0 {
+			out = append(out, searchTable(searches))
+		}
+		out = append(out,
 			rowsOf("Delay, idle and at full load", delayed, keyColumns(keys...),
 				metricColumns("delay_p50_ns", "delay_p99_ns", "round_trip_p50_ns", "round_trip_p99_ns"),
 				details(metricColumns("jitter_ns"))),
@@ -71,6 +75,9 @@ func routerTiles(found []finding.Finding) Tiles {
 	if delay.Code != "" {
 		wait.Value = delay.N(delay.W("p50"), "idle") + " → " + delay.N(delay.W("p50"), "full")
 		wait.Note = "median at full load, " + delay.W("load")
+	}
+	if free := first(found, "free."); free.Code != "" {
+		return Tiles{small, freeTile(free), large, wait, limitTile(limit)}
 	}
 	return Tiles{small, large, wait, limitTile(limit)}
 }

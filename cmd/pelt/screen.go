@@ -86,8 +86,16 @@ func (s *screen) event(e run.Event) {
 			s.made[key] = true
 			s.ended++
 		}
-		s.line(fmt.Sprintf("%*d/%d  %s", len(fmt.Sprint(s.total)), s.ended, s.total, view.TrialLine(s.doc, e.Done)))
+		s.line(fmt.Sprintf("%*s  %s", len(s.of(s.total)), s.of(s.ended), view.TrialLine(s.doc, e.Done)))
 	}
+}
+
+// of is the number of a trial, of how many if that is known.
+func (s *screen) of(number int) string {
+	if s.total == 0 {
+		return fmt.Sprint(number)
+	}
+	return fmt.Sprintf("%d/%d", number, s.total)
 }
 
 func heading(d model.Document) string {
@@ -141,7 +149,7 @@ func (s *screen) status(now time.Time) {
 func (s *screen) fields(now time.Time) []string {
 	t := s.trial.Trial
 	whole := t.Timing.Warmup() + t.Timing.Measure()
-	all := []string{fmt.Sprintf("%d/%d", s.trial.Number, s.total),
+	all := []string{s.of(s.trial.Number),
 		fmt.Sprintf("%.0f of %.0f s", min(now.Sub(s.began), whole).Seconds(), whole.Seconds())}
 	for _, f := range t.Flows {
 		sent, sends := s.rate(f.Name, engine.Send)

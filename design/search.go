@@ -1,0 +1,210 @@
+package design
+
+import (
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+
+	"pelt/model"
+)
+
+// search looks for the rates that meet goals: first every flood of its grid, then a search for each cell of it, then the
+// loads that follow the search. It replays each search from the stored results, so a cut run goes on as it was.
+type search struct {
+	*grid
+	model.Search
+	question Question
+	searched []model.Cell // cells of the grid that are floods of UDP
+}
+
+func newSearch(p model.Plan, floods *grid) *search {
+	s := &search{floods, *p.Design.Search, Question{Goals: p.Design.Search.Goals, MinLoad: p.Design.Search.MinPPS}, nil}
+	for _, c := range floods.cells {
+		paced := func(f model.Flow) bool { return f.Protocol != model.UDP || !f.Rate.IsMax() || f.Packets > 0 }
+		if t, err := p.Trial(c, 0); err == nil && !slices.ContainsFunc(t.Flows, paced) {
+			s.searched = append(s.searched, c)
+		}
+	}
+	return s
+}
+
+// times is how often each cell is searched.
+func (s *search) times() int { return max(s.Searches, 1) }
+
+// Total is 0: how many trials a search takes depends on what they find.
+func (s *search) Total() int { return 0 }
+
+func (s *search) Next(done []model.Result) (model.Cell, int, bool) {
+	if cell, repeat, more := s.grid.Next(done); more {
+		return cell, repeat, true
+	}
+	for n := range s.times() {
+		for _, cell := range s.searched {
+			r := s.replay(cell, n+1, done)
+			if r.next != nil {
+				return r.next, r.repeat, true
+			}
+			if cell, repeat, more := s.follow(r, done); more {
+				return cell, repeat, true
+			}
+		}
+	}
+	return nil, 0, false
+}
+
+// replayed is a search as far as the results go.
+type replayed struct {
+	cell   model.Cell // of the grid, with the number of the search where there are several
+	seen   []Observation
+	trials []*model.Result // that were seen
+	next   model.Cell      // of the next trial; nil: the search is answered, or has no flood to begin with
+	repeat int
+}
+
+// replay goes through a search with the results that there are.
+func (s *search) replay(of model.Cell, number int, done []model.Result) replayed {
+	r := replayed{cell: maps.Clone(of)}
+	flood := floodOf(of, number, done)
+	if flood == nil {
+		return r
+	}
+	if s.times() > 1 {
+		r.cell["search"] = model.Number(float64(number))
+	}
+	made := map[string]*model.Result{}
+	for i := range done {
+		if done[i].Cell.Searching() && done[i].State != model.Aborted {
+			made[fmt.Sprintf("%s #%d", done[i].Cell.Key(), done[i].Repeat)] = &done[i]
+		}
+	}
+	r.add(flood, true)
+	used := map[string]int{} // trials of a cell
+	for {
+		load, seconds, _, more := s.question.nextLoad(r.seen)
+		if !more {
+			return r
+		}
+		cell := maps.Clone(r.cell)
+		cell["rate_pps"], cell["measure_s"] = model.Number(load), model.Number(seconds)
+		key := cell.Key()
+		trial := made[fmt.Sprintf("%s #%d", key, used[key])]
+		if trial == nil {
+			r.next, r.repeat = cell, used[key]
+			return r
+		}
+		used[key]++
+		r.add(trial, false)
+	}
+}
+
+func (r *replayed) add(t *model.Result, flood bool) {
+	r.seen, r.trials = append(r.seen, observe(t, flood)), append(r.trials, t)
+}
+
+// floodOf is the flood that a search of a cell begins with: its own, or the last one.
+func floodOf(cell model.Cell, number int, done []model.Result) (flood *model.Result) {
+	for i := range done {
+		r := &done[i]
+		if r.State == model.Valid && r.Cell.Equal(cell) && (flood == nil || r.Repeat <= (number-1)) {
+			flood = r
+		}
+	}
+	return flood
+}
+
+// mostUnsent is the share of a load that a sender may leave out before the trial says nothing of that load.
+const mostUnsent = 0.005
+
+// A queue has grown if packets came out of it for longer than they went in, by this time and this share of it.
+const (
+	grownSeconds = 0.004
+	grownRatio   = 0.005
+)
+
+// observe is a trial as its search sees it. What a queue of the sender's own host held back is lost to its host; what is
+// left in a queue that grew is lost to the path: a longer trial would fill it.
+func observe(t *model.Result, flood bool) Observation {
+	o := Observation{Load: t.Cell["rate_pps"].Number, Unsent: t.State != model.Valid, Flood: flood}
+	var intended, lost, atEnds, late float64
+	sent := math.Inf(1)
+	for _, f := range t.Flows {
+		o.Seconds = max(o.Seconds, f.DurationS)
+		intended, lost = intended+float64(f.Attempted), lost+float64(f.Lost)
+		sent = min(sent, f.SendPPS)
+		kept := f.SendPPS * (1 - f.LossRatio)
+		if left := 1 - f.ReceivePPS/kept; !flood && kept > 0 && left*f.DurationS > max(grownSeconds, grownRatio*f.DurationS) {
+			lost += left * float64(f.Attempted-f.Lost)
+		}
+		for _, l := range f.Ledger.Lines {
+			if l.Layer != model.LayerNetwork {
+				atEnds += float64(l.Packets)
+			}
+		}
+		for _, l := range f.Ledger.Pacing {
+			if l.Cause == model.PacingLate {
+				late += float64(l.Packets)
+			} else if !flood {
+				intended, lost, atEnds = intended+float64(l.Packets), lost+float64(l.Packets), atEnds+float64(l.Packets)
+			}
+		}
+	}
+	if flood {
+		o.Load = sent
+	}
+	o.Loss, o.EndLoss = lost/max(intended, 1), min(atEnds, lost)/max(intended, 1)
+	o.Unsent = o.Unsent || !flood && late > mostUnsent*(intended+late)
+	return o
+}
+
+// follow returns the next trial at a share of the rate that a search found.
+func (s *search) follow(r replayed, done []model.Result) (model.Cell, int, bool) {
+	found := s.question.bounds(s.question.Goals[0], r.seen).Throughput
+	if len(r.seen) == 0 || !(found > 0) {
+		return nil, 0, false
+	}
+	var cells []model.Cell
+	for _, share := range s.Loads {
+		c := maps.Clone(r.cell)
+		c["load_ratio"] = model.Number(share)
+		c["rate_pps"] = model.Number(max(math.Round(share*found), model.IdlePPS))
+		cells = append(cells, c)
+	}
+	loads := newGrid(s.design, cells, nil)
+	return loads.Next(done)
+}
+
+// Answer is what a search found for one goal.
+type Answer struct {
+	Cell model.Cell // what was searched, with the number of the search where there are several
+	Goal model.Goal
+	Bounds
+	Done   bool            // it was searched to its end
+	Trials []*model.Result // of the search, the flood first
+	Seen   []Observation   // what the search made of them
+}
+
+// Answers are what the searches of a run found, in the order of their cells and goals. Searches that did not begin
+// have none.
+func Answers(p model.Plan, done []model.Result) (out []Answer) {
+	if p.Design.Search == nil {
+		return nil
+	}
+	d, err := New(p, nil)
+	if err != nil {
+		return nil // the plan is of another version
+	}
+	s := d.(*search)
+	for _, cell := range s.searched {
+		for n := range s.times() {
+			r := s.replay(cell, n+1, done)
+			if len(r.seen) == 0 {
+				continue
+			}
+			for _, g := range s.Goals {
+				out = append(out, Answer{r.cell, g, s.question.bounds(g, r.seen), r.next == nil, r.trials, r.seen})
+			}
+		}
+	}
+	return slices.Clip(out)
+}

@@ -1,0 +1,241 @@
+package finding
+
+import (
+	"math"
+	"slices"
+
+	"pelt/design"
+	"pelt/model"
+	"pelt/table"
+)
+
+// SearchKeys are what tells the searches of rates apart: what varies, and the goal.
+func SearchKeys(searches []table.Row) []table.Key {
+	settings := table.Settings(searches, "rate_pps", "measure_s", "search")
+	return table.Varying(searches, append(settings, table.KeyOf("goal_loss_ratio"))...)
+}
+
+// LossFree says which rates searches found. The answer is about the first size, mostly the smallest, and each direction.
+func LossFree(rows []table.Row) []Finding {
+	searches := table.Searches(rows)
+	if len(searches) == 0 {
+		return nil
+	}
+	settings := table.Varying(searches, table.Settings(searches, "rate_pps", "measure_s", "search")...)
+	var out []Finding
+	least := searches[0].Flow.FrameBytes
+	for _, g := range table.By(searches, settings...) {
+		if g.Rows[0].Flow.FrameBytes != least {
+			continue
+		}
+		for _, goal := range table.By(g.Rows, table.KeyOf("goal_loss_ratio")) {
+			out = append(out, lossFree(g.Name(), goal)...)
+		}
+	}
+	return append(out, goalsOf(searches[0].Search.Goal))
+}
+
+// lossFree is the answer for one setting and one goal.
+func lossFree(where string, g table.Group) []Finding {
+	first := g.Rows[0]
+	f := say("free.found", Answer, g).word("where", where).figure("throughput_pps", "", g).
+		median("holds_pps", "", g).median("fails_pps", "", g).
+		figure("receive_pps", "flood", table.Group{Rows: first.Flood()})
+	if first.Search.Goal.LossRatio > 0 {
+		f = f.number("loss_ratio", "goal", first.Search.Goal.LossRatio)
+	}
+	if len(first.Trial.Flows) > 1 {
+		f.Words["each"] = "each way"
+	}
+	out := []Finding{}
+	if beyond := AboveLimit(first); len(Losses(beyond)) > 0 {
+		f.Words["first"], f.Words["flow"] = SearchLimit(first), flowOfLoss(beyond)
+		out = append(out, nextOf("explain", first.Doc))
+	} else if first.Search.Limit == design.PathLimit {
+		f.Words["queue"] = growing
+	}
+	switch {
+	case !first.Search.Done:
+		f.Code = "free.cut"
+	case math.IsNaN(first.Search.Throughput):
+		f.Code = "free.none"
+		f = f.number("holds_pps", "least", first.Doc.Plan.Design.Search.MinPPS).median("loss_ratio", "least", table.Group{Rows: Usable(lowest(first))})
+	case first.Search.Limit == design.SenderLimit:
+		f.Code = "free.sender"
+		f.Words["why"] = whyUnsent(first)
+	case first.Search.Limit == design.EndLimit:
+		f.Code = "free.end"
+		out = append(out, nextOf("advice.see", first.Doc))
+	}
+	return slices.Concat([]Finding{f}, randomLoss(first), bursts(first), out)
+}
+
+// flowOfLoss names the flow that lost most, if the other ones lost little.
+func flowOfLoss(rows []table.Row) string {
+	flows := table.By(rows, table.KeyOf("flow"))
+	if len(flows) < 2 {
+		return ""
+	}
+	worst, all := flows[0], 0.0
+	for _, g := range flows {
+		all += g.Sum("lost_packets")
+		if g.Sum("lost_packets") > worst.Sum("lost_packets") {
+			worst = g
+		}
+	}
+	if worst.Sum("lost_packets") < mostOfLosses*all {
+		return ""
+	}
+	return worst.Name()
+}
+
+// mostOfLosses is the share of losses from which on one flow stands for all.
+const mostOfLosses = 0.9
+
+// whyUnsent is why the sender could not offer the load of the upper bound; "" if the flood sent no more.
+func whyUnsent(r table.Row) string {
+	for i, o := range r.Search.Seen {
+		if why := r.Search.Trials[i].Why; o.Unsent && o.Load == r.Search.Upper && len(why) > 0 {
+			return why[:1].String()
+		}
+	}
+	return ""
+}
+
+// lowest are the rows of the trials at the lowest load of a search.
+func lowest(r table.Row) []table.Row {
+	least := math.Inf(1)
+	for _, o := range r.Search.Seen {
+		if !o.Flood {
+			least = min(least, o.Load)
+		}
+	}
+	return r.Around(func(pps float64) bool { return pps == least })
+}
+
+const (
+	// Loads from this share of the flood's rate on are near the limit.
+	nearLimit = 0.5
+	// Loss ratios of loads that differ by more than this factor are not alike.
+	alikeLoss = 4
+	// Fewer loads tell nothing of how loss depends on them.
+	fewLoads = 3
+)
+
+// randomLoss doubts a rate without loss where every rate far below the limit loses about the same share.
+func randomLoss(r table.Row) []Finding {
+	flood := middle(table.Group{Rows: r.Flood()}, "receive_pps")
+	loads := table.By(Usable(r.Around(func(pps float64) bool { return pps < nearLimit*flood })), table.KeyOf("rate_pps"))
+	if len(loads) < fewLoads {
+		return nil
+	}
+	var ratios []float64
+	for _, g := range loads {
+		ratios = append(ratios, g.Sum("lost_packets")/max(g.Sum("attempted_packets"), 1))
+	}
+	most, all := slices.Max(ratios), table.Group{Rows: table.RowsOf(loads)}
+	typical := all.Sum("lost_packets") / max(all.Sum("attempted_packets"), 1)
+	silent := only(ratios, func(x float64) bool { return x < typical/alikeLoss })
+	if typical == 0 || most > alikeLoss*typical || 2*len(silent) > len(ratios) || typical <= r.Search.Goal.LossRatio {
+		return nil
+	}
+	return []Finding{
+		say("free.random", Doubt).number("loss_ratio", "typical", typical).number("receive_pps", "below", nearLimit*flood),
+		say("free.allow", Next).word("share", percent(typical)),
+	}
+}
+
+// percent is a share that a rate may lose where some loss is random: about five times as much, as --max-loss reads it.
+func percent(share float64) string {
+	for _, s := range []struct {
+		share float64
+		text  string
+	}{{0.0002, "0.1%"}, {0.001, "0.5%"}, {0.002, "1%"}, {0.01, "5%"}} {
+		if share <= s.share*1.5 {
+			return s.text
+		}
+	}
+	return "20%"
+}
+
+// shortBurst is how long the losses of a stall last at most, in s.
+const shortBurst = 0.02
+
+// bursts doubts an upper bound whose losses are a burst in each trial: something stalled, and the rate is not the limit.
+func bursts(r table.Row) []Finding {
+	if r.Search.Limit != design.PathLimit {
+		return nil
+	}
+	trials, single, longest := 0, 0, 0.0
+	for _, one := range AboveLimit(r) {
+		first, last, known := lossSpan(one.Flow)
+		if one.Flow.Lost == 0 || !known || one.Flow.SendPPS <= 0 {
+			continue
+		}
+		trials++
+		if seconds := float64(last-first) / one.Flow.SendPPS; seconds <= shortBurst {
+			single++
+			longest = max(longest, seconds)
+		}
+	}
+	if trials == 0 || single < trials {
+		return nil
+	}
+	return []Finding{say("free.burst", Doubt).number("fails_pps", "", r.Search.Upper).number("burst_s", "", longest).
+		number("trials_count", "", float64(trials))}
+}
+
+// lossSpan is the first and the last sequence that a flow of one stream is known to have lost.
+func lossSpan(f *model.FlowResult) (first, last uint64, known bool) {
+	for _, l := range f.Ledger.Lines {
+		for _, s := range l.Sequences {
+			if s.Count == 0 {
+				continue
+			}
+			if !known || s.From < first {
+				first = s.From
+			}
+			last, known = max(last, s.From+s.Count-1), true
+		}
+	}
+	return first, last, known && f.Streams == 1 && f.Ledger.Unattributed == 0
+}
+
+// goalsOf says in words what a search asked.
+func goalsOf(g model.Goal) Finding {
+	f := say("setup.search", SetUp).word("goal", g.Name).number("measure_s", "final", g.FinalSeconds).
+		number("measure_s", "sum", g.SumSeconds).number("width_ratio", "", g.WidthRatio).
+		number("measure_s", "good", math.Ceil(g.SumSeconds*(1-g.ExceedRatio)/g.FinalSeconds)*g.FinalSeconds)
+	if g.ExceedRatio == 0 {
+		f.Code = "setup.search-strict"
+	}
+	return f
+}
+
+// Rates are the loads of a search with the rows of their trials, the lowest first; those that a terminal has room for
+// are the nearest to the answer.
+func Rates(r table.Row) []table.Group {
+	return table.By(Usable(r.Around(func(float64) bool { return true })), table.KeyOf("rate_pps"))
+}
+
+// growing is what limits a rate that loses nothing yet.
+const growing = "a queue that grows"
+
+// AboveLimit are the rows of the valid trials at the upper bound of a search.
+func AboveLimit(r table.Row) []table.Row {
+	return Usable(r.Around(func(pps float64) bool { return pps == r.Search.Upper }))
+}
+
+// SearchLimit names what a search's upper bound is a limit of, with the cause of most of its losses.
+func SearchLimit(r table.Row) string {
+	lost := Losses(AboveLimit(r))
+	switch {
+	case r.Search.Limit == design.SenderLimit:
+		return "the sender"
+	case len(lost) > 0:
+		return lost[0].Text
+	case r.Search.Limit == design.PathLimit:
+		return growing
+	}
+	return limitNames[byUnknown]
+}

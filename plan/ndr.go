@@ -1,0 +1,100 @@
+package plan
+
+import (
+	"cmp"
+	"slices"
+
+	"pelt/model"
+)
+
+// Ndr searches the highest rate without loss (RFC 9971). A flood of 1 s comes first, which shows what the sender offers.
+// Its frames are the smallest, one in the middle and the largest of RFC 2544 section 9.1.
+var Ndr = Preset{
+	Command: ndrCommand,
+	Knobs: "payload frame direction streams receivers time warmup max-loss goal strict searches repeats family dscp df " +
+		"drops burst source-port source-address send-buffer receive-buffer gro gso engine seed",
+	Defaults: defaults(map[string]string{"frame": smallToLarge, "direction": "up,down", "time": "1s", "warmup": "100ms",
+		"repeats": "1", "goal": "quick", "max-loss": "0", "searches": "1"}),
+	Factors: "direction payload! frame!",
+	build:   (*draft).buildNdr,
+}
+
+const (
+	ndrCommand   = "ndr"
+	smallToLarge = "64,512,1518"
+	// floodSeconds is how long the flood before a search lasts at most.
+	floodSeconds = 1
+	// leastPPS is where a search for a rate without loss ends: below it a path that loses is broken.
+	leastPPS = 1000
+)
+
+func (d *draft) buildNdr() error {
+	if d.given("payload") {
+		delete(d.values, "frame")
+	}
+	if err := d.start(); err != nil {
+		return err
+	}
+	s, err := d.search()
+	if err != nil {
+		return err
+	}
+	d.plan.Design.Search, d.plan.Design.Redo = s, 2
+	d.values["time"] = []model.Value{model.Number(min(d.number("time"), floodSeconds))}
+	return d.fill("max-loss")
+}
+
+// search is what the flags of a search ask.
+func (d *draft) search() (*model.Search, error) {
+	name := cmp.Or(d.word("goal"), "quick")
+	if d.on("strict") {
+		if d.given("goal") {
+			return nil, bad("strict", "is a goal by itself; give it or --goal")
+		}
+		name = "rfc2544"
+	}
+	goal, known := model.NamedGoal(name)
+	if !known {
+		return nil, bad("goal", "want quick or csit, not %q", name)
+	}
+	if d.Command == ndrCommand && d.given("time") {
+		goal.FinalSeconds = d.number("time")
+		goal.InitialSeconds = min(goal.InitialSeconds, goal.FinalSeconds)
+		goal.SumSeconds = max(goal.SumSeconds, goal.FinalSeconds)
+		if d.on("strict") {
+			goal.SumSeconds = goal.FinalSeconds
+		}
+	}
+	s := &model.Search{MinPPS: leastPPS, Searches: int(d.number("searches"))}
+	losses := d.values["max-loss"]
+	if d.Command != ndrCommand || len(losses) == 0 {
+		losses = []model.Value{{}}
+	}
+	for _, loss := range losses {
+		goal.LossRatio = loss.Number
+		s.Goals = append(s.Goals, goal)
+	}
+	slices.SortFunc(s.Goals, func(a, b model.Goal) int { return cmp.Compare(a.LossRatio, b.LossRatio) })
+	return s, nil
+}
+
+// loseFree adds a search to a plan that floods, if the user asks for it.
+func (d *draft) loseFree() error {
+	switch {
+	case !d.on("loss-free") && d.given("goal"):
+		return bad("goal", "is for --loss-free")
+	case !d.on("loss-free"):
+		return nil
+	case d.given("rate", "interval", "profile"):
+		return bad("loss-free", "finds the rate by itself; leave out --rate, --interval and --profile")
+	case !slices.Contains(d.words("proto"), string(model.UDP)):
+		return bad("loss-free", "is for --proto udp: TCP sends again what is lost")
+	}
+	s, err := d.search()
+	d.plan.Design.Search = s
+	if d.plan.Design.Redo == 0 {
+		d.plan.Design.Redo = 1
+	}
+	d.otherwise("warmup", "200ms")
+	return err
+}

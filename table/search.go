@@ -1,0 +1,81 @@
+package table
+
+import (
+	"slices"
+
+	"pelt/design"
+	"pelt/model"
+)
+
+// Search is what a search found for one goal.
+type Search struct{ design.Answer }
+
+// Searches makes rows of each search of the rows' runs, for each goal: of the flows of the trial that the throughput is
+// of, else of the flood. They have the figures of that trial, too.
+func Searches(rows []Row) []Row {
+	var out []Row
+	seen := map[*model.Document]bool{}
+	for _, r := range rows {
+		if seen[r.Doc] {
+			continue
+		}
+		seen[r.Doc] = true
+		for _, a := range design.Answers(r.Doc.Plan, r.Doc.Results) {
+			s := &Search{a}
+			for _, r := range s.rows(r.Doc, a.Trials[max(a.Quantile, 0)]) {
+				r.Search = s
+				out = append(out, r)
+			}
+		}
+	}
+	return out
+}
+
+func (s *Search) rows(d *model.Document, t *model.Result) (out []Row) {
+	for i := range t.Flows {
+		out = append(out, Row{Doc: d, Trial: t, Flow: &t.Flows[i]})
+	}
+	return out
+}
+
+// Flood makes rows of the flows of the flood that the row's search began with.
+func (r Row) Flood() []Row { return r.Search.rows(r.Doc, r.Search.Trials[0]) }
+
+// Around makes rows of the flows of the trials of the row's search at the loads that are asked for.
+func (r Row) Around(load func(pps float64) bool) (out []Row) {
+	for i, t := range r.Search.Trials {
+		if !r.Search.Seen[i].Flood && load(r.Search.Seen[i].Load) {
+			out = append(out, r.Search.rows(r.Doc, t)...)
+		}
+	}
+	return out
+}
+
+// Unsearched are the rows of trials that no search made.
+func Unsearched(rows []Row) []Row {
+	return slices.DeleteFunc(slices.Clone(rows), func(r Row) bool { return r.Trial.Cell.Searching() })
+}
+
+func search(get func(*Search) float64) value {
+	return func(r Row) float64 {
+		if r.Search == nil {
+			return none
+		}
+		return get(r.Search)
+	}
+}
+
+// throughputBits is payload, in bit/s.
+func throughputBits(r Row) float64 {
+	if r.Search == nil || r.Flow == nil {
+		return none
+	}
+	return r.Search.Throughput * 8 * float64(r.Flow.PayloadBytes)
+}
+
+func searchSeconds(s *Search) (sum float64) {
+	for _, o := range s.Seen {
+		sum += o.Seconds
+	}
+	return sum
+}

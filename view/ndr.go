@@ -1,0 +1,122 @@
+package view
+
+import (
+	"slices"
+	"strings"
+
+	"pelt/finding"
+	"pelt/table"
+)
+
+// ndr is a search of the highest rates without loss.
+var ndr = Kind{
+	Title: "Loss-free rate",
+	Rules: []finding.Rule{finding.LossFree},
+	View: func(rows []table.Row, found []finding.Finding) []Section {
+		searches := table.Searches(rows)
+		if len(searches) == 0 {
+			return curve.View(rows, found)
+		}
+		return append([]Section{ndrTiles(found)}, searched(rows, searches)...)
+	},
+}
+
+func ndrTiles(found []finding.Finding) Tiles {
+	answer, flood := first(found, "free."), first(found, "free.")
+	free := freeTile(answer)
+	most := tile("Saturates at", flood, "receive_pps", "flood", "when flooded")
+	losses := Tile{Label: "First losses", Value: answer.Words["first"]}
+	holds := tile("Holds at", answer, "holds_pps", "", "")
+	if answer.Has("fails_pps", "") {
+		holds.Note = "fails at " + answer.N("fails_pps", "")
+	}
+	return Tiles{free, most, holds, losses}
+}
+
+// freeTile is the highest rate without loss that a search found.
+func freeTile(f finding.Finding) Tile {
+	t := tile("Loss-free to", f, "throughput_pps", "", strings.TrimSpace(f.Words["where"]+" "+f.Words["each"]))
+	if f.Has("loss_ratio", "goal") {
+		t.Label = "Loses " + f.N("loss_ratio", "goal") + " at"
+	}
+	if t.Value != "" && f.Code != "free.found" && f.Code != "free.cut" {
+		t.Value = "≥ " + t.Value
+	}
+	return t
+}
+
+// freeLines are the rates that searches found by the size of the packets, a line for each other setting.
+func freeLines(searches []table.Row) []Series {
+	others := slices.DeleteFunc(finding.SearchKeys(searches), func(k table.Key) bool {
+		return k.Name == "payload_bytes" || k.Name == "frame_bytes"
+	})
+	found := lines("", searches, others, table.KeyOf("payload_bytes"), "throughput_pps").Series
+	for i := range found {
+		if found[i].Name = "Loss-free"; len(found) > 1 {
+			found[i].Name = "Loss-free, " + table.By(searches, others...)[i].Name()
+		}
+	}
+	return found
+}
+
+// searched shows what searches found beside what floods got through, and the trials of the first search.
+func searched(rows, searches []table.Row) []Section {
+	size := table.KeyOf("payload_bytes")
+	var out []Section
+	if len(table.By(searches, size)) > 1 {
+		c := lines("Packets received by payload", rows, finding.CurveKeys(rows), size, "receive_pps")
+		c.Series = append(freeLines(searches), c.Series...)
+		out = append(out, hero(c))
+	}
+	one := searches[0]
+	rates := finding.Rates(one)
+	at := ""
+	if name := table.By([]table.Row{one}, finding.SearchKeys(searches)...)[0].Name(); name != "" {
+		at = ", " + name
+	}
+	tried := lines("Loss at each rate tried"+at, table.RowsOf(rates), nil, table.KeyOf("rate_pps"), "loss_ratio")
+	tried.Hero = len(out) == 0
+	out = append(out, tried, searchTable(searches))
+	beyond := finding.AboveLimit(one)
+	for _, section := range append(paths(beyond), ledgers(beyond)...) {
+		switch s := section.(type) {
+		case Path:
+			s.Title += " at the rate that fails" + at
+			section = s
+		case Table:
+			s.Title += " at the rate that fails" + at
+			section = s
+		}
+		out = append(out, section)
+	}
+	holding := one.Around(func(pps float64) bool { return pps == one.Search.Lower })
+	return append(out,
+		rowsOf("Rates tried"+at, rates, keyColumns(table.KeyOf("rate_pps")),
+			cells("trials_count", "Trials", func(g table.Group, _ int) Cell {
+				valid, _, _ := g.Trials()
+				return Cell{Value: float64(valid)}
+			}), metricColumns("loss_ratio", "send_pps"), details(metricColumns("delay_p50_ns", "delay_p99_ns", "round_trip_p50_ns"))),
+		rowsOf("Each trial at the rate that holds"+at, table.By(holding, table.KeyOf("trial"), table.KeyOf("flow")),
+			keyColumns(table.KeyOf("trial"), table.KeyOf("flow")), metricColumns("duration_s", "loss_ratio", "lost_packets")))
+}
+
+// searchTable is what the searches found for each setting and goal.
+func searchTable(searches []table.Row) Table {
+	keys := finding.SearchKeys(searches)
+	if len(keys) == 0 {
+		keys = []table.Key{table.KeyOf("payload_bytes")}
+	}
+	flood := func(g table.Group, _ int) Cell {
+		m := table.MetricOf("receive_pps")
+		var rows []table.Row
+		for _, r := range g.Rows {
+			rows = append(rows, r.Flood()...)
+		}
+		return Cell{Value: table.Group{Rows: rows}.Stat(m).Median}
+	}
+	limit := func(g table.Group, _ int) Cell { return Cell{Text: finding.SearchLimit(g.Rows[0])} }
+	return rowsOf("Rates without loss", table.By(searches, keys...), keyColumns(keys...),
+		metricColumns("throughput_pps", "holds_pps", "fails_pps"), cells("saturates_pps", "Saturates at", flood),
+		cells("limit", "First losses", limit), metricColumns("router_busy_ratio"), details(metricColumns("throughput_bps", "loss_ratio", "delay_p50_ns",
+			"delay_p99_ns", "round_trip_p50_ns", "search_trials", "search_s")))
+}
