@@ -29,29 +29,33 @@ func LossFree(rows []table.Row) []Finding {
 			continue
 		}
 		for _, goal := range table.By(g.Rows, table.KeyOf("goal_loss_ratio")) {
-			out = append(out, lossFree(g.Name(), goal)...)
+			out = append(out, lossFree(placeName(g), goal, len(out) == 0)...)
 		}
 	}
 	return append(out, goalsOf(searches[0].Search.Goal))
 }
 
-// lossFree is the answer for one setting and one goal.
-func lossFree(where string, g table.Group) []Finding {
+// lossFree is the answer for one setting and one goal; the leading one says where the path saturates, too.
+func lossFree(where string, g table.Group, leading bool) []Finding {
 	first := g.Rows[0]
 	f := say("free.found", Answer, g).word("where", where).figure("throughput_pps", "", g).
-		median("holds_pps", "", g).median("fails_pps", "", g).
-		figure("receive_pps", "flood", table.Group{Rows: first.Flood()})
+		median("holds_pps", "", g).median("fails_pps", "", g)
+	if leading {
+		f = f.figure("receive_pps", "flood", table.Group{Rows: first.Flood()})
+	}
 	if first.Search.Goal.LossRatio > 0 {
 		f = f.number("loss_ratio", "goal", first.Search.Goal.LossRatio)
 	}
 	if len(first.Trial.Flows) > 1 {
 		f.Words["each"] = "each way"
 	}
-	out := []Finding{}
-	if beyond := AboveLimit(first); len(Losses(beyond)) > 0 {
+	var out []Finding
+	beyond := AboveLimit(first)
+	switch lossy := len(Losses(beyond)) > 0; {
+	case leading && lossy:
 		f.Words["first"], f.Words["flow"] = SearchLimit(first), flowOfLoss(beyond)
 		out = append(out, nextOf("explain", first.Doc))
-	} else if first.Search.Limit == design.PathLimit {
+	case leading && first.Search.Limit == design.PathLimit:
 		f.Words["queue"] = growing
 	}
 	switch {
@@ -59,7 +63,8 @@ func lossFree(where string, g table.Group) []Finding {
 		f.Code = "free.cut"
 	case math.IsNaN(first.Search.Throughput):
 		f.Code = "free.none"
-		f = f.number("holds_pps", "least", first.Doc.Plan.Design.Search.MinPPS).median("loss_ratio", "least", table.Group{Rows: Usable(lowest(first))})
+		f = f.number("holds_pps", "least", first.Doc.Plan.Design.Search.MinPPS).
+			median("loss_ratio", "least", table.Group{Rows: Usable(lowest(first))})
 	case first.Search.Limit == design.SenderLimit:
 		f.Code = "free.sender"
 		f.Words["why"] = whyUnsent(first)

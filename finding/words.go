@@ -64,7 +64,7 @@ var sentences = map[string]string{
 	"curve.free":    `Loss-free up to {receive_pps:free}, at {where}.`,
 
 	// Searches for the highest rate without loss, or with little.
-	"free.found":  freeOf + freeBounds + freeFlood + `[ The first losses[ ({flow})]: {first}.| Above that {queue}.]`,
+	"free.found":  freeOf + freeBounds + freeFlood + `[ The first losses[ ({flow})] are: {first}.| Above that {queue}.]`,
 	"free.sender": freeAtLeast + ` The sender was the limit[: {why}].`,
 	"free.end":    freeAtLeast + ` Above that the losses are at a host of an end[: {first}]; the path lost none of them.`,
 	"free.none": `No rate [with at most {loss_ratio:goal} loss|without loss] was found[ at {where}]: even ` +

@@ -71,6 +71,9 @@ func (d *draft) search() (*model.Search, error) {
 		losses = []model.Value{{}}
 	}
 	for _, loss := range losses {
+		if loss.Number >= 1 {
+			return nil, bad("max-loss", "want 0 to less than 100 %%")
+		}
 		goal.LossRatio = loss.Number
 		s.Goals = append(s.Goals, goal)
 	}

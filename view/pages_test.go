@@ -42,6 +42,10 @@ var pages = []sample.Named{
 	{Name: "soak", Doc: sample.Soak()}, {Name: "soak-long", Doc: sample.LongSoak()}, {Name: "soak-cut", Doc: sample.CutSoak()},
 	{Name: "soak-hostile", Doc: sample.SoakHostile()},
 
+	// Searches for rates without loss.
+	{Name: "search", Doc: sample.Search()}, {Name: "search-random", Doc: sample.RandomLoss()},
+	{Name: "search-curve", Doc: asKind(sample.Search(), "curve")},
+
 	// What all kinds may meet.
 	{Name: "rates", Doc: sample.Rates()}, {Name: "paced", Doc: sample.Paced()}, {Name: "empty", Doc: sample.Empty()},
 }
@@ -62,8 +66,10 @@ func wholeControls(repeats int) model.Document {
 }
 
 // asSweep is a run as one that looks for its best setting.
-func asSweep(d model.Document) model.Document {
-	d.Plan.Command = "sweep"
+func asSweep(d model.Document) model.Document { return asKind(d, "sweep") }
+
+func asKind(d model.Document, command string) model.Document {
+	d.Plan.Command = command
 	return d
 }
 

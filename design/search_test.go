@@ -1,0 +1,204 @@
+package design
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"testing"
+
+	"pelt/model"
+)
+
+// device is a path by what it does at a rate; a rate of 0 is a flood.
+type device func(pps float64) model.FlowResult
+
+// limited carries limit packets a second of the most that its sender can send.
+func limited(limit, most float64) device {
+	return func(pps float64) model.FlowResult {
+		if pps == 0 {
+			pps = most
+		}
+		return flowOf(pps, math.Min(pps, limit))
+	}
+}
+
+func flowOf(sent, received float64) model.FlowResult {
+	f := model.FlowResult{Name: "up", Protocol: model.UDP, DurationS: 1, Planned: uint64(sent), Attempted: uint64(sent),
+		Received: uint64(received), Lost: uint64(sent) - uint64(received), SendPPS: sent, ReceivePPS: received}
+	f.LossRatio = float64(f.Lost) / float64(max(f.Attempted, 1))
+	return f
+}
+
+func searchPlan(searches int, payloads ...float64) model.Plan {
+	p := planOf([]model.Factor{numbers("payload_bytes", payloads...), {Knob: "direction", Levels: []model.Value{model.Word("up")}}},
+		model.Design{Repeats: 1, Seed: 3})
+	quick, _ := model.NamedGoal("quick")
+	p.Design.Search = &model.Search{Goals: []model.Goal{quick}, MinPPS: 1000, Searches: searches}
+	return p
+}
+
+// measured runs a plan on a device from what is done to its end, or for so many trials.
+func measured(t *testing.T, p model.Plan, path device, done []model.Result, trials int) []model.Result {
+	t.Helper()
+	d, err := New(p, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for ; trials != 0; trials-- {
+		cell, repeat, more := d.Next(done)
+		if !more {
+			break
+		}
+		if len(done) > 500 {
+			t.Fatal("the search does not end")
+		}
+		f := path(cell["rate_pps"].Number)
+		if seconds, set := cell["measure_s"]; set {
+			f.DurationS = seconds.Number
+		}
+		state := model.Valid
+		if f.Attempted == 0 {
+			state = model.Invalid
+		}
+		done = append(done, model.Result{Cell: cell, Repeat: repeat, State: state, Flows: []model.FlowResult{f}})
+	}
+	return done
+}
+
+func TestSearchFindsTheLimitOfEachSize(t *testing.T) {
+	p := searchPlan(1, 64, 1472)
+	done := measured(t, p, limited(250e3, 1e6), nil, -1)
+	answers := Answers(p, done)
+	if len(answers) != 2 {
+		t.Fatalf("%d answers, want one for each size", len(answers))
+	}
+	for _, a := range answers {
+		if !a.Done || !a.Regular || a.Lower > 250e3 || a.Upper <= 250e3 || a.Upper-a.Lower > 0.01*a.Upper || a.Limit != PathLimit {
+			t.Errorf("%s: %+v; want a path that holds at 250 kpps within 1 %%", a.Cell.Key(), a.Bounds)
+		}
+		if !a.Seen[0].Flood || len(a.Trials) != len(a.Seen) {
+			t.Errorf("%s: begins with %+v", a.Cell.Key(), a.Seen[0])
+		}
+	}
+}
+
+// A run that was cut goes on with the trials that the uncut one has, whatever the order in which its results are stored.
+func TestSearchGoesOnWhereItWasCut(t *testing.T) {
+	p, path := searchPlan(2, 64), limited(250e3, 1e6)
+	whole := measured(t, p, path, nil, -1)
+	for cut := range whole {
+		stored := measured(t, p, path, nil, cut)
+		stored = append(stored, model.Result{Cell: whole[cut].Cell, Repeat: whole[cut].Repeat, State: model.Aborted})
+		slices.Reverse(stored)
+		got := measured(t, p, path, stored, 1)
+		next := got[len(got)-1]
+		if !next.Cell.Equal(whole[cut].Cell) || next.Repeat != whole[cut].Repeat {
+			t.Fatalf("cut after %d: went on with %s #%d, want %s #%d", cut, next.Cell.Key(), next.Repeat, whole[cut].Cell.Key(), whole[cut].Repeat)
+		}
+	}
+	if n := len(Answers(p, whole)); n != 2 {
+		t.Errorf("%d answers of two searches", n)
+	}
+}
+
+func TestSearchLimits(t *testing.T) {
+	atReceiver := func(f model.FlowResult) model.FlowResult {
+		f.Ledger.Lines = []model.Line{{Layer: model.LayerReceiverBuffer, Packets: f.Lost}}
+		return f
+	}
+	for name, c := range map[string]struct {
+		path        device
+		limit       Limit
+		low, high   float64 // of the throughput
+		nothingHeld bool
+	}{
+		"path":            {limited(250e3, 1e6), PathLimit, 247e3, 250e3, false},
+		"sender's flood":  {limited(2e6, 300e3), SenderLimit, 296e3, 300e3, false},
+		"receiver's host": {func(pps float64) model.FlowResult { return atReceiver(limited(250e3, 1e6)(pps)) }, EndLimit, 247e3, 250e3, false},
+		"sender too slow": {func(pps float64) model.FlowResult {
+			if pps > 200e3 {
+				return model.FlowResult{} // invalid
+			}
+			return limited(400e3, 1e6)(pps)
+		}, SenderLimit, 198e3, 200e3, false},
+		"sender late": {func(pps float64) model.FlowResult {
+			f := limited(400e3, 1e6)(pps)
+			if pps > 200e3 {
+				f.Ledger.Pacing = []model.PacingLine{{Cause: model.PacingLate, Packets: f.Attempted / 50}}
+			}
+			return f
+		}, SenderLimit, 198e3, 200e3, false},
+		"sender's own queue": {func(pps float64) model.FlowResult {
+			f := limited(400e3, 1e6)(pps)
+			if pps > 200e3 {
+				f.Ledger.Pacing = []model.PacingLine{{Cause: model.PacingBackpressure, Packets: f.Attempted / 50}}
+			}
+			return f
+		}, EndLimit, 198e3, 200e3, false},
+		"a queue that grows": {func(pps float64) model.FlowResult {
+			if pps > 200e3 && pps < 300e3 {
+				f := flowOf(pps, pps)
+				f.ReceivePPS = 200e3
+				return f
+			}
+			return limited(200e3, 1e6)(pps)
+		}, PathLimit, 198e3, 202e3, false},
+		"nothing holds": {func(pps float64) model.FlowResult { return flowOf(max(pps, 1e5), max(pps, 1e5)*0.9) }, PathLimit, 0, 0, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			p := searchPlan(1, 64)
+			path := c.path
+			if name == "sender too slow" {
+				path = func(pps float64) model.FlowResult {
+					if pps == 0 {
+						return limited(400e3, 1e6)(0)
+					}
+					return c.path(pps)
+				}
+			}
+			done := measured(t, p, path, nil, -1)
+			a := Answers(p, done)[0]
+			if a.Limit != c.limit || !a.Done || math.IsNaN(a.Throughput) != c.nothingHeld || !c.nothingHeld && (a.Throughput < c.low || a.Throughput > c.high) {
+				t.Errorf("limit %d at %.0f pps after %d trials; want limit %d at %.0f to %.0f", a.Limit, a.Throughput, len(done), c.limit, c.low, c.high)
+			}
+		})
+	}
+}
+
+// Only floods of UDP are searched; what a plan paces or sends by TCP has no rate to look for.
+func TestSearchLeavesOtherTrialsAlone(t *testing.T) {
+	p := searchPlan(1)
+	p.Factors = nil
+	p.Design.Cells = []model.Cell{
+		{"protocol": model.Word("udp"), "direction": model.Word("up"), "frame_bytes": model.Number(64)},
+		{"protocol": model.Word("tcp"), "direction": model.Word("up")},
+		{"protocol": model.Word("udp"), "direction": model.Word("up"), "frame_bytes": model.Number(64), "rate_pps": model.Number(1000)},
+	}
+	done := measured(t, p, limited(250e3, 1e6), nil, -1)
+	for _, r := range done {
+		if r.Cell.Searching() && r.Cell["protocol"] != model.Word("udp") {
+			t.Errorf("%s was searched", r.Cell.Key())
+		}
+	}
+	if a := Answers(p, done); len(a) != 1 {
+		t.Errorf("%d answers, want that of the flood of UDP", len(a))
+	}
+}
+
+// Trials at shares of the rate that was found follow a search.
+func TestLoadsFollowASearch(t *testing.T) {
+	p := searchPlan(1, 64)
+	p.Design.Search.Loads = []float64{0, 0.5, 1}
+	var rates []float64
+	for _, r := range measured(t, p, limited(250e3, 1e6), nil, -1) {
+		if share, ok := r.Cell["load_ratio"]; ok {
+			rates = append(rates, r.Cell["rate_pps"].Number)
+			if want := math.Max(share.Number*250e3, model.IdlePPS); math.Abs(r.Cell["rate_pps"].Number-want) > 0.011*want {
+				t.Errorf("share %v: rate %v, want about %v", share, r.Cell["rate_pps"], want)
+			}
+		}
+	}
+	if len(rates) != 3 {
+		t.Errorf("rates %s, want three", fmt.Sprint(rates))
+	}
+}

@@ -1,0 +1,109 @@
+package finding
+
+import (
+	"math"
+	"slices"
+	"strings"
+	"testing"
+
+	"pelt/design"
+	"pelt/model"
+	"pelt/table"
+)
+
+// searchedDoc is a search of one size, by what a trial of a rate gives; 0 is the flood.
+func searchedDoc(t *testing.T, carry func(pps float64, f *model.FlowResult)) []table.Row {
+	t.Helper()
+	quick, _ := model.NamedGoal("quick")
+	d := &model.Document{ID: "abc", Plan: model.Plan{Format: model.PlanFormat, Command: "ndr", Target: "192.0.2.7",
+		Flows:  []model.Flow{{Name: "up", Protocol: model.UDP, From: model.Sender, To: model.Receiver, PayloadBytes: 18, Streams: 1}},
+		Design: model.Design{Repeats: 1, Search: &model.Search{Goals: []model.Goal{quick}, MinPPS: 1000}},
+		Timing: model.Timing{MeasureSeconds: 1}, Engine: "auto"}}
+	choose, err := design.New(d.Plan, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for {
+		cell, repeat, more := choose.Next(d.Results)
+		if !more {
+			return table.Rows(d)
+		}
+		f := model.FlowResult{Name: "up", Protocol: model.UDP, From: model.Sender, To: model.Receiver, PayloadBytes: 18, FrameBytes: 64,
+			Streams: 1, DurationS: max(cell["measure_s"].Number, 0.1)}
+		sent := cell["rate_pps"].Number
+		if sent == 0 {
+			sent = 1e6
+		}
+		f.Attempted, f.SendPPS = uint64(sent*f.DurationS), sent
+		carry(cell["rate_pps"].Number, &f)
+		f.Received, f.LossRatio = f.Attempted-f.Lost, float64(f.Lost)/float64(f.Attempted)
+		f.ReceivePPS = float64(f.Received) / f.DurationS
+		d.Results = append(d.Results, model.Result{Cell: cell, Repeat: repeat, State: model.Valid, Flows: []model.FlowResult{f}})
+	}
+}
+
+// over loses what is above a rate in a layer of the path.
+func over(limit float64, layer string) func(float64, *model.FlowResult) {
+	return func(_ float64, f *model.FlowResult) {
+		f.Lost = uint64(max(0, f.SendPPS-limit) * f.DurationS)
+		f.Ledger.Lines = []model.Line{{Layer: layer, Host: model.Receiver, Cause: "SOCKET_RCVBUFF", Packets: f.Lost}}
+		if layer == model.LayerNetwork {
+			f.Ledger.Lines[0].Host, f.Ledger.Lines[0].Cause = "router", "ring-full"
+		}
+	}
+}
+
+func TestLossFreeSays(t *testing.T) {
+	burst := over(250e3, model.LayerNetwork)
+	for name, c := range map[string]struct {
+		carry func(float64, *model.FlowResult)
+		want  []string
+	}{
+		"path": {over(250e3, model.LayerNetwork), []string{"Loss-free to 2", "saturates at 250 kpps", "The first losses are: device ring at router full."}},
+		"receiver": {over(250e3, model.LayerReceiverBuffer), []string{"Loss-free to at least 2", "at a host of an end",
+			"pelt tune advise"}},
+		"sender": {over(2e6, model.LayerNetwork), []string{"Loss-free to at least 99", "The sender was the limit"}},
+		"everywhere": {func(_ float64, f *model.FlowResult) { f.Lost = f.Attempted / 10 },
+			[]string{"No rate without loss was found: even 1 kpps loses 10 %"}},
+		"random": {func(pps float64, f *model.FlowResult) {
+			over(500e3, model.LayerNetwork)(pps, f)
+			f.Lost += f.Attempted / 1000
+		}, []string{"random loss, not too high a rate", "--max-loss 0.5%"}},
+		"burst": {func(pps float64, f *model.FlowResult) {
+			if burst(pps, f); f.Lost > 0 && pps > 0 {
+				f.Lost = 100
+				f.Ledger.Lines[0].Packets, f.Ledger.Lines[0].Sequences = 100, []model.Span{{From: 5000, Count: 100}}
+			}
+		}, []string{"a stall of a host or of the router, maybe not the rate"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var all []string
+			for _, f := range LossFree(searchedDoc(t, c.carry)) {
+				all = append(all, f.Text(), f.Command())
+			}
+			text := strings.Join(all, "\n")
+			for _, want := range c.want {
+				if !strings.Contains(text, want) {
+					t.Errorf("said\n%s\nwithout %q", text, want)
+				}
+			}
+		})
+	}
+}
+
+// What is lost at random at every rate is told from a limit, and a limit is not taken for random loss.
+func TestRandomLossIsNoLimit(t *testing.T) {
+	for _, f := range LossFree(searchedDoc(t, over(250e3, model.LayerNetwork))) {
+		if f.Code == "free.random" || f.Code == "free.burst" {
+			t.Errorf("a plain limit is called %s", f.Code)
+		}
+	}
+	found := LossFree(searchedDoc(t, func(_ float64, f *model.FlowResult) { f.Lost = f.Attempted / 500 }))
+	i := slices.IndexFunc(found, func(f Finding) bool { return f.Code == "free.random" })
+	if i < 0 {
+		t.Fatal("loss at every rate is not called random")
+	}
+	if v, _ := found[i].Number("loss_ratio", "typical"); math.Abs(v-0.002) > 0.0002 {
+		t.Errorf("typical loss %v, want 0.002", v)
+	}
+}

@@ -1,0 +1,108 @@
+package plan
+
+import (
+	"strings"
+	"testing"
+
+	"pelt/model"
+)
+
+func TestNdr(t *testing.T) {
+	for name, c := range map[string]struct {
+		settings []string
+		goal     string
+		losses   []float64
+		final    float64
+		levels   map[string]int // of factors
+		wrong    string
+	}{
+		"usual":          {nil, "quick", []float64{0}, 1, map[string]int{"frame_bytes": 3, "direction": 2}, ""},
+		"two goals":      {[]string{"payload=18,1472", "max-loss=0.5%,0"}, "quick", []float64{0, 0.005}, 1, map[string]int{"payload_bytes": 2}, ""},
+		"csit":           {[]string{"goal=csit"}, "csit", []float64{0}, 1, nil, ""},
+		"strict":         {[]string{"strict=true"}, "rfc2544", []float64{0}, 60, nil, ""},
+		"shorter strict": {[]string{"strict=true", "time=5s"}, "rfc2544", []float64{0}, 5, nil, ""},
+		"short trials":   {[]string{"time=100ms"}, "quick", []float64{0}, 0.1, nil, ""},
+		"both goals":     {[]string{"strict=true", "goal=csit"}, "", nil, 0, nil, "--strict: is a goal by itself; give it or --goal"},
+		"unknown goal":   {[]string{"goal=fast"}, "", nil, 0, nil, `--goal: want quick or csit, not "fast"`},
+		"loss of all":    {[]string{"max-loss=100%"}, "", nil, 0, nil, "--max-loss: want 0 to less than 100 %"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			p, err := Ndr.Of("lab:router", c.settings...)
+			if c.wrong != "" {
+				if err == nil || err.Error() != c.wrong {
+					t.Fatalf("got %v, want %s", err, c.wrong)
+				}
+				return
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			var losses []float64
+			for _, g := range p.Design.Search.Goals {
+				losses = append(losses, g.LossRatio)
+				if g.Name != c.goal || g.FinalSeconds != c.final || g.InitialSeconds > g.FinalSeconds || g.SumSeconds < g.FinalSeconds {
+					t.Errorf("goal %+v", g)
+				}
+			}
+			if len(losses) != len(c.losses) || losses[0] != c.losses[0] {
+				t.Errorf("losses %v, want %v", losses, c.losses)
+			}
+			for _, f := range p.Factors {
+				if n, told := c.levels[f.Knob]; told && len(f.Levels) != n {
+					t.Errorf("%s has %d levels, want %d", f.Knob, len(f.Levels), n)
+				}
+			}
+			if again := reread(t, p); again.Design.Search == nil || again.Design.Search.Goals[0] != p.Design.Search.Goals[0] {
+				t.Errorf("printed and read again: %+v", again.Design.Search)
+			}
+		})
+	}
+}
+
+func TestLossFreeFlag(t *testing.T) {
+	for _, preset := range []Preset{Curve, Router} {
+		p, err := preset.Of("lab:router", "loss-free=true")
+		if err != nil || p.Design.Search == nil {
+			t.Errorf("%s: %v, %+v", preset.Command, err, p.Design.Search)
+		}
+		if p, _ := preset.Of("lab:router"); p.Design.Search != nil {
+			t.Errorf("%s searches though nobody asked", preset.Command)
+		}
+		if _, err := preset.Of("lab:router", "loss-free=true", "rate=1kpps"); err == nil || !strings.Contains(err.Error(), "--loss-free") {
+			t.Errorf("%s with a rate: %v", preset.Command, err)
+		}
+	}
+	if _, err := Curve.Of("lab:router", "loss-free=true", "proto=tcp"); err == nil || !strings.Contains(err.Error(), "--proto udp") {
+		t.Errorf("TCP: %v", err)
+	}
+}
+
+func TestSearchCheck(t *testing.T) {
+	for want, change := range map[string]func(*model.Search){
+		"search.goals: want 1 to 8":          func(s *model.Search) { s.Goals = nil },
+		"search.goals[0].width_ratio: want":  func(s *model.Search) { s.Goals[0].WidthRatio = 0 },
+		"search.goals[0].exceed_ratio: want": func(s *model.Search) { s.Goals[0].ExceedRatio = 1 },
+		"search.goals[0].initial_s: want":    func(s *model.Search) { s.Goals[0].InitialSeconds = 2 },
+		"search.goals[0].sum_s: want":        func(s *model.Search) { s.Goals[0].SumSeconds = 0.5 },
+		"search.min_pps: want":               func(s *model.Search) { s.MinPPS = 0 },
+		"search.loads: want shares":          func(s *model.Search) { s.Loads = []float64{-1} },
+		"search.searches: want 1 to":         func(s *model.Search) { s.Searches = 1000 },
+	} {
+		p, err := Ndr.Of("lab:router")
+		if err != nil {
+			t.Fatal(err)
+		}
+		change(p.Design.Search)
+		if err := p.Check(); err == nil || !strings.HasPrefix(err.Error(), want) {
+			t.Errorf("got %v, want %s", err, want)
+		}
+	}
+	p, err := Ndr.Of("lab:router")
+	if err != nil {
+		t.Fatal(err)
+	}
+	p.Flows[0].Packets = 5
+	if err := p.Check(); err == nil || !strings.HasPrefix(err.Error(), "search: wants flows of UDP") {
+		t.Errorf("a flow with a number of packets: %v", err)
+	}
+}
