@@ -15,8 +15,14 @@ func SearchKeys(searches []table.Row) []table.Key {
 	return table.Varying(searches, append(settings, table.KeyOf("goal_loss_ratio"))...)
 }
 
-// LossFree says which rates searches found. The answer is about the first size, mostly the smallest, and each direction.
-func LossFree(rows []table.Row) []Finding {
+// LossFree says which rates searches found, and where the path saturates.
+func LossFree(rows []table.Row) []Finding { return searched(rows, true) }
+
+// AlsoLossFree says which rates searches found beside what floods got through.
+func AlsoLossFree(rows []table.Row) []Finding { return searched(rows, false) }
+
+// searched answers for the first size, mostly the smallest, and each direction.
+func searched(rows []table.Row, alone bool) []Finding {
 	searches := table.Searches(rows)
 	if len(searches) == 0 {
 		return nil
@@ -29,20 +35,21 @@ func LossFree(rows []table.Row) []Finding {
 			continue
 		}
 		for _, goal := range table.By(g.Rows, table.KeyOf("goal_loss_ratio")) {
-			out = append(out, lossFree(placeName(g), goal, len(out) == 0)...)
+			found := lossFree(placeName(g), goal, len(out) == 0)
+			if alone && len(out) == 0 {
+				found[0] = found[0].figure("receive_pps", "flood", table.Group{Rows: goal.Rows[0].Flood()})
+			}
+			out = append(out, found...)
 		}
 	}
 	return append(out, goalsOf(searches[0].Search.Goal))
 }
 
-// lossFree is the answer for one setting and one goal; the leading one says where the path saturates, too.
+// lossFree is the answer for one setting and one goal; the leading one says what is lost first, too.
 func lossFree(where string, g table.Group, leading bool) []Finding {
 	first := g.Rows[0]
 	f := say("free.found", Answer, g).word("where", where).figure("throughput_pps", "", g).
 		median("holds_pps", "", g).median("fails_pps", "", g)
-	if leading {
-		f = f.figure("receive_pps", "flood", table.Group{Rows: first.Flood()})
-	}
 	if first.Search.Goal.LossRatio > 0 {
 		f = f.number("loss_ratio", "goal", first.Search.Goal.LossRatio)
 	}

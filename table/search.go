@@ -11,7 +11,7 @@ import (
 type Search struct{ design.Answer }
 
 // Searches makes rows of each search of the rows' runs, for each goal: of the flows of the trial that the throughput is
-// of, else of the flood. They have the figures of that trial, too.
+// of, else of the last one. They have the figures of that trial, too.
 func Searches(rows []Row) []Row {
 	var out []Row
 	seen := map[*model.Document]bool{}
@@ -22,7 +22,11 @@ func Searches(rows []Row) []Row {
 		seen[r.Doc] = true
 		for _, a := range design.Answers(r.Doc.Plan, r.Doc.Results) {
 			s := &Search{a}
-			for _, r := range s.rows(r.Doc, a.Trials[max(a.Quantile, 0)]) {
+			trial := a.Trials[len(a.Trials)-1]
+			if a.Quantile >= 0 {
+				trial = a.Trials[a.Quantile]
+			}
+			for _, r := range s.rows(r.Doc, trial) {
 				r.Search = s
 				out = append(out, r)
 			}

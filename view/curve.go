@@ -10,7 +10,7 @@ import (
 
 var curve = Kind{
 	Title: "Size curve",
-	Rules: []finding.Rule{finding.Curve, finding.LossFree, finding.Repeats("receive_pps", 3)},
+	Rules: []finding.Rule{finding.Curve, finding.AlsoLossFree, finding.Repeats("receive_pps", 3)},
 	View: func(rows []table.Row, found []finding.Finding) []Section {
 		size, others := table.KeyOf("payload_bytes"), finding.CurveKeys(rows)
 		keys := append(others[:len(others):len(others)], size)

@@ -15,7 +15,7 @@ import (
 // router is a bench of a router: what it carries of each traffic, and what that costs it.
 var router = Kind{
 	Title: "Router bench",
-	Rules: []finding.Rule{finding.Router, finding.LossFree, finding.RouterWatch, finding.Repeats("goodput_bps", 3)},
+	Rules: []finding.Rule{finding.Router, finding.AlsoLossFree, finding.RouterWatch, finding.Repeats("goodput_bps", 3)},
 	View: func(rows []table.Row, found []finding.Finding) []Section {
 		keys, loaded := finding.RouterKeys(rows), finding.RouterLoaded(rows)
 		all, full := table.By(rows, keys...), table.By(loaded, keys...)
