@@ -9,10 +9,10 @@ import (
 	"pelt/table"
 )
 
-// SearchKeys are what tells the searches of rates apart: what varies, and the goal.
+// SearchKeys are what tells the searches of rates apart: the goal, and the settings, what varies.
 func SearchKeys(searches []table.Row) []table.Key {
 	settings := table.Settings(searches, "rate_pps", "measure_s", "search")
-	return table.Varying(searches, append(settings, table.KeyOf("goal_loss_ratio"))...)
+	return table.Varying(searches, append([]table.Key{table.KeyOf("goal_loss_ratio")}, settings...)...)
 }
 
 // LossFree says which rates searches found, and where the path saturates.
@@ -48,7 +48,7 @@ func searched(rows []table.Row, alone bool) []Finding {
 // lossFree is the answer for one setting and one goal; the leading one says what is lost first, too.
 func lossFree(where string, g table.Group, leading bool) []Finding {
 	first := g.Rows[0]
-	f := say("free.found", Answer, g).word("where", where).figure("throughput_pps", "", g).
+	f := say("free.found", Answer, g).word("where", where).word("limit", SearchLimit(first)).figure("throughput_pps", "", g).
 		median("holds_pps", "", g).median("fails_pps", "", g)
 	if first.Search.Goal.LossRatio > 0 {
 		f = f.number("loss_ratio", "goal", first.Search.Goal.LossRatio)

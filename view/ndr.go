@@ -21,16 +21,17 @@ var ndr = Kind{
 	},
 }
 
+// ndrTiles has a tile for each of the first two answers: two directions, or two goals.
 func ndrTiles(found []finding.Finding) Tiles {
-	answer, flood := first(found, "free."), first(found, "free.")
-	free := freeTile(answer)
-	most := tile("Saturates at", flood, "receive_pps", "flood", "when flooded")
-	losses := Tile{Label: "First losses", Value: answer.Words["first"]}
-	holds := tile("Holds at", answer, "holds_pps", "", "")
-	if answer.Has("fails_pps", "") {
-		holds.Note = "fails at " + answer.N("fails_pps", "")
+	var out Tiles
+	for _, f := range finding.Of(found, finding.Answer) {
+		if len(out) < 2 {
+			out = append(out, freeTile(f))
+		}
 	}
-	return Tiles{free, most, holds, losses}
+	answer := first(found, "free.")
+	return append(out, tile("Saturates at", answer, "receive_pps", "flood", "when flooded"),
+		Tile{Label: "Limited by", Value: answer.Words["limit"]})
 }
 
 // freeTile is the highest rate without loss that a search found.
@@ -39,6 +40,10 @@ func freeTile(f finding.Finding) Tile {
 	if f.Has("loss_ratio", "goal") {
 		t.Label = "Loses " + f.N("loss_ratio", "goal") + " at"
 	}
+	if f.Has("fails_pps", "") {
+		t.Note += ", fails at " + f.N("fails_pps", "")
+	}
+	t.Note = strings.TrimPrefix(t.Note, ", ")
 	if t.Value != "" && f.Code != "free.found" && f.Code != "free.cut" {
 		t.Value = "≥ " + t.Value
 	}
@@ -74,7 +79,7 @@ func searched(rows, searches []table.Row) []Section {
 	if name := table.By([]table.Row{one}, finding.SearchKeys(searches)...)[0].Name(); name != "" {
 		at = ", " + name
 	}
-	tried := lines("Loss at each rate tried"+at, table.RowsOf(rates), nil, table.KeyOf("rate_pps"), "loss_ratio")
+	tried := lines("Packets received at each rate"+at, table.RowsOf(rates), nil, table.KeyOf("rate_pps"), "receive_pps")
 	tried.Hero = len(out) == 0
 	out = append(out, tried, searchTable(searches))
 	beyond := finding.AboveLimit(one)
@@ -115,8 +120,15 @@ func searchTable(searches []table.Row) Table {
 		return Cell{Value: table.Group{Rows: rows}.Stat(m).Median}
 	}
 	limit := func(g table.Group, _ int) Cell { return Cell{Text: finding.SearchLimit(g.Rows[0])} }
-	return rowsOf("Rates without loss", table.By(searches, keys...), keyColumns(keys...),
+	groups := table.By(searches, keys...)
+	t := rowsOf("Rates without loss", groups, keyColumns(keys...),
 		metricColumns("throughput_pps", "holds_pps", "fails_pps"), cells("saturates_pps", "Saturates at", flood),
-		cells("limit", "First losses", limit), metricColumns("router_busy_ratio"), details(metricColumns("throughput_bps", "loss_ratio", "delay_p50_ns",
+		cells("limit", "Limited by", limit), metricColumns("router_busy_ratio"), details(metricColumns("throughput_bps", "loss_ratio", "delay_p50_ns",
 			"delay_p99_ns", "round_trip_p50_ns", "search_trials", "search_s")))
+	for _, g := range groups {
+		if g.Rows[0].Search.Goal == groups[0].Rows[0].Search.Goal {
+			t.Lead++
+		}
+	}
+	return t
 }
