@@ -34,11 +34,14 @@ const (
 	saturates = `{path} saturates at about {receive_pps:best range}`
 	soakWorst = `[TCP carried [{phases_count ?}as little as ]{goodput_bps:worst}|[{phases_count ?}up to ` +
 		`]{loss_ratio:worst} of the packets were lost]`
-	soakRest   = `[{goodput_bps:rest}|{loss_ratio:rest}|none].`
-	wouldProve = `[; about {repeats_count:more} more repeat{repeats_count:more /s} would prove it].`
-	mtuOf      = `Path MTU[ of flow {flow}]: `
-	mtuWhole   = ` UDP payloads up to {payload_bytes:whole} stay whole.`
-	itVaries   = `[it varies {varies}|it varies nothing, so compare it with another run]`
+	soakRest    = `[{goodput_bps:rest}|{loss_ratio:rest}|none].`
+	wouldProve  = `[; about {repeats_count:more} more repeat{repeats_count:more /s} would prove it].`
+	mtuOf       = `Path MTU[ of flow {flow}]: `
+	mtuWhole    = ` UDP payloads up to {payload_bytes:whole} stay whole.`
+	latencyAdds = `: a load[ {way}][ of {load_ratio} of the loss-free rate] adds [{round_trip_increase_ns:up} up and ` +
+		`{round_trip_increase_ns:down} down|{round_trip_increase_ns:mean}] to the round trip[ of ` +
+		`{round_trip_p50_ns:idle}].`
+	itVaries = `[it varies {varies}|it varies nothing, so compare it with another run]`
 )
 
 // sentences is the one table of sentences, by code. See fill.
@@ -164,6 +167,22 @@ var sentences = map[string]string{
 	"router.dear": `Watching took {router_cost_ratio} of one of the router's cores: it may carry more unwatched.`,
 	"router.watched": `The router was watched through {source} in {seen_count} of {trials_count} trials, ` +
 		`{samples_count} samples[; watching took {router_cost_ratio} of one of its cores].`,
+
+	// Latency under load.
+	"latency.grade": `Grade {grade} (DSLReports scale[{round_trip_increase_ns:up ?}{round_trip_increase_ns:down ?}, ` +
+		`by the mean of up and down])` + latencyAdds,
+	"latency.light": `No grade, because no load of the whole loss-free rate ran as ordered` + latencyAdds,
+	"latency.knee": `Delay rises from {load_ratio} of the loss-free rate on ({send_pps}, {way}): ` +
+		`{round_trip_increase_ns} more.`,
+	"latency.flat": `No load makes the delay rise.`,
+	"latency.loaded": `Loaded {way} with {load_ratio} of the loss-free rate: round trip {round_trip_p50_ns} ` +
+		`(median), {round_trip_p99_ns} (99 %)[; the way up adds {up_increase_p50_ns}, down ` +
+		`{down_increase_p50_ns}][; {probe_loss_ratio} of the thin flow lost].`,
+	"latency.minute": `UDP round trips per minute (60 s over the mean round trip): [{round_trips_per_minute:idle} ` +
+		`idle, ]{round_trips_per_minute} loaded {way}.`,
+	"latency.none":    `No rate without loss was found, so no load was measured.`,
+	"latency.untimed": `The thin flow was not timed beside any load: none of its packets was answered before one.`,
+	"latency.page":    `See delay against load:`,
 
 	// Soaks, and changes over time.
 	"soak.none": `[{flow}: ]None of {attempted_packets} packets was lost in {duration_s moment} at {send_pps}.`,
@@ -387,6 +406,8 @@ var sentences = map[string]string{
 var commands = map[string]string{
 	// Congestion controls.
 	"cc.page": `pelt report {run argument} --html cc.html`,
+
+	"latency.page": `pelt report {run argument} --html latency.html`,
 
 	// Soaks, and changes over time.
 	"soak.resume": `pelt run --resume {run argument}`,

@@ -158,7 +158,7 @@ var knobs = []Knob{
 	{Flag: "searches", Unit: unit.Count, Low: 1, High: MaxSearches,
 		Help: "searches of each combination: several show the spread"},
 	{Name: "search", Said: "search %", Unit: unit.Count, Low: 1, High: MaxSearches, Varies: true, apply: noChange},
-	{Name: "load_ratio", Label: "Load", Unit: unit.Ratio, High: 2, Zero: "idle", Varies: true, apply: noChange},
+	{Name: "load_ratio", Label: "Load", Unit: unit.Ratio, High: 2, Zero: "idle", Varies: true, apply: setLoad},
 	{Name: "at_s", Flag: "at", Kind: Texts, Group: ThePath,
 		Help: "lab: a change during the test, once for each: 80s:router=rules=1000 or 2m:link-receiver=loss=1%"},
 }
@@ -172,6 +172,14 @@ func eachFlow(set func(*Flow, Value) error) func(*Trial, Value) error {
 		}
 		return nil
 	}
+}
+
+// loadLead is the lead of trials at a share of a rate, in seconds: longer than the round trip by a satellite.
+const loadLead = 0.7
+
+func setLoad(t *Trial, _ Value) error {
+	t.Timing.LeadSeconds = max(t.Timing.LeadSeconds, loadLead)
+	return nil
 }
 
 func setPayload(f *Flow, v Value) error {

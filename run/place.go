@@ -38,7 +38,7 @@ func (s *site) place(t model.Trial) (fleet.Trial, string, error) {
 				"the path has a sender and a receiver, not %s and %s", f.From, f.To)
 		}
 		carried := f
-		if t.Cell.Searching() { // one engine at all rates of a search, that of its flood
+		if _, loaded := t.Cell["load_ratio"]; loaded || t.Cell.Searching() { // one engine at all rates of a search, that of its flood
 			carried.Rate = unit.Rate{}
 		}
 		send, receive, why := carriersOf(s.engine, carried, s.noFrames(f, from, to))

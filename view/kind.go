@@ -22,12 +22,13 @@ type Kind struct {
 
 // kinds are the kinds of test by the command of the plan. One without a kind of its own is shown as a curve.
 var kinds = map[string]Kind{
-	"curve":  curve,
-	"ndr":    ndr,
-	"sweep":  sweep,
-	"cc":     control,
-	"router": router,
-	"soak":   soak,
+	"curve":   curve,
+	"sweep":   sweep,
+	"cc":      control,
+	"router":  router,
+	"soak":    soak,
+	"latency": latency,
+	"ndr":     ndr,
 }
 
 func kindOf(d *model.Document) Kind {

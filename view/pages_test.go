@@ -33,6 +33,8 @@ var pages = []sample.Named{
 	{Name: "cc", Doc: sample.Controls()}, {Name: "ccmix", Doc: sample.ControlMix()},
 	{Name: "cchostile", Doc: sample.ControlHostile()}, {Name: "ccfew", Doc: fewControls(2)}, {Name: "ccwhole", Doc: wholeControls(4)},
 
+	{Name: "latency", Doc: sample.Latency()},
+
 	// Benches of routers.
 	{Name: "bench", Doc: sample.Bench()}, {Name: "benchlab", Doc: sample.BenchLab()},
 	{Name: "benchhostile", Doc: sample.BenchHostile()}, {Name: "benchrouter", Doc: sample.Routers()[0]},

@@ -31,7 +31,7 @@ var likeThese = map[string]func() model.Document{
 	"sweep rates": func() model.Document { return asSweep(sample.Rates()) },
 	"star":        sample.ConditionSweep, "cc": sample.Controls, "cc mix": sample.ControlMix,
 	"cc hostile": sample.ControlHostile,
-	"router":     sample.Bench, "router lab": sample.BenchLab, "router variants": sample.Variants, "soak": sample.Soak,
+	"router":     sample.Bench, "router lab": sample.BenchLab, "router variants": sample.Variants, "soak": sample.Soak, "latency": sample.Latency,
 	"soak long": sample.LongSoak, "soak cut": sample.CutSoak,
 }
 

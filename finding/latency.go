@@ -1,0 +1,157 @@
+package finding
+
+import (
+	"math"
+	"slices"
+
+	"pelt/table"
+)
+
+const (
+	shareKey = "load_ratio"
+	tripKey  = "round_trip_p50_ns"
+	moreKey  = "round_trip_increase_ns"
+)
+
+// LatencyLoads are a direction's groups by load, the least first.
+func LatencyLoads(rows []table.Row) []table.Group {
+	return table.By(only(Usable(rows), func(r table.Row) bool { return table.KeyOf(shareKey).Of(r).Known }),
+		table.KeyOf("direction"), table.KeyOf(shareKey))
+}
+
+// LatencyIdle is all trials without load.
+func LatencyIdle(rows []table.Row) table.Group {
+	return table.Group{Rows: only(Usable(rows), func(r table.Row) bool {
+		l := table.KeyOf(shareKey).Of(r)
+		return l.Known && l.Number == 0
+	})}
+}
+
+// LatencyFull are each direction's trials at the highest load that ran as ordered and was timed.
+func LatencyFull(rows []table.Row) []table.Group {
+	var out []table.Group
+	for _, g := range LatencyLoads(rows) {
+		switch n := len(out); {
+		case !(middle(g, moreKey) >= 0) || g.Level(shareKey).Number == 0:
+		case n > 0 && out[n-1].Level("direction") == g.Level("direction"):
+			out[n-1] = g
+		default:
+			out = append(out, g)
+		}
+	}
+	return out
+}
+
+// Latency grades what a load adds to the delay of a thin flow, and finds the load from which on it does.
+func Latency(rows []table.Row) []Finding {
+	full := LatencyFull(rows)
+	if len(full) == 0 {
+		if len(Usable(rows)) == 0 {
+			return nil
+		}
+		none := say("latency.none", Answer)
+		if len(LatencyLoads(rows)) > 0 {
+			none.Code = "latency.untimed"
+		}
+		return []Finding{none, nextOf("none.next", rows[0].Doc)}
+	}
+	idle, worst := LatencyIdle(rows), largest(full, moreKey)
+	out := []Finding{gradeOf(oneWay(full), idle), kneeOfLoads(oneWay(LatencyLoads(rows)))}
+	for _, g := range full {
+		out = append(out, loaded(g))
+	}
+	out = append(out, say("latency.minute", Fact, worst).word("way", wayOf(worst)).
+		median("round_trips_per_minute", "", worst).median("round_trips_per_minute", "idle", idle))
+	if middle(worst, "loss_ratio") >= lossless {
+		limit := limitOf(worst)
+		if limit == byOffer { // a load above the limit was asked for
+			limit = limitByLosses(worst)
+		}
+		out = append(out, limitedBy(limit, worst))
+	}
+	return append(out, nextOf("latency.page", rows[0].Doc))
+}
+
+// grades are those of DSLReports: by the increase of the round trip in ms, the mean of up and down.
+var grades = []struct {
+	below float64
+	name  string
+}{{5, "A+"}, {30, "A"}, {60, "B"}, {200, "C"}, {400, "D"}, {math.Inf(1), "F"}}
+
+func gradeOf(full []table.Group, idle table.Group) Finding {
+	f, sum := say("latency.grade", Answer, full...), 0.0
+	for _, g := range full {
+		f, sum = f.median(moreKey, wayOf(g), g), sum+middle(g, moreKey)
+	}
+	if share := full[0].Level(shareKey); !slices.ContainsFunc(full, func(g table.Group) bool {
+		return g.Level(shareKey) != share
+	}) {
+		f = f.number(shareKey, "", share.Number)
+	}
+	if slices.ContainsFunc(full, func(g table.Group) bool { return g.Level(shareKey).Number < 1 }) {
+		f.Code = "latency.light"
+	}
+	mean, name := sum/float64(len(full)), ""
+	for _, g := range grades {
+		if name == "" && mean < g.below*1e6 {
+			name = g.name
+		}
+	}
+	if len(full) == 1 {
+		f.Words["way"] = wayOf(full[0])
+	}
+	return f.word("grade", name).number(moreKey, "mean", mean).median(tripKey, "idle", idle)
+}
+
+// oneWay are the groups that load one direction, or all where none does.
+func oneWay(groups []table.Group) []table.Group {
+	one := only(groups, func(g table.Group) bool { return g.Level("direction").Text != "both" })
+	if len(one) == 0 {
+		return groups
+	}
+	return one
+}
+
+func wayOf(g table.Group) string {
+	if way := g.Level("direction").Text; way != "both" {
+		return way
+	}
+	return "both ways"
+}
+
+// The knee is where the median round trip has doubled, or has grown by 5 ms; what adds less than 1 ms is none.
+const kneeLeast, kneeMost = 1e6, 5e6
+
+// kneeOfLoads is the lowest load from which on the delay rises, in the direction that it adds most to.
+func kneeOfLoads(loads []table.Group) Finding {
+	var knee table.Group
+	for _, g := range loads {
+		share, more := g.Level(shareKey).Number, middle(g, moreKey)
+		if share == 0 || !(more >= min(max(middle(g, tripKey)-more, kneeLeast), kneeMost)) {
+			continue
+		}
+		least := knee.Level(shareKey).Number
+		if knee.Rows == nil || share < least || share == least && more > middle(knee, moreKey) {
+			knee = g
+		}
+	}
+	if knee.Rows == nil {
+		return say("latency.flat", Answer)
+	}
+	return say("latency.knee", Answer, knee).number(shareKey, "", knee.Level(shareKey).Number).
+		median(moreKey, "", knee).median("send_pps", "", knee).
+		word("way", wayOf(knee))
+}
+
+// loaded is what a direction's highest load does to the thin flow.
+func loaded(g table.Group) Finding {
+	f := say("latency.loaded", Fact, g).word("way", wayOf(g)).
+		number(shareKey, "", g.Level(shareKey).Number)
+	for _, metric := range []string{tripKey, "round_trip_p99_ns", "up_increase_p50_ns", "down_increase_p50_ns"} {
+		f = f.median(metric, "", g)
+	}
+	if middle(g, "probe_loss_ratio") > 0 {
+		f = f.median("probe_loss_ratio", "", g)
+	}
+	return f
+}

@@ -1,0 +1,91 @@
+package finding
+
+import (
+	"strings"
+	"testing"
+
+	"pelt/model"
+	"pelt/table"
+	"pelt/test/sample"
+)
+
+func TestLatency(t *testing.T) {
+	of := func(way string, share float64) func(r *model.Result) bool {
+		return func(r *model.Result) bool {
+			return r.Cell["direction"].Text == way && r.Cell["load_ratio"].Number == share
+		}
+	}
+	without := func(d *model.Document, gone func(r *model.Result) bool) {
+		d.Results = only(d.Results, func(r model.Result) bool { return !gone(&r) })
+	}
+	add := func(d *model.Document, way string, share, ms float64) {
+		for i := range d.Results {
+			if r := &d.Results[i]; of(way, share)(r) {
+				trip := *r.Flows[0].RoundTrip
+				trip.P50 = r.Flows[0].Probe.IdleNS + ms*1e6
+				r.Flows[0].RoundTrip = &trip
+			}
+		}
+	}
+	for name, c := range map[string]struct {
+		edit  func(d *model.Document)
+		words []string // of the answers
+	}{
+		"the mean of both directions": {nil, []string{"Grade C (DSLReports scale, by the mean of up and down): a load of 150 % of the loss-free rate adds",
+			"adds 200 ms up and 32.0 ms down to the round trip of 18.4 ms", "from 100 % of the loss-free rate on (1.64 kpps, up): 22.0 ms more"}},
+		"a load that a sender could not send": {func(d *model.Document) {
+			for i := range d.Results {
+				if of("up", 1.5)(&d.Results[i]) {
+					d.Results[i].State = model.Invalid
+				}
+			}
+		}, []string{"Grade A (", "a load adds 22.0 ms up and 32.0 ms down"}},
+		"one direction": {func(d *model.Document) {
+			without(d, func(r *model.Result) bool { return r.Cell["direction"].Text != "down" })
+		}, []string{"Grade B (DSLReports scale): a load down of 150 %", "32.0 ms to the round trip of 18.4 ms. Delay rises from 150 %"}},
+		"both ways only": {func(d *model.Document) {
+			without(d, func(r *model.Result) bool { return r.Cell["direction"].Text != "both" })
+		}, []string{"Grade D (DSLReports scale): a load both ways", "to the round trip of 18.4 ms. Delay", "(1.64 kpps, both ways)"}},
+		"nothing added": {func(d *model.Document) {
+			for _, way := range []string{"up", "down", "both"} {
+				add(d, way, 1, 1)
+				add(d, way, 1.5, 4.9)
+			}
+		}, []string{"Grade A+ (", "No load makes the delay rise."}},
+		"no whole load": {func(d *model.Document) {
+			without(d, func(r *model.Result) bool { return r.Cell["load_ratio"].Number >= 1 })
+		}, []string{"No grade, because no load of the whole loss-free rate ran as ordered: a load of 90 %"}},
+		"the limits of a grade": {func(d *model.Document) { add(d, "up", 1.5, 468); add(d, "down", 1.5, 332) },
+			[]string{"Grade F (", "adds 468 ms up and 332 ms down"}},
+		"no idle trials": {func(d *model.Document) {
+			without(d, func(r *model.Result) bool { return r.Cell["load_ratio"].Number == 0 })
+		}, []string{"down to the round trip. Delay"}},
+		"no load": {func(d *model.Document) {
+			for i := range d.Results {
+				delete(d.Results[i].Cell, "load_ratio")
+			}
+		}, []string{"No rate without loss was found"}},
+		"no probe": {func(d *model.Document) {
+			for i := range d.Results {
+				for j := range d.Results[i].Flows {
+					d.Results[i].Flows[j].Probe, d.Results[i].Flows[j].RoundTrip = nil, nil
+				}
+			}
+		}, []string{"The thin flow was not timed"}},
+	} {
+		d := sample.Latency()
+		if c.edit != nil {
+			c.edit(&d)
+		}
+		var answers []string
+		for _, f := range Of(All(table.Rows(&d), Latency), Answer) {
+			answers = append(answers, f.Text())
+		}
+		text := strings.Join(answers, " ")
+		for _, w := range c.words {
+			if !strings.Contains(text, w) {
+				t.Errorf("%s: %q lacks %q", name, text, w)
+			}
+		}
+	}
+}

@@ -1,0 +1,82 @@
+package view
+
+import (
+	"pelt/finding"
+	"pelt/table"
+)
+
+// latency is what loads do to the delay of a thin flow beside them.
+var latency = Kind{
+	Title: "Latency under load",
+	Rules: []finding.Rule{finding.Latency, finding.Repeats("round_trip_p50_ns", 3)},
+	View: func(rows []table.Row, found []finding.Finding) []Section {
+		loads, full := finding.LatencyLoads(rows), finding.LatencyFull(rows)
+		trips := lines("Round trip of a thin flow beside a load", rows, []table.Key{table.KeyOf("direction")},
+			table.KeyOf("load_ratio"), "round_trip_p50_ns")
+		trips.X.Log, trips.X.Label = false, "Load, of the loss-free rate"
+		trips.Note = "Delay rises where the median round trip has doubled, or grown by 5 ms, and by 1 ms at least."
+		trips.Marks = []Mark{{At: 1, Text: "loss-free rate"}}
+		few := full
+		if idle := finding.LatencyIdle(rows); len(idle.Rows) > 0 {
+			few = append([]table.Group{idle}, full...)
+		}
+		out := []Section{latencyTiles(found), hero(trips), delays("Round trip, idle and loaded", few),
+			losses("Packets of the load lost", loads)}
+		out = append(out, paths(table.RowsOf(full))...)
+		return append(append(out, delays("By load", loads)), ledgers(table.RowsOf(loads))...)
+	},
+}
+
+func latencyTiles(found []finding.Finding) Tiles {
+	grade, knee, worst := first(found, "latency."), first(found, "latency.knee"), first(found, "latency.loaded")
+	for _, f := range found {
+		more, _ := f.Number("round_trip_p50_ns", "")
+		if most, _ := worst.Number("round_trip_p50_ns", ""); f.Code == worst.Code && more > most {
+			worst = f
+		}
+	}
+	graded := Tile{Label: "Grade"}
+	switch grade.Code {
+	case "latency.grade":
+		graded.Value, graded.Note = grade.W("grade"), "DSLReports scale"
+	case "latency.light":
+		graded.Note = "no load of the whole loss-free rate"
+	}
+	at := tile("Delay rises from", knee, "load_ratio", "", "")
+	if first(found, "latency.flat").Code != "" {
+		at.Value = "no load"
+	}
+	if knee.Code != "" {
+		at.Note = "of the loss-free rate, " + knee.N("send_pps", "") + " " + knee.W("way")
+	}
+	loaded := tile("Round trip, loaded", worst, "round_trip_p50_ns", "", "")
+	if worst.Code != "" {
+		loaded.Note = worst.W("way") + ", " + worst.N("load_ratio", "") + " of the loss-free rate"
+	}
+	return Tiles{graded, tile("Round trip, idle", grade, "round_trip_p50_ns", "idle", "median"), loaded, at}
+}
+
+// delays has the times of a thin flow beside each load.
+func delays(title string, groups []table.Group) Table {
+	load := cells("setting", "Load", func(g table.Group, _ int) Cell {
+		if len(g.Keys) == 0 {
+			return Cell{Text: "idle"}
+		}
+		return Cell{Text: g.Name()}
+	})
+	load[0].Key = true
+	t := rowsOf(title, groups, load,
+		short("round_trip_p50_ns", "Median"), short("round_trip_p95_ns", "95 %"), short("round_trip_p99_ns", "99 %"),
+		short("round_trip_p999_ns", "99.9 %"), short("probe_loss_ratio", "Lost"),
+		short("up_increase_p50_ns", "Up adds"), short("down_increase_p50_ns", "Down adds"),
+		details(short("round_trip_min_ns", "Least"), short("round_trip_increase_ns", "Added"), short("send_pps", "Load sent"), short("loss_ratio", "Load lost"),
+			short("probe_jitter_ns", "Jitter"), short("round_trips_per_minute", "A minute")))
+	t.Note = "Times and Lost are of the thin flow. Of fewer than 1000 packets, 99.9 % is the slowest."
+	return t
+}
+
+func short(metric, label string) []column {
+	out := bare(metricColumns(metric))
+	out[0].Label = label
+	return out
+}
