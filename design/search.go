@@ -102,11 +102,15 @@ func (r *replayed) add(t *model.Result, flood bool) {
 	r.seen, r.trials = append(r.seen, observe(t, flood)), append(r.trials, t)
 }
 
-// floodOf is the flood that a search of a cell begins with: its own, or the last one.
+// floodOf is the flood that a search of a cell begins with: its own, or the last one. A flood may be more than
+// emulated links can pass, and still shows what the sender offers.
 func floodOf(cell model.Cell, number int, done []model.Result) (flood *model.Result) {
 	for i := range done {
 		r := &done[i]
-		if r.State == model.Valid && r.Cell.Equal(cell) && (flood == nil || r.Repeat <= (number-1)) {
+		sent := len(r.Flows) > 0 && !slices.ContainsFunc(r.Flows, func(f model.FlowResult) bool { return f.Attempted == 0 })
+		switch {
+		case r.State == model.Aborted || !sent || !r.Cell.Equal(cell):
+		case flood == nil, r.State == model.Valid && (flood.State != model.Valid || r.Repeat <= number-1):
 			flood = r
 		}
 	}

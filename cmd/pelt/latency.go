@@ -1,42 +1,18 @@
-package plan
+package main
 
 import (
-	"strings"
+	"github.com/spf13/cobra"
 
-	"pelt/model"
+	"pelt/plan"
 )
 
-// Latency is the delay of a thin flow beside loads of shares of the rate without loss. The load is of full
-// Ethernet frames, as bulk transfers send: bits fill the queue, not packets.
-var Latency = Preset{
-	Command: "latency",
-	Knobs: "payload frame direction streams time warmup repeats goal family dscp df drops source-port send-buffer " +
-		"receive-buffer engine seed",
-	Defaults: defaults(map[string]string{"payload": "1472", "direction": "up,down,both", "time": "2s",
-		"warmup": "500ms", "repeats": "1", "goal": "quick"}),
-	Factors: "direction! payload! frame!",
-	build:   (*draft).buildLatency,
-}
-
-// loads are shares of the rate without loss. A queue fills only above it, and graders measure then: at 1.5
-// times the rate a queue is full after twice the delay that it makes.
-var loads = []float64{0, 0.1, 0.25, 0.5, 0.75, 0.9, 1, 1.5}
-
-func (d *draft) buildLatency() error {
-	switch {
-	case len(d.values["payload"])+len(d.values["frame"]) > 1:
-		return bad("payload, --frame", "want one size: the load has one")
-	case strings.HasPrefix(d.Target, "lab:star"):
-		return &model.FieldError{Field: "TARGET", Want: "a star has many paths; want one with one receiver"}
-	}
-	if err := d.start(); err != nil {
-		return err
-	}
-	s, err := d.search()
-	if err != nil {
-		return err
-	}
-	s.Loads = loads
-	d.plan.Design.Search, d.plan.Design.Redo = s, 2
-	return d.fill()
+func newLatency() *cobra.Command {
+	return newTest(&cobra.Command{
+		Use:   "latency TARGET",
+		Short: "Measure delay, loss and jitter of a thin flow beside a load",
+		Long: `latency searches the rate without loss (RFC 9971), and then times a thin flow of 100 packets
+a second beside loads of up to 150 % of it: up, down and both. It tells what each direction
+adds and from which load on, and grades it. TARGET is as for pelt curve.`,
+		Example: `  pelt latency lab:router --link-receiver rate=50mbit,queue=1000,delay=20ms --direction up`,
+	}, plan.Latency)
 }

@@ -134,8 +134,8 @@ Start here: pelt demo`,
 	root.SetOut(stdout)
 	root.SetErr(stderr)
 	root.SetFlagErrorFunc(flagError)
-	root.AddCommand(newDemo(), newServe(), newCurve(), newNdr(), newSweep(), newRouter(), newCC(), newLatency(), newSoak(), newRun(),
-		newList(), newRemove(), newExplain(), newCompare(), newReport(), newDrops(), newRecord(), newTune(), newLab(),
+	root.AddCommand(newDemo(), newServe(), newCurve(), newNdr(), newLatency(), newSweep(), newRouter(), newCC(), newSoak(),
+		newRun(), newList(), newRemove(), newExplain(), newCompare(), newReport(), newDrops(), newRecord(), newTune(), newLab(),
 		newDoctor(), newVersion())
 	for _, c := range root.Commands() {
 		checkUsage(c)
