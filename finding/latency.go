@@ -56,7 +56,10 @@ func Latency(rows []table.Row) []Finding {
 		return []Finding{none, nextOf("none.next", rows[0].Doc)}
 	}
 	idle, worst := LatencyIdle(rows), largest(full, moreKey)
-	out := []Finding{gradeOf(oneWay(full), idle), kneeOfLoads(oneWay(LatencyLoads(rows)))}
+	out := []Finding{gradeOf(oneWay(full), idle)}
+	if knee := kneeOfLoads(oneWay(LatencyLoads(rows))); knee.Code != "latency.flat" || out[0].Code == "latency.grade" {
+		out = append(out, knee)
+	}
 	for _, g := range full {
 		out = append(out, loaded(g))
 	}

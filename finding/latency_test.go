@@ -54,7 +54,7 @@ func TestLatency(t *testing.T) {
 		}, []string{"Grade A+ (", "No load makes the delay rise."}},
 		"no whole load": {func(d *model.Document) {
 			without(d, func(r *model.Result) bool { return r.Cell["load_ratio"].Number >= 1 })
-		}, []string{"No grade, because no load of the whole loss-free rate ran as ordered: a load of 90 %"}},
+		}, []string{"No grade, because no load of the whole loss-free rate ran as ordered: a load of 90 % of the loss-free rate adds 0 s up and 0 s down to the round trip of 18.4 ms."}},
 		"the limits of a grade": {func(d *model.Document) { add(d, "up", 1.5, 468); add(d, "down", 1.5, 332) },
 			[]string{"Grade F (", "adds 468 ms up and 332 ms down"}},
 		"no idle trials": {func(d *model.Document) {
