@@ -76,14 +76,14 @@ func (d *draft) sizes(text string) {
 // Demo is the plan of pelt demo: a home router in the lab, whose far side is a link of 1 Gbit/s:
 // one shaped link is what two cores keep up with. Its sizes show both sides of the knee.
 func Demo() (model.Plan, error) {
-	p, err := Curve.Of("lab:router", "node-link=receiver:rate=1gbit", "payload=18,100,400,800,1472", "time=1s", "loss-free=true")
+	p, err := Curve.Of("lab:router", "node-link=receiver:rate=1gbit", "payload=18,100,400,800,1472", "time=1s",
+		"warmup=100ms", "loss-free=true")
 	if err != nil {
 		return p, err
 	}
 	p.Command = "demo"
-	goal := &p.Design.Search.Goals[0] // half as long as the quick one, so that all ends within a minute
-	goal.Name, goal.InitialSeconds, goal.FinalSeconds, goal.SumSeconds = "demo", goal.InitialSeconds/2,
-		goal.FinalSeconds/2, goal.SumSeconds/2
+	goal := &p.Design.Search.Goals[0] // one trial decides, so that all ends within a minute
+	goal.Name, goal.WidthRatio, goal.FinalSeconds, goal.SumSeconds = "demo", 0.02, 0.5, 0.5
 	p.Timing.DrainSeconds = 1 // the lab's queue holds 50 ms
 	return p, err
 }
