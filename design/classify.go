@@ -47,70 +47,53 @@ const (
 	upper
 )
 
-// tally sums, for one goal, the seconds of the trials at one load.
+// length is that of a trial by the final duration of a goal.
+type length int
+
+const (
+	short length = iota
+	full
+)
+
+// tally is what the trials at one load say for one goal.
 type tally struct {
-	load                                   float64
-	lowLong, highLong, lowShort, highShort float64 // by whole loss
-	pathLowLong, pathHighLong              float64 // by the loss of the path alone
-	pathLowShort, pathHighShort            float64
-	sent, unsent                           int // trials
+	load           float64
+	low, high      [full + 1]float64 // seconds of the trials of low and of high loss
+	path           *tally            // by the loss of the path alone
+	trials, unsent int               // unsent: in a row
+	longest        float64           // trial, seconds
+	gain           float64           // logarithm of the odds that the limit is above the load
 }
 
-// secondsOf returns the seconds of a trial as a goal counts them, and whether it is a full-length trial. A trial that
-// ended less than 1 % before its time counts as whole.
-func secondsOf(g model.Goal, o Observation) (seconds float64, full bool) {
-	if o.Seconds < g.FinalSeconds && o.Seconds >= 0.99*g.FinalSeconds {
-		return g.FinalSeconds, true
+// lengthOf returns the seconds of a trial and its length. A trial that ended less than 1 % before its time counts whole.
+func lengthOf(g model.Goal, o Observation) (float64, length) {
+	if o.Seconds < 0.99*g.FinalSeconds {
+		return o.Seconds, short
 	}
-	return o.Seconds, o.Seconds >= g.FinalSeconds
+	return max(o.Seconds, g.FinalSeconds), full
 }
 
-// classify is the code of RFC 9971 appendix A: the sums of seconds are of full-length and short trials, each of low
-// and high loss.
-func classify(g model.Goal, lowLong, highLong, lowShort, highShort float64) class {
-	balancing := lowShort * g.ExceedRatio / (1 - g.ExceedRatio)
-	high := highLong + max(0, highShort-balancing)
-	whole := max(lowLong+high, g.SumSeconds)
-	switch allowed := whole * g.ExceedRatio; {
-	case whole-lowLong <= allowed:
-		return lower
-	case high > allowed:
-		return upper
-	}
-	return undecided
-}
-
-// tallies sums the trials at each load, the lowest load first.
+// tallies returns the tallies of all loads that were tried, the lowest load first.
 func tallies(g model.Goal, seen []Observation) []tally {
 	at := map[float64]*tally{}
 	for _, o := range seen {
 		if o.Flood {
 			continue
 		}
-		t := at[o.Load]
-		if t == nil {
-			t = &tally{load: o.Load}
-			at[o.Load] = t
+		if at[o.Load] == nil {
+			at[o.Load] = &tally{load: o.Load, path: &tally{}}
 		}
+		t := at[o.Load]
+		t.trials++
 		if o.Unsent {
 			t.unsent++
 			continue
 		}
-		t.sent++
-		sums := [...]*float64{&t.lowShort, &t.highShort, &t.pathLowShort, &t.pathHighShort}
-		seconds, full := secondsOf(g, o)
-		if full {
-			sums = [...]*float64{&t.lowLong, &t.highLong, &t.pathLowLong, &t.pathHighLong}
+		if t.unsent < 2 {
+			t.unsent = 0
 		}
-		whole, path := sums[0], sums[2]
-		if o.Loss > g.LossRatio {
-			whole = sums[1]
-		}
-		if o.Loss-o.EndLoss > g.LossRatio {
-			path = sums[3]
-		}
-		*whole += seconds
-		*path += seconds
+		t.add(g, o, o.Loss > g.LossRatio)
+		t.path.add(g, o, o.Loss-o.EndLoss > g.LossRatio)
 	}
 	out := make([]tally, 0, len(at))
 	for _, t := range at {
@@ -120,19 +103,44 @@ func tallies(g model.Goal, seen []Observation) []tally {
 	return out
 }
 
-// class says what the load of a tally is, and what limits it if it is an upper bound.
-func (t tally) class(g model.Goal) (class, Limit) {
-	if t.unsent > 1 && t.unsent > t.sent {
-		return upper, SenderLimit
+func (t *tally) add(g model.Goal, o Observation, high bool) {
+	seconds, n := lengthOf(g, o)
+	t.longest = max(t.longest, seconds)
+	if high {
+		t.high[n] += seconds
+		t.gain += math.Log(misses[n] / (1 - holds))
+	} else {
+		t.low[n] += seconds
+		t.gain += math.Log((1 - misses[n]) / holds)
 	}
-	c := classify(g, t.lowLong, t.highLong, t.lowShort, t.highShort)
+}
+
+// classify is the code of RFC 9971 appendix A.
+func (t *tally) classify(g model.Goal) class {
+	balancing := t.low[short] * g.ExceedRatio / (1 - g.ExceedRatio)
+	high := t.high[full] + max(0, t.high[short]-balancing)
+	whole := max(t.low[full]+high, g.SumSeconds)
+	switch allowed := whole * g.ExceedRatio; {
+	case whole-t.low[full] <= allowed:
+		return lower
+	case high > allowed:
+		return upper
+	}
+	return undecided
+}
+
+// class says what a load is, and what limits it if it is an upper bound: so is a load that was unsent twice in a row.
+func (t *tally) class(g model.Goal) (class, Limit) {
+	c := t.classify(g)
 	switch {
+	case c == undecided && t.unsent > 1:
+		return upper, SenderLimit
 	case c != upper:
 		return c, NoLimit
-	case classify(g, t.pathLowLong, t.pathHighLong, t.pathLowShort, t.pathHighShort) == upper:
-		return c, PathLimit
+	case t.path.classify(g) == upper:
+		return upper, PathLimit
 	}
-	return c, EndLimit
+	return upper, EndLimit
 }
 
 // bounds returns the answer to a goal so far.
@@ -146,8 +154,8 @@ func (q Question) bounds(g model.Goal, seen []Observation) Bounds {
 			b.Lower = t.load
 		}
 	}
-	if i := slices.IndexFunc(seen, func(o Observation) bool { return o.Flood }); i >= 0 && math.IsNaN(b.Upper) {
-		b.Upper, b.Limit = seen[i].Load, SenderLimit
+	if math.IsNaN(b.Upper) && len(seen) > 0 {
+		b.Upper, b.Limit = seen[0].Load, SenderLimit // of the flood
 	}
 	if math.IsNaN(b.Lower) {
 		return b
@@ -160,17 +168,17 @@ func (q Question) bounds(g model.Goal, seen []Observation) Bounds {
 // throughput is the code of RFC 9971 appendix B: the rate that the worst of the best trials at a load forwarded, and its
 // place in seen. Best are those that fill the share of the time that must be good.
 func throughput(g model.Goal, load float64, seen []Observation) (float64, int) {
-	var full []int // places of the full-length trials, the least loss first
+	var trials []int // places of the full-length trials, the least loss first
 	var whole float64
 	for i, o := range seen {
-		if s, long := secondsOf(g, o); long && o.Load == load && !o.Unsent && !o.Flood {
-			full, whole = append(full, i), whole+s
+		if s, n := lengthOf(g, o); n == full && o.Load == load && !o.Unsent && !o.Flood {
+			trials, whole = append(trials, i), whole+s
 		}
 	}
-	slices.SortStableFunc(full, func(a, b int) int { return cmp.Compare(seen[a].Loss, seen[b].Loss) })
+	slices.SortStableFunc(trials, func(a, b int) int { return cmp.Compare(seen[a].Loss, seen[b].Loss) })
 	remaining := max(whole, g.SumSeconds) * (1 - g.ExceedRatio)
-	for _, i := range full {
-		s, _ := secondsOf(g, seen[i])
+	for _, i := range trials {
+		s, _ := lengthOf(g, seen[i])
 		if remaining -= s; remaining <= 0 {
 			return load * (1 - seen[i].Loss), i
 		}
