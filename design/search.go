@@ -167,11 +167,12 @@ func (s *search) follow(r replayed, done []model.Result) (model.Cell, int, bool)
 	if len(r.seen) == 0 || !(found > 0) {
 		return nil, 0, false
 	}
+	idle := max(1, min(math.Floor(found/100), model.IdlePPS)) // of a slow path 100 packets a second are a load
 	var cells []model.Cell
 	for _, share := range s.Loads {
 		c := maps.Clone(r.cell)
 		c["load_ratio"] = model.Number(share)
-		c["rate_pps"] = model.Number(max(math.Round(share*found), model.IdlePPS))
+		c["rate_pps"] = model.Number(max(math.Round(share*found), idle))
 		cells = append(cells, c)
 	}
 	loads := newGrid(s.design, cells, nil)

@@ -189,16 +189,18 @@ func TestSearchLeavesOtherTrialsAlone(t *testing.T) {
 func TestLoadsFollowASearch(t *testing.T) {
 	p := searchPlan(1, 64)
 	p.Design.Search.Loads = []float64{0, 0.5, 1}
-	var rates []float64
-	for _, r := range measured(t, p, limited(250e3, 1e6), nil, -1) {
-		if share, ok := r.Cell["load_ratio"]; ok {
-			rates = append(rates, r.Cell["rate_pps"].Number)
-			if want := math.Max(share.Number*250e3, model.IdlePPS); math.Abs(r.Cell["rate_pps"].Number-want) > 0.011*want {
-				t.Errorf("share %v: rate %v, want about %v", share, r.Cell["rate_pps"], want)
+	for limit, idle := range map[float64]float64{250e3: 100, 3000: 29.5} { // idle is at most 1 % of what was found
+		var rates []float64
+		for _, r := range measured(t, p, limited(limit, 1e6), nil, -1) {
+			if share, ok := r.Cell["load_ratio"]; ok {
+				rates = append(rates, r.Cell["rate_pps"].Number)
+				if want := math.Max(share.Number*limit, idle); math.Abs(r.Cell["rate_pps"].Number-want) > 0.02*want {
+					t.Errorf("share %v: rate %v, want about %v", share, r.Cell["rate_pps"], want)
+				}
 			}
 		}
-	}
-	if len(rates) != 3 {
-		t.Errorf("rates %s, want three", fmt.Sprint(rates))
+		if len(rates) != 3 {
+			t.Errorf("rates %s, want three", fmt.Sprint(rates))
+		}
 	}
 }

@@ -26,7 +26,7 @@ type Goal struct {
 	SumSeconds     float64 `json:"sum_s"`        // of full-length trials at a rate, at least
 }
 
-// IdlePPS is the rate of the thin flow that stands for an idle path.
+// IdlePPS is the most of the thin flow that stands for an idle path.
 const IdlePPS = 100
 
 // MostPPS and so on bound what a plan may ask of a search.

@@ -22,6 +22,9 @@ var Latency = Preset{
 // times the rate a queue is full after twice the delay that it makes.
 var loads = []float64{0, 0.1, 0.25, 0.5, 0.75, 0.9, 1, 1.5}
 
+// leastLoadPPS is where the search of a load ends: 0.3 Mbit/s of full frames, for slow lines.
+const leastLoadPPS = 25
+
 func (d *draft) buildLatency() error {
 	switch {
 	case len(d.values["payload"])+len(d.values["frame"]) > 1:
@@ -36,7 +39,7 @@ func (d *draft) buildLatency() error {
 	if err != nil {
 		return err
 	}
-	s.Loads = loads
+	s.Loads, s.MinPPS = loads, leastLoadPPS
 	d.plan.Design.Search, d.plan.Design.Redo = s, 2
 	return d.fill()
 }

@@ -68,7 +68,8 @@ const pageWidth = 118
 func usages(flags *pflag.FlagSet) string { return flags.FlagUsagesWrapped(pageWidth) }
 
 // tests are the commands that test something.
-var tests = []string{"pelt curve", "pelt sweep", "pelt router", "pelt cc", "pelt soak", "pelt ndr", "pelt tune trial"}
+var tests = []string{"pelt curve", "pelt sweep", "pelt router", "pelt cc", "pelt soak", "pelt ndr",
+	"pelt latency", "pelt tune trial"}
 
 // sharedFlags are those that every test has, and the others that several commands have, with the same words.
 func sharedFlags(root *cobra.Command) (every, several *pflag.FlagSet) {
