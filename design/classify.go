@@ -2,6 +2,7 @@ package design
 
 import (
 	"cmp"
+	"maps"
 	"math"
 	"slices"
 
@@ -35,7 +36,7 @@ type Bounds struct {
 	Limit        Limit   // what Upper is
 	Throughput   float64 // conditional throughput of RFC 9971 section 4.8.3, packets a second; NaN without Lower
 	Quantile     int     // place in seen of the trial that Throughput is of; -1: none
-	Regular      bool    // RFC 9971 section 4.8.4.1: both bounds exist, within the width of the goal, and the path limits
+	Regular      bool    // RFC 9971 section 4.8.4.1: both bounds exist, a width apart at most, and the path limits
 }
 
 // class is the load classification of RFC 9971 section 4.7.2.
@@ -47,26 +48,20 @@ const (
 	upper
 )
 
-// length is that of a trial by the final duration of a goal.
-type length int
-
-const (
-	short length = iota
-	full
-)
+const short, full = 0, 1 // length of a trial, by the final duration of a goal
 
 // tally is what the trials at one load say for one goal.
 type tally struct {
 	load           float64
-	low, high      [full + 1]float64 // seconds of the trials of low and of high loss
-	path           *tally            // by the loss of the path alone
-	trials, unsent int               // unsent: in a row
-	longest        float64           // trial, seconds
-	gain           float64           // logarithm of the odds that the limit is above the load
+	low, high      [2]float64 // seconds of the trials of low and of high loss
+	path           *tally     // by the loss of the path alone
+	trials, unsent int        // unsent: in a row
+	longest        float64    // trial, seconds
+	gain           float64    // logarithm of the odds that the limit is above the load
 }
 
-// lengthOf returns the seconds of a trial and its length. A trial that ended less than 1 % before its time counts whole.
-func lengthOf(g model.Goal, o Observation) (float64, length) {
+// lengthOf returns the seconds of a trial and its length. One that ended less than 1 % early counts whole.
+func lengthOf(g model.Goal, o Observation) (seconds float64, length int) {
 	if o.Seconds < 0.99*g.FinalSeconds {
 		return o.Seconds, short
 	}
@@ -74,7 +69,7 @@ func lengthOf(g model.Goal, o Observation) (float64, length) {
 }
 
 // tallies returns the tallies of all loads that were tried, the lowest load first.
-func tallies(g model.Goal, seen []Observation) []tally {
+func tallies(g model.Goal, seen []Observation) []*tally {
 	at := map[float64]*tally{}
 	for _, o := range seen {
 		if o.Flood {
@@ -85,22 +80,17 @@ func tallies(g model.Goal, seen []Observation) []tally {
 		}
 		t := at[o.Load]
 		t.trials++
-		if o.Unsent {
+		switch {
+		case o.Unsent:
 			t.unsent++
 			continue
-		}
-		if t.unsent < 2 {
+		case t.unsent < 2:
 			t.unsent = 0
 		}
 		t.add(g, o, o.Loss > g.LossRatio)
 		t.path.add(g, o, o.Loss-o.EndLoss > g.LossRatio)
 	}
-	out := make([]tally, 0, len(at))
-	for _, t := range at {
-		out = append(out, *t)
-	}
-	slices.SortFunc(out, func(a, b tally) int { return cmp.Compare(a.load, b.load) })
-	return out
+	return slices.SortedFunc(maps.Values(at), func(a, b *tally) int { return cmp.Compare(a.load, b.load) })
 }
 
 func (t *tally) add(g model.Goal, o Observation, high bool) {
@@ -157,16 +147,15 @@ func (q Question) bounds(g model.Goal, seen []Observation) Bounds {
 	if math.IsNaN(b.Upper) && len(seen) > 0 {
 		b.Upper, b.Limit = seen[0].Load, SenderLimit // of the flood
 	}
-	if math.IsNaN(b.Lower) {
-		return b
+	if !math.IsNaN(b.Lower) {
+		b.Throughput, b.Quantile = throughput(g, b.Lower, seen)
+		b.Regular = b.Limit == PathLimit && b.Upper-b.Lower <= g.WidthRatio*b.Upper
 	}
-	b.Throughput, b.Quantile = throughput(g, b.Lower, seen)
-	b.Regular = b.Limit == PathLimit && b.Upper-b.Lower <= g.WidthRatio*b.Upper
 	return b
 }
 
-// throughput is the code of RFC 9971 appendix B: the rate that the worst of the best trials at a load forwarded, and its
-// place in seen. Best are those that fill the share of the time that must be good.
+// throughput is the code of RFC 9971 appendix B: what the worst of the best trials at a load forwarded, and its place
+// in seen. Best are those that fill the share of the time that must be good.
 func throughput(g model.Goal, load float64, seen []Observation) (float64, int) {
 	var trials []int // places of the full-length trials, the least loss first
 	var whole float64

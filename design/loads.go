@@ -1,6 +1,7 @@
 package design
 
 import (
+	"cmp"
 	"math"
 	"slices"
 
@@ -21,11 +22,8 @@ const (
 	growth       = 8    // times the longest trial at a load is the next one that confirms it
 	finishShare  = 0.15 // a load with this share of the goal's sum in full-length trials that agree is finished first
 	mostTrials   = 200  // for each goal: a device that answers at random has no bounds to find
-
-	holds = 0.35 // how often a trial above the limit is of low loss: rare losses take time, and a buffer holds some
-
-	// The prior falls with the square of the distance from a guess: a search that finds no bound takes ever longer steps.
-	priorWidths = 1.5 // half of the prior is within so many widths of the first guess
+	priorWidths  = 1.5  // half of the prior is within so many widths of the first guess
+	holds        = 0.35 // how often a trial above the limit is of low loss: a buffer holds some, rare losses take time
 )
 
 // misses is how often a trial below the limit is of high loss. Full-length trials are made next to the limit only.
@@ -36,15 +34,13 @@ func (q Question) nextLoad(seen []Observation) (load, seconds float64, flood, ok
 	if len(seen) == 0 {
 		return 0, floodSeconds, true, true
 	}
-	if most := math.Floor(seen[0].Load); !(most >= q.MinLoad && most < math.MaxInt64) || len(seen) > mostTrials*len(q.Goals) {
-		return 0, 0, false, false
-	}
+	possible := math.Floor(seen[0].Load) >= q.MinLoad && seen[0].Load < math.MaxInt64
 	for _, g := range q.Goals {
-		if load, seconds, ok := q.next(g, seen); ok {
-			return load, seconds, false, true
+		if possible && !ok && len(seen) <= mostTrials*len(q.Goals) {
+			load, seconds, ok = q.next(g, seen)
 		}
 	}
-	return 0, 0, false, false
+	return load, seconds, false, ok
 }
 
 // next returns the next trial for one goal.
@@ -79,29 +75,24 @@ func (q Question) next(g model.Goal, seen []Observation) (load, seconds float64,
 }
 
 // guess returns the load that the path would forward: by the flood at first, then by the loads that lost too much.
-// Half of the prior is within reach of the guess, as a logarithm. The further the guess has moved, the less it is worth.
+// Half of the prior is within reach of it, as a logarithm. The further the guess has moved, the less it is worth.
 func (q Question) guess(g model.Goal, seen []Observation) (load, reach float64) {
-	first := 0.0
-	for i, o := range seen {
-		if i > 0 && !o.Unsent && o.Loss <= g.LossRatio {
-			continue
-		}
-		at := min(max(o.Load*(1-o.Loss)/(1-g.LossRatio), q.MinLoad), math.Floor(seen[0].Load))
-		if i == 0 {
-			first, load = at, at
-		}
-		load = min(load, at)
+	forwards := func(o Observation) float64 {
+		return min(max(o.Load*(1-o.Loss)/(1-g.LossRatio), q.MinLoad), math.Floor(seen[0].Load))
 	}
-	return load, priorWidths*q.step() + math.Log(first/load)/2
+	load = forwards(seen[0])
+	for _, o := range seen {
+		if o.Unsent || o.Loss > g.LossRatio {
+			load = min(load, forwards(o))
+		}
+	}
+	return load, priorWidths*q.step() + math.Log(forwards(seen[0])/load)/2
 }
 
 // step is the distance between neighbouring loads of a search, as a logarithm.
 func (q Question) step() float64 {
-	width := q.Goals[0].WidthRatio
-	for _, g := range q.Goals {
-		width = min(width, g.WidthRatio)
-	}
-	return -math.Log1p(-width) * 0.999 // less than the width, after rounding to whole packets too
+	narrowest := slices.MinFunc(q.Goals, func(a, b model.Goal) int { return cmp.Compare(a.WidthRatio, b.WidthRatio) })
+	return -math.Log1p(-narrowest.WidthRatio) * 0.999 // less than the width, after rounding to whole packets too
 }
 
 // between returns a load strictly between two loads that are at least two packets a second apart: the one nearest to a
@@ -132,7 +123,7 @@ func (q Question) places(g model.Goal, seen []Observation) []place {
 		if c == lower {
 			out = out[:0]
 		}
-		out = append(out, place{t, c})
+		out = append(out, place{*t, c})
 		if c == upper {
 			return out
 		}
@@ -140,8 +131,8 @@ func (q Question) places(g model.Goal, seen []Observation) []place {
 	return append(out, place{tally{load: math.Floor(seen[0].Load) + 1}, upper})
 }
 
-// seconds returns the duration of the next trial at an undecided place. Trials grow to full length, but a load that needs
-// only little more high loss to be an upper bound gets no longer a trial than that.
+// seconds returns the duration of the next trial at an undecided place. Trials grow to full length, but are no longer
+// than what is left of the high loss that makes an upper bound.
 func (p place) seconds(g model.Goal) float64 {
 	seconds := min(g.FinalSeconds, max(g.InitialSeconds, growth*p.longest))
 	if need := g.SumSeconds*g.ExceedRatio - p.high[full] - p.high[short]; need > 0 && p.low == [2]float64{} {
@@ -150,11 +141,12 @@ func (p place) seconds(g model.Goal) float64 {
 	return seconds
 }
 
-// median returns the median load of the limit, and the place below it. The trials at a place move the odds that the limit
-// is above it. A limit may be beyond an end of the range that was not reached.
+// median returns the median load of the limit, and the place below it. The trials at a place move the odds that the
+// limit is above it. The prior falls with the square of the distance from a guess, so a search that finds no bound
+// takes ever longer steps. A limit may also be beyond an end of the range that was not reached.
 func median(places []place, guess, reach float64) (below int, load float64) {
 	n := len(places) - 1
-	prior := make([]float64, n+1) // cumulative
+	prior, gains, gain := make([]float64, n+1), make([]float64, n+1), 0.0 // cumulative
 	for i, p := range places {
 		distance := math.Log(p.load / guess)
 		prior[i] = 0.5 * reach / (reach + math.Abs(distance))
@@ -162,17 +154,14 @@ func median(places []place, guess, reach float64) (below int, load float64) {
 			prior[i] = 1 - prior[i]
 		}
 		if p.trials == 0 {
-			prior[i] = math.Round(float64(i) / float64(n))
+			prior[i] = float64(i / n)
 		}
-	}
-	gain, gains := 0.0, make([]float64, n)
-	for i := range n {
-		gain += places[i].gain
+		gain += p.gain
 		gains[i] = gain
 	}
 	rest, shares := 0.0, make([]float64, n)
 	for i := range n {
-		shares[i] = (prior[i+1] - prior[i]) * math.Exp(gains[i]-slices.Max(gains))
+		shares[i] = (prior[i+1] - prior[i]) * math.Exp(gains[i]-slices.Max(gains[:n]))
 		rest += shares[i] / 2
 	}
 	for below < n-1 && rest > shares[below] {

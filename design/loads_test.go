@@ -196,7 +196,8 @@ func TestAgainstMLRsearch(t *testing.T) {
 		for i := range n {
 			n[i], _ = strconv.ParseFloat(row[2+i], 64)
 		}
-		all[key].add(t, Question{Goals: goals[name], MinLoad: 9001}, row[1], int(n[0]), n[1], [2]float64{n[2], n[3]}, [2]float64{n[4], n[5]})
+		q := Question{Goals: goals[name], MinLoad: 9001}
+		all[key].add(t, q, newSimulated(row[1], int(n[0]), 0), n)
 	}
 	for _, row := range referenceRows(t) {
 		one(row[0], row)
@@ -233,12 +234,13 @@ func TestAgainstMLRsearch(t *testing.T) {
 	}
 }
 
-// add runs a search on a device. lower are the bounds of the reference for the first and the last goal; again those of the
-// reference on the same device with other noise and other loads on the way.
-func (c *compared) add(t *testing.T, q Question, kind string, seed int, reference float64, lower, again [2]float64) {
-	seen, ended := runSearch(q, newSimulated(kind, seed, 0).try, 1000)
+// add runs a search on a device. row are the numbers of the reference: the seed, its seconds, its lower bounds of the first and
+// the last goal, and these bounds with other noise and other loads on the way.
+func (c *compared) add(t *testing.T, q Question, d *simulated, row [6]float64) {
+	seed, reference, lower, again := int(row[0]), row[1], row[2:4], row[4:6]
+	seen, ended := runSearch(q, d.try, 1000)
 	if !ended {
-		t.Fatalf("%s, seed %d: no end", kind, seed)
+		t.Fatalf("%s, seed %d: no end", d.kind, seed)
 	}
 	var found []Bounds
 	agree, self := 1, 1
@@ -252,7 +254,7 @@ func (c *compared) add(t *testing.T, q Question, kind string, seed int, referenc
 			self = 0
 		}
 	}
-	least := leastSeconds(q.Goals, found, newSimulated(kind, seed, 2))
+	least := leastSeconds(q.Goals, found, newSimulated(d.kind, seed, 2))
 	c.agree, c.self = c.agree+agree, c.self+self
 	c.seconds, c.reference, c.floor = append(c.seconds, secondsIn(seen)), append(c.reference, reference), append(c.floor, least)
 	c.aboveUs, c.aboveReference = append(c.aboveUs, secondsIn(seen)-least), append(c.aboveReference, reference-least)
