@@ -95,7 +95,7 @@ func Compare(q Question) (Comparison, error) {
 }
 
 func (c Comparison) byLevels(q Question) (Comparison, []table.Key, error) {
-	rows := table.Rows(q.Docs[0])
+	rows := comparedRows(q.Docs[0])
 	settings := table.Settings(rows)
 	var names []string
 	for _, k := range table.Varying(rows, settings...) {
@@ -135,7 +135,7 @@ func (c Comparison) byLevels(q Question) (Comparison, []table.Key, error) {
 		return c, nil, refuse(true, "compare.setting", append(varies, "setting", c.By)...)
 	}
 	c.Differ = differences(c.Sides, nil, false)
-	return c, append(table.Settings(rows, key.Name), table.KeyOf("flow")), nil
+	return c, append(table.Settings(rows, key.Name), table.KeyOf("goal_loss_ratio"), table.KeyOf("flow")), nil
 }
 
 // ofTraffic are the settings of what is sent: trials that differ in one are never compared with each other.
@@ -152,7 +152,7 @@ func (c Comparison) byRuns(q Question) (Comparison, []table.Key, error) {
 		if slices.ContainsFunc(q.Docs[:i], again) {
 			return c, nil, refuse(true, "compare.twice", "run", d.ID)
 		}
-		c.Sides = append(c.Sides, Side{d.ID, d, table.Rows(d)})
+		c.Sides = append(c.Sides, Side{d.ID, d, comparedRows(d)})
 		rows = append(rows, c.Sides[i].Rows...)
 	}
 	var keys, apart []table.Key
@@ -183,7 +183,18 @@ func (c Comparison) byRuns(q Question) (Comparison, []table.Key, error) {
 	}
 	c.Differ = differences(c.Sides, apart, true)
 	c.nameRuns(apart)
-	return c, append(keys, table.KeyOf("flow")), nil
+	return c, append(keys, table.KeyOf("goal_loss_ratio"), table.KeyOf("flow")), nil
+}
+
+// comparedRows are the rows of a run's trials; of its searches those with what was found, without the figures of a trial.
+func comparedRows(d *model.Document) []table.Row {
+	rows := table.Unsearched(table.Rows(d))
+	for _, r := range table.Searches(rows) {
+		r.Flow = &model.FlowResult{Name: r.Flow.Name, Protocol: r.Flow.Protocol, PayloadBytes: r.Flow.PayloadBytes,
+			FrameBytes: r.Flow.FrameBytes, Streams: r.Flow.Streams}
+		rows = append(rows, r)
+	}
+	return rows
 }
 
 func levelsOf(rows []table.Row, k table.Key) []string {
@@ -400,4 +411,4 @@ func (c Comparison) doubts() []Finding {
 
 // DefaultMetrics are the words for what is compared if nobody says. Packets a second
 // change as goodput does, and fewer comparisons tell more.
-const DefaultMetrics = "goodput,loss,delay,cpu"
+const DefaultMetrics = "loss_free,goodput,loss,delay,cpu"

@@ -3,6 +3,7 @@ package finding
 import (
 	"math"
 	"slices"
+	"strconv"
 
 	"pelt/design"
 	"pelt/model"
@@ -11,8 +12,8 @@ import (
 
 // SearchKeys are what tells the searches of rates apart: the goal, and the settings, what varies.
 func SearchKeys(searches []table.Row) []table.Key {
-	settings := table.Settings(searches, "rate_pps", "measure_s", "search")
-	return table.Varying(searches, append([]table.Key{table.KeyOf("goal_loss_ratio")}, settings...)...)
+	keys := append([]table.Key{table.KeyOf("goal_loss_ratio")}, table.Settings(searches)...)
+	return table.Varying(searches, keys...)
 }
 
 // LossFree says which rates searches found, and where the path saturates.
@@ -27,7 +28,7 @@ func searched(rows []table.Row, alone bool) []Finding {
 	if len(searches) == 0 {
 		return nil
 	}
-	settings := table.Varying(searches, table.Settings(searches, "rate_pps", "measure_s", "search")...)
+	settings := table.Varying(searches, table.Settings(searches)...)
 	var out []Finding
 	least := searches[0].Flow.FrameBytes
 	for _, g := range table.By(searches, settings...) {
@@ -61,7 +62,7 @@ func lossFree(where string, g table.Group, leading bool) []Finding {
 	switch lossy := len(Losses(beyond)) > 0; {
 	case leading && lossy:
 		f.Words["first"], f.Words["flow"] = SearchLimit(first), flowOfLoss(beyond)
-		out = append(out, nextOf("explain", first.Doc))
+		out = append(out, nextOf("explain", first.Doc).word("trial", strconv.Itoa(beyond[0].TrialNumber())))
 	case leading && first.Search.Limit == design.PathLimit:
 		f.Words["queue"] = growing
 	}

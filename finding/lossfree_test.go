@@ -14,10 +14,16 @@ import (
 // searchedDoc is a search of one size, by what a trial of a rate gives; 0 is the flood.
 func searchedDoc(t *testing.T, carry func(pps float64, f *model.FlowResult)) []table.Row {
 	t.Helper()
+	return table.Rows(searchedTimes(t, 1, carry))
+}
+
+// searchedTimes is a run of several searches.
+func searchedTimes(t *testing.T, times int, carry func(pps float64, f *model.FlowResult)) *model.Document {
+	t.Helper()
 	quick, _ := model.NamedGoal("quick")
 	d := &model.Document{ID: "abc", Plan: model.Plan{Format: model.PlanFormat, Command: "ndr", Target: "192.0.2.7",
 		Flows:  []model.Flow{{Name: "up", Protocol: model.UDP, From: model.Sender, To: model.Receiver, PayloadBytes: 18, Streams: 1}},
-		Design: model.Design{Repeats: 1, Search: &model.Search{Goals: []model.Goal{quick}, MinPPS: 1000}},
+		Design: model.Design{Repeats: 1, Search: &model.Search{Goals: []model.Goal{quick}, MinPPS: 1000, Searches: times}},
 		Timing: model.Timing{MeasureSeconds: 1}, Engine: "auto"}}
 	choose, err := design.New(d.Plan, nil)
 	if err != nil {
@@ -26,7 +32,7 @@ func searchedDoc(t *testing.T, carry func(pps float64, f *model.FlowResult)) []t
 	for {
 		cell, repeat, more := choose.Next(d.Results)
 		if !more {
-			return table.Rows(d)
+			return d
 		}
 		f := model.FlowResult{Name: "up", Protocol: model.UDP, From: model.Sender, To: model.Receiver, PayloadBytes: 18, FrameBytes: 64,
 			Streams: 1, DurationS: max(cell["measure_s"].Number, 0.1)}
@@ -105,5 +111,23 @@ func TestRandomLossIsNoLimit(t *testing.T) {
 	}
 	if v, _ := found[i].Number("loss_ratio", "typical"); math.Abs(v-0.002) > 0.0002 {
 		t.Errorf("typical loss %v, want 0.002", v)
+	}
+}
+
+// Searches of two runs are compared by the rates that they found, beside the floods.
+func TestCompareSearches(t *testing.T) {
+	noisy := func(limit float64) func(float64, *model.FlowResult) {
+		return func(pps float64, f *model.FlowResult) {
+			over(limit*(1+0.002*math.Mod(f.SendPPS, 3)), model.LayerNetwork)(pps, f)
+		}
+	}
+	a, b := searchedTimes(t, 3, noisy(250e3)), searchedTimes(t, 3, noisy(200e3))
+	b.ID = "def"
+	c, err := Compare(Question{Docs: []*model.Document{a, b}, Metrics: table.Named("loss_free")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(c.Effects) != 1 || c.Effects[0].Verdict != table.WorseThan || math.Abs(c.Effects[0].Change+0.2) > 0.03 {
+		t.Errorf("effects %+v; want one, about 20 %% worse", c.Effects)
 	}
 }

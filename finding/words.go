@@ -420,7 +420,7 @@ var commands = map[string]string{
 	"advice.apply": `pelt tune apply {run argument}`,
 
 	// Of every kind.
-	"explain":    `pelt explain {run argument}`,
+	"explain":    `pelt explain {run argument}[ --trial {trial}]`,
 	"none.next":  `pelt report {run argument} --all`,
 	"run.resume": `pelt run --resume {run argument}`,
 }

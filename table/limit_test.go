@@ -32,7 +32,7 @@ func TestParseLimit(t *testing.T) {
 	}
 	for _, c := range []struct{ text, want string }{
 		{"goodput", "want METRIC"},
-		{"speed < -5%", `no metric "speed"; want one of pps, goodput`},
+		{"speed < -5%", `no metric "speed"; want one of pps, loss_free, goodput`},
 		{"goodput < -5", "a number of percent"},
 		{"goodput < NaN%", "a number of percent"},
 		{"goodput < 5%", "would fail where nothing changed"},

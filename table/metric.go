@@ -60,6 +60,7 @@ var shortWords = []struct {
 	names []string
 }{
 	{"pps", []string{"receive_pps"}},
+	{"loss_free", []string{"throughput_pps"}},
 	{"goodput", []string{"goodput_bps"}},
 	{"loss", []string{"loss_ratio", "retransmit_ratio"}},
 	{"delay", []string{"delay_p50_ns", "delay_p99_ns", "round_trip_p50_ns", "round_trip_p99_ns"}},

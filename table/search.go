@@ -1,6 +1,7 @@
 package table
 
 import (
+	"maps"
 	"slices"
 
 	"pelt/design"
@@ -26,7 +27,10 @@ func Searches(rows []Row) []Row {
 			if a.Quantile >= 0 {
 				trial = a.Trials[a.Quantile]
 			}
-			for _, r := range s.rows(r.Doc, trial) {
+			one := *trial // under the settings that were searched, not those of the search
+			one.Cell, one.Repeat = maps.Clone(a.Cell), int(a.Cell["search"].Number)
+			delete(one.Cell, "search")
+			for _, r := range s.rows(r.Doc, &one) {
 				r.Search = s
 				out = append(out, r)
 			}
