@@ -62,7 +62,7 @@ func lossFree(where string, g table.Group, leading bool) []Finding {
 	switch lossy := len(Losses(beyond)) > 0; {
 	case leading && lossy:
 		f.Words["first"], f.Words["flow"] = SearchLimit(first), flowOfLoss(beyond)
-		out = append(out, nextOf("explain", first.Doc).word("trial", strconv.Itoa(beyond[0].TrialNumber())))
+		out = append(out, nextOf("free.explain", first.Doc).word("trial", strconv.Itoa(beyond[0].TrialNumber())))
 	case leading && first.Search.Limit == design.PathLimit:
 		f.Words["queue"] = growing
 	}

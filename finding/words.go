@@ -75,7 +75,8 @@ var sentences = map[string]string{
 	"free.cut": `The search was cut[ at {where}]: so far it holds[ at {holds_pps}] and fails[ at {fails_pps}].`,
 	"free.random": `Below {receive_pps:below} about {loss_ratio:typical} is lost at every rate: random loss, not too ` +
 		`high a rate.`,
-	"free.allow": `Find the rate that loses little more: --max-loss {share argument}`,
+	"free.explain": `See the first losses:`,
+	"free.allow":   `Find the rate that loses little more: --max-loss {share argument}`,
 	"free.burst": `At {fails_pps} each of {trials_count} trials lost its packets within {burst_s}: a stall of a host or ` +
 		`of the router, maybe not the rate.`,
 	"setup.search": `Search by RFC 9971, goal {goal}: a rate holds if {measure_s:good} of {measure_s:sum} are without ` +
@@ -404,6 +405,8 @@ var sentences = map[string]string{
 }
 
 var commands = map[string]string{
+	"free.explain": `pelt explain {run argument} --trial {trial}`,
+
 	// Congestion controls.
 	"cc.page": `pelt report {run argument} --html cc.html`,
 
@@ -420,7 +423,7 @@ var commands = map[string]string{
 	"advice.apply": `pelt tune apply {run argument}`,
 
 	// Of every kind.
-	"explain":    `pelt explain {run argument}[ --trial {trial}]`,
+	"explain":    `pelt explain {run argument}`,
 	"none.next":  `pelt report {run argument} --all`,
 	"run.resume": `pelt run --resume {run argument}`,
 }
