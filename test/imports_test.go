@@ -32,7 +32,7 @@ var layers = map[string][]string{
 	"record/stats":         {"model", "unit", "measure", "record"},
 	"record/export":        {"model", "unit", "record"},
 	"table":                {"design", "model", "unit"},
-	"finding":              {"model", "table", "unit"},
+	"finding":              {"design", "model", "table", "unit"},
 	"view":                 {"finding", "model", "record/stats", "table", "unit"},
 	"render":               {"unit", "view", "render/draw", "render/plain"},
 	"render/draw":          {"unit", "view", "render/plain"},
@@ -69,7 +69,7 @@ var layers = map[string][]string{
 	"test":               {},
 	"test/bed":           {"internal/netns", "internal/testenv"},
 	"test/kernels":       {},
-	"test/sample":        {"model", "unit"},
+	"test/sample":        {"design", "model", "unit"},
 	"test/kernels/guest": {"test/kernels"},
 }
 
