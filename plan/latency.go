@@ -22,8 +22,11 @@ var Latency = Preset{
 // times the rate a queue is full after twice the delay that it makes.
 var loads = []float64{0, 0.1, 0.25, 0.5, 0.75, 0.9, 1, 1.5}
 
-// leastLoadPPS is where the search of a load ends: 0.3 Mbit/s of full frames, for slow lines.
-const leastLoadPPS = 25
+const (
+	// leastLoadPPS is where the search of a load ends: 0.3 Mbit/s of full frames, for slow lines.
+	leastLoadPPS = 25
+	loadWidth    = 0.02 // a load needs no finer rate
+)
 
 func (d *draft) buildLatency() error {
 	switch {
@@ -40,6 +43,9 @@ func (d *draft) buildLatency() error {
 		return err
 	}
 	s.Loads, s.MinPPS = loads, leastLoadPPS
+	if !d.given("goal") {
+		s.Goals[0].WidthRatio = loadWidth
+	}
 	d.plan.Design.Search, d.plan.Design.Redo = s, 2
 	return d.fill()
 }

@@ -14,7 +14,8 @@ func TestLatency(t *testing.T) {
 		t.Fatal(err)
 	}
 	s := p.Design.Search
-	if s == nil || !slices.Equal(s.Loads, loads) || len(p.Factors) != 2 || len(p.Factors[0].Levels) != 3 || p.Timing.LeadSeconds != 0 {
+	if s == nil || !slices.Equal(s.Loads, loads) || len(p.Factors) != 2 || len(p.Factors[0].Levels) != 3 || p.Timing.LeadSeconds != 0 ||
+		s.Goals[0].WidthRatio != loadWidth {
 		t.Fatalf("%+v, search %+v", p, s)
 	}
 	cell := model.Cell{"direction": model.Word("both"), "payload_bytes": model.Number(1472)}
