@@ -1,7 +1,6 @@
 package design
 
 import (
-	"fmt"
 	"maps"
 	"math"
 	"slices"
@@ -39,9 +38,10 @@ func (s *search) Next(done []model.Result) (model.Cell, int, bool) {
 	if cell, repeat, more := s.grid.Next(done); more {
 		return cell, repeat, true
 	}
+	made := endedOf(done)
 	for n := range s.times() {
 		for _, cell := range s.searched {
-			r := s.replay(cell, n+1, done)
+			r := s.replay(cell, n+1, done, made)
 			if r.next != nil {
 				return r.next, r.repeat, true
 			}
@@ -58,12 +58,15 @@ type replayed struct {
 	cell   model.Cell // of the grid, with the number of the search where there are several
 	seen   []Observation
 	trials []*model.Result // that were seen
-	next   model.Cell      // of the next trial; nil: the search is answered, or has no flood to begin with
+	next   model.Cell      // of the next trial; nil: there is none, or no flood to begin with
 	repeat int
+
+	answered bool
+	Standard
 }
 
 // replay goes through a search with the results that there are.
-func (s *search) replay(of model.Cell, number int, done []model.Result) replayed {
+func (s *search) replay(of model.Cell, number int, done []model.Result, made ended) replayed {
 	r := replayed{cell: maps.Clone(of)}
 	flood := floodOf(of, number, done)
 	if flood == nil {
@@ -72,23 +75,19 @@ func (s *search) replay(of model.Cell, number int, done []model.Result) replayed
 	if s.times() > 1 {
 		r.cell["search"] = model.Number(float64(number))
 	}
-	made := map[string]*model.Result{}
-	for i := range done {
-		if done[i].Cell.Searching() && done[i].State != model.Aborted {
-			made[fmt.Sprintf("%s #%d", done[i].Cell.Key(), done[i].Repeat)] = &done[i]
-		}
-	}
 	r.add(flood, true)
 	used := map[string]int{} // trials of a cell
 	for {
 		load, seconds, _, more := s.question.nextLoad(r.seen)
 		if !more {
+			r.answered = true
+			s.standard(&r, made)
 			return r
 		}
 		cell := maps.Clone(r.cell)
 		cell["rate_pps"], cell["measure_s"] = model.Number(load), model.Number(seconds)
 		key := cell.Key()
-		trial := made[fmt.Sprintf("%s #%d", key, used[key])]
+		trial := made[nameOf(cell, used[key])].Result
 		if trial == nil {
 			r.next, r.repeat = cell, used[key]
 			return r
@@ -187,6 +186,7 @@ type Answer struct {
 	Done   bool            // it was searched to its end
 	Trials []*model.Result // of the search, the flood first
 	Seen   []Observation   // what the search made of them
+	Standard
 }
 
 // Answers are what the searches of a run found, in the order of their cells and goals. Searches that did not begin
@@ -199,15 +199,15 @@ func Answers(p model.Plan, done []model.Result) (out []Answer) {
 	if err != nil {
 		return nil // the plan is of another version
 	}
-	s := d.(*search)
+	s, made := d.(*search), endedOf(done)
 	for _, cell := range s.searched {
 		for n := range s.times() {
-			r := s.replay(cell, n+1, done)
+			r := s.replay(cell, n+1, done, made)
 			if len(r.seen) == 0 {
 				continue
 			}
 			for _, g := range s.Goals {
-				out = append(out, Answer{r.cell, g, s.question.bounds(g, r.seen), r.next == nil, r.trials, r.seen})
+				out = append(out, Answer{r.cell, g, s.question.bounds(g, r.seen), r.answered, r.trials, r.seen, r.Standard})
 			}
 		}
 	}

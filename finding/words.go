@@ -84,6 +84,10 @@ var sentences = map[string]string{
 		`not RFC 2544 (--strict).`,
 	"setup.search-strict": `Search by RFC 9971, goal {goal}: a rate holds if no trial of {measure_s:final} has more ` +
 		`loss; rates that hold and fail are at most {width_ratio} apart.`,
+	"setup.rfc2544": `Report of RFC 2544 section 26, with delays by RFC 8219 and buffers by RFC 9004. It differs from RFC ` +
+		`2544: [trials last {measure_s}, not 60 s, and bursts are repeated {bursts_count} time{bursts_count /s}, not 50; ]` +
+		`{warmup_s} of warm-up stand for 2 s of learning frames; pauses are shorter than 7 s; 100 % of the load is the ` +
+		`most that the sender sends. Such floods are for isolated networks only (RFC 6815).`,
 
 	// Sweeps of settings.
 	"sweep.best":  sweepBest + ` {others_count The other setting is/All # other settings are} slower.`,

@@ -23,8 +23,10 @@ func TestNdr(t *testing.T) {
 		"shorter strict": {[]string{"strict=true", "time=5s"}, "rfc2544", []float64{0}, 5, nil, ""},
 		"short trials":   {[]string{"time=100ms"}, "quick", []float64{0}, 0.1, nil, ""},
 		"both goals":     {[]string{"strict=true", "goal=csit"}, "", nil, 0, nil, "--strict: is a goal by itself; give it or --goal"},
-		"unknown goal":   {[]string{"goal=fast"}, "", nil, 0, nil, `--goal: want quick or csit, not "fast"`},
-		"loss of all":    {[]string{"max-loss=100%"}, "", nil, 0, nil, "--max-loss: want 0 to less than 100 %"},
+		"strict frames": {[]string{"strict=true", "engine=xdp"}, "", nil, 0, nil, "--engine: --strict sends bursts of a number of " +
+			"packets, and frames (xdp) are sent for a time; want auto or udp"},
+		"unknown goal": {[]string{"goal=fast"}, "", nil, 0, nil, `--goal: want quick or csit, not "fast"`},
+		"loss of all":  {[]string{"max-loss=100%"}, "", nil, 0, nil, "--max-loss: want 0 to less than 100 %"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			p, err := Ndr.Of("lab:router", c.settings...)
@@ -59,6 +61,37 @@ func TestNdr(t *testing.T) {
 	}
 }
 
+// A strict search has the frames of RFC 2544, of IPv6 the least that holds a packet of pelt in place of the smallest, and
+// fewer bursts where its trials are shorter.
+func TestStrict(t *testing.T) {
+	for _, c := range []struct {
+		settings []string
+		sizes    int
+		least    float64
+		seconds  float64 // of the flood
+		bursts   int
+	}{
+		{[]string{"strict=true"}, 7, 64, 60, 50},
+		{[]string{"strict=true", "time=6s", "family=6"}, 7, 82, 6, 5},
+		{[]string{"strict=true", "time=100ms", "frame=512"}, 1, 512, 0.1, 1},
+		{[]string{"strict=true", "time=600s", "payload=18,100"}, 2, 18, 600, 50},
+		{[]string{"time=6s"}, 3, 64, 1, 0},
+	} {
+		p, err := Ndr.Of("lab:router", c.settings...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		p = reread(t, p)
+		sizes := p.Factors[1].Levels
+		if len(sizes) != c.sizes || sizes[0].Number != c.least || p.Timing.MeasureSeconds != c.seconds || p.Design.Search.Bursts != c.bursts {
+			t.Errorf("%v: sizes %v, floods of %v s, %d bursts; want %+v", c.settings, sizes, p.Timing.MeasureSeconds, p.Design.Search.Bursts, c)
+		}
+		if payload := model.PayloadOf(6, 82); payload != model.MinUDPPayload {
+			t.Errorf("82 B frames of IPv6 hold %d B", payload)
+		}
+	}
+}
+
 func TestLossFreeFlag(t *testing.T) {
 	for _, preset := range []Preset{Curve, Router} {
 		p, err := preset.Of("lab:router", "loss-free=true")
@@ -86,6 +119,7 @@ func TestSearchCheck(t *testing.T) {
 		"search.goals[0].sum_s: want":        func(s *model.Search) { s.Goals[0].SumSeconds = 0.5 },
 		"search.min_pps: want":               func(s *model.Search) { s.MinPPS = 0 },
 		"search.loads: want shares":          func(s *model.Search) { s.Loads = []float64{-1} },
+		"search.bursts: want 0 to":           func(s *model.Search) { s.Bursts = -1 },
 		"search.searches: want 1 to":         func(s *model.Search) { s.Searches = 1000 },
 	} {
 		p, err := Ndr.Of("lab:router")

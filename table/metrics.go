@@ -21,6 +21,7 @@ var metrics = slices.Concat(
 		define("send_bps", "Sent bits", Neutral, part(func(f flow) float64 { return f.SendGoodputBPS })),
 		define("wire_bps", "On the wire", Neutral, part(onWire)),
 		define("link_ratio", "Of the link", Higher, ofLink),
+		define("link_pps", "Most of the link", Neutral, trial(linkPackets)),
 		define("total_goodput_bps", "Goodput of all flows", Higher,
 			trial(func(r Row) float64 { return total(r, goodput) })),
 		define("total_receive_pps", "Received by all flows", Higher,
@@ -33,6 +34,10 @@ var metrics = slices.Concat(
 		define("fails_pps", "Fails at", Neutral, search(func(s *Search) float64 { return s.Upper })),
 		define("search_trials", "Trials", Neutral, search(func(s *Search) float64 { return float64(len(s.Trials)) })),
 		define("search_s", "Searched for", Neutral, search(searchSeconds)),
+		define("burst_packets", "Burst without loss", Higher, search(longestBurst)),
+		define("burst_s", "Lasts", Higher, search(func(s *Search) float64 { return longestBurst(s) / s.BurstPPS })),
+		define("burst_pps", "Bursts at", Neutral, search(func(s *Search) float64 { return when(len(s.Bursts) > 0, s.BurstPPS) })),
+		define("buffer_s", "Buffers for", Neutral, search(bufferSeconds)),
 
 		// How the receivers of one flow compare, and its streams.
 		define("receiver_goodput_min_bps", "Least receiver", Higher, receivers(slices.Min)),
@@ -57,6 +62,9 @@ var metrics = slices.Concat(
 		define("probe_jitter_ns", "Jitter of round trips", Lower, probed(func(p *model.ProbeFacts) float64 {
 			return when(p.Answered > 1, p.JitterNS)
 		})),
+		define("delay_variation_ns", "Delay variation", Lower, // RFC 8219 section 7.3.1
+			times(func(f flow) *model.Percentiles { return f.Delay },
+				func(p *model.Percentiles) float64 { return p.P999 - p.Min })),
 		define("jitter_ns", "Jitter", Lower,
 			whole(func(f flow) float64 { return when(f.Received > 1, ofUDP(f, f.JitterNS)) })),
 	},

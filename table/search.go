@@ -2,6 +2,7 @@ package table
 
 import (
 	"maps"
+	"math"
 	"slices"
 
 	"pelt/design"
@@ -59,6 +60,21 @@ func (r Row) Around(load func(pps float64) bool) (out []Row) {
 	return out
 }
 
+// Falling makes rows of the row's flow at falling shares of the rate of the search's flood, which is all of it.
+func (r Row) Falling() (out []Row) {
+	flood := *r.Search.Trials[0]
+	flood.Cell = maps.Clone(flood.Cell)
+	flood.Cell["load_ratio"] = model.Number(1)
+	for _, t := range append([]*model.Result{&flood}, r.Search.Falling...) {
+		for _, one := range r.Search.rows(r.Doc, t) {
+			if one.Flow.Name == r.Flow.Name {
+				out = append(out, one)
+			}
+		}
+	}
+	return out
+}
+
 // Unsearched are the rows of trials that no search made.
 func Unsearched(rows []Row) []Row {
 	return slices.DeleteFunc(slices.Clone(rows), func(r Row) bool { return r.Trial.Cell.Searching() })
@@ -86,4 +102,18 @@ func searchSeconds(s *Search) (sum float64) {
 		sum += o.Seconds
 	}
 	return sum
+}
+
+// longestBurst is the mean of the longest bursts without loss, in packets. RFC 2544 section 26.4.
+func longestBurst(s *Search) float64 { return mean(s.Bursts) }
+
+// bufferSeconds is how long the path buffers what comes too fast: the corrected time of RFC 9004 section 6.4.
+func bufferSeconds(s *Search) float64 {
+	return when(!s.Unlost && s.Throughput < s.BurstPPS, longestBurst(s)/s.BurstPPS*(1-s.Throughput/s.BurstPPS))
+}
+
+// linkPackets is how many packets a second of the row's size the slowest link lets through.
+func linkPackets(r Row) float64 {
+	_, room := slowestLink(r)
+	return when(r.Flow.PayloadBytes > 0 && !math.IsInf(room, 1), room/8/float64(r.Flow.PayloadBytes))
 }

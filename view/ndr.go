@@ -17,7 +17,11 @@ var ndr = Kind{
 		if len(searches) == 0 {
 			return curve.View(rows, found)
 		}
-		return append([]Section{ndrTiles(found)}, searched(rows, searches)...)
+		out := append([]Section{ndrTiles(found)}, searched(rows, searches)...)
+		if rows[0].Doc.Plan.Design.Search.Bursts > 0 {
+			out = append(out, rfc2544(searches)...)
+		}
+		return out
 	},
 }
 
@@ -52,9 +56,7 @@ func freeTile(f finding.Finding) Tile {
 
 // freeLines are the rates that searches found by the size of the packets, a line for each other setting.
 func freeLines(searches []table.Row) []Series {
-	others := slices.DeleteFunc(finding.SearchKeys(searches), func(k table.Key) bool {
-		return k.Name == "payload_bytes" || k.Name == "frame_bytes"
-	})
+	others := slices.DeleteFunc(finding.SearchKeys(searches), ofSize)
 	found := lines("", searches, others, table.KeyOf("payload_bytes"), "throughput_pps").Series
 	for i := range found {
 		if found[i].Name = "Loss-free"; len(found) > 1 {
@@ -63,6 +65,8 @@ func freeLines(searches []table.Row) []Series {
 	}
 	return found
 }
+
+func ofSize(k table.Key) bool { return k.Name == "payload_bytes" || k.Name == "frame_bytes" }
 
 // searched shows what searches found beside what floods got through, and the trials of the first search.
 func searched(rows, searches []table.Row) []Section {

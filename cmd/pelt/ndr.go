@@ -15,7 +15,8 @@ rate without loss for each frame size by MLRsearch (RFC 9971), up and then down.
 both sends both ways at once; the rates are then of each way.
 
 --max-loss 0,0.5% searches the rate with at most 0.5 % loss, too. --goal csit is surer and
-takes longer; --strict is RFC 2544, with trials of 60 s.
+takes longer; --strict is RFC 2544, with trials of 60 s, its frame sizes, frame loss rate and
+back-to-back frames, and its report.
 
 Loss at the hosts of the sender and the receiver does not lower the answer: it then says "at
 least", what the limit was, and what to change.`,
