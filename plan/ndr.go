@@ -77,13 +77,10 @@ func (d *draft) search() (*model.Search, error) {
 	if !known {
 		return nil, bad("goal", "want quick or csit, not %q", name)
 	}
-	if d.Command == ndrCommand && d.given("time") {
+	if d.Command == ndrCommand && d.given("time") { // as many trials, of another length
+		goal.SumSeconds *= d.number("time") / goal.FinalSeconds
 		goal.FinalSeconds = d.number("time")
 		goal.InitialSeconds = min(goal.InitialSeconds, goal.FinalSeconds)
-		goal.SumSeconds = max(goal.SumSeconds, goal.FinalSeconds)
-		if d.on("strict") {
-			goal.SumSeconds = goal.FinalSeconds
-		}
 	}
 	s := &model.Search{MinPPS: leastPPS, Searches: int(d.number("searches"))}
 	losses := d.values["max-loss"]

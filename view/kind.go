@@ -83,6 +83,9 @@ func (p *Page) say(found []finding.Finding) {
 		p.Doubts = append(p.Doubts, f.Text())
 	}
 	for _, f := range finding.Of(found, finding.Next) {
+		if run, named := f.Words["run"]; named && run == "" { // it was not kept
+			continue
+		}
 		p.Next = append(p.Next, Step{Text: f.Text(), Command: f.Command()})
 	}
 }
