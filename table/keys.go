@@ -65,12 +65,14 @@ func knob(name string, of func(Row) Level) Key {
 	return Key{name, k.Title(), k.Unit, of, k.Said, k.Zero}
 }
 
-// Settings are the keys that the rows' cells set, sorted as columns show them, but for those named.
+// Settings are the keys that the rows' cells set, sorted as columns show them, but for those named. The rate of a load
+// is none: it is what a share of a found rate came to.
 func Settings(rows []Row, but ...string) []Key {
 	var names []string
 	for _, r := range rows {
+		_, share := r.Trial.Cell["load_ratio"]
 		for name := range r.Trial.Cell {
-			if !slices.Contains(names, name) && !slices.Contains(but, name) {
+			if !slices.Contains(names, name) && !slices.Contains(but, name) && !(share && name == "rate_pps") {
 				names = append(names, name)
 			}
 		}
