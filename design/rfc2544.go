@@ -41,10 +41,15 @@ func endedOf(done []model.Result) ended {
 
 // Standard is what the tests of RFC 2544 that follow a search found.
 type Standard struct {
-	Falling  []*model.Result // at falling shares of the flood's rate; the flood itself is all of it
-	Bursts   []float64       // packets of each flow in the longest burst without loss, of each repeat
-	BurstPPS float64         // at which the longest bursts that were tried left; 0: none was
-	Unlost   bool            // those lost nothing
+	Falling []*model.Result // at falling shares of the flood's rate; the flood itself is all of it
+	Bursts  []Burst         // the longest without loss of each repeat
+	Unlost  bool            // no burst that was tried lost any
+}
+
+// Burst is packets of each flow as fast as they leave.
+type Burst struct {
+	Packets float64
+	PPS     float64 // at which they left; NaN where even the shortest burst lost some
 }
 
 const (
@@ -116,7 +121,7 @@ func (s *search) fall(r *replayed, made ended) {
 func (s *search) burst(r *replayed, made ended, repeat int) {
 	most := max(math.Floor(burstSeconds*r.seen[0].Load), 1)
 	least := float64(max(r.trials[0].Flows[0].Streams, 1))
-	low, high := 0.0, most+1 // passes whole, and does not
+	low, high, pps := 0.0, most+1, math.NaN() // passes whole, and does not
 	for n := most; high-low > max(1, burstWidth*high) && n < high; n = max(math.Floor(math.Sqrt(max(low, 1)*high)), low+1, least) {
 		c := maps.Clone(r.cell)
 		c["packets"], c["warmup_s"], c["measure_s"] = model.Number(n), model.Number(0), model.Number(burstSeconds)
@@ -128,14 +133,14 @@ func (s *search) burst(r *replayed, made ended, repeat int) {
 		for _, f := range t.Flows {
 			sent = min(sent, float64(f.Attempted))
 		}
-		if n == most {
-			r.BurstPPS, r.Unlost = t.Flows[0].SendPPS, lost(t) == 0
-		}
 		if lost(t) > 0 {
 			high = sent
-		} else if low = sent; n == most {
+			continue
+		}
+		if low, pps = sent, t.Flows[0].SendPPS; n == most {
+			r.Unlost = true
 			break
 		}
 	}
-	r.Bursts = append(r.Bursts, low)
+	r.Bursts = append(r.Bursts, Burst{low, pps})
 }

@@ -275,9 +275,9 @@ func TestStandardFollowsASearch(t *testing.T) {
 			if len(a.Bursts) != want {
 				t.Fatalf("bursts %v, want %d", a.Bursts, want)
 			}
-			for _, n := range a.Bursts {
-				if n > c.burst || n < c.burst*0.99-1 {
-					t.Errorf("longest burst %v, want %.0f within 1 %%", n, c.burst)
+			for _, b := range a.Bursts {
+				if n := b.Packets; n > c.burst || n < c.burst*0.99-1 {
+					t.Errorf("longest burst %v, want %.0f within 1 %%", b, c.burst)
 				}
 			}
 		})

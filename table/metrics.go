@@ -3,6 +3,7 @@ package table
 import (
 	"slices"
 
+	"pelt/design"
 	"pelt/model"
 )
 
@@ -34,10 +35,10 @@ var metrics = slices.Concat(
 		define("fails_pps", "Fails at", Neutral, search(func(s *Search) float64 { return s.Upper })),
 		define("search_trials", "Trials", Neutral, search(func(s *Search) float64 { return float64(len(s.Trials)) })),
 		define("search_s", "Searched for", Neutral, search(searchSeconds)),
-		define("burst_packets", "Burst without loss", Higher, search(longestBurst)),
-		define("burst_s", "Lasts", Higher, search(func(s *Search) float64 { return longestBurst(s) / s.BurstPPS })),
-		define("burst_pps", "Bursts at", Neutral, search(func(s *Search) float64 { return when(len(s.Bursts) > 0, s.BurstPPS) })),
-		define("buffer_s", "Buffers for", Neutral, search(bufferSeconds)),
+		define("burst_packets", "Burst without loss", Higher, bursts(func(_ *Search, b design.Burst) float64 { return b.Packets })),
+		define("burst_s", "Lasts", Higher, bursts(func(_ *Search, b design.Burst) float64 { return b.Packets / b.PPS })),
+		define("burst_pps", "Bursts at", Neutral, bursts(func(_ *Search, b design.Burst) float64 { return b.PPS })),
+		define("buffer_s", "Buffers for", Neutral, bursts(bufferSeconds)),
 
 		// How the receivers of one flow compare, and its streams.
 		define("receiver_goodput_min_bps", "Least receiver", Higher, receivers(slices.Min)),

@@ -104,12 +104,20 @@ func searchSeconds(s *Search) (sum float64) {
 	return sum
 }
 
-// longestBurst is the mean of the longest bursts without loss, in packets. RFC 2544 section 26.4.
-func longestBurst(s *Search) float64 { return mean(s.Bursts) }
+// bursts is the mean of a figure of the longest bursts without loss: RFC 2544 section 26.4.
+func bursts(get func(s *Search, b design.Burst) float64) value {
+	return search(func(s *Search) float64 {
+		var all []float64
+		for _, b := range s.Bursts {
+			all = append(all, get(s, b))
+		}
+		return mean(all)
+	})
+}
 
 // bufferSeconds is how long the path buffers what comes too fast: the corrected time of RFC 9004 section 6.4.
-func bufferSeconds(s *Search) float64 {
-	return when(!s.Unlost && s.Throughput < s.BurstPPS, longestBurst(s)/s.BurstPPS*(1-s.Throughput/s.BurstPPS))
+func bufferSeconds(s *Search, b design.Burst) float64 {
+	return when(!s.Unlost && s.Throughput < b.PPS, b.Packets/b.PPS*(1-s.Throughput/b.PPS))
 }
 
 // linkPackets is how many packets a second of the row's size the slowest link lets through.
