@@ -85,7 +85,7 @@ func (s *search) replay(of model.Cell, number int, done []model.Result, made end
 			return r
 		}
 		cell := maps.Clone(r.cell)
-		cell["rate_pps"], cell["measure_s"] = model.Number(load), model.Number(seconds)
+		cell["rate_pps"], cell["measure_s"] = model.Number(load), model.Number(max(math.Round(seconds*100), 1)/100)
 		key := cell.Key()
 		trial := made[nameOf(cell, used[key])].Result
 		if trial == nil {
