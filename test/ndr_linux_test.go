@@ -31,8 +31,7 @@ func searched(t *testing.T, args ...string) []design.Answer {
 	return design.Answers(d.Plan, d.Results)
 }
 
-// TestClockNdr finds truths of a lab: the rate of a link at each frame size, a limit one way, random loss, and that a
-// router with many rules carries less.
+// TestClockNdr finds truths of a lab: the rate of a link at two frame sizes, a limit one way, and random loss.
 func TestClockNdr(t *testing.T) {
 	testenv.Clock(t)
 	near := func(name string, found, want, within float64) {
@@ -45,19 +44,17 @@ func TestClockNdr(t *testing.T) {
 		frame := a.Cell["frame_bytes"].Number
 		near("tbf at "+a.Cell.Key(), a.Throughput, 200e6/8/(frame-4), 0.015)
 	}
-	for _, a := range searched(t, "lab:router", "--link-receiver", "rate=50mbit,toward=receiver", "--frame", "512", "--direction", "up,down") {
+	for _, a := range searched(t, "lab:router", "--link-receiver", "rate=50mbit,toward=receiver", "--frame", "512", "--direction", "up,down", "--time", "250ms") {
 		one := 50e6 / 8 / 508.0
 		if a.Cell["direction"] == model.Word("up") {
-			near("the limited way", a.Throughput, one, 0.015)
+			near("the limited way", a.Throughput, one, 0.025)
 		} else if a.Throughput < 3*one {
 			t.Errorf("the other way carries %.0f pps, no more than three times the limited one", a.Throughput)
 		}
 	}
-	random := searched(t, "lab:router", "--link-receiver", "rate=20mbit,loss=0.1%", "--frame", "512", "--max-loss", "0,0.5%", "--direction", "up")
+	random := searched(t, "lab:router", "--link-receiver", "rate=20mbit,loss=1%", "--frame", "512", "--max-loss", "0,5%", "--direction", "up", "--time", "250ms")
 	if len(random) != 2 || random[0].Throughput > 0.5*random[1].Throughput {
-		t.Errorf("with random loss: %+v; want a low rate without loss", random)
+		t.Fatalf("with random loss: %d answers; want two, and a low rate without loss", len(random))
 	}
-	near("0.5 % loss on a link that loses 0.1 %", random[1].Throughput, 20e6/8/508.0, 0.02)
-	plain := searched(t, "lab:router", "--frame", "64", "--direction", "up", "--engine", "udp")
-	t.Logf("plain router: %.0f pps", plain[0].Throughput)
+	near("5 % loss on a link that loses 1 %", random[1].Throughput, 20e6/8/508.0, 0.05)
 }
