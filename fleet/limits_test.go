@@ -38,7 +38,7 @@ func TestOverLimitOrders(t *testing.T) {
 	probes := func(count int) func(*prepareOrder) {
 		return func(p *prepareOrder) {
 			o := &p.Ends[0].Order
-			o.Role, o.Flow.PayloadBytes, o.Flow.Rate = engine.Echo, probeBytes, unit.IntervalRate(probeInterval)
+			o.Role, o.Flow.PayloadBytes, o.Flow.Rate = engine.Echo, probeBytes, unit.IntervalRate(timedInterval)
 			for len(p.Ends) < count {
 				p.Ends = append(p.Ends, p.Ends[0])
 				p.Ends[len(p.Ends)-1].End = 2 * len(p.Ends)
@@ -83,8 +83,8 @@ func TestOverLimitOrders(t *testing.T) {
 		}, "its sessions would take 101 MB of that host's memory, and it allows 100 MB: try again later"},
 		"buffers": {home, func(p *prepareOrder) { p.Ends[0].Order.Flow.ReceiveBuffer = 1 << 27 },
 			"its sessions would take 134 MB of that host's memory, and it allows 100 MB: try again later"},
-		"probes":         {away, probes(21), "the probes ask for 1.05 kpps together; that host allows 1 kpps"},
-		"fewer probes":   {away, probes(20), ""},
+		"probes":         {away, probes(11), "the probes ask for 1.1 kpps together; that host allows 1 kpps"},
+		"fewer probes":   {away, probes(10), ""},
 		"probes at home": {home, probes(40), ""},
 		"two flows": {away, func(p *prepareOrder) {
 			p.Ends = append(p.Ends, p.Ends[0])

@@ -10,18 +10,6 @@ import (
 	"pelt/model"
 )
 
-// TestNdrOfALink finds the rate of a slow link, whose truth is arithmetic: 14 B of header, and no FCS, as tbf counts.
-func TestNdrOfALink(t *testing.T) {
-	testenv.Root(t)
-	t.Parallel()
-	const payload, bits = 200, 8e6
-	a := searched(t, "lab:router", "--link-receiver", "rate=8mbit,toward=receiver", "--payload", "200", "--direction", "up", "--engine", "udp", "--time", "200ms")
-	want := bits / 8 / (payload + 42)
-	if len(a) != 1 || math.Abs(a[0].Throughput-want) > 0.02*want || a[0].Limit != design.PathLimit {
-		t.Errorf("found %+v; want %.0f pps within 2 %%, limited by the path", a, want)
-	}
-}
-
 // searched runs pelt ndr and returns what it found.
 func searched(t *testing.T, args ...string) []design.Answer {
 	t.Helper()

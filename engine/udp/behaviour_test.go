@@ -362,18 +362,20 @@ func TestStopIsPrompt(t *testing.T) {
 // What is not whole, or not of this flow, is no message; all else comes back as it was.
 func FuzzProbe(f *testing.F) {
 	ours, other := &Sockets{tokens: make([]engine.ConsentToken, 1)}, &Sockets{tokens: []engine.ConsentToken{{1}}}
-	var b [probeBytes]byte
-	ours.putProbe(b[:], probe{kind: kindNote, number: 3, size: 1400, value: 1500, at: -7})
-	f.Add(b[:])
+	for _, p := range []probe{{kind: kindNote, number: 3, size: 1400, value: 1500}, {kind: kindReply, number: 3, at: -7}} {
+		b := make([]byte, p.bytes())
+		ours.putProbe(b, p)
+		f.Add(b)
+	}
 	f.Add([]byte{})
 	f.Fuzz(func(t *testing.T, b []byte) {
 		p, ok := ours.parseProbe(b)
 		if !ok {
 			return
 		}
-		var back [probeBytes]byte
-		ours.putProbe(back[:], p)
-		if copy(back[2:6], b[2:6]); !bytes.Equal(back[:7], b[:7]) || !bytes.Equal(back[8:], b[8:probeBytes]) {
+		back := make([]byte, p.bytes())
+		ours.putProbe(back, p)
+		if copy(back[2:6], b[2:6]); !bytes.Equal(back[:7], b[:7]) || !bytes.Equal(back[8:], b[8:p.bytes()]) {
 			t.Errorf("% x was read as %+v", b, p)
 		}
 		if _, ok := other.parseProbe(b); ok {

@@ -69,7 +69,7 @@ func TestSurveyReadsWhatWaits(t *testing.T) {
 	defer stop.close()
 	e := &Sockets{tokens: make([]engine.ConsentToken, 1)}
 	answer := func(p probe) datagram {
-		b := make([]byte, probeBytes)
+		b := make([]byte, p.bytes())
 		e.putProbe(b, p)
 		return datagram{head: b, bytes: len(b), nanos: 1}
 	}

@@ -28,10 +28,12 @@ import (
 //	echo -> prober    note   short: the size, and the MTU that the echo's kernel knows for the way back
 //	echo -> prober    long   as long as its size
 //
-//	magic u16 | trial u16 | tag u16 | kind u8 | 0 u8 | number u32 | size u32 | value u64 | at u64 | token 16 B
+//	magic u16 | trial u16 | tag u16 | kind u8 | 0 u8 | number u32 | size u32 | value u64 | token 16 B
+//	| at u64, of ask and reply only: a survey's messages fit into an IP packet of 68 B
 const (
 	probeMagic = engine.Magic + 2
-	probeBytes = 48
+	probeBytes = 40
+	timedBytes = probeBytes + 8
 )
 
 const (
@@ -53,7 +55,15 @@ type probe struct {
 	at           int64  // of a reply
 }
 
-// putProbe writes a message into the first bytes of b.
+// bytes is the length of a short message.
+func (p probe) bytes() int {
+	if p.kind == kindAsk || p.kind == kindReply {
+		return timedBytes
+	}
+	return probeBytes
+}
+
+// putProbe writes a message into the first bytes of b, which has room for it.
 func (e *Sockets) putProbe(b []byte, p probe) {
 	binary.BigEndian.PutUint16(b[0:], probeMagic)
 	binary.BigEndian.PutUint16(b[2:], e.order.Trial)
@@ -62,27 +72,34 @@ func (e *Sockets) putProbe(b []byte, p probe) {
 	binary.BigEndian.PutUint32(b[8:], p.number)
 	binary.BigEndian.PutUint32(b[12:], p.size)
 	binary.BigEndian.PutUint64(b[16:], p.value)
-	binary.BigEndian.PutUint64(b[24:], uint64(p.at))
-	copy(b[32:probeBytes], e.tokens[0][:])
+	copy(b[24:probeBytes], e.tokens[0][:])
+	if p.bytes() == timedBytes {
+		binary.BigEndian.PutUint64(b[probeBytes:], uint64(p.at))
+	}
 }
 
 // parseProbe reads a message; ok is false if b begins with none or has another token.
 func (e *Sockets) parseProbe(b []byte) (p probe, ok bool) {
 	if len(b) < probeBytes || binary.BigEndian.Uint16(b) != probeMagic ||
-		subtle.ConstantTimeCompare(b[32:probeBytes], e.tokens[0][:]) != 1 {
+		subtle.ConstantTimeCompare(b[24:probeBytes], e.tokens[0][:]) != 1 {
 		return probe{}, false
 	}
-	return probe{
-		kind: b[6], number: binary.BigEndian.Uint32(b[8:]), size: binary.BigEndian.Uint32(b[12:]),
-		value: binary.BigEndian.Uint64(b[16:]), at: int64(binary.BigEndian.Uint64(b[24:])),
-	}, true
+	p = probe{kind: b[6], number: binary.BigEndian.Uint32(b[8:]), size: binary.BigEndian.Uint32(b[12:]),
+		value: binary.BigEndian.Uint64(b[16:])}
+	if len(b) < p.bytes() {
+		return probe{}, false
+	}
+	if p.bytes() == timedBytes {
+		p.at = int64(binary.BigEndian.Uint64(b[probeBytes:]))
+	}
+	return p, true
 }
 
 // sendProbe sends a short message. A lost or refused one is a probe without an answer.
 func (e *Sockets) sendProbe(p probe) {
-	var b [probeBytes]byte
+	var b [timedBytes]byte
 	e.putProbe(b[:], p)
-	_ = e.sockets[0].write(b[:])
+	_ = e.sockets[0].write(b[:p.bytes()])
 }
 
 // pulse is the sign of life of both hosts.
