@@ -49,8 +49,8 @@ func searched(rows []table.Row, alone bool) []Finding {
 // lossFree is the answer for one setting and one goal; the leading one says what is lost first, too.
 func lossFree(where string, g table.Group, leading bool) []Finding {
 	first := g.Rows[0]
-	f := say("free.found", Answer, g).word("where", where).word("limit", SearchLimit(first)).figure("throughput_pps", "", g).
-		median("holds_pps", "", g).median("fails_pps", "", g)
+	f := say("free.found", Answer, g).word("where", where).word("limit", SearchLimit(first)).
+		figure("throughput_pps", "", g).median("holds_pps", "", g).median("fails_pps", "", g)
 	if first.Search.Goal.LossRatio > 0 {
 		f = f.number("loss_ratio", "goal", first.Search.Goal.LossRatio)
 	}
@@ -71,14 +71,16 @@ func lossFree(where string, g table.Group, leading bool) []Finding {
 		f.Code = "free.cut"
 	case math.IsNaN(first.Search.Throughput):
 		f.Code = "free.none"
-		f = f.number("holds_pps", "least", first.Doc.Plan.Design.Search.MinPPS).
-			median("loss_ratio", "least", table.Group{Rows: Usable(lowest(first))})
+		least, rows := lowest(first)
+		f = f.number("holds_pps", "least", least).median("loss_ratio", "least", table.Group{Rows: Usable(rows)})
 	case first.Search.Limit == design.SenderLimit:
 		f.Code = "free.sender"
 		f.Words["why"] = whyUnsent(first)
 	case first.Search.Limit == design.EndLimit:
 		f.Code = "free.end"
 		out = append(out, nextOf("advice.see", first.Doc))
+	case !first.Search.Regular: // which RFC 9971 section 4.8.4.1 has a report say
+		out = append(out, say("free.wide", Doubt).number("width_ratio", "", first.Search.Goal.WidthRatio))
 	}
 	return slices.Concat([]Finding{f}, randomLoss(first), bursts(first), out)
 }
@@ -115,15 +117,15 @@ func whyUnsent(r table.Row) string {
 	return ""
 }
 
-// lowest are the rows of the trials at the lowest load of a search.
-func lowest(r table.Row) []table.Row {
-	least := math.Inf(1)
+// lowest is the lowest load of a search, and the rows of its trials.
+func lowest(r table.Row) (least float64, rows []table.Row) {
+	least = math.Inf(1)
 	for _, o := range r.Search.Seen {
 		if !o.Flood {
 			least = min(least, o.Load)
 		}
 	}
-	return r.Around(func(pps float64) bool { return pps == least })
+	return least, r.Around(func(pps float64) bool { return pps == least })
 }
 
 const (
@@ -138,7 +140,8 @@ const (
 // randomLoss doubts a rate without loss where every rate far below the limit loses about the same share.
 func randomLoss(r table.Row) []Finding {
 	flood := middle(table.Group{Rows: r.Flood()}, "receive_pps")
-	loads := table.By(Usable(r.Around(func(pps float64) bool { return pps < nearLimit*flood })), table.KeyOf("rate_pps"))
+	below := r.Around(func(pps float64) bool { return pps < nearLimit*flood })
+	loads := table.By(Usable(below), table.KeyOf("rate_pps"))
 	if len(loads) < fewLoads {
 		return nil
 	}
@@ -153,7 +156,8 @@ func randomLoss(r table.Row) []Finding {
 		return nil
 	}
 	return []Finding{
-		say("free.random", Doubt).number("loss_ratio", "typical", typical).number("receive_pps", "below", nearLimit*flood),
+		say("free.random", Doubt).number("loss_ratio", "typical", typical).
+			number("receive_pps", "below", nearLimit*flood),
 		say("free.allow", Next).word("share", percent(typical)),
 	}
 }
@@ -174,7 +178,7 @@ func percent(share float64) string {
 // shortBurst is how long the losses of a stall last at most, in s.
 const shortBurst = 0.02
 
-// bursts doubts an upper bound whose losses are a burst in each trial: something stalled, and the rate is not the limit.
+// bursts doubts an upper bound where each trial lost one burst: something stalled, and the rate is not the limit.
 func bursts(r table.Row) []Finding {
 	if r.Search.Limit != design.PathLimit {
 		return nil

@@ -66,7 +66,7 @@ func TestLossFreeSays(t *testing.T) {
 		want  []string
 	}{
 		"path": {over(250e3, model.LayerNetwork), []string{"Loss-free to 2", "saturates at 250 kpps", "The first losses are: device ring at router full."}},
-		"receiver": {over(250e3, model.LayerReceiverBuffer), []string{"Loss-free to at least 2", "at a host of an end",
+		"receiver": {over(250e3, model.LayerReceiverBuffer), []string{"Loss-free to at least 2", "receiver's host loses packets (receiver socket buffer full)",
 			"pelt tune advise"}},
 		"sender": {over(2e6, model.LayerNetwork), []string{"Loss-free to at least 1.00 Mpps", "The sender was the limit"}},
 		"everywhere": {func(_ float64, f *model.FlowResult) { f.Lost = f.Attempted / 10 },
@@ -129,5 +129,18 @@ func TestCompareSearches(t *testing.T) {
 	}
 	if len(c.Effects) != 1 || c.Effects[0].Verdict != table.WorseThan || math.Abs(c.Effects[0].Change+0.2) > 0.03 {
 		t.Errorf("effects %+v; want one, about 20 %% worse", c.Effects)
+	}
+}
+
+// A search that ends with bounds further apart than its goal asks is marked.
+func TestIrregularSearch(t *testing.T) {
+	searches := table.Searches(searchedDoc(t, over(250e3, model.LayerNetwork)))
+	doubts := func() []Finding { return Of(lossFree("", table.By(searches)[0], true), Doubt) }
+	if d := doubts(); len(d) != 0 {
+		t.Errorf("a regular search has the doubts %v", d)
+	}
+	searches[0].Search.Regular = false
+	if d := doubts(); len(d) != 1 || !strings.Contains(d[0].Text(), "more than 1 % apart") {
+		t.Errorf("an irregular search has the doubts %v", d)
 	}
 }

@@ -69,9 +69,12 @@ var sentences = map[string]string{
 	// Searches for the highest rate without loss, or with little.
 	"free.found":  freeOf + freeBounds + freeFlood + `[ The first losses[ ({flow})] are: {first}.| Above that {queue}.]`,
 	"free.sender": freeAtLeast + ` The sender was the limit[: {why}].`,
-	"free.end":    freeAtLeast + ` Above that the losses are at a host of an end[: {first}]; the path lost none of them.`,
-	"free.none": `No rate [with at most {loss_ratio:goal} loss|without loss] was found[ at {where}]: even ` +
-		`{holds_pps:least} loses {loss_ratio:least}` + freeFlood,
+	"free.end": freeAtLeast + ` Above that the sender's or the receiver's host loses packets[ ({first})], and the path ` +
+		`still meets the goal.`,
+	"free.none": `No rate [with at most {loss_ratio:goal} loss|without loss] was found[ at {where}][: even ` +
+		`{holds_pps:least} loses {loss_ratio:least}|: the sender was the limit]` + freeFlood,
+	"free.wide": `The rates that hold and fail are more than {width_ratio} apart: the path's answers change too much ` +
+		`for this goal.`,
 	"free.cut": `The search was cut[ at {where}]: so far it holds[ at {holds_pps}] and fails[ at {fails_pps}].`,
 	"free.random": `Below {receive_pps:below} about {loss_ratio:typical} is lost at every rate: random loss, not too ` +
 		`high a rate.`,
@@ -186,7 +189,7 @@ var sentences = map[string]string{
 	"latency.minute": `UDP round trips per minute (60 s over the mean round trip): [{round_trips_per_minute:idle} ` +
 		`idle, ]{round_trips_per_minute} loaded {way}.`,
 	"latency.none":    `No rate without loss was found, so no load was measured.`,
-	"latency.untimed": `The thin flow was not timed beside any load: none of its packets was answered before one.`,
+	"latency.untimed": `The thin flow was not timed beside any load: none of its packets was answered before a load began.`,
 	"latency.page":    `See delay against load:`,
 
 	// Soaks, and changes over time.

@@ -104,7 +104,8 @@ func searched(rows, searches []table.Row) []Section {
 			cells("trials_count", "Trials", func(g table.Group, _ int) Cell {
 				valid, _, _ := g.Trials()
 				return Cell{Value: float64(valid)}
-			}), metricColumns("loss_ratio", "send_pps"), details(metricColumns("delay_p50_ns", "delay_p99_ns", "round_trip_p50_ns"))),
+			}), metricColumns("loss_ratio", "send_pps"),
+			details(metricColumns("delay_p50_ns", "delay_p99_ns", "round_trip_p50_ns"))),
 		rowsOf("Each trial at the rate that holds"+at, table.By(holding, table.KeyOf("trial"), table.KeyOf("flow")),
 			keyColumns(table.KeyOf("trial"), table.KeyOf("flow")), metricColumns("duration_s", "loss_ratio", "lost_packets")))
 }
@@ -127,8 +128,9 @@ func searchTable(searches []table.Row) Table {
 	groups := table.By(searches, keys...)
 	t := rowsOf("Rates without loss", groups, keyColumns(keys...),
 		metricColumns("throughput_pps", "holds_pps", "fails_pps"), cells("saturates_pps", "Saturates at", flood),
-		cells("limit", "Limited by", limit), metricColumns("router_busy_ratio"), details(metricColumns("throughput_bps", "loss_ratio", "delay_p50_ns",
-			"delay_p99_ns", "round_trip_p50_ns", "search_trials", "search_s")))
+		cells("limit", "Limited by", limit), metricColumns("router_busy_ratio"),
+		details(metricColumns("throughput_bps", "loss_ratio", "delay_p50_ns", "delay_p99_ns", "round_trip_p50_ns",
+			"search_trials", "search_s")))
 	for _, g := range groups {
 		if g.Rows[0].Search.Goal == groups[0].Rows[0].Search.Goal {
 			t.Lead++
