@@ -152,7 +152,7 @@ func (r *runner) execute(ctx context.Context, t model.Trial) (model.Result, erro
 		placed.Begun = begin
 	}
 	var now *soFar // nil: nobody asks before the trial ends
-	if lasting(r.doc.Plan) {
+	if r.Live || lasting(r.doc.Plan) {
 		now = newSoFar(t, placed, watch, started)
 	}
 	outcome, err := r.site.controller.RunTrial(ctx, placed, func(p fleet.Progress) {

@@ -29,6 +29,8 @@ type Options struct {
 	// ends the run. A plan that tries settings needs it.
 	Before func(context.Context, model.Trial) error
 	Events func(Event) // called by one goroutine at a time; nil for none
+	// Live makes accounts of short trials, too, once a second.
+	Live bool
 
 	records *recording
 }

@@ -33,7 +33,7 @@ import (
 type commonFlags struct {
 	output         outputFlags
 	code, codeFile string
-	record         string
+	record, lines  string
 	yes, printOut  bool
 	noStore        bool
 	uncalibrated   bool
@@ -44,6 +44,7 @@ type commonFlags struct {
 func (f *commonFlags) register(s *pflag.FlagSet) {
 	f.output.register(s)
 	s.StringVar(&f.record, "record", "", "write each packet of a UDP receiver to `FILE`")
+	s.StringVar(&f.lines, "json-lines", "", "write each event of the run as a line of JSON to `FILE`, or -")
 	s.StringVar(&f.code, "code", "", "`CODE` that pelt serve printed; of several hosts NEAR,FAR,ROUTER (or $PELT_CODE)")
 	s.StringVar(&f.codeFile, "code-file", "", "read the code from `FILE`")
 	s.BoolVar(&f.yes, "yes", false, "do not ask before sending to a public address")
@@ -104,18 +105,22 @@ func (f *commonFlags) carryOut(c *cobra.Command, p model.Plan, st *store.Store,
 		return err
 	}
 	s := newScreen(c.ErrOrStderr(), f.progress)
-	s.notes = f.notes
+	s.Before = f.notes
+	if err := s.writeLines(c, f.lines); err != nil {
+		return err
+	}
 	if st == nil {
 		st = f.openStore(s)
 	}
 	doc, err := execute(f.options(s, st))
-	s.done()
+	err = errors.Join(err, s.end(doc, err))
+	f.output.quiet = f.lines == "-"
 	return f.output.finish(c, doc, err)
 }
 
 func (f *commonFlags) options(s *screen, st *store.Store) run.Options {
 	return run.Options{Version: version(), Arguments: withoutCodes(os.Args[1:]), Code: f.code, Store: st,
-		Uncalibrated: f.uncalibrated, Record: f.record, Events: s.event}
+		Uncalibrated: f.uncalibrated, Record: f.record, Events: s.Take}
 }
 
 // withoutCodes are arguments that may be stored and shown.
@@ -142,21 +147,10 @@ func printPlan(c *cobra.Command, p model.Plan) error {
 
 // checkFiles finds out before the test whether every asked file can be written.
 func (f *commonFlags) checkFiles() error {
-	if err := f.output.check(); err != nil || f.record == "" {
-		return err
-	}
 	if f.record == "-" {
 		return usagef("--record: want a file: standard output takes results")
 	}
-	for _, x := range f.output.asked() {
-		if x.path == f.record {
-			return usagef("--%s and --record both write to %s", x.flag, x.path)
-		}
-	}
-	if err := outfile.Check(f.record); err != nil {
-		return fmt.Errorf("--record: %w", err)
-	}
-	return nil
+	return f.output.check(output{flag: "record", path: f.record}, output{flag: "json-lines", path: f.lines})
 }
 
 func (f *commonFlags) openStore(s *screen) *store.Store {
@@ -165,7 +159,7 @@ func (f *commonFlags) openStore(s *screen) *store.Store {
 	}
 	st, err := store.Open("")
 	if err != nil {
-		s.event(run.Event{Note: fmt.Sprintf("this run will not be kept: %v", err)})
+		s.Take(run.Event{Note: fmt.Sprintf("this run will not be kept: %v", err)})
 		return nil
 	}
 	return st
@@ -252,6 +246,7 @@ type outputFlags struct {
 	json, csv, html, chart string
 	series                 string // of runs that are kept
 	all                    bool   // the whole page in the terminal
+	quiet                  bool   // standard output has something else
 }
 
 func (o *outputFlags) register(s *pflag.FlagSet) {
@@ -329,9 +324,12 @@ func (o *outputFlags) asked() []output {
 }
 
 // check finds out before the test whether every asked file can be written.
-func (o *outputFlags) check() error {
+func (o *outputFlags) check(others ...output) error {
 	seen := map[string]string{}
-	for _, x := range o.asked() {
+	for _, x := range append(o.asked(), others...) {
+		if x.path == "" {
+			continue
+		}
 		if other, ok := seen[x.path]; ok {
 			return usagef("--%s and --%s both write to %s", other, x.flag, x.path)
 		}
@@ -359,7 +357,7 @@ func printPage(c *cobra.Command, p view.Page, all bool, more string) error {
 // show prints the page unless standard output has another output, and writes all files.
 func (o *outputFlags) show(c *cobra.Command, what content) error {
 	var errs []error
-	if !slices.ContainsFunc(o.asked(), func(x output) bool { return x.path == "-" }) {
+	if !o.quiet && !slices.ContainsFunc(o.asked(), func(x output) bool { return x.path == "-" }) {
 		errs = append(errs, printPage(c, what.page(), o.all, what.more))
 	}
 	for _, x := range o.asked() {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"pelt/model"
 	"pelt/plan"
 	"pelt/run"
 	"pelt/unit"
@@ -65,7 +66,8 @@ func measureSpeed(c *cobra.Command, each time.Duration, asJSON jsonFlag) error {
 		return err
 	}
 	s := newScreen(c.ErrOrStderr(), 0)
-	speeds, err := run.Speeds(c.Context(), plans, run.Options{Version: version(), Events: s.event})
+	speeds, err := run.Speeds(c.Context(), plans, run.Options{Version: version(), Events: s.Take})
+	_ = s.end(model.Document{}, err)
 	if err != nil {
 		return err
 	}

@@ -79,15 +79,14 @@ func (f *tuneTrialFlags) run(c *cobra.Command, target string) error {
 	if err != nil {
 		return err
 	}
-	s := newScreen(c.ErrOrStderr(), f.progress)
-	say := func(text string) { s.event(run.Event{Note: text}) }
+	say := func(text string) { fmt.Fprintln(c.ErrOrStderr(), text) }
 	out, err := tuning.Search(c.Context(), p, tuning.Options{
 		Execute: func(ctx context.Context, p model.Plan, before func(context.Context, model.Trial) error) (model.Document, error) {
+			s := newScreen(c.ErrOrStderr(), f.progress)
 			o := f.options(s, f.openStore(s))
 			o.Before = before
 			doc, err := run.Execute(ctx, p, o)
-			s.done()
-			return doc, err
+			return doc, errors.Join(err, s.end(doc, err))
 		},
 		Tuner: tuner, This: run.ThisHost(), Say: say, Knobs: knobsHere,
 	})

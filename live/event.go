@@ -1,0 +1,87 @@
+// Package live shows runs while they go on: as lines of JSON, in a terminal, and in a browser.
+//
+// Events of package run come in, and become events of this package: numbered, in base units, under the names of
+// run documents. All readers see these events and nothing else, so that they show the same numbers.
+package live
+
+import (
+	"time"
+
+	"pelt/model"
+)
+
+// Event is one thing that happened in a run. Beside ID and Time exactly one field is set.
+type Event struct {
+	ID       uint64           `json:"id"` // from 1, without gaps
+	Time     time.Time        `json:"time"`
+	Started  *Started         `json:"started,omitempty"`  // the run; the first event
+	Next     *Next            `json:"next,omitempty"`     // a trial begins
+	Sample   *Sample          `json:"sample,omitempty"`   // of the trial that runs
+	Account  *Account         `json:"account,omitempty"`  // of the trial that runs, by now
+	Trial    *Trial           `json:"trial,omitempty"`    // a trial has ended
+	Findings *[]model.Finding `json:"findings,omitempty"` // what all trials so far show, in place of what was said before
+	Note     string           `json:"note,omitempty"`
+	Done     *Done            `json:"done,omitempty"` // the last event
+}
+
+// Started says which run begins.
+type Started struct {
+	Run       string   `json:"run,omitempty"` // its id; "" if it is not kept
+	Command   string   `json:"command"`
+	Target    string   `json:"target"`
+	Arguments []string `json:"arguments"` // without codes
+	Nodes     []string `json:"nodes"`     // in travel order
+	Text      string   `json:"text"`      // all of it in a line
+}
+
+// Next says which trial begins.
+type Next struct {
+	Number          int        `json:"number"`           // from 1
+	Trials          int        `json:"trials,omitempty"` // of the run; 0: the run decides as it goes on
+	Setting         string     `json:"setting,omitempty"`
+	Cell            model.Cell `json:"cell"`
+	Repeat          int        `json:"repeat"`
+	WarmupSeconds   float64    `json:"warmup_s"`
+	MeasuredSeconds float64    `json:"measured_s"`
+}
+
+// Sample is one value of a series of the trial that runs, see model.Series.
+type Sample struct {
+	Metric string  `json:"metric"` // send_pps, receive_pps, cpu_busy_ratio
+	Flow   string  `json:"flow,omitempty"`
+	At     string  `json:"at"` // node where it was measured
+	Core   *int    `json:"core,omitempty"`
+	AtS    float64 `json:"at_s"` // after the start of the measured part
+	Value  float64 `json:"value"`
+}
+
+// Account is where the packets of the trial that runs ended by now.
+type Account struct {
+	ElapsedS float64           `json:"elapsed_s"`
+	Flows    []model.FlowSoFar `json:"flows"`
+}
+
+// Trial is how a trial ended.
+type Trial struct {
+	Number  int         `json:"number"` // how many have ended
+	Trials  int         `json:"trials,omitempty"`
+	Cell    model.Cell  `json:"cell"`
+	Repeat  int         `json:"repeat"`
+	State   model.State `json:"state"`
+	Why     string      `json:"why,omitempty"`
+	Text    string      `json:"text"` // its figures in a line
+	Figures []Figures   `json:"flows"`
+}
+
+// Figures are the figures of one flow of a trial: name of the metric to value.
+type Figures struct {
+	Flow    string             `json:"flow"`
+	Figures map[string]float64 `json:"figures"`
+}
+
+// Done says how the run ended.
+type Done struct {
+	Run      string `json:"run,omitempty"` // "" if it is not kept
+	Complete bool   `json:"complete"`
+	Error    string `json:"error,omitempty"`
+}

@@ -1,0 +1,147 @@
+package live
+
+import (
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	"pelt/unit"
+)
+
+// Plain writes a run as lines: one that is drawn again and again on a terminal, one every so often elsewhere, and
+// one for each trial that ended.
+type Plain struct {
+	W      io.Writer
+	Redraw bool          // W is a terminal
+	Width  int           // of the terminal, in columns
+	Every  time.Duration // between lines elsewhere
+
+	now  Now
+	told time.Time
+}
+
+// Read shows what a reader gets, until its last event.
+func (p *Plain) Read(past []Event, r *Reader) {
+	for _, e := range past {
+		p.Take(e)
+	}
+	for e := range r.C {
+		p.Take(e)
+	}
+	if r.Slow() {
+		p.line("this terminal fell behind; the run goes on, and nothing more of it is shown here until it ends")
+	}
+}
+
+// Take shows an event.
+func (p *Plain) Take(e Event) {
+	p.now.Take(e)
+	switch {
+	case e.Note != "":
+		p.line(e.Note)
+	case e.Started != nil:
+		p.line(e.Started.Text)
+	case e.Next != nil:
+		p.told = e.Time
+		p.status()
+	case e.Sample != nil:
+		p.status()
+	case e.Trial != nil:
+		p.line(fmt.Sprintf("%*s  %s", len(of(e.Trial.Trials, e.Trial.Trials)), of(e.Trial.Number, e.Trial.Trials), e.Trial.Text))
+	case e.Done != nil && p.Redraw:
+		fmt.Fprint(p.W, "\r\x1b[K")
+	}
+}
+
+// of is the number of a trial, of how many if that is known.
+func of(number, total int) string {
+	if total == 0 {
+		return fmt.Sprint(number)
+	}
+	return fmt.Sprintf("%d/%d", number, total)
+}
+
+// status redraws the line of a terminal, or writes one where it is time for it.
+func (p *Plain) status() {
+	next, now := p.now.Next, p.now.Time
+	if next == nil {
+		return
+	}
+	if p.Redraw {
+		fmt.Fprintf(p.W, "\r\x1b[K%s", strings.Join(p.fitting(p.now.Status()), "  "))
+		return
+	}
+	if now.Sub(p.told) < p.Every || now.Sub(p.now.Began) > next.Whole() {
+		return
+	}
+	p.told = p.told.Add(now.Sub(p.told).Truncate(p.Every))
+	p.line(strings.Join(p.now.Status(), "  "))
+}
+
+// fitting leaves out the parts of a status that do not fit on the terminal.
+func (p *Plain) fitting(all []string) (out []string) {
+	room := p.Width - 1
+	for _, field := range all {
+		if n := len([]rune(field)) + 2; n <= room+2 {
+			out, room = append(out, field), room-n
+		}
+	}
+	return out
+}
+
+// line prints a lasting line above the one that is drawn again.
+func (p *Plain) line(text string) {
+	if p.Redraw {
+		fmt.Fprint(p.W, "\r\x1b[K")
+	}
+	fmt.Fprintln(p.W, text)
+}
+
+// Status tells of the trial that runs, in parts of which the first matter most.
+func (n *Now) Status() []string {
+	whole := n.Next.Whole()
+	all := []string{of(n.Next.Number, n.Next.Trials),
+		fmt.Sprintf("%.0f of %.0f s", min(n.Time.Sub(n.Began), whole).Seconds(), whole.Seconds())}
+	for _, sent := range n.Series {
+		for _, got := range n.Series {
+			if sent.Metric == "send_pps" && got.Metric == "receive_pps" && sent.Flow == got.Flow {
+				all = append(all, fmt.Sprintf("%s: %s sent, %s received", sent.Flow, unit.FormatPPS(sent.Value), unit.FormatPPS(got.Value)))
+			}
+		}
+	}
+	if n.Next.Setting != "" {
+		all = append(all, n.Next.Setting)
+	}
+	if n.Account != nil {
+		all = append(all, n.Account.Text())
+	}
+	return all
+}
+
+// Whole is how long the trial's packets take.
+func (n *Next) Whole() time.Duration {
+	return time.Duration((n.WarmupSeconds + n.MeasuredSeconds) * float64(time.Second))
+}
+
+// Text tells the losses by now.
+func (a *Account) Text() string {
+	var parts []string
+	for _, f := range a.Flows {
+		text := fmt.Sprintf("%s: %s sent", f.Name, unit.FormatCount(f.Attempted))
+		rest := f.Lost()
+		for _, l := range f.Lines {
+			n := min(l.Packets, rest)
+			rest -= n
+			text += fmt.Sprintf(", %s lost at %s (%s)", unit.FormatCount(n), l.Layer, l.Cause)
+		}
+		switch {
+		case f.Lost() == 0:
+			text += ", none lost"
+		case rest > 0:
+			text += fmt.Sprintf(", %s lost and not named yet", unit.FormatCount(rest))
+		}
+		parts = append(parts, text)
+	}
+	return strings.Join(parts, "; ")
+}
