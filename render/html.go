@@ -29,11 +29,18 @@ const (
 
 const longTable = 40
 
-// HTML writes a page as one file that needs no network, and no script to be read.
-func HTML(w io.Writer, p view.Page) error {
-	style := fmt.Sprintf(":root{color-scheme:light dark;%s}\n@media(prefers-color-scheme:dark){:root{%s}}\n%s\n",
+// Style is the style sheet of pages, and Script their script. A site of pages serves both.
+func Style() string {
+	return fmt.Sprintf(":root{color-scheme:light dark;%s}\n@media(prefers-color-scheme:dark){:root{%s}}\n%s\n",
 		variables(false), variables(true), inkClasses()) +
 		"body{font-family:" + fonts + "}\n" + pageStyle
+}
+
+func Script() string { return pageScript }
+
+// HTML writes a page as one file that needs no network, and no script to be read.
+func HTML(w io.Writer, p view.Page) error {
+	style := Style()
 	policy := fmt.Sprintf("default-src 'none'; style-src '%s'; script-src '%s'; base-uri 'none'; form-action 'none'",
 		hash(style), hash(pageScript))
 	title, subject, verdict := glued(p.Title), glued(p.Subject), glued(p.Verdict)
@@ -47,10 +54,19 @@ func HTML(w io.Writer, p view.Page) error {
 	m.empty("meta", "property", "og:type", "content", "article")
 	m.empty("meta", "property", "og:title", "content", title+": "+subject)
 	m.empty("meta", "property", "og:description", "content", verdict)
-	m.constant("\n<style>" + style + "</style>\n</head>\n<body>\n<main>\n<header><p>")
-	m.element("b", title)
-	m.constant(escape(" · "+subject) + "</p>\n")
-	m.element("h1", verdict)
+	m.constant("\n<style>" + style + "</style>\n</head>\n<body>\n<main>\n" + Main(p))
+	m.constant("</main>\n<script>" + pageScript + "</script>\n</body>\n</html>\n")
+	_, err := io.WriteString(w, m.b.String())
+	return err
+}
+
+// Main is what a page shows, as HTML: all but the frame.
+func Main(p view.Page) string {
+	var m markup
+	m.constant("<header><p>")
+	m.element("b", glued(p.Title))
+	m.constant(escape(" · "+glued(p.Subject)) + "</p>\n")
+	m.element("h1", glued(p.Verdict))
 	m.constant("</header>\n<div class=\"grid\">\n")
 	m.sections(p.Sections)
 	m.constant("</div>\n")
@@ -58,9 +74,7 @@ func HTML(w io.Writer, p view.Page) error {
 	m.list("How sure this is", p.Doubts, "doubts")
 	m.steps(p.Next)
 	m.sections(p.SetUp)
-	m.constant("</main>\n<script>" + pageScript + "</script>\n</body>\n</html>\n")
-	_, err := io.WriteString(w, m.b.String())
-	return err
+	return m.b.String()
 }
 
 // glued is text that does not break between a figure and its unit.

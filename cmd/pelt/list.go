@@ -10,14 +10,14 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"pelt/finding"
+	"pelt/run"
 	"pelt/store"
 )
 
 func newList() *cobra.Command {
 	var asJSON jsonFlag
 	var since string
-	var f runFilter
+	var f run.Filter
 	c := &cobra.Command{
 		Use:   "list [TEXT...]",
 		Short: "List the runs that are kept",
@@ -27,10 +27,10 @@ line.`,
 		Args:    cobra.ArbitraryArgs,
 		RunE: func(c *cobra.Command, args []string) error {
 			var err error
-			if f.since, err = parseSince(since, time.Now()); err != nil {
+			if f.Since, err = parseSince(since, time.Now()); err != nil {
 				return err
 			}
-			f.words = args
+			f.Words = args
 			st, err := store.Open("")
 			if err != nil {
 				return err
@@ -39,11 +39,11 @@ line.`,
 			if err != nil {
 				return err
 			}
-			runs := slices.DeleteFunc(slices.Clone(all), func(r store.Summary) bool { return !f.matches(r) })
+			runs := slices.DeleteFunc(slices.Clone(all), func(r store.Summary) bool { return !f.Matches(r) })
 			var rows [][]string
 			for i, r := range runs {
-				if rows = append(rows, runColumns(r)); r.Headline != nil {
-					runs[i].Headline.Text = headline(r)
+				if rows = append(rows, run.Columns(r)); r.Headline != nil {
+					runs[i].Headline.Text = run.Headline(r)
 				}
 			}
 			return asJSON.print(c, runs, func(w io.Writer) error {
@@ -60,49 +60,10 @@ line.`,
 		},
 	}
 	c.Flags().StringVar(&since, "since", "", "runs since `TIME`: 24h, 7d or 2026-11-21")
-	c.Flags().StringVar(&f.target, "target", "", "runs to `TARGET`: HOST[:PORT], lab:router, or lab for all labs")
-	c.Flags().StringVar(&f.command, "command", "", "runs of `COMMAND`, as curve")
+	c.Flags().StringVar(&f.Target, "target", "", "runs to `TARGET`: HOST[:PORT], lab:router, or lab for all labs")
+	c.Flags().StringVar(&f.Command, "command", "", "runs of `COMMAND`, as curve")
 	asJSON.register(c.Flags())
 	return c
-}
-
-// headline is what a run showed, or what is wrong with it.
-func headline(r store.Summary) string {
-	if r.Headline == nil {
-		return r.Trouble
-	}
-	return finding.FromStored(*r.Headline).Text()
-}
-
-func runColumns(r store.Summary) []string {
-	trials := "-"
-	if r.Trials != nil {
-		trials = strconv.Itoa(*r.Trials)
-	}
-	return []string{r.ID, r.Started.Local().Format("2006-01-02 15:04"), r.Command, r.Target, trials, r.State, headline(r)}
-}
-
-// runFilter says which stored runs are asked for; what is zero does not matter.
-type runFilter struct {
-	since           time.Time
-	target, command string
-	words           []string
-}
-
-func (f runFilter) matches(r store.Summary) bool {
-	if r.Started.Before(f.since) || f.command != "" && r.Command != f.command {
-		return false
-	}
-	if f.target != "" && r.Target != f.target && !strings.HasPrefix(r.Target, f.target+":") {
-		return false
-	}
-	line := strings.ToLower(strings.Join(runColumns(r), " "))
-	for _, word := range f.words {
-		if !strings.Contains(line, strings.ToLower(word)) {
-			return false
-		}
-	}
-	return true
 }
 
 // parseSince reads a time before now, as 90m or 7d, or a date of this host's calendar.

@@ -3,9 +3,6 @@ package main
 import (
 	"testing"
 	"time"
-
-	"pelt/model"
-	"pelt/store"
 )
 
 func TestParseSince(t *testing.T) {
@@ -29,32 +26,6 @@ func TestParseSince(t *testing.T) {
 		got, err := parseSince(text, now)
 		if said := got.Format(time.RFC3339); err == nil && said != want || (err != nil) != (want == "error") || err != nil && !isUsage(err) {
 			t.Errorf("parseSince(%q) = %s, %v; want %s", text, said, err, want)
-		}
-	}
-}
-
-func TestRunFilter(t *testing.T) {
-	at := time.Date(2026, 11, 21, 7, 41, 0, 0, time.UTC)
-	run := store.Summary{ID: "20261121-0741-k3f", Started: at, Command: "curve", Target: "192.168.1.5:7359", State: store.Complete, Headline: &model.Finding{Code: "packets limit"}}
-	for _, c := range []struct {
-		name   string
-		filter runFilter
-		want   bool
-	}{
-		{"none", runFilter{}, true},
-		{"since then", runFilter{since: at}, true},
-		{"since later", runFilter{since: at.Add(1)}, false},
-		{"its command", runFilter{command: "curve"}, true},
-		{"another command", runFilter{command: "cur"}, false},
-		{"its target", runFilter{target: "192.168.1.5:7359"}, true},
-		{"its host", runFilter{target: "192.168.1.5"}, true},
-		{"another host", runFilter{target: "192.168.1.50"}, false},
-		{"a part of its host", runFilter{target: "192.168.1"}, false},
-		{"words of two columns", runFilter{words: []string{"LIMIT", "192.168"}}, true},
-		{"a word that is not there", runFilter{words: []string{"limit", "router"}}, false},
-	} {
-		if got := c.filter.matches(run); got != c.want {
-			t.Errorf("%s: %v, want %v", c.name, got, c.want)
 		}
 	}
 }

@@ -135,7 +135,7 @@ Start here: pelt demo`,
 	root.SetErr(stderr)
 	root.SetFlagErrorFunc(flagError)
 	root.AddCommand(newDemo(), newServe(), newCurve(), newNdr(), newLatency(), newSweep(), newRouter(), newCC(), newSoak(),
-		newRun(), newList(), newRemove(), newExplain(), newCompare(), newReport(), newDrops(), newRecord(), newTune(), newLab(),
+		newRun(), newWeb(), newList(), newRemove(), newExplain(), newCompare(), newReport(), newDrops(), newRecord(), newTune(), newLab(),
 		newDoctor(), newVersion())
 	for _, c := range root.Commands() {
 		checkUsage(c)

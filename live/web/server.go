@@ -1,0 +1,236 @@
+// Package web shows runs in a browser: those that are kept, and those that go on.
+//
+// The server serves its own user: every request must carry what only that user was told. A run's words are from
+// outside; only package render and html/template put them into pages.
+package web
+
+import (
+	"bytes"
+	"crypto/rand"
+	"crypto/subtle"
+	"crypto/x509"
+	"embed"
+	"html/template"
+	"net"
+	"net/http"
+	"net/netip"
+	"net/url"
+	"path"
+	"strings"
+	"sync"
+	"time"
+
+	"pelt/model"
+	"pelt/render"
+	"pelt/store"
+)
+
+// Options are what a server needs.
+type Options struct {
+	Store *store.Store
+	Tool  model.Tool
+	// Code is what users type into a page; "": the address with the token in it lets them in.
+	Code        string
+	Certificate *x509.Certificate // whose names are this server's; nil without TLS
+}
+
+// Server answers requests. It must be closed.
+type Server struct {
+	Token string // for the address that a user opens; unused with a code
+
+	o       Options
+	session string // what the cookie says
+	guesses guesses
+	handler http.Handler
+	runs    runs
+}
+
+//go:embed assets
+var assets embed.FS
+
+var pages = template.Must(template.ParseFS(assets, "assets/*.html"))
+
+// New makes a server.
+func New(o Options) *Server {
+	s := &Server{Token: rand.Text(), session: rand.Text(), o: o}
+	s.runs.store = o.Store
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET /assets/{name}", s.asset)
+	mux.HandleFunc("GET /enter", s.enter)
+	mux.HandleFunc("POST /enter", s.enter)
+	s.routeRuns(mux)
+	cross := http.NewCrossOriginProtection()
+	s.handler = cross.Handler(s.letIn(mux))
+	return s
+}
+
+// Close ends what the server does by itself. Runs that it was about to delete stay.
+func (s *Server) Close() { s.runs.close() }
+
+// mostBody is the longest request, in bytes.
+const mostBody = 64 << 10
+
+// policy lets a page load from its server alone, and no other page frame it.
+const policy = "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; form-action 'self'; " +
+	"base-uri 'none'; frame-ancestors 'none'"
+
+func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	h := w.Header()
+	h.Set("Content-Security-Policy", policy)
+	h.Set("X-Content-Type-Options", "nosniff")
+	h.Set("Referrer-Policy", "no-referrer")
+	h.Set("Cross-Origin-Resource-Policy", "same-origin")
+	h.Set("Cross-Origin-Opener-Policy", "same-origin")
+	h.Set("Cache-Control", "no-store")
+	if !s.named(r) { // a name of another site that leads here: DNS rebinding
+		http.Error(w, "pelt web does not answer to the name in this address; open the one that it printed",
+			http.StatusMisdirectedRequest)
+		return
+	}
+	r.Body = http.MaxBytesReader(w, r.Body, mostBody)
+	s.handler.ServeHTTP(w, r)
+}
+
+// named reports whether a request is to this server by a name that no other site can have.
+func (s *Server) named(r *http.Request) bool {
+	host := (&url.URL{Host: r.Host}).Hostname()
+	if a, err := netip.ParseAddr(host); err == nil {
+		at, _ := r.Context().Value(http.LocalAddrContextKey).(*net.TCPAddr)
+		return a.IsLoopback() || at != nil && at.AddrPort().Addr().Unmap() == a.Unmap()
+	}
+	return strings.EqualFold(host, "localhost") || s.o.Certificate != nil && s.o.Certificate.VerifyHostname(host) == nil
+}
+
+// cookie is the name of the cookie. Cookies of one host are of all its ports, so that the port is in the name.
+func cookie(r *http.Request) string {
+	return "pelt-" + (&url.URL{Host: r.Host}).Port()
+}
+
+func same(a, b string) bool { return subtle.ConstantTimeCompare([]byte(a), []byte(b)) == 1 }
+
+// letIn answers those who have not shown the token or the code; all others pass.
+func (s *Server) letIn(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		token := r.URL.Query().Get("token")
+		c, err := r.Cookie(cookie(r))
+		switch {
+		case s.o.Code == "" && r.Method == http.MethodGet && token != "" && same(token, s.Token):
+			s.remember(w, r)
+			rest := *r.URL // the token leaves the address bar
+			q := rest.Query()
+			q.Del("token")
+			rest.RawQuery = q.Encode()
+			http.Redirect(w, r, rest.RequestURI(), http.StatusSeeOther)
+		case err == nil && same(c.Value, s.session),
+			r.URL.Path == "/assets/style.css", s.o.Code != "" && r.URL.Path == "/enter":
+			next.ServeHTTP(w, r)
+		case s.o.Code != "" && r.Method == http.MethodGet:
+			http.Redirect(w, r, "/enter", http.StatusSeeOther)
+		default:
+			s.fail(w, http.StatusForbidden, "Open the address that pelt web printed: it has a token in it.")
+		}
+	})
+}
+
+func (s *Server) remember(w http.ResponseWriter, r *http.Request) {
+	http.SetCookie(w, &http.Cookie{Name: cookie(r), Value: s.session, Path: "/", HttpOnly: true,
+		SameSite: http.SameSiteStrictMode, Secure: s.o.Code != ""})
+}
+
+// enter is the page into which the code is typed.
+func (s *Server) enter(w http.ResponseWriter, r *http.Request) {
+	say := ""
+	switch {
+	case s.o.Code == "":
+		http.Redirect(w, r, "/", http.StatusSeeOther)
+		return
+	case r.Method == http.MethodGet:
+	case !s.guesses.allowed(time.Now()):
+		say = "Too many codes were tried. Wait a minute."
+	case same(r.PostFormValue("code"), s.o.Code):
+		s.remember(w, r)
+		http.Redirect(w, r, "/", http.StatusSeeOther)
+		return
+	default:
+		say = "This is not the code."
+	}
+	s.show(w, frame{Title: "Enter", Outside: true, Status: http.StatusOK, Body: part("enter.html", say)})
+}
+
+// guesses counts the codes that were tried, by whomever.
+type guesses struct {
+	mu   sync.Mutex
+	last []time.Time
+}
+
+// mostGuesses is how many codes may be tried in a minute.
+const mostGuesses = 5
+
+func (g *guesses) allowed(now time.Time) bool {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	for len(g.last) > 0 && now.Sub(g.last[0]) >= time.Minute {
+		g.last = g.last[1:]
+	}
+	if len(g.last) >= mostGuesses {
+		return false
+	}
+	g.last = append(g.last, now)
+	return true
+}
+
+// frame is what all pages have.
+type frame struct {
+	Title   string
+	Status  int      // of HTTP; 0: 200
+	Here    string   // path of the navigation's entry that this page belongs to
+	Outside bool     // for those who are not let in: without navigation
+	Scripts []string // names of assets
+	Body    template.HTML
+}
+
+// part carries out a template.
+func part(name string, data any) template.HTML {
+	var b bytes.Buffer
+	if err := pages.ExecuteTemplate(&b, name, data); err != nil {
+		return template.HTML(template.HTMLEscapeString("pelt cannot show this: " + err.Error()))
+	}
+	return template.HTML(b.String())
+}
+
+// show writes a page.
+func (s *Server) show(w http.ResponseWriter, f frame) {
+	w.Header().Set("Content-Type", "text/html; charset=utf-8")
+	if f.Status != 0 {
+		w.WriteHeader(f.Status)
+	}
+	_, _ = w.Write([]byte(part("frame.html", f))) // who is gone needs no page
+}
+
+// fail writes a page that says what is wrong.
+func (s *Server) fail(w http.ResponseWriter, status int, text string) {
+	s.show(w, frame{Title: http.StatusText(status), Status: status, Outside: status == http.StatusForbidden,
+		Body: part("fail.html", text)})
+}
+
+// kinds are the content types of assets by the ends of their names.
+var kinds = map[string]string{".css": "text/css; charset=utf-8", ".js": "text/javascript; charset=utf-8"}
+
+// asset serves a file that pages need.
+func (s *Server) asset(w http.ResponseWriter, r *http.Request) {
+	name := r.PathValue("name")
+	text, err := assets.ReadFile("assets/" + name)
+	switch name {
+	case "page.js":
+		text, err = []byte(render.Script()), nil
+	case "style.css":
+		text = append([]byte(render.Style()), text...)
+	}
+	kind := kinds[path.Ext(name)]
+	if err != nil || kind == "" {
+		s.fail(w, http.StatusNotFound, "There is no such file.")
+		return
+	}
+	w.Header().Set("Content-Type", kind)
+	_, _ = w.Write(text)
+}

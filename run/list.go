@@ -1,0 +1,51 @@
+package run
+
+import (
+	"strconv"
+	"strings"
+	"time"
+
+	"pelt/finding"
+	"pelt/store"
+)
+
+// Headline is what a stored run showed, or what is wrong with it.
+func Headline(r store.Summary) string {
+	if r.Headline == nil {
+		return r.Trouble
+	}
+	return finding.FromStored(*r.Headline).Text()
+}
+
+// Columns are a stored run's columns in lists: id, start, command, target, trials, state, headline.
+func Columns(r store.Summary) []string {
+	trials := "-"
+	if r.Trials != nil {
+		trials = strconv.Itoa(*r.Trials)
+	}
+	return []string{r.ID, r.Started.Local().Format("2006-01-02 15:04"), r.Command, r.Target, trials, r.State, Headline(r)}
+}
+
+// Filter says which stored runs are asked for; what is zero does not matter.
+type Filter struct {
+	Since           time.Time
+	Target, Command string
+	Words           []string // each is anywhere in the line of a list, in any case
+}
+
+// Matches reports whether a stored run is asked for.
+func (f Filter) Matches(r store.Summary) bool {
+	if r.Started.Before(f.Since) || f.Command != "" && r.Command != f.Command {
+		return false
+	}
+	if f.Target != "" && r.Target != f.Target && !strings.HasPrefix(r.Target, f.Target+":") {
+		return false
+	}
+	line := strings.ToLower(strings.Join(Columns(r), " "))
+	for _, word := range f.Words {
+		if !strings.Contains(line, strings.ToLower(word)) {
+			return false
+		}
+	}
+	return true
+}
