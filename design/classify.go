@@ -17,17 +17,20 @@ type Observation struct {
 	EndLoss float64 // the part of Loss that the hosts of the sender and the receiver lost, not the path
 	Unsent  bool    // the sender could not offer the load: the trial only says that this load is too high to send
 	Flood   bool    // sent as fast as possible: Load is the most that the sender offers, Load*(1-Loss) what arrived
+	Most    bool    // a flood at the highest rate that may be tried
 }
 
 // Limit is what an upper bound is a limit of.
 type Limit int
 
-// The path lost packets; only the hosts of the sender and the receiver lost some; the sender could not offer more.
+// The path lost packets; only the hosts of the sender and the receiver lost some; the sender could not offer more; no
+// more was to be tried.
 const (
 	NoLimit Limit = iota
 	PathLimit
 	EndLimit
 	SenderLimit
+	AskedLimit
 )
 
 // Bounds is the answer of a search to one goal.
@@ -146,6 +149,9 @@ func (q Question) bounds(g model.Goal, seen []Observation) Bounds {
 	}
 	if math.IsNaN(b.Upper) && len(seen) > 0 {
 		b.Upper, b.Limit = seen[0].Load, SenderLimit // of the flood
+		if seen[0].Most {
+			b.Limit = AskedLimit
+		}
 	}
 	if !math.IsNaN(b.Lower) {
 		b.Throughput, b.Quantile = throughput(g, b.Lower, seen)

@@ -29,10 +29,7 @@ type Enough func(done []model.Result, repeats int) bool
 // New makes the design of a plan that model.Plan.Check found right. Every combination of levels is checked: a trial
 // that cannot run is an error now, not in the middle of the night. enough may be nil: then all repeats are made.
 func New(p model.Plan, enough Enough) (Design, error) {
-	cells := p.Design.Cells
-	if len(cells) == 0 {
-		cells = model.Cells(p.Factors)
-	}
+	cells := p.Cells()
 	for _, c := range cells {
 		if _, err := p.Trial(c, 0); err != nil {
 			return nil, &model.FieldError{Field: "factors", Want: fmt.Sprintf("the combination %s cannot run: %v", c.Key(), err)}

@@ -14,16 +14,31 @@ type search struct {
 	*grid
 	model.Search
 	question Question
-	searched []model.Cell // cells of the grid that are floods of UDP
+	searched []flood
+}
+
+// flood is a cell of the grid that a search begins with.
+type flood struct {
+	model.Cell
+	most float64 // packets a second of each flow that the plan allows
 }
 
 func newSearch(p model.Plan, floods *grid) *search {
 	s := &search{floods, *p.Design.Search, Question{Goals: p.Design.Search.Goals, MinLoad: p.Design.Search.MinPPS}, nil}
 	for _, c := range floods.cells {
-		paced := func(f model.Flow) bool { return f.Protocol != model.UDP || !f.Rate.IsMax() || f.Packets > 0 }
-		if t, err := p.Trial(c, 0); err == nil && !slices.ContainsFunc(t.Flows, paced) {
-			s.searched = append(s.searched, c)
+		t, err := p.Trial(c, 0)
+		_, paced := c["rate_pps"]
+		other := func(f model.Flow) bool { return f.Protocol != model.UDP || f.Packets > 0 }
+		if err != nil || paced || slices.ContainsFunc(t.Flows, other) {
+			continue
 		}
+		most := math.Inf(1)
+		for _, f := range t.Flows {
+			if pps, asked := f.Rate.PPS(f.PayloadBytes); asked {
+				most = min(most, pps)
+			}
+		}
+		s.searched = append(s.searched, flood{c, most})
 	}
 	return s
 }
@@ -56,6 +71,7 @@ func (s *search) Next(done []model.Result) (model.Cell, int, bool) {
 // replayed is a search as far as the results go.
 type replayed struct {
 	cell   model.Cell // of the grid, with the number of the search where there are several
+	most   float64    // as of its flood
 	seen   []Observation
 	trials []*model.Result // that were seen
 	next   model.Cell      // of the next trial; nil: there is none, or no flood to begin with
@@ -66,9 +82,9 @@ type replayed struct {
 }
 
 // replay goes through a search with the results that there are.
-func (s *search) replay(of model.Cell, number int, done []model.Result, made ended) replayed {
-	r := replayed{cell: maps.Clone(of)}
-	flood := floodOf(of, number, done)
+func (s *search) replay(of flood, number int, done []model.Result, made ended) replayed {
+	r := replayed{cell: maps.Clone(of.Cell), most: of.most}
+	flood := floodOf(of.Cell, number, done)
 	if flood == nil {
 		return r
 	}
@@ -98,7 +114,11 @@ func (s *search) replay(of model.Cell, number int, done []model.Result, made end
 }
 
 func (r *replayed) add(t *model.Result, flood bool) {
-	r.seen, r.trials = append(r.seen, observe(t, flood)), append(r.trials, t)
+	o := observe(t, flood)
+	if flood && o.Load >= (1-mostUnsent)*r.most {
+		o.Load, o.Most = min(o.Load, r.most), true
+	}
+	r.seen, r.trials = append(r.seen, o), append(r.trials, t)
 }
 
 // floodOf is the flood that a search of a cell begins with: its own, or the last one. A flood may be more than
@@ -169,6 +189,9 @@ func (s *search) follow(r replayed, done []model.Result) (model.Cell, int, bool)
 	idle := max(1, min(math.Floor(found/100), model.IdlePPS)) // of a slow path 100 packets a second are a load
 	var cells []model.Cell
 	for _, share := range s.Loads {
+		if share*found > r.most {
+			continue
+		}
 		c := maps.Clone(r.cell)
 		c["load_ratio"] = model.Number(share)
 		c["rate_pps"] = model.Number(max(math.Round(share*found), idle))

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"pelt/model"
+	"pelt/unit"
 )
 
 // device is a path by what it does at a rate; a rate of 0 is a flood.
@@ -162,6 +163,38 @@ func TestSearchLimits(t *testing.T) {
 				t.Errorf("limit %d at %.0f pps after %d trials; want limit %d at %.0f to %.0f", a.Limit, a.Throughput, len(done), c.limit, c.low, c.high)
 			}
 		})
+	}
+}
+
+// A search sends no more than the plan's rate, and no load above it follows.
+func TestSearchUpToARate(t *testing.T) {
+	for carried, limit := range map[float64]Limit{2e6: AskedLimit, 150e3: PathLimit, 250e3: SenderLimit} {
+		p := searchPlan(1, 1250)
+		p.Flows[0].Rate, p.Design.Search.Loads = unit.PacketRate(300e3), []float64{0.5, 1, 1.5}
+		done := measured(t, p, func(pps float64) model.FlowResult {
+			f := limited(carried, 300001)(pps)
+			if limit == SenderLimit {
+				f = limited(1e6, carried)(min(pps, carried))
+			}
+			return f
+		}, nil, -1)
+		a, loads := Answers(p, done)[0], 0
+		for _, r := range done {
+			if r.Cell["rate_pps"].Number > 300e3 {
+				t.Errorf("%v carried: a trial of %s", carried, r.Cell.Key())
+			}
+			if _, follows := r.Cell["load_ratio"]; follows {
+				loads++
+			}
+		}
+		most := min(carried, 300e3)
+		want := 2
+		if 1.5*a.Throughput <= 300e3 {
+			want = 3
+		}
+		if a.Limit != limit || a.Throughput > most || a.Throughput < 0.99*most || loads != want {
+			t.Errorf("%v carried: limit %d at %v, %d loads follow", carried, a.Limit, a.Throughput, loads)
+		}
 	}
 }
 

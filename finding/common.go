@@ -115,6 +115,7 @@ func Unexplained(rows []table.Row) []Finding {
 }
 
 func LeftOut(rows []table.Row) []Finding {
+	rows = only(rows, func(r table.Row) bool { return !r.Trial.Unkept() })
 	valid, invalid, aborted := table.Group{Rows: rows}.Trials()
 	if invalid+aborted == 0 || valid == 0 {
 		return nil

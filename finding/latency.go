@@ -65,6 +65,7 @@ func Latency(rows []table.Row) []Finding {
 	}
 	out = append(out, say("latency.minute", Fact, worst).word("way", wayOf(worst)).
 		median("round_trips_per_minute", "", worst).median("round_trips_per_minute", "idle", idle))
+	out = append(out, mostLoad(rows, full)...)
 	if middle(worst, "loss_ratio") >= lossless {
 		limit := limitOf(worst)
 		if limit == byOffer { // a load above the limit was asked for
@@ -73,6 +74,25 @@ func Latency(rows []table.Row) []Finding {
 		out = append(out, limitedBy(limit, worst))
 	}
 	return append(out, nextOf("latency.page", rows[0].Doc))
+}
+
+// mostLoad doubts that a load filled the path's queue where the sender, or the plan, did not let the greatest load be sent.
+func mostLoad(rows []table.Row, full []table.Group) []Finding {
+	search := rows[0].Doc.Plan.Design.Search
+	if search == nil || len(search.Loads) == 0 {
+		return nil
+	}
+	most := slices.Max(search.Loads)
+	if !slices.ContainsFunc(full, func(g table.Group) bool { return g.Level(shareKey).Number < most }) {
+		return nil
+	}
+	if slices.ContainsFunc(rows, func(r table.Row) bool { return r.Trial.Unkept() }) {
+		return []Finding{say("latency.unkept", Doubt).number(shareKey, "", most)}
+	}
+	if !rows[0].Doc.Plan.Flows[0].Rate.IsMax() {
+		return []Finding{say("latency.asked", Doubt).number(shareKey, "", most)}
+	}
+	return nil
 }
 
 // grades are those of DSLReports: by the increase of the round trip in ms, the mean of up and down.

@@ -9,6 +9,7 @@ import (
 	"pelt/model"
 	"pelt/table"
 	"pelt/test/sample"
+	"pelt/unit"
 )
 
 func TestLatency(t *testing.T) {
@@ -88,6 +89,35 @@ func TestLatency(t *testing.T) {
 			if !strings.Contains(text, w) {
 				t.Errorf("%s: %q lacks %q", name, text, w)
 			}
+		}
+	}
+}
+
+// Where the sender, or the plan, has no load above the rate that was found, no queue need be full.
+func TestHighestLoadNotSent(t *testing.T) {
+	for want, change := range map[string]func(d *model.Document, r *model.Result){
+		"": func(*model.Document, *model.Result) {},
+		"The sender does not keep 150 % of the loss-free rate, so it cannot fill a queue on this path.": func(_ *model.Document, r *model.Result) {
+			r.State, r.Why = model.Invalid, model.Reasons{{Code: model.SenderCoreFull}}
+		},
+		"150 % of the loss-free rate is more than --rate allows, so no queue on the path need have been full.": func(d *model.Document, r *model.Result) {
+			r.State, d.Plan.Flows[0].Rate = model.Aborted, unit.PacketRate(9000)
+		},
+	} {
+		d := sample.Latency()
+		for i := range d.Results {
+			if r := &d.Results[i]; r.Cell["load_ratio"].Number > 1 && r.Cell["direction"].Text != "both" {
+				change(&d, r)
+			}
+		}
+		said := ""
+		for _, f := range Of(All(table.Rows(&d), Latency, LeftOut), Doubt) {
+			if f.Code == "latency.unkept" || f.Code == "latency.asked" || strings.HasPrefix(want, "The") && f.Code == "trials.left" {
+				said += f.Text()
+			}
+		}
+		if said != want {
+			t.Errorf("said %q, want %q", said, want)
 		}
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"pelt/design"
 	"pelt/model"
 	"pelt/table"
+	"pelt/unit"
 )
 
 // SearchKeys are what tells the searches of rates apart: the goal, and the settings, what varies.
@@ -36,7 +37,11 @@ func searched(rows []table.Row, alone bool) []Finding {
 			continue
 		}
 		for _, goal := range table.By(g.Rows, table.KeyOf("goal_loss_ratio")) {
-			found := lossFree(placeName(g), goal, len(out) == 0)
+			where := placeName(g)
+			if slices.ContainsFunc(settings, func(k table.Key) bool { return k.Unit == unit.Bytes }) {
+				where = "at " + where
+			}
+			found := lossFree(where, goal, len(out) == 0)
 			if alone && len(out) == 0 {
 				found[0] = found[0].figure("receive_pps", "flood", table.Group{Rows: goal.Rows[0].Flood()})
 			}
@@ -73,6 +78,8 @@ func lossFree(where string, g table.Group, leading bool) []Finding {
 		f.Code = "free.none"
 		least, rows := lowest(first)
 		f = f.number("holds_pps", "least", least).median("loss_ratio", "least", table.Group{Rows: Usable(rows)})
+	case first.Search.Limit == design.AskedLimit:
+		f.Code = "free.asked"
 	case first.Search.Limit == design.SenderLimit:
 		f.Code = "free.sender"
 		f.Words["why"] = whyUnsent(first)
@@ -265,7 +272,9 @@ func SearchLimit(r table.Row) string {
 	lost := Losses(AboveLimit(r))
 	switch {
 	case r.Search.Limit == design.SenderLimit:
-		return "the sender"
+		return limitNames[bySender]
+	case r.Search.Limit == design.AskedLimit:
+		return limitNames[byOffer]
 	case len(lost) > 0:
 		return lost[0].Text
 	case r.Search.Limit == design.PathLimit:

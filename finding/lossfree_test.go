@@ -9,6 +9,7 @@ import (
 	"pelt/design"
 	"pelt/model"
 	"pelt/table"
+	"pelt/unit"
 )
 
 // searchedDoc is a search of one size, by what a trial of a rate gives; 0 is the flood.
@@ -68,7 +69,7 @@ func TestLossFreeSays(t *testing.T) {
 		"path": {over(250e3, model.LayerNetwork), []string{"Loss-free to 2", "saturates at 250 kpps", "The first losses are: device ring at router full."}},
 		"receiver": {over(250e3, model.LayerReceiverBuffer), []string{"Loss-free to at least 2", "receiver's host loses packets (receiver socket buffer full)",
 			"pelt tune advise"}},
-		"sender": {over(2e6, model.LayerNetwork), []string{"Loss-free to at least 1.00 Mpps", "The sender was the limit"}},
+		"sender": {over(2e6, model.LayerNetwork), []string{"Loss-free to at least 1.00 Mpps. The sender was the limit."}},
 		"everywhere": {func(_ float64, f *model.FlowResult) { f.Lost = f.Attempted / 10 },
 			[]string{"No rate without loss was found: even 1 kpps loses 10 %"}},
 		"random": {func(pps float64, f *model.FlowResult) {
@@ -94,6 +95,16 @@ func TestLossFreeSays(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// A plan that allows no higher rate is the limit, not the sender.
+func TestNoHigherRateAsked(t *testing.T) {
+	d := searchedTimes(t, 1, over(2e6, model.LayerNetwork))
+	d.Plan.Flows[0].Rate = unit.PacketRate(1e6)
+	text := LossFree(table.Rows(d))[0].Text()
+	if !strings.HasPrefix(text, "Loss-free to at least 1.00 Mpps") || !strings.HasSuffix(text, "No higher rate was tried (--rate).") {
+		t.Error(text)
 	}
 }
 

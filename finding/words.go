@@ -14,11 +14,10 @@ const (
 
 // Parts of sentences about rates without loss.
 const (
-	freeOf      = `[Loses at most {loss_ratio:goal}|Loss-free] to {throughput_pps range}[ {each}][ at {where}]`
+	freeOf      = `[Loses at most {loss_ratio:goal}|Loss-free] to {throughput_pps range}[ {each}][ {where}]`
 	freeBounds  = ` (holds at {holds_pps}, fails at {fails_pps})`
 	freeFlood   = `[; saturates at {receive_pps:flood range}].`
-	freeAtLeast = `[Loses at most {loss_ratio:goal}|Loss-free] to at least {throughput_pps range}[ {each}][ at {where}]` +
-		` (holds at {holds_pps}).`
+	freeAtLeast = `[Loses at most {loss_ratio:goal}|Loss-free] to at least {throughput_pps range}[ {each}][ {where}].`
 )
 
 // Parts of other sentences. watchedLess is what a watch did not see, or could not name.
@@ -69,13 +68,14 @@ var sentences = map[string]string{
 	// Searches for the highest rate without loss, or with little.
 	"free.found":  freeOf + freeBounds + freeFlood + `[ The first losses[ ({flow})] are: {first}.| Above that {queue}.]`,
 	"free.sender": freeAtLeast + ` The sender was the limit[: {why}].`,
+	"free.asked":  freeAtLeast + ` No higher rate was tried (--rate).`,
 	"free.end": freeAtLeast + ` Above that the sender's or the receiver's host loses packets[ ({first})], and the path ` +
 		`still meets the goal.`,
-	"free.none": `No rate [with at most {loss_ratio:goal} loss|without loss] was found[ at {where}][: even ` +
+	"free.none": `No rate [with at most {loss_ratio:goal} loss|without loss] was found[ {where}][: even ` +
 		`{holds_pps:least} loses {loss_ratio:least}|: the sender was the limit]` + freeFlood,
 	"free.wide": `The rates that hold and fail are more than {width_ratio} apart: the path's answers change too much ` +
 		`for this goal.`,
-	"free.cut": `The search was cut[ at {where}]: so far it holds[ at {holds_pps}] and fails[ at {fails_pps}].`,
+	"free.cut": `The search was cut[ {where}]: so far it holds[ at {holds_pps}] and fails[ at {fails_pps}].`,
 	"free.random": `Below {receive_pps:below} about {loss_ratio:typical} is lost at every rate: random loss, not too ` +
 		`high a rate.`,
 	"free.explain": `See the first losses:`,
@@ -188,6 +188,9 @@ var sentences = map[string]string{
 		`{down_increase_p50_ns}][; {probe_loss_ratio} of the thin flow lost].`,
 	"latency.minute": `UDP round trips per minute (60 s over the mean round trip): [{round_trips_per_minute:idle} ` +
 		`idle, ]{round_trips_per_minute} loaded {way}.`,
+	"latency.unkept": `The sender does not keep {load_ratio} of the loss-free rate, so it cannot fill a queue on this path.`,
+	"latency.asked": `{load_ratio} of the loss-free rate is more than --rate allows, so no queue on the path need have ` +
+		`been full.`,
 	"latency.none":    `No rate without loss was found, so no load was measured.`,
 	"latency.untimed": `The thin flow was not timed beside any load: none of its packets was answered before a load began.`,
 	"latency.page":    `See delay against load:`,

@@ -239,8 +239,8 @@ func TestLimits(t *testing.T) {
 	}{
 		{"none", Limits{}, "max", 2, ""},
 		{"exactly the packet rate", Limits{MaxRatePPS: 3000}, "1.5kpps", 2, ""},
-		{"packet rate of two flows", Limits{MaxRatePPS: 3000}, "1.6kpps", 2, "the flows ask for 3.20 kpps together; that host allows 3.00 kpps (--max-rate there)"},
-		{"bit rate", Limits{MaxRateBPS: 1e6}, "2mbit", 1, "the flows ask for 2.00 Mbit/s together; that host allows 1.00 Mbit/s (--max-rate there)"},
+		{"packet rate of two flows", Limits{MaxRatePPS: 3000}, "1.6kpps", 2, "the flows ask for 3.20 kpps together; that host allows 3.00 kpps (--max-rate there), so give --rate 1.5kpps"},
+		{"bit rate", Limits{MaxRateBPS: 1e6}, "2mbit", 1, "the flows ask for 2.00 Mbit/s together; that host allows 1.00 Mbit/s (--max-rate there), so give --rate 1mbit"},
 		{"exactly the bit rate", Limits{MaxRateBPS: 2e6}, "2mbit", 1, ""},
 		{"unpaced", Limits{MaxRatePPS: 3000}, "max", 1, "flow up asks for rate max; that host allows 3.00 kpps (--max-rate there), so give --rate 3kpps"},
 		{"time", Limits{MaxTimeSeconds: 1}, "max", 1, "the trial takes 1.50 s with its warm-up; that host allows 1.00 s (--max-time there)"},

@@ -214,11 +214,15 @@ func (l Limits) Admit(flows []model.Flow, t model.Timing) error {
 	}
 	limited := l.MaxRatePPS > 0 || l.MaxRateBPS > 0
 	allowed := fmt.Sprintf("that host allows %s%s (--max-rate there)", l.rateText(), l.where())
+	give := ", so give --rate " + l.rateEach(max(len(flows), 1))
 	var pps, bps float64
 	for _, f := range flows {
+		if f.Profile != nil {
+			give = "" // its peaks are of its own
+		}
 		p, paced := f.PeakPPS()
 		if !paced && limited {
-			return refuse("flow %s asks for rate max; %s, so give --rate %s", f.Name, allowed, l.rateEach(len(flows)))
+			return refuse("flow %s asks for rate max; %s%s", f.Name, allowed, give)
 		}
 		pps += p
 		bps += p * float64(f.PayloadBytes) * 8
@@ -232,7 +236,7 @@ func (l Limits) Admit(flows []model.Flow, t model.Timing) error {
 		asked = unit.FormatBits(bps)
 	}
 	if asked != "" {
-		return refuse("the flows ask for %s together; %s", asked, allowed)
+		return refuse("the flows ask for %s together; %s%s", asked, allowed, give)
 	}
 	return nil
 }

@@ -90,7 +90,7 @@ func TestOverLimitOrders(t *testing.T) {
 			p.Ends = append(p.Ends, p.Ends[0])
 			p.Ends[1].End = 2
 			rate("51mbit")(p)
-		}, "the flows ask for 102 Mbit/s together"},
+		}, "the flows ask for 102 Mbit/s together; that host allows 100 Mbit/s to other networks (--max-rate there), so give --rate 50mbit"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

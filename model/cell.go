@@ -83,6 +83,14 @@ func Cells(factors []Factor) []Cell {
 	return all
 }
 
+// Cells are the cells of the plan: those that its design lists, or every combination of levels.
+func (p Plan) Cells() []Cell {
+	if len(p.Design.Cells) > 0 {
+		return p.Design.Cells
+	}
+	return Cells(p.Factors)
+}
+
 // Trial is one complete instruction: nothing is left to a default.
 type Trial struct {
 	Cell   Cell

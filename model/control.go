@@ -164,7 +164,7 @@ func (d Design) Looks() []int {
 func (d Document) Failed() (failed, trials int) {
 	tried := map[string]bool{} // by cell and repeat; true: in vain
 	for _, r := range d.Results {
-		if r.Cell.Searching() {
+		if r.Cell.Searching() || r.Unkept() {
 			continue
 		}
 		at := fmt.Sprint(r.Cell.Key(), "#", r.Repeat)

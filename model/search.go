@@ -6,7 +6,7 @@ import (
 )
 
 // Search asks for the highest rates of each combination of levels that meet goals, by RFC 9971. A
-// search begins with a flood, which is a trial of the plan without a rate.
+// search begins with a flood, at the flows' rate: the most that the sender can, or else the highest rate that is tried.
 type Search struct {
 	Goals    []Goal  `json:"goals"`
 	MinPPS   float64 `json:"min_pps"`            // lowest rate of a flow that is tried
@@ -59,6 +59,15 @@ func NamedGoal(name string) (Goal, bool) {
 // Searching reports whether the trials of a cell search a rate: they set its time.
 func (c Cell) Searching() bool { _, timed := c["measure_s"]; return timed }
 
+// Unkept reports whether a trial's load was above the rate that a search found and more than the sender keeps: that
+// says that the sender cannot overload the path, and is no failure.
+func (r Result) Unkept() bool {
+	other := func(w Reason) bool {
+		return !slices.Contains([]string{SenderStarved, SenderStolen, SenderCoreFull, SenderTimerLate, SenderLate}, w.Code)
+	}
+	return r.State == Invalid && r.Cell["load_ratio"].Number > 1 && !slices.ContainsFunc(r.Why, other)
+}
+
 func (p Plan) checkSearch() error {
 	s := p.Design.Search
 	if s == nil {
@@ -83,8 +92,8 @@ func (p Plan) checkSearch() error {
 		return wrong("search.loads", "want at most %d, not %d", mostLoads, len(s.Loads))
 	case slices.ContainsFunc(s.Loads, func(x float64) bool { return !(x >= 0 && x <= 2) }):
 		return wrong("search.loads", "want shares of 0 to 2")
-	case slices.ContainsFunc(p.Flows, func(f Flow) bool { return f.Protocol != UDP || !f.Rate.IsMax() || f.Packets > 0 }):
-		return wrong("search", "wants flows of UDP at rate max: it sets their rates by itself")
+	case slices.ContainsFunc(p.Flows, func(f Flow) bool { return f.Protocol != UDP || f.Profile != nil || f.Packets > 0 }):
+		return wrong("search", "wants flows of UDP without a profile or a number of packets")
 	}
 	return nil
 }

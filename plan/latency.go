@@ -10,7 +10,7 @@ import (
 // Ethernet frames, as bulk transfers send: bits fill the queue, not packets.
 var Latency = Preset{
 	Command: "latency",
-	Knobs: "payload frame direction streams time warmup repeats goal family dscp df drops source-port send-buffer " +
+	Knobs: "payload frame rate direction streams time warmup repeats goal family dscp df drops source-port send-buffer " +
 		"receive-buffer engine seed",
 	Defaults: defaults(map[string]string{"payload": "1472", "direction": "up,down,both", "time": "2s",
 		"warmup": "500ms", "repeats": "1", "goal": "quick"}),
@@ -42,7 +42,7 @@ func (d *draft) buildLatency() error {
 	if err != nil {
 		return err
 	}
-	s.Loads, s.MinPPS = loads, leastLoadPPS
+	s.Loads, s.MinPPS = loads, d.leastPPS(leastLoadPPS)
 	if !d.given("goal") {
 		s.Goals[0].WidthRatio = loadWidth
 	}

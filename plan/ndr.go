@@ -8,13 +8,14 @@ import (
 	"strings"
 
 	"pelt/model"
+	"pelt/unit"
 )
 
 // Ndr searches the highest rate without loss (RFC 9971). A flood of 1 s comes first, which shows what the sender offers.
 // Its frames are the smallest, one in the middle and the largest of RFC 2544 section 9.1.
 var Ndr = Preset{
 	Command: ndrCommand,
-	Knobs: "payload frame direction streams receivers time warmup max-loss goal strict searches repeats family dscp df " +
+	Knobs: "payload frame rate direction streams receivers time warmup max-loss goal strict searches repeats family dscp df " +
 		"drops burst source-port source-address send-buffer receive-buffer gro gso engine seed",
 	Defaults: defaults(map[string]string{"frame": smallToLarge, "direction": "up,down", "time": "1s", "warmup": "100ms",
 		"repeats": "1", "goal": "quick", "max-loss": "0", "searches": "1"}),
@@ -82,7 +83,7 @@ func (d *draft) search() (*model.Search, error) {
 		goal.FinalSeconds = d.number("time")
 		goal.InitialSeconds = min(goal.InitialSeconds, goal.FinalSeconds)
 	}
-	s := &model.Search{MinPPS: leastPPS, Searches: int(d.number("searches"))}
+	s := &model.Search{MinPPS: d.leastPPS(leastPPS), Searches: int(d.number("searches"))}
 	losses := d.values["max-loss"]
 	if d.Command != ndrCommand || len(losses) == 0 {
 		losses = []model.Value{{}}
@@ -98,6 +99,19 @@ func (d *draft) search() (*model.Search, error) {
 	return s, nil
 }
 
+// leastPPS is where a search ends, unless little more may be sent.
+func (d *draft) leastPPS(least float64) float64 {
+	for _, size := range append(slices.Clone(d.values["payload"]), d.values["frame"]...) {
+		for _, v := range d.values["rate"] {
+			rate, _ := unit.ParseRate(v.String())
+			if pps, paced := rate.PPS(int(max(size.Number, 1))); paced {
+				least = min(least, max(1, pps/10))
+			}
+		}
+	}
+	return least
+}
+
 // loseFree adds a search to a plan that floods, if the user asks for it.
 func (d *draft) loseFree() error {
 	switch {
@@ -105,8 +119,8 @@ func (d *draft) loseFree() error {
 		return bad("goal", "is for --loss-free")
 	case !d.on("loss-free"):
 		return nil
-	case d.given("rate", "interval", "profile"):
-		return bad("loss-free", "finds the rate by itself; leave out --rate, --interval and --profile")
+	case d.given("interval", "profile"):
+		return bad("loss-free", "finds the rate by itself; leave out --interval and --profile")
 	case !slices.Contains(d.words("proto"), string(model.UDP)):
 		return bad("loss-free", "is for --proto udp: TCP sends again what is lost")
 	}

@@ -101,8 +101,14 @@ func TestLossFreeFlag(t *testing.T) {
 		if p, _ := preset.Of("lab:router"); p.Design.Search != nil {
 			t.Errorf("%s searches though nobody asked", preset.Command)
 		}
-		if _, err := preset.Of("lab:router", "loss-free=true", "rate=1kpps"); err == nil || !strings.Contains(err.Error(), "--loss-free") {
-			t.Errorf("%s with a rate: %v", preset.Command, err)
+		if _, err := preset.Of("lab:router", "loss-free=true", "interval=1ms"); err == nil || !strings.Contains(err.Error(), "--loss-free") {
+			t.Errorf("%s with an interval: %v", preset.Command, err)
+		}
+	}
+	for _, preset := range []Preset{Curve, Ndr, Latency} { // the highest rate that is tried; a search ends below it
+		p, err := preset.Of("nas", "loss-free=true", "payload=1250", "rate=1mbit")
+		if pps, _ := p.Flows[0].Rate.PPS(1250); err != nil || p.Design.Search == nil || pps != 100 || p.Design.Search.MinPPS != 10 {
+			t.Errorf("%s at 100 packets a second: %v, %v, %+v", preset.Command, pps, err, p.Design.Search)
 		}
 	}
 	if _, err := Curve.Of("lab:router", "loss-free=true", "proto=tcp"); err == nil || !strings.Contains(err.Error(), "--proto udp") {

@@ -71,7 +71,7 @@ func account(t model.Trial, placed fleet.Trial, out fleet.Outcome, path path) mo
 		}
 	}
 	doubts = append(doubts, path.doubts...)
-	r.Warnings = append(r.Warnings, senderWarnings(r.Flows)...)
+	r.Warnings = append(r.Warnings, senderWarnings(r.Flows, len(doubts) == 0 && !t.Cell.Searching())...)
 	for _, g := range out.Gaps {
 		r.Gaps = append(r.Gaps, model.ControlGap{Nodes: g.Nodes, StartS: g.From.Seconds(),
 			DurationS: (g.To - g.From).Seconds()})
@@ -150,10 +150,10 @@ func reasons(placed fleet.Trial, out fleet.Outcome) string {
 const stillNanos = 100e6
 
 // senderWarnings warns of senders that were late for a part of their schedule, or that
-// paused. A slow path makes gaps too, but then most gaps are long.
-func senderWarnings(flows []model.FlowResult) (list []string) {
+// paused. A slow path makes gaps too, but then most gaps are long. Of a late sender a search and an invalid trial tell.
+func senderWarnings(flows []model.FlowResult, late bool) (list []string) {
 	for _, f := range flows {
-		if float64(slots(f, model.PacingLate)) > toldMissedRatio*float64(f.Planned) {
+		if late && float64(slots(f, model.PacingLate)) > toldMissedRatio*float64(f.Planned) {
 			list = append(list, "flow "+f.Name+": the sender was late and gave up a part of its schedule")
 		}
 		if f.Pacing != nil { // whose gaps may well be long

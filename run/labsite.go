@@ -345,7 +345,7 @@ func wantsFrames(p model.Plan, l *lab.Lab, noFrames string) (send, receive bool,
 	if p.AsksPathMTU() { // it is no more than this
 		p, _ = p.WithPayload(model.WholePayload(p.Flows[0].Family, mtu))
 	}
-	for _, cell := range cellsByLevel(p) {
+	for _, cell := range p.Cells() {
 		t, err := p.Trial(cell, 0)
 		if err != nil {
 			return false, false, err

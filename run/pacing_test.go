@@ -30,7 +30,7 @@ func TestPacing(t *testing.T) {
 	near := 0.05
 	r.Pacing, r.SendLate = &model.Pacing{Distance: &near}, &model.Percentiles{Max: 5e7}
 	r.SendGap = &model.Percentiles{P50: 1000, Max: 9e8} // which is a pause that was asked
-	if said := senderWarnings([]model.FlowResult{r}); len(said) > 0 {
+	if said := senderWarnings([]model.FlowResult{r}, true); len(said) > 0 {
 		t.Errorf("a sender that kept its profile is told: %q", said)
 	}
 

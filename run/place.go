@@ -12,7 +12,6 @@ import (
 	"pelt/engine/xdp"
 	"pelt/fleet"
 	"pelt/model"
-	"pelt/unit"
 )
 
 // place turns a trial into orders for this path's agents. The sender's host
@@ -39,7 +38,7 @@ func (s *site) place(t model.Trial) (fleet.Trial, string, error) {
 		}
 		carried := f
 		if _, loaded := t.Cell["load_ratio"]; loaded || t.Cell.Searching() { // one engine at all rates of a search, that of its flood
-			carried.Rate = unit.Rate{}
+			carried.Rate = s.floods
 		}
 		send, receive, why := carriersOf(s.engine, carried, s.noFrames(f, from, to))
 		because(why)
@@ -63,7 +62,7 @@ func (s *site) place(t model.Trial) (fleet.Trial, string, error) {
 		placed.Flows = append(placed.Flows, fleet.PlacedFlow{
 			Flow: f, Send: send, Receive: receive, From: from.ID, To: to.ID,
 			Dialer: s.end(model.Sender).agent.ID, Listen: listen, CPU: s.core(f.From, before[f.From]),
-			Breaker: !s.local && !seeksRate(t, f),
+			Breaker: !s.local && !s.searches && !seeksRate(t, f),
 		})
 		before[f.From]++
 	}

@@ -40,7 +40,7 @@ func newRecording(path string, p model.Plan) (*recording, error) {
 	}
 	datagrams := func(f model.Flow) bool { return f.Protocol == model.UDP && f.Commands == nil }
 	udp := slices.ContainsFunc(p.Flows, datagrams)
-	for _, c := range cellsByLevel(p) {
+	for _, c := range p.Cells() {
 		udp = udp || c["protocol"].Text == string(model.UDP)
 	}
 	if !udp {

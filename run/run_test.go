@@ -5,6 +5,7 @@ import (
 	"errors"
 	"net/netip"
 	"slices"
+	"strings"
 	"testing"
 
 	"pelt/engine"
@@ -126,6 +127,24 @@ func TestRefusesWhatTheHostsDoNotAllow(t *testing.T) {
 	var refusal *engine.Refusal
 	if err := way.check(t.Context(), p); !errors.As(err, &refusal) {
 		t.Errorf("a max rate against --max-rate gave %v, want a refusal", err)
+	}
+	// What one trial sends counts: up and down in turn are no more than each.
+	for _, c := range []struct {
+		preset        plan.Preset
+		settings, say string
+	}{
+		{plan.Curve, "direction=up,down rate=1kpps", ""},
+		{plan.Latency, "", "so give --rate 500pps"}, {plan.Latency, "rate=1kpps", "so give --rate 500pps"}, {plan.Latency, "rate=500pps", ""},
+		{plan.Ndr, "", "so give --rate 1kpps"}, {plan.Ndr, "rate=1kpps", ""},
+	} {
+		p, err := c.preset.Of("192.0.2.1", strings.Fields(c.settings)...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		err = way.check(t.Context(), p)
+		if (err == nil) != (c.say == "") || err != nil && !strings.HasSuffix(err.Error(), c.say) {
+			t.Errorf("%s %s: %v, want %q", c.preset.Command, c.settings, err, c.say)
+		}
 	}
 	*limits = fleet.Limits{}
 	if err := way.check(t.Context(), p); err != nil {

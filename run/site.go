@@ -16,6 +16,7 @@ import (
 	"pelt/lab"
 	"pelt/model"
 	"pelt/observe"
+	"pelt/unit"
 )
 
 // site is where the trials of a run take place: its nodes, and how links and router are
@@ -36,6 +37,8 @@ type site struct {
 	local    bool                // all nodes are on this machine, and known
 	pin      bool                // the ends share this machine's cores
 	engine   string              // asked for: see model.Plan
+	searches bool                // the plan's floods begin searches
+	floods   unit.Rate           // of these
 	noXDP    string              // why sockets carry all flows, with auto; "" if they need not
 	strayed  map[flowPath]string // why sockets carry what auto would have frames carry
 	mtus     []model.PathMTU     // of the plan's flows, once they are searched
@@ -203,10 +206,23 @@ func (s *site) hosts() (hosts []model.Host) {
 // check checks before anything is sent or stored that every host allows all trials, and can
 // use the congestion controls that they compare.
 func (s *site) check(ctx context.Context, plan model.Plan) error {
-	for _, cell := range cellsByLevel(plan) {
+	s.searches, s.floods = plan.Design.Search != nil, plan.Flows[0].Rate
+	var trials []model.Trial
+	for _, cell := range plan.Cells() {
 		t, err := plan.Trial(cell, 0)
 		if err != nil {
 			return err
+		}
+		trials = append(trials, t)
+	}
+	// What the hosts allow the most flows, they allow all of them.
+	slices.SortStableFunc(trials, func(a, b model.Trial) int { return len(b.Flows) - len(a.Flows) })
+	rehearsed := map[model.Value]bool{}
+	for _, t := range trials {
+		for _, n := range s.ends()[:2] {
+			if err := n.agent.Limits.Admit(t.Flows, t.Timing); err != nil {
+				return fmt.Errorf("%s %s: %w", n.name, n.agent.Host.Name, err)
+			}
 		}
 		for i := range t.Flows {
 			t.Flows[i].Commands = nil // no engine carries these, and they use the control as well
@@ -215,30 +231,16 @@ func (s *site) check(ctx context.Context, plan model.Plan) error {
 		if err != nil {
 			return err
 		}
-		for _, n := range s.ends()[:2] {
-			if err := n.agent.Limits.Admit(t.Flows, t.Timing); err != nil {
-				return fmt.Errorf("%s %s: %w", n.name, n.agent.Host.Name, err)
-			}
+		control, compared := t.Cell["control"]
+		if !compared || rehearsed[control] {
+			continue
 		}
-		if _, compared := cell["control"]; compared {
-			placed.Number = 1 // no packet carries it
-			if err := s.controller.Rehearse(ctx, placed); err != nil {
-				return fmt.Errorf("before the first trial: %w", err)
-			}
+		placed.Number, rehearsed[control] = 1, true // no packet carries the number
+		if err := s.controller.Rehearse(ctx, placed); err != nil {
+			return fmt.Errorf("before the first trial: %w", err)
 		}
 	}
 	return nil
-}
-
-// cellsByLevel returns a cell for each level of each factor, and all listed cells.
-func cellsByLevel(p model.Plan) []model.Cell {
-	cells := []model.Cell{{}}
-	for _, f := range p.Factors {
-		for _, v := range f.Levels {
-			cells = append(cells, model.Cell{f.Knob: v})
-		}
-	}
-	return append(cells, p.Design.Cells...)
 }
 
 // withFamilies sets the IP version of flows whose size is given as a frame: the length of
@@ -246,7 +248,7 @@ func cellsByLevel(p model.Plan) []model.Cell {
 func (s *site) withFamilies(plan model.Plan) []model.Flow {
 	flows := slices.Clone(plan.Flows)
 	ofFrame := func(c model.Cell) bool { _, sized := c["frame_bytes"]; return sized }
-	if !slices.ContainsFunc(cellsByLevel(plan), ofFrame) {
+	if !slices.ContainsFunc(plan.Cells(), ofFrame) {
 		return flows
 	}
 	for i := range flows {

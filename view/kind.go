@@ -2,6 +2,7 @@ package view
 
 import (
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 
@@ -15,7 +16,8 @@ type Kind struct {
 	Title string
 	Rules []finding.Rule
 	// Rows are the rows of a run; nil: those of table.Rows, but for the trials of searches.
-	Rows func(*model.Document) []table.Row
+	Rows     func(*model.Document) []table.Row
+	Searches bool // floods only begin searches
 	// View makes the sections of a run's usable rows, of which there is one at least.
 	View func(rows []table.Row, found []finding.Finding) []Section
 }
@@ -51,6 +53,23 @@ func Findings(d *model.Document) []finding.Finding {
 		return finding.NoTrial(d)
 	}
 	return finding.All(k.rows(d), slices.Concat(k.Rules, finding.Common())...)
+}
+
+// Failed counts the trials that are not valid and that an answer of the run lacks, and how many there are.
+func Failed(d *model.Document) (failed, trials int) {
+	found := map[string]bool{} // a rate for each goal, by the cell of the flood
+	if kindOf(d).Searches {
+		for _, r := range table.Searches(table.Rows(d)) {
+			key := r.Trial.Cell.Key()
+			before, known := found[key]
+			found[key] = (before || !known) && !math.IsNaN(r.Search.Throughput)
+		}
+	}
+	rest := *d
+	rest.Results = slices.DeleteFunc(slices.Clone(d.Results), func(r model.Result) bool {
+		return r.State == model.Invalid && found[r.Cell.Key()]
+	})
+	return rest.Failed()
 }
 
 // Stored are the findings of a run as files have them, with their sentences if readers are to have them.

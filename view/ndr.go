@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"pelt/finding"
+	"pelt/model"
 	"pelt/table"
 )
 
@@ -12,6 +13,7 @@ import (
 var ndr = Kind{
 	Title: "Loss-free rate",
 	Rules: []finding.Rule{finding.LossFree},
+	Rows:  floodsOrHeld, Searches: true,
 	View: func(rows []table.Row, found []finding.Finding) []Section {
 		searches := table.Searches(rows)
 		if len(searches) == 0 {
@@ -23,6 +25,20 @@ var ndr = Kind{
 		}
 		return out
 	},
+}
+
+// floodsOrHeld are the rows of the floods that searches began with, or where none is usable those of the rates that hold.
+func floodsOrHeld(d *model.Document) (rows []table.Row) {
+	floods := table.Unsearched(table.Rows(d))
+	if len(finding.Usable(floods)) == 0 {
+		for _, r := range table.Searches(floods) {
+			rows = append(rows, r.Around(func(pps float64) bool { return pps == r.Search.Lower })...)
+		}
+	}
+	if len(finding.Usable(rows)) == 0 {
+		return floods
+	}
+	return rows
 }
 
 // ndrTiles has a tile for each of the first two answers: two directions, or two goals.
@@ -40,7 +56,7 @@ func ndrTiles(found []finding.Finding) Tiles {
 
 // freeTile is the highest rate without loss that a search found.
 func freeTile(f finding.Finding) Tile {
-	t := tile("Loss-free to", f, "throughput_pps", "", strings.TrimSpace(f.Words["where"]+" "+f.Words["each"]))
+	t := tile("Loss-free to", f, "throughput_pps", "", strings.TrimSpace(strings.TrimPrefix(f.Words["where"], "at ")+" "+f.Words["each"]))
 	if f.Has("loss_ratio", "goal") {
 		t.Label = "Loses " + f.N("loss_ratio", "goal") + " at"
 	}
@@ -73,7 +89,7 @@ func searched(rows, searches []table.Row) []Section {
 	size := table.KeyOf("payload_bytes")
 	var out []Section
 	if len(table.By(searches, size)) > 1 {
-		c := lines("Packets received by payload", rows, finding.CurveKeys(rows), size, "receive_pps")
+		c := lines("Packets received by payload", table.Unsearched(rows), finding.CurveKeys(rows), size, "receive_pps")
 		c.Series = append(freeLines(searches), c.Series...)
 		out = append(out, hero(c))
 	}

@@ -52,6 +52,23 @@ var pages = []sample.Named{
 	{Name: "rates", Doc: sample.Rates()}, {Name: "paced", Doc: sample.Paced()}, {Name: "empty", Doc: sample.Empty()},
 }
 
+// A search that got on with a flood that was not valid has its answer; a curve then lacks a point.
+func TestFloodNotValid(t *testing.T) {
+	for _, kind := range []string{"ndr", "curve"} {
+		d := asKind(sample.Search(), kind)
+		for i := range d.Results {
+			if r := &d.Results[i]; !r.Cell.Searching() {
+				r.State, r.Why = model.Invalid, model.Reasons{{Code: model.LinkBehind}}
+			}
+		}
+		failed, _ := view.Failed(&d)
+		if page := view.Run(&d); (failed == 0) != (kind == "ndr") || kind == "ndr" &&
+			(!strings.HasPrefix(page.Verdict, "Loss-free to 2") || strings.Contains(page.Verdict, "No usable") || len(page.Sections) < 5) {
+			t.Errorf("%s: %d failed, %q, %d sections", kind, failed, page.Verdict, len(page.Sections))
+		}
+	}
+}
+
 // fewControls is a comparison of which few repeats were made.
 func fewControls(repeats int) model.Document {
 	d := sample.Controls()

@@ -416,7 +416,7 @@ func besides(err error) (list []error) {
 
 // verdict is the exit code of a run that went to its end.
 func verdict(c *cobra.Command, doc model.Document) error {
-	if invalid, trials := doc.Failed(); invalid > 0 {
+	if invalid, trials := view.Failed(&doc); invalid > 0 {
 		fmt.Fprintf(c.ErrOrStderr(), "pelt: %d of %d trials are not valid; the report says why\n", invalid, trials)
 		return exitCode(exitInvalid)
 	}
