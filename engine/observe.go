@@ -39,6 +39,9 @@ type Watch interface {
 	// Stop ends the watch and returns the host's load since it began, with the
 	// per-second series (At is left empty). It may be called once.
 	Stop() (model.CPU, []model.Series)
+	// Cores returns the busy share of each core since it was called last, or since the watch
+	// began; none where that is not known. One goroutine at a time calls it, also beside Stop.
+	Cores() map[int]float64
 }
 
 // StartWatch begins a watch of the host this process runs on.

@@ -9,7 +9,7 @@ import (
 )
 
 // protocolVersion is what two peers must share to understand each other.
-const protocolVersion = 10
+const protocolVersion = 11
 
 // DefaultPort is the control port of pelt serve; data flows use the port above it.
 const DefaultPort = 7358
@@ -84,6 +84,9 @@ type Trial struct {
 	// Send. The timing's measured part bounds it.
 	Survey bool
 
+	// Live is how often somebody who watches is told what the ends count and how busy their cores
+	// are: MinLive to a second; 0 for never.
+	Live  time.Duration
 	Drops model.DropMode // how closely agents watch their kernels; "" for not at all, their counters neither
 	Idle  time.Duration  // window before the trial in which the path is idle, for the rate of foreign traffic
 	// Along are observations of nodes between the ends, which no agent watches,
@@ -101,12 +104,20 @@ type Trial struct {
 	Record func(agent string, blocks []byte) error
 }
 
+// MinLive is the shortest Trial.Live.
+const MinLive = 100 * time.Millisecond
+
 // Progress is one per-second sample of a running trial: of a flow's end, or of what a
 // host's kernel has dropped so far.
 type Progress struct {
 	// Counts are of the agent's host, in place of what follows but Agent; only of a trial
-	// with a reconnect window.
-	Counts  *model.Observation
+	// that is watched live or has a reconnect window.
+	Counts *model.Observation
+	// Cores is the busy share of each core of the agent's host in the last second, in place of
+	// what follows but Agent and AtS; only of a trial that is watched live, and once for hosts that are one.
+	Cores map[int]float64
+	Live  bool // a sample of those that come as often as Trial.Live says, beside one a second
+
 	Flow    string // name of the flow
 	Role    engine.Role
 	Agent   string

@@ -102,21 +102,65 @@ func (s *session) sendBeat(alive []string, at *float64) {
 		if e.ended.Load() {
 			b.Ended = append(b.Ended, e.order.End)
 		}
-		if at != nil && s.isStarted(e) && e.order.Order.Traffic() {
-			one := e.sample()
-			one.AtS = *at
-			b.Samples = append(b.Samples, one)
-		}
 	}
-	if at != nil && s.first.Timing.PatienceSeconds > 0 { // a long trial
+	if at != nil {
+		b.Samples = s.samples(*at)
+	}
+	if at != nil && (s.first.Timing.PatienceSeconds > 0 || s.live > 0) { // its account is asked for while it runs
 		b.Counts = s.observed.counts()
 	}
 	b.Cut = s.why() // after the ends: one that failed is told with the reason
 	slices.Sort(b.Ended)
-	slices.SortFunc(b.Samples, func(x, y sample) int { return x.End - y.End })
-	data, err := json.Marshal(b)
-	if err != nil { // what a beat holds always marshals
-		return
+	s.post(b)
+}
+
+func (s *session) post(b beat) {
+	if data, err := json.Marshal(b); err == nil { // what a beat holds always marshals
+		s.agent.link.post(sessionSubject(s.id, s.agent.cfg.ID), data)
 	}
-	s.agent.link.post(sessionSubject(s.id, s.agent.cfg.ID), data)
+}
+
+// samples are of all ends that carry traffic.
+func (s *session) samples(at float64) (all []sample) {
+	for _, e := range s.opened() {
+		if s.isStarted(e) && e.order.Order.Traffic() {
+			one := e.sample()
+			one.AtS = at
+			all = append(all, one)
+		}
+	}
+	slices.SortFunc(all, func(x, y sample) int { return x.End - y.End })
+	return all
+}
+
+// tellLive tells samples to somebody who watches until no sender is on any more.
+func (s *session) tellLive() {
+	tick := time.NewTicker(s.live)
+	defer tick.Stop()
+	unsent, cores := uint64(0), 1.0 // when they are told next
+	for {
+		select {
+		case <-s.sending.Done():
+			return
+		case <-tick.C:
+		}
+		at, began := s.elapsed(time.Now())
+		if !began {
+			continue
+		}
+		l := liveBeat{AtS: at, Samples: s.samples(at), Unsent: unsent}
+		if len(s.agent.link.outbox) > outboxSize/2 { // the rest is for heartbeats
+			unsent += uint64(len(l.Samples))
+			continue
+		}
+		s.mu.Lock()
+		watch := s.watch
+		s.mu.Unlock()
+		if watch != nil && at >= cores {
+			l.Cores, cores = watch.Cores(), math.Floor(at)+1
+			l.clamp()
+		}
+		s.post(beat{Live: &l})
+		unsent = 0
+	}
 }

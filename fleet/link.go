@@ -41,9 +41,12 @@ type link struct {
 	tried   time.Time     // when it was made anew last
 }
 
+// outboxSize is how many beats may wait.
+const outboxSize = 64
+
 func newLink(client string, raw net.Conn) *link {
 	l := &link{client: client, far: "the far host", raw: raw,
-		lost: make(chan struct{}), quit: make(chan struct{}), outbox: make(chan *nats.Msg, 64), again: make(chan struct{})}
+		lost: make(chan struct{}), quit: make(chan struct{}), outbox: make(chan *nats.Msg, outboxSize), again: make(chan struct{})}
 	l.stop = sync.OnceFunc(func() { close(l.lost) })
 	return l
 }

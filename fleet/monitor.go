@@ -127,13 +127,14 @@ func (t *trial) takeBeat(p *party, b beat) {
 		}
 	}
 	for _, s := range b.Samples {
-		if e := t.end(s.End, p); e != nil && s.AtS < t.order.Timing.MeasureSeconds+engine.OvertimeSeconds {
-			t.sample(Progress{Flow: e.Order.Flow.Name, Role: e.Order.Role, Agent: p.info.ID,
-				Packets: s.Packets, Bytes: s.Bytes, Reach: s.Reach, AtS: s.AtS})
+		if t.takeSample(p, s, false) {
 			t.mu.Lock()
 			t.watchLoss(s)
 			t.mu.Unlock()
 		}
+	}
+	if b.Live != nil && t.order.Live > 0 {
+		t.takeLive(p, b.Live)
 	}
 	if b.Counts != nil {
 		b.Counts.Clamp(t.flows())
@@ -150,6 +151,34 @@ func (t *trial) takeBeat(p *party, b beat) {
 				close(t.sent)
 			}
 		}
+	}
+}
+
+// takeSample hands on what an end counted, if it is of this trial.
+func (t *trial) takeSample(p *party, s sample, live bool) bool {
+	e := t.end(s.End, p)
+	if e == nil || !t.within(s.AtS) {
+		return false
+	}
+	t.sample(Progress{Flow: e.Order.Flow.Name, Role: e.Order.Role, Agent: p.info.ID, Live: live,
+		Packets: s.Packets, Bytes: s.Bytes, Reach: s.Reach, AtS: s.AtS})
+	return true
+}
+
+// within reports whether a time since the measured part began can be one of this trial.
+func (t *trial) within(atS float64) bool {
+	return atS < t.order.Timing.MeasureSeconds+engine.OvertimeSeconds
+}
+
+// takeLive takes what an agent tells somebody who watches.
+func (t *trial) takeLive(p *party, l *liveBeat) {
+	for _, s := range l.Samples {
+		t.takeSample(p, s, true)
+	}
+	t.missed.Add(l.Unsent)
+	l.clamp()
+	if len(l.Cores) > 0 && t.within(l.AtS) && (!t.order.OneClock || p == t.parties[0]) {
+		t.sample(Progress{Agent: p.info.ID, Cores: l.Cores, AtS: l.AtS})
 	}
 }
 

@@ -20,10 +20,17 @@ type Router interface {
 	// Begin watches one trial, whose measured part takes so long at most; drops says how
 	// closely its kernel is watched, "" for its processors alone. What it cannot do stands
 	// in the watch's report.
-	Begin(trial uint16, drops model.DropMode, measured time.Duration) engine.Observation
+	Begin(trial uint16, drops model.DropMode, measured time.Duration) RouterWatch
 	// Finish returns all facts, with the texts of after the last trial.
 	Finish(ctx context.Context) model.RouterFacts
 	Close() error
+}
+
+// RouterWatch observes a router during one trial.
+type RouterWatch interface {
+	engine.Observation
+	// Cores is the busy share of each core between the newest two samples; none where it is told later.
+	Cores() map[int]float64
 }
 
 // routerNode is what a router is called on the path.
@@ -127,7 +134,7 @@ func (r *farRouter) Close() error {
 }
 
 // Begin watches one trial. The next one, or the end of the session, ends the watch.
-func (r *farRouter) Begin(trial uint16, drops model.DropMode, measured time.Duration) engine.Observation {
+func (r *farRouter) Begin(trial uint16, drops model.DropMode, measured time.Duration) RouterWatch {
 	w := &farWatch{router: r, measured: measured, order: observeOrder{sessionOrder: r.about, Trial: trial,
 		Drops: drops, MeasuredNanos: measured.Nanoseconds()}}
 	w.observe(context.Background(), "begin", momentTimeout, w.order)
@@ -224,6 +231,9 @@ func (w *farWatch) fetch() (sessionReport, error) {
 	r.clamp(w.flows, model.Timing{MeasureSeconds: w.measured.Seconds()})
 	return r, err
 }
+
+// Cores are in the report.
+func (w *farWatch) Cores() map[int]float64 { return nil }
 
 // Close does nothing: see Begin.
 func (w *farWatch) Close() error { return nil }

@@ -37,7 +37,8 @@ type session struct {
 	from        netip.Prefix // whose it is; guarded by the agent's lock
 	first       engine.Order // of its ends, for what all have in common; zero of a watcher
 	drops       model.DropMode
-	watcher     bool // it has no ends
+	live        time.Duration // how often somebody who watches is told; 0: never
+	watcher     bool          // it has no ends
 	liveness    *liveness
 	probed      time.Time       // when packets of the probe last came; the heartbeat's
 	ctx         context.Context // ends when the session is closed
@@ -56,6 +57,7 @@ type session struct {
 	closed    bool
 	cut       string           // why traffic was stopped; "" if it was not
 	recording engine.Recording // nil if nothing is recorded
+	watch     engine.Watch     // of the host, in the measured part; nil outside
 	watched   *Watched
 	watching  chan struct{} // closed when the watch is over; nil before the gate
 	parts     [][]byte      // of what was asked for last
@@ -63,8 +65,8 @@ type session struct {
 
 // openSession starts the heartbeat; the caller holds the agent's lock.
 func openSession(a *Agent, p prepareOrder) (*session, error) {
-	s := &session{id: p.Session, agent: a, drops: p.Drops, watcher: len(p.Ends) == 0, wake: make(chan struct{}, 1),
-		ends: map[int]*sessionEnd{}}
+	s := &session{id: p.Session, agent: a, drops: p.Drops, live: time.Duration(p.LiveNanos), watcher: len(p.Ends) == 0,
+		wake: make(chan struct{}, 1), ends: map[int]*sessionEnd{}}
 	s.ctx, s.cancel = context.WithCancel(context.Background())
 	s.sending, s.sendingOver = context.WithCancel(s.ctx)
 	window := routerWindow
@@ -85,6 +87,9 @@ func openSession(a *Agent, p prepareOrder) (*session, error) {
 		s.observed.open(a.cfg.Observe, s.first.Trial, p.Drops)
 	}
 	s.work.Go(s.heartbeat)
+	if s.live > 0 {
+		s.work.Go(s.tellLive)
+	}
 	return s, nil
 }
 
@@ -298,6 +303,9 @@ func (s *session) gate(wait time.Duration) {
 		return
 	}
 	w := s.agent.cfg.Watch()
+	s.mu.Lock()
+	s.watch = w
+	s.mu.Unlock()
 	end := time.NewTimer(t.Measure())
 	defer end.Stop()
 	select {
@@ -306,7 +314,7 @@ func (s *session) gate(wait time.Duration) {
 	}
 	cpu, series := w.Stop()
 	s.mu.Lock()
-	s.watched = &Watched{CPU: cpu, Series: series}
+	s.watched, s.watch = &Watched{CPU: cpu, Series: series}, nil
 	s.mu.Unlock()
 }
 

@@ -54,7 +54,7 @@ func (d *fakeRouter) Finish(context.Context) model.RouterFacts {
 
 func (d *fakeRouter) Close() error { d.note("close"); return nil }
 
-func (d *fakeRouter) Begin(trial uint16, drops model.DropMode, measured time.Duration) engine.Observation {
+func (d *fakeRouter) Begin(trial uint16, drops model.DropMode, measured time.Duration) RouterWatch {
 	d.note("begin %d %s %v", trial, drops, measured)
 	return &fakeRouterWatch{d}
 }
@@ -68,6 +68,7 @@ func (w *fakeRouterWatch) Track(f model.Flow, tuples []model.Tuple) error {
 func (w *fakeRouterWatch) Snapshot(m model.Moment)             { w.d.note("%s", m) }
 func (w *fakeRouterWatch) Settle(_ context.Context, lost bool) { w.d.note("end lost=%v", lost) }
 func (w *fakeRouterWatch) Close() error                        { w.d.note("ended"); return nil }
+func (w *fakeRouterWatch) Cores() map[int]float64              { return nil }
 func (w *fakeRouterWatch) Report() model.Observation {
 	return model.Observation{Mode: model.DropsSeq, Namespace: 7, Counters: []model.Counter{{Name: "Udp.NoPorts", Whole: 3}},
 		Router: &model.RouterWatch{Node: "x", Samples: 3}, Series: []model.Series{{Metric: "cpu_idle_ratio", StepSeconds: 1, Values: []float64{1, math.NaN()}}}}

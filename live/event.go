@@ -49,7 +49,7 @@ type Next struct {
 type Sample struct {
 	Metric string  `json:"metric"` // send_pps, receive_pps, cpu_busy_ratio
 	Flow   string  `json:"flow,omitempty"`
-	At     string  `json:"at"` // node where it was measured
+	At     string  `json:"at"` // node where it was measured, or run.Machine
 	Core   *int    `json:"core,omitempty"`
 	AtS    float64 `json:"at_s"` // after the start of the measured part
 	Value  float64 `json:"value"`

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 
 	"pelt/engine"
@@ -49,6 +51,11 @@ func (f *Feed) Take(e run.Event) {
 		f.next(*e.Started)
 	case e.Progress != nil && e.Progress.Number == f.number:
 		f.sample(*e.Progress)
+	case e.Cores != nil && e.Cores.Number == f.number:
+		for _, core := range slices.Sorted(maps.Keys(e.Cores.Busy)) {
+			f.Stream.Publish(Event{Sample: &Sample{Metric: "cpu_busy_ratio", At: e.Cores.Node, Core: &core,
+				AtS: e.Cores.AtS, Value: e.Cores.Busy[core]}})
+		}
 	case e.SoFar != nil && e.SoFar.Number == f.number:
 		c := e.SoFar.Checkpoint
 		f.Stream.Publish(Event{Account: &Account{ElapsedS: c.ElapsedS, Flows: c.Flows}})

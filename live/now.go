@@ -7,8 +7,8 @@ import (
 	"pelt/model"
 )
 
-// mostValues is how many samples of a series are shown: ten minutes of one a second.
-const mostValues = 600
+// mostValues is how many samples of a series are shown: five minutes of ten a second.
+const mostValues = 3000
 
 // mostTold is how many trials and notes are shown.
 const mostTold = 200

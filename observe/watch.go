@@ -16,7 +16,8 @@ const watchStep = time.Second
 type Watcher struct {
 	read       func() (counters.Processors, error)
 	quit, done chan struct{}
-	readings   []reading // the first when the watch began; none where nothing can be read
+	readings   []reading           // the first when the watch began; none where nothing can be read
+	told       counters.Processors // when Cores was called last
 }
 
 type reading struct {
@@ -34,6 +35,7 @@ func startWatch(read func() (counters.Processors, error)) *Watcher {
 		close(w.done)
 		return w
 	}
+	w.told = w.readings[0].Processors
 	go w.sample()
 	return w
 }
@@ -57,6 +59,17 @@ func (w *Watcher) take() {
 	if now, err := w.read(); err == nil {
 		w.readings = append(w.readings, reading{time.Now(), now})
 	}
+}
+
+// Cores returns the busy share of each core since it was called last, or since the watch began.
+func (w *Watcher) Cores() map[int]float64 {
+	now, err := w.read()
+	if err != nil {
+		return nil
+	}
+	busy := now.Busy(w.told)
+	w.told = now
+	return busy
 }
 
 // Stop ends the watch and returns the host's load since it began, with the

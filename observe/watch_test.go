@@ -39,6 +39,9 @@ func TestWatchSteps(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				w := startWatch(machine())
 				time.Sleep(c.span)
+				if busy := w.Cores(); len(busy) != 2 || busy[0] != 1 || busy[1] != 0 {
+					t.Errorf("cores %v", busy)
+				}
 				cpu, series := w.Stop()
 				want := model.CPU{HostRatio: .5, SoftirqRatio: .125, BusiestRatio: 1}
 				if !near(cpu.HostRatio, want.HostRatio) || !near(cpu.SoftirqRatio, want.SoftirqRatio) || cpu.BusiestRatio != 1 {

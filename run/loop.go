@@ -152,14 +152,23 @@ func (r *runner) execute(ctx context.Context, t model.Trial) (model.Result, erro
 		placed.Begun = begin
 	}
 	var now *soFar // nil: nobody asks before the trial ends
+	if r.Live {
+		placed.Live = liveEvery(placed)
+	}
 	if r.Live || lasting(r.doc.Plan) {
 		now = newSoFar(t, placed, watch, started)
 	}
 	outcome, err := r.site.controller.RunTrial(ctx, placed, func(p fleet.Progress) {
-		if p.Counts == nil {
-			r.event(Event{Progress: &TrialProgress{Number: number, Elapsed: time.Since(started), Sample: p}})
+		switch {
+		case p.Cores != nil:
+			r.event(Event{Cores: &Cores{number, r.site.hostOf(p.Agent), p.AtS, p.Cores}})
+			return
+		case p.Counts == nil && p.Live == r.Live:
+			r.event(Event{Progress: &TrialProgress{Number: number, Sample: p}})
 		}
-		r.soFar(now, number, p)
+		if !p.Live {
+			r.soFar(now, number, p)
+		}
 	})
 	made := end()
 	known, told := now.untilCut(outcome) // while the links are watched

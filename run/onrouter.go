@@ -6,7 +6,6 @@ import (
 	"sync"
 	"time"
 
-	"pelt/engine"
 	"pelt/fleet"
 	"pelt/model"
 	"pelt/observe"
@@ -32,7 +31,7 @@ func openOwn(kernel *observe.Observer) func(context.Context) (fleet.Router, erro
 }
 
 // Begin watches one trial.
-func (d device) Begin(trial uint16, drops model.DropMode, measured time.Duration) engine.Observation {
+func (d device) Begin(trial uint16, drops model.DropMode, measured time.Duration) fleet.RouterWatch {
 	w := &deviceWatch{Watch: d.Router.Begin(trial), measured: measured}
 	if d.kernel != nil && drops != "" {
 		var err error

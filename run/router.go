@@ -8,7 +8,6 @@ import (
 	"sync"
 	"time"
 
-	"pelt/engine"
 	"pelt/fleet"
 	"pelt/lab"
 	"pelt/model"
@@ -108,7 +107,7 @@ func (s *site) routerFacts() *model.RouterFacts {
 // routerWatch is the watch over one trial. It is led through the trial's moments
 // like the observations along the path.
 type routerWatch struct {
-	engine.Observation
+	fleet.RouterWatch
 	router *router
 	flows  []fleet.PlacedFlow
 	cold   bool               // without a warm-up: the measured part begins with the trial
@@ -120,7 +119,7 @@ type routerWatch struct {
 }
 
 func (r *router) begin(t *fleet.Trial) *routerWatch {
-	return &routerWatch{Observation: r.Begin(t.Number, t.Drops, t.Timing.Measure()), router: r, flows: t.Flows,
+	return &routerWatch{RouterWatch: r.Begin(t.Number, t.Drops, t.Timing.Measure()), router: r, flows: t.Flows,
 		before: r.account(), cold: t.Timing.WarmupSeconds == 0}
 }
 
@@ -140,7 +139,7 @@ func (w *routerWatch) Snapshot(m model.Moment) {
 		w.threads = w.router.threadTimes()
 		w.mu.Unlock()
 	}
-	w.Observation.Snapshot(m)
+	w.RouterWatch.Snapshot(m)
 	if w.cold && m == model.MomentStart {
 		w.Snapshot(model.MomentMeasure)
 	}

@@ -29,7 +29,7 @@ type Options struct {
 	// ends the run. A plan that tries settings needs it.
 	Before func(context.Context, model.Trial) error
 	Events func(Event) // called by one goroutine at a time; nil for none
-	// Live makes accounts of short trials, too, once a second.
+	// Live is for somebody who watches: more samples, how busy cores are, and accounts of short trials, too.
 	Live bool
 
 	records *recording
@@ -40,7 +40,8 @@ type Event struct {
 	Note     string          // a sentence worth telling
 	Started  *TrialStarted   // a trial begins
 	Progress *TrialProgress  // a sample of the running trial
-	SoFar    *SoFar          // the account of a long trial that runs, once a second
+	Cores    *Cores          // of a host of the running trial, once a second
+	SoFar    *SoFar          // the account of the running trial, once a second
 	Done     *model.Result   // a trial has ended
 	Document *model.Document // the run has its identity: sent once, before the first trial
 }
@@ -57,12 +58,22 @@ type SoFar struct {
 	Checkpoint model.Checkpoint
 }
 
-// TrialProgress is one per-second sample.
+// TrialProgress is one sample, of one a second or of ten.
 type TrialProgress struct {
-	Number  int // as in TrialStarted
-	Elapsed time.Duration
-	Sample  fleet.Progress
+	Number int // as in TrialStarted
+	Sample fleet.Progress
 }
+
+// Cores is how busy the cores of a host were in the last second.
+type Cores struct {
+	Number int    // as in TrialStarted
+	Node   string // Machine for one that all nodes are on
+	AtS    float64
+	Busy   map[int]float64 // share, by core
+}
+
+// Machine is what the host of all nodes is called.
+const Machine = "machine"
 
 // Execute runs a plan to its end. The document holds every finished trial,
 // also when an error or ctx cut the run: then Complete is false. A problem of

@@ -104,6 +104,16 @@ func (s *site) end(name string) *node {
 	return &node{name: name}
 }
 
+// hostOf is the node of an agent, or the machine that all nodes are on.
+func (s *site) hostOf(agent string) string {
+	for _, n := range s.ends() {
+		if n.agent.ID == agent && !s.oneClock {
+			return n.name
+		}
+	}
+	return Machine
+}
+
 // meet finds the agents of the ends.
 func (s *site) meet() error {
 	for _, n := range s.ends() {

@@ -45,6 +45,12 @@ func lasting(p model.Plan) bool {
 	return p.Timing.Measure() >= time.Minute || p.Timing.PatienceSeconds > 0
 }
 
+// liveEvery is how often somebody who watches is told: of two hundred samples a second in all at most, as a screen
+// draws and a reader of the events takes them.
+func liveEvery(t fleet.Trial) time.Duration {
+	return min(max(fleet.MinLive, time.Duration(len(t.Flows))*10*time.Millisecond), time.Second)
+}
+
 func newSoFar(t model.Trial, placed fleet.Trial, w *watch, started time.Time) *soFar {
 	s := &soFar{trial: t, watch: w, started: started.UTC().Truncate(time.Millisecond),
 		counts: map[string]model.Observation{}, ends: make([][2]endSoFar, len(placed.Flows))}
@@ -154,6 +160,11 @@ func (s *soFar) ready() int {
 func (r *runner) soFar(s *soFar, number int, p fleet.Progress) {
 	if s == nil || !s.take(p) {
 		return
+	}
+	if w := s.watch.router; w != nil && !r.site.local {
+		if busy := w.Cores(); len(busy) > 0 {
+			r.event(Event{Cores: &Cores{number, deviceNode, s.latest, busy}})
+		}
 	}
 	c := s.checkpoint(s.latest, s.kept)
 	r.event(Event{SoFar: &SoFar{Number: number, Checkpoint: c}})

@@ -120,7 +120,7 @@ func (f *commonFlags) carryOut(c *cobra.Command, p model.Plan, st *store.Store,
 
 func (f *commonFlags) options(s *screen, st *store.Store) run.Options {
 	return run.Options{Version: version(), Arguments: withoutCodes(os.Args[1:]), Code: f.code, Store: st,
-		Uncalibrated: f.uncalibrated, Record: f.record, Events: s.Take}
+		Uncalibrated: f.uncalibrated, Record: f.record, Events: s.Take, Live: f.lines != ""}
 }
 
 // withoutCodes are arguments that may be stored and shown.

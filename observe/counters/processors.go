@@ -62,6 +62,17 @@ func (p Processors) Core(from Processors, core int) (s model.CPUSplit, ok bool) 
 	return now.Since(before, core)
 }
 
+// Busy is the busy share of each core since an earlier reading, of those that were there in both.
+func (p Processors) Busy(from Processors) map[int]float64 {
+	busy := map[int]float64{}
+	for core := range p.Cores {
+		if s, ok := p.Core(from, core); ok {
+			busy[core] = s.Busy()
+		}
+	}
+	return busy
+}
+
 // MaxCores is above what any Linux build allows (NR_CPUS is at most 8192).
 const MaxCores = 1 << 14
 

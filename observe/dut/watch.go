@@ -209,6 +209,22 @@ func (w *Watch) Settle(ctx context.Context, lost bool) {
 	w.unsettled = !settled
 }
 
+// Cores is the busy share of each core between the newest two samples; none if a later one is owed, or the router
+// restarted.
+func (w *Watch) Cores() map[int]float64 {
+	w.r.mu.Lock()
+	defer w.r.mu.Unlock()
+	n := len(w.readings)
+	if n < 2 {
+		return nil
+	}
+	from, to := w.readings[n-2], w.readings[n-1]
+	if from.boots != to.boots || time.Since(to.came) > 2*w.r.period {
+		return nil
+	}
+	return to.Busy(from.Processors)
+}
+
 // Report returns what the router's kernel counted, under the same names as an end's
 // counters. A router that restarted meanwhile has counted from zero, so nothing of
 // it is told.

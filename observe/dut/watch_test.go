@@ -370,3 +370,29 @@ func TestSettleAsksSeldom(t *testing.T) {
 		})
 	}
 }
+
+func TestCores(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFake(t)
+		r, err := Open(context.Background(), "router", "ssh://fake", f.start)
+		if err != nil {
+			t.Fatal(err)
+		}
+		w := r.Begin(1)
+		if busy := w.Cores(); busy != nil {
+			t.Errorf("before two samples: %v", busy)
+		}
+		time.Sleep(3500 * time.Millisecond)
+		if busy := w.Cores(); len(busy) != 1 || !near(busy[0], 0.75) {
+			t.Errorf("cores %v, want 0.75 of one", busy)
+		}
+		f.set(func() { f.deaf = true })
+		time.Sleep(3 * time.Second)
+		if busy := w.Cores(); busy != nil {
+			t.Errorf("of long ago: %v", busy)
+		}
+		if err := errors.Join(w.Close(), r.Close()); err != nil {
+			t.Error(err)
+		}
+	})
+}

@@ -1,0 +1,159 @@
+package live
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"testing"
+
+	"pelt/engine"
+	"pelt/fleet"
+	"pelt/model"
+	"pelt/run"
+	"pelt/table"
+	"pelt/test/sample"
+)
+
+// feed gives events of a run to a feed, ends it, and returns what readers got.
+func feed(doc *model.Document, err error, all ...run.Event) []Event {
+	f := Feed{Stream: &Stream{}, Before: []string{"noted before"}}
+	for _, e := range all {
+		if e.Done != nil {
+			doc.Results = append(doc.Results, *e.Done)
+		}
+		f.Take(e)
+	}
+	f.End(*doc, err)
+	past, r := f.Stream.Read(0)
+	r.Close()
+	return past
+}
+
+// begun are the events of a trial's begin.
+func begun(r model.Result, number int) run.Event {
+	flow := model.Flow{Name: "up", Protocol: model.UDP, From: "sender", To: "receiver", PayloadBytes: 64, Streams: 1}
+	return run.Event{Started: &run.TrialStarted{Number: number, Total: 6, Trial: model.Trial{Cell: r.Cell, Repeat: r.Repeat,
+		Flows: []model.Flow{flow}, Timing: model.Timing{WarmupSeconds: 0.5, MeasureSeconds: 10}}}}
+}
+
+func counted(number int, role engine.Role, atS float64, packets uint64) run.Event {
+	return run.Event{Progress: &run.TrialProgress{Number: number, Sample: fleet.Progress{Flow: "up", Role: role, Packets: packets, AtS: atS}}}
+}
+
+func TestFeedRates(t *testing.T) {
+	doc := sample.Single()
+	var got []string
+	for _, e := range feed(&doc, nil, run.Event{Document: &doc}, begun(doc.Results[0], 1),
+		counted(1, engine.Send, -0.1, 0), counted(1, engine.Send, 0.5, 500), // in part warm-up: no rate
+		counted(1, engine.Send, 1, 1500), counted(1, engine.Receive, 1, 900), counted(1, engine.Receive, 1.25, 1000),
+		counted(1, engine.Receive, 1.25, 1100), counted(1, engine.Receive, 1.5, 1000), // what cannot be
+		counted(2, engine.Send, 2, 9000), // of another trial
+		run.Event{Cores: &run.Cores{Number: 1, Node: run.Machine, AtS: 1, Busy: map[int]float64{1: 1, 0: 0.5}}},
+		run.Event{Cores: &run.Cores{Number: 2, Node: run.Machine, AtS: 1, Busy: map[int]float64{0: 1}}}) {
+		if s := e.Sample; s != nil {
+			core := ""
+			if s.Core != nil {
+				core = fmt.Sprint(" core ", *s.Core)
+			}
+			got = append(got, fmt.Sprintf("%s %s %s%s %v %v", s.Metric, s.Flow, s.At, core, s.AtS, s.Value))
+		}
+	}
+	want := []string{"send_pps up sender 1 2000", "receive_pps up receiver 1.25 400",
+		"cpu_busy_ratio  machine core 0 1 0.5", "cpu_busy_ratio  machine core 1 1 1"}
+	if !slices.Equal(got, want) {
+		t.Errorf("%q\nwant %q", got, want)
+	}
+}
+
+// kinds names the events, and numbers trials.
+func kinds(t *testing.T, all []Event) (names []string) {
+	t.Helper()
+	for i, e := range all {
+		if e.ID != uint64(i+1) {
+			t.Errorf("event %d has number %d", i+1, e.ID)
+		}
+		switch {
+		case e.Started != nil:
+			names = append(names, "started "+e.Started.Run)
+		case e.Next != nil:
+			names = append(names, fmt.Sprint("next ", of(e.Next.Number, e.Next.Trials)))
+		case e.Sample != nil:
+			names = append(names, "sample")
+		case e.Account != nil:
+			names = append(names, fmt.Sprint("account ", e.Account.ElapsedS))
+		case e.Trial != nil:
+			names = append(names, fmt.Sprintf("trial %s %s", of(e.Trial.Number, e.Trial.Trials), e.Trial.State))
+		case e.Findings != nil:
+			names = append(names, "findings")
+		case e.Done != nil:
+			names = append(names, fmt.Sprintf("done %v %s", e.Done.Complete, e.Done.Error))
+		default:
+			names = append(names, "note "+e.Note)
+		}
+	}
+	return names
+}
+
+func TestFeed(t *testing.T) {
+	whole := sample.Single()
+	first := whole.Results[0]
+	again := first
+	again.State = model.Invalid
+	second := first
+	second.Repeat++
+	aborted := second
+	aborted.State = model.Aborted
+	id := whole.ID
+	account := func(number int) run.Event {
+		return run.Event{SoFar: &run.SoFar{Number: number, Checkpoint: model.Checkpoint{ElapsedS: 3}}}
+	}
+	for _, c := range []struct {
+		name   string
+		before []model.Result // of an earlier command
+		events func(doc *model.Document) []run.Event
+		err    error
+		want   []string
+	}{
+		{"a trial that runs again counts once", nil, func(doc *model.Document) []run.Event {
+			return []run.Event{{Document: doc}, begun(first, 1), account(1), account(2), {Done: &again}, begun(first, 1), {Done: &first},
+				{Note: "a note"}, begun(second, 2), {Done: &second}}
+		}, nil, []string{"started " + id, "note noted before", "next 1/6", "account 3", "trial 1/6 invalid", "findings", "next 1/6",
+			"trial 1/6 valid", "findings", "note a note", "next 2/6", "trial 2/6 valid", "findings", "done true "}},
+		{"a run goes on", []model.Result{second}, func(doc *model.Document) []run.Event {
+			return []run.Event{{Document: doc}, begun(first, 2), {Done: &first}}
+		}, nil, []string{"started " + id, "note noted before", "findings", "next 2/6", "trial 2/6 valid", "findings", "done true "}},
+		{"a cut run", nil, func(doc *model.Document) []run.Event {
+			return []run.Event{{Note: "early"}, {Document: doc}, begun(first, 1), {Done: &aborted}}
+		}, fmt.Errorf("trial cut: %w", context.Canceled), []string{"note early", "started " + id, "note noted before", "next 1/6",
+			"trial 1/6 aborted", "findings", "done false stopped"}},
+		{"a run that did not begin", nil, func(*model.Document) []run.Event { return nil }, errors.New("no route"), []string{"done false no route"}},
+	} {
+		doc := whole
+		doc.Results = slices.Clone(c.before)
+		events := c.events(&doc)
+		doc.Complete = c.err == nil
+		if got := kinds(t, feed(&doc, c.err, events...)); !slices.Equal(got, c.want) {
+			t.Errorf("%s: %q\nwant %q", c.name, got, c.want)
+		}
+	}
+}
+
+// Figures of a trial are those of the table.
+func TestFeedFigures(t *testing.T) {
+	doc := sample.Both()
+	all := feed(&doc, nil, run.Event{Document: &doc}, begun(doc.Results[0], 1), run.Event{Done: &doc.Results[0]})
+	i := slices.IndexFunc(all, func(e Event) bool { return e.Trial != nil })
+	trial := all[i].Trial
+	if len(trial.Figures) != 2 || trial.Text == "" {
+		t.Fatalf("%+v", trial)
+	}
+	for k, row := range table.Rows(&model.Document{Plan: doc.Plan, Results: doc.Results[:1]}) {
+		for _, m := range table.Metrics() {
+			want, ok := m.Value(row)
+			if got, told := trial.Figures[k].Figures[m.Name]; ok != told || ok && got != want {
+				t.Errorf("%s of %s: %v, %v; want %v, %v", m.Name, trial.Figures[k].Flow, got, told, want, ok)
+			}
+		}
+	}
+}
