@@ -55,7 +55,10 @@ func searched(rows []table.Row, alone bool) []Finding {
 func lossFree(where string, g table.Group, leading bool) []Finding {
 	first := g.Rows[0]
 	f := say("free.found", Answer, g).word("where", where).word("limit", SearchLimit(first)).
-		figure("throughput_pps", "", g).median("holds_pps", "", g).median("fails_pps", "", g)
+		figure("throughput_pps", "", g).median("holds_pps", "", g)
+	if fails := middle(g, "fails_pps"); unit.FormatPPS(fails) != unit.FormatPPS(middle(g, "holds_pps")) {
+		f = f.number("fails_pps", "", fails) // else readers see one rate that holds and fails
+	}
 	if first.Search.Goal.LossRatio > 0 {
 		f = f.number("loss_ratio", "goal", first.Search.Goal.LossRatio)
 	}
@@ -77,7 +80,10 @@ func lossFree(where string, g table.Group, leading bool) []Finding {
 	case math.IsNaN(first.Search.Throughput):
 		f.Code = "free.none"
 		least, rows := lowest(first)
-		f = f.number("holds_pps", "least", least).median("loss_ratio", "least", table.Group{Rows: Usable(rows)})
+		loss := middle(table.Group{Rows: Usable(rows)}, "loss_ratio")
+		if loss > first.Search.Goal.LossRatio { // else no trial at that rate was valid often enough
+			f = f.number("holds_pps", "least", least).number("loss_ratio", "least", loss)
+		}
 	case first.Search.Limit == design.AskedLimit:
 		f.Code = "free.asked"
 	case first.Search.Limit == design.SenderLimit:

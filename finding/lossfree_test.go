@@ -45,7 +45,11 @@ func searchedTimes(t *testing.T, times int, carry func(pps float64, f *model.Flo
 		carry(cell["rate_pps"].Number, &f)
 		f.Received, f.LossRatio = f.Attempted-f.Lost, float64(f.Lost)/float64(f.Attempted)
 		f.ReceivePPS = float64(f.Received) / f.DurationS
-		d.Results = append(d.Results, model.Result{Cell: cell, Repeat: repeat, State: model.Valid, Flows: []model.FlowResult{f}})
+		state := model.Valid
+		if sent > f.SendPPS {
+			state = model.Invalid
+		}
+		d.Results = append(d.Results, model.Result{Cell: cell, Repeat: repeat, State: state, Flows: []model.FlowResult{f}})
 	}
 }
 
@@ -61,7 +65,7 @@ func over(limit float64, layer string) func(float64, *model.FlowResult) {
 }
 
 func TestLossFreeSays(t *testing.T) {
-	burst := over(250e3, model.LayerNetwork)
+	burst, trials := over(250e3, model.LayerNetwork), 0
 	for name, c := range map[string]struct {
 		carry func(float64, *model.FlowResult)
 		want  []string
@@ -70,6 +74,11 @@ func TestLossFreeSays(t *testing.T) {
 		"receiver": {over(250e3, model.LayerReceiverBuffer), []string{"Loss-free to at least 2", "receiver's host loses packets (receiver socket buffer full)",
 			"pelt tune advise"}},
 		"sender": {over(2e6, model.LayerNetwork), []string{"Loss-free to at least 1.00 Mpps. The sender was the limit."}},
+		"starved": {func(_ float64, f *model.FlowResult) {
+			if trials++; trials%3 != 1 {
+				f.SendPPS /= 2
+			}
+		}, []string{"No rate without loss was found: the sender was the limit"}},
 		"everywhere": {func(_ float64, f *model.FlowResult) { f.Lost = f.Attempted / 10 },
 			[]string{"No rate without loss was found: even 1 kpps loses 10 %"}},
 		"random": {func(pps float64, f *model.FlowResult) {
@@ -95,6 +104,16 @@ func TestLossFreeSays(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// Rates that hold and fail are never printed alike.
+func TestBoundsDiffer(t *testing.T) {
+	searches := table.Searches(searchedDoc(t, over(15e3, model.LayerNetwork)))
+	searches[0].Search.Lower, searches[0].Search.Upper = 15.26e3, 15.34e3
+	text := lossFree("", table.By(searches)[0], false)[0].Text()
+	if !strings.Contains(text, "(holds at 15.3 kpps, fails just above)") {
+		t.Error(text)
 	}
 }
 

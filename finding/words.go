@@ -15,7 +15,7 @@ const (
 // Parts of sentences about rates without loss.
 const (
 	freeOf      = `[Loses at most {loss_ratio:goal}|Loss-free] to {throughput_pps range}[ {each}][ {where}]`
-	freeBounds  = ` (holds at {holds_pps}, fails at {fails_pps})`
+	freeBounds  = ` (holds at {holds_pps}, fails [at {fails_pps}|just above])`
 	freeFlood   = `[; saturates at {receive_pps:flood range}].`
 	freeAtLeast = `[Loses at most {loss_ratio:goal}|Loss-free] to at least {throughput_pps range}[ {each}][ {where}].`
 )
