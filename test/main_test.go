@@ -96,6 +96,7 @@ func runScripts(t *testing.T, dir string) {
 				Setup:               setUpScript,
 				Cmds: map[string]func(*testscript.TestScript, bool, []string){
 					"contract": scriptContract,
+					"events":   scriptEvents,
 					"measure":  scriptMeasure,
 					"valid":    scriptValid,
 					"waitport": scriptWaitPort,
