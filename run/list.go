@@ -17,13 +17,14 @@ func Headline(r store.Summary) string {
 	return finding.FromStored(*r.Headline).Text()
 }
 
-// Columns are a stored run's columns in lists: id, start, command, target, trials, state, headline.
+// Columns are a stored run's columns in lists: id, start, command, target, trials, state, name and tags, headline.
 func Columns(r store.Summary) []string {
 	trials := "-"
 	if r.Trials != nil {
 		trials = strconv.Itoa(*r.Trials)
 	}
-	return []string{r.ID, r.Started.Local().Format("2006-01-02 15:04"), r.Command, r.Target, trials, r.State, Headline(r)}
+	return []string{r.ID, r.Started.Local().Format("2006-01-02 15:04"), r.Command, r.Target, trials, r.State,
+		r.Label.Text(), Headline(r)}
 }
 
 // Filter says which stored runs are asked for; what is zero does not matter.

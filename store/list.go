@@ -33,6 +33,7 @@ type Summary struct {
 	Trouble string    `json:"trouble,omitempty"`
 	// Headline is the first answer of the run, without words.
 	Headline *model.Finding `json:"headline,omitempty"`
+	Label
 }
 
 // maxHeadline keeps a summary short; tailBytes is what List reads of a file to find it.
@@ -41,8 +42,8 @@ const (
 	tailBytes   = 4 << 10
 )
 
-func summaryOf(d model.Document) Summary {
-	sum := Summary{ID: d.ID, Started: d.Started, Command: d.Plan.Command, Target: d.Plan.Target, State: Cut, Trials: new(int)}
+func summaryOf(d model.Document, l Label) Summary {
+	sum := Summary{Label: l, ID: d.ID, Started: d.Started, Command: d.Plan.Command, Target: d.Plan.Target, State: Cut, Trials: new(int)}
 	if d.Complete {
 		sum.State = Complete
 	}
@@ -133,6 +134,9 @@ func lastSummary(f *os.File) (Summary, bool) {
 	var rec record
 	if err := json.Unmarshal(line, &rec); err != nil || rec.Summary == nil {
 		return Summary{}, false
+	}
+	if rec.Summary.Label.Check() != nil { // of a file from outside
+		rec.Summary.Label = Label{}
 	}
 	return *rec.Summary, true
 }

@@ -18,10 +18,10 @@ import (
 )
 
 // logFormat is the format of a stored run: JSON lines, each of which ends with the CRC-32C of what stands before
-// it: {..., "crc32c": "8 hex digits"}. The first line is the header {"format", "id", "started", "tool", "plan",
-// "host", "lab"}. Then comes a line {"result": ...} for each finished trial, and {"checkpoint": ...} while a long
+// it: {..., "crc32c": "8 hex digits"}. The first line is the header {"format", "id", "started", "tool", "arguments",
+// "plan", "host", "lab"}. Then comes a line {"result": ...} for each finished trial, and {"checkpoint": ...} while a long
 // one runs. When a session with the run ends of itself, it writes {"end": ...} and {"summary": ...}, which pelt
-// list reads. Results after the last end are of a session that was cut.
+// list reads; a name or tags that a user gives it come with one more summary. Results after the last end are of a session that was cut.
 const (
 	logFormat  = "pelt/runlog/2"
 	logFormats = "pelt/runlog/" // how the name of any version begins
@@ -35,15 +35,16 @@ const (
 )
 
 type header struct {
-	Format  string             `json:"format"`
-	ID      string             `json:"id"`
-	Started time.Time          `json:"started"`
-	Tool    model.Tool         `json:"tool"`
-	Plan    model.Plan         `json:"plan"`
-	Host    []model.Host       `json:"host"`
-	Lab     *model.LabFacts    `json:"lab,omitempty"`
-	PathMTU []model.PathMTU    `json:"path_mtu,omitempty"`
-	Router  *model.RouterFacts `json:"router,omitempty"`
+	Format    string             `json:"format"`
+	ID        string             `json:"id"`
+	Started   time.Time          `json:"started"`
+	Tool      model.Tool         `json:"tool"`
+	Arguments []string           `json:"arguments,omitempty"`
+	Plan      model.Plan         `json:"plan"`
+	Host      []model.Host       `json:"host"`
+	Lab       *model.LabFacts    `json:"lab,omitempty"`
+	PathMTU   []model.PathMTU    `json:"path_mtu,omitempty"`
+	Router    *model.RouterFacts `json:"router,omitempty"`
 }
 
 type end struct {
@@ -98,9 +99,10 @@ func whole(line []byte) error {
 
 // tail tells how a log ends.
 type tail struct {
-	good int64 // length of all lines
-	cut  int64 // bytes after them: what was being written when the writer died
-	open bool  // the last line lacks its newline
+	good  int64 // length of all lines
+	cut   int64 // bytes after them: what was being written when the writer died
+	open  bool  // the last line lacks its newline
+	label Label
 }
 
 // readLog reads a whole stored run. What a dead writer left half written, and lines that are
@@ -135,7 +137,7 @@ func readLog(r io.Reader, name string) (model.Document, tail, error) {
 				break
 			}
 			if err == nil {
-				err = readRecord(line, &d, &open)
+				err = readRecord(line, &d, &open, &t.label)
 			}
 			if err != nil {
 				damaged = append(damaged, fmt.Sprintf("line %d: %v", n, err))
@@ -210,13 +212,13 @@ func readHeader(line []byte, d *model.Document) error {
 	if err := oneLineJSON(line, &h); err != nil {
 		return err
 	}
-	d.ID, d.Started, d.Tool, d.Plan, d.Host, d.Lab = h.ID, h.Started, h.Tool, h.Plan, orEmpty(h.Host), h.Lab
-	d.PathMTU, d.Router = h.PathMTU, h.Router
+	d.ID, d.Started, d.Tool, d.Arguments, d.Plan, d.Host = h.ID, h.Started, h.Tool, h.Arguments, h.Plan, orEmpty(h.Host)
+	d.Lab, d.PathMTU, d.Router = h.Lab, h.PathMTU, h.Router
 	return nil
 }
 
 // readRecord adds a line after the header to the document. An error leaves the document as it was.
-func readRecord(line []byte, d *model.Document, open *trials) error {
+func readRecord(line []byte, d *model.Document, open *trials, label *Label) error {
 	var rec record
 	if err := oneLineJSON(line, &rec); err != nil {
 		return err
@@ -240,7 +242,10 @@ func readRecord(line []byte, d *model.Document, open *trials) error {
 			d.Router = ended.Router
 		}
 	case rec.Summary != nil:
-		return nil // it repeats what the lines before it say
+		if rec.Summary.Label.Check() == nil {
+			*label = rec.Summary.Label
+		}
+		return nil // all else repeats what the lines before it say
 	default:
 		return errors.New("want a result, a checkpoint, an end or a summary")
 	}

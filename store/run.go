@@ -15,6 +15,7 @@ import (
 type Run struct {
 	id     string
 	header model.Document // of which only the header counts
+	label  Label
 
 	mu   sync.Mutex
 	file *outfile.Lines // nil once closed
@@ -37,7 +38,8 @@ func (s *Store) Create(doc model.Document) (*Run, error) {
 		return nil, fmt.Errorf("store run: %w", err)
 	}
 	r := &Run{id: id, header: doc, file: &outfile.Lines{File: f}}
-	line, err := encodeLine(model.Finite(header{logFormat, id, doc.Started, doc.Tool, doc.Plan, doc.Host, doc.Lab, doc.PathMTU, doc.Router}))
+	line, err := encodeLine(model.Finite(header{logFormat, id, doc.Started, doc.Tool, doc.Arguments, doc.Plan, doc.Host, doc.Lab,
+		doc.PathMTU, doc.Router}))
 	if err == nil {
 		err = r.file.Append(line)
 	}
@@ -126,7 +128,7 @@ func (r *Run) load() (model.Document, error) {
 	if err := doc.Plan.Check(); err != nil {
 		return doc, fmt.Errorf("%s:1: plan.%s", r.file.Name(), err.Error())
 	}
-	r.header, r.file.Length = doc, t.good
+	r.header, r.label, r.file.Length = doc, t.label, t.good
 	if t.cut > 0 {
 		err = r.file.Truncate(t.good)
 	}
@@ -149,7 +151,7 @@ func (r *Run) Checkpoint(c model.Checkpoint) error {
 // its findings is the headline of the run in lists; no other is stored.
 func (r *Run) End(doc model.Document) error {
 	doc.ID, doc.Started, doc.Plan = r.id, r.header.Started, r.header.Plan
-	sum := summaryOf(doc)
+	sum := summaryOf(doc, r.label)
 	return r.add(maxFile, record{End: &end{doc.Complete, doc.Warnings, doc.Router}}, record{Summary: &sum})
 }
 

@@ -20,7 +20,7 @@ import (
 
 func document() model.Document {
 	return model.Document{
-		Format: model.RunFormat, Started: time.Date(2026, 11, 21, 7, 41, 12, 0, time.UTC), Tool: model.Tool{Version: "1"},
+		Format: model.RunFormat, Started: time.Date(2026, 11, 21, 7, 41, 12, 0, time.UTC), Tool: model.Tool{Version: "1"}, Arguments: []string{"curve", "lab:router"},
 		Plan: model.Plan{
 			Format: model.PlanFormat, Command: "curve", Target: "lab:router", Engine: "auto",
 			Flows:   []model.Flow{{Name: "up", Protocol: model.UDP, From: model.Sender, To: model.Receiver, PayloadBytes: 64, Streams: 1}},
@@ -456,6 +456,54 @@ func TestRemove(t *testing.T) {
 	}
 	if list, err := s.List(); err != nil || len(list) != 1 || list[0].ID != b {
 		t.Errorf("what is left: %v %+v", err, list)
+	}
+}
+
+// A label is found again by readers of lists and by those who go on with the run.
+func TestLabel(t *testing.T) {
+	s := open(t)
+	label := Label{"before <the> switch", []string{"lan", "wi-fi"}}
+	ended, cut := stored(t, s, "fine"), stored(t, s)
+	for _, id := range []string{ended, cut} {
+		before, err := s.Load(id)
+		if err == nil {
+			err = errors.Join(s.SetLabel(id, Label{Name: "first"}), s.SetLabel(id, label))
+		}
+		after, loadErr := s.Load(id)
+		if err != nil || loadErr != nil || !reflect.DeepEqual(after, before) {
+			t.Errorf("%v, %v: the run is\n%+v\nwas\n%+v", err, loadErr, after, before)
+		}
+	}
+	list, err := s.List()
+	if err != nil || list[0].State != Complete || list[0].Headline.Code != "fine" || list[1].State != Cut || *list[1].Trials != 2 {
+		t.Errorf("%v %+v", err, list)
+	}
+	for _, sum := range list {
+		if sum.Label.Text() != "before <the> switch #lan #wi-fi" {
+			t.Errorf("%s is called %q", sum.ID, sum.Label.Text())
+		}
+	}
+	r, _, err := s.Resume(cut)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := s.SetLabel(cut, label); !errors.Is(err, ErrBusy) {
+		t.Errorf("a run that is being written: %v", err)
+	}
+	err = errors.Join(r.Append(result(64, 1)), r.End(model.Document{Complete: true}), r.Close())
+	if sum := s.summarize(cut); err != nil || sum.State != Complete || !reflect.DeepEqual(sum.Label, label) {
+		t.Errorf("after it went on: %v %+v", err, sum)
+	}
+	for _, bad := range []Label{{Name: strings.Repeat("x", mostName+1)}, {Name: "a\nb"}, {Name: "\x1b[2J"}, {Name: "\xff"},
+		{Tags: []string{"two words"}}, {Tags: []string{""}}, {Tags: make([]string, mostTags+1)}, {Tags: []string{strings.Repeat("x", mostTag+1)}}} {
+		if err := s.SetLabel(ended, bad); err == nil {
+			t.Errorf("taken: %q", bad)
+		}
+	}
+	longest := Label{strings.Repeat("𝄞", mostName), slices.Repeat([]string{strings.Repeat("𝄞", mostTag)}, mostTags)}
+	id := stored(t, s, strings.Repeat("x", maxHeadline-100))
+	if err := s.SetLabel(id, longest); err != nil || s.summarize(id).Headline == nil || s.summarize(id).Name != longest.Name {
+		t.Errorf("the longest: %v %+v", err, s.summarize(id))
 	}
 }
 

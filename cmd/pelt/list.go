@@ -55,7 +55,15 @@ line.`,
 					fmt.Fprintf(c.ErrOrStderr(), "none of the %d runs that are kept matches\n", len(all))
 					return nil
 				}
-				return printColumns(w, "RUN\tSTARTED\tCOMMAND\tTARGET\tTRIALS\tSTATE\tRESULT", rows)
+				const called = 6
+				heads := []string{"RUN", "STARTED", "COMMAND", "TARGET", "TRIALS", "STATE", "NAME", "RESULT"}
+				if !slices.ContainsFunc(rows, func(row []string) bool { return row[called] != "" }) {
+					heads = slices.Delete(heads, called, called+1)
+					for i := range rows {
+						rows[i] = slices.Delete(rows[i], called, called+1)
+					}
+				}
+				return printColumns(w, strings.Join(heads, "\t"), rows)
 			})
 		},
 	}
