@@ -2,6 +2,7 @@ package finding
 
 import (
 	"cmp"
+	"fmt"
 	"math"
 	"slices"
 	"strings"
@@ -412,3 +413,15 @@ func (c Comparison) doubts() []Finding {
 // DefaultMetrics are the words for what is compared if nobody says. Packets a second
 // change as goodput does, and fewer comparisons tell more.
 const DefaultMetrics = "loss_free,goodput,loss,delay,cpu"
+
+// Metrics are those that words with commas between them name.
+func Metrics(words string) (all []*table.Metric, err error) {
+	for word := range strings.SplitSeq(words, ",") {
+		named := table.Named(strings.TrimSpace(word))
+		if len(named) == 0 {
+			return nil, fmt.Errorf("no figure %q; want one of %s", word, strings.Join(table.Words(), ", "))
+		}
+		all = append(all, named...)
+	}
+	return all, nil
+}

@@ -17,11 +17,11 @@ import (
 )
 
 func defaultMetrics() []*table.Metric {
-	var out []*table.Metric
-	for _, word := range strings.Split(DefaultMetrics, ",") {
-		out = append(out, table.Named(word)...)
+	all, err := Metrics(DefaultMetrics)
+	if err != nil {
+		panic(err)
 	}
-	return out
+	return all
 }
 
 func limits(t rapid.TB, texts ...string) []table.Limit {

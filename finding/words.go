@@ -259,6 +259,7 @@ var sentences = map[string]string{
 		`alarm among them is at most 5 %.`,
 	"compare.only":    `Not compared, because only {side} has it, not {other}: {places}.`,
 	"compare.time":    `The runs were made {apart} apart: what changed on the path meanwhile is in the difference.`,
+	"compare.charts":  "The main charts of these runs have no axes in common, so each stands by itself.",
 	"compare.marks":   `A change with ? is not beyond chance yet. Tied: any difference is too small to matter.`,
 	"compare.ask":     `run {run} has no variants to compare; give a second run, or --by SETTING[: it varies {varies}]`,
 	"compare.setting": `run {run} has no two levels of "{setting}" to compare; ` + itVaries,

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"time"
 
 	"pelt/design"
@@ -13,6 +14,7 @@ import (
 	"pelt/lab"
 	"pelt/model"
 	"pelt/store"
+	"pelt/view"
 )
 
 // Options are what a run needs beside its plan.
@@ -133,6 +135,16 @@ func Load(s *store.Store, ref string) (model.Document, error) {
 		return doc, err
 	}
 	return withChanges(doc), nil
+}
+
+// WriteDocument writes a run as --json does: with what it shows, in words.
+func WriteDocument(w io.Writer, doc model.Document) error {
+	doc.Findings = view.Stored(&doc, true)
+	text, err := model.EncodeDocument(doc)
+	if err == nil {
+		_, err = w.Write(text)
+	}
+	return err
 }
 
 // withChanges finds the changes within trials of a stored run that were cut.

@@ -273,21 +273,11 @@ func ofRun(doc model.Document) content {
 	}
 	return content{
 		page:   func() view.Page { return view.Run(&doc) },
-		json:   func(w io.Writer) error { return writeDocument(w, doc) },
+		json:   func(w io.Writer) error { return run.WriteDocument(w, doc) },
 		csv:    func(w io.Writer) error { return render.CSV(w, view.Figures(&doc)) },
 		series: func(w io.Writer) error { return render.Records(w, view.SeriesLines(&doc)) },
 		more:   more,
 	}
-}
-
-func writeDocument(w io.Writer, doc model.Document) error {
-	doc.Findings = view.Stored(&doc, true)
-	text, err := model.EncodeDocument(doc)
-	if err != nil {
-		return err
-	}
-	_, err = w.Write(text)
-	return err
 }
 
 // errNothingToDraw says that no trial made a figure: what the run showed says why.

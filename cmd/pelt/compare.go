@@ -86,12 +86,8 @@ RUN is an id or its beginning, last (default), or a file.`,
 // question reads the flags; its errors are the user's to mend.
 func (f *compareFlags) question(args []string) (q finding.Question, err error) {
 	q.Key, q.Base = f.by, f.base
-	for word := range strings.SplitSeq(f.metric, ",") {
-		named := table.Named(strings.TrimSpace(word))
-		if len(named) == 0 {
-			return q, usagef("--metric: no figure %q; want one of %s", word, strings.Join(table.Words(), ", "))
-		}
-		q.Metrics = append(q.Metrics, named...)
+	if q.Metrics, err = finding.Metrics(f.metric); err != nil {
+		return q, usagef("--metric: %v", err)
 	}
 	for _, text := range f.failIf {
 		l, err := table.ParseLimit(text)

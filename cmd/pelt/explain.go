@@ -14,6 +14,7 @@ import (
 	"pelt/finding"
 	"pelt/model"
 	"pelt/render"
+	"pelt/run"
 	"pelt/view"
 )
 
@@ -53,7 +54,7 @@ RUN is an id or its beginning, last (default), or a file.`,
 			}
 			return out.show(c, content{
 				page: func() view.Page { return page },
-				json: func(w io.Writer) error { return writeDocument(w, doc) },
+				json: func(w io.Writer) error { return run.WriteDocument(w, doc) },
 				csv:  func(w io.Writer) error { return render.CSV(w, view.LedgerFigures(&doc)) },
 				more: "pelt explain " + runArg(args) + " --all",
 			})

@@ -1,10 +1,16 @@
 package web
 
 import (
+	"cmp"
 	"errors"
+	"fmt"
 	"html/template"
+	"io"
 	"net/http"
+	"net/url"
 	"slices"
+	"strconv"
+	"strings"
 	"sync"
 	"time"
 
@@ -19,78 +25,263 @@ import (
 type runs struct {
 	store *store.Store
 
-	mu   sync.Mutex
-	list []store.Summary // newest first
-	read time.Time
+	mu       sync.Mutex
+	list     []store.Summary // newest first
+	read     time.Time
+	removals []*removal // in the order in which they were asked for
 }
 
-// fresh is how long a list of runs is taken for true.
-const fresh = time.Second
+// removal is a run that is about to be deleted, or was not.
+type removal struct {
+	ID, Failed string
+	timer      *time.Timer
+}
 
-func (r *runs) all() ([]store.Summary, error) {
+const (
+	fresh = time.Second      // for which a list of runs is taken for true
+	undo  = 15 * time.Second // until a run is deleted
+)
+
+// all returns the runs that are to be shown, newest first, and what is about to be deleted.
+func (r *runs) all() ([]store.Summary, []removal, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if time.Since(r.read) > fresh {
 		list, err := r.store.List()
 		if err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 		slices.Reverse(list)
 		r.list, r.read = list, time.Now()
 	}
-	return r.list, nil
+	var removals []removal
+	for _, x := range r.removals {
+		removals = append(removals, *x)
+	}
+	return slices.DeleteFunc(slices.Clone(r.list), func(s store.Summary) bool {
+		return slices.ContainsFunc(removals, func(x removal) bool { return x.ID == s.ID && x.Failed == "" })
+	}), removals, nil
 }
 
-func (r *runs) close() {}
+// find returns what lists say of a run.
+func (r *runs) find(id string) (store.Summary, bool) {
+	all, _, _ := r.all()
+	i := slices.IndexFunc(all, func(s store.Summary) bool { return s.ID == id })
+	if i < 0 {
+		return store.Summary{ID: id}, false
+	}
+	return all[i], true
+}
+
+// remove deletes a run after a while, unless keep is called or the server ends before.
+func (r *runs) remove(id string, after time.Duration) {
+	r.keep(id)
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	x := &removal{ID: id}
+	r.removals = append(r.removals, x)
+	x.timer = time.AfterFunc(after, func() {
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		if !slices.Contains(r.removals, x) {
+			return
+		}
+		if _, err := r.store.Remove(id); err != nil && !errors.Is(err, store.ErrNotFound) {
+			x.Failed = err.Error()
+			return
+		}
+		r.removals = slices.DeleteFunc(r.removals, func(o *removal) bool { return o == x })
+		r.read = time.Time{}
+	})
+}
+
+// keep takes a removal back, or the word that it failed.
+func (r *runs) keep(id string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.removals = slices.DeleteFunc(r.removals, func(x *removal) bool { return x.ID == id && (x.timer.Stop() || true) })
+}
+
+func (r *runs) close() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, x := range r.removals {
+		x.timer.Stop()
+	}
+	r.removals = nil
+}
 
 func (s *Server) routeRuns(mux *http.ServeMux) {
 	mux.HandleFunc("GET /{$}", s.listRuns)
 	mux.HandleFunc("GET /run/{id}", s.withRun(s.showRun))
+	mux.HandleFunc("GET /run/{id}/{file}", s.withRun(s.download))
+	mux.HandleFunc("POST /run/{id}", s.label)
+	mux.HandleFunc("POST /delete", func(w http.ResponseWriter, r *http.Request) {
+		s.each(w, r, func(id string) { s.runs.remove(id, undo) })
+	})
+	mux.HandleFunc("POST /keep", func(w http.ResponseWriter, r *http.Request) { s.each(w, r, s.runs.keep) })
+	mux.HandleFunc("GET /compare", s.compare)
+}
+
+// pageOfRuns is how many runs are shown at first, and how many more each time; mostShown is the most.
+const (
+	pageOfRuns = 100
+	mostShown  = 2000
+)
+
+// runList is what the page of runs shows.
+type runList struct {
+	Query    string
+	Total    int // of all that are kept
+	Matching int
+	Rows     []listed
+	More     string // address with more of them; "" if these are all
+	Removals []removal
+	Undo     string
 }
 
 type listed struct {
 	store.Summary
-	Columns  []string
-	Headline string
+	When, Headline string
 }
 
+// Called is a run's name, or what it did.
+func Called(s store.Summary) string {
+	return cmp.Or(s.Name, strings.TrimSpace(s.Command+" "+s.Target), s.ID)
+}
+
+func (l listed) Called() string { return Called(l.Summary) }
+
 func (s *Server) listRuns(w http.ResponseWriter, r *http.Request) {
-	all, err := s.runs.all()
+	all, removals, err := s.runs.all()
 	if err != nil {
 		s.fail(w, http.StatusInternalServerError, err.Error())
 		return
 	}
-	var rows []listed
-	for _, sum := range all[:min(len(all), 100)] {
-		rows = append(rows, listed{sum, run.Columns(sum), run.Headline(sum)})
+	q := r.URL.Query()
+	shown, _ := strconv.Atoi(q.Get("show"))
+	shown = min(max(shown, pageOfRuns), mostShown)
+	l := runList{Query: q.Get("q"), Total: len(all), Removals: removals, Undo: fmt.Sprintf("%.0f s", undo.Seconds())}
+	filter := run.Filter{Words: strings.Fields(l.Query)}
+	for _, sum := range all {
+		if !filter.Matches(sum) {
+			continue
+		}
+		if l.Matching++; l.Matching <= shown {
+			l.Rows = append(l.Rows, listed{sum, sum.Started.Local().Format("2 Jan 2006, 15:04"), run.Headline(sum)})
+		}
 	}
-	s.show(w, frame{Title: "Runs", Here: "/", Body: part("runs.html", rows), Scripts: []string{"runs.js"}})
+	if l.Matching > shown && shown < mostShown {
+		l.More = "/?" + url.Values{"q": {l.Query}, "show": {strconv.Itoa(shown + pageOfRuns)}}.Encode()
+	}
+	s.show(w, frame{Title: "Runs", Here: "/", Body: part("runs.html", l), Scripts: []string{"runs.js"}})
+}
+
+// each does something with each run that a form names, and shows the list.
+func (s *Server) each(w http.ResponseWriter, r *http.Request, do func(id string)) {
+	if err := r.ParseForm(); err != nil {
+		s.fail(w, http.StatusBadRequest, err.Error())
+		return
+	}
+	for _, id := range r.PostForm["run"] {
+		if err := s.known(id); err != nil {
+			s.failed(w, err)
+			return
+		}
+	}
+	for _, id := range r.PostForm["run"] {
+		do(id)
+	}
+	http.Redirect(w, r, "/", http.StatusSeeOther)
+}
+
+// label sets the name and the tags of a run.
+func (s *Server) label(w http.ResponseWriter, r *http.Request) {
+	id := r.PathValue("id")
+	tags := strings.FieldsFunc(r.PostFormValue("tags"), func(c rune) bool { return c == ' ' || c == ',' || c == '#' })
+	label := store.Label{Name: strings.TrimSpace(r.PostFormValue("name")), Tags: tags}
+	if err := label.Check(); err != nil {
+		s.fail(w, http.StatusBadRequest, err.Error())
+		return
+	}
+	err := s.known(id)
+	if err == nil {
+		err = s.o.Store.SetLabel(id, label)
+	}
+	if err != nil {
+		s.failed(w, err)
+		return
+	}
+	s.runs.mu.Lock()
+	s.runs.read = time.Time{}
+	s.runs.mu.Unlock()
+	http.Redirect(w, r, "/run/"+id, http.StatusSeeOther)
+}
+
+// known reports whether an id is that of a stored run: a browser names no files.
+func (s *Server) known(id string) error {
+	if found, err := s.o.Store.Find(id); err != nil || found != id {
+		return fmt.Errorf("run %.40q: %w", id, store.ErrNotFound)
+	}
+	return nil
+}
+
+// failed writes a page about an error of the store.
+func (s *Server) failed(w http.ResponseWriter, err error) {
+	status := http.StatusInternalServerError
+	switch {
+	case errors.Is(err, store.ErrNotFound):
+		status = http.StatusNotFound
+	case errors.Is(err, store.ErrBusy):
+		status = http.StatusConflict
+	}
+	s.fail(w, status, err.Error())
+}
+
+func (s *Server) load(id string) (model.Document, error) {
+	if err := s.known(id); err != nil {
+		return model.Document{}, err
+	}
+	return run.Load(s.o.Store, id)
 }
 
 // withRun loads the run that a path names.
 func (s *Server) withRun(next func(http.ResponseWriter, *http.Request, *model.Document)) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		doc, err := s.load(r.PathValue("id"))
-		switch {
-		case errors.Is(err, store.ErrNotFound):
-			s.fail(w, http.StatusNotFound, err.Error())
-		case err != nil:
-			s.fail(w, http.StatusInternalServerError, err.Error())
-		default:
-			next(w, r, &doc)
+		if err != nil {
+			s.failed(w, err)
+			return
 		}
+		next(w, r, &doc)
 	}
 }
 
-// load loads a stored run by its whole id: a browser names no files.
-func (s *Server) load(id string) (model.Document, error) {
-	if found, err := s.o.Store.Find(id); err != nil || found != id {
-		return model.Document{}, errors.Join(store.ErrNotFound, err)
-	}
-	return run.Load(s.o.Store, id)
-}
-
+// showRun shows the report of a run, and what can be done with it.
 func (s *Server) showRun(w http.ResponseWriter, _ *http.Request, d *model.Document) {
-	body := template.HTML(render.Main(view.Run(d)))
-	s.show(w, frame{Title: "Run " + d.ID, Here: "/", Body: body, Scripts: []string{"page.js"}})
+	sum, _ := s.runs.find(d.ID)
+	body := part("run.html", sum) + template.HTML(render.Main(view.Run(d)))
+	s.show(w, frame{Title: Called(sum), Here: "/", Body: body, Scripts: []string{"page.js"}})
+}
+
+// files are what can be taken away of a run, by the ends of their names.
+var files = map[string]struct {
+	kind  string
+	write func(io.Writer, *model.Document) error
+}{
+	".html": {"text/html; charset=utf-8", func(w io.Writer, d *model.Document) error { return render.HTML(w, view.Run(d)) }},
+	".json": {"application/json", func(w io.Writer, d *model.Document) error { return run.WriteDocument(w, *d) }},
+	".csv":  {"text/csv; charset=utf-8", func(w io.Writer, d *model.Document) error { return render.CSV(w, view.Figures(d)) }},
+}
+
+func (s *Server) download(w http.ResponseWriter, r *http.Request, d *model.Document) {
+	name := r.PathValue("file")
+	f, ok := files[strings.TrimPrefix(name, d.ID)]
+	if !ok {
+		s.fail(w, http.StatusNotFound, "There is no such file.")
+		return
+	}
+	w.Header().Set("Content-Type", f.kind)
+	w.Header().Set("Content-Disposition", `attachment; filename="pelt-`+name+`"`)
+	_ = f.write(w, d) // who is gone needs no file
 }

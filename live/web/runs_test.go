@@ -1,0 +1,179 @@
+package web
+
+import (
+	"errors"
+	"net/http"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"pelt/finding"
+	"pelt/model"
+	"pelt/store"
+	"pelt/test/sample"
+	"pelt/view"
+)
+
+// keep stores a run, and returns its id.
+func keep(t testing.TB, st *store.Store, d model.Document) string {
+	t.Helper()
+	r, err := st.Create(d)
+	if err != nil {
+		t.Fatal(err)
+	}
+	errs := []error{}
+	for _, x := range d.Results {
+		errs = append(errs, r.Append(x))
+	}
+	d.Complete, d.Findings = true, view.Stored(&d, false)
+	if err := errors.Join(append(errs, r.End(d), r.Close())...); err != nil {
+		t.Fatal(err)
+	}
+	return r.ID()
+}
+
+func storeOf(t testing.TB) (*store.Store, string) {
+	t.Helper()
+	dir := t.TempDir()
+	st, err := store.Open(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return st, dir
+}
+
+func TestRunPages(t *testing.T) {
+	st, _ := storeOf(t)
+	s := serverOf(t, Options{Store: st})
+	nasty := sample.Router()
+	nasty.Plan.Target, nasty.Host[0].Name = `<script>alert(1)</script>`, `"><img src=x>`
+	a, b, bad := keep(t, st, sample.Router()), keep(t, st, sample.Single()), keep(t, st, nasty)
+	name := url.Values{"name": {`old <b>"switch"`}, "tags": {"#lan, wifi"}}
+	for _, c := range []struct {
+		name, method, path string
+		form               url.Values
+		status             int
+		want, without      string
+	}{
+		{"all", "GET", "/", nil, 200, "3 runs", "match"},
+		{"some", "GET", "/?q=LAB%3A+" + b[:13], nil, 200, "of 3 runs match", "<script>alert"},
+		{"none", "GET", "/?q=%3Cb%3Enothing", nil, 200, "0 of 3 runs match", "<b>nothing"},
+		{"a page", "GET", "/run/" + a, nil, 200, "How it was measured", ""},
+		{"untrusted words", "GET", "/run/" + bad, nil, 200, "&lt;script&gt;", "<script>alert"},
+		{"untrusted words, listed", "GET", "/", nil, 200, "&lt;script&gt;", "<script>alert"},
+		{"a name", "POST", "/run/" + a, name, 303, "", ""},
+		{"its page", "GET", "/run/" + a, nil, 200, "old &lt;b&gt;&#34;switch&#34;", "<b>&#34;"},
+		{"found by tag", "GET", "/?q=%23wifi", nil, 200, "1 of 3 runs match", ""},
+		{"a name of two lines", "POST", "/run/" + a, url.Values{"name": {"a\nb"}}, 400, "in one line", ""},
+		{"a name of no run", "POST", "/run/20261121-0741-k3f", name, 404, "no such run", ""},
+		{"by a beginning", "GET", "/run/" + a[:15], nil, 404, "no such run", ""},
+		{"JSON", "GET", "/run/" + a + "/" + a + ".json", nil, 200, `"format": "pelt/run/1"`, ""},
+		{"CSV", "GET", "/run/" + a + "/" + a + ".csv", nil, 200, "payload_bytes", ""},
+		{"page to share", "GET", "/run/" + a + "/" + a + ".html", nil, 200, "Content-Security-Policy", "/assets/"},
+		{"another file", "GET", "/run/" + a + "/passwd", nil, 404, "no such file", ""},
+		{"one to compare", "GET", "/compare?run=" + a, nil, 400, "Choose two to 6 runs", ""},
+		{"seven to compare", "GET", "/compare?" + strings.Repeat("run="+a+"&", 7), nil, 400, "Choose", ""},
+		{"a comparison", "GET", "/compare?run=" + a + "&run=" + b, nil, 200, "pelt compare " + a + " " + b, ""},
+		{"with itself", "GET", "/compare?run=" + a + "&run=" + a, nil, 200, "twice", ""},
+		{"of a file", "GET", "/compare?run=" + a + "&run=/etc/passwd", nil, 404, "no such run", ""},
+		{"delete no run", "POST", "/delete", url.Values{"run": {a, "last"}}, 404, "no such run", ""},
+		{"delete", "POST", "/delete", url.Values{"run": {a, b}}, 303, "", ""},
+		{"what is left", "GET", "/", nil, 200, "1 runs", "/run/" + a},
+		{"the word of it", "GET", "/", nil, 200, "Undo", ""},
+		{"undo", "POST", "/keep", url.Values{"run": {a}}, 303, "", ""},
+		{"what is back", "GET", "/", nil, 200, "/run/" + a, "/run/" + b},
+	} {
+		w := ask(s, c.method, c.path, c.form, nil)
+		body := w.Body.String()
+		if w.Code != c.status || !strings.Contains(body, c.want) || c.without != "" && strings.Contains(body, c.without) {
+			t.Errorf("%s: %d, want %d with %q and without %q:\n%s", c.name, w.Code, c.status, c.want, c.without, body)
+		}
+	}
+	s.Close()
+	if list, err := st.List(); err != nil || len(list) != 3 {
+		t.Errorf("the server ended, and left %d runs, %v; want all that were not removed yet", len(list), err)
+	}
+}
+
+func TestRemove(t *testing.T) {
+	st, _ := storeOf(t)
+	s := serverOf(t, Options{Store: st})
+	a, b := keep(t, st, sample.Single()), keep(t, st, sample.Single())
+	busy, _, err := st.Resume(b)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer busy.Close()
+	s.runs.remove(a, 0)
+	s.runs.remove(b, 0)
+	for end := time.Now().Add(10 * time.Second); time.Now().Before(end); time.Sleep(time.Millisecond) {
+		if _, removals, _ := s.runs.all(); len(removals) == 1 && removals[0].Failed != "" {
+			break
+		}
+	}
+	body := ask(s, "GET", "/", nil, nil).Body.String()
+	if strings.Contains(body, a) || !strings.Contains(body, "/run/"+b) || !strings.Contains(body, "another pelt is writing") {
+		t.Errorf("the list is\n%s", body)
+	}
+	s.runs.keep(b)
+	if _, removals, _ := s.runs.all(); len(removals) != 0 {
+		t.Errorf("still told: %+v", removals)
+	}
+}
+
+// The comparison on a page is the one of pelt compare, and its family of tests spans all runs.
+func TestComparisonIsTheOne(t *testing.T) {
+	st, _ := storeOf(t)
+	s := serverOf(t, Options{Store: st})
+	q, words := finding.Question{}, "run="
+	for _, d := range []model.Document{sample.Router(), sample.Router(), sample.Router()} {
+		id := keep(t, st, d)
+		doc, err := s.load(id)
+		if err != nil {
+			t.Fatal(err)
+		}
+		q.Docs, words = append(q.Docs, &doc), words+id+"&run="
+	}
+	q.Metrics, _ = finding.Metrics(finding.DefaultMetrics)
+	want, err := finding.Compare(q)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := ask(s, "GET", "/compare?"+strings.TrimSuffix(words, "&run="), nil, nil)
+	for _, f := range want.Findings() {
+		if text := strings.Fields(f.Text()); len(text) > 0 && !strings.Contains(w.Body.String(), text[0]) {
+			t.Errorf("the page lacks %q", f.Text())
+		}
+	}
+	if n := strings.Count(w.Body.String(), `class="wide"`); n < 2 {
+		t.Errorf("%d charts; want the intervals and the runs' main chart", n)
+	}
+}
+
+// Ten thousand runs are listed in well under a second.
+func BenchmarkList(b *testing.B) {
+	st, dir := storeOf(b)
+	id := keep(b, st, sample.Single())
+	text, err := os.ReadFile(filepath.Join(dir, "runs", id+".jsonl"))
+	if err != nil {
+		b.Fatal(err)
+	}
+	const letters = "0123456789abcdefghjkmnpqrstvwxyz"
+	for i := range 10_000 {
+		name := "20250101-0000-" + string([]byte{letters[i>>10], letters[i>>5&31], letters[i&31]}) + ".jsonl"
+		if err := os.WriteFile(filepath.Join(dir, "runs", name), text, 0o600); err != nil {
+			b.Fatal(err)
+		}
+	}
+	s := New(Options{Store: st})
+	defer s.Close()
+	for b.Loop() {
+		s.runs.read = time.Time{}
+		if w := ask(s, "GET", "/?q=lab", nil, nil); w.Code != http.StatusOK {
+			b.Fatal(w.Code)
+		}
+	}
+}
