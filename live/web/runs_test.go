@@ -81,7 +81,7 @@ func TestRunPages(t *testing.T) {
 		{"of a file", "GET", "/compare?run=" + a + "&run=/etc/passwd", nil, 404, "no such run", ""},
 		{"delete no run", "POST", "/delete", url.Values{"run": {a, "last"}}, 404, "no such run", ""},
 		{"delete", "POST", "/delete", url.Values{"run": {a, b}}, 303, "", ""},
-		{"what is left", "GET", "/", nil, 200, "1 runs", "/run/" + a},
+		{"what is left", "GET", "/", nil, 200, "1 run<", "/run/" + a},
 		{"the word of it", "GET", "/", nil, 200, "Undo", ""},
 		{"undo", "POST", "/keep", url.Values{"run": {a}}, 303, "", ""},
 		{"what is back", "GET", "/", nil, 200, "/run/" + a, "/run/" + b},

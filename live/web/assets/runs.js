@@ -73,7 +73,7 @@
   });
   rows.addEventListener("change", e => {
     const id = e.target.value, item = e.target.closest("li");
-    if (e.target.checked) chosen.push({id, called: item.querySelector("a").textContent});
+    if (e.target.checked) chosen.push({id, called: item.querySelector("a").textContent + ", " + id});
     else chosen = chosen.filter(c => c.id !== id);
     show();
   });
