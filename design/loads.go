@@ -20,7 +20,7 @@ const (
 	floodSeconds = 1    // of the first trial
 	patience     = 8    // trials that find no load below the limit: then each load is a quarter of the last one
 	growth       = 8    // times the longest trial at a load is the next one that confirms it
-	finishShare  = 0.15 // a load with this share of the goal's sum in full-length trials that agree is finished first
+	finishTrials = 4    // a load with so many full-length trials that agree is finished first
 	mostTrials   = 200  // for each goal: a device that answers at random has no bounds to find
 	priorWidths  = 1.5  // half of the prior is within so many widths of the first guess
 	holds        = 0.35 // how often a trial above the limit is of low loss: a buffer holds some, rare losses take time
@@ -52,7 +52,7 @@ func (q Question) next(g model.Goal, seen []Observation) (load, seconds float64,
 		case p.load != last.Load || p.class != undecided:
 		case last.Unsent:
 			return last.Load, last.Seconds, true
-		case max(p.low[full], p.high[full]) >= finishShare*g.SumSeconds:
+		case max(p.low[full], p.high[full]) >= finishTrials*g.FinalSeconds:
 			return p.load, p.seconds(g), true
 		}
 	}

@@ -115,6 +115,12 @@ func (d *simulated) try(load, seconds float64, flood bool) Observation {
 		limit *= 1 + 0.01*math.Sin(2*math.Pi*(middle/30+d.phase))
 	case d.kind == "beyond":
 		limit = 2 * deviceMostLoad
+	case d.kind == "stalls": // of a core, three a second, while a ring of 256 packets fills
+		limit = 1e6 * math.Exp(draw(d.noise/1000003, 0, 0)*math.Log(2))
+		for i := range int(min(poisson(3*seconds, u), 14)) {
+			stall := -0.25e-3 * math.Log(1-draw(d.noise, d.trials, 2+float64(i)))
+			lost += max(0, math.Floor(stall*load-256))
+		}
 	}
 	lost = min(sent, max(lost, sent-math.Floor(limit*seconds)))
 	return Observation{Load: load, Seconds: seconds, Loss: lost / max(sent, 1), Flood: flood}

@@ -24,7 +24,7 @@ var knobs = []Knob{
 		Help: "Ethernet frame sizes with FCS, in place of --payload: 64,1518"},
 	{Name: "rate_pps", Label: "Asked rate", Flag: "rate", Unit: unit.PPS, Must: true, Varies: true, Group: ToSend,
 		of:   func(f *Flow) any { return &f.Rate },
-		Help: "rate of a flow: max, 150kpps, or 95mbit of payload"},
+		Help: "rate of a flow, of searches the highest: max, 150kpps, or 95mbit of payload"},
 	{Name: "interval_ns", Label: "Send interval", Said: "every %", Zero: "no pause", Flag: "interval", Unit: unit.Nanos, High: 86400e9, Varies: true, Excludes: "rate_pps",
 		Group: ToSend, apply: eachFlow(setInterval),
 		Help: "time between packets, in place of --rate: 5ms"},

@@ -58,6 +58,11 @@ class Device(AbstractMeasurer):
             limit *= 1 + 0.01 * math.sin(2 * math.pi * (middle / 30 + self.phase))
         elif self.kind == "beyond":
             limit = 2 * MAX_LOAD
+        elif self.kind == "stalls":  # of a core, three a second, while a ring of 256 packets fills
+            limit = 1e6 * math.exp(draw(self.noise // 1000003, 0, 0) * math.log(2))
+            for i in range(min(poisson(3 * seconds, u), 14)):
+                stall = -0.25e-3 * math.log(1 - draw(self.noise, self.trials, 2 + i))
+                lost += max(0, math.floor(stall * load - 256))
         lost = min(sent, max(lost, sent - math.floor(limit * seconds)))
         return MeasurementResult(intended_duration=seconds, intended_load=load, offered_count=sent, loss_count=lost)
 
@@ -83,7 +88,7 @@ def search(name, kind, seed, noise, min_load):
 
 print("search,device,seed,seconds,first,last,again first,again last")
 for name in SEARCHES:
-    for kind in ["sharp", "soft", "rare", "noisy", "inverted", "drifting", "beyond"]:
+    for kind in ["sharp", "soft", "rare", "noisy", "inverted", "drifting", "beyond", "stalls"]:
         if name == "rfc2544" and kind != "sharp":
             continue
         for seed in range(1, 21):
