@@ -60,6 +60,17 @@ func (n *Now) Take(e Event) {
 	}
 }
 
+// Verdict is what all trials so far show, in a sentence or two; "" before the first.
+func (n *Now) Verdict() string {
+	var answers []string
+	for _, f := range n.Findings {
+		if f.Level == finding.Answer.String() {
+			answers = append(answers, f.Text)
+		}
+	}
+	return strings.Join(answers, " ")
+}
+
 func newest[T any](list []T, one T) []T {
 	list = append(list, one)
 	return slices.Clone(list[max(0, len(list)-mostTold):])

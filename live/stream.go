@@ -37,8 +37,22 @@ func (s *Stream) Publish(e Event) {
 	if s.over {
 		return
 	}
-	s.last++
-	e.ID, e.Time = s.last, time.Now()
+	e.ID, e.Time = s.last+1, time.Now()
+	s.add(e)
+}
+
+// Append adds an event of another process's stream as it is. One that is not newer than the last is left out.
+func (s *Stream) Append(e Event) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !s.over && e.ID > s.last {
+		s.add(e)
+	}
+}
+
+// add keeps an event and hands it to the readers. s.mu is held.
+func (s *Stream) add(e Event) {
+	s.last = e.ID
 	if e.Started != nil {
 		s.started = &e
 	}

@@ -1,6 +1,7 @@
 package live
 
 import (
+	"fmt"
 	"testing"
 )
 
@@ -45,6 +46,18 @@ func TestStreamForgetsAllButTheFirst(t *testing.T) {
 	r.Close()
 	if len(past) != keptEvents+1 || past[0].Started == nil || past[keptEvents].ID != s.last {
 		t.Errorf("%d events, the first %+v, the last %d of %d", len(past), past[0], past[len(past)-1].ID, s.last)
+	}
+}
+
+func TestAppendKeepsNumbers(t *testing.T) {
+	s := &Stream{}
+	for _, id := range []uint64{1, 2, 2, 1, 7} {
+		s.Append(Event{ID: id, Note: "n"})
+	}
+	s.Publish(Event{Done: &Done{}})
+	s.Append(Event{ID: 9, Note: "after the end"})
+	if got := numbers(s.Read(0)); fmt.Sprint(got) != "[1 2 7 8]" {
+		t.Errorf("events %v, want 1, 2, 7 and 8", got)
 	}
 }
 

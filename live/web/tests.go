@@ -1,0 +1,266 @@
+package web
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/url"
+	"os"
+	"os/exec"
+	"runtime"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"pelt/live"
+)
+
+const (
+	// mostTests is how many tests can be watched again: the stream of each is some MB.
+	mostTests = 4
+	// stopTime is how long a test may take to end after it was asked to.
+	stopTime = 10 * time.Second
+	// saidLines is how many of the last lines of a child's standard error are kept.
+	saidLines = 20
+)
+
+// Test is a test that can be watched.
+type Test struct {
+	ID     string // in addresses
+	Line   string // its command, as it is typed
+	Stream *live.Stream
+	Stop   func() // asks it to end, and to report what was measured; any number of times
+
+	form url.Values // what started it here; nil: it was started elsewhere
+	over chan struct{}
+}
+
+// Over reports whether the test has ended.
+func (t *Test) Over() bool {
+	select {
+	case <-t.over:
+		return true
+	default:
+		return false
+	}
+}
+
+// Again reports whether the test can be started again from here.
+func (t *Test) Again() bool { return t.form != nil }
+
+// tests are those that a server knows, the newest last. At most one that it started runs.
+type tests struct {
+	program  string // that is started
+	stopTime time.Duration
+
+	mu   sync.Mutex
+	last int
+	list []*Test
+	shut bool
+}
+
+func (t *tests) find(id string) *Test {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if i := slices.IndexFunc(t.list, func(x *Test) bool { return x.ID == id }); i >= 0 {
+		return t.list[i]
+	}
+	return nil
+}
+
+// all lists the tests, the newest first.
+func (t *tests) all() []*Test {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	list := slices.Clone(t.list)
+	slices.Reverse(list)
+	return list
+}
+
+// add makes a test known. t.mu is held.
+func (t *tests) add(one *Test) {
+	t.last++
+	one.ID = fmt.Sprint(t.last)
+	if t.list = append(t.list, one); len(t.list) > mostTests {
+		t.list = slices.Clone(t.list[1:])
+	}
+}
+
+// start starts a command of this program as a child process. The code goes by the environment, where other users
+// do not see it.
+func (t *tests) start(args []string, code string, form url.Values) (*Test, error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.shut {
+		return nil, errors.New("this pelt web is ending; nothing was started")
+	}
+	for _, other := range t.list {
+		if !other.Over() {
+			return nil, fmt.Errorf("%s runs already; stop it or wait: two tests at once would measure each other", other.Line)
+		}
+	}
+	c := &child{cmd: exec.Command(t.program, append(slices.Clone(args), "--json-lines", "-")...), patience: t.stopTime,
+		stream: &live.Stream{}, stopped: make(chan struct{})}
+	if code != "" {
+		c.cmd.Env = append(os.Environ(), "PELT_CODE="+code)
+	}
+	one := &Test{Line: commandLine(args), Stream: c.stream, Stop: sync.OnceFunc(func() { close(c.stopped) }), form: form,
+		over: make(chan struct{})}
+	begun := make(chan error)
+	go func() {
+		defer close(one.over)
+		c.run(begun)
+	}()
+	if err := <-begun; err != nil {
+		return nil, fmt.Errorf("start a test: %w", err)
+	}
+	t.add(one)
+	return one, nil
+}
+
+// close stops what runs, and waits until it has ended.
+func (t *tests) close() {
+	t.mu.Lock()
+	t.shut = true
+	list := slices.Clone(t.list)
+	t.mu.Unlock()
+	for _, one := range list {
+		if one.Again() {
+			one.Stop()
+			<-one.over
+		}
+	}
+}
+
+// child is a test in a process of its own.
+type child struct {
+	cmd      *exec.Cmd
+	patience time.Duration
+	stream   *live.Stream
+	stopped  chan struct{} // closed: it is to end
+	killed   bool
+}
+
+// run carries the child from its start to its end. Its thread must live as long as the child, which the kernel ends
+// with that thread.
+func (c *child) run(begun chan<- error) {
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	endWithParent(c.cmd)
+	said := &lastLines{}
+	c.cmd.Stderr = said
+	out, err := c.cmd.StdoutPipe()
+	if err == nil {
+		err = c.cmd.Start()
+	}
+	if begun <- err; err != nil {
+		return
+	}
+	ended, cancel := context.WithCancel(context.Background())
+	var watch sync.WaitGroup
+	watch.Go(func() { c.end(ended) })
+	done, err := c.read(out)
+	if err != nil {
+		_ = c.cmd.Process.Kill()
+	}
+	waited := c.cmd.Wait()
+	cancel()
+	watch.Wait()
+	why := ""
+	switch {
+	case c.killed:
+		why = fmt.Sprintf("it did not end within %v of the stop, and was killed; what it had measured is kept", c.patience)
+	case err != nil:
+		why = err.Error()
+	case !done:
+		if why = said.why(); why == "" {
+			why = fmt.Sprintf("it ended without a word: %v", waited)
+		}
+	}
+	if why != "" {
+		c.stream.Publish(live.Event{Done: &live.Done{Error: why}})
+	}
+}
+
+// end makes the child end once it is to: first with Ctrl-C, then with force.
+func (c *child) end(ended context.Context) {
+	select {
+	case <-ended.Done():
+		return
+	case <-c.stopped:
+	}
+	if err := c.cmd.Process.Signal(os.Interrupt); err == nil {
+		select {
+		case <-ended.Done():
+			return
+		case <-time.After(c.patience):
+		}
+	}
+	c.killed = c.cmd.Process.Kill() == nil
+}
+
+// read takes the events of the child until its output ends. The last one is held back until then: a reader who sees
+// it may ask for the run.
+func (c *child) read(out io.Reader) (done bool, err error) {
+	var last *live.Event
+	for d := json.NewDecoder(bufio.NewReader(out)); ; {
+		var e live.Event
+		switch err := d.Decode(&e); {
+		case errors.Is(err, io.EOF) || errors.Is(err, os.ErrClosed):
+			if last != nil {
+				c.stream.Append(*last)
+			}
+			return last != nil, nil
+		case err != nil:
+			return false, fmt.Errorf("its events cannot be read: %w", err)
+		case e.Done != nil:
+			last = &e
+		default:
+			c.stream.Append(e)
+		}
+	}
+}
+
+// lastLines keeps the last lines that are written to it.
+type lastLines struct {
+	lines []string
+	rest  string
+}
+
+const longestLine = 4 << 10
+
+func (l *lastLines) Write(b []byte) (int, error) {
+	text := l.rest + string(b)
+	for line, rest, ok := strings.Cut(text, "\n"); ok; line, rest, ok = strings.Cut(text, "\n") {
+		l.lines, text = append(l.lines, line), rest
+	}
+	l.lines = slices.Clone(l.lines[max(0, len(l.lines)-saidLines):])
+	l.rest = text[max(0, len(text)-longestLine):]
+	return len(b), nil
+}
+
+// why is what the child said last of what went wrong.
+func (l *lastLines) why() string {
+	for _, line := range slices.Backward(l.lines) {
+		if text, ok := strings.CutPrefix(line, "pelt: "); ok {
+			return text
+		}
+	}
+	return strings.TrimSpace(strings.Join(l.lines[max(0, len(l.lines)-1):], ""))
+}
+
+// commandLine is a command as a user types it in a shell.
+func commandLine(args []string) string {
+	words := []string{"pelt"}
+	for _, a := range args {
+		if plain := strings.Trim(a, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789@%+=:,./_-"); plain != "" || a == "" {
+			a = "'" + strings.ReplaceAll(a, "'", `'\''`) + "'"
+		}
+		words = append(words, a)
+	}
+	return strings.Join(words, " ")
+}
