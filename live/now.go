@@ -2,6 +2,7 @@ package live
 
 import (
 	"slices"
+	"strings"
 	"time"
 
 	"pelt/model"
@@ -18,6 +19,8 @@ type Now struct {
 	Started  Started
 	Next     *Next // the trial that runs; nil between trials
 	Began    time.Time
+	First    time.Time // when the first trial of this command began
+	Before   int       // trials that had ended before that one
 	Series   []Series
 	Account  *Account // of the trial that runs, or ran last
 	Trials   []Trial  // the newest
@@ -45,6 +48,9 @@ func (n *Now) Take(e Event) {
 		n.Started = *e.Started
 	case e.Next != nil:
 		n.Next, n.Began, n.Series, n.Account = e.Next, e.Time, nil, nil
+		if n.First.IsZero() {
+			n.First, n.Before = e.Time, e.Next.Number-1
+		}
 	case e.Sample != nil:
 		n.sample(*e.Sample)
 	case e.Account != nil:
@@ -60,11 +66,26 @@ func (n *Now) Take(e Event) {
 	}
 }
 
-// Verdict is what all trials so far show, in a sentence or two; "" before the first.
-func (n *Now) Verdict() string {
+// Left estimates how long the rest of the run takes, by the trials that have ended or else by what the trial that runs
+// is to take; ok is false where nobody knows how many follow.
+func (n *Now) Left(at time.Time) (left time.Duration, ok bool) {
+	if n.Next == nil || n.Next.Trials == 0 {
+		return 0, false
+	}
+	each, elapsed := n.Next.Whole(), at.Sub(n.Began)
+	rest := max(each-elapsed, 0)
+	if ended := n.Next.Number - 1 - n.Before; ended > 0 {
+		each = n.Began.Sub(n.First) / time.Duration(ended)
+		rest = max(each-elapsed, rest)
+	}
+	return rest + each*time.Duration(max(n.Next.Trials-n.Next.Number, 0)), true
+}
+
+// Answers is what the trials so far show, in words; "" before anything is known.
+func (n *Now) Answers() string {
 	var answers []string
 	for _, f := range n.Findings {
-		if f.Level == finding.Answer.String() {
+		if f.Level == "answer" {
 			answers = append(answers, f.Text)
 		}
 	}

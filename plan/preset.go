@@ -32,6 +32,10 @@ type Settings struct {
 	Open func(path string) (io.ReadCloser, error)
 }
 
+// LinkHelp is the help of the flag for links, which no knob is.
+const LinkHelp = "lab: each link: rate=1gbit,queue=100,delay=20ms,loss=1%; --link-NODE: one node's; " +
+	"lists in sweep and cc: loss=0,1%"
+
 // HasFlag reports whether a knob is a flag of the command.
 func (p Preset) HasFlag(flag string) bool { return slices.Contains(strings.Fields(p.Knobs), flag) }
 

@@ -181,6 +181,18 @@ func (s *Store) Load(ref string) (model.Document, error) {
 	return loadFile(s.file(id))
 }
 
+// Size is the length of a run's file in bytes. It grows with the run.
+func (s *Store) Size(id string) (int64, error) {
+	if !validID(id) {
+		return 0, fmt.Errorf("run %q: %w", id, ErrNotFound)
+	}
+	info, err := os.Stat(s.file(id))
+	if err != nil {
+		return 0, fmt.Errorf("run %s: %w", id, ErrNotFound)
+	}
+	return info.Size(), nil
+}
+
 func isPath(ref string) bool {
 	return strings.ContainsRune(ref, '/') || strings.ContainsRune(ref, filepath.Separator) ||
 		strings.HasSuffix(ref, ".json") || strings.HasSuffix(ref, suffix)

@@ -13,7 +13,6 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	"github.com/chromedp/cdproto/emulation"
 	"github.com/chromedp/cdproto/log"
@@ -21,36 +20,14 @@ import (
 	"github.com/chromedp/cdproto/runtime"
 	"github.com/chromedp/chromedp"
 
-	"pelt/internal/testenv"
 	"pelt/model"
 	"pelt/render"
+	"pelt/test/browser"
 	"pelt/test/sample"
 	"pelt/view"
 )
 
 var pictures = flag.String("pictures", "", "directory to write a picture of each page in each window to")
-
-// startLimit is how long Chromium may take to start: it has only the processor time
-// that the rest of the machine leaves.
-const startLimit = 5 * time.Minute
-
-// browser starts one headless Chromium.
-func browser(t testing.TB) context.Context {
-	t.Helper()
-	testenv.Tool(t, "chromium")
-	allocator, stop := chromedp.NewExecAllocator(t.Context(), chromedp.UserDataDir(t.TempDir()),
-		chromedp.WSURLReadTimeout(startLimit),
-		chromedp.Headless, chromedp.NoSandbox, chromedp.DisableGPU, chromedp.NoFirstRun, chromedp.NoDefaultBrowserCheck,
-		chromedp.Flag("disable-background-networking", true), chromedp.Flag("disable-component-update", true),
-		chromedp.Flag("disable-sync", true), chromedp.Flag("disable-dev-shm-usage", true))
-	t.Cleanup(stop)
-	ctx, closeBrowser := chromedp.NewContext(allocator)
-	t.Cleanup(closeBrowser) // waits for the process, so that its directory can go
-	if err := chromedp.Do(ctx); err != nil {
-		t.Fatalf("start chromium: %v", err)
-	}
-	return ctx
-}
 
 // visit is what a page did beside showing itself.
 type visit struct {
@@ -138,7 +115,7 @@ var windows = []struct {
 
 // TestPagesInBrowser opens the page of every golden file once, and looks at it in every window.
 func TestPagesInBrowser(t *testing.T) {
-	ctx := browser(t)
+	ctx := browser.Start(t)
 	all := allPages(t)
 	t.Run("script", func(t *testing.T) { checkScript(t, ctx, all["sweep"]) })
 	for _, name := range slices.Sorted(maps.Keys(all)) {
@@ -221,7 +198,7 @@ func BenchmarkOpen(b *testing.B) {
 	})
 	for name, d := range map[string]*model.Document{"soak-24h": day(), "sweep-200": &settings} {
 		b.Run(name, func(b *testing.B) {
-			ctx := browser(b)
+			ctx := browser.Start(b)
 			page := htmlFile(b, view.Run(d))
 			var ms float64
 			for b.Loop() {

@@ -35,7 +35,7 @@ type commonFlags struct {
 	code, codeFile string
 	record, lines  string
 	yes, printOut  bool
-	noStore        bool
+	noStore, web   bool
 	uncalibrated   bool
 	progress       time.Duration
 	notes          []string // to print once the run begins
@@ -52,6 +52,7 @@ func (f *commonFlags) register(s *pflag.FlagSet) {
 	s.BoolVar(&f.uncalibrated, "no-calibration", false, "lab: do not measure emulated links first")
 	s.DurationVar(&f.progress, "progress", 0, "`TIME` between lines of progress (default: one live line, or 1s without terminal)")
 	s.BoolVar(&f.noStore, "no-store", false, "do not keep this run")
+	s.BoolVar(&f.web, "web", false, "show the test in a browser, too: prints an address of this host, which lasts as long as the test")
 }
 
 // codeOf is the code that a user gave, kept out of help texts and of every file; "" if none.
@@ -101,6 +102,9 @@ func (f *commonFlags) carryOut(c *cobra.Command, p model.Plan, st *store.Store,
 	if f.code, err = codeOf(f.code, f.codeFile); err != nil {
 		return err
 	}
+	if f.web && needsUserNamespace(p.Target) {
+		return usagef("--web: without root this lab has a network that no browser reaches; start the test from pelt web")
+	}
 	if done, err := viaUserNamespace(p.Target, c.ErrOrStderr()); done {
 		return err
 	}
@@ -112,6 +116,7 @@ func (f *commonFlags) carryOut(c *cobra.Command, p model.Plan, st *store.Store,
 	if st == nil {
 		st = f.openStore(s)
 	}
+	defer f.serveWeb(c, s)()
 	doc, err := execute(f.options(s, st))
 	err = errors.Join(err, s.end(doc, err))
 	f.output.quiet = f.lines == "-"
@@ -120,7 +125,7 @@ func (f *commonFlags) carryOut(c *cobra.Command, p model.Plan, st *store.Store,
 
 func (f *commonFlags) options(s *screen, st *store.Store) run.Options {
 	return run.Options{Version: version(), Arguments: withoutCodes(os.Args[1:]), Code: f.code, Store: st,
-		Uncalibrated: f.uncalibrated, Record: f.record, Events: s.Take, Live: f.lines != ""}
+		Uncalibrated: f.uncalibrated, Record: f.record, Events: s.Take, Live: f.web || f.lines != ""}
 }
 
 // withoutCodes are arguments that may be stored and shown.

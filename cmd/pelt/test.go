@@ -57,8 +57,7 @@ func (t *test) register(s *pflag.FlagSet) {
 			f.NoOptDefVal = "true"
 		}
 	}
-	linkFlags(s, "lab: each link: rate=1gbit,queue=100,delay=20ms,loss=1%; --link-NODE: one node's; "+
-		"lists in sweep and cc: loss=0,1%")
+	linkFlags(s, plan.LinkHelp)
 	t.commonFlags.register(s)
 	iperfFlags(s, t.preset.Command)
 }
@@ -99,9 +98,12 @@ func given(flags *pflag.FlagSet) map[string][]string {
 	return all
 }
 
-func (t *test) plan(target string) (model.Plan, error) {
-	s := plan.Settings{Target: target, Flags: given(t.flags), Open: open}
-	if t.preset.Command == "router" || t.preset.Command == "soak" {
+func (t *test) plan(target string) (model.Plan, error) { return planOf(t.preset, target, given(t.flags)) }
+
+// planOf makes the plan of a command's preset, and checks what belongs to labs.
+func planOf(preset plan.Preset, target string, flags map[string][]string) (model.Plan, error) {
+	s := plan.Settings{Target: target, Flags: flags, Open: open}
+	if preset.Command == "router" || preset.Command == "soak" {
 		s.Near, s.Target = plan.RouterPath(target)
 	}
 	name, isLab := strings.CutPrefix(s.Target, "lab:")
@@ -109,7 +111,7 @@ func (t *test) plan(target string) (model.Plan, error) {
 	if s.Flags["receivers"] != nil && (!isLab || lab.IsTopology(name) && name != lab.Star) {
 		return model.Plan{}, usagef("--receivers: %s has one receiver; lab:star has many", s.Target)
 	}
-	p, err := t.preset.Plan(s)
+	p, err := preset.Plan(s)
 	if err != nil {
 		return p, err
 	}

@@ -14,8 +14,7 @@ import (
 // that this user may not build otherwise. done says that it ran and ended with the code; an error without done says
 // why no lab can be had.
 func viaUserNamespace(target string, stderr io.Writer) (done bool, err error) {
-	name, isLab := strings.CutPrefix(target, "lab:")
-	if !isLab || name == run.Loopback || lab.Privileged() || !lab.IsTopology(name) {
+	if !needsUserNamespace(target) {
 		return false, nil
 	}
 	if ok, why := lab.InUserNamespace(); !ok {
@@ -23,4 +22,10 @@ func viaUserNamespace(target string, stderr io.Writer) (done bool, err error) {
 	}
 	fmt.Fprintln(stderr, "not root: building the lab in an unprivileged user namespace")
 	return true, ended(lab.RunInUserNamespace(os.Args[1:]))
+}
+
+// needsUserNamespace reports whether a target is a lab that this user may not build.
+func needsUserNamespace(target string) bool {
+	name, isLab := strings.CutPrefix(target, "lab:")
+	return isLab && name != run.Loopback && !lab.Privileged() && lab.IsTopology(name)
 }

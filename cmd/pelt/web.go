@@ -1,13 +1,18 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"net/netip"
+	"os"
+	"sync"
 
 	"github.com/spf13/cobra"
 
 	"pelt/live/web"
 	"pelt/model"
+	"pelt/plan"
+	"pelt/run"
 	"pelt/store"
 )
 
@@ -49,7 +54,11 @@ whoever has it.
 			if err != nil {
 				return err
 			}
-			o := web.Options{Store: st, Tool: model.Tool{Version: version()}, Code: code}
+			program, err := os.Executable()
+			if err != nil {
+				return fmt.Errorf("find the program to start tests with: %w", err)
+			}
+			o := web.Options{Store: st, Tool: model.Tool{Version: version()}, Code: code, Offers: offers(), Program: program}
 			return web.Serve(c.Context(), at, o, func(text string) { fmt.Fprintln(c.OutOrStdout(), text) })
 		},
 	}
@@ -60,4 +69,60 @@ whoever has it.
 	f.StringVar(&at.Cert, "cert", "", "`FILE` with the certificate for TLS (default: a new one)")
 	f.StringVar(&at.Key, "key", "", "`FILE` with the certificate's key")
 	return c
+}
+
+// offers are the tests that pages start.
+func offers() (list []web.Offer) {
+	for _, o := range []struct {
+		preset  plan.Preset
+		command *cobra.Command
+	}{{plan.Curve, newCurve()}, {plan.Ndr, newNdr()}, {plan.Latency, newLatency()}, {plan.Sweep, newSweep()},
+		{plan.Soak, newSoak()}, {plan.Router, newRouter()}, {plan.Control, newCC()}} {
+		list = append(list, web.Offer{Preset: o.preset, About: o.command.Short,
+			Make: func(target string, flags map[string][]string) error {
+				p, err := planOf(o.preset, target, flags)
+				if err == nil {
+					err = p.Check()
+				}
+				if err == nil {
+					err = run.CheckLinks(p)
+				}
+				return err
+			}})
+	}
+	return list
+}
+
+// serveWeb shows the run in a browser until end is called. A test goes on without it.
+func (f *commonFlags) serveWeb(c *cobra.Command, s *screen) (end func()) {
+	if !f.web {
+		return func() {}
+	}
+	ctx, stop := context.WithCancel(c.Context())
+	c.SetContext(ctx) // of the test
+	serving, finish := context.WithCancel(context.WithoutCancel(ctx))
+	said, ended := make(chan struct{}), make(chan struct{})
+	first := sync.OnceFunc(func() { close(said) })
+	go func() {
+		defer close(ended)
+		defer first()
+		st, err := store.Open("")
+		if err == nil {
+			o := web.Options{Store: st, Tool: model.Tool{Version: version()}, Watch: web.Watch(withoutCodes(os.Args[1:]), s.Stream, stop)}
+			at := web.Place{Address: netip.AddrFrom4([4]byte{127, 0, 0, 1}), Port: web.DefaultPort}
+			err = web.Serve(serving, at, o, func(text string) {
+				fmt.Fprintln(c.ErrOrStderr(), text)
+				first()
+			})
+		}
+		if err != nil {
+			fmt.Fprintf(c.ErrOrStderr(), "--web: %v; the test goes on without\n", err)
+		}
+	}()
+	<-said
+	return func() {
+		finish()
+		<-ended
+		stop()
+	}
 }

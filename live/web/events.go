@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"pelt/live"
+	"pelt/unit"
 )
 
 const (
@@ -34,7 +35,7 @@ type now struct {
 	Verdict string   `json:"verdict"`
 	Status  []string `json:"status"` // of the trial that runs
 	Losses  string   `json:"losses"` // of the trial that runs, or ran last
-	Left    string   `json:"left"`   // how long the trials last that are still to come
+	Left    string   `json:"left"`   // how long the rest takes; "": nobody knows
 }
 
 // feed sends events to one browser.
@@ -64,7 +65,10 @@ func (f *feed) take(e live.Event) {
 
 // flush sends a message of the events that wait; there may be more of them.
 func (f *feed) flush() error {
-	m := message{Events: f.wait[:min(len(f.wait), mostEvents)], Now: now{Verdict: f.now.Verdict(), Left: f.now.Left()}}
+	m := message{Events: f.wait[:min(len(f.wait), mostEvents)], Now: now{Verdict: f.now.Answers()}}
+	if left, ok := f.now.Left(f.now.Time); ok {
+		m.Now.Left = unit.FormatMoment(left.Seconds())
+	}
 	if f.now.Next != nil {
 		status := f.now
 		status.Account = nil // stands below

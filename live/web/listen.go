@@ -57,7 +57,7 @@ func Serve(ctx context.Context, at Place, o Options, say func(string)) error {
 		BaseContext: func(net.Listener) context.Context { return stopped }}
 	address := l.Addr().String()
 	if pair == nil {
-		say(fmt.Sprintf("http://%s/?token=%s", address, s.Token))
+		say(fmt.Sprintf("http://%s%s?token=%s", address, s.home(), s.Token))
 	} else {
 		l = tls.NewListener(l, &tls.Config{Certificates: []tls.Certificate{*pair}, MinVersion: tls.VersionTLS13})
 		say("https://" + address + "/ asks for the code")
@@ -80,6 +80,14 @@ func Serve(ctx context.Context, at Place, o Options, say func(string)) error {
 		return h.Close() // a request that takes longer is cut
 	}
 	return nil
+}
+
+// home is the path of the page to open.
+func (s *Server) home() string {
+	if s.o.Watch == nil {
+		return "/"
+	}
+	return "/test/" + s.o.Watch.ID
 }
 
 // listen takes the first free port from the wanted one on.

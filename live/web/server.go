@@ -31,6 +31,9 @@ type Options struct {
 	Tool  model.Tool
 	// Code is what users type into a page; "": the address with the token in it lets them in.
 	Code        string
+	Offers      []Offer           // tests that users can start
+	Program     string            // that they are commands of
+	Watch       *Test             // that runs in this process, if any
 	Certificate *x509.Certificate // whose names are this server's; nil without TLS
 }
 
@@ -43,6 +46,7 @@ type Server struct {
 	guesses guesses
 	handler http.Handler
 	runs    runs
+	tests   tests
 }
 
 //go:embed assets
@@ -54,18 +58,26 @@ var pages = template.Must(template.ParseFS(assets, "assets/*.html"))
 func New(o Options) *Server {
 	s := &Server{Token: rand.Text(), session: rand.Text(), o: o}
 	s.runs.store = o.Store
+	s.tests = tests{program: o.Program, stopTime: stopTime}
+	if o.Watch != nil {
+		s.tests.add(o.Watch)
+	}
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /assets/{name}", s.asset)
 	mux.HandleFunc("GET /enter", s.enter)
 	mux.HandleFunc("POST /enter", s.enter)
 	s.routeRuns(mux)
+	s.routeTests(mux)
 	cross := http.NewCrossOriginProtection()
 	s.handler = cross.Handler(s.letIn(mux))
 	return s
 }
 
-// Close ends what the server does by itself. Runs that it was about to delete stay.
-func (s *Server) Close() { s.runs.close() }
+// Close ends what the server does by itself, and the test that it started. Runs that it was about to delete stay.
+func (s *Server) Close() {
+	s.tests.close()
+	s.runs.close()
+}
 
 // mostBody is the longest request, in bytes.
 const mostBody = 64 << 10
@@ -186,6 +198,7 @@ type frame struct {
 	Here    string   // path of the navigation's entry that this page belongs to
 	Outside bool     // for those who are not let in: without navigation
 	Scripts []string // names of assets
+	Styles  []string // ... beside the one of all pages
 	Body    template.HTML
 }
 

@@ -3,6 +3,7 @@ package web
 import (
 	"bufio"
 	"context"
+	"crypto/rand"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -39,6 +40,11 @@ type Test struct {
 	over chan struct{}
 }
 
+// Watch makes a test of this very process, which runs as long as the server does.
+func Watch(args []string, stream *live.Stream, stop func()) *Test {
+	return &Test{Line: commandLine(args), Stream: stream, Stop: stop, over: make(chan struct{})}
+}
+
 // Over reports whether the test has ended.
 func (t *Test) Over() bool {
 	select {
@@ -58,7 +64,6 @@ type tests struct {
 	stopTime time.Duration
 
 	mu   sync.Mutex
-	last int
 	list []*Test
 	shut bool
 }
@@ -83,8 +88,7 @@ func (t *tests) all() []*Test {
 
 // add makes a test known. t.mu is held.
 func (t *tests) add(one *Test) {
-	t.last++
-	one.ID = fmt.Sprint(t.last)
+	one.ID = strings.ToLower(rand.Text()[:8])
 	if t.list = append(t.list, one); len(t.list) > mostTests {
 		t.list = slices.Clone(t.list[1:])
 	}
@@ -250,7 +254,10 @@ func (l *lastLines) why() string {
 			return text
 		}
 	}
-	return strings.TrimSpace(strings.Join(l.lines[max(0, len(l.lines)-1):], ""))
+	if l.rest != "" || len(l.lines) == 0 {
+		return l.rest
+	}
+	return l.lines[len(l.lines)-1]
 }
 
 // commandLine is a command as a user types it in a shell.

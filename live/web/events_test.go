@@ -1,0 +1,145 @@
+package web
+
+import (
+	"bufio"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"pelt/live"
+	"pelt/model"
+)
+
+// watched is a server that shows a stream.
+func watched(t *testing.T, s *live.Stream) (*Server, *Test, *httptest.Server) {
+	t.Helper()
+	test := Watch([]string{"curve", "lab:direct"}, s, func() {})
+	server := serverOf(t, Options{Watch: test})
+	h := httptest.NewServer(server)
+	t.Cleanup(h.Close)
+	return server, test, h
+}
+
+// open asks for events, after one if that is not "".
+func open(t *testing.T, s *Server, h *httptest.Server, test *Test, after string) *http.Response {
+	t.Helper()
+	r, err := http.NewRequestWithContext(t.Context(), "GET", h.URL+"/test/"+test.ID+"/events", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.AddCookie(&http.Cookie{Name: cookie(&http.Request{Host: r.URL.Host}), Value: s.session})
+	if after != "" {
+		r.Header.Set("Last-Event-ID", after)
+	}
+	answer, err := http.DefaultClient.Do(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { answer.Body.Close() })
+	return answer
+}
+
+// messages reads what comes until the answer ends.
+func messages(t *testing.T, answer *http.Response) (ids []uint64, last now, rest string) {
+	t.Helper()
+	lines := bufio.NewScanner(answer.Body)
+	lines.Buffer(nil, 8<<20)
+	for lines.Scan() {
+		data, ok := strings.CutPrefix(lines.Text(), "data: {")
+		if !ok {
+			rest += lines.Text() + "\n"
+			continue
+		}
+		var m message
+		if err := json.Unmarshal([]byte("{"+data), &m); err != nil {
+			t.Fatal(err)
+		}
+		for _, e := range m.Events {
+			ids = append(ids, e.ID)
+		}
+		last = m.Now
+	}
+	return ids, last, rest
+}
+
+func TestEvents(t *testing.T) {
+	stream := &live.Stream{}
+	s, test, h := watched(t, stream)
+	stream.Publish(live.Event{Started: &live.Started{Run: "r"}})
+	stream.Publish(live.Event{Next: &live.Next{Number: 1, Trials: 3, MeasuredSeconds: 2}})
+	stream.Publish(live.Event{Account: &live.Account{Flows: []model.FlowSoFar{{Name: "up", Attempted: 9, Received: 7}}}})
+	whole, resumed, confused := open(t, s, h, test, ""), open(t, s, h, test, "2"), open(t, s, h, test, "77")
+	stream.Publish(live.Event{Trial: &live.Trial{Number: 1, Text: "64 B"}})
+	stream.Publish(live.Event{Findings: &[]model.Finding{{Level: "answer", Text: "All is lost."}}})
+	stream.Publish(live.Event{Done: &live.Done{Run: "r"}})
+	ids, last, rest := messages(t, whole)
+	if fmt.Sprint(ids) != "[1 2 3 4 5 6]" || last.Verdict != "All is lost." || last.Status != nil ||
+		last.Losses != "up: 9 sent, 2 lost and not named yet" || !strings.Contains(rest, "id: 6\n") {
+		t.Errorf("from the beginning: %v, then %+v, and %q", ids, last, rest)
+	}
+	for name, answer := range map[string]*http.Response{"[3 4 5 6]": resumed, "[1 2 3 4 5 6]": confused} {
+		if ids, again, _ := messages(t, answer); fmt.Sprint(ids) != name || fmt.Sprint(again) != fmt.Sprint(last) {
+			t.Errorf("got %v, want %s; then %+v", ids, name, again)
+		}
+	}
+	if again := open(t, s, h, test, "6"); again.StatusCode != http.StatusNoContent {
+		t.Errorf("after the end: %s", again.Status)
+	}
+}
+
+// No more than ten messages a second, whatever the test tells.
+func TestEventsAreJoined(t *testing.T) {
+	stream := &live.Stream{}
+	s, test, h := watched(t, stream)
+	answer := open(t, s, h, test, "")
+	go func() {
+		for range 60 {
+			stream.Publish(live.Event{Note: "n"})
+			time.Sleep(5 * time.Millisecond)
+		}
+		stream.Publish(live.Event{Done: &live.Done{}})
+	}()
+	began := time.Now()
+	ids, _, rest := messages(t, answer)
+	if n, most := strings.Count(rest, "id: "), int(time.Since(began)/messageEvery)+1; len(ids) != 61 || n > most {
+		t.Errorf("%d events in %d messages, want 61 in %d at most", len(ids), n, most)
+	}
+}
+
+// A browser that does not read is let go and told; another one misses nothing, and neither does the first when it
+// comes again.
+func TestSlowBrowser(t *testing.T) {
+	stream := &live.Stream{}
+	s, test, h := watched(t, stream)
+	slow, quick := open(t, s, h, test, ""), open(t, s, h, test, "")
+	got := make(chan []uint64)
+	go func() {
+		ids, _, _ := messages(t, quick)
+		got <- ids
+	}()
+	const events = 12_000
+	text := strings.Repeat("long ", 200) // fills the buffers of the connection
+	for i := range events {
+		stream.Publish(live.Event{Note: text})
+		if i%500 == 0 {
+			time.Sleep(20 * time.Millisecond) // the quick one keeps up
+		}
+	}
+	stream.Publish(live.Event{Done: &live.Done{}})
+	if ids := <-got; len(ids) != events+1 {
+		t.Errorf("the quick browser got %d events, want %d", len(ids), events+1)
+	}
+	first, _, rest := messages(t, slow)
+	if !strings.Contains(rest, "event: slow") || len(first) == 0 || len(first) > events {
+		t.Fatalf("the slow browser got %d events, then %q", len(first), rest[max(0, len(rest)-200):])
+	}
+	again, _, _ := messages(t, open(t, s, h, test, fmt.Sprint(first[len(first)-1])))
+	if want := first[len(first)-1]; again[0] != want+1 || !slices.IsSorted(again) || again[len(again)-1] != events+1 {
+		t.Errorf("after %d it got %d to %d", want, again[0], again[len(again)-1])
+	}
+}

@@ -1,0 +1,191 @@
+package web
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+
+	"pelt/model"
+	"pelt/plan"
+)
+
+// Offer is a test that users can start from a page.
+type Offer struct {
+	plan.Preset
+	About string // in a line
+	// Make makes the plan of a target and flags, as the command does, and checks it.
+	Make func(target string, flags map[string][]string) error
+}
+
+// closed are the flags that no page gives: they read files of this host or run programs on it.
+const closed = "profile exec-server exec-client"
+
+// linkField is the form's field of a lab's links, which no knob is.
+const linkField = "link"
+
+// asked is a test that a form asks for.
+type asked struct {
+	offer  Offer
+	target string
+	flags  map[string][]string
+	yes    bool
+}
+
+// field is an entry of the form.
+type field struct {
+	Flag, Label, Help, Value, Default string
+	Words                             []string // to choose from
+	Switch, Several                   bool
+}
+
+// fields are those of a test, the common ones first.
+func (s *Server) fields(o Offer, values url.Values) (common, more []field) {
+	for _, k := range model.Knobs() {
+		if !o.HasFlag(k.Flag) || slices.Contains(strings.Fields(closed), k.Flag) {
+			continue
+		}
+		f := field{Flag: k.Flag, Label: label(k.Flag), Help: k.Help, Value: strings.Join(values[k.Flag], "\n"),
+			Default: o.Defaults[k.Flag], Words: k.Words, Switch: k.Kind == model.Switch, Several: k.Kind == model.Texts}
+		if k.Only != "" {
+			f.Help = strings.ToUpper(string(k.Only)) + ": " + f.Help
+		}
+		if k.Group != "" {
+			common = append(common, f)
+		} else {
+			more = append(more, f)
+		}
+	}
+	common = append(common, field{Flag: linkField, Label: label(linkField), Help: plan.LinkHelp,
+		Value: values.Get(linkField)})
+	return common, more
+}
+
+// label is a flag in words.
+func label(flag string) string {
+	words := strings.ReplaceAll(flag, "-", " ")
+	return strings.ToUpper(words[:1]) + words[1:]
+}
+
+// ask reads a form. The test is there also where something is wrong, as far as it was understood.
+func (s *Server) ask(form url.Values) (a asked, err error) {
+	i := slices.IndexFunc(s.o.Offers, func(o Offer) bool { return o.Command == form.Get("test") })
+	if i < 0 {
+		return a, fmt.Errorf("test: there is no %q", form.Get("test"))
+	}
+	a = asked{offer: s.o.Offers[i], target: strings.TrimSpace(form.Get("target")), flags: map[string][]string{},
+		yes: form.Get("yes") != ""}
+	for key, texts := range form {
+		open := key == linkField || a.offer.HasFlag(key) && !slices.Contains(strings.Fields(closed), key)
+		for _, text := range texts {
+			switch text = strings.TrimSpace(text); {
+			case text == "" || slices.Contains([]string{"test", "target", "yes", "code"}, key):
+			case !open:
+				err = fmt.Errorf("--%s: is for the terminal: pages give no flags that read files or run programs", key)
+			default:
+				a.flags[key] = append(a.flags[key], strings.FieldsFunc(text, func(r rune) bool { return r == '\r' || r == '\n' })...)
+			}
+		}
+	}
+	switch {
+	case err != nil:
+	case strings.Contains(strings.Join(append(slices.Clone(a.flags[linkField]), a.flags["at"]...), " "), "=file:"):
+		err = fmt.Errorf("--link: a distribution of a file is for the terminal: pages read no files")
+	case a.flags["variant"] != nil && !strings.HasPrefix(a.target, "lab:"):
+		err = fmt.Errorf("--variant: of a real router is for the terminal: it runs commands there")
+	case a.target == "" || strings.HasPrefix(a.target, "-"):
+		err = fmt.Errorf("target: give a host or a lab, as lab:direct")
+	default:
+		err = a.offer.Make(a.target, a.flags)
+	}
+	return a, err
+}
+
+// args are the command's. Flags stand in the order of the table of knobs.
+func (a asked) args() []string {
+	args := []string{a.offer.Command}
+	if a.target != "" {
+		args = append(args, a.target)
+	}
+	add := func(flag string) {
+		for _, text := range a.flags[flag] {
+			args = append(args, "--"+flag+"="+text)
+		}
+	}
+	for _, k := range model.Knobs() {
+		add(k.Flag)
+	}
+	add(linkField)
+	if a.yes {
+		args = append(args, "--yes")
+	}
+	return args
+}
+
+// problem is an error in one line.
+func problem(err error) string {
+	if err == nil {
+		return ""
+	}
+	return strings.ReplaceAll(err.Error(), "\n", "; ")
+}
+
+// newTest is the page with the form.
+func (s *Server) newTest(w http.ResponseWriter, r *http.Request) {
+	values := r.URL.Query()
+	if values.Get("test") == "" && len(s.o.Offers) > 0 {
+		values.Set("test", s.o.Offers[0].Command)
+	}
+	s.showForm(w, http.StatusOK, values, "")
+}
+
+func (s *Server) showForm(w http.ResponseWriter, status int, values url.Values, wrong string) {
+	i := slices.IndexFunc(s.o.Offers, func(o Offer) bool { return o.Command == values.Get("test") })
+	if i < 0 {
+		s.fail(w, http.StatusNotFound, "There is no such test.")
+		return
+	}
+	a, _ := s.ask(values) // what is wrong with a form that nobody filled in yet is not told
+	common, more := s.fields(s.o.Offers[i], values)
+	opened := slices.ContainsFunc(more, func(f field) bool { return f.Value != "" })
+	s.show(w, frame{Title: "New test", Here: "/new", Status: status, Scripts: []string{"form.js"},
+		Styles: []string{"test.css"}, Body: part("form.html", map[string]any{
+		"Offers": s.o.Offers, "Here": s.o.Offers[i], "Target": values.Get("target"), "Common": common, "More": more,
+		"Opened": opened, "Line": commandLine(a.args()), "Problem": wrong, "Yes": a.yes, "Tests": s.tests.all()})})
+}
+
+// checkTest tells what a form makes: its command, and what is wrong with it.
+func (s *Server) checkTest(w http.ResponseWriter, r *http.Request) {
+	if err := r.ParseForm(); err != nil {
+		s.fail(w, http.StatusBadRequest, err.Error())
+		return
+	}
+	a, err := s.ask(r.PostForm)
+	w.Header().Set("Content-Type", "application/json")
+	_ = json.NewEncoder(w).Encode(map[string]string{"command": commandLine(a.args()), "problem": problem(err)})
+}
+
+// startTest starts the test of a form.
+func (s *Server) startTest(w http.ResponseWriter, r *http.Request) {
+	if err := r.ParseForm(); err != nil {
+		s.fail(w, http.StatusBadRequest, err.Error())
+		return
+	}
+	s.begin(w, r, r.PostForm)
+}
+
+func (s *Server) begin(w http.ResponseWriter, r *http.Request, form url.Values) {
+	a, err := s.ask(form)
+	if err != nil {
+		s.showForm(w, http.StatusUnprocessableEntity, form, problem(err))
+		return
+	}
+	t, err := s.tests.start(a.args(), form.Get("code"), form)
+	if err != nil {
+		s.showForm(w, http.StatusConflict, form, problem(err))
+		return
+	}
+	http.Redirect(w, r, "/test/"+t.ID, http.StatusSeeOther)
+}

@@ -1,0 +1,57 @@
+package web
+
+import (
+	"net/url"
+	"strings"
+	"testing"
+
+	"pelt/plan"
+)
+
+func offersOf(presets ...plan.Preset) (list []Offer) {
+	for _, p := range presets {
+		list = append(list, Offer{Preset: p, About: "About " + p.Command, Make: func(target string, flags map[string][]string) error {
+			_, err := p.Plan(plan.Settings{Target: target, Flags: flags})
+			return err
+		}})
+	}
+	return list
+}
+
+func TestForm(t *testing.T) {
+	s := serverOf(t, Options{Offers: offersOf(plan.Curve, plan.Control, plan.Router)})
+	for _, c := range []struct{ form, command, problem string }{
+		{"test=curve&target=lab:direct", "pelt curve lab:direct", ""},
+		{"test=curve&target=nas&rate=10kpps&payload=64,100&code=otter-17-blue&yes=yes", "pelt curve nas --payload=64,100 --rate=10kpps --yes", ""},
+		{"test=curve&target=nas&payload=0", "pelt curve nas --payload=0", "--payload: want 1B to 1048576B, not 0"},
+		{"test=curve&target=", "pelt curve", "target: give a host or a lab, as lab:direct"},
+		{"test=curve&target=--json", "pelt curve --json", "target: give a host or a lab, as lab:direct"},
+		{"test=curve&target=nas&json=/etc/passwd", "pelt curve nas", "--json: is for the terminal: pages give no flags that read files or run programs"},
+		{"test=curve&target=nas&profile=trace=/etc/passwd", "pelt curve nas", "--profile: is for the terminal: pages give no flags that read files or run programs"},
+		{"test=cc&target=lab:direct&exec-server=id", "pelt cc lab:direct", "--exec-server: is for the terminal: pages give no flags that read files or run programs"},
+		{"test=cc&target=lab:direct&link=distribution=file:/etc/passwd", "pelt cc lab:direct --link=distribution=file:/etc/passwd", "--link: a distribution of a file is for the terminal: pages read no files"},
+		{"test=router&target=a..b&variant=x=reboot", "pelt router a..b --variant=x=reboot", "--variant: of a real router is for the terminal: it runs commands there"},
+		{"test=router&target=lab:router&variant=plain%0d%0arules=100", "pelt router lab:router --variant=plain --variant=rules=100", ""},
+		{"test=tune&target=nas", "pelt", `test: there is no "tune"`},
+	} {
+		form, err := url.ParseQuery(c.form)
+		if err != nil {
+			t.Fatal(err)
+		}
+		a, err := s.ask(form)
+		if got := commandLine(a.args()); got != c.command && a.offer.Command != "" || problem(err) != c.problem {
+			t.Errorf("%s:\n%s\n%q, want\n%s\n%q", c.form, got, problem(err), c.command, c.problem)
+		}
+	}
+}
+
+// A form that is wrong comes back as it was, with what is wrong.
+func TestWrongForm(t *testing.T) {
+	s := serverOf(t, Options{Offers: offersOf(plan.Curve)})
+	w := ask(s, "POST", "/new", url.Values{"test": {"curve"}, "target": {"nas"}, "rate": {"fast"}}, nil)
+	for _, want := range []string{`value="nas"`, `value="fast"`, `role="alert">--rate: `} {
+		if w.Code != 422 || !strings.Contains(w.Body.String(), want) {
+			t.Errorf("%d, without %s", w.Code, want)
+		}
+	}
+}

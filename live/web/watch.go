@@ -1,0 +1,55 @@
+package web
+
+import (
+	"encoding/json"
+	"net/http"
+	"strings"
+)
+
+// liveAssets are what a page needs that shows a test while it goes on.
+var liveAssets = frame{Here: "/new", Scripts: []string{"uplot.js", "grow.js", "live.js"}, Styles: []string{"uplot.css", "test.css"}}
+
+func (s *Server) routeTests(mux *http.ServeMux) {
+	mux.HandleFunc("GET /new", s.newTest)
+	mux.HandleFunc("POST /new", s.startTest)
+	mux.HandleFunc("POST /new/check", s.checkTest)
+	mux.HandleFunc("GET /test/{id}", s.withTest(s.showTest))
+	mux.HandleFunc("GET /test/{id}/events", s.withTest(s.events))
+	mux.HandleFunc("POST /test/{id}/stop", s.withTest(func(w http.ResponseWriter, r *http.Request, t *Test) {
+		t.Stop()
+		http.Redirect(w, r, "/test/"+t.ID, http.StatusSeeOther)
+	}))
+	mux.HandleFunc("POST /test/{id}/again", s.withTest(func(w http.ResponseWriter, r *http.Request, t *Test) {
+		if !t.Again() {
+			s.fail(w, http.StatusConflict, "This test was not started here.")
+			return
+		}
+		s.begin(w, r, t.form)
+	}))
+	mux.HandleFunc("GET /run/{id}/size", func(w http.ResponseWriter, r *http.Request) {
+		size, err := s.o.Store.Size(r.PathValue("id"))
+		if err != nil {
+			http.Error(w, err.Error(), http.StatusNotFound)
+			return
+		}
+		w.Header().Set("Content-Type", "application/json")
+		_ = json.NewEncoder(w).Encode(size)
+	})
+}
+
+// withTest finds the test that a path names.
+func (s *Server) withTest(next func(http.ResponseWriter, *http.Request, *Test)) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		if t := s.tests.find(r.PathValue("id")); t != nil {
+			next(w, r, t)
+			return
+		}
+		s.fail(w, http.StatusNotFound, "This test is no longer known here. If it was kept, it stands in the list of runs.")
+	}
+}
+
+func (s *Server) showTest(w http.ResponseWriter, _ *http.Request, t *Test) {
+	f := liveAssets
+	f.Title, f.Body = strings.TrimPrefix(t.Line, "pelt "), part("live.html", t)
+	s.show(w, f)
+}
