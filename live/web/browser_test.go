@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/chromedp/cdproto/cdp"
 	"github.com/chromedp/cdproto/emulation"
 	"github.com/chromedp/cdproto/heapprofiler"
 	"github.com/chromedp/cdproto/log"
@@ -167,7 +168,7 @@ func TestLivePage(t *testing.T) {
 	h.CloseClientConnections()
 	until(t, tab, `document.getElementById("problem").textContent !== ""`)
 	samples(stream, 21, 99_000, 98_000)
-	until(t, tab, `document.getElementById("status").textContent.includes("98 kpps") && document.getElementById("problem").textContent === ""`)
+	until(t, tab, `document.getElementById("status").textContent.includes("98.0 kpps") && document.getElementById("problem").textContent === ""`)
 	stream.Publish(live.Event{Done: &live.Done{}})
 	until(t, tab, `document.getElementById("stop").hidden && document.getElementById("status").textContent === "The test has ended"`)
 	if list := wrong(); len(list) > 0 && !strings.Contains(fmt.Sprint(list), "ERR_INCOMPLETE_CHUNKED_ENCODING") || len(list) > 1 {
@@ -245,10 +246,14 @@ func BenchmarkDay(b *testing.B) {
 // memory is what is in use after garbage was collected, in MB: of the page's scripts and of this process.
 func memory(b *testing.B, tab context.Context) (page, process float64) {
 	b.Helper()
-	if _, err := chromedp.Call(tab, heapprofiler.CollectGarbage, heapprofiler.CollectGarbageParams{}); err != nil {
+	if _, err := chromedp.Call(tab, heapprofiler.CollectGarbage, cdp.Empty{}); err != nil {
 		b.Fatal(err)
 	}
-	page = evaluate[float64](b, tab, "performance.memory.usedJSHeapSize") / 1e6
+	used, err := chromedp.Call(tab, runtime.GetHeapUsage, cdp.Empty{})
+	if err != nil {
+		b.Fatal(err)
+	}
+	page = used.UsedSize / 1e6
 	var m goruntime.MemStats
 	goruntime.GC()
 	goruntime.ReadMemStats(&m)

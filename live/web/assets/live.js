@@ -22,12 +22,12 @@ const human = (v, names) => {
   return text + " " + names[i];
 };
 const pps = v => human(v, ["pps", "kpps", "Mpps", "Gpps"]);
-const count = v => Math.round(v).toString().replace(/\B(?=(\d{3})+$)/g, "\u2009");
+const count = v => Math.round(v).toString().replace(/\B(?=(\d{3})+$)/g, " ");
 const share = v => (100 * v).toFixed(0) + " %";
 
 // Chart is lines over time: of the newest moments, drawn at most once a frame.
 class Chart {
-  static most = 1200; // moments; twice as many are kept at times
+  static most = 3000; // moments, of ten a second; twice as many are kept at times
   static lines = 12;
   constructor(id, format) {
     this.box = document.getElementById(id);
